@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Every bound that both sides of the kernel boundary share.  Units end the names. */
+#ifndef PYPROFD_LIMITS_H
+#define PYPROFD_LIMITS_H
+
+/* One stack.  Frames beyond the bound: the leaf three quarters and the root quarter are kept. */
+#define PP_MAX_FRAMES 2048U	   /* stored user frames (Python + native) of one stack */
+#define PP_MAX_PYTHON_FRAMES 1536U /* of which Python at most */
+#define PP_ROOT_SHARE 4U	   /* 1/4 of a full area holds the frames nearest the root */
+#define PP_MAX_SEGMENTS 2048U	   /* runs of Python frames between two eval activations */
+#define PP_MAX_STEPS 4096U	   /* walking steps, Python and native each */
+#define PP_MAX_KERNEL_FRAMES 127U
+#define PP_MAX_WALK_NS 300000U /* a walk that has cost this much ends, and says so */
+#define PP_WALK_LEVELS 2U      /* nesting on one CPU: interrupt, NMI */
+
+/* A fold drops the interpreter's own call frames between two eval activations when there are at
+ * most this many of them (CPython <= 3.8 has 3 a level, 3.9 and 3.10 two). */
+#define PP_MAX_FOLDED_FRAMES 3U
+
+/* Mappings.  A map set is one sorted array in one map value. */
+#define PP_MAP_SET_SMALL 128U
+#define PP_MAP_SET_LARGE 2048U
+#define PP_MAX_MAP_SETS 8192U /* of each size */
+
+/* Unwind rows. */
+#define PP_PAGE_SHIFT 16U		 /* rows are found by 64 KiB pages of a file's addresses */
+#define PP_ROW_SHARD_SHIFT 18U		 /* rows of one map value: 262,144, 1 MiB */
+#define PP_ROW_SHARD_ROWS (1U << PP_ROW_SHARD_SHIFT)
+#define PP_MAX_ROW_SHARDS 128U
+#define PP_MAX_PAGES (1U << 17) /* 8 GiB of text on one host */
+#define PP_MAX_RULES (1U << 15)
+
+/* Python. */
+#define PP_MAX_PYTHONS 256U	   /* distinct interpreter files of a host */
+#define PP_MAX_EVAL_RANGES 4U	   /* parts of the eval function: hot, cold, ... */
+#define PP_TSTATE_READ_BYTES 192U  /* the head of PyThreadState that one read covers */
+#define PP_FRAME_READ_BYTES 128U   /* the head of a frame that one read covers */
+#define PP_CODE_READ_BYTES 192U	   /* the head of PyCodeObject that one read covers */
+#define PP_MAX_NAME_BYTES 512U	   /* co_qualname or co_name, and co_filename, each */
+#define PP_MAX_LINE_TABLE_BYTES 2048U /* the rest is read by the agent */
+
+/* A missed stack: this much of the user stack travels to the agent. */
+#define PP_STACK_COPY_BYTES 16384U
+#define PP_STACK_COPY_CHUNK_BYTES 1024U
+
+#define PP_COMM_BYTES 16U
+
+#endif

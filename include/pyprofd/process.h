@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Processes as both sides name them, and what the kernel side tells of their lives. */
+#ifndef PYPROFD_PROCESS_H
+#define PYPROFD_PROCESS_H
+
+#include <linux/types.h>
+#include <pyprofd/limits.h>
+#include <pyprofd/python.h>
+
+/* A process between fork or exec and exit or exec.  The generation is bpf_ktime_get_ns() >> 10 at
+ * that moment (unit: 1,024 ns; wraps after 73 minutes), so it is unique for one tgid. */
+struct pp_process_id {
+	__u32 tgid; /* as the host sees it */
+	__u32 generation;
+};
+
+enum pp_image_flag {
+	PP_IMAGE_WANTED = 1,	/* passes the filters; inherited by children */
+	PP_IMAGE_LARGE_SET = 2, /* map_set counts in the outer map of large sets */
+	PP_IMAGE_NO_FOLD = 4,	/* --raw */
+};
+
+/* images[pp_process_id]: what a walk needs of a process.  Written by the agent; copied from parent
+ * to child by the kernel side at fork; a fresh one (flags inherited, no set) at exec. */
+struct pp_image {
+	__u32 map_set;	  /* 1 + index in the outer map; 0: none yet */
+	__u32 flags;	  /* enum pp_image_flag */
+	__u32 python;	  /* 1 + index in pythons[]; 0: no interpreter */
+	__u32 code_space; /* equal for processes that share code objects by fork */
+	__u64 python_bias; /* load bias of the interpreter's file */
+	struct pp_tls tls[2]; /* first the attached thread state, then the GILState slot */
+};
+
+/* Ring `events`: lifecycle and requests.  time_ns is CLOCK_MONOTONIC, as of the perf side-band. */
+enum pp_event_type {
+	PP_EVENT_FORK = 1,    /* a new process; parent is set */
+	PP_EVENT_EXEC,	      /* id is the new generation, parent the old */
+	PP_EVENT_EXIT,	      /* the last thread has gone */
+	PP_EVENT_UNKNOWN,     /* a sample of a tgid without an entry; generation is new */
+	PP_EVENT_THREAD_STATE, /* a thread whose PyThreadState was not found; tid is set */
+};
+
+struct pp_event {
+	__u32 type; /* enum pp_event_type */
+	__u32 tid;
+	__u64 time_ns;
+	struct pp_process_id id;
+	struct pp_process_id parent;
+	char comm[PP_COMM_BYTES];
+};
+
+/* thread_states[pp_thread_key]: filled by the agent where no TLS slot gives the state. */
+struct pp_thread_key {
+	struct pp_process_id id;
+	__u32 tid;
+	__u32 pad;
+};
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Why a walk ended and what was lost: one list for the enum, the metric's name and the text that a
+ * user reads.  Append only: numbers are never used again, retired ones stay. */
+#ifndef PYPROFD_STOPS_H
+#define PYPROFD_STOPS_H
+
+/* X(id, metric name, what a user should know).  The first block ends a native walk. */
+#define PP_STOPS(X)                                                                                \
+	X(NONE, "none", "still walking")                                                           \
+	X(ROOT, "root", "the stack is complete")                                                   \
+	X(NO_USER, "no_user", "kernel thread, or a task that is exiting: no user stack")           \
+	X(NO_IMAGE, "no_image", "the process was not known yet")                                   \
+	X(NO_MAPPING, "no_mapping", "an address lies in no known executable mapping")              \
+	X(NO_ROWS, "no_rows", "unwind rows of this code were not loaded yet")                      \
+	X(NO_INFO, "no_info", "code without unwind information and without a frame pointer")       \
+	X(READ_FAULT, "read_fault", "the user stack could not be read")                            \
+	X(BAD_RULE, "bad_rule", "a rule that needs a register known at the leaf only")             \
+	X(NOT_MOVING, "not_moving", "the stack pointer did not move towards the root")             \
+	X(MAX_STEPS, "max_steps", "deeper than the bound on steps")                                \
+	X(MAX_TIME, "max_time", "the walk reached its bound on time")                              \
+	X(COMPAT, "compat", "32-bit code is not unwound")                                          \
+	X(FINISHED, "finished", "missed in the kernel and finished by the agent")
+
+/* The second block ends the walk of the Python frames. */
+#define PP_PY_STOPS(X)                                                                             \
+	X(NONE, "none", "still walking")                                                           \
+	X(ROOT, "root", "every Python frame was found")                                            \
+	X(NOT_PYTHON, "not_python", "no interpreter in this process")                              \
+	X(NO_THREAD_STATE, "no_thread_state", "this thread runs no Python")                        \
+	X(READ_FAULT, "read_fault", "Python's memory could not be read")                           \
+	X(BAD_CODE, "bad_code", "a frame does not point to a code object")                         \
+	X(MAX_STEPS, "max_steps", "deeper than the bound on steps")                                \
+	X(MAX_TIME, "max_time", "the walk reached its bound on time")
+
+/* What was lost.  Each is a counter a CPU; the agent sums and shows them. */
+#define PP_LOSSES(X)                                                                               \
+	X(RING_FULL, "ring_full", "a new stack did not fit into the ring; it is sent next time")   \
+	X(EVENTS_FULL, "events_full", "a process event did not fit; /proc is read again")          \
+	X(COUNTS_FULL, "counts_full", "samples not counted: the window's table was full")          \
+	X(COUNTS_BUSY, "counts_busy", "samples not counted: the table was locked (NMI)")           \
+	X(NO_SCRATCH, "no_scratch", "samples not counted: walks were nested too deeply")           \
+	X(PROCESSES_FULL, "processes_full", "a process found no room in the table of processes")   \
+	X(IMAGES_FULL, "images_full", "a process found no room in the table of images")            \
+	X(MISS_DROPPED, "miss_dropped", "a missed stack could not be sent to be finished")         \
+	X(CODE_FAULT, "code_fault", "a code object's names could not be read in the kernel")       \
+	X(CODES_BUSY, "codes_busy", "a code object could not be remembered; it is described again") \
+	X(FRAMES_OMITTED, "frames_omitted", "frames in the middle of very deep stacks")            \
+	X(SEGMENTS_FULL, "segments_full", "more runs of Python frames than the bound")
+
+#define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
+#define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,
+#define PP_ENUM_LOSS(id, name, text) PP_LOSS_##id,
+enum pp_stop { PP_STOPS(PP_ENUM_STOP) PP_STOP_COUNT };
+enum pp_py_stop { PP_PY_STOPS(PP_ENUM_PY_STOP) PP_PY_STOP_COUNT };
+enum pp_loss { PP_LOSSES(PP_ENUM_LOSS) PP_LOSS_COUNT };
+
+#endif

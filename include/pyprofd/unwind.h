@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Native unwind tables as the kernel side reads them.  The agent writes them through mmap.
+ *
+ *   address -> map set (pp_map_set)  -> file id, page0, bias
+ *           -> pages[page0 + (address - bias >> 16)] -> where the page's rows are
+ *           -> rows, sorted by the low 16 bits       -> rule id
+ *           -> rules[rule id]                        -> how to find the caller
+ * Source of the rules: System V psABI x86-64 3.7 (stack unwinding), DWARF 5 section 6.4. */
+#ifndef PYPROFD_UNWIND_H
+#define PYPROFD_UNWIND_H
+
+#include <linux/types.h>
+#include <pyprofd/limits.h>
+
+/* A row holds from its address to that of the next row.  The first row of a page has pc_low 0
+ * (the rule in force there), so a search inside a page always finds one. */
+#define PP_ROW(pc_low, rule) ((__u32)(__u16)(pc_low) | (__u32)(rule) << 16)
+#define PP_ROW_PC_LOW(row) ((__u16)(row))
+#define PP_ROW_RULE(row) ((row) >> 16)
+
+/* pages[]: one u64 written in one store.  0: not loaded.  The rows of a page lie in one shard. */
+#define PP_PAGE(row_start, row_count, flags)                                                       \
+	((__u64)(row_start) | (__u64)(row_count) << 32 | (__u64)(flags) << 48)
+#define PP_PAGE_ROW_START(page) ((__u32)(page))
+#define PP_PAGE_ROW_COUNT(page) ((__u16)((page) >> 32))
+#define PP_PAGE_FLAGS(page) ((__u16)((page) >> 48))
+enum pp_page_flag {
+	PP_PAGE_LOADED = 1,
+	PP_PAGE_USED = 2, /* set by the kernel side, cleared by the agent: second-chance eviction */
+};
+
+enum pp_rule_kind {
+	PP_RULE_NO_INFO = 0, /* no FDE covers this address: a checked frame-pointer step */
+	PP_RULE_STOP,	     /* the outermost frame: _start, clone */
+	PP_RULE_CFA_SP,	     /* CFA = sp + cfa_offset */
+	PP_RULE_CFA_FP,	     /* CFA = fp + cfa_offset */
+	PP_RULE_CFA_DEREF,   /* CFA = *(cfa_register + cfa_offset) + cfa_add; fp or sp, or leaf only */
+	PP_RULE_CFA_REGISTER, /* CFA = cfa_register + cfa_offset, any register: at the leaf only */
+	PP_RULE_PLT,	     /* CFA = sp + 8 + ((pc & 15) >= cfa_offset) * 8 */
+	PP_RULE_SIGNAL,	     /* a signal frame: all registers lie on the stack */
+};
+
+/* What becomes of the frame pointer (x86-64 rbp, aarch64 x29). */
+enum pp_fp_kind {
+	PP_FP_SAME = 0,
+	PP_FP_AT_CFA,	/* *(CFA + fp_offset) */
+	PP_FP_AT_FP,	/* *(fp + fp_offset): DRAP frames */
+	PP_FP_UNDEFINED,
+};
+
+/* Where the return address is. */
+enum pp_ra_kind {
+	PP_RA_AT_CFA = 0, /* *(CFA + ra_offset); x86-64: always CFA - 8 */
+	PP_RA_REGISTER,	  /* aarch64: still in LR, at the leaf only */
+	PP_RA_UNDEFINED,  /* the outermost frame */
+};
+
+struct pp_rule {
+	__u8 kind;	   /* enum pp_rule_kind */
+	__u8 cfa_register; /* DWARF number */
+	__u8 fp_kind;	   /* enum pp_fp_kind */
+	__u8 ra_kind;	   /* enum pp_ra_kind */
+	__s32 cfa_offset;  /* bytes */
+	__s32 fp_offset;   /* bytes */
+	__s16 ra_offset;   /* bytes */
+	__s16 cfa_add;	   /* bytes, PP_RULE_CFA_DEREF only */
+};
+_Static_assert(sizeof(struct pp_rule) == 16, "pp_rule crosses the kernel boundary");
+
+/* DWARF register numbers: System V psABI x86-64 figure 3.36; AAPCS64 DWARF table 1. */
+#if defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
+#define PP_REG_FP 29
+#define PP_REG_SP 31
+#define PP_REG_RA 30
+#define PP_REG_COUNT 32
+#else
+#define PP_REG_FP 6
+#define PP_REG_SP 7
+#define PP_REG_RA 16
+#define PP_REG_COUNT 16
+#endif
+
+/* File ids that name no file. */
+enum pp_file_id {
+	PP_FILE_NONE = 0,      /* a gap between mappings */
+	PP_FILE_ANONYMOUS = 1, /* executable memory without a file: JIT code, trampolines */
+	PP_FILE_FIRST = 16,
+};
+
+/* One executable range: [start, next range's start).  Gaps are ranges with PP_FILE_NONE. */
+struct pp_range {
+	__u32 file;  /* file id */
+	__u32 page0; /* pages[] index of the file's address 0 (wraps modulo 2^32) */
+	__u64 bias;  /* memory address - address in the file (ELF virtual address) */
+};
+
+/* A process's executable ranges, sorted by start; range[0].start == 0 and is a gap.  Unused starts
+ * hold ~0.  `first` is always 0: the verifier then cannot tell the index of a search apart. */
+#define PP_MAP_SET_TYPE(name, ranges)                                                              \
+	struct name {                                                                              \
+		__u64 first;                                                                       \
+		__u64 count;                                                                       \
+		__u64 start[ranges];                                                               \
+		struct pp_range range[ranges];                                                     \
+	}
+PP_MAP_SET_TYPE(pp_map_set_small, PP_MAP_SET_SMALL);
+PP_MAP_SET_TYPE(pp_map_set_large, PP_MAP_SET_LARGE);
+
+#endif

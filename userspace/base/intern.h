@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Strings, each stored once.  Ids count from 0; id 0 is always "". */
+#ifndef BASE_INTERN_H
+#define BASE_INTERN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+struct intern;
+
+int intern_new(struct intern **ret_intern);
+void intern_free(struct intern *intern);
+DEFINE_OWNED(struct intern, intern)
+
+/* Returns 0 or -ENOMEM.  The bytes may hold NULs; a copy is kept. */
+int intern_bytes(struct intern *intern, const char *bytes, size_t size, uint32_t *ret_id);
+int intern_string(struct intern *intern, const char *string, uint32_t *ret_id);
+/* The string of an id that this table gave out; NUL-terminated; valid until intern_free().
+ * ret_size may be NULL. */
+const char *intern_get(const struct intern *intern, uint32_t id, size_t *ret_size);
+uint32_t intern_count(const struct intern *intern);
+size_t intern_bytes_used(const struct intern *intern);
+
+#endif

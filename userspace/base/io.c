@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define READ_CHUNK_BYTES 16384U
+
+int read_file_at(int dir_fd, const char *path, size_t max_bytes, char **ret_text, size_t *ret_size)
+{
+	OWNED_FD int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+	OWNED_MEM char *text = NULL;
+	size_t size = 0, capacity = 0;
+
+	if (fd < 0)
+		return -errno;
+	for (;;) {
+		if (size + 1 >= capacity) {
+			char *grown;
+
+			capacity = capacity ? capacity * 2 : READ_CHUNK_BYTES;
+			grown = realloc(text, capacity);
+			if (!grown)
+				return -ENOMEM;
+			text = grown;
+		}
+		ssize_t got = read(fd, text + size, capacity - size - 1);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		size += (size_t)got;
+		if (size > max_bytes)
+			return -EFBIG;
+	}
+	text[size] = '\0';
+	*ret_text = TAKE(text);
+	if (ret_size)
+		*ret_size = size;
+	return 0;
+}
+
+int read_file(const char *path, size_t max_bytes, char **ret_text, size_t *ret_size)
+{
+	return read_file_at(AT_FDCWD, path, max_bytes, ret_text, ret_size);
+}
+
+int pread_full(int fd, void *buffer, size_t size, off_t offset)
+{
+	char *at = buffer;
+
+	while (size) {
+		ssize_t got = pread(fd, at, size, offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			return -ENODATA;
+		at += got;
+		offset += got;
+		size -= (size_t)got;
+	}
+	return 0;
+}
+
+int write_full(int fd, const void *buffer, size_t size)
+{
+	const char *at = buffer;
+
+	while (size) {
+		ssize_t put = write(fd, at, size);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		at += put;
+		size -= (size_t)put;
+	}
+	return 0;
+}
+
+static int process_read_mem_file(pid_t pid, uint64_t address, void *buffer, size_t size)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	int err = pread_full(fd, buffer, size, (off_t)address);
+
+	return err == -EIO || err == -ENODATA ? -EFAULT : err;
+}
+
+int process_read(pid_t pid, uint64_t address, void *buffer, size_t size)
+{
+	struct iovec here = {.iov_base = buffer, .iov_len = size};
+	struct iovec there = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
+	ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+
+	if (got == (ssize_t)size)
+		return 0;
+	if (got >= 0)
+		return -EFAULT;
+	if (errno == EPERM || errno == ENOSYS)
+		return process_read_mem_file(pid, address, buffer, size);
+	return -errno;
+}

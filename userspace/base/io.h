@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Files and other processes' memory.  All descriptors are O_CLOEXEC.  No global state. */
+#ifndef BASE_IO_H
+#define BASE_IO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Reads a whole (pseudo) file of at most max_bytes into a NUL-terminated heap buffer.
+ * Returns 0; -EFBIG when it is longer; -errno. */
+int read_file_at(int dir_fd, const char *path, size_t max_bytes, char **ret_text, size_t *ret_size);
+int read_file(const char *path, size_t max_bytes, char **ret_text, size_t *ret_size);
+
+/* pread() until `size` bytes are there.  Returns 0; -ENODATA at end of file; -errno. */
+int pread_full(int fd, void *buffer, size_t size, off_t offset);
+/* write() until all is out.  Returns 0 or -errno. */
+int write_full(int fd, const void *buffer, size_t size);
+
+/* Reads another process's memory (process_vm_readv; falls back to /proc/PID/mem on EPERM).
+ * All or nothing.  Returns 0; -EFAULT when part of it is not there; -ESRCH; -errno. */
+int process_read(pid_t pid, uint64_t address, void *buffer, size_t size);
+
+#endif

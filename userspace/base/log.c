@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static enum log_level max_level = LOG_LEVEL_INFO;
+
+void log_set_level(enum log_level level)
+{
+	max_level = level;
+}
+
+static void log_text(enum log_level level, const char *suffix, const char *format, va_list args)
+{
+	/* sd-daemon(3): syslog levels in front of the line. */
+	static const char *const journal_prefix[] = {"<3>", "<4>", "<6>", "<7>"};
+	char text[1024];
+
+	vsnprintf(text, sizeof(text), format, args);
+	fprintf(stderr, "%spyprofd: %s%s%s\n", getenv("JOURNAL_STREAM") ? journal_prefix[level] : "",
+		text, suffix ? ": " : "", suffix ? suffix : "");
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+	va_list args;
+
+	if (level > max_level)
+		return;
+	va_start(args, format);
+	log_text(level, NULL, format, args);
+	va_end(args);
+}
+
+int log_line_errno(enum log_level level, int err, const char *format, ...)
+{
+	va_list args;
+
+	if (level > max_level)
+		return err;
+	va_start(args, format);
+	log_text(level, strerror(-err), format, args);
+	va_end(args);
+	return err;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One line a message on stderr, with a <N> prefix under the journal.  Only agent/ logs above debug;
+ * all other folders return errors and keep counters. */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+/* Lines above this level are dropped.  Default: info.  Process-wide, set once at start. */
+void log_set_level(enum log_level level);
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends ": strerror(-err)" and returns err. */
+int log_line_errno(enum log_level level, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warn(...) log_line(LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_info(...) log_line(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...) log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
+#define log_error_errno(err, ...) log_line_errno(LOG_LEVEL_ERROR, err, __VA_ARGS__)
+#define log_warn_errno(err, ...) log_line_errno(LOG_LEVEL_WARN, err, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One ELF file, mapped read-only and distrusted: every offset is checked against the file's size
+ * before it is followed.  64-bit little-endian x86-64 and aarch64 only. */
+#ifndef ELF_ELF_IMAGE_H
+#define ELF_ELF_IMAGE_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+#define ELF_MAX_SEGMENTS 64U
+
+struct elf_segment {
+	uint64_t vaddr, offset, file_size, memory_size, align;
+	bool executable;
+};
+
+struct elf_section {
+	const uint8_t *data; /* NULL for SHT_NOBITS */
+	uint64_t size;
+	uint64_t vaddr;
+	uint32_t type;
+	uint64_t entry_size;
+	uint32_t link;
+};
+
+struct elf_image {
+	const uint8_t *data; /* the mapped file, or the caller's memory */
+	size_t size;
+	uint16_t type;	  /* ET_EXEC, ET_DYN */
+	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
+	uint64_t entry;
+	struct elf_segment segment[ELF_MAX_SEGMENTS]; /* PT_LOAD only, by vaddr */
+	size_t segment_count;
+	uint64_t min_vaddr, max_vaddr; /* of PT_LOAD */
+	uint64_t tls_memory_size, tls_align; /* PT_TLS; 0: none */
+	const uint8_t *build_id; /* into data, or NULL */
+	size_t build_id_size;
+	/* private */
+	uint64_t program_offset, section_offset;
+	uint16_t program_count, section_count, section_names;
+	bool is_mapped;
+};
+
+/* Maps the file open at fd (borrowed; may be closed afterwards).  Returns 0; -ENOEXEC when it is no
+ * ELF file of ours; -EBADMSG when headers point outside of it; -ENOMEM; -errno. */
+int elf_image_open(int fd, struct elf_image **ret_image);
+/* The same over the caller's memory (vDSO, fuzzing, decompressed debug data), borrowed. */
+int elf_image_from_memory(const void *data, size_t size, struct elf_image **ret_image);
+void elf_image_free(struct elf_image *image);
+DEFINE_OWNED(struct elf_image, elf_image)
+
+/* Returns 0; -ENOENT when there is no such section; -EBADMSG when it lies outside the file. */
+int elf_image_section(const struct elf_image *image, const char *name, struct elf_section *ret_section);
+int elf_image_section_by_index(const struct elf_image *image, uint32_t index,
+			       struct elf_section *ret_section);
+/* The PT_GNU_EH_FRAME segment. -ENOENT, -EBADMSG. */
+int elf_image_eh_frame_hdr(const struct elf_image *image, struct elf_section *ret_section);
+/* Bytes at a virtual address, inside one PT_LOAD's file part; NULL when they are not all there. */
+const uint8_t *elf_image_at(const struct elf_image *image, uint64_t vaddr, size_t size);
+/* ELF address of a byte that mmap placed at file offset `offset`.  -ENOENT: in no segment.
+ * The load bias of a mapping is  mapping.start - vaddr(mapping.offset). */
+int elf_image_offset_to_vaddr(const struct elf_image *image, uint64_t offset, uint64_t *ret_vaddr);
+
+/* Looks one symbol up in .dynsym, then .symtab.  Returns 0 or -ENOENT.  For STT_TLS value is the
+ * offset in the TLS block. */
+struct elf_symbol {
+	uint64_t value, size;
+	uint8_t type; /* STT_… */
+};
+int elf_image_symbol(const struct elf_image *image, const char *name, struct elf_symbol *ret_symbol);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One window of counted, named stacks of one kind.  Built by the loop, then encoded and dropped. */
+#ifndef PROFILE_PROFILE_H
+#define PROFILE_PROFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/intern.h"
+#include "symbolize/frame.h"
+
+#define PROFILE_MAX_VALUES 3U
+#define PROFILE_MAX_LABELS 16U
+
+struct profile_value_type {
+	const char *type; /* "samples", "cpu": never with '-' (collectors.md section 4) */
+	const char *unit; /* "count", "nanoseconds" */
+};
+
+struct profile_label {
+	const char *key; /* static string */
+	uint32_t string; /* intern id, used when is_number is 0 */
+	int64_t number;
+	uint8_t is_number;
+};
+
+struct profile_sample {
+	const struct frame *frame; /* leaf first, borrowed for the call */
+	size_t frame_count;
+	int64_t value[PROFILE_MAX_VALUES];
+	struct profile_label label[PROFILE_MAX_LABELS];
+	size_t label_count;
+};
+
+struct profile;
+
+struct profile_options {
+	const char *kind; /* "cpu": the file name's last part */
+	struct profile_value_type value_type[PROFILE_MAX_VALUES];
+	size_t value_count;
+	const char *default_value_type;
+	struct profile_value_type period_type;
+	int64_t period;
+	uint64_t start_wall_ns, duration_ns;
+};
+
+/* strings: the table all frames and labels refer to; borrowed, must outlive the profile. */
+int profile_new(const struct profile_options *options, struct intern *strings,
+		struct profile **ret_profile);
+void profile_free(struct profile *profile);
+DEFINE_OWNED(struct profile, profile)
+void profile_set_duration(struct profile *profile, uint64_t duration_ns);
+
+/* Index >= 1 of a module that frames can name; equal modules get the same index. */
+int profile_add_module(struct profile *profile, const struct module *module, uint32_t *ret_index);
+/* Adds values; samples with equal frames and labels are merged. 0 or -ENOMEM. */
+int profile_add(struct profile *profile, const struct profile_sample *sample);
+/* A line for pprof's comments. */
+int profile_add_comment(struct profile *profile, const char *comment);
+size_t profile_sample_count(const struct profile *profile);
+
+/* gzip'd pprof bytes (profile.proto of google/pprof), heap. 0, -ENOMEM. */
+int profile_encode_pprof(const struct profile *profile, void **ret_bytes, size_t *ret_size);
+/* Folded text: one line a stack, root first: `process PID: comm;thread TID: name;frame;... count`.
+ * Python frames `name (file.py:12)`, native `sym (module)`, kernel `sym_[k]`; ';' and newlines in
+ * names are replaced by ':' and ' '.  Values: the first value type. */
+int profile_encode_folded(const struct profile *profile, char **ret_text, size_t *ret_size);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Profiles on disk: one .pb.gz a window and kind; the name is the index.
+ *   DIR/YYYY-MM-DD/HH/<start_ms>-<dur_ms>-<kind>.pb.gz   (UTC; files 0640, folders 0750) */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+
+struct store;
+
+/* Creates DIR when it is not there, takes its lock file (flock on DIR/.lock) against a second
+ * instance.  Returns 0; -EBUSY: another instance writes here; -EACCES, -EROFS, -ENOTDIR, -errno. */
+int store_open(const char *directory, uint64_t max_bytes, struct store **ret_store);
+void store_free(struct store *store);
+DEFINE_OWNED(struct store, store)
+/* Writes one profile (temporary name, fsync, rename, fsync of the folder), then deletes the oldest
+ * files above max_bytes (never the one just written).  Returns 0 or -errno (-ENOSPC, -EDQUOT: the
+ * caller keeps the bytes and tries again); nothing half-written stays. */
+int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uint64_t duration_ns,
+	      const void *bytes, size_t size, char **ret_path);
+struct store_stats {
+	uint64_t files, bytes, deleted_files;
+};
+void store_get_stats(const struct store *store, struct store_stats *ret_stats);
+
+/* One file by name, whole or not at all, mode 0640.  owner: uid and gid to give it to, -1: keep.
+ * "-" is standard output.  Locks PATH.lock while `lock` is held by file_output_lock(). */
+int file_output_write(const char *path, const void *bytes, size_t size, uid_t uid, gid_t gid);
+/* Checks at start that PATH can be written (folder exists, is writable, not a folder itself) and
+ * takes a lock against a second instance.  Returns a lock fd in *ret_fd; -EBUSY; -errno. */
+int file_output_lock(const char *path, int *ret_fd);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Our own decoder of .eh_frame.  elf_image -> [cfi] -> rows.  Foreign bytes: every read is checked,
+ * every loop bounded.  Source: System V psABI x86-64, EH_FRAME sections; DWARF 5 section 6.4. */
+#ifndef UNWIND_CFI_H
+#define UNWIND_CFI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pyprofd/unwind.h>
+
+#include "base/cleanup.h"
+#include "elf/elf_image.h"
+
+/* One decoded row: the rule holds from vaddr to the next row. */
+struct cfi_row {
+	uint64_t vaddr;
+	struct pp_rule rule;
+};
+
+struct cfi; /* CIE cache and the sorted table of FDEs of one file */
+
+/* The image is borrowed and must outlive the object.  Uses .eh_frame_hdr's table when it is sane,
+ * else walks .eh_frame (then .debug_frame).  Returns 0; -ENODATA without any; -EBADMSG; -ENOMEM. */
+int cfi_open(const struct elf_image *image, struct cfi **ret_cfi);
+void cfi_free(struct cfi *cfi);
+DEFINE_OWNED(struct cfi, cfi)
+
+size_t cfi_fde_count(const struct cfi *cfi);
+/* Rows of all code in [low, high), sorted by vaddr, equal neighbours merged; the first row is at
+ * `low` and gives the rule in force there.  Addresses no FDE covers have PP_RULE_NO_INFO.
+ * A damaged FDE gives NO_INFO for its range and counts in *ret_bad_fdes (may be NULL).
+ * Rows are appended to *rows (realloc'd; the caller frees).  Returns 0; -ENOMEM. */
+struct cfi_rows {
+	struct cfi_row *row;
+	size_t count, capacity;
+};
+int cfi_compile(struct cfi *cfi, uint64_t low, uint64_t high, struct cfi_rows *rows,
+		size_t *ret_bad_fdes);
+/* The rule at one address (user-space unwinding).  Returns 0 (NO_INFO when nothing covers it). */
+int cfi_rule_at(struct cfi *cfi, uint64_t vaddr, struct pp_rule *ret_rule);
+/* The FDE that covers vaddr: its bounds.  -ENOENT. */
+int cfi_fde_bounds(struct cfi *cfi, uint64_t vaddr, uint64_t *ret_low, uint64_t *ret_high);
+
+#endif
