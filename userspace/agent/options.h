@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line, checked as far as that needs nothing of the host (the rest: host_check.h).
+ * The strings point into argv or are owned by the object, which options_release() frees. */
+#ifndef AGENT_OPTIONS_H
+#define AGENT_OPTIONS_H
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+
+#define OPTIONS_HZ_MAX 10000U
+#define OPTIONS_HZ_DEFAULT 99U
+#define OPTIONS_INTERVAL_MIN_NS 100000000ULL	   /* 0.1 s */
+#define OPTIONS_INTERVAL_MAX_NS 600000000000ULL	   /* 10 minutes */
+#define OPTIONS_INTERVAL_DEFAULT_NS 10000000000ULL /* 10 s */
+#define OPTIONS_TIME_MAX_NS 31622400000000000ULL   /* --duration and --delay: 366 days */
+#define OPTIONS_STORE_MIN_BYTES (1ULL << 20)
+#define OPTIONS_STORE_DEFAULT_BYTES (200ULL << 20)
+#define OPTIONS_BUDGET_MIN_BYTES (16ULL << 20)
+#define OPTIONS_SIZE_MAX_BYTES (1ULL << 50)
+#define OPTIONS_MAX_PIDS 1024U
+#define OPTIONS_MAX_UIDS 64U
+#define OPTIONS_OUTPUT_DEFAULT "/var/lib/pyprofd"
+
+/* What a process says when it ends. */
+#define OPTIONS_EXIT_FAILURE 1 /* the host or the run failed */
+#define OPTIONS_EXIT_USAGE 2   /* the command line is wrong */
+
+enum options_clock { OPTIONS_CLOCK_CPU, OPTIONS_CLOCK_CYCLES };
+
+enum options_output_kind {
+	OPTIONS_OUTPUT_DIRECTORY, /* an existing folder, or a name that ends in '/': a file a window */
+	OPTIONS_OUTPUT_PPROF,	  /* one file, or "-": standard output; gzip pprof */
+	OPTIONS_OUTPUT_FOLDED,	  /* one file whose name ends in .folded or .txt */
+};
+
+/* Bits of options.events: what is captured. */
+enum options_event { OPTIONS_EVENT_CPU = 1 };
+
+struct options {
+	uint32_t hz; /* samples a second and CPU: 1 .. OPTIONS_HZ_MAX */
+	enum options_clock clock;
+	uint32_t events; /* enum options_event, at least one */
+
+	/* Who is profiled; all that is given must hold.  Nothing given: everybody. */
+	pid_t *pid; /* owned; as this program's pid namespace numbers them; children included */
+	size_t pid_count;
+	uid_t *uid; /* owned */
+	size_t uid_count;
+	const char *comm; /* NULL, or the extended regular expression that comm_regex holds */
+	regex_t comm_regex;
+	const char *cgroup;    /* NULL, or a path; host_find_cgroup() says where it lies */
+	char *const *command;  /* NULL, or the argv to run, NULL at its end */
+
+	/* When. */
+	uint64_t duration_ns; /* 0: until a signal or the command ends it */
+	uint64_t delay_ns;    /* before the first sample */
+	uint64_t interval_ns; /* one window */
+
+	/* Where to. */
+	const char *output; /* never NULL; "-" is standard output */
+	enum options_output_kind output_kind;
+	bool output_is_default;
+	uint64_t store_max_bytes;
+
+	/* How. */
+	bool no_kernel, no_native;
+	bool raw;	       /* keep the interpreter's own frames */
+	uint64_t budget_bytes; /* kernel maps and agent together; 0: chosen by the number of CPUs */
+	bool verbose, quiet;   /* never both: the later one wins */
+};
+
+/* Where the texts go: --help and --version to `out`, the line that names an error to `err`. */
+struct options_streams {
+	FILE *out, *err;
+};
+
+/* Reads argv.  Returns 0: go on; 1: --help or --version was asked for and printed (exit 0);
+ * -EINVAL: one line was printed (exit OPTIONS_EXIT_USAGE); -ENOMEM.  Below 0 and at 1 *ret_options
+ * is untouched.  argv must live as long as the options; argp may reorder it. */
+int options_parse(int argc, char **argv, struct options *ret_options);
+/* The same with other streams than stdout and stderr. */
+int options_parse_to(const struct options_streams *streams, int argc, char **argv,
+		     struct options *ret_options);
+/* Frees what the options own; a zeroed object is fine. */
+void options_release(struct options *options);
+
+/* "5", "0.5", "500ms", "10s", "2m", "1h" -> ns, rounded to the nearest.  0; -EINVAL: not a time;
+ * -ERANGE: above OPTIONS_TIME_MAX_NS. */
+int options_parse_duration(const char *text, uint64_t *ret_ns);
+/* "4096", "64K", "200M", "200MB", "1.5GiB": powers of 1024.  0; -EINVAL: not a size; -ERANGE: above
+ * OPTIONS_SIZE_MAX_BYTES. */
+int options_parse_size(const char *text, uint64_t *ret_bytes);
+
+#endif
