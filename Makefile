@@ -22,7 +22,7 @@ CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP
 LIBS := -lbpf -ldw -lelf -lz -llzma -lprotobuf-c -lm
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -Iinclude -Ibpf \
-	$(if $(MULTIARCH),-I/usr/include/$(MULTIARCH)) -Wall -Wextra -Wshadow -Wno-unused-parameter \
+	$(if $(MULTIARCH),-I/usr/include/$(MULTIARCH)) -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \
 	$(if $(CI),-Werror) -MMD -MP
 
 msg = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' "$(1)" "$(patsubst $(BUILD)/%,%,$(2))";)
@@ -59,9 +59,10 @@ $(BUILD)/gen/version.h: Makefile
 
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 	$(call msg,CC,$@)$(CC) -O2 -g -c $< -o $@
-$(BUILD)/userspace/attach/%.o: $(BUILD)/gen/pyprofd.skel.h
-$(BUILD)/userspace/profile/%.o: $(BUILD)/gen/profile.pb-c.h
-$(BUILD)/userspace/agent/%.o: $(BUILD)/gen/version.h
+# A pattern rule without a recipe would add no prerequisite: name the objects.
+$(filter $(BUILD)/userspace/attach/%,$(LIB_OBJ)): $(BUILD)/gen/pyprofd.skel.h
+$(filter $(BUILD)/userspace/profile/%,$(LIB_OBJ)): $(BUILD)/gen/profile.pb-c.h
+$(filter $(BUILD)/userspace/agent/%,$(LIB_OBJ)) $(BUILD)/userspace/agent/main.o: $(BUILD)/gen/version.h
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@

@@ -42,6 +42,7 @@
 /* A missed stack: this much of the user stack travels to the agent. */
 #define PP_STACK_COPY_BYTES 16384U
 #define PP_STACK_COPY_CHUNK_BYTES 1024U
+#define PP_MISS_SEGMENTS 256U /* marks of Python runs that travel with it */
 
 #define PP_COMM_BYTES 16U
 

@@ -58,7 +58,8 @@ struct pp_python {
 	__u8 eval_range_count;
 
 	__u32 file;	   /* file id: native frames of this file are the interpreter's own */
-	__u32 pad;
+	__u16 ts_cframe;   /* PyThreadState.cframe, PP_CHAIN_FRAME_CFRAME (3.10) only */
+	__u16 pad;
 	__u64 runtime;	   /* address in the file of _PyRuntime; 0 <= 3.6 */
 	__u64 code_type;   /* address in the file of PyCode_Type */
 

@@ -110,9 +110,16 @@ struct pp_code_record {
 	__u8 bytes[];
 };
 
+/* A run of Python frames: the address on the C stack that marks its eval activation. */
+struct pp_segment {
+	__u64 mark; /* 0: known by eval range only (<= 3.9) */
+	__u64 frames;
+};
+
 /* A sample whose native walk met code without loaded rows.  It is not counted in the kernel: the
  * agent finishes the walk from these registers and the copy of the stack, and counts it.
- * frame[] as in pp_stack_record (what was walked so far); then stack_bytes bytes from sp on. */
+ * bytes[]: pp_frame[python_stored + native_stored] as in pp_stack_record (what was walked so far),
+ * pp_segment[segment_count] (marks not met yet), stack_bytes bytes of the stack from stack_start. */
 struct pp_miss_record {
 	struct pp_record record;
 	struct pp_count_key key; /* user_stack is 0 */
@@ -121,22 +128,14 @@ struct pp_miss_record {
 	__u64 registers[PP_REG_COUNT]; /* at the leaf, by DWARF number */
 	__u64 stack_start;	    /* address of the copy */
 	__u32 stack_bytes;
-	__u8 is_leaf; /* pc is exact, not a return address */
-	__u8 stop;    /* why the walk stopped */
-	__u8 python;
-	__u8 py_stop;
+	__u32 segment_count;
 	__u16 python_stored, native_stored;
 	__u32 python_count, native_count;
-	__u32 segment_next, segment_count; /* marks not met yet, in segment[] */
-	__u32 pad;
-	/* then: struct pp_segment[segment_count - segment_next], pp_frame[], stack bytes */
+	__u8 stop; /* why the walk stopped */
+	__u8 py_stop;
+	__u8 python;
+	__u8 is_leaf; /* pc is exact, not a return address */
 	__u8 bytes[];
-};
-
-/* A run of Python frames: the address on the C stack that marks its eval activation. */
-struct pp_segment {
-	__u64 mark; /* 0: known by eval range only (<= 3.9) */
-	__u64 frames;
 };
 
 #endif

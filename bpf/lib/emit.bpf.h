@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The end of a walk: frames that were not seen before through the ring, one counter always; or, for
+ * a missed stack, all that the agent needs to finish it. */
+#ifndef BPF_LIB_EMIT_H
+#define BPF_LIB_EMIT_H
+
+#include "lib/frames.bpf.h"
+
+#define FRAME_BYTES ((__u32)sizeof(struct pp_frame))
+
+static __always_inline bool already_sent(__u64 hash, __u32 epoch)
+{
+	__u32 *sent_epoch = bpf_map_lookup_elem(&sent, &hash);
+
+	return sent_epoch && *sent_epoch == epoch;
+}
+
+static __always_inline void remember_sent(__u64 hash, __u32 epoch)
+{
+	/* May fail when the table is locked: then it is sent once more. */
+	bpf_map_update_elem(&sent, &hash, &epoch, BPF_ANY);
+}
+
+static __always_inline void count_one(const struct pp_count_key *key, __u64 weight, __u32 window)
+{
+	struct pp_count first = {.samples = 1, .weight = weight};
+	struct pp_count *count;
+	long err;
+
+	count = window & 1 ? bpf_map_lookup_elem(&counts_1, key) :
+			     bpf_map_lookup_elem(&counts_0, key);
+	if (!count) {
+		err = window & 1 ? bpf_map_update_elem(&counts_1, key, &first, BPF_NOEXIST) :
+				   bpf_map_update_elem(&counts_0, key, &first, BPF_NOEXIST);
+		if (!err)
+			return;
+		count = window & 1 ? bpf_map_lookup_elem(&counts_1, key) :
+				     bpf_map_lookup_elem(&counts_0, key);
+		if (!count) {
+			count_loss(err == -7 /* E2BIG */ ? PP_LOSS_COUNTS_FULL : PP_LOSS_COUNTS_BUSY);
+			return;
+		}
+	}
+	__sync_fetch_and_add(&count->samples, 1);
+	__sync_fetch_and_add(&count->weight, weight);
+}
+
+static __always_inline void fill_count_key(const struct pp_walk *w, struct pp_count_key *key)
+{
+	key->user_stack = w->has_user ? w->hash : 0;
+	key->kernel_stack = w->kernel_hash;
+	key->id = w->id;
+	key->tid = w->tid;
+	key->flags = w->count_flags | w->stop << PP_COUNT_STOP_SHIFT |
+		     w->py_stop << PP_COUNT_PY_STOP_SHIFT;
+}
+
+static __always_inline __u32 stored_frames_bytes(const struct pp_walk *w)
+{
+	__u32 frames = w->python_stored + w->native_stored;
+
+	if (frames > PP_MAX_FRAMES)
+		frames = PP_MAX_FRAMES;
+	return frames * FRAME_BYTES;
+}
+
+static __always_inline void emit_user_stack(struct pp_walk *w, __u32 epoch)
+{
+	struct pp_stack_record *record = &w->out.stack;
+	__u64 size;
+
+	if (already_sent(w->hash, epoch))
+		return;
+	size = stored_frames_bytes(w);
+	BARRIER(size);
+	if (size > PP_MAX_FRAMES * FRAME_BYTES)
+		return;
+	size += sizeof(*record);
+	record->record.type = PP_RECORD_STACK;
+	record->record.size = size;
+	record->hash = w->hash;
+	record->id = w->id;
+	record->python_stored = w->python_stored;
+	record->native_stored = w->native_stored;
+	record->python_count = w->python_count;
+	record->native_count = w->native_count;
+	record->stop = w->stop;
+	record->py_stop = w->py_stop;
+	record->python = w->image.python;
+	record->pad = 0;
+	if (bpf_ringbuf_output(&stacks, record, size, BPF_RB_NO_WAKEUP)) {
+		count_loss(PP_LOSS_RING_FULL);
+		return;
+	}
+	if (w->python_count > w->python_stored || w->native_count > w->native_stored)
+		count_loss(PP_LOSS_FRAMES_OMITTED);
+	remember_sent(w->hash, epoch);
+}
+
+static __always_inline void emit_kernel_stack(struct pp_walk *w, __u32 epoch)
+{
+	struct pp_kernel_record *record = &w->kernel.record;
+	__u64 size = w->kernel_bytes;
+
+	if (!w->kernel_hash || already_sent(w->kernel_hash, epoch))
+		return;
+	BARRIER(size);
+	if (size > PP_MAX_KERNEL_FRAMES * 8)
+		return;
+	size += sizeof(*record);
+	record->record.type = PP_RECORD_KERNEL;
+	record->record.size = size;
+	record->hash = w->kernel_hash;
+	if (bpf_ringbuf_output(&stacks, record, size, BPF_RB_NO_WAKEUP)) {
+		count_loss(PP_LOSS_RING_FULL);
+		return;
+	}
+	remember_sent(w->kernel_hash, epoch);
+}
+
+/* Appends the marks that were not met; returns the new end of the body. */
+static __always_inline __u32 append_segments(struct pp_walk *w, __u32 at)
+{
+	struct pp_miss_record *miss = &w->out.miss;
+	__u32 next = w->segment_next, left = w->segment_count - next;
+	__u64 bytes;
+
+	if (left > PP_MISS_SEGMENTS)
+		left = PP_MISS_SEGMENTS;
+	if (next > PP_MAX_SEGMENTS - PP_MISS_SEGMENTS) {
+		next = PP_MAX_SEGMENTS - PP_MISS_SEGMENTS;
+		left = 0;
+	}
+	bytes = left * sizeof(struct pp_segment);
+	BARRIER(bytes);
+	BARRIER(next);
+	if (at > PP_MAX_FRAMES * FRAME_BYTES || next > PP_MAX_SEGMENTS - PP_MISS_SEGMENTS ||
+	    bytes > PP_MISS_SEGMENTS * sizeof(struct pp_segment))
+		return at;
+	if (bytes && bpf_probe_read_kernel(w->out.body + at, bytes, &w->segment[next]))
+		left = 0;
+	miss->segment_count = left;
+	return at + left * sizeof(struct pp_segment);
+}
+
+#define STACK_CHUNKS (PP_STACK_COPY_BYTES / PP_STACK_COPY_CHUNK_BYTES)
+
+/* Appends the user stack from sp on, as far as it is there. */
+static __always_inline __u32 append_stack(struct pp_walk *w, __u32 at)
+{
+	struct pp_miss_record *miss = &w->out.miss;
+	__u64 from = w->sp;
+	__u32 i;
+
+	miss->stack_start = from;
+	miss->stack_bytes = 0;
+	for (i = 0; i < STACK_CHUNKS; i++) {
+		__u64 to = at;
+
+		BARRIER(to);
+		if (to > WALK_BODY_BYTES - PP_STACK_COPY_CHUNK_BYTES)
+			break;
+		if (bpf_probe_read_user(w->out.body + to, PP_STACK_COPY_CHUNK_BYTES,
+					(const void *)from))
+			break;
+		from += PP_STACK_COPY_CHUNK_BYTES;
+		at += PP_STACK_COPY_CHUNK_BYTES;
+		miss->stack_bytes += PP_STACK_COPY_CHUNK_BYTES;
+	}
+	return at;
+}
+
+/* Sends a missed stack.  True: the agent counts it. */
+static __always_inline bool emit_miss(struct pp_walk *w, struct pp_config *cfg)
+{
+	struct pp_miss_record *miss = &w->out.miss;
+	__u64 size;
+	__u32 at;
+
+	if (cfg->miss_tokens <= 0) {
+		count_loss(PP_LOSS_MISS_DROPPED);
+		return false;
+	}
+	__sync_fetch_and_add(&cfg->miss_tokens, -1);
+	at = append_segments(w, stored_frames_bytes(w));
+	at = append_stack(w, at);
+	size = at;
+	BARRIER(size);
+	if (size > WALK_BODY_BYTES)
+		return false;
+	size += sizeof(*miss);
+	miss->record.type = PP_RECORD_MISS;
+	miss->record.size = size;
+	fill_count_key(w, &miss->key);
+	miss->key.user_stack = 0;
+	miss->weight = w->weight;
+	miss->pc = w->pc;
+	miss->sp = w->sp;
+	miss->fp = w->fp;
+	__builtin_memcpy(miss->registers, w->registers, sizeof(miss->registers));
+	miss->python_stored = w->python_stored;
+	miss->native_stored = w->native_stored;
+	miss->python_count = w->python_count;
+	miss->native_count = w->native_count;
+	miss->stop = w->stop;
+	miss->py_stop = w->py_stop;
+	miss->python = w->image.python;
+	miss->is_leaf = w->is_leaf;
+	if (bpf_ringbuf_output(&stacks, miss, size, BPF_RB_FORCE_WAKEUP)) {
+		count_loss(PP_LOSS_MISS_DROPPED);
+		return false;
+	}
+	return true;
+}
+
+static __always_inline bool is_miss(const struct pp_walk *w)
+{
+	return w->stop == PP_STOP_NO_ROWS || w->stop == PP_STOP_NO_MAPPING ||
+	       w->stop == PP_STOP_NO_IMAGE;
+}
+
+/* Sends what is new and counts the sample. */
+int walk_emit(__u32 slot)
+{
+	struct pp_walk *w = walk_get(slot);
+	struct pp_config *cfg = config_get();
+	struct pp_count_key key = {};
+
+	if (!w || !cfg)
+		return 1;
+	emit_kernel_stack(w, cfg->epoch);
+	if (w->has_user) {
+		w->hash = hash_mix(w->hash, w->stop | w->py_stop << 8) | 1;
+		emit_user_stack(w, cfg->epoch);
+	}
+	fill_count_key(w, &key);
+	count_one(&key, w->weight, cfg->window);
+	return 0;
+}
+
+/* Nonzero: the missed stack could not be sent and is still to be counted here. */
+int walk_emit_miss(__u32 slot)
+{
+	struct pp_walk *w = walk_get(slot);
+	struct pp_config *cfg = config_get();
+
+	if (!w || !cfg || !is_miss(w))
+		return 1;
+	if (!emit_miss(w, cfg))
+		return 1;
+	emit_kernel_stack(w, cfg->epoch);
+	return 0;
+}
+
+#endif

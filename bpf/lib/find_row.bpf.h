@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* From an address to its rule: map set -> page -> row -> rule.  Both searches are branch-free in the
+ * verifier's eyes: the index starts from a value it cannot know, so each step has one state. */
+#ifndef BPF_LIB_FIND_ROW_H
+#define BPF_LIB_FIND_ROW_H
+
+#include "lib/frames.bpf.h"
+
+#define DEFINE_SET_SEARCH(name, type, ranges)                                                      \
+	static __always_inline bool name(const struct type *set, __u64 pc, struct pp_range *ret)   \
+	{                                                                                          \
+		__u64 at = set->first & ((ranges) - 1);                                            \
+		_Pragma("unroll") for (__u32 half = (ranges) / 2; half; half >>= 1)                \
+		{                                                                                  \
+			__u64 probe = at + half;                                                   \
+			BARRIER(probe);                                                            \
+			probe &= (ranges) - 1;                                                     \
+			if (set->start[probe] <= pc)                                               \
+				at = probe;                                                        \
+		}                                                                                  \
+		BARRIER(at);                                                                       \
+		at &= (ranges) - 1;                                                                \
+		*ret = set->range[at];                                                             \
+		return true;                                                                       \
+	}
+DEFINE_SET_SEARCH(search_small_set, pp_map_set_small, PP_MAP_SET_SMALL)
+DEFINE_SET_SEARCH(search_large_set, pp_map_set_large, PP_MAP_SET_LARGE)
+
+static __always_inline bool find_range(const struct pp_walk *w, __u64 pc, struct pp_range *ret)
+{
+	__u32 outer = w->image.map_set - 1, zero = 0;
+	void *inner, *set;
+
+	if (w->image.flags & PP_IMAGE_LARGE_SET) {
+		inner = bpf_map_lookup_elem(&large_sets, &outer);
+		set = inner ? bpf_map_lookup_elem(inner, &zero) : 0;
+		return set && search_large_set(set, pc, ret);
+	}
+	inner = bpf_map_lookup_elem(&small_sets, &outer);
+	set = inner ? bpf_map_lookup_elem(inner, &zero) : 0;
+	return set && search_small_set(set, pc, ret);
+}
+
+#define ROW_MASK (PP_ROW_SHARD_ROWS - 1)
+
+/* The rule in force at an address of a file, or 0 when its page is not loaded. */
+static __always_inline struct pp_rule *find_rule(const struct pp_range *range, __u64 address)
+{
+	__u32 page_index = range->page0 + (__u32)(address >> PP_PAGE_SHIFT);
+	__u64 *page = bpf_map_lookup_elem(&pages, &page_index), entry;
+	__u32 shard_index, base, count, at, low, rule;
+	struct row_shard *shard;
+
+	if (!page)
+		return 0;
+	entry = *page;
+	if (!(PP_PAGE_FLAGS(entry) & PP_PAGE_LOADED))
+		return 0;
+	if (!(PP_PAGE_FLAGS(entry) & PP_PAGE_USED))
+		__sync_fetch_and_or(page, (__u64)PP_PAGE_USED << 48);
+	shard_index = PP_PAGE_ROW_START(entry) >> PP_ROW_SHARD_SHIFT;
+	shard = bpf_map_lookup_elem(&rows, &shard_index);
+	if (!shard)
+		return 0;
+	base = PP_PAGE_ROW_START(entry) & ROW_MASK;
+	count = PP_PAGE_ROW_COUNT(entry);
+	low = address & 0xffff;
+	at = base;
+#pragma unroll
+	for (__u32 half = 32768; half; half >>= 1) {
+		__u32 probe = at + half;
+
+		BARRIER(probe);
+		probe &= ROW_MASK;
+		if (probe - base < count && PP_ROW_PC_LOW(shard->row[probe]) <= low)
+			at = probe;
+	}
+	BARRIER(at);
+	at &= ROW_MASK;
+	rule = PP_ROW_RULE(shard->row[at]);
+	return bpf_map_lookup_elem(&rules, &rule);
+}
+
+#endif

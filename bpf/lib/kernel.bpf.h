@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The kernel fields we read, and no others.  CO-RE relocates them, so neither their order nor their
+ * offsets here mean anything.  Renames: none on 5.10 to 7.2. */
+#ifndef BPF_LIB_KERNEL_H
+#define BPF_LIB_KERNEL_H
+
+#include <linux/types.h>
+#include <linux/bpf.h>
+#include <asm/ptrace.h>
+#include <stdbool.h>
+#include <linux/bpf_perf_event.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include <pyprofd/limits.h>
+
+#define PF_EXITING 0x00000004U /* include/linux/sched.h */
+#define PF_KTHREAD 0x00200000U
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live;
+};
+
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+#if defined(__TARGET_ARCH_arm64)
+struct thread_struct {
+	struct {
+		unsigned long tp_value;
+	} uw;
+};
+#else
+struct thread_struct {
+	unsigned long fsbase;
+};
+#endif
+
+struct mm_struct;
+
+struct task_struct {
+	void *stack;
+	unsigned int flags;
+	int pid, tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct mm_struct *mm;
+	struct pid *thread_pid;
+	struct signal_struct *signal;
+	char comm[PP_COMM_BYTES];
+	struct thread_struct thread;
+};
+
+#pragma clang attribute pop
+
+static inline __u64 task_thread_pointer(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_arm64)
+	return BPF_CORE_READ(task, thread.uw.tp_value);
+#else
+	return BPF_CORE_READ(task, thread.fsbase);
+#endif
+}
+
+#endif

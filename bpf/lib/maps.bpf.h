@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Every map, declared; maps.bpf.c defines them (and alone sets PP_MAP). */
+#ifndef BPF_LIB_MAPS_H
+#define BPF_LIB_MAPS_H
+
+#include "lib/kernel.bpf.h"
+#include "lib/walk_state.bpf.h"
+
+#include <pyprofd/config.h>
+#include <pyprofd/process.h>
+#include <pyprofd/python.h>
+#include <pyprofd/sample.h>
+#include <pyprofd/unwind.h>
+
+#ifndef PP_MAP
+#define PP_MAP extern
+#endif
+
+/* Sizes marked (agent) are set before the load, from the CPUs and the memory budget. */
+
+struct config_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct pp_config);
+};
+PP_MAP struct config_map config SEC(".maps");
+
+/* One struct pp_walk for each CPU and nesting level (agent).  An ordinary array: a per-CPU value
+ * stops at 32 KiB. */
+struct scratch_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PP_WALK_LEVELS);
+	__type(key, __u32);
+	__type(value, struct pp_walk);
+};
+PP_MAP struct scratch_map scratch SEC(".maps");
+
+struct scratch_level_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+};
+PP_MAP struct scratch_level_map scratch_level SEC(".maps");
+
+struct losses_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PP_LOSS_COUNT);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+PP_MAP struct losses_map losses SEC(".maps");
+
+/* tgid -> generation (agent). */
+struct processes_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, __u32);
+};
+PP_MAP struct processes_map processes SEC(".maps");
+
+/* What a walk needs of a process (agent). */
+struct images_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct pp_process_id);
+	__type(value, struct pp_image);
+};
+PP_MAP struct images_map images SEC(".maps");
+
+struct small_set_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32)); /* no types: an extern map's inner one has none */
+	__uint(value_size, sizeof(struct pp_map_set_small));
+};
+struct large_set_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32)); /* no types: an extern map's inner one has none */
+	__uint(value_size, sizeof(struct pp_map_set_large));
+};
+struct small_sets_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, PP_MAX_MAP_SETS);
+	__type(key, __u32);
+	__array(values, struct small_set_map);
+};
+struct large_sets_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, PP_MAX_MAP_SETS);
+	__type(key, __u32);
+	__array(values, struct large_set_map);
+};
+PP_MAP struct small_sets_map small_sets SEC(".maps");
+PP_MAP struct large_sets_map large_sets SEC(".maps");
+
+struct pages_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PP_MAX_PAGES);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+PP_MAP struct pages_map pages SEC(".maps");
+
+/* Shards of packed rows (agent): a search inside one costs direct loads, no helper calls. */
+struct row_shard {
+	__u32 row[PP_ROW_SHARD_ROWS];
+};
+struct rows_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct row_shard);
+};
+PP_MAP struct rows_map rows SEC(".maps");
+
+struct rules_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PP_MAX_RULES);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct pp_rule);
+};
+PP_MAP struct rules_map rules SEC(".maps");
+
+struct pythons_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PP_MAX_PYTHONS);
+	__type(key, __u32);
+	__type(value, struct pp_python);
+};
+PP_MAP struct pythons_map pythons SEC(".maps");
+
+struct resyncs_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PP_MAX_PYTHONS);
+	__type(key, __u32);
+	__type(value, struct pp_resync);
+};
+PP_MAP struct resyncs_map resyncs SEC(".maps");
+
+/* Threads whose state no TLS slot gives; 0: asked for, not known (agent). */
+struct thread_states_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct pp_thread_key);
+	__type(value, __u64);
+};
+PP_MAP struct thread_states_map thread_states SEC(".maps");
+
+/* A code object at an address of a code space; `head` guards against reuse of the address. */
+struct code_key {
+	__u64 address;
+	__u32 code_space;
+	__u32 head;
+};
+struct codes_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct code_key);
+	__type(value, __u64); /* code id */
+};
+PP_MAP struct codes_map codes SEC(".maps");
+
+/* hash of a stack or a code object -> epoch in which it was last sent (agent). */
+struct sent_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u64);
+	__type(value, __u32);
+};
+PP_MAP struct sent_map sent SEC(".maps");
+
+struct counts_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct pp_count_key);
+	__type(value, struct pp_count);
+};
+PP_MAP struct counts_map counts_0 SEC(".maps");
+PP_MAP struct counts_map counts_1 SEC(".maps");
+
+/* Stacks and code objects (agent: size). */
+struct stacks_map {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+};
+PP_MAP struct stacks_map stacks SEC(".maps");
+
+/* Lives of processes, and requests: apart, so that a flood of stacks cannot drown them. */
+struct events_map {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+};
+PP_MAP struct events_map events SEC(".maps");
+
+static inline void count_loss(enum pp_loss loss)
+{
+	__u32 key = loss;
+	__u64 *count = bpf_map_lookup_elem(&losses, &key);
+
+	if (count)
+		__sync_fetch_and_add(count, 1);
+}
+
+static inline struct pp_config *config_get(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&config, &zero);
+}
+
+static inline struct pp_walk *walk_get(__u32 slot)
+{
+	return bpf_map_lookup_elem(&scratch, &slot);
+}
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The registers with which the thread left user space, wherever the sample hit. */
+#ifndef BPF_LIB_USER_REGISTERS_H
+#define BPF_LIB_USER_REGISTERS_H
+
+#include "lib/frames.bpf.h"
+
+#if defined(__TARGET_ARCH_arm64)
+#define user_registers user_pt_regs
+#define SAVED_MODE pstate
+#define KERNEL_MODE 5U /* EL1h */
+#define THREAD_BYTES 16384U
+#define STACK_TOP_PADDING 0U
+
+static __always_inline bool registers_are_user(const struct user_registers *regs)
+{
+	return (regs->pstate & 0xf) == 0; /* EL0t */
+}
+static __always_inline bool registers_are_compat(const struct user_registers *regs)
+{
+	return regs->pstate >> 4 & 1;
+}
+static __always_inline void registers_take(struct pp_walk *w, const struct user_registers *regs)
+{
+#pragma unroll
+	for (int i = 0; i < 31; i++)
+		w->registers[i] = regs->regs[i];
+	w->registers[PP_REG_SP] = regs->sp;
+	w->pc = regs->pc;
+	w->sp = regs->sp;
+	w->fp = regs->regs[29];
+}
+#else
+#define user_registers pt_regs
+#define SAVED_MODE cs
+#define KERNEL_MODE 0U
+#define THREAD_BYTES 16384U	/* arch/x86/include/asm/page_64_types.h, without KASAN */
+#define STACK_TOP_PADDING 0U
+#define USER32_CS 0x23U
+
+static __always_inline bool registers_are_user(const struct user_registers *regs)
+{
+	return regs->cs & 3;
+}
+static __always_inline bool registers_are_compat(const struct user_registers *regs)
+{
+	return (__u16)regs->cs == USER32_CS;
+}
+/* By DWARF number: psABI x86-64 figure 3.36. */
+static __always_inline void registers_take(struct pp_walk *w, const struct user_registers *regs)
+{
+	__u64 *r = w->registers;
+
+	r[0] = regs->rax;
+	r[1] = regs->rdx;
+	r[2] = regs->rcx;
+	r[3] = regs->rbx;
+	r[4] = regs->rsi;
+	r[5] = regs->rdi;
+	r[6] = regs->rbp;
+	r[7] = regs->rsp;
+	r[8] = regs->r8;
+	r[9] = regs->r9;
+	r[10] = regs->r10;
+	r[11] = regs->r11;
+	r[12] = regs->r12;
+	r[13] = regs->r13;
+	r[14] = regs->r14;
+	r[15] = regs->r15;
+	w->pc = regs->rip;
+	w->sp = regs->rsp;
+	w->fp = regs->rbp;
+}
+#endif
+
+/* Their address at the top of the kernel stack.  bpf_task_pt_regs (5.15) knows the layout of every
+ * kernel; before it the stack's top has no padding on x86-64 and aarch64 (task_pt_regs()). */
+static __always_inline const void *saved_registers(struct task_struct *task)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return (const void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+	return (const char *)BPF_CORE_READ(task, stack) + THREAD_BYTES - STACK_TOP_PADDING -
+	       sizeof(struct user_registers);
+}
+
+#define SAVED_WORDS (sizeof(struct user_registers) / 8)
+
+/* The sampled registers, word by word: the verifier wants constant offsets from the context. */
+static __always_inline void copy_sampled(struct user_registers *to,
+					 struct bpf_perf_event_data *ctx)
+{
+	const volatile __u64 *from = (const volatile __u64 *)ctx;
+
+#pragma unroll
+	for (__u32 i = 0; i < SAVED_WORDS; i++)
+		((__u64 *)to)[i] = from[i];
+}
+
+/* Sets w's native state.  Nonzero: no user stack, w->stop says why. */
+static __always_inline int take_user_registers(struct pp_walk *w, struct task_struct *task,
+					       struct bpf_perf_event_data *ctx, bool hit_user)
+{
+	/* Python's walk uses this space later. */
+	struct user_registers *regs = (void *)w->state;
+
+	_Static_assert(sizeof(*regs) <= sizeof(w->state), "room");
+	if (hit_user)
+		copy_sampled(regs, ctx);
+	else if (bpf_probe_read_kernel(regs, sizeof(*regs), saved_registers(task)))
+		regs->SAVED_MODE = KERNEL_MODE;
+	if (!registers_are_user(regs)) {
+		w->stop = PP_STOP_NO_USER;
+		return 1;
+	}
+	if (registers_are_compat(regs)) {
+		w->stop = PP_STOP_COMPAT;
+		return 1;
+	}
+	registers_take(w, regs);
+	w->is_leaf = 1;
+	return 0;
+}
+
+#endif

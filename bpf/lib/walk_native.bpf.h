@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Native frames, leaf to root, with the runs of Python frames put where their marks lie.
+ * userspace/unwind/stack_finish.c walks by the same rules. */
+#ifndef BPF_LIB_WALK_NATIVE_H
+#define BPF_LIB_WALK_NATIVE_H
+
+#include "lib/find_row.bpf.h"
+
+/* A frame pointer that is followed without unwind information stays within this of the stack
+ * pointer: larger frames exist, but garbage is more likely. */
+#define MAX_FRAME_BYTES (4U << 20)
+
+#define RESYNC_AGREED 3U
+
+static __always_inline bool read_pair(__u64 address, __u64 pair[2])
+{
+	return !bpf_probe_read_user(pair, 16, (const void *)address);
+}
+
+/* ---- leaving one frame: each sets *cfa and the caller's pc, sp, fp ---- */
+
+static __always_inline enum pp_stop leave_by_frame_pointer(struct pp_walk *w, __u64 *cfa)
+{
+	struct pp_range range = {};
+	__u64 pair[2];
+
+	if (w->fp < w->sp || w->fp - w->sp > MAX_FRAME_BYTES || w->fp & 7)
+		return PP_STOP_NO_INFO;
+	if (!read_pair(w->fp, pair))
+		return PP_STOP_NO_INFO;
+	/* A value that is no return address was no frame pointer. */
+	if (pair[1] && (!find_range(w, pair[1] - 1, &range) || range.file == PP_FILE_NONE))
+		return PP_STOP_NO_INFO;
+	*cfa = w->fp + 16;
+	w->fp = pair[0];
+	w->pc = pair[1];
+	return PP_STOP_NONE;
+}
+
+#if !defined(__TARGET_ARCH_arm64)
+/* CPython's perf trampoline (Python/asm_trampoline.S, 3.12+): the return address in it points to
+ * `add $8,%rsp; ret`; its copies lie in anonymous memory and have no FDE. */
+#define TRAMPOLINE_TAIL 0xc308c48348ULL
+#define TRAMPOLINE_TAIL_MASK 0xffffffffffULL
+
+static __always_inline bool leave_trampoline(struct pp_walk *w, __u64 *cfa)
+{
+	__u64 code = 0;
+
+	if (w->is_leaf || bpf_probe_read_user(&code, 5, (const void *)w->pc) ||
+	    (code & TRAMPOLINE_TAIL_MASK) != TRAMPOLINE_TAIL)
+		return false;
+	*cfa = w->sp + 16;
+	return !bpf_probe_read_user(&w->pc, 8, (const void *)(*cfa - 8));
+}
+
+/* struct rt_sigframe as the restorer sees it (arch/x86/include/asm/sigframe.h): sp points to the
+ * ucontext, whose mcontext begins at 40 with r8..r15 di si bp bx dx ax cx sp ip. */
+#define SIGNAL_REGISTERS_OFFSET 40
+static __always_inline enum pp_stop leave_signal_frame(struct pp_walk *w, __u64 *cfa)
+{
+	__u64 *r = w->registers;
+
+	if (bpf_probe_read_user(w->bytes, 128,
+				(const void *)(w->sp + SIGNAL_REGISTERS_OFFSET)) ||
+	    bpf_probe_read_user(&w->pc, 8, (const void *)(w->sp + SIGNAL_REGISTERS_OFFSET + 128)))
+		return PP_STOP_READ_FAULT;
+	const __u64 *saved = (const __u64 *)w->bytes;
+
+#pragma unroll
+	for (int i = 0; i < 8; i++)
+		r[8 + i] = saved[i];
+	r[5] = saved[8];
+	r[4] = saved[9];
+	r[6] = saved[10];
+	r[3] = saved[11];
+	r[1] = saved[12];
+	r[0] = saved[13];
+	r[2] = saved[14];
+	r[7] = saved[15];
+	*cfa = saved[15];
+	w->fp = saved[10];
+	return PP_STOP_NONE;
+}
+#else
+static __always_inline bool leave_trampoline(struct pp_walk *w, __u64 *cfa)
+{
+	return false;
+}
+
+/* struct rt_sigframe (arch/arm64/kernel/signal.c): siginfo 128, ucontext with regs[31] sp pc at
+ * 312 from sp. */
+#define SIGNAL_REGISTERS_OFFSET 312
+static __always_inline enum pp_stop leave_signal_frame(struct pp_walk *w, __u64 *cfa)
+{
+	__u64 at = w->sp + SIGNAL_REGISTERS_OFFSET;
+
+	if (bpf_probe_read_user(w->registers, 31 * 8, (const void *)at) ||
+	    bpf_probe_read_user(cfa, 8, (const void *)(at + 31 * 8)) ||
+	    bpf_probe_read_user(&w->pc, 8, (const void *)(at + 32 * 8)))
+		return PP_STOP_READ_FAULT;
+	w->fp = w->registers[PP_REG_FP];
+	return PP_STOP_NONE;
+}
+#endif
+
+static __always_inline enum pp_stop rule_cfa(struct pp_walk *w, const struct pp_rule *rule,
+					     __u64 *cfa)
+{
+	__u64 base;
+	__u32 reg = rule->cfa_register;
+
+	switch (rule->kind) {
+	case PP_RULE_CFA_SP:
+		*cfa = w->sp + (__s64)rule->cfa_offset;
+		return PP_STOP_NONE;
+	case PP_RULE_CFA_FP:
+		*cfa = w->fp + (__s64)rule->cfa_offset;
+		return PP_STOP_NONE;
+	case PP_RULE_PLT:
+		*cfa = w->sp + 8 + (((w->pc & 15) >= (__u32)rule->cfa_offset) << 3);
+		return PP_STOP_NONE;
+	}
+	if (reg == PP_REG_FP)
+		base = w->fp;
+	else if (reg == PP_REG_SP)
+		base = w->sp;
+	else if (!w->is_leaf)
+		return PP_STOP_BAD_RULE;
+	else
+		base = w->registers[reg & (PP_REG_COUNT - 1)];
+	if (rule->kind == PP_RULE_CFA_REGISTER) {
+		*cfa = base + (__s64)rule->cfa_offset;
+		return PP_STOP_NONE;
+	}
+	if (bpf_probe_read_user(&base, 8, (const void *)(base + (__s64)rule->cfa_offset)))
+		return PP_STOP_READ_FAULT;
+	*cfa = base + (__s64)rule->cfa_add;
+	return PP_STOP_NONE;
+}
+
+/* Saved frame pointer and return address, relative to the CFA. */
+static __always_inline enum pp_stop rule_caller(struct pp_walk *w, const struct pp_rule *rule,
+						__u64 cfa)
+{
+	__u64 fp = w->fp, pair[2];
+
+	if (rule->fp_kind == PP_FP_AT_CFA && rule->ra_kind == PP_RA_AT_CFA &&
+	    rule->ra_offset == rule->fp_offset + 8) {
+		if (!read_pair(cfa + (__s64)rule->fp_offset, pair))
+			return PP_STOP_READ_FAULT;
+		w->fp = pair[0];
+		w->pc = pair[1];
+		return PP_STOP_NONE;
+	}
+	if (rule->ra_kind == PP_RA_REGISTER) {
+#if defined(__TARGET_ARCH_arm64)
+		if (!w->is_leaf)
+			return PP_STOP_BAD_RULE;
+		w->pc = w->registers[PP_REG_RA];
+#else
+		return PP_STOP_BAD_RULE;
+#endif
+	} else if (bpf_probe_read_user(&w->pc, 8, (const void *)(cfa + (__s64)rule->ra_offset))) {
+		return PP_STOP_READ_FAULT;
+	}
+	if (rule->fp_kind == PP_FP_AT_CFA || rule->fp_kind == PP_FP_AT_FP) {
+		__u64 base = rule->fp_kind == PP_FP_AT_CFA ? cfa : fp;
+
+		if (bpf_probe_read_user(&w->fp, 8, (const void *)(base + (__s64)rule->fp_offset)))
+			return PP_STOP_READ_FAULT;
+	}
+	return PP_STOP_NONE;
+}
+
+static __always_inline enum pp_stop leave_by_rule(struct pp_walk *w, const struct pp_rule *rule,
+						  __u64 *cfa)
+{
+	enum pp_stop stop;
+
+	if (rule->kind == PP_RULE_SIGNAL)
+		return leave_signal_frame(w, cfa);
+	if (rule->kind == PP_RULE_NO_INFO)
+		return leave_by_frame_pointer(w, cfa);
+	stop = rule_cfa(w, rule, cfa);
+	if (stop)
+		return stop;
+	return rule_caller(w, rule, *cfa);
+}
+
+/* ---- Python runs ---- */
+
+/* Puts the next run here.  The interpreter's own few frames between two activations are dropped:
+ * they say "a Python function called a Python function". */
+static __always_inline void place_run(struct pp_walk *w, __u64 frames)
+{
+	if (w->foldable && w->since_run <= PP_MAX_FOLDED_FRAMES &&
+	    !(w->image.flags & PP_IMAGE_NO_FOLD) && w->native_count < w->native_room) {
+		w->native_count -= w->since_run;
+		w->native_stored = w->native_count;
+	}
+	native_push(w, frames, 0, PP_FRAME_PYTHON_RUN);
+	w->since_run = 0;
+	w->foldable = 1;
+}
+
+static __always_inline struct pp_segment *next_segment(struct pp_walk *w)
+{
+	__u32 at = w->segment_next;
+
+	if (at >= w->segment_count)
+		return 0;
+	BARRIER(at);
+	return &w->segment[at & (PP_MAX_SEGMENTS - 1)];
+}
+
+static __always_inline bool in_eval_range(const struct pp_python *py, __u64 address)
+{
+#pragma unroll
+	for (__u32 i = 0; i < PP_MAX_EVAL_RANGES; i++)
+		if (i < py->eval_range_count && address >= py->eval[i].low &&
+		    address < py->eval[i].high)
+			return true;
+	return false;
+}
+
+static __always_inline void learn_resync(struct pp_resync *resync, const struct pp_rule *rule,
+					 __u64 cfa, __u64 mark)
+{
+	__s64 distance = cfa - mark;
+
+	if (resync->agreed >= RESYNC_AGREED || rule->kind == PP_RULE_NO_INFO ||
+	    rule->fp_kind != PP_FP_AT_CFA)
+		return;
+	if (resync->cfa_minus_mark == distance && resync->fp_offset == rule->fp_offset) {
+		resync->agreed++;
+		return;
+	}
+	resync->cfa_minus_mark = distance;
+	resync->fp_offset = rule->fp_offset;
+	resync->agreed = 1;
+}
+
+/* The native walk is stuck at w->sp: goes on at the next eval activation, whose CFA is a fixed
+ * distance from its mark. */
+static __always_inline bool resync_at_mark(struct pp_walk *w, const struct pp_resync *resync)
+{
+	struct pp_segment *segment = next_segment(w);
+	__u64 cfa;
+
+	if (!segment || !segment->mark || !resync || resync->agreed < RESYNC_AGREED)
+		return false;
+	cfa = segment->mark + resync->cfa_minus_mark;
+	if (cfa <= w->sp ||
+	    bpf_probe_read_user(&w->pc, 8, (const void *)(cfa - 8)) ||
+	    bpf_probe_read_user(&w->fp, 8, (const void *)(cfa + resync->fp_offset)))
+		return false;
+	native_push(w, 0, 0, PP_FRAME_GAP);
+	w->foldable = 0;
+	place_run(w, segment->frames);
+	w->segment_next++;
+	w->sp = cfa;
+	w->is_leaf = 0;
+	return true;
+}
+
+/* Pushes the frame [sp, cfa) at `address`, or the Python run that it executes.
+ * `py` is 0 when the process has no interpreter. */
+static __always_inline void push_frame(struct pp_walk *w, const struct pp_python *py,
+				       struct pp_resync *resync, const struct pp_range *range,
+				       const struct pp_rule *rule, __u64 address, __u64 low,
+				       __u64 cfa)
+{
+	bool own = py && range->file == py->file;
+	bool raw = w->image.flags & PP_IMAGE_NO_FOLD;
+	struct pp_segment *segment;
+
+	if (own && py->chain == PP_CHAIN_FRAME_OBJECT && in_eval_range(py, address)) {
+		if (raw)
+			native_push(w, address, range->file, PP_FRAME_EVAL);
+		place_run(w, 1);
+		return;
+	}
+	segment = next_segment(w);
+	if (segment && segment->mark >= low && segment->mark < cfa && own) {
+		if (raw)
+			native_push(w, address, range->file, PP_FRAME_EVAL);
+		if (resync && rule)
+			learn_resync(resync, rule, cfa, segment->mark);
+		place_run(w, segment->frames);
+		w->segment_next++;
+		return;
+	}
+	if (segment && segment->mark && segment->mark < low) {
+		/* Its activation was passed unseen (code without frame pointers): keep the order. */
+		w->foldable = 0;
+		place_run(w, segment->frames);
+		w->segment_next++;
+	}
+	native_push(w, address, range->file,
+		    range->file == PP_FILE_ANONYMOUS ? PP_FRAME_ANONYMOUS : PP_FRAME_NATIVE);
+	w->since_run++;
+	if (!own)
+		w->foldable = 0;
+}
+
+/* What is known of the frame at w->pc. */
+static __always_inline enum pp_stop place_frame(struct pp_walk *w, __u64 pc, struct pp_range *range,
+						struct pp_rule **rule)
+{
+	*rule = 0;
+	if (!w->image.map_set)
+		return PP_STOP_NO_IMAGE;
+	if (!find_range(w, pc, range) || range->file == PP_FILE_NONE)
+		return PP_STOP_NO_MAPPING;
+	if (range->file == PP_FILE_ANONYMOUS)
+		return PP_STOP_NONE;
+	*rule = find_rule(range, pc - range->bias);
+	return *rule ? PP_STOP_NONE : PP_STOP_NO_ROWS;
+}
+
+static __always_inline bool may_resync(enum pp_stop stop)
+{
+	return stop == PP_STOP_NO_INFO || stop == PP_STOP_READ_FAULT || stop == PP_STOP_BAD_RULE ||
+	       stop == PP_STOP_NOT_MOVING;
+}
+
+/* One frame.  Nonzero: done, w->stop says why. */
+int walk_native_step(__u32 slot)
+{
+	struct pp_walk *w = walk_get(slot);
+	struct pp_resync *resync = 0;
+	struct pp_range range = {};
+	struct pp_python *py = 0;
+	struct pp_rule *rule;
+	enum pp_stop stop;
+	__u64 pc, low, cfa = 0, address;
+	__u32 index;
+
+	if (!w)
+		return 1;
+	if ((++w->steps & 31) == 0 && bpf_ktime_get_ns() - w->started_ns > PP_MAX_WALK_NS) {
+		w->stop = PP_STOP_MAX_TIME;
+		return 1;
+	}
+	if (w->image.python) {
+		index = w->image.python - 1;
+		py = bpf_map_lookup_elem(&pythons, &index);
+		resync = bpf_map_lookup_elem(&resyncs, &index);
+	}
+	/* A return address may be the first of the next function: the call lies one before. */
+	pc = w->pc - !w->is_leaf;
+	low = w->sp;
+	stop = place_frame(w, pc, &range, &rule);
+	if (stop) {
+		w->stop = stop;
+		return 1;
+	}
+	address = pc - range.bias;
+	if (range.file == PP_FILE_ANONYMOUS) {
+		address = pc;
+		if (leave_trampoline(w, &cfa)) {
+			w->sp = cfa;
+			return 0; /* one more eval activation follows; the frame says nothing */
+		}
+		stop = leave_by_frame_pointer(w, &cfa);
+	} else if (rule->kind == PP_RULE_STOP || rule->ra_kind == PP_RA_UNDEFINED) {
+		push_frame(w, py, 0, &range, rule, address, low, low);
+		w->stop = PP_STOP_ROOT;
+		return 1;
+	} else {
+		stop = leave_by_rule(w, rule, &cfa);
+	}
+	if (!stop && cfa <= low && !(rule && rule->kind == PP_RULE_SIGNAL) &&
+	    !(cfa == low && w->is_leaf))
+		stop = PP_STOP_NOT_MOVING;
+	push_frame(w, py, resync, &range, rule, address, low, stop ? low : cfa);
+	if (stop) {
+		if (may_resync(stop) && resync_at_mark(w, resync))
+			return 0;
+		w->stop = stop;
+		return 1;
+	}
+	w->sp = cfa;
+	w->is_leaf = rule && rule->kind == PP_RULE_SIGNAL;
+	if (!w->pc) {
+		w->stop = PP_STOP_ROOT;
+		return 1;
+	}
+	return 0;
+}
+
+/* After a walk that ended early.  Nonzero: no way to go on. */
+int walk_resync(__u32 slot)
+{
+	struct pp_walk *w = walk_get(slot);
+	struct pp_resync *resync;
+	__u32 index;
+
+	if (!w || !w->image.python)
+		return 1;
+	index = w->image.python - 1;
+	resync = bpf_map_lookup_elem(&resyncs, &index);
+	if (!resync || !resync_at_mark(w, resync))
+		return 1;
+	w->stop = PP_STOP_NONE;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The state of one walk, in a slot of the scratch map: global BPF functions pass only the slot. */
+#ifndef BPF_LIB_WALK_STATE_H
+#define BPF_LIB_WALK_STATE_H
+
+#include <linux/types.h>
+
+#include <pyprofd/limits.h>
+#include <pyprofd/process.h>
+#include <pyprofd/sample.h>
+
+/* What emit() sends lies in one piece: a header (of either kind, ending where the frames begin),
+ * the frames, and for a miss the marks and the copy of the stack behind them. */
+#define WALK_TAIL_BYTES (PP_MISS_SEGMENTS * sizeof(struct pp_segment) + PP_STACK_COPY_BYTES)
+#define WALK_BODY_BYTES (PP_MAX_FRAMES * sizeof(struct pp_frame) + WALK_TAIL_BYTES)
+
+struct walk_output {
+	union {
+		struct pp_miss_record miss;
+		struct {
+			__u8 unused[sizeof(struct pp_miss_record) - sizeof(struct pp_stack_record)];
+			struct pp_stack_record stack;
+		};
+	};
+	union {
+		struct pp_frame frame[PP_MAX_FRAMES];
+		__u8 body[WALK_BODY_BYTES];
+	};
+};
+_Static_assert(sizeof(struct pp_miss_record) % 8 == 0, "frames follow at once");
+
+#define CODE_BODY_BYTES 8192U /* a power of two above two names and a line table */
+_Static_assert(2 * PP_MAX_NAME_BYTES + PP_MAX_LINE_TABLE_BYTES <= CODE_BODY_BYTES / 2, "room");
+
+struct code_output {
+	struct pp_code_record record;
+	__u8 body[CODE_BODY_BYTES];
+};
+
+struct pp_walk {
+	/* who */
+	struct pp_process_id id;
+	__u32 tid;
+	__u32 count_flags;
+	__u64 started_ns;
+	__u64 weight;
+	struct pp_image image;
+	__u64 thread_pointer;
+
+	/* native: the frame to go on with */
+	__u64 pc, sp, fp;
+	__u64 registers[PP_REG_COUNT];
+	__u64 hash;
+	__u64 kernel_hash;
+	__u32 is_leaf;
+	__u32 has_user;
+	__u32 stop;
+	__u32 native_stored, native_count, native_room;
+	__u32 since_run; /* native frames pushed since the last Python run */
+	__u32 foldable;	 /* all of them the interpreter's own, and there was a run before */
+
+	/* Python: the frame to go on with */
+	__u64 thread_state;
+	__u64 python_frame, cframe;
+	__u32 py_stop;
+	__u32 python_stored, python_count;
+	__u32 segment_frames; /* of the open segment */
+	__u32 segment_count, segment_next;
+	__u32 steps;
+	__u32 kernel_bytes;
+	__u64 code_address, code_id;
+
+	__u8 state[PP_TSTATE_READ_BYTES];
+	__u8 bytes[PP_FRAME_READ_BYTES];
+	__u8 code[PP_CODE_READ_BYTES];
+	__u8 string[64];
+
+	struct {
+		struct pp_kernel_record record;
+		__u64 address[PP_MAX_KERNEL_FRAMES + 1];
+	} kernel;
+	struct pp_segment segment[PP_MAX_SEGMENTS];
+	struct code_output code_out;
+	struct walk_output out;
+};
+
+#endif

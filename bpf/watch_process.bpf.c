@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Lives of processes: a child has its parent's image before its first instruction, an exec drops it.
+ * Mappings come from the perf side-band (userspace/discover/sideband.c). */
+#include "lib/maps.bpf.h"
+
+static __always_inline void tell(struct pp_event *event, const char *comm)
+{
+	bpf_probe_read_kernel_str(event->comm, sizeof(event->comm), comm);
+	if (bpf_ringbuf_output(&events, event, sizeof(*event), 0))
+		count_loss(PP_LOSS_EVENTS_FULL);
+}
+
+static __always_inline void remember(const struct pp_process_id *id, const struct pp_image *image)
+{
+	if (bpf_map_update_elem(&processes, &id->tgid, &id->generation, BPF_ANY))
+		count_loss(PP_LOSS_PROCESSES_FULL);
+	if (bpf_map_update_elem(&images, id, image, BPF_ANY))
+		count_loss(PP_LOSS_IMAGES_FULL);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct pp_event event = {.type = PP_EVENT_FORK, .time_ns = bpf_ktime_get_ns()};
+	struct pp_image image = {}, *inherited;
+	__u32 *generation;
+
+	if (child->pid != child->tgid || child->flags & PF_KTHREAD)
+		return 0;
+	event.tid = child->pid;
+	event.id.tgid = child->tgid;
+	event.id.generation = event.time_ns >> 10;
+	event.parent.tgid = parent->tgid;
+	generation = bpf_map_lookup_elem(&processes, &event.parent.tgid);
+	if (generation) {
+		event.parent.generation = *generation;
+		inherited = bpf_map_lookup_elem(&images, &event.parent);
+		if (inherited)
+			image = *inherited;
+	}
+	remember(&event.id, &image);
+	tell(&event, child->comm);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task)
+{
+	struct pp_event event = {.type = PP_EVENT_EXEC, .time_ns = bpf_ktime_get_ns()};
+	struct pp_image image = {}, *old;
+	__u32 *generation;
+
+	event.tid = task->pid;
+	event.id.tgid = event.parent.tgid = task->tgid;
+	event.id.generation = event.time_ns >> 10;
+	generation = bpf_map_lookup_elem(&processes, &event.id.tgid);
+	if (generation) {
+		event.parent.generation = *generation;
+		old = bpf_map_lookup_elem(&images, &event.parent);
+		if (old)
+			image.flags = old->flags & (PP_IMAGE_WANTED | PP_IMAGE_NO_FOLD);
+		bpf_map_delete_elem(&images, &event.parent);
+	}
+	remember(&event.id, &image);
+	tell(&event, task->comm);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	struct pp_event event = {.type = PP_EVENT_EXIT, .time_ns = bpf_ktime_get_ns()};
+	__u32 *generation;
+
+	/* do_exit() has already taken this thread off `live`. */
+	if (task->signal->live.counter > 0 || task->flags & PF_KTHREAD)
+		return 0;
+	event.tid = task->pid;
+	event.id.tgid = task->tgid;
+	generation = bpf_map_lookup_elem(&processes, &event.id.tgid);
+	if (!generation)
+		return 0;
+	event.id.generation = *generation;
+	bpf_map_delete_elem(&processes, &event.id.tgid);
+	bpf_map_delete_elem(&images, &event.id);
+	tell(&event, task->comm);
+	return 0;
+}

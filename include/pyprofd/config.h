@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The one value of map `config`: written by the agent through mmap, read at every sample. */
+#ifndef PYPROFD_CONFIG_H
+#define PYPROFD_CONFIG_H
+
+#include <linux/types.h>
+
+enum pp_config_flag {
+	PP_CONFIG_FILTER = 1,	 /* only processes with PP_IMAGE_WANTED */
+	PP_CONFIG_NO_KERNEL = 2, /* no kernel stacks */
+	PP_CONFIG_NO_NATIVE = 4, /* no native frames but what Python runs need */
+	PP_CONFIG_PAUSED = 8,	 /* --delay: nothing is counted yet */
+};
+
+struct pp_config {
+	__u32 flags;	   /* enum pp_config_flag */
+	__u32 window;	   /* bit 0: which of the two count maps is open */
+	__u32 epoch;	   /* a stack last sent in an older epoch is sent again */
+	__u32 own_tgid;	   /* the agent: its samples count like any other's */
+	__s64 miss_tokens; /* missed stacks that may still be sent; refilled by the agent */
+};
+
+#endif
