@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "agent/option_values.h"
 #include "base/cleanup.h"
 
 #define OPTIONS_HZ_MAX 10000U
@@ -18,11 +19,9 @@
 #define OPTIONS_INTERVAL_MIN_NS 100000000ULL	   /* 0.1 s */
 #define OPTIONS_INTERVAL_MAX_NS 600000000000ULL	   /* 10 minutes */
 #define OPTIONS_INTERVAL_DEFAULT_NS 10000000000ULL /* 10 s */
-#define OPTIONS_TIME_MAX_NS 31622400000000000ULL   /* --duration and --delay: 366 days */
 #define OPTIONS_STORE_MIN_BYTES (1ULL << 20)
 #define OPTIONS_STORE_DEFAULT_BYTES (200ULL << 20)
 #define OPTIONS_BUDGET_MIN_BYTES (16ULL << 20)
-#define OPTIONS_SIZE_MAX_BYTES (1ULL << 50)
 #define OPTIONS_MAX_PIDS 1024U
 #define OPTIONS_MAX_UIDS 64U
 #define OPTIONS_OUTPUT_DEFAULT "/var/lib/pyprofd"
@@ -34,7 +33,7 @@
 enum options_clock { OPTIONS_CLOCK_CPU, OPTIONS_CLOCK_CYCLES };
 
 enum options_output_kind {
-	OPTIONS_OUTPUT_DIRECTORY, /* an existing folder, or a name that ends in '/': a file a window */
+	OPTIONS_OUTPUT_DIRECTORY, /* an existing folder, or a name in '/': one file a window */
 	OPTIONS_OUTPUT_PPROF,	  /* one file, or "-": standard output; gzip pprof */
 	OPTIONS_OUTPUT_FOLDED,	  /* one file whose name ends in .folded or .txt */
 };
@@ -54,8 +53,8 @@ struct options {
 	size_t uid_count;
 	const char *comm; /* NULL, or the extended regular expression that comm_regex holds */
 	regex_t comm_regex;
-	const char *cgroup;    /* NULL, or a path; host_find_cgroup() says where it lies */
-	char *const *command;  /* NULL, or the argv to run, NULL at its end */
+	const char *cgroup;   /* NULL, or a path; host_find_cgroup() says where it lies */
+	char *const *command; /* NULL, or the argv to run, NULL at its end */
 
 	/* When. */
 	uint64_t duration_ns; /* 0: until a signal or the command ends it */
@@ -89,12 +88,5 @@ int options_parse_to(const struct options_streams *streams, int argc, char **arg
 		     struct options *ret_options);
 /* Frees what the options own; a zeroed object is fine. */
 void options_release(struct options *options);
-
-/* "5", "0.5", "500ms", "10s", "2m", "1h" -> ns, rounded to the nearest.  0; -EINVAL: not a time;
- * -ERANGE: above OPTIONS_TIME_MAX_NS. */
-int options_parse_duration(const char *text, uint64_t *ret_ns);
-/* "4096", "64K", "200M", "200MB", "1.5GiB": powers of 1024.  0; -EINVAL: not a size; -ERANGE: above
- * OPTIONS_SIZE_MAX_BYTES. */
-int options_parse_size(const char *text, uint64_t *ret_bytes);
 
 #endif

@@ -35,15 +35,15 @@ uint64_t summary_lost(const struct summary *summary);
 /* One line without a newline, cut to `columns` (0: as long as it gets).
  * "12s  34 processes  1,188 samples  0 lost  99.8 % complete" */
 void progress_format(const struct summary *summary, unsigned int columns, char *line, size_t size);
-/* "60.0 s: 11,880 samples of 34 processes, 99.8 % complete (truncated: 12 no_info, 3 no_rows), lost 0,
- * own CPU 0.2 % of one core, memory 31.4 MiB + 12.0 MiB of maps" */
+/* "60.0 s: 11,880 samples of 34 processes, 99.8 % complete (truncated: 12 no_info, 3 no_rows), lost
+ * 0, own CPU 0.2 % of one core, memory 31.4 MiB + 12.0 MiB of maps" */
 void summary_format(const struct summary *summary, char *line, size_t size);
 
 struct progress {
 	FILE *stream;
-	bool is_shown;	  /* the stream is a terminal and nobody asked for quiet */
+	bool is_shown;	   /* the stream is a terminal and nobody asked for quiet */
 	bool is_on_screen; /* a line stands there now */
-	uint64_t next_ns; /* when the next update is due */
+	uint64_t next_ns;  /* when the next update is due */
 };
 void progress_init(struct progress *progress, FILE *stream, bool quiet);
 /* Rewrites the line about once a second; call it as often as you like. */

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/option_values.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+int option_number(const char *text, size_t size, uint64_t *ret_number)
+{
+	uint64_t number = 0;
+
+	if (!size)
+		return -EINVAL;
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return -EINVAL;
+		if (number > (UINT64_MAX - 9) / 10)
+			return -ERANGE;
+		number = number * 10 + (uint64_t)(text[i] - '0');
+	}
+	*ret_number = number;
+	return 0;
+}
+
+/* Digits with at most one point; the locale has no say.  ret_rest: what follows them. */
+static int parse_decimal(const char *text, double *ret_value, const char **ret_rest)
+{
+	double value = 0, scale = 1;
+	bool has_digit = false, has_point = false;
+
+	for (; (*text >= '0' && *text <= '9') || (*text == '.' && !has_point); text++) {
+		if (*text == '.') {
+			has_point = true;
+			continue;
+		}
+		has_digit = true;
+		value = value * 10 + (*text - '0');
+		if (has_point)
+			scale *= 10;
+	}
+	if (!has_digit || !isfinite(value) || !isfinite(scale))
+		return -EINVAL;
+	*ret_value = value / scale;
+	*ret_rest = text;
+	return 0;
+}
+
+int options_parse_duration(const char *text, uint64_t *ret_ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"m", 60e9}, {"h", 3600e9}};
+	const char *unit;
+	double value;
+	int err;
+
+	err = parse_decimal(text, &value, &unit);
+	if (err)
+		return err;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (strcmp(unit, units[i].name))
+			continue;
+		value *= units[i].ns;
+		if (value > (double)OPTIONS_TIME_MAX_NS)
+			return -ERANGE;
+		*ret_ns = (uint64_t)(value + 0.5);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int options_parse_size(const char *text, uint64_t *ret_bytes)
+{
+	static const char letters[] = "KMGT";
+	const char *unit, *letter;
+	double value;
+	int err;
+
+	err = parse_decimal(text, &value, &unit);
+	if (err)
+		return err;
+	letter = *unit ? strchr(letters, *unit & ~0x20) : NULL;
+	if (letter) {
+		value *= (double)(1ULL << 10 * (letter - letters + 1));
+		unit++;
+		if (*unit == 'i')
+			unit++;
+	}
+	if (*unit == 'B')
+		unit++;
+	if (*unit)
+		return -EINVAL;
+	if (value > (double)OPTIONS_SIZE_MAX_BYTES)
+		return -ERANGE;
+	*ret_bytes = (uint64_t)(value + 0.5);
+	return 0;
+}
+
+size_t option_list_item(const char **text, const char **ret_item)
+{
+	size_t size = strcspn(*text, ",");
+
+	*ret_item = *text;
+	*text += size;
+	return size;
+}
+
+int option_uid(const char *item, size_t size, uid_t *ret_uid)
+{
+	char name[256];
+	struct passwd *user;
+	uint64_t number;
+
+	if (!option_number(item, size, &number)) {
+		/* (uid_t)-1 means "nobody" to the kernel's calls. */
+		if (number >= UINT32_MAX)
+			return -ENOENT;
+		*ret_uid = (uid_t)number;
+		return 0;
+	}
+	if (!size || size >= sizeof(name))
+		return -ENOENT;
+	memcpy(name, item, size);
+	name[size] = '\0';
+	user = getpwnam(name);
+	if (!user)
+		return -ENOENT;
+	*ret_uid = user->pw_uid;
+	return 0;
+}
