@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""list.py [FETCHED]   Prints LABEL<TAB>COMMAND for every CPython at hand.
+
+Looked for: ~/.pyenv/versions/* (of root and of SUDO_UID; PYENV_ROOT), /usr/bin/python[23].X, and the
+trees that fetch.sh made in FETCHED (default: build/interpreters) as `chroot TREE /usr/bin/python3.X`.
+One that does not start is told on stderr and left out.
+"""
+import glob
+import os
+import pwd
+import re
+import subprocess
+import sys
+
+CHECK = "import sys; sys.stdout.write('%d.%d' % sys.version_info[:2])"
+
+
+def homes():
+    found = [os.path.expanduser("~")]
+    if os.environ.get("SUDO_UID", "").isdigit():
+        try:
+            found.append(pwd.getpwuid(int(os.environ["SUDO_UID"])).pw_dir)
+        except KeyError:
+            pass
+    return found
+
+
+def candidates(fetched):
+    roots = [os.environ.get("PYENV_ROOT")] + [h + "/.pyenv" for h in homes()]
+    seen = set()
+    for root in filter(None, roots):
+        for folder in sorted(glob.glob(root + "/versions/*")):
+            match = re.match(r"(\d+)\.(\d+)\.\d+$", os.path.basename(folder))
+            if not match or os.path.realpath(folder) in seen:
+                continue
+            seen.add(os.path.realpath(folder))
+            # The versioned name: `python` may be a link that a tool changed.
+            yield ("pyenv-" + os.path.basename(folder),
+                   ["%s/bin/python%s.%s" % ((folder,) + match.groups())])
+    for path in sorted(glob.glob("/usr/bin/python[23].[0-9]*")):
+        match = re.match(r"/usr/bin/python([23]\.\d+)$", path)
+        if match:
+            yield "system-" + match.group(1), [path]
+    for tree in sorted(glob.glob(os.path.join(fetched, "debian-[0-9]*"))):
+        if os.path.exists(tree + "/.complete"):
+            version = os.path.basename(tree)[len("debian-"):]
+            yield os.path.basename(tree), ["chroot", tree, "/usr/bin/python" + version]
+
+
+def version_of(command):
+    """'3.12', or None when it does not run."""
+    try:
+        done = subprocess.run(command + ["-S", "-c", CHECK], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    text = done.stdout.decode("ascii", "replace")
+    return text if done.returncode == 0 and re.match(r"\d+\.\d+$", text) else None
+
+
+def at_hand(fetched):
+    """[(label, command list, (major, minor))], ordered by version."""
+    result = []
+    for label, command in candidates(fetched):
+        version = version_of(command)
+        if version is None:
+            sys.stderr.write("# %s: %s does not run\n" % (label, command[-1]))
+            continue
+        result.append((label, command, tuple(int(x) for x in version.split("."))))
+    return sorted(result, key=lambda item: (item[2], item[0]))
+
+
+def default_folder():
+    top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return os.environ.get("INTERPRETERS") or os.path.join(top, "build", "interpreters")
+
+
+if __name__ == "__main__":
+    for name, words, _ in at_hand(sys.argv[1] if len(sys.argv) > 1 else default_folder()):
+        print("%s\t%s" % (name, " ".join(words)))
