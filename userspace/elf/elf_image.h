@@ -25,6 +25,7 @@ struct elf_section {
 	uint32_t type;
 	uint64_t entry_size;
 	uint32_t link;
+	uint64_t flags; /* SHF_… */
 };
 
 struct elf_image {
@@ -35,18 +36,25 @@ struct elf_image {
 	uint64_t entry;
 	struct elf_segment segment[ELF_MAX_SEGMENTS]; /* PT_LOAD only, by vaddr */
 	size_t segment_count;
-	uint64_t min_vaddr, max_vaddr; /* of PT_LOAD */
+	uint64_t min_vaddr, max_vaddr;	     /* of PT_LOAD */
 	uint64_t tls_memory_size, tls_align; /* PT_TLS; 0: none */
-	const uint8_t *build_id; /* into data, or NULL */
+	const uint8_t *build_id;	     /* into data, or NULL */
 	size_t build_id_size;
 	/* private */
 	uint64_t program_offset, section_offset;
 	uint16_t program_count, section_count, section_names;
+	uint64_t dynamic_vaddr, dynamic_size; /* of PT_DYNAMIC */
+	uint64_t eh_frame_hdr_offset, eh_frame_hdr_vaddr,
+		eh_frame_hdr_size; /* of PT_GNU_EH_FRAME */
 	bool is_mapped;
 };
 
 /* Maps the file open at fd (borrowed; may be closed afterwards).  Returns 0; -ENOEXEC when it is no
- * ELF file of ours; -EBADMSG when headers point outside of it; -ENOMEM; -errno. */
+ * ELF file of ours; -EBADMSG when program headers point outside of it; -ENOMEM; -errno.
+ * Section headers outside the file count as stripped (the kernel runs such files), and a segment's
+ * file_size is cut to what the file has.
+ * Mapped pages count as this process's RSS while the image lives: free it after use.  A file that
+ * shrinks while it is mapped raises SIGBUS on access: see elf/elf_guard.h. */
 int elf_image_open(int fd, struct elf_image **ret_image);
 /* The same over the caller's memory (vDSO, fuzzing, decompressed debug data), borrowed. */
 int elf_image_from_memory(const void *data, size_t size, struct elf_image **ret_image);
@@ -54,7 +62,8 @@ void elf_image_free(struct elf_image *image);
 DEFINE_OWNED(struct elf_image, elf_image)
 
 /* Returns 0; -ENOENT when there is no such section; -EBADMSG when it lies outside the file. */
-int elf_image_section(const struct elf_image *image, const char *name, struct elf_section *ret_section);
+int elf_image_section(const struct elf_image *image, const char *name,
+		      struct elf_section *ret_section);
 int elf_image_section_by_index(const struct elf_image *image, uint32_t index,
 			       struct elf_section *ret_section);
 /* The PT_GNU_EH_FRAME segment. -ENOENT, -EBADMSG. */
@@ -66,11 +75,12 @@ const uint8_t *elf_image_at(const struct elf_image *image, uint64_t vaddr, size_
 int elf_image_offset_to_vaddr(const struct elf_image *image, uint64_t offset, uint64_t *ret_vaddr);
 
 /* Looks one symbol up in .dynsym, then .symtab.  Returns 0 or -ENOENT.  For STT_TLS value is the
- * offset in the TLS block. */
+ * offset in the TLS block.  (Defined in elf_symbol_table.c.) */
 struct elf_symbol {
 	uint64_t value, size;
 	uint8_t type; /* STT_… */
 };
-int elf_image_symbol(const struct elf_image *image, const char *name, struct elf_symbol *ret_symbol);
+int elf_image_symbol(const struct elf_image *image, const char *name,
+		     struct elf_symbol *ret_symbol);
 
 #endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "elf/elf_image.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define BUILD_ID_MOST_BYTES 64U
+
+/* `size` bytes at a file offset; NULL when they are not all there. */
+static const uint8_t *bytes_at(const struct elf_image *image, uint64_t offset, uint64_t size)
+{
+	if (offset > image->size || size > image->size - offset)
+		return NULL;
+	return image->data + offset;
+}
+
+static uint32_t read_u32(const uint8_t *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+/* ---- headers ---- */
+
+static int read_file_header(struct elf_image *image)
+{
+	const uint8_t *at = bytes_at(image, 0, sizeof(Elf64_Ehdr));
+	Elf64_Ehdr header;
+
+	if (!at)
+		return -ENOEXEC;
+	memcpy(&header, at, sizeof(header));
+	if (memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    header.e_ident[EI_DATA] != ELFDATA2LSB)
+		return -ENOEXEC;
+	if (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64)
+		return -ENOEXEC;
+	if (header.e_type != ET_EXEC && header.e_type != ET_DYN)
+		return -ENOEXEC;
+	image->type = header.e_type;
+	image->machine = header.e_machine;
+	image->entry = header.e_entry;
+	if (header.e_phnum) {
+		if (header.e_phentsize != sizeof(Elf64_Phdr) ||
+		    !bytes_at(image, header.e_phoff, (uint64_t)header.e_phnum * sizeof(Elf64_Phdr)))
+			return -EBADMSG;
+		image->program_offset = header.e_phoff;
+		image->program_count = header.e_phnum;
+	}
+	if (header.e_shentsize == sizeof(Elf64_Shdr) && header.e_shoff &&
+	    bytes_at(image, header.e_shoff, (uint64_t)header.e_shnum * sizeof(Elf64_Shdr))) {
+		image->section_offset = header.e_shoff;
+		image->section_count = header.e_shnum;
+		image->section_names = header.e_shstrndx;
+	}
+	return 0;
+}
+
+/* Keeps image->segment sorted by vaddr. */
+static int add_segment(struct elf_image *image, const Elf64_Phdr *header)
+{
+	struct elf_segment segment = {
+		.vaddr = header->p_vaddr,
+		.offset = header->p_offset,
+		.file_size = header->p_filesz,
+		.memory_size = header->p_memsz,
+		.align = header->p_align,
+		.executable = header->p_flags & PF_X,
+	};
+	size_t at = image->segment_count;
+
+	if (at == ELF_MAX_SEGMENTS || segment.vaddr + segment.memory_size < segment.vaddr ||
+	    segment.file_size > segment.memory_size)
+		return -EBADMSG;
+	/* Debug files keep the program headers of the file they were split from. */
+	if (segment.offset > image->size)
+		segment.file_size = 0;
+	else if (segment.file_size > image->size - segment.offset)
+		segment.file_size = image->size - segment.offset;
+	for (; at && image->segment[at - 1].vaddr > segment.vaddr; at--)
+		image->segment[at] = image->segment[at - 1];
+	image->segment[at] = segment;
+	image->segment_count++;
+	return 0;
+}
+
+static void find_build_id(struct elf_image *image, uint64_t offset, uint64_t size, uint64_t align)
+{
+	const uint8_t *at = bytes_at(image, offset, size);
+
+	/* gABI: 4; 8 where .note.gnu.property has a segment of its own. */
+	align = align == 8 ? 8 : 4;
+	while (at && size >= sizeof(Elf64_Nhdr)) {
+		const uint64_t name_size = read_u32(at), id_size = read_u32(at + 4);
+		const uint64_t id_at = (sizeof(Elf64_Nhdr) + name_size + align - 1) & ~(align - 1);
+		const uint64_t next = (id_at + id_size + align - 1) & ~(align - 1);
+
+		if (id_at > size || id_size > size - id_at)
+			return;
+		if (read_u32(at + 8) == NT_GNU_BUILD_ID && name_size == sizeof(ELF_NOTE_GNU) &&
+		    !memcmp(at + sizeof(Elf64_Nhdr), ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) &&
+		    id_size && id_size <= BUILD_ID_MOST_BYTES) {
+			image->build_id = at + id_at;
+			image->build_id_size = id_size;
+			return;
+		}
+		if (next >= size)
+			return;
+		at += next;
+		size -= next;
+	}
+}
+
+static int read_program_header(struct elf_image *image, const Elf64_Phdr *header)
+{
+	switch (header->p_type) {
+	case PT_LOAD:
+		return add_segment(image, header);
+	case PT_TLS:
+		image->tls_memory_size = header->p_memsz;
+		image->tls_align = header->p_align;
+		return 0;
+	case PT_NOTE:
+		if (!image->build_id)
+			find_build_id(image, header->p_offset, header->p_filesz, header->p_align);
+		return 0;
+	case PT_DYNAMIC:
+		image->dynamic_vaddr = header->p_vaddr;
+		image->dynamic_size = header->p_filesz;
+		return 0;
+	case PT_GNU_EH_FRAME:
+		image->eh_frame_hdr_offset = header->p_offset;
+		image->eh_frame_hdr_vaddr = header->p_vaddr;
+		image->eh_frame_hdr_size = header->p_filesz;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int read_program_headers(struct elf_image *image)
+{
+	for (uint16_t i = 0; i < image->program_count; i++) {
+		Elf64_Phdr header;
+		int err;
+
+		memcpy(&header, image->data + image->program_offset + i * sizeof(header),
+		       sizeof(header));
+		err = read_program_header(image, &header);
+		if (err)
+			return err;
+	}
+	image->min_vaddr = image->segment_count ? image->segment[0].vaddr : 0;
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const uint64_t end = image->segment[i].vaddr + image->segment[i].memory_size;
+
+		if (end > image->max_vaddr)
+			image->max_vaddr = end;
+	}
+	return 0;
+}
+
+static int read_headers(struct elf_image *image)
+{
+	struct elf_section note;
+	int err = read_file_header(image);
+
+	if (err)
+		return err;
+	err = read_program_headers(image);
+	if (err)
+		return err;
+	if (!image->build_id && !elf_image_section(image, ".note.gnu.build-id", &note) && note.data)
+		find_build_id(image, (uint64_t)(note.data - image->data), note.size, 4);
+	return 0;
+}
+
+int elf_image_from_memory(const void *data, size_t size, struct elf_image **ret_image)
+{
+	OWNED(elf_image) struct elf_image *image = calloc(1, sizeof(*image));
+	int err;
+
+	if (!image)
+		return -ENOMEM;
+	image->data = data;
+	image->size = size;
+	err = read_headers(image);
+	if (err)
+		return err;
+	*ret_image = TAKE(image);
+	return 0;
+}
+
+int elf_image_open(int fd, struct elf_image **ret_image)
+{
+	OWNED(elf_image) struct elf_image *image = calloc(1, sizeof(*image));
+	struct stat status;
+	void *data;
+	int err;
+
+	if (!image)
+		return -ENOMEM;
+	if (fstat(fd, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(Elf64_Ehdr))
+		return -ENOEXEC;
+	data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return -errno;
+	image->data = data;
+	image->size = (size_t)status.st_size;
+	image->is_mapped = true;
+	err = read_headers(image);
+	if (err)
+		return err;
+	*ret_image = TAKE(image);
+	return 0;
+}
+
+void elf_image_free(struct elf_image *image)
+{
+	if (!image)
+		return;
+	if (image->is_mapped)
+		munmap((void *)image->data, image->size);
+	free(image);
+}
+
+/* ---- sections, segments, addresses ---- */
+
+static Elf64_Shdr section_header(const struct elf_image *image, uint32_t index)
+{
+	Elf64_Shdr header;
+
+	memcpy(&header, image->data + image->section_offset + index * sizeof(header),
+	       sizeof(header));
+	return header;
+}
+
+static int fill_section(const struct elf_image *image, const Elf64_Shdr *header,
+			struct elf_section *ret_section)
+{
+	const uint8_t *data = NULL;
+
+	if (header->sh_type != SHT_NOBITS) {
+		data = bytes_at(image, header->sh_offset, header->sh_size);
+		if (!data)
+			return -EBADMSG;
+	}
+	*ret_section = (struct elf_section){
+		.data = data,
+		.size = header->sh_size,
+		.vaddr = header->sh_addr,
+		.type = header->sh_type,
+		.entry_size = header->sh_entsize,
+		.link = header->sh_link,
+		.flags = header->sh_flags,
+	};
+	return 0;
+}
+
+int elf_image_section_by_index(const struct elf_image *image, uint32_t index,
+			       struct elf_section *ret_section)
+{
+	Elf64_Shdr header;
+
+	if (index >= image->section_count)
+		return -ENOENT;
+	header = section_header(image, index);
+	return fill_section(image, &header, ret_section);
+}
+
+int elf_image_section(const struct elf_image *image, const char *name,
+		      struct elf_section *ret_section)
+{
+	const size_t name_size = strlen(name) + 1;
+	struct elf_section names;
+
+	if (elf_image_section_by_index(image, image->section_names, &names) || !names.data)
+		return -ENOENT;
+	for (uint32_t i = 1; i < image->section_count; i++) {
+		const Elf64_Shdr header = section_header(image, i);
+
+		if (header.sh_name < names.size && names.size - header.sh_name >= name_size &&
+		    !memcmp(names.data + header.sh_name, name, name_size))
+			return fill_section(image, &header, ret_section);
+	}
+	return -ENOENT;
+}
+
+int elf_image_eh_frame_hdr(const struct elf_image *image, struct elf_section *ret_section)
+{
+	const uint8_t *data;
+
+	if (!image->eh_frame_hdr_size)
+		return -ENOENT;
+	data = bytes_at(image, image->eh_frame_hdr_offset, image->eh_frame_hdr_size);
+	if (!data)
+		return -EBADMSG;
+	*ret_section = (struct elf_section){
+		.data = data,
+		.size = image->eh_frame_hdr_size,
+		.vaddr = image->eh_frame_hdr_vaddr,
+		.type = SHT_PROGBITS,
+	};
+	return 0;
+}
+
+const uint8_t *elf_image_at(const struct elf_image *image, uint64_t vaddr, size_t size)
+{
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const struct elf_segment *segment = &image->segment[i];
+		const uint64_t into = vaddr - segment->vaddr;
+
+		if (vaddr >= segment->vaddr && into <= segment->file_size &&
+		    size <= segment->file_size - into)
+			return image->data + segment->offset + into;
+	}
+	return NULL;
+}
+
+enum offset_match {
+	MATCH_NONE,
+	MATCH_PAGE,
+	MATCH_BYTE,
+	MATCH_CODE_PAGE,
+	MATCH_CODE_BYTE,
+	MATCH_START
+};
+
+/* The loader maps whole pages, so that two segments can share a page of the file, and an executable
+ * mapping starts before its segment does (lld).  Callers ask about executable mappings. */
+static enum offset_match match_offset(const struct elf_segment *segment, uint64_t offset)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t first = segment->offset & ~(page - 1);
+	const uint64_t end = segment->offset + segment->file_size;
+
+	if (offset < first || offset >= ((end + page - 1) & ~(page - 1)))
+		return MATCH_NONE;
+	if (segment->executable && offset == first)
+		return MATCH_START;
+	if (offset >= segment->offset && offset < end)
+		return segment->executable ? MATCH_CODE_BYTE : MATCH_BYTE;
+	return segment->executable ? MATCH_CODE_PAGE : MATCH_PAGE;
+}
+
+int elf_image_offset_to_vaddr(const struct elf_image *image, uint64_t offset, uint64_t *ret_vaddr)
+{
+	enum offset_match best = MATCH_NONE;
+	uint64_t vaddr = 0;
+
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const enum offset_match match = match_offset(&image->segment[i], offset);
+
+		if (match <= best)
+			continue;
+		best = match;
+		vaddr = image->segment[i].vaddr + offset - image->segment[i].offset;
+	}
+	if (best == MATCH_NONE)
+		return -ENOENT;
+	*ret_vaddr = vaddr;
+	return 0;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "elf/elf_symbol_table.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define DYNAMIC_MAX_ENTRIES 4096U
+
+static uint32_t read_u32(const uint8_t *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static uint64_t read_u64(const uint8_t *at)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+Elf64_Sym elf_symbol_table_entry(const struct elf_symbol_table *table, size_t index)
+{
+	Elf64_Sym symbol;
+
+	memcpy(&symbol, table->entry + index * sizeof(symbol), sizeof(symbol));
+	return symbol;
+}
+
+const char *elf_symbol_table_name(const struct elf_symbol_table *table, const Elf64_Sym *symbol)
+{
+	const char *name = table->names + symbol->st_name;
+
+	if (symbol->st_name >= table->names_size ||
+	    !memchr(name, '\0', table->names_size - symbol->st_name))
+		return NULL;
+	return name;
+}
+
+static int table_from_section(const struct elf_image *image, uint32_t type,
+			      struct elf_symbol_table *ret_table)
+{
+	struct elf_section symbols, names;
+
+	for (uint32_t i = 1; i < image->section_count; i++) {
+		if (elf_image_section_by_index(image, i, &symbols) || symbols.type != type)
+			continue;
+		if (elf_image_section_by_index(image, symbols.link, &names) || !names.data)
+			return -EBADMSG;
+		*ret_table = (struct elf_symbol_table){
+			.entry = symbols.data,
+			.count = symbols.size / sizeof(Elf64_Sym),
+			.names = (const char *)names.data,
+			.names_size = names.size,
+		};
+		return 0;
+	}
+	return -ENOENT;
+}
+
+struct dynamic {
+	uint64_t symbols, names, names_size, hash, gnu_hash; /* 0: absent */
+};
+
+static int read_dynamic(const struct elf_image *image, struct dynamic *ret_dynamic)
+{
+	struct dynamic found = {0};
+
+	for (size_t i = 0;
+	     i < DYNAMIC_MAX_ENTRIES && (i + 1) * sizeof(Elf64_Dyn) <= image->dynamic_size; i++) {
+		const uint8_t *at = elf_image_at(
+			image, image->dynamic_vaddr + i * sizeof(Elf64_Dyn), sizeof(Elf64_Dyn));
+		Elf64_Dyn entry;
+
+		if (!at)
+			break;
+		memcpy(&entry, at, sizeof(entry));
+		if (entry.d_tag == DT_NULL)
+			break;
+		if (entry.d_tag == DT_SYMTAB)
+			found.symbols = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_STRTAB)
+			found.names = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_STRSZ)
+			found.names_size = entry.d_un.d_val;
+		else if (entry.d_tag == DT_HASH)
+			found.hash = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_GNU_HASH)
+			found.gnu_hash = entry.d_un.d_ptr;
+	}
+	if (!found.symbols || !found.names || (!found.hash && !found.gnu_hash))
+		return -ENOENT;
+	*ret_dynamic = found;
+	return 0;
+}
+
+/* DT_GNU_HASH: see "GNU Hash ELF Sections", the layout that ld.so's do_lookup_x follows. */
+struct gnu_hash {
+	uint32_t bucket_count, first_symbol, bloom_count, bloom_shift;
+	uint64_t bucket_vaddr, chain_vaddr;
+	const uint8_t *bloom, *bucket;
+};
+
+static int read_gnu_hash(const struct elf_image *image, uint64_t vaddr, struct gnu_hash *ret_hash)
+{
+	const uint8_t *at = elf_image_at(image, vaddr, 16);
+	struct gnu_hash hash;
+
+	if (!at)
+		return -EBADMSG;
+	hash = (struct gnu_hash){
+		.bucket_count = read_u32(at),
+		.first_symbol = read_u32(at + 4),
+		.bloom_count = read_u32(at + 8),
+		.bloom_shift = read_u32(at + 12),
+	};
+	hash.bucket_vaddr = vaddr + 16 + (uint64_t)hash.bloom_count * 8;
+	hash.chain_vaddr = hash.bucket_vaddr + (uint64_t)hash.bucket_count * 4;
+	hash.bloom = elf_image_at(image, vaddr + 16, (size_t)hash.bloom_count * 8);
+	hash.bucket = elf_image_at(image, hash.bucket_vaddr, (size_t)hash.bucket_count * 4);
+	if (!hash.bloom_count || !hash.bucket_count || !hash.bloom || !hash.bucket)
+		return -EBADMSG;
+	*ret_hash = hash;
+	return 0;
+}
+
+/* One past the last symbol: the end of the chain that starts last. */
+static size_t gnu_hash_symbol_count(const struct elf_image *image, const struct gnu_hash *hash)
+{
+	uint32_t last = 0;
+	const uint8_t *at;
+
+	for (uint32_t i = 0; i < hash->bucket_count; i++) {
+		const uint32_t first = read_u32(hash->bucket + (size_t)i * 4);
+
+		if (first > last)
+			last = first;
+	}
+	if (last < hash->first_symbol)
+		return hash->first_symbol;
+	do {
+		at = elf_image_at(image,
+				  hash->chain_vaddr + (uint64_t)(last - hash->first_symbol) * 4, 4);
+		last++;
+	} while (at && !(read_u32(at) & 1) && last != UINT32_MAX);
+	return last;
+}
+
+static int table_from_dynamic(const struct elf_image *image, const struct dynamic *dynamic,
+			      struct elf_symbol_table *ret_table)
+{
+	struct elf_symbol_table table = {.names_size = dynamic->names_size};
+	struct gnu_hash hash;
+	const uint8_t *at;
+
+	at = dynamic->hash ? elf_image_at(image, dynamic->hash, 8) : NULL;
+	if (at)
+		table.count = read_u32(at + 4); /* nchain */
+	else if (dynamic->gnu_hash && !read_gnu_hash(image, dynamic->gnu_hash, &hash))
+		table.count = gnu_hash_symbol_count(image, &hash);
+	else
+		return -EBADMSG;
+	table.entry = elf_image_at(image, dynamic->symbols, table.count * sizeof(Elf64_Sym));
+	table.names = (const char *)elf_image_at(image, dynamic->names, table.names_size);
+	if (!table.entry || !table.names)
+		return -EBADMSG;
+	*ret_table = table;
+	return 0;
+}
+
+int elf_image_symbol_table(const struct elf_image *image, uint32_t type,
+			   struct elf_symbol_table *ret_table)
+{
+	struct dynamic dynamic;
+	int err = table_from_section(image, type, ret_table);
+
+	if (err != -ENOENT || type != SHT_DYNSYM || read_dynamic(image, &dynamic))
+		return err;
+	return table_from_dynamic(image, &dynamic, ret_table);
+}
+
+static bool entry_is_named(const struct elf_symbol_table *table, size_t index, const char *name,
+			   size_t name_size, struct elf_symbol *ret_symbol)
+{
+	const Elf64_Sym symbol = elf_symbol_table_entry(table, index);
+
+	if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= table->names_size ||
+	    table->names_size - symbol.st_name < name_size ||
+	    memcmp(table->names + symbol.st_name, name, name_size))
+		return false;
+	*ret_symbol = (struct elf_symbol){
+		.value = symbol.st_value,
+		.size = symbol.st_size,
+		.type = ELF64_ST_TYPE(symbol.st_info),
+	};
+	return true;
+}
+
+static int find_in_table(const struct elf_symbol_table *table, const char *name,
+			 struct elf_symbol *ret_symbol)
+{
+	const size_t name_size = strlen(name) + 1;
+
+	/* Most files lack the name: one pass over the strings is far cheaper than one over symbols. */
+	if (!memmem(table->names, table->names_size, name, name_size))
+		return -ENOENT;
+	for (size_t i = 1; i < table->count; i++)
+		if (entry_is_named(table, i, name, name_size, ret_symbol))
+			return 0;
+	return -ENOENT;
+}
+
+static int find_by_gnu_hash(const struct elf_image *image, const struct gnu_hash *hash,
+			    const struct elf_symbol_table *table, const char *name,
+			    struct elf_symbol *ret_symbol)
+{
+	const size_t name_size = strlen(name) + 1;
+	uint32_t key = 5381, index;
+	uint64_t bloom;
+
+	for (const char *c = name; *c; c++)
+		key = key * 33 + (uint8_t)*c;
+	bloom = read_u64(hash->bloom + (size_t)(key / 64 % hash->bloom_count) * 8);
+	if (!(bloom >> key % 64 & bloom >> (key >> (hash->bloom_shift & 31)) % 64 & 1))
+		return -ENOENT;
+	index = read_u32(hash->bucket + (size_t)(key % hash->bucket_count) * 4);
+	for (; index >= hash->first_symbol && index < table->count; index++) {
+		const uint8_t *at = elf_image_at(
+			image, hash->chain_vaddr + (uint64_t)(index - hash->first_symbol) * 4, 4);
+
+		if (!at)
+			return -ENOENT;
+		if ((read_u32(at) | 1) == (key | 1) &&
+		    entry_is_named(table, index, name, name_size, ret_symbol))
+			return 0;
+		if (read_u32(at) & 1)
+			return -ENOENT;
+	}
+	return -ENOENT;
+}
+
+int elf_image_symbol(const struct elf_image *image, const char *name, struct elf_symbol *ret_symbol)
+{
+	struct elf_symbol_table table;
+	struct dynamic dynamic;
+	struct gnu_hash hash;
+	int err = -ENOENT;
+
+	if (!elf_image_symbol_table(image, SHT_DYNSYM, &table)) {
+		if (!read_dynamic(image, &dynamic) && dynamic.gnu_hash &&
+		    !read_gnu_hash(image, dynamic.gnu_hash, &hash))
+			err = find_by_gnu_hash(image, &hash, &table, name, ret_symbol);
+		else
+			err = find_in_table(&table, name, ret_symbol);
+	}
+	if (err && !elf_image_symbol_table(image, SHT_SYMTAB, &table))
+		err = find_in_table(&table, name, ret_symbol);
+	return err ? -ENOENT : 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* .symtab and .dynsym as they lie in the file, for those who scan or look up by name. */
+#ifndef ELF_ELF_SYMBOL_TABLE_H
+#define ELF_ELF_SYMBOL_TABLE_H
+
+#include "elf/elf_image.h"
+
+/* Entries may be unaligned, names are not checked. */
+struct elf_symbol_table {
+	const uint8_t *entry; /* Elf64_Sym[count] */
+	size_t count;
+	const char *names;
+	size_t names_size;
+};
+/* type: SHT_SYMTAB or SHT_DYNSYM.  A stripped file's .dynsym is found by PT_DYNAMIC.
+ * Returns 0; -ENOENT when there is none; -EBADMSG. */
+int elf_image_symbol_table(const struct elf_image *image, uint32_t type,
+			   struct elf_symbol_table *ret_table);
+Elf64_Sym elf_symbol_table_entry(const struct elf_symbol_table *table, size_t index);
+/* The name of an entry; NULL when it does not end inside the string table. */
+const char *elf_symbol_table_name(const struct elf_symbol_table *table, const Elf64_Sym *symbol);
+
+#endif
