@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# In the guest: a live Python program is profiled by pid and system-wide, and check.py compares names
+# and lines with what the interpreter itself says.
+fail() {
+	echo "guest: FAILED $*"
+	failed=1
+}
+failed=0
+python="chroot /py /usr/bin/python3.11 -S -E"
+
+profile() { # NAME TARGET_PID OPTION...
+	name=$1
+	pid=$2
+	shift 2
+	timeout 60 /opt/pyprofd --hz 99 --duration 5 -o "/tmp/$name.folded" "$@" > "/tmp/$name.log" 2>&1
+	rc=$?
+	sed 's/^/guest: pyprofd: /' "/tmp/$name.log" | tail -n 8
+	[ "$rc" = 0 ] || fail "$name: pyprofd ended with $rc"
+	[ -f "/tmp/$name.folded" ] || {
+		fail "$name: nothing written"
+		return
+	}
+	cp "/tmp/$name.folded" /py/tmp/
+	$python /t/check.py "/tmp/$name.folded" "$pid" || {
+		fail "$name: wrong stacks"
+		head -n 5 "/tmp/$name.folded" | cut -c1-700
+	}
+	grep -q 'complete' "/tmp/$name.log" || fail "$name: no closing line"
+}
+
+$python /t/target.py &
+target=$!
+while [ ! -e /py/tmp/ready ] && kill -0 $target 2> /dev/null; do sleep 0.1; done
+profile pid "$target" --pid "$target"
+profile all "$target"
+kill $target
+exit $failed

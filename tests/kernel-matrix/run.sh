@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# run.sh [SERIES...]   Boots the kernels of kernels.tsv with the built pyprofd and checks the names
+# and lines of a live Python stack in each.  One line a kernel and a closing line.
+# PYPROFD, KERNEL_CACHE, INTERPRETERS and VM_TIMEOUT (s) are read from the environment.
+set -u
+here=$(dirname "$(realpath "$0")")
+top=$(dirname "$(dirname "$here")")
+pyprofd=$(realpath "${PYPROFD:-$top/build/pyprofd}")
+cache=$(realpath -m "${KERNEL_CACHE:-$top/build/kernels}")
+interpreters=$(realpath -m "${INTERPRETERS:-$top/build/interpreters}")
+logs=$(realpath -m "${KERNEL_LOGS:-$top/build/kernel-matrix}")
+mkdir -p "$cache" "$logs"
+series=${*:-$(grep -v '^#' "$here/kernels.tsv" | cut -f1)}
+
+skip_all() {
+	for s in $series; do echo "skip $s $1"; done
+	# shellcheck disable=SC2086
+	set -- $series
+	echo "0 passed, 0 failed, $# skipped"
+	exit 0
+}
+[ "$(uname -m)" = x86_64 ] || skip_all 'the guests are x86-64'
+for tool in qemu-system-x86_64 busybox; do
+	command -v $tool > /dev/null || skip_all "no $tool"
+done
+[ -x "$pyprofd" ] || {
+	echo "no $pyprofd: build it first" >&2
+	exit 1
+}
+[ -f "$interpreters/debian-3.11/.complete" ] || "$here/../interpreters/fetch.sh" "$interpreters" 1 ||
+	skip_all 'no interpreter to put into the guest'
+# shellcheck disable=SC2086
+"$here/fetch_kernels.sh" "$cache" $series || skip_all 'no kernel could be fetched'
+initramfs=$logs/initramfs.gz
+"$here/mkinitramfs.sh" "$initramfs" "$pyprofd" "$interpreters/debian-3.11" || exit 1
+
+one() { # SERIES: boots it; the second time when it did not come up
+	if [ ! -s "$cache/vmlinuz-$1" ]; then
+		echo "skip $1 no kernel of this series could be fetched"
+		return
+	fi
+	release=$(cat "$cache/vmlinuz-$1.release")
+	begin=$(date +%s)
+	for attempt in 1 2; do
+		"$here/vm.sh" "$cache/vmlinuz-$1" "$initramfs" "$logs/$1.log"
+		rc=$?
+		[ $rc = 99 ] && [ $attempt = 1 ] && ! grep -q '^guest: booted' "$logs/$1.log" || break
+	done
+	took="$(($(date +%s) - begin)) s"
+	case $rc in
+	0) echo "ok $release ($took) $(sed -n 's/^guest: pid.folded: //p' "$logs/$1.log")" ;;
+	99)
+		echo "not ok $release ($took) the guest did not finish; its console ends with:"
+		tail -n 8 "$logs/$1.log" | sed 's/^/    /'
+		;;
+	*)
+		echo "not ok $release ($took)"
+		sed -n 's/^guest: /    /p' "$logs/$1.log"
+		;;
+	esac
+}
+
+# Two guests at a time: each has two emulated CPUs that idle most of the time.
+results=$(mktemp)
+trap 'rm -f "$results"' EXIT
+# shellcheck disable=SC2086
+set -- $series
+while [ $# -gt 0 ]; do
+	one "$1" > "$results.1" &
+	first=$!
+	if [ $# -gt 1 ]; then
+		one "$2" > "$results.2"
+	fi
+	wait $first
+	cat "$results.1" "$results.2" 2> /dev/null | tee -a "$results"
+	rm -f "$results.1" "$results.2"
+	shift
+	[ $# = 0 ] || shift
+done
+failed=$(grep -c '^not ok ' "$results")
+echo "$(grep -c '^ok ' "$results") passed, $failed failed, $(grep -c '^skip ' "$results") skipped"
+[ "$failed" = 0 ]
