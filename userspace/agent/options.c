@@ -71,16 +71,23 @@ static const char help_text[] =
 	"process, with nothing restarted and nothing prepared."
 	"\v"
 	"Examples:\n"
-	"  pyprofd                                 the whole machine, until Ctrl-C\n"
-	"  pyprofd -p 1234 -d 10 -o cpu.pb.gz      one process and its children, 10 s\n"
-	"  pyprofd -d 30 -o cpu.folded             the whole machine as folded text\n"
-	"  pyprofd -o cpu.pb.gz -- python3 train.py   one command, from its first instruction\n"
+	"  pyprofd                              the whole machine, until Ctrl-C\n"
+	"  pyprofd -p 1234 -d 10 -o cpu.pb.gz   a process and its children, 10 s\n"
+	"  pyprofd -d 30 -o cpu.folded          the machine as folded text\n"
+	"  pyprofd -o cpu.pb.gz -- python3 train.py   a command, from its start\n"
 	"  pyprofd --comm '^gunicorn' --interval 1m -o profiles/   a file a minute\n"
-	"  go tool pprof -http=: cpu.pb.gz         look at a profile\n"
+	"  go tool pprof -http=: cpu.pb.gz      look at a profile\n"
 	"\n"
 	"Sizes take K, M, G (powers of 1024).  Exit status: 0; 1 the run failed; 2 the command "
 	"line "
 	"is wrong; with -- COMMAND the command's own.";
+
+/* argp would explain that -d takes what --duration takes. */
+static char *filter_help(int key, const char *text, void *input)
+{
+	(void)input;
+	return key == ARGP_KEY_HELP_DUP_ARGS_NOTE ? NULL : (char *)text;
+}
 
 struct option_parser {
 	const struct options_streams *streams;
@@ -482,7 +489,8 @@ static int show_and_stop(struct option_parser *parser, const struct argp_state *
 		fputs("pyprofd " PYPROFD_VERSION "\n", parser->streams->out);
 	else
 		argp_help(state->root_argp, parser->streams->out,
-			  ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, (char *)"pyprofd");
+			  ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
+			  (char *)"pyprofd");
 	return ECANCELED;
 }
 
@@ -549,6 +557,7 @@ int options_parse_to(const struct options_streams *streams, int argc, char **arg
 		.parser = parse_option,
 		.args_doc = "[-- COMMAND [ARG...]]",
 		.doc = help_text,
+		.help_filter = filter_help,
 	};
 	struct option_parser parser = {
 		.streams = streams,

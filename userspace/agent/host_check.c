@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/host_check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include "base/io.h"
+
+#define SMALL_FILE_BYTES 65536U
+#define BTF_MAX_BYTES (64U << 20)
+
+const struct host_paths host_paths_real = {
+	.proc = "/proc",
+	.btf = "/sys/kernel/btf/vmlinux",
+	.lockdown = "/sys/kernel/security/lockdown",
+	.cgroup = "/sys/fs/cgroup",
+};
+
+struct host {
+	const struct host_paths *paths;
+	const struct options *options;
+	char *why;
+	size_t why_size;
+};
+
+/* Writes the line that a user reads; returns err. */
+__attribute__((format(printf, 3, 4))) static int because(const struct host *host, int err,
+							 const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(host->why, host->why_size, format, args);
+	va_end(args);
+	return err;
+}
+
+static int read_proc(const struct host *host, const char *name, char **ret_text)
+{
+	OWNED_MEM char *path = NULL;
+
+	if (asprintf(&path, "%s/%s", host->paths->proc, name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	return read_file(path, SMALL_FILE_BYTES, ret_text, NULL);
+}
+
+/* The text behind "Name:\t" in a /proc/PID/status, or NULL. */
+static const char *status_field(const char *status, const char *name)
+{
+	size_t size = strlen(name);
+
+	for (const char *line = status; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, name, size) && line[size] == ':')
+			return line + size + 1 + strspn(line + size + 1, "\t ");
+	}
+	return NULL;
+}
+
+/* Kernels that call themselves older than they are exist (RHEL 8): the newest helper of 5.10 decides. */
+static bool btf_has_name(const char *path, const char *name)
+{
+	OWNED_MEM char *btf = NULL;
+	size_t size;
+
+	if (read_file(path, BTF_MAX_BYTES, &btf, &size))
+		return false;
+	return memmem(btf, size, name, strlen(name) + 1);
+}
+
+static int check_kernel(const struct host *host)
+{
+	struct utsname name = {0};
+	const char *release = host->paths->release;
+	unsigned int major, minor;
+
+	if (!release) {
+		uname(&name);
+		release = name.release;
+	}
+	if (sscanf(release, "%u.%u", &major, &minor) != 2)
+		return because(host, -ENOSYS, "cannot read the kernel's version from '%s'",
+			       release);
+	if (major > 5 || (major == 5 && minor >= 10))
+		return 0;
+	if (btf_has_name(host->paths->btf, "BPF_FUNC_copy_from_user"))
+		return 0;
+	return because(host, -ENOSYS, "kernel %s is too old: pyprofd needs Linux 5.10 or later",
+		       release);
+}
+
+static int check_btf(const struct host *host)
+{
+	if (!access(host->paths->btf, R_OK))
+		return 0;
+	return because(
+		host, -ENOENT,
+		"the kernel has no BTF (%s: %s): boot one built with CONFIG_DEBUG_INFO_BTF=y",
+		host->paths->btf, strerror(errno));
+}
+
+static int check_lockdown(const struct host *host)
+{
+	OWNED_MEM char *text = NULL;
+
+	/* Most kernels have no such file: not locked down. */
+	if (read_file(host->paths->lockdown, SMALL_FILE_BYTES, &text, NULL))
+		return 0;
+	if (!strstr(text, "[confidentiality]"))
+		return 0;
+	return because(
+		host, -EPERM,
+		"the kernel is locked down (%s: confidentiality): BPF may not read memory; boot "
+		"with lockdown=integrity or none",
+		host->paths->lockdown);
+}
+
+struct capability {
+	const char *name;
+	unsigned int bit;
+	unsigned int substitute; /* this one will do as well */
+	bool kernel_only;	 /* wanted for kernel frames */
+};
+
+/* capabilities(7).  /proc/PID/map_files: CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN (5.9).  Addresses in
+ * /proc/kallsyms: CAP_SYSLOG alone. */
+static const struct capability capability_table[] = {
+	{"CAP_BPF", CAP_BPF, CAP_SYS_ADMIN, false},
+	{"CAP_PERFMON", CAP_PERFMON, CAP_SYS_ADMIN, false},
+	{"CAP_SYS_PTRACE", CAP_SYS_PTRACE, CAP_SYS_PTRACE, false},
+	{"CAP_SYSLOG", CAP_SYSLOG, CAP_SYSLOG, true},
+	{"CAP_DAC_READ_SEARCH", CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, false},
+	{"CAP_CHECKPOINT_RESTORE", CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, false},
+};
+
+/* The names of what is missing, by ", "; their number. */
+static unsigned int list_missing(const struct host *host, uint64_t held, char *list, size_t size)
+{
+	const struct capability *capability;
+	unsigned int count = 0;
+	size_t used = 0;
+
+	list[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(capability_table); i++) {
+		capability = &capability_table[i];
+		if ((held >> capability->bit | held >> capability->substitute) & 1)
+			continue;
+		if (capability->kernel_only && host->options->no_kernel)
+			continue;
+		used += (size_t)snprintf(list + used, size - used, "%s%s", count ? ", " : "",
+					 capability->name);
+		count++;
+	}
+	return count;
+}
+
+static int check_capabilities(const struct host *host)
+{
+	OWNED_MEM char *status = NULL;
+	const char *effective, *uid;
+	char list[256];
+	uint64_t held;
+	int err;
+
+	err = read_proc(host, "self/status", &status);
+	if (err)
+		return because(host, err, "cannot read %s/self/status: %s", host->paths->proc,
+			       strerror(-err));
+	effective = status_field(status, "CapEff");
+	uid = status_field(status, "Uid");
+	if (!effective || !uid)
+		return because(host, -EPERM, "%s/self/status does not tell the capabilities",
+			       host->paths->proc);
+	held = strtoull(effective, NULL, 16);
+	if (!list_missing(host, held, list, sizeof(list)))
+		return 0;
+	/* Uid: real, effective, saved, file system. */
+	uid += strcspn(uid, "\t ");
+	if (strtoul(uid, NULL, 10) == 0)
+		return because(
+			host, -EPERM,
+			"root lacks %s: the container or service that pyprofd runs in must grant "
+			"it",
+			list);
+	return because(host, -EPERM,
+		       "not root and lacks %s: run it with sudo, or grant what is missing", list);
+}
+
+/* BPF and perf ask the first user namespace for the capabilities, whatever this one grants. */
+static int check_user_namespace(const struct host *host)
+{
+	OWNED_MEM char *map = NULL;
+	unsigned long inside, outside, count;
+
+	if (read_proc(host, "self/uid_map", &map))
+		return 0;
+	if (sscanf(map, "%lu %lu %lu", &inside, &outside, &count) != 3)
+		return 0;
+	if (inside == 0 && outside == 0 && count == UINT32_MAX)
+		return 0;
+	return because(host, -EPERM,
+		       "in a user namespace (rootless container): root here may not use BPF; run "
+		       "pyprofd on the host");
+}
+
+/* Kernel maps count as locked memory up to 5.10.  Only a warning: the limit may be enough. */
+static int warn_of_locked_memory(const struct host *host)
+{
+	OWNED_MEM char *status = NULL;
+	struct utsname name = {0};
+	unsigned int major, minor;
+	const char *effective;
+	struct rlimit limit;
+
+	uname(&name);
+	if (sscanf(host->paths->release ?: name.release, "%u.%u", &major, &minor) != 2)
+		return 0;
+	if (major > 5 || minor > 10 || getrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    limit.rlim_max == RLIM_INFINITY || read_proc(host, "self/status", &status))
+		return 0;
+	effective = status_field(status, "CapEff");
+	if (!effective || strtoull(effective, NULL, 16) >> CAP_SYS_RESOURCE & 1)
+		return 0;
+	return because(
+		host, 0,
+		"without CAP_SYS_RESOURCE kernel %u.%u may refuse the maps (ulimit -l is %llu KiB)",
+		major, minor, (unsigned long long)limit.rlim_max >> 10);
+}
+
+static int check_rate(const struct host *host)
+{
+	OWNED_MEM char *text = NULL;
+	unsigned long limit;
+
+	if (read_proc(host, "sys/kernel/perf_event_max_sample_rate", &text))
+		return 0;
+	limit = strtoul(text, NULL, 10);
+	if (host->options->hz <= limit)
+		return 0;
+	return because(host, -ERANGE,
+		       "--hz %u is above kernel.perf_event_max_sample_rate = %lu: lower it, or run "
+		       "'sysctl kernel.perf_event_max_sample_rate=%u'",
+		       host->options->hz, limit, host->options->hz);
+}
+
+static int check_pid(const struct host *host, pid_t pid)
+{
+	OWNED_MEM char *status = NULL;
+	const char *tgid, *state;
+	char name[32];
+	int err;
+
+	snprintf(name, sizeof(name), "%d/status", pid);
+	err = read_proc(host, name, &status);
+	if (err == -ENOENT || err == -ESRCH)
+		return because(host, -ESRCH, "--pid %d: no such process", pid);
+	if (err)
+		return because(host, err, "--pid %d: %s", pid, strerror(-err));
+	/* /proc answers for threads as well, though it does not list them. */
+	tgid = status_field(status, "Tgid");
+	if (tgid && strtol(tgid, NULL, 10) != pid)
+		return because(host, -ESRCH, "--pid %d is a thread: give its process, --pid %ld",
+			       pid, strtol(tgid, NULL, 10));
+	state = status_field(status, "State");
+	if (state && (*state == 'Z' || *state == 'X'))
+		return because(host, -ESRCH, "--pid %d: this process has ended", pid);
+	return 0;
+}
+
+static int check_pids(const struct host *host)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < host->options->pid_count && !err; i++)
+		err = check_pid(host, host->options->pid[i]);
+	return err;
+}
+
+static bool is_cgroup(const char *folder)
+{
+	OWNED_MEM char *path = NULL;
+
+	if (asprintf(&path, "%s/cgroup.procs", folder) < 0) {
+		path = NULL;
+		return false;
+	}
+	return !access(path, F_OK);
+}
+
+int host_find_cgroup(const struct host_paths *paths, const char *name, char **ret_path)
+{
+	/* cgroup2 lies at the first place where it is alone, at the second beside cgroup 1. */
+	static const char *const places[] = {"", "/unified"};
+	OWNED_MEM char *path = NULL;
+
+	if (name[0] == '/' && is_cgroup(name)) {
+		path = strdup(name);
+		if (!path)
+			return -ENOMEM;
+		*ret_path = TAKE(path);
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		free(TAKE(path));
+		if (asprintf(&path, "%s%s/%s", paths->cgroup, places[i], name + strspn(name, "/")) <
+		    0) {
+			path = NULL;
+			return -ENOMEM;
+		}
+		if (is_cgroup(path)) {
+			*ret_path = TAKE(path);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+static int check_cgroup(const struct host *host)
+{
+	const char *name = host->options->cgroup;
+	OWNED_MEM char *path = NULL;
+	struct stat status;
+	int err;
+
+	if (!name)
+		return 0;
+	err = host_find_cgroup(host->paths, name, &path);
+	if (!err)
+		return 0;
+	if (err == -ENOENT && !stat(name, &status))
+		return because(host, -ENOENT, "--cgroup '%s' is no cgroup: it has no cgroup.procs",
+			       name);
+	return because(host, err, "--cgroup '%s': not found, neither as it stands nor below %s",
+		       name, host->paths->cgroup);
+}
+
+/* 0, -ENOENT, or -EACCES: there, but nothing to execute. */
+static int check_executable(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status))
+		return errno == EACCES ? -EACCES : -ENOENT;
+	if (!S_ISREG(status.st_mode) || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS))
+		return -EACCES;
+	return 0;
+}
+
+int host_find_command(const char *name, char **ret_path)
+{
+	const char *folders = getenv("PATH") ?: "/usr/local/bin:/usr/bin:/bin";
+	int err, result = -ENOENT;
+	size_t size;
+
+	if (strchr(name, '/')) {
+		err = check_executable(name);
+		if (err)
+			return err;
+		*ret_path = strdup(name);
+		return *ret_path ? 0 : -ENOMEM;
+	}
+	for (;; folders++) {
+		OWNED_MEM char *path = NULL;
+
+		size = strcspn(folders, ":");
+		/* An empty entry is the current folder. */
+		if (asprintf(&path, "%.*s/%s", size ? (int)size : 1, size ? folders : ".", name) <
+		    0) {
+			path = NULL;
+			return -ENOMEM;
+		}
+		err = check_executable(path);
+		if (!err) {
+			*ret_path = TAKE(path);
+			return 0;
+		}
+		if (err == -EACCES)
+			result = -EACCES;
+		folders += size;
+		if (!*folders)
+			return result;
+	}
+}
+
+static int check_command(const struct host *host)
+{
+	OWNED_MEM char *path = NULL;
+	const char *name;
+	int err;
+
+	if (!host->options->command)
+		return 0;
+	name = host->options->command[0];
+	err = host_find_command(name, &path);
+	if (err == -ENOENT)
+		return because(host, err, "command '%s' not found%s", name,
+			       strchr(name, '/') ? "" : " in PATH");
+	if (err)
+		return because(host, err, "command '%s' cannot be executed: %s", name,
+			       strerror(-err));
+	return 0;
+}
+
+/* The folder that `path` is or would be an entry of, without its '/'; "." and "/" as they are. */
+static int parent_of(const char *path, char **ret_parent)
+{
+	size_t size = strlen(path);
+
+	while (size > 1 && path[size - 1] == '/')
+		size--;
+	while (size && path[size - 1] != '/')
+		size--;
+	while (size > 1 && path[size - 1] == '/')
+		size--;
+	*ret_parent = size ? strndup(path, size) : strdup(".");
+	return *ret_parent ? 0 : -ENOMEM;
+}
+
+static int check_writable(const struct host *host, const char *folder)
+{
+	int err;
+
+	if (!faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS))
+		return 0;
+	err = -errno;
+	if (err == -EROFS)
+		return because(host, err, "--output '%s': the file system of '%s' is read-only",
+			       host->options->output, folder);
+	return because(host, err, "--output '%s': cannot write to '%s': %s", host->options->output,
+		       folder, strerror(-err));
+}
+
+/* Only the last part of the name is ever created. */
+static int check_parent(const struct host *host)
+{
+	const char *output = host->options->output;
+	OWNED_MEM char *parent = NULL;
+	struct stat status;
+	int err;
+
+	err = parent_of(output, &parent);
+	if (err)
+		return because(host, err, "%s", strerror(-err));
+	if (stat(parent, &status)) {
+		err = -errno;
+		if (err == -ENOENT)
+			return because(
+				host, err,
+				"--output '%s': the folder '%s' does not exist: create it first",
+				output, parent);
+		return because(host, err, "--output '%s': '%s': %s", output, parent,
+			       strerror(-err));
+	}
+	if (!S_ISDIR(status.st_mode))
+		return because(host, -ENOTDIR, "--output '%s': '%s' is no folder", output, parent);
+	return check_writable(host, parent);
+}
+
+static int check_standard_output(const struct host *host)
+{
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	return because(
+		host, -EINVAL,
+		"--output -: a profile is binary and standard output is a terminal: send it to a "
+		"file or a pipe");
+}
+
+static int check_output(const struct host *host)
+{
+	const char *output = host->options->output;
+	bool wants_folder = host->options->output_kind == OPTIONS_OUTPUT_DIRECTORY;
+	struct stat status;
+
+	if (!strcmp(output, "-"))
+		return check_standard_output(host);
+	if (stat(output, &status)) {
+		if (errno != ENOENT && errno != ENOTDIR)
+			return because(host, -errno, "--output '%s': %s", output, strerror(errno));
+		return check_parent(host);
+	}
+	if (wants_folder && !S_ISDIR(status.st_mode))
+		return because(host, -ENOTDIR, "--output '%s' is no folder", output);
+	if (wants_folder)
+		return check_writable(host, output);
+	/* A rename would put a file in the place of /dev/null. */
+	if (!S_ISREG(status.st_mode))
+		return because(
+			host, -EINVAL,
+			"--output '%s' is no regular file: give a file name, or - for standard "
+			"output",
+			output);
+	return check_parent(host);
+}
+
+int host_check_at(const struct host_paths *paths, const struct options *options, char *why,
+		  size_t why_size)
+{
+	/* What no flag can mend comes first. */
+	static int (*const checks[])(const struct host *host) = {
+		check_kernel,
+		check_btf,
+		check_lockdown,
+		check_capabilities,
+		check_user_namespace,
+		check_rate,
+		check_pids,
+		check_cgroup,
+		check_command,
+		check_output,
+		warn_of_locked_memory,
+	};
+	const struct host host = {
+		.paths = paths, .options = options, .why = why, .why_size = why_size};
+	int err = 0;
+
+	why[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(checks) && !err; i++)
+		err = checks[i](&host);
+	return err;
+}
+
+int host_check(const struct options *options, char *why, size_t why_size)
+{
+	return host_check_at(&host_paths_real, options, why, why_size);
+}
