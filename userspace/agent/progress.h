@@ -10,7 +10,7 @@
 
 #include <pyprofd/stops.h>
 
-#define PROGRESS_LINE_BYTES 1024U
+#define PROGRESS_LINE_BYTES 2048U
 
 /* Totals since the start. */
 struct summary {
@@ -29,14 +29,15 @@ struct summary {
 
 /* Complete: reached the root, in the kernel or by the agent, or had no user part at all. */
 uint64_t summary_complete(const struct summary *summary);
-/* Samples that are in no profile. */
+/* Samples that are in no profile: the kernel could not count them. */
 uint64_t summary_lost(const struct summary *summary);
 
 /* One line without a newline, cut to `columns` (0: as long as it gets).
  * "12s  34 processes  1,188 samples  0 lost  99.8 % complete" */
 void progress_format(const struct summary *summary, unsigned int columns, char *line, size_t size);
-/* "60.0 s: 11,880 samples of 34 processes, 99.8 % complete (truncated: 12 no_info, 3 no_rows), lost
- * 0, own CPU 0.2 % of one core, memory 31.4 MiB + 12.0 MiB of maps" */
+/* "60.0 s: 11,880 samples of 34 processes, 99.8 % complete (truncated: 12 no_info), 3 lost
+ * (3 counts_full), also 1 ring_full; own CPU 0.21 % of one core, memory 31.4 MiB + 12.0 MiB of maps"
+ */
 void summary_format(const struct summary *summary, char *line, size_t size);
 
 struct progress {

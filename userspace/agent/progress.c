@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/progress.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define UPDATE_NS NS_PER_SEC
+#define MIB (1ULL << 20)
+#define COUNT_TEXT_BYTES 32U
+
+/* ECMA-48: to the first column, then erase to the end of the line. */
+#define ERASE_LINE "\r\033[K"
+
+static const char *const stop_names[] = {
+#define STOP_NAME(id, name, text) name,
+	PP_STOPS(STOP_NAME)};
+static const char *const py_stop_names[] = {PP_PY_STOPS(STOP_NAME)};
+static const char *const loss_names[] = {PP_LOSSES(STOP_NAME)};
+
+/* A line that never overflows; what does not fit is left out. */
+struct line {
+	char *text;
+	size_t size, used;
+};
+
+__attribute__((format(printf, 2, 3))) static void line_add(struct line *line, const char *format,
+							   ...)
+{
+	va_list args;
+	int count;
+
+	va_start(args, format);
+	count = vsnprintf(line->text + line->used, line->size - line->used, format, args);
+	va_end(args);
+	if (count < 0)
+		return;
+	line->used += (size_t)count;
+	if (line->used >= line->size)
+		line->used = line->size - 1;
+}
+
+/* 1234567 -> "1,234,567", in the caller's buffer. */
+static const char *with_commas(uint64_t number, char buffer[COUNT_TEXT_BYTES])
+{
+	char *at = buffer + COUNT_TEXT_BYTES - 1;
+
+	*at = '\0';
+	for (unsigned int digits = 0; number || !digits; digits++) {
+		if (digits && digits % 3 == 0)
+			*--at = ',';
+		*--at = (char)('0' + number % 10);
+		number /= 10;
+	}
+	return at;
+}
+
+uint64_t summary_complete(const struct summary *summary)
+{
+	return summary->stop[PP_STOP_ROOT] + summary->stop[PP_STOP_FINISHED] +
+	       summary->stop[PP_STOP_NO_USER];
+}
+
+static bool is_sample_loss(unsigned int loss)
+{
+	return loss == PP_LOSS_COUNTS_FULL || loss == PP_LOSS_COUNTS_BUSY ||
+	       loss == PP_LOSS_NO_SCRATCH;
+}
+
+uint64_t summary_lost(const struct summary *summary)
+{
+	uint64_t lost = 0;
+
+	for (unsigned int i = 0; i < PP_LOSS_COUNT; i++)
+		lost += is_sample_loss(i) ? summary->loss[i] : 0;
+	return lost;
+}
+
+/* Rounded down, that 100.0 means all of them. */
+static void add_complete(struct line *line, const struct summary *summary)
+{
+	uint64_t complete = summary_complete(summary), all = summary->samples;
+
+	if (complete > all)
+		complete = all;
+	if (all)
+		line_add(line, "%.1f %% complete",
+			 (double)(uint64_t)((double)complete / (double)all * 1000) / 10);
+	else
+		line_add(line, "nothing to complete");
+}
+
+static void add_plural(struct line *line, uint64_t count, const char *one, const char *many)
+{
+	char buffer[COUNT_TEXT_BYTES];
+
+	line_add(line, "%s %s", with_commas(count, buffer), count == 1 ? one : many);
+}
+
+void progress_format(const struct summary *summary, unsigned int columns, char *text, size_t size)
+{
+	struct line line = {.text = text, .size = size};
+	uint64_t seconds = summary->elapsed_ns / NS_PER_SEC;
+	char buffer[COUNT_TEXT_BYTES];
+
+	if (seconds < 60)
+		line_add(&line, "%llus", (unsigned long long)seconds);
+	else if (seconds < 3600)
+		line_add(&line, "%llum %02llus", (unsigned long long)seconds / 60,
+			 (unsigned long long)seconds % 60);
+	else
+		line_add(&line, "%lluh %02llum", (unsigned long long)seconds / 3600,
+			 (unsigned long long)seconds / 60 % 60);
+	line_add(&line, "  ");
+	add_plural(&line, summary->processes, "process", "processes");
+	line_add(&line, "  ");
+	add_plural(&line, summary->samples, "sample", "samples");
+	line_add(&line, "  %s lost", with_commas(summary_lost(summary), buffer));
+	if (summary->samples) {
+		line_add(&line, "  ");
+		add_complete(&line, summary);
+	}
+	/* All of it is ASCII: bytes are columns. */
+	if (columns && columns < line.used)
+		text[columns] = '\0';
+}
+
+/* One reason of a list: ", 12 no_info", the first one after `*start`. */
+static void add_reason(struct line *line, const char **start, uint64_t count, const char *prefix,
+		       const char *name)
+{
+	char buffer[COUNT_TEXT_BYTES];
+
+	if (!count)
+		return;
+	line_add(line, "%s%s %s%s", *start, with_commas(count, buffer), prefix, name);
+	*start = ", ";
+}
+
+static bool is_whole(unsigned int stop)
+{
+	return stop == PP_STOP_ROOT || stop == PP_STOP_FINISHED || stop == PP_STOP_NO_USER;
+}
+
+static bool is_whole_python(unsigned int stop)
+{
+	return stop == PP_PY_STOP_NONE || stop == PP_PY_STOP_ROOT ||
+	       stop == PP_PY_STOP_NOT_PYTHON || stop == PP_PY_STOP_NO_THREAD_STATE;
+}
+
+static void add_truncated(struct line *line, const struct summary *summary)
+{
+	const char *start = " (truncated: ", *first = start;
+
+	for (unsigned int i = 0; i < PP_STOP_COUNT; i++) {
+		if (!is_whole(i))
+			add_reason(line, &start, summary->stop[i], "", stop_names[i]);
+	}
+	for (unsigned int i = 0; i < PP_PY_STOP_COUNT; i++) {
+		if (!is_whole_python(i))
+			add_reason(line, &start, summary->py_stop[i], "python_", py_stop_names[i]);
+	}
+	if (start != first)
+		line_add(line, ")");
+}
+
+static void add_lost(struct line *line, const struct summary *summary)
+{
+	const char *start = " (", *first = start;
+	char buffer[COUNT_TEXT_BYTES];
+
+	line_add(line, ", %s lost", with_commas(summary_lost(summary), buffer));
+	for (unsigned int i = 0; i < PP_LOSS_COUNT; i++) {
+		if (is_sample_loss(i))
+			add_reason(line, &start, summary->loss[i], "", loss_names[i]);
+	}
+	if (start != first)
+		line_add(line, ")");
+	/* What cost no sample, but a name or a second try. */
+	start = ", also ";
+	for (unsigned int i = 0; i < PP_LOSS_COUNT; i++) {
+		if (!is_sample_loss(i))
+			add_reason(line, &start, summary->loss[i], "", loss_names[i]);
+	}
+}
+
+void summary_format(const struct summary *summary, char *text, size_t size)
+{
+	struct line line = {.text = text, .size = size};
+
+	line_add(&line, "%.1f s: ", (double)summary->elapsed_ns / (double)NS_PER_SEC);
+	add_plural(&line, summary->samples, "sample", "samples");
+	line_add(&line, " of ");
+	add_plural(&line, summary->processes, "process", "processes");
+	if (summary->samples) {
+		line_add(&line, ", ");
+		add_complete(&line, summary);
+		add_truncated(&line, summary);
+	}
+	add_lost(&line, summary);
+	line_add(&line, "; own CPU %.2f %% of one core, memory %.1f MiB + %.1f MiB of maps",
+		 summary->elapsed_ns
+			 ? 100.0 * (double)summary->own_cpu_ns / (double)summary->elapsed_ns
+			 : 0.0,
+		 (double)summary->own_rss_bytes / (double)MIB,
+		 (double)summary->own_map_bytes / (double)MIB);
+}
+
+void progress_init(struct progress *progress, FILE *stream, bool quiet)
+{
+	const char *terminal = getenv("TERM");
+
+	*progress = (struct progress){.stream = stream};
+	progress->is_shown =
+		!quiet && isatty(fileno(stream)) && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+void progress_update(struct progress *progress, const struct summary *summary, uint64_t now_ns)
+{
+	char text[PROGRESS_LINE_BYTES];
+	struct winsize size = {0};
+
+	if (!progress->is_shown || now_ns < progress->next_ns)
+		return;
+	progress->next_ns = now_ns + UPDATE_NS;
+	/* One column less: a full line would wrap. */
+	if (ioctl(fileno(progress->stream), TIOCGWINSZ, &size) || size.ws_col < 2)
+		size.ws_col = 80;
+	progress_format(summary, size.ws_col - 1U, text, sizeof(text));
+	fprintf(progress->stream, ERASE_LINE "%s", text);
+	fflush(progress->stream);
+	progress->is_on_screen = true;
+}
+
+void progress_clear(struct progress *progress)
+{
+	if (!progress->is_on_screen)
+		return;
+	fputs(ERASE_LINE, progress->stream);
+	fflush(progress->stream);
+	progress->is_on_screen = false;
+	/* Comes back at the next update. */
+	progress->next_ns = 0;
+}
+
+void progress_finish(struct progress *progress, const struct summary *summary, bool quiet)
+{
+	char text[PROGRESS_LINE_BYTES];
+
+	progress_clear(progress);
+	progress->is_shown = false;
+	if (quiet)
+		return;
+	summary_format(summary, text, sizeof(text));
+	fprintf(progress->stream, "pyprofd: %s\n", text);
+	fflush(progress->stream);
+}
