@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A profile's mappings, locations and functions, in pprof's terms. */
+#ifndef PROFILE_PPROF_CODE_H
+#define PROFILE_PPROF_CODE_H
+
+#include "profile/gzip_sink.h"
+#include "profile/index_table.h"
+#include "profile/pprof_strings.h"
+#include "profile/window.h"
+
+struct pprof_function {
+	uint32_t name, system_name, file, start_line; /* texts: indices in the file */
+};
+
+/* Release with pprof_code_release(), also when half made.  Everything but the tables is borrowed. */
+struct pprof_code {
+	const struct profile *profile;
+	struct pprof_strings *strings;
+	struct gzip_sink *sink;
+	uint32_t *mapping_id; /* by module of the interface; 0: in no stack, not written */
+	uint32_t *order;      /* modules as written: order[mapping id - 1] */
+	uint32_t mapping_count;
+	uint32_t kernel_mapping_id; /* for kernel frames that name no module; 0: there are none */
+	struct pprof_function *function; /* id - 1 */
+	uint32_t function_count, function_capacity;
+	struct index_table function_index;
+};
+
+int pprof_code_init(struct pprof_code *code, const struct profile *profile,
+		    struct pprof_strings *strings, struct gzip_sink *sink);
+void pprof_code_release(struct pprof_code *code);
+/* Writes the three tables.  A location's id is its index in profile.stacks + 1.
+ * 0, -ENOMEM; -EINVAL: a frame or module names a string that is not in the table. */
+int pprof_code_write(struct pprof_code *code);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "profile/profile.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "profile/array.h"
+#include "profile/window.h"
+
+int profile_new(const struct profile_options *options, struct intern *strings,
+		struct profile **ret_profile)
+{
+	struct profile *profile;
+
+	assert(options->value_count >= 1 && options->value_count <= PROFILE_MAX_VALUES);
+	profile = calloc(1, sizeof(*profile));
+	if (!profile)
+		return -ENOMEM;
+	profile->options = *options;
+	profile->strings = strings;
+	*ret_profile = profile;
+	return 0;
+}
+
+void profile_free(struct profile *profile)
+{
+	if (!profile)
+		return;
+	stack_table_release(&profile->stacks);
+	index_table_release(&profile->module_index);
+	index_table_release(&profile->label_set_index);
+	index_table_release(&profile->row_index);
+	free(profile->module);
+	free(profile->key);
+	free(profile->label);
+	free(profile->label_set);
+	free(profile->row);
+	free(profile->comment);
+	free(profile);
+}
+
+void profile_set_duration(struct profile *profile, uint64_t duration_ns)
+{
+	profile->options.duration_ns = duration_ns;
+}
+
+size_t profile_sample_count(const struct profile *profile)
+{
+	return profile->row_count;
+}
+
+static bool module_equal(const void *context, uint32_t index, const void *key)
+{
+	const struct profile *profile = context;
+	const struct module *a = &profile->module[index].module, *b = key;
+
+	return a->path == b->path && a->build_id == b->build_id && a->start == b->start &&
+	       a->limit == b->limit && a->offset == b->offset;
+}
+
+int profile_add_module(struct profile *profile, const struct module *module, uint32_t *ret_index)
+{
+	uint64_t mixed[] = {module->path, module->build_id, module->start, module->limit,
+			    module->offset};
+	uint32_t hash = (uint32_t)XXH3_64bits(mixed, sizeof(mixed));
+	uint32_t found;
+	int err;
+
+	if (index_table_find(&profile->module_index, hash, module_equal, profile, module, &found)) {
+		*ret_index = found + 1;
+		return 0;
+	}
+	err = ARRAY_RESERVE(profile->module, profile->module_count, profile->module_capacity);
+	if (err)
+		return err;
+	err = index_table_add(&profile->module_index, hash, profile->module_count);
+	if (err)
+		return err;
+	profile->module[profile->module_count++] = (struct profile_module){.module = *module};
+	*ret_index = profile->module_count;
+	return 0;
+}
+
+int profile_add_comment(struct profile *profile, const char *comment)
+{
+	uint32_t id;
+	int err = intern_string(profile->strings, comment, &id);
+
+	if (!err)
+		err = ARRAY_RESERVE(profile->comment, profile->comment_count,
+				    profile->comment_capacity);
+	if (!err)
+		profile->comment[profile->comment_count++] = id;
+	return err;
+}
+
+/* Keys are a handful of literals: mostly found by their pointers. */
+static int key_index(struct profile *profile, const char *key, uint32_t *ret_index)
+{
+	int err;
+
+	for (uint32_t i = 0; i < profile->key_count; i++) {
+		if (profile->key[i] == key) {
+			*ret_index = i;
+			return 0;
+		}
+	}
+	for (uint32_t i = 0; i < profile->key_count; i++) {
+		if (!strcmp(profile->key[i], key)) {
+			*ret_index = i;
+			return 0;
+		}
+	}
+	err = ARRAY_RESERVE(profile->key, profile->key_count, profile->key_capacity);
+	if (err)
+		return err;
+	*ret_index = profile->key_count;
+	profile->key[profile->key_count++] = key;
+	return 0;
+}
+
+struct label_list {
+	struct stored_label label[PROFILE_MAX_LABELS];
+	uint32_t count;
+};
+
+static bool label_set_equal(const void *context, uint32_t index, const void *key)
+{
+	const struct profile *profile = context;
+	const struct label_set *set = &profile->label_set[index];
+	const struct label_list *list = key;
+
+	return set->count == list->count &&
+	       !memcmp(profile->label + set->first, list->label,
+		       list->count * sizeof(list->label[0]));
+}
+
+/* Sorted by key, so that the caller's order does not matter. */
+static int collect_labels(struct profile *profile, const struct profile_sample *sample,
+			  struct label_list *list)
+{
+	assert(sample->label_count <= PROFILE_MAX_LABELS);
+	list->count = 0;
+	for (size_t i = 0; i < sample->label_count; i++) {
+		const struct profile_label *label = &sample->label[i];
+		struct stored_label stored = {.is_number = label->is_number ? 1 : 0};
+		uint32_t at = list->count;
+		int err = key_index(profile, label->key, &stored.key);
+
+		if (err)
+			return err;
+		stored.value = label->is_number ? label->number : (int64_t)label->string;
+		for (; at && list->label[at - 1].key > stored.key; at--)
+			list->label[at] = list->label[at - 1];
+		list->label[at] = stored;
+		list->count++;
+	}
+	return 0;
+}
+
+static int label_set_id(struct profile *profile, const struct profile_sample *sample,
+			uint32_t *ret_id)
+{
+	struct label_list list;
+	uint32_t hash, id = profile->label_set_count;
+	int err = collect_labels(profile, sample, &list);
+
+	if (err)
+		return err;
+	hash = (uint32_t)XXH3_64bits(list.label, list.count * sizeof(list.label[0]));
+	if (index_table_find(&profile->label_set_index, hash, label_set_equal, profile, &list,
+			     ret_id))
+		return 0;
+
+	struct label_set set = {.first = profile->label_count, .count = list.count};
+
+	for (uint32_t i = 0; i < list.count; i++) {
+		err = ARRAY_RESERVE(profile->label, set.first + i, profile->label_capacity);
+		if (err)
+			return err;
+		profile->label[set.first + i] = list.label[i];
+	}
+	err = ARRAY_RESERVE(profile->label_set, id, profile->label_set_capacity);
+	if (err)
+		return err;
+	err = index_table_add(&profile->label_set_index, hash, id);
+	if (err)
+		return err;
+	profile->label_count += list.count;
+	profile->label_set[profile->label_set_count++] = set;
+	*ret_id = id;
+	return 0;
+}
+
+static bool row_equal(const void *context, uint32_t index, const void *key)
+{
+	const struct profile *profile = context;
+	const struct profile_row *a = &profile->row[index], *b = key;
+
+	return a->stack == b->stack && a->label_set == b->label_set;
+}
+
+static int64_t add_saturating(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
+/* Each module once a sample, however many of its frames there are. */
+static void weigh_modules(struct profile *profile, const struct profile_sample *sample)
+{
+	profile->add_count++;
+	for (size_t i = 0; i < sample->frame_count; i++) {
+		const struct frame *frame = &sample->frame[i];
+		struct profile_module *module;
+
+		if (!frame->module || frame->module > profile->module_count)
+			continue;
+		module = &profile->module[frame->module - 1];
+		if (module->last_add == profile->add_count)
+			continue;
+		module->last_add = profile->add_count;
+		module->weight = add_saturating(module->weight, sample->value[0]);
+		module->kinds |= 1U << (frame->kind & 31);
+	}
+}
+
+int profile_add(struct profile *profile, const struct profile_sample *sample)
+{
+	struct profile_row row = {0};
+	uint32_t at, hash;
+	int err;
+
+	err = stack_table_add(&profile->stacks, sample->frame, sample->frame_count, &row.stack);
+	if (err)
+		return err;
+	err = label_set_id(profile, sample, &row.label_set);
+	if (err)
+		return err;
+	hash = (uint32_t)XXH3_64bits(&row, offsetof(struct profile_row, value));
+	if (!index_table_find(&profile->row_index, hash, row_equal, profile, &row, &at)) {
+		at = profile->row_count;
+		err = ARRAY_RESERVE(profile->row, at, profile->row_capacity);
+		if (err)
+			return err;
+		err = index_table_add(&profile->row_index, hash, at);
+		if (err)
+			return err;
+		profile->row[profile->row_count++] = row;
+	}
+	for (size_t i = 0; i < profile->options.value_count; i++)
+		profile->row[at].value[i] = add_saturating(profile->row[at].value[i],
+							   sample->value[i]);
+	weigh_modules(profile, sample);
+	return 0;
+}
