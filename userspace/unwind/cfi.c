@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "unwind/cfi_internal.h"
+
+#include <errno.h>
+
+/* The index: FDEs sorted by start.  Two signed 32-bit distances each, as in .eh_frame_hdr's table. */
+struct index_entry {
+	int32_t start;	/* from start_base */
+	int32_t record; /* from record_base */
+};
+_Static_assert(sizeof(struct index_entry) == 8, "laid over .eh_frame_hdr");
+
+struct cfi {
+	const struct elf_image *image;
+	const uint8_t *entries; /* struct index_entry[], not aligned */
+	size_t count;
+	uint64_t start_base, record_base;
+	struct index_entry *built; /* owned; NULL: entries is the file's own table */
+	size_t built_capacity;
+	struct cfi_program program; /* scratch */
+	const uint8_t *trampoline;
+	size_t trampoline_size;
+	struct cfi_records records;
+};
+
+static struct index_entry entry_at(const struct cfi *cfi, size_t i)
+{
+	struct index_entry entry;
+
+	memcpy(&entry, cfi->entries + i * sizeof(entry), sizeof(entry));
+	return entry;
+}
+
+static uint64_t start_of(const struct cfi *cfi, size_t i)
+{
+	return cfi->start_base + (uint64_t)(int64_t)entry_at(cfi, i).start;
+}
+
+static uint64_t record_of(const struct cfi *cfi, size_t i)
+{
+	return cfi->record_base + (uint64_t)(int64_t)entry_at(cfi, i).record -
+	       cfi->records.section.vaddr;
+}
+
+/* Index of the first entry whose start is >= (or, with `after`, >) vaddr. */
+static size_t lower_bound(const struct cfi *cfi, uint64_t vaddr, bool after)
+{
+	size_t low = 0, high = cfi->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		uint64_t start = start_of(cfi, middle);
+
+		if (start < vaddr || (after && start == vaddr))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool is_code(const struct elf_image *image, uint64_t vaddr)
+{
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const struct elf_segment *segment = &image->segment[i];
+
+		if (segment->executable && vaddr >= segment->vaddr &&
+		    vaddr - segment->vaddr < segment->memory_size)
+			return true;
+	}
+	return false;
+}
+
+static int add_built(struct cfi *cfi, uint64_t start, uint64_t offset)
+{
+	int64_t from_base = (int64_t)(start - cfi->start_base);
+	int64_t record = (int64_t)(offset + cfi->records.section.vaddr - cfi->record_base);
+
+	if (from_base != (int32_t)from_base || record != (int32_t)record)
+		return 0;
+	if (cfi->count == cfi->built_capacity) {
+		size_t capacity = cfi->built_capacity ? cfi->built_capacity * 2 : 1024;
+		void *grown = reallocarray(cfi->built, capacity, sizeof(*cfi->built));
+
+		if (!grown)
+			return -ENOMEM;
+		cfi->built = grown;
+		cfi->built_capacity = capacity;
+	}
+	cfi->built[cfi->count++] =
+		(struct index_entry){ .start = (int32_t)from_base, .record = (int32_t)record };
+	return 0;
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+	const struct index_entry *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return a->record < b->record ? -1 : a->record > b->record;
+}
+
+/* Walks all records.  What comes behind a damaged one is lost.  Empty FDEs, and those of code that
+ * the linker dropped (at 0 or ~0 in .debug_frame), are left out. */
+static int build_index(struct cfi *cfi)
+{
+	const struct cfi_section *section = &cfi->records.section;
+	struct cfi_record record;
+	uint64_t offset = 0;
+
+	cfi->count = 0;
+	cfi->start_base = cfi->image->min_vaddr + 0x80000000;
+	cfi->record_base = section->vaddr + 0x80000000;
+	while (offset < section->size) {
+		int err = cfi_record_read(section, offset, &record);
+		struct cfi_fde fde;
+
+		if (err == -EBADMSG || (err == -ENOENT && section->ends_at_zero))
+			break;
+		if (!err && !record.is_cie && !cfi_fde_read(&cfi->records, offset, &fde) &&
+		    fde.low < fde.high && is_code(cfi->image, fde.low)) {
+			err = add_built(cfi, fde.low, offset);
+			if (err)
+				return err;
+		}
+		offset = record.next;
+	}
+	if (!cfi->count)
+		return -EBADMSG;
+	cfi->entries = (const uint8_t *)cfi->built;
+	qsort(cfi->built, cfi->count, sizeof(*cfi->built), compare_entries);
+	return 0;
+}
+
+/* The bytes of .eh_frame, by the header's pointer to it; a stripped file may lack sections. */
+static int find_eh_frame(const struct elf_image *image, uint64_t vaddr,
+			 struct cfi_section *ret_section)
+{
+	struct elf_section section;
+
+	if (!elf_image_section(image, ".eh_frame", &section) && section.data &&
+	    section.vaddr == vaddr) {
+		*ret_section = (struct cfi_section){ .data = section.data,
+						     .size = section.size,
+						     .vaddr = section.vaddr };
+		return 0;
+	}
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const struct elf_segment *segment = &image->segment[i];
+		uint64_t size;
+		const uint8_t *data;
+
+		if (vaddr < segment->vaddr || vaddr - segment->vaddr >= segment->file_size)
+			continue;
+		size = segment->file_size - (vaddr - segment->vaddr);
+		data = elf_image_at(image, vaddr, size);
+		if (!data)
+			return -EBADMSG;
+		*ret_section = (struct cfi_section){
+			.data = data, .size = size, .vaddr = vaddr, .ends_at_zero = true
+		};
+		return 0;
+	}
+	return -EBADMSG;
+}
+
+/* A table that a search can rely on: sorted, and all of it points into .eh_frame. */
+static bool is_table_sane(const struct cfi *cfi)
+{
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < cfi->count; i++) {
+		uint64_t start = start_of(cfi, i);
+
+		if (start < last || record_of(cfi, i) >= cfi->records.section.size)
+			return false;
+		last = start;
+	}
+	return cfi->count > 0;
+}
+
+static int open_eh_frame_hdr(struct cfi *cfi)
+{
+	enum { TABLE_DATAREL_SDATA4 = 0x3b, COUNT_UDATA4 = 0x03 };
+	struct cfi_reader reader;
+	struct elf_section header;
+	uint8_t version, pointer_encoding, count_encoding, table_encoding;
+	uint64_t eh_frame, count = 0;
+	int err;
+
+	err = elf_image_eh_frame_hdr(cfi->image, &header);
+	if (err)
+		return err;
+	reader = (struct cfi_reader){ .at = header.data, .end = header.data + header.size };
+	version = cfi_read_u8(&reader);
+	pointer_encoding = cfi_read_u8(&reader);
+	count_encoding = cfi_read_u8(&reader);
+	table_encoding = cfi_read_u8(&reader);
+	eh_frame = cfi_read_encoded(&reader, pointer_encoding, header.vaddr + 4, header.vaddr);
+	if (reader.is_bad || version != 1)
+		return -EBADMSG;
+	err = find_eh_frame(cfi->image, eh_frame, &cfi->records.section);
+	if (err)
+		return err;
+	if (count_encoding == COUNT_UDATA4)
+		count = cfi_read_u32(&reader);
+	cfi->entries = reader.at;
+	cfi->count = count;
+	cfi->start_base = cfi->record_base = header.vaddr;
+	if (table_encoding == TABLE_DATAREL_SDATA4 && !reader.is_bad &&
+	    count <= (uint64_t)(reader.end - reader.at) / sizeof(struct index_entry) &&
+	    is_table_sane(cfi))
+		return 0;
+	return build_index(cfi);
+}
+
+static int open_section(struct cfi *cfi, const char *name, bool is_debug_frame)
+{
+	struct elf_section section;
+	int err;
+
+	err = elf_image_section(cfi->image, name, &section);
+	if (err)
+		return err;
+	if (!section.data || !section.size || section.flags & SHF_COMPRESSED)
+		return -ENODATA;
+	cfi->records.section = (struct cfi_section){ .data = section.data,
+						     .size = section.size,
+						     .vaddr = section.vaddr,
+						     .is_debug_frame = is_debug_frame };
+	memset(cfi->records.cie, 0, sizeof(cfi->records.cie));
+	return build_index(cfi);
+}
+
+int cfi_open(const struct elf_image *image, struct cfi **ret_cfi)
+{
+	OWNED(cfi) struct cfi *cfi = NULL;
+	bool is_damaged;
+	int err;
+
+	cfi = calloc(1, sizeof(*cfi));
+	if (!cfi)
+		return -ENOMEM;
+	cfi->image = image;
+	cfi_machine_of(image->machine, &cfi->records.machine);
+	cfi->trampoline_size = cfi_trampoline(image->machine, &cfi->trampoline);
+	err = open_eh_frame_hdr(cfi);
+	is_damaged = err == -EBADMSG;
+	if (err && err != -ENOMEM) {
+		err = open_section(cfi, ".eh_frame", false);
+		is_damaged |= err == -EBADMSG;
+	}
+	if (err && err != -ENOMEM) {
+		err = open_section(cfi, ".debug_frame", true);
+		is_damaged |= err == -EBADMSG;
+	}
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		return is_damaged ? -EBADMSG : -ENODATA;
+	*ret_cfi = TAKE(cfi);
+	return 0;
+}
+
+void cfi_free(struct cfi *cfi)
+{
+	if (!cfi)
+		return;
+	free(cfi->built);
+	free(cfi);
+}
+
+size_t cfi_fde_count(const struct cfi *cfi)
+{
+	return cfi->count;
+}
+
+static int read_fde(struct cfi *cfi, size_t i, struct cfi_fde *ret_fde)
+{
+	struct cfi_fde fde;
+
+	if (cfi_fde_read(&cfi->records, record_of(cfi, i), &fde) || fde.low != start_of(cfi, i))
+		return -EBADMSG;
+	*ret_fde = fde;
+	return 0;
+}
+
+/* Where rows go: [low, high), appended to rows from `first` on. */
+struct row_sink {
+	struct cfi_rows *rows;
+	size_t first;
+	uint64_t low, high, limit; /* rows at or above limit are dropped */
+	uint64_t budget; /* instruction bytes: no FDE of a sane file is executed twice */
+	size_t bad_fdes;
+	bool is_out_of_memory;
+};
+
+/* From vaddr on the rule holds, whatever was put there before. */
+static void put(struct row_sink *sink, uint64_t vaddr, struct pp_rule rule)
+{
+	struct cfi_rows *rows = sink->rows;
+
+	if (vaddr >= sink->limit)
+		return;
+	if (vaddr < sink->low)
+		vaddr = sink->low;
+	while (rows->count > sink->first && rows->row[rows->count - 1].vaddr >= vaddr)
+		rows->count--;
+	if (rows->count > sink->first &&
+	    !memcmp(&rows->row[rows->count - 1].rule, &rule, sizeof(rule)))
+		return;
+	if (rows->count == rows->capacity) {
+		size_t capacity = rows->capacity ? rows->capacity * 2 : 1024;
+		void *grown = reallocarray(rows->row, capacity, sizeof(*rows->row));
+
+		if (!grown) {
+			sink->is_out_of_memory = true;
+			return;
+		}
+		rows->row = grown;
+		rows->capacity = capacity;
+	}
+	rows->row[rows->count++] = (struct cfi_row){ .vaddr = vaddr, .rule = rule };
+}
+
+static const struct pp_rule no_info = { .kind = PP_RULE_NO_INFO };
+static const struct pp_rule signal_frame = { .kind = PP_RULE_SIGNAL };
+
+static void put_fde(struct cfi *cfi, struct row_sink *sink, const struct cfi_fde *fde)
+{
+	uint64_t size = (uint64_t)(fde->program.end - fde->program.at);
+	uint64_t low;
+	int more;
+
+	if (size > sink->budget) {
+		sink->bad_fdes++;
+		return;
+	}
+	sink->budget -= size;
+	cfi_program_start(&cfi->program, &cfi->records, fde);
+	while ((more = cfi_program_next(&cfi->program, &low)) > 0)
+		put(sink, low,
+		    cfi_state_rule(&cfi->records.machine, fde->cie, &cfi->program.state));
+	if (more < 0) {
+		sink->bad_fdes++;
+		put(sink, fde->low, no_info);
+	}
+}
+
+static bool is_trampoline(const struct cfi *cfi, uint64_t vaddr)
+{
+	const uint8_t *code = elf_image_at(cfi->image, vaddr, cfi->trampoline_size);
+
+	return cfi->trampoline_size && code &&
+	       !memcmp(code, cfi->trampoline, cfi->trampoline_size);
+}
+
+/* A handler returns to the trampoline's first byte, and callers are looked up at pc - 1.  glibc and
+ * the vDSO start the FDE early for that; else the byte before is taken too. */
+static bool starts_late(const struct cfi *cfi, const struct cfi_fde *fde, uint64_t previous_end)
+{
+	return fde->cie->is_signal && fde->low &&
+	       (previous_end < fde->low || is_trampoline(cfi, fde->low));
+}
+
+/* [low, high) lies between FDEs.  musl's signal trampoline has none. */
+static void put_gap(struct cfi *cfi, struct row_sink *sink, uint64_t low, uint64_t high,
+		    bool has_code_before)
+{
+	const uint8_t *code, *found;
+	uint64_t size = high - low;
+
+	if (high <= low)
+		return;
+	if (size > CFI_MAX_PADDING_BYTES || !has_code_before)
+		put(sink, low, no_info);
+	if (!cfi->trampoline_size || size < cfi->trampoline_size || size > CFI_MAX_TRAMPOLINE_GAP ||
+	    high < sink->low || low > sink->high)
+		return;
+	code = elf_image_at(cfi->image, low, size);
+	if (!code)
+		return;
+	found = memmem(code, size, cfi->trampoline, cfi->trampoline_size);
+	if (!found)
+		return;
+	low += (uint64_t)(found - code);
+	put(sink, low ? low - 1 : low, signal_frame);
+	put(sink, low + cfi->trampoline_size, no_info);
+}
+
+/* The FDEs [i, end) all start at one address, and at most one has any code.  Returns the end of
+ * the code. */
+static uint64_t put_group(struct cfi *cfi, struct row_sink *sink, size_t i, size_t end,
+			  uint64_t previous_end)
+{
+	uint64_t start = start_of(cfi, i), covered_end = start;
+	struct cfi_fde fde;
+
+	put(sink, start, no_info);
+	for (; i < end; i++) {
+		if (read_fde(cfi, i, &fde)) {
+			sink->bad_fdes++;
+			continue;
+		}
+		if (fde.low == fde.high)
+			continue;
+		covered_end = fde.high;
+		if (start < sink->high)
+			put_fde(cfi, sink, &fde);
+		if (starts_late(cfi, &fde, previous_end)) {
+			put(sink, start - 1, signal_frame);
+			put_fde(cfi, sink, &fde);
+		}
+	}
+	return covered_end;
+}
+
+int cfi_compile(struct cfi *cfi, uint64_t low, uint64_t high, struct cfi_rows *rows,
+		size_t *ret_bad_fdes)
+{
+	struct row_sink sink = {
+		.rows = rows,
+		.first = rows->count,
+		.low = low,
+		.high = high,
+		.limit = high,
+		.budget = cfi->records.section.size + 65536,
+	};
+	uint64_t previous_end = 0;
+	size_t i;
+
+	put(&sink, low, no_info);
+	i = lower_bound(cfi, low, true);
+	if (i)
+		i = lower_bound(cfi, start_of(cfi, i - 1), false);
+	/* Also what starts at `high`: see starts_late(). */
+	while (i < cfi->count && start_of(cfi, i) <= high && low < high) {
+		uint64_t start = start_of(cfi, i);
+		size_t end = i + 1;
+		uint64_t next_start = UINT64_MAX;
+
+		while (end < cfi->count && start_of(cfi, end) == start)
+			end++;
+		if (end < cfi->count)
+			next_start = start_of(cfi, end);
+		sink.limit = high < next_start ? high : next_start;
+		previous_end = put_group(cfi, &sink, i, end, previous_end);
+		if (previous_end > next_start)
+			previous_end = next_start;
+		put_gap(cfi, &sink, previous_end, next_start, previous_end > start);
+		i = end;
+	}
+	if (sink.is_out_of_memory)
+		return -ENOMEM;
+	if (ret_bad_fdes)
+		*ret_bad_fdes = sink.bad_fdes;
+	return 0;
+}
+
+int cfi_rule_at(struct cfi *cfi, uint64_t vaddr, struct pp_rule *ret_rule)
+{
+	/* One byte of code has one row: the vector never grows. */
+	struct cfi_row row = { .vaddr = vaddr };
+	struct cfi_rows rows = { .row = &row, .capacity = 1 };
+
+	if (vaddr != UINT64_MAX)
+		cfi_compile(cfi, vaddr, vaddr + 1, &rows, NULL);
+	*ret_rule = row.rule;
+	return 0;
+}
+
+int cfi_fde_bounds(struct cfi *cfi, uint64_t vaddr, uint64_t *ret_low, uint64_t *ret_high)
+{
+	size_t i = lower_bound(cfi, vaddr, true);
+	struct cfi_fde fde;
+
+	if (!i)
+		return -ENOENT;
+	for (uint64_t start = start_of(cfi, i - 1); i && start_of(cfi, i - 1) == start; i--) {
+		if (read_fde(cfi, i - 1, &fde) || vaddr >= fde.high)
+			continue;
+		*ret_low = fde.low;
+		*ret_high = fde.high;
+		return 0;
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Private to cfi.c (index and lookup), cfi_program.c (records and their execution) and cfi_rule.c
+ * (state -> pp_rule).  Of all registers only three matter: the CFA, the frame pointer and the return
+ * address; what a program says of others is skipped. */
+#ifndef UNWIND_CFI_INTERNAL_H
+#define UNWIND_CFI_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "unwind/cfi.h"
+
+#define CFI_MAX_REMEMBERED 32U	    /* nested DW_CFA_remember_state; compilers use 1 or 2 */
+#define CFI_MAX_CODE_ALIGN 64U	    /* bytes; 1 and 4 occur */
+#define CFI_CIE_CACHE_SLOTS 64U	    /* a linked file has 1 to 10 CIEs */
+#define CFI_MAX_PADDING_BYTES 16U   /* between FDEs: alignment, belongs to the code before it */
+#define CFI_MAX_TRAMPOLINE_GAP 4096U /* longer gaps are not searched for a signal trampoline */
+
+/* A cursor over foreign bytes.  A read past the end gives 0 and sets is_bad. */
+struct cfi_reader {
+	const uint8_t *at, *end;
+	bool is_bad;
+};
+
+static inline bool cfi_has(struct cfi_reader *reader, size_t size)
+{
+	if ((size_t)(reader->end - reader->at) >= size)
+		return true;
+	reader->is_bad = true;
+	reader->at = reader->end;
+	return false;
+}
+
+#define CFI_DEFINE_READ(name, type)                                                                \
+	static inline type cfi_read_##name(struct cfi_reader *reader)                              \
+	{                                                                                          \
+		type value;                                                                        \
+                                                                                                   \
+		if (!cfi_has(reader, sizeof(value)))                                               \
+			return 0;                                                                  \
+		memcpy(&value, reader->at, sizeof(value));                                         \
+		reader->at += sizeof(value);                                                       \
+		return value;                                                                      \
+	}
+CFI_DEFINE_READ(u8, uint8_t)
+CFI_DEFINE_READ(u16, uint16_t)
+CFI_DEFINE_READ(u32, uint32_t)
+CFI_DEFINE_READ(u64, uint64_t)
+
+static inline void cfi_skip(struct cfi_reader *reader, uint64_t size)
+{
+	if (size > (uint64_t)(reader->end - reader->at)) {
+		reader->is_bad = true;
+		reader->at = reader->end;
+		return;
+	}
+	reader->at += size;
+}
+
+/* Bits beyond the 64th are dropped; a number without an end is bad. */
+static inline uint64_t cfi_read_uleb(struct cfi_reader *reader)
+{
+	uint64_t value = 0;
+	unsigned int shift = 0;
+
+	while (reader->at < reader->end) {
+		uint8_t byte = *reader->at++;
+
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return value;
+		shift += 7;
+	}
+	reader->is_bad = true;
+	return 0;
+}
+
+static inline int64_t cfi_read_sleb(struct cfi_reader *reader)
+{
+	uint64_t value = 0;
+	unsigned int shift = 0;
+
+	while (reader->at < reader->end) {
+		uint8_t byte = *reader->at++;
+
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+		if (byte & 0x80)
+			continue;
+		if (shift < 64 && (byte & 0x40))
+			value |= ~0ULL << shift;
+		return (int64_t)value;
+	}
+	reader->is_bad = true;
+	return 0;
+}
+
+enum cfi_place_kind {
+	/* of the frame pointer and the return address */
+	CFI_SAME = 0,
+	CFI_UNDEFINED,
+	CFI_AT_CFA,	 /* *(CFA + offset) */
+	CFI_AT_REGISTER, /* *(reg + offset) */
+	CFI_IN_REGISTER, /* reg */
+	/* of the CFA */
+	CFI_CFA_REGISTER, /* reg + offset */
+	CFI_CFA_DEREF,	  /* *(reg + offset) + add */
+	CFI_CFA_PLT,	  /* sp + 8 + ((pc & 15) >= offset) * 8 */
+	/* of any: well-formed, and nothing that a pp_rule could say */
+	CFI_UNSUPPORTED,
+};
+
+struct cfi_place {
+	uint8_t kind; /* enum cfi_place_kind */
+	uint8_t reg;  /* DWARF number */
+	int16_t add;
+	int32_t offset;
+};
+
+struct cfi_state {
+	struct cfi_place cfa, fp, ra;
+};
+
+struct cfi_machine {
+	uint8_t fp, sp, ra; /* DWARF numbers */
+	uint8_t register_count;
+	bool has_link_register;
+};
+
+/* .eh_frame or .debug_frame. */
+struct cfi_section {
+	const uint8_t *data;
+	uint64_t size, vaddr;
+	bool is_debug_frame;
+	bool ends_at_zero; /* size is only a bound: a zero length word ends it */
+};
+
+struct cfi_cie {
+	uint64_t offset; /* in the section */
+	uint64_t code_align;
+	int64_t data_align;
+	uint64_t ra_register;
+	struct cfi_state state; /* after the initial instructions */
+	uint8_t encoding;	/* DW_EH_PE_… of addresses in FDEs */
+	bool has_augmentation;
+	bool is_signal;
+	bool is_cached; /* this cache slot is in use */
+	bool is_bad;
+};
+
+/* One FDE; cie stays valid until the next FDE is read. */
+struct cfi_fde {
+	uint64_t low, high;
+	const struct cfi_cie *cie;
+	struct cfi_reader program;
+};
+
+/* Reads records; owns the cache of CIEs. */
+struct cfi_records {
+	struct cfi_section section;
+	struct cfi_machine machine;
+	struct cfi_cie cie[CFI_CIE_CACHE_SLOTS];
+};
+
+/* One record of the section, CIE or FDE. */
+struct cfi_record {
+	uint64_t offset, next; /* in the section; next: behind it */
+	uint64_t cie_offset;
+	bool is_cie;
+	struct cfi_reader body; /* behind the CIE id or pointer */
+};
+
+/* Returns 0; -ENOENT at a zero length word (next is behind it); -EBADMSG. */
+int cfi_record_read(const struct cfi_section *section, uint64_t offset,
+		    struct cfi_record *ret_record);
+/* The FDE at a section offset.  Returns 0; -EBADMSG when it, or its CIE, is none of ours. */
+int cfi_fde_read(struct cfi_records *records, uint64_t offset, struct cfi_fde *ret_fde);
+/* One encoded address; vaddr is that of reader->at.  Only absolute and PC-relative ones, and with
+ * data_base (non-zero) also relative to that. */
+uint64_t cfi_read_encoded(struct cfi_reader *reader, uint8_t encoding, uint64_t vaddr,
+			  uint64_t data_base);
+
+struct cfi_program {
+	struct cfi_reader reader;
+	const struct cfi_cie *cie;
+	const struct cfi_machine *machine;
+	const struct cfi_section *section;
+	uint64_t location, high;
+	struct cfi_state state; /* of the row that cfi_program_next() returned */
+	struct cfi_state remembered[CFI_MAX_REMEMBERED];
+	unsigned int remembered_count;
+	bool is_done;
+};
+
+void cfi_program_start(struct cfi_program *program, const struct cfi_records *records,
+		       const struct cfi_fde *fde);
+/* The next row of the FDE: its state holds in [*ret_low, next row or the FDE's end).
+ * Returns 1; 0 when there is none; -EBADMSG. */
+int cfi_program_next(struct cfi_program *program, uint64_t *ret_low);
+
+void cfi_machine_of(uint16_t elf_machine, struct cfi_machine *ret_machine);
+/* The CFA, and where a register was saved, as DWARF expressions say.  Never fails: an expression of
+ * no known shape is CFI_UNSUPPORTED. */
+struct cfi_place cfi_expression_cfa(const struct cfi_machine *machine,
+				    struct cfi_reader expression);
+struct cfi_place cfi_expression_saved(struct cfi_reader expression);
+struct pp_rule cfi_state_rule(const struct cfi_machine *machine, const struct cfi_cie *cie,
+			      const struct cfi_state *state);
+/* Bytes of the code that a signal handler returns to; size 0 for other machines. */
+size_t cfi_trampoline(uint16_t elf_machine, const uint8_t **ret_bytes);
+
+#endif

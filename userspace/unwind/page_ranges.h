@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which entries of pages[] belong to which file: first fit; a range that was given back rests for
+ * two ticks.  Entry 0 is never given out.  Private to row_store.c. */
+#ifndef UNWIND_PAGE_RANGES_H
+#define UNWIND_PAGE_RANGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct page_range {
+	uint32_t first, count;
+	uint32_t rest_ticks; /* 0: in use; else ticks until it is free */
+};
+
+struct page_ranges {
+	struct page_range *range; /* owned; sorted, apart from each other */
+	size_t count, capacity;
+	uint32_t page_count;
+};
+
+void page_ranges_init(struct page_ranges *ranges, uint32_t page_count);
+void page_ranges_release(struct page_ranges *ranges);
+/* Returns 0; -ENOSPC; -ENOMEM. */
+int page_ranges_take(struct page_ranges *ranges, uint32_t count, uint32_t *ret_first);
+void page_ranges_give(struct page_ranges *ranges, uint32_t first);
+void page_ranges_tick(struct page_ranges *ranges);
+/* The range in use that page lies in, or NULL. */
+const struct page_range *page_ranges_find(const struct page_ranges *ranges, uint32_t page);
+
+#endif

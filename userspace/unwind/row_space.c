@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "unwind/row_space.h"
+
+#include <errno.h>
+#include <string.h>
+
+static uint32_t granules_of(uint32_t rows)
+{
+	return (rows + ROW_GRANULE_ROWS - 1) / ROW_GRANULE_ROWS;
+}
+
+static bool is_set(const uint64_t *bits, uint32_t i)
+{
+	return bits[i / 64] >> (i % 64) & 1;
+}
+
+static void set_range(uint64_t *bits, uint32_t first, uint32_t count)
+{
+	for (uint32_t i = first; i < first + count; i++)
+		bits[i / 64] |= 1ULL << (i % 64);
+}
+
+int row_space_new(uint32_t shard_count, struct row_space **ret_space)
+{
+	OWNED(row_space) struct row_space *space = NULL;
+	const size_t words = (size_t)shard_count * ROW_SHARD_WORDS;
+
+	if (!shard_count || shard_count > PP_MAX_ROW_SHARDS)
+		return -EINVAL;
+	space = calloc(1, sizeof(*space));
+	if (!space)
+		return -ENOMEM;
+	space->shard_count = shard_count;
+	space->taken = calloc(words, sizeof(uint64_t));
+	space->resting[0] = calloc(words, sizeof(uint64_t));
+	space->resting[1] = calloc(words, sizeof(uint64_t));
+	space->shard_free = calloc(shard_count, sizeof(uint32_t));
+	if (!space->taken || !space->resting[0] || !space->resting[1] || !space->shard_free)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < shard_count; i++)
+		space->shard_free[i] = ROW_SHARD_GRANULES;
+	space->free_count = shard_count * ROW_SHARD_GRANULES;
+	*ret_space = TAKE(space);
+	return 0;
+}
+
+void row_space_free(struct row_space *space)
+{
+	if (!space)
+		return;
+	free(space->taken);
+	free(space->resting[0]);
+	free(space->resting[1]);
+	free(space->shard_free);
+	free(space);
+}
+
+/* A run of `count` free granules in [first, end) of one shard; false: there is none. */
+static bool find_run(const struct row_space *space, uint32_t first, uint32_t end, uint32_t count,
+		     uint32_t *ret_granule)
+{
+	uint32_t run = 0;
+
+	for (uint32_t i = first; i < end; i++) {
+		if (run == 0 && i % 64 == 0 && space->taken[i / 64] == UINT64_MAX) {
+			i += 63;
+			continue;
+		}
+		run = is_set(space->taken, i) ? 0 : run + 1;
+		if (run == count) {
+			*ret_granule = i + 1 - count;
+			return true;
+		}
+	}
+	return false;
+}
+
+int row_space_take(struct row_space *space, uint32_t rows, uint32_t *ret_row_start)
+{
+	const uint32_t count = granules_of(rows), start_shard = space->cursor / ROW_SHARD_GRANULES;
+	uint32_t granule;
+
+	if (!rows || rows > PP_ROW_SHARD_ROWS)
+		return -ENOSPC;
+	/* From the cursor to the end, then around, and the cursor's shard once more from its start. */
+	for (uint32_t i = 0; i <= space->shard_count; i++) {
+		uint32_t shard = (start_shard + i) % space->shard_count;
+		uint32_t first = i ? shard * ROW_SHARD_GRANULES : space->cursor;
+
+		if (space->shard_free[shard] < count ||
+		    !find_run(space, first, (shard + 1) * ROW_SHARD_GRANULES, count, &granule))
+			continue;
+		set_range(space->taken, granule, count);
+		space->shard_free[shard] -= count;
+		space->free_count -= count;
+		space->cursor = (granule + count) % (space->shard_count * ROW_SHARD_GRANULES);
+		*ret_row_start = granule * ROW_GRANULE_ROWS;
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+void row_space_give(struct row_space *space, uint32_t row_start, uint32_t rows)
+{
+	const uint32_t count = granules_of(rows);
+
+	set_range(space->resting[0], row_start / ROW_GRANULE_ROWS, count);
+	space->resting_count += count;
+}
+
+void row_space_tick(struct row_space *space)
+{
+	uint64_t *rested = space->resting[1];
+
+	for (uint32_t i = 0; i < space->shard_count * ROW_SHARD_WORDS; i++) {
+		uint32_t count = (uint32_t)__builtin_popcountll(rested[i]);
+
+		space->taken[i] &= ~rested[i];
+		rested[i] = 0;
+		space->shard_free[i / ROW_SHARD_WORDS] += count;
+		space->free_count += count;
+		space->resting_count -= count;
+	}
+	space->resting[1] = space->resting[0];
+	space->resting[0] = rested;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "unwind/row_store.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "unwind/page_ranges.h"
+#include "unwind/row_space.h"
+
+#define PAGE_BYTES (1ULL << PP_PAGE_SHIFT)
+#define LOAD_UNIT_BYTES (1ULL << 20) /* compiled at once: an FDE that crosses pages runs once */
+#define PAGE_FLAGS(flags) ((uint64_t)(flags) << 48)
+/* Below this share of free rows (counting what rests) a tick evicts pages that are not used. */
+#define RESERVE_SHARE 16U
+
+enum { RULE_ID_NO_INFO = 0, RULE_ID_STOP = 1 };
+
+struct row_store {
+	struct row_store_memory memory;
+	struct row_space *space;
+	struct page_ranges ranges;
+	uint16_t *rule_slot; /* hash table of rule ids; 0: empty, since rule 0 is not in it */
+	uint32_t rule_slots; /* a power of two */
+	uint64_t *fresh;     /* a bit a page: loaded since the last tick */
+	uint32_t hand;	     /* page that the eviction looks at next */
+	uint32_t empty_row;  /* one NO_INFO row that all pages without code share */
+	struct cfi_rows scratch;
+	struct row_store_stats stats;
+};
+
+static uint32_t rule_hash(const struct pp_rule *rule)
+{
+	uint64_t word[2];
+
+	memcpy(word, rule, sizeof(word));
+	word[0] = (word[0] ^ word[1] * 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
+	return (uint32_t)(word[0] >> 32 ^ word[0] >> 11);
+}
+
+/* The id of a rule; a new one is written to rules[] before any row can name it. */
+static uint16_t rule_id(struct row_store *store, const struct pp_rule *rule)
+{
+	static const struct pp_rule no_info = { .kind = PP_RULE_NO_INFO };
+	const uint32_t mask = store->rule_slots - 1;
+	uint32_t slot = rule_hash(rule) & mask, id;
+
+	if (!memcmp(rule, &no_info, sizeof(*rule)))
+		return RULE_ID_NO_INFO;
+	for (; store->rule_slot[slot]; slot = (slot + 1) & mask) {
+		id = store->rule_slot[slot];
+		if (!memcmp(&store->memory.rules[id], rule, sizeof(*rule)))
+			return (uint16_t)id;
+	}
+	if (store->stats.rules_used == store->memory.rule_count) {
+		store->stats.rules_exhausted++;
+		return RULE_ID_NO_INFO;
+	}
+	id = store->stats.rules_used++;
+	store->memory.rules[id] = *rule;
+	store->rule_slot[slot] = (uint16_t)id;
+	return (uint16_t)id;
+}
+
+static int init_rules(struct row_store *store)
+{
+	const struct pp_rule stop = { .kind = PP_RULE_STOP };
+	uint32_t slots = 4;
+
+	/* Half full at most. */
+	while (slots < store->memory.rule_count * 2)
+		slots *= 2;
+	store->rule_slots = slots;
+	store->rule_slot = calloc(slots, sizeof(*store->rule_slot));
+	if (!store->rule_slot)
+		return -ENOMEM;
+	memset(&store->memory.rules[RULE_ID_NO_INFO], 0, sizeof(struct pp_rule));
+	store->stats.rules_used = 1;
+	return rule_id(store, &stop) == RULE_ID_STOP ? 0 : -EINVAL;
+}
+
+static uint32_t *row_at(const struct row_store *store, uint32_t row)
+{
+	return &store->memory.shard[row >> PP_ROW_SHARD_SHIFT][row & (PP_ROW_SHARD_ROWS - 1)];
+}
+
+int row_store_new(const struct row_store_memory *memory, struct row_store **ret_store)
+{
+	OWNED(row_store) struct row_store *store = NULL;
+	int err;
+
+	if (memory->rule_count < 2 || memory->rule_count > PP_MAX_RULES || memory->page_count < 2)
+		return -EINVAL;
+	store = calloc(1, sizeof(*store));
+	if (!store)
+		return -ENOMEM;
+	store->memory = *memory;
+	page_ranges_init(&store->ranges, memory->page_count);
+	err = row_space_new(memory->shard_count, &store->space);
+	if (err)
+		return err;
+	store->fresh = calloc(memory->page_count / 64 + 1, sizeof(*store->fresh));
+	if (!store->fresh)
+		return -ENOMEM;
+	err = init_rules(store);
+	if (err)
+		return err;
+	err = row_space_take(store->space, 1, &store->empty_row);
+	if (err)
+		return err;
+	*row_at(store, store->empty_row) = PP_ROW(0, RULE_ID_NO_INFO);
+	*ret_store = TAKE(store);
+	return 0;
+}
+
+void row_store_free(struct row_store *store)
+{
+	if (!store)
+		return;
+	row_space_free(store->space);
+	page_ranges_release(&store->ranges);
+	free(store->rule_slot);
+	free(store->fresh);
+	free(store->scratch.row);
+	free(store);
+}
+
+static bool is_loaded(const struct row_store *store, uint32_t page)
+{
+	uint64_t entry = __atomic_load_n(&store->memory.pages[page], __ATOMIC_RELAXED);
+
+	return PP_PAGE_FLAGS(entry) & PP_PAGE_LOADED;
+}
+
+/* The kernel side may set PP_PAGE_USED in between: what is left then is no loaded page. */
+static void unload_page(struct row_store *store, uint32_t page)
+{
+	uint64_t entry = __atomic_exchange_n(&store->memory.pages[page], 0, __ATOMIC_ACQ_REL);
+
+	if (!(PP_PAGE_FLAGS(entry) & PP_PAGE_LOADED))
+		return;
+	store->stats.pages_loaded--;
+	store->fresh[page / 64] &= ~(1ULL << (page % 64));
+	if (PP_PAGE_ROW_START(entry) != store->empty_row)
+		row_space_give(store->space, PP_PAGE_ROW_START(entry), PP_PAGE_ROW_COUNT(entry));
+}
+
+/* Second chance: a page that was used since the hand last came by stays.  Evicts until `granules`
+ * are free or will be; gives up after two rounds. */
+static void evict_until(struct row_store *store, uint32_t granules)
+{
+	const uint32_t page_count = store->memory.page_count;
+	uint64_t *pages = store->memory.pages;
+
+	for (uint32_t step = 0; step < 2 * page_count; step++) {
+		uint32_t page = store->hand;
+		uint64_t entry = __atomic_load_n(&pages[page], __ATOMIC_RELAXED);
+
+		if (store->space->free_count + store->space->resting_count >= granules)
+			return;
+		store->hand = (page + 1) % page_count;
+		if (!(PP_PAGE_FLAGS(entry) & PP_PAGE_LOADED) ||
+		    PP_PAGE_ROW_START(entry) == store->empty_row ||
+		    store->fresh[page / 64] >> (page % 64) & 1)
+			continue;
+		if (PP_PAGE_FLAGS(entry) & PP_PAGE_USED) {
+			__atomic_and_fetch(&pages[page], ~PAGE_FLAGS(PP_PAGE_USED),
+					   __ATOMIC_RELAXED);
+			continue;
+		}
+		unload_page(store, page);
+		store->stats.evicted_pages++;
+	}
+}
+
+static uint32_t reserve_granules(const struct row_store *store)
+{
+	return store->memory.shard_count * ROW_SHARD_GRANULES / RESERVE_SHARE;
+}
+
+/* Index of the page of an address; page0 wraps. */
+static uint32_t page_of(uint32_t page0, uint64_t vaddr)
+{
+	return page0 + (uint32_t)(vaddr >> PP_PAGE_SHIFT);
+}
+
+int row_store_add_file(struct row_store *store, uint64_t min_vaddr, uint64_t max_vaddr,
+		       uint32_t *ret_page0)
+{
+	uint64_t first_page = min_vaddr >> PP_PAGE_SHIFT, count;
+	uint32_t first;
+	int err;
+
+	if (max_vaddr <= min_vaddr)
+		return -ENOSPC;
+	count = ((max_vaddr - 1) >> PP_PAGE_SHIFT) - first_page + 1;
+	err = count > store->memory.page_count ?
+		      -ENOSPC :
+		      page_ranges_take(&store->ranges, (uint32_t)count, &first);
+	if (err == -ENOSPC)
+		store->stats.pages_exhausted++;
+	if (err)
+		return err;
+	*ret_page0 = first - (uint32_t)first_page;
+	return 0;
+}
+
+void row_store_remove_file(struct row_store *store, uint32_t page0, uint64_t min_vaddr,
+			   uint64_t max_vaddr)
+{
+	const struct page_range *range =
+		page_ranges_find(&store->ranges, page_of(page0, min_vaddr));
+
+	(void)max_vaddr; /* the range knows */
+	if (!range)
+		return;
+	for (uint32_t i = 0; i < range->count; i++)
+		unload_page(store, range->first + i);
+	page_ranges_give(&store->ranges, range->first);
+}
+
+/* Rows row[0, count) of one page become visible at once.  row[0] may lie before the page. */
+static int publish_page(struct row_store *store, uint32_t page, const struct cfi_row *row,
+			size_t count)
+{
+	static const struct cfi_row nothing = { .rule.kind = PP_RULE_NO_INFO };
+	uint32_t start = store->empty_row, kept = 0;
+	uint32_t *to;
+	int err;
+
+	/* Only a forged file has one a byte. */
+	if (count > UINT16_MAX) {
+		row = &nothing;
+		count = 1;
+	}
+	if (count > 1 || row->rule.kind != PP_RULE_NO_INFO) {
+		err = row_space_take(store->space, (uint32_t)count, &start);
+		if (err)
+			return err;
+	}
+	to = row_at(store, start);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t low = i ? (uint16_t)row[i].vaddr : 0;
+		uint16_t id = rule_id(store, &row[i].rule);
+
+		if (start == store->empty_row)
+			id = RULE_ID_NO_INFO;
+		if (kept && PP_ROW_RULE(to[kept - 1]) == id)
+			continue; /* both lost their ids */
+		to[kept++] = PP_ROW(low, id);
+	}
+	/* The length taken, not `kept`: it is what will be given back. */
+	for (; kept < count; kept++)
+		to[kept] = PP_ROW(UINT16_MAX, PP_ROW_RULE(to[kept - 1]));
+	__atomic_store_n(&store->memory.pages[page], PP_PAGE(start, kept, PP_PAGE_LOADED),
+			 __ATOMIC_RELEASE);
+	store->fresh[page / 64] |= 1ULL << (page % 64);
+	store->stats.pages_loaded++;
+	return 0;
+}
+
+/* Pages [low, high) that are not loaded, all in one unit. */
+static int load_run(struct row_store *store, uint32_t page0, struct cfi *cfi, uint64_t low,
+		    uint64_t high)
+{
+	struct cfi_rows *rows = &store->scratch;
+	size_t at = 0;
+	int err;
+
+	rows->count = 0;
+	err = cfi_compile(cfi, low, high, rows, NULL);
+	if (err)
+		return err;
+	for (uint64_t vaddr = low; vaddr < high; vaddr += PAGE_BYTES) {
+		size_t end;
+
+		while (at + 1 < rows->count && rows->row[at + 1].vaddr <= vaddr)
+			at++;
+		for (end = at + 1; end < rows->count; end++)
+			if (rows->row[end].vaddr >= vaddr + PAGE_BYTES)
+				break;
+		err = publish_page(store, page_of(page0, vaddr), &rows->row[at], end - at);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int load_unit(struct row_store *store, uint32_t page0, struct cfi *cfi, uint64_t low,
+		     uint64_t high)
+{
+	while (low < high) {
+		uint64_t run_end;
+		int err;
+
+		if (is_loaded(store, page_of(page0, low))) {
+			low += PAGE_BYTES;
+			continue;
+		}
+		for (run_end = low + PAGE_BYTES; run_end < high; run_end += PAGE_BYTES)
+			if (is_loaded(store, page_of(page0, run_end)))
+				break;
+		err = load_run(store, page0, cfi, low, run_end);
+		if (err)
+			return err;
+		low = run_end;
+	}
+	return 0;
+}
+
+int row_store_load(struct row_store *store, uint32_t page0, struct cfi *cfi, uint64_t low,
+		   uint64_t high)
+{
+	const struct page_range *range;
+	uint64_t pages;
+
+	if (high <= low)
+		return 0;
+	range = page_ranges_find(&store->ranges, page_of(page0, low));
+	if (!range)
+		return -ENOSPC;
+	low &= ~(PAGE_BYTES - 1);
+	pages = ((high - low - 1) >> PP_PAGE_SHIFT) + 1;
+	if (pages > range->first + range->count - page_of(page0, low))
+		pages = range->first + range->count - page_of(page0, low);
+	high = low + pages * PAGE_BYTES;
+	while (low < high) {
+		uint64_t end = (low | (LOAD_UNIT_BYTES - 1)) + 1;
+		int err = load_unit(store, page0, cfi, low, end < high ? end : high);
+
+		if (err == -ENOSPC) {
+			store->stats.rows_exhausted++;
+			/* For a later attempt: what is evicted now rests first.  Free granules may
+			 * be there, and too far apart. */
+			evict_until(store, store->space->free_count + reserve_granules(store));
+		}
+		if (err)
+			return err;
+		low = end;
+	}
+	return 0;
+}
+
+void row_store_tick(struct row_store *store)
+{
+	row_space_tick(store->space);
+	page_ranges_tick(&store->ranges);
+	evict_until(store, reserve_granules(store));
+	memset(store->fresh, 0, (store->memory.page_count / 64 + 1) * sizeof(*store->fresh));
+}
+
+void row_store_get_stats(const struct row_store *store, struct row_store_stats *ret_stats)
+{
+	const uint64_t total = (uint64_t)store->memory.shard_count * ROW_SHARD_GRANULES;
+
+	*ret_stats = store->stats;
+	ret_stats->rows_total = total * ROW_GRANULE_ROWS;
+	ret_stats->rows_used = (total - store->space->free_count) * ROW_GRANULE_ROWS;
+}
