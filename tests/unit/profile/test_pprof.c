@@ -3,7 +3,6 @@
 #include "fixture.h"
 
 #include <stdio.h>
-#include <sys/wait.h>
 
 static void profile_encode_pprof__empty_window_keeps_types_and_times(void **state)
 {
@@ -286,6 +285,14 @@ static void profile_encode_pprof__deepest_stack_survives(void **state)
 	perftools__profiles__profile__free_unpacked(p, NULL);
 }
 
+static void skip_without_go(void)
+{
+	if (system("go tool -n pprof >/dev/null 2>&1")) {
+		print_message("skipped: there is no `go tool pprof` on this machine\n");
+		skip();
+	}
+}
+
 /* What `go tool pprof ARGUMENTS` says about the profile: all that it printed. */
 static char *go_pprof(const struct profile *profile, const char *arguments)
 {
@@ -320,11 +327,7 @@ static void profile_encode_pprof__go_pprof_reads_it_without_a_warning(void **sta
 	uint32_t python, kernel;
 
 	(void)state;
-	if (system("go tool pprof -h >/dev/null 2>&1") == 127 ||
-	    system("command -v go >/dev/null 2>&1")) {
-		print_message("skipped: there is no go on this machine\n");
-		skip();
-	}
+	skip_without_go();
 	fixture_init(&f);
 	kernel = add_module(&f, "[kernel.kallsyms]", "", 0, 0, 0);
 	python = add_module(&f, "/usr/bin/python3.11", "abcd", 0x41f000, 0x6c0000, 0x1f000);
@@ -364,10 +367,7 @@ static void profile_encode_pprof__go_pprof_reads_an_empty_window(void **state)
 	OWNED_MEM char *raw = NULL;
 
 	(void)state;
-	if (system("command -v go >/dev/null 2>&1")) {
-		print_message("skipped: there is no go on this machine\n");
-		skip();
-	}
+	skip_without_go();
 	fixture_init(&f);
 	raw = go_pprof(f.profile, "-raw");
 	assert_non_null(strstr(raw, "Duration: 10"));

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: profile/profile.c profile/stack_table.c profile/index_table.c base/intern.c */
+#include "fixture.h"
+
+static struct profile_sample numbered_sample(const struct frame *frame, int64_t pid, int64_t tid)
+{
+	return (struct profile_sample){
+		.frame = frame,
+		.frame_count = 1,
+		.value = {1, 10},
+		.label = {{.key = "pid", .number = pid, .is_number = 1},
+			  {.key = "tid", .number = tid, .is_number = 1}},
+		.label_count = 2,
+	};
+}
+
+static void profile_add__equal_frames_and_labels_are_merged(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	struct frame frame[2];
+
+	(void)state;
+	fixture_init(&f);
+	frame[0] = python_frame(&f, "leaf", "/a.py", 3, 1);
+	frame[1] = python_frame(&f, "root", "/a.py", 9, 8);
+	for (int i = 0; i < 100; i++)
+		add_sample(&f, frame, 2, 1, 5, "t");
+	assert_int_equal(profile_sample_count(f.profile), 1);
+	add_sample(&f, frame, 1, 1, 5, "t");
+	add_sample(&f, frame, 2, 1, 6, "t");
+	add_sample(&f, frame, 2, 1, 5, "u");
+	add_sample(&f, frame, 2, 1, 5, NULL);
+	assert_int_equal(profile_sample_count(f.profile), 5);
+}
+
+static void profile_add__every_field_of_a_frame_tells_stacks_apart(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	struct frame frame[9];
+
+	(void)state;
+	fixture_init(&f);
+	for (size_t i = 0; i < ARRAY_SIZE(frame); i++)
+		frame[i] = (struct frame){.kind = FRAME_NATIVE, .name = id(&f, "f")};
+	frame[1].kind = FRAME_JIT;
+	frame[2].name = id(&f, "g");
+	frame[3].system_name = id(&f, "g");
+	frame[4].file = id(&f, "g");
+	frame[5].line = 1;
+	frame[6].start_line = 1;
+	frame[7].module = add_module(&f, "m", "", 0, 0, 0);
+	frame[8].address = 1ULL << 40;
+	for (size_t i = 0; i < ARRAY_SIZE(frame); i++)
+		add_sample(&f, &frame[i], 1, 1, 0, NULL);
+	assert_int_equal(profile_sample_count(f.profile), 9);
+}
+
+static void profile_add__order_of_labels_does_not_matter(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	struct profile_sample sample;
+	struct profile_label swap;
+	struct frame frame;
+
+	(void)state;
+	fixture_init(&f);
+	frame = python_frame(&f, "leaf", "/a.py", 3, 1);
+	sample = numbered_sample(&frame, 1, 2);
+	assert_int_equal(profile_add(f.profile, &sample), 0);
+	swap = sample.label[0];
+	sample.label[0] = sample.label[1];
+	sample.label[1] = swap;
+	assert_int_equal(profile_add(f.profile, &sample), 0);
+	assert_int_equal(profile_sample_count(f.profile), 1);
+	sample = numbered_sample(&frame, 2, 1);
+	assert_int_equal(profile_add(f.profile, &sample), 0);
+	assert_int_equal(profile_sample_count(f.profile), 2);
+}
+
+static void profile_add__equal_keys_at_other_addresses_are_one_key(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	struct profile_sample sample;
+	struct frame frame;
+	char key[] = "pid";
+
+	(void)state;
+	fixture_init(&f);
+	frame = python_frame(&f, "leaf", "/a.py", 3, 1);
+	sample = numbered_sample(&frame, 1, 2);
+	assert_int_equal(profile_add(f.profile, &sample), 0);
+	sample.label[0].key = key;
+	assert_int_equal(profile_add(f.profile, &sample), 0);
+	assert_int_equal(profile_sample_count(f.profile), 1);
+}
+
+static void profile_add_module__differing_modules_get_their_own_index(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	uint32_t first, other;
+
+	(void)state;
+	fixture_init(&f);
+	first = add_module(&f, "/lib/a.so", "aa", 1, 2, 3);
+	assert_int_equal(first, 1);
+	assert_int_equal(add_module(&f, "/lib/a.so", "aa", 1, 2, 3), first);
+	other = add_module(&f, "/lib/a.so", "bb", 1, 2, 3);
+	assert_int_equal(other, 2);
+	assert_int_equal(add_module(&f, "/lib/a.so", "aa", 1, 2, 4), 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(profile_add__equal_frames_and_labels_are_merged),
+		cmocka_unit_test(profile_add__every_field_of_a_frame_tells_stacks_apart),
+		cmocka_unit_test(profile_add__order_of_labels_does_not_matter),
+		cmocka_unit_test(profile_add__equal_keys_at_other_addresses_are_one_key),
+		cmocka_unit_test(profile_add_module__differing_modules_get_their_own_index),
+	};
+
+	return cmocka_run_group_tests_name("profile/profile", tests, NULL, NULL);
+}
