@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "discover/file_open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "discover/mapping.h"
+
+#define INODE_LOW_BITS 0xffffffffffffULL
+
+int file_key_from_fd(int fd, struct file_key *ret_key)
+{
+	struct file_key key = {0};
+	struct stat status;
+	int generation = 0;
+
+	if (fstat(fd, &status) != 0)
+		return -errno;
+	key.major = major(status.st_dev);
+	key.minor = minor(status.st_dev);
+	key.inode = status.st_ino;
+	/* The kernel stores an int, whatever the ioctl's name says of long. */
+	if (ioctl(fd, FS_IOC_GETVERSION, &generation) == 0)
+		key.inode_generation = (uint32_t)generation;
+	*ret_key = key;
+	return 0;
+}
+
+bool file_key_is_of_mapping(const struct file_key *file, const struct file_key *mapping)
+{
+	if (!mapping->inode)
+		return true;
+	if (file->major == mapping->major && file->minor == mapping->minor)
+		return file->inode == mapping->inode &&
+		       (!file->inode_generation || !mapping->inode_generation ||
+			file->inode_generation == mapping->inode_generation);
+	return !((file->inode ^ mapping->inode) & INODE_LOW_BITS);
+}
+
+/* Opening a device can do things and opening a FIFO can wait, so first look, with O_PATH. */
+static int open_looked_at(int path_fd, const struct file_key *wanted, int *ret_fd)
+{
+	OWNED_FD int fd = -1;
+	struct file_key key;
+	struct stat status;
+	char self[32];
+	int err;
+
+	if (fstat(path_fd, &status) != 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode))
+		return -EINVAL;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd);
+	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	err = file_key_from_fd(fd, &key);
+	if (err)
+		return err;
+	if (!file_key_is_of_mapping(&key, wanted))
+		return -ESTALE;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static int open_map_file(uint32_t tgid, const struct mapping *mapping, int *ret_fd)
+{
+	char path[80];
+
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid,
+		 mapping->start, mapping->end);
+	OWNED_FD int path_fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (path_fd < 0)
+		return -errno;
+	return open_looked_at(path_fd, &mapping->key, ret_fd);
+}
+
+static int open_below(const char *root, const struct mapping *mapping, int *ret_fd)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	OWNED_FD int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	OWNED_FD int path_fd = -1;
+
+	if (root_fd < 0)
+		return -errno;
+	path_fd = (int)syscall(SYS_openat2, root_fd, mapping->path, &how, sizeof(how));
+	if (path_fd < 0)
+		return -errno;
+	return open_looked_at(path_fd, &mapping->key, ret_fd);
+}
+
+int file_open(uint32_t tgid, const struct mapping *mapping, int *ret_fd)
+{
+	char root[32];
+	int err, map_files_err;
+
+	if (mapping->path[0] != '/')
+		return -ENOENT;
+	map_files_err = open_map_file(tgid, mapping, ret_fd);
+	/* Not a regular file: the name leads to nothing better. */
+	if (!map_files_err || map_files_err == -EINVAL)
+		return map_files_err;
+	snprintf(root, sizeof(root), "/proc/%u/root", tgid);
+	err = open_below(root, mapping, ret_fd);
+	/* In our own root a name alone proves nothing. */
+	if (err == -ENOENT && mapping->key.inode)
+		err = open_below("/proc/self/root", mapping, ret_fd);
+	if (err == -ENOENT && map_files_err == -ESTALE)
+		return -ESTALE;
+	if (err != -ENOENT)
+		return err;
+	snprintf(root, sizeof(root), "/proc/%u", tgid);
+	return access(root, F_OK) == 0 ? -ENOENT : -ESRCH;
+}

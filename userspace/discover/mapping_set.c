@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "discover/mapping_set.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "discover/mapping.h"
+
+#define FIRST_CAPACITY 16U
+
+struct mapping_block {
+	uint32_t share_count;
+	uint32_t mark;
+	struct mapping mapping[];
+};
+
+static struct mapping_block *block_of(const struct process *process)
+{
+	return (struct mapping_block *)((char *)process->mapping -
+					offsetof(struct mapping_block, mapping));
+}
+
+void mapping_set_release(struct process *process)
+{
+	if (process->mapping && --block_of(process)->share_count == 0)
+		free(block_of(process));
+	process->mapping = NULL;
+	process->mapping_count = 0;
+	process->mapping_capacity = 0;
+}
+
+size_t mapping_set_memory_bytes(const struct process *process)
+{
+	if (!process->mapping)
+		return 0;
+	return (sizeof(struct mapping_block) +
+		process->mapping_capacity * sizeof(struct mapping)) /
+	       block_of(process)->share_count;
+}
+
+uint32_t *mapping_set_mark(struct process *process)
+{
+	return process->mapping ? &block_of(process)->mark : NULL;
+}
+
+/* An array of this process alone with room for `count` mappings. */
+static int make_own(struct process *process, size_t count)
+{
+	size_t capacity = process->mapping_capacity ? process->mapping_capacity : FIRST_CAPACITY;
+	const bool is_shared = process->mapping && block_of(process)->share_count > 1;
+	struct mapping_block *block;
+
+	if (process->mapping && !is_shared && count <= process->mapping_capacity)
+		return 0;
+	while (capacity < count)
+		capacity *= 2;
+	block = realloc(process->mapping && !is_shared ? block_of(process) : NULL,
+			sizeof(*block) + capacity * sizeof(block->mapping[0]));
+	if (!block)
+		return -ENOMEM;
+	if (is_shared) {
+		memcpy(block->mapping, process->mapping,
+		       process->mapping_count * sizeof(block->mapping[0]));
+		block_of(process)->share_count--;
+	}
+	if (is_shared || !process->mapping) {
+		block->share_count = 1;
+		block->mark = 0;
+	}
+	process->mapping = block->mapping;
+	process->mapping_capacity = capacity;
+	return 0;
+}
+
+/* Index of the first mapping that ends after the address. */
+static size_t find_end_after(const struct process *process, uint64_t address)
+{
+	size_t low = 0, high = process->mapping_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (process->mapping[middle].end > address)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Whether `inner` shows no more than a part of `outer`. */
+static bool is_part_of(const struct mapping *inner, const struct mapping *outer)
+{
+	if (inner->start < outer->start || inner->end > outer->end ||
+	    strcmp(inner->path, outer->path) != 0 || !file_key_equal(&inner->key, &outer->key))
+		return false;
+	return mapping_is_anonymous(inner) ||
+	       inner->start - outer->start == inner->offset - outer->offset;
+}
+
+/* Memory of JIT compilers grows by small steps: one range instead of hundreds. */
+static void absorb_anonymous(const struct process *process, struct mapping *mapping)
+{
+	size_t first = find_end_after(process, mapping->start ? mapping->start - 1 : 0);
+	size_t i = first;
+
+	while (i < process->mapping_count && process->mapping[i].start <= mapping->end)
+		i++;
+	if (i == first)
+		return;
+	const struct mapping *left = &process->mapping[first];
+	const struct mapping *right = &process->mapping[i - 1];
+	const uint64_t end = mapping_is_anonymous(right) && right->end > mapping->end
+				     ? right->end
+				     : mapping->end;
+
+	if (mapping_is_anonymous(left) && left->start < mapping->start)
+		mapping->start = left->start;
+	mapping->end = end;
+}
+
+static struct mapping cut_before(const struct mapping *mapping, uint64_t end)
+{
+	struct mapping part = *mapping;
+
+	part.end = end;
+	return part;
+}
+
+static struct mapping cut_after(const struct mapping *mapping, uint64_t start)
+{
+	struct mapping part = *mapping;
+
+	if (!mapping_is_anonymous(mapping))
+		part.offset += start - part.start;
+	part.start = start;
+	return part;
+}
+
+static int replace_overlapped(struct process *process, struct mapping mapping)
+{
+	struct mapping piece[3];
+	size_t pieces = 0, first, next;
+	int err;
+
+	if (mapping_is_anonymous(&mapping))
+		absorb_anonymous(process, &mapping);
+	first = next = find_end_after(process, mapping.start);
+	while (next < process->mapping_count && process->mapping[next].start < mapping.end)
+		next++;
+	if (next > first && process->mapping[first].start < mapping.start)
+		piece[pieces++] = cut_before(&process->mapping[first], mapping.start);
+	piece[pieces++] = mapping;
+	if (next > first && process->mapping[next - 1].end > mapping.end)
+		piece[pieces++] = cut_after(&process->mapping[next - 1], mapping.end);
+
+	const size_t count = process->mapping_count - (next - first) + pieces;
+
+	if (count > MAPPING_SET_MAX && count > process->mapping_count)
+		return -ENOSPC;
+	err = make_own(process, count);
+	if (err)
+		return err;
+	memmove(&process->mapping[first + pieces], &process->mapping[next],
+		(process->mapping_count - next) * sizeof(mapping));
+	memcpy(&process->mapping[first], piece, pieces * sizeof(mapping));
+	process->mapping_count = count;
+	process->mappings_changed = true;
+	return 0;
+}
+
+static bool is_newer(const struct mapping *there, const struct mapping *mapping)
+{
+	return mapping->time_ns && there->time_ns > mapping->time_ns;
+}
+
+int mapping_set_put(struct process *process, const struct mapping *mapping)
+{
+	size_t i = find_end_after(process, mapping->start);
+	int err;
+
+	if (mapping->start >= mapping->end)
+		return -EINVAL;
+	if (i < process->mapping_count && is_part_of(mapping, &process->mapping[i])) {
+		if (process->mapping[i].time_ns >= mapping->time_ns)
+			return 0;
+		err = make_own(process, process->mapping_count);
+		if (err)
+			return err;
+		process->mapping[i].time_ns = mapping->time_ns;
+		return 0;
+	}
+	for (uint64_t at = mapping->start; at < mapping->end;) {
+		i = find_end_after(process, at);
+		while (i < process->mapping_count && process->mapping[i].start < mapping->end &&
+		       !is_newer(&process->mapping[i], mapping))
+			i++;
+
+		const bool is_cut =
+			i < process->mapping_count && process->mapping[i].start < mapping->end;
+		const uint64_t end = is_cut ? process->mapping[i].start : mapping->end;
+		const uint64_t next = is_cut ? process->mapping[i].end : mapping->end;
+
+		if (end > at) {
+			const struct mapping rest = cut_after(mapping, at);
+
+			err = replace_overlapped(process, cut_before(&rest, end));
+			if (err)
+				return err;
+		}
+		at = next;
+	}
+	return 0;
+}
+
+int mapping_set_drop_older(struct process *process, uint64_t cut_ns, uint64_t read_ns)
+{
+	size_t kept = 0;
+	int err;
+
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const struct mapping *mapping = &process->mapping[i];
+
+		kept += (mapping->time_ns ? mapping->time_ns : read_ns) >= cut_ns;
+	}
+	if (kept == process->mapping_count)
+		return 0;
+	process->mappings_changed = true;
+	if (!kept) {
+		mapping_set_release(process);
+		return 0;
+	}
+	err = make_own(process, process->mapping_count);
+	if (err)
+		return err;
+	kept = 0;
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const struct mapping *mapping = &process->mapping[i];
+
+		if ((mapping->time_ns ? mapping->time_ns : read_ns) >= cut_ns)
+			process->mapping[kept++] = *mapping;
+	}
+	process->mapping_count = kept;
+	return 0;
+}
+
+int mapping_set_share(struct process *to, const struct process *from, uint64_t newest_ns)
+{
+	struct process partial = {0};
+	size_t old = 0;
+	int err;
+
+	for (size_t i = 0; i < from->mapping_count; i++)
+		old += from->mapping[i].time_ns <= newest_ns;
+	if (!old)
+		return 0;
+	if (old == from->mapping_count) {
+		block_of(from)->share_count++;
+		to->mapping = from->mapping;
+		to->mapping_count = from->mapping_count;
+		to->mapping_capacity = from->mapping_capacity;
+		to->mappings_changed = true;
+		return 0;
+	}
+	err = make_own(&partial, old);
+	if (err)
+		return err;
+	for (size_t i = 0; i < from->mapping_count; i++)
+		if (from->mapping[i].time_ns <= newest_ns)
+			partial.mapping[partial.mapping_count++] = from->mapping[i];
+	to->mapping = partial.mapping;
+	to->mapping_count = partial.mapping_count;
+	to->mapping_capacity = partial.mapping_capacity;
+	to->mappings_changed = true;
+	return 0;
+}

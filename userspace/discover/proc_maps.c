@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "discover/proc_maps.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "discover/mapping.h"
+
+#define TOO_LONG "//toolong"
+
+/* A cursor over one line. */
+struct cursor {
+	const char *at, *end;
+};
+
+static bool take_number(struct cursor *cursor, unsigned base, uint64_t *ret_number)
+{
+	const char *first = cursor->at;
+	uint64_t number = 0;
+
+	for (; cursor->at < cursor->end; cursor->at++) {
+		unsigned char c = (unsigned char)*cursor->at;
+		unsigned digit = base;
+
+		if (c >= '0' && c <= '9')
+			digit = c - (unsigned)'0';
+		else if (c >= 'a' && c <= 'f')
+			digit = c - (unsigned)'a' + 10U;
+
+		if (digit >= base)
+			break;
+		if (number > (UINT64_MAX - digit) / base)
+			return false;
+		number = number * base + digit;
+	}
+	*ret_number = number;
+	return cursor->at > first;
+}
+
+static bool take_char(struct cursor *cursor, char wanted)
+{
+	if (cursor->at == cursor->end || *cursor->at != wanted)
+		return false;
+	cursor->at++;
+	return true;
+}
+
+/* A newline in a name is the only byte that the kernel escapes here. */
+static void copy_path(const char *text, size_t size, char path[MAPPING_PATH_MAX_BYTES])
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		char c = text[i];
+
+		if (used + 1 >= MAPPING_PATH_MAX_BYTES) {
+			memcpy(path, TOO_LONG, sizeof(TOO_LONG));
+			return;
+		}
+		if (c == '\\' && size - i >= 4 && !memcmp(text + i, "\\012", 4)) {
+			c = '\n';
+			i += 3;
+		}
+		path[used++] = c;
+	}
+	path[used] = '\0';
+}
+
+/* address           perms offset   dev   inode      pathname
+ * 7f1c-7f1d         r-xp  00001000 08:02 131074     /usr/lib/libc.so.6 */
+static bool parse_line(const char *line, size_t size, struct mapping *mapping, bool *ret_exec,
+		       char path[MAPPING_PATH_MAX_BYTES])
+{
+	struct cursor cursor = {.at = line, .end = line + size};
+	uint64_t major, minor;
+
+	*mapping = (struct mapping){0};
+	if (!take_number(&cursor, 16, &mapping->start) || !take_char(&cursor, '-') ||
+	    !take_number(&cursor, 16, &mapping->end) || !take_char(&cursor, ' '))
+		return false;
+	if (cursor.end - cursor.at < 4 || memchr(cursor.at, ' ', 4))
+		return false;
+	*ret_exec = cursor.at[2] == 'x';
+	cursor.at += 4;
+	if (!take_char(&cursor, ' ') || !take_number(&cursor, 16, &mapping->offset) ||
+	    !take_char(&cursor, ' ') || !take_number(&cursor, 16, &major) ||
+	    !take_char(&cursor, ':') || !take_number(&cursor, 16, &minor) ||
+	    !take_char(&cursor, ' ') || !take_number(&cursor, 10, &mapping->key.inode))
+		return false;
+	if (mapping->start >= mapping->end || major > UINT32_MAX || minor > UINT32_MAX)
+		return false;
+	mapping->key.major = (uint32_t)major;
+	mapping->key.minor = (uint32_t)minor;
+	if (cursor.at < cursor.end && *cursor.at != ' ')
+		return false;
+	while (take_char(&cursor, ' '))
+		;
+	copy_path(cursor.at, (size_t)(cursor.end - cursor.at), path);
+	mapping_set_name(mapping, path);
+	return true;
+}
+
+int proc_maps_parse(const char *text, size_t size,
+		    int (*callback)(void *context, const struct mapping *mapping), void *context,
+		    struct proc_maps_summary *ret_summary)
+{
+	struct proc_maps_summary summary = {0};
+	const char *end = text + size;
+	char path[MAPPING_PATH_MAX_BYTES];
+
+	for (const char *line = text, *next; line < end; line = next) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		struct mapping mapping;
+		bool is_exec;
+		int err;
+
+		next = newline ? newline + 1 : end;
+		summary.line_count++;
+		if (!parse_line(line, (size_t)((newline ? newline : end) - line), &mapping,
+				&is_exec, path)) {
+			summary.bad_line_count++;
+			continue;
+		}
+		if (path_is_musl(path))
+			summary.has_musl = true;
+		/* [vsyscall] lies in the kernel's half. */
+		if (!is_exec || mapping.end > INT64_MAX)
+			continue;
+		err = callback(context, &mapping);
+		if (err)
+			return err;
+	}
+	*ret_summary = summary;
+	return 0;
+}
+
+int proc_maps_read(uint32_t tgid, int (*callback)(void *context, const struct mapping *mapping),
+		   void *context, struct proc_maps_summary *ret_summary)
+{
+	struct proc_maps_summary summary;
+	OWNED_MEM char *text = NULL;
+	char path[32];
+	size_t size;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
+	err = read_file(path, PROC_MAPS_MAX_BYTES, &text, &size);
+	if (err)
+		return err == -ENOENT ? -ESRCH : err;
+	if (!size)
+		return -ESRCH;
+	err = proc_maps_parse(text, size, callback, context, &summary);
+	if (err)
+		return err;
+	if (ret_summary)
+		*ret_summary = summary;
+	return 0;
+}

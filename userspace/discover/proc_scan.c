@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "discover/proc_scan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "discover/container.h"
+
+#define STAT_MAX_BYTES 4096U
+#define STATUS_MAX_BYTES (256U << 10) /* Groups and Cpus_allowed can be long */
+#define CGROUP_MAX_BYTES (128U << 10)
+#define PF_KTHREAD 0x00200000U /* include/linux/sched.h */
+/* Rounding to ticks, and the time between a process's birth and its fork event. */
+#define START_SLACK_NS (30 * NS_PER_MS)
+
+/* Numbers of proc_pid_stat(5). */
+enum stat_field {
+	STAT_STATE = 3,
+	STAT_PPID = 4,
+	STAT_FLAGS = 9,
+	STAT_STARTTIME = 22,
+};
+
+static bool take_number(const char **at, const char *end, uint64_t *ret_number)
+{
+	const char *first = *at;
+	uint64_t number = 0;
+
+	for (; *at < end && **at >= '0' && **at <= '9'; (*at)++) {
+		unsigned digit = (unsigned)(**at - '0');
+
+		if (number > (UINT64_MAX - digit) / 10)
+			return false;
+		number = number * 10 + digit;
+	}
+	*ret_number = number;
+	return *at > first;
+}
+
+static bool take_u32(const char **at, const char *end, uint32_t *ret_number)
+{
+	uint64_t number;
+
+	if (!take_number(at, end, &number) || number > UINT32_MAX)
+		return false;
+	*ret_number = (uint32_t)number;
+	return true;
+}
+
+static void copy_comm(const char *text, size_t size, char comm[PP_COMM_BYTES])
+{
+	size_t used = size < PP_COMM_BYTES ? size : PP_COMM_BYTES - 1;
+
+	memset(comm, 0, PP_COMM_BYTES);
+	memcpy(comm, text, used);
+}
+
+/* Ticks since boot -> CLOCK_MONOTONIC. */
+static uint64_t ticks_to_ns(uint64_t ticks, uint64_t ticks_per_sec, uint64_t boot_offset_ns)
+{
+	uint64_t seconds = ticks / ticks_per_sec;
+	uint64_t boot_ns;
+
+	if (seconds > UINT64_MAX / NS_PER_SEC - 1)
+		return 0;
+	boot_ns = seconds * NS_PER_SEC + ticks % ticks_per_sec * NS_PER_SEC / ticks_per_sec;
+	return boot_ns > boot_offset_ns ? boot_ns - boot_offset_ns : 0;
+}
+
+int proc_stat_parse(const char *text, size_t size, uint64_t ticks_per_sec, uint64_t boot_offset_ns,
+		    struct proc_stat *ret_stat)
+{
+	const char *at = text, *end = text + size;
+	/* comm may hold anything, parentheses and spaces too. */
+	const char *open = memchr(text, '(', size), *close = memrchr(text, ')', size);
+	struct proc_stat stat = {0};
+	uint64_t flags = 0, ticks = 0;
+	int field = STAT_STATE;
+
+	if (!take_u32(&at, end, &stat.pid) || !open || !close || close < open)
+		return -EBADMSG;
+	copy_comm(open + 1, (size_t)(close - open - 1), stat.comm);
+	for (at = close + 1; at < end && field <= STAT_STARTTIME; field++) {
+		const char *value = at + 1;
+
+		if (*at != ' ' || value == end)
+			return -EBADMSG;
+		if (field == STAT_STATE)
+			stat.is_zombie = *value == 'Z' || *value == 'X' || *value == 'x';
+		else if ((field == STAT_PPID && !take_u32(&value, end, &stat.ppid)) ||
+			 (field == STAT_FLAGS && !take_number(&value, end, &flags)) ||
+			 (field == STAT_STARTTIME && !take_number(&value, end, &ticks)))
+			return -EBADMSG;
+		at = memchr(value, ' ', (size_t)(end - value));
+		if (!at)
+			at = end;
+	}
+	if (field <= STAT_STARTTIME)
+		return -EBADMSG;
+	stat.is_kernel_thread = flags & PF_KTHREAD;
+	stat.start_ns = ticks_to_ns(ticks, ticks_per_sec, boot_offset_ns);
+	*ret_stat = stat;
+	return 0;
+}
+
+/* The text behind "KEY:\t" of a line, or NULL. */
+static const char *value_of(const char *line, const char *end, const char *key)
+{
+	const size_t size = strlen(key);
+
+	if ((size_t)(end - line) <= size || memcmp(line, key, size) != 0)
+		return NULL;
+	for (line += size; line < end && (*line == '\t' || *line == ' '); line++)
+		;
+	return line;
+}
+
+/* The nth number (from 0), or the last when there are not as many. */
+static bool nth_number(const char *at, const char *end, unsigned nth, uint32_t *ret_number)
+{
+	if (!take_u32(&at, end, ret_number))
+		return false;
+	for (; nth && at < end && (*at == '\t' || *at == ' '); nth--) {
+		at++;
+		if (!take_u32(&at, end, ret_number))
+			return false;
+	}
+	return at == end || *at == '\t' || *at == ' ';
+}
+
+int proc_status_parse(const char *text, size_t size, struct proc_status *ret_status)
+{
+	struct proc_status status = {0};
+	const char *end = text + size, *next;
+	bool has_tgid = false, has_ppid = false, has_uid = false, has_inner = false;
+
+	for (const char *line = text; line < end; line = next) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		const char *line_end = newline ? newline : end;
+		const char *value;
+
+		next = newline ? newline + 1 : end;
+		value = value_of(line, line_end, "Tgid:");
+		if (value)
+			has_tgid = nth_number(value, line_end, 0, &status.tgid);
+		value = value_of(line, line_end, "PPid:");
+		if (value)
+			has_ppid = nth_number(value, line_end, 0, &status.ppid);
+		value = value_of(line, line_end, "Uid:");
+		if (value) /* real, effective, saved, file system */
+			has_uid = nth_number(value, line_end, 1, &status.uid);
+		value = value_of(line, line_end, "NSpid:");
+		if (value)
+			has_inner = nth_number(value, line_end, UINT32_MAX, &status.inner_pid);
+	}
+	if (!has_tgid || !has_ppid || !has_uid)
+		return -EBADMSG;
+	if (!has_inner) /* no CONFIG_PID_NS */
+		status.inner_pid = status.tgid;
+	*ret_status = status;
+	return 0;
+}
+
+static int read_proc(uint32_t pid, const char *name, size_t max_bytes, char **ret_text,
+		     size_t *ret_size)
+{
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	err = read_file(path, max_bytes, ret_text, ret_size);
+	return err == -ENOENT ? -ESRCH : err;
+}
+
+int proc_stat_read(uint32_t pid, struct proc_stat *ret_stat)
+{
+	const uint64_t boot_ns = clock_ns(CLOCK_BOOTTIME), now_ns = mono_ns();
+	const long ticks = sysconf(_SC_CLK_TCK);
+	OWNED_MEM char *text = NULL;
+	size_t size;
+	int err;
+
+	err = read_proc(pid, "stat", STAT_MAX_BYTES, &text, &size);
+	if (err)
+		return err;
+	return proc_stat_parse(text, size, ticks > 0 ? (uint64_t)ticks : 100,
+			       boot_ns > now_ns ? boot_ns - now_ns : 0, ret_stat);
+}
+
+int proc_status_read(uint32_t pid, struct proc_status *ret_status)
+{
+	OWNED_MEM char *text = NULL;
+	size_t size;
+	int err;
+
+	err = read_proc(pid, "status", STATUS_MAX_BYTES, &text, &size);
+	if (err)
+		return err;
+	return proc_status_parse(text, size, ret_status);
+}
+
+int proc_scan(int (*callback)(void *context, const struct proc_stat *stat), void *context)
+{
+	OWNED_DIR DIR *dir = opendir("/proc");
+	struct dirent *item;
+	int err;
+
+	if (!dir)
+		return -errno;
+	for (errno = 0; (item = readdir(dir)); errno = 0) {
+		const char *at = item->d_name, *end = at + strlen(at);
+		struct proc_stat stat;
+		uint32_t pid;
+
+		if (!take_u32(&at, end, &pid) || at != end)
+			continue;
+		/* It may go between the listing and the reading. */
+		if (proc_stat_read(pid, &stat))
+			continue;
+		err = callback(context, &stat);
+		if (err)
+			return err;
+	}
+	return -errno;
+}
+
+static int read_comm(const char *path, char ret_comm[PP_COMM_BYTES])
+{
+	OWNED_MEM char *text = NULL;
+	size_t size;
+	int err;
+
+	err = read_file(path, STAT_MAX_BYTES, &text, &size);
+	if (err)
+		return err == -ENOENT ? -ESRCH : err;
+	if (size && text[size - 1] == '\n')
+		size--;
+	copy_comm(text, size, ret_comm);
+	return 0;
+}
+
+int thread_comm_read(uint32_t tgid, uint32_t tid, char ret_comm[PP_COMM_BYTES])
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", tgid, tid);
+	return read_comm(path, ret_comm);
+}
+
+static int read_container(uint32_t pid, struct container *ret_container)
+{
+	OWNED_MEM char *text = NULL;
+	size_t size;
+	int err;
+
+	err = read_proc(pid, "cgroup", CGROUP_MAX_BYTES, &text, &size);
+	if (err == -ESRCH && access("/proc/self/cgroup", F_OK) != 0) {
+		*ret_container = (struct container){0}; /* no CONFIG_CGROUPS */
+		return 0;
+	}
+	if (err)
+		return err;
+	container_parse(text, size, ret_container);
+	return 0;
+}
+
+int process_read_details(struct process_table *table, struct process *process)
+{
+	const uint32_t tgid = process->id.tgid;
+	const char *cgroup, *container_id;
+	struct container container;
+	struct proc_status status;
+	struct proc_stat stat;
+	char comm[PP_COMM_BYTES];
+	int err;
+
+	err = thread_comm_read(tgid, tgid, comm);
+	if (!err)
+		err = proc_status_read(tgid, &status);
+	if (!err)
+		err = read_container(tgid, &container);
+	/* Last: when this one is still of the process, so was what came before. */
+	if (!err)
+		err = proc_stat_read(tgid, &stat);
+	if (err)
+		return err;
+	if (process->start_ns && stat.start_ns > process->start_ns + START_SLACK_NS)
+		return -ESRCH;
+	err = process_table_intern(table, container.cgroup, &cgroup);
+	if (!err)
+		err = process_table_intern(table, container.id, &container_id);
+	if (err)
+		return err;
+	process->uid = status.uid;
+	process->inner_pid = status.inner_pid;
+	if (!process->ppid)
+		process->ppid = status.ppid;
+	memcpy(process->comm, comm, sizeof(comm));
+	process->cgroup = cgroup;
+	process->container_id = container_id;
+	process->details_read = true;
+	return 0;
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "discover/sideband.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "discover/cpus.h"
+#include "discover/sideband_record.h"
+
+/* What was collected but not delivered must not grow without bound when nobody delivers. */
+#define MAX_PENDING_BYTES (64U << 20)
+
+struct ring {
+	uint32_t cpu;
+	int fd;
+	struct perf_event_mmap_page *page; /* then the data */
+	size_t bytes;			   /* of data */
+};
+
+/* A collected record; its bytes lie at `at` in pending_bytes. */
+struct pending {
+	uint64_t time_ns;
+	uint32_t at, size;
+	uint32_t cpu;
+	uint32_t sequence; /* keeps the order of equal times */
+};
+
+struct sideband {
+	int epoll_fd;
+	size_t ring_bytes, page_bytes;
+	bool has_build_ids;
+	struct ring *ring;
+	size_t ring_count;
+	uint8_t *pending_bytes;
+	size_t pending_used, pending_capacity;
+	struct pending *pending;
+	size_t pending_first, pending_count, pending_slots; /* first: not delivered yet */
+	struct sideband_stats stats;
+};
+
+static void ring_release(const struct sideband *sideband, struct ring *ring)
+{
+	if (ring->page)
+		munmap(ring->page, sideband->page_bytes + ring->bytes);
+	if (ring->fd >= 0)
+		close(ring->fd);
+}
+
+void sideband_free(struct sideband *sideband)
+{
+	if (!sideband)
+		return;
+	for (size_t i = 0; i < sideband->ring_count; i++)
+		ring_release(sideband, &sideband->ring[i]);
+	if (sideband->epoll_fd >= 0)
+		close(sideband->epoll_fd);
+	free(sideband->ring);
+	free(sideband->pending_bytes);
+	free(sideband->pending);
+	free(sideband);
+}
+
+static int event_open(uint32_t cpu, bool build_id)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = SIDEBAND_SAMPLE_TYPE,
+		.sample_id_all = 1,
+		.exclude_kernel = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.build_id = build_id,
+		.comm = 1,
+		.comm_exec = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		/* wakeup_events counts samples only: side-band records wake by bytes. */
+		.watermark = 1,
+		.wakeup_watermark = 1,
+	};
+	long fd = syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int ring_open(struct sideband *sideband, uint32_t cpu, struct ring *ring)
+{
+	int fd = event_open(cpu, sideband->has_build_ids);
+	void *memory;
+
+	/* Kernels before 5.12 know no build-ids here. */
+	if (fd == -EINVAL && sideband->has_build_ids) {
+		fd = event_open(cpu, false);
+		if (fd >= 0)
+			sideband->has_build_ids = false;
+	}
+	if (fd < 0)
+		return fd;
+	ring->fd = fd;
+	ring->cpu = cpu;
+	ring->bytes = sideband->ring_bytes;
+	memory = mmap(NULL, sideband->page_bytes + ring->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		      fd, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	ring->page = memory;
+	return 0;
+}
+
+static struct ring *ring_find(const struct sideband *sideband, uint32_t cpu)
+{
+	for (size_t i = 0; i < sideband->ring_count; i++)
+		if (sideband->ring[i].cpu == cpu)
+			return &sideband->ring[i];
+	return NULL;
+}
+
+int sideband_add_cpu(struct sideband *sideband, uint32_t cpu)
+{
+	struct epoll_event wanted = {.events = EPOLLIN, .data.u32 = cpu};
+	struct ring ring = {.fd = -1};
+	struct ring *grown;
+	int err;
+
+	if (ring_find(sideband, cpu))
+		return -EEXIST;
+	grown = realloc(sideband->ring, (sideband->ring_count + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	sideband->ring = grown;
+	err = ring_open(sideband, cpu, &ring);
+	if (!err && epoll_ctl(sideband->epoll_fd, EPOLL_CTL_ADD, ring.fd, &wanted) != 0)
+		err = -errno;
+	if (err) {
+		ring_release(sideband, &ring);
+		return err;
+	}
+	sideband->ring[sideband->ring_count++] = ring;
+	return 0;
+}
+
+static int add_online_cpus(struct sideband *sideband)
+{
+	struct cpu_list online = {0};
+	int err;
+
+	err = cpus_online(&online);
+	for (size_t i = 0; i < online.count && !err; i++) {
+		err = sideband_add_cpu(sideband, online.cpu[i]);
+		if (err == -ENODEV) /* went since the list was read */
+			err = 0;
+	}
+	cpu_list_release(&online);
+	return err;
+}
+
+int sideband_open(const struct sideband_options *options, struct sideband **ret_sideband)
+{
+	OWNED(sideband) struct sideband *sideband = calloc(1, sizeof(*sideband));
+	int err;
+
+	if (!sideband)
+		return -ENOMEM;
+	sideband->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	sideband->ring_bytes =
+		options && options->ring_bytes ? options->ring_bytes : SIDEBAND_RING_BYTES;
+	sideband->has_build_ids = !options || !options->no_build_id;
+	sideband->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (sideband->epoll_fd < 0)
+		return -errno;
+	err = add_online_cpus(sideband);
+	if (err)
+		return err;
+	if (!sideband->ring_count)
+		return -ENODEV;
+	*ret_sideband = TAKE(sideband);
+	return 0;
+}
+
+int sideband_fd(const struct sideband *sideband)
+{
+	return sideband->epoll_fd;
+}
+
+/* Room for one more record of `size` bytes. */
+static int reserve(struct sideband *sideband, size_t size)
+{
+	if (sideband->pending_used + size > sideband->pending_capacity) {
+		size_t capacity = sideband->pending_capacity ? sideband->pending_capacity : 65536;
+		uint8_t *grown;
+
+		while (capacity < sideband->pending_used + size)
+			capacity *= 2;
+		if (capacity > MAX_PENDING_BYTES)
+			return -ENOMEM;
+		grown = realloc(sideband->pending_bytes, capacity);
+		if (!grown)
+			return -ENOMEM;
+		sideband->pending_bytes = grown;
+		sideband->pending_capacity = capacity;
+	}
+	if (sideband->pending_count == sideband->pending_slots) {
+		size_t slots = sideband->pending_slots ? sideband->pending_slots * 2 : 256;
+		struct pending *grown =
+			reallocarray(sideband->pending, slots, sizeof(*sideband->pending));
+
+		if (!grown)
+			return -ENOMEM;
+		sideband->pending = grown;
+		sideband->pending_slots = slots;
+	}
+	return 0;
+}
+
+/* A record may wrap around the end of the ring. */
+static void copy_out(const struct sideband *sideband, const struct ring *ring, uint64_t from,
+		     void *to, size_t size)
+{
+	const uint8_t *data = (const uint8_t *)ring->page + sideband->page_bytes;
+	const size_t at = from & (ring->bytes - 1);
+	const size_t first = size < ring->bytes - at ? size : ring->bytes - at;
+
+	memcpy(to, data + at, first);
+	memcpy((uint8_t *)to + first, data, size - first);
+}
+
+static int collect_ring(struct sideband *sideband, const struct ring *ring)
+{
+	uint64_t tail = ring->page->data_tail;
+	const uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	int err = 0;
+
+	while (tail != head) {
+		struct perf_event_header header = {0};
+		uint8_t *bytes;
+
+		if (head - tail >= sizeof(header) && head - tail <= ring->bytes)
+			copy_out(sideband, ring, tail, &header, sizeof(header));
+		if (header.size < sizeof(header) || header.size > head - tail) {
+			sideband->stats.bad++;
+			tail = head;
+			break;
+		}
+		err = reserve(sideband, header.size);
+		if (err)
+			break;
+		bytes = sideband->pending_bytes + sideband->pending_used;
+		copy_out(sideband, ring, tail, bytes, header.size);
+		sideband->pending[sideband->pending_count] = (struct pending){
+			.time_ns = sideband_record_time(bytes, header.size),
+			.at = (uint32_t)sideband->pending_used,
+			.size = header.size,
+			.cpu = ring->cpu,
+			.sequence = (uint32_t)sideband->pending_count,
+		};
+		sideband->pending_count++;
+		sideband->pending_used += header.size;
+		tail += header.size;
+	}
+	/* The kernel may write there from now on. */
+	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+	return err;
+}
+
+static int compare_pending(const void *left, const void *right)
+{
+	const struct pending *a = left, *b = right;
+
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	return a->sequence < b->sequence ? -1 : 1;
+}
+
+static void sort_pending(struct sideband *sideband)
+{
+	const size_t first = sideband->pending_first;
+
+	if (sideband->pending_count > first)
+		qsort(sideband->pending + first, sideband->pending_count - first,
+		      sizeof(*sideband->pending), compare_pending);
+}
+
+/* Gives back the room of what was delivered.  Without memory for it there is another time. */
+static void compact(struct sideband *sideband)
+{
+	const size_t first = sideband->pending_first, count = sideband->pending_count - first;
+	size_t used = 0;
+	uint8_t *bytes;
+
+	if (!first)
+		return;
+	for (size_t i = 0; i < count; i++)
+		used += sideband->pending[first + i].size;
+	bytes = malloc(used);
+	if (!bytes)
+		return;
+	memmove(sideband->pending, sideband->pending + first, count * sizeof(*sideband->pending));
+	sideband->pending_capacity = used;
+	used = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct pending *pending = &sideband->pending[i];
+
+		memcpy(bytes + used, sideband->pending_bytes + pending->at, pending->size);
+		pending->at = (uint32_t)used;
+		pending->sequence = (uint32_t)i;
+		used += pending->size;
+	}
+	free(sideband->pending_bytes);
+	sideband->pending_bytes = bytes;
+	sideband->pending_used = used;
+	sideband->pending_first = 0;
+	sideband->pending_count = count;
+}
+
+int sideband_collect(struct sideband *sideband)
+{
+	int err = 0;
+
+	compact(sideband);
+	for (size_t i = 0; i < sideband->ring_count && !err; i++)
+		err = collect_ring(sideband, &sideband->ring[i]);
+	sort_pending(sideband);
+	return err;
+}
+
+static void deliver_one(struct sideband *sideband, const struct pending *pending,
+			const struct sideband_handlers *handlers, struct sideband_record *record)
+{
+	sideband->stats.records++;
+	if (sideband_record_parse(sideband->pending_bytes + pending->at, pending->size, record)) {
+		sideband->stats.bad++;
+		return;
+	}
+	switch (record->kind) {
+	case SIDEBAND_MAPPING:
+		handlers->mapping(handlers->context, record->tgid, &record->mapping);
+		break;
+	case SIDEBAND_NEW_IMAGE:
+		handlers->new_image(handlers->context, record->tgid, record->time_ns);
+		break;
+	case SIDEBAND_LOST:
+		sideband->stats.lost += record->lost_count;
+		handlers->lost(handlers->context, pending->cpu, record->lost_count);
+		break;
+	case SIDEBAND_OTHER:
+		break;
+	}
+}
+
+void sideband_deliver(struct sideband *sideband, uint64_t until_ns,
+		      const struct sideband_handlers *handlers)
+{
+	struct sideband_record record;
+
+	while (sideband->pending_first < sideband->pending_count &&
+	       sideband->pending[sideband->pending_first].time_ns <= until_ns)
+		deliver_one(sideband, &sideband->pending[sideband->pending_first++], handlers,
+			    &record);
+	if (sideband->pending_first == sideband->pending_count) {
+		sideband->pending_first = 0;
+		sideband->pending_count = 0;
+		sideband->pending_used = 0;
+	}
+}
+
+int sideband_read(struct sideband *sideband, const struct sideband_handlers *handlers)
+{
+	int err = sideband_collect(sideband);
+
+	sideband_deliver(sideband, UINT64_MAX, handlers);
+	return err;
+}
+
+int sideband_remove_cpu(struct sideband *sideband, uint32_t cpu)
+{
+	struct ring *ring = ring_find(sideband, cpu);
+	int err;
+
+	if (!ring)
+		return -ENOENT;
+	err = collect_ring(sideband, ring);
+	sort_pending(sideband);
+	/* Closing the last descriptor of an event takes it out of the epoll set. */
+	ring_release(sideband, ring);
+	*ring = sideband->ring[--sideband->ring_count];
+	return err;
+}
+
+void sideband_get_stats(const struct sideband *sideband, struct sideband_stats *ret_stats)
+{
+	*ret_stats = sideband->stats;
+	ret_stats->cpus = (uint32_t)sideband->ring_count;
+	ret_stats->has_build_ids = sideband->has_build_ids;
+}
+
+size_t sideband_memory_bytes(const struct sideband *sideband)
+{
+	return sizeof(*sideband) + sideband->ring_count * (sideband->page_bytes + sideband->ring_bytes) +
+	       sideband->pending_capacity + sideband->pending_slots * sizeof(struct pending);
+}
