@@ -134,9 +134,11 @@ static bool label_set_equal(const void *context, uint32_t index, const void *key
 	const struct label_set *set = &profile->label_set[index];
 	const struct label_list *list = key;
 
-	return set->count == list->count &&
-	       !memcmp(profile->label + set->first, list->label,
-		       list->count * sizeof(list->label[0]));
+	if (set->count != list->count)
+		return false;
+	/* No labels, no array: memcmp() may not be given its NULL. */
+	return !set->count || !memcmp(profile->label + set->first, list->label,
+				      set->count * sizeof(list->label[0]));
 }
 
 /* Sorted by key, so that the caller's order does not matter. */

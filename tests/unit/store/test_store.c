@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: store/store.c store/retention.c store/store_names.c store/lock_file.c base/io.c */
+#include "fixture.h"
+
+#include <sys/mount.h>
+
+#include "store/store.h"
+
+/* 2026-01-31T22:59:50Z, by `date -u -d @1769900390`. */
+#define START_NS 1769900390000000000ULL
+#define SECOND_NS 1000000000ULL
+#define WINDOW_NS (10 * SECOND_NS)
+#define HOUR_NS (3600 * SECOND_NS)
+
+static void open_store(void **state, uint64_t max_bytes, struct store **ret_store)
+{
+	assert_int_equal(store_open(*state, max_bytes, ret_store), 0);
+}
+
+static void put(struct store *store, uint64_t start_ns, const char *text)
+{
+	assert_int_equal(store_put(store, "cpu", start_ns, WINDOW_NS, text, strlen(text), NULL), 0);
+}
+
+static bool exists(void **state, const char *name)
+{
+	char path[PATH_CHARS];
+	struct stat stat;
+
+	return !lstat(in_folder(state, name, path), &stat);
+}
+
+static void store_put__name_holds_utc_start_duration_and_kind(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	OWNED_MEM char *path = NULL;
+	char expected[PATH_CHARS];
+	struct store_stats stats;
+
+	open_store(state, 0, &store);
+	assert_int_equal(store_put(store, "gil_wait", START_NS + 7, WINDOW_NS, "bytes", 5, &path),
+			 0);
+	in_folder(state, "2026-01-31/22/1769900390000-10000-gil_wait.pb.gz", expected);
+	assert_string_equal(path, expected);
+	assert_content(path, "bytes");
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.files, 1);
+	assert_int_equal(stats.bytes, 5);
+}
+
+static void store_put__modes_do_not_depend_on_the_umask(void **state)
+{
+	static const mode_t umasks[] = {0, 0777};
+
+	for (size_t i = 0; i < ARRAY_SIZE(umasks); i++) {
+		OWNED(store) struct store *store = NULL;
+		OWNED_MEM char *path = NULL;
+		char folder[PATH_CHARS], below[PATH_CHARS + 32];
+		char name[] = "store-0";
+		mode_t old = umask(umasks[i]);
+
+		name[6] = (char)('0' + i);
+		in_folder(state, name, folder);
+		assert_int_equal(store_open(folder, 0, &store), 0);
+		assert_int_equal(store_put(store, "cpu", START_NS, WINDOW_NS, "x", 1, &path), 0);
+		umask(old);
+		assert_mode(folder, 0750);
+		snprintf(below, sizeof(below), "%s/2026-01-31", folder);
+		assert_mode(below, 0750);
+		snprintf(below, sizeof(below), "%s/2026-01-31/22", folder);
+		assert_mode(below, 0750);
+		assert_mode(path, 0640);
+		snprintf(below, sizeof(below), "%s/.lock", folder);
+		assert_mode(below, 0640);
+	}
+}
+
+static void store_put__taken_name_is_not_replaced(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	OWNED_MEM char *first = NULL;
+	OWNED_MEM char *second = NULL;
+
+	open_store(state, 0, &store);
+	assert_int_equal(store_put(store, "cpu", START_NS, WINDOW_NS, "one", 3, &first), 0);
+	assert_int_equal(store_put(store, "cpu", START_NS, WINDOW_NS, "two", 3, &second), 0);
+	assert_content(first, "one");
+	assert_content(second, "two");
+	assert_non_null(strstr(second, "/1769900390001-10000-cpu.pb.gz"));
+}
+
+static void store_put__kind_that_is_no_name_is_einval(void **state)
+{
+	static const char *const kinds[] = {
+		"", "../x", "a-b", "CPU", "a.b", "a_kind_of_more_than_thirty_two_characters"};
+	OWNED(store) struct store *store = NULL;
+
+	open_store(state, 0, &store);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		assert_int_equal(store_put(store, kinds[i], START_NS, 1, "x", 1, NULL), -EINVAL);
+	assert_false(exists(state, "2026-01-31"));
+}
+
+static void store_put__oldest_files_and_their_folders_go_first(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	struct store_stats stats;
+
+	open_store(state, 25, &store);
+	put(store, START_NS + HOUR_NS, "ten bytes.");	   /* 23 h */
+	put(store, START_NS, "ten bytes.");		   /* 22 h: older, though it comes later */
+	put(store, START_NS + 2 * HOUR_NS, "ten bytes."); /* the next day */
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.files, 2);
+	assert_int_equal(stats.bytes, 20);
+	assert_int_equal(stats.deleted_files, 1);
+	assert_false(exists(state, "2026-01-31/22"));
+	assert_true(exists(state, "2026-01-31/23/1769903990000-10000-cpu.pb.gz"));
+	put(store, START_NS + 3 * HOUR_NS, "ten bytes.");
+	assert_false(exists(state, "2026-01-31"));
+	assert_true(exists(state, "2026-02-01/00/1769907590000-10000-cpu.pb.gz"));
+	assert_true(exists(state, "2026-02-01/01/1769911190000-10000-cpu.pb.gz"));
+}
+
+/* Starts of different lengths: not the order of their names. */
+static void store_put__starts_are_compared_as_numbers(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+
+	open_store(state, 25, &store);
+	put(store, 1000000000000000ULL, "ten bytes."); /* 1000000000 ms */
+	put(store, 999999000000000ULL, "ten bytes.");  /* 999999000 ms */
+	put(store, START_NS, "ten bytes.");
+	assert_false(exists(state, "1970-01-12/13/999999000-10000-cpu.pb.gz"));
+	assert_true(exists(state, "1970-01-12/13/1000000000-10000-cpu.pb.gz"));
+}
+
+static void store_put__file_just_written_stays_though_it_is_too_large(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	struct store_stats stats;
+
+	open_store(state, 4, &store);
+	put(store, START_NS + HOUR_NS, "ten bytes.");
+	put(store, START_NS, "ten bytes.");
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.files, 1);
+	assert_int_equal(stats.bytes, 10);
+	assert_true(exists(state, "2026-01-31/22/1769900390000-10000-cpu.pb.gz"));
+}
+
+static void store_put__files_deleted_by_hand_leave_room(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	char path[PATH_CHARS];
+	struct store_stats stats;
+
+	open_store(state, 25, &store);
+	put(store, START_NS, "ten bytes.");
+	put(store, START_NS + WINDOW_NS, "ten bytes.");
+	assert_int_equal(
+		unlink(in_folder(state, "2026-01-31/22/1769900390000-10000-cpu.pb.gz", path)), 0);
+	put(store, START_NS + 2 * WINDOW_NS, "ten bytes.");
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.files, 2);
+	assert_int_equal(stats.deleted_files, 0);
+}
+
+static void store_put__foreign_names_are_neither_counted_nor_deleted(void **state)
+{
+	static const char *const foreign[] = {
+		"2026-01-30/10/notes.txt",
+		"2026-01-30/10/1-1-cpu.pb",
+		"2026-01-30/10/01-1-cpu.pb.gz",
+		"2026-01-30/10/1-1-CPU.pb.gz",
+		"2026-01-30/10/99999999999999999999-1-cpu.pb.gz",
+		"2026-01-30/1-1-cpu.pb.gz",
+		"2026-01-30/24/1-1-cpu.pb.gz",
+		"1-1-cpu.pb.gz",
+		"old/10/1-1-cpu.pb.gz",
+	};
+	OWNED(store) struct store *store = NULL;
+	char path[PATH_CHARS];
+	struct store_stats stats;
+
+	assert_int_equal(mkdir(in_folder(state, "2026-01-30", path), 0700), 0);
+	assert_int_equal(mkdir(in_folder(state, "2026-01-30/10", path), 0700), 0);
+	assert_int_equal(mkdir(in_folder(state, "2026-01-30/24", path), 0700), 0);
+	assert_int_equal(mkdir(in_folder(state, "old", path), 0700), 0);
+	assert_int_equal(mkdir(in_folder(state, "old/10", path), 0700), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(foreign); i++)
+		write_text(in_folder(state, foreign[i], path), "ten bytes.");
+	write_text(in_folder(state, "2026-01-30/10/5-1-cpu.pb.gz", path), "four");
+	open_store(state, 11, &store);
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.files, 1);
+	assert_int_equal(stats.bytes, 4);
+	put(store, START_NS, "ten bytes.");
+	assert_false(exists(state, "2026-01-30/10/5-1-cpu.pb.gz"));
+	for (size_t i = 0; i < ARRAY_SIZE(foreign); i++)
+		assert_true(exists(state, foreign[i]));
+}
+
+static void store_put__links_in_the_store_are_not_followed(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	char path[PATH_CHARS], other[PATH_CHARS];
+
+	assert_int_equal(mkdir(in_folder(state, "other", other), 0700), 0);
+	assert_int_equal(mkdir(in_folder(state, "other/10", path), 0700), 0);
+	write_text(in_folder(state, "other/10/5-1-cpu.pb.gz", path), "ten bytes.");
+	assert_int_equal(symlink(other, in_folder(state, "2026-01-30", path)), 0);
+	assert_int_equal(symlink(other, in_folder(state, "2026-01-31", path)), 0);
+	open_store(state, 1, &store);
+	assert_int_equal(store_put(store, "cpu", START_NS, WINDOW_NS, "x", 1, NULL), -ENOTDIR);
+	put(store, START_NS + 24 * HOUR_NS, "ten bytes.");
+	assert_true(exists(state, "other/10/5-1-cpu.pb.gz"));
+	assert_true(exists(state, "2026-01-30"));
+}
+
+static void store_open__counts_what_is_there_and_removes_stale_temporary_files(void **state)
+{
+	const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+	OWNED(store) struct store *store = NULL;
+	char path[PATH_CHARS];
+	struct store_stats stats;
+
+	open_store(state, 0, &store);
+	put(store, START_NS, "ten bytes.");
+	store_free(TAKE(store));
+	write_text(in_folder(state, "2026-01-31/22/.7-1-cpu.pb.gz.tmp", path), "new");
+	write_text(in_folder(state, "2026-01-31/22/.mine.tmp", path), "foreign");
+	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+	write_text(in_folder(state, "2026-01-31/22/.8-1-cpu.pb.gz.tmp", path), "stale");
+	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+	open_store(state, 0, &store);
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.files, 1);
+	assert_int_equal(stats.bytes, 10);
+	assert_false(exists(state, "2026-01-31/22/.8-1-cpu.pb.gz.tmp"));
+	assert_true(exists(state, "2026-01-31/22/.7-1-cpu.pb.gz.tmp"));
+	assert_true(exists(state, "2026-01-31/22/.mine.tmp"));
+}
+
+static void store_open__second_instance_is_ebusy_and_can_name_the_first(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	struct store *second = NULL;
+	pid_t owner = 0;
+
+	open_store(state, 0, &store);
+	assert_int_equal(store_open(*state, 0, &second), -EBUSY);
+	assert_null(second);
+	assert_int_equal(store_lock_owner(*state, &owner), 0);
+	assert_int_equal(owner, getpid());
+	store_free(TAKE(store));
+	open_store(state, 0, &store);
+}
+
+static void store_open__folder_that_cannot_be_is_an_error(void **state)
+{
+	struct store *store = NULL;
+	char path[PATH_CHARS];
+
+	assert_int_equal(store_open(in_folder(state, "no/such", path), 0, &store), -ENOENT);
+	write_text(in_folder(state, "file", path), "");
+	assert_int_equal(store_open(path, 0, &store), -ENOTDIR);
+	/* No file can be made there, the lock neither. */
+	assert_int_equal(store_open("/proc/self", 0, &store), -ENOENT);
+	assert_null(store);
+}
+
+static void store_put__full_disk_is_enospc_and_leaves_nothing(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	OWNED_MEM char *large = calloc(1, 1 << 20);
+	char path[PATH_CHARS];
+	struct store_stats stats;
+
+	in_folder(state, "disk", path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=256k,mode=0700")) {
+		print_message("skipped: cannot mount a tmpfs: %s\n", strerror(errno));
+		skip();
+	}
+	assert_int_equal(store_open(path, 0, &store), 0);
+	assert_int_equal(store_put(store, "cpu", START_NS, WINDOW_NS, large, 1 << 20, NULL),
+			 -ENOSPC);
+	assert_false(exists(state, "disk/2026-01-31"));
+	put(store, START_NS, "small");
+	assert_int_equal(store_put(store, "cpu", START_NS, WINDOW_NS, large, 1 << 20, NULL),
+			 -ENOSPC);
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.files, 1);
+	assert_int_equal(stats.bytes, 5);
+	assert_int_equal(rmdir(in_folder(state, "disk/2026-01-31/22", path)), -1);
+	assert_int_equal(
+		unlink(in_folder(state, "disk/2026-01-31/22/1769900390000-10000-cpu.pb.gz", path)),
+		0);
+	/* That was all there was. */
+	assert_int_equal(rmdir(in_folder(state, "disk/2026-01-31/22", path)), 0);
+	store_free(TAKE(store));
+	assert_int_equal(umount(in_folder(state, "disk", path)), 0);
+}
+
+static int unmount_and_remove_folder(void **state)
+{
+	char path[PATH_CHARS];
+
+	umount2(in_folder(state, "disk", path), MNT_DETACH); /* left by a failed assertion */
+	return remove_folder(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(store_put__name_holds_utc_start_duration_and_kind),
+		TEST(store_put__modes_do_not_depend_on_the_umask),
+		TEST(store_put__taken_name_is_not_replaced),
+		TEST(store_put__kind_that_is_no_name_is_einval),
+		TEST(store_put__oldest_files_and_their_folders_go_first),
+		TEST(store_put__starts_are_compared_as_numbers),
+		TEST(store_put__file_just_written_stays_though_it_is_too_large),
+		TEST(store_put__files_deleted_by_hand_leave_room),
+		TEST(store_put__foreign_names_are_neither_counted_nor_deleted),
+		TEST(store_put__links_in_the_store_are_not_followed),
+		TEST(store_open__counts_what_is_there_and_removes_stale_temporary_files),
+		TEST(store_open__second_instance_is_ebusy_and_can_name_the_first),
+		TEST(store_open__folder_that_cannot_be_is_an_error),
+		cmocka_unit_test_setup_teardown(store_put__full_disk_is_enospc_and_leaves_nothing,
+						make_folder, unmount_and_remove_folder),
+	};
+
+	return cmocka_run_group_tests_name("store/store", tests, NULL, NULL);
+}

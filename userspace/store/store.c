@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "store/lock_file.h"
+#include "store/retention.h"
+#include "store/store_names.h"
+
+#define FOLDER_MODE 0750
+#define FILE_MODE 0640
+#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define LOCK_NAME ".lock"
+#define MAX_RENAMES 1000U
+/* A trim counts the whole store first: free this part of it, so that trims are rare. */
+#define TRIM_SHARE 64U
+
+struct store {
+	char *directory; /* as given */
+	int fd, lock_fd;
+	uint64_t max_bytes; /* 0: no bound */
+	struct retention_totals totals;
+	uint64_t deleted_files;
+};
+
+/* The two folders of a file. */
+struct hour_folder {
+	int day_fd, hour_fd;
+	char day[STORE_DAY_CHARS], hour[STORE_HOUR_CHARS];
+};
+
+static void hour_folder_release(struct hour_folder *folder)
+{
+	close_owned_fd(&folder->day_fd);
+	close_owned_fd(&folder->hour_fd);
+}
+
+void store_free(struct store *store)
+{
+	if (!store)
+		return;
+	close_owned_fd(&store->lock_fd);
+	close_owned_fd(&store->fd);
+	free(store->directory);
+	free(store);
+}
+
+/* Opens a folder, made when it is not there (ret_is_new, may be NULL). */
+static int open_folder(int parent_fd, const char *name, int flags, bool *ret_is_new, int *ret_fd)
+{
+	bool is_new = !mkdirat(parent_fd, name, FOLDER_MODE);
+	int mkdir_err = is_new ? 0 : -errno;
+	OWNED_FD int fd = openat(parent_fd, name, FOLDER_FLAGS | flags);
+
+	if (fd < 0) {
+		/* What mkdir said is nearer to the cause when there is no folder. */
+		return errno == ENOENT && mkdir_err ? mkdir_err : -errno;
+	}
+	if (is_new && fchmod(fd, FOLDER_MODE))
+		return -errno;
+	if (ret_is_new)
+		*ret_is_new = is_new;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int store_open(const char *directory, uint64_t max_bytes, struct store **ret_store)
+{
+	OWNED(store) struct store *store = calloc(1, sizeof(*store));
+	int err;
+
+	if (!store)
+		return -ENOMEM;
+	store->fd = -1;
+	store->lock_fd = -1;
+	store->max_bytes = max_bytes;
+	store->directory = strdup(directory);
+	if (!store->directory)
+		return -ENOMEM;
+	/* DIR itself may be a link: that is the administrator's doing; below it none is followed. */
+	err = open_folder(AT_FDCWD, directory, 0, NULL, &store->fd);
+	if (err)
+		return err;
+	err = lock_file_take(store->fd, LOCK_NAME, &store->lock_fd);
+	if (err)
+		return err;
+	err = retention_count(store->fd, time(NULL) - STORE_STALE_TEMPORARY_SECONDS,
+			      &store->totals);
+	if (err)
+		return err;
+	*ret_store = TAKE(store);
+	return 0;
+}
+
+int store_lock_owner(const char *directory, pid_t *ret_pid)
+{
+	OWNED_FD int fd = open(directory, FOLDER_FLAGS);
+
+	return fd < 0 ? -errno : lock_file_owner(fd, LOCK_NAME, ret_pid);
+}
+
+void store_get_stats(const struct store *store, struct store_stats *ret_stats)
+{
+	*ret_stats = (struct store_stats){.files = store->totals.files,
+					  .bytes = store->totals.bytes,
+					  .deleted_files = store->deleted_files};
+}
+
+static int open_hour(const struct store *store, uint64_t start_ms, struct hour_folder *folder)
+{
+	bool is_new_day, is_new_hour;
+	int err;
+
+	store_day_name(start_ms, folder->day);
+	store_hour_name(start_ms, folder->hour);
+	err = open_folder(store->fd, folder->day, O_NOFOLLOW, &is_new_day, &folder->day_fd);
+	if (err)
+		return err;
+	err = open_folder(folder->day_fd, folder->hour, O_NOFOLLOW, &is_new_hour, &folder->hour_fd);
+	if (err)
+		return err;
+	/* A power cut must not take the folder from under the file. */
+	if (is_new_hour && fsync(folder->day_fd))
+		return -errno;
+	return is_new_day && fsync(store->fd) ? -errno : 0;
+}
+
+/* Does nothing to folders that hold something. */
+static void remove_if_empty(const struct store *store, const struct hour_folder *folder)
+{
+	if (folder->day_fd >= 0)
+		unlinkat(folder->day_fd, folder->hour, AT_REMOVEDIR);
+	unlinkat(store->fd, folder->day, AT_REMOVEDIR);
+}
+
+static int write_temporary(int hour_fd, const char *name, const void *bytes, size_t size)
+{
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	OWNED_FD int fd = openat(hour_fd, name, flags, FILE_MODE);
+	int err;
+
+	if (fd < 0 && errno == EEXIST && !unlinkat(hour_fd, name, 0))
+		fd = openat(hour_fd, name, flags, FILE_MODE); /* left over from a crash */
+	if (fd < 0)
+		return -errno;
+	err = write_full(fd, bytes, size);
+	if (!err && (fchmod(fd, FILE_MODE) || fsync(fd)))
+		err = -errno;
+	if (err)
+		unlinkat(hour_fd, name, 0);
+	return err;
+}
+
+/* A name that is free: a clock that was set back must not cost an older window. */
+static int choose_name(int hour_fd, struct store_file *file, char name[STORE_FILE_CHARS])
+{
+	for (unsigned int i = 0; i < MAX_RENAMES; i++, file->start_ms++) {
+		store_file_name(file, name);
+		if (faccessat(hour_fd, name, F_OK, AT_SYMLINK_NOFOLLOW))
+			return errno == ENOENT ? 0 : -errno;
+	}
+	return -EEXIST;
+}
+
+static int put_file(int hour_fd, struct store_file *file, const void *bytes, size_t size,
+		    char name[STORE_FILE_CHARS])
+{
+	struct store_file temporary = *file;
+	char temporary_name[STORE_FILE_CHARS];
+	int err;
+
+	temporary.is_temporary = true;
+	store_file_name(&temporary, temporary_name);
+	err = write_temporary(hour_fd, temporary_name, bytes, size);
+	if (err)
+		return err;
+	err = choose_name(hour_fd, file, name);
+	if (!err && renameat(hour_fd, temporary_name, hour_fd, name))
+		err = -errno;
+	if (err) {
+		unlinkat(hour_fd, temporary_name, 0);
+		return err;
+	}
+	if (!fsync(hour_fd))
+		return 0;
+	err = -errno;
+	unlinkat(hour_fd, name, 0);
+	return err;
+}
+
+/* Counted anew: files may have been deleted by hand since. */
+static int trim(struct store *store, const struct store_file *keep)
+{
+	time_t stale = time(NULL) - STORE_STALE_TEMPORARY_SECONDS;
+	uint64_t deleted = 0;
+	int err = retention_count(store->fd, stale, &store->totals);
+
+	if (err || store->totals.bytes <= store->max_bytes)
+		return err;
+	err = retention_trim(store->fd, store->max_bytes - store->max_bytes / TRIM_SHARE, keep,
+			     &store->totals, &deleted);
+	store->deleted_files += deleted;
+	return err;
+}
+
+int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uint64_t duration_ns,
+	      const void *bytes, size_t size, char **ret_path)
+{
+	CLEANUP(hour_folder_release) struct hour_folder folder = {.day_fd = -1, .hour_fd = -1};
+	struct store_file file = {.start_ms = start_wall_ns / NS_PER_MS,
+				  .duration_ms = duration_ns / NS_PER_MS};
+	size_t path_size = strlen(store->directory) + STORE_DAY_CHARS + STORE_HOUR_CHARS +
+			   STORE_FILE_CHARS + sizeof("///");
+	char name[STORE_FILE_CHARS];
+	OWNED_MEM char *path = NULL;
+	int err;
+
+	if (!store_kind_is_valid(kind))
+		return -EINVAL;
+	strcpy(file.kind, kind);
+	/* Before the file is there: then nothing can fail. */
+	path = malloc(path_size);
+	if (!path)
+		return -ENOMEM;
+	err = open_hour(store, file.start_ms, &folder);
+	if (!err)
+		err = put_file(folder.hour_fd, &file, bytes, size, name);
+	if (err) {
+		remove_if_empty(store, &folder);
+		return err;
+	}
+	store->totals.files++;
+	store->totals.bytes += size;
+	/* The profile is safe; a trim that fails now is tried again after the next one. */
+	if (store->max_bytes && store->totals.bytes > store->max_bytes)
+		(void)trim(store, &file);
+	snprintf(path, path_size, "%s/%s/%s/%s", store->directory, folder.day, folder.hour, name);
+	if (ret_path)
+		*ret_path = TAKE(path);
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The store's names: YYYY-MM-DD / HH / <start_ms>-<dur_ms>-<kind>.pb.gz, all in UTC.  What does not
+ * print back to the same name is not ours. */
+#ifndef STORE_STORE_NAMES_H
+#define STORE_STORE_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define STORE_DAY_CHARS 16U  /* "2026-01-31" */
+#define STORE_HOUR_CHARS 4U  /* "07" */
+#define STORE_KIND_CHARS 33U /* [a-z0-9_]{1,32} */
+#define STORE_FILE_CHARS 96U /* room for a temporary name, too */
+
+struct store_file {
+	uint64_t start_ms, duration_ms;
+	char kind[STORE_KIND_CHARS];
+	bool is_temporary;
+};
+
+bool store_kind_is_valid(const char *kind);
+void store_day_name(uint64_t start_ms, char name[STORE_DAY_CHARS]);
+void store_hour_name(uint64_t start_ms, char name[STORE_HOUR_CHARS]);
+/* ".<name>.tmp" when it is temporary. */
+void store_file_name(const struct store_file *file, char name[STORE_FILE_CHARS]);
+
+bool store_day_parse(const char *name);
+bool store_hour_parse(const char *name);
+bool store_file_parse(const char *name, struct store_file *ret_file);
+
+#endif
