@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "python/python_code.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/io.h"
+#include "python/python_objects.h"
+
+#define CODE_UNIT_BYTES 2U /* of bytecode, 3.6+ */
+
+/* A name or a line table as it lies in memory; borrowed from a record or from a code_copy. */
+struct code_part {
+	const uint8_t *bytes;
+	size_t size;
+	unsigned int kind; /* bytes a character */
+};
+
+/* What a code object is made of, wherever it came from. */
+struct code_parts {
+	struct code_part name, filename, line_table;
+	uint32_t first_line, flags;
+	bool is_truncated;
+};
+
+/* The same, read from a live process: owns the bytes. */
+struct code_copy {
+	struct code_parts parts;
+	uint8_t *name, *filename, *line_table;
+};
+
+static void code_copy_release(struct code_copy *copy)
+{
+	free(copy->name);
+	free(copy->filename);
+	free(copy->line_table);
+}
+
+void python_code_free(struct python_code *code)
+{
+	if (!code)
+		return;
+	free(code->name);
+	free(code->filename);
+	free(code->line_table);
+	free(code);
+}
+
+uint64_t python_code_bytes(const struct python_code *code)
+{
+	return sizeof(*code) + strlen(code->name) + 1 + strlen(code->filename) + 1 +
+	       code->line_table_bytes;
+}
+
+static int code_from_parts(const struct code_parts *parts, const struct pp_python *layout,
+			   uint64_t id, struct python_code **ret_code)
+{
+	OWNED(python_code) struct python_code *code = calloc(1, sizeof(*code));
+	bool is_bytes = layout->flags & PP_PYTHON_BYTES_NAMES;
+	int err;
+
+	if (!code)
+		return -ENOMEM;
+	code->id = id;
+	code->first_line = parts->first_line;
+	code->flags = parts->flags;
+	code->major = layout->major;
+	code->minor = layout->minor;
+	code->is_truncated = parts->is_truncated;
+	code->code_adaptive = layout->code_adaptive == PP_NO_OFFSET ? 0 : layout->code_adaptive;
+	err = python_text_decode(parts->name.bytes, parts->name.size, parts->name.kind, is_bytes,
+				 &code->name);
+	if (!err)
+		err = python_text_decode(parts->filename.bytes, parts->filename.size,
+					 parts->filename.kind, is_bytes, &code->filename);
+	if (err)
+		return err;
+	code->line_table_bytes = (uint32_t)parts->line_table.size;
+	code->line_table = malloc(parts->line_table.size + 1);
+	if (!code->line_table)
+		return -ENOMEM;
+	if (parts->line_table.size)
+		memcpy(code->line_table, parts->line_table.bytes, parts->line_table.size);
+	*ret_code = TAKE(code);
+	return 0;
+}
+
+/* Copies at most max_bytes (a multiple of 4); a longer part makes the code object truncated. */
+static int copy_part(const struct python_memory *memory, const struct python_string *string,
+		     size_t max_bytes, uint8_t **owner, struct code_part *part, bool *is_truncated)
+{
+	size_t size = max_bytes;
+
+	if (string->length <= max_bytes / string->kind)
+		size = string->length * string->kind;
+	else
+		*is_truncated = true;
+	*owner = malloc(size + 1);
+	if (!*owner)
+		return -ENOMEM;
+	*part = (struct code_part){.bytes = *owner, .size = size, .kind = string->kind};
+	return size ? process_read(memory->pid, string->data, *owner, size) : 0;
+}
+
+static int copy_name(const struct python_memory *memory, uint64_t address, uint8_t **owner,
+		     struct code_part *part, bool *is_truncated)
+{
+	struct python_string string;
+	int err = python_string_find(memory, address, &string);
+
+	return err ? err
+		   : copy_part(memory, &string, PYTHON_MAX_NAME_BYTES, owner, part, is_truncated);
+}
+
+static int copy_line_table(const struct python_memory *memory, uint64_t address,
+			   struct code_copy *copy)
+{
+	const struct pp_python *layout = memory->layout;
+	struct python_string bytes = {.data = address + layout->bytes_data, .kind = 1};
+	int err = python_read_u64(memory, address + layout->bytes_size, &bytes.length);
+
+	return err ? err
+		   : copy_part(memory, &bytes, PYTHON_MAX_LINE_TABLE_BYTES, &copy->line_table,
+			       &copy->parts.line_table, &copy->parts.is_truncated);
+}
+
+static uint64_t u64_at(const uint8_t *bytes, uint16_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static uint32_t u32_at(const uint8_t *bytes, uint16_t offset)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+/* Bytes of a code object that hold all fields used here: 2.7's is shorter than what the kernel side
+ * reads.  0: the layout has an offset that cannot be. */
+static size_t code_head_bytes(const struct pp_python *layout)
+{
+	const uint16_t offset[] = {
+		layout->ob_type,	 layout->code_flags,	  layout->code_first_line,
+		layout->code_filename,	 layout->code_name,	  layout->code_line_table,
+		layout->code_qualname == PP_NO_OFFSET ? layout->code_name : layout->code_qualname,
+	};
+	size_t size = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(offset); i++) {
+		if (offset[i] + sizeof(uint64_t) > size)
+			size = offset[i] + sizeof(uint64_t);
+	}
+	return size <= PP_CODE_READ_BYTES ? size : 0;
+}
+
+/* code_type: address of PyCode_Type in the process; 0: unknown, not checked. */
+static int copy_code(const struct python_memory *memory, uint64_t code_type, uint64_t address,
+		     struct code_copy *copy)
+{
+	const struct pp_python *layout = memory->layout;
+	uint8_t head[PP_CODE_READ_BYTES];
+	size_t size = code_head_bytes(layout);
+	uint16_t name = layout->code_name;
+	int err = size ? process_read(memory->pid, address, head, size) : -EBADMSG;
+
+	if (err)
+		return err;
+	if (code_type && u64_at(head, layout->ob_type) != code_type)
+		return -EBADMSG;
+	if (layout->code_qualname != PP_NO_OFFSET && u64_at(head, layout->code_qualname))
+		name = layout->code_qualname;
+	copy->parts.first_line = u32_at(head, layout->code_first_line);
+	copy->parts.flags = u32_at(head, layout->code_flags);
+	err = copy_name(memory, u64_at(head, name), &copy->name, &copy->parts.name,
+			&copy->parts.is_truncated);
+	if (!err)
+		err = copy_name(memory, u64_at(head, layout->code_filename), &copy->filename,
+				&copy->parts.filename, &copy->parts.is_truncated);
+	if (!err)
+		err = copy_line_table(memory, u64_at(head, layout->code_line_table), copy);
+	return err;
+}
+
+/* Is this still what the record was made of?  The process may have freed it since. */
+static bool starts_with(const struct code_part *now, const struct code_part *then)
+{
+	return !then->size || (now->kind == then->kind && now->size >= then->size &&
+			       !memcmp(now->bytes, then->bytes, then->size));
+}
+
+static bool is_same_code(const struct code_parts *now, const struct code_parts *then)
+{
+	return now->first_line == then->first_line && now->flags == then->flags &&
+	       starts_with(&now->name, &then->name) &&
+	       starts_with(&now->filename, &then->filename) &&
+	       starts_with(&now->line_table, &then->line_table);
+}
+
+/* A part that the kernel side could not read (its page was not there) is empty.  Code objects have
+ * file names, and from 3.10 on line tables. */
+static bool is_incomplete(const struct pp_code_record *record, const struct pp_python *layout)
+{
+	return record->flags & PP_CODE_TRUNCATED || !record->filename_bytes ||
+	       (!record->line_table_bytes && layout->major == 3 && layout->minor >= 10);
+}
+
+static int parts_of_record(const struct pp_code_record *record, const struct pp_python *layout,
+			   struct code_parts *ret_parts)
+{
+	const uint8_t *filename = record->bytes + record->name_bytes;
+	uint64_t size = sizeof(*record) + (uint64_t)record->name_bytes + record->filename_bytes +
+			record->line_table_bytes;
+
+	if (record->record.size != size || record->line_table_bytes > PYTHON_MAX_LINE_TABLE_BYTES)
+		return -EBADMSG;
+	*ret_parts = (struct code_parts){
+		.name = {record->bytes, record->name_bytes, record->name_kind},
+		.filename = {filename, record->filename_bytes, record->filename_kind},
+		.line_table = {filename + record->filename_bytes, record->line_table_bytes, 1},
+		.first_line = record->first_line,
+		.flags = record->code_flags,
+		.is_truncated = is_incomplete(record, layout),
+	};
+	return 0;
+}
+
+int python_code_from_record(const struct pp_code_record *record, const struct pp_python *layout,
+			    pid_t pid, struct python_code **ret_code)
+{
+	struct python_memory memory = {.pid = pid, .layout = layout};
+	CLEANUP(code_copy_release) struct code_copy copy = {0};
+	struct code_parts parts;
+	int err;
+
+	if (record->record.size < sizeof(*record))
+		return -EBADMSG;
+	err = parts_of_record(record, layout, &parts);
+	if (err)
+		return err;
+	if (parts.is_truncated && pid > 0) {
+		err = copy_code(&memory, 0, record->address, &copy);
+		if (err == -ENOMEM)
+			return err;
+		if (!err && is_same_code(&copy.parts, &parts))
+			parts = copy.parts;
+	}
+	return code_from_parts(&parts, layout, record->id, ret_code);
+}
+
+static uint64_t content_id(const struct code_parts *parts)
+{
+	uint64_t id = (uint64_t)parts->first_line << 32 | parts->flags;
+
+	id = XXH3_64bits_withSeed(parts->name.bytes, parts->name.size, id);
+	id = XXH3_64bits_withSeed(parts->filename.bytes, parts->filename.size, id);
+	return XXH3_64bits_withSeed(parts->line_table.bytes, parts->line_table.size, id);
+}
+
+int python_code_read(pid_t pid, const struct pp_python *layout, uint64_t bias, uint64_t address,
+		     struct python_code **ret_code)
+{
+	struct python_memory memory = {.pid = pid, .layout = layout};
+	CLEANUP(code_copy_release) struct code_copy copy = {0};
+	int err = copy_code(&memory, layout->code_type ? layout->code_type + bias : 0, address,
+			    &copy);
+
+	if (err)
+		return err;
+	return code_from_parts(&copy.parts, layout, content_id(&copy.parts), ret_code);
+}
+
+uint32_t python_code_line(const struct python_code *code, uint32_t what)
+{
+	bool is_location_table = code->major == 3 && code->minor >= 11;
+	bool is_310 = code->major == 3 && code->minor == 10;
+	uint32_t line, offset = what;
+
+	if (is_310)
+		offset = what * CODE_UNIT_BYTES;
+	else if (is_location_table)
+		offset = what - code->code_adaptive;
+	/* -1, or before the first instruction: the frame has not begun. */
+	if ((int32_t)what < 0 || (int32_t)offset < 0)
+		return code->first_line;
+	if (is_location_table)
+		line = line_table_find_311(code->line_table, code->line_table_bytes,
+					   code->first_line, offset);
+	else if (is_310)
+		line = line_table_find_310(code->line_table, code->line_table_bytes,
+					   code->first_line, offset);
+	else
+		line = line_table_find_lnotab(code->line_table, code->line_table_bytes,
+					      code->first_line, offset, code->major == 2);
+	return line ? line : code->first_line;
+}
