@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What every end-to-end test uses: programs to profile, runs of pyprofd, samples to look at.
+
+Python 3.9 and the standard library.  run.py forks a process for each test, so module state here
+belongs to one test; its temporary folders and left-over processes are removed by run.py.
+"""
+import collections
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+PYPROFD = os.path.abspath(os.environ.get("PYPROFD") or os.path.join(TOP, "build", "pyprofd"))
+TARGETS = os.path.join(HERE, "targets")
+TARGET_FOLDERS = [TARGETS]  # the benchmark adds its own
+TMP_PREFIX = "pyprofd-e2e."
+
+sys.path.insert(0, HERE)
+
+# Root frames: where a native stack begins.
+NATIVE_ROOT = re.compile(r"^(_start|_dl_start_user|(__)?clone3?|thread_start|__libc_start.*)(\.|@|$)")
+
+
+class Skip(Exception):
+    """Raised by a test that cannot run here; the text is the reason."""
+
+
+def need(condition, reason):
+    if not condition:
+        raise Skip(reason)
+
+
+# ---------------------------------------------------------------- interpreters
+
+Interpreter = collections.namedtuple("Interpreter", "label command version root")
+_interpreters = None
+
+
+def interpreters():
+    """Every CPython at hand, oldest first."""
+    global _interpreters
+    if _interpreters is None:
+        spec = importlib.util.spec_from_file_location(
+            "interpreters_list", os.path.join(TOP, "tests", "interpreters", "list.py"))
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        _interpreters = [
+            Interpreter(label, command, version, command[1] if command[0] == "chroot" else "")
+            for label, command, version in module.at_hand(module.default_folder())]
+    return _interpreters
+
+
+def interpreter(minimum=(3, 8), maximum=(3, 99), chroot=False, prefer=(3, 12)):
+    """One that fits, `prefer` if it is there; else the newest."""
+    fit = [i for i in interpreters() if minimum <= i.version <= maximum and (chroot or not i.root)]
+    need(fit, "no CPython %d.%d or later at hand" % minimum)
+    for i in fit:
+        if i.version == prefer:
+            return i
+    return fit[-1]
+
+
+# ---------------------------------------------------------------- programs to profile
+
+_running = []
+
+
+def temporary(root=""):
+    base = root + "/tmp" if root else os.environ.get("E2E_TMP") or tempfile.gettempdir()
+    folder = tempfile.mkdtemp(prefix=TMP_PREFIX, dir=base)
+    os.chmod(folder, 0o755)
+    return folder
+
+
+def wait_for(condition, limit_s=30.0, what="condition", step_s=0.01):
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(step_s)
+    raise AssertionError("%s: not within %g s" % (what, limit_s))
+
+
+class Target:
+    """A script of targets/ under one interpreter.  It gets its folder in $E2E_DIR, makes `ready`
+    there when its work has begun, and ends when `stop` appears."""
+
+    def __init__(self, script, *args, python=None, env=None, options=(), wrap=(), ready=True,
+                 folder=None, session=False):
+        self.python = python or interpreter()
+        self.folder = folder or temporary(self.python.root)
+        self.inside = self.folder[len(self.python.root):]
+        for source in TARGET_FOLDERS:
+            for name in os.listdir(source):
+                if name.endswith(".py"):
+                    shutil.copy(os.path.join(source, name), self.folder)
+        environment = dict(os.environ, E2E_DIR=self.inside, PYTHONDONTWRITEBYTECODE="1",
+                           PYTHONIOENCODING="utf-8", **(env or {}))
+        environment.pop("PYTHONPATH", None)
+        self.script = os.path.join(self.inside, script)
+        command = list(wrap) + list(self.python.command) + list(options) + [self.script]
+        command += [str(a) for a in args]
+        self.log = open(os.path.join(self.folder, "log"), "wb")
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL,
+                                        stdout=self.log, stderr=subprocess.STDOUT,
+                                        cwd=self.folder, start_new_session=session)
+        self.pid = self.process.pid
+        _running.append(self)
+        if ready:
+            self.wait("ready")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def wait(self, name, limit_s=30.0):
+        def there():
+            if os.path.exists(self.path(name)):
+                return True
+            if self.process.poll() is not None:
+                raise AssertionError("the target ended with %s: %s"
+                                     % (self.process.returncode, self.output()[-2000:]))
+            return False
+        wait_for(there, limit_s, "%s of %s" % (name, self.script))
+
+    def output(self):
+        self.log.flush()
+        with open(self.path("log"), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def read(self, name):
+        """A JSON file that the target wrote."""
+        with open(self.path(name), encoding="utf-8") as file:
+            return json.load(file)
+
+    def stop(self, limit_s=20.0):
+        """Asks it to end; returns its exit status."""
+        if self.process.poll() is None:
+            open(self.path("stop"), "w").close()
+            try:
+                self.process.wait(limit_s)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+        return self.process.returncode
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def clean_up():
+    """Called by run.py after a test, whatever its end."""
+    for target in _running:
+        if target.process.poll() is None:
+            target.process.kill()
+            target.process.wait()
+        shutil.rmtree(target.folder, ignore_errors=True)
+
+
+def children(pid):
+    """Pids of the processes whose parent is `pid`."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open("/proc/%s/stat" % name, encoding="utf-8", errors="replace") as file:
+                    if file.read().rpartition(")")[2].split()[1] == str(pid):
+                        found.append(int(name))
+            except OSError:
+                pass
+    return found
+
+
+def cgroup2_mount():
+    with open("/proc/self/mounts", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            words = line.split()
+            if words[2] == "cgroup2":
+                return words[1]
+    raise Skip("no cgroup2 is mounted")
+
+
+# ---------------------------------------------------------------- runs of pyprofd
+
+Run = collections.namedtuple("Run", "rc err out")
+
+
+def arguments(out, pid=None, hz=None, duration=None, options=()):
+    words = [PYPROFD]
+    if hz:
+        words += ["--hz", str(hz)]
+    if pid:
+        words += ["--pid", ",".join(str(p) for p in pid) if isinstance(pid, (list, tuple)) else str(pid)]
+    if duration:
+        words += ["--duration", str(duration)]
+    if out:
+        words += ["-o", out]
+    return words + [str(o) for o in options]
+
+
+def start(out, pid=None, hz=499, duration=None, options=(), command=(), env=None, **popen):
+    """pyprofd in the background; wait_started() tells when it samples."""
+    words = arguments(out, pid, hz, duration, options) + (["--"] + list(command) if command else [])
+    environment = dict(os.environ, **(env or {}))
+    log = tempfile.TemporaryFile()
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL,
+                               stdout=popen.pop("stdout", log), stderr=log, env=environment, **popen)
+    process.e2e_log = log
+    process.e2e_out = out
+    return process
+
+
+def finish(process, limit_s=60.0, signal_number=None):
+    """Waits for (or ends) a pyprofd that start() began."""
+    if signal_number and process.poll() is None:
+        process.send_signal(signal_number)
+    try:
+        process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise AssertionError("pyprofd did not end within %g s: %s" % (limit_s, said(process)))
+    return Run(process.returncode, said(process), process.e2e_out)
+
+
+def said(process):
+    process.e2e_log.seek(0)
+    return process.e2e_log.read().decode("utf-8", "replace")
+
+
+def profile(pid=None, hz=499, duration=2, options=(), command=(), out=None, env=None, check=True,
+            limit_s=None, **popen):
+    """Runs pyprofd to its end."""
+    out = out or os.path.join(temporary(), "out.pb.gz")
+    process = start(out, pid, hz, duration, options, command, env, **popen)
+    run = finish(process, limit_s or (duration or 10) + 40)
+    if check:
+        assert run.rc == 0, "pyprofd ended with %d: %s" % (run.rc, run.err)
+    return run
+
+
+def sampling(process, limit_s=20.0):
+    """Waits until a pyprofd in the background has its perf events open."""
+    def attached():
+        if process.poll() is not None:
+            raise AssertionError("pyprofd ended with %d: %s" % (process.returncode, said(process)))
+        count = 0
+        for fd in os.listdir("/proc/%d/fd" % process.pid):
+            try:
+                count += "perf_event" in os.readlink("/proc/%d/fd/%s" % (process.pid, fd))
+            except OSError:
+                pass
+        return count >= os.cpu_count()
+    wait_for(attached, limit_s, "perf events of pyprofd")
+    time.sleep(0.3)  # the events are enabled just after they are opened
+
+
+# ---------------------------------------------------------------- samples
+
+Frame = collections.namedtuple("Frame", "kind name file line module")
+Sample = collections.namedtuple("Sample", "count ns pid tid labels frames")  # frames: root first
+
+
+def load(path):
+    import pprof
+    return pprof.load(path)
+
+
+def samples(path, pid=None, pids=None):
+    """The samples of a pprof file, root first; of `pid` or `pids` only."""
+    wanted = {pid} if pid else set(pids) if pids is not None else None
+    result = []
+    loaded = load(path)
+    for sample in loaded.samples:
+        labels = sample.labels
+        owner = int(labels.get("pid", 0))
+        if wanted is not None and owner not in wanted:
+            continue
+        frames = [Frame(f.kind, f.name or "", f.file or "", f.line, f.module or "")
+                  for f in reversed(sample.frames)]
+        result.append(Sample(sample.values[0], sample.values[1], owner, int(labels.get("tid", 0)),
+                             labels, frames))
+    return result
+
+
+def python_frames(sample):
+    return [f for f in sample.frames if f.kind == "python"]
+
+
+def native_frames(sample):
+    return [f for f in sample.frames if f.kind == "native"]
+
+
+def kernel_frames(sample):
+    return [f for f in sample.frames if f.kind == "kernel"]
+
+
+def names(sample):
+    return [f.name for f in python_frames(sample)]
+
+
+def total(chosen):
+    return sum(s.count for s in chosen)
+
+
+def share(chosen, condition):
+    """Of `chosen` samples, the share that fulfils the condition; 0 when there are none."""
+    everything = total(chosen)
+    return sum(s.count for s in chosen if condition(s)) / everything if everything else 0.0
+
+
+def plain(name):
+    """The last part of a qualified name, for what every version says: 2.7 to 3.10 have no other."""
+    return name.rpartition(".")[2] if not name.endswith(">") else name[name.rfind("<"):]
+
+
+def holds(sample, *wanted):
+    """Has Python frames of these plain names, in this order from the root, gaps allowed."""
+    rest = iter(plain(n) for n in names(sample))
+    return all(any(n == w for n in rest) for w in wanted)
+
+
+def is_rooted(sample):
+    """Native root is the program's or a thread's start.  Kernel-only samples have none to show."""
+    user = [f for f in sample.frames if f.kind != "kernel"]
+    return bool(user) and bool(NATIVE_ROOT.match(user[0].name))
+
+
+def is_python_rooted(sample):
+    found = names(sample)
+    return bool(found) and plain(found[0]) in ("<module>", "_bootstrap", "__bootstrap", "_run_module_as_main")
+
+
+def text(sample):
+    return "%dx pid %d %s: " % (sample.count, sample.pid, sample.labels) + ";".join(
+        "%s (%s:%s)" % (f.name, os.path.basename(f.file), f.line) if f.kind == "python"
+        else "%s [%s]" % (f.name, f.kind[0] + ":" + os.path.basename(f.module)) for f in sample.frames)
+
+
+def show(chosen, count=3):
+    """The heaviest samples, for the message of an assertion."""
+    heavy = sorted(chosen, key=lambda s: -s.count)[:count]
+    return "\n  " + "\n  ".join(text(s)[:1500] for s in heavy) if heavy else " (none)"
+
+
+def expect_share(chosen, condition, low, what, high=1.0):
+    """Asserts on a share, and shows samples that break the claim."""
+    got = share(chosen, condition)
+    if not low <= got <= high:
+        rest = [s for s in chosen if bool(condition(s)) == (got > high)]
+        raise AssertionError("%s: %.2f %% of %d samples, wanted %.2f to %.2f %%; others:%s" % (
+            what, 100 * got, total(chosen), 100 * low, 100 * high, show(rest)))
+
+
+def expect_whole(chosen, low=0.97):
+    """The stacks are complete, and every frame has a name or a module."""
+    assert chosen, "no samples"
+    user = [s for s in chosen if any(f.kind != "kernel" for f in s.frames)]
+    expect_share(user, is_rooted, low, "native root")
+    for s in chosen:
+        for f in s.frames:
+            assert f.name and "[unknown]" not in f.name, "a frame without a name: " + text(s)

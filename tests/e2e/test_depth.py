@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Deep stacks reach their root."""
+import harness
+
+
+def versions():
+    chosen = {}
+    for i in harness.interpreters():
+        if i.version >= (3, 6):
+            chosen.setdefault(i.version, i)
+    return [("%d.%d" % v, i) for v, i in sorted(chosen.items())]
+
+
+def reaches_the_root(interpreter, depth, *mode):
+    with harness.Target("deep.py", depth, *mode, python=interpreter) as target:
+        samples = harness.samples(harness.profile(target.pid, hz=199, duration=2).out, pid=target.pid)
+        assert harness.total(samples) > 100, harness.total(samples)
+        harness.expect_share(samples, harness.is_python_rooted, 0.97, "Python root")
+        harness.expect_share(samples, harness.is_rooted, 0.97, "native root")
+        call = "deep_callback" if "cb" in mode else "deep_call"
+        harness.expect_share(samples, lambda s: sum(harness.plain(n) == call for n in harness.names(s)) == depth,
+                             0.97, "%d calls of %s" % (depth, call))
+
+
+def test_1000_python_frames(interpreter):
+    reaches_the_root(interpreter, 1000)
+
+
+def test_200_callbacks_through_c(interpreter):
+    reaches_the_root(interpreter, 200, "cb")
+
+
+def test_1000_python_frames_of_a_thread(interpreter):
+    reaches_the_root(interpreter, 1000, "thread")
+
+
+def newest():
+    return versions()[-1:]
+
+
+test_1000_python_frames.cases = versions
+test_200_callbacks_through_c.cases = versions
+test_1000_python_frames_of_a_thread.cases = newest

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where profiles go: files, folders, standard output, full disks, early ends."""
+import glob
+import os
+import re
+import signal
+import stat
+import subprocess
+import time
+
+import harness
+
+WINDOW = re.compile(r"^\d{4}-\d\d-\d\d/\d\d/(\d+)-(\d+)-cpu\.pb\.gz$")
+
+
+def early_end(number):
+    with harness.Target("burn.py", 0) as target:
+        process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid, duration=60)
+        harness.sampling(process)
+        time.sleep(1.5)
+        run = harness.finish(process, 20, number)
+        assert run.rc == 0, "%d: %s" % (run.rc, run.err)
+        profile = harness.load(run.out)
+        assert 1e9 < profile.duration_ns < 6e9, profile.duration_ns
+        samples = harness.samples(run.out, pid=target.pid)
+        assert harness.total(samples) > 300
+        harness.expect_whole(samples)
+
+
+def test_sigint_still_writes():
+    early_end(signal.SIGINT)
+
+
+def test_sigterm_still_writes():
+    early_end(signal.SIGTERM)
+
+
+def windows_of(folder):
+    """[(relative name, start in ms, length in ms)], oldest first; everything else is a mistake."""
+    found = []
+    for base, _, files in os.walk(folder):
+        for name in files:
+            relative = os.path.relpath(os.path.join(base, name), folder)
+            match = WINDOW.match(relative)
+            if match:
+                found.append((relative, int(match.group(1)), int(match.group(2))))
+            else:
+                assert os.path.basename(relative).startswith(".") and "lock" in relative, (
+                    "a strange file is left: " + relative)
+    return sorted(found, key=lambda w: w[1])
+
+
+def test_folder_gets_a_file_a_window():
+    folder = os.path.join(harness.temporary(), "store")
+    os.mkdir(folder, 0o750)
+    with harness.Target("burn.py", 0) as target:
+        harness.profile(target.pid, out=folder, duration=3.5, options=["--interval", "1"])
+    windows = windows_of(folder)
+    assert len(windows) in (4, 5), windows
+    end = None
+    for name, start_ms, length_ms in windows:
+        path = os.path.join(folder, name)
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o640, oct(os.stat(path).st_mode)
+        for parent in (os.path.dirname(path), os.path.dirname(os.path.dirname(path))):
+            assert stat.S_IMODE(os.stat(parent).st_mode) == 0o750, oct(os.stat(parent).st_mode)
+        profile = harness.load(path)
+        assert abs(profile.time_ns // 1000000 - start_ms) <= 1, (profile.time_ns, start_ms)
+        assert abs(profile.duration_ns / 1e6 - length_ms) <= 1, (profile.duration_ns, length_ms)
+        assert time.strftime("%Y-%m-%d/%H", time.gmtime(start_ms / 1000)) == os.path.dirname(name), name
+        assert end is None or abs(start_ms - end) <= 20, "a gap between windows: %s" % windows
+        end = start_ms + length_ms
+        if length_ms > 900:
+            samples = harness.samples(path, pid=target.pid)
+            assert abs(harness.total(samples) - 499 * length_ms / 1000) < 0.1 * 499 or (
+                os.getloadavg()[0] > 1.5), harness.total(samples)
+    whole = end - windows[0][1]
+    assert abs(whole - 3500) < 150, whole
+
+
+def test_one_file_holds_exactly_the_period():
+    with harness.Target("burn.py", 0) as target:
+        run = harness.profile(target.pid, duration=3, options=["--interval", "1"])
+        profile = harness.load(run.out)
+        assert abs(profile.duration_ns - 3e9) < 0.05e9, profile.duration_ns
+        assert os.listdir(os.path.dirname(run.out)) == [os.path.basename(run.out)]
+
+
+def test_delay():
+    with harness.Target("burn.py", 0) as target:
+        begin = time.time()
+        run = harness.profile(target.pid, duration=1, options=["--delay", "1.5"])
+        assert harness.load(run.out).time_ns / 1e9 >= begin + 1.5
+        assert abs(harness.load(run.out).duration_ns - 1e9) < 0.05e9
+
+
+def folded_lines(data):
+    lines = data.decode("utf-8").splitlines()
+    assert lines
+    for line in lines:
+        assert re.match(r"^process \d+: .*;thread \d+: .* \d+$", line), line
+    return lines
+
+
+def test_folded_text():
+    for ending in ("folded", "txt"):
+        with harness.Target("burn.py", 0) as target:
+            out = os.path.join(harness.temporary(), "stacks." + ending)
+            harness.profile(target.pid, out=out, duration=1)
+            with open(out, "rb") as file:
+                lines = folded_lines(file.read())
+            own = [x for x in lines if x.startswith("process %d: " % target.pid)]
+            good = [x for x in own if re.search(
+                r";_start[^;]*;.*<module> \(.*burn\.py:\d+\);.*main \(.*burn\.py:\d+\);"
+                r".*burn_python \(.*burn\.py:\d+\)", x)]
+            assert len(good) >= 0.8 * len(own) > 0, "\n".join(own[:5])
+            assert sum(int(x.rpartition(" ")[2]) for x in own) > 200
+
+
+def test_standard_output():
+    with harness.Target("burn.py", 0) as target:
+        done = subprocess.run(harness.arguments("-", target.pid, 499, 1), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout[:2] == b"\x1f\x8b", done.stdout[:20]
+        path = os.path.join(harness.temporary(), "o.pb.gz")
+        with open(path, "wb") as file:
+            file.write(done.stdout)
+        assert harness.total(harness.samples(path, pid=target.pid)) > 200
+
+
+def test_sudo_users_file():
+    with harness.Target("burn.py", 0) as target:
+        env = {"SUDO_UID": "65534", "SUDO_GID": "65534"}
+        run = harness.profile(target.pid, duration=1, env=env)
+        status = os.stat(run.out)
+        assert (status.st_uid, status.st_gid) == (65534, 65534), (status.st_uid, status.st_gid)
+        assert stat.S_IMODE(status.st_mode) in (0o640, 0o644, 0o600), oct(status.st_mode)
+
+
+def second_instance(out):
+    with harness.Target("burn.py", 0) as target:
+        first = harness.start(out, target.pid, duration=6)
+        harness.sampling(first)
+        second = harness.profile(target.pid, out=out, duration=1, check=False)
+        assert second.rc != 0, "a second instance on the same output runs"
+        lines = [x for x in second.err.splitlines() if x.strip()]
+        assert len(lines) == 1, second.err
+        run = harness.finish(first)
+        assert run.rc == 0, run.err
+        return target.pid
+
+
+def test_second_instance_on_a_folder():
+    folder = harness.temporary()
+    pid = second_instance(folder)
+    windows = windows_of(folder)
+    assert windows and sum(harness.total(harness.samples(os.path.join(folder, w[0]), pid=pid))
+                           for w in windows) > 1000
+
+
+def test_second_instance_on_a_file():
+    out = os.path.join(harness.temporary(), "o.pb.gz")
+    pid = second_instance(out)
+    assert harness.total(harness.samples(out, pid=pid)) > 1000
+
+
+def test_two_instances_on_two_outputs():
+    with harness.Target("burn.py", 0) as target:
+        outs = [os.path.join(harness.temporary(), "o.pb.gz") for _ in range(2)]
+        runs = [harness.start(out, target.pid, duration=3) for out in outs]
+        for process in runs:
+            run = harness.finish(process)
+            assert run.rc == 0, run.err
+            samples = harness.samples(run.out, pid=target.pid)
+            assert harness.total(samples) > 800
+            harness.expect_whole(samples)
+
+
+def small_disk(size):
+    folder = harness.temporary()
+    point = os.path.join(folder, "disk")
+    os.mkdir(point)
+    harness.need(subprocess.call(["mount", "-t", "tmpfs", "-o", "size=" + size, "tmpfs", point]) == 0,
+                 "no tmpfs can be mounted")
+    return point
+
+
+def fill(path):
+    """Takes all room that is left."""
+    with open(path, "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"x" * 4096)
+        except OSError:
+            pass
+
+
+def test_full_disk_is_retried():
+    disk = small_disk("1m")
+    store = os.path.join(disk, "store")
+    os.mkdir(store)
+    try:
+        with harness.Target("burn.py", 0) as target:
+            process = harness.start(store, target.pid, duration=7, options=["--interval", "1"])
+            harness.sampling(process)
+            time.sleep(1.2)
+            fill(os.path.join(disk, "ballast"))
+            time.sleep(2.5)
+            os.unlink(os.path.join(disk, "ballast"))
+            run = harness.finish(process)
+            assert run.rc == 0, "%d: %s" % (run.rc, run.err)
+            assert re.search("no space|full", run.err, re.I), run.err
+            windows = windows_of(store)
+            covered = sum(w[2] for w in windows)
+            assert covered > 6500, "windows are lost: %s: %s" % (windows, run.err)
+            for name, _, _ in windows:
+                harness.load(os.path.join(store, name))
+    finally:
+        subprocess.call(["umount", "-l", disk])
+
+
+def test_full_disk_to_the_end():
+    disk = small_disk("64k")
+    out = os.path.join(disk, "o.pb.gz")
+    try:
+        with harness.Target("burn.py", 0) as target:
+            process = harness.start(out, target.pid, duration=2)
+            harness.sampling(process)
+            fill(os.path.join(disk, "ballast"))
+            run = harness.finish(process)
+            assert run.rc != 0, "a profile that cannot be written is no success: " + run.err
+            assert re.search("no space|full", run.err, re.I), run.err
+            assert glob.glob(disk + "/*") == [os.path.join(disk, "ballast")], os.listdir(disk)
+    finally:
+        subprocess.call(["umount", "-l", disk])
+
+
+def test_unreadable_folder_is_refused():
+    run = harness.profile(None, out="/proc/1/nowhere/o.pb.gz", duration=1, check=False)
+    assert run.rc != 0 and len([x for x in run.err.splitlines() if x.strip()]) == 1, run.err

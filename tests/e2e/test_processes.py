@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Processes that come and go: fork, exec, short lives, late libraries, namespaces, children."""
+import os
+import sys
+import time
+
+import harness
+from harness import need
+
+
+def by_pid(samples):
+    found = {}
+    for sample in samples:
+        found.setdefault(sample.pid, []).append(sample)
+    return found
+
+
+def test_fork_children_from_their_first_sample():
+    with harness.Target("forks.py") as target:
+        run = harness.profile(target.pid, duration=3)
+        target.stop()
+        pids = target.read("pids.json")
+        samples = harness.samples(run.out, pids=pids)
+        seen = by_pid(samples)
+        assert len(seen) > 30, "%d children sampled" % len(seen)
+        harness.expect_share(samples, lambda s: harness.holds(s, "main", "forked_work", "forked_leaf")
+                             or not s.frames or harness.holds(s, "main"), 0.97, "frames of forked children")
+        nameless = [p for p, own in seen.items() if not any(harness.holds(s, "forked_work") for s in own)]
+        assert len(nameless) <= 0.05 * len(seen), "%d of %d children without names" % (
+            len(nameless), len(seen))
+
+
+def test_multiprocessing_pool():
+    with harness.Target("pool.py") as target:
+        run = harness.profile(target.pid, duration=3)
+        target.stop()
+        samples = harness.samples(run.out, pids=target.read("pids.json"))
+        assert len(by_pid(samples)) >= 4
+        working = [s for s in samples if harness.holds(s, "pool_leaf")]
+        assert harness.total(working) >= 0.6 * harness.total(samples), harness.show(samples)
+        harness.expect_share(working, harness.is_python_rooted, 0.98, "root")
+        harness.expect_whole(working)
+
+
+def test_exec_keeps_the_pid_and_changes_the_program():
+    with harness.Target("execs.py", 0) as target:
+        samples = harness.samples(harness.profile(target.pid, duration=4).out, pid=target.pid)
+        both = [s for s in samples if harness.holds(s, "even_turn") and harness.holds(s, "odd_turn")]
+        assert not both, harness.show(both)
+        even = [s for s in samples if harness.holds(s, "even_turn", "work_of_turn")]
+        odd = [s for s in samples if harness.holds(s, "odd_turn", "work_of_turn")]
+        assert harness.total(even) > 150 and harness.total(odd) > 150, harness.show(samples)
+        # The rest is the interpreter that starts: exec, ld.so, imports.
+        harness.expect_whole(even + odd)
+
+
+def short_lived(rate, hz, seconds=6):
+    with harness.Target("spawns.py", rate) as target:
+        run = harness.profile(None, hz=hz, duration=seconds)
+        target.stop()
+        seen = by_pid(harness.samples(run.out, pids=target.read("pids.json")))
+        assert len(seen) >= 8 * seconds, "%d children sampled" % len(seen)
+        named = [p for p, own in seen.items() if any(harness.names(s) for s in own)]
+        nameless = [s for p, own in seen.items() if p not in named for s in own]
+        assert len(named) >= 0.95 * len(seen), "%d of %d sampled children have Python names; others:%s" % (
+            len(named), len(seen), harness.show(nameless))
+        worked = [p for p, own in seen.items() if any(harness.holds(s, "spawn_child_work") for s in own)]
+        assert len(worked) >= 0.9 * len(seen), "%d of %d show their function" % (len(worked), len(seen))
+
+
+def test_short_lived_20_a_second():
+    short_lived(20, 99)
+
+
+def test_short_lived_back_to_back():
+    short_lived(0, 99)
+
+
+def test_short_lived_by_the_parents_pid():
+    with harness.Target("spawns.py", 20) as target:
+        run = harness.profile(target.pid, hz=199, duration=4)
+        target.stop()
+        samples = harness.samples(run.out)
+        pids = set(target.read("pids.json")) | {target.pid}
+        strangers = [s for s in samples if s.pid not in pids]
+        assert not strangers, harness.show(strangers)
+        seen = by_pid([s for s in samples if harness.holds(s, "spawn_child_work")])
+        assert len(seen) > 40, "%d children named" % len(seen)
+
+
+def test_library_loaded_late():
+    with harness.Target("loads.py") as target:
+        process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid, duration=4)
+        harness.sampling(process)
+        time.sleep(1)
+        open(target.path("go"), "w").close()
+        run = harness.finish(process)
+        assert run.rc == 0, run.err
+        late = [s for s in harness.samples(run.out, pid=target.pid) if harness.holds(s, "in_library")]
+        assert harness.total(late) > 300, harness.total(late)
+        working = [s for s in late if any("lzma" in f.module for f in harness.native_frames(s))]
+        assert harness.total(working) >= 0.9 * harness.total(late), harness.show(late)
+        harness.expect_whole(working)
+
+
+def trees():
+    return [(i.label, i) for i in harness.interpreters() if i.root]
+
+
+def in_namespaces(python, mode):
+    import test_interpreters
+    wrap = [sys.executable, os.path.join(harness.HERE, "ns_run.py"), mode, python.root]
+    moved = python._replace(command=python.command[2:])
+    with harness.Target("zoo.py", python=moved, wrap=wrap) as target:
+        inner = harness.wait_for(lambda: harness.children(target.pid), what="the process in the namespace")[0]
+        samples = harness.samples(harness.profile(inner, duration=3).out, pid=inner)
+        test_interpreters.check_zoo(target, samples)
+        # System-wide, and started when the mount namespace is there already.
+        samples = harness.samples(harness.profile(None, duration=2).out, pid=inner)
+        test_interpreters.check_zoo(target, samples, minimum=150)
+
+
+def test_mount_and_pid_namespace_with_chroot(python):
+    in_namespaces(python, "chroot")
+
+
+def test_mount_and_pid_namespace_with_pivot_root(python):
+    in_namespaces(python, "pivot")
+
+
+test_mount_and_pid_namespace_with_chroot.cases = lambda: trees()[:1] + trees()[-1:]
+test_mount_and_pid_namespace_with_pivot_root.cases = lambda: trees()[:1] + trees()[-1:]
+
+
+def test_trees_are_at_hand():
+    need(trees(), "no interpreter in a tree to chroot into: tests/interpreters/fetch.sh makes them")
+
+
+def test_process_named_when_it_starts_after_us():
+    process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), None, duration=4)
+    harness.sampling(process)
+    with harness.Target("burn.py", 2.0) as target:
+        run = harness.finish(process)
+        samples = harness.samples(run.out, pid=target.pid)
+        assert harness.total(samples) > 500, harness.total(samples)
+        harness.expect_share(samples, lambda s: bool(harness.names(s)), 0.95, "Python frames")
+        harness.expect_whole(samples)

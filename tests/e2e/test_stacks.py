@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Kernel, native and Python frames of one stack, and the flags that leave some of them out."""
+import harness
+
+
+def kernel_target():
+    return harness.Target("burn.py", 0, "kernel")
+
+
+def test_kernel_below_native_below_python():
+    with kernel_target() as target:
+        samples = harness.samples(harness.profile(target.pid).out, pid=target.pid)
+        kernel = [s for s in samples if harness.kernel_frames(s)]
+        assert harness.total(kernel) >= 0.6 * harness.total(samples), harness.show(samples)
+        harness.expect_whole(samples)
+        order = {"python": 0, "native": 1, "kernel": 2}
+        for s in kernel:
+            kinds = [f.kind for f in s.frames]
+            first = kinds.index("kernel")
+            assert set(kinds[first:]) == {"kernel"}, "frames below the kernel's: " + harness.text(s)
+            assert set(kinds) <= set(order), kinds
+        reading = [s for s in kernel if harness.holds(s, "burn_kernel")]
+        assert harness.total(reading) >= 0.9 * harness.total(kernel)
+        harness.expect_share(reading, lambda s: any(
+            f.name.startswith(("read", "__read", "__libc_read", "__GI___read")) or "libc" in f.module
+            for f in harness.native_frames(s)), 0.9, "libc's read between Python and the kernel")
+
+
+def test_no_kernel():
+    with kernel_target() as target:
+        samples = harness.samples(harness.profile(target.pid, options=["--no-kernel"]).out, pid=target.pid)
+        assert harness.total(samples) > 300
+        assert not [s for s in samples if harness.kernel_frames(s)]
+        harness.expect_whole(samples)
+
+
+def test_no_native():
+    with kernel_target() as target:
+        samples = harness.samples(harness.profile(target.pid, options=["--no-native"]).out, pid=target.pid)
+        assert harness.total(samples) > 300
+        found = [s for s in samples if harness.native_frames(s) and harness.names(s)]
+        assert not found, harness.show(found)
+        harness.expect_share(samples, harness.is_python_rooted, 0.98, "Python root")
+
+
+def is_eval(frame):
+    return "EvalFrame" in frame.name or "PyEval_Vector" in frame.name
+
+
+def test_raw_keeps_the_interpreters_own_frames():
+    with harness.Target("burn.py", 0) as target:
+        folded = harness.samples(harness.profile(target.pid).out, pid=target.pid)
+        raw = harness.samples(harness.profile(target.pid, options=["--raw"]).out, pid=target.pid)
+        harness.expect_share(raw, lambda s: any(is_eval(f) for f in s.frames), 0.9, "eval frames with --raw")
+        harness.expect_share(folded, lambda s: any(is_eval(f) for f in s.frames), 0.0,
+                             "eval frames without --raw", high=0.01)
+        harness.expect_whole(raw)
+
+
+def test_a_program_without_python():
+    import subprocess
+    process = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+    try:
+        samples = harness.samples(harness.profile(process.pid).out, pid=process.pid)
+        assert harness.total(samples) > 300
+        assert not [s for s in samples if harness.names(s)]
+        harness.expect_whole(samples)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_labels():
+    with harness.Target("burn.py", 0, "python", "a-new-name") as target:
+        sample = max(harness.samples(harness.profile(target.pid).out, pid=target.pid), key=lambda s: s.count)
+        labels = sample.labels
+        assert labels["pid"] == target.pid and labels["tid"] == target.pid, labels
+        assert labels["ppid"] == harness.os.getpid(), labels
+        assert labels["comm"] == "a-new-name", labels
+        assert labels["python_version"].startswith("%d.%d" % target.python.version), labels
+
+
+def test_profile_header():
+    with harness.Target("burn.py", 0) as target:
+        before = harness.time.time()
+        out = harness.profile(target.pid, hz=100, duration=2).out
+        profile = harness.load(out)
+        assert profile.period == 10_000_000, profile.period
+        assert abs(profile.duration_ns - 2e9) < 0.1e9, profile.duration_ns
+        assert before - 1 < profile.time_ns / 1e9 < before + 10, profile.time_ns
+        assert profile.comments, "no comment"
+        assert [tuple(t) for t in profile.sample_types] == [("samples", "count"), ("cpu", "nanoseconds")]

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Threads: names, who is on a CPU, who holds the GIL, garbage collection, sub-interpreters."""
+import subprocess
+
+import harness
+from harness import need
+
+
+def several():
+    """One interpreter for each way to find thread state, GIL and names."""
+    chosen = {}
+    for i in harness.interpreters():
+        if i.version >= (3, 8):
+            chosen.setdefault(i.version, i)
+    return [("%d.%d" % v, i) for v, i in sorted(chosen.items())]
+
+
+def is_gil_held(sample):
+    return sample.labels.get("gil") == "held"
+
+
+def test_names_and_gil(interpreter):
+    with harness.Target("threads.py", python=interpreter) as target:
+        samples = harness.samples(harness.profile(target.pid, duration=3).out, pid=target.pid)
+        tids = target.read("tids.json")
+        by_thread = {name: [s for s in samples if s.tid == tid] for name, tid in tids.items()}
+        if target.python.root:
+            # Tids in truth are as the kernel gives them: a chroot shares the pid namespace.
+            assert any(by_thread.values()), "no tid matches"
+        spinner, hasher = by_thread["the-spinner"], by_thread["the-hasher"]
+        assert harness.total(spinner) > 200 and harness.total(hasher) > 200, (
+            {n: harness.total(s) for n, s in by_thread.items()})
+        for name in ("the-sleeper", "the-waiter"):
+            got = harness.total(by_thread[name])
+            assert got <= 0.01 * harness.total(samples), "%s: %d samples%s" % (
+                name, got, harness.show(by_thread[name]))
+        for name in ("the-spinner", "the-hasher"):
+            harness.expect_share(by_thread[name], lambda s, n=name: s.labels.get("thread_name") == n,
+                                 0.97, "label thread_name=%s" % name)
+        harness.expect_share(spinner, lambda s: harness.holds(s, "run", "spin"), 0.98, "spin")
+        # A thread without the GIL has no attached thread state; its frames are found all the same.
+        harness.expect_share(hasher, lambda s: harness.holds(s, "run", "digest"), 0.98, "digest")
+        harness.expect_share(spinner, is_gil_held, 0.95, "gil=held of the spinner")
+        harness.expect_share(hasher, is_gil_held, 0.0, "gil=held of the hasher", high=0.1)
+        harness.expect_whole(samples)
+
+
+test_names_and_gil.cases = several
+
+
+def test_gc_label(interpreter):
+    with harness.Target("collector.py", python=interpreter) as target:
+        samples = harness.samples(harness.profile(target.pid, duration=2).out, pid=target.pid)
+        collecting = [s for s in samples if harness.holds(s, "collecting")]
+        working = [s for s in samples if harness.holds(s, "working")]
+        assert harness.total(collecting) > 100 and harness.total(working) > 100, harness.show(samples)
+        harness.expect_share(collecting, lambda s: "gc" in s.labels, 0.9, "label gc while collecting")
+        harness.expect_share(working, lambda s: "gc" in s.labels, 0.0, "label gc while working", high=0.02)
+
+
+test_gc_label.cases = several
+
+
+def with_subinterpreters():
+    code = "import sys\ntry:\n import _interpreters\nexcept ImportError:\n import _xxsubinterpreters"
+    return [("%d.%d" % i.version, i) for _, i in several() if i.version >= (3, 12) and subprocess.run(
+        i.command + ["-c", code], stderr=subprocess.DEVNULL, check=False).returncode == 0]
+
+
+def test_subinterpreters(interpreter):
+    with harness.Target("subinterpreters.py", python=interpreter) as target:
+        samples = harness.samples(harness.profile(target.pid, duration=3).out, pid=target.pid)
+        sub = [s for s in samples if harness.holds(s, "in_sub")]
+        main = [s for s in samples if harness.holds(s, "in_main")]
+        assert not [s for s in samples if harness.holds(s, "in_main") and harness.holds(s, "sub_leaf")]
+        # Isolated interpreters have a GIL each: both compute.
+        for what, chosen in (("other", sub), ("main", main)):
+            assert harness.total(chosen) > 0.2 * harness.total(samples), "%s interpreter: %d of %d%s" % (
+                what, harness.total(chosen), harness.total(samples), harness.show(samples))
+        harness.expect_share(samples, lambda s: bool(harness.names(s)), 0.97, "Python frames")
+        harness.expect_whole(samples)
+
+
+test_subinterpreters.cases = with_subinterpreters
+
+
+def test_subinterpreters_are_at_hand():
+    need(with_subinterpreters(), "no interpreter with sub-interpreters of their own GIL")
