@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""BPF programs and maps as the kernel shows them: run time, memory, entries.  No bpftool needed."""
+import contextlib
+import ctypes
+import os
+import struct
+
+SYS_BPF = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+MAP_GET_NEXT_KEY, PROG_GET_NEXT_ID, MAP_GET_NEXT_ID = 4, 11, 12
+PROG_GET_FD_BY_ID, MAP_GET_FD_BY_ID = 13, 14
+HASH_TYPES = (1, 9)  # BPF_MAP_TYPE_HASH, _LRU_HASH
+STATS = "/proc/sys/kernel/bpf_stats_enabled"
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def bpf(command, attributes):
+    """Returns the result (>= 0), or None on any error; `attributes` is changed in place."""
+    got = libc.syscall(SYS_BPF, command, attributes, len(attributes))
+    return got if got >= 0 else None
+
+
+def ids(next_command):
+    found, last = set(), 0
+    while True:
+        attributes = ctypes.create_string_buffer(struct.pack("<III", last, 0, 0) + bytes(52), 64)
+        if bpf(next_command, attributes) is None:
+            return found
+        last = struct.unpack_from("<I", attributes, 4)[0]
+        found.add(last)
+
+
+def map_ids():
+    return ids(MAP_GET_NEXT_ID)
+
+
+def program_ids():
+    return ids(PROG_GET_NEXT_ID)
+
+
+@contextlib.contextmanager
+def opened(command, number):
+    attributes = ctypes.create_string_buffer(struct.pack("<III", number, 0, 0) + bytes(52), 64)
+    fd = bpf(command, attributes)
+    try:
+        yield fd
+    finally:
+        if fd is not None:
+            os.close(fd)
+
+
+def fdinfo(fd):
+    with open("/proc/self/fdinfo/%d" % fd, encoding="ascii") as file:
+        return {k.strip(): v.strip() for k, _, v in (line.partition(":") for line in file)}
+
+
+def map_bytes(numbers):
+    """Memory of these maps, as the kernel accounts it."""
+    total = 0
+    for number in numbers:
+        with opened(MAP_GET_FD_BY_ID, number) as fd:
+            if fd is not None:
+                total += int(fdinfo(fd).get("memlock", 0))
+    return total
+
+
+def entries(numbers, bound=2000000):
+    """How many keys the hash maps hold together."""
+    total = 0
+    for number in numbers:
+        with opened(MAP_GET_FD_BY_ID, number) as fd:
+            if fd is None:
+                continue
+            info = fdinfo(fd)
+            if int(info["map_type"]) not in HASH_TYPES:
+                continue
+            key = ctypes.create_string_buffer(int(info["key_size"]))
+            following = ctypes.create_string_buffer(int(info["key_size"]))
+            first = True
+            while total < bound:
+                attributes = ctypes.create_string_buffer(struct.pack(
+                    "<IIQQ", fd, 0, 0 if first else ctypes.addressof(key),
+                    ctypes.addressof(following)) + bytes(40), 64)
+                if bpf(MAP_GET_NEXT_KEY, attributes) is None:
+                    break
+                first = False
+                key.raw = following.raw
+                total += 1
+    return total
+
+
+def run_times(numbers):
+    """{program id: (ns, runs)} since bpf_stats were enabled."""
+    found = {}
+    for number in numbers:
+        with opened(PROG_GET_FD_BY_ID, number) as fd:
+            if fd is not None:
+                info = fdinfo(fd)
+                found[number] = (int(info.get("run_time_ns", 0)), int(info.get("run_cnt", 0)))
+    return found
+
+
+@contextlib.contextmanager
+def stats():
+    """kernel.bpf_stats_enabled is 1 inside, and what it was before afterwards."""
+    with open(STATS, encoding="ascii") as file:
+        before = file.read().strip()
+    try:
+        with open(STATS, "w", encoding="ascii") as file:
+            file.write("1")
+        yield
+    finally:
+        with open(STATS, "w", encoding="ascii") as file:
+            file.write(before)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Peers as PyPI and Debian have them; each that is not there says why."""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+
+def said(words, limit_s=600):
+    """(works, last line of what it printed)"""
+    try:
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit_s,
+                              check=False, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return False, str(error)
+    lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
+    return done.returncode == 0, lines[-1] if lines else "exit status %d" % done.returncode
+
+
+class Peers:
+    """path[name] of those that run; why[name] of the others; version[name]."""
+
+    def __init__(self, build):
+        self.path, self.why, self.version = {}, {}, {}
+        self.venv = os.path.join(build, "bench-venv")
+        for name, package in (("perf", "linux-perf"), ("bpftrace", "bpftrace")):
+            self.take(name, shutil.which(name), "not installed (Debian: %s)" % package)
+        if self.make_venv():
+            self.pip("py-spy", "/bin", ["py-spy"])
+            # Its glibc wheel wants a newer libc than Debian 12 has; the musl one brings its own.
+            self.pip("austin", "/bin", ["austin-dist"])
+            if "austin" not in self.path:
+                self.pip("austin", "/musl/bin", [
+                    "--platform", "musllinux_1_2_%s" % os.uname().machine, "--platform",
+                    "musllinux_1_1_%s" % os.uname().machine, "--only-binary=:all:", "--no-deps",
+                    "--upgrade", "--target", self.venv + "/musl", "austin-dist"])
+
+    def take(self, name, path, reason):
+        if not path:
+            self.why.setdefault(name, reason)
+            return
+        works, line = said([path, "--version"], 30)
+        if works:
+            self.path[name], self.version[name] = path, line
+            self.why.pop(name, None)
+        else:
+            self.why[name] = "does not start: " + line
+
+    def make_venv(self):
+        if os.access(self.venv + "/bin/pip", os.X_OK):
+            return True
+        candidates = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.1[0-9]*/bin/python3")))
+        line = "no Python with venv"
+        for python in [sys.executable] + candidates:
+            works, line = said([python, "-m", "venv", self.venv])
+            if works:
+                return True
+        for name in ("py-spy", "austin"):
+            self.why[name] = "no virtual environment: " + line
+        return False
+
+    def pip(self, name, folder, words):
+        path = self.venv + folder + "/" + name
+        if not os.path.exists(path):
+            works, line = said([self.venv + "/bin/pip", "install", "-q", "--disable-pip-version-check"] + words)
+            if not works:
+                self.why[name] = "pip: " + line
+                return
+        self.take(name, path if os.path.exists(path) else None, "the package has no such program")
+        if "/musl/" in path and name in self.why:
+            self.why[name] += " (Debian: musl)"

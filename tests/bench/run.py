@@ -1,0 +1,460 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""run.py [--quick] [--only SECTION,...] [-o FILE]   What pyprofd costs, side by side with its peers.
+
+Sections: bpf (BPF time of a sample), pairs (the program's CPU time at 1999 Hz against perf record),
+samples (share of what a bare perf event sees), fleet (own CPU, memory and names at 10, 100 and 500
+programs), start (time to the first named stack), short (short-lived programs), leak (100 spawns a
+second).  Prints ratios of this run and writes them to build/bench.json.  Nothing is asserted: the
+machine's noise is printed beside each number.
+"""
+import argparse
+import json
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "e2e")]
+sys.dont_write_bytecode = True
+import harness  # noqa: E402
+import kernel_bpf  # noqa: E402
+import measure  # noqa: E402
+import peers as peers_module  # noqa: E402
+
+harness.TARGET_FOLDERS.append(os.path.join(HERE, "workloads"))
+# Idle CPUs left out, as pyprofd does; user and kernel stack by frame pointers.
+BPFTRACE = "profile:hz:%d /pid > 0/ { @[kstack, ustack] = count(); }"
+
+
+def say(text):
+    print(text, flush=True)
+
+
+class Running:
+    """A profiler in the background, which samples when the constructor returns."""
+
+    def __init__(self, words, out, settle_s=0.0, perf_events=True):
+        self.out = out
+        self.log = harness.tempfile.TemporaryFile()
+        self.maps_before = kernel_bpf.map_ids()
+        self.programs_before = kernel_bpf.program_ids()
+        self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        self.process.e2e_log, self.process.e2e_out = self.log, out
+        self.pid = self.process.pid
+        if perf_events:
+            harness.sampling(self.process)
+        time.sleep(settle_s)
+
+    def maps(self):
+        return kernel_bpf.map_ids() - self.maps_before
+
+    def programs(self):
+        return kernel_bpf.program_ids() - self.programs_before
+
+    def stop(self, number=signal.SIGINT, limit_s=60):
+        return harness.finish(self.process, limit_s, number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def pyprofd(hz, out=None, settle_s=0.5, options=()):
+    out = out or os.path.join(harness.temporary(), "out.pb.gz")
+    return Running(harness.arguments(out, None, hz, None, options), out, settle_s)
+
+
+def bpftrace(peers, hz):
+    out = os.path.join(harness.temporary(), "out.txt")
+    return Running([peers.path["bpftrace"], "-q", "-o", out, "-e", BPFTRACE % hz], out, 0.5)
+
+
+def perf_record(peers, hz):
+    out = os.path.join(harness.temporary(), "perf.data")
+    return Running([peers.path["perf"], "record", "-q", "-e", "cpu-clock", "-F", str(hz), "-a", "-g", "-o", out],
+                   out, 0.5)
+
+
+def go(target):
+    open(target.path("go"), "w").close()
+
+
+def work(rounds):
+    """The fixed work, once: its CPU seconds."""
+    with harness.Target("pure.py", rounds) as target:
+        go(target)
+        target.wait("cpu.json", 300)
+        return target.read("cpu.json")["cpu_s"]
+
+
+# ---------------------------------------------------------------- bpf
+
+def bpf_of(start, hz, seconds):
+    """(ns of the busiest program, ns of all programs) for each sample that was to be expected."""
+    with harness.Target("pure.py", 0) as target:
+        go(target)
+        profiler = start()
+        try:
+            before, cpu = kernel_bpf.run_times(profiler.programs()), measure.own_cpu_s(target.pid)
+            time.sleep(seconds)
+            after, cpu = kernel_bpf.run_times(profiler.programs()), measure.own_cpu_s(target.pid) - cpu
+        finally:
+            profiler.stop()
+        spent = [ns - before.get(number, (0, 0))[0] for number, (ns, _) in after.items()]
+        expected = cpu * hz
+        return max(spent, default=0) / expected, sum(spent) / expected
+
+
+def section_bpf(peers, quick):
+    hz, seconds, rounds = 99, 4 if quick else 10, 2 if quick else 5
+    found = {"pyprofd": [], "bpftrace": []}
+    # Two seconds: what happens once (tables, descriptions of code) is not a cost of each sample.
+    with kernel_bpf.stats():
+        for _ in range(rounds):
+            if "bpftrace" in peers.path:
+                found["bpftrace"].append(bpf_of(lambda: bpftrace(peers, hz), hz, seconds)[0])
+            found["pyprofd"].append(bpf_of(lambda: pyprofd(hz, settle_s=2), hz, seconds)[0])
+    result = {"hz": hz, "rounds_ns": found, "pyprofd_ns": measure.median(found["pyprofd"])}
+    say("bpf      pyprofd %.1f us a busy sample (%s)" % (
+        result["pyprofd_ns"] / 1e3, ", ".join("%.1f" % (v / 1e3) for v in found["pyprofd"])))
+    if found["bpftrace"]:
+        result["bpftrace_ns"] = measure.median(found["bpftrace"])
+        result["ratio"] = result["pyprofd_ns"] / result["bpftrace_ns"]
+        say("bpf      bpftrace %.1f us (%s); ratio %.2f (wanted <= 3, aim 1.6)" % (
+            result["bpftrace_ns"] / 1e3, ", ".join("%.1f" % (v / 1e3) for v in found["bpftrace"]),
+            result["ratio"]))
+    else:
+        say("bpf      bpftrace skipped: " + peers.why["bpftrace"])
+    return result
+
+
+# ---------------------------------------------------------------- pairs
+
+def section_pairs(peers, quick):
+    hz, count, rounds = 1999, 4 if quick else 24, 40
+    once = work(rounds)
+    rounds = max(1, int(rounds * 2.0 / once))  # about 2 s of CPU
+    if "perf" not in peers.path:
+        say("pairs    skipped: perf " + peers.why["perf"])
+        return {"skipped": peers.why["perf"]}
+    ratios, bare, ours, theirs = [], [], [], []
+
+    def under(start):
+        profiler = start()
+        try:
+            return work(rounds)
+        finally:
+            profiler.stop()
+
+    for number in range(count):
+        pair = {}
+        order = ("perf", "pyprofd") if number % 2 else ("pyprofd", "perf")
+        for name in order:
+            pair[name] = under((lambda: pyprofd(hz)) if name == "pyprofd" else lambda: perf_record(peers, hz))
+        if number % 4 == 0:
+            bare.append(work(rounds))
+        ours.append(pair["pyprofd"])
+        theirs.append(pair["perf"])
+        ratios.append(pair["pyprofd"] / pair["perf"])
+    low, high = measure.interval_95(ratios)
+    result = {"hz": hz, "pairs": count, "median": measure.median(ratios), "low": low, "high": high,
+              "ratios": ratios, "pyprofd_over_none": measure.median(ours) / measure.median(bare),
+              "perf_over_none": measure.median(theirs) / measure.median(bare)}
+    say("pairs    CPU time of the program at %d Hz, pyprofd over perf record -a -g: %.3f (95 %%: %.3f to "
+        "%.3f, %d pairs; wanted <= 1.02)" % (hz, result["median"], low, high, count))
+    say("pairs    over no profiler: pyprofd %.3f, perf %.3f" % (
+        result["pyprofd_over_none"], result["perf_over_none"]))
+    return result
+
+
+# ---------------------------------------------------------------- samples
+
+def section_samples(peers, quick):
+    """A second set of perf events, with no program attached, at the same time."""
+    if "perf" not in peers.path:
+        say("samples  skipped: perf " + peers.why["perf"])
+        return {"skipped": peers.why["perf"]}
+    result = {}
+    for hz in (99, 1999):
+        rounds = 60 if quick else 240
+        out = os.path.join(harness.temporary(), "perf.data")
+        counting = Running([peers.path["perf"], "record", "-q", "-e", "cpu-clock", "-c", str(10 ** 9 // hz), "-a",
+                            "-m", "2048", "-o", out], out, 0.5)
+        profiler = pyprofd(hz)
+        with harness.Target("pure.py", rounds) as target:
+            go(target)
+            target.wait("cpu.json", 300)
+            pid = target.pid
+            time.sleep(0.2)
+        run = profiler.stop()
+        counting.stop()
+        lines = subprocess.run([peers.path["perf"], "script", "-i", out, "-F", "pid"], stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, check=False).stdout.split()
+        theirs = sum(int(x) == pid for x in lines)
+        ours = harness.total(harness.samples(run.out, pid=pid))
+        result[str(hz)] = {"pyprofd": ours, "perf_event": theirs, "share": ours / max(1, theirs)}
+        say("samples  at %d Hz: %d of the %d that a bare perf event sees (%.2f %%; wanted >= 99.9)" % (
+            hz, ours, theirs, 100 * ours / max(1, theirs)))
+    return result
+
+
+# ---------------------------------------------------------------- fleet
+
+def fleet_samples(folder):
+    """Samples by pid, and of these the ones with the members' function, over all windows."""
+    seen, named = {}, {}
+    for base, _, files in os.walk(folder):
+        for name in files:
+            if name.endswith(".pb.gz"):
+                for sample in harness.samples(os.path.join(base, name)):
+                    seen[sample.pid] = seen.get(sample.pid, 0) + sample.count
+                    if harness.holds(sample, "fleet_mid", "fleet_hot") or harness.holds(sample, "member"):
+                        named[sample.pid] = named.get(sample.pid, 0) + sample.count
+    return seen, named
+
+
+def fleet_peer(name, peers, target, seconds):
+    out = os.path.join(harness.temporary(), name)
+    words = {"py-spy": [peers.path.get("py-spy"), "record", "-s", "-p", str(target.pid), "-r", "99", "-f", "raw",
+                        "-o", out, "-d", "100000"],
+             "austin": [peers.path.get("austin"), "-i", "10101us", "-C", "-p", str(target.pid), "-o", out]}[name]
+    profiler = Running(words, out, 3, perf_events=False)
+    try:
+        if profiler.process.poll() is not None:
+            return {"skipped": harness.said(profiler.process).strip()[-200:]}
+        cpu = measure.own_cpu_s(profiler.pid)
+        time.sleep(seconds)
+        cpu = measure.own_cpu_s(profiler.pid) - cpu
+        return {"own_cpu_percent": 100 * cpu / seconds,
+                "rss_mib": measure.status_kib(profiler.pid, "VmHWM") / 1024}
+    finally:
+        profiler.kill()
+
+
+def fleet(count, seconds):
+    with harness.Target("fleet.py", count, 0.8) as target:
+        target.wait("ready", 120)
+        pids = set(target.read("pids.json"))
+        folder = harness.temporary()
+        profiler = pyprofd(99, folder, settle_s=3)
+        cpu = measure.own_cpu_s(profiler.pid)
+        time.sleep(seconds)
+        cpu = measure.own_cpu_s(profiler.pid) - cpu
+        result = {"processes": count, "seconds": seconds, "own_cpu_percent": 100 * cpu / seconds,
+                  "rss_mib": measure.status_kib(profiler.pid, "VmHWM") / 1024,
+                  "anonymous_mib": measure.status_kib(profiler.pid, "RssAnon") / 1024,
+                  "maps_mib": kernel_bpf.map_bytes(profiler.maps()) / (1 << 20),
+                  "start_cpu_s": measure.own_cpu_s(profiler.pid) - cpu}
+        run = profiler.stop()
+        seen, named = fleet_samples(folder)
+        result["sampled"] = len(pids & set(seen))
+        result["named"] = len(pids & set(named))
+        result["samples"] = sum(n for p, n in seen.items() if p in pids)
+        result["named_samples"] = sum(n for p, n in named.items() if p in pids)
+        result["summary"] = run.err.strip().splitlines()[-1] if run.err.strip() else ""
+    return result
+
+
+def section_fleet(peers, quick):
+    result = {}
+    for count in (10, 100) if quick else (10, 100, 500):
+        one = fleet(count, 20 if quick else 60)
+        result[str(count)] = one
+        say("fleet    %d programs: own CPU %.2f %% of a core (wanted <= %s), RSS %.1f MiB (%.1f anonymous) + maps "
+            "%.1f MiB (wanted <= %s), %d sampled, of these named %d, %d of %d samples" % (
+                count, one["own_cpu_percent"], "1" if count > 100 else "0.3", one["rss_mib"],
+                one["anonymous_mib"], one["maps_mib"], "64 + 48" if count > 100 else "40 + 32",
+                one["sampled"], one["named"], one["named_samples"], one["samples"]))
+    for name in ("py-spy", "austin"):
+        if name not in peers.path:
+            say("fleet    %s skipped: %s" % (name, peers.why[name]))
+            continue
+        with harness.Target("fleet.py", 100, 0.8) as target:
+            one = fleet_peer(name, peers, target, 8)
+        result[name] = one
+        if "skipped" in one:
+            say("fleet    %s skipped: %s" % (name, one["skipped"]))
+            continue
+        say("fleet    100 programs, %s: own CPU %.1f %% of a core (%.0f times pyprofd's), RSS %.0f MiB" % (
+            name, one["own_cpu_percent"], one["own_cpu_percent"] / result["100"]["own_cpu_percent"],
+            one["rss_mib"]))
+    return result
+
+
+# ---------------------------------------------------------------- start
+
+SLOT_S = 0.01
+
+
+def first_slot(names, begin):
+    """Seconds from `begin` (CLOCK_MONOTONIC) to the earliest of the at_N names."""
+    slots = {int(m.group(1)) for m in (re.search(r"\bat_(\d+)\b", n) for n in names) if m}
+    after = [(slot - int(begin / SLOT_S)) % 1000 for slot in slots]
+    return min(after) * SLOT_S if after else float("nan")
+
+
+def start_once(words, out, read):
+    begin = time.monotonic()
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    try:
+        return first_slot(read(out), begin)
+    except (OSError, AssertionError):
+        return float("nan")
+
+
+def names_of_profile(path):
+    return {n for s in harness.samples(path) for n in harness.names(s)}
+
+
+def names_of_text(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return re.findall(r"at_\d+", file.read())
+
+
+def section_start(peers, quick):
+    count, hz = 3 if quick else 10, 499
+    result = {}
+
+    def several(label, make_words, read, pid=None):
+        values = []
+        for _ in range(count):
+            out = os.path.join(harness.temporary(), "o.pb.gz")
+            values.append(start_once(make_words(out), out, read))
+            time.sleep(0.3)
+        known = [v for v in values if v == v]
+        result[label] = {"median_s": measure.median(known), "values_s": values}
+        say("start    %s: first named stack after %.0f ms (median of %d; %s)" % (
+            label, 1000 * measure.median(known), len(known), ", ".join("%.0f" % (1000 * v) for v in values)))
+
+    def ours(out):
+        return harness.arguments(out, None, hz, 2)
+
+    with harness.Target("clock.py") as target:
+        several("pyprofd, one interpreter (wanted <= 300)", ours, names_of_profile)
+        if "py-spy" in peers.path:
+            several("py-spy", lambda out: [peers.path["py-spy"], "record", "-p", str(target.pid), "-r", str(hz), "-f",
+                                           "raw", "-o", out, "-d", "1"], names_of_text)
+        other = [i for i in harness.interpreters() if i.version >= (3, 6) and i.command != target.python.command][-4:]
+        more = [harness.Target("burn.py", 0, python=i) for i in other]
+        if more:
+            several("pyprofd, %d interpreters (wanted <= %d)" % (1 + len(more), 300 + 150 * len(more)), ours,
+                    names_of_profile)
+        for one in more:
+            one.stop()
+    return result
+
+
+# ---------------------------------------------------------------- short
+
+def section_short(peers, quick):
+    del peers
+    result = {}
+    for label, rate in (("20 a second", 20), ("back to back", 0)):
+        with harness.Target("spawns.py", rate) as target:
+            run = harness.profile(None, hz=99, duration=5 if quick else 15)
+            target.stop()
+            pids = set(target.read("pids.json"))
+        own = {}
+        for sample in harness.samples(run.out, pids=pids):
+            own.setdefault(sample.pid, []).append(sample)
+        named = sum(any(harness.names(s) for s in chosen) for chosen in own.values())
+        worked = sum(any(harness.holds(s, "spawn_child_work") for s in chosen) for chosen in own.values())
+        count = sum(harness.total(chosen) for chosen in own.values())
+        with_names = sum(s.count for chosen in own.values() for s in chosen if harness.names(s))
+        result[label] = {"started": len(pids), "sampled": len(own), "named": named, "own_function": worked,
+                         "samples": count, "named_samples": with_names}
+        say("short    %s: %d sampled of %d started; with Python names %.1f %% (wanted >= 95), with their own "
+            "function %.1f %%; %.1f %% of samples" % (label, len(own), len(pids), 100 * named / max(1, len(own)),
+                                                    100 * worked / max(1, len(own)),
+                                                    100 * with_names / max(1, count)))
+    return result
+
+
+# ---------------------------------------------------------------- leak
+
+def section_leak(peers, quick):
+    del peers
+    profiler = pyprofd(99, harness.temporary(), settle_s=1, options=["--interval", "5"])
+
+    def state():
+        return {"rss_kib": measure.status_kib(profiler.pid, "VmRSS"),
+                "anonymous_kib": measure.status_kib(profiler.pid, "RssAnon"),
+                "fds": measure.fd_count(profiler.pid), "entries": kernel_bpf.entries(profiler.maps())}
+
+    def spawn(seconds):
+        with harness.Target("spawns.py", 100) as target:
+            time.sleep(seconds)
+            target.stop()
+            return len(target.read("pids.json"))
+
+    spawn(5 if quick else 20)  # tables, caches and the allocator reach their size
+    time.sleep(11)
+    before = state()
+    started = spawn(10 if quick else 60)
+    time.sleep(11)
+    after = state()
+    profiler.stop()
+    say("leak     %d programs spawned: RSS %d -> %d KiB (anonymous %d -> %d), file descriptors %d -> %d, map "
+        "entries %d -> %d" % (started, before["rss_kib"], after["rss_kib"], before["anonymous_kib"],
+                             after["anonymous_kib"], before["fds"], after["fds"], before["entries"],
+                             after["entries"]))
+    return {"spawned": started, "before": before, "after": after}
+
+
+SECTIONS = {"bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
+            "start": section_start, "short": section_short, "leak": section_leak}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="short runs, for the harness itself")
+    parser.add_argument("--only", default=",".join(SECTIONS), help="comma-separated sections")
+    parser.add_argument("-o", "--output", default=os.path.join(TOP, "build", "bench.json"))
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        print("bench: not root: nothing can be profiled", file=sys.stderr)
+        return 1
+    if not os.access(harness.PYPROFD, os.X_OK):
+        print("bench: no %s: build it first" % harness.PYPROFD, file=sys.stderr)
+        return 1
+    os.makedirs(os.path.dirname(os.path.abspath(options.output)), exist_ok=True)
+    peers = peers_module.Peers(os.path.dirname(os.path.abspath(options.output)))
+    result = {"machine": {"kernel": platform.release(), "cpus": os.cpu_count()}, "quick": options.quick,
+              "peers": peers.version, "peers_absent": peers.why, "load_before": os.getloadavg(),
+              "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+    say("machine  Linux %s, %d CPUs, load %.1f; %s" % (
+        platform.release(), os.cpu_count(), measure.loadavg(), ", ".join(sorted(peers.version.values()))))
+    failed = 0
+    for name in options.only.split(","):
+        result[name] = {}
+        idle = measure.quiet()
+        if idle < 0.9:
+            say("%-8s the machine is not quiet: %.0f %% idle" % (name, 100 * idle))
+        try:
+            result[name] = SECTIONS[name](peers, options.quick)
+        except (AssertionError, OSError, harness.Skip, subprocess.SubprocessError) as error:
+            say("%-8s failed: %s" % (name, error))
+            result[name] = {"failed": str(error)}
+            failed += 1
+        result[name]["idle_before"] = idle
+        harness.clean_up()
+    with open(options.output + ".new", "w", encoding="utf-8") as file:
+        json.dump(result, file, indent=1, allow_nan=True)
+    os.rename(options.output + ".new", options.output)
+    say("written  %s" % os.path.relpath(options.output))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

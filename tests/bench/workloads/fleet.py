@@ -1,0 +1,49 @@
+# -*- coding: utf-8 -*-
+# SPDX-License-Identifier: BSD-2-Clause
+"""fleet.py COUNT CORES   Starts COUNT Python programs that together keep CORES of a core busy in short
+bursts; writes their pids to pids.json; they end at `stop`."""
+import os
+import subprocess
+import sys
+import time
+
+import common
+
+BURST_S = 0.002
+
+
+def fleet_hot(end):
+    total = 0
+    while time.process_time() < end:
+        for number in range(400):
+            total += number
+    return total
+
+
+def fleet_mid(end):
+    return fleet_hot(end)
+
+
+def member(duty, index):
+    # Spread over the period, so that the fleet does not work in step.
+    time.sleep(index % 97 / 97.0 * min(2.0, BURST_S / duty))
+    while not common.stopped():
+        fleet_mid(time.process_time() + BURST_S)
+        time.sleep(min(2.0, max(0.0, BURST_S / duty - BURST_S)))
+
+
+def main(count, cores):
+    command = [sys.executable, "-S", "-E", os.path.abspath(__file__)]
+    members = [subprocess.Popen(command + ["member", str(cores / count), str(i)]) for i in range(count)]
+    common.write("pids.json", [m.pid for m in members])
+    time.sleep(0.5)
+    common.ready()
+    for one in members:
+        one.wait()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "member":
+        member(float(sys.argv[2]), int(sys.argv[3]))
+    else:
+        main(int(sys.argv[1]), float(sys.argv[2]))
