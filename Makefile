@@ -5,24 +5,27 @@ V ?= 0
 CC ?= gcc
 prefix ?= /usr/local
 VERSION := 0.1.0
+.DEFAULT_GOAL := all
 
 include tests/deps.mk
 
 # The newest clang there is; the first bpftool that answers (Ubuntu's is a wrapper that can fail).
 CLANG ?= $(firstword $(foreach c,clang-19 clang-18 clang-17 clang-16 clang-15 clang-14 clang,$(shell command -v $(c))))
 BPFTOOL ?= $(firstword $(foreach t,$(shell command -v bpftool) /usr/sbin/bpftool $(wildcard /usr/lib/linux-tools*/*/bpftool),$(shell $(t) version >/dev/null 2>&1 && echo $(t))))
-ARCH := $(shell $(CC) -dumpmachine | sed 's/-.*//')
-BPF_ARCH := $(if $(filter aarch64,$(ARCH)),arm64,x86)
-MULTIARCH := $(shell $(CC) -print-multiarch)
+TRIPLET := $(shell $(CC) -dumpmachine 2>/dev/null)
+BPF_ARCH := $(if $(filter aarch64%,$(TRIPLET)),arm64,x86)
+# Where asm/types.h lies: Debian's place for this machine, or the cross compiler's.
+ASM_INCLUDES := $(addprefix -I,$(wildcard /usr/include/$(shell $(CC) -print-multiarch 2>/dev/null)/ /usr/$(TRIPLET)/include/))
 
 WARNINGS := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes -Wvla \
 	-Wundef -Wwrite-strings -Wimplicit-fallthrough $(if $(CI),-Werror)
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iuserspace -I$(BUILD)/gen -DHASH_NONFATAL_OOM=1
 CFLAGS ?= -O2 -g
+ASAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP
 LIBS := -lbpf -ldw -lelf -lz -llzma -lprotobuf-c -lm
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -Iinclude -Ibpf \
-	$(if $(MULTIARCH),-I/usr/include/$(MULTIARCH)) -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \
+	$(ASM_INCLUDES) -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \
 	$(if $(CI),-Werror) -MMD -MP
 
 msg = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' "$(1)" "$(patsubst $(BUILD)/%,%,$(2))";)
@@ -70,6 +73,61 @@ $(BUILD)/libpyprofd.a: $(LIB_OBJ) $(BUILD)/gen/profile.pb-c.o
 	$(call msg,AR,$@)rm -f $@; $(AR) rcs $@ $^
 $(BUILD)/pyprofd: $(BUILD)/userspace/agent/main.o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $^ $(LIBS) -o $@
+
+
+.PHONY: print-clang help run check install uninstall asan format format-check tidy cross
+help:
+	@echo 'make                build $(BUILD)/pyprofd'
+	@echo 'make run            install what is missing, build, profile until Ctrl-C (as root; ARGS=...)'
+	@echo 'make check          install what the tests need, build, run every test (as root)'
+	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross e2e cases kernels'
+	@echo 'make unit-FOLDER    the unit tests of userspace/FOLDER'
+	@echo 'make bench          cost beside other profilers, as ratios of one run'
+	@echo 'make deps           install what the build needs; test-deps: and the tests; deps-check: tell'
+	@echo 'make install        to prefix=$(prefix), below DESTDIR; make uninstall'
+	@echo 'make asan           the agent with address and undefined sanitizers, in $(BUILD)-asan'
+	@echo 'make cross          compile for aarch64 with the cross compiler'
+	@echo 'make format         clang-format-19; format-check: tell; tidy: clang-tidy-19'
+	@echo 'Variables: BUILD CC CLANG BPFTOOL CFLAGS prefix DESTDIR V=1 (show commands) CI=1 (-Werror)'
+
+# The build is another make: what `deps` installs is looked for when make starts.
+run: deps
+	@$(MAKE) --no-print-directory all
+	@echo 'Profiles of the whole machine go to /var/lib/pyprofd, one a window; Ctrl-C ends.'
+	@exec $(BUILD)/pyprofd --hz 99 $(ARGS)
+check: test-deps
+	@BUILD=$(BUILD) tests/check.sh
+check-%: ; @BUILD=$(BUILD) tests/check.sh $*
+
+bindir := $(DESTDIR)$(prefix)/bin
+mandir := $(DESTDIR)$(prefix)/share/man/man1
+unitdir := $(DESTDIR)$(prefix)/lib/systemd/system
+docdir := $(DESTDIR)$(prefix)/share/doc/pyprofd
+install: all
+	install -D -m 0755 $(BUILD)/pyprofd $(bindir)/pyprofd
+	install -D -m 0644 docs/man/pyprofd.1 $(mandir)/pyprofd.1
+	sed 's|/usr/local/bin|$(prefix)/bin|' deploy/systemd/pyprofd.service > $(BUILD)/pyprofd.service
+	install -D -m 0644 $(BUILD)/pyprofd.service $(unitdir)/pyprofd.service
+	install -D -m 0644 -t $(docdir) LICENSE LICENSES/GPL-2.0-only.txt README.md CHANGELOG.md
+uninstall:
+	rm -f $(bindir)/pyprofd $(mandir)/pyprofd.1 $(unitdir)/pyprofd.service
+	rm -rf $(docdir)
+
+asan:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan CFLAGS='$(ASAN_CFLAGS)' all
+cross:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-aarch64 CC=aarch64-linux-gnu-gcc \
+		CFLAGS='-O2 -g -idirafter /usr/include -idirafter /usr/include/$(shell gcc -print-multiarch)' cross-objects
+# No arm64 libraries are needed to compile; the headers of the host's serve.
+.PHONY: cross-objects
+cross-objects: $(BUILD)/pyprofd.bpf.o $(LIB_OBJ) $(BUILD)/userspace/agent/main.o
+
+print-clang: ; @echo $(CLANG)
+
+C_FILES = $(wildcard bpf/*.[ch] bpf/lib/*.h include/pyprofd/*.h userspace/*/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.[ch])
+format: ; clang-format-19 -i $(C_FILES)
+format-check: ; clang-format-19 --dry-run -Werror $(C_FILES)
+tidy: $(GEN) ; clang-tidy-19 --quiet $(wildcard userspace/*/*.c) -- -std=gnu17 $(CPPFLAGS)
 
 include tests/tests.mk
 

@@ -1,23 +1,55 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Unit tests: tests/unit/FOLDER/test_MODULE.c is one cmocka program, linked with the sources that its
-# first comment line `/* sources: elf/elf_image.c base/io.c */` names, and with nothing else.
+# first comment line `/* sources: elf/elf_image.c base/io.c gen/profile.pb-c.c */` names, and with nothing
+# else.
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 UNIT_LIBS := -lcmocka $(LIBS)
-# gen/profile.pb-c.c is one of the generated sources.
-unit_sources = $(patsubst $(BUILD)/userspace/gen/%,$(BUILD)/gen/%,$(patsubst %.c,$(BUILD)/userspace/%.o,$(shell sed -n 's|^/\* sources: \(.*\) \*/$$|\1|p' $(1))))
+sources_of = $(shell sed -n 's|^/\* sources: \(.*\) \*/$$|\1|p' $(1))
+# $(call source_objects,TEST,FOLDER): its sources' objects, built below FOLDER.
+source_objects = $(patsubst %.c,$(BUILD)/%.o,$(filter gen/%,$(call sources_of,$(1)))) \
+	$(patsubst %.c,$(2)/userspace/%.o,$(filter-out gen/%,$(call sources_of,$(1))))
 
 define unit_rule
-$(BUILD)/$(1:%.c=%): $(BUILD)/$(1:%.c=%.o) $(call unit_sources,$(1))
+$(BUILD)/$(1:%.c=%): $(BUILD)/$(1:%.c=%.o) $(call source_objects,$(1),$(BUILD))
 	$$(call msg,LINK,$$@)$$(CC) $$(CFLAGS) $$(EXTRA_CFLAGS) $$^ $$(UNIT_LIBS) -o $$@
 endef
 $(foreach t,$(UNIT_SRC),$(eval $(call unit_rule,$(t))))
-$(filter $(BUILD)/tests/unit/profile/%,$(UNIT_BIN:%=%.o)): $(BUILD)/gen/profile.pb-c.h
+UNIT_OBJ := $(UNIT_BIN:%=%.o)
+$(filter $(BUILD)/tests/unit/profile/%,$(UNIT_OBJ)): $(BUILD)/gen/profile.pb-c.h
 # cmocka.h wants these first.
 $(BUILD)/tests/unit/%.o: CPPFLAGS += -include stdarg.h -include stddef.h -include setjmp.h -include stdint.h
 
-.PHONY: unit
+.PHONY: unit unit-programs unit-asan-programs
+unit-programs: $(UNIT_BIN)
 unit: $(UNIT_BIN)
-	@set -e; for t in $^; do $$t; done
+	@tests/unit/run.sh $^
 # One folder's: make unit-elf
 unit-%: ; @$(MAKE) --no-print-directory $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/$*/test_*.c)) && set -e && for t in $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/$*/test_*.c)); do $$t; done
+unit-asan-programs:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan CFLAGS='$(ASAN_CFLAGS)' unit-programs
+
+# Fuzz targets: tests/fuzz/fuzz_NAME.c, built by clang from the sources that its comment names; seeds
+# in tests/fuzz/corpus/NAME/.  make fuzz FUZZ_SECONDS=600
+FUZZ_SECONDS ?= 20
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -std=gnu17 -MMD -MP
+$(BUILD)/fuzz/%.o: %.c
+	@mkdir -p $(@D)
+	$(call msg,FUZZCC,$@)$(CLANG) $(CPPFLAGS) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -c $< -o $@
+define fuzz_rule
+$(1:tests/fuzz/%.c=$(BUILD)/fuzz/%): $(BUILD)/fuzz/$(1:%.c=%.o) $(call source_objects,$(1),$(BUILD)/fuzz)
+	$$(call msg,LINK,$$@)$$(CLANG) $$(FUZZ_CFLAGS) -fsanitize=fuzzer $$^ $$(LIBS) -o $$@
+endef
+$(filter $(BUILD)/fuzz/userspace/profile/%,$(LIB_SRC:%.c=$(BUILD)/fuzz/%.o)): $(BUILD)/gen/profile.pb-c.h
+$(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
+
+.PHONY: fuzz fuzz-programs e2e bench
+fuzz-programs: $(FUZZ_BIN)
+fuzz: $(FUZZ_BIN)
+	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $^
+e2e: all
+	@PYPROFD=$(BUILD)/pyprofd tests/e2e/run.py $(ARGS)
+bench: all
+	@PYPROFD=$(abspath $(BUILD)/pyprofd) tests/bench/bench.py $(ARGS)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# awk -f check_layers.awk userspace/*/*.[ch]   A folder includes only what stands before it on the data
+# path, and of that only what is listed.  agent/ wires all; base/ and <pyprofd/...> are for everybody.
+BEGIN {
+	allowed["unwind"] = "elf"
+	allowed["python"] = "discover elf"
+	allowed["attach"] = "discover elf unwind python"
+	allowed["symbolize"] = "discover elf python drain"
+	allowed["profile"] = "symbolize"
+	allowed["store"] = "profile"
+	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store"
+	folders = "base discover elf unwind python attach drain symbolize profile store agent"
+	# What the build generates has no folder, and one reader.
+	generated["pyprofd.skel.h"] = "attach"
+	generated["profile.pb-c.h"] = "profile"
+	generated["version.h"] = "agent"
+}
+function has(list, word) { return index(" " list " ", " " word " ") }
+function bad(why) {
+	printf "%s:%d: %s: %s\n", FILENAME, FNR, $0, why
+	failed = 1
+}
+FNR == 1 {
+	split(FILENAME, part, "/")
+	folder = part[2]
+	if (!has(folders, folder))
+		bad("folder '" folder "' has no place on the data path: list it here")
+}
+/^[ \t]*#[ \t]*include[ \t]*"/ {
+	name = $0
+	sub(/^[^"]*"/, "", name)
+	sub(/".*/, "", name)
+	if (name in generated) {
+		if (generated[name] != folder)
+			bad("only " generated[name] "/ reads it")
+	} else if (name ~ /\.\./) {
+		bad("no ../")
+	} else if (split(name, where, "/") != 2) {
+		bad("write \"folder/file.h\"")
+	} else if (where[1] != folder && where[1] != "base" && !has(allowed[folder], where[1])) {
+		bad(folder "/ may not include " where[1] "/")
+	}
+}
+/^[ \t]*#[ \t]*include[ \t]*<(\.\.|bpf\/bpf_helpers|bpf\/bpf_tracing)/ { bad("kernel side only") }
+END { exit failed }

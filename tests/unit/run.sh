@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# run.sh PROGRAM...   Runs cmocka programs; prints failures, skips with their reasons, and a sum.
+set -u
+passed=0 failed=0 skipped=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+for program; do
+	CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 120 "$program" > "$log" 2>&1
+	rc=$?
+	s=$(grep -cE '^(not )?ok [0-9]+.*# SKIP' "$log")
+	p=$(grep -E '^ok [0-9]+' "$log" | grep -cv '# SKIP')
+	f=$(grep -E '^not ok [0-9]+' "$log" | grep -cv '# SKIP')
+	if [ $rc != 0 ] && [ $f = 0 ]; then
+		f=1
+		echo "not ok ${program##*/tests/unit/}: exit status $rc"
+		tail -n 20 "$log" | sed 's/^/    /'
+	elif [ $f != 0 ]; then
+		echo "not ok ${program##*/tests/unit/}"
+		grep -vE '^ok [0-9]+' "$log" | sed 's/^/    /'
+	fi
+	sed -n "s|^skipped: |skip ${program##*/tests/unit/}: |p" "$log"
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]
