@@ -51,8 +51,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		record->name_bytes %= rest + 1;
 		record->filename_bytes %= rest - record->name_bytes + 1;
 		record->line_table_bytes = rest - record->name_bytes - record->filename_bytes;
-		record->name_kind = 1 << record->name_kind % 3;
-		record->filename_kind = 1 << record->filename_kind % 3;
+		if (record->name_bytes)
+			record->name_kind = 1 << record->name_kind % 3;
+		if (record->filename_bytes)
+			record->filename_kind = 1 << record->filename_kind % 3;
 	}
 	if (!python_code_from_record(record, &layout, 0, &code)) {
 		check_utf8(code->name);

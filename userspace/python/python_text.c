@@ -99,7 +99,7 @@ int python_text_decode(const uint8_t *bytes, size_t size, unsigned int kind, boo
 	text = malloc(capacity);
 	if (!text)
 		return -ENOMEM;
-	for (size_t at = 0; at + kind <= size; at += taken)
+	for (size_t at = 0; size && at + kind <= size; at += taken)
 		used += put_utf8(text + used,
 				 take_character(bytes + at, size - at, kind, is_bytes, &taken));
 	text[used] = '\0';
