@@ -420,7 +420,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="short runs, for the harness itself")
     parser.add_argument("--only", default=",".join(SECTIONS), help="comma-separated sections")
-    parser.add_argument("-o", "--output", default=os.path.join(TOP, "build", "bench.json"))
+    parser.add_argument("-o", "--output", default=os.path.join(TOP, os.environ.get("BUILD") or "build", "bench.json"))
     options = parser.parse_args()
     if os.geteuid() != 0:
         print("bench: not root: nothing can be profiled", file=sys.stderr)

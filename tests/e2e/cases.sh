@@ -6,9 +6,11 @@
 set -u
 here=$(dirname "$(realpath "$0")")
 top=$(dirname "$(dirname "$here")")
-cases=${CASES:-$top/../shared/devcases}
-pyprofd=$(realpath -m "${PYPROFD:-$top/build/pyprofd}")
-work=$(realpath -m "${CASES_WORK:-$top/build/cases}")
+cd "$top" || exit 1
+build=${BUILD:-build}
+cases=${CASES:-../shared/devcases}
+pyprofd=$(realpath -m "${PYPROFD:-$build/pyprofd}")
+work=$(realpath -m "${CASES_WORK:-$build/cases}")
 python=$(command -v /usr/bin/python3 || command -v python3)
 export PYTHONDONTWRITEBYTECODE=1
 

@@ -18,7 +18,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-PYPROFD = os.path.abspath(os.environ.get("PYPROFD") or os.path.join(TOP, "build", "pyprofd"))
+PYPROFD = os.path.abspath(os.environ.get("PYPROFD") or os.path.join(TOP, os.environ.get("BUILD") or "build", "pyprofd"))
 TARGETS = os.path.join(HERE, "targets")
 TARGET_FOLDERS = [TARGETS]  # the benchmark adds its own
 TMP_PREFIX = "pyprofd-e2e."

@@ -3,7 +3,7 @@
 """list.py [FETCHED]   Prints LABEL<TAB>COMMAND for every CPython at hand.
 
 Looked for: ~/.pyenv/versions/* (of root and of SUDO_UID; PYENV_ROOT), /usr/bin/python[23].X, and the
-trees that fetch.sh made in FETCHED (default: build/interpreters) as `chroot TREE /usr/bin/python3.X`.
+trees that fetch.sh made in FETCHED (default: $INTERPRETERS, $BUILD/interpreters) as `chroot TREE /usr/bin/python3.X`.
 One that does not start is told on stderr and left out.
 """
 import glob
@@ -73,7 +73,8 @@ def at_hand(fetched):
 
 def default_folder():
     top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    return os.environ.get("INTERPRETERS") or os.path.join(top, "build", "interpreters")
+    build = os.path.join(top, os.environ.get("BUILD") or "build")
+    return os.environ.get("INTERPRETERS") or os.path.join(build, "interpreters")
 
 
 if __name__ == "__main__":

@@ -6,10 +6,12 @@
 set -u
 here=$(dirname "$(realpath "$0")")
 top=$(dirname "$(dirname "$here")")
-pyprofd=$(realpath "${PYPROFD:-$top/build/pyprofd}")
-cache=$(realpath -m "${KERNEL_CACHE:-$top/build/kernels}")
-interpreters=$(realpath -m "${INTERPRETERS:-$top/build/interpreters}")
-logs=$(realpath -m "${KERNEL_LOGS:-$top/build/kernel-matrix}")
+cd "$top" || exit 1
+build=${BUILD:-build}
+pyprofd=$(realpath "${PYPROFD:-$build/pyprofd}")
+cache=$(realpath -m "${KERNEL_CACHE:-$build/kernels}")
+interpreters=$(realpath -m "${INTERPRETERS:-$build/interpreters}")
+logs=$(realpath -m "${KERNEL_LOGS:-$build/kernel-matrix}")
 mkdir -p "$cache" "$logs"
 series=${*:-$(grep -v '^#' "$here/kernels.tsv" | cut -f1)}
 
