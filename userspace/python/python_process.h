@@ -3,6 +3,7 @@
 #ifndef PYTHON_PYTHON_PROCESS_H
 #define PYTHON_PYTHON_PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,6 +15,11 @@
  * side, which reads them through the addresses given here.  is_musl: the process maps ld-musl. */
 void python_process_tls(const struct python_info *info, uint64_t bias, bool is_musl,
 			struct pp_tls ret_tls[2]);
+/* The same, and sources whose offset only the loader knows (initial-exec variables, TLS descriptors;
+ * python_process_tls() gives PP_TLS_NONE for them) are read from the process.
+ * Returns 0; -EAGAIN: not relocated yet; -EFAULT; -ESRCH. */
+int python_process_tls_read(const struct python_info *info, pid_t pid, uint64_t bias, bool is_musl,
+			    struct pp_tls ret_tls[2]);
 
 /* One thread of the interpreter, as its own structures tell. */
 struct python_thread {

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Encodings: Intel 64 SDM volume 2, chapters 2.1 and 2.2; TLS sequences: "ELF Handling For
+ * Thread-Local Storage", section 4.4, and the TLSDESC paper. */
+#include "python/python_accessor.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "elf/elf_symbol_table.h"
+
+#define MAX_INSTRUCTION_BYTES 15U
+#define MAX_STEPS 64
+#define MAX_DYNAMIC_BYTES 65536U
+enum { RAX = 0, RCX = 1, RDX = 2, RSI = 6, RDI = 7 };
+
+struct machine {
+	const struct elf_image *image;
+	uint64_t pc;
+	struct accessor_value reg[16];
+	struct accessor *out;
+	/* The other way of the first conditional jump. */
+	struct accessor_value other_reg[16];
+	uint64_t other_pc; /* 0: none, or taken */
+	bool is_done;
+};
+
+struct instruction {
+	const uint8_t *begin, *at; /* the first byte, the next one */
+	size_t left;
+	bool has_fs, is_wide, is_bad;
+	uint8_t rex;
+	uint16_t opcode; /* 0x0fxx for two-byte ones */
+	/* ModRM */
+	uint8_t mode, reg, rm;
+	bool is_memory;
+	int base;	   /* register, -1: none, -2: rip */
+	bool has_index;
+	int64_t displacement;
+};
+
+static const struct accessor_value unknown = {.kind = ACCESSOR_UNKNOWN};
+
+static int64_t add_wrapping(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+/* DT_RELA as the loader finds it: section headers may be gone. */
+static const uint8_t *relocations(const struct elf_image *image, uint64_t *ret_size)
+{
+	uint64_t vaddr = 0, size = 0;
+	Elf64_Dyn entry;
+
+	for (uint64_t at = 0; at < MAX_DYNAMIC_BYTES && at + sizeof(entry) <= image->dynamic_size;
+	     at += sizeof(entry)) {
+		const uint8_t *bytes = elf_image_at(image, image->dynamic_vaddr + at, sizeof(entry));
+
+		if (!bytes)
+			break;
+		memcpy(&entry, bytes, sizeof(entry));
+		if (entry.d_tag == DT_RELA)
+			vaddr = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_RELASZ)
+			size = entry.d_un.d_val;
+		else if (entry.d_tag == DT_NULL)
+			break;
+	}
+	*ret_size = size;
+	return vaddr ? elf_image_at(image, vaddr, size) : NULL;
+}
+
+int python_relocation_find(const struct elf_image *image, uint64_t slot, uint32_t *ret_type,
+			   uint64_t *ret_value)
+{
+	struct elf_symbol_table symbols;
+	const uint8_t *bytes;
+	Elf64_Rela entry;
+	Elf64_Sym symbol;
+	uint64_t size, at;
+	uint32_t index;
+
+	bytes = relocations(image, &size);
+	if (!bytes)
+		return -ENOENT;
+	for (at = 0; size - at >= sizeof(entry); at += sizeof(entry)) {
+		memcpy(&entry, bytes + at, sizeof(entry));
+		if (entry.r_offset == slot)
+			break;
+	}
+	if (size - at < sizeof(entry))
+		return -ENOENT;
+	index = ELF64_R_SYM(entry.r_info);
+	if (index) {
+		if (elf_image_symbol_table(image, SHT_DYNSYM, &symbols) || index >= symbols.count)
+			return -ENOENT;
+		symbol = elf_symbol_table_entry(&symbols, index);
+		if (symbol.st_shndx == SHN_UNDEF)
+			return -ENOENT;
+		entry.r_addend = add_wrapping(entry.r_addend, (int64_t)symbol.st_value);
+	}
+	*ret_type = ELF64_R_TYPE(entry.r_info);
+	*ret_value = (uint64_t)entry.r_addend;
+	return 0;
+}
+
+static bool relocation_is(const struct elf_image *image, uint64_t slot, uint32_t type)
+{
+	uint64_t value;
+	uint32_t found;
+
+	return !python_relocation_find(image, slot, &found, &value) && found == type;
+}
+
+/* ---- decoding ---- */
+
+static int64_t fetch(struct instruction *in, unsigned int bytes)
+{
+	int32_t four;
+	int64_t value;
+
+	if (in->left < bytes) {
+		in->is_bad = true;
+		return 0;
+	}
+	if (bytes == 1) {
+		value = (int8_t)in->at[0];
+	} else if (bytes == 4) {
+		memcpy(&four, in->at, sizeof(four));
+		value = four;
+	} else {
+		memcpy(&value, in->at, sizeof(value));
+	}
+	in->at += bytes;
+	in->left -= bytes;
+	return value;
+}
+
+static void decode_opcode(struct instruction *in)
+{
+	uint8_t byte = fetch(in, 1);
+
+	while (!in->is_bad && (byte == 0x66 || byte == 0x64 || byte == 0xf2 || byte == 0xf3 ||
+			       byte == 0x2e || byte == 0x3e)) {
+		in->has_fs |= byte == 0x64;
+		byte = fetch(in, 1);
+	}
+	if ((byte & 0xf0) == 0x40) {
+		in->rex = byte;
+		in->is_wide = byte & 8;
+		byte = fetch(in, 1);
+	}
+	in->opcode = byte;
+	if (byte == 0x0f)
+		in->opcode = 0x0f00 | (uint8_t)fetch(in, 1);
+}
+
+static void decode_modrm(struct instruction *in)
+{
+	const uint8_t byte = fetch(in, 1);
+	uint8_t sib;
+
+	in->mode = byte >> 6;
+	in->reg = (byte >> 3 & 7) | (in->rex & 4 ? 8 : 0);
+	in->rm = (byte & 7) | (in->rex & 1 ? 8 : 0);
+	in->is_memory = in->mode != 3;
+	if (!in->is_memory)
+		return;
+	in->base = in->rm;
+	if ((byte & 7) == 4) {
+		sib = fetch(in, 1);
+		in->base = (sib & 7) | (in->rex & 1 ? 8 : 0);
+		in->has_index = (sib >> 3 & 7) != 4 || in->rex & 2;
+		if ((sib & 7) == 5 && in->mode == 0)
+			in->base = -1;
+	} else if ((byte & 7) == 5 && in->mode == 0) {
+		in->base = -2;
+	}
+	if (in->mode == 1)
+		in->displacement = fetch(in, 1);
+	else if (in->mode == 2 || in->base < 0)
+		in->displacement = fetch(in, 4);
+}
+
+/* ---- values ---- */
+
+static void touch(struct machine *m, const struct accessor_value *value)
+{
+	if ((value->kind == ACCESSOR_CONSTANT || value->kind == ACCESSOR_LOADED) &&
+	    m->out->touched_count < ACCESSOR_MAX_TOUCHED)
+		m->out->touched[m->out->touched_count++] = *value;
+}
+
+static struct accessor_value constant(int64_t number)
+{
+	return (struct accessor_value){.kind = ACCESSOR_CONSTANT, .offset = number};
+}
+
+/* The sum of two values, where one is a number, or a TLS offset is added to the thread pointer. */
+static struct accessor_value sum(struct accessor_value a, struct accessor_value b)
+{
+	if (a.kind == ACCESSOR_CONSTANT || b.kind == ACCESSOR_THREAD) {
+		const struct accessor_value swap = a;
+
+		a = b;
+		b = swap;
+	}
+	if (b.kind == ACCESSOR_CONSTANT &&
+	    (a.kind == ACCESSOR_CONSTANT || a.kind == ACCESSOR_LOADED ||
+	     a.kind == ACCESSOR_THREAD || a.kind == ACCESSOR_BLOCK)) {
+		a.offset = add_wrapping(a.offset, b.offset);
+		return a;
+	}
+	if (a.kind == ACCESSOR_THREAD && !a.address &&
+	    (b.kind == ACCESSOR_LOADED || b.kind == ACCESSOR_SLOT_OFFSET)) {
+		a.address = b.address;
+		a.offset = add_wrapping(a.offset, b.offset);
+		return a;
+	}
+	return unknown;
+}
+
+/* The address that a memory operand names.  `end`: address of the next instruction. */
+static struct accessor_value operand_address(struct machine *m, const struct instruction *in,
+					     uint64_t end)
+{
+	struct accessor_value address = constant(in->displacement);
+
+	if (in->has_index)
+		return unknown;
+	if (in->base == -2)
+		address.offset = add_wrapping(address.offset, (int64_t)end);
+	else if (in->base >= 0)
+		address = sum(m->reg[in->base], address);
+	if (in->has_fs) {
+		const struct accessor_value thread = {.kind = ACCESSOR_THREAD};
+
+		address = sum(thread, address);
+	} else {
+		touch(m, &address);
+	}
+	return address;
+}
+
+static struct accessor_value load(const struct accessor_value *address)
+{
+	struct accessor_value value = *address;
+
+	switch (address->kind) {
+	case ACCESSOR_CONSTANT:
+		return (struct accessor_value){.kind = ACCESSOR_LOADED,
+					       .address = (uint64_t)address->offset};
+	case ACCESSOR_LOADED:
+		value.kind = ACCESSOR_FIELD;
+		return value;
+	case ACCESSOR_THREAD:
+		/* The thread control block starts with its own address. */
+		if (!address->address && !address->offset)
+			return value;
+		value.kind = ACCESSOR_THREAD_VALUE;
+		return value;
+	case ACCESSOR_BLOCK:
+		value.kind = ACCESSOR_BLOCK_VALUE;
+		return value;
+	default:
+		return unknown;
+	}
+}
+
+/* ---- instructions ---- */
+
+static void after_call(struct machine *m, const struct instruction *in)
+{
+	static const uint8_t clobbered[] = {RAX, RCX, RDX, RSI, RDI, 8, 9, 10, 11};
+	const struct accessor_value argument = m->reg[RDI], descriptor = m->reg[RAX];
+
+	m->out->argument = argument;
+	/* `call *(%rax)` with rax at a TLS descriptor changes rax alone. */
+	if (in->opcode == 0xff && in->base == RAX && descriptor.kind == ACCESSOR_CONSTANT &&
+	    relocation_is(m->image, (uint64_t)descriptor.offset, R_X86_64_TLSDESC)) {
+		m->reg[RAX] = (struct accessor_value){.kind = ACCESSOR_SLOT_OFFSET,
+						      .address = (uint64_t)descriptor.offset + 8};
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(clobbered); i++)
+		m->reg[clobbered[i]] = unknown;
+	if (argument.kind == ACCESSOR_CONSTANT &&
+	    relocation_is(m->image, (uint64_t)argument.offset, R_X86_64_DTPMOD64))
+		m->reg[RAX] = (struct accessor_value){.kind = ACCESSOR_BLOCK,
+						      .address = (uint64_t)argument.offset};
+}
+
+static void finish_path(struct machine *m)
+{
+	const struct accessor_value *rax = &m->reg[RAX];
+
+	m->out->result = *rax;
+	m->out->argument = m->reg[RDI].kind ? m->reg[RDI] : m->out->argument;
+	/* `return NULL` is the short way of most accessors. */
+	if (m->other_pc && (rax->kind == ACCESSOR_UNKNOWN || rax->kind == ACCESSOR_CONSTANT)) {
+		memcpy(m->reg, m->other_reg, sizeof(m->reg));
+		m->pc = m->other_pc;
+		m->other_pc = 0;
+		return;
+	}
+	m->is_done = true;
+}
+
+static void conditional_jump(struct machine *m, uint64_t target)
+{
+	if (m->other_pc || !target)
+		return;
+	m->other_pc = target;
+	memcpy(m->other_reg, m->reg, sizeof(m->reg));
+}
+
+static uint64_t next_pc(const struct machine *m, const struct instruction *in)
+{
+	return m->pc + (uint64_t)(in->at - in->begin);
+}
+
+/* Opcodes without ModRM.  Returns false when it is none of them. */
+static bool step_plain(struct machine *m, struct instruction *in)
+{
+	const uint8_t reg = (in->opcode & 7) | (in->rex & 1 ? 8 : 0);
+	uint64_t target;
+	int64_t number;
+
+	if ((in->opcode >= 0x50 && in->opcode <= 0x57) || in->opcode == 0x90 || in->opcode == 0xc9)
+		return true; /* push, nop, leave */
+	if (in->opcode >= 0x58 && in->opcode <= 0x5f) {
+		m->reg[reg] = unknown; /* pop */
+		return true;
+	}
+	if (in->opcode >= 0xb8 && in->opcode <= 0xbf) {
+		number = fetch(in, in->is_wide ? 8 : 4);
+		m->reg[reg] = constant(in->is_wide ? number : (int64_t)(uint32_t)number);
+		touch(m, &m->reg[reg]);
+		return true;
+	}
+	if (in->opcode == 0xc3) {
+		finish_path(m);
+		return true;
+	}
+	if (in->opcode == 0xe8 || in->opcode == 0xe9 || (in->opcode & 0xfff0) == 0x0f80)
+		number = fetch(in, 4);
+	else if (in->opcode == 0xeb || (in->opcode & 0xfff0) == 0x70)
+		number = fetch(in, 1);
+	else
+		return false;
+	target = next_pc(m, in) + (uint64_t)number;
+	if (in->opcode == 0xe8)
+		after_call(m, in);
+	else if (in->opcode == 0xe9 || in->opcode == 0xeb)
+		m->pc = target;
+	else
+		conditional_jump(m, target);
+	return true;
+}
+
+static unsigned int immediate_bytes(const struct instruction *in)
+{
+	switch (in->opcode) {
+	case 0x80:
+	case 0x83:
+		return 1;
+	case 0x81:
+	case 0xc7:
+		return 4;
+	case 0xf6:
+		return (in->reg & 7) < 2 ? 1 : 0;
+	case 0xf7:
+		return (in->reg & 7) < 2 ? 4 : 0;
+	default:
+		return 0;
+	}
+}
+
+/* add, sub, cmp and their like with an immediate operand. */
+static void step_immediate(struct machine *m, const struct instruction *in, int64_t number)
+{
+	const uint8_t operation = in->reg & 7;
+
+	if (in->is_memory || operation == 7)
+		return;
+	if (operation == 0)
+		m->reg[in->rm] = sum(m->reg[in->rm], constant(number));
+	else if (operation == 5)
+		m->reg[in->rm] = sum(m->reg[in->rm], constant((int64_t)(0 - (uint64_t)number)));
+	else
+		m->reg[in->rm] = unknown;
+}
+
+/* Returns false for an instruction that it does not know. */
+static bool step_modrm(struct machine *m, struct instruction *in)
+{
+	struct accessor_value address = unknown, value;
+	int64_t number = 0;
+
+	decode_modrm(in);
+	if (immediate_bytes(in))
+		number = fetch(in, immediate_bytes(in));
+	if (in->is_bad)
+		return false;
+	if (in->is_memory && in->opcode != 0x0f1f)
+		address = operand_address(m, in, next_pc(m, in));
+	value = in->is_memory ? load(&address) : m->reg[in->rm];
+
+	switch (in->opcode) {
+	case 0x8b: /* mov r, r/m */
+	case 0x63:
+		m->reg[in->reg] = value;
+		return true;
+	case 0x8d: /* lea */
+		m->reg[in->reg] = address;
+		return true;
+	case 0x89: /* mov r/m, r */
+		if (!in->is_memory)
+			m->reg[in->rm] = m->reg[in->reg];
+		return true;
+	case 0x03: /* add r, r/m */
+		m->reg[in->reg] = sum(m->reg[in->reg], value);
+		return true;
+	case 0x01:
+		if (!in->is_memory)
+			m->reg[in->rm] = sum(m->reg[in->rm], m->reg[in->reg]);
+		return true;
+	case 0x31: /* xor */
+	case 0x33:
+		if (!in->is_memory)
+			m->reg[in->rm] = in->reg == in->rm ? constant(0) : unknown;
+		return true;
+	case 0x80:
+	case 0x81:
+	case 0x83:
+		step_immediate(m, in, number);
+		return true;
+	case 0xc7: /* mov r/m, imm32 */
+		if (!in->is_memory)
+			m->reg[in->rm] = constant(number);
+		return true;
+	case 0xff:
+		if ((in->reg & 7) == 4) { /* jmp: somebody else's result */
+			m->reg[RAX] = unknown;
+			finish_path(m);
+		} else if ((in->reg & 7) == 2) { /* call */
+			after_call(m, in);
+		}
+		return true;
+	case 0x38: /* cmp, test, nop, endbr64 */
+	case 0x39:
+	case 0x3a:
+	case 0x3b:
+	case 0x84:
+	case 0x85:
+	case 0xf6:
+	case 0xf7:
+	case 0x0f1e:
+	case 0x0f1f:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void step(struct machine *m)
+{
+	struct instruction in = {.left = MAX_INSTRUCTION_BYTES, .base = -1};
+	const uint64_t start = m->pc;
+	bool is_known;
+
+	/* The last instructions of a segment may have less behind them. */
+	while (in.left && !(in.at = elf_image_at(m->image, start, in.left)))
+		in.left--;
+	in.begin = in.at;
+	if (in.left)
+		decode_opcode(&in);
+	is_known = in.left && !in.is_bad && (step_plain(m, &in) || step_modrm(m, &in));
+	if (!is_known || in.is_bad) {
+		m->reg[RAX] = unknown;
+		m->pc = start;
+		finish_path(m);
+		return;
+	}
+	if (m->pc == start)
+		m->pc = next_pc(m, &in);
+}
+
+int python_accessor_read(const struct elf_image *image, const char *name,
+			 struct accessor *ret_accessor)
+{
+	struct accessor accessor = {0};
+	struct machine m = {.image = image, .out = &accessor};
+	struct elf_symbol symbol;
+
+	if (elf_image_symbol(image, name, &symbol))
+		return -ENOENT;
+	if (image->machine != EM_X86_64)
+		return -ENOTSUP;
+	m.pc = symbol.value;
+	for (int i = 0; i < MAX_STEPS && !m.is_done; i++)
+		step(&m);
+	*ret_accessor = accessor;
+	return 0;
+}

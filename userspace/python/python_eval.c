@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "python/python_eval.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MAX_CANDIDATES 64U
+#define MAX_FUNCTION_BYTES (1U << 20) /* the eval loop has 20-90 KiB */
+#define MIN_JUMPS 2U
+
+/* .eh_frame_hdr, LSB Core 5.0, section 10.6.2: version 1, encodings pcrel|sdata4, udata4,
+ * datarel|sdata4 (what every linker writes), .eh_frame's address, the count, then the table. */
+#define HEADER_BYTES 12U
+static const uint8_t header_start[4] = {1, 0x1b, 0x03, 0x3b};
+
+struct fde {
+	struct pp_eval_range range;
+	const uint8_t *program; /* call frame instructions */
+	size_t program_bytes;
+};
+
+struct candidate {
+	struct fde fde;
+	unsigned int jumps;
+};
+
+struct search {
+	const struct elf_image *image;
+	const uint8_t *table;
+	uint64_t table_vaddr; /* of the header, to which the entries are relative */
+	size_t count;
+	struct candidate candidate[MAX_CANDIDATES];
+	size_t candidate_count;
+};
+
+static int32_t read_s32(const uint8_t *at)
+{
+	int32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static int search_begin(const struct elf_image *image, struct search *ret_search)
+{
+	struct elf_section header;
+	uint64_t count;
+	int err;
+
+	err = elf_image_eh_frame_hdr(image, &header);
+	if (err)
+		return err;
+	if (!header.data || header.size < HEADER_BYTES ||
+	    memcmp(header.data, header_start, sizeof(header_start)))
+		return -EBADMSG;
+	count = (uint32_t)read_s32(header.data + 8);
+	if (count > (header.size - HEADER_BYTES) / 8)
+		return -EBADMSG;
+	*ret_search = (struct search){
+		.image = image,
+		.table = header.data + HEADER_BYTES,
+		.table_vaddr = header.vaddr,
+		.count = count,
+	};
+	return 0;
+}
+
+/* pc_begin, pc_range as pcrel|sdata4: that is so when pc_begin says what the table says.  The
+ * augmentation starts with its own length ('z', which an encoding other than absptr needs). */
+static int fde_read(const struct search *search, uint64_t vaddr, uint64_t pc, struct fde *ret_fde)
+{
+	const uint8_t *at = elf_image_at(search->image, vaddr, 17);
+	uint64_t length, skipped;
+	struct fde fde;
+
+	if (!at)
+		return -EBADMSG;
+	length = (uint32_t)read_s32(at);
+	if (length < 13 || length > 65536 || !elf_image_at(search->image, vaddr, length + 4) ||
+	    vaddr + 8 + (uint64_t)(int64_t)read_s32(at + 8) != pc)
+		return -EBADMSG;
+	fde.range.low = pc;
+	fde.range.high = pc + (uint32_t)read_s32(at + 12);
+	skipped = 17 + at[16];
+	if (at[16] > 127 || skipped > length + 4 || fde.range.high < pc)
+		return -EBADMSG;
+	fde.program = at + skipped;
+	fde.program_bytes = length + 4 - skipped;
+	*ret_fde = fde;
+	return 0;
+}
+
+static int fde_find(const struct search *search, uint64_t pc, struct fde *ret_fde)
+{
+	size_t low = 0, high = search->count;
+	struct fde fde;
+	int err;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		const int64_t entry = read_s32(search->table + 8 * middle);
+
+		if (search->table_vaddr + (uint64_t)entry <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return -ENOENT;
+	err = fde_read(search,
+		       search->table_vaddr + (uint64_t)(int64_t)read_s32(search->table + 8 * low - 4),
+		       search->table_vaddr + (uint64_t)(int64_t)read_s32(search->table + 8 * low - 8),
+		       &fde);
+	if (err)
+		return err;
+	if (pc >= fde.range.high)
+		return -ENOENT;
+	*ret_fde = fde;
+	return 0;
+}
+
+/* DW_CFA_advance_loc and its longer forms, DW_CFA_set_loc: a row ends there.  What comes before
+ * changes the first row. */
+static bool starts_inside(const struct fde *fde)
+{
+	for (size_t i = 0; i < fde->program_bytes; i++) {
+		const uint8_t operation = fde->program[i];
+
+		if (operation)
+			return (operation & 0xc0) != 0x40 && operation > 0x04;
+	}
+	return false;
+}
+
+static bool is_inside(const struct pp_eval_range *range, size_t count, uint64_t pc)
+{
+	for (size_t i = 0; i < count; i++)
+		if (pc >= range[i].low && pc < range[i].high)
+			return true;
+	return false;
+}
+
+static void count_jump(struct search *search, uint64_t target)
+{
+	struct candidate *candidate;
+	struct fde fde;
+
+	for (size_t i = 0; i < search->candidate_count; i++) {
+		candidate = &search->candidate[i];
+		if (is_inside(&candidate->fde.range, 1, target)) {
+			candidate->jumps++;
+			return;
+		}
+	}
+	if (search->candidate_count == MAX_CANDIDATES || fde_find(search, target, &fde) ||
+	    !starts_inside(&fde))
+		return;
+	search->candidate[search->candidate_count++] = (struct candidate){.fde = fde, .jumps = 1};
+}
+
+/* Counts `jmp rel32` (E9) and `jcc rel32` (0F 80-8F) that leave.  Every byte is taken for the start
+ * of an instruction: what is none hardly ever points into a part of a split function, twice. */
+static void count_jumps(struct search *search, const struct pp_eval_range *from,
+			const struct pp_eval_range *known, size_t known_count)
+{
+	const uint64_t size = from->high - from->low;
+	const uint8_t *code;
+	uint64_t target;
+	size_t length;
+
+	code = size <= MAX_FUNCTION_BYTES ? elf_image_at(search->image, from->low, size) : NULL;
+	for (uint64_t i = 0; code && i + 6 <= size; i++) {
+		if (code[i] == 0xe9)
+			length = 5;
+		else if (code[i] == 0x0f && (code[i + 1] & 0xf0) == 0x80)
+			length = 6;
+		else
+			continue;
+		target = from->low + i + length +
+			 (uint64_t)(int64_t)read_s32(code + i + length - 4);
+		if (!is_inside(known, known_count, target))
+			count_jump(search, target);
+	}
+}
+
+size_t python_eval_ranges(const struct elf_image *image, const char *name,
+			  struct pp_eval_range ret_range[PP_MAX_EVAL_RANGES])
+{
+	struct elf_symbol symbol;
+	struct search search;
+	size_t count = 0;
+	struct fde fde;
+
+	if (elf_image_symbol(image, name, &symbol))
+		return 0;
+	ret_range[count++] = (struct pp_eval_range){symbol.value, symbol.value + symbol.size};
+	if (search_begin(image, &search))
+		return ret_range[0].low < ret_range[0].high ? count : 0;
+	if (!fde_find(&search, symbol.value, &fde))
+		ret_range[0] = fde.range;
+	if (ret_range[0].low >= ret_range[0].high)
+		return 0;
+	if (image->machine != EM_X86_64)
+		return count;
+	for (size_t i = 0; i < count; i++) {
+		search.candidate_count = 0;
+		count_jumps(&search, &ret_range[i], ret_range, count);
+		for (size_t c = 0; c < search.candidate_count && count < PP_MAX_EVAL_RANGES; c++)
+			if (search.candidate[c].jumps >= MIN_JUMPS)
+				ret_range[count++] = search.candidate[c].fde.range;
+	}
+	return count;
+}

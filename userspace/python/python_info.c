@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "python/python_info.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "python/python_eval.h"
+#include "python/python_offsets.h"
+#include "python/python_tls.h"
+
+#define TP_BASICSIZE 32U /* PyTypeObject.tp_basicsize, <= 3.12 */
+#define VERSION_SCAN_BYTES 160U
+#define VERSION_MAX_BYTES 24U
+
+static uint64_t symbol_address(const struct elf_image *image, const char *name)
+{
+	struct elf_symbol symbol;
+
+	if (elf_image_symbol(image, name, &symbol) || symbol.type == STT_TLS)
+		return 0;
+	return symbol.value;
+}
+
+static bool has_symbol(const struct elf_image *image, const char *name)
+{
+	return symbol_address(image, name);
+}
+
+/* An executable that copies libpython's data (R_X86_64_COPY) defines the same names, in .bss: there
+ * PyCode_Type has no bytes in the file. */
+static int find_symbols(const struct elf_image *image, struct python_symbols *ret_symbols)
+{
+	struct python_symbols found = {
+		.runtime = symbol_address(image, "_PyRuntime"),
+	};
+
+	if (!found.runtime)
+		found.thread_state_current = symbol_address(image, "_PyThreadState_Current");
+	if (!found.runtime && !found.thread_state_current)
+		return -ENOENT;
+	found.code_type = symbol_address(image, "PyCode_Type");
+	if (!found.code_type || !elf_image_at(image, found.code_type, TP_BASICSIZE + 8))
+		return -ENOENT;
+	found.none = symbol_address(image, "_Py_NoneStruct");
+	if (!found.runtime) {
+		found.interp_head = symbol_address(image, "interp_head");
+		if (!found.interp_head)
+			found.interp_head = python_accessor_variable(image, "PyInterpreterState_Head");
+		found.auto_tls_key = symbol_address(image, "autoTLSkey");
+		found.gil_locked = symbol_address(image, "gil_locked");
+		found.gil_last_holder = symbol_address(image, "gil_last_holder");
+		found.gc_collecting = symbol_address(image, "collecting");
+	}
+	*ret_symbols = found;
+	return 0;
+}
+
+/* ---- version ---- */
+
+/* "3.8.18", "2.7.18+", ... -> PY_VERSION_HEX, taken for a final release; 0: no version. */
+static uint32_t parse_version(const char *text, size_t size)
+{
+	unsigned int part[3] = {0};
+	size_t at = 0;
+
+	for (int i = 0; i < 3; i++) {
+		const size_t first = at;
+
+		for (; at < size && at - first < 3 && isdigit((unsigned char)text[at]); at++)
+			part[i] = part[i] * 10 + (unsigned int)(text[at] - '0');
+		if (at == first || at == size || part[i] > 255 || (i < 2 && text[at++] != '.'))
+			return 0;
+	}
+	if (!memchr(text + at, '\0', size - at))
+		return 0;
+	return part[0] << 24 | part[1] << 16 | part[2] << 8 | 0xf0;
+}
+
+static uint32_t version_at(const struct elf_image *image, uint64_t vaddr)
+{
+	const uint8_t *at = elf_image_at(image, vaddr, VERSION_MAX_BYTES);
+
+	return at ? parse_version((const char *)at, VERSION_MAX_BYTES) : 0;
+}
+
+/* Py_GetVersion() hands the literal PY_VERSION to a formatter: one of its `lea x(%rip), reg` or
+ * `mov $x, reg` points to it.  Bytes that are no such instruction point to no version.  0: unknown. */
+static uint32_t version_from_code(const struct elf_image *image)
+{
+	const uint64_t start = symbol_address(image, "Py_GetVersion");
+	const uint8_t *code = NULL;
+	size_t size = VERSION_SCAN_BYTES;
+	int32_t number;
+	uint32_t found;
+
+	if (image->machine != EM_X86_64 || !start)
+		return 0;
+	for (; size > 16 && !code; size -= code ? 0 : 16)
+		code = elf_image_at(image, start, size);
+	for (size_t i = 0; code && i + 7 <= size; i++) {
+		if ((code[i] & 0xfb) == 0x48 && code[i + 1] == 0x8d && (code[i + 2] & 0xc7) == 5) {
+			memcpy(&number, code + i + 3, sizeof(number));
+			found = version_at(image, start + i + 7 + (uint64_t)(int64_t)number);
+		} else if ((code[i] & 0xf8) == 0xb8) {
+			memcpy(&number, code + i + 1, sizeof(number));
+			found = version_at(image, (uint32_t)number);
+		} else {
+			continue;
+		}
+		if (found)
+			return found;
+	}
+	return 0;
+}
+
+/* Before 3.11 no variable tells.  The stable ABI grew in each minor: these functions are exported by
+ * that one and all later ones. */
+static uint32_t version_from_exports(const struct elf_image *image,
+				     const struct python_symbols *symbols)
+{
+	if (!symbols->runtime) {
+		if (has_symbol(image, "PyString_Type"))
+			return has_symbol(image, "PyCapsule_New") ? 0x02070000 : 0x02000000;
+		return has_symbol(image, "_PyEval_EvalFrameDefault") ? 0x03060000 : 0x03000000;
+	}
+	if (has_symbol(image, "PyIter_Send"))
+		return 0x030a0000;
+	if (has_symbol(image, "PyObject_CallNoArgs"))
+		return 0x03090000;
+	if (has_symbol(image, "PyCode_NewWithPosOnlyArgs"))
+		return 0x03080000;
+	return 0x03070000;
+}
+
+static int find_version(const struct elf_image *image, const struct python_symbols *symbols,
+			uint32_t *ret_version_hex, bool *ret_is_free_threaded,
+			const char **ret_reason)
+{
+	const uint64_t variable = symbol_address(image, "Py_Version");
+	const uint8_t *at = variable ? elf_image_at(image, variable, 8) : NULL;
+	uint32_t by_exports, by_text;
+	uint64_t value;
+
+	*ret_is_free_threaded = false;
+	if (symbols->runtime && !python_debug_offsets_version(image, symbols->runtime,
+							      ret_version_hex, ret_is_free_threaded))
+		return 0;
+	if (at) { /* 3.11 and later */
+		memcpy(&value, at, sizeof(value));
+		*ret_version_hex = value;
+		return 0;
+	}
+	by_exports = version_from_exports(image, symbols);
+	by_text = version_from_code(image);
+	if (by_text && by_text >> 16 != by_exports >> 16 && by_exports & 0xff0000) {
+		*ret_reason = "the version text contradicts the exported functions";
+		return -ENOTSUP;
+	}
+	*ret_version_hex = by_text ? by_text : by_exports;
+	return 0;
+}
+
+/* ---- layout ---- */
+
+static const char *reason_unknown_version(uint32_t version_hex)
+{
+	static const char *const newer[] = {
+		"CPython 3.16 is newer than this version of pyprofd",
+		"CPython 3.17 is newer than this version of pyprofd",
+		"CPython 3.18 is newer than this version of pyprofd",
+		"CPython 3.19 is newer than this version of pyprofd",
+		"CPython 3.20 is newer than this version of pyprofd",
+	};
+	const unsigned int major = version_hex >> 24, minor = version_hex >> 16 & 0xff;
+
+	if (major == 3 && minor >= 16 && minor - 16 < ARRAY_SIZE(newer))
+		return newer[minor - 16];
+	if (major > 3 || (major == 3 && minor >= 16))
+		return "a CPython newer than this version of pyprofd";
+	return major == 2 ? "CPython 2.6 and older are not supported" :
+			    "CPython 3.0 to 3.5 are not supported";
+}
+
+/* sizeof(PyCodeObject) is in the file: it differs in a build with Py_TRACE_REFS, and mostly in a
+ * patched interpreter or a pre-release. */
+static bool code_size_agrees(const struct elf_image *image, const struct python_info *info,
+			     const struct python_layout *layout)
+{
+	const uint8_t *at = elf_image_at(image, info->symbols.code_type + TP_BASICSIZE, 8);
+	uint64_t size = 0;
+
+	if (at)
+		memcpy(&size, at, sizeof(size));
+	return size == layout->code_bytes;
+}
+
+static int choose_layout(const struct elf_image *image, bool is_free_threaded,
+			 struct python_info *info, const struct python_layout **ret_layout,
+			 const char **ret_reason)
+{
+	const uint32_t version_hex = info->version_hex;
+	const struct python_symbols symbols = info->symbols;
+	const struct python_layout *layout;
+
+	layout = python_layout_find(version_hex >> 24, version_hex >> 16 & 0xff, is_free_threaded);
+	if (!layout) {
+		*ret_reason = reason_unknown_version(version_hex);
+		return -ENOTSUP;
+	}
+	*info = layout->info;
+	info->version_hex = version_hex;
+	info->symbols = symbols;
+	*ret_layout = layout;
+	if (info->bpf.major == 3 && info->bpf.minor >= 13) {
+		if (!python_debug_offsets_read(image, symbols.runtime, info))
+			return 0;
+		*ret_reason = "_Py_DebugOffsets is missing or out of bounds";
+		return -ENOTSUP;
+	}
+	if (code_size_agrees(image, info, layout))
+		return 0;
+	*ret_reason = "the size of code objects is not that of a release build "
+		      "(Py_TRACE_REFS, a pre-release or a patched interpreter)";
+	return -ENOTSUP;
+}
+
+/* DF_1_PIE, or an interpreter's (ld.so's) name, which libraries lack. */
+static bool is_executable(const struct elf_image *image)
+{
+	struct elf_section section;
+	Elf64_Dyn entry;
+
+	if (image->type == ET_EXEC || !elf_image_section(image, ".interp", &section))
+		return true;
+	for (uint64_t at = 0; at + sizeof(entry) <= image->dynamic_size && at < 65536;
+	     at += sizeof(entry)) {
+		const uint8_t *bytes = elf_image_at(image, image->dynamic_vaddr + at, sizeof(entry));
+
+		if (!bytes)
+			return false;
+		memcpy(&entry, bytes, sizeof(entry));
+		if (entry.d_tag == DT_FLAGS_1)
+			return entry.d_un.d_val & DF_1_PIE;
+	}
+	return false;
+}
+
+static void find_globals(struct python_info *info)
+{
+	struct pp_python *bpf = &info->bpf;
+
+	bpf->runtime = info->symbols.runtime;
+	bpf->code_type = info->symbols.code_type;
+	if (bpf->gc_mode != PP_GC_GLOBAL)
+		return;
+	if (info->symbols.gc_collecting && info->symbols.gc_collecting <= UINT32_MAX)
+		bpf->gc_offset = info->symbols.gc_collecting;
+	else
+		bpf->gc_mode = PP_GC_NONE;
+}
+
+int python_info_read(const struct elf_image *image, struct python_info **ret_info,
+		     const char **ret_reason)
+{
+	OWNED(python_info) struct python_info *info = NULL;
+	const struct python_layout *layout;
+	struct python_symbols symbols;
+	bool is_free_threaded;
+	int err;
+
+	err = find_symbols(image, &symbols);
+	if (err)
+		return err;
+	info = calloc(1, sizeof(*info));
+	if (!info)
+		return -ENOMEM;
+	info->symbols = symbols;
+	err = find_version(image, &symbols, &info->version_hex, &is_free_threaded, ret_reason);
+	if (err)
+		return err;
+	err = choose_layout(image, is_free_threaded, info, &layout, ret_reason);
+	if (err)
+		return err;
+	info->is_static_exe = is_executable(image);
+	find_globals(info);
+	if (info->bpf.chain == PP_CHAIN_FRAME_OBJECT)
+		info->bpf.eval_range_count = python_eval_ranges(
+			image,
+			info->bpf.major == 2 ? "PyEval_EvalFrameEx" : "_PyEval_EvalFrameDefault",
+			info->bpf.eval);
+	python_tls_plan(image, layout, info);
+	*ret_info = TAKE(info);
+	return 0;
+}
+
+void python_info_free(struct python_info *info)
+{
+	free(info);
+}

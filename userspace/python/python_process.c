@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "python/python_process.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/io.h"
+
+#define MAX_THREADS 4096U
+#define MAX_INTERPRETERS 4096U
+#define SELF_TEST_FRAMES 64U
+#define SELF_TEST_THREADS 16U
+#define SELF_TEST_ATTEMPTS 8U
+#define MAX_LINE 10000000U
+#define MAX_NAME_CHARACTERS 65536U
+#define MAX_LINE_TABLE_BYTES (1U << 26)
+
+/* A TLS offset that the loader wrote: static TLS lies within a few MiB below the thread pointer. */
+#define MAX_STATIC_TLS_BYTES (1 << 26)
+
+static int read_u64(pid_t pid, uint64_t address, uint64_t *ret_value)
+{
+	return process_read(pid, address, ret_value, sizeof(*ret_value));
+}
+
+static uint64_t field(const uint8_t *bytes, uint16_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+/* ---- TLS ---- */
+
+static struct pp_tls resolve_tls(const struct pp_tls *plan, uint64_t bias, bool is_musl)
+{
+	struct pp_tls tls = *plan;
+
+	switch (tls.mode) {
+	case PP_TLS_THREAD_OFFSET:
+		/* The offset is known to the loader only: see python_process_tls_read(). */
+		if (tls.address)
+			return (struct pp_tls){0};
+		return tls;
+	case PP_TLS_DTV:
+		tls.mode = is_musl ? PP_TLS_DTV_MUSL : PP_TLS_DTV;
+		break;
+	case PP_TLS_PTHREAD_KEY:
+		tls.mode = is_musl ? PP_TLS_PTHREAD_KEY_MUSL : PP_TLS_PTHREAD_KEY;
+		break;
+	case PP_TLS_GLOBAL:
+		break;
+	default:
+		return (struct pp_tls){0};
+	}
+	tls.address += bias;
+	return tls;
+}
+
+void python_process_tls(const struct python_info *info, uint64_t bias, bool is_musl,
+			struct pp_tls ret_tls[2])
+{
+	for (int i = 0; i < 2; i++)
+		ret_tls[i] = resolve_tls(&info->tls.source[i], bias, is_musl);
+}
+
+int python_process_tls_read(const struct python_info *info, pid_t pid, uint64_t bias, bool is_musl,
+			    struct pp_tls ret_tls[2])
+{
+	struct pp_tls tls[2];
+	uint64_t raw;
+	int64_t offset;
+	int err;
+
+	python_process_tls(info, bias, is_musl, tls);
+	for (int i = 0; i < 2; i++) {
+		const struct pp_tls *plan = &info->tls.source[i];
+
+		if (plan->mode != PP_TLS_THREAD_OFFSET || !plan->address)
+			continue;
+		err = read_u64(pid, plan->address + bias, &raw);
+		if (err)
+			return err;
+		/* 0: not relocated yet.  Far away: a descriptor of dynamic TLS. */
+		if (!raw)
+			return -EAGAIN;
+		offset = (int64_t)raw;
+		if (offset < -MAX_STATIC_TLS_BYTES || offset > MAX_STATIC_TLS_BYTES)
+			continue;
+		tls[i] = (struct pp_tls){.mode = PP_TLS_THREAD_OFFSET,
+					 .offset = plan->offset + (int32_t)offset};
+	}
+	memcpy(ret_tls, tls, sizeof(tls));
+	return 0;
+}
+
+/* ---- threads ---- */
+
+struct thread_list {
+	struct python_thread *thread; /* owned */
+	size_t count, capacity;
+	bool has_stranger; /* a state that does not point back to its interpreter */
+};
+
+static void thread_list_release(struct thread_list *list)
+{
+	free(list->thread);
+}
+
+static int thread_list_add(struct thread_list *list, const struct python_thread *thread)
+{
+	if (list->count == list->capacity) {
+		const size_t capacity = list->capacity ? list->capacity * 2 : 16;
+		void *grown = realloc(list->thread, capacity * sizeof(*list->thread));
+
+		if (!grown)
+			return -ENOMEM;
+		list->thread = grown;
+		list->capacity = capacity;
+	}
+	list->thread[list->count++] = *thread;
+	return 0;
+}
+
+/* The threads of one interpreter.  A state whose `interp` is not this interpreter was freed just now,
+ * or the layout is wrong: the list ends there. */
+static int walk_threads(const struct python_info *info, pid_t pid, uint64_t interp,
+			struct thread_list *list)
+{
+	const struct pp_python *bpf = &info->bpf;
+	uint8_t head[PP_TSTATE_READ_BYTES];
+	struct python_thread thread = {0};
+	uint64_t state;
+	int err;
+
+	err = read_u64(pid, interp + info->interp_threads_head, &state);
+	while (!err && state && list->count < MAX_THREADS) {
+		err = process_read(pid, state, head, sizeof(head));
+		if (err)
+			return err;
+		if (field(head, bpf->ts_interp) != interp) {
+			list->has_stranger = true;
+			return 0;
+		}
+		thread.thread_state = state;
+		thread.thread_id = field(head, bpf->ts_thread_id);
+		if (bpf->ts_native_id != PP_NO_OFFSET)
+			thread.native_id = field(head, bpf->ts_native_id);
+		err = thread_list_add(list, &thread);
+		state = field(head, info->ts_next);
+	}
+	return err;
+}
+
+static uint64_t interpreters_head(const struct python_info *info, uint64_t bias)
+{
+	if (info->symbols.runtime)
+		return info->symbols.runtime + bias + info->runtime_interpreters_head;
+	return info->symbols.interp_head ? info->symbols.interp_head + bias : 0;
+}
+
+static int list_threads(const struct python_info *info, pid_t pid, uint64_t bias,
+			struct thread_list *list)
+{
+	const uint64_t head = interpreters_head(info, bias);
+	uint64_t interp;
+	int err;
+
+	if (!head)
+		return -ENOTSUP;
+	err = read_u64(pid, head, &interp);
+	for (unsigned int i = 0; !err && interp && i < MAX_INTERPRETERS; i++) {
+		err = walk_threads(info, pid, interp, list);
+		if (!err)
+			err = read_u64(pid, interp + info->interp_next, &interp);
+	}
+	if (err)
+		return err;
+	return list->count ? 0 : -EAGAIN;
+}
+
+int python_process_threads(const struct python_info *info, pid_t pid, uint64_t bias,
+			   struct python_thread **ret_threads, size_t *ret_count)
+{
+	CLEANUP(thread_list_release) struct thread_list list = {0};
+	int err = list_threads(info, pid, bias, &list);
+
+	if (err)
+		return err;
+	*ret_threads = TAKE(list.thread);
+	*ret_count = list.count;
+	return 0;
+}
+
+/* ---- self-test ---- */
+
+struct self_test {
+	const struct pp_python *bpf;
+	pid_t pid;
+	uint64_t bias;
+	unsigned int good; /* frames with a code object that is one */
+	const char *reason; /* static string; NULL: nothing wrong so far */
+};
+
+static bool is_plausible_string(struct self_test *test, uint64_t object)
+{
+	const struct pp_python *bpf = test->bpf;
+	uint64_t length;
+	uint32_t state, kind;
+
+	if (read_u64(test->pid, object + bpf->str_length, &length))
+		return false;
+	if (bpf->flags & PP_PYTHON_BYTES_NAMES)
+		return length <= MAX_NAME_CHARACTERS;
+	if (process_read(test->pid, object + bpf->str_state, &state, sizeof(state)))
+		return false;
+	kind = state >> bpf->str_kind_shift & 7;
+	return length <= MAX_NAME_CHARACTERS && (kind == 1 || kind == 2 || kind == 4);
+}
+
+static const char *check_code(struct self_test *test, uint64_t code)
+{
+	const struct pp_python *bpf = test->bpf;
+	uint8_t head[PP_CODE_READ_BYTES] = {0};
+	uint64_t table_bytes;
+	uint16_t name = bpf->code_qualname;
+
+	/* As much as the kernel side reads. */
+	if (bpf->code_line_table + 8U > sizeof(head) ||
+	    process_read(test->pid, code, head, bpf->code_line_table + 8U))
+		return "a frame's code object cannot be read";
+	if (field(head, bpf->ob_type) != bpf->code_type + test->bias)
+		return "a frame's code object has another type than PyCode_Type";
+	if ((uint32_t)field(head, bpf->code_first_line) > MAX_LINE)
+		return "a code object's first line is absurd";
+	if (name == PP_NO_OFFSET)
+		name = bpf->code_name;
+	if (!is_plausible_string(test, field(head, name)))
+		return "a code object's name is no string";
+	if (!is_plausible_string(test, field(head, bpf->code_filename)))
+		return "a code object's file name is no string";
+	if (read_u64(test->pid, field(head, bpf->code_line_table) + bpf->bytes_size,
+		     &table_bytes) ||
+	    table_bytes > MAX_LINE_TABLE_BYTES)
+		return "a code object's line table is no bytes object";
+	return NULL;
+}
+
+/* As walk_python_begin() of the kernel side. */
+static int first_frame(const struct self_test *test, uint64_t state, uint64_t *ret_frame)
+{
+	const struct pp_python *bpf = test->bpf;
+	uint8_t head[PP_TSTATE_READ_BYTES];
+	uint64_t frame;
+	int err;
+
+	err = process_read(test->pid, state, head, sizeof(head));
+	if (err)
+		return err;
+	frame = field(head, bpf->ts_frame);
+	if (frame && (bpf->chain == PP_CHAIN_CFRAME_ENTRY || bpf->chain == PP_CHAIN_CFRAME_SHIM)) {
+		err = read_u64(test->pid, frame + bpf->cframe_current, &frame);
+		if (err)
+			return err;
+	}
+	*ret_frame = frame;
+	return 0;
+}
+
+static bool is_shim(const struct pp_python *bpf, const uint8_t *head)
+{
+	return bpf->chain >= PP_CHAIN_CFRAME_SHIM && head[bpf->frame_owner] >= bpf->shim_owner;
+}
+
+/* sizeof(_PyInterpreterFrame) of 3.14 and 3.15: the kernel side reads no more, as nothing need lie
+ * behind a frame.  PyFrameObject is longer than what is read. */
+#define INTERPRETER_FRAME_BYTES 88U
+
+static void test_thread(struct self_test *test, uint64_t state)
+{
+	const struct pp_python *bpf = test->bpf;
+	const size_t size = bpf->chain <= PP_CHAIN_FRAME_CFRAME ? PP_FRAME_READ_BYTES :
+								  INTERPRETER_FRAME_BYTES;
+	uint8_t head[PP_FRAME_READ_BYTES] = {0};
+	uint64_t frame;
+
+	if (first_frame(test, state, &frame)) {
+		test->reason = "a thread state cannot be read";
+		return;
+	}
+	for (unsigned int i = 0; frame && i < SELF_TEST_FRAMES && !test->reason; i++) {
+		if (process_read(test->pid, frame, head, size)) {
+			test->reason = "a frame cannot be read";
+			return;
+		}
+		if (!is_shim(bpf, head)) {
+			test->reason = check_code(test, field(head, bpf->frame_code) & ~7ULL);
+			test->good += !test->reason;
+		}
+		frame = field(head, bpf->frame_previous);
+	}
+}
+
+/* Where no list is to be had: the current thread alone. */
+static int any_threads(const struct python_info *info, pid_t pid, uint64_t bias,
+		       struct thread_list *list)
+{
+	struct python_thread thread = {0};
+	int err = list_threads(info, pid, bias, list);
+
+	if (err != -ENOTSUP)
+		return err;
+	err = read_u64(pid, info->symbols.thread_state_current + bias, &thread.thread_state);
+	if (err)
+		return err;
+	return thread.thread_state ? thread_list_add(list, &thread) : -EAGAIN;
+}
+
+int python_process_self_test(const struct python_info *info, pid_t pid, uint64_t bias,
+			     const char **ret_reason)
+{
+	const char *reason = NULL;
+
+	/* The target runs on: a frame that is popped while it is read looks wrong.  A wrong layout
+	 * looks wrong always, so one thread that is right from leaf to root decides. */
+	for (unsigned int i = 0; i < SELF_TEST_ATTEMPTS; i++) {
+		CLEANUP(thread_list_release) struct thread_list list = {0};
+		int err = any_threads(info, pid, bias, &list);
+
+		if (list.has_stranger)
+			reason = "a thread state does not belong to its interpreter";
+		else if (err)
+			return err;
+		for (size_t t = 0; t < list.count && t < SELF_TEST_THREADS; t++) {
+			struct self_test test = {.bpf = &info->bpf, .pid = pid, .bias = bias};
+
+			test_thread(&test, list.thread[t].thread_state);
+			if (test.good && !test.reason)
+				return 0;
+			if (test.reason)
+				reason = test.reason;
+		}
+	}
+	if (!reason)
+		return -EAGAIN;
+	*ret_reason = reason;
+	return -EBADMSG;
+}
