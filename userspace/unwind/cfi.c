@@ -88,7 +88,7 @@ static int add_built(struct cfi *cfi, uint64_t start, uint64_t offset)
 		cfi->built_capacity = capacity;
 	}
 	cfi->built[cfi->count++] =
-		(struct index_entry){ .start = (int32_t)from_base, .record = (int32_t)record };
+		(struct index_entry){.start = (int32_t)from_base, .record = (int32_t)record};
 	return 0;
 }
 
@@ -141,9 +141,8 @@ static int find_eh_frame(const struct elf_image *image, uint64_t vaddr,
 
 	if (!elf_image_section(image, ".eh_frame", &section) && section.data &&
 	    section.vaddr == vaddr) {
-		*ret_section = (struct cfi_section){ .data = section.data,
-						     .size = section.size,
-						     .vaddr = section.vaddr };
+		*ret_section = (struct cfi_section){
+			.data = section.data, .size = section.size, .vaddr = section.vaddr};
 		return 0;
 	}
 	for (size_t i = 0; i < image->segment_count; i++) {
@@ -158,8 +157,7 @@ static int find_eh_frame(const struct elf_image *image, uint64_t vaddr,
 		if (!data)
 			return -EBADMSG;
 		*ret_section = (struct cfi_section){
-			.data = data, .size = size, .vaddr = vaddr, .ends_at_zero = true
-		};
+			.data = data, .size = size, .vaddr = vaddr, .ends_at_zero = true};
 		return 0;
 	}
 	return -EBADMSG;
@@ -192,7 +190,7 @@ static int open_eh_frame_hdr(struct cfi *cfi)
 	err = elf_image_eh_frame_hdr(cfi->image, &header);
 	if (err)
 		return err;
-	reader = (struct cfi_reader){ .at = header.data, .end = header.data + header.size };
+	reader = (struct cfi_reader){.at = header.data, .end = header.data + header.size};
 	version = cfi_read_u8(&reader);
 	pointer_encoding = cfi_read_u8(&reader);
 	count_encoding = cfi_read_u8(&reader);
@@ -225,10 +223,10 @@ static int open_section(struct cfi *cfi, const char *name, bool is_debug_frame)
 		return err;
 	if (!section.data || !section.size || section.flags & SHF_COMPRESSED)
 		return -ENODATA;
-	cfi->records.section = (struct cfi_section){ .data = section.data,
-						     .size = section.size,
-						     .vaddr = section.vaddr,
-						     .is_debug_frame = is_debug_frame };
+	cfi->records.section = (struct cfi_section){.data = section.data,
+						    .size = section.size,
+						    .vaddr = section.vaddr,
+						    .is_debug_frame = is_debug_frame};
 	memset(cfi->records.cie, 0, sizeof(cfi->records.cie));
 	return build_index(cfi);
 }
@@ -291,7 +289,7 @@ struct row_sink {
 	struct cfi_rows *rows;
 	size_t first;
 	uint64_t low, high, limit; /* rows at or above limit are dropped */
-	uint64_t budget; /* instruction bytes: no FDE of a sane file is executed twice */
+	uint64_t budget;	   /* instruction bytes: no FDE of a sane file is executed twice */
 	size_t bad_fdes;
 	bool is_out_of_memory;
 };
@@ -321,11 +319,11 @@ static void put(struct row_sink *sink, uint64_t vaddr, struct pp_rule rule)
 		rows->row = grown;
 		rows->capacity = capacity;
 	}
-	rows->row[rows->count++] = (struct cfi_row){ .vaddr = vaddr, .rule = rule };
+	rows->row[rows->count++] = (struct cfi_row){.vaddr = vaddr, .rule = rule};
 }
 
-static const struct pp_rule no_info = { .kind = PP_RULE_NO_INFO };
-static const struct pp_rule signal_frame = { .kind = PP_RULE_SIGNAL };
+static const struct pp_rule no_info = {.kind = PP_RULE_NO_INFO};
+static const struct pp_rule signal_frame = {.kind = PP_RULE_SIGNAL};
 
 static void put_fde(struct cfi *cfi, struct row_sink *sink, const struct cfi_fde *fde)
 {
@@ -352,8 +350,7 @@ static bool is_trampoline(const struct cfi *cfi, uint64_t vaddr)
 {
 	const uint8_t *code = elf_image_at(cfi->image, vaddr, cfi->trampoline_size);
 
-	return cfi->trampoline_size && code &&
-	       !memcmp(code, cfi->trampoline, cfi->trampoline_size);
+	return cfi->trampoline_size && code && !memcmp(code, cfi->trampoline, cfi->trampoline_size);
 }
 
 /* A handler returns to the trampoline's first byte, and callers are looked up at pc - 1.  glibc and
@@ -461,8 +458,8 @@ int cfi_compile(struct cfi *cfi, uint64_t low, uint64_t high, struct cfi_rows *r
 int cfi_rule_at(struct cfi *cfi, uint64_t vaddr, struct pp_rule *ret_rule)
 {
 	/* One byte of code has one row: the vector never grows. */
-	struct cfi_row row = { .vaddr = vaddr };
-	struct cfi_rows rows = { .row = &row, .capacity = 1 };
+	struct cfi_row row = {.vaddr = vaddr};
+	struct cfi_rows rows = {.row = &row, .capacity = 1};
 
 	if (vaddr != UINT64_MAX)
 		cfi_compile(cfi, vaddr, vaddr + 1, &rows, NULL);

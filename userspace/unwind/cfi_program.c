@@ -78,8 +78,8 @@ uint64_t cfi_read_encoded(struct cfi_reader *reader, uint8_t encoding, uint64_t 
 int cfi_record_read(const struct cfi_section *section, uint64_t offset,
 		    struct cfi_record *ret_record)
 {
-	struct cfi_record record = { .offset = offset };
-	struct cfi_reader reader = { .end = section->data + section->size };
+	struct cfi_record record = {.offset = offset};
+	struct cfi_reader reader = {.end = section->data + section->size};
 	uint64_t length, id, id_offset;
 	bool is_64_bit;
 
@@ -196,7 +196,7 @@ static bool run_initial(const struct cfi_records *records, struct cfi_reader ins
 	program.cie = cie;
 	program.machine = &records->machine;
 	program.section = &records->section;
-	program.state = (struct cfi_state){ .cfa.kind = CFI_UNSUPPORTED };
+	program.state = (struct cfi_state){.cfa.kind = CFI_UNSUPPORTED};
 	program.remembered_count = 0;
 	while (program.reader.at < program.reader.end) {
 		if (!execute(&program, *program.reader.at++) || program.reader.is_bad)
@@ -212,7 +212,7 @@ static const struct cfi_cie *find_cie(struct cfi_records *records, uint64_t offs
 	struct cfi_record record;
 
 	if (!cie->is_cached || cie->offset != offset) {
-		*cie = (struct cfi_cie){ .offset = offset, .is_cached = true };
+		*cie = (struct cfi_cie){.offset = offset, .is_cached = true};
 		cie->is_bad = cfi_record_read(&records->section, offset, &record) ||
 			      !record.is_cie ||
 			      !read_cie_head(&records->section, &record.body, cie) ||
@@ -255,7 +255,7 @@ static void set_place(struct cfi_program *program, uint64_t reg, struct cfi_plac
 
 static void set_saved(struct cfi_program *program, uint64_t reg, int64_t factored)
 {
-	struct cfi_place place = { .kind = CFI_AT_CFA };
+	struct cfi_place place = {.kind = CFI_AT_CFA};
 	int64_t offset;
 
 	if (__builtin_mul_overflow(factored, program->cie->data_align, &offset) ||
@@ -269,8 +269,8 @@ static void set_saved(struct cfi_program *program, uint64_t reg, int64_t factore
 static struct cfi_place place_in_register(uint64_t reg)
 {
 	if (reg > UINT8_MAX)
-		return (struct cfi_place){ .kind = CFI_UNSUPPORTED };
-	return (struct cfi_place){ .kind = CFI_IN_REGISTER, .reg = (uint8_t)reg };
+		return (struct cfi_place){.kind = CFI_UNSUPPORTED};
+	return (struct cfi_place){.kind = CFI_IN_REGISTER, .reg = (uint8_t)reg};
 }
 
 static void restore_initial(struct cfi_program *program, uint64_t reg)
@@ -287,9 +287,8 @@ static bool set_cfa(struct cfi_program *program, uint64_t reg, int64_t offset)
 
 	if (reg > UINT8_MAX || offset != (int32_t)offset)
 		return false;
-	*cfa = (struct cfi_place){ .kind = CFI_CFA_REGISTER,
-				   .reg = (uint8_t)reg,
-				   .offset = (int32_t)offset };
+	*cfa = (struct cfi_place){
+		.kind = CFI_CFA_REGISTER, .reg = (uint8_t)reg, .offset = (int32_t)offset};
 	return true;
 }
 
@@ -298,13 +297,14 @@ static int64_t read_factored(struct cfi_program *program)
 	int64_t value = cfi_read_sleb(&program->reader), result;
 
 	/* Out of every bound: set_cfa() refuses it. */
-	return __builtin_mul_overflow(value, program->cie->data_align, &result) ? INT64_MAX : result;
+	return __builtin_mul_overflow(value, program->cie->data_align, &result) ? INT64_MAX
+										: result;
 }
 
 static struct cfi_reader read_block(struct cfi_reader *reader)
 {
 	uint64_t size = cfi_read_uleb(reader);
-	struct cfi_reader block = { .at = reader->at };
+	struct cfi_reader block = {.at = reader->at};
 
 	cfi_skip(reader, size);
 	if (reader->is_bad)
@@ -372,7 +372,7 @@ static bool execute_state(struct cfi_program *program, uint8_t op)
 static bool execute(struct cfi_program *program, uint8_t op)
 {
 	struct cfi_reader *reader = &program->reader;
-	struct cfi_place place = { .kind = CFI_UNSUPPORTED };
+	struct cfi_place place = {.kind = CFI_UNSUPPORTED};
 	uint64_t reg;
 
 	if ((op & 0xc0) == DW_CFA_offset) {
@@ -450,9 +450,10 @@ static int advance(struct cfi_program *program, uint8_t op, uint64_t *ret_locati
 	} else if (op == DW_CFA_set_loc) {
 		const struct cfi_section *section = program->section;
 
-		*ret_location = cfi_read_encoded(
-			reader, program->cie->encoding,
-			section->vaddr + (uint64_t)(reader->at - section->data), 0);
+		*ret_location =
+			cfi_read_encoded(reader, program->cie->encoding,
+					 section->vaddr + (uint64_t)(reader->at - section->data),
+					 0);
 		if (*ret_location < program->location)
 			reader->is_bad = true;
 		return 1;

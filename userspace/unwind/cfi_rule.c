@@ -6,10 +6,9 @@
 void cfi_machine_of(uint16_t elf_machine, struct cfi_machine *ret_machine)
 {
 	/* psABI x86-64 figure 3.36; AAPCS64 DWARF table 1. */
-	static const struct cfi_machine x86_64 = { .fp = 6, .sp = 7, .ra = 16, .register_count = 16 };
+	static const struct cfi_machine x86_64 = {.fp = 6, .sp = 7, .ra = 16, .register_count = 16};
 	static const struct cfi_machine aarch64 = {
-		.fp = 29, .sp = 31, .ra = 30, .register_count = 32, .has_link_register = true
-	};
+		.fp = 29, .sp = 31, .ra = 30, .register_count = 32, .has_link_register = true};
 
 	*ret_machine = elf_machine == EM_AARCH64 ? aarch64 : x86_64;
 }
@@ -17,9 +16,9 @@ void cfi_machine_of(uint16_t elf_machine, struct cfi_machine *ret_machine)
 size_t cfi_trampoline(uint16_t elf_machine, const uint8_t **ret_bytes)
 {
 	/* mov $15,%rax; syscall */
-	static const uint8_t x86_64[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	static const uint8_t x86_64[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 	/* mov x8,#139; svc #0 */
-	static const uint8_t aarch64[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 };
+	static const uint8_t aarch64[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
 
 	switch (elf_machine) {
 	case EM_X86_64:
@@ -86,8 +85,8 @@ static bool read_addend(struct cfi_reader *reader, int64_t *ret_add)
 static bool read_plt(const struct cfi_machine *machine, const struct cfi_reader *expression,
 		     struct cfi_place *ret_place)
 {
-	uint8_t shape[] = { DW_OP_breg7, 8,	     DW_OP_breg16, 0,	       DW_OP_lit15, DW_OP_and,
-			    0,		 DW_OP_ge, DW_OP_lit3,   DW_OP_shl, DW_OP_plus };
+	uint8_t shape[] = {DW_OP_breg7, 8,	  DW_OP_breg16, 0,	   DW_OP_lit15, DW_OP_and,
+			   0,		DW_OP_ge, DW_OP_lit3,	DW_OP_shl, DW_OP_plus};
 
 	if (machine->has_link_register ||
 	    (size_t)(expression->end - expression->at) != sizeof(shape))
@@ -96,14 +95,14 @@ static bool read_plt(const struct cfi_machine *machine, const struct cfi_reader 
 	if (shape[6] < DW_OP_lit0 || shape[6] > DW_OP_lit15 ||
 	    memcmp(expression->at, shape, sizeof(shape)))
 		return false;
-	*ret_place = (struct cfi_place){ .kind = CFI_CFA_PLT, .offset = shape[6] - DW_OP_lit0 };
+	*ret_place = (struct cfi_place){.kind = CFI_CFA_PLT, .offset = shape[6] - DW_OP_lit0};
 	return true;
 }
 
 struct cfi_place cfi_expression_cfa(const struct cfi_machine *machine, struct cfi_reader expression)
 {
-	const struct cfi_place unsupported = { .kind = CFI_UNSUPPORTED };
-	struct cfi_place place = { .kind = CFI_CFA_REGISTER };
+	const struct cfi_place unsupported = {.kind = CFI_UNSUPPORTED};
+	struct cfi_place place = {.kind = CFI_CFA_REGISTER};
 	int64_t offset, add;
 	uint64_t reg;
 
@@ -132,16 +131,15 @@ struct cfi_place cfi_expression_cfa(const struct cfi_machine *machine, struct cf
 
 struct cfi_place cfi_expression_saved(struct cfi_reader expression)
 {
-	const struct cfi_place unsupported = { .kind = CFI_UNSUPPORTED };
+	const struct cfi_place unsupported = {.kind = CFI_UNSUPPORTED};
 	int64_t offset, add;
 	uint64_t reg;
 
 	if (!read_base(&expression, &reg, &offset) || !read_addend(&expression, &add) ||
 	    __builtin_add_overflow(offset, add, &offset) || offset != (int32_t)offset)
 		return unsupported;
-	return (struct cfi_place){ .kind = CFI_AT_REGISTER,
-				   .reg = (uint8_t)reg,
-				   .offset = (int32_t)offset };
+	return (struct cfi_place){
+		.kind = CFI_AT_REGISTER, .reg = (uint8_t)reg, .offset = (int32_t)offset};
 }
 
 /* false: no rule can say it. */
@@ -208,13 +206,13 @@ struct pp_rule cfi_state_rule(const struct cfi_machine *machine, const struct cf
 			      const struct cfi_state *state)
 {
 	/* Fields that a kind does not use stay 0: equal rules have equal bytes. */
-	const struct pp_rule no_info = { .kind = PP_RULE_NO_INFO };
-	struct pp_rule rule = { .kind = PP_RULE_NO_INFO };
+	const struct pp_rule no_info = {.kind = PP_RULE_NO_INFO};
+	struct pp_rule rule = {.kind = PP_RULE_NO_INFO};
 
 	if (cie->is_signal)
-		return (struct pp_rule){ .kind = PP_RULE_SIGNAL };
+		return (struct pp_rule){.kind = PP_RULE_SIGNAL};
 	if (state->ra.kind == CFI_UNDEFINED)
-		return (struct pp_rule){ .kind = PP_RULE_STOP };
+		return (struct pp_rule){.kind = PP_RULE_STOP};
 	if (!set_cfa(&rule, machine, &state->cfa) || !set_ra(&rule, machine, &state->ra))
 		return no_info;
 	set_fp(&rule, machine, &state->fp);

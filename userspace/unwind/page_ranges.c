@@ -9,13 +9,13 @@
 
 void page_ranges_init(struct page_ranges *ranges, uint32_t page_count)
 {
-	*ranges = (struct page_ranges){ .page_count = page_count };
+	*ranges = (struct page_ranges){.page_count = page_count};
 }
 
 void page_ranges_release(struct page_ranges *ranges)
 {
 	free(ranges->range);
-	*ranges = (struct page_ranges){ 0 };
+	*ranges = (struct page_ranges){0};
 }
 
 int page_ranges_take(struct page_ranges *ranges, uint32_t count, uint32_t *ret_first)
@@ -38,7 +38,7 @@ int page_ranges_take(struct page_ranges *ranges, uint32_t count, uint32_t *ret_f
 	}
 	memmove(&ranges->range[i + 1], &ranges->range[i],
 		(ranges->count - i) * sizeof(*ranges->range));
-	ranges->range[i] = (struct page_range){ .first = first, .count = count };
+	ranges->range[i] = (struct page_range){.first = first, .count = count};
 	ranges->count++;
 	*ret_first = first;
 	return 0;

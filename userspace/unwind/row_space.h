@@ -17,10 +17,10 @@
 
 struct row_space {
 	uint32_t shard_count;
-	uint64_t *taken;      /* a bit a granule: in use or resting */
-	uint64_t *resting[2]; /* freed since the last tick; freed before that */
-	uint32_t *shard_free; /* free granules of each shard */
-	uint32_t cursor;      /* granule where the next search begins */
+	uint64_t *taken;		    /* a bit a granule: in use or resting */
+	uint64_t *resting[2];		    /* freed since the last tick; freed before that */
+	uint32_t *shard_free;		    /* free granules of each shard */
+	uint32_t cursor;		    /* granule where the next search begins */
 	uint32_t free_count, resting_count; /* granules */
 };
 

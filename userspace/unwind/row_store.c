@@ -41,7 +41,7 @@ static uint32_t rule_hash(const struct pp_rule *rule)
 /* The id of a rule; a new one is written to rules[] before any row can name it. */
 static uint16_t rule_id(struct row_store *store, const struct pp_rule *rule)
 {
-	static const struct pp_rule no_info = { .kind = PP_RULE_NO_INFO };
+	static const struct pp_rule no_info = {.kind = PP_RULE_NO_INFO};
 	const uint32_t mask = store->rule_slots - 1;
 	uint32_t slot = rule_hash(rule) & mask, id;
 
@@ -64,7 +64,7 @@ static uint16_t rule_id(struct row_store *store, const struct pp_rule *rule)
 
 static int init_rules(struct row_store *store)
 {
-	const struct pp_rule stop = { .kind = PP_RULE_STOP };
+	const struct pp_rule stop = {.kind = PP_RULE_STOP};
 	uint32_t slots = 4;
 
 	/* Half full at most. */
@@ -194,9 +194,9 @@ int row_store_add_file(struct row_store *store, uint64_t min_vaddr, uint64_t max
 	if (max_vaddr <= min_vaddr)
 		return -ENOSPC;
 	count = ((max_vaddr - 1) >> PP_PAGE_SHIFT) - first_page + 1;
-	err = count > store->memory.page_count ?
-		      -ENOSPC :
-		      page_ranges_take(&store->ranges, (uint32_t)count, &first);
+	err = count > store->memory.page_count
+		      ? -ENOSPC
+		      : page_ranges_take(&store->ranges, (uint32_t)count, &first);
 	if (err == -ENOSPC)
 		store->stats.pages_exhausted++;
 	if (err)
@@ -223,7 +223,7 @@ void row_store_remove_file(struct row_store *store, uint32_t page0, uint64_t min
 static int publish_page(struct row_store *store, uint32_t page, const struct cfi_row *row,
 			size_t count)
 {
-	static const struct cfi_row nothing = { .rule.kind = PP_RULE_NO_INFO };
+	static const struct cfi_row nothing = {.rule.kind = PP_RULE_NO_INFO};
 	uint32_t start = store->empty_row, kept = 0;
 	uint32_t *to;
 	int err;
@@ -263,14 +263,18 @@ static int publish_page(struct row_store *store, uint32_t page, const struct cfi
 static int load_run(struct row_store *store, uint32_t page0, struct cfi *cfi, uint64_t low,
 		    uint64_t high)
 {
-	struct cfi_rows *rows = &store->scratch;
+	struct cfi_row no_row = {.vaddr = low};
+	struct cfi_rows none = {.row = &no_row, .count = 1};
+	struct cfi_rows *rows = cfi ? &store->scratch : &none;
 	size_t at = 0;
 	int err;
 
-	rows->count = 0;
-	err = cfi_compile(cfi, low, high, rows, NULL);
-	if (err)
-		return err;
+	if (cfi) {
+		rows->count = 0;
+		err = cfi_compile(cfi, low, high, rows, NULL);
+		if (err)
+			return err;
+	}
 	for (uint64_t vaddr = low; vaddr < high; vaddr += PAGE_BYTES) {
 		size_t end;
 

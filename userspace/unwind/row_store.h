@@ -14,9 +14,9 @@
 #include "unwind/cfi.h"
 
 struct row_store_memory {
-	uint64_t *pages;      /* PP_MAX_PAGES, or fewer */
+	uint64_t *pages; /* PP_MAX_PAGES, or fewer */
 	uint32_t page_count;
-	uint32_t **shard;     /* shard_count pointers to PP_ROW_SHARD_ROWS rows each */
+	uint32_t **shard; /* shard_count pointers to PP_ROW_SHARD_ROWS rows each */
 	uint32_t shard_count;
 	struct pp_rule *rules;
 	uint32_t rule_count;
@@ -40,7 +40,9 @@ int row_store_add_file(struct row_store *store, uint64_t min_vaddr, uint64_t max
 /* Unloads the file's pages and gives its page range back (reused after row_store_tick() twice). */
 void row_store_remove_file(struct row_store *store, uint32_t page0, uint64_t min_vaddr,
 			   uint64_t max_vaddr);
-/* Publishes the rows of all 64 KiB pages that [low, high) touches (compiling whole pages).
+/* Publishes the rows of all 64 KiB pages that [low, high) touches (compiling whole pages) and that
+ * lie in the file's span.
+ * cfi NULL: a file without unwind information, all NO_INFO.
  * Pages that are loaded already are left alone.  Evicts unused pages when out of row space.
  * Returns 0; -ENOSPC; -ENOMEM. */
 int row_store_load(struct row_store *store, uint32_t page0, struct cfi *cfi, uint64_t low,

@@ -13,7 +13,8 @@ struct caller {
 	uint64_t pc, sp, fp; /* sp: the frame's CFA */
 };
 
-static bool read_u64(const struct finish_callbacks *callbacks, uint64_t address, uint64_t *ret_value)
+static bool read_u64(const struct finish_callbacks *callbacks, uint64_t address,
+		     uint64_t *ret_value)
 {
 	return !callbacks->read(callbacks->context, address, ret_value, sizeof(*ret_value));
 }
@@ -34,7 +35,7 @@ static enum pp_stop leave_by_frame_pointer(const struct finish_state *state,
 	/* A value that is no return address was no frame pointer. */
 	if (pair[1] && callbacks->find(callbacks->context, pair[1] - 1, &file, &vaddr, &rule))
 		return PP_STOP_NO_INFO;
-	*ret_caller = (struct caller){ .pc = pair[1], .sp = state->fp + 16, .fp = pair[0] };
+	*ret_caller = (struct caller){.pc = pair[1], .sp = state->fp + 16, .fp = pair[0]};
 	return PP_STOP_NONE;
 }
 
@@ -44,8 +45,8 @@ static enum pp_stop leave_by_frame_pointer(const struct finish_state *state,
 static bool leave_trampoline(const struct finish_state *state,
 			     const struct finish_callbacks *callbacks, struct caller *ret_caller)
 {
-	static const uint8_t tail[] = { 0x48, 0x83, 0xc4, 0x08, 0xc3 };
-	struct caller caller = { .sp = state->sp + 16, .fp = state->fp };
+	static const uint8_t tail[] = {0x48, 0x83, 0xc4, 0x08, 0xc3};
+	struct caller caller = {.sp = state->sp + 16, .fp = state->fp};
 	uint8_t code[sizeof(tail)];
 
 	if (state->is_leaf || callbacks->read(callbacks->context, state->pc, code, sizeof(code)) ||
@@ -61,16 +62,16 @@ static enum pp_stop leave_signal_frame(const struct finish_state *state,
 				       const struct finish_callbacks *callbacks,
 				       uint64_t *ret_registers, struct caller *ret_caller)
 {
-	static const uint8_t dwarf_number[] = { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7 };
+	static const uint8_t dwarf_number[] = {8, 9, 10, 11, 12, 13, 14, 15,
+					       5, 4, 6,	 3,  1,	 0,  2,	 7};
 	uint64_t saved[17];
 
 	if (callbacks->read(callbacks->context, state->sp + 40, saved, sizeof(saved)))
 		return PP_STOP_READ_FAULT;
 	for (size_t i = 0; i < sizeof(dwarf_number); i++)
 		ret_registers[dwarf_number[i]] = saved[i];
-	*ret_caller = (struct caller){ .pc = saved[16],
-				       .sp = ret_registers[PP_REG_SP],
-				       .fp = ret_registers[PP_REG_FP] };
+	*ret_caller = (struct caller){
+		.pc = saved[16], .sp = ret_registers[PP_REG_SP], .fp = ret_registers[PP_REG_FP]};
 	return PP_STOP_NONE;
 }
 #else
@@ -94,7 +95,7 @@ static enum pp_stop leave_signal_frame(const struct finish_state *state,
 	if (callbacks->read(callbacks->context, state->sp + 312, saved, sizeof(saved)))
 		return PP_STOP_READ_FAULT;
 	memcpy(ret_registers, saved, 32 * sizeof(saved[0]));
-	*ret_caller = (struct caller){ .pc = saved[32], .sp = saved[31], .fp = saved[29] };
+	*ret_caller = (struct caller){.pc = saved[32], .sp = saved[31], .fp = saved[29]};
 	return PP_STOP_NONE;
 }
 #endif
@@ -163,7 +164,7 @@ static enum pp_stop leave_by_rule(const struct finish_state *state, const struct
 				  const struct finish_callbacks *callbacks,
 				  struct caller *ret_caller)
 {
-	struct caller caller = { .fp = state->fp };
+	struct caller caller = {.fp = state->fp};
 	enum pp_stop stop;
 	uint64_t base;
 
@@ -197,7 +198,7 @@ static enum pp_stop finish_step(struct finish_state *state,
 {
 	const uint64_t pc = state->pc - !state->is_leaf, low = state->sp;
 	uint64_t registers[PP_REG_COUNT], vaddr;
-	struct caller caller = { .sp = low };
+	struct caller caller = {.sp = low};
 	enum pp_stop stop = PP_STOP_NONE;
 	struct pp_rule rule;
 	bool is_signal;

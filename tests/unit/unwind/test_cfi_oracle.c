@@ -45,7 +45,8 @@ static uint64_t mix(uint64_t value)
 }
 
 /* Registers look like a stack's, so that sums do not wrap. */
-static uint64_t register_value(uint64_t seed, uint64_t reg, uint64_t pc, const struct oracle *oracle)
+static uint64_t register_value(uint64_t seed, uint64_t reg, uint64_t pc,
+			       const struct oracle *oracle)
 {
 	if ((int)reg == oracle->ra && oracle->ra == 16)
 		return pc;
@@ -95,8 +96,8 @@ static bool evaluate(const struct oracle *oracle, uint64_t seed, uint64_t pc, ui
 		if (depth >= STACK_VALUES - 1)
 			return false;
 		if (op >= DW_OP_breg0 && op <= DW_OP_breg31)
-			stack[depth++] = register_value(seed, op - DW_OP_breg0, pc, oracle) +
-					 ops[i].number;
+			stack[depth++] =
+				register_value(seed, op - DW_OP_breg0, pc, oracle) + ops[i].number;
 		else if (op == DW_OP_bregx)
 			stack[depth++] =
 				register_value(seed, ops[i].number, pc, oracle) + ops[i].number2;
@@ -307,7 +308,7 @@ static uint64_t random_pc(struct oracle *oracle)
 
 static void open_oracle(struct oracle *oracle, struct elf_image *image, Elf *elf)
 {
-	*oracle = (struct oracle){ .image = image, .elf = elf, .random = 12345 };
+	*oracle = (struct oracle){.image = image, .elf = elf, .random = 12345};
 	oracle->fp = image->machine == EM_AARCH64 ? 29 : 6;
 	oracle->sp = image->machine == EM_AARCH64 ? 31 : 7;
 	oracle->ra = image->machine == EM_AARCH64 ? 30 : 16;
@@ -320,7 +321,7 @@ static void open_oracle(struct oracle *oracle, struct elf_image *image, Elf *elf
 /* Rows of the whole file say the same as the single rules. */
 static void check_rows(struct oracle *oracle, const char *name)
 {
-	struct cfi_rows rows = { 0 };
+	struct cfi_rows rows = {0};
 	uint64_t started = mono_ns();
 	size_t bad_fdes, low, high;
 	struct pp_rule rule;
@@ -433,8 +434,8 @@ static void cfi_rule_at__libc_agrees_with_libdw(void **state)
 
 static void cfi_rule_at__libcrypto_agrees_with_libdw(void **state)
 {
-	static const char *const pattern[] = { "/usr/lib/*/libcrypto.so.[13]*",
-					       "/usr/lib64/libcrypto.so.[13]*" };
+	static const char *const pattern[] = {"/usr/lib/*/libcrypto.so.[13]*",
+					      "/usr/lib64/libcrypto.so.[13]*"};
 
 	(void)state;
 	compare_first(pattern, ARRAY_SIZE(pattern));
@@ -442,9 +443,9 @@ static void cfi_rule_at__libcrypto_agrees_with_libdw(void **state)
 
 static void cfi_rule_at__python_agrees_with_libdw(void **state)
 {
-	static const char *const pattern[] = { "~/.pyenv/versions/3.12*/lib/libpython3.12.so.1.0",
-					       "/usr/lib/*/libpython3.[0-9]*.so.1.0",
-					       "/usr/bin/python3.[0-9]*[0-9]" };
+	static const char *const pattern[] = {"~/.pyenv/versions/3.12*/lib/libpython3.12.so.1.0",
+					      "/usr/lib/*/libpython3.[0-9]*.so.1.0",
+					      "/usr/bin/python3.[0-9]*[0-9]"};
 
 	(void)state;
 	compare_first(pattern, ARRAY_SIZE(pattern));
@@ -452,11 +453,10 @@ static void cfi_rule_at__python_agrees_with_libdw(void **state)
 
 static void cfi_rule_at__stack_realigning_code_agrees_with_libdw(void **state)
 {
-	static const char *const pattern[] = { "/usr/lib/*/libavcodec.so.*",
-					       "/usr/lib/*/libx265.so.*",
-					       "/usr/lib/*/libopenblas*.so*",
-					       "/usr/lib/*/libgmp.so.*",
-					       "/usr/lib/*/libm.so.6" };
+	static const char *const pattern[] = {"/usr/lib/*/libavcodec.so.*",
+					      "/usr/lib/*/libx265.so.*",
+					      "/usr/lib/*/libopenblas*.so*",
+					      "/usr/lib/*/libgmp.so.*", "/usr/lib/*/libm.so.6"};
 
 	(void)state;
 	compare_first(pattern, ARRAY_SIZE(pattern));
@@ -464,8 +464,8 @@ static void cfi_rule_at__stack_realigning_code_agrees_with_libdw(void **state)
 
 static void cfi_rule_at__aarch64_libc_agrees_with_libdw(void **state)
 {
-	static const char *const pattern[] = { "/usr/aarch64-linux-gnu/lib/libc.so.6",
-					       "/usr/lib/aarch64-linux-gnu/libc.so.6" };
+	static const char *const pattern[] = {"/usr/aarch64-linux-gnu/lib/libc.so.6",
+					      "/usr/lib/aarch64-linux-gnu/libc.so.6"};
 
 	(void)state;
 	compare_first(pattern, ARRAY_SIZE(pattern));
@@ -473,9 +473,9 @@ static void cfi_rule_at__aarch64_libc_agrees_with_libdw(void **state)
 
 static void cfi_rule_at__aarch64_libstdcxx_agrees_with_libdw(void **state)
 {
-	static const char *const pattern[] = { "/usr/aarch64-linux-gnu/lib/libstdc++.so.6",
-					       "/usr/lib/aarch64-linux-gnu/libstdc++.so.6",
-					       "/usr/aarch64-linux-gnu/lib/libgcc_s.so.1" };
+	static const char *const pattern[] = {"/usr/aarch64-linux-gnu/lib/libstdc++.so.6",
+					      "/usr/lib/aarch64-linux-gnu/libstdc++.so.6",
+					      "/usr/aarch64-linux-gnu/lib/libgcc_s.so.1"};
 
 	(void)state;
 	compare_first(pattern, ARRAY_SIZE(pattern));

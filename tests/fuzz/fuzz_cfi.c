@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c elf/elf_image.c */
+/* Input: one byte of choices, then 64 bytes of .eh_frame_hdr when chosen, then .eh_frame or
+ * .debug_frame.  Rows must be sorted and in range, and agree with the single rules. */
+#include "unwind/cfi.h"
+
+#include <assert.h>
+#include <stdint.h>
+
+#include "../unit/unwind/build_elf.h"
+#include "unwind/row_store.h"
+
+#define CHOICE_HDR 1
+#define CHOICE_DEBUG_FRAME 2
+#define CHOICE_AARCH64 4
+#define CHOICE_NO_SECTIONS 8
+#define HDR_BYTES 64U
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_rows(struct cfi *cfi, uint64_t low, uint64_t high)
+{
+	struct cfi_rows rows = {0};
+	struct pp_rule rule;
+
+	assert(!cfi_compile(cfi, low, high, &rows, NULL));
+	assert(rows.count && rows.row[0].vaddr == low);
+	for (size_t i = 0; i < rows.count; i++) {
+		const uint64_t end = i + 1 < rows.count ? rows.row[i + 1].vaddr : high;
+
+		assert(rows.row[i].vaddr < end && end <= high);
+		assert(rows.row[i].rule.kind <= PP_RULE_SIGNAL);
+		if (i > 64)
+			continue;
+		assert(!cfi_rule_at(cfi, rows.row[i].vaddr, &rule));
+		assert(!memcmp(&rule, &rows.row[i].rule, sizeof(rule)));
+		assert(!cfi_rule_at(cfi, end - 1, &rule));
+		assert(!memcmp(&rule, &rows.row[i].rule, sizeof(rule)));
+	}
+	free(rows.row);
+}
+
+static void check_store(struct cfi *cfi)
+{
+	static uint64_t pages[8];
+	static uint32_t shard[PP_ROW_SHARD_ROWS];
+	static struct pp_rule rules[16];
+	uint32_t *shards[] = {shard};
+	const struct row_store_memory memory = {
+		.pages = pages,
+		.page_count = 8,
+		.shard = shards,
+		.shard_count = 1,
+		.rules = rules,
+		.rule_count = 16,
+	};
+	OWNED(row_store) struct row_store *store = NULL;
+	uint32_t page0;
+
+	memset(pages, 0, sizeof(pages));
+	assert(!row_store_new(&memory, &store));
+	assert(!row_store_add_file(store, 0, BUILT_SIZE, &page0));
+	assert(!row_store_load(store, page0, cfi, 0, BUILT_SIZE));
+	for (uint64_t vaddr = 0; vaddr < BUILT_SIZE; vaddr += 0x10000) {
+		uint64_t page = pages[page0 + (vaddr >> 16)];
+		const uint32_t *row = shard + PP_PAGE_ROW_START(page);
+
+		assert(PP_PAGE_ROW_COUNT(page) && PP_ROW_PC_LOW(row[0]) == 0);
+		for (uint32_t i = 1; i < PP_PAGE_ROW_COUNT(page); i++)
+			assert(PP_ROW_PC_LOW(row[i]) >= PP_ROW_PC_LOW(row[i - 1]) &&
+			       PP_ROW_RULE(row[i]) < 16);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct built_elf elf;
+	struct elf_image *image;
+	uint64_t low, high;
+	uint8_t choices;
+	struct cfi *cfi;
+	size_t hdr_size;
+
+	if (size < 1 + HDR_BYTES || size > 8192)
+		return 0;
+	choices = *data++;
+	size--;
+	hdr_size = choices & CHOICE_HDR ? HDR_BYTES : 0;
+	build_elf(&elf, choices & CHOICE_AARCH64 ? EM_AARCH64 : EM_X86_64, data, hdr_size,
+		  choices & CHOICE_DEBUG_FRAME ? ".debug_frame" : ".eh_frame", data + hdr_size,
+		  size - hdr_size);
+	if (choices & CHOICE_NO_SECTIONS)
+		((Elf64_Ehdr *)elf.data)->e_shnum = 0;
+	assert(!elf_image_from_memory(elf.data, sizeof(elf.data), &image));
+	if (!cfi_open(image, &cfi)) {
+		check_rows(cfi, 0, BUILT_SIZE);
+		check_rows(cfi, BUILT_TEXT + 3, BUILT_TEXT + 40);
+		check_rows(cfi, UINT64_MAX - 100, UINT64_MAX);
+		if (!cfi_fde_bounds(cfi, BUILT_TEXT + 5, &low, &high))
+			assert(low <= BUILT_TEXT + 5 && high > BUILT_TEXT + 5);
+		check_store(cfi);
+		cfi_free(cfi);
+	}
+	elf_image_free(image);
+	return 0;
+}

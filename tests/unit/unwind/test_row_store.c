@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: unwind/row_store.c unwind/row_space.c unwind/page_ranges.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c */
+#include "unwind/row_store.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdbool.h>
+
+#include "build_elf.h"
+
+#define PAGE 0x10000ULL
+/* version 1, "zR", code 1, data -8, RA 16, pcrel sdata4; CFA rsp+8, RA at CFA-8 */
+#define X86_CIE "\x01zR\0\x01\x78\x10\x01\x1b\x0c\x07\x08\x90\x01"
+/* A row every 6 bytes of the two pages of code, as far as .eh_frame has room: 171 granules for the
+ * first page, 166 for the second. */
+#define DENSE_STEP 6U
+#define DENSE_ROWS_A_PAGE 10923U
+#define DENSE_GRANULES 337U
+
+struct fixture {
+	struct row_store_memory memory;
+	struct row_store *store;
+	struct built_elf elf;
+	struct elf_image *image;
+	struct cfi *cfi;
+};
+
+static void new_store(struct fixture *fixture, uint32_t page_count, uint32_t shard_count,
+		      uint32_t rule_count)
+{
+	struct row_store_memory *memory = &fixture->memory;
+
+	*memory = (struct row_store_memory){
+		.page_count = page_count, .shard_count = shard_count, .rule_count = rule_count};
+	memory->pages = calloc(page_count, sizeof(uint64_t));
+	memory->shard = calloc(shard_count, sizeof(*memory->shard));
+	memory->rules = calloc(rule_count, sizeof(*memory->rules));
+	for (uint32_t i = 0; i < shard_count; i++)
+		memory->shard[i] = calloc(PP_ROW_SHARD_ROWS, sizeof(uint32_t));
+	assert_int_equal(row_store_new(memory, &fixture->store), 0);
+}
+
+static void free_fixture(struct fixture *fixture)
+{
+	row_store_free(fixture->store);
+	cfi_free(fixture->cfi);
+	elf_image_free(fixture->image);
+	for (uint32_t i = 0; i < fixture->memory.shard_count; i++)
+		free(fixture->memory.shard[i]);
+	free(fixture->memory.shard);
+	free(fixture->memory.pages);
+	free(fixture->memory.rules);
+}
+
+/* Its rows have `rules` different rules. */
+static void open_dense(struct fixture *fixture, unsigned int rules)
+{
+	static uint8_t frame[BUILT_MAX_FRAME];
+	struct frame_builder head = {0};
+	size_t cie = CIE(&head, X86_CIE), at;
+	uint32_t length;
+
+	memset(frame, 0, sizeof(frame));
+	FDE(&head, cie, BUILT_TEXT, 2 * PAGE, "");
+	memcpy(frame, head.data, head.size);
+	at = head.size;
+	for (uint32_t row = 0; row < 2 * PAGE / DENSE_STEP; row++) {
+		/* advance_loc; def_cfa_offset: 3 bytes while the offset is below 128 */
+		if (at + 7 > sizeof(frame))
+			break;
+		frame[at++] = 0x40 | DENSE_STEP;
+		frame[at++] = 0x0e;
+		frame[at++] = (uint8_t)(16 + 8 * (row % rules));
+	}
+	length = (uint32_t)(at - cie) - 4;
+	length -= (uint32_t)(head.size - 17 - cie); /* the FDE's own: 17 bytes in head */
+	memcpy(frame + head.size - 17, &length, sizeof(length));
+	build_elf(&fixture->elf, EM_X86_64, NULL, 0, ".eh_frame", frame, at);
+	assert_int_equal(elf_image_from_memory(fixture->elf.data, BUILT_SIZE, &fixture->image), 0);
+	assert_int_equal(cfi_open(fixture->image, &fixture->cfi), 0);
+}
+
+static int find_libc(struct dl_phdr_info *info, size_t size, void *path)
+{
+	(void)size;
+	if (!strstr(info->dlpi_name, "libc.so"))
+		return 0;
+	*(const char **)path = info->dlpi_name;
+	return 1;
+}
+
+static void open_libc(struct fixture *fixture)
+{
+	const char *path = NULL;
+	int fd;
+
+	if (!dl_iterate_phdr(find_libc, &path)) {
+		print_message("skipped: libc is linked in\n");
+		skip();
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(elf_image_open(fd, &fixture->image), 0);
+	close(fd);
+	assert_int_equal(cfi_open(fixture->image, &fixture->cfi), 0);
+}
+
+/* As the kernel side looks a rule up; false: the page is not loaded. */
+static bool look_up(const struct fixture *fixture, uint32_t page0, uint64_t vaddr,
+		    struct pp_rule *ret_rule)
+{
+	uint64_t entry = fixture->memory.pages[(uint32_t)(page0 + (uint32_t)(vaddr >> 16))];
+	const uint32_t *row;
+	uint32_t at = 0;
+
+	if (!(PP_PAGE_FLAGS(entry) & PP_PAGE_LOADED))
+		return false;
+	row = fixture->memory.shard[PP_PAGE_ROW_START(entry) >> PP_ROW_SHARD_SHIFT] +
+	      (PP_PAGE_ROW_START(entry) & (PP_ROW_SHARD_ROWS - 1));
+	for (uint32_t half = 32768; half; half >>= 1)
+		if (at + half < PP_PAGE_ROW_COUNT(entry) &&
+		    PP_ROW_PC_LOW(row[at + half]) <= (vaddr & 0xffff))
+			at += half;
+	*ret_rule = fixture->memory.rules[PP_ROW_RULE(row[at])];
+	return true;
+}
+
+static uint64_t page_entry(const struct fixture *fixture, uint32_t page0, uint64_t vaddr)
+{
+	return fixture->memory.pages[(uint32_t)(page0 + (uint32_t)(vaddr >> 16))];
+}
+
+static void check_lookups(struct fixture *fixture, uint32_t page0, uint64_t low, uint64_t high,
+			  int count)
+{
+	struct pp_rule ours, expected;
+	uint64_t random = 99;
+
+	for (int i = 0; i < count; i++) {
+		uint64_t vaddr;
+
+		random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+		vaddr = low + (random >> 16) % (high - low);
+		assert_true(look_up(fixture, page0, vaddr, &ours));
+		cfi_rule_at(fixture->cfi, vaddr, &expected);
+		assert_memory_equal(&ours, &expected, sizeof(ours));
+	}
+}
+
+static void row_store_load__lookups_agree_with_single_rules(void **state)
+{
+	struct fixture fixture = {0};
+	struct row_store_stats stats;
+	uint32_t page0;
+
+	(void)state;
+	open_libc(&fixture);
+	new_store(&fixture, 1024, 2, 4096);
+	assert_int_equal(row_store_add_file(fixture.store, fixture.image->min_vaddr,
+					    fixture.image->max_vaddr, &page0),
+			 0);
+	assert_int_equal(row_store_load(fixture.store, page0, fixture.cfi, fixture.image->min_vaddr,
+					fixture.image->max_vaddr),
+			 0);
+	check_lookups(&fixture, page0, fixture.image->min_vaddr, fixture.image->max_vaddr, 20000);
+	row_store_get_stats(fixture.store, &stats);
+	assert_int_equal(stats.pages_loaded, (fixture.image->max_vaddr + PAGE - 1) / PAGE);
+	assert_int_equal(stats.rules_exhausted, 0);
+	assert_int_equal(fixture.memory.rules[0].kind, PP_RULE_NO_INFO);
+	assert_int_equal(fixture.memory.rules[1].kind, PP_RULE_STOP);
+	print_message("libc: %u rules, %lu rows\n", stats.rules_used, stats.rows_used);
+	free_fixture(&fixture);
+}
+
+static void row_store_load__takes_whole_pages_and_leaves_loaded_ones(void **state)
+{
+	struct fixture fixture = {0};
+	uint32_t page0;
+	struct pp_rule rule;
+	uint64_t before;
+
+	(void)state;
+	open_dense(&fixture, 3);
+	new_store(&fixture, 16, 1, 64);
+	assert_int_equal(row_store_add_file(fixture.store, 0, BUILT_SIZE, &page0), 0);
+	assert_int_equal(row_store_load(fixture.store, page0, fixture.cfi, BUILT_TEXT + 100,
+					BUILT_TEXT + 101),
+			 0);
+	assert_false(look_up(&fixture, page0, BUILT_TEXT - 1, &rule));
+	assert_false(look_up(&fixture, page0, BUILT_TEXT + PAGE, &rule));
+	check_lookups(&fixture, page0, BUILT_TEXT, BUILT_TEXT + PAGE, 1000);
+	before = page_entry(&fixture, page0, BUILT_TEXT);
+	assert_int_equal(PP_PAGE_ROW_COUNT(before), DENSE_ROWS_A_PAGE);
+	/* Far more than the file has. */
+	assert_int_equal(row_store_load(fixture.store, page0, fixture.cfi, 0, 1ULL << 40), 0);
+	assert_int_equal(page_entry(&fixture, page0, BUILT_TEXT), before);
+	check_lookups(&fixture, page0, 0, BUILT_SIZE, 3000);
+	assert_int_equal(page_entry(&fixture, page0, BUILT_SIZE), 0);
+	free_fixture(&fixture);
+}
+
+static void row_store_load__code_without_information_shares_one_row(void **state)
+{
+	struct fixture fixture = {0};
+	struct row_store_stats before, after;
+	struct pp_rule rule;
+	uint32_t page0;
+
+	(void)state;
+	new_store(&fixture, 1024, 1, 64);
+	assert_int_equal(row_store_add_file(fixture.store, 0x400000, 0x1400000, &page0), 0);
+	row_store_get_stats(fixture.store, &before);
+	assert_int_equal(row_store_load(fixture.store, page0, NULL, 0x400000, 0x1400000), 0);
+	row_store_get_stats(fixture.store, &after);
+	assert_int_equal(after.pages_loaded, 256);
+	assert_int_equal(after.rows_used, before.rows_used);
+	assert_true(look_up(&fixture, page0, 0x13fffff, &rule));
+	assert_int_equal(rule.kind, PP_RULE_NO_INFO);
+	row_store_remove_file(fixture.store, page0, 0x400000, 0x1400000);
+	row_store_get_stats(fixture.store, &after);
+	assert_int_equal(after.pages_loaded, 0);
+	free_fixture(&fixture);
+}
+
+static void row_store_add_file__ranges_are_apart_and_rest_two_ticks(void **state)
+{
+	struct fixture fixture = {0};
+	struct row_store_stats stats;
+	uint32_t first, second, third, index = 7;
+
+	(void)state;
+	new_store(&fixture, 8, 1, 64);
+	/* 7 pages beside page 0: 3, then 4. */
+	assert_int_equal(row_store_add_file(fixture.store, 0x10000, 0x3ffff, &first), 0);
+	assert_int_equal((uint32_t)(first + 1), 1);
+	assert_int_equal(row_store_add_file(fixture.store, 0x12345, 0x50000, &second), 0);
+	assert_int_equal((uint32_t)(second + 1), 4);
+	assert_int_equal(row_store_add_file(fixture.store, 0, 1, &index), -ENOSPC);
+	assert_int_equal(row_store_add_file(fixture.store, 0, UINT64_MAX, &index), -ENOSPC);
+	assert_int_equal(row_store_add_file(fixture.store, 5, 5, &index), -ENOSPC);
+	assert_int_equal(index, 7);
+	row_store_get_stats(fixture.store, &stats);
+	assert_int_equal(stats.pages_exhausted, 2);
+	row_store_remove_file(fixture.store, first, 0x10000, 0x3ffff);
+	row_store_tick(fixture.store);
+	assert_int_equal(row_store_add_file(fixture.store, 0, 1, &third), -ENOSPC);
+	row_store_tick(fixture.store);
+	/* An address above 4 GiB of pages: page0 wraps. */
+	assert_int_equal(row_store_add_file(fixture.store, 1ULL << 52, (1ULL << 52) + 1, &third),
+			 0);
+	assert_int_equal((uint32_t)(third + (uint32_t)(1ULL << 36)), 1);
+	free_fixture(&fixture);
+}
+
+static void row_store_load__out_of_space_evicts_what_is_not_used(void **state)
+{
+	struct fixture fixture = {0};
+	struct row_store_stats stats;
+	uint32_t page0[16], files = 0;
+	struct pp_rule rule;
+	int err = 0;
+
+	(void)state;
+	open_dense(&fixture, 3);
+	new_store(&fixture, 256, 1, 64);
+	while (files < 16) {
+		assert_int_equal(row_store_add_file(fixture.store, 0, BUILT_SIZE, &page0[files]),
+				 0);
+		err = row_store_load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE);
+		if (err)
+			break;
+		files++;
+	}
+	assert_int_equal(err, -ENOSPC);
+	assert_int_equal(files, 4096 / DENSE_GRANULES);
+	row_store_get_stats(fixture.store, &stats);
+	assert_int_equal(stats.rows_exhausted, 1);
+	/* All are fresh: none may go before a tick has passed. */
+	assert_int_equal(stats.evicted_pages, 0);
+	row_store_tick(fixture.store);
+	/* The kernel side uses the first file only. */
+	for (uint64_t vaddr = BUILT_TEXT; vaddr < BUILT_SIZE; vaddr += PAGE)
+		__atomic_or_fetch(&fixture.memory.pages[page0[0] + (vaddr >> 16)],
+				  (uint64_t)PP_PAGE_USED << 48, __ATOMIC_RELAXED);
+	row_store_tick(fixture.store);
+	row_store_get_stats(fixture.store, &stats);
+	assert_true(stats.evicted_pages > 0 && stats.evicted_pages < 6);
+	assert_true(look_up(&fixture, page0[0], BUILT_TEXT, &rule));
+	assert_false(look_up(&fixture, page0[1], BUILT_TEXT, &rule));
+	/* What was evicted rests. */
+	assert_int_equal(row_store_load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE),
+			 -ENOSPC);
+	row_store_tick(fixture.store);
+	row_store_tick(fixture.store);
+	assert_int_equal(row_store_load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE),
+			 0);
+	check_lookups(&fixture, page0[files], 0, BUILT_SIZE, 2000);
+	check_lookups(&fixture, page0[0], 0, BUILT_SIZE, 2000);
+	free_fixture(&fixture);
+}
+
+static void row_store_remove_file__rows_stay_readable_for_two_ticks(void **state)
+{
+	struct fixture fixture = {0};
+	uint32_t first, other, reused;
+	uint64_t entry;
+	uint32_t *row, old;
+
+	(void)state;
+	open_dense(&fixture, 3);
+	new_store(&fixture, 256, 1, 64);
+	assert_int_equal(row_store_add_file(fixture.store, 0, BUILT_SIZE, &first), 0);
+	assert_int_equal(row_store_load(fixture.store, first, fixture.cfi, 0, BUILT_SIZE), 0);
+	entry = page_entry(&fixture, first, BUILT_TEXT);
+	row = fixture.memory.shard[0] + PP_PAGE_ROW_START(entry);
+	row_store_remove_file(fixture.store, first, 0, BUILT_SIZE);
+	assert_int_equal(page_entry(&fixture, first, BUILT_TEXT), 0);
+	/* A walk that read the page before goes on in its rows. */
+	old = row[5];
+	for (int i = 0; i < 2; i++) {
+		while (!row_store_add_file(fixture.store, 0, BUILT_SIZE, &other))
+			if (row_store_load(fixture.store, other, fixture.cfi, 0, BUILT_SIZE))
+				break;
+		assert_int_equal(row[5], old);
+		row[5] = 0xdead0000 + (uint32_t)i;
+		old = row[5];
+		row_store_tick(fixture.store);
+	}
+	assert_int_equal(row[5], old);
+	reused = other;
+	for (int i = 0; i < 2; i++)
+		row_store_load(fixture.store, reused, fixture.cfi, 0, BUILT_SIZE);
+	assert_int_not_equal(row[5], old);
+	free_fixture(&fixture);
+}
+
+static void row_store_load__late_use_mark_does_not_revive_a_page(void **state)
+{
+	struct fixture fixture = {0};
+	struct pp_rule rule;
+	uint32_t page0;
+
+	(void)state;
+	open_dense(&fixture, 3);
+	new_store(&fixture, 16, 1, 64);
+	assert_int_equal(row_store_add_file(fixture.store, 0, BUILT_SIZE, &page0), 0);
+	/* The kernel side read the page, the agent unloaded it, the mark came afterwards. */
+	fixture.memory.pages[page0 + 1] = (uint64_t)PP_PAGE_USED << 48;
+	assert_false(look_up(&fixture, page0, BUILT_TEXT, &rule));
+	assert_int_equal(row_store_load(fixture.store, page0, fixture.cfi, 0, BUILT_SIZE), 0);
+	check_lookups(&fixture, page0, 0, BUILT_SIZE, 1000);
+	free_fixture(&fixture);
+}
+
+static void row_store_load__exhausted_rules_become_no_info(void **state)
+{
+	struct fixture fixture = {0};
+	struct row_store_stats stats;
+	struct pp_rule rule, expected;
+	uint32_t page0;
+
+	(void)state;
+	open_dense(&fixture, 8);
+	/* NO_INFO, STOP, and the entry's and two more of eight */
+	new_store(&fixture, 16, 1, 5);
+	assert_int_equal(row_store_add_file(fixture.store, 0, BUILT_SIZE, &page0), 0);
+	assert_int_equal(row_store_load(fixture.store, page0, fixture.cfi, 0, BUILT_SIZE), 0);
+	row_store_get_stats(fixture.store, &stats);
+	assert_int_equal(stats.rules_used, 5);
+	assert_true(stats.rules_exhausted > 1000);
+	for (uint64_t vaddr = 0; vaddr < BUILT_SIZE; vaddr++) {
+		cfi_rule_at(fixture.cfi, vaddr & ~7ULL, &expected);
+		assert_true(look_up(&fixture, page0, vaddr & ~7ULL, &rule));
+		if (memcmp(&rule, &expected, sizeof(rule)))
+			assert_int_equal(rule.kind, PP_RULE_NO_INFO);
+		vaddr += 997;
+	}
+	free_fixture(&fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(row_store_load__lookups_agree_with_single_rules),
+		cmocka_unit_test(row_store_load__takes_whole_pages_and_leaves_loaded_ones),
+		cmocka_unit_test(row_store_load__code_without_information_shares_one_row),
+		cmocka_unit_test(row_store_add_file__ranges_are_apart_and_rest_two_ticks),
+		cmocka_unit_test(row_store_load__out_of_space_evicts_what_is_not_used),
+		cmocka_unit_test(row_store_remove_file__rows_stay_readable_for_two_ticks),
+		cmocka_unit_test(row_store_load__late_use_mark_does_not_revive_a_page),
+		cmocka_unit_test(row_store_load__exhausted_rules_become_no_info),
+	};
+
+	return cmocka_run_group_tests_name("unwind/row_store", tests, NULL, NULL);
+}
