@@ -6,39 +6,50 @@
 
 #include "lib/frames.bpf.h"
 
-#define DEFINE_SET_SEARCH(name, type, ranges)                                                      \
-	static __always_inline bool name(const struct type *set, __u64 pc, struct pp_range *ret)   \
-	{                                                                                          \
-		__u64 at = set->first & ((ranges) - 1);                                            \
-		_Pragma("unroll") for (__u32 half = (ranges) / 2; half; half >>= 1)                \
-		{                                                                                  \
-			__u64 probe = at + half;                                                   \
-			BARRIER(probe);                                                            \
-			probe &= (ranges) - 1;                                                     \
-			if (set->start[probe] <= pc)                                               \
-				at = probe;                                                        \
-		}                                                                                  \
-		BARRIER(at);                                                                       \
-		at &= (ranges) - 1;                                                                \
-		*ret = set->range[at];                                                             \
-		return true;                                                                       \
+#define CHUNK_MASK (PP_MAP_CHUNK_RANGES - 1)
+#define CHUNK_STEPS 6U /* log2(PP_MAX_MAP_CHUNKS) */
+
+static __always_inline struct pp_map_chunk *find_chunk(const struct pp_walk *w, __u64 pc)
+{
+	__u32 low = w->image.map_set - 1, high = low + w->image.map_chunks - 1;
+	struct pp_map_chunk *chunk;
+
+	for (__u32 i = 0; i < CHUNK_STEPS; i++) {
+		__u32 middle;
+
+		if (low >= high)
+			break;
+		middle = (low + high + 1) / 2;
+		chunk = bpf_map_lookup_elem(&map_sets, &middle);
+		if (!chunk)
+			return 0;
+		if (chunk->start[0] <= pc)
+			low = middle;
+		else
+			high = middle - 1;
 	}
-DEFINE_SET_SEARCH(search_small_set, pp_map_set_small, PP_MAP_SET_SMALL)
-DEFINE_SET_SEARCH(search_large_set, pp_map_set_large, PP_MAP_SET_LARGE)
+	return bpf_map_lookup_elem(&map_sets, &low);
+}
 
 static __always_inline bool find_range(const struct pp_walk *w, __u64 pc, struct pp_range *ret)
 {
-	__u32 outer = w->image.map_set - 1, zero = 0;
-	void *inner, *set;
+	struct pp_map_chunk *chunk = find_chunk(w, pc);
+	__u64 at = w->zero & CHUNK_MASK;
 
-	if (w->image.flags & PP_IMAGE_LARGE_SET) {
-		inner = bpf_map_lookup_elem(&large_sets, &outer);
-		set = inner ? bpf_map_lookup_elem(inner, &zero) : 0;
-		return set && search_large_set(set, pc, ret);
+	if (!chunk)
+		return false;
+#pragma unroll
+	for (__u32 half = PP_MAP_CHUNK_RANGES / 2; half; half >>= 1) {
+		__u64 probe = at + half;
+
+		BARRIER(probe);
+		probe &= CHUNK_MASK;
+		if (chunk->start[probe] <= pc)
+			at = probe;
 	}
-	inner = bpf_map_lookup_elem(&small_sets, &outer);
-	set = inner ? bpf_map_lookup_elem(inner, &zero) : 0;
-	return set && search_small_set(set, pc, ret);
+	BARRIER(at);
+	*ret = chunk->range[at & CHUNK_MASK];
+	return true;
 }
 
 #define ROW_MASK (PP_ROW_SHARD_ROWS - 1)

@@ -71,32 +71,15 @@ struct images_map {
 };
 PP_MAP struct images_map images SEC(".maps");
 
-struct small_set_map {
+/* Runs of chunks (agent). */
+struct map_sets_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32)); /* no types: an extern map's inner one has none */
-	__uint(value_size, sizeof(struct pp_map_set_small));
-};
-struct large_set_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32)); /* no types: an extern map's inner one has none */
-	__uint(value_size, sizeof(struct pp_map_set_large));
-};
-struct small_sets_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, PP_MAX_MAP_SETS);
+	__uint(max_entries, 64);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
-	__array(values, struct small_set_map);
+	__type(value, struct pp_map_chunk);
 };
-struct large_sets_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, PP_MAX_MAP_SETS);
-	__type(key, __u32);
-	__array(values, struct large_set_map);
-};
-PP_MAP struct small_sets_map small_sets SEC(".maps");
-PP_MAP struct large_sets_map large_sets SEC(".maps");
+PP_MAP struct map_sets_map map_sets SEC(".maps");
 
 struct pages_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -46,6 +46,7 @@ struct pp_walk {
 	__u64 weight;
 	struct pp_image image;
 	__u64 thread_pointer;
+	__u64 zero; /* always 0, which the verifier cannot know */
 
 	/* native: the frame to go on with */
 	__u64 pc, sp, fp;

@@ -17,10 +17,9 @@
  * most this many of them (CPython <= 3.8 has 3 a level, 3.9 and 3.10 two). */
 #define PP_MAX_FOLDED_FRAMES 3U
 
-/* Mappings.  A map set is one sorted array in one map value. */
-#define PP_MAP_SET_SMALL 128U
-#define PP_MAP_SET_LARGE 2048U
-#define PP_MAX_MAP_SETS 8192U /* of each size */
+/* Mappings: sorted ranges (mappings and the gaps between them) in chunks. */
+#define PP_MAP_CHUNK_RANGES 64U
+#define PP_MAX_MAP_CHUNKS 64U /* of one process: 4,096 ranges */
 
 /* Unwind rows. */
 #define PP_PAGE_SHIFT 16U		 /* rows are found by 64 KiB pages of a file's addresses */

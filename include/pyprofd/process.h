@@ -16,15 +16,15 @@ struct pp_process_id {
 
 enum pp_image_flag {
 	PP_IMAGE_WANTED = 1,	/* passes the filters; inherited by children */
-	PP_IMAGE_LARGE_SET = 2, /* map_set counts in the outer map of large sets */
 	PP_IMAGE_NO_FOLD = 4,	/* --raw */
 };
 
 /* images[pp_process_id]: what a walk needs of a process.  Written by the agent; copied from parent
  * to child by the kernel side at fork; a fresh one (flags inherited, no set) at exec. */
 struct pp_image {
-	__u32 map_set;	  /* 1 + index in the outer map; 0: none yet */
-	__u32 flags;	  /* enum pp_image_flag */
+	__u32 map_set;	  /* 1 + index of the first chunk in map_sets[]; 0: none yet */
+	__u16 map_chunks; /* of the run */
+	__u16 flags;	  /* enum pp_image_flag */
 	__u32 python;	  /* 1 + index in pythons[]; 0: no interpreter */
 	__u32 code_space; /* equal for processes that share code objects by fork */
 	__u64 python_bias; /* load bias of the interpreter's file */

@@ -94,16 +94,13 @@ struct pp_range {
 	__u64 bias;  /* memory address - address in the file (ELF virtual address) */
 };
 
-/* A process's executable ranges, sorted by start; range[0].start == 0 and is a gap.  Unused starts
- * hold ~0.  `first` is always 0: the verifier then cannot tell the index of a search apart. */
-#define PP_MAP_SET_TYPE(name, ranges)                                                              \
-	struct name {                                                                              \
-		__u64 first;                                                                       \
-		__u64 count;                                                                       \
-		__u64 start[ranges];                                                               \
-		struct pp_range range[ranges];                                                     \
-	}
-PP_MAP_SET_TYPE(pp_map_set_small, PP_MAP_SET_SMALL);
-PP_MAP_SET_TYPE(pp_map_set_large, PP_MAP_SET_LARGE);
+/* A process's executable ranges, sorted by start, in a run of chunks of map_sets[]: a plain array
+ * that the agent writes through mmap (an update of a map in a map waits for an RCU grace period,
+ * 10-30 ms).  A run is written once and replaced whole.  The first range starts at 0 and is a gap;
+ * unused starts hold ~0. */
+struct pp_map_chunk {
+	__u64 start[PP_MAP_CHUNK_RANGES];
+	struct pp_range range[PP_MAP_CHUNK_RANGES];
+};
 
 #endif

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The spine: every stage is opened in the order of the data, then one loop serves them. */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+
+#include "agent/command.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "discover/cpus.h"
+#include "elf/elf_guard.h"
+#include "symbolize/symbolizer.h"
+
+#define TICK_NS (250 * NS_PER_MS)
+#define SLOW_TICK_NS NS_PER_SEC
+#define WANTED_FDS 65536U
+#define DICTIONARY_BYTES (20U << 20)
+/* Missed stacks a tick: each costs the agent about 0.1 ms and the ring 17 KiB of its 1 MiB. */
+#define MISS_TOKENS 48
+
+enum source { SOURCE_SIGNAL, SOURCE_TICK, SOURCE_STACKS, SOURCE_EVENTS, SOURCE_SIDEBAND };
+
+struct loop {
+	int epoll, signals, tick;
+	uint64_t next_slow_ns, window_ends_ns, all_ends_ns; /* UINT64_MAX: never */
+	int exit_status;
+	struct command *command;
+};
+
+/* ---- what the rings bring ---- */
+
+static void on_stack(void *context, const struct decoded_stack *stack)
+{
+	struct agent *agent = context;
+
+	(void)dictionary_add_stack(agent->dictionary, stack);
+	if (stack->record->python_count)
+		thread_names_want(agent->thread_names, stack->record->id);
+}
+
+static void on_kernel(void *context, const struct decoded_kernel *kernel)
+{
+	struct agent *agent = context;
+
+	(void)dictionary_add_kernel(agent->dictionary, kernel);
+}
+
+static const struct python_info *python_by_index(struct agent *agent, uint32_t python)
+{
+	for (uint32_t id = PP_FILE_FIRST;; id++) {
+		struct file *file = file_table_find(agent->files, id);
+		struct file_table_stats stats;
+
+		if (file && file->python_index == python)
+			return file->python;
+		file_table_get_stats(agent->files, &stats);
+		if (id > PP_FILE_FIRST + stats.created)
+			return NULL;
+	}
+}
+
+static void on_code(void *context, const struct pp_code_record *record)
+{
+	struct agent *agent = context;
+	const struct python_info *info = record->python ? python_by_index(agent, record->python) : NULL;
+	struct python_code *code;
+	uint32_t index;
+
+	if (info && !python_code_from_record(record, &info->bpf, (pid_t)record->process.tgid, &code))
+		(void)dictionary_add_code(agent->dictionary, code, &index);
+}
+
+static int read_raw_code(void *context, struct pp_process_id id, uint8_t python, uint64_t address,
+			 struct python_code **ret_code)
+{
+	struct agent *agent = context;
+	const struct python_info *info = python ? python_by_index(agent, python) : NULL;
+	struct process *process = process_table_find(agent->processes, id);
+	struct process_python *where = process ? image_table_python(process) : NULL;
+
+	if (!info || !where)
+		return -ESRCH;
+	return python_code_read((pid_t)id.tgid, &info->bpf, where->bias, address, ret_code);
+}
+
+/* ---- start ---- */
+
+static int open_kernel(struct agent *agent)
+{
+	struct kernel_side_options options = {
+		.hz = agent->options->hz,
+		.interval_ns = agent->options->interval_ns,
+		.budget_bytes = agent->options->budget_bytes,
+	};
+	char why[512] = "";
+	int err = cpus_possible_count(&options.cpu_count);
+
+	if (err)
+		return log_error_errno(err, "cannot read the list of CPUs");
+	err = kernel_side_open(&options, why, sizeof(why), &agent->kernel);
+	if (err) {
+		log_error("%s", why[0] ? why : strerror(-err));
+		return err;
+	}
+	kernel_side_config(agent->kernel)->flags =
+		(agent->is_filtered ? PP_CONFIG_FILTER : 0) |
+		(agent->options->no_kernel ? PP_CONFIG_NO_KERNEL : 0) | PP_CONFIG_PAUSED;
+	kernel_side_config(agent->kernel)->miss_tokens = MISS_TOKENS;
+	agent->epoch = kernel_side_config(agent->kernel)->epoch = 1;
+	return 0;
+}
+
+static int open_tables(struct agent *agent)
+{
+	int err = row_store_new(kernel_side_row_memory(agent->kernel), &agent->rows);
+
+	if (!err)
+		err = file_table_new(agent->rows, &agent->files);
+	if (!err)
+		err = image_table_new(agent->kernel, agent->files, &agent->images);
+	if (!err)
+		err = process_table_new(&agent->processes);
+	if (!err)
+		err = dictionary_new(DICTIONARY_BYTES, &agent->dictionary);
+	if (!err)
+		err = thread_names_new(agent, &agent->thread_names);
+	if (!err)
+		err = naming_new(agent, &agent->naming);
+	if (err)
+		return log_error_errno(err, "cannot start");
+	dictionary_set_epoch(agent->dictionary, agent->epoch);
+	dictionary_set_reader(agent->dictionary, read_raw_code, agent);
+	err = sideband_open(NULL, &agent->sideband);
+	return err ? log_error_errno(err, "cannot watch mappings (perf_event_open)") : 0;
+}
+
+static int open_rings(struct agent *agent)
+{
+	const struct drain_handlers handlers = {
+		.context = agent,
+		.stack = on_stack,
+		.kernel = on_kernel,
+		.code = on_code,
+		.miss = misses_on_record,
+		.event = lives_on_event,
+	};
+	int err = ring_new(kernel_side_stacks_ring(agent->kernel), RING_STACKS, &handlers,
+			   &agent->stacks_ring);
+
+	if (!err)
+		err = ring_new(kernel_side_events_ring(agent->kernel), RING_EVENTS, &handlers,
+			       &agent->events_ring);
+	return err ? log_error_errno(err, "cannot read the rings") : 0;
+}
+
+static int fill_filter(struct agent *agent)
+{
+	const struct options *options = agent->options;
+	struct target_filter *filter = &agent->filter;
+	int err = 0;
+
+	for (size_t i = 0; i < options->pid_count && !err; i++)
+		err = target_add_pid(filter, (uint32_t)options->pid[i]);
+	for (size_t i = 0; i < options->uid_count && !err; i++)
+		err = target_add_uid(filter, options->uid[i]);
+	if (!err && options->comm)
+		err = target_set_comm(filter, options->comm);
+	if (!err && options->cgroup)
+		err = target_set_cgroup(filter, options->cgroup);
+	agent->is_filtered = options->pid_count || options->uid_count || options->comm ||
+			     options->cgroup || options->command;
+	return err ? log_error_errno(err, "cannot use the filters") : 0;
+}
+
+static int open_sampling(struct agent *agent)
+{
+	const struct options *options = agent->options;
+	int err = cpu_events_new(kernel_side_sample_program(agent->kernel), options->hz,
+				 options->clock == OPTIONS_CLOCK_CYCLES, &agent->cpu_events);
+
+	if (err == -ENOENT || err == -EOPNOTSUPP)
+		log_error("this machine has no hardware counter for --clock cycles; use --clock cpu");
+	else if (err)
+		log_error_errno(err, "cannot open the sampling events");
+	return err;
+}
+
+/* ---- the loop ---- */
+
+static int watch(const struct loop *loop, int fd, enum source source)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = source};
+
+	return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int loop_open(struct loop *loop, const struct agent *agent)
+{
+	struct itimerspec tick = {.it_interval.tv_nsec = TICK_NS, .it_value.tv_nsec = TICK_NS};
+	sigset_t signals;
+	int err;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGCHLD);
+	sigaddset(&signals, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
+	loop->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	loop->tick = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (loop->epoll < 0 || loop->signals < 0 || loop->tick < 0 ||
+	    timerfd_settime(loop->tick, 0, &tick, NULL))
+		return -errno;
+	err = watch(loop, loop->signals, SOURCE_SIGNAL);
+	if (!err)
+		err = watch(loop, loop->tick, SOURCE_TICK);
+	if (!err)
+		err = watch(loop, ring_fd(agent->stacks_ring), SOURCE_STACKS);
+	if (!err)
+		err = watch(loop, ring_fd(agent->events_ring), SOURCE_EVENTS);
+	if (!err)
+		err = watch(loop, sideband_fd(agent->sideband), SOURCE_SIDEBAND);
+	return err;
+}
+
+static void loop_close(struct loop *loop)
+{
+	close_owned_fd(&loop->epoll);
+	close_owned_fd(&loop->signals);
+	close_owned_fd(&loop->tick);
+	command_free(loop->command);
+}
+
+static void read_signals(struct agent *agent, struct loop *loop)
+{
+	struct signalfd_siginfo info;
+
+	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM) {
+			agent->is_ending = true;
+			command_signal(loop->command, (int)info.ssi_signo);
+		}
+		if (info.ssi_signo == SIGCHLD &&
+		    command_has_ended(loop->command, &loop->exit_status))
+			agent->is_ending = true;
+	}
+}
+
+static void update_summary(struct agent *agent)
+{
+	struct summary *summary = &agent->summary;
+	struct rusage usage;
+	char *text = NULL;
+
+	summary->elapsed_ns = mono_ns() - agent->started_ns;
+	getrusage(RUSAGE_SELF, &usage);
+	summary->own_cpu_ns =
+		(uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SEC +
+		(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
+	(void)kernel_side_get_losses(agent->kernel, summary->loss);
+	if (!read_file("/proc/self/statm", 256, &text, NULL)) {
+		char *resident = strchr(text, ' ');
+
+		summary->own_rss_bytes =
+			resident ? strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+		free(text);
+	}
+}
+
+static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
+{
+	uint64_t expirations;
+
+	(void)!read(loop->tick, &expirations, sizeof(expirations));
+	(void)ring_consume(agent->stacks_ring);
+	kernel_side_config(agent->kernel)->miss_tokens = MISS_TOKENS;
+	row_store_tick(agent->rows);
+	image_table_tick(agent->images);
+	thread_names_tick(agent->thread_names);
+	lives_tick(agent);
+	if (now_ns < loop->next_slow_ns)
+		return;
+	loop->next_slow_ns = now_ns + SLOW_TICK_NS;
+	if (cpu_events_follow(agent->cpu_events))
+		log_debug("a CPU that came online cannot be sampled");
+	update_summary(agent);
+	progress_update(&agent->progress, &agent->summary, now_ns);
+}
+
+static int serve(struct agent *agent, struct loop *loop, int timeout_ms)
+{
+	struct epoll_event event[8];
+	int count = epoll_wait(loop->epoll, event, ARRAY_SIZE(event), timeout_ms);
+	int err = 0;
+
+	for (int i = 0; i < count && !err; i++) {
+		switch ((enum source)event[i].data.u32) {
+		case SOURCE_SIGNAL:
+			read_signals(agent, loop);
+			break;
+		case SOURCE_TICK:
+			tick(agent, loop, mono_ns());
+			break;
+		case SOURCE_STACKS:
+			/* Processes first: a missed stack may be of a new one. */
+			err = lives_follow(agent);
+			if (!err)
+				err = ring_consume(agent->stacks_ring);
+			break;
+		case SOURCE_EVENTS:
+		case SOURCE_SIDEBAND:
+			err = lives_follow(agent);
+			break;
+		}
+	}
+	return count < 0 && errno != EINTR ? -errno : err;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int run_windows(struct agent *agent, struct loop *loop)
+{
+	int err = 0;
+
+	while (!agent->is_ending && !err) {
+		uint64_t now_ns = mono_ns();
+		uint64_t ends_ns = earlier(loop->window_ends_ns, loop->all_ends_ns);
+
+		if (now_ns >= loop->all_ends_ns)
+			break;
+		if (now_ns >= loop->window_ends_ns) {
+			err = window_close(agent, false);
+			if (!err)
+				err = window_open(agent);
+			loop->window_ends_ns += agent->options->interval_ns;
+			continue;
+		}
+		err = serve(agent, loop, (int)((ends_ns - now_ns) / NS_PER_MS) + 1);
+	}
+	return err;
+}
+
+/* ---- from the first sample to the last ---- */
+
+static int wait_delay(struct agent *agent, struct loop *loop)
+{
+	uint64_t until_ns = mono_ns() + agent->options->delay_ns;
+	int err = 0;
+
+	while (agent->options->delay_ns && mono_ns() < until_ns && !agent->is_ending && !err)
+		err = serve(agent, loop, (int)((until_ns - mono_ns()) / NS_PER_MS) + 1);
+	return err;
+}
+
+static int profile_all(struct agent *agent, struct loop *loop)
+{
+	volatile struct pp_config *config = kernel_side_config(agent->kernel);
+	int err = wait_delay(agent, loop), closed;
+
+	if (err)
+		return err;
+	agent->started_ns = mono_ns();
+	err = window_open(agent);
+	if (err)
+		return err;
+	loop->window_ends_ns = agent->started_ns + agent->options->interval_ns;
+	loop->all_ends_ns = agent->options->duration_ns ?
+				    agent->started_ns + agent->options->duration_ns :
+				    UINT64_MAX;
+	config->flags &= ~(uint32_t)PP_CONFIG_PAUSED;
+	command_release(loop->command);
+	err = run_windows(agent, loop);
+	config->flags |= PP_CONFIG_PAUSED;
+	closed = window_close(agent, true);
+	return err ? err : closed;
+}
+
+static int start_command(struct agent *agent, struct loop *loop)
+{
+	uint32_t pid;
+	int err;
+
+	if (!agent->options->command)
+		return 0;
+	err = command_start(agent->options->command, &loop->command, &pid);
+	if (err)
+		return log_error_errno(err, "cannot start '%s'", agent->options->command[0]);
+	err = target_add_pid(&agent->filter, pid);
+	if (err)
+		return err;
+	return lives_follow(agent);
+}
+
+static int run(struct agent *agent, struct loop *loop)
+{
+	const struct options *options = agent->options;
+	int err = output_open(options, &agent->output);
+
+	if (!err)
+		err = fill_filter(agent);
+	if (!err)
+		err = open_kernel(agent);
+	if (!err)
+		err = open_tables(agent);
+	if (!err)
+		err = open_rings(agent);
+	if (!err)
+		err = loop_open(loop, agent);
+	if (!err)
+		err = start_command(agent, loop);
+	if (!err)
+		err = lives_start(agent);
+	if (!err)
+		err = open_sampling(agent);
+	if (err)
+		return err;
+	if (options->output_kind == OPTIONS_OUTPUT_DIRECTORY && !options->quiet)
+		log_info("profiling at %u Hz on %u CPUs; profiles go to %s", options->hz,
+			 cpu_events_count(agent->cpu_events), options->output);
+	return profile_all(agent, loop);
+}
+
+static void release(struct agent *agent)
+{
+	cpu_events_free(agent->cpu_events);
+	profile_free(agent->profile);
+	intern_free(agent->strings);
+	output_free(agent->output);
+	ring_free(agent->stacks_ring);
+	ring_free(agent->events_ring);
+	naming_free(agent->naming);
+	thread_names_free(agent->thread_names);
+	counts_release(&agent->finished);
+	dictionary_free(agent->dictionary);
+	sideband_free(agent->sideband);
+	lives_release(agent);
+	process_table_free(agent->processes);
+	image_table_free(agent->images);
+	file_table_free(agent->files);
+	row_store_free(agent->rows);
+	kernel_side_free(agent->kernel);
+	target_filter_release(&agent->filter);
+}
+
+/* Files are kept open from their discovery on. */
+static void raise_fd_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= WANTED_FDS)
+		return;
+	limit.rlim_cur = limit.rlim_max < WANTED_FDS ? limit.rlim_max : WANTED_FDS;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int agent_run(const struct options *options)
+{
+	struct agent agent = {.options = options};
+	struct loop loop = {.epoll = -1, .signals = -1, .tick = -1};
+	int err;
+
+	raise_fd_limit();
+	err = elf_guard_install();
+	if (err) {
+		log_error_errno(err, "cannot install the SIGBUS handler");
+		return OPTIONS_EXIT_FAILURE;
+	}
+	progress_init(&agent.progress, stderr, options->quiet);
+	err = run(&agent, &loop);
+	if (agent.started_ns) {
+		update_summary(&agent);
+		agent.summary.own_map_bytes = kernel_side_map_bytes(agent.kernel);
+		progress_finish(&agent.progress, &agent.summary, options->quiet);
+	}
+	release(&agent);
+	loop_close(&loop);
+	return err ? OPTIONS_EXIT_FAILURE : loop.exit_status;
+}

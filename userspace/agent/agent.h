@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The agent: owns every stage, starts and stops them in the order of the data.  One thread does all;
+ * the files of this folder are its parts:
+ *   agent.c    start, loop, end          lives.c   processes come, change and go
+ *   misses.c   stacks finished here      naming.c  where symbolize/ gets names from
+ *   window.c   counters -> profile       output.c  profile -> disk */
+#ifndef AGENT_AGENT_H
+#define AGENT_AGENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/options.h"
+#include "agent/output.h"
+#include "agent/progress.h"
+#include "attach/cpu_events.h"
+#include "attach/file_table.h"
+#include "attach/image_table.h"
+#include "attach/kernel_side.h"
+#include "base/intern.h"
+#include "discover/process_table.h"
+#include "discover/sideband.h"
+#include "discover/target.h"
+#include "drain/counts.h"
+#include "drain/dictionary.h"
+#include "drain/ring.h"
+#include "profile/profile.h"
+#include "unwind/row_store.h"
+
+struct naming;
+struct thread_names;
+
+struct event_batch {
+	struct pp_event *event; /* owned */
+	size_t count, capacity;
+};
+
+/* Processes to look at again: something of theirs changed, or was not ready. */
+struct process_list {
+	struct pp_process_id *id; /* owned */
+	size_t count, capacity;
+};
+
+struct agent {
+	const struct options *options;
+	uint64_t started_ns; /* CLOCK_MONOTONIC, first sample possible */
+
+	/* tables */
+	struct kernel_side *kernel;
+	struct row_store *rows;
+	struct file_table *files;
+	struct image_table *images;
+	struct process_table *processes;
+	struct target_filter filter;
+	bool is_filtered;
+	struct sideband *sideband;
+	struct event_batch events;
+	struct process_list changed;	/* to publish */
+	struct process_list unverified; /* interpreters not initialised yet */
+	bool must_rescan;		/* a record was lost */
+
+	/* samples */
+	struct cpu_events *cpu_events;
+	struct ring *stacks_ring, *events_ring;
+	struct dictionary *dictionary;
+	uint32_t epoch;
+	struct counts finished; /* of the open window */
+	struct thread_names *thread_names;
+	struct naming *naming;
+
+	/* the window */
+	uint32_t window;
+	uint64_t window_started_ns, window_started_wall_ns;
+	uint32_t windows_closed;
+	struct intern *strings;	 /* of the profile */
+	struct profile *profile; /* NULL between windows of a directory */
+	struct output *output;
+
+	struct summary summary;
+	struct process_list sampled; /* distinct processes with samples; ids only */
+	struct progress progress;
+	bool is_ending;
+};
+
+/* lives.c */
+int lives_start(struct agent *agent); /* reads /proc; the kernel side is attached already */
+/* Takes what the events ring and the side-band hold and publishes what changed. */
+int lives_follow(struct agent *agent);
+void lives_on_event(void *context, const struct pp_event *event);
+/* Self-tests that could not be made yet; a rescan when records were lost. */
+void lives_tick(struct agent *agent);
+void lives_release(struct agent *agent);
+int process_list_add(struct process_list *list, struct pp_process_id id);
+/* Makes a process that only a sample has shown known; NULL when it is gone. */
+struct process *lives_find(struct agent *agent, struct pp_process_id id);
+int lives_publish(struct agent *agent, struct process *process);
+
+/* misses.c */
+void misses_on_record(void *context, const struct decoded_miss *miss);
+
+/* naming.c */
+int naming_new(struct agent *agent, struct naming **ret_naming);
+void naming_free(struct naming *naming);
+struct symbolizer_sources;
+/* For one window: its modules start anew. */
+void naming_begin(struct naming *naming, struct symbolizer_sources *ret_sources);
+
+/* thread_names.c: names of threads, kept past their ends. */
+int thread_names_new(struct agent *agent, struct thread_names **ret_names);
+void thread_names_free(struct thread_names *names);
+/* A Python stack of this process was seen: its names will be read soon. */
+void thread_names_want(struct thread_names *names, struct pp_process_id id);
+void thread_names_tick(struct thread_names *names);
+/* Never NULL: the name given in Python, else the kernel's, else "". */
+const char *thread_names_get(struct thread_names *names, const struct process *process,
+			     uint32_t tid);
+void thread_names_expire(struct thread_names *names, uint64_t before_ns);
+
+/* window.c */
+int window_open(struct agent *agent);
+/* Swaps the count tables, names what was counted and adds it to the profile; is_last: and writes a
+ * profile of one file. */
+int window_close(struct agent *agent, bool is_last);
+
+/* agent.c */
+/* Runs until the end that the options or a signal give; returns the exit status. */
+int agent_run(const struct options *options);
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "discover/proc_scan.h"
+#include "python/python_process.h"
+
+#define LIST_MAX 65536U
+
+int process_list_add(struct process_list *list, struct pp_process_id id)
+{
+	for (size_t i = list->count; i-- > 0 && list->count - i <= 8;)
+		if (!memcmp(&list->id[i], &id, sizeof(id)))
+			return 0;
+	if (list->count == list->capacity) {
+		size_t capacity = list->capacity ? list->capacity * 2 : 64;
+		struct pp_process_id *grown;
+
+		if (capacity > LIST_MAX)
+			return -ENOSPC;
+		grown = realloc(list->id, capacity * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		list->id = grown;
+		list->capacity = capacity;
+	}
+	list->id[list->count++] = id;
+	return 0;
+}
+
+void lives_release(struct agent *agent)
+{
+	struct process *process = NULL;
+
+	free(agent->events.event);
+	free(agent->changed.id);
+	free(agent->unverified.id);
+	free(agent->sampled.id);
+	while (agent->processes && (process = process_table_next(agent->processes, process)))
+		image_table_release(agent->images, process);
+}
+
+/* ---- publishing ---- */
+
+static uint16_t image_flags(struct agent *agent, struct process *process)
+{
+	uint16_t flags = agent->options->raw ? PP_IMAGE_NO_FOLD : 0;
+
+	if (!agent->is_filtered)
+		return flags;
+	if (target_needs_details(&agent->filter) && !process->details_read)
+		(void)process_read_details(agent->processes, process);
+	if (target_matches(&agent->filter, agent->processes, process))
+		flags |= PP_IMAGE_WANTED;
+	return flags;
+}
+
+static void say_python_reason(const struct process *process, const struct process_python *python)
+{
+	if (python->reason)
+		log_warn("process %u (%.16s): Python frames are not available: %s",
+			 process->id.tgid, process->comm, python->reason);
+}
+
+static void verify_python(struct agent *agent, struct process *process)
+{
+	struct process_python *python = image_table_python(process);
+	const char *reason = NULL;
+	int err;
+
+	if (!python || python->is_checked)
+		return;
+	if (!python->file) {
+		python->is_checked = true;
+		say_python_reason(process, python);
+		return;
+	}
+	err = python_process_self_test(python->file->python, (pid_t)process->id.tgid, python->bias,
+				       &reason);
+	if (err == -EAGAIN) {
+		(void)process_list_add(&agent->unverified, process->id);
+		return;
+	}
+	python->is_checked = true;
+	if (err == -EBADMSG) {
+		/* Never print garbage: this file's frames are not walked any more. */
+		struct pp_python off = python->file->python->bpf;
+
+		off.chain = PP_CHAIN_NONE;
+		(void)kernel_side_set_python(agent->kernel, python->file->python_index - 1, &off);
+		python->reason = reason ? reason : "the self-test failed";
+		say_python_reason(process, python);
+	}
+}
+
+int lives_publish(struct agent *agent, struct process *process)
+{
+	int err;
+
+	if (process->exit_ns)
+		return 0;
+	err = image_table_publish(agent->images, process, image_flags(agent, process));
+	if (err)
+		log_debug("process %u: cannot publish its mappings: %s", process->id.tgid,
+			  strerror(-err));
+	verify_python(agent, process);
+	return err;
+}
+
+static void publish_changed(struct agent *agent)
+{
+	for (size_t i = 0; i < agent->changed.count; i++) {
+		struct process *process =
+			process_table_find(agent->processes, agent->changed.id[i]);
+
+		if (process && (process->mappings_changed || !process->tables))
+			(void)lives_publish(agent, process);
+	}
+	agent->changed.count = 0;
+}
+
+/* ---- processes found by reading /proc ---- */
+
+static int know_process(struct agent *agent, struct pp_process_id id, uint32_t ppid,
+			uint64_t start_ns, struct process **ret_process)
+{
+	struct process *process;
+	int err = process_table_add(agent->processes, id, ppid, start_ns, &process);
+
+	if (err == -EEXIST)
+		process = process_table_find(agent->processes, id);
+	else if (err)
+		return err;
+	if (!process)
+		return -ESRCH;
+	err = process_table_read_maps(agent->processes, process, NULL);
+	if (err)
+		return err;
+	*ret_process = process;
+	return lives_publish(agent, process);
+}
+
+static int on_scanned(void *context, const struct proc_stat *stat)
+{
+	struct agent *agent = context;
+	struct pp_process_id id = {.tgid = stat->pid};
+	struct process *process;
+
+	if (stat->is_kernel_thread || stat->is_zombie)
+		return 0;
+	/* Forked since the tracepoints are attached: the kernel side has named it. */
+	if (kernel_side_get_generation(agent->kernel, id.tgid, &id.generation)) {
+		id.generation = (uint32_t)(mono_ns() >> 10);
+		if (kernel_side_add_process(agent->kernel, id) &&
+		    kernel_side_get_generation(agent->kernel, id.tgid, &id.generation))
+			return 0;
+	}
+	process = process_table_find(agent->processes, id);
+	if (process && !process_table_wants_read(process))
+		return 0;
+	if (!know_process(agent, id, stat->ppid, stat->start_ns, &process) && !process->comm[0])
+		memcpy(process->comm, stat->comm, sizeof(process->comm));
+	return 0;
+}
+
+int lives_start(struct agent *agent)
+{
+	int err = proc_scan(on_scanned, agent);
+
+	return err ? log_error_errno(err, "cannot read /proc") : 0;
+}
+
+struct process *lives_find(struct agent *agent, struct pp_process_id id)
+{
+	struct process *process = process_table_find(agent->processes, id);
+
+	if (process)
+		return process;
+	if (!know_process(agent, id, 0, mono_ns(), &process))
+		return process;
+	return process_table_find_tgid(agent->processes, id.tgid);
+}
+
+/* ---- events ---- */
+
+void lives_on_event(void *context, const struct pp_event *event)
+{
+	struct agent *agent = context;
+	struct event_batch *batch = &agent->events;
+
+	if (batch->count == batch->capacity) {
+		size_t capacity = batch->capacity ? batch->capacity * 2 : 256;
+		struct pp_event *grown = realloc(batch->event, capacity * sizeof(*grown));
+
+		if (!grown) {
+			agent->must_rescan = true;
+			return;
+		}
+		batch->event = grown;
+		batch->capacity = capacity;
+	}
+	batch->event[batch->count++] = *event;
+}
+
+static void answer_thread_state(struct agent *agent, const struct pp_event *event)
+{
+	struct process *process = process_table_find(agent->processes, event->id);
+	struct process_python *python = process ? image_table_python(process) : NULL;
+	OWNED_MEM struct python_thread *thread = NULL;
+	size_t count = 0;
+
+	if (!python || !python->file ||
+	    python_process_threads(python->file->python, (pid_t)event->id.tgid, python->bias, &thread,
+				   &count))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		struct pp_thread_key key = {.id = event->id, .tid = event->tid};
+		uint32_t tid = 0;
+
+		/* Which of them is the one that asked?  The kernel side checks it again. */
+		if (thread[i].native_id)
+			tid = (uint32_t)thread[i].native_id;
+		else if (process_read((pid_t)event->id.tgid,
+				      thread[i].thread_id + (python->is_musl ? 0x30 : 0x2d0), &tid,
+				      sizeof(tid)))
+			continue;
+		if (tid == event->tid || count == 1)
+			(void)kernel_side_set_thread_state(agent->kernel, &key,
+							   thread[i].thread_state);
+	}
+}
+
+static void apply_event(struct agent *agent, const struct pp_event *event)
+{
+	struct process *process, *parent;
+
+	switch (event->type) {
+	case PP_EVENT_UNKNOWN:
+		(void)know_process(agent, event->id, 0, event->time_ns, &process);
+		return;
+	case PP_EVENT_THREAD_STATE:
+		answer_thread_state(agent, event);
+		return;
+	case PP_EVENT_EXIT:
+		process = process_table_find(agent->processes, event->id);
+		if (process)
+			image_table_release(agent->images, process);
+		(void)process_table_apply(agent->processes, event);
+		return;
+	}
+	/* The table may move what it holds: look up again after it took the event. */
+	(void)process_table_apply(agent->processes, event);
+	process = process_table_find(agent->processes, event->id);
+	parent = process_table_find(agent->processes, event->parent);
+	if (!process)
+		return;
+	if (event->type == PP_EVENT_FORK && parent) {
+		(void)image_table_fork(agent->images, parent, process);
+		if (agent->is_filtered && !(image_table_flags(process) & PP_IMAGE_WANTED))
+			process->mappings_changed = true;
+	} else if (event->type == PP_EVENT_EXEC && parent) {
+		image_table_release(agent->images, parent);
+	}
+	if (process_table_wants_read(process))
+		(void)process_table_read_maps(agent->processes, process, NULL);
+	(void)process_list_add(&agent->changed, process->id);
+}
+
+static void on_mapping(void *context, uint32_t tgid, const struct mapping *mapping)
+{
+	struct agent *agent = context;
+	struct process *process;
+
+	if (process_table_map(agent->processes, tgid, mapping))
+		return;
+	process = process_table_find_tgid(agent->processes, tgid);
+	if (process)
+		(void)process_list_add(&agent->changed, process->id);
+}
+
+static void on_new_image(void *context, uint32_t tgid, uint64_t time_ns)
+{
+	struct agent *agent = context;
+
+	(void)process_table_new_image(agent->processes, tgid, time_ns);
+}
+
+static void on_lost(void *context, uint32_t cpu, uint64_t count)
+{
+	struct agent *agent = context;
+
+	(void)cpu;
+	(void)count;
+	agent->must_rescan = true;
+}
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct pp_event *left = a, *right = b;
+
+	return left->time_ns < right->time_ns ? -1 : left->time_ns > right->time_ns;
+}
+
+int lives_follow(struct agent *agent)
+{
+	const struct sideband_handlers handlers = {
+		.context = agent, .mapping = on_mapping, .new_image = on_new_image, .lost = on_lost};
+	int err;
+
+	agent->events.count = 0;
+	err = ring_consume(agent->events_ring);
+	if (err)
+		return err;
+	err = sideband_collect(agent->sideband);
+	if (err)
+		return err;
+	if (agent->events.count > 1)
+		qsort(agent->events.event, agent->events.count, sizeof(*agent->events.event),
+		      compare_events);
+	for (size_t i = 0; i < agent->events.count; i++) {
+		sideband_deliver(agent->sideband, agent->events.event[i].time_ns, &handlers);
+		apply_event(agent, &agent->events.event[i]);
+	}
+	sideband_deliver(agent->sideband, UINT64_MAX, &handlers);
+	publish_changed(agent);
+	return 0;
+}
+
+static void rescan(struct agent *agent)
+{
+	struct process *process = NULL;
+
+	agent->must_rescan = false;
+	while ((process = process_table_next(agent->processes, process))) {
+		if (process->exit_ns)
+			continue;
+		if (process_table_read_maps(agent->processes, process, NULL) == -ESRCH)
+			(void)process_table_exit(agent->processes, process->id, mono_ns());
+		else if (process->mappings_changed)
+			(void)lives_publish(agent, process);
+	}
+	(void)proc_scan(on_scanned, agent);
+}
+
+void lives_tick(struct agent *agent)
+{
+	struct process_list again = agent->unverified;
+
+	agent->unverified = (struct process_list){};
+	for (size_t i = 0; i < again.count; i++) {
+		struct process *process = process_table_find(agent->processes, again.id[i]);
+
+		if (process && !process->exit_ns)
+			verify_python(agent, process);
+	}
+	free(again.id);
+	if (agent->must_rescan)
+		rescan(agent);
+}

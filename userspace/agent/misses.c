@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Stacks that the kernel side could not finish: walked on from the registers and the copy of the
+ * stack that came with them, counted here, and their code's rows loaded for the next time. */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "unwind/stack_finish.h"
+
+#define RECORD_BYTES (sizeof(struct pp_stack_record) + PP_MAX_FRAMES * sizeof(struct pp_frame))
+
+/* One walk. */
+struct finish {
+	struct agent *agent;
+	const struct decoded_miss *miss;
+	struct process *process;
+	const struct pp_python *python; /* NULL: none */
+	struct pp_stack_record *record; /* owned; python frames, then native ones */
+	uint32_t segment;		/* next one to be met */
+};
+
+static int find(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_vaddr,
+		struct pp_rule *ret_rule)
+{
+	struct finish *finish = context;
+	const struct mapping *mapping;
+	struct file *file;
+	int err = process_find_mapping(finish->process, pc, &mapping);
+
+	if (err)
+		return err;
+	file = file_table_find(finish->agent->files, mapping->file);
+	*ret_rule = (struct pp_rule){.kind = PP_RULE_NO_INFO};
+	if (!file || !file->has_pages) {
+		*ret_file = PP_FILE_ANONYMOUS;
+		*ret_vaddr = pc;
+		return 0;
+	}
+	*ret_file = file->id;
+	*ret_vaddr = pc - mapping->bias;
+	/* Already loaded pages are left alone: cheap. */
+	(void)file_table_load_at(finish->agent->files, file, *ret_vaddr);
+	return file_rule_at(finish->agent->files, file, *ret_vaddr, ret_rule);
+}
+
+/* The copy first; deeper than it, the live stack: frames near the root seldom change. */
+static int read_stack(void *context, uint64_t address, void *buffer, size_t size)
+{
+	struct finish *finish = context;
+	const struct pp_miss_record *record = finish->miss->record;
+	uint64_t at = address - record->stack_start;
+
+	if (address >= record->stack_start && at <= record->stack_bytes &&
+	    size <= record->stack_bytes - at) {
+		memcpy(buffer, finish->miss->stack + at, size);
+		return 0;
+	}
+	if (finish->process->exit_ns)
+		return -EFAULT;
+	return process_read((pid_t)record->key.id.tgid, address, buffer, size) ? -EFAULT : 0;
+}
+
+static bool push(struct finish *finish, uint64_t where, uint32_t what, enum pp_frame_kind kind)
+{
+	struct pp_stack_record *record = finish->record;
+	size_t at = (size_t)record->python_stored + record->native_stored;
+
+	if (at >= PP_MAX_FRAMES)
+		return false;
+	record->frame[at] = (struct pp_frame){.where = where, .what = what, .kind = kind};
+	record->native_stored++;
+	record->native_count++;
+	return true;
+}
+
+static bool in_eval(const struct pp_python *python, uint64_t vaddr)
+{
+	for (uint32_t i = 0; i < python->eval_range_count && i < PP_MAX_EVAL_RANGES; i++)
+		if (vaddr >= python->eval[i].low && vaddr < python->eval[i].high)
+			return true;
+	return false;
+}
+
+/* As push_frame() in bpf/lib/walk_native.bpf.h. */
+static bool on_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low, uint64_t cfa)
+{
+	struct finish *finish = context;
+	const struct pp_python *python = finish->python;
+	const struct pp_segment *segment = NULL;
+
+	if (python && file == python->file && python->chain == PP_CHAIN_FRAME_OBJECT &&
+	    in_eval(python, vaddr))
+		return push(finish, 1, 0, PP_FRAME_PYTHON_RUN);
+	if (finish->segment < finish->miss->record->segment_count)
+		segment = &finish->miss->segment[finish->segment];
+	if (segment && python && file == python->file && segment->mark >= low &&
+	    segment->mark < cfa) {
+		finish->segment++;
+		return push(finish, segment->frames, 0, PP_FRAME_PYTHON_RUN);
+	}
+	if (segment && segment->mark && segment->mark < low) {
+		finish->segment++;
+		if (!push(finish, segment->frames, 0, PP_FRAME_PYTHON_RUN))
+			return false;
+	}
+	return push(finish, vaddr, file,
+		    file == PP_FILE_ANONYMOUS ? PP_FRAME_ANONYMOUS : PP_FRAME_NATIVE);
+}
+
+/* What the kernel side walked already.  A full area is a ring there: such a stack is not put
+ * together again, its frames stay as they came. */
+static void take_walked(struct finish *finish)
+{
+	const struct pp_miss_record *miss = finish->miss->record;
+	struct pp_stack_record *record = finish->record;
+
+	*record = (struct pp_stack_record){
+		.id = miss->key.id,
+		.python_stored = miss->python_stored,
+		.python_count = miss->python_count,
+		.native_stored = miss->native_stored,
+		.native_count = miss->native_count,
+		.stop = miss->stop,
+		.py_stop = miss->py_stop,
+		.python = miss->python,
+	};
+	memcpy(record->frame, finish->miss->python,
+	       ((size_t)miss->python_stored + miss->native_stored) * sizeof(struct pp_frame));
+}
+
+static void walk(struct finish *finish)
+{
+	const struct pp_miss_record *miss = finish->miss->record;
+	struct finish_state state = {
+		.pc = miss->pc, .sp = miss->sp, .fp = miss->fp, .is_leaf = miss->is_leaf};
+	const struct finish_callbacks callbacks = {
+		.context = finish, .find = find, .read = read_stack, .frame = on_frame};
+	enum pp_stop stop;
+
+	if (miss->native_count > miss->native_stored)
+		return;
+	memcpy(state.registers, miss->registers, sizeof(state.registers));
+	stop = stack_finish(&state, &callbacks);
+	finish->record->stop = stop == PP_STOP_ROOT ? PP_STOP_FINISHED : (uint8_t)stop;
+}
+
+static void count(struct agent *agent, const struct finish *finish)
+{
+	struct pp_stack_record *record = finish->record;
+	size_t frames = (size_t)record->python_stored + record->native_stored;
+	struct decoded_stack stack = {
+		.record = record,
+		.python = record->frame,
+		.native = record->frame + record->python_stored,
+	};
+	struct pp_count_key key = finish->miss->record->key;
+	struct pp_count one = {.samples = 1, .weight = finish->miss->record->weight};
+
+	record->hash = XXH3_64bits(record->frame, frames * sizeof(struct pp_frame)) | 1;
+	(void)dictionary_add_stack(agent->dictionary, &stack);
+	key.user_stack = record->hash;
+	key.flags &= ~(0xffU << PP_COUNT_STOP_SHIFT);
+	key.flags |= (uint32_t)record->stop << PP_COUNT_STOP_SHIFT;
+	(void)counts_add(&agent->finished, &key, &one);
+}
+
+void misses_on_record(void *context, const struct decoded_miss *miss)
+{
+	struct agent *agent = context;
+	OWNED_MEM struct pp_stack_record *record = malloc(RECORD_BYTES);
+	struct finish finish = {.agent = agent, .miss = miss, .record = record};
+	struct process_python *python;
+
+	if (!record)
+		return;
+	take_walked(&finish);
+	finish.process = lives_find(agent, miss->record->key.id);
+	if (finish.process) {
+		/* The mapping that was missing may be in the side-band now. */
+		if (miss->record->stop != PP_STOP_NO_ROWS)
+			(void)lives_follow(agent);
+		finish.process = lives_find(agent, miss->record->key.id);
+	}
+	if (finish.process) {
+		python = image_table_python(finish.process);
+		finish.python = python && python->file ? &python->file->python->bpf : NULL;
+		walk(&finish);
+	}
+	count(agent, &finish);
+}

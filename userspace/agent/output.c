@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/output.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "store/store.h"
+
+#define WAITING_MAX 6U /* profiles kept for a full disk */
+
+struct waiting {
+	void *bytes;
+	size_t size;
+	uint64_t start_wall_ns, duration_ns;
+};
+
+struct output {
+	const struct options *options;
+	struct store *store; /* NULL: one file */
+	int lock_fd;
+	uid_t uid;
+	gid_t gid;
+	struct waiting waiting[WAITING_MAX];
+	size_t waiting_count;
+	uint64_t dropped;
+	bool has_warned;
+};
+
+void output_free(struct output *output)
+{
+	if (!output)
+		return;
+	for (size_t i = 0; i < output->waiting_count; i++)
+		free(output->waiting[i].bytes);
+	store_free(output->store);
+	if (output->lock_fd >= 0)
+		close(output->lock_fd);
+	free(output);
+}
+
+bool output_is_store(const struct output *output)
+{
+	return output->store;
+}
+
+uint64_t output_dropped(const struct output *output)
+{
+	return output->dropped;
+}
+
+static unsigned long number_of(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtoul(text, NULL, 10) : (unsigned long)-1;
+}
+
+static int explain_open(const char *path, int err)
+{
+	if (err == -EBUSY)
+		log_error("'%s' is being written by another pyprofd; give this one its own --output",
+			  path);
+	else
+		log_error_errno(err, "cannot write to '%s'", path);
+	return err;
+}
+
+int output_open(const struct options *options, struct output **ret_output)
+{
+	OWNED(output) struct output *output = calloc(1, sizeof(*output));
+	int err;
+
+	if (!output)
+		return -ENOMEM;
+	output->options = options;
+	output->lock_fd = -1;
+	/* Under sudo the file belongs to who asked for it. */
+	output->uid = (uid_t)number_of("SUDO_UID");
+	output->gid = (gid_t)number_of("SUDO_GID");
+	if (options->output_kind == OPTIONS_OUTPUT_DIRECTORY)
+		err = store_open(options->output, options->store_max_bytes, &output->store);
+	else if (strcmp(options->output, "-"))
+		err = file_output_lock(options->output, &output->lock_fd);
+	else
+		err = 0;
+	if (err)
+		return explain_open(options->output, err);
+	*ret_output = TAKE(output);
+	return 0;
+}
+
+static int write_once(struct output *output, const struct waiting *profile)
+{
+	OWNED_MEM char *path = NULL;
+	int err;
+
+	if (!output->store)
+		return file_output_write(output->options->output, profile->bytes, profile->size,
+					 output->uid, output->gid);
+	err = store_put(output->store, "cpu", profile->start_wall_ns, profile->duration_ns,
+			profile->bytes, profile->size, &path);
+	if (!err)
+		log_debug("wrote '%s' (%zu bytes)", path, profile->size);
+	return err;
+}
+
+static void keep(struct output *output, const struct waiting *profile)
+{
+	if (output->waiting_count == WAITING_MAX) {
+		free(output->waiting[0].bytes);
+		memmove(output->waiting, output->waiting + 1,
+			(WAITING_MAX - 1) * sizeof(output->waiting[0]));
+		output->waiting_count--;
+		output->dropped++;
+		log_warn("'%s' is still full: the oldest waiting profile was given up (%lu so far)",
+			 output->options->output, (unsigned long)output->dropped);
+	}
+	output->waiting[output->waiting_count++] = *profile;
+}
+
+void output_retry(struct output *output)
+{
+	while (output->waiting_count) {
+		if (write_once(output, &output->waiting[0]))
+			return;
+		free(output->waiting[0].bytes);
+		memmove(output->waiting, output->waiting + 1,
+			--output->waiting_count * sizeof(output->waiting[0]));
+		if (!output->waiting_count) {
+			log_info("'%s' can be written again", output->options->output);
+			output->has_warned = false;
+		}
+	}
+}
+
+static int encode(const struct output *output, const struct profile *profile, struct waiting *ret)
+{
+	char *text;
+	int err;
+
+	if (output->options->output_kind != OPTIONS_OUTPUT_FOLDED)
+		return profile_encode_pprof(profile, &ret->bytes, &ret->size);
+	err = profile_encode_folded(profile, &text, &ret->size);
+	if (!err)
+		ret->bytes = text;
+	return err;
+}
+
+int output_write(struct output *output, const struct profile *profile, uint64_t start_wall_ns,
+		 uint64_t duration_ns, bool is_last)
+{
+	struct waiting fresh = {.start_wall_ns = start_wall_ns, .duration_ns = duration_ns};
+	int err = encode(output, profile, &fresh);
+
+	if (err)
+		return log_error_errno(err, "cannot encode the profile");
+	output_retry(output);
+	err = output->waiting_count ? -ENOSPC : write_once(output, &fresh);
+	if (!err) {
+		free(fresh.bytes);
+		return 0;
+	}
+	if (!is_last && output->store) {
+		if (!output->has_warned)
+			log_warn_errno(err, "cannot write to '%s'; profiles are kept and tried again",
+				       output->options->output);
+		output->has_warned = true;
+		keep(output, &fresh);
+		return 0;
+	}
+	free(fresh.bytes);
+	return log_error_errno(err, "cannot write the profile to '%s'", output->options->output);
+}

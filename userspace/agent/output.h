@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where profiles go: a store of windows, or one file.  Profiles that find no room are kept, bounded,
+ * and tried again. */
+#ifndef AGENT_OUTPUT_H
+#define AGENT_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/options.h"
+#include "base/cleanup.h"
+#include "profile/profile.h"
+
+struct output;
+/* Opens or checks the place and takes its lock; prints one line when it fails.  0 or -errno. */
+int output_open(const struct options *options, struct output **ret_output);
+void output_free(struct output *output);
+DEFINE_OWNED(struct output, output)
+/* Whether each window is a file of its own. */
+bool output_is_store(const struct output *output);
+/* Encodes and writes.  A full disk is no error here while the bytes can be kept (a warning is
+ * printed once); at the end (is_last) it is.  0 or -errno. */
+int output_write(struct output *output, const struct profile *profile, uint64_t start_wall_ns,
+		 uint64_t duration_ns, bool is_last);
+/* Tries again what was kept. */
+void output_retry(struct output *output);
+/* Profiles given up because too many were waiting. */
+uint64_t output_dropped(const struct output *output);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "discover/proc_scan.h"
+#include "python/python_process.h"
+
+#define WANTED_MAX 256U
+#define REREAD_NS (2 * NS_PER_SEC)
+#define NAMES_MAX 65536U
+/* struct pthread.tid: glibc x86-64 (2.31-2.43), musl 1.2. */
+#define GLIBC_TID_OFFSET 0x2d0U
+#define MUSL_TID_OFFSET 0x30U
+
+struct thread_name {
+	struct pp_thread_key key; /* pad is 0 */
+	uint64_t seen_ns;
+	UT_hash_handle hh;
+	bool is_python;
+	char name[64];
+};
+
+/* When a process's names were read last. */
+struct names_read {
+	struct pp_process_id id;
+	uint64_t read_ns;
+	UT_hash_handle hh;
+};
+
+struct thread_names {
+	struct agent *agent;
+	struct thread_name *name;
+	struct names_read *read;
+	struct process_list wanted;
+};
+
+int thread_names_new(struct agent *agent, struct thread_names **ret_names)
+{
+	struct thread_names *names = calloc(1, sizeof(*names));
+
+	if (!names)
+		return -ENOMEM;
+	names->agent = agent;
+	*ret_names = names;
+	return 0;
+}
+
+void thread_names_expire(struct thread_names *names, uint64_t before_ns)
+{
+	struct thread_name *name, *next;
+	struct names_read *read, *next_read;
+
+	HASH_ITER (hh, names->name, name, next) {
+		if (name->seen_ns >= before_ns)
+			continue;
+		HASH_DEL(names->name, name);
+		free(name);
+	}
+	HASH_ITER (hh, names->read, read, next_read) {
+		if (read->read_ns >= before_ns)
+			continue;
+		HASH_DEL(names->read, read);
+		free(read);
+	}
+}
+
+void thread_names_free(struct thread_names *names)
+{
+	if (!names)
+		return;
+	thread_names_expire(names, UINT64_MAX);
+	free(names->wanted.id);
+	free(names);
+}
+
+void thread_names_want(struct thread_names *names, struct pp_process_id id)
+{
+	struct names_read *read;
+
+	HASH_FIND(hh, names->read, &id, sizeof(id), read);
+	if (read && mono_ns() - read->read_ns < REREAD_NS)
+		return;
+	if (names->wanted.count < WANTED_MAX)
+		(void)process_list_add(&names->wanted, id);
+}
+
+static struct thread_name *name_get(struct thread_names *names, struct pp_process_id id, uint32_t tid)
+{
+	struct pp_thread_key key = {.id = id, .tid = tid};
+	struct thread_name *name;
+
+	HASH_FIND(hh, names->name, &key, sizeof(key), name);
+	if (name || HASH_COUNT(names->name) >= NAMES_MAX)
+		return name;
+	name = calloc(1, sizeof(*name));
+	if (!name)
+		return NULL;
+	name->key = key;
+	HASH_ADD(hh, names->name, key, sizeof(name->key), name);
+	return name;
+}
+
+/* The host's number of a thread that has `inner` in its own pid namespace. */
+static uint32_t host_tid(const struct process *process, uint32_t inner)
+{
+	char path[64];
+	struct proc_status status;
+
+	if (!process->inner_pid || process->inner_pid == process->id.tgid)
+		return inner;
+	if (inner == process->inner_pid)
+		return process->id.tgid;
+	snprintf(path, sizeof(path), "/proc/%u/task", process->id.tgid);
+	OWNED_DIR DIR *dir = opendir(path);
+
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+
+		if (tid && !proc_status_read(tid, &status) && status.inner_pid == inner)
+			return tid;
+	}
+	return 0;
+}
+
+static uint32_t inner_tid(const struct process *process, const struct process_python *python,
+			  const struct python_thread_name *name)
+{
+	uint32_t tid = name->native_id;
+
+	if (!tid && process_read((pid_t)process->id.tgid,
+				 name->thread_id +
+					 (python->is_musl ? MUSL_TID_OFFSET : GLIBC_TID_OFFSET),
+				 &tid, sizeof(tid)))
+		return 0;
+	return tid;
+}
+
+static void read_process(struct thread_names *names, struct process *process)
+{
+	struct process_python *python = image_table_python(process);
+	OWNED_MEM struct python_thread_name *name = NULL;
+	size_t count = 0;
+
+	if (!python || !python->file ||
+	    python_process_thread_names(python->file->python, (pid_t)process->id.tgid, python->bias,
+					&name, &count))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t inner = inner_tid(process, python, &name[i]);
+		uint32_t tid = inner ? host_tid(process, inner) : 0;
+		struct thread_name *entry = tid ? name_get(names, process->id, tid) : NULL;
+
+		if (!entry)
+			continue;
+		snprintf(entry->name, sizeof(entry->name), "%s", name[i].name);
+		entry->is_python = true;
+		entry->seen_ns = mono_ns();
+	}
+}
+
+void thread_names_tick(struct thread_names *names)
+{
+	for (size_t i = 0; i < names->wanted.count; i++) {
+		struct pp_process_id id = names->wanted.id[i];
+		struct process *process = process_table_find(names->agent->processes, id);
+		struct names_read *read;
+
+		HASH_FIND(hh, names->read, &id, sizeof(id), read);
+		if (!process || process->exit_ns)
+			continue;
+		if (!read) {
+			read = calloc(1, sizeof(*read));
+			if (!read)
+				continue;
+			read->id = id;
+			HASH_ADD(hh, names->read, id, sizeof(read->id), read);
+		}
+		read->read_ns = mono_ns();
+		read_process(names, process);
+	}
+	names->wanted.count = 0;
+}
+
+const char *thread_names_get(struct thread_names *names, const struct process *process,
+			     uint32_t tid)
+{
+	struct thread_name *name = name_get(names, process->id, tid);
+
+	if (!name)
+		return "";
+	if (!name->name[0]) {
+		char comm[PP_COMM_BYTES] = "";
+
+		if (process->exit_ns || thread_comm_read(process->id.tgid, tid, comm))
+			memcpy(comm, process->comm, sizeof(comm));
+		snprintf(name->name, sizeof(name->name), "%.*s", (int)sizeof(comm), comm);
+	}
+	name->seen_ns = mono_ns();
+	return name->name;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of a window: counters joined with the dictionary, named, put into the profile. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "discover/proc_scan.h"
+#include "symbolize/symbolizer.h"
+#include "version.h"
+
+/* A walk that began before the swap of the tables has ended by then: PP_MAX_WALK_NS and a margin. */
+#define SETTLE_NS (2 * NS_PER_MS)
+/* After as many windows the kernel side sends every stack once more, and unused ones go. */
+#define EPOCH_WINDOWS 6U
+/* Dead processes and unmapped files are kept for this many windows. */
+#define KEEP_WINDOWS 3U
+
+static int open_profile(struct agent *agent)
+{
+	const struct options *options = agent->options;
+	bool is_cycles = options->clock == OPTIONS_CLOCK_CYCLES;
+	const struct profile_options profile = {
+		.kind = "cpu",
+		.value_type = {{"samples", "count"},
+			       {is_cycles ? "cycles" : "cpu", is_cycles ? "count" : "nanoseconds"}},
+		.value_count = 2,
+		.default_value_type = is_cycles ? "cycles" : "cpu",
+		.period_type = {is_cycles ? "cycles" : "cpu", is_cycles ? "count" : "nanoseconds"},
+		.period = is_cycles ? 1 : (int64_t)(NS_PER_SEC / options->hz),
+		.start_wall_ns = agent->window_started_wall_ns,
+	};
+	char host[64] = "", comment[160];
+	int err = intern_new(&agent->strings);
+
+	if (err)
+		return err;
+	err = profile_new(&profile, agent->strings, &agent->profile);
+	if (err)
+		return err;
+	gethostname(host, sizeof(host) - 1);
+	snprintf(comment, sizeof(comment), "pyprofd %s cpu %uHz host=%s", PYPROFD_VERSION,
+		 options->hz, host);
+	return profile_add_comment(agent->profile, comment);
+}
+
+int window_open(struct agent *agent)
+{
+	agent->window_started_ns = mono_ns();
+	agent->window_started_wall_ns = wall_ns();
+	return agent->profile ? 0 : open_profile(agent);
+}
+
+/* ---- labels ---- */
+
+static int label_string(struct agent *agent, struct profile_sample *sample, const char *key,
+			const char *value)
+{
+	struct profile_label *label = &sample->label[sample->label_count];
+
+	if (!value[0] || sample->label_count == PROFILE_MAX_LABELS)
+		return 0;
+	label->key = key;
+	label->is_number = 0;
+	sample->label_count++;
+	return intern_string(agent->strings, value, &label->string);
+}
+
+static void label_number(struct profile_sample *sample, const char *key, int64_t value)
+{
+	if (sample->label_count < PROFILE_MAX_LABELS)
+		sample->label[sample->label_count++] =
+			(struct profile_label){.key = key, .number = value, .is_number = 1};
+}
+
+static int label_python(struct agent *agent, struct profile_sample *sample, uint32_t flags,
+			const struct process_python *python)
+{
+	char version[16];
+	int err = 0;
+
+	if (python && python->file) {
+		snprintf(version, sizeof(version), "%u.%u", python->file->python->bpf.major,
+			 python->file->python->bpf.minor);
+		err = label_string(agent, sample, "python_version", version);
+	}
+	if (!err && flags & PP_COUNT_GIL_HELD)
+		err = label_string(agent, sample, "gil", "held");
+	if (!err && flags & PP_COUNT_GC)
+		err = label_string(agent, sample, "gc", "collecting");
+	return err;
+}
+
+static int label_sample(struct agent *agent, struct profile_sample *sample,
+			const struct pp_count_key *key, struct process *process)
+{
+	char comm[PP_COMM_BYTES + 1] = "";
+	int err;
+
+	label_number(sample, "pid", key->id.tgid);
+	label_number(sample, "tid", key->tid);
+	if (!process) {
+		/* A kernel thread, or gone before anybody could look. */
+		if (thread_comm_read(key->id.tgid, key->tid, comm))
+			return 0;
+		return label_string(agent, sample, "comm", comm);
+	}
+	if (!process->details_read && !process->exit_ns)
+		(void)process_read_details(agent->processes, process);
+	memcpy(comm, process->comm, PP_COMM_BYTES);
+	label_number(sample, "ppid", process->ppid);
+	err = label_string(agent, sample, "comm", comm);
+	if (!err)
+		err = label_string(agent, sample, "thread_name",
+				   thread_names_get(agent->thread_names, process, key->tid));
+	if (!err && process->container_id)
+		err = label_string(agent, sample, "container_id", process->container_id);
+	if (!err && process->cgroup)
+		err = label_string(agent, sample, "cgroup", process->cgroup);
+	if (err)
+		return err;
+	return label_python(agent, sample, key->flags, image_table_python(process));
+}
+
+/* ---- samples ---- */
+
+static void summarize(struct agent *agent, const struct counted *counted)
+{
+	struct summary *summary = &agent->summary;
+	uint32_t stop = counted->key.flags >> PP_COUNT_STOP_SHIFT & 0xff;
+	uint32_t py_stop = counted->key.flags >> PP_COUNT_PY_STOP_SHIFT & 0xff;
+
+	summary->samples += counted->count.samples;
+	if (stop < PP_STOP_COUNT)
+		summary->stop[stop] += counted->count.samples;
+	if (py_stop < PP_PY_STOP_COUNT && counted->key.flags & PP_COUNT_PYTHON)
+		summary->py_stop[py_stop] += counted->count.samples;
+}
+
+/* A stack whose description did not get through: counted, and says so. */
+static const struct frame *lost_frame(struct agent *agent, struct frame *frame)
+{
+	*frame = (struct frame){.kind = FRAME_MARKER};
+	(void)intern_string(agent->strings, "[stack lost: ring full]", &frame->name);
+	return frame;
+}
+
+static int add_sample(struct agent *agent, struct symbolizer *symbolizer,
+		      const struct counted *counted)
+{
+	const struct pp_count_key *key = &counted->key;
+	const struct dict_stack *user = dictionary_find_stack(agent->dictionary, key->user_stack);
+	const struct dict_kernel *kernel =
+		dictionary_find_kernel(agent->dictionary, key->kernel_stack);
+	struct process *process = process_table_find(agent->processes, key->id);
+	struct profile_sample sample = {};
+	struct frame lost;
+	int err;
+
+	if (!process)
+		process = process_table_find_tgid(agent->processes, key->id.tgid);
+	err = symbolizer_stack(symbolizer, key->id, user, kernel, &sample.frame,
+			       &sample.frame_count);
+	if (err)
+		return err;
+	if (!sample.frame_count) {
+		sample.frame = lost_frame(agent, &lost);
+		sample.frame_count = 1;
+	}
+	sample.value[0] = (int64_t)counted->count.samples;
+	sample.value[1] = (int64_t)counted->count.weight;
+	err = label_sample(agent, &sample, key, process);
+	if (err)
+		return err;
+	summarize(agent, counted);
+	return profile_add(agent->profile, &sample);
+}
+
+static int add_samples(struct agent *agent, const struct counts *counts)
+{
+	OWNED(symbolizer) struct symbolizer *symbolizer = NULL;
+	struct symbolizer_sources sources;
+	const struct symbolizer_options options = {.raw = agent->options->raw,
+						   .no_native = agent->options->no_native};
+	int err;
+
+	naming_begin(agent->naming, &sources);
+	err = symbolizer_new(agent->strings, agent->dictionary, &sources, &options, &symbolizer);
+	if (err)
+		return err;
+	for (size_t i = 0; i < counts->count && !err; i++) {
+		const struct dict_stack *stack =
+			dictionary_find_stack(agent->dictionary, counts->entry[i].key.user_stack);
+
+		if (stack)
+			err = symbolizer_note(symbolizer, stack);
+	}
+	if (!err)
+		err = symbolizer_resolve(symbolizer);
+	for (size_t i = 0; i < counts->count && !err; i++)
+		err = add_sample(agent, symbolizer, &counts->entry[i]);
+	return err;
+}
+
+/* ---- the end of a window ---- */
+
+static int collect(struct agent *agent, struct counts *counts)
+{
+	volatile struct pp_config *config = kernel_side_config(agent->kernel);
+	struct timespec settle = {.tv_nsec = SETTLE_NS};
+	uint32_t closed = agent->window;
+	int err;
+
+	agent->window ^= 1;
+	config->window = agent->window;
+	nanosleep(&settle, NULL);
+	err = lives_follow(agent);
+	if (!err)
+		err = ring_consume(agent->stacks_ring);
+	*counts = agent->finished;
+	agent->finished = (struct counts){};
+	if (!err)
+		err = counts_drain(kernel_side_counts(agent->kernel, closed), counts);
+	return err;
+}
+
+static void forget(struct agent *agent)
+{
+	uint64_t keep_ns = KEEP_WINDOWS * agent->options->interval_ns;
+	uint64_t before_ns = mono_ns() > keep_ns ? mono_ns() - keep_ns : 0;
+
+	thread_names_expire(agent->thread_names, before_ns);
+	process_table_expire(agent->processes, before_ns, NULL, NULL);
+	file_table_tidy(agent->files, before_ns);
+	if (++agent->windows_closed % EPOCH_WINDOWS == 0) {
+		agent->epoch++;
+		kernel_side_config(agent->kernel)->epoch = agent->epoch;
+		dictionary_set_epoch(agent->dictionary, agent->epoch);
+	}
+}
+
+static int finish_profile(struct agent *agent, uint64_t duration_ns, bool is_last)
+{
+	int err;
+
+	profile_set_duration(agent->profile, duration_ns);
+	err = output_write(agent->output, agent->profile, agent->window_started_wall_ns, duration_ns,
+			   is_last);
+	profile_free(TAKE(agent->profile));
+	intern_free(TAKE(agent->strings));
+	return err;
+}
+
+int window_close(struct agent *agent, bool is_last)
+{
+	CLEANUP(counts_release) struct counts counts = {};
+	uint64_t ended_ns = mono_ns(), started_ns = agent->window_started_ns;
+	int err = collect(agent, &counts);
+
+	if (!err)
+		err = add_samples(agent, &counts);
+	if (err)
+		log_error_errno(err, "a window could not be read");
+	forget(agent);
+	if (output_is_store(agent->output))
+		return finish_profile(agent, ended_ns - started_ns, is_last);
+	if (!is_last)
+		return 0;
+	agent->window_started_wall_ns -= started_ns - agent->started_ns;
+	return finish_profile(agent, ended_ns - agent->started_ns, true);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "attach/cpu_events.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "base/clock.h"
+#include "discover/cpus.h"
+
+struct cpu_events {
+	int program;
+	uint32_t hz;
+	bool use_cycles;
+	int *fd; /* by CPU, -1: not open */
+	uint32_t cpu_count;
+};
+
+void cpu_events_free(struct cpu_events *events)
+{
+	if (!events)
+		return;
+	for (uint32_t cpu = 0; cpu < events->cpu_count; cpu++)
+		if (events->fd[cpu] >= 0)
+			close(events->fd[cpu]);
+	free(events->fd);
+	free(events);
+}
+
+int cpu_events_new(int program, uint32_t hz, bool use_cycles, struct cpu_events **ret_events)
+{
+	OWNED(cpu_events) struct cpu_events *events = calloc(1, sizeof(*events));
+	int err;
+
+	if (!events)
+		return -ENOMEM;
+	*events = (struct cpu_events){.program = program, .hz = hz, .use_cycles = use_cycles};
+	err = cpus_possible_count(&events->cpu_count);
+	if (err)
+		return err;
+	events->fd = malloc(events->cpu_count * sizeof(*events->fd));
+	if (!events->fd) {
+		events->cpu_count = 0;
+		return -ENOMEM;
+	}
+	for (uint32_t cpu = 0; cpu < events->cpu_count; cpu++)
+		events->fd[cpu] = -1;
+	err = cpu_events_follow(events);
+	if (err)
+		return err;
+	*ret_events = TAKE(events);
+	return 0;
+}
+
+uint64_t cpu_events_period_ns(const struct cpu_events *events)
+{
+	return events->use_cycles ? 0 : NS_PER_SEC / events->hz;
+}
+
+static int open_event(const struct cpu_events *events, uint32_t cpu, int *ret_fd)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.exclude_idle = 1,
+		.exclude_guest = 1,
+		.sample_period = NS_PER_SEC / events->hz,
+	};
+	OWNED_FD int fd = -1;
+
+	if (events->use_cycles) {
+		attr.type = PERF_TYPE_HARDWARE;
+		attr.config = PERF_COUNT_HW_CPU_CYCLES;
+		attr.freq = 1;
+		attr.sample_freq = events->hz;
+		attr.exclude_idle = 0;
+	}
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, events->program))
+		return -errno;
+	if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		return -errno;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static bool is_online(const struct cpu_list *online, uint32_t cpu)
+{
+	for (size_t i = 0; i < online->count; i++)
+		if (online->cpu[i] == cpu)
+			return true;
+	return false;
+}
+
+int cpu_events_follow(struct cpu_events *events)
+{
+	CLEANUP(cpu_list_release) struct cpu_list online = {};
+	int err = cpus_online(&online), first = 0;
+
+	if (err)
+		return err;
+	for (uint32_t cpu = 0; cpu < events->cpu_count; cpu++) {
+		bool wanted = is_online(&online, cpu);
+
+		if (!wanted && events->fd[cpu] >= 0) {
+			close(events->fd[cpu]);
+			events->fd[cpu] = -1;
+		} else if (wanted && events->fd[cpu] < 0) {
+			err = open_event(events, cpu, &events->fd[cpu]);
+			/* -ENODEV: it went between the list and here. */
+			if (err && err != -ENODEV && !first)
+				first = err;
+		}
+	}
+	return first;
+}
+
+uint32_t cpu_events_count(const struct cpu_events *events)
+{
+	uint32_t count = 0;
+
+	for (uint32_t cpu = 0; cpu < events->cpu_count; cpu++)
+		count += events->fd[cpu] >= 0;
+	return count;
+}

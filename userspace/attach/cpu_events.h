@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One perf event a CPU that runs the sampling program.  One thread. */
+#ifndef ATTACH_CPU_EVENTS_H
+#define ATTACH_CPU_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+struct cpu_events;
+
+/* `use_cycles`: the PMU's cycles with a target frequency of hz, else cpu-clock with the fixed period
+ * 1e9 / hz ns, so that each sample weighs the same.  program: fd of the BPF program, borrowed. */
+int cpu_events_new(int program, uint32_t hz, bool use_cycles, struct cpu_events **ret_events);
+void cpu_events_free(struct cpu_events *events);
+DEFINE_OWNED(struct cpu_events, cpu_events)
+
+/* Opens events on CPUs that came online and closes those of CPUs that went.  Call it now and then.
+ * Returns 0; -errno of the first CPU where it failed (-ENOENT: no such PMU event). */
+int cpu_events_follow(struct cpu_events *events);
+/* How many CPUs are sampled. */
+uint32_t cpu_events_count(const struct cpu_events *events);
+/* ns of one sample with cpu-clock; 0 with cycles. */
+uint64_t cpu_events_period_ns(const struct cpu_events *events);
+
+#endif

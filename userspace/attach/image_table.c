@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "attach/image_table.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "python/python_process.h"
+
+/* A run of chunks in map_sets[]. */
+struct map_set {
+	uint32_t first, count;
+	uint32_t references;
+};
+
+/* A run that a walk may still read. */
+struct retired_run {
+	uint32_t first, count;
+	uint32_t ticks;
+};
+
+/* process->tables */
+struct process_tables {
+	struct map_set *set; /* NULL: none */
+	struct pp_image image;
+	struct process_python python;
+	uint32_t *file; /* ids this process refers to; owned */
+	size_t file_count;
+};
+
+struct image_table {
+	struct kernel_side *side;
+	struct file_table *files;
+	struct pp_map_chunk *chunk;
+	uint32_t chunk_count, cursor;
+	uint8_t *taken; /* one byte a chunk */
+	struct retired_run *retired;
+	size_t retired_count, retired_capacity;
+	uint32_t python_count, next_code_space;
+	struct image_table_stats stats;
+};
+
+int image_table_new(struct kernel_side *side, struct file_table *files,
+		    struct image_table **ret_table)
+{
+	OWNED(image_table) struct image_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	table->side = side;
+	table->files = files;
+	table->chunk = kernel_side_map_chunks(side, &table->chunk_count);
+	table->stats.chunks_total = table->chunk_count;
+	table->taken = calloc(table->chunk_count, 1);
+	if (!table->taken)
+		return -ENOMEM;
+	*ret_table = TAKE(table);
+	return 0;
+}
+
+void image_table_free(struct image_table *table)
+{
+	if (!table)
+		return;
+	free(table->taken);
+	free(table->retired);
+	free(table);
+}
+
+/* ---- runs of chunks ---- */
+
+static int run_take(struct image_table *table, uint32_t count, uint32_t *ret_first)
+{
+	uint32_t length = 0;
+
+	for (uint32_t step = 0; step < table->chunk_count + count; step++) {
+		uint32_t at = (table->cursor + step) % table->chunk_count;
+
+		if (at == 0)
+			length = 0; /* a run does not wrap */
+		length = table->taken[at] ? 0 : length + 1;
+		if (length < count)
+			continue;
+		*ret_first = at + 1 - count;
+		memset(table->taken + *ret_first, 1, count);
+		table->cursor = at + 1;
+		table->stats.chunks_used += count;
+		return 0;
+	}
+	table->stats.sets_refused++;
+	return -ENOSPC;
+}
+
+static void run_retire(struct image_table *table, const struct map_set *set)
+{
+	if (table->retired_count == table->retired_capacity) {
+		size_t capacity = table->retired_capacity ? table->retired_capacity * 2 : 64;
+		struct retired_run *grown =
+			realloc(table->retired, capacity * sizeof(*table->retired));
+
+		if (!grown)
+			return; /* the chunks stay taken: safe, and counted as used */
+		table->retired = grown;
+		table->retired_capacity = capacity;
+	}
+	table->retired[table->retired_count++] =
+		(struct retired_run){.first = set->first, .count = set->count};
+}
+
+void image_table_tick(struct image_table *table)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->retired_count; i++) {
+		struct retired_run run = table->retired[i];
+
+		if (run.ticks++ < 1) {
+			table->retired[kept++] = run;
+			continue;
+		}
+		memset(table->taken + run.first, 0, run.count);
+		table->stats.chunks_used -= run.count;
+	}
+	table->retired_count = kept;
+}
+
+static void set_unref(struct image_table *table, struct map_set *set)
+{
+	if (!set || --set->references)
+		return;
+	run_retire(table, set);
+	free(set);
+}
+
+/* ---- ranges of one process ---- */
+
+struct range_list {
+	uint64_t *start;
+	struct pp_range *range;
+	size_t count;
+};
+
+static void range_list_release(struct range_list *list)
+{
+	free(list->start);
+	free(list->range);
+}
+
+static void range_add(struct range_list *list, uint64_t start, struct pp_range range)
+{
+	list->start[list->count] = start;
+	list->range[list->count++] = range;
+}
+
+/* Two ranges of one file that go on where the other ends are one; so are anonymous neighbours. */
+static bool continues(const struct range_list *list, uint64_t end, const struct mapping *mapping,
+		      const struct pp_range *range)
+{
+	const struct pp_range *last = list->count ? &list->range[list->count - 1] : NULL;
+
+	return last && end == mapping->start && last->file == range->file &&
+	       last->bias == range->bias && last->page0 == range->page0;
+}
+
+static int list_ranges(struct image_table *table, struct process *process, struct range_list *list)
+{
+	uint64_t end = 0;
+
+	list->start = malloc((process->mapping_count * 2 + 2) * sizeof(*list->start));
+	list->range = malloc((process->mapping_count * 2 + 2) * sizeof(*list->range));
+	if (!list->start || !list->range)
+		return -ENOMEM;
+	range_add(list, 0, (struct pp_range){.file = PP_FILE_NONE});
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		struct mapping *mapping = &process->mapping[i];
+		struct file *file = file_table_find(table->files, mapping->file);
+		struct pp_range range = {.file = mapping->file,
+					 .page0 = file ? file->page0 : 0,
+					 .bias = mapping->bias};
+
+		/* A file without pages (not ELF, or no room) is code without rows. */
+		if (!file || !file->has_pages)
+			range = (struct pp_range){.file = PP_FILE_ANONYMOUS};
+		if (continues(list, end, mapping, &range)) {
+			end = mapping->end;
+			continue;
+		}
+		if (i && end < mapping->start)
+			range_add(list, end, (struct pp_range){.file = PP_FILE_NONE});
+		range_add(list, mapping->start, range);
+		end = mapping->end;
+	}
+	range_add(list, end ? end : 1, (struct pp_range){.file = PP_FILE_NONE});
+	return 0;
+}
+
+static int write_set(struct image_table *table, const struct range_list *list,
+		     struct map_set **ret_set)
+{
+	size_t ranges = list->count;
+	uint32_t chunks;
+	OWNED_MEM struct map_set *set = calloc(1, sizeof(*set));
+	int err;
+
+	if (!set)
+		return -ENOMEM;
+	if (ranges > (size_t)PP_MAP_CHUNK_RANGES * PP_MAX_MAP_CHUNKS)
+		ranges = (size_t)PP_MAP_CHUNK_RANGES * PP_MAX_MAP_CHUNKS;
+	chunks = (uint32_t)((ranges + PP_MAP_CHUNK_RANGES - 1) / PP_MAP_CHUNK_RANGES);
+	err = run_take(table, chunks, &set->first);
+	if (err)
+		return err;
+	set->count = chunks;
+	set->references = 1;
+	for (size_t i = 0; i < (size_t)chunks * PP_MAP_CHUNK_RANGES; i++) {
+		struct pp_map_chunk *chunk = &table->chunk[set->first + i / PP_MAP_CHUNK_RANGES];
+		size_t at = i % PP_MAP_CHUNK_RANGES;
+
+		chunk->start[at] = i < ranges ? list->start[i] : UINT64_MAX;
+		chunk->range[at] = i < ranges ? list->range[i] : (struct pp_range){};
+	}
+	*ret_set = TAKE(set);
+	return 0;
+}
+
+/* ---- the interpreter ---- */
+
+static int python_slot(struct image_table *table, struct file *file)
+{
+	if (file->python_index)
+		return 0;
+	if (table->python_count >= PP_MAX_PYTHONS) {
+		file->python_reason = "more interpreter files on this host than the table holds";
+		return -ENOSPC;
+	}
+	file->python->bpf.file = file->id;
+	int err = kernel_side_set_python(table->side, table->python_count, &file->python->bpf);
+
+	if (err)
+		return err;
+	file->python_index = ++table->python_count;
+	return 0;
+}
+
+/* The first mapped file that is an interpreter we can read. */
+static void find_python(struct image_table *table, struct process *process,
+			struct process_tables *tables)
+{
+	struct process_python *python = &tables->python;
+
+	*python = (struct process_python){.is_checked = python->is_checked};
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const struct mapping *mapping = &process->mapping[i];
+		struct file *file = file_table_find(table->files, mapping->file);
+
+		if (!file)
+			continue;
+		python->is_musl |= file->is_musl;
+		if (file->python && !python->file && !python_slot(table, file)) {
+			python->file = file;
+			python->bias = mapping->bias;
+			python->reason = NULL;
+		} else if (!python->file && file->python_reason) {
+			python->reason = file->python_reason;
+		}
+	}
+}
+
+static void fill_python(struct image_table *table, struct process *process,
+			struct process_tables *tables)
+{
+	struct process_python *python = &tables->python;
+	struct pp_image *image = &tables->image;
+
+	find_python(table, process, tables);
+	image->python = 0;
+	if (!python->file)
+		return;
+	image->python = python->file->python_index;
+	image->python_bias = python->bias;
+	python_process_tls(python->file->python, python->bias, python->is_musl, image->tls);
+	if (!image->code_space)
+		image->code_space = ++table->next_code_space;
+}
+
+/* ---- processes ---- */
+
+static struct process_tables *tables_of(const struct process *process)
+{
+	return process->tables;
+}
+
+static int tables_get(struct process *process, struct process_tables **ret_tables)
+{
+	if (!process->tables)
+		process->tables = calloc(1, sizeof(struct process_tables));
+	*ret_tables = process->tables;
+	return process->tables ? 0 : -ENOMEM;
+}
+
+static void refer_files(struct image_table *table, struct process_tables *tables, uint64_t now_ns)
+{
+	for (size_t i = 0; i < tables->file_count; i++) {
+		struct file *file = file_table_find(table->files, tables->file[i]);
+
+		if (!file)
+			continue;
+		if (now_ns && !--file->references)
+			file->unused_since_ns = now_ns;
+		else if (!now_ns)
+			file->references++;
+	}
+}
+
+/* New references before the old ones go, so that a file in both never falls to 0. */
+static int take_file_references(struct image_table *table, const struct process *process,
+				struct process_tables *tables)
+{
+	struct process_tables old = {.file = tables->file, .file_count = tables->file_count};
+	uint32_t *file = malloc((process->mapping_count + 1) * sizeof(*file));
+
+	if (!file)
+		return -ENOMEM;
+	tables->file = file;
+	tables->file_count = 0;
+	for (size_t i = 0; i < process->mapping_count; i++)
+		if (process->mapping[i].file >= PP_FILE_FIRST)
+			tables->file[tables->file_count++] = process->mapping[i].file;
+	refer_files(table, tables, 0);
+	refer_files(table, &old, mono_ns());
+	free(old.file);
+	return 0;
+}
+
+static int find_files(struct image_table *table, struct process *process)
+{
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		struct mapping *mapping = &process->mapping[i];
+		struct file *file;
+		int err;
+
+		if (mapping->file != PP_FILE_NONE &&
+		    (mapping->file < PP_FILE_FIRST || file_table_find(table->files, mapping->file)))
+			continue;
+		err = file_table_get(table->files, process, mapping, &file);
+		if (err)
+			return err;
+		mapping->file = file ? file->id : PP_FILE_ANONYMOUS;
+		mapping->bias = file ? file_bias(file, mapping) : 0;
+	}
+	return 0;
+}
+
+int image_table_publish(struct image_table *table, struct process *process, uint16_t flags)
+{
+	CLEANUP(range_list_release) struct range_list list = {};
+	struct process_tables *tables;
+	struct map_set *set = NULL;
+	int err = tables_get(process, &tables), full;
+
+	if (err)
+		return err;
+	err = find_files(table, process);
+	if (err)
+		return err;
+	err = take_file_references(table, process, tables);
+	if (err)
+		return err;
+	err = list_ranges(table, process, &list);
+	if (err)
+		return err;
+	full = write_set(table, &list, &set);
+	fill_python(table, process, tables);
+	tables->image.map_set = set ? set->first + 1 : 0;
+	tables->image.map_chunks = set ? (uint16_t)set->count : 0;
+	tables->image.flags = flags;
+	err = kernel_side_set_image(table->side, process->id, &tables->image);
+	set_unref(table, tables->set);
+	tables->set = set;
+	process->mappings_changed = false;
+	return full ? full : err;
+}
+
+int image_table_fork(struct image_table *table, const struct process *parent, struct process *child)
+{
+	const struct process_tables *from = tables_of(parent);
+	struct process_tables *to;
+	int err;
+
+	if (!from || child->tables)
+		return 0;
+	err = tables_get(child, &to);
+	if (err)
+		return err;
+	to->image = from->image;
+	to->python = from->python;
+	to->set = from->set;
+	if (to->set)
+		to->set->references++;
+	err = take_file_references(table, child, to);
+	if (err)
+		return err;
+	/* The kernel side copied the image at fork; the parent's may have changed since. */
+	return kernel_side_set_image(table->side, child->id, &to->image);
+}
+
+void image_table_release(struct image_table *table, struct process *process)
+{
+	struct process_tables *tables = tables_of(process);
+
+	if (!tables)
+		return;
+	kernel_side_delete_image(table->side, process->id);
+	refer_files(table, tables, mono_ns());
+	set_unref(table, tables->set);
+	free(tables->file);
+	free(tables);
+	process->tables = NULL;
+}
+
+struct process_python *image_table_python(struct process *process)
+{
+	struct process_tables *tables = tables_of(process);
+
+	return tables ? &tables->python : NULL;
+}
+
+uint16_t image_table_flags(const struct process *process)
+{
+	const struct process_tables *tables = tables_of(process);
+
+	return tables ? tables->image.flags : 0;
+}
+
+void image_table_get_stats(const struct image_table *table, struct image_table_stats *ret_stats)
+{
+	*ret_stats = table->stats;
+}
+
+int process_find_mapping(const struct process *process, uint64_t address,
+			 const struct mapping **ret_mapping)
+{
+	size_t low = 0, high = process->mapping_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (process->mapping[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || address >= process->mapping[low - 1].end)
+		return -ENOENT;
+	*ret_mapping = &process->mapping[low - 1];
+	return 0;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "attach/kernel_side.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+
+/* The skeleton needs what crosses the kernel boundary, and names the scratch type. */
+#include "pyprofd.skel.h"
+
+#define PROCESSES_MIN 8192U
+#define COUNTS_MIN 8192U
+#define SENT_PER_CPU 16384U
+#define CODES_PER_CPU 8192U
+#define RING_BYTES_PER_CPU (512U << 10)
+#define RING_BYTES_MAX (16U << 20)
+#define MAP_CHUNKS_PER_CPU 1024U
+#define ROW_SHARDS_MIN 2U
+#define ROW_SHARDS_DEFAULT 12U
+#define ROW_SHARDS_PER_CPU 2U
+#define VERIFIER_LOG_BYTES (1U << 20)
+#define SHARD_BYTES ((size_t)PP_ROW_SHARD_ROWS * sizeof(uint32_t))
+
+struct kernel_side {
+	struct pyprofd *skeleton;
+	uint32_t cpu_count;
+	uint32_t map_chunk_count;
+	struct pp_config *config;
+	struct pp_map_chunk *map_chunk;
+	uint32_t *row;
+	struct row_store_memory memory;
+};
+
+static uint32_t next_pow2(uint64_t value)
+{
+	uint32_t power = 1;
+
+	while (power < value && power < 1U << 31)
+		power <<= 1;
+	return power;
+}
+
+static uint32_t clamp(uint64_t value, uint32_t low, uint32_t high)
+{
+	return value < low ? low : value > high ? high : (uint32_t)value;
+}
+
+/* Fixed tables first; rows of unwind information take what the budget leaves. */
+static void set_sizes(struct kernel_side *side, const struct kernel_side_options *options)
+{
+	struct pyprofd *skeleton = side->skeleton;
+	uint32_t cpus = options->cpu_count;
+	uint64_t samples = (uint64_t)options->hz * cpus * options->interval_ns / NS_PER_SEC;
+	uint32_t counts = next_pow2(clamp(samples, COUNTS_MIN, 1U << 20));
+	uint32_t shards = clamp(ROW_SHARDS_DEFAULT + (cpus > 2 ? (cpus - 2) * ROW_SHARDS_PER_CPU : 0),
+				ROW_SHARDS_MIN, PP_MAX_ROW_SHARDS);
+	uint32_t processes = clamp(next_pow2((uint64_t)cpus * 1024), PROCESSES_MIN, 1U << 17);
+	uint64_t rest = options->budget_bytes ? options->budget_bytes / 2 / SHARD_BYTES : shards;
+
+	side->map_chunk_count = clamp((uint64_t)cpus * MAP_CHUNKS_PER_CPU, 2048, 1U << 17);
+	side->memory.shard_count = clamp(rest, ROW_SHARDS_MIN, PP_MAX_ROW_SHARDS);
+	side->memory.page_count = PP_MAX_PAGES;
+	side->memory.rule_count = PP_MAX_RULES;
+
+	bpf_map__set_max_entries(skeleton->maps.scratch, cpus * PP_WALK_LEVELS);
+	bpf_map__set_max_entries(skeleton->maps.rows, side->memory.shard_count);
+	bpf_map__set_max_entries(skeleton->maps.map_sets, side->map_chunk_count);
+	bpf_map__set_max_entries(skeleton->maps.processes, processes);
+	bpf_map__set_max_entries(skeleton->maps.images, processes);
+	bpf_map__set_max_entries(skeleton->maps.counts_0, counts);
+	bpf_map__set_max_entries(skeleton->maps.counts_1, counts);
+	bpf_map__set_max_entries(skeleton->maps.sent,
+				 clamp((uint64_t)cpus * SENT_PER_CPU, 32768, 1U << 20));
+	bpf_map__set_max_entries(skeleton->maps.codes,
+				 clamp((uint64_t)cpus * CODES_PER_CPU, 16384, 1U << 18));
+	bpf_map__set_max_entries(skeleton->maps.stacks,
+				 next_pow2(clamp((uint64_t)cpus * RING_BYTES_PER_CPU, 1U << 20,
+						 RING_BYTES_MAX)));
+}
+
+static int quiet_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+/* The last line of a verifier's log that says something, into `why`. */
+static void explain_load(int err, char *log, char *why, size_t why_size)
+{
+	char *line = log, *said = NULL;
+
+	while (line && *line) {
+		char *end = strchr(line, '\n');
+
+		if (end)
+			*end = '\0';
+		if (*line && strncmp(line, "processed ", 10) && strncmp(line, "verification time", 17) &&
+		    strncmp(line, "stack depth", 11))
+			said = line;
+		line = end ? end + 1 : NULL;
+	}
+	if (said)
+		snprintf(why, why_size, "the kernel refused the BPF program: %s (%s)", strerror(-err),
+			 said);
+	else
+		snprintf(why, why_size, "cannot load the BPF programs: %s", strerror(-err));
+}
+
+static int load(struct kernel_side *side, char *why, size_t why_size)
+{
+	OWNED_MEM char *log = calloc(1, VERIFIER_LOG_BYTES);
+	int err;
+
+	if (!log)
+		return -ENOMEM;
+	bpf_program__set_log_buf(side->skeleton->progs.on_cpu_sample, log, VERIFIER_LOG_BYTES);
+	err = pyprofd__load(side->skeleton);
+	if (err)
+		explain_load(err, log, why, why_size);
+	return err;
+}
+
+static int map_memory(struct bpf_map *map, size_t bytes, void **ret_memory)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *memory = mmap(NULL, (bytes + page - 1) / page * page, PROT_READ | PROT_WRITE, MAP_SHARED,
+			    bpf_map__fd(map), 0);
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	*ret_memory = memory;
+	return 0;
+}
+
+static int map_all(struct kernel_side *side)
+{
+	struct row_store_memory *memory = &side->memory;
+	void *at;
+	int err;
+
+	err = map_memory(side->skeleton->maps.config, sizeof(*side->config), &at);
+	if (err)
+		return err;
+	side->config = at;
+	err = map_memory(side->skeleton->maps.map_sets,
+			 side->map_chunk_count * sizeof(*side->map_chunk), &at);
+	if (err)
+		return err;
+	side->map_chunk = at;
+	err = map_memory(side->skeleton->maps.pages, memory->page_count * sizeof(uint64_t), &at);
+	if (err)
+		return err;
+	memory->pages = at;
+	err = map_memory(side->skeleton->maps.rules, memory->rule_count * sizeof(struct pp_rule), &at);
+	if (err)
+		return err;
+	memory->rules = at;
+	err = map_memory(side->skeleton->maps.rows, memory->shard_count * SHARD_BYTES, &at);
+	if (err)
+		return err;
+	side->row = at;
+	memory->shard = calloc(memory->shard_count, sizeof(*memory->shard));
+	if (!memory->shard)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < memory->shard_count; i++)
+		memory->shard[i] = side->row + (size_t)i * PP_ROW_SHARD_ROWS;
+	return 0;
+}
+
+/* Kernels before 5.11 account maps to RLIMIT_MEMLOCK.  Later ones do not: a refusal is no error. */
+static void raise_memlock(void)
+{
+	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+
+	(void)setrlimit(RLIMIT_MEMLOCK, &unlimited);
+}
+
+int kernel_side_open(const struct kernel_side_options *options, char *why, size_t why_size,
+		     struct kernel_side **ret_side)
+{
+	OWNED(kernel_side) struct kernel_side *side = calloc(1, sizeof(*side));
+	int err;
+
+	if (!side)
+		return -ENOMEM;
+	libbpf_set_print(quiet_libbpf);
+	raise_memlock();
+	side->cpu_count = options->cpu_count;
+	side->skeleton = pyprofd__open();
+	if (!side->skeleton) {
+		err = -errno;
+		snprintf(why, why_size, "cannot open the BPF object: %s", strerror(errno));
+		return err;
+	}
+	set_sizes(side, options);
+	err = load(side, why, why_size);
+	if (err)
+		return err;
+	err = map_all(side);
+	if (err) {
+		snprintf(why, why_size, "cannot map the BPF maps: %s", strerror(-err));
+		return err;
+	}
+	err = pyprofd__attach(side->skeleton);
+	if (err) {
+		snprintf(why, why_size, "cannot attach to process tracepoints: %s", strerror(-err));
+		return err;
+	}
+	*ret_side = TAKE(side);
+	return 0;
+}
+
+static void unmap(void *memory, size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (memory)
+		munmap(memory, (bytes + page - 1) / page * page);
+}
+
+void kernel_side_free(struct kernel_side *side)
+{
+	if (!side)
+		return;
+	unmap(side->config, sizeof(*side->config));
+	unmap(side->map_chunk, side->map_chunk_count * sizeof(*side->map_chunk));
+	unmap(side->memory.pages, side->memory.page_count * sizeof(uint64_t));
+	unmap(side->memory.rules, side->memory.rule_count * sizeof(struct pp_rule));
+	unmap(side->row, side->memory.shard_count * SHARD_BYTES);
+	free(side->memory.shard);
+	pyprofd__destroy(side->skeleton);
+	free(side);
+}
+
+int kernel_side_sample_program(const struct kernel_side *side)
+{
+	return bpf_program__fd(side->skeleton->progs.on_cpu_sample);
+}
+
+int kernel_side_stacks_ring(const struct kernel_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.stacks);
+}
+
+int kernel_side_events_ring(const struct kernel_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.events);
+}
+
+int kernel_side_counts(const struct kernel_side *side, uint32_t window)
+{
+	return bpf_map__fd(window & 1 ? side->skeleton->maps.counts_1 : side->skeleton->maps.counts_0);
+}
+
+volatile struct pp_config *kernel_side_config(const struct kernel_side *side)
+{
+	return side->config;
+}
+
+const struct row_store_memory *kernel_side_row_memory(const struct kernel_side *side)
+{
+	return &side->memory;
+}
+
+struct pp_map_chunk *kernel_side_map_chunks(const struct kernel_side *side, uint32_t *ret_count)
+{
+	*ret_count = side->map_chunk_count;
+	return side->map_chunk;
+}
+
+int kernel_side_add_process(struct kernel_side *side, struct pp_process_id id)
+{
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.processes), &id.tgid,
+				   &id.generation, BPF_NOEXIST);
+}
+
+int kernel_side_get_generation(struct kernel_side *side, uint32_t tgid, uint32_t *ret_generation)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.processes), &tgid, ret_generation);
+}
+
+int kernel_side_set_image(struct kernel_side *side, struct pp_process_id id,
+			  const struct pp_image *image)
+{
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.images), &id, image, BPF_ANY);
+}
+
+void kernel_side_delete_image(struct kernel_side *side, struct pp_process_id id)
+{
+	bpf_map_delete_elem(bpf_map__fd(side->skeleton->maps.images), &id);
+}
+
+int kernel_side_set_python(struct kernel_side *side, uint32_t index, const struct pp_python *python)
+{
+	struct pp_python value = *python;
+
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.pythons), &index, &value, BPF_ANY);
+}
+
+int kernel_side_set_thread_state(struct kernel_side *side, const struct pp_thread_key *key,
+				 uint64_t thread_state)
+{
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.thread_states), key, &thread_state,
+				   BPF_EXIST);
+}
+
+int kernel_side_get_losses(const struct kernel_side *side, uint64_t ret_losses[PP_LOSS_COUNT])
+{
+	int cpus = libbpf_num_possible_cpus();
+	OWNED_MEM uint64_t *value = calloc(cpus > 0 ? (size_t)cpus : 1, sizeof(*value));
+
+	if (!value)
+		return -ENOMEM;
+	for (uint32_t loss = 0; loss < PP_LOSS_COUNT; loss++) {
+		int err = bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.losses), &loss, value);
+
+		if (err)
+			return err;
+		ret_losses[loss] = 0;
+		for (int cpu = 0; cpu < cpus; cpu++)
+			ret_losses[loss] += value[cpu];
+	}
+	return 0;
+}
+
+static uint64_t map_memlock_bytes(int fd)
+{
+	char path[64];
+	OWNED_MEM char *text = NULL;
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	if (read_file(path, 4096, &text, NULL))
+		return 0;
+	at = strstr(text, "memlock:");
+	return at ? strtoull(at + strlen("memlock:"), NULL, 10) : 0;
+}
+
+uint64_t kernel_side_map_bytes(const struct kernel_side *side)
+{
+	struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	bpf_object__for_each_map(map, side->skeleton->obj)
+		bytes += map_memlock_bytes(bpf_map__fd(map));
+	return bytes;
+}
+
+int kernel_side_count_entries(const struct kernel_side *side, const char *name, size_t *ret_count)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(side->skeleton->obj, name);
+	uint8_t key[64];
+	size_t count = 0;
+
+	if (!map || bpf_map__key_size(map) > sizeof(key))
+		return -ENOENT;
+	for (int err = bpf_map_get_next_key(bpf_map__fd(map), NULL, key); !err; count++)
+		err = bpf_map_get_next_key(bpf_map__fd(map), key, key);
+	*ret_count = count;
+	return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The loaded BPF object: its maps as plain functions and mapped memory.  The only place that knows
+ * the skeleton.  One thread. */
+#ifndef ATTACH_KERNEL_SIDE_H
+#define ATTACH_KERNEL_SIDE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pyprofd/config.h>
+#include <pyprofd/process.h>
+#include <pyprofd/python.h>
+#include <pyprofd/sample.h>
+
+#include "base/cleanup.h"
+#include "unwind/row_store.h"
+
+struct kernel_side_options {
+	uint32_t cpu_count;    /* possible CPUs: their numbers are below this */
+	uint32_t hz;	       /* samples a second and CPU */
+	uint64_t interval_ns;  /* of a window */
+	uint64_t budget_bytes; /* of all maps; 0: by the number of CPUs */
+};
+
+struct kernel_side;
+
+/* Sizes the maps, loads and verifies the programs and attaches those that watch processes.
+ * Returns 0 or -errno; then `why` holds one line (the verifier's last one, when it refused). */
+int kernel_side_open(const struct kernel_side_options *options, char *why, size_t why_size,
+		     struct kernel_side **ret_side);
+void kernel_side_free(struct kernel_side *side); /* detaches; NULL is fine */
+DEFINE_OWNED(struct kernel_side, kernel_side)
+
+/* File descriptors, owned by the object. */
+int kernel_side_sample_program(const struct kernel_side *side);
+int kernel_side_stacks_ring(const struct kernel_side *side);
+int kernel_side_events_ring(const struct kernel_side *side);
+int kernel_side_counts(const struct kernel_side *side, uint32_t window);
+
+/* Mapped: what is written here the next sample sees. */
+volatile struct pp_config *kernel_side_config(const struct kernel_side *side);
+const struct row_store_memory *kernel_side_row_memory(const struct kernel_side *side);
+struct pp_map_chunk *kernel_side_map_chunks(const struct kernel_side *side, uint32_t *ret_count);
+
+/* processes[]: set_new returns -EEXIST when the kernel side knows the tgid already. */
+int kernel_side_add_process(struct kernel_side *side, struct pp_process_id id);
+int kernel_side_get_generation(struct kernel_side *side, uint32_t tgid, uint32_t *ret_generation);
+int kernel_side_set_image(struct kernel_side *side, struct pp_process_id id,
+			  const struct pp_image *image);
+void kernel_side_delete_image(struct kernel_side *side, struct pp_process_id id);
+int kernel_side_set_python(struct kernel_side *side, uint32_t index,
+			   const struct pp_python *python);
+/* Only where the kernel side has asked for the thread: the table forgets what it does not use. */
+int kernel_side_set_thread_state(struct kernel_side *side, const struct pp_thread_key *key,
+				 uint64_t thread_state);
+
+/* Totals over all CPUs. */
+int kernel_side_get_losses(const struct kernel_side *side, uint64_t ret_losses[PP_LOSS_COUNT]);
+/* What the kernel accounts for all maps, in bytes. */
+uint64_t kernel_side_map_bytes(const struct kernel_side *side);
+/* Entries in use of one hash map by name, for leak checks and reports; -ENOENT. */
+int kernel_side_count_entries(const struct kernel_side *side, const char *map, size_t *ret_count);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "drain/decode.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+static bool counts_agree(uint32_t stored, uint32_t count)
+{
+	return stored <= PP_MAX_FRAMES && count >= stored && count <= 2 * PP_MAX_STEPS;
+}
+
+static int decode_stack(const void *data, size_t size, const struct drain_handlers *handlers)
+{
+	const struct pp_stack_record *record = data;
+	struct decoded_stack stack = {.record = record};
+	size_t frames;
+
+	if (size < sizeof(*record))
+		return -EBADMSG;
+	frames = (size_t)record->python_stored + record->native_stored;
+	if (size != sizeof(*record) + frames * sizeof(struct pp_frame) || frames > PP_MAX_FRAMES ||
+	    !counts_agree(record->python_stored, record->python_count) ||
+	    !counts_agree(record->native_stored, record->native_count))
+		return -EBADMSG;
+	if (record->stop >= PP_STOP_COUNT || record->py_stop >= PP_PY_STOP_COUNT)
+		return -EBADMSG;
+	stack.python = record->frame;
+	stack.native = record->frame + record->python_stored;
+	handlers->stack(handlers->context, &stack);
+	return 0;
+}
+
+static int decode_kernel(const void *data, size_t size, const struct drain_handlers *handlers)
+{
+	const struct pp_kernel_record *record = data;
+	struct decoded_kernel kernel = {.record = record};
+
+	if (size < sizeof(*record) || (size - sizeof(*record)) % sizeof(uint64_t))
+		return -EBADMSG;
+	kernel.count = (size - sizeof(*record)) / sizeof(uint64_t);
+	if (kernel.count > PP_MAX_KERNEL_FRAMES)
+		return -EBADMSG;
+	handlers->kernel(handlers->context, &kernel);
+	return 0;
+}
+
+static int decode_code(const void *data, size_t size, const struct drain_handlers *handlers)
+{
+	const struct pp_code_record *record = data;
+
+	if (size < sizeof(*record) ||
+	    size != sizeof(*record) + record->name_bytes + record->filename_bytes +
+			    (size_t)record->line_table_bytes)
+		return -EBADMSG;
+	handlers->code(handlers->context, record);
+	return 0;
+}
+
+static int decode_miss(const void *data, size_t size, const struct drain_handlers *handlers)
+{
+	const struct pp_miss_record *record = data;
+	struct decoded_miss miss = {.record = record};
+	size_t frames;
+
+	if (size < sizeof(*record))
+		return -EBADMSG;
+	frames = (size_t)record->python_stored + record->native_stored;
+	if (frames > PP_MAX_FRAMES || record->segment_count > PP_MISS_SEGMENTS ||
+	    record->stack_bytes > PP_STACK_COPY_BYTES ||
+	    !counts_agree(record->python_stored, record->python_count) ||
+	    !counts_agree(record->native_stored, record->native_count))
+		return -EBADMSG;
+	if (size != sizeof(*record) + frames * sizeof(struct pp_frame) +
+			    record->segment_count * sizeof(struct pp_segment) + record->stack_bytes)
+		return -EBADMSG;
+	if (record->stop >= PP_STOP_COUNT || record->py_stop >= PP_PY_STOP_COUNT)
+		return -EBADMSG;
+	miss.python = (const struct pp_frame *)record->bytes;
+	miss.native = miss.python + record->python_stored;
+	miss.segment = (const struct pp_segment *)(miss.python + frames);
+	miss.stack = (const uint8_t *)(miss.segment + record->segment_count);
+	handlers->miss(handlers->context, &miss);
+	return 0;
+}
+
+int decode_record(const void *data, size_t size, const struct drain_handlers *handlers)
+{
+	const struct pp_record *record = data;
+
+	if (size < sizeof(*record) || record->size != size)
+		return -EBADMSG;
+	switch (record->type) {
+	case PP_RECORD_STACK:
+		return decode_stack(data, size, handlers);
+	case PP_RECORD_KERNEL:
+		return decode_kernel(data, size, handlers);
+	case PP_RECORD_CODE:
+		return decode_code(data, size, handlers);
+	case PP_RECORD_MISS:
+		return decode_miss(data, size, handlers);
+	default:
+		return -EBADMSG;
+	}
+}
+
+int decode_event(const void *data, size_t size, const struct drain_handlers *handlers)
+{
+	const struct pp_event *event = data;
+
+	if (size != sizeof(*event) || event->type < PP_EVENT_FORK ||
+	    event->type > PP_EVENT_THREAD_STATE || event->comm[PP_COMM_BYTES - 1])
+		return -EBADMSG;
+	handlers->event(handlers->context, event);
+	return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bytes from the rings -> checked records.  Trusts no length.  Pure; no global state. */
+#ifndef DRAIN_DECODE_H
+#define DRAIN_DECODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pyprofd/sample.h>
+
+/* The parts of a record lie in its bytes and live as long as they do. */
+struct decoded_stack {
+	const struct pp_stack_record *record;
+	const struct pp_frame *python; /* record->python_stored */
+	const struct pp_frame *native; /* record->native_stored */
+};
+
+struct decoded_kernel {
+	const struct pp_kernel_record *record;
+	size_t count; /* addresses */
+};
+
+struct decoded_miss {
+	const struct pp_miss_record *record;
+	const struct pp_frame *python, *native;
+	const struct pp_segment *segment; /* record->segment_count */
+	const uint8_t *stack;		  /* record->stack_bytes */
+};
+
+struct drain_handlers {
+	void *context;
+	void (*stack)(void *context, const struct decoded_stack *stack);
+	void (*kernel)(void *context, const struct decoded_kernel *kernel);
+	void (*code)(void *context, const struct pp_code_record *record);
+	void (*miss)(void *context, const struct decoded_miss *miss);
+	void (*event)(void *context, const struct pp_event *event);
+};
+
+/* One record of the ring `stacks`; data is 8-byte aligned.  0; -EBADMSG: sizes do not add up, the
+ * type is not known, a count is beyond its bound. */
+int decode_record(const void *data, size_t size, const struct drain_handlers *handlers);
+/* One record of the ring `events`. */
+int decode_event(const void *data, size_t size, const struct drain_handlers *handlers);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "drain/ring.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+
+struct ring {
+	struct ring_buffer *buffer;
+	enum ring_kind kind;
+	struct drain_handlers handlers;
+	uint64_t bad;
+};
+
+void ring_free(struct ring *ring)
+{
+	if (!ring)
+		return;
+	ring_buffer__free(ring->buffer);
+	free(ring);
+}
+
+static int on_record(void *context, void *data, size_t size)
+{
+	struct ring *ring = context;
+	int err = ring->kind == RING_STACKS ? decode_record(data, size, &ring->handlers) :
+					      decode_event(data, size, &ring->handlers);
+
+	if (err)
+		ring->bad++;
+	return 0;
+}
+
+int ring_new(int fd, enum ring_kind kind, const struct drain_handlers *handlers,
+	     struct ring **ret_ring)
+{
+	OWNED(ring) struct ring *ring = calloc(1, sizeof(*ring));
+
+	if (!ring)
+		return -ENOMEM;
+	ring->kind = kind;
+	ring->handlers = *handlers;
+	ring->buffer = ring_buffer__new(fd, on_record, ring, NULL);
+	if (!ring->buffer)
+		return -errno;
+	*ret_ring = TAKE(ring);
+	return 0;
+}
+
+int ring_fd(const struct ring *ring)
+{
+	return ring_buffer__epoll_fd(ring->buffer);
+}
+
+int ring_consume(struct ring *ring)
+{
+	int got = ring_buffer__consume(ring->buffer);
+
+	return got < 0 ? got : 0;
+}
+
+uint64_t ring_bad_count(const struct ring *ring)
+{
+	return ring->bad;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "symbolize/stitch.h"
+
+/* One of the two areas of a stack (struct pp_stack_record), read by logical position. */
+struct area {
+	const packed_frame *frame;
+	uint32_t stored, count;
+	uint32_t leaf, ring; /* slots of the leaf part, of the ring */
+};
+
+static struct area area_of(const packed_frame *frame, uint32_t stored, uint32_t count)
+{
+	uint32_t ring = count > stored ? stored / PP_ROOT_SHARE : 0;
+
+	return (struct area){.frame = frame, .stored = stored, .count = count,
+			     .leaf = stored - ring, .ring = ring};
+}
+
+static bool area_omits(const struct area *area, uint32_t at)
+{
+	return at >= area->leaf && at < area->count - area->ring;
+}
+
+static packed_frame area_get(const struct area *area, uint32_t at)
+{
+	if (at < area->leaf || !area->ring)
+		return area->frame[at];
+	return area->frame[area->leaf + (at - area->leaf) % area->ring];
+}
+
+struct output {
+	packed_frame *frame;
+	size_t count;
+	bool is_omitting; /* the last frame is the marker of an omission that goes on */
+};
+
+static void put(struct output *out, packed_frame frame)
+{
+	if (out->count < STITCH_MAX_FRAMES)
+		out->frame[out->count++] = frame;
+	out->is_omitting = false;
+}
+
+static void put_omitted(struct output *out)
+{
+	if (!out->is_omitting)
+		put(out, packed_gap(0));
+	out->is_omitting = true;
+	out->frame[out->count - 1]++;
+}
+
+static void put_from(struct output *out, const struct area *area, uint32_t at)
+{
+	if (area_omits(area, at))
+		put_omitted(out);
+	else
+		put(out, area_get(area, at));
+}
+
+static uint32_t count_runs(const struct area *native)
+{
+	uint32_t runs = 0;
+
+	for (uint32_t i = 0; i < native->count; i++)
+		if (!area_omits(native, i) &&
+		    packed_kind(area_get(native, i)) == PP_FRAME_PYTHON_RUN)
+			runs++;
+	return runs;
+}
+
+/* The last position among the native frames where a run lies; count when there is none. */
+static uint32_t last_run(const struct area *native)
+{
+	for (uint32_t i = native->count; i-- > 0;)
+		if (!area_omits(native, i) &&
+		    packed_kind(area_get(native, i)) == PP_FRAME_PYTHON_RUN)
+			return i;
+	return native->count;
+}
+
+size_t stitch(const struct dict_stack *stack, bool one_frame_runs,
+	      packed_frame frame[STITCH_MAX_FRAMES])
+{
+	struct area python = area_of(stack->frame, stack->python_stored, stack->python_count);
+	struct area native = area_of(stack->frame + stack->python_stored, stack->native_stored,
+				     stack->native_count);
+	bool is_whole = stack->stop == PP_STOP_ROOT || stack->stop == PP_STOP_FINISHED;
+	struct output out = {.frame = frame};
+	uint32_t runs = count_runs(&native), last = last_run(&native), next = 0, empty = 0;
+
+	if (one_frame_runs && runs > python.count)
+		empty = runs - python.count;
+	for (uint32_t i = 0; i < native.count; i++) {
+		packed_frame at = area_omits(&native, i) ? packed_gap(1) : area_get(&native, i);
+
+		if (area_omits(&native, i)) {
+			put_omitted(&out);
+			continue;
+		}
+		if (packed_kind(at) != PP_FRAME_PYTHON_RUN) {
+			put(&out, at);
+			continue;
+		}
+		if (empty) {
+			empty--;
+			continue;
+		}
+		for (uint32_t left = packed_what(at); left && next < python.count; left--)
+			put_from(&out, &python, next++);
+		/* All that belongs further down belongs here when the walk reached the root. */
+		while (is_whole && i == last && next < python.count)
+			put_from(&out, &python, next++);
+	}
+	if (next < python.count && native.count)
+		put(&out, packed_gap(0));
+	while (next < python.count)
+		put_from(&out, &python, next++);
+	return out.count;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "symbolize/symbolizer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "symbolize/interpreter_frames.h"
+#include "symbolize/stitch.h"
+
+#define FIRST_SLOTS 4096U
+#define MAX_FRAMES (STITCH_MAX_FRAMES + PP_MAX_KERNEL_FRAMES)
+
+/* A packed frame that was named. */
+struct named {
+	packed_frame key;
+	struct frame frame;
+	bool is_hidden; /* interpreter machinery */
+	bool is_taken;
+};
+
+struct symbolizer {
+	struct intern *strings;
+	const struct dictionary *dictionary;
+	struct symbolizer_sources sources;
+	struct symbolizer_options options;
+	struct named *slot; /* open addressing */
+	size_t mask, count;
+	packed_frame *noted; /* native frames not named yet */
+	size_t noted_count, noted_capacity;
+	struct frame frame[MAX_FRAMES];
+	packed_frame stitched[STITCH_MAX_FRAMES];
+};
+
+int symbolizer_new(struct intern *strings, const struct dictionary *dictionary,
+		   const struct symbolizer_sources *sources,
+		   const struct symbolizer_options *options, struct symbolizer **ret_symbolizer)
+{
+	OWNED(symbolizer) struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
+
+	if (!symbolizer)
+		return -ENOMEM;
+	symbolizer->strings = strings;
+	symbolizer->dictionary = dictionary;
+	symbolizer->sources = *sources;
+	symbolizer->options = *options;
+	symbolizer->slot = calloc(FIRST_SLOTS, sizeof(*symbolizer->slot));
+	symbolizer->mask = FIRST_SLOTS - 1;
+	if (!symbolizer->slot)
+		return -ENOMEM;
+	*ret_symbolizer = TAKE(symbolizer);
+	return 0;
+}
+
+void symbolizer_free(struct symbolizer *symbolizer)
+{
+	if (!symbolizer)
+		return;
+	free(symbolizer->slot);
+	free(symbolizer->noted);
+	free(symbolizer);
+}
+
+/* ---- the memo ---- */
+
+static size_t slot_of(const struct symbolizer *symbolizer, packed_frame key)
+{
+	size_t at = (size_t)((key * 0x9e3779b97f4a7c15ULL) >> 20) & symbolizer->mask;
+
+	while (symbolizer->slot[at].is_taken && symbolizer->slot[at].key != key)
+		at = (at + 1) & symbolizer->mask;
+	return at;
+}
+
+static int memo_grow(struct symbolizer *symbolizer)
+{
+	struct named *old = symbolizer->slot;
+	size_t old_mask = symbolizer->mask;
+
+	symbolizer->slot = calloc((old_mask + 1) * 2, sizeof(*old));
+	if (!symbolizer->slot) {
+		symbolizer->slot = old;
+		return -ENOMEM;
+	}
+	symbolizer->mask = old_mask * 2 + 1;
+	for (size_t i = 0; i <= old_mask; i++)
+		if (old[i].is_taken)
+			symbolizer->slot[slot_of(symbolizer, old[i].key)] = old[i];
+	free(old);
+	return 0;
+}
+
+static int memo_add(struct symbolizer *symbolizer, const struct named *named)
+{
+	if (symbolizer->count * 2 >= symbolizer->mask && memo_grow(symbolizer))
+		return -ENOMEM;
+	symbolizer->slot[slot_of(symbolizer, named->key)] = *named;
+	symbolizer->count++;
+	return 0;
+}
+
+static const struct named *memo_find(const struct symbolizer *symbolizer, packed_frame key)
+{
+	const struct named *named = &symbolizer->slot[slot_of(symbolizer, key)];
+
+	return named->is_taken ? named : NULL;
+}
+
+/* ---- native frames, a file at a time ---- */
+
+static bool is_native(packed_frame frame)
+{
+	return packed_kind(frame) == PP_FRAME_NATIVE || packed_kind(frame) == PP_FRAME_EVAL;
+}
+
+int symbolizer_note(struct symbolizer *symbolizer, const struct dict_stack *stack)
+{
+	size_t frames = (size_t)stack->python_stored + stack->native_stored;
+
+	if (symbolizer->options.no_native)
+		return 0;
+	for (size_t i = stack->python_stored; i < frames; i++) {
+		packed_frame frame = stack->frame[i];
+		struct named placeholder = {.key = frame, .is_taken = true};
+
+		if (!is_native(frame) || memo_find(symbolizer, frame))
+			continue;
+		if (symbolizer->noted_count == symbolizer->noted_capacity) {
+			size_t capacity = symbolizer->noted_capacity * 2 + 256;
+			packed_frame *grown =
+				realloc(symbolizer->noted, capacity * sizeof(*grown));
+
+			if (!grown)
+				return -ENOMEM;
+			symbolizer->noted = grown;
+			symbolizer->noted_capacity = capacity;
+		}
+		if (memo_add(symbolizer, &placeholder))
+			return -ENOMEM;
+		symbolizer->noted[symbolizer->noted_count++] = frame;
+	}
+	return 0;
+}
+
+static int compare_frames(const void *a, const void *b)
+{
+	/* By file, then address, whatever the kind. */
+	packed_frame left = *(const packed_frame *)a & ~(7ULL << 61);
+	packed_frame right = *(const packed_frame *)b & ~(7ULL << 61);
+
+	return left < right ? -1 : left > right;
+}
+
+static int name_native(struct symbolizer *symbolizer, packed_frame key, const struct symbol *symbol)
+{
+	const struct symbolizer_sources *sources = &symbolizer->sources;
+	struct named *named = &symbolizer->slot[slot_of(symbolizer, key)];
+	uint32_t file = packed_file(key);
+
+	named->frame.kind = FRAME_NATIVE;
+	named->frame.module = sources->module(sources->context, file);
+	named->frame.address = packed_address(key);
+	named->is_hidden = !symbolizer->options.raw &&
+			   sources->is_interpreter(sources->context, file) &&
+			   interpreter_frame_is_machinery(symbol->name);
+	if (intern_string(symbolizer->strings, symbol->name, &named->frame.name))
+		return -ENOMEM;
+	return intern_string(symbolizer->strings, symbol->system_name, &named->frame.system_name);
+}
+
+static int resolve_file(struct symbolizer *symbolizer, const packed_frame *frame, size_t n)
+{
+	OWNED_MEM uint64_t *address = malloc(n * sizeof(*address));
+	OWNED_MEM struct symbol *symbol = calloc(n, sizeof(*symbol));
+
+	if (!address || !symbol)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		address[i] = packed_address(frame[i]);
+	symbolizer->sources.native(symbolizer->sources.context, packed_file(frame[0]), address, n,
+				   symbol);
+	for (size_t i = 0; i < n; i++) {
+		int err = name_native(symbolizer, frame[i], &symbol[i]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int symbolizer_resolve(struct symbolizer *symbolizer)
+{
+	packed_frame *noted = symbolizer->noted;
+	size_t count = symbolizer->noted_count;
+
+	if (count)
+		qsort(noted, count, sizeof(*noted), compare_frames);
+	for (size_t from = 0, to; from < count; from = to) {
+		for (to = from + 1; to < count && packed_file(noted[to]) == packed_file(noted[from]);)
+			to++;
+		int err = resolve_file(symbolizer, noted + from, to - from);
+
+		if (err)
+			return err;
+	}
+	symbolizer->noted_count = 0;
+	return 0;
+}
+
+/* ---- frames ---- */
+
+static int name_python(struct symbolizer *symbolizer, packed_frame key, struct frame *frame)
+{
+	const struct python_code *code = dictionary_code(symbolizer->dictionary, packed_code(key));
+
+	*frame = (struct frame){.kind = FRAME_PYTHON};
+	/* The record of its code object was lost; the counter says how often. */
+	if (!code) {
+		frame->kind = FRAME_MARKER;
+		return intern_string(symbolizer->strings, "[python frame, name lost]", &frame->name);
+	}
+	frame->line = python_code_line(code, packed_what(key));
+	frame->start_line = code->first_line;
+	if (intern_string(symbolizer->strings, code->name, &frame->name))
+		return -ENOMEM;
+	return intern_string(symbolizer->strings, code->filename, &frame->file);
+}
+
+static int name_marker(struct symbolizer *symbolizer, packed_frame key, struct frame *frame)
+{
+	char text[64] = "[unwind gap]";
+
+	if (packed_what(key))
+		snprintf(text, sizeof(text), "[%u frames omitted]", packed_what(key));
+	*frame = (struct frame){.kind = FRAME_MARKER};
+	return intern_string(symbolizer->strings, text, &frame->name);
+}
+
+static int name_anonymous(struct symbolizer *symbolizer, struct pp_process_id id, packed_frame key,
+			  struct frame *frame)
+{
+	const struct symbolizer_sources *sources = &symbolizer->sources;
+	uint64_t address = key & ((1ULL << 61) - 1);
+	const char *name = "[anon]";
+
+	(void)sources->anonymous(sources->context, id, address, &name);
+	*frame = (struct frame){.kind = FRAME_JIT, .address = address};
+	frame->module = sources->module(sources->context, PP_FILE_ANONYMOUS);
+	return intern_string(symbolizer->strings, name, &frame->name);
+}
+
+/* Named frames that do not depend on the process go through the memo. */
+static int name_frame(struct symbolizer *symbolizer, struct pp_process_id id, packed_frame key,
+		      struct named *ret_named)
+{
+	const struct named *known = memo_find(symbolizer, key);
+	struct named named = {.key = key, .is_taken = true};
+	int err;
+
+	if (known) {
+		*ret_named = *known;
+		return 0;
+	}
+	switch (packed_kind(key)) {
+	case PP_FRAME_PYTHON:
+		err = name_python(symbolizer, key, &named.frame);
+		break;
+	case PP_FRAME_ANONYMOUS:
+		*ret_named = named;
+		return name_anonymous(symbolizer, id, key, &ret_named->frame);
+	case PP_FRAME_NATIVE:
+	case PP_FRAME_EVAL:
+		named.is_hidden = symbolizer->options.no_native;
+		err = 0;
+		break;
+	default:
+		err = name_marker(symbolizer, key, &named.frame);
+	}
+	*ret_named = named;
+	return err ? err : memo_add(symbolizer, &named);
+}
+
+static int name_kernel(struct symbolizer *symbolizer, uint64_t address, struct frame *frame)
+{
+	const struct symbolizer_sources *sources = &symbolizer->sources;
+	const char *name = "[kernel]", *module = "";
+
+	sources->kernel(sources->context, address, &name, &module);
+	*frame = (struct frame){.kind = FRAME_KERNEL, .address = address};
+	frame->module = sources->module(sources->context, PP_FILE_NONE);
+	return intern_string(symbolizer->strings, name, &frame->name);
+}
+
+/* Two frames that nobody could name in one file say no more than one. */
+static bool repeats_unnamed(const struct symbolizer *symbolizer, const struct frame *last,
+			    const struct frame *frame)
+{
+	return last->kind == FRAME_NATIVE && frame->kind == FRAME_NATIVE &&
+	       last->name == frame->name && last->module == frame->module &&
+	       intern_get(symbolizer->strings, frame->name, NULL)[0] == '[' &&
+	       !symbolizer->options.raw;
+}
+
+int symbolizer_stack(struct symbolizer *symbolizer, struct pp_process_id id,
+		     const struct dict_stack *user, const struct dict_kernel *kernel,
+		     const struct frame **ret_frames, size_t *ret_count)
+{
+	const struct symbolizer_sources *sources = &symbolizer->sources;
+	size_t count = 0, stitched = 0;
+	int err;
+
+	for (uint32_t i = 0; kernel && i < kernel->count && i < PP_MAX_KERNEL_FRAMES; i++) {
+		err = name_kernel(symbolizer, kernel->address[i], &symbolizer->frame[count++]);
+		if (err)
+			return err;
+	}
+	if (user)
+		stitched = stitch(user, sources->has_one_frame_runs(sources->context, user->python),
+				  symbolizer->stitched);
+	for (size_t i = 0; i < stitched; i++) {
+		struct named named;
+
+		err = name_frame(symbolizer, id, symbolizer->stitched[i], &named);
+		if (err)
+			return err;
+		if (named.is_hidden ||
+		    (count && repeats_unnamed(symbolizer, &symbolizer->frame[count - 1],
+					      &named.frame)))
+			continue;
+		symbolizer->frame[count++] = named.frame;
+	}
+	*ret_frames = symbolizer->frame;
+	*ret_count = count;
+	return 0;
+}

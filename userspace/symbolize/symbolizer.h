@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The front door: a counted stack -> named frames.  One object a window; what is the same in many
+ * stacks is named once.  One thread. */
+#ifndef SYMBOLIZE_SYMBOLIZER_H
+#define SYMBOLIZE_SYMBOLIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/intern.h"
+#include "drain/dictionary.h"
+#include "symbolize/frame.h"
+
+/* A native function's name, as the source keeps it (valid until the next call of the source). */
+struct symbol {
+	const char *name;	 /* demangled; never NULL: "[libfoo.so]" when there is none */
+	const char *system_name; /* mangled where it differs, else "" */
+};
+
+/* Where names come from; all are called with `context`. */
+struct symbolizer_sources {
+	void *context;
+	/* Names n addresses of one file, sorted. */
+	void (*native)(void *context, uint32_t file, const uint64_t *address, size_t n,
+		       struct symbol *ret_symbols);
+	/* A kernel address; module "" for the kernel itself. */
+	void (*kernel)(void *context, uint64_t address, const char **ret_name,
+		       const char **ret_module);
+	/* An address in a process's anonymous memory; false: no name is known. */
+	bool (*anonymous)(void *context, struct pp_process_id id, uint64_t address,
+			  const char **ret_name);
+	/* Index of the window's module (profile_add_module) for a file; 0: none.  PP_FILE_ANONYMOUS:
+	 * that of memory without a file; PP_FILE_NONE: that of the kernel. */
+	uint32_t (*module)(void *context, uint32_t file);
+	bool (*is_interpreter)(void *context, uint32_t file);
+	/* Whether runs have one Python frame each (<= 3.9); by the stack's `python`. */
+	bool (*has_one_frame_runs)(void *context, uint8_t python);
+};
+
+struct symbolizer_options {
+	bool raw;	/* keep the interpreter's own frames */
+	bool no_native; /* Python and kernel frames only */
+};
+
+struct symbolizer;
+/* All borrowed; they must outlive the object. */
+int symbolizer_new(struct intern *strings, const struct dictionary *dictionary,
+		   const struct symbolizer_sources *sources,
+		   const struct symbolizer_options *options, struct symbolizer **ret_symbolizer);
+void symbolizer_free(struct symbolizer *symbolizer);
+DEFINE_OWNED(struct symbolizer, symbolizer)
+
+/* Notes the native frames of a stack; symbolizer_resolve() then names all of a file in one go. */
+int symbolizer_note(struct symbolizer *symbolizer, const struct dict_stack *stack);
+int symbolizer_resolve(struct symbolizer *symbolizer);
+
+/* Frames of one sample, leaf first; user and kernel may be NULL.  id: of the counted process.
+ * The array belongs to the symbolizer until the next call.  0 or -ENOMEM. */
+int symbolizer_stack(struct symbolizer *symbolizer, struct pp_process_id id,
+		     const struct dict_stack *user, const struct dict_kernel *kernel,
+		     const struct frame **ret_frames, size_t *ret_count);
+
+#endif
