@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: python/python_code.c python/line_table.c python/python_objects.c python/python_text.c python/python_offsets.c base/io.c */
+#include <cmocka.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "interpreters.h"
+#include "python/python_code.h"
+#include "python/python_offsets.h"
+
+#define RECORD_ID 0x1234567890abcdefULL
+
+static const struct pp_python *layout_of(unsigned int major, unsigned int minor)
+{
+	return &python_layout_find(major, minor, false)->info.bpf;
+}
+
+/* A record of 3 parts; the caller frees it. */
+static struct pp_code_record *record_of(const void *name, uint16_t name_bytes, uint8_t name_kind,
+					const char *filename, const void *table,
+					uint32_t table_bytes)
+{
+	size_t size = sizeof(struct pp_code_record) + name_bytes + strlen(filename) + table_bytes;
+	struct pp_code_record *record = calloc(1, size);
+
+	assert_non_null(record);
+	record->record.type = PP_RECORD_CODE;
+	record->record.size = (uint32_t)size;
+	record->id = RECORD_ID;
+	record->first_line = 40;
+	record->code_flags = 67;
+	record->name_bytes = name_bytes;
+	record->name_kind = name_kind;
+	record->filename_bytes = (uint16_t)strlen(filename);
+	record->filename_kind = 1;
+	record->line_table_bytes = table_bytes;
+	memcpy(record->bytes, name, name_bytes);
+	memcpy(record->bytes + name_bytes, filename, strlen(filename));
+	memcpy(record->bytes + name_bytes + strlen(filename), table, table_bytes);
+	return record;
+}
+
+static void assert_name(const void *name, uint16_t name_bytes, uint8_t kind,
+			const struct pp_python *layout, const char *expected)
+{
+	struct pp_code_record *record = record_of(name, name_bytes, kind, "a.py", "\x80\x00", 2);
+	struct python_code *code;
+
+	assert_int_equal(python_code_from_record(record, layout, 0, &code), 0);
+	assert_string_equal(code->name, expected);
+	assert_string_equal(code->filename, "a.py");
+	assert_false(code->is_truncated);
+	python_code_free(code);
+	free(record);
+}
+
+static void record__names_of_every_kind_become_utf8(void **state)
+{
+	static const uint16_t two[] = {'f', 0x3b1, 0x4e2d, 0xd83d, 0xdc0d, 0xffff};
+	static const uint32_t four[] = {'f', 0xe9, 0x1f40d, 0x110000, 0xdfff, 0xffffffff};
+	const struct pp_python *layout = layout_of(3, 12);
+
+	(void)state;
+	assert_name("main", 4, 1, layout, "main");
+	assert_name("d\xe9j\xff\0x", 6, 1, layout, "d\xc3\xa9j\xc3\xbf\xef\xbf\xbdx");
+	assert_name(two, sizeof(two), 2, layout,
+		    "f\xce\xb1\xe4\xb8\xad\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbf");
+	assert_name(four, sizeof(four), 4, layout,
+		    "f\xc3\xa9\xf0\x9f\x90\x8d\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+static void record__bytes_of_27_are_utf8_or_replaced(void **state)
+{
+	const struct pp_python *layout = layout_of(2, 7);
+
+	(void)state;
+	assert_name("d\xc3\xa9j\xe4\xb8\xad", 7, 1, layout, "d\xc3\xa9j\xe4\xb8\xad");
+	assert_name("d\xe9j", 3, 1, layout, "d\xef\xbf\xbdj");
+	/* Overlong, a surrogate, and a character that the end cuts. */
+	assert_name("\xc0\x80", 2, 1, layout, "\xef\xbf\xbd\xef\xbf\xbd");
+	assert_name("\xed\xa0\x80", 3, 1, layout, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+	assert_name("x\xe4\xb8", 3, 1, layout, "x\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+static void record__sizes_that_do_not_add_up_are_refused(void **state)
+{
+	struct pp_code_record *record = record_of("f", 1, 1, "a.py", "\x80\x00", 2);
+	struct python_code *code = NULL;
+
+	(void)state;
+	record->record.size++;
+	assert_int_equal(python_code_from_record(record, layout_of(3, 12), 0, &code), -EBADMSG);
+	record->record.size -= 2;
+	assert_int_equal(python_code_from_record(record, layout_of(3, 12), 0, &code), -EBADMSG);
+	record->record.size = sizeof(*record) - 1;
+	assert_int_equal(python_code_from_record(record, layout_of(3, 12), 0, &code), -EBADMSG);
+	record->record.size = sizeof(*record) + 7;
+	record->name_kind = 3;
+	assert_int_equal(python_code_from_record(record, layout_of(3, 12), 0, &code), -EBADMSG);
+	assert_null(code);
+	free(record);
+}
+
+static void line__what_is_understood_by_version(void **state)
+{
+	uint8_t lnotab[] = {2, 1, 4, 3}, table_310[] = {2, 1, 4, 3, 4, 0x80},
+		table_311[] = {0xd8, 0, 0, 0xd9, 0, 0, 0xf9};
+	struct python_code code = {.first_line = 40, .major = 3, .minor = 9,
+				   .line_table = lnotab, .line_table_bytes = sizeof(lnotab)};
+
+	(void)state;
+	assert_int_equal(python_code_line(&code, (uint32_t)-1), 40);
+	assert_int_equal(python_code_line(&code, 0), 40);
+	assert_int_equal(python_code_line(&code, 2), 41);
+	assert_int_equal(python_code_line(&code, 6), 44);
+	/* 3.10: f_lasti counts code units. */
+	code.minor = 10;
+	code.line_table = table_310;
+	code.line_table_bytes = sizeof(table_310);
+	assert_int_equal(python_code_line(&code, (uint32_t)-1), 40);
+	assert_int_equal(python_code_line(&code, 0), 41);
+	assert_int_equal(python_code_line(&code, 1), 44);
+	assert_int_equal(python_code_line(&code, 3), 40); /* no line */
+	/* 3.11+: from the code object's address; 3.12's frame that has not begun is at -2. */
+	code.minor = 12;
+	code.code_adaptive = 192;
+	code.line_table = table_311;
+	code.line_table_bytes = sizeof(table_311);
+	assert_int_equal(python_code_line(&code, 190), 40);
+	assert_int_equal(python_code_line(&code, 192), 41);
+	assert_int_equal(python_code_line(&code, 194), 42);
+	assert_int_equal(python_code_line(&code, 196), 42);
+	assert_int_equal(python_code_line(&code, 198), 40); /* no line */
+	assert_int_equal(python_code_line(&code, 0), 40);
+	assert_int_equal(python_code_line(&code, (uint32_t)-8), 40);
+}
+
+/* A code object as 3.12 lays it out, in this process's own memory. */
+struct fake_code {
+	uint8_t head[208];
+	uint8_t name[40 + 6000];
+	uint8_t filename[40 + 64];
+	uint8_t table[32 + 5000];
+};
+
+static void put_u64(uint8_t *at, uint64_t value)
+{
+	memcpy(at, &value, sizeof(value));
+}
+
+static void fake_ascii(uint8_t *string, char filler, uint64_t length)
+{
+	put_u64(string + 16, length);
+	put_u64(string + 32, 1 << 2 | 1 << 5 | 1 << 6);
+	memset(string + 40, filler, length);
+}
+
+static struct fake_code *fake_code_new(uint64_t name_length, uint64_t table_length)
+{
+	struct fake_code *fake = calloc(1, sizeof(*fake));
+
+	assert_non_null(fake);
+	put_u64(fake->head + 8, 0x5000 + 0x77);
+	put_u64(fake->head + 48, 67);
+	put_u64(fake->head + 68, 40);
+	put_u64(fake->head + 112, (uintptr_t)fake->filename);
+	put_u64(fake->head + 128, (uintptr_t)fake->name);
+	put_u64(fake->head + 136, (uintptr_t)fake->table);
+	fake_ascii(fake->name, 'n', name_length);
+	fake_ascii(fake->filename, 'f', 10);
+	put_u64(fake->table + 16, table_length);
+	for (uint64_t at = 0; at + 3 <= table_length && at + 3 <= 5000; at += 3)
+		memcpy(fake->table + 32 + at, "\xd8\x00\x00", 3);
+	return fake;
+}
+
+static struct pp_code_record *truncated_record(const struct fake_code *fake)
+{
+	struct pp_code_record *record = record_of(fake->name + 40, 512, 1, "ffffffffff",
+						  fake->table + 32, 2048);
+
+	record->flags = PP_CODE_TRUNCATED;
+	record->address = (uintptr_t)fake->head;
+	return record;
+}
+
+static void truncated_record__is_completed_from_the_live_process(void **state)
+{
+	struct fake_code *fake = fake_code_new(700, 3000);
+	struct pp_code_record *record = truncated_record(fake);
+	struct python_code *code;
+
+	(void)state;
+	assert_int_equal(python_code_from_record(record, layout_of(3, 12), getpid(), &code), 0);
+	assert_false(code->is_truncated);
+	assert_int_equal(strlen(code->name), 700);
+	assert_int_equal(code->line_table_bytes, 3000);
+	assert_int_equal(code->id, RECORD_ID);
+	assert_int_equal(python_code_line(code, 192 + 2 * 999), 1040);
+	assert_int_equal(python_code_bytes(code), sizeof(*code) + 701 + 11 + 3000);
+	python_code_free(code);
+	free(record);
+	free(fake);
+}
+
+static void assert_stays_truncated(const struct pp_code_record *record, pid_t pid)
+{
+	struct python_code *code;
+
+	assert_int_equal(python_code_from_record(record, layout_of(3, 12), pid, &code), 0);
+	assert_true(code->is_truncated);
+	assert_int_equal(strlen(code->name), 512);
+	assert_int_equal(code->line_table_bytes, 2048);
+	/* 682 whole entries; past the cut the last line it tells. */
+	assert_int_equal(python_code_line(code, 192 + 2 * 681), 722);
+	assert_int_equal(python_code_line(code, 192 + 2 * 999), 722);
+	python_code_free(code);
+}
+
+static void truncated_record__of_memory_that_changed_stays_as_it_is(void **state)
+{
+	struct fake_code *fake = fake_code_new(700, 3000);
+	struct pp_code_record *record = truncated_record(fake);
+
+	(void)state;
+	assert_stays_truncated(record, 0);
+	fake->table[32 + 2047] ^= 1;
+	assert_stays_truncated(record, getpid());
+	fake->table[32 + 2047] ^= 1;
+	put_u64(fake->name + 16, 511);
+	assert_stays_truncated(record, getpid());
+	put_u64(fake->name + 16, 700);
+	fake->head[68]++;
+	assert_stays_truncated(record, getpid());
+	record->address = 16;
+	assert_stays_truncated(record, getpid());
+	free(record);
+	free(fake);
+}
+
+static void unread_filename__is_read_from_the_live_process(void **state)
+{
+	struct fake_code *fake = fake_code_new(20, 30);
+	struct pp_code_record *record = record_of(fake->name + 40, 20, 1, "", fake->table + 32, 30);
+	struct python_code *code;
+
+	(void)state;
+	record->filename_kind = 0;
+	assert_int_equal(python_code_from_record(record, layout_of(3, 12), 0, &code), 0);
+	assert_true(code->is_truncated);
+	assert_string_equal(code->filename, "");
+	python_code_free(code);
+	record->address = (uintptr_t)fake->head;
+	assert_int_equal(python_code_from_record(record, layout_of(3, 12), getpid(), &code), 0);
+	assert_false(code->is_truncated);
+	assert_string_equal(code->filename, "ffffffffff");
+	python_code_free(code);
+	free(record);
+	free(fake);
+}
+
+static void read__bounds_names_and_refuses_other_objects(void **state)
+{
+	struct fake_code *fake = fake_code_new(6000, 30);
+	struct pp_python layout = *layout_of(3, 12);
+	uint64_t address = (uintptr_t)fake->head;
+	struct python_code *code = NULL;
+
+	(void)state;
+	layout.code_type = 0x5000;
+	assert_int_equal(python_code_read(getpid(), &layout, 0x77, address, &code), 0);
+	assert_true(code->is_truncated);
+	assert_int_equal(strlen(code->name), PYTHON_MAX_NAME_BYTES);
+	assert_string_equal(code->filename, "ffffffffff");
+	assert_int_equal(code->first_line, 40);
+	assert_int_equal(code->flags, 67);
+	python_code_free(code);
+	code = NULL;
+	assert_int_equal(python_code_read(getpid(), &layout, 0x78, address, &code), -EBADMSG);
+	assert_int_equal(python_code_read(getpid(), &layout, 0x77, 16, &code), -EFAULT);
+	/* A line table that says it is longer than memory. */
+	put_u64(fake->table + 16, ~0ULL);
+	assert_int_equal(python_code_read(getpid(), &layout, 0x77, address, &code), -EFAULT);
+	put_u64(fake->name + 32, 3 << 2 | 1 << 5);
+	assert_int_equal(python_code_read(getpid(), &layout, 0x77, address, &code), -EBADMSG);
+	assert_null(code);
+	free(fake);
+}
+
+/* What the interpreter prints, as strings: "-" is empty. */
+static char *text_of_hex(const char *hex, size_t *ret_size)
+{
+	size_t size = strcmp(hex, "-") ? strlen(hex) / 2 : 0;
+	char *text = calloc(1, size + 1);
+
+	assert_non_null(text);
+	for (size_t at = 0; at < size; at++)
+		sscanf(hex + 2 * at, "%2hhx", (unsigned char *)&text[at]);
+	*ret_size = size;
+	return text;
+}
+
+static void check_code(pid_t pid, const struct pp_python *layout, char *line)
+{
+	char *field[6] = {NULL};
+	size_t name_size, filename_size, table_size;
+	struct python_code *code;
+
+	for (size_t i = 0; i < ARRAY_SIZE(field); i++)
+		field[i] = strsep(&line, " \n");
+	assert_non_null(field[5]);
+	char *name = text_of_hex(field[3], &name_size);
+	char *filename = text_of_hex(field[4], &filename_size);
+	char *table = text_of_hex(field[5], &table_size);
+
+	assert_int_equal(python_code_read(pid, layout, 0, strtoull(field[0], NULL, 10), &code), 0);
+	assert_string_equal(code->name, name);
+	assert_string_equal(code->filename, filename);
+	assert_int_equal(code->first_line, atoi(field[1]));
+	assert_int_equal(code->flags, atoi(field[2]));
+	assert_int_equal(code->line_table_bytes, table_size);
+	assert_memory_equal(code->line_table, table, table_size);
+	assert_false(code->is_truncated);
+	python_code_free(code);
+	free(name);
+	free(filename);
+	free(table);
+}
+
+static void check_interpreter(const struct interpreter *interpreter)
+{
+	struct live_python live = live_python_start(interpreter, "tests/unit/python/code_oracle.py");
+	unsigned int major = 0, minor = 0, count = 0;
+	struct pp_python layout;
+	char *line = NULL;
+	size_t capacity = 0;
+
+	assert_true(live.pid > 0);
+	while (getline(&line, &capacity, live.text) > 0 && strcmp(line, "END\n")) {
+		if (sscanf(line, "V %u.%u", &major, &minor) == 2) {
+			assert_non_null(python_layout_find(major, minor, false));
+			layout = *layout_of(major, minor);
+		} else if (line[0] == 'T') {
+			layout.code_type = strtoull(line + 2, NULL, 10);
+		} else if (line[0] == 'C') {
+			check_code(live.pid, &layout, line + 2);
+			count++;
+		}
+	}
+	live_python_stop(&live);
+	free(line);
+	print_message("# %s: %u code objects\n", interpreter->label, count);
+	assert_true(count >= 8);
+}
+
+static void live_code_objects__are_read_as_the_interpreter_has_them(void **state)
+{
+	struct interpreter interpreters[MAX_INTERPRETERS];
+	size_t count = interpreters_find(interpreters);
+
+	(void)state;
+	if (!count) {
+		print_message("# skipped: no CPython at hand\n");
+		skip();
+	}
+	for (size_t i = 0; i < count; i++)
+		check_interpreter(&interpreters[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(record__names_of_every_kind_become_utf8),
+		cmocka_unit_test(record__bytes_of_27_are_utf8_or_replaced),
+		cmocka_unit_test(record__sizes_that_do_not_add_up_are_refused),
+		cmocka_unit_test(line__what_is_understood_by_version),
+		cmocka_unit_test(truncated_record__is_completed_from_the_live_process),
+		cmocka_unit_test(truncated_record__of_memory_that_changed_stays_as_it_is),
+		cmocka_unit_test(unread_filename__is_read_from_the_live_process),
+		cmocka_unit_test(read__bounds_names_and_refuses_other_objects),
+		cmocka_unit_test(live_code_objects__are_read_as_the_interpreter_has_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: base/io.c elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_objects.c python/python_offsets.c python/python_text.c python/python_tls.c python/thread_names.c */
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "interpreters.h"
+#include "live_target.h"
+#include "python/python_objects.h"
+
+#define MIN_THREADS 20U
+
+static const struct python_thread_name *find(const struct python_thread_name *names, size_t count,
+					     uint64_t ident)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (names[i].thread_id == ident)
+			return &names[i];
+	}
+	return NULL;
+}
+
+/* "-" is the empty name; cut as the contract says. */
+static void name_of_hex(const char *hex, char name[1024])
+{
+	size_t size = 0;
+
+	memset(name, 0, 1024);
+	while (size < 1023 && sscanf(hex + 2 * size, "%2hhx", (unsigned char *)&name[size]) == 1)
+		size++;
+	if (size > 63) {
+		size = 63;
+		while (((unsigned char)name[size] & 0xc0) == 0x80)
+			size--;
+	}
+	name[size] = '\0';
+}
+
+/* Compares what was read with all lines that the interpreter printed. */
+static size_t check_names(FILE *said, const struct python_thread_name *names, size_t count)
+{
+	char *line = NULL, hex[2048], expected[1024];
+	size_t capacity = 0, checked = 0;
+	unsigned long ident;
+	unsigned int native_id;
+
+	while (getline(&line, &capacity, said) > 0 && strcmp(line, "END\n")) {
+		const struct python_thread_name *name;
+
+		if (sscanf(line, "N %lu %u %2047s", &ident, &native_id, hex) != 3)
+			continue;
+		name = find(names, count, ident);
+		name_of_hex(hex, expected);
+		if (!name)
+			print_error("%s is missing\n", expected);
+		assert_non_null(name);
+		assert_string_equal(name->name, expected);
+		assert_int_equal(name->native_id, native_id);
+		checked++;
+	}
+	free(line);
+	return checked;
+}
+
+/* Names are read when all lines are there, so that the threads are what was printed. */
+static FILE *read_until_end(FILE *text)
+{
+	char *line = NULL;
+	size_t capacity = 0;
+	FILE *copy = tmpfile();
+
+	assert_non_null(copy);
+	while (getline(&line, &capacity, text) > 0) {
+		fputs(line, copy);
+		if (!strcmp(line, "END\n"))
+			break;
+	}
+	rewind(copy);
+	free(line);
+	return copy;
+}
+
+static void check_interpreter(const struct interpreter *interpreter)
+{
+	struct live_python live = live_python_start(interpreter,
+						    "tests/unit/python/threads_oracle.py");
+	OWNED_FILE FILE *said = read_until_end(live.text);
+	OWNED(elf_image) struct elf_image *image = NULL;
+	OWNED(python_info) struct python_info *info = NULL;
+	OWNED_MEM struct python_thread_name *names = NULL;
+	struct target target = {.pid = live.pid};
+	const char *reason = "";
+	size_t count = 0, checked;
+	uint64_t begin;
+
+	assert_true(live.pid > 0);
+	assert_int_equal(target_find_interpreter(&target), 0);
+	image = target.image;
+	assert_int_equal(python_info_read(image, &info, &reason), 0);
+	begin = mono_ns();
+	assert_int_equal(python_process_thread_names(info, live.pid, target.bias, &names, &count),
+			 0);
+	print_message("# %s: %zu names in %llu us\n", interpreter->label, count,
+		      (mono_ns() - begin) / NS_PER_US);
+	checked = check_names(said, names, count);
+	assert_int_equal(checked, count);
+	assert_true(checked >= MIN_THREADS);
+	live_python_stop(&live);
+	/* The process is gone. */
+	assert_true(python_process_thread_names(info, live.pid, target.bias, &names, &count) < 0);
+	assert_int_equal(checked, count);
+}
+
+static void live_threads__have_the_names_that_threading_says(void **state)
+{
+	struct interpreter interpreters[MAX_INTERPRETERS];
+	size_t count = interpreters_find(interpreters);
+
+	(void)state;
+	if (!count) {
+		print_message("# skipped: no CPython at hand\n");
+		skip();
+	}
+	for (size_t i = 0; i < count; i++)
+		check_interpreter(&interpreters[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(live_threads__have_the_names_that_threading_says),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
