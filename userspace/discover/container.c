@@ -27,7 +27,8 @@ static bool is_runtime_prefix(const char *text, size_t size)
 		return true;
 	if (text[size - 1] != '-' || !is_all(text, size, LOWER_CASE "-"))
 		return false;
-	return size < monitor_size || memcmp(text + size - monitor_size, monitor, monitor_size) != 0;
+	return size < monitor_size ||
+	       memcmp(text + size - monitor_size, monitor, monitor_size) != 0;
 }
 
 static bool component_id(const char *text, size_t size, char ret_id[CONTAINER_ID_BYTES])

@@ -10,7 +10,7 @@
 
 struct container {
 	char cgroup[CGROUP_PATH_MAX_BYTES]; /* "/…"; "" when no line could be read */
-	char id[CONTAINER_ID_BYTES];	    /* "" outside of containers, and for lxc, which has names */
+	char id[CONTAINER_ID_BYTES]; /* "" outside of containers, and for lxc, which has names */
 };
 
 /* The line is, of those with a container id if any has one: the one of cgroup v2 ("0::"), else v1's

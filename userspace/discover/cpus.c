@@ -30,6 +30,18 @@ static bool take_cpu(const char **at, const char *end, uint32_t *ret_cpu)
 	return *at > first;
 }
 
+/* "3" or "0-3" */
+static bool take_range(const char **at, const char *end, uint32_t *ret_first, uint32_t *ret_last)
+{
+	if (!take_cpu(at, end, ret_first))
+		return false;
+	*ret_last = *ret_first;
+	if (*at == end || **at != '-')
+		return true;
+	(*at)++;
+	return take_cpu(at, end, ret_last) && *ret_last >= *ret_first;
+}
+
 int cpu_list_parse(const char *text, size_t size, struct cpu_list *ret_list)
 {
 	OWNED_MEM uint32_t *cpu = calloc(CPUS_MAX, sizeof(*cpu));
@@ -43,21 +55,11 @@ int cpu_list_parse(const char *text, size_t size, struct cpu_list *ret_list)
 	while (at < end) {
 		uint32_t first, last;
 
-		if (!take_cpu(&at, end, &first))
+		if (!take_range(&at, end, &first, &last) || (count && first <= cpu[count - 1]))
 			return -EBADMSG;
-		last = first;
-		if (at < end && *at == '-') {
-			at++;
-			if (!take_cpu(&at, end, &last) || last < first)
-				return -EBADMSG;
-		}
-		if (count && first <= cpu[count - 1])
-			return -EBADMSG;
-		for (uint32_t c = first; c <= last; c++)
-			cpu[count++] = c;
-		if (at == end)
-			break;
-		if (*at++ != ',' || at == end)
+		while (first <= last)
+			cpu[count++] = first++;
+		if (at < end && (*at++ != ',' || at == end))
 			return -EBADMSG;
 	}
 	*ret_list = (struct cpu_list){.cpu = TAKE(cpu), .count = count};

@@ -35,8 +35,7 @@ size_t mapping_set_memory_bytes(const struct process *process)
 {
 	if (!process->mapping)
 		return 0;
-	return (sizeof(struct mapping_block) +
-		process->mapping_capacity * sizeof(struct mapping)) /
+	return (sizeof(struct mapping_block) + process->mapping_capacity * sizeof(struct mapping)) /
 	       block_of(process)->share_count;
 }
 

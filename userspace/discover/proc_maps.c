@@ -69,31 +69,44 @@ static void copy_path(const char *text, size_t size, char path[MAPPING_PATH_MAX_
 	path[used] = '\0';
 }
 
-/* address           perms offset   dev   inode      pathname
- * 7f1c-7f1d         r-xp  00001000 08:02 131074     /usr/lib/libc.so.6 */
+/* 7f1c-7f1d r-xp */
+static bool take_range(struct cursor *cursor, struct mapping *mapping, bool *ret_exec)
+{
+	if (!take_number(cursor, 16, &mapping->start) || !take_char(cursor, '-') ||
+	    !take_number(cursor, 16, &mapping->end) || !take_char(cursor, ' '))
+		return false;
+	if (cursor->end - cursor->at < 4 || memchr(cursor->at, ' ', 4))
+		return false;
+	*ret_exec = cursor->at[2] == 'x';
+	cursor->at += 4;
+	return mapping->start < mapping->end;
+}
+
+/* " 00001000 08:02 131074" */
+static bool take_file(struct cursor *cursor, struct mapping *mapping)
+{
+	uint64_t major, minor;
+
+	if (!take_char(cursor, ' ') || !take_number(cursor, 16, &mapping->offset) ||
+	    !take_char(cursor, ' ') || !take_number(cursor, 16, &major) ||
+	    !take_char(cursor, ':') || !take_number(cursor, 16, &minor) ||
+	    !take_char(cursor, ' ') || !take_number(cursor, 10, &mapping->key.inode))
+		return false;
+	mapping->key.major = (uint32_t)major;
+	mapping->key.minor = (uint32_t)minor;
+	return major <= UINT32_MAX && minor <= UINT32_MAX;
+}
+
+/* address   perms offset   dev   inode      pathname
+ * 7f1c-7f1d r-xp  00001000 08:02 131074     /usr/lib/libc.so.6 */
 static bool parse_line(const char *line, size_t size, struct mapping *mapping, bool *ret_exec,
 		       char path[MAPPING_PATH_MAX_BYTES])
 {
 	struct cursor cursor = {.at = line, .end = line + size};
-	uint64_t major, minor;
 
 	*mapping = (struct mapping){0};
-	if (!take_number(&cursor, 16, &mapping->start) || !take_char(&cursor, '-') ||
-	    !take_number(&cursor, 16, &mapping->end) || !take_char(&cursor, ' '))
+	if (!take_range(&cursor, mapping, ret_exec) || !take_file(&cursor, mapping))
 		return false;
-	if (cursor.end - cursor.at < 4 || memchr(cursor.at, ' ', 4))
-		return false;
-	*ret_exec = cursor.at[2] == 'x';
-	cursor.at += 4;
-	if (!take_char(&cursor, ' ') || !take_number(&cursor, 16, &mapping->offset) ||
-	    !take_char(&cursor, ' ') || !take_number(&cursor, 16, &major) ||
-	    !take_char(&cursor, ':') || !take_number(&cursor, 16, &minor) ||
-	    !take_char(&cursor, ' ') || !take_number(&cursor, 10, &mapping->key.inode))
-		return false;
-	if (mapping->start >= mapping->end || major > UINT32_MAX || minor > UINT32_MAX)
-		return false;
-	mapping->key.major = (uint32_t)major;
-	mapping->key.minor = (uint32_t)minor;
 	if (cursor.at < cursor.end && *cursor.at != ' ')
 		return false;
 	while (take_char(&cursor, ' '))

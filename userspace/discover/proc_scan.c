@@ -73,38 +73,59 @@ static uint64_t ticks_to_ns(uint64_t ticks, uint64_t ticks_per_sec, uint64_t boo
 	return boot_ns > boot_offset_ns ? boot_ns - boot_offset_ns : 0;
 }
 
+/* What of the fields behind the name is of interest. */
+struct stat_fields {
+	char state;
+	uint64_t ppid, flags, start_ticks;
+};
+
+static bool take_field(int field, const char *value, const char *end, struct stat_fields *fields)
+{
+	switch (field) {
+	case STAT_STATE:
+		fields->state = *value;
+		return true;
+	case STAT_PPID:
+		return take_number(&value, end, &fields->ppid);
+	case STAT_FLAGS:
+		return take_number(&value, end, &fields->flags);
+	case STAT_STARTTIME:
+		return take_number(&value, end, &fields->start_ticks);
+	default:
+		return true;
+	}
+}
+
+static bool take_fields(const char *at, const char *end, struct stat_fields *fields)
+{
+	for (int field = STAT_STATE; field <= STAT_STARTTIME; field++) {
+		if (end - at < 2 || *at != ' ' || !take_field(field, at + 1, end, fields))
+			return false;
+		at = memchr(at + 1, ' ', (size_t)(end - at - 1));
+		if (!at)
+			at = end;
+	}
+	return true;
+}
+
 int proc_stat_parse(const char *text, size_t size, uint64_t ticks_per_sec, uint64_t boot_offset_ns,
 		    struct proc_stat *ret_stat)
 {
 	const char *at = text, *end = text + size;
 	/* comm may hold anything, parentheses and spaces too. */
 	const char *open = memchr(text, '(', size), *close = memrchr(text, ')', size);
+	struct stat_fields fields = {0};
 	struct proc_stat stat = {0};
-	uint64_t flags = 0, ticks = 0;
-	int field = STAT_STATE;
 
 	if (!take_u32(&at, end, &stat.pid) || !open || !close || close < open)
 		return -EBADMSG;
-	copy_comm(open + 1, (size_t)(close - open - 1), stat.comm);
-	for (at = close + 1; at < end && field <= STAT_STARTTIME; field++) {
-		const char *value = at + 1;
-
-		if (*at != ' ' || value == end)
-			return -EBADMSG;
-		if (field == STAT_STATE)
-			stat.is_zombie = *value == 'Z' || *value == 'X' || *value == 'x';
-		else if ((field == STAT_PPID && !take_u32(&value, end, &stat.ppid)) ||
-			 (field == STAT_FLAGS && !take_number(&value, end, &flags)) ||
-			 (field == STAT_STARTTIME && !take_number(&value, end, &ticks)))
-			return -EBADMSG;
-		at = memchr(value, ' ', (size_t)(end - value));
-		if (!at)
-			at = end;
-	}
-	if (field <= STAT_STARTTIME)
+	if (!take_fields(close + 1, end, &fields) || fields.ppid > UINT32_MAX)
 		return -EBADMSG;
-	stat.is_kernel_thread = flags & PF_KTHREAD;
-	stat.start_ns = ticks_to_ns(ticks, ticks_per_sec, boot_offset_ns);
+	copy_comm(open + 1, (size_t)(close - open - 1), stat.comm);
+	stat.ppid = (uint32_t)fields.ppid;
+	stat.is_zombie = strchr("ZXx", fields.state) != NULL;
+	stat.is_kernel_thread = fields.flags & PF_KTHREAD;
+	stat.start_ns = ticks_to_ns(fields.start_ticks, ticks_per_sec, boot_offset_ns);
 	*ret_stat = stat;
 	return 0;
 }

@@ -90,7 +90,7 @@ void process_table_free(struct process_table *table)
 	if (!table)
 		return;
 	HASH_CLEAR(by_tgid, table->by_tgid);
-	HASH_ITER(by_id, table->by_id, entry, next) {
+	HASH_ITER (by_id, table->by_id, entry, next) {
 		HASH_DELETE(by_id, table->by_id, entry);
 		entry_free(entry);
 	}
@@ -162,8 +162,8 @@ static void rebuild_strings(struct process_table *table)
 	table->strings = TAKE(strings);
 	intern_free(old);
 	used = intern_bytes_used(table->strings);
-	table->string_limit = used * 2 > PROCESS_TABLE_STRING_BYTES ? used * 2
-								     : PROCESS_TABLE_STRING_BYTES;
+	table->string_limit =
+		used * 2 > PROCESS_TABLE_STRING_BYTES ? used * 2 : PROCESS_TABLE_STRING_BYTES;
 }
 
 /* Makes the entry the newest of its tgid. */
@@ -521,8 +521,7 @@ struct process *process_table_find_tgid(const struct process_table *table, uint3
 	return entry ? &entry->process : NULL;
 }
 
-struct process *process_table_next(const struct process_table *table,
-				   const struct process *process)
+struct process *process_table_next(const struct process_table *table, const struct process *process)
 {
 	const struct entry *entry = (const struct entry *)process;
 	struct entry *next = entry ? entry->by_id.next : table->by_id;
@@ -582,7 +581,7 @@ void process_table_expire(struct process_table *table, uint64_t before_ns,
 {
 	struct entry *entry, *next;
 
-	HASH_ITER(by_id, table->by_id, entry, next) {
+	HASH_ITER (by_id, table->by_id, entry, next) {
 		if (!entry->process.exit_ns || entry->process.exit_ns >= before_ns)
 			continue;
 		if (release)

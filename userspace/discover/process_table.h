@@ -20,7 +20,7 @@
 #include "discover/proc_maps.h"
 #include "discover/process.h"
 
-#define PROCESS_TABLE_MAX 131072U	       /* processes, dead ones included */
+#define PROCESS_TABLE_MAX 131072U	      /* processes, dead ones included */
 #define PROCESS_TABLE_STRING_BYTES (8U << 20) /* of paths, before unused ones are thrown out */
 
 struct process_table_stats {

@@ -403,6 +403,7 @@ void sideband_get_stats(const struct sideband *sideband, struct sideband_stats *
 
 size_t sideband_memory_bytes(const struct sideband *sideband)
 {
-	return sizeof(*sideband) + sideband->ring_count * (sideband->page_bytes + sideband->ring_bytes) +
+	return sizeof(*sideband) +
+	       sideband->ring_count * (sideband->page_bytes + sideband->ring_bytes) +
 	       sideband->pending_capacity + sideband->pending_slots * sizeof(struct pending);
 }

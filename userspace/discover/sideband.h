@@ -29,7 +29,7 @@ struct sideband_handlers {
 struct sideband_stats {
 	uint64_t records;
 	uint64_t lost; /* by the kernel, ring full */
-	uint64_t bad;  /* did not parse; a ring that cannot be followed counts once and is emptied */
+	uint64_t bad; /* did not parse; a ring that cannot be followed counts once and is emptied */
 	uint32_t cpus;
 	bool has_build_ids;
 };

@@ -30,7 +30,8 @@ static void container_parse__v2_paths_of_each_runtime(void **state)
 		"kubepods-besteffort-pod8f0b.slice/cri-containerd-" ID ".scope",
 		"/kubepods.slice/kubepods-pod8f0b.slice/crio-" ID ".scope",
 		"/kubepods/burstable/pod8f0b2c1e-1f2a-4c07-b1dd-3c3a0a5e1f11/" ID,
-		"/system.slice/containerd.service/kubepods-burstable-pod8f0b.slice:cri-containerd:" ID,
+		"/system.slice/containerd.service/"
+		"kubepods-burstable-pod8f0b.slice:cri-containerd:" ID,
 		"/default/" ID,
 		"/system.slice/nerdctl-" ID ".scope",
 		"/ecs/0123456789abcdef/" ID,
@@ -126,7 +127,8 @@ int main(void)
 		cmocka_unit_test(container_parse__a_monitor_is_not_in_the_container),
 		cmocka_unit_test(container_parse__near_misses_are_no_ids),
 		cmocka_unit_test(container_parse__v1_prefers_systemd_then_pids),
-		cmocka_unit_test(container_parse__hybrid_host_takes_the_line_that_knows_the_container),
+		cmocka_unit_test(
+			container_parse__hybrid_host_takes_the_line_that_knows_the_container),
 		cmocka_unit_test(container_parse__broken_lines_are_skipped),
 		cmocka_unit_test(container_id_find__none_is_enoent),
 	};

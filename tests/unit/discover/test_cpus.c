@@ -39,7 +39,7 @@ static void cpu_list_parse__one_cpu_and_none(void **state)
 
 static void cpu_list_parse__refuses_what_the_kernel_never_writes(void **state)
 {
-	const char *const bad[] = {"0-",  "3-1", ",1",	    "1,",   "1,1",	"2,1",
+	const char *const bad[] = {"0-",  "3-1", ",1",	   "1,",   "1,1",	 "2,1",
 				   "0-x", "a",	 "0-8192", "8192", "4294967296", "1 2"};
 	struct cpu_list list = {0};
 

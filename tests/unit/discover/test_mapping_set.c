@@ -133,8 +133,8 @@ static void mapping_set_put__empty_range_is_einval_and_full_is_enospc(void **sta
 	assert_int_equal(put(&process, file_mapping(0x1000, 0x1000, 0, 1, 1)), -EINVAL);
 	assert_int_equal(put(&process, file_mapping(0x2000, 0x1000, 0, 1, 1)), -EINVAL);
 	for (uint64_t i = 1; i <= MAPPING_SET_MAX; i++)
-		assert_int_equal(put(&process, file_mapping(i * 0x2000, i * 0x2000 + 0x1000, 0, i, 1)),
-				 0);
+		assert_int_equal(
+			put(&process, file_mapping(i * 0x2000, i * 0x2000 + 0x1000, 0, i, 1)), 0);
 	assert_int_equal(put(&process, file_mapping(0x100000000, 0x100001000, 0, 1, 1)), -ENOSPC);
 	assert_int_equal(process.mapping_count, MAPPING_SET_MAX);
 	/* In the place of another it still fits. */
@@ -235,8 +235,8 @@ static void mapping_set_put__agrees_with_a_model_by_pages(void **state)
 			uint64_t last = first + (unsigned)rand_r(&seed) % (PAGES - first);
 			uint64_t file = 1 + (unsigned)rand_r(&seed) % 3;
 
-			assert_int_equal(put(&process, file_mapping(first << 12, (last + 1) << 12, 0,
-								    file, step)),
+			assert_int_equal(put(&process, file_mapping(first << 12, (last + 1) << 12,
+								    0, file, step)),
 					 0);
 			for (uint64_t page = first; page <= last; page++) {
 				owner[page] = file;

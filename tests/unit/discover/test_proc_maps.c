@@ -180,7 +180,8 @@ static void proc_maps_parse__callback_can_stop(void **state)
 	struct seen seen = {.count = MAX_SEEN};
 
 	(void)state;
-	assert_int_equal(proc_maps_parse(text, sizeof(text) - 1, collect, &seen, &summary), -ENOSPC);
+	assert_int_equal(proc_maps_parse(text, sizeof(text) - 1, collect, &seen, &summary),
+			 -ENOSPC);
 }
 
 static const struct mapping *seen_at(const struct seen *seen, const void *address)

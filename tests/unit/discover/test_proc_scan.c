@@ -44,9 +44,9 @@ static void proc_stat_parse__kernel_threads_and_zombies(void **state)
 	struct proc_stat stat;
 
 	(void)state;
-	assert_int_equal(parse_stat("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 0 0",
-				    &stat),
-			 0);
+	assert_int_equal(
+		parse_stat("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 0 0", &stat),
+		0);
 	assert_true(stat.is_kernel_thread);
 	assert_int_equal(stat.start_ns, 0);
 	assert_int_equal(parse_stat("9 (sh) Z 1 9 9 0 -1 4228108 0 0 0 0 0 0 0 0 20 0 1 0 500 0 0",
@@ -54,10 +54,11 @@ static void proc_stat_parse__kernel_threads_and_zombies(void **state)
 			 0);
 	assert_true(stat.is_zombie);
 	assert_false(stat.is_kernel_thread);
-	assert_int_equal(parse_stat("9 (kworker/u8:2-events_unbound) I 2 0 0 0 -1 69238880 0 0 0 0 0 "
-				    "0 0 0 20 0 1 0 500 0 0",
-				    &stat),
-			 0);
+	assert_int_equal(
+		parse_stat("9 (kworker/u8:2-events_unbound) I 2 0 0 0 -1 69238880 0 0 0 0 0 "
+			   "0 0 0 20 0 1 0 500 0 0",
+			   &stat),
+		0);
 	assert_string_equal(stat.comm, "kworker/u8:2-ev");
 }
 

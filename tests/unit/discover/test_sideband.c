@@ -72,10 +72,8 @@ static void on_lost(void *context, uint32_t cpu, uint64_t count)
 
 static struct sideband_handlers handlers_of(struct seen *seen)
 {
-	return (struct sideband_handlers){.context = seen,
-					  .mapping = on_mapping,
-					  .new_image = on_new_image,
-					  .lost = on_lost};
+	return (struct sideband_handlers){
+		.context = seen, .mapping = on_mapping, .new_image = on_new_image, .lost = on_lost};
 }
 
 static void open_or_skip(const struct sideband_options *options, struct sideband **ret_sideband)

@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Records in the layout of perf_event.h, byte by byte (little-endian). */
+/* clang-format off */
+/* Records in the layout of perf_event.h, byte by byte (little-endian), a field a line. */
 static const uint8_t build_id_record[] = {
 	10, 0, 0, 0, 2, 0x40, 104, 0,			  /* MMAP2; USER, MMAP_BUILD_ID; size */
 	0xd2, 4, 0, 0, 0xd3, 4, 0, 0,			  /* pid 1234, tid 1235 */
@@ -52,14 +53,16 @@ static const uint8_t lost_record[] = {
 	0x15, 0xcd, 0x5b, 7, 0, 0, 0, 0,
 };
 
+/* clang-format on */
+
 static void sideband_record_parse__mapping_with_build_id(void **state)
 {
 	static struct sideband_record record;
 
 	(void)state;
 	assert_int_equal(sizeof(build_id_record), 104);
-	assert_int_equal(
-		sideband_record_parse(build_id_record, sizeof(build_id_record), &record), 0);
+	assert_int_equal(sideband_record_parse(build_id_record, sizeof(build_id_record), &record),
+			 0);
 	assert_int_equal(record.kind, SIDEBAND_MAPPING);
 	assert_int_equal(record.tgid, 1234);
 	assert_int_equal(record.time_ns, 123456789);
@@ -137,11 +140,11 @@ static int parse_changed(size_t at, uint8_t value)
 static void sideband_record_parse__lies_are_refused(void **state)
 {
 	(void)state;
-	assert_int_equal(parse_changed(6, 96), -EBADMSG);   /* another size than it has */
-	assert_int_equal(parse_changed(40, 21), -EBADMSG);  /* a build-id too long */
-	assert_int_equal(parse_changed(25, 0), -EBADMSG);   /* no bytes */
-	assert_int_equal(parse_changed(31, 0xff), 0);	    /* far up, but no wrap */
-	assert_int_equal(parse_changed(0, 99), 0);	    /* a type of the future */
+	assert_int_equal(parse_changed(6, 96), -EBADMSG);  /* another size than it has */
+	assert_int_equal(parse_changed(40, 21), -EBADMSG); /* a build-id too long */
+	assert_int_equal(parse_changed(25, 0), -EBADMSG);  /* no bytes */
+	assert_int_equal(parse_changed(31, 0xff), 0);	   /* far up, but no wrap */
+	assert_int_equal(parse_changed(0, 99), 0);	   /* a type of the future */
 }
 
 static void sideband_record_parse__any_cut_is_refused(void **state)

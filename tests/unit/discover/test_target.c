@@ -13,8 +13,8 @@ static struct process *add(struct process_table *table, uint32_t tgid, uint32_t 
 {
 	struct process *process;
 
-	assert_int_equal(process_table_add(table, (struct pp_process_id){tgid, 1}, ppid, 1, &process),
-			 0);
+	assert_int_equal(
+		process_table_add(table, (struct pp_process_id){tgid, 1}, ppid, 1, &process), 0);
 	return process;
 }
 
