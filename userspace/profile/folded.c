@@ -132,7 +132,8 @@ static int add_head(struct folded_writer *writer, const struct label_set *set,
 
 	if (!number || !number->is_number)
 		return 0;
-	size = asprintf(&text, "%s %" PRId64 "%s%s", what, number->value, name[0] ? ": " : "", name);
+	size = asprintf(&text, "%s %" PRId64 "%s%s", what, number->value, name[0] ? ": " : "",
+			name);
 	if (size < 0) {
 		text = NULL;
 		return -ENOMEM;
@@ -242,7 +243,7 @@ static char *put_line(const struct folded_writer *writer, uint32_t row, int64_t 
 		memcpy(put, text, size);
 		put += size;
 	}
-	return put + sprintf(put, " %" PRId64 "\n", value);
+	return put + snprintf(put, MAX_COUNT_CHARS, " %" PRId64 "\n", value);
 }
 
 /* Rows with equal text (other addresses in one function, other labels) become one line. */

@@ -100,6 +100,7 @@ static int put_window(struct pprof_writer *writer)
 	Perftools__Profiles__Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__ValueType period_type;
 	OWNED_MEM int64_t *comment = calloc((size_t)profile->comment_count + 1, sizeof(*comment));
+	const char *default_type = options->default_value_type ? options->default_value_type : "";
 	uint32_t text;
 	int err;
 
@@ -113,10 +114,7 @@ static int put_window(struct pprof_writer *writer)
 	}
 	err = value_type_message(writer, &options->period_type, &period_type);
 	if (!err)
-		err = pprof_strings_add_text(&writer->strings,
-					     options->default_value_type ? options->default_value_type
-									 : "",
-					     &text);
+		err = pprof_strings_add_text(&writer->strings, default_type, &text);
 	if (err)
 		return err;
 	message.default_sample_type = text;

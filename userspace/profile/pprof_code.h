@@ -5,6 +5,7 @@
 
 #include "profile/gzip_sink.h"
 #include "profile/index_table.h"
+#include "profile/pprof_mappings.h"
 #include "profile/pprof_strings.h"
 #include "profile/window.h"
 
@@ -12,15 +13,13 @@ struct pprof_function {
 	uint32_t name, system_name, file, start_line; /* texts: indices in the file */
 };
 
-/* Release with pprof_code_release(), also when half made.  Everything but the tables is borrowed. */
+/* Release with pprof_code_release(), also when half made; it owns the mappings and the
+ * functions. */
 struct pprof_code {
 	const struct profile *profile;
 	struct pprof_strings *strings;
 	struct gzip_sink *sink;
-	uint32_t *mapping_id; /* by module of the interface; 0: in no stack, not written */
-	uint32_t *order;      /* modules as written: order[mapping id - 1] */
-	uint32_t mapping_count;
-	uint32_t kernel_mapping_id; /* for kernel frames that name no module; 0: there are none */
+	struct pprof_mappings mappings;
 	struct pprof_function *function; /* id - 1 */
 	uint32_t function_count, function_capacity;
 	struct index_table function_index;

@@ -5,7 +5,7 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* What a lead byte asks for: how many bytes follow, and between which bounds the first of them is. */
+/* What a lead byte asks for: how many bytes follow, and the bounds of the first of them. */
 static unsigned int following(unsigned char lead, unsigned char *low, unsigned char *high)
 {
 	*low = 0x80;

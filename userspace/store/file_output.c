@@ -17,7 +17,8 @@
 #define LOCK_SUFFIX ".lock"
 
 /* "/dev/stdout" and its like mean a descriptor that is open already: opening the name again would
- * lose its offset, and renaming over it would replace the name for everyone. -1: none of them. */
+ * lose its offset, and renaming over it would replace the name for everyone.
+ * -ENOENT: it is none of them. */
 static int named_descriptor(const char *path)
 {
 	static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
@@ -34,9 +35,9 @@ static int named_descriptor(const char *path)
 		if (strncmp(path, folders[i], size) || path[size] < '0' || path[size] > '9')
 			continue;
 		fd = strtol(path + size, &end, 10);
-		return *end || fd > INT32_MAX ? -1 : (int)fd;
+		return *end || fd > INT32_MAX ? -ENOENT : (int)fd;
 	}
-	return -1;
+	return -ENOENT;
 }
 
 /* A device or FIFO, by its own name and not through a link. */

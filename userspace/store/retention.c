@@ -28,6 +28,10 @@ static void names_release(struct names *names)
 
 static int names_add(struct names *names, const char *name)
 {
+	size_t size = strlen(name) + 1;
+
+	if (size > sizeof(names->name[0]))
+		return -ENAMETOOLONG;
 	if (names->count == names->capacity) {
 		size_t capacity = names->capacity ? names->capacity * 2 : FIRST_ENTRIES;
 		void *grown = reallocarray(names->name, capacity, sizeof(names->name[0]));
@@ -37,7 +41,7 @@ static int names_add(struct names *names, const char *name)
 		names->name = grown;
 		names->capacity = capacity;
 	}
-	strcpy(names->name[names->count++], name); /* is_wanted() has bounded its length */
+	memcpy(names->name[names->count++], name, size);
 	return 0;
 }
 

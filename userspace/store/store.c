@@ -84,7 +84,7 @@ int store_open(const char *directory, uint64_t max_bytes, struct store **ret_sto
 	store->directory = strdup(directory);
 	if (!store->directory)
 		return -ENOMEM;
-	/* DIR itself may be a link: that is the administrator's doing; below it none is followed. */
+	/* DIR itself may be a link, the administrator's; below it none is followed. */
 	err = open_folder(AT_FDCWD, directory, 0, NULL, &store->fd);
 	if (err)
 		return err;
@@ -224,7 +224,7 @@ int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uin
 
 	if (!store_kind_is_valid(kind))
 		return -EINVAL;
-	strcpy(file.kind, kind);
+	snprintf(file.kind, sizeof(file.kind), "%s", kind);
 	/* Before the file is there: then nothing can fail. */
 	path = malloc(path_size);
 	if (!path)

@@ -14,7 +14,8 @@
 struct store;
 
 /* Creates DIR when it is not there, takes its lock file (flock on DIR/.lock) against a second
- * instance.  max_bytes: of file sizes, 0 for no bound.  Returns 0; -EBUSY: another instance writes here; -EACCES, -EROFS, -ENOTDIR, -errno. */
+ * instance.  max_bytes: of file sizes, 0 for no bound.
+ * Returns 0; -EBUSY: another instance writes here; -EACCES, -EROFS, -ENOTDIR, -errno. */
 int store_open(const char *directory, uint64_t max_bytes, struct store **ret_store);
 /* After -EBUSY: the pid of the instance that writes there.  0; -ENODATA; -errno. */
 int store_lock_owner(const char *directory, pid_t *ret_pid);

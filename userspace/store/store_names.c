@@ -66,7 +66,8 @@ bool store_day_parse(const char *name)
 
 bool store_hour_parse(const char *name)
 {
-	return strlen(name) == 2 && digits(name, 2) && atoi(name) < 24;
+	return strlen(name) == 2 && digits(name, 2) &&
+	       (name[0] < '2' || (name[0] == '2' && name[1] < '4'));
 }
 
 static bool parse_number(const char **at, uint64_t *ret_number)

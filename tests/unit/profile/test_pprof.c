@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/profile.c profile/pprof.c profile/pprof_code.c profile/pprof_strings.c profile/gzip_sink.c profile/stack_table.c profile/index_table.c profile/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: profile/profile.c profile/pprof.c profile/pprof_code.c profile/pprof_mappings.c profile/pprof_strings.c profile/gzip_sink.c profile/stack_table.c profile/index_table.c profile/utf8.c base/intern.c gen/profile.pb-c.c */
 #include "fixture.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void profile_encode_pprof__empty_window_keeps_types_and_times(void **stat
 	perftools__profiles__profile__free_unpacked(p, NULL);
 }
 
-static void profile_encode_pprof__python_frame_has_no_system_name_and_no_mapping(void **state)
+static void profile_encode_pprof__python_frame_has_no_system_name(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f = {0};
 	const Perftools__Profiles__Function *function;
@@ -43,7 +43,8 @@ static void profile_encode_pprof__python_frame_has_no_system_name_and_no_mapping
 	frame[1].system_name = frame[1].name;
 	add_sample(&f, frame, 2, 3, 41, "MainThread");
 	p = encode_and_decode(f.profile);
-	assert_int_equal(p->n_mapping, 0);
+	assert_int_equal(p->n_mapping, 1);
+	assert_string_equal(text(p, p->mapping[0]->filename), "[python]");
 	assert_int_equal(p->n_sample, 1);
 	assert_int_equal(p->sample[0]->n_location_id, 2);
 	function = function_of(p, p->sample[0]->location_id[0]);
@@ -117,10 +118,15 @@ static void profile_encode_pprof__program_is_first_and_kernel_last_mapping(void 
 	perftools__profiles__profile__free_unpacked(p, NULL);
 }
 
-static void profile_encode_pprof__every_location_has_a_named_function(void **state)
+/* Readers drop locations without a function; Pyroscope symbolizes those without a mapping. */
+static void profile_encode_pprof__every_location_has_a_function_and_a_mapping(void **state)
 {
+	static const char *const function[] = {"[libfoo.so]", "[unwind gap]", "do_idle",
+					       "[unknown]",   "f",	      "[unknown]"};
+	static const char *const mapping[] = {"/opt/libfoo.so", "[pyprofd]", "[kernel.kallsyms]",
+					      "[anon]",		"[python]",  "[unknown]"};
 	CLEANUP(fixture_release) struct fixture f = {0};
-	struct frame frame[4];
+	struct frame frame[6];
 	uint32_t library;
 	pprof *p;
 
@@ -131,14 +137,42 @@ static void profile_encode_pprof__every_location_has_a_named_function(void **sta
 	frame[1] = code_frame(&f, FRAME_MARKER, "[unwind gap]", 0, 0);
 	frame[2] = code_frame(&f, FRAME_KERNEL, "do_idle", 0, 0xffffffff81000000);
 	frame[3] = code_frame(&f, FRAME_JIT, "", 0, 0x7f0000000000);
-	add_sample(&f, frame, 4, 1, 0, NULL);
+	frame[4] = python_frame(&f, "f", "/a.py", 1, 1);
+	frame[5] = code_frame(&f, FRAME_NATIVE, "", 0, 0x20);
+	add_sample(&f, frame, 6, 1, 0, NULL);
 	p = encode_and_decode(f.profile);
-	assert_string_equal(text(p, function_of(p, 1)->name), "[libfoo.so]");
-	assert_string_equal(text(p, function_of(p, 2)->name), "[unwind gap]");
-	assert_int_equal(location(p, 2)->mapping_id, 0);
-	assert_int_equal(location(p, 3)->mapping_id, 2);
-	assert_string_equal(text(p, p->mapping[1]->filename), "[kernel.kallsyms]");
-	assert_string_equal(text(p, function_of(p, 4)->name), "[unknown]");
+	assert_int_equal(p->n_mapping, 6);
+	assert_string_equal(text(p, p->mapping[0]->filename), "/opt/libfoo.so");
+	assert_string_equal(text(p, p->mapping[5]->filename), "[kernel.kallsyms]");
+	for (size_t i = 0; i < ARRAY_SIZE(frame); i++) {
+		uint64_t mapping_id = location(p, i + 1)->mapping_id;
+
+		assert_string_equal(text(p, function_of(p, i + 1)->name), function[i]);
+		assert_in_range(mapping_id, 1, 6);
+		assert_int_equal(p->mapping[mapping_id - 1]->id, mapping_id);
+		assert_true(p->mapping[mapping_id - 1]->has_functions);
+		assert_string_equal(text(p, p->mapping[mapping_id - 1]->filename), mapping[i]);
+	}
+	perftools__profiles__profile__free_unpacked(p, NULL);
+}
+
+/* A kernel frame without a module is the kernel's that has one. */
+static void profile_encode_pprof__kernel_has_one_mapping(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	struct frame frame[2];
+	pprof *p;
+
+	(void)state;
+	fixture_init(&f);
+	frame[0] = code_frame(&f, FRAME_KERNEL, "a", 0, 0xffffffff81000000);
+	frame[1] = code_frame(&f, FRAME_KERNEL, "b", add_module(&f, "[kernel.kallsyms]", "", 0, 0, 0),
+			      0xffffffff81000010);
+	add_sample(&f, frame, 2, 1, 0, NULL);
+	p = encode_and_decode(f.profile);
+	assert_int_equal(p->n_mapping, 1);
+	assert_int_equal(location(p, 1)->mapping_id, 1);
+	assert_int_equal(location(p, 2)->mapping_id, 1);
 	perftools__profiles__profile__free_unpacked(p, NULL);
 }
 
@@ -285,18 +319,21 @@ static void profile_encode_pprof__deepest_stack_survives(void **state)
 	perftools__profiles__profile__free_unpacked(p, NULL);
 }
 
-static void skip_without_go(void)
+static void skip_without(const char *command, const char *reason)
 {
-	if (system("go tool -n pprof >/dev/null 2>&1")) {
-		print_message("skipped: there is no `go tool pprof` on this machine\n");
+	char line[256];
+
+	snprintf(line, sizeof(line), "%s >/dev/null 2>&1", command);
+	if (system(line)) {
+		print_message("skipped: %s\n", reason);
 		skip();
 	}
 }
 
-/* What `go tool pprof ARGUMENTS` says about the profile: all that it printed. */
-static char *go_pprof(const struct profile *profile, const char *arguments)
+/* What `COMMAND FILE` says about the profile: all that it printed. */
+static char *reader_says(const struct profile *profile, const char *command)
 {
-	char path[] = "/tmp/test_pprof_XXXXXX", command[256], *output = NULL;
+	char path[] = "/tmp/test_pprof_XXXXXX", line[256], *output = NULL;
 	OWNED_MEM void *bytes = NULL;
 	size_t size, output_size = 0;
 	FILE *pipe;
@@ -307,14 +344,29 @@ static char *go_pprof(const struct profile *profile, const char *arguments)
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, bytes, size), (ssize_t)size);
 	close(fd);
-	snprintf(command, sizeof(command), "PPROF_TMPDIR=/tmp go tool pprof %s %s 2>&1", arguments,
-		 path);
-	pipe = popen(command, "r");
+	snprintf(line, sizeof(line), "PPROF_TMPDIR=/tmp LC_ALL=C.UTF-8 %s %s 2>&1", command, path);
+	pipe = popen(line, "r");
 	assert_non_null(pipe);
 	assert_true(getdelim(&output, &output_size, 0, pipe) > 0);
 	assert_int_equal(pclose(pipe), 0);
 	unlink(path);
 	return output;
+}
+
+/* Kernel, native and two Python frames, 6 times; the outermost alone, twice. */
+static void add_two_stacks(struct fixture *f)
+{
+	uint32_t kernel = add_module(f, "[kernel.kallsyms]", "", 0, 0, 0);
+	uint32_t python = add_module(f, "/usr/bin/python3.11", "abcd", 0x41f000, 0x6c0000, 0x1f000);
+	const struct frame frame[] = {
+		code_frame(f, FRAME_KERNEL, "vfs_write", kernel, 0xffffffff81234567),
+		code_frame(f, FRAME_NATIVE, "os_write", python, 0x420000),
+		python_frame(f, "outer.<locals>.inner", "/app/a.py", 7, 5),
+		python_frame(f, "<module>", "/app/a.py", 30, 1),
+	};
+
+	add_sample(f, frame, 4, 6, 4242, "MainThread");
+	add_sample(f, frame + 3, 1, 2, 4242, "MainThread");
 }
 
 static void profile_encode_pprof__go_pprof_reads_it_without_a_warning(void **state)
@@ -323,22 +375,13 @@ static void profile_encode_pprof__go_pprof_reads_it_without_a_warning(void **sta
 	OWNED_MEM char *raw = NULL;
 	OWNED_MEM char *top = NULL;
 	OWNED_MEM char *tags = NULL;
-	struct frame frame[4];
-	uint32_t python, kernel;
 
 	(void)state;
-	skip_without_go();
+	skip_without("go tool -n pprof", "there is no `go tool pprof` on this machine");
 	fixture_init(&f);
-	kernel = add_module(&f, "[kernel.kallsyms]", "", 0, 0, 0);
-	python = add_module(&f, "/usr/bin/python3.11", "abcd", 0x41f000, 0x6c0000, 0x1f000);
-	frame[0] = code_frame(&f, FRAME_KERNEL, "vfs_write", kernel, 0xffffffff81234567);
-	frame[1] = code_frame(&f, FRAME_NATIVE, "os_write", python, 0x420000);
-	frame[2] = python_frame(&f, "outer.<locals>.inner", "/app/a.py", 7, 5);
-	frame[3] = python_frame(&f, "<module>", "/app/a.py", 30, 1);
-	add_sample(&f, frame, 4, 6, 4242, "MainThread");
-	add_sample(&f, frame + 3, 1, 2, 4242, "MainThread");
+	add_two_stacks(&f);
 
-	raw = go_pprof(f.profile, "-raw");
+	raw = reader_says(f.profile, "go tool pprof -raw");
 	assert_non_null(strstr(raw, "samples/count cpu/nanoseconds[dflt]"));
 	assert_non_null(strstr(raw, "PeriodType: cpu nanoseconds"));
 	assert_non_null(strstr(raw, "Period: 10101010"));
@@ -349,14 +392,14 @@ static void profile_encode_pprof__go_pprof_reads_it_without_a_warning(void **sta
 	assert_non_null(strstr(raw, "thread_name:[MainThread]"));
 	assert_non_null(strstr(raw, "pid:[4242]"));
 
-	top = go_pprof(f.profile, "-top -sample_index=samples");
+	top = reader_says(f.profile, "go tool pprof -top -sample_index=samples");
 	assert_non_null(strstr(top, "File: python3.11"));
 	assert_non_null(strstr(top, "Duration: 10s"));
 	assert_non_null(strstr(top, "<module>"));
 	assert_null(strstr(top, "ymboliz")); /* "Local symbolization failed ..." */
 	assert_null(strstr(top, "PPROF_BINARY_PATH"));
 
-	tags = go_pprof(f.profile, "-tags -sample_index=samples");
+	tags = reader_says(f.profile, "go tool pprof -tags -sample_index=samples");
 	assert_non_null(strstr(tags, "pid: Total 8"));
 	assert_non_null(strstr(tags, "thread_name: Total 8"));
 }
@@ -367,21 +410,53 @@ static void profile_encode_pprof__go_pprof_reads_an_empty_window(void **state)
 	OWNED_MEM char *raw = NULL;
 
 	(void)state;
-	skip_without_go();
+	skip_without("go tool -n pprof", "there is no `go tool pprof` on this machine");
 	fixture_init(&f);
-	raw = go_pprof(f.profile, "-raw");
+	raw = reader_says(f.profile, "go tool pprof -raw");
 	assert_non_null(strstr(raw, "Duration: 10"));
+}
+
+/* The end-to-end tests' reader is another program's view of the same bytes. */
+static void profile_encode_pprof__test_reader_gives_back_what_was_added(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED_MEM char *text = NULL;
+
+	(void)state;
+	skip_without("python3 -c 'import gzip' && test -f tests/e2e/pprof.py",
+		     "there is no python3, or this is not the top of the sources");
+	fixture_init(&f);
+	add_two_stacks(&f);
+	assert_int_equal(profile_add_comment(f.profile, "pyprofd gr\xc3\xb6\xc3\x9f" "e"), 0);
+	text = reader_says(f.profile, "python3 -B tests/e2e/pprof.py");
+	assert_string_equal(text, "types: samples/count cpu/nanoseconds\n"
+				  "default: cpu\n"
+				  "period: 10101010 cpu/nanoseconds\n"
+				  "time: 1767225600123456789\n"
+				  "duration: 10000000000\n"
+				  "comment: pyprofd gr\xc3\xb6\xc3\x9f" "e\n"
+				  "mapping 1: 0x41f000 0x6c0000 0x1f000 /usr/bin/python3.11 abcd\n"
+				  "mapping 2: 0x0 0x0 0x0 [python] -\n"
+				  "mapping 3: 0x0 0x0 0x0 [kernel.kallsyms] -\n"
+				  "sample 6 60606060: pid=4242 thread_name=MainThread\n"
+				  "  kernel vfs_write ([kernel.kallsyms])\n"
+				  "  native os_write (/usr/bin/python3.11)\n"
+				  "  python outer.<locals>.inner (/app/a.py:7)\n"
+				  "  python <module> (/app/a.py:30)\n"
+				  "sample 2 20202020: pid=4242 thread_name=MainThread\n"
+				  "  python <module> (/app/a.py:30)\n");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(profile_encode_pprof__empty_window_keeps_types_and_times),
-		cmocka_unit_test(
-			profile_encode_pprof__python_frame_has_no_system_name_and_no_mapping),
+		cmocka_unit_test(profile_encode_pprof__python_frame_has_no_system_name),
 		cmocka_unit_test(profile_encode_pprof__lines_of_one_function_share_it),
 		cmocka_unit_test(profile_encode_pprof__program_is_first_and_kernel_last_mapping),
-		cmocka_unit_test(profile_encode_pprof__every_location_has_a_named_function),
+		cmocka_unit_test(
+			profile_encode_pprof__every_location_has_a_function_and_a_mapping),
+		cmocka_unit_test(profile_encode_pprof__kernel_has_one_mapping),
 		cmocka_unit_test(profile_encode_pprof__mangled_name_is_kept_only_where_it_differs),
 		cmocka_unit_test(profile_encode_pprof__labels_are_numbers_or_texts),
 		cmocka_unit_test(profile_encode_pprof__foreign_bytes_become_clean_text_stored_once),
@@ -389,6 +464,7 @@ int main(void)
 		cmocka_unit_test(profile_encode_pprof__deepest_stack_survives),
 		cmocka_unit_test(profile_encode_pprof__go_pprof_reads_it_without_a_warning),
 		cmocka_unit_test(profile_encode_pprof__go_pprof_reads_an_empty_window),
+		cmocka_unit_test(profile_encode_pprof__test_reader_gives_back_what_was_added),
 	};
 
 	return cmocka_run_group_tests_name("profile/pprof", tests, NULL, NULL);

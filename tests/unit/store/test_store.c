@@ -107,9 +107,10 @@ static void store_put__oldest_files_and_their_folders_go_first(void **state)
 	struct store_stats stats;
 
 	open_store(state, 25, &store);
-	put(store, START_NS + HOUR_NS, "ten bytes.");	   /* 23 h */
-	put(store, START_NS, "ten bytes.");		   /* 22 h: older, though it comes later */
-	put(store, START_NS + 2 * HOUR_NS, "ten bytes."); /* the next day */
+	/* 23 h, then 22 h: older, though it comes later; then the next day. */
+	put(store, START_NS + HOUR_NS, "ten bytes.");
+	put(store, START_NS, "ten bytes.");
+	put(store, START_NS + 2 * HOUR_NS, "ten bytes.");
 	store_get_stats(store, &stats);
 	assert_int_equal(stats.files, 2);
 	assert_int_equal(stats.bytes, 20);
