@@ -124,7 +124,7 @@ cross-objects: $(BUILD)/pyprofd.bpf.o $(LIB_OBJ) $(BUILD)/userspace/agent/main.o
 
 print-clang: ; @echo $(CLANG)
 
-C_FILES = $(wildcard bpf/*.[ch] bpf/lib/*.h include/pyprofd/*.h userspace/*/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.[ch])
+C_FILES = $(wildcard bpf/*.[ch] bpf/lib/*.h include/pyprofd/*.h userspace/*/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.c)
 format: ; clang-format-19 -i $(C_FILES)
 format-check: ; clang-format-19 --dry-run -Werror $(C_FILES)
 tidy: $(GEN) ; clang-tidy-19 --quiet $(wildcard userspace/*/*.c) -- -std=gnu17 $(CPPFLAGS)

@@ -52,4 +52,4 @@ fuzz: $(FUZZ_BIN)
 e2e: all
 	@PYPROFD=$(BUILD)/pyprofd tests/e2e/run.py $(ARGS)
 bench: all
-	@PYPROFD=$(abspath $(BUILD)/pyprofd) tests/bench/bench.py $(ARGS)
+	@PYPROFD=$(abspath $(BUILD)/pyprofd) tests/bench/run.py $(ARGS)
