@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The function names of one ELF file, sorted by address: .symtab, .dynsym, .gnu_debugdata (xz), and
- * the separate debug file (build-id path, then .gnu_debuglink with its CRC) when installed.
- * Memory: about 16 bytes a symbol and the names once. */
+/* The function names of one ELF file: .symtab, .dynsym, .gnu_debugdata (xz), and the separate debug
+ * file (build-id path, then .gnu_debuglink with its CRC) when installed.  Two forms with equal
+ * answers: a table to keep (elf_symbols_read), and one pass for a batch of addresses that keeps
+ * nothing (elf_symbols_find_many).
+ *
+ * The function of an address: of those with a size that cover it, the one that starts last; else the
+ * symbol before it, if that one has no size, up to the end of its section.  Of several names for one
+ * start: one with a size, global before local, fewer leading underscores, shorter. */
 #ifndef ELF_ELF_SYMBOLS_H
 #define ELF_ELF_SYMBOLS_H
 
@@ -11,21 +16,41 @@
 #include "base/cleanup.h"
 #include "elf/elf_image.h"
 
+#define ELF_SYMBOLS_MAX_NAME_BYTES (256U << 20) /* of one table; later names are left out */
+
 struct elf_symbols;
 
 /* root: where the process sees its files ("/" or "/proc/PID/root"), for debug files; path: the
  * file's path below it.  A file without any symbol gives an empty table and 0.
- * Returns 0; -EBADMSG; -ENOMEM. */
+ * Memory: 16 bytes a function and the names once.  Returns 0; -ENOMEM. */
 int elf_symbols_read(const struct elf_image *image, const char *root, const char *path,
 		     struct elf_symbols **ret_symbols);
 void elf_symbols_free(struct elf_symbols *symbols);
 DEFINE_OWNED(struct elf_symbols, elf_symbols)
 
-/* The function that covers a virtual address.  A symbol of size 0 reaches to the next one, at most
- * to the end of its section.  Returns 0; -ENOENT.  name: raw (mangled), owned by the table. */
+/* The function that covers a virtual address.  Returns 0; -ENOENT.  name: raw (mangled), owned by
+ * the table. */
 int elf_symbols_find(const struct elf_symbols *symbols, uint64_t vaddr, const char **ret_name,
 		     uint64_t *ret_start);
 size_t elf_symbols_count(const struct elf_symbols *symbols);
 size_t elf_symbols_bytes(const struct elf_symbols *symbols);
+
+/* The answer for one address of a batch. */
+struct elf_function {
+	const char *name; /* raw, not terminated, valid during the call; NULL: no function */
+	size_t name_size;
+	uint64_t start;
+	/* Every address in [low, high) has this same answer, also when it is "none". */
+	uint64_t low, high;
+};
+typedef void elf_function_handler(void *context, size_t index, const struct elf_function *function);
+
+/* Scans the tables once for `count` ascending addresses and calls found() for each in turn.
+ * Memory: some 100 bytes an address, while it runs; plus debug files.
+ * Returns 0; -EBADMSG when functions overlap as in no honest file; -ENOMEM.  After an error found()
+ * has not been called. */
+int elf_symbols_find_many(const struct elf_image *image, const char *root, const char *path,
+			  const uint64_t *vaddr, size_t count, elf_function_handler *found,
+			  void *context);
 
 #endif

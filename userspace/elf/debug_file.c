@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "elf/debug_file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <lzma.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "elf/root_file.h"
+#include "elf/symbol_sources.h"
+
+#define DEBUG_ROOT "/usr/lib/debug"
+#define FIRST_OUTPUT_BYTES (1U << 20)
+
+struct debuglink {
+	const char *name;
+	uint32_t crc;
+};
+
+static int read_debuglink(const struct elf_image *image, struct debuglink *ret_link)
+{
+	struct elf_section section;
+	struct debuglink link;
+	size_t crc_at, name_size;
+
+	if (elf_image_section(image, ".gnu_debuglink", &section) || !section.data)
+		return -ENOENT;
+	link.name = (const char *)section.data;
+	name_size = strnlen(link.name, section.size);
+	crc_at = (name_size + 1 + 3) & ~(size_t)3;
+	if (!name_size || name_size > NAME_MAX || memchr(link.name, '/', name_size) ||
+	    crc_at + sizeof(link.crc) > section.size)
+		return -ENOENT;
+	memcpy(&link.crc, section.data + crc_at, sizeof(link.crc));
+	*ret_link = link;
+	return 0;
+}
+
+static uint32_t file_crc(const struct elf_image *debug)
+{
+	uint32_t crc = (uint32_t)crc32(0, NULL, 0);
+
+	/* size fits: at most DEBUG_CRC_MAX_BYTES */
+	return (uint32_t)crc32(crc, debug->data, (uInt)debug->size);
+}
+
+/* link: NULL when the path came from the build-id. */
+static bool belongs_to(const struct elf_image *debug, const struct elf_image *image,
+		       const struct debuglink *link)
+{
+	if (debug->machine != image->machine)
+		return false;
+	if (debug->build_id && image->build_id)
+		return debug->build_id_size == image->build_id_size &&
+		       !memcmp(debug->build_id, image->build_id, image->build_id_size);
+	return link && debug->size <= DEBUG_CRC_MAX_BYTES && file_crc(debug) == link->crc;
+}
+
+static int try_path(const struct elf_image *image, const char *root, const char *path,
+		    const struct debuglink *link, struct elf_image **ret_debug)
+{
+	OWNED(elf_image) struct elf_image *debug = NULL;
+	OWNED_FD int fd = -1;
+	int err = root_file_open(root, path, &fd);
+
+	if (err)
+		return -ENOENT;
+	err = elf_image_open(fd, &debug);
+	if (err)
+		return err == -ENOMEM ? err : -ENOENT;
+	if (!belongs_to(debug, image, link))
+		return -ENOENT;
+	*ret_debug = TAKE(debug);
+	return 0;
+}
+
+static int try_build_id(const struct elf_image *image, const char *root,
+			struct elf_image **ret_debug)
+{
+	char path[sizeof(DEBUG_ROOT) + 256];
+	int used;
+
+	if (image->build_id_size < 2 || image->build_id_size > 64)
+		return -ENOENT;
+	used = snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%02x/", image->build_id[0]);
+	for (size_t i = 1; i < image->build_id_size; i++)
+		used += snprintf(path + used, sizeof(path) - (size_t)used, "%02x",
+				 image->build_id[i]);
+	snprintf(path + used, sizeof(path) - (size_t)used, ".debug");
+	return try_path(image, root, path, NULL, ret_debug);
+}
+
+static int try_debuglink(const struct elf_image *image, const char *root, const char *path,
+			 struct elf_image **ret_debug)
+{
+	static const char *const shapes[] = {"%.*s/%s", "%.*s/.debug/%s", DEBUG_ROOT "%.*s/%s"};
+	const char *slash = strrchr(path, '/');
+	struct debuglink link;
+	char candidate[PATH_MAX];
+
+	if (!slash || path[0] != '/' || read_debuglink(image, &link))
+		return -ENOENT;
+	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
+		int err, size;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		size = snprintf(candidate, sizeof(candidate), shapes[i], (int)(slash - path), path,
+				link.name);
+#pragma GCC diagnostic pop
+		if (size < 0 || (size_t)size >= sizeof(candidate))
+			continue;
+		err = try_path(image, root, candidate, &link, ret_debug);
+		if (err != -ENOENT)
+			return err;
+	}
+	return -ENOENT;
+}
+
+int debug_file_open(const struct elf_image *image, const char *root, const char *path,
+		    struct elf_image **ret_debug)
+{
+	int err = try_build_id(image, root, ret_debug);
+
+	if (err != -ENOENT)
+		return err;
+	return try_debuglink(image, root, path, ret_debug);
+}
+
+/* Doubles the output buffer, up to max_bytes. */
+static int grow_output(lzma_stream *stream, uint8_t **bytes, size_t *room, size_t max_bytes)
+{
+	const size_t used = *room;
+	size_t grown_room = used ? used * 2 : FIRST_OUTPUT_BYTES;
+	uint8_t *grown;
+
+	if (grown_room > max_bytes)
+		grown_room = max_bytes;
+	if (grown_room == used)
+		return -EFBIG;
+	grown = realloc(*bytes, grown_room);
+	if (!grown)
+		return -ENOMEM;
+	*bytes = grown;
+	*room = grown_room;
+	stream->next_out = grown + used;
+	stream->avail_out = grown_room - used;
+	return 0;
+}
+
+static int decode_stream(lzma_stream *stream, size_t max_bytes, uint8_t **bytes, size_t *ret_size)
+{
+	size_t room = 0;
+
+	for (;;) {
+		lzma_ret result;
+
+		if (!stream->avail_out) {
+			int err = grow_output(stream, bytes, &room, max_bytes);
+
+			if (err)
+				return err;
+		}
+		result = lzma_code(stream, LZMA_FINISH);
+		if (result == LZMA_STREAM_END)
+			break;
+		if (result == LZMA_MEM_ERROR)
+			return -ENOMEM;
+		if (result != LZMA_OK)
+			return -EBADMSG;
+	}
+	*ret_size = stream->total_out;
+	return 0;
+}
+
+int debugdata_open(const struct elf_image *image, size_t max_bytes, struct elf_image **ret_debug,
+		   void **ret_bytes)
+{
+	lzma_stream stream = LZMA_STREAM_INIT;
+	OWNED_MEM uint8_t *bytes = NULL;
+	struct elf_section section;
+	size_t size;
+	int err;
+
+	if (elf_image_section(image, ".gnu_debugdata", &section) || !section.data)
+		return -ENOENT;
+	if (lzma_stream_decoder(&stream, max_bytes, 0) != LZMA_OK)
+		return -ENOMEM;
+	stream.next_in = section.data;
+	stream.avail_in = section.size;
+	err = decode_stream(&stream, max_bytes, &bytes, &size);
+	lzma_end(&stream);
+	if (err)
+		return err;
+	err = elf_image_from_memory(bytes, size, ret_debug);
+	if (err)
+		return err == -ENOEXEC ? -EBADMSG : err;
+	*ret_bytes = TAKE(bytes);
+	return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Every symbol table that speaks of one ELF file, and which of their entries are functions.
+ * Order of a lookup: elf_image -> [symbol_sources] -> elf_symbols (table or batch). */
+#ifndef ELF_SYMBOL_SOURCES_H
+#define ELF_SYMBOL_SOURCES_H
+
+#include "elf/elf_image.h"
+#include "elf/elf_symbol_table.h"
+
+#define SYMBOL_SOURCES_MAX 4U
+#define SYMBOL_SOURCE_MAX_SYMBOLS (1U << 21) /* of one table; the rest is not read */
+#define SYMBOL_NAME_MAX_BYTES 16384U	     /* of one name; longer ones are cut */
+#define DEBUGDATA_MAX_BYTES (64U << 20)	     /* decompressed .gnu_debugdata, and its decoder */
+#define DEBUG_CRC_MAX_BYTES (256U << 20)     /* a larger debug file must match by build-id */
+
+struct symbol_section {
+	uint64_t end; /* vaddr */
+	bool is_code;
+};
+
+struct symbol_source {
+	struct elf_symbol_table table;	/* count is cut to SYMBOL_SOURCE_MAX_SYMBOLS */
+	struct symbol_section *section; /* owned; by st_shndx */
+	size_t section_count;
+};
+
+struct symbol_sources {
+	const struct elf_image *image; /* borrowed */
+	struct symbol_source source[SYMBOL_SOURCES_MAX];
+	size_t count;
+	/* private */
+	struct elf_image *debug_file, *debugdata;
+	void *debugdata_bytes;
+};
+
+/* One function as a table tells it. */
+struct symbol_function {
+	uint64_t start, end; /* vaddr; end of a symbol without size: its section's */
+	const char *name;    /* raw, in the file, not terminated: see symbol_function_name_size() */
+	size_t name_room;
+	bool has_size, is_local;
+};
+
+/* root, path: as for elf_symbols_read().  Missing or damaged debug files are as good as none.
+ * Returns 0 (count 0: no symbols) or -ENOMEM. */
+int symbol_sources_open(const struct elf_image *image, const char *root, const char *path,
+			struct symbol_sources **ret_sources);
+void symbol_sources_free(struct symbol_sources *sources);
+DEFINE_OWNED(struct symbol_sources, symbol_sources)
+
+/* False when entry `index` of a source is no function of the image. */
+bool symbol_source_function(const struct symbol_sources *sources, size_t source, size_t index,
+			    struct symbol_function *ret_function);
+/* Without a symbol version ("@GLIBC_2.2.5"), which some .symtab carry. */
+size_t symbol_function_name_size(const struct symbol_function *function);
+/* Of two names for one address, is a the better: has a size, is global, has fewer leading
+ * underscores, is shorter, comes first. */
+bool symbol_function_is_better(const struct symbol_function *a, const struct symbol_function *b);
+
+#endif
