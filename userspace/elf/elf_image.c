@@ -230,6 +230,16 @@ void elf_image_free(struct elf_image *image)
 	free(image);
 }
 
+void elf_image_release(const struct elf_image *image, const void *start, size_t size)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t first = ((uintptr_t)start + page - 1) & ~(page - 1);
+	const uintptr_t end = ((uintptr_t)start + size) & ~(page - 1);
+
+	if (image->is_mapped && end > first)
+		madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
 /* ---- sections, segments, addresses ---- */
 
 static Elf64_Shdr section_header(const struct elf_image *image, uint32_t index)

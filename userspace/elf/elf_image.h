@@ -61,6 +61,10 @@ int elf_image_from_memory(const void *data, size_t size, struct elf_image **ret_
 void elf_image_free(struct elf_image *image);
 DEFINE_OWNED(struct elf_image, elf_image)
 
+/* Takes whole pages inside [start, start + size) of the image out of this process's RSS; they come
+ * back from the page cache when read again. */
+void elf_image_release(const struct elf_image *image, const void *start, size_t size);
+
 /* Returns 0; -ENOENT when there is no such section; -EBADMSG when it lies outside the file. */
 int elf_image_section(const struct elf_image *image, const char *name,
 		      struct elf_section *ret_section);

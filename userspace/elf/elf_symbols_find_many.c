@@ -10,6 +10,7 @@
 
 /* Functions of honest files hardly overlap, so each address is covered once or twice. */
 #define COVER_MAX_STEPS(count) ((1UL << 22) + 64UL * (count))
+#define RELEASE_SYMBOLS 32768U /* 768 KiB of them */
 
 /* What the symbols seen so far say about one address. */
 struct batch_slot {
@@ -88,20 +89,25 @@ static int place(struct batch *batch, const struct symbol_function *function)
 	return 0;
 }
 
-static int place_all(struct batch *batch, const struct symbol_sources *sources)
+static int place_source(struct batch *batch, const struct symbol_sources *sources, size_t source)
 {
+	const struct elf_symbol_table *table = &sources->source[source].table;
 	struct symbol_function function;
 
-	for (size_t source = 0; source < sources->count; source++)
-		for (size_t i = 1; i < sources->source[source].table.count; i++) {
-			int err;
+	for (size_t i = 1; i < table->count; i++) {
+		int err;
 
-			if (!symbol_source_function(sources, source, i, &function))
-				continue;
-			err = place(batch, &function);
-			if (err)
-				return err;
-		}
+		/* libtorch's .symtab has 12 MiB: what was read need not stay. */
+		if (i % RELEASE_SYMBOLS == 0)
+			elf_image_release(sources->source[source].image,
+					  table->entry + (i - RELEASE_SYMBOLS) * sizeof(Elf64_Sym),
+					  RELEASE_SYMBOLS * sizeof(Elf64_Sym));
+		if (!symbol_source_function(sources, source, i, &function))
+			continue;
+		err = place(batch, &function);
+		if (err)
+			return err;
+	}
 	return 0;
 }
 
@@ -165,9 +171,11 @@ int elf_symbols_find_many(const struct elf_image *image, const char *root, const
 	err = symbol_sources_open(image, root, path, &sources);
 	if (err)
 		return err;
-	err = place_all(&batch, sources);
-	if (err)
-		return err;
+	for (size_t i = 0; i < sources->count; i++) {
+		err = place_source(&batch, sources, i);
+		if (err)
+			return err;
+	}
 	spread(&batch);
 	for (size_t i = 0; i < count; i++) {
 		const struct elf_function function = answer(&slot[i], vaddr[i]);

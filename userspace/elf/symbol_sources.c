@@ -42,7 +42,7 @@ static int read_sections(const struct elf_image *image, struct symbol_source *so
 /* Returns 0 also when there is no such table. */
 static int add_source(struct symbol_sources *sources, const struct elf_image *image, uint32_t type)
 {
-	struct symbol_source source = {0};
+	struct symbol_source source = {.image = image};
 	int err;
 
 	if (elf_image_symbol_table(image, type, &source.table))
@@ -109,10 +109,10 @@ static const struct elf_segment *code_segment_at(const struct elf_image *image, 
 static bool is_untyped_code(const struct symbol_source *source, const Elf64_Sym *symbol)
 {
 	if (ELF64_ST_TYPE(symbol->st_info) != STT_NOTYPE ||
-	    source->table.names[symbol->st_name] == '$')
+	    (symbol->st_shndx < source->section_count &&
+	     !source->section[symbol->st_shndx].is_code))
 		return false;
-	return symbol->st_shndx >= source->section_count ||
-	       source->section[symbol->st_shndx].is_code;
+	return source->table.names[symbol->st_name] != '$';
 }
 
 bool symbol_source_function(const struct symbol_sources *sources, size_t source_index, size_t index,
@@ -124,8 +124,9 @@ bool symbol_source_function(const struct symbol_sources *sources, size_t source_
 	const struct elf_segment *segment;
 	uint64_t limit, end, room;
 
-	if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= SHN_LORESERVE ||
-	    symbol.st_name >= source->table.names_size || !source->table.names[symbol.st_name])
+	/* The names themselves are not looked at: that would page in the whole string table. */
+	if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= SHN_LORESERVE || !symbol.st_name ||
+	    symbol.st_name >= source->table.names_size)
 		return false;
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && !is_untyped_code(source, &symbol))
 		return false;

@@ -19,6 +19,7 @@ struct symbol_section {
 };
 
 struct symbol_source {
+	const struct elf_image *image;	/* whose table it is */
 	struct elf_symbol_table table;	/* count is cut to SYMBOL_SOURCE_MAX_SYMBOLS */
 	struct symbol_section *section; /* owned; by st_shndx */
 	size_t section_count;
