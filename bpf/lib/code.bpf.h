@@ -155,11 +155,20 @@ static __always_inline __u64 code_describe(struct pp_walk *w, const struct pp_py
 	return code_emit(w, id, bytes) ? 0 : id;
 }
 
+static __always_inline struct walk_code_memo *memo_of(struct pp_walk *w, __u64 address)
+{
+	__u64 at = address * 0x9e3779b97f4a7c15ULL >> 60;
+
+	BARRIER(at);
+	return &w->memo[at & (WALK_CODES - 1)];
+}
+
 /* Sets w->code_id for w->code_address: a content id, or 0 when it could not be read or sent.
  * Returns nonzero when there is no code object at that address. */
 int walk_code(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
+	struct walk_code_memo *memo;
 	struct code_key key = {};
 	struct pp_python *py;
 	__u64 head, size, *known, id;
@@ -167,6 +176,11 @@ int walk_code(__u32 slot)
 
 	if (!w)
 		return 1;
+	memo = memo_of(w, w->code_address);
+	if (memo->address == w->code_address && memo->walk == w->started_ns) {
+		w->code_id = memo->id;
+		return 0;
+	}
 	index = w->image.python - 1;
 	py = bpf_map_lookup_elem(&pythons, &index);
 	if (!py)
@@ -188,13 +202,13 @@ int walk_code(__u32 slot)
 	key.code_space = w->image.code_space;
 	key.head = head >> 32;
 	known = bpf_map_lookup_elem(&codes, &key);
-	if (known) {
-		id = *known;
-		w->code_id = id;
-		return 0;
-	}
-	id = code_describe(w, py);
+	id = known ? *known : code_describe(w, py);
 	w->code_id = id;
+	memo->address = w->code_address;
+	memo->id = id;
+	memo->walk = w->started_ns;
+	if (known)
+		return 0;
 	if (!id)
 		count_loss(PP_LOSS_CODE_FAULT);
 	else if (bpf_map_update_elem(&codes, &key, &id, BPF_ANY))

@@ -216,7 +216,7 @@ static __always_inline bool emit_miss(struct pp_walk *w, struct pp_config *cfg)
 static __always_inline bool is_miss(const struct pp_walk *w)
 {
 	return w->stop == PP_STOP_NO_ROWS || w->stop == PP_STOP_NO_MAPPING ||
-	       w->stop == PP_STOP_NO_IMAGE;
+	       w->stop == PP_STOP_NO_IMAGE || w->stop == PP_STOP_MAX_TIME;
 }
 
 /* Sends what is new and counts the sample. */

@@ -264,29 +264,30 @@ static __always_inline bool resync_at_mark(struct pp_walk *w, const struct pp_re
 	return true;
 }
 
-/* Pushes the frame [sp, cfa) at `address`, or the Python run that it executes.
- * `py` is 0 when the process has no interpreter. */
+/* Pushes the frame [low, cfa), or the Python run that it executes.  `py` is 0 when the process has no
+ * interpreter. */
 static __always_inline void push_frame(struct pp_walk *w, const struct pp_python *py,
-				       struct pp_resync *resync, const struct pp_range *range,
-				       const struct pp_rule *rule, __u64 address, __u64 low,
-				       __u64 cfa)
+				       struct pp_resync *resync, const struct walk_site *site,
+				       __u64 low, __u64 cfa)
 {
-	bool own = py && range->file == py->file;
+	__u64 address = site->address;
+	__u32 file = site->file;
+	bool own = py && file == py->file;
 	bool raw = w->image.flags & PP_IMAGE_NO_FOLD;
 	struct pp_segment *segment;
 
 	if (own && py->chain == PP_CHAIN_FRAME_OBJECT && in_eval_range(py, address)) {
 		if (raw)
-			native_push(w, address, range->file, PP_FRAME_EVAL);
+			native_push(w, address, file, PP_FRAME_EVAL);
 		place_run(w, 1);
 		return;
 	}
 	segment = next_segment(w);
 	if (segment && segment->mark >= low && segment->mark < cfa && own) {
 		if (raw)
-			native_push(w, address, range->file, PP_FRAME_EVAL);
-		if (resync && rule)
-			learn_resync(resync, rule, cfa, segment->mark);
+			native_push(w, address, file, PP_FRAME_EVAL);
+		if (resync)
+			learn_resync(resync, &site->rule, cfa, segment->mark);
 		place_run(w, segment->frames);
 		w->segment_next++;
 		return;
@@ -297,26 +298,47 @@ static __always_inline void push_frame(struct pp_walk *w, const struct pp_python
 		place_run(w, segment->frames);
 		w->segment_next++;
 	}
-	native_push(w, address, range->file,
-		    range->file == PP_FILE_ANONYMOUS ? PP_FRAME_ANONYMOUS : PP_FRAME_NATIVE);
+	native_push(w, address, file,
+		    file == PP_FILE_ANONYMOUS ? PP_FRAME_ANONYMOUS : PP_FRAME_NATIVE);
 	w->since_run++;
 	if (!own)
 		w->foldable = 0;
 }
 
-/* What is known of the frame at w->pc. */
-static __always_inline enum pp_stop place_frame(struct pp_walk *w, __u64 pc, struct pp_range *range,
-						struct pp_rule **rule)
+static __always_inline struct walk_site *site_of(struct pp_walk *w, __u64 pc)
 {
-	*rule = 0;
+	__u64 at = pc * 0x9e3779b97f4a7c15ULL >> 56;
+
+	BARRIER(at);
+	return &w->site[at & (WALK_SITES - 1)];
+}
+
+/* Looks up what the frame at pc is, in its site.  Anonymous memory has no rule: file says so. */
+static __always_inline enum pp_stop place_frame(struct pp_walk *w, __u64 pc, struct walk_site *site)
+{
+	struct pp_range range = {};
+	struct pp_rule *rule;
+
 	if (!w->image.map_set)
 		return PP_STOP_NO_IMAGE;
-	if (!find_range(w, pc, range) || range->file == PP_FILE_NONE)
-		return PP_STOP_NO_MAPPING;
-	if (range->file == PP_FILE_ANONYMOUS)
+	if (site->pc == pc && site->map_version == w->image.map_version)
 		return PP_STOP_NONE;
-	*rule = find_rule(range, pc - range->bias);
-	return *rule ? PP_STOP_NONE : PP_STOP_NO_ROWS;
+	site->map_version = 0;
+	if (!find_range(w, pc, &range) || range.file == PP_FILE_NONE)
+		return PP_STOP_NO_MAPPING;
+	site->pc = pc;
+	site->file = range.file;
+	if (range.file == PP_FILE_ANONYMOUS) {
+		site->address = pc;
+		return PP_STOP_NONE;
+	}
+	rule = find_rule(&range, pc - range.bias);
+	if (!rule)
+		return PP_STOP_NO_ROWS;
+	site->address = pc - range.bias;
+	site->rule = *rule;
+	site->map_version = w->image.map_version;
+	return PP_STOP_NONE;
 }
 
 static __always_inline bool may_resync(enum pp_stop stop)
@@ -330,11 +352,11 @@ int walk_native_step(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
 	struct pp_resync *resync = 0;
-	struct pp_range range = {};
 	struct pp_python *py = 0;
-	struct pp_rule *rule;
+	struct walk_site *site;
 	enum pp_stop stop;
-	__u64 pc, low, cfa = 0, address;
+	__u64 pc, low, cfa = 0;
+	bool is_signal = false;
 	__u32 index;
 
 	if (!w)
@@ -351,30 +373,32 @@ int walk_native_step(__u32 slot)
 	/* A return address may be the first of the next function: the call lies one before. */
 	pc = w->pc - !w->is_leaf;
 	low = w->sp;
-	stop = place_frame(w, pc, &range, &rule);
+	site = site_of(w, pc);
+	stop = place_frame(w, pc, site);
 	if (stop) {
+		/* A caller outside of all mappings was no return address; a leaf there is new code. */
+		if (stop == PP_STOP_NO_MAPPING && !w->is_leaf && resync_at_mark(w, resync))
+			return 0;
 		w->stop = stop;
 		return 1;
 	}
-	address = pc - range.bias;
-	if (range.file == PP_FILE_ANONYMOUS) {
-		address = pc;
+	if (site->file == PP_FILE_ANONYMOUS) {
 		if (leave_trampoline(w, &cfa)) {
 			w->sp = cfa;
 			return 0; /* one more eval activation follows; the frame says nothing */
 		}
 		stop = leave_by_frame_pointer(w, &cfa);
-	} else if (rule->kind == PP_RULE_STOP || rule->ra_kind == PP_RA_UNDEFINED) {
-		push_frame(w, py, 0, &range, rule, address, low, low);
+	} else if (site->rule.kind == PP_RULE_STOP || site->rule.ra_kind == PP_RA_UNDEFINED) {
+		push_frame(w, py, 0, site, low, low);
 		w->stop = PP_STOP_ROOT;
 		return 1;
 	} else {
-		stop = leave_by_rule(w, rule, &cfa);
+		is_signal = site->rule.kind == PP_RULE_SIGNAL;
+		stop = leave_by_rule(w, &site->rule, &cfa);
 	}
-	if (!stop && cfa <= low && !(rule && rule->kind == PP_RULE_SIGNAL) &&
-	    !(cfa == low && w->is_leaf))
+	if (!stop && cfa <= low && !is_signal && !(cfa == low && w->is_leaf))
 		stop = PP_STOP_NOT_MOVING;
-	push_frame(w, py, resync, &range, rule, address, low, stop ? low : cfa);
+	push_frame(w, py, resync, site, low, stop ? low : cfa);
 	if (stop) {
 		if (may_resync(stop) && resync_at_mark(w, resync))
 			return 0;
@@ -382,28 +406,11 @@ int walk_native_step(__u32 slot)
 		return 1;
 	}
 	w->sp = cfa;
-	w->is_leaf = rule && rule->kind == PP_RULE_SIGNAL;
+	w->is_leaf = is_signal;
 	if (!w->pc) {
 		w->stop = PP_STOP_ROOT;
 		return 1;
 	}
-	return 0;
-}
-
-/* After a walk that ended early.  Nonzero: no way to go on. */
-int walk_resync(__u32 slot)
-{
-	struct pp_walk *w = walk_get(slot);
-	struct pp_resync *resync;
-	__u32 index;
-
-	if (!w || !w->image.python)
-		return 1;
-	index = w->image.python - 1;
-	resync = bpf_map_lookup_elem(&resyncs, &index);
-	if (!resync || !resync_at_mark(w, resync))
-		return 1;
-	w->stop = PP_STOP_NONE;
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <pyprofd/limits.h>
 #include <pyprofd/process.h>
 #include <pyprofd/sample.h>
+#include <pyprofd/unwind.h>
 
 /* What emit() sends lies in one piece: a header (of either kind, ending where the frames begin),
  * the frames, and for a miss the marks and the copy of the stack behind them. */
@@ -35,6 +36,25 @@ _Static_assert(2 * PP_MAX_NAME_BYTES + PP_MAX_LINE_TABLE_BYTES <= CODE_BODY_BYTE
 struct code_output {
 	struct pp_code_record record;
 	__u8 body[CODE_BODY_BYTES];
+};
+
+/* What was found at an address of a map set: outlives the walk, as the answer never changes.  Return
+ * addresses repeat from sample to sample and, in recursion, from level to level. */
+#define WALK_SITES 256U
+struct walk_site {
+	__u64 pc;
+	__u64 address; /* in the file */
+	__u32 map_version;
+	__u32 file;
+	struct pp_rule rule;
+};
+
+/* Code objects of this walk: recursion meets few of them, many times. */
+#define WALK_CODES 16U
+struct walk_code_memo {
+	__u64 address;
+	__u64 id;
+	__u64 walk; /* started_ns of the walk */
 };
 
 struct pp_walk {
@@ -80,6 +100,8 @@ struct pp_walk {
 		struct pp_kernel_record record;
 		__u64 address[PP_MAX_KERNEL_FRAMES + 1];
 	} kernel;
+	struct walk_site site[WALK_SITES];
+	struct walk_code_memo memo[WALK_CODES];
 	struct pp_segment segment[PP_MAX_SEGMENTS];
 	struct code_output code_out;
 	struct walk_output out;

@@ -27,6 +27,8 @@ struct pp_image {
 	__u16 flags;	  /* enum pp_image_flag */
 	__u32 python;	  /* 1 + index in pythons[]; 0: no interpreter */
 	__u32 code_space; /* equal for processes that share code objects by fork */
+	__u32 map_version; /* of the set's contents, never 0: what was looked up in it stays true */
+	__u32 pad;
 	__u64 python_bias; /* load bias of the interpreter's file */
 	struct pp_tls tls[2]; /* first the attached thread state, then the GILState slot */
 };

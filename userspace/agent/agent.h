@@ -77,7 +77,6 @@ struct agent {
 	struct output *output;
 
 	struct summary summary;
-	struct process_list sampled; /* distinct processes with samples; ids only */
 	struct progress progress;
 	bool is_ending;
 };

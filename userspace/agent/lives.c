@@ -40,7 +40,6 @@ void lives_release(struct agent *agent)
 	free(agent->events.event);
 	free(agent->changed.id);
 	free(agent->unverified.id);
-	free(agent->sampled.id);
 	while (agent->processes && (process = process_table_next(agent->processes, process)))
 		image_table_release(agent->images, process);
 }

@@ -23,6 +23,8 @@ struct finish {
 	const struct pp_python *python; /* NULL: none */
 	struct pp_stack_record *record; /* owned; python frames, then native ones */
 	uint32_t segment;		/* next one to be met */
+	uint32_t since_run;		/* as in struct pp_walk */
+	bool foldable;
 };
 
 static int find(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_vaddr,
@@ -87,6 +89,22 @@ static bool in_eval(const struct pp_python *python, uint64_t vaddr)
 	return false;
 }
 
+/* As place_run() in bpf/lib/walk_native.bpf.h: the interpreter's own few frames between two
+ * activations are dropped. */
+static bool place_run(struct finish *finish, uint64_t frames)
+{
+	struct pp_stack_record *record = finish->record;
+
+	if (finish->foldable && finish->since_run <= PP_MAX_FOLDED_FRAMES &&
+	    !finish->agent->options->raw) {
+		record->native_stored -= (uint16_t)finish->since_run;
+		record->native_count -= finish->since_run;
+	}
+	finish->since_run = 0;
+	finish->foldable = true;
+	return push(finish, frames, 0, PP_FRAME_PYTHON_RUN);
+}
+
 /* As push_frame() in bpf/lib/walk_native.bpf.h. */
 static bool on_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low, uint64_t cfa)
 {
@@ -96,19 +114,22 @@ static bool on_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low,
 
 	if (python && file == python->file && python->chain == PP_CHAIN_FRAME_OBJECT &&
 	    in_eval(python, vaddr))
-		return push(finish, 1, 0, PP_FRAME_PYTHON_RUN);
+		return place_run(finish, 1);
 	if (finish->segment < finish->miss->record->segment_count)
 		segment = &finish->miss->segment[finish->segment];
 	if (segment && python && file == python->file && segment->mark >= low &&
 	    segment->mark < cfa) {
 		finish->segment++;
-		return push(finish, segment->frames, 0, PP_FRAME_PYTHON_RUN);
+		return place_run(finish, segment->frames);
 	}
 	if (segment && segment->mark && segment->mark < low) {
 		finish->segment++;
-		if (!push(finish, segment->frames, 0, PP_FRAME_PYTHON_RUN))
+		finish->foldable = false;
+		if (!place_run(finish, segment->frames))
 			return false;
 	}
+	finish->since_run++;
+	finish->foldable &= python && file == python->file;
 	return push(finish, vaddr, file,
 		    file == PP_FILE_ANONYMOUS ? PP_FRAME_ANONYMOUS : PP_FRAME_NATIVE);
 }
@@ -188,6 +209,7 @@ void misses_on_record(void *context, const struct decoded_miss *miss)
 		finish.process = lives_find(agent, miss->record->key.id);
 	}
 	if (finish.process) {
+		(void)image_table_find_files(agent->images, finish.process);
 		python = image_table_python(finish.process);
 		finish.python = python && python->file ? &python->file->python->bpf : NULL;
 		walk(&finish);

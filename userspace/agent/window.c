@@ -126,13 +126,18 @@ static int label_sample(struct agent *agent, struct profile_sample *sample,
 
 /* ---- samples ---- */
 
-static void summarize(struct agent *agent, const struct counted *counted)
+static void summarize(struct agent *agent, struct process *process,
+		      const struct counted *counted)
 {
 	struct summary *summary = &agent->summary;
 	uint32_t stop = counted->key.flags >> PP_COUNT_STOP_SHIFT & 0xff;
 	uint32_t py_stop = counted->key.flags >> PP_COUNT_PY_STOP_SHIFT & 0xff;
 
 	summary->samples += counted->count.samples;
+	if (process && !process->is_sampled) {
+		process->is_sampled = true;
+		summary->processes++;
+	}
 	if (stop < PP_STOP_COUNT)
 		summary->stop[stop] += counted->count.samples;
 	if (py_stop < PP_PY_STOP_COUNT && counted->key.flags & PP_COUNT_PYTHON)
@@ -174,7 +179,7 @@ static int add_sample(struct agent *agent, struct symbolizer *symbolizer,
 	err = label_sample(agent, &sample, key, process);
 	if (err)
 		return err;
-	summarize(agent, counted);
+	summarize(agent, process, counted);
 	return profile_add(agent->profile, &sample);
 }
 
@@ -226,13 +231,20 @@ static int collect(struct agent *agent, struct counts *counts)
 	return err;
 }
 
+static void release_process(void *context, struct process *process)
+{
+	struct agent *agent = context;
+
+	image_table_release(agent->images, process);
+}
+
 static void forget(struct agent *agent)
 {
 	uint64_t keep_ns = KEEP_WINDOWS * agent->options->interval_ns;
 	uint64_t before_ns = mono_ns() > keep_ns ? mono_ns() - keep_ns : 0;
 
 	thread_names_expire(agent->thread_names, before_ns);
-	process_table_expire(agent->processes, before_ns, NULL, NULL);
+	process_table_expire(agent->processes, before_ns, release_process, agent);
 	file_table_tidy(agent->files, before_ns);
 	if (++agent->windows_closed % EPOCH_WINDOWS == 0) {
 		agent->epoch++;

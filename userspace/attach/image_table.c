@@ -36,7 +36,7 @@ struct image_table {
 	uint8_t *taken; /* one byte a chunk */
 	struct retired_run *retired;
 	size_t retired_count, retired_capacity;
-	uint32_t python_count, next_code_space;
+	uint32_t python_count, next_code_space, next_map_version;
 	struct image_table_stats stats;
 };
 
@@ -332,7 +332,7 @@ static int take_file_references(struct image_table *table, const struct process 
 	return 0;
 }
 
-static int find_files(struct image_table *table, struct process *process)
+int image_table_find_files(struct image_table *table, struct process *process)
 {
 	for (size_t i = 0; i < process->mapping_count; i++) {
 		struct mapping *mapping = &process->mapping[i];
@@ -360,7 +360,7 @@ int image_table_publish(struct image_table *table, struct process *process, uint
 
 	if (err)
 		return err;
-	err = find_files(table, process);
+	err = image_table_find_files(table, process);
 	if (err)
 		return err;
 	err = take_file_references(table, process, tables);
@@ -373,6 +373,9 @@ int image_table_publish(struct image_table *table, struct process *process, uint
 	fill_python(table, process, tables);
 	tables->image.map_set = set ? set->first + 1 : 0;
 	tables->image.map_chunks = set ? (uint16_t)set->count : 0;
+	if (!++table->next_map_version)
+		table->next_map_version = 1;
+	tables->image.map_version = table->next_map_version;
 	tables->image.flags = flags;
 	err = kernel_side_set_image(table->side, process->id, &tables->image);
 	set_unref(table, tables->set);

@@ -23,6 +23,9 @@ DEFINE_OWNED(struct image_table, image_table)
  * flags: enum pp_image_flag.  Returns 0; -ENOSPC: no room for the map set (counted, the process is
  * sampled without user frames); -ENOMEM. */
 int image_table_publish(struct image_table *table, struct process *process, uint16_t flags);
+/* The first half of it, which also works for a dead process: mapping.file and bias of all mappings.
+ * 0; -ENOMEM. */
+int image_table_find_files(struct image_table *table, struct process *process);
 /* A child made by fork: shares the parent's set.  Publish it later if its mappings differ. */
 int image_table_fork(struct image_table *table, const struct process *parent,
 		     struct process *child);

@@ -47,6 +47,7 @@ struct process {
 	struct mapping *mapping; /* owned; sorted by start, no overlaps */
 	size_t mapping_count, mapping_capacity;
 	bool mappings_changed; /* since the owner last cleared it */
+	bool is_sampled;       /* the owner has seen a sample of it */
 	void *tables;	       /* attach's and python's part, owned by attach */
 };
 
