@@ -361,31 +361,6 @@ static bool starts_late(const struct cfi *cfi, const struct cfi_fde *fde, uint64
 	       (previous_end < fde->low || is_trampoline(cfi, fde->low));
 }
 
-/* [low, high) lies between FDEs.  musl's signal trampoline has none. */
-static void put_gap(struct cfi *cfi, struct row_sink *sink, uint64_t low, uint64_t high,
-		    bool has_code_before)
-{
-	const uint8_t *code, *found;
-	uint64_t size = high - low;
-
-	if (high <= low)
-		return;
-	if (size > CFI_MAX_PADDING_BYTES || !has_code_before)
-		put(sink, low, no_info);
-	if (!cfi->trampoline_size || size < cfi->trampoline_size || size > CFI_MAX_TRAMPOLINE_GAP ||
-	    high < sink->low || low > sink->high)
-		return;
-	code = elf_image_at(cfi->image, low, size);
-	if (!code)
-		return;
-	found = memmem(code, size, cfi->trampoline, cfi->trampoline_size);
-	if (!found)
-		return;
-	low += (uint64_t)(found - code);
-	put(sink, low ? low - 1 : low, signal_frame);
-	put(sink, low + cfi->trampoline_size, no_info);
-}
-
 /* The FDEs [i, end) all start at one address, and at most one has any code.  Returns the end of
  * the code. */
 static uint64_t put_group(struct cfi *cfi, struct row_sink *sink, size_t i, size_t end,
@@ -445,7 +420,8 @@ int cfi_compile(struct cfi *cfi, uint64_t low, uint64_t high, struct cfi_rows *r
 		previous_end = put_group(cfi, &sink, i, end, previous_end);
 		if (previous_end > next_start)
 			previous_end = next_start;
-		put_gap(cfi, &sink, previous_end, next_start, previous_end > start);
+		if (previous_end == start || next_start - previous_end > CFI_MAX_PADDING_BYTES)
+			put(&sink, previous_end, no_info);
 		i = end;
 	}
 	if (sink.is_out_of_memory)

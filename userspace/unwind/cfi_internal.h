@@ -11,11 +11,10 @@
 
 #include "unwind/cfi.h"
 
-#define CFI_MAX_REMEMBERED 32U	     /* nested DW_CFA_remember_state; compilers use 1 or 2 */
-#define CFI_MAX_CODE_ALIGN 64U	     /* bytes; 1 and 4 occur */
-#define CFI_CIE_CACHE_SLOTS 64U	     /* a linked file has 1 to 10 CIEs */
-#define CFI_MAX_PADDING_BYTES 16U    /* between FDEs: alignment, belongs to the code before it */
-#define CFI_MAX_TRAMPOLINE_GAP 4096U /* longer gaps are not searched for a signal trampoline */
+#define CFI_MAX_REMEMBERED 32U	  /* nested DW_CFA_remember_state; compilers use 1 or 2 */
+#define CFI_MAX_CODE_ALIGN 64U	  /* bytes; 1 and 4 occur */
+#define CFI_CIE_CACHE_SLOTS 64U	  /* a linked file has 1 to 10 CIEs */
+#define CFI_MAX_PADDING_BYTES 16U /* between FDEs: alignment, belongs to the code before it */
 
 /* A cursor over foreign bytes.  A read past the end gives 0 and sets is_bad. */
 struct cfi_reader {

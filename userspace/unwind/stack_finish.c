@@ -193,47 +193,64 @@ static uint64_t strip_signature(uint64_t pc)
 #endif
 }
 
+/* The caller of a frame whose rule is known; registers: set after a signal frame only. */
+static enum pp_stop leave_frame(const struct finish_state *state, const struct pp_rule *rule,
+				const struct finish_callbacks *callbacks, uint64_t *ret_registers,
+				struct caller *ret_caller)
+{
+	struct caller caller;
+	enum pp_stop stop;
+
+	if (rule->kind == PP_RULE_NO_INFO)
+		stop = leave_by_frame_pointer(state, callbacks, &caller);
+	else if (rule->kind == PP_RULE_STOP || rule->ra_kind == PP_RA_UNDEFINED)
+		return PP_STOP_ROOT;
+	else if (rule->kind == PP_RULE_SIGNAL) /* it may have run on a stack of its own */
+		return leave_signal_frame(state, callbacks, ret_registers, ret_caller);
+	else
+		stop = leave_by_rule(state, rule, callbacks, &caller);
+	if (stop)
+		return stop;
+	/* A leaf may have pushed nothing yet. */
+	if (caller.sp < state->sp || (caller.sp == state->sp && !state->is_leaf))
+		return PP_STOP_NOT_MOVING;
+	caller.pc = strip_signature(caller.pc);
+	*ret_caller = caller;
+	return PP_STOP_NONE;
+}
+
 static enum pp_stop finish_step(struct finish_state *state,
 				const struct finish_callbacks *callbacks)
 {
 	const uint64_t pc = state->pc - !state->is_leaf, low = state->sp;
 	uint64_t registers[PP_REG_COUNT], vaddr;
 	struct caller caller = {.sp = low};
-	enum pp_stop stop = PP_STOP_NONE;
-	struct pp_rule rule;
-	bool is_signal;
+	enum pp_stop stop;
+	struct pp_rule rule = {.kind = PP_RULE_NO_INFO};
 	uint32_t file;
 
 	if (callbacks->find(callbacks->context, pc, &file, &vaddr, &rule))
 		return PP_STOP_NO_MAPPING;
-	is_signal = file != PP_FILE_ANONYMOUS && rule.kind == PP_RULE_SIGNAL;
-	if (file == PP_FILE_ANONYMOUS && leave_trampoline(state, callbacks, &caller)) {
-		/* One eval activation follows; the trampoline itself says nothing. */
-		state->pc = caller.pc;
-		state->sp = caller.sp;
-		return caller.pc ? PP_STOP_NONE : PP_STOP_ROOT;
+	if (file == PP_FILE_ANONYMOUS) {
+		rule = (struct pp_rule){.kind = PP_RULE_NO_INFO};
+		if (leave_trampoline(state, callbacks, &caller)) {
+			/* One eval activation follows; the trampoline itself says nothing. */
+			state->pc = caller.pc;
+			state->sp = caller.sp;
+			return caller.pc ? PP_STOP_NONE : PP_STOP_ROOT;
+		}
 	}
-	if (file == PP_FILE_ANONYMOUS || rule.kind == PP_RULE_NO_INFO)
-		stop = leave_by_frame_pointer(state, callbacks, &caller);
-	else if (rule.kind == PP_RULE_STOP || rule.ra_kind == PP_RA_UNDEFINED)
-		stop = PP_STOP_ROOT;
-	else if (is_signal)
-		stop = leave_signal_frame(state, callbacks, registers, &caller);
-	else
-		stop = leave_by_rule(state, &rule, callbacks, &caller);
-	/* A signal handler may run on a stack of its own; a leaf may have pushed nothing yet. */
-	if (!stop && caller.sp <= low && !is_signal && !(caller.sp == low && state->is_leaf))
-		stop = PP_STOP_NOT_MOVING;
-	if (!callbacks->frame(callbacks->context, file, vaddr, low, stop ? low : caller.sp))
+	stop = leave_frame(state, &rule, callbacks, registers, &caller);
+	if (!callbacks->frame(callbacks->context, file, vaddr, low, caller.sp))
 		return PP_STOP_MAX_STEPS;
 	if (stop)
 		return stop;
-	if (is_signal)
-		memcpy(state->registers, registers, sizeof(registers));
-	state->pc = is_signal ? caller.pc : strip_signature(caller.pc);
+	state->pc = caller.pc;
 	state->sp = caller.sp;
 	state->fp = caller.fp;
-	state->is_leaf = is_signal;
+	state->is_leaf = rule.kind == PP_RULE_SIGNAL;
+	if (state->is_leaf)
+		memcpy(state->registers, registers, sizeof(registers));
 	return state->pc ? PP_STOP_NONE : PP_STOP_ROOT;
 }
 

@@ -13,11 +13,10 @@
 #define PAGE 0x10000ULL
 /* version 1, "zR", code 1, data -8, RA 16, pcrel sdata4; CFA rsp+8, RA at CFA-8 */
 #define X86_CIE "\x01zR\0\x01\x78\x10\x01\x1b\x0c\x07\x08\x90\x01"
-/* A row every 6 bytes of the two pages of code, as far as .eh_frame has room: 171 granules for the
- * first page, 166 for the second. */
-#define DENSE_STEP 6U
-#define DENSE_ROWS_A_PAGE 10923U
-#define DENSE_GRANULES 337U
+/* A row every 8 bytes of the two pages of code: one lies at the start of the second. */
+#define DENSE_STEP 8U
+#define DENSE_ROWS_A_PAGE 8192U
+#define DENSE_GRANULES 256U
 
 struct fixture {
 	struct row_store_memory memory;
@@ -131,6 +130,23 @@ static uint64_t page_entry(const struct fixture *fixture, uint32_t page0, uint64
 	return fixture->memory.pages[(uint32_t)(page0 + (uint32_t)(vaddr >> 16))];
 }
 
+/* No row is hidden by the next. */
+static void check_rows(const struct fixture *fixture, uint32_t page0, uint64_t low, uint64_t high)
+{
+	for (uint64_t vaddr = low; vaddr < high; vaddr += PAGE) {
+		uint64_t entry = page_entry(fixture, page0, vaddr);
+		const uint32_t *row =
+			fixture->memory.shard[PP_PAGE_ROW_START(entry) >> PP_ROW_SHARD_SHIFT] +
+			(PP_PAGE_ROW_START(entry) & (PP_ROW_SHARD_ROWS - 1));
+
+		assert_int_equal(PP_ROW_PC_LOW(row[0]), 0);
+		for (uint32_t i = 1; i < PP_PAGE_ROW_COUNT(entry); i++) {
+			assert_true(PP_ROW_PC_LOW(row[i]) > PP_ROW_PC_LOW(row[i - 1]));
+			assert_int_not_equal(PP_ROW_RULE(row[i]), PP_ROW_RULE(row[i - 1]));
+		}
+	}
+}
+
 static void check_lookups(struct fixture *fixture, uint32_t page0, uint64_t low, uint64_t high,
 			  int count)
 {
@@ -164,6 +180,7 @@ static void row_store_load__lookups_agree_with_single_rules(void **state)
 					fixture.image->max_vaddr),
 			 0);
 	check_lookups(&fixture, page0, fixture.image->min_vaddr, fixture.image->max_vaddr, 20000);
+	check_rows(&fixture, page0, 0, fixture.image->max_vaddr);
 	row_store_get_stats(fixture.store, &stats);
 	assert_int_equal(stats.pages_loaded, (fixture.image->max_vaddr + PAGE - 1) / PAGE);
 	assert_int_equal(stats.rules_exhausted, 0);
@@ -196,6 +213,7 @@ static void row_store_load__takes_whole_pages_and_leaves_loaded_ones(void **stat
 	assert_int_equal(row_store_load(fixture.store, page0, fixture.cfi, 0, 1ULL << 40), 0);
 	assert_int_equal(page_entry(&fixture, page0, BUILT_TEXT), before);
 	check_lookups(&fixture, page0, 0, BUILT_SIZE, 3000);
+	check_rows(&fixture, page0, 0, BUILT_SIZE);
 	assert_int_equal(page_entry(&fixture, page0, BUILT_SIZE), 0);
 	free_fixture(&fixture);
 }
@@ -273,7 +291,7 @@ static void row_store_load__out_of_space_evicts_what_is_not_used(void **state)
 		files++;
 	}
 	assert_int_equal(err, -ENOSPC);
-	assert_int_equal(files, 4096 / DENSE_GRANULES);
+	assert_int_equal(files, 4095 / DENSE_GRANULES); /* one holds the shared row */
 	row_store_get_stats(fixture.store, &stats);
 	assert_int_equal(stats.rows_exhausted, 1);
 	/* All are fresh: none may go before a tick has passed. */
@@ -296,6 +314,7 @@ static void row_store_load__out_of_space_evicts_what_is_not_used(void **state)
 	assert_int_equal(row_store_load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE),
 			 0);
 	check_lookups(&fixture, page0[files], 0, BUILT_SIZE, 2000);
+	check_rows(&fixture, page0[files], 0, BUILT_SIZE);
 	check_lookups(&fixture, page0[0], 0, BUILT_SIZE, 2000);
 	free_fixture(&fixture);
 }
