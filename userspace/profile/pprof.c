@@ -132,14 +132,14 @@ static int put_window(struct pprof_writer *writer)
 static int label_messages(struct pprof_writer *writer, const struct label_set *set,
 			  Perftools__Profiles__Label *message, size_t *ret_count)
 {
-	const struct stored_label *label = writer->profile->label + set->first;
 	size_t count = 0;
 
 	for (uint32_t i = 0; i < set->count; i++) {
+		const struct stored_label *label = &writer->profile->label[set->first + i];
 		uint32_t text = 0;
 
-		if (!label[i].is_number) {
-			int err = pprof_strings_add(&writer->strings, (uint32_t)label[i].value,
+		if (!label->is_number) {
+			int err = pprof_strings_add(&writer->strings, (uint32_t)label->value,
 						    &text);
 
 			if (err)
@@ -148,9 +148,9 @@ static int label_messages(struct pprof_writer *writer, const struct label_set *s
 				continue;
 		}
 		perftools__profiles__label__init(&message[count]);
-		message[count].key = writer->key[label[i].key];
+		message[count].key = writer->key[label->key];
 		message[count].str = text;
-		message[count].num = label[i].is_number ? label[i].value : 0;
+		message[count].num = label->is_number ? label->value : 0;
 		count++;
 	}
 	*ret_count = count;

@@ -166,8 +166,8 @@ static void profile_encode_pprof__kernel_has_one_mapping(void **state)
 	(void)state;
 	fixture_init(&f);
 	frame[0] = code_frame(&f, FRAME_KERNEL, "a", 0, 0xffffffff81000000);
-	frame[1] = code_frame(&f, FRAME_KERNEL, "b", add_module(&f, "[kernel.kallsyms]", "", 0, 0, 0),
-			      0xffffffff81000010);
+	frame[1] = code_frame(&f, FRAME_KERNEL, "b", 1, 0xffffffff81000010);
+	assert_int_equal(add_module(&f, "[kernel.kallsyms]", "", 0, 0, 0), 1);
 	add_sample(&f, frame, 2, 1, 0, NULL);
 	p = encode_and_decode(f.profile);
 	assert_int_equal(p->n_mapping, 1);
