@@ -28,6 +28,8 @@ sys.path.insert(0, HERE)
 # Root frames: where a native stack begins.
 NATIVE_ROOT = re.compile(r"^(_start|_dl_start_user|(__)?clone3?|thread_start|__libc_start.*)(\.|@|$)")
 
+STRIPPED_LIBC = re.compile(r"^\[(libc|libpthread)[-.0-9]*\.so[.0-9]*\]$")
+
 
 class Skip(Exception):
     """Raised by a test that cannot run here; the text is the reason."""
@@ -335,7 +337,11 @@ def holds(sample, *wanted):
 def is_rooted(sample):
     """Native root is the program's or a thread's start.  Kernel-only samples have none to show."""
     user = [f for f in sample.frames if f.kind != "kernel"]
-    return bool(user) and bool(NATIVE_ROOT.match(user[0].name))
+    if not user:
+        return False
+    # A stripped libc has no name for clone3: there a thread begins in [libc.so.6].
+    is_stripped_clone = sample.tid != sample.pid and STRIPPED_LIBC.match(user[0].name)
+    return bool(NATIVE_ROOT.match(user[0].name)) or bool(is_stripped_clone)
 
 
 def is_python_rooted(sample):
@@ -343,10 +349,17 @@ def is_python_rooted(sample):
     return bool(found) and plain(found[0]) in ("<module>", "_bootstrap", "__bootstrap", "_run_module_as_main")
 
 
+def frame_text(frame):
+    if frame.kind == "python":
+        return "%s (%s:%s)" % (frame.name, os.path.basename(frame.file), frame.line)
+    return "%s [%s]" % (frame.name, frame.kind[0] + ":" + os.path.basename(frame.module))
+
+
 def text(sample):
-    return "%dx pid %d %s: " % (sample.count, sample.pid, sample.labels) + ";".join(
-        "%s (%s:%s)" % (f.name, os.path.basename(f.file), f.line) if f.kind == "python"
-        else "%s [%s]" % (f.name, f.kind[0] + ":" + os.path.basename(f.module)) for f in sample.frames)
+    words = [frame_text(f) for f in sample.frames]
+    if len(words) > 24:
+        words[12:-12] = ["... %d frames ..." % (len(words) - 24)]
+    return "%dx pid %d %s: %s" % (sample.count, sample.pid, sample.labels, ";".join(words))
 
 
 def show(chosen, count=3):

@@ -81,7 +81,7 @@ def test_one_file_holds_exactly_the_period():
     with harness.Target("burn.py", 0) as target:
         run = harness.profile(target.pid, duration=3, options=["--interval", "1"])
         profile = harness.load(run.out)
-        assert abs(profile.duration_ns - 3e9) < 0.05e9, profile.duration_ns
+        assert abs(profile.duration_ns - 3e9) < 0.1e9, profile.duration_ns
         assert os.listdir(os.path.dirname(run.out)) == [os.path.basename(run.out)]
 
 
@@ -90,7 +90,7 @@ def test_delay():
         begin = time.time()
         run = harness.profile(target.pid, duration=1, options=["--delay", "1.5"])
         assert harness.load(run.out).time_ns / 1e9 >= begin + 1.5
-        assert abs(harness.load(run.out).duration_ns - 1e9) < 0.05e9
+        assert abs(harness.load(run.out).duration_ns - 1e9) < 0.1e9
 
 
 def folded_lines(data):

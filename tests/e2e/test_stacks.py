@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Kernel, native and Python frames of one stack, and the flags that leave some of them out."""
+import subprocess
+
 import harness
 
 
@@ -57,14 +59,47 @@ def test_raw_keeps_the_interpreters_own_frames():
         harness.expect_whole(raw)
 
 
+PROGRAM = """
+#include <stdlib.h>
+static volatile unsigned long total;
+__attribute__((noinline)) void leaf(void) { for (int i = 0; i < 100000; i++) total += i; }
+__attribute__((noinline)) int compare(const void *a, const void *b) { leaf(); total++; return a < b; }
+__attribute__((noinline)) void recurse(int depth)
+{
+	int numbers[2] = {1, 2};
+
+	if (depth)
+		recurse(depth - 1);
+	else
+		qsort(numbers, 2, sizeof(int), compare);
+	total++;
+}
+int main(void) { for (;;) recurse(20); }
+"""
+
+
 def test_a_program_without_python():
-    import subprocess
-    process = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+    """No frame pointers, through libc and back, 21 recursions."""
+    folder = harness.temporary()
+    compiler = harness.shutil.which("gcc") or harness.shutil.which("cc")
+    harness.need(compiler, "no C compiler")
+    with open(folder + "/plain.c", "w", encoding="ascii") as file:
+        file.write(PROGRAM)
+    subprocess.run([compiler, "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-o",
+                    folder + "/plain", folder + "/plain.c"], check=True)
+    process = subprocess.Popen([folder + "/plain"])
     try:
         samples = harness.samples(harness.profile(process.pid).out, pid=process.pid)
         assert harness.total(samples) > 300
         assert not [s for s in samples if harness.names(s)]
         harness.expect_whole(samples)
+        leaves = [s for s in samples if s.frames[-1].name == "leaf"]
+        assert harness.total(leaves) > 0.9 * harness.total(samples), harness.show(samples)
+        harness.expect_share(leaves, lambda s: [f.name for f in s.frames if f.name in (
+            "main", "recurse", "compare", "leaf")] == ["main"] + 21 * ["recurse"] + ["compare", "leaf"],
+            0.98, "main, 21 x recurse, compare, leaf")
+        harness.expect_share(leaves, lambda s: any("libc" in f.module for f in s.frames[5:-2]), 0.98,
+                             "qsort between recurse and compare")
     finally:
         process.kill()
         process.wait()

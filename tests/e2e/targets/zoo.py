@@ -191,7 +191,6 @@ def one_round():
 
 def worker():
     mark()
-    burn(100)
     while not common.stopped():
         # More than half of the work is the main thread's.
         for _ in range(3):
@@ -199,22 +198,27 @@ def worker():
         time.sleep(0.002)
 
 
-def main():
+def publish():
     global mark
-    thread = threading.Thread(target=worker, name="zoo-worker")
-    thread.daemon = True
-    mark()
-    one_round()
-    thread.start()
-    time.sleep(0.3)  # the worker has noted its callers
     mark = int
     common.write("truth.json", {
         "chains": sorted(chains), "codes": [list(k) + [v] for k, v in sorted(codes.items())],
         "version": list(sys.version_info[:3])})
     common.ready()
-    while not common.stopped():
-        for _ in range(20):
-            one_round()
+
+
+def main():
+    thread = threading.Thread(target=worker, name="zoo-worker")
+    thread.daemon = True
+    mark()
+    thread.start()
+    rounds = 0
+    while rounds % 20 or not common.stopped():
+        one_round()  # the only call: the line that was noted holds for all rounds
+        rounds += 1
+        if rounds == 1:
+            time.sleep(0.3)  # the worker has noted its callers
+            publish()
 
 
 if __name__ == "__main__":
