@@ -17,6 +17,13 @@ static __always_inline bool read_pair(__u64 address, __u64 pair[2])
 	return !bpf_probe_read_user(pair, 16, (const void *)address);
 }
 
+#if defined(__TARGET_ARCH_arm64)
+/* Return addresses may be signed: user addresses have 48 bits (as userspace/unwind/stack_finish.c). */
+#define CODE_ADDRESS(pc) ((pc) & 0xffffffffffffULL)
+#else
+#define CODE_ADDRESS(pc) (pc)
+#endif
+
 /* ---- leaving one frame: each sets *cfa and the caller's pc, sp, fp ---- */
 
 static __always_inline enum pp_stop leave_by_frame_pointer(struct pp_walk *w, __u64 *cfa)
@@ -371,7 +378,7 @@ int walk_native_step(__u32 slot)
 		resync = bpf_map_lookup_elem(&resyncs, &index);
 	}
 	/* A return address may be the first of the next function: the call lies one before. */
-	pc = w->pc - !w->is_leaf;
+	pc = CODE_ADDRESS(w->pc) - !w->is_leaf;
 	low = w->sp;
 	site = site_of(w, pc);
 	stop = place_frame(w, pc, site);

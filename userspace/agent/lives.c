@@ -248,7 +248,7 @@ static void apply_event(struct agent *agent, const struct pp_event *event)
 	case PP_EVENT_EXIT:
 		process = process_table_find(agent->processes, event->id);
 		if (process)
-			image_table_release(agent->images, process);
+			image_table_retire(agent->images, process);
 		(void)process_table_apply(agent->processes, event);
 		return;
 	}
@@ -263,7 +263,7 @@ static void apply_event(struct agent *agent, const struct pp_event *event)
 		if (agent->is_filtered && !(image_table_flags(process) & PP_IMAGE_WANTED))
 			process->mappings_changed = true;
 	} else if (event->type == PP_EVENT_EXEC && parent) {
-		image_table_release(agent->images, parent);
+		image_table_retire(agent->images, parent);
 	}
 	if (process_table_wants_read(process))
 		(void)process_table_read_maps(agent->processes, process, NULL);

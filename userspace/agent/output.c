@@ -35,7 +35,7 @@ void output_free(struct output *output)
 		free(output->waiting[i].bytes);
 	store_free(output->store);
 	if (output->lock_fd >= 0)
-		close(output->lock_fd);
+		file_output_unlock(output->options->output, output->lock_fd);
 	free(output);
 }
 

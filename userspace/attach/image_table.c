@@ -407,7 +407,7 @@ int image_table_fork(struct image_table *table, const struct process *parent, st
 	return kernel_side_set_image(table->side, child->id, &to->image);
 }
 
-void image_table_release(struct image_table *table, struct process *process)
+void image_table_retire(struct image_table *table, struct process *process)
 {
 	struct process_tables *tables = tables_of(process);
 
@@ -417,7 +417,15 @@ void image_table_release(struct image_table *table, struct process *process)
 	refer_files(table, tables, mono_ns());
 	set_unref(table, tables->set);
 	free(tables->file);
-	free(tables);
+	tables->set = NULL;
+	tables->file = NULL;
+	tables->file_count = 0;
+}
+
+void image_table_release(struct image_table *table, struct process *process)
+{
+	image_table_retire(table, process);
+	free(process->tables);
 	process->tables = NULL;
 }
 

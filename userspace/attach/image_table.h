@@ -29,6 +29,8 @@ int image_table_find_files(struct image_table *table, struct process *process);
 /* A child made by fork: shares the parent's set.  Publish it later if its mappings differ. */
 int image_table_fork(struct image_table *table, const struct process *parent,
 		     struct process *child);
+/* The process has ended: gives back its image, map set and files, and still knows its interpreter. */
+void image_table_retire(struct image_table *table, struct process *process);
 /* Gives back all that a process holds (process->tables becomes NULL). */
 void image_table_release(struct image_table *table, struct process *process);
 /* Once a second or so, at least 10 ms apart: chunks of replaced sets become free. */
