@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "symbolize/demangle.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <string.h>
+
+/* A bound on time for names that demangle to little text in very many steps. */
+#define CALLBACK_MAX_COUNT 65536U
+
+struct output {
+	jmp_buf full;
+	char *text;
+	size_t size;
+	uint32_t calls;
+	bool is_rust, is_full;
+};
+
+/* A short name can demangle to terabytes, and libiberty's callbacks cannot say stop: hence longjmp().
+ * Its C++ demangler keeps all it needs on the stack.  The Rust one holds memory while it hands out a
+ * punycode identifier, which is never a single byte: so that one is left on a single byte only. */
+static void append(const char *bytes, size_t size, void *context)
+{
+	struct output *output = context;
+	const size_t room = DEMANGLE_MAX_BYTES - 1 - output->size;
+	const size_t taken = size < room ? size : room;
+
+	memcpy(output->text + output->size, bytes, taken);
+	output->size += taken;
+	if (taken < size || ++output->calls > CALLBACK_MAX_COUNT)
+		output->is_full = true;
+	if (output->is_full && (!output->is_rust || size == 1))
+		longjmp(output->full, 1);
+}
+
+/* Marks a cut text, not inside a UTF-8 sequence. */
+static void end_with_dots(struct output *output)
+{
+	size_t end = output->size < 3 ? 0 : output->size - 3;
+
+	while (end && ((unsigned char)output->text[end] & 0xc0) == 0x80)
+		end--;
+	memcpy(output->text + end, "...", 3);
+	output->size = end + 3;
+}
+
+/* Returns whether the name is in the language; cut texts count. */
+static bool run_libiberty(const char *name, struct output *output)
+{
+	/* libiberty's bound on recursion refuses all C++ names above 1 KiB, as long templates are.
+	 * Within DEMANGLE_MAX_INPUT_BYTES its need for stack is known (header), so it is off. */
+	const int options = DMGL_NO_OPTS | (output->is_rust ? 0 : DMGL_NO_RECURSE_LIMIT);
+	bool is_good;
+
+	if (setjmp(output->full))
+		is_good = true;
+	else if (output->is_rust)
+		is_good = rust_demangle_callback(name, options, append, output);
+	else
+		is_good = cplus_demangle_v3_callback(name, options, append, output);
+	if (output->is_full)
+		end_with_dots(output);
+	output->text[output->size] = '\0';
+	return is_good && output->size;
+}
+
+bool demangle(const char *name, size_t size, char ret_text[DEMANGLE_MAX_BYTES])
+{
+	char terminated[DEMANGLE_MAX_INPUT_BYTES + 1];
+	struct output output = {.text = ret_text, .is_rust = true};
+
+	if (size < 3 || size > DEMANGLE_MAX_INPUT_BYTES || name[0] != '_')
+		return false;
+	if (name[1] == '_')
+		return demangle_cython(name, size, ret_text);
+	if (name[1] != 'Z' && name[1] != 'R')
+		return false;
+	memcpy(terminated, name, size);
+	terminated[size] = '\0';
+	if (run_libiberty(terminated, &output))
+		return true;
+	output = (struct output){.text = ret_text};
+	return name[1] == 'Z' && run_libiberty(terminated, &output);
+}

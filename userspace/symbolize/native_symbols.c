@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "symbolize/native_symbols.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "elf/elf_image.h"
+#include "elf/elf_symbols.h"
+#include "elf/root_file.h"
+#include "symbolize/demangle.h"
+
+#include <uthash.h>
+
+#define BATCH_MAX_ADDRESSES 8192U /* of one scan: some 1.5 MiB while it runs */
+#define SYSTEM_NAME_MAX_BYTES 4096U
+#define FILE_NAME_MAX_BYTES 255U
+#define NO_FUNCTION UINT32_MAX
+
+/* [low, high) of the file's addresses has one answer. */
+struct range {
+	uint64_t low, high;
+	uint32_t function; /* index, or NO_FUNCTION */
+};
+
+struct function {
+	uint64_t start;
+	uint32_t name, system_name; /* offsets in text */
+};
+
+/* Text starts with "" and then the file's name in brackets. */
+#define TEXT_EMPTY 0U
+#define TEXT_FILE_NAME 1U
+
+struct cached_file {
+	uint32_t id;
+	struct range *range; /* owned; sorted, no overlaps */
+	size_t range_count, range_capacity;
+	struct function *function; /* owned */
+	size_t function_count, function_capacity;
+	char *text; /* owned */
+	size_t text_size, text_capacity;
+	uint64_t used_at; /* resolve count */
+	UT_hash_handle hh;
+};
+
+struct native_symbols {
+	struct cached_file *files; /* by id */
+	size_t max_bytes, bytes;
+	uint64_t resolves;
+	struct native_symbols_counters counters;
+};
+
+/* ---- memory ---- */
+
+static size_t file_bytes(const struct cached_file *file)
+{
+	return sizeof(*file) + file->range_capacity * sizeof(*file->range) +
+	       file->function_capacity * sizeof(*file->function) + file->text_capacity;
+}
+
+static void file_free(struct native_symbols *symbols, struct cached_file *file)
+{
+	symbols->bytes -= file_bytes(file);
+	HASH_DEL(symbols->files, file);
+	free(file->range);
+	free(file->function);
+	free(file->text);
+	free(file);
+}
+
+int native_symbols_new(size_t max_bytes, struct native_symbols **ret_symbols)
+{
+	struct native_symbols *symbols = calloc(1, sizeof(*symbols));
+
+	if (!symbols)
+		return -ENOMEM;
+	symbols->max_bytes = max_bytes;
+	*ret_symbols = symbols;
+	return 0;
+}
+
+void native_symbols_free(struct native_symbols *symbols)
+{
+	struct cached_file *file, *next;
+
+	if (!symbols)
+		return;
+	HASH_ITER (hh, symbols->files, file, next) {
+		file_free(symbols, file);
+	}
+	free(symbols);
+}
+
+static void drop_least_used(struct native_symbols *symbols)
+{
+	struct cached_file *oldest = symbols->files;
+
+	for (struct cached_file *file = symbols->files; file; file = file->hh.next)
+		if (file->used_at < oldest->used_at)
+			oldest = file;
+	file_free(symbols, oldest);
+	symbols->counters.dropped_files++;
+}
+
+/* Room for one more element, by doubling; accounts for it. */
+static int reserve(struct native_symbols *symbols, void **array, size_t *capacity, size_t needed,
+		   size_t element_bytes)
+{
+	size_t grown_capacity = *capacity ? *capacity : 8;
+	void *grown;
+
+	if (needed <= *capacity)
+		return 0;
+	while (grown_capacity < needed)
+		grown_capacity *= 2;
+	grown = realloc(*array, grown_capacity * element_bytes);
+	if (!grown)
+		return -ENOMEM;
+	symbols->bytes += (grown_capacity - *capacity) * element_bytes;
+	*array = grown;
+	*capacity = grown_capacity;
+	return 0;
+}
+
+static int add_text(struct native_symbols *symbols, struct cached_file *file, const char *text,
+		    size_t size, uint32_t *ret_offset)
+{
+	int err = reserve(symbols, (void **)&file->text, &file->text_capacity,
+			  file->text_size + size + 1, 1);
+
+	if (err)
+		return err;
+	memcpy(file->text + file->text_size, text, size);
+	file->text[file->text_size + size] = '\0';
+	*ret_offset = (uint32_t)file->text_size;
+	file->text_size += size + 1;
+	return 0;
+}
+
+static int name_file(struct native_symbols *symbols, struct cached_file *file, const char *path)
+{
+	char name[FILE_NAME_MAX_BYTES + 3];
+	const char *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
+	uint32_t offset;
+	int err, size;
+
+	if (!*base)
+		base = "anon";
+	if (*base == '[')
+		size = snprintf(name, sizeof(name), "%.*s", (int)FILE_NAME_MAX_BYTES, base);
+	else
+		size = snprintf(name, sizeof(name), "[%.*s]", (int)FILE_NAME_MAX_BYTES, base);
+	err = add_text(symbols, file, "", 0, &offset);
+	if (err)
+		return err;
+	return add_text(symbols, file, name, (size_t)size, &offset);
+}
+
+static int file_get(struct native_symbols *symbols, const struct native_file *wanted,
+		    struct cached_file **ret_file)
+{
+	struct cached_file *file;
+	int err;
+
+	HASH_FIND(hh, symbols->files, &wanted->id, sizeof(wanted->id), file);
+	if (file) {
+		file->used_at = symbols->resolves;
+		*ret_file = file;
+		return 0;
+	}
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return -ENOMEM;
+	file->id = wanted->id;
+	file->used_at = symbols->resolves;
+	HASH_ADD(hh, symbols->files, id, sizeof(file->id), file);
+	/* HASH_NONFATAL_OOM: not added. */
+	if (!file->hh.tbl) {
+		free(file);
+		return -ENOMEM;
+	}
+	symbols->bytes += sizeof(*file);
+	err = name_file(symbols, file, wanted->path);
+	if (err) {
+		file_free(symbols, file);
+		return err;
+	}
+	*ret_file = file;
+	return 0;
+}
+
+/* ---- ranges ---- */
+
+static const struct range *find_range(const struct cached_file *file, uint64_t vaddr)
+{
+	size_t low = 0, high = file->range_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (file->range[middle].low <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || vaddr >= file->range[low - 1].high)
+		return NULL;
+	return &file->range[low - 1];
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	if (x->low != y->low)
+		return x->low < y->low ? -1 : 1;
+	return x->high < y->high ? -1 : x->high > y->high;
+}
+
+/* Sorts, and cuts what overlaps: answers that share an address are equal. */
+static void sort_ranges(struct cached_file *file)
+{
+	size_t kept = 0;
+
+	qsort(file->range, file->range_count, sizeof(*file->range), compare_ranges);
+	for (size_t i = 0; i < file->range_count; i++) {
+		struct range range = file->range[i];
+
+		if (kept && range.low < file->range[kept - 1].high)
+			range.low = file->range[kept - 1].high;
+		if (range.low < range.high)
+			file->range[kept++] = range;
+	}
+	file->range_count = kept;
+}
+
+static int add_range(struct native_symbols *symbols, struct cached_file *file, struct range range)
+{
+	int err = reserve(symbols, (void **)&file->range, &file->range_capacity,
+			  file->range_count + 1, sizeof(*file->range));
+
+	if (err)
+		return err;
+	file->range[file->range_count++] = range;
+	return 0;
+}
+
+/* ---- scanning ---- */
+
+struct scan {
+	struct native_symbols *symbols;
+	struct cached_file *file;
+	uint64_t high; /* end of the range added last */
+	int err;
+};
+
+static int add_function(struct native_symbols *symbols, struct cached_file *file,
+			const struct elf_function *found, uint32_t *ret_function)
+{
+	char demangled[DEMANGLE_MAX_BYTES];
+	struct function function = {.start = found->start, .system_name = TEXT_EMPTY};
+	const size_t size =
+		found->name_size < SYSTEM_NAME_MAX_BYTES ? found->name_size : SYSTEM_NAME_MAX_BYTES;
+	int err = reserve(symbols, (void **)&file->function, &file->function_capacity,
+			  file->function_count + 1, sizeof(*file->function));
+
+	if (!err && demangle(found->name, found->name_size, demangled)) {
+		err = add_text(symbols, file, found->name, size, &function.system_name);
+		if (!err)
+			err = add_text(symbols, file, demangled, strlen(demangled), &function.name);
+	} else if (!err) {
+		err = add_text(symbols, file, found->name, size, &function.name);
+	}
+	if (err)
+		return err;
+	*ret_function = (uint32_t)file->function_count;
+	file->function[file->function_count++] = function;
+	return 0;
+}
+
+static void on_function(void *context, size_t index, const struct elf_function *found)
+{
+	struct scan *scan = context;
+	struct cached_file *file = scan->file;
+	struct range range = {.low = found->low, .high = found->high, .function = NO_FUNCTION};
+
+	(void)index;
+	/* Several addresses of the batch may lie in one range. */
+	if (scan->err || (range.high == scan->high && file->range_count))
+		return;
+	if (scan->symbols->bytes > 2 * scan->symbols->max_bytes) {
+		scan->symbols->counters.dropped_symbols++;
+		return;
+	}
+	if (found->name && found->name_size) {
+		scan->err = add_function(scan->symbols, file, found, &range.function);
+		if (scan->err)
+			return;
+	}
+	scan->err = add_range(scan->symbols, file, range);
+	scan->high = range.high;
+}
+
+static int open_image(const struct native_file *wanted, struct elf_image **ret_image)
+{
+	OWNED_FD int fd = -1;
+	int err = wanted->open ? wanted->open(wanted->open_context, wanted, &fd)
+			       : root_file_open(wanted->root, wanted->path, &fd);
+
+	if (err)
+		return -ENOENT;
+	return elf_image_open(fd, ret_image);
+}
+
+/* A file that is no ELF file answers "none" from now on. */
+static int give_up(struct native_symbols *symbols, struct cached_file *file)
+{
+	symbols->counters.bad_files++;
+	file->range_count = 0;
+	return add_range(symbols, file,
+			 (struct range){.high = UINT64_MAX, .function = NO_FUNCTION});
+}
+
+/* missing: sorted. */
+static int scan_file(struct native_symbols *symbols, struct cached_file *file,
+		     const struct native_file *wanted, const uint64_t *missing, size_t count)
+{
+	OWNED(elf_image) struct elf_image *image = NULL;
+	struct scan scan = {.symbols = symbols, .file = file};
+	int err = open_image(wanted, &image);
+
+	if (err == -ENOMEM)
+		return err;
+	if (err == -ENOEXEC || err == -EBADMSG)
+		return give_up(symbols, file);
+	if (err) {
+		symbols->counters.open_failures++;
+		return 0;
+	}
+	for (size_t first = 0; first < count; first += BATCH_MAX_ADDRESSES) {
+		const size_t left = count - first;
+
+		symbols->counters.scans++;
+		err = elf_symbols_find_many(image, wanted->root, wanted->path, missing + first,
+					    left < BATCH_MAX_ADDRESSES ? left : BATCH_MAX_ADDRESSES,
+					    on_function, &scan);
+		if (err == -EBADMSG)
+			return give_up(symbols, file);
+		if (err || scan.err)
+			return err ? err : scan.err;
+	}
+	sort_ranges(file);
+	return 0;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int scan_missing(struct native_symbols *symbols, struct cached_file *file,
+			const struct native_file *wanted, const uint64_t *vaddr, size_t count)
+{
+	OWNED_MEM uint64_t *missing = NULL;
+	size_t missing_count = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (find_range(file, vaddr[i])) {
+			symbols->counters.cached++;
+			continue;
+		}
+		if (!missing)
+			missing = malloc((count - i) * sizeof(*missing));
+		if (!missing)
+			return -ENOMEM;
+		missing[missing_count++] = vaddr[i];
+	}
+	if (!missing_count)
+		return 0;
+	qsort(missing, missing_count, sizeof(*missing), compare_addresses);
+	return scan_file(symbols, file, wanted, missing, missing_count);
+}
+
+/* ---- the front ---- */
+
+static struct native_symbol answer(const struct cached_file *file, uint64_t vaddr)
+{
+	const struct range *range = find_range(file, vaddr);
+	const struct function *function;
+
+	if (!range || range->function == NO_FUNCTION)
+		return (struct native_symbol){.name = file->text + TEXT_FILE_NAME,
+					      .system_name = file->text + TEXT_EMPTY};
+	function = &file->function[range->function];
+	return (struct native_symbol){
+		.name = file->text + function->name,
+		.system_name = file->text + function->system_name,
+		.start = function->start,
+		.found = true,
+	};
+}
+
+int native_symbols_resolve(struct native_symbols *symbols, const struct native_file *file,
+			   const uint64_t *vaddr, size_t count, struct native_symbol *ret_symbol)
+{
+	struct cached_file *cached;
+	int err;
+
+	symbols->resolves++;
+	symbols->counters.asked += count;
+	while (symbols->files && symbols->bytes > symbols->max_bytes)
+		drop_least_used(symbols);
+	err = file_get(symbols, file, &cached);
+	if (err)
+		return err;
+	err = scan_missing(symbols, cached, file, vaddr, count);
+	if (err) {
+		/* Its ranges may be unsorted. */
+		file_free(symbols, cached);
+		return err;
+	}
+	for (size_t i = 0; i < count; i++)
+		ret_symbol[i] = answer(cached, vaddr[i]);
+	return 0;
+}
+
+size_t native_symbols_bytes(const struct native_symbols *symbols)
+{
+	return symbols->bytes;
+}
+
+struct native_symbols_counters native_symbols_counters(const struct native_symbols *symbols)
+{
+	return symbols->counters;
+}
