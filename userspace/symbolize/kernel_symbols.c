@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "symbolize/kernel_symbols.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/io.h"
+
+#define MODULES_MAX_BYTES (1U << 20)
+#define PATH_MAX_BYTES 256U
+#define LINE_MAX_BYTES 1024U
+
+/* Addresses that share their upper 32 bits: [first, first of the next region). */
+struct region {
+	uint32_t high;
+	uint32_t first;
+};
+
+struct kernel_symbols {
+	const char *proc;
+	bool is_loaded;
+	uint64_t modules_hash; /* of /proc/modules at the load */
+	/* Columns of the table, each owned, sorted by address. */
+	uint32_t *low;	  /* lower 32 bits of the address */
+	uint32_t *name;	  /* offset in names */
+	uint16_t *module; /* index */
+	size_t count;
+	struct region *region; /* owned */
+	size_t region_count;
+	char *names; /* owned; symbols' and modules' */
+	size_t names_size;
+	uint32_t *module_name; /* owned; offset in names; 0: the kernel */
+	size_t module_count;
+};
+
+void kernel_symbols_forget(struct kernel_symbols *symbols)
+{
+	free(symbols->low);
+	free(symbols->name);
+	free(symbols->module);
+	free(symbols->region);
+	free(symbols->names);
+	free(symbols->module_name);
+	*symbols = (struct kernel_symbols){.proc = symbols->proc};
+}
+
+int kernel_symbols_new(const char *proc, struct kernel_symbols **ret_symbols)
+{
+	struct kernel_symbols *symbols = calloc(1, sizeof(*symbols));
+
+	if (!symbols)
+		return -ENOMEM;
+	symbols->proc = proc;
+	*ret_symbols = symbols;
+	return 0;
+}
+
+void kernel_symbols_free(struct kernel_symbols *symbols)
+{
+	if (!symbols)
+		return;
+	kernel_symbols_forget(symbols);
+	free(symbols);
+}
+
+/* ---- reading ---- */
+
+struct raw_symbol {
+	uint64_t address;
+	uint32_t name;
+	uint16_t module;
+	char type;
+};
+
+/* What a load fills; becomes the table when all went well. */
+struct load {
+	struct raw_symbol *symbol;
+	size_t count, capacity;
+	char *names;
+	size_t names_size, names_capacity;
+	uint32_t *module_name;
+	size_t module_count;
+	bool has_address; /* of any symbol: else the kernel hides them */
+};
+
+static void load_release(struct load *load)
+{
+	free(load->symbol);
+	free(load->names);
+	free(load->module_name);
+}
+
+static int add_name(struct load *load, const char *name, uint32_t *ret_offset)
+{
+	const size_t size = strlen(name) + 1;
+
+	if (load->names_size + size > KERNEL_NAMES_MAX_BYTES)
+		return -EFBIG;
+	if (load->names_size + size > load->names_capacity) {
+		const size_t capacity = load->names_capacity + (1U << 19) + size;
+		char *grown = realloc(load->names, capacity);
+
+		if (!grown)
+			return -ENOMEM;
+		load->names = grown;
+		load->names_capacity = capacity;
+	}
+	memcpy(load->names + load->names_size, name, size);
+	*ret_offset = (uint32_t)load->names_size;
+	load->names_size += size;
+	return 0;
+}
+
+/* kallsyms lists a module's symbols together, so only the last one is compared. */
+static int get_module(struct load *load, const char *name, uint16_t *ret_index)
+{
+	uint32_t offset;
+	int err;
+
+	if (!*name) {
+		*ret_index = 0;
+		return 0;
+	}
+	if (!strcmp(load->names + load->module_name[load->module_count - 1], name)) {
+		*ret_index = (uint16_t)(load->module_count - 1);
+		return 0;
+	}
+	if (load->module_count == KERNEL_MODULES_MAX)
+		return -EFBIG;
+	err = add_name(load, name, &offset);
+	if (err)
+		return err;
+	load->module_name[load->module_count] = offset;
+	*ret_index = (uint16_t)load->module_count++;
+	return 0;
+}
+
+static int add_symbol(struct load *load, uint64_t address, char type, const char *name,
+		      const char *module)
+{
+	struct raw_symbol symbol = {.address = address, .type = type};
+	int err;
+
+	if (load->count == KERNEL_SYMBOLS_MAX)
+		return -EFBIG;
+	if (load->count == load->capacity) {
+		const size_t capacity = load->capacity + (1U << 14);
+		struct raw_symbol *grown = realloc(load->symbol, capacity * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		load->symbol = grown;
+		load->capacity = capacity;
+	}
+	err = get_module(load, module, &symbol.module);
+	if (!err)
+		err = add_name(load, name, &symbol.name);
+	if (err)
+		return err;
+	load->symbol[load->count++] = symbol;
+	return 0;
+}
+
+/* "ffffffff81000000 T _stext" or "ffffffffc0000000 t nft_init<tab>[nf_tables]" */
+static int read_line(struct load *load, char *line)
+{
+	char *end, *name, *module = line + strlen(line);
+	const uint64_t address = strtoull(line, &end, 16);
+	char type;
+
+	if (end == line || end[0] != ' ' || !end[1] || end[2] != ' ')
+		return 0;
+	type = end[1];
+	name = end + 3;
+	if (address)
+		load->has_address = true;
+	end = name + strcspn(name, " \t\n");
+	if (*end) {
+		char *bracket = strchr(end + 1, '[');
+
+		*end = '\0';
+		if (bracket) {
+			module = bracket + 1;
+			module[strcspn(module, "]\n")] = '\0';
+		}
+	}
+	/* No code runs in the padding that __pfx_ and __cfi_ name. */
+	if (!address || !*name || !strchr("tTwW", type) || !strncmp(name, "__pfx_", 6) ||
+	    !strncmp(name, "__cfi_", 6))
+		return 0;
+	return add_symbol(load, address, type, name, module);
+}
+
+/* Past a bound the rest is left out. */
+static int read_lines(struct load *load, FILE *file)
+{
+	char line[LINE_MAX_BYTES];
+	uint32_t nothing;
+	int err;
+
+	load->module_name = calloc(KERNEL_MODULES_MAX, sizeof(*load->module_name));
+	if (!load->module_name)
+		return -ENOMEM;
+	load->module_count = 1;
+	err = add_name(load, "", &nothing);
+	while (!err && fgets(line, sizeof(line), file))
+		err = read_line(load, line);
+	if (err && err != -EFBIG)
+		return err;
+	return ferror(file) ? -EIO : 0;
+}
+
+/* ---- the table ---- */
+
+static size_t underscores(const char *name)
+{
+	return strspn(name, "_");
+}
+
+static int type_rank(char type)
+{
+	return type == 'T' ? 0 : type == 't' ? 1 : 2;
+}
+
+/* The best name of an address comes first. */
+static int compare_symbols(const void *a, const void *b, void *context)
+{
+	const struct raw_symbol *x = a, *y = b;
+	const char *names = context;
+	size_t x_underscores, y_underscores;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	if (type_rank(x->type) != type_rank(y->type))
+		return type_rank(x->type) - type_rank(y->type);
+	x_underscores = underscores(names + x->name);
+	y_underscores = underscores(names + y->name);
+	if (x_underscores != y_underscores)
+		return x_underscores < y_underscores ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+static int add_region(struct kernel_symbols *symbols, uint32_t high, size_t first)
+{
+	struct region *grown =
+		realloc(symbols->region, (symbols->region_count + 1) * sizeof(*symbols->region));
+
+	if (!grown)
+		return -ENOMEM;
+	symbols->region = grown;
+	symbols->region[symbols->region_count++] =
+		(struct region){.high = high, .first = (uint32_t)first};
+	return 0;
+}
+
+static int fill_columns(struct kernel_symbols *symbols, const struct load *load)
+{
+	symbols->low = malloc((load->count + 1) * sizeof(*symbols->low));
+	symbols->name = malloc((load->count + 1) * sizeof(*symbols->name));
+	symbols->module = malloc((load->count + 1) * sizeof(*symbols->module));
+	if (!symbols->low || !symbols->name || !symbols->module)
+		return -ENOMEM;
+	for (size_t i = 0; i < load->count; i++) {
+		const struct raw_symbol *symbol = &load->symbol[i];
+		const uint32_t high = (uint32_t)(symbol->address >> 32);
+
+		if (i && symbol->address == symbol[-1].address)
+			continue;
+		if (!symbols->region_count ||
+		    symbols->region[symbols->region_count - 1].high != high) {
+			int err = add_region(symbols, high, symbols->count);
+
+			if (err)
+				return err;
+		}
+		symbols->low[symbols->count] = (uint32_t)symbol->address;
+		symbols->name[symbols->count] = symbol->name;
+		symbols->module[symbols->count++] = symbol->module;
+	}
+	return 0;
+}
+
+/* Leaves the table as forget() does when it fails. */
+static int take_load(struct kernel_symbols *symbols, struct load *load)
+{
+	char *names;
+	int err;
+
+	qsort_r(load->symbol, load->count, sizeof(*load->symbol), compare_symbols, load->names);
+	err = fill_columns(symbols, load);
+	if (err) {
+		kernel_symbols_forget(symbols);
+		return err;
+	}
+	names = realloc(load->names, load->names_size);
+	symbols->names = names ? names : load->names;
+	load->names = NULL;
+	symbols->names_size = load->names_size;
+	symbols->module_name = TAKE(load->module_name);
+	symbols->module_count = load->module_count;
+	return 0;
+}
+
+/* FNV-1a over each module's name, size and address; its use count moves all the time. */
+static uint64_t hash_modules(const char *proc)
+{
+	OWNED_MEM char *text = NULL;
+	char path[PATH_MAX_BYTES];
+	uint64_t hash = 0xcbf29ce484222325ULL;
+	unsigned int field = 0;
+
+	snprintf(path, sizeof(path), "%s/modules", proc);
+	if (read_file(path, MODULES_MAX_BYTES, &text, NULL))
+		return 0;
+	for (const char *c = text; *c; c++) {
+		if (*c == '\n')
+			field = 0;
+		else if (*c == ' ')
+			field++;
+		else if (field == 2 || field == 3 || field == 4)
+			continue;
+		hash = (hash ^ (uint8_t)*c) * 0x100000001b3ULL;
+	}
+	return hash;
+}
+
+static int load(struct kernel_symbols *symbols)
+{
+	struct load loaded = {0};
+	char path[PATH_MAX_BYTES];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/kallsyms", symbols->proc);
+	OWNED_FILE FILE *file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	err = read_lines(&loaded, file);
+	if (!err && !loaded.has_address)
+		err = -EPERM;
+	if (!err)
+		err = take_load(symbols, &loaded);
+	load_release(&loaded);
+	return err;
+}
+
+int kernel_symbols_refresh(struct kernel_symbols *symbols)
+{
+	if (!symbols->is_loaded || hash_modules(symbols->proc) == symbols->modules_hash)
+		return 0;
+	kernel_symbols_forget(symbols);
+	return 1;
+}
+
+/* ---- looking up ---- */
+
+/* The last symbol of [first, end) at or below low; end when there is none. */
+static size_t find_low(const struct kernel_symbols *symbols, size_t first, size_t end, uint32_t low)
+{
+	size_t from = first, to = end;
+
+	while (from < to) {
+		const size_t middle = from + (to - from) / 2;
+
+		if (symbols->low[middle] <= low)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from > first ? from - 1 : end;
+}
+
+static int find(const struct kernel_symbols *symbols, uint64_t address, const char **ret_name,
+		const char **ret_module)
+{
+	for (size_t i = 0; i < symbols->region_count; i++) {
+		const size_t first = symbols->region[i].first;
+		const size_t end = i + 1 < symbols->region_count ? symbols->region[i + 1].first
+								 : symbols->count;
+		size_t at;
+
+		if (symbols->region[i].high != address >> 32)
+			continue;
+		at = find_low(symbols, first, end, (uint32_t)address);
+		if (at == end || (uint32_t)address - symbols->low[at] >= KERNEL_FUNCTION_MAX_BYTES)
+			return -ENOENT;
+		*ret_name = symbols->names + symbols->name[at];
+		*ret_module = symbols->names + symbols->module_name[symbols->module[at]];
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address, const char **ret_name,
+			const char **ret_module)
+{
+	if (!symbols->is_loaded) {
+		/* Before the symbols: a module that comes in between is seen at the next refresh. */
+		const uint64_t modules_hash = hash_modules(symbols->proc);
+		int err = load(symbols);
+
+		symbols->is_loaded = true;
+		symbols->modules_hash = modules_hash;
+		if (err)
+			return err;
+	}
+	return find(symbols, address, ret_name, ret_module);
+}
+
+size_t kernel_symbols_count(const struct kernel_symbols *symbols)
+{
+	return symbols->count;
+}
+
+size_t kernel_symbols_bytes(const struct kernel_symbols *symbols)
+{
+	return sizeof(*symbols) + symbols->count * 10 +
+	       symbols->region_count * sizeof(*symbols->region) + symbols->names_size +
+	       (symbols->module_name ? KERNEL_MODULES_MAX * sizeof(*symbols->module_name) : 0);
+}
