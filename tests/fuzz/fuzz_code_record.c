@@ -14,8 +14,11 @@ static void check_utf8(const char *text)
 	const uint8_t *at = (const uint8_t *)text;
 
 	while (*at) {
-		size_t more = *at < 0x80 ? 0 : *at >> 5 == 6 ? 1 : *at >> 4 == 14 ? 2
-			      : *at >> 3 == 30 ? 3 : 9;
+		size_t more = *at < 0x80       ? 0
+			      : *at >> 5 == 6  ? 1
+			      : *at >> 4 == 14 ? 2
+			      : *at >> 3 == 30 ? 3
+					       : 9;
 
 		if (more == 9)
 			abort();

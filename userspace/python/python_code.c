@@ -149,8 +149,12 @@ static uint32_t u32_at(const uint8_t *bytes, uint16_t offset)
 static size_t code_head_bytes(const struct pp_python *layout)
 {
 	const uint16_t offset[] = {
-		layout->ob_type,	 layout->code_flags,	  layout->code_first_line,
-		layout->code_filename,	 layout->code_name,	  layout->code_line_table,
+		layout->ob_type,
+		layout->code_flags,
+		layout->code_first_line,
+		layout->code_filename,
+		layout->code_name,
+		layout->code_line_table,
 		layout->code_qualname == PP_NO_OFFSET ? layout->code_name : layout->code_qualname,
 	};
 	size_t size = 0;

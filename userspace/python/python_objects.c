@@ -10,6 +10,7 @@
 #define STRING_HEAD_BYTES 64U /* covers length and state of every build */
 #define INT_DIGIT_BITS 30U    /* the default of every 64-bit build */
 #define KEY_NAME_MAX_BYTES 32U
+#define READ_COST_BYTES 1024U /* copying that much costs about as much as the call */
 
 /* The object header is the only thing that free-threaded builds change here, so every other offset
  * is given from its end; 16 bytes, or 32 there.  Source: the headers of 2.7.18, 3.6.15, 3.7.16,
@@ -21,7 +22,7 @@ enum header_relative_offset {
 	TYPE_ITEMSIZE = 24,
 	TYPE_FLAGS = 152,
 	TYPE_DICTOFFSET = 272,
-	DICT_KEYS = 16, /* ma_keys; 2.7: ma_mask */
+	DICT_KEYS = 16,	  /* ma_keys; 2.7: ma_mask */
 	DICT_VALUES = 24, /* ma_values; 2.7: ma_table */
 	HEAP_TYPE_CACHED_KEYS_311 = 856,
 	HEAP_TYPE_CACHED_KEYS_312 = 864, /* to 3.14 */
@@ -51,10 +52,25 @@ static bool is_at_least(const struct python_memory *memory, unsigned int minor)
 	return memory->layout->major == 3 && memory->layout->minor >= minor;
 }
 
+static int read_memory(const struct python_memory *memory, uint64_t address, void *buffer,
+		       size_t size)
+{
+	size_t cost = 1 + size / READ_COST_BYTES;
+
+	if (memory->reads_left) {
+		if (*memory->reads_left < cost) {
+			*memory->reads_left = 0;
+			return -ETIME;
+		}
+		*memory->reads_left -= (uint32_t)cost;
+	}
+	return process_read(memory->pid, address, buffer, size);
+}
+
 int python_read_u64(const struct python_memory *memory, uint64_t address, uint64_t *ret_value)
 {
 	uint64_t value;
-	int err = process_read(memory->pid, address, &value, sizeof(value));
+	int err = read_memory(memory, address, &value, sizeof(value));
 
 	if (err)
 		return err;
@@ -100,7 +116,7 @@ int python_string_find(const struct python_memory *memory, uint64_t address,
 		return bytes_find(memory, address, ret_string);
 	if (size > sizeof(head) || layout->str_length + sizeof(length) > size)
 		return -EBADMSG;
-	err = process_read(memory->pid, address, head, size);
+	err = read_memory(memory, address, head, size);
 	if (err)
 		return err;
 	memcpy(&length, head + layout->str_length, sizeof(length));
@@ -132,7 +148,7 @@ int python_string_read(const struct python_memory *memory, uint64_t address, siz
 	bytes = malloc(size + 1);
 	if (!bytes)
 		return -ENOMEM;
-	err = size ? process_read(memory->pid, string.data, bytes, size) : 0;
+	err = size ? read_memory(memory, string.data, bytes, size) : 0;
 	if (err)
 		return err;
 	return python_text_decode(bytes, size, string.kind,
@@ -146,9 +162,8 @@ int python_int_read(const struct python_memory *memory, uint64_t address, uint64
 		uint32_t digit[2];
 	} value;
 	uint64_t count;
-	int err = process_read(memory->pid,
-			       address + python_header_bytes(memory->layout) + INT_SIZE, &value,
-			       sizeof(value));
+	int err = read_memory(memory, address + python_header_bytes(memory->layout) + INT_SIZE,
+			      &value, sizeof(value));
 
 	if (err)
 		return err;
@@ -188,7 +203,7 @@ static int read_words(const struct python_memory *memory, uint64_t address, size
 
 	if (!words)
 		return -ENOMEM;
-	err = count ? process_read(memory->pid, address, words, count * sizeof(*words)) : 0;
+	err = count ? read_memory(memory, address, words, count * sizeof(*words)) : 0;
 	if (err)
 		return err;
 	*ret_words = TAKE(words);
@@ -199,8 +214,8 @@ static int read_slots(const struct python_memory *memory, const struct dict_slot
 		      struct python_dict *ret_dict)
 {
 	size_t stride = slots->has_hash ? 3 : 2;
-	size_t count = slots->count < PYTHON_MAX_DICT_ENTRIES ? slots->count
-							      : PYTHON_MAX_DICT_ENTRIES;
+	size_t count =
+		slots->count < PYTHON_MAX_DICT_ENTRIES ? slots->count : PYTHON_MAX_DICT_ENTRIES;
 	OWNED_MEM uint64_t *words = NULL, *values = NULL;
 	OWNED_PYTHON_DICT struct python_dict dict = {0};
 	int err = read_words(memory, slots->address, count * stride, &words);
@@ -232,7 +247,7 @@ static int slots_of_keys_310(const struct python_memory *memory, uint64_t keys,
 			     struct dict_slots *ret_slots)
 {
 	uint64_t head[KEYS_HEAD_310_BYTES / sizeof(uint64_t)], size, index_bytes;
-	int err = process_read(memory->pid, keys, head, sizeof(head));
+	int err = read_memory(memory, keys, head, sizeof(head));
 
 	if (err)
 		return err;
@@ -255,7 +270,7 @@ static int slots_of_keys_311(const struct python_memory *memory, uint64_t keys,
 {
 	uint8_t head[KEYS_HEAD_311_BYTES];
 	uint64_t count;
-	int err = process_read(memory->pid, keys, head, sizeof(head));
+	int err = read_memory(memory, keys, head, sizeof(head));
 
 	if (err)
 		return err;
@@ -284,7 +299,7 @@ static int read_table(const struct python_memory *memory, uint64_t keys, uint64_
 		return err;
 	slots.values = values;
 	if (values && is_at_least(memory, 13)) {
-		err = process_read(memory->pid, values, values_head, sizeof(values_head));
+		err = read_memory(memory, values, values_head, sizeof(values_head));
 		if (err)
 			return err;
 		slots.values += sizeof(values_head);
@@ -340,7 +355,7 @@ static int read_inline_values(const struct python_memory *memory, uint64_t objec
 
 	if (err)
 		return err;
-	err = process_read(memory->pid, object + basic_size, head, sizeof(head));
+	err = read_memory(memory, object + basic_size, head, sizeof(head));
 	if (err)
 		return err;
 	return head[3] ? read_split(memory, type, object + basic_size, ret_dict) : -ENODATA;
@@ -373,7 +388,7 @@ static int read_managed(const struct python_memory *memory, uint64_t object, uin
 
 /* A negative tp_dictoffset counts from the end of an object of variable size. */
 static int variable_dict_offset(const struct python_memory *memory, uint64_t object, uint64_t type,
-				int64_t *offset)
+				uint64_t *offset)
 {
 	uint64_t basic = 0, item = 0, size = 0, bytes;
 	int err = read_field(memory, type, TYPE_BASICSIZE, &basic);
@@ -387,15 +402,14 @@ static int variable_dict_offset(const struct python_memory *memory, uint64_t obj
 	if ((int64_t)size < 0)
 		size = 0 - size;
 	bytes = (basic + size * item + 7) & ~7ULL;
-	*offset += (int64_t)bytes;
+	*offset += bytes;
 	return 0;
 }
 
 int python_attributes_read(const struct python_memory *memory, uint64_t object,
 			   struct python_dict *ret_dict)
 {
-	uint64_t type, flags, dict, offset_field;
-	int64_t offset;
+	uint64_t type, flags, dict, offset;
 	int err = python_read_u64(memory, object + memory->layout->ob_type, &type);
 
 	if (err)
@@ -405,14 +419,13 @@ int python_attributes_read(const struct python_memory *memory, uint64_t object,
 		return err;
 	if (is_at_least(memory, 11) && flags & TYPE_FLAG_MANAGED_DICT)
 		return read_managed(memory, object, type, flags, ret_dict);
-	err = read_field(memory, type, TYPE_DICTOFFSET, &offset_field);
+	err = read_field(memory, type, TYPE_DICTOFFSET, &offset);
 	if (err)
 		return err;
-	offset = (int64_t)offset_field;
-	if (offset < 0)
+	if ((int64_t)offset < 0)
 		err = variable_dict_offset(memory, object, type, &offset);
 	if (!err)
-		err = offset ? python_read_u64(memory, object + (uint64_t)offset, &dict) : -ENODATA;
+		err = offset ? python_read_u64(memory, object + offset, &dict) : -ENODATA;
 	if (err)
 		return err;
 	return dict ? python_dict_read(memory, dict, ret_dict) : -ENODATA;
@@ -426,8 +439,7 @@ static bool is_string(const struct python_memory *memory, uint64_t address, cons
 
 	return length <= sizeof(bytes) && !python_string_find(memory, address, &string) &&
 	       string.kind == 1 && string.length == length &&
-	       !process_read(memory->pid, string.data, bytes, length) &&
-	       !memcmp(bytes, text, length);
+	       !read_memory(memory, string.data, bytes, length) && !memcmp(bytes, text, length);
 }
 
 const struct python_dict_entry *python_dict_find(const struct python_memory *memory,

@@ -21,9 +21,12 @@
 struct python_memory {
 	pid_t pid;
 	const struct pp_python *layout; /* borrowed */
+	/* Reads that may still be made, one a started KiB (borrowed; NULL: no bound).  At 0 every read
+	 * gives -ETIME, so that a hostile process costs no more than this. */
+	uint32_t *reads_left;
 };
 
-/* Returns 0; -EFAULT; -ESRCH; -errno. */
+/* Returns 0; -EFAULT; -ETIME; -ESRCH; -errno. */
 int python_read_u64(const struct python_memory *memory, uint64_t address, uint64_t *ret_value);
 
 /* Characters of 1, 2 or 4 bytes (`kind`) -> UTF-8, NUL-terminated, on the heap.  Kind 1 is Latin-1;
@@ -37,9 +40,9 @@ size_t python_text_cut(const char *text, size_t max_bytes);
 
 /* A str (2.7: PyString) where it lies. */
 struct python_string {
-	uint64_t data;	    /* address */
-	uint64_t length;    /* characters */
-	unsigned int kind;  /* bytes a character: 1, 2, 4 */
+	uint64_t data;	   /* address */
+	uint64_t length;   /* characters */
+	unsigned int kind; /* bytes a character: 1, 2, 4 */
 };
 /* Returns 0; -EBADMSG: not a compact str; -EFAULT; -errno. */
 int python_string_find(const struct python_memory *memory, uint64_t address,

@@ -44,11 +44,11 @@ static size_t put_utf8(char *to, uint32_t character)
 static uint32_t take_utf8(const uint8_t *bytes, size_t size, size_t *ret_taken)
 {
 	static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t length = bytes[0] < 0x80		  ? 1
-			: bytes[0] >> 5 == 0x06	  ? 2
-			: bytes[0] >> 4 == 0x0e	  ? 3
-			: bytes[0] >> 3 == 0x1e	  ? 4
-						  : 0;
+	size_t length = bytes[0] < 0x80		? 1
+			: bytes[0] >> 5 == 0x06 ? 2
+			: bytes[0] >> 4 == 0x0e ? 3
+			: bytes[0] >> 3 == 0x1e ? 4
+						: 0;
 	uint32_t character;
 
 	*ret_taken = 1;

@@ -9,6 +9,8 @@
 #define MAX_INTERPRETERS 64U
 #define MAX_THREADS 4096U
 #define MAX_NAME_BYTES 256U /* as it lies in memory, before it is cut to UTF-8 of 63 bytes */
+/* Ordinary processes need 1 read a module and about 10 a thread; 200,000 take about 0.1 s. */
+#define MAX_READS 200000U
 /* hash(int) is the int itself below 2^61 - 1 (2.7: always), so idents are read off the table. */
 #define MAX_HASHED_INT ((1ULL << 61) - 1)
 
@@ -32,10 +34,9 @@ static int find_first_interpreter(const struct python_info *info,
 	int err;
 
 	if (info->symbols.runtime) {
-		err = python_read_u64(memory,
-				      bias + info->symbols.runtime +
-					      info->runtime_interpreters_head,
-				      &interpreter);
+		err = python_read_u64(
+			memory, bias + info->symbols.runtime + info->runtime_interpreters_head,
+			&interpreter);
 	} else if (info->symbols.interp_head) {
 		err = python_read_u64(memory, bias + info->symbols.interp_head, &interpreter);
 	} else if (info->symbols.thread_state_current) {
@@ -74,8 +75,7 @@ static int append(struct thread_names *names, const struct python_thread_name *e
 {
 	if (names->count == names->capacity) {
 		size_t capacity = names->capacity ? names->capacity * 2 : 16;
-		struct python_thread_name *grown =
-			realloc(names->entry, capacity * sizeof(*grown));
+		struct python_thread_name *grown = realloc(names->entry, capacity * sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
@@ -138,13 +138,46 @@ static int add_active(struct thread_names *names, const struct python_dict *acti
 {
 	for (size_t at = 0; at < active->count && names->count < MAX_THREADS; at++) {
 		const struct python_dict_entry *entry = &active->entry[at];
-		int err = entry->hash < MAX_HASHED_INT
+		int err = entry->hash && entry->hash < MAX_HASHED_INT
 				  ? add_thread(names, entry->hash, entry->value)
 				  : 0;
 
 		if (err == -ENOMEM || err == -ESRCH)
 			return err;
+		if (err == -ETIME)
+			break;
 	}
+	return 0;
+}
+
+static uint64_t find_thread(const struct python_dict *active, uint64_t ident)
+{
+	for (size_t at = 0; at < active->count; at++) {
+		if (active->entry[at].hash == ident)
+			return active->entry[at].value;
+	}
+	return 0;
+}
+
+/* A thread that ended meanwhile may have left another's memory under its name: only those that are
+ * still listed with the same object stay. */
+static int keep_active(struct thread_names *names, size_t first, uint64_t active_address,
+		       const struct python_dict *before)
+{
+	OWNED_PYTHON_DICT struct python_dict now = {0};
+	size_t kept = first;
+	int err = read_checked_dict(names, active_address, &now);
+
+	if (err)
+		return err == -ETIME ? 0 : err;
+	for (size_t at = first; at < names->count; at++) {
+		uint64_t ident = names->entry[at].thread_id;
+		uint64_t object = find_thread(&now, ident);
+
+		if (object && object == find_thread(before, ident))
+			names->entry[kept++] = names->entry[at];
+	}
+	names->count = kept;
 	return 0;
 }
 
@@ -153,6 +186,7 @@ static int add_interpreter(struct thread_names *names, uint64_t modules_address)
 	OWNED_PYTHON_DICT struct python_dict modules = {0}, module = {0}, active = {0};
 	const struct python_memory *memory = &names->memory;
 	const struct python_dict_entry *found;
+	size_t first = names->count;
 	uint64_t module_dict;
 	int err = read_checked_dict(names, modules_address, &modules);
 
@@ -174,7 +208,13 @@ static int add_interpreter(struct thread_names *names, uint64_t modules_address)
 	if (!found)
 		return -EAGAIN;
 	err = read_checked_dict(names, found->value, &active);
-	return err ? err : add_active(names, &active);
+	if (!err)
+		err = add_active(names, &active);
+	if (!err)
+		err = keep_active(names, first, found->value, &active);
+	if (err)
+		names->count = first;
+	return err;
 }
 
 /* Sub-interpreters have a `threading` of their own.  Returns 0 when one of them has names. */
@@ -205,8 +245,9 @@ static int add_interpreters(struct thread_names *names, const struct python_info
 int python_process_thread_names(const struct python_info *info, pid_t pid, uint64_t bias,
 				struct python_thread_name **ret_names, size_t *ret_count)
 {
+	uint32_t reads_left = MAX_READS;
 	struct thread_names names = {
-		.memory = {.pid = pid, .layout = &info->bpf},
+		.memory = {.pid = pid, .layout = &info->bpf, .reads_left = &reads_left},
 		.threading.name = "threading",
 		.active.name = "_active",
 		.name.name = info->bpf.major == 2 ? "_Thread__name" : "_name",

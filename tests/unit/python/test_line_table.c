@@ -38,12 +38,12 @@ static void table_310__no_line_ranges_and_empty_entries(void **state)
 static void table_311__every_kind_of_entry(void **state)
 {
 	static const uint8_t table[] = {
-		0xf0, 0x03, 0x01, 0x02, 0x03,	/* long, 1 unit: line - 1 */
-		0x81, 0x12,			/* short, 2 units: the same line */
-		0xd8, 0x01, 0x02,		/* one line, kind 11: + 1 */
-		0xe8, 0x42, 0x01,		/* no columns: varint 66 -> + 33 */
-		0xf9,				/* none, 2 units */
-		0xe0, 0x00, 0x00,		/* kind 12: + 2 */
+		0xf0, 0x03, 0x01, 0x02, 0x03, /* long, 1 unit: line - 1 */
+		0x81, 0x12,		      /* short, 2 units: the same line */
+		0xd8, 0x01, 0x02,	      /* one line, kind 11: + 1 */
+		0xe8, 0x42, 0x01,	      /* no columns: varint 66 -> + 33 */
+		0xf9,			      /* none, 2 units */
+		0xe0, 0x00, 0x00,	      /* kind 12: + 2 */
 	};
 
 	(void)state;
@@ -129,8 +129,8 @@ static void check_line(struct oracle *oracle)
 	} else if (sscanf(oracle->line, "C %u %n", &first, &hex) == 1) {
 		oracle->code_objects++;
 		oracle->first_line = first;
-		oracle->table_size = bytes_of_hex(oracle->line + hex, oracle->table,
-						  MAX_TABLE_BYTES);
+		oracle->table_size =
+			bytes_of_hex(oracle->line + hex, oracle->table, MAX_TABLE_BYTES);
 	} else if (sscanf(oracle->line, "L %u %u %u", &start, &end, &line) == 3) {
 		check_range(oracle, start, end, line);
 	}

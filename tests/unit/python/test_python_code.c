@@ -105,8 +105,11 @@ static void line__what_is_understood_by_version(void **state)
 {
 	uint8_t lnotab[] = {2, 1, 4, 3}, table_310[] = {2, 1, 4, 3, 4, 0x80},
 		table_311[] = {0xd8, 0, 0, 0xd9, 0, 0, 0xf9};
-	struct python_code code = {.first_line = 40, .major = 3, .minor = 9,
-				   .line_table = lnotab, .line_table_bytes = sizeof(lnotab)};
+	struct python_code code = {.first_line = 40,
+				   .major = 3,
+				   .minor = 9,
+				   .line_table = lnotab,
+				   .line_table_bytes = sizeof(lnotab)};
 
 	(void)state;
 	assert_int_equal(python_code_line(&code, (uint32_t)-1), 40);
@@ -176,8 +179,8 @@ static struct fake_code *fake_code_new(uint64_t name_length, uint64_t table_leng
 
 static struct pp_code_record *truncated_record(const struct fake_code *fake)
 {
-	struct pp_code_record *record = record_of(fake->name + 40, 512, 1, "ffffffffff",
-						  fake->table + 32, 2048);
+	struct pp_code_record *record =
+		record_of(fake->name + 40, 512, 1, "ffffffffff", fake->table + 32, 2048);
 
 	record->flags = PP_CODE_TRUNCATED;
 	record->address = (uintptr_t)fake->head;
@@ -329,7 +332,8 @@ static void check_code(pid_t pid, const struct pp_python *layout, char *line)
 
 static void check_interpreter(const struct interpreter *interpreter)
 {
-	struct live_python live = live_python_start(interpreter, "tests/unit/python/code_oracle.py");
+	struct live_python live =
+		live_python_start(interpreter, "tests/unit/python/code_oracle.py");
 	unsigned int major = 0, minor = 0, count = 0;
 	struct pp_python layout;
 	char *line = NULL;

@@ -8,6 +8,7 @@
 #include "python/python_objects.h"
 
 #define MIN_THREADS 20U
+#define RACING_LOOKS 300U
 
 static const struct python_thread_name *find(const struct python_thread_name *names, size_t count,
 					     uint64_t ident)
@@ -81,8 +82,8 @@ static FILE *read_until_end(FILE *text)
 
 static void check_interpreter(const struct interpreter *interpreter)
 {
-	struct live_python live = live_python_start(interpreter,
-						    "tests/unit/python/threads_oracle.py");
+	struct live_python live =
+		live_python_start(interpreter, "tests/unit/python/threads_oracle.py");
 	OWNED_FILE FILE *said = read_until_end(live.text);
 	OWNED(elf_image) struct elf_image *image = NULL;
 	OWNED(python_info) struct python_info *info = NULL;
@@ -110,24 +111,103 @@ static void check_interpreter(const struct interpreter *interpreter)
 	assert_int_equal(checked, count);
 }
 
-static void live_threads__have_the_names_that_threading_says(void **state)
+/* Looks while threads come and go: an error or an odd name now and then, never worse. */
+static void check_race(const struct interpreter *interpreter)
+{
+	struct live_python live =
+		live_python_start(interpreter, "tests/unit/python/churn_oracle.py");
+	OWNED(python_info) struct python_info *info = NULL;
+	struct target target = {.pid = live.pid};
+	size_t failed = 0, seen = 0, odd = 0;
+	const char *reason = "";
+
+	assert_true(live.pid > 0);
+	assert_int_equal(target_find_interpreter(&target), 0);
+	OWNED(elf_image) struct elf_image *image = target.image;
+
+	assert_int_equal(python_info_read(image, &info, &reason), 0);
+	for (size_t look = 0; look < RACING_LOOKS; look++) {
+		OWNED_MEM struct python_thread_name *names = NULL;
+		size_t count = 0;
+
+		if (python_process_thread_names(info, live.pid, target.bias, &names, &count)) {
+			failed++;
+			continue;
+		}
+		for (size_t i = 0; i < count; i++) {
+			seen++;
+			odd += strcmp(names[i].name, "MainThread") &&
+			       strncmp(names[i].name, "churn-", 6);
+		}
+	}
+	live_python_stop(&live);
+	print_message("# %s: %zu names in %u looks, %zu odd; %zu looks failed\n",
+		      interpreter->label, seen, RACING_LOOKS, odd, failed);
+	assert_true(failed < RACING_LOOKS / 10);
+	assert_true(odd <= seen / 100);
+	assert_true(seen >= RACING_LOOKS - failed); /* the main thread at least */
+}
+
+static void check_bare(const struct interpreter *interpreter)
+{
+	struct live_python live =
+		live_python_start(interpreter, "tests/unit/python/bare_oracle.py");
+	OWNED(python_info) struct python_info *info = NULL;
+	struct target target = {.pid = live.pid};
+	struct python_thread_name *names = NULL;
+	const char *reason = "";
+	size_t count = 0;
+	int imported = -1;
+
+	assert_true(live.pid > 0);
+	assert_int_equal(fscanf(live.text, "IMPORTED %d", &imported), 1);
+	assert_int_equal(target_find_interpreter(&target), 0);
+	OWNED(elf_image) struct elf_image *image = target.image;
+
+	assert_int_equal(python_info_read(image, &info, &reason), 0);
+	assert_int_equal(python_process_thread_names(info, live.pid, target.bias, &names, &count),
+			 imported ? 0 : -EAGAIN);
+	free(names);
+	live_python_stop(&live);
+}
+
+static void for_each_interpreter(void (*check)(const struct interpreter *))
 {
 	struct interpreter interpreters[MAX_INTERPRETERS];
 	size_t count = interpreters_find(interpreters);
 
-	(void)state;
 	if (!count) {
 		print_message("# skipped: no CPython at hand\n");
 		skip();
 	}
 	for (size_t i = 0; i < count; i++)
-		check_interpreter(&interpreters[i]);
+		check(&interpreters[i]);
+}
+
+static void threading_not_imported__is_said(void **state)
+{
+	(void)state;
+	for_each_interpreter(check_bare);
+}
+
+static void threads_that_come_and_go__never_mislead(void **state)
+{
+	(void)state;
+	for_each_interpreter(check_race);
+}
+
+static void live_threads__have_the_names_that_threading_says(void **state)
+{
+	(void)state;
+	for_each_interpreter(check_interpreter);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(live_threads__have_the_names_that_threading_says),
+		cmocka_unit_test(threading_not_imported__is_said),
+		cmocka_unit_test(threads_that_come_and_go__never_mislead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
