@@ -23,7 +23,7 @@ CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iuserspace -I$(BUILD)/gen -DHASH_NONFATAL_O
 CFLAGS ?= -O2 -g
 ASAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP
-LIBS := -lbpf -ldw -lelf -lz -llzma -lprotobuf-c -lm
+LIBS := -lbpf -ldw -lelf -lz -llzma -lprotobuf-c -liberty -lm
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -Iinclude -Ibpf \
 	$(ASM_INCLUDES) -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \
 	$(if $(CI),-Werror) -MMD -MP
@@ -72,7 +72,7 @@ $(BUILD)/%.o: %.c
 $(BUILD)/libpyprofd.a: $(LIB_OBJ) $(BUILD)/gen/profile.pb-c.o
 	$(call msg,AR,$@)rm -f $@; $(AR) rcs $@ $^
 $(BUILD)/pyprofd: $(BUILD)/userspace/agent/main.o $(BUILD)/libpyprofd.a
-	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $^ $(LIBS) -o $@
+	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
 
 .PHONY: print-clang help run check install uninstall asan format format-check tidy cross
@@ -93,7 +93,7 @@ help:
 # The build is another make: what `deps` installs is looked for when make starts.
 run: deps
 	@$(MAKE) --no-print-directory all
-	@echo 'Profiles of the whole machine go to /var/lib/pyprofd, one a window; Ctrl-C ends.'
+	@echo 'pyprofd: Ctrl-C ends it'
 	@exec $(BUILD)/pyprofd --hz 99 $(ARGS)
 check: test-deps
 	@BUILD=$(BUILD) tests/check.sh

@@ -12,8 +12,8 @@ have_by_hand() {
 	for tool in gcc clang bpftool protoc-c; do
 		command -v $tool > /dev/null || return 1
 	done
-	for header in bpf/libbpf.h elfutils/libdw.h libelf.h zlib.h lzma.h protobuf-c/protobuf-c.h \
-		uthash.h xxhash.h; do
+	for header in bpf/libbpf.h dwarf.h zlib.h lzma.h protobuf-c/protobuf-c.h \
+		uthash.h xxhash.h libiberty/demangle.h; do
 		echo "#include <$header>"
 	done | gcc -E -o /dev/null - 2> /dev/null
 }

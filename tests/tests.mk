@@ -4,7 +4,7 @@
 # else.
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
-UNIT_LIBS := -lcmocka $(LIBS)
+UNIT_LIBS := -lcmocka -ldw $(LIBS)
 sources_of = $(shell sed -n 's|^/\* sources: \(.*\) \*/$$|\1|p' $(1))
 # $(call source_objects,TEST,FOLDER): its sources' objects, built below FOLDER.
 source_objects = $(patsubst %.c,$(BUILD)/%.o,$(filter gen/%,$(call sources_of,$(1)))) \
@@ -12,7 +12,7 @@ source_objects = $(patsubst %.c,$(BUILD)/%.o,$(filter gen/%,$(call sources_of,$(
 
 define unit_rule
 $(BUILD)/$(1:%.c=%): $(BUILD)/$(1:%.c=%.o) $(call source_objects,$(1),$(BUILD))
-	$$(call msg,LINK,$$@)$$(CC) $$(CFLAGS) $$(EXTRA_CFLAGS) $$^ $$(UNIT_LIBS) -o $$@
+	$$(call msg,LINK,$$@)$$(CC) $$(CFLAGS) $$(EXTRA_CFLAGS) $$(LDFLAGS) $$^ $$(UNIT_LIBS) -o $$@
 endef
 $(foreach t,$(UNIT_SRC),$(eval $(call unit_rule,$(t))))
 UNIT_OBJ := $(UNIT_BIN:%=%.o)
