@@ -34,8 +34,9 @@ struct instruction {
 	/* ModRM */
 	uint8_t mode, reg, rm;
 	bool is_memory;
-	int base;	   /* register, -1: none, -2: rip */
-	bool has_index;
+	int base;  /* register, -1: none, -2: rip */
+	int index; /* register, -1: none */
+	bool is_scaled;
 	int64_t displacement;
 };
 
@@ -46,50 +47,71 @@ static int64_t add_wrapping(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-/* DT_RELA as the loader finds it: section headers may be gone. */
-static const uint8_t *relocations(const struct elf_image *image, uint64_t *ret_size)
-{
-	uint64_t vaddr = 0, size = 0;
-	Elf64_Dyn entry;
+/* The relocation tables as the loader finds them (section headers may be gone): DT_RELA, and
+ * DT_JMPREL, where TLS descriptors lie. */
+struct relocation_tables {
+	uint64_t vaddr[2], size[2];
+};
 
-	for (uint64_t at = 0; at < MAX_DYNAMIC_BYTES && at + sizeof(entry) <= image->dynamic_size;
+static struct relocation_tables relocation_tables(const struct elf_image *image)
+{
+	struct relocation_tables tables = {0};
+	Elf64_Dyn entry = {.d_tag = DT_DEBUG};
+
+	for (uint64_t at = 0; entry.d_tag != DT_NULL && at < MAX_DYNAMIC_BYTES &&
+			      at + sizeof(entry) <= image->dynamic_size;
 	     at += sizeof(entry)) {
-		const uint8_t *bytes = elf_image_at(image, image->dynamic_vaddr + at, sizeof(entry));
+		const uint8_t *bytes =
+			elf_image_at(image, image->dynamic_vaddr + at, sizeof(entry));
 
 		if (!bytes)
 			break;
 		memcpy(&entry, bytes, sizeof(entry));
 		if (entry.d_tag == DT_RELA)
-			vaddr = entry.d_un.d_ptr;
+			tables.vaddr[0] = entry.d_un.d_ptr;
 		else if (entry.d_tag == DT_RELASZ)
-			size = entry.d_un.d_val;
-		else if (entry.d_tag == DT_NULL)
-			break;
+			tables.size[0] = entry.d_un.d_val;
+		else if (entry.d_tag == DT_JMPREL)
+			tables.vaddr[1] = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_PLTRELSZ)
+			tables.size[1] = entry.d_un.d_val;
 	}
-	*ret_size = size;
-	return vaddr ? elf_image_at(image, vaddr, size) : NULL;
+	return tables;
+}
+
+static int relocation_in_table(const uint8_t *bytes, uint64_t size, uint64_t slot,
+			       Elf64_Rela *ret_entry)
+{
+	Elf64_Rela entry;
+
+	for (uint64_t at = 0; size - at >= sizeof(entry); at += sizeof(entry)) {
+		memcpy(&entry, bytes + at, sizeof(entry));
+		if (entry.r_offset == slot) {
+			*ret_entry = entry;
+			return 0;
+		}
+	}
+	return -ENOENT;
 }
 
 int python_relocation_find(const struct elf_image *image, uint64_t slot, uint32_t *ret_type,
 			   uint64_t *ret_value)
 {
+	const struct relocation_tables tables = relocation_tables(image);
 	struct elf_symbol_table symbols;
-	const uint8_t *bytes;
+	int err = -ENOENT;
 	Elf64_Rela entry;
 	Elf64_Sym symbol;
-	uint64_t size, at;
 	uint32_t index;
 
-	bytes = relocations(image, &size);
-	if (!bytes)
-		return -ENOENT;
-	for (at = 0; size - at >= sizeof(entry); at += sizeof(entry)) {
-		memcpy(&entry, bytes + at, sizeof(entry));
-		if (entry.r_offset == slot)
-			break;
+	for (int i = 0; i < 2 && err; i++) {
+		const uint8_t *bytes = elf_image_at(image, tables.vaddr[i], tables.size[i]);
+
+		if (tables.vaddr[i] && bytes)
+			err = relocation_in_table(bytes, tables.size[i], slot, &entry);
 	}
-	if (size - at < sizeof(entry))
-		return -ENOENT;
+	if (err)
+		return err;
 	index = ELF64_R_SYM(entry.r_info);
 	if (index) {
 		if (elf_image_symbol_table(image, SHT_DYNSYM, &symbols) || index >= symbols.count)
@@ -170,7 +192,9 @@ static void decode_modrm(struct instruction *in)
 	if ((byte & 7) == 4) {
 		sib = fetch(in, 1);
 		in->base = (sib & 7) | (in->rex & 1 ? 8 : 0);
-		in->has_index = (sib >> 3 & 7) != 4 || in->rex & 2;
+		in->index = (sib >> 3 & 7) | (in->rex & 2 ? 8 : 0);
+		in->index = in->index == 4 ? -1 : in->index;
+		in->is_scaled = sib >> 6;
 		if ((sib & 7) == 5 && in->mode == 0)
 			in->base = -1;
 	} else if ((byte & 7) == 5 && in->mode == 0) {
@@ -207,7 +231,8 @@ static struct accessor_value sum(struct accessor_value a, struct accessor_value 
 	}
 	if (b.kind == ACCESSOR_CONSTANT &&
 	    (a.kind == ACCESSOR_CONSTANT || a.kind == ACCESSOR_LOADED ||
-	     a.kind == ACCESSOR_THREAD || a.kind == ACCESSOR_BLOCK)) {
+	     a.kind == ACCESSOR_THREAD || a.kind == ACCESSOR_BLOCK ||
+	     a.kind == ACCESSOR_SLOT_OFFSET)) {
 		a.offset = add_wrapping(a.offset, b.offset);
 		return a;
 	}
@@ -226,12 +251,14 @@ static struct accessor_value operand_address(struct machine *m, const struct ins
 {
 	struct accessor_value address = constant(in->displacement);
 
-	if (in->has_index)
+	if (in->index >= 0 && in->is_scaled)
 		return unknown;
 	if (in->base == -2)
 		address.offset = add_wrapping(address.offset, (int64_t)end);
 	else if (in->base >= 0)
 		address = sum(m->reg[in->base], address);
+	if (in->index >= 0)
+		address = sum(address, m->reg[in->index]);
 	if (in->has_fs) {
 		const struct accessor_value thread = {.kind = ACCESSOR_THREAD};
 
@@ -319,43 +346,66 @@ static uint64_t next_pc(const struct machine *m, const struct instruction *in)
 	return m->pc + (uint64_t)(in->at - in->begin);
 }
 
-/* Opcodes without ModRM.  Returns false when it is none of them. */
-static bool step_plain(struct machine *m, struct instruction *in)
+/* push, pop, mov.  Returns false for another opcode; so do step_plain() and step_modrm(). */
+static bool step_register(struct machine *m, struct instruction *in)
 {
 	const uint8_t reg = (in->opcode & 7) | (in->rex & 1 ? 8 : 0);
-	uint64_t target;
 	int64_t number;
 
-	if ((in->opcode >= 0x50 && in->opcode <= 0x57) || in->opcode == 0x90 || in->opcode == 0xc9)
-		return true; /* push, nop, leave */
-	if (in->opcode >= 0x58 && in->opcode <= 0x5f) {
-		m->reg[reg] = unknown; /* pop */
+	switch (in->opcode & ~7U) {
+	case 0x50: /* push */
 		return true;
-	}
-	if (in->opcode >= 0xb8 && in->opcode <= 0xbf) {
+	case 0x58: /* pop */
+		m->reg[reg] = unknown;
+		return true;
+	case 0xb8: /* mov $number, reg */
 		number = fetch(in, in->is_wide ? 8 : 4);
 		m->reg[reg] = constant(in->is_wide ? number : (int64_t)(uint32_t)number);
 		touch(m, &m->reg[reg]);
 		return true;
+	default:
+		return false;
 	}
-	if (in->opcode == 0xc3) {
+}
+
+static bool step_jump(struct machine *m, struct instruction *in)
+{
+	const bool is_far = (in->opcode & 0xfff0) == 0x0f80,
+		   is_near = (in->opcode & 0xfff0) == 0x70;
+	const uint64_t number = (uint64_t)fetch(in, is_near || in->opcode == 0xeb ? 1 : 4);
+	const uint64_t target = next_pc(m, in) + number;
+
+	if (is_far || is_near)
+		conditional_jump(m, target);
+	else if (in->opcode == 0xe8)
+		after_call(m, in);
+	else
+		m->pc = target;
+	return true;
+}
+
+/* Opcodes without ModRM. */
+static bool step_plain(struct machine *m, struct instruction *in)
+{
+	switch (in->opcode) {
+	case 0x05: /* add $number, %rax */
+		m->reg[RAX] = sum(m->reg[RAX], constant(fetch(in, 4)));
+		return true;
+	case 0x90: /* nop, leave */
+	case 0xc9:
+		return true;
+	case 0xc3:
 		finish_path(m);
 		return true;
+	case 0xe8: /* call, jmp */
+	case 0xe9:
+	case 0xeb:
+		return step_jump(m, in);
+	default:
+		if ((in->opcode & 0xfff0) == 0x0f80 || (in->opcode & 0xfff0) == 0x70)
+			return step_jump(m, in);
+		return step_register(m, in);
 	}
-	if (in->opcode == 0xe8 || in->opcode == 0xe9 || (in->opcode & 0xfff0) == 0x0f80)
-		number = fetch(in, 4);
-	else if (in->opcode == 0xeb || (in->opcode & 0xfff0) == 0x70)
-		number = fetch(in, 1);
-	else
-		return false;
-	target = next_pc(m, in) + (uint64_t)number;
-	if (in->opcode == 0xe8)
-		after_call(m, in);
-	else if (in->opcode == 0xe9 || in->opcode == 0xeb)
-		m->pc = target;
-	else
-		conditional_jump(m, target);
-	return true;
 }
 
 static unsigned int immediate_bytes(const struct instruction *in)
@@ -391,7 +441,6 @@ static void step_immediate(struct machine *m, const struct instruction *in, int6
 		m->reg[in->rm] = unknown;
 }
 
-/* Returns false for an instruction that it does not know. */
 static bool step_modrm(struct machine *m, struct instruction *in)
 {
 	struct accessor_value address = unknown, value;
@@ -465,7 +514,7 @@ static bool step_modrm(struct machine *m, struct instruction *in)
 
 static void step(struct machine *m)
 {
-	struct instruction in = {.left = MAX_INSTRUCTION_BYTES, .base = -1};
+	struct instruction in = {.left = MAX_INSTRUCTION_BYTES, .base = -1, .index = -1};
 	const uint64_t start = m->pc;
 	bool is_known;
 

@@ -11,14 +11,14 @@
 
 enum accessor_kind {
 	ACCESSOR_UNKNOWN = 0,
-	ACCESSOR_CONSTANT,	/* offset: a number, or an address in the file */
-	ACCESSOR_LOADED,	/* *(u64 *)address + offset */
-	ACCESSOR_FIELD,		/* the value at LOADED */
-	ACCESSOR_THREAD,	/* thread pointer + offset, + *(s64 *)address unless that is 0 */
-	ACCESSOR_THREAD_VALUE,	/* the value at THREAD */
-	ACCESSOR_BLOCK,		/* __tls_get_addr(address), + offset */
-	ACCESSOR_BLOCK_VALUE,	/* the value at BLOCK */
-	ACCESSOR_SLOT_OFFSET,	/* *(s64 *)address is relative to the thread pointer (TLSDESC) */
+	ACCESSOR_CONSTANT,     /* offset: a number, or an address in the file */
+	ACCESSOR_LOADED,       /* *(u64 *)address + offset */
+	ACCESSOR_FIELD,	       /* the value at LOADED */
+	ACCESSOR_THREAD,       /* thread pointer + offset, + *(s64 *)address unless that is 0 */
+	ACCESSOR_THREAD_VALUE, /* the value at THREAD */
+	ACCESSOR_BLOCK,	       /* __tls_get_addr(address), + offset */
+	ACCESSOR_BLOCK_VALUE,  /* the value at BLOCK */
+	ACCESSOR_SLOT_OFFSET, /* *(s64 *)address + offset, relative to the thread pointer (TLSDESC) */
 };
 
 struct accessor_value {
@@ -41,7 +41,7 @@ struct accessor {
 int python_accessor_read(const struct elf_image *image, const char *name,
 			 struct accessor *ret_accessor);
 
-/* What the loader writes to 8 bytes at `slot`, as .rela.dyn tells: for R_X86_64_GLOB_DAT, _64,
+/* What the loader writes to 8 bytes at `slot`, as its relocation tells: for R_X86_64_GLOB_DAT, _64,
  * _RELATIVE an address in the file; for R_X86_64_DTPOFF64, _TPOFF64 an offset in the TLS block.
  * -ENOENT: no relocation there, or one against another file's symbol. */
 int python_relocation_find(const struct elf_image *image, uint64_t slot, uint32_t *ret_type,

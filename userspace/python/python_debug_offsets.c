@@ -27,6 +27,7 @@ struct debug_words {
 	uint8_t gc_collecting;
 };
 
+/* clang-format off */
 static const struct debug_words words_of[] = {
 	{.minor = 13, .count = 73, .runtime_interpreters_head = 5, .interp_next = 8,
 	 .interp_threads_head = 9, .interp_gc = 10, .interp_modules = 11, .interp_ceval_gil = 14,
@@ -56,6 +57,7 @@ static const struct debug_words words_of[] = {
 	 .code_tlbc = 57, .ob_type = 59, .bytes_size = 87, .bytes_data = 88, .str_state = 90,
 	 .str_length = 91, .str_ascii_data = 92, .str_compact_data = 93, .gc_collecting = 95},
 };
+/* clang-format on */
 
 /* The table of offsets in the file, and whether all that was asked of it so far was in bounds. */
 struct debug_reader {

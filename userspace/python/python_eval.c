@@ -7,6 +7,7 @@
 #define MAX_CANDIDATES 64U
 #define MAX_FUNCTION_BYTES (1U << 20) /* the eval loop has 20-90 KiB */
 #define MIN_JUMPS 2U
+#define MAX_SCANNED_BYTES (64U << 20) /* FDEs of a hostile file may overlap */
 
 /* .eh_frame_hdr, LSB Core 5.0, section 10.6.2: version 1, encodings pcrel|sdata4, udata4,
  * datarel|sdata4 (what every linker writes), .eh_frame's address, the count, then the table. */
@@ -31,6 +32,7 @@ struct search {
 	size_t count;
 	struct candidate candidate[MAX_CANDIDATES];
 	size_t candidate_count;
+	uint64_t scanned_bytes;
 };
 
 static int32_t read_s32(const uint8_t *at)
@@ -90,6 +92,14 @@ static int fde_read(const struct search *search, uint64_t vaddr, uint64_t pc, st
 	return 0;
 }
 
+static int fde_by_index(const struct search *search, size_t index, struct fde *ret_fde)
+{
+	const uint8_t *entry = search->table + 8 * index;
+
+	return fde_read(search, search->table_vaddr + (uint64_t)(int64_t)read_s32(entry + 4),
+			search->table_vaddr + (uint64_t)(int64_t)read_s32(entry), ret_fde);
+}
+
 static int fde_find(const struct search *search, uint64_t pc, struct fde *ret_fde)
 {
 	size_t low = 0, high = search->count;
@@ -107,10 +117,7 @@ static int fde_find(const struct search *search, uint64_t pc, struct fde *ret_fd
 	}
 	if (!low)
 		return -ENOENT;
-	err = fde_read(search,
-		       search->table_vaddr + (uint64_t)(int64_t)read_s32(search->table + 8 * low - 4),
-		       search->table_vaddr + (uint64_t)(int64_t)read_s32(search->table + 8 * low - 8),
-		       &fde);
+	err = fde_by_index(search, low - 1, &fde);
 	if (err)
 		return err;
 	if (pc >= fde.range.high)
@@ -140,46 +147,85 @@ static bool is_inside(const struct pp_eval_range *range, size_t count, uint64_t 
 	return false;
 }
 
-static void count_jump(struct search *search, uint64_t target)
+static void add_candidate(struct search *search, const struct fde *fde, unsigned int jumps)
 {
-	struct candidate *candidate;
-	struct fde fde;
-
 	for (size_t i = 0; i < search->candidate_count; i++) {
-		candidate = &search->candidate[i];
-		if (is_inside(&candidate->fde.range, 1, target)) {
-			candidate->jumps++;
+		if (search->candidate[i].fde.range.low == fde->range.low) {
+			search->candidate[i].jumps += jumps;
 			return;
 		}
 	}
-	if (search->candidate_count == MAX_CANDIDATES || fde_find(search, target, &fde) ||
-	    !starts_inside(&fde))
-		return;
-	search->candidate[search->candidate_count++] = (struct candidate){.fde = fde, .jumps = 1};
+	if (search->candidate_count < MAX_CANDIDATES)
+		search->candidate[search->candidate_count++] =
+			(struct candidate){.fde = *fde, .jumps = jumps};
 }
 
-/* Counts `jmp rel32` (E9) and `jcc rel32` (0F 80-8F) that leave.  Every byte is taken for the start
- * of an instruction: what is none hardly ever points into a part of a split function, twice. */
-static void count_jumps(struct search *search, const struct pp_eval_range *from,
-			const struct pp_eval_range *known, size_t known_count)
+/* The next `jmp rel32` (E9) or `jcc rel32` (0F 80-8F) from offset *at on; moves *at past its first
+ * byte.  Every byte is taken for the start of an instruction: what is none hardly ever points into
+ * a part of the function, twice. */
+static bool next_jump(const uint8_t *code, const struct pp_eval_range *range, uint64_t *at,
+		      uint64_t *ret_target)
 {
-	const uint64_t size = from->high - from->low;
-	const uint8_t *code;
-	uint64_t target;
-	size_t length;
+	const uint64_t size = range->high - range->low;
 
-	code = size <= MAX_FUNCTION_BYTES ? elf_image_at(search->image, from->low, size) : NULL;
-	for (uint64_t i = 0; code && i + 6 <= size; i++) {
+	for (uint64_t i = *at; i + 6 <= size; i++) {
+		uint64_t length = 6;
+
 		if (code[i] == 0xe9)
 			length = 5;
-		else if (code[i] == 0x0f && (code[i + 1] & 0xf0) == 0x80)
-			length = 6;
-		else
+		else if (code[i] != 0x0f || (code[i + 1] & 0xf0) != 0x80)
 			continue;
-		target = from->low + i + length +
-			 (uint64_t)(int64_t)read_s32(code + i + length - 4);
-		if (!is_inside(known, known_count, target))
-			count_jump(search, target);
+		*ret_target = range->low + i + length +
+			      (uint64_t)(int64_t)read_s32(code + i + length - 4);
+		*at = i + 1;
+		return true;
+	}
+	return false;
+}
+
+static const uint8_t *code_of(struct search *search, const struct pp_eval_range *range)
+{
+	const uint64_t size = range->high - range->low;
+
+	if (size > MAX_FUNCTION_BYTES || search->scanned_bytes + size > MAX_SCANNED_BYTES)
+		return NULL;
+	search->scanned_bytes += size;
+	return elf_image_at(search->image, range->low, size);
+}
+
+/* Jumps out of a known part. */
+static void count_jumps_out(struct search *search, const struct pp_eval_range *known, size_t count,
+			    size_t from)
+{
+	const uint8_t *code = code_of(search, &known[from]);
+	uint64_t at = 0, target;
+	struct fde fde;
+
+	while (code && next_jump(code, &known[from], &at, &target))
+		if (!is_inside(known, count, target) && !fde_find(search, target, &fde) &&
+		    starts_inside(&fde))
+			add_candidate(search, &fde, 1);
+}
+
+/* Jumps back into a known part, past its start (jump tables lead to the unlikely code, so that only
+ * its way back is a jump). */
+static void count_jumps_back(struct search *search, const struct pp_eval_range *known, size_t count,
+			     size_t to)
+{
+	for (size_t i = 0; i < search->count; i++) {
+		uint64_t at = 0, target;
+		unsigned int jumps = 0;
+		const uint8_t *code;
+		struct fde fde;
+
+		if (fde_by_index(search, i, &fde) || !starts_inside(&fde) ||
+		    is_inside(known, count, fde.range.low))
+			continue;
+		code = code_of(search, &fde.range);
+		while (code && next_jump(code, &fde.range, &at, &target))
+			jumps += target > known[to].low && target < known[to].high;
+		if (jumps)
+			add_candidate(search, &fde, jumps);
 	}
 }
 
@@ -204,7 +250,8 @@ size_t python_eval_ranges(const struct elf_image *image, const char *name,
 		return count;
 	for (size_t i = 0; i < count; i++) {
 		search.candidate_count = 0;
-		count_jumps(&search, &ret_range[i], ret_range, count);
+		count_jumps_out(&search, ret_range, count, i);
+		count_jumps_back(&search, ret_range, count, i);
 		for (size_t c = 0; c < search.candidate_count && count < PP_MAX_EVAL_RANGES; c++)
 			if (search.candidate[c].jumps >= MIN_JUMPS)
 				ret_range[count++] = search.candidate[c].fde.range;

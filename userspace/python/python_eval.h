@@ -11,9 +11,9 @@
 #include "elf/elf_image.h"
 
 /* Finds the parts by the unwind table and by jumps, so that a stripped file tells as much: a part is
- * an FDE that the function jumps into at least twice and whose first row is not that of a function
- * just called (the frame is set up already).  Returns the number of ranges in ret_range, the one
- * with the symbol first; 0: no such function. */
+ * an FDE with two jumps at least between it and a known part, and whose first row is not that of a
+ * function just called (the frame is set up already).  Returns the number of ranges in ret_range,
+ * the one with the symbol first; 0: no such function. */
 size_t python_eval_ranges(const struct elf_image *image, const char *name,
 			  struct pp_eval_range ret_range[PP_MAX_EVAL_RANGES]);
 

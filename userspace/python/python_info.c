@@ -46,7 +46,8 @@ static int find_symbols(const struct elf_image *image, struct python_symbols *re
 	if (!found.runtime) {
 		found.interp_head = symbol_address(image, "interp_head");
 		if (!found.interp_head)
-			found.interp_head = python_accessor_variable(image, "PyInterpreterState_Head");
+			found.interp_head =
+				python_accessor_variable(image, "PyInterpreterState_Head");
 		found.auto_tls_key = symbol_address(image, "autoTLSkey");
 		found.gil_locked = symbol_address(image, "gil_locked");
 		found.gil_last_holder = symbol_address(image, "gil_last_holder");
@@ -143,8 +144,9 @@ static int find_version(const struct elf_image *image, const struct python_symbo
 	uint64_t value;
 
 	*ret_is_free_threaded = false;
-	if (symbols->runtime && !python_debug_offsets_version(image, symbols->runtime,
-							      ret_version_hex, ret_is_free_threaded))
+	if (symbols->runtime &&
+	    !python_debug_offsets_version(image, symbols->runtime, ret_version_hex,
+					  ret_is_free_threaded))
 		return 0;
 	if (at) { /* 3.11 and later */
 		memcpy(&value, at, sizeof(value));
@@ -178,8 +180,8 @@ static const char *reason_unknown_version(uint32_t version_hex)
 		return newer[minor - 16];
 	if (major > 3 || (major == 3 && minor >= 16))
 		return "a CPython newer than this version of pyprofd";
-	return major == 2 ? "CPython 2.6 and older are not supported" :
-			    "CPython 3.0 to 3.5 are not supported";
+	return major == 2 ? "CPython 2.6 and older are not supported"
+			  : "CPython 3.0 to 3.5 are not supported";
 }
 
 /* sizeof(PyCodeObject) is in the file: it differs in a build with Py_TRACE_REFS, and mostly in a
@@ -203,6 +205,10 @@ static int choose_layout(const struct elf_image *image, bool is_free_threaded,
 	const struct python_symbols symbols = info->symbols;
 	const struct python_layout *layout;
 
+	if (!symbols.runtime != (version_hex < 0x03070000)) {
+		*ret_reason = "the version contradicts the exported variables";
+		return -ENOTSUP;
+	}
 	layout = python_layout_find(version_hex >> 24, version_hex >> 16 & 0xff, is_free_threaded);
 	if (!layout) {
 		*ret_reason = reason_unknown_version(version_hex);
@@ -235,7 +241,8 @@ static bool is_executable(const struct elf_image *image)
 		return true;
 	for (uint64_t at = 0; at + sizeof(entry) <= image->dynamic_size && at < 65536;
 	     at += sizeof(entry)) {
-		const uint8_t *bytes = elf_image_at(image, image->dynamic_vaddr + at, sizeof(entry));
+		const uint8_t *bytes =
+			elf_image_at(image, image->dynamic_vaddr + at, sizeof(entry));
 
 		if (!bytes)
 			return false;

@@ -50,6 +50,7 @@
 	.runtime_interpreters_head = head, .interp_next = next, .interp_threads_head = threads,    \
 	.interp_modules = modules, .ts_next = 8
 
+/* clang-format off */
 static const struct python_layout layout_27 = {
 	.code_bytes = 128,
 	.info = {
@@ -203,14 +204,15 @@ static const struct python_layout layout_315t = {
 		LISTS(936, 7264, 7336, 7592),
 	},
 };
+/* clang-format on */
 
 const struct python_layout *python_layout_find(unsigned int major, unsigned int minor,
 					       bool is_free_threaded)
 {
 	static const struct python_layout *const layouts[] = {
-		&layout_27,   &layout_36,   &layout_37,   &layout_38,  &layout_39,
-		&layout_310,  &layout_311,  &layout_312,  &layout_313, &layout_313t,
-		&layout_314,  &layout_314t, &layout_315,  &layout_315t,
+		&layout_27,  &layout_36,   &layout_37,	&layout_38,   &layout_39,
+		&layout_310, &layout_311,  &layout_312, &layout_313,  &layout_313t,
+		&layout_314, &layout_314t, &layout_315, &layout_315t,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {

@@ -12,10 +12,10 @@
 #include "python/python_info.h"
 
 struct python_layout {
-	uint16_t code_bytes;	/* PyCode_Type.tp_basicsize; 3.11+: up to co_code_adaptive */
-	uint32_t tss_key;	/* autoTSSkey in _PyRuntime (x86-64); 0: none */
-	uint32_t state_current; /* gilstate.tstate_current in _PyRuntime (x86-64); 0: none */
-	uint32_t runtime_bytes; /* sizeof(_PyRuntime), 3.7 only: tells 3.7.0-3.7.3 apart */
+	uint16_t code_bytes;	 /* PyCode_Type.tp_basicsize; 3.11+: up to co_code_adaptive */
+	uint32_t tss_key;	 /* autoTSSkey in _PyRuntime (x86-64); 0: none */
+	uint32_t state_current;	 /* gilstate.tstate_current in _PyRuntime (x86-64); 0: none */
+	uint32_t runtime_bytes;	 /* sizeof(_PyRuntime), 3.7 only: tells 3.7.0-3.7.3 apart */
 	struct python_info info; /* layout fields only */
 };
 

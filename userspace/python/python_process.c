@@ -18,6 +18,7 @@
 
 /* A TLS offset that the loader wrote: static TLS lies within a few MiB below the thread pointer. */
 #define MAX_STATIC_TLS_BYTES (1 << 26)
+#define MAX_TLS_MODULES 4096U
 
 static int read_u64(pid_t pid, uint64_t address, uint64_t *ret_value)
 {
@@ -66,12 +67,39 @@ void python_process_tls(const struct python_info *info, uint64_t bias, bool is_m
 		ret_tls[i] = resolve_tls(&info->tls.source[i], bias, is_musl);
 }
 
+/* What the loader put into the slot of an initial-exec variable or a TLS descriptor: an offset, or
+ * (descriptors of dynamic TLS) a pointer to {module id, offset in its block}; glibc and musl alike. */
+static int resolve_slot(const struct pp_tls *plan, pid_t pid, uint64_t bias, bool is_musl,
+			struct pp_tls *ret_tls)
+{
+	uint64_t raw, pair[2];
+	int64_t offset;
+	int err;
+
+	err = read_u64(pid, plan->address + bias, &raw);
+	if (err)
+		return err;
+	if (!raw)
+		return -EAGAIN;
+	offset = (int64_t)raw;
+	if (offset >= -MAX_STATIC_TLS_BYTES && offset <= MAX_STATIC_TLS_BYTES) {
+		*ret_tls = (struct pp_tls){.mode = PP_TLS_THREAD_OFFSET,
+					   .offset = plan->offset + (int32_t)offset};
+		return 0;
+	}
+	if (process_read(pid, raw, pair, sizeof(pair)) || !pair[0] || pair[0] > MAX_TLS_MODULES ||
+	    pair[1] > MAX_STATIC_TLS_BYTES)
+		return 0;
+	*ret_tls = (struct pp_tls){.mode = is_musl ? PP_TLS_DTV_MUSL : PP_TLS_DTV,
+				   .offset = plan->offset + (int32_t)pair[1],
+				   .address = raw};
+	return 0;
+}
+
 int python_process_tls_read(const struct python_info *info, pid_t pid, uint64_t bias, bool is_musl,
 			    struct pp_tls ret_tls[2])
 {
 	struct pp_tls tls[2];
-	uint64_t raw;
-	int64_t offset;
 	int err;
 
 	python_process_tls(info, bias, is_musl, tls);
@@ -80,17 +108,9 @@ int python_process_tls_read(const struct python_info *info, pid_t pid, uint64_t 
 
 		if (plan->mode != PP_TLS_THREAD_OFFSET || !plan->address)
 			continue;
-		err = read_u64(pid, plan->address + bias, &raw);
+		err = resolve_slot(plan, pid, bias, is_musl, &tls[i]);
 		if (err)
 			return err;
-		/* 0: not relocated yet.  Far away: a descriptor of dynamic TLS. */
-		if (!raw)
-			return -EAGAIN;
-		offset = (int64_t)raw;
-		if (offset < -MAX_STATIC_TLS_BYTES || offset > MAX_STATIC_TLS_BYTES)
-			continue;
-		tls[i] = (struct pp_tls){.mode = PP_TLS_THREAD_OFFSET,
-					 .offset = plan->offset + (int32_t)offset};
 	}
 	memcpy(ret_tls, tls, sizeof(tls));
 	return 0;
@@ -200,7 +220,7 @@ struct self_test {
 	const struct pp_python *bpf;
 	pid_t pid;
 	uint64_t bias;
-	unsigned int good; /* frames with a code object that is one */
+	unsigned int good;  /* frames with a code object that is one */
 	const char *reason; /* static string; NULL: nothing wrong so far */
 };
 
@@ -281,8 +301,8 @@ static bool is_shim(const struct pp_python *bpf, const uint8_t *head)
 static void test_thread(struct self_test *test, uint64_t state)
 {
 	const struct pp_python *bpf = test->bpf;
-	const size_t size = bpf->chain <= PP_CHAIN_FRAME_CFRAME ? PP_FRAME_READ_BYTES :
-								  INTERPRETER_FRAME_BYTES;
+	const size_t size =
+		bpf->chain <= PP_CHAIN_FRAME_CFRAME ? PP_FRAME_READ_BYTES : INTERPRETER_FRAME_BYTES;
 	uint8_t head[PP_FRAME_READ_BYTES] = {0};
 	uint64_t frame;
 

@@ -10,6 +10,8 @@
 #define RUNTIME_KEYS_BEGIN 64U
 #define RUNTIME_KEYS_END 8192U
 
+#define MAX_TLS_BYTES (1 << 26) /* of one file, and its distance from the thread pointer */
+
 /* Py_tss_t: int is_initialized, then the key. */
 #define TSS_KEY_VALUE 4U
 
@@ -40,7 +42,7 @@ static int plan_from_value(const struct elf_image *image, const struct accessor_
 	} else {
 		return -ENOENT;
 	}
-	if (offset < INT32_MIN || offset > INT32_MAX)
+	if (offset < -MAX_TLS_BYTES || offset > MAX_TLS_BYTES)
 		return -EBADMSG;
 	tls.offset = (int32_t)offset;
 	*ret_tls = tls;
@@ -55,14 +57,15 @@ static int plan_from_symbol(const struct elf_image *image, const char *name, str
 	const uint64_t size = image->tls_memory_size;
 	struct elf_symbol symbol;
 
-	if (elf_image_symbol(image, name, &symbol) || symbol.type != STT_TLS ||
-	    size > (1U << 24) || align > 4096 || (align & (align - 1)) || symbol.value >= size)
+	if (elf_image_symbol(image, name, &symbol) || symbol.type != STT_TLS || size > (1U << 24) ||
+	    align > 4096 || (align & (align - 1)) || symbol.value >= size)
 		return -ENOENT;
 	*ret_tls = (struct pp_tls){.mode = PP_TLS_THREAD_OFFSET};
 	if (image->machine == EM_AARCH64)
 		ret_tls->offset = (int32_t)(symbol.value + (align > 16 ? align : 16));
 	else
-		ret_tls->offset = (int32_t)symbol.value - (int32_t)((size + align - 1) & ~(align - 1));
+		ret_tls->offset =
+			(int32_t)symbol.value - (int32_t)((size + align - 1) & ~(align - 1));
 	return 0;
 }
 
@@ -143,7 +146,8 @@ uint64_t python_accessor_variable(const struct elf_image *image, const char *nam
 	if (accessor.result.kind != ACCESSOR_LOADED || accessor.result.offset)
 		return 0;
 	/* It must lie in the file's own data, which includes .bss. */
-	if (accessor.result.address < image->min_vaddr || accessor.result.address >= image->max_vaddr)
+	if (accessor.result.address < image->min_vaddr ||
+	    accessor.result.address >= image->max_vaddr)
 		return 0;
 	return accessor.result.address;
 }
@@ -191,16 +195,16 @@ void python_tls_plan(const struct elf_image *image, const struct python_layout *
 	if (key) {
 		plan_key(info, runtime + key + TSS_KEY_VALUE);
 	} else {
-		info->tls.source[1] = plan_variable(image, info->is_static_exe, gilstate,
-						    "_Py_tss_gilstate");
+		info->tls.source[1] =
+			plan_variable(image, info->is_static_exe, gilstate, "_Py_tss_gilstate");
 	}
 	if (info->bpf.minor >= 12) {
-		info->tls.source[0] = plan_variable(image, info->is_static_exe, attached,
-						    "_Py_tss_tstate");
+		info->tls.source[0] =
+			plan_variable(image, info->is_static_exe, attached, "_Py_tss_tstate");
 		return;
 	}
 	/* tstate_current stands at a fixed distance before the key, whatever moved both. */
 	distance = layout->tss_key - layout->state_current;
-	info->tls.source[0] = (struct pp_tls){.mode = PP_TLS_GLOBAL,
-					      .address = runtime + key - distance};
+	info->tls.source[0] =
+		(struct pp_tls){.mode = PP_TLS_GLOBAL, .address = runtime + key - distance};
 }

@@ -96,7 +96,8 @@ static inline int target_read_threads(struct target *target)
 	while (lines && fgets(line, sizeof(line), lines)) {
 		struct target_thread thread = {0};
 
-		if (sscanf(line, "%15s %lu %lu", thread.name, &thread.ident, &thread.native_id) != 3)
+		if (sscanf(line, "%15s %lu %lu", thread.name, &thread.ident, &thread.native_id) !=
+		    3)
 			return -EPROTO;
 		if (!strcmp(thread.name, "ready"))
 			return 0;
@@ -179,7 +180,7 @@ static inline int target_start(const char *command, const char *threads, struct 
 }
 
 static inline const struct target_thread *target_thread(const struct target *target,
-							 const char *name)
+							const char *name)
 {
 	for (size_t i = 0; i < target->thread_count; i++)
 		if (!strcmp(target->thread[i].name, name))

@@ -5,29 +5,58 @@
 #include "interpreters.h"
 #include "live_target.h"
 
+/* One of each interpreter, with threads that spin, sleep and wait; stopped while no test looks. */
+static struct target targets[MAX_INTERPRETERS];
+static struct python_info *infos[MAX_INTERPRETERS];
 static struct interpreter interpreters[MAX_INTERPRETERS];
 static size_t interpreter_count;
 
-/* Starts each interpreter in turn; `check` gets what python_info_read() says of it. */
-static void for_each_interpreter(const char *threads,
-				 void (*check)(struct target *, const struct python_info *))
+static int start_target(size_t index, const char *threads, struct target *target,
+			struct python_info **ret_info)
 {
+	const char *reason = "";
+	int err;
+
+	err = target_start(interpreters[index].command, threads, target);
+	if (!err)
+		err = python_info_read(target->image, ret_info, &reason);
+	if (err)
+		print_error("%s: %s %s\n", interpreters[index].label, strerror(-err), reason);
+	return err;
+}
+
+static int start_targets(void **state)
+{
+	(void)state;
+	interpreter_count = interpreters_find(interpreters);
 	if (!interpreter_count)
 		print_message("skipped: no Python at hand\n");
 	for (size_t i = 0; i < interpreter_count; i++) {
-		OWNED(python_info) struct python_info *info = NULL;
-		CLEANUP(target_release) struct target target;
-		const char *reason = "";
-		int err;
-
 		print_message("  %s\n", interpreters[i].label);
-		err = target_start(interpreters[i].command, threads, &target);
-		assert_int_equal(err, 0);
-		err = python_info_read(target.image, &info, &reason);
-		if (err)
-			print_error("%s: %s\n", target.path, reason);
-		assert_int_equal(err, 0);
-		check(&target, info);
+		if (start_target(i, "spin sleep_long wait_for_lock", &targets[i], &infos[i]))
+			return -1;
+		kill(targets[i].pid, SIGSTOP);
+	}
+	return 0;
+}
+
+static int end_targets(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < interpreter_count; i++) {
+		python_info_free(infos[i]);
+		if (targets[i].pid > 0)
+			target_release(&targets[i]);
+	}
+	return 0;
+}
+
+static void for_each_target(void (*check)(struct target *, const struct python_info *))
+{
+	for (size_t i = 0; i < interpreter_count; i++) {
+		kill(targets[i].pid, SIGCONT);
+		check(&targets[i], infos[i]);
+		kill(targets[i].pid, SIGSTOP);
 	}
 }
 
@@ -42,7 +71,7 @@ static void check_version(struct target *target, const struct python_info *info)
 static void python_info_read__version_is_what_the_interpreter_says(void **state)
 {
 	(void)state;
-	for_each_interpreter("", check_version);
+	for_each_target(check_version);
 }
 
 static void check_threads(struct target *target, const struct python_info *info)
@@ -71,7 +100,7 @@ static void check_threads(struct target *target, const struct python_info *info)
 static void python_process_threads__are_those_that_the_target_names(void **state)
 {
 	(void)state;
-	for_each_interpreter("spin sleep_long wait_for_lock", check_threads);
+	for_each_target(check_threads);
 }
 
 static void check_self_test(struct target *target, const struct python_info *info)
@@ -102,7 +131,7 @@ static void check_self_test(struct target *target, const struct python_info *inf
 static void python_process_self_test__takes_right_and_refuses_wrong_layouts(void **state)
 {
 	(void)state;
-	for_each_interpreter("spin sleep_long wait_for_lock", check_self_test);
+	for_each_target(check_self_test);
 }
 
 static uint64_t state_of(const struct python_thread *threads, size_t count, uint64_t ident)
@@ -137,8 +166,7 @@ static void check_tls(struct target *target, const struct python_info *info)
 	assert_int_equal(python_process_threads(info, target->pid, target->bias, &threads, &count),
 			 0);
 	python_process_tls(info, target->bias, false, tls);
-	assert_int_equal(
-		python_process_tls_read(info, target->pid, target->bias, false, read), 0);
+	assert_int_equal(python_process_tls_read(info, target->pid, target->bias, false, read), 0);
 	assert_memory_equal(tls, read, sizeof(tls));
 	assert_int_not_equal(tls[0].mode, PP_TLS_NONE);
 	if (is_27)
@@ -154,20 +182,20 @@ static void check_tls(struct target *target, const struct python_info *info)
 		}
 	}
 	/* The spinning thread is attached, but for the moments in which another one gets the GIL. */
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 100; i++) {
 		const uint64_t tp = target_thread(target, "spin")->ident;
 		const uint64_t found = tls_value(target->pid, tp, &tls[0]);
 
 		attached += found == state_of(threads, count, tp);
 		usleep(500);
 	}
-	assert_true(attached > 100);
+	assert_true(attached > 50);
 }
 
 static void python_process_tls__finds_each_thread_s_state(void **state)
 {
 	(void)state;
-	for_each_interpreter("spin sleep_long wait_for_lock", check_tls);
+	for_each_target(check_tls);
 }
 
 /* As holds_gil() of the kernel side. */
@@ -210,7 +238,7 @@ static void check_gil(struct target *target, const struct python_info *info)
 	python_process_tls(info, target->bias, false, tls);
 	spinner = state_of(threads, count, target_thread(target, "spin")->ident);
 	sleeper = state_of(threads, count, target_thread(target, "sleep")->ident);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 100; i++) {
 		by_spinner += holds_gil(target, info, tls, spinner);
 		by_sleeper += holds_gil(target, info, tls, sleeper);
 		usleep(500);
@@ -218,14 +246,14 @@ static void check_gil(struct target *target, const struct python_info *info)
 	if (info->bpf.flags & PP_PYTHON_FREE_THREADED)
 		assert_int_equal(by_spinner, 0);
 	else
-		assert_true(by_spinner > 100);
+		assert_true(by_spinner > 50);
 	assert_int_equal(by_sleeper, 0);
 }
 
 static void gil_fields__say_who_holds_it(void **state)
 {
 	(void)state;
-	for_each_interpreter("spin sleep_long", check_gil);
+	for_each_target(check_gil);
 }
 
 static void check_gc(struct target *target, const struct python_info *info)
@@ -245,7 +273,7 @@ static void check_gc(struct target *target, const struct python_info *info)
 	else if (info->bpf.gc_mode == PP_GC_GLOBAL)
 		address = target->bias + info->bpf.gc_offset;
 	assert_int_not_equal(address, 0);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 100; i++) {
 		const uint32_t flag = (uint32_t)peek(target->pid, address);
 
 		assert_in_range(flag, 0, 1);
@@ -253,13 +281,19 @@ static void check_gc(struct target *target, const struct python_info *info)
 		usleep(500);
 	}
 	/* The thread does nothing else. */
-	assert_true(collecting > 100);
+	assert_true(collecting > 50);
 }
 
 static void gc_fields__say_when_it_runs(void **state)
 {
 	(void)state;
-	for_each_interpreter("collect", check_gc);
+	for (size_t i = 0; i < interpreter_count; i++) {
+		OWNED(python_info) struct python_info *info = NULL;
+		CLEANUP(target_release) struct target target;
+
+		assert_int_equal(start_target(i, "collect", &target, &info), 0);
+		check_gc(&target, info);
+	}
 }
 
 /* The name of the function that runs in a frame: ASCII, at most 63 characters. */
@@ -272,8 +306,8 @@ static void read_frame_name(const struct target *target, const struct pp_python 
 
 	length = length > 63 ? 63 : length;
 	memset(ret_name, 0, 64);
-	assert_int_equal(
-		process_read(target->pid, name + bpf->str_ascii_data, ret_name, length), 0);
+	assert_int_equal(process_read(target->pid, name + bpf->str_ascii_data, ret_name, length),
+			 0);
 }
 
 /* The sleeper stands still: its frames are known exactly. */
@@ -291,9 +325,8 @@ static void check_frames(struct target *target, const struct python_info *info)
 	usleep(100000);
 	assert_int_equal(python_process_threads(info, target->pid, target->bias, &threads, &count),
 			 0);
-	frame = peek(target->pid,
-		     state_of(threads, count, target_thread(target, "sleep")->ident) +
-			     bpf->ts_frame);
+	frame = peek(target->pid, state_of(threads, count, target_thread(target, "sleep")->ident) +
+					  bpf->ts_frame);
 	if (bpf->chain == PP_CHAIN_CFRAME_ENTRY || bpf->chain == PP_CHAIN_CFRAME_SHIM)
 		frame = peek(target->pid, frame + bpf->cframe_current);
 	for (; frame && seen < 10; frame = peek(target->pid, frame + bpf->frame_previous)) {
@@ -313,7 +346,7 @@ static void check_frames(struct target *target, const struct python_info *info)
 static void frame_fields__walk_a_sleeping_thread_to_its_root(void **state)
 {
 	(void)state;
-	for_each_interpreter("sleep_long", check_frames);
+	for_each_target(check_frames);
 }
 
 static void python_process_threads__process_that_is_gone_is_an_error(void **state)
@@ -385,6 +418,6 @@ int main(void)
 		cmocka_unit_test(python_process_threads__endless_list_is_bounded),
 	};
 
-	interpreter_count = interpreters_find(interpreters);
-	return cmocka_run_group_tests_name("python/python_process", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("python/python_process", tests, start_targets,
+					   end_targets);
 }
