@@ -66,6 +66,7 @@ static __always_inline void walk_reset(struct pp_walk *w, __u64 weight)
 	w->python_stored = w->python_count = 0;
 	w->segment_frames = w->segment_count = w->segment_next = 0;
 	w->steps = 0;
+	w->window_start = 0;
 }
 
 static __always_inline void take_kernel_stack(struct pp_walk *w, void *ctx)

@@ -149,14 +149,17 @@ static __always_inline __u32 append_segments(struct pp_walk *w, __u32 at)
 static __always_inline __u32 append_stack(struct pp_walk *w, __u32 at)
 {
 	struct pp_miss_record *miss = &w->out.miss;
+	/* A walk that was only too long goes on in memory that seldom changes: near the root. */
+	__u32 chunks = w->stop == PP_STOP_MAX_TIME ? 1 : STACK_CHUNKS, i;
 	__u64 from = w->sp;
-	__u32 i;
 
 	miss->stack_start = from;
 	miss->stack_bytes = 0;
 	for (i = 0; i < STACK_CHUNKS; i++) {
 		__u64 to = at;
 
+		if (i >= chunks)
+			break;
 		BARRIER(to);
 		if (to > WALK_BODY_BYTES - PP_STACK_COPY_CHUNK_BYTES)
 			break;

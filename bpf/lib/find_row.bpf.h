@@ -67,8 +67,8 @@ static __always_inline struct pp_rule *find_rule(const struct pp_range *range, _
 	entry = *page;
 	if (!(PP_PAGE_FLAGS(entry) & PP_PAGE_LOADED))
 		return 0;
-	if (!(PP_PAGE_FLAGS(entry) & PP_PAGE_USED))
-		__sync_fetch_and_or(page, (__u64)PP_PAGE_USED << 48);
+	if (!(PP_PAGE_FLAGS(entry) & PP_PAGE_USED_MASK))
+		__sync_fetch_and_add(page, (__u64)PP_PAGE_USED << 48);
 	shard_index = PP_PAGE_ROW_START(entry) >> PP_ROW_SHARD_SHIFT;
 	shard = bpf_map_lookup_elem(&rows, &shard_index);
 	if (!shard)

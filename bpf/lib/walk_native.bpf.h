@@ -12,9 +12,35 @@
 
 #define RESYNC_AGREED 3U
 
-static __always_inline bool read_pair(__u64 address, __u64 pair[2])
+/* Two words of the stack.  The walk goes up, so what follows them is read along; near the end of the
+ * stack, where that fails, the words alone. */
+static __always_inline bool read_pair(struct pp_walk *w, __u64 address, __u64 pair[2])
 {
-	return !bpf_probe_read_user(pair, 16, (const void *)address);
+	__u64 at = address - w->window_start;
+
+	if (!w->window_start || at > WALK_WINDOW_BYTES - 16) {
+		w->window_start = 0;
+		if (bpf_probe_read_user(w->window, WALK_WINDOW_BYTES, (const void *)address))
+			return !bpf_probe_read_user(pair, 16, (const void *)address);
+		w->window_start = address;
+		at = 0;
+	}
+	BARRIER(at);
+	if (at > WALK_WINDOW_BYTES - 16)
+		return false;
+	pair[0] = *(__u64 *)(w->window + at);
+	pair[1] = *(__u64 *)(w->window + at + 8);
+	return true;
+}
+
+static __always_inline bool read_word(struct pp_walk *w, __u64 address, __u64 *word)
+{
+	__u64 pair[2];
+
+	if (!read_pair(w, address, pair))
+		return !bpf_probe_read_user(word, 8, (const void *)address);
+	*word = pair[0];
+	return true;
 }
 
 #if defined(__TARGET_ARCH_arm64)
@@ -33,7 +59,7 @@ static __always_inline enum pp_stop leave_by_frame_pointer(struct pp_walk *w, __
 
 	if (w->fp < w->sp || w->fp - w->sp > MAX_FRAME_BYTES || w->fp & 7)
 		return PP_STOP_NO_INFO;
-	if (!read_pair(w->fp, pair))
+	if (!read_pair(w, w->fp, pair))
 		return PP_STOP_NO_INFO;
 	/* A value that is no return address was no frame pointer. */
 	if (pair[1] && (!find_range(w, pair[1] - 1, &range) || range.file == PP_FILE_NONE))
@@ -154,7 +180,7 @@ static __always_inline enum pp_stop rule_caller(struct pp_walk *w, const struct 
 
 	if (rule->fp_kind == PP_FP_AT_CFA && rule->ra_kind == PP_RA_AT_CFA &&
 	    rule->ra_offset == rule->fp_offset + 8) {
-		if (!read_pair(cfa + (__s64)rule->fp_offset, pair))
+		if (!read_pair(w, cfa + (__s64)rule->fp_offset, pair))
 			return PP_STOP_READ_FAULT;
 		w->fp = pair[0];
 		w->pc = pair[1];
@@ -168,7 +194,7 @@ static __always_inline enum pp_stop rule_caller(struct pp_walk *w, const struct 
 #else
 		return PP_STOP_BAD_RULE;
 #endif
-	} else if (bpf_probe_read_user(&w->pc, 8, (const void *)(cfa + (__s64)rule->ra_offset))) {
+	} else if (!read_word(w, cfa + (__s64)rule->ra_offset, &w->pc)) {
 		return PP_STOP_READ_FAULT;
 	}
 	if (rule->fp_kind == PP_FP_AT_CFA || rule->fp_kind == PP_FP_AT_FP) {

@@ -49,6 +49,8 @@ struct walk_site {
 	struct pp_rule rule;
 };
 
+#define WALK_WINDOW_BYTES 1024U
+
 /* Code objects of this walk: recursion meets few of them, many times. */
 #define WALK_CODES 16U
 struct walk_code_memo {
@@ -100,6 +102,8 @@ struct pp_walk {
 		struct pp_kernel_record record;
 		__u64 address[PP_MAX_KERNEL_FRAMES + 1];
 	} kernel;
+	__u64 window_start;	     /* address of window[]; 0: nothing is there */
+	__u8 window[WALK_WINDOW_BYTES]; /* of the user stack: one read for several frames */
 	struct walk_site site[WALK_SITES];
 	struct walk_code_memo memo[WALK_CODES];
 	struct pp_segment segment[PP_MAX_SEGMENTS];

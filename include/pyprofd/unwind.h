@@ -26,7 +26,10 @@
 #define PP_PAGE_FLAGS(page) ((__u16)((page) >> 48))
 enum pp_page_flag {
 	PP_PAGE_LOADED = 1,
-	PP_PAGE_USED = 2, /* set by the kernel side, cleared by the agent: second-chance eviction */
+	/* Added by the kernel side (5.10 has no atomic or), cleared by the agent: second-chance
+	 * eviction.  CPUs that add it at once carry into the bits above, which mean the same. */
+	PP_PAGE_USED = 2,
+	PP_PAGE_USED_MASK = 0xfffe,
 };
 
 enum pp_rule_kind {

@@ -384,6 +384,9 @@ static int profile_all(struct agent *agent, struct loop *loop)
 	err = run_windows(agent, loop);
 	config->flags |= PP_CONFIG_PAUSED;
 	closed = window_close(agent, true);
+	/* The profile is over, the command's exit status still counts. */
+	while (!err && !agent->is_ending && command_is_running(loop->command))
+		err = serve(agent, loop, -1);
 	return err ? err : closed;
 }
 

@@ -88,6 +88,11 @@ bool command_has_ended(struct command *command, int *ret_status)
 	return true;
 }
 
+bool command_is_running(const struct command *command)
+{
+	return command && command->pid > 0;
+}
+
 void command_free(struct command *command)
 {
 	if (!command)

@@ -15,6 +15,7 @@ void command_release(struct command *command);
 void command_signal(const struct command *command, int signal);
 /* Reaps it; true when it has ended: the status is its exit code, or 128 + signal. */
 bool command_has_ended(struct command *command, int *ret_status);
+bool command_is_running(const struct command *command);
 /* Ends it when it still waits for its release, and waits for its end otherwise not at all. */
 void command_free(struct command *command);
 

@@ -1,19 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Where symbolize/ gets names from: files, the kernel, JITs; and the window's modules. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#include <uthash.h>
 
 #include "agent/agent.h"
-#include "elf/elf_symbols.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "symbolize/kernel_symbols.h"
+#include "symbolize/native_symbols.h"
+#include "symbolize/perf_map.h"
 #include "symbolize/symbolizer.h"
 
-#define NO_MODULE UINT32_MAX
+#define NATIVE_CACHE_BYTES (3U << 20)
+#define PERF_MAPS_MAX 256U
+#define CLONE_CODE_BYTES 64U
+#define START_CODE_BYTES 64U
+
+/* A JIT's names for one process. */
+struct jit {
+	struct pp_process_id id;
+	struct perf_map *map;
+	uint32_t window; /* in which it was refreshed */
+	UT_hash_handle hh;
+};
 
 struct naming {
 	struct agent *agent;
-	char *name; /* of the call's answers; owned */
-	size_t name_size, name_capacity;
+	struct native_symbols *native;
+	struct kernel_symbols *kernel;
+	struct jit *jit;
+	uint32_t window;
+	bool has_warned_kernel;
 	uint32_t *module; /* by file id: index in the window's profile + 1, 0: not asked yet */
 	size_t module_count;
 	const struct profile *profile;
@@ -22,56 +45,199 @@ struct naming {
 int naming_new(struct agent *agent, struct naming **ret_naming)
 {
 	struct naming *naming = calloc(1, sizeof(*naming));
+	int err;
 
 	if (!naming)
 		return -ENOMEM;
 	naming->agent = agent;
+	err = native_symbols_new(NATIVE_CACHE_BYTES, &naming->native);
+	if (!err)
+		err = kernel_symbols_new("/proc", &naming->kernel);
+	if (err) {
+		naming_free(naming);
+		return err;
+	}
 	*ret_naming = naming;
 	return 0;
 }
 
+static void jit_free(struct naming *naming, struct jit *jit)
+{
+	HASH_DEL(naming->jit, jit);
+	perf_map_free(jit->map);
+	free(jit);
+}
+
 void naming_free(struct naming *naming)
 {
+	struct jit *jit, *next;
+
 	if (!naming)
 		return;
-	free(naming->name);
+	HASH_ITER (hh, naming->jit, jit, next)
+		jit_free(naming, jit);
+	native_symbols_free(naming->native);
+	kernel_symbols_free(naming->kernel);
 	free(naming->module);
 	free(naming);
 }
 
-struct found { struct symbol *ret; };
-static void on_found(void *context, size_t i, const struct elf_function *f)
+/* ---- native ---- */
+
+/* The vDSO has no file: a copy of it in memory stands for one. */
+static int open_image_copy(struct file *file)
 {
-	struct symbol *r = context;
-	static char buf[65536][64];
-	if (f->name) { snprintf(buf[i & 65535], 64, "%.*s", (int)f->name_size, f->name); r[i].name = buf[i&65535]; }
+	OWNED_FD int fd = memfd_create("vdso", MFD_CLOEXEC);
+	struct elf_image *image;
+	int err = fd < 0 ? -errno : file_image(file, &image);
+
+	if (!err)
+		err = write_full(fd, image->data, image->size);
+	return err ? err : TAKE_FD(fd);
 }
+
+static int open_file(void *context, const struct native_file *native, int *ret_fd)
+{
+	struct file *file = context;
+	int fd;
+
+	(void)native;
+	if (file->fd < 0)
+		fd = open_image_copy(file);
+	else
+		fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return file->fd < 0 ? fd : -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Stripping hides where stacks begin: _start, and clone3 of every thread.  What has no caller by its
+ * unwind rule is one of them: at the file's entry point, or behind that system call.
+ * Source: the psABI's system call convention; arch/x86/entry/syscalls/syscall_64.tbl. */
+static const char *thread_start_name(struct naming *naming, struct file *file, uint64_t vaddr)
+{
+	static const uint8_t load_clone3[] = {0xb8, 0xb3, 0x01, 0x00, 0x00}; /* mov $435,%eax */
+	static const uint8_t load_clone[] = {0xb8, 0x38, 0x00, 0x00, 0x00};  /* mov $56,%eax */
+	struct elf_image *image;
+	struct pp_rule rule;
+	const uint8_t *code;
+
+	if (file_rule_at(naming->agent->files, file, vaddr, &rule) || rule.kind != PP_RULE_STOP ||
+	    file_image(file, &image) || image->machine != EM_X86_64)
+		return NULL;
+	if (vaddr - image->entry < START_CODE_BYTES)
+		return "_start";
+	code = elf_image_at(image, vaddr - CLONE_CODE_BYTES, CLONE_CODE_BYTES);
+	if (!code)
+		return NULL;
+	if (memmem(code, CLONE_CODE_BYTES, load_clone3, sizeof(load_clone3)))
+		return "clone3";
+	return memmem(code, CLONE_CODE_BYTES, load_clone, sizeof(load_clone)) ? "clone" : NULL;
+}
+
+static void take_names(struct naming *naming, struct file *file, const uint64_t *address, size_t n,
+		       const struct native_symbol *symbol, struct symbol *ret)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *start =
+			symbol[i].found ? NULL : thread_start_name(naming, file, address[i]);
+
+		ret[i].name = start ? start : symbol[i].name;
+		ret[i].system_name = symbol[i].system_name;
+	}
+}
+
 static void name_native(void *context, uint32_t id, const uint64_t *address, size_t n,
 			struct symbol *ret)
 {
 	struct naming *naming = context;
 	struct file *file = file_table_find(naming->agent->files, id);
-	struct elf_image *image;
-	static char unk[65536][64]; static unsigned u; char *b = unk[u++ & 65535];
-	const char *base = file ? strrchr(file->path, '/') : NULL;
-	snprintf(b, 64, "[%s]", base ? base + 1 : file ? file->path : "gone");
+	struct native_file native = {
+		.id = id, .root = "/", .path = file ? file->path : "", .open = open_file,
+		.open_context = file};
+	OWNED_MEM struct native_symbol *symbol = calloc(n, sizeof(*symbol));
+
 	for (size_t i = 0; i < n; i++)
-		ret[i] = (struct symbol){b, ""};
-	if (file && !file_image(file, &image))
-		elf_symbols_find_many(image, "/", file->path, address, n, on_found, ret);
+		ret[i] = (struct symbol){.name = "[unmapped file]", .system_name = ""};
+	if (!file || !symbol ||
+	    native_symbols_resolve(naming->native, &native, address, n, symbol))
+		return;
+	take_names(naming, file, address, n, symbol, ret);
 }
 
-static void name_kernel(void *context, uint64_t address, const char **ret_name, const char **ret_module)
+/* ---- the kernel ---- */
+
+static void name_kernel(void *context, uint64_t address, const char **ret_name,
+			const char **ret_module)
 {
-	(void)context;(void)address;(void)ret_module;
-	*ret_name = "kernel_function";
+	struct naming *naming = context;
+	int err = kernel_symbols_find(naming->kernel, address, ret_name, ret_module);
+
+	if (err && err != -ENOENT && !naming->has_warned_kernel) {
+		log_warn_errno(err, "kernel frames have no names (/proc/kallsyms)");
+		naming->has_warned_kernel = true;
+	}
+}
+
+/* ---- JITs ---- */
+
+static struct jit *jit_get(struct naming *naming, struct pp_process_id id)
+{
+	struct jit *jit;
+
+	HASH_FIND(hh, naming->jit, &id, sizeof(id), jit);
+	if (jit || HASH_COUNT(naming->jit) >= PERF_MAPS_MAX)
+		return jit;
+	jit = calloc(1, sizeof(*jit));
+	if (!jit || perf_map_new(&jit->map)) {
+		free(jit);
+		return NULL;
+	}
+	jit->id = id;
+	jit->window = naming->window - 1;
+	HASH_ADD(hh, naming->jit, id, sizeof(jit->id), jit);
+	return jit;
+}
+
+static void jit_refresh(struct naming *naming, struct jit *jit)
+{
+	const struct process *process = process_table_find(naming->agent->processes, jit->id);
+	uint64_t now_ns = mono_ns();
+	int64_t started_s;
+	char root[32];
+
+	if (!process || process->exit_ns || jit->window == naming->window)
+		return;
+	jit->window = naming->window;
+	started_s = (int64_t)((wall_ns() - (now_ns - process->start_ns)) / NS_PER_SEC);
+	snprintf(root, sizeof(root), "/proc/%u/root", process->id.tgid);
+	(void)perf_map_refresh(jit->map, root,
+			       process->inner_pid ? process->inner_pid : process->id.tgid,
+			       process->uid, started_s);
 }
 
 static bool name_anonymous(void *context, struct pp_process_id id, uint64_t address,
 			   const char **ret_name)
 {
-	(void)context;(void)id;(void)address;(void)ret_name;
-	return false;
+	struct naming *naming = context;
+	struct jit *jit = jit_get(naming, id);
+	uint64_t start;
+
+	if (!jit)
+		return false;
+	jit_refresh(naming, jit);
+	return !perf_map_find(jit->map, address, ret_name, &start);
+}
+
+/* Those of processes that are gone. */
+static void forget_jits(struct naming *naming)
+{
+	struct jit *jit, *next;
+
+	HASH_ITER (hh, naming->jit, jit, next)
+		if (!process_table_find(naming->agent->processes, jit->id))
+			jit_free(naming, jit);
 }
 
 /* ---- modules ---- */
@@ -79,7 +245,7 @@ static bool name_anonymous(void *context, struct pp_process_id id, uint64_t addr
 static void hex(const uint8_t *bytes, size_t size, char *text)
 {
 	for (size_t i = 0; i < size; i++)
-		sprintf(text + 2 * i, "%02x", bytes[i]);
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
 	text[2 * size] = '\0';
 }
 
@@ -166,6 +332,9 @@ static bool has_one_frame_runs(void *context, uint8_t python)
 
 void naming_begin(struct naming *naming, struct symbolizer_sources *ret_sources)
 {
+	naming->window++;
+	(void)kernel_symbols_refresh(naming->kernel);
+	forget_jits(naming);
 	if (naming->profile != naming->agent->profile && naming->module)
 		memset(naming->module, 0, naming->module_count * sizeof(*naming->module));
 	naming->profile = naming->agent->profile;

@@ -113,11 +113,17 @@ static bool is_native(packed_frame frame)
 	return packed_kind(frame) == PP_FRAME_NATIVE || packed_kind(frame) == PP_FRAME_EVAL;
 }
 
+/* --no-native is about Python's stacks: others would be left without a frame. */
+static bool hides_native(const struct symbolizer *symbolizer, const struct dict_stack *stack)
+{
+	return symbolizer->options.no_native && stack->python_count;
+}
+
 int symbolizer_note(struct symbolizer *symbolizer, const struct dict_stack *stack)
 {
 	size_t frames = (size_t)stack->python_stored + stack->native_stored;
 
-	if (symbolizer->options.no_native)
+	if (hides_native(symbolizer, stack))
 		return 0;
 	for (size_t i = stack->python_stored; i < frames; i++) {
 		packed_frame frame = stack->frame[i];
@@ -170,7 +176,7 @@ static int name_native(struct symbolizer *symbolizer, packed_frame key, const st
 
 static int resolve_file(struct symbolizer *symbolizer, const packed_frame *frame, size_t n)
 {
-	OWNED_MEM uint64_t *address = malloc(n * sizeof(*address));
+	OWNED_MEM uint64_t *address = calloc(n, sizeof(*address));
 	OWNED_MEM struct symbol *symbol = calloc(n, sizeof(*symbol));
 
 	if (!address || !symbol)
@@ -249,6 +255,19 @@ static int name_anonymous(struct symbolizer *symbolizer, struct pp_process_id id
 	return intern_string(symbolizer->strings, name, &frame->name);
 }
 
+/* A native frame of a stack that was not noted. */
+static int name_late(struct symbolizer *symbolizer, const struct named *placeholder,
+		     struct named *ret_named)
+{
+	int err = memo_add(symbolizer, placeholder);
+
+	if (!err)
+		err = resolve_file(symbolizer, &placeholder->key, 1);
+	if (!err)
+		*ret_named = *memo_find(symbolizer, placeholder->key);
+	return err;
+}
+
 /* Named frames that do not depend on the process go through the memo. */
 static int name_frame(struct symbolizer *symbolizer, struct pp_process_id id, packed_frame key,
 		      struct named *ret_named)
@@ -270,9 +289,7 @@ static int name_frame(struct symbolizer *symbolizer, struct pp_process_id id, pa
 		return name_anonymous(symbolizer, id, key, &ret_named->frame);
 	case PP_FRAME_NATIVE:
 	case PP_FRAME_EVAL:
-		named.is_hidden = symbolizer->options.no_native;
-		err = 0;
-		break;
+		return name_late(symbolizer, &named, ret_named);
 	default:
 		err = name_marker(symbolizer, key, &named.frame);
 	}
@@ -301,6 +318,15 @@ static bool repeats_unnamed(const struct symbolizer *symbolizer, const struct fr
 	       !symbolizer->options.raw;
 }
 
+/* What --no-native leaves out: native frames and the gaps between them, not what tells of omitted
+ * frames, as some of those may be Python's. */
+static bool is_beside_python(packed_frame frame)
+{
+	if (packed_kind(frame) == PP_FRAME_GAP)
+		return !packed_what(frame);
+	return packed_kind(frame) != PP_FRAME_PYTHON;
+}
+
 int symbolizer_stack(struct symbolizer *symbolizer, struct pp_process_id id,
 		     const struct dict_stack *user, const struct dict_kernel *kernel,
 		     const struct frame **ret_frames, size_t *ret_count)
@@ -320,6 +346,8 @@ int symbolizer_stack(struct symbolizer *symbolizer, struct pp_process_id id,
 	for (size_t i = 0; i < stitched; i++) {
 		struct named named;
 
+		if (hides_native(symbolizer, user) && is_beside_python(symbolizer->stitched[i]))
+			continue;
 		err = name_frame(symbolizer, id, symbolizer->stitched[i], &named);
 		if (err)
 			return err;

@@ -163,8 +163,8 @@ static void evict_until(struct row_store *store, uint32_t granules)
 		    PP_PAGE_ROW_START(entry) == store->empty_row ||
 		    store->fresh[page / 64] >> (page % 64) & 1)
 			continue;
-		if (PP_PAGE_FLAGS(entry) & PP_PAGE_USED) {
-			__atomic_and_fetch(&pages[page], ~PAGE_FLAGS(PP_PAGE_USED),
+		if (PP_PAGE_FLAGS(entry) & PP_PAGE_USED_MASK) {
+			__atomic_and_fetch(&pages[page], ~PAGE_FLAGS(PP_PAGE_USED_MASK),
 					   __ATOMIC_RELAXED);
 			continue;
 		}
