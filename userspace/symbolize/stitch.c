@@ -43,8 +43,11 @@ static void put(struct output *out, packed_frame frame)
 
 static void put_omitted(struct output *out)
 {
-	if (!out->is_omitting)
+	if (!out->is_omitting) {
+		if (out->count == STITCH_MAX_FRAMES)
+			return;
 		put(out, packed_gap(0));
+	}
 	out->is_omitting = true;
 	out->frame[out->count - 1]++;
 }
@@ -78,6 +81,33 @@ static uint32_t last_run(const struct area *native)
 	return native->count;
 }
 
+/* How many Python frames the runs of the ring take: those after the omitted middle. */
+static uint64_t frames_after_middle(const struct area *native)
+{
+	uint64_t frames = 0;
+
+	for (uint32_t i = native->count - native->ring; i < native->count; i++)
+		if (packed_kind(area_get(native, i)) == PP_FRAME_PYTHON_RUN)
+			frames += packed_what(area_get(native, i));
+	return frames;
+}
+
+/* A native frame of the omitted middle.  Its runs are gone with it: when both walks reached the root,
+ * the Python frames that are too many for the runs behind the middle belong here. */
+static uint32_t put_middle(struct output *out, const struct area *native, uint32_t at,
+			   const struct area *python, uint32_t next, bool is_complete)
+{
+	uint64_t after;
+
+	put_omitted(out);
+	if (!is_complete || at + 1 != native->count - native->ring)
+		return next;
+	after = frames_after_middle(native);
+	while (next < python->count && python->count - next > after)
+		put_from(out, python, next++);
+	return next;
+}
+
 size_t stitch(const struct dict_stack *stack, bool one_frame_runs,
 	      packed_frame frame[STITCH_MAX_FRAMES])
 {
@@ -85,18 +115,20 @@ size_t stitch(const struct dict_stack *stack, bool one_frame_runs,
 	struct area native = area_of(stack->frame + stack->python_stored, stack->native_stored,
 				     stack->native_count);
 	bool is_whole = stack->stop == PP_STOP_ROOT || stack->stop == PP_STOP_FINISHED;
+	bool is_complete = is_whole && stack->py_stop == PP_PY_STOP_ROOT;
 	struct output out = {.frame = frame};
 	uint32_t runs = count_runs(&native), last = last_run(&native), next = 0, empty = 0;
 
 	if (one_frame_runs && runs > python.count)
 		empty = runs - python.count;
 	for (uint32_t i = 0; i < native.count; i++) {
-		packed_frame at = area_omits(&native, i) ? packed_gap(1) : area_get(&native, i);
+		packed_frame at;
 
 		if (area_omits(&native, i)) {
-			put_omitted(&out);
+			next = put_middle(&out, &native, i, &python, next, is_complete);
 			continue;
 		}
+		at = area_get(&native, i);
 		if (packed_kind(at) != PP_FRAME_PYTHON_RUN) {
 			put(&out, at);
 			continue;

@@ -41,7 +41,7 @@ struct symbolizer_sources {
 
 struct symbolizer_options {
 	bool raw;	/* keep the interpreter's own frames */
-	bool no_native; /* Python and kernel frames only */
+	bool no_native; /* stacks with Python frames: those and kernel frames only */
 };
 
 struct symbolizer;
