@@ -5,6 +5,7 @@ BEGIN {
 	allowed["unwind"] = "elf"
 	allowed["python"] = "discover elf"
 	allowed["attach"] = "discover elf unwind python"
+	allowed["drain"] = "python" # docs/design/0001
 	allowed["symbolize"] = "discover elf python drain"
 	allowed["profile"] = "symbolize"
 	allowed["store"] = "profile"
