@@ -54,7 +54,7 @@ $(BUILD)/gen/pyprofd.skel.h: $(BUILD)/pyprofd.bpf.o
 	$(call msg,SKEL,$@)$(BPFTOOL) gen skeleton $< name pyprofd > $@
 $(BUILD)/gen/profile.pb-c.h: include/proto/profile.proto
 	@mkdir -p $(@D)
-	$(call msg,PROTOC,$@)protoc-c --proto_path=include/proto --c_out=$(@D) $<
+	$(call msg,PROTOC,$@)protoc-c --proto_path=include/proto --c_out=$(@D) $< 2> $@.log || { cat $@.log; exit 1; }
 $(BUILD)/gen/profile.pb-c.c: $(BUILD)/gen/profile.pb-c.h ;
 $(BUILD)/gen/version.h: Makefile
 	@mkdir -p $(@D)
