@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: symbolize/native_symbols.c symbolize/demangle.c symbolize/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c elf/debug_file.c elf/root_file.c elf/elf_image.c elf/elf_symbol_table.c */
+#include "symbolize/native_symbols.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LIBSTDCXX "/usr/lib/x86_64-linux-gnu/libstdc++.so.6"
+#define MAX_BYTES (1U << 20)
+
+struct nm_line {
+	uint64_t start, size;
+	char name[512];
+};
+
+static size_t read_nm(const char *path, struct nm_line *line, size_t room)
+{
+	char command[256], text[2048], type;
+	size_t count = 0;
+	FILE *pipe;
+
+	snprintf(command, sizeof(command), "nm -D -S --defined-only %s 2>/dev/null", path);
+	pipe = popen(command, "r");
+	assert_non_null(pipe);
+	while (count < room && fgets(text, sizeof(text), pipe)) {
+		struct nm_line *next = &line[count];
+
+		if (sscanf(text, "%" SCNx64 " %" SCNx64 " %c %511s", &next->start, &next->size,
+			   &type, next->name) != 4 ||
+		    !strchr("TtWi", type) || !next->size)
+			continue;
+		next->name[strcspn(next->name, "@")] = '\0';
+		count++;
+	}
+	pclose(pipe);
+	if (!count) {
+		print_message("skipped: no libstdc++.so.6 or no nm\n");
+		skip();
+	}
+	return count;
+}
+
+static int count_opens(void *context, const struct native_file *file, int *ret_fd)
+{
+	int *opens = context;
+	int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+
+	++*opens;
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+static void native_symbols__second_resolve_opens_nothing(void **state)
+{
+	static struct nm_line line[512];
+	static uint64_t first[512], last[512];
+	static struct native_symbol symbol[512];
+	const size_t count = read_nm(LIBSTDCXX, line, 512);
+	OWNED(native_symbols) struct native_symbols *symbols = NULL;
+	int opens = 0;
+	const struct native_file file = {.id = 7,
+					 .root = "/",
+					 .path = LIBSTDCXX,
+					 .open = count_opens,
+					 .open_context = &opens};
+
+	(void)state;
+	assert_int_equal(native_symbols_new(MAX_BYTES, &symbols), 0);
+	for (size_t i = 0; i < count; i++) {
+		first[i] = line[i].start;
+		last[i] = line[i].start + line[i].size - 1;
+	}
+	assert_int_equal(native_symbols_resolve(symbols, &file, last, count, symbol), 0);
+	for (size_t i = 0; i < count; i++) {
+		assert_true(symbol[i].found);
+		assert_int_equal(symbol[i].start, line[i].start);
+	}
+	/* Other addresses of the same functions. */
+	assert_int_equal(native_symbols_resolve(symbols, &file, first, count, symbol), 0);
+	assert_int_equal(opens, 1);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(symbol[i].start, line[i].start);
+	assert_int_equal(native_symbols_counters(symbols).scans, 1);
+	assert_int_equal(native_symbols_counters(symbols).cached, count);
+}
+
+static void native_symbols__mangled_name_is_kept_beside_the_readable_one(void **state)
+{
+	static struct nm_line line[8192];
+	const size_t count = read_nm(LIBSTDCXX, line, 8192);
+	OWNED(native_symbols) struct native_symbols *symbols = NULL;
+	const struct native_file file = {.id = 1, .root = "/", .path = LIBSTDCXX};
+	struct native_symbol symbol[2];
+	uint64_t vaddr[2] = {0};
+
+	(void)state;
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(line[i].name, "_ZSt9terminatev"))
+			vaddr[0] = line[i].start;
+		if (!strcmp(line[i].name, "__cxa_begin_catch"))
+			vaddr[1] = line[i].start;
+	}
+	assert_true(vaddr[0] && vaddr[1]);
+	assert_int_equal(native_symbols_new(MAX_BYTES, &symbols), 0);
+	assert_int_equal(native_symbols_resolve(symbols, &file, vaddr, 2, symbol), 0);
+	assert_string_equal(symbol[0].name, "std::terminate");
+	assert_string_equal(symbol[0].system_name, "_ZSt9terminatev");
+	assert_string_equal(symbol[1].name, "__cxa_begin_catch");
+	assert_string_equal(symbol[1].system_name, "");
+}
+
+static void native_symbols__file_without_answer_is_named_in_brackets(void **state)
+{
+	OWNED(native_symbols) struct native_symbols *symbols = NULL;
+	const struct native_file missing = {.id = 1, .root = "/", .path = "/nowhere/libfoo.so"};
+	const struct native_file no_elf = {.id = 2, .root = "/", .path = "/etc/passwd"};
+	const struct native_file vdso = {.id = 3, .root = "/", .path = "[vdso]"};
+	const struct native_file anonymous = {.id = 4, .root = "/", .path = ""};
+	const struct native_file real = {.id = 5, .root = "/", .path = LIBSTDCXX};
+	const uint64_t vaddr[] = {0x10, 0x10};
+	struct native_symbol symbol[2];
+
+	(void)state;
+	assert_int_equal(native_symbols_new(MAX_BYTES, &symbols), 0);
+	assert_int_equal(native_symbols_resolve(symbols, &missing, vaddr, 2, symbol), 0);
+	assert_string_equal(symbol[1].name, "[libfoo.so]");
+	assert_string_equal(symbol[1].system_name, "");
+	assert_false(symbol[1].found);
+	assert_int_equal(native_symbols_resolve(symbols, &no_elf, vaddr, 1, symbol), 0);
+	assert_string_equal(symbol[0].name, "[passwd]");
+	assert_int_equal(native_symbols_resolve(symbols, &vdso, vaddr, 1, symbol), 0);
+	assert_string_equal(symbol[0].name, "[vdso]");
+	assert_int_equal(native_symbols_resolve(symbols, &anonymous, vaddr, 1, symbol), 0);
+	assert_string_equal(symbol[0].name, "[anon]");
+	if (!access(LIBSTDCXX, R_OK)) {
+		/* The ELF header is in no function. */
+		assert_int_equal(native_symbols_resolve(symbols, &real, vaddr, 1, symbol), 0);
+		assert_string_equal(symbol[0].name, "[libstdc++.so.6]");
+	}
+	/* Not tried again, unlike what could not be opened. */
+	assert_int_equal(native_symbols_resolve(symbols, &no_elf, vaddr, 1, symbol), 0);
+	assert_int_equal(native_symbols_counters(symbols).bad_files, 1);
+	assert_int_equal(native_symbols_counters(symbols).cached, 1);
+}
+
+static void native_symbols__least_used_files_go_first(void **state)
+{
+	static struct nm_line line[4096];
+	static uint64_t vaddr[4096];
+	static struct native_symbol symbol[4096];
+	const size_t count = read_nm(LIBSTDCXX, line, 4096);
+	OWNED(native_symbols) struct native_symbols *symbols = NULL;
+	struct native_file file = {.root = "/", .path = LIBSTDCXX};
+	size_t one_file;
+
+	(void)state;
+	for (size_t i = 0; i < count; i++)
+		vaddr[i] = line[i].start;
+	assert_int_equal(native_symbols_new(MAX_BYTES, &symbols), 0);
+	assert_int_equal(native_symbols_resolve(symbols, &file, vaddr, count, symbol), 0);
+	one_file = native_symbols_bytes(symbols);
+	assert_true(one_file > count * 16);
+	/* The same under other ids: they do not all fit. */
+	for (file.id = 1; file.id < 20; file.id++)
+		assert_int_equal(native_symbols_resolve(symbols, &file, vaddr, count, symbol), 0);
+	assert_true(native_symbols_bytes(symbols) <= MAX_BYTES + one_file);
+	assert_true(native_symbols_counters(symbols).dropped_files > 0);
+	assert_int_equal(native_symbols_counters(symbols).dropped_symbols, 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(symbol[i].start, vaddr[i]);
+}
+
+static void native_symbols__one_resolve_stays_within_twice_the_bound(void **state)
+{
+	static struct nm_line line[4096];
+	static uint64_t vaddr[4096];
+	static struct native_symbol symbol[4096];
+	const size_t count = read_nm(LIBSTDCXX, line, 4096), max_bytes = 32768;
+	OWNED(native_symbols) struct native_symbols *symbols = NULL;
+	const struct native_file file = {.root = "/", .path = LIBSTDCXX};
+
+	(void)state;
+	for (size_t i = 0; i < count; i++)
+		vaddr[i] = line[i].start;
+	assert_int_equal(native_symbols_new(max_bytes, &symbols), 0);
+	assert_int_equal(native_symbols_resolve(symbols, &file, vaddr, count, symbol), 0);
+	/* Arrays grow by doubling. */
+	assert_true(native_symbols_bytes(symbols) <= 4 * max_bytes);
+	assert_true(native_symbols_counters(symbols).dropped_symbols > 0);
+	for (size_t i = 0; i < count; i++)
+		assert_non_null(symbol[i].name);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(native_symbols__second_resolve_opens_nothing),
+		cmocka_unit_test(native_symbols__mangled_name_is_kept_beside_the_readable_one),
+		cmocka_unit_test(native_symbols__file_without_answer_is_named_in_brackets),
+		cmocka_unit_test(native_symbols__least_used_files_go_first),
+		cmocka_unit_test(native_symbols__one_resolve_stays_within_twice_the_bound),
+	};
+
+	return cmocka_run_group_tests_name("symbolize/native_symbols", tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: symbolize/perf_map.c elf/root_file.c */
+#include "symbolize/perf_map.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <utime.h>
+
+#define INNER_PID 7U
+
+static struct perf_map *map_of(const char *text)
+{
+	struct perf_map *map = NULL;
+
+	assert_int_equal(perf_map_new(&map), 0);
+	assert_int_equal(perf_map_add_text(map, text, strlen(text)), 0);
+	return map;
+}
+
+static void assert_name(const struct perf_map *map, uint64_t address, const char *want)
+{
+	const char *name = NULL;
+	uint64_t start;
+	int err = perf_map_find(map, address, &name, &start);
+
+	assert_int_equal(err, want ? 0 : -ENOENT);
+	if (want)
+		assert_string_equal(name, want);
+}
+
+static void perf_map__finds_by_range_in_any_order(void **state)
+{
+	OWNED(perf_map) struct perf_map *map = map_of("2000 10 second one\n"
+						      "0x1000 0x20 first\n"
+						      "7f0000000000 5 last");
+
+	(void)state;
+	assert_name(map, 0xfff, NULL);
+	assert_name(map, 0x1000, "first");
+	assert_name(map, 0x101f, "first");
+	assert_name(map, 0x1020, NULL);
+	assert_name(map, 0x200f, "second one");
+	assert_name(map, 0x7f0000000004, "last");
+	assert_int_equal(perf_map_count(map), 3);
+}
+
+static void perf_map__later_entry_wins_where_memory_was_reused(void **state)
+{
+	OWNED(perf_map) struct perf_map *map = map_of("1000 100 old\n"
+						      "1000 40 new\n"
+						      "1080 10 newer\n");
+
+	(void)state;
+	assert_name(map, 0x1000, "new");
+	assert_name(map, 0x1085, "newer");
+	assert_name(map, 0x1095, "old");
+}
+
+static void perf_map__lines_that_do_not_parse_are_skipped(void **state)
+{
+	OWNED(perf_map) struct perf_map *map = map_of("\n"
+						      "zz 10 a\n"
+						      "1000\n"
+						      "1000 10\n"
+						      "1000 10 \n"
+						      "1000 0 empty\n"
+						      "11112222333344445 10 wide\n"
+						      "ffffffffffffffff 10 wraps\n"
+						      "1000 100000000 huge\n"
+						      "-1000 10 negative\n"
+						      "3000 10 g\x01od\r\n");
+
+	(void)state;
+	assert_int_equal(perf_map_count(map), 1);
+	assert_name(map, 0x3000, "g?od");
+}
+
+static void perf_map__python_trampolines_are_left_out(void **state)
+{
+	OWNED(perf_map) struct perf_map *map = map_of("1000 b py::spam:/srv/spam.py\n"
+						      "2000 b node::spam\n");
+
+	(void)state;
+	assert_name(map, 0x1000, NULL);
+	assert_name(map, 0x2000, "node::spam");
+}
+
+static void perf_map__long_names_are_cut_and_memory_is_bounded(void **state)
+{
+	OWNED(perf_map) struct perf_map *map = NULL;
+	char line[700];
+	const char *name;
+	uint64_t start;
+
+	(void)state;
+	assert_int_equal(perf_map_new(&map), 0);
+	for (unsigned int i = 0; i < 4; i++) {
+		/* 10 MiB a piece */
+		const size_t pieces = 16384;
+		OWNED_MEM char *text = malloc(pieces * sizeof(line));
+		size_t size = 0;
+
+		assert_non_null(text);
+		for (size_t k = 0; k < pieces; k++)
+			size += (size_t)snprintf(text + size, sizeof(line), "%zx 10 %0640d\n",
+						 (i * pieces + k) * 16 + 4096, 1);
+		assert_int_equal(perf_map_add_text(map, text, size), 0);
+	}
+	assert_int_equal(perf_map_find(map, 4096, &name, &start), 0);
+	assert_int_equal(strlen(name), PERF_MAP_MAX_NAME_BYTES);
+	/* Arrays grow by doubling. */
+	assert_true(perf_map_bytes(map) <= 3U * PERF_MAP_MAX_BYTES);
+	assert_true(perf_map_count(map) < 65536);
+}
+
+/* ---- the file ---- */
+
+struct fixture {
+	char root[64], path[128];
+};
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	char folder[80];
+
+	strcpy(fixture->root, "/tmp/test_perf_map.XXXXXX");
+	assert_non_null(mkdtemp(fixture->root));
+	snprintf(folder, sizeof(folder), "%s/tmp", fixture->root);
+	assert_int_equal(mkdir(folder, 0755), 0);
+	snprintf(fixture->path, sizeof(fixture->path), "%s/perf-7.map", folder);
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", fixture->root);
+	assert_int_equal(system(command), 0);
+	free(fixture);
+	return 0;
+}
+
+static void write_map(const struct fixture *fixture, const char *mode, const char *text)
+{
+	FILE *file = fopen(fixture->path, mode);
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+	assert_int_equal(chmod(fixture->path, 0644), 0);
+}
+
+static void perf_map_refresh__reads_what_was_appended(void **state)
+{
+	const struct fixture *fixture = *state;
+	OWNED(perf_map) struct perf_map *map = NULL;
+	const uint32_t uid = getuid();
+
+	assert_int_equal(perf_map_new(&map), 0);
+	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, uid, 0), -ENOENT);
+	write_map(fixture, "w", "1000 10 one\n2000 10 tw");
+	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, uid, 0), 1);
+	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, uid, 0), 0);
+	assert_name(map, 0x1000, "one");
+	assert_name(map, 0x2000, NULL);
+	write_map(fixture, "a", "o\n");
+	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, uid, 0), 1);
+	assert_name(map, 0x1000, "one");
+	assert_name(map, 0x2000, "two");
+	assert_int_equal(perf_map_count(map), 2);
+}
+
+static void perf_map_refresh__shorter_file_is_read_anew(void **state)
+{
+	const struct fixture *fixture = *state;
+	OWNED(perf_map) struct perf_map *map = NULL;
+
+	assert_int_equal(perf_map_new(&map), 0);
+	write_map(fixture, "w", "1000 10 one\n2000 10 two\n");
+	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, getuid(), 0), 1);
+	write_map(fixture, "w", "3000 10 three\n");
+	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, getuid(), 0), 1);
+	assert_name(map, 0x1000, NULL);
+	assert_name(map, 0x3000, "three");
+}
+
+static void perf_map_refresh__file_of_another_is_eperm(void **state)
+{
+	const struct fixture *fixture = *state;
+	OWNED(perf_map) struct perf_map *map = NULL;
+
+	assert_int_equal(perf_map_new(&map), 0);
+	write_map(fixture, "w", "1000 10 one\n");
+	assert_int_equal(chmod(fixture->path, 0666), 0);
+	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, getuid(), 0), -EPERM);
+	assert_int_equal(chmod(fixture->path, 0644), 0);
+	if (getuid() != 0)
+		assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, getuid() + 1, 0),
+				 -EPERM);
+	else if (!chown(fixture->path, 12345, 12345))
+		assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, 54321, 0), -EPERM);
+	assert_int_equal(perf_map_count(map), 0);
+}
+
+static void perf_map_refresh__file_from_before_the_process_is_enoent(void **state)
+{
+	const struct fixture *fixture = *state;
+	const struct utimbuf old = {.actime = 1000, .modtime = 1000};
+	OWNED(perf_map) struct perf_map *map = NULL;
+
+	assert_int_equal(perf_map_new(&map), 0);
+	write_map(fixture, "w", "1000 10 one\n");
+	assert_int_equal(utime(fixture->path, &old), 0);
+	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, getuid(), 1001), -ENOENT);
+	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, getuid(), 1000), 1);
+}
+
+static void perf_map_refresh__line_longer_than_a_read_is_passed_over(void **state)
+{
+	const struct fixture *fixture = *state;
+	OWNED(perf_map) struct perf_map *map = NULL;
+	OWNED_MEM char *line = malloc(200001);
+
+	assert_non_null(line);
+	memset(line, 'x', 200000);
+	line[200000] = '\0';
+	assert_int_equal(perf_map_new(&map), 0);
+	write_map(fixture, "w", "1000 10 one\n");
+	write_map(fixture, "a", line);
+	write_map(fixture, "a", "\n2000 10 two\n");
+	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, getuid(), 0), 1);
+	assert_name(map, 0x1000, "one");
+	assert_name(map, 0x2000, "two");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(perf_map__finds_by_range_in_any_order),
+		cmocka_unit_test(perf_map__later_entry_wins_where_memory_was_reused),
+		cmocka_unit_test(perf_map__lines_that_do_not_parse_are_skipped),
+		cmocka_unit_test(perf_map__python_trampolines_are_left_out),
+		cmocka_unit_test(perf_map__long_names_are_cut_and_memory_is_bounded),
+		cmocka_unit_test_setup_teardown(perf_map_refresh__reads_what_was_appended, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(perf_map_refresh__shorter_file_is_read_anew, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(perf_map_refresh__file_of_another_is_eperm, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(
+			perf_map_refresh__file_from_before_the_process_is_enoent, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			perf_map_refresh__line_longer_than_a_read_is_passed_over, set_up,
+			tear_down),
+	};
+
+	return cmocka_run_group_tests_name("symbolize/perf_map", tests, NULL, NULL);
+}
