@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""run.py [-k REGEX] [-v] [--list] [FILE...]   Runs the end-to-end tests.
+"""run.py [-k REGEX] [-v] [-j N] [--list] [FILE...]   Runs the end-to-end tests.
 
 Functions test_* of test_*.py, each in its own process; a function with an attribute `cases` (a
 callable that gives [(label, argument)]) runs once for each.  Executable test_*.sh are one test each:
-exit status 0 is ok, 77 skips.  Prints `ok`, `not ok` or `skip` with the time of each, and sums up.
+exit status 0 is ok, 77 skips.  Two tests run at a time, but those with an attribute `alone`, which come last.
+Prints `ok`, `not ok` or `skip` with the time of each, and sums up.
 """
 import argparse
+import collections
 import glob
 import importlib
 import os
@@ -28,26 +30,29 @@ DEFAULT_LIMIT_S = 120
 SKIPPED = 77
 
 
+Test = collections.namedtuple("Test", "name function limit_s alone")
+
+
 def collect(files):
-    """[(name, callable, limit in seconds)]"""
     found = []
     for path in files:
         base = os.path.basename(path)
         if base.endswith(".sh"):
-            found.append((base[:-3], lambda path=path: shell(path), DEFAULT_LIMIT_S))
+            found.append(Test(base[:-3], lambda path=path: shell(path), DEFAULT_LIMIT_S, False))
             continue
         module = importlib.import_module(base[:-3])
         for key, function in list(vars(module).items()):
             if not key.startswith("test_") or not callable(function):
                 continue
-            limit = getattr(function, "limit_s", DEFAULT_LIMIT_S)
+            rest = (getattr(function, "limit_s", DEFAULT_LIMIT_S),
+                    getattr(function, "alone", False) or getattr(module, "ALONE", False))
             name = base[len("test_"):-3] + "." + key[len("test_"):]
             if hasattr(function, "cases"):
                 for label, argument in function.cases():
-                    found.append(("%s[%s]" % (name, label),
-                                  lambda f=function, a=argument: f(a), limit))
+                    found.append(Test("%s[%s]" % (name, label),
+                                      lambda f=function, a=argument: f(a), *rest))
             else:
-                found.append((name, function, limit))
+                found.append(Test(name, function, *rest))
     return found
 
 
@@ -87,35 +92,54 @@ def child(function, log, tmp):
         os._exit(rc)
 
 
-def run_one(function, limit_s):
-    """(exit status or None for a timeout, what it said)"""
-    tmp = tempfile.mkdtemp(prefix=harness.TMP_PREFIX)
-    os.chmod(tmp, 0o755)
-    try:
-        with tempfile.TemporaryFile() as log:
-            sys.stdout.flush()
-            pid = os.fork()
-            if pid == 0:
-                child(function, log.fileno(), tmp)
-            end = time.monotonic() + limit_s
-            status = None
-            while status is None and time.monotonic() < end:
-                done, code = os.waitpid(pid, os.WNOHANG)
-                if done:
-                    status = os.WEXITSTATUS(code) if os.WIFEXITED(code) else 128 + os.WTERMSIG(code)
-                else:
-                    time.sleep(0.02)
-            try:
-                os.killpg(pid, signal.SIGKILL)
-            except OSError:
-                pass
-            if status is None:
-                os.waitpid(pid, 0)
-            log.seek(0)
-            return status, log.read().decode("utf-8", "replace").strip()
-    finally:
-        unmount_below(tmp)
-        shutil.rmtree(tmp, ignore_errors=True)
+class Running:
+    """One test's process, from its start to its end or its limit."""
+
+    def __init__(self, test):
+        self.test = test
+        self.begin = time.monotonic()
+        self.tmp = tempfile.mkdtemp(prefix=harness.TMP_PREFIX)
+        os.chmod(self.tmp, 0o755)
+        self.log = tempfile.TemporaryFile()
+        sys.stdout.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            child(test.function, self.log.fileno(), self.tmp)
+        self.status, self.said, self.is_late = None, "", False
+
+    def poll(self):
+        """True when it has ended; then status, said and is_late are set."""
+        done, code = os.waitpid(self.pid, os.WNOHANG)
+        if not done and time.monotonic() - self.begin < self.test.limit_s:
+            return False
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except OSError:
+            pass
+        if done:
+            self.status = os.WEXITSTATUS(code) if os.WIFEXITED(code) else 128 + os.WTERMSIG(code)
+        else:
+            os.waitpid(self.pid, 0)
+            self.is_late = True
+        self.log.seek(0)
+        self.said = self.log.read().decode("utf-8", "replace").strip()
+        self.log.close()
+        unmount_below(self.tmp)
+        shutil.rmtree(self.tmp, ignore_errors=True)
+        return True
+
+
+def run_all(tests, jobs):
+    """Yields each Running at its end."""
+    for group, count in ([t for t in tests if not t.alone], jobs), ([t for t in tests if t.alone], 1):
+        waiting, running = list(group), []
+        while waiting or running:
+            while waiting and len(running) < count:
+                running.append(Running(waiting.pop(0)))
+            ended = [r for r in running if r.poll()]
+            running = [r for r in running if r not in ended]
+            yield from ended
+            time.sleep(0.02)
 
 
 def unmount_below(folder):
@@ -132,14 +156,15 @@ def main():
     parser.add_argument("-k", metavar="REGEX", default="", help="tests whose name matches")
     parser.add_argument("-v", action="store_true", help="what passing tests print, too")
     parser.add_argument("--list", action="store_true", help="names only")
+    parser.add_argument("-j", type=int, default=2, metavar="N", help="tests at a time (2)")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="each test N times")
     options = parser.parse_args()
     files = options.files or sorted(glob.glob(os.path.join(HERE, "test_*.py"))
                                     + [p for p in glob.glob(os.path.join(HERE, "test_*.sh"))
                                        if os.access(p, os.X_OK)])
-    tests = [t for t in collect(files) if re.search(options.k, t[0])]
+    tests = [t for t in collect(files) if re.search(options.k, t.name)]
     if options.list:
-        print("\n".join(t[0] for t in tests))
+        print("\n".join(t.name for t in tests))
         return 0
     if os.geteuid() != 0:
         print("# not root: nothing can be profiled")
@@ -149,21 +174,20 @@ def main():
         print("no %s: build it first" % harness.PYPROFD, file=sys.stderr)
         return 1
     passed, failed, skipped = 0, [], 0
-    for name, function, limit in tests * options.repeat:
-        begin = time.monotonic()
-        status, said = run_one(function, limit)
-        took = "(%.1f s)" % (time.monotonic() - begin)
-        if status == 0:
+    for run in run_all(tests * options.repeat, max(1, options.j)):
+        name, said = run.test.name, run.said
+        took = "(%.1f s)" % (time.monotonic() - run.begin)
+        if run.status == 0:
             passed += 1
             print("ok", name, took)
             if options.v and said:
                 print("    " + said.replace("\n", "\n    "))
-        elif status == SKIPPED:
+        elif run.status == SKIPPED:
             skipped += 1
             print("skip", name, said.rpartition("skip: ")[2])
         else:
             failed.append(name)
-            reason = "no end within %d s\n" % limit if status is None else ""
+            reason = "no end within %d s\n" % run.test.limit_s if run.is_late else ""
             print("not ok", name, took)
             print("    " + (reason + said).replace("\n", "\n    "))
         sys.stdout.flush()

@@ -5,6 +5,7 @@ import sys
 
 import harness
 
+ALONE = True  # the clock's phase and the run queue matter
 TOLERANCE = 0.02
 
 

@@ -111,6 +111,9 @@ def test_all_at_once_system_wide():
             target.stop()
 
 
+test_all_at_once_system_wide.alone = True
+
+
 def test_perf_trampolines():
     """-X perf puts native code without unwind rows between all Python frames."""
     chosen = [i for i in harness.interpreters() if i.version >= (3, 12) and subprocess.run(

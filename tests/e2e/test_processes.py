@@ -77,6 +77,10 @@ def test_short_lived_back_to_back():
     short_lived(0, 299)
 
 
+test_short_lived_20_a_second.alone = True
+test_short_lived_back_to_back.alone = True
+
+
 def test_short_lived_by_the_parents_pid():
     with harness.Target("spawns.py", 20) as target:
         run = harness.profile(target.pid, hz=199, duration=4)

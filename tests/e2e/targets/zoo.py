@@ -155,6 +155,7 @@ def from_string(count):
 
 
     return burn(count)
+mark()
 from_string(600)
 """
 STRING = compile(SOURCE, "<string>", "exec")
