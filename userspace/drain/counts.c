@@ -35,16 +35,18 @@ static int drain_singly(int map_fd, struct counts *counts)
 	struct pp_count_key key;
 	struct pp_count count;
 
-	while (!bpf_map_get_next_key(map_fd, NULL, &key)) {
-		int err = bpf_map_lookup_elem(map_fd, &key, &count);
+	int err;
 
+	while (!(err = bpf_map_get_next_key(map_fd, NULL, &key))) {
+		err = bpf_map_lookup_elem(map_fd, &key, &count);
+		if (!err)
+			err = bpf_map_delete_elem(map_fd, &key);
 		if (!err)
 			err = counts_add(counts, &key, &count);
 		if (err)
 			return err;
-		bpf_map_delete_elem(map_fd, &key);
 	}
-	return 0;
+	return err == -ENOENT ? 0 : err;
 }
 
 int counts_drain(int map_fd, struct counts *counts)

@@ -9,6 +9,19 @@ static bool counts_agree(uint32_t stored, uint32_t count)
 	return stored <= PP_MAX_FRAMES && count >= stored && count <= 2 * PP_MAX_STEPS;
 }
 
+/* Kinds name bits of a packed frame later on; each area has its own. */
+static bool kinds_are_known(const struct pp_frame *frame, size_t python, size_t native)
+{
+	for (size_t i = 0; i < python; i++)
+		if (frame[i].kind != PP_FRAME_PYTHON && frame[i].kind != PP_FRAME_PYTHON_RAW)
+			return false;
+	for (size_t i = python; i < python + native; i++)
+		if (frame[i].kind > PP_FRAME_EVAL || frame[i].kind == PP_FRAME_PYTHON ||
+		    frame[i].kind == PP_FRAME_PYTHON_RAW)
+			return false;
+	return true;
+}
+
 static int decode_stack(const void *data, size_t size, const struct drain_handlers *handlers)
 {
 	const struct pp_stack_record *record = data;
@@ -23,6 +36,8 @@ static int decode_stack(const void *data, size_t size, const struct drain_handle
 	    !counts_agree(record->native_stored, record->native_count))
 		return -EBADMSG;
 	if (record->stop >= PP_STOP_COUNT || record->py_stop >= PP_PY_STOP_COUNT)
+		return -EBADMSG;
+	if (!kinds_are_known(record->frame, record->python_stored, record->native_stored))
 		return -EBADMSG;
 	stack.python = record->frame;
 	stack.native = record->frame + record->python_stored;
@@ -76,6 +91,8 @@ static int decode_miss(const void *data, size_t size, const struct drain_handler
 	if (record->stop >= PP_STOP_COUNT || record->py_stop >= PP_PY_STOP_COUNT)
 		return -EBADMSG;
 	miss.python = (const struct pp_frame *)record->bytes;
+	if (!kinds_are_known(miss.python, record->python_stored, record->native_stored))
+		return -EBADMSG;
 	miss.native = miss.python + record->python_stored;
 	miss.segment = (const struct pp_segment *)(miss.python + frames);
 	miss.stack = (const uint8_t *)(miss.segment + record->segment_count);

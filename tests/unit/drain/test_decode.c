@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: drain/decode.c */
+#include "drain/decode.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* What the handlers saw last. */
+struct seen {
+	unsigned int stacks, kernels, codes, misses, events;
+	struct decoded_stack stack;
+	struct decoded_kernel kernel;
+	struct decoded_miss miss;
+	const struct pp_code_record *code;
+	const struct pp_event *event;
+};
+
+static void on_stack(void *context, const struct decoded_stack *stack)
+{
+	struct seen *seen = context;
+
+	seen->stacks++;
+	seen->stack = *stack;
+}
+static void on_kernel(void *context, const struct decoded_kernel *kernel)
+{
+	struct seen *seen = context;
+
+	seen->kernels++;
+	seen->kernel = *kernel;
+}
+static void on_code(void *context, const struct pp_code_record *record)
+{
+	struct seen *seen = context;
+
+	seen->codes++;
+	seen->code = record;
+}
+static void on_miss(void *context, const struct decoded_miss *miss)
+{
+	struct seen *seen = context;
+
+	seen->misses++;
+	seen->miss = *miss;
+}
+static void on_event(void *context, const struct pp_event *event)
+{
+	struct seen *seen = context;
+
+	seen->events++;
+	seen->event = event;
+}
+
+static int decode(const void *data, size_t size, struct seen *seen)
+{
+	const struct drain_handlers handlers = {.context = seen,
+						.stack = on_stack,
+						.kernel = on_kernel,
+						.code = on_code,
+						.miss = on_miss,
+						.event = on_event};
+
+	*seen = (struct seen){};
+	return decode_record(data, size, &handlers);
+}
+
+static void assert_refused(const void *data, size_t size)
+{
+	struct seen seen;
+
+	assert_int_equal(decode(data, size, &seen), -EBADMSG);
+	assert_int_equal(seen.stacks + seen.kernels + seen.codes + seen.misses, 0);
+}
+
+/* ---- stacks ---- */
+
+#define FRAME(frame_kind, frame_where) {.where = (frame_where), .kind = (frame_kind)}
+
+struct stack_of_three {
+	struct pp_stack_record record;
+	struct pp_frame frame[3];
+};
+
+static struct stack_of_three good_stack(void)
+{
+	return (struct stack_of_three){
+		.record = {.record = {.type = PP_RECORD_STACK,
+				      .size = sizeof(struct stack_of_three)},
+			   .hash = 0x1234,
+			   .python_stored = 1,
+			   .native_stored = 2,
+			   .python_count = 1,
+			   .native_count = 2,
+			   .stop = PP_STOP_ROOT,
+			   .py_stop = PP_PY_STOP_ROOT},
+		.frame = {FRAME(PP_FRAME_PYTHON, 0xc0de), FRAME(PP_FRAME_PYTHON_RUN, 1),
+			  FRAME(PP_FRAME_NATIVE, 0x400)},
+	};
+}
+
+static void decode_record__stack_gives_both_areas(void **state)
+{
+	struct stack_of_three stack = good_stack();
+	struct seen seen;
+
+	(void)state;
+	assert_int_equal(decode(&stack, sizeof(stack), &seen), 0);
+	assert_int_equal(seen.stacks, 1);
+	assert_int_equal(seen.stack.record->hash, 0x1234);
+	assert_int_equal(seen.stack.python[0].where, 0xc0de);
+	assert_int_equal(seen.stack.native[0].kind, PP_FRAME_PYTHON_RUN);
+	assert_int_equal(seen.stack.native[1].where, 0x400);
+}
+
+static void decode_record__empty_stack_is_fine(void **state)
+{
+	struct pp_stack_record record = {
+		.record = {.type = PP_RECORD_STACK, .size = sizeof(record)}, .hash = 7};
+	struct seen seen;
+
+	(void)state;
+	assert_int_equal(decode(&record, sizeof(record), &seen), 0);
+	assert_int_equal(seen.stacks, 1);
+}
+
+static void decode_record__size_that_does_not_match_is_refused(void **state)
+{
+	struct stack_of_three stack = good_stack();
+
+	(void)state;
+	/* Each prefix, with the header telling the same or the old size. */
+	for (size_t size = 0; size < sizeof(stack); size++) {
+		assert_refused(&stack, size);
+		stack.record.record.size = (uint32_t)size;
+		assert_refused(&stack, size);
+		stack.record.record.size = sizeof(stack);
+	}
+}
+
+static void decode_record__stack_whose_counts_disagree_is_refused(void **state)
+{
+	struct stack_of_three stack = good_stack();
+
+	(void)state;
+	stack.record.python_stored = 2;
+	assert_refused(&stack, sizeof(stack));
+	stack = good_stack();
+	stack.record.native_stored = UINT16_MAX;
+	assert_refused(&stack, sizeof(stack));
+	stack = good_stack();
+	stack.record.python_count = 0; /* fewer walked than stored */
+	assert_refused(&stack, sizeof(stack));
+	stack = good_stack();
+	stack.record.native_count = 1;
+	assert_refused(&stack, sizeof(stack));
+	stack = good_stack();
+	stack.record.native_count = 2 * PP_MAX_STEPS + 1;
+	assert_refused(&stack, sizeof(stack));
+	stack = good_stack();
+	stack.record.python_count = UINT32_MAX;
+	assert_refused(&stack, sizeof(stack));
+}
+
+static void decode_record__more_frames_stored_than_the_bound_is_refused(void **state)
+{
+	const uint32_t frames = PP_MAX_FRAMES + 1;
+	const size_t size = sizeof(struct pp_stack_record) + frames * sizeof(struct pp_frame);
+	struct pp_stack_record *record = calloc(1, size);
+	struct seen seen;
+
+	(void)state;
+	assert_non_null(record);
+	record->record = (struct pp_record){.type = PP_RECORD_STACK, .size = (uint32_t)size};
+	record->native_stored = (uint16_t)frames;
+	record->native_count = frames;
+	assert_refused(record, size);
+	record->native_stored--;
+	record->record.size -= sizeof(struct pp_frame);
+	assert_int_equal(decode(record, size - sizeof(struct pp_frame), &seen), 0);
+	free(record);
+}
+
+static void decode_record__reason_that_does_not_exist_is_refused(void **state)
+{
+	struct stack_of_three stack = good_stack();
+
+	(void)state;
+	stack.record.stop = PP_STOP_COUNT;
+	assert_refused(&stack, sizeof(stack));
+	stack = good_stack();
+	stack.record.py_stop = PP_PY_STOP_COUNT;
+	assert_refused(&stack, sizeof(stack));
+}
+
+static void decode_record__frame_kind_of_the_other_area_is_refused(void **state)
+{
+	struct stack_of_three stack = good_stack();
+
+	(void)state;
+	stack.frame[0].kind = PP_FRAME_NATIVE;
+	assert_refused(&stack, sizeof(stack));
+	stack = good_stack();
+	stack.frame[1].kind = PP_FRAME_PYTHON;
+	assert_refused(&stack, sizeof(stack));
+	stack = good_stack();
+	stack.frame[2].kind = PP_FRAME_EVAL + 1;
+	assert_refused(&stack, sizeof(stack));
+}
+
+static void decode_record__unknown_type_is_refused(void **state)
+{
+	struct stack_of_three stack = good_stack();
+
+	(void)state;
+	stack.record.record.type = 0;
+	assert_refused(&stack, sizeof(stack));
+	stack.record.record.type = PP_RECORD_MISS + 1;
+	assert_refused(&stack, sizeof(stack));
+}
+
+/* ---- kernel stacks ---- */
+
+struct kernel_of {
+	struct pp_kernel_record record;
+	uint64_t address[PP_MAX_KERNEL_FRAMES + 1];
+};
+
+static void decode_record__kernel_stack_counts_its_addresses(void **state)
+{
+	struct kernel_of kernel = {.record = {.record = {.type = PP_RECORD_KERNEL}, .hash = 9},
+				   .address = {0xffff1, 0xffff2}};
+	size_t size = sizeof(struct pp_kernel_record) + 2 * sizeof(uint64_t);
+	struct seen seen;
+
+	(void)state;
+	kernel.record.record.size = (uint32_t)size;
+	assert_int_equal(decode(&kernel, size, &seen), 0);
+	assert_int_equal(seen.kernels, 1);
+	assert_int_equal(seen.kernel.count, 2);
+	assert_int_equal(seen.kernel.record->address[1], 0xffff2);
+}
+
+static void decode_record__kernel_stack_of_broken_size_is_refused(void **state)
+{
+	struct kernel_of kernel = {.record = {.record = {.type = PP_RECORD_KERNEL}}};
+	size_t half = sizeof(struct pp_kernel_record) + 4, most = sizeof(kernel) - sizeof(uint64_t);
+	struct seen seen;
+
+	(void)state;
+	kernel.record.record.size = (uint32_t)half;
+	assert_refused(&kernel, half);
+	kernel.record.record.size = sizeof(struct pp_record);
+	assert_refused(&kernel, sizeof(struct pp_record));
+	kernel.record.record.size = sizeof(kernel);
+	assert_refused(&kernel, sizeof(kernel));
+	kernel.record.record.size = (uint32_t)most;
+	assert_int_equal(decode(&kernel, most, &seen), 0);
+	assert_int_equal(seen.kernel.count, PP_MAX_KERNEL_FRAMES);
+}
+
+/* ---- code objects ---- */
+
+struct code_of {
+	struct pp_code_record record;
+	uint8_t bytes[12];
+};
+
+static struct code_of good_code(void)
+{
+	return (struct code_of){.record = {.record = {.type = PP_RECORD_CODE,
+						      .size = sizeof(struct pp_code_record) + 12},
+					   .id = 5,
+					   .name_bytes = 4,
+					   .filename_bytes = 6,
+					   .line_table_bytes = 2}};
+}
+
+#define CODE_SIZE (sizeof(struct pp_code_record) + 12)
+
+static void decode_record__code_object_passes_whole(void **state)
+{
+	struct code_of code = good_code();
+	struct seen seen;
+
+	(void)state;
+	assert_int_equal(decode(&code, CODE_SIZE, &seen), 0);
+	assert_int_equal(seen.codes, 1);
+	assert_int_equal(seen.code->id, 5);
+}
+
+static void decode_record__code_object_whose_parts_do_not_add_up_is_refused(void **state)
+{
+	struct code_of code = good_code();
+
+	(void)state;
+	code.record.name_bytes++;
+	assert_refused(&code, CODE_SIZE);
+	code = good_code();
+	code.record.filename_bytes--;
+	assert_refused(&code, CODE_SIZE);
+	code = good_code();
+	code.record.line_table_bytes = UINT32_MAX;
+	assert_refused(&code, CODE_SIZE);
+	code = good_code();
+	code.record.record.size = sizeof(struct pp_code_record) - 8;
+	assert_refused(&code, sizeof(struct pp_code_record) - 8);
+}
+
+/* ---- missed stacks ---- */
+
+struct miss_of {
+	struct pp_miss_record record;
+	struct pp_frame frame[2];
+	struct pp_segment segment[1];
+	uint8_t stack[16];
+};
+
+static struct miss_of good_miss(void)
+{
+	return (struct miss_of){
+		.record = {.record = {.type = PP_RECORD_MISS, .size = sizeof(struct miss_of)},
+			   .pc = 0x401000,
+			   .stack_bytes = 16,
+			   .segment_count = 1,
+			   .python_stored = 1,
+			   .python_count = 1,
+			   .native_stored = 1,
+			   .native_count = 1,
+			   .stop = PP_STOP_NO_ROWS},
+		.frame = {FRAME(PP_FRAME_PYTHON_RAW, 0xc0de), FRAME(PP_FRAME_ANONYMOUS, 0x400)},
+		.segment = {{.mark = 0x7ffc, .frames = 1}},
+		.stack = "0123456789abcde",
+	};
+}
+
+static void decode_record__miss_gives_all_its_parts(void **state)
+{
+	struct miss_of miss = good_miss();
+	struct seen seen;
+
+	(void)state;
+	assert_int_equal(decode(&miss, sizeof(miss), &seen), 0);
+	assert_int_equal(seen.misses, 1);
+	assert_int_equal(seen.miss.record->pc, 0x401000);
+	assert_int_equal(seen.miss.python[0].where, 0xc0de);
+	assert_int_equal(seen.miss.native[0].where, 0x400);
+	assert_int_equal(seen.miss.segment[0].mark, 0x7ffc);
+	assert_memory_equal(seen.miss.stack, "0123456789abcde", 16);
+}
+
+static void decode_record__miss_whose_parts_do_not_add_up_is_refused(void **state)
+{
+	struct miss_of miss = good_miss();
+
+	(void)state;
+	for (size_t size = 0; size < sizeof(miss); size++) {
+		miss.record.record.size = (uint32_t)size;
+		assert_refused(&miss, size);
+	}
+	miss = good_miss();
+	miss.record.stack_bytes += 8;
+	assert_refused(&miss, sizeof(miss));
+	miss = good_miss();
+	miss.record.stack_bytes = UINT32_MAX;
+	assert_refused(&miss, sizeof(miss));
+	miss = good_miss();
+	miss.record.segment_count = 2;
+	assert_refused(&miss, sizeof(miss));
+	miss = good_miss();
+	miss.record.segment_count = UINT32_MAX;
+	assert_refused(&miss, sizeof(miss));
+	miss = good_miss();
+	miss.record.python_count = 0;
+	assert_refused(&miss, sizeof(miss));
+	miss = good_miss();
+	miss.record.py_stop = PP_PY_STOP_COUNT;
+	assert_refused(&miss, sizeof(miss));
+	miss = good_miss();
+	miss.frame[1].kind = PP_FRAME_PYTHON;
+	assert_refused(&miss, sizeof(miss));
+}
+
+/* Parts that add up, but each beyond its own bound. */
+static void decode_record__miss_with_too_many_marks_is_refused(void **state)
+{
+	size_t size = sizeof(struct pp_miss_record) +
+		      (PP_MISS_SEGMENTS + 1) * sizeof(struct pp_segment);
+	struct pp_miss_record *record = calloc(1, size);
+
+	(void)state;
+	assert_non_null(record);
+	record->record = (struct pp_record){.type = PP_RECORD_MISS, .size = (uint32_t)size};
+	record->segment_count = PP_MISS_SEGMENTS + 1;
+	assert_refused(record, size);
+	free(record);
+}
+
+static void decode_record__miss_with_too_much_stack_is_refused(void **state)
+{
+	size_t size = sizeof(struct pp_miss_record) + PP_STACK_COPY_BYTES + 8;
+	struct pp_miss_record *record = calloc(1, size);
+
+	(void)state;
+	assert_non_null(record);
+	record->record = (struct pp_record){.type = PP_RECORD_MISS, .size = (uint32_t)size};
+	record->stack_bytes = PP_STACK_COPY_BYTES + 8;
+	assert_refused(record, size);
+	free(record);
+}
+
+/* ---- events ---- */
+
+static int decode_one_event(const void *data, size_t size, struct seen *seen)
+{
+	const struct drain_handlers handlers = {.context = seen, .event = on_event};
+
+	*seen = (struct seen){};
+	return decode_event(data, size, &handlers);
+}
+
+static void decode_event__passes_each_type(void **state)
+{
+	struct pp_event event = {.tid = 71, .id = {.tgid = 70}, .comm = "worker"};
+	struct seen seen;
+
+	(void)state;
+	for (uint32_t type = PP_EVENT_FORK; type <= PP_EVENT_THREAD_STATE; type++) {
+		event.type = type;
+		assert_int_equal(decode_one_event(&event, sizeof(event), &seen), 0);
+		assert_int_equal(seen.events, 1);
+		assert_int_equal(seen.event->tid, 71);
+	}
+}
+
+static void decode_event__broken_one_is_refused(void **state)
+{
+	struct pp_event event = {.type = PP_EVENT_EXIT};
+	struct seen seen;
+
+	(void)state;
+	assert_int_equal(decode_one_event(&event, sizeof(event) - 1, &seen), -EBADMSG);
+	assert_int_equal(decode_one_event(&event, sizeof(event) + 8, &seen), -EBADMSG);
+	event.type = 0;
+	assert_int_equal(decode_one_event(&event, sizeof(event), &seen), -EBADMSG);
+	event.type = PP_EVENT_THREAD_STATE + 1;
+	assert_int_equal(decode_one_event(&event, sizeof(event), &seen), -EBADMSG);
+	event.type = PP_EVENT_EXIT;
+	memset(event.comm, 'x', sizeof(event.comm)); /* no NUL */
+	assert_int_equal(decode_one_event(&event, sizeof(event), &seen), -EBADMSG);
+	assert_int_equal(seen.events, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(decode_record__stack_gives_both_areas),
+		cmocka_unit_test(decode_record__empty_stack_is_fine),
+		cmocka_unit_test(decode_record__size_that_does_not_match_is_refused),
+		cmocka_unit_test(decode_record__stack_whose_counts_disagree_is_refused),
+		cmocka_unit_test(decode_record__more_frames_stored_than_the_bound_is_refused),
+		cmocka_unit_test(decode_record__reason_that_does_not_exist_is_refused),
+		cmocka_unit_test(decode_record__frame_kind_of_the_other_area_is_refused),
+		cmocka_unit_test(decode_record__unknown_type_is_refused),
+		cmocka_unit_test(decode_record__kernel_stack_counts_its_addresses),
+		cmocka_unit_test(decode_record__kernel_stack_of_broken_size_is_refused),
+		cmocka_unit_test(decode_record__code_object_passes_whole),
+		cmocka_unit_test(decode_record__code_object_whose_parts_do_not_add_up_is_refused),
+		cmocka_unit_test(decode_record__miss_gives_all_its_parts),
+		cmocka_unit_test(decode_record__miss_whose_parts_do_not_add_up_is_refused),
+		cmocka_unit_test(decode_record__miss_with_too_many_marks_is_refused),
+		cmocka_unit_test(decode_record__miss_with_too_much_stack_is_refused),
+		cmocka_unit_test(decode_event__passes_each_type),
+		cmocka_unit_test(decode_event__broken_one_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("drain/decode", tests, NULL, NULL);
+}

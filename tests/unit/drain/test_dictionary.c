@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: drain/dictionary.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/io.c */
+#include "drain/dictionary.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#define ROOM (1U << 20)
+
+/* ---- packing ---- */
+
+static void packed_native__keeps_file_and_address(void **state)
+{
+	packed_frame frame = packed_native(PP_FRAME_NATIVE, 0x1fffff, 0xffffffffffULL);
+
+	(void)state;
+	assert_int_equal(packed_kind(frame), PP_FRAME_NATIVE);
+	assert_int_equal(packed_file(frame), 0x1fffff);
+	assert_int_equal(packed_address(frame), 0xffffffffffULL);
+	frame = packed_native(PP_FRAME_EVAL, 16, 0x1a2b3c);
+	assert_int_equal(packed_kind(frame), PP_FRAME_EVAL);
+	assert_int_equal(packed_file(frame), 16);
+	assert_int_equal(packed_address(frame), 0x1a2b3c);
+}
+
+static void packed_native__too_large_parts_do_not_touch_each_other(void **state)
+{
+	packed_frame frame = packed_native(PP_FRAME_NATIVE, 0xffe00010, 0xffff0000000000ffULL);
+
+	(void)state;
+	assert_int_equal(packed_kind(frame), PP_FRAME_NATIVE);
+	assert_int_equal(packed_file(frame), 0x10);
+	assert_int_equal(packed_address(frame), 0xff);
+}
+
+static void packed_python__keeps_code_and_instruction(void **state)
+{
+	packed_frame frame = packed_python(0x1fffffff, 0xfffffffe);
+
+	(void)state;
+	assert_int_equal(packed_kind(frame), PP_FRAME_PYTHON);
+	assert_int_equal(packed_code(frame), 0x1fffffff);
+	assert_int_equal(packed_what(frame), 0xfffffffe);
+}
+
+/* ---- stacks ---- */
+
+struct stack_of_four {
+	struct pp_stack_record record;
+	struct pp_frame frame[4];
+};
+
+static int add_stack(struct dictionary *dictionary, const struct stack_of_four *stack)
+{
+	const struct decoded_stack decoded = {
+		.record = &stack->record,
+		.python = stack->frame,
+		.native = stack->frame + stack->record.python_stored,
+	};
+
+	return dictionary_add_stack(dictionary, &decoded);
+}
+
+/* One native frame; what tells stacks apart is the hash. */
+static int add_plain(struct dictionary *dictionary, uint64_t hash)
+{
+	const struct stack_of_four stack = {
+		.record = {.hash = hash, .native_stored = 1, .native_count = 1, .stop = PP_STOP_ROOT},
+		.frame = {{.where = 0x400, .what = 16, .kind = PP_FRAME_NATIVE}},
+	};
+
+	return add_stack(dictionary, &stack);
+}
+
+static int add_kernel(struct dictionary *dictionary, uint64_t hash, uint64_t address)
+{
+	uint64_t bytes[(sizeof(struct pp_kernel_record) + 8) / 8] = {0};
+	struct pp_kernel_record *record = (struct pp_kernel_record *)bytes;
+	const struct decoded_kernel decoded = {.record = record, .count = 1};
+
+	record->hash = hash;
+	record->address[0] = address;
+	return dictionary_add_kernel(dictionary, &decoded);
+}
+
+static struct python_code *new_code(uint64_t id, const char *name)
+{
+	struct python_code *code = calloc(1, sizeof(*code));
+
+	assert_non_null(code);
+	code->id = id;
+	code->name = strdup(name);
+	code->filename = strdup("/srv/app.py");
+	return code;
+}
+
+static struct dictionary_stats stats_of(const struct dictionary *dictionary)
+{
+	struct dictionary_stats stats;
+
+	dictionary_get_stats(dictionary, &stats);
+	return stats;
+}
+
+static void add_stack__keeps_both_areas_and_what_is_told_of_them(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	const struct stack_of_four stack = {
+		.record = {.hash = 77,
+			   .id = {.tgid = 5, .generation = 6},
+			   .python_stored = 1,
+			   .native_stored = 3,
+			   .python_count = 9,
+			   .native_count = 30,
+			   .stop = PP_STOP_NO_INFO,
+			   .py_stop = PP_PY_STOP_ROOT,
+			   .python = 2},
+		.frame = {{.where = 0xc0de, .what = 44, .kind = PP_FRAME_PYTHON},
+			  {.where = 3, .kind = PP_FRAME_PYTHON_RUN},
+			  {.where = 0x7f0012345678, .what = 1, .kind = PP_FRAME_ANONYMOUS},
+			  {.kind = PP_FRAME_GAP}},
+	};
+	const struct dict_stack *found;
+	uint32_t index = 0;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	assert_int_equal(dictionary_add_code(dictionary, new_code(0xc0de, "f"), &index), 0);
+	assert_int_equal(add_stack(dictionary, &stack), 0);
+	found = dictionary_find_stack(dictionary, 77);
+	assert_non_null(found);
+	assert_int_equal(found->id.tgid, 5);
+	assert_int_equal(found->id.generation, 6);
+	assert_int_equal(found->python_stored, 1);
+	assert_int_equal(found->native_stored, 3);
+	assert_int_equal(found->python_count, 9);
+	assert_int_equal(found->native_count, 30);
+	assert_int_equal(found->stop, PP_STOP_NO_INFO);
+	assert_int_equal(found->py_stop, PP_PY_STOP_ROOT);
+	assert_int_equal(found->python, 2);
+	assert_int_equal(packed_kind(found->frame[0]), PP_FRAME_PYTHON);
+	assert_int_equal(packed_code(found->frame[0]), index);
+	assert_int_equal(packed_what(found->frame[0]), 44);
+	assert_int_equal(packed_kind(found->frame[1]), PP_FRAME_PYTHON_RUN);
+	assert_int_equal(packed_what(found->frame[1]), 3);
+	assert_int_equal(packed_kind(found->frame[2]), PP_FRAME_ANONYMOUS);
+	assert_int_equal(found->frame[2] & ((1ULL << 61) - 1), 0x7f0012345678);
+	assert_int_equal(packed_kind(found->frame[3]), PP_FRAME_GAP);
+	assert_int_equal(packed_what(found->frame[3]), 0);
+	assert_null(dictionary_find_stack(dictionary, 78));
+	assert_null(dictionary_find_kernel(dictionary, 77));
+}
+
+static void add_stack__many_survive_growth(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	/* Hashes that collide in their low bits. */
+	for (uint64_t i = 0; i < 5000; i++)
+		assert_int_equal(add_plain(dictionary, i << 9 | 1), 0);
+	for (uint64_t i = 0; i < 5000; i++) {
+		const struct dict_stack *found = dictionary_find_stack(dictionary, i << 9 | 1);
+
+		assert_non_null(found);
+		assert_int_equal(found->hash, i << 9 | 1);
+	}
+	assert_int_equal(stats_of(dictionary).stacks, 5000);
+}
+
+static void add_stack__same_hash_is_kept_once(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	size_t bytes;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	assert_int_equal(add_plain(dictionary, 5), 0);
+	bytes = stats_of(dictionary).bytes;
+	assert_int_equal(add_plain(dictionary, 5), 0);
+	assert_int_equal(stats_of(dictionary).stacks, 1);
+	assert_int_equal(stats_of(dictionary).bytes, bytes);
+}
+
+/* ---- epochs ---- */
+
+static void set_epoch__entries_not_sent_in_two_epochs_go(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	dictionary_set_epoch(dictionary, 10);
+	assert_int_equal(add_plain(dictionary, 1), 0);
+	assert_int_equal(add_plain(dictionary, 2), 0);
+	assert_int_equal(add_kernel(dictionary, 3, 0xffff1), 0);
+	assert_int_equal(add_kernel(dictionary, 4, 0xffff2), 0);
+	dictionary_set_epoch(dictionary, 11);
+	assert_non_null(dictionary_find_stack(dictionary, 1));
+	assert_non_null(dictionary_find_kernel(dictionary, 3));
+	/* Sent again: only these are refreshed. */
+	assert_int_equal(add_plain(dictionary, 2), 0);
+	assert_int_equal(add_kernel(dictionary, 4, 0xffff2), 0);
+	dictionary_set_epoch(dictionary, 12);
+	assert_null(dictionary_find_stack(dictionary, 1));
+	assert_null(dictionary_find_kernel(dictionary, 3));
+	assert_non_null(dictionary_find_stack(dictionary, 2));
+	assert_int_equal(dictionary_find_kernel(dictionary, 4)->address[0], 0xffff2);
+	assert_int_equal(stats_of(dictionary).stacks, 1);
+	assert_int_equal(stats_of(dictionary).kernel_stacks, 1);
+	dictionary_set_epoch(dictionary, 13);
+	assert_int_equal(stats_of(dictionary).stacks, 0);
+	assert_int_equal(stats_of(dictionary).bytes, 0);
+}
+
+static void set_epoch__wraps(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	dictionary_set_epoch(dictionary, UINT32_MAX);
+	assert_int_equal(add_plain(dictionary, 1), 0);
+	dictionary_set_epoch(dictionary, 0);
+	assert_non_null(dictionary_find_stack(dictionary, 1));
+	dictionary_set_epoch(dictionary, 1);
+	assert_null(dictionary_find_stack(dictionary, 1));
+}
+
+static void set_epoch__keeps_code_objects_and_frees_room(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	uint32_t index = 0;
+	size_t code_bytes;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	dictionary_set_epoch(dictionary, 1);
+	assert_int_equal(dictionary_add_code(dictionary, new_code(9, "f"), &index), 0);
+	code_bytes = stats_of(dictionary).bytes;
+	assert_int_equal(add_plain(dictionary, 1), 0);
+	assert_true(stats_of(dictionary).bytes > code_bytes);
+	dictionary_set_epoch(dictionary, 3);
+	assert_int_equal(stats_of(dictionary).bytes, code_bytes);
+	assert_string_equal(dictionary_code(dictionary, index)->name, "f");
+}
+
+/* ---- code objects ---- */
+
+static void add_code__same_id_is_one_code(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	uint32_t first = 0, second = 0, other = 0;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	assert_int_equal(dictionary_add_code(dictionary, new_code(9, "f"), &first), 0);
+	assert_int_equal(dictionary_add_code(dictionary, new_code(9, "f"), &second), 0);
+	assert_int_equal(dictionary_add_code(dictionary, new_code(10, "g"), &other), 0);
+	assert_int_not_equal(first, 0);
+	assert_int_equal(first, second);
+	assert_int_not_equal(first, other);
+	assert_int_equal(stats_of(dictionary).codes, 2);
+	assert_null(dictionary_code(dictionary, 0));
+	assert_null(dictionary_code(dictionary, other + 1));
+	assert_null(dictionary_code(dictionary, UINT32_MAX));
+}
+
+static void add_code__many_survive_growth(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+
+	(void)state;
+	assert_int_equal(dictionary_new(4 * ROOM, &dictionary), 0);
+	for (uint32_t i = 0; i < 3000; i++) {
+		uint32_t index = 0;
+
+		assert_int_equal(dictionary_add_code(dictionary, new_code(1000 + i, "f"), &index), 0);
+		assert_int_equal(index, i + 1);
+	}
+	for (uint32_t i = 0; i < 3000; i++)
+		assert_int_equal(dictionary_code(dictionary, i + 1)->id, 1000 + i);
+}
+
+static struct stack_of_four python_stack(uint16_t kind, uint64_t where)
+{
+	return (struct stack_of_four){
+		.record = {.hash = 5, .id = {.tgid = 70}, .python = 3, .python_stored = 1,
+			   .python_count = 1},
+		.frame = {{.where = where, .what = 8, .kind = kind}},
+	};
+}
+
+static void add_stack__unknown_code_has_index_0_and_is_counted(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	const struct stack_of_four stack = python_stack(PP_FRAME_PYTHON, 0xdead);
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	assert_int_equal(add_stack(dictionary, &stack), 0);
+	assert_int_equal(packed_code(dictionary_find_stack(dictionary, 5)->frame[0]), 0);
+	assert_int_equal(packed_what(dictionary_find_stack(dictionary, 5)->frame[0]), 8);
+	assert_int_equal(stats_of(dictionary).unknown_code, 1);
+}
+
+struct asked {
+	struct pp_process_id id;
+	uint8_t python;
+	uint64_t address;
+	int answer;
+};
+
+static int fake_read_raw(void *context, struct pp_process_id id, uint8_t python, uint64_t address,
+			 struct python_code **ret_code)
+{
+	struct asked *asked = context;
+
+	asked->id = id;
+	asked->python = python;
+	asked->address = address;
+	if (!asked->answer)
+		*ret_code = new_code(55, "read_later");
+	return asked->answer;
+}
+
+static void add_stack__raw_code_is_asked_from_the_reader(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	const struct stack_of_four stack = python_stack(PP_FRAME_PYTHON_RAW, 0x7f0000aa0000);
+	struct asked asked = {};
+	const struct dict_stack *found;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	dictionary_set_reader(dictionary, fake_read_raw, &asked);
+	assert_int_equal(add_stack(dictionary, &stack), 0);
+	assert_int_equal(asked.id.tgid, 70);
+	assert_int_equal(asked.python, 3);
+	assert_int_equal(asked.address, 0x7f0000aa0000);
+	found = dictionary_find_stack(dictionary, 5);
+	assert_int_equal(packed_kind(found->frame[0]), PP_FRAME_PYTHON);
+	assert_string_equal(dictionary_code(dictionary, packed_code(found->frame[0]))->name,
+			    "read_later");
+	assert_int_equal(stats_of(dictionary).unknown_code, 0);
+}
+
+static void add_stack__raw_code_that_cannot_be_read_is_unknown(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	const struct stack_of_four stack = python_stack(PP_FRAME_PYTHON_RAW, 0x7f0000aa0000);
+	struct asked asked = {.answer = -ESRCH};
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	dictionary_set_reader(dictionary, fake_read_raw, &asked);
+	assert_int_equal(add_stack(dictionary, &stack), 0);
+	assert_int_equal(packed_code(dictionary_find_stack(dictionary, 5)->frame[0]), 0);
+	assert_int_equal(stats_of(dictionary).unknown_code, 1);
+}
+
+/* ---- the budget ---- */
+
+static void budget__what_does_not_fit_is_refused_and_counted(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	uint32_t index = 12345;
+	size_t one;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	assert_int_equal(add_plain(dictionary, 1), 0);
+	one = stats_of(dictionary).bytes;
+	dictionary_free(TAKE(dictionary));
+
+	assert_int_equal(dictionary_new(2 * one, &dictionary), 0);
+	assert_int_equal(add_plain(dictionary, 1), 0);
+	assert_int_equal(add_plain(dictionary, 2), 0);
+	assert_int_equal(add_plain(dictionary, 3), -ENOSPC);
+	assert_int_equal(add_kernel(dictionary, 4, 0xffff1), -ENOSPC);
+	assert_int_equal(dictionary_add_code(dictionary, new_code(9, "f"), &index), -ENOSPC);
+	assert_int_equal(index, 12345);
+	assert_int_equal(stats_of(dictionary).refused, 3);
+	assert_int_equal(stats_of(dictionary).bytes, 2 * one);
+	assert_null(dictionary_find_stack(dictionary, 3));
+	/* What is there is still refreshed. */
+	assert_int_equal(add_plain(dictionary, 2), 0);
+	assert_int_equal(stats_of(dictionary).refused, 3);
+}
+
+static void budget__expiry_makes_room(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	size_t one;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	assert_int_equal(add_plain(dictionary, 1), 0);
+	one = stats_of(dictionary).bytes;
+	dictionary_free(TAKE(dictionary));
+
+	assert_int_equal(dictionary_new(one, &dictionary), 0);
+	assert_int_equal(add_plain(dictionary, 1), 0);
+	assert_int_equal(add_plain(dictionary, 2), -ENOSPC);
+	dictionary_set_epoch(dictionary, 2);
+	assert_int_equal(add_plain(dictionary, 2), 0);
+}
+
+static void clear__forgets_everything_and_can_be_filled_again(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	uint32_t index = 0;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	assert_int_equal(add_plain(dictionary, 1), 0);
+	assert_int_equal(add_kernel(dictionary, 2, 0xffff1), 0);
+	assert_int_equal(dictionary_add_code(dictionary, new_code(9, "f"), &index), 0);
+	dictionary_clear(dictionary);
+	assert_null(dictionary_find_stack(dictionary, 1));
+	assert_null(dictionary_find_kernel(dictionary, 2));
+	assert_null(dictionary_code(dictionary, index));
+	assert_int_equal(stats_of(dictionary).bytes, 0);
+	assert_int_equal(dictionary_add_code(dictionary, new_code(10, "g"), &index), 0);
+	assert_string_equal(dictionary_code(dictionary, index)->name, "g");
+	assert_int_equal(add_plain(dictionary, 1), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(packed_native__keeps_file_and_address),
+		cmocka_unit_test(packed_native__too_large_parts_do_not_touch_each_other),
+		cmocka_unit_test(packed_python__keeps_code_and_instruction),
+		cmocka_unit_test(add_stack__keeps_both_areas_and_what_is_told_of_them),
+		cmocka_unit_test(add_stack__many_survive_growth),
+		cmocka_unit_test(add_stack__same_hash_is_kept_once),
+		cmocka_unit_test(set_epoch__entries_not_sent_in_two_epochs_go),
+		cmocka_unit_test(set_epoch__wraps),
+		cmocka_unit_test(set_epoch__keeps_code_objects_and_frees_room),
+		cmocka_unit_test(add_code__same_id_is_one_code),
+		cmocka_unit_test(add_code__many_survive_growth),
+		cmocka_unit_test(add_stack__unknown_code_has_index_0_and_is_counted),
+		cmocka_unit_test(add_stack__raw_code_is_asked_from_the_reader),
+		cmocka_unit_test(add_stack__raw_code_that_cannot_be_read_is_unknown),
+		cmocka_unit_test(budget__what_does_not_fit_is_refused_and_counted),
+		cmocka_unit_test(budget__expiry_makes_room),
+		cmocka_unit_test(clear__forgets_everything_and_can_be_filled_again),
+	};
+
+	return cmocka_run_group_tests_name("drain/dictionary", tests, NULL, NULL);
+}
