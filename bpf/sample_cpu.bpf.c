@@ -120,6 +120,7 @@ static __always_inline void walk_user(struct pp_walk *w, __u32 slot)
 	}
 	w->native_room = PP_MAX_FRAMES - w->python_stored;
 	w->steps = 0;
+	w->native_started_ns = bpf_ktime_get_ns();
 	for (__u32 i = 0; i < TURNS; i++)
 		if (walk_native_steps(slot))
 			break;

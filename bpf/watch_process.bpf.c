@@ -48,8 +48,12 @@ int BPF_PROG(on_exec, struct task_struct *task)
 {
 	struct pp_event event = {.type = PP_EVENT_EXEC, .time_ns = bpf_ktime_get_ns()};
 	struct pp_image image = {}, *old;
+	struct pp_config *cfg = config_get();
+	__u16 kept = PP_IMAGE_NO_FOLD;
 	__u32 *generation;
 
+	if (cfg && !(cfg->flags & PP_CONFIG_BY_NAME))
+		kept |= PP_IMAGE_WANTED;
 	event.tid = task->pid;
 	event.id.tgid = event.parent.tgid = task->tgid;
 	event.id.generation = event.time_ns >> 10;
@@ -58,7 +62,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		event.parent.generation = *generation;
 		old = bpf_map_lookup_elem(&images, &event.parent);
 		if (old)
-			image.flags = old->flags & (PP_IMAGE_WANTED | PP_IMAGE_NO_FOLD);
+			image.flags = old->flags & kept;
 		bpf_map_delete_elem(&images, &event.parent);
 	}
 	remember(&event.id, &image);

@@ -119,7 +119,7 @@ static __always_inline int code_emit(struct pp_walk *w, __u64 id, __u32 bytes)
 	/* A truncated one is completed from the live process: at once. */
 	if (bpf_ringbuf_output(&stacks, out, size,
 			       out->record.flags & PP_CODE_TRUNCATED ? BPF_RB_FORCE_WAKEUP :
-								       BPF_RB_NO_WAKEUP)) {
+								       ring_wakeup())) {
 		count_loss(PP_LOSS_RING_FULL);
 		return -1;
 	}

@@ -88,7 +88,7 @@ static __always_inline void emit_user_stack(struct pp_walk *w, __u32 epoch)
 	record->py_stop = w->py_stop;
 	record->python = w->image.python;
 	record->pad = 0;
-	if (bpf_ringbuf_output(&stacks, record, size, BPF_RB_NO_WAKEUP)) {
+	if (bpf_ringbuf_output(&stacks, record, size, ring_wakeup())) {
 		count_loss(PP_LOSS_RING_FULL);
 		return;
 	}
@@ -111,7 +111,7 @@ static __always_inline void emit_kernel_stack(struct pp_walk *w, __u32 epoch)
 	record->record.type = PP_RECORD_KERNEL;
 	record->record.size = size;
 	record->hash = w->kernel_hash;
-	if (bpf_ringbuf_output(&stacks, record, size, BPF_RB_NO_WAKEUP)) {
+	if (bpf_ringbuf_output(&stacks, record, size, ring_wakeup())) {
 		count_loss(PP_LOSS_RING_FULL);
 		return;
 	}

@@ -192,6 +192,15 @@ static inline void count_loss(enum pp_loss loss)
 		__sync_fetch_and_add(count, 1);
 }
 
+/* The agent looks at the ring a few times a second; a flood of new stacks wakes it. */
+static inline __u64 ring_wakeup(void)
+{
+	__u64 used = bpf_ringbuf_query(&stacks, BPF_RB_AVAIL_DATA);
+
+	return used > bpf_ringbuf_query(&stacks, BPF_RB_RING_SIZE) / 4 ? BPF_RB_FORCE_WAKEUP :
+									 BPF_RB_NO_WAKEUP;
+}
+
 static inline struct pp_config *config_get(void)
 {
 	__u32 zero = 0;

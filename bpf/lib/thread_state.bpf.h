@@ -83,11 +83,15 @@ static __always_inline __u64 state_field(const struct pp_walk *w, __u16 offset)
 }
 
 /* Reads the head of a thread state and checks that it is this thread's: thread_id is pthread_self(),
- * which on glibc and musl for x86-64 is the thread pointer. */
-static __always_inline bool state_is_ours(struct pp_walk *w, const struct pp_python *py, __u64 state)
+ * which on glibc and musl for x86-64 is the thread pointer.  What a thread's own slot holds is its
+ * own: a sub-interpreter's state keeps the thread_id of the thread that made it (3.12). */
+static __always_inline bool state_is_ours(struct pp_walk *w, const struct pp_python *py, __u64 state,
+					  __u32 mode)
 {
 	if (!state || bpf_probe_read_user(w->state, sizeof(w->state), (const void *)state))
 		return false;
+	if (mode != PP_TLS_GLOBAL && mode != PP_TLS_NONE)
+		return true;
 #if defined(__TARGET_ARCH_arm64)
 	/* struct pthread ends at the thread pointer there: its size is not ours to know. */
 	return true;
@@ -118,16 +122,16 @@ static __always_inline bool find_thread_state(struct pp_walk *w, const struct pp
 	struct pp_thread_key key = {.id = w->id, .tid = w->tid};
 	__u64 state = tls_value(w, &w->image.tls[0]), *known;
 
-	if (!state_is_ours(w, py, state)) {
+	if (!state_is_ours(w, py, state, w->image.tls[0].mode)) {
 		state = tls_value(w, &w->image.tls[1]);
-		if (!state_is_ours(w, py, state))
+		if (!state_is_ours(w, py, state, w->image.tls[1].mode))
 			state = 0;
 	}
 	if (!state && w->image.tls[1].mode == PP_TLS_NONE) {
 		known = bpf_map_lookup_elem(&thread_states, &key);
 		if (!known)
 			ask_thread_state(w, &key);
-		else if (state_is_ours(w, py, *known))
+		else if (state_is_ours(w, py, *known, PP_TLS_NONE))
 			state = *known;
 	}
 	w->thread_state = state;

@@ -10,6 +10,7 @@ enum pp_config_flag {
 	PP_CONFIG_NO_KERNEL = 2, /* no kernel stacks */
 	PP_CONFIG_NO_NATIVE = 4, /* no native frames but what Python runs need */
 	PP_CONFIG_PAUSED = 8,	 /* --delay: nothing is counted yet */
+	PP_CONFIG_BY_NAME = 16,	 /* a new program is not wanted because the old one was */
 };
 
 struct pp_config {

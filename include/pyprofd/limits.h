@@ -10,7 +10,7 @@
 #define PP_MAX_SEGMENTS 2048U	   /* runs of Python frames between two eval activations */
 #define PP_MAX_STEPS 4096U	   /* walking steps, Python and native each */
 #define PP_MAX_KERNEL_FRAMES 127U
-#define PP_MAX_WALK_NS 300000U /* a walk that has cost this much ends, and says so */
+#define PP_MAX_WALK_NS 300000U /* a walk, Python or native, that has cost this much ends */
 #define PP_WALK_LEVELS 2U      /* nesting on one CPU: interrupt, NMI */
 
 /* A fold drops the interpreter's own call frames between two eval activations when there are at

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
@@ -18,7 +19,7 @@ struct command {
 	int gate;  /* write end; closing it without a byte means "never mind" */
 };
 
-static void run_child(char *const *argv, int gate)
+static void run_child(char *const *argv, int gate, int nice_before)
 {
 	sigset_t none;
 	char go;
@@ -27,12 +28,14 @@ static void run_child(char *const *argv, int gate)
 		_exit(EXIT_NOT_RUN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)setpriority(PRIO_PROCESS, 0, nice_before);
 	execvp(argv[0], argv);
 	fprintf(stderr, "pyprofd: cannot run '%s': %s\n", argv[0], strerror(errno));
 	_exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN);
 }
 
-int command_start(char *const *argv, struct command **ret_command, uint32_t *ret_pid)
+int command_start(char *const *argv, int nice_before, struct command **ret_command,
+		  uint32_t *ret_pid)
 {
 	struct command *command = calloc(1, sizeof(*command));
 	int gate[2];
@@ -46,7 +49,7 @@ int command_start(char *const *argv, struct command **ret_command, uint32_t *ret
 	command->pid = fork();
 	if (command->pid == 0) {
 		close(gate[1]);
-		run_child(argv, gate[0]);
+		run_child(argv, gate[0], nice_before);
 	}
 	close(gate[0]);
 	command->gate = gate[1];

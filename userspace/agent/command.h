@@ -8,8 +8,10 @@
 
 struct command; /* NULL stands for "none" in all functions */
 
-/* Forks; the child waits for command_release() and then runs argv.  0 or -errno. */
-int command_start(char *const *argv, struct command **ret_command, uint32_t *ret_pid);
+/* Forks; the child waits for command_release() and then runs argv, as nice as pyprofd was before it
+ * raised its own priority.  0 or -errno. */
+int command_start(char *const *argv, int nice_before, struct command **ret_command,
+		  uint32_t *ret_pid);
 void command_release(struct command *command);
 /* Passes a signal on. */
 void command_signal(const struct command *command, int signal);

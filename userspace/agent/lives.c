@@ -126,7 +126,7 @@ static void publish_changed(struct agent *agent)
 /* ---- processes found by reading /proc ---- */
 
 static int know_process(struct agent *agent, struct pp_process_id id, uint32_t ppid,
-			uint64_t start_ns, struct process **ret_process)
+			uint64_t start_ns, const char *comm, struct process **ret_process)
 {
 	struct process *process;
 	int err = process_table_add(agent->processes, id, ppid, start_ns, &process);
@@ -137,6 +137,8 @@ static int know_process(struct agent *agent, struct pp_process_id id, uint32_t p
 		return err;
 	if (!process)
 		return -ESRCH;
+	if (!process->comm[0])
+		memcpy(process->comm, comm, sizeof(process->comm));
 	err = process_table_read_maps(agent->processes, process, NULL);
 	if (err)
 		return err;
@@ -162,8 +164,7 @@ static int on_scanned(void *context, const struct proc_stat *stat)
 	process = process_table_find(agent->processes, id);
 	if (process && !process_table_wants_read(process))
 		return 0;
-	if (!know_process(agent, id, stat->ppid, stat->start_ns, &process) && !process->comm[0])
-		memcpy(process->comm, stat->comm, sizeof(process->comm));
+	(void)know_process(agent, id, stat->ppid, stat->start_ns, stat->comm, &process);
 	return 0;
 }
 
@@ -176,11 +177,12 @@ int lives_start(struct agent *agent)
 
 struct process *lives_find(struct agent *agent, struct pp_process_id id)
 {
+	static const char no_comm[PP_COMM_BYTES];
 	struct process *process = process_table_find(agent->processes, id);
 
 	if (process)
 		return process;
-	if (!know_process(agent, id, 0, mono_ns(), &process))
+	if (!know_process(agent, id, 0, mono_ns(), no_comm, &process))
 		return process;
 	return process_table_find_tgid(agent->processes, id.tgid);
 }
@@ -240,7 +242,7 @@ static void apply_event(struct agent *agent, const struct pp_event *event)
 
 	switch (event->type) {
 	case PP_EVENT_UNKNOWN:
-		(void)know_process(agent, event->id, 0, event->time_ns, &process);
+		(void)know_process(agent, event->id, 0, event->time_ns, event->comm, &process);
 		return;
 	case PP_EVENT_THREAD_STATE:
 		answer_thread_state(agent, event);

@@ -11,9 +11,10 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "symbolize/stitch.h"
 #include "unwind/stack_finish.h"
 
-#define RECORD_BYTES (sizeof(struct pp_stack_record) + PP_MAX_FRAMES * sizeof(struct pp_frame))
+#define RECORD_BYTES (sizeof(struct pp_stack_record) + STITCH_STACK_FRAMES * sizeof(struct pp_frame))
 
 /* One walk. */
 struct finish {
@@ -73,7 +74,7 @@ static bool push(struct finish *finish, uint64_t where, uint32_t what, enum pp_f
 	struct pp_stack_record *record = finish->record;
 	size_t at = (size_t)record->python_stored + record->native_stored;
 
-	if (at >= PP_MAX_FRAMES)
+	if (at >= STITCH_STACK_FRAMES)
 		return false;
 	record->frame[at] = (struct pp_frame){.where = where, .what = what, .kind = kind};
 	record->native_stored++;
@@ -134,8 +135,21 @@ static bool on_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low,
 		    file == PP_FILE_ANONYMOUS ? PP_FRAME_ANONYMOUS : PP_FRAME_NATIVE);
 }
 
-/* What the kernel side walked already.  A full area is a ring there: such a stack is not put
- * together again, its frames stay as they came. */
+/* A full native area ends in a ring: its frames in order, and a gap where some were left out. */
+static void unroll_native(struct pp_stack_record *record, const struct pp_frame *native)
+{
+	struct pp_frame *to = record->frame + record->python_stored;
+	uint32_t ring = record->native_stored / PP_ROOT_SHARE, leaf = record->native_stored - ring;
+	uint32_t omitted = record->native_count - record->native_stored;
+
+	to[leaf] = (struct pp_frame){.where = omitted, .kind = PP_FRAME_GAP};
+	for (uint32_t i = 0; i < ring; i++)
+		to[leaf + 1 + i] = native[leaf + (record->native_count - leaf + i) % ring];
+	record->native_stored++;
+	record->native_count = record->native_stored;
+}
+
+/* What the kernel side walked already. */
 static void take_walked(struct finish *finish)
 {
 	const struct pp_miss_record *miss = finish->miss->record;
@@ -153,6 +167,8 @@ static void take_walked(struct finish *finish)
 	};
 	memcpy(record->frame, finish->miss->python,
 	       ((size_t)miss->python_stored + miss->native_stored) * sizeof(struct pp_frame));
+	if (miss->native_count > miss->native_stored)
+		unroll_native(record, finish->miss->native);
 }
 
 static void walk(struct finish *finish)
@@ -164,8 +180,6 @@ static void walk(struct finish *finish)
 		.context = finish, .find = find, .read = read_stack, .frame = on_frame};
 	enum pp_stop stop;
 
-	if (miss->native_count > miss->native_stored)
-		return;
 	memcpy(state.registers, miss->registers, sizeof(state.registers));
 	stop = stack_finish(&state, &callbacks);
 	finish->record->stop = stop == PP_STOP_ROOT ? PP_STOP_FINISHED : (uint8_t)stop;

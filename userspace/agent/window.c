@@ -48,8 +48,11 @@ static int open_profile(struct agent *agent)
 
 int window_open(struct agent *agent)
 {
-	agent->window_started_ns = mono_ns();
-	agent->window_started_wall_ns = wall_ns();
+	/* The next window begins where one ends, however long its profile takes. */
+	if (!agent->window_started_ns) {
+		agent->window_started_ns = agent->started_ns;
+		agent->window_started_wall_ns = wall_ns() - (mono_ns() - agent->started_ns);
+	}
 	return agent->profile ? 0 : open_profile(agent);
 }
 
@@ -144,11 +147,19 @@ static void summarize(struct agent *agent, struct process *process,
 		summary->py_stop[py_stop] += counted->count.samples;
 }
 
-/* A stack whose description did not get through: counted, and says so. */
-static const struct frame *lost_frame(struct agent *agent, struct frame *frame)
+/* No frame at all: the stack's description did not get through, or nothing could be walked. */
+static const struct frame *say_why(struct agent *agent, const struct dict_stack *user,
+				   const struct pp_count_key *key, struct frame *frame)
 {
+#define STOP_TEXT(id, name, text) text,
+	static const char *const reason[] = {PP_STOPS(STOP_TEXT)};
+	uint32_t stop = key->flags >> PP_COUNT_STOP_SHIFT & 0xff;
+	char text[128] = "[stack lost: the ring was full]";
+
+	if ((user || !key->user_stack) && stop < PP_STOP_COUNT)
+		snprintf(text, sizeof(text), "[%s]", reason[stop]);
 	*frame = (struct frame){.kind = FRAME_MARKER};
-	(void)intern_string(agent->strings, "[stack lost: ring full]", &frame->name);
+	(void)intern_string(agent->strings, text, &frame->name);
 	return frame;
 }
 
@@ -171,7 +182,7 @@ static int add_sample(struct agent *agent, struct symbolizer *symbolizer,
 	if (err)
 		return err;
 	if (!sample.frame_count) {
-		sample.frame = lost_frame(agent, &lost);
+		sample.frame = say_why(agent, user, key, &lost);
 		sample.frame_count = 1;
 	}
 	sample.value[0] = (int64_t)counted->count.samples;
@@ -253,13 +264,13 @@ static void forget(struct agent *agent)
 	}
 }
 
-static int finish_profile(struct agent *agent, uint64_t duration_ns, bool is_last)
+static int finish_profile(struct agent *agent, uint64_t start_wall_ns, uint64_t duration_ns,
+			  bool is_last)
 {
 	int err;
 
 	profile_set_duration(agent->profile, duration_ns);
-	err = output_write(agent->output, agent->profile, agent->window_started_wall_ns, duration_ns,
-			   is_last);
+	err = output_write(agent->output, agent->profile, start_wall_ns, duration_ns, is_last);
 	profile_free(TAKE(agent->profile));
 	intern_free(TAKE(agent->strings));
 	return err;
@@ -268,18 +279,20 @@ static int finish_profile(struct agent *agent, uint64_t duration_ns, bool is_las
 int window_close(struct agent *agent, bool is_last)
 {
 	CLEANUP(counts_release) struct counts counts = {};
-	uint64_t ended_ns = mono_ns(), started_ns = agent->window_started_ns;
+	uint64_t ended_ns = mono_ns(), length_ns = ended_ns - agent->window_started_ns;
+	uint64_t start_wall_ns = agent->window_started_wall_ns, all_ns = ended_ns - agent->started_ns;
 	int err = collect(agent, &counts);
 
+	agent->window_started_ns = ended_ns;
+	agent->window_started_wall_ns += length_ns;
 	if (!err)
 		err = add_samples(agent, &counts);
 	if (err)
 		log_error_errno(err, "a window could not be read");
 	forget(agent);
 	if (output_is_store(agent->output))
-		return finish_profile(agent, ended_ns - started_ns, is_last);
+		return finish_profile(agent, start_wall_ns, length_ns, is_last);
 	if (!is_last)
 		return 0;
-	agent->window_started_wall_ns -= started_ns - agent->started_ns;
-	return finish_profile(agent, ended_ns - agent->started_ns, true);
+	return finish_profile(agent, start_wall_ns + length_ns - all_ns, all_ns, true);
 }

@@ -278,7 +278,11 @@ static void fill_python(struct image_table *table, struct process *process,
 		return;
 	image->python = python->file->python_index;
 	image->python_bias = python->bias;
-	python_process_tls(python->file->python, python->bias, python->is_musl, image->tls);
+	/* Before the loader has relocated the process only plain sources are known; the self-test's
+	 * retry publishes again. */
+	if (python_process_tls_read(python->file->python, (pid_t)process->id.tgid, python->bias,
+				    python->is_musl, image->tls))
+		python_process_tls(python->file->python, python->bias, python->is_musl, image->tls);
 	if (!image->code_space)
 		image->code_space = ++table->next_code_space;
 }

@@ -11,7 +11,8 @@
 
 /* Frames that the output can need beyond those that are stored: markers of gaps and omissions. */
 #define STITCH_EXTRA_FRAMES 8U
-#define STITCH_MAX_FRAMES (PP_MAX_FRAMES + STITCH_EXTRA_FRAMES)
+#define STITCH_STACK_FRAMES (2 * PP_MAX_FRAMES) /* the agent finishes stacks beyond the kernel's bound */
+#define STITCH_MAX_FRAMES (STITCH_STACK_FRAMES + STITCH_EXTRA_FRAMES)
 
 /* A PP_FRAME_GAP with a count says how many frames were omitted there; with 0 that the callers
  * between are not known. */
