@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: drain/decode.c drain/dictionary.c symbolize/stitch.c python/python_code.c python/python_text.c python/line_table.c python/python_objects.c base/io.c */
+/* Records of both rings, one behind the other; what decodes goes on to the dictionary and is stitched.
+ * Each record begins with two bytes: which ring, and its size in units of 8 bytes. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drain/decode.h"
+#include "drain/dictionary.h"
+#include "symbolize/stitch.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define ROOM (64U << 10) /* small, so that refusals are met */
+
+static volatile uint8_t sink;
+
+static void touch(const void *bytes, size_t size)
+{
+	const uint8_t *byte = bytes;
+
+	for (size_t i = 0; i < size; i++)
+		sink ^= byte[i];
+}
+
+static void on_stack(void *context, const struct decoded_stack *stack)
+{
+	static packed_frame frame[STITCH_MAX_FRAMES];
+	struct dictionary *dictionary = context;
+	const struct dict_stack *kept;
+
+	touch(stack->python, stack->record->python_stored * sizeof(*stack->python));
+	touch(stack->native, stack->record->native_stored * sizeof(*stack->native));
+	if (dictionary_add_stack(dictionary, stack))
+		return;
+	kept = dictionary_find_stack(dictionary, stack->record->hash);
+	assert(kept);
+	assert(stitch(kept, stack->record->python & 1, frame) <= STITCH_MAX_FRAMES);
+}
+
+static void on_kernel(void *context, const struct decoded_kernel *kernel)
+{
+	touch(kernel->record->address, kernel->count * sizeof(uint64_t));
+	if (!dictionary_add_kernel(context, kernel))
+		assert(dictionary_find_kernel(context, kernel->record->hash));
+}
+
+static void on_code(void *context, const struct pp_code_record *record)
+{
+	struct python_code *code = NULL;
+	struct pp_python layout = {.major = 3, .minor = (uint8_t)(record->python & 15)};
+	uint32_t index = 0;
+
+	if (python_code_from_record(record, &layout, 0, &code) ||
+	    dictionary_add_code(context, code, &index))
+		return;
+	assert(index && dictionary_code(context, index));
+	python_code_line(dictionary_code(context, index), record->first_line);
+}
+
+static void on_miss(void *context, const struct decoded_miss *miss)
+{
+	(void)context;
+	touch(miss->python, miss->record->python_stored * sizeof(*miss->python));
+	touch(miss->native, miss->record->native_stored * sizeof(*miss->native));
+	touch(miss->segment, miss->record->segment_count * sizeof(*miss->segment));
+	touch(miss->stack, miss->record->stack_bytes);
+}
+
+static void on_event(void *context, const struct pp_event *event)
+{
+	(void)context;
+	assert(event->comm[PP_COMM_BYTES - 1] == '\0');
+}
+
+static void feed(struct dictionary *dictionary, uint8_t ring, const uint8_t *bytes, size_t size)
+{
+	const struct drain_handlers handlers = {.context = dictionary,
+						.stack = on_stack,
+						.kernel = on_kernel,
+						.code = on_code,
+						.miss = on_miss,
+						.event = on_event};
+	/* Its own allocation, so that a read behind its end is seen. */
+	uint8_t *copy = malloc(size + 1);
+
+	assert(copy);
+	memcpy(copy, bytes, size);
+	if (ring & 1)
+		decode_event(copy, size, &handlers);
+	else
+		decode_record(copy, size, &handlers);
+	free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	uint32_t epoch = 0;
+
+	if (dictionary_new(ROOM, &dictionary))
+		return 0;
+	while (size >= 2) {
+		uint8_t ring = data[0];
+		size_t bytes = (size_t)data[1] * 8;
+
+		data += 2;
+		size -= 2;
+		if (bytes > size)
+			bytes = size;
+		feed(dictionary, ring, data, bytes);
+		if (ring & 2)
+			dictionary_set_epoch(dictionary, ++epoch);
+		data += bytes;
+		size -= bytes;
+	}
+	return 0;
+}
