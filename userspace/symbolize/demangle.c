@@ -26,6 +26,9 @@ static void append(const char *bytes, size_t size, void *context)
 	const size_t room = DEMANGLE_MAX_BYTES - 1 - output->size;
 	const size_t taken = size < room ? size : room;
 
+	/* An empty identifier comes as NULL. */
+	if (!size)
+		return;
 	memcpy(output->text + output->size, bytes, taken);
 	output->size += taken;
 	if (taken < size || ++output->calls > CALLBACK_MAX_COUNT)
@@ -70,7 +73,8 @@ bool demangle(const char *name, size_t size, char ret_text[DEMANGLE_MAX_BYTES])
 	char terminated[DEMANGLE_MAX_INPUT_BYTES + 1];
 	struct output output = {.text = ret_text, .is_rust = true};
 
-	if (size < 3 || size > DEMANGLE_MAX_INPUT_BYTES || name[0] != '_')
+	if (size < 3 || size > DEMANGLE_MAX_INPUT_BYTES || name[0] != '_' ||
+	    memchr(name, '\0', size))
 		return false;
 	if (name[1] == '_')
 		return demangle_cython(name, size, ret_text);

@@ -39,6 +39,7 @@ static void demangle__cplusplus_and_rust(void **state)
 		 "<Test + 'static as foo::Bar<Test>>::bar"},
 		{"_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"},
 		{"_RNvC6_123foo3bar", "123foo::bar"},
+		{"_RNvC0_7fO3bar", NULL}, /* an empty identifier */
 		{"_RandomInit", NULL},
 		{"_ZZZZ", NULL},
 		{"_Z", NULL},
@@ -80,6 +81,15 @@ static void demangle__cython(void **state)
 
 	(void)state;
 	check(pairs, sizeof(pairs) / sizeof(pairs[0]));
+}
+
+static void demangle__name_with_a_nul_stays_as_it_is(void **state)
+{
+	char text[DEMANGLE_MAX_BYTES];
+
+	(void)state;
+	assert_false(demangle("__pyx_pw_4\0pam_1boil", 20, text));
+	assert_false(demangle("_ZN3foo\0barEv", 13, text));
 }
 
 /* f<a, pair<a, a>, pair of that and that, ...>: each argument doubles the text, to some 40 GB. */
@@ -166,6 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(demangle__cplusplus_and_rust),
 		cmocka_unit_test(demangle__cython),
+		cmocka_unit_test(demangle__name_with_a_nul_stays_as_it_is),
 		cmocka_unit_test(demangle__text_that_explodes_is_cut),
 		cmocka_unit_test(demangle__deepest_names_fit_in_the_stack),
 		cmocka_unit_test(demangle__agrees_with_cxxfilt_on_libstdcxx),
