@@ -11,6 +11,7 @@
 /* Functions of honest files hardly overlap, so each address is covered once or twice. */
 #define COVER_MAX_STEPS(count) ((1UL << 22) + 64UL * (count))
 #define RELEASE_SYMBOLS 32768U /* 768 KiB of them */
+#define RELEASE_ANSWERS 64U    /* a name brings 64 KiB into memory (fault-around) */
 
 /* What the symbols seen so far say about one address. */
 struct batch_slot {
@@ -89,6 +90,15 @@ static int place(struct batch *batch, const struct symbol_function *function)
 	return 0;
 }
 
+/* libtorch's tables have 12 MiB of symbols and 60 of names: what was read need not stay. */
+static void release(const struct symbol_source *source)
+{
+	const struct elf_symbol_table *table = &source->table;
+
+	elf_image_release(source->image, table->entry, table->count * sizeof(Elf64_Sym));
+	elf_image_release(source->image, table->names, table->names_size);
+}
+
 static int place_source(struct batch *batch, const struct symbol_sources *sources, size_t source)
 {
 	const struct elf_symbol_table *table = &sources->source[source].table;
@@ -97,17 +107,15 @@ static int place_source(struct batch *batch, const struct symbol_sources *source
 	for (size_t i = 1; i < table->count; i++) {
 		int err;
 
-		/* libtorch's .symtab has 12 MiB: what was read need not stay. */
 		if (i % RELEASE_SYMBOLS == 0)
-			elf_image_release(sources->source[source].image,
-					  table->entry + (i - RELEASE_SYMBOLS) * sizeof(Elf64_Sym),
-					  RELEASE_SYMBOLS * sizeof(Elf64_Sym));
+			release(&sources->source[source]);
 		if (!symbol_source_function(sources, source, i, &function))
 			continue;
 		err = place(batch, &function);
 		if (err)
 			return err;
 	}
+	release(&sources->source[source]);
 	return 0;
 }
 
@@ -180,6 +188,9 @@ int elf_symbols_find_many(const struct elf_image *image, const char *root, const
 	for (size_t i = 0; i < count; i++) {
 		const struct elf_function function = answer(&slot[i], vaddr[i]);
 
+		if (i % RELEASE_ANSWERS == 0)
+			for (size_t k = 0; k < sources->count; k++)
+				release(&sources->source[k]);
 		found(context, i, &function);
 	}
 	return 0;

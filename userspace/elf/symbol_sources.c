@@ -71,6 +71,16 @@ static int add_separate(struct symbol_sources *sources, const char *root, const 
 	return err == -ENOMEM ? err : 0;
 }
 
+/* The file's own .symtab repeats .dynsym, unless `strip -K` left only a few symbols. */
+static bool holds_dynamic(const struct symbol_sources *sources)
+{
+	struct elf_symbol_table dynamic;
+
+	return sources->count && sources->source[0].image == sources->image &&
+	       !elf_image_symbol_table(sources->image, SHT_DYNSYM, &dynamic) &&
+	       sources->source[0].table.count >= dynamic.count;
+}
+
 int symbol_sources_open(const struct elf_image *image, const char *root, const char *path,
 			struct symbol_sources **ret_sources)
 {
@@ -83,8 +93,7 @@ int symbol_sources_open(const struct elf_image *image, const char *root, const c
 	err = add_source(sources, image, SHT_SYMTAB);
 	if (!err && !sources->count)
 		err = add_separate(sources, root, path);
-	/* Also beside a .symtab: `strip -K` leaves one that lacks most of .dynsym. */
-	if (!err)
+	if (!err && !holds_dynamic(sources))
 		err = add_source(sources, image, SHT_DYNSYM);
 	if (err)
 		return err;

@@ -193,6 +193,25 @@ static void elf_symbols__stripped_file_keeps_exported_names_only(void **state)
 	check_names("/", path, expected, ARRAY_SIZE(expected));
 }
 
+/* `strip -K` leaves a .symtab that lacks what .dynsym has. */
+static void elf_symbols__both_tables_of_a_partly_stripped_file_count(void **state)
+{
+	const struct fixture *fixture = *state;
+	uint64_t spam, hidden;
+	char path[128];
+
+	build_library(fixture);
+	spam = nm_address(fixture, "lib.so", "spam");
+	hidden = nm_address(fixture, "lib.so", "hidden_egg");
+	assert_int_equal(run("strip -K hidden_egg -o %s/part.so %s/lib.so", fixture->folder,
+			     fixture->folder),
+			 0);
+	struct expected expected[] = {{spam, spam, "spam"}, {hidden, hidden, "hidden_egg"}};
+	qsort(expected, ARRAY_SIZE(expected), sizeof(*expected), compare_expected);
+	snprintf(path, sizeof(path), "%s/part.so", fixture->folder);
+	check_names("/", path, expected, ARRAY_SIZE(expected));
+}
+
 static void elf_symbols__build_id_debug_file_below_the_root_is_used(void **state)
 {
 	const struct fixture *fixture = *state;
@@ -396,6 +415,9 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(
 			elf_symbols__stripped_file_keeps_exported_names_only, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			elf_symbols__both_tables_of_a_partly_stripped_file_count, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(
 			elf_symbols__build_id_debug_file_below_the_root_is_used, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(elf_symbols__debuglink_is_used_when_its_crc_matches,
