@@ -157,10 +157,62 @@ static __always_inline __u64 code_describe(struct pp_walk *w, const struct pp_py
 
 static __always_inline struct walk_code_memo *memo_of(struct pp_walk *w, __u64 address)
 {
-	__u64 at = address * 0x9e3779b97f4a7c15ULL >> 60;
+	__u64 at = address * 0x9e3779b97f4a7c15ULL >> 58;
 
 	BARRIER(at);
 	return &w->memo[at & (WALK_CODES - 1)];
+}
+
+/* Whether the memo speaks of the object that lies at w->code_address now. */
+static __always_inline bool memo_holds(struct pp_walk *w, const struct pp_python *py,
+				       struct walk_code_memo *memo)
+{
+	__u64 guard[2];
+
+	if (memo->address != w->code_address || memo->code_space != w->image.code_space)
+		return false;
+	if (memo->walk == w->started_ns)
+		return true;
+	if (bpf_probe_read_user(guard, sizeof(guard),
+				(const void *)(w->code_address + py->code_line_table - 8)) ||
+	    guard[0] != memo->guard[0] || guard[1] != memo->guard[1])
+		return false;
+	memo->walk = w->started_ns;
+	return true;
+}
+
+static __always_inline void memo_set(struct pp_walk *w, const struct pp_python *py,
+				     struct walk_code_memo *memo, __u64 id)
+{
+	memo->address = w->code_address;
+	memo->id = id;
+	memo->guard[0] = code_field(w, py->code_line_table - 8);
+	memo->guard[1] = code_field(w, py->code_line_table);
+	memo->walk = w->started_ns;
+	memo->code_space = w->image.code_space;
+}
+
+/* The id of the object whose head is in w->code. */
+static __always_inline __u64 code_lookup(struct pp_walk *w, const struct pp_python *py)
+{
+	__u64 head = hash_mix(code_field(w, py->code_name), code_field(w, py->code_line_table));
+	struct code_key key = {};
+	__u64 *known, id;
+
+	head = hash_mix(head, (__u32)code_field(w, py->code_first_line));
+	head = hash_mix(head, code_field(w, py->code_filename));
+	key.address = w->code_address;
+	key.code_space = w->image.code_space;
+	key.head = head >> 32;
+	known = bpf_map_lookup_elem(&codes, &key);
+	if (known)
+		return *known;
+	id = code_describe(w, py);
+	if (!id)
+		count_loss(PP_LOSS_CODE_FAULT);
+	else if (bpf_map_update_elem(&codes, &key, &id, BPF_ANY))
+		count_loss(PP_LOSS_CODES_BUSY);
+	return id;
 }
 
 /* Sets w->code_id for w->code_address: a content id, or 0 when it could not be read or sent.
@@ -169,22 +221,21 @@ int walk_code(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
 	struct walk_code_memo *memo;
-	struct code_key key = {};
 	struct pp_python *py;
-	__u64 head, size, *known, id;
+	__u64 size;
 	__u32 index;
 
 	if (!w)
 		return 1;
-	memo = memo_of(w, w->code_address);
-	if (memo->address == w->code_address && memo->walk == w->started_ns) {
-		w->code_id = memo->id;
-		return 0;
-	}
 	index = w->image.python - 1;
 	py = bpf_map_lookup_elem(&pythons, &index);
 	if (!py)
 		return 1;
+	memo = memo_of(w, w->code_address);
+	if (memo_holds(w, py, memo)) {
+		w->code_id = memo->id;
+		return 0;
+	}
 	/* The line table's pointer is the last field that is used; not a byte beyond, as the object
 	 * may end where its page does. */
 	size = py->code_line_table + 8;
@@ -195,24 +246,9 @@ int walk_code(__u32 slot)
 		return 0; /* not resident: the agent reads it, which also brings it in */
 	if (code_field(w, py->ob_type) != py->code_type + w->image.python_bias)
 		return 1;
-	head = hash_mix(code_field(w, py->code_name), code_field(w, py->code_line_table));
-	head = hash_mix(head, (__u32)code_field(w, py->code_first_line));
-	head = hash_mix(head, code_field(w, py->code_filename));
-	key.address = w->code_address;
-	key.code_space = w->image.code_space;
-	key.head = head >> 32;
-	known = bpf_map_lookup_elem(&codes, &key);
-	id = known ? *known : code_describe(w, py);
-	w->code_id = id;
-	memo->address = w->code_address;
-	memo->id = id;
-	memo->walk = w->started_ns;
-	if (known)
-		return 0;
-	if (!id)
-		count_loss(PP_LOSS_CODE_FAULT);
-	else if (bpf_map_update_elem(&codes, &key, &id, BPF_ANY))
-		count_loss(PP_LOSS_CODES_BUSY);
+	w->code_id = code_lookup(w, py);
+	if (w->code_id)
+		memo_set(w, py, memo, w->code_id);
 	return 0;
 }
 

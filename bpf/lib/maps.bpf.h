@@ -28,10 +28,11 @@ struct config_map {
 PP_MAP struct config_map config SEC(".maps");
 
 /* One struct pp_walk for each CPU and nesting level (agent).  An ordinary array: a per-CPU value
- * stops at 32 KiB. */
+ * stops at 32 KiB.  Mappable arrays begin on a page, which keeps aligned parts in one cache line. */
 struct scratch_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, PP_WALK_LEVELS);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct pp_walk);
 };

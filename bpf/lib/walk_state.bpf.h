@@ -47,17 +47,21 @@ struct walk_site {
 	__u32 map_version;
 	__u32 file;
 	struct pp_rule rule;
-};
+} __attribute__((aligned(64))); /* one cache line: samples find the caches cold */
 
-#define WALK_WINDOW_BYTES 1024U
+#define WALK_WINDOW_BYTES 256U
 
-/* Code objects of this walk: recursion meets few of them, many times. */
-#define WALK_CODES 16U
+/* Code objects met lately, also by earlier walks.  Two of the object's own pointers, to its line
+ * table and the field before it, guard against another object at the same address. */
+#define WALK_CODES 64U
 struct walk_code_memo {
 	__u64 address;
 	__u64 id;
-	__u64 walk; /* started_ns of the walk */
-};
+	__u64 guard[2];
+	__u64 walk; /* started_ns of the walk that checked the guard last */
+	__u32 code_space;
+	__u32 pad;
+} __attribute__((aligned(64)));
 
 struct pp_walk {
 	/* who */
