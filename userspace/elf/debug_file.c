@@ -14,23 +14,22 @@
 #define FIRST_OUTPUT_BYTES (1U << 20)
 
 struct debuglink {
-	const char *name;
+	char name[NAME_MAX + 1];
 	uint32_t crc;
 };
 
 static int read_debuglink(const struct elf_image *image, struct debuglink *ret_link)
 {
 	struct elf_section section;
-	struct debuglink link;
+	struct debuglink link = {0};
 	size_t crc_at, name_size;
 
 	if (elf_image_section(image, ".gnu_debuglink", &section) || !section.data)
 		return -ENOENT;
-	link.name = (const char *)section.data;
-	name_size = strnlen(link.name, section.size);
+	memcpy(link.name, section.data, section.size < NAME_MAX ? section.size : NAME_MAX);
+	name_size = strlen(link.name);
 	crc_at = (name_size + 1 + 3) & ~(size_t)3;
-	if (!name_size || name_size > NAME_MAX || memchr(link.name, '/', name_size) ||
-	    crc_at + sizeof(link.crc) > section.size)
+	if (!name_size || strchr(link.name, '/') || crc_at + sizeof(link.crc) > section.size)
 		return -ENOENT;
 	memcpy(&link.crc, section.data + crc_at, sizeof(link.crc));
 	*ret_link = link;

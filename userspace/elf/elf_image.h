@@ -54,7 +54,8 @@ struct elf_image {
  * Section headers outside the file count as stripped (the kernel runs such files), and a segment's
  * file_size is cut to what the file has.
  * Mapped pages count as this process's RSS while the image lives: free it after use.  A file that
- * shrinks while it is mapped raises SIGBUS on access: see elf/elf_guard.h. */
+ * shrinks while it is mapped raises SIGBUS on access: see elf/elf_guard.h.  The bytes may also change
+ * between two reads: what was checked is copied first, and a string is not used by its NUL. */
 int elf_image_open(int fd, struct elf_image **ret_image);
 /* The same over the caller's memory (vDSO, fuzzing, decompressed debug data), borrowed. */
 int elf_image_from_memory(const void *data, size_t size, struct elf_image **ret_image);

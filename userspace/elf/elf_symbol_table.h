@@ -17,7 +17,8 @@ struct elf_symbol_table {
 int elf_image_symbol_table(const struct elf_image *image, uint32_t type,
 			   struct elf_symbol_table *ret_table);
 Elf64_Sym elf_symbol_table_entry(const struct elf_symbol_table *table, size_t index);
-/* The name of an entry; NULL when it does not end inside the string table. */
+/* The name of an entry; NULL when it does not end inside the string table.  Only for files that nobody
+ * writes to: its NUL may go away. */
 const char *elf_symbol_table_name(const struct elf_symbol_table *table, const Elf64_Sym *symbol);
 
 #endif

@@ -116,19 +116,23 @@ static int add_name(struct elf_symbols *symbols, const struct symbol_function *f
 	return 0;
 }
 
-/* The best of the refs [first, end), which share a start. */
-static struct symbol_function best_of(const struct symbol_sources *sources,
-				      const struct symbol_refs *refs, size_t first, size_t end)
+/* The best of the refs [first, end), which share a start.  False: none is a function any more, as the
+ * file was written to meanwhile. */
+static bool best_of(const struct symbol_sources *sources, const struct symbol_refs *refs,
+		    size_t first, size_t end, struct symbol_function *ret_best)
 {
-	struct symbol_function best, next;
+	struct symbol_function best = {0}, next;
 
-	symbol_source_function(sources, refs->ref[first].source, refs->ref[first].index, &best);
-	for (size_t i = first + 1; i < end; i++)
+	for (size_t i = first; i < end; i++)
 		if (symbol_source_function(sources, refs->ref[i].source, refs->ref[i].index,
 					   &next) &&
-		    symbol_function_is_better(&next, &best))
+		    next.start == refs->ref[i].start &&
+		    (!best.name || symbol_function_is_better(&next, &best)))
 			best = next;
-	return best;
+	if (!best.name)
+		return false;
+	*ret_best = best;
+	return true;
 }
 
 /* sized_end: where the functions with a size so far end. */
@@ -172,7 +176,8 @@ static int fill_entries(struct elf_symbols *symbols, const struct symbol_sources
 		for (end = first + 1; end < refs->count; end++)
 			if (refs->ref[end].start != refs->ref[first].start)
 				break;
-		best = best_of(sources, refs, first, end);
+		if (!best_of(sources, refs, first, end, &best))
+			continue;
 		err = add_entry(symbols, &best,
 				end < refs->count ? refs->ref[end].start : UINT64_MAX, &sized_end);
 		if (err == -EFBIG)
