@@ -9,6 +9,7 @@ logs=$build/check
 mkdir -p "$logs"
 steps=${*:-layers lint unit asan fuzz cross e2e cases kernels}
 export CI=1 PYTHONDONTWRITEBYTECODE=1 PYPROFD=$(realpath -m "$build/pyprofd")
+export INTERPRETERS=${INTERPRETERS:-$(realpath -m "$build/interpreters")}
 PYPROFD_ASAN=$(realpath -m "$build-asan/pyprofd")
 jobs=$(nproc)
 passed=0 failed=0 skipped=0 failures=
@@ -32,6 +33,10 @@ one() {
 		echo "not ok $name"
 		bad=$((bad + 1))
 	fi
+}
+
+fetch_interpreters() {
+	tests/interpreters/fetch.sh "$INTERPRETERS" 1 || echo '# some interpreters could not be fetched'
 }
 
 step_build() {
@@ -61,7 +66,8 @@ step_asan() {
 	export UBSAN_OPTIONS=print_stacktrace=1
 	make_ unit-asan-programs asan || return
 	tests/unit/run.sh $(unit_programs "$build-asan") | tee "$logs/asan-units.log"
-	PYPROFD=$PYPROFD_ASAN tests/e2e/run.py -k '^cli|^interpreters.frames|output.standard_output|command.only_the' |
+	fetch_interpreters
+	PYPROFD=$PYPROFD_ASAN tests/e2e/run.py -k '^cli|^interpreters.frames|command.only_the' |
 		tee "$logs/asan-agent.log"
 	units=$(tail -n 1 "$logs/asan-units.log")
 	agent=$(tail -n 1 "$logs/asan-agent.log")
@@ -83,7 +89,7 @@ step_cross() {
 	sum $ok $bad 0
 }
 step_e2e() {
-	tests/interpreters/fetch.sh "$build/interpreters" 1 || echo '# some interpreters could not be fetched'
+	fetch_interpreters
 	tests/e2e/run.py
 }
 step_cases() { tests/e2e/cases.sh; }

@@ -185,7 +185,7 @@ def test_the_units_capabilities_are_enough():
         done = run(["-F", "499", "-p", str(target.pid), "-d", "2", "-o", out], wrap)
         assert done.returncode == 0, done.stderr
         samples = harness.samples(out, pid=target.pid)
-        assert harness.total(samples) > 300
+        assert harness.total(samples) > 100, harness.total(samples)
         harness.expect_share(samples, lambda s: harness.holds(s, "<module>", "main", "burn_python"),
                              0.9, "Python stack")
         assert [s for s in samples if harness.kernel_frames(s)], "no kernel frames at all"
