@@ -297,42 +297,71 @@ static __always_inline bool resync_at_mark(struct pp_walk *w, const struct pp_re
 	return true;
 }
 
-/* Pushes the frame [low, cfa), or the Python run that it executes.  `py` is 0 when the process has no
- * interpreter. */
-static __always_inline void push_frame(struct pp_walk *w, const struct pp_python *py,
-				       struct pp_resync *resync, const struct walk_site *site,
-				       __u64 low, __u64 cfa)
+/* What surrounds one step: the process's interpreter, 0 when it has none. */
+struct interpreter {
+	struct pp_python *python;
+	struct pp_resync *resync;
+};
+
+static __always_inline struct interpreter interpreter_of(const struct pp_walk *w)
 {
-	__u64 address = site->address;
-	__u32 file = site->file;
-	bool own = py && file == py->file;
-	bool raw = w->image.flags & PP_IMAGE_NO_FOLD;
+	struct interpreter found = {};
+	__u32 index = w->image.python - 1;
+
+	if (w->image.python) {
+		found.python = bpf_map_lookup_elem(&pythons, &index);
+		found.resync = bpf_map_lookup_elem(&resyncs, &index);
+	}
+	return found;
+}
+
+static __always_inline void place_eval(struct pp_walk *w, const struct walk_site *site,
+				       __u64 frames)
+{
+	if (w->image.flags & PP_IMAGE_NO_FOLD)
+		native_push(w, site->address, site->file, PP_FRAME_EVAL);
+	place_run(w, frames);
+}
+
+/* A frame of the interpreter's file: true when it is an eval activation, whose run is placed. */
+static __always_inline bool push_eval(struct pp_walk *w, const struct interpreter *interpreter,
+				      const struct walk_site *site, __u64 low, __u64 cfa)
+{
+	const struct pp_python *py = interpreter->python;
 	struct pp_segment *segment;
 
-	if (own && py->chain == PP_CHAIN_FRAME_OBJECT && in_eval_range(py, address)) {
-		if (raw)
-			native_push(w, address, file, PP_FRAME_EVAL);
-		place_run(w, 1);
-		return;
+	if (py->chain == PP_CHAIN_FRAME_OBJECT && in_eval_range(py, site->address)) {
+		place_eval(w, site, 1);
+		return true;
 	}
 	segment = next_segment(w);
-	if (segment && segment->mark >= low && segment->mark < cfa && own) {
-		if (raw)
-			native_push(w, address, file, PP_FRAME_EVAL);
-		if (resync)
-			learn_resync(resync, &site->rule, cfa, segment->mark);
-		place_run(w, segment->frames);
-		w->segment_next++;
+	if (!segment || segment->mark < low || segment->mark >= cfa)
+		return false;
+	if (interpreter->resync)
+		learn_resync(interpreter->resync, &site->rule, cfa, segment->mark);
+	place_eval(w, site, segment->frames);
+	w->segment_next++;
+	return true;
+}
+
+/* Pushes the frame [low, cfa), or the Python run that it executes. */
+static __always_inline void push_frame(struct pp_walk *w, const struct interpreter *interpreter,
+				       const struct walk_site *site, __u64 low, __u64 cfa)
+{
+	bool own = interpreter->python && site->file == interpreter->python->file;
+	struct pp_segment *segment;
+
+	if (own && push_eval(w, interpreter, site, low, cfa))
 		return;
-	}
+	segment = next_segment(w);
 	if (segment && segment->mark && segment->mark < low) {
 		/* Its activation was passed unseen (code without frame pointers): keep the order. */
 		w->foldable = 0;
 		place_run(w, segment->frames);
 		w->segment_next++;
 	}
-	native_push(w, address, file,
-		    file == PP_FILE_ANONYMOUS ? PP_FRAME_ANONYMOUS : PP_FRAME_NATIVE);
+	native_push(w, site->address, site->file,
+		    site->file == PP_FILE_ANONYMOUS ? PP_FRAME_ANONYMOUS : PP_FRAME_NATIVE);
 	w->since_run++;
 	if (!own)
 		w->foldable = 0;
@@ -380,17 +409,75 @@ static __always_inline bool may_resync(enum pp_stop stop)
 	       stop == PP_STOP_NOT_MOVING;
 }
 
+/* The walk is over, unless it can go on at the next eval activation. */
+static __always_inline int end_or_resync(struct pp_walk *w, const struct interpreter *interpreter,
+					 enum pp_stop stop, bool may)
+{
+	if (may && resync_at_mark(w, interpreter->resync))
+		return 0;
+	w->stop = stop;
+	return 1;
+}
+
+static __always_inline bool is_outermost(const struct walk_site *site)
+{
+	return site->file != PP_FILE_ANONYMOUS &&
+	       (site->rule.kind == PP_RULE_STOP || site->rule.ra_kind == PP_RA_UNDEFINED);
+}
+
+/* Sets the caller's pc and fp and *cfa, which is its sp. */
+static __always_inline enum pp_stop leave_frame(struct pp_walk *w, const struct walk_site *site,
+						bool is_signal, __u64 *cfa)
+{
+	__u64 low = w->sp;
+	enum pp_stop stop;
+
+	if (site->file == PP_FILE_ANONYMOUS)
+		stop = leave_by_frame_pointer(w, cfa);
+	else
+		stop = leave_by_rule(w, &site->rule, cfa);
+	/* Only the leaf may have no frame at all; a signal frame may change stacks. */
+	if (!stop && !is_signal && (*cfa < low || (*cfa == low && !w->is_leaf)))
+		return PP_STOP_NOT_MOVING;
+	return stop;
+}
+
+/* One frame whose place is known.  Nonzero: done, w->stop says why. */
+static __always_inline int step_frame(struct pp_walk *w, const struct interpreter *interpreter,
+				      const struct walk_site *site)
+{
+	bool is_signal = site->file != PP_FILE_ANONYMOUS && site->rule.kind == PP_RULE_SIGNAL;
+	__u64 low = w->sp, cfa = 0;
+	enum pp_stop stop;
+
+	if (site->file == PP_FILE_ANONYMOUS && leave_trampoline(w, &cfa)) {
+		w->sp = cfa;
+		return 0; /* one more eval activation follows; the frame says nothing */
+	}
+	if (is_outermost(site)) {
+		push_frame(w, interpreter, site, low, low);
+		w->stop = PP_STOP_ROOT;
+		return 1;
+	}
+	stop = leave_frame(w, site, is_signal, &cfa);
+	push_frame(w, interpreter, site, low, stop ? low : cfa);
+	if (stop)
+		return end_or_resync(w, interpreter, stop, may_resync(stop));
+	w->sp = cfa;
+	w->is_leaf = is_signal;
+	if (!w->pc)
+		w->stop = PP_STOP_ROOT;
+	return !w->pc;
+}
+
 /* One frame.  Nonzero: done, w->stop says why. */
 int walk_native_step(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
-	struct pp_resync *resync = 0;
-	struct pp_python *py = 0;
+	struct interpreter interpreter;
 	struct walk_site *site;
 	enum pp_stop stop;
-	__u64 pc, low, cfa = 0;
-	bool is_signal = false;
-	__u32 index;
+	__u64 pc;
 
 	if (!w)
 		return 1;
@@ -398,53 +485,16 @@ int walk_native_step(__u32 slot)
 		w->stop = PP_STOP_MAX_TIME;
 		return 1;
 	}
-	if (w->image.python) {
-		index = w->image.python - 1;
-		py = bpf_map_lookup_elem(&pythons, &index);
-		resync = bpf_map_lookup_elem(&resyncs, &index);
-	}
+	interpreter = interpreter_of(w);
 	/* A return address may be the first of the next function: the call lies one before. */
 	pc = CODE_ADDRESS(w->pc) - !w->is_leaf;
-	low = w->sp;
 	site = site_of(w, pc);
 	stop = place_frame(w, pc, site);
-	if (stop) {
-		/* A caller outside of all mappings was no return address; a leaf there is new code. */
-		if (stop == PP_STOP_NO_MAPPING && !w->is_leaf && resync_at_mark(w, resync))
-			return 0;
-		w->stop = stop;
-		return 1;
-	}
-	if (site->file == PP_FILE_ANONYMOUS) {
-		if (leave_trampoline(w, &cfa)) {
-			w->sp = cfa;
-			return 0; /* one more eval activation follows; the frame says nothing */
-		}
-		stop = leave_by_frame_pointer(w, &cfa);
-	} else if (site->rule.kind == PP_RULE_STOP || site->rule.ra_kind == PP_RA_UNDEFINED) {
-		push_frame(w, py, 0, site, low, low);
-		w->stop = PP_STOP_ROOT;
-		return 1;
-	} else {
-		is_signal = site->rule.kind == PP_RULE_SIGNAL;
-		stop = leave_by_rule(w, &site->rule, &cfa);
-	}
-	if (!stop && cfa <= low && !is_signal && !(cfa == low && w->is_leaf))
-		stop = PP_STOP_NOT_MOVING;
-	push_frame(w, py, resync, site, low, stop ? low : cfa);
-	if (stop) {
-		if (may_resync(stop) && resync_at_mark(w, resync))
-			return 0;
-		w->stop = stop;
-		return 1;
-	}
-	w->sp = cfa;
-	w->is_leaf = is_signal;
-	if (!w->pc) {
-		w->stop = PP_STOP_ROOT;
-		return 1;
-	}
-	return 0;
+	/* A caller outside of all mappings was no return address; a leaf there is new code. */
+	if (stop)
+		return end_or_resync(w, &interpreter, stop,
+				     stop == PP_STOP_NO_MAPPING && !w->is_leaf);
+	return step_frame(w, &interpreter, site);
 }
 
 #endif

@@ -106,23 +106,37 @@ static bool place_run(struct finish *finish, uint64_t frames)
 	return push(finish, frames, 0, PP_FRAME_PYTHON_RUN);
 }
 
-/* As push_frame() in bpf/lib/walk_native.bpf.h. */
+static const struct pp_segment *next_segment(const struct finish *finish)
+{
+	return finish->segment < finish->miss->record->segment_count ?
+		       &finish->miss->segment[finish->segment] :
+		       NULL;
+}
+
+/* As push_eval() in bpf/lib/walk_native.bpf.h: the Python frames that this frame of the
+ * interpreter's runs; 0: none. */
+static uint64_t run_of_frame(struct finish *finish, uint64_t vaddr, uint64_t low, uint64_t cfa)
+{
+	const struct pp_segment *segment = next_segment(finish);
+
+	if (finish->python->chain == PP_CHAIN_FRAME_OBJECT && in_eval(finish->python, vaddr))
+		return 1;
+	if (!segment || segment->mark < low || segment->mark >= cfa)
+		return 0;
+	finish->segment++;
+	return segment->frames;
+}
+
+/* As push_frame() there. */
 static bool on_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low, uint64_t cfa)
 {
 	struct finish *finish = context;
-	const struct pp_python *python = finish->python;
-	const struct pp_segment *segment = NULL;
+	bool own = finish->python && file == finish->python->file;
+	uint64_t run = own ? run_of_frame(finish, vaddr, low, cfa) : 0;
+	const struct pp_segment *segment = next_segment(finish);
 
-	if (python && file == python->file && python->chain == PP_CHAIN_FRAME_OBJECT &&
-	    in_eval(python, vaddr))
-		return place_run(finish, 1);
-	if (finish->segment < finish->miss->record->segment_count)
-		segment = &finish->miss->segment[finish->segment];
-	if (segment && python && file == python->file && segment->mark >= low &&
-	    segment->mark < cfa) {
-		finish->segment++;
-		return place_run(finish, segment->frames);
-	}
+	if (run)
+		return place_run(finish, run);
 	if (segment && segment->mark && segment->mark < low) {
 		finish->segment++;
 		finish->foldable = false;
@@ -130,7 +144,7 @@ static bool on_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low,
 			return false;
 	}
 	finish->since_run++;
-	finish->foldable &= python && file == python->file;
+	finish->foldable &= own;
 	return push(finish, vaddr, file,
 		    file == PP_FILE_ANONYMOUS ? PP_FRAME_ANONYMOUS : PP_FRAME_NATIVE);
 }

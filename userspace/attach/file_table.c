@@ -278,21 +278,17 @@ static int examine(struct file_table *table, struct file *file)
 	return 0;
 }
 
-/* All processes map the same vDSO: ours. */
+/* All processes map the same vDSO: ours.  It ends with its section headers (vdso2c). */
 static int vdso_image(struct elf_image **ret_image)
 {
-	const uint8_t *vdso = (const uint8_t *)getauxval(AT_SYSINFO_EHDR); // NOLINT
-	size_t pages = 2;
+	const uint8_t *vdso = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)vdso;
 
 	if (!vdso)
 		return -ENODATA;
-	/* Its size is known from its own section headers' end. */
-	const Elf64_Ehdr *header = (const Elf64_Ehdr *)vdso;
-	size_t size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
-
-	if (size < sizeof(*header))
-		size = pages * 4096;
-	return elf_image_from_memory(vdso, size, ret_image);
+	return elf_image_from_memory(vdso,
+				     header->e_shoff + (size_t)header->e_shnum * header->e_shentsize,
+				     ret_image);
 }
 
 static int create(struct file_table *table, const struct process *process,
