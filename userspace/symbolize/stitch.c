@@ -108,44 +108,58 @@ static uint32_t put_middle(struct output *out, const struct area *native, uint32
 	return next;
 }
 
+/* Where the Python frames of one stack stand. */
+struct progress {
+	uint32_t next;	/* Python frame to be placed next */
+	uint32_t empty; /* runs from the leaf on that have no frame */
+	uint32_t last;	/* native position of the last run */
+	bool is_whole;	/* the native walk reached the root */
+};
+
+static void put_python(struct output *out, const struct area *python, struct progress *at,
+		       uint64_t frames)
+{
+	for (; frames && at->next < python->count; frames--)
+		put_from(out, python, at->next++);
+}
+
+static void put_run(struct output *out, const struct area *python, struct progress *at,
+		    packed_frame run, uint32_t position)
+{
+	if (at->empty) {
+		at->empty--;
+		return;
+	}
+	/* All that belongs further down belongs to the last run when the walk reached the root. */
+	put_python(out, python, at,
+		   at->is_whole && position == at->last ? UINT64_MAX : packed_what(run));
+}
+
 size_t stitch(const struct dict_stack *stack, bool one_frame_runs,
 	      packed_frame frame[STITCH_MAX_FRAMES])
 {
 	struct area python = area_of(stack->frame, stack->python_stored, stack->python_count);
 	struct area native = area_of(stack->frame + stack->python_stored, stack->native_stored,
 				     stack->native_count);
-	bool is_whole = stack->stop == PP_STOP_ROOT || stack->stop == PP_STOP_FINISHED;
-	bool is_complete = is_whole && stack->py_stop == PP_PY_STOP_ROOT;
+	struct progress at = {.last = last_run(&native),
+			      .is_whole = stack->stop == PP_STOP_ROOT ||
+					  stack->stop == PP_STOP_FINISHED};
+	bool is_complete = at.is_whole && stack->py_stop == PP_PY_STOP_ROOT;
 	struct output out = {.frame = frame};
-	uint32_t runs = count_runs(&native), last = last_run(&native), next = 0, empty = 0;
+	uint32_t runs = count_runs(&native);
 
 	if (one_frame_runs && runs > python.count)
-		empty = runs - python.count;
+		at.empty = runs - python.count;
 	for (uint32_t i = 0; i < native.count; i++) {
-		packed_frame at;
-
-		if (area_omits(&native, i)) {
-			next = put_middle(&out, &native, i, &python, next, is_complete);
-			continue;
-		}
-		at = area_get(&native, i);
-		if (packed_kind(at) != PP_FRAME_PYTHON_RUN) {
-			put(&out, at);
-			continue;
-		}
-		if (empty) {
-			empty--;
-			continue;
-		}
-		for (uint32_t left = packed_what(at); left && next < python.count; left--)
-			put_from(&out, &python, next++);
-		/* All that belongs further down belongs here when the walk reached the root. */
-		while (is_whole && i == last && next < python.count)
-			put_from(&out, &python, next++);
+		if (area_omits(&native, i))
+			at.next = put_middle(&out, &native, i, &python, at.next, is_complete);
+		else if (packed_kind(area_get(&native, i)) == PP_FRAME_PYTHON_RUN)
+			put_run(&out, &python, &at, area_get(&native, i), i);
+		else
+			put(&out, area_get(&native, i));
 	}
-	if (next < python.count && native.count)
+	if (at.next < python.count && native.count)
 		put(&out, packed_gap(0));
-	while (next < python.count)
-		put_from(&out, &python, next++);
+	put_python(&out, &python, &at, UINT64_MAX);
 	return out.count;
 }
