@@ -100,10 +100,9 @@ static __always_inline void copy_sampled(struct user_registers *to,
 static __always_inline int take_user_registers(struct pp_walk *w, struct task_struct *task,
 					       struct bpf_perf_event_data *ctx, bool hit_user)
 {
-	/* Python's walk uses this space later. */
-	struct user_registers *regs = (void *)w->state;
+	struct user_registers *regs = (void *)w->saved;
 
-	_Static_assert(sizeof(*regs) <= sizeof(w->state), "room");
+	_Static_assert(sizeof(*regs) <= sizeof(w->saved), "room");
 	if (hit_user)
 		copy_sampled(regs, ctx);
 	else if (bpf_probe_read_kernel(regs, sizeof(*regs), saved_registers(task)))

@@ -97,7 +97,10 @@ struct pp_walk {
 	__u32 kernel_bytes;
 	__u64 code_address, code_id;
 
-	__u8 state[PP_TSTATE_READ_BYTES];
+	union {
+		__u8 state[PP_TSTATE_READ_BYTES];
+		__u64 saved[34]; /* user registers, before Python's walk: aarch64 has most */
+	};
 	__u8 bytes[PP_FRAME_READ_BYTES];
 	__u8 code[PP_CODE_READ_BYTES];
 	__u8 string[64];
