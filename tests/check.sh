@@ -58,7 +58,7 @@ step_lint() {
 	sum $ok $bad $missed
 }
 step_unit() { make_ unit-programs && tests/unit/run.sh $(unit_programs "$build"); }
-unit_programs() { for t in tests/unit/*/test_*.c; do echo "$1/${t%.c}"; done; }
+unit_programs() { make --no-print-directory BUILD="$1" print-unit-programs; }
 # The unit tests again, then the whole agent on every interpreter; a finding or a leak ends it with an
 # error.  Its timing is not what is looked at here.
 step_asan() {

@@ -2,7 +2,10 @@
 # Unit tests: tests/unit/FOLDER/test_MODULE.c is one cmocka program, linked with the sources that its
 # first comment line `/* sources: elf/elf_image.c base/io.c gen/profile.pb-c.c */` names, and with nothing
 # else.
-UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
+#
+# tests/bpf/host/: bpf/ compiled for user space; those for other machines' registers are left out.
+HOST_SRC := $(if $(filter x86,$(BPF_ARCH)),$(wildcard tests/bpf/host/test_*.c),$(wildcard tests/bpf/host/test_*_$(BPF_ARCH).c))
+UNIT_SRC := $(wildcard tests/unit/*/test_*.c) $(HOST_SRC)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 UNIT_LIBS := -lcmocka -ldw $(LIBS)
 sources_of = $(shell sed -n 's|^/\* sources: \(.*\) \*/$$|\1|p' $(1))
@@ -19,13 +22,19 @@ UNIT_OBJ := $(UNIT_BIN:%=%.o)
 $(filter $(BUILD)/tests/unit/profile/%,$(UNIT_OBJ)): $(BUILD)/gen/profile.pb-c.h
 # cmocka.h wants these first.
 $(BUILD)/tests/unit/%.o: CPPFLAGS += -include stdarg.h -include stddef.h -include setjmp.h -include stdint.h
+# As system headers, so that only the tests are warned of; the BPF code reads fields wherever they lie.
+$(BUILD)/tests/bpf/host/%.o: CPPFLAGS += -isystem tests/bpf/host/shadow -isystem bpf
+$(BUILD)/tests/bpf/host/%.o: EXTRA_CFLAGS += -fno-sanitize=alignment
+$(HOST_SRC:%.c=$(BUILD)/%.o): $(wildcard bpf/*.c bpf/lib/*.h tests/bpf/host/shadow/bpf/*.h)
 
-.PHONY: unit unit-programs unit-asan-programs
+.PHONY: unit unit-programs unit-asan-programs print-unit-programs
 unit-programs: $(UNIT_BIN)
+print-unit-programs: ; @echo $(UNIT_BIN)
 unit: $(UNIT_BIN)
 	@tests/unit/run.sh $^
-# One folder's: make unit-elf
-unit-%: ; @$(MAKE) --no-print-directory $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/$*/test_*.c)) && set -e && for t in $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/$*/test_*.c)); do $$t; done
+# One folder's: make unit-elf; make unit-host
+folder_tests = $(patsubst %.c,$(BUILD)/%,$(filter tests/unit/$(1)/% tests/bpf/$(1)/%,$(UNIT_SRC)))
+unit-%: ; @$(MAKE) --no-print-directory $(call folder_tests,$*) && set -e && for t in $(call folder_tests,$*); do $$t; done
 unit-asan-programs:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan CFLAGS='$(ASAN_CFLAGS)' unit-programs
 

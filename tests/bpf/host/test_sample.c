@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* bpf/sample_cpu.bpf.c as a whole: from the perf event to rings and counters. */
+#define HOST_WHOLE_PROGRAM
+#include "host.h"
+
+#define SP (STACK + 0x1000) /* of the leaf */
+#define USER_CS 0x33
+#define PERIOD 10101010
+
+static struct bpf_perf_event_data sampled;
+
+/* A thread of process 70 in the library's function 1, called by function 2. */
+static void begin(void)
+{
+	static const struct pp_process_id id = {.tgid = 70, .generation = 3};
+	const struct pp_image image = {
+		.map_set = 1, .map_chunks = 1, .map_version = 1, .flags = PP_IMAGE_WANTED};
+
+	host->task = (struct task_struct){.tgid = 70, .pid = 71, .comm = "worker"};
+	host->config = (struct pp_config){.epoch = 1, .miss_tokens = 4};
+	bpf_map_update_elem(&processes, &id.tgid, &id.generation, BPF_ANY);
+	bpf_map_update_elem(&images, &id, &image, BPF_ANY);
+	memset(&sampled, 0, sizeof(sampled));
+	sampled.sample_period = PERIOD;
+	sampled.regs.cs = USER_CS;
+	sampled.regs.rip = library_pc(1);
+	sampled.regs.rsp = SP;
+	*library_rule(1) = rule_sp(16);
+	put_word(SP + 8, library_pc(2));
+}
+
+static void sample_now(void)
+{
+	assert_int_equal(on_cpu_sample(&sampled), 0);
+	assert_int_equal(host->scratch_level, 0);
+}
+
+/* The only counter of a window. */
+static const struct pp_count_key *the_key(uint32_t window, struct pp_count *ret_count)
+{
+	const struct pp_count_key *found = NULL;
+
+	for (uint32_t i = 0; i < HOST_ENTRIES; i++) {
+		struct host_entry *entry = &host->counts[window].entry[i];
+
+		if (!entry->is_taken)
+			continue;
+		assert_null(found);
+		found = (const struct pp_count_key *)entry->key;
+		memcpy(ret_count, entry->value, sizeof(*ret_count));
+	}
+	assert_non_null(found);
+	return found;
+}
+
+static uint32_t count_keys(uint32_t window)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < HOST_ENTRIES; i++)
+		count += host->counts[window].entry[i].is_taken;
+	return count;
+}
+
+static uint32_t stop_of(const struct pp_count_key *key)
+{
+	return key->flags >> PP_COUNT_STOP_SHIFT & 0xff;
+}
+
+static void sample__new_stack_is_sent_and_counted(void **state)
+{
+	const struct pp_stack_record *record;
+	const struct pp_count_key *key;
+	struct pp_count count;
+
+	(void)state;
+	begin();
+	sample_now();
+	assert_int_equal(host->record_count, 1);
+	assert_ptr_equal(host->record[0].ring, &stacks);
+	record = host->record[0].data;
+	assert_int_equal(record->record.type, PP_RECORD_STACK);
+	assert_int_equal(record->record.size, sizeof(*record) + 2 * sizeof(struct pp_frame));
+	assert_int_equal(host->record[0].size, record->record.size);
+	assert_int_equal(record->native_stored, 2);
+	assert_int_equal(record->native_count, 2);
+	assert_int_equal(record->python_count, 0);
+	assert_int_equal(record->stop, PP_STOP_ROOT);
+	assert_int_equal(record->py_stop, PP_PY_STOP_NOT_PYTHON);
+	assert_int_equal(record->frame[0].where, FUNCTION_BYTES + 0x10);
+	assert_int_equal(record->frame[1].where, 2 * FUNCTION_BYTES + 0xf);
+	key = the_key(0, &count);
+	assert_int_equal(key->user_stack, record->hash);
+	assert_int_not_equal(record->hash, 0);
+	assert_int_equal(key->kernel_stack, 0);
+	assert_int_equal(key->id.tgid, 70);
+	assert_int_equal(key->id.generation, 3);
+	assert_int_equal(key->tid, 71);
+	assert_int_equal(stop_of(key), PP_STOP_ROOT);
+	assert_int_equal(count.samples, 1);
+	assert_int_equal(count.weight, PERIOD);
+}
+
+static void sample__known_stack_is_only_counted(void **state)
+{
+	struct pp_count count;
+
+	(void)state;
+	begin();
+	for (int i = 0; i < 3; i++)
+		sample_now();
+	assert_int_equal(host->record_count, 1);
+	the_key(0, &count);
+	assert_int_equal(count.samples, 3);
+	assert_int_equal(count.weight, 3 * PERIOD);
+	host->config.epoch = 2;
+	sample_now();
+	assert_int_equal(host->record_count, 2);
+}
+
+static void sample__window_names_the_table(void **state)
+{
+	struct pp_count count;
+
+	(void)state;
+	begin();
+	sample_now();
+	host->config.window = 1;
+	sample_now();
+	sample_now();
+	the_key(0, &count);
+	assert_int_equal(count.samples, 1);
+	the_key(1, &count);
+	assert_int_equal(count.samples, 2);
+	assert_int_equal(host->record_count, 1);
+}
+
+static void sample__another_stack_has_another_hash(void **state)
+{
+	(void)state;
+	begin();
+	sample_now();
+	sampled.regs.rip += 1;
+	sample_now();
+	*library_rule(1) = (struct pp_rule){.kind = PP_RULE_STOP};
+	memset(host->walk.site, 0, sizeof(host->walk.site));
+	sample_now();
+	assert_int_equal(count_keys(0), 3);
+	assert_int_equal(host->record_count, 3);
+}
+
+static void sample__in_the_kernel_has_both_stacks(void **state)
+{
+	const struct pp_kernel_record *kernel;
+	struct pt_regs saved = {};
+	const struct pp_count_key *key;
+	struct pp_count count;
+
+	(void)state;
+	begin();
+	saved = *(struct pt_regs *)&sampled.regs;
+	host->saved_registers = &saved;
+	sampled.regs.cs = 0x10;
+	sampled.regs.rip = 0xffffffff81000000;
+	host->kernel_frames = 2;
+	host->kernel_stack[0] = 0xffffffff81000000;
+	host->kernel_stack[1] = 0xffffffff81000100;
+	sample_now();
+	assert_int_equal(host->record_count, 2);
+	kernel = host->record[0].data;
+	assert_int_equal(kernel->record.type, PP_RECORD_KERNEL);
+	assert_int_equal(kernel->record.size, sizeof(*kernel) + 16);
+	assert_int_equal(kernel->address[1], 0xffffffff81000100);
+	key = the_key(0, &count);
+	assert_int_equal(key->kernel_stack, kernel->hash);
+	assert_int_equal(key->user_stack,
+			 ((const struct pp_stack_record *)host->record[1].data)->hash);
+	host->config.flags = PP_CONFIG_NO_KERNEL;
+	host_drop_records();
+	sample_now();
+	assert_int_equal(host->record_count, 0);
+	assert_int_equal(count_keys(0), 2);
+}
+
+static void sample__without_user_registers_has_no_user_stack(void **state)
+{
+	const struct pp_count_key *key;
+	struct pp_count count;
+
+	(void)state;
+	begin();
+	sampled.regs.cs = 0x10;
+	host->saved_registers = NULL;
+	sample_now();
+	key = the_key(0, &count);
+	assert_int_equal(key->user_stack, 0);
+	assert_int_equal(stop_of(key), PP_STOP_NO_USER);
+	assert_int_equal(host->record_count, 0);
+}
+
+static void sample__32_bit_code_is_named_and_not_walked(void **state)
+{
+	struct pp_count count;
+
+	(void)state;
+	begin();
+	sampled.regs.cs = 0x23;
+	sample_now();
+	assert_int_equal(stop_of(the_key(0, &count)), PP_STOP_COMPAT);
+	assert_int_equal(host->user_reads, 0);
+}
+
+static void sample__idle_paused_and_unwanted_are_not_counted(void **state)
+{
+	static const struct pp_process_id id = {.tgid = 70, .generation = 3};
+	const struct pp_image unwanted = {.map_set = 1, .map_chunks = 1, .map_version = 1};
+
+	(void)state;
+	begin();
+	host->config.flags = PP_CONFIG_PAUSED;
+	sample_now();
+	assert_int_equal(count_keys(0), 0);
+	host->config.flags = PP_CONFIG_FILTER;
+	bpf_map_update_elem(&images, &id, &unwanted, BPF_ANY);
+	sample_now();
+	assert_int_equal(count_keys(0), 0);
+	host->config.flags = 0;
+	host->task.pid = 0;
+	sample_now();
+	assert_int_equal(count_keys(0), 0);
+	host->task.pid = 71;
+	sample_now();
+	assert_int_equal(count_keys(0), 1);
+}
+
+static void sample__unknown_process_is_announced_once(void **state)
+{
+	const struct pp_event *event;
+
+	(void)state;
+	begin();
+	host->task.tgid = host->task.pid = 99;
+	host->config.miss_tokens = 0;
+	sample_now();
+	assert_int_equal(host->record_count, 2); /* the event, the empty stack */
+	event = host->record[0].data;
+	assert_ptr_equal(host->record[0].ring, &events);
+	assert_int_equal(event->type, PP_EVENT_UNKNOWN);
+	assert_int_equal(event->id.tgid, 99);
+	assert_int_equal(event->id.generation, (uint32_t)(event->time_ns >> 10));
+	assert_string_equal(event->comm, "worker");
+	sample_now();
+	assert_int_equal(host->record_count, 2);
+}
+
+/* ---- misses ---- */
+
+static void miss__carries_all_that_is_needed_and_is_not_counted(void **state)
+{
+	const struct pp_miss_record *miss;
+	const uint8_t *stack;
+
+	(void)state;
+	begin();
+	host->page[INTERPRETER_PAGE0] = 0;
+	put_word(SP + 8, interpreter_pc(4));
+	put_word(SP + 16, 0xfeed);
+	sampled.regs.rbp = 0xb9;
+	sampled.regs.r12 = 0x1212;
+	sample_now();
+	assert_int_equal(count_keys(0), 0);
+	assert_int_equal(host->record_count, 1);
+	assert_int_equal(host->record[0].flags, BPF_RB_FORCE_WAKEUP);
+	miss = host->record[0].data;
+	assert_int_equal(miss->record.type, PP_RECORD_MISS);
+	assert_int_equal(miss->stop, PP_STOP_NO_ROWS);
+	assert_int_equal(miss->pc, interpreter_pc(4));
+	assert_int_equal(miss->sp, SP + 16);
+	assert_int_equal(miss->fp, 0xb9);
+	assert_int_equal(miss->is_leaf, 0);
+	assert_int_equal(miss->registers[12], 0x1212);
+	assert_int_equal(miss->weight, PERIOD);
+	assert_int_equal(miss->key.user_stack, 0);
+	assert_int_equal(miss->key.tid, 71);
+	assert_int_equal(miss->native_stored, 1);
+	assert_int_equal(miss->stack_start, SP + 16);
+	assert_int_equal(miss->stack_bytes, PP_STACK_COPY_BYTES);
+	assert_int_equal(host->record[0].size,
+			 sizeof(*miss) + sizeof(struct pp_frame) + PP_STACK_COPY_BYTES);
+	stack = miss->bytes + sizeof(struct pp_frame);
+	assert_int_equal(*(const uint64_t *)stack, 0xfeed);
+	assert_int_equal(host->config.miss_tokens, 3);
+}
+
+static void miss__copies_the_stack_as_far_as_it_is_there(void **state)
+{
+	const struct pp_miss_record *miss;
+
+	(void)state;
+	begin();
+	host->page[LIBRARY_PAGE0] = 0;
+	put_fault(SP + 2 * PP_STACK_COPY_CHUNK_BYTES + 100, 8);
+	sample_now();
+	miss = host->record[0].data;
+	assert_int_equal(miss->is_leaf, 1);
+	assert_int_equal(miss->native_stored, 0);
+	assert_int_equal(miss->stack_bytes, 2 * PP_STACK_COPY_CHUNK_BYTES);
+}
+
+static void miss__without_tokens_is_counted_here(void **state)
+{
+	struct pp_count count;
+
+	(void)state;
+	begin();
+	host->page[LIBRARY_PAGE0] = 0;
+	host->config.miss_tokens = 0;
+	sample_now();
+	assert_int_equal(stop_of(the_key(0, &count)), PP_STOP_NO_ROWS);
+	assert_int_equal(host->losses[PP_LOSS_MISS_DROPPED], 1);
+}
+
+/* ---- losses ---- */
+
+static void loss__full_ring_still_counts_and_sends_later(void **state)
+{
+	struct pp_count count;
+
+	(void)state;
+	begin();
+	host->ring_is_full = true;
+	sample_now();
+	assert_int_equal(host->losses[PP_LOSS_RING_FULL], 1);
+	the_key(0, &count);
+	assert_int_equal(count.samples, 1);
+	host->ring_is_full = false;
+	sample_now();
+	assert_int_equal(host->record_count, 1);
+	the_key(0, &count);
+	assert_int_equal(count.samples, 2);
+}
+
+static void loss__full_and_busy_tables_are_told_apart(void **state)
+{
+	(void)state;
+	begin();
+	host->counts[0].room = 0;
+	sample_now();
+	assert_int_equal(host->losses[PP_LOSS_COUNTS_FULL], 1);
+	host->counts[0].refuses = -EBUSY;
+	sample_now();
+	assert_int_equal(host->losses[PP_LOSS_COUNTS_BUSY], 1);
+	assert_int_equal(host->losses[PP_LOSS_COUNTS_FULL], 1);
+}
+
+static void loss__walks_nested_too_deeply(void **state)
+{
+	(void)state;
+	begin();
+	host->scratch_level = PP_WALK_LEVELS;
+	assert_int_equal(on_cpu_sample(&sampled), 0);
+	assert_int_equal(host->losses[PP_LOSS_NO_SCRATCH], 1);
+	assert_int_equal(host->scratch_level, PP_WALK_LEVELS);
+	assert_int_equal(count_keys(0), 0);
+}
+
+static void loss__deep_stack_tells_of_omitted_frames(void **state)
+{
+	const struct pp_stack_record *record;
+	struct pp_count count;
+
+	(void)state;
+	begin();
+	for (uint64_t at = SP + 8; at < STACK + STACK_BYTES; at += 16)
+		put_word(at, library_pc(1));
+	sample_now();
+	assert_int_equal(stop_of(the_key(0, &count)), PP_STOP_MAX_STEPS);
+	record = host->record[0].data;
+	assert_int_equal(record->native_stored, PP_MAX_FRAMES);
+	assert_int_equal(record->native_count, PP_MAX_STEPS);
+	assert_int_equal(host->losses[PP_LOSS_FRAMES_OMITTED], 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		host_test(sample__new_stack_is_sent_and_counted),
+		host_test(sample__known_stack_is_only_counted),
+		host_test(sample__window_names_the_table),
+		host_test(sample__another_stack_has_another_hash),
+		host_test(sample__in_the_kernel_has_both_stacks),
+		host_test(sample__without_user_registers_has_no_user_stack),
+		host_test(sample__32_bit_code_is_named_and_not_walked),
+		host_test(sample__idle_paused_and_unwanted_are_not_counted),
+		host_test(sample__unknown_process_is_announced_once),
+		host_test(miss__carries_all_that_is_needed_and_is_not_counted),
+		host_test(miss__copies_the_stack_as_far_as_it_is_there),
+		host_test(miss__without_tokens_is_counted_here),
+		host_test(loss__full_ring_still_counts_and_sends_later),
+		host_test(loss__full_and_busy_tables_are_told_apart),
+		host_test(loss__walks_nested_too_deeply),
+		host_test(loss__deep_stack_tells_of_omitted_frames),
+	};
+
+	return cmocka_run_group_tests_name("bpf/sample", tests, NULL, NULL);
+}

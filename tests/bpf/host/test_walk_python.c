@@ -1,0 +1,952 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* bpf/lib/walk_python.bpf.h on synthetic interpreters: thread state, the five chains, code objects. */
+#include "host.h"
+
+#define THREAD_POINTER 0x7f00deadb000ULL
+#define CODE_TYPE (INTERPRETER + 0x7000) /* PyCode_Type in memory */
+
+/* An invented layout, as far from CPython's as the headers allow: only struct pp_python tells it. */
+enum layout {
+	TS_INTERP = 8,
+	TS_THREAD_ID = 24,
+	TS_FRAME = 40,
+	TS_CFRAME = 48,
+	TS_GIL = 64,
+	CFRAME_CURRENT = 8,
+	CFRAME_PREVIOUS = 16,
+	FRAME_CODE = 8,
+	FRAME_PREVIOUS = 24,
+	FRAME_INSTR = 40,
+	FRAME_OWNER = 70,
+	FRAME_IS_ENTRY = 71,
+	FRAME_TLBC = 76,
+	OB_TYPE = 8,
+	CODE_FLAGS = 20,
+	CODE_FIRST_LINE = 28,
+	CODE_FILENAME = 40,
+	CODE_NAME = 48,
+	CODE_QUALNAME = 64, /* right before the line table, as in 3.11+ */
+	CODE_LINES = 72,
+	CODE_ADAPTIVE = 184,
+	CODE_TLBC = 96,
+	STR_LENGTH = 16,
+	STR_STATE = 32,
+	STR_ASCII = 40,
+	STR_COMPACT = 56,
+	BYTES_SIZE = 16,
+	BYTES_DATA = 32,
+};
+
+static uint64_t state_address;
+
+static void begin(uint8_t chain, uint8_t minor)
+{
+	host->python = (struct pp_python){
+		.major = 3,
+		.minor = minor,
+		.chain = chain,
+		.shim_owner = 3,
+		.file = INTERPRETER_FILE,
+		.code_type = CODE_TYPE - INTERPRETER,
+		.runtime = 0x8000,
+		.ts_frame = TS_FRAME,
+		.ts_cframe = TS_CFRAME,
+		.ts_interp = TS_INTERP,
+		.ts_thread_id = TS_THREAD_ID,
+		.ts_native_id = PP_NO_OFFSET,
+		.cframe_current = CFRAME_CURRENT,
+		.cframe_previous = CFRAME_PREVIOUS,
+		.frame_code = FRAME_CODE,
+		.frame_previous = FRAME_PREVIOUS,
+		.frame_instr = FRAME_INSTR,
+		.frame_owner = FRAME_OWNER,
+		.frame_is_entry = FRAME_IS_ENTRY,
+		.frame_tlbc_index = PP_NO_OFFSET,
+		.ob_type = OB_TYPE,
+		.code_flags = CODE_FLAGS,
+		.code_first_line = CODE_FIRST_LINE,
+		.code_filename = CODE_FILENAME,
+		.code_name = CODE_NAME,
+		.code_qualname = CODE_QUALNAME,
+		.code_line_table = CODE_LINES,
+		.code_adaptive = CODE_ADAPTIVE,
+		.code_tlbc = CODE_TLBC,
+		.str_length = STR_LENGTH,
+		.str_state = STR_STATE,
+		.str_ascii_data = STR_ASCII,
+		.str_compact_data = STR_COMPACT,
+		.str_kind_shift = 2,
+		.str_ascii_shift = 6,
+		.bytes_size = BYTES_SIZE,
+		.bytes_data = BYTES_DATA,
+	};
+	host->walk.id = (struct pp_process_id){.tgid = 70, .generation = 3};
+	host->walk.tid = 71;
+	host->walk.thread_pointer = THREAD_POINTER;
+	host->walk.image.python = 1;
+	host->walk.image.python_bias = INTERPRETER;
+	host->walk.image.code_space = 9;
+	state_address = heap_take(256);
+	put_word(state_address + TS_THREAD_ID, THREAD_POINTER);
+	/* Its address lies in a global, as in 2.7. */
+	host->walk.image.tls[0] =
+		(struct pp_tls){.mode = PP_TLS_GLOBAL, .address = heap_take(16)};
+	put_word(host->walk.image.tls[0].address, state_address);
+}
+
+static void put_u32(uint64_t address, uint32_t value)
+{
+	put_bytes(address, &value, sizeof(value));
+}
+
+/* A str of one byte a character, ASCII. */
+static uint64_t new_string(const char *text)
+{
+	uint64_t at = heap_take(sizeof(host->walk.string) + strlen(text));
+
+	put_word(at + STR_LENGTH, strlen(text));
+	put_u32(at + STR_STATE, 1 << 2 | 1 << 6);
+	put_bytes(at + STR_ASCII, text, strlen(text));
+	return at;
+}
+
+static uint64_t new_line_table(const char *bytes, size_t size)
+{
+	uint64_t at = heap_take(BYTES_DATA + size);
+
+	put_word(at + BYTES_SIZE, size);
+	put_bytes(at + BYTES_DATA, bytes, size);
+	return at;
+}
+
+static uint64_t new_code(const char *name, uint32_t first_line)
+{
+	uint64_t at = heap_take(256);
+
+	put_word(at + OB_TYPE, CODE_TYPE);
+	put_u32(at + CODE_FLAGS, 0x43);
+	put_u32(at + CODE_FIRST_LINE, first_line);
+	put_word(at + CODE_FILENAME, new_string("/srv/app.py"));
+	put_word(at + CODE_NAME, new_string("short"));
+	put_word(at + CODE_QUALNAME, new_string(name));
+	put_word(at + CODE_LINES, new_line_table("\x80\x01\x02", 3));
+	return at;
+}
+
+/* 3.11+: instr is an address, 100 bytes into the bytecode. */
+static uint64_t new_frame(uint64_t code, uint64_t previous, uint8_t owner)
+{
+	uint64_t at = heap_take(PP_FRAME_READ_BYTES);
+
+	put_word(at + FRAME_CODE, code);
+	put_word(at + FRAME_PREVIOUS, previous);
+	put_word(at + FRAME_INSTR, (code & ~7ULL) + CODE_ADAPTIVE + 100);
+	put_bytes(at + FRAME_OWNER, &owner, 1);
+	return at;
+}
+
+static void walk(void)
+{
+	if (walk_python_begin(0))
+		return;
+	while (!walk_python_step(0))
+		continue;
+}
+
+static void assert_segments(uint32_t count, ...)
+{
+	va_list args;
+
+	assert_int_equal(host->walk.segment_count, count);
+	va_start(args, count);
+	for (uint32_t i = 0; i < count; i++) {
+		assert_int_equal(host->walk.segment[i].mark, va_arg(args, uint64_t));
+		assert_int_equal(host->walk.segment[i].frames, va_arg(args, int));
+	}
+	va_end(args);
+}
+
+/* The code record whose id a stored frame has. */
+static const struct pp_code_record *code_of(const struct pp_frame *frame)
+{
+	for (uint32_t i = 0; i < host->record_count; i++) {
+		const struct pp_code_record *record = host->record[i].data;
+
+		if (record->record.type == PP_RECORD_CODE && record->id == frame->where)
+			return record;
+	}
+	fail_msg("no record of this code");
+	return NULL;
+}
+
+#define assert_python(at, name, instruction)                                                       \
+	do {                                                                                       \
+		const struct pp_code_record *record_ = code_of(python_frame(at));                  \
+                                                                                                   \
+		assert_int_equal(python_frame(at)->kind, PP_FRAME_PYTHON);                         \
+		assert_int_equal(python_frame(at)->what, instruction);                             \
+		assert_int_equal(record_->name_bytes, strlen(name));                               \
+		assert_memory_equal(record_->bytes, name, strlen(name));                           \
+	} while (0)
+
+/* ---- the five chains ---- */
+
+static void chain__frame_objects_of_2_7_to_3_9(void **state)
+{
+	uint64_t outer, inner;
+
+	(void)state;
+	begin(PP_CHAIN_FRAME_OBJECT, 9);
+	host->python.flags = PP_PYTHON_LASTI;
+	host->python.code_qualname = PP_NO_OFFSET;
+	outer = new_frame(new_code("-", 1), 0, 0);
+	put_u32(outer + FRAME_INSTR, 12);
+	inner = new_frame(new_code("-", 10), outer, 0);
+	put_u32(inner + FRAME_INSTR, (uint32_t)-1); /* not started */
+	put_word(state_address + TS_FRAME, inner);
+	walk();
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
+	assert_int_equal(host->walk.python_count, 2);
+	assert_python(0, "short", UINT32_MAX);
+	assert_python(1, "short", 12);
+	assert_int_equal(code_of(python_frame(0))->first_line, 10);
+	/* No marks: the eval function's ranges find the activations. */
+	assert_int_equal(host->walk.segment_count, 0);
+}
+
+static void chain__frame_objects_with_cframes_of_3_10(void **state)
+{
+	uint64_t outer, inner, cframe = STACK + 0x900, outer_cframe = STACK + 0xa00;
+
+	(void)state;
+	begin(PP_CHAIN_FRAME_CFRAME, 10);
+	host->python.flags = PP_PYTHON_LASTI;
+	outer = new_frame(new_code("outer", 1), 0, 0);
+	inner = new_frame(new_code("inner", 1), outer, 0);
+	put_word(state_address + TS_FRAME, inner);
+	put_word(state_address + TS_CFRAME, cframe);
+	put_word(cframe + CFRAME_PREVIOUS, outer_cframe);
+	walk();
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
+	assert_python(0, "inner", (uint32_t)(python_frame(0)->what));
+	assert_segments(2, cframe, 1, outer_cframe, 1);
+}
+
+static void chain__entry_frames_of_3_11(void **state)
+{
+	uint64_t a, b, c, cframe = STACK + 0x900, outer_cframe = STACK + 0xa00;
+
+	(void)state;
+	begin(PP_CHAIN_CFRAME_ENTRY, 11);
+	a = new_frame(new_code("a", 1), 0, 0);
+	put_bytes(a + FRAME_IS_ENTRY, "\1", 1);
+	b = new_frame(new_code("b", 1), a, 0);
+	put_bytes(b + FRAME_IS_ENTRY, "\1", 1);
+	c = new_frame(new_code("c", 1), b, 0);
+	put_word(state_address + TS_FRAME, cframe);
+	put_word(cframe + CFRAME_CURRENT, c);
+	put_word(cframe + CFRAME_PREVIOUS, outer_cframe);
+	walk();
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
+	assert_int_equal(host->walk.python_count, 3);
+	assert_python(0, "c", CODE_ADAPTIVE + 100);
+	assert_python(1, "b", CODE_ADAPTIVE + 100);
+	assert_python(2, "a", CODE_ADAPTIVE + 100);
+	assert_segments(2, cframe, 2, outer_cframe, 1);
+}
+
+/* 3.12: the shim frame is what lies on the C stack. */
+static void chain__shims_of_3_12(void **state)
+{
+	uint64_t shim, a, outer_shim, cframe = heap_take(64);
+
+	(void)state;
+	begin(PP_CHAIN_CFRAME_SHIM, 12);
+	outer_shim = new_frame(0, 0, 3);
+	a = new_frame(new_code("a", 1), outer_shim, 0);
+	shim = new_frame(0, a, 3);
+	a = new_frame(new_code("b", 1), shim, 1);
+	a = new_frame(new_code("c", 1), a, 0);
+	put_word(state_address + TS_FRAME, cframe);
+	put_word(cframe + CFRAME_CURRENT, a);
+	walk();
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
+	assert_int_equal(host->walk.python_count, 3);
+	assert_python(0, "c", CODE_ADAPTIVE + 100);
+	assert_python(1, "b", CODE_ADAPTIVE + 100);
+	assert_python(2, "a", CODE_ADAPTIVE + 100);
+	assert_segments(2, shim, 2, outer_shim, 1);
+}
+
+static void chain__shims_of_3_13_and_later_mask_stack_references(void **state)
+{
+	uint64_t shim, a;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 14);
+	shim = new_frame(0, 0, 3);
+	a = new_frame(new_code("a", 1) | 1, shim, 0);
+	put_word(state_address + TS_FRAME, a);
+	walk();
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
+	assert_python(0, "a", CODE_ADAPTIVE + 100);
+	assert_segments(1, shim, 1);
+}
+
+/* 3.15: what lies on the C stack, owner 4, is no Python frame either. */
+static void chain__frame_owned_by_the_interpreter_is_skipped(void **state)
+{
+	uint64_t shim, a;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 15);
+	shim = new_frame(0, 0, 3);
+	a = new_frame(new_code("a", 1), shim, 0);
+	put_word(state_address + TS_FRAME, new_frame(0, a, 4));
+	walk();
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
+	assert_int_equal(host->walk.python_count, 1);
+	assert_segments(1, shim, 1);
+}
+
+/* Free-threaded 3.14+: the thread runs copy 2 of the bytecode. */
+static void chain__own_copy_of_the_bytecode_counts_as_the_main_one(void **state)
+{
+	uint64_t shim, frame, code, copies, copy;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 14);
+	host->python.frame_tlbc_index = FRAME_TLBC;
+	code = new_code("a", 1);
+	copies = heap_take(64);
+	copy = heap_take(512);
+	put_word(code + CODE_TLBC, copies);
+	put_word(copies, 3); /* size */
+	put_word(copies + 8 + 8 * 2, copy);
+	shim = new_frame(0, 0, 3);
+	frame = new_frame(code, shim, 0);
+	put_u32(frame + FRAME_TLBC, 2);
+	put_word(frame + FRAME_INSTR, copy + 36);
+	put_word(state_address + TS_FRAME, frame);
+	walk();
+	assert_python(0, "a", CODE_ADAPTIVE + 36);
+}
+
+/* ---- what ends the walk ---- */
+
+static void walk_python__no_frames_at_all_is_the_root(void **state)
+{
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	walk();
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
+	assert_int_equal(host->walk.python_count, 0);
+	assert_true(host->walk.count_flags & PP_COUNT_PYTHON);
+}
+
+static void walk_python__process_without_interpreter(void **state)
+{
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	host->walk.image.python = 0;
+	walk();
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_NOT_PYTHON);
+	host->walk.image.python = 1;
+	host->python.chain = PP_CHAIN_NONE; /* its self-test failed */
+	walk();
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_NOT_PYTHON);
+	assert_false(host->walk.count_flags & PP_COUNT_PYTHON);
+}
+
+static void walk_python__fault_on_a_frame_keeps_those_before(void **state)
+{
+	uint64_t outer, inner;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	outer = new_frame(new_code("outer", 1), 0, 0);
+	inner = new_frame(new_code("inner", 1), outer, 0);
+	put_word(state_address + TS_FRAME, inner);
+	put_fault(outer, 8);
+	walk();
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_READ_FAULT);
+	assert_int_equal(host->walk.python_count, 1);
+	assert_python(0, "inner", CODE_ADAPTIVE + 100);
+}
+
+static void walk_python__frame_at_the_end_of_its_page_is_read(void **state)
+{
+	uint64_t frame = HEAP + HEAP_BYTES - INTERPRETER_FRAME_BYTES, code;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	code = new_code("a", 1);
+	put_word(frame + FRAME_CODE, code);
+	put_word(frame + FRAME_INSTR, code + 200);
+	put_word(state_address + TS_FRAME, frame);
+	walk();
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
+	assert_python(0, "a", 200);
+}
+
+static void walk_python__what_is_no_code_object_ends_it(void **state)
+{
+	uint64_t code, frame;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	code = new_code("a", 1);
+	put_word(code + OB_TYPE, CODE_TYPE + 8);
+	frame = new_frame(code, new_frame(new_code("b", 1), 0, 0), 0);
+	put_word(state_address + TS_FRAME, frame);
+	walk();
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_BAD_CODE);
+	assert_int_equal(host->walk.python_count, 0);
+	assert_int_equal(host->record_count, 0);
+}
+
+static void walk_python__circle_ends_by_time(void **state)
+{
+	uint64_t frame;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	frame = new_frame(new_code("a", 1), 0, 0);
+	put_word(frame + FRAME_PREVIOUS, frame);
+	put_word(state_address + TS_FRAME, frame);
+	host->ns_a_reading = PP_MAX_PYTHON_WALK_NS + 1;
+	walk();
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_MAX_TIME);
+	assert_int_equal(host->walk.python_count, 31);
+	assert_int_equal(host->record_count, 1);
+}
+
+static void walk_python__deep_stack_keeps_leaf_and_root(void **state)
+{
+	const uint32_t depth = 2000, ring = PP_MAX_PYTHON_FRAMES / PP_ROOT_SHARE;
+	const uint32_t leaf = PP_MAX_PYTHON_FRAMES - ring;
+	uint64_t code, frame = 0;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	code = new_code("a", 1);
+	for (uint32_t i = depth; i-- > 0;) {
+		frame = new_frame(code, frame, 0);
+		put_word(frame + FRAME_INSTR, code + i);
+		if (host->heap_used > HEAP_BYTES - 4096)
+			break;
+	}
+	/* What the heap has no room for: the rest of the chain repeats its first frame. */
+	put_word(state_address + TS_FRAME, frame);
+	for (uint32_t i = 0; i < depth; i++) {
+		put_word(frame + FRAME_INSTR, code + i);
+		put_word(frame + FRAME_PREVIOUS, i + 1 < depth ? frame : 0);
+		host->walk.python_frame = frame;
+		if (!i)
+			assert_int_equal(walk_python_begin(0), 0);
+		assert_int_equal(walk_python_step(0), 0);
+	}
+	assert_int_equal(walk_python_step(0), 1);
+	assert_int_equal(host->walk.python_count, depth);
+	assert_int_equal(host->walk.python_stored, PP_MAX_PYTHON_FRAMES);
+	for (uint32_t i = 0; i < depth; i++)
+		if (i < leaf || i >= depth - ring)
+			assert_int_equal(
+				python_frame(i < leaf ? i : leaf + (i - leaf) % ring)->what, i);
+}
+
+static void walk_python__more_marks_than_room_are_counted(void **state)
+{
+	uint64_t frame;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	frame = new_frame(0, 0, 3);
+	put_word(frame + FRAME_PREVIOUS, frame);
+	put_word(state_address + TS_FRAME, frame);
+	assert_int_equal(walk_python_begin(0), 0);
+	for (uint32_t i = 0; i < PP_MAX_SEGMENTS + 3; i++)
+		assert_int_equal(walk_python_step(0), 0);
+	assert_int_equal(host->walk.segment_count, PP_MAX_SEGMENTS);
+	assert_int_equal(host->losses[PP_LOSS_SEGMENTS_FULL], 3);
+}
+
+/* ---- the thread state ---- */
+
+static bool finds_state(void)
+{
+	host->walk.py_stop = 0;
+	host->walk.thread_state = 0;
+	return !walk_python_begin(0) && host->walk.thread_state == state_address;
+}
+
+static void thread_state__by_thread_offset(void **state)
+{
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	host->walk.thread_pointer = HEAP + 0x8000;
+	put_word(state_address + TS_THREAD_ID, HEAP + 0x8000);
+	put_word(HEAP + 0x8000 - 0x40, state_address);
+	host->walk.image.tls[0] = (struct pp_tls){.mode = PP_TLS_THREAD_OFFSET, .offset = -0x40};
+	assert_true(finds_state());
+}
+
+static void thread_state__by_glibc_key_in_both_places(void **state)
+{
+	uint64_t key = HEAP + 0x9004, block = HEAP + 0xa000;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	host->walk.thread_pointer = HEAP + 0x8000;
+	put_word(state_address + TS_THREAD_ID, HEAP + 0x8000);
+	host->walk.image.tls[0] = (struct pp_tls){.mode = PP_TLS_PTHREAD_KEY, .address = key};
+	put_u32(key - 4, 1);
+	put_u32(key, 3);
+	put_word(HEAP + 0x8000 + 0x310 + 16 * 3 + 8, state_address);
+	assert_true(finds_state());
+	put_u32(key, 32 + 5);
+	assert_false(finds_state()); /* no second block yet */
+	put_word(HEAP + 0x8000 + 0x510 + 8, block);
+	put_word(block + 16 * 5 + 8, state_address);
+	assert_true(finds_state());
+	put_u32(key, 4000); /* more than glibc has */
+	assert_false(finds_state());
+}
+
+static void thread_state__by_musl_key(void **state)
+{
+	uint64_t key = HEAP + 0x9004, values = HEAP + 0xa000;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	host->walk.thread_pointer = HEAP + 0x8000;
+	put_word(state_address + TS_THREAD_ID, HEAP + 0x8000);
+	host->walk.image.tls[0] = (struct pp_tls){.mode = PP_TLS_PTHREAD_KEY_MUSL, .address = key};
+	put_u32(key, 6);
+	put_word(HEAP + 0x8000 + 0x80, values);
+	put_word(values + 8 * 6, state_address);
+	assert_true(finds_state());
+}
+
+static void thread_state__by_dtv_of_both_libcs(void **state)
+{
+	uint64_t module = HEAP + 0x9000, dtv = HEAP + 0xa000, block = HEAP + 0xb000;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	host->walk.thread_pointer = HEAP + 0x8000;
+	put_word(state_address + TS_THREAD_ID, HEAP + 0x8000);
+	put_word(module, 5);
+	put_word(HEAP + 0x8000 + 8, dtv);
+	put_word(block + 0x28, state_address);
+	put_word(dtv + 16 * 5, block);
+	host->walk.image.tls[0] =
+		(struct pp_tls){.mode = PP_TLS_DTV, .offset = 0x28, .address = module};
+	assert_true(finds_state());
+	put_word(dtv + 16 * 5, ~0ULL); /* not allocated yet */
+	assert_false(finds_state());
+	put_word(dtv + 8 * 5, block);
+	host->walk.image.tls[0].mode = PP_TLS_DTV_MUSL;
+	assert_true(finds_state());
+}
+
+static void thread_state__second_slot_serves_a_detached_thread(void **state)
+{
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	put_word(host->walk.image.tls[0].address, 0);
+	host->walk.image.tls[1] =
+		(struct pp_tls){.mode = PP_TLS_GLOBAL, .address = heap_take(16)};
+	put_word(host->walk.image.tls[1].address, state_address);
+	assert_true(finds_state());
+}
+
+static void thread_state__global_one_of_another_thread_is_refused(void **state)
+{
+	(void)state;
+	begin(PP_CHAIN_FRAME_OBJECT, 6);
+	put_word(state_address + TS_THREAD_ID, THREAD_POINTER + 0x1000);
+	assert_false(finds_state());
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_NO_THREAD_STATE);
+}
+
+static void thread_state__is_asked_for_once_and_used_when_answered(void **state)
+{
+	const struct pp_thread_key key = {.id = {.tgid = 70, .generation = 3}, .tid = 71};
+	const struct pp_event *event;
+
+	(void)state;
+	begin(PP_CHAIN_FRAME_OBJECT, 6);
+	put_word(host->walk.image.tls[0].address, 0);
+	assert_false(finds_state());
+	assert_int_equal(host->record_count, 1);
+	event = host->record[0].data;
+	assert_ptr_equal(host->record[0].ring, &events);
+	assert_int_equal(event->type, PP_EVENT_THREAD_STATE);
+	assert_int_equal(event->tid, 71);
+	assert_int_equal(event->id.tgid, 70);
+	assert_false(finds_state());
+	assert_int_equal(host->record_count, 1);
+	bpf_map_update_elem(&thread_states, &key, &state_address, BPF_EXIST);
+	assert_true(finds_state());
+	/* The agent's answer is checked like any other. */
+	put_word(state_address + TS_THREAD_ID, 0x1234);
+	assert_false(finds_state());
+}
+
+/* ---- GIL and garbage collection ---- */
+
+static uint32_t flags_now(void)
+{
+	host->walk.count_flags = 0;
+	assert_int_equal(walk_python_begin(0), 0);
+	return host->walk.count_flags & (PP_COUNT_GIL_HELD | PP_COUNT_GC);
+}
+
+static void gil__each_mode(void **state)
+{
+	uint64_t interp, gil;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	interp = heap_take(256);
+	gil = heap_take(64);
+	put_word(state_address + TS_INTERP, interp);
+	host->python.gil_mode = PP_GIL_NONE;
+	assert_int_equal(flags_now(), 0);
+
+	host->python.gil_mode = PP_GIL_INTERPRETER;
+	host->python.gil_offset = 0x40;
+	host->python.gil_holder = 8;
+	host->python.gil_locked = 24;
+	put_word(interp + 0x40, gil);
+	put_word(gil + 8, state_address);
+	put_u32(gil + 24, 1);
+	put_u32(gil + 28, 0xffff); /* not of the int */
+	assert_int_equal(flags_now(), PP_COUNT_GIL_HELD);
+	put_u32(gil + 24, 0);
+	assert_int_equal(flags_now(), 0);
+	put_u32(gil + 24, 1);
+	put_word(gil + 8, state_address + 8);
+	assert_int_equal(flags_now(), 0);
+
+	host->python.gil_mode = PP_GIL_TSTATE_BIT;
+	host->python.gil_offset = TS_GIL;
+	put_word(state_address + TS_GIL, 0x3b);
+	assert_int_equal(flags_now(), PP_COUNT_GIL_HELD);
+	put_word(state_address + TS_GIL, 0x0b);
+	assert_int_equal(flags_now(), 0);
+
+	host->python.gil_mode = PP_GIL_TSTATE_INT;
+	put_word(state_address + TS_GIL, 0x100000001ULL);
+	assert_int_equal(flags_now(), PP_COUNT_GIL_HELD);
+	put_word(state_address + TS_GIL, 0x100000000ULL);
+	assert_int_equal(flags_now(), 0);
+
+	host->python.gil_mode = PP_GIL_CURRENT;
+	assert_int_equal(flags_now(), PP_COUNT_GIL_HELD);
+}
+
+static void gil_and_gc__at_the_runtime_of_3_7_to_3_11(void **state)
+{
+	(void)state;
+	begin(PP_CHAIN_FRAME_OBJECT, 8);
+	host->walk.image.python_bias = HEAP + 0x10000;
+	host->python.runtime = 0x800;
+	host->python.gil_mode = PP_GIL_RUNTIME;
+	host->python.gil_offset = 0x20;
+	host->python.gc_mode = PP_GC_RUNTIME;
+	host->python.gc_offset = 0x40;
+	put_word(HEAP + 0x10820, state_address);
+	put_u32(HEAP + 0x10828, 1);
+	assert_int_equal(flags_now(), PP_COUNT_GIL_HELD);
+	put_u32(HEAP + 0x10840, 1);
+	assert_int_equal(flags_now(), PP_COUNT_GIL_HELD | PP_COUNT_GC);
+	put_u32(HEAP + 0x10828, (uint32_t)-1); /* not created */
+	assert_int_equal(flags_now(), PP_COUNT_GC);
+}
+
+static void gc__of_the_interpreter_and_of_a_global(void **state)
+{
+	uint64_t interp;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	interp = heap_take(64);
+	put_word(state_address + TS_INTERP, interp);
+	host->python.gc_mode = PP_GC_INTERPRETER;
+	host->python.gc_offset = 0x10;
+	assert_int_equal(flags_now(), 0);
+	put_u32(interp + 0x10, 1);
+	assert_int_equal(flags_now(), PP_COUNT_GC);
+	host->python.gc_mode = PP_GC_GLOBAL;
+	host->walk.image.python_bias = HEAP;
+	host->python.gc_offset = 0x20000;
+	assert_int_equal(flags_now(), 0);
+	put_u32(HEAP + 0x20000, 1);
+	assert_int_equal(flags_now(), PP_COUNT_GC);
+}
+
+/* ---- code objects ---- */
+
+static uint64_t describe(uint64_t code)
+{
+	host->walk.code_address = code;
+	/* As the next walk would: the memo of this one does not answer. */
+	host->walk.started_ns++;
+	assert_int_equal(walk_code(0), 0);
+	return host->walk.code_id;
+}
+
+static void code__is_described_once_and_whole(void **state)
+{
+	const struct pp_code_record *record;
+	uint64_t code, id;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	code = new_code("Job.run", 42);
+	id = describe(code);
+	assert_int_equal(host->record_count, 1);
+	assert_ptr_equal(host->record[0].ring, &stacks);
+	record = host->record[0].data;
+	assert_int_equal(host->record[0].size, sizeof(*record) + 7 + 11 + 3);
+	assert_int_equal(record->record.size, host->record[0].size);
+	assert_int_equal(record->id, id);
+	assert_int_not_equal(id, 0);
+	assert_int_equal(record->address, code);
+	assert_int_equal(record->process.tgid, 70);
+	assert_int_equal(record->first_line, 42);
+	assert_int_equal(record->code_flags, 0x43);
+	assert_int_equal(record->python, 1);
+	assert_int_equal(record->flags, 0);
+	assert_int_equal(record->name_kind, 1);
+	assert_int_equal(record->filename_kind, 1);
+	assert_int_equal(record->line_table_bytes, 3);
+	assert_memory_equal(record->bytes, "Job.run/srv/app.py\x80\x01\x02", 21);
+	assert_int_equal(describe(code), id);
+	assert_int_equal(host->record_count, 1);
+}
+
+static void code__same_content_elsewhere_has_the_same_id(void **state)
+{
+	uint64_t first, id;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	first = new_code("Job.run", 42);
+	id = describe(first);
+	/* The body of another lies in the buffer in between: old bytes must not count. */
+	describe(new_code("a_much_longer_name_than_the_first_one", 42));
+	assert_int_equal(describe(new_code("Job.run", 42)), id);
+	assert_int_equal(host->record_count, 2);
+	host->walk.image.code_space = 10;
+	assert_int_equal(describe(first), id);
+	assert_int_equal(host->record_count, 2);
+}
+
+static void code__each_part_of_the_content_changes_the_id(void **state)
+{
+	uint64_t id, code;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	id = describe(new_code("Job.run", 42));
+	assert_int_not_equal(describe(new_code("Job.ruN", 42)), id);
+	assert_int_not_equal(describe(new_code("Job.run", 43)), id);
+	code = new_code("Job.run", 42);
+	put_word(code + CODE_FILENAME, new_string("/srv/app.pz"));
+	assert_int_not_equal(describe(code), id);
+	code = new_code("Job.run", 42);
+	put_word(code + CODE_LINES, new_line_table("\x80\x01\x03", 3));
+	assert_int_not_equal(describe(code), id);
+	code = new_code("Job.run", 42);
+	put_u32(code + CODE_FLAGS, 0x63);
+	assert_int_not_equal(describe(code), id);
+	assert_int_equal(host->record_count, 6);
+}
+
+static void code__new_one_at_a_known_address_is_described(void **state)
+{
+	uint64_t code, id;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	code = new_code("Job.run", 42);
+	id = describe(code);
+	put_word(code + CODE_NAME, new_string("other"));
+	put_word(code + CODE_QUALNAME, new_string("Job.other"));
+	assert_int_not_equal(describe(code), id);
+	assert_int_equal(host->record_count, 2);
+}
+
+static void code__long_parts_are_cut_and_marked(void **state)
+{
+	static char name[PP_MAX_NAME_BYTES + 200], lines[PP_MAX_LINE_TABLE_BYTES + 77];
+	const struct pp_code_record *record;
+	uint64_t code;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	memset(name, 'n', sizeof(name) - 1);
+	memset(lines, 7, sizeof(lines));
+	code = new_code(name, 1);
+	put_word(code + CODE_LINES, new_line_table(lines, sizeof(lines)));
+	describe(code);
+	record = host->record[0].data;
+	assert_int_equal(record->flags, PP_CODE_TRUNCATED);
+	assert_int_equal(record->name_bytes, PP_MAX_NAME_BYTES);
+	assert_int_equal(record->filename_bytes, 11);
+	assert_int_equal(record->line_table_bytes, PP_MAX_LINE_TABLE_BYTES);
+	/* The agent reads the rest from the live process: soon. */
+	assert_int_equal(host->record[0].flags, BPF_RB_FORCE_WAKEUP);
+}
+
+static void code__wide_names_tell_their_kind(void **state)
+{
+	const struct pp_code_record *record;
+	uint64_t code, name;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	code = new_code("-", 1);
+	name = heap_take(128);
+	put_word(name + STR_LENGTH, 3);
+	put_u32(name + STR_STATE, 2 << 2);
+	put_bytes(name + STR_COMPACT, "\x31\x04\x32\x04\x33\x04", 6);
+	put_word(code + CODE_QUALNAME, name);
+	describe(code);
+	record = host->record[0].data;
+	assert_int_equal(record->name_kind, 2);
+	assert_int_equal(record->name_bytes, 6);
+	assert_memory_equal(record->bytes, "\x31\x04\x32\x04\x33\x04", 6);
+}
+
+static void code__byte_names_of_2_7(void **state)
+{
+	const struct pp_code_record *record;
+	uint64_t code, name;
+
+	(void)state;
+	begin(PP_CHAIN_FRAME_OBJECT, 7);
+	host->python.major = 2;
+	host->python.flags = PP_PYTHON_BYTES_NAMES | PP_PYTHON_LASTI;
+	host->python.code_qualname = PP_NO_OFFSET;
+	code = new_code("-", 1);
+	name = heap_take(128);
+	put_word(name + STR_LENGTH, 4);
+	put_bytes(name + STR_ASCII, "old\xe9", 4);
+	put_word(code + CODE_NAME, name);
+	describe(code);
+	record = host->record[0].data;
+	assert_int_equal(record->name_kind, 1);
+	assert_memory_equal(record->bytes, "old\xe9", 4);
+}
+
+static void code__that_is_not_resident_is_left_to_the_agent(void **state)
+{
+	uint64_t code, frame;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	code = new_code("a", 1);
+	frame = new_frame(code, 0, 0);
+	put_word(state_address + TS_FRAME, frame);
+	put_fault(code, 8);
+	walk();
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
+	assert_frame(python_frame(0), PP_FRAME_PYTHON_RAW, code, CODE_ADAPTIVE + 100);
+	assert_int_equal(host->record_count, 0);
+}
+
+static void code__whose_name_cannot_be_read_is_counted(void **state)
+{
+	uint64_t code, frame, name;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	code = new_code("a", 1);
+	name = new_string("gone");
+	put_word(code + CODE_QUALNAME, name);
+	put_fault(name, 8);
+	frame = new_frame(code, 0, 0);
+	put_word(state_address + TS_FRAME, frame);
+	walk();
+	assert_frame(python_frame(0), PP_FRAME_PYTHON_RAW, code, CODE_ADAPTIVE + 100);
+	assert_int_equal(host->losses[PP_LOSS_CODE_FAULT], 1);
+}
+
+static void code__that_does_not_fit_into_the_ring_is_described_later(void **state)
+{
+	uint64_t code;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	code = new_code("a", 1);
+	host->ring_is_full = true;
+	assert_int_equal(describe(code), 0);
+	assert_int_equal(host->losses[PP_LOSS_RING_FULL], 1);
+	host->ring_is_full = false;
+	assert_int_not_equal(describe(code), 0);
+	assert_int_equal(host->record_count, 1);
+}
+
+static void code__table_that_is_busy_is_counted(void **state)
+{
+	uint64_t code, id;
+
+	(void)state;
+	begin(PP_CHAIN_SHIM, 13);
+	code = new_code("a", 1);
+	host->codes.refuses = -EBUSY;
+	id = describe(code);
+	assert_int_not_equal(id, 0);
+	assert_int_equal(host->losses[PP_LOSS_CODES_BUSY], 1);
+	/* Described again, not sent again. */
+	assert_int_equal(describe(code), id);
+	assert_int_equal(host->record_count, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		host_test(chain__frame_objects_of_2_7_to_3_9),
+		host_test(chain__frame_objects_with_cframes_of_3_10),
+		host_test(chain__entry_frames_of_3_11),
+		host_test(chain__shims_of_3_12),
+		host_test(chain__shims_of_3_13_and_later_mask_stack_references),
+		host_test(chain__frame_owned_by_the_interpreter_is_skipped),
+		host_test(chain__own_copy_of_the_bytecode_counts_as_the_main_one),
+		host_test(walk_python__no_frames_at_all_is_the_root),
+		host_test(walk_python__process_without_interpreter),
+		host_test(walk_python__fault_on_a_frame_keeps_those_before),
+		host_test(walk_python__frame_at_the_end_of_its_page_is_read),
+		host_test(walk_python__what_is_no_code_object_ends_it),
+		host_test(walk_python__circle_ends_by_time),
+		host_test(walk_python__deep_stack_keeps_leaf_and_root),
+		host_test(walk_python__more_marks_than_room_are_counted),
+		host_test(thread_state__by_thread_offset),
+		host_test(thread_state__by_glibc_key_in_both_places),
+		host_test(thread_state__by_musl_key),
+		host_test(thread_state__by_dtv_of_both_libcs),
+		host_test(thread_state__second_slot_serves_a_detached_thread),
+		host_test(thread_state__global_one_of_another_thread_is_refused),
+		host_test(thread_state__is_asked_for_once_and_used_when_answered),
+		host_test(gil__each_mode),
+		host_test(gil_and_gc__at_the_runtime_of_3_7_to_3_11),
+		host_test(gc__of_the_interpreter_and_of_a_global),
+		host_test(code__is_described_once_and_whole),
+		host_test(code__same_content_elsewhere_has_the_same_id),
+		host_test(code__each_part_of_the_content_changes_the_id),
+		host_test(code__new_one_at_a_known_address_is_described),
+		host_test(code__long_parts_are_cut_and_marked),
+		host_test(code__wide_names_tell_their_kind),
+		host_test(code__byte_names_of_2_7),
+		host_test(code__that_is_not_resident_is_left_to_the_agent),
+		host_test(code__whose_name_cannot_be_read_is_counted),
+		host_test(code__that_does_not_fit_into_the_ring_is_described_later),
+		host_test(code__table_that_is_busy_is_counted),
+	};
+
+	return cmocka_run_group_tests_name("bpf/walk_python", tests, NULL, NULL);
+}
