@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What every end-to-end test uses: programs to profile, runs of pyprofd, samples to look at.
 
-Python 3.9 and the standard library.  run.py forks a process for each test, so module state here
+Python 3.9 and the standard library.  Tests ask for a third of the samples that a quiet machine gives, so
+that neighbours do not fail them; test_accuracy.py, which runs alone, counts exactly.  run.py forks a process for each test, so module state here
 belongs to one test; its temporary folders and left-over processes are removed by run.py.
 """
 import collections

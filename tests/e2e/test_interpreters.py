@@ -49,7 +49,7 @@ def read_truth(target):
                  {c[-1][0] for c in chains})
 
 
-def check_zoo(target, samples, minimum=300):
+def check_zoo(target, samples, minimum=120):
     truth = read_truth(target)
     assert harness.total(samples) >= minimum, "only %d samples" % harness.total(samples)
     harness.expect_whole(samples)
@@ -98,7 +98,7 @@ def test_all_at_once_system_wide():
         run = harness.profile(hz=99, duration=15)
         for target in targets:
             samples = harness.samples(run.out, pid=target.pid)
-            assert harness.total(samples) >= 60, "%s: %d samples" % (
+            assert harness.total(samples) > 40, "%s: %d samples" % (
                 target.python.label, harness.total(samples))
             truth = read_truth(target)
             bad = [s for s in samples if problems_of(s, truth)]

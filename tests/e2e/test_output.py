@@ -23,7 +23,7 @@ def early_end(number):
         profile = harness.load(run.out)
         assert 1e9 < profile.duration_ns < 6e9, profile.duration_ns
         samples = harness.samples(run.out, pid=target.pid)
-        assert harness.total(samples) > 300
+        assert harness.total(samples) > 100
         harness.expect_whole(samples)
 
 
@@ -113,7 +113,7 @@ def test_folded_text():
                 r";_start[^;]*;.*<module> \(.*burn\.py:\d+\);.*main \(.*burn\.py:\d+\);"
                 r".*burn_python \(.*burn\.py:\d+\)", x)]
             assert len(good) >= 0.8 * len(own) > 0, "\n".join(own[:5])
-            assert sum(int(x.rpartition(" ")[2]) for x in own) > 200
+            assert sum(int(x.rpartition(" ")[2]) for x in own) > 60
 
 
 def test_standard_output():
@@ -125,7 +125,7 @@ def test_standard_output():
         path = os.path.join(harness.temporary(), "o.pb.gz")
         with open(path, "wb") as file:
             file.write(done.stdout)
-        assert harness.total(harness.samples(path, pid=target.pid)) > 200
+        assert harness.total(harness.samples(path, pid=target.pid)) > 60
 
 
 def test_sudo_users_file():
@@ -155,13 +155,13 @@ def test_second_instance_on_a_folder():
     pid = second_instance(folder)
     windows = windows_of(folder)
     assert windows and sum(harness.total(harness.samples(os.path.join(folder, w[0]), pid=pid))
-                           for w in windows) > 1000
+                           for w in windows) > 400
 
 
 def test_second_instance_on_a_file():
     out = os.path.join(harness.temporary(), "o.pb.gz")
     pid = second_instance(out)
-    assert harness.total(harness.samples(out, pid=pid)) > 1000
+    assert harness.total(harness.samples(out, pid=pid)) > 400
 
 
 def test_two_instances_on_two_outputs():
@@ -172,7 +172,7 @@ def test_two_instances_on_two_outputs():
             run = harness.finish(process)
             assert run.rc == 0, run.err
             samples = harness.samples(run.out, pid=target.pid)
-            assert harness.total(samples) > 800
+            assert harness.total(samples) > 300
             harness.expect_whole(samples)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Processes that come and go: fork, exec, short lives, late libraries, namespaces, children."""
 import os
+import signal
 import sys
 import time
 
@@ -49,23 +50,39 @@ def test_exec_keeps_the_pid_and_changes_the_program():
         assert not both, harness.show(both)
         even = [s for s in samples if harness.holds(s, "even_turn", "work_of_turn")]
         odd = [s for s in samples if harness.holds(s, "odd_turn", "work_of_turn")]
-        assert harness.total(even) > 150 and harness.total(odd) > 150, harness.show(samples)
+        assert harness.total(even) > 50 and harness.total(odd) > 50, harness.show(samples)
         # The rest is the interpreter that starts: exec, ld.so, imports.
         harness.expect_whole(even + odd)
 
 
-def short_lived(rate, hz, seconds=6):
+def spawned(rate, hz, seconds, pid_filter=False):
+    """(samples, pids of the children, their parent); every child lives within the profile."""
     with harness.Target("spawns.py", rate) as target:
-        run = harness.profile(None, hz=hz, duration=seconds)
+        process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"),
+                                target.pid if pid_filter else None, hz)
+        harness.sampling(process)
+        time.sleep(seconds)
         target.stop()
-        seen = by_pid(harness.samples(run.out, pids=target.read("pids.json")))
-        assert len(seen) >= 8 * seconds, "%d children sampled" % len(seen)
-        named = [p for p, own in seen.items() if any(harness.names(s) for s in own)]
-        nameless = [s for p, own in seen.items() if p not in named for s in own]
-        assert len(named) >= 0.95 * len(seen), "%d of %d sampled children have Python names; others:%s" % (
-            len(named), len(seen), harness.show(nameless))
-        worked = [p for p, own in seen.items() if any(harness.holds(s, "spawn_child_work") for s in own)]
-        assert len(worked) >= 0.9 * len(seen), "%d of %d show their function" % (len(worked), len(seen))
+        run = harness.finish(process, 30, signal.SIGINT)
+        assert run.rc == 0, run.err
+        return harness.samples(run.out), set(target.read("pids.json")), target.pid
+
+
+def short_lived(rate, hz, seconds=6):
+    samples, pids, _ = spawned(rate, hz, seconds)
+    seen = by_pid([s for s in samples if s.pid in pids])
+    # The first ones may have been half-way when the profile began.
+    for pid in sorted(seen)[:3]:
+        del seen[pid]
+    assert len(seen) >= 5 * seconds, "%d children sampled" % len(seen)
+    named = [p for p, own in seen.items() if any(harness.names(s) for s in own)]
+    nameless = [s for p, own in seen.items() if p not in named for s in own]
+    assert len(named) >= 0.95 * len(seen), "%d of %d sampled children have Python names; others:%s" % (
+        len(named), len(seen), harness.show(nameless))
+    worked = [p for p, own in seen.items() if any(harness.holds(s, "spawn_child_work") for s in own)]
+    idle = [s for p, own in seen.items() if p not in worked for s in own]
+    assert len(worked) >= 0.95 * len(seen), "%d of %d show their function; others:%s" % (
+        len(worked), len(seen), harness.show(idle, 8))
 
 
 # 299: nine samples of each.  At 99 a child may, on a busy machine, be met in its start only.
@@ -82,15 +99,11 @@ test_short_lived_back_to_back.alone = True
 
 
 def test_short_lived_by_the_parents_pid():
-    with harness.Target("spawns.py", 20) as target:
-        run = harness.profile(target.pid, hz=199, duration=4)
-        target.stop()
-        samples = harness.samples(run.out)
-        pids = set(target.read("pids.json")) | {target.pid}
-        strangers = [s for s in samples if s.pid not in pids]
-        assert not strangers, harness.show(strangers)
-        seen = by_pid([s for s in samples if harness.holds(s, "spawn_child_work")])
-        assert len(seen) > 40, "%d children named" % len(seen)
+    samples, pids, parent = spawned(20, 199, 4, pid_filter=True)
+    strangers = [s for s in samples if s.pid not in pids | {parent}]
+    assert not strangers, harness.show(strangers)
+    seen = by_pid([s for s in samples if harness.holds(s, "spawn_child_work")])
+    assert len(seen) > 15, "%d children named" % len(seen)
 
 
 def test_library_loaded_late():
@@ -102,7 +115,7 @@ def test_library_loaded_late():
         run = harness.finish(process)
         assert run.rc == 0, run.err
         late = [s for s in harness.samples(run.out, pid=target.pid) if harness.holds(s, "in_library")]
-        assert harness.total(late) > 300, harness.total(late)
+        assert harness.total(late) > 100, harness.total(late)
         working = [s for s in late if any("lzma" in f.module for f in harness.native_frames(s))]
         assert harness.total(working) >= 0.9 * harness.total(late), harness.show(late)
         harness.expect_whole(working)
@@ -122,7 +135,7 @@ def in_namespaces(python, mode):
         test_interpreters.check_zoo(target, samples)
         # System-wide, and started when the mount namespace is there already.
         samples = harness.samples(harness.profile(None, duration=2).out, pid=inner)
-        test_interpreters.check_zoo(target, samples, minimum=150)
+        test_interpreters.check_zoo(target, samples, minimum=60)
 
 
 def test_mount_and_pid_namespace_with_chroot(python):
@@ -147,6 +160,6 @@ def test_process_named_when_it_starts_after_us():
     with harness.Target("burn.py", 2.0) as target:
         run = harness.finish(process)
         samples = harness.samples(run.out, pid=target.pid)
-        assert harness.total(samples) > 500, harness.total(samples)
+        assert harness.total(samples) > 200, harness.total(samples)
         harness.expect_share(samples, lambda s: bool(harness.names(s)), 0.95, "Python frames")
         harness.expect_whole(samples)

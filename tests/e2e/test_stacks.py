@@ -31,7 +31,7 @@ def test_kernel_below_native_below_python():
 def test_no_kernel():
     with kernel_target() as target:
         samples = harness.samples(harness.profile(target.pid, options=["--no-kernel"]).out, pid=target.pid)
-        assert harness.total(samples) > 300
+        assert harness.total(samples) > 100
         assert not [s for s in samples if harness.kernel_frames(s)]
         harness.expect_whole(samples)
 
@@ -39,7 +39,7 @@ def test_no_kernel():
 def test_no_native():
     with kernel_target() as target:
         samples = harness.samples(harness.profile(target.pid, options=["--no-native"]).out, pid=target.pid)
-        assert harness.total(samples) > 300
+        assert harness.total(samples) > 100
         found = [s for s in samples if harness.native_frames(s) and harness.names(s)]
         assert not found, harness.show(found)
         harness.expect_share(samples, harness.is_python_rooted, 0.98, "Python root")
@@ -90,7 +90,7 @@ def test_a_program_without_python():
     process = subprocess.Popen([folder + "/plain"])
     try:
         samples = harness.samples(harness.profile(process.pid).out, pid=process.pid)
-        assert harness.total(samples) > 300
+        assert harness.total(samples) > 100
         assert not [s for s in samples if harness.names(s)]
         harness.expect_whole(samples)
         leaves = [s for s in samples if s.frames[-1].name == "leaf"]

@@ -28,7 +28,7 @@ def test_names_and_gil(interpreter):
             # Tids in truth are as the kernel gives them: a chroot shares the pid namespace.
             assert any(by_thread.values()), "no tid matches"
         spinner, hasher = by_thread["the-spinner"], by_thread["the-hasher"]
-        assert harness.total(spinner) > 200 and harness.total(hasher) > 200, (
+        assert harness.total(spinner) > 60 and harness.total(hasher) > 60, (
             {n: harness.total(s) for n, s in by_thread.items()})
         for name in ("the-sleeper", "the-waiter"):
             got = harness.total(by_thread[name])
@@ -53,7 +53,7 @@ def test_gc_label(interpreter):
         samples = harness.samples(harness.profile(target.pid, duration=2).out, pid=target.pid)
         collecting = [s for s in samples if harness.holds(s, "collecting")]
         working = [s for s in samples if harness.holds(s, "working")]
-        assert harness.total(collecting) > 100 and harness.total(working) > 100, harness.show(samples)
+        assert harness.total(collecting) > 30 and harness.total(working) > 30, harness.show(samples)
         harness.expect_share(collecting, lambda s: "gc" in s.labels, 0.9, "label gc while collecting")
         harness.expect_share(working, lambda s: "gc" in s.labels, 0.0, "label gc while working", high=0.02)
 
