@@ -395,15 +395,21 @@ int file_table_get(struct file_table *table, const struct process *process,
 
 uint64_t file_bias(const struct file *file, const struct mapping *mapping)
 {
+	const struct elf_segment *found = NULL;
+	uint64_t page = mapping->offset & ~4095ULL;
+
 	for (size_t i = 0; i < file->segment_count; i++) {
 		const struct elf_segment *segment = &file->segment[i];
-		uint64_t page = mapping->offset & ~4095ULL;
 
-		/* mmap rounds a segment's ends to pages. */
-		if (page + 4096 > segment->offset && page < segment->offset + segment->file_size)
-			return mapping->start - (segment->vaddr + (mapping->offset - segment->offset));
+		/* mmap rounds a segment's ends to pages.  A page that two segments share is mapped for
+		 * each of them: a mapping that starts with it is that of the second. */
+		if (page + 4096 > segment->offset && page < segment->offset + segment->file_size &&
+		    (!found || segment->offset >= page))
+			found = segment;
 	}
-	return mapping->start - mapping->offset;
+	if (!found)
+		return mapping->start - mapping->offset;
+	return mapping->start - (found->vaddr + (mapping->offset - found->offset));
 }
 
 /* ---- rows on demand ---- */

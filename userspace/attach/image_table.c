@@ -217,7 +217,10 @@ static int write_set(struct image_table *table, const struct range_list *list,
 		size_t at = i % PP_MAP_CHUNK_RANGES;
 
 		chunk->start[at] = i < ranges ? list->start[i] : UINT64_MAX;
-		chunk->range[at] = i < ranges ? list->range[i] : (struct pp_range){};
+		/* What was cut off must not pass for the last range: that one becomes the gap. */
+		chunk->range[at] = i < ranges && (i + 1 < ranges || ranges == list->count) ?
+					   list->range[i] :
+					   (struct pp_range){};
 	}
 	*ret_set = TAKE(set);
 	return 0;
@@ -246,9 +249,9 @@ static int python_slot(struct image_table *table, struct file *file)
 static void find_python(struct image_table *table, struct process *process,
 			struct process_tables *tables)
 {
-	struct process_python *python = &tables->python;
+	struct process_python *python = &tables->python, before = *python;
 
-	*python = (struct process_python){.is_checked = python->is_checked};
+	*python = (struct process_python){};
 	for (size_t i = 0; i < process->mapping_count; i++) {
 		const struct mapping *mapping = &process->mapping[i];
 		struct file *file = file_table_find(table->files, mapping->file);
@@ -264,6 +267,11 @@ static void find_python(struct image_table *table, struct process *process,
 			python->reason = file->python_reason;
 		}
 	}
+	/* What was found out holds for the same interpreter: another may be loaded later. */
+	if (python->file && python->file == before.file)
+		python->reason = before.reason;
+	if (python->file == before.file && python->reason == before.reason)
+		python->is_checked = before.is_checked;
 }
 
 static void fill_python(struct image_table *table, struct process *process,

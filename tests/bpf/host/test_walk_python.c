@@ -778,6 +778,11 @@ static void code__new_one_at_a_known_address_is_described(void **state)
 	put_word(code + CODE_QUALNAME, new_string("Job.other"));
 	assert_int_not_equal(describe(code), id);
 	assert_int_equal(host->record_count, 2);
+	/* The same function, compiled anew. */
+	id = host->walk.code_id;
+	put_word(code + CODE_LINES, new_line_table("\x80\x05\x06", 3));
+	assert_int_not_equal(describe(code), id);
+	assert_int_equal(host->record_count, 3);
 }
 
 static void code__long_parts_are_cut_and_marked(void **state)

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: attach/file_table.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c discover/mapping.c discover/proc_maps.c base/io.c */
+/* Files are written to a folder of its own and looked up as mappings of this process.  Whether a file is
+ * an interpreter is told by a fake. */
+#include "attach/file_table.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "../unwind/build_elf.h"
+
+/* version 1, "zR", code 1, data -8, RA 16, pcrel sdata4; CFA rsp+8, RA at CFA-8 */
+#define X86_CIE "\x01zR\0\x01\x78\x10\x01\x1b\x0c\x07\x08\x90\x01"
+#define NOTE (BUILT_NAMES + 0x100)
+#define PAGES 64U
+#define SHARDS 1U
+#define RULES 64U
+
+static const char *fake_python_reason;
+static int fake_python_answer = -ENOENT;
+
+int python_info_read(const struct elf_image *image, struct python_info **ret_info,
+		     const char **ret_reason)
+{
+	(void)image;
+	if (!fake_python_answer)
+		*ret_info = calloc(1, sizeof(**ret_info));
+	else if (fake_python_answer == -ENOTSUP)
+		*ret_reason = fake_python_reason;
+	return fake_python_answer;
+}
+
+void python_info_free(struct python_info *info)
+{
+	free(info);
+}
+
+struct fixture {
+	char folder[64];
+	struct row_store_memory memory;
+	struct row_store *store;
+	struct file_table *table;
+	struct process process;
+	struct built_elf elf;
+	uint32_t forgotten;
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct row_store_memory *memory;
+
+	assert_non_null(fixture);
+	snprintf(fixture->folder, sizeof(fixture->folder), "/tmp/test_file_table.XXXXXX");
+	assert_non_null(mkdtemp(fixture->folder));
+	memory = &fixture->memory;
+	*memory = (struct row_store_memory){
+		.page_count = PAGES, .shard_count = SHARDS, .rule_count = RULES};
+	memory->pages = calloc(PAGES, sizeof(uint64_t));
+	memory->shard = calloc(SHARDS, sizeof(*memory->shard));
+	memory->shard[0] = calloc(PP_ROW_SHARD_ROWS, sizeof(uint32_t));
+	memory->rules = calloc(RULES, sizeof(*memory->rules));
+	assert_int_equal(row_store_new(memory, &fixture->store), 0);
+	assert_int_equal(file_table_new(fixture->store, &fixture->table), 0);
+	fixture->process.id.tgid = (uint32_t)getpid();
+	fake_python_answer = -ENOENT;
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[96];
+
+	file_table_free(fixture->table);
+	row_store_free(fixture->store);
+	free(fixture->memory.shard[0]);
+	free(fixture->memory.shard);
+	free(fixture->memory.pages);
+	free(fixture->memory.rules);
+	for (char name = 'a'; name <= 'e'; name++) {
+		snprintf(path, sizeof(path), "%s/%c", fixture->folder, name);
+		unlink(path);
+	}
+	assert_int_equal(rmdir(fixture->folder), 0);
+	free(fixture);
+	return 0;
+}
+
+/* A library whose whole text is one function: CFA = rsp + 24.  build_id: 8 bytes, NULL: none. */
+static void build_library(struct fixture *fixture, const char *build_id)
+{
+	static const char empty_fde[] = "\x0e\x18";
+	struct frame_builder frame = {0};
+	size_t cie = CIE(&frame, X86_CIE);
+	Elf64_Ehdr *header = (Elf64_Ehdr *)fixture->elf.data;
+	Elf64_Phdr *program = (Elf64_Phdr *)(fixture->elf.data + sizeof(*header));
+	struct {
+		Elf64_Nhdr header;
+		char name[4], bytes[8];
+	} note = {.header = {.n_namesz = 4, .n_descsz = 8, .n_type = NT_GNU_BUILD_ID},
+		  .name = "GNU"};
+
+	put_fde(&frame, cie, BUILT_TEXT, 0x10000, empty_fde, sizeof(empty_fde) - 1);
+	build_elf(&fixture->elf, EM_X86_64, NULL, 0, ".eh_frame", frame.data, frame.size);
+	if (!build_id)
+		return;
+	memcpy(note.bytes, build_id, sizeof(note.bytes));
+	memcpy(fixture->elf.data + NOTE, &note, sizeof(note));
+	program[1] = (Elf64_Phdr){.p_type = PT_NOTE,
+				  .p_flags = PF_R,
+				  .p_offset = NOTE,
+				  .p_vaddr = NOTE,
+				  .p_filesz = sizeof(note),
+				  .p_memsz = sizeof(note),
+				  .p_align = 4};
+	header->e_phnum = 2;
+}
+
+/* Writes the bytes to file `name` and describes a mapping of it as the kernel would. */
+static struct mapping mapping_of(struct fixture *fixture, char name, const void *bytes, size_t size,
+				 char path[PATH_MAX])
+{
+	struct mapping mapping = {.start = 0x7f0000000000, .end = 0x7f0000030000};
+	struct stat stat;
+	int fd;
+
+	snprintf(path, PATH_MAX, "%s/%c", fixture->folder, name);
+	fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size), (ssize_t)size);
+	assert_int_equal(fstat(fd, &stat), 0);
+	close(fd);
+	mapping.path = path;
+	mapping.key.major = major(stat.st_dev);
+	mapping.key.minor = minor(stat.st_dev);
+	mapping.key.inode = stat.st_ino;
+	return mapping;
+}
+
+static struct file *get(struct fixture *fixture, const struct mapping *mapping)
+{
+	struct file *file = NULL;
+
+	assert_int_equal(file_table_get(fixture->table, &fixture->process, mapping, &file), 0);
+	return file;
+}
+
+static struct file_table_stats stats_of(const struct fixture *fixture)
+{
+	struct file_table_stats stats;
+
+	file_table_get_stats(fixture->table, &stats);
+	return stats;
+}
+
+/* ---- identity ---- */
+
+static void file_table_get__new_file_is_compiled_whole(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct pp_rule rule;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	file = get(fixture, &mapping);
+	assert_non_null(file);
+	assert_int_equal(file->error, 0);
+	assert_true(file->id >= PP_FILE_FIRST);
+	assert_true(file->has_pages);
+	assert_true(file->is_whole);
+	assert_false(file->is_giant);
+	assert_string_equal(file->path, path);
+	assert_int_equal(file->segment_count, 1);
+	assert_int_equal(file->max_vaddr, BUILT_SIZE);
+	for (uint64_t page = 0; page < BUILT_SIZE >> PP_PAGE_SHIFT; page++)
+		assert_true(PP_PAGE_FLAGS(fixture->memory.pages[(uint32_t)(file->page0 + page)]) &
+			    PP_PAGE_LOADED);
+	assert_int_equal(file_rule_at(fixture->table, file, BUILT_TEXT + 5, &rule), 0);
+	assert_int_equal(rule.kind, PP_RULE_CFA_SP);
+	assert_int_equal(rule.cfa_offset, 24);
+	assert_ptr_equal(file_table_find(fixture->table, file->id), file);
+	assert_null(file_table_find(fixture->table, file->id + 1));
+	assert_null(file_table_find(fixture->table, PP_FILE_ANONYMOUS));
+	assert_int_equal(stats_of(fixture).files, 1);
+}
+
+static void file_table_get__same_inode_is_one_file(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	file = get(fixture, &mapping);
+	mapping.start += 0x100000;
+	assert_ptr_equal(get(fixture, &mapping), file);
+	assert_int_equal(stats_of(fixture).created, 1);
+}
+
+static void file_table_get__same_build_id_is_one_file(void **state)
+{
+	struct fixture *fixture = *state;
+	char path_a[PATH_MAX], path_b[PATH_MAX];
+	struct mapping a, b;
+	struct file *file;
+
+	build_library(fixture, "\1\2\3\4\5\6\7\10");
+	a = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path_a);
+	b = mapping_of(fixture, 'b', fixture->elf.data, BUILT_SIZE, path_b);
+	file = get(fixture, &a);
+	assert_int_equal(file->key.build_id_size, 8);
+	/* Only the inode is known: the copy is opened and found to be the same. */
+	assert_ptr_equal(get(fixture, &b), file);
+	assert_int_equal(stats_of(fixture).files, 1);
+	/* Known by the side-band's build-id alone, where nothing can be opened. */
+	b.path = "/nowhere";
+	b.key.inode = 0;
+	b.key.build_id_size = 8;
+	memcpy(b.key.build_id, "\1\2\3\4\5\6\7\10", 8);
+	assert_ptr_equal(get(fixture, &b), file);
+	assert_int_equal(stats_of(fixture).open_failures, 0);
+}
+
+static void file_table_get__other_build_ids_are_other_files(void **state)
+{
+	struct fixture *fixture = *state;
+	char path_a[PATH_MAX], path_b[PATH_MAX];
+	struct mapping a, b;
+
+	build_library(fixture, "\1\2\3\4\5\6\7\10");
+	a = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path_a);
+	build_library(fixture, "\1\2\3\4\5\6\7\11");
+	b = mapping_of(fixture, 'b', fixture->elf.data, BUILT_SIZE, path_b);
+	assert_ptr_not_equal(get(fixture, &a), get(fixture, &b));
+	assert_int_equal(stats_of(fixture).files, 2);
+	assert_int_not_equal(get(fixture, &a)->page0, get(fixture, &b)->page0);
+}
+
+static void file_table_get__anonymous_memory_has_no_file(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct mapping mapping = {.start = 0x1000, .end = 0x2000, .path = ""};
+	struct file *file = (struct file *)fixture;
+
+	assert_int_equal(file_table_get(fixture->table, &fixture->process, &mapping, &file), 0);
+	assert_null(file);
+}
+
+static void file_table_get__vdso_is_one_file_with_rows(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct mapping mapping = {
+		.start = 0x7fff00001000, .end = 0x7fff00003000, .path = "[vdso]"};
+	struct file *file = get(fixture, &mapping);
+
+	assert_non_null(file);
+	assert_ptr_equal(get(fixture, &mapping), file);
+	assert_int_equal(file->error, 0);
+	assert_true(file->has_pages);
+	/* It is never forgotten: nothing could be opened again. */
+	file_table_tidy(fixture->table, UINT64_MAX);
+	assert_ptr_equal(file_table_find(fixture->table, file->id), file);
+}
+
+/* ---- files that cannot be used ---- */
+
+static void file_table_get__file_that_is_gone_is_a_file_without_rows(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct mapping mapping = {.start = 0x1000,
+					.end = 0x2000,
+					.path = "/nowhere/lib.so",
+					.key = {.major = 8, .minor = 1, .inode = 123}};
+	struct file *file = get(fixture, &mapping);
+	struct elf_image *image;
+	struct pp_rule rule;
+
+	assert_non_null(file);
+	assert_int_equal(file->fd, -1);
+	assert_false(file->has_pages);
+	assert_int_not_equal(file->error, 0);
+	assert_int_equal(stats_of(fixture).open_failures, 1);
+	assert_int_equal(file_image(file, &image), -ENODATA);
+	assert_int_equal(file_table_load_at(fixture->table, file, 0x1000), -ENODATA);
+	assert_int_equal(file_rule_at(fixture->table, file, 0x1000, &rule), 0);
+	assert_int_equal(rule.kind, PP_RULE_NO_INFO);
+	/* Not tried again for each mapping. */
+	assert_ptr_equal(get(fixture, &mapping), file);
+	assert_int_equal(stats_of(fixture).open_failures, 1);
+}
+
+static void file_table_get__what_is_no_elf_file_has_no_rows(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping = mapping_of(fixture, 'a', "#!/bin/sh\n", 10, path);
+	struct file *file = get(fixture, &mapping);
+
+	assert_non_null(file);
+	assert_false(file->has_pages);
+	assert_int_equal(file->error, -ENOEXEC);
+	assert_ptr_equal(get(fixture, &mapping), file);
+}
+
+static void file_table_get__code_without_unwind_information_is_no_info(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct pp_rule rule;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	((Elf64_Ehdr *)fixture->elf.data)->e_shnum = 0;
+	((Elf64_Ehdr *)fixture->elf.data)->e_shoff = 0;
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	file = get(fixture, &mapping);
+	assert_int_equal(file->error, 0);
+	assert_true(file->has_pages);
+	assert_true(PP_PAGE_FLAGS(fixture->memory.pages[file->page0]) & PP_PAGE_LOADED);
+	assert_int_equal(file_rule_at(fixture->table, file, BUILT_TEXT, &rule), 0);
+	assert_int_equal(rule.kind, PP_RULE_NO_INFO);
+}
+
+static void file_table_get__file_beyond_the_pages_is_kept_without_them(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	Elf64_Phdr *program;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	program = (Elf64_Phdr *)(fixture->elf.data + sizeof(Elf64_Ehdr));
+	program[0].p_memsz = (PAGES + 1ULL) << PP_PAGE_SHIFT;
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	file = get(fixture, &mapping);
+	assert_non_null(file);
+	assert_false(file->has_pages);
+	assert_int_equal(file->error, -ENOSPC);
+}
+
+/* ---- interpreters ---- */
+
+static void file_table_get__interpreter_is_noted_and_never_forgotten(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct file *file;
+
+	fake_python_answer = 0;
+	build_library(fixture, NULL);
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	file = get(fixture, &mapping);
+	assert_non_null(file->python);
+	assert_int_equal(stats_of(fixture).interpreters, 1);
+	file_table_tidy(fixture->table, UINT64_MAX);
+	assert_ptr_equal(get(fixture, &mapping), file);
+}
+
+static void file_table_get__unreadable_interpreter_has_its_reason(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct file *file;
+
+	fake_python_answer = -ENOTSUP;
+	fake_python_reason = "Python 3.5 is not supported";
+	build_library(fixture, NULL);
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	file = get(fixture, &mapping);
+	assert_null(file->python);
+	assert_string_equal(file->python_reason, "Python 3.5 is not supported");
+	assert_int_equal(stats_of(fixture).interpreters, 0);
+}
+
+/* ---- load bias ---- */
+
+static void file_bias__follows_the_segment_of_the_offset(void **state)
+{
+	struct file file = {
+		.segment_count = 2,
+		.segment = {{.vaddr = 0x401000, .offset = 0x1000, .file_size = 0x5000},
+			    /* address and offset differ by 0x1000, as lld lays files out */
+			    {.vaddr = 0x408600, .offset = 0x7600, .file_size = 0x2000}},
+	};
+	struct mapping mapping = {.start = 0x401000, .offset = 0x1000};
+
+	(void)state;
+	assert_int_equal(file_bias(&file, &mapping), 0); /* ET_EXEC */
+	mapping = (struct mapping){.start = 0x7f0000001000, .offset = 0x1000};
+	assert_int_equal(file_bias(&file, &mapping), 0x7f0000001000 - 0x401000);
+	/* The kernel maps whole pages: offset 0x7000 holds the segment at 0x7600. */
+	mapping = (struct mapping){.start = 0x7f0000008000, .offset = 0x7000};
+	assert_int_equal(file_bias(&file, &mapping), 0x7f0000008000 - 0x408000);
+	/* A part of a segment that was split by mprotect. */
+	mapping = (struct mapping){.start = 0x7f0000003000, .offset = 0x3000};
+	assert_int_equal(file_bias(&file, &mapping), 0x7f0000003000 - 0x403000);
+	/* In no segment: as if addresses were offsets. */
+	mapping = (struct mapping){.start = 0x7f0000100000, .offset = 0x90000};
+	assert_int_equal(file_bias(&file, &mapping), 0x7f0000100000 - 0x90000);
+}
+
+/* One page of the file holds the end of a segment and the beginning of the next. */
+static void file_bias__shared_page_belongs_to_the_segment_that_begins_there(void **state)
+{
+	const struct file file = {
+		.segment_count = 2,
+		.segment = {{.vaddr = 0x1000, .offset = 0x1000, .file_size = 0x1800},
+			    {.vaddr = 0x4800, .offset = 0x2800, .file_size = 0x1000}},
+	};
+	const struct mapping first = {.start = 0x7f0000001000, .offset = 0x1000};
+	const struct mapping second = {.start = 0x7f0000004000, .offset = 0x2000};
+
+	(void)state;
+	assert_int_equal(file_bias(&file, &first), 0x7f0000000000);
+	assert_int_equal(file_bias(&file, &second), 0x7f0000000000);
+}
+
+/* ---- rows on demand, forgetting ---- */
+
+static void load_at__address_outside_of_the_file_is_no_data(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	file = get(fixture, &mapping);
+	assert_int_equal(file_table_load_at(fixture->table, file, BUILT_SIZE), -ENODATA);
+	assert_int_equal(file_table_load_at(fixture->table, file, UINT64_MAX), -ENODATA);
+	assert_int_equal(file_table_load_at(fixture->table, file, BUILT_TEXT), 0);
+}
+
+static void load_at__evicted_page_comes_back(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t *page;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	file = get(fixture, &mapping);
+	page = &fixture->memory.pages[file->page0 + (BUILT_TEXT >> PP_PAGE_SHIFT)];
+	*page = 0;
+	assert_int_equal(file_table_load_at(fixture->table, file, BUILT_TEXT + 100), 0);
+	assert_true(PP_PAGE_FLAGS(*page) & PP_PAGE_LOADED);
+}
+
+static void on_forget(void *context, uint32_t file)
+{
+	struct fixture *fixture = context;
+
+	fixture->forgotten = file;
+}
+
+static void tidy__forgets_what_is_unused_for_long(void **state)
+{
+	struct fixture *fixture = *state;
+	char path_a[PATH_MAX], path_b[PATH_MAX];
+	struct mapping a, b;
+	struct file *used, *unused;
+	uint32_t id, page0;
+
+	build_library(fixture, "\1\2\3\4\5\6\7\10");
+	a = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path_a);
+	build_library(fixture, "\1\2\3\4\5\6\7\11");
+	b = mapping_of(fixture, 'b', fixture->elf.data, BUILT_SIZE, path_b);
+	file_table_on_forget(fixture->table, on_forget, fixture);
+	used = get(fixture, &a);
+	unused = get(fixture, &b);
+	used->references = 1;
+	unused->unused_since_ns = 1000;
+	id = unused->id;
+	page0 = unused->page0;
+	file_table_tidy(fixture->table, 1000);
+	assert_ptr_equal(file_table_find(fixture->table, id), unused);
+	file_table_tidy(fixture->table, 1001);
+	assert_null(file_table_find(fixture->table, id));
+	assert_int_equal(fixture->forgotten, id);
+	assert_int_equal(fixture->memory.pages[page0], 0);
+	assert_int_equal(stats_of(fixture).files, 1);
+	assert_ptr_equal(get(fixture, &a), used);
+	/* Mapped again: a new file, with an id of its own. */
+	assert_int_not_equal(get(fixture, &b)->id, id);
+	assert_true(get(fixture, &b)->has_pages);
+}
+
+static void tidy__deleted_file_can_still_be_read(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct elf_image *image;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	file = get(fixture, &mapping);
+	file->references = 1;
+	assert_int_equal(unlink(path), 0);
+	file_table_tidy(fixture->table, UINT64_MAX);
+	assert_int_equal(file_image(file, &image), 0);
+	assert_int_equal(image->size, BUILT_SIZE);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(file_table_get__new_file_is_compiled_whole),
+		test(file_table_get__same_inode_is_one_file),
+		test(file_table_get__same_build_id_is_one_file),
+		test(file_table_get__other_build_ids_are_other_files),
+		test(file_table_get__anonymous_memory_has_no_file),
+		test(file_table_get__vdso_is_one_file_with_rows),
+		test(file_table_get__file_that_is_gone_is_a_file_without_rows),
+		test(file_table_get__what_is_no_elf_file_has_no_rows),
+		test(file_table_get__code_without_unwind_information_is_no_info),
+		test(file_table_get__file_beyond_the_pages_is_kept_without_them),
+		test(file_table_get__interpreter_is_noted_and_never_forgotten),
+		test(file_table_get__unreadable_interpreter_has_its_reason),
+		cmocka_unit_test(file_bias__follows_the_segment_of_the_offset),
+		cmocka_unit_test(file_bias__shared_page_belongs_to_the_segment_that_begins_there),
+		test(load_at__address_outside_of_the_file_is_no_data),
+		test(load_at__evicted_page_comes_back),
+		test(tidy__forgets_what_is_unused_for_long),
+		test(tidy__deleted_file_can_still_be_read),
+	};
+
+	return cmocka_run_group_tests_name("attach/file_table", tests, NULL, NULL);
+}

@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: attach/image_table.c */
+/* The kernel side, the files and the interpreter's TLS are fakes of this file. */
+#include "attach/image_table.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "python/python_process.h"
+
+#define CHUNKS 128U
+#define FILES 8U
+#define IMAGES 8U
+#define MAX_MAPPINGS 5000U
+
+/* ---- fakes ---- */
+
+struct kernel_side {
+	struct pp_map_chunk chunk[CHUNKS];
+	struct {
+		struct pp_process_id id;
+		struct pp_image image;
+		bool is_set;
+	} image[IMAGES];
+	uint32_t pythons;
+	unsigned int deleted;
+};
+
+struct file_table {
+	struct file file[FILES];
+	unsigned int asked;
+};
+
+struct pp_map_chunk *kernel_side_map_chunks(const struct kernel_side *side, uint32_t *ret_count)
+{
+	*ret_count = CHUNKS;
+	return (struct pp_map_chunk *)side->chunk;
+}
+
+static struct pp_image *image_slot(struct kernel_side *side, struct pp_process_id id, bool create)
+{
+	for (size_t i = 0; i < IMAGES; i++)
+		if (side->image[i].is_set && !memcmp(&side->image[i].id, &id, sizeof(id)))
+			return &side->image[i].image;
+	for (size_t i = 0; create && i < IMAGES; i++)
+		if (!side->image[i].is_set) {
+			side->image[i].is_set = true;
+			side->image[i].id = id;
+			return &side->image[i].image;
+		}
+	return NULL;
+}
+
+int kernel_side_set_image(struct kernel_side *side, struct pp_process_id id,
+			  const struct pp_image *image)
+{
+	*image_slot(side, id, true) = *image;
+	return 0;
+}
+
+void kernel_side_delete_image(struct kernel_side *side, struct pp_process_id id)
+{
+	for (size_t i = 0; i < IMAGES; i++)
+		if (side->image[i].is_set && !memcmp(&side->image[i].id, &id, sizeof(id)))
+			side->image[i].is_set = false;
+	side->deleted++;
+}
+
+int kernel_side_set_python(struct kernel_side *side, uint32_t index, const struct pp_python *python)
+{
+	(void)python;
+	assert_int_equal(index, side->pythons);
+	side->pythons++;
+	return 0;
+}
+
+struct file *file_table_find(const struct file_table *table, uint32_t id)
+{
+	uint32_t at = id - PP_FILE_FIRST;
+
+	return id >= PP_FILE_FIRST && at < FILES ? (struct file *)&table->file[at] : NULL;
+}
+
+/* A mapping's inode is its file's number. */
+int file_table_get(struct file_table *table, const struct process *process,
+		   const struct mapping *mapping, struct file **ret_file)
+{
+	(void)process;
+	table->asked++;
+	*ret_file = mapping->key.inode ? &table->file[mapping->key.inode - 1] : NULL;
+	return 0;
+}
+
+uint64_t file_bias(const struct file *file, const struct mapping *mapping)
+{
+	(void)file;
+	return mapping->start - mapping->offset;
+}
+
+void python_process_tls(const struct python_info *info, uint64_t bias, bool is_musl,
+			struct pp_tls ret_tls[2])
+{
+	(void)info;
+	(void)is_musl;
+	memset(ret_tls, 0, 2 * sizeof(*ret_tls));
+	ret_tls[0] = (struct pp_tls){.mode = PP_TLS_GLOBAL, .address = bias + 0x10};
+}
+
+int python_process_tls_read(const struct python_info *info, pid_t pid, uint64_t bias, bool is_musl,
+			    struct pp_tls ret_tls[2])
+{
+	(void)pid;
+	python_process_tls(info, bias, is_musl, ret_tls);
+	return 0;
+}
+
+/* ---- fixture ---- */
+
+struct fixture {
+	struct kernel_side side;
+	struct file_table files;
+	struct image_table *table;
+	struct python_info python;
+	struct process process, child;
+	struct mapping mapping[MAX_MAPPINGS];
+	size_t mapping_count;
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	for (uint32_t i = 0; i < FILES; i++) {
+		fixture->files.file[i].id = PP_FILE_FIRST + i;
+		fixture->files.file[i].has_pages = true;
+		fixture->files.file[i].page0 = 100 * (i + 1);
+	}
+	fixture->process.id = (struct pp_process_id){.tgid = 70, .generation = 1};
+	fixture->process.mapping = fixture->mapping;
+	fixture->child.id = (struct pp_process_id){.tgid = 80, .generation = 2};
+	fixture->child.mapping = fixture->mapping;
+	assert_int_equal(image_table_new(&fixture->side, &fixture->files, &fixture->table), 0);
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	image_table_release(fixture->table, &fixture->process);
+	image_table_release(fixture->table, &fixture->child);
+	image_table_free(fixture->table);
+	free(fixture);
+	return 0;
+}
+
+/* file: 1.. as in FILES, 0: anonymous memory. */
+static void map(struct fixture *fixture, uint64_t start, uint64_t end, uint64_t offset,
+		uint32_t file)
+{
+	assert_true(fixture->mapping_count < MAX_MAPPINGS);
+	fixture->mapping[fixture->mapping_count++] = (struct mapping){
+		.start = start,
+		.end = end,
+		.offset = offset,
+		.key = {.inode = file},
+		.path = file ? "/lib/f.so" : "",
+	};
+	fixture->process.mapping_count = fixture->child.mapping_count = fixture->mapping_count;
+	fixture->process.mappings_changed = true;
+}
+
+static const struct pp_image *image_of(struct fixture *fixture, const struct process *process)
+{
+	return image_slot(&fixture->side, process->id, false);
+}
+
+/* The range that holds an address, by a linear search: what a walk must find. */
+static struct pp_range range_at(struct fixture *fixture, uint64_t address)
+{
+	const struct pp_image *image = image_of(fixture, &fixture->process);
+	struct pp_range found = {.file = UINT32_MAX};
+
+	assert_non_null(image);
+	assert_int_not_equal(image->map_set, 0);
+	for (uint32_t i = 0; i < image->map_chunks * PP_MAP_CHUNK_RANGES; i++) {
+		const struct pp_map_chunk *chunk =
+			&fixture->side.chunk[image->map_set - 1 + i / PP_MAP_CHUNK_RANGES];
+
+		if (chunk->start[i % PP_MAP_CHUNK_RANGES] <= address)
+			found = chunk->range[i % PP_MAP_CHUNK_RANGES];
+	}
+	return found;
+}
+
+static uint32_t file_at(struct fixture *fixture, uint64_t address)
+{
+	return range_at(fixture, address).file;
+}
+
+/* Ranges in use: those whose start is not ~0. */
+static uint32_t count_ranges(struct fixture *fixture)
+{
+	const struct pp_image *image = image_of(fixture, &fixture->process);
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < image->map_chunks * PP_MAP_CHUNK_RANGES; i++)
+		count += fixture->side.chunk[image->map_set - 1 + i / PP_MAP_CHUNK_RANGES]
+				 .start[i % PP_MAP_CHUNK_RANGES] != UINT64_MAX;
+	return count;
+}
+
+static uint64_t chunks_used(struct fixture *fixture)
+{
+	struct image_table_stats stats;
+
+	image_table_get_stats(fixture->table, &stats);
+	return stats.chunks_used;
+}
+
+#define FILE(number) (PP_FILE_FIRST + (number) - 1)
+
+/* ---- ranges ---- */
+
+static void publish__mappings_and_gaps_become_ranges(void **state)
+{
+	struct fixture *fixture = *state;
+
+	map(fixture, 0x1000, 0x3000, 0x1000, 1);
+	map(fixture, 0x8000, 0x9000, 0x2000, 2);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, PP_IMAGE_WANTED), 0);
+	assert_false(fixture->process.mappings_changed);
+	assert_int_equal(file_at(fixture, 0), PP_FILE_NONE);
+	assert_int_equal(file_at(fixture, 0xfff), PP_FILE_NONE);
+	assert_int_equal(file_at(fixture, 0x1000), FILE(1));
+	assert_int_equal(file_at(fixture, 0x2fff), FILE(1));
+	assert_int_equal(file_at(fixture, 0x3000), PP_FILE_NONE);
+	assert_int_equal(file_at(fixture, 0x7fff), PP_FILE_NONE);
+	assert_int_equal(file_at(fixture, 0x8000), FILE(2));
+	assert_int_equal(file_at(fixture, 0x9000), PP_FILE_NONE);
+	assert_int_equal(file_at(fixture, UINT64_MAX - 1), PP_FILE_NONE);
+	assert_int_equal(range_at(fixture, 0x8000).bias, 0x8000 - 0x2000);
+	assert_int_equal(range_at(fixture, 0x8000).page0, 200);
+	assert_int_equal(image_of(fixture, &fixture->process)->flags, PP_IMAGE_WANTED);
+	assert_int_not_equal(image_of(fixture, &fixture->process)->map_version, 0);
+}
+
+static void publish__neighbours_that_go_on_are_one_range(void **state)
+{
+	struct fixture *fixture = *state;
+
+	map(fixture, 0x1000, 0x2000, 0x1000, 1);
+	map(fixture, 0x2000, 0x3000, 0x2000, 1); /* the same bias */
+	map(fixture, 0x3000, 0x4000, 0x9000, 1); /* another one */
+	map(fixture, 0x4000, 0x5000, 0, 0);
+	map(fixture, 0x5000, 0x6000, 0, 0);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	/* gap, 1, 1 again, anonymous, gap */
+	assert_int_equal(count_ranges(fixture), 5);
+	assert_int_equal(range_at(fixture, 0x2fff).bias, 0);
+	assert_int_equal(range_at(fixture, 0x3000).bias, 0x3000 - 0x9000);
+	assert_int_equal(file_at(fixture, 0x5fff), PP_FILE_ANONYMOUS);
+	assert_int_equal(file_at(fixture, 0x6000), PP_FILE_NONE);
+}
+
+static void publish__equal_neighbours_with_a_gap_stay_apart(void **state)
+{
+	struct fixture *fixture = *state;
+
+	map(fixture, 0x1000, 0x2000, 0, 0);
+	map(fixture, 0x3000, 0x4000, 0, 0);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(file_at(fixture, 0x1fff), PP_FILE_ANONYMOUS);
+	assert_int_equal(file_at(fixture, 0x2000), PP_FILE_NONE);
+	assert_int_equal(file_at(fixture, 0x3000), PP_FILE_ANONYMOUS);
+}
+
+static void publish__file_without_pages_is_anonymous_code(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->files.file[0].has_pages = false;
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(file_at(fixture, 0x1000), PP_FILE_ANONYMOUS);
+}
+
+static void publish__process_without_mappings_is_one_gap(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(file_at(fixture, 0x400000), PP_FILE_NONE);
+	assert_int_equal(image_of(fixture, &fixture->process)->map_chunks, 1);
+}
+
+static void publish__many_mappings_take_several_chunks(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint64_t i = 0; i < 500; i++)
+		map(fixture, 0x10000 + i * 0x2000, 0x11000 + i * 0x2000, 0, 1 + (uint32_t)(i & 3));
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	/* A gap in front and one behind each: 1,001 ranges. */
+	assert_int_equal(image_of(fixture, &fixture->process)->map_chunks, 16);
+	assert_int_equal(count_ranges(fixture), 1001);
+	for (uint64_t i = 0; i < 500; i++) {
+		assert_int_equal(file_at(fixture, 0x10fff + i * 0x2000), FILE(1 + (i & 3)));
+		assert_int_equal(file_at(fixture, 0x11000 + i * 0x2000), PP_FILE_NONE);
+	}
+}
+
+static void publish__what_is_beyond_the_bound_is_a_gap(void **state)
+{
+	const uint32_t most = PP_MAP_CHUNK_RANGES * PP_MAX_MAP_CHUNKS;
+	struct fixture *fixture = *state;
+
+	/* No gaps but the first: range 4,095 would be the last one kept. */
+	for (uint64_t i = 0; i < most + 100; i++)
+		map(fixture, 0x10000 + i * 0x1000, 0x11000 + i * 0x1000, 0, 1 + (uint32_t)(i & 1));
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(image_of(fixture, &fixture->process)->map_chunks, PP_MAX_MAP_CHUNKS);
+	assert_int_equal(file_at(fixture, 0x10000), FILE(1));
+	assert_int_equal(file_at(fixture, 0x10000 + (most - 3) * 0x1000ULL), FILE(2));
+	assert_int_equal(file_at(fixture, 0x10000 + (most - 2) * 0x1000ULL), PP_FILE_NONE);
+	assert_int_equal(file_at(fixture, 0x10000 + (most + 50) * 0x1000ULL), PP_FILE_NONE);
+	assert_int_equal(file_at(fixture, UINT64_MAX - 1), PP_FILE_NONE);
+}
+
+static void publish__known_files_are_not_asked_again(void **state)
+{
+	struct fixture *fixture = *state;
+
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	map(fixture, 0x3000, 0x4000, 0, 0);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(fixture->files.asked, 2);
+	map(fixture, 0x8000, 0x9000, 0, 2);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(fixture->files.asked, 3);
+}
+
+/* ---- runs of chunks ---- */
+
+static void chunks__replaced_run_is_reused_after_two_ticks(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t first;
+
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	first = image_of(fixture, &fixture->process)->map_set;
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_not_equal(image_of(fixture, &fixture->process)->map_set, first);
+	/* A walk may still read the old one. */
+	assert_int_equal(chunks_used(fixture), 2);
+	assert_int_equal(fixture->side.chunk[first - 1].start[1], 0x1000);
+	image_table_tick(fixture->table);
+	assert_int_equal(chunks_used(fixture), 2);
+	image_table_tick(fixture->table);
+	assert_int_equal(chunks_used(fixture), 1);
+}
+
+static void chunks__each_set_has_its_own_version(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t first;
+
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	first = image_of(fixture, &fixture->process)->map_version;
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_not_equal(image_of(fixture, &fixture->process)->map_version, first);
+}
+
+static void chunks__publishing_for_ever_needs_no_more_room(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint64_t i = 0; i < 400; i++)
+		map(fixture, 0x10000 + i * 0x2000, 0x11000 + i * 0x2000, 0, 1);
+	for (int i = 0; i < 1000; i++) {
+		assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+		image_table_tick(fixture->table);
+	}
+	image_table_tick(fixture->table);
+	image_table_tick(fixture->table);
+	assert_int_equal(chunks_used(fixture), 13); /* 801 ranges */
+}
+
+static void chunks__no_room_leaves_the_process_without_a_set(void **state)
+{
+	struct fixture *fixture = *state;
+	struct image_table_stats stats;
+
+	for (uint64_t i = 0; i < 1500; i++)
+		map(fixture, 0x10000 + i * 0x2000, 0x11000 + i * 0x2000, 0, 1);
+	/* 47 chunks each: two fit into 128, three do not. */
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), -ENOSPC);
+	assert_int_equal(image_of(fixture, &fixture->process)->map_set, 0);
+	image_table_get_stats(fixture->table, &stats);
+	assert_int_equal(stats.sets_refused, 1);
+	image_table_tick(fixture->table);
+	image_table_tick(fixture->table);
+	assert_int_equal(chunks_used(fixture), 0);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(file_at(fixture, 0x10000), FILE(1));
+}
+
+/* ---- lives ---- */
+
+static void fork__child_shares_the_set_until_both_have_gone(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t set;
+
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, PP_IMAGE_WANTED), 0);
+	set = image_of(fixture, &fixture->process)->map_set;
+	assert_int_equal(image_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
+	assert_int_equal(image_of(fixture, &fixture->child)->map_set, set);
+	assert_int_equal(image_table_flags(&fixture->child), PP_IMAGE_WANTED);
+	assert_int_equal(chunks_used(fixture), 1);
+	assert_int_equal(fixture->files.file[0].references, 2);
+
+	image_table_release(fixture->table, &fixture->process);
+	image_table_tick(fixture->table);
+	image_table_tick(fixture->table);
+	assert_int_equal(chunks_used(fixture), 1);
+	assert_int_equal(image_of(fixture, &fixture->child)->map_set, set);
+	assert_null(image_of(fixture, &fixture->process));
+	image_table_release(fixture->table, &fixture->child);
+	assert_int_equal(fixture->files.file[0].references, 0);
+	image_table_tick(fixture->table);
+	image_table_tick(fixture->table);
+	assert_int_equal(chunks_used(fixture), 0);
+}
+
+static void fork__child_that_maps_something_gets_its_own_set(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t set;
+
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	set = image_of(fixture, &fixture->process)->map_set;
+	assert_int_equal(image_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->child, 0), 0);
+	assert_int_not_equal(image_of(fixture, &fixture->child)->map_set, set);
+	assert_int_equal(image_of(fixture, &fixture->process)->map_set, set);
+	image_table_tick(fixture->table);
+	image_table_tick(fixture->table);
+	assert_int_equal(chunks_used(fixture), 2);
+	assert_int_equal(fixture->files.file[0].references, 2);
+}
+
+static void fork__of_a_process_that_was_never_published_is_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(image_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
+	assert_null(fixture->child.tables);
+	assert_null(image_table_python(&fixture->child));
+}
+
+static void release__gives_back_image_files_and_tables(void **state)
+{
+	struct fixture *fixture = *state;
+
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	map(fixture, 0x3000, 0x4000, 0x1000, 1);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(fixture->files.file[0].references, 2);
+	image_table_release(fixture->table, &fixture->process);
+	assert_int_equal(fixture->files.file[0].references, 0);
+	assert_int_not_equal(fixture->files.file[0].unused_since_ns, 0);
+	assert_null(fixture->process.tables);
+	assert_null(image_of(fixture, &fixture->process));
+	image_table_release(fixture->table, &fixture->process); /* twice is fine */
+}
+
+static void retire__dead_process_still_knows_its_interpreter(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_python *python;
+
+	fixture->files.file[0].python = &fixture->python;
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	image_table_retire(fixture->table, &fixture->process);
+	assert_null(image_of(fixture, &fixture->process));
+	assert_int_equal(fixture->files.file[0].references, 0);
+	python = image_table_python(&fixture->process);
+	assert_non_null(python);
+	assert_ptr_equal(python->file, &fixture->files.file[0]);
+	image_table_release(fixture->table, &fixture->process);
+	assert_null(image_table_python(&fixture->process));
+	assert_int_equal(fixture->files.file[0].references, 0);
+}
+
+/* A file that stays mapped must not look unused in between. */
+static void publish__file_in_old_and_new_mappings_is_never_unused(void **state)
+{
+	struct fixture *fixture = *state;
+
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(fixture->files.file[0].references, 1);
+	assert_int_equal(fixture->files.file[0].unused_since_ns, 0);
+}
+
+/* ---- interpreters ---- */
+
+static void python__first_interpreter_gets_a_slot_once(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct pp_image *image;
+
+	fixture->files.file[1].python = &fixture->python;
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	map(fixture, 0x8000, 0x9000, 0x1000, 2);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	image = image_of(fixture, &fixture->process);
+	assert_int_equal(image->python, 1);
+	assert_int_equal(image->python_bias, 0x7000);
+	assert_int_equal(image->tls[0].address, 0x7010);
+	assert_int_not_equal(image->code_space, 0);
+	assert_int_equal(fixture->python.bpf.file, FILE(2));
+	assert_int_equal(image_table_publish(fixture->table, &fixture->child, 0), 0);
+	assert_int_equal(fixture->side.pythons, 1);
+	assert_int_equal(image_of(fixture, &fixture->child)->python, 1);
+	/* Not by fork: their code objects are not each other's. */
+	assert_int_not_equal(image_of(fixture, &fixture->child)->code_space,
+			     image_of(fixture, &fixture->process)->code_space);
+}
+
+static void python__fork_shares_the_code_space(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->files.file[0].python = &fixture->python;
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(image_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->child, 0), 0);
+	assert_int_equal(image_of(fixture, &fixture->child)->code_space,
+			 image_of(fixture, &fixture->process)->code_space);
+}
+
+static void python__reason_of_an_unreadable_one_is_kept(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->files.file[0].python_reason = "too old";
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_string_equal(image_table_python(&fixture->process)->reason, "too old");
+	assert_int_equal(image_of(fixture, &fixture->process)->python, 0);
+	/* One that can be read is mapped later. */
+	fixture->files.file[1].python = &fixture->python;
+	map(fixture, 0x8000, 0x9000, 0, 2);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_null(image_table_python(&fixture->process)->reason);
+	assert_int_equal(image_of(fixture, &fixture->process)->python, 1);
+}
+
+/* The program and its loader are mapped first, libpython a moment later. */
+static void python__interpreter_that_comes_later_is_still_to_be_checked(void **state)
+{
+	struct fixture *fixture = *state;
+
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	image_table_python(&fixture->process)->is_checked = true;
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_true(image_table_python(&fixture->process)->is_checked);
+	fixture->files.file[1].python = &fixture->python;
+	map(fixture, 0x8000, 0x9000, 0, 2);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_false(image_table_python(&fixture->process)->is_checked);
+}
+
+static void python__what_the_self_test_said_survives_new_mappings(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->files.file[0].python = &fixture->python;
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	image_table_python(&fixture->process)->is_checked = true;
+	image_table_python(&fixture->process)->reason = "the self-test failed";
+	map(fixture, 0x8000, 0x9000, 0, 2);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_true(image_table_python(&fixture->process)->is_checked);
+	assert_string_equal(image_table_python(&fixture->process)->reason, "the self-test failed");
+}
+
+/* ---- mappings by address ---- */
+
+static void find_mapping__ends_are_exclusive(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct mapping *found = NULL;
+
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	map(fixture, 0x2000, 0x3000, 0, 2);
+	map(fixture, 0x8000, 0x9000, 0, 3);
+	assert_int_equal(process_find_mapping(&fixture->process, 0xfff, &found), -ENOENT);
+	assert_int_equal(process_find_mapping(&fixture->process, 0x3000, &found), -ENOENT);
+	assert_int_equal(process_find_mapping(&fixture->process, 0x9000, &found), -ENOENT);
+	assert_null(found);
+	assert_int_equal(process_find_mapping(&fixture->process, 0x1fff, &found), 0);
+	assert_int_equal(found->key.inode, 1);
+	assert_int_equal(process_find_mapping(&fixture->process, 0x2000, &found), 0);
+	assert_int_equal(found->key.inode, 2);
+	assert_int_equal(process_find_mapping(&fixture->process, 0x8fff, &found), 0);
+	assert_int_equal(found->key.inode, 3);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(publish__mappings_and_gaps_become_ranges),
+		test(publish__neighbours_that_go_on_are_one_range),
+		test(publish__equal_neighbours_with_a_gap_stay_apart),
+		test(publish__file_without_pages_is_anonymous_code),
+		test(publish__process_without_mappings_is_one_gap),
+		test(publish__many_mappings_take_several_chunks),
+		test(publish__what_is_beyond_the_bound_is_a_gap),
+		test(publish__known_files_are_not_asked_again),
+		test(publish__file_in_old_and_new_mappings_is_never_unused),
+		test(chunks__replaced_run_is_reused_after_two_ticks),
+		test(chunks__each_set_has_its_own_version),
+		test(chunks__publishing_for_ever_needs_no_more_room),
+		test(chunks__no_room_leaves_the_process_without_a_set),
+		test(fork__child_shares_the_set_until_both_have_gone),
+		test(fork__child_that_maps_something_gets_its_own_set),
+		test(fork__of_a_process_that_was_never_published_is_nothing),
+		test(release__gives_back_image_files_and_tables),
+		test(retire__dead_process_still_knows_its_interpreter),
+		test(python__first_interpreter_gets_a_slot_once),
+		test(python__fork_shares_the_code_space),
+		test(python__reason_of_an_unreadable_one_is_kept),
+		test(python__interpreter_that_comes_later_is_still_to_be_checked),
+		test(python__what_the_self_test_said_survives_new_mappings),
+		test(find_mapping__ends_are_exclusive),
+	};
+
+	return cmocka_run_group_tests_name("attach/image_table", tests, NULL, NULL);
+}
