@@ -81,39 +81,13 @@ static uint32_t last_run(const struct area *native)
 	return native->count;
 }
 
-/* How many Python frames the runs of the ring take: those after the omitted middle. */
-static uint64_t frames_after_middle(const struct area *native)
-{
-	uint64_t frames = 0;
-
-	for (uint32_t i = native->count - native->ring; i < native->count; i++)
-		if (packed_kind(area_get(native, i)) == PP_FRAME_PYTHON_RUN)
-			frames += packed_what(area_get(native, i));
-	return frames;
-}
-
-/* A native frame of the omitted middle.  Its runs are gone with it: when both walks reached the root,
- * the Python frames that are too many for the runs behind the middle belong here. */
-static uint32_t put_middle(struct output *out, const struct area *native, uint32_t at,
-			   const struct area *python, uint32_t next, bool is_complete)
-{
-	uint64_t after;
-
-	put_omitted(out);
-	if (!is_complete || at + 1 != native->count - native->ring)
-		return next;
-	after = frames_after_middle(native);
-	while (next < python->count && python->count - next > after)
-		put_from(out, python, next++);
-	return next;
-}
-
 /* Where the Python frames of one stack stand. */
 struct progress {
-	uint32_t next;	/* Python frame to be placed next */
-	uint32_t empty; /* runs from the leaf on that have no frame */
-	uint32_t last;	/* native position of the last run */
-	bool is_whole;	/* the native walk reached the root */
+	uint32_t next;	  /* Python frame to be placed next */
+	uint32_t empty;	  /* runs from the leaf on that have no frame */
+	uint32_t last;	  /* native position of the last run */
+	bool is_whole;	  /* the native walk reached the root */
+	bool is_complete; /* and so did that of the Python frames */
 };
 
 static void put_python(struct output *out, const struct area *python, struct progress *at,
@@ -135,6 +109,50 @@ static void put_run(struct output *out, const struct area *python, struct progre
 		   at->is_whole && position == at->last ? UINT64_MAX : packed_what(run));
 }
 
+/* Whether native frames were omitted right before a position: by the kernel side, or by the agent when
+ * it finished the stack. */
+static bool follows_omitted(const struct area *native, uint32_t position)
+{
+	packed_frame before;
+
+	if (!position)
+		return false;
+	if (area_omits(native, position - 1))
+		return true;
+	before = area_get(native, position - 1);
+	return packed_kind(before) == PP_FRAME_GAP && packed_what(before);
+}
+
+/* The runs of omitted native frames are gone with them: when both walks reached the root, the Python
+ * frames that are too many for the runs from `position` on belong before it. */
+static void put_surplus(struct output *out, const struct area *native, uint32_t position,
+			const struct area *python, struct progress *at)
+{
+	uint64_t after = 0;
+
+	for (uint32_t i = position; i < native->count; i++)
+		if (!area_omits(native, i) &&
+		    packed_kind(area_get(native, i)) == PP_FRAME_PYTHON_RUN)
+			after += packed_what(area_get(native, i));
+	if (python->count - at->next > after)
+		put_python(out, python, at, python->count - at->next - after);
+}
+
+static void put_native(struct output *out, const struct area *native, uint32_t position,
+		       const struct area *python, struct progress *at)
+{
+	if (area_omits(native, position)) {
+		put_omitted(out);
+		return;
+	}
+	if (at->is_complete && follows_omitted(native, position))
+		put_surplus(out, native, position, python, at);
+	if (packed_kind(area_get(native, position)) == PP_FRAME_PYTHON_RUN)
+		put_run(out, python, at, area_get(native, position), position);
+	else
+		put(out, area_get(native, position));
+}
+
 size_t stitch(const struct dict_stack *stack, bool one_frame_runs,
 	      packed_frame frame[STITCH_MAX_FRAMES])
 {
@@ -144,20 +162,14 @@ size_t stitch(const struct dict_stack *stack, bool one_frame_runs,
 	struct progress at = {.last = last_run(&native),
 			      .is_whole = stack->stop == PP_STOP_ROOT ||
 					  stack->stop == PP_STOP_FINISHED};
-	bool is_complete = at.is_whole && stack->py_stop == PP_PY_STOP_ROOT;
 	struct output out = {.frame = frame};
 	uint32_t runs = count_runs(&native);
 
+	at.is_complete = at.is_whole && stack->py_stop == PP_PY_STOP_ROOT;
 	if (one_frame_runs && runs > python.count)
 		at.empty = runs - python.count;
-	for (uint32_t i = 0; i < native.count; i++) {
-		if (area_omits(&native, i))
-			at.next = put_middle(&out, &native, i, &python, at.next, is_complete);
-		else if (packed_kind(area_get(&native, i)) == PP_FRAME_PYTHON_RUN)
-			put_run(&out, &python, &at, area_get(&native, i), i);
-		else
-			put(&out, area_get(&native, i));
-	}
+	for (uint32_t i = 0; i < native.count; i++)
+		put_native(&out, &native, i, &python, &at);
 	if (at.next < python.count && native.count)
 		put(&out, packed_gap(0));
 	put_python(&out, &python, &at, UINT64_MAX);

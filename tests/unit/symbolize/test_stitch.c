@@ -232,6 +232,10 @@ static void stitch__python_frames_of_omitted_runs_stand_in_the_middle(void **sta
 	/* Not known to be whole: in order, without a guess. */
 	built.stack.stop = PP_STOP_MAX_STEPS;
 	assert_stitched(&built, false, "n1 p1 n2 p2 n3 p3 g3 p4 n6 g p5");
+	/* Put together by the agent: a gap with a count stands for the middle. */
+	build(&built, "p1 p2 p3 p4 p5", "n1 r1 g3 n6 r1 n7");
+	built.stack.stop = PP_STOP_FINISHED;
+	assert_stitched(&built, false, "n1 p1 g3 p2 p3 p4 n6 p5 n7");
 }
 
 static void stitch__counts_beyond_a_tiny_area_read_nothing_outside(void **state)
@@ -242,7 +246,7 @@ static void stitch__counts_beyond_a_tiny_area_read_nothing_outside(void **state)
 	build(&built, "p1", "n1 n2 n3");
 	built.stack.python_count = 8192;
 	built.stack.native_count = 8192;
-	assert_stitched(&built, false, "n1 n2 n3 g8189 p1 g8191");
+	assert_stitched(&built, false, "n1 n2 n3 g8189 g p1 g8191");
 }
 
 static void stitch__output_is_bounded(void **state)
