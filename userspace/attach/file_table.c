@@ -355,40 +355,58 @@ static void drop_last(struct file_table *table)
 	table->stats.files--;
 }
 
+/* Reads what is in a file and gives it its names. */
+static int take_in(struct file_table *table, struct file *file)
+{
+	int err;
+
+	file->error = examine(table, file);
+	err = name_file(table, file);
+	if (!file->is_giant && file->fd >= 0)
+		file_close(file);
+	return err;
+}
+
+static int get_new(struct file_table *table, const struct process *process,
+		   const struct mapping *mapping, struct file **ret_file)
+{
+	struct alias_key alias;
+	struct file *file, *twin;
+	int err = create(table, process, mapping, &file);
+
+	if (err)
+		return err;
+	twin = find_twin(table, file);
+	if (twin) {
+		drop_last(table);
+		err = key_by_inode(&mapping->key, &alias) ? alias_add(table, &alias, twin) : 0;
+	} else {
+		err = take_in(table, file);
+	}
+	*ret_file = twin ? twin : file;
+	return err;
+}
+
 int file_table_get(struct file_table *table, const struct process *process,
 		   const struct mapping *mapping, struct file **ret_file)
 {
 	bool is_vdso = !strcmp(mapping->path, "[vdso]");
-	struct file *file = is_vdso ? table->vdso : find_by_key(table, &mapping->key), *twin;
-	int err;
+	struct file *file = is_vdso ? table->vdso : find_by_key(table, &mapping->key);
+	int err = 0;
 
 	if (!is_vdso && mapping_is_anonymous(mapping)) {
 		*ret_file = NULL;
 		return 0;
 	}
-	if (!file) {
-		err = create(table, process, mapping, &file);
-		if (err)
-			return err;
-		twin = find_twin(table, file);
-		if (twin) {
-			struct alias_key alias;
-
-			drop_last(table);
-			file = twin;
-			if (key_by_inode(&mapping->key, &alias))
-				err = alias_add(table, &alias, file);
-		} else {
-			file->error = examine(table, file);
-			err = name_file(table, file);
-			if (!file->is_giant && !is_vdso)
-				file_close(file);
-		}
-		if (err)
-			return err;
-		if (is_vdso)
-			table->vdso = file;
-	}
+	if (!file)
+		err = get_new(table, process, mapping, &file);
+	else if (file->fd < 0 && !is_vdso && !file_open(process->id.tgid, mapping, &file->fd))
+		/* Whoever mapped it first was gone before it could be opened. */
+		err = take_in(table, file);
+	if (err)
+		return err;
+	if (is_vdso)
+		table->vdso = file;
 	*ret_file = file;
 	return 0;
 }
@@ -473,7 +491,7 @@ void file_table_tidy(struct file_table *table, uint64_t before_ns)
 		if (file != table->vdso && file->fd >= 0)
 			file_close(file);
 		/* An interpreter keeps its slot in pythons[]: code records name it. */
-		if (!file->references && !file->python && file != table->vdso &&
+		if (!file->references && !file->python_index && file != table->vdso &&
 		    file->unused_since_ns < before_ns)
 			forget_file(table, i);
 	}

@@ -232,7 +232,7 @@ static int python_slot(struct image_table *table, struct file *file)
 {
 	if (file->python_index)
 		return 0;
-	if (table->python_count >= PP_MAX_PYTHONS) {
+	if (table->python_count >= PP_MAX_PYTHONS - 1) { /* records carry 1 + index in a byte */
 		file->python_reason = "more interpreter files on this host than the table holds";
 		return -ENOSPC;
 	}
@@ -251,7 +251,7 @@ static void find_python(struct image_table *table, struct process *process,
 {
 	struct process_python *python = &tables->python, before = *python;
 
-	*python = (struct process_python){};
+	*python = (struct process_python){.is_refused = before.is_refused};
 	for (size_t i = 0; i < process->mapping_count; i++) {
 		const struct mapping *mapping = &process->mapping[i];
 		struct file *file = file_table_find(table->files, mapping->file);
@@ -268,9 +268,10 @@ static void find_python(struct image_table *table, struct process *process,
 		}
 	}
 	/* What was found out holds for the same interpreter: another may be loaded later. */
-	if (python->file && python->file == before.file)
+	if (python->is_refused || (python->file && python->file == before.file))
 		python->reason = before.reason;
-	if (python->file == before.file && python->reason == before.reason)
+	if (python->is_refused ||
+	    (python->file == before.file && python->reason == before.reason))
 		python->is_checked = before.is_checked;
 }
 
@@ -282,7 +283,7 @@ static void fill_python(struct image_table *table, struct process *process,
 
 	find_python(table, process, tables);
 	image->python = 0;
-	if (!python->file)
+	if (!python->file || python->is_refused)
 		return;
 	image->python = python->file->python_index;
 	image->python_bias = python->bias;
@@ -392,7 +393,7 @@ int image_table_publish(struct image_table *table, struct process *process, uint
 	err = kernel_side_set_image(table->side, process->id, &tables->image);
 	set_unref(table, tables->set);
 	tables->set = set;
-	process->mappings_changed = false;
+	process->mappings_changed = full != 0; /* no room: tried again */
 	return full ? full : err;
 }
 
@@ -415,6 +416,9 @@ int image_table_fork(struct image_table *table, const struct process *parent, st
 	err = take_file_references(table, child, to);
 	if (err)
 		return err;
+	/* The same array of mappings, until one side changes it: nothing to publish. */
+	child->mappings_changed = parent->mappings_changed || child->mapping != parent->mapping ||
+				  !to->set;
 	/* The kernel side copied the image at fork; the parent's may have changed since. */
 	return kernel_side_set_image(table->side, child->id, &to->image);
 }

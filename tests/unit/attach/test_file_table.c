@@ -302,6 +302,25 @@ static void file_table_get__file_that_is_gone_is_a_file_without_rows(void **stat
 	assert_int_equal(stats_of(fixture).open_failures, 1);
 }
 
+static void file_table_get__file_that_can_be_opened_later_is_examined_then(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	/* Seen first in a process that is gone. */
+	mapping.path = "/nowhere/lib.so";
+	file = get(fixture, &mapping);
+	assert_false(file->has_pages);
+	mapping.path = path;
+	assert_ptr_equal(get(fixture, &mapping), file);
+	assert_int_equal(file->error, 0);
+	assert_true(file->is_whole);
+}
+
 static void file_table_get__what_is_no_elf_file_has_no_rows(void **state)
 {
 	struct fixture *fixture = *state;
@@ -368,6 +387,7 @@ static void file_table_get__interpreter_is_noted_and_never_forgotten(void **stat
 	file = get(fixture, &mapping);
 	assert_non_null(file->python);
 	assert_int_equal(stats_of(fixture).interpreters, 1);
+	file->python_index = 1; /* a slot of pythons[], which records name */
 	file_table_tidy(fixture->table, UINT64_MAX);
 	assert_ptr_equal(get(fixture, &mapping), file);
 }
@@ -535,6 +555,7 @@ int main(void)
 		test(file_table_get__anonymous_memory_has_no_file),
 		test(file_table_get__vdso_is_one_file_with_rows),
 		test(file_table_get__file_that_is_gone_is_a_file_without_rows),
+		test(file_table_get__file_that_can_be_opened_later_is_examined_then),
 		test(file_table_get__what_is_no_elf_file_has_no_rows),
 		test(file_table_get__code_without_unwind_information_is_no_info),
 		test(file_table_get__file_beyond_the_pages_is_kept_without_them),

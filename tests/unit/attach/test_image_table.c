@@ -600,6 +600,27 @@ static void python__what_the_self_test_said_survives_new_mappings(void **state)
 	assert_string_equal(image_table_python(&fixture->process)->reason, "the self-test failed");
 }
 
+static void python__refused_process_has_no_interpreter_any_more(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_python *python;
+
+	fixture->files.file[0].python = &fixture->python;
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	python = image_table_python(&fixture->process);
+	python->is_checked = true;
+	python->is_refused = true;
+	python->reason = "the self-test failed";
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+		assert_int_equal(image_of(fixture, &fixture->process)->python, 0);
+		assert_null(python->file);
+		assert_true(python->is_checked);
+		assert_string_equal(python->reason, "the self-test failed");
+	}
+}
+
 /* ---- mappings by address ---- */
 
 static void find_mapping__ends_are_exclusive(void **state)
@@ -650,6 +671,7 @@ int main(void)
 		test(python__reason_of_an_unreadable_one_is_kept),
 		test(python__interpreter_that_comes_later_is_still_to_be_checked),
 		test(python__what_the_self_test_said_survives_new_mappings),
+		test(python__refused_process_has_no_interpreter_any_more),
 		test(find_mapping__ends_are_exclusive),
 	};
 
