@@ -16,6 +16,10 @@ static __always_inline __u32 announce_unknown(struct task_struct *task, __u32 tg
 	if (flags & (PF_KTHREAD | PF_EXITING))
 		return 0;
 	if (bpf_map_update_elem(&processes, &tgid, &generation, BPF_NOEXIST)) {
+		__u32 *known = bpf_map_lookup_elem(&processes, &tgid);
+
+		if (known)
+			return *known; /* another CPU was first */
 		count_loss(PP_LOSS_PROCESSES_FULL);
 		return 0;
 	}
@@ -30,7 +34,8 @@ static __always_inline __u32 announce_unknown(struct task_struct *task, __u32 tg
 
 /* Who is sampled?  False: nobody that is wanted. */
 static __always_inline bool identify(struct pp_walk *w, struct task_struct *task, __u64 pid_tgid,
-				     __u32 task_flags, const struct pp_config *cfg)
+				     __u32 task_flags, bool hit_user,
+				     const struct pp_config *cfg)
 {
 	__u32 tgid = pid_tgid >> 32;
 	__u32 *generation = bpf_map_lookup_elem(&processes, &tgid);
@@ -39,13 +44,17 @@ static __always_inline bool identify(struct pp_walk *w, struct task_struct *task
 	w->id.tgid = tgid;
 	w->id.generation = generation ? *generation : 0;
 	w->tid = pid_tgid;
-	if (!generation && !(cfg->flags & PP_CONFIG_FILTER))
+	/* In the kernel a bucket's lock may be held below us (5.10 has no guard against that). */
+	if (!generation && hit_user && !(cfg->flags & PP_CONFIG_FILTER))
 		w->id.generation = announce_unknown(task, tgid, task_flags);
 	image = bpf_map_lookup_elem(&images, &w->id);
-	if (image)
+	if (image) {
 		w->image = *image;
-	else
+		/* Code objects described before the agent forgot them are not known any more. */
+		w->image.code_space += cfg->code_epoch << 20;
+	} else {
 		__builtin_memset(&w->image, 0, sizeof(w->image));
+	}
 	return !(cfg->flags & PP_CONFIG_FILTER) || w->image.flags & PP_IMAGE_WANTED;
 }
 
@@ -135,7 +144,7 @@ static __always_inline void sample(struct bpf_perf_event_data *ctx, struct pp_wa
 	__u32 task_flags = BPF_CORE_READ(task, flags);
 	bool hit_user = registers_are_user((struct user_registers *)&ctx->regs);
 
-	if (!identify(w, task, pid_tgid, task_flags, cfg))
+	if (!identify(w, task, pid_tgid, task_flags, hit_user, cfg))
 		return;
 	walk_reset(w, ctx->sample_period);
 	if (!hit_user && !(cfg->flags & PP_CONFIG_NO_KERNEL))

@@ -49,6 +49,9 @@ static __always_inline void python_push(struct pp_walk *w, __u64 where, __u32 wh
 		w->python_stored++;
 	w->segment_frames++;
 	w->hash = hash_mix(w->hash, where + ((__u64)what << 32));
+	/* An address means something in one process only. */
+	if (kind == PP_FRAME_PYTHON_RAW)
+		w->hash = hash_mix(w->hash, w->id.tgid + ((__u64)w->id.generation << 32));
 }
 
 static __always_inline void native_push(struct pp_walk *w, __u64 where, __u32 what, __u16 kind)

@@ -133,6 +133,8 @@ static __always_inline bool find_thread_state(struct pp_walk *w, const struct pp
 			ask_thread_state(w, &key);
 		else if (state_is_ours(w, py, *known, PP_TLS_NONE))
 			state = *known;
+		else if (*known)
+			bpf_map_delete_elem(&thread_states, &key); /* freed since: ask again */
 	}
 	w->thread_state = state;
 	return state;

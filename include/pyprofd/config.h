@@ -17,7 +17,7 @@ struct pp_config {
 	__u32 flags;	   /* enum pp_config_flag */
 	__u32 window;	   /* bit 0: which of the two count maps is open */
 	__u32 epoch;	   /* a stack last sent in an older epoch is sent again */
-	__u32 own_tgid;	   /* the agent: its samples count like any other's */
+	__u32 code_epoch;  /* code objects described in an older one are described again */
 	__s64 miss_tokens; /* missed stacks that may still be sent; refilled by the agent */
 };
 

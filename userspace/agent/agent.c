@@ -31,9 +31,10 @@ enum source { SOURCE_SIGNAL, SOURCE_TICK, SOURCE_STACKS, SOURCE_EVENTS, SOURCE_S
 
 struct loop {
 	int epoll, signals, tick;
-	uint64_t next_slow_ns, window_ends_ns, all_ends_ns; /* UINT64_MAX: never */
+	uint64_t ticked_ns, next_slow_ns, window_ends_ns, all_ends_ns; /* UINT64_MAX: never */
 	int exit_status;
-	int nice_before; /* this program raised its priority */
+	struct command_setting command_setting;
+	bool is_giving_up;
 	struct command *command;
 };
 
@@ -217,6 +218,7 @@ static int loop_open(struct loop *loop, const struct agent *agent)
 	sigaddset(&signals, SIGCHLD);
 	sigaddset(&signals, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGCHLD, SIG_DFL); /* ignored by inheritance, no child would ever be reaped */
 	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
 	loop->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	loop->tick = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -249,8 +251,12 @@ static void read_signals(struct agent *agent, struct loop *loop)
 
 	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM) {
+			/* The second one does not wait for the command. */
+			loop->is_giving_up = agent->is_ending;
 			agent->is_ending = true;
-			command_signal(loop->command, (int)info.ssi_signo);
+			/* A terminal's Ctrl-C has reached the command as well. */
+			if (info.ssi_code != SI_KERNEL)
+				command_signal(loop->command, (int)info.ssi_signo);
 		}
 		if (info.ssi_signo == SIGCHLD &&
 		    command_has_ended(loop->command, &loop->exit_status))
@@ -279,11 +285,29 @@ static void update_summary(struct agent *agent)
 	}
 }
 
+static void slow_tick(struct agent *agent)
+{
+	uint64_t lost = agent->summary.loss[PP_LOSS_EVENTS_FULL];
+
+	if (cpu_events_follow(agent->cpu_events))
+		log_debug("a CPU that came online cannot be sampled");
+	lives_follow_cpus(agent);
+	update_summary(agent);
+	if (agent->summary.loss[PP_LOSS_EVENTS_FULL] != lost)
+		agent->must_rescan = true;
+	if (!agent->profile)
+		window_forget(agent);
+}
+
 static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 {
 	uint64_t expirations;
 
 	(void)!read(loop->tick, &expirations, sizeof(expirations));
+	/* Late after a long window, the next one follows at once: what was freed must rest. */
+	if (now_ns - loop->ticked_ns < TICK_NS / 4)
+		return;
+	loop->ticked_ns = now_ns;
 	(void)ring_consume(agent->stacks_ring);
 	kernel_side_config(agent->kernel)->miss_tokens = MISS_TOKENS;
 	row_store_tick(agent->rows);
@@ -293,9 +317,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	if (now_ns < loop->next_slow_ns)
 		return;
 	loop->next_slow_ns = now_ns + SLOW_TICK_NS;
-	if (cpu_events_follow(agent->cpu_events))
-		log_debug("a CPU that came online cannot be sampled");
-	update_summary(agent);
+	slow_tick(agent);
 	progress_update(&agent->progress, &agent->summary, now_ns);
 }
 
@@ -386,9 +408,9 @@ static int profile_all(struct agent *agent, struct loop *loop)
 	command_release(loop->command);
 	err = run_windows(agent, loop);
 	config->flags |= PP_CONFIG_PAUSED;
-	closed = window_close(agent, true);
+	closed = agent->profile ? window_close(agent, true) : 0;
 	/* The profile is over, the command's exit status still counts. */
-	while (!err && !agent->is_ending && command_is_running(loop->command))
+	while (!err && !loop->is_giving_up && command_is_running(loop->command))
 		err = serve(agent, loop, -1);
 	return err ? err : closed;
 }
@@ -400,7 +422,7 @@ static int start_command(struct agent *agent, struct loop *loop)
 
 	if (!agent->options->command)
 		return 0;
-	err = command_start(agent->options->command, loop->nice_before, &loop->command, &pid);
+	err = command_start(agent->options->command, &loop->command_setting, &loop->command, &pid);
 	if (err)
 		return log_error_errno(err, "cannot start '%s'", agent->options->command[0]);
 	err = target_add_pid(&agent->filter, pid);
@@ -461,9 +483,8 @@ static void release(struct agent *agent)
 }
 
 /* Rows that come late cut stacks: the agent's few milliseconds go first.  Refused: it still works. */
-static void raise_priority(struct loop *loop)
+static void raise_priority(void)
 {
-	loop->nice_before = getpriority(PRIO_PROCESS, 0);
 	(void)setpriority(PRIO_PROCESS, 0, AGENT_NICE);
 }
 
@@ -484,8 +505,11 @@ int agent_run(const struct options *options)
 	struct loop loop = {.epoll = -1, .signals = -1, .tick = -1};
 	int err;
 
+	loop.command_setting.nice = getpriority(PRIO_PROCESS, 0);
+	getrlimit(RLIMIT_NOFILE, &loop.command_setting.files);
+	getrlimit(RLIMIT_MEMLOCK, &loop.command_setting.locked_memory);
 	raise_fd_limit();
-	raise_priority(&loop);
+	raise_priority();
 	err = elf_guard_install();
 	if (err) {
 		log_error_errno(err, "cannot install the SIGBUS handler");

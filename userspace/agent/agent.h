@@ -64,6 +64,7 @@ struct agent {
 	struct ring *stacks_ring, *events_ring;
 	struct dictionary *dictionary;
 	uint32_t epoch;
+	uint64_t refused; /* by the dictionary, when it was cleared last */
 	struct counts finished; /* of the open window */
 	struct thread_names *thread_names;
 	struct naming *naming;
@@ -74,6 +75,7 @@ struct agent {
 	uint32_t windows_closed;
 	struct intern *strings;	 /* of the profile */
 	struct profile *profile; /* NULL between windows of a directory */
+	uint32_t profile_serial; /* of the profile: what is cached for one ends with it */
 	struct output *output;
 
 	struct summary summary;
@@ -88,6 +90,8 @@ int lives_follow(struct agent *agent);
 void lives_on_event(void *context, const struct pp_event *event);
 /* Self-tests that could not be made yet; a rescan when records were lost. */
 void lives_tick(struct agent *agent);
+/* CPUs that came or went. */
+void lives_follow_cpus(struct agent *agent);
 void lives_release(struct agent *agent);
 int process_list_add(struct process_list *list, struct pp_process_id id);
 /* Makes a process that only a sample has shown known; NULL when it is gone. */
@@ -120,6 +124,8 @@ int window_open(struct agent *agent);
 /* Swaps the count tables, names what was counted and adds it to the profile; is_last: and writes a
  * profile of one file. */
 int window_close(struct agent *agent, bool is_last);
+/* Forgets processes that are gone for some windows, and files that nobody maps. */
+void window_forget(struct agent *agent);
 
 /* agent.c */
 /* Runs until the end that the options or a signal give; returns the exit status. */

@@ -19,7 +19,7 @@ struct command {
 	int gate;  /* write end; closing it without a byte means "never mind" */
 };
 
-static void run_child(char *const *argv, int gate, int nice_before)
+static void run_child(char *const *argv, int gate, const struct command_setting *setting)
 {
 	sigset_t none;
 	char go;
@@ -28,14 +28,16 @@ static void run_child(char *const *argv, int gate, int nice_before)
 		_exit(EXIT_NOT_RUN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)setpriority(PRIO_PROCESS, 0, nice_before);
+	(void)setpriority(PRIO_PROCESS, 0, setting->nice);
+	(void)setrlimit(RLIMIT_NOFILE, &setting->files);
+	(void)setrlimit(RLIMIT_MEMLOCK, &setting->locked_memory);
 	execvp(argv[0], argv);
 	fprintf(stderr, "pyprofd: cannot run '%s': %s\n", argv[0], strerror(errno));
 	_exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN);
 }
 
-int command_start(char *const *argv, int nice_before, struct command **ret_command,
-		  uint32_t *ret_pid)
+int command_start(char *const *argv, const struct command_setting *setting,
+		  struct command **ret_command, uint32_t *ret_pid)
 {
 	struct command *command = calloc(1, sizeof(*command));
 	int gate[2];
@@ -49,7 +51,7 @@ int command_start(char *const *argv, int nice_before, struct command **ret_comma
 	command->pid = fork();
 	if (command->pid == 0) {
 		close(gate[1]);
-		run_child(argv, gate[0], nice_before);
+		run_child(argv, gate[0], setting);
 	}
 	close(gate[0]);
 	command->gate = gate[1];

@@ -5,13 +5,19 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 struct command; /* NULL stands for "none" in all functions */
 
-/* Forks; the child waits for command_release() and then runs argv, as nice as pyprofd was before it
- * raised its own priority.  0 or -errno. */
-int command_start(char *const *argv, int nice_before, struct command **ret_command,
-		  uint32_t *ret_pid);
+/* What pyprofd changed of itself and its command is not to inherit. */
+struct command_setting {
+	int nice;
+	struct rlimit files, locked_memory;
+};
+
+/* Forks; the child waits for command_release() and then runs argv with that setting.  0 or -errno. */
+int command_start(char *const *argv, const struct command_setting *setting,
+		  struct command **ret_command, uint32_t *ret_pid);
 void command_release(struct command *command);
 /* Passes a signal on. */
 void command_signal(const struct command *command, int signal);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "discover/cpus.h"
 #include "discover/proc_scan.h"
 #include "python/python_process.h"
 
@@ -87,13 +88,12 @@ static void verify_python(struct agent *agent, struct process *process)
 	}
 	python->is_checked = true;
 	if (err == -EBADMSG) {
-		/* Never print garbage: this file's frames are not walked any more. */
-		struct pp_python off = python->file->python->bpf;
-
-		off.chain = PP_CHAIN_NONE;
-		(void)kernel_side_set_python(agent->kernel, python->file->python_index - 1, &off);
+		/* Never print garbage: this process's Python frames are not walked any more.  Its file's
+		 * others are: a process may have damaged its own memory. */
 		python->reason = reason ? reason : "the self-test failed";
+		python->is_refused = true;
 		say_python_reason(process, python);
+		(void)image_table_publish(agent->images, process, image_flags(agent, process));
 	}
 }
 
@@ -140,6 +140,8 @@ static int know_process(struct agent *agent, struct pp_process_id id, uint32_t p
 	if (!process->comm[0])
 		memcpy(process->comm, comm, sizeof(process->comm));
 	err = process_table_read_maps(agent->processes, process, NULL);
+	if (err == -ESRCH)
+		(void)process_table_exit(agent->processes, id, mono_ns());
 	if (err)
 		return err;
 	*ret_process = process;
@@ -182,6 +184,8 @@ struct process *lives_find(struct agent *agent, struct pp_process_id id)
 
 	if (process)
 		return process;
+	if (!id.generation)
+		return process_table_find_tgid(agent->processes, id.tgid);
 	if (!know_process(agent, id, 0, mono_ns(), no_comm, &process))
 		return process;
 	return process_table_find_tgid(agent->processes, id.tgid);
@@ -332,6 +336,27 @@ int lives_follow(struct agent *agent)
 	return 0;
 }
 
+void lives_follow_cpus(struct agent *agent)
+{
+	CLEANUP(cpu_list_release) struct cpu_list online = {};
+	struct sideband_stats stats;
+
+	sideband_get_stats(agent->sideband, &stats);
+	if (cpus_online(&online) || online.count == stats.cpus)
+		return;
+	for (size_t i = 0; i < online.count; i++)
+		if (!sideband_add_cpu(agent->sideband, online.cpu[i]))
+			agent->must_rescan = true; /* what it mapped until now was not seen */
+	for (uint32_t cpu = 0; cpu < CPUS_MAX && online.count < stats.cpus; cpu++) {
+		bool is_online = false;
+
+		for (size_t i = 0; i < online.count; i++)
+			is_online |= online.cpu[i] == cpu;
+		if (!is_online)
+			(void)sideband_remove_cpu(agent->sideband, cpu);
+	}
+}
+
 static void rescan(struct agent *agent)
 {
 	struct process *process = NULL;
@@ -340,9 +365,10 @@ static void rescan(struct agent *agent)
 	while ((process = process_table_next(agent->processes, process))) {
 		if (process->exit_ns)
 			continue;
-		if (process_table_read_maps(agent->processes, process, NULL) == -ESRCH)
+		if (process_table_read_maps(agent->processes, process, NULL) == -ESRCH) {
+			image_table_retire(agent->images, process);
 			(void)process_table_exit(agent->processes, process->id, mono_ns());
-		else if (process->mappings_changed)
+		} else if (process->mappings_changed)
 			(void)lives_publish(agent, process);
 	}
 	(void)proc_scan(on_scanned, agent);
@@ -356,8 +382,9 @@ void lives_tick(struct agent *agent)
 	for (size_t i = 0; i < again.count; i++) {
 		struct process *process = process_table_find(agent->processes, again.id[i]);
 
+		/* Published again: where its thread states are may be known only now. */
 		if (process && !process->exit_ns)
-			verify_python(agent, process);
+			(void)lives_publish(agent, process);
 	}
 	free(again.id);
 	if (agent->must_rescan)

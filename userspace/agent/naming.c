@@ -39,7 +39,7 @@ struct naming {
 	bool has_warned_kernel;
 	uint32_t *module; /* by file id: index in the window's profile + 1, 0: not asked yet */
 	size_t module_count;
-	const struct profile *profile;
+	uint32_t profile_serial; /* that module[] is of */
 };
 
 int naming_new(struct agent *agent, struct naming **ret_naming)
@@ -335,9 +335,9 @@ void naming_begin(struct naming *naming, struct symbolizer_sources *ret_sources)
 	naming->window++;
 	(void)kernel_symbols_refresh(naming->kernel);
 	forget_jits(naming);
-	if (naming->profile != naming->agent->profile && naming->module)
+	if (naming->profile_serial != naming->agent->profile_serial && naming->module)
 		memset(naming->module, 0, naming->module_count * sizeof(*naming->module));
-	naming->profile = naming->agent->profile;
+	naming->profile_serial = naming->agent->profile_serial;
 	*ret_sources = (struct symbolizer_sources){
 		.context = naming,
 		.native = name_native,

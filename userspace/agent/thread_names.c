@@ -14,6 +14,7 @@
 #define WANTED_MAX 256U
 #define REREAD_NS (2 * NS_PER_SEC)
 #define NAMES_MAX 65536U
+#define TASKS_MAX 1024U /* of one process in a pid namespace; later ones keep the kernel's name */
 /* struct pthread.tid: glibc x86-64 (2.31-2.43), musl 1.2. */
 #define GLIBC_TID_OFFSET 0x2d0U
 #define MUSL_TID_OFFSET 0x30U
@@ -106,25 +107,40 @@ static struct thread_name *name_get(struct thread_names *names, struct pp_proces
 	return name;
 }
 
-/* The host's number of a thread that has `inner` in its own pid namespace. */
-static uint32_t host_tid(const struct process *process, uint32_t inner)
+/* Threads by their numbers inside and outside of the process's pid namespace. */
+struct tid_map {
+	uint32_t inner[TASKS_MAX], host[TASKS_MAX];
+	size_t count;
+};
+
+static void tid_map_read(const struct process *process, struct tid_map *map)
 {
 	char path[64];
 	struct proc_status status;
 
+	map->count = 0;
 	if (!process->inner_pid || process->inner_pid == process->id.tgid)
-		return inner;
-	if (inner == process->inner_pid)
-		return process->id.tgid;
+		return;
 	snprintf(path, sizeof(path), "/proc/%u/task", process->id.tgid);
 	OWNED_DIR DIR *dir = opendir(path);
 
-	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+	for (struct dirent *entry; dir && map->count < TASKS_MAX && (entry = readdir(dir));) {
 		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
 
-		if (tid && !proc_status_read(tid, &status) && status.inner_pid == inner)
-			return tid;
+		if (!tid || proc_status_read(tid, &status))
+			continue;
+		map->inner[map->count] = status.inner_pid;
+		map->host[map->count++] = tid;
 	}
+}
+
+static uint32_t host_tid(const struct process *process, const struct tid_map *map, uint32_t inner)
+{
+	if (!process->inner_pid || process->inner_pid == process->id.tgid)
+		return inner;
+	for (size_t i = 0; i < map->count; i++)
+		if (map->inner[i] == inner)
+			return map->host[i];
 	return 0;
 }
 
@@ -145,15 +161,17 @@ static void read_process(struct thread_names *names, struct process *process)
 {
 	struct process_python *python = image_table_python(process);
 	OWNED_MEM struct python_thread_name *name = NULL;
+	OWNED_MEM struct tid_map *map = malloc(sizeof(*map));
 	size_t count = 0;
 
-	if (!python || !python->file ||
+	if (!map || !python || !python->file ||
 	    python_process_thread_names(python->file->python, (pid_t)process->id.tgid, python->bias,
 					&name, &count))
 		return;
+	tid_map_read(process, map);
 	for (size_t i = 0; i < count; i++) {
 		uint32_t inner = inner_tid(process, python, &name[i]);
-		uint32_t tid = inner ? host_tid(process, inner) : 0;
+		uint32_t tid = inner ? host_tid(process, map, inner) : 0;
 		struct thread_name *entry = tid ? name_get(names, process->id, tid) : NULL;
 
 		if (!entry)

@@ -37,6 +37,7 @@ static int open_profile(struct agent *agent)
 
 	if (err)
 		return err;
+	agent->profile_serial++;
 	err = profile_new(&profile, agent->strings, &agent->profile);
 	if (err)
 		return err;
@@ -249,7 +250,7 @@ static void release_process(void *context, struct process *process)
 	image_table_release(agent->images, process);
 }
 
-static void forget(struct agent *agent)
+void window_forget(struct agent *agent)
 {
 	uint64_t keep_ns = KEEP_WINDOWS * agent->options->interval_ns;
 	uint64_t before_ns = mono_ns() > keep_ns ? mono_ns() - keep_ns : 0;
@@ -257,9 +258,25 @@ static void forget(struct agent *agent)
 	thread_names_expire(agent->thread_names, before_ns);
 	process_table_expire(agent->processes, before_ns, release_process, agent);
 	file_table_tidy(agent->files, before_ns);
-	if (++agent->windows_closed % EPOCH_WINDOWS == 0) {
+}
+
+/* Code objects stay until the dictionary is full of them; then everything is described anew. */
+static void renew_dictionary(struct agent *agent)
+{
+	volatile struct pp_config *config = kernel_side_config(agent->kernel);
+	struct dictionary_stats stats;
+
+	dictionary_get_stats(agent->dictionary, &stats);
+	if (stats.refused != agent->refused) {
+		agent->refused = stats.refused;
+		dictionary_clear(agent->dictionary);
+		config->code_epoch++;
 		agent->epoch++;
-		kernel_side_config(agent->kernel)->epoch = agent->epoch;
+	} else if (++agent->windows_closed % EPOCH_WINDOWS == 0) {
+		agent->epoch++;
+	}
+	if (config->epoch != agent->epoch) {
+		config->epoch = agent->epoch;
 		dictionary_set_epoch(agent->dictionary, agent->epoch);
 	}
 }
@@ -289,7 +306,8 @@ int window_close(struct agent *agent, bool is_last)
 		err = add_samples(agent, &counts);
 	if (err)
 		log_error_errno(err, "a window could not be read");
-	forget(agent);
+	window_forget(agent);
+	renew_dictionary(agent);
 	if (output_is_store(agent->output))
 		return finish_profile(agent, start_wall_ns, length_ns, is_last);
 	if (!is_last)
