@@ -253,6 +253,38 @@ static void sample__unknown_process_is_announced_once(void **state)
 	assert_int_equal(host->record_count, 2);
 }
 
+/* A lock of the table may be held by what was interrupted. */
+static void sample__unknown_process_in_the_kernel_waits(void **state)
+{
+	struct pp_count count;
+
+	(void)state;
+	begin();
+	host->task.tgid = host->task.pid = 99;
+	host->saved_registers = (struct pt_regs *)&sampled.regs;
+	struct bpf_perf_event_data in_kernel = sampled;
+
+	in_kernel.regs.cs = 0x10;
+	assert_int_equal(on_cpu_sample(&in_kernel), 0);
+	assert_int_equal(the_key(0, &count)->id.generation, 0);
+	assert_int_equal(stop_of(the_key(0, &count)), PP_STOP_NO_IMAGE);
+	for (uint32_t i = 0; i < host->record_count; i++)
+		assert_ptr_not_equal(host->record[i].ring, &events);
+	/* Nobody could finish it: not sent as a miss. */
+	assert_int_equal(host->config.miss_tokens, 4);
+}
+
+static void sample__new_code_epoch_describes_code_again(void **state)
+{
+	(void)state;
+	begin();
+	sample_now();
+	assert_int_equal(host->walk.image.code_space, 0);
+	host->config.code_epoch = 1;
+	sample_now();
+	assert_int_not_equal(host->walk.image.code_space, 0);
+}
+
 /* ---- misses ---- */
 
 static void miss__carries_all_that_is_needed_and_is_not_counted(void **state)
@@ -393,6 +425,8 @@ int main(void)
 		host_test(sample__32_bit_code_is_named_and_not_walked),
 		host_test(sample__idle_paused_and_unwanted_are_not_counted),
 		host_test(sample__unknown_process_is_announced_once),
+		host_test(sample__unknown_process_in_the_kernel_waits),
+		host_test(sample__new_code_epoch_describes_code_again),
 		host_test(miss__carries_all_that_is_needed_and_is_not_counted),
 		host_test(miss__copies_the_stack_as_far_as_it_is_there),
 		host_test(miss__without_tokens_is_counted_here),
