@@ -113,18 +113,22 @@ static const struct pp_segment *next_segment(const struct finish *finish)
 		       NULL;
 }
 
-/* As push_eval() in bpf/lib/walk_native.bpf.h: the Python frames that this frame of the
- * interpreter's runs; 0: none. */
-static uint64_t run_of_frame(struct finish *finish, uint64_t vaddr, uint64_t low, uint64_t cfa)
+/* As push_eval() in bpf/lib/walk_native.bpf.h: whether this frame of the interpreter's is an eval
+ * activation, and how many Python frames it runs. */
+static bool is_activation(struct finish *finish, uint64_t vaddr, uint64_t low, uint64_t cfa,
+			  uint64_t *ret_frames)
 {
 	const struct pp_segment *segment = next_segment(finish);
 
-	if (finish->python->chain == PP_CHAIN_FRAME_OBJECT && in_eval(finish->python, vaddr))
-		return 1;
+	if (finish->python->chain == PP_CHAIN_FRAME_OBJECT && in_eval(finish->python, vaddr)) {
+		*ret_frames = 1;
+		return true;
+	}
 	if (!segment || segment->mark < low || segment->mark >= cfa)
-		return 0;
+		return false;
 	finish->segment++;
-	return segment->frames;
+	*ret_frames = segment->frames;
+	return true;
 }
 
 /* As push_frame() there. */
@@ -132,11 +136,12 @@ static bool on_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low,
 {
 	struct finish *finish = context;
 	bool own = finish->python && file == finish->python->file;
-	uint64_t run = own ? run_of_frame(finish, vaddr, low, cfa) : 0;
-	const struct pp_segment *segment = next_segment(finish);
+	const struct pp_segment *segment;
+	uint64_t frames;
 
-	if (run)
-		return place_run(finish, run);
+	if (own && is_activation(finish, vaddr, low, cfa, &frames))
+		return place_run(finish, frames);
+	segment = next_segment(finish);
 	if (segment && segment->mark && segment->mark < low) {
 		finish->segment++;
 		finish->foldable = false;
