@@ -12,7 +12,10 @@
 #include "python/python_process.h"
 
 #define WANTED_MAX 256U
-#define REREAD_NS (2 * NS_PER_SEC)
+/* Reading one process's names costs about 1 ms: again after a second, then half as often each time,
+ * until a thread without a name shows up. */
+#define REREAD_FIRST_NS NS_PER_SEC
+#define REREAD_LAST_NS (64 * NS_PER_SEC)
 #define NAMES_MAX 65536U
 #define TASKS_MAX 1024U /* of one process in a pid namespace; later ones keep the kernel's name */
 /* struct pthread.tid: glibc x86-64 (2.31-2.43), musl 1.2. */
@@ -30,7 +33,7 @@ struct thread_name {
 /* When a process's names were read last. */
 struct names_read {
 	struct pp_process_id id;
-	uint64_t read_ns;
+	uint64_t read_ns, wait_ns;
 	UT_hash_handle hh;
 };
 
@@ -85,7 +88,7 @@ void thread_names_want(struct thread_names *names, struct pp_process_id id)
 	struct names_read *read;
 
 	HASH_FIND(hh, names->read, &id, sizeof(id), read);
-	if (read && mono_ns() - read->read_ns < REREAD_NS)
+	if (read && mono_ns() - read->read_ns < read->wait_ns)
 		return;
 	if (names->wanted.count < WANTED_MAX)
 		(void)process_list_add(&names->wanted, id);
@@ -200,9 +203,22 @@ void thread_names_tick(struct thread_names *names)
 			HASH_ADD(hh, names->read, id, sizeof(read->id), read);
 		}
 		read->read_ns = mono_ns();
+		read->wait_ns = read->wait_ns ? read->wait_ns * 2 : REREAD_FIRST_NS;
+		if (read->wait_ns > REREAD_LAST_NS)
+			read->wait_ns = REREAD_LAST_NS;
 		read_process(names, process);
 	}
 	names->wanted.count = 0;
+}
+
+/* A thread came that was not there when the names were read. */
+static void read_again(struct thread_names *names, struct pp_process_id id)
+{
+	struct names_read *read;
+
+	HASH_FIND(hh, names->read, &id, sizeof(id), read);
+	if (read)
+		read->wait_ns = 0;
 }
 
 const char *thread_names_get(struct thread_names *names, const struct process *process,
@@ -218,6 +234,7 @@ const char *thread_names_get(struct thread_names *names, const struct process *p
 		if (process->exit_ns || thread_comm_read(process->id.tgid, tid, comm))
 			memcpy(comm, process->comm, sizeof(comm));
 		snprintf(name->name, sizeof(name->name), "%.*s", (int)sizeof(comm), comm);
+		read_again(names, process->id);
 	}
 	name->seen_ns = mono_ns();
 	return name->name;
