@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -235,8 +236,8 @@ def fleet_peer(name, peers, target, seconds):
 
 
 def fleet(count, seconds):
-    with harness.Target("fleet.py", count, 0.8) as target:
-        target.wait("ready", 120)
+    with harness.Target("fleet.py", count, 0.8, ready=False) as target:
+        target.wait("ready", 180)
         pids = set(target.read("pids.json"))
         folder = harness.temporary()
         profiler = pyprofd(99, folder, settle_s=3)
@@ -246,9 +247,13 @@ def fleet(count, seconds):
         result = {"processes": count, "seconds": seconds, "own_cpu_percent": 100 * cpu / seconds,
                   "rss_mib": measure.status_kib(profiler.pid, "VmHWM") / 1024,
                   "anonymous_mib": measure.status_kib(profiler.pid, "RssAnon") / 1024,
-                  "maps_mib": kernel_bpf.map_bytes(profiler.maps()) / (1 << 20),
                   "start_cpu_s": measure.own_cpu_s(profiler.pid) - cpu}
+        sizes = {number: kernel_bpf.map_bytes([number]) for number in profiler.maps()}
         run = profiler.stop()
+        time.sleep(1)  # maps are freed after a grace period
+        # Others may have made maps, too: ours came with the agent and went with it.
+        left = kernel_bpf.map_ids()
+        result["maps_mib"] = sum(size for number, size in sizes.items() if number not in left) / (1 << 20)
         seen, named = fleet_samples(folder)
         result["sampled"] = len(pids & set(seen))
         result["named"] = len(pids & set(named))
@@ -272,7 +277,8 @@ def section_fleet(peers, quick):
         if name not in peers.path:
             say("fleet    %s skipped: %s" % (name, peers.why[name]))
             continue
-        with harness.Target("fleet.py", 100, 0.8) as target:
+        with harness.Target("fleet.py", 100, 0.8, ready=False) as target:
+            target.wait("ready", 180)
             one = fleet_peer(name, peers, target, 8)
         result[name] = one
         if "skipped" in one:
@@ -436,6 +442,7 @@ def main():
     say("machine  Linux %s, %d CPUs, load %.1f; %s" % (
         platform.release(), os.cpu_count(), measure.loadavg(), ", ".join(sorted(peers.version.values()))))
     failed = 0
+    os.environ["E2E_TMP"] = folder = harness.temporary()
     for name in options.only.split(","):
         result[name] = {}
         idle = measure.quiet()
@@ -449,6 +456,7 @@ def main():
             failed += 1
         result[name]["idle_before"] = idle
         harness.clean_up()
+    shutil.rmtree(folder, ignore_errors=True)
     with open(options.output + ".new", "w", encoding="utf-8") as file:
         json.dump(result, file, indent=1, allow_nan=True)
     os.rename(options.output + ".new", options.output)

@@ -167,7 +167,12 @@ def clean_up():
     """Called by run.py after a test, whatever its end."""
     for target in _running:
         if target.process.poll() is None:
-            target.process.kill()
+            # Its own children see `stop`, too.
+            try:
+                open(target.path("stop"), "w").close()
+                target.process.wait(2)
+            except (OSError, subprocess.TimeoutExpired):
+                target.process.kill()
             target.process.wait()
         shutil.rmtree(target.folder, ignore_errors=True)
 

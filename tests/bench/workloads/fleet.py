@@ -27,7 +27,8 @@ def fleet_mid(end):
 def member(duty, index):
     # Spread over the period, so that the fleet does not work in step.
     time.sleep(index % 97 / 97.0 * min(2.0, BURST_S / duty))
-    while not common.stopped():
+    parent = os.getppid()
+    while not common.stopped() and os.getppid() == parent:
         fleet_mid(time.process_time() + BURST_S)
         time.sleep(min(2.0, max(0.0, BURST_S / duty - BURST_S)))
 
