@@ -6,9 +6,9 @@ import os
 import struct
 
 SYS_BPF = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
-MAP_GET_NEXT_KEY, PROG_GET_NEXT_ID, MAP_GET_NEXT_ID = 4, 11, 12
+MAP_GET_NEXT_KEY = 4
 PROG_GET_FD_BY_ID, MAP_GET_FD_BY_ID = 13, 14
-HASH_TYPES = (1, 9)  # BPF_MAP_TYPE_HASH, _LRU_HASH
+HASH, LRU_HASH = 1, 9  # enum bpf_map_type
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -19,22 +19,16 @@ def bpf(command, attributes):
     return got if got >= 0 else None
 
 
-def ids(next_command):
-    found, last = set(), 0
-    while True:
-        attributes = ctypes.create_string_buffer(struct.pack("<III", last, 0, 0) + bytes(52), 64)
-        if bpf(next_command, attributes) is None:
-            return found
-        last = struct.unpack_from("<I", attributes, 4)[0]
-        found.add(last)
-
-
-def map_ids():
-    return ids(MAP_GET_NEXT_ID)
-
-
-def program_ids():
-    return ids(PROG_GET_NEXT_ID)
+def held(pid, key):
+    """Ids of the maps ("map_id") or programs ("prog_id", also of links) that a process holds open."""
+    found = set()
+    for fd in os.listdir("/proc/%d/fdinfo" % pid):
+        try:
+            with open("/proc/%d/fdinfo/%s" % (pid, fd), encoding="ascii", errors="replace") as file:
+                found |= {int(line.split()[1]) for line in file if line.startswith(key + ":")}
+        except OSError:
+            pass
+    return found
 
 
 @contextlib.contextmanager
@@ -63,15 +57,15 @@ def map_bytes(numbers):
     return total
 
 
-def entries(numbers, bound=2000000):
-    """How many keys the hash maps hold together."""
+def entries(numbers, kind, bound=2000000):
+    """How many keys the maps of this kind (HASH, LRU_HASH) hold together."""
     total = 0
     for number in numbers:
         with opened(MAP_GET_FD_BY_ID, number) as fd:
             if fd is None:
                 continue
             info = fdinfo(fd)
-            if int(info["map_type"]) not in HASH_TYPES:
+            if int(info["map_type"]) != kind:
                 continue
             key = ctypes.create_string_buffer(int(info["key_size"]))
             following = ctypes.create_string_buffer(int(info["key_size"]))

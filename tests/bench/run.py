@@ -47,8 +47,6 @@ class Running:
     def __init__(self, words, out, settle_s=0.0, perf_events=True):
         self.out = out
         self.log = harness.tempfile.TemporaryFile()
-        self.maps_before = kernel_bpf.map_ids()
-        self.programs_before = kernel_bpf.program_ids()
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         self.process.e2e_log, self.process.e2e_out = self.log, out
         self.pid = self.process.pid
@@ -57,10 +55,10 @@ class Running:
         time.sleep(settle_s)
 
     def maps(self):
-        return kernel_bpf.map_ids() - self.maps_before
+        return kernel_bpf.held(self.pid, "map_id")
 
     def programs(self):
-        return kernel_bpf.program_ids() - self.programs_before
+        return kernel_bpf.held(self.pid, "prog_id")
 
     def stop(self, number=signal.SIGINT, limit_s=60):
         return harness.finish(self.process, limit_s, number)
@@ -248,12 +246,8 @@ def fleet(count, seconds):
                   "rss_mib": measure.status_kib(profiler.pid, "VmHWM") / 1024,
                   "anonymous_mib": measure.status_kib(profiler.pid, "RssAnon") / 1024,
                   "start_cpu_s": measure.own_cpu_s(profiler.pid) - cpu}
-        sizes = {number: kernel_bpf.map_bytes([number]) for number in profiler.maps()}
+        result["maps_mib"] = kernel_bpf.map_bytes(profiler.maps()) / (1 << 20)
         run = profiler.stop()
-        time.sleep(1)  # maps are freed after a grace period
-        # Others may have made maps, too: ours came with the agent and went with it.
-        left = kernel_bpf.map_ids()
-        result["maps_mib"] = sum(size for number, size in sizes.items() if number not in left) / (1 << 20)
         seen, named = fleet_samples(folder)
         result["sampled"] = len(pids & set(seen))
         result["named"] = len(pids & set(named))
@@ -396,7 +390,10 @@ def section_leak(peers, quick):
     def state():
         return {"rss_kib": measure.status_kib(profiler.pid, "VmRSS"),
                 "anonymous_kib": measure.status_kib(profiler.pid, "RssAnon"),
-                "fds": measure.fd_count(profiler.pid), "entries": kernel_bpf.entries(profiler.maps())}
+                "fds": measure.fd_count(profiler.pid),
+                # Caches fill up to their bound and stay there; the others shall come back.
+                "entries": kernel_bpf.entries(profiler.maps(), kernel_bpf.HASH),
+                "cached": kernel_bpf.entries(profiler.maps(), kernel_bpf.LRU_HASH)}
 
     def spawn(seconds):
         with harness.Target("spawns.py", 100) as target:
@@ -412,9 +409,9 @@ def section_leak(peers, quick):
     after = state()
     profiler.stop()
     say("leak     %d programs spawned: RSS %d -> %d KiB (anonymous %d -> %d), file descriptors %d -> %d, map "
-        "entries %d -> %d" % (started, before["rss_kib"], after["rss_kib"], before["anonymous_kib"],
+        "entries %d -> %d (in caches %d -> %d)" % (started, before["rss_kib"], after["rss_kib"], before["anonymous_kib"],
                              after["anonymous_kib"], before["fds"], after["fds"], before["entries"],
-                             after["entries"]))
+                             after["entries"], before["cached"], after["cached"]))
     return {"spawned": started, "before": before, "after": after}
 
 
