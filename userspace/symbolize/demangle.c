@@ -1,40 +1,56 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "symbolize/demangle.h"
 
+#include <ctype.h>
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <string.h>
 
-/* A bound on time for names that demangle to little text in very many steps. */
-#define CALLBACK_MAX_COUNT 65536U
+/* A bound on time for names that demangle to little text in very many steps: any other call adds a
+ * byte at least. */
+#define EMPTY_MAX_COUNT 4096U
 
 struct output {
 	jmp_buf full;
 	char *text;
 	size_t size;
-	uint32_t calls;
+	uint32_t empty; /* count of calls without text */
 	bool is_rust, is_full;
 };
 
 /* A short name can demangle to terabytes, and libiberty's callbacks cannot say stop: hence longjmp().
  * Its C++ demangler keeps all it needs on the stack.  The Rust one holds memory while it hands out a
- * punycode identifier, which is never a single byte: so that one is left on a single byte only. */
+ * punycode identifier, which is two bytes at least: so that one is left on fewer bytes only. */
 static void append(const char *bytes, size_t size, void *context)
 {
 	struct output *output = context;
 	const size_t room = DEMANGLE_MAX_BYTES - 1 - output->size;
 	const size_t taken = size < room ? size : room;
 
-	/* An empty identifier comes as NULL. */
-	if (!size)
-		return;
-	memcpy(output->text + output->size, bytes, taken);
+	if (taken) /* an empty identifier comes as NULL */
+		memcpy(output->text + output->size, bytes, taken);
 	output->size += taken;
-	if (taken < size || ++output->calls > CALLBACK_MAX_COUNT)
+	if (taken < size || (!size && ++output->empty > EMPTY_MAX_COUNT))
 		output->is_full = true;
-	if (output->is_full && (!output->is_rust || size == 1))
+	if (output->is_full && (!output->is_rust || size < 2))
 		longjmp(output->full, 1);
+}
+
+/* Rust's `for<'a, 'b>` is F or D, G and a number in base 62 ("G0_" is two lifetimes).  libiberty counts
+ * to that number even where it prints nothing, so no callback can stop it.  More than 63 lifetimes are
+ * not written by a compiler; an identifier that happens to hold the same text stays mangled. */
+static bool has_huge_binder(const char *name)
+{
+	for (const char *c = name; (c = strchr(c, 'G')); c++) {
+		size_t digits = 0;
+
+		while (isalnum((unsigned char)c[1 + digits]))
+			digits++;
+		if (c > name && (c[-1] == 'F' || c[-1] == 'D') && digits > 1 && c[1 + digits] == '_')
+			return true;
+	}
+	return false;
 }
 
 /* Marks a cut text, not inside a UTF-8 sequence. */
@@ -82,6 +98,8 @@ bool demangle(const char *name, size_t size, char ret_text[DEMANGLE_MAX_BYTES])
 		return false;
 	memcpy(terminated, name, size);
 	terminated[size] = '\0';
+	if (name[1] == 'R' && has_huge_binder(terminated))
+		return false;
 	if (run_libiberty(terminated, &output))
 		return true;
 	output = (struct output){.text = ret_text};

@@ -109,6 +109,20 @@ static void demangle__text_that_explodes_is_cut(void **state)
 	assert_string_equal(text + DEMANGLE_MAX_BYTES - 4, "...");
 }
 
+/* 62^5 lifetimes, of which libiberty says nothing while it skips the type: minutes a name. */
+static void demangle__rust_name_with_endless_lifetimes_is_refused(void **state)
+{
+	static const struct pair pairs[] = {
+		{"_RNvYFGzzzzz_EuNtC1a1b1c", NULL},
+		{"_RNvYDGaa_C1aEL_NtC1a1b1c", NULL},
+		{"_RNvYFG0_EuNtC1a1b1c", "<for<'a, 'b> fn() as a::b>::c"},
+		{"_RNvNtC1a6FGraph1c", "a::FGraph::c"},
+	};
+
+	(void)state;
+	check(pairs, sizeof(pairs) / sizeof(pairs[0]));
+}
+
 static void *demangle_deep(void *context)
 {
 	static const char *const part[] = {"P", "FP", "N1a", "X", "1aI", "Dp", "cv", "A_"};
@@ -178,6 +192,7 @@ int main(void)
 		cmocka_unit_test(demangle__cython),
 		cmocka_unit_test(demangle__name_with_a_nul_stays_as_it_is),
 		cmocka_unit_test(demangle__text_that_explodes_is_cut),
+		cmocka_unit_test(demangle__rust_name_with_endless_lifetimes_is_refused),
 		cmocka_unit_test(demangle__deepest_names_fit_in_the_stack),
 		cmocka_unit_test(demangle__agrees_with_cxxfilt_on_libstdcxx),
 	};
