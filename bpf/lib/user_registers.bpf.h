@@ -73,6 +73,19 @@ static __always_inline void registers_take(struct pp_walk *w, const struct user_
 }
 #endif
 
+/* Where the thread left user space. */
+static __always_inline void registers_place(const struct user_registers *regs, __u64 *ret_pc,
+					    __u64 *ret_sp)
+{
+#if defined(__TARGET_ARCH_arm64)
+	*ret_pc = regs->pc;
+	*ret_sp = regs->sp;
+#else
+	*ret_pc = regs->rip;
+	*ret_sp = regs->rsp;
+#endif
+}
+
 /* Their address at the top of the kernel stack.  bpf_task_pt_regs (5.15) knows the layout of every
  * kernel; before it the stack's top has no padding on x86-64 and aarch64 (task_pt_regs()). */
 static __always_inline const void *saved_registers(struct task_struct *task)
@@ -96,17 +109,8 @@ static __always_inline void copy_sampled(struct user_registers *to,
 		((__u64 *)to)[i] = from[i];
 }
 
-/* Sets w's native state.  Nonzero: no user stack, w->stop says why. */
-static __always_inline int take_user_registers(struct pp_walk *w, struct task_struct *task,
-					       struct bpf_perf_event_data *ctx, bool hit_user)
+static __always_inline int use_registers(struct pp_walk *w, const struct user_registers *regs)
 {
-	struct user_registers *regs = (void *)w->saved;
-
-	_Static_assert(sizeof(*regs) <= sizeof(w->saved), "room");
-	if (hit_user)
-		copy_sampled(regs, ctx);
-	else if (bpf_probe_read_kernel(regs, sizeof(*regs), saved_registers(task)))
-		regs->SAVED_MODE = KERNEL_MODE;
 	if (!registers_are_user(regs)) {
 		w->stop = PP_STOP_NO_USER;
 		return 1;
@@ -118,6 +122,26 @@ static __always_inline int take_user_registers(struct pp_walk *w, struct task_st
 	registers_take(w, regs);
 	w->is_leaf = 1;
 	return 0;
+}
+
+static __always_inline void copy_saved(struct user_registers *to, struct task_struct *task)
+{
+	if (bpf_probe_read_kernel(to, sizeof(*to), saved_registers(task)))
+		to->SAVED_MODE = KERNEL_MODE;
+}
+
+/* Sets w's native state.  Nonzero: no user stack, w->stop says why. */
+static __always_inline int take_user_registers(struct pp_walk *w, struct task_struct *task,
+					       struct bpf_perf_event_data *ctx, bool hit_user)
+{
+	struct user_registers *regs = (void *)w->saved;
+
+	_Static_assert(sizeof(*regs) <= sizeof(w->saved), "room");
+	if (hit_user)
+		copy_sampled(regs, ctx);
+	else
+		copy_saved(regs, task);
+	return use_registers(w, regs);
 }
 
 #endif

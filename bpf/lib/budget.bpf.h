@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What walks at context switches may cost: 2 % of a CPU.  Beyond it only one wait in 2^shift is
+ * walked, chosen by chance before its length is known, and stands for the others: sums of many stay
+ * true (docs/offcpu.md). */
+#ifndef BPF_LIB_BUDGET_H
+#define BPF_LIB_BUDGET_H
+
+#include "lib/maps.bpf.h"
+
+#define BUDGET_PERIOD_NS 10000000ULL
+#define BUDGET_PERIOD_SPEND_NS 200000ULL
+#define BUDGET_MAX_SHIFT 14U
+
+/* Halves the share where the last period cost too much, doubles it where it cost little. */
+static __always_inline void budget_adjust(struct budget *budget, __u64 now_ns)
+{
+	__u64 periods = (now_ns - budget->started_ns) / BUDGET_PERIOD_NS;
+
+	if (budget->spent_ns > periods * BUDGET_PERIOD_SPEND_NS) {
+		if (budget->shift < BUDGET_MAX_SHIFT)
+			budget->shift++;
+	} else if (periods >= BUDGET_MAX_SHIFT) {
+		budget->shift = 0;
+	} else if (budget->shift && 2 * budget->spent_ns < periods * BUDGET_PERIOD_SPEND_NS) {
+		budget->shift--;
+	}
+	budget->started_ns = now_ns;
+	budget->spent_ns = 0;
+}
+
+static __always_inline void budget_tick(struct budget *budget, __u64 now_ns)
+{
+	if (now_ns - budget->started_ns >= BUDGET_PERIOD_NS)
+		budget_adjust(budget, now_ns);
+}
+
+/* Whether this wait is to be walked; *ret_shift: it stands for 1 << as many. */
+static __always_inline bool budget_takes(const struct budget *budget, __u32 *ret_shift)
+{
+	*ret_shift = budget->shift;
+	return !(bpf_get_prandom_u32() & ((1U << (budget->shift & 15)) - 1));
+}
+
+#endif

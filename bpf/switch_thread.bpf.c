@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Time off the CPU: the stack when a thread leaves, the interval when it comes back.  The program runs
+ * as the thread that leaves, with its run queue locked: no allocation, no sleep, no page fault. */
+#include "lib/budget.bpf.h"
+#include "lib/gil.bpf.h"
+#include "lib/identify.bpf.h"
+#include "lib/threads.bpf.h"
+#include "lib/wait_reason.bpf.h"
+#include "lib/walk.bpf.h"
+
+#define MEMO_USES 64U /* then the place is walked anew: callers may differ */
+#define IDENTIFY_NS 100000000ULL
+#define GIL_RETRY_NS 50000ULL
+
+/* ---- coming back ---- */
+
+/* When the thread that comes was woken: the scheduler's own bookkeeping, which costs no program at
+ * wake-ups.  run_delay has what it waited on other CPUs' queues, last_queued since when on this one, in
+ * ns of the queue's clock, which was set as the switch began. */
+static __always_inline __u64 woken_at(struct task_struct *next, const struct pp_thread *t,
+				      __u64 now_ns)
+{
+	__u64 queued = next->sched_info.last_queued, clock = 0;
+	__u64 wait_ns = next->sched_info.run_delay - t->run_delay_ns;
+
+	if (bpf_core_field_exists(next->se.cfs_rq))
+		clock = next->se.cfs_rq->rq->clock;
+	if (queued && clock > queued)
+		wait_ns += clock - queued;
+	return wait_ns < now_ns - t->since_ns ? now_ns - wait_ns : t->since_ns;
+}
+
+static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
+					 const struct pp_config *cfg)
+{
+	struct pp_thread *t = thread_find(next->pid, cfg);
+	__u64 woken_ns;
+
+	if (!t) {
+		thread_claim(next, now_ns, cfg);
+		return;
+	}
+	if (!(t->flags & PP_THREAD_WAITING) || t->flags & PP_THREAD_GONE)
+		return;
+	thread_begin(t);
+	woken_ns = place_wait(&t->place) == PP_WAIT_RUN_QUEUE ? t->since_ns :
+								woken_at(next, t, now_ns);
+	ledger_add(t, place_wait(&t->place), woken_ns - t->since_ns);
+	t->total_ns[PP_LEDGER_RUN_QUEUE] += now_ns - woken_ns;
+	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns)
+		thread_add_wait(t, woken_ns, now_ns, cfg);
+	t->flags &= ~(PP_THREAD_WAITING | PP_THREAD_SKIPPED);
+	t->since_ns = now_ns;
+	thread_end(t);
+}
+
+/* ---- leaving ---- */
+
+/* The innermost Python frame and where it stands: with the registers they tell one place from
+ * another at three reads. */
+static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_frame,
+				       __u64 *ret_instruction)
+{
+	__u32 index = t->python - 1;
+	struct pp_python *py;
+	__u64 frame;
+
+	*ret_frame = *ret_instruction = 0;
+	if (!t->python || !t->thread_state)
+		return;
+	py = bpf_map_lookup_elem(&pythons, &index);
+	if (!py)
+		return;
+	frame = read_u64(t->thread_state + py->ts_frame);
+	if (py->chain == PP_CHAIN_CFRAME_ENTRY || py->chain == PP_CHAIN_CFRAME_SHIM)
+		frame = read_u64(frame + py->cframe_current);
+	*ret_frame = frame;
+	if (frame)
+		*ret_instruction = read_u64(frame + py->frame_instr);
+}
+
+/* What tells one wait from another at the same place. */
+static __always_inline __u64 wait_arguments(const struct user_registers *regs, __u32 state)
+{
+	__u64 hash = hash_mix(state & 0xff, syscall_number(regs));
+
+	return state ? hash_mix(hash, syscall_argument(regs)) : hash;
+}
+
+/* True: the memo's place is this one. */
+static __always_inline bool memo_matches(struct pp_thread *t, const struct user_registers *regs,
+					 __u64 frame, __u64 instruction, __u64 arguments,
+					 const struct pp_config *cfg)
+{
+	__u64 pc, sp;
+
+	registers_place(regs, &pc, &sp);
+	if (t->memo_pc == pc && t->memo_sp == sp && t->memo_frame == frame &&
+	    t->memo_instruction == instruction && t->memo_arguments == arguments &&
+	    t->memo_epoch == cfg->epoch && ++t->memo_uses < MEMO_USES)
+		return true;
+	t->memo_pc = pc;
+	t->memo_sp = sp;
+	t->memo_frame = frame;
+	t->memo_instruction = instruction;
+	t->memo_arguments = arguments;
+	t->memo_epoch = cfg->epoch;
+	t->memo_uses = 0;
+	return false;
+}
+
+/* The walk's results of which later waits make use. */
+static __always_inline void remember_python(struct pp_thread *t, struct pp_walk *w)
+{
+	__u32 index = w->image.python - 1;
+	struct pp_python *py = NULL;
+
+	t->python = t->thread_state = t->gil = 0;
+	if (w->image.python && w->count_flags & PP_COUNT_PYTHON)
+		py = bpf_map_lookup_elem(&pythons, &index);
+	if (!py)
+		return;
+	t->python = w->image.python;
+	t->python_bias = w->image.python_bias;
+	t->thread_state = w->thread_state;
+	t->gil = gil_find(w, py);
+}
+
+static __always_inline bool waits_for_gil(const struct pp_thread *t, __u64 word)
+{
+	__u32 index = t->python - 1;
+	struct pp_python *py = t->python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
+
+	return py && gil_owns(t, py, word);
+}
+
+static __always_inline void set_wait(struct pp_thread *t, enum pp_wait wait,
+				     const struct user_registers *regs)
+{
+	if (wait == PP_WAIT_LOCK && waits_for_gil(t, syscall_argument(regs)))
+		wait = PP_WAIT_GIL;
+	t->place.flags = (t->place.flags & ~WAIT_BITS) | wait << PP_COUNT_WAIT_SHIFT;
+}
+
+/* The whole stack of the thread that leaves, into t->place. */
+static __always_inline void walk_place(void *ctx, struct pp_walk *w, __u32 slot, struct pp_thread *t,
+				       struct task_struct *prev, const struct user_registers *regs,
+				       const struct pp_config *cfg)
+{
+	walk_reset(w, 0);
+	if (!(cfg->flags & PP_CONFIG_NO_KERNEL))
+		take_kernel_stack(w, slot, ctx);
+	if (!use_registers(w, regs)) {
+		w->thread_pointer = task_thread_pointer(prev);
+		walk_user(slot);
+	}
+	remember_python(t, w);
+	walk_emit_stacks(slot);
+	t->place.user_stack = w->hash;
+	t->place.kernel_stack = w->kernel_hash;
+	t->place.flags = w->count_flags | w->stop << PP_COUNT_STOP_SHIFT |
+			 w->py_stop << PP_COUNT_PY_STOP_SHIFT;
+}
+
+/* Where the GIL's holder is: its Python frames, read while it runs. */
+static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, struct pp_thread *t)
+{
+	__u32 index = t->python - 1;
+	struct pp_python *py = t->python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
+	__u64 holder = py ? gil_holder(t, py) : 0;
+
+	t->place.blame_stack = t->place.blame_tid = 0;
+	if (!holder || holder == t->thread_state)
+		return; /* released since: nobody is to blame */
+	walk_reset(w, 0);
+	w->thread_state = holder;
+	walk_python_only(slot);
+	t->place.blame_tid = state_thread_id(w, py);
+	walk_emit_stacks(slot);
+	t->place.blame_stack = w->hash;
+}
+
+static __always_inline void find_place(void *ctx, struct pp_thread *t, struct task_struct *prev,
+				       const struct user_registers *regs, bool is_known,
+				       enum pp_wait wait, const struct pp_config *cfg)
+{
+	struct scratch taken;
+
+	scratch_enter(&taken);
+	if (!taken.walk) {
+		t->memo_pc = 0;
+		return;
+	}
+	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
+	if (!is_known) {
+		walk_place(ctx, taken.walk, taken.slot, t, prev, regs, cfg);
+		set_wait(t, wait, regs);
+	}
+	if (place_wait(&t->place) == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
+		walk_holder(taken.walk, taken.slot, t);
+	scratch_leave(&taken);
+}
+
+/* Asks now and then whether the filters want this thread. */
+static __always_inline bool is_wanted(struct pp_thread *t, struct task_struct *prev, __u64 now_ns,
+				      const struct pp_config *cfg)
+{
+	struct pp_image *image;
+	__u32 *generation, tgid = prev->tgid;
+	bool wanted = true;
+
+	if (now_ns - t->identified_ns < IDENTIFY_NS)
+		return t->flags & PP_THREAD_WANTED;
+	generation = bpf_map_lookup_elem(&processes, &tgid);
+	t->identified_ns = now_ns;
+	t->id.tgid = tgid;
+	t->id.generation = generation ? *generation : 0;
+	if (cfg->flags & PP_CONFIG_FILTER) {
+		image = bpf_map_lookup_elem(&images, &t->id);
+		wanted = image && image->flags & PP_IMAGE_WANTED;
+	}
+	t->flags = wanted ? t->flags | PP_THREAD_WANTED : t->flags & ~PP_THREAD_WANTED;
+	return wanted;
+}
+
+/* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
+ * instruction: one wait for the user. */
+static __always_inline bool wait_goes_on(const struct pp_thread *t, bool is_known, __u64 ran_ns)
+{
+	return is_known && place_wait(&t->place) == PP_WAIT_GIL && ran_ns < GIL_RETRY_NS;
+}
+
+static __always_inline void wait_begins(void *ctx, struct switch_state *state, struct pp_thread *t,
+					struct task_struct *prev, __u32 task_state, __u64 ran_ns,
+					__u64 now_ns, const struct pp_config *cfg)
+{
+	struct user_registers *regs = (void *)state->registers;
+	struct budget *budget = &state->budget;
+	enum pp_wait wait = PP_WAIT_RUN_QUEUE;
+	__u64 frame, instruction;
+	bool is_known, goes_on;
+
+	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
+	copy_saved(regs, prev);
+	python_top(t, &frame, &instruction);
+	is_known = memo_matches(t, regs, frame, instruction, wait_arguments(regs, task_state), cfg);
+	goes_on = wait_goes_on(t, is_known, ran_ns);
+	t->weight_shift = 0;
+	if (!is_known) {
+		budget_tick(budget, now_ns);
+		if (task_state)
+			wait = wait_reason(prev, task_state, regs);
+		set_wait(t, wait, regs);
+		if (!budget_takes(budget, &t->weight_shift)) {
+			t->flags |= PP_THREAD_SKIPPED;
+			t->memo_pc = 0;
+			return;
+		}
+		if (t->weight_shift)
+			count_loss(PP_LOSS_WAITS_WEIGHTED);
+	}
+	if (!is_known ||
+	    (place_wait(&t->place) == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)) {
+		find_place(ctx, t, prev, regs, is_known, wait, cfg);
+		budget->spent_ns += bpf_ktime_get_ns() - now_ns;
+	}
+	sum_turn(t, cfg);
+	if (!goes_on)
+		sum_open(t, cfg->window)->events += 1U << (t->weight_shift & 15);
+}
+
+static __always_inline void thread_dies(const struct switch_state *state, struct pp_thread *t,
+					__u64 now_ns, const struct pp_config *cfg)
+{
+	struct pp_place_sum *open = sum_open(t, cfg->window);
+	struct pp_place_sum *closed = cfg->window & 1 ? &t->sum[0] : &t->sum[1];
+
+	sum_count(t, open, cfg);
+	ledger_close(t, &state->ledger, now_ns);
+	t->flags |= PP_THREAD_GONE;
+	/* The agent may not have read the last window's sum yet. */
+	if (closed->window != cfg->window - 1 ||
+	    now_ns - cfg->window_start_ns[cfg->window & 1] > THREAD_SETTLE_NS)
+		t->tid = 0;
+}
+
+static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, __u32 task_state,
+					  __u64 now_ns, const struct pp_config *cfg)
+{
+	struct pp_thread *t = thread_find(prev->pid, cfg);
+	__u32 zero = 0;
+	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
+	__u64 ran_ns;
+
+	if (!t)
+		t = thread_claim(prev, now_ns, cfg);
+	if (!t || !state || !is_wanted(t, prev, now_ns, cfg))
+		return;
+	thread_begin(t);
+	ran_ns = now_ns - t->since_ns;
+	t->total_ns[PP_LEDGER_CPU] += ran_ns;
+	t->since_ns = now_ns;
+	if (task_state & STATE_DEAD) {
+		thread_dies(state, t, now_ns, cfg);
+	} else {
+		t->flags |= PP_THREAD_WAITING;
+		t->run_delay_ns = prev->sched_info.run_delay;
+		wait_begins(ctx, state, t, prev, task_state, ran_ns, now_ns, cfg);
+	}
+	thread_end(t);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct pp_config *cfg = config_get();
+	__u64 now_ns;
+
+	if (!cfg || cfg->flags & PP_CONFIG_PAUSED)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	if (next->pid && !(next->flags & PF_KTHREAD))
+		thread_comes(next, now_ns, cfg);
+	if (prev->pid && !(prev->flags & PF_KTHREAD))
+		thread_leaves(ctx, prev, preempt ? 0 : task_state_of(prev), now_ns, cfg);
+	return 0;
+}
