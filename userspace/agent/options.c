@@ -144,6 +144,8 @@ static int set_events(struct option_parser *parser, const char *text)
 
 	for (;;) {
 		size = option_list_item(&text, &item);
+		if (size == 6 && !memcmp(item, "offcpu", 6)) { events |= OPTIONS_EVENT_OFFCPU; if (!*text++) break; continue; }
+		if (size == 3 && !memcmp(item, "gil", 3)) { events |= OPTIONS_EVENT_GIL; if (!*text++) break; continue; }
 		if (size != 3 || memcmp(item, "cpu", 3))
 			return usage(parser,
 				     "--events '%.*s' is not known: the known events are: cpu",

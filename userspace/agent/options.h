@@ -39,7 +39,7 @@ enum options_output_kind {
 };
 
 /* Bits of options.events: what is captured. */
-enum options_event { OPTIONS_EVENT_CPU = 1 };
+enum options_event { OPTIONS_EVENT_CPU = 1, OPTIONS_EVENT_OFFCPU = 2, OPTIONS_EVENT_GIL = 4 };
 
 struct options {
 	uint32_t hz; /* samples a second and CPU: 1 .. OPTIONS_HZ_MAX */
@@ -68,6 +68,7 @@ struct options {
 	uint64_t store_max_bytes;
 
 	/* How. */
+	uint64_t offcpu_min_ns; /* shorter waits are in the ledger only */
 	bool no_kernel, no_native;
 	bool raw;	       /* keep the interpreter's own frames */
 	uint64_t budget_bytes; /* kernel maps and agent together; 0: chosen by the number of CPUs */

@@ -13,6 +13,7 @@ struct waiting {
 	void *bytes;
 	size_t size;
 	uint64_t start_wall_ns, duration_ns;
+	const char *kind; /* static */
 };
 
 struct output {
@@ -98,7 +99,7 @@ static int write_once(struct output *output, const struct waiting *profile)
 	if (!output->store)
 		return file_output_write(output->options->output, profile->bytes, profile->size,
 					 output->uid, output->gid);
-	err = store_put(output->store, "cpu", profile->start_wall_ns, profile->duration_ns,
+	err = store_put(output->store, profile->kind, profile->start_wall_ns, profile->duration_ns,
 			profile->bytes, profile->size, &path);
 	if (!err)
 		log_debug("wrote '%s' (%zu bytes)", path, profile->size);
@@ -150,7 +151,9 @@ static int encode(const struct output *output, const struct profile *profile, st
 int output_write(struct output *output, const struct profile *profile, uint64_t start_wall_ns,
 		 uint64_t duration_ns, bool is_last)
 {
-	struct waiting fresh = {.start_wall_ns = start_wall_ns, .duration_ns = duration_ns};
+	struct waiting fresh = {.start_wall_ns = start_wall_ns,
+				.duration_ns = duration_ns,
+				.kind = profile_kind(profile)};
 	int err = encode(output, profile, &fresh);
 
 	if (err)

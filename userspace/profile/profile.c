@@ -48,6 +48,11 @@ void profile_set_duration(struct profile *profile, uint64_t duration_ns)
 	profile->options.duration_ns = duration_ns;
 }
 
+const char *profile_kind(const struct profile *profile)
+{
+	return profile->options.kind;
+}
+
 size_t profile_sample_count(const struct profile *profile)
 {
 	return profile->row_count;

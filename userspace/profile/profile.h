@@ -58,6 +58,7 @@ int profile_add_module(struct profile *profile, const struct module *module, uin
 int profile_add(struct profile *profile, const struct profile_sample *sample);
 /* A line for pprof's comments. */
 int profile_add_comment(struct profile *profile, const char *comment);
+const char *profile_kind(const struct profile *profile); /* profile_options.kind */
 size_t profile_sample_count(const struct profile *profile);
 
 /* gzip'd pprof bytes (profile.proto of google/pprof), heap. 0, -ENOMEM. */
