@@ -7,25 +7,29 @@
 
 #include "lib/maps.bpf.h"
 
-#define BUDGET_PERIOD_NS 10000000ULL
-#define BUDGET_PERIOD_SPEND_NS 200000ULL
+#define BUDGET_PERIOD_NS 10000000LL
+#define BUDGET_PERIOD_SPEND_NS 200000LL
+#define BUDGET_CREDIT_NS 20000000LL /* saved at most: a second's worth, for bursts */
 #define BUDGET_MAX_SHIFT 14U
 
-/* Halves the share where the last period cost too much, doubles it where it cost little. */
+/* Halves the share while nothing is left, doubles it while half of the credit is there. */
 static __always_inline void budget_adjust(struct budget *budget, __u64 now_ns)
 {
 	__u64 periods = (now_ns - budget->started_ns) / BUDGET_PERIOD_NS;
 
-	if (budget->spent_ns > periods * BUDGET_PERIOD_SPEND_NS) {
-		if (budget->shift < BUDGET_MAX_SHIFT)
-			budget->shift++;
-	} else if (periods >= BUDGET_MAX_SHIFT) {
-		budget->shift = 0;
-	} else if (budget->shift && 2 * budget->spent_ns < periods * BUDGET_PERIOD_SPEND_NS) {
+	if (periods > BUDGET_CREDIT_NS / BUDGET_PERIOD_SPEND_NS)
+		periods = BUDGET_CREDIT_NS / BUDGET_PERIOD_SPEND_NS;
+	budget->credit_ns += (__s64)periods * BUDGET_PERIOD_SPEND_NS;
+	if (budget->credit_ns > BUDGET_CREDIT_NS)
+		budget->credit_ns = BUDGET_CREDIT_NS;
+	if (budget->credit_ns < 0 && budget->shift < BUDGET_MAX_SHIFT)
+		budget->shift++;
+	else if (budget->credit_ns > BUDGET_CREDIT_NS / 2 && budget->shift)
 		budget->shift--;
-	}
+	/* A debt is no reason to look away for long. */
+	if (budget->credit_ns < -BUDGET_CREDIT_NS)
+		budget->credit_ns = -BUDGET_CREDIT_NS;
 	budget->started_ns = now_ns;
-	budget->spent_ns = 0;
 }
 
 static __always_inline void budget_tick(struct budget *budget, __u64 now_ns)

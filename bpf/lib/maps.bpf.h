@@ -192,7 +192,7 @@ PP_MAP struct ledgers_map ledgers SEC(".maps");
 /* What walks at switches may cost (lib/budget.bpf.h). */
 struct budget {
 	__u64 started_ns; /* of the period */
-	__u64 spent_ns;
+	__s64 credit_ns;
 	__u32 shift; /* one wait in 1 << shift is walked */
 	__u32 pad;
 };

@@ -37,10 +37,13 @@ static __always_inline bool thread_is_free(const struct pp_thread *t, __u64 now_
 	return !t->tid || (t->flags & PP_THREAD_GONE && now_ns - t->since_ns > THREAD_SETTLE_NS);
 }
 
-/* Writes begin and end: the agent's copies see them. */
+/* Writes begin and end: the agent's copies see them.  One CPU writes; 5.10 has no atomic operation that
+ * the compiler may not turn into one that returns a value. */
 static __always_inline void thread_begin(struct pp_thread *t)
 {
-	__sync_fetch_and_add(&t->sequence, 1);
+	asm volatile("" ::: "memory");
+	++*(volatile __u32 *)&t->sequence;
+	asm volatile("" ::: "memory");
 }
 #define thread_end thread_begin
 
