@@ -26,7 +26,9 @@ static __always_inline void count_add(const struct pp_count_key *key, __u64 samp
 			return;
 		}
 	}
-	__sync_fetch_and_add(&count->samples, samples);
+	/* Adding a constant 0 would become an atomic OR, which 5.10 does not know. */
+	if (samples)
+		__sync_fetch_and_add(&count->samples, samples);
 	__sync_fetch_and_add(&count->weight, weight);
 }
 
