@@ -6,8 +6,8 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "agent/option_rules.h"
 #include "agent/option_values.h"
 #include "version.h"
 
@@ -527,28 +527,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return -err;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t text_size = strlen(text), end_size = strlen(end);
-
-	return text_size >= end_size && !strcmp(text + text_size - end_size, end);
-}
-
-static enum options_output_kind kind_of_output(const struct options *options)
-{
-	struct stat status;
-
-	if (!strcmp(options->output, "-"))
-		return OPTIONS_OUTPUT_PPROF;
-	if (options->output_is_default || ends_with(options->output, "/"))
-		return OPTIONS_OUTPUT_DIRECTORY;
-	if (!stat(options->output, &status) && S_ISDIR(status.st_mode))
-		return OPTIONS_OUTPUT_DIRECTORY;
-	if (ends_with(options->output, ".folded") || ends_with(options->output, ".txt"))
-		return OPTIONS_OUTPUT_FOLDED;
-	return OPTIONS_OUTPUT_PPROF;
-}
-
 int options_parse_to(const struct options_streams *streams, int argc, char **argv,
 		     struct options *ret_options)
 {
@@ -583,7 +561,7 @@ int options_parse_to(const struct options_streams *streams, int argc, char **arg
 			return 1;
 		return err == ENOMEM ? -ENOMEM : -EINVAL;
 	}
-	parser.options.output_kind = kind_of_output(&parser.options);
+	option_rules_apply(&parser.options);
 	*ret_options = parser.options;
 	return 0;
 }

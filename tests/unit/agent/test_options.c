@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/options.c agent/option_values.c */
+/* sources: agent/options.c agent/option_rules.c agent/option_values.c */
 #include "agent/options.h"
 
 #include <cmocka.h>
