@@ -203,11 +203,11 @@ def section_samples(peers, quick):
 # ---------------------------------------------------------------- fleet
 
 def fleet_samples(folder):
-    """Samples by pid, and of these the ones with the members' function, over all windows."""
+    """CPU samples by pid, and of these the ones with the members' function, over all windows."""
     seen, named = {}, {}
     for base, _, files in os.walk(folder):
         for name in files:
-            if name.endswith(".pb.gz"):
+            if name.endswith("-cpu.pb.gz"):
                 for sample in harness.samples(os.path.join(base, name)):
                     seen[sample.pid] = seen.get(sample.pid, 0) + sample.count
                     if harness.holds(sample, "fleet_mid", "fleet_hot") or harness.holds(sample, "member"):
