@@ -226,6 +226,75 @@ static void python_info_read__needs_no_symtab(void **state)
 	}
 }
 
+/* ---- the GIL ---- */
+
+/* PyInterpreterState.ceval.gil and, in the struct it points to, last_holder, by each version's own
+ * headers. */
+static void python_info_read__place_of_the_gil_is_that_of_the_version(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sample_count; i++) {
+		const struct pp_python *bpf = &samples[i].info->bpf;
+		const bool is_free_threaded = bpf->flags & PP_PYTHON_FREE_THREADED;
+
+		if (bpf->major == 2 || bpf->minor <= 11) {
+			assert_int_equal(bpf->interp_gil, PP_NO_OFFSET);
+			continue;
+		}
+		assert_int_equal(bpf->interp_gil, bpf->minor == 12 ? 384 : 16);
+		assert_int_equal(bpf->gil_holder, is_free_threaded ? 16 : 8);
+		assert_int_equal(bpf->gil_locked, bpf->gil_holder + 8);
+		if (bpf->gil_mode == PP_GIL_INTERPRETER)
+			assert_int_equal(bpf->gil_offset, bpf->interp_gil);
+	}
+}
+
+/* Word `index` of _Py_DebugOffsets moved by `by`, for one python_info_read(). */
+static int read_with_offset_moved(const struct sample *sample, unsigned int index, uint64_t by,
+				  struct python_info **ret_info)
+{
+	char *at = writable_at(sample, sample->info->bpf.runtime + 8 * (uint64_t)index, 8);
+	const char *reason;
+	uint64_t before, after;
+	int err;
+
+	memcpy(&before, at, 8);
+	after = before + by;
+	memcpy(at, &after, 8);
+	err = python_info_read(sample->image, ret_info, &reason);
+	memcpy(at, &before, 8);
+	return err;
+}
+
+/* The offsets table (>= 3.13) in the file counts, not ours; words behind each other or none. */
+static void python_info_read__place_of_the_gil_is_the_file_s(void **state)
+{
+	static const unsigned int ceval_gil[] = {14, 15, 15}, locked[] = {17, 18, 18};
+
+	(void)state;
+	for (size_t i = 0; i < sample_count; i++) {
+		OWNED(python_info) struct python_info *moved = NULL, *apart = NULL, *bad = NULL;
+		const struct sample *sample = &samples[i];
+		const unsigned int minor = sample->info->bpf.minor;
+
+		if (!sample->info->offsets_from_file)
+			continue;
+		assert_int_equal(read_with_offset_moved(sample, ceval_gil[minor - 13], 64, &moved),
+				 0);
+		assert_int_equal(moved->bpf.interp_gil, 16 + 64);
+		assert_int_equal(read_with_offset_moved(sample, locked[minor - 13], 8, &apart), 0);
+		assert_int_equal(apart->bpf.interp_gil, PP_NO_OFFSET);
+		assert_int_equal(read_with_offset_moved(sample, ceval_gil[minor - 13], PP_NO_OFFSET,
+							&bad),
+				 -ENOTSUP);
+		assert_int_equal(read_with_offset_moved(sample, ceval_gil[minor - 13], 65536 - 16,
+							&bad),
+				 -ENOTSUP);
+	}
+}
+
+/* ---- the eval function ---- */
+
 static bool ranges_cover(const struct pp_eval_range *range, size_t count, uint64_t pc)
 {
 	for (size_t i = 0; i < count; i++)
@@ -345,6 +414,8 @@ int main(void)
 		cmocka_unit_test(python_info_read__debug_offset_out_of_bounds_is_enotsup),
 		cmocka_unit_test(python_info_read__other_size_of_code_objects_is_enotsup),
 		cmocka_unit_test(python_info_read__needs_no_symtab),
+		cmocka_unit_test(python_info_read__place_of_the_gil_is_that_of_the_version),
+		cmocka_unit_test(python_info_read__place_of_the_gil_is_the_file_s),
 		cmocka_unit_test(python_eval_ranges__are_the_parts_that_symbols_name),
 		cmocka_unit_test(python_eval_ranges__of_interpreters_cover_their_named_parts),
 		cmocka_unit_test(python_info_read__eval_ranges_are_there_where_frames_need_them),
