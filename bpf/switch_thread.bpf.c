@@ -8,7 +8,7 @@
 #include "lib/wait_reason.bpf.h"
 #include "lib/walk.bpf.h"
 
-#define MEMO_USES 64U /* then the place is walked anew: callers may differ */
+#define PLACE_USES 64U /* then the place is walked anew: callers may differ */
 #define IDENTIFY_NS 100000000ULL
 #define GIL_RETRY_NS 50000ULL
 
@@ -40,12 +40,11 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 		thread_claim(next, now_ns, cfg);
 		return;
 	}
-	if (!(t->flags & PP_THREAD_WAITING) || t->flags & PP_THREAD_GONE)
+	if (!(t->flags & PP_THREAD_WAITING))
 		return;
 	thread_begin(t);
-	woken_ns = place_wait(&t->place) == PP_WAIT_RUN_QUEUE ? t->since_ns :
-								woken_at(next, t, now_ns);
-	ledger_add(t, place_wait(&t->place), woken_ns - t->since_ns);
+	woken_ns = t->wait == PP_WAIT_RUN_QUEUE ? t->since_ns : woken_at(next, t, now_ns);
+	ledger_add(t, t->wait, woken_ns - t->since_ns);
 	t->total_ns[PP_LEDGER_RUN_QUEUE] += now_ns - woken_ns;
 	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns)
 		thread_add_wait(t, woken_ns, now_ns, cfg);
@@ -79,34 +78,61 @@ static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_fra
 		*ret_instruction = read_u64(frame + py->frame_instr);
 }
 
-/* What tells one wait from another at the same place. */
-static __always_inline __u64 wait_arguments(const struct user_registers *regs, __u32 state)
+/* What tells this place from others without a walk: registers, Python's innermost instruction, the
+ * system call and its first argument.  An epoch later all is walked anew. */
+static __always_inline __u64 place_key(const struct pp_thread *t,
+				       const struct user_registers *regs, __u32 task_state,
+				       const struct pp_config *cfg)
 {
-	__u64 hash = hash_mix(state & 0xff, syscall_number(regs));
-
-	return state ? hash_mix(hash, syscall_argument(regs)) : hash;
-}
-
-/* True: the memo's place is this one. */
-static __always_inline bool memo_matches(struct pp_thread *t, const struct user_registers *regs,
-					 __u64 frame, __u64 instruction, __u64 arguments,
-					 const struct pp_config *cfg)
-{
-	__u64 pc, sp;
+	__u64 pc, sp, frame, instruction, key;
 
 	registers_place(regs, &pc, &sp);
-	if (t->memo_pc == pc && t->memo_sp == sp && t->memo_frame == frame &&
-	    t->memo_instruction == instruction && t->memo_arguments == arguments &&
-	    t->memo_epoch == cfg->epoch && ++t->memo_uses < MEMO_USES)
-		return true;
-	t->memo_pc = pc;
-	t->memo_sp = sp;
-	t->memo_frame = frame;
-	t->memo_instruction = instruction;
-	t->memo_arguments = arguments;
-	t->memo_epoch = cfg->epoch;
-	t->memo_uses = 0;
-	return false;
+	python_top(t, &frame, &instruction);
+	key = hash_mix(pc, sp);
+	key = hash_mix(key, frame);
+	key = hash_mix(key, instruction);
+	key = hash_mix(key, syscall_number(regs) + ((__u64)cfg->epoch << 32));
+	key = hash_mix(key, task_state & 0xff);
+	/* A preempted thread's registers are anything. */
+	return (task_state ? hash_mix(key, syscall_argument(regs)) : key) | 1;
+}
+
+/* True: the thread has blocked here lately, and t->at says which of its places it is. */
+static __always_inline bool place_find(struct pp_thread *t, __u64 key)
+{
+	__u32 found;
+
+	if (t->place[0].key == key)
+		found = 0;
+	else if (t->place[1].key == key)
+		found = 1;
+	else if (t->place[2].key == key)
+		found = 2;
+	else
+		return false;
+	if (++place_at(t, found)->uses >= PLACE_USES)
+		return false;
+	t->at = found;
+	return true;
+}
+
+/* An entry for a new place: the next one in turn gives way. */
+static __always_inline struct pp_place *place_turn(struct pp_thread *t, __u64 key,
+						   const struct pp_config *cfg)
+{
+	__u32 next = t->at + 1;
+	struct pp_place *place;
+
+	if (next >= PP_THREAD_PLACES)
+		next = 0;
+	place = place_at(t, next);
+	place_count(t, place, cfg);
+	__builtin_memset(place, 0, sizeof(*place));
+	/* Windows count up from 0: this one was never. */
+	place->sum[0].window = place->sum[1].window = cfg->window - 2;
+	place->key = key;
+	t->at = next;
+	return place;
 }
 
 /* The walk's results of which later waits make use. */
@@ -134,17 +160,21 @@ static __always_inline bool waits_for_gil(const struct pp_thread *t, __u64 word)
 	return py && gil_owns(t, py, word);
 }
 
-static __always_inline void set_wait(struct pp_thread *t, enum pp_wait wait,
-				     const struct user_registers *regs)
+/* The reason of this wait; a futex may be the GIL's. */
+static __always_inline enum pp_wait find_wait(const struct pp_thread *t, struct task_struct *prev,
+					      __u32 task_state, const struct user_registers *regs)
 {
+	enum pp_wait wait = task_state ? wait_reason(prev, task_state, regs) : PP_WAIT_RUN_QUEUE;
+
 	if (wait == PP_WAIT_LOCK && waits_for_gil(t, syscall_argument(regs)))
 		wait = PP_WAIT_GIL;
-	t->place.flags = (t->place.flags & ~WAIT_BITS) | wait << PP_COUNT_WAIT_SHIFT;
+	return wait;
 }
 
-/* The whole stack of the thread that leaves, into t->place. */
+/* The whole stack of the thread that leaves, into its place. */
 static __always_inline void walk_place(void *ctx, struct pp_walk *w, __u32 slot, struct pp_thread *t,
-				       struct task_struct *prev, const struct user_registers *regs,
+				       struct pp_place *place, struct task_struct *prev,
+				       const struct user_registers *regs,
 				       const struct pp_config *cfg)
 {
 	walk_reset(w, 0);
@@ -156,48 +186,63 @@ static __always_inline void walk_place(void *ctx, struct pp_walk *w, __u32 slot,
 	}
 	remember_python(t, w);
 	walk_emit_stacks(slot);
-	t->place.user_stack = w->hash;
-	t->place.kernel_stack = w->kernel_hash;
-	t->place.flags = w->count_flags | w->stop << PP_COUNT_STOP_SHIFT |
-			 w->py_stop << PP_COUNT_PY_STOP_SHIFT;
+	place->user_stack = w->hash;
+	place->kernel_stack = w->kernel_hash;
+	place->flags = w->count_flags | w->stop << PP_COUNT_STOP_SHIFT |
+		       w->py_stop << PP_COUNT_PY_STOP_SHIFT;
 }
 
 /* Where the GIL's holder is: its Python frames, read while it runs. */
-static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, struct pp_thread *t)
+static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const struct pp_thread *t,
+					struct pp_place *place)
 {
 	__u32 index = t->python - 1;
 	struct pp_python *py = t->python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
 	__u64 holder = py ? gil_holder(t, py) : 0;
 
-	t->place.blame_stack = t->place.blame_tid = 0;
+	place->blame_stack = place->blame_tid = 0;
 	if (!holder || holder == t->thread_state)
 		return; /* released since: nobody is to blame */
 	walk_reset(w, 0);
 	w->thread_state = holder;
 	walk_python_only(slot);
-	t->place.blame_tid = state_thread_id(w, py);
+	place->blame_tid = state_thread_id(w, py);
 	walk_emit_stacks(slot);
-	t->place.blame_stack = w->hash;
+	place->blame_stack = w->hash;
 }
 
-static __always_inline void find_place(void *ctx, struct pp_thread *t, struct task_struct *prev,
-				       const struct user_registers *regs, bool is_known,
-				       enum pp_wait wait, const struct pp_config *cfg)
+/* False: no scratch was free. */
+static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struct pp_place *place,
+					   struct task_struct *prev, __u32 task_state,
+					   const struct user_registers *regs,
+					   const struct pp_config *cfg)
 {
 	struct scratch taken;
 
 	scratch_enter(&taken);
-	if (!taken.walk) {
-		t->memo_pc = 0;
-		return;
-	}
+	if (!taken.walk)
+		return false;
 	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
-	if (!is_known) {
-		walk_place(ctx, taken.walk, taken.slot, t, prev, regs, cfg);
-		set_wait(t, wait, regs);
-	}
-	if (place_wait(&t->place) == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
-		walk_holder(taken.walk, taken.slot, t);
+	walk_place(ctx, taken.walk, taken.slot, t, place, prev, regs, cfg);
+	/* Only now is the GIL known of a thread that was not walked before. */
+	t->wait = find_wait(t, prev, task_state, regs);
+	place->flags |= t->wait << PP_COUNT_WAIT_SHIFT;
+	scratch_leave(&taken);
+	return true;
+}
+
+/* Each wait for the GIL has a holder of its own; sums are kept apart by it. */
+static __always_inline void blame(struct pp_thread *t, struct pp_place *place,
+				  struct task_struct *prev, const struct pp_config *cfg)
+{
+	struct scratch taken;
+
+	place_count(t, place, cfg);
+	scratch_enter(&taken);
+	if (!taken.walk)
+		return;
+	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
+	walk_holder(taken.walk, taken.slot, t, place);
 	scratch_leave(&taken);
 }
 
@@ -223,11 +268,46 @@ static __always_inline bool is_wanted(struct pp_thread *t, struct task_struct *p
 	return wanted;
 }
 
+/* No time is left to look for the holder. */
+static __always_inline void blame_nobody(struct pp_thread *t, struct pp_place *place,
+					 const struct pp_config *cfg)
+{
+	count_loss(PP_LOSS_BLAME_SKIPPED);
+	if (!place->blame_stack)
+		return;
+	place_count(t, place, cfg);
+	place->blame_stack = place->blame_tid = 0;
+}
+
 /* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
  * instruction: one wait for the user. */
-static __always_inline bool wait_goes_on(const struct pp_thread *t, bool is_known, __u64 ran_ns)
+static __always_inline bool wait_goes_on(const struct pp_thread *t, __u64 ran_ns)
 {
-	return is_known && place_wait(&t->place) == PP_WAIT_GIL && ran_ns < GIL_RETRY_NS;
+	return t->wait == PP_WAIT_GIL && ran_ns < GIL_RETRY_NS;
+}
+
+/* A place where the thread did not block lately.  False: this wait is left to others that stand for
+ * it. */
+static __always_inline bool wait_at_new_place(void *ctx, struct switch_state *state,
+					      struct pp_thread *t, struct task_struct *prev,
+					      __u32 task_state, __u64 key,
+					      const struct pp_config *cfg)
+{
+	struct user_registers *regs = (void *)state->registers;
+	struct pp_place *place;
+	__u32 shift;
+
+	t->wait = find_wait(t, prev, task_state, regs);
+	if (!budget_takes(&state->budget, &shift))
+		return false;
+	t->weight_shift = shift;
+	if (shift)
+		count_loss(PP_LOSS_WAITS_WEIGHTED);
+	place = place_turn(t, key, cfg);
+	if (walk_new_place(ctx, t, place, prev, task_state, regs, cfg))
+		return true;
+	place->key = 0;
+	return false;
 }
 
 static __always_inline void wait_begins(void *ctx, struct switch_state *state, struct pp_thread *t,
@@ -236,52 +316,46 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 {
 	struct user_registers *regs = (void *)state->registers;
 	struct budget *budget = &state->budget;
-	enum pp_wait wait = PP_WAIT_RUN_QUEUE;
-	__u64 frame, instruction;
-	bool is_known, goes_on;
+	bool is_known, goes_on = false;
+	struct pp_place *place;
+	__u64 key;
 
 	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
 	copy_saved(regs, prev);
-	python_top(t, &frame, &instruction);
-	is_known = memo_matches(t, regs, frame, instruction, wait_arguments(regs, task_state), cfg);
-	goes_on = wait_goes_on(t, is_known, ran_ns);
+	key = place_key(t, regs, task_state, cfg);
+	is_known = place_find(t, key);
 	t->weight_shift = 0;
-	if (!is_known) {
+	if (is_known) {
+		t->wait = place_wait(place_at(t, t->at));
+		goes_on = wait_goes_on(t, ran_ns);
+	} else {
 		budget_tick(budget, now_ns);
-		if (task_state)
-			wait = wait_reason(prev, task_state, regs);
-		set_wait(t, wait, regs);
-		if (!budget_takes(budget, &t->weight_shift)) {
+		if (!wait_at_new_place(ctx, state, t, prev, task_state, key, cfg)) {
 			t->flags |= PP_THREAD_SKIPPED;
-			t->memo_pc = 0;
 			return;
 		}
-		if (t->weight_shift)
-			count_loss(PP_LOSS_WAITS_WEIGHTED);
 	}
-	if (!is_known ||
-	    (place_wait(&t->place) == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)) {
-		find_place(ctx, t, prev, regs, is_known, wait, cfg);
+	place = place_at(t, t->at);
+	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME) {
+		if (budget->credit_ns > 0)
+			blame(t, place, prev, cfg);
+		else
+			blame_nobody(t, place, cfg);
+	}
+	if (!is_known || t->wait == PP_WAIT_GIL)
 		budget->credit_ns -= bpf_ktime_get_ns() - now_ns;
-	}
-	sum_turn(t, cfg);
 	if (!goes_on)
-		sum_open(t, cfg->window)->events += 1U << (t->weight_shift & 15);
+		sum_open(place, cfg->window)->events += 1U << (t->weight_shift & 15);
 }
 
 static __always_inline void thread_dies(const struct switch_state *state, struct pp_thread *t,
 					__u64 now_ns, const struct pp_config *cfg)
 {
-	struct pp_place_sum *open = sum_open(t, cfg->window);
-	struct pp_place_sum *closed = cfg->window & 1 ? &t->sum[0] : &t->sum[1];
-
-	sum_count(t, open, cfg);
+	for (__u32 i = 0; i < PP_THREAD_PLACES; i++)
+		if (t->place[i].key)
+			place_count(t, &t->place[i], cfg);
 	ledger_close(t, &state->ledger, now_ns);
-	t->flags |= PP_THREAD_GONE;
-	/* The agent may not have read the last window's sum yet. */
-	if (closed->window != cfg->window - 1 ||
-	    now_ns - cfg->window_start_ns[cfg->window & 1] > THREAD_SETTLE_NS)
-		t->tid = 0;
+	t->tid = 0;
 }
 
 static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, __u32 task_state,
