@@ -125,8 +125,8 @@ static __always_inline struct pp_place *place_turn(struct pp_thread *t, __u64 ke
 
 	if (next >= PP_THREAD_PLACES)
 		next = 0;
+	place_count(t->tid, next);
 	place = place_at(t, next);
-	place_count(t, place, cfg);
 	__builtin_memset(place, 0, sizeof(*place));
 	/* Windows count up from 0: this one was never. */
 	place->sum[0].window = place->sum[1].window = cfg->window - 2;
@@ -237,7 +237,7 @@ static __always_inline void blame(struct pp_thread *t, struct pp_place *place,
 {
 	struct scratch taken;
 
-	place_count(t, place, cfg);
+	place_count(t->tid, t->at);
 	scratch_enter(&taken);
 	if (!taken.walk)
 		return;
@@ -269,13 +269,12 @@ static __always_inline bool is_wanted(struct pp_thread *t, struct task_struct *p
 }
 
 /* No time is left to look for the holder. */
-static __always_inline void blame_nobody(struct pp_thread *t, struct pp_place *place,
-					 const struct pp_config *cfg)
+static __always_inline void blame_nobody(struct pp_thread *t, struct pp_place *place)
 {
 	count_loss(PP_LOSS_BLAME_SKIPPED);
 	if (!place->blame_stack)
 		return;
-	place_count(t, place, cfg);
+	place_count(t->tid, t->at);
 	place->blame_stack = place->blame_tid = 0;
 }
 
@@ -340,7 +339,7 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 		if (budget->credit_ns > 0)
 			blame(t, place, prev, cfg);
 		else
-			blame_nobody(t, place, cfg);
+			blame_nobody(t, place);
 	}
 	if (!is_known || t->wait == PP_WAIT_GIL)
 		budget->credit_ns -= bpf_ktime_get_ns() - now_ns;
@@ -349,11 +348,11 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 }
 
 static __always_inline void thread_dies(const struct switch_state *state, struct pp_thread *t,
-					__u64 now_ns, const struct pp_config *cfg)
+					__u64 now_ns)
 {
 	for (__u32 i = 0; i < PP_THREAD_PLACES; i++)
 		if (t->place[i].key)
-			place_count(t, &t->place[i], cfg);
+			place_count(t->tid, i);
 	ledger_close(t, &state->ledger, now_ns);
 	t->tid = 0;
 }
@@ -375,7 +374,7 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 	t->total_ns[PP_LEDGER_CPU] += ran_ns;
 	t->since_ns = now_ns;
 	if (task_state & STATE_DEAD) {
-		thread_dies(state, t, now_ns, cfg);
+		thread_dies(state, t, now_ns);
 	} else {
 		t->flags |= PP_THREAD_WAITING;
 		t->run_delay_ns = prev->sched_info.run_delay;

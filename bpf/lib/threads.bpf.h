@@ -79,7 +79,7 @@ static __always_inline enum pp_wait place_wait(const struct pp_place *place)
 	return (place->flags & WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
 }
 
-/* Moves a sum to the open window's counters.  A function of its own for its callers' sake. */
+/* Moves a sum to the open window's counters. */
 static __noinline int sum_count(const struct pp_thread *t, const struct pp_place *place,
 				struct pp_place_sum *sum, __u32 window)
 {
@@ -112,18 +112,27 @@ static __noinline int sum_count(const struct pp_thread *t, const struct pp_place
 }
 
 /* All that a place has got and nobody has taken yet.  What the agent did not read of the last window
- * goes to this one's counters: late by a moment, but there. */
-static __always_inline void place_count(struct pp_thread *t, struct pp_place *place,
-					const struct pp_config *cfg)
+ * goes to this one's counters: late by a moment, but there.  Takes numbers, not pointers: so the verifier
+ * goes through it once. */
+__noinline int place_count(__u32 tid, __u32 at)
 {
-	__u32 window = cfg->window;
-	struct pp_place_sum *open = window & 1 ? &place->sum[1] : &place->sum[0];
-	struct pp_place_sum *last = window & 1 ? &place->sum[0] : &place->sum[1];
+	struct pp_config *cfg = config_get();
+	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
+	struct pp_place_sum *open, *last;
+	struct pp_place *place;
+	__u32 window;
 
+	if (!t)
+		return 0;
+	place = place_at(t, at);
+	window = cfg->window;
+	open = window & 1 ? &place->sum[1] : &place->sum[0];
+	last = window & 1 ? &place->sum[0] : &place->sum[1];
 	if (open->window == window)
 		sum_count(t, place, open, window);
 	if (last->window == window - 1 && t->read_window != window - 1)
 		sum_count(t, place, last, window);
+	return 0;
 }
 
 static __always_inline struct pp_place_sum *sum_open(struct pp_place *place, __u32 window)
