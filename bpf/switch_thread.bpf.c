@@ -80,21 +80,19 @@ static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_fra
 
 /* What tells this place from others without a walk: registers, Python's innermost instruction, the
  * system call and its first argument.  An epoch later all is walked anew. */
-static __always_inline __u64 place_key(const struct pp_thread *t,
-				       const struct user_registers *regs, __u32 task_state,
-				       const struct pp_config *cfg)
+static __always_inline __u64 place_key(const struct pp_thread *t, const struct call_site *site,
+				       __u32 task_state, const struct pp_config *cfg)
 {
-	__u64 pc, sp, frame, instruction, key;
+	__u64 frame, instruction, key;
 
-	registers_place(regs, &pc, &sp);
 	python_top(t, &frame, &instruction);
-	key = hash_mix(pc, sp);
+	key = hash_mix(site->pc, site->sp);
 	key = hash_mix(key, frame);
 	key = hash_mix(key, instruction);
-	key = hash_mix(key, syscall_number(regs) + ((__u64)cfg->epoch << 32));
+	key = hash_mix(key, site->number + ((__u64)cfg->epoch << 32));
 	key = hash_mix(key, task_state & 0xff);
 	/* A preempted thread's registers are anything. */
-	return (task_state ? hash_mix(key, syscall_argument(regs)) : key) | 1;
+	return (task_state ? hash_mix(key, site->argument) : key) | 1;
 }
 
 /* True: the thread has blocked here lately, and t->at says which of its places it is. */
@@ -296,6 +294,8 @@ static __always_inline bool wait_at_new_place(void *ctx, struct switch_state *st
 	struct pp_place *place;
 	__u32 shift;
 
+	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
+	copy_saved(regs, prev);
 	t->wait = find_wait(t, prev, task_state, regs);
 	if (!budget_takes(&state->budget, &shift))
 		return false;
@@ -313,15 +313,14 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 					struct task_struct *prev, __u32 task_state, __u64 ran_ns,
 					__u64 now_ns, const struct pp_config *cfg)
 {
-	struct user_registers *regs = (void *)state->registers;
 	struct budget *budget = &state->budget;
 	bool is_known, goes_on = false;
 	struct pp_place *place;
+	struct call_site site;
 	__u64 key;
 
-	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
-	copy_saved(regs, prev);
-	key = place_key(t, regs, task_state, cfg);
+	read_call_site(prev, (void *)state->registers, &site);
+	key = place_key(t, &site, task_state, cfg);
 	is_known = place_find(t, key);
 	t->weight_shift = 0;
 	if (is_known) {
