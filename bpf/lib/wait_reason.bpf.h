@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Why the current thread leaves the CPU: from its state and the system call it is in. */
+/* Why a thread leaves the CPU: from its state and the system call it is in. */
 #ifndef BPF_LIB_WAIT_REASON_H
 #define BPF_LIB_WAIT_REASON_H
 
@@ -12,6 +12,8 @@
 #define STATE_STOPPED 0x04U
 #define STATE_TRACED 0x08U
 #define STATE_DEAD 0x80U
+#define STATE_WAKING 0x200U
+#define STATE_NEW 0x800U
 
 #define NO_SYSCALL (~0ULL)
 
