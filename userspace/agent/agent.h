@@ -103,6 +103,12 @@ int lives_publish(struct agent *agent, struct process *process);
 
 /* misses.c */
 void misses_on_record(void *context, const struct decoded_miss *miss);
+/* Walks a missed stack to its root, as far as it goes.  *ret_record: owned by the caller, its hash set; at
+ * most STITCH_STACK_FRAMES frames.  process: NULL: only what was walked before.  0; -ENOMEM. */
+int misses_finish(struct agent *agent, struct process *process, const struct decoded_miss *miss,
+		  struct pp_stack_record **ret_record);
+/* Puts it into the dictionary.  0; -ENOSPC; -ENOMEM. */
+int misses_describe(struct agent *agent, const struct pp_stack_record *record);
 
 /* naming.c */
 int naming_new(struct agent *agent, struct naming **ret_naming);
