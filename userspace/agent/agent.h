@@ -4,7 +4,8 @@
  *   agent.c    start, loop, end          lives.c   processes come, change and go
  *   misses.c   stacks finished here      naming.c  where symbolize/ gets names from
  *   window.c   counters -> profiles      waits.c   slots of threads -> counters, ledger
- *   profiles.c kinds of profiles         output.c  profile -> disk */
+ *   profiles.c kinds of profiles         output.c  profile -> disk
+ *   sweep.c    threads that sleep since before the start */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
