@@ -95,41 +95,32 @@ static __always_inline __u64 place_key(const struct pp_thread *t, const struct c
 	return (task_state ? hash_mix(key, site->argument) : key) | 1;
 }
 
-/* True: the thread has blocked here lately, and t->at says which of its places it is. */
-static __always_inline bool place_find(struct pp_thread *t, __u64 key)
+/* Which of the thread's places this is; PP_THREAD_PLACES: none of them. */
+static __always_inline __u32 place_find(const struct pp_thread *t, __u64 key)
 {
-	__u32 found;
-
 	if (t->place[0].key == key)
-		found = 0;
-	else if (t->place[1].key == key)
-		found = 1;
-	else if (t->place[2].key == key)
-		found = 2;
-	else
-		return false;
-	if (++place_at(t, found)->uses >= PLACE_USES)
-		return false;
-	t->at = found;
-	return true;
+		return 0;
+	if (t->place[1].key == key)
+		return 1;
+	return t->place[2].key == key ? 2 : PP_THREAD_PLACES;
 }
 
-/* An entry for a new place: the next one in turn gives way. */
-static __always_inline struct pp_place *place_turn(struct pp_thread *t, __u64 key,
-						   const struct pp_config *cfg)
+/* Empties the entry for a walk: that of the same place, or the next one in turn gives way. */
+static __always_inline struct pp_place *place_renew(struct pp_thread *t, __u32 found,
+						    const struct pp_config *cfg)
 {
-	__u32 next = t->at + 1;
 	struct pp_place *place;
 
-	if (next >= PP_THREAD_PLACES)
-		next = 0;
-	place_count(t->tid, next);
-	place = place_at(t, next);
+	if (found >= PP_THREAD_PLACES) {
+		found = t->at + 1;
+		if (found >= PP_THREAD_PLACES)
+			found = 0;
+	}
+	place_count(t->tid, found);
+	place = place_at(t, found);
 	__builtin_memset(place, 0, sizeof(*place));
-	/* Windows count up from 0: this one was never. */
-	place->sum[0].window = place->sum[1].window = cfg->window - 2;
-	place->key = key;
-	t->at = next;
+	place->sum[0].window = place->sum[1].window = cfg->window - 2; /* neither of the two */
+	t->at = found;
 	return place;
 }
 
@@ -209,7 +200,7 @@ static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const str
 	place->blame_stack = w->hash;
 }
 
-/* False: no scratch was free. */
+/* False: no scratch was free, which is counted. */
 static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struct pp_place *place,
 					   struct task_struct *prev, __u32 task_state,
 					   const struct user_registers *regs,
@@ -222,7 +213,7 @@ static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struc
 		return false;
 	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
 	walk_place(ctx, taken.walk, taken.slot, t, place, prev, regs, cfg);
-	/* Only now is the GIL known of a thread that was not walked before. */
+	/* Only now are Python and the GIL known of a thread that was not walked before. */
 	t->wait = find_wait(t, prev, task_state, regs);
 	place->flags |= t->wait << PP_COUNT_WAIT_SHIFT;
 	scratch_leave(&taken);
@@ -230,8 +221,8 @@ static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struc
 }
 
 /* Each wait for the GIL has a holder of its own; sums are kept apart by it. */
-static __always_inline void blame(struct pp_thread *t, struct pp_place *place,
-				  struct task_struct *prev, const struct pp_config *cfg)
+static __always_inline void blame(struct pp_thread *t, struct task_struct *prev,
+				  const struct pp_config *cfg)
 {
 	struct scratch taken;
 
@@ -240,120 +231,146 @@ static __always_inline void blame(struct pp_thread *t, struct pp_place *place,
 	if (!taken.walk)
 		return;
 	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
-	walk_holder(taken.walk, taken.slot, t, place);
+	walk_holder(taken.walk, taken.slot, t, place_at(t, t->at));
 	scratch_leave(&taken);
 }
 
-/* Asks now and then whether the filters want this thread. */
-static __always_inline bool is_wanted(struct pp_thread *t, struct task_struct *prev, __u64 now_ns,
-				      const struct pp_config *cfg)
+/* What the thread has got goes to the open window's counters and to its process's ledger. */
+static __always_inline void thread_settle(const struct switch_state *state, struct pp_thread *t,
+					  __u64 now_ns)
 {
+	t->total_ns[PP_LEDGER_CPU] += now_ns - t->since_ns;
+	t->since_ns = now_ns;
+	for (__u32 i = 0; i < PP_THREAD_PLACES; i++)
+		if (t->place[i].key)
+			place_count(t->tid, i);
+	ledger_close(t, &state->ledger, now_ns);
+}
+
+/* Another program (exec), or other filters: what the thread did before is not the new one's. */
+static __always_inline void thread_turns(const struct switch_state *state, struct pp_thread *t,
+					 const struct pp_process_id *id, bool wanted, __u64 now_ns)
+{
+	bool was_wanted = t->flags & PP_THREAD_WANTED;
+	/* Generation 0: nobody had told of the process yet. */
+	bool is_other = t->id.generation && t->id.generation != id->generation;
+
+	if (was_wanted && (!wanted || is_other))
+		thread_settle(state, t, now_ns);
+	if (t->identified_ns && (!was_wanted || !wanted || is_other))
+		thread_restart(t, now_ns);
+	t->id = *id;
+	t->flags = wanted ? t->flags | PP_THREAD_WANTED : t->flags & ~PP_THREAD_WANTED;
+	t->identified_ns = now_ns;
+}
+
+/* Asks now and then whose the thread is, and whether the filters want it. */
+static __always_inline void thread_identify(const struct switch_state *state, struct pp_thread *t,
+					    struct task_struct *prev, __u64 now_ns,
+					    const struct pp_config *cfg)
+{
+	struct pp_process_id id = {.tgid = prev->tgid};
 	struct pp_image *image;
-	__u32 *generation, tgid = prev->tgid;
+	__u32 *generation;
 	bool wanted = true;
 
 	if (now_ns - t->identified_ns < IDENTIFY_NS)
-		return t->flags & PP_THREAD_WANTED;
-	generation = bpf_map_lookup_elem(&processes, &tgid);
-	t->identified_ns = now_ns;
-	t->id.tgid = tgid;
-	t->id.generation = generation ? *generation : 0;
+		return;
+	generation = bpf_map_lookup_elem(&processes, &id.tgid);
+	if (generation)
+		id.generation = *generation;
 	if (cfg->flags & PP_CONFIG_FILTER) {
-		image = bpf_map_lookup_elem(&images, &t->id);
+		image = bpf_map_lookup_elem(&images, &id);
 		wanted = image && image->flags & PP_IMAGE_WANTED;
 	}
-	t->flags = wanted ? t->flags | PP_THREAD_WANTED : t->flags & ~PP_THREAD_WANTED;
-	return wanted;
+	thread_turns(state, t, &id, wanted, now_ns);
 }
 
-/* No time is left to look for the holder. */
-static __always_inline void blame_nobody(struct pp_thread *t, struct pp_place *place)
+/* Whether the budget lets this wait be looked at. */
+static __always_inline bool wait_is_taken(struct budget *budget, struct pp_thread *t, __u64 now_ns)
 {
-	count_loss(PP_LOSS_BLAME_SKIPPED);
-	if (!place->blame_stack)
-		return;
-	place_count(t->tid, t->at);
-	place->blame_stack = place->blame_tid = 0;
+	__u32 shift;
+	bool taken;
+
+	budget_tick(budget, now_ns);
+	taken = budget_takes(budget, &shift);
+	t->weight_shift = shift;
+	if (taken && shift)
+		count_loss(PP_LOSS_WAITS_WEIGHTED);
+	return taken;
 }
 
-/* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
- * instruction: one wait for the user. */
-static __always_inline bool wait_goes_on(const struct pp_thread *t, __u64 ran_ns)
-{
-	return t->wait == PP_WAIT_GIL && ran_ns < GIL_RETRY_NS;
-}
-
-/* A place where the thread did not block lately.  False: this wait is left to others that stand for
- * it. */
-static __always_inline bool wait_at_new_place(void *ctx, struct switch_state *state,
-					      struct pp_thread *t, struct task_struct *prev,
-					      __u32 task_state, __u64 key,
-					      const struct pp_config *cfg)
+/* A wait of which a walk is due: of the thread's own stack, of the GIL's holder, or both.  False: it is
+ * left to others that stand for it. */
+static __always_inline bool wait_look(void *ctx, struct switch_state *state, struct pp_thread *t,
+				      struct task_struct *prev, __u32 task_state,
+				      const struct call_site *site, __u32 found, bool is_known,
+				      __u64 now_ns, const struct pp_config *cfg)
 {
 	struct user_registers *regs = (void *)state->registers;
 	struct pp_place *place;
-	__u32 shift;
 
-	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
-	copy_saved(regs, prev);
-	t->wait = find_wait(t, prev, task_state, regs);
-	if (!budget_takes(&state->budget, &shift))
+	if (!wait_is_taken(&state->budget, t, now_ns))
 		return false;
-	t->weight_shift = shift;
-	if (shift)
-		count_loss(PP_LOSS_WAITS_WEIGHTED);
-	place = place_turn(t, key, cfg);
-	if (walk_new_place(ctx, t, place, prev, task_state, regs, cfg))
-		return true;
-	place->key = 0;
-	return false;
+	if (!is_known) {
+		place = place_renew(t, found, cfg);
+		if (!walk_new_place(ctx, t, place, prev, task_state, regs, cfg))
+			return false;
+		place->key = place_key(t, site, task_state, cfg);
+	}
+	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
+		blame(t, prev, cfg);
+	budget_spend(&state->budget, bpf_ktime_get_ns() - now_ns);
+	return true;
 }
 
 static __always_inline void wait_begins(void *ctx, struct switch_state *state, struct pp_thread *t,
 					struct task_struct *prev, __u32 task_state, __u64 ran_ns,
 					__u64 now_ns, const struct pp_config *cfg)
 {
-	struct budget *budget = &state->budget;
-	bool is_known, goes_on = false;
-	struct pp_place *place;
+	struct user_registers *regs = (void *)state->registers;
+	bool is_same, is_known, goes_on;
 	struct call_site site;
-	__u64 key;
+	__u32 found;
 
-	read_call_site(prev, (void *)state->registers, &site);
-	key = place_key(t, &site, task_state, cfg);
-	is_known = place_find(t, key);
+	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
+	read_call_site(prev, regs, &site);
+	found = place_find(t, place_key(t, &site, task_state, cfg));
+	is_same = found < PP_THREAD_PLACES;
+	is_known = is_same && ++place_at(t, found)->uses < PLACE_USES;
 	t->weight_shift = 0;
 	if (is_known) {
-		t->wait = place_wait(place_at(t, t->at));
-		goes_on = wait_goes_on(t, ran_ns);
+		t->at = found;
+		t->wait = place_wait(place_at(t, found));
 	} else {
-		budget_tick(budget, now_ns);
-		if (!wait_at_new_place(ctx, state, t, prev, task_state, key, cfg)) {
+		copy_saved(regs, prev);
+		t->wait = find_wait(t, prev, task_state, regs);
+	}
+	/* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
+	 * instruction: one wait for the user. */
+	goes_on = is_same && t->wait == PP_WAIT_GIL && ran_ns < GIL_RETRY_NS;
+	if (!is_known || (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)) {
+		if (!wait_look(ctx, state, t, prev, task_state, &site, found, is_known, now_ns,
+			       cfg)) {
 			t->flags |= PP_THREAD_SKIPPED;
 			return;
 		}
 	}
-	place = place_at(t, t->at);
-	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME) {
-		if (budget->credit_ns > 0)
-			blame(t, place, prev, cfg);
-		else
-			blame_nobody(t, place);
-	}
-	if (!is_known || t->wait == PP_WAIT_GIL)
-		budget->credit_ns -= bpf_ktime_get_ns() - now_ns;
 	if (!goes_on)
-		sum_open(place, cfg->window)->events += 1U << (t->weight_shift & 15);
+		sum_open(place_at(t, t->at), cfg->window)->events += 1U << (t->weight_shift & 15);
 }
 
-static __always_inline void thread_dies(const struct switch_state *state, struct pp_thread *t,
-					__u64 now_ns)
+static __always_inline void thread_stops(void *ctx, struct switch_state *state, struct pp_thread *t,
+					 struct task_struct *prev, __u32 task_state, __u64 now_ns,
+					 const struct pp_config *cfg)
 {
-	for (__u32 i = 0; i < PP_THREAD_PLACES; i++)
-		if (t->place[i].key)
-			place_count(t->tid, i);
-	ledger_close(t, &state->ledger, now_ns);
-	t->tid = 0;
+	__u64 ran_ns = now_ns - t->since_ns;
+
+	t->total_ns[PP_LEDGER_CPU] += ran_ns;
+	t->since_ns = now_ns;
+	t->flags |= PP_THREAD_WAITING;
+	t->run_delay_ns = prev->sched_info.run_delay;
+	wait_begins(ctx, state, t, prev, task_state, ran_ns, now_ns, cfg);
 }
 
 static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, __u32 task_state,
@@ -362,22 +379,19 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 	struct pp_thread *t = thread_find(prev->pid, cfg);
 	__u32 zero = 0;
 	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
-	__u64 ran_ns;
 
 	if (!t)
 		t = thread_claim(prev, now_ns, cfg);
-	if (!t || !state || !is_wanted(t, prev, now_ns, cfg))
+	if (!t || !state)
 		return;
 	thread_begin(t);
-	ran_ns = now_ns - t->since_ns;
-	t->total_ns[PP_LEDGER_CPU] += ran_ns;
-	t->since_ns = now_ns;
+	thread_identify(state, t, prev, now_ns, cfg);
 	if (task_state & STATE_DEAD) {
-		thread_dies(state, t, now_ns);
-	} else {
-		t->flags |= PP_THREAD_WAITING;
-		t->run_delay_ns = prev->sched_info.run_delay;
-		wait_begins(ctx, state, t, prev, task_state, ran_ns, now_ns, cfg);
+		if (t->flags & PP_THREAD_WANTED)
+			thread_settle(state, t, now_ns);
+		t->tid = 0;
+	} else if (t->flags & PP_THREAD_WANTED) {
+		thread_stops(ctx, state, t, prev, task_state, now_ns, cfg);
 	}
 	thread_end(t);
 }

@@ -65,6 +65,14 @@ static __always_inline struct pp_thread *thread_claim(struct task_struct *task, 
 	return t;
 }
 
+/* Nothing of what it did until now counts. */
+static __always_inline void thread_restart(struct pp_thread *t, __u64 now_ns)
+{
+	__builtin_memset(t->total_ns, 0, sizeof(t->total_ns));
+	__builtin_memset(t->place, 0, sizeof(t->place));
+	t->created_ns = t->since_ns = now_ns;
+}
+
 /* ---- places and sums ---- */
 
 static __always_inline struct pp_place *place_at(struct pp_thread *t, __u32 index)
