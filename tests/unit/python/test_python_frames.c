@@ -381,7 +381,7 @@ static void check_thread(const struct target *target, const struct python_info *
 	assert_int_equal(frames.count_flags, PP_COUNT_PYTHON);
 	if (info->bpf.flags & PP_PYTHON_FREE_THREADED)
 		assert_int_equal(frames.gil, 0);
-	else if (info->bpf.minor <= 11 || info->bpf.interp_gil)
+	else
 		assert_int_not_equal(frames.gil, 0);
 	check_names(target, info, &frames, leaf, line_in_script(call));
 	check_segments(info, &frames);
