@@ -389,6 +389,7 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 	if (task_state & STATE_DEAD) {
 		if (t->flags & PP_THREAD_WANTED)
 			thread_settle(state, t, now_ns);
+		t->was_tid = t->tid;
 		t->tid = 0;
 	} else if (t->flags & PP_THREAD_WANTED) {
 		thread_stops(ctx, state, t, prev, task_state, now_ns, cfg);
