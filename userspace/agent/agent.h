@@ -5,7 +5,7 @@
  *   misses.c   stacks finished here      naming.c  where symbolize/ gets names from
  *   window.c   counters -> profiles      waits.c   slots of threads -> counters, ledger
  *   profiles.c kinds of profiles         output.c  profile -> disk
- *   sweep.c    threads that sleep since before the start */
+ *   sweep.c    threads that sleep since before the start, and sweeps.c what becomes of them */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
@@ -31,6 +31,7 @@
 #include "unwind/row_store.h"
 
 struct naming;
+struct sweeps;
 struct thread_names;
 
 struct event_batch {
@@ -81,6 +82,7 @@ struct agent {
 	uint32_t profile_serial; /* of the profile: what is cached for one ends with it */
 	struct output *output;
 	struct ledger *ledger; /* NULL: waits are not captured */
+	struct sweeps *sweeps; /* as well */
 
 	struct summary summary;
 	struct progress progress;

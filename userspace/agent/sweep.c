@@ -13,11 +13,12 @@
 
 #include "agent/agent.h"
 #include "agent/sweep_walk.h"
+#include "agent/sweeps.h"
 #include "base/clock.h"
 #include "drain/sweep_reader.h"
+#include "drain/thread_slots.h"
 
 #define SWEEP_WALKS 3U /* of one thread, and passes that walk */
-#define SWEEP_MAX_THREADS 131072U
 #define SWEEP_MAX_BYTES (16U << 20) /* of stacks kept for the dictionary */
 #define SWEEP_MAX_NS (5 * NS_PER_SEC)
 
@@ -36,8 +37,10 @@ struct described {
 
 struct entry {
 	struct swept swept;
-	uint64_t started_ns, switches; /* of the record that was walked */
-	bool is_sure, is_forgotten;
+	uint64_t started_ns; /* of the record that was walked */
+	bool is_sure;	     /* it slept all the time, or at least while it was walked */
+	bool is_settled;     /* nothing is to be done any more */
+	bool is_forgotten;
 };
 
 struct sweep {
@@ -46,7 +49,9 @@ struct sweep {
 	struct sweep_reader *reader; /* NULL between passes */
 	struct entry *entry;	     /* owned; sorted by tid after the first pass */
 	size_t count, capacity;
-	size_t pending; /* entries that are not sure yet */
+	size_t pending; /* entries that are not settled yet */
+	const struct pp_thread *slot;
+	uint32_t slot_count;
 	struct described *described;
 	size_t bytes;
 	struct sweep_stats stats;
@@ -182,6 +187,32 @@ static bool identify(struct sweep *sweep, uint32_t tgid, struct process **ret_pr
 	return !agent->is_filtered || (process && image_table_flags(process) & PP_IMAGE_WANTED);
 }
 
+static uint64_t moves_now(const struct sweep *sweep, uint32_t tid)
+{
+	return thread_slots_moves(sweep->slot, sweep->slot_count, tid);
+}
+
+/* Slots are given to nobody then. */
+static bool is_paused(const struct sweep *sweep)
+{
+	return kernel_side_config(sweep->agent->kernel)->flags & PP_CONFIG_PAUSED;
+}
+
+/* Switches tell of this thread. */
+static bool is_seen(const struct sweep *sweep, uint32_t tid)
+{
+	struct thread_glance glance;
+
+	return thread_slots_glance(sweep->slot, sweep->slot_count, tid, &glance) &&
+	       (glance.has_exited || glance.flags & PP_THREAD_WANTED);
+}
+
+static void settle(struct sweep *sweep, struct entry *entry)
+{
+	entry->is_settled = true;
+	sweep->pending--;
+}
+
 static void walk_entry(struct sweep *sweep, struct entry *entry,
 		       const struct pp_sweep_record *thread, struct process *process)
 {
@@ -202,11 +233,13 @@ static void walk_entry(struct sweep *sweep, struct entry *entry,
 		swept->user_stack = keep_user(sweep, record);
 	swept->kernel_stack = keep_kernel(sweep, thread);
 	entry->started_ns = thread->started_ns;
-	entry->switches = thread->switches;
+	swept->switches = thread->switches;
+	/* Had it run meanwhile, it would have a slot now. */
+	entry->is_sure = !is_paused(sweep) && moves_now(sweep, thread->tid) == swept->moves;
 }
 
 static void add_entry(struct sweep *sweep, const struct pp_sweep_record *thread,
-		      struct process *process, struct pp_process_id id)
+		      struct process *process, struct pp_process_id id, uint64_t moves)
 {
 	struct entry *entry;
 
@@ -214,7 +247,8 @@ static void add_entry(struct sweep *sweep, const struct pp_sweep_record *thread,
 		size_t capacity = sweep->capacity ? sweep->capacity * 2 : 256;
 		void *grown = NULL;
 
-		if (capacity <= SWEEP_MAX_THREADS)
+		/* More than have slots are not measured anyhow. */
+		if (sweep->count < sweep->slot_count)
 			grown = realloc(sweep->entry, capacity * sizeof(*sweep->entry));
 		if (!grown) {
 			sweep->stats.refused++;
@@ -224,8 +258,9 @@ static void add_entry(struct sweep *sweep, const struct pp_sweep_record *thread,
 		sweep->capacity = capacity;
 	}
 	entry = &sweep->entry[sweep->count++];
-	*entry = (struct entry){.swept = {.tid = thread->tid, .id = id}};
+	*entry = (struct entry){.swept = {.tid = thread->tid, .id = id, .moves = moves}};
 	sweep->pending++;
+	sweep->stats.threads++;
 	walk_entry(sweep, entry, thread, process);
 }
 
@@ -236,21 +271,30 @@ static void take_record(struct sweep *sweep, const struct pp_sweep_record *threa
 	struct pp_process_id id;
 
 	if (sweep->stats.passes == 1) {
-		if (identify(sweep, thread->tgid, &process, &id))
-			add_entry(sweep, thread, process, id);
+		uint64_t moves = moves_now(sweep, thread->tid);
+
+		if (!is_seen(sweep, thread->tid) &&
+		    !sweeps_find(sweep->agent->sweeps, thread->tid) &&
+		    identify(sweep, thread->tgid, &process, &id))
+			add_entry(sweep, thread, process, id, moves);
 		return;
 	}
 	/* Awake in the first pass: its switch is seen. */
 	entry = find_entry(sweep, thread->tid);
-	if (!entry || entry->is_sure)
+	if (!entry || entry->is_settled)
 		return;
-	if (entry->started_ns == thread->started_ns && entry->switches == thread->switches) {
+	if (entry->started_ns == thread->started_ns &&
+	    entry->swept.switches == thread->switches) {
 		entry->is_sure = true;
-		sweep->pending--;
+		settle(sweep, entry);
+	} else if (is_seen(sweep, thread->tid)) {
+		settle(sweep, entry);
 	} else if (sweep->stats.passes <= SWEEP_WALKS &&
 		   identify(sweep, thread->tgid, &process, &id)) {
 		entry->swept.id = id;
+		entry->swept.moves = moves_now(sweep, thread->tid);
 		walk_entry(sweep, entry, thread, process);
+		entry->is_sure = false; /* it runs without a slot */
 	}
 }
 
@@ -267,16 +311,34 @@ static int begin_pass(struct sweep *sweep)
 	return err;
 }
 
+static void tear(struct sweep *sweep, struct swept *swept)
+{
+	const uint32_t stops =
+		0xffU << PP_COUNT_STOP_SHIFT | 0xffU << PP_COUNT_PY_STOP_SHIFT;
+
+	swept->is_torn = true;
+	drop(sweep, swept->user_stack);
+	swept->user_stack = 0;
+	swept->flags = (swept->flags & ~stops) | PP_STOP_READ_FAULT << PP_COUNT_STOP_SHIFT;
+	sweep->stats.torn++;
+}
+
 static void finish(struct sweep *sweep)
 {
 	sweep_walker_free(TAKE(sweep->walker));
 	sweep_reader_free(TAKE(sweep->reader));
 	sort_entries(sweep); /* a first pass that broke off has not */
-	for (size_t i = 0; i < sweep->count; i++) {
-		sweep->entry[i].swept.is_torn = !sweep->entry[i].is_sure;
-		sweep->stats.torn += !sweep->entry[i].is_sure;
-	}
-	sweep->stats.threads = sweep->count;
+	for (size_t i = 0; i < sweep->count; i++)
+		if (!sweep->entry[i].is_sure)
+			tear(sweep, &sweep->entry[i].swept);
+}
+
+/* Who has moved since is not looked for any more. */
+static void settle_seen(struct sweep *sweep)
+{
+	for (size_t i = 0; i < sweep->count; i++)
+		if (!sweep->entry[i].is_settled && is_seen(sweep, sweep->entry[i].swept.tid))
+			settle(sweep, &sweep->entry[i]);
 }
 
 /* Returns 1: another pass; 0: done; -errno. */
@@ -286,6 +348,7 @@ static int end_pass(struct sweep *sweep)
 	sweep_walker_forget(sweep->walker);
 	if (sweep->stats.passes == 1)
 		sort_entries(sweep);
+	settle_seen(sweep);
 	/* The last pass only looks again. */
 	if (!sweep->pending || sweep->stats.passes > SWEEP_WALKS)
 		return 0;
@@ -333,6 +396,7 @@ int sweep_new(struct agent *agent, struct sweep **ret_sweep)
 	if (!sweep)
 		return -ENOMEM;
 	sweep->agent = agent;
+	sweep->slot = kernel_side_threads(agent->kernel, &sweep->slot_count);
 	err = sweep_walker_new(agent, &sweep->walker);
 	if (!err)
 		err = begin_pass(sweep);
@@ -383,10 +447,10 @@ const struct swept *sweep_find(const struct sweep *sweep, uint32_t tid)
 	return entry && !entry->is_forgotten ? &entry->swept : NULL;
 }
 
-const struct swept *sweep_next(const struct sweep *sweep, const struct swept *swept)
+struct swept *sweep_next(struct sweep *sweep, const struct swept *swept)
 {
 	/* It is an entry's first field. */
-	const struct entry *entry = swept ? (const struct entry *)swept + 1 : sweep->entry;
+	struct entry *entry = swept ? (struct entry *)swept + 1 : sweep->entry;
 
 	if (sweep->walker)
 		return NULL;

@@ -23,12 +23,14 @@ struct swept {
 	uint64_t user_stack, kernel_stack; /* hashes in the dictionary; 0: none */
 	uint32_t flags; /* enum pp_count_flag, the wait and the reasons why walks ended included */
 	enum pp_wait wait;
-	/* It woke up while it was read: the stack may be of two moments.  Its next switch is seen. */
+	uint64_t switches; /* pp_sweep_record's: another number, and it has moved */
+	uint64_t moves;	   /* thread_slots_moves() while it had no slot */
+	/* It woke up while it was read: no user stack, as that could be of two moments. */
 	bool is_torn;
 };
 
 struct sweep_stats {
-	size_t threads; /* asleep and wanted */
+	size_t threads; /* asleep, wanted, and seen by no switch */
 	size_t torn;
 	size_t late;	/* without a user stack: the sweep had cost SWEEP_MAX_NS */
 	size_t refused; /* threads beyond the bound, and stacks that found no memory */
@@ -50,8 +52,8 @@ int sweep_run(struct agent *agent, struct sweep **ret_sweep);
 
 /* Once it is done.  NULL: this thread was awake, is not wanted, or was forgotten. */
 const struct swept *sweep_find(const struct sweep *sweep, uint32_t tid);
-/* All, by tid; NULL gives the first, and is the end. */
-const struct swept *sweep_next(const struct sweep *sweep, const struct swept *swept);
+/* All, by tid; NULL gives the first, and is the end.  `moves` is the caller's to set. */
+struct swept *sweep_next(struct sweep *sweep, const struct swept *swept);
 /* The thread has moved since, or is gone: its stacks are kept for others only.  Pointers to other
  * threads hold. */
 void sweep_forget(struct sweep *sweep, uint32_t tid);
