@@ -71,7 +71,8 @@ static __always_inline void thread_restart(struct pp_thread *t, __u64 now_ns)
 
 static __always_inline struct pp_place *place_at(struct pp_thread *t, __u32 index)
 {
-	return index == 1 ? &t->place[1] : index == 2 ? &t->place[2] : &t->place[0];
+	BARRIER(index);
+	return &t->place[index < PP_THREAD_PLACES ? index : 0];
 }
 
 #define WAIT_BITS (0x1fU << PP_COUNT_WAIT_SHIFT)
@@ -128,8 +129,8 @@ __noinline int place_count(__u32 tid, __u32 at)
 		return 0;
 	place = place_at(t, at);
 	window = cfg->window;
-	open = window & 1 ? &place->sum[1] : &place->sum[0];
-	last = window & 1 ? &place->sum[0] : &place->sum[1];
+	open = &place->sum[window & 1];
+	last = &place->sum[~window & 1];
 	if (open->window == window)
 		sum_count(t, place, open, window);
 	if (last->window == window - 1 && t->read_window != window - 1)
@@ -139,7 +140,7 @@ __noinline int place_count(__u32 tid, __u32 at)
 
 static __always_inline struct pp_place_sum *sum_open(struct pp_place *place, __u32 window)
 {
-	struct pp_place_sum *sum = window & 1 ? &place->sum[1] : &place->sum[0];
+	struct pp_place_sum *sum = &place->sum[window & 1];
 
 	if (sum->window != window) {
 		sum->window = window;
