@@ -113,15 +113,16 @@ class Meter:
     """Reads the scheduler's clocks of a process's threads until stop(): CPU, run queue, threads; and what
     the machine's host took from all of its CPUs, which is neither for the scheduler."""
 
-    def __init__(self, pid, period_s=0.05):
-        self.pid, self.period_s, self.points, self.ended = pid, period_s, [], False
+    def __init__(self, pid, period_s=0.05, tid=None):
+        """tid: only this thread."""
+        self.pid, self.period_s, self.tid, self.points, self.ended = pid, period_s, tid, [], False
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
     def read(self):
         cpu = delay = count = 0
         folder = "/proc/%d/task" % self.pid
-        for tid in os.listdir(folder):
+        for tid in [self.tid] if self.tid else os.listdir(folder):
             with open("%s/%s/schedstat" % (folder, tid), encoding="ascii") as file:
                 words = file.read().split()
             cpu, delay, count = cpu + int(words[0]), delay + int(words[1]), count + 1

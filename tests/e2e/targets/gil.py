@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gil.py MODE   Threads that wait for the GIL, with the truth by their own clocks in gil.json.  3.8 and later."""
 import ctypes
+import functools
 import os
 import sys
 import threading
@@ -13,17 +14,39 @@ SECONDS = 5
 pread = ctypes.PyDLL(None).pread  # keeps the GIL, unlike os.pread()
 
 
-class Clocks:
-    """This thread's; reading them gives up no GIL."""
+class Bracket:
+    """How long this thread waits between two readings of its clocks: not on the CPU, nor for one.
+
+    A call of C code lets go of the GIL, when it is asked to, after it has its result: a wait right behind
+    a stamp would be in the bracket.  The next value of an iterator is fetched without that."""
 
     def __init__(self):
-        self.fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
-        self.room = ctypes.create_string_buffer(80)
+        fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        self.room = ctypes.create_string_buffer(80), ctypes.create_string_buffer(80)
+        read = [functools.partial(pread, fd, room, 79, 0) for room in self.room]
+        self.begin = [iter(f, None) for f in (read[0], time.thread_time_ns, time.monotonic_ns)]
+        self.end = [iter(f, None) for f in (time.monotonic_ns, time.thread_time_ns, read[1])]
+        self.waited_ns = 0
 
-    def used_ns(self):
-        """On the CPU, and waiting for one."""
-        size = pread(self.fd, self.room, 79, 0)
-        return time.thread_time_ns() + int(self.room.raw[:size].split()[1])
+    def around(self, function, *args):
+        delays, cpus, times = self.begin
+        for size_0 in delays:
+            break
+        for cpu_0 in cpus:
+            break
+        for time_0 in times:
+            break
+        function(*args)
+        times, cpus, delays = self.end
+        for time_1 in times:
+            break
+        for cpu_1 in cpus:
+            break
+        for size_1 in delays:
+            break
+        delay_0, delay_1 = (int(room.raw[:size].split()[1])
+                            for room, size in zip(self.room, (size_0, size_1)))
+        self.waited_ns += time_1 - time_0 - (cpu_1 - cpu_0) - (delay_1 - delay_0)
 
 
 def dot(a, b, c):
@@ -38,34 +61,24 @@ def outside(count):
     return total
 
 
-def share_thread(results):
-    """What this thread waits in dot(), and in all.
+def share_thread(in_dot):
+    # Long beside the readings, in which a thread may lose its CPU, too.
+    a, b, c = list(range(100000)), list(range(100000)), [0] * 100000
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        in_dot.around(dot, a, b, c)
+        outside(100000)
 
-    A call of C code asks for the GIL's release after it has its result: a wait right behind a stamp is
-    in the bracket that the stamp opens.  Two stamps in a row tell how long such waits are."""
-    clocks = Clocks()
-    a, b, c = list(range(3000)), list(range(3000)), [0] * 3000
-    in_dot = extra = 0
-    all_begin, all_used = time.monotonic_ns(), clocks.used_ns()
-    end = all_begin + SECONDS * 10**9
-    while True:
-        used = clocks.used_ns()
-        first = time.monotonic_ns()
-        second = time.monotonic_ns()
-        dot(a, b, c)
-        third = time.monotonic_ns()
-        in_dot += third - second - (clocks.used_ns() - used)
-        extra += second - first
-        outside(4000)
-        if third > end:
-            break
-    everything = time.monotonic_ns() - all_begin - (clocks.used_ns() - all_used)
-    results.append({"in_dot_ns": in_dot - extra, "all_ns": everything})
+
+def measure_thread(results):
+    in_dot, everywhere = Bracket(), Bracket()
+    everywhere.around(share_thread, in_dot)
+    results.append({"in_dot_ns": in_dot.waited_ns, "all_ns": everywhere.waited_ns})
 
 
 def share():
     results = []
-    threads = [threading.Thread(target=share_thread, args=(results,)) for _ in range(THREADS)]
+    threads = [threading.Thread(target=measure_thread, args=(results,)) for _ in range(THREADS)]
     for thread in threads:
         thread.start()
     for thread in threads:
