@@ -40,7 +40,7 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 		thread_claim(next, now_ns, cfg);
 		return;
 	}
-	if (!(t->flags & PP_THREAD_WAITING) || t->flags & PP_THREAD_GONE)
+	if (!(t->flags & PP_THREAD_WAITING))
 		return;
 	thread_begin(t);
 	woken_ns = place_wait(&t->place) == PP_WAIT_RUN_QUEUE ? t->since_ns :

@@ -22,14 +22,20 @@ static __always_inline struct pp_thread *thread_at(__u32 tid, __u32 way,
 	return bpf_map_lookup_elem(&threads, &index);
 }
 
+/* One that has exited may have had the same id. */
+static __always_inline bool thread_lives(const struct pp_thread *t, __u32 tid)
+{
+	return t && t->tid == tid && !(t->flags & PP_THREAD_GONE);
+}
+
 static __always_inline struct pp_thread *thread_find(__u32 tid, const struct pp_config *cfg)
 {
 	struct pp_thread *t = thread_at(tid, 0, cfg);
 
-	if (t && t->tid == tid)
+	if (thread_lives(t, tid))
 		return t;
 	t = thread_at(tid, 1, cfg);
-	return t && t->tid == tid ? t : NULL;
+	return thread_lives(t, tid) ? t : NULL;
 }
 
 static __always_inline bool thread_is_free(const struct pp_thread *t, __u64 now_ns)

@@ -501,6 +501,31 @@ static void exit__long_after_a_window_frees_the_slot_at_once(void **state)
 	assert_int_equal(used_slots(), 0);
 }
 
+/* An exec by another thread than the leader gives it the leader's tid, at once. */
+static void exit__reused_tid_is_another_thread(void **state)
+{
+	const struct pp_ledger_sum *sum;
+
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 4 * MS);
+	comes(&one, 9 * MS);
+	window_edge(10 * MS);
+	dies(&one, 11 * MS);
+	comes(&one, 12 * MS);
+	assert_non_null(slot_of(&one));
+	assert_false(slot_of(&one)->flags & PP_THREAD_GONE);
+	window_harvest();
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 5 * MS); /* of the one that has gone */
+	leaves(&one, 13 * MS);
+	comes(&one, 20 * MS);
+	dies(&one, 21 * MS);
+	sum = ledger_of(70, GENERATION);
+	assert_int_equal(sum->threads, 2);
+	assert_int_equal(sum->life_ns, 11 * MS + 9 * MS);
+	assert_int_equal(ledger_total(sum), sum->life_ns);
+}
+
 static void exit__full_ledger_is_counted(void **state)
 {
 	(void)state;
@@ -617,6 +642,7 @@ int main(void)
 		switch_test(exit__ledger_and_counters_get_everything),
 		switch_test(exit__soon_after_a_window_keeps_its_sum_readable),
 		switch_test(exit__long_after_a_window_frees_the_slot_at_once),
+		switch_test(exit__reused_tid_is_another_thread),
 		switch_test(exit__full_ledger_is_counted),
 		switch_test(filter__unwanted_thread_costs_no_walk_and_appears_nowhere),
 		switch_test(filter__thread_becomes_wanted_within_100_ms),
