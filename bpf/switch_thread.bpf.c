@@ -262,7 +262,7 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 	if (!is_known ||
 	    (place_wait(&t->place) == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)) {
 		find_place(ctx, t, prev, regs, is_known, wait, cfg);
-		budget->credit_ns -= bpf_ktime_get_ns() - now_ns;
+		budget_spend(budget, bpf_ktime_get_ns() - now_ns);
 	}
 	sum_turn(t, cfg);
 	if (!goes_on)

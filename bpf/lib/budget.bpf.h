@@ -12,23 +12,28 @@
 #define BUDGET_CREDIT_NS 20000000LL /* saved at most: a second's worth, for bursts */
 #define BUDGET_MAX_SHIFT 14U
 
-/* Halves the share while nothing is left, doubles it while half of the credit is there. */
+/* Halves the share while more is spent than comes in and nothing is left; doubles it while half of the
+ * credit is there.  A debt alone is paid back at the share that pays it: few waits that stand for very
+ * many each would tell nothing. */
 static __always_inline void budget_adjust(struct budget *budget, __u64 now_ns)
 {
 	__u64 periods = (now_ns - budget->started_ns) / BUDGET_PERIOD_NS;
+	bool is_over;
 
 	if (periods > BUDGET_CREDIT_NS / BUDGET_PERIOD_SPEND_NS)
 		periods = BUDGET_CREDIT_NS / BUDGET_PERIOD_SPEND_NS;
+	is_over = budget->spent_ns > periods * BUDGET_PERIOD_SPEND_NS;
 	budget->credit_ns += (__s64)periods * BUDGET_PERIOD_SPEND_NS;
 	if (budget->credit_ns > BUDGET_CREDIT_NS)
 		budget->credit_ns = BUDGET_CREDIT_NS;
-	if (budget->credit_ns < 0 && budget->shift < BUDGET_MAX_SHIFT)
+	if (budget->credit_ns < 0 && is_over && budget->shift < BUDGET_MAX_SHIFT)
 		budget->shift++;
 	else if (budget->credit_ns > BUDGET_CREDIT_NS / 2 && budget->shift)
 		budget->shift--;
 	/* A debt is no reason to look away for long. */
 	if (budget->credit_ns < -BUDGET_CREDIT_NS)
 		budget->credit_ns = -BUDGET_CREDIT_NS;
+	budget->spent_ns = 0;
 	budget->started_ns = now_ns;
 }
 
@@ -36,6 +41,12 @@ static __always_inline void budget_tick(struct budget *budget, __u64 now_ns)
 {
 	if (now_ns - budget->started_ns >= BUDGET_PERIOD_NS)
 		budget_adjust(budget, now_ns);
+}
+
+static __always_inline void budget_spend(struct budget *budget, __u64 ns)
+{
+	budget->credit_ns -= ns;
+	budget->spent_ns += ns;
 }
 
 /* Whether this wait is to be walked; *ret_shift: it stands for 1 << as many. */

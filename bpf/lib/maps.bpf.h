@@ -194,7 +194,7 @@ struct budget {
 	__u64 started_ns; /* of the period */
 	__s64 credit_ns;
 	__u32 shift; /* one wait in 1 << shift is walked */
-	__u32 pad;
+	__u32 spent_ns; /* in this period */
 };
 
 /* One switch on this CPU: what does not fit on BPF's stack.  Nothing in it outlives the switch but the

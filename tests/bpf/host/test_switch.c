@@ -581,6 +581,59 @@ static void filter__thread_becomes_wanted_within_100_ms(void **state)
 #define RANDOM_WAITS 20000U
 #define RANDOM_PLACES 200U
 
+/* Each reading of the clock costs 5 us, so that a walk costs 20: 10,000 a second are over 2 % of a CPU
+ * ten times.  The error of the weighted sum has a variance that its own shifts tell: a wait of length d
+ * that stands for 2^s is missed or overstated, d^2 (2^s - 1) in the mean.  No wait is shorter than its own
+ * walk, which would make it longer. */
+static void budget__sums_beyond_it_stay_true(void **state)
+{
+	double variance = 0, error;
+	uint64_t truth_ns = 0, walks = 0, start_ns;
+
+	(void)state;
+	host->random = 20240229;
+	host->config.miss_tokens = 0;
+	for (uint32_t i = 1; i <= RANDOM_PLACES; i++)
+		*library_rule(i) = rule_sp(16);
+	comes(&one, 0);
+	start_ns = host->now_ns;
+	host->ns_a_reading = 5 * US;
+	for (uint32_t i = 0; i < RANDOM_WAITS; i++) {
+		uint32_t length_us = 40 + bpf_get_prandom_u32() % 60;
+		uint64_t left_ns, came_ns;
+
+		if (bpf_get_prandom_u32() % 100 == 0)
+			length_us *= 20; /* few long ones are a sixth of the sum */
+		actor_stands(&one, 1 + i % RANDOM_PLACES);
+		one.task.__state = INTERRUPTIBLE;
+		host->saved_registers = &one.regs;
+		on_switch(NULL, false, &one.task, &idle);
+		left_ns = slot_of(&one)->since_ns;
+		walks += !(slot_of(&one)->flags & PP_THREAD_SKIPPED);
+		host_drop_records();
+		host->now_ns = left_ns + length_us * US;
+		on_switch(NULL, false, &idle, &one.task);
+		came_ns = slot_of(&one)->since_ns;
+		truth_ns += came_ns - left_ns;
+		variance += (double)(came_ns - left_ns) * (double)(came_ns - left_ns) *
+			    (double)((1U << slot_of(&one)->weight_shift) - 1);
+		host->now_ns += 10 * US;
+	}
+	host->ns_a_reading = 0;
+	window_close(host->now_ns - START_NS);
+	error = (double)waited(71, PP_WAIT_SLEEP).weight - (double)truth_ns;
+	assert_true(variance > 0);
+	assert_true(error * error < 25 * variance);
+	/* The test is sharp: 5 sigma are less than a third of the sum. */
+	assert_true(25 * variance < (double)truth_ns / 3 * (double)truth_ns / 3);
+	/* 2 %, the credit of the start, and the debt that is allowed. */
+	assert_true(walks * 20 * US < (host->now_ns - start_ns) / 50 + 2 * BUDGET_CREDIT_NS);
+	assert_true(walks > 1000);
+	assert_true(host->losses[PP_LOSS_WAITS_WEIGHTED] > walks / 2);
+	/* The ledger is exact all the same. */
+	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_SLEEP], truth_ns);
+}
+
 static void budget__is_not_touched_at_known_places(void **state)
 {
 	(void)state;
@@ -612,6 +665,41 @@ static void budget__wait_left_out_is_in_the_ledger_only(void **state)
 	assert_int_equal(waited(71, PP_WAIT_NONE).weight, 0);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_SLEEP], 11 * MS);
 	assert_false(slot_of(&one)->flags & PP_THREAD_SKIPPED);
+}
+
+static void budget__halves_and_doubles_the_share(void **state)
+{
+	struct budget budget = {.credit_ns = -1};
+	uint64_t now_ns = 0;
+
+	(void)state;
+	budget_tick(&budget, BUDGET_PERIOD_NS - 1);
+	assert_int_equal(budget.shift, 0);
+	for (int i = 0; i < 100; i++) {
+		budget_spend(&budget, BUDGET_PERIOD_SPEND_NS + 1);
+		budget_tick(&budget, now_ns += BUDGET_PERIOD_NS);
+	}
+	assert_int_equal(budget.shift, BUDGET_MAX_SHIFT);
+	budget_spend(&budget, 1000000000);
+	budget_tick(&budget, now_ns += BUDGET_PERIOD_NS);
+	assert_int_equal(budget.credit_ns, -BUDGET_CREDIT_NS);
+	for (int i = 0; i < 300; i++)
+		budget_tick(&budget, now_ns += BUDGET_PERIOD_NS);
+	assert_int_equal(budget.shift, 0);
+	assert_int_equal(budget.credit_ns, BUDGET_CREDIT_NS);
+	/* What is spent is less than what comes in: the debt goes away by itself. */
+	budget = (struct budget){
+		.started_ns = now_ns, .credit_ns = -BUDGET_CREDIT_NS, .shift = 5};
+	for (int i = 0; i < 100; i++) {
+		budget_spend(&budget, BUDGET_PERIOD_SPEND_NS / 2);
+		budget_tick(&budget, now_ns += BUDGET_PERIOD_NS);
+	}
+	assert_int_equal(budget.shift, 5);
+	assert_int_equal(budget.credit_ns, -BUDGET_CREDIT_NS / 2);
+	/* A long time without waits is not saved up. */
+	budget.credit_ns = 0;
+	budget_tick(&budget, now_ns + (1ULL << 60));
+	assert_int_equal(budget.credit_ns, BUDGET_CREDIT_NS);
 }
 
 int main(void)
@@ -646,8 +734,10 @@ int main(void)
 		switch_test(exit__full_ledger_is_counted),
 		switch_test(filter__unwanted_thread_costs_no_walk_and_appears_nowhere),
 		switch_test(filter__thread_becomes_wanted_within_100_ms),
+		switch_test(budget__sums_beyond_it_stay_true),
 		switch_test(budget__is_not_touched_at_known_places),
 		switch_test(budget__wait_left_out_is_in_the_ledger_only),
+		switch_test(budget__halves_and_doubles_the_share),
 	};
 
 	return cmocka_run_group_tests_name("bpf/switch", tests, NULL, NULL);
