@@ -188,7 +188,11 @@ static __always_inline void find_place(void *ctx, struct pp_thread *t, struct ta
 
 	scratch_enter(&taken);
 	if (!taken.walk) {
-		t->memo_pc = 0;
+		/* The last place is not this one. */
+		if (!is_known) {
+			t->memo_pc = t->place.user_stack = t->place.kernel_stack = 0;
+			t->place.flags &= WAIT_BITS;
+		}
 		return;
 	}
 	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);

@@ -129,6 +129,27 @@ static void wait__shorter_than_asked_for_is_in_the_ledger_only(void **state)
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_SLEEP], 3 * MS);
 }
 
+static void wait__without_a_free_walk_has_no_stack(void **state)
+{
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	comes(&one, 2 * MS);
+	actor_stands(&one, 2);
+	host->scratch_level = PP_WALK_LEVELS;
+	host->saved_registers = &one.regs;
+	set_time(3 * MS);
+	assert_int_equal(on_switch(NULL, false, &one.task, &idle), 0);
+	host->scratch_level = 0;
+	comes(&one, 7 * MS);
+	assert_int_equal(host->losses[PP_LOSS_NO_SCRATCH], 1);
+	window_close(10 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 2, 5 * MS);
+	assert_int_equal(harvested.count, 2);
+	assert_int_equal(harvested.entry[0].key.user_stack, 0); /* not the first wait's */
+	assert_int_equal(harvested.entry[0].count.weight, 4 * MS);
+}
+
 static void nobody__paused_idle_and_kernel_threads(void **state)
 {
 	(void)state;
@@ -711,6 +732,7 @@ int main(void)
 		switch_test(wait__at_another_place_moves_the_sum_to_the_counters),
 		switch_test(wait__of_another_descriptor_is_another_place),
 		switch_test(wait__shorter_than_asked_for_is_in_the_ledger_only),
+		switch_test(wait__without_a_free_walk_has_no_stack),
 		switch_test(nobody__paused_idle_and_kernel_threads),
 		switch_test(window__open_wait_is_cut_at_each_edge),
 		switch_test(window__wait_that_ends_before_the_reading_is_in_both_windows),
