@@ -205,26 +205,54 @@ static __always_inline void find_place(void *ctx, struct pp_thread *t, struct ta
 	scratch_leave(&taken);
 }
 
-/* Asks now and then whether the filters want this thread. */
-static __always_inline bool is_wanted(struct pp_thread *t, struct task_struct *prev, __u64 now_ns,
-				      const struct pp_config *cfg)
+/* What the thread has got goes to the open window's counters and to its process's ledger. */
+static __always_inline void thread_settle(const struct switch_state *state, struct pp_thread *t,
+					  __u64 now_ns, const struct pp_config *cfg)
 {
+	t->total_ns[PP_LEDGER_CPU] += now_ns - t->since_ns;
+	t->since_ns = now_ns;
+	sum_count(t, sum_open(t, cfg->window), cfg);
+	ledger_close(t, &state->ledger, now_ns);
+}
+
+/* Another program (exec), or other filters: what the thread did before is not the new one's. */
+static __always_inline void thread_turns(const struct switch_state *state, struct pp_thread *t,
+					 const struct pp_process_id *id, bool wanted, __u64 now_ns,
+					 const struct pp_config *cfg)
+{
+	bool was_wanted = t->flags & PP_THREAD_WANTED;
+	/* Generation 0: nobody had told of the process yet. */
+	bool is_other = t->id.generation && t->id.generation != id->generation;
+
+	if (was_wanted && (!wanted || is_other))
+		thread_settle(state, t, now_ns, cfg);
+	if (t->identified_ns && (!was_wanted || !wanted || is_other))
+		thread_restart(t, now_ns);
+	t->id = *id;
+	t->flags = wanted ? t->flags | PP_THREAD_WANTED : t->flags & ~PP_THREAD_WANTED;
+	t->identified_ns = now_ns;
+}
+
+/* Asks now and then whose the thread is, and whether the filters want it. */
+static __always_inline void thread_identify(const struct switch_state *state, struct pp_thread *t,
+					    struct task_struct *prev, __u64 now_ns,
+					    const struct pp_config *cfg)
+{
+	struct pp_process_id id = {.tgid = prev->tgid};
 	struct pp_image *image;
-	__u32 *generation, tgid = prev->tgid;
+	__u32 *generation;
 	bool wanted = true;
 
 	if (now_ns - t->identified_ns < IDENTIFY_NS)
-		return t->flags & PP_THREAD_WANTED;
-	generation = bpf_map_lookup_elem(&processes, &tgid);
-	t->identified_ns = now_ns;
-	t->id.tgid = tgid;
-	t->id.generation = generation ? *generation : 0;
+		return;
+	generation = bpf_map_lookup_elem(&processes, &id.tgid);
+	if (generation)
+		id.generation = *generation;
 	if (cfg->flags & PP_CONFIG_FILTER) {
-		image = bpf_map_lookup_elem(&images, &t->id);
+		image = bpf_map_lookup_elem(&images, &id);
 		wanted = image && image->flags & PP_IMAGE_WANTED;
 	}
-	t->flags = wanted ? t->flags | PP_THREAD_WANTED : t->flags & ~PP_THREAD_WANTED;
-	return wanted;
+	thread_turns(state, t, &id, wanted, now_ns, cfg);
 }
 
 /* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
@@ -276,16 +304,28 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 static __always_inline void thread_dies(const struct switch_state *state, struct pp_thread *t,
 					__u64 now_ns, const struct pp_config *cfg)
 {
-	struct pp_place_sum *open = sum_open(t, cfg->window);
 	struct pp_place_sum *closed = cfg->window & 1 ? &t->sum[0] : &t->sum[1];
 
-	sum_count(t, open, cfg);
-	ledger_close(t, &state->ledger, now_ns);
+	if (t->flags & PP_THREAD_WANTED)
+		thread_settle(state, t, now_ns, cfg);
 	t->flags |= PP_THREAD_GONE;
 	/* The agent may not have read the last window's sum yet. */
 	if (closed->window != cfg->window - 1 ||
 	    now_ns - cfg->window_start_ns[cfg->window & 1] > THREAD_SETTLE_NS)
 		t->tid = 0;
+}
+
+static __always_inline void thread_stops(void *ctx, struct switch_state *state, struct pp_thread *t,
+					 struct task_struct *prev, __u32 task_state, __u64 now_ns,
+					 const struct pp_config *cfg)
+{
+	__u64 ran_ns = now_ns - t->since_ns;
+
+	t->total_ns[PP_LEDGER_CPU] += ran_ns;
+	t->since_ns = now_ns;
+	t->flags |= PP_THREAD_WAITING;
+	t->run_delay_ns = prev->sched_info.run_delay;
+	wait_begins(ctx, state, t, prev, task_state, ran_ns, now_ns, cfg);
 }
 
 static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, __u32 task_state,
@@ -294,23 +334,17 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 	struct pp_thread *t = thread_find(prev->pid, cfg);
 	__u32 zero = 0;
 	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
-	__u64 ran_ns;
 
 	if (!t)
 		t = thread_claim(prev, now_ns, cfg);
-	if (!t || !state || !is_wanted(t, prev, now_ns, cfg))
+	if (!t || !state)
 		return;
 	thread_begin(t);
-	ran_ns = now_ns - t->since_ns;
-	t->total_ns[PP_LEDGER_CPU] += ran_ns;
-	t->since_ns = now_ns;
-	if (task_state & STATE_DEAD) {
+	thread_identify(state, t, prev, now_ns, cfg);
+	if (task_state & STATE_DEAD)
 		thread_dies(state, t, now_ns, cfg);
-	} else {
-		t->flags |= PP_THREAD_WAITING;
-		t->run_delay_ns = prev->sched_info.run_delay;
-		wait_begins(ctx, state, t, prev, task_state, ran_ns, now_ns, cfg);
-	}
+	else if (t->flags & PP_THREAD_WANTED)
+		thread_stops(ctx, state, t, prev, task_state, now_ns, cfg);
 	thread_end(t);
 }
 

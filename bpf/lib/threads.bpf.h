@@ -79,6 +79,14 @@ static __always_inline struct pp_thread *thread_claim(struct task_struct *task, 
 	return t;
 }
 
+/* Nothing of what it did until now counts. */
+static __always_inline void thread_restart(struct pp_thread *t, __u64 now_ns)
+{
+	__builtin_memset(t->total_ns, 0, sizeof(t->total_ns));
+	t->created_ns = t->since_ns = now_ns;
+	t->memo_pc = 0;
+}
+
 /* ---- sums ---- */
 
 static __always_inline bool places_equal(const struct pp_place *a, const struct pp_place *b)

@@ -579,6 +579,19 @@ static void filter__unwanted_thread_costs_no_walk_and_appears_nowhere(void **sta
 	assert_int_equal(harvested.count, 0);
 }
 
+/* Else the threads of everybody fill the table of a profiler that asked for one process. */
+static void filter__unwanted_thread_that_exits_gives_its_slot_back(void **state)
+{
+	(void)state;
+	host->config.flags = PP_CONFIG_FILTER;
+	process_add(70, GENERATION, 0);
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	comes(&one, 5 * MS);
+	dies(&one, 6 * MS);
+	assert_int_equal(used_slots(), 0);
+}
+
 static void filter__thread_becomes_wanted_within_100_ms(void **state)
 {
 	(void)state;
@@ -595,6 +608,77 @@ static void filter__thread_becomes_wanted_within_100_ms(void **state)
 	comes(&one, 134 * MS);
 	window_close(140 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 3 * MS);
+}
+
+/* What it did before is not known: it was not looked at. */
+static void filter__time_before_a_thread_was_wanted_is_nobodys(void **state)
+{
+	const struct pp_ledger_sum *sum;
+
+	(void)state;
+	host->config.flags = PP_CONFIG_FILTER;
+	process_add(70, GENERATION, 0);
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	process_add(70, GENERATION, PP_IMAGE_WANTED);
+	comes(&one, 5000 * MS);
+	leaves(&one, 5001 * MS);
+	comes(&one, 5003 * MS);
+	dies(&one, 5010 * MS);
+	sum = ledger_of(70, GENERATION);
+	assert_non_null(sum);
+	assert_int_equal(sum->life_ns, 9 * MS);
+	assert_int_equal(sum->total_ns[PP_LEDGER_CPU], 7 * MS);
+	assert_int_equal(ledger_total(sum), sum->life_ns);
+}
+
+static void filter__thread_that_is_no_more_wanted_is_settled(void **state)
+{
+	const struct pp_ledger_sum *sum;
+
+	(void)state;
+	host->config.flags = PP_CONFIG_FILTER;
+	comes(&one, 0);
+	leaves(&one, 10 * MS);
+	comes(&one, 30 * MS);
+	process_add(70, GENERATION, 0);
+	leaves(&one, 150 * MS);
+	sum = ledger_of(70, GENERATION);
+	assert_non_null(sum);
+	assert_int_equal(sum->life_ns, 150 * MS);
+	assert_int_equal(ledger_total(sum), sum->life_ns);
+	window_close(200 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 20 * MS);
+}
+
+/* Another program in the same thread: what it did before is the old one's. */
+static void exec__times_before_it_are_the_old_programs(void **state)
+{
+	const struct pp_ledger_sum *before, *after;
+
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 10 * MS);
+	comes(&one, 30 * MS);
+	process_add(70, GENERATION + 1, PP_IMAGE_WANTED);
+	leaves(&one, 150 * MS);
+	comes(&one, 160 * MS);
+	dies(&one, 165 * MS);
+	before = ledger_of(70, GENERATION);
+	after = ledger_of(70, GENERATION + 1);
+	assert_non_null(before);
+	assert_non_null(after);
+	assert_int_equal(before->life_ns, 150 * MS);
+	assert_int_equal(ledger_total(before), before->life_ns);
+	assert_int_equal(after->life_ns, 15 * MS);
+	assert_int_equal(after->total_ns[PP_LEDGER_SLEEP], 10 * MS);
+	assert_int_equal(ledger_total(after), after->life_ns);
+	window_close(200 * MS);
+	for (size_t i = 0; i < harvested.count; i++)
+		assert_int_equal(harvested.entry[i].count.weight,
+				 harvested.entry[i].key.id.generation == GENERATION ? 20 * MS :
+										      10 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 2, 30 * MS);
 }
 
 /* ---- the budget ---- */
@@ -755,7 +839,11 @@ int main(void)
 		switch_test(exit__reused_tid_is_another_thread),
 		switch_test(exit__full_ledger_is_counted),
 		switch_test(filter__unwanted_thread_costs_no_walk_and_appears_nowhere),
+		switch_test(filter__unwanted_thread_that_exits_gives_its_slot_back),
 		switch_test(filter__thread_becomes_wanted_within_100_ms),
+		switch_test(filter__time_before_a_thread_was_wanted_is_nobodys),
+		switch_test(filter__thread_that_is_no_more_wanted_is_settled),
+		switch_test(exec__times_before_it_are_the_old_programs),
 		switch_test(budget__sums_beyond_it_stay_true),
 		switch_test(budget__is_not_touched_at_known_places),
 		switch_test(budget__wait_left_out_is_in_the_ledger_only),
