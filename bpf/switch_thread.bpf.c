@@ -87,7 +87,7 @@ static __always_inline __u64 wait_arguments(const struct user_registers *regs, _
 	return state ? hash_mix(hash, syscall_argument(regs)) : hash;
 }
 
-/* True: the memo's place is this one. */
+/* True: the memo's place is this one; else it is from now on. */
 static __always_inline bool memo_matches(struct pp_thread *t, const struct user_registers *regs,
 					 __u64 frame, __u64 instruction, __u64 arguments,
 					 const struct pp_config *cfg)
@@ -97,7 +97,7 @@ static __always_inline bool memo_matches(struct pp_thread *t, const struct user_
 	registers_place(regs, &pc, &sp);
 	if (t->memo_pc == pc && t->memo_sp == sp && t->memo_frame == frame &&
 	    t->memo_instruction == instruction && t->memo_arguments == arguments &&
-	    t->memo_epoch == cfg->epoch && ++t->memo_uses < MEMO_USES)
+	    t->memo_epoch == cfg->epoch)
 		return true;
 	t->memo_pc = pc;
 	t->memo_sp = sp;
@@ -105,7 +105,6 @@ static __always_inline bool memo_matches(struct pp_thread *t, const struct user_
 	t->memo_instruction = instruction;
 	t->memo_arguments = arguments;
 	t->memo_epoch = cfg->epoch;
-	t->memo_uses = 0;
 	return false;
 }
 
@@ -199,6 +198,8 @@ static __always_inline void find_place(void *ctx, struct pp_thread *t, struct ta
 	if (!is_known) {
 		walk_place(ctx, taken.walk, taken.slot, t, prev, regs, cfg);
 		set_wait(t, wait, regs);
+		/* The first walk has found Python: the memo must know as much as later waits. */
+		python_top(t, &t->memo_frame, &t->memo_instruction);
 	}
 	if (place_wait(&t->place) == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
 		walk_holder(taken.walk, taken.slot, t);
@@ -257,9 +258,22 @@ static __always_inline void thread_identify(const struct switch_state *state, st
 
 /* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
  * instruction: one wait for the user. */
-static __always_inline bool wait_goes_on(const struct pp_thread *t, bool is_known, __u64 ran_ns)
+static __always_inline bool wait_goes_on(const struct pp_thread *t, bool is_same, __u64 ran_ns)
 {
-	return is_known && place_wait(&t->place) == PP_WAIT_GIL && ran_ns < GIL_RETRY_NS;
+	return is_same && place_wait(&t->place) == PP_WAIT_GIL && ran_ns < GIL_RETRY_NS;
+}
+
+/* Whether the budget lets this wait be looked at. */
+static __always_inline bool wait_is_taken(struct budget *budget, struct pp_thread *t, __u64 now_ns)
+{
+	budget_tick(budget, now_ns);
+	if (!budget_takes(budget, &t->weight_shift)) {
+		t->flags |= PP_THREAD_SKIPPED;
+		return false;
+	}
+	if (t->weight_shift)
+		count_loss(PP_LOSS_WAITS_WEIGHTED);
+	return true;
 }
 
 static __always_inline void wait_begins(void *ctx, struct switch_state *state, struct pp_thread *t,
@@ -267,34 +281,31 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 					__u64 now_ns, const struct pp_config *cfg)
 {
 	struct user_registers *regs = (void *)state->registers;
-	struct budget *budget = &state->budget;
 	enum pp_wait wait = PP_WAIT_RUN_QUEUE;
+	bool is_same, is_known, goes_on;
 	__u64 frame, instruction;
-	bool is_known, goes_on;
 
 	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
 	copy_saved(regs, prev);
 	python_top(t, &frame, &instruction);
-	is_known = memo_matches(t, regs, frame, instruction, wait_arguments(regs, task_state), cfg);
-	goes_on = wait_goes_on(t, is_known, ran_ns);
+	is_same = memo_matches(t, regs, frame, instruction, wait_arguments(regs, task_state), cfg);
+	is_known = is_same && ++t->memo_uses < MEMO_USES;
+	goes_on = wait_goes_on(t, is_same, ran_ns);
 	t->weight_shift = 0;
 	if (!is_known) {
-		budget_tick(budget, now_ns);
+		t->memo_uses = 0;
 		if (task_state)
 			wait = wait_reason(prev, task_state, regs);
 		set_wait(t, wait, regs);
-		if (!budget_takes(budget, &t->weight_shift)) {
-			t->flags |= PP_THREAD_SKIPPED;
+		if (!wait_is_taken(&state->budget, t, now_ns)) {
 			t->memo_pc = 0;
 			return;
 		}
-		if (t->weight_shift)
-			count_loss(PP_LOSS_WAITS_WEIGHTED);
 	}
 	if (!is_known ||
 	    (place_wait(&t->place) == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)) {
 		find_place(ctx, t, prev, regs, is_known, wait, cfg);
-		budget_spend(budget, bpf_ktime_get_ns() - now_ns);
+		budget_spend(&state->budget, bpf_ktime_get_ns() - now_ns);
 	}
 	sum_turn(t, cfg);
 	if (!goes_on)
