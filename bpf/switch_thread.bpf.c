@@ -297,13 +297,14 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 		if (task_state)
 			wait = wait_reason(prev, task_state, regs);
 		set_wait(t, wait, regs);
-		if (!wait_is_taken(&state->budget, t, now_ns)) {
-			t->memo_pc = 0;
-			return;
-		}
 	}
 	if (!is_known ||
 	    (place_wait(&t->place) == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)) {
+		if (!wait_is_taken(&state->budget, t, now_ns)) {
+			if (!is_known)
+				t->memo_pc = 0;
+			return;
+		}
 		find_place(ctx, t, prev, regs, is_known, wait, cfg);
 		budget_spend(&state->budget, bpf_ktime_get_ns() - now_ns);
 	}

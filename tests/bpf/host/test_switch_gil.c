@@ -314,6 +314,42 @@ static void python__another_frame_or_instruction_is_another_place(void **state)
 	assert_waited(&one, PP_WAIT_SLEEP, 4, 8 * MS);
 }
 
+/* Many threads that hand it on all the time: the look at the holder is a walk like others. */
+static void budget__blame_is_paid_from_it(void **state)
+{
+	uint64_t start_ns, reads = 0, walks = 0;
+	double truth_ns = 0, variance = 0, error;
+
+	(void)state;
+	comes(&one, 0);
+	start_ns = host->now_ns;
+	host->ns_a_reading = 5 * US;
+	for (int i = 0; i < 20000; i++) {
+		uint64_t length_ns = 50 * US + bpf_get_prandom_u32() % (50 * US), left_ns;
+		double length;
+
+		reads = host->user_reads;
+		host->saved_registers = &one.regs;
+		one.task.__state = INTERRUPTIBLE;
+		on_switch(NULL, false, &one.task, &idle);
+		walks += host->user_reads > reads + 2;
+		left_ns = slot_of(&one)->since_ns;
+		host->now_ns = left_ns + length_ns;
+		on_switch(NULL, false, &idle, &one.task);
+		length = (double)(slot_of(&one)->since_ns - left_ns);
+		truth_ns += length;
+		variance += length * length * (double)((1U << slot_of(&one)->weight_shift) - 1);
+		host->now_ns += 100 * US;
+	}
+	host->ns_a_reading = 0;
+	assert_true(walks * 10 * US < (host->now_ns - start_ns) / 50 + 2 * BUDGET_CREDIT_NS);
+	assert_true(walks > 1000);
+	window_close(host->now_ns - START_NS);
+	error = (double)waited(71, PP_WAIT_GIL).weight - truth_ns;
+	assert_true(error * error < 25 * variance);
+	assert_true(25 * variance < truth_ns / 4 * truth_ns / 4);
+}
+
 #define gil_test(test) cmocka_unit_test_setup_teardown(test, gil_setup, switch_teardown)
 
 int main(void)
@@ -329,6 +365,7 @@ int main(void)
 		gil_test(gil__of_older_interpreters),
 		gil_test(gil__free_threaded_has_none),
 		gil_test(python__another_frame_or_instruction_is_another_place),
+		gil_test(budget__blame_is_paid_from_it),
 	};
 
 	return cmocka_run_group_tests_name("bpf/switch_gil", tests, NULL, NULL);
