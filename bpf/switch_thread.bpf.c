@@ -8,7 +8,7 @@
 #include "lib/wait_reason.bpf.h"
 #include "lib/walk.bpf.h"
 
-#define MEMO_USES 64U /* then the place is walked anew: callers may differ */
+#define PLACE_USES 64U /* then the place is walked anew: callers may differ */
 #define IDENTIFY_NS 100000000ULL
 #define GIL_RETRY_NS 50000ULL
 
@@ -43,9 +43,8 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 	if (!(t->flags & PP_THREAD_WAITING))
 		return;
 	thread_begin(t);
-	woken_ns = place_wait(&t->place) == PP_WAIT_RUN_QUEUE ? t->since_ns :
-								woken_at(next, t, now_ns);
-	ledger_add(t, place_wait(&t->place), woken_ns - t->since_ns);
+	woken_ns = t->wait == PP_WAIT_RUN_QUEUE ? t->since_ns : woken_at(next, t, now_ns);
+	ledger_add(t, t->wait, woken_ns - t->since_ns);
 	t->total_ns[PP_LEDGER_RUN_QUEUE] += now_ns - woken_ns;
 	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns)
 		thread_add_wait(t, woken_ns, now_ns, cfg);
@@ -79,33 +78,50 @@ static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_fra
 		*ret_instruction = read_u64(frame + py->frame_instr);
 }
 
-/* What tells one wait from another at the same place. */
-static __always_inline __u64 wait_arguments(const struct user_registers *regs, __u32 state)
+/* What tells this place from others without a walk: registers, Python's innermost instruction, the
+ * system call and its first argument.  An epoch later all is walked anew. */
+static __always_inline __u64 place_key(const struct pp_thread *t, const struct call_site *site,
+				       __u32 task_state, const struct pp_config *cfg)
 {
-	__u64 hash = hash_mix(state & 0xff, syscall_number(regs));
+	__u64 frame, instruction, key;
 
-	return state ? hash_mix(hash, syscall_argument(regs)) : hash;
+	python_top(t, &frame, &instruction);
+	key = hash_mix(site->pc, site->sp);
+	key = hash_mix(key, frame);
+	key = hash_mix(key, instruction);
+	key = hash_mix(key, site->number + ((__u64)cfg->epoch << 32));
+	key = hash_mix(key, task_state & 0xff);
+	/* A preempted thread's registers are anything. */
+	return (task_state ? hash_mix(key, site->argument) : key) | 1;
 }
 
-/* True: the memo's place is this one; else it is from now on. */
-static __always_inline bool memo_matches(struct pp_thread *t, const struct user_registers *regs,
-					 __u64 frame, __u64 instruction, __u64 arguments,
-					 const struct pp_config *cfg)
+/* Which of the thread's places this is; PP_THREAD_PLACES: none of them. */
+static __always_inline __u32 place_find(const struct pp_thread *t, __u64 key)
 {
-	__u64 pc, sp;
+	if (t->place[0].key == key)
+		return 0;
+	if (t->place[1].key == key)
+		return 1;
+	return t->place[2].key == key ? 2 : PP_THREAD_PLACES;
+}
 
-	registers_place(regs, &pc, &sp);
-	if (t->memo_pc == pc && t->memo_sp == sp && t->memo_frame == frame &&
-	    t->memo_instruction == instruction && t->memo_arguments == arguments &&
-	    t->memo_epoch == cfg->epoch)
-		return true;
-	t->memo_pc = pc;
-	t->memo_sp = sp;
-	t->memo_frame = frame;
-	t->memo_instruction = instruction;
-	t->memo_arguments = arguments;
-	t->memo_epoch = cfg->epoch;
-	return false;
+/* Empties the entry for a walk: that of the same place, or the next one in turn gives way. */
+static __always_inline struct pp_place *place_renew(struct pp_thread *t, __u32 found,
+						    const struct pp_config *cfg)
+{
+	struct pp_place *place;
+
+	if (found >= PP_THREAD_PLACES) {
+		found = t->at + 1;
+		if (found >= PP_THREAD_PLACES)
+			found = 0;
+	}
+	place_count(t->tid, found);
+	place = place_at(t, found);
+	__builtin_memset(place, 0, sizeof(*place));
+	place->sum[0].window = place->sum[1].window = cfg->window - 2; /* neither of the two */
+	t->at = found;
+	return place;
 }
 
 /* The walk's results of which later waits make use. */
@@ -133,17 +149,21 @@ static __always_inline bool waits_for_gil(const struct pp_thread *t, __u64 word)
 	return py && gil_owns(t, py, word);
 }
 
-static __always_inline void set_wait(struct pp_thread *t, enum pp_wait wait,
-				     const struct user_registers *regs)
+/* The reason of this wait; a futex may be the GIL's. */
+static __always_inline enum pp_wait find_wait(const struct pp_thread *t, struct task_struct *prev,
+					      __u32 task_state, const struct user_registers *regs)
 {
+	enum pp_wait wait = task_state ? wait_reason(prev, task_state, regs) : PP_WAIT_RUN_QUEUE;
+
 	if (wait == PP_WAIT_LOCK && waits_for_gil(t, syscall_argument(regs)))
 		wait = PP_WAIT_GIL;
-	t->place.flags = (t->place.flags & ~WAIT_BITS) | wait << PP_COUNT_WAIT_SHIFT;
+	return wait;
 }
 
-/* The whole stack of the thread that leaves, into t->place. */
+/* The whole stack of the thread that leaves, into its place. */
 static __always_inline void walk_place(void *ctx, struct pp_walk *w, __u32 slot, struct pp_thread *t,
-				       struct task_struct *prev, const struct user_registers *regs,
+				       struct pp_place *place, struct task_struct *prev,
+				       const struct user_registers *regs,
 				       const struct pp_config *cfg)
 {
 	walk_reset(w, 0);
@@ -155,78 +175,88 @@ static __always_inline void walk_place(void *ctx, struct pp_walk *w, __u32 slot,
 	}
 	remember_python(t, w);
 	walk_emit_stacks(slot);
-	t->place.user_stack = w->hash;
-	t->place.kernel_stack = w->kernel_hash;
-	t->place.flags = w->count_flags | w->stop << PP_COUNT_STOP_SHIFT |
-			 w->py_stop << PP_COUNT_PY_STOP_SHIFT;
+	place->user_stack = w->hash;
+	place->kernel_stack = w->kernel_hash;
+	place->flags = w->count_flags | w->stop << PP_COUNT_STOP_SHIFT |
+		       w->py_stop << PP_COUNT_PY_STOP_SHIFT;
 }
 
 /* Where the GIL's holder is: its Python frames, read while it runs. */
-static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, struct pp_thread *t)
+static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const struct pp_thread *t,
+					struct pp_place *place)
 {
 	__u32 index = t->python - 1;
 	struct pp_python *py = t->python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
 	__u64 holder = py ? gil_holder(t, py) : 0;
 
-	t->place.blame_stack = t->place.blame_tid = 0;
+	place->blame_stack = place->blame_tid = 0;
 	if (!holder || holder == t->thread_state)
 		return; /* released since: nobody is to blame */
 	walk_reset(w, 0);
 	w->thread_state = holder;
 	walk_python_only(slot);
-	t->place.blame_tid = state_thread_id(w, py);
+	place->blame_tid = state_thread_id(w, py);
 	walk_emit_stacks(slot);
-	t->place.blame_stack = w->hash;
+	place->blame_stack = w->hash;
 }
 
-static __always_inline void find_place(void *ctx, struct pp_thread *t, struct task_struct *prev,
-				       const struct user_registers *regs, bool is_known,
-				       enum pp_wait wait, const struct pp_config *cfg)
+/* False: no scratch was free, which is counted. */
+static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struct pp_place *place,
+					   struct task_struct *prev, __u32 task_state,
+					   const struct user_registers *regs,
+					   const struct pp_config *cfg)
 {
 	struct scratch taken;
 
 	scratch_enter(&taken);
-	if (!taken.walk) {
-		/* The last place is not this one. */
-		if (!is_known) {
-			t->memo_pc = t->place.user_stack = t->place.kernel_stack = 0;
-			t->place.flags &= WAIT_BITS;
-		}
-		return;
-	}
+	if (!taken.walk)
+		return false;
 	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
-	if (!is_known) {
-		walk_place(ctx, taken.walk, taken.slot, t, prev, regs, cfg);
-		set_wait(t, wait, regs);
-		/* The first walk has found Python: the memo must know as much as later waits. */
-		python_top(t, &t->memo_frame, &t->memo_instruction);
-	}
-	if (place_wait(&t->place) == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
-		walk_holder(taken.walk, taken.slot, t);
+	walk_place(ctx, taken.walk, taken.slot, t, place, prev, regs, cfg);
+	/* Only now are Python and the GIL known of a thread that was not walked before. */
+	t->wait = find_wait(t, prev, task_state, regs);
+	place->flags |= t->wait << PP_COUNT_WAIT_SHIFT;
+	scratch_leave(&taken);
+	return true;
+}
+
+/* Each wait for the GIL has a holder of its own; sums are kept apart by it. */
+static __always_inline void blame(struct pp_thread *t, struct task_struct *prev,
+				  const struct pp_config *cfg)
+{
+	struct scratch taken;
+
+	place_count(t->tid, t->at);
+	scratch_enter(&taken);
+	if (!taken.walk)
+		return;
+	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
+	walk_holder(taken.walk, taken.slot, t, place_at(t, t->at));
 	scratch_leave(&taken);
 }
 
 /* What the thread has got goes to the open window's counters and to its process's ledger. */
 static __always_inline void thread_settle(const struct switch_state *state, struct pp_thread *t,
-					  __u64 now_ns, const struct pp_config *cfg)
+					  __u64 now_ns)
 {
 	t->total_ns[PP_LEDGER_CPU] += now_ns - t->since_ns;
 	t->since_ns = now_ns;
-	sum_count(t, sum_open(t, cfg->window), cfg);
+	for (__u32 i = 0; i < PP_THREAD_PLACES; i++)
+		if (t->place[i].key)
+			place_count(t->tid, i);
 	ledger_close(t, &state->ledger, now_ns);
 }
 
 /* Another program (exec), or other filters: what the thread did before is not the new one's. */
 static __always_inline void thread_turns(const struct switch_state *state, struct pp_thread *t,
-					 const struct pp_process_id *id, bool wanted, __u64 now_ns,
-					 const struct pp_config *cfg)
+					 const struct pp_process_id *id, bool wanted, __u64 now_ns)
 {
 	bool was_wanted = t->flags & PP_THREAD_WANTED;
 	/* Generation 0: nobody had told of the process yet. */
 	bool is_other = t->id.generation && t->id.generation != id->generation;
 
 	if (was_wanted && (!wanted || is_other))
-		thread_settle(state, t, now_ns, cfg);
+		thread_settle(state, t, now_ns);
 	if (t->identified_ns && (!was_wanted || !wanted || is_other))
 		thread_restart(t, now_ns);
 	t->id = *id;
@@ -253,26 +283,44 @@ static __always_inline void thread_identify(const struct switch_state *state, st
 		image = bpf_map_lookup_elem(&images, &id);
 		wanted = image && image->flags & PP_IMAGE_WANTED;
 	}
-	thread_turns(state, t, &id, wanted, now_ns, cfg);
-}
-
-/* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
- * instruction: one wait for the user. */
-static __always_inline bool wait_goes_on(const struct pp_thread *t, bool is_same, __u64 ran_ns)
-{
-	return is_same && place_wait(&t->place) == PP_WAIT_GIL && ran_ns < GIL_RETRY_NS;
+	thread_turns(state, t, &id, wanted, now_ns);
 }
 
 /* Whether the budget lets this wait be looked at. */
 static __always_inline bool wait_is_taken(struct budget *budget, struct pp_thread *t, __u64 now_ns)
 {
+	__u32 shift;
+	bool taken;
+
 	budget_tick(budget, now_ns);
-	if (!budget_takes(budget, &t->weight_shift)) {
-		t->flags |= PP_THREAD_SKIPPED;
-		return false;
-	}
-	if (t->weight_shift)
+	taken = budget_takes(budget, &shift);
+	t->weight_shift = shift;
+	if (taken && shift)
 		count_loss(PP_LOSS_WAITS_WEIGHTED);
+	return taken;
+}
+
+/* A wait of which a walk is due: of the thread's own stack, of the GIL's holder, or both.  False: it is
+ * left to others that stand for it. */
+static __always_inline bool wait_look(void *ctx, struct switch_state *state, struct pp_thread *t,
+				      struct task_struct *prev, __u32 task_state,
+				      const struct call_site *site, __u32 found, bool is_known,
+				      __u64 now_ns, const struct pp_config *cfg)
+{
+	struct user_registers *regs = (void *)state->registers;
+	struct pp_place *place;
+
+	if (!wait_is_taken(&state->budget, t, now_ns))
+		return false;
+	if (!is_known) {
+		place = place_renew(t, found, cfg);
+		if (!walk_new_place(ctx, t, place, prev, task_state, regs, cfg))
+			return false;
+		place->key = place_key(t, site, task_state, cfg);
+	}
+	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
+		blame(t, prev, cfg);
+	budget_spend(&state->budget, bpf_ktime_get_ns() - now_ns);
 	return true;
 }
 
@@ -281,50 +329,35 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 					__u64 now_ns, const struct pp_config *cfg)
 {
 	struct user_registers *regs = (void *)state->registers;
-	enum pp_wait wait = PP_WAIT_RUN_QUEUE;
 	bool is_same, is_known, goes_on;
-	__u64 frame, instruction;
+	struct call_site site;
+	__u32 found;
 
 	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
-	copy_saved(regs, prev);
-	python_top(t, &frame, &instruction);
-	is_same = memo_matches(t, regs, frame, instruction, wait_arguments(regs, task_state), cfg);
-	is_known = is_same && ++t->memo_uses < MEMO_USES;
-	goes_on = wait_goes_on(t, is_same, ran_ns);
+	read_call_site(prev, regs, &site);
+	found = place_find(t, place_key(t, &site, task_state, cfg));
+	is_same = found < PP_THREAD_PLACES;
+	is_known = is_same && ++place_at(t, found)->uses < PLACE_USES;
 	t->weight_shift = 0;
-	if (!is_known) {
-		t->memo_uses = 0;
-		if (task_state)
-			wait = wait_reason(prev, task_state, regs);
-		set_wait(t, wait, regs);
+	if (is_known) {
+		t->at = found;
+		t->wait = place_wait(place_at(t, found));
+	} else {
+		copy_saved(regs, prev);
+		t->wait = find_wait(t, prev, task_state, regs);
 	}
-	if (!is_known ||
-	    (place_wait(&t->place) == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)) {
-		if (!wait_is_taken(&state->budget, t, now_ns)) {
-			if (!is_known)
-				t->memo_pc = 0;
+	/* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
+	 * instruction: one wait for the user. */
+	goes_on = is_same && t->wait == PP_WAIT_GIL && ran_ns < GIL_RETRY_NS;
+	if (!is_known || (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)) {
+		if (!wait_look(ctx, state, t, prev, task_state, &site, found, is_known, now_ns,
+			       cfg)) {
+			t->flags |= PP_THREAD_SKIPPED;
 			return;
 		}
-		find_place(ctx, t, prev, regs, is_known, wait, cfg);
-		budget_spend(&state->budget, bpf_ktime_get_ns() - now_ns);
 	}
-	sum_turn(t, cfg);
 	if (!goes_on)
-		sum_open(t, cfg->window)->events += 1U << (t->weight_shift & 15);
-}
-
-static __always_inline void thread_dies(const struct switch_state *state, struct pp_thread *t,
-					__u64 now_ns, const struct pp_config *cfg)
-{
-	struct pp_place_sum *closed = cfg->window & 1 ? &t->sum[0] : &t->sum[1];
-
-	if (t->flags & PP_THREAD_WANTED)
-		thread_settle(state, t, now_ns, cfg);
-	t->flags |= PP_THREAD_GONE;
-	/* The agent may not have read the last window's sum yet. */
-	if (closed->window != cfg->window - 1 ||
-	    now_ns - cfg->window_start_ns[cfg->window & 1] > THREAD_SETTLE_NS)
-		t->tid = 0;
+		sum_open(place_at(t, t->at), cfg->window)->events += 1U << (t->weight_shift & 15);
 }
 
 static __always_inline void thread_stops(void *ctx, struct switch_state *state, struct pp_thread *t,
@@ -353,10 +386,13 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 		return;
 	thread_begin(t);
 	thread_identify(state, t, prev, now_ns, cfg);
-	if (task_state & STATE_DEAD)
-		thread_dies(state, t, now_ns, cfg);
-	else if (t->flags & PP_THREAD_WANTED)
+	if (task_state & STATE_DEAD) {
+		if (t->flags & PP_THREAD_WANTED)
+			thread_settle(state, t, now_ns);
+		t->tid = 0;
+	} else if (t->flags & PP_THREAD_WANTED) {
 		thread_stops(ctx, state, t, prev, task_state, now_ns, cfg);
+	}
 	thread_end(t);
 }
 

@@ -7,10 +7,14 @@
 #include "lib/thread_state.bpf.h"
 
 /* struct _gil_runtime_state from last_holder on: int locked at 8, switch_number at 16, then cond,
- * mutex, switch_cond, switch_mutex: 2 x (48 + 40) bytes of glibc's. */
+ * mutex, switch_cond, switch_mutex: 2 x (48 + 40) bytes of glibc's; its mutex has 48 on aarch64. */
 #define GIL_LOCKED 8U
 #define GIL_WAIT_LOW 24U
+#if defined(__TARGET_ARCH_arm64)
+#define GIL_WAIT_HIGH 216U
+#else
 #define GIL_WAIT_HIGH 200U
+#endif
 
 /* Address of last_holder for the thread whose state's head is in w->state; 0: no GIL that we know.
  * <= 3.6 has _PyThreadState_Current instead. */
@@ -38,7 +42,8 @@ static __always_inline bool gil_owns(const struct pp_thread *t, const struct pp_
 
 	if (!t->gil)
 		return false;
-	if (py->gil_wait_bytes) {
+	/* 3.6's are elsewhere, and 2.7's are not known: then the range is empty. */
+	if (py->gil_mode == PP_GIL_CURRENT) {
 		low = t->python_bias + py->gil_wait_low;
 		high = low + py->gil_wait_bytes;
 	}

@@ -125,6 +125,11 @@ struct task_struct___5_13 {
 	long state;
 };
 
+/* The kernel's own names for what struct pt_regs of <asm/ptrace.h> calls rdi, orig_rax, rip and rsp. */
+struct pt_regs___kernel {
+	unsigned long di, orig_ax, ip, sp;
+};
+
 #pragma clang attribute pop
 
 static inline __u64 task_thread_pointer(struct task_struct *task)

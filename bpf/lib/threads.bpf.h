@@ -5,9 +5,6 @@
 
 #include "lib/count.bpf.h"
 
-/* The agent reads the slots of a window that has just ended within this time. */
-#define THREAD_SETTLE_NS 200000000ULL
-
 /* Two places for each thread: where its id points, and where a hash of it does. */
 static __always_inline __u32 thread_index(__u32 tid, __u32 way, const struct pp_config *cfg)
 {
@@ -22,25 +19,14 @@ static __always_inline struct pp_thread *thread_at(__u32 tid, __u32 way,
 	return bpf_map_lookup_elem(&threads, &index);
 }
 
-/* One that has exited may have had the same id. */
-static __always_inline bool thread_lives(const struct pp_thread *t, __u32 tid)
-{
-	return t && t->tid == tid && !(t->flags & PP_THREAD_GONE);
-}
-
 static __always_inline struct pp_thread *thread_find(__u32 tid, const struct pp_config *cfg)
 {
 	struct pp_thread *t = thread_at(tid, 0, cfg);
 
-	if (thread_lives(t, tid))
+	if (t && t->tid == tid)
 		return t;
 	t = thread_at(tid, 1, cfg);
-	return thread_lives(t, tid) ? t : NULL;
-}
-
-static __always_inline bool thread_is_free(const struct pp_thread *t, __u64 now_ns)
-{
-	return !t->tid || (t->flags & PP_THREAD_GONE && now_ns - t->since_ns > THREAD_SETTLE_NS);
+	return t && t->tid == tid ? t : NULL;
 }
 
 /* Writes begin and end: the agent's copies see them.  One CPU writes; 5.10 has no atomic operation that
@@ -60,9 +46,9 @@ static __always_inline struct pp_thread *thread_claim(struct task_struct *task, 
 	__u32 tid = task->pid, sequence;
 	struct pp_thread *t = thread_at(tid, 0, cfg);
 
-	if (!t || !thread_is_free(t, now_ns)) {
+	if (!t || t->tid) {
 		t = thread_at(tid, 1, cfg);
-		if (!t || !thread_is_free(t, now_ns)) {
+		if (!t || t->tid) {
 			count_loss(PP_LOSS_THREADS_FULL);
 			return NULL;
 		}
@@ -74,7 +60,7 @@ static __always_inline struct pp_thread *thread_claim(struct task_struct *task, 
 	t->tid = tid;
 	t->id.tgid = task->tgid;
 	t->created_ns = t->since_ns = now_ns;
-	t->sum[0].window = t->sum[1].window = ~0U;
+	t->read_window = cfg->window - 1; /* nothing of an older one is in here */
 	thread_end(t);
 	return t;
 }
@@ -83,17 +69,15 @@ static __always_inline struct pp_thread *thread_claim(struct task_struct *task, 
 static __always_inline void thread_restart(struct pp_thread *t, __u64 now_ns)
 {
 	__builtin_memset(t->total_ns, 0, sizeof(t->total_ns));
+	__builtin_memset(t->place, 0, sizeof(t->place));
 	t->created_ns = t->since_ns = now_ns;
-	t->memo_pc = 0;
 }
 
-/* ---- sums ---- */
+/* ---- places and sums ---- */
 
-static __always_inline bool places_equal(const struct pp_place *a, const struct pp_place *b)
+static __always_inline struct pp_place *place_at(struct pp_thread *t, __u32 index)
 {
-	return a->user_stack == b->user_stack && a->kernel_stack == b->kernel_stack &&
-	       a->blame_stack == b->blame_stack && a->blame_tid == b->blame_tid &&
-	       a->flags == b->flags;
+	return index == 1 ? &t->place[1] : index == 2 ? &t->place[2] : &t->place[0];
 }
 
 #define WAIT_BITS (0x1fU << PP_COUNT_WAIT_SHIFT)
@@ -104,65 +88,77 @@ static __always_inline enum pp_wait place_wait(const struct pp_place *place)
 }
 
 /* Moves a sum to the open window's counters. */
-static __always_inline void sum_count(const struct pp_thread *t, struct pp_place_sum *sum,
-				      const struct pp_config *cfg)
+static __noinline int sum_count(const struct pp_thread *t, const struct pp_place *place,
+				struct pp_place_sum *sum, __u32 window)
 {
 	struct pp_count_key key = {
-		.user_stack = sum->place.user_stack,
-		.kernel_stack = sum->place.kernel_stack,
+		.user_stack = place->user_stack,
+		.kernel_stack = place->kernel_stack,
 		.id = t->id,
 		.tid = t->tid,
-		.flags = sum->place.flags | PP_KIND_WAIT << PP_COUNT_KIND_SHIFT,
+		.flags = place->flags | PP_KIND_WAIT << PP_COUNT_KIND_SHIFT,
 	};
 
 	if (sum->ns || sum->events)
-		count_add(&key, sum->events, sum->ns, cfg->window);
+		count_add(&key, sum->events, sum->ns, window);
 	if (sum->queue_ns) {
 		key.flags = (key.flags & ~WAIT_BITS) | PP_WAIT_RUN_QUEUE << PP_COUNT_WAIT_SHIFT;
-		count_add(&key, 0, sum->queue_ns, cfg->window);
+		count_add(&key, 0, sum->queue_ns, window);
 	}
-	if (place_wait(&sum->place) == PP_WAIT_GIL && sum->ns) {
-		key.user_stack = sum->place.blame_stack;
+	if (place_wait(place) == PP_WAIT_GIL && sum->ns) {
+		key.user_stack = place->blame_stack;
 		key.kernel_stack = 0;
-		key.tid = sum->place.blame_tid;
-		key.flags = (sum->place.flags & WAIT_BITS) | PP_COUNT_PYTHON |
-			    PP_KIND_BLAME << PP_COUNT_KIND_SHIFT | PP_STOP_ROOT << PP_COUNT_STOP_SHIFT;
-		count_add(&key, sum->events, sum->ns, cfg->window);
+		key.tid = place->blame_tid;
+		key.flags = (place->flags & WAIT_BITS) | PP_COUNT_PYTHON |
+			    (__u32)PP_KIND_BLAME << PP_COUNT_KIND_SHIFT |
+			    PP_STOP_ROOT << PP_COUNT_STOP_SHIFT;
+		count_add(&key, sum->events, sum->ns, window);
 	}
 	sum->events = 0;
 	sum->ns = sum->queue_ns = 0;
+	return 0;
 }
 
-/* The sum of the thread's place in one window. */
-static __always_inline struct pp_place_sum *sum_open(struct pp_thread *t, __u32 window)
+/* All that a place has got and nobody has taken yet.  What the agent did not read of the last window
+ * goes to this one's counters: late by a moment, but there.  Takes numbers, not pointers: so the verifier
+ * goes through it once. */
+__noinline int place_count(__u32 tid, __u32 at)
 {
-	struct pp_place_sum *sum = window & 1 ? &t->sum[1] : &t->sum[0];
+	struct pp_config *cfg = config_get();
+	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
+	struct pp_place_sum *open, *last;
+	struct pp_place *place;
+	__u32 window;
+
+	if (!t)
+		return 0;
+	place = place_at(t, at);
+	window = cfg->window;
+	open = window & 1 ? &place->sum[1] : &place->sum[0];
+	last = window & 1 ? &place->sum[0] : &place->sum[1];
+	if (open->window == window)
+		sum_count(t, place, open, window);
+	if (last->window == window - 1 && t->read_window != window - 1)
+		sum_count(t, place, last, window);
+	return 0;
+}
+
+static __always_inline struct pp_place_sum *sum_open(struct pp_place *place, __u32 window)
+{
+	struct pp_place_sum *sum = window & 1 ? &place->sum[1] : &place->sum[0];
 
 	if (sum->window != window) {
 		sum->window = window;
 		sum->events = 0;
 		sum->ns = sum->queue_ns = 0;
-		sum->place = t->place;
 	}
 	return sum;
 }
 
-/* The thread turns to t->place; what another place has got in this window goes to the counters. */
-static __always_inline void sum_turn(struct pp_thread *t, const struct pp_config *cfg)
+static __always_inline void sum_add(struct pp_place *place, __u32 shift, __u32 window,
+				    __u64 begin_ns, __u64 woken_ns, __u64 end_ns)
 {
-	struct pp_place_sum *sum = sum_open(t, cfg->window);
-
-	if (places_equal(&sum->place, &t->place))
-		return;
-	sum_count(t, sum, cfg);
-	sum->place = t->place;
-}
-
-static __always_inline void sum_add(struct pp_thread *t, __u32 window, __u64 begin_ns,
-				    __u64 woken_ns, __u64 end_ns)
-{
-	struct pp_place_sum *sum = sum_open(t, window);
-	__u32 shift = t->weight_shift & 15;
+	struct pp_place_sum *sum = sum_open(place, window);
 
 	if (woken_ns < begin_ns)
 		woken_ns = begin_ns;
@@ -172,24 +168,26 @@ static __always_inline void sum_add(struct pp_thread *t, __u32 window, __u64 beg
 	sum->queue_ns += (end_ns - woken_ns) << shift;
 }
 
-/* Adds a wait that ended, cut at the edge of the window.  What lies before the window that went before
- * is in the profiles already: the agent counts threads that wait. */
+/* Adds a wait that ended, cut at the edge of the window.  What lies before it the agent has counted
+ * already, unless it did not come to this slot yet. */
 static __always_inline void thread_add_wait(struct pp_thread *t, __u64 woken_ns, __u64 now_ns,
 					    const struct pp_config *cfg)
 {
-	__u32 window = cfg->window;
-	__u64 begin_ns = t->since_ns, start_ns = cfg->window_start_ns[window & 1], before_ns;
+	struct pp_place *place = place_at(t, t->at);
+	__u64 begin_ns = t->since_ns, start_ns, before_ns;
+	__u32 window = cfg->window, shift = t->weight_shift & 15;
 
+	start_ns = cfg->window_start_ns[window & 1];
 	if (begin_ns < start_ns) {
 		before_ns = cfg->window_start_ns[(window & 1) ^ 1];
 		if (before_ns < begin_ns)
 			before_ns = begin_ns;
-		if (before_ns < start_ns)
-			sum_add(t, window - 1, before_ns, woken_ns, start_ns);
+		if (before_ns < start_ns && t->read_window != window - 1)
+			sum_add(place, shift, window - 1, before_ns, woken_ns, start_ns);
 		begin_ns = start_ns;
 	}
 	if (begin_ns < now_ns)
-		sum_add(t, window, begin_ns, woken_ns, now_ns);
+		sum_add(place, shift, window, begin_ns, woken_ns, now_ns);
 }
 
 /* ---- the ledger ---- */

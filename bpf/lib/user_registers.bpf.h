@@ -73,19 +73,6 @@ static __always_inline void registers_take(struct pp_walk *w, const struct user_
 }
 #endif
 
-/* Where the thread left user space. */
-static __always_inline void registers_place(const struct user_registers *regs, __u64 *ret_pc,
-					    __u64 *ret_sp)
-{
-#if defined(__TARGET_ARCH_arm64)
-	*ret_pc = regs->pc;
-	*ret_sp = regs->sp;
-#else
-	*ret_pc = regs->rip;
-	*ret_sp = regs->rsp;
-#endif
-}
-
 /* Their address at the top of the kernel stack.  bpf_task_pt_regs (5.15) knows the layout of every
  * kernel; before it the stack's top has no padding on x86-64 and aarch64 (task_pt_regs()). */
 static __always_inline const void *saved_registers(struct task_struct *task)

@@ -36,6 +36,44 @@ static __always_inline __u64 syscall_argument(const struct user_registers *regs)
 }
 #endif
 
+/* Where a thread left user space, and with what call. */
+struct call_site {
+	__u64 pc, sp, number, argument;
+};
+
+static __always_inline void call_site_of(const struct user_registers *regs, struct call_site *site)
+{
+#if defined(__TARGET_ARCH_arm64)
+	site->pc = regs->pc;
+	site->sp = regs->sp;
+#else
+	site->pc = regs->rip;
+	site->sp = regs->rsp;
+#endif
+	site->number = syscall_number(regs);
+	site->argument = syscall_argument(regs);
+}
+
+/* Of the current task.  Four loads where the kernel lets us, instead of a copy of all registers to
+ * `room`: at most switches nothing else is needed. */
+static __always_inline void read_call_site(struct task_struct *task, struct user_registers *room,
+					   struct call_site *site)
+{
+#if !defined(__TARGET_ARCH_arm64)
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) {
+		const struct pt_regs___kernel *regs = (const void *)bpf_task_pt_regs(task);
+
+		site->pc = regs->ip;
+		site->sp = regs->sp;
+		site->number = regs->orig_ax;
+		site->argument = regs->di;
+		return;
+	}
+#endif
+	copy_saved(room, task);
+	call_site_of(room, site);
+}
+
 static __always_inline __u32 task_state_of(struct task_struct *task)
 {
 	const struct task_struct___5_13 *old = (const void *)task;

@@ -86,9 +86,7 @@ int ledger_add_thread(struct ledger *ledger, const struct pp_thread *thread, uin
 	uint64_t total_ns[PP_LEDGER_COUNT];
 	struct entry *entry;
 
-	/* An exited thread's times are in the map already. */
-	if (!(thread->flags & PP_THREAD_WANTED) || thread->flags & PP_THREAD_GONE ||
-	    thread->created_ns >= end_ns)
+	if (!(thread->flags & PP_THREAD_WANTED) || thread->created_ns >= end_ns)
 		return 0;
 	entry = entry_get(ledger, thread->id);
 	if (!entry)

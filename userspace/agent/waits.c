@@ -19,7 +19,7 @@ int waits_open(struct agent *agent)
 int waits_collect(struct agent *agent, const struct slots_window *window, struct counts *counts)
 {
 	uint32_t slot_count;
-	const struct pp_thread *slot = kernel_side_threads(agent->kernel, &slot_count);
+	struct pp_thread *slot = kernel_side_threads(agent->kernel, &slot_count);
 	struct pp_thread thread;
 	int err = 0;
 
@@ -27,7 +27,8 @@ int waits_collect(struct agent *agent, const struct slots_window *window, struct
 		return 0;
 	ledger_begin(agent->ledger);
 	for (uint32_t i = 0; i < slot_count && !err; i++) {
-		if (!slot[i].tid || !thread_slot_read(&slot[i], &thread, &agent->summary.torn_slots))
+		if (!slot[i].tid || !thread_slot_take(&slot[i], window->number, &thread,
+						      &agent->summary.torn_slots))
 			continue;
 		err = thread_slot_count(&thread, window, counts);
 		if (!err)

@@ -162,7 +162,9 @@ static const struct frame *say_why(struct agent *agent, const struct dict_stack 
 	uint32_t stop = key->flags >> PP_COUNT_STOP_SHIFT & 0xff;
 	char text[128] = "[stack lost: the ring was full]";
 
-	if ((user || !key->user_stack) && stop < PP_STOP_COUNT)
+	if (key->flags >> PP_COUNT_KIND_SHIFT == PP_KIND_BLAME && !key->user_stack)
+		snprintf(text, sizeof(text), "[holder of the GIL not seen]");
+	else if ((user || !key->user_stack) && stop < PP_STOP_COUNT)
 		snprintf(text, sizeof(text), "[%s]", reason[stop]);
 	*frame = (struct frame){.kind = FRAME_MARKER};
 	(void)intern_string(agent->strings, text, &frame->name);

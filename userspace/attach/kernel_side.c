@@ -300,7 +300,7 @@ struct pp_map_chunk *kernel_side_map_chunks(const struct kernel_side *side, uint
 	return side->map_chunk;
 }
 
-const struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count)
+struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count)
 {
 	*ret_count = side->thread ? side->thread_count : 0;
 	return side->thread;

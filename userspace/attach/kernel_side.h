@@ -46,8 +46,8 @@ volatile struct pp_config *kernel_side_config(const struct kernel_side *side);
 const struct row_store_memory *kernel_side_row_memory(const struct kernel_side *side);
 struct pp_map_chunk *kernel_side_map_chunks(const struct kernel_side *side, uint32_t *ret_count);
 
-/* The slots of threads, read only; none without `waits`. */
-const struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count);
+/* The slots of threads; none without `waits`. */
+struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count);
 
 /* processes[]: set_new returns -EEXIST when the kernel side knows the tgid already. */
 int kernel_side_add_process(struct kernel_side *side, struct pp_process_id id);

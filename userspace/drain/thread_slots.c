@@ -7,20 +7,25 @@
 
 #define READ_TRIES 8
 
-bool thread_slot_read(const struct pp_thread *slot, struct pp_thread *ret_copy, uint64_t *ret_torn)
+bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread *ret_copy,
+		      uint64_t *ret_torn)
 {
 	const _Atomic uint32_t *sequence = (const _Atomic uint32_t *)&slot->sequence;
+	_Atomic uint32_t *read_window = (_Atomic uint32_t *)&slot->read_window;
 
+	/* Marked before the last look: a switch that comes later leaves the window to us, one that came
+	 * between the copy and the mark makes us copy again. */
 	for (int i = 0; i < READ_TRIES; i++) {
 		uint32_t before = atomic_load_explicit(sequence, memory_order_acquire);
 
 		memcpy(ret_copy, slot, sizeof(*ret_copy));
-		atomic_thread_fence(memory_order_acquire);
+		atomic_store_explicit(read_window, window, memory_order_seq_cst);
+		atomic_thread_fence(memory_order_seq_cst);
 		if (!(before & 1) &&
 		    atomic_load_explicit(sequence, memory_order_relaxed) == before)
 			return ret_copy->tid;
 	}
-	++*ret_torn;
+	++*ret_torn; /* what it has got is counted in the next window */
 	return false;
 }
 
@@ -47,21 +52,20 @@ static enum pp_wait flags_wait(uint32_t flags)
 
 enum pp_wait thread_slot_wait(const struct pp_thread *thread)
 {
-	return thread->flags & PP_THREAD_WAITING ? flags_wait(thread->place.flags) : PP_WAIT_NONE;
+	return thread->flags & PP_THREAD_WAITING ? (enum pp_wait)thread->wait : PP_WAIT_NONE;
 }
 
 /* As sum_count() in bpf/lib/threads.bpf.h, which counts what a thread leaves during the window. */
-static int count_sum(const struct pp_thread *thread, const struct pp_place_sum *sum,
-		     struct counts *counts)
+static int count_sum(const struct pp_thread *thread, const struct pp_place *place,
+		     const struct pp_place_sum *sum, struct counts *counts)
 {
-	const struct pp_place *place = &sum->place;
 	const uint32_t wait_bits = 0x1fU << PP_COUNT_WAIT_SHIFT;
 	struct pp_count_key key = {
 		.user_stack = place->user_stack,
 		.kernel_stack = place->kernel_stack,
 		.id = thread->id,
 		.tid = thread->tid,
-		.flags = place->flags | PP_KIND_WAIT << PP_COUNT_KIND_SHIFT,
+		.flags = place->flags | (uint32_t)PP_KIND_WAIT << PP_COUNT_KIND_SHIFT,
 	};
 	struct pp_count count = {.samples = sum->events, .weight = sum->ns};
 	int err = 0;
@@ -97,22 +101,32 @@ static uint64_t open_ns(const struct pp_thread *thread, const struct slots_windo
 	return (window->end_ns - begin) << (thread->weight_shift & 15);
 }
 
+static int count_place(const struct pp_thread *thread, uint32_t at,
+		       const struct slots_window *window, struct counts *counts)
+{
+	const struct pp_place *place = &thread->place[at];
+	struct pp_place_sum sum = place->sum[window->number & 1];
+
+	if (!place->key)
+		return 0;
+	if (sum.window != window->number)
+		sum = (struct pp_place_sum){};
+	if (at == thread->at && thread->wait == PP_WAIT_RUN_QUEUE)
+		sum.queue_ns += open_ns(thread, window);
+	else if (at == thread->at)
+		sum.ns += open_ns(thread, window);
+	return count_sum(thread, place, &sum, counts);
+}
+
 int thread_slot_count(const struct pp_thread *thread, const struct slots_window *window,
 		      struct counts *counts)
 {
-	struct pp_place_sum sum = thread->sum[window->number & 1];
-	uint64_t waits_ns = open_ns(thread, window);
+	int err = 0;
 
-	if (!(thread->flags & PP_THREAD_WANTED))
-		return 0;
-	/* A thread that waits since before the window has no sum in it yet. */
-	if (sum.window != window->number)
-		sum = (struct pp_place_sum){.window = window->number, .place = thread->place};
-	if (flags_wait(thread->place.flags) == PP_WAIT_RUN_QUEUE)
-		sum.queue_ns += waits_ns;
-	else
-		sum.ns += waits_ns;
-	return count_sum(thread, &sum, counts);
+	for (uint32_t at = 0; at < PP_THREAD_PLACES && !err; at++)
+		if (thread->flags & PP_THREAD_WANTED)
+			err = count_place(thread, at, window, counts);
+	return err;
 }
 
 void thread_slot_totals(const struct pp_thread *thread, uint64_t end_ns,
@@ -121,6 +135,6 @@ void thread_slot_totals(const struct pp_thread *thread, uint64_t end_ns,
 	enum pp_ledger now = wait_ledger(thread_slot_wait(thread));
 
 	memcpy(ret_total_ns, thread->total_ns, sizeof(thread->total_ns));
-	if (thread->since_ns < end_ns && !(thread->flags & PP_THREAD_GONE))
+	if (thread->since_ns < end_ns)
 		ret_total_ns[now] += end_ns - thread->since_ns;
 }

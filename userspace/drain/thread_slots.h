@@ -17,8 +17,10 @@ struct slots_window {
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 };
 
-/* A whole copy of one slot.  False: it is free, or was written to all the time (then *ret_torn grows). */
-bool thread_slot_read(const struct pp_thread *slot, struct pp_thread *ret_copy, uint64_t *ret_torn);
+/* A whole copy of one slot, which is marked as read for this window.  False: it is free, or was written
+ * to all the time (then *ret_torn grows). */
+bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread *ret_copy,
+		      uint64_t *ret_torn);
 
 /* Adds to counts what one thread (a copy) waited in the window.  0 or -ENOMEM. */
 int thread_slot_count(const struct pp_thread *thread, const struct slots_window *window,

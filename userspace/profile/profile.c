@@ -16,6 +16,7 @@ int profile_new(const struct profile_options *options, struct intern *strings,
 {
 	struct profile *profile;
 
+	assert(options->kind);
 	assert(options->value_count >= 1 && options->value_count <= PROFILE_MAX_VALUES);
 	profile = calloc(1, sizeof(*profile));
 	if (!profile)

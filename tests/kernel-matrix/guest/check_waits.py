@@ -2,8 +2,9 @@
 """check_waits.py FOLDED PID SECONDS   Is the time off the CPU where waits.py spends it?"""
 import sys
 
-# A thread that waits since before the profile is seen from its first switch on: every 0.3 s at most.
-LEAST, MOST = 0.88, 1.02
+# A thread that waits since before the profile is seen from its first switch on: every 0.3 s at most.  An
+# emulated machine beside other work is late, too.
+LEAST, MOST = 0.75, 1.15
 WANTED = {"napper": "nap", "locker": "locker", "reader": "reader", "MainThread": "<module>"}
 
 
