@@ -100,6 +100,7 @@ struct host {
 
 	uint64_t random; /* the generator's state; never 0 */
 	const char *missing_field[2]; /* bpf_core_field_exists() says no to these */
+	bool missing_helper; /* and bpf_core_enum_value_exists() to all */
 
 	struct host_hash processes, images, thread_states, codes, sent, counts[2], ledgers;
 	struct host_record record[HOST_RECORDS];
@@ -338,6 +339,11 @@ bool host_field_exists(const char *field)
 		if (host->missing_field[i] && !strcmp(field, host->missing_field[i]))
 			return false;
 	return true;
+}
+
+bool host_helper_exists(void)
+{
+	return !host->missing_helper;
 }
 
 long bpf_get_stack(void *context, void *to, __u32 size, __u64 flags)

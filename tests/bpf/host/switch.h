@@ -86,16 +86,31 @@ static inline void set_time(uint64_t at_ns)
 	run_queue.clock = host->now_ns + QUEUE_CLOCK_NS;
 }
 
+/* The program's own call, with no clock of the test's.  No CO-RE moves the kernel's names of registers to
+ * where they are: they are read from the start of the struct, where no rule here looks. */
+static inline void run_switch(bool is_preempted, struct actor *prev, struct actor *next)
+{
+	uint32_t level = host->scratch_level;
+
+	host->saved_registers = prev ? &prev->regs : NULL;
+	if (prev) {
+		prev->regs.r15 = prev->regs.rdi;
+		prev->regs.r14 = prev->regs.orig_rax;
+		prev->regs.r13 = prev->regs.rip;
+		prev->regs.r12 = prev->regs.rsp;
+	}
+	assert_int_equal(on_switch(NULL, is_preempted, prev ? &prev->task : &idle,
+				   next ? &next->task : &idle),
+			 0);
+	assert_int_equal(host->scratch_level, level);
+}
+
 /* on_switch() with what the scheduler notes of both threads after it. */
 static inline void switch_at(uint64_t at_ns, bool is_preempted, struct actor *prev,
 			     struct actor *next)
 {
 	set_time(at_ns);
-	host->saved_registers = prev ? &prev->regs : NULL;
-	assert_int_equal(on_switch(NULL, is_preempted, prev ? &prev->task : &idle,
-				   next ? &next->task : &idle),
-			 0);
-	assert_int_equal(host->scratch_level, 0);
+	run_switch(is_preempted, prev, next);
 	if (prev && (is_preempted || !prev->task.__state))
 		prev->task.sched_info.last_queued = run_queue.clock;
 	if (!next || !next->task.sched_info.last_queued)
@@ -134,6 +149,18 @@ static inline struct pp_thread *slot_of(const struct actor *actor)
 	return thread_find(actor->task.pid, &host->config);
 }
 
+/* The place of this wait, or of the last one, and what it has got in the open window. */
+static inline struct pp_place *place_of(const struct actor *actor)
+{
+	struct pp_thread *t = slot_of(actor);
+
+	return place_at(t, t->at);
+}
+static inline const struct pp_place_sum *sum_of(const struct actor *actor)
+{
+	return &place_of(actor)->sum[host->config.window & 1];
+}
+
 /* ---- the agent ---- */
 
 /* As collect() in agent/window.c: the edge, then, maybe later, the reading. */
@@ -152,13 +179,14 @@ static inline void window_harvest(void)
 {
 	const struct slots_window window = {.number = host->config.window - 1,
 					    .start_ns = START_NS + window_start_ns[1],
-					    .end_ns = START_NS + window_start_ns[0]};
+					    .end_ns = START_NS + window_start_ns[0],
+					    .wait_min_ns = host->config.wait_min_ns};
 	struct host_hash *table = &host->counts[window.number & 1];
 	struct pp_thread thread;
 	uint64_t torn = 0;
 
 	for (uint32_t i = 0; i < HOST_THREADS; i++)
-		if (thread_slot_read(&host->thread[i], &thread, &torn))
+		if (thread_slot_take(&host->thread[i], window.number, &thread, &torn))
 			assert_int_equal(thread_slot_count(&thread, &window, &harvested), 0);
 	assert_int_equal(torn, 0);
 	for (uint32_t i = 0; i < HOST_ENTRIES; i++) {

@@ -143,14 +143,14 @@ static void gil__other_futex_is_a_lock(void **state)
 		comes(&one, 2 * i * MS);
 		one.regs.rdi = gil_address + GIL_LAST_HOLDER + row[i].at;
 		leaves(&one, (2 * i + 1) * MS);
-		assert_int_equal(place_wait(&slot_of(&one)->place), row[i].wait);
+		assert_int_equal(place_wait(place_of(&one)), row[i].wait);
 	}
 	/* A call that is no futex, with an argument that looks like it. */
 	comes(&one, 100 * MS);
 	one.regs.orig_rax = __NR_poll;
 	one.regs.rdi = gil_address + GIL_LAST_HOLDER + FUTEX_AT;
 	leaves(&one, 101 * MS);
-	assert_int_equal(place_wait(&slot_of(&one)->place), PP_WAIT_POLL);
+	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_POLL);
 }
 
 /* The switch interval: the wait ends every 5 ms and begins again. */
@@ -160,13 +160,13 @@ static void gil__timed_retries_are_one_event(void **state)
 
 	(void)state;
 	comes(&one, 0);
-	for (uint32_t i = 0; i < 3 * MEMO_USES; i++) {
+	for (uint32_t i = 0; i < 3 * PLACE_USES; i++) {
 		leaves(&one, at);
 		comes(&one, at += 5 * MS);
 		at += 20 * US;
 	}
 	window_close(at);
-	assert_waited(&one, PP_WAIT_GIL, 1, 3 * MEMO_USES * 5 * MS);
+	assert_waited(&one, PP_WAIT_GIL, 1, 3 * PLACE_USES * 5 * MS);
 	harvest_drop();
 	leaves(&one, at += GIL_RETRY_NS);
 	comes(&one, at += 5 * MS);
@@ -174,6 +174,58 @@ static void gil__timed_retries_are_one_event(void **state)
 	comes(&one, at += 5 * MS);
 	window_close(at + MS);
 	assert_waited(&one, PP_WAIT_GIL, 2, 10 * MS);
+}
+
+/* It slept in between, and is soon back: another wait. */
+static void gil__wait_after_another_wait_is_an_event_of_its_own(void **state)
+{
+	const unsigned long word = one.regs.rdi;
+	uint64_t at = 0;
+
+	(void)state;
+	comes(&one, at);
+	for (uint32_t i = 0; i < 10; i++) {
+		one.regs.orig_rax = __NR_nanosleep;
+		leaves(&one, at += 10 * US);
+		comes(&one, at += MS);
+		one.regs.orig_rax = __NR_futex;
+		one.regs.rdi = word;
+		leaves(&one, at += 10 * US);
+		comes(&one, at += MS);
+	}
+	window_close(at);
+	assert_waited(&one, PP_WAIT_GIL, 10, 10 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 10, 10 * MS);
+}
+
+/* The budget leaves parts of it out: in the mean it is still one event.  500 waits of 20 parts each, of
+ * which one in 16 is walked. */
+static void gil__parts_that_are_left_out_are_no_events(void **state)
+{
+	uint64_t at = 1 * MS;
+	double events, sigma = 22.4 * 3.9; /* sqrt(500) times sqrt(16 - 1) */
+
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 500 * US);
+	comes(&one, at);
+	for (uint32_t i = 0; i < 500; i++) {
+		/* A place of its own each time: none is known. */
+		one.regs.rsp = STACK + 0x2000 + i * 16;
+		host->config.epoch++;
+		for (uint32_t k = 0; k < 20; k++) {
+			host->switch_state.budget = (struct budget){
+				.started_ns = START_NS + at, .credit_ns = -1, .shift = 4};
+			leaves(&one, at += 10 * US);
+			comes(&one, at += 5 * MS);
+		}
+		at += MS;
+		host_drop_records();
+	}
+	window_close(at);
+	events = (double)waited(71, PP_WAIT_GIL).samples - 1;
+	assert_true(events > 500 - 4 * sigma);
+	assert_true(events < 500 + 4 * sigma);
 }
 
 static void gil__each_holder_gets_its_part(void **state)
@@ -216,6 +268,86 @@ static void gil__without_a_holder_nobody_is_to_blame(void **state)
 	assert_int_equal(blamed(1072, &stack).weight, 0);
 }
 
+/* It could not be looked at: the holder of an earlier wait is none of this one. */
+static void gil__without_a_free_walk_nobody_is_to_blame(void **state)
+{
+	uint64_t stack;
+
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	comes(&one, 2 * MS);
+	host->scratch_level = PP_WALK_LEVELS;
+	leaves(&one, 3 * MS);
+	host->scratch_level = 0;
+	comes(&one, 5 * MS);
+	window_close(10 * MS);
+	assert_int_equal(host->losses[PP_LOSS_NO_SCRATCH], 1);
+	assert_waited(&one, PP_WAIT_GIL, 2, 3 * MS);
+	assert_int_equal(blamed(1072, &stack).weight, 1 * MS);
+	assert_int_equal(blamed(0, &stack).weight, 2 * MS);
+}
+
+/* A wait that goes on at the edge has its holder in both windows. */
+static void gil__blame_is_cut_at_the_edge(void **state)
+{
+	uint64_t stack;
+
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 8 * MS);
+	window_close(10 * MS);
+	assert_int_equal(blamed(1072, &stack).weight, 2 * MS);
+	harvest_drop();
+	comes(&one, 11 * MS);
+	window_close(20 * MS);
+	assert_int_equal(blamed(1072, &stack).weight, 1 * MS);
+	assert_waited(&one, PP_WAIT_GIL, 0, 1 * MS);
+}
+
+/* 3.12 and later: each has its own GIL.  The other's words are a lock to this thread, and whoever holds
+ * the other one is not to blame. */
+static void gil__of_each_sub_interpreter(void **state)
+{
+	const uint64_t first_gil = gil_address, first = interpreter;
+	uint64_t state_of_three, stack;
+	struct actor three;
+
+	(void)state;
+	gil_address = heap_take(256);
+	interpreter = heap_take(64);
+	put_word(interpreter + INTERP_GIL, gil_address);
+	actor_init(&three, 70, 73);
+	state_of_three = new_state(&three, "other");
+	put_holder(state_of_three, 1);
+	actor_init(&two, 70, 74);
+	new_state(&two, "waits there");
+	two.regs.orig_rax = __NR_futex;
+	two.regs.rdi = gil_address + GIL_LAST_HOLDER + FUTEX_AT;
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	comes(&two, 1 * MS);
+	leaves(&two, 2 * MS);
+	comes(&one, 4 * MS);
+	comes(&two, 7 * MS);
+	one.regs.rdi = gil_address + GIL_LAST_HOLDER + FUTEX_AT;
+	leaves(&one, 8 * MS);
+	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_LOCK);
+	/* The same thread runs the other interpreter's code now. */
+	comes(&one, 9 * MS);
+	put_word(state_of_one + TS_INTERP, interpreter);
+	one.regs.rsp += 64;
+	leaves(&one, 10 * MS);
+	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_GIL);
+	comes(&one, 16 * MS);
+	window_close(20 * MS);
+	assert_int_equal(blamed(1072, &stack).weight, 3 * MS);
+	assert_int_equal(blamed(1073, &stack).weight, 11 * MS);
+	assert_int_equal(blamed(0, &stack).weight, 0);
+	put_word(state_of_one + TS_INTERP, first);
+	gil_address = first_gil;
+}
+
 static void gil__unreadable_one_is_a_lock_and_blames_nobody(void **state)
 {
 	uint64_t stack;
@@ -224,7 +356,7 @@ static void gil__unreadable_one_is_a_lock_and_blames_nobody(void **state)
 	put_fault(interpreter, 64);
 	comes(&one, 0);
 	leaves(&one, 1 * MS);
-	assert_int_equal(place_wait(&slot_of(&one)->place), PP_WAIT_LOCK);
+	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_LOCK);
 	host->fault_count = 0;
 	put_fault(gil_address, 64);
 	comes(&one, 2 * MS);
@@ -254,8 +386,8 @@ static void gil__blame_is_only_looked_for_when_asked(void **state)
 	assert_int_equal(blamed(0, &stack).weight, 2 * MS);
 }
 
-/* 3.7 to 3.11: in _PyRuntime.  3.6: its words lie among the static data. */
-static void gil__of_older_interpreters(void **state)
+/* 3.7 to 3.11: in _PyRuntime. */
+static void gil__in_the_runtime(void **state)
 {
 	(void)state;
 	host->python.gil_mode = PP_GIL_RUNTIME;
@@ -263,17 +395,47 @@ static void gil__of_older_interpreters(void **state)
 	one.regs.rdi = INTERPRETER + host->python.runtime + 0x40 + FUTEX_AT;
 	comes(&one, 0);
 	leaves(&one, 1 * MS);
-	assert_int_equal(place_wait(&slot_of(&one)->place), PP_WAIT_GIL);
+	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_GIL);
+	comes(&one, 2 * MS);
+	one.regs.rdi = INTERPRETER + host->python.runtime + 0x40 + GIL_WAIT_HIGH;
+	leaves(&one, 3 * MS);
+	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_LOCK);
+}
+
+/* 3.6: its words lie among the static data, and the holder is _PyThreadState_Current.  2.7: no words. */
+static void gil__of_3_6_and_2_7(void **state)
+{
+	const struct pp_process_id id = {.tgid = 70, .generation = GENERATION};
+	struct pp_image *image = bpf_map_lookup_elem(&images, &id);
+	uint64_t current = heap_take(16), stack;
+
+	(void)state;
+	host->python.gil_mode = PP_GIL_CURRENT;
 	host->python.gil_wait_low = 0x9000;
 	host->python.gil_wait_bytes = 0x100;
-	comes(&one, 2 * MS);
-	one.regs.rdi++;
-	leaves(&one, 3 * MS);
-	assert_int_equal(place_wait(&slot_of(&one)->place), PP_WAIT_LOCK);
-	comes(&one, 4 * MS);
+	image->tls[0].address = current;
+	image->tls[0].mode = PP_TLS_GLOBAL;
+	image->tls[1] = (struct pp_tls){.mode = PP_TLS_THREAD_OFFSET};
+	put_word(current, state_of_one);
+	comes(&one, 0);
 	one.regs.rdi = INTERPRETER + 0x90ff;
-	leaves(&one, 5 * MS);
-	assert_int_equal(place_wait(&slot_of(&one)->place), PP_WAIT_GIL);
+	leaves(&one, 1 * MS);
+	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_GIL);
+	put_word(current, state_of_two);
+	comes(&one, 3 * MS);
+	leaves(&one, 4 * MS);
+	comes(&one, 8 * MS);
+	one.regs.rdi = INTERPRETER + 0x9100;
+	leaves(&one, 9 * MS);
+	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_LOCK);
+	comes(&one, 10 * MS);
+	host->python.gil_wait_bytes = 0;
+	one.regs.rdi = INTERPRETER + 0x9000;
+	leaves(&one, 11 * MS);
+	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_LOCK);
+	window_close(20 * MS);
+	assert_waited(&one, PP_WAIT_GIL, 2, 6 * MS);
+	assert_int_equal(blamed(1072, &stack).weight, 4 * MS);
 }
 
 static void gil__free_threaded_has_none(void **state)
@@ -282,7 +444,7 @@ static void gil__free_threaded_has_none(void **state)
 	host->python.flags = PP_PYTHON_FREE_THREADED;
 	comes(&one, 0);
 	leaves(&one, 1 * MS);
-	assert_int_equal(place_wait(&slot_of(&one)->place), PP_WAIT_LOCK);
+	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_LOCK);
 }
 
 /* The same C stack runs other Python code. */
@@ -329,13 +491,12 @@ static void budget__blame_is_paid_from_it(void **state)
 		double length;
 
 		reads = host->user_reads;
-		host->saved_registers = &one.regs;
 		one.task.__state = INTERRUPTIBLE;
-		on_switch(NULL, false, &one.task, &idle);
+		run_switch(false, &one, NULL);
 		walks += host->user_reads > reads + 2;
 		left_ns = slot_of(&one)->since_ns;
 		host->now_ns = left_ns + length_ns;
-		on_switch(NULL, false, &idle, &one.task);
+		run_switch(false, NULL, &one);
 		length = (double)(slot_of(&one)->since_ns - left_ns);
 		truth_ns += length;
 		variance += length * length * (double)((1U << slot_of(&one)->weight_shift) - 1);
@@ -358,11 +519,17 @@ int main(void)
 		gil_test(gil__wait_is_counted_with_its_holder_to_blame),
 		gil_test(gil__other_futex_is_a_lock),
 		gil_test(gil__timed_retries_are_one_event),
+		gil_test(gil__wait_after_another_wait_is_an_event_of_its_own),
+		gil_test(gil__parts_that_are_left_out_are_no_events),
 		gil_test(gil__each_holder_gets_its_part),
 		gil_test(gil__without_a_holder_nobody_is_to_blame),
+		gil_test(gil__without_a_free_walk_nobody_is_to_blame),
+		gil_test(gil__blame_is_cut_at_the_edge),
+		gil_test(gil__of_each_sub_interpreter),
 		gil_test(gil__unreadable_one_is_a_lock_and_blames_nobody),
 		gil_test(gil__blame_is_only_looked_for_when_asked),
-		gil_test(gil__of_older_interpreters),
+		gil_test(gil__in_the_runtime),
+		gil_test(gil__of_3_6_and_2_7),
 		gil_test(gil__free_threaded_has_none),
 		gil_test(python__another_frame_or_instruction_is_another_place),
 		gil_test(budget__blame_is_paid_from_it),

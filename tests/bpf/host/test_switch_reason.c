@@ -18,7 +18,7 @@ static enum pp_wait reason(uint32_t task_state, unsigned long call, unsigned lon
 	one.regs.rsp += 16;
 	one.task.__state = task_state;
 	switch_at(at_ns + MS, false, &one, NULL);
-	return place_wait(&slot_of(&one)->place);
+	return place_wait(place_of(&one));
 }
 
 static int reason_setup(void **state)
@@ -67,7 +67,7 @@ static void reason__by_the_system_call_alone(void **state)
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		if (reason(INTERRUPTIBLE, row[i].call, 3) != row[i].wait)
 			fail_msg("system call %lu: %d", row[i].call,
-				 place_wait(&slot_of(&one)->place));
+				 place_wait(place_of(&one)));
 		assert_int_equal(reason(UNINTERRUPTIBLE, row[i].call, 3), row[i].wait);
 	}
 }
@@ -192,7 +192,7 @@ static void descriptor__kinds(void **state)
 	put_socket(9, 2, 255);
 	for (uint32_t fd = 0; fd < sizeof(expected) / sizeof(expected[0]); fd++)
 		if (reason(INTERRUPTIBLE, __NR_read, fd) != expected[fd])
-			fail_msg("descriptor %u: %d", fd, place_wait(&slot_of(&one)->place));
+			fail_msg("descriptor %u: %d", fd, place_wait(place_of(&one)));
 }
 
 /* eventfd, timerfd, inotify, ...: without a type before 6.16, a regular file since. */
@@ -231,7 +231,7 @@ static void descriptor__of_each_call(void **state)
 	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++)
 		if (reason(INTERRUPTIBLE, call[i], 5) != PP_WAIT_TCP)
 			fail_msg("system call %lu: %d", call[i],
-				 place_wait(&slot_of(&one)->place));
+				 place_wait(place_of(&one)));
 }
 
 #define reason_test(test) cmocka_unit_test_setup_teardown(test, reason_setup, switch_teardown)

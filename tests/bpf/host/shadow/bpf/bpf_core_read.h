@@ -6,6 +6,7 @@
 
 /* Whether this kernel has a field, by how the source writes it. */
 bool host_field_exists(const char *field);
+bool host_helper_exists(void);
 
 /* As the kernel's: reading through NULL gives zeros. */
 #define CORE_READ_1(source, a)                                                                     \
@@ -18,7 +19,7 @@ bool host_field_exists(const char *field);
 #define BPF_CORE_READ(...)                                                                         \
 	CORE_READ_PICK(__VA_ARGS__, CORE_READ_2, CORE_READ_1, )(__VA_ARGS__)
 #define BPF_CORE_READ_BITFIELD_PROBED(source, field) ((source)->field)
-#define bpf_core_enum_value_exists(type, value) 1
+#define bpf_core_enum_value_exists(type, value) host_helper_exists()
 #define bpf_core_field_exists(field) host_field_exists(#field)
 
 #endif
