@@ -402,6 +402,7 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 	if (task_state & STATE_DEAD) {
 		if (t->flags & PP_THREAD_WANTED)
 			thread_settle(state, t, now_ns);
+		t->was_tid = t->tid;
 		t->tid = 0;
 	} else if (t->flags & PP_THREAD_WANTED) {
 		thread_stops(ctx, state, t, prev, task_state, now_ns, cfg);
@@ -444,6 +445,7 @@ int BPF_PROG(on_exec_thread, struct task_struct *task, int old_tid)
 	thread_begin(t);
 	if (t->flags & PP_THREAD_WANTED)
 		thread_settle(state, t, thread_clock(t, bpf_ktime_get_ns()));
+	t->was_tid = old_tid;
 	t->tid = 0;
 	thread_end(t);
 	return 0;
