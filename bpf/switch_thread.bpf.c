@@ -5,6 +5,7 @@
 #include "lib/gil.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/threads.bpf.h"
+#include "lib/timeline_switch.bpf.h"
 #include "lib/wait_reason.bpf.h"
 #include "lib/walk.bpf.h"
 
@@ -48,6 +49,8 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 	t->total_ns[PP_LEDGER_RUN_QUEUE] += now_ns - woken_ns;
 	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns)
 		thread_add_wait(t, woken_ns, now_ns, cfg);
+	if (timeline_is_on)
+		timeline_come(t, woken_ns, now_ns);
 	t->flags &= ~(PP_THREAD_WAITING | PP_THREAD_SKIPPED);
 	t->since_ns = now_ns;
 	thread_end(t);
@@ -371,6 +374,8 @@ static __always_inline void thread_stops(void *ctx, struct switch_state *state, 
 	t->flags |= PP_THREAD_WAITING;
 	t->run_delay_ns = prev->sched_info.run_delay;
 	wait_begins(ctx, state, t, prev, task_state, ran_ns, now_ns, cfg);
+	if (timeline_is_on)
+		timeline_leave(t, ran_ns);
 }
 
 static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, __u32 task_state,
@@ -387,6 +392,8 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 	thread_begin(t);
 	thread_identify(state, t, prev, now_ns, cfg);
 	if (task_state & STATE_DEAD) {
+		if (timeline_is_on && t->flags & PP_THREAD_WANTED)
+			timeline_exit(t, t->since_ns, now_ns);
 		if (t->flags & PP_THREAD_WANTED)
 			thread_settle(state, t, now_ns);
 		t->tid = 0;

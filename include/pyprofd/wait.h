@@ -93,10 +93,13 @@ struct pp_thread {
 	__u8 wait;	    /* enum pp_wait: why it waits */
 	__u8 weight_shift;  /* this wait stands for 1 << as many */
 	__u8 python;	    /* 1 + index in pythons[], as the last walk found it; 0: none */
-	__u32 pad;
+	__u8 timeline_flags; /* enum pp_timeline_flag, when it left; only with --timeline */
+	__u8 pad;
+	__u16 timeline_cpu;  /* where it runs, or ran */
 	__u64 created_ns;   /* first seen by a switch */
 	__u64 identified_ns; /* when the filters were asked last */
 	__u64 since_ns;	    /* when it began to run or to wait */
+	__u64 ran_since_ns; /* when the run before this wait began; only with --timeline */
 	__u64 run_delay_ns; /* the scheduler's sum when it began to wait */
 	__u64 thread_state, python_bias;
 	__u64 gil; /* address of last_holder in the GIL's struct; 0: not known */
