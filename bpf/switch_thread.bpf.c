@@ -396,6 +396,7 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 			timeline_exit(t, t->since_ns, now_ns);
 		if (t->flags & PP_THREAD_WANTED)
 			thread_settle(state, t, now_ns);
+		t->was_tid = t->tid;
 		t->tid = 0;
 	} else if (t->flags & PP_THREAD_WANTED) {
 		thread_stops(ctx, state, t, prev, task_state, now_ns, cfg);

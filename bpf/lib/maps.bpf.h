@@ -10,6 +10,7 @@
 #include <pyprofd/process.h>
 #include <pyprofd/python.h>
 #include <pyprofd/sample.h>
+#include <pyprofd/sweep.h>
 #include <pyprofd/unwind.h>
 #include <pyprofd/wait.h>
 
@@ -212,6 +213,19 @@ struct switches_map {
 	__type(value, struct switch_state);
 };
 PP_MAP struct switches_map switches SEC(".maps");
+
+/* One thread of a sweep: one agent reads one iterator at a time, so one is enough. */
+struct sweep_state {
+	__u64 registers[34]; /* struct user_registers: aarch64 has most */
+	struct pp_sweep_record record;
+};
+struct sweeps_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sweep_state);
+};
+PP_MAP struct sweeps_map sweeps SEC(".maps");
 
 /* Stacks and code objects (agent: size). */
 struct stacks_map {

@@ -5,16 +5,10 @@
 
 #include "lib/count.bpf.h"
 
-/* Two places for each thread: where its id points, and where a hash of it does. */
-static __always_inline __u32 thread_index(__u32 tid, __u32 way, const struct pp_config *cfg)
-{
-	return (way ? tid * 0x9e3779b1U >> 8 : tid) & cfg->thread_mask;
-}
-
 static __always_inline struct pp_thread *thread_at(__u32 tid, __u32 way,
 						   const struct pp_config *cfg)
 {
-	__u32 index = thread_index(tid, way, cfg);
+	__u32 index = pp_thread_index(tid, way, cfg->thread_mask);
 
 	return bpf_map_lookup_elem(&threads, &index);
 }

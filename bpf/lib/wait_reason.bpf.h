@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Why the current thread leaves the CPU: from its state and the system call it is in. */
+/* Why a thread leaves the CPU: from its state and the system call it is in. */
 #ifndef BPF_LIB_WAIT_REASON_H
 #define BPF_LIB_WAIT_REASON_H
 
@@ -12,6 +12,8 @@
 #define STATE_STOPPED 0x04U
 #define STATE_TRACED 0x08U
 #define STATE_DEAD 0x80U
+#define STATE_WAKING 0x200U
+#define STATE_NEW 0x800U
 
 #define NO_SYSCALL (~0ULL)
 
@@ -213,6 +215,18 @@ static __always_inline enum pp_wait syscall_wait(__u64 number)
 	}
 }
 
+/* select() of no descriptors: time.sleep() up to CPython 3.10, and others' way to sleep. */
+static __always_inline bool selects_nothing(const struct user_registers *regs)
+{
+	__u64 number = syscall_number(regs);
+
+#ifdef __NR_select
+	if (number == __NR_select)
+		return !(__u32)syscall_argument(regs);
+#endif
+	return number == __NR_pselect6 && !(__u32)syscall_argument(regs);
+}
+
 static __always_inline enum pp_wait wait_reason(struct task_struct *task, __u32 state,
 						const struct user_registers *regs)
 {
@@ -224,6 +238,8 @@ static __always_inline enum pp_wait wait_reason(struct task_struct *task, __u32 
 	if (number == NO_SYSCALL)
 		return PP_WAIT_FAULT;
 	wait = syscall_wait(number);
+	if (wait == PP_WAIT_POLL && selects_nothing(regs))
+		wait = PP_WAIT_SLEEP;
 	if (wait == PP_WAIT_NONE)
 		wait = descriptor_wait(task, syscall_argument(regs));
 	if (wait == PP_WAIT_KERNEL && BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
