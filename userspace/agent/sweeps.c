@@ -13,6 +13,8 @@
 #define PAUSE_NS (15 * NS_PER_MS) /* between steps: a quarter of a CPU at most */
 #define CLOSE_MAX_NS NS_PER_SEC	  /* at the end of a window, and at most half of its length */
 #define AGAIN_MIN_NS NS_PER_SEC
+/* bpf/switch_thread.bpf.c: IDENTIFY_NS, and a margin.  Until then its threads may leave unseen. */
+#define WANTED_NS (200 * NS_PER_MS)
 #define AGAIN_FACTOR 200U /* sweeps after the first one cost half a percent of a CPU */
 #define SWEEPS_MAX 16U	  /* with threads that still sleep */
 
@@ -25,8 +27,8 @@ struct sweeps {
 	struct agent *agent;
 	struct one one[SWEEPS_MAX];
 	size_t count;
-	bool is_running; /* the last one */
-	bool is_wanted;
+	bool is_running;     /* the last one */
+	uint64_t wanted_ns;  /* 0: no other sweep is */
 	uint64_t next_step_ns, next_sweep_ns;
 	uint64_t threads_full; /* losses at the last look */
 	uint64_t lost;
@@ -72,7 +74,7 @@ static void begin(struct sweeps *sweeps, uint64_t since_ns)
 	struct one *one = &sweeps->one[sweeps->count];
 	int err;
 
-	sweeps->is_wanted = false;
+	sweeps->wanted_ns = 0;
 	if (sweeps->count == SWEEPS_MAX) {
 		sweeps->lost++;
 		return;
@@ -99,7 +101,7 @@ void sweeps_start(struct sweeps *sweeps)
 void sweeps_want(struct sweeps *sweeps)
 {
 	if (sweeps)
-		sweeps->is_wanted = true;
+		sweeps->wanted_ns = mono_ns();
 }
 
 static void end(struct sweeps *sweeps)
@@ -137,8 +139,8 @@ void sweeps_step(struct sweeps *sweeps)
 
 	if (!sweeps)
 		return;
-	if (!sweeps->is_running && sweeps->is_wanted && sweeps->next_sweep_ns &&
-	    now_ns >= sweeps->next_sweep_ns)
+	if (!sweeps->is_running && sweeps->wanted_ns && sweeps->next_sweep_ns &&
+	    now_ns >= sweeps->next_sweep_ns && now_ns >= sweeps->wanted_ns + WANTED_NS)
 		begin(sweeps, now_ns);
 	if (!sweeps->is_running || now_ns < sweeps->next_step_ns)
 		return;
@@ -209,7 +211,7 @@ static bool is_in_ledger(const struct counting *counting, const struct swept *sw
 
 	return thread_slots_glance(counting->slot, counting->slot_count, swept->tid, &glance) &&
 	       glance.created_ns < counting->window->end_ns &&
-	       (glance.has_exited || glance.flags & PP_THREAD_WANTED);
+	       glance.flags & PP_THREAD_WANTED;
 }
 
 /* As if it had a slot, in which it waits from begin_ns on. */
