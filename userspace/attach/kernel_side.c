@@ -167,6 +167,8 @@ static int map_all(struct kernel_side *side)
 	if (err)
 		return err;
 	side->config = at;
+	/* From the first switch on: an unset filter would want everybody. */
+	side->config->flags = PP_CONFIG_PAUSED;
 	side->config->thread_mask = side->thread_count - 1;
 	if (side->thread_count > 1) {
 		err = map_memory(side->skeleton->maps.threads,
