@@ -92,6 +92,8 @@ def test_threads_asleep_before_the_start(interpreter):
     finally:
         sleeper.kill()
         sleeper.wait()
+    others = [s for s in samples if s.pid not in (target.pid, sleeper.pid)]
+    assert not others, "nobody asked for these:" + harness.show(others)
     for name in WAITS:
         tid, line = target.threads[name]
         expect_asleep(samples, name, tid, line, profile.duration_ns)

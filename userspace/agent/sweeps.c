@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "discover/proc_scan.h"
 
-#define STEP_NS (5 * NS_PER_MS)
-#define PAUSE_NS (15 * NS_PER_MS) /* between steps: a quarter of a CPU at most */
+#define STEP_NS (10 * NS_PER_MS)
+#define PAUSE_NS (20 * NS_PER_MS) /* between steps: a third of a CPU at most */
 #define CLOSE_MAX_NS NS_PER_SEC	  /* at the end of a window, and at most half of its length */
 #define AGAIN_MIN_NS NS_PER_SEC
 /* bpf/switch_thread.bpf.c: IDENTIFY_NS, and a margin.  Until then its threads may leave unseen. */
@@ -28,6 +28,8 @@ struct sweeps {
 	struct one one[SWEEPS_MAX];
 	size_t count;
 	bool is_running;     /* the last one */
+	bool was_cut;	     /* by the end of a window */
+	size_t counted;	     /* threads that it had found by then */
 	uint64_t wanted_ns;  /* 0: no other sweep is */
 	uint64_t next_step_ns, next_sweep_ns;
 	uint64_t threads_full; /* losses at the last look */
@@ -112,6 +114,9 @@ static void end(struct sweeps *sweeps)
 	sweeps->is_running = false;
 	sweep_get_stats(one->sweep, &stats);
 	sweeps->lost += stats.torn + stats.late + stats.refused;
+	if (sweeps->was_cut)
+		sweeps->lost += stats.threads - sweeps->counted;
+	sweeps->was_cut = false;
 	sweeps->next_sweep_ns =
 		mono_ns() + AGAIN_MIN_NS + AGAIN_FACTOR * stats.spent_ns;
 	log_debug("swept %zu threads in %.1f ms: %zu walks, %zu torn, %zu late, %zu refused",
@@ -214,6 +219,16 @@ static bool is_in_ledger(const struct counting *counting, const struct swept *sw
 	       glance.flags & PP_THREAD_WANTED;
 }
 
+static uint32_t flags_of(const struct swept *swept)
+{
+	const uint32_t stop = 0xffU << PP_COUNT_STOP_SHIFT, py_stop = 0xffU << PP_COUNT_PY_STOP_SHIFT;
+
+	if (!swept->is_torn)
+		return swept->flags | PP_COUNT_SWEPT;
+	return (swept->flags & ~(stop | py_stop)) | PP_STOP_READ_FAULT << PP_COUNT_STOP_SHIFT |
+	       PP_COUNT_SWEPT;
+}
+
 /* As if it had a slot, in which it waits from begin_ns on. */
 static int add_wait(const struct counting *counting, const struct swept *swept, uint64_t begin_ns,
 		    uint64_t until_ns)
@@ -228,9 +243,9 @@ static int add_wait(const struct counting *counting, const struct swept *swept, 
 		.wait = (uint8_t)swept->wait,
 		.since_ns = begin_ns,
 		.place[0] = {.key = 1,
-			     .user_stack = swept->user_stack,
+			     .user_stack = swept->is_torn ? 0 : swept->user_stack,
 			     .kernel_stack = swept->kernel_stack,
-			     .flags = swept->flags | PP_COUNT_SWEPT,
+			     .flags = flags_of(swept),
 			     .sum[0].window = part.number - 1,
 			     .sum[1].window = part.number - 1},
 	};
@@ -258,26 +273,29 @@ static int count_one(const struct counting *counting, struct one *one)
 		else if (begin_ns < until_ns)
 			err = add_wait(counting, swept, begin_ns, until_ns);
 		if (until_ns < end_ns)
-			sweep_forget(one->sweep, swept->tid);
+			sweep_forget(one->sweep, swept);
 	}
 	return err;
 }
 
-/* It may not hold up the window for long; if it takes longer, its threads are in the next one. */
+/* It may not hold up the window for long; whom it has not met by then misses this one. */
 static void hurry(struct sweeps *sweeps)
 {
 	uint64_t budget_ns = sweeps->agent->options->interval_ns / 2;
+	struct sweep_stats stats;
 
 	if (!sweeps->is_running)
 		return;
 	if (budget_ns > CLOSE_MAX_NS)
 		budget_ns = CLOSE_MAX_NS;
-	if (go_on(sweeps, budget_ns)) {
-		struct sweep_stats stats;
-
-		sweep_get_stats(sweeps->one[sweeps->count - 1].sweep, &stats);
-		sweeps->lost += stats.threads;
-	}
+	if (!go_on(sweeps, budget_ns))
+		return;
+	sweep_get_stats(sweeps->one[sweeps->count - 1].sweep, &stats);
+	if (stats.passes > 1)
+		return; /* it has met all */
+	sweeps->was_cut = true;
+	sweeps->counted = stats.threads;
+	sweeps->lost++; /* one at least, should this be the last window */
 }
 
 /* Those of which nobody sleeps any more. */
