@@ -167,8 +167,6 @@ static int map_all(struct kernel_side *side)
 	if (err)
 		return err;
 	side->config = at;
-	/* From the first switch on: an unset filter would want everybody. */
-	side->config->flags = PP_CONFIG_PAUSED;
 	side->config->thread_mask = side->thread_count - 1;
 	if (side->thread_count > 1) {
 		err = map_memory(side->skeleton->maps.threads,
@@ -236,6 +234,8 @@ int kernel_side_open(const struct kernel_side_options *options, char *why, size_
 		snprintf(why, why_size, "cannot map the BPF maps: %s", strerror(-err));
 		return err;
 	}
+	/* Nobody is counted before the caller has said who is wanted. */
+	side->config->flags = PP_CONFIG_PAUSED;
 	err = pyprofd__attach(side->skeleton);
 	if (err) {
 		snprintf(why, why_size, "cannot attach to process tracepoints: %s", strerror(-err));
