@@ -94,7 +94,8 @@ struct pp_thread {
 	__u8 weight_shift;  /* this wait stands for 1 << as many */
 	__u8 python;	    /* 1 + index in pythons[], as the last walk found it; 0: none */
 	__u32 was_tid;	    /* of a free slot: whose it was until it exited */
-	__u64 created_ns;   /* first seen by a switch */
+	__u64 created_ns;   /* first seen by a switch, or another program began */
+	__u64 first_ns;	    /* when this tid first had the slot: no exec changes it */
 	__u64 identified_ns; /* when the filters were asked last */
 	__u64 since_ns;	    /* when it began to run or to wait */
 	__u64 run_delay_ns; /* the scheduler's sum when it began to wait */

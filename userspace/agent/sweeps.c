@@ -193,12 +193,15 @@ static uint64_t slept_until(const struct counting *counting, struct swept *swept
 	bool has_slot = thread_slots_glance(counting->slot, counting->slot_count, swept->tid,
 					    &glance);
 
-	if (has_slot && glance.created_ns >= since_ns) {
-		if (glance.created_ns >= end_ns)
-			return end_ns;
-		/* It may have run before, when no slot was free. */
-		return counting->was_full ? 0 : glance.created_ns;
-	}
+	uint64_t woke_ns = has_slot && glance.first_ns >= since_ns ? glance.first_ns
+			   : has_slot			      ? glance.created_ns
+							      : 0;
+
+	if (woke_ns >= end_ns)
+		return end_ns;
+	/* It may have run before, when no slot was free. */
+	if (woke_ns >= since_ns)
+		return counting->was_full ? 0 : woke_ns;
 	if (!has_slot && !counting->was_full && moves == swept->moves)
 		return end_ns;
 	/* A neighbour has moved, or the slot is that of an unwanted thread and tells nothing. */
