@@ -34,6 +34,13 @@ static __always_inline __u64 woken_at(struct task_struct *next, const struct pp_
 	return wait_ns < now_ns - t->since_ns ? now_ns - wait_ns : t->since_ns;
 }
 
+/* As thread_add_event(), apart from the way of most switches, so that the verifier goes through it once. */
+static __noinline int thread_add_late_event(struct pp_thread *t, const struct pp_config *cfg)
+{
+	thread_add_event(t, cfg);
+	return 0;
+}
+
 static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 					 const struct pp_config *cfg)
 {
@@ -47,12 +54,16 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 	if (!(t->flags & PP_THREAD_WAITING))
 		return;
 	thread_begin(t);
+	now_ns = thread_clock(t, now_ns);
 	woken_ns = t->wait == PP_WAIT_RUN_QUEUE ? t->since_ns : woken_at(next, t, now_ns);
 	ledger_add(t, t->wait, woken_ns - t->since_ns);
 	t->total_ns[PP_LEDGER_RUN_QUEUE] += now_ns - woken_ns;
-	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns)
+	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns) {
 		thread_add_wait(t, woken_ns, now_ns, cfg);
-	t->flags &= ~(PP_THREAD_WAITING | PP_THREAD_SKIPPED);
+		if (t->flags & PP_THREAD_EVENT)
+			thread_add_late_event(t, cfg);
+	}
+	t->flags &= ~(PP_THREAD_WAITING | PP_THREAD_SKIPPED | PP_THREAD_EVENT);
 	t->since_ns = now_ns;
 	thread_end(t);
 }
@@ -216,7 +227,6 @@ static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const str
 	struct pp_python *py = t->python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
 	__u64 holder = py ? gil_holder(t, py) : 0;
 
-	place->blame_stack = place->blame_tid = 0;
 	if (!holder || holder == t->thread_state)
 		return; /* released since: nobody is to blame */
 	walk_reset(w, 0);
@@ -240,6 +250,8 @@ static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struc
 		return false;
 	copy_saved(regs, prev);
 	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
+	if (!t->id.generation) /* told of only now */
+		t->id.generation = taken.walk->id.generation;
 	walk_place(ctx, taken.walk, taken.slot, t, place, prev, regs, cfg);
 	/* Only now are Python and the GIL known of a thread that was not walked before. */
 	thread_set_wait(t, prev, task_state, site);
@@ -252,14 +264,16 @@ static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struc
 static __always_inline void blame(struct pp_thread *t, struct task_struct *prev,
 				  const struct pp_config *cfg)
 {
+	struct pp_place *place = place_at(t, t->at);
 	struct scratch taken;
 
 	place_count(t->tid, t->at);
+	place->blame_stack = place->blame_tid = 0;
 	scratch_enter(&taken);
 	if (!taken.walk)
 		return;
 	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
-	walk_holder(taken.walk, taken.slot, t, place_at(t, t->at));
+	walk_holder(taken.walk, taken.slot, t, place);
 	scratch_leave(&taken);
 }
 
@@ -346,7 +360,7 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 		place = place_renew(t, found, cfg, &old);
 		if (!walk_new_place(ctx, t, place, prev, task_state, site, regs, cfg))
 			return false;
-		place->key = place_key(t, site, task_state, cfg);
+		t->last_key = place->key = place_key(t, site, task_state, cfg);
 		place->limit = place_limit(place, &old);
 	}
 	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
@@ -360,17 +374,19 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 					__u64 now_ns, const struct pp_config *cfg)
 {
 	struct user_registers *regs = (void *)state->registers;
+	__u64 last_gil_key = t->wait == PP_WAIT_GIL ? t->last_key : 0;
 	struct call_site *site = &state->site;
-	bool is_same, is_known, goes_on;
+	bool is_known, goes_on;
 	__u32 found;
 
 	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
 	read_call_site(prev, regs, site);
-	state->found = place_find(t, place_key(t, site, task_state, cfg));
+	t->last_key = place_key(t, site, task_state, cfg);
+	state->found = place_find(t, t->last_key);
 	FORGET();
 	found = state->found;
-	is_same = found < PP_THREAD_PLACES;
-	is_known = is_same && ++place_at(t, found)->uses < place_at(t, found)->limit;
+	is_known = found < PP_THREAD_PLACES &&
+		   ++place_at(t, found)->uses < place_at(t, found)->limit;
 	t->weight_shift = 0;
 	if (is_known) {
 		t->at = found;
@@ -379,16 +395,20 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 		thread_set_wait(t, prev, task_state, site);
 	}
 	/* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
-	 * instruction: one wait for the user. */
-	goes_on = is_same && t->wait == PP_WAIT_GIL && ran_ns < GIL_RETRY_NS;
+	 * instruction: one wait for the user, and one event, also when its first part was left out. */
+	goes_on = t->wait == PP_WAIT_GIL && t->last_key == last_gil_key && ran_ns < GIL_RETRY_NS;
 	if (!is_known || (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)) {
 		if (!wait_look(ctx, state, t, prev, task_state, found, is_known, now_ns, cfg)) {
 			t->flags |= PP_THREAD_SKIPPED;
 			return;
 		}
 	}
-	if (!goes_on)
-		sum_open(place_at(t, t->at), cfg->window)->events += 1U << (t->weight_shift & 15);
+	if (goes_on)
+		return;
+	if (cfg->wait_min_ns)
+		t->flags |= PP_THREAD_EVENT;
+	else
+		thread_add_event(t, cfg);
 }
 
 static __always_inline void thread_stops(void *ctx, struct switch_state *state, struct pp_thread *t,
@@ -416,6 +436,7 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 	if (!t || !state)
 		return;
 	thread_begin(t);
+	now_ns = thread_clock(t, now_ns);
 	thread_identify(state, t, prev, now_ns, cfg);
 	if (task_state & STATE_DEAD) {
 		if (t->flags & PP_THREAD_WANTED)
@@ -441,5 +462,30 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		thread_comes(next, now_ns, cfg);
 	if (prev->pid && !(prev->flags & PF_KTHREAD))
 		thread_leaves(ctx, prev, preempt ? 0 : task_state_of(prev), now_ns, cfg);
+	return 0;
+}
+
+/* A thread that is not the leader goes on under the leader's id (fs/exec.c: de_thread()): no switch names its
+ * own any more. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec_thread, struct task_struct *task, int old_tid)
+{
+	struct pp_config *cfg = config_get();
+	struct switch_state *state;
+	struct pp_thread *t;
+	__u32 zero = 0;
+
+	if (!cfg || task->pid == old_tid)
+		return 0;
+	t = thread_find(old_tid, cfg);
+	state = bpf_map_lookup_elem(&switches, &zero);
+	if (!t || !state)
+		return 0;
+	thread_begin(t);
+	if (t->flags & PP_THREAD_WANTED)
+		thread_settle(state, t, thread_clock(t, bpf_ktime_get_ns()));
+	t->was_tid = old_tid;
+	t->tid = 0;
+	thread_end(t);
 	return 0;
 }

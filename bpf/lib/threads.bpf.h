@@ -4,6 +4,7 @@
 #define BPF_LIB_THREADS_H
 
 #include "lib/count.bpf.h"
+#include "lib/frames.bpf.h"
 
 static __always_inline struct pp_thread *thread_at(__u32 tid, __u32 way,
 						   const struct pp_config *cfg)
@@ -63,6 +64,12 @@ static __always_inline struct pp_thread *thread_claim(struct task_struct *task, 
 	return t;
 }
 
+/* The clocks of two CPUs may differ by a little: a thread's times never go back. */
+static __always_inline __u64 thread_clock(const struct pp_thread *t, __u64 now_ns)
+{
+	return now_ns > t->since_ns ? now_ns : t->since_ns;
+}
+
 /* Nothing of what it did until now counts. */
 static __always_inline void thread_restart(struct pp_thread *t, __u64 now_ns)
 {
@@ -116,12 +123,12 @@ static __always_inline void sum_add(struct pp_place *place, __u32 shift, __u32 w
 }
 
 /* Adds a wait that ended, cut at the edge of the window.  What lies before it the agent has counted
- * already, unless it did not come to this slot yet. */
+ * already, unless it did not come to this slot yet, or the wait was too short by then. */
 static __always_inline void thread_add_wait(struct pp_thread *t, __u64 woken_ns, __u64 now_ns,
 					    const struct pp_config *cfg)
 {
 	struct pp_place *place = place_at(t, t->at);
-	__u64 begin_ns = t->since_ns, start_ns, before_ns;
+	__u64 begin_ns = t->since_ns, start_ns, before_ns, end_ns;
 	__u32 window = cfg->window, shift = t->weight_shift & 15;
 
 	start_ns = cfg->window_start_ns[window & 1];
@@ -129,12 +136,20 @@ static __always_inline void thread_add_wait(struct pp_thread *t, __u64 woken_ns,
 		before_ns = cfg->window_start_ns[(window & 1) ^ 1];
 		if (before_ns < begin_ns)
 			before_ns = begin_ns;
-		if (before_ns < start_ns && t->read_window != window - 1)
-			sum_add(place, shift, window - 1, before_ns, woken_ns, start_ns);
-		begin_ns = start_ns;
+		/* A switch may have read the clock before the edge, and the window behind it. */
+		end_ns = start_ns < now_ns ? start_ns : now_ns;
+		if (before_ns < end_ns && t->read_window != window - 1)
+			sum_add(place, shift, window - 1, before_ns, woken_ns, end_ns);
+		if (t->read_window != window - 1 || start_ns - begin_ns >= cfg->wait_min_ns)
+			begin_ns = start_ns;
 	}
 	if (begin_ns < now_ns)
 		sum_add(place, shift, window, begin_ns, woken_ns, now_ns);
+}
+
+static __always_inline void thread_add_event(struct pp_thread *t, const struct pp_config *cfg)
+{
+	sum_open(place_at(t, t->at), cfg->window)->events += 1U << (t->weight_shift & 15);
 }
 
 /* ---- the ledger ---- */
