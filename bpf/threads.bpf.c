@@ -48,8 +48,8 @@ int place_count(__u32 tid, __u32 at)
 		return 0;
 	place = place_at(t, at);
 	window = cfg->window;
-	open = window & 1 ? &place->sum[1] : &place->sum[0];
-	last = window & 1 ? &place->sum[0] : &place->sum[1];
+	open = &place->sum[window & 1];
+	last = &place->sum[~window & 1];
 	if (open->window == window)
 		sum_count(t, place, open, window);
 	if (last->window == window - 1 && t->read_window != window - 1)

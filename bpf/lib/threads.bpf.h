@@ -5,16 +5,10 @@
 
 #include "lib/count.bpf.h"
 
-/* Two places for each thread: where its id points, and where a hash of it does. */
-static __always_inline __u32 thread_index(__u32 tid, __u32 way, const struct pp_config *cfg)
-{
-	return (way ? tid * 0x9e3779b1U >> 8 : tid) & cfg->thread_mask;
-}
-
 static __always_inline struct pp_thread *thread_at(__u32 tid, __u32 way,
 						   const struct pp_config *cfg)
 {
-	__u32 index = thread_index(tid, way, cfg);
+	__u32 index = pp_thread_index(tid, way, cfg->thread_mask);
 
 	return bpf_map_lookup_elem(&threads, &index);
 }
@@ -65,6 +59,12 @@ static __always_inline struct pp_thread *thread_claim(struct task_struct *task, 
 	return t;
 }
 
+/* The clocks of two CPUs may differ by a little: a thread's times never go back. */
+static __always_inline __u64 thread_clock(const struct pp_thread *t, __u64 now_ns)
+{
+	return now_ns > t->since_ns ? now_ns : t->since_ns;
+}
+
 /* Nothing of what it did until now counts. */
 static __always_inline void thread_restart(struct pp_thread *t, __u64 now_ns)
 {
@@ -77,7 +77,8 @@ static __always_inline void thread_restart(struct pp_thread *t, __u64 now_ns)
 
 static __always_inline struct pp_place *place_at(struct pp_thread *t, __u32 index)
 {
-	return index == 1 ? &t->place[1] : index == 2 ? &t->place[2] : &t->place[0];
+	BARRIER(index);
+	return &t->place[index < PP_THREAD_PLACES ? index : 0];
 }
 
 #define WAIT_BITS (0x1fU << PP_COUNT_WAIT_SHIFT)
@@ -93,7 +94,7 @@ int place_count(__u32 tid, __u32 at);
 
 static __always_inline struct pp_place_sum *sum_open(struct pp_place *place, __u32 window)
 {
-	struct pp_place_sum *sum = window & 1 ? &place->sum[1] : &place->sum[0];
+	struct pp_place_sum *sum = &place->sum[window & 1];
 
 	if (sum->window != window) {
 		sum->window = window;
@@ -117,12 +118,12 @@ static __always_inline void sum_add(struct pp_place *place, __u32 shift, __u32 w
 }
 
 /* Adds a wait that ended, cut at the edge of the window.  What lies before it the agent has counted
- * already, unless it did not come to this slot yet. */
+ * already, unless it did not come to this slot yet, or the wait was too short by then. */
 static __always_inline void thread_add_wait(struct pp_thread *t, __u64 woken_ns, __u64 now_ns,
 					    const struct pp_config *cfg)
 {
 	struct pp_place *place = place_at(t, t->at);
-	__u64 begin_ns = t->since_ns, start_ns, before_ns;
+	__u64 begin_ns = t->since_ns, start_ns, before_ns, end_ns;
 	__u32 window = cfg->window, shift = t->weight_shift & 15;
 
 	start_ns = cfg->window_start_ns[window & 1];
@@ -130,12 +131,27 @@ static __always_inline void thread_add_wait(struct pp_thread *t, __u64 woken_ns,
 		before_ns = cfg->window_start_ns[(window & 1) ^ 1];
 		if (before_ns < begin_ns)
 			before_ns = begin_ns;
-		if (before_ns < start_ns && t->read_window != window - 1)
-			sum_add(place, shift, window - 1, before_ns, woken_ns, start_ns);
-		begin_ns = start_ns;
+		/* A switch may have read the clock before the edge, and the window behind it. */
+		end_ns = start_ns < now_ns ? start_ns : now_ns;
+		if (before_ns < end_ns && t->read_window != window - 1)
+			sum_add(place, shift, window - 1, before_ns, woken_ns, end_ns);
+		if (t->read_window != window - 1 || start_ns - begin_ns >= cfg->wait_min_ns)
+			begin_ns = start_ns;
 	}
 	if (begin_ns < now_ns)
 		sum_add(place, shift, window, begin_ns, woken_ns, now_ns);
+}
+
+static __always_inline void thread_add_event(struct pp_thread *t, const struct pp_config *cfg)
+{
+	sum_open(place_at(t, t->at), cfg->window)->events += 1U << (t->weight_shift & 15);
+}
+
+/* The same, apart from the way of most switches, so that the verifier goes through it once. */
+static __noinline int thread_add_late_event(struct pp_thread *t, const struct pp_config *cfg)
+{
+	thread_add_event(t, cfg);
+	return 0;
 }
 
 /* ---- the ledger ---- */
