@@ -91,7 +91,7 @@ def test_stopped():
         process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid, None, 4,
                                 ["--events", "offcpu"])
         harness.sampling(process)
-        time.sleep(0.5)
+        time.sleep(1)
         os.kill(target.pid, signal.SIGSTOP)
         begin = time.monotonic_ns()
         time.sleep(1.5)
@@ -234,7 +234,7 @@ def test_a_thousand_short_threads():
     assert truth["count"] == 1000 and 300 < len(asleep) <= 1000, (len(asleep), truth)
     (threads, line), = lines_of(profile)
     assert threads == 1001, line
-    assert 5 * SECOND <= line["sleep"] <= truth["asleep_ns"], (line, truth)
+    assert 4.9 * SECOND <= line["sleep"] <= truth["asleep_ns"], (line, truth)
     waits.near(sum(asleep.values()), line["sleep"], 0.15 if "waits_weighted" in said else 0.03, "asleep")
     assert "threads_full" not in said, said
 
