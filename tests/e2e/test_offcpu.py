@@ -47,7 +47,8 @@ def check_kind(profile, kind, truth, slack):
         assert s.labels["thread_name"] == "wait-" + kind and s.labels["comm"], s.labels
         assert harness.names(s)[-1].endswith("wait_" + kind), harness.text(s)
         kernel = harness.kernel_frames(s)
-        assert kernel and kernel[-1].name in ("__schedule", "schedule"), harness.text(s)
+        # What was asleep before the start is read from outside, where schedule() is not in the stack.
+        assert kernel and ("swept" in s.labels or kernel[-1].name == "__schedule"), harness.text(s)
     return got / wanted
 
 
@@ -124,8 +125,10 @@ def test_a_folder_gets_all_kinds_and_they_add_up():
             # and when that is beyond the budget, some waits stand for others.
             tolerance = 0.02 if number == 0 else 0.01
             chance = (0.03 if number else 0.1) if "waits_weighted" in run.err else 0
-            waits.near(wall.ns(), wanted, tolerance + chance, "wall of window %d" % number)
             line = waits.ledger(wall.profile, target.pid)
+            # No sample is taken while the host has the CPU.
+            waits.near(wall.ns(), wanted, tolerance + chance, "wall of window %d: %.3f s of CPU, %s, %s" % (
+                number, kinds["cpu"].ns() / SECOND, line, run.err), stolen)
             waits.check_ledger(line, wanted, tolerance)
             # Thousands of switches: some microseconds each are counted here or there.
             waits.near(line["cpu"], cpu, 0.15, "CPU of the ledger", stolen)
@@ -230,12 +233,12 @@ def test_a_thousand_short_threads():
     with open(os.path.join(folder, "churn.json"), encoding="utf-8") as file:
         truth = json.load(file)
     asleep = napped(profile)
-    # New threads are new stacks: the budget may leave some to chance.
-    assert truth["count"] == 1000 and 300 < len(asleep) <= 1000, (len(asleep), truth)
+    # New threads are new stacks: the budget leaves some to chance, and of 1,000 few stand for many then.
+    assert truth["count"] == 1000 and 200 < len(asleep) <= 1000, (len(asleep), truth)
     (threads, line), = lines_of(profile)
     assert threads == 1001, line
     assert 4.9 * SECOND <= line["sleep"] <= truth["asleep_ns"], (line, truth)
-    waits.near(sum(asleep.values()), line["sleep"], 0.15 if "waits_weighted" in said else 0.03, "asleep")
+    waits.near(sum(asleep.values()), line["sleep"], 0.4 if "waits_weighted" in said else 0.03, "asleep")
     assert "threads_full" not in said, said
 
 
