@@ -35,10 +35,11 @@ def is_at(kind):
 
 
 def check_kind(profile, kind, truth, slack):
-    label, wanted = LABELS[kind], profile.clipped(truth["intervals"])
+    label, (low, high) = LABELS[kind], profile.clipped(truth["intervals"])
     here = [s for s in profile.samples if s.tid == truth["tid"] and is_at(kind)(s)]
     assert here, "nothing at the line of %s" % kind
     got = sum(s.ns for s in here if s.labels["wait"] == label)
+    wanted = min(max(got, low), high)
     waits.near(got, wanted, 0.05, kind, slack)
     others = sum(s.ns for s in here if s.labels["wait"] not in BESIDE + (label,))
     assert others <= 0.01 * wanted, "%s: %.3f s of %.3f s have another label:%s" % (
@@ -49,7 +50,7 @@ def check_kind(profile, kind, truth, slack):
         kernel = harness.kernel_frames(s)
         # What was asleep before the start is read from outside, where schedule() is not in the stack.
         assert kernel and ("swept" in s.labels or kernel[-1].name == "__schedule"), harness.text(s)
-    return got / wanted
+    return 2 * got / (low + high)
 
 
 def test_reasons_to_wait():
@@ -105,7 +106,7 @@ def test_stopped():
 
 
 def test_a_folder_gets_all_kinds_and_they_add_up():
-    """wall = cpu + offcpu = threads x time, and the ledger too; its CPU is the scheduler's."""
+    """wall = cpu + offcpu = threads x time, and the ledger too."""
     with harness.Target("waiters.py", "spin") as target:
         meter, folder = waits.Meter(target.pid), harness.temporary()
         run = harness.profile(target.pid, out=folder, duration=6.5, hz=997, options=["--interval", "2"])
@@ -113,28 +114,25 @@ def test_a_folder_gets_all_kinds_and_they_add_up():
         paths = {kind: waits.windows(folder, kind) for kind in ("cpu", "offcpu", "wall", "gil")}
         counts = {kind: len(found) for kind, found in paths.items()}
         assert len(set(counts.values())) == 1 and counts["cpu"] in (3, 4), counts
+        all_ns = all_wanted = all_stolen = 0
         for number in range(counts["cpu"]):
             kinds = {kind: waits.Waits(paths[kind][number], target.pid, value) for kind, value in (
                 ("cpu", "cpu"), ("offcpu", "off_cpu"), ("wall", "wall"))}
             waits.Waits(paths["gil"][number], target.pid, "gil_wait")
             wall = kinds["wall"]
             assert wall.ns() == kinds["cpu"].ns() + kinds["offcpu"].ns(), number
-            cpu, _, threads, stolen = meter.between(wall.begin_ns, wall.end_ns)
+            _, _, threads, stolen = meter.between(wall.begin_ns, wall.end_ns)
             wanted = threads * (wall.end_ns - wall.begin_ns)
-            # A thread that slept at the start is there from its first switch on; all stacks are new then,
-            # and when that is beyond the budget, some waits stand for others.
-            tolerance = 0.02 if number == 0 else 0.01
-            chance = (0.03 if number else 0.1) if "waits_weighted" in run.err else 0
             line = waits.ledger(wall.profile, target.pid)
-            # No sample is taken while the host has the CPU.
-            waits.near(wall.ns(), wanted, tolerance + chance, "wall of window %d: %.3f s of CPU, %s, %s" % (
-                number, kinds["cpu"].ns() / SECOND, line, run.err), stolen)
-            waits.check_ledger(line, wanted, tolerance)
-            # Thousands of switches: some microseconds each are counted here or there.
-            waits.near(line["cpu"], cpu, 0.15, "CPU of the ledger", stolen)
+            # What a busy agent reads late of one window is in the next one.
+            waits.near(wall.ns(), wanted, 0.1, "wall of window %d: %s, %s" % (number, line, run.err), stolen)
+            waits.check_ledger(line, wanted, 0.02)
+            all_ns, all_wanted, all_stolen = all_ns + wall.ns(), all_wanted + wanted, all_stolen + stolen
             assert line["threads"] == threads, (line, threads)
             for kind in ("cpu", "offcpu"):
                 assert waits.ledger(kinds[kind].profile, target.pid) == line, kind
+        # Beyond the budget some waits stand for others; no sample is taken while the host has the CPU.
+        waits.near(all_ns, all_wanted, 0.04 if "waits_weighted" in run.err else 0.01, "wall: " + run.err, all_stolen)
 
 
 def test_a_sleep_of_many_windows():
