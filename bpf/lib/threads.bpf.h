@@ -4,6 +4,7 @@
 #define BPF_LIB_THREADS_H
 
 #include "lib/count.bpf.h"
+#include "lib/frames.bpf.h"
 
 static __always_inline struct pp_thread *thread_at(__u32 tid, __u32 way,
 						   const struct pp_config *cfg)
@@ -145,13 +146,6 @@ static __always_inline void thread_add_wait(struct pp_thread *t, __u64 woken_ns,
 static __always_inline void thread_add_event(struct pp_thread *t, const struct pp_config *cfg)
 {
 	sum_open(place_at(t, t->at), cfg->window)->events += 1U << (t->weight_shift & 15);
-}
-
-/* The same, apart from the way of most switches, so that the verifier goes through it once. */
-static __noinline int thread_add_late_event(struct pp_thread *t, const struct pp_config *cfg)
-{
-	thread_add_event(t, cfg);
-	return 0;
 }
 
 /* ---- the ledger ---- */
