@@ -68,7 +68,7 @@ struct pp_place {
 	__u32 blame_tid;   /* as the holder itself sees it; 0: not known */
 	__u32 flags;	   /* enum pp_count_flag, with the wait */
 	__u32 uses;	   /* since the walk */
-	__u32 pad;
+	__u32 limit;	   /* uses until the next walk: more, the oftener it found the same stack */
 	struct pp_place_sum sum[2]; /* by bit 0 of the window */
 };
 

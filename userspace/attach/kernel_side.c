@@ -235,6 +235,8 @@ int kernel_side_open(const struct kernel_side_options *options, char *why, size_
 		snprintf(why, why_size, "cannot map the BPF maps: %s", strerror(-err));
 		return err;
 	}
+	/* Nobody is counted before the caller has said who is wanted. */
+	side->config->flags = PP_CONFIG_PAUSED;
 	err = pyprofd__attach(side->skeleton);
 	if (err) {
 		snprintf(why, why_size, "cannot attach to process tracepoints: %s", strerror(-err));
