@@ -4,6 +4,7 @@
 #define BPF_LIB_THREADS_H
 
 #include "lib/count.bpf.h"
+#include "lib/frames.bpf.h"
 
 static __always_inline struct pp_thread *thread_at(__u32 tid, __u32 way,
 						   const struct pp_config *cfg)
@@ -147,13 +148,6 @@ static __always_inline void thread_add_event(struct pp_thread *t, const struct p
 	sum_open(place_at(t, t->at), cfg->window)->events += 1U << (t->weight_shift & 15);
 }
 
-/* The same, apart from the way of most switches, so that the verifier goes through it once. */
-static __noinline int thread_add_late_event(struct pp_thread *t, const struct pp_config *cfg)
-{
-	thread_add_event(t, cfg);
-	return 0;
-}
-
 /* ---- the ledger ---- */
 
 static __always_inline void ledger_add(struct pp_thread *t, enum pp_wait wait, __u64 ns)
@@ -200,6 +194,7 @@ static __always_inline bool thread_retire(__u32 tid, __u64 now_ns, const struct 
 	if (!t || !state)
 		return false;
 	thread_begin(t);
+	now_ns = thread_clock(t, now_ns);
 	if (t->flags & PP_THREAD_WANTED) {
 		t->total_ns[PP_LEDGER_CPU] += now_ns - t->since_ns;
 		t->since_ns = now_ns;
@@ -208,6 +203,7 @@ static __always_inline bool thread_retire(__u32 tid, __u64 now_ns, const struct 
 				place_count(tid, i);
 		ledger_close(t, &state->ledger, now_ns);
 	}
+	t->was_tid = tid;
 	t->tid = 0;
 	thread_end(t);
 	return true;

@@ -60,14 +60,14 @@ static void wait__at_the_same_place_costs_no_walk_and_adds_up_in_the_slot(void *
 	assert_waited(&one, PP_WAIT_SLEEP, 60, 60 * MS);
 }
 
-/* Callers may differ above the same leaf. */
+/* Callers may differ above the same leaf: less often, the more walks agree. */
 static void wait__at_the_same_place_is_walked_again_now_and_then(void **state)
 {
 	uint64_t reads, at = 0;
 	int walks = 0;
 
 	(void)state;
-	for (uint32_t i = 0; i <= 4 * PLACE_USES; i++) {
+	for (uint32_t i = 0; i <= (1 + 2 + 4 + 8) * PLACE_USES_NEW; i++) {
 		reads = host->user_reads;
 		comes(&one, at++ * MS);
 		leaves(&one, at++ * MS);
