@@ -110,7 +110,7 @@ static void add_exited(uint32_t tgid, uint64_t cpu_ns, uint64_t sleep_ns)
 }
 
 /* One reading at end_ns; thread may be NULL. */
-static const struct ledger_line *read_one(struct ledger *ledger, const struct pp_thread *thread,
+static struct ledger_line *read_one(struct ledger *ledger, const struct pp_thread *thread,
 					  size_t threads, uint64_t end_ns, size_t *ret_count)
 {
 	struct ledger_line *line;
