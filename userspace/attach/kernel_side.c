@@ -178,6 +178,8 @@ static int map_all(struct kernel_side *side)
 		return err;
 	side->config = at;
 	side->config->thread_mask = side->thread_count - 1;
+	/* Nothing is measured before the owner has set its flags: filters, too. */
+	side->config->flags = PP_CONFIG_PAUSED;
 	if (side->thread_count > 1) {
 		err = map_memory(side->skeleton->maps.threads,
 				 side->thread_count * sizeof(*side->thread), &at);
