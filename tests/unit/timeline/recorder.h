@@ -32,11 +32,11 @@ static inline int recorder_thread(void *context, const struct trace_thread *thre
 static inline void recorder_line(struct recorder *recorder, const char *lane,
 				 const struct trace_slice *slice)
 {
-	int size = snprintf(recorder->text + recorder->used,
-			    sizeof(recorder->text) - recorder->used,
-			    "%" PRIu32 " %s %" PRIu64 "-%" PRIu64 " %s\n", slice->thread->tid, lane,
-			    slice->start_ns, slice->end_ns,
-			    intern_get(recorder->strings, slice->name, NULL));
+	int size =
+		snprintf(recorder->text + recorder->used, sizeof(recorder->text) - recorder->used,
+			 "%" PRIu32 " %s %" PRIu64 "-%" PRIu64 " %s\n", slice->thread->tid, lane,
+			 slice->start_ns, slice->end_ns,
+			 intern_get(recorder->strings, slice->name, NULL));
 
 	if (size > 0 && recorder->used + (size_t)size < sizeof(recorder->text))
 		recorder->used += (size_t)size;

@@ -73,16 +73,16 @@ struct cycle {
 
 static void add(struct bench *bench, const struct cycle *cycle)
 {
-	const struct pp_timeline_record record = {
-		.record = {.type = PP_TIMELINE_SWITCH, .size = sizeof(record)},
-		.id = {.tgid = 5, .generation = 1},
-		.tid = TID,
-		.wait = cycle->wait,
-		.flags = cycle->flags,
-		.run_ns = cycle->run,
-		.leave_ns = cycle->leave,
-		.woken_ns = cycle->woken,
-		.back_ns = cycle->back};
+	const struct pp_timeline_record record = {.record = {.type = PP_TIMELINE_SWITCH,
+							     .size = sizeof(record)},
+						  .id = {.tgid = 5, .generation = 1},
+						  .tid = TID,
+						  .wait = cycle->wait,
+						  .flags = cycle->flags,
+						  .run_ns = cycle->run,
+						  .leave_ns = cycle->leave,
+						  .woken_ns = cycle->woken,
+						  .back_ns = cycle->back};
 	struct lanes_event event = {.record = &record, .is_python = true};
 
 	if (cycle->function)
@@ -92,12 +92,12 @@ static void add(struct bench *bench, const struct cycle *cycle)
 
 static void add_sample(struct bench *bench, uint64_t ns, const char *function, uint8_t flags)
 {
-	const struct pp_timeline_record record = {
-		.record = {.type = PP_TIMELINE_SAMPLE, .size = sizeof(record)},
-		.id = {.tgid = 5, .generation = 1},
-		.tid = TID,
-		.flags = flags,
-		.leave_ns = ns};
+	const struct pp_timeline_record record = {.record = {.type = PP_TIMELINE_SAMPLE,
+							     .size = sizeof(record)},
+						  .id = {.tgid = 5, .generation = 1},
+						  .tid = TID,
+						  .flags = flags,
+						  .leave_ns = ns};
 	struct lanes_event event = {.record = &record, .is_python = true};
 
 	event.function = event.stack = id_of(bench, function);
@@ -106,14 +106,14 @@ static void add_sample(struct bench *bench, uint64_t ns, const char *function, u
 
 static void add_exit(struct bench *bench, uint64_t run, uint64_t leave)
 {
-	const struct pp_timeline_record record = {
-		.record = {.type = PP_TIMELINE_LAST, .size = sizeof(record)},
-		.id = {.tgid = 5, .generation = 1},
-		.tid = TID,
-		.run_ns = run,
-		.leave_ns = leave,
-		.woken_ns = leave,
-		.back_ns = leave};
+	const struct pp_timeline_record record = {.record = {.type = PP_TIMELINE_LAST,
+							     .size = sizeof(record)},
+						  .id = {.tgid = 5, .generation = 1},
+						  .tid = TID,
+						  .run_ns = run,
+						  .leave_ns = leave,
+						  .woken_ns = leave,
+						  .back_ns = leave};
 	const struct lanes_event event = {.record = &record};
 
 	assert_int_equal(lanes_add(bench->lanes, &event), 0);
@@ -135,7 +135,11 @@ static void expect(struct bench *bench, const char *lane, const char *expected)
 	assert_string_equal(got, expected);
 }
 
-enum { KNOWN = PP_TIMELINE_GIL, HELD = KNOWN | PP_TIMELINE_GIL_HELD, LAST = KNOWN | PP_TIMELINE_GIL_LAST };
+enum {
+	KNOWN = PP_TIMELINE_GIL,
+	HELD = KNOWN | PP_TIMELINE_GIL_HELD,
+	LAST = KNOWN | PP_TIMELINE_GIL_LAST
+};
 
 static void lanes__cycle_is_a_run_a_wait_and_the_run_queue(void **state)
 {
@@ -198,11 +202,14 @@ static void gil__retries_are_one_wait_and_end_with_the_gil(void **state)
 {
 	uint64_t at = MS;
 
-	add(*state, &(struct cycle){at - 10, at, at + 5 * MS, at + 5 * MS, PP_WAIT_GIL, KNOWN, "f"});
+	add(*state,
+	    &(struct cycle){at - 10, at, at + 5 * MS, at + 5 * MS, PP_WAIT_GIL, KNOWN, "f"});
 	at += 5 * MS;
-	add(*state, &(struct cycle){at, at + 9000, at + 4 * MS, at + 4 * MS, PP_WAIT_GIL, KNOWN, "f"});
+	add(*state,
+	    &(struct cycle){at, at + 9000, at + 4 * MS, at + 4 * MS, PP_WAIT_GIL, KNOWN, "f"});
 	at += 4 * MS;
-	add(*state, &(struct cycle){at, at + MS, at + 2 * MS, at + 2 * MS, PP_WAIT_GIL, KNOWN, "f"});
+	add(*state,
+	    &(struct cycle){at, at + MS, at + 2 * MS, at + 2 * MS, PP_WAIT_GIL, KNOWN, "f"});
 	assert_int_equal(lanes_end(((struct bench *)*state)->lanes), 0);
 	expect(*state, "gil",
 	       "1000000-10000000 Waiting for GIL\n10000000-11000000 Holding GIL\n"
@@ -220,7 +227,7 @@ static void gil__let_go_before_a_wait_was_held_up_to_it(void **state)
 static void gil__short_python_between_two_waits_is_inferred(void **state)
 {
 	add(*state, &(struct cycle){10, 20, 30, 30, PP_WAIT_SLEEP, KNOWN, "f"});
-	add(*state, &(struct cycle){30, 40, 50, 50, PP_WAIT_SLEEP, LAST, "f"}); /* had it last */
+	add(*state, &(struct cycle){30, 40, 50, 50, PP_WAIT_SLEEP, LAST, "f"});	 /* had it last */
 	add(*state, &(struct cycle){50, 60, 70, 70, PP_WAIT_SLEEP, KNOWN, "g"}); /* moved */
 	add(*state, &(struct cycle){70, 80, 90, 90, PP_WAIT_SLEEP, KNOWN, "g"}); /* no sign */
 	assert_int_equal(lanes_end(((struct bench *)*state)->lanes), 0);
@@ -298,13 +305,13 @@ static void lanes__many_samples_of_one_run_are_thinned_out(void **state)
 static void lanes__full_sink_is_told(void **state)
 {
 	struct bench *bench = *state;
-	const struct pp_timeline_record record = {
-		.record = {.type = PP_TIMELINE_SWITCH, .size = sizeof(record)},
-		.tid = TID,
-		.run_ns = 1,
-		.leave_ns = 2,
-		.woken_ns = 3,
-		.back_ns = 3};
+	const struct pp_timeline_record record = {.record = {.type = PP_TIMELINE_SWITCH,
+							     .size = sizeof(record)},
+						  .tid = TID,
+						  .run_ns = 1,
+						  .leave_ns = 2,
+						  .woken_ns = 3,
+						  .back_ns = 3};
 	const struct lanes_event event = {.record = &record};
 
 	bench->recorder.slices_left = 1;

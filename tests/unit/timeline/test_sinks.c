@@ -26,7 +26,8 @@ static void open_bench(struct bench *bench,
 		       int (*sink_new)(struct trace_file *, const struct intern *,
 				       const struct trace_start *, struct trace_sink *))
 {
-	const struct trace_start start = {.monotonic_ns = 1000, .boottime_ns = 2000, .wall_ns = 3000};
+	const struct trace_start start = {
+		.monotonic_ns = 1000, .boottime_ns = 2000, .wall_ns = 3000};
 	struct trace_file_options options = {.max_bytes = MIB, .uid = (uid_t)-1, .gid = (gid_t)-1};
 	int fd;
 
@@ -88,16 +89,19 @@ static void chrome__lanes_are_threads_and_times_microseconds(void **state)
 	open_bench(&bench, chrome_sink_new);
 	add_all(&bench);
 	close_bench(&bench);
+	assert_non_null(strstr(
+		bench.text, "{\"ph\":\"X\",\"cat\":\"cpu\",\"pid\":5,\"tid\":10000007,\"ts\":1.000,"
+			    "\"name\":\"on CPU\",\"dur\":1.500,\"args\":{\"cpu\":3}}"));
 	assert_non_null(strstr(bench.text,
-			       "{\"ph\":\"X\",\"cat\":\"cpu\",\"pid\":5,\"tid\":10000007,\"ts\":1.000,"
-			       "\"name\":\"on CPU\",\"dur\":1.500,\"args\":{\"cpu\":3}}"));
-	assert_non_null(strstr(bench.text, "\"ts\":2.500,\"name\":\"Waiting for GIL\",\"dur\":6.001,"
-					   "\"args\":{\"holder\":8}}"));
-	assert_non_null(strstr(bench.text,
-			       "\"tid\":20000007,\"name\":\"thread_name\",\"args\":{\"name\":\"w: GIL\"}"));
+			       "\"ts\":2.500,\"name\":\"Waiting for GIL\",\"dur\":6.001,"
+			       "\"args\":{\"holder\":8}}"));
+	assert_non_null(
+		strstr(bench.text,
+		       "\"tid\":20000007,\"name\":\"thread_name\",\"args\":{\"name\":\"w: GIL\"}"));
 	/* A broken byte and both characters that need it are escaped. */
-	assert_non_null(strstr(bench.text, "\"ts\":1.500,\"name\":\"say \\\"\xef\xbf\xbd\\\\\",\"s\":\"t\","
-					   "\"args\":{\"stack\":\"f (a.py:1) < g\"}}"));
+	assert_non_null(strstr(bench.text,
+			       "\"ts\":1.500,\"name\":\"say \\\"\xef\xbf\xbd\\\\\",\"s\":\"t\","
+			       "\"args\":{\"stack\":\"f (a.py:1) < g\"}}"));
 	assert_int_equal(memcmp(bench.text, "[\n{", 3), 0);
 	assert_int_equal(memcmp(bench.text + bench.size - 4, "}\n]\n", 4), 0);
 	free(bench.text);
