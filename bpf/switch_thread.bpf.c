@@ -7,6 +7,7 @@
 #include "lib/threads.bpf.h"
 #include "lib/timeline_switch.bpf.h"
 #include "lib/wait_reason.bpf.h"
+#include "lib/wakers.bpf.h"
 #include "lib/walk.bpf.h"
 
 #define PLACE_USES 64U /* then the place is walked anew: callers may differ */
@@ -47,8 +48,11 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 	woken_ns = t->wait == PP_WAIT_RUN_QUEUE ? t->since_ns : woken_at(next, t, now_ns);
 	ledger_add(t, t->wait, woken_ns - t->since_ns);
 	t->total_ns[PP_LEDGER_RUN_QUEUE] += now_ns - woken_ns;
-	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns)
+	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns) {
 		thread_add_wait(t, woken_ns, now_ns, cfg);
+		if (wakers_are_on)
+			wake_count(t, woken_ns, cfg->window);
+	}
 	if (timeline_is_on)
 		timeline_come(t, woken_ns, now_ns);
 	t->flags &= ~(PP_THREAD_WAITING | PP_THREAD_SKIPPED);
@@ -374,6 +378,8 @@ static __always_inline void thread_stops(void *ctx, struct switch_state *state, 
 	t->flags |= PP_THREAD_WAITING;
 	t->run_delay_ns = prev->sched_info.run_delay;
 	wait_begins(ctx, state, t, prev, task_state, ran_ns, now_ns, cfg);
+	if (wakers_are_on)
+		wake_forget(t);
 	if (timeline_is_on)
 		timeline_leave(t, ran_ns);
 }
