@@ -30,10 +30,11 @@ static __always_inline __u32 inner_tid_of(struct task_struct *task)
 }
 
 static __always_inline void take_registers(struct pp_sweep_record *record,
-					   const struct user_registers *regs)
+					   const struct user_registers *regs,
+					   const struct call_site *site)
 {
-	record->syscall = syscall_number(regs);
-	record->argument = syscall_argument(regs);
+	record->syscall = site->number;
+	record->argument = site->argument;
 	record->fp = registers_by_number(regs, record->registers);
 	record->pc = registers_pc(regs);
 	record->sp = record->registers[PP_REG_SP];
@@ -56,6 +57,7 @@ int on_sweep(struct bpf_iter__task *ctx)
 	struct pp_sweep_record *record;
 	struct sweep_state *sweep;
 	struct user_registers *regs;
+	struct call_site site;
 	__u32 zero = 0, state;
 
 	if (!task)
@@ -74,11 +76,12 @@ int on_sweep(struct bpf_iter__task *ctx)
 	record->inner_tid = inner_tid_of(task);
 	record->state = state;
 	record->flags = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait) ? PP_SWEEP_IOWAIT : 0;
-	record->wait = wait_reason(task, state, regs);
+	call_site_of(regs, &site);
+	record->wait = wait_reason(task, state, &site);
 	record->started_ns = task->start_time;
 	record->switches = task->nvcsw + task->nivcsw;
 	record->thread_pointer = task_thread_pointer(task);
-	take_registers(record, regs);
+	take_registers(record, regs, &site);
 	take_kernel_addresses(record, task);
 	bpf_seq_write(ctx->meta->seq, record, sizeof(*record));
 	return 0;

@@ -200,10 +200,17 @@ struct budget {
 	__u32 spent_ns; /* in this period */
 };
 
-/* One switch on this CPU: what does not fit on BPF's stack.  Nothing in it outlives the switch but the
- * budget, which only steers. */
+/* Where a thread left user space, and with what call. */
+struct call_site {
+	__u64 pc, sp, number, argument;
+};
+
+/* One switch on this CPU: what does not fit on BPF's stack, or what the verifier would follow value by
+ * value there.  Nothing in it outlives the switch but the budget, which only steers. */
 struct switch_state {
 	struct budget budget;
+	struct call_site site;
+	__u32 found, pad; /* which of the thread's places this is */
 	__u64 registers[34]; /* struct user_registers: aarch64 has most */
 	struct pp_ledger_sum ledger; /* all 0 */
 	__u64 context; /* an address: the verifier must not know it as a context */

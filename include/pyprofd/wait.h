@@ -68,7 +68,7 @@ struct pp_place {
 	__u32 blame_tid;   /* as the holder itself sees it; 0: not known */
 	__u32 flags;	   /* enum pp_count_flag, with the wait */
 	__u32 uses;	   /* since the walk */
-	__u32 pad;
+	__u32 limit;	   /* uses until the next walk: more, the oftener it found the same stack */
 	struct pp_place_sum sum[2]; /* by bit 0 of the window */
 };
 
@@ -78,6 +78,7 @@ enum pp_thread_flag {
 	PP_THREAD_WANTED = 1,  /* passes the filters */
 	PP_THREAD_WAITING = 2, /* else it runs */
 	PP_THREAD_SKIPPED = 4, /* this wait was left out by chance: others stand for it */
+	PP_THREAD_EVENT = 8,   /* this wait is an event if it gets long enough (wait_min_ns) */
 };
 
 /* threads[]: one thread.  Written by the kernel side, on the CPU that switches the thread, but for
@@ -104,6 +105,7 @@ struct pp_thread {
 	__u64 run_delay_ns; /* the scheduler's sum when it began to wait */
 	__u64 thread_state, python_bias;
 	__u64 gil; /* address of last_holder in the GIL's struct; 0: not known */
+	__u64 last_key; /* pp_place.key of the last wait, also of one that was left out */
 	__u64 total_ns[PP_LEDGER_COUNT]; /* up to since_ns */
 	struct pp_place place[PP_THREAD_PLACES];
 };

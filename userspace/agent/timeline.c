@@ -253,7 +253,7 @@ static bool last_record(const struct pp_thread *thread, uint64_t now_ns,
 	ret_record->flags = thread->timeline_flags;
 	if (thread->wait == PP_WAIT_RUN_QUEUE)
 		ret_record->woken_ns = thread->since_ns;
-	if (!(thread->flags & PP_THREAD_SKIPPED)) {
+	if (place->key == thread->last_key) {
 		ret_record->user_stack = place->user_stack;
 		ret_record->kernel_stack = place->kernel_stack;
 	}

@@ -116,6 +116,7 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 	set_wakers(side, options->wakers, counts);
 	if (!options->waits) {
 		bpf_program__set_autoload(skeleton->progs.on_switch, false);
+		bpf_program__set_autoload(skeleton->progs.on_exec_thread, false);
 		bpf_program__set_autoload(skeleton->progs.on_sweep, false);
 		bpf_map__set_max_entries(skeleton->maps.ledgers, 1);
 	}
@@ -194,8 +195,6 @@ static int map_all(struct kernel_side *side)
 		return err;
 	side->config = at;
 	side->config->thread_mask = side->thread_count - 1;
-	/* Nothing is measured before the owner has set its flags: filters, too. */
-	side->config->flags = PP_CONFIG_PAUSED;
 	if (side->thread_count > 1) {
 		err = map_memory(side->skeleton->maps.threads,
 				 side->thread_count * sizeof(*side->thread), &at);
@@ -262,6 +261,8 @@ int kernel_side_open(const struct kernel_side_options *options, char *why, size_
 		snprintf(why, why_size, "cannot map the BPF maps: %s", strerror(-err));
 		return err;
 	}
+	/* Nobody is counted before the caller has said who is wanted. */
+	side->config->flags = PP_CONFIG_PAUSED;
 	err = pyprofd__attach(side->skeleton);
 	if (err) {
 		snprintf(why, why_size, "cannot attach to process tracepoints: %s", strerror(-err));

@@ -29,8 +29,8 @@ struct kernel_side_options {
 
 struct kernel_side;
 
-/* Paused (PP_CONFIG_PAUSED) until the owner sets the flags.
- * Sizes the maps, loads and verifies the programs and attaches those that watch processes.
+/* Sizes the maps, loads and verifies the programs and attaches those that watch processes; nothing is
+ * counted (PP_CONFIG_PAUSED).
  * Returns 0 or -errno; then `why` holds one line (the verifier's last one, when it refused). */
 int kernel_side_open(const struct kernel_side_options *options, char *why, size_t why_size,
 		     struct kernel_side **ret_side);

@@ -33,6 +33,7 @@ __u64 bpf_get_current_task(void);
 void *bpf_get_current_task_btf(void);
 long bpf_task_pt_regs(void *task);
 __u32 bpf_get_smp_processor_id(void);
+__u32 bpf_get_prandom_u32(void);
 long bpf_get_stack(void *context, void *to, __u32 size, __u64 flags);
 
 #endif
