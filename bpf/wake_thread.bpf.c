@@ -56,7 +56,8 @@ static __always_inline void wake(void *ctx, struct switch_state *state, struct t
 	if (!taken.walk)
 		return;
 	identify(taken.walk, task, bpf_get_current_pid_tgid(), flags, false, cfg);
-	walk_waker(ctx, taken.walk, taken.slot, state, task, !waker.flags && !is_kernel_thread, cfg);
+	walk_waker(ctx, taken.walk, taken.slot, state, task, !waker.flags && !is_kernel_thread,
+		   cfg);
 	waker.user_stack = taken.walk->hash;
 	waker.kernel_stack = taken.walk->kernel_hash;
 	if (!waker.flags) {

@@ -12,14 +12,15 @@ static __always_inline void wake_add(struct pp_wake_key *key, __u64 ns, __u32 sh
 	struct pp_count *count;
 	long err;
 
-	count = window & 1 ? bpf_map_lookup_elem(&wakes_1, key) : bpf_map_lookup_elem(&wakes_0, key);
+	count = window & 1 ? bpf_map_lookup_elem(&wakes_1, key)
+			   : bpf_map_lookup_elem(&wakes_0, key);
 	if (!count) {
-		err = window & 1 ? bpf_map_update_elem(&wakes_1, key, &first, BPF_NOEXIST) :
-				   bpf_map_update_elem(&wakes_0, key, &first, BPF_NOEXIST);
+		err = window & 1 ? bpf_map_update_elem(&wakes_1, key, &first, BPF_NOEXIST)
+				 : bpf_map_update_elem(&wakes_0, key, &first, BPF_NOEXIST);
 		if (!err)
 			return;
-		count = window & 1 ? bpf_map_lookup_elem(&wakes_1, key) :
-				     bpf_map_lookup_elem(&wakes_0, key);
+		count = window & 1 ? bpf_map_lookup_elem(&wakes_1, key)
+				   : bpf_map_lookup_elem(&wakes_0, key);
 		if (!count) {
 			count_loss(PP_LOSS_WAKES_FULL);
 			return;

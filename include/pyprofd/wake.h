@@ -7,7 +7,8 @@
 #include <pyprofd/process.h>
 
 enum pp_wake_flag {
-	PP_WAKE_INTERRUPT = 1, /* an interrupt woke it: a timer, a device; the thread below it did not */
+	PP_WAKE_INTERRUPT =
+		1, /* an interrupt woke it: a timer, a device; the thread below it did not */
 };
 
 /* Who wakes a thread up.  An interrupt has no stack in user space. */
@@ -15,7 +16,7 @@ struct pp_waker {
 	__u64 user_stack, kernel_stack; /* hashes; 0: none */
 	struct pp_process_id id;
 	__u32 tid;
-	__u16 flags; /* enum pp_wake_flag */
+	__u16 flags;	    /* enum pp_wake_flag */
 	__u16 weight_shift; /* it was chosen by chance and stands for 1 << as many */
 };
 
@@ -25,7 +26,7 @@ struct pp_wake_key {
 	__u64 user_stack, kernel_stack; /* of who waited */
 	struct pp_process_id id;
 	__u32 tid;
-	__u32 flags; /* enum pp_count_flag, with the wait */
+	__u32 flags;	       /* enum pp_count_flag, with the wait */
 	struct pp_waker waker; /* weight_shift 0 */
 };
 
