@@ -2,6 +2,7 @@
 /* --wakers at the end of a window: who waited, and above that, upside down, who ended the wait, so that both
  * meet at the wake-up. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/agent.h"
@@ -115,7 +116,7 @@ static int label_waker(struct chain *chain, const struct pp_waker *waker,
 	if (!process)
 		process = process_table_find_tgid(chain->agent->processes, waker->id.tgid);
 	if (waker->flags & PP_WAKE_INTERRUPT)
-		strcpy(comm, INTERRUPT);
+		snprintf(comm, sizeof(comm), "%s", INTERRUPT);
 	else if (process)
 		memcpy(comm, process->comm, PP_COMM_BYTES);
 	else
