@@ -37,7 +37,6 @@ all: $(BUILD)/pyprofd
 # Sources by folder; the order of the data path is in tests/lint/check_layers.awk.
 LIB_SRC := $(filter-out userspace/agent/main.c,$(wildcard userspace/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
-PROTO_OBJ := $(BUILD)/gen/profile.pb-c.o $(BUILD)/gen/perfetto.pb-c.o
 GEN := $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/perfetto.pb-c.h $(BUILD)/gen/version.h
 
 # maps.bpf.o first: with bpftool 7.1/libbpf 1.1 an extern-only object in front of it leaves map
@@ -71,6 +70,7 @@ $(filter $(BUILD)/userspace/agent/%,$(LIB_OBJ)) $(BUILD)/userspace/agent/main.o:
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
+PROTO_OBJ := $(patsubst include/proto/%.proto,$(BUILD)/gen/%.pb-c.o,$(wildcard include/proto/*.proto))
 $(BUILD)/libpyprofd.a: $(LIB_OBJ) $(PROTO_OBJ)
 	$(call msg,AR,$@)rm -f $@; $(AR) rcs $@ $^
 $(BUILD)/pyprofd: $(BUILD)/userspace/agent/main.o $(BUILD)/libpyprofd.a
