@@ -5,6 +5,7 @@
 #include "lib/gil.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/threads.bpf.h"
+#include "lib/timeline_switch.bpf.h"
 #include "lib/wait_reason.bpf.h"
 #include "lib/walk.bpf.h"
 
@@ -34,13 +35,6 @@ static __always_inline __u64 woken_at(struct task_struct *next, const struct pp_
 	return wait_ns < now_ns - t->since_ns ? now_ns - wait_ns : t->since_ns;
 }
 
-/* As thread_add_event(), apart from the way of most switches, so that the verifier goes through it once. */
-static __noinline int thread_add_late_event(struct pp_thread *t, const struct pp_config *cfg)
-{
-	thread_add_event(t, cfg);
-	return 0;
-}
-
 static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 					 const struct pp_config *cfg)
 {
@@ -61,8 +55,10 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns) {
 		thread_add_wait(t, woken_ns, now_ns, cfg);
 		if (t->flags & PP_THREAD_EVENT)
-			thread_add_late_event(t, cfg);
+			thread_add_event(t, cfg);
 	}
+	if (timeline_is_on)
+		timeline_come(t, woken_ns, now_ns);
 	t->flags &= ~(PP_THREAD_WAITING | PP_THREAD_SKIPPED | PP_THREAD_EVENT);
 	t->since_ns = now_ns;
 	thread_end(t);
@@ -328,6 +324,19 @@ static __always_inline void thread_identify(const struct switch_state *state, st
 	thread_turns(state, t, &id, wanted, now_ns);
 }
 
+/* Whether a known place is walked anew.  It stands for itself only: when the budget says no, it is used as it
+ * is. */
+static __always_inline bool place_is_due(struct pp_place *place, struct budget *budget,
+					 __u64 now_ns)
+{
+	__u32 shift;
+
+	if (++place->uses < place->limit)
+		return false;
+	budget_tick(budget, now_ns);
+	return budget_takes(budget, &shift);
+}
+
 /* Whether the budget lets this wait be looked at. */
 static __always_inline bool wait_is_taken(struct budget *budget, struct pp_thread *t, __u64 now_ns)
 {
@@ -346,7 +355,7 @@ static __always_inline bool wait_is_taken(struct budget *budget, struct pp_threa
  * left to others that stand for it. */
 static __always_inline bool wait_look(void *ctx, struct switch_state *state, struct pp_thread *t,
 				      struct task_struct *prev, __u32 task_state,
-				      __u32 found, bool is_known, __u64 now_ns,
+				      __u32 found, bool is_known, bool is_due, __u64 now_ns,
 				      const struct pp_config *cfg)
 {
 	struct user_registers *regs = (void *)state->registers;
@@ -354,7 +363,7 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	struct pp_place *place;
 	struct old_place old;
 
-	if (!wait_is_taken(&state->budget, t, now_ns))
+	if (!is_due && !wait_is_taken(&state->budget, t, now_ns))
 		return false;
 	if (!is_known) {
 		place = place_renew(t, found, cfg, &old);
@@ -376,7 +385,7 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 	struct user_registers *regs = (void *)state->registers;
 	__u64 last_gil_key = t->wait == PP_WAIT_GIL ? t->last_key : 0;
 	struct call_site *site = &state->site;
-	bool is_known, goes_on;
+	bool is_known, is_due, goes_on;
 	__u32 found;
 
 	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
@@ -385,8 +394,9 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 	state->found = place_find(t, t->last_key);
 	FORGET();
 	found = state->found;
-	is_known = found < PP_THREAD_PLACES &&
-		   ++place_at(t, found)->uses < place_at(t, found)->limit;
+	is_known = found < PP_THREAD_PLACES;
+	is_due = is_known && place_is_due(place_at(t, found), &state->budget, now_ns);
+	is_known &= !is_due;
 	t->weight_shift = 0;
 	if (is_known) {
 		t->at = found;
@@ -398,7 +408,8 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 	 * instruction: one wait for the user, and one event, also when its first part was left out. */
 	goes_on = t->wait == PP_WAIT_GIL && t->last_key == last_gil_key && ran_ns < GIL_RETRY_NS;
 	if (!is_known || (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)) {
-		if (!wait_look(ctx, state, t, prev, task_state, found, is_known, now_ns, cfg)) {
+		if (!wait_look(ctx, state, t, prev, task_state, found, is_known, is_due, now_ns,
+			       cfg)) {
 			t->flags |= PP_THREAD_SKIPPED;
 			return;
 		}
@@ -422,6 +433,8 @@ static __always_inline void thread_stops(void *ctx, struct switch_state *state, 
 	t->flags |= PP_THREAD_WAITING;
 	t->run_delay_ns = prev->sched_info.run_delay;
 	wait_begins(ctx, state, t, prev, task_state, ran_ns, now_ns, cfg);
+	if (timeline_is_on)
+		timeline_leave(t, ran_ns);
 }
 
 static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, __u32 task_state,
@@ -439,6 +452,8 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 	now_ns = thread_clock(t, now_ns);
 	thread_identify(state, t, prev, now_ns, cfg);
 	if (task_state & STATE_DEAD) {
+		if (timeline_is_on && t->flags & PP_THREAD_WANTED)
+			timeline_exit(t, t->since_ns, now_ns);
 		if (t->flags & PP_THREAD_WANTED)
 			thread_settle(state, t, now_ns);
 		t->was_tid = t->tid;

@@ -95,10 +95,14 @@ struct pp_thread {
 	__u8 weight_shift;  /* this wait stands for 1 << as many */
 	__u8 python;	    /* 1 + index in pythons[], as the last walk found it; 0: none */
 	__u32 was_tid;	    /* of a free slot: whose it was until it exited */
+	__u16 timeline_cpu;  /* where it runs, or ran; only with --timeline, as the next ones */
+	__u8 timeline_flags; /* enum pp_timeline_flag, when it left */
+	__u8 pad[5];
 	__u64 created_ns;   /* first seen by a switch, or another program began */
 	__u64 first_ns;	    /* when this tid first had the slot: no exec changes it */
 	__u64 identified_ns; /* when the filters were asked last */
 	__u64 since_ns;	    /* when it began to run or to wait */
+	__u64 ran_since_ns; /* when the run before this wait began */
 	__u64 run_delay_ns; /* the scheduler's sum when it began to wait */
 	__u64 thread_state, python_bias;
 	__u64 gil; /* address of last_holder in the GIL's struct; 0: not known */

@@ -9,11 +9,13 @@ BEGIN {
 	allowed["symbolize"] = "discover elf python drain"
 	allowed["profile"] = "symbolize"
 	allowed["store"] = "profile"
-	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store"
-	folders = "base discover elf unwind python attach drain symbolize profile store agent"
+	allowed["timeline"] = "drain profile"
+	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store timeline"
+	folders = "base discover elf unwind python attach drain symbolize profile store timeline agent"
 	# What the build generates has no folder, and one reader.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "profile"
+	generated["perfetto.pb-c.h"] = "timeline"
 	generated["version.h"] = "agent"
 }
 function has(list, word) { return index(" " list " ", " " word " ") }

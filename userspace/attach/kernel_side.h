@@ -23,6 +23,7 @@ struct kernel_side_options {
 	uint64_t interval_ns;  /* of a window */
 	uint64_t budget_bytes; /* of all maps; 0: by the number of CPUs */
 	bool waits;	       /* context switches too, and the threads asleep at the start */
+	bool timeline;	       /* records for it; needs waits */
 };
 
 struct kernel_side;
@@ -39,6 +40,7 @@ DEFINE_OWNED(struct kernel_side, kernel_side)
 int kernel_side_sample_program(const struct kernel_side *side);
 int kernel_side_stacks_ring(const struct kernel_side *side);
 int kernel_side_events_ring(const struct kernel_side *side);
+int kernel_side_timeline_ring(const struct kernel_side *side); /* below 0 without `timeline` */
 int kernel_side_counts(const struct kernel_side *side, uint32_t window);
 int kernel_side_ledgers(const struct kernel_side *side);
 

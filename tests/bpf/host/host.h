@@ -21,11 +21,13 @@
 #include <string.h>
 
 #define PP_MAP
+#define PP_CONST const volatile
 #if defined(HOST_WHOLE_PROGRAM)
 #include <walk.bpf.c>
 #include <sample_cpu.bpf.c>
 #elif defined(HOST_SWITCH_PROGRAM)
 #include <walk.bpf.c>
+#include <threads.bpf.c>
 #include <switch_thread.bpf.c>
 #else
 #include <lib/walk_native.bpf.h>
@@ -290,6 +292,26 @@ long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags)
 	record->flags = flags;
 	host->record_count++;
 	return 0;
+}
+
+void *bpf_ringbuf_reserve(void *ring, __u64 size, __u64 flags)
+{
+	struct host_record *record = &host->record[host->record_count];
+
+	if (host->ring_is_full)
+		return NULL;
+	assert_true(host->record_count < HOST_RECORDS);
+	*record = (struct host_record){
+		.data = malloc(size), .size = size, .ring = ring, .flags = flags};
+	assert_non_null(record->data);
+	host->record_count++;
+	return record->data;
+}
+
+void bpf_ringbuf_submit(void *data, __u64 flags)
+{
+	assert_ptr_equal(host->record[host->record_count - 1].data, data);
+	host->record[host->record_count - 1].flags = flags;
 }
 
 __u64 bpf_ringbuf_query(void *ring, __u64 flags)

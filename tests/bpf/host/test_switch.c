@@ -47,27 +47,27 @@ static void wait__at_the_same_place_costs_no_walk_and_adds_up_in_the_slot(void *
 	leaves(&one, 1 * MS);
 	reads = host->user_reads;
 	assert_true(reads > 0);
-	for (uint64_t i = 1; i < 60; i++) {
+	for (uint64_t i = 1; i < 30; i++) {
 		comes(&one, 2 * i * MS);
 		leaves(&one, (2 * i + 1) * MS);
 	}
 	assert_int_equal(host->user_reads, reads);
 	assert_int_equal(host->record_count, 1);
-	assert_int_equal(sum_of(&one)->ns, 59 * MS);
-	assert_int_equal(sum_of(&one)->events, 60);
-	window_close(120 * MS);
+	assert_int_equal(sum_of(&one)->ns, 29 * MS);
+	assert_int_equal(sum_of(&one)->events, 30);
+	window_close(60 * MS);
 	assert_int_equal(harvested.count, 1); /* nothing was in the table */
-	assert_waited(&one, PP_WAIT_SLEEP, 60, 60 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 30, 30 * MS);
 }
 
-/* Callers may differ above the same leaf. */
+/* Callers may differ above the same leaf: less often, the more walks agree. */
 static void wait__at_the_same_place_is_walked_again_now_and_then(void **state)
 {
 	uint64_t reads, at = 0;
 	int walks = 0;
 
 	(void)state;
-	for (uint32_t i = 0; i < 4 * PLACE_USES; i++) {
+	for (uint32_t i = 0; i < (1 + 2 + 4 + 8) * PLACE_USES_NEW; i++) {
 		reads = host->user_reads;
 		comes(&one, at++ * MS);
 		leaves(&one, at++ * MS);

@@ -150,13 +150,32 @@ static void budget__is_not_touched_at_known_places(void **state)
 	leaves(&one, 1 * MS);
 	host->switch_state.budget =
 		(struct budget){.started_ns = host->now_ns, .credit_ns = -1, .shift = 14};
-	for (uint64_t i = 1; i < 50; i++) {
+	for (uint64_t i = 1; i < 30; i++) {
 		comes(&one, 2 * i * MS);
 		leaves(&one, (2 * i + 1) * MS);
 	}
-	window_close(100 * MS);
-	assert_waited(&one, PP_WAIT_SLEEP, 50, 50 * MS);
+	window_close(60 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 30, 30 * MS);
 	assert_int_equal(host->switch_state.budget.credit_ns, -1);
+}
+
+/* A walk that cannot be paid is put off; the wait is known all the same. */
+static void budget__that_pays_no_new_walk_of_a_known_place_leaves_no_wait_out(void **state)
+{
+	const uint64_t count = 10 * PLACE_USES_NEW;
+
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	for (uint64_t i = 1; i < count; i++) {
+		host->switch_state.budget =
+			(struct budget){.started_ns = host->now_ns, .credit_ns = -1, .shift = 14};
+		comes(&one, 2 * i * MS);
+		leaves(&one, (2 * i + 1) * MS);
+	}
+	window_close(2 * count * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, (uint32_t)count, count * MS);
+	assert_int_equal(host->losses[PP_LOSS_WAITS_WEIGHTED], 0);
 }
 
 /* A wait that was left out is not in the counters, while it goes on neither. */
@@ -217,6 +236,7 @@ int main(void)
 		switch_test(budget__sums_beyond_it_stay_true),
 		switch_test(budget__sums_are_unbiased),
 		switch_test(budget__is_not_touched_at_known_places),
+		switch_test(budget__that_pays_no_new_walk_of_a_known_place_leaves_no_wait_out),
 		switch_test(budget__wait_left_out_is_in_the_ledger_only),
 		switch_test(budget__halves_and_doubles_the_share),
 	};

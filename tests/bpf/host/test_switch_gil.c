@@ -160,13 +160,13 @@ static void gil__timed_retries_are_one_event(void **state)
 
 	(void)state;
 	comes(&one, 0);
-	for (uint32_t i = 0; i < 3 * PLACE_USES; i++) {
+	for (uint32_t i = 0; i < 3 * PLACE_USES_NEW; i++) {
 		leaves(&one, at);
 		comes(&one, at += 5 * MS);
 		at += 20 * US;
 	}
 	window_close(at);
-	assert_waited(&one, PP_WAIT_GIL, 1, 3 * PLACE_USES * 5 * MS);
+	assert_waited(&one, PP_WAIT_GIL, 1, 3 * PLACE_USES_NEW * 5 * MS);
 	harvest_drop();
 	leaves(&one, at += GIL_RETRY_NS);
 	comes(&one, at += 5 * MS);
