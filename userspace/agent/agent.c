@@ -379,13 +379,6 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static int timeout_ms(const struct agent *agent, uint64_t ns)
-{
-	int sweep_ms = sweeps_timeout_ms(agent->sweeps), ms = (int)(ns / NS_PER_MS) + 1;
-
-	return sweep_ms >= 0 && sweep_ms < ms ? sweep_ms : ms;
-}
-
 static int run_windows(struct agent *agent, struct loop *loop)
 {
 	int err = 0;
@@ -403,7 +396,9 @@ static int run_windows(struct agent *agent, struct loop *loop)
 			loop->window_ends_ns += agent->options->interval_ns;
 			continue;
 		}
-		err = serve(agent, loop, timeout_ms(agent, ends_ns - now_ns));
+		err = serve(agent, loop,
+			    sweeps_timeout_ms(agent->sweeps,
+					      (int)((ends_ns - now_ns) / NS_PER_MS) + 1));
 		if (!err)
 			sweeps_step(agent->sweeps);
 	}
