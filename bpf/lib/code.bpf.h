@@ -77,12 +77,20 @@ static __always_inline __u32 code_append_lines(struct pp_walk *w, const struct p
 
 #define CODE_HASH_WORDS ((2 * PP_MAX_NAME_BYTES + PP_MAX_LINE_TABLE_BYTES) / 8 + 1)
 
-/* Hashes the body.  The word behind the last byte is cleared first, so that old bytes do not count. */
-static __always_inline __u64 code_hash(struct code_output *out, __u32 bytes)
+/* Hashes the body into w->code_id.  The word behind the last byte is cleared first, so that old bytes
+ * do not count.  A function of its own: the verifier goes through the loop once, not once for each way
+ * that leads to it. */
+__noinline int walk_code_hash(__u32 slot, __u32 size)
 {
-	__u64 hash = hash_mix(out->record.first_line, out->record.code_flags);
+	struct pp_walk *w = walk_get(slot);
+	struct code_output *out;
+	__u64 hash, bytes = size;
 	__u32 i;
 
+	if (!w)
+		return 1;
+	out = &w->code_out;
+	hash = hash_mix(out->record.first_line, out->record.code_flags);
 	bytes &= CODE_BODY_BYTES / 2 - 1;
 	__builtin_memset(out->body + bytes, 0, 8);
 	for (i = 0; i < CODE_HASH_WORDS; i++) {
@@ -95,7 +103,8 @@ static __always_inline __u64 code_hash(struct code_output *out, __u32 bytes)
 		hash = hash_mix(hash, *(__u64 *)(out->body + at));
 	}
 	/* 0 means "not described". */
-	return hash_mix(hash, bytes) | 1;
+	w->code_id = hash_mix(hash, bytes) | 1;
+	return 0;
 }
 
 static __always_inline int code_emit(struct pp_walk *w, __u64 id, __u32 bytes)
@@ -128,13 +137,13 @@ static __always_inline int code_emit(struct pp_walk *w, __u64 id, __u32 bytes)
 }
 
 /* Describes the code object whose head is in w->code; the id is 0 when its memory is not there. */
-static __always_inline __u64 code_describe(struct pp_walk *w, const struct pp_python *py)
+static __always_inline __u64 code_describe(struct pp_walk *w, const struct pp_python *py,
+					   __u32 slot)
 {
 	struct pp_code_record *record = &w->code_out.record;
 	__u64 name = py->code_qualname == PP_NO_OFFSET ? code_field(w, py->code_name) :
 							 code_field(w, py->code_qualname);
 	__u32 bytes;
-	__u64 id;
 
 	record->address = w->code_address;
 	record->process = w->id;
@@ -151,8 +160,9 @@ static __always_inline __u64 code_describe(struct pp_walk *w, const struct pp_py
 	bytes += record->filename_bytes;
 	record->line_table_bytes = code_append_lines(w, py, bytes);
 	bytes += record->line_table_bytes;
-	id = code_hash(&w->code_out, bytes);
-	return code_emit(w, id, bytes) ? 0 : id;
+	if (walk_code_hash(slot, bytes))
+		return 0;
+	return code_emit(w, w->code_id, bytes) ? 0 : w->code_id;
 }
 
 static __always_inline struct walk_code_memo *memo_of(struct pp_walk *w, __u64 address)
@@ -193,7 +203,7 @@ static __always_inline void memo_set(struct pp_walk *w, const struct pp_python *
 }
 
 /* The id of the object whose head is in w->code. */
-static __always_inline __u64 code_lookup(struct pp_walk *w, const struct pp_python *py)
+static __always_inline __u64 code_lookup(struct pp_walk *w, const struct pp_python *py, __u32 slot)
 {
 	__u64 head = hash_mix(code_field(w, py->code_name), code_field(w, py->code_line_table));
 	struct code_key key = {};
@@ -207,7 +217,7 @@ static __always_inline __u64 code_lookup(struct pp_walk *w, const struct pp_pyth
 	known = bpf_map_lookup_elem(&codes, &key);
 	if (known)
 		return *known;
-	id = code_describe(w, py);
+	id = code_describe(w, py, slot);
 	if (!id)
 		count_loss(PP_LOSS_CODE_FAULT);
 	else if (bpf_map_update_elem(&codes, &key, &id, BPF_ANY))
@@ -246,7 +256,7 @@ int walk_code(__u32 slot)
 		return 0; /* not resident: the agent reads it, which also brings it in */
 	if (code_field(w, py->ob_type) != py->code_type + w->image.python_bias)
 		return 1;
-	w->code_id = code_lookup(w, py);
+	w->code_id = code_lookup(w, py, slot);
 	if (w->code_id)
 		memo_set(w, py, memo, w->code_id);
 	return 0;

@@ -4,7 +4,8 @@
 #ifndef BPF_LIB_EMIT_H
 #define BPF_LIB_EMIT_H
 
-#include "lib/frames.bpf.h"
+#include "lib/count.bpf.h"
+#include "lib/walk.bpf.h"
 
 #define FRAME_BYTES ((__u32)sizeof(struct pp_frame))
 
@@ -19,30 +20,6 @@ static __always_inline void remember_sent(__u64 hash, __u32 epoch)
 {
 	/* May fail when the table is locked: then it is sent once more. */
 	bpf_map_update_elem(&sent, &hash, &epoch, BPF_ANY);
-}
-
-static __always_inline void count_one(const struct pp_count_key *key, __u64 weight, __u32 window)
-{
-	struct pp_count first = {.samples = 1, .weight = weight};
-	struct pp_count *count;
-	long err;
-
-	count = window & 1 ? bpf_map_lookup_elem(&counts_1, key) :
-			     bpf_map_lookup_elem(&counts_0, key);
-	if (!count) {
-		err = window & 1 ? bpf_map_update_elem(&counts_1, key, &first, BPF_NOEXIST) :
-				   bpf_map_update_elem(&counts_0, key, &first, BPF_NOEXIST);
-		if (!err)
-			return;
-		count = window & 1 ? bpf_map_lookup_elem(&counts_1, key) :
-				     bpf_map_lookup_elem(&counts_0, key);
-		if (!count) {
-			count_loss(err == -7 /* E2BIG */ ? PP_LOSS_COUNTS_FULL : PP_LOSS_COUNTS_BUSY);
-			return;
-		}
-	}
-	__sync_fetch_and_add(&count->samples, 1);
-	__sync_fetch_and_add(&count->weight, weight);
 }
 
 static __always_inline void fill_count_key(const struct pp_walk *w, struct pp_count_key *key)
@@ -173,29 +150,13 @@ static __always_inline __u32 append_stack(struct pp_walk *w, __u32 at)
 	return at;
 }
 
-/* Sends a missed stack.  True: the agent counts it. */
-static __always_inline bool emit_miss(struct pp_walk *w, struct pp_config *cfg)
+static __always_inline void fill_miss(struct pp_walk *w, __u64 hash)
 {
 	struct pp_miss_record *miss = &w->out.miss;
-	__u64 size;
-	__u32 at;
 
-	if (cfg->miss_tokens <= 0) {
-		count_loss(PP_LOSS_MISS_DROPPED);
-		return false;
-	}
-	__sync_fetch_and_add(&cfg->miss_tokens, -1);
-	at = append_segments(w, stored_frames_bytes(w));
-	at = append_stack(w, at);
-	size = at;
-	BARRIER(size);
-	if (size > WALK_BODY_BYTES)
-		return false;
-	size += sizeof(*miss);
 	miss->record.type = PP_RECORD_MISS;
-	miss->record.size = size;
 	fill_count_key(w, &miss->key);
-	miss->key.user_stack = 0;
+	miss->key.user_stack = hash;
 	miss->weight = w->weight;
 	miss->pc = w->pc;
 	miss->sp = w->sp;
@@ -209,11 +170,44 @@ static __always_inline bool emit_miss(struct pp_walk *w, struct pp_config *cfg)
 	miss->py_stop = w->py_stop;
 	miss->python = w->image.python;
 	miss->is_leaf = w->is_leaf;
+}
+
+/* Sends a missed stack.  hash 0: the agent counts it when this is true; else it only files the
+ * finished stack under this hash. */
+static __always_inline bool emit_miss(struct pp_walk *w, struct pp_config *cfg, __u64 hash)
+{
+	struct pp_miss_record *miss = &w->out.miss;
+	__u64 size;
+	__u32 at;
+
+	if (cfg->miss_tokens <= 0) {
+		count_loss(PP_LOSS_MISS_DROPPED);
+		return false;
+	}
+	__sync_fetch_and_add(&cfg->miss_tokens, -1);
+	fill_miss(w, hash);
+	at = append_segments(w, stored_frames_bytes(w));
+	at = append_stack(w, at);
+	size = at;
+	BARRIER(size);
+	if (size > WALK_BODY_BYTES)
+		return false;
+	size += sizeof(*miss);
+	miss->record.size = size;
 	if (bpf_ringbuf_output(&stacks, miss, size, BPF_RB_FORCE_WAKEUP)) {
 		count_loss(PP_LOSS_MISS_DROPPED);
 		return false;
 	}
 	return true;
+}
+
+/* What the agent will finish is not known by its frames: where it stopped, and whose it is, names it. */
+static __always_inline __u64 miss_hash(const struct pp_walk *w)
+{
+	__u64 hash = hash_mix(w->hash, w->pc);
+
+	hash = hash_mix(hash, w->sp);
+	return hash_mix(hash, w->id.tgid + ((__u64)w->id.generation << 32)) | 1;
 }
 
 static __always_inline bool is_miss(const struct pp_walk *w)
@@ -225,7 +219,6 @@ static __always_inline bool is_miss(const struct pp_walk *w)
 	       w->stop == PP_STOP_NO_IMAGE || w->stop == PP_STOP_MAX_TIME;
 }
 
-/* Sends what is new and counts the sample. */
 int walk_emit(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -240,11 +233,10 @@ int walk_emit(__u32 slot)
 		emit_user_stack(w, cfg->epoch);
 	}
 	fill_count_key(w, &key);
-	count_one(&key, w->weight, cfg->window);
+	count_add(&key, 1, w->weight, cfg->window);
 	return 0;
 }
 
-/* Nonzero: the missed stack could not be sent and is still to be counted here. */
 int walk_emit_miss(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -252,9 +244,35 @@ int walk_emit_miss(__u32 slot)
 
 	if (!w || !cfg || !is_miss(w))
 		return 1;
-	if (!emit_miss(w, cfg))
+	if (!emit_miss(w, cfg, 0))
 		return 1;
 	emit_kernel_stack(w, cfg->epoch);
+	return 0;
+}
+
+int walk_emit_stacks(__u32 slot)
+{
+	struct pp_walk *w = walk_get(slot);
+	struct pp_config *cfg = config_get();
+	__u64 hash;
+
+	if (!w || !cfg)
+		return 1;
+	emit_kernel_stack(w, cfg->epoch);
+	if (!w->has_user) {
+		w->hash = 0;
+		return 0;
+	}
+	w->hash = hash_mix(w->hash, w->stop | w->py_stop << 8) | 1;
+	if (is_miss(w)) {
+		hash = miss_hash(w);
+		if (already_sent(hash, cfg->epoch) || emit_miss(w, cfg, hash)) {
+			remember_sent(hash, cfg->epoch);
+			w->hash = hash;
+			return 0;
+		}
+	}
+	emit_user_stack(w, cfg->epoch);
 	return 0;
 }
 

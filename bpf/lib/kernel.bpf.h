@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The kernel fields we read, and no others.  CO-RE relocates them, so neither their order nor their
- * offsets here mean anything.  Renames: none on 5.10 to 7.2. */
+ * offsets here mean anything.  Renames on 5.10 to 7.2 are told beside the field. */
 #ifndef BPF_LIB_KERNEL_H
 #define BPF_LIB_KERNEL_H
 
@@ -51,9 +51,66 @@ struct thread_struct {
 
 struct mm_struct;
 
+struct super_block {
+	unsigned long s_magic;
+};
+
+struct inode {
+	unsigned short i_mode;
+	struct super_block *i_sb;
+};
+
+struct file {
+	struct inode *f_inode;
+	void *private_data;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct sock_common {
+	unsigned short skc_family;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	__u16 sk_protocol;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct sched_info {
+	unsigned long long run_delay, last_queued; /* ns of the run queue's clock */
+};
+
+struct rq {
+	__u64 clock;
+};
+
+struct cfs_rq {
+	struct rq *rq; /* CONFIG_FAIR_GROUP_SCHED, as in all distributions */
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq; /* the same */
+};
+
 struct task_struct {
 	void *stack;
 	unsigned int flags;
+	unsigned int __state; /* 5.14; `state` before */
+	unsigned in_iowait : 1;
+	struct sched_entity se;
+	struct sched_info sched_info;
+	struct files_struct *files;
 	int pid, tgid;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
@@ -62,6 +119,15 @@ struct task_struct {
 	struct signal_struct *signal;
 	char comm[PP_COMM_BYTES];
 	struct thread_struct thread;
+};
+
+struct task_struct___5_13 {
+	long state;
+};
+
+/* The kernel's own names for what struct pt_regs of <asm/ptrace.h> calls rdi, orig_rax, rip and rsp. */
+struct pt_regs___kernel {
+	unsigned long di, orig_ax, ip, sp;
 };
 
 #pragma clang attribute pop

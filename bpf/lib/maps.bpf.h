@@ -11,6 +11,7 @@
 #include <pyprofd/python.h>
 #include <pyprofd/sample.h>
 #include <pyprofd/unwind.h>
+#include <pyprofd/wait.h>
 
 #ifndef PP_MAP
 #define PP_MAP extern
@@ -169,6 +170,47 @@ struct counts_map {
 };
 PP_MAP struct counts_map counts_0 SEC(".maps");
 PP_MAP struct counts_map counts_1 SEC(".maps");
+
+/* One struct pp_thread each (agent). */
+struct threads_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct pp_thread);
+};
+PP_MAP struct threads_map threads SEC(".maps");
+
+struct ledgers_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2048);
+	__type(key, struct pp_process_id);
+	__type(value, struct pp_ledger_sum);
+};
+PP_MAP struct ledgers_map ledgers SEC(".maps");
+
+/* What walks at switches may cost (lib/budget.bpf.h). */
+struct budget {
+	__u64 started_ns; /* of the period */
+	__s64 credit_ns;
+	__u32 shift; /* one wait in 1 << shift is walked */
+	__u32 spent_ns; /* in this period */
+};
+
+/* One switch on this CPU: what does not fit on BPF's stack.  Nothing in it outlives the switch but the
+ * budget, which only steers. */
+struct switch_state {
+	struct budget budget;
+	__u64 registers[34]; /* struct user_registers: aarch64 has most */
+	struct pp_ledger_sum ledger; /* all 0 */
+};
+struct switches_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct switch_state);
+};
+PP_MAP struct switches_map switches SEC(".maps");
 
 /* Stacks and code objects (agent: size). */
 struct stacks_map {

@@ -96,17 +96,8 @@ static __always_inline void copy_sampled(struct user_registers *to,
 		((__u64 *)to)[i] = from[i];
 }
 
-/* Sets w's native state.  Nonzero: no user stack, w->stop says why. */
-static __always_inline int take_user_registers(struct pp_walk *w, struct task_struct *task,
-					       struct bpf_perf_event_data *ctx, bool hit_user)
+static __always_inline int use_registers(struct pp_walk *w, const struct user_registers *regs)
 {
-	struct user_registers *regs = (void *)w->saved;
-
-	_Static_assert(sizeof(*regs) <= sizeof(w->saved), "room");
-	if (hit_user)
-		copy_sampled(regs, ctx);
-	else if (bpf_probe_read_kernel(regs, sizeof(*regs), saved_registers(task)))
-		regs->SAVED_MODE = KERNEL_MODE;
 	if (!registers_are_user(regs)) {
 		w->stop = PP_STOP_NO_USER;
 		return 1;
@@ -118,6 +109,26 @@ static __always_inline int take_user_registers(struct pp_walk *w, struct task_st
 	registers_take(w, regs);
 	w->is_leaf = 1;
 	return 0;
+}
+
+static __always_inline void copy_saved(struct user_registers *to, struct task_struct *task)
+{
+	if (bpf_probe_read_kernel(to, sizeof(*to), saved_registers(task)))
+		to->SAVED_MODE = KERNEL_MODE;
+}
+
+/* Sets w's native state.  Nonzero: no user stack, w->stop says why. */
+static __always_inline int take_user_registers(struct pp_walk *w, struct task_struct *task,
+					       struct bpf_perf_event_data *ctx, bool hit_user)
+{
+	struct user_registers *regs = (void *)w->saved;
+
+	_Static_assert(sizeof(*regs) <= sizeof(w->saved), "room");
+	if (hit_user)
+		copy_sampled(regs, ctx);
+	else
+		copy_saved(regs, task);
+	return use_registers(w, regs);
 }
 
 #endif

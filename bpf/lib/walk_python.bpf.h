@@ -118,18 +118,34 @@ static __always_inline int step_interpreter_frame(struct pp_walk *w, const struc
 	return 0;
 }
 
+static __always_inline struct pp_python *python_of(const struct pp_walk *w)
+{
+	__u32 index = w->image.python - 1;
+
+	return w->image.python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
+}
+
+/* The first frame of the thread state in w->state. */
+static __always_inline void find_first_frame(struct pp_walk *w, const struct pp_python *py)
+{
+	w->python_frame = state_field(w, py->ts_frame);
+	if (py->chain == PP_CHAIN_FRAME_CFRAME) {
+		w->cframe = state_field(w, py->ts_cframe);
+	} else if (py->chain == PP_CHAIN_CFRAME_ENTRY || py->chain == PP_CHAIN_CFRAME_SHIM) {
+		w->cframe = w->python_frame;
+		w->python_frame = read_u64(w->cframe + py->cframe_current);
+	}
+}
+
 /* Finds the thread state and the first frame.  Nonzero: no Python frames, w->py_stop says why. */
 int walk_python_begin(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
-	struct pp_python *py;
-	__u32 index;
+	struct pp_python *py = w ? python_of(w) : NULL;
 
 	if (!w)
 		return 1;
-	index = w->image.python - 1;
-	py = bpf_map_lookup_elem(&pythons, &index);
-	if (!w->image.python || !py || !py->chain) {
+	if (!py || !py->chain) {
 		w->py_stop = PP_PY_STOP_NOT_PYTHON;
 		return 1;
 	}
@@ -142,14 +158,24 @@ int walk_python_begin(__u32 slot)
 		w->count_flags |= PP_COUNT_GIL_HELD;
 	if (collects_garbage(w, py))
 		w->count_flags |= PP_COUNT_GC;
+	find_first_frame(w, py);
+	return 0;
+}
 
-	w->python_frame = state_field(w, py->ts_frame);
-	if (py->chain == PP_CHAIN_FRAME_CFRAME) {
-		w->cframe = state_field(w, py->ts_cframe);
-	} else if (py->chain == PP_CHAIN_CFRAME_ENTRY || py->chain == PP_CHAIN_CFRAME_SHIM) {
-		w->cframe = w->python_frame;
-		w->python_frame = read_u64(w->cframe + py->cframe_current);
+/* The same for another thread's state, w->thread_state. */
+int walk_python_other(__u32 slot)
+{
+	struct pp_walk *w = walk_get(slot);
+	struct pp_python *py = w ? python_of(w) : NULL;
+
+	if (!py || !py->chain)
+		return 1;
+	if (bpf_probe_read_user(w->state, sizeof(w->state), (const void *)w->thread_state)) {
+		w->py_stop = PP_PY_STOP_READ_FAULT;
+		return 1;
 	}
+	w->count_flags |= PP_COUNT_PYTHON;
+	find_first_frame(w, py);
 	return 0;
 }
 
@@ -157,14 +183,9 @@ int walk_python_begin(__u32 slot)
 int walk_python_step(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
-	struct pp_python *py;
+	struct pp_python *py = w ? python_of(w) : NULL;
 	__u64 frame, size;
-	__u32 index;
 
-	if (!w)
-		return 1;
-	index = w->image.python - 1;
-	py = bpf_map_lookup_elem(&pythons, &index);
 	if (!py)
 		return 1;
 	frame = w->python_frame;

@@ -11,14 +11,19 @@ enum pp_config_flag {
 	PP_CONFIG_NO_NATIVE = 4, /* no native frames but what Python runs need */
 	PP_CONFIG_PAUSED = 8,	 /* --delay: nothing is counted yet */
 	PP_CONFIG_BY_NAME = 16,	 /* a new program is not wanted because the old one was */
+	PP_CONFIG_BLAME = 32,	 /* the GIL's holder is looked at when a wait for it begins */
 };
 
 struct pp_config {
 	__u32 flags;	   /* enum pp_config_flag */
-	__u32 window;	   /* bit 0: which of the two count maps is open */
+	__u32 window;	   /* counts up; bit 0: which of the two count maps is open */
 	__u32 epoch;	   /* a stack last sent in an older epoch is sent again */
 	__u32 code_epoch;  /* code objects described in an older one are described again */
 	__s64 miss_tokens; /* missed stacks that may still be sent; refilled by the agent */
+	__u64 window_start_ns[2]; /* CLOCK_MONOTONIC, by bit 0 of the window: this one, the last */
+	__u64 wait_min_ns;	  /* shorter waits are in the ledger only */
+	__u32 thread_mask;	  /* slots of threads[] - 1 */
+	__u32 pad;
 };
 
 #endif

@@ -103,6 +103,11 @@ struct pp_python {
 	__u16 gil_holder; /* last_holder in the GIL's struct (PP_GIL_INTERPRETER) */
 	__u16 gil_locked;
 	__u32 gil_offset; /* see enum pp_gil_mode; PP_GIL_RUNTIME: of last_holder, locked follows at +8 */
+	/* 3.6 keeps the GIL's futex words among its static data: addresses in the file. */
+	__u64 gil_wait_low;
+	__u32 gil_wait_bytes; /* 0: not known */
+	__u16 interp_gil; /* PyInterpreterState.ceval.gil, a pointer; PP_NO_OFFSET <= 3.11 */
+	__u16 pad_gil;
 	__u32 gc_offset;  /* PP_GC_GLOBAL: low 32 bits of the file address */
 
 	struct pp_eval_range eval[PP_MAX_EVAL_RANGES]; /* PP_CHAIN_FRAME_OBJECT only */

@@ -16,6 +16,15 @@ enum pp_count_flag {
 	PP_COUNT_PYTHON = 4,	/* the thread had a Python stack */
 	PP_COUNT_STOP_SHIFT = 8, /* bits 8..15: enum pp_stop of the native walk */
 	PP_COUNT_PY_STOP_SHIFT = 16, /* bits 16..23: enum pp_py_stop */
+	PP_COUNT_WAIT_SHIFT = 24,    /* bits 24..28: enum pp_wait */
+	PP_COUNT_KIND_SHIFT = 29,    /* bits 29..31: enum pp_count_kind */
+};
+
+enum pp_count_kind {
+	PP_KIND_CPU = 0, /* samples; weight in ns, or events for cycles */
+	PP_KIND_WAIT,	 /* waits and ns off the CPU, at the waiter's stack */
+	PP_KIND_BLAME,	 /* the ns of GIL waits, at the holder's Python stack; tid is the holder's own */
+	PP_KIND_WAKE,	 /* wake-ups and the ns that they ended, at the waker's stack */
 };
 
 /* Key of counts[]. */
@@ -28,8 +37,8 @@ struct pp_count_key {
 };
 
 struct pp_count {
-	__u64 samples;
-	__u64 weight; /* ns for cpu-clock, events for cycles */
+	__u64 samples; /* or waits */
+	__u64 weight;  /* see enum pp_count_kind */
 };
 
 enum pp_frame_kind {
@@ -122,7 +131,7 @@ struct pp_segment {
  * pp_segment[segment_count] (marks not met yet), stack_bytes bytes of the stack from stack_start. */
 struct pp_miss_record {
 	struct pp_record record;
-	struct pp_count_key key; /* user_stack is 0 */
+	struct pp_count_key key; /* user_stack: 0, or the hash to file it under and count nothing */
 	__u64 weight;
 	__u64 pc, sp, fp;	    /* of the frame to go on with */
 	__u64 registers[PP_REG_COUNT]; /* at the leaf, by DWARF number */

@@ -45,7 +45,10 @@
 	X(CODE_FAULT, "code_fault", "a code object's names could not be read in the kernel")       \
 	X(CODES_BUSY, "codes_busy", "a code object could not be remembered; it is described again") \
 	X(FRAMES_OMITTED, "frames_omitted", "frames in the middle of very deep stacks")            \
-	X(SEGMENTS_FULL, "segments_full", "more runs of Python frames than the bound")
+	X(SEGMENTS_FULL, "segments_full", "more runs of Python frames than the bound")             \
+	X(THREADS_FULL, "threads_full", "a thread found no slot: its waits are not measured")      \
+	X(LEDGERS_FULL, "ledgers_full", "an exited thread's times are missing in the ledger")      \
+	X(WAITS_WEIGHTED, "waits_weighted", "waits taken by chance, with the others' weight")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

@@ -5,7 +5,7 @@
 Sections: bpf (BPF time of a sample), pairs (the program's CPU time at 1999 Hz against perf record),
 samples (share of what a bare perf event sees), fleet (own CPU, memory and names at 10, 100 and 500
 programs), start (time to the first named stack), short (short-lived programs), leak (100 spawns a
-second).  Prints ratios of this run and writes them to build/bench.json.  Nothing is asserted: the
+second), switch (what off-CPU profiles add to a context switch).  Prints ratios of this run and writes them to build/bench.json.  Nothing is asserted: the
 machine's noise is printed beside each number.
 """
 import argparse
@@ -28,6 +28,7 @@ import harness  # noqa: E402
 import kernel_bpf  # noqa: E402
 import measure  # noqa: E402
 import peers as peers_module  # noqa: E402
+import switches  # noqa: E402
 
 harness.TARGET_FOLDERS.append(os.path.join(HERE, "workloads"))
 # Idle CPUs left out, as pyprofd does; user and kernel stack by frame pointers.
@@ -203,11 +204,11 @@ def section_samples(peers, quick):
 # ---------------------------------------------------------------- fleet
 
 def fleet_samples(folder):
-    """Samples by pid, and of these the ones with the members' function, over all windows."""
+    """CPU samples by pid, and of these the ones with the members' function, over all windows."""
     seen, named = {}, {}
     for base, _, files in os.walk(folder):
         for name in files:
-            if name.endswith(".pb.gz"):
+            if name.endswith("-cpu.pb.gz"):
                 for sample in harness.samples(os.path.join(base, name)):
                     seen[sample.pid] = seen.get(sample.pid, 0) + sample.count
                     if harness.holds(sample, "fleet_mid", "fleet_hot") or harness.holds(sample, "member"):
@@ -233,12 +234,12 @@ def fleet_peer(name, peers, target, seconds):
         profiler.kill()
 
 
-def fleet(count, seconds):
+def fleet(count, seconds, events="cpu"):
     with harness.Target("fleet.py", count, 0.8, ready=False) as target:
         target.wait("ready", 180)
         pids = set(target.read("pids.json"))
         folder = harness.temporary()
-        profiler = pyprofd(99, folder, settle_s=3)
+        profiler = pyprofd(99, folder, settle_s=3, options=["--events", events])
         cpu = measure.own_cpu_s(profiler.pid)
         time.sleep(seconds)
         cpu = measure.own_cpu_s(profiler.pid) - cpu
@@ -257,14 +258,18 @@ def fleet(count, seconds):
     return result
 
 
+FLEETS = (10, "cpu"), (100, "cpu"), (500, "cpu"), (100, "cpu,offcpu,gil")
+FLEETS_QUICK = (10, "cpu"), (100, "cpu")
+
+
 def section_fleet(peers, quick):
     result = {}
-    for count in (10, 100) if quick else (10, 100, 500):
-        one = fleet(count, 20 if quick else 60)
-        result[str(count)] = one
-        say("fleet    %d programs: own CPU %.2f %% of a core (wanted <= %s), RSS %.1f MiB (%.1f anonymous) + maps "
+    for count, events in FLEETS_QUICK if quick else FLEETS:
+        one = fleet(count, 20 if quick else 60, events)
+        result["%d %s" % (count, events)] = one
+        say("fleet    %d programs, %s: own CPU %.2f %% of a core (wanted <= %s), RSS %.1f MiB (%.1f anonymous) + maps "
             "%.1f MiB (wanted <= %s), %d sampled, of these named %d, %d of %d samples" % (
-                count, one["own_cpu_percent"], "1" if count > 100 else "0.3", one["rss_mib"],
+                count, events, one["own_cpu_percent"], "1" if count > 100 else "0.3", one["rss_mib"],
                 one["anonymous_mib"], one["maps_mib"], "64 + 48" if count > 100 else "40 + 32",
                 one["sampled"], one["named"], one["named_samples"], one["samples"]))
     for name in ("py-spy", "austin"):
@@ -385,7 +390,7 @@ def section_short(peers, quick):
 
 def section_leak(peers, quick):
     del peers
-    profiler = pyprofd(99, harness.temporary(), settle_s=1, options=["--interval", "5"])
+    profiler = pyprofd(99, harness.temporary(), settle_s=1, options=["--interval", "5", "--events", "cpu"])
 
     def state():
         return {"rss_kib": measure.status_kib(profiler.pid, "VmRSS"),
@@ -396,7 +401,7 @@ def section_leak(peers, quick):
                 "cached": kernel_bpf.entries(profiler.maps(), kernel_bpf.LRU_HASH)}
 
     def spawn(seconds):
-        with harness.Target("spawns.py", 100) as target:
+        with harness.Target("spawns.py", 100, "true") as target:
             time.sleep(seconds)
             target.stop()
             return len(target.read("pids.json"))
@@ -415,8 +420,20 @@ def section_leak(peers, quick):
     return {"spawned": started, "before": before, "after": after}
 
 
+# ---------------------------------------------------------------- switch
+
+def section_switch(peers, quick):
+    def bpftrace_switches():
+        out = os.path.join(harness.temporary(), "out.txt")
+        return Running([peers.path["bpftrace"], "-q", "-o", out, "-e", switches.BPFTRACE], out, 3, perf_events=False)
+
+    return switches.section(lambda: pyprofd(99, options=["--events", "offcpu"], settle_s=1),
+                            bpftrace_switches if "bpftrace" in peers.path else None, quick, say)
+
+
 SECTIONS = {"bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
-            "start": section_start, "short": section_short, "leak": section_leak}
+            "start": section_start, "short": section_short, "leak": section_leak,
+            "switch": section_switch}
 
 
 def main():

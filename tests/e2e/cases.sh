@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# cases.sh [ID-REGEX,...]   Runs the acceptance cases of mode cpu in $CASES (default: ../shared/devcases
-# beside the checkout) with --pid and system-wide.  A case that fails is run once more, alone; both
-# results are printed and the second one counts.  Work folder: $CASES_WORK (default: build/cases).
+# cases.sh [ID-REGEX,...]   Runs the acceptance cases of modes cpu, offcpu and gil in $CASES (default:
+# ../shared/devcases beside the checkout) with --pid and system-wide.  A case that fails is run once
+# more, alone; both results are printed and the second one counts.  Work folder: $CASES_WORK (default:
+# build/cases).
 set -u
 here=$(dirname "$(realpath "$0")")
 top=$(dirname "$(dirname "$here")")
@@ -21,16 +22,16 @@ export PYTHONDONTWRITEBYTECODE=1
 }
 mkdir -p "$work"
 
-# Prints the ids of mode cpu (the default mode) that fit the expressions, with commas.
+# Prints the ids of these modes (cpu is the default) that fit the expressions, with commas.
 ids=$("$python" - "$cases" "${1:-.}" <<'PYTHON'
 import glob, json, re, sys
 found = [json.load(open(p)) for p in sorted(glob.glob(sys.argv[1] + "/*/case.json"))]
-print(",".join("^%s$" % c["id"] for c in found if c.get("mode", "cpu") == "cpu"
+print(",".join("^%s$" % c["id"] for c in found if c.get("mode", "cpu") in ("cpu", "offcpu", "gil")
                and any(re.search(e, c["id"]) for e in sys.argv[2].split(","))))
 PYTHON
 )
 [ -n "$ids" ] || {
-	echo "skip cases: none of mode cpu"
+	echo "skip cases: none of these modes"
 	echo "0 passed, 0 failed, 1 skipped"
 	exit 0
 }
@@ -43,17 +44,20 @@ if [ ! -f "$work/.setup-$stamp" ]; then
 		touch "$work/.setup-$stamp" || grep -v ' ok$' "$work/setup.log" | tail -n 20
 fi
 
-run() { # NAME COMMAND-TEMPLATE
+run_cases() { # IDS OPTIONS JSON
+	"$python" "$cases/run_cases.py" "$cases" --work "$work" --only "$1" \
+		--profiler "$pyprofd $2" --mode-profiler "offcpu=$pyprofd --events offcpu $2" \
+		--mode-profiler "gil=$pyprofd --events gil $2" --json "$3"
+}
+run() { # NAME OPTIONS
 	echo "# cases, $1: $2"
-	"$python" "$cases/run_cases.py" "$cases" --work "$work" --only "$ids" --profiler "$2" \
-		--json "$work/$1.json" | tee "$work/$1.log" | grep -v -E '^[0-9]+ passed'
+	run_cases "$ids" "$2" "$work/$1.json" | tee "$work/$1.log" | grep -v -E '^[0-9]+ passed'
 	again=$(sed -n 's/^\(FAIL\|ERROR\) *\([^ ]*\) .*/^\2$/p' "$work/$1.log" | paste -sd, -)
 	passed=$((passed + $(grep -c '^PASS ' "$work/$1.log")))
 	skipped=$((skipped + $(grep -c '^SKIP ' "$work/$1.log")))
 	[ -n "$again" ] || return
 	echo "# once more:"
-	"$python" "$cases/run_cases.py" "$cases" --work "$work" --only "$again" --profiler "$2" \
-		--json "$work/$1-again.json" | tee "$work/$1-again.log" | grep -v -E '^[0-9]+ passed'
+	run_cases "$again" "$2" "$work/$1-again.json" | tee "$work/$1-again.log" | grep -v -E '^[0-9]+ passed'
 	passed=$((passed + $(grep -c '^PASS ' "$work/$1-again.log")))
 	failed=$((failed + $(grep -c -E '^(FAIL|ERROR) ' "$work/$1-again.log")))
 }
@@ -61,7 +65,7 @@ run() { # NAME COMMAND-TEMPLATE
 passed=0
 failed=0
 skipped=0
-run pid "$pyprofd --hz {hz} --pid {pid} --duration {duration} -o {out}"
-run system-wide "$pyprofd --hz {hz} --duration {duration} -o {out}"
+run pid "--hz {hz} --pid {pid} --duration {duration} -o {out}"
+run system-wide "--hz {hz} --duration {duration} -o {out}"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -34,7 +34,20 @@ USAGE_CASES = [
     ("hz-10001", ["-F", "10001"], r"--hz '10001'.* 1 to 10000"),
     ("hz-word", ["--hz", "fast"], r"--hz 'fast'"),
     ("clock", ["--clock", "wall"], r"--clock 'wall'.*cpu or cycles"),
-    ("events", ["--events", "gil"], r"--events 'gil'.*known events are: cpu"),
+    ("events", ["--events", "wall"], r"--events 'wall'.*known events are: cpu, offcpu, gil$"),
+    ("events-one-file", ["--events", "cpu,offcpu"],
+     r"--events cpu,offcpu .*several profiles: give a folder .*-o profiles/$"),
+    ("events-stdout", ["--events", "offcpu,gil", "-o", "-"],
+     r"--events offcpu,gil .*several profiles: give a folder"),
+    ("events-cycles", ["--clock", "cycles", "--events", "offcpu"],
+     r"--clock cycles and --events offcpu .*time$"),
+    ("gil-cycles", ["--clock", "cycles", "--events", "cpu,gil", "-o", "profiles/"],
+     r"--clock cycles and --events gil .*time$"),
+    ("offcpu-min", ["--events", "offcpu", "--offcpu-min", "1000001"],
+     r"--offcpu-min '1000001'.* 0 to 1000000$"),
+    ("offcpu-min-unit", ["--events", "offcpu", "--offcpu-min", "10us"],
+     r"--offcpu-min '10us'.*microseconds"),
+    ("offcpu-min-cpu", ["--offcpu-min", "10"], r"--offcpu-min .*--events offcpu or --events gil$"),
     ("pid-word", ["-p", "me"], r"--pid 'me'"),
     ("comm", ["--comm", "("], r"--comm '\('"),
     ("uid", ["--uid", "nobody-of-that-name"], r"--uid 'nobody-of-that-name'"),
@@ -239,8 +252,8 @@ def test_help_and_version():
     done = run(["--help"])
     assert done.returncode == 0 and not done.stderr
     for option in ("--hz", "--pid", "--comm", "--cgroup", "--uid", "--duration", "--delay",
-                   "--interval", "--events", "--output", "--no-kernel", "--no-native", "--raw",
-                   "--budget-mem", "--verbose", "--quiet", "--version", "Examples:"):
+                   "--interval", "--events", "--offcpu-min", "--output", "--no-kernel", "--no-native",
+                   "--raw", "--budget-mem", "--verbose", "--quiet", "--version", "Examples:"):
         assert option in done.stdout.decode(), option
     assert max(len(line) for line in done.stdout.decode().splitlines()) <= 80
     done = run(["--version"])

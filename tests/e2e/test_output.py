@@ -10,7 +10,7 @@ import time
 
 import harness
 
-WINDOW = re.compile(r"^\d{4}-\d\d-\d\d/\d\d/(\d+)-(\d+)-cpu\.pb\.gz$")
+WINDOW = re.compile(r"^\d{4}-\d\d-\d\d/\d\d/(\d+)-(\d+)-([a-z0-9_]+)\.pb\.gz$")
 
 
 def early_end(number):
@@ -36,14 +36,16 @@ def test_sigterm_still_writes():
 
 
 def windows_of(folder):
-    """[(relative name, start in ms, length in ms)], oldest first; everything else is a mistake."""
+    """[(relative name, start in ms, length in ms)] of the CPU profiles, oldest first.  Files of other
+    kinds may lie beside them; everything else is a mistake."""
     found = []
     for base, _, files in os.walk(folder):
         for name in files:
             relative = os.path.relpath(os.path.join(base, name), folder)
             match = WINDOW.match(relative)
             if match:
-                found.append((relative, int(match.group(1)), int(match.group(2))))
+                if match.group(3) == "cpu":
+                    found.append((relative, int(match.group(1)), int(match.group(2))))
             else:
                 assert os.path.basename(relative).startswith(".") and "lock" in relative, (
                     "a strange file is left: " + relative)

@@ -51,6 +51,9 @@ static void check_info(const struct python_info *info)
 		assert(bpf->eval[i].low < bpf->eval[i].high);
 	if (bpf->gil_mode == PP_GIL_TSTATE_BIT || bpf->gil_mode == PP_GIL_TSTATE_INT)
 		assert(bpf->gil_offset <= PP_TSTATE_READ_BYTES - 8);
+	check_optional(bpf->interp_gil, PP_NO_OFFSET - 8);
+	assert(bpf->gil_wait_low + bpf->gil_wait_bytes >= bpf->gil_wait_low);
+	assert(!bpf->gil_wait_bytes || (bpf->gil_mode == PP_GIL_CURRENT && bpf->major == 3));
 	for (int i = 0; i < 2; i++)
 		assert(info->tls.source[i].mode <= PP_TLS_GLOBAL);
 }

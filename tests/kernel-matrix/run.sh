@@ -51,7 +51,7 @@ one() { # SERIES: boots it; the second time when it did not come up
 	done
 	took="$(($(date +%s) - begin)) s"
 	case $rc in
-	0) echo "ok $release ($took) $(sed -n 's/^guest: pid.folded: //p' "$logs/$1.log")" ;;
+	0) echo "ok $release ($took) $(sed -n 's/^guest: pid.folded: //p; s/^guest: waits.folded:/;/p' "$logs/$1.log" | tr -d '\n')" ;;
 	99)
 		echo "not ok $release ($took) the guest did not finish; its console ends with:"
 		tail -n 8 "$logs/$1.log" | sed 's/^/    /'

@@ -102,6 +102,7 @@ static int open_kernel(struct agent *agent)
 		.hz = agent->options->hz,
 		.interval_ns = agent->options->interval_ns,
 		.budget_bytes = agent->options->budget_bytes,
+		.waits = agent->options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL),
 	};
 	char why[512] = "";
 	int err = cpus_possible_count(&options.cpu_count);
@@ -116,7 +117,10 @@ static int open_kernel(struct agent *agent)
 	kernel_side_config(agent->kernel)->flags =
 		(agent->is_filtered ? PP_CONFIG_FILTER : 0) |
 		(agent->options->comm ? PP_CONFIG_BY_NAME : 0) |
-		(agent->options->no_kernel ? PP_CONFIG_NO_KERNEL : 0) | PP_CONFIG_PAUSED;
+		(agent->options->no_kernel ? PP_CONFIG_NO_KERNEL : 0) |
+		(agent->options->events & OPTIONS_EVENT_GIL ? PP_CONFIG_BLAME : 0) |
+		PP_CONFIG_PAUSED;
+	kernel_side_config(agent->kernel)->wait_min_ns = agent->options->offcpu_min_ns;
 	kernel_side_config(agent->kernel)->miss_tokens = MISS_TOKENS;
 	agent->epoch = kernel_side_config(agent->kernel)->epoch = 1;
 	return 0;
@@ -295,7 +299,7 @@ static void slow_tick(struct agent *agent)
 	update_summary(agent);
 	if (agent->summary.loss[PP_LOSS_EVENTS_FULL] != lost)
 		agent->must_rescan = true;
-	if (!agent->profile)
+	if (!agent->profiles.is_open)
 		window_forget(agent);
 }
 
@@ -408,7 +412,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 	command_release(loop->command);
 	err = run_windows(agent, loop);
 	config->flags |= PP_CONFIG_PAUSED;
-	closed = agent->profile ? window_close(agent, true) : 0;
+	closed = agent->profiles.is_open ? window_close(agent, true) : 0;
 	/* The profile is over, the command's exit status still counts. */
 	while (!err && !loop->is_giving_up && command_is_running(loop->command))
 		err = serve(agent, loop, -1);
@@ -443,6 +447,8 @@ static int run(struct agent *agent, struct loop *loop)
 	if (!err)
 		err = open_tables(agent);
 	if (!err)
+		err = waits_open(agent);
+	if (!err)
 		err = open_rings(agent);
 	if (!err)
 		err = loop_open(loop, agent);
@@ -463,7 +469,8 @@ static int run(struct agent *agent, struct loop *loop)
 static void release(struct agent *agent)
 {
 	cpu_events_free(agent->cpu_events);
-	profile_free(agent->profile);
+	profiles_close(&agent->profiles);
+	ledger_free(agent->ledger);
 	intern_free(agent->strings);
 	output_free(agent->output);
 	ring_free(agent->stacks_ring);

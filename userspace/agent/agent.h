@@ -3,15 +3,18 @@
  * the files of this folder are its parts:
  *   agent.c    start, loop, end          lives.c   processes come, change and go
  *   misses.c   stacks finished here      naming.c  where symbolize/ gets names from
- *   window.c   counters -> profile       output.c  profile -> disk */
+ *   window.c   counters -> profiles      waits.c   slots of threads -> counters, ledger
+ *   profiles.c kinds of profiles         output.c  profile -> disk */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/ledger.h"
 #include "agent/options.h"
 #include "agent/output.h"
+#include "agent/profiles.h"
 #include "agent/progress.h"
 #include "attach/cpu_events.h"
 #include "attach/file_table.h"
@@ -24,7 +27,6 @@
 #include "drain/counts.h"
 #include "drain/dictionary.h"
 #include "drain/ring.h"
-#include "profile/profile.h"
 #include "unwind/row_store.h"
 
 struct naming;
@@ -74,9 +76,10 @@ struct agent {
 	uint64_t window_started_ns, window_started_wall_ns;
 	uint32_t windows_closed;
 	struct intern *strings;	 /* of the profile */
-	struct profile *profile; /* NULL between windows of a directory */
+	struct profiles profiles; /* closed between windows of a directory */
 	uint32_t profile_serial; /* of the profile: what is cached for one ends with it */
 	struct output *output;
+	struct ledger *ledger; /* NULL: waits are not captured */
 
 	struct summary summary;
 	struct progress progress;
@@ -118,6 +121,14 @@ void thread_names_tick(struct thread_names *names);
 const char *thread_names_get(struct thread_names *names, const struct process *process,
 			     uint32_t tid);
 void thread_names_expire(struct thread_names *names, uint64_t before_ns);
+
+/* waits.c */
+struct slots_window;
+int waits_open(struct agent *agent); /* nothing, when the options ask for no waits */
+/* What threads waited in a window that has ended, into its counters and the ledger. */
+int waits_collect(struct agent *agent, const struct slots_window *window, struct counts *counts);
+/* The ledger of the window, into the comments of its profiles. */
+int waits_close(struct agent *agent);
 
 /* window.c */
 int window_open(struct agent *agent);

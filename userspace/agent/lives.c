@@ -12,6 +12,7 @@
 #include "python/python_process.h"
 
 #define LIST_MAX 65536U
+#define SELF_TESTS 6U /* a tick (250 ms) apart */
 
 int process_list_add(struct process_list *list, struct pp_process_id id)
 {
@@ -82,7 +83,8 @@ static void verify_python(struct agent *agent, struct process *process)
 	}
 	err = python_process_self_test(python->file->python, (pid_t)process->id.tgid, python->bias,
 				       &reason);
-	if (err == -EAGAIN) {
+	/* A busy program changes while it is looked at: only one that fails again and again is refused. */
+	if (err == -EAGAIN || (err == -EBADMSG && ++python->failed_tests < SELF_TESTS)) {
 		(void)process_list_add(&agent->unverified, process->id);
 		return;
 	}

@@ -300,7 +300,7 @@ static uint32_t get_module(void *context, uint32_t id)
 	if (naming->module[id])
 		return naming->module[id] - 1;
 	if (describe(naming, id, &module) ||
-	    profile_add_module(naming->agent->profile, &module, &index))
+	    profiles_add_module(&naming->agent->profiles, &module, &index))
 		return 0;
 	naming->module[id] = index + 1;
 	return index;

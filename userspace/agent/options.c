@@ -6,8 +6,8 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "agent/option_rules.h"
 #include "agent/option_values.h"
 #include "version.h"
 
@@ -20,6 +20,7 @@ enum option_key {
 	KEY_DELAY,
 	KEY_INTERVAL,
 	KEY_EVENTS,
+	KEY_OFFCPU_MIN,
 	KEY_STORE_MAX,
 	KEY_NO_KERNEL,
 	KEY_NO_NATIVE,
@@ -33,7 +34,14 @@ static const struct argp_option option_table[] = {
 	{"hz", 'F', "N", 0, "Samples a second on every CPU: 1 to 10000, default 99", 1},
 	{"clock", KEY_CLOCK, "cpu|cycles", 0,
 	 "What the samples are spaced by: CPU time (default), or the processor's cycle counter", 1},
-	{"events", KEY_EVENTS, "LIST", 0, "What is captured, by commas: cpu (default)", 1},
+	{"events", KEY_EVENTS, "LIST", 0,
+	 "What is captured, by commas: cpu, offcpu (where threads wait), gil (who waits for the "
+	 "GIL, "
+	 "and for whom); default: all into a folder, cpu into one file",
+	 1},
+	{"offcpu-min", KEY_OFFCPU_MIN, "USEC", 0,
+	 "Waits of fewer microseconds stay out of the profiles of waits: 0 (default) to 1000000",
+	 1},
 	{.doc = "Who is profiled (default: every process of the machine):", .group = 2},
 	{"pid", 'p', "PID[,PID...]", 0, "These processes and their children; may be repeated", 2},
 	{"comm", KEY_COMM, "REGEX", 0, "Processes whose name (/proc/PID/comm) matches", 2},
@@ -46,7 +54,8 @@ static const struct argp_option option_table[] = {
 	{"interval", KEY_INTERVAL, "TIME", 0, "Length of one window, and file: default 10s", 3},
 	{.doc = "Where the profiles go:", .group = 4},
 	{"output", 'o', "FILE|DIR|-", 0,
-	 "A folder gets one file a window (default " OPTIONS_OUTPUT_DEFAULT "); a name in .folded "
+	 "A folder gets one file a window and kind (default " OPTIONS_OUTPUT_DEFAULT
+	 "); a name in .folded "
 	 "or .txt gets folded text, any other name gzip pprof, - is standard output",
 	 4},
 	{"store-max", KEY_STORE_MAX, "SIZE", 0,
@@ -67,14 +76,17 @@ static const struct argp_option option_table[] = {
 };
 
 static const char help_text[] =
-	"Profiles what runs on the CPUs: Python, native and kernel frames in one stack, of every "
-	"process, with nothing restarted and nothing prepared."
+	"Profiles what runs on the CPUs, and what threads wait for: Python, native and kernel "
+	"frames "
+	"in one stack, of every process, with nothing restarted and nothing prepared."
 	"\v"
 	"Examples:\n"
 	"  pyprofd                              the whole machine, until Ctrl-C\n"
 	"  pyprofd -p 1234 -d 10 -o cpu.pb.gz   a process and its children, 10 s\n"
 	"  pyprofd -d 30 -o cpu.folded          the machine as folded text\n"
 	"  pyprofd -o cpu.pb.gz -- python3 train.py   a command, from its start\n"
+	"  pyprofd --events offcpu -p 1234 -d 10 -o wait.pb.gz   where it waits\n"
+	"  pyprofd --events gil -p 1234 -d 10 -o gil.pb.gz   who waits for the GIL\n"
 	"  pyprofd --comm '^gunicorn' --interval 1m -o profiles/   a file a minute\n"
 	"  go tool pprof -http=: cpu.pb.gz      look at a profile\n"
 	"\n"
@@ -92,6 +104,7 @@ static char *filter_help(int key, const char *text, void *input)
 struct option_parser {
 	const struct options_streams *streams;
 	struct options options;
+	struct option_given given;
 	int last_next;	/* state->next when an option was last understood */
 	bool is_failed; /* a line was printed */
 	bool is_done;	/* --help or --version */
@@ -138,21 +151,35 @@ static int set_clock(struct option_parser *parser, const char *text)
 
 static int set_events(struct option_parser *parser, const char *text)
 {
+	uint32_t events = 0, event;
 	const char *item;
-	uint32_t events = 0;
 	size_t size;
 
 	for (;;) {
 		size = option_list_item(&text, &item);
-		if (size != 3 || memcmp(item, "cpu", 3))
+		if (option_event(item, size, &event))
 			return usage(parser,
-				     "--events '%.*s' is not known: the known events are: cpu",
+				     "--events '%.*s' is not known: the known events are: cpu, "
+				     "offcpu, gil",
 				     (int)size, item);
-		events |= OPTIONS_EVENT_CPU;
+		events |= event;
 		if (!*text++)
 			break;
 	}
 	parser->options.events = events;
+	return 0;
+}
+
+static int set_offcpu_min(struct option_parser *parser, const char *text)
+{
+	uint64_t us;
+
+	if (option_number(text, strlen(text), &us) || us > OPTIONS_OFFCPU_MIN_MAX_US)
+		return usage(parser,
+			     "--offcpu-min '%s' is out of range: give whole microseconds, 0 to %u",
+			     text, OPTIONS_OFFCPU_MIN_MAX_US);
+	parser->options.offcpu_min_ns = us * 1000;
+	parser->given.offcpu_min = true;
 	return 0;
 }
 
@@ -341,6 +368,8 @@ static int parse_selection(struct option_parser *parser, int key, const char *ar
 		return set_clock(parser, arg);
 	case KEY_EVENTS:
 		return set_events(parser, arg);
+	case KEY_OFFCPU_MIN:
+		return set_offcpu_min(parser, arg);
 	case 'p':
 		return add_pids(parser, arg);
 	case KEY_COMM:
@@ -470,7 +499,8 @@ static int take_argument(struct option_parser *parser, const char *arg, struct a
 
 static int check_whole(struct option_parser *parser, const struct argp_state *state)
 {
-	const struct options *options = &parser->options;
+	struct options *options = &parser->options;
+	char why[OPTION_WHY_BYTES];
 
 	if (state->quoted && !options->command)
 		return usage(parser,
@@ -479,6 +509,8 @@ static int check_whole(struct option_parser *parser, const struct argp_state *st
 		return usage(parser, "the command after -- is empty");
 	if (options->command && options->pid_count)
 		return usage(parser, "--pid and -- COMMAND exclude each other: leave one out");
+	if (option_rules_apply(&parser->given, options, why))
+		return usage(parser, "%s", why);
 	return 0;
 }
 
@@ -527,28 +559,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return -err;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t text_size = strlen(text), end_size = strlen(end);
-
-	return text_size >= end_size && !strcmp(text + text_size - end_size, end);
-}
-
-static enum options_output_kind kind_of_output(const struct options *options)
-{
-	struct stat status;
-
-	if (!strcmp(options->output, "-"))
-		return OPTIONS_OUTPUT_PPROF;
-	if (options->output_is_default || ends_with(options->output, "/"))
-		return OPTIONS_OUTPUT_DIRECTORY;
-	if (!stat(options->output, &status) && S_ISDIR(status.st_mode))
-		return OPTIONS_OUTPUT_DIRECTORY;
-	if (ends_with(options->output, ".folded") || ends_with(options->output, ".txt"))
-		return OPTIONS_OUTPUT_FOLDED;
-	return OPTIONS_OUTPUT_PPROF;
-}
-
 int options_parse_to(const struct options_streams *streams, int argc, char **argv,
 		     struct options *ret_options)
 {
@@ -564,7 +574,6 @@ int options_parse_to(const struct options_streams *streams, int argc, char **arg
 		.options =
 			{
 				.hz = OPTIONS_HZ_DEFAULT,
-				.events = OPTIONS_EVENT_CPU,
 				.interval_ns = OPTIONS_INTERVAL_DEFAULT_NS,
 				.output = OPTIONS_OUTPUT_DEFAULT,
 				.output_is_default = true,
@@ -583,7 +592,6 @@ int options_parse_to(const struct options_streams *streams, int argc, char **arg
 			return 1;
 		return err == ENOMEM ? -ENOMEM : -EINVAL;
 	}
-	parser.options.output_kind = kind_of_output(&parser.options);
 	*ret_options = parser.options;
 	return 0;
 }

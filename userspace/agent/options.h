@@ -22,6 +22,7 @@
 #define OPTIONS_STORE_MIN_BYTES (1ULL << 20)
 #define OPTIONS_STORE_DEFAULT_BYTES (200ULL << 20)
 #define OPTIONS_BUDGET_MIN_BYTES (16ULL << 20)
+#define OPTIONS_OFFCPU_MIN_MAX_US 1000000U
 #define OPTIONS_MAX_PIDS 1024U
 #define OPTIONS_MAX_UIDS 64U
 #define OPTIONS_OUTPUT_DEFAULT "/var/lib/pyprofd"
@@ -38,13 +39,20 @@ enum options_output_kind {
 	OPTIONS_OUTPUT_FOLDED,	  /* one file whose name ends in .folded or .txt */
 };
 
-/* Bits of options.events: what is captured. */
-enum options_event { OPTIONS_EVENT_CPU = 1 };
+/* Bits of options.events: what is captured.  Their names are in option_values.c. */
+enum options_event {
+	OPTIONS_EVENT_CPU = 1,	  /* where CPU time goes */
+	OPTIONS_EVENT_OFFCPU = 2, /* where threads wait, and for how long */
+	OPTIONS_EVENT_GIL = 4,	  /* who waits for the GIL, and who holds it meanwhile */
+};
+#define OPTIONS_EVENTS_ALL                                                                         \
+	((uint32_t)(OPTIONS_EVENT_CPU | OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL))
 
 struct options {
 	uint32_t hz; /* samples a second and CPU: 1 .. OPTIONS_HZ_MAX */
 	enum options_clock clock;
-	uint32_t events; /* enum options_event, at least one */
+	uint32_t events;	/* enum options_event: one or more into a folder, one into a file */
+	uint64_t offcpu_min_ns; /* shorter waits are in no profile; 0 without OFFCPU and GIL */
 
 	/* Who is profiled; all that is given must hold.  Nothing given: everybody. */
 	pid_t *pid; /* owned; as this program's pid namespace numbers them; children included */

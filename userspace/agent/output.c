@@ -7,9 +7,12 @@
 #include "base/log.h"
 #include "store/store.h"
 
-#define WAITING_MAX 6U /* profiles kept for a full disk */
+/* Profiles kept for a full disk.  In all, not per kind: a window writes one of each kind, so with one to
+ * four of them 24 are whole windows, 6 at least, and none is kept of one kind and lost of another. */
+#define WAITING_MAX 24U
 
 struct waiting {
+	const char *kind; /* of the profile: a literal */
 	void *bytes;
 	size_t size;
 	uint64_t start_wall_ns, duration_ns;
@@ -98,23 +101,29 @@ static int write_once(struct output *output, const struct waiting *profile)
 	if (!output->store)
 		return file_output_write(output->options->output, profile->bytes, profile->size,
 					 output->uid, output->gid);
-	err = store_put(output->store, "cpu", profile->start_wall_ns, profile->duration_ns,
+	err = store_put(output->store, profile->kind, profile->start_wall_ns, profile->duration_ns,
 			profile->bytes, profile->size, &path);
 	if (!err)
 		log_debug("wrote '%s' (%zu bytes)", path, profile->size);
 	return err;
 }
 
+static void drop_oldest(struct output *output)
+{
+	free(output->waiting[0].bytes);
+	memmove(output->waiting, output->waiting + 1,
+		--output->waiting_count * sizeof(output->waiting[0]));
+}
+
 static void keep(struct output *output, const struct waiting *profile)
 {
 	if (output->waiting_count == WAITING_MAX) {
-		free(output->waiting[0].bytes);
-		memmove(output->waiting, output->waiting + 1,
-			(WAITING_MAX - 1) * sizeof(output->waiting[0]));
-		output->waiting_count--;
 		output->dropped++;
-		log_warn("'%s' is still full: the oldest waiting profile was given up (%lu so far)",
-			 output->options->output, (unsigned long)output->dropped);
+		log_warn("'%s' is still full: the oldest waiting profile (%s) was given up (%lu so "
+			 "far)",
+			 output->options->output, output->waiting[0].kind,
+			 (unsigned long)output->dropped);
+		drop_oldest(output);
 	}
 	output->waiting[output->waiting_count++] = *profile;
 }
@@ -124,9 +133,7 @@ void output_retry(struct output *output)
 	while (output->waiting_count) {
 		if (write_once(output, &output->waiting[0]))
 			return;
-		free(output->waiting[0].bytes);
-		memmove(output->waiting, output->waiting + 1,
-			--output->waiting_count * sizeof(output->waiting[0]));
+		drop_oldest(output);
 		if (!output->waiting_count) {
 			log_info("'%s' can be written again", output->options->output);
 			output->has_warned = false;
@@ -150,7 +157,9 @@ static int encode(const struct output *output, const struct profile *profile, st
 int output_write(struct output *output, const struct profile *profile, uint64_t start_wall_ns,
 		 uint64_t duration_ns, bool is_last)
 {
-	struct waiting fresh = {.start_wall_ns = start_wall_ns, .duration_ns = duration_ns};
+	struct waiting fresh = {.kind = profile_kind(profile),
+				.start_wall_ns = start_wall_ns,
+				.duration_ns = duration_ns};
 	int err = encode(output, profile, &fresh);
 
 	if (err)
@@ -170,5 +179,6 @@ int output_write(struct output *output, const struct profile *profile, uint64_t 
 		return 0;
 	}
 	free(fresh.bytes);
-	return log_error_errno(err, "cannot write the profile to '%s'", output->options->output);
+	return log_error_errno(err, "cannot write the profile (%s) to '%s'", fresh.kind,
+			       output->options->output);
 }

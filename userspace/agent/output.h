@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where profiles go: a store of windows, or one file.  Profiles that find no room are kept, bounded,
- * and tried again. */
+/* Where profiles go: a store of windows, one file a window and kind, or one file for the one kind that
+ * the options allow then.  Profiles that find no room are kept, bounded, and tried again. */
 #ifndef AGENT_OUTPUT_H
 #define AGENT_OUTPUT_H
 
@@ -17,10 +17,11 @@ struct output;
 int output_open(const struct options *options, struct output **ret_output);
 void output_free(struct output *output);
 DEFINE_OWNED(struct output, output)
-/* Whether each window is a file of its own. */
+/* Whether each window is written, a file for each kind. */
 bool output_is_store(const struct output *output);
-/* Encodes and writes.  A full disk is no error here while the bytes can be kept (a warning is
- * printed once); at the end (is_last) it is.  0 or -errno. */
+/* Encodes, and writes under the profile's kind; the profile is not needed afterwards.  A full disk is no
+ * error here while the bytes can be kept (a warning is printed once); at the end (is_last) it is.  0 or
+ * -errno. */
 int output_write(struct output *output, const struct profile *profile, uint64_t start_wall_ns,
 		 uint64_t duration_ns, bool is_last);
 /* Tries again what was kept. */

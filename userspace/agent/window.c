@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "discover/proc_scan.h"
+#include "drain/thread_slots.h"
 #include "symbolize/symbolizer.h"
-#include "version.h"
 
 /* A walk that began before the swap of the tables has ended by then: PP_MAX_WALK_NS and a margin. */
 #define SETTLE_NS (2 * NS_PER_MS)
@@ -17,34 +17,26 @@
 #define EPOCH_WINDOWS 6U
 /* Dead processes and unmapped files are kept for this many windows. */
 #define KEEP_WINDOWS 3U
+/* Frames of the tracepoint and the scheduler that a stack at a switch can begin with. */
+#define SWITCH_FRAMES_MAX 12U
 
-static int open_profile(struct agent *agent)
+static int open_profiles(struct agent *agent)
 {
-	const struct options *options = agent->options;
-	bool is_cycles = options->clock == OPTIONS_CLOCK_CYCLES;
-	const struct profile_options profile = {
-		.kind = "cpu",
-		.value_type = {{"samples", "count"},
-			       {is_cycles ? "cycles" : "cpu", is_cycles ? "count" : "nanoseconds"}},
-		.value_count = 2,
-		.default_value_type = is_cycles ? "cycles" : "cpu",
-		.period_type = {is_cycles ? "cycles" : "cpu", is_cycles ? "count" : "nanoseconds"},
-		.period = is_cycles ? 1 : (int64_t)(NS_PER_SEC / options->hz),
-		.start_wall_ns = agent->window_started_wall_ns,
-	};
-	char host[64] = "", comment[160];
 	int err = intern_new(&agent->strings);
 
 	if (err)
 		return err;
 	agent->profile_serial++;
-	err = profile_new(&profile, agent->strings, &agent->profile);
-	if (err)
-		return err;
-	gethostname(host, sizeof(host) - 1);
-	snprintf(comment, sizeof(comment), "pyprofd %s cpu %uHz host=%s", PYPROFD_VERSION,
-		 options->hz, host);
-	return profile_add_comment(agent->profile, comment);
+	return profiles_open(&agent->profiles, agent->options, agent->strings,
+			     agent->window_started_wall_ns);
+}
+
+/* The first window: nothing lies before it. */
+static void set_window_edges(struct agent *agent)
+{
+	volatile struct pp_config *config = kernel_side_config(agent->kernel);
+
+	config->window_start_ns[0] = config->window_start_ns[1] = agent->started_ns;
 }
 
 int window_open(struct agent *agent)
@@ -52,9 +44,10 @@ int window_open(struct agent *agent)
 	/* The next window begins where one ends, however long its profile takes. */
 	if (!agent->window_started_ns) {
 		agent->window_started_ns = agent->started_ns;
+		set_window_edges(agent);
 		agent->window_started_wall_ns = wall_ns() - (mono_ns() - agent->started_ns);
 	}
-	return agent->profile ? 0 : open_profile(agent);
+	return agent->profiles.is_open ? 0 : open_profiles(agent);
 }
 
 /* ---- labels ---- */
@@ -97,12 +90,22 @@ static int label_python(struct agent *agent, struct profile_sample *sample, uint
 	return err;
 }
 
+static int label_wait(struct agent *agent, struct profile_sample *sample, uint32_t flags)
+{
+	if (flags >> PP_COUNT_KIND_SHIFT != PP_KIND_WAIT)
+		return 0;
+	return label_string(agent, sample, "wait",
+			    wait_label((enum pp_wait)(flags >> PP_COUNT_WAIT_SHIFT & 0x1f)));
+}
+
 static int label_sample(struct agent *agent, struct profile_sample *sample,
 			const struct pp_count_key *key, struct process *process)
 {
 	char comm[PP_COMM_BYTES + 1] = "";
-	int err;
+	int err = label_wait(agent, sample, key->flags);
 
+	if (err)
+		return err;
 	label_number(sample, "pid", key->id.tgid);
 	label_number(sample, "tid", key->tid);
 	if (!process) {
@@ -137,6 +140,8 @@ static void summarize(struct agent *agent, struct process *process,
 	uint32_t stop = counted->key.flags >> PP_COUNT_STOP_SHIFT & 0xff;
 	uint32_t py_stop = counted->key.flags >> PP_COUNT_PY_STOP_SHIFT & 0xff;
 
+	if (counted->key.flags >> PP_COUNT_KIND_SHIFT != PP_KIND_CPU)
+		return;
 	summary->samples += counted->count.samples;
 	if (process && !process->is_sampled) {
 		process->is_sampled = true;
@@ -157,11 +162,42 @@ static const struct frame *say_why(struct agent *agent, const struct dict_stack 
 	uint32_t stop = key->flags >> PP_COUNT_STOP_SHIFT & 0xff;
 	char text[128] = "[stack lost: the ring was full]";
 
-	if ((user || !key->user_stack) && stop < PP_STOP_COUNT)
+	if (key->flags >> PP_COUNT_KIND_SHIFT == PP_KIND_BLAME && !key->user_stack)
+		snprintf(text, sizeof(text), "[holder of the GIL not seen]");
+	else if ((user || !key->user_stack) && stop < PP_STOP_COUNT)
 		snprintf(text, sizeof(text), "[%s]", reason[stop]);
 	*frame = (struct frame){.kind = FRAME_MARKER};
 	(void)intern_string(agent->strings, text, &frame->name);
 	return frame;
+}
+
+/* The kernel's own way out of a thread: tracing and scheduler frames above __schedule(). */
+static void drop_switch_frames(struct agent *agent, struct profile_sample *sample)
+{
+	for (size_t i = 0; i < sample->frame_count && i < SWITCH_FRAMES_MAX; i++) {
+		const struct frame *frame = &sample->frame[i];
+
+		if (frame->kind != FRAME_KERNEL)
+			return;
+		if (strcmp(intern_get(agent->strings, frame->name, NULL), "__schedule"))
+			continue;
+		sample->frame += i;
+		sample->frame_count -= i;
+		return;
+	}
+}
+
+/* What the thread was busy with, by the leaf. */
+static enum ledger_part leaf_part(const struct profile_sample *sample)
+{
+	switch ((enum frame_kind)sample->frame[0].kind) {
+	case FRAME_KERNEL:
+		return LEDGER_KERNEL;
+	case FRAME_PYTHON:
+		return LEDGER_PYTHON;
+	default:
+		return LEDGER_NATIVE;
+	}
 }
 
 static int add_sample(struct agent *agent, struct symbolizer *symbolizer,
@@ -186,13 +222,16 @@ static int add_sample(struct agent *agent, struct symbolizer *symbolizer,
 		sample.frame = say_why(agent, user, key, &lost);
 		sample.frame_count = 1;
 	}
-	sample.value[0] = (int64_t)counted->count.samples;
-	sample.value[1] = (int64_t)counted->count.weight;
+	if (key->flags >> PP_COUNT_KIND_SHIFT == PP_KIND_WAIT)
+		drop_switch_frames(agent, &sample);
 	err = label_sample(agent, &sample, key, process);
+	if (!err && agent->ledger && key->flags >> PP_COUNT_KIND_SHIFT == PP_KIND_CPU)
+		err = ledger_add_sample(agent->ledger, key->id, leaf_part(&sample),
+					counted->count.weight);
 	if (err)
 		return err;
 	summarize(agent, process, counted);
-	return profile_add(agent->profile, &sample);
+	return profiles_add(&agent->profiles, key, &counted->count, &sample);
 }
 
 static int add_samples(struct agent *agent, const struct counts *counts)
@@ -223,14 +262,17 @@ static int add_samples(struct agent *agent, const struct counts *counts)
 
 /* ---- the end of a window ---- */
 
-static int collect(struct agent *agent, struct counts *counts)
+static int collect(struct agent *agent, uint64_t ended_ns, struct counts *counts)
 {
 	volatile struct pp_config *config = kernel_side_config(agent->kernel);
+	const struct slots_window window = {.number = agent->window,
+					    .start_ns = agent->window_started_ns,
+					    .end_ns = ended_ns};
 	struct timespec settle = {.tv_nsec = SETTLE_NS};
-	uint32_t closed = agent->window;
 	int err;
 
-	agent->window ^= 1;
+	agent->window++;
+	config->window_start_ns[agent->window & 1] = ended_ns;
 	config->window = agent->window;
 	nanosleep(&settle, NULL);
 	err = lives_follow(agent);
@@ -239,7 +281,9 @@ static int collect(struct agent *agent, struct counts *counts)
 	*counts = agent->finished;
 	agent->finished = (struct counts){};
 	if (!err)
-		err = counts_drain(kernel_side_counts(agent->kernel, closed), counts);
+		err = waits_collect(agent, &window, counts);
+	if (!err)
+		err = counts_drain(kernel_side_counts(agent->kernel, window.number), counts);
 	return err;
 }
 
@@ -281,14 +325,12 @@ static void renew_dictionary(struct agent *agent)
 	}
 }
 
-static int finish_profile(struct agent *agent, uint64_t start_wall_ns, uint64_t duration_ns,
-			  bool is_last)
+static int finish_profiles(struct agent *agent, uint64_t start_wall_ns, uint64_t duration_ns,
+			   bool is_last)
 {
-	int err;
+	int err = profiles_write(&agent->profiles, agent->output, start_wall_ns, duration_ns, is_last);
 
-	profile_set_duration(agent->profile, duration_ns);
-	err = output_write(agent->output, agent->profile, start_wall_ns, duration_ns, is_last);
-	profile_free(TAKE(agent->profile));
+	profiles_close(&agent->profiles);
 	intern_free(TAKE(agent->strings));
 	return err;
 }
@@ -298,19 +340,21 @@ int window_close(struct agent *agent, bool is_last)
 	CLEANUP(counts_release) struct counts counts = {};
 	uint64_t ended_ns = mono_ns(), length_ns = ended_ns - agent->window_started_ns;
 	uint64_t start_wall_ns = agent->window_started_wall_ns, all_ns = ended_ns - agent->started_ns;
-	int err = collect(agent, &counts);
+	int err = collect(agent, ended_ns, &counts);
 
 	agent->window_started_ns = ended_ns;
 	agent->window_started_wall_ns += length_ns;
 	if (!err)
 		err = add_samples(agent, &counts);
+	if (!err)
+		err = waits_close(agent);
 	if (err)
 		log_error_errno(err, "a window could not be read");
 	window_forget(agent);
 	renew_dictionary(agent);
 	if (output_is_store(agent->output))
-		return finish_profile(agent, start_wall_ns, length_ns, is_last);
+		return finish_profiles(agent, start_wall_ns, length_ns, is_last);
 	if (!is_last)
 		return 0;
-	return finish_profile(agent, start_wall_ns + length_ns - all_ns, all_ns, true);
+	return finish_profiles(agent, start_wall_ns + length_ns - all_ns, all_ns, true);
 }

@@ -271,8 +271,10 @@ static void find_python(struct image_table *table, struct process *process,
 	if (python->is_refused || (python->file && python->file == before.file))
 		python->reason = before.reason;
 	if (python->is_refused ||
-	    (python->file == before.file && python->reason == before.reason))
+	    (python->file == before.file && python->reason == before.reason)) {
 		python->is_checked = before.is_checked;
+		python->failed_tests = before.failed_tests;
+	}
 }
 
 static void fill_python(struct image_table *table, struct process *process,

@@ -42,6 +42,7 @@ struct process_python {
 	uint64_t bias;
 	bool is_musl;
 	bool is_checked;    /* the self-test has spoken */
+	uint8_t failed_tests; /* of a program that may have changed while it was looked at */
 	bool is_refused;    /* ... against it: no Python frames of this process */
 	const char *reason; /* why there are no Python frames; NULL: there are */
 };

@@ -25,6 +25,9 @@
 #define ROW_SHARDS_MIN 2U
 #define ROW_SHARDS_DEFAULT 12U
 #define ROW_SHARDS_PER_CPU 2U
+#define THREADS_PER_CPU 8192U
+#define THREADS_MIN 16384U
+#define THREADS_MAX 131072U
 #define VERIFIER_LOG_BYTES (1U << 20)
 #define SHARD_BYTES ((size_t)PP_ROW_SHARD_ROWS * sizeof(uint32_t))
 
@@ -32,7 +35,9 @@ struct kernel_side {
 	struct pyprofd *skeleton;
 	uint32_t cpu_count;
 	uint32_t map_chunk_count;
+	uint32_t thread_count; /* a power of two */
 	struct pp_config *config;
+	struct pp_thread *thread; /* NULL without waits */
 	struct pp_map_chunk *map_chunk;
 	uint32_t *row;
 	struct row_store_memory memory;
@@ -80,6 +85,14 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 				 clamp((uint64_t)cpus * SENT_PER_CPU, 32768, 1U << 20));
 	bpf_map__set_max_entries(skeleton->maps.codes,
 				 clamp((uint64_t)cpus * CODES_PER_CPU, 16384, 1U << 18));
+	side->thread_count = options->waits ? clamp(next_pow2((uint64_t)cpus * THREADS_PER_CPU),
+						    THREADS_MIN, THREADS_MAX) :
+					      1;
+	bpf_map__set_max_entries(skeleton->maps.threads, side->thread_count);
+	if (!options->waits) {
+		bpf_program__set_autoload(skeleton->progs.on_switch, false);
+		bpf_map__set_max_entries(skeleton->maps.ledgers, 1);
+	}
 	bpf_map__set_max_entries(skeleton->maps.stacks,
 				 next_pow2(clamp((uint64_t)cpus * RING_BYTES_PER_CPU, 1U << 20,
 						 RING_BYTES_MAX)));
@@ -123,6 +136,7 @@ static int load(struct kernel_side *side, char *why, size_t why_size)
 	if (!log)
 		return -ENOMEM;
 	bpf_program__set_log_buf(side->skeleton->progs.on_cpu_sample, log, VERIFIER_LOG_BYTES);
+	bpf_program__set_log_buf(side->skeleton->progs.on_switch, log, VERIFIER_LOG_BYTES);
 	err = pyprofd__load(side->skeleton);
 	if (err)
 		explain_load(err, log, why, why_size);
@@ -151,6 +165,14 @@ static int map_all(struct kernel_side *side)
 	if (err)
 		return err;
 	side->config = at;
+	side->config->thread_mask = side->thread_count - 1;
+	if (side->thread_count > 1) {
+		err = map_memory(side->skeleton->maps.threads,
+				 side->thread_count * sizeof(*side->thread), &at);
+		if (err)
+			return err;
+		side->thread = at;
+	}
 	err = map_memory(side->skeleton->maps.map_sets,
 			 side->map_chunk_count * sizeof(*side->map_chunk), &at);
 	if (err)
@@ -232,6 +254,7 @@ void kernel_side_free(struct kernel_side *side)
 	if (!side)
 		return;
 	unmap(side->config, sizeof(*side->config));
+	unmap(side->thread, side->thread_count * sizeof(*side->thread));
 	unmap(side->map_chunk, side->map_chunk_count * sizeof(*side->map_chunk));
 	unmap(side->memory.pages, side->memory.page_count * sizeof(uint64_t));
 	unmap(side->memory.rules, side->memory.rule_count * sizeof(struct pp_rule));
@@ -275,6 +298,17 @@ struct pp_map_chunk *kernel_side_map_chunks(const struct kernel_side *side, uint
 {
 	*ret_count = side->map_chunk_count;
 	return side->map_chunk;
+}
+
+struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count)
+{
+	*ret_count = side->thread ? side->thread_count : 0;
+	return side->thread;
+}
+
+int kernel_side_ledgers(const struct kernel_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.ledgers);
 }
 
 int kernel_side_add_process(struct kernel_side *side, struct pp_process_id id)

@@ -4,6 +4,7 @@
 #ifndef ATTACH_KERNEL_SIDE_H
 #define ATTACH_KERNEL_SIDE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,6 +12,7 @@
 #include <pyprofd/process.h>
 #include <pyprofd/python.h>
 #include <pyprofd/sample.h>
+#include <pyprofd/wait.h>
 
 #include "base/cleanup.h"
 #include "unwind/row_store.h"
@@ -20,6 +22,7 @@ struct kernel_side_options {
 	uint32_t hz;	       /* samples a second and CPU */
 	uint64_t interval_ns;  /* of a window */
 	uint64_t budget_bytes; /* of all maps; 0: by the number of CPUs */
+	bool waits;	       /* context switches too */
 };
 
 struct kernel_side;
@@ -36,11 +39,15 @@ int kernel_side_sample_program(const struct kernel_side *side);
 int kernel_side_stacks_ring(const struct kernel_side *side);
 int kernel_side_events_ring(const struct kernel_side *side);
 int kernel_side_counts(const struct kernel_side *side, uint32_t window);
+int kernel_side_ledgers(const struct kernel_side *side);
 
 /* Mapped: what is written here the next sample sees. */
 volatile struct pp_config *kernel_side_config(const struct kernel_side *side);
 const struct row_store_memory *kernel_side_row_memory(const struct kernel_side *side);
 struct pp_map_chunk *kernel_side_map_chunks(const struct kernel_side *side, uint32_t *ret_count);
+
+/* The slots of threads; none without `waits`. */
+struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count);
 
 /* processes[]: set_new returns -EEXIST when the kernel side knows the tgid already. */
 int kernel_side_add_process(struct kernel_side *side, struct pp_process_id id);

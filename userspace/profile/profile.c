@@ -16,6 +16,7 @@ int profile_new(const struct profile_options *options, struct intern *strings,
 {
 	struct profile *profile;
 
+	assert(options->kind);
 	assert(options->value_count >= 1 && options->value_count <= PROFILE_MAX_VALUES);
 	profile = calloc(1, sizeof(*profile));
 	if (!profile)
@@ -46,6 +47,11 @@ void profile_free(struct profile *profile)
 void profile_set_duration(struct profile *profile, uint64_t duration_ns)
 {
 	profile->options.duration_ns = duration_ns;
+}
+
+const char *profile_kind(const struct profile *profile)
+{
+	return profile->options.kind;
 }
 
 size_t profile_sample_count(const struct profile *profile)

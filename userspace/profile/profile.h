@@ -36,7 +36,7 @@ struct profile_sample {
 struct profile;
 
 struct profile_options {
-	const char *kind; /* "cpu": the file name's last part */
+	const char *kind; /* a literal, [a-z0-9_]{1,32}, as "cpu": the file name's last part */
 	struct profile_value_type value_type[PROFILE_MAX_VALUES];
 	size_t value_count;
 	const char *default_value_type;
@@ -51,6 +51,8 @@ int profile_new(const struct profile_options *options, struct intern *strings,
 void profile_free(struct profile *profile);
 DEFINE_OWNED(struct profile, profile)
 void profile_set_duration(struct profile *profile, uint64_t duration_ns);
+/* The literal that profile_options.kind gave: it outlives the profile. */
+const char *profile_kind(const struct profile *profile);
 
 /* Index >= 1 of a module that frames can name; equal modules get the same index. */
 int profile_add_module(struct profile *profile, const struct module *module, uint32_t *ret_index);

@@ -100,6 +100,10 @@ static void read_interpreter(struct debug_reader *reader, const struct debug_wor
 		reader->is_bad = true;
 	bpf->gil_holder = holder - gil;
 	bpf->gil_locked = locked - gil;
+	bpf->interp_gil = word(reader, words->interp_ceval_gil, 8, PP_NO_OFFSET);
+	/* The kernel side counts the words of a wait from last_holder on. */
+	if (locked != holder + 8)
+		bpf->interp_gil = PP_NO_OFFSET;
 }
 
 static void read_thread(struct debug_reader *reader, const struct debug_words *words,

@@ -12,6 +12,7 @@
 #define TP_BASICSIZE 32U /* PyTypeObject.tp_basicsize, <= 3.12 */
 #define VERSION_SCAN_BYTES 160U
 #define VERSION_MAX_BYTES 24U
+#define GIL_WORDS_MAX_BYTES 4096U /* 3.6.15: 240 */
 
 static uint64_t symbol_address(const struct elf_image *image, const char *name)
 {
@@ -253,10 +254,58 @@ static bool is_executable(const struct elf_image *image)
 	return false;
 }
 
-static void find_globals(struct python_info *info)
+/* The smallest range that covers these variables of one source file; false: one is missing, or they
+ * lie too far apart to be it. */
+static bool cover_symbols(const struct elf_image *image, const char *const *names, size_t count,
+			  struct pp_python *bpf)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct elf_symbol symbol;
+
+		if (elf_image_symbol(image, names[i], &symbol) || symbol.type != STT_OBJECT ||
+		    symbol.value < image->min_vaddr || symbol.value >= image->max_vaddr ||
+		    symbol.size > image->max_vaddr - symbol.value)
+			return false;
+		low = symbol.value < low ? symbol.value : low;
+		high = symbol.value + symbol.size > high ? symbol.value + symbol.size : high;
+	}
+	if (high <= low || high - low > GIL_WORDS_MAX_BYTES)
+		return false;
+	bpf->gil_wait_low = low;
+	bpf->gil_wait_bytes = (uint32_t)(high - low);
+	return true;
+}
+
+/* 3.6: the GIL's words are static variables.  Without their names all of .bss stands for them: an
+ * interpreter has no other futex words there (Python/ceval_gil.h, Python/thread_pthread.h). */
+static void find_gil_words(const struct elf_image *image, struct python_info *info)
+{
+	static const char *const names[] = {"gil_cond", "gil_mutex", "switch_cond", "switch_mutex"};
+	const uint64_t current = info->symbols.thread_state_current;
+
+	if (cover_symbols(image, names, ARRAY_SIZE(names), &info->bpf))
+		return;
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const struct elf_segment *segment = &image->segment[i];
+		const uint64_t low = segment->vaddr + segment->file_size;
+		const uint64_t bytes = segment->memory_size - segment->file_size;
+
+		/* _PyThreadState_Current lies there, too. */
+		if (current < low || current - low >= bytes || bytes > UINT32_MAX)
+			continue;
+		info->bpf.gil_wait_low = low;
+		info->bpf.gil_wait_bytes = (uint32_t)bytes;
+	}
+}
+
+static void find_globals(const struct elf_image *image, struct python_info *info)
 {
 	struct pp_python *bpf = &info->bpf;
 
+	if (bpf->gil_mode == PP_GIL_CURRENT && bpf->major == 3)
+		find_gil_words(image, info);
 	bpf->runtime = info->symbols.runtime;
 	bpf->code_type = info->symbols.code_type;
 	if (bpf->gc_mode != PP_GC_GLOBAL)
@@ -290,7 +339,7 @@ int python_info_read(const struct elf_image *image, struct python_info **ret_inf
 	if (err)
 		return err;
 	info->is_static_exe = is_executable(image);
-	find_globals(info);
+	find_globals(image, info);
 	if (info->bpf.chain == PP_CHAIN_FRAME_OBJECT)
 		info->bpf.eval_range_count = python_eval_ranges(
 			image,

@@ -40,10 +40,13 @@
 	.code_name = 136, .code_line_table = 152, .code_qualname = 144, .code_adaptive = adaptive, \
 	.code_tlbc = tlbc
 
-/* <= 3.11: in _PyRuntime; `locked` follows `last_holder`. */
-#define GIL_RUNTIME(holder) .gil_mode = PP_GIL_RUNTIME, .gil_offset = holder, .gil_locked = 8
-#define GIL_STRUCT .gil_holder = 8, .gil_locked = 16
-#define GIL_STRUCT_FREE_THREADED .gil_mode = PP_GIL_NONE, .gil_holder = 16, .gil_locked = 24
+/* 3.7-3.11: in _PyRuntime; `locked` follows `last_holder`. */
+#define GIL_RUNTIME(holder)                                                                        \
+	.gil_mode = PP_GIL_RUNTIME, .gil_offset = holder, .gil_locked = 8, .interp_gil = NONE
+/* 3.12 and later: a struct of its own; a free-threaded build's begins with `enabled`. */
+#define GIL_STRUCT(pointer) .gil_holder = 8, .gil_locked = 16, .interp_gil = pointer
+#define GIL_STRUCT_FREE_THREADED                                                                   \
+	.gil_mode = PP_GIL_NONE, .gil_holder = 16, .gil_locked = 24, .interp_gil = 16
 #define GC_INTERPRETER(offset) .gc_mode = PP_GC_INTERPRETER, .gc_offset = offset
 
 #define LISTS(head, next, threads, modules)                                                        \
@@ -57,7 +60,7 @@ static const struct python_layout layout_27 = {
 		/* PyString has no state word: ob_size characters from ob_sval on. */
 		.bpf = {.major = 2, .minor = 7, .chain = PP_CHAIN_FRAME_OBJECT,
 			.flags = PP_PYTHON_BYTES_NAMES | PP_PYTHON_LASTI,
-			.gil_mode = PP_GIL_CURRENT, .gc_mode = PP_GC_GLOBAL,
+			.gil_mode = PP_GIL_CURRENT, .interp_gil = NONE, .gc_mode = PP_GC_GLOBAL,
 			.ts_frame = 16, .ts_interp = 8, .ts_thread_id = 144, .ts_native_id = NONE,
 			NO_CFRAME, FRAME_OBJECT(120), CODE(28, 96, 80, 104, NONE),
 			.str_length = 16, .str_state = NONE, .str_ascii_data = 36,
@@ -70,7 +73,7 @@ static const struct python_layout layout_36 = {
 	.info = {
 		.bpf = {.major = 3, .minor = 6, .chain = PP_CHAIN_FRAME_OBJECT,
 			.flags = PP_PYTHON_LASTI, .gil_mode = PP_GIL_CURRENT,
-			.gc_mode = PP_GC_GLOBAL, STATE_WITH_FRAME(24, 152), NO_CFRAME,
+			.interp_gil = NONE, .gc_mode = PP_GC_GLOBAL, STATE_WITH_FRAME(24, 152), NO_CFRAME,
 			FRAME_OBJECT(120), CODE(32, 36, 96, 112, NONE), STRINGS_36},
 		LISTS(0, 0, 8, 16),
 	},
@@ -133,7 +136,7 @@ static const struct python_layout layout_312 = {
 	.code_bytes = 192, .tss_key = 1544,
 	.info = {
 		.bpf = {.major = 3, .minor = 12, .chain = PP_CHAIN_CFRAME_SHIM,
-			.gil_mode = PP_GIL_INTERPRETER, .gil_offset = 384, GIL_STRUCT,
+			.gil_mode = PP_GIL_INTERPRETER, .gil_offset = 384, GIL_STRUCT(384),
 			GC_INTERPRETER(312), .ts_frame = 56, .ts_interp = 16, .ts_thread_id = 136,
 			.ts_native_id = 144, .ts_cframe = NONE, .cframe_current = 0,
 			.cframe_previous = 8, INTERPRETER_FRAME(70, NONE), CODE_312(192),
@@ -145,7 +148,7 @@ static const struct python_layout layout_313 = {
 	.code_bytes = 200, .tss_key = 2160,
 	.info = {
 		.bpf = {.major = 3, .minor = 13, .chain = PP_CHAIN_SHIM,
-			.gil_mode = PP_GIL_TSTATE_BIT, .gil_offset = 32, GIL_STRUCT,
+			.gil_mode = PP_GIL_TSTATE_BIT, .gil_offset = 32, GIL_STRUCT(16),
 			GC_INTERPRETER(7600), STATE_WITH_ENTRY(152, 160),
 			INTERPRETER_FRAME(70, NONE), CODE_312(200), STRINGS_312},
 		LISTS(632, 7264, 7344, 7656),
@@ -166,7 +169,7 @@ static const struct python_layout layout_314 = {
 	.code_bytes = 208, .tss_key = 2336,
 	.info = {
 		.bpf = {.major = 3, .minor = 14, .chain = PP_CHAIN_SHIM,
-			.gil_mode = PP_GIL_TSTATE_INT, .gil_offset = 36, GIL_STRUCT,
+			.gil_mode = PP_GIL_TSTATE_INT, .gil_offset = 36, GIL_STRUCT(16),
 			GC_INTERPRETER(7600), STATE_WITH_ENTRY(152, 160),
 			INTERPRETER_FRAME(74, NONE), CODE_312(208), STRINGS_312},
 		LISTS(808, 7272, 7344, 7688),
@@ -187,7 +190,7 @@ static const struct python_layout layout_315 = {
 	.code_bytes = 208,
 	.info = {
 		.bpf = {.major = 3, .minor = 15, .chain = PP_CHAIN_SHIM,
-			.gil_mode = PP_GIL_TSTATE_INT, .gil_offset = 36, GIL_STRUCT,
+			.gil_mode = PP_GIL_TSTATE_INT, .gil_offset = 36, GIL_STRUCT(16),
 			GC_INTERPRETER(7512), STATE_WITH_ENTRY(176, 184),
 			INTERPRETER_FRAME(74, NONE), CODE_312(208), STRINGS_312},
 		LISTS(936, 7264, 7336, 7592),

@@ -22,6 +22,7 @@
 
 #define PP_MAP
 #ifdef HOST_WHOLE_PROGRAM
+#include <walk.bpf.c>
 #include <sample_cpu.bpf.c>
 #else
 #include <lib/walk_native.bpf.h>

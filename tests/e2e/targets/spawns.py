@@ -1,6 +1,7 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
-"""spawns.py RATE   Starts so many short programs a second (0: back to back), until `stop`."""
+"""spawns.py RATE [COMMAND]   Starts so many short programs a second (0: back to back), until `stop`: COMMAND,
+or 30 ms of Python's work."""
 import os
 import subprocess
 import sys
@@ -11,8 +12,8 @@ import common
 CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "short.py")
 
 
-def main(rate):
-    command = [sys.executable, "-S", "-E", CHILD]
+def main(rate, *words):
+    command = list(words) or [sys.executable, "-S", "-E", CHILD]
     pids = []
     live = []
     common.ready()
@@ -32,4 +33,4 @@ def main(rate):
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]))
+    main(float(sys.argv[1]), *sys.argv[2:])

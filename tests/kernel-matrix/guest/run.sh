@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # In the guest: a live Python program is profiled by pid and system-wide, and check.py compares names
-# and lines with what the interpreter itself says.
+# and lines with what the interpreter itself says.  Then the waits of another, off the CPU.
 fail() {
 	echo "guest: FAILED $*"
 	failed=1
@@ -35,4 +35,19 @@ while [ ! -e /py/tmp/ready ] && kill -0 $target 2> /dev/null; do sleep 0.1; done
 profile pid "$target" --pid "$target"
 profile all "$target"
 kill $target
+
+waits() {
+	timeout 60 /opt/pyprofd --events offcpu --pid "$1" --duration 5 -o /tmp/waits.folded > /tmp/waits.log 2>&1 ||
+		fail "waits: pyprofd ended with $?"
+	sed 's/^/guest: pyprofd: /' /tmp/waits.log | tail -n 8
+	cp /tmp/waits.folded /py/tmp/ && $python /t/check_waits.py /tmp/waits.folded "$1" 5 || {
+		fail "waits: wrong times"
+		head -n 12 /tmp/waits.folded | cut -c1-700
+	}
+}
+$python /t/waits.py &
+target=$!
+while [ ! -e /py/tmp/waits-ready ] && kill -0 $target 2> /dev/null; do sleep 0.1; done
+waits $target
+kill -9 $target
 exit $failed

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/options.c agent/option_values.c */
+/* sources: agent/options.c agent/option_rules.c agent/option_values.c */
 #include "agent/options.h"
 
 #include <cmocka.h>
@@ -55,7 +55,9 @@ static void options_parse__nothing_given_is_the_whole_machine_at_99(void **state
 	assert_int_equal(run.result, 0);
 	assert_int_equal(run.options.hz, 99);
 	assert_int_equal(run.options.clock, OPTIONS_CLOCK_CPU);
-	assert_int_equal(run.options.events, OPTIONS_EVENT_CPU);
+	assert_int_equal(run.options.events,
+			 OPTIONS_EVENT_CPU | OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL);
+	assert_int_equal(run.options.offcpu_min_ns, 0);
 	assert_int_equal(run.options.interval_ns, 10000000000ULL);
 	assert_int_equal(run.options.duration_ns, 0);
 	assert_int_equal(run.options.delay_ns, 0);
@@ -84,6 +86,7 @@ static void options_parse__every_long_option_lands_in_its_field(void **state)
 	assert_int_equal(run.result, 0);
 	assert_int_equal(run.options.hz, 1999);
 	assert_int_equal(run.options.clock, OPTIONS_CLOCK_CYCLES);
+	assert_int_equal(run.options.events, OPTIONS_EVENT_CPU);
 	assert_int_equal(run.options.pid_count, 2);
 	assert_int_equal(run.options.pid[0], 12);
 	assert_int_equal(run.options.pid[1], 34);
@@ -186,6 +189,93 @@ static void options_parse__a_folder_called_txt_is_a_folder(void **state)
 	assert_int_equal(run.options.output_kind, OPTIONS_OUTPUT_DIRECTORY);
 }
 
+static void options_parse__events_follow_the_list_or_else_the_output(void **state)
+{
+	static const struct {
+		const char *line;
+		uint32_t events;
+	} cases[] = {
+		/* A folder holds all kinds, a file one. */
+		{"-o /tmp", OPTIONS_EVENTS_ALL},
+		{"-o /no/such/folder/", OPTIONS_EVENTS_ALL},
+		{"-d 5", OPTIONS_EVENTS_ALL},
+		{"-o cpu.pb.gz", OPTIONS_EVENT_CPU},
+		{"-o a.folded", OPTIONS_EVENT_CPU},
+		{"-o -", OPTIONS_EVENT_CPU},
+		/* Waits have no cycles. */
+		{"--clock cycles", OPTIONS_EVENT_CPU},
+		{"--clock cycles -o a.pb.gz", OPTIONS_EVENT_CPU},
+		/* A list wins. */
+		{"--events cpu", OPTIONS_EVENT_CPU},
+		{"--events cpu --clock cycles -o /tmp", OPTIONS_EVENT_CPU},
+		{"--events offcpu -p 1 -d 5 -o a.pb.gz", OPTIONS_EVENT_OFFCPU},
+		{"--events gil -p 1 -d 5 -o a.pb.gz", OPTIONS_EVENT_GIL},
+		{"--events gil -o -", OPTIONS_EVENT_GIL},
+		{"--events offcpu -o a.folded", OPTIONS_EVENT_OFFCPU},
+		{"--events gil,cpu", OPTIONS_EVENT_CPU | OPTIONS_EVENT_GIL},
+		{"--events cpu,offcpu,gil -o profiles/", OPTIONS_EVENTS_ALL},
+		/* Wherever it stands; the later one wins, as with other options. */
+		{"-o profiles/ --events gil,offcpu", OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL},
+		{"--events cpu,gil --events offcpu -o a.pb.gz", OPTIONS_EVENT_OFFCPU},
+		/* Twice is once. */
+		{"--events offcpu,offcpu -o a.pb.gz", OPTIONS_EVENT_OFFCPU},
+		{"--events cpu,gil,cpu", OPTIONS_EVENT_CPU | OPTIONS_EVENT_GIL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		RUN run = {0};
+
+		run_line(&run, cases[i].line);
+		if (run.result || run.options.events != cases[i].events)
+			fail_msg("'%s': %d, events %u: %s", cases[i].line, run.result,
+				 run.options.events, run.err);
+	}
+}
+
+static void options_parse__offcpu_min_is_in_microseconds(void **state)
+{
+	static const struct {
+		const char *line;
+		uint64_t ns;
+	} cases[] = {
+		{"--offcpu-min 0", 0},
+		{"--offcpu-min 1", 1000},
+		{"--offcpu-min 1000000", 1000000000},
+		{"--offcpu-min=50 --events offcpu -o a.pb.gz", 50000},
+		{"--events gil --offcpu-min 50 -o a.pb.gz", 50000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		RUN run = {0};
+
+		run_line(&run, cases[i].line);
+		assert_int_equal(run.result, 0);
+		assert_int_equal(run.options.offcpu_min_ns, cases[i].ns);
+	}
+}
+
+static void option_event_names__are_what_events_takes(void **state)
+{
+	char names[OPTION_EVENT_NAMES_CHARS];
+	const char *rest = names, *item;
+	uint32_t events = 0, event;
+	size_t size;
+
+	(void)state;
+	option_event_names(OPTIONS_EVENT_OFFCPU, names);
+	assert_string_equal(names, "offcpu");
+	option_event_names(OPTIONS_EVENTS_ALL, names);
+	assert_string_equal(names, "cpu,offcpu,gil");
+	do {
+		size = option_list_item(&rest, &item);
+		assert_int_equal(option_event(item, size, &event), 0);
+		events |= event;
+	} while (*rest++);
+	assert_int_equal(events, OPTIONS_EVENTS_ALL);
+}
+
 static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **state)
 {
 	static const struct {
@@ -199,8 +289,51 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 					      "whole number from 1 to 10000"},
 		{"--hz ''", "--hz '' is out of range: give a whole number from 1 to 10000"},
 		{"--clock wall", "--clock 'wall' is not known: give cpu or cycles"},
-		{"--events cpu,gil", "--events 'gil' is not known: the known events are: cpu"},
-		{"--events cpu,", "--events '' is not known: the known events are: cpu"},
+		{"--events cpu,wall",
+		 "--events 'wall' is not known: the known events are: cpu, offcpu, gil\n"},
+		{"--events off",
+		 "--events 'off' is not known: the known events are: cpu, offcpu, gil\n"},
+		{"--events offcpus",
+		 "--events 'offcpus' is not known: the known events are: cpu, offcpu, gil\n"},
+		{"--events CPU",
+		 "--events 'CPU' is not known: the known events are: cpu, offcpu, gil\n"},
+		{"--events cpu,",
+		 "--events '' is not known: the known events are: cpu, offcpu, gil\n"},
+		{"--events ''",
+		 "--events '' is not known: the known events are: cpu, offcpu, gil\n"},
+		{"--events cpu,offcpu -o a.pb.gz", "--events cpu,offcpu makes several profiles: "
+						   "give a folder with --output, as in -o "
+						   "profiles/\n"},
+		{"-o - --events gil,offcpu,cpu", "--events cpu,offcpu,gil makes several profiles: "
+						 "give a folder with --output, as in "
+						 "-o profiles/\n"},
+		{"-o a.folded --events gil,offcpu", "--events offcpu,gil makes several profiles: "
+						    "give a folder with --output, as in -o "
+						    "profiles/\n"},
+		{"--clock cycles --events offcpu -o a.pb.gz",
+		 "--clock cycles and --events offcpu exclude each other: waits are measured in "
+		 "time\n"},
+		{"--events cpu,gil --clock cycles", "--clock cycles and --events gil exclude each "
+						    "other: waits are measured in time\n"},
+		{"--events cpu,offcpu,gil --clock cycles",
+		 "--clock cycles and --events offcpu,gil exclude each other: waits are measured in "
+		 "time\n"},
+		{"--offcpu-min 1000001",
+		 "--offcpu-min '1000001' is out of range: give whole microseconds, 0 to 1000000\n"},
+		{"--offcpu-min 1ms",
+		 "--offcpu-min '1ms' is out of range: give whole microseconds, 0 to 1000000\n"},
+		{"--offcpu-min -1",
+		 "--offcpu-min '-1' is out of range: give whole microseconds, 0 to 1000000\n"},
+		{"--offcpu-min 0.5",
+		 "--offcpu-min '0.5' is out of range: give whole microseconds, 0 to 1000000\n"},
+		{"--offcpu-min ''",
+		 "--offcpu-min '' is out of range: give whole microseconds, 0 to 1000000\n"},
+		{"--offcpu-min 10 -o a.pb.gz",
+		 "--offcpu-min needs waits to leave out: give --events offcpu or --events gil\n"},
+		{"--offcpu-min 0 --events cpu",
+		 "--offcpu-min needs waits to leave out: give --events offcpu or --events gil\n"},
+		{"--offcpu-min 10 --clock cycles",
+		 "--offcpu-min needs waits to leave out: give --events offcpu or --events gil\n"},
 		{"-p 0", "--pid '0' is not a process id: give numbers, as in --pid 12,34"},
 		{"-p 1,,2", "--pid '' is not a process id: give numbers, as in --pid 12,34"},
 		{"-p 4294967297",
@@ -293,6 +426,9 @@ static void options_parse__help_names_every_option(void **state)
 		"--delay=TIME",
 		"--interval=TIME",
 		"--events=LIST",
+		"--offcpu-min=USEC",
+		"--events offcpu",
+		"--events gil",
 		"-o, --output=FILE|DIR|-",
 		"--store-max=SIZE",
 		"--no-kernel",
@@ -428,6 +564,9 @@ int main(void)
 		cmocka_unit_test(options_parse__a_command_keeps_its_own_options),
 		cmocka_unit_test(options_parse__output_kind_follows_the_name),
 		cmocka_unit_test(options_parse__a_folder_called_txt_is_a_folder),
+		cmocka_unit_test(options_parse__events_follow_the_list_or_else_the_output),
+		cmocka_unit_test(options_parse__offcpu_min_is_in_microseconds),
+		cmocka_unit_test(option_event_names__are_what_events_takes),
 		cmocka_unit_test(options_parse__errors_are_one_line_that_names_thing_and_fix),
 		cmocka_unit_test(options_parse__too_many_pids_are_refused),
 		cmocka_unit_test(options_parse__help_names_every_option),

@@ -138,15 +138,17 @@ static void progress__not_a_terminal_shows_the_summary_alone(void **state)
 
 static void progress__a_terminal_is_rewritten_once_a_second_and_erased(void **state)
 {
-	struct winsize size = {.ws_row = 24, .ws_col = 21};
+	struct winsize window = {.ws_row = 24, .ws_col = 21};
 	struct progress progress;
 	OWNED_FD int terminal = -1;
 	int inner;
 	FILE *stream;
 	char text[512] = "";
+	size_t used = 0;
+	ssize_t size;
 
 	(void)state;
-	if (openpty(&terminal, &inner, NULL, NULL, &size)) {
+	if (openpty(&terminal, &inner, NULL, NULL, &window)) {
 		print_message("skipped: no pseudo terminal here\n");
 		skip();
 	}
@@ -159,11 +161,13 @@ static void progress__a_terminal_is_rewritten_once_a_second_and_erased(void **st
 	progress_update(&progress, &one_minute, 2000000000ULL);
 	progress_clear(&progress);
 	progress_clear(&progress);
-	assert_true(read(terminal, text, sizeof(text) - 1) > 0);
+	fclose(stream);
+	/* The kernel moves the bytes in pieces; behind the last one is EIO. */
+	while ((size = read(terminal, text + used, sizeof(text) - 1 - used)) > 0)
+		used += (size_t)size;
 	assert_string_equal(text, "\r\033[K1m 00s  34 processes"
 				  "\r\033[K1m 00s  34 processes"
 				  "\r\033[K");
-	fclose(stream);
 }
 
 static void progress__quiet_or_dumb_terminals_show_nothing(void **state)

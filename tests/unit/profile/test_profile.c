@@ -109,9 +109,31 @@ static void profile_add_module__differing_modules_get_their_own_index(void **sta
 	assert_int_equal(add_module(&f, "/lib/a.so", "aa", 1, 2, 4), 3);
 }
 
+static void profile_kind__is_the_literal_of_the_options_and_outlives_the_profile(void **state)
+{
+	static const char *const kinds[] = {"cpu", "offcpu", "gil_wait"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		const struct profile_options options = {
+			.kind = kinds[i], .value_type = {{"samples", "count"}}, .value_count = 1};
+		OWNED(intern) struct intern *strings = NULL;
+		struct profile *profile;
+		const char *kind;
+
+		assert_int_equal(intern_new(&strings), 0);
+		assert_int_equal(profile_new(&options, strings, &profile), 0);
+		kind = profile_kind(profile);
+		profile_free(profile);
+		assert_ptr_equal(kind, kinds[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			profile_kind__is_the_literal_of_the_options_and_outlives_the_profile),
 		cmocka_unit_test(profile_add__equal_frames_and_labels_are_merged),
 		cmocka_unit_test(profile_add__every_field_of_a_frame_tells_stacks_apart),
 		cmocka_unit_test(profile_add__order_of_labels_does_not_matter),

@@ -126,6 +126,8 @@ static void python_debug_offsets_read__tells_what_the_table_tells(void **state)
 		expected.code_type = info->bpf.code_type;
 		if (expected.gc_mode == PP_GC_GLOBAL)
 			expected.gc_offset = info->bpf.gc_offset;
+		expected.gil_wait_low = info->bpf.gil_wait_low;
+		expected.gil_wait_bytes = info->bpf.gil_wait_bytes;
 		memcpy(expected.eval, info->bpf.eval, sizeof(expected.eval));
 		expected.eval_range_count = info->bpf.eval_range_count;
 		assert_memory_equal(&info->bpf, &expected, sizeof(expected));
@@ -193,6 +195,11 @@ static void python_info_read__other_size_of_code_objects_is_enotsup(void **state
 	}
 }
 
+static uint64_t gil_wait_high(const struct pp_python *bpf)
+{
+	return bpf->gil_wait_low + bpf->gil_wait_bytes;
+}
+
 /* What the wanted version is, when .symtab is there no more. */
 static void python_info_read__needs_no_symtab(void **state)
 {
@@ -218,6 +225,12 @@ static void python_info_read__needs_no_symtab(void **state)
 			expected.gc_mode = PP_GC_NONE; /* a static variable */
 			expected.gc_offset = 0;
 		}
+		if (expected.gil_wait_bytes) { /* all of .bss */
+			assert_true(info->bpf.gil_wait_low <= expected.gil_wait_low);
+			assert_true(gil_wait_high(&info->bpf) >= gil_wait_high(&expected));
+			expected.gil_wait_low = info->bpf.gil_wait_low;
+			expected.gil_wait_bytes = info->bpf.gil_wait_bytes;
+		}
 		assert_memory_equal(&info->bpf, &expected, sizeof(expected));
 		assert_memory_equal(&info->tls, &sample->info->tls, sizeof(info->tls));
 		assert_int_equal(info->version_hex, sample->info->version_hex);
@@ -226,28 +239,10 @@ static void python_info_read__needs_no_symtab(void **state)
 	}
 }
 
-static bool ranges_cover(const struct pp_eval_range *range, size_t count, uint64_t pc)
+/* A library from C source, stripped or not.  -ENOTSUP: no gcc that can. */
+static int build_library(const char *source, const char *flags, struct elf_image **ret_image)
 {
-	for (size_t i = 0; i < count; i++)
-		if (pc >= range[i].low && pc < range[i].high)
-			return true;
-	return false;
-}
-
-/* A function of which gcc moves the unlikely half away, stripped or not. */
-static int build_split_function(const char *flags, struct elf_image **ret_image)
-{
-	static const char source[] =
-		"int puts(const char *); void unlikely_a(int *) __attribute__((cold));\n"
-		"int _PyEval_EvalFrameDefault(int *p) { int n = 0;\n"
-		"for (int i = 0; i < 1000; i++) { n += p[i]; switch (p[i]) {\n"
-		"case 3: unlikely_a(p); puts(\"x\"); break; case 5: n *= p[n]; break;\n"
-		"case 7: unlikely_a(p + 1); puts(\"y\"); break; case 8: n ^= p[n + 1]; break;\n"
-		"case 11: unlikely_a(p + 2); puts(\"z\"); break; } }\n"
-		"return n; }\n"
-		"int other(int *p) { if (p[0]) { unlikely_a(p); unlikely_a(p + 3); } return p[1]; "
-		"}\n";
-	char folder[] = "/tmp/test_split.XXXXXX", command[1024], path[64];
+	char folder[] = "/tmp/test_python_info.XXXXXX", command[2048], path[64];
 	OWNED_FD int fd = -1;
 	int status;
 
@@ -264,6 +259,177 @@ static int build_split_function(const char *flags, struct elf_image **ret_image)
 	return status || fd < 0 ? -ENOTSUP : elf_image_open(fd, ret_image);
 }
 
+/* ---- the GIL ---- */
+
+/* PyInterpreterState.ceval.gil and, in the struct it points to, last_holder, by each version's own
+ * headers. */
+static void python_info_read__place_of_the_gil_is_that_of_the_version(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sample_count; i++) {
+		const struct pp_python *bpf = &samples[i].info->bpf;
+		const bool is_free_threaded = bpf->flags & PP_PYTHON_FREE_THREADED;
+
+		if (bpf->major == 2 || bpf->minor <= 11) {
+			assert_int_equal(bpf->interp_gil, PP_NO_OFFSET);
+			continue;
+		}
+		assert_int_equal(bpf->interp_gil, bpf->minor == 12 ? 384 : 16);
+		assert_int_equal(bpf->gil_holder, is_free_threaded ? 16 : 8);
+		assert_int_equal(bpf->gil_locked, bpf->gil_holder + 8);
+		if (bpf->gil_mode == PP_GIL_INTERPRETER)
+			assert_int_equal(bpf->gil_offset, bpf->interp_gil);
+	}
+}
+
+/* Word `index` of _Py_DebugOffsets moved by `by`, for one python_info_read(). */
+static int read_with_offset_moved(const struct sample *sample, unsigned int index, uint64_t by,
+				  struct python_info **ret_info)
+{
+	char *at = writable_at(sample, sample->info->bpf.runtime + 8 * (uint64_t)index, 8);
+	const char *reason;
+	uint64_t before, after;
+	int err;
+
+	memcpy(&before, at, 8);
+	after = before + by;
+	memcpy(at, &after, 8);
+	err = python_info_read(sample->image, ret_info, &reason);
+	memcpy(at, &before, 8);
+	return err;
+}
+
+/* The offsets table (>= 3.13) in the file counts, not ours; words behind each other or none. */
+static void python_info_read__place_of_the_gil_is_the_file_s(void **state)
+{
+	static const unsigned int ceval_gil[] = {14, 15, 15}, locked[] = {17, 18, 18};
+
+	(void)state;
+	for (size_t i = 0; i < sample_count; i++) {
+		OWNED(python_info) struct python_info *moved = NULL, *apart = NULL, *bad = NULL;
+		const struct sample *sample = &samples[i];
+		const unsigned int minor = sample->info->bpf.minor;
+
+		if (!sample->info->offsets_from_file)
+			continue;
+		assert_int_equal(read_with_offset_moved(sample, ceval_gil[minor - 13], 64, &moved),
+				 0);
+		assert_int_equal(moved->bpf.interp_gil, 16 + 64);
+		assert_int_equal(read_with_offset_moved(sample, locked[minor - 13], 8, &apart), 0);
+		assert_int_equal(apart->bpf.interp_gil, PP_NO_OFFSET);
+		assert_int_equal(read_with_offset_moved(sample, ceval_gil[minor - 13], PP_NO_OFFSET,
+							&bad),
+				 -ENOTSUP);
+		assert_int_equal(read_with_offset_moved(sample, ceval_gil[minor - 13], 65536 - 16,
+							&bad),
+				 -ENOTSUP);
+	}
+}
+
+static void python_info_read__words_of_a_wait_are_ranges_in_3_6_only(void **state)
+{
+	static const char *const names[] = {"gil_cond", "gil_mutex", "switch_cond", "switch_mutex"};
+
+	(void)state;
+	for (size_t i = 0; i < sample_count; i++) {
+		const struct pp_python *bpf = &samples[i].info->bpf;
+		struct elf_symbol symbol;
+
+		if (bpf->major != 3 || bpf->minor != 6) {
+			assert_int_equal(bpf->gil_wait_low, 0);
+			assert_int_equal(bpf->gil_wait_bytes, 0);
+			continue;
+		}
+		assert_int_not_equal(bpf->gil_wait_bytes, 0);
+		for (size_t n = 0; n < ARRAY_SIZE(names); n++) {
+			if (elf_image_symbol(samples[i].image, names[n], &symbol))
+				continue; /* stripped */
+			assert_in_range(symbol.value, bpf->gil_wait_low, gil_wait_high(bpf) - 1);
+			assert_in_range(symbol.value + symbol.size, bpf->gil_wait_low + 1,
+					gil_wait_high(bpf));
+			assert_true(bpf->gil_wait_bytes < 4096);
+		}
+	}
+}
+
+/* The symbols of a 3.6 and nothing behind them.  GIL_COND: bytes of gil_cond. */
+static const char bare_36[] =
+	"#define STATIC static __attribute__((used)) char\n"
+	"STATIC gil_mutex[40], switch_cond[48], switch_mutex[40], gil_cond[GIL_COND];\n"
+	"STATIC others[100000];\n"
+	"void *_PyThreadState_Current;\n"
+	"unsigned long PyCode_Type[16] = {1, 0, 0, 0, 144};\n"
+	"int _PyEval_EvalFrameDefault(int n) { return n + 1; }\n";
+
+static struct python_info *read_bare_36(const char *flags, struct elf_image **ret_image)
+{
+	struct python_info *info = NULL;
+	const char *reason;
+
+	if (build_library(bare_36, flags, ret_image)) {
+		print_message("skipped: no gcc\n");
+		skip();
+	}
+	assert_int_equal(python_info_read(*ret_image, &info, &reason), 0);
+	assert_int_equal(info->version_hex, 0x03060000);
+	return info;
+}
+
+static void python_info_read__named_words_of_a_3_6_are_covered_closely(void **state)
+{
+	OWNED(elf_image) struct elf_image *image = NULL;
+	OWNED(python_info) struct python_info *info = read_bare_36("-DGIL_COND=48", &image);
+	struct elf_symbol symbol;
+
+	(void)state;
+	/* 176 bytes, and what aligns them. */
+	assert_in_range(info->bpf.gil_wait_bytes, 176, 176 + 3 * 64);
+	assert_int_equal(elf_image_symbol(image, "gil_mutex", &symbol), 0);
+	assert_in_range(symbol.value, info->bpf.gil_wait_low, gil_wait_high(&info->bpf) - 40);
+	assert_int_equal(elf_image_symbol(image, "others", &symbol), 0);
+	assert_true(symbol.value + symbol.size <= info->bpf.gil_wait_low ||
+		    symbol.value >= gil_wait_high(&info->bpf));
+}
+
+/* Stripped, or with names that cannot be the GIL's. */
+static void python_info_read__else_all_of_bss_is_taken(void **state)
+{
+	static const char *const flags[] = {"-DGIL_COND=48 -s", "-DGIL_COND=5000"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		OWNED(elf_image) struct elf_image *image = NULL;
+		OWNED(python_info) struct python_info *info = read_bare_36(flags[i], &image);
+		const struct pp_python *bpf = &info->bpf;
+		struct elf_section bss;
+
+		assert_int_equal(elf_image_section(image, ".bss", &bss), 0);
+		assert_true(bpf->gil_wait_low <= bss.vaddr && bpf->gil_wait_low + 64 > bss.vaddr);
+		assert_int_equal(gil_wait_high(bpf), bss.vaddr + bss.size);
+	}
+}
+
+/* ---- the eval function ---- */
+
+static bool ranges_cover(const struct pp_eval_range *range, size_t count, uint64_t pc)
+{
+	for (size_t i = 0; i < count; i++)
+		if (pc >= range[i].low && pc < range[i].high)
+			return true;
+	return false;
+}
+
+/* A function of which gcc moves the unlikely half away. */
+static const char split_function[] =
+	"int puts(const char *); void unlikely_a(int *) __attribute__((cold));\n"
+	"int _PyEval_EvalFrameDefault(int *p) { int n = 0;\n"
+	"for (int i = 0; i < 1000; i++) { n += p[i]; switch (p[i]) {\n"
+	"case 3: unlikely_a(p); puts(\"x\"); break; case 5: n *= p[n]; break;\n"
+	"case 7: unlikely_a(p + 1); puts(\"y\"); break; case 8: n ^= p[n + 1]; break;\n"
+	"case 11: unlikely_a(p + 2); puts(\"z\"); break; } }\n"
+	"return n; }\n"
+	"int other(int *p) { if (p[0]) { unlikely_a(p); unlikely_a(p + 3); } return p[1]; }\n";
+
 /* The truth is in .symtab: NAME and NAME.cold, each with its size. */
 static void python_eval_ranges__are_the_parts_that_symbols_name(void **state)
 {
@@ -272,7 +438,8 @@ static void python_eval_ranges__are_the_parts_that_symbols_name(void **state)
 	struct elf_symbol hot, cold;
 
 	(void)state;
-	if (build_split_function("", &image) || build_split_function("-s", &stripped) ||
+	if (build_library(split_function, "", &image) ||
+	    build_library(split_function, "-s", &stripped) ||
 	    elf_image_symbol(image, "_PyEval_EvalFrameDefault.cold", &cold)) {
 		print_message("skipped: no gcc that splits functions\n");
 		skip();
@@ -345,6 +512,11 @@ int main(void)
 		cmocka_unit_test(python_info_read__debug_offset_out_of_bounds_is_enotsup),
 		cmocka_unit_test(python_info_read__other_size_of_code_objects_is_enotsup),
 		cmocka_unit_test(python_info_read__needs_no_symtab),
+		cmocka_unit_test(python_info_read__place_of_the_gil_is_that_of_the_version),
+		cmocka_unit_test(python_info_read__place_of_the_gil_is_the_file_s),
+		cmocka_unit_test(python_info_read__words_of_a_wait_are_ranges_in_3_6_only),
+		cmocka_unit_test(python_info_read__named_words_of_a_3_6_are_covered_closely),
+		cmocka_unit_test(python_info_read__else_all_of_bss_is_taken),
 		cmocka_unit_test(python_eval_ranges__are_the_parts_that_symbols_name),
 		cmocka_unit_test(python_eval_ranges__of_interpreters_cover_their_named_parts),
 		cmocka_unit_test(python_info_read__eval_ranges_are_there_where_frames_need_them),

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What walks at context switches may cost: 2 % of a CPU.  Beyond it only one wait in 2^shift is
+ * walked, chosen by chance before its length is known, and stands for the others: sums of many stay
+ * true (docs/offcpu.md). */
+#ifndef BPF_LIB_BUDGET_H
+#define BPF_LIB_BUDGET_H
+
+#include "lib/maps.bpf.h"
+
+#define BUDGET_PERIOD_NS 10000000LL
+#define BUDGET_PERIOD_SPEND_NS 200000LL
+#define BUDGET_CREDIT_NS 20000000LL /* saved at most: a second's worth, for bursts */
+#define BUDGET_MAX_SHIFT 14U
+
+/* Halves the share while more is spent than comes in and nothing is left; doubles it while half of the
+ * credit is there.  A debt alone is paid back at the share that pays it: few waits that stand for very
+ * many each would tell nothing. */
+static __always_inline void budget_adjust(struct budget *budget, __u64 now_ns)
+{
+	__u64 periods = (now_ns - budget->started_ns) / BUDGET_PERIOD_NS;
+	bool is_over;
+
+	if (periods > BUDGET_CREDIT_NS / BUDGET_PERIOD_SPEND_NS)
+		periods = BUDGET_CREDIT_NS / BUDGET_PERIOD_SPEND_NS;
+	is_over = budget->spent_ns > periods * BUDGET_PERIOD_SPEND_NS;
+	budget->credit_ns += (__s64)periods * BUDGET_PERIOD_SPEND_NS;
+	if (budget->credit_ns > BUDGET_CREDIT_NS)
+		budget->credit_ns = BUDGET_CREDIT_NS;
+	if (budget->credit_ns < 0 && is_over && budget->shift < BUDGET_MAX_SHIFT)
+		budget->shift++;
+	else if (budget->credit_ns > BUDGET_CREDIT_NS / 2 && budget->shift)
+		budget->shift--;
+	/* A debt is no reason to look away for long. */
+	if (budget->credit_ns < -BUDGET_CREDIT_NS)
+		budget->credit_ns = -BUDGET_CREDIT_NS;
+	budget->spent_ns = 0;
+	budget->started_ns = now_ns;
+}
+
+static __always_inline void budget_tick(struct budget *budget, __u64 now_ns)
+{
+	if (now_ns - budget->started_ns >= BUDGET_PERIOD_NS)
+		budget_adjust(budget, now_ns);
+}
+
+static __always_inline void budget_spend(struct budget *budget, __u64 ns)
+{
+	budget->credit_ns -= ns;
+	budget->spent_ns += ns;
+}
+
+/* Whether this wait is to be walked; *ret_shift: it stands for 1 << as many. */
+static __always_inline bool budget_takes(const struct budget *budget, __u32 *ret_shift)
+{
+	*ret_shift = budget->shift;
+	return !(bpf_get_prandom_u32() & ((1U << (budget->shift & 15)) - 1));
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* From a thread to what is known of its process. */
+#ifndef BPF_LIB_IDENTIFY_H
+#define BPF_LIB_IDENTIFY_H
+
+#include "lib/maps.bpf.h"
+
+/* Tells of a tgid that no fork and no scan has shown. */
+static __always_inline __u32 announce_unknown(struct task_struct *task, __u32 tgid, __u32 flags)
+{
+	struct pp_event event = {.type = PP_EVENT_UNKNOWN};
+	__u64 now = bpf_ktime_get_ns();
+	__u32 generation = now >> 10;
+
+	if (flags & (PF_KTHREAD | PF_EXITING))
+		return 0;
+	if (bpf_map_update_elem(&processes, &tgid, &generation, BPF_NOEXIST)) {
+		__u32 *known = bpf_map_lookup_elem(&processes, &tgid);
+
+		if (known)
+			return *known; /* another CPU was first */
+		count_loss(PP_LOSS_PROCESSES_FULL);
+		return 0;
+	}
+	event.time_ns = now;
+	event.id.tgid = tgid;
+	event.id.generation = generation;
+	bpf_probe_read_kernel_str(event.comm, sizeof(event.comm), task->comm);
+	if (bpf_ringbuf_output(&events, &event, sizeof(event), BPF_RB_FORCE_WAKEUP))
+		count_loss(PP_LOSS_EVENTS_FULL);
+	return generation;
+}
+
+/* Who is it?  False: nobody that is wanted.  may_announce: no bucket's lock can be held below us (5.10
+ * has no guard against that). */
+static __always_inline bool identify(struct pp_walk *w, struct task_struct *task, __u64 pid_tgid,
+				     __u32 task_flags, bool may_announce,
+				     const struct pp_config *cfg)
+{
+	__u32 tgid = pid_tgid >> 32;
+	__u32 *generation = bpf_map_lookup_elem(&processes, &tgid);
+	struct pp_image *image;
+
+	w->id.tgid = tgid;
+	w->id.generation = generation ? *generation : 0;
+	w->tid = pid_tgid;
+	if (!generation && may_announce && !(cfg->flags & PP_CONFIG_FILTER))
+		w->id.generation = announce_unknown(task, tgid, task_flags);
+	image = bpf_map_lookup_elem(&images, &w->id);
+	if (image) {
+		w->image = *image;
+		/* Code objects described before the agent forgot them are not known any more. */
+		w->image.code_space += cfg->code_epoch << 20;
+	} else {
+		__builtin_memset(&w->image, 0, sizeof(w->image));
+	}
+	return !(cfg->flags & PP_CONFIG_FILTER) || w->image.flags & PP_IMAGE_WANTED;
+}
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A thread's slot: finding one, adding intervals up in it, giving it back (include/pyprofd/wait.h). */
+#ifndef BPF_LIB_THREADS_H
+#define BPF_LIB_THREADS_H
+
+#include "lib/count.bpf.h"
+
+/* Two places for each thread: where its id points, and where a hash of it does. */
+static __always_inline __u32 thread_index(__u32 tid, __u32 way, const struct pp_config *cfg)
+{
+	return (way ? tid * 0x9e3779b1U >> 8 : tid) & cfg->thread_mask;
+}
+
+static __always_inline struct pp_thread *thread_at(__u32 tid, __u32 way,
+						   const struct pp_config *cfg)
+{
+	__u32 index = thread_index(tid, way, cfg);
+
+	return bpf_map_lookup_elem(&threads, &index);
+}
+
+static __always_inline struct pp_thread *thread_find(__u32 tid, const struct pp_config *cfg)
+{
+	struct pp_thread *t = thread_at(tid, 0, cfg);
+
+	if (t && t->tid == tid)
+		return t;
+	t = thread_at(tid, 1, cfg);
+	return t && t->tid == tid ? t : NULL;
+}
+
+/* Writes begin and end: the agent's copies see them.  One CPU writes; 5.10 has no atomic operation that
+ * the compiler may not turn into one that returns a value. */
+static __always_inline void thread_begin(struct pp_thread *t)
+{
+	asm volatile("" ::: "memory");
+	++*(volatile __u32 *)&t->sequence;
+	asm volatile("" ::: "memory");
+}
+#define thread_end thread_begin
+
+/* A slot for a thread that has none; it begins to run now.  NULL: none is free, which is counted. */
+static __always_inline struct pp_thread *thread_claim(struct task_struct *task, __u64 now_ns,
+						      const struct pp_config *cfg)
+{
+	__u32 tid = task->pid, sequence;
+	struct pp_thread *t = thread_at(tid, 0, cfg);
+
+	if (!t || t->tid) {
+		t = thread_at(tid, 1, cfg);
+		if (!t || t->tid) {
+			count_loss(PP_LOSS_THREADS_FULL);
+			return NULL;
+		}
+	}
+	thread_begin(t);
+	sequence = t->sequence;
+	__builtin_memset(t, 0, sizeof(*t));
+	t->sequence = sequence;
+	t->tid = tid;
+	t->id.tgid = task->tgid;
+	t->created_ns = t->since_ns = now_ns;
+	t->read_window = cfg->window - 1; /* nothing of an older one is in here */
+	thread_end(t);
+	return t;
+}
+
+/* Nothing of what it did until now counts. */
+static __always_inline void thread_restart(struct pp_thread *t, __u64 now_ns)
+{
+	__builtin_memset(t->total_ns, 0, sizeof(t->total_ns));
+	__builtin_memset(t->place, 0, sizeof(t->place));
+	t->created_ns = t->since_ns = now_ns;
+}
+
+/* ---- places and sums ---- */
+
+static __always_inline struct pp_place *place_at(struct pp_thread *t, __u32 index)
+{
+	return index == 1 ? &t->place[1] : index == 2 ? &t->place[2] : &t->place[0];
+}
+
+#define WAIT_BITS (0x1fU << PP_COUNT_WAIT_SHIFT)
+
+static __always_inline enum pp_wait place_wait(const struct pp_place *place)
+{
+	return (place->flags & WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
+}
+
+/* Moves a sum to the open window's counters. */
+static __noinline int sum_count(const struct pp_thread *t, const struct pp_place *place,
+				struct pp_place_sum *sum, __u32 window)
+{
+	struct pp_count_key key = {
+		.user_stack = place->user_stack,
+		.kernel_stack = place->kernel_stack,
+		.id = t->id,
+		.tid = t->tid,
+		.flags = place->flags | PP_KIND_WAIT << PP_COUNT_KIND_SHIFT,
+	};
+
+	if (sum->ns || sum->events)
+		count_add(&key, sum->events, sum->ns, window);
+	if (sum->queue_ns) {
+		key.flags = (key.flags & ~WAIT_BITS) | PP_WAIT_RUN_QUEUE << PP_COUNT_WAIT_SHIFT;
+		count_add(&key, 0, sum->queue_ns, window);
+	}
+	if (place_wait(place) == PP_WAIT_GIL && sum->ns) {
+		key.user_stack = place->blame_stack;
+		key.kernel_stack = 0;
+		key.tid = place->blame_tid;
+		key.flags = (place->flags & WAIT_BITS) | PP_COUNT_PYTHON |
+			    (__u32)PP_KIND_BLAME << PP_COUNT_KIND_SHIFT |
+			    PP_STOP_ROOT << PP_COUNT_STOP_SHIFT;
+		count_add(&key, sum->events, sum->ns, window);
+	}
+	sum->events = 0;
+	sum->ns = sum->queue_ns = 0;
+	return 0;
+}
+
+/* All that a place has got and nobody has taken yet.  What the agent did not read of the last window
+ * goes to this one's counters: late by a moment, but there.  Takes numbers, not pointers: so the verifier
+ * goes through it once. */
+__noinline int place_count(__u32 tid, __u32 at)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
+	struct pp_place_sum *open, *last;
+	struct pp_place *place;
+	__u32 window;
+
+	if (!t)
+		return 0;
+	place = place_at(t, at);
+	window = cfg->window;
+	open = window & 1 ? &place->sum[1] : &place->sum[0];
+	last = window & 1 ? &place->sum[0] : &place->sum[1];
+	if (open->window == window)
+		sum_count(t, place, open, window);
+	if (last->window == window - 1 && t->read_window != window - 1)
+		sum_count(t, place, last, window);
+	return 0;
+}
+
+static __always_inline struct pp_place_sum *sum_open(struct pp_place *place, __u32 window)
+{
+	struct pp_place_sum *sum = window & 1 ? &place->sum[1] : &place->sum[0];
+
+	if (sum->window != window) {
+		sum->window = window;
+		sum->events = 0;
+		sum->ns = sum->queue_ns = 0;
+	}
+	return sum;
+}
+
+static __always_inline void sum_add(struct pp_place *place, __u32 shift, __u32 window,
+				    __u64 begin_ns, __u64 woken_ns, __u64 end_ns)
+{
+	struct pp_place_sum *sum = sum_open(place, window);
+
+	if (woken_ns < begin_ns)
+		woken_ns = begin_ns;
+	if (woken_ns > end_ns)
+		woken_ns = end_ns;
+	sum->ns += (woken_ns - begin_ns) << shift;
+	sum->queue_ns += (end_ns - woken_ns) << shift;
+}
+
+/* Adds a wait that ended, cut at the edge of the window.  What lies before it the agent has counted
+ * already, unless it did not come to this slot yet. */
+static __always_inline void thread_add_wait(struct pp_thread *t, __u64 woken_ns, __u64 now_ns,
+					    const struct pp_config *cfg)
+{
+	struct pp_place *place = place_at(t, t->at);
+	__u64 begin_ns = t->since_ns, start_ns, before_ns;
+	__u32 window = cfg->window, shift = t->weight_shift & 15;
+
+	start_ns = cfg->window_start_ns[window & 1];
+	if (begin_ns < start_ns) {
+		before_ns = cfg->window_start_ns[(window & 1) ^ 1];
+		if (before_ns < begin_ns)
+			before_ns = begin_ns;
+		if (before_ns < start_ns && t->read_window != window - 1)
+			sum_add(place, shift, window - 1, before_ns, woken_ns, start_ns);
+		begin_ns = start_ns;
+	}
+	if (begin_ns < now_ns)
+		sum_add(place, shift, window, begin_ns, woken_ns, now_ns);
+}
+
+/* ---- the ledger ---- */
+
+static __always_inline void ledger_add(struct pp_thread *t, enum pp_wait wait, __u64 ns)
+{
+	switch (wait) {
+#define LEDGER_CASE(id, label, group)                                                              \
+	case PP_WAIT_##id:                                                                         \
+		t->total_ns[PP_LEDGER_##group] += ns;                                              \
+		break;
+		PP_WAITS(LEDGER_CASE)
+#undef LEDGER_CASE
+	default:
+		break;
+	}
+}
+
+/* The thread's last switch: its times go to its process's. */
+static __always_inline void ledger_close(const struct pp_thread *t,
+					 const struct pp_ledger_sum *none, __u64 now_ns)
+{
+	struct pp_ledger_sum *sum = bpf_map_lookup_elem(&ledgers, &t->id);
+
+	if (!sum) {
+		bpf_map_update_elem(&ledgers, &t->id, none, BPF_NOEXIST);
+		sum = bpf_map_lookup_elem(&ledgers, &t->id);
+		if (!sum) {
+			count_loss(PP_LOSS_LEDGERS_FULL);
+			return;
+		}
+	}
+	for (__u32 i = 0; i < PP_LEDGER_COUNT; i++)
+		__sync_fetch_and_add(&sum->total_ns[i], t->total_ns[i]);
+	__sync_fetch_and_add(&sum->life_ns, now_ns - t->created_ns);
+	__sync_fetch_and_add(&sum->threads, 1);
+}
+
+#endif

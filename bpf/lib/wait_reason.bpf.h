@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Why the current thread leaves the CPU: from its state and the system call it is in. */
+#ifndef BPF_LIB_WAIT_REASON_H
+#define BPF_LIB_WAIT_REASON_H
+
+#include <asm/unistd.h>
+
+#include "lib/user_registers.bpf.h"
+
+/* include/linux/sched.h; the same on 5.10 to 7.2. */
+#define STATE_UNINTERRUPTIBLE 0x02U
+#define STATE_STOPPED 0x04U
+#define STATE_TRACED 0x08U
+#define STATE_DEAD 0x80U
+
+#define NO_SYSCALL (~0ULL)
+
+#if defined(__TARGET_ARCH_arm64)
+static __always_inline __u64 syscall_number(const struct user_registers *regs)
+{
+	return regs->regs[8];
+}
+static __always_inline __u64 syscall_argument(const struct user_registers *regs)
+{
+	return regs->regs[0]; /* holds until the call returns: it blocks */
+}
+#else
+/* entry_64.S: -1 for what is no system call. */
+static __always_inline __u64 syscall_number(const struct user_registers *regs)
+{
+	return regs->orig_rax;
+}
+static __always_inline __u64 syscall_argument(const struct user_registers *regs)
+{
+	return regs->rdi;
+}
+#endif
+
+/* Where a thread left user space, and with what call. */
+struct call_site {
+	__u64 pc, sp, number, argument;
+};
+
+static __always_inline void call_site_of(const struct user_registers *regs, struct call_site *site)
+{
+#if defined(__TARGET_ARCH_arm64)
+	site->pc = regs->pc;
+	site->sp = regs->sp;
+#else
+	site->pc = regs->rip;
+	site->sp = regs->rsp;
+#endif
+	site->number = syscall_number(regs);
+	site->argument = syscall_argument(regs);
+}
+
+/* Of the current task.  Four loads where the kernel lets us, instead of a copy of all registers to
+ * `room`: at most switches nothing else is needed. */
+static __always_inline void read_call_site(struct task_struct *task, struct user_registers *room,
+					   struct call_site *site)
+{
+#if !defined(__TARGET_ARCH_arm64)
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) {
+		const struct pt_regs___kernel *regs = (const void *)bpf_task_pt_regs(task);
+
+		site->pc = regs->ip;
+		site->sp = regs->sp;
+		site->number = regs->orig_ax;
+		site->argument = regs->di;
+		return;
+	}
+#endif
+	copy_saved(room, task);
+	call_site_of(room, site);
+}
+
+static __always_inline __u32 task_state_of(struct task_struct *task)
+{
+	const struct task_struct___5_13 *old = (const void *)task;
+
+	if (bpf_core_field_exists(old->state))
+		return BPF_CORE_READ(old, state);
+	return BPF_CORE_READ(task, __state);
+}
+
+#define MODE_TYPE 0170000U
+#define MODE_FIFO 0010000U
+#define MODE_CHAR 0020000U
+#define MODE_SOCKET 0140000U
+#define ANON_INODE_MAGIC 0x09041934UL /* include/uapi/linux/magic.h */
+#define FAMILY_UNIX 1U
+#define FAMILY_INET 2U
+#define FAMILY_INET6 10U
+#define PROTOCOL_TCP 6U
+#define PROTOCOL_UDP 17U
+
+static __always_inline enum pp_wait socket_wait(const struct file *file)
+{
+	const struct socket *socket = BPF_CORE_READ(file, private_data);
+	const struct sock *sk = BPF_CORE_READ(socket, sk);
+	__u32 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	__u32 protocol;
+
+	if (family == FAMILY_UNIX)
+		return PP_WAIT_UNIX;
+	if (family != FAMILY_INET && family != FAMILY_INET6)
+		return PP_WAIT_SOCKET;
+	protocol = BPF_CORE_READ(sk, sk_protocol);
+	return protocol == PROTOCOL_TCP ? PP_WAIT_TCP :
+	       protocol == PROTOCOL_UDP ? PP_WAIT_UDP :
+					  PP_WAIT_SOCKET;
+}
+
+/* What kind of file a descriptor is. */
+static __always_inline enum pp_wait descriptor_wait(struct task_struct *task, __u32 fd)
+{
+	const struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **files = BPF_CORE_READ(table, fd), *file = NULL;
+	const struct inode *inode;
+	__u32 type;
+
+	if (fd >= BPF_CORE_READ(table, max_fds) ||
+	    bpf_probe_read_kernel(&file, sizeof(file), files + fd) || !file)
+		return PP_WAIT_OTHER;
+	inode = BPF_CORE_READ(file, f_inode);
+	type = BPF_CORE_READ(inode, i_mode) & MODE_TYPE;
+	if (type == MODE_FIFO)
+		return PP_WAIT_PIPE;
+	if (type == MODE_SOCKET)
+		return socket_wait(file);
+	if (type == MODE_CHAR)
+		return PP_WAIT_TERMINAL;
+	/* Anonymous inodes had no type before 6.16. */
+	if (BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_MAGIC)
+		return PP_WAIT_EVENTFD;
+	return PP_WAIT_FILE;
+}
+
+/* What a system call waits for, when its number alone tells; PP_WAIT_NONE: its first argument is a
+ * descriptor; PP_WAIT_KERNEL: none of this. */
+static __always_inline enum pp_wait syscall_wait(__u64 number)
+{
+	switch (number) {
+	case __NR_nanosleep:
+	case __NR_clock_nanosleep:
+	case __NR_rt_sigsuspend:
+	case __NR_rt_sigtimedwait:
+#ifdef __NR_pause
+	case __NR_pause:
+#endif
+		return PP_WAIT_SLEEP;
+	case __NR_futex:
+	case 449: /* futex_waitv, 5.16 */
+	case 455: /* futex_wait, 6.7 */
+	case __NR_flock:
+	case __NR_semop:
+	case __NR_semtimedop:
+		return PP_WAIT_LOCK;
+#ifdef __NR_epoll_wait
+	case __NR_epoll_wait:
+	case __NR_poll:
+	case __NR_select:
+#endif
+	case __NR_epoll_pwait:
+	case 441: /* epoll_pwait2, 5.11 */
+	case __NR_ppoll:
+	case __NR_pselect6:
+		return PP_WAIT_POLL;
+	case __NR_wait4:
+	case __NR_waitid:
+	case __NR_clone: /* vfork, posix_spawn: until the child runs its program */
+	case 435:	 /* clone3 */
+#ifdef __NR_vfork
+	case __NR_vfork:
+#endif
+		return PP_WAIT_CHILD;
+	case 426: /* io_uring_enter */
+		return PP_WAIT_IO_URING;
+	case __NR_read:
+	case __NR_write:
+	case __NR_pread64:
+	case __NR_pwrite64:
+	case __NR_readv:
+	case __NR_writev:
+	case __NR_preadv:
+	case __NR_pwritev:
+	case __NR_preadv2:
+	case __NR_pwritev2:
+	case __NR_recvfrom:
+	case __NR_recvmsg:
+	case __NR_recvmmsg:
+	case __NR_sendto:
+	case __NR_sendmsg:
+	case __NR_sendmmsg:
+	case __NR_accept:
+	case __NR_accept4:
+	case __NR_connect:
+	case __NR_sendfile:
+	case __NR_splice:
+	case __NR_fsync:
+	case __NR_fdatasync:
+	case __NR_sync_file_range:
+	case __NR_ftruncate:
+	case __NR_fallocate:
+	case __NR_getdents64:
+	case __NR_ioctl:
+	case __NR_fcntl:
+	case __NR_lseek:
+	case __NR_fstat:
+		return PP_WAIT_NONE;
+	default:
+		return PP_WAIT_KERNEL;
+	}
+}
+
+static __always_inline enum pp_wait wait_reason(struct task_struct *task, __u32 state,
+						const struct user_registers *regs)
+{
+	__u64 number = syscall_number(regs);
+	enum pp_wait wait;
+
+	if (state & (STATE_STOPPED | STATE_TRACED))
+		return PP_WAIT_STOPPED;
+	if (number == NO_SYSCALL)
+		return PP_WAIT_FAULT;
+	wait = syscall_wait(number);
+	if (wait == PP_WAIT_NONE)
+		wait = descriptor_wait(task, syscall_argument(regs));
+	if (wait == PP_WAIT_KERNEL && BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
+		wait = PP_WAIT_DISK; /* open, stat, mmap, ...: a path, not a descriptor */
+	return wait;
+}
+
+#endif

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Time off the CPU: the stack when a thread leaves, the interval when it comes back.  The program runs
+ * as the thread that leaves, with its run queue locked: no allocation, no sleep, no page fault. */
+#include "lib/budget.bpf.h"
+#include "lib/gil.bpf.h"
+#include "lib/identify.bpf.h"
+#include "lib/threads.bpf.h"
+#include "lib/wait_reason.bpf.h"
+#include "lib/walk.bpf.h"
+
+#define PLACE_USES 64U /* then the place is walked anew: callers may differ */
+#define IDENTIFY_NS 100000000ULL
+#define GIL_RETRY_NS 50000ULL
+
+/* ---- coming back ---- */
+
+/* When the thread that comes was woken: the scheduler's own bookkeeping, which costs no program at
+ * wake-ups.  run_delay has what it waited on other CPUs' queues, last_queued since when on this one, in
+ * ns of the queue's clock, which was set as the switch began. */
+static __always_inline __u64 woken_at(struct task_struct *next, const struct pp_thread *t,
+				      __u64 now_ns)
+{
+	__u64 queued = next->sched_info.last_queued, clock = 0;
+	__u64 wait_ns = next->sched_info.run_delay - t->run_delay_ns;
+
+	if (bpf_core_field_exists(next->se.cfs_rq))
+		clock = next->se.cfs_rq->rq->clock;
+	if (queued && clock > queued)
+		wait_ns += clock - queued;
+	return wait_ns < now_ns - t->since_ns ? now_ns - wait_ns : t->since_ns;
+}
+
+static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
+					 const struct pp_config *cfg)
+{
+	struct pp_thread *t = thread_find(next->pid, cfg);
+	__u64 woken_ns;
+
+	if (!t) {
+		thread_claim(next, now_ns, cfg);
+		return;
+	}
+	if (!(t->flags & PP_THREAD_WAITING))
+		return;
+	thread_begin(t);
+	woken_ns = t->wait == PP_WAIT_RUN_QUEUE ? t->since_ns : woken_at(next, t, now_ns);
+	ledger_add(t, t->wait, woken_ns - t->since_ns);
+	t->total_ns[PP_LEDGER_RUN_QUEUE] += now_ns - woken_ns;
+	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns)
+		thread_add_wait(t, woken_ns, now_ns, cfg);
+	t->flags &= ~(PP_THREAD_WAITING | PP_THREAD_SKIPPED);
+	t->since_ns = now_ns;
+	thread_end(t);
+}
+
+/* ---- leaving ---- */
+
+/* The innermost Python frame and where it stands: with the registers they tell one place from
+ * another at three reads. */
+static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_frame,
+				       __u64 *ret_instruction)
+{
+	__u32 index = t->python - 1;
+	struct pp_python *py;
+	__u64 frame;
+
+	*ret_frame = *ret_instruction = 0;
+	if (!t->python || !t->thread_state)
+		return;
+	py = bpf_map_lookup_elem(&pythons, &index);
+	if (!py)
+		return;
+	frame = read_u64(t->thread_state + py->ts_frame);
+	if (py->chain == PP_CHAIN_CFRAME_ENTRY || py->chain == PP_CHAIN_CFRAME_SHIM)
+		frame = read_u64(frame + py->cframe_current);
+	*ret_frame = frame;
+	if (frame)
+		*ret_instruction = read_u64(frame + py->frame_instr);
+}
+
+/* What tells this place from others without a walk: registers, Python's innermost instruction, the
+ * system call and its first argument.  An epoch later all is walked anew. */
+static __always_inline __u64 place_key(const struct pp_thread *t, const struct call_site *site,
+				       __u32 task_state, const struct pp_config *cfg)
+{
+	__u64 frame, instruction, key;
+
+	python_top(t, &frame, &instruction);
+	key = hash_mix(site->pc, site->sp);
+	key = hash_mix(key, frame);
+	key = hash_mix(key, instruction);
+	key = hash_mix(key, site->number + ((__u64)cfg->epoch << 32));
+	key = hash_mix(key, task_state & 0xff);
+	/* A preempted thread's registers are anything. */
+	return (task_state ? hash_mix(key, site->argument) : key) | 1;
+}
+
+/* Which of the thread's places this is; PP_THREAD_PLACES: none of them. */
+static __always_inline __u32 place_find(const struct pp_thread *t, __u64 key)
+{
+	if (t->place[0].key == key)
+		return 0;
+	if (t->place[1].key == key)
+		return 1;
+	return t->place[2].key == key ? 2 : PP_THREAD_PLACES;
+}
+
+/* Empties the entry for a walk: that of the same place, or the next one in turn gives way. */
+static __always_inline struct pp_place *place_renew(struct pp_thread *t, __u32 found,
+						    const struct pp_config *cfg)
+{
+	struct pp_place *place;
+
+	if (found >= PP_THREAD_PLACES) {
+		found = t->at + 1;
+		if (found >= PP_THREAD_PLACES)
+			found = 0;
+	}
+	place_count(t->tid, found);
+	place = place_at(t, found);
+	__builtin_memset(place, 0, sizeof(*place));
+	place->sum[0].window = place->sum[1].window = cfg->window - 2; /* neither of the two */
+	t->at = found;
+	return place;
+}
+
+/* The walk's results of which later waits make use. */
+static __always_inline void remember_python(struct pp_thread *t, struct pp_walk *w)
+{
+	__u32 index = w->image.python - 1;
+	struct pp_python *py = NULL;
+
+	t->python = t->thread_state = t->gil = 0;
+	if (w->image.python && w->count_flags & PP_COUNT_PYTHON)
+		py = bpf_map_lookup_elem(&pythons, &index);
+	if (!py)
+		return;
+	t->python = w->image.python;
+	t->python_bias = w->image.python_bias;
+	t->thread_state = w->thread_state;
+	t->gil = gil_find(w, py);
+}
+
+static __always_inline bool waits_for_gil(const struct pp_thread *t, __u64 word)
+{
+	__u32 index = t->python - 1;
+	struct pp_python *py = t->python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
+
+	return py && gil_owns(t, py, word);
+}
+
+/* The reason of this wait; a futex may be the GIL's. */
+static __always_inline enum pp_wait find_wait(const struct pp_thread *t, struct task_struct *prev,
+					      __u32 task_state, const struct user_registers *regs)
+{
+	enum pp_wait wait = task_state ? wait_reason(prev, task_state, regs) : PP_WAIT_RUN_QUEUE;
+
+	if (wait == PP_WAIT_LOCK && waits_for_gil(t, syscall_argument(regs)))
+		wait = PP_WAIT_GIL;
+	return wait;
+}
+
+/* The whole stack of the thread that leaves, into its place. */
+static __always_inline void walk_place(void *ctx, struct pp_walk *w, __u32 slot, struct pp_thread *t,
+				       struct pp_place *place, struct task_struct *prev,
+				       const struct user_registers *regs,
+				       const struct pp_config *cfg)
+{
+	walk_reset(w, 0);
+	if (!(cfg->flags & PP_CONFIG_NO_KERNEL))
+		take_kernel_stack(w, slot, ctx);
+	if (!use_registers(w, regs)) {
+		w->thread_pointer = task_thread_pointer(prev);
+		walk_user(slot);
+	}
+	remember_python(t, w);
+	walk_emit_stacks(slot);
+	place->user_stack = w->hash;
+	place->kernel_stack = w->kernel_hash;
+	place->flags = w->count_flags | w->stop << PP_COUNT_STOP_SHIFT |
+		       w->py_stop << PP_COUNT_PY_STOP_SHIFT;
+}
+
+/* Where the GIL's holder is: its Python frames, read while it runs. */
+static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const struct pp_thread *t,
+					struct pp_place *place)
+{
+	__u32 index = t->python - 1;
+	struct pp_python *py = t->python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
+	__u64 holder = py ? gil_holder(t, py) : 0;
+
+	place->blame_stack = place->blame_tid = 0;
+	if (!holder || holder == t->thread_state)
+		return; /* released since: nobody is to blame */
+	walk_reset(w, 0);
+	w->thread_state = holder;
+	walk_python_only(slot);
+	place->blame_tid = state_thread_id(w, py);
+	walk_emit_stacks(slot);
+	place->blame_stack = w->hash;
+}
+
+/* False: no scratch was free, which is counted. */
+static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struct pp_place *place,
+					   struct task_struct *prev, __u32 task_state,
+					   const struct user_registers *regs,
+					   const struct pp_config *cfg)
+{
+	struct scratch taken;
+
+	scratch_enter(&taken);
+	if (!taken.walk)
+		return false;
+	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
+	walk_place(ctx, taken.walk, taken.slot, t, place, prev, regs, cfg);
+	/* Only now are Python and the GIL known of a thread that was not walked before. */
+	t->wait = find_wait(t, prev, task_state, regs);
+	place->flags |= t->wait << PP_COUNT_WAIT_SHIFT;
+	scratch_leave(&taken);
+	return true;
+}
+
+/* Each wait for the GIL has a holder of its own; sums are kept apart by it. */
+static __always_inline void blame(struct pp_thread *t, struct task_struct *prev,
+				  const struct pp_config *cfg)
+{
+	struct scratch taken;
+
+	place_count(t->tid, t->at);
+	scratch_enter(&taken);
+	if (!taken.walk)
+		return;
+	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
+	walk_holder(taken.walk, taken.slot, t, place_at(t, t->at));
+	scratch_leave(&taken);
+}
+
+/* What the thread has got goes to the open window's counters and to its process's ledger. */
+static __always_inline void thread_settle(const struct switch_state *state, struct pp_thread *t,
+					  __u64 now_ns)
+{
+	t->total_ns[PP_LEDGER_CPU] += now_ns - t->since_ns;
+	t->since_ns = now_ns;
+	for (__u32 i = 0; i < PP_THREAD_PLACES; i++)
+		if (t->place[i].key)
+			place_count(t->tid, i);
+	ledger_close(t, &state->ledger, now_ns);
+}
+
+/* Another program (exec), or other filters: what the thread did before is not the new one's. */
+static __always_inline void thread_turns(const struct switch_state *state, struct pp_thread *t,
+					 const struct pp_process_id *id, bool wanted, __u64 now_ns)
+{
+	bool was_wanted = t->flags & PP_THREAD_WANTED;
+	/* Generation 0: nobody had told of the process yet. */
+	bool is_other = t->id.generation && t->id.generation != id->generation;
+
+	if (was_wanted && (!wanted || is_other))
+		thread_settle(state, t, now_ns);
+	if (t->identified_ns && (!was_wanted || !wanted || is_other))
+		thread_restart(t, now_ns);
+	t->id = *id;
+	t->flags = wanted ? t->flags | PP_THREAD_WANTED : t->flags & ~PP_THREAD_WANTED;
+	t->identified_ns = now_ns;
+}
+
+/* Asks now and then whose the thread is, and whether the filters want it. */
+static __always_inline void thread_identify(const struct switch_state *state, struct pp_thread *t,
+					    struct task_struct *prev, __u64 now_ns,
+					    const struct pp_config *cfg)
+{
+	struct pp_process_id id = {.tgid = prev->tgid};
+	struct pp_image *image;
+	__u32 *generation;
+	bool wanted = true;
+
+	if (now_ns - t->identified_ns < IDENTIFY_NS)
+		return;
+	generation = bpf_map_lookup_elem(&processes, &id.tgid);
+	if (generation)
+		id.generation = *generation;
+	if (cfg->flags & PP_CONFIG_FILTER) {
+		image = bpf_map_lookup_elem(&images, &id);
+		wanted = image && image->flags & PP_IMAGE_WANTED;
+	}
+	thread_turns(state, t, &id, wanted, now_ns);
+}
+
+/* Whether the budget lets this wait be looked at. */
+static __always_inline bool wait_is_taken(struct budget *budget, struct pp_thread *t, __u64 now_ns)
+{
+	__u32 shift;
+	bool taken;
+
+	budget_tick(budget, now_ns);
+	taken = budget_takes(budget, &shift);
+	t->weight_shift = shift;
+	if (taken && shift)
+		count_loss(PP_LOSS_WAITS_WEIGHTED);
+	return taken;
+}
+
+/* A wait of which a walk is due: of the thread's own stack, of the GIL's holder, or both.  False: it is
+ * left to others that stand for it. */
+static __always_inline bool wait_look(void *ctx, struct switch_state *state, struct pp_thread *t,
+				      struct task_struct *prev, __u32 task_state,
+				      const struct call_site *site, __u32 found, bool is_known,
+				      __u64 now_ns, const struct pp_config *cfg)
+{
+	struct user_registers *regs = (void *)state->registers;
+	struct pp_place *place;
+
+	if (!wait_is_taken(&state->budget, t, now_ns))
+		return false;
+	if (!is_known) {
+		place = place_renew(t, found, cfg);
+		if (!walk_new_place(ctx, t, place, prev, task_state, regs, cfg))
+			return false;
+		place->key = place_key(t, site, task_state, cfg);
+	}
+	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
+		blame(t, prev, cfg);
+	budget_spend(&state->budget, bpf_ktime_get_ns() - now_ns);
+	return true;
+}
+
+static __always_inline void wait_begins(void *ctx, struct switch_state *state, struct pp_thread *t,
+					struct task_struct *prev, __u32 task_state, __u64 ran_ns,
+					__u64 now_ns, const struct pp_config *cfg)
+{
+	struct user_registers *regs = (void *)state->registers;
+	bool is_same, is_known, goes_on;
+	struct call_site site;
+	__u32 found;
+
+	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
+	read_call_site(prev, regs, &site);
+	found = place_find(t, place_key(t, &site, task_state, cfg));
+	is_same = found < PP_THREAD_PLACES;
+	is_known = is_same && ++place_at(t, found)->uses < PLACE_USES;
+	t->weight_shift = 0;
+	if (is_known) {
+		t->at = found;
+		t->wait = place_wait(place_at(t, found));
+	} else {
+		copy_saved(regs, prev);
+		t->wait = find_wait(t, prev, task_state, regs);
+	}
+	/* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
+	 * instruction: one wait for the user. */
+	goes_on = is_same && t->wait == PP_WAIT_GIL && ran_ns < GIL_RETRY_NS;
+	if (!is_known || (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)) {
+		if (!wait_look(ctx, state, t, prev, task_state, &site, found, is_known, now_ns,
+			       cfg)) {
+			t->flags |= PP_THREAD_SKIPPED;
+			return;
+		}
+	}
+	if (!goes_on)
+		sum_open(place_at(t, t->at), cfg->window)->events += 1U << (t->weight_shift & 15);
+}
+
+static __always_inline void thread_stops(void *ctx, struct switch_state *state, struct pp_thread *t,
+					 struct task_struct *prev, __u32 task_state, __u64 now_ns,
+					 const struct pp_config *cfg)
+{
+	__u64 ran_ns = now_ns - t->since_ns;
+
+	t->total_ns[PP_LEDGER_CPU] += ran_ns;
+	t->since_ns = now_ns;
+	t->flags |= PP_THREAD_WAITING;
+	t->run_delay_ns = prev->sched_info.run_delay;
+	wait_begins(ctx, state, t, prev, task_state, ran_ns, now_ns, cfg);
+}
+
+static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, __u32 task_state,
+					  __u64 now_ns, const struct pp_config *cfg)
+{
+	struct pp_thread *t = thread_find(prev->pid, cfg);
+	__u32 zero = 0;
+	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
+
+	if (!t)
+		t = thread_claim(prev, now_ns, cfg);
+	if (!t || !state)
+		return;
+	thread_begin(t);
+	thread_identify(state, t, prev, now_ns, cfg);
+	if (task_state & STATE_DEAD) {
+		if (t->flags & PP_THREAD_WANTED)
+			thread_settle(state, t, now_ns);
+		t->tid = 0;
+	} else if (t->flags & PP_THREAD_WANTED) {
+		thread_stops(ctx, state, t, prev, task_state, now_ns, cfg);
+	}
+	thread_end(t);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct pp_config *cfg = config_get();
+	__u64 now_ns;
+
+	if (!cfg || cfg->flags & PP_CONFIG_PAUSED)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	if (next->pid && !(next->flags & PF_KTHREAD))
+		thread_comes(next, now_ns, cfg);
+	if (prev->pid && !(prev->flags & PF_KTHREAD))
+		thread_leaves(ctx, prev, preempt ? 0 : task_state_of(prev), now_ns, cfg);
+	return 0;
+}

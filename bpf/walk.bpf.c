@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The walk of one user stack, and its way out: what all programs share. */
+#include "lib/emit.bpf.h"
+#include "lib/maps.bpf.h"
+#include "lib/walk.bpf.h"
+#include "lib/walk_native.bpf.h"
+#include "lib/walk_python.bpf.h"
+
+int walk_kernel_hash(__u32 slot)
+{
+	struct pp_walk *w = walk_get(slot);
+	__u64 hash = 0x6b;
+
+	if (!w)
+		return 1;
+	for (__u32 i = 0; i < PP_MAX_KERNEL_FRAMES; i++) {
+		if (i * 8 >= w->kernel_bytes)
+			break;
+		hash = hash_mix(hash, w->kernel.address[i]);
+	}
+	w->kernel_hash = hash | 1;
+	return 0;
+}
+
+/* Loops inside loops: the verifier keeps a pending branch for each turn of one loop, 8,192 at
+ * most.  Not inlined: each is then verified once. */
+#define STEPS_A_TURN 64U
+#define TURNS (PP_MAX_STEPS / STEPS_A_TURN)
+
+__noinline int walk_python_steps(__u32 slot)
+{
+	for (__u32 i = 0; i < STEPS_A_TURN; i++)
+		if (walk_python_step(slot))
+			return 1;
+	return 0;
+}
+
+__noinline int walk_native_steps(__u32 slot)
+{
+	for (__u32 i = 0; i < STEPS_A_TURN; i++)
+		if (walk_native_step(slot))
+			return 1;
+	return 0;
+}
+
+static __always_inline void walk_python_frames(struct pp_walk *w, __u32 slot)
+{
+	for (__u32 i = 0; i < TURNS; i++)
+		if (walk_python_steps(slot))
+			break;
+	if (!w->py_stop)
+		w->py_stop = PP_PY_STOP_MAX_STEPS;
+}
+
+/* Python first: its frames name the marks that the native walk looks for. */
+int walk_user(__u32 slot)
+{
+	struct pp_walk *w = walk_get(slot);
+
+	if (!w)
+		return 1;
+	w->has_user = 1;
+	if (!w->image.python)
+		w->py_stop = PP_PY_STOP_NOT_PYTHON;
+	else if (!walk_python_begin(slot))
+		walk_python_frames(w, slot);
+	w->native_room = PP_MAX_FRAMES - w->python_stored;
+	w->steps = 0;
+	w->native_started_ns = bpf_ktime_get_ns();
+	for (__u32 i = 0; i < TURNS; i++)
+		if (walk_native_steps(slot))
+			break;
+	if (!w->stop)
+		w->stop = PP_STOP_MAX_STEPS;
+	return 0;
+}
+
+int walk_python_only(__u32 slot)
+{
+	struct pp_walk *w = walk_get(slot);
+
+	if (!w)
+		return 1;
+	w->has_user = 1;
+	w->stop = PP_STOP_ROOT;
+	if (!walk_python_other(slot))
+		walk_python_frames(w, slot);
+	return 0;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Threads off the CPU: why they wait, and the slot in which the kernel side keeps one thread's times
+ * between two windows.  See docs/offcpu.md. */
+#ifndef PYPROFD_WAIT_H
+#define PYPROFD_WAIT_H
+
+#include <linux/types.h>
+#include <pyprofd/process.h>
+
+/* X(id, value of the label `wait`, ledger group): why a thread is off the CPU. */
+#define PP_WAITS(X)                                                                                \
+	X(NONE, "running", CPU)                                                                    \
+	X(OTHER, "other", UNKNOWN)                                                                 \
+	X(SLEEP, "sleep", SLEEP)     /* nanosleep, timers, signals */                              \
+	X(LOCK, "lock", LOCK)	     /* futex */                                                   \
+	X(GIL, "gil", GIL)	     /* futex inside the GIL's condition or mutex */               \
+	X(DISK, "disk", DISK)	     /* uninterruptible, outside of faults */                      \
+	X(FILE, "file", DISK)	     /* read, write, ... of a regular file or directory */         \
+	X(PIPE, "pipe", NET)                                                                       \
+	X(UNIX, "unix socket", NET)                                                                \
+	X(TCP, "tcp socket", NET)                                                                  \
+	X(UDP, "udp socket", NET)                                                                  \
+	X(SOCKET, "socket", NET)     /* of another family */                                       \
+	X(EVENTFD, "eventfd", NET)   /* and timerfd, signalfd, inotify: anonymous inodes */        \
+	X(TERMINAL, "terminal", NET) /* a character device */                                      \
+	X(POLL, "poll", NET)	     /* epoll, poll, select */                                     \
+	X(IO_URING, "io_uring", NET)                                                               \
+	X(CHILD, "child", CHILD)     /* wait4, waitid, vfork */                                    \
+	X(FAULT, "page fault", FAULT)                                                              \
+	X(RUN_QUEUE, "run queue", RUN_QUEUE) /* preempted, or woken and not running yet */        \
+	X(STOPPED, "stopped", STOPPED) /* by a signal or a tracer */                               \
+	X(KERNEL, "kernel", UNKNOWN) /* a lock or an event inside another syscall */
+
+#define PP_ENUM_WAIT(id, label, group) PP_WAIT_##id,
+enum pp_wait { PP_WAITS(PP_ENUM_WAIT) PP_WAIT_COUNT };
+
+/* X(id, text): what a thread-second is in the ledger; CPU is divided by samples later. */
+#define PP_LEDGERS(X)                                                                              \
+	X(CPU, "on CPU")                                                                           \
+	X(GIL, "GIL wait")                                                                         \
+	X(LOCK, "lock")                                                                            \
+	X(DISK, "disk")                                                                            \
+	X(NET, "net")                                                                              \
+	X(SLEEP, "sleep")                                                                          \
+	X(CHILD, "child")                                                                          \
+	X(FAULT, "page fault")                                                                     \
+	X(STOPPED, "stopped")                                                                      \
+	X(RUN_QUEUE, "run queue")                                                                  \
+	X(UNKNOWN, "unknown")
+
+#define PP_ENUM_LEDGER(id, text) PP_LEDGER_##id,
+enum pp_ledger { PP_LEDGERS(PP_ENUM_LEDGER) PP_LEDGER_COUNT };
+
+/* What one place has got in one window.  ns and events are weighted. */
+struct pp_place_sum {
+	__u32 window; /* pp_config.window; another one: nothing is in here */
+	__u32 events; /* waits that began */
+	__u64 ns;	/* blocked */
+	__u64 queue_ns; /* of the same intervals: woken and not running yet, or preempted */
+};
+
+/* One place where a thread blocks.  Threads block at few places in turns: their intervals add up in
+ * the slot and cost no table.  A place that gives way to a new one moves its sums to counts[]. */
+struct pp_place {
+	__u64 key; /* hash of what tells places apart without a walk; 0: the entry is free */
+	__u64 user_stack, kernel_stack; /* hashes; 0: none */
+	__u64 blame_stack; /* of the GIL's holder when the wait began; 0: not known */
+	__u32 blame_tid;   /* as the holder itself sees it; 0: not known */
+	__u32 flags;	   /* enum pp_count_flag, with the wait */
+	__u32 uses;	   /* since the walk */
+	__u32 pad;
+	struct pp_place_sum sum[2]; /* by bit 0 of the window */
+};
+
+#define PP_THREAD_PLACES 3U
+
+enum pp_thread_flag {
+	PP_THREAD_WANTED = 1,  /* passes the filters */
+	PP_THREAD_WAITING = 2, /* else it runs */
+	PP_THREAD_SKIPPED = 4, /* this wait was left out by chance: others stand for it */
+};
+
+/* threads[]: one thread.  Written by the kernel side, on the CPU that switches the thread, but for
+ * read_window; `sequence` is odd while that goes on.  The agent reads it through mmap: a copy holds
+ * when it saw the same even sequence before and after.  Times are CLOCK_MONOTONIC; totals only grow. */
+struct pp_thread {
+	__u32 sequence;
+	__u32 tid; /* as the host sees it; 0: free */
+	struct pp_process_id id;
+	__u32 flags;	    /* enum pp_thread_flag */
+	__u32 read_window;  /* the window that the agent took last, with waits that go on */
+	__u8 at;	    /* index of the place of this wait, or of the last one */
+	__u8 wait;	    /* enum pp_wait: why it waits */
+	__u8 weight_shift;  /* this wait stands for 1 << as many */
+	__u8 python;	    /* 1 + index in pythons[], as the last walk found it; 0: none */
+	__u32 pad;
+	__u64 created_ns;   /* first seen by a switch */
+	__u64 identified_ns; /* when the filters were asked last */
+	__u64 since_ns;	    /* when it began to run or to wait */
+	__u64 run_delay_ns; /* the scheduler's sum when it began to wait */
+	__u64 thread_state, python_bias;
+	__u64 gil; /* address of last_holder in the GIL's struct; 0: not known */
+	__u64 total_ns[PP_LEDGER_COUNT]; /* up to since_ns */
+	struct pp_place place[PP_THREAD_PLACES];
+};
+_Static_assert(sizeof(struct pp_thread) % 8 == 0, "pp_thread crosses the kernel boundary");
+_Static_assert(PP_MAX_PYTHONS <= 256, "pp_thread.python");
+
+/* ledgers[pp_process_id]: totals of the threads that have exited since the agent took them last. */
+struct pp_ledger_sum {
+	__u64 total_ns[PP_LEDGER_COUNT];
+	__u64 life_ns; /* from created_ns on */
+	__u64 threads;
+};
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: agent/output.c base/log.c */
+/* The store and the encoders are stand-ins of this file, so that the disk is full when a test says so. */
+#include "agent/output.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "store/store.h"
+
+#define MAX_WRITES 64
+#define WINDOW_NS 10000000000ULL
+#define WAITING_MAX 24 /* as in output.c */
+
+struct profile {
+	const char *kind;
+};
+
+struct store {
+	bool is_full;
+};
+
+struct write {
+	const char *kind; /* NULL: one file */
+	uint64_t start_wall_ns;
+	char text[16];
+};
+
+/* Each test starts with none. */
+static struct store disk;
+static struct write writes[MAX_WRITES];
+static size_t write_count;
+
+static int write_one(const char *kind, uint64_t start_wall_ns, const void *bytes, size_t size)
+{
+	struct write *write = &writes[write_count];
+
+	if (disk.is_full)
+		return -ENOSPC;
+	assert_in_range(write_count++, 0, MAX_WRITES - 1);
+	*write = (struct write){.kind = kind, .start_wall_ns = start_wall_ns};
+	assert_in_range(size, 0, sizeof(write->text) - 1);
+	memcpy(write->text, bytes, size);
+	return 0;
+}
+
+int store_open(const char *directory, uint64_t max_bytes, struct store **ret_store)
+{
+	(void)directory;
+	(void)max_bytes;
+	*ret_store = &disk;
+	return 0;
+}
+
+void store_free(struct store *store)
+{
+	(void)store;
+}
+
+int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uint64_t duration_ns,
+	      const void *bytes, size_t size, char **ret_path)
+{
+	assert_ptr_equal(store, &disk);
+	assert_int_equal(duration_ns, WINDOW_NS);
+	*ret_path = NULL;
+	return write_one(kind, start_wall_ns, bytes, size);
+}
+
+int file_output_lock(const char *path, int *ret_fd)
+{
+	(void)path;
+	*ret_fd = -1;
+	return 0;
+}
+
+void file_output_unlock(const char *path, int fd)
+{
+	(void)path;
+	(void)fd;
+}
+
+int file_output_write(const char *path, const void *bytes, size_t size, uid_t uid, gid_t gid)
+{
+	(void)path;
+	(void)uid;
+	(void)gid;
+	return write_one(NULL, 0, bytes, size);
+}
+
+const char *profile_kind(const struct profile *profile)
+{
+	return profile->kind;
+}
+
+int profile_encode_pprof(const struct profile *profile, void **ret_bytes, size_t *ret_size)
+{
+	*ret_size = strlen(profile->kind);
+	*ret_bytes = strdup(profile->kind);
+	return *ret_bytes ? 0 : -ENOMEM;
+}
+
+int profile_encode_folded(const struct profile *profile, char **ret_text, size_t *ret_size)
+{
+	int size = asprintf(ret_text, "%s 1\n", profile->kind);
+
+	if (size < 0)
+		return -ENOMEM;
+	*ret_size = (size_t)size;
+	return 0;
+}
+
+static const struct options folder = {.output = "profiles/",
+				      .output_kind = OPTIONS_OUTPUT_DIRECTORY};
+
+static int start(void **state)
+{
+	(void)state;
+	write_count = 0;
+	disk.is_full = false;
+	log_set_level(LOG_LEVEL_ERROR); /* the warnings of a full disk are expected */
+	return 0;
+}
+
+static int put(struct output *output, const char *kind, uint64_t start_wall_ns, bool is_last)
+{
+	const struct profile profile = {.kind = kind};
+
+	return output_write(output, &profile, start_wall_ns, WINDOW_NS, is_last);
+}
+
+static void assert_write(size_t index, const char *kind, uint64_t start_wall_ns)
+{
+	assert_in_range(index, 0, write_count - 1);
+	assert_string_equal(writes[index].kind, kind);
+	assert_int_equal(writes[index].start_wall_ns, start_wall_ns);
+	assert_string_equal(writes[index].text, kind);
+}
+
+static void output_write__store_gets_each_profile_under_its_kind(void **state)
+{
+	OWNED(output) struct output *output = NULL;
+
+	(void)state;
+	assert_int_equal(output_open(&folder, &output), 0);
+	assert_true(output_is_store(output));
+	assert_int_equal(put(output, "cpu", 1, false), 0);
+	assert_int_equal(put(output, "offcpu", 1, false), 0);
+	assert_int_equal(put(output, "gil_wait", 1, true), 0);
+	assert_int_equal(write_count, 3);
+	assert_write(0, "cpu", 1);
+	assert_write(1, "offcpu", 1);
+	assert_write(2, "gil_wait", 1);
+}
+
+static void output_write__one_file_gets_whichever_profile_there_is(void **state)
+{
+	static const struct {
+		enum options_output_kind output_kind;
+		const char *kind, *text;
+	} cases[] = {
+		{OPTIONS_OUTPUT_PPROF, "offcpu", "offcpu"},
+		{OPTIONS_OUTPUT_PPROF, "gil_wait", "gil_wait"},
+		{OPTIONS_OUTPUT_FOLDED, "offcpu", "offcpu 1\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct options options = {.output = "x", .output_kind = cases[i].output_kind};
+		OWNED(output) struct output *output = NULL;
+
+		assert_int_equal(output_open(&options, &output), 0);
+		assert_false(output_is_store(output));
+		assert_int_equal(put(output, cases[i].kind, 1, true), 0);
+		assert_int_equal(write_count, i + 1);
+		assert_null(writes[i].kind);
+		assert_string_equal(writes[i].text, cases[i].text);
+	}
+}
+
+static void output_write__what_waited_for_room_keeps_its_kind_and_order(void **state)
+{
+	OWNED(output) struct output *output = NULL;
+
+	(void)state;
+	assert_int_equal(output_open(&folder, &output), 0);
+	disk.is_full = true;
+	assert_int_equal(put(output, "cpu", 1, false), 0);
+	assert_int_equal(put(output, "offcpu", 1, false), 0);
+	output_retry(output);
+	assert_int_equal(write_count, 0);
+	disk.is_full = false;
+	assert_int_equal(put(output, "cpu", 2, false), 0);
+	assert_int_equal(write_count, 3);
+	assert_write(0, "cpu", 1);
+	assert_write(1, "offcpu", 1);
+	assert_write(2, "cpu", 2);
+	assert_int_equal(output_dropped(output), 0);
+}
+
+static void output_write__too_many_waiting_give_up_the_oldest_windows_whole(void **state)
+{
+	static const char *const kinds[] = {"cpu", "offcpu", "gil_wait"};
+	OWNED(output) struct output *output = NULL;
+	uint64_t windows = WAITING_MAX / ARRAY_SIZE(kinds) + 2;
+
+	(void)state;
+	assert_int_equal(output_open(&folder, &output), 0);
+	disk.is_full = true;
+	for (uint64_t window = 1; window <= windows; window++)
+		for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+			assert_int_equal(put(output, kinds[i], window, false), 0);
+	assert_int_equal(output_dropped(output), 2 * ARRAY_SIZE(kinds));
+	disk.is_full = false;
+	output_retry(output);
+	assert_int_equal(write_count, WAITING_MAX);
+	for (size_t i = 0; i < WAITING_MAX; i++)
+		assert_write(i, kinds[i % ARRAY_SIZE(kinds)], 3 + i / ARRAY_SIZE(kinds));
+}
+
+static void output_write__full_disk_at_the_end_is_enospc(void **state)
+{
+	OWNED(output) struct output *output = NULL;
+
+	(void)state;
+	assert_int_equal(output_open(&folder, &output), 0);
+	disk.is_full = true;
+	assert_int_equal(put(output, "cpu", 1, false), 0);
+	assert_int_equal(put(output, "cpu", 2, true), -ENOSPC);
+	assert_int_equal(put(output, "offcpu", 2, true), -ENOSPC);
+	assert_int_equal(write_count, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, start)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(output_write__store_gets_each_profile_under_its_kind),
+		TEST(output_write__one_file_gets_whichever_profile_there_is),
+		TEST(output_write__what_waited_for_room_keeps_its_kind_and_order),
+		TEST(output_write__too_many_waiting_give_up_the_oldest_windows_whole),
+		TEST(output_write__full_disk_at_the_end_is_enospc),
+	};
+
+	return cmocka_run_group_tests_name("agent/output", tests, NULL, NULL);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/ledger.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "base/clock.h"
+#include "drain/thread_slots.h"
+
+/* All times since the first reading; the window's are the difference of two readings. */
+struct times {
+	uint64_t total_ns[PP_LEDGER_COUNT];
+	uint64_t life_ns;
+};
+
+struct entry {
+	struct pp_process_id id;
+	struct times live, exited, before;
+	uint64_t part[LEDGER_PART_COUNT];
+	uint64_t threads;
+	UT_hash_handle hh;
+};
+
+struct ledger {
+	struct entry *entry;
+	struct ledger_line *line; /* owned; of the last reading */
+};
+
+int ledger_new(struct ledger **ret_ledger)
+{
+	struct ledger *ledger = calloc(1, sizeof(*ledger));
+
+	if (!ledger)
+		return -ENOMEM;
+	*ret_ledger = ledger;
+	return 0;
+}
+
+void ledger_free(struct ledger *ledger)
+{
+	struct entry *entry, *next;
+
+	if (!ledger)
+		return;
+	HASH_ITER (hh, ledger->entry, entry, next) {
+		HASH_DEL(ledger->entry, entry);
+		free(entry);
+	}
+	free(ledger->line);
+	free(ledger);
+}
+
+static struct entry *entry_get(struct ledger *ledger, struct pp_process_id id)
+{
+	struct entry *entry;
+
+	HASH_FIND(hh, ledger->entry, &id, sizeof(id), entry);
+	if (entry)
+		return entry;
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return NULL;
+	entry->id = id;
+	HASH_ADD(hh, ledger->entry, id, sizeof(entry->id), entry);
+	return entry;
+}
+
+void ledger_begin(struct ledger *ledger)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER (hh, ledger->entry, entry, next) {
+		entry->live = (struct times){};
+		entry->threads = 0;
+		memset(entry->part, 0, sizeof(entry->part));
+	}
+	free(TAKE(ledger->line));
+}
+
+int ledger_add_thread(struct ledger *ledger, const struct pp_thread *thread, uint64_t end_ns)
+{
+	uint64_t total_ns[PP_LEDGER_COUNT];
+	struct entry *entry;
+
+	if (!(thread->flags & PP_THREAD_WANTED) || thread->created_ns >= end_ns)
+		return 0;
+	entry = entry_get(ledger, thread->id);
+	if (!entry)
+		return -ENOMEM;
+	thread_slot_totals(thread, end_ns, total_ns);
+	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
+		entry->live.total_ns[i] += total_ns[i];
+	entry->live.life_ns += end_ns - thread->created_ns;
+	entry->threads++;
+	return 0;
+}
+
+static int add_exited(struct ledger *ledger, const struct pp_process_id *id,
+		      const struct pp_ledger_sum *sum)
+{
+	struct entry *entry = entry_get(ledger, *id);
+
+	if (!entry)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
+		entry->exited.total_ns[i] += sum->total_ns[i];
+	entry->exited.life_ns += sum->life_ns;
+	entry->threads += sum->threads;
+	return 0;
+}
+
+int ledger_add_exited(struct ledger *ledger, int map_fd)
+{
+	struct pp_process_id id;
+	struct pp_ledger_sum sum;
+	int err;
+
+	while (!(err = bpf_map_get_next_key(map_fd, NULL, &id))) {
+		err = bpf_map_lookup_elem(map_fd, &id, &sum);
+		if (!err)
+			err = bpf_map_delete_elem(map_fd, &id);
+		if (!err)
+			err = add_exited(ledger, &id, &sum);
+		if (err)
+			return err;
+	}
+	return err == -ENOENT ? 0 : err;
+}
+
+int ledger_add_sample(struct ledger *ledger, struct pp_process_id id, enum ledger_part part,
+		      uint64_t weight)
+{
+	struct entry *entry = entry_get(ledger, id);
+
+	if (!entry)
+		return -ENOMEM;
+	entry->part[part] += weight;
+	return 0;
+}
+
+/* A thread that exits between two parts of one reading is in both or in neither: the next reading makes
+ * up for it. */
+static uint64_t grown(uint64_t *before, uint64_t now)
+{
+	uint64_t by = now > *before ? now - *before : 0;
+
+	*before += by;
+	return by;
+}
+
+static void fill_line(struct entry *entry, struct ledger_line *line)
+{
+	*line = (struct ledger_line){.id = entry->id, .threads = entry->threads};
+	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
+		line->total_ns[i] =
+			grown(&entry->before.total_ns[i],
+			      entry->live.total_ns[i] + entry->exited.total_ns[i]);
+	line->life_ns =
+		grown(&entry->before.life_ns, entry->live.life_ns + entry->exited.life_ns);
+	memcpy(line->part, entry->part, sizeof(line->part));
+}
+
+static int by_cpu(const void *left, const void *right)
+{
+	uint64_t a = ((const struct ledger_line *)left)->total_ns[PP_LEDGER_CPU];
+	uint64_t b = ((const struct ledger_line *)right)->total_ns[PP_LEDGER_CPU];
+
+	return a < b ? 1 : a > b ? -1 : 0;
+}
+
+int ledger_end(struct ledger *ledger, const struct ledger_line **ret_lines, size_t *ret_count)
+{
+	struct entry *entry, *next;
+	size_t count = 0;
+
+	ledger->line = calloc(HASH_COUNT(ledger->entry) + 1, sizeof(*ledger->line));
+	if (!ledger->line)
+		return -ENOMEM;
+	HASH_ITER (hh, ledger->entry, entry, next) {
+		fill_line(entry, &ledger->line[count++]);
+		if (entry->threads)
+			continue;
+		HASH_DEL(ledger->entry, entry);
+		free(entry);
+	}
+	qsort(ledger->line, count, sizeof(*ledger->line), by_cpu);
+	*ret_lines = ledger->line;
+	*ret_count = count;
+	return 0;
+}
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / (double)NS_PER_SEC;
+}
+
+void ledger_format(const struct ledger_line *line, const char *comm, char *text, size_t size)
+{
+	static const char *const name[PP_LEDGER_COUNT] = {
+		[PP_LEDGER_GIL] = "gil",	 [PP_LEDGER_LOCK] = "lock",
+		[PP_LEDGER_DISK] = "disk",	 [PP_LEDGER_NET] = "net",
+		[PP_LEDGER_SLEEP] = "sleep",	 [PP_LEDGER_CHILD] = "child",
+		[PP_LEDGER_FAULT] = "fault",	 [PP_LEDGER_STOPPED] = "stopped",
+		[PP_LEDGER_RUN_QUEUE] = "run_queue", [PP_LEDGER_UNKNOWN] = "unknown",
+	};
+	static const char *const part[LEDGER_PART_COUNT] = {"python", "native", "kernel"};
+	const uint64_t cpu_ns = line->total_ns[PP_LEDGER_CPU];
+	uint64_t weight = 0;
+	size_t used;
+
+	for (unsigned int i = 0; i < LEDGER_PART_COUNT; i++)
+		weight += line->part[i];
+	used = (size_t)snprintf(text, size, "pid=%u comm=%s threads=%llu seconds=%.3f", line->id.tgid,
+				comm, (unsigned long long)line->threads, seconds(line->life_ns));
+	for (unsigned int i = 0; i < LEDGER_PART_COUNT && weight && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, " %s=%.3f", part[i],
+					 seconds(cpu_ns) * (double)line->part[i] / (double)weight);
+	if (!weight && used < size)
+		used += (size_t)snprintf(text + used, size - used, " unsampled=%.3f",
+					 seconds(cpu_ns));
+	for (unsigned int i = PP_LEDGER_CPU + 1; i < PP_LEDGER_COUNT && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, " %s=%.3f", name[i],
+					 seconds(line->total_ns[i]));
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The ledger: where each second of each thread went, a process a line.  Times come from context
+ * switches, exactly; samples only divide time on the CPU into Python, native and kernel. */
+#ifndef AGENT_LEDGER_H
+#define AGENT_LEDGER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pyprofd/wait.h>
+
+#include "base/cleanup.h"
+
+enum ledger_part { LEDGER_PYTHON, LEDGER_NATIVE, LEDGER_KERNEL, LEDGER_PART_COUNT };
+
+struct ledger_line {
+	struct pp_process_id id;
+	uint64_t total_ns[PP_LEDGER_COUNT];
+	uint64_t part[LEDGER_PART_COUNT]; /* weight of the window's samples; all 0: unsampled */
+	uint64_t life_ns;		  /* threads x wall */
+	uint64_t threads;		  /* that lived in the window */
+};
+
+struct ledger;
+int ledger_new(struct ledger **ret_ledger);
+void ledger_free(struct ledger *ledger);
+DEFINE_OWNED(struct ledger, ledger)
+
+/* One reading of all times, at end_ns: every thread once, then the exited ones' map, which is emptied.
+ * 0 or -ENOMEM. */
+void ledger_begin(struct ledger *ledger);
+int ledger_add_thread(struct ledger *ledger, const struct pp_thread *thread, uint64_t end_ns);
+int ledger_add_exited(struct ledger *ledger, int map_fd);
+/* A sample of the window: weight by the kind of its leaf. */
+int ledger_add_sample(struct ledger *ledger, struct pp_process_id id, enum ledger_part part,
+		      uint64_t weight);
+/* Lines of what went on since the reading before, by time on the CPU, most first; valid until the next
+ * ledger_begin().  Processes without a thread in this reading are forgotten. */
+int ledger_end(struct ledger *ledger, const struct ledger_line **ret_lines, size_t *ret_count);
+
+/* "pid=12 comm=python3 threads=4 seconds=40.000 python=1.204 ... unknown=0.000".  Seconds.  cut: the
+ * line is at most `size` with its NUL. */
+void ledger_format(const struct ledger_line *line, const char *comm, char *text, size_t size);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/option_rules.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t text_size = strlen(text), end_size = strlen(end);
+
+	return text_size >= end_size && !strcmp(text + text_size - end_size, end);
+}
+
+static enum options_output_kind kind_of_output(const struct options *options)
+{
+	struct stat status;
+
+	if (!strcmp(options->output, "-"))
+		return OPTIONS_OUTPUT_PPROF;
+	if (options->output_is_default || ends_with(options->output, "/"))
+		return OPTIONS_OUTPUT_DIRECTORY;
+	if (!stat(options->output, &status) && S_ISDIR(status.st_mode))
+		return OPTIONS_OUTPUT_DIRECTORY;
+	if (ends_with(options->output, ".folded") || ends_with(options->output, ".txt"))
+		return OPTIONS_OUTPUT_FOLDED;
+	return OPTIONS_OUTPUT_PPROF;
+}
+
+/* A file holds one kind of profile, a folder all.  Cycles pass on a CPU alone. */
+static uint32_t default_events(const struct options *options)
+{
+	if (options->output_kind != OPTIONS_OUTPUT_DIRECTORY ||
+	    options->clock == OPTIONS_CLOCK_CYCLES)
+		return OPTIONS_EVENT_CPU;
+	return OPTIONS_EVENTS_ALL;
+}
+
+static int check_events(const struct options *options, char why[OPTION_WHY_BYTES])
+{
+	uint32_t waits = options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL);
+	char names[OPTION_EVENT_NAMES_CHARS];
+
+	if (waits && options->clock == OPTIONS_CLOCK_CYCLES) {
+		option_event_names(waits, names);
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--clock cycles and --events %s exclude each other: waits are measured in "
+			 "time",
+			 names);
+		return -EINVAL;
+	}
+	if (__builtin_popcount(options->events) > 1 &&
+	    options->output_kind != OPTIONS_OUTPUT_DIRECTORY) {
+		option_event_names(options->events, names);
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--events %s makes several profiles: give a folder with --output, as in "
+			 "-o profiles/",
+			 names);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int option_rules_apply(const struct option_given *given, struct options *options,
+		       char why[OPTION_WHY_BYTES])
+{
+	int err;
+
+	options->output_kind = kind_of_output(options);
+	if (!options->events)
+		options->events = default_events(options);
+	err = check_events(options, why);
+	if (err)
+		return err;
+	if (given->offcpu_min && !(options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL))) {
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--offcpu-min needs waits to leave out: give --events offcpu or --events "
+			 "gil");
+		return -EINVAL;
+	}
+	return 0;
+}

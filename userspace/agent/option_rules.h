@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the options mean together, once all of them are read: what was left open gets its value here, and
+ * nowhere else. */
+#ifndef AGENT_OPTION_RULES_H
+#define AGENT_OPTION_RULES_H
+
+#include <stdbool.h>
+
+#include "agent/options.h"
+
+#define OPTION_WHY_BYTES 128U
+
+/* Which options were given, where their values do not tell. */
+struct option_given {
+	bool offcpu_min;
+};
+
+/* Sets output_kind, and events where none were given (0).  Returns 0, or -EINVAL with one line in `why`
+ * that names the options that exclude each other and the fix. */
+int option_rules_apply(const struct option_given *given, struct options *options,
+		       char why[OPTION_WHY_BYTES]);
+
+#endif

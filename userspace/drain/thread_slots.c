@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "drain/thread_slots.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define READ_TRIES 8
+
+bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread *ret_copy,
+		      uint64_t *ret_torn)
+{
+	const _Atomic uint32_t *sequence = (const _Atomic uint32_t *)&slot->sequence;
+	_Atomic uint32_t *read_window = (_Atomic uint32_t *)&slot->read_window;
+
+	/* Marked before the last look: a switch that comes later leaves the window to us, one that came
+	 * between the copy and the mark makes us copy again. */
+	for (int i = 0; i < READ_TRIES; i++) {
+		uint32_t before = atomic_load_explicit(sequence, memory_order_acquire);
+
+		memcpy(ret_copy, slot, sizeof(*ret_copy));
+		atomic_store_explicit(read_window, window, memory_order_seq_cst);
+		atomic_thread_fence(memory_order_seq_cst);
+		if (!(before & 1) &&
+		    atomic_load_explicit(sequence, memory_order_relaxed) == before)
+			return ret_copy->tid;
+	}
+	++*ret_torn; /* what it has got is counted in the next window */
+	return false;
+}
+
+enum pp_ledger wait_ledger(enum pp_wait wait)
+{
+#define LEDGER_OF(id, label, group) [PP_WAIT_##id] = PP_LEDGER_##group,
+	static const uint8_t ledger[PP_WAIT_COUNT] = {PP_WAITS(LEDGER_OF)};
+
+	return wait < PP_WAIT_COUNT ? (enum pp_ledger)ledger[wait] : PP_LEDGER_UNKNOWN;
+}
+
+const char *wait_label(enum pp_wait wait)
+{
+#define LABEL_OF(id, label, group) [PP_WAIT_##id] = label,
+	static const char *const text[PP_WAIT_COUNT] = {PP_WAITS(LABEL_OF)};
+
+	return wait < PP_WAIT_COUNT ? text[wait] : "other";
+}
+
+static enum pp_wait flags_wait(uint32_t flags)
+{
+	return (enum pp_wait)(flags >> PP_COUNT_WAIT_SHIFT & 0x1f);
+}
+
+enum pp_wait thread_slot_wait(const struct pp_thread *thread)
+{
+	return thread->flags & PP_THREAD_WAITING ? (enum pp_wait)thread->wait : PP_WAIT_NONE;
+}
+
+/* As sum_count() in bpf/lib/threads.bpf.h, which counts what a thread leaves during the window. */
+static int count_sum(const struct pp_thread *thread, const struct pp_place *place,
+		     const struct pp_place_sum *sum, struct counts *counts)
+{
+	const uint32_t wait_bits = 0x1fU << PP_COUNT_WAIT_SHIFT;
+	struct pp_count_key key = {
+		.user_stack = place->user_stack,
+		.kernel_stack = place->kernel_stack,
+		.id = thread->id,
+		.tid = thread->tid,
+		.flags = place->flags | (uint32_t)PP_KIND_WAIT << PP_COUNT_KIND_SHIFT,
+	};
+	struct pp_count count = {.samples = sum->events, .weight = sum->ns};
+	int err = 0;
+
+	if (sum->ns || sum->events)
+		err = counts_add(counts, &key, &count);
+	if (!err && sum->queue_ns) {
+		struct pp_count queue = {.weight = sum->queue_ns};
+
+		key.flags = (key.flags & ~wait_bits) | PP_WAIT_RUN_QUEUE << PP_COUNT_WAIT_SHIFT;
+		err = counts_add(counts, &key, &queue);
+	}
+	if (!err && sum->ns && flags_wait(place->flags) == PP_WAIT_GIL) {
+		key.user_stack = place->blame_stack;
+		key.kernel_stack = 0;
+		key.tid = place->blame_tid;
+		key.flags = (place->flags & wait_bits) | PP_COUNT_PYTHON |
+			    (uint32_t)PP_KIND_BLAME << PP_COUNT_KIND_SHIFT |
+			    PP_STOP_ROOT << PP_COUNT_STOP_SHIFT;
+		err = counts_add(counts, &key, &count);
+	}
+	return err;
+}
+
+/* The part of a wait that goes on. */
+static uint64_t open_ns(const struct pp_thread *thread, const struct slots_window *window)
+{
+	uint64_t begin = thread->since_ns > window->start_ns ? thread->since_ns : window->start_ns;
+
+	if (!(thread->flags & PP_THREAD_WAITING) || thread->flags & PP_THREAD_SKIPPED ||
+	    begin >= window->end_ns)
+		return 0;
+	return (window->end_ns - begin) << (thread->weight_shift & 15);
+}
+
+static int count_place(const struct pp_thread *thread, uint32_t at,
+		       const struct slots_window *window, struct counts *counts)
+{
+	const struct pp_place *place = &thread->place[at];
+	struct pp_place_sum sum = place->sum[window->number & 1];
+
+	if (!place->key)
+		return 0;
+	if (sum.window != window->number)
+		sum = (struct pp_place_sum){};
+	if (at == thread->at && thread->wait == PP_WAIT_RUN_QUEUE)
+		sum.queue_ns += open_ns(thread, window);
+	else if (at == thread->at)
+		sum.ns += open_ns(thread, window);
+	return count_sum(thread, place, &sum, counts);
+}
+
+int thread_slot_count(const struct pp_thread *thread, const struct slots_window *window,
+		      struct counts *counts)
+{
+	int err = 0;
+
+	for (uint32_t at = 0; at < PP_THREAD_PLACES && !err; at++)
+		if (thread->flags & PP_THREAD_WANTED)
+			err = count_place(thread, at, window, counts);
+	return err;
+}
+
+void thread_slot_totals(const struct pp_thread *thread, uint64_t end_ns,
+			uint64_t ret_total_ns[PP_LEDGER_COUNT])
+{
+	enum pp_ledger now = wait_ledger(thread_slot_wait(thread));
+
+	memcpy(ret_total_ns, thread->total_ns, sizeof(thread->total_ns));
+	if (thread->since_ns < end_ns)
+		ret_total_ns[now] += end_ns - thread->since_ns;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The slots of threads (include/pyprofd/wait.h) at the end of a window: what their waits add to its
+ * counters, those that still go on included, cut at the edge. */
+#ifndef DRAIN_THREAD_SLOTS_H
+#define DRAIN_THREAD_SLOTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pyprofd/wait.h>
+
+#include "drain/counts.h"
+
+struct slots_window {
+	uint32_t number;	   /* pp_config.window while it was open */
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+};
+
+/* A whole copy of one slot, which is marked as read for this window.  False: it is free, or was written
+ * to all the time (then *ret_torn grows). */
+bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread *ret_copy,
+		      uint64_t *ret_torn);
+
+/* Adds to counts what one thread (a copy) waited in the window.  0 or -ENOMEM. */
+int thread_slot_count(const struct pp_thread *thread, const struct slots_window *window,
+		      struct counts *counts);
+
+/* The thread's times up to end_ns, what it does now included. */
+void thread_slot_totals(const struct pp_thread *thread, uint64_t end_ns,
+			uint64_t ret_total_ns[PP_LEDGER_COUNT]);
+
+enum pp_wait thread_slot_wait(const struct pp_thread *thread); /* PP_WAIT_NONE: it runs */
+enum pp_ledger wait_ledger(enum pp_wait wait);
+const char *wait_label(enum pp_wait wait); /* value of the label `wait`; static */
+
+#endif
