@@ -39,7 +39,9 @@ def check_kind(profile, kind, truth, tolerance, slack):
     here = [s for s in profile.samples if s.tid == truth["tid"] and is_at(kind)(s)]
     assert here, "nothing at the line of %s" % kind
     got = sum(s.ns for s in here if s.labels["wait"] == label)
-    wanted = min(max(got, low), high)
+    # On the way back it may wait for the GIL, which is in its bracket, too.
+    regained = sum(s.ns for s in here if s.labels["wait"] == "gil")
+    wanted = min(max(got, low - regained), high)
     waits.near(got, wanted, tolerance, kind, slack)
     others = sum(s.ns for s in here if s.labels["wait"] not in BESIDE + (label,))
     assert others <= 0.01 * wanted, "%s: %.3f s of %.3f s have another label:%s" % (
@@ -323,4 +325,5 @@ def test_cpu_of_the_ledger():
         cpu, _, _, stolen = meter.between(profile.begin_ns, profile.end_ns)
         line = waits.ledger(profile.profile, target.pid)
         waits.near(line["cpu"], cpu, 0.01, "CPU of the ledger", 20 * MS + stolen)
-        waits.check_ledger(line, profile.end_ns - profile.begin_ns)
+        # It may have waited for a CPU when the profile began: up to its first turn nobody knows it.
+        waits.check_ledger(line, profile.end_ns - profile.begin_ns, 0.05)
