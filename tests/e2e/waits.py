@@ -83,6 +83,7 @@ def ledgers(profile):
         words = dict(re.findall(r"(\w+)=(\S*)", comment))
         line = {key: int(words.pop(key)) for key in ("pid", "threads")}
         line["comm"] = words.pop("comm")
+        words.pop("off_scheduler", None)
         line.update((key, round(float(text) * SECOND)) for key, text in words.items())
         line["cpu"] = sum(line.pop(key, 0) for key in ("python", "native", "kernel", "unsampled"))
         found.append(line)
