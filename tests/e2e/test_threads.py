@@ -55,7 +55,7 @@ def test_names_in_a_pid_namespace():
     wrap = ["unshare", "--pid", "--fork", "--mount-proc"]
     if subprocess.run(wrap + ["true"], check=False).returncode:
         need([], "unshare --pid does not work here")
-    with harness.Target("burn.py", 20.0, "threads", wrap=wrap) as target:
+    with harness.Target("burn.py", 8.0, "threads", wrap=wrap) as target:
         inner = harness.wait_for(lambda: harness.children(target.pid), what="the process in the namespace")[0]
         run = harness.profile(inner, duration=3, options=["--events", "gil"])
         assert run.rc == 0, run.err
