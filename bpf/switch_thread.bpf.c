@@ -479,28 +479,3 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		thread_leaves(ctx, prev, preempt ? 0 : task_state_of(prev), now_ns, cfg);
 	return 0;
 }
-
-/* A thread that is not the leader goes on under the leader's id (fs/exec.c: de_thread()): no switch names its
- * own any more. */
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec_thread, struct task_struct *task, int old_tid)
-{
-	struct pp_config *cfg = config_get();
-	struct switch_state *state;
-	struct pp_thread *t;
-	__u32 zero = 0;
-
-	if (!cfg || task->pid == old_tid)
-		return 0;
-	t = thread_find(old_tid, cfg);
-	state = bpf_map_lookup_elem(&switches, &zero);
-	if (!t || !state)
-		return 0;
-	thread_begin(t);
-	if (t->flags & PP_THREAD_WANTED)
-		thread_settle(state, t, thread_clock(t, bpf_ktime_get_ns()));
-	t->was_tid = old_tid;
-	t->tid = 0;
-	thread_end(t);
-	return 0;
-}

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "agent/command.h"
+#include "agent/ledger_sums.h"
 #include "agent/sweeps.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -291,6 +292,7 @@ static void update_summary(struct agent *agent)
 		(uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SEC +
 		(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
 	(void)kernel_side_get_losses(agent->kernel, summary->loss);
+	summary->loss[PP_LOSS_THREADS_TORN] = agent->torn_threads;
 	summary->loss[PP_LOSS_SWEPT_LOST] = sweeps_lost(agent->sweeps);
 	if (!read_file("/proc/self/statm", 256, &text, NULL)) {
 		char *resident = strchr(text, ' ');
@@ -431,6 +433,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 				    UINT64_MAX;
 	config->flags &= ~(uint32_t)PP_CONFIG_PAUSED;
 	command_release(loop->command);
+	waits_start(agent);
 	sweeps_start(agent->sweeps);
 	err = run_windows(agent, loop);
 	config->flags |= PP_CONFIG_PAUSED;
@@ -495,9 +498,8 @@ static void release(struct agent *agent)
 {
 	cpu_events_free(agent->cpu_events);
 	profiles_close(&agent->profiles);
-	ledger_free(agent->ledger);
+	waits_release(agent);
 	timeline_free(agent->timeline);
-	sweeps_free(agent->sweeps);
 	intern_free(agent->strings);
 	output_free(agent->output);
 	ring_free(agent->stacks_ring);
@@ -555,6 +557,8 @@ int agent_run(const struct options *options)
 		update_summary(&agent);
 		agent.summary.own_map_bytes = kernel_side_map_bytes(agent.kernel);
 		progress_finish(&agent.progress, &agent.summary, options->quiet);
+		if (agent.run_ledger && !options->quiet)
+			ledger_sums_print(agent.run_ledger, stderr);
 	}
 	release(&agent);
 	loop_close(&loop);

@@ -336,8 +336,11 @@ static void renew_dictionary(struct agent *agent)
 static int finish_profiles(struct agent *agent, uint64_t start_wall_ns, uint64_t duration_ns,
 			   bool is_last)
 {
-	int err = profiles_write(&agent->profiles, agent->output, start_wall_ns, duration_ns, is_last);
+	int err = waits_describe(agent);
 
+	if (!err)
+		err = profiles_write(&agent->profiles, agent->output, start_wall_ns, duration_ns,
+				     is_last);
 	profiles_close(&agent->profiles);
 	intern_free(TAKE(agent->strings));
 	return err;
