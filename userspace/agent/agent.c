@@ -107,6 +107,7 @@ static int open_kernel(struct agent *agent)
 		.budget_bytes = agent->options->budget_bytes,
 		.waits = waits || agent->options->timeline,
 		.timeline = agent->options->timeline,
+		.wakers = agent->options->wakers,
 	};
 	char why[512] = "";
 	int err = cpus_possible_count(&options.cpu_count);

@@ -5,6 +5,7 @@
  *   misses.c   stacks finished here      naming.c  where symbolize/ gets names from
  *   window.c   counters -> profiles      waits.c   slots of threads -> counters, ledger
  *   profiles.c kinds of profiles         output.c  profile -> disk
+ *   wakers.c   who ends waits
  *   timeline.c records -> a trace file   stack_texts.c  its stacks as text
  *   sweep.c    threads that sleep since before the start, and sweeps.c what becomes of them */
 #ifndef AGENT_AGENT_H
@@ -178,7 +179,16 @@ void timeline_tick(struct timeline *timeline);
 /* What threads do at the end; closes the file.  Nothing is recorded any more.  NULL is fine. */
 int timeline_close(struct timeline *timeline);
 
+/* wakers.c: waits of a window that has ended, with who ended them, into its profile; --wakers. */
+int wakers_close(struct agent *agent, uint32_t window);
+
 /* window.c */
+/* Who, where and why, as labels; process may be NULL. */
+struct pp_count_key;
+int window_label_sample(struct agent *agent, struct profile_sample *sample,
+			const struct pp_count_key *key, struct process *process);
+/* Leaves the frames above __schedule() out. */
+void window_drop_switch_frames(struct agent *agent, struct profile_sample *sample);
 int window_open(struct agent *agent);
 /* Swaps the count tables, names what was counted and adds it to the profile; is_last: and writes a
  * profile of one file. */
