@@ -24,6 +24,7 @@
 #define PP_CONST const volatile
 #if defined(HOST_WHOLE_PROGRAM)
 #include <walk.bpf.c>
+#include <threads.bpf.c>
 #include <sample_cpu.bpf.c>
 #elif defined(HOST_SWITCH_PROGRAM)
 #include <walk.bpf.c>
