@@ -365,6 +365,7 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	struct call_site *site = &state->site;
 	struct pp_place *place;
 	struct old_place old;
+	__u64 spent_ns;
 
 	if (!is_due && !wait_is_taken(&state->budget, t, now_ns))
 		return false;
@@ -377,7 +378,11 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	}
 	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
 		blame(t, prev, cfg);
-	budget_spend(&state->budget, bpf_ktime_get_ns() - now_ns);
+	/* The look makes the wait longer; those that are looked at must not stand for that. */
+	spent_ns = bpf_ktime_get_ns() - now_ns;
+	budget_spend(&state->budget, spent_ns);
+	t->total_ns[PP_LEDGER_CPU] += spent_ns;
+	t->since_ns += spent_ns;
 	return true;
 }
 

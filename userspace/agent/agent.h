@@ -137,6 +137,9 @@ void thread_names_tick(struct thread_names *names);
 /* Never NULL: the name given in Python, else the kernel's, else "". */
 const char *thread_names_get(struct thread_names *names, const struct process *process,
 			     uint32_t tid);
+/* Of a Python thread by the number that it has in its own pid namespace; 0: not known. */
+uint32_t thread_names_host_tid(const struct thread_names *names, const struct process *process,
+			       uint32_t inner);
 void thread_names_expire(struct thread_names *names, uint64_t before_ns);
 
 /* waits.c */

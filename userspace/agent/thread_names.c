@@ -30,7 +30,8 @@ struct thread_name {
 	struct pp_thread_key key; /* pad is 0 */
 	uint64_t seen_ns;
 	uint32_t look; /* that gave the name: of struct names_read */
-	UT_hash_handle hh;
+	struct pp_thread_key inner_key; /* as in its own pid namespace; tid 0: not known, or the host's */
+	UT_hash_handle hh, hh_inner;
 	bool is_python;
 	char name[64];
 };
@@ -46,7 +47,7 @@ struct names_read {
 
 struct thread_names {
 	struct agent *agent;
-	struct thread_name *name;
+	struct thread_name *name, *by_inner;
 	struct names_read *read;
 	uint32_t looks; /* of all processes */
 	struct process_list wanted;
@@ -86,6 +87,14 @@ static bool is_listed(const struct thread_names *names, const struct thread_name
 	return read && read->look == name->look;
 }
 
+static void name_free(struct thread_names *names, struct thread_name *name)
+{
+	HASH_DEL(names->name, name);
+	if (name->inner_key.tid)
+		HASH_DELETE(hh_inner, names->by_inner, name);
+	free(name);
+}
+
 static void expire_reads(struct thread_names *names, uint64_t before_ns)
 {
 	struct names_read *read, *next;
@@ -107,8 +116,7 @@ void thread_names_expire(struct thread_names *names, uint64_t before_ns)
 	HASH_ITER (hh, names->name, name, next) {
 		if (name->seen_ns >= before_ns || is_listed(names, name))
 			continue;
-		HASH_DEL(names->name, name);
-		free(name);
+		name_free(names, name);
 	}
 }
 
@@ -119,10 +127,8 @@ void thread_names_free(struct thread_names *names)
 
 	if (!names)
 		return;
-	HASH_ITER (hh, names->name, name, next) {
-		HASH_DEL(names->name, name);
-		free(name);
-	}
+	HASH_ITER (hh, names->name, name, next)
+		name_free(names, name);
 	HASH_ITER (hh, names->read, read, next_read)
 		read_free(names, read);
 	free(names->wanted.id);
@@ -206,6 +212,24 @@ static uint32_t inner_tid(const struct process *process, const struct process_py
 	return tid;
 }
 
+/* Of a thread in a pid namespace: so that it is found by the number that it knows itself. */
+static void set_inner_tid(struct thread_names *names, struct thread_name *name, uint32_t inner)
+{
+	struct thread_name *other;
+
+	if (inner == name->key.tid || inner == name->inner_key.tid)
+		return;
+	if (name->inner_key.tid)
+		HASH_DELETE(hh_inner, names->by_inner, name);
+	name->inner_key = (struct pp_thread_key){.id = name->key.id, .tid = inner};
+	HASH_FIND(hh_inner, names->by_inner, &name->inner_key, sizeof(name->inner_key), other);
+	if (other) { /* it has ended: its number is used again */
+		HASH_DELETE(hh_inner, names->by_inner, other);
+		other->inner_key.tid = 0;
+	}
+	HASH_ADD(hh_inner, names->by_inner, inner_key, sizeof(name->inner_key), name);
+}
+
 static void read_process(struct thread_names *names, struct process *process,
 			 struct names_read *read)
 {
@@ -231,6 +255,7 @@ static void read_process(struct thread_names *names, struct process *process,
 		entry->is_python = true;
 		entry->look = read->look;
 		entry->seen_ns = mono_ns();
+		set_inner_tid(names, entry, inner);
 	}
 }
 
@@ -243,6 +268,9 @@ void thread_names_tick(struct thread_names *names)
 
 		if (!process || process->exit_ns)
 			continue;
+		/* Whether its threads' numbers are those of a pid namespace. */
+		if (!process->details_read)
+			(void)process_read_details(names->agent->processes, process);
 		if (!read) {
 			read = calloc(1, sizeof(*read));
 			if (!read)
@@ -287,4 +315,16 @@ const char *thread_names_get(struct thread_names *names, const struct process *p
 	}
 	name->seen_ns = mono_ns();
 	return name->name;
+}
+
+uint32_t thread_names_host_tid(const struct thread_names *names, const struct process *process,
+			       uint32_t inner)
+{
+	struct pp_thread_key key = {.id = process->id, .tid = inner};
+	struct thread_name *name;
+
+	if (!process->inner_pid || process->inner_pid == process->id.tgid)
+		return inner;
+	HASH_FIND(hh_inner, names->by_inner, &key, sizeof(key), name);
+	return name ? name->key.tid : 0;
 }
