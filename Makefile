@@ -70,7 +70,8 @@ $(filter $(BUILD)/userspace/agent/%,$(LIB_OBJ)) $(BUILD)/userspace/agent/main.o:
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
-$(BUILD)/libpyprofd.a: $(LIB_OBJ) $(BUILD)/gen/profile.pb-c.o $(BUILD)/gen/perfetto.pb-c.o
+PROTO_OBJ := $(patsubst include/proto/%.proto,$(BUILD)/gen/%.pb-c.o,$(wildcard include/proto/*.proto))
+$(BUILD)/libpyprofd.a: $(LIB_OBJ) $(PROTO_OBJ)
 	$(call msg,AR,$@)rm -f $@; $(AR) rcs $@ $^
 $(BUILD)/pyprofd: $(BUILD)/userspace/agent/main.o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@

@@ -39,6 +39,7 @@ static __always_inline struct pp_thread *thread_claim(struct task_struct *task, 
 						      const struct pp_config *cfg)
 {
 	__u32 tid = task->pid, sequence;
+	__u64 first_ns = now_ns;
 	struct pp_thread *t = thread_at(tid, 0, cfg);
 
 	if (!t || t->tid) {
@@ -50,11 +51,14 @@ static __always_inline struct pp_thread *thread_claim(struct task_struct *task, 
 	}
 	thread_begin(t);
 	sequence = t->sequence;
+	if (t->was_tid == tid)
+		first_ns = t->first_ns;
 	__builtin_memset(t, 0, sizeof(*t));
 	t->sequence = sequence;
 	t->tid = tid;
 	t->id.tgid = task->tgid;
 	t->created_ns = t->since_ns = now_ns;
+	t->first_ns = first_ns;
 	t->read_window = cfg->window - 1; /* nothing of an older one is in here */
 	thread_end(t);
 	return t;
@@ -203,7 +207,7 @@ static __always_inline bool thread_retire(__u32 tid, __u64 now_ns, const struct 
 				place_count(tid, i);
 		ledger_close(t, &state->ledger, now_ns);
 	}
-	t->was_tid = tid;
+	t->was_tid = t->tid;
 	t->tid = 0;
 	thread_end(t);
 	return true;

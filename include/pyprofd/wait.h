@@ -98,7 +98,8 @@ struct pp_thread {
 	__u16 timeline_cpu;  /* where it runs, or ran; only with --timeline, as the next ones */
 	__u8 timeline_flags; /* enum pp_timeline_flag, when it left */
 	__u8 pad[5];
-	__u64 created_ns;   /* first seen by a switch */
+	__u64 created_ns;   /* first seen by a switch, or another program began */
+	__u64 first_ns;	    /* when this tid first had the slot: no exec changes it */
 	__u64 identified_ns; /* when the filters were asked last */
 	__u64 since_ns;	    /* when it began to run or to wait */
 	__u64 ran_since_ns; /* when the run before this wait began */

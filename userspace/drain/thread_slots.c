@@ -54,6 +54,7 @@ static bool glance(const struct pp_thread *slot, uint32_t tid, struct thread_gla
 		owner = live->tid;
 		was_tid = live->was_tid;
 		*ret_glance = (struct thread_glance){
+			.first_ns = live->first_ns,
 			.created_ns = live->created_ns,
 			.flags = live->flags,
 			.has_exited = !owner,
@@ -63,7 +64,7 @@ static bool glance(const struct pp_thread *slot, uint32_t tid, struct thread_gla
 		    atomic_load_explicit(sequence, memory_order_relaxed) == before)
 			break;
 	}
-	return (owner == tid || (!owner && was_tid == tid)) && ret_glance->created_ns;
+	return (owner == tid || (!owner && was_tid == tid)) && ret_glance->first_ns;
 }
 
 bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t tid,

@@ -26,7 +26,8 @@ bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread 
 
 /* What the slot of a thread says of its life; `slots` are those of the map. */
 struct thread_glance {
-	uint64_t created_ns; /* when it was first seen to run */
+	uint64_t first_ns;   /* when it was first seen to run */
+	uint64_t created_ns; /* the same, or when its program or the filters' mind changed */
 	uint32_t flags;	     /* enum pp_thread_flag */
 	bool has_exited;
 };
