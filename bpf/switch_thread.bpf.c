@@ -7,6 +7,7 @@
 #include "lib/threads.bpf.h"
 #include "lib/timeline_switch.bpf.h"
 #include "lib/wait_reason.bpf.h"
+#include "lib/wakers.bpf.h"
 #include "lib/walk.bpf.h"
 
 /* Waits at a place until it is walked anew, as callers may differ: many once walks agree, few when they
@@ -56,6 +57,8 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 		thread_add_wait(t, woken_ns, now_ns, cfg);
 		if (t->flags & PP_THREAD_EVENT)
 			thread_add_event(t, cfg);
+		if (wakers_are_on)
+			wake_count(t, woken_ns, cfg->window);
 	}
 	if (timeline_is_on)
 		timeline_come(t, woken_ns, now_ns);
@@ -362,6 +365,7 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	struct call_site *site = &state->site;
 	struct pp_place *place;
 	struct old_place old;
+	__u64 spent_ns;
 
 	if (!is_due && !wait_is_taken(&state->budget, t, now_ns))
 		return false;
@@ -374,7 +378,11 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	}
 	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
 		blame(t, prev, cfg);
-	budget_spend(&state->budget, bpf_ktime_get_ns() - now_ns);
+	/* The look makes the wait longer; those that are looked at must not stand for that. */
+	spent_ns = bpf_ktime_get_ns() - now_ns;
+	budget_spend(&state->budget, spent_ns);
+	t->total_ns[PP_LEDGER_CPU] += spent_ns;
+	t->since_ns += spent_ns;
 	return true;
 }
 
@@ -433,6 +441,8 @@ static __always_inline void thread_stops(void *ctx, struct switch_state *state, 
 	t->flags |= PP_THREAD_WAITING;
 	t->run_delay_ns = prev->sched_info.run_delay;
 	wait_begins(ctx, state, t, prev, task_state, ran_ns, now_ns, cfg);
+	if (wakers_are_on)
+		wake_forget(t);
 	if (timeline_is_on)
 		timeline_leave(t, ran_ns);
 }

@@ -207,7 +207,7 @@ static __always_inline bool thread_retire(__u32 tid, __u64 now_ns, const struct 
 				place_count(tid, i);
 		ledger_close(t, &state->ledger, now_ns);
 	}
-	t->was_tid = t->tid;
+	t->was_tid = tid;
 	t->tid = 0;
 	thread_end(t);
 	return true;
