@@ -294,26 +294,6 @@ long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags)
 	return 0;
 }
 
-void *bpf_ringbuf_reserve(void *ring, __u64 size, __u64 flags)
-{
-	struct host_record *record = &host->record[host->record_count];
-
-	if (host->ring_is_full)
-		return NULL;
-	assert_true(host->record_count < HOST_RECORDS);
-	*record = (struct host_record){
-		.data = malloc(size), .size = size, .ring = ring, .flags = flags};
-	assert_non_null(record->data);
-	host->record_count++;
-	return record->data;
-}
-
-void bpf_ringbuf_submit(void *data, __u64 flags)
-{
-	assert_ptr_equal(host->record[host->record_count - 1].data, data);
-	host->record[host->record_count - 1].flags = flags;
-}
-
 __u64 bpf_ringbuf_query(void *ring, __u64 flags)
 {
 	(void)ring;
