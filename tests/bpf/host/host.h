@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define PP_MAP
-#define PP_CONST const volatile
+#define PP_CONST volatile /* tests switch them */
 #if defined(HOST_WHOLE_PROGRAM)
 #include <walk.bpf.c>
 #include <sample_cpu.bpf.c>
@@ -88,6 +88,7 @@ struct host {
 	struct pp_resync resync;
 	uint32_t scratch_level;
 	struct pp_thread thread[HOST_THREADS];
+	struct pp_timeline_record timeline_record;
 	struct switch_state switch_state;
 
 	struct {
@@ -183,6 +184,8 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 		return array_at(&host->resync, key, 1, sizeof(host->resync));
 	if (map == &threads)
 		return array_at(host->thread, key, HOST_THREADS, sizeof(host->thread[0]));
+	if (map == &timeline_records)
+		return array_at(&host->timeline_record, key, 1, sizeof(host->timeline_record));
 	if (map == &switches)
 		return array_at(&host->switch_state, key, 1, sizeof(host->switch_state));
 	assert_non_null(hash);
