@@ -43,7 +43,7 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 	__u64 woken_ns;
 
 	if (!t) {
-		thread_claim(next, now_ns, cfg);
+		thread_claim(next->pid, next->tgid, now_ns, cfg);
 		return;
 	}
 	if (!(t->flags & PP_THREAD_WAITING))
@@ -365,6 +365,7 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	struct call_site *site = &state->site;
 	struct pp_place *place;
 	struct old_place old;
+	__u64 spent_ns;
 
 	if (!is_due && !wait_is_taken(&state->budget, t, now_ns))
 		return false;
@@ -377,7 +378,12 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	}
 	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
 		blame(t, prev, cfg);
-	budget_spend(&state->budget, bpf_ktime_get_ns() - now_ns);
+	/* The look makes the wait longer; those that are looked at must not stand for that. */
+	spent_ns = bpf_ktime_get_ns();
+	spent_ns = spent_ns > now_ns ? spent_ns - now_ns : 0; /* now_ns may be another CPU's */
+	budget_spend(&state->budget, spent_ns);
+	t->total_ns[PP_LEDGER_CPU] += spent_ns;
+	t->since_ns += spent_ns;
 	return true;
 }
 
@@ -450,7 +456,7 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
 
 	if (!t)
-		t = thread_claim(prev, now_ns, cfg);
+		t = thread_claim(prev->pid, prev->tgid, now_ns, cfg);
 	if (!t || !state)
 		return;
 	thread_begin(t);
@@ -482,30 +488,5 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		thread_comes(next, now_ns, cfg);
 	if (prev->pid && !(prev->flags & PF_KTHREAD))
 		thread_leaves(ctx, prev, preempt ? 0 : task_state_of(prev), now_ns, cfg);
-	return 0;
-}
-
-/* A thread that is not the leader goes on under the leader's id (fs/exec.c: de_thread()): no switch names its
- * own any more. */
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec_thread, struct task_struct *task, int old_tid)
-{
-	struct pp_config *cfg = config_get();
-	struct switch_state *state;
-	struct pp_thread *t;
-	__u32 zero = 0;
-
-	if (!cfg || task->pid == old_tid)
-		return 0;
-	t = thread_find(old_tid, cfg);
-	state = bpf_map_lookup_elem(&switches, &zero);
-	if (!t || !state)
-		return 0;
-	thread_begin(t);
-	if (t->flags & PP_THREAD_WANTED)
-		thread_settle(state, t, thread_clock(t, bpf_ktime_get_ns()));
-	t->was_tid = old_tid;
-	t->tid = 0;
-	thread_end(t);
 	return 0;
 }

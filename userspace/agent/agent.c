@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "agent/command.h"
+#include "agent/ledger_sums.h"
 #include "agent/sweeps.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -125,6 +126,8 @@ static int open_kernel(struct agent *agent)
 		(agent->options->events & OPTIONS_EVENT_GIL || agent->options->timeline ?
 			 PP_CONFIG_BLAME :
 			 0) |
+		/* A PMU's interrupt may hit a switch; a timer's cannot. */
+		(waits && agent->options->clock == OPTIONS_CLOCK_CPU ? PP_CONFIG_SEE_RUNNING : 0) |
 		PP_CONFIG_PAUSED;
 	/* Only the timeline wants them: no sums. */
 	kernel_side_config(agent->kernel)->wait_min_ns =
@@ -292,6 +295,7 @@ static void update_summary(struct agent *agent)
 		(uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SEC +
 		(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
 	(void)kernel_side_get_losses(agent->kernel, summary->loss);
+	summary->loss[PP_LOSS_THREADS_TORN] = agent->torn_threads;
 	summary->loss[PP_LOSS_SWEPT_LOST] = sweeps_lost(agent->sweeps);
 	if (!read_file("/proc/self/statm", 256, &text, NULL)) {
 		char *resident = strchr(text, ' ');
@@ -377,13 +381,6 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static int timeout_ms(const struct agent *agent, uint64_t ns)
-{
-	int sweep_ms = sweeps_timeout_ms(agent->sweeps), ms = (int)(ns / NS_PER_MS) + 1;
-
-	return sweep_ms >= 0 && sweep_ms < ms ? sweep_ms : ms;
-}
-
 static int run_windows(struct agent *agent, struct loop *loop)
 {
 	int err = 0;
@@ -401,7 +398,9 @@ static int run_windows(struct agent *agent, struct loop *loop)
 			loop->window_ends_ns += agent->options->interval_ns;
 			continue;
 		}
-		err = serve(agent, loop, timeout_ms(agent, ends_ns - now_ns));
+		err = serve(agent, loop,
+			    sweeps_timeout_ms(agent->sweeps,
+					      (int)((ends_ns - now_ns) / NS_PER_MS) + 1));
 		if (!err)
 			sweeps_step(agent->sweeps);
 	}
@@ -437,6 +436,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 				    UINT64_MAX;
 	config->flags &= ~(uint32_t)PP_CONFIG_PAUSED;
 	command_release(loop->command);
+	waits_start(agent);
 	sweeps_start(agent->sweeps);
 	err = run_windows(agent, loop);
 	config->flags |= PP_CONFIG_PAUSED;
@@ -501,9 +501,8 @@ static void release(struct agent *agent)
 {
 	cpu_events_free(agent->cpu_events);
 	profiles_close(&agent->profiles);
-	ledger_free(agent->ledger);
+	waits_release(agent);
 	timeline_free(agent->timeline);
-	sweeps_free(agent->sweeps);
 	intern_free(agent->strings);
 	output_free(agent->output);
 	ring_free(agent->stacks_ring);
@@ -561,6 +560,8 @@ int agent_run(const struct options *options)
 		update_summary(&agent);
 		agent.summary.own_map_bytes = kernel_side_map_bytes(agent.kernel);
 		progress_finish(&agent.progress, &agent.summary, options->quiet);
+		if (agent.run_ledger && !options->quiet)
+			ledger_sums_print(agent.run_ledger, stderr);
 	}
 	release(&agent);
 	loop_close(&loop);

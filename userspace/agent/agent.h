@@ -85,7 +85,10 @@ struct agent {
 	struct profiles profiles; /* closed between windows of a directory */
 	uint32_t profile_serial; /* of the profile: what is cached for one ends with it */
 	struct output *output;
-	struct ledger *ledger; /* NULL: waits are not captured */
+	struct ledger *ledger; /* NULL: waits are not captured, and neither are the next ones */
+	struct ledger_check *ledger_check;
+	struct ledger_sums *profile_ledger, *run_ledger;
+	uint64_t torn_threads; /* PP_LOSS_THREADS_TORN */
 	struct timeline *timeline; /* NULL: none is written */
 	struct sweeps *sweeps; /* as well */
 
@@ -134,15 +137,23 @@ void thread_names_tick(struct thread_names *names);
 /* Never NULL: the name given in Python, else the kernel's, else "". */
 const char *thread_names_get(struct thread_names *names, const struct process *process,
 			     uint32_t tid);
+/* Of a Python thread by the number that it has in its own pid namespace; 0: not known. */
+uint32_t thread_names_host_tid(const struct thread_names *names, const struct process *process,
+			       uint32_t inner);
 void thread_names_expire(struct thread_names *names, uint64_t before_ns);
 
 /* waits.c */
 struct slots_window;
 int waits_open(struct agent *agent); /* nothing, when the options ask for no waits */
+/* The kernel side measures from now on. */
+void waits_start(struct agent *agent);
 /* What threads waited in a window that has ended, into its counters and the ledger. */
 int waits_collect(struct agent *agent, const struct slots_window *window, struct counts *counts);
-/* The ledger of the window, into the comments of its profiles. */
+/* The ledger of the window, to that of its profile and of the run. */
 int waits_close(struct agent *agent);
+/* The profile's ledger, into its comments; the next one begins. */
+int waits_describe(struct agent *agent);
+void waits_release(struct agent *agent);
 
 /* stack_texts.c: stacks as a timeline shows them; named once. */
 struct stack_text {

@@ -108,12 +108,17 @@ int window_label_sample(struct agent *agent, struct profile_sample *sample,
 			const struct pp_count_key *key, struct process *process)
 {
 	char comm[PP_COMM_BYTES + 1] = "";
+	uint32_t tid = key->tid;
 	int err = label_wait(agent, sample, key->flags);
 
 	if (err)
 		return err;
 	label_number(sample, "pid", key->id.tgid);
-	label_number(sample, "tid", key->tid);
+	/* The GIL's holder is known by the number that it has itself. */
+	if (process && key->flags >> PP_COUNT_KIND_SHIFT == PP_KIND_BLAME)
+		tid = thread_names_host_tid(agent->thread_names, process, tid);
+	if (tid)
+		label_number(sample, "tid", tid);
 	if (!process) {
 		/* A kernel thread, or gone before anybody could look. */
 		if (thread_comm_read(key->id.tgid, key->tid, comm))
@@ -127,7 +132,7 @@ int window_label_sample(struct agent *agent, struct profile_sample *sample,
 	err = label_string(agent, sample, "comm", comm);
 	if (!err)
 		err = label_string(agent, sample, "thread_name",
-				   thread_names_get(agent->thread_names, process, key->tid));
+				   tid ? thread_names_get(agent->thread_names, process, tid) : "");
 	if (!err && process->container_id)
 		err = label_string(agent, sample, "container_id", process->container_id);
 	if (!err && process->cgroup)
@@ -336,8 +341,11 @@ static void renew_dictionary(struct agent *agent)
 static int finish_profiles(struct agent *agent, uint64_t start_wall_ns, uint64_t duration_ns,
 			   bool is_last)
 {
-	int err = profiles_write(&agent->profiles, agent->output, start_wall_ns, duration_ns, is_last);
+	int err = waits_describe(agent);
 
+	if (!err)
+		err = profiles_write(&agent->profiles, agent->output, start_wall_ns, duration_ns,
+				     is_last);
 	profiles_close(&agent->profiles);
 	intern_free(TAKE(agent->strings));
 	return err;

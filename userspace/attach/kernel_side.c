@@ -116,7 +116,6 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 	set_wakers(side, options->wakers, counts);
 	if (!options->waits) {
 		bpf_program__set_autoload(skeleton->progs.on_switch, false);
-		bpf_program__set_autoload(skeleton->progs.on_exec_thread, false);
 		bpf_program__set_autoload(skeleton->progs.on_sweep, false);
 		bpf_map__set_max_entries(skeleton->maps.ledgers, 1);
 	}

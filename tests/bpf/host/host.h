@@ -24,11 +24,16 @@
 #define PP_CONST volatile /* tests switch them */
 #if defined(HOST_WHOLE_PROGRAM)
 #include <walk.bpf.c>
+#include <threads.bpf.c>
 #include <sample_cpu.bpf.c>
 #elif defined(HOST_SWITCH_PROGRAM)
 #include <walk.bpf.c>
 #include <threads.bpf.c>
 #include <switch_thread.bpf.c>
+#define on_exit watch_exit /* stdlib.h has another */
+int watch_exit(void *ctx, struct task_struct *task);
+#include <watch_process.bpf.c>
+#undef on_exit
 #else
 #include <lib/walk_native.bpf.h>
 #include <lib/walk_python.bpf.h>
