@@ -379,8 +379,7 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
 		blame(t, prev, cfg);
 	/* The look makes the wait longer; those that are looked at must not stand for that. */
-	spent_ns = bpf_ktime_get_ns();
-	spent_ns = spent_ns > now_ns ? spent_ns - now_ns : 0; /* now_ns may be another CPU's */
+	spent_ns = thread_clock(t, bpf_ktime_get_ns()) - now_ns;
 	budget_spend(&state->budget, spent_ns);
 	t->total_ns[PP_LEDGER_CPU] += spent_ns;
 	t->since_ns += spent_ns;
