@@ -104,6 +104,18 @@ static int label_wait(struct agent *agent, struct profile_sample *sample, uint32
 	return err;
 }
 
+static int label_container(struct agent *agent, struct profile_sample *sample,
+			   const struct process *process)
+{
+	int err = 0;
+
+	if (process->container_id)
+		err = label_string(agent, sample, "container_id", process->container_id);
+	if (!err && process->cgroup)
+		err = label_string(agent, sample, "cgroup", process->cgroup);
+	return err;
+}
+
 int window_label_sample(struct agent *agent, struct profile_sample *sample,
 			const struct pp_count_key *key, struct process *process)
 {
@@ -133,10 +145,8 @@ int window_label_sample(struct agent *agent, struct profile_sample *sample,
 	if (!err)
 		err = label_string(agent, sample, "thread_name",
 				   tid ? thread_names_get(agent->thread_names, process, tid) : "");
-	if (!err && process->container_id)
-		err = label_string(agent, sample, "container_id", process->container_id);
-	if (!err && process->cgroup)
-		err = label_string(agent, sample, "cgroup", process->cgroup);
+	if (!err)
+		err = label_container(agent, sample, process);
 	if (err)
 		return err;
 	return label_python(agent, sample, key->flags, image_table_python(process));
