@@ -270,6 +270,11 @@ void misses_on_record(void *context, const struct decoded_miss *miss)
 	}
 	if (misses_finish(agent, process, miss, &record))
 		return;
+	if (key.user_stack) { /* of a wait, which is counted under this hash elsewhere */
+		record->hash = key.user_stack;
+		(void)misses_describe(agent, record);
+		return;
+	}
 	(void)misses_describe(agent, record);
 	key.user_stack = record->hash;
 	key.flags &= ~(0xffU << PP_COUNT_STOP_SHIFT);

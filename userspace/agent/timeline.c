@@ -187,7 +187,17 @@ static int name_stacks(struct timeline *timeline)
 	return err ? err : stack_texts_resolve(timeline->texts);
 }
 
-static int write_record(struct timeline *timeline, const struct pp_timeline_record *record)
+/* As the host numbers it; 0: not known. */
+static uint32_t holder_of(const struct timeline *timeline, const struct pp_timeline_record *record)
+{
+	const struct agent *agent = timeline->agent;
+	const struct process *process =
+		record->holder_tid ? process_table_find(agent->processes, record->id) : NULL;
+
+	return process ? thread_names_host_tid(agent->thread_names, process, record->holder_tid) : 0;
+}
+
+static int write_record(struct timeline *timeline, struct pp_timeline_record *record)
 {
 	struct stack_text text =
 		stack_texts_find(timeline->texts, record->user_stack, record->kernel_stack);
@@ -196,6 +206,7 @@ static int write_record(struct timeline *timeline, const struct pp_timeline_reco
 					  .stack = text.text,
 					  .is_python = text.is_python};
 
+	record->holder_tid = holder_of(timeline, record);
 	return lanes_add(timeline->lanes, &event);
 }
 
