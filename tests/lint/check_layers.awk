@@ -9,12 +9,14 @@ BEGIN {
 	allowed["symbolize"] = "discover elf python drain"
 	allowed["profile"] = "symbolize"
 	allowed["store"] = "profile"
+	allowed["render"] = "symbolize profile"
+	allowed["reader"] = "symbolize profile store render"
 	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store"
-	folders = "base discover elf unwind python attach drain symbolize profile store agent"
-	# What the build generates has no folder, and one reader.
+	folders = "base discover elf unwind python attach drain symbolize profile store render reader agent"
+	# What the build generates has no folder; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "profile"
-	generated["version.h"] = "agent"
+	generated["version.h"] = "agent reader"
 }
 function has(list, word) { return index(" " list " ", " " word " ") }
 function bad(why) {
@@ -32,8 +34,8 @@ FNR == 1 {
 	sub(/^[^"]*"/, "", name)
 	sub(/".*/, "", name)
 	if (name in generated) {
-		if (generated[name] != folder)
-			bad("only " generated[name] "/ reads it")
+		if (!has(generated[name], folder))
+			bad("only " generated[name] " may read it")
 	} else if (name ~ /\.\./) {
 		bad("no ../")
 	} else if (split(name, where, "/") != 2) {

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/verb.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* In the order of `pyprof --help`. */
+static const struct verb verbs[] = {
+	{NULL, NULL, NULL},
+};
+
+const struct verb *verb_at(unsigned int index)
+{
+	return verbs[index].name ? &verbs[index] : NULL;
+}
+
+const struct verb *verb_find(const char *name)
+{
+	for (const struct verb *verb = verbs; verb->name; verb++)
+		if (!strcmp(verb->name, name))
+			return verb;
+	return NULL;
+}
