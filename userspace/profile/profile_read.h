@@ -46,7 +46,7 @@ struct profile_read_options {
 	/* May be NULL.  Asked once for each distinct stack of the profile. */
 	bool (*wants_stack)(void *context, const struct profile *profile, uint32_t stack);
 	/* May be NULL.  After each file; an error ends the reading with it. */
-	int (*window_done)(void *context, const struct profile *profile,
+	int (*window_done)(void *context, struct profile *profile,
 			   const struct profile_window *window);
 	void *context;
 };

@@ -11,7 +11,7 @@ struct input_options {
 	const char *const
 		*keep_labels; /* as profile_read_options; what --group-by needs is added */
 	bool drop_addresses, drop_lines;
-	int (*window_done)(void *context, const struct profile *profile,
+	int (*window_done)(void *context, struct profile *profile,
 			   const struct profile_window *window);
 	void *context;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* pyprof VERB ...: the reader. */
+#include <argp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@ int main(int argc, char **argv)
 {
 	const struct verb *verb;
 
+	argp_err_exit_status = READER_BAD_INPUT;
 	if (argc < 2) {
 		help(stderr);
 		return READER_BAD_INPUT;

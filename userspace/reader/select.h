@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "render/flame_tree.h"
+#include "render/groups.h"
 
 #define SELECT_MAX_PIDS 64U
 
@@ -21,7 +21,7 @@ struct select {
 	regex_t *comm, *thread, *focus, *ignore; /* owned; NULL: not given */
 	uint64_t since_ms, until_ms;		 /* since 1970; 0: not given */
 	const char *kind, *sample_type;		 /* NULL: not given */
-	uint32_t group_by;			 /* enum flame_group_by, ored */
+	uint32_t group_by;			 /* enum group_by, ored */
 	bool no_color, no_progress;
 	/* A verb's own first arguments (the FILE of `lines`): not paths of profiles. */
 	char *leading[2];
@@ -38,5 +38,6 @@ void select_release(struct select *select);
 int select_time(const char *text, uint64_t now_ms, uint64_t *ret_ms);
 /* Extended regular expression, searched for; an error is printed, and -EINVAL. */
 int select_regex(const char *text, const char *option, regex_t **ret_regex);
+void select_free_regex(regex_t *regex); /* NULL is fine */
 
 #endif

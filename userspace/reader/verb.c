@@ -6,6 +6,8 @@
 
 /* In the order of `pyprof --help`. */
 static const struct verb verbs[] = {
+	{"report", "a table: self and total time of functions, lines, files, threads ...",
+	 verb_report},
 	{NULL, NULL, NULL},
 };
 

@@ -10,26 +10,13 @@
 #include "base/cleanup.h"
 #include "profile/index_table.h"
 #include "profile/window.h"
-#include "render/frame_text.h"
-
-/* Ids of profile.strings.  Frames of one text are one frame, whatever their addresses. */
-struct flame_frame {
-	uint32_t name, file, line, class, module; /* class: enum frame_class */
-	uint32_t start_line;
-};
+#include "render/code_table.h"
+#include "render/groups.h"
 
 /* Node 0 is the root: no frame.  parent < own index. */
 struct flame_node {
 	uint32_t frame, parent;
 	int64_t self, total;
-};
-
-/* Samples of one process and thread, or of what the options say. */
-struct flame_group {
-	int64_t pid, tid;	  /* 0: no label */
-	uint32_t comm, thread;	  /* strings; 0: no label */
-	uint32_t container, wait; /* ... */
-	uint32_t label;		  /* string: "pid 12 python3 / thread 14 main"; never 0 */
 };
 
 /* At most one a node and group. */
@@ -38,20 +25,10 @@ struct flame_sample {
 	int64_t value;
 };
 
-enum flame_group_by {
-	FLAME_BY_NONE = 0,
-	FLAME_BY_PROCESS = 1U << 0, /* pid */
-	FLAME_BY_THREAD = 1U << 1,  /* pid and tid */
-	FLAME_BY_COMM = 1U << 2,
-	FLAME_BY_THREAD_NAME = 1U << 3,
-	FLAME_BY_CONTAINER = 1U << 4,
-	FLAME_BY_WAIT = 1U << 5,
-};
-
 struct flame_options {
 	unsigned int value_index; /* which of the profile's values */
 	bool lines;		  /* frames of one function on other lines are other frames */
-	uint32_t group_by;	  /* enum flame_group_by, ored */
+	uint32_t group_by;	  /* enum group_by, ored */
 	bool group_frames;	  /* groups are frames below the root, too */
 };
 
@@ -59,15 +36,13 @@ struct flame_options {
 struct flame_tree {
 	struct profile *profile; /* borrowed */
 	struct flame_options options;
-	struct flame_frame *frame;
-	uint32_t frame_count, frame_capacity;
+	struct code_table code; /* what node.frame names */
+	struct groups groups;	/* what sample.group names */
 	struct flame_node *node;
 	uint32_t node_count, node_capacity;
-	struct flame_group *group;
-	uint32_t group_count, group_capacity;
 	struct flame_sample *sample;
 	uint32_t sample_count, sample_capacity;
-	struct index_table frame_index, node_index, group_index, sample_index;
+	struct index_table node_index, sample_index;
 };
 
 /* Returns 0; -ENOMEM; -E2BIG above UINT32_MAX nodes. */
