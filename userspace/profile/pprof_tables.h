@@ -25,6 +25,7 @@ struct pprof_text {
 struct pprof_item {
 	struct wire message;
 	uint32_t cached, cached_count; /* the reader's; 0 at first */
+	bool is_cached;
 };
 
 struct pprof_items {

@@ -38,6 +38,8 @@ struct profile_read_options {
 	const char *const *keep_labels;
 	bool drop_addresses;	 /* frames that differ by their addresses become one */
 	bool drop_lines;	 /* ... and by their lines */
+	bool python_only;	 /* native and kernel frames go: their time is that of the Python
+				  * function that called them; without any: "[no Python]" */
 	const char *sample_type; /* what deltas, report and trees show; NULL: the file's default */
 	/* May be NULL.  Labels are those of the file, before keep_labels; strings: what
 	 * profile_label.string is an id of. */

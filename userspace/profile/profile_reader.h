@@ -65,6 +65,8 @@ static inline int reader_fail(struct profile_reader *reader, int err, const char
 int reader_text(struct profile_reader *reader, uint64_t text, uint32_t *ret_string);
 /* Appends the frames of a location to reader.stack.  0, -EBADMSG, -ENOMEM. */
 int reader_add_location(struct profile_reader *reader, uint64_t location_id);
+/* Into an empty stack: a frame that says so.  0, -ENOMEM. */
+int reader_add_no_python(struct profile_reader *reader);
 /* 0 and a set or LABEL_SET_UNWANTED; -EBADMSG, -ENOMEM. */
 int reader_label_set(struct profile_reader *reader, const struct raw_label *raw, size_t count,
 		     uint32_t *ret_set);

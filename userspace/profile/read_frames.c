@@ -117,7 +117,7 @@ static bool kind_of_mapping(const char *path, uint32_t *ret_kind)
 	return false;
 }
 
-/* The item's cache: module, and its kind + 1 in cached_count. */
+/* The item's cache: module, and its kind in cached_count. */
 static int resolve_mapping(struct profile_reader *reader, struct pprof_item *item)
 {
 	struct read_mapping mapping;
@@ -145,7 +145,8 @@ static int resolve_mapping(struct profile_reader *reader, struct pprof_item *ite
 		if (err)
 			return err;
 	}
-	item->cached_count = kind + 1;
+	item->cached_count = kind;
+	item->is_cached = true;
 	return 0;
 }
 
@@ -212,6 +213,8 @@ static int append_frame(struct profile_reader *reader, const struct frame *frame
 	uint32_t id;
 	int err;
 
+	if (reader->options.python_only && frame->kind != FRAME_PYTHON)
+		return 0;
 	if (reader->options.drop_addresses)
 		kept.address = 0;
 	if (reader->options.drop_lines)
@@ -284,6 +287,7 @@ static int append_unnamed(struct profile_reader *reader, const struct frame *bas
 
 struct read_location {
 	uint64_t mapping_id, address;
+	bool has_lines;
 };
 
 static int parse_location(struct wire message, struct read_location *ret_location)
@@ -297,6 +301,8 @@ static int parse_location(struct wire message, struct read_location *ret_locatio
 			ret_location->mapping_id = field.value;
 		if (field.number == 3 && !field.is_bytes)
 			ret_location->address = field.value;
+		if (field.number == 4 && field.is_bytes)
+			ret_location->has_lines = true;
 	}
 	return more;
 }
@@ -313,13 +319,13 @@ static int find_base(struct profile_reader *reader, const struct read_location *
 	mapping = pprof_items_find(&reader->tables.mapping, location->mapping_id);
 	if (!mapping)
 		return reader_fail(reader, -EBADMSG, "cut off or broken: a mapping is missing");
-	if (!mapping->cached_count) {
+	if (!mapping->is_cached) {
 		int err = resolve_mapping(reader, mapping);
 
 		if (err)
 			return err;
 	}
-	ret_base->kind = mapping->cached_count - 1;
+	ret_base->kind = mapping->cached_count;
 	ret_base->module = mapping->cached;
 	if (mapping->cached)
 		*ret_path = reader->profile->module[mapping->cached - 1].module.path;
@@ -341,12 +347,13 @@ static int resolve_location(struct profile_reader *reader, struct pprof_item *it
 	while (!err && wire_next(&message, &field) > 0)
 		if (field.number == 4 && field.is_bytes)
 			err = append_line(reader, field.bytes, &base, path);
-	if (!err && reader->resolved_count == first)
+	if (!err && !location.has_lines)
 		err = append_unnamed(reader, &base, path);
 	if (err)
 		return err;
 	item->cached = first;
 	item->cached_count = reader->resolved_count - first;
+	item->is_cached = true;
 	return 0;
 }
 
@@ -357,7 +364,7 @@ int reader_add_location(struct profile_reader *reader, uint64_t location_id)
 
 	if (!item)
 		return reader_fail(reader, -EBADMSG, "cut off or broken: a location is missing");
-	if (!item->cached_count) {
+	if (!item->is_cached) {
 		err = resolve_location(reader, item);
 		if (err)
 			return err;
@@ -368,5 +375,21 @@ int reader_add_location(struct profile_reader *reader, uint64_t location_id)
 			return reader_fail(reader, err, "not enough memory");
 		reader->stack[reader->stack_count++] = reader->resolved[item->cached + i];
 	}
+	return 0;
+}
+
+int reader_add_no_python(struct profile_reader *reader)
+{
+	struct frame frame = {.kind = FRAME_MARKER};
+	uint32_t id;
+	int err = intern_string(reader->strings, "[no Python]", &frame.name);
+
+	if (!err)
+		err = profile_add_location(reader->profile, &frame, &id);
+	if (!err)
+		err = ARRAY_RESERVE(reader->stack, reader->stack_count, reader->stack_capacity);
+	if (err)
+		return reader_fail(reader, err, "not enough memory");
+	reader->stack[reader->stack_count++] = id;
 	return 0;
 }

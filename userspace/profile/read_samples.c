@@ -233,6 +233,8 @@ static int parse_stack(struct profile_reader *reader, struct raw_sample *sample,
 	while (!err && wire_next(&message, &field) > 0)
 		if (field.number == 1)
 			err = take_field(reader, sample, &field);
+	if (!err && !reader->stack_count && reader->options.python_only)
+		err = reader_add_no_python(reader);
 	return err;
 }
 

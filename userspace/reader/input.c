@@ -183,6 +183,8 @@ static int open_reader(struct input *input)
 	const struct select *select = input->select;
 	struct profile_read_options options = {.drop_addresses = input->options->drop_addresses,
 					       .drop_lines = input->options->drop_lines,
+					       .python_only = input->options->python_only ||
+							      select->python_only,
 					       .sample_type = select->sample_type,
 					       .context = input};
 
@@ -281,6 +283,11 @@ static bool has_kind(const struct store_listing *listing, const char *kind)
 	return false;
 }
 
+static const char *wanted_kind(const struct input *input)
+{
+	return input->options->kind ? input->options->kind : input->select->kind;
+}
+
 /* cpu, or the only kind there is. */
 static int choose_kind(struct input *input, const char *path)
 {
@@ -290,8 +297,8 @@ static int choose_kind(struct input *input, const char *path)
 
 	if (input->kind[0])
 		return 0;
-	if (input->select->kind) {
-		kind = input->select->kind;
+	if (wanted_kind(input)) {
+		kind = wanted_kind(input);
 	} else if (has_kind(listing, "cpu")) {
 		kind = "cpu";
 	} else {
@@ -333,13 +340,15 @@ static int read_folder(struct input *input, const char *path)
 	const struct select *select = input->select;
 	struct store_range range = {.since_ms = select->since_ms,
 				    .until_ms = select->until_ms ? select->until_ms : UINT64_MAX,
-				    .kind = select->kind};
+				    .kind = wanted_kind(input)};
 	int err;
 
 	store_listing_release(&input->listing);
 	err = store_list(path, &range, &input->listing);
 	if (err)
 		return complain(input, path, strerror(-err));
+	if (!input->listing.count && input->options->may_be_none)
+		return 0;
 	if (!input->listing.count)
 		return say_nothing_found(input, path, &range);
 	err = choose_kind(input, path);
@@ -391,7 +400,7 @@ static int read_all(struct input *input)
 	for (int i = 0; !err && i < select->path_count; i++)
 		err = read_path(input, select->path[i]);
 	clear_progress(input);
-	if (!err && !input_profile(input))
+	if (!err && !input_profile(input) && !input->options->may_be_none)
 		err = complain(input, select->path[0], "its profiles went away while it was read");
 	return err;
 }
@@ -416,6 +425,10 @@ int input_read(const struct input_options *options, struct input **ret_input)
 	err = read_all(input);
 	if (err)
 		return err;
+	if (!input_profile(input)) {
+		*ret_input = NULL;
+		return 0;
+	}
 	make_title(input);
 	*ret_input = TAKE(input);
 	return 0;

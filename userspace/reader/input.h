@@ -10,7 +10,9 @@ struct input_options {
 	const struct select *select;
 	const char *const
 		*keep_labels; /* as profile_read_options; what --group-by needs is added */
-	bool drop_addresses, drop_lines;
+	bool drop_addresses, drop_lines, python_only; /* --python: always */
+	const char *kind; /* of windows, above --kind; NULL: as --kind says */
+	bool may_be_none; /* no such windows: NULL, and no word of it */
 	int (*window_done)(void *context, struct profile *profile,
 			   const struct profile_window *window);
 	void *context;

@@ -24,6 +24,7 @@ enum {
 	OPTION_IGNORE,
 	OPTION_GROUP_BY,
 	OPTION_SAMPLE_TYPE,
+	OPTION_PYTHON,
 	OPTION_NO_COLOR,
 	OPTION_NO_PROGRESS,
 };
@@ -43,6 +44,8 @@ static const struct argp_option options[] = {
 	 "Apart for each: process, thread, comm, thread-name, container, wait", 8},
 	{"sample-type", OPTION_SAMPLE_TYPE, "TYPE", 0,
 	 "Show these values (info lists them); default: what the file says", 8},
+	{"python", OPTION_PYTHON, NULL, 0,
+	 "Only Python functions: what they run in C and in the kernel is theirs", 8},
 	{"no-color", OPTION_NO_COLOR, NULL, 0, "No colours on a terminal, either", 9},
 	{"no-progress", OPTION_NO_PROGRESS, NULL, 0, "No progress bar on a terminal, either", 9},
 	{0},
@@ -297,6 +300,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_GROUP_BY:
 		parse_groups(state, select, text);
+		return 0;
+	case OPTION_PYTHON:
+		select->python_only = true;
 		return 0;
 	case OPTION_NO_COLOR:
 		select->no_color = true;

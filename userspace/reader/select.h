@@ -22,7 +22,7 @@ struct select {
 	uint64_t since_ms, until_ms;		 /* since 1970; 0: not given */
 	const char *kind, *sample_type;		 /* NULL: not given */
 	uint32_t group_by;			 /* enum group_by, ored */
-	bool no_color, no_progress;
+	bool python_only, no_color, no_progress;
 	/* A verb's own first arguments (the FILE of `lines`): not paths of profiles. */
 	char *leading[2];
 	int leading_wanted, leading_count;

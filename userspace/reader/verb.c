@@ -8,6 +8,7 @@
 static const struct verb verbs[] = {
 	{"report", "a table: self and total time of functions, lines, files, threads ...",
 	 verb_report},
+	{"tree", "the call tree, hottest first", verb_tree},
 	{NULL, NULL, NULL},
 };
 

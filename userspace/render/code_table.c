@@ -68,6 +68,9 @@ static struct code code_of_frame(const struct code_table *table, const struct fr
 		code.start_line = frame->start_line;
 		code.module = module_path(table->profile, frame);
 		break;
+	case CODE_BY_SOURCE_LINE:
+		code.line = frame->line;
+		__attribute__((fallthrough));
 	case CODE_BY_FILE:
 		code.file = frame->file;
 		if (!code.file)

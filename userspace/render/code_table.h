@@ -11,7 +11,13 @@
 #include "profile/window.h"
 #include "render/frame_text.h"
 
-enum code_by { CODE_BY_FUNCTION, CODE_BY_LINE, CODE_BY_FILE, CODE_BY_MODULE };
+enum code_by {
+	CODE_BY_FUNCTION,
+	CODE_BY_LINE,	     /* of a function */
+	CODE_BY_SOURCE_LINE, /* of a file, whatever function */
+	CODE_BY_FILE,
+	CODE_BY_MODULE
+};
 
 /* Strings of the profile.  What the view does not tell apart is 0, but class. */
 struct code {
