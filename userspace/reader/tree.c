@@ -117,8 +117,9 @@ static void print_node(const struct walk *walk, uint32_t node_index, bool is_las
 	printf("%s%s%s", text_color(walk->color, TEXT_BOLD),
 	       code->name ? code_text(table, code->name) : "[unknown]",
 	       text_color(walk->color, TEXT_PLAIN));
-	printf("  %s%s%s", text_color(walk->color, TEXT_DIM), text_place(table, code, place),
-	       text_color(walk->color, TEXT_PLAIN));
+	if (code->file || code->module)
+		printf("  %s%s%s", text_color(walk->color, TEXT_DIM),
+		       text_place(table, code, place), text_color(walk->color, TEXT_PLAIN));
 	if (self >= walk->options->min_share && node->self != node->total)
 		printf("  self %.1f %%", self * 100);
 	printf("\n");

@@ -9,6 +9,7 @@ static const struct verb verbs[] = {
 	{"report", "a table: self and total time of functions, lines, files, threads ...",
 	 verb_report},
 	{"tree", "the call tree, hottest first", verb_tree},
+	{"lines", "the source with the time of each line", verb_lines},
 	{NULL, NULL, NULL},
 };
 
