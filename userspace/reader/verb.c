@@ -10,6 +10,8 @@ static const struct verb verbs[] = {
 	 verb_report},
 	{"tree", "the call tree, hottest first", verb_tree},
 	{"lines", "the source with the time of each line", verb_lines},
+	{"calls", "the call graph: --dot for Graphviz, --pstats for snakeviz and gprof2dot",
+	 verb_calls},
 	{NULL, NULL, NULL},
 };
 

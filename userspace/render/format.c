@@ -28,7 +28,7 @@ static const char *scaled(double value, const struct step *step, size_t count, c
 	return buffer;
 }
 
-static double unit_ns(const char *unit)
+double format_unit_ns(const char *unit)
 {
 	static const struct step units[] = {
 		{1, "nanoseconds"}, {1, "ns"},	      {1e3, "microseconds"}, {1e3, "us"},
@@ -49,7 +49,7 @@ const char *format_value(int64_t value, const char *unit, char buffer[FORMAT_BYT
 					    {1048576.0, "MiB"},
 					    {1024.0, "KiB"},
 					    {1, "B"}};
-	double ns = unit_ns(unit);
+	double ns = format_unit_ns(unit);
 
 	if (ns > 0)
 		return scaled((double)value * ns, times, 4, buffer);
