@@ -8,7 +8,11 @@
 #include "lib/wait_reason.bpf.h"
 #include "lib/walk.bpf.h"
 
-#define PLACE_USES 64U /* then the place is walked anew: callers may differ */
+/* Waits at a place until it is walked anew, as callers may differ: many once walks agree, few when they
+ * do not. */
+#define PLACE_USES_NEW 32U
+#define PLACE_USES_DIFFERENT 8U
+#define PLACE_USES_MAX 1024U
 #define IDENTIFY_NS 100000000ULL
 #define GIL_RETRY_NS 50000ULL
 
@@ -83,16 +87,15 @@ static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_fra
 static __always_inline __u64 place_key(const struct pp_thread *t, const struct call_site *site,
 				       __u32 task_state, const struct pp_config *cfg)
 {
-	__u64 frame, instruction, key;
+	__u64 frame, instruction, where, what;
 
 	python_top(t, &frame, &instruction);
-	key = hash_mix(site->pc, site->sp);
-	key = hash_mix(key, frame);
-	key = hash_mix(key, instruction);
-	key = hash_mix(key, site->number + ((__u64)cfg->epoch << 32));
-	key = hash_mix(key, task_state & 0xff);
+	where = site->pc * 0x9e3779b97f4a7c15ULL + site->sp * 0xc2b2ae3d27d4eb4fULL;
+	what = frame * 0x165667b19e3779f9ULL + instruction * 0xd6e8feb86659fd93ULL;
+	where ^= where >> 32;
+	what += (site->number << 40) + ((__u64)cfg->epoch << 8) + (task_state & 0xff);
 	/* A preempted thread's registers are anything. */
-	return (task_state ? hash_mix(key, site->argument) : key) | 1;
+	return hash_mix(hash_mix(where, what), task_state ? site->argument : 0) | 1;
 }
 
 /* Which of the thread's places this is; PP_THREAD_PLACES: none of them. */
@@ -105,13 +108,27 @@ static __always_inline __u32 place_find(const struct pp_thread *t, __u64 key)
 	return t->place[2].key == key ? 2 : PP_THREAD_PLACES;
 }
 
-/* Empties the entry for a walk: that of the same place, or the next one in turn gives way. */
+/* What a place was before its walk; limit 0: it was none. */
+struct old_place {
+	__u64 user_stack, kernel_stack;
+	__u32 limit, pad;
+};
+
+/* Empties the entry for a walk: that of the same place, of which *ret_old is left, or the next one in
+ * turn gives way. */
 static __always_inline struct pp_place *place_renew(struct pp_thread *t, __u32 found,
-						    const struct pp_config *cfg)
+						    const struct pp_config *cfg,
+						    struct old_place *ret_old)
 {
 	struct pp_place *place;
 
-	if (found >= PP_THREAD_PLACES) {
+	__builtin_memset(ret_old, 0, sizeof(*ret_old));
+	if (found < PP_THREAD_PLACES) {
+		place = place_at(t, found);
+		ret_old->user_stack = place->user_stack;
+		ret_old->kernel_stack = place->kernel_stack;
+		ret_old->limit = place->limit;
+	} else {
 		found = t->at + 1;
 		if (found >= PP_THREAD_PLACES)
 			found = 0;
@@ -122,6 +139,15 @@ static __always_inline struct pp_place *place_renew(struct pp_thread *t, __u32 f
 	place->sum[0].window = place->sum[1].window = cfg->window - 2; /* neither of the two */
 	t->at = found;
 	return place;
+}
+
+static __always_inline __u32 place_limit(const struct pp_place *place, const struct old_place *old)
+{
+	if (!old->limit)
+		return PLACE_USES_NEW;
+	if (old->user_stack != place->user_stack || old->kernel_stack != place->kernel_stack)
+		return PLACE_USES_DIFFERENT;
+	return old->limit < PLACE_USES_MAX ? old->limit * 2 : PLACE_USES_MAX;
 }
 
 /* The walk's results of which later waits make use. */
@@ -150,14 +176,15 @@ static __always_inline bool waits_for_gil(const struct pp_thread *t, __u64 word)
 }
 
 /* The reason of this wait; a futex may be the GIL's. */
-static __always_inline enum pp_wait find_wait(const struct pp_thread *t, struct task_struct *prev,
-					      __u32 task_state, const struct user_registers *regs)
+static __always_inline void thread_set_wait(struct pp_thread *t, struct task_struct *prev,
+					    __u32 task_state, const struct call_site *site)
 {
-	enum pp_wait wait = task_state ? wait_reason(prev, task_state, regs) : PP_WAIT_RUN_QUEUE;
+	enum pp_wait wait = task_state ? wait_reason(prev, task_state, site) : PP_WAIT_RUN_QUEUE;
 
-	if (wait == PP_WAIT_LOCK && waits_for_gil(t, syscall_argument(regs)))
+	if (wait == PP_WAIT_LOCK && waits_for_gil(t, site->argument))
 		wait = PP_WAIT_GIL;
-	return wait;
+	t->wait = wait;
+	FORGET();
 }
 
 /* The whole stack of the thread that leaves, into its place. */
@@ -203,7 +230,7 @@ static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const str
 /* False: no scratch was free, which is counted. */
 static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struct pp_place *place,
 					   struct task_struct *prev, __u32 task_state,
-					   const struct user_registers *regs,
+					   const struct call_site *site, struct user_registers *regs,
 					   const struct pp_config *cfg)
 {
 	struct scratch taken;
@@ -211,10 +238,11 @@ static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struc
 	scratch_enter(&taken);
 	if (!taken.walk)
 		return false;
+	copy_saved(regs, prev);
 	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
 	walk_place(ctx, taken.walk, taken.slot, t, place, prev, regs, cfg);
 	/* Only now are Python and the GIL known of a thread that was not walked before. */
-	t->wait = find_wait(t, prev, task_state, regs);
+	thread_set_wait(t, prev, task_state, site);
 	place->flags |= t->wait << PP_COUNT_WAIT_SHIFT;
 	scratch_leave(&taken);
 	return true;
@@ -304,19 +332,22 @@ static __always_inline bool wait_is_taken(struct budget *budget, struct pp_threa
  * left to others that stand for it. */
 static __always_inline bool wait_look(void *ctx, struct switch_state *state, struct pp_thread *t,
 				      struct task_struct *prev, __u32 task_state,
-				      const struct call_site *site, __u32 found, bool is_known,
-				      __u64 now_ns, const struct pp_config *cfg)
+				      __u32 found, bool is_known, __u64 now_ns,
+				      const struct pp_config *cfg)
 {
 	struct user_registers *regs = (void *)state->registers;
+	struct call_site *site = &state->site;
 	struct pp_place *place;
+	struct old_place old;
 
 	if (!wait_is_taken(&state->budget, t, now_ns))
 		return false;
 	if (!is_known) {
-		place = place_renew(t, found, cfg);
-		if (!walk_new_place(ctx, t, place, prev, task_state, regs, cfg))
+		place = place_renew(t, found, cfg, &old);
+		if (!walk_new_place(ctx, t, place, prev, task_state, site, regs, cfg))
 			return false;
 		place->key = place_key(t, site, task_state, cfg);
+		place->limit = place_limit(place, &old);
 	}
 	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
 		blame(t, prev, cfg);
@@ -329,29 +360,29 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 					__u64 now_ns, const struct pp_config *cfg)
 {
 	struct user_registers *regs = (void *)state->registers;
+	struct call_site *site = &state->site;
 	bool is_same, is_known, goes_on;
-	struct call_site site;
 	__u32 found;
 
 	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
-	read_call_site(prev, regs, &site);
-	found = place_find(t, place_key(t, &site, task_state, cfg));
+	read_call_site(prev, regs, site);
+	state->found = place_find(t, place_key(t, site, task_state, cfg));
+	FORGET();
+	found = state->found;
 	is_same = found < PP_THREAD_PLACES;
-	is_known = is_same && ++place_at(t, found)->uses < PLACE_USES;
+	is_known = is_same && ++place_at(t, found)->uses < place_at(t, found)->limit;
 	t->weight_shift = 0;
 	if (is_known) {
 		t->at = found;
 		t->wait = place_wait(place_at(t, found));
 	} else {
-		copy_saved(regs, prev);
-		t->wait = find_wait(t, prev, task_state, regs);
+		thread_set_wait(t, prev, task_state, site);
 	}
 	/* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
 	 * instruction: one wait for the user. */
 	goes_on = is_same && t->wait == PP_WAIT_GIL && ran_ns < GIL_RETRY_NS;
 	if (!is_known || (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)) {
-		if (!wait_look(ctx, state, t, prev, task_state, &site, found, is_known, now_ns,
-			       cfg)) {
+		if (!wait_look(ctx, state, t, prev, task_state, found, is_known, now_ns, cfg)) {
 			t->flags |= PP_THREAD_SKIPPED;
 			return;
 		}
@@ -389,6 +420,7 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 	if (task_state & STATE_DEAD) {
 		if (t->flags & PP_THREAD_WANTED)
 			thread_settle(state, t, now_ns);
+		t->was_tid = t->tid;
 		t->tid = 0;
 	} else if (t->flags & PP_THREAD_WANTED) {
 		thread_stops(ctx, state, t, prev, task_state, now_ns, cfg);

@@ -5,16 +5,10 @@
 
 #include "lib/count.bpf.h"
 
-/* Two places for each thread: where its id points, and where a hash of it does. */
-static __always_inline __u32 thread_index(__u32 tid, __u32 way, const struct pp_config *cfg)
-{
-	return (way ? tid * 0x9e3779b1U >> 8 : tid) & cfg->thread_mask;
-}
-
 static __always_inline struct pp_thread *thread_at(__u32 tid, __u32 way,
 						   const struct pp_config *cfg)
 {
-	__u32 index = thread_index(tid, way, cfg);
+	__u32 index = pp_thread_index(tid, way, cfg->thread_mask);
 
 	return bpf_map_lookup_elem(&threads, &index);
 }
@@ -77,7 +71,8 @@ static __always_inline void thread_restart(struct pp_thread *t, __u64 now_ns)
 
 static __always_inline struct pp_place *place_at(struct pp_thread *t, __u32 index)
 {
-	return index == 1 ? &t->place[1] : index == 2 ? &t->place[2] : &t->place[0];
+	BARRIER(index);
+	return &t->place[index < PP_THREAD_PLACES ? index : 0];
 }
 
 #define WAIT_BITS (0x1fU << PP_COUNT_WAIT_SHIFT)
@@ -134,8 +129,8 @@ __noinline int place_count(__u32 tid, __u32 at)
 		return 0;
 	place = place_at(t, at);
 	window = cfg->window;
-	open = window & 1 ? &place->sum[1] : &place->sum[0];
-	last = window & 1 ? &place->sum[0] : &place->sum[1];
+	open = &place->sum[window & 1];
+	last = &place->sum[~window & 1];
 	if (open->window == window)
 		sum_count(t, place, open, window);
 	if (last->window == window - 1 && t->read_window != window - 1)
@@ -145,7 +140,7 @@ __noinline int place_count(__u32 tid, __u32 at)
 
 static __always_inline struct pp_place_sum *sum_open(struct pp_place *place, __u32 window)
 {
-	struct pp_place_sum *sum = window & 1 ? &place->sum[1] : &place->sum[0];
+	struct pp_place_sum *sum = &place->sum[window & 1];
 
 	if (sum->window != window) {
 		sum->window = window;

@@ -68,7 +68,7 @@ struct pp_place {
 	__u32 blame_tid;   /* as the holder itself sees it; 0: not known */
 	__u32 flags;	   /* enum pp_count_flag, with the wait */
 	__u32 uses;	   /* since the walk */
-	__u32 pad;
+	__u32 limit;	   /* uses until the next walk: more, the oftener it found the same stack */
 	struct pp_place_sum sum[2]; /* by bit 0 of the window */
 };
 
@@ -93,7 +93,7 @@ struct pp_thread {
 	__u8 wait;	    /* enum pp_wait: why it waits */
 	__u8 weight_shift;  /* this wait stands for 1 << as many */
 	__u8 python;	    /* 1 + index in pythons[], as the last walk found it; 0: none */
-	__u32 pad;
+	__u32 was_tid;	    /* of a free slot: whose it was until it exited */
 	__u64 created_ns;   /* first seen by a switch */
 	__u64 identified_ns; /* when the filters were asked last */
 	__u64 since_ns;	    /* when it began to run or to wait */
@@ -105,6 +105,13 @@ struct pp_thread {
 };
 _Static_assert(sizeof(struct pp_thread) % 8 == 0, "pp_thread crosses the kernel boundary");
 _Static_assert(PP_MAX_PYTHONS <= 256, "pp_thread.python");
+
+/* Each thread has two slots that it may take: where its id points, and where a hash of it does. */
+static __inline__ __u32 pp_thread_index(__u32 tid, __u32 way, __u32 mask)
+{
+	return (way ? tid * 0x9e3779b1U >> 8 : tid) & mask;
+}
+#define PP_THREAD_WAYS 2U
 
 /* ledgers[pp_process_id]: totals of the threads that have exited since the agent took them last. */
 struct pp_ledger_sum {

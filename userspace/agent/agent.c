@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "agent/command.h"
+#include "agent/sweeps.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -280,6 +281,7 @@ static void update_summary(struct agent *agent)
 		(uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SEC +
 		(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
 	(void)kernel_side_get_losses(agent->kernel, summary->loss);
+	summary->loss[PP_LOSS_SWEPT_LOST] = sweeps_lost(agent->sweeps);
 	if (!read_file("/proc/self/statm", 256, &text, NULL)) {
 		char *resident = strchr(text, ' ');
 
@@ -359,6 +361,13 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static int timeout_ms(const struct agent *agent, uint64_t ns)
+{
+	int sweep_ms = sweeps_timeout_ms(agent->sweeps), ms = (int)(ns / NS_PER_MS) + 1;
+
+	return sweep_ms >= 0 && sweep_ms < ms ? sweep_ms : ms;
+}
+
 static int run_windows(struct agent *agent, struct loop *loop)
 {
 	int err = 0;
@@ -376,7 +385,9 @@ static int run_windows(struct agent *agent, struct loop *loop)
 			loop->window_ends_ns += agent->options->interval_ns;
 			continue;
 		}
-		err = serve(agent, loop, (int)((ends_ns - now_ns) / NS_PER_MS) + 1);
+		err = serve(agent, loop, timeout_ms(agent, ends_ns - now_ns));
+		if (!err)
+			sweeps_step(agent->sweeps);
 	}
 	return err;
 }
@@ -410,6 +421,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 				    UINT64_MAX;
 	config->flags &= ~(uint32_t)PP_CONFIG_PAUSED;
 	command_release(loop->command);
+	sweeps_start(agent->sweeps);
 	err = run_windows(agent, loop);
 	config->flags |= PP_CONFIG_PAUSED;
 	closed = agent->profiles.is_open ? window_close(agent, true) : 0;
@@ -471,6 +483,7 @@ static void release(struct agent *agent)
 	cpu_events_free(agent->cpu_events);
 	profiles_close(&agent->profiles);
 	ledger_free(agent->ledger);
+	sweeps_free(agent->sweeps);
 	intern_free(agent->strings);
 	output_free(agent->output);
 	ring_free(agent->stacks_ring);

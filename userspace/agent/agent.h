@@ -4,7 +4,8 @@
  *   agent.c    start, loop, end          lives.c   processes come, change and go
  *   misses.c   stacks finished here      naming.c  where symbolize/ gets names from
  *   window.c   counters -> profiles      waits.c   slots of threads -> counters, ledger
- *   profiles.c kinds of profiles         output.c  profile -> disk */
+ *   profiles.c kinds of profiles         output.c  profile -> disk
+ *   sweep.c    threads that sleep since before the start, and sweeps.c what becomes of them */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
@@ -30,6 +31,7 @@
 #include "unwind/row_store.h"
 
 struct naming;
+struct sweeps;
 struct thread_names;
 
 struct event_batch {
@@ -80,6 +82,7 @@ struct agent {
 	uint32_t profile_serial; /* of the profile: what is cached for one ends with it */
 	struct output *output;
 	struct ledger *ledger; /* NULL: waits are not captured */
+	struct sweeps *sweeps; /* as well */
 
 	struct summary summary;
 	struct progress progress;
@@ -103,6 +106,12 @@ int lives_publish(struct agent *agent, struct process *process);
 
 /* misses.c */
 void misses_on_record(void *context, const struct decoded_miss *miss);
+/* Walks a missed stack to its root, as far as it goes.  *ret_record: owned by the caller, its hash set; at
+ * most STITCH_STACK_FRAMES frames.  process: NULL: only what was walked before.  0; -ENOMEM. */
+int misses_finish(struct agent *agent, struct process *process, const struct decoded_miss *miss,
+		  struct pp_stack_record **ret_record);
+/* Puts it into the dictionary.  0; -ENOSPC; -ENOMEM. */
+int misses_describe(struct agent *agent, const struct pp_stack_record *record);
 
 /* naming.c */
 int naming_new(struct agent *agent, struct naming **ret_naming);

@@ -4,6 +4,7 @@
 #ifndef AGENT_LEDGER_H
 #define AGENT_LEDGER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,9 @@ DEFINE_OWNED(struct ledger, ledger)
  * 0 or -ENOMEM. */
 void ledger_begin(struct ledger *ledger);
 int ledger_add_thread(struct ledger *ledger, const struct pp_thread *thread, uint64_t end_ns);
+/* Time of a thread that is in no slot.  is_alone: no reading of this window has the thread. */
+int ledger_add_sleep(struct ledger *ledger, struct pp_process_id id, enum pp_wait wait, uint64_t ns,
+		     bool is_alone);
 int ledger_add_exited(struct ledger *ledger, int map_fd);
 /* A sample of the window: weight by the kind of its leaf. */
 int ledger_add_sample(struct ledger *ledger, struct pp_process_id id, enum ledger_part part,

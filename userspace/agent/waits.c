@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "agent/sweeps.h"
 #include "drain/thread_slots.h"
 
 #define LEDGER_TEXT_BYTES 512U
@@ -11,9 +12,12 @@
 
 int waits_open(struct agent *agent)
 {
+	int err;
+
 	if (!(agent->options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL)))
 		return 0;
-	return ledger_new(&agent->ledger);
+	err = ledger_new(&agent->ledger);
+	return err ? err : sweeps_new(agent, &agent->sweeps);
 }
 
 int waits_collect(struct agent *agent, const struct slots_window *window, struct counts *counts)
@@ -34,6 +38,8 @@ int waits_collect(struct agent *agent, const struct slots_window *window, struct
 		if (!err)
 			err = ledger_add_thread(agent->ledger, &thread, window->end_ns);
 	}
+	if (!err)
+		err = sweeps_collect(agent->sweeps, window, counts);
 	return err ? err : ledger_add_exited(agent->ledger, kernel_side_ledgers(agent->kernel));
 }
 

@@ -91,6 +91,7 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 	bpf_map__set_max_entries(skeleton->maps.threads, side->thread_count);
 	if (!options->waits) {
 		bpf_program__set_autoload(skeleton->progs.on_switch, false);
+		bpf_program__set_autoload(skeleton->progs.on_sweep, false);
 		bpf_map__set_max_entries(skeleton->maps.ledgers, 1);
 	}
 	bpf_map__set_max_entries(skeleton->maps.stacks,
@@ -137,6 +138,7 @@ static int load(struct kernel_side *side, char *why, size_t why_size)
 		return -ENOMEM;
 	bpf_program__set_log_buf(side->skeleton->progs.on_cpu_sample, log, VERIFIER_LOG_BYTES);
 	bpf_program__set_log_buf(side->skeleton->progs.on_switch, log, VERIFIER_LOG_BYTES);
+	bpf_program__set_log_buf(side->skeleton->progs.on_sweep, log, VERIFIER_LOG_BYTES);
 	err = pyprofd__load(side->skeleton);
 	if (err)
 		explain_load(err, log, why, why_size);
@@ -309,6 +311,19 @@ struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *
 int kernel_side_ledgers(const struct kernel_side *side)
 {
 	return bpf_map__fd(side->skeleton->maps.ledgers);
+}
+
+int kernel_side_open_sweep(struct kernel_side *side, int *ret_fd)
+{
+	int fd;
+
+	if (!side->skeleton->links.on_sweep)
+		return -ENOTSUP;
+	fd = bpf_iter_create(bpf_link__fd(side->skeleton->links.on_sweep));
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
 }
 
 int kernel_side_add_process(struct kernel_side *side, struct pp_process_id id)

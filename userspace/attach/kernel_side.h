@@ -22,7 +22,7 @@ struct kernel_side_options {
 	uint32_t hz;	       /* samples a second and CPU */
 	uint64_t interval_ns;  /* of a window */
 	uint64_t budget_bytes; /* of all maps; 0: by the number of CPUs */
-	bool waits;	       /* context switches too */
+	bool waits;	       /* context switches too, and the threads asleep at the start */
 };
 
 struct kernel_side;
@@ -48,6 +48,10 @@ struct pp_map_chunk *kernel_side_map_chunks(const struct kernel_side *side, uint
 
 /* The slots of threads; none without `waits`. */
 struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count);
+
+/* One pass over all threads that are asleep now: a descriptor of the caller's to read struct
+ * pp_sweep_record from, up to its end.  0; -ENOTSUP without `waits`; -errno. */
+int kernel_side_open_sweep(struct kernel_side *side, int *ret_fd);
 
 /* processes[]: set_new returns -EEXIST when the kernel side knows the tgid already. */
 int kernel_side_add_process(struct kernel_side *side, struct pp_process_id id);

@@ -29,6 +29,59 @@ bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread 
 	return false;
 }
 
+/* A slot that is walked for at this moment is odd for long, and its owner stays the same. */
+static bool glance(const struct pp_thread *slot, uint32_t tid, struct thread_glance *ret_glance)
+{
+	const volatile struct pp_thread *live = slot;
+	const _Atomic uint32_t *sequence = (const _Atomic uint32_t *)&slot->sequence;
+	uint32_t owner = 0, was_tid = 0;
+
+	for (int i = 0; i < READ_TRIES; i++) {
+		uint32_t before = atomic_load_explicit(sequence, memory_order_acquire);
+
+		owner = live->tid;
+		was_tid = live->was_tid;
+		*ret_glance = (struct thread_glance){
+			.created_ns = live->created_ns,
+			.flags = live->flags,
+			.has_exited = !owner,
+		};
+		atomic_thread_fence(memory_order_acquire);
+		if (!(before & 1) &&
+		    atomic_load_explicit(sequence, memory_order_relaxed) == before)
+			break;
+	}
+	return (owner == tid || (!owner && was_tid == tid)) && ret_glance->created_ns;
+}
+
+bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t tid,
+			 struct thread_glance *ret_glance)
+{
+	struct thread_glance found;
+
+	for (uint32_t way = 0; way < PP_THREAD_WAYS && count; way++) {
+		if (!glance(&slots[pp_thread_index(tid, way, count - 1)], tid, &found))
+			continue;
+		*ret_glance = found;
+		return true;
+	}
+	return false;
+}
+
+uint64_t thread_slots_moves(const struct pp_thread *slots, uint32_t count, uint32_t tid)
+{
+	uint64_t moves = 0;
+
+	for (uint32_t way = 0; way < PP_THREAD_WAYS && count; way++) {
+		const struct pp_thread *slot = &slots[pp_thread_index(tid, way, count - 1)];
+
+		moves = moves << 32 |
+			atomic_load_explicit((const _Atomic uint32_t *)&slot->sequence,
+					     memory_order_acquire);
+	}
+	return moves;
+}
+
 enum pp_ledger wait_ledger(enum pp_wait wait)
 {
 #define LEDGER_OF(id, label, group) [PP_WAIT_##id] = PP_LEDGER_##group,
