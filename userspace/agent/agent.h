@@ -85,6 +85,7 @@ struct agent {
 	struct sweeps *sweeps; /* as well */
 
 	struct summary summary;
+	struct summary facts_told; /* the summary at the last window_facts_add() */
 	struct progress progress;
 	bool is_ending;
 };
@@ -138,6 +139,11 @@ int waits_open(struct agent *agent); /* nothing, when the options ask for no wai
 int waits_collect(struct agent *agent, const struct slots_window *window, struct counts *counts);
 /* The ledger of the window, into the comments of its profiles. */
 int waits_close(struct agent *agent);
+
+/* window_facts.c */
+void window_facts_update(struct agent *agent); /* agent.summary: what is not counted as it comes */
+/* A comment on how the profiles since the last call were taken.  0 or -ENOMEM. */
+int window_facts_add(struct agent *agent);
 
 /* window.c */
 int window_open(struct agent *agent);

@@ -208,7 +208,13 @@ static bool has_comment(const struct profile *profile, uint32_t string)
 	return false;
 }
 
-/* Lines of one window's ledger are of that window only: kept when there is one file. */
+/* Of one window only: kept when there is one file. */
+static bool is_of_window(const char *text)
+{
+	return !strncmp(text, "ledger ", strlen("ledger ")) ||
+	       !strncmp(text, "facts ", strlen("facts "));
+}
+
 static int add_comments(struct profile_reader *reader)
 {
 	for (uint32_t i = 0; i < reader->tables.comment_count; i++) {
@@ -219,7 +225,9 @@ static int add_comments(struct profile_reader *reader)
 		if (err)
 			return err;
 		text = intern_get(reader->strings, string, NULL);
-		if ((reader->totals.files > 1 && !strncmp(text, "ledger ", strlen("ledger "))) ||
+		if (reader->options.comment)
+			reader->options.comment(reader->options.context, text);
+		if ((reader->totals.files > 1 && is_of_window(text)) ||
 		    has_comment(reader->profile, string))
 			continue;
 		err = profile_add_comment(reader->profile, text);

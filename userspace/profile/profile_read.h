@@ -50,6 +50,9 @@ struct profile_read_options {
 	/* May be NULL.  After each file; an error ends the reading with it. */
 	int (*window_done)(void *context, struct profile *profile,
 			   const struct profile_window *window);
+	/* May be NULL.  Each comment of each file; those that hold for one window only (ledgers,
+	 * facts) are in the profile when it is of one file. */
+	void (*comment)(void *context, const char *text);
 	void *context;
 };
 

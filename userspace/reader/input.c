@@ -162,6 +162,13 @@ static int window_done(void *context, struct profile *profile, const struct prof
 	return options->window_done(options->context, profile, window);
 }
 
+static void comment(void *context, const char *text)
+{
+	const struct input_options *options = ((const struct input *)context)->options;
+
+	options->comment(options->context, text);
+}
+
 static void keep_labels(struct input *input, struct profile_read_options *options)
 {
 	const char *grouped[GROUPS_MAX_KEYS];
@@ -194,6 +201,8 @@ static int open_reader(struct input *input)
 		options.wants_stack = wants_stack;
 	if (input->options->window_done)
 		options.window_done = window_done;
+	if (input->options->comment)
+		options.comment = comment;
 	keep_labels(input, &options);
 	return profile_reader_new(&options, &input->reader);
 }

@@ -15,6 +15,7 @@ struct input_options {
 	bool may_be_none; /* no such windows: NULL, and no word of it */
 	int (*window_done)(void *context, struct profile *profile,
 			   const struct profile_window *window);
+	void (*comment)(void *context, const char *text);
 	void *context;
 };
 

@@ -12,6 +12,7 @@ static const struct verb verbs[] = {
 	{"lines", "the source with the time of each line", verb_lines},
 	{"calls", "the call graph: --dot for Graphviz, --pstats for snakeviz and gprof2dot",
 	 verb_calls},
+	{"info", "what is in a profile, how whole it is, what it cost", verb_info},
 	{NULL, NULL, NULL},
 };
 
