@@ -18,6 +18,7 @@ struct folded_head {
 
 struct folded_writer {
 	const struct profile *profile;
+	unsigned int value_index;
 	struct intern *texts;	  /* rendered frames */
 	uint32_t *location_text;  /* by location */
 	struct folded_head *head; /* by label set */
@@ -150,6 +151,11 @@ static int render_heads(struct folded_writer *writer)
 	return 0;
 }
 
+static int64_t row_value(const struct folded_writer *writer, uint32_t row)
+{
+	return profile_row_values(writer->profile, row)[writer->value_index];
+}
+
 static uint32_t line_length(const struct folded_writer *writer, uint32_t row)
 {
 	const struct profile_row *at = &writer->profile->row[row];
@@ -251,9 +257,8 @@ static int put_lines(struct folded_writer *writer, char **ret_text, size_t *ret_
 		for (; i < writer->row_count &&
 		       !compare_rows(&writer->row[first], &writer->row[i], writer);
 		     i++)
-			if (__builtin_add_overflow(
-				    value, profile_row_values(writer->profile, writer->row[i])[0],
-				    &value))
+			if (__builtin_add_overflow(value, row_value(writer, writer->row[i]),
+						   &value))
 				value = INT64_MAX;
 		put = put_line(writer, writer->row[first], value, put);
 	}
@@ -282,7 +287,7 @@ static int writer_init(struct folded_writer *writer, const struct profile *profi
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < profile->row_count; i++)
-		if (profile_row_values(profile, i)[0] && line_length(writer, i))
+		if (row_value(writer, i) && line_length(writer, i))
 			writer->row[writer->row_count++] = i;
 	qsort_r(writer->row, writer->row_count, sizeof(*writer->row), compare_rows, writer);
 	return 0;
@@ -290,7 +295,13 @@ static int writer_init(struct folded_writer *writer, const struct profile *profi
 
 int profile_encode_folded(const struct profile *profile, char **ret_text, size_t *ret_size)
 {
-	CLEANUP(writer_release) struct folded_writer writer = {0};
+	return profile_encode_folded_value(profile, 0, ret_text, ret_size);
+}
+
+int profile_encode_folded_value(const struct profile *profile, unsigned int value_index,
+				char **ret_text, size_t *ret_size)
+{
+	CLEANUP(writer_release) struct folded_writer writer = {.value_index = value_index};
 	int err = writer_init(&writer, profile);
 
 	return err ? err : put_lines(&writer, ret_text, ret_size);

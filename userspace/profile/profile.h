@@ -82,5 +82,8 @@ int profile_encode_pprof(const struct profile *profile, void **ret_bytes, size_t
  * Python frames `name (file.py:12)`, native `sym (module)`, kernel `sym_[k]`; ';' and newlines in
  * names are replaced by ':' and ' '.  Values: the first value type. */
 int profile_encode_folded(const struct profile *profile, char **ret_text, size_t *ret_size);
+/* ... or another one. */
+int profile_encode_folded_value(const struct profile *profile, unsigned int value_index,
+				char **ret_text, size_t *ret_size);
 
 #endif

@@ -215,8 +215,20 @@ static bool is_of_window(const char *text)
 	       !strncmp(text, "facts ", strlen("facts "));
 }
 
+static void drop_comments_of_window(struct profile *profile)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < profile->comment_count; i++)
+		if (!is_of_window(intern_get(profile->strings, profile->comment[i], NULL)))
+			profile->comment[kept++] = profile->comment[i];
+	profile->comment_count = kept;
+}
+
 static int add_comments(struct profile_reader *reader)
 {
+	if (reader->totals.files == 2)
+		drop_comments_of_window(reader->profile);
 	for (uint32_t i = 0; i < reader->tables.comment_count; i++) {
 		uint32_t string;
 		int err = reader_text(reader, reader->tables.comment[i], &string);

@@ -24,12 +24,7 @@ int export_chrome(const struct flame_tree *tree, const struct export_facts *fact
 int export_perfetto(struct profile *profile, const struct export_facts *facts, FILE *out);
 /* OTLP: opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest. */
 int export_otlp(struct profile *profile, const struct export_facts *facts, FILE *out);
-/* `root;child;leaf value` a line, as pyprofd's --format=folded. */
-int export_folded(const struct profile *profile, const struct export_facts *facts, FILE *out);
 /* A row a function: name,file,line,module,class,self,total,..., with errors; RFC 4180. */
 int export_csv(const struct totals *totals, const struct export_facts *facts, FILE *out);
-/* docs/json.md: head, functions with errors, samples. */
-int export_json(const struct flame_tree *tree, const struct totals *totals,
-		const struct export_facts *facts, FILE *out);
 
 #endif

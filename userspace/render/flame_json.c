@@ -2,6 +2,7 @@
 #include "render/flame_json.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "render/json_writer.h"
@@ -69,8 +70,7 @@ static void put_head(struct json_writer *json, const struct flame_tree *tree,
 	json_newline(json);
 }
 
-static void put_frames(struct json_writer *json, const struct flame_tree *tree,
-		       struct texts *texts)
+static void put_frames(struct json_writer *json, const struct flame_tree *tree, struct texts *texts)
 {
 	json_key(json, "frames");
 	json_open(json, '[');
@@ -161,6 +161,43 @@ static void put_stacks(struct json_writer *json, const struct flame_tree *tree)
 	json_newline(json);
 }
 
+static void put_sum(struct json_writer *json, const struct totals *totals,
+		    const struct totals_sum *sum, const char *name)
+{
+	json_key(json, name);
+	json_open(json, '{');
+	json_put_int(json, "value", sum->value);
+	json_put_double(json, "share", totals_share(totals, sum));
+	json_key(json, "error");
+	json_double(json,
+		    totals_share_error(totals, sum) < 0 ? NAN : totals_share_error(totals, sum));
+	json_put_int(json, "samples", sum->samples);
+	json_close(json, '}');
+}
+
+static void put_functions(struct json_writer *json, const struct totals *totals)
+{
+	json_key(json, "functions");
+	json_open(json, '[');
+	for (uint32_t i = 0; i < totals->count; i++) {
+		const struct code *code = &totals->code.code[totals->row[i].code];
+
+		if (i)
+			json_newline(json);
+		json_open(json, '{');
+		json_put_string(json, "name", code_text(&totals->code, code->name));
+		json_put_string(json, "file", code_text(&totals->code, code->file));
+		json_put_int(json, "line", code->start_line);
+		json_put_string(json, "module", code_text(&totals->code, code->module));
+		json_put_string(json, "class", frame_class_name((enum frame_class)code->class));
+		put_sum(json, totals, &totals->row[i].self, "self");
+		put_sum(json, totals, &totals->row[i].total, "total");
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_newline(json);
+}
+
 /* Last: by then it is known which ones are needed. */
 static void put_strings(struct json_writer *json, const struct texts *texts)
 {
@@ -182,6 +219,8 @@ int flame_json_write(const struct flame_tree *tree, const struct flame_json_fact
 	(void)text_index(&texts, 0);
 	json_open(&json, '{');
 	put_head(&json, tree, facts);
+	if (facts->totals)
+		put_functions(&json, facts->totals);
 	put_frames(&json, tree, &texts);
 	put_groups(&json, tree);
 	put_stacks(&json, tree);

@@ -6,6 +6,7 @@
  *  "groups":[{"label","pid","tid","comm","thread"}...],
  *  "stacks":{"frame":[...],"parent":[...]},
  *  "samples":{"node":[...],"group":[...],"value":[...]},"windows":N,"sampleCount":N}
+ * With totals also "functions": docs/json.md.
  * Node 0 is the root, its frame and parent are 0; parent[i] < i.  "<" is written as \u003c, so that
  * the text can stand inside of a script element. */
 #ifndef RENDER_FLAME_JSON_H
@@ -14,11 +15,13 @@
 #include <stdio.h>
 
 #include "render/flame_tree.h"
+#include "render/totals.h"
 
 struct flame_json_facts {
 	const char *title;
 	uint64_t windows, sample_count; /* sample_count 0: unknown */
 	uint64_t start_wall_ns, duration_ns;
+	const struct totals *totals; /* NULL: no list of functions */
 };
 
 /* Returns 0, -ENOMEM or what writing says. */

@@ -42,8 +42,8 @@ static void put_frames(struct json_writer *json, const struct flame_tree *tree)
 /* Its own units have fixed names; others are bare numbers. */
 static const char *unit_name(const char *unit)
 {
-	static const char *const known[] = {"nanoseconds", "microseconds", "milliseconds", "seconds",
-					    "bytes"};
+	static const char *const known[] = {"nanoseconds", "microseconds", "milliseconds",
+					    "seconds", "bytes"};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(known[i], unit))
@@ -93,8 +93,7 @@ static int sort_samples(const struct flame_tree *tree, struct group_samples *sam
 static void put_profile(struct json_writer *json, const struct flame_tree *tree, uint32_t group,
 			const struct group_samples *samples, uint32_t *frame)
 {
-	const char *unit =
-		tree->profile->options.value_type[tree->options.value_index].unit;
+	const char *unit = tree->profile->options.value_type[tree->options.value_index].unit;
 	uint32_t first = samples->first[group], end = samples->first[group + 1];
 	int64_t sum = 0;
 
