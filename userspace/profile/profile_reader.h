@@ -8,6 +8,10 @@
 #include "profile/unpack.h"
 #include "profile/window.h"
 
+#define READER_MAX_STACK_FRAMES 65536U
+/* Hostile files repeat a location of many inlined functions: a few bytes, thousands of frames. */
+#define READER_MAX_FRAMES_A_BYTE 32U
+
 struct read_function {
 	uint32_t name, system_name, file, start_line; /* strings of the profile */
 };
@@ -43,6 +47,7 @@ struct profile_reader {
 	uint32_t resolved_count, resolved_capacity;
 	uint32_t *stack; /* of this sample */
 	uint32_t stack_count, stack_capacity;
+	uint64_t frames_left; /* that this file may still have */
 	struct label_slot *label_slot;
 	uint32_t label_slot_mask, label_slot_count;
 	struct profile_delta *delta;

@@ -369,6 +369,10 @@ int reader_add_location(struct profile_reader *reader, uint64_t location_id)
 		if (err)
 			return err;
 	}
+	if (item->cached_count > READER_MAX_STACK_FRAMES - reader->stack_count ||
+	    item->cached_count > reader->frames_left)
+		return reader_fail(reader, -EBADMSG, "broken: stacks without end");
+	reader->frames_left -= item->cached_count;
 	for (uint32_t i = 0; i < item->cached_count; i++) {
 		err = ARRAY_RESERVE(reader->stack, reader->stack_count, reader->stack_capacity);
 		if (err)

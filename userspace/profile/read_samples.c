@@ -12,9 +12,6 @@
 #include "profile/profile_reader.h"
 
 #define FIRST_LABEL_SLOTS 256U
-/* Hostile files repeat a location with many inlined lines without end. */
-#define MAX_STACK_FRAMES 65536U
-
 struct raw_sample {
 	int64_t value[PROFILE_MAX_VALUES]; /* in the file's order */
 	uint32_t value_count;
@@ -161,9 +158,6 @@ static int take_locations(struct profile_reader *reader, struct wire packed)
 	while (!err && packed.at < packed.end) {
 		if (!wire_varint(&packed, &id))
 			return reader_fail(reader, -EBADMSG, "broken: a sample does not parse");
-		if (reader->stack_count >= MAX_STACK_FRAMES)
-			return reader_fail(reader, -EBADMSG,
-					   "broken: a stack of more than 65536 frames");
 		err = reader_add_location(reader, id);
 	}
 	return err;
@@ -328,6 +322,7 @@ int reader_add_samples(struct profile_reader *reader)
 	int err = 0;
 
 	reader->delta_count = reader->function_count = reader->resolved_count = 0;
+	reader->frames_left = reader->unpacked.size * READER_MAX_FRAMES_A_BYTE;
 	reader->label_slot_count = 0;
 	if (reader->label_slot)
 		memset(reader->label_slot, 0,
