@@ -5,6 +5,7 @@
 #include "lib/gil.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/threads.bpf.h"
+#include "lib/timeline_switch.bpf.h"
 #include "lib/wait_reason.bpf.h"
 #include "lib/walk.bpf.h"
 
@@ -47,12 +48,18 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 	if (!(t->flags & PP_THREAD_WAITING))
 		return;
 	thread_begin(t);
+	now_ns = thread_clock(t, now_ns);
 	woken_ns = t->wait == PP_WAIT_RUN_QUEUE ? t->since_ns : woken_at(next, t, now_ns);
 	ledger_add(t, t->wait, woken_ns - t->since_ns);
 	t->total_ns[PP_LEDGER_RUN_QUEUE] += now_ns - woken_ns;
-	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns)
+	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns) {
 		thread_add_wait(t, woken_ns, now_ns, cfg);
-	t->flags &= ~(PP_THREAD_WAITING | PP_THREAD_SKIPPED);
+		if (t->flags & PP_THREAD_EVENT)
+			thread_add_event(t, cfg);
+	}
+	if (timeline_is_on)
+		timeline_come(t, woken_ns, now_ns);
+	t->flags &= ~(PP_THREAD_WAITING | PP_THREAD_SKIPPED | PP_THREAD_EVENT);
 	t->since_ns = now_ns;
 	thread_end(t);
 }
@@ -216,7 +223,6 @@ static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const str
 	struct pp_python *py = t->python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
 	__u64 holder = py ? gil_holder(t, py) : 0;
 
-	place->blame_stack = place->blame_tid = 0;
 	if (!holder || holder == t->thread_state)
 		return; /* released since: nobody is to blame */
 	walk_reset(w, 0);
@@ -240,6 +246,8 @@ static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struc
 		return false;
 	copy_saved(regs, prev);
 	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
+	if (!t->id.generation) /* told of only now */
+		t->id.generation = taken.walk->id.generation;
 	walk_place(ctx, taken.walk, taken.slot, t, place, prev, regs, cfg);
 	/* Only now are Python and the GIL known of a thread that was not walked before. */
 	thread_set_wait(t, prev, task_state, site);
@@ -252,14 +260,16 @@ static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struc
 static __always_inline void blame(struct pp_thread *t, struct task_struct *prev,
 				  const struct pp_config *cfg)
 {
+	struct pp_place *place = place_at(t, t->at);
 	struct scratch taken;
 
 	place_count(t->tid, t->at);
+	place->blame_stack = place->blame_tid = 0;
 	scratch_enter(&taken);
 	if (!taken.walk)
 		return;
 	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
-	walk_holder(taken.walk, taken.slot, t, place_at(t, t->at));
+	walk_holder(taken.walk, taken.slot, t, place);
 	scratch_leave(&taken);
 }
 
@@ -314,6 +324,19 @@ static __always_inline void thread_identify(const struct switch_state *state, st
 	thread_turns(state, t, &id, wanted, now_ns);
 }
 
+/* Whether a known place is walked anew.  It stands for itself only: when the budget says no, it is used as it
+ * is. */
+static __always_inline bool place_is_due(struct pp_place *place, struct budget *budget,
+					 __u64 now_ns)
+{
+	__u32 shift;
+
+	if (++place->uses < place->limit)
+		return false;
+	budget_tick(budget, now_ns);
+	return budget_takes(budget, &shift);
+}
+
 /* Whether the budget lets this wait be looked at. */
 static __always_inline bool wait_is_taken(struct budget *budget, struct pp_thread *t, __u64 now_ns)
 {
@@ -332,7 +355,7 @@ static __always_inline bool wait_is_taken(struct budget *budget, struct pp_threa
  * left to others that stand for it. */
 static __always_inline bool wait_look(void *ctx, struct switch_state *state, struct pp_thread *t,
 				      struct task_struct *prev, __u32 task_state,
-				      __u32 found, bool is_known, __u64 now_ns,
+				      __u32 found, bool is_known, bool is_due, __u64 now_ns,
 				      const struct pp_config *cfg)
 {
 	struct user_registers *regs = (void *)state->registers;
@@ -340,13 +363,13 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	struct pp_place *place;
 	struct old_place old;
 
-	if (!wait_is_taken(&state->budget, t, now_ns))
+	if (!is_due && !wait_is_taken(&state->budget, t, now_ns))
 		return false;
 	if (!is_known) {
 		place = place_renew(t, found, cfg, &old);
 		if (!walk_new_place(ctx, t, place, prev, task_state, site, regs, cfg))
 			return false;
-		place->key = place_key(t, site, task_state, cfg);
+		t->last_key = place->key = place_key(t, site, task_state, cfg);
 		place->limit = place_limit(place, &old);
 	}
 	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
@@ -360,17 +383,20 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 					__u64 now_ns, const struct pp_config *cfg)
 {
 	struct user_registers *regs = (void *)state->registers;
+	__u64 last_gil_key = t->wait == PP_WAIT_GIL ? t->last_key : 0;
 	struct call_site *site = &state->site;
-	bool is_same, is_known, goes_on;
+	bool is_known, is_due, goes_on;
 	__u32 found;
 
 	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
 	read_call_site(prev, regs, site);
-	state->found = place_find(t, place_key(t, site, task_state, cfg));
+	t->last_key = place_key(t, site, task_state, cfg);
+	state->found = place_find(t, t->last_key);
 	FORGET();
 	found = state->found;
-	is_same = found < PP_THREAD_PLACES;
-	is_known = is_same && ++place_at(t, found)->uses < place_at(t, found)->limit;
+	is_known = found < PP_THREAD_PLACES;
+	is_due = is_known && place_is_due(place_at(t, found), &state->budget, now_ns);
+	is_known &= !is_due;
 	t->weight_shift = 0;
 	if (is_known) {
 		t->at = found;
@@ -379,16 +405,21 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 		thread_set_wait(t, prev, task_state, site);
 	}
 	/* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
-	 * instruction: one wait for the user. */
-	goes_on = is_same && t->wait == PP_WAIT_GIL && ran_ns < GIL_RETRY_NS;
+	 * instruction: one wait for the user, and one event, also when its first part was left out. */
+	goes_on = t->wait == PP_WAIT_GIL && t->last_key == last_gil_key && ran_ns < GIL_RETRY_NS;
 	if (!is_known || (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)) {
-		if (!wait_look(ctx, state, t, prev, task_state, found, is_known, now_ns, cfg)) {
+		if (!wait_look(ctx, state, t, prev, task_state, found, is_known, is_due, now_ns,
+			       cfg)) {
 			t->flags |= PP_THREAD_SKIPPED;
 			return;
 		}
 	}
-	if (!goes_on)
-		sum_open(place_at(t, t->at), cfg->window)->events += 1U << (t->weight_shift & 15);
+	if (goes_on)
+		return;
+	if (cfg->wait_min_ns)
+		t->flags |= PP_THREAD_EVENT;
+	else
+		thread_add_event(t, cfg);
 }
 
 static __always_inline void thread_stops(void *ctx, struct switch_state *state, struct pp_thread *t,
@@ -402,6 +433,8 @@ static __always_inline void thread_stops(void *ctx, struct switch_state *state, 
 	t->flags |= PP_THREAD_WAITING;
 	t->run_delay_ns = prev->sched_info.run_delay;
 	wait_begins(ctx, state, t, prev, task_state, ran_ns, now_ns, cfg);
+	if (timeline_is_on)
+		timeline_leave(t, ran_ns);
 }
 
 static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, __u32 task_state,
@@ -416,8 +449,11 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 	if (!t || !state)
 		return;
 	thread_begin(t);
+	now_ns = thread_clock(t, now_ns);
 	thread_identify(state, t, prev, now_ns, cfg);
 	if (task_state & STATE_DEAD) {
+		if (timeline_is_on && t->flags & PP_THREAD_WANTED)
+			timeline_exit(t, t->since_ns, now_ns);
 		if (t->flags & PP_THREAD_WANTED)
 			thread_settle(state, t, now_ns);
 		t->was_tid = t->tid;
@@ -441,5 +477,30 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		thread_comes(next, now_ns, cfg);
 	if (prev->pid && !(prev->flags & PF_KTHREAD))
 		thread_leaves(ctx, prev, preempt ? 0 : task_state_of(prev), now_ns, cfg);
+	return 0;
+}
+
+/* A thread that is not the leader goes on under the leader's id (fs/exec.c: de_thread()): no switch names its
+ * own any more. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec_thread, struct task_struct *task, int old_tid)
+{
+	struct pp_config *cfg = config_get();
+	struct switch_state *state;
+	struct pp_thread *t;
+	__u32 zero = 0;
+
+	if (!cfg || task->pid == old_tid)
+		return 0;
+	t = thread_find(old_tid, cfg);
+	state = bpf_map_lookup_elem(&switches, &zero);
+	if (!t || !state)
+		return 0;
+	thread_begin(t);
+	if (t->flags & PP_THREAD_WANTED)
+		thread_settle(state, t, thread_clock(t, bpf_ktime_get_ns()));
+	t->was_tid = old_tid;
+	t->tid = 0;
+	thread_end(t);
 	return 0;
 }

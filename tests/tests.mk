@@ -12,7 +12,7 @@ sources_of = $(shell sed -n 's|^/\* sources: \(.*\) \*/$$|\1|p' $(1))
 # $(call source_objects,TEST,FOLDER): its sources' objects, built below FOLDER.
 source_objects = $(patsubst %.c,$(BUILD)/%.o,$(filter gen/%,$(call sources_of,$(1)))) \
 	$(patsubst %.c,$(2)/userspace/%.o,$(filter-out gen/% all,$(call sources_of,$(1)))) \
-	$(if $(filter all,$(call sources_of,$(1))),$(LIB_OBJ) $(BUILD)/gen/profile.pb-c.o)
+	$(if $(filter all,$(call sources_of,$(1))),$(LIB_OBJ) $(PROTO_OBJ))
 
 define unit_rule
 $(BUILD)/$(1:%.c=%): $(BUILD)/$(1:%.c=%.o) $(call source_objects,$(1),$(BUILD))

@@ -16,6 +16,7 @@
 
 #ifndef PP_MAP
 #define PP_MAP extern
+#define PP_CONST extern const volatile
 #endif
 
 /* Sizes marked (agent) are set before the load, from the CPUs and the memory budget. */
@@ -246,6 +247,16 @@ struct events_map {
 	__uint(max_entries, 1 << 18);
 };
 PP_MAP struct events_map events SEC(".maps");
+
+/* --timeline's records (agent: size, or not made at all). */
+struct timeline_map {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 22);
+};
+PP_MAP struct timeline_map timeline SEC(".maps");
+
+/* Set before the load (agent): the verifier removes what they switch off. */
+PP_CONST bool timeline_is_on;
 
 static inline void count_loss(enum pp_loss loss)
 {

@@ -111,11 +111,15 @@ static __always_inline enum pp_wait socket_wait(const struct file *file)
 /* What kind of file a descriptor is. */
 static __always_inline enum pp_wait descriptor_wait(struct task_struct *task, __u32 fd)
 {
-	const struct fdtable *table = task->files->fdt;
+	const struct files_struct *files = task->files;
+	const struct fdtable *table;
 	struct file *file = NULL;
 	const struct inode *inode;
 	__u32 type;
 
+	if (!files)
+		return PP_WAIT_OTHER; /* on its way out */
+	table = files->fdt;
 	if (fd >= table->max_fds ||
 	    bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd) || !file)
 		return PP_WAIT_OTHER;

@@ -78,6 +78,7 @@ enum pp_thread_flag {
 	PP_THREAD_WANTED = 1,  /* passes the filters */
 	PP_THREAD_WAITING = 2, /* else it runs */
 	PP_THREAD_SKIPPED = 4, /* this wait was left out by chance: others stand for it */
+	PP_THREAD_EVENT = 8,   /* this wait is an event if it gets long enough (wait_min_ns) */
 };
 
 /* threads[]: one thread.  Written by the kernel side, on the CPU that switches the thread, but for
@@ -94,12 +95,18 @@ struct pp_thread {
 	__u8 weight_shift;  /* this wait stands for 1 << as many */
 	__u8 python;	    /* 1 + index in pythons[], as the last walk found it; 0: none */
 	__u32 was_tid;	    /* of a free slot: whose it was until it exited */
-	__u64 created_ns;   /* first seen by a switch */
+	__u16 timeline_cpu;  /* where it runs, or ran; only with --timeline, as the next ones */
+	__u8 timeline_flags; /* enum pp_timeline_flag, when it left */
+	__u8 pad[5];
+	__u64 created_ns;   /* first seen by a switch, or another program began */
+	__u64 first_ns;	    /* when this tid first had the slot: no exec changes it */
 	__u64 identified_ns; /* when the filters were asked last */
 	__u64 since_ns;	    /* when it began to run or to wait */
+	__u64 ran_since_ns; /* when the run before this wait began */
 	__u64 run_delay_ns; /* the scheduler's sum when it began to wait */
 	__u64 thread_state, python_bias;
 	__u64 gil; /* address of last_holder in the GIL's struct; 0: not known */
+	__u64 last_key; /* pp_place.key of the last wait, also of one that was left out */
 	__u64 total_ns[PP_LEDGER_COUNT]; /* up to since_ns */
 	struct pp_place place[PP_THREAD_PLACES];
 };

@@ -9,13 +9,15 @@ BEGIN {
 	allowed["symbolize"] = "discover elf python drain"
 	allowed["profile"] = "symbolize"
 	allowed["store"] = "profile"
-	allowed["render"] = "symbolize profile"
-	allowed["reader"] = "symbolize profile store render"
-	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store"
-	folders = "base discover elf unwind python attach drain symbolize profile store render reader agent"
+	allowed["timeline"] = "drain profile"
+	allowed["render"] = "profile"
+	allowed["reader"] = "profile store render"
+	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store timeline"
+	folders = "base discover elf unwind python attach drain symbolize profile store timeline render reader agent"
 	# What the build generates has no folder; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "profile"
+	generated["perfetto.pb-c.h"] = "timeline"
 	generated["version.h"] = "agent reader"
 }
 function has(list, word) { return index(" " list " ", " " word " ") }

@@ -5,6 +5,7 @@
  *   misses.c   stacks finished here      naming.c  where symbolize/ gets names from
  *   window.c   counters -> profiles      waits.c   slots of threads -> counters, ledger
  *   profiles.c kinds of profiles         output.c  profile -> disk
+ *   timeline.c records -> a trace file   stack_texts.c  its stacks as text
  *   sweep.c    threads that sleep since before the start, and sweeps.c what becomes of them */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
@@ -33,6 +34,8 @@
 struct naming;
 struct sweeps;
 struct thread_names;
+struct timeline;
+struct stack_texts;
 
 struct event_batch {
 	struct pp_event *event; /* owned */
@@ -82,6 +85,7 @@ struct agent {
 	uint32_t profile_serial; /* of the profile: what is cached for one ends with it */
 	struct output *output;
 	struct ledger *ledger; /* NULL: waits are not captured */
+	struct timeline *timeline; /* NULL: none is written */
 	struct sweeps *sweeps; /* as well */
 
 	struct summary summary;
@@ -144,6 +148,33 @@ int waits_close(struct agent *agent);
 void window_facts_update(struct agent *agent); /* agent.summary: what is not counted as it comes */
 /* A comment on how the profiles since the last call were taken.  0 or -ENOMEM. */
 int window_facts_add(struct agent *agent);
+
+/* stack_texts.c: stacks as a timeline shows them; named once. */
+struct stack_text {
+	uint32_t function; /* innermost Python function, or what there is; ids of strings, 0: not known */
+	uint32_t text;	   /* from the leaf on */
+	bool is_python;
+};
+/* strings: borrowed.  max_frames: of one text. */
+int stack_texts_new(struct agent *agent, struct intern *strings, unsigned int max_frames,
+		    struct stack_texts **ret_texts);
+void stack_texts_free(struct stack_texts *texts);
+/* Notes a stack that will be asked for; stack_texts_resolve() then names all.  0 or -ENOMEM. */
+int stack_texts_note(struct stack_texts *texts, struct pp_process_id id, uint64_t user,
+		     uint64_t kernel);
+int stack_texts_resolve(struct stack_texts *texts);
+void stack_texts_tidy(struct stack_texts *texts); /* before stacks are noted: forgets when there are many */
+/* All 0 for a stack that is not known. */
+struct stack_text stack_texts_find(const struct stack_texts *texts, uint64_t user, uint64_t kernel);
+
+/* timeline.c */
+int timeline_open(struct agent *agent); /* nothing, when the options ask for none; prints */
+void timeline_free(struct timeline *timeline);
+int timeline_fd(const struct timeline *timeline); /* readable when its ring fills */
+/* What the ring holds, into the file. */
+void timeline_tick(struct timeline *timeline);
+/* What threads do at the end; closes the file.  Nothing is recorded any more.  NULL is fine. */
+int timeline_close(struct timeline *timeline);
 
 /* window.c */
 int window_open(struct agent *agent);

@@ -11,6 +11,10 @@
 #include "base/clock.h"
 #include "drain/thread_slots.h"
 
+/* A thread may be missing once, torn or on its way from its slot to the exited ones' map; whoever is
+ * forgotten then has its whole life counted when it comes back. */
+#define READINGS_KEPT 3U
+
 /* All times since the first reading; the window's are the difference of two readings. */
 struct times {
 	uint64_t total_ns[PP_LEDGER_COUNT];
@@ -22,6 +26,7 @@ struct entry {
 	struct times live, exited, before;
 	uint64_t part[LEDGER_PART_COUNT];
 	uint64_t threads;
+	unsigned int readings_without; /* a thread, one after the other */
 	UT_hash_handle hh;
 };
 
@@ -156,8 +161,7 @@ int ledger_add_sample(struct ledger *ledger, struct pp_process_id id, enum ledge
 	return 0;
 }
 
-/* A thread that exits between two parts of one reading is in both or in neither: the next reading makes
- * up for it. */
+/* A thread that exits between two parts of one reading is in neither: the next reading makes up for it. */
 static uint64_t grown(uint64_t *before, uint64_t now)
 {
 	uint64_t by = now > *before ? now - *before : 0;
@@ -196,7 +200,8 @@ int ledger_end(struct ledger *ledger, const struct ledger_line **ret_lines, size
 		return -ENOMEM;
 	HASH_ITER (hh, ledger->entry, entry, next) {
 		fill_line(entry, &ledger->line[count++]);
-		if (entry->threads)
+		entry->readings_without = entry->threads ? 0 : entry->readings_without + 1;
+		if (entry->readings_without < READINGS_KEPT)
 			continue;
 		HASH_DEL(ledger->entry, entry);
 		free(entry);

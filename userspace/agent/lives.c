@@ -111,7 +111,7 @@ int lives_publish(struct agent *agent, struct process *process)
 	err = image_table_publish(agent->images, process, image_flags(agent, process));
 	/* By ancestry, the kernel side has known it since its birth. */
 	if (!was_wanted && image_table_flags(process) & PP_IMAGE_WANTED &&
-	    target_needs_details(&agent->filter))
+	    (agent->options->comm || target_needs_details(&agent->filter)))
 		sweeps_want(agent->sweeps);
 	if (err)
 		log_debug("process %u: cannot publish its mappings: %s", process->id.tgid,

@@ -38,7 +38,6 @@ struct described {
 struct entry {
 	struct swept swept;
 	uint64_t started_ns; /* of the record that was walked */
-	bool is_sure;	     /* it slept all the time, or at least while it was walked */
 	bool is_settled;     /* nothing is to be done any more */
 	bool is_forgotten;
 };
@@ -235,7 +234,7 @@ static void walk_entry(struct sweep *sweep, struct entry *entry,
 	entry->started_ns = thread->started_ns;
 	swept->switches = thread->switches;
 	/* Had it run meanwhile, it would have a slot now. */
-	entry->is_sure = !is_paused(sweep) && moves_now(sweep, thread->tid) == swept->moves;
+	swept->is_torn = is_paused(sweep) || moves_now(sweep, thread->tid) != swept->moves;
 }
 
 static void add_entry(struct sweep *sweep, const struct pp_sweep_record *thread,
@@ -285,7 +284,7 @@ static void take_record(struct sweep *sweep, const struct pp_sweep_record *threa
 		return;
 	if (entry->started_ns == thread->started_ns &&
 	    entry->swept.switches == thread->switches) {
-		entry->is_sure = true;
+		entry->swept.is_torn = false;
 		settle(sweep, entry);
 	} else if (is_seen(sweep, thread->tid)) {
 		settle(sweep, entry);
@@ -294,7 +293,7 @@ static void take_record(struct sweep *sweep, const struct pp_sweep_record *threa
 		entry->swept.id = id;
 		entry->swept.moves = moves_now(sweep, thread->tid);
 		walk_entry(sweep, entry, thread, process);
-		entry->is_sure = false; /* it runs without a slot */
+		entry->swept.is_torn = true; /* it runs without a slot: only the next pass can tell */
 	}
 }
 
@@ -311,26 +310,13 @@ static int begin_pass(struct sweep *sweep)
 	return err;
 }
 
-static void tear(struct sweep *sweep, struct swept *swept)
-{
-	const uint32_t stops =
-		0xffU << PP_COUNT_STOP_SHIFT | 0xffU << PP_COUNT_PY_STOP_SHIFT;
-
-	swept->is_torn = true;
-	drop(sweep, swept->user_stack);
-	swept->user_stack = 0;
-	swept->flags = (swept->flags & ~stops) | PP_STOP_READ_FAULT << PP_COUNT_STOP_SHIFT;
-	sweep->stats.torn++;
-}
-
 static void finish(struct sweep *sweep)
 {
 	sweep_walker_free(TAKE(sweep->walker));
 	sweep_reader_free(TAKE(sweep->reader));
 	sort_entries(sweep); /* a first pass that broke off has not */
 	for (size_t i = 0; i < sweep->count; i++)
-		if (!sweep->entry[i].is_sure)
-			tear(sweep, &sweep->entry[i].swept);
+		sweep->stats.torn += sweep->entry[i].swept.is_torn;
 }
 
 /* Who has moved since is not looked for any more. */
@@ -452,23 +438,23 @@ struct swept *sweep_next(struct sweep *sweep, const struct swept *swept)
 	/* It is an entry's first field. */
 	struct entry *entry = swept ? (struct entry *)swept + 1 : sweep->entry;
 
-	if (sweep->walker)
-		return NULL;
 	for (; entry && entry < sweep->entry + sweep->count; entry++)
 		if (!entry->is_forgotten)
 			return &entry->swept;
 	return NULL;
 }
 
-void sweep_forget(struct sweep *sweep, uint32_t tid)
+void sweep_forget(struct sweep *sweep, struct swept *swept)
 {
-	struct entry *entry = sweep->walker ? NULL : find_entry(sweep, tid);
+	struct entry *entry = (struct entry *)swept;
 
-	if (!entry || entry->is_forgotten)
+	if (entry->is_forgotten)
 		return;
 	entry->is_forgotten = true;
-	drop(sweep, entry->swept.user_stack);
-	drop(sweep, entry->swept.kernel_stack);
+	if (!entry->is_settled)
+		settle(sweep, entry);
+	drop(sweep, swept->user_stack);
+	drop(sweep, swept->kernel_stack);
 }
 
 int sweep_refresh(struct sweep *sweep)

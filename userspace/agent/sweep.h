@@ -25,7 +25,7 @@ struct swept {
 	enum pp_wait wait;
 	uint64_t switches; /* pp_sweep_record's: another number, and it has moved */
 	uint64_t moves;	   /* thread_slots_moves() while it had no slot */
-	/* It woke up while it was read: no user stack, as that could be of two moments. */
+	/* Not known to have slept all the while it was read: its user stack may be of two moments. */
 	bool is_torn;
 };
 
@@ -52,11 +52,11 @@ int sweep_run(struct agent *agent, struct sweep **ret_sweep);
 
 /* Once it is done.  NULL: this thread was awake, is not wanted, or was forgotten. */
 const struct swept *sweep_find(const struct sweep *sweep, uint32_t tid);
-/* All, by tid; NULL gives the first, and is the end.  `moves` is the caller's to set. */
+/* All that were found until now, by tid once it is done; NULL gives the first, and is the end.  Pointers
+ * hold until the next step.  `moves` is the caller's to set. */
 struct swept *sweep_next(struct sweep *sweep, const struct swept *swept);
-/* The thread has moved since, or is gone: its stacks are kept for others only.  Pointers to other
- * threads hold. */
-void sweep_forget(struct sweep *sweep, uint32_t tid);
+/* The thread has moved since, or is gone: its stacks are kept for others only. */
+void sweep_forget(struct sweep *sweep, struct swept *swept);
 
 /* The dictionary forgets what nobody sends: describes the stacks of the threads that are left again.
  * After each dictionary_set_epoch() and dictionary_clear().  0; -ENOSPC; -ENOMEM. */

@@ -9,10 +9,12 @@
 #include "base/log.h"
 #include "discover/proc_scan.h"
 
-#define STEP_NS (5 * NS_PER_MS)
-#define PAUSE_NS (15 * NS_PER_MS) /* between steps: a quarter of a CPU at most */
+#define STEP_NS (10 * NS_PER_MS)
+#define PAUSE_NS (20 * NS_PER_MS) /* between steps: a third of a CPU at most */
 #define CLOSE_MAX_NS NS_PER_SEC	  /* at the end of a window, and at most half of its length */
 #define AGAIN_MIN_NS NS_PER_SEC
+/* bpf/switch_thread.bpf.c: IDENTIFY_NS, and a margin.  Until then its threads may leave unseen. */
+#define WANTED_NS (200 * NS_PER_MS)
 #define AGAIN_FACTOR 200U /* sweeps after the first one cost half a percent of a CPU */
 #define SWEEPS_MAX 16U	  /* with threads that still sleep */
 
@@ -25,8 +27,10 @@ struct sweeps {
 	struct agent *agent;
 	struct one one[SWEEPS_MAX];
 	size_t count;
-	bool is_running; /* the last one */
-	bool is_wanted;
+	bool is_running;     /* the last one */
+	bool was_cut;	     /* by the end of a window */
+	size_t counted;	     /* threads that it had found by then */
+	uint64_t wanted_ns;  /* 0: no other sweep is */
 	uint64_t next_step_ns, next_sweep_ns;
 	uint64_t threads_full; /* losses at the last look */
 	uint64_t lost;
@@ -72,7 +76,7 @@ static void begin(struct sweeps *sweeps, uint64_t since_ns)
 	struct one *one = &sweeps->one[sweeps->count];
 	int err;
 
-	sweeps->is_wanted = false;
+	sweeps->wanted_ns = 0;
 	if (sweeps->count == SWEEPS_MAX) {
 		sweeps->lost++;
 		return;
@@ -99,7 +103,7 @@ void sweeps_start(struct sweeps *sweeps)
 void sweeps_want(struct sweeps *sweeps)
 {
 	if (sweeps)
-		sweeps->is_wanted = true;
+		sweeps->wanted_ns = mono_ns();
 }
 
 static void end(struct sweeps *sweeps)
@@ -110,6 +114,9 @@ static void end(struct sweeps *sweeps)
 	sweeps->is_running = false;
 	sweep_get_stats(one->sweep, &stats);
 	sweeps->lost += stats.torn + stats.late + stats.refused;
+	if (sweeps->was_cut)
+		sweeps->lost += stats.threads - sweeps->counted;
+	sweeps->was_cut = false;
 	sweeps->next_sweep_ns =
 		mono_ns() + AGAIN_MIN_NS + AGAIN_FACTOR * stats.spent_ns;
 	log_debug("swept %zu threads in %.1f ms: %zu walks, %zu torn, %zu late, %zu refused",
@@ -137,8 +144,8 @@ void sweeps_step(struct sweeps *sweeps)
 
 	if (!sweeps)
 		return;
-	if (!sweeps->is_running && sweeps->is_wanted && sweeps->next_sweep_ns &&
-	    now_ns >= sweeps->next_sweep_ns)
+	if (!sweeps->is_running && sweeps->wanted_ns && sweeps->next_sweep_ns &&
+	    now_ns >= sweeps->next_sweep_ns && now_ns >= sweeps->wanted_ns + WANTED_NS)
 		begin(sweeps, now_ns);
 	if (!sweeps->is_running || now_ns < sweeps->next_step_ns)
 		return;
@@ -186,12 +193,15 @@ static uint64_t slept_until(const struct counting *counting, struct swept *swept
 	bool has_slot = thread_slots_glance(counting->slot, counting->slot_count, swept->tid,
 					    &glance);
 
-	if (has_slot && glance.created_ns >= since_ns) {
-		if (glance.created_ns >= end_ns)
-			return end_ns;
-		/* It may have run before, when no slot was free. */
-		return counting->was_full ? 0 : glance.created_ns;
-	}
+	uint64_t woke_ns = has_slot && glance.first_ns >= since_ns ? glance.first_ns
+			   : has_slot			      ? glance.created_ns
+							      : 0;
+
+	if (woke_ns >= end_ns)
+		return end_ns;
+	/* It may have run before, when no slot was free. */
+	if (woke_ns >= since_ns)
+		return counting->was_full ? 0 : woke_ns;
 	if (!has_slot && !counting->was_full && moves == swept->moves)
 		return end_ns;
 	/* A neighbour has moved, or the slot is that of an unwanted thread and tells nothing. */
@@ -209,7 +219,17 @@ static bool is_in_ledger(const struct counting *counting, const struct swept *sw
 
 	return thread_slots_glance(counting->slot, counting->slot_count, swept->tid, &glance) &&
 	       glance.created_ns < counting->window->end_ns &&
-	       (glance.has_exited || glance.flags & PP_THREAD_WANTED);
+	       glance.flags & PP_THREAD_WANTED;
+}
+
+static uint32_t flags_of(const struct swept *swept)
+{
+	const uint32_t stop = 0xffU << PP_COUNT_STOP_SHIFT, py_stop = 0xffU << PP_COUNT_PY_STOP_SHIFT;
+
+	if (!swept->is_torn)
+		return swept->flags | PP_COUNT_SWEPT;
+	return (swept->flags & ~(stop | py_stop)) | PP_STOP_READ_FAULT << PP_COUNT_STOP_SHIFT |
+	       PP_COUNT_SWEPT;
 }
 
 /* As if it had a slot, in which it waits from begin_ns on. */
@@ -226,9 +246,9 @@ static int add_wait(const struct counting *counting, const struct swept *swept, 
 		.wait = (uint8_t)swept->wait,
 		.since_ns = begin_ns,
 		.place[0] = {.key = 1,
-			     .user_stack = swept->user_stack,
+			     .user_stack = swept->is_torn ? 0 : swept->user_stack,
 			     .kernel_stack = swept->kernel_stack,
-			     .flags = swept->flags | PP_COUNT_SWEPT,
+			     .flags = flags_of(swept),
 			     .sum[0].window = part.number - 1,
 			     .sum[1].window = part.number - 1},
 	};
@@ -256,26 +276,29 @@ static int count_one(const struct counting *counting, struct one *one)
 		else if (begin_ns < until_ns)
 			err = add_wait(counting, swept, begin_ns, until_ns);
 		if (until_ns < end_ns)
-			sweep_forget(one->sweep, swept->tid);
+			sweep_forget(one->sweep, swept);
 	}
 	return err;
 }
 
-/* It may not hold up the window for long; if it takes longer, its threads are in the next one. */
+/* It may not hold up the window for long; whom it has not met by then misses this one. */
 static void hurry(struct sweeps *sweeps)
 {
 	uint64_t budget_ns = sweeps->agent->options->interval_ns / 2;
+	struct sweep_stats stats;
 
 	if (!sweeps->is_running)
 		return;
 	if (budget_ns > CLOSE_MAX_NS)
 		budget_ns = CLOSE_MAX_NS;
-	if (go_on(sweeps, budget_ns)) {
-		struct sweep_stats stats;
-
-		sweep_get_stats(sweeps->one[sweeps->count - 1].sweep, &stats);
-		sweeps->lost += stats.threads;
-	}
+	if (!go_on(sweeps, budget_ns))
+		return;
+	sweep_get_stats(sweeps->one[sweeps->count - 1].sweep, &stats);
+	if (stats.passes > 1)
+		return; /* it has met all */
+	sweeps->was_cut = true;
+	sweeps->counted = stats.threads;
+	sweeps->lost++; /* one at least, should this be the last window */
 }
 
 /* Those of which nobody sleeps any more. */

@@ -34,7 +34,7 @@ int sweeps_timeout_ms(const struct sweeps *sweeps);
 const struct swept *sweeps_find(const struct sweeps *sweeps, uint32_t tid);
 
 /* What swept threads slept in a window that has ended: into its counters and the agent's ledger.  A
- * sweep that goes on is finished first, within a bound.  0; -ENOMEM. */
+ * sweep that goes on is hurried first, within a bound.  0; -ENOMEM. */
 int sweeps_collect(struct sweeps *sweeps, const struct slots_window *window, struct counts *counts);
 /* After each change of the dictionary's epoch, and when it was emptied. */
 void sweeps_refresh(struct sweeps *sweeps);

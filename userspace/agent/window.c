@@ -273,7 +273,8 @@ static int collect(struct agent *agent, uint64_t ended_ns, struct counts *counts
 	volatile struct pp_config *config = kernel_side_config(agent->kernel);
 	const struct slots_window window = {.number = agent->window,
 					    .start_ns = agent->window_started_ns,
-					    .end_ns = ended_ns};
+					    .end_ns = ended_ns,
+					    .wait_min_ns = agent->options->offcpu_min_ns};
 	struct timespec settle = {.tv_nsec = SETTLE_NS};
 	int err;
 

@@ -21,6 +21,9 @@
 #define CODES_PER_CPU 8192U
 #define RING_BYTES_PER_CPU (512U << 10)
 #define RING_BYTES_MAX (16U << 20)
+#define TIMELINE_BYTES_PER_CPU (1U << 20)
+#define TIMELINE_BYTES_MIN (4U << 20)
+#define TIMELINE_BYTES_MAX (32U << 20)
 #define MAP_CHUNKS_PER_CPU 1024U
 #define ROW_SHARDS_MIN 2U
 #define ROW_SHARDS_DEFAULT 12U
@@ -89,8 +92,16 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 						    THREADS_MIN, THREADS_MAX) :
 					      1;
 	bpf_map__set_max_entries(skeleton->maps.threads, side->thread_count);
+	side->skeleton->rodata->timeline_is_on = options->timeline;
+	if (options->timeline)
+		bpf_map__set_max_entries(skeleton->maps.timeline,
+					 next_pow2(clamp((uint64_t)cpus * TIMELINE_BYTES_PER_CPU,
+							 TIMELINE_BYTES_MIN, TIMELINE_BYTES_MAX)));
+	else
+		bpf_map__set_autocreate(skeleton->maps.timeline, false);
 	if (!options->waits) {
 		bpf_program__set_autoload(skeleton->progs.on_switch, false);
+		bpf_program__set_autoload(skeleton->progs.on_exec_thread, false);
 		bpf_program__set_autoload(skeleton->progs.on_sweep, false);
 		bpf_map__set_max_entries(skeleton->maps.ledgers, 1);
 	}
@@ -234,6 +245,8 @@ int kernel_side_open(const struct kernel_side_options *options, char *why, size_
 		snprintf(why, why_size, "cannot map the BPF maps: %s", strerror(-err));
 		return err;
 	}
+	/* Nobody is counted before the caller has said who is wanted. */
+	side->config->flags = PP_CONFIG_PAUSED;
 	err = pyprofd__attach(side->skeleton);
 	if (err) {
 		snprintf(why, why_size, "cannot attach to process tracepoints: %s", strerror(-err));
@@ -279,6 +292,11 @@ int kernel_side_stacks_ring(const struct kernel_side *side)
 int kernel_side_events_ring(const struct kernel_side *side)
 {
 	return bpf_map__fd(side->skeleton->maps.events);
+}
+
+int kernel_side_timeline_ring(const struct kernel_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.timeline);
 }
 
 int kernel_side_counts(const struct kernel_side *side, uint32_t window)

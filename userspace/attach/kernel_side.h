@@ -23,11 +23,13 @@ struct kernel_side_options {
 	uint64_t interval_ns;  /* of a window */
 	uint64_t budget_bytes; /* of all maps; 0: by the number of CPUs */
 	bool waits;	       /* context switches too, and the threads asleep at the start */
+	bool timeline;	       /* records for it; needs waits */
 };
 
 struct kernel_side;
 
-/* Sizes the maps, loads and verifies the programs and attaches those that watch processes.
+/* Sizes the maps, loads and verifies the programs and attaches those that watch processes; nothing is
+ * counted (PP_CONFIG_PAUSED).
  * Returns 0 or -errno; then `why` holds one line (the verifier's last one, when it refused). */
 int kernel_side_open(const struct kernel_side_options *options, char *why, size_t why_size,
 		     struct kernel_side **ret_side);
@@ -38,6 +40,7 @@ DEFINE_OWNED(struct kernel_side, kernel_side)
 int kernel_side_sample_program(const struct kernel_side *side);
 int kernel_side_stacks_ring(const struct kernel_side *side);
 int kernel_side_events_ring(const struct kernel_side *side);
+int kernel_side_timeline_ring(const struct kernel_side *side); /* below 0 without `timeline` */
 int kernel_side_counts(const struct kernel_side *side, uint32_t window);
 int kernel_side_ledgers(const struct kernel_side *side);
 

@@ -15,16 +15,19 @@
 struct slots_window {
 	uint32_t number;	   /* pp_config.window while it was open */
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	uint64_t wait_min_ns;	   /* waits that are shorter so far are left out */
 };
 
-/* A whole copy of one slot, which is marked as read for this window.  False: it is free, or was written
- * to all the time (then *ret_torn grows). */
+/* A whole copy of one slot, which is marked as read for this window; the copy's read_window is the one
+ * that was read before.  Waits for a walk to end.  False: it is free, or was written to all the time
+ * (then *ret_torn grows, and it is not marked). */
 bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread *ret_copy,
 		      uint64_t *ret_torn);
 
 /* What the slot of a thread says of its life; `slots` are those of the map. */
 struct thread_glance {
-	uint64_t created_ns; /* when it was first seen to run */
+	uint64_t first_ns;   /* when it was first seen to run */
+	uint64_t created_ns; /* the same, or when its program or the filters' mind changed */
 	uint32_t flags;	     /* enum pp_thread_flag */
 	bool has_exited;
 };

@@ -315,6 +315,7 @@ static void sweep_refresh__keeps_what_the_dictionary_would_forget(void **state)
 	OWNED(sweep) struct sweep *sweep = NULL;
 	pid_t pid = start_sleeper();
 	const struct swept *swept;
+	struct swept *each;
 	uint64_t user, kernel;
 
 	(void)state;
@@ -336,8 +337,8 @@ static void sweep_refresh__keeps_what_the_dictionary_would_forget(void **state)
 	assert_non_null(dictionary_find_stack(agent.dictionary, user));
 	assert_non_null(dictionary_find_kernel(agent.dictionary, kernel));
 	/* All that have its stacks are forgotten: the next epochs are without them. */
-	for (swept = sweep_next(sweep, NULL); swept; swept = sweep_next(sweep, swept))
-		sweep_forget(sweep, swept->tid);
+	for (each = sweep_next(sweep, NULL); each; each = sweep_next(sweep, each))
+		sweep_forget(sweep, each);
 	assert_null(sweep_find(sweep, (uint32_t)pid));
 	dictionary_set_epoch(agent.dictionary, 6);
 	assert_int_equal(sweep_refresh(sweep), 0);

@@ -36,14 +36,15 @@ static void glance__finds_a_live_thread_in_both_ways(void **state)
 	(void)state;
 	assert_false(thread_slots_glance(slot, SLOTS, TID, &glance));
 	slot[other_way(TID)] = (struct pp_thread){
-		.sequence = 4, .tid = TID, .flags = PP_THREAD_WANTED, .created_ns = 700};
+		.sequence = 4, .tid = TID, .flags = PP_THREAD_WANTED, .first_ns = 700, .created_ns = 800};
 	assert_true(thread_slots_glance(slot, SLOTS, TID, &glance));
-	assert_int_equal(glance.created_ns, 700);
+	assert_int_equal(glance.first_ns, 700);
+	assert_int_equal(glance.created_ns, 800);
 	assert_int_equal(glance.flags, PP_THREAD_WANTED);
 	assert_false(glance.has_exited);
-	slot[7] = (struct pp_thread){.sequence = 2, .tid = TID, .created_ns = 900};
+	slot[7] = (struct pp_thread){.sequence = 2, .tid = TID, .first_ns = 900};
 	assert_true(thread_slots_glance(slot, SLOTS, TID, &glance));
-	assert_int_equal(glance.created_ns, 900);
+	assert_int_equal(glance.first_ns, 900);
 	assert_false(thread_slots_glance(slot, SLOTS, NEIGHBOUR, &glance));
 }
 
@@ -53,10 +54,10 @@ static void glance__tells_of_an_exited_thread_until_its_slot_is_taken(void **sta
 	struct thread_glance glance;
 
 	(void)state;
-	slot[7] = (struct pp_thread){.sequence = 8, .was_tid = TID, .created_ns = 900};
+	slot[7] = (struct pp_thread){.sequence = 8, .was_tid = TID, .first_ns = 900};
 	assert_true(thread_slots_glance(slot, SLOTS, TID, &glance));
 	assert_true(glance.has_exited);
-	assert_int_equal(glance.created_ns, 900);
+	assert_int_equal(glance.first_ns, 900);
 	slot[7].tid = NEIGHBOUR;
 	assert_false(thread_slots_glance(slot, SLOTS, TID, &glance));
 }
@@ -68,10 +69,10 @@ static void glance__reads_a_slot_that_is_being_written(void **state)
 	struct thread_glance glance;
 
 	(void)state;
-	slot[7] = (struct pp_thread){.sequence = 3, .tid = TID, .created_ns = 900};
+	slot[7] = (struct pp_thread){.sequence = 3, .tid = TID, .first_ns = 900};
 	assert_true(thread_slots_glance(slot, SLOTS, TID, &glance));
-	assert_int_equal(glance.created_ns, 900);
-	slot[7].created_ns = 0; /* just being taken */
+	assert_int_equal(glance.first_ns, 900);
+	slot[7].first_ns = 0; /* just being taken */
 	assert_false(thread_slots_glance(slot, SLOTS, TID, &glance));
 }
 
