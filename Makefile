@@ -108,16 +108,21 @@ check-%: ; @BUILD=$(BUILD) tests/check.sh $*
 bindir := $(DESTDIR)$(prefix)/bin
 mandir := $(DESTDIR)$(prefix)/share/man/man1
 unitdir := $(DESTDIR)$(prefix)/lib/systemd/system
+bashdir := $(DESTDIR)$(prefix)/share/bash-completion/completions
+zshdir := $(DESTDIR)$(prefix)/share/zsh/site-functions
 docdir := $(DESTDIR)$(prefix)/share/doc/pyprofd
 install: all
 	install -D -m 0755 $(BUILD)/pyprofd $(bindir)/pyprofd
 	install -D -m 0755 $(BUILD)/pyprof $(bindir)/pyprof
+	install -D -m 0644 deploy/completion/pyprof.bash $(bashdir)/pyprof
+	install -D -m 0644 deploy/completion/_pyprof $(zshdir)/_pyprof
 	install -D -m 0644 -t $(mandir) docs/man/pyprofd.1 docs/man/pyprof.1
 	sed 's|/usr/local/bin|$(prefix)/bin|' deploy/systemd/pyprofd.service > $(BUILD)/pyprofd.service
 	install -D -m 0644 $(BUILD)/pyprofd.service $(unitdir)/pyprofd.service
 	install -D -m 0644 -t $(docdir) LICENSE LICENSES/GPL-2.0-only.txt README.md CHANGELOG.md
 uninstall:
 	rm -f $(bindir)/pyprofd $(bindir)/pyprof $(mandir)/pyprofd.1 $(mandir)/pyprof.1 $(unitdir)/pyprofd.service
+	rm -f $(bashdir)/pyprof $(zshdir)/_pyprof
 	rm -rf $(docdir)
 
 asan:

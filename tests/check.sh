@@ -90,6 +90,9 @@ step_cross() {
 }
 step_e2e() {
 	fetch_interpreters
+	tests/tools/fetch.sh "$build/tools" || echo '# no tools from PyPI'
+	PYPROF_PYTHON=$(realpath -m "$build/tools/bin/python")
+	export PYPROF_PYTHON
 	tests/e2e/run.py
 }
 step_cases() { tests/e2e/cases.sh; }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The protobuf wire format, field by field, without a copy or an allocation.  protobuf-c builds the
- * whole message as objects first, about six times the file's size; see docs/design/0008. */
+ * whole message as objects first, about six times the file's size; see docs/design/0007. */
 #ifndef PROFILE_PPROF_WIRE_H
 #define PROFILE_PPROF_WIRE_H
 

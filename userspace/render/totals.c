@@ -12,6 +12,7 @@
 #include "profile/array.h"
 
 #define NO_CODE UINT32_MAX
+#define UNKNOWN -1.0
 
 void totals_init(struct totals *totals, const struct totals_options *options)
 {
@@ -216,10 +217,10 @@ static double error_of_events(const struct totals *totals, const struct totals_s
 double totals_share_error(const struct totals *totals, const struct totals_sum *sum)
 {
 	if (totals->all.value <= 0)
-		return -1;
+		return UNKNOWN;
 	if (totals->windows >= TOTALS_MIN_WINDOWS)
 		return error_of_windows(totals, sum);
-	return totals->all.samples > 0 ? error_of_events(totals, sum) : -1;
+	return totals->all.samples > 0 ? error_of_events(totals, sum) : UNKNOWN;
 }
 
 uint64_t totals_wanted_ns(const struct totals *totals, const struct totals_sum *sum, double wanted)
