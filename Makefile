@@ -37,7 +37,7 @@ all: $(BUILD)/pyprofd
 # Sources by folder; the order of the data path is in tests/lint/check_layers.awk.
 LIB_SRC := $(filter-out userspace/agent/main.c,$(wildcard userspace/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
-GEN := $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/version.h
+GEN := $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/version.h $(BUILD)/gen/flame_page.h
 
 # maps.bpf.o first: with bpftool 7.1/libbpf 1.1 an extern-only object in front of it leaves map
 # offsets 0 ("map relo failed to find map").
@@ -59,6 +59,13 @@ $(BUILD)/gen/profile.pb-c.c: $(BUILD)/gen/profile.pb-c.h ;
 $(BUILD)/gen/version.h: Makefile
 	@mkdir -p $(@D)
 	@echo '#define PYPROFD_VERSION "$(VERSION)"' > $@
+
+# The page of the flame graph, built in as strings.
+WEB := userspace/render/web
+$(BUILD)/gen/flame_page.h: $(wildcard $(WEB)/*)
+	@mkdir -p $(@D)
+	$(call msg,BUNDLE,$@)awk -f $(WEB)/bundle.awk -v folder=$(WEB) > $@
+$(BUILD)/userspace/render/flame_html.o: $(BUILD)/gen/flame_page.h
 
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 	$(call msg,CC,$@)$(CC) -O2 -g -c $< -o $@

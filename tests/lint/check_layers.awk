@@ -9,12 +9,14 @@ BEGIN {
 	allowed["symbolize"] = "discover elf python drain"
 	allowed["profile"] = "symbolize"
 	allowed["store"] = "profile"
+	allowed["render"] = "profile"
 	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store"
-	folders = "base discover elf unwind python attach drain symbolize profile store agent"
+	folders = "base discover elf unwind python attach drain symbolize profile store render agent"
 	# What the build generates has no folder, and one reader.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "profile"
 	generated["version.h"] = "agent"
+	generated["flame_page.h"] = "render"
 }
 function has(list, word) { return index(" " list " ", " " word " ") }
 function bad(why) {
