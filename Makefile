@@ -87,7 +87,8 @@ help:
 	@echo 'make                build $(BUILD)/pyprofd'
 	@echo 'make run            install what is missing, build, profile until Ctrl-C (as root; ARGS=...)'
 	@echo 'make check          install what the tests need, build, run every test (as root)'
-	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross e2e cases kernels'
+	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web e2e cases kernels'
+	@echo 'make web            the flame graph page in Chromium (ARGS=--shots FOLDER keeps pictures)'
 	@echo 'make unit-FOLDER    the unit tests of userspace/FOLDER'
 	@echo 'make bench          cost beside other profilers, as ratios of one run'
 	@echo 'make deps           install what the build needs; test-deps: and the tests; deps-check: tell'
@@ -131,7 +132,7 @@ cross-objects: $(BUILD)/pyprofd.bpf.o $(LIB_OBJ) $(BUILD)/userspace/agent/main.o
 
 print-clang: ; @echo $(CLANG)
 
-C_FILES = $(wildcard bpf/*.[ch] bpf/lib/*.h include/pyprofd/*.h userspace/*/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.c)
+C_FILES = $(wildcard bpf/*.[ch] bpf/lib/*.h include/pyprofd/*.h userspace/*/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.c tests/web/*.c)
 format: ; clang-format-19 -i $(C_FILES)
 format-check: ; clang-format-19 --dry-run -Werror $(C_FILES)
 tidy: $(GEN) ; clang-tidy-19 --quiet $(wildcard userspace/*/*.c) -- -std=gnu17 $(CPPFLAGS)

@@ -10,7 +10,8 @@
 #include "render/markup.h"
 
 /* The page's parts: up to the title, up to the data, the rest. */
-_Static_assert(ARRAY_SIZE(flame_page) == 3, "page.html has one @TITLE@ and one @DATA@, in this order");
+_Static_assert(ARRAY_SIZE(flame_page) == 3,
+	       "page.html has one @TITLE@ and one @DATA@, in this order");
 
 #define DATA_BUFFER_BYTES (64U << 10)
 

@@ -125,7 +125,8 @@ static void write_text(struct drawing *drawing, const char *text)
 static void write_name(struct drawing *drawing, const char *name, double width, double x, double y)
 {
 	size_t size = strlen(name), length = markup_length(name, size);
-	size_t room = width > 2 * TEXT_INSET_PX ? (size_t)((width - 2 * TEXT_INSET_PX) / LETTER_PX) : 0;
+	size_t room =
+		width > 2 * TEXT_INSET_PX ? (size_t)((width - 2 * TEXT_INSET_PX) / LETTER_PX) : 0;
 
 	if (room < LEAST_LETTERS && room < length)
 		return;
@@ -193,7 +194,11 @@ static void write_style(FILE *out)
 	static const struct {
 		char class;
 		unsigned int hue, saturation, dark_saturation;
-	} kinds[] = {{'p', 212, 72, 44}, {'n', 36, 82, 48}, {'k', 352, 70, 38}, {'g', 142, 48, 40}, {'o', 220, 10, 8}};
+	} kinds[] = {{'p', 212, 72, 44},
+		     {'n', 36, 82, 48},
+		     {'k', 352, 70, 38},
+		     {'g', 142, 48, 40},
+		     {'o', 220, 10, 8}};
 
 	fprintf(out,
 		"<style>text{font:%upx ui-monospace,Menlo,Consolas,\"DejaVu Sans Mono\",monospace;"
@@ -202,16 +207,16 @@ static void write_style(FILE *out)
 		FONT_PX);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		for (unsigned int shade = 0; shade < 4; shade++)
-			fprintf(out, ".%c%u{fill:hsl(%u %u%% %u%%)}", kinds[i].class, shade, kinds[i].hue,
-				kinds[i].saturation, 72 + 4 * shade);
+			fprintf(out, ".%c%u{fill:hsl(%u %u%% %u%%)}", kinds[i].class, shade,
+				kinds[i].hue, kinds[i].saturation, 72 + 4 * shade);
 	}
 	fputs("@media (prefers-color-scheme:dark){svg{background:#15171b}text{fill:#f2f4f8}"
 	      "rect:hover{stroke:#fff}",
 	      out);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		for (unsigned int shade = 0; shade < 4; shade++)
-			fprintf(out, ".%c%u{fill:hsl(%u %u%% %u%%)}", kinds[i].class, shade, kinds[i].hue,
-				kinds[i].dark_saturation, 26 + 3 * shade);
+			fprintf(out, ".%c%u{fill:hsl(%u %u%% %u%%)}", kinds[i].class, shade,
+				kinds[i].hue, kinds[i].dark_saturation, 26 + 3 * shade);
 	}
 	fputs("}</style>\n", out);
 }
@@ -226,8 +231,10 @@ static void write_head(struct drawing *drawing)
 
 	human_value(drawing->box[0].total, svg->unit, total);
 	fprintf(out,
-		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
-		"width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\" role=\"img\" aria-labelledby=\"title\">\n"
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "
+		"xmlns=\"http://www.w3.org/2000/svg\" "
+		"width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\" role=\"img\" "
+		"aria-labelledby=\"title\">\n"
 		"<title id=\"title\">",
 		width, height, width, height);
 	write_text(drawing, svg->title);

@@ -36,7 +36,8 @@ static void long_time(uint64_t value, char *ret_text)
 		snprintf(ret_text, HUMAN_BYTES, "%" PRIu64 " h %" PRIu64 " min", seconds / 3600,
 			 seconds / 60 % 60);
 	else
-		snprintf(ret_text, HUMAN_BYTES, "%" PRIu64 " min %" PRIu64 " s", seconds / 60, seconds % 60);
+		snprintf(ret_text, HUMAN_BYTES, "%" PRIu64 " min %" PRIu64 " s", seconds / 60,
+			 seconds % 60);
 }
 
 void human_value(uint64_t value, const char *unit, char ret_text[HUMAN_BYTES])

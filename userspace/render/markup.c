@@ -25,9 +25,9 @@ static const char *instead_of(const char *text, size_t size)
 		return "&#39;";
 	default:
 		/* U+FFFE and U+FFFF. */
-		return size >= 3 && !memcmp(text, "\xef\xbf", 2) && (unsigned char)text[2] >= 0xbe ?
-			       REPLACEMENT :
-			       NULL;
+		return size >= 3 && !memcmp(text, "\xef\xbf", 2) && (unsigned char)text[2] >= 0xbe
+			       ? REPLACEMENT
+			       : NULL;
 	}
 }
 

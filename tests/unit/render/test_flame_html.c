@@ -57,8 +57,9 @@ static void flame_html_write__hostile_names_stay_inside_of_the_data(void **state
 	(void)state;
 	/* No tag more than a page without names has. */
 	assert_int_equal(count_of(page, "<"), count_of(plain, "<"));
-	assert_non_null(strstr(page, "{\"strings\":[\"\\u003c/script>\\u003cscript>alert(1)\\u003c/script>\","
-				     "\"\\u003c!--\\u003cscript\"]}"));
+	assert_non_null(strstr(
+		page, "{\"strings\":[\"\\u003c/script>\\u003cscript>alert(1)\\u003c/script>\","
+		      "\"\\u003c!--\\u003cscript\"]}"));
 	free(plain);
 	free(page);
 }

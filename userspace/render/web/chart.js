@@ -52,8 +52,8 @@ export class Chart {
 	}
 
 	fitContent() {
-		const height = this.host.clientHeight;
 		const content = this.layout ? this.layout.rows * ROW_HEIGHT + 1 : 0;
+		const height = this.onPaper ? content : this.host.clientHeight;
 		/* The canvas is in the flow, above the spacer. */
 		this.canvas.style.height = `${height}px`;
 		this.spacer.style.height = `${Math.max(0, content - height)}px`;
@@ -72,20 +72,29 @@ export class Chart {
 			this.frameAsked = requestAnimationFrame(() => this.draw());
 	}
 
-	/* Now, and in full height when `whole` (for paper). */
-	draw(whole) {
+	/* On paper in full height. */
+	setPaper(onPaper) {
+		this.onPaper = onPaper;
+		if (!this.layout)
+			return;
+		this.fitContent();
+		this.draw();
+	}
+
+	draw() {
 		cancelAnimationFrame(this.frameAsked);
 		this.frameAsked = 0;
+		if (!this.layout)
+			return;
+		const whole = this.onPaper;
 		const width = this.host.clientWidth;
 		const height = whole ? this.layout.rows * ROW_HEIGHT + 1 : this.host.clientHeight;
-		if (!this.layout || !width || !height)
+		if (!width || !height)
 			return;
 		const ratio = Math.min(window.devicePixelRatio || 1, 16000 / height);
 		const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
 		if (this.canvas.width !== w || this.canvas.height !== h)
 			Object.assign(this.canvas, { width: w, height: h });
-		if (whole)
-			this.canvas.style.height = `${height}px`;
 		const context = this.canvas.getContext("2d", { alpha: false });
 		const { tree } = this.layout;
 		drawChart({ ...this.style, context, ratio, layout: this.layout, width, height, flip: this.flip, view: this.view,

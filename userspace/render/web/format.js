@@ -34,7 +34,7 @@ export function humanValue(value, unit) {
 }
 
 export function percent(part, whole) {
-	if (!(whole > 0))
+	if (!(whole > 0) || part === 0)
 		return "0%";
 	const share = 100 * part / whole;
 	if (share > 0 && share < 0.005)

@@ -95,10 +95,10 @@ export function shareChange(tree, node) {
 	return tree.total[node] / (tree.scale.total || 1) - tree.baseTotal[node] / (tree.scale.base || 1);
 }
 
-/* Relative to the larger share, so that a small box that doubled shows. */
+/* Relative to the larger share, so that a small box that doubled shows; the root makes small changes seen. */
 function differenceStep(tree, node) {
 	const after = tree.total[node] / (tree.scale.total || 1);
 	const before = tree.baseTotal[node] / (tree.scale.base || 1);
 	const larger = Math.max(after, before);
-	return larger > 0 ? Math.round((after - before) / larger * STEPS) : 0;
+	return larger > 0 ? Math.round(Math.sign(after - before) * Math.sqrt(Math.abs(after - before) / larger) * STEPS) : 0;
 }

@@ -80,7 +80,14 @@ export class Table {
 			this.on.onChoose(row);
 	}
 
-	render(onPaper) {
+	/* On paper: the first rows, whatever is in sight. */
+	setPaper(onPaper) {
+		this.onPaper = onPaper;
+		this.render();
+	}
+
+	render() {
+		const { onPaper } = this;
 		const height = this.host.clientHeight;
 		if (!height && !onPaper)
 			return;
