@@ -37,7 +37,7 @@ all: $(BUILD)/pyprofd
 # Sources by folder; the order of the data path is in tests/lint/check_layers.awk.
 LIB_SRC := $(filter-out userspace/agent/main.c,$(wildcard userspace/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
-GEN := $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/version.h $(BUILD)/gen/flame_page.h
+GEN := $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/perfetto.pb-c.h $(BUILD)/gen/version.h
 
 # maps.bpf.o first: with bpftool 7.1/libbpf 1.1 an extern-only object in front of it leaves map
 # offsets 0 ("map relo failed to find map").
@@ -52,16 +52,17 @@ $(BUILD)/pyprofd.bpf.o: $(BPF_OBJ) Makefile
 $(BUILD)/gen/pyprofd.skel.h: $(BUILD)/pyprofd.bpf.o
 	@mkdir -p $(@D)
 	$(call msg,SKEL,$@)$(BPFTOOL) gen skeleton $< name pyprofd > $@
-$(BUILD)/gen/profile.pb-c.h: include/proto/profile.proto
+$(BUILD)/gen/%.pb-c.h: include/proto/%.proto
 	@mkdir -p $(@D)
 	$(call msg,PROTOC,$@)protoc-c --proto_path=include/proto --c_out=$(@D) $< 2> $@.log || { cat $@.log; exit 1; }
-$(BUILD)/gen/profile.pb-c.c: $(BUILD)/gen/profile.pb-c.h ;
+$(BUILD)/gen/%.pb-c.c: $(BUILD)/gen/%.pb-c.h ;
 $(BUILD)/gen/version.h: Makefile
 	@mkdir -p $(@D)
 	@echo '#define PYPROFD_VERSION "$(VERSION)"' > $@
 
 # The page of the flame graph, built in as strings.
 WEB := userspace/render/web
+GEN += $(BUILD)/gen/flame_page.h
 $(BUILD)/gen/flame_page.h: $(wildcard $(WEB)/*)
 	@mkdir -p $(@D)
 	$(call msg,BUNDLE,$@)awk -f $(WEB)/bundle.awk -v folder=$(WEB) > $@
@@ -72,11 +73,13 @@ $(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 # A pattern rule without a recipe would add no prerequisite: name the objects.
 $(filter $(BUILD)/userspace/attach/%,$(LIB_OBJ)): $(BUILD)/gen/pyprofd.skel.h
 $(filter $(BUILD)/userspace/profile/%,$(LIB_OBJ)): $(BUILD)/gen/profile.pb-c.h
+$(filter $(BUILD)/userspace/timeline/%,$(LIB_OBJ)): $(BUILD)/gen/perfetto.pb-c.h
 $(filter $(BUILD)/userspace/agent/%,$(LIB_OBJ)) $(BUILD)/userspace/agent/main.o: $(BUILD)/gen/version.h
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
-$(BUILD)/libpyprofd.a: $(LIB_OBJ) $(BUILD)/gen/profile.pb-c.o
+PROTO_OBJ := $(patsubst include/proto/%.proto,$(BUILD)/gen/%.pb-c.o,$(wildcard include/proto/*.proto))
+$(BUILD)/libpyprofd.a: $(LIB_OBJ) $(PROTO_OBJ)
 	$(call msg,AR,$@)rm -f $@; $(AR) rcs $@ $^
 $(BUILD)/pyprofd: $(BUILD)/userspace/agent/main.o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@

@@ -2,6 +2,7 @@
 /* On-CPU samples: the spine of the kernel side, from the perf event to the counter. */
 #include "lib/identify.bpf.h"
 #include "lib/maps.bpf.h"
+#include "lib/timeline.bpf.h"
 #include "lib/user_registers.bpf.h"
 #include "lib/walk.bpf.h"
 
@@ -22,10 +23,15 @@ static __always_inline void sample(struct bpf_perf_event_data *ctx, struct pp_wa
 	} else if (!take_user_registers(w, task, ctx, hit_user)) {
 		w->thread_pointer = task_thread_pointer(task);
 		walk_user(slot);
-		if (!walk_emit_miss(slot))
+		if (!walk_emit_miss(slot)) {
+			if (timeline_is_on)
+				timeline_sample(w, false);
 			return;
+		}
 	}
 	walk_emit(slot);
+	if (timeline_is_on && !(task_flags & PF_KTHREAD))
+		timeline_sample(w, true);
 }
 
 SEC("perf_event")

@@ -5,10 +5,15 @@
 #include "lib/gil.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/threads.bpf.h"
+#include "lib/timeline_switch.bpf.h"
 #include "lib/wait_reason.bpf.h"
 #include "lib/walk.bpf.h"
 
-#define PLACE_USES 64U /* then the place is walked anew: callers may differ */
+/* Waits at a place until it is walked anew, as callers may differ: many once walks agree, few when they
+ * do not. */
+#define PLACE_USES_NEW 32U
+#define PLACE_USES_DIFFERENT 8U
+#define PLACE_USES_MAX 1024U
 #define IDENTIFY_NS 100000000ULL
 #define GIL_RETRY_NS 50000ULL
 
@@ -43,12 +48,18 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 	if (!(t->flags & PP_THREAD_WAITING))
 		return;
 	thread_begin(t);
+	now_ns = thread_clock(t, now_ns);
 	woken_ns = t->wait == PP_WAIT_RUN_QUEUE ? t->since_ns : woken_at(next, t, now_ns);
 	ledger_add(t, t->wait, woken_ns - t->since_ns);
 	t->total_ns[PP_LEDGER_RUN_QUEUE] += now_ns - woken_ns;
-	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns)
+	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns) {
 		thread_add_wait(t, woken_ns, now_ns, cfg);
-	t->flags &= ~(PP_THREAD_WAITING | PP_THREAD_SKIPPED);
+		if (t->flags & PP_THREAD_EVENT)
+			thread_add_event(t, cfg);
+	}
+	if (timeline_is_on)
+		timeline_come(t, woken_ns, now_ns);
+	t->flags &= ~(PP_THREAD_WAITING | PP_THREAD_SKIPPED | PP_THREAD_EVENT);
 	t->since_ns = now_ns;
 	thread_end(t);
 }
@@ -83,16 +94,15 @@ static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_fra
 static __always_inline __u64 place_key(const struct pp_thread *t, const struct call_site *site,
 				       __u32 task_state, const struct pp_config *cfg)
 {
-	__u64 frame, instruction, key;
+	__u64 frame, instruction, where, what;
 
 	python_top(t, &frame, &instruction);
-	key = hash_mix(site->pc, site->sp);
-	key = hash_mix(key, frame);
-	key = hash_mix(key, instruction);
-	key = hash_mix(key, site->number + ((__u64)cfg->epoch << 32));
-	key = hash_mix(key, task_state & 0xff);
+	where = site->pc * 0x9e3779b97f4a7c15ULL + site->sp * 0xc2b2ae3d27d4eb4fULL;
+	what = frame * 0x165667b19e3779f9ULL + instruction * 0xd6e8feb86659fd93ULL;
+	where ^= where >> 32;
+	what += (site->number << 40) + ((__u64)cfg->epoch << 8) + (task_state & 0xff);
 	/* A preempted thread's registers are anything. */
-	return (task_state ? hash_mix(key, site->argument) : key) | 1;
+	return hash_mix(hash_mix(where, what), task_state ? site->argument : 0) | 1;
 }
 
 /* Which of the thread's places this is; PP_THREAD_PLACES: none of them. */
@@ -105,13 +115,27 @@ static __always_inline __u32 place_find(const struct pp_thread *t, __u64 key)
 	return t->place[2].key == key ? 2 : PP_THREAD_PLACES;
 }
 
-/* Empties the entry for a walk: that of the same place, or the next one in turn gives way. */
+/* What a place was before its walk; limit 0: it was none. */
+struct old_place {
+	__u64 user_stack, kernel_stack;
+	__u32 limit, pad;
+};
+
+/* Empties the entry for a walk: that of the same place, of which *ret_old is left, or the next one in
+ * turn gives way. */
 static __always_inline struct pp_place *place_renew(struct pp_thread *t, __u32 found,
-						    const struct pp_config *cfg)
+						    const struct pp_config *cfg,
+						    struct old_place *ret_old)
 {
 	struct pp_place *place;
 
-	if (found >= PP_THREAD_PLACES) {
+	__builtin_memset(ret_old, 0, sizeof(*ret_old));
+	if (found < PP_THREAD_PLACES) {
+		place = place_at(t, found);
+		ret_old->user_stack = place->user_stack;
+		ret_old->kernel_stack = place->kernel_stack;
+		ret_old->limit = place->limit;
+	} else {
 		found = t->at + 1;
 		if (found >= PP_THREAD_PLACES)
 			found = 0;
@@ -122,6 +146,15 @@ static __always_inline struct pp_place *place_renew(struct pp_thread *t, __u32 f
 	place->sum[0].window = place->sum[1].window = cfg->window - 2; /* neither of the two */
 	t->at = found;
 	return place;
+}
+
+static __always_inline __u32 place_limit(const struct pp_place *place, const struct old_place *old)
+{
+	if (!old->limit)
+		return PLACE_USES_NEW;
+	if (old->user_stack != place->user_stack || old->kernel_stack != place->kernel_stack)
+		return PLACE_USES_DIFFERENT;
+	return old->limit < PLACE_USES_MAX ? old->limit * 2 : PLACE_USES_MAX;
 }
 
 /* The walk's results of which later waits make use. */
@@ -150,14 +183,15 @@ static __always_inline bool waits_for_gil(const struct pp_thread *t, __u64 word)
 }
 
 /* The reason of this wait; a futex may be the GIL's. */
-static __always_inline enum pp_wait find_wait(const struct pp_thread *t, struct task_struct *prev,
-					      __u32 task_state, const struct user_registers *regs)
+static __always_inline void thread_set_wait(struct pp_thread *t, struct task_struct *prev,
+					    __u32 task_state, const struct call_site *site)
 {
-	enum pp_wait wait = task_state ? wait_reason(prev, task_state, regs) : PP_WAIT_RUN_QUEUE;
+	enum pp_wait wait = task_state ? wait_reason(prev, task_state, site) : PP_WAIT_RUN_QUEUE;
 
-	if (wait == PP_WAIT_LOCK && waits_for_gil(t, syscall_argument(regs)))
+	if (wait == PP_WAIT_LOCK && waits_for_gil(t, site->argument))
 		wait = PP_WAIT_GIL;
-	return wait;
+	t->wait = wait;
+	FORGET();
 }
 
 /* The whole stack of the thread that leaves, into its place. */
@@ -189,7 +223,6 @@ static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const str
 	struct pp_python *py = t->python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
 	__u64 holder = py ? gil_holder(t, py) : 0;
 
-	place->blame_stack = place->blame_tid = 0;
 	if (!holder || holder == t->thread_state)
 		return; /* released since: nobody is to blame */
 	walk_reset(w, 0);
@@ -203,7 +236,7 @@ static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const str
 /* False: no scratch was free, which is counted. */
 static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struct pp_place *place,
 					   struct task_struct *prev, __u32 task_state,
-					   const struct user_registers *regs,
+					   const struct call_site *site, struct user_registers *regs,
 					   const struct pp_config *cfg)
 {
 	struct scratch taken;
@@ -211,10 +244,13 @@ static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struc
 	scratch_enter(&taken);
 	if (!taken.walk)
 		return false;
+	copy_saved(regs, prev);
 	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
+	if (!t->id.generation) /* told of only now */
+		t->id.generation = taken.walk->id.generation;
 	walk_place(ctx, taken.walk, taken.slot, t, place, prev, regs, cfg);
 	/* Only now are Python and the GIL known of a thread that was not walked before. */
-	t->wait = find_wait(t, prev, task_state, regs);
+	thread_set_wait(t, prev, task_state, site);
 	place->flags |= t->wait << PP_COUNT_WAIT_SHIFT;
 	scratch_leave(&taken);
 	return true;
@@ -224,14 +260,16 @@ static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struc
 static __always_inline void blame(struct pp_thread *t, struct task_struct *prev,
 				  const struct pp_config *cfg)
 {
+	struct pp_place *place = place_at(t, t->at);
 	struct scratch taken;
 
 	place_count(t->tid, t->at);
+	place->blame_stack = place->blame_tid = 0;
 	scratch_enter(&taken);
 	if (!taken.walk)
 		return;
 	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
-	walk_holder(taken.walk, taken.slot, t, place_at(t, t->at));
+	walk_holder(taken.walk, taken.slot, t, place);
 	scratch_leave(&taken);
 }
 
@@ -286,6 +324,19 @@ static __always_inline void thread_identify(const struct switch_state *state, st
 	thread_turns(state, t, &id, wanted, now_ns);
 }
 
+/* Whether a known place is walked anew.  It stands for itself only: when the budget says no, it is used as it
+ * is. */
+static __always_inline bool place_is_due(struct pp_place *place, struct budget *budget,
+					 __u64 now_ns)
+{
+	__u32 shift;
+
+	if (++place->uses < place->limit)
+		return false;
+	budget_tick(budget, now_ns);
+	return budget_takes(budget, &shift);
+}
+
 /* Whether the budget lets this wait be looked at. */
 static __always_inline bool wait_is_taken(struct budget *budget, struct pp_thread *t, __u64 now_ns)
 {
@@ -304,19 +355,22 @@ static __always_inline bool wait_is_taken(struct budget *budget, struct pp_threa
  * left to others that stand for it. */
 static __always_inline bool wait_look(void *ctx, struct switch_state *state, struct pp_thread *t,
 				      struct task_struct *prev, __u32 task_state,
-				      const struct call_site *site, __u32 found, bool is_known,
-				      __u64 now_ns, const struct pp_config *cfg)
+				      __u32 found, bool is_known, bool is_due, __u64 now_ns,
+				      const struct pp_config *cfg)
 {
 	struct user_registers *regs = (void *)state->registers;
+	struct call_site *site = &state->site;
 	struct pp_place *place;
+	struct old_place old;
 
-	if (!wait_is_taken(&state->budget, t, now_ns))
+	if (!is_due && !wait_is_taken(&state->budget, t, now_ns))
 		return false;
 	if (!is_known) {
-		place = place_renew(t, found, cfg);
-		if (!walk_new_place(ctx, t, place, prev, task_state, regs, cfg))
+		place = place_renew(t, found, cfg, &old);
+		if (!walk_new_place(ctx, t, place, prev, task_state, site, regs, cfg))
 			return false;
-		place->key = place_key(t, site, task_state, cfg);
+		t->last_key = place->key = place_key(t, site, task_state, cfg);
+		place->limit = place_limit(place, &old);
 	}
 	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
 		blame(t, prev, cfg);
@@ -329,35 +383,43 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 					__u64 now_ns, const struct pp_config *cfg)
 {
 	struct user_registers *regs = (void *)state->registers;
-	bool is_same, is_known, goes_on;
-	struct call_site site;
+	__u64 last_gil_key = t->wait == PP_WAIT_GIL ? t->last_key : 0;
+	struct call_site *site = &state->site;
+	bool is_known, is_due, goes_on;
 	__u32 found;
 
 	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
-	read_call_site(prev, regs, &site);
-	found = place_find(t, place_key(t, &site, task_state, cfg));
-	is_same = found < PP_THREAD_PLACES;
-	is_known = is_same && ++place_at(t, found)->uses < PLACE_USES;
+	read_call_site(prev, regs, site);
+	t->last_key = place_key(t, site, task_state, cfg);
+	state->found = place_find(t, t->last_key);
+	FORGET();
+	found = state->found;
+	is_known = found < PP_THREAD_PLACES;
+	is_due = is_known && place_is_due(place_at(t, found), &state->budget, now_ns);
+	is_known &= !is_due;
 	t->weight_shift = 0;
 	if (is_known) {
 		t->at = found;
 		t->wait = place_wait(place_at(t, found));
 	} else {
-		copy_saved(regs, prev);
-		t->wait = find_wait(t, prev, task_state, regs);
+		thread_set_wait(t, prev, task_state, site);
 	}
 	/* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
-	 * instruction: one wait for the user. */
-	goes_on = is_same && t->wait == PP_WAIT_GIL && ran_ns < GIL_RETRY_NS;
+	 * instruction: one wait for the user, and one event, also when its first part was left out. */
+	goes_on = t->wait == PP_WAIT_GIL && t->last_key == last_gil_key && ran_ns < GIL_RETRY_NS;
 	if (!is_known || (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)) {
-		if (!wait_look(ctx, state, t, prev, task_state, &site, found, is_known, now_ns,
+		if (!wait_look(ctx, state, t, prev, task_state, found, is_known, is_due, now_ns,
 			       cfg)) {
 			t->flags |= PP_THREAD_SKIPPED;
 			return;
 		}
 	}
-	if (!goes_on)
-		sum_open(place_at(t, t->at), cfg->window)->events += 1U << (t->weight_shift & 15);
+	if (goes_on)
+		return;
+	if (cfg->wait_min_ns)
+		t->flags |= PP_THREAD_EVENT;
+	else
+		thread_add_event(t, cfg);
 }
 
 static __always_inline void thread_stops(void *ctx, struct switch_state *state, struct pp_thread *t,
@@ -371,6 +433,8 @@ static __always_inline void thread_stops(void *ctx, struct switch_state *state, 
 	t->flags |= PP_THREAD_WAITING;
 	t->run_delay_ns = prev->sched_info.run_delay;
 	wait_begins(ctx, state, t, prev, task_state, ran_ns, now_ns, cfg);
+	if (timeline_is_on)
+		timeline_leave(t, ran_ns);
 }
 
 static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, __u32 task_state,
@@ -385,10 +449,14 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 	if (!t || !state)
 		return;
 	thread_begin(t);
+	now_ns = thread_clock(t, now_ns);
 	thread_identify(state, t, prev, now_ns, cfg);
 	if (task_state & STATE_DEAD) {
+		if (timeline_is_on && t->flags & PP_THREAD_WANTED)
+			timeline_exit(t, t->since_ns, now_ns);
 		if (t->flags & PP_THREAD_WANTED)
 			thread_settle(state, t, now_ns);
+		t->was_tid = t->tid;
 		t->tid = 0;
 	} else if (t->flags & PP_THREAD_WANTED) {
 		thread_stops(ctx, state, t, prev, task_state, now_ns, cfg);
@@ -409,5 +477,30 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		thread_comes(next, now_ns, cfg);
 	if (prev->pid && !(prev->flags & PF_KTHREAD))
 		thread_leaves(ctx, prev, preempt ? 0 : task_state_of(prev), now_ns, cfg);
+	return 0;
+}
+
+/* A thread that is not the leader goes on under the leader's id (fs/exec.c: de_thread()): no switch names its
+ * own any more. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec_thread, struct task_struct *task, int old_tid)
+{
+	struct pp_config *cfg = config_get();
+	struct switch_state *state;
+	struct pp_thread *t;
+	__u32 zero = 0;
+
+	if (!cfg || task->pid == old_tid)
+		return 0;
+	t = thread_find(old_tid, cfg);
+	state = bpf_map_lookup_elem(&switches, &zero);
+	if (!t || !state)
+		return 0;
+	thread_begin(t);
+	if (t->flags & PP_THREAD_WANTED)
+		thread_settle(state, t, thread_clock(t, bpf_ktime_get_ns()));
+	t->was_tid = old_tid;
+	t->tid = 0;
+	thread_end(t);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Lives of processes: a child has its parent's image before its first instruction, an exec drops it.
  * Mappings come from the perf side-band (userspace/discover/sideband.c). */
-#include "lib/maps.bpf.h"
+#include "lib/threads.bpf.h"
 
 static __always_inline void tell(struct pp_event *event, const char *comm)
 {
@@ -43,8 +43,20 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+/* The times of another program begin.  A thread that was not the first one has its id from now on. */
+static __always_inline void restart_thread(struct task_struct *task, int old_tid, __u64 now_ns,
+					   const struct pp_config *cfg)
+{
+	bool is_measured = thread_retire(old_tid, now_ns, cfg);
+
+	if (old_tid != task->pid)
+		thread_retire(task->pid, now_ns, cfg);
+	if (is_measured)
+		thread_claim(task, now_ns, cfg);
+}
+
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task)
+int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
 {
 	struct pp_event event = {.type = PP_EVENT_EXEC, .time_ns = bpf_ktime_get_ns()};
 	struct pp_image image = {}, *old;
@@ -54,6 +66,8 @@ int BPF_PROG(on_exec, struct task_struct *task)
 
 	if (cfg && !(cfg->flags & PP_CONFIG_BY_NAME))
 		kept |= PP_IMAGE_WANTED;
+	if (cfg)
+		restart_thread(task, old_tid, event.time_ns, cfg);
 	event.tid = task->pid;
 	event.id.tgid = event.parent.tgid = task->tgid;
 	event.id.generation = event.time_ns >> 10;

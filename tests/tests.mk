@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Unit tests: tests/unit/FOLDER/test_MODULE.c is one cmocka program, linked with the sources that its
 # first comment line `/* sources: elf/elf_image.c base/io.c gen/profile.pb-c.c */` names, and with nothing
-# else.
+# else; `all`: with every one but the agent's main.c.
 #
 # tests/bpf/host/: bpf/ compiled for user space; those for other machines' registers are left out.
 HOST_SRC := $(if $(filter x86,$(BPF_ARCH)),$(wildcard tests/bpf/host/test_*.c),$(wildcard tests/bpf/host/test_*_$(BPF_ARCH).c))
@@ -11,7 +11,8 @@ UNIT_LIBS := -lcmocka -ldw $(LIBS)
 sources_of = $(shell sed -n 's|^/\* sources: \(.*\) \*/$$|\1|p' $(1))
 # $(call source_objects,TEST,FOLDER): its sources' objects, built below FOLDER.
 source_objects = $(patsubst %.c,$(BUILD)/%.o,$(filter gen/%,$(call sources_of,$(1)))) \
-	$(patsubst %.c,$(2)/userspace/%.o,$(filter-out gen/%,$(call sources_of,$(1))))
+	$(patsubst %.c,$(2)/userspace/%.o,$(filter-out gen/% all,$(call sources_of,$(1)))) \
+	$(if $(filter all,$(call sources_of,$(1))),$(LIB_OBJ) $(PROTO_OBJ))
 
 define unit_rule
 $(BUILD)/$(1:%.c=%): $(BUILD)/$(1:%.c=%.o) $(call source_objects,$(1),$(BUILD))

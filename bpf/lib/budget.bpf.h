@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What walks at context switches may cost: 2 % of a CPU.  Beyond it only one wait in 2^shift is
+/* What walks at context switches may cost: 1.5 % of a CPU.  Beyond it only one wait in 2^shift is
  * walked, chosen by chance before its length is known, and stands for the others: sums of many stay
  * true (docs/offcpu.md). */
 #ifndef BPF_LIB_BUDGET_H
@@ -8,8 +8,8 @@
 #include "lib/maps.bpf.h"
 
 #define BUDGET_PERIOD_NS 10000000LL
-#define BUDGET_PERIOD_SPEND_NS 200000LL
-#define BUDGET_CREDIT_NS 20000000LL /* saved at most: a second's worth, for bursts */
+#define BUDGET_PERIOD_SPEND_NS 150000LL
+#define BUDGET_CREDIT_NS 15000000LL /* saved at most: a second's worth, for bursts */
 #define BUDGET_MAX_SHIFT 14U
 
 /* Halves the share while more is spent than comes in and nothing is left; doubles it while half of the

@@ -8,6 +8,8 @@
 
 /* Keeps clang from moving a mask away from its use, where the verifier needs it. */
 #define BARRIER(variable) asm volatile("" : "+r"(variable))
+/* What is in a map is read again: so the verifier does not follow each of its values on its own. */
+#define FORGET() asm volatile("" ::: "memory")
 
 static __always_inline __u32 area_slot(__u32 count, __u32 room)
 {

@@ -106,6 +106,7 @@ struct sched_entity {
 struct task_struct {
 	void *stack;
 	unsigned int flags;
+	unsigned int on_cpu; /* 7.2: a byte; only unsigned fields change their size */
 	unsigned int __state; /* 5.14; `state` before */
 	unsigned in_iowait : 1;
 	struct sched_entity se;
@@ -116,6 +117,8 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
 	struct pid *thread_pid;
+	unsigned long nvcsw, nivcsw; /* times it left the CPU: asleep, preempted */
+	__u64 start_time; /* ns, CLOCK_MONOTONIC */
 	struct signal_struct *signal;
 	char comm[PP_COMM_BYTES];
 	struct thread_struct thread;
@@ -128,6 +131,17 @@ struct task_struct___5_13 {
 /* The kernel's own names for what struct pt_regs of <asm/ptrace.h> calls rdi, orig_rax, rip and rsp. */
 struct pt_regs___kernel {
 	unsigned long di, orig_ax, ip, sp;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task; /* NULL behind the last one */
 };
 
 #pragma clang attribute pop

@@ -10,11 +10,13 @@
 #include <pyprofd/process.h>
 #include <pyprofd/python.h>
 #include <pyprofd/sample.h>
+#include <pyprofd/sweep.h>
 #include <pyprofd/unwind.h>
 #include <pyprofd/wait.h>
 
 #ifndef PP_MAP
 #define PP_MAP extern
+#define PP_CONST extern const volatile
 #endif
 
 /* Sizes marked (agent) are set before the load, from the CPUs and the memory budget. */
@@ -197,10 +199,17 @@ struct budget {
 	__u32 spent_ns; /* in this period */
 };
 
-/* One switch on this CPU: what does not fit on BPF's stack.  Nothing in it outlives the switch but the
- * budget, which only steers. */
+/* Where a thread left user space, and with what call. */
+struct call_site {
+	__u64 pc, sp, number, argument;
+};
+
+/* One switch on this CPU: what does not fit on BPF's stack, or what the verifier would follow value by
+ * value there.  Nothing in it outlives the switch but the budget, which only steers. */
 struct switch_state {
 	struct budget budget;
+	struct call_site site;
+	__u32 found, pad; /* which of the thread's places this is */
 	__u64 registers[34]; /* struct user_registers: aarch64 has most */
 	struct pp_ledger_sum ledger; /* all 0 */
 };
@@ -211,6 +220,19 @@ struct switches_map {
 	__type(value, struct switch_state);
 };
 PP_MAP struct switches_map switches SEC(".maps");
+
+/* One thread of a sweep: one agent reads one iterator at a time, so one is enough. */
+struct sweep_state {
+	__u64 registers[34]; /* struct user_registers: aarch64 has most */
+	struct pp_sweep_record record;
+};
+struct sweeps_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sweep_state);
+};
+PP_MAP struct sweeps_map sweeps SEC(".maps");
 
 /* Stacks and code objects (agent: size). */
 struct stacks_map {
@@ -225,6 +247,16 @@ struct events_map {
 	__uint(max_entries, 1 << 18);
 };
 PP_MAP struct events_map events SEC(".maps");
+
+/* --timeline's records (agent: size, or not made at all). */
+struct timeline_map {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 22);
+};
+PP_MAP struct timeline_map timeline SEC(".maps");
+
+/* Set before the load (agent): the verifier removes what they switch off. */
+PP_CONST bool timeline_is_on;
 
 static inline void count_loss(enum pp_loss loss)
 {

@@ -4,17 +4,12 @@
 #define BPF_LIB_THREADS_H
 
 #include "lib/count.bpf.h"
-
-/* Two places for each thread: where its id points, and where a hash of it does. */
-static __always_inline __u32 thread_index(__u32 tid, __u32 way, const struct pp_config *cfg)
-{
-	return (way ? tid * 0x9e3779b1U >> 8 : tid) & cfg->thread_mask;
-}
+#include "lib/frames.bpf.h"
 
 static __always_inline struct pp_thread *thread_at(__u32 tid, __u32 way,
 						   const struct pp_config *cfg)
 {
-	__u32 index = thread_index(tid, way, cfg);
+	__u32 index = pp_thread_index(tid, way, cfg->thread_mask);
 
 	return bpf_map_lookup_elem(&threads, &index);
 }
@@ -44,6 +39,7 @@ static __always_inline struct pp_thread *thread_claim(struct task_struct *task, 
 						      const struct pp_config *cfg)
 {
 	__u32 tid = task->pid, sequence;
+	__u64 first_ns = now_ns;
 	struct pp_thread *t = thread_at(tid, 0, cfg);
 
 	if (!t || t->tid) {
@@ -55,14 +51,23 @@ static __always_inline struct pp_thread *thread_claim(struct task_struct *task, 
 	}
 	thread_begin(t);
 	sequence = t->sequence;
+	if (t->was_tid == tid)
+		first_ns = t->first_ns;
 	__builtin_memset(t, 0, sizeof(*t));
 	t->sequence = sequence;
 	t->tid = tid;
 	t->id.tgid = task->tgid;
 	t->created_ns = t->since_ns = now_ns;
+	t->first_ns = first_ns;
 	t->read_window = cfg->window - 1; /* nothing of an older one is in here */
 	thread_end(t);
 	return t;
+}
+
+/* The clocks of two CPUs may differ by a little: a thread's times never go back. */
+static __always_inline __u64 thread_clock(const struct pp_thread *t, __u64 now_ns)
+{
+	return now_ns > t->since_ns ? now_ns : t->since_ns;
 }
 
 /* Nothing of what it did until now counts. */
@@ -77,7 +82,8 @@ static __always_inline void thread_restart(struct pp_thread *t, __u64 now_ns)
 
 static __always_inline struct pp_place *place_at(struct pp_thread *t, __u32 index)
 {
-	return index == 1 ? &t->place[1] : index == 2 ? &t->place[2] : &t->place[0];
+	BARRIER(index);
+	return &t->place[index < PP_THREAD_PLACES ? index : 0];
 }
 
 #define WAIT_BITS (0x1fU << PP_COUNT_WAIT_SHIFT)
@@ -87,65 +93,13 @@ static __always_inline enum pp_wait place_wait(const struct pp_place *place)
 	return (place->flags & WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
 }
 
-/* Moves a sum to the open window's counters. */
-static __noinline int sum_count(const struct pp_thread *t, const struct pp_place *place,
-				struct pp_place_sum *sum, __u32 window)
-{
-	struct pp_count_key key = {
-		.user_stack = place->user_stack,
-		.kernel_stack = place->kernel_stack,
-		.id = t->id,
-		.tid = t->tid,
-		.flags = place->flags | PP_KIND_WAIT << PP_COUNT_KIND_SHIFT,
-	};
-
-	if (sum->ns || sum->events)
-		count_add(&key, sum->events, sum->ns, window);
-	if (sum->queue_ns) {
-		key.flags = (key.flags & ~WAIT_BITS) | PP_WAIT_RUN_QUEUE << PP_COUNT_WAIT_SHIFT;
-		count_add(&key, 0, sum->queue_ns, window);
-	}
-	if (place_wait(place) == PP_WAIT_GIL && sum->ns) {
-		key.user_stack = place->blame_stack;
-		key.kernel_stack = 0;
-		key.tid = place->blame_tid;
-		key.flags = (place->flags & WAIT_BITS) | PP_COUNT_PYTHON |
-			    (__u32)PP_KIND_BLAME << PP_COUNT_KIND_SHIFT |
-			    PP_STOP_ROOT << PP_COUNT_STOP_SHIFT;
-		count_add(&key, sum->events, sum->ns, window);
-	}
-	sum->events = 0;
-	sum->ns = sum->queue_ns = 0;
-	return 0;
-}
-
-/* All that a place has got and nobody has taken yet.  What the agent did not read of the last window
- * goes to this one's counters: late by a moment, but there.  Takes numbers, not pointers: so the verifier
- * goes through it once. */
-__noinline int place_count(__u32 tid, __u32 at)
-{
-	struct pp_config *cfg = config_get();
-	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
-	struct pp_place_sum *open, *last;
-	struct pp_place *place;
-	__u32 window;
-
-	if (!t)
-		return 0;
-	place = place_at(t, at);
-	window = cfg->window;
-	open = window & 1 ? &place->sum[1] : &place->sum[0];
-	last = window & 1 ? &place->sum[0] : &place->sum[1];
-	if (open->window == window)
-		sum_count(t, place, open, window);
-	if (last->window == window - 1 && t->read_window != window - 1)
-		sum_count(t, place, last, window);
-	return 0;
-}
+/* All that a place has got and nobody has taken yet goes to the open window's counters (threads.bpf.c).
+ * Takes numbers, not pointers: so the verifier goes through it once. */
+int place_count(__u32 tid, __u32 at);
 
 static __always_inline struct pp_place_sum *sum_open(struct pp_place *place, __u32 window)
 {
-	struct pp_place_sum *sum = window & 1 ? &place->sum[1] : &place->sum[0];
+	struct pp_place_sum *sum = &place->sum[window & 1];
 
 	if (sum->window != window) {
 		sum->window = window;
@@ -169,12 +123,12 @@ static __always_inline void sum_add(struct pp_place *place, __u32 shift, __u32 w
 }
 
 /* Adds a wait that ended, cut at the edge of the window.  What lies before it the agent has counted
- * already, unless it did not come to this slot yet. */
+ * already, unless it did not come to this slot yet, or the wait was too short by then. */
 static __always_inline void thread_add_wait(struct pp_thread *t, __u64 woken_ns, __u64 now_ns,
 					    const struct pp_config *cfg)
 {
 	struct pp_place *place = place_at(t, t->at);
-	__u64 begin_ns = t->since_ns, start_ns, before_ns;
+	__u64 begin_ns = t->since_ns, start_ns, before_ns, end_ns;
 	__u32 window = cfg->window, shift = t->weight_shift & 15;
 
 	start_ns = cfg->window_start_ns[window & 1];
@@ -182,12 +136,20 @@ static __always_inline void thread_add_wait(struct pp_thread *t, __u64 woken_ns,
 		before_ns = cfg->window_start_ns[(window & 1) ^ 1];
 		if (before_ns < begin_ns)
 			before_ns = begin_ns;
-		if (before_ns < start_ns && t->read_window != window - 1)
-			sum_add(place, shift, window - 1, before_ns, woken_ns, start_ns);
-		begin_ns = start_ns;
+		/* A switch may have read the clock before the edge, and the window behind it. */
+		end_ns = start_ns < now_ns ? start_ns : now_ns;
+		if (before_ns < end_ns && t->read_window != window - 1)
+			sum_add(place, shift, window - 1, before_ns, woken_ns, end_ns);
+		if (t->read_window != window - 1 || start_ns - begin_ns >= cfg->wait_min_ns)
+			begin_ns = start_ns;
 	}
 	if (begin_ns < now_ns)
 		sum_add(place, shift, window, begin_ns, woken_ns, now_ns);
+}
+
+static __always_inline void thread_add_event(struct pp_thread *t, const struct pp_config *cfg)
+{
+	sum_open(place_at(t, t->at), cfg->window)->events += 1U << (t->weight_shift & 15);
 }
 
 /* ---- the ledger ---- */
@@ -224,6 +186,30 @@ static __always_inline void ledger_close(const struct pp_thread *t,
 		__sync_fetch_and_add(&sum->total_ns[i], t->total_ns[i]);
 	__sync_fetch_and_add(&sum->life_ns, now_ns - t->created_ns);
 	__sync_fetch_and_add(&sum->threads, 1);
+}
+
+/* Takes a running thread's slot away, with all that it has got until now.  False: it has none. */
+static __always_inline bool thread_retire(__u32 tid, __u64 now_ns, const struct pp_config *cfg)
+{
+	struct pp_thread *t = thread_find(tid, cfg);
+	__u32 zero = 0;
+	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
+
+	if (!t || !state)
+		return false;
+	thread_begin(t);
+	if (t->flags & PP_THREAD_WANTED) {
+		t->total_ns[PP_LEDGER_CPU] += now_ns - t->since_ns;
+		t->since_ns = now_ns;
+		for (__u32 i = 0; i < PP_THREAD_PLACES; i++)
+			if (t->place[i].key)
+				place_count(tid, i);
+		ledger_close(t, &state->ledger, now_ns);
+	}
+	t->was_tid = t->tid;
+	t->tid = 0;
+	thread_end(t);
+	return true;
 }
 
 #endif

@@ -20,15 +20,18 @@ static __always_inline bool registers_are_compat(const struct user_registers *re
 {
 	return regs->pstate >> 4 & 1;
 }
-static __always_inline void registers_take(struct pp_walk *w, const struct user_registers *regs)
+/* Sets PP_REG_COUNT registers; returns the frame pointer. */
+static __always_inline __u64 registers_by_number(const struct user_registers *regs, __u64 *r)
 {
 #pragma unroll
 	for (int i = 0; i < 31; i++)
-		w->registers[i] = regs->regs[i];
-	w->registers[PP_REG_SP] = regs->sp;
-	w->pc = regs->pc;
-	w->sp = regs->sp;
-	w->fp = regs->regs[29];
+		r[i] = regs->regs[i];
+	r[PP_REG_SP] = regs->sp;
+	return regs->regs[29];
+}
+static __always_inline __u64 registers_pc(const struct user_registers *regs)
+{
+	return regs->pc;
 }
 #else
 #define user_registers pt_regs
@@ -46,11 +49,9 @@ static __always_inline bool registers_are_compat(const struct user_registers *re
 {
 	return (__u16)regs->cs == USER32_CS;
 }
-/* By DWARF number: psABI x86-64 figure 3.36. */
-static __always_inline void registers_take(struct pp_walk *w, const struct user_registers *regs)
+/* Sets PP_REG_COUNT registers (psABI x86-64 figure 3.36); returns the frame pointer. */
+static __always_inline __u64 registers_by_number(const struct user_registers *regs, __u64 *r)
 {
-	__u64 *r = w->registers;
-
 	r[0] = regs->rax;
 	r[1] = regs->rdx;
 	r[2] = regs->rcx;
@@ -67,20 +68,35 @@ static __always_inline void registers_take(struct pp_walk *w, const struct user_
 	r[13] = regs->r13;
 	r[14] = regs->r14;
 	r[15] = regs->r15;
-	w->pc = regs->rip;
-	w->sp = regs->rsp;
-	w->fp = regs->rbp;
+	return regs->rbp;
+}
+static __always_inline __u64 registers_pc(const struct user_registers *regs)
+{
+	return regs->rip;
 }
 #endif
 
-/* Their address at the top of the kernel stack.  bpf_task_pt_regs (5.15) knows the layout of every
- * kernel; before it the stack's top has no padding on x86-64 and aarch64 (task_pt_regs()). */
+static __always_inline void registers_take(struct pp_walk *w, const struct user_registers *regs)
+{
+	w->fp = registers_by_number(regs, w->registers);
+	w->pc = registers_pc(regs);
+	w->sp = w->registers[PP_REG_SP];
+}
+
+/* Before 5.15: the stack's top has no padding on x86-64 and aarch64 (task_pt_regs()). */
+static __always_inline const void *registers_at_top(struct task_struct *task)
+{
+	return (const char *)BPF_CORE_READ(task, stack) + THREAD_BYTES - STACK_TOP_PADDING -
+	       sizeof(struct user_registers);
+}
+
+/* Where the current thread's are at the top of the kernel stack.  bpf_task_pt_regs (5.15) knows the
+ * layout of every kernel. */
 static __always_inline const void *saved_registers(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
 		return (const void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-	return (const char *)BPF_CORE_READ(task, stack) + THREAD_BYTES - STACK_TOP_PADDING -
-	       sizeof(struct user_registers);
+	return registers_at_top(task);
 }
 
 #define SAVED_WORDS (sizeof(struct user_registers) / 8)
@@ -114,6 +130,19 @@ static __always_inline int use_registers(struct pp_walk *w, const struct user_re
 static __always_inline void copy_saved(struct user_registers *to, struct task_struct *task)
 {
 	if (bpf_probe_read_kernel(to, sizeof(*to), saved_registers(task)))
+		to->SAVED_MODE = KERNEL_MODE;
+}
+
+/* The same of another thread, which the verifier must know as one. */
+static __always_inline void copy_saved_of(struct user_registers *to, struct task_struct *task)
+{
+	const void *from;
+
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		from = (const void *)bpf_task_pt_regs(task);
+	else
+		from = registers_at_top(task);
+	if (bpf_probe_read_kernel(to, sizeof(*to), from))
 		to->SAVED_MODE = KERNEL_MODE;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Why the current thread leaves the CPU: from its state and the system call it is in. */
+/* Why a thread leaves the CPU: from its state and the system call it is in. */
 #ifndef BPF_LIB_WAIT_REASON_H
 #define BPF_LIB_WAIT_REASON_H
 
@@ -12,6 +12,8 @@
 #define STATE_STOPPED 0x04U
 #define STATE_TRACED 0x08U
 #define STATE_DEAD 0x80U
+#define STATE_WAKING 0x200U
+#define STATE_NEW 0x800U
 
 #define NO_SYSCALL (~0ULL)
 
@@ -35,11 +37,6 @@ static __always_inline __u64 syscall_argument(const struct user_registers *regs)
 	return regs->rdi;
 }
 #endif
-
-/* Where a thread left user space, and with what call. */
-struct call_site {
-	__u64 pc, sp, number, argument;
-};
 
 static __always_inline void call_site_of(const struct user_registers *regs, struct call_site *site)
 {
@@ -79,8 +76,8 @@ static __always_inline __u32 task_state_of(struct task_struct *task)
 	const struct task_struct___5_13 *old = (const void *)task;
 
 	if (bpf_core_field_exists(old->state))
-		return BPF_CORE_READ(old, state);
-	return BPF_CORE_READ(task, __state);
+		return old->state;
+	return task->__state;
 }
 
 #define MODE_TYPE 0170000U
@@ -114,13 +111,17 @@ static __always_inline enum pp_wait socket_wait(const struct file *file)
 /* What kind of file a descriptor is. */
 static __always_inline enum pp_wait descriptor_wait(struct task_struct *task, __u32 fd)
 {
-	const struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **files = BPF_CORE_READ(table, fd), *file = NULL;
+	const struct files_struct *files = task->files;
+	const struct fdtable *table;
+	struct file *file = NULL;
 	const struct inode *inode;
 	__u32 type;
 
-	if (fd >= BPF_CORE_READ(table, max_fds) ||
-	    bpf_probe_read_kernel(&file, sizeof(file), files + fd) || !file)
+	if (!files)
+		return PP_WAIT_OTHER; /* on its way out */
+	table = files->fdt;
+	if (fd >= table->max_fds ||
+	    bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd) || !file)
 		return PP_WAIT_OTHER;
 	inode = BPF_CORE_READ(file, f_inode);
 	type = BPF_CORE_READ(inode, i_mode) & MODE_TYPE;
@@ -213,19 +214,30 @@ static __always_inline enum pp_wait syscall_wait(__u64 number)
 	}
 }
 
-static __always_inline enum pp_wait wait_reason(struct task_struct *task, __u32 state,
-						const struct user_registers *regs)
+/* select() of no descriptors: time.sleep() up to CPython 3.10, and others' way to sleep. */
+static __always_inline bool selects_nothing(const struct call_site *site)
 {
-	__u64 number = syscall_number(regs);
+#ifdef __NR_select
+	if (site->number == __NR_select)
+		return !(__u32)site->argument;
+#endif
+	return site->number == __NR_pselect6 && !(__u32)site->argument;
+}
+
+static __always_inline enum pp_wait wait_reason(struct task_struct *task, __u32 state,
+						const struct call_site *site)
+{
 	enum pp_wait wait;
 
 	if (state & (STATE_STOPPED | STATE_TRACED))
 		return PP_WAIT_STOPPED;
-	if (number == NO_SYSCALL)
+	if (site->number == NO_SYSCALL)
 		return PP_WAIT_FAULT;
-	wait = syscall_wait(number);
+	wait = syscall_wait(site->number);
+	if (wait == PP_WAIT_POLL && selects_nothing(site))
+		wait = PP_WAIT_SLEEP;
 	if (wait == PP_WAIT_NONE)
-		wait = descriptor_wait(task, syscall_argument(regs));
+		wait = descriptor_wait(task, site->argument);
 	if (wait == PP_WAIT_KERNEL && BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
 		wait = PP_WAIT_DISK; /* open, stat, mmap, ...: a path, not a descriptor */
 	return wait;

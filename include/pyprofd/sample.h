@@ -14,6 +14,7 @@ enum pp_count_flag {
 	PP_COUNT_GIL_HELD = 1,
 	PP_COUNT_GC = 2,
 	PP_COUNT_PYTHON = 4,	/* the thread had a Python stack */
+	PP_COUNT_SWEPT = 8,	/* asleep since before the start: include/pyprofd/sweep.h */
 	PP_COUNT_STOP_SHIFT = 8, /* bits 8..15: enum pp_stop of the native walk */
 	PP_COUNT_PY_STOP_SHIFT = 16, /* bits 16..23: enum pp_py_stop */
 	PP_COUNT_WAIT_SHIFT = 24,    /* bits 24..28: enum pp_wait */

@@ -48,7 +48,9 @@
 	X(SEGMENTS_FULL, "segments_full", "more runs of Python frames than the bound")             \
 	X(THREADS_FULL, "threads_full", "a thread found no slot: its waits are not measured")      \
 	X(LEDGERS_FULL, "ledgers_full", "an exited thread's times are missing in the ledger")      \
-	X(WAITS_WEIGHTED, "waits_weighted", "waits taken by chance, with the others' weight")
+	X(WAITS_WEIGHTED, "waits_weighted", "waits taken by chance, with the others' weight")       \
+	X(SWEPT_LOST, "swept_lost", "threads asleep since before the start: a time or stack is missing") \
+	X(TIMELINE_FULL, "timeline_full", "parts of the timeline did not fit into its ring")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

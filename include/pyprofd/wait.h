@@ -68,7 +68,7 @@ struct pp_place {
 	__u32 blame_tid;   /* as the holder itself sees it; 0: not known */
 	__u32 flags;	   /* enum pp_count_flag, with the wait */
 	__u32 uses;	   /* since the walk */
-	__u32 pad;
+	__u32 limit;	   /* uses until the next walk: more, the oftener it found the same stack */
 	struct pp_place_sum sum[2]; /* by bit 0 of the window */
 };
 
@@ -78,6 +78,7 @@ enum pp_thread_flag {
 	PP_THREAD_WANTED = 1,  /* passes the filters */
 	PP_THREAD_WAITING = 2, /* else it runs */
 	PP_THREAD_SKIPPED = 4, /* this wait was left out by chance: others stand for it */
+	PP_THREAD_EVENT = 8,   /* this wait is an event if it gets long enough (wait_min_ns) */
 };
 
 /* threads[]: one thread.  Written by the kernel side, on the CPU that switches the thread, but for
@@ -93,18 +94,31 @@ struct pp_thread {
 	__u8 wait;	    /* enum pp_wait: why it waits */
 	__u8 weight_shift;  /* this wait stands for 1 << as many */
 	__u8 python;	    /* 1 + index in pythons[], as the last walk found it; 0: none */
-	__u32 pad;
-	__u64 created_ns;   /* first seen by a switch */
+	__u32 was_tid;	    /* of a free slot: whose it was until it exited */
+	__u16 timeline_cpu;  /* where it runs, or ran; only with --timeline, as the next ones */
+	__u8 timeline_flags; /* enum pp_timeline_flag, when it left */
+	__u8 pad[5];
+	__u64 created_ns;   /* first seen by a switch, or another program began */
+	__u64 first_ns;	    /* when this tid first had the slot: no exec changes it */
 	__u64 identified_ns; /* when the filters were asked last */
 	__u64 since_ns;	    /* when it began to run or to wait */
+	__u64 ran_since_ns; /* when the run before this wait began */
 	__u64 run_delay_ns; /* the scheduler's sum when it began to wait */
 	__u64 thread_state, python_bias;
 	__u64 gil; /* address of last_holder in the GIL's struct; 0: not known */
+	__u64 last_key; /* pp_place.key of the last wait, also of one that was left out */
 	__u64 total_ns[PP_LEDGER_COUNT]; /* up to since_ns */
 	struct pp_place place[PP_THREAD_PLACES];
 };
 _Static_assert(sizeof(struct pp_thread) % 8 == 0, "pp_thread crosses the kernel boundary");
 _Static_assert(PP_MAX_PYTHONS <= 256, "pp_thread.python");
+
+/* Each thread has two slots that it may take: where its id points, and where a hash of it does. */
+static __inline__ __u32 pp_thread_index(__u32 tid, __u32 way, __u32 mask)
+{
+	return (way ? tid * 0x9e3779b1U >> 8 : tid) & mask;
+}
+#define PP_THREAD_WAYS 2U
 
 /* ledgers[pp_process_id]: totals of the threads that have exited since the agent took them last. */
 struct pp_ledger_sum {

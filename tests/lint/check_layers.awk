@@ -9,12 +9,14 @@ BEGIN {
 	allowed["symbolize"] = "discover elf python drain"
 	allowed["profile"] = "symbolize"
 	allowed["store"] = "profile"
+	allowed["timeline"] = "drain profile"
 	allowed["render"] = "profile"
-	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store"
-	folders = "base discover elf unwind python attach drain symbolize profile store render agent"
+	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store timeline"
+	folders = "base discover elf unwind python attach drain symbolize profile store timeline render agent"
 	# What the build generates has no folder, and one reader.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "profile"
+	generated["perfetto.pb-c.h"] = "timeline"
 	generated["version.h"] = "agent"
 	generated["flame_page.h"] = "render"
 }

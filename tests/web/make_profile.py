@@ -7,6 +7,7 @@ distinct stacks, one with hostile names, or one of a folded file of pyprofd's.
 """
 import argparse
 import json
+import os
 import random
 import re
 import sys
@@ -138,22 +139,24 @@ def large(stacks, seed=1):
 
 
 def from_folded(path):
-    made = Maker(path.rsplit("/", 1)[-1])
+    """The agent's folded text: process; thread; frames as `name (file:line)` `name (module)` or `name_[k]`."""
+    made = Maker(os.path.basename(path))
     with open(path, encoding="utf-8", errors="replace") as lines:
         for line in lines:
             stack, _, count = line.rstrip("\n").rpartition(" ")
-            names = stack.split(";")
-            group = made.group(1, names[0], 1, "all")
+            process, thread, *names = stack.split(";")
+            pid, comm = re.match(r"process (\d+): (.*)", process).groups()
+            tid, name = re.match(r"thread (\d+): (.*)", thread).groups()
             frames = []
-            for name in names:
-                place = re.match(r"(.*) \((.*):(\d+)\)$", name)
-                if place:
-                    frames.append(made.frame_id(place[1], place[2], int(place[3])))
-                elif name.endswith("_[k]"):
-                    frames.append(made.frame_id(name[:-4], "", 0, KERNEL, "[kernel]"))
+            for text in names:
+                name_, place, line_ = re.match(r"(.*?)(?: \(([^()]*?)(?::(\d+))?\))?$", text).groups()
+                if line_:
+                    frames.append(made.frame_id(name_, place, int(line_)))
+                elif name_.endswith("_[k]"):
+                    frames.append(made.frame_id(name_[:-4], "", 0, KERNEL, "[kernel]"))
                 else:
-                    frames.append(made.frame_id(name, "", 0, NATIVE))
-            made.add(frames, int(count) * PERIOD, group)
+                    frames.append(made.frame_id(name_, "", 0, NATIVE, place or ""))
+            made.add(frames, int(count) * PERIOD, made.group(int(pid), comm, int(tid), name))
     return made
 
 

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "agent/command.h"
+#include "agent/sweeps.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -27,7 +28,7 @@
 /* Missed stacks a tick: each costs the agent about 0.1 ms and the ring 17 KiB of its 1 MiB. */
 #define MISS_TOKENS 48
 
-enum source { SOURCE_SIGNAL, SOURCE_TICK, SOURCE_STACKS, SOURCE_EVENTS, SOURCE_SIDEBAND };
+enum source { SOURCE_SIGNAL, SOURCE_TICK, SOURCE_STACKS, SOURCE_EVENTS, SOURCE_SIDEBAND, SOURCE_TIMELINE };
 
 struct loop {
 	int epoll, signals, tick;
@@ -98,11 +99,13 @@ static int read_raw_code(void *context, struct pp_process_id id, uint8_t python,
 
 static int open_kernel(struct agent *agent)
 {
+	bool waits = agent->options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL);
 	struct kernel_side_options options = {
 		.hz = agent->options->hz,
 		.interval_ns = agent->options->interval_ns,
 		.budget_bytes = agent->options->budget_bytes,
-		.waits = agent->options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL),
+		.waits = waits || agent->options->timeline,
+		.timeline = agent->options->timeline,
 	};
 	char why[512] = "";
 	int err = cpus_possible_count(&options.cpu_count);
@@ -118,9 +121,13 @@ static int open_kernel(struct agent *agent)
 		(agent->is_filtered ? PP_CONFIG_FILTER : 0) |
 		(agent->options->comm ? PP_CONFIG_BY_NAME : 0) |
 		(agent->options->no_kernel ? PP_CONFIG_NO_KERNEL : 0) |
-		(agent->options->events & OPTIONS_EVENT_GIL ? PP_CONFIG_BLAME : 0) |
+		(agent->options->events & OPTIONS_EVENT_GIL || agent->options->timeline ?
+			 PP_CONFIG_BLAME :
+			 0) |
 		PP_CONFIG_PAUSED;
-	kernel_side_config(agent->kernel)->wait_min_ns = agent->options->offcpu_min_ns;
+	/* Only the timeline wants them: no sums. */
+	kernel_side_config(agent->kernel)->wait_min_ns =
+		waits ? agent->options->offcpu_min_ns : UINT64_MAX;
 	kernel_side_config(agent->kernel)->miss_tokens = MISS_TOKENS;
 	agent->epoch = kernel_side_config(agent->kernel)->epoch = 1;
 	return 0;
@@ -166,7 +173,9 @@ static int open_rings(struct agent *agent)
 	if (!err)
 		err = ring_new(kernel_side_events_ring(agent->kernel), RING_EVENTS, &handlers,
 			       &agent->events_ring);
-	return err ? log_error_errno(err, "cannot read the rings") : 0;
+	if (err)
+		return log_error_errno(err, "cannot read the rings");
+	return timeline_open(agent);
 }
 
 static int fill_filter(struct agent *agent)
@@ -238,6 +247,8 @@ static int loop_open(struct loop *loop, const struct agent *agent)
 		err = watch(loop, ring_fd(agent->events_ring), SOURCE_EVENTS);
 	if (!err)
 		err = watch(loop, sideband_fd(agent->sideband), SOURCE_SIDEBAND);
+	if (!err && agent->timeline)
+		err = watch(loop, timeline_fd(agent->timeline), SOURCE_TIMELINE);
 	return err;
 }
 
@@ -280,6 +291,7 @@ static void update_summary(struct agent *agent)
 		(uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SEC +
 		(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
 	(void)kernel_side_get_losses(agent->kernel, summary->loss);
+	summary->loss[PP_LOSS_SWEPT_LOST] = sweeps_lost(agent->sweeps);
 	if (!read_file("/proc/self/statm", 256, &text, NULL)) {
 		char *resident = strchr(text, ' ');
 
@@ -318,6 +330,8 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	image_table_tick(agent->images);
 	thread_names_tick(agent->thread_names);
 	lives_tick(agent);
+	if (agent->timeline)
+		timeline_tick(agent->timeline);
 	if (now_ns < loop->next_slow_ns)
 		return;
 	loop->next_slow_ns = now_ns + SLOW_TICK_NS;
@@ -345,6 +359,9 @@ static int serve(struct agent *agent, struct loop *loop, int timeout_ms)
 			if (!err)
 				err = ring_consume(agent->stacks_ring);
 			break;
+		case SOURCE_TIMELINE:
+			timeline_tick(agent->timeline);
+			break;
 		case SOURCE_EVENTS:
 		case SOURCE_SIDEBAND:
 			err = lives_follow(agent);
@@ -357,6 +374,13 @@ static int serve(struct agent *agent, struct loop *loop, int timeout_ms)
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
+}
+
+static int timeout_ms(const struct agent *agent, uint64_t ns)
+{
+	int sweep_ms = sweeps_timeout_ms(agent->sweeps), ms = (int)(ns / NS_PER_MS) + 1;
+
+	return sweep_ms >= 0 && sweep_ms < ms ? sweep_ms : ms;
 }
 
 static int run_windows(struct agent *agent, struct loop *loop)
@@ -376,7 +400,9 @@ static int run_windows(struct agent *agent, struct loop *loop)
 			loop->window_ends_ns += agent->options->interval_ns;
 			continue;
 		}
-		err = serve(agent, loop, (int)((ends_ns - now_ns) / NS_PER_MS) + 1);
+		err = serve(agent, loop, timeout_ms(agent, ends_ns - now_ns));
+		if (!err)
+			sweeps_step(agent->sweeps);
 	}
 	return err;
 }
@@ -396,7 +422,7 @@ static int wait_delay(struct agent *agent, struct loop *loop)
 static int profile_all(struct agent *agent, struct loop *loop)
 {
 	volatile struct pp_config *config = kernel_side_config(agent->kernel);
-	int err = wait_delay(agent, loop), closed;
+	int err = wait_delay(agent, loop), closed, traced;
 
 	if (err)
 		return err;
@@ -410,13 +436,17 @@ static int profile_all(struct agent *agent, struct loop *loop)
 				    UINT64_MAX;
 	config->flags &= ~(uint32_t)PP_CONFIG_PAUSED;
 	command_release(loop->command);
+	sweeps_start(agent->sweeps);
 	err = run_windows(agent, loop);
 	config->flags |= PP_CONFIG_PAUSED;
+	traced = timeline_close(agent->timeline);
 	closed = agent->profiles.is_open ? window_close(agent, true) : 0;
 	/* The profile is over, the command's exit status still counts. */
 	while (!err && !loop->is_giving_up && command_is_running(loop->command))
 		err = serve(agent, loop, -1);
-	return err ? err : closed;
+	if (!err)
+		err = closed;
+	return err ? err : traced;
 }
 
 static int start_command(struct agent *agent, struct loop *loop)
@@ -471,6 +501,8 @@ static void release(struct agent *agent)
 	cpu_events_free(agent->cpu_events);
 	profiles_close(&agent->profiles);
 	ledger_free(agent->ledger);
+	timeline_free(agent->timeline);
+	sweeps_free(agent->sweeps);
 	intern_free(agent->strings);
 	output_free(agent->output);
 	ring_free(agent->stacks_ring);

@@ -4,7 +4,9 @@
  *   agent.c    start, loop, end          lives.c   processes come, change and go
  *   misses.c   stacks finished here      naming.c  where symbolize/ gets names from
  *   window.c   counters -> profiles      waits.c   slots of threads -> counters, ledger
- *   profiles.c kinds of profiles         output.c  profile -> disk */
+ *   profiles.c kinds of profiles         output.c  profile -> disk
+ *   timeline.c records -> a trace file   stack_texts.c  its stacks as text
+ *   sweep.c    threads that sleep since before the start, and sweeps.c what becomes of them */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
@@ -30,7 +32,10 @@
 #include "unwind/row_store.h"
 
 struct naming;
+struct sweeps;
 struct thread_names;
+struct timeline;
+struct stack_texts;
 
 struct event_batch {
 	struct pp_event *event; /* owned */
@@ -80,6 +85,8 @@ struct agent {
 	uint32_t profile_serial; /* of the profile: what is cached for one ends with it */
 	struct output *output;
 	struct ledger *ledger; /* NULL: waits are not captured */
+	struct timeline *timeline; /* NULL: none is written */
+	struct sweeps *sweeps; /* as well */
 
 	struct summary summary;
 	struct progress progress;
@@ -103,6 +110,12 @@ int lives_publish(struct agent *agent, struct process *process);
 
 /* misses.c */
 void misses_on_record(void *context, const struct decoded_miss *miss);
+/* Walks a missed stack to its root, as far as it goes.  *ret_record: owned by the caller, its hash set; at
+ * most STITCH_STACK_FRAMES frames.  process: NULL: only what was walked before.  0; -ENOMEM. */
+int misses_finish(struct agent *agent, struct process *process, const struct decoded_miss *miss,
+		  struct pp_stack_record **ret_record);
+/* Puts it into the dictionary.  0; -ENOSPC; -ENOMEM. */
+int misses_describe(struct agent *agent, const struct pp_stack_record *record);
 
 /* naming.c */
 int naming_new(struct agent *agent, struct naming **ret_naming);
@@ -129,6 +142,33 @@ int waits_open(struct agent *agent); /* nothing, when the options ask for no wai
 int waits_collect(struct agent *agent, const struct slots_window *window, struct counts *counts);
 /* The ledger of the window, into the comments of its profiles. */
 int waits_close(struct agent *agent);
+
+/* stack_texts.c: stacks as a timeline shows them; named once. */
+struct stack_text {
+	uint32_t function; /* innermost Python function, or what there is; ids of strings, 0: not known */
+	uint32_t text;	   /* from the leaf on */
+	bool is_python;
+};
+/* strings: borrowed.  max_frames: of one text. */
+int stack_texts_new(struct agent *agent, struct intern *strings, unsigned int max_frames,
+		    struct stack_texts **ret_texts);
+void stack_texts_free(struct stack_texts *texts);
+/* Notes a stack that will be asked for; stack_texts_resolve() then names all.  0 or -ENOMEM. */
+int stack_texts_note(struct stack_texts *texts, struct pp_process_id id, uint64_t user,
+		     uint64_t kernel);
+int stack_texts_resolve(struct stack_texts *texts);
+void stack_texts_tidy(struct stack_texts *texts); /* before stacks are noted: forgets when there are many */
+/* All 0 for a stack that is not known. */
+struct stack_text stack_texts_find(const struct stack_texts *texts, uint64_t user, uint64_t kernel);
+
+/* timeline.c */
+int timeline_open(struct agent *agent); /* nothing, when the options ask for none; prints */
+void timeline_free(struct timeline *timeline);
+int timeline_fd(const struct timeline *timeline); /* readable when its ring fills */
+/* What the ring holds, into the file. */
+void timeline_tick(struct timeline *timeline);
+/* What threads do at the end; closes the file.  Nothing is recorded any more.  NULL is fine. */
+int timeline_close(struct timeline *timeline);
 
 /* window.c */
 int window_open(struct agent *agent);

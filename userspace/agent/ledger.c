@@ -11,6 +11,10 @@
 #include "base/clock.h"
 #include "drain/thread_slots.h"
 
+/* A thread may be missing once, torn or on its way from its slot to the exited ones' map; whoever is
+ * forgotten then has its whole life counted when it comes back. */
+#define READINGS_KEPT 3U
+
 /* All times since the first reading; the window's are the difference of two readings. */
 struct times {
 	uint64_t total_ns[PP_LEDGER_COUNT];
@@ -22,6 +26,7 @@ struct entry {
 	struct times live, exited, before;
 	uint64_t part[LEDGER_PART_COUNT];
 	uint64_t threads;
+	unsigned int readings_without; /* a thread, one after the other */
 	UT_hash_handle hh;
 };
 
@@ -99,6 +104,20 @@ int ledger_add_thread(struct ledger *ledger, const struct pp_thread *thread, uin
 	return 0;
 }
 
+/* With the exited ones': these sums last, and are not read anew each time. */
+int ledger_add_sleep(struct ledger *ledger, struct pp_process_id id, enum pp_wait wait, uint64_t ns,
+		     bool is_alone)
+{
+	struct entry *entry = entry_get(ledger, id);
+
+	if (!entry)
+		return -ENOMEM;
+	entry->exited.total_ns[wait_ledger(wait)] += ns;
+	entry->exited.life_ns += ns;
+	entry->threads += is_alone;
+	return 0;
+}
+
 static int add_exited(struct ledger *ledger, const struct pp_process_id *id,
 		      const struct pp_ledger_sum *sum)
 {
@@ -142,8 +161,7 @@ int ledger_add_sample(struct ledger *ledger, struct pp_process_id id, enum ledge
 	return 0;
 }
 
-/* A thread that exits between two parts of one reading is in both or in neither: the next reading makes
- * up for it. */
+/* A thread that exits between two parts of one reading is in neither: the next reading makes up for it. */
 static uint64_t grown(uint64_t *before, uint64_t now)
 {
 	uint64_t by = now > *before ? now - *before : 0;
@@ -182,7 +200,8 @@ int ledger_end(struct ledger *ledger, const struct ledger_line **ret_lines, size
 		return -ENOMEM;
 	HASH_ITER (hh, ledger->entry, entry, next) {
 		fill_line(entry, &ledger->line[count++]);
-		if (entry->threads)
+		entry->readings_without = entry->threads ? 0 : entry->readings_without + 1;
+		if (entry->readings_without < READINGS_KEPT)
 			continue;
 		HASH_DEL(ledger->entry, entry);
 		free(entry);

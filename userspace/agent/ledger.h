@@ -4,6 +4,7 @@
 #ifndef AGENT_LEDGER_H
 #define AGENT_LEDGER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,16 +27,20 @@ int ledger_new(struct ledger **ret_ledger);
 void ledger_free(struct ledger *ledger);
 DEFINE_OWNED(struct ledger, ledger)
 
-/* One reading of all times, at end_ns: every thread once, then the exited ones' map, which is emptied.
- * 0 or -ENOMEM. */
+/* One reading of all times, at end_ns: the exited ones' map, which is emptied, then every thread once.
+ * So a thread that exits between is in neither, and the next reading makes up for it; in both, its whole
+ * life would be the window's.  0 or -ENOMEM. */
 void ledger_begin(struct ledger *ledger);
-int ledger_add_thread(struct ledger *ledger, const struct pp_thread *thread, uint64_t end_ns);
 int ledger_add_exited(struct ledger *ledger, int map_fd);
+int ledger_add_thread(struct ledger *ledger, const struct pp_thread *thread, uint64_t end_ns);
+/* Time of a thread that is in no slot.  is_alone: no reading of this window has the thread. */
+int ledger_add_sleep(struct ledger *ledger, struct pp_process_id id, enum pp_wait wait, uint64_t ns,
+		     bool is_alone);
 /* A sample of the window: weight by the kind of its leaf. */
 int ledger_add_sample(struct ledger *ledger, struct pp_process_id id, enum ledger_part part,
 		      uint64_t weight);
 /* Lines of what went on since the reading before, by time on the CPU, most first; valid until the next
- * ledger_begin().  Processes without a thread in this reading are forgotten. */
+ * ledger_begin().  Processes without a thread in three readings are forgotten: one may be torn. */
 int ledger_end(struct ledger *ledger, const struct ledger_line **ret_lines, size_t *ret_count);
 
 /* "pid=12 comm=python3 threads=4 seconds=40.000 python=1.204 ... unknown=0.000".  Seconds.  cut: the

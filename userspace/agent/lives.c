@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent/agent.h"
+#include "agent/sweeps.h"
 
 #include <errno.h>
 #include <string.h>
@@ -101,11 +102,17 @@ static void verify_python(struct agent *agent, struct process *process)
 
 int lives_publish(struct agent *agent, struct process *process)
 {
+	bool was_wanted;
 	int err;
 
 	if (process->exit_ns)
 		return 0;
+	was_wanted = image_table_flags(process) & PP_IMAGE_WANTED;
 	err = image_table_publish(agent->images, process, image_flags(agent, process));
+	/* By ancestry, the kernel side has known it since its birth. */
+	if (!was_wanted && image_table_flags(process) & PP_IMAGE_WANTED &&
+	    (agent->options->comm || target_needs_details(&agent->filter)))
+		sweeps_want(agent->sweeps);
 	if (err)
 		log_debug("process %u: cannot publish its mappings: %s", process->id.tgid,
 			  strerror(-err));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Stacks that the kernel side could not finish: walked on from the registers and the copy of the
- * stack that came with them, counted here, and their code's rows loaded for the next time. */
+ * stack that came with them, counted here, and their code's rows loaded for the next time.  Stacks of
+ * threads that sleep (sweep_walk.c) come the same way, nothing walked yet. */
 #include "agent/agent.h"
 
 #include <errno.h>
@@ -201,51 +202,77 @@ static void walk(struct finish *finish)
 
 	memcpy(state.registers, miss->registers, sizeof(state.registers));
 	stop = stack_finish(&state, &callbacks);
-	finish->record->stop = stop == PP_STOP_ROOT ? PP_STOP_FINISHED : (uint8_t)stop;
+	/* Nothing was missed where nothing was walked before. */
+	if (stop == PP_STOP_ROOT && miss->stop != PP_STOP_NONE)
+		stop = PP_STOP_FINISHED;
+	finish->record->stop = (uint8_t)stop;
 }
 
-static void count(struct agent *agent, const struct finish *finish)
+/* The hash of its frames: equal stacks of one process are one.  Python frames that are addresses mean
+ * something in one process only. */
+static void set_hash(struct pp_stack_record *record)
 {
-	struct pp_stack_record *record = finish->record;
 	size_t frames = (size_t)record->python_stored + record->native_stored;
-	struct decoded_stack stack = {
+	uint64_t seed = 0;
+
+	if (record->python_stored && record->frame[0].kind == PP_FRAME_PYTHON_RAW)
+		seed = (uint64_t)record->id.generation << 32 | record->id.tgid;
+	record->hash =
+		XXH3_64bits_withSeed(record->frame, frames * sizeof(struct pp_frame), seed) | 1;
+}
+
+int misses_describe(struct agent *agent, const struct pp_stack_record *record)
+{
+	const struct decoded_stack stack = {
 		.record = record,
 		.python = record->frame,
 		.native = record->frame + record->python_stored,
 	};
-	struct pp_count_key key = finish->miss->record->key;
-	struct pp_count one = {.samples = 1, .weight = finish->miss->record->weight};
 
-	record->hash = XXH3_64bits(record->frame, frames * sizeof(struct pp_frame)) | 1;
-	(void)dictionary_add_stack(agent->dictionary, &stack);
-	key.user_stack = record->hash;
-	key.flags &= ~(0xffU << PP_COUNT_STOP_SHIFT);
-	key.flags |= (uint32_t)record->stop << PP_COUNT_STOP_SHIFT;
-	(void)counts_add(&agent->finished, &key, &one);
+	return dictionary_add_stack(agent->dictionary, &stack);
+}
+
+int misses_finish(struct agent *agent, struct process *process, const struct decoded_miss *miss,
+		  struct pp_stack_record **ret_record)
+{
+	OWNED_MEM struct pp_stack_record *record = malloc(RECORD_BYTES);
+	struct finish finish = {
+		.agent = agent, .miss = miss, .process = process, .record = record};
+	struct process_python *python;
+
+	if (!record)
+		return -ENOMEM;
+	take_walked(&finish);
+	if (process) {
+		(void)image_table_find_files(agent->images, process);
+		python = image_table_python(process);
+		finish.python = python && python->file ? &python->file->python->bpf : NULL;
+		walk(&finish);
+	}
+	set_hash(record);
+	*ret_record = TAKE(record);
+	return 0;
 }
 
 void misses_on_record(void *context, const struct decoded_miss *miss)
 {
 	struct agent *agent = context;
-	OWNED_MEM struct pp_stack_record *record = malloc(RECORD_BYTES);
-	struct finish finish = {.agent = agent, .miss = miss, .record = record};
-	struct process_python *python;
+	OWNED_MEM struct pp_stack_record *record = NULL;
+	struct process *process = lives_find(agent, miss->record->key.id);
+	struct pp_count_key key = miss->record->key;
+	struct pp_count one = {.samples = 1, .weight = miss->record->weight};
 
-	if (!record)
-		return;
-	take_walked(&finish);
-	finish.process = lives_find(agent, miss->record->key.id);
-	if (finish.process) {
+	if (process) {
 		/* The mapping that was missing may be in the side-band now. */
 		if (miss->record->stop != PP_STOP_NO_ROWS)
 			(void)lives_follow(agent);
-		finish.process = lives_find(agent, miss->record->key.id);
+		process = lives_find(agent, miss->record->key.id);
 	}
-	if (finish.process) {
-		(void)image_table_find_files(agent->images, finish.process);
-		python = image_table_python(finish.process);
-		finish.python = python && python->file ? &python->file->python->bpf : NULL;
-		walk(&finish);
-	}
-	count(agent, &finish);
+	if (misses_finish(agent, process, miss, &record))
+		return;
+	(void)misses_describe(agent, record);
+	key.user_stack = record->hash;
+	key.flags &= ~(0xffU << PP_COUNT_STOP_SHIFT);
+	key.flags |= (uint32_t)record->stop << PP_COUNT_STOP_SHIFT;
+	(void)counts_add(&agent->finished, &key, &one);
 }

@@ -78,5 +78,10 @@ int option_rules_apply(const struct option_given *given, struct options *options
 			 "gil");
 		return -EINVAL;
 	}
+	if (given->timeline_max && !options->timeline) {
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--timeline-max needs a timeline: give --timeline FILE");
+		return -EINVAL;
+	}
 	return 0;
 }

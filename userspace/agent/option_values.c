@@ -143,6 +143,29 @@ void option_event_names(uint32_t events, char names[OPTION_EVENT_NAMES_CHARS])
 						 "%s%s", used ? "," : "", event_table[i].name);
 }
 
+int option_timeline(const char *path, enum options_timeline *ret_kind)
+{
+	static const struct {
+		const char *ending;
+		enum options_timeline kind;
+	} known[] = {
+		{".pftrace", OPTIONS_TIMELINE_PERFETTO}, {".perfetto-trace", OPTIONS_TIMELINE_PERFETTO},
+		{".pb", OPTIONS_TIMELINE_PERFETTO},	 {".json", OPTIONS_TIMELINE_CHROME},
+		{".json.gz", OPTIONS_TIMELINE_CHROME_GZ},
+	};
+	size_t size = strlen(path);
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		size_t ending = strlen(known[i].ending);
+
+		if (size <= ending || strcmp(path + size - ending, known[i].ending))
+			continue;
+		*ret_kind = known[i].kind;
+		return 0;
+	}
+	return -EINVAL;
+}
+
 int option_uid(const char *item, size_t size, uid_t *ret_uid)
 {
 	char name[256];

@@ -11,6 +11,12 @@
 #define OPTIONS_SIZE_MAX_BYTES (1ULL << 50)
 #define OPTION_EVENT_NAMES_CHARS 32U /* all names, by commas */
 
+enum options_timeline {
+	OPTIONS_TIMELINE_PERFETTO, /* .pftrace, .perfetto-trace, .pb */
+	OPTIONS_TIMELINE_CHROME,   /* .json */
+	OPTIONS_TIMELINE_CHROME_GZ, /* .json.gz */
+};
+
 /* "5", "0.5", "500ms", "10s", "2m", "1h" -> ns, rounded to the nearest.  0; -EINVAL: not a time;
  * -ERANGE: above OPTIONS_TIME_MAX_NS. */
 int options_parse_duration(const char *text, uint64_t *ret_ns);
@@ -26,6 +32,8 @@ int option_uid(const char *item, size_t size, uid_t *ret_uid);
 int option_event(const char *item, size_t size, uint32_t *ret_event);
 /* The names of the bits, as --events takes them: "cpu,offcpu". */
 void option_event_names(uint32_t events, char names[OPTION_EVENT_NAMES_CHARS]);
+/* The format that the ending of a file's name means.  0; -EINVAL. */
+int option_timeline(const char *path, enum options_timeline *ret_kind);
 /* The next item of a list with commas: its size, and where it starts.  *text moves behind it. */
 size_t option_list_item(const char **text, const char **ret_item);
 

@@ -22,6 +22,8 @@ enum option_key {
 	KEY_EVENTS,
 	KEY_OFFCPU_MIN,
 	KEY_STORE_MAX,
+	KEY_TIMELINE,
+	KEY_TIMELINE_MAX,
 	KEY_NO_KERNEL,
 	KEY_NO_NATIVE,
 	KEY_RAW,
@@ -60,6 +62,12 @@ static const struct argp_option option_table[] = {
 	 4},
 	{"store-max", KEY_STORE_MAX, "SIZE", 0,
 	 "The oldest files of the folder are deleted above this size: default 200M", 4},
+	{"timeline", KEY_TIMELINE, "FILE", 0,
+	 "Besides: what each thread does and waits for, and who has the GIL, moment by moment; for "
+	 "Perfetto (.pftrace, .perfetto-trace, .pb) or as Chrome's JSON (.json, .json.gz)",
+	 4},
+	{"timeline-max", KEY_TIMELINE_MAX, "SIZE", 0,
+	 "The timeline ends at this size, before compression: default 256M", 4},
 	{.doc = "What is kept of a stack:", .group = 5},
 	{"no-kernel", KEY_NO_KERNEL, NULL, 0, "Leave kernel frames out", 5},
 	{"no-native", KEY_NO_NATIVE, NULL, 0, "Leave native frames out of Python stacks", 5},
@@ -87,6 +95,7 @@ static const char help_text[] =
 	"  pyprofd -o cpu.pb.gz -- python3 train.py   a command, from its start\n"
 	"  pyprofd --events offcpu -p 1234 -d 10 -o wait.pb.gz   where it waits\n"
 	"  pyprofd --events gil -p 1234 -d 10 -o gil.pb.gz   who waits for the GIL\n"
+	"  pyprofd --timeline run.pftrace -d 5 -p 1234 -o cpu.pb.gz   open it in ui.perfetto.dev\n"
 	"  pyprofd --comm '^gunicorn' --interval 1m -o profiles/   a file a minute\n"
 	"  go tool pprof -http=: cpu.pb.gz      look at a profile\n"
 	"\n"
@@ -345,6 +354,24 @@ static int set_output(struct option_parser *parser, const char *text)
 	return 0;
 }
 
+static int set_timeline(struct option_parser *parser, const char *text)
+{
+	if (option_timeline(text, &parser->options.timeline_kind))
+		return usage(parser,
+			     "--timeline '%s': the ending tells the format: .pftrace, "
+			     ".perfetto-trace, .pb, .json or .json.gz",
+			     text);
+	parser->options.timeline = text;
+	return 0;
+}
+
+static int set_timeline_max(struct option_parser *parser, const char *text)
+{
+	parser->given.timeline_max = true;
+	return set_size(parser, "timeline-max", OPTIONS_TIMELINE_MIN_BYTES, text,
+			&parser->options.timeline_max_bytes);
+}
+
 static int set_cgroup(struct option_parser *parser, const char *text)
 {
 	if (!*text)
@@ -397,6 +424,10 @@ static int parse_course(struct option_parser *parser, int key, const char *arg)
 	case KEY_STORE_MAX:
 		return set_size(parser, "store-max", OPTIONS_STORE_MIN_BYTES, arg,
 				&parser->options.store_max_bytes);
+	case KEY_TIMELINE:
+		return set_timeline(parser, arg);
+	case KEY_TIMELINE_MAX:
+		return set_timeline_max(parser, arg);
 	case KEY_BUDGET_MEM:
 		return set_budget(parser, arg);
 	default:
@@ -578,6 +609,7 @@ int options_parse_to(const struct options_streams *streams, int argc, char **arg
 				.output = OPTIONS_OUTPUT_DEFAULT,
 				.output_is_default = true,
 				.store_max_bytes = OPTIONS_STORE_DEFAULT_BYTES,
+				.timeline_max_bytes = OPTIONS_TIMELINE_DEFAULT_BYTES,
 			},
 	};
 	int err;

@@ -22,6 +22,8 @@
 #define OPTIONS_STORE_MIN_BYTES (1ULL << 20)
 #define OPTIONS_STORE_DEFAULT_BYTES (200ULL << 20)
 #define OPTIONS_BUDGET_MIN_BYTES (16ULL << 20)
+#define OPTIONS_TIMELINE_MIN_BYTES (1ULL << 20)
+#define OPTIONS_TIMELINE_DEFAULT_BYTES (256ULL << 20)
 #define OPTIONS_OFFCPU_MIN_MAX_US 1000000U
 #define OPTIONS_MAX_PIDS 1024U
 #define OPTIONS_MAX_UIDS 64U
@@ -74,6 +76,9 @@ struct options {
 	enum options_output_kind output_kind;
 	bool output_is_default;
 	uint64_t store_max_bytes;
+	const char *timeline; /* NULL: none is written */
+	enum options_timeline timeline_kind;
+	uint64_t timeline_max_bytes; /* of the file, before compression */
 
 	/* How. */
 	bool no_kernel, no_native;

@@ -59,6 +59,12 @@ static unsigned long number_of(const char *name)
 	return text && *text ? strtoul(text, NULL, 10) : (unsigned long)-1;
 }
 
+void output_owner(uid_t *ret_uid, gid_t *ret_gid)
+{
+	*ret_uid = (uid_t)number_of("SUDO_UID");
+	*ret_gid = (gid_t)number_of("SUDO_GID");
+}
+
 static int explain_open(const char *path, int err)
 {
 	if (err == -EBUSY)
@@ -78,9 +84,7 @@ int output_open(const struct options *options, struct output **ret_output)
 		return -ENOMEM;
 	output->options = options;
 	output->lock_fd = -1;
-	/* Under sudo the file belongs to who asked for it. */
-	output->uid = (uid_t)number_of("SUDO_UID");
-	output->gid = (gid_t)number_of("SUDO_GID");
+	output_owner(&output->uid, &output->gid);
 	if (options->output_kind == OPTIONS_OUTPUT_DIRECTORY)
 		err = store_open(options->output, options->store_max_bytes, &output->store);
 	else if (strcmp(options->output, "-"))

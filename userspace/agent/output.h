@@ -17,6 +17,8 @@ struct output;
 int output_open(const struct options *options, struct output **ret_output);
 void output_free(struct output *output);
 DEFINE_OWNED(struct output, output)
+/* Under sudo a file belongs to who asked for it; -1: to who runs this. */
+void output_owner(uid_t *ret_uid, gid_t *ret_gid);
 /* Whether each window is written, a file for each kind. */
 bool output_is_store(const struct output *output);
 /* Encodes, and writes under the profile's kind; the profile is not needed afterwards.  A full disk is no

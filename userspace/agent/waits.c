@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "agent/sweeps.h"
 #include "drain/thread_slots.h"
 
 #define LEDGER_TEXT_BYTES 512U
@@ -11,9 +12,12 @@
 
 int waits_open(struct agent *agent)
 {
+	int err;
+
 	if (!(agent->options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL)))
 		return 0;
-	return ledger_new(&agent->ledger);
+	err = ledger_new(&agent->ledger);
+	return err ? err : sweeps_new(agent, &agent->sweeps);
 }
 
 int waits_collect(struct agent *agent, const struct slots_window *window, struct counts *counts)
@@ -21,11 +25,12 @@ int waits_collect(struct agent *agent, const struct slots_window *window, struct
 	uint32_t slot_count;
 	struct pp_thread *slot = kernel_side_threads(agent->kernel, &slot_count);
 	struct pp_thread thread;
-	int err = 0;
+	int err;
 
 	if (!agent->ledger)
 		return 0;
 	ledger_begin(agent->ledger);
+	err = ledger_add_exited(agent->ledger, kernel_side_ledgers(agent->kernel));
 	for (uint32_t i = 0; i < slot_count && !err; i++) {
 		if (!slot[i].tid || !thread_slot_take(&slot[i], window->number, &thread,
 						      &agent->summary.torn_slots))
@@ -34,7 +39,7 @@ int waits_collect(struct agent *agent, const struct slots_window *window, struct
 		if (!err)
 			err = ledger_add_thread(agent->ledger, &thread, window->end_ns);
 	}
-	return err ? err : ledger_add_exited(agent->ledger, kernel_side_ledgers(agent->kernel));
+	return err ? err : sweeps_collect(agent->sweeps, window, counts);
 }
 
 static int add_line(struct agent *agent, const struct ledger_line *line)

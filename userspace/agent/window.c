@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/sweeps.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "discover/proc_scan.h"
@@ -92,10 +93,15 @@ static int label_python(struct agent *agent, struct profile_sample *sample, uint
 
 static int label_wait(struct agent *agent, struct profile_sample *sample, uint32_t flags)
 {
+	int err;
+
 	if (flags >> PP_COUNT_KIND_SHIFT != PP_KIND_WAIT)
 		return 0;
-	return label_string(agent, sample, "wait",
-			    wait_label((enum pp_wait)(flags >> PP_COUNT_WAIT_SHIFT & 0x1f)));
+	err = label_string(agent, sample, "wait",
+			   wait_label((enum pp_wait)(flags >> PP_COUNT_WAIT_SHIFT & 0x1f)));
+	if (!err && flags & PP_COUNT_SWEPT)
+		err = label_string(agent, sample, "swept", "yes");
+	return err;
 }
 
 static int label_sample(struct agent *agent, struct profile_sample *sample,
@@ -267,7 +273,8 @@ static int collect(struct agent *agent, uint64_t ended_ns, struct counts *counts
 	volatile struct pp_config *config = kernel_side_config(agent->kernel);
 	const struct slots_window window = {.number = agent->window,
 					    .start_ns = agent->window_started_ns,
-					    .end_ns = ended_ns};
+					    .end_ns = ended_ns,
+					    .wait_min_ns = agent->options->offcpu_min_ns};
 	struct timespec settle = {.tv_nsec = SETTLE_NS};
 	int err;
 
@@ -322,6 +329,7 @@ static void renew_dictionary(struct agent *agent)
 	if (config->epoch != agent->epoch) {
 		config->epoch = agent->epoch;
 		dictionary_set_epoch(agent->dictionary, agent->epoch);
+		sweeps_refresh(agent->sweeps);
 	}
 }
 

@@ -21,6 +21,9 @@
 #define CODES_PER_CPU 8192U
 #define RING_BYTES_PER_CPU (512U << 10)
 #define RING_BYTES_MAX (16U << 20)
+#define TIMELINE_BYTES_PER_CPU (1U << 20)
+#define TIMELINE_BYTES_MIN (4U << 20)
+#define TIMELINE_BYTES_MAX (32U << 20)
 #define MAP_CHUNKS_PER_CPU 1024U
 #define ROW_SHARDS_MIN 2U
 #define ROW_SHARDS_DEFAULT 12U
@@ -89,8 +92,17 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 						    THREADS_MIN, THREADS_MAX) :
 					      1;
 	bpf_map__set_max_entries(skeleton->maps.threads, side->thread_count);
+	side->skeleton->rodata->timeline_is_on = options->timeline;
+	if (options->timeline)
+		bpf_map__set_max_entries(skeleton->maps.timeline,
+					 next_pow2(clamp((uint64_t)cpus * TIMELINE_BYTES_PER_CPU,
+							 TIMELINE_BYTES_MIN, TIMELINE_BYTES_MAX)));
+	else
+		bpf_map__set_autocreate(skeleton->maps.timeline, false);
 	if (!options->waits) {
 		bpf_program__set_autoload(skeleton->progs.on_switch, false);
+		bpf_program__set_autoload(skeleton->progs.on_exec_thread, false);
+		bpf_program__set_autoload(skeleton->progs.on_sweep, false);
 		bpf_map__set_max_entries(skeleton->maps.ledgers, 1);
 	}
 	bpf_map__set_max_entries(skeleton->maps.stacks,
@@ -137,6 +149,7 @@ static int load(struct kernel_side *side, char *why, size_t why_size)
 		return -ENOMEM;
 	bpf_program__set_log_buf(side->skeleton->progs.on_cpu_sample, log, VERIFIER_LOG_BYTES);
 	bpf_program__set_log_buf(side->skeleton->progs.on_switch, log, VERIFIER_LOG_BYTES);
+	bpf_program__set_log_buf(side->skeleton->progs.on_sweep, log, VERIFIER_LOG_BYTES);
 	err = pyprofd__load(side->skeleton);
 	if (err)
 		explain_load(err, log, why, why_size);
@@ -232,6 +245,8 @@ int kernel_side_open(const struct kernel_side_options *options, char *why, size_
 		snprintf(why, why_size, "cannot map the BPF maps: %s", strerror(-err));
 		return err;
 	}
+	/* Nobody is counted before the caller has said who is wanted. */
+	side->config->flags = PP_CONFIG_PAUSED;
 	err = pyprofd__attach(side->skeleton);
 	if (err) {
 		snprintf(why, why_size, "cannot attach to process tracepoints: %s", strerror(-err));
@@ -279,6 +294,11 @@ int kernel_side_events_ring(const struct kernel_side *side)
 	return bpf_map__fd(side->skeleton->maps.events);
 }
 
+int kernel_side_timeline_ring(const struct kernel_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.timeline);
+}
+
 int kernel_side_counts(const struct kernel_side *side, uint32_t window)
 {
 	return bpf_map__fd(window & 1 ? side->skeleton->maps.counts_1 : side->skeleton->maps.counts_0);
@@ -309,6 +329,19 @@ struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *
 int kernel_side_ledgers(const struct kernel_side *side)
 {
 	return bpf_map__fd(side->skeleton->maps.ledgers);
+}
+
+int kernel_side_open_sweep(struct kernel_side *side, int *ret_fd)
+{
+	int fd;
+
+	if (!side->skeleton->links.on_sweep)
+		return -ENOTSUP;
+	fd = bpf_iter_create(bpf_link__fd(side->skeleton->links.on_sweep));
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
 }
 
 int kernel_side_add_process(struct kernel_side *side, struct pp_process_id id)

@@ -22,12 +22,14 @@ struct kernel_side_options {
 	uint32_t hz;	       /* samples a second and CPU */
 	uint64_t interval_ns;  /* of a window */
 	uint64_t budget_bytes; /* of all maps; 0: by the number of CPUs */
-	bool waits;	       /* context switches too */
+	bool waits;	       /* context switches too, and the threads asleep at the start */
+	bool timeline;	       /* records for it; needs waits */
 };
 
 struct kernel_side;
 
-/* Sizes the maps, loads and verifies the programs and attaches those that watch processes.
+/* Sizes the maps, loads and verifies the programs and attaches those that watch processes; nothing is
+ * counted (PP_CONFIG_PAUSED).
  * Returns 0 or -errno; then `why` holds one line (the verifier's last one, when it refused). */
 int kernel_side_open(const struct kernel_side_options *options, char *why, size_t why_size,
 		     struct kernel_side **ret_side);
@@ -38,6 +40,7 @@ DEFINE_OWNED(struct kernel_side, kernel_side)
 int kernel_side_sample_program(const struct kernel_side *side);
 int kernel_side_stacks_ring(const struct kernel_side *side);
 int kernel_side_events_ring(const struct kernel_side *side);
+int kernel_side_timeline_ring(const struct kernel_side *side); /* below 0 without `timeline` */
 int kernel_side_counts(const struct kernel_side *side, uint32_t window);
 int kernel_side_ledgers(const struct kernel_side *side);
 
@@ -48,6 +51,10 @@ struct pp_map_chunk *kernel_side_map_chunks(const struct kernel_side *side, uint
 
 /* The slots of threads; none without `waits`. */
 struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count);
+
+/* One pass over all threads that are asleep now: a descriptor of the caller's to read struct
+ * pp_sweep_record from, up to its end.  0; -ENOTSUP without `waits`; -errno. */
+int kernel_side_open_sweep(struct kernel_side *side, int *ret_fd);
 
 /* processes[]: set_new returns -EEXIST when the kernel side knows the tgid already. */
 int kernel_side_add_process(struct kernel_side *side, struct pp_process_id id);

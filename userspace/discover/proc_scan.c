@@ -155,6 +155,18 @@ static bool nth_number(const char *at, const char *end, unsigned nth, uint32_t *
 	return at == end || *at == '\t' || *at == ' ';
 }
 
+/* Both lines add up. */
+static void take_switches(const char *line, const char *end, struct proc_status *status)
+{
+	const char *value = value_of(line, end, "voluntary_ctxt_switches:");
+	uint64_t switches;
+
+	if (!value)
+		value = value_of(line, end, "nonvoluntary_ctxt_switches:");
+	if (value && take_number(&value, end, &switches))
+		status->switches += switches;
+}
+
 int proc_status_parse(const char *text, size_t size, struct proc_status *ret_status)
 {
 	struct proc_status status = {0};
@@ -179,6 +191,10 @@ int proc_status_parse(const char *text, size_t size, struct proc_status *ret_sta
 		value = value_of(line, line_end, "NSpid:");
 		if (value)
 			has_inner = nth_number(value, line_end, UINT32_MAX, &status.inner_pid);
+		value = value_of(line, line_end, "State:");
+		if (value)
+			status.is_runnable = value < line_end && *value == 'R';
+		take_switches(line, line_end, &status);
 	}
 	if (!has_tgid || !has_ppid || !has_uid)
 		return -EBADMSG;
@@ -221,6 +237,20 @@ int proc_status_read(uint32_t pid, struct proc_status *ret_status)
 	int err;
 
 	err = read_proc(pid, "status", STATUS_MAX_BYTES, &text, &size);
+	if (err)
+		return err;
+	return proc_status_parse(text, size, ret_status);
+}
+
+int thread_status_read(uint32_t tgid, uint32_t tid, struct proc_status *ret_status)
+{
+	OWNED_MEM char *text = NULL;
+	char name[32];
+	size_t size;
+	int err;
+
+	snprintf(name, sizeof(name), "task/%u/status", tid);
+	err = read_proc(tgid, name, STATUS_MAX_BYTES, &text, &size);
 	if (err)
 		return err;
 	return proc_status_parse(text, size, ret_status);

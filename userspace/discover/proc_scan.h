@@ -22,6 +22,8 @@ struct proc_status {
 	uint32_t tgid, ppid;
 	uint32_t uid;	    /* the effective one, as ps shows it */
 	uint32_t inner_pid; /* in the innermost pid namespace */
+	uint64_t switches;  /* how often it has left a CPU; 0: not told */
+	bool is_runnable;   /* or runs */
 };
 
 /* Pure.  ticks_per_sec: sysconf(_SC_CLK_TCK); boot_offset_ns: CLOCK_BOOTTIME - CLOCK_MONOTONIC.
@@ -33,6 +35,8 @@ int proc_status_parse(const char *text, size_t size, struct proc_status *ret_sta
 /* Return 0; -ESRCH; -EBADMSG; -errno. */
 int proc_stat_read(uint32_t pid, struct proc_stat *ret_stat);
 int proc_status_read(uint32_t pid, struct proc_status *ret_status);
+/* The same of one thread. */
+int thread_status_read(uint32_t tgid, uint32_t tid, struct proc_status *ret_status);
 
 /* Calls back for each process, kernel threads and zombies included, in the order of pids.  A
  * callback's result other than 0 ends the scan and is returned.  Else returns 0 or -errno. */

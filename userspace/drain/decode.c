@@ -130,3 +130,23 @@ int decode_event(const void *data, size_t size, const struct drain_handlers *han
 	handlers->event(handlers->context, event);
 	return 0;
 }
+
+static bool times_are_ordered(const struct pp_timeline_record *record)
+{
+	return record->run_ns <= record->leave_ns && record->leave_ns <= record->woken_ns &&
+	       record->woken_ns <= record->back_ns;
+}
+
+int decode_timeline(const void *data, size_t size, const struct drain_handlers *handlers)
+{
+	const struct pp_timeline_record *record = data;
+
+	if (size != sizeof(*record) || record->record.size != size ||
+	    record->record.type < PP_TIMELINE_SWITCH ||
+	    record->record.type > PP_TIMELINE_SAMPLE || record->wait >= PP_WAIT_COUNT)
+		return -EBADMSG;
+	if (record->record.type != PP_TIMELINE_SAMPLE && !times_are_ordered(record))
+		return -EBADMSG;
+	handlers->timeline(handlers->context, record);
+	return 0;
+}

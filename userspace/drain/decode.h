@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <pyprofd/sample.h>
+#include <pyprofd/timeline.h>
 
 /* The parts of a record lie in its bytes and live as long as they do. */
 struct decoded_stack {
@@ -34,6 +35,7 @@ struct drain_handlers {
 	void (*code)(void *context, const struct pp_code_record *record);
 	void (*miss)(void *context, const struct decoded_miss *miss);
 	void (*event)(void *context, const struct pp_event *event);
+	void (*timeline)(void *context, const struct pp_timeline_record *record);
 };
 
 /* One record of the ring `stacks`; data is 8-byte aligned.  0; -EBADMSG: sizes do not add up, the
@@ -41,5 +43,7 @@ struct drain_handlers {
 int decode_record(const void *data, size_t size, const struct drain_handlers *handlers);
 /* One record of the ring `events`. */
 int decode_event(const void *data, size_t size, const struct drain_handlers *handlers);
+/* One record of the ring `timeline`; its times are in order. */
+int decode_timeline(const void *data, size_t size, const struct drain_handlers *handlers);
 
 #endif

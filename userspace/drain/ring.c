@@ -19,13 +19,24 @@ void ring_free(struct ring *ring)
 	free(ring);
 }
 
+static int decode(const struct ring *ring, const void *data, size_t size)
+{
+	switch (ring->kind) {
+	case RING_STACKS:
+		return decode_record(data, size, &ring->handlers);
+	case RING_EVENTS:
+		return decode_event(data, size, &ring->handlers);
+	case RING_TIMELINE:
+		return decode_timeline(data, size, &ring->handlers);
+	}
+	return -EINVAL;
+}
+
 static int on_record(void *context, void *data, size_t size)
 {
 	struct ring *ring = context;
-	int err = ring->kind == RING_STACKS ? decode_record(data, size, &ring->handlers) :
-					      decode_event(data, size, &ring->handlers);
 
-	if (err)
+	if (decode(ring, data, size))
 		ring->bad++;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two rings, read in user space.  One thread. */
+/* The rings, read in user space.  One thread. */
 #ifndef DRAIN_RING_H
 #define DRAIN_RING_H
 
@@ -10,7 +10,7 @@
 
 struct ring;
 
-enum ring_kind { RING_STACKS, RING_EVENTS };
+enum ring_kind { RING_STACKS, RING_EVENTS, RING_TIMELINE };
 
 /* fd: of the BPF ring buffer, borrowed.  handlers are copied. */
 int ring_new(int fd, enum ring_kind kind, const struct drain_handlers *handlers,

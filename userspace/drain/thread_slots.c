@@ -4,29 +4,95 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
-#define READ_TRIES 8
+/* A write lasts as long as the walk within it: 2 ms in all are more than one may take. */
+#define READ_TRIES 40
+#define WRITER_NS 50000
 
 bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread *ret_copy,
 		      uint64_t *ret_torn)
 {
 	const _Atomic uint32_t *sequence = (const _Atomic uint32_t *)&slot->sequence;
 	_Atomic uint32_t *read_window = (_Atomic uint32_t *)&slot->read_window;
+	const uint32_t last_read = atomic_load_explicit(read_window, memory_order_relaxed);
+	const struct timespec pause = {.tv_nsec = WRITER_NS};
 
 	/* Marked before the last look: a switch that comes later leaves the window to us, one that came
 	 * between the copy and the mark makes us copy again. */
 	for (int i = 0; i < READ_TRIES; i++) {
 		uint32_t before = atomic_load_explicit(sequence, memory_order_acquire);
 
+		if (before & 1) {
+			nanosleep(&pause, NULL);
+			continue;
+		}
 		memcpy(ret_copy, slot, sizeof(*ret_copy));
 		atomic_store_explicit(read_window, window, memory_order_seq_cst);
 		atomic_thread_fence(memory_order_seq_cst);
+		if (atomic_load_explicit(sequence, memory_order_relaxed) == before) {
+			ret_copy->read_window = last_read;
+			return ret_copy->tid;
+		}
+	}
+	/* Not read: what it has got is counted in the next window. */
+	atomic_store_explicit(read_window, last_read, memory_order_seq_cst);
+	++*ret_torn;
+	return false;
+}
+
+/* A slot that is walked for at this moment is odd for long, and its owner stays the same. */
+static bool glance(const struct pp_thread *slot, uint32_t tid, struct thread_glance *ret_glance)
+{
+	const volatile struct pp_thread *live = slot;
+	const _Atomic uint32_t *sequence = (const _Atomic uint32_t *)&slot->sequence;
+	uint32_t owner = 0, was_tid = 0;
+
+	for (int i = 0; i < READ_TRIES; i++) {
+		uint32_t before = atomic_load_explicit(sequence, memory_order_acquire);
+
+		owner = live->tid;
+		was_tid = live->was_tid;
+		*ret_glance = (struct thread_glance){
+			.first_ns = live->first_ns,
+			.created_ns = live->created_ns,
+			.flags = live->flags,
+			.has_exited = !owner,
+		};
+		atomic_thread_fence(memory_order_acquire);
 		if (!(before & 1) &&
 		    atomic_load_explicit(sequence, memory_order_relaxed) == before)
-			return ret_copy->tid;
+			break;
 	}
-	++*ret_torn; /* what it has got is counted in the next window */
+	return (owner == tid || (!owner && was_tid == tid)) && ret_glance->first_ns;
+}
+
+bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t tid,
+			 struct thread_glance *ret_glance)
+{
+	struct thread_glance found;
+
+	for (uint32_t way = 0; way < PP_THREAD_WAYS && count; way++) {
+		if (!glance(&slots[pp_thread_index(tid, way, count - 1)], tid, &found))
+			continue;
+		*ret_glance = found;
+		return true;
+	}
 	return false;
+}
+
+uint64_t thread_slots_moves(const struct pp_thread *slots, uint32_t count, uint32_t tid)
+{
+	uint64_t moves = 0;
+
+	for (uint32_t way = 0; way < PP_THREAD_WAYS && count; way++) {
+		const struct pp_thread *slot = &slots[pp_thread_index(tid, way, count - 1)];
+
+		moves = moves << 32 |
+			atomic_load_explicit((const _Atomic uint32_t *)&slot->sequence,
+					     memory_order_acquire);
+	}
+	return moves;
 }
 
 enum pp_ledger wait_ledger(enum pp_wait wait)
@@ -90,14 +156,16 @@ static int count_sum(const struct pp_thread *thread, const struct pp_place *plac
 	return err;
 }
 
-/* The part of a wait that goes on. */
+/* The part of a wait that goes on.  At the last edge it was left out when it was too short. */
 static uint64_t open_ns(const struct pp_thread *thread, const struct slots_window *window)
 {
-	uint64_t begin = thread->since_ns > window->start_ns ? thread->since_ns : window->start_ns;
+	uint64_t begin = thread->since_ns;
 
 	if (!(thread->flags & PP_THREAD_WAITING) || thread->flags & PP_THREAD_SKIPPED ||
-	    begin >= window->end_ns)
+	    begin >= window->end_ns || window->end_ns - begin < window->wait_min_ns)
 		return 0;
+	if (begin < window->start_ns && window->start_ns - begin >= window->wait_min_ns)
+		begin = window->start_ns;
 	return (window->end_ns - begin) << (thread->weight_shift & 15);
 }
 
@@ -105,12 +173,18 @@ static int count_place(const struct pp_thread *thread, uint32_t at,
 		       const struct slots_window *window, struct counts *counts)
 {
 	const struct pp_place *place = &thread->place[at];
+	const struct pp_place_sum *last = &place->sum[(window->number & 1) ^ 1];
 	struct pp_place_sum sum = place->sum[window->number & 1];
 
 	if (!place->key)
 		return 0;
 	if (sum.window != window->number)
 		sum = (struct pp_place_sum){};
+	if (last->window == window->number - 1 && thread->read_window != last->window) {
+		sum.events += last->events; /* its slot was torn then */
+		sum.ns += last->ns;
+		sum.queue_ns += last->queue_ns;
+	}
 	if (at == thread->at && thread->wait == PP_WAIT_RUN_QUEUE)
 		sum.queue_ns += open_ns(thread, window);
 	else if (at == thread->at)

@@ -15,12 +15,28 @@
 struct slots_window {
 	uint32_t number;	   /* pp_config.window while it was open */
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	uint64_t wait_min_ns;	   /* waits that are shorter so far are left out */
 };
 
-/* A whole copy of one slot, which is marked as read for this window.  False: it is free, or was written
- * to all the time (then *ret_torn grows). */
+/* A whole copy of one slot, which is marked as read for this window; the copy's read_window is the one
+ * that was read before.  Waits for a walk to end.  False: it is free, or was written to all the time
+ * (then *ret_torn grows, and it is not marked). */
 bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread *ret_copy,
 		      uint64_t *ret_torn);
+
+/* What the slot of a thread says of its life; `slots` are those of the map. */
+struct thread_glance {
+	uint64_t first_ns;   /* when it was first seen to run */
+	uint64_t created_ns; /* the same, or when its program or the filters' mind changed */
+	uint32_t flags;	     /* enum pp_thread_flag */
+	bool has_exited;
+};
+
+/* False: it has none, or another thread has taken it since it exited. */
+bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t tid,
+			 struct thread_glance *ret_glance);
+/* A number that changes when a thread without a slot takes one (or another thread moves). */
+uint64_t thread_slots_moves(const struct pp_thread *slots, uint32_t count, uint32_t tid);
 
 /* Adds to counts what one thread (a copy) waited in the window.  0 or -ENOMEM. */
 int thread_slot_count(const struct pp_thread *thread, const struct slots_window *window,

@@ -21,9 +21,14 @@
 #include <string.h>
 
 #define PP_MAP
-#ifdef HOST_WHOLE_PROGRAM
+#define PP_CONST const volatile
+#if defined(HOST_WHOLE_PROGRAM)
 #include <walk.bpf.c>
 #include <sample_cpu.bpf.c>
+#elif defined(HOST_SWITCH_PROGRAM)
+#include <walk.bpf.c>
+#include <threads.bpf.c>
+#include <switch_thread.bpf.c>
 #else
 #include <lib/walk_native.bpf.h>
 #include <lib/walk_python.bpf.h>
@@ -50,9 +55,10 @@
 #define HOST_FAULTS 8U
 #define HOST_RECORDS 64U
 #define HOST_ENTRIES 512U
+#define HOST_THREADS 16U
 
 struct host_entry {
-	uint64_t key[6], value[8];
+	uint64_t key[6], value[16];
 	bool is_taken;
 };
 
@@ -81,6 +87,8 @@ struct host {
 	struct pp_python python;
 	struct pp_resync resync;
 	uint32_t scratch_level;
+	struct pp_thread thread[HOST_THREADS];
+	struct switch_state switch_state;
 
 	struct {
 		uint64_t start, size;
@@ -92,7 +100,11 @@ struct host {
 	uint32_t fault_count;
 	uint64_t now_ns, ns_a_reading;
 
-	struct host_hash processes, images, thread_states, codes, sent, counts[2];
+	uint64_t random; /* the generator's state; never 0 */
+	const char *missing_field[2]; /* bpf_core_field_exists() says no to these */
+	bool missing_helper; /* and bpf_core_enum_value_exists() to all */
+
+	struct host_hash processes, images, thread_states, codes, sent, counts[2], ledgers;
 	struct host_record record[HOST_RECORDS];
 	uint32_t record_count;
 	bool ring_is_full;
@@ -139,7 +151,9 @@ static struct host_hash *hash_of(void *map)
 		return &host->sent;
 	if (map == &counts_0)
 		return &host->counts[0];
-	return map == &counts_1 ? &host->counts[1] : NULL;
+	if (map == &counts_1)
+		return &host->counts[1];
+	return map == &ledgers ? &host->ledgers : NULL;
 }
 
 void *bpf_map_lookup_elem(void *map, const void *key)
@@ -167,6 +181,10 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 		return array_at(&host->python, key, 1, sizeof(host->python));
 	if (map == &resyncs)
 		return array_at(&host->resync, key, 1, sizeof(host->resync));
+	if (map == &threads)
+		return array_at(host->thread, key, HOST_THREADS, sizeof(host->thread[0]));
+	if (map == &switches)
+		return array_at(&host->switch_state, key, 1, sizeof(host->switch_state));
 	assert_non_null(hash);
 	entry = hash_find(hash, key);
 	return entry ? entry->value : NULL;
@@ -276,6 +294,26 @@ long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags)
 	return 0;
 }
 
+void *bpf_ringbuf_reserve(void *ring, __u64 size, __u64 flags)
+{
+	struct host_record *record = &host->record[host->record_count];
+
+	if (host->ring_is_full)
+		return NULL;
+	assert_true(host->record_count < HOST_RECORDS);
+	*record = (struct host_record){
+		.data = malloc(size), .size = size, .ring = ring, .flags = flags};
+	assert_non_null(record->data);
+	host->record_count++;
+	return record->data;
+}
+
+void bpf_ringbuf_submit(void *data, __u64 flags)
+{
+	assert_ptr_equal(host->record[host->record_count - 1].data, data);
+	host->record[host->record_count - 1].flags = flags;
+}
+
 __u64 bpf_ringbuf_query(void *ring, __u64 flags)
 {
 	(void)ring;
@@ -306,6 +344,28 @@ long bpf_task_pt_regs(void *task)
 __u32 bpf_get_smp_processor_id(void)
 {
 	return 0;
+}
+
+/* xorshift64* */
+__u32 bpf_get_prandom_u32(void)
+{
+	host->random ^= host->random >> 12;
+	host->random ^= host->random << 25;
+	host->random ^= host->random >> 27;
+	return host->random * 0x2545f4914f6cdd1dULL >> 32;
+}
+
+bool host_field_exists(const char *field)
+{
+	for (size_t i = 0; i < sizeof(host->missing_field) / sizeof(host->missing_field[0]); i++)
+		if (host->missing_field[i] && !strcmp(field, host->missing_field[i]))
+			return false;
+	return true;
+}
+
+bool host_helper_exists(void)
+{
+	return !host->missing_helper;
 }
 
 long bpf_get_stack(void *context, void *to, __u32 size, __u64 flags)
@@ -385,6 +445,9 @@ static int host_setup(void **state)
 	host_hash_init(&host->sent, sizeof(uint64_t), sizeof(uint32_t));
 	host_hash_init(&host->counts[0], sizeof(struct pp_count_key), sizeof(struct pp_count));
 	host_hash_init(&host->counts[1], sizeof(struct pp_count_key), sizeof(struct pp_count));
+	host_hash_init(&host->ledgers, sizeof(struct pp_process_id), sizeof(struct pp_ledger_sum));
+	host->random = 1;
+	host->missing_field[0] = "old->state"; /* 5.14 and later */
 	host->now_ns = 1000000;
 	host->walk.started_ns = host->walk.native_started_ns = host->now_ns;
 	host->walk.image = (struct pp_image){.map_set = 1, .map_chunks = 1, .map_version = 1};

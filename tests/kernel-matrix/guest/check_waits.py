@@ -2,10 +2,10 @@
 """check_waits.py FOLDED PID SECONDS   Is the time off the CPU where waits.py spends it?"""
 import sys
 
-# A thread that waits since before the profile is seen from its first switch on: every 0.3 s at most.  An
-# emulated machine beside other work is late, too.
+# An emulated machine beside other work is late.
 LEAST, MOST = 0.75, 1.15
-WANTED = {"napper": "nap", "locker": "locker", "reader": "reader", "MainThread": "<module>"}
+WANTED = {"napper": "nap", "locker": "locker", "reader": "reader", "sleeper": "sleeper",
+          "MainThread": "<module>"}
 
 
 def main(path, pid, seconds):
@@ -18,7 +18,7 @@ def main(path, pid, seconds):
             continue
         thread = frames[1].partition(": ")[2]
         names = [f.partition(" (")[0] for f in frames]
-        if WANTED.get(thread) in names and "__schedule_[k]" in names[-1:]:
+        if WANTED.get(thread) in names and names[-1].endswith("_[k]"):
             spent[thread] += int(count)
         else:
             others[stack] = int(count)

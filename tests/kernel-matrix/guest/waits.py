@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Threads whose waits are known: one naps, one waits for a lock that is never free, one reads a pipe
-that brings a byte now and then."""
+that brings a byte now and then, one sleeps since long before the profile."""
 import os
 import threading
 import time
@@ -28,8 +28,12 @@ def reader():
         os.read(READ, 1)
 
 
+def sleeper():
+    time.sleep(100000)
+
+
 LOCK.acquire()
-for function in (napper, locker, reader):
+for function in (napper, locker, reader, sleeper):
     threading.Thread(target=function, name=function.__name__).start()
 open("/tmp/waits-ready", "w").close()
 while True:

@@ -98,6 +98,53 @@ static void proc_status_parse__of_a_process_in_a_container(void **state)
 	assert_int_equal(status.ppid, 29100);
 	assert_int_equal(status.uid, 33);
 	assert_int_equal(status.inner_pid, 7);
+	assert_int_equal(status.switches, 0);
+	assert_false(status.is_runnable);
+}
+
+static void proc_status_parse__tells_switches_and_state(void **state)
+{
+	const char text[] = "State:\tR (running)\nTgid:\t5\nPPid:\t1\nUid:\t0\t0\t0\t0\n"
+			    "voluntary_ctxt_switches:\t5000000000\n"
+			    "nonvoluntary_ctxt_switches:\t17\n";
+	struct proc_status status;
+
+	(void)state;
+	assert_int_equal(proc_status_parse(text, sizeof(text) - 1, &status), 0);
+	assert_true(status.switches == 5000000017ULL);
+	assert_true(status.is_runnable);
+}
+
+static void *sleep_for_long(void *tid)
+{
+	*(volatile uint32_t *)tid = (uint32_t)gettid();
+	pause();
+	return NULL;
+}
+
+static void thread_status_read__a_thread_that_sleeps_has_the_same_switches(void **state)
+{
+	struct proc_status first, second, own;
+	volatile uint32_t tid = 0;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, sleep_for_long, (void *)&tid), 0);
+	while (!tid)
+		usleep(1000);
+	usleep(50000);
+	assert_int_equal(thread_status_read((uint32_t)getpid(), tid, &first), 0);
+	usleep(50000);
+	assert_int_equal(thread_status_read((uint32_t)getpid(), tid, &second), 0);
+	assert_int_equal(thread_status_read((uint32_t)getpid(), (uint32_t)gettid(), &own), 0);
+	assert_true(first.switches > 0 && first.switches == second.switches);
+	assert_false(first.is_runnable);
+	assert_true(own.is_runnable);
+	assert_int_equal(first.tgid, getpid());
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+	usleep(50000); /* joined a moment before the kernel lets go of it */
+	assert_int_equal(thread_status_read((uint32_t)getpid(), tid, &first), -ESRCH);
 }
 
 static void proc_status_parse__without_namespaces_and_broken(void **state)
@@ -284,6 +331,8 @@ int main(void)
 		cmocka_unit_test(proc_stat_parse__refuses_what_is_cut),
 		cmocka_unit_test(proc_status_parse__of_a_process_in_a_container),
 		cmocka_unit_test(proc_status_parse__without_namespaces_and_broken),
+		cmocka_unit_test(proc_status_parse__tells_switches_and_state),
+		cmocka_unit_test(thread_status_read__a_thread_that_sleeps_has_the_same_switches),
 		cmocka_unit_test(proc_scan__finds_this_process_once),
 		cmocka_unit_test(process_read_details__of_a_child),
 		cmocka_unit_test(process_read_details__inner_pid_in_a_pid_namespace),

@@ -98,11 +98,13 @@ export class ListTab {
 		this.table = new Table(byId(what.host), what.name, columns, this.handlers);
 	}
 
-	/* Rows that hold something, of the functions that the search leaves. */
+	/* Rows that hold something, of the functions that the search leaves; in the table of lines those whose
+	 * line is known. */
 	fill() {
 		const { search, profile } = this.app;
 		const { total, baseTotal } = this.sums;
-		const wanted = (row) => search.test(this.what.byLine ? profile.frameFunction[row] : row);
+		const wanted = (row) => (this.what.byLine ?
+			profile.frameLine[row] > 0 && search.test(profile.frameFunction[row]) : search.test(row));
 		const rows = [];
 		for (let row = 0; row < total.length; row++) {
 			if ((total[row] > 0 || (baseTotal && baseTotal[row] > 0)) && wanted(row))

@@ -23,7 +23,7 @@ export class Table {
 		this.table = element("table", { role: "grid", tabindex: "0", "aria-label": name },
 			element("colgroup", {}, ...columns.map((column) => element("col", { style: `width:${column.width}` }))),
 			element("thead", {}, element("tr", {}, ...this.heads)), this.body);
-		this.none = element("p", { class: "none", hidden: "" }, "No row matches the search.");
+		this.none = element("p", { class: "none", hidden: "" }, "Nothing to show here.");
 		host.append(this.table, this.none);
 		host.addEventListener("scroll", () => this.render());
 		new ResizeObserver(() => this.render()).observe(host);

@@ -2,7 +2,24 @@
 #ifndef HOST_BPF_CORE_READ_H
 #define HOST_BPF_CORE_READ_H
 
-#define BPF_CORE_READ(source, field) ((source)->field)
-#define bpf_core_enum_value_exists(type, value) 1
+#include <stdbool.h>
+
+/* Whether this kernel has a field, by how the source writes it. */
+bool host_field_exists(const char *field);
+bool host_helper_exists(void);
+
+/* As the kernel's: reading through NULL gives zeros. */
+#define CORE_READ_1(source, a)                                                                     \
+	({                                                                                         \
+		__auto_type source_ = (source);                                                    \
+		source_ ? source_->a : (__typeof__(source_->a)){0};                                \
+	})
+#define CORE_READ_2(source, a, b) CORE_READ_1(CORE_READ_1(source, a), b)
+#define CORE_READ_PICK(source, a, b, name, ...) name
+#define BPF_CORE_READ(...)                                                                         \
+	CORE_READ_PICK(__VA_ARGS__, CORE_READ_2, CORE_READ_1, )(__VA_ARGS__)
+#define BPF_CORE_READ_BITFIELD_PROBED(source, field) ((source)->field)
+#define bpf_core_enum_value_exists(type, value) host_helper_exists()
+#define bpf_core_field_exists(field) host_field_exists(#field)
 
 #endif

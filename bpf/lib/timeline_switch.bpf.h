@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* --timeline at context switches: runs, waits, and who has the GIL meanwhile. */
+#ifndef BPF_LIB_TIMELINE_SWITCH_H
+#define BPF_LIB_TIMELINE_SWITCH_H
+
+#include "lib/gil.bpf.h"
+#include "lib/threads.bpf.h"
+#include "lib/timeline.bpf.h"
+
+/* Whether this thread has the GIL: it cannot get or lose it before it runs again. */
+static __always_inline __u8 timeline_gil(const struct pp_thread *t)
+{
+	__u32 index = t->python - 1;
+	struct pp_python *py;
+	__u64 word[2] = {};
+
+	if (!t->python || !t->gil || !t->thread_state)
+		return 0;
+	py = bpf_map_lookup_elem(&pythons, &index);
+	if (!py || bpf_probe_read_user(word, sizeof(word), (const void *)t->gil))
+		return 0;
+	if (word[0] != t->thread_state)
+		return PP_TIMELINE_GIL;
+	if (py->gil_mode == PP_GIL_CURRENT || (__u32)word[1] == 1)
+		return PP_TIMELINE_GIL | PP_TIMELINE_GIL_HELD;
+	return PP_TIMELINE_GIL | PP_TIMELINE_GIL_LAST;
+}
+
+/* The thread leaves the CPU now, at t->since_ns. */
+static __always_inline void timeline_leave(struct pp_thread *t, __u64 ran_ns)
+{
+	t->ran_since_ns = t->since_ns - ran_ns;
+	t->timeline_flags = timeline_gil(t);
+}
+
+static __always_inline void timeline_fill(struct pp_timeline_record *record,
+					  const struct pp_thread *t)
+{
+	record->id = t->id;
+	record->tid = t->tid;
+	record->cpu = t->timeline_cpu;
+	record->flags = t->timeline_flags;
+}
+
+/* The thread comes back: its last run and this wait are over. */
+static __always_inline void timeline_come(struct pp_thread *t, __u64 woken_ns, __u64 now_ns)
+{
+	struct pp_timeline_record *record = timeline_reserve(PP_TIMELINE_SWITCH);
+	const struct pp_place *place = place_at(t, t->at);
+
+	if (record) {
+		timeline_fill(record, t);
+		record->wait = t->wait;
+		record->run_ns = t->ran_since_ns;
+		record->leave_ns = t->since_ns;
+		record->woken_ns = woken_ns;
+		record->back_ns = now_ns;
+		/* A wait that was left out by chance has no stack of its own. */
+		if (!(t->flags & PP_THREAD_SKIPPED)) {
+			record->user_stack = place->user_stack;
+			record->kernel_stack = place->kernel_stack;
+			record->holder_tid = t->wait == PP_WAIT_GIL ? place->blame_tid : 0;
+		}
+		bpf_ringbuf_submit(record, timeline_wakeup());
+	}
+	t->timeline_cpu = bpf_get_smp_processor_id();
+}
+
+/* The thread exits. */
+static __always_inline void timeline_exit(const struct pp_thread *t, __u64 run_ns, __u64 now_ns)
+{
+	struct pp_timeline_record *record = timeline_reserve(PP_TIMELINE_LAST);
+
+	if (!record)
+		return;
+	timeline_fill(record, t);
+	record->flags = 0;
+	record->run_ns = run_ns;
+	record->leave_ns = record->woken_ns = record->back_ns = now_ns;
+	bpf_ringbuf_submit(record, timeline_wakeup());
+}
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Every user thread that is asleep, once: what switch_thread.bpf.c would have seen, had it been there
+ * when the thread went to sleep.  Runs in the agent, which reads the iterator; the threads sleep on or
+ * wake up meanwhile. */
+#include "lib/wait_reason.bpf.h"
+
+static __always_inline bool is_asleep(struct task_struct *task, __u32 state)
+{
+	if (!state || state & (STATE_DEAD | STATE_WAKING | STATE_NEW))
+		return false;
+	if (task->flags & (PF_KTHREAD | PF_EXITING))
+		return false;
+	/* About to leave: its switch is seen. */
+	return !bpf_core_field_exists(task->on_cpu) || !task->on_cpu;
+}
+
+/* The thread's id in its own namespace, the innermost. */
+static __always_inline __u32 inner_tid_of(struct task_struct *task)
+{
+	const struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	__u64 level = BPF_CORE_READ(pid, level);
+	const char *innermost;
+	int tid = 0;
+
+	innermost = (const char *)pid + bpf_core_field_offset(struct pid, numbers) +
+		    level * bpf_core_type_size(struct upid) +
+		    bpf_core_field_offset(struct upid, nr);
+	bpf_probe_read_kernel(&tid, sizeof(tid), innermost);
+	return tid;
+}
+
+static __always_inline void take_registers(struct pp_sweep_record *record,
+					   const struct user_registers *regs,
+					   const struct call_site *site)
+{
+	record->syscall = site->number;
+	record->argument = site->argument;
+	record->fp = registers_by_number(regs, record->registers);
+	record->pc = registers_pc(regs);
+	record->sp = record->registers[PP_REG_SP];
+	if (registers_are_user(regs))
+		record->flags |= registers_are_compat(regs) ? PP_SWEEP_COMPAT : PP_SWEEP_USER;
+}
+
+static __always_inline void take_kernel_addresses(struct pp_sweep_record *record,
+						  struct task_struct *task)
+{
+	long bytes = bpf_get_task_stack(task, record->kernel, sizeof(record->kernel), 0);
+
+	record->kernel_count = bytes > 0 ? bytes / 8 : 0;
+}
+
+SEC("iter/task")
+int on_sweep(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct pp_sweep_record *record;
+	struct sweep_state *sweep;
+	struct user_registers *regs;
+	struct call_site site;
+	__u32 zero = 0, state;
+
+	if (!task)
+		return 0;
+	state = task_state_of(task);
+	sweep = bpf_map_lookup_elem(&sweeps, &zero);
+	if (!sweep || !is_asleep(task, state))
+		return 0;
+	regs = (void *)sweep->registers;
+	_Static_assert(sizeof(*regs) <= sizeof(sweep->registers), "room");
+	copy_saved_of(regs, task);
+	record = &sweep->record;
+	record->size = sizeof(*record);
+	record->tgid = task->tgid;
+	record->tid = task->pid;
+	record->inner_tid = inner_tid_of(task);
+	record->state = state;
+	record->flags = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait) ? PP_SWEEP_IOWAIT : 0;
+	call_site_of(regs, &site);
+	record->wait = wait_reason(task, state, &site);
+	record->started_ns = task->start_time;
+	record->switches = task->nvcsw + task->nivcsw;
+	record->thread_pointer = task_thread_pointer(task);
+	take_registers(record, regs, &site);
+	take_kernel_addresses(record, task);
+	bpf_seq_write(ctx->meta->seq, record, sizeof(*record));
+	return 0;
+}

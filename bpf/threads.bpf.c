@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Threads' sums on their way to the counters; a function of its own for the verifier. */
+#include "lib/threads.bpf.h"
+
+/* Moves a sum to the open window's counters. */
+static __noinline int sum_count(const struct pp_thread *t, const struct pp_place *place,
+				struct pp_place_sum *sum, __u32 window)
+{
+	struct pp_count_key key = {
+		.user_stack = place->user_stack,
+		.kernel_stack = place->kernel_stack,
+		.id = t->id,
+		.tid = t->tid,
+		.flags = place->flags | PP_KIND_WAIT << PP_COUNT_KIND_SHIFT,
+	};
+
+	if (sum->ns || sum->events)
+		count_add(&key, sum->events, sum->ns, window);
+	if (sum->queue_ns) {
+		key.flags = (key.flags & ~WAIT_BITS) | PP_WAIT_RUN_QUEUE << PP_COUNT_WAIT_SHIFT;
+		count_add(&key, 0, sum->queue_ns, window);
+	}
+	if (place_wait(place) == PP_WAIT_GIL && sum->ns) {
+		key.user_stack = place->blame_stack;
+		key.kernel_stack = 0;
+		key.tid = place->blame_tid;
+		key.flags = (place->flags & WAIT_BITS) | PP_COUNT_PYTHON |
+			    (__u32)PP_KIND_BLAME << PP_COUNT_KIND_SHIFT |
+			    PP_STOP_ROOT << PP_COUNT_STOP_SHIFT;
+		count_add(&key, sum->events, sum->ns, window);
+	}
+	sum->events = 0;
+	sum->ns = sum->queue_ns = 0;
+	return 0;
+}
+
+/* What the agent did not read of the last window goes to this one's counters: late by a moment, but
+ * there. */
+int place_count(__u32 tid, __u32 at)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
+	struct pp_place_sum *open, *last;
+	struct pp_place *place;
+	__u32 window;
+
+	if (!t)
+		return 0;
+	place = place_at(t, at);
+	window = cfg->window;
+	open = &place->sum[window & 1];
+	last = &place->sum[~window & 1];
+	if (open->window == window)
+		sum_count(t, place, open, window);
+	if (last->window == window - 1 && t->read_window != window - 1)
+		sum_count(t, place, last, window);
+	return 0;
+}

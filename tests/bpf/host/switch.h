@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* bpf/switch_thread.bpf.c as a whole, on one CPU, with the agent's side of a window: threads that come
+ * and go at times that the test sets, and what the agent gets of them.  Times are ns from the start. */
+#ifndef TESTS_BPF_HOST_SWITCH_H
+#define TESTS_BPF_HOST_SWITCH_H
+
+#define HOST_SWITCH_PROGRAM
+#include "host.h"
+
+#include "drain/thread_slots.h"
+
+#define US 1000ULL
+#define MS 1000000ULL
+#define START_NS 1000000000000ULL /* CLOCK_MONOTONIC: the machine is up a while */
+#define QUEUE_CLOCK_NS 777777ULL  /* the run queue's clock is another one */
+#define INTERRUPTIBLE 1U
+#define UNINTERRUPTIBLE 2U
+#define DEAD 0x80U
+#define USER_CODE 0x33
+#define GENERATION 3U
+
+struct actor {
+	struct task_struct task;
+	struct pt_regs regs;
+};
+
+static struct actor one, two;
+static struct task_struct idle;
+static struct rq run_queue;
+static struct cfs_rq fair_queue = {.rq = &run_queue};
+static struct counts harvested; /* all windows that were harvested */
+static uint64_t window_start_ns[2]; /* of the open window, of the one before */
+
+/* ---- threads ---- */
+
+/* In the library's function `function`, called by the root. */
+static inline void actor_stands(struct actor *actor, uint32_t function)
+{
+	*library_rule(function) = rule_sp(16);
+	actor->regs.rip = library_pc(function);
+	put_word(actor->regs.rsp + 8, library_pc(255));
+}
+
+static inline void actor_init(struct actor *actor, uint32_t tgid, uint32_t tid)
+{
+	*actor = (struct actor){.task = {.tgid = tgid, .pid = tid, .comm = "worker"}};
+	actor->task.se.cfs_rq = &fair_queue;
+	actor->regs.cs = USER_CODE;
+	actor->regs.rsp = STACK + 0x1000 + (tid & 31) * 0x400;
+	actor->regs.orig_rax = __NR_nanosleep;
+	actor_stands(actor, 1);
+}
+
+static inline void process_add(uint32_t tgid, uint32_t generation, uint16_t flags)
+{
+	const struct pp_process_id id = {.tgid = tgid, .generation = generation};
+	const struct pp_image image = {
+		.map_set = 1, .map_chunks = 1, .map_version = 1, .flags = flags};
+
+	bpf_map_update_elem(&processes, &id.tgid, &id.generation, BPF_ANY);
+	bpf_map_update_elem(&images, &id, &image, BPF_ANY);
+}
+
+static inline int switch_setup(void **state)
+{
+	host_setup(state);
+	host->config = (struct pp_config){
+		.window = 6, .epoch = 1, .miss_tokens = 4, .thread_mask = HOST_THREADS - 1};
+	host->config.window_start_ns[0] = host->config.window_start_ns[1] = START_NS;
+	window_start_ns[0] = window_start_ns[1] = 0;
+	process_add(70, GENERATION, PP_IMAGE_WANTED);
+	actor_init(&one, 70, 71);
+	actor_init(&two, 70, 72);
+	return 0;
+}
+
+static inline int switch_teardown(void **state)
+{
+	counts_release(&harvested);
+	return host_teardown(state);
+}
+
+static inline void set_time(uint64_t at_ns)
+{
+	host->now_ns = START_NS + at_ns;
+	run_queue.clock = host->now_ns + QUEUE_CLOCK_NS;
+}
+
+/* The program's own call, with no clock of the test's.  No CO-RE moves the kernel's names of registers to
+ * where they are: they are read from the start of the struct, where no rule here looks. */
+static inline void run_switch(bool is_preempted, struct actor *prev, struct actor *next)
+{
+	uint32_t level = host->scratch_level;
+
+	host->saved_registers = prev ? &prev->regs : NULL;
+	if (prev) {
+		prev->regs.r15 = prev->regs.rdi;
+		prev->regs.r14 = prev->regs.orig_rax;
+		prev->regs.r13 = prev->regs.rip;
+		prev->regs.r12 = prev->regs.rsp;
+	}
+	assert_int_equal(on_switch(NULL, is_preempted, prev ? &prev->task : &idle,
+				   next ? &next->task : &idle),
+			 0);
+	assert_int_equal(host->scratch_level, level);
+}
+
+/* on_switch() with what the scheduler notes of both threads after it. */
+static inline void switch_at(uint64_t at_ns, bool is_preempted, struct actor *prev,
+			     struct actor *next)
+{
+	set_time(at_ns);
+	run_switch(is_preempted, prev, next);
+	if (prev && (is_preempted || !prev->task.__state))
+		prev->task.sched_info.last_queued = run_queue.clock;
+	if (!next || !next->task.sched_info.last_queued)
+		return;
+	next->task.sched_info.run_delay += run_queue.clock - next->task.sched_info.last_queued;
+	next->task.sched_info.last_queued = 0;
+}
+
+static inline void comes(struct actor *actor, uint64_t at_ns)
+{
+	switch_at(at_ns, false, NULL, actor);
+}
+static inline void leaves(struct actor *actor, uint64_t at_ns)
+{
+	actor->task.__state = INTERRUPTIBLE;
+	switch_at(at_ns, false, actor, NULL);
+}
+static inline void is_preempted(struct actor *actor, uint64_t at_ns)
+{
+	actor->task.__state = INTERRUPTIBLE; /* about to sleep: the flag counts */
+	switch_at(at_ns, true, actor, NULL);
+}
+static inline void dies(struct actor *actor, uint64_t at_ns)
+{
+	actor->task.__state = DEAD;
+	switch_at(at_ns, false, actor, NULL);
+}
+/* Put on this CPU's queue. */
+static inline void is_woken(struct actor *actor, uint64_t at_ns)
+{
+	actor->task.sched_info.last_queued = START_NS + at_ns + QUEUE_CLOCK_NS;
+}
+
+static inline struct pp_thread *slot_of(const struct actor *actor)
+{
+	return thread_find(actor->task.pid, &host->config);
+}
+
+/* The place of this wait, or of the last one, and what it has got in the open window. */
+static inline struct pp_place *place_of(const struct actor *actor)
+{
+	struct pp_thread *t = slot_of(actor);
+
+	return place_at(t, t->at);
+}
+static inline const struct pp_place_sum *sum_of(const struct actor *actor)
+{
+	return &place_of(actor)->sum[host->config.window & 1];
+}
+
+/* ---- the agent ---- */
+
+/* As collect() in agent/window.c: the edge, then, maybe later, the reading. */
+static inline void window_edge(uint64_t at_ns)
+{
+	uint32_t next = host->config.window + 1;
+
+	host->config.window_start_ns[next & 1] = START_NS + at_ns;
+	host->config.window = next;
+	window_start_ns[1] = window_start_ns[0];
+	window_start_ns[0] = at_ns;
+}
+
+/* Reads the window that has ended. */
+static inline void window_harvest(void)
+{
+	const struct slots_window window = {.number = host->config.window - 1,
+					    .start_ns = START_NS + window_start_ns[1],
+					    .end_ns = START_NS + window_start_ns[0],
+					    .wait_min_ns = host->config.wait_min_ns};
+	struct host_hash *table = &host->counts[window.number & 1];
+	struct pp_thread thread;
+	uint64_t torn = 0;
+
+	for (uint32_t i = 0; i < HOST_THREADS; i++)
+		if (thread_slot_take(&host->thread[i], window.number, &thread, &torn))
+			assert_int_equal(thread_slot_count(&thread, &window, &harvested), 0);
+	assert_int_equal(torn, 0);
+	for (uint32_t i = 0; i < HOST_ENTRIES; i++) {
+		struct host_entry *entry = &table->entry[i];
+
+		if (entry->is_taken)
+			assert_int_equal(counts_add(&harvested, (void *)entry->key,
+						    (void *)entry->value),
+					 0);
+		entry->is_taken = false;
+	}
+}
+
+static inline void window_close(uint64_t at_ns)
+{
+	window_edge(at_ns);
+	window_harvest();
+}
+
+/* ---- what is expected ---- */
+
+static inline enum pp_wait key_wait(const struct pp_count_key *key)
+{
+	return (key->flags & WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
+}
+static inline enum pp_count_kind key_kind(const struct pp_count_key *key)
+{
+	return key->flags >> PP_COUNT_KIND_SHIFT;
+}
+
+/* Of a thread, by its own tid; PP_WAIT_NONE: all its waits. */
+static inline struct pp_count waited(uint32_t tid, enum pp_wait wait)
+{
+	struct pp_count sum = {};
+
+	for (size_t i = 0; i < harvested.count; i++) {
+		const struct counted *entry = &harvested.entry[i];
+
+		if (key_kind(&entry->key) != PP_KIND_WAIT || entry->key.tid != tid ||
+		    (wait != PP_WAIT_NONE && key_wait(&entry->key) != wait))
+			continue;
+		sum.samples += entry->count.samples;
+		sum.weight += entry->count.weight;
+	}
+	return sum;
+}
+
+static inline void harvest_drop(void)
+{
+	counts_release(&harvested);
+}
+
+#define assert_waited(actor, wait, events, ns)                                                     \
+	do {                                                                                       \
+		struct pp_count waited_ = waited((actor)->task.pid, wait);                         \
+                                                                                                   \
+		assert_int_equal(waited_.weight, ns);                                              \
+		assert_int_equal(waited_.samples, events);                                         \
+	} while (0)
+
+static inline uint32_t used_slots(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < HOST_THREADS; i++)
+		count += host->thread[i].tid != 0;
+	return count;
+}
+
+static inline const struct pp_ledger_sum *ledger_of(uint32_t tgid, uint32_t generation)
+{
+	const struct pp_process_id id = {.tgid = tgid, .generation = generation};
+
+	return bpf_map_lookup_elem(&ledgers, &id);
+}
+
+static inline uint64_t ledger_total(const struct pp_ledger_sum *sum)
+{
+	uint64_t total_ns = 0;
+
+	for (uint32_t i = 0; i < PP_LEDGER_COUNT; i++)
+		total_ns += sum->total_ns[i];
+	return total_ns;
+}
+
+#define switch_test(test) cmocka_unit_test_setup_teardown(test, switch_setup, switch_teardown)
+
+#endif

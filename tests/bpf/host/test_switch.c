@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* sources: drain/thread_slots.c drain/counts.c */
+/* bpf/switch_thread.bpf.c: one wait, a thread's places, the run queue's part.  Windows:
+ * test_switch_window.c; threads that begin and end: test_switch_life.c; the budget:
+ * test_switch_budget.c; reasons: test_switch_reason.c; the GIL: test_switch_gil.c. */
+#include "switch.h"
+
+/* ---- one wait ---- */
+
+static void wait__is_counted_under_its_stacks_with_its_length(void **state)
+{
+	const struct pp_stack_record *stack;
+	const struct pp_count_key *key;
+
+	(void)state;
+	host->kernel_frames = 2;
+	host->kernel_stack[0] = 0xffffffff81000100;
+	host->kernel_stack[1] = 0xffffffff81000200;
+	comes(&one, 1 * MS);
+	leaves(&one, 2 * MS);
+	comes(&one, 7 * MS);
+	window_close(10 * MS);
+	assert_int_equal(host->record_count, 2);
+	stack = host->record[1].data;
+	assert_int_equal(stack->record.type, PP_RECORD_STACK);
+	assert_int_equal(stack->native_stored, 2);
+	assert_int_equal(stack->frame[0].where, FUNCTION_BYTES + 0x10);
+	assert_int_equal(harvested.count, 1);
+	key = &harvested.entry[0].key;
+	assert_int_equal(key->user_stack, stack->hash);
+	assert_int_equal(key->kernel_stack,
+			 ((const struct pp_kernel_record *)host->record[0].data)->hash);
+	assert_int_equal(key->id.tgid, 70);
+	assert_int_equal(key->id.generation, GENERATION);
+	assert_int_equal(key->flags >> PP_COUNT_STOP_SHIFT & 0xff, PP_STOP_ROOT);
+	assert_int_equal(key->flags >> PP_COUNT_PY_STOP_SHIFT & 0xff, PP_PY_STOP_NOT_PYTHON);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 5 * MS);
+	assert_waited(&one, PP_WAIT_NONE, 1, 5 * MS);
+}
+
+static void wait__at_the_same_place_costs_no_walk_and_adds_up_in_the_slot(void **state)
+{
+	uint64_t reads;
+
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	reads = host->user_reads;
+	assert_true(reads > 0);
+	for (uint64_t i = 1; i < 30; i++) {
+		comes(&one, 2 * i * MS);
+		leaves(&one, (2 * i + 1) * MS);
+	}
+	assert_int_equal(host->user_reads, reads);
+	assert_int_equal(host->record_count, 1);
+	assert_int_equal(sum_of(&one)->ns, 29 * MS);
+	assert_int_equal(sum_of(&one)->events, 30);
+	window_close(60 * MS);
+	assert_int_equal(harvested.count, 1); /* nothing was in the table */
+	assert_waited(&one, PP_WAIT_SLEEP, 30, 30 * MS);
+}
+
+/* Callers may differ above the same leaf: less often, the more walks agree. */
+static void wait__at_the_same_place_is_walked_again_now_and_then(void **state)
+{
+	uint64_t reads, at = 0;
+	int walks = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < (1 + 2 + 4 + 8) * PLACE_USES_NEW; i++) {
+		reads = host->user_reads;
+		comes(&one, at++ * MS);
+		leaves(&one, at++ * MS);
+		walks += host->user_reads > reads;
+	}
+	assert_int_equal(walks, 4);
+	comes(&one, at++ * MS);
+	host->config.epoch++;
+	host_drop_records();
+	leaves(&one, at++ * MS);
+	assert_int_equal(host->record_count, 1);
+}
+
+static void wait__of_another_descriptor_is_another_place(void **state)
+{
+	uint64_t reads;
+
+	(void)state;
+	one.regs.orig_rax = __NR_read;
+	one.regs.rdi = 5;
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	reads = host->user_reads;
+	comes(&one, 2 * MS);
+	one.regs.rdi = 6;
+	leaves(&one, 3 * MS);
+	assert_true(host->user_reads > reads);
+}
+
+/* Nobody knows where it was: it is counted as lost, and in the ledger. */
+static void wait__without_a_free_walk_is_under_no_stack(void **state)
+{
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	comes(&one, 2 * MS);
+	actor_stands(&one, 2);
+	host->scratch_level = PP_WALK_LEVELS;
+	leaves(&one, 3 * MS);
+	host->scratch_level = 0;
+	comes(&one, 7 * MS);
+	assert_int_equal(host->losses[PP_LOSS_NO_SCRATCH], 1);
+	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_SLEEP], 5 * MS);
+	leaves(&one, 8 * MS);
+	comes(&one, 10 * MS);
+	window_close(20 * MS);
+	assert_int_equal(harvested.count, 2);
+	assert_waited(&one, PP_WAIT_SLEEP, 2, 3 * MS);
+}
+
+static void nobody__paused_idle_and_kernel_threads(void **state)
+{
+	(void)state;
+	host->config.flags = PP_CONFIG_PAUSED;
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	assert_int_equal(used_slots(), 0);
+	host->config.flags = 0;
+	one.task.flags = PF_KTHREAD;
+	comes(&one, 2 * MS);
+	leaves(&one, 3 * MS);
+	switch_at(4 * MS, false, NULL, NULL);
+	assert_int_equal(used_slots(), 0);
+	assert_int_equal(host->user_reads, 0);
+}
+
+/* ---- places ---- */
+
+/* One wait in function `function`, `ns` long, from at_ns on. */
+static void waits_in(struct actor *actor, uint32_t function, uint64_t at_ns, uint64_t ns)
+{
+	actor_stands(actor, function);
+	leaves(actor, at_ns);
+	comes(actor, at_ns + ns);
+}
+
+/* What was harvested under the stack whose leaf is the library's function `function`. */
+static struct pp_count waited_in(uint32_t function)
+{
+	struct pp_count sum = {};
+
+	for (uint32_t i = 0; i < host->record_count; i++) {
+		const struct pp_stack_record *stack = host->record[i].data;
+
+		if (stack->record.type != PP_RECORD_STACK ||
+		    stack->frame[0].where != function * FUNCTION_BYTES + 0x10)
+			continue;
+		for (size_t k = 0; k < harvested.count; k++) {
+			if (harvested.entry[k].key.user_stack != stack->hash)
+				continue;
+			sum.samples += harvested.entry[k].count.samples;
+			sum.weight += harvested.entry[k].count.weight;
+		}
+	}
+	return sum;
+}
+
+static uint32_t counters_used(uint32_t window)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < HOST_ENTRIES; i++)
+		used += host->counts[window & 1].entry[i].is_taken;
+	return used;
+}
+
+static void place__three_in_turn_cost_three_walks_and_no_table(void **state)
+{
+	uint64_t reads;
+
+	(void)state;
+	comes(&one, 0);
+	for (uint64_t i = 0; i < 30; i++) {
+		if (i == 3)
+			reads = host->user_reads;
+		waits_in(&one, 1 + i % 3, (10 * i + 1) * MS, (1 + i % 3) * MS);
+	}
+	assert_int_equal(host->user_reads, reads);
+	assert_int_equal(host->record_count, 3);
+	assert_int_equal(counters_used(6), 0);
+	window_close(300 * MS);
+	assert_int_equal(harvested.count, 3);
+	for (uint32_t i = 1; i <= 3; i++) {
+		assert_int_equal(waited_in(i).weight, 10 * i * MS);
+		assert_int_equal(waited_in(i).samples, 10);
+	}
+}
+
+static void place__fourth_moves_the_sums_of_the_oldest_to_the_counters(void **state)
+{
+	uint64_t reads;
+
+	(void)state;
+	comes(&one, 0);
+	for (uint32_t i = 1; i <= 3; i++)
+		waits_in(&one, i, 10 * i * MS, i * MS);
+	assert_int_equal(counters_used(6), 0);
+	waits_in(&one, 4, 40 * MS, 4 * MS);
+	assert_int_equal(counters_used(6), 1);
+	reads = host->user_reads;
+	waits_in(&one, 2, 50 * MS, 5 * MS); /* two and three are still there */
+	waits_in(&one, 3, 60 * MS, 6 * MS);
+	assert_int_equal(host->user_reads, reads);
+	assert_int_equal(counters_used(6), 1);
+	waits_in(&one, 1, 70 * MS, 7 * MS);
+	assert_true(host->user_reads > reads);
+	window_close(100 * MS);
+	assert_int_equal(waited_in(1).weight, 8 * MS);
+	assert_int_equal(waited_in(2).weight, 7 * MS);
+	assert_int_equal(waited_in(3).weight, 9 * MS);
+	assert_int_equal(waited_in(4).weight, 4 * MS);
+	assert_int_equal(waited_in(1).samples, 2);
+	assert_waited(&one, PP_WAIT_SLEEP, 7, 28 * MS);
+}
+
+/* Its queue part goes under the same stack. */
+static void place__that_gives_way_takes_its_queue_part_along(void **state)
+{
+	(void)state;
+	comes(&one, 0);
+	actor_stands(&one, 1);
+	leaves(&one, 1 * MS);
+	is_woken(&one, 3 * MS);
+	comes(&one, 8 * MS);
+	for (uint32_t i = 2; i <= 4; i++)
+		waits_in(&one, i, 10 * i * MS, i * MS);
+	assert_int_equal(counters_used(6), 2);
+	window_close(100 * MS);
+	assert_int_equal(waited_in(1).weight, 7 * MS);
+	assert_int_equal(waited_in(1).samples, 1);
+	assert_waited(&one, PP_WAIT_RUN_QUEUE, 0, 5 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 4, 11 * MS);
+}
+
+static void place__full_table_of_counters_is_counted(void **state)
+{
+	(void)state;
+	host->counts[0].room = 0;
+	comes(&one, 0);
+	for (uint32_t i = 1; i <= 4; i++)
+		waits_in(&one, i, 10 * i * MS, i * MS);
+	assert_int_equal(host->losses[PP_LOSS_COUNTS_FULL], 1);
+	window_close(100 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 3, 9 * MS);
+}
+
+/* A preempted thread's registers are anything, so its argument is no place; a waiting one's are. */
+static void place__of_a_preempted_thread_is_not_that_of_a_wait(void **state)
+{
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	comes(&one, 3 * MS);
+	is_preempted(&one, 4 * MS);
+	comes(&one, 8 * MS);
+	one.regs.rdi = 99;
+	is_preempted(&one, 9 * MS);
+	comes(&one, 10 * MS);
+	window_close(20 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 2 * MS);
+	assert_waited(&one, PP_WAIT_RUN_QUEUE, 2, 5 * MS);
+}
+
+/* Before 5.15 no helper tells of the registers: they lie at the top of the kernel stack. */
+static void place__is_the_same_on_a_kernel_without_task_pt_regs(void **state)
+{
+	uint8_t *stack = calloc(1, THREAD_BYTES);
+	struct pt_regs *top = (void *)(stack + THREAD_BYTES - sizeof(*top));
+	uint64_t reads;
+
+	(void)state;
+	assert_non_null(stack);
+	host->missing_helper = true;
+	one.task.stack = stack;
+	comes(&one, 0);
+	*top = one.regs;
+	leaves(&one, 1 * MS);
+	assert_int_equal(host->record_count, 1);
+	reads = host->user_reads;
+	comes(&one, 3 * MS);
+	leaves(&one, 4 * MS);
+	assert_int_equal(host->user_reads, reads);
+	comes(&one, 9 * MS);
+	top->rdi = 7;
+	leaves(&one, 10 * MS);
+	assert_true(host->user_reads > reads);
+	window_close(20 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 3, 17 * MS);
+	free(stack);
+}
+
+/* ---- the run queue ---- */
+
+static void queue__woken_and_not_running_is_apart_from_the_wait(void **state)
+{
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	is_woken(&one, 5 * MS);
+	comes(&one, 8 * MS);
+	window_close(10 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 4 * MS);
+	assert_waited(&one, PP_WAIT_RUN_QUEUE, 0, 3 * MS);
+	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_SLEEP], 4 * MS);
+	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_RUN_QUEUE], 3 * MS);
+}
+
+/* Woken on another CPU, where it waited 2 ms, and moved here. */
+static void queue__time_on_other_queues_counts(void **state)
+{
+	(void)state;
+	comes(&one, 0);
+	one.task.sched_info.run_delay = 100 * MS; /* before this wait */
+	leaves(&one, 1 * MS);
+	one.task.sched_info.run_delay += 2 * MS;
+	is_woken(&one, 7 * MS);
+	comes(&one, 8 * MS);
+	window_close(10 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 4 * MS);
+	assert_waited(&one, PP_WAIT_RUN_QUEUE, 0, 3 * MS);
+}
+
+static void queue__longer_than_the_wait_is_the_whole_wait(void **state)
+{
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	one.task.sched_info.run_delay += 500 * MS;
+	comes(&one, 8 * MS);
+	window_close(10 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 0);
+	assert_waited(&one, PP_WAIT_RUN_QUEUE, 0, 7 * MS);
+}
+
+/* CONFIG_FAIR_GROUP_SCHED is off: this queue's clock cannot be had. */
+static void queue__without_the_clock_only_other_queues_count(void **state)
+{
+	(void)state;
+	host->missing_field[1] = "next->se.cfs_rq";
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	one.task.sched_info.run_delay += 2 * MS;
+	is_woken(&one, 7 * MS);
+	comes(&one, 8 * MS);
+	window_close(10 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 5 * MS);
+	assert_waited(&one, PP_WAIT_RUN_QUEUE, 0, 2 * MS);
+}
+
+static void queue__woken_before_the_edge_is_cut_there(void **state)
+{
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	is_woken(&one, 8 * MS);
+	window_edge(10 * MS);
+	comes(&one, 11 * MS);
+	window_harvest();
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 7 * MS);
+	assert_waited(&one, PP_WAIT_RUN_QUEUE, 0, 2 * MS);
+	harvest_drop();
+	window_close(20 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 0, 0);
+	assert_waited(&one, PP_WAIT_RUN_QUEUE, 0, 1 * MS);
+}
+
+static void queue__preempted_thread_is_nowhere_else(void **state)
+{
+	(void)state;
+	comes(&one, 0);
+	is_preempted(&one, 1 * MS);
+	comes(&one, 4 * MS);
+	is_preempted(&one, 6 * MS);
+	window_close(10 * MS);
+	assert_waited(&one, PP_WAIT_RUN_QUEUE, 2, 7 * MS);
+	assert_waited(&one, PP_WAIT_NONE, 2, 7 * MS);
+	comes(&one, 11 * MS);
+	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_RUN_QUEUE], 8 * MS);
+	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_CPU], 3 * MS);
+}
+
+/* sched_yield(): its state is "running". */
+static void queue__thread_that_yields_is_on_it(void **state)
+{
+	(void)state;
+	comes(&one, 0);
+	one.task.__state = 0;
+	one.regs.orig_rax = __NR_sched_yield;
+	switch_at(1 * MS, false, &one, NULL);
+	comes(&one, 3 * MS);
+	window_close(10 * MS);
+	assert_waited(&one, PP_WAIT_RUN_QUEUE, 1, 2 * MS);
+	assert_waited(&one, PP_WAIT_NONE, 1, 2 * MS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		switch_test(wait__is_counted_under_its_stacks_with_its_length),
+		switch_test(wait__at_the_same_place_costs_no_walk_and_adds_up_in_the_slot),
+		switch_test(wait__at_the_same_place_is_walked_again_now_and_then),
+		switch_test(wait__of_another_descriptor_is_another_place),
+		switch_test(wait__without_a_free_walk_is_under_no_stack),
+		switch_test(nobody__paused_idle_and_kernel_threads),
+		switch_test(place__three_in_turn_cost_three_walks_and_no_table),
+		switch_test(place__fourth_moves_the_sums_of_the_oldest_to_the_counters),
+		switch_test(place__that_gives_way_takes_its_queue_part_along),
+		switch_test(place__full_table_of_counters_is_counted),
+		switch_test(place__of_a_preempted_thread_is_not_that_of_a_wait),
+		switch_test(place__is_the_same_on_a_kernel_without_task_pt_regs),
+		switch_test(queue__woken_and_not_running_is_apart_from_the_wait),
+		switch_test(queue__time_on_other_queues_counts),
+		switch_test(queue__longer_than_the_wait_is_the_whole_wait),
+		switch_test(queue__without_the_clock_only_other_queues_count),
+		switch_test(queue__woken_before_the_edge_is_cut_there),
+		switch_test(queue__preempted_thread_is_nowhere_else),
+		switch_test(queue__thread_that_yields_is_on_it),
+	};
+
+	return cmocka_run_group_tests_name("bpf/switch", tests, NULL, NULL);
+}

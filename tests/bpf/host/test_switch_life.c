@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* sources: drain/thread_slots.c drain/counts.c */
+/* Slots of threads: who gets one, when it is given back, and whose its times are. */
+#include "switch.h"
+
+/* ---- slots ---- */
+
+static void slot__one_switch_serves_both_threads(void **state)
+{
+	(void)state;
+	comes(&one, 0);
+	one.task.__state = INTERRUPTIBLE;
+	two.task.__state = INTERRUPTIBLE;
+	switch_at(1 * MS, false, &one, &two);
+	switch_at(3 * MS, false, &two, &one);
+	window_close(10 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 2 * MS);
+	assert_waited(&two, PP_WAIT_SLEEP, 1, 7 * MS);
+	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_CPU], 1 * MS);
+	assert_int_equal(slot_of(&two)->total_ns[PP_LEDGER_CPU], 2 * MS);
+}
+
+static void slot__thread_has_two_places(void **state)
+{
+	(void)state;
+	actor_init(&two, 70, 71 + HOST_THREADS); /* the first place is the same */
+	comes(&one, 0);
+	comes(&two, 0);
+	leaves(&one, 1 * MS);
+	leaves(&two, 2 * MS);
+	assert_ptr_not_equal(slot_of(&one), slot_of(&two));
+	window_close(10 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 9 * MS);
+	assert_waited(&two, PP_WAIT_SLEEP, 1, 8 * MS);
+	assert_int_equal(host->losses[PP_LOSS_THREADS_FULL], 0);
+}
+
+static void slot__full_pair_is_counted(void **state)
+{
+	(void)state;
+	host->config.thread_mask = 0;
+	comes(&one, 0);
+	comes(&two, 1 * MS);
+	leaves(&two, 2 * MS);
+	leaves(&one, 3 * MS);
+	assert_int_equal(host->losses[PP_LOSS_THREADS_FULL], 2);
+	window_close(10 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 7 * MS);
+	assert_int_equal(waited(72, PP_WAIT_NONE).weight, 0);
+}
+
+static void exit__ledger_and_counters_get_everything(void **state)
+{
+	const struct pp_ledger_sum *sum;
+
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 4 * MS);
+	is_woken(&one, 8 * MS);
+	comes(&one, 9 * MS);
+	dies(&one, 15 * MS);
+	assert_int_equal(used_slots(), 0);
+	sum = ledger_of(70, GENERATION);
+	assert_non_null(sum);
+	assert_int_equal(sum->threads, 1);
+	assert_int_equal(sum->life_ns, 15 * MS);
+	assert_int_equal(sum->total_ns[PP_LEDGER_CPU], 10 * MS);
+	assert_int_equal(sum->total_ns[PP_LEDGER_SLEEP], 4 * MS);
+	assert_int_equal(sum->total_ns[PP_LEDGER_RUN_QUEUE], 1 * MS);
+	assert_int_equal(ledger_total(sum), sum->life_ns);
+	comes(&two, 16 * MS);
+	dies(&two, 18 * MS);
+	assert_int_equal(sum->threads, 2);
+	assert_int_equal(sum->life_ns, 17 * MS);
+	window_close(20 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 4 * MS);
+	assert_waited(&one, PP_WAIT_RUN_QUEUE, 0, 1 * MS);
+}
+
+/* Between the edge and the reading: late by a window. */
+static void exit__before_the_reading_moves_the_sums_on(void **state)
+{
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 4 * MS);
+	comes(&one, 9 * MS);
+	window_edge(10 * MS);
+	leaves(&one, 11 * MS);
+	comes(&one, 12 * MS);
+	dies(&one, 13 * MS);
+	assert_int_equal(used_slots(), 0);
+	window_harvest();
+	assert_int_equal(harvested.count, 0);
+	window_close(20 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 2, 6 * MS);
+}
+
+static void exit__after_the_reading_counts_nothing_twice(void **state)
+{
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 4 * MS);
+	comes(&one, 9 * MS);
+	window_close(10 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 5 * MS);
+	dies(&one, 11 * MS);
+	window_close(20 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 5 * MS);
+	assert_int_equal(ledger_of(70, GENERATION)->life_ns, 11 * MS);
+}
+
+/* Killed while it is blocked: it comes once more, in the kernel, and dies. */
+static void exit__of_a_blocked_thread_ends_its_wait(void **state)
+{
+	const struct pp_ledger_sum *sum;
+
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 4 * MS);
+	window_close(10 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 6 * MS);
+	comes(&one, 13 * MS);
+	dies(&one, 13 * MS + 50 * US);
+	sum = ledger_of(70, GENERATION);
+	assert_non_null(sum);
+	assert_int_equal(sum->total_ns[PP_LEDGER_SLEEP], 9 * MS);
+	assert_int_equal(ledger_total(sum), 13 * MS + 50 * US);
+	assert_int_equal(sum->life_ns, 13 * MS + 50 * US);
+	window_close(20 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 9 * MS);
+}
+
+/* The id is soon another thread's, of another process. */
+static void exit__reused_tid_is_another_thread(void **state)
+{
+	const struct pp_ledger_sum *first, *second;
+
+	(void)state;
+	process_add(80, GENERATION + 5, PP_IMAGE_WANTED);
+	comes(&one, 0);
+	leaves(&one, 4 * MS);
+	comes(&one, 9 * MS);
+	window_edge(10 * MS);
+	dies(&one, 11 * MS);
+	actor_init(&two, 80, 71);
+	comes(&two, 12 * MS);
+	window_harvest();
+	leaves(&two, 13 * MS);
+	comes(&two, 20 * MS);
+	dies(&two, 21 * MS);
+	first = ledger_of(70, GENERATION);
+	second = ledger_of(80, GENERATION + 5);
+	assert_int_equal(first->threads, 1);
+	assert_int_equal(first->life_ns, 11 * MS);
+	assert_int_equal(ledger_total(first), 11 * MS);
+	assert_int_equal(second->threads, 1);
+	assert_int_equal(second->life_ns, 9 * MS);
+	assert_int_equal(second->total_ns[PP_LEDGER_SLEEP], 7 * MS);
+	assert_int_equal(ledger_total(second), 9 * MS);
+	window_close(30 * MS);
+	assert_int_equal(harvested.count, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(harvested.entry[i].count.weight,
+				 harvested.entry[i].key.id.tgid == 70 ? 5 * MS : 7 * MS);
+}
+
+/* Else who has no slot would be counted under who had it before. */
+static void exit__slot_given_back_is_empty(void **state)
+{
+	(void)state;
+	host->config.thread_mask = 0;
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	comes(&one, 5 * MS);
+	comes(&two, 5 * MS);
+	assert_int_equal(host->losses[PP_LOSS_THREADS_FULL], 1);
+	dies(&one, 6 * MS);
+	comes(&two, 7 * MS);
+	leaves(&two, 8 * MS);
+	assert_int_equal(host->losses[PP_LOSS_THREADS_FULL], 1);
+	assert_int_equal(host->thread[0].tid, 72);
+	assert_int_equal(host->thread[0].created_ns, START_NS + 7 * MS);
+	assert_int_equal(host->thread[0].sequence % 2, 0);
+	window_close(10 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 4 * MS);
+	assert_waited(&two, PP_WAIT_SLEEP, 1, 2 * MS);
+}
+
+static void exit__full_ledger_is_counted(void **state)
+{
+	(void)state;
+	host->ledgers.room = 0;
+	comes(&one, 0);
+	dies(&one, 1 * MS);
+	assert_int_equal(host->losses[PP_LOSS_LEDGERS_FULL], 1);
+	assert_int_equal(used_slots(), 0);
+}
+
+/* Many more threads than slots: some are not measured, the others are exact. */
+static void slot__full_table_makes_no_total_wrong(void **state)
+{
+	static struct actor crowd[4 * HOST_THREADS];
+	uint64_t at = 0, measured = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 4 * HOST_THREADS; i++) {
+		actor_init(&crowd[i], 70, 1000 + i);
+		comes(&crowd[i], at += 10 * US);
+		leaves(&crowd[i], at += 10 * US);
+	}
+	for (uint32_t i = 0; i < 4 * HOST_THREADS; i++)
+		comes(&crowd[i], 100 * MS + i * MS);
+	window_close(200 * MS);
+	for (uint32_t i = 0; i < 4 * HOST_THREADS; i++) {
+		struct pp_count count = waited(1000 + i, PP_WAIT_NONE);
+
+		if (!count.weight)
+			continue;
+		measured++;
+		assert_int_equal(count.weight, 100 * MS + i * MS - (2 * i + 2) * 10 * US);
+		assert_int_equal(count.samples, 1);
+	}
+	assert_int_equal(measured, used_slots());
+	assert_true(measured > HOST_THREADS / 2);
+	assert_int_equal(host->losses[PP_LOSS_THREADS_FULL], 3 * (4 * HOST_THREADS - measured));
+	for (uint32_t i = 0; i < 4 * HOST_THREADS; i++)
+		dies(&crowd[i], 300 * MS);
+	assert_int_equal(used_slots(), 0);
+}
+
+/* ---- who is wanted ---- */
+
+static void filter__unwanted_thread_costs_no_walk_and_appears_nowhere(void **state)
+{
+	(void)state;
+	host->config.flags = PP_CONFIG_FILTER;
+	process_add(70, GENERATION, 0);
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	comes(&one, 5 * MS);
+	leaves(&one, 6 * MS);
+	assert_int_equal(host->user_reads, 0);
+	assert_int_equal(host->record_count, 0);
+	window_close(10 * MS);
+	assert_int_equal(harvested.count, 0);
+	comes(&one, 11 * MS);
+	dies(&one, 12 * MS);
+	assert_null(ledger_of(70, GENERATION));
+	window_close(20 * MS);
+	assert_int_equal(harvested.count, 0);
+}
+
+/* Else the threads of everybody fill the table of a profiler that asked for one process. */
+static void filter__unwanted_thread_that_exits_gives_its_slot_back(void **state)
+{
+	(void)state;
+	host->config.flags = PP_CONFIG_FILTER;
+	process_add(70, GENERATION, 0);
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	comes(&one, 5 * MS);
+	dies(&one, 6 * MS);
+	assert_int_equal(used_slots(), 0);
+}
+
+static void filter__thread_becomes_wanted_within_100_ms(void **state)
+{
+	(void)state;
+	host->config.flags = PP_CONFIG_FILTER;
+	process_add(70, GENERATION, 0);
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	process_add(70, GENERATION, PP_IMAGE_WANTED);
+	comes(&one, 50 * MS);
+	leaves(&one, 51 * MS);
+	assert_int_equal(host->user_reads, 0);
+	comes(&one, 130 * MS);
+	leaves(&one, 131 * MS);
+	comes(&one, 134 * MS);
+	window_close(140 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 3 * MS);
+}
+
+/* What it did before is not known: it was not looked at. */
+static void filter__time_before_a_thread_was_wanted_is_nobodys(void **state)
+{
+	const struct pp_ledger_sum *sum;
+
+	(void)state;
+	host->config.flags = PP_CONFIG_FILTER;
+	process_add(70, GENERATION, 0);
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	process_add(70, GENERATION, PP_IMAGE_WANTED);
+	comes(&one, 5000 * MS);
+	leaves(&one, 5001 * MS);
+	comes(&one, 5003 * MS);
+	dies(&one, 5010 * MS);
+	sum = ledger_of(70, GENERATION);
+	assert_non_null(sum);
+	assert_int_equal(sum->life_ns, 9 * MS);
+	assert_int_equal(sum->total_ns[PP_LEDGER_CPU], 7 * MS);
+	assert_int_equal(ledger_total(sum), sum->life_ns);
+}
+
+static void filter__thread_that_is_no_more_wanted_is_settled(void **state)
+{
+	const struct pp_ledger_sum *sum;
+
+	(void)state;
+	host->config.flags = PP_CONFIG_FILTER;
+	comes(&one, 0);
+	leaves(&one, 10 * MS);
+	comes(&one, 30 * MS);
+	process_add(70, GENERATION, 0);
+	leaves(&one, 150 * MS);
+	sum = ledger_of(70, GENERATION);
+	assert_non_null(sum);
+	assert_int_equal(sum->life_ns, 150 * MS);
+	assert_int_equal(ledger_total(sum), sum->life_ns);
+	window_close(200 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 20 * MS);
+}
+
+/* Another program in the same thread: what it did before is the old one's. */
+static void exec__times_before_it_are_the_old_programs(void **state)
+{
+	const struct pp_ledger_sum *before, *after;
+
+	(void)state;
+	comes(&one, 0);
+	leaves(&one, 10 * MS);
+	comes(&one, 30 * MS);
+	process_add(70, GENERATION + 1, PP_IMAGE_WANTED);
+	leaves(&one, 150 * MS);
+	comes(&one, 160 * MS);
+	dies(&one, 165 * MS);
+	before = ledger_of(70, GENERATION);
+	after = ledger_of(70, GENERATION + 1);
+	assert_non_null(before);
+	assert_non_null(after);
+	assert_int_equal(before->life_ns, 150 * MS);
+	assert_int_equal(ledger_total(before), before->life_ns);
+	assert_int_equal(after->life_ns, 15 * MS);
+	assert_int_equal(after->total_ns[PP_LEDGER_SLEEP], 10 * MS);
+	assert_int_equal(ledger_total(after), after->life_ns);
+	window_close(200 * MS);
+	for (size_t i = 0; i < harvested.count; i++)
+		assert_int_equal(harvested.entry[i].count.weight,
+				 harvested.entry[i].key.id.generation == GENERATION ? 20 * MS :
+										      10 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 2, 30 * MS);
+}
+
+/* exec() by another thread than the leader: it goes on under the leader's id, and its own is nobody's. */
+static void exec__by_another_thread_than_the_leader_leaves_no_slot_behind(void **state)
+{
+	const struct pp_ledger_sum *before;
+
+	(void)state;
+	actor_init(&two, 70, 70); /* the leader */
+	comes(&two, 0);
+	leaves(&two, 1 * MS);
+	comes(&one, 1 * MS);
+	leaves(&one, 2 * MS);
+	comes(&one, 5 * MS);
+	comes(&two, 6 * MS);
+	dies(&two, 7 * MS);
+	set_time(10 * MS);
+	one.task.pid = 70;
+	assert_int_equal(on_exec_thread(NULL, &one.task, 71), 0);
+	process_add(70, GENERATION + 1, PP_IMAGE_WANTED);
+	assert_int_equal(used_slots(), 0);
+	before = ledger_of(70, GENERATION);
+	assert_int_equal(before->threads, 2);
+	assert_int_equal(before->life_ns, 7 * MS + 9 * MS);
+	assert_int_equal(ledger_total(before), before->life_ns);
+	leaves(&one, 12 * MS);
+	comes(&one, 20 * MS);
+	window_close(30 * MS);
+	assert_int_equal(waited(71, PP_WAIT_SLEEP).weight, 3 * MS);
+	assert_int_equal(waited(70, PP_WAIT_SLEEP).weight, 5 * MS + 8 * MS);
+	assert_int_equal(used_slots(), 1);
+}
+
+/* By the leader, or by the only thread: its slot stays. */
+static void exec__by_the_leader_keeps_its_slot(void **state)
+{
+	(void)state;
+	comes(&one, 0);
+	set_time(1 * MS);
+	assert_int_equal(on_exec_thread(NULL, &one.task, 71), 0);
+	assert_int_equal(used_slots(), 1);
+	assert_null(ledger_of(70, GENERATION));
+	host->config.flags |= PP_CONFIG_PAUSED;
+	assert_int_equal(on_exec_thread(NULL, &one.task, 99), 0);
+}
+
+/* A process that nobody has told of: its first walk does. */
+static void process__that_was_not_known_is_one_in_the_ledger(void **state)
+{
+	const struct pp_process_id *id;
+
+	(void)state;
+	actor_init(&two, 90, 91);
+	comes(&two, 0);
+	leaves(&two, 1 * MS);
+	assert_int_equal(host->record_count, 2); /* it is told of, with its stack */
+	id = &slot_of(&two)->id;
+	assert_int_equal(id->tgid, 90);
+	assert_int_not_equal(id->generation, 0);
+	assert_int_equal(id->generation,
+			 *(uint32_t *)bpf_map_lookup_elem(&processes, &id->tgid));
+	window_close(10 * MS);
+	assert_int_equal(harvested.entry[0].key.id.generation, id->generation);
+	comes(&two, 500 * MS);
+	dies(&two, 501 * MS);
+	assert_null(ledger_of(90, 0));
+	assert_int_equal(ledger_of(90, (START_NS + 1 * MS) >> 10)->life_ns, 501 * MS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		switch_test(slot__one_switch_serves_both_threads),
+		switch_test(slot__thread_has_two_places),
+		switch_test(slot__full_pair_is_counted),
+		switch_test(exit__ledger_and_counters_get_everything),
+		switch_test(exit__before_the_reading_moves_the_sums_on),
+		switch_test(exit__after_the_reading_counts_nothing_twice),
+		switch_test(exit__of_a_blocked_thread_ends_its_wait),
+		switch_test(exit__reused_tid_is_another_thread),
+		switch_test(exit__slot_given_back_is_empty),
+		switch_test(exit__full_ledger_is_counted),
+		switch_test(slot__full_table_makes_no_total_wrong),
+		switch_test(filter__unwanted_thread_costs_no_walk_and_appears_nowhere),
+		switch_test(filter__unwanted_thread_that_exits_gives_its_slot_back),
+		switch_test(filter__thread_becomes_wanted_within_100_ms),
+		switch_test(filter__time_before_a_thread_was_wanted_is_nobodys),
+		switch_test(filter__thread_that_is_no_more_wanted_is_settled),
+		switch_test(exec__times_before_it_are_the_old_programs),
+		switch_test(exec__by_another_thread_than_the_leader_leaves_no_slot_behind),
+		switch_test(exec__by_the_leader_keeps_its_slot),
+		switch_test(process__that_was_not_known_is_one_in_the_ledger),
+	};
+
+	return cmocka_run_group_tests_name("bpf/switch_life", tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the tests of off-CPU, wall and GIL profiles share: sums of samples, ledger lines, intervals that a
+program measured itself, clocks of a process seen from outside."""
+import os
+import re
+import threading
+import time
+
+import harness
+
+MS, SECOND = 10**6, 10**9
+
+
+class Waits:
+    """A profile's samples of one process (or all), with the value of one type in `ns`."""
+
+    def __init__(self, path, pid=None, value=None):
+        self.profile = harness.load(path)
+        types = [name for name, _ in self.profile.sample_types]
+        index = types.index(value) if value else 0
+        self.begin_ns = self.profile.time_ns
+        self.end_ns = self.begin_ns + self.profile.duration_ns
+        self.samples = []
+        for s in self.profile.samples:
+            if pid is None or s.labels.get("pid") == pid:
+                frames = [harness.Frame(f.kind, f.name, f.file, f.line, f.module) for f in reversed(s.frames)]
+                self.samples.append(harness.Sample(s.values[-1], s.values[index], s.labels.get("pid", 0),
+                                                   s.labels.get("tid", 0), s.labels, frames))
+
+    def ns(self, condition=lambda s: True):
+        return sum(s.ns for s in self.samples if condition(s))
+
+    def by_label(self, key, condition=lambda s: True):
+        """{value of the label: ns}"""
+        found = {}
+        for s in self.samples:
+            if condition(s):
+                name = s.labels.get(key)
+                found[name] = found.get(name, 0) + s.ns
+        return found
+
+    def clipped(self, intervals):
+        """Of [begin, end, ns]: the ns of those inside the profile's time, parts by their length.  What
+        goes on when the profile begins is not seen by it."""
+        total = 0
+        for begin, end, ns in intervals:
+            if self.begin_ns <= begin < self.end_ns:
+                total += ns * (min(end, self.end_ns) - begin) / (end - begin)
+        return total
+
+
+def leaf(sample):
+    """The innermost Python frame; None: there is none."""
+    python = harness.python_frames(sample)
+    return python[-1] if python else None
+
+
+def mark_line(name, mark):
+    """Line of targets/NAME that ends in `# L:MARK`."""
+    with open(os.path.join(harness.TARGETS, name), encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            if line.rstrip().endswith("# L:" + mark):
+                return number
+    raise AssertionError("%s has no mark %s" % (name, mark))
+
+
+def near(got, wanted, tolerance, what, slack=0):
+    """got and wanted in ns."""
+    assert abs(got - wanted) <= tolerance * wanted + slack, "%s: %.4f s, wanted %.4f s (%.2f %% off)" % (
+        what, got / SECOND, wanted / SECOND, 100 * (got / wanted - 1) if wanted else 0)
+
+
+# ---------------------------------------------------------------- ledger
+
+def ledgers(profile):
+    """Each line of the ledger in the comments: {name: ns}, with `cpu` for what samples divided, and pid,
+    comm and threads as they stand.  A process that called exec has a line for each program."""
+    found = []
+    for comment in profile.comments:
+        if not comment.startswith("ledger "):
+            continue
+        words = dict(re.findall(r"(\w+)=(\S*)", comment))
+        line = {key: int(words.pop(key)) for key in ("pid", "threads")}
+        line["comm"] = words.pop("comm")
+        line.update((key, round(float(text) * SECOND)) for key, text in words.items())
+        line["cpu"] = sum(line.pop(key, 0) for key in ("python", "native", "kernel", "unsampled"))
+        found.append(line)
+    return found
+
+
+def ledger(profile, pid):
+    """The only line of this process."""
+    found = [line for line in ledgers(profile) if line["pid"] == pid]
+    assert len(found) == 1, "%d lines of pid %d: %s" % (len(found), pid, profile.comments)
+    return found[0]
+
+
+def ledger_sum(line):
+    """All the places where the process's time is."""
+    return sum(ns for key, ns in line.items() if key not in (
+        "seconds", "pid", "comm", "threads"))
+
+
+def check_ledger(line, wanted_ns, tolerance=0.01):
+    near(line["seconds"], wanted_ns, tolerance, "seconds of the ledger: %s" % line)
+    near(ledger_sum(line), line["seconds"], 0.01, "sum of the ledger: %s" % line, 20 * MS)
+    assert line["unknown"] <= 0.02 * line["seconds"] + 10 * MS, line
+
+
+# ---------------------------------------------------------------- a process from outside
+
+class Meter:
+    """Reads the scheduler's clocks of a process's threads until stop(): CPU, run queue, threads; and what
+    the machine's host took from all of its CPUs, which is neither for the scheduler."""
+
+    def __init__(self, pid, period_s=0.05, tid=None):
+        """tid: only this thread."""
+        self.pid, self.period_s, self.tid, self.points, self.ended = pid, period_s, tid, [], False
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        cpu = delay = count = 0
+        folder = "/proc/%d/task" % self.pid
+        for tid in [self.tid] if self.tid else os.listdir(folder):
+            with open("%s/%s/schedstat" % (folder, tid), encoding="ascii") as file:
+                words = file.read().split()
+            cpu, delay, count = cpu + int(words[0]), delay + int(words[1]), count + 1
+        with open("/proc/stat", encoding="ascii") as file:
+            stolen = int(file.readline().split()[8]) * SECOND // os.sysconf("SC_CLK_TCK")
+        return cpu, delay, count, stolen
+
+    def run(self):
+        while not self.ended:
+            try:
+                self.points.append((time.time_ns(),) + self.read())
+            except (OSError, ProcessLookupError):
+                pass
+            time.sleep(self.period_s)
+
+    def stop(self):
+        self.ended = True
+        self.thread.join()
+
+    def between(self, begin_ns, end_ns):
+        """(CPU ns, run queue ns, threads at the end, stolen ns) of that time."""
+        (cpu0, delay0, _, stolen0), (cpu1, delay1, count, stolen1) = self.at(begin_ns), self.at(end_ns)
+        return cpu1 - cpu0, delay1 - delay0, count, stolen1 - stolen0
+
+    def at(self, when_ns):
+        for before, after in zip(self.points, self.points[1:]):
+            if before[0] <= when_ns <= after[0]:
+                share = (when_ns - before[0]) / (after[0] - before[0])
+                return tuple(b + (a - b) * share for b, a in zip(before[1:], after[1:]))
+        raise AssertionError("not watched at that time")
+
+
+def windows(folder, kind):
+    """Paths of the files of this kind, oldest first."""
+    found = []
+    for base, _, files in os.walk(folder):
+        for name in files:
+            match = re.match(r"(\d+)-(\d+)-%s\.pb\.gz$" % kind, name)
+            if match:
+                found.append((int(match.group(1)), os.path.join(base, name)))
+    return [path for _, path in sorted(found)]

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: agent/ledger.c drain/thread_slots.c drain/counts.c */
+/* Times of threads that are in no slot. */
+#include "agent/ledger.h"
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/clock.h"
+
+static const struct pp_process_id id = {.tgid = 12, .generation = 3};
+
+/* Waits for a lock since `since`; first seen then. */
+static struct pp_thread waiting(uint32_t tid, uint64_t since_ns)
+{
+	return (struct pp_thread){.tid = tid,
+				  .id = id,
+				  .flags = PP_THREAD_WANTED | PP_THREAD_WAITING,
+				  .wait = PP_WAIT_LOCK,
+				  .created_ns = since_ns,
+				  .since_ns = since_ns};
+}
+
+static const struct ledger_line *only_line(struct ledger *ledger)
+{
+	const struct ledger_line *line;
+	size_t count;
+
+	assert_int_equal(ledger_end(ledger, &line, &count), 0);
+	assert_int_equal(count, 1);
+	return line;
+}
+
+static void add_sleep__lasts_beside_the_times_of_a_slot(void **state)
+{
+	OWNED(ledger) struct ledger *ledger = NULL;
+	const struct ledger_line *line;
+	struct pp_thread thread = waiting(5, 1300);
+
+	(void)state;
+	assert_int_equal(ledger_new(&ledger), 0);
+	/* 1000 to 2000: one sleeps all the time, the other one until it got its slot. */
+	ledger_begin(ledger);
+	assert_int_equal(ledger_add_thread(ledger, &thread, 2000), 0);
+	assert_int_equal(ledger_add_sleep(ledger, id, PP_WAIT_SLEEP, 1000, true), 0);
+	assert_int_equal(ledger_add_sleep(ledger, id, PP_WAIT_POLL, 300, false), 0);
+	line = only_line(ledger);
+	assert_int_equal(line->threads, 2);
+	assert_int_equal(line->life_ns, 2000);
+	assert_int_equal(line->total_ns[PP_LEDGER_SLEEP], 1000);
+	assert_int_equal(line->total_ns[PP_LEDGER_NET], 300);
+	assert_int_equal(line->total_ns[PP_LEDGER_LOCK], 700);
+	/* 2000 to 3000: nobody's time comes twice, or is taken back. */
+	ledger_begin(ledger);
+	assert_int_equal(ledger_add_thread(ledger, &thread, 3000), 0);
+	assert_int_equal(ledger_add_sleep(ledger, id, PP_WAIT_SLEEP, 1000, true), 0);
+	line = only_line(ledger);
+	assert_int_equal(line->threads, 2);
+	assert_int_equal(line->life_ns, 2000);
+	assert_int_equal(line->total_ns[PP_LEDGER_SLEEP], 1000);
+	assert_int_equal(line->total_ns[PP_LEDGER_NET], 0);
+	assert_int_equal(line->total_ns[PP_LEDGER_LOCK], 1000);
+}
+
+static void add_sleep__alone_makes_a_line(void **state)
+{
+	OWNED(ledger) struct ledger *ledger = NULL;
+	char text[512];
+
+	(void)state;
+	assert_int_equal(ledger_new(&ledger), 0);
+	ledger_begin(ledger);
+	assert_int_equal(ledger_add_sleep(ledger, id, PP_WAIT_CHILD, 2 * NS_PER_SEC, true), 0);
+	ledger_format(only_line(ledger), "waiter", text, sizeof(text));
+	assert_string_equal(text, "pid=12 comm=waiter threads=1 seconds=2.000 unsampled=0.000 "
+				  "gil=0.000 lock=0.000 disk=0.000 net=0.000 sleep=0.000 child=2.000 "
+				  "fault=0.000 stopped=0.000 run_queue=0.000 unknown=0.000");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(add_sleep__lasts_beside_the_times_of_a_slot),
+		cmocka_unit_test(add_sleep__alone_makes_a_line),
+	};
+
+	return cmocka_run_group_tests_name("agent/ledger_sleep", tests, NULL, NULL);
+}

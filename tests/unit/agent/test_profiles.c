@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: agent/profiles.c */
+/* Profiles and the output are stand-ins of this file that note what they are given. */
+#include "agent/profiles.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pyprofd/wait.h>
+
+#define MAX_SAMPLES 8
+#define START_WALL_NS 1700000000000000000ULL
+#define STACK ((uint32_t)PP_STOP_ROOT << PP_COUNT_STOP_SHIFT)
+
+struct profile {
+	struct profile_options options;
+	int64_t value[MAX_SAMPLES][PROFILE_MAX_VALUES];
+	size_t samples, comments, modules;
+	char comment[160];
+	uint64_t duration_ns;
+};
+
+struct output {
+	char kinds[64]; /* in the order of their writing */
+	const char *refuses;
+};
+
+static int profiles_left; /* of those that profile_new() made; a teardown wants none */
+
+int profile_new(const struct profile_options *options, struct intern *strings,
+		struct profile **ret_profile)
+{
+	(void)strings;
+	*ret_profile = calloc(1, sizeof(**ret_profile));
+	assert_non_null(*ret_profile);
+	(*ret_profile)->options = *options;
+	profiles_left++;
+	return 0;
+}
+
+void profile_free(struct profile *profile)
+{
+	profiles_left -= profile != NULL;
+	free(profile);
+}
+
+void profile_set_duration(struct profile *profile, uint64_t duration_ns)
+{
+	profile->duration_ns = duration_ns;
+}
+
+int profile_add_module(struct profile *profile, const struct module *module, uint32_t *ret_index)
+{
+	(void)module;
+	*ret_index = (uint32_t)++profile->modules;
+	return 0;
+}
+
+int profile_add(struct profile *profile, const struct profile_sample *sample)
+{
+	assert_true(profile->samples < MAX_SAMPLES);
+	memcpy(profile->value[profile->samples++], sample->value, sizeof(sample->value));
+	return 0;
+}
+
+int profile_add_comment(struct profile *profile, const char *comment)
+{
+	profile->comments++;
+	snprintf(profile->comment, sizeof(profile->comment), "%s", comment);
+	return 0;
+}
+
+int output_write(struct output *output, const struct profile *profile, uint64_t start_wall_ns,
+		 uint64_t duration_ns, bool is_last)
+{
+	const size_t used = strlen(output->kinds);
+
+	assert_int_equal(start_wall_ns, START_WALL_NS);
+	assert_int_equal(duration_ns, profile->duration_ns);
+	assert_true(is_last);
+	snprintf(output->kinds + used, sizeof(output->kinds) - used, "%s ", profile->options.kind);
+	return output->refuses && !strcmp(output->refuses, profile->options.kind) ? -EIO : 0;
+}
+
+static void open_events(struct profiles *profiles, unsigned int events)
+{
+	const struct options options = {.events = events, .hz = 100};
+
+	*profiles = (struct profiles){};
+	assert_int_equal(profiles_open(profiles, &options, NULL, START_WALL_NS), 0);
+	assert_true(profiles->is_open);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return profiles_left;
+}
+
+#define ALL (OPTIONS_EVENT_CPU | OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL)
+
+/* ---- kinds ---- */
+
+static void kinds__are_those_that_the_events_ask_for(void **state)
+{
+	static const struct {
+		unsigned int events;
+		bool has[PROFILES_COUNT]; /* cpu, offcpu, wall, gil */
+	} row[] = {
+		{OPTIONS_EVENT_CPU, {true, false, false, false}},
+		{OPTIONS_EVENT_OFFCPU, {false, true, false, false}},
+		{OPTIONS_EVENT_GIL, {false, false, false, true}},
+		{OPTIONS_EVENT_CPU | OPTIONS_EVENT_OFFCPU, {true, true, true, false}},
+		{OPTIONS_EVENT_CPU | OPTIONS_EVENT_GIL, {true, false, false, true}},
+		{OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL, {false, true, false, true}},
+		{ALL, {true, true, true, true}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct profiles profiles;
+
+		open_events(&profiles, row[i].events);
+		for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++)
+			assert_int_equal(profiles.profile[kind] != NULL, row[i].has[kind]);
+		profiles_close(&profiles);
+		assert_false(profiles.is_open);
+	}
+}
+
+static void kinds__have_the_types_that_collectors_know(void **state)
+{
+	static const struct {
+		const char *kind, *preferred;
+		struct profile_value_type type[PROFILE_MAX_VALUES];
+		size_t count;
+		int64_t period;
+	} row[PROFILES_COUNT] = {
+		{"cpu", "cpu", {{"samples", "count"}, {"cpu", "nanoseconds"}}, 2, 10000000},
+		{"offcpu", "off_cpu", {{"off_cpu", "nanoseconds"}, {"events", "count"}}, 2, 1},
+		{"wall", "wall", {{"wall", "nanoseconds"}}, 1, 1},
+		{"gil",
+		 "gil_wait",
+		 {{"gil_wait", "nanoseconds"}, {"gil_blame", "nanoseconds"}, {"gil_held", "nanoseconds"}},
+		 3,
+		 1},
+	};
+	struct profiles profiles;
+
+	(void)state;
+	open_events(&profiles, ALL);
+	for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++) {
+		const struct profile_options *options = &profiles.profile[kind]->options;
+
+		assert_string_equal(options->kind, row[kind].kind);
+		assert_string_equal(options->default_value_type, row[kind].preferred);
+		assert_string_equal(options->period_type.type, row[kind].preferred);
+		assert_string_equal(options->period_type.unit, "nanoseconds");
+		assert_int_equal(options->period, row[kind].period);
+		assert_int_equal(options->start_wall_ns, START_WALL_NS);
+		assert_int_equal(options->value_count, row[kind].count);
+		for (size_t i = 0; i < row[kind].count; i++) {
+			assert_string_equal(options->value_type[i].type, row[kind].type[i].type);
+			assert_string_equal(options->value_type[i].unit, row[kind].type[i].unit);
+		}
+		assert_non_null(strstr(profiles.profile[kind]->comment, row[kind].kind));
+	}
+	profiles_close(&profiles);
+}
+
+static void kinds__cycles_are_no_nanoseconds(void **state)
+{
+	const struct options options = {
+		.events = ALL, .hz = 100, .clock = OPTIONS_CLOCK_CYCLES};
+	struct profiles profiles = {};
+	const struct profile_options *cpu;
+
+	(void)state;
+	assert_int_equal(profiles_open(&profiles, &options, NULL, START_WALL_NS), 0);
+	cpu = &profiles.profile[PROFILES_CPU]->options;
+	assert_string_equal(cpu->value_type[1].type, "cycles");
+	assert_string_equal(cpu->value_type[1].unit, "count");
+	assert_string_equal(cpu->default_value_type, "cycles");
+	assert_string_equal(profiles.profile[PROFILES_OFFCPU]->options.value_type[0].unit,
+			    "nanoseconds");
+	profiles_close(&profiles);
+}
+
+/* ---- which counter goes where ---- */
+
+/* What a counter of 3 and 50 adds to each profile; -1 first: nothing. */
+struct expected {
+	int64_t cpu[3], offcpu[3], wall[3], gil[2][3];
+};
+
+#define NOTHING {-1}
+
+static void assert_values(const struct profile *profile, size_t at, const int64_t expected[3])
+{
+	if (expected[0] == -1) {
+		assert_true(profile->samples <= at);
+		return;
+	}
+	assert_true(profile->samples > at);
+	for (size_t i = 0; i < profile->options.value_count; i++)
+		assert_int_equal(profile->value[at][i], expected[i]);
+}
+
+static void add__counter_of_each_kind(void **state)
+{
+	static const struct {
+		uint32_t flags;
+		struct expected expected;
+	} row[] = {
+		{(uint32_t)PP_KIND_CPU << PP_COUNT_KIND_SHIFT,
+		 {{3, 50}, NOTHING, {50}, {NOTHING, NOTHING}}},
+		{(uint32_t)PP_KIND_CPU << PP_COUNT_KIND_SHIFT | PP_COUNT_GIL_HELD,
+		 {{3, 50}, NOTHING, {50}, {{0, 0, 50}, NOTHING}}},
+		{(uint32_t)PP_KIND_WAIT << PP_COUNT_KIND_SHIFT |
+			 PP_WAIT_SLEEP << PP_COUNT_WAIT_SHIFT,
+		 {NOTHING, {50, 3}, {50}, {NOTHING, NOTHING}}},
+		/* The flag means nothing for a wait. */
+		{(uint32_t)PP_KIND_WAIT << PP_COUNT_KIND_SHIFT |
+			 PP_WAIT_LOCK << PP_COUNT_WAIT_SHIFT | PP_COUNT_GIL_HELD,
+		 {NOTHING, {50, 3}, {50}, {NOTHING, NOTHING}}},
+		{(uint32_t)PP_KIND_WAIT << PP_COUNT_KIND_SHIFT |
+			 PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT,
+		 {NOTHING, {50, 3}, {50}, {{50, 0, 0}, NOTHING}}},
+		/* The holder's: it is no time of a thread of its own. */
+		{(uint32_t)PP_KIND_BLAME << PP_COUNT_KIND_SHIFT |
+			 PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT,
+		 {NOTHING, NOTHING, NOTHING, {{0, 50, 0}, NOTHING}}},
+		{(uint32_t)PP_KIND_WAKE << PP_COUNT_KIND_SHIFT,
+		 {NOTHING, NOTHING, NOTHING, {NOTHING, NOTHING}}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const struct pp_count_key key = {.flags = row[i].flags | STACK};
+		const struct pp_count count = {.samples = 3, .weight = 50};
+		/* Values of an earlier use of it. */
+		struct profile_sample sample = {.value = {7, 7, 7}};
+		struct profiles profiles;
+
+		open_events(&profiles, ALL);
+		assert_int_equal(profiles_add(&profiles, &key, &count, &sample), 0);
+		assert_values(profiles.profile[PROFILES_CPU], 0, row[i].expected.cpu);
+		assert_values(profiles.profile[PROFILES_OFFCPU], 0, row[i].expected.offcpu);
+		assert_values(profiles.profile[PROFILES_WALL], 0, row[i].expected.wall);
+		assert_values(profiles.profile[PROFILES_GIL], 0, row[i].expected.gil[0]);
+		assert_values(profiles.profile[PROFILES_GIL], 1, row[i].expected.gil[1]);
+		profiles_close(&profiles);
+	}
+}
+
+static void add__to_what_is_not_asked_for_is_nothing(void **state)
+{
+	const struct pp_count_key key = {.flags = (uint32_t)PP_KIND_WAIT << PP_COUNT_KIND_SHIFT |
+						  PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT};
+	const struct pp_count count = {.samples = 3, .weight = 50};
+	struct profile_sample sample = {};
+	struct profiles profiles;
+
+	(void)state;
+	open_events(&profiles, OPTIONS_EVENT_GIL);
+	assert_int_equal(profiles_add(&profiles, &key, &count, &sample), 0);
+	assert_int_equal(profiles.profile[PROFILES_GIL]->samples, 1);
+	profiles_close(&profiles);
+}
+
+/* A wait that began in a window and has no time in it yet; one that has nothing at all. */
+static void add__empty_counter_is_no_sample(void **state)
+{
+	const struct pp_count_key key = {.flags = (uint32_t)PP_KIND_WAIT << PP_COUNT_KIND_SHIFT |
+						  PP_WAIT_SLEEP << PP_COUNT_WAIT_SHIFT};
+	const struct pp_count began = {.samples = 1}, none = {};
+	struct profile_sample sample = {};
+	struct profiles profiles;
+
+	(void)state;
+	open_events(&profiles, ALL);
+	assert_int_equal(profiles_add(&profiles, &key, &none, &sample), 0);
+	assert_int_equal(profiles.profile[PROFILES_OFFCPU]->samples, 0);
+	assert_int_equal(profiles_add(&profiles, &key, &began, &sample), 0);
+	assert_int_equal(profiles.profile[PROFILES_OFFCPU]->samples, 1);
+	assert_int_equal(profiles.profile[PROFILES_WALL]->samples, 0);
+	profiles_close(&profiles);
+}
+
+/* ---- all of them ---- */
+
+static void modules__have_the_same_index_in_each(void **state)
+{
+	const struct module module = {};
+	struct profiles profiles;
+	uint32_t index = 0;
+
+	(void)state;
+	open_events(&profiles, ALL);
+	assert_int_equal(profiles_add_module(&profiles, &module, &index), 0);
+	assert_int_equal(profiles_add_module(&profiles, &module, &index), 0);
+	assert_int_equal(index, 2);
+	for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++)
+		assert_int_equal(profiles.profile[kind]->modules, 2);
+	profiles_close(&profiles);
+}
+
+static void write__each_kind_also_when_one_fails(void **state)
+{
+	struct output output = {.refuses = "offcpu"};
+	struct profiles profiles;
+
+	(void)state;
+	open_events(&profiles, ALL);
+	assert_int_equal(profiles_add_comment(&profiles, "ledger pid=1"), 0);
+	for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++)
+		assert_string_equal(profiles.profile[kind]->comment, "ledger pid=1");
+	assert_int_equal(profiles_write(&profiles, &output, START_WALL_NS, 5, true), -EIO);
+	assert_string_equal(output.kinds, "cpu offcpu wall gil ");
+	profiles_close(&profiles);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kinds__are_those_that_the_events_ask_for),
+		cmocka_unit_test(kinds__have_the_types_that_collectors_know),
+		cmocka_unit_test(kinds__cycles_are_no_nanoseconds),
+		cmocka_unit_test(add__counter_of_each_kind),
+		cmocka_unit_test(add__to_what_is_not_asked_for_is_nothing),
+		cmocka_unit_test(add__empty_counter_is_no_sample),
+		cmocka_unit_test(modules__have_the_same_index_in_each),
+		cmocka_unit_test(write__each_kind_also_when_one_fails),
+	};
+
+	return cmocka_run_group_tests_name("agent/profiles", tests, NULL, teardown);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: drain/thread_slots.c drain/counts.c */
+#include "drain/thread_slots.h"
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define SLOTS 64U
+#define TID 71U	     /* its slots: 7, and where its hash points */
+#define NEIGHBOUR 135U /* 7 as well */
+
+static uint32_t other_way(uint32_t tid)
+{
+	return pp_thread_index(tid, 1, SLOTS - 1);
+}
+
+static void index__both_ways_are_inside_and_differ(void **state)
+{
+	(void)state;
+	assert_int_equal(pp_thread_index(TID, 0, SLOTS - 1), 7);
+	assert_int_equal(pp_thread_index(NEIGHBOUR, 0, SLOTS - 1), 7);
+	for (uint32_t tid = 1; tid < 5000; tid++)
+		assert_true(other_way(tid) < SLOTS);
+	assert_int_not_equal(other_way(TID), 7);
+}
+
+static void glance__finds_a_live_thread_in_both_ways(void **state)
+{
+	struct pp_thread slot[SLOTS] = {};
+	struct thread_glance glance;
+
+	(void)state;
+	assert_false(thread_slots_glance(slot, SLOTS, TID, &glance));
+	slot[other_way(TID)] = (struct pp_thread){
+		.sequence = 4, .tid = TID, .flags = PP_THREAD_WANTED, .first_ns = 700, .created_ns = 800};
+	assert_true(thread_slots_glance(slot, SLOTS, TID, &glance));
+	assert_int_equal(glance.first_ns, 700);
+	assert_int_equal(glance.created_ns, 800);
+	assert_int_equal(glance.flags, PP_THREAD_WANTED);
+	assert_false(glance.has_exited);
+	slot[7] = (struct pp_thread){.sequence = 2, .tid = TID, .first_ns = 900};
+	assert_true(thread_slots_glance(slot, SLOTS, TID, &glance));
+	assert_int_equal(glance.first_ns, 900);
+	assert_false(thread_slots_glance(slot, SLOTS, NEIGHBOUR, &glance));
+}
+
+static void glance__tells_of_an_exited_thread_until_its_slot_is_taken(void **state)
+{
+	struct pp_thread slot[SLOTS] = {};
+	struct thread_glance glance;
+
+	(void)state;
+	slot[7] = (struct pp_thread){.sequence = 8, .was_tid = TID, .first_ns = 900};
+	assert_true(thread_slots_glance(slot, SLOTS, TID, &glance));
+	assert_true(glance.has_exited);
+	assert_int_equal(glance.first_ns, 900);
+	slot[7].tid = NEIGHBOUR;
+	assert_false(thread_slots_glance(slot, SLOTS, TID, &glance));
+}
+
+/* Its owner is walked for while we look. */
+static void glance__reads_a_slot_that_is_being_written(void **state)
+{
+	struct pp_thread slot[SLOTS] = {};
+	struct thread_glance glance;
+
+	(void)state;
+	slot[7] = (struct pp_thread){.sequence = 3, .tid = TID, .first_ns = 900};
+	assert_true(thread_slots_glance(slot, SLOTS, TID, &glance));
+	assert_int_equal(glance.first_ns, 900);
+	slot[7].first_ns = 0; /* just being taken */
+	assert_false(thread_slots_glance(slot, SLOTS, TID, &glance));
+}
+
+static void moves__change_with_each_of_the_two_slots(void **state)
+{
+	struct pp_thread slot[SLOTS] = {};
+	uint64_t moves[4];
+
+	(void)state;
+	moves[0] = thread_slots_moves(slot, SLOTS, TID);
+	assert_int_equal(thread_slots_moves(slot, SLOTS, TID), moves[0]);
+	slot[7].sequence = 2;
+	moves[1] = thread_slots_moves(slot, SLOTS, TID);
+	slot[other_way(TID)].sequence = 2;
+	moves[2] = thread_slots_moves(slot, SLOTS, TID);
+	slot[7].sequence = 4;
+	moves[3] = thread_slots_moves(slot, SLOTS, TID);
+	for (size_t i = 0; i < 4; i++)
+		for (size_t k = 0; k < i; k++)
+			assert_true(moves[i] != moves[k]);
+}
+
+static void no_slots__nothing_is_found(void **state)
+{
+	struct thread_glance glance;
+
+	(void)state;
+	assert_false(thread_slots_glance(NULL, 0, TID, &glance));
+	assert_int_equal(thread_slots_moves(NULL, 0, TID), 0);
+}
+
+/* A wait that goes on is counted up to the window's end, from its begin or the window's. */
+static void count__a_wait_that_goes_on_is_cut_at_both_edges(void **state)
+{
+	CLEANUP(counts_release) struct counts counts = {};
+	const struct slots_window window = {.number = 5, .start_ns = 1000, .end_ns = 3000};
+	struct pp_thread thread = {
+		.tid = TID,
+		.id = {.tgid = TID, .generation = 9},
+		.flags = PP_THREAD_WANTED | PP_THREAD_WAITING,
+		.wait = PP_WAIT_LOCK,
+		.since_ns = 400,
+		.place[0] = {.key = 1,
+			     .user_stack = 77,
+			     .kernel_stack = 88,
+			     .flags = PP_COUNT_SWEPT | PP_WAIT_LOCK << PP_COUNT_WAIT_SHIFT},
+	};
+
+	(void)state;
+	assert_int_equal(thread_slot_count(&thread, &window, &counts), 0);
+	thread.since_ns = 2500;
+	assert_int_equal(thread_slot_count(&thread, &window, &counts), 0);
+	thread.since_ns = 3000; /* nothing of it lies inside */
+	assert_int_equal(thread_slot_count(&thread, &window, &counts), 0);
+	assert_int_equal(counts.count, 2);
+	assert_int_equal(counts.entry[0].count.weight, 2000);
+	assert_int_equal(counts.entry[1].count.weight, 500);
+	assert_int_equal(counts.entry[0].count.samples, 0);
+	assert_int_equal(counts.entry[0].key.user_stack, 77);
+	assert_int_equal(counts.entry[0].key.kernel_stack, 88);
+	assert_int_equal(counts.entry[0].key.tid, TID);
+	assert_int_equal(counts.entry[0].key.flags,
+			 PP_COUNT_SWEPT | PP_WAIT_LOCK << PP_COUNT_WAIT_SHIFT |
+				 PP_KIND_WAIT << PP_COUNT_KIND_SHIFT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(index__both_ways_are_inside_and_differ),
+		cmocka_unit_test(glance__finds_a_live_thread_in_both_ways),
+		cmocka_unit_test(glance__tells_of_an_exited_thread_until_its_slot_is_taken),
+		cmocka_unit_test(glance__reads_a_slot_that_is_being_written),
+		cmocka_unit_test(moves__change_with_each_of_the_two_slots),
+		cmocka_unit_test(no_slots__nothing_is_found),
+		cmocka_unit_test(count__a_wait_that_goes_on_is_cut_at_both_edges),
+	};
+
+	return cmocka_run_group_tests_name("drain/thread_slots", tests, NULL, NULL);
+}

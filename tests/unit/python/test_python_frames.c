@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: base/io.c elf/elf_image.c elf/elf_symbol_table.c python/line_table.c python/python_accessor.c python/python_code.c python/python_debug_offsets.c python/python_eval.c python/python_frames.c python/python_info.c python/python_objects.c python/python_offsets.c python/python_process.c python/python_text.c python/python_tls.c */
+#include <cmocka.h>
+
+#include "interpreters.h"
+#include "live_target.h"
+#include "python/python_code.h"
+#include "python/python_frames.h"
+
+/* ---- memory of our own plays the target ---- */
+
+enum layout {
+	TS_INTERP = 8,
+	TS_THREAD_ID = 24,
+	TS_FRAME = 40,
+	TS_CFRAME = 48,
+	CFRAME_CURRENT = 8,
+	CFRAME_PREVIOUS = 16,
+	FRAME_CODE = 8,
+	FRAME_PREVIOUS = 24,
+	FRAME_INSTR = 40,
+	FRAME_OWNER = 70,
+	FRAME_IS_ENTRY = 71,
+	OB_TYPE = 8,
+};
+
+#define BIAS 0x10000ULL
+#define CODE_TYPE 0x700ULL
+#define FRAMES 8U
+#define SHIM 3U
+/* bpf/lib/gil.bpf.h */
+#define GIL_WAIT_LOW 24U
+#if defined(__aarch64__)
+#define GIL_WAIT_HIGH 216U
+#else
+#define GIL_WAIT_HIGH 200U
+#endif
+
+static struct fake {
+	struct pp_python layout;
+	struct python_where where;
+	uint8_t state[PP_TSTATE_READ_BYTES];
+	uint8_t frame[FRAMES][PP_FRAME_READ_BYTES];
+	uint64_t cframe[FRAMES][4];
+	uint64_t code[FRAMES][8];
+} fake;
+
+static uint64_t at(const void *pointer)
+{
+	return (uint64_t)(uintptr_t)pointer;
+}
+
+static void put(void *object, uint16_t offset, uint64_t value)
+{
+	memcpy((uint8_t *)object + offset, &value, sizeof(value));
+}
+
+static void fake_begin(uint8_t chain)
+{
+	fake = (struct fake){
+		.layout = {.chain = chain,
+			   .shim_owner = SHIM,
+			   .code_type = CODE_TYPE,
+			   .ts_frame = TS_FRAME,
+			   .ts_cframe = TS_CFRAME,
+			   .ts_interp = TS_INTERP,
+			   .ts_thread_id = TS_THREAD_ID,
+			   .cframe_current = CFRAME_CURRENT,
+			   .cframe_previous = CFRAME_PREVIOUS,
+			   .frame_code = FRAME_CODE,
+			   .frame_previous = FRAME_PREVIOUS,
+			   .frame_instr = FRAME_INSTR,
+			   .frame_owner = FRAME_OWNER,
+			   .frame_is_entry = FRAME_IS_ENTRY,
+			   .frame_tlbc_index = PP_NO_OFFSET,
+			   .interp_gil = PP_NO_OFFSET,
+			   .ob_type = OB_TYPE},
+		.where = {.pid = getpid(), .layout = &fake.layout, .bias = BIAS},
+	};
+	if (chain <= PP_CHAIN_FRAME_CFRAME)
+		fake.layout.flags = PP_PYTHON_LASTI;
+	/* Frame i runs code i at instruction 10 i; its caller is i + 1. */
+	for (size_t i = 0; i < FRAMES; i++) {
+		put(fake.code[i], OB_TYPE, CODE_TYPE + BIAS);
+		put(fake.frame[i], FRAME_CODE, at(fake.code[i]));
+		put(fake.frame[i], FRAME_INSTR,
+		    fake.layout.flags & PP_PYTHON_LASTI ? 10 * i : at(fake.code[i]) + 10 * i);
+		put(fake.frame[i], FRAME_PREVIOUS, i + 1 < FRAMES ? at(fake.frame[i + 1]) : 0);
+		put(fake.cframe[i], CFRAME_PREVIOUS, i + 1 < FRAMES ? at(fake.cframe[i + 1]) : 0);
+	}
+	put(fake.cframe[0], CFRAME_CURRENT, at(fake.frame[0]));
+	put(fake.state, TS_FRAME, at(fake.frame[0]));
+	if (chain == PP_CHAIN_FRAME_CFRAME)
+		put(fake.state, TS_CFRAME, at(fake.cframe[0]));
+	if (chain == PP_CHAIN_CFRAME_ENTRY || chain == PP_CHAIN_CFRAME_SHIM)
+		put(fake.state, TS_FRAME, at(fake.cframe[0]));
+}
+
+static struct python_frames *fake_read(void)
+{
+	static struct python_frames frames;
+
+	python_frames_read(&fake.where, at(fake.state), &frames);
+	assert_int_equal(frames.thread_state, at(fake.state));
+	return &frames;
+}
+
+static void assert_frame(const struct python_frames *frames, size_t index, size_t code)
+{
+	assert_int_equal(frames->frame[index].kind, PP_FRAME_PYTHON_RAW);
+	assert_int_equal(frames->frame[index].where, at(fake.code[code]));
+	assert_int_equal(frames->frame[index].what, 10 * code);
+}
+
+static void python_frames_read__frame_objects_have_no_marks(void **state)
+{
+	struct python_frames *frames;
+
+	(void)state;
+	fake_begin(PP_CHAIN_FRAME_OBJECT);
+	frames = fake_read();
+	assert_int_equal(frames->stop, PP_PY_STOP_ROOT);
+	assert_int_equal(frames->count, FRAMES);
+	assert_int_equal(frames->stored, FRAMES);
+	assert_int_equal(frames->segment_count, 0);
+	assert_int_equal(frames->count_flags, PP_COUNT_PYTHON);
+	for (size_t i = 0; i < FRAMES; i++)
+		assert_frame(frames, i, i);
+}
+
+static void python_frames_read__each_frame_of_3_10_ends_at_its_cframe(void **state)
+{
+	struct python_frames *frames;
+
+	(void)state;
+	fake_begin(PP_CHAIN_FRAME_CFRAME);
+	frames = fake_read();
+	assert_int_equal(frames->stop, PP_PY_STOP_ROOT);
+	assert_int_equal(frames->segment_count, FRAMES);
+	for (size_t i = 0; i < FRAMES; i++) {
+		assert_int_equal(frames->segment[i].mark, at(fake.cframe[i]));
+		assert_int_equal(frames->segment[i].frames, 1);
+	}
+}
+
+static void python_frames_read__entry_frames_of_3_11_end_a_run_at_their_cframe(void **state)
+{
+	struct python_frames *frames;
+
+	(void)state;
+	fake_begin(PP_CHAIN_CFRAME_ENTRY);
+	fake.frame[2][FRAME_IS_ENTRY] = 1;
+	fake.frame[7][FRAME_IS_ENTRY] = 1;
+	frames = fake_read();
+	assert_int_equal(frames->stop, PP_PY_STOP_ROOT);
+	assert_int_equal(frames->count, FRAMES);
+	assert_int_equal(frames->segment_count, 2);
+	assert_int_equal(frames->segment[0].mark, at(fake.cframe[0]));
+	assert_int_equal(frames->segment[0].frames, 3);
+	assert_int_equal(frames->segment[1].mark, at(fake.cframe[1]));
+	assert_int_equal(frames->segment[1].frames, 5);
+}
+
+static void check_shims(uint8_t chain)
+{
+	struct python_frames *frames;
+
+	fake_begin(chain);
+	fake.frame[1][FRAME_OWNER] = SHIM;
+	fake.frame[4][FRAME_OWNER] = SHIM + 1; /* 3.14: an interpreter's own, no mark */
+	fake.frame[7][FRAME_OWNER] = SHIM;
+	/* What a shim points to is no code object. */
+	put(fake.frame[1], FRAME_CODE, 8);
+	put(fake.frame[4], FRAME_CODE, 8);
+	frames = fake_read();
+	assert_int_equal(frames->stop, PP_PY_STOP_ROOT);
+	assert_int_equal(frames->count, FRAMES - 3);
+	assert_frame(frames, 0, 0);
+	assert_frame(frames, 1, 2);
+	assert_frame(frames, 3, 5);
+	assert_int_equal(frames->segment_count, 2);
+	assert_int_equal(frames->segment[0].mark, at(fake.frame[1]));
+	assert_int_equal(frames->segment[0].frames, 1);
+	assert_int_equal(frames->segment[1].mark, at(fake.frame[7]));
+	assert_int_equal(frames->segment[1].frames, 4);
+}
+
+static void python_frames_read__shims_of_3_12_and_later_end_a_run(void **state)
+{
+	(void)state;
+	check_shims(PP_CHAIN_CFRAME_SHIM);
+	check_shims(PP_CHAIN_SHIM);
+}
+
+static void python_frames_read__what_is_no_code_object_ends_the_walk(void **state)
+{
+	struct python_frames *frames;
+
+	(void)state;
+	fake_begin(PP_CHAIN_SHIM);
+	put(fake.code[3], OB_TYPE, CODE_TYPE);
+	frames = fake_read();
+	assert_int_equal(frames->stop, PP_PY_STOP_BAD_CODE);
+	assert_int_equal(frames->count, 3);
+}
+
+static void python_frames_read__unreadable_memory_ends_the_walk(void **state)
+{
+	struct python_frames *frames;
+
+	(void)state;
+	fake_begin(PP_CHAIN_SHIM);
+	put(fake.frame[5], FRAME_PREVIOUS, 0x100);
+	frames = fake_read();
+	assert_int_equal(frames->stop, PP_PY_STOP_READ_FAULT);
+	assert_int_equal(frames->count, 6);
+	python_frames_read(&fake.where, 0x100, frames);
+	assert_int_equal(frames->stop, PP_PY_STOP_NO_THREAD_STATE);
+	assert_int_equal(frames->count, 0);
+	assert_int_equal(frames->count_flags, 0);
+}
+
+/* The leaf three quarters and the root quarter stay. */
+static void python_frames_read__endless_chain_is_bounded(void **state)
+{
+	const uint32_t leaf = PP_MAX_PYTHON_FRAMES - PP_MAX_PYTHON_FRAMES / PP_ROOT_SHARE;
+	struct python_frames *frames;
+
+	(void)state;
+	fake_begin(PP_CHAIN_FRAME_CFRAME);
+	put(fake.frame[FRAMES - 1], FRAME_PREVIOUS, at(fake.frame[0]));
+	frames = fake_read();
+	assert_int_equal(frames->stop, PP_PY_STOP_MAX_STEPS);
+	assert_int_equal(frames->count, PP_MAX_STEPS);
+	assert_int_equal(frames->stored, PP_MAX_PYTHON_FRAMES);
+	assert_int_equal(frames->segment_count, PP_MAX_SEGMENTS);
+	assert_frame(frames, leaf - 1, (leaf - 1) % FRAMES);
+	assert_frame(frames,
+		     leaf + (PP_MAX_STEPS - 1 - leaf) % (PP_MAX_PYTHON_FRAMES / PP_ROOT_SHARE),
+		     (PP_MAX_STEPS - 1) % FRAMES);
+}
+
+static void python_thread_state_find__global_state_counts_only_for_its_thread(void **state)
+{
+	uint64_t global = at(fake.state);
+
+	(void)state;
+	fake_begin(PP_CHAIN_FRAME_OBJECT);
+	put(fake.state, TS_THREAD_ID, 0x7000);
+	fake.where.tls[0] = (struct pp_tls){.mode = PP_TLS_GLOBAL, .address = at(&global)};
+	assert_int_equal(python_thread_state_find(&fake.where, 0x7000), at(fake.state));
+#if defined(__x86_64__)
+	assert_int_equal(python_thread_state_find(&fake.where, 0x8000), 0);
+#endif
+	global = 0;
+	assert_int_equal(python_thread_state_find(&fake.where, 0x7000), 0);
+}
+
+static void python_gil_owns__words_of_the_gil_only(void **state)
+{
+	struct python_frames *frames;
+
+	(void)state;
+	fake_begin(PP_CHAIN_FRAME_OBJECT);
+	fake.layout.gil_mode = PP_GIL_RUNTIME;
+	fake.layout.runtime = 0x1000;
+	fake.layout.gil_offset = 0x40;
+	frames = fake_read();
+	assert_int_equal(frames->gil, BIAS + 0x1040);
+	assert_false(python_gil_owns(&fake.where, frames, frames->gil + GIL_WAIT_LOW - 4));
+	assert_true(python_gil_owns(&fake.where, frames, frames->gil + GIL_WAIT_LOW));
+	assert_true(python_gil_owns(&fake.where, frames, frames->gil + GIL_WAIT_HIGH - 4));
+	assert_false(python_gil_owns(&fake.where, frames, frames->gil + GIL_WAIT_HIGH));
+	fake.layout.gil_mode = PP_GIL_CURRENT;
+	assert_false(python_gil_owns(&fake.where, frames, frames->gil + GIL_WAIT_LOW));
+	fake.layout.gil_wait_low = 0x5000;
+	fake.layout.gil_wait_bytes = 8;
+	assert_true(python_gil_owns(&fake.where, frames, BIAS + 0x5004));
+	assert_false(python_gil_owns(&fake.where, frames, BIAS + 0x5008));
+	fake.layout.flags |= PP_PYTHON_FREE_THREADED;
+	frames = fake_read();
+	assert_int_equal(frames->gil, 0);
+	assert_false(python_gil_owns(&fake.where, frames, GIL_WAIT_LOW));
+}
+
+/* ---- live interpreters ---- */
+
+static void where_of(const struct target *target, const struct python_info *info,
+		     struct python_where *ret_where)
+{
+	*ret_where = (struct python_where){
+		.pid = target->pid, .layout = &info->bpf, .bias = target->bias};
+	assert_int_equal(
+		python_process_tls_read(info, target->pid, target->bias, false, ret_where->tls), 0);
+}
+
+static uint64_t state_of(const struct target *target, const struct python_info *info,
+			 const struct python_where *where, uint64_t ident)
+{
+	OWNED_MEM struct python_thread *threads = NULL;
+	uint64_t listed = 0;
+	size_t count;
+
+	assert_int_equal(python_process_threads(info, target->pid, target->bias, &threads, &count),
+			 0);
+	for (size_t i = 0; i < count; i++)
+		if (threads[i].thread_id == ident)
+			listed = threads[i].thread_state;
+	assert_int_not_equal(listed, 0);
+	/* 2.7 has no slot for a thread that sleeps. */
+	if (info->bpf.major > 2)
+		assert_int_equal(python_thread_state_find(where, ident), listed);
+	return listed;
+}
+
+/* The names of the frames, leaf first, and the leaf's line within the script. */
+static void check_names(const struct target *target, const struct python_info *info,
+			const struct python_frames *frames, const char *leaf, uint32_t line)
+{
+	const char *const expected[] = {leaf, "run", "_bootstrap_inner", "_bootstrap"};
+
+	/* 3.14 wraps the thread's entry once more. */
+	assert_in_range(frames->count, ARRAY_SIZE(expected), ARRAY_SIZE(expected) + 2);
+	for (size_t i = 0, seen = 0; i < frames->count && seen < ARRAY_SIZE(expected); i++) {
+		OWNED(python_code) struct python_code *code = NULL;
+
+		assert_int_equal(python_code_read(target->pid, &info->bpf, target->bias,
+						  frames->frame[i].where, &code),
+				 0);
+		if (!i)
+			assert_int_equal(python_code_line(code, frames->frame[i].what), line);
+		if (strstr(code->name, "Context") || strstr(code->name, "_context"))
+			continue;
+		assert_non_null(strstr(code->name, expected[seen]));
+		seen++;
+	}
+}
+
+static uint32_t line_in_script(const char *text)
+{
+	const char *found = strstr(target_script, text);
+	uint32_t line = 1;
+
+	assert_non_null(found);
+	for (const char *c = target_script; c < found; c++)
+		line += *c == '\n';
+	return line;
+}
+
+static void check_segments(const struct python_info *info, const struct python_frames *frames)
+{
+	uint64_t sum = 0;
+
+	if (info->bpf.chain == PP_CHAIN_FRAME_OBJECT) {
+		assert_int_equal(frames->segment_count, 0);
+		return;
+	}
+	assert_true(frames->segment_count > 0);
+	for (size_t i = 0; i < frames->segment_count; i++) {
+		sum += frames->segment[i].frames;
+		/* Marks lie on the C stack, towards its root; 3.15's outermost frame, in the heap, ends
+		 * an empty run. */
+		if (i && frames->segment[i].frames)
+			assert_true(frames->segment[i].mark > frames->segment[i - 1].mark);
+	}
+	assert_int_equal(sum, frames->count);
+}
+
+static void check_thread(const struct target *target, const struct python_info *info,
+			 const char *thread, const char *leaf, const char *call)
+{
+	static struct python_frames frames;
+	const uint64_t ident = target_thread(target, thread)->ident;
+	struct python_where where;
+	uint64_t thread_state;
+
+	where_of(target, info, &where);
+	thread_state = state_of(target, info, &where, ident);
+	python_frames_read(&where, thread_state, &frames);
+	assert_int_equal(frames.stop, PP_PY_STOP_ROOT);
+	assert_int_equal(frames.count_flags, PP_COUNT_PYTHON);
+	if (info->bpf.flags & PP_PYTHON_FREE_THREADED)
+		assert_int_equal(frames.gil, 0);
+	else
+		assert_int_not_equal(frames.gil, 0);
+	check_names(target, info, &frames, leaf, line_in_script(call));
+	check_segments(info, &frames);
+}
+
+static void python_frames_read__sleeping_threads_of_every_interpreter(void **state)
+{
+	static struct interpreter interpreters[MAX_INTERPRETERS];
+	size_t count = interpreters_find(interpreters);
+
+	(void)state;
+	if (!count)
+		print_message("skipped: no Python at hand\n");
+	for (size_t i = 0; i < count; i++) {
+		OWNED(python_info) struct python_info *info = NULL;
+		CLEANUP(target_release) struct target target;
+		const char *reason = "";
+
+		print_message("  %s\n", interpreters[i].label);
+		assert_int_equal(target_start(interpreters[i].command, "sleep_long wait_for_lock",
+					      &target),
+				 0);
+		assert_int_equal(python_info_read(target.image, &info, &reason), 0);
+		usleep(100000);
+		check_thread(&target, info, "sleep", "sleep_long", "    time.sleep(10000)");
+		check_thread(&target, info, "wait", "wait_for_lock",
+			     "    lock.acquire()\ndef collect");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(python_frames_read__frame_objects_have_no_marks),
+		cmocka_unit_test(python_frames_read__each_frame_of_3_10_ends_at_its_cframe),
+		cmocka_unit_test(
+			python_frames_read__entry_frames_of_3_11_end_a_run_at_their_cframe),
+		cmocka_unit_test(python_frames_read__shims_of_3_12_and_later_end_a_run),
+		cmocka_unit_test(python_frames_read__what_is_no_code_object_ends_the_walk),
+		cmocka_unit_test(python_frames_read__unreadable_memory_ends_the_walk),
+		cmocka_unit_test(python_frames_read__endless_chain_is_bounded),
+		cmocka_unit_test(python_thread_state_find__global_state_counts_only_for_its_thread),
+		cmocka_unit_test(python_gil_owns__words_of_the_gil_only),
+		cmocka_unit_test(python_frames_read__sleeping_threads_of_every_interpreter),
+	};
+
+	return cmocka_run_group_tests_name("python/python_frames", tests, NULL, NULL);
+}

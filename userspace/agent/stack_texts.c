@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "agent/agent.h"
+#include "symbolize/symbolizer.h"
+
+#define STACKS_MAX 32768U	  /* then all are named anew */
+#define TEXT_BYTES_MAX (16U << 20) /* of all texts; later stacks have their function only */
+/* Frames of the tracepoint and the scheduler that a stack at a switch can begin with. */
+#define SWITCH_FRAMES_MAX 12U
+
+struct stack_key {
+	uint64_t user, kernel;
+};
+
+struct stack_entry {
+	struct stack_key key;
+	UT_hash_handle hh;
+	struct stack_entry *next; /* of those to be named */
+	struct pp_process_id id;
+	bool is_lost;
+	struct stack_text text;
+};
+
+struct stack_texts {
+	struct agent *agent;
+	struct intern *strings;
+	unsigned int max_frames;
+	struct stack_entry *entry, *noted;
+};
+
+int stack_texts_new(struct agent *agent, struct intern *strings, unsigned int max_frames,
+		    struct stack_texts **ret_texts)
+{
+	struct stack_texts *texts = calloc(1, sizeof(*texts));
+
+	if (!texts)
+		return -ENOMEM;
+	*texts = (struct stack_texts){
+		.agent = agent, .strings = strings, .max_frames = max_frames};
+	*ret_texts = texts;
+	return 0;
+}
+
+static void forget(struct stack_texts *texts)
+{
+	struct stack_entry *entry, *next;
+
+	HASH_ITER (hh, texts->entry, entry, next) {
+		HASH_DEL(texts->entry, entry);
+		free(entry);
+	}
+	texts->noted = NULL;
+}
+
+void stack_texts_free(struct stack_texts *texts)
+{
+	if (!texts)
+		return;
+	forget(texts);
+	free(texts);
+}
+
+static struct stack_entry *find(const struct stack_texts *texts, uint64_t user, uint64_t kernel)
+{
+	const struct stack_key key = {user, kernel};
+	struct stack_entry *entry;
+
+	HASH_FIND(hh, texts->entry, &key, sizeof(key), entry);
+	return entry;
+}
+
+static void note(struct stack_texts *texts, struct stack_entry *entry)
+{
+	entry->is_lost = false;
+	entry->next = texts->noted;
+	texts->noted = entry;
+}
+
+int stack_texts_note(struct stack_texts *texts, struct pp_process_id id, uint64_t user,
+		     uint64_t kernel)
+{
+	struct stack_entry *entry;
+
+	if (!(user | kernel))
+		return 0;
+	entry = find(texts, user, kernel);
+	if (entry && !entry->is_lost)
+		return 0;
+	if (entry) {
+		note(texts, entry);
+		return 0;
+	}
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return -ENOMEM;
+	entry->key = (struct stack_key){user, kernel};
+	entry->id = id;
+	HASH_ADD(hh, texts->entry, key, sizeof(entry->key), entry);
+	if (!find(texts, user, kernel)) {
+		free(entry);
+		return -ENOMEM;
+	}
+	note(texts, entry);
+	return 0;
+}
+
+struct stack_text stack_texts_find(const struct stack_texts *texts, uint64_t user, uint64_t kernel)
+{
+	const struct stack_entry *entry = find(texts, user, kernel);
+
+	return entry ? entry->text : (struct stack_text){};
+}
+
+/* ---- text ---- */
+
+static const char *text_of(const struct stack_texts *texts, uint32_t id)
+{
+	return intern_get(texts->strings, id, NULL);
+}
+
+static void print_frame(FILE *out, const struct stack_texts *texts, const struct frame *frame)
+{
+	const char *file = text_of(texts, frame->file), *slash = strrchr(file, '/');
+
+	fputs(text_of(texts, frame->name), out);
+	if (frame->kind == FRAME_KERNEL)
+		fputs("_[k]", out);
+	else if (frame->kind == FRAME_PYTHON)
+		fprintf(out, " (%s:%u)", slash ? slash + 1 : file, frame->line);
+}
+
+static int print_stack(struct stack_texts *texts, const struct frame *frame, size_t count,
+		       uint32_t *ret_text)
+{
+	OWNED_MEM char *text = NULL;
+	size_t size = 0, shown = count < texts->max_frames ? count : texts->max_frames;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return -ENOMEM;
+	for (size_t i = 0; i < shown; i++) {
+		fputs(i ? " < " : "", out);
+		print_frame(out, texts, &frame[i]);
+	}
+	if (shown < count)
+		fprintf(out, " < ... %zu more", count - shown);
+	if (fclose(out))
+		return -ENOMEM;
+	return intern_bytes(texts->strings, text, size, ret_text);
+}
+
+/* The kernel's way off the CPU says no more than the reason of the wait. */
+static size_t skip_switch(const struct stack_texts *texts, const struct frame *frame, size_t count)
+{
+	bool is_switch = false;
+	size_t i;
+
+	for (i = 0; i < count && frame[i].kind == FRAME_KERNEL; i++)
+		if (i < SWITCH_FRAMES_MAX && !strcmp(text_of(texts, frame[i].name), "__schedule"))
+			is_switch = true;
+	return is_switch && i < count ? i : 0;
+}
+
+/* The innermost Python function; else the innermost one of the program; else the kernel's. */
+static const struct frame *innermost(const struct frame *frame, size_t count)
+{
+	const struct frame *user = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (frame[i].kind == FRAME_PYTHON)
+			return &frame[i];
+		if (!user && frame[i].kind != FRAME_KERNEL)
+			user = &frame[i];
+	}
+	return user ? user : frame;
+}
+
+static int name_stack(struct stack_texts *texts, struct symbolizer *symbolizer,
+		      struct stack_entry *entry)
+{
+	const struct dictionary *dictionary = texts->agent->dictionary;
+	const struct dict_stack *user = dictionary_find_stack(dictionary, entry->key.user);
+	const struct frame *frame;
+	size_t count, skipped;
+	int err = symbolizer_stack(symbolizer, entry->id, user,
+				   dictionary_find_kernel(dictionary, entry->key.kernel), &frame,
+				   &count);
+
+	/* Lost: another wait at this place may bring it again. */
+	entry->is_lost = entry->key.user && !user;
+	if (err || !count || entry->is_lost)
+		return err;
+	entry->text.function = innermost(frame, count)->name;
+	entry->text.is_python = innermost(frame, count)->kind == FRAME_PYTHON;
+	skipped = skip_switch(texts, frame, count);
+	if (skipped == count || intern_bytes_used(texts->strings) > TEXT_BYTES_MAX)
+		return 0;
+	return print_stack(texts, frame + skipped, count - skipped, &entry->text.text);
+}
+
+/* ---- names ---- */
+
+/* Modules are the profiles'. */
+static uint32_t no_module(void *context, uint32_t file)
+{
+	(void)context;
+	(void)file;
+	return 0;
+}
+
+static int name_noted(struct stack_texts *texts)
+{
+	OWNED(symbolizer) struct symbolizer *symbolizer = NULL;
+	struct agent *agent = texts->agent;
+	const struct symbolizer_options options = {.raw = agent->options->raw,
+						   .no_native = agent->options->no_native};
+	struct symbolizer_sources sources;
+	int err;
+
+	naming_begin(agent->naming, &sources);
+	sources.module = no_module;
+	err = symbolizer_new(texts->strings, agent->dictionary, &sources, &options, &symbolizer);
+	for (struct stack_entry *entry = texts->noted; entry && !err; entry = entry->next) {
+		const struct dict_stack *stack =
+			dictionary_find_stack(agent->dictionary, entry->key.user);
+
+		if (stack)
+			err = symbolizer_note(symbolizer, stack);
+	}
+	if (!err)
+		err = symbolizer_resolve(symbolizer);
+	for (struct stack_entry *entry = texts->noted; entry && !err; entry = entry->next)
+		err = name_stack(texts, symbolizer, entry);
+	return err;
+}
+
+int stack_texts_resolve(struct stack_texts *texts)
+{
+	int err = texts->noted ? name_noted(texts) : 0;
+
+	texts->noted = NULL;
+	return err;
+}
+
+void stack_texts_tidy(struct stack_texts *texts)
+{
+	if (HASH_COUNT(texts->entry) > STACKS_MAX)
+		forget(texts);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One thread of the sweep: from its record and its process's live memory to a stack. */
+#ifndef AGENT_SWEEP_WALK_H
+#define AGENT_SWEEP_WALK_H
+
+#include <pyprofd/sample.h>
+#include <pyprofd/sweep.h>
+
+#include "agent/sweep.h"
+#include "base/cleanup.h"
+
+struct process;
+
+/* Buffers, and what is known of processes that have been met. */
+struct sweep_walker;
+int sweep_walker_new(struct agent *agent, struct sweep_walker **ret_walker);
+void sweep_walker_free(struct sweep_walker *walker);
+DEFINE_OWNED(struct sweep_walker, sweep_walker)
+/* The threads of processes will be listed anew. */
+void sweep_walker_forget(struct sweep_walker *walker);
+
+/* Walks the thread's user stack.  Sets ret_swept's flags and wait; *ret_record is owned by the caller, and NULL
+ * where there is no user stack.  process: NULL: not known.  Returns 0; -ENOMEM. */
+int sweep_walk(struct sweep_walker *walker, const struct pp_sweep_record *thread,
+	       struct process *process, struct swept *ret_swept,
+	       struct pp_stack_record **ret_record);
+
+#endif

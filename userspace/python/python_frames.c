@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "python/python_frames.h"
+
+#include <string.h>
+
+#include "base/io.h"
+
+/* sizeof(_PyInterpreterFrame) of 3.14 and 3.15: nothing need lie behind a frame. */
+#define INTERPRETER_FRAME_BYTES 88U
+#define MAX_TLS_MODULES 4096U
+#define MAX_PTHREAD_KEYS 1024U
+#define MAX_TLBC_COPIES 4096U
+#define CACHE_PAGES 8U
+#define CACHE_PAGE_BYTES 4096U
+#define NOT_ALLOCATED (~0ULL) /* a DTV entry of glibc's */
+
+/* struct pthread: bpf/lib/thread_state.bpf.h has the sources. */
+#define GLIBC_KEYS_OFFSET 0x310U
+#define GLIBC_KEY_BLOCKS_OFFSET 0x510U
+#define GLIBC_KEY_BLOCK 32U
+#define MUSL_KEYS_OFFSET 0x80U
+
+/* Where waits for the GIL are, from last_holder on: as bpf/lib/gil.bpf.h. */
+#define GIL_WAIT_LOW 24U
+#if defined(__aarch64__)
+#define GIL_WAIT_HIGH 216U
+#else
+#define GIL_WAIT_HIGH 200U
+#endif
+
+/* One walk. */
+struct walk {
+	const struct python_where *where;
+	const struct pp_python *layout;
+	struct python_frames *out;
+	uint8_t state[PP_TSTATE_READ_BYTES];
+	uint8_t head[PP_FRAME_READ_BYTES]; /* of the frame */
+	uint64_t frame, cframe;		   /* to go on with */
+	uint32_t segment_frames;	   /* of the open segment */
+	/* Frames lie side by side, and code objects come again and again: a system call a page. */
+	uint64_t page[CACHE_PAGES]; /* addresses; 0: empty */
+	uint8_t cached[CACHE_PAGES][CACHE_PAGE_BYTES];
+};
+
+static int read_near(struct walk *walk, uint64_t address, void *buffer, size_t size)
+{
+	const pid_t pid = walk->where->pid;
+	uint64_t at = address % CACHE_PAGE_BYTES, page = address - at;
+	size_t slot = page / CACHE_PAGE_BYTES % CACHE_PAGES;
+
+	if (!page || at + size > CACHE_PAGE_BYTES)
+		return process_read(pid, address, buffer, size);
+	if (walk->page[slot] != page) {
+		int err = process_read(pid, page, walk->cached[slot], CACHE_PAGE_BYTES);
+
+		walk->page[slot] = err ? 0 : page;
+		if (err)
+			return err;
+	}
+	memcpy(buffer, walk->cached[slot] + at, size);
+	return 0;
+}
+
+/* 0 where nothing can be read, as in the kernel. */
+static uint64_t read_u64(const struct python_where *where, uint64_t address)
+{
+	uint64_t value = 0;
+
+	return process_read(where->pid, address, &value, sizeof(value)) ? 0 : value;
+}
+
+static uint32_t read_u32(const struct python_where *where, uint64_t address)
+{
+	uint32_t value = 0;
+
+	return process_read(where->pid, address, &value, sizeof(value)) ? 0 : value;
+}
+
+static uint64_t field(const uint8_t *bytes, size_t size, uint16_t offset)
+{
+	uint64_t value;
+
+	if (offset > size - sizeof(value))
+		return 0;
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static uint64_t state_field(const struct walk *walk, uint16_t offset)
+{
+	return field(walk->state, sizeof(walk->state), offset);
+}
+
+static uint64_t frame_field(const struct walk *walk, uint16_t offset)
+{
+	return field(walk->head, sizeof(walk->head), offset);
+}
+
+static uint8_t frame_byte(const struct walk *walk, uint16_t offset)
+{
+	return offset < sizeof(walk->head) ? walk->head[offset] : 0;
+}
+
+/* ---- the thread state ---- */
+
+static uint64_t pthread_value(const struct python_where *where, uint64_t tp, uint64_t key_address,
+			      bool is_musl)
+{
+	uint32_t tss[2]; /* Py_tss_t: is_initialized, then the key */
+	uint64_t key, block;
+
+	if (process_read(where->pid, key_address - 4, tss, sizeof(tss)) ||
+	    tss[1] > MAX_PTHREAD_KEYS)
+		return 0;
+	key = tss[1];
+	if (is_musl)
+		return read_u64(where, read_u64(where, tp + MUSL_KEYS_OFFSET) + 8 * key);
+	if (key < GLIBC_KEY_BLOCK)
+		return read_u64(where, tp + GLIBC_KEYS_OFFSET + 16 * key + 8);
+	block = read_u64(where, tp + GLIBC_KEY_BLOCKS_OFFSET + 8 * (key / GLIBC_KEY_BLOCK));
+	return block ? read_u64(where, block + 16 * (key % GLIBC_KEY_BLOCK) + 8) : 0;
+}
+
+static uint64_t dtv_value(const struct python_where *where, uint64_t tp, const struct pp_tls *tls)
+{
+	uint64_t module = read_u64(where, tls->address), block;
+	uint64_t entry = tls->mode == PP_TLS_DTV ? 16 : 8;
+
+	if (!module || module > MAX_TLS_MODULES)
+		return 0;
+	block = read_u64(where, read_u64(where, tp + 8) + entry * module);
+	if (!block || block == NOT_ALLOCATED)
+		return 0;
+	return read_u64(where, block + (uint64_t)(int64_t)tls->offset);
+}
+
+static uint64_t tls_value(const struct python_where *where, uint64_t tp, const struct pp_tls *tls)
+{
+	switch (tls->mode) {
+	case PP_TLS_THREAD_OFFSET:
+		return read_u64(where, tp + (uint64_t)(int64_t)tls->offset);
+	case PP_TLS_DTV:
+	case PP_TLS_DTV_MUSL:
+		return dtv_value(where, tp, tls);
+	case PP_TLS_PTHREAD_KEY:
+		return pthread_value(where, tp, tls->address, false);
+	case PP_TLS_PTHREAD_KEY_MUSL:
+		return pthread_value(where, tp, tls->address, true);
+	case PP_TLS_GLOBAL:
+		return read_u64(where, tls->address);
+	default:
+		return 0;
+	}
+}
+
+/* What a thread's own slot holds is its own; a global may be any thread's. */
+static bool state_is_ours(const struct python_where *where, uint64_t state, uint32_t mode,
+			  uint64_t tp)
+{
+	uint64_t thread_id;
+
+	if (!state || process_read(where->pid, state + where->layout->ts_thread_id, &thread_id,
+				   sizeof(thread_id)))
+		return false;
+#if defined(__aarch64__)
+	/* struct pthread ends at the thread pointer there: its size is not ours to know. */
+	(void)mode;
+	(void)tp;
+	return true;
+#else
+	return mode != PP_TLS_GLOBAL || thread_id == tp;
+#endif
+}
+
+uint64_t python_thread_state_find(const struct python_where *where, uint64_t thread_pointer)
+{
+	for (size_t i = 0; i < 2; i++) {
+		const struct pp_tls *tls = &where->tls[i];
+		uint64_t state = tls_value(where, thread_pointer, tls);
+
+		if (state_is_ours(where, state, tls->mode, thread_pointer))
+			return state;
+	}
+	return 0;
+}
+
+/* ---- what the state tells: as holds_gil(), collects_garbage() and gil_find() ---- */
+
+static bool holds_gil(const struct walk *walk)
+{
+	const struct pp_python *layout = walk->layout;
+	const struct python_where *where = walk->where;
+	uint64_t base, state = walk->out->thread_state;
+
+	switch (layout->gil_mode) {
+	case PP_GIL_RUNTIME:
+		base = layout->runtime + where->bias + layout->gil_offset;
+		return read_u64(where, base) == state && read_u32(where, base + 8) == 1;
+	case PP_GIL_INTERPRETER:
+		base = read_u64(where, state_field(walk, layout->ts_interp) + layout->gil_offset);
+		return base && read_u64(where, base + layout->gil_holder) == state &&
+		       read_u32(where, base + layout->gil_locked) == 1;
+	case PP_GIL_TSTATE_BIT: /* struct _status of 3.13: holds_gil is bit 5 */
+		return state_field(walk, (uint16_t)layout->gil_offset) >> 5 & 1;
+	case PP_GIL_TSTATE_INT:
+		return (uint32_t)state_field(walk, (uint16_t)layout->gil_offset) != 0;
+	case PP_GIL_CURRENT:
+		return read_u64(where, where->tls[0].address) == state;
+	default:
+		return false;
+	}
+}
+
+static bool collects_garbage(const struct walk *walk)
+{
+	const struct pp_python *layout = walk->layout;
+	uint64_t offset = layout->gc_offset;
+
+	switch (layout->gc_mode) {
+	case PP_GC_RUNTIME:
+		return read_u32(walk->where, layout->runtime + walk->where->bias + offset) != 0;
+	case PP_GC_INTERPRETER:
+		return read_u32(walk->where, state_field(walk, layout->ts_interp) + offset) != 0;
+	case PP_GC_GLOBAL:
+		return read_u32(walk->where, walk->where->bias + offset) != 0;
+	default:
+		return false;
+	}
+}
+
+static uint64_t find_gil(const struct walk *walk)
+{
+	const struct pp_python *layout = walk->layout;
+	uint64_t gil;
+
+	if (layout->flags & PP_PYTHON_FREE_THREADED)
+		return 0;
+	if (layout->gil_mode == PP_GIL_CURRENT)
+		return walk->where->tls[0].address;
+	if (layout->gil_mode == PP_GIL_RUNTIME)
+		return layout->runtime + walk->where->bias + layout->gil_offset;
+	if (layout->interp_gil == PP_NO_OFFSET)
+		return 0;
+	gil = read_u64(walk->where, state_field(walk, layout->ts_interp) + layout->interp_gil);
+	return gil ? gil + layout->gil_holder : 0;
+}
+
+bool python_gil_owns(const struct python_where *where, const struct python_frames *frames,
+		     uint64_t word)
+{
+	const struct pp_python *layout = where->layout;
+	uint64_t low = frames->gil + GIL_WAIT_LOW, high = frames->gil + GIL_WAIT_HIGH;
+
+	if (!frames->gil)
+		return false;
+	/* 3.6's are elsewhere, and 2.7's are not known: then the range is empty. */
+	if (layout->gil_mode == PP_GIL_CURRENT) {
+		low = where->bias + layout->gil_wait_low;
+		high = low + layout->gil_wait_bytes;
+	}
+	return word >= low && word < high;
+}
+
+/* ---- frames ---- */
+
+static void end_segment(struct walk *walk, uint64_t mark)
+{
+	struct python_frames *out = walk->out;
+
+	/* Beyond the bound the frames join the last run. */
+	if (out->segment_count == PP_MAX_SEGMENTS)
+		return;
+	out->segment[out->segment_count++] =
+		(struct pp_segment){.mark = mark, .frames = walk->segment_frames};
+	walk->segment_frames = 0;
+}
+
+/* As area_slot() in bpf/lib/frames.bpf.h: the last quarter is a ring. */
+static void push(struct walk *walk, uint64_t code, uint32_t what)
+{
+	const uint32_t room = PP_MAX_PYTHON_FRAMES, ring = room / PP_ROOT_SHARE, leaf = room - ring;
+	struct python_frames *out = walk->out;
+	uint32_t at = out->count < room ? out->count : leaf + (out->count - leaf) % ring;
+
+	out->frame[at] =
+		(struct pp_frame){.where = code, .what = what, .kind = PP_FRAME_PYTHON_RAW};
+	out->count++;
+	if (out->stored < room)
+		out->stored++;
+	walk->segment_frames++;
+}
+
+static uint32_t frame_instruction(const struct walk *walk, uint64_t code)
+{
+	const struct pp_python *layout = walk->layout;
+	uint64_t instruction = frame_field(walk, layout->frame_instr), copies;
+	uint32_t copy;
+
+	if (layout->flags & PP_PYTHON_LASTI || layout->frame_tlbc_index == PP_NO_OFFSET)
+		return (uint32_t)(layout->flags & PP_PYTHON_LASTI ? instruction
+								  : instruction - code);
+	/* Free-threaded 3.14+: a thread may run its own copy of the bytecode. */
+	copy = (uint32_t)frame_field(walk, layout->frame_tlbc_index);
+	if (!copy || copy > MAX_TLBC_COPIES)
+		return (uint32_t)(instruction - code);
+	copies = read_u64(walk->where, code + layout->code_tlbc);
+	return (uint32_t)(instruction - read_u64(walk->where, copies + 8 + 8 * (uint64_t)copy) +
+			  layout->code_adaptive);
+}
+
+/* False: the frame does not point to a code object. */
+static bool push_code(struct walk *walk)
+{
+	const struct pp_python *layout = walk->layout;
+	/* 3.14+: tags of stack references */
+	uint64_t code = frame_field(walk, layout->frame_code) & ~7ULL, type;
+
+	if (read_near(walk, code + layout->ob_type, &type, sizeof(type)) ||
+	    type != layout->code_type + walk->where->bias) {
+		walk->out->stop = PP_PY_STOP_BAD_CODE;
+		return false;
+	}
+	push(walk, code, frame_instruction(walk, code));
+	return true;
+}
+
+static bool step_frame_object(struct walk *walk)
+{
+	const struct pp_python *layout = walk->layout;
+
+	if (!push_code(walk))
+		return false;
+	if (layout->chain == PP_CHAIN_FRAME_CFRAME) {
+		end_segment(walk, walk->cframe);
+		walk->cframe = read_u64(walk->where, walk->cframe + layout->cframe_previous);
+	}
+	walk->frame = frame_field(walk, layout->frame_previous);
+	return true;
+}
+
+static bool step_interpreter_frame(struct walk *walk)
+{
+	const struct pp_python *layout = walk->layout;
+	uint8_t owner = frame_byte(walk, layout->frame_owner);
+
+	if (layout->chain == PP_CHAIN_CFRAME_ENTRY) {
+		if (!push_code(walk))
+			return false;
+		if (frame_byte(walk, layout->frame_is_entry)) {
+			end_segment(walk, walk->cframe);
+			walk->cframe =
+				read_u64(walk->where, walk->cframe + layout->cframe_previous);
+		}
+	} else if (owner >= layout->shim_owner) {
+		/* Other frames above it neither run nor mark anything. */
+		if (owner == layout->shim_owner)
+			end_segment(walk, walk->frame);
+	} else if (!push_code(walk)) {
+		return false;
+	}
+	walk->frame = frame_field(walk, layout->frame_previous);
+	return true;
+}
+
+static void find_first_frame(struct walk *walk)
+{
+	const struct pp_python *layout = walk->layout;
+
+	walk->frame = state_field(walk, layout->ts_frame);
+	if (layout->chain == PP_CHAIN_FRAME_CFRAME) {
+		walk->cframe = state_field(walk, layout->ts_cframe);
+	} else if (layout->chain == PP_CHAIN_CFRAME_ENTRY ||
+		   layout->chain == PP_CHAIN_CFRAME_SHIM) {
+		walk->cframe = walk->frame;
+		walk->frame = read_u64(walk->where, walk->cframe + layout->cframe_current);
+	}
+}
+
+static void walk_frames(struct walk *walk)
+{
+	const bool is_object = walk->layout->chain <= PP_CHAIN_FRAME_CFRAME;
+	size_t size = is_object ? PP_FRAME_READ_BYTES : INTERPRETER_FRAME_BYTES;
+	struct python_frames *out = walk->out;
+
+	for (uint32_t step = 0; step < PP_MAX_STEPS; step++) {
+		if (!walk->frame) {
+			out->stop = PP_PY_STOP_ROOT;
+			return;
+		}
+		if (read_near(walk, walk->frame, walk->head, size)) {
+			out->stop = PP_PY_STOP_READ_FAULT;
+			return;
+		}
+		if (!(is_object ? step_frame_object(walk) : step_interpreter_frame(walk)))
+			return;
+	}
+	out->stop = PP_PY_STOP_MAX_STEPS;
+}
+
+void python_frames_read(const struct python_where *where, uint64_t thread_state,
+			struct python_frames *ret_frames)
+{
+	struct walk walk = {.where = where, .layout = where->layout, .out = ret_frames};
+
+	ret_frames->thread_state = thread_state;
+	ret_frames->gil = 0;
+	ret_frames->count_flags = 0;
+	ret_frames->stored = ret_frames->count = ret_frames->segment_count = 0;
+	ret_frames->stop = PP_PY_STOP_NOT_PYTHON;
+	if (!walk.layout->chain)
+		return;
+	ret_frames->stop = PP_PY_STOP_NO_THREAD_STATE;
+	if (!thread_state || process_read(where->pid, thread_state, walk.state, sizeof(walk.state)))
+		return;
+	ret_frames->count_flags = PP_COUNT_PYTHON;
+	if (holds_gil(&walk))
+		ret_frames->count_flags |= PP_COUNT_GIL_HELD;
+	if (collects_garbage(&walk))
+		ret_frames->count_flags |= PP_COUNT_GC;
+	ret_frames->gil = find_gil(&walk);
+	find_first_frame(&walk);
+	walk_frames(&walk);
+}
