@@ -37,7 +37,7 @@ class Browser:
             words.insert(1, "--no-sandbox")
         with open(self.folder + "/log", "wb") as log:
             self.process = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
-        self.number, self.events, self.errors = 0, [], []
+        self.number, self.events, self.errors, self.said = 0, [], [], []
         self.socket = websocket.create_connection(self.address(), timeout=300)
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(domain + ".enable")
@@ -84,11 +84,13 @@ class Browser:
             self.errors.append(details.get("exception", {}).get("description") or details["text"])
         elif method == "Log.entryAdded" and what["entry"]["level"] == "error":
             self.errors.append(what["entry"]["text"])
+        elif method == "Runtime.consoleAPICalled":
+            self.said += [str(part.get("value")) for part in what["args"]]
         elif method == "Network.requestWillBeSent":
             self.events.append(what["request"]["url"])
 
     def open(self, path, fragment="", until="window.pyprof", limit_s=60):
-        self.errors, self.events = [], []
+        self.errors, self.events, self.said = [], [], []
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url="file://" + os.path.abspath(path) + fragment)
         self.wait(until, limit_s)

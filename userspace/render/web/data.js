@@ -98,7 +98,7 @@ function sum(values) {
 	let all = 0;
 	for (let i = 0; i < values.length; i++) {
 		if (!(values[i] >= 0))
-			need(false, `value of sample ${i}`);
+			need(false, `the value of sample ${i} is negative`);
 		all += values[i];
 	}
 	return all;

@@ -2,6 +2,7 @@
 /* Values as people read them: three figures, a unit that fits. */
 
 const TIME_STEPS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+const NANOSECONDS = { nanoseconds: 1, microseconds: 1e3, milliseconds: 1e6, seconds: 1e9 };
 const BYTE_STEPS = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]];
 
 function threeFigures(number) {
@@ -26,8 +27,10 @@ export function humanCount(value) {
 }
 
 export function humanValue(value, unit) {
-	if (unit === "nanoseconds")
-		return Math.abs(value) >= 120e9 ? longTime(value) : stepped(value, TIME_STEPS);
+	if (Object.hasOwn(NANOSECONDS, unit)) {
+		const time = value * NANOSECONDS[unit];
+		return Math.abs(time) >= 120e9 ? longTime(time) : stepped(time, TIME_STEPS);
+	}
 	if (unit === "bytes")
 		return stepped(value, BYTE_STEPS);
 	return unit === "count" || !unit ? humanCount(value) : `${humanCount(value)} ${unit}`;
