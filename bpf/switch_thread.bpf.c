@@ -7,6 +7,7 @@
 #include "lib/threads.bpf.h"
 #include "lib/timeline_switch.bpf.h"
 #include "lib/wait_reason.bpf.h"
+#include "lib/wakers.bpf.h"
 #include "lib/walk.bpf.h"
 
 /* Waits at a place until it is walked anew, as callers may differ: many once walks agree, few when they
@@ -56,6 +57,8 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 		thread_add_wait(t, woken_ns, now_ns, cfg);
 		if (t->flags & PP_THREAD_EVENT)
 			thread_add_event(t, cfg);
+		if (wakers_are_on)
+			wake_count(t, woken_ns, cfg->window);
 	}
 	if (timeline_is_on)
 		timeline_come(t, woken_ns, now_ns);
@@ -433,6 +436,8 @@ static __always_inline void thread_stops(void *ctx, struct switch_state *state, 
 	t->flags |= PP_THREAD_WAITING;
 	t->run_delay_ns = prev->sched_info.run_delay;
 	wait_begins(ctx, state, t, prev, task_state, ran_ns, now_ns, cfg);
+	if (wakers_are_on)
+		wake_forget(t);
 	if (timeline_is_on)
 		timeline_leave(t, ran_ns);
 }
@@ -477,30 +482,5 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		thread_comes(next, now_ns, cfg);
 	if (prev->pid && !(prev->flags & PF_KTHREAD))
 		thread_leaves(ctx, prev, preempt ? 0 : task_state_of(prev), now_ns, cfg);
-	return 0;
-}
-
-/* A thread that is not the leader goes on under the leader's id (fs/exec.c: de_thread()): no switch names its
- * own any more. */
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec_thread, struct task_struct *task, int old_tid)
-{
-	struct pp_config *cfg = config_get();
-	struct switch_state *state;
-	struct pp_thread *t;
-	__u32 zero = 0;
-
-	if (!cfg || task->pid == old_tid)
-		return 0;
-	t = thread_find(old_tid, cfg);
-	state = bpf_map_lookup_elem(&switches, &zero);
-	if (!t || !state)
-		return 0;
-	thread_begin(t);
-	if (t->flags & PP_THREAD_WANTED)
-		thread_settle(state, t, thread_clock(t, bpf_ktime_get_ns()));
-	t->was_tid = old_tid;
-	t->tid = 0;
-	thread_end(t);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <pyprofd/sweep.h>
 #include <pyprofd/unwind.h>
 #include <pyprofd/wait.h>
+#include <pyprofd/wake.h>
 
 #ifndef PP_MAP
 #define PP_MAP extern
@@ -212,6 +213,7 @@ struct switch_state {
 	__u32 found, pad; /* which of the thread's places this is */
 	__u64 registers[34]; /* struct user_registers: aarch64 has most */
 	struct pp_ledger_sum ledger; /* all 0 */
+	__u64 context; /* an address: the verifier must not know it as a context */
 };
 struct switches_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -248,6 +250,33 @@ struct events_map {
 };
 PP_MAP struct events_map events SEC(".maps");
 
+/* --wakers (agent: all of them not made at all without it).  tid of a thread that waits -> who woke it. */
+struct wakers_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, struct pp_waker);
+};
+PP_MAP struct wakers_map wakers SEC(".maps");
+
+struct wakes_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct pp_wake_key);
+	__type(value, struct pp_count);
+};
+PP_MAP struct wakes_map wakes_0 SEC(".maps");
+PP_MAP struct wakes_map wakes_1 SEC(".maps");
+
+/* A key that does not fit on BPF's stack. */
+struct wake_keys_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pp_wake_key);
+};
+PP_MAP struct wake_keys_map wake_keys SEC(".maps");
+
 /* --timeline's records (agent: size, or not made at all). */
 struct timeline_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -257,6 +286,7 @@ PP_MAP struct timeline_map timeline SEC(".maps");
 
 /* Set before the load (agent): the verifier removes what they switch off. */
 PP_CONST bool timeline_is_on;
+PP_CONST bool wakers_are_on;
 
 static inline void count_loss(enum pp_loss loss)
 {

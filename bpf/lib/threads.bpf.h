@@ -198,6 +198,7 @@ static __always_inline bool thread_retire(__u32 tid, __u64 now_ns, const struct 
 	if (!t || !state)
 		return false;
 	thread_begin(t);
+	now_ns = thread_clock(t, now_ns);
 	if (t->flags & PP_THREAD_WANTED) {
 		t->total_ns[PP_LEDGER_CPU] += now_ns - t->since_ns;
 		t->since_ns = now_ns;
@@ -206,7 +207,7 @@ static __always_inline bool thread_retire(__u32 tid, __u64 now_ns, const struct 
 				place_count(tid, i);
 		ledger_close(t, &state->ledger, now_ns);
 	}
-	t->was_tid = t->tid;
+	t->was_tid = tid;
 	t->tid = 0;
 	thread_end(t);
 	return true;

@@ -13,8 +13,8 @@ static __always_inline __u64 timeline_wakeup(void)
 {
 	__u64 used = bpf_ringbuf_query(&timeline, BPF_RB_AVAIL_DATA);
 
-	return used > bpf_ringbuf_query(&timeline, BPF_RB_RING_SIZE) / 4 ? BPF_RB_FORCE_WAKEUP :
-									   BPF_RB_NO_WAKEUP;
+	return used > bpf_ringbuf_query(&timeline, BPF_RB_RING_SIZE) / 4 ? BPF_RB_FORCE_WAKEUP
+									 : BPF_RB_NO_WAKEUP;
 }
 
 /* NULL: the ring is full, which is counted. */

@@ -55,12 +55,13 @@ static __always_inline void timeline_come(struct pp_thread *t, __u64 woken_ns, _
 		record->leave_ns = t->since_ns;
 		record->woken_ns = woken_ns;
 		record->back_ns = now_ns;
-		/* A wait that was left out by chance has no stack of its own. */
-		if (!(t->flags & PP_THREAD_SKIPPED)) {
+		/* A wait that was left out by chance may be at a place that is known all the same. */
+		if (place->key == t->last_key) {
 			record->user_stack = place->user_stack;
 			record->kernel_stack = place->kernel_stack;
-			record->holder_tid = t->wait == PP_WAIT_GIL ? place->blame_tid : 0;
 		}
+		if (t->wait == PP_WAIT_GIL && !(t->flags & PP_THREAD_SKIPPED))
+			record->holder_tid = place->blame_tid;
 		bpf_ringbuf_submit(record, timeline_wakeup());
 	}
 	t->timeline_cpu = bpf_get_smp_processor_id();

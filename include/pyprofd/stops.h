@@ -49,8 +49,10 @@
 	X(THREADS_FULL, "threads_full", "a thread found no slot: its waits are not measured")      \
 	X(LEDGERS_FULL, "ledgers_full", "an exited thread's times are missing in the ledger")      \
 	X(WAITS_WEIGHTED, "waits_weighted", "waits taken by chance, with the others' weight")       \
+	X(THREADS_TORN, "threads_torn", "switched all the time: a thread is counted a window later") \
 	X(SWEPT_LOST, "swept_lost", "threads asleep since before the start: a time or stack is missing") \
-	X(TIMELINE_FULL, "timeline_full", "parts of the timeline did not fit into its ring")
+	X(TIMELINE_FULL, "timeline_full", "parts of the timeline did not fit into its ring")        \
+	X(WAKES_FULL, "wakes_full", "waits not counted by waker: the window's table was full")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

@@ -114,9 +114,9 @@ test_threads_asleep_before_the_start.cases = several
 def test_who_wakes_is_split_without_double_count():
     with Asleep() as target:
         process = harness.start(os.path.join(harness.temporary(), "out.pb.gz"), target.pid,
-                                duration=4, options=["--events", "offcpu"])
+                                duration=6, options=["--events", "offcpu"])
         harness.sampling(process)
-        time.sleep(1)
+        time.sleep(2)  # a busy machine opens its window late
         woken = target.poke("wake")
         exited = target.poke("exit")
         run = harness.finish(process)

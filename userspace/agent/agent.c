@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "agent/command.h"
+#include "agent/ledger_sums.h"
 #include "agent/sweeps.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -106,6 +107,7 @@ static int open_kernel(struct agent *agent)
 		.budget_bytes = agent->options->budget_bytes,
 		.waits = waits || agent->options->timeline,
 		.timeline = agent->options->timeline,
+		.wakers = agent->options->wakers,
 	};
 	char why[512] = "";
 	int err = cpus_possible_count(&options.cpu_count);
@@ -291,6 +293,7 @@ static void update_summary(struct agent *agent)
 		(uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SEC +
 		(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
 	(void)kernel_side_get_losses(agent->kernel, summary->loss);
+	summary->loss[PP_LOSS_THREADS_TORN] = agent->torn_threads;
 	summary->loss[PP_LOSS_SWEPT_LOST] = sweeps_lost(agent->sweeps);
 	if (!read_file("/proc/self/statm", 256, &text, NULL)) {
 		char *resident = strchr(text, ' ');
@@ -376,13 +379,6 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static int timeout_ms(const struct agent *agent, uint64_t ns)
-{
-	int sweep_ms = sweeps_timeout_ms(agent->sweeps), ms = (int)(ns / NS_PER_MS) + 1;
-
-	return sweep_ms >= 0 && sweep_ms < ms ? sweep_ms : ms;
-}
-
 static int run_windows(struct agent *agent, struct loop *loop)
 {
 	int err = 0;
@@ -400,7 +396,9 @@ static int run_windows(struct agent *agent, struct loop *loop)
 			loop->window_ends_ns += agent->options->interval_ns;
 			continue;
 		}
-		err = serve(agent, loop, timeout_ms(agent, ends_ns - now_ns));
+		err = serve(agent, loop,
+			    sweeps_timeout_ms(agent->sweeps,
+					      (int)((ends_ns - now_ns) / NS_PER_MS) + 1));
 		if (!err)
 			sweeps_step(agent->sweeps);
 	}
@@ -436,6 +434,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 				    UINT64_MAX;
 	config->flags &= ~(uint32_t)PP_CONFIG_PAUSED;
 	command_release(loop->command);
+	waits_start(agent);
 	sweeps_start(agent->sweeps);
 	err = run_windows(agent, loop);
 	config->flags |= PP_CONFIG_PAUSED;
@@ -500,9 +499,8 @@ static void release(struct agent *agent)
 {
 	cpu_events_free(agent->cpu_events);
 	profiles_close(&agent->profiles);
-	ledger_free(agent->ledger);
+	waits_release(agent);
 	timeline_free(agent->timeline);
-	sweeps_free(agent->sweeps);
 	intern_free(agent->strings);
 	output_free(agent->output);
 	ring_free(agent->stacks_ring);
@@ -560,6 +558,8 @@ int agent_run(const struct options *options)
 		update_summary(&agent);
 		agent.summary.own_map_bytes = kernel_side_map_bytes(agent.kernel);
 		progress_finish(&agent.progress, &agent.summary, options->quiet);
+		if (agent.run_ledger && !options->quiet)
+			ledger_sums_print(agent.run_ledger, stderr);
 	}
 	release(&agent);
 	loop_close(&loop);

@@ -5,6 +5,7 @@
  *   misses.c   stacks finished here      naming.c  where symbolize/ gets names from
  *   window.c   counters -> profiles      waits.c   slots of threads -> counters, ledger
  *   profiles.c kinds of profiles         output.c  profile -> disk
+ *   wakers.c   who ends waits
  *   timeline.c records -> a trace file   stack_texts.c  its stacks as text
  *   sweep.c    threads that sleep since before the start, and sweeps.c what becomes of them */
 #ifndef AGENT_AGENT_H
@@ -84,7 +85,10 @@ struct agent {
 	struct profiles profiles; /* closed between windows of a directory */
 	uint32_t profile_serial; /* of the profile: what is cached for one ends with it */
 	struct output *output;
-	struct ledger *ledger; /* NULL: waits are not captured */
+	struct ledger *ledger; /* NULL: waits are not captured, and neither are the next ones */
+	struct ledger_check *ledger_check;
+	struct ledger_sums *profile_ledger, *run_ledger;
+	uint64_t torn_threads; /* PP_LOSS_THREADS_TORN */
 	struct timeline *timeline; /* NULL: none is written */
 	struct sweeps *sweeps; /* as well */
 
@@ -138,10 +142,15 @@ void thread_names_expire(struct thread_names *names, uint64_t before_ns);
 /* waits.c */
 struct slots_window;
 int waits_open(struct agent *agent); /* nothing, when the options ask for no waits */
+/* The kernel side measures from now on. */
+void waits_start(struct agent *agent);
 /* What threads waited in a window that has ended, into its counters and the ledger. */
 int waits_collect(struct agent *agent, const struct slots_window *window, struct counts *counts);
-/* The ledger of the window, into the comments of its profiles. */
+/* The ledger of the window, to that of its profile and of the run. */
 int waits_close(struct agent *agent);
+/* The profile's ledger, into its comments; the next one begins. */
+int waits_describe(struct agent *agent);
+void waits_release(struct agent *agent);
 
 /* stack_texts.c: stacks as a timeline shows them; named once. */
 struct stack_text {
@@ -170,7 +179,16 @@ void timeline_tick(struct timeline *timeline);
 /* What threads do at the end; closes the file.  Nothing is recorded any more.  NULL is fine. */
 int timeline_close(struct timeline *timeline);
 
+/* wakers.c: waits of a window that has ended, with who ended them, into its profile; --wakers. */
+int wakers_close(struct agent *agent, uint32_t window);
+
 /* window.c */
+/* Who, where and why, as labels; process may be NULL. */
+struct pp_count_key;
+int window_label_sample(struct agent *agent, struct profile_sample *sample,
+			const struct pp_count_key *key, struct process *process);
+/* Leaves the frames above __schedule() out. */
+void window_drop_switch_frames(struct agent *agent, struct profile_sample *sample);
 int window_open(struct agent *agent);
 /* Swaps the count tables, names what was counted and adds it to the profile; is_last: and writes a
  * profile of one file. */

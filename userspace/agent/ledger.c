@@ -25,7 +25,7 @@ struct entry {
 	struct pp_process_id id;
 	struct times live, exited, before;
 	uint64_t part[LEDGER_PART_COUNT];
-	uint64_t threads;
+	uint64_t threads, exits;
 	unsigned int readings_without; /* a thread, one after the other */
 	UT_hash_handle hh;
 };
@@ -80,7 +80,7 @@ void ledger_begin(struct ledger *ledger)
 
 	HASH_ITER (hh, ledger->entry, entry, next) {
 		entry->live = (struct times){};
-		entry->threads = 0;
+		entry->threads = entry->exits = 0;
 		memset(entry->part, 0, sizeof(entry->part));
 	}
 	free(TAKE(ledger->line));
@@ -129,6 +129,7 @@ static int add_exited(struct ledger *ledger, const struct pp_process_id *id,
 		entry->exited.total_ns[i] += sum->total_ns[i];
 	entry->exited.life_ns += sum->life_ns;
 	entry->threads += sum->threads;
+	entry->exits += sum->threads;
 	return 0;
 }
 
@@ -172,7 +173,7 @@ static uint64_t grown(uint64_t *before, uint64_t now)
 
 static void fill_line(struct entry *entry, struct ledger_line *line)
 {
-	*line = (struct ledger_line){.id = entry->id, .threads = entry->threads};
+	*line = (struct ledger_line){.id = entry->id, .threads = entry->threads, .exits = entry->exits};
 	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
 		line->total_ns[i] =
 			grown(&entry->before.total_ns[i],
@@ -190,7 +191,7 @@ static int by_cpu(const void *left, const void *right)
 	return a < b ? 1 : a > b ? -1 : 0;
 }
 
-int ledger_end(struct ledger *ledger, const struct ledger_line **ret_lines, size_t *ret_count)
+int ledger_end(struct ledger *ledger, struct ledger_line **ret_lines, size_t *ret_count)
 {
 	struct entry *entry, *next;
 	size_t count = 0;
@@ -244,4 +245,7 @@ void ledger_format(const struct ledger_line *line, const char *comm, char *text,
 	for (unsigned int i = PP_LEDGER_CPU + 1; i < PP_LEDGER_COUNT && used < size; i++)
 		used += (size_t)snprintf(text + used, size - used, " %s=%.3f", name[i],
 					 seconds(line->total_ns[i]));
+	if (line->checked_ns && used < size)
+		snprintf(text + used, size - used, " off_scheduler=%+.2f%%",
+			 100.0 * (double)line->over_ns / (double)line->checked_ns);
 }

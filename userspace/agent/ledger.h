@@ -20,6 +20,11 @@ struct ledger_line {
 	uint64_t part[LEDGER_PART_COUNT]; /* weight of the window's samples; all 0: unsampled */
 	uint64_t life_ns;		  /* threads x wall */
 	uint64_t threads;		  /* that lived in the window */
+	uint64_t exits;			  /* of them, those that exited */
+	/* Time on the CPU less the scheduler's own, and the threads x wall in which they were compared:
+	 * agent/ledger_check.h; 0, 0: they were not. */
+	int64_t over_ns;
+	uint64_t checked_ns;
 };
 
 struct ledger;
@@ -41,10 +46,10 @@ int ledger_add_sample(struct ledger *ledger, struct pp_process_id id, enum ledge
 		      uint64_t weight);
 /* Lines of what went on since the reading before, by time on the CPU, most first; valid until the next
  * ledger_begin().  Processes without a thread in three readings are forgotten: one may be torn. */
-int ledger_end(struct ledger *ledger, const struct ledger_line **ret_lines, size_t *ret_count);
+int ledger_end(struct ledger *ledger, struct ledger_line **ret_lines, size_t *ret_count);
 
-/* "pid=12 comm=python3 threads=4 seconds=40.000 python=1.204 ... unknown=0.000".  Seconds.  cut: the
- * line is at most `size` with its NUL. */
+/* "pid=12 comm=python3 threads=4 seconds=40.000 python=1.204 ... unknown=0.000 off_scheduler=+0.01%".
+ * Seconds, and over_ns in percent of threads x wall.  Cut: the line is at most `size` with its NUL. */
 void ledger_format(const struct ledger_line *line, const char *comm, char *text, size_t size);
 
 #endif

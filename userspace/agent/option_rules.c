@@ -30,6 +30,8 @@ static enum options_output_kind kind_of_output(const struct options *options)
 /* A file holds one kind of profile, a folder all.  Cycles pass on a CPU alone. */
 static uint32_t default_events(const struct options *options)
 {
+	if (options->wakers && options->output_kind != OPTIONS_OUTPUT_DIRECTORY)
+		return OPTIONS_EVENT_OFFCPU;
 	if (options->output_kind != OPTIONS_OUTPUT_DIRECTORY ||
 	    options->clock == OPTIONS_CLOCK_CYCLES)
 		return OPTIONS_EVENT_CPU;
@@ -76,6 +78,11 @@ int option_rules_apply(const struct option_given *given, struct options *options
 		snprintf(why, OPTION_WHY_BYTES,
 			 "--offcpu-min needs waits to leave out: give --events offcpu or --events "
 			 "gil");
+		return -EINVAL;
+	}
+	if (options->wakers && !(options->events & OPTIONS_EVENT_OFFCPU)) {
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--wakers needs waits: give --events offcpu, or leave --events out");
 		return -EINVAL;
 	}
 	if (given->timeline_max && !options->timeline) {

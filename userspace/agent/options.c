@@ -21,6 +21,7 @@ enum option_key {
 	KEY_INTERVAL,
 	KEY_EVENTS,
 	KEY_OFFCPU_MIN,
+	KEY_WAKERS,
 	KEY_STORE_MAX,
 	KEY_TIMELINE,
 	KEY_TIMELINE_MAX,
@@ -44,6 +45,8 @@ static const struct argp_option option_table[] = {
 	{"offcpu-min", KEY_OFFCPU_MIN, "USEC", 0,
 	 "Waits of fewer microseconds stay out of the profiles of waits: 0 (default) to 1000000",
 	 1},
+	{"wakers", KEY_WAKERS, NULL, 0,
+	 "Also who ended each wait: a profile of its own, instead of offcpu where one file is written", 1},
 	{.doc = "Who is profiled (default: every process of the machine):", .group = 2},
 	{"pid", 'p', "PID[,PID...]", 0, "These processes and their children; may be repeated", 2},
 	{"comm", KEY_COMM, "REGEX", 0, "Processes whose name (/proc/PID/comm) matches", 2},
@@ -440,6 +443,9 @@ static int parse_switch(struct option_parser *parser, int key)
 	struct options *options = &parser->options;
 
 	switch (key) {
+	case KEY_WAKERS:
+		options->wakers = true;
+		return 0;
 	case KEY_NO_KERNEL:
 		options->no_kernel = true;
 		return 0;

@@ -54,6 +54,7 @@ struct options {
 	uint32_t hz; /* samples a second and CPU: 1 .. OPTIONS_HZ_MAX */
 	enum options_clock clock;
 	uint32_t events;	/* enum options_event: one or more into a folder, one into a file */
+	bool wakers;		/* who ends waits, too; with OFFCPU */
 	uint64_t offcpu_min_ns; /* shorter waits are in no profile; 0 without OFFCPU and GIL */
 
 	/* Who is profiled; all that is given must hold.  Nothing given: everybody. */

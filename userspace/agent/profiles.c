@@ -35,6 +35,12 @@ static const struct profile_options kinds[PROFILES_COUNT] = {
 			  .default_value_type = "gil_wait",
 			  .period_type = {"gil_wait", "nanoseconds"},
 			  .period = 1},
+	[PROFILES_WAKER] = {.kind = "waker",
+			    .value_type = {{"off_cpu", "nanoseconds"}, {"events", "count"}},
+			    .value_count = 2,
+			    .default_value_type = "off_cpu",
+			    .period_type = {"off_cpu", "nanoseconds"},
+			    .period = 1},
 };
 
 static bool is_asked_for(const struct options *options, enum profiles_kind kind)
@@ -43,12 +49,17 @@ static bool is_asked_for(const struct options *options, enum profiles_kind kind)
 	case PROFILES_CPU:
 		return options->events & OPTIONS_EVENT_CPU;
 	case PROFILES_OFFCPU:
-		return options->events & OPTIONS_EVENT_OFFCPU;
+		/* One file has one kind. */
+		return options->events & OPTIONS_EVENT_OFFCPU &&
+		       (!options->wakers ||
+			options->output_kind == OPTIONS_OUTPUT_DIRECTORY);
 	case PROFILES_WALL:
 		return options->events & OPTIONS_EVENT_CPU &&
 		       options->events & OPTIONS_EVENT_OFFCPU;
 	case PROFILES_GIL:
 		return options->events & OPTIONS_EVENT_GIL;
+	case PROFILES_WAKER:
+		return options->wakers;
 	default:
 		return false;
 	}
@@ -167,6 +178,12 @@ int profiles_add(struct profiles *profiles, const struct pp_count_key *key,
 	default:
 		return 0;
 	}
+}
+
+int profiles_add_wake(struct profiles *profiles, const struct pp_count *count,
+		      struct profile_sample *sample)
+{
+	return add(profiles, PROFILES_WAKER, sample, count->weight, count->samples, 0);
 }
 
 int profiles_add_comment(struct profiles *profiles, const char *comment)

@@ -18,6 +18,7 @@ enum profiles_kind {
 	PROFILES_OFFCPU, /* off_cpu/nanoseconds, events/count */
 	PROFILES_WALL,	 /* wall/nanoseconds: both of them */
 	PROFILES_GIL,	 /* gil_wait, gil_blame, gil_held, all nanoseconds */
+	PROFILES_WAKER,	 /* off_cpu/nanoseconds, events/count; the waker's stack above the waiter's */
 	PROFILES_COUNT,
 };
 
@@ -37,6 +38,8 @@ int profiles_add_module(struct profiles *profiles, const struct module *module,
 /* Adds one counter to the profiles of its kind; sample has frames and labels, its values are set here. */
 int profiles_add(struct profiles *profiles, const struct pp_count_key *key,
 		 const struct pp_count *count, struct profile_sample *sample);
+int profiles_add_wake(struct profiles *profiles, const struct pp_count *count,
+		      struct profile_sample *sample);
 int profiles_add_comment(struct profiles *profiles, const char *comment);
 int profiles_write(struct profiles *profiles, struct output *output, uint64_t start_wall_ns,
 		   uint64_t duration_ns, bool is_last);

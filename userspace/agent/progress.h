@@ -26,10 +26,6 @@ struct summary {
 	uint64_t own_cpu_ns;	/* of all threads of this process */
 	uint64_t own_rss_bytes; /* resident */
 	uint64_t own_map_bytes; /* kernel maps */
-	/* Of all threads that are profiled; all 0 without waits. */
-	uint64_t ledger_ns[PP_LEDGER_COUNT];
-	uint64_t life_ns;    /* threads x wall */
-	uint64_t torn_slots; /* threads that could not be read as they were switched all the time */
 };
 
 /* Complete: reached the root, in the kernel or by the agent, or had no user part at all. */

@@ -8,7 +8,7 @@
 #include "agent/agent.h"
 #include "symbolize/symbolizer.h"
 
-#define STACKS_MAX 32768U	  /* then all are named anew */
+#define STACKS_MAX 32768U	   /* then all are named anew */
 #define TEXT_BYTES_MAX (16U << 20) /* of all texts; later stacks have their function only */
 /* Frames of the tracepoint and the scheduler that a stack at a switch can begin with. */
 #define SWITCH_FRAMES_MAX 12U
@@ -40,8 +40,7 @@ int stack_texts_new(struct agent *agent, struct intern *strings, unsigned int ma
 
 	if (!texts)
 		return -ENOMEM;
-	*texts = (struct stack_texts){
-		.agent = agent, .strings = strings, .max_frames = max_frames};
+	*texts = (struct stack_texts){.agent = agent, .strings = strings, .max_frames = max_frames};
 	*ret_texts = texts;
 	return 0;
 }

@@ -153,15 +153,16 @@ void sweeps_step(struct sweeps *sweeps)
 	sweeps->next_step_ns = mono_ns() + PAUSE_NS;
 }
 
-int sweeps_timeout_ms(const struct sweeps *sweeps)
+int sweeps_timeout_ms(const struct sweeps *sweeps, int longest_ms)
 {
 	uint64_t now_ns = mono_ns();
+	int ms = 0;
 
 	if (!sweeps || !sweeps->is_running)
-		return -1;
-	return now_ns < sweeps->next_step_ns ?
-		       (int)((sweeps->next_step_ns - now_ns) / NS_PER_MS) + 1 :
-		       0;
+		return longest_ms;
+	if (now_ns < sweeps->next_step_ns)
+		ms = (int)((sweeps->next_step_ns - now_ns) / NS_PER_MS) + 1;
+	return ms < longest_ms ? ms : longest_ms;
 }
 
 const struct swept *sweeps_find(const struct sweeps *sweeps, uint32_t tid)

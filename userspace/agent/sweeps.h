@@ -27,8 +27,8 @@ void sweeps_want(struct sweeps *sweeps);
 
 /* Goes on for some ms, if a sweep goes on and its next step is due.  Call it as often as you like. */
 void sweeps_step(struct sweeps *sweeps);
-/* In how many ms the next step is due; -1: nothing goes on. */
-int sweeps_timeout_ms(const struct sweeps *sweeps);
+/* In how many ms the next step is due, or longest_ms if that is earlier. */
+int sweeps_timeout_ms(const struct sweeps *sweeps, int longest_ms);
 
 /* A thread that a finished sweep has found and that is not known to have moved.  NULL. */
 const struct swept *sweeps_find(const struct sweeps *sweeps, uint32_t tid);

@@ -167,7 +167,8 @@ static void stop(struct timeline *timeline, int err)
 		return;
 	timeline->is_over = true;
 	if (err == -EFBIG)
-		log_warn("the timeline '%s' ends here: it has its full size (--timeline-max)", path);
+		log_warn("the timeline '%s' ends here: it has its full size (--timeline-max)",
+			 path);
 	else
 		log_warn_errno(err, "the timeline '%s' ends here", path);
 }
@@ -188,8 +189,8 @@ static int name_stacks(struct timeline *timeline)
 
 static int write_record(struct timeline *timeline, const struct pp_timeline_record *record)
 {
-	struct stack_text text = stack_texts_find(timeline->texts, record->user_stack,
-						  record->kernel_stack);
+	struct stack_text text =
+		stack_texts_find(timeline->texts, record->user_stack, record->kernel_stack);
 	const struct lanes_event event = {.record = record,
 					  .function = text.function,
 					  .stack = text.text,
@@ -252,7 +253,7 @@ static bool last_record(const struct pp_thread *thread, uint64_t now_ns,
 	ret_record->flags = thread->timeline_flags;
 	if (thread->wait == PP_WAIT_RUN_QUEUE)
 		ret_record->woken_ns = thread->since_ns;
-	if (!(thread->flags & PP_THREAD_SKIPPED)) {
+	if (place->key == thread->last_key) {
 		ret_record->user_stack = place->user_stack;
 		ret_record->kernel_stack = place->kernel_stack;
 	}

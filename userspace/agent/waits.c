@@ -4,7 +4,10 @@
 
 #include <string.h>
 
+#include "agent/ledger_check.h"
+#include "agent/ledger_sums.h"
 #include "agent/sweeps.h"
+#include "attach/image_table.h"
 #include "drain/thread_slots.h"
 
 #define LEDGER_TEXT_BYTES 512U
@@ -17,6 +20,12 @@ int waits_open(struct agent *agent)
 	if (!(agent->options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL)))
 		return 0;
 	err = ledger_new(&agent->ledger);
+	if (!err)
+		err = ledger_check_new(&agent->ledger_check);
+	if (!err)
+		err = ledger_sums_new(&agent->profile_ledger);
+	if (!err)
+		err = ledger_sums_new(&agent->run_ledger);
 	return err ? err : sweeps_new(agent, &agent->sweeps);
 }
 
@@ -33,7 +42,7 @@ int waits_collect(struct agent *agent, const struct slots_window *window, struct
 	err = ledger_add_exited(agent->ledger, kernel_side_ledgers(agent->kernel));
 	for (uint32_t i = 0; i < slot_count && !err; i++) {
 		if (!slot[i].tid || !thread_slot_take(&slot[i], window->number, &thread,
-						      &agent->summary.torn_slots))
+						      &agent->torn_threads))
 			continue;
 		err = thread_slot_count(&thread, window, counts);
 		if (!err)
@@ -42,32 +51,73 @@ int waits_collect(struct agent *agent, const struct slots_window *window, struct
 	return err ? err : sweeps_collect(agent->sweeps, window, counts);
 }
 
-static int add_line(struct agent *agent, const struct ledger_line *line)
+/* The processes that are there at the start have run before: only what they do from now on counts. */
+void waits_start(struct agent *agent)
+{
+	const struct process *process = NULL;
+
+	if (!agent->ledger)
+		return;
+	while ((process = process_table_next(agent->processes, process))) {
+		if (!process->exit_ns &&
+		    (!agent->is_filtered || image_table_flags(process) & PP_IMAGE_WANTED))
+			ledger_check_begin(agent->ledger_check, process->id.tgid);
+	}
+}
+
+static int add_line(struct agent *agent, struct ledger_line *line)
 {
 	const struct process *process = process_table_find(agent->processes, line->id);
-	char text[LEDGER_TEXT_BYTES] = "ledger ", comm[PP_COMM_BYTES + 1] = "";
+	char comm[PP_COMM_BYTES + 1] = "";
+	int err;
 
+	ledger_check_line(agent->ledger_check, line);
+	if (!line->life_ns)
+		return 0;
 	if (process)
 		memcpy(comm, process->comm, PP_COMM_BYTES);
-	ledger_format(line, comm, text + strlen(text), sizeof(text) - strlen(text));
-	return profiles_add_comment(&agent->profiles, text);
+	err = ledger_sums_add(agent->profile_ledger, line, comm);
+	return err ? err : ledger_sums_add(agent->run_ledger, line, comm);
 }
 
 int waits_close(struct agent *agent)
 {
-	const struct ledger_line *line;
+	struct ledger_line *line;
 	size_t count;
 	int err;
 
 	if (!agent->ledger)
 		return 0;
 	err = ledger_end(agent->ledger, &line, &count);
-	for (size_t i = 0; i < count && !err; i++) {
-		for (unsigned int k = 0; k < PP_LEDGER_COUNT; k++)
-			agent->summary.ledger_ns[k] += line[i].total_ns[k];
-		agent->summary.life_ns += line[i].life_ns;
-		if (i < LEDGER_LINES_MAX && line[i].life_ns)
-			err = add_line(agent, &line[i]);
-	}
+	for (size_t i = 0; i < count && !err; i++)
+		err = add_line(agent, &line[i]);
 	return err;
+}
+
+int waits_describe(struct agent *agent)
+{
+	OWNED_MEM struct ledger_sum *list = NULL;
+	char text[LEDGER_TEXT_BYTES] = "ledger ";
+	const size_t start = strlen(text);
+	size_t count;
+	int err;
+
+	if (!agent->ledger)
+		return 0;
+	err = ledger_sums_list(agent->profile_ledger, &list, &count);
+	for (size_t i = 0; i < count && i < LEDGER_LINES_MAX && !err; i++) {
+		ledger_format(&list[i].line, list[i].comm, text + start, sizeof(text) - start);
+		err = profiles_add_comment(&agent->profiles, text);
+	}
+	ledger_sums_clear(agent->profile_ledger);
+	return err;
+}
+
+void waits_release(struct agent *agent)
+{
+	ledger_free(TAKE(agent->ledger));
+	ledger_check_free(TAKE(agent->ledger_check));
+	ledger_sums_free(TAKE(agent->profile_ledger));
+	ledger_sums_free(TAKE(agent->run_ledger));
+	sweeps_free(TAKE(agent->sweeps));
 }

@@ -104,7 +104,7 @@ static int label_wait(struct agent *agent, struct profile_sample *sample, uint32
 	return err;
 }
 
-static int label_sample(struct agent *agent, struct profile_sample *sample,
+int window_label_sample(struct agent *agent, struct profile_sample *sample,
 			const struct pp_count_key *key, struct process *process)
 {
 	char comm[PP_COMM_BYTES + 1] = "";
@@ -178,7 +178,7 @@ static const struct frame *say_why(struct agent *agent, const struct dict_stack 
 }
 
 /* The kernel's own way out of a thread: tracing and scheduler frames above __schedule(). */
-static void drop_switch_frames(struct agent *agent, struct profile_sample *sample)
+void window_drop_switch_frames(struct agent *agent, struct profile_sample *sample)
 {
 	for (size_t i = 0; i < sample->frame_count && i < SWITCH_FRAMES_MAX; i++) {
 		const struct frame *frame = &sample->frame[i];
@@ -229,8 +229,8 @@ static int add_sample(struct agent *agent, struct symbolizer *symbolizer,
 		sample.frame_count = 1;
 	}
 	if (key->flags >> PP_COUNT_KIND_SHIFT == PP_KIND_WAIT)
-		drop_switch_frames(agent, &sample);
-	err = label_sample(agent, &sample, key, process);
+		window_drop_switch_frames(agent, &sample);
+	err = window_label_sample(agent, &sample, key, process);
 	if (!err && agent->ledger && key->flags >> PP_COUNT_KIND_SHIFT == PP_KIND_CPU)
 		err = ledger_add_sample(agent->ledger, key->id, leaf_part(&sample),
 					counted->count.weight);
@@ -336,8 +336,11 @@ static void renew_dictionary(struct agent *agent)
 static int finish_profiles(struct agent *agent, uint64_t start_wall_ns, uint64_t duration_ns,
 			   bool is_last)
 {
-	int err = profiles_write(&agent->profiles, agent->output, start_wall_ns, duration_ns, is_last);
+	int err = waits_describe(agent);
 
+	if (!err)
+		err = profiles_write(&agent->profiles, agent->output, start_wall_ns, duration_ns,
+				     is_last);
 	profiles_close(&agent->profiles);
 	intern_free(TAKE(agent->strings));
 	return err;
@@ -348,12 +351,15 @@ int window_close(struct agent *agent, bool is_last)
 	CLEANUP(counts_release) struct counts counts = {};
 	uint64_t ended_ns = mono_ns(), length_ns = ended_ns - agent->window_started_ns;
 	uint64_t start_wall_ns = agent->window_started_wall_ns, all_ns = ended_ns - agent->started_ns;
+	uint32_t window = agent->window;
 	int err = collect(agent, ended_ns, &counts);
 
 	agent->window_started_ns = ended_ns;
 	agent->window_started_wall_ns += length_ns;
 	if (!err)
 		err = add_samples(agent, &counts);
+	if (!err)
+		err = wakers_close(agent, window);
 	if (!err)
 		err = waits_close(agent);
 	if (err)

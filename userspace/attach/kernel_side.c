@@ -60,6 +60,20 @@ static uint32_t clamp(uint64_t value, uint32_t low, uint32_t high)
 	return value < low ? low : value > high ? high : (uint32_t)value;
 }
 
+static void set_wakers(struct kernel_side *side, bool is_on, uint32_t counts)
+{
+	struct pyprofd *skeleton = side->skeleton;
+	struct bpf_map *map[] = {skeleton->maps.wakers, skeleton->maps.wakes_0, skeleton->maps.wakes_1,
+				 skeleton->maps.wake_keys};
+
+	skeleton->rodata->wakers_are_on = is_on;
+	bpf_program__set_autoload(skeleton->progs.on_waking, is_on);
+	bpf_map__set_max_entries(skeleton->maps.wakes_0, counts);
+	bpf_map__set_max_entries(skeleton->maps.wakes_1, counts);
+	for (size_t i = 0; i < ARRAY_SIZE(map) && !is_on; i++)
+		bpf_map__set_autocreate(map[i], false);
+}
+
 /* Fixed tables first; rows of unwind information take what the budget leaves. */
 static void set_sizes(struct kernel_side *side, const struct kernel_side_options *options)
 {
@@ -99,9 +113,9 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 							 TIMELINE_BYTES_MIN, TIMELINE_BYTES_MAX)));
 	else
 		bpf_map__set_autocreate(skeleton->maps.timeline, false);
+	set_wakers(side, options->wakers, counts);
 	if (!options->waits) {
 		bpf_program__set_autoload(skeleton->progs.on_switch, false);
-		bpf_program__set_autoload(skeleton->progs.on_exec_thread, false);
 		bpf_program__set_autoload(skeleton->progs.on_sweep, false);
 		bpf_map__set_max_entries(skeleton->maps.ledgers, 1);
 	}
@@ -149,6 +163,7 @@ static int load(struct kernel_side *side, char *why, size_t why_size)
 		return -ENOMEM;
 	bpf_program__set_log_buf(side->skeleton->progs.on_cpu_sample, log, VERIFIER_LOG_BYTES);
 	bpf_program__set_log_buf(side->skeleton->progs.on_switch, log, VERIFIER_LOG_BYTES);
+	bpf_program__set_log_buf(side->skeleton->progs.on_waking, log, VERIFIER_LOG_BYTES);
 	bpf_program__set_log_buf(side->skeleton->progs.on_sweep, log, VERIFIER_LOG_BYTES);
 	err = pyprofd__load(side->skeleton);
 	if (err)
@@ -302,6 +317,11 @@ int kernel_side_timeline_ring(const struct kernel_side *side)
 int kernel_side_counts(const struct kernel_side *side, uint32_t window)
 {
 	return bpf_map__fd(window & 1 ? side->skeleton->maps.counts_1 : side->skeleton->maps.counts_0);
+}
+
+int kernel_side_wakes(const struct kernel_side *side, uint32_t window)
+{
+	return bpf_map__fd(window & 1 ? side->skeleton->maps.wakes_1 : side->skeleton->maps.wakes_0);
 }
 
 volatile struct pp_config *kernel_side_config(const struct kernel_side *side)

@@ -24,6 +24,7 @@ struct kernel_side_options {
 	uint64_t budget_bytes; /* of all maps; 0: by the number of CPUs */
 	bool waits;	       /* context switches too, and the threads asleep at the start */
 	bool timeline;	       /* records for it; needs waits */
+	bool wakers;	       /* who ends waits; needs waits */
 };
 
 struct kernel_side;
@@ -42,6 +43,7 @@ int kernel_side_stacks_ring(const struct kernel_side *side);
 int kernel_side_events_ring(const struct kernel_side *side);
 int kernel_side_timeline_ring(const struct kernel_side *side); /* below 0 without `timeline` */
 int kernel_side_counts(const struct kernel_side *side, uint32_t window);
+int kernel_side_wakes(const struct kernel_side *side, uint32_t window); /* below 0 without `wakers` */
 int kernel_side_ledgers(const struct kernel_side *side);
 
 /* Mapped: what is written here the next sample sees. */

@@ -119,3 +119,29 @@ int process_read(pid_t pid, uint64_t address, void *buffer, size_t size)
 		return process_read_mem_file(pid, address, buffer, size);
 	return -errno;
 }
+
+int process_read_pieces(pid_t pid, const struct process_piece *piece, size_t count)
+{
+	struct iovec here[PROCESS_PIECES_MAX], there[PROCESS_PIECES_MAX];
+	ssize_t size = 0, got;
+	int err = 0;
+
+	if (count > PROCESS_PIECES_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < count; i++) {
+		here[i] = (struct iovec){.iov_base = piece[i].buffer, .iov_len = piece[i].size};
+		there[i] = (struct iovec){.iov_base = (void *)(uintptr_t)piece[i].address,
+					  .iov_len = piece[i].size};
+		size += (ssize_t)piece[i].size;
+	}
+	got = process_vm_readv(pid, here, count, there, count, 0);
+	if (got == size)
+		return 0;
+	if (got >= 0)
+		return -EFAULT;
+	if (errno != EPERM && errno != ENOSYS)
+		return -errno;
+	for (size_t i = 0; !err && i < count; i++)
+		err = process_read_mem_file(pid, piece[i].address, piece[i].buffer, piece[i].size);
+	return err;
+}

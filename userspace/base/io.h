@@ -21,4 +21,15 @@ int write_full(int fd, const void *buffer, size_t size);
  * All or nothing.  Returns 0; -EFAULT when part of it is not there; -ESRCH; -errno. */
 int process_read(pid_t pid, uint64_t address, void *buffer, size_t size);
 
+/* So many small reads in one call cost about a third of as many calls. */
+#define PROCESS_PIECES_MAX 64U
+struct process_piece {
+	uint64_t address;
+	void *buffer; /* borrowed */
+	size_t size;
+};
+/* The same for at most PROCESS_PIECES_MAX pieces: all of them or an error, after which the buffers'
+ * contents are undefined. */
+int process_read_pieces(pid_t pid, const struct process_piece *piece, size_t count);
+
 #endif

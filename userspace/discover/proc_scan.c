@@ -24,6 +24,8 @@ enum stat_field {
 	STAT_STATE = 3,
 	STAT_PPID = 4,
 	STAT_FLAGS = 9,
+	STAT_UTIME = 14,
+	STAT_STIME = 15,
 	STAT_STARTTIME = 22,
 };
 
@@ -61,22 +63,19 @@ static void copy_comm(const char *text, size_t size, char comm[PP_COMM_BYTES])
 	memcpy(comm, text, used);
 }
 
-/* Ticks since boot -> CLOCK_MONOTONIC. */
-static uint64_t ticks_to_ns(uint64_t ticks, uint64_t ticks_per_sec, uint64_t boot_offset_ns)
+static uint64_t ticks_to_ns(uint64_t ticks, uint64_t ticks_per_sec)
 {
 	uint64_t seconds = ticks / ticks_per_sec;
-	uint64_t boot_ns;
 
 	if (seconds > UINT64_MAX / NS_PER_SEC - 1)
 		return 0;
-	boot_ns = seconds * NS_PER_SEC + ticks % ticks_per_sec * NS_PER_SEC / ticks_per_sec;
-	return boot_ns > boot_offset_ns ? boot_ns - boot_offset_ns : 0;
+	return seconds * NS_PER_SEC + ticks % ticks_per_sec * NS_PER_SEC / ticks_per_sec;
 }
 
 /* What of the fields behind the name is of interest. */
 struct stat_fields {
 	char state;
-	uint64_t ppid, flags, start_ticks;
+	uint64_t ppid, flags, user_ticks, system_ticks, start_ticks;
 };
 
 static bool take_field(int field, const char *value, const char *end, struct stat_fields *fields)
@@ -89,6 +88,10 @@ static bool take_field(int field, const char *value, const char *end, struct sta
 		return take_number(&value, end, &fields->ppid);
 	case STAT_FLAGS:
 		return take_number(&value, end, &fields->flags);
+	case STAT_UTIME:
+		return take_number(&value, end, &fields->user_ticks);
+	case STAT_STIME:
+		return take_number(&value, end, &fields->system_ticks);
 	case STAT_STARTTIME:
 		return take_number(&value, end, &fields->start_ticks);
 	default:
@@ -116,6 +119,7 @@ int proc_stat_parse(const char *text, size_t size, uint64_t ticks_per_sec, uint6
 	const char *open = memchr(text, '(', size), *close = memrchr(text, ')', size);
 	struct stat_fields fields = {0};
 	struct proc_stat stat = {0};
+	uint64_t started_ns;
 
 	if (!take_u32(&at, end, &stat.pid) || !open || !close || close < open)
 		return -EBADMSG;
@@ -125,7 +129,10 @@ int proc_stat_parse(const char *text, size_t size, uint64_t ticks_per_sec, uint6
 	stat.ppid = (uint32_t)fields.ppid;
 	stat.is_zombie = strchr("ZXx", fields.state) != NULL;
 	stat.is_kernel_thread = fields.flags & PF_KTHREAD;
-	stat.start_ns = ticks_to_ns(fields.start_ticks, ticks_per_sec, boot_offset_ns);
+	started_ns = ticks_to_ns(fields.start_ticks, ticks_per_sec); /* since the boot */
+	stat.start_ns = started_ns > boot_offset_ns ? started_ns - boot_offset_ns : 0;
+	stat.cpu_ns = ticks_to_ns(fields.user_ticks, ticks_per_sec) +
+		      ticks_to_ns(fields.system_ticks, ticks_per_sec);
 	*ret_stat = stat;
 	return 0;
 }

@@ -15,6 +15,7 @@ struct proc_stat {
 	bool is_kernel_thread;
 	bool is_zombie; /* or dead: has no memory any more */
 	uint64_t start_ns;
+	uint64_t cpu_ns; /* of all its threads, exited ones too; in clock ticks as well */
 };
 
 /* /proc/PID/status. */

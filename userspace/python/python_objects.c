@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io.h"
-
 #define STRING_HEAD_BYTES 64U /* covers length and state of every build */
 #define INT_DIGIT_BITS 30U    /* the default of every 64-bit build */
 #define KEY_NAME_MAX_BYTES 32U
-#define READ_COST_BYTES 1024U /* copying that much costs about as much as the call */
+#define KEY_BATCH 32U		/* keys read at once; most searches need 50 to 100 */
+#define DICT_HEAD_MAX_BYTES 64U /* object header and fields */
+#define READ_COST_BYTES 1024U	/* copying that much costs about as much as the call */
 
 /* The object header is the only thing that free-threaded builds change here, so every other offset
  * is given from its end; 16 bytes, or 32 there.  Source: the headers of 2.7.18, 3.6.15, 3.7.16,
@@ -22,11 +22,17 @@ enum header_relative_offset {
 	TYPE_ITEMSIZE = 24,
 	TYPE_FLAGS = 152,
 	TYPE_DICTOFFSET = 272,
-	DICT_KEYS = 16,	  /* ma_keys; 2.7: ma_mask */
-	DICT_VALUES = 24, /* ma_values; 2.7: ma_table */
 	HEAP_TYPE_CACHED_KEYS_311 = 856,
 	HEAP_TYPE_CACHED_KEYS_312 = 864, /* to 3.14 */
 	HEAP_TYPE_CACHED_KEYS_315 = 872,
+};
+
+/* Of struct python_dict_head. */
+enum dict_field {
+	DICT_KEYS = 2,	 /* ma_keys */
+	DICT_VALUES = 3, /* ma_values */
+	DICT_MASK_27 = 2,
+	DICT_TABLE_27 = 3,
 };
 
 /* Source: Include/object.h, Include/internal/pycore_object.h. */
@@ -38,7 +44,9 @@ enum header_relative_offset {
 
 /* struct _dictkeysobject: Objects/dict-common.h (3.6-3.10), Include/internal/pycore_dict.h. */
 #define KEYS_HEAD_310_BYTES 40U /* refcnt, size, lookup, usable, nentries */
+#define KEYS_SLOTS_310 32U	/* offset of nentries */
 #define KEYS_HEAD_311_BYTES 32U /* refcnt, log2 size, log2 bytes of indices, kind, ... */
+#define KEYS_SLOTS_311 24U	/* offset of dk_nentries */
 #define KEYS_MAX_LOG2_INDEX_BYTES 40U
 #define VALUES_HEAD_313_BYTES 8U /* capacity, size, embedded, valid */
 
@@ -52,19 +60,36 @@ static bool is_at_least(const struct python_memory *memory, unsigned int minor)
 	return memory->layout->major == 3 && memory->layout->minor >= minor;
 }
 
+static int pay(const struct python_memory *memory, size_t cost)
+{
+	if (!memory->reads_left)
+		return 0;
+	if (*memory->reads_left < cost) {
+		*memory->reads_left = 0;
+		return -ETIME;
+	}
+	*memory->reads_left -= (uint32_t)cost;
+	return 0;
+}
+
 static int read_memory(const struct python_memory *memory, uint64_t address, void *buffer,
 		       size_t size)
 {
-	size_t cost = 1 + size / READ_COST_BYTES;
+	int err = pay(memory, 1 + size / READ_COST_BYTES);
 
-	if (memory->reads_left) {
-		if (*memory->reads_left < cost) {
-			*memory->reads_left = 0;
-			return -ETIME;
-		}
-		*memory->reads_left -= (uint32_t)cost;
-	}
-	return process_read(memory->pid, address, buffer, size);
+	return err ? err : process_read(memory->pid, address, buffer, size);
+}
+
+int python_read_pieces(const struct python_memory *memory, const struct process_piece *piece,
+		       size_t count)
+{
+	size_t cost = 0;
+	int err;
+
+	for (size_t i = 0; i < count; i++)
+		cost += 1 + piece[i].size / READ_COST_BYTES;
+	err = pay(memory, cost);
+	return err ? err : process_read_pieces(memory->pid, piece, count);
 }
 
 int python_read_u64(const struct python_memory *memory, uint64_t address, uint64_t *ret_value)
@@ -192,7 +217,8 @@ struct dict_slots {
 	uint64_t address;
 	uint64_t values; /* split tables: address of an array of value pointers; 0: in the slots */
 	uint64_t count;
-	bool has_hash; /* {hash, key, value} instead of {key, value} */
+	bool has_hash;		 /* {hash, key, value} instead of {key, value} */
+	struct python_word used; /* `slots` of struct python_dict */
 };
 
 static int read_words(const struct python_memory *memory, uint64_t address, size_t count,
@@ -235,8 +261,15 @@ static int read_slots(const struct python_memory *memory, const struct dict_slot
 		if (!key || !value)
 			continue;
 		dict.entry[dict.count++] = (struct python_dict_entry){
-			.hash = slots->has_hash ? word[0] : 0, .key = key, .value = value};
+			.hash = slots->has_hash ? word[0] : 0,
+			.key = key,
+			.value = value,
+			.value_address =
+				values ? slots->values + at * sizeof(*values)
+				       : slots->address + ((at + 1) * stride - 1) * sizeof(*words),
+		};
 	}
+	dict.slots = slots->used;
 	*ret_dict = dict;
 	dict.entry = NULL;
 	return 0;
@@ -259,6 +292,7 @@ static int slots_of_keys_310(const struct python_memory *memory, uint64_t keys,
 	*ret_slots = (struct dict_slots){
 		.address = keys + KEYS_HEAD_310_BYTES + size * index_bytes,
 		.count = head[4],
+		.used = {keys + KEYS_SLOTS_310, head[4]},
 		.has_hash = true,
 	};
 	return 0;
@@ -274,13 +308,14 @@ static int slots_of_keys_311(const struct python_memory *memory, uint64_t keys,
 
 	if (err)
 		return err;
-	memcpy(&count, head + 24, sizeof(count));
+	memcpy(&count, head + KEYS_SLOTS_311, sizeof(count));
 	if (head[8] > KEYS_MAX_LOG2_INDEX_BYTES || head[9] > KEYS_MAX_LOG2_INDEX_BYTES ||
 	    count > 1ULL << head[8])
 		return -EBADMSG;
 	*ret_slots = (struct dict_slots){
 		.address = keys + KEYS_HEAD_311_BYTES + (1ULL << head[9]),
 		.count = count,
+		.used = {keys + KEYS_SLOTS_311, count},
 		.has_hash = !head[10],
 	};
 	return 0;
@@ -309,24 +344,76 @@ static int read_table(const struct python_memory *memory, uint64_t keys, uint64_
 	return read_slots(memory, &slots, ret_dict);
 }
 
-int python_dict_read(const struct python_memory *memory, uint64_t address,
-		     struct python_dict *ret_dict)
+int python_dict_head_read(const struct python_memory *memory, uint64_t address,
+			  struct python_dict_head *ret_head)
 {
-	uint64_t keys = 0, values = 0;
-	int err = read_field(memory, address, DICT_KEYS, &keys);
+	struct python_dict_head head = {.address = address};
+	uint8_t bytes[DICT_HEAD_MAX_BYTES];
+	size_t header_bytes = python_header_bytes(memory->layout);
+	int err;
 
-	if (!err)
-		err = read_field(memory, address, DICT_VALUES, &values);
+	if (header_bytes + sizeof(head.field) > sizeof(bytes))
+		return -EBADMSG;
+	err = read_memory(memory, address, bytes, header_bytes + sizeof(head.field));
 	if (err)
 		return err;
-	if (memory->layout->major == 2) {
-		struct dict_slots slots = {.address = values, .count = keys + 1, .has_hash = true};
+	memcpy(&head.type, bytes + memory->layout->ob_type, sizeof(head.type));
+	memcpy(head.field, bytes + header_bytes, sizeof(head.field));
+	*ret_head = head;
+	return 0;
+}
 
-		return keys >= 1ULL << KEYS_MAX_LOG2_INDEX_BYTES
+int python_dict_read_table(const struct python_memory *memory, const struct python_dict_head *head,
+			   struct python_dict *ret_dict)
+{
+	if (memory->layout->major == 2) {
+		uint64_t mask = head->field[DICT_MASK_27];
+		struct dict_slots slots = {
+			.address = head->field[DICT_TABLE_27], .count = mask + 1, .has_hash = true};
+
+		return mask >= 1ULL << KEYS_MAX_LOG2_INDEX_BYTES
 			       ? -EBADMSG
 			       : read_slots(memory, &slots, ret_dict);
 	}
-	return read_table(memory, keys, values, ret_dict);
+	return read_table(memory, head->field[DICT_KEYS], head->field[DICT_VALUES], ret_dict);
+}
+
+int python_dict_read(const struct python_memory *memory, uint64_t address,
+		     struct python_dict *ret_dict)
+{
+	struct python_dict_head head;
+	int err = python_dict_head_read(memory, address, &head);
+
+	return err ? err : python_dict_read_table(memory, &head, ret_dict);
+}
+
+static struct python_word dict_word(const struct python_memory *memory,
+				    const struct python_dict_head *head, size_t field)
+{
+	return (struct python_word){
+		.address = head->address + python_header_bytes(memory->layout) +
+			   field * sizeof(head->field[0]),
+		.value = head->field[field],
+	};
+}
+
+struct python_word python_dict_table_word(const struct python_memory *memory,
+					  const struct python_dict_head *head)
+{
+	return dict_word(memory, head, memory->layout->major == 2 ? DICT_TABLE_27 : DICT_KEYS);
+}
+
+size_t python_dict_stamp(const struct python_memory *memory, const struct python_dict_head *head,
+			 const struct python_dict *dict,
+			 struct python_word ret_stamp[PYTHON_DICT_STAMP_WORDS])
+{
+	size_t count = 0;
+
+	for (; count < PYTHON_DICT_FIELDS; count++)
+		ret_stamp[count] = dict_word(memory, head, count);
+	if (dict->slots.address)
+		ret_stamp[count++] = dict->slots;
+	return count;
 }
 
 static uint64_t cached_keys_offset(const struct python_memory *memory)
@@ -442,6 +529,63 @@ static bool is_string(const struct python_memory *memory, uint64_t address, cons
 	       !read_memory(memory, string.data, bytes, length) && !memcmp(bytes, text, length);
 }
 
+/* An ASCII str's characters follow its head: so many bytes are both.  0: more than there is room for. */
+static size_t ascii_bytes(const struct pp_python *layout, size_t length)
+{
+	bool is_bytes = layout->flags & PP_PYTHON_BYTES_NAMES;
+	size_t data = is_bytes ? layout->bytes_data : layout->str_ascii_data;
+
+	if (data > STRING_HEAD_BYTES || length > KEY_NAME_MAX_BYTES)
+		return 0;
+	if (is_bytes)
+		return layout->bytes_size + sizeof(uint64_t) <= data ? data + length : 0;
+	return layout->str_length + sizeof(uint64_t) <= data &&
+			       layout->str_state + sizeof(uint32_t) <= data
+		       ? data + length
+		       : 0;
+}
+
+static bool is_ascii_string(const struct pp_python *layout, const uint8_t *bytes, const char *text,
+			    size_t length)
+{
+	uint64_t size;
+	uint32_t state;
+
+	if (layout->flags & PP_PYTHON_BYTES_NAMES) {
+		memcpy(&size, bytes + layout->bytes_size, sizeof(size));
+		return size == length && !memcmp(bytes + layout->bytes_data, text, length);
+	}
+	memcpy(&size, bytes + layout->str_length, sizeof(size));
+	memcpy(&state, bytes + layout->str_state, sizeof(state));
+	return size == length && (state >> layout->str_kind_shift & 7) == 1 &&
+	       state >> layout->str_ascii_shift & 1 &&
+	       !memcmp(bytes + layout->str_ascii_data, text, length);
+}
+
+/* Of at most KEY_BATCH entries the first with this key, else `count`.  What lies at the end of a
+ * mapping and is shorter than the name cannot be read with the others: then it is one by one. */
+static size_t find_in_batch(const struct python_memory *memory,
+			    const struct python_dict_entry *entry, size_t count, const char *text)
+{
+	uint8_t bytes[KEY_BATCH][STRING_HEAD_BYTES + KEY_NAME_MAX_BYTES];
+	struct process_piece piece[KEY_BATCH];
+	const size_t length = strlen(text);
+	const size_t size = ascii_bytes(memory->layout, length);
+	bool is_read;
+	size_t at;
+
+	for (at = 0; at < count; at++)
+		piece[at] = (struct process_piece){
+			.address = entry[at].key, .buffer = bytes[at], .size = size};
+	is_read = size && !python_read_pieces(memory, piece, count);
+	for (at = 0; at < count; at++) {
+		if (is_read ? is_ascii_string(memory->layout, bytes[at], text, length)
+			    : is_string(memory, entry[at].key, text))
+			break;
+	}
+	return at;
+}
+
 const struct python_dict_entry *python_dict_find(const struct python_memory *memory,
 						 const struct python_dict *dict,
 						 struct python_key *key)
@@ -450,10 +594,13 @@ const struct python_dict_entry *python_dict_find(const struct python_memory *mem
 		if (dict->entry[at].key == key->address)
 			return &dict->entry[at];
 	}
-	for (size_t at = 0; at < dict->count; at++) {
-		if (is_string(memory, dict->entry[at].key, key->name)) {
-			key->address = dict->entry[at].key;
-			return &dict->entry[at];
+	for (size_t at = 0; at < dict->count; at += KEY_BATCH) {
+		size_t count = dict->count - at < KEY_BATCH ? dict->count - at : KEY_BATCH;
+		size_t found = find_in_batch(memory, &dict->entry[at], count, key->name);
+
+		if (found < count) {
+			key->address = dict->entry[at + found].key;
+			return &dict->entry[at + found];
 		}
 	}
 	return NULL;

@@ -38,14 +38,28 @@ int python_process_self_test(const struct python_info *info, pid_t pid, uint64_t
 			     const char **ret_reason);
 
 /* Names given to threads by `threading`, read from threading._active: thread_id -> name.
- * Bounded: 4,096 threads, names of 256 bytes.  Returns 0 with a heap array (possibly empty);
- * -EAGAIN: threading is not imported; -EFAULT; -ENOTSUP; -ENOMEM. */
+ * Bounded: 4,096 threads, names of 256 bytes. */
 struct python_thread_name {
 	uint64_t thread_id;
 	uint32_t native_id; /* 0: unknown */
 	char name[64];	    /* UTF-8, cut at a character */
 };
+/* What looks at one process learn for the next one: where `_active` is, or that `threading` is not
+ * imported as long as sys.modules stays as it is.  All 0 at first.  Checked at each look, so that it
+ * never misleads, not even when it was of another process. */
+struct python_names_hint {
+	bool keeps_names; /* the caller's: names of threads that were read are not read again */
+	struct python_names_known *known; /* owned */
+};
+void python_names_hint_release(struct python_names_hint *hint);
+/* hint: NULL for a single look.  The first look costs about 100 reads, most of them in batches; later
+ * ones 4 to find the threads, and about 15 a thread.
+ * Returns 0 with a heap array (possibly empty); -EALREADY: hint->keeps_names, and all is
+ * where it was at the last look that gave all names (a thread that took the place of one that ended
+ * may go unseen); -EAGAIN: threading is not imported; -EFAULT; -ENOTSUP;
+ * -ENOMEM. */
 int python_process_thread_names(const struct python_info *info, pid_t pid, uint64_t bias,
+				struct python_names_hint *hint,
 				struct python_thread_name **ret_names, size_t *ret_count);
 
 #endif

@@ -3,8 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "python/python_objects.h"
 #include "python/python_process.h"
+#include "python/thread_place.h"
 
 #define MAX_INTERPRETERS 64U
 #define MAX_THREADS 4096U
@@ -14,12 +18,35 @@
 /* hash(int) is the int itself below 2^61 - 1 (2.7: always), so idents are read off the table. */
 #define MAX_HASHED_INT ((1ULL << 61) - 1)
 
-/* What one look at a process learns as it goes: types, and where interned names lie. */
+/* One interpreter's: what its names were found by. */
+struct known_place {
+	struct thread_place place;
+	struct python_key name, native_id;
+};
+
+struct python_names_known {
+	const struct python_info *info; /* of the last look; compared only */
+	struct known_place *place;	/* owned; in the order of the interpreters */
+	size_t place_count;
+	uint64_t fingerprint; /* of all entries, when all of their names were read; 0: not known */
+};
+
+/* One interpreter's `threading._active`. */
+struct active_dict {
+	size_t place; /* index */
+	struct python_dict_head head;
+	struct python_dict dict;
+};
+
+/* One look at a process. */
 struct thread_names {
 	struct python_memory memory;
-	uint64_t dict_type, str_type; /* taken from sys.modules and from its key "threading" */
-	struct python_key threading, active, name, native_id;
+	const struct python_info *info;
+	struct python_names_known *known; /* what earlier looks learnt, and this one */
 	bool has_native_id;
+	struct active_dict active[MAX_INTERPRETERS];
+	size_t active_count, active_entries;
+	bool is_partial;		  /* some thread's name could not be read */
 	struct python_thread_name *entry; /* owned */
 	size_t count, capacity;
 };
@@ -56,21 +83,6 @@ static int find_first_interpreter(const struct python_info *info,
 	return 0;
 }
 
-/* A dictionary found where one should be: of the type that sys.modules has. */
-static int read_checked_dict(struct thread_names *names, uint64_t address,
-			     struct python_dict *ret_dict)
-{
-	uint64_t type;
-	int err = python_read_u64(&names->memory, address + names->memory.layout->ob_type, &type);
-
-	if (err)
-		return err;
-	if (!names->dict_type)
-		names->dict_type = type;
-	return type == names->dict_type ? python_dict_read(&names->memory, address, ret_dict)
-					: -EBADMSG;
-}
-
 static int append(struct thread_names *names, const struct python_thread_name *entry)
 {
 	if (names->count == names->capacity) {
@@ -87,7 +99,7 @@ static int append(struct thread_names *names, const struct python_thread_name *e
 }
 
 /* Only str objects are names: anything else is a Thread half made, or memory that moved on. */
-static int read_name(const struct thread_names *names, uint64_t address,
+static int read_name(const struct thread_names *names, uint64_t str_type, uint64_t address,
 		     char ret_name[sizeof(((struct python_thread_name *)0)->name)])
 {
 	OWNED_MEM char *text = NULL;
@@ -97,7 +109,7 @@ static int read_name(const struct thread_names *names, uint64_t address,
 
 	if (err)
 		return err;
-	if (type != names->str_type)
+	if (type != str_type)
 		return -ENODATA;
 	err = python_string_read(&names->memory, address, MAX_NAME_BYTES, &text);
 	if (err)
@@ -108,7 +120,8 @@ static int read_name(const struct thread_names *names, uint64_t address,
 	return 0;
 }
 
-static int add_thread(struct thread_names *names, uint64_t ident, uint64_t object)
+static int add_thread(struct thread_names *names, struct known_place *known, uint64_t ident,
+		      uint64_t object)
 {
 	OWNED_PYTHON_DICT struct python_dict attributes = {0};
 	struct python_thread_name thread = {.thread_id = ident};
@@ -118,14 +131,14 @@ static int add_thread(struct thread_names *names, uint64_t ident, uint64_t objec
 
 	if (err)
 		return err;
-	found = python_dict_find(&names->memory, &attributes, &names->name);
+	found = python_dict_find(&names->memory, &attributes, &known->name);
 	if (!found)
 		return -ENODATA;
-	err = read_name(names, found->value, thread.name);
+	err = read_name(names, known->place.str_type, found->value, thread.name);
 	if (err)
 		return err;
 	found = names->has_native_id
-			? python_dict_find(&names->memory, &attributes, &names->native_id)
+			? python_dict_find(&names->memory, &attributes, &known->native_id)
 			: NULL;
 	if (found && !python_int_read(&names->memory, found->value, &native_id) &&
 	    native_id <= INT32_MAX)
@@ -133,17 +146,26 @@ static int add_thread(struct thread_names *names, uint64_t ident, uint64_t objec
 	return append(names, &thread);
 }
 
-/* A thread whose object cannot be read now is left out: the next look will have it. */
-static int add_active(struct thread_names *names, const struct python_dict *active)
+static bool is_ident(uint64_t hash)
 {
-	for (size_t at = 0; at < active->count && names->count < MAX_THREADS; at++) {
-		const struct python_dict_entry *entry = &active->entry[at];
-		int err = entry->hash && entry->hash < MAX_HASHED_INT
-				  ? add_thread(names, entry->hash, entry->value)
+	return hash && hash < MAX_HASHED_INT;
+}
+
+/* A thread whose object cannot be read now is left out: the next look will have it. */
+static int add_active(struct thread_names *names, const struct active_dict *active)
+{
+	struct known_place *known = &names->known->place[active->place];
+
+	for (size_t at = 0; at < active->dict.count && names->count < MAX_THREADS; at++) {
+		const struct python_dict_entry *entry = &active->dict.entry[at];
+		int err = is_ident(entry->hash)
+				  ? add_thread(names, known, entry->hash, entry->value)
 				  : 0;
 
 		if (err == -ENOMEM || err == -ESRCH)
 			return err;
+		if (err)
+			names->is_partial = true;
 		if (err == -ETIME)
 			break;
 	}
@@ -161,112 +183,235 @@ static uint64_t find_thread(const struct python_dict *active, uint64_t ident)
 
 /* A thread that ended meanwhile may have left another's memory under its name: only those that are
  * still listed with the same object stay. */
-static int keep_active(struct thread_names *names, size_t first, uint64_t active_address,
-		       const struct python_dict *before)
+static int keep_active(struct thread_names *names, size_t first, const struct active_dict *active)
 {
 	OWNED_PYTHON_DICT struct python_dict now = {0};
+	const struct thread_place *place = &names->known->place[active->place].place;
+	struct python_dict_head head;
 	size_t kept = first;
-	int err = read_checked_dict(names, active_address, &now);
+	int err = thread_place_read_dict(&names->memory, place, place->active, &head, &now);
 
-	if (err)
+	if (err) {
+		names->is_partial = true;
 		return err == -ETIME ? 0 : err;
+	}
 	for (size_t at = first; at < names->count; at++) {
 		uint64_t ident = names->entry[at].thread_id;
 		uint64_t object = find_thread(&now, ident);
 
-		if (object && object == find_thread(before, ident))
+		if (object && object == find_thread(&active->dict, ident))
 			names->entry[kept++] = names->entry[at];
+		else
+			names->is_partial = true;
 	}
 	names->count = kept;
 	return 0;
 }
 
-static int add_interpreter(struct thread_names *names, uint64_t modules_address)
+static int read_names(struct thread_names *names, const struct active_dict *active)
 {
-	OWNED_PYTHON_DICT struct python_dict modules = {0}, module = {0}, active = {0};
-	const struct python_memory *memory = &names->memory;
-	const struct python_dict_entry *found;
 	size_t first = names->count;
-	uint64_t module_dict;
-	int err = read_checked_dict(names, modules_address, &modules);
+	int err = add_active(names, active);
 
-	if (err)
-		return err;
-	found = python_dict_find(memory, &modules, &names->threading);
-	if (!found)
-		return -EAGAIN;
-	err = python_read_u64(memory, found->key + memory->layout->ob_type, &names->str_type);
-	/* PyModuleObject.md_dict is the first field in every version. */
 	if (!err)
-		err = python_read_u64(memory, found->value + python_header_bytes(memory->layout),
-				      &module_dict);
-	if (!err)
-		err = read_checked_dict(names, module_dict, &module);
-	if (err)
-		return err;
-	found = python_dict_find(memory, &module, &names->active);
-	if (!found)
-		return -EAGAIN;
-	err = read_checked_dict(names, found->value, &active);
-	if (!err)
-		err = add_active(names, &active);
-	if (!err)
-		err = keep_active(names, first, found->value, &active);
+		err = keep_active(names, first, active);
 	if (err)
 		names->count = first;
 	return err;
 }
 
-/* Sub-interpreters have a `threading` of their own.  Returns 0 when one of them has names. */
-static int add_interpreters(struct thread_names *names, const struct python_info *info,
-			    uint64_t interpreter)
+/* Of one of them at least.  Returns as add_interpreters(). */
+static int read_all_names(struct thread_names *names)
 {
 	int result = -EAGAIN;
 
-	for (size_t seen = 0; interpreter && seen < MAX_INTERPRETERS; seen++) {
-		uint64_t modules;
-		int err = python_read_u64(&names->memory, interpreter + info->interp_modules,
-					  &modules);
+	for (size_t at = 0; at < names->active_count; at++) {
+		int err = read_names(names, &names->active[at]);
 
-		if (!err)
-			err = modules ? add_interpreter(names, modules) : -EAGAIN;
 		if (err == -ENOMEM || err == -ESRCH)
 			return err;
 		if (result)
 			result = err;
-		err = python_read_u64(&names->memory, interpreter + info->interp_next,
-				      &interpreter);
-		if (err)
-			break;
 	}
 	return result;
 }
 
-int python_process_thread_names(const struct python_info *info, pid_t pid, uint64_t bias,
-				struct python_thread_name **ret_names, size_t *ret_count)
+/* ---- where they are ---- */
+
+void python_names_hint_release(struct python_names_hint *hint)
+{
+	if (hint->known)
+		free(hint->known->place);
+	free(hint->known);
+	hint->known = NULL;
+}
+
+/* The interpreter's place moves to this index, behind those of the interpreters before it: new ones
+ * come at the begin of the list. */
+static int get_place(struct python_names_known *known, size_t index, uint64_t interpreter,
+		     struct known_place **ret_place)
+{
+	struct known_place here, *grown;
+	size_t at = index;
+
+	while (at < known->place_count && known->place[at].place.interpreter != interpreter)
+		at++;
+	if (at == known->place_count) {
+		grown = realloc(known->place, (at + 1) * sizeof(*known->place));
+		if (!grown)
+			return -ENOMEM;
+		grown[at] = (struct known_place){0};
+		known->place = grown;
+		known->place_count++;
+	}
+	here = known->place[index];
+	known->place[index] = known->place[at];
+	known->place[at] = here;
+	*ret_place = &known->place[index];
+	return 0;
+}
+
+static int find_place(const struct thread_names *names, uint64_t interpreter,
+		      struct known_place *known)
+{
+	if (known->place.interpreter == interpreter &&
+	    thread_place_holds(&names->memory, &known->place))
+		return known->place.active ? 0 : -EAGAIN;
+	known->name = (struct python_key){.name = names->info->bpf.major == 2 ? "_Thread__name"
+									      : "_name"};
+	known->native_id = (struct python_key){.name = "_native_id"};
+	return thread_place_find(&names->memory, names->info, interpreter, &known->place);
+}
+
+/* Dictionaries are held until all are there, with as many entries as one may have. */
+static int add_interpreter(struct thread_names *names, uint64_t interpreter, size_t index,
+			   struct known_place *known)
+{
+	struct active_dict *active = &names->active[names->active_count];
+	int err = find_place(names, interpreter, known);
+
+	if (!err)
+		err = thread_place_read_dict(&names->memory, &known->place, known->place.active,
+					     &active->head, &active->dict);
+	if (err)
+		return err;
+	if (names->active_entries + active->dict.count > PYTHON_MAX_DICT_ENTRIES) {
+		python_dict_release(&active->dict);
+		return -E2BIG;
+	}
+	active->place = index;
+	names->active_entries += active->dict.count;
+	names->active_count++;
+	return 0;
+}
+
+/* Sub-interpreters have a `threading` of their own.  Returns 0 when one of them has one. */
+static int add_interpreters(struct thread_names *names, uint64_t interpreter)
+{
+	int result = -EAGAIN;
+	size_t index = 0;
+
+	for (; interpreter && index < MAX_INTERPRETERS; index++) {
+		struct known_place *known;
+		int err = get_place(names->known, index, interpreter, &known);
+
+		if (!err)
+			err = add_interpreter(names, interpreter, index, known);
+		if (err == -ENOMEM || err == -ESRCH) {
+			result = err;
+			break;
+		}
+		if (err && err != -EAGAIN)
+			names->is_partial = true;
+		if (result)
+			result = err;
+		interpreter = known->place.next;
+	}
+	names->known->place_count = index; /* the others are gone */
+	return result;
+}
+
+/* Never 0.  A thread may have taken the ident and the memory of one that ended: then only what the
+ * dictionary counts tells, if it counts (a version up to 3.12, slots used since 3.6). */
+static uint64_t fingerprint(const struct thread_names *names)
+{
+	uint64_t hash = names->active_count;
+
+	for (size_t at = 0; at < names->active_count; at++) {
+		const struct python_dict *dict = &names->active[at].dict;
+
+		hash = XXH3_64bits_withSeed(&names->active[at].head, sizeof(names->active[at].head),
+					    hash);
+		hash = XXH3_64bits_withSeed(&dict->slots, sizeof(dict->slots), hash);
+		hash = XXH3_64bits_withSeed(dict->entry, dict->count * sizeof(*dict->entry), hash);
+	}
+	return hash ? hash : 1;
+}
+
+static int look(struct thread_names *names, uint64_t bias, bool keeps_names)
+{
+	struct python_names_known *known = names->known;
+	uint64_t interpreter, now;
+	int err = find_first_interpreter(names->info, &names->memory, bias, &interpreter);
+
+	if (err)
+		return err;
+	if (known->info != names->info)
+		known->place_count = 0;
+	known->info = names->info;
+	err = add_interpreters(names, interpreter);
+	if (err)
+		return err;
+	now = fingerprint(names);
+	if (keeps_names && !names->is_partial && known->fingerprint == now)
+		return -EALREADY;
+	err = read_all_names(names);
+	known->fingerprint = !err && !names->is_partial ? now : 0;
+	return err;
+}
+
+static void thread_names_release(struct thread_names *names)
+{
+	for (size_t at = 0; at < names->active_count; at++)
+		python_dict_release(&names->active[at].dict);
+	free(names->entry);
+}
+
+static int look_with(const struct python_info *info, pid_t pid, uint64_t bias,
+		     struct python_names_hint *hint, struct python_thread_name **ret_names,
+		     size_t *ret_count)
 {
 	uint32_t reads_left = MAX_READS;
 	struct thread_names names = {
 		.memory = {.pid = pid, .layout = &info->bpf, .reads_left = &reads_left},
-		.threading.name = "threading",
-		.active.name = "_active",
-		.name.name = info->bpf.major == 2 ? "_Thread__name" : "_name",
-		.native_id.name = "_native_id",
+		.info = info,
+		.known = hint->known,
 		.has_native_id = info->bpf.major == 3 && info->bpf.minor >= 8,
 	};
-	uint64_t interpreter;
+	int err = look(&names, bias, hint->keeps_names);
+
+	if (!err) {
+		*ret_names = TAKE(names.entry);
+		*ret_count = names.count;
+	}
+	thread_names_release(&names);
+	return err;
+}
+
+int python_process_thread_names(const struct python_info *info, pid_t pid, uint64_t bias,
+				struct python_names_hint *hint,
+				struct python_thread_name **ret_names, size_t *ret_count)
+{
+	struct python_names_hint once = {0};
 	int err;
 
 	if (!info->interp_modules)
 		return -ENOTSUP;
-	err = find_first_interpreter(info, &names.memory, bias, &interpreter);
-	if (!err)
-		err = add_interpreters(&names, info, interpreter);
-	if (err) {
-		free(names.entry);
-		return err;
-	}
-	*ret_names = names.entry;
-	*ret_count = names.count;
-	return 0;
+	if (!hint)
+		hint = &once;
+	if (!hint->known)
+		hint->known = calloc(1, sizeof(*hint->known));
+	err = hint->known ? look_with(info, pid, bias, hint, ret_names, ret_count) : -ENOMEM;
+	python_names_hint_release(&once);
+	return err;
 }

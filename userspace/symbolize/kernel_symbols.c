@@ -2,13 +2,16 @@
 #include "symbolize/kernel_symbols.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/io.h"
 
 #define MODULES_MAX_BYTES (1U << 20)
 #define PATH_MAX_BYTES 256U
-#define LINE_MAX_BYTES 1024U
+/* Several of the kernel's answers (a page at most each), so that few lines are cut and moved. */
+#define READ_BYTES (1U << 15)
 
 /* Addresses that share their upper 32 bits: [first, first of the next region). */
 struct region {
@@ -161,40 +164,111 @@ static int add_symbol(struct load *load, uint64_t address, char type, const char
 	return 0;
 }
 
-/* "ffffffff81000000 T _stext" or "ffffffffc0000000 t nft_init<tab>[nf_tables]" */
+static bool is_code(char type)
+{
+	return type == 't' || type == 'T' || type == 'w' || type == 'W';
+}
+
+/* No code runs in the padding that __pfx_ and __cfi_ name. */
+static bool is_padding(const char *name)
+{
+	return name[0] == '_' && name[1] == '_' &&
+	       (!strncmp(name, "__pfx_", 6) || !strncmp(name, "__cfi_", 6));
+}
+
+/* Returns what follows the digits. */
+static char *read_hex(char *text, uint64_t *ret_value)
+{
+	uint64_t value = 0;
+
+	for (;; text++) {
+		const unsigned int c = (unsigned char)*text;
+
+		if (c - '0' < 10)
+			value = value << 4 | (c - '0');
+		else if ((c | 0x20) - 'a' < 6)
+			value = value << 4 | ((c | 0x20) - 'a' + 10);
+		else
+			break;
+	}
+	*ret_value = value;
+	return text;
+}
+
+/* "ffffffff81000000 T _stext" or "ffffffffc0000000 t nft_init<tab>[nf_tables]".  Some 100,000 lines
+ * are read, half of them unwanted: those are left as early as can be. */
 static int read_line(struct load *load, char *line)
 {
-	char *end, *name, *module = line + strlen(line);
-	const uint64_t address = strtoull(line, &end, 16);
-	char type;
+	char *name, *module, type;
+	uint64_t address;
+	char *end = read_hex(line, &address);
 
 	if (end == line || end[0] != ' ' || !end[1] || end[2] != ' ')
 		return 0;
-	type = end[1];
-	name = end + 3;
 	if (address)
 		load->has_address = true;
-	end = name + strcspn(name, " \t\n");
-	if (*end) {
-		char *bracket = strchr(end + 1, '[');
-
-		*end = '\0';
-		if (bracket) {
-			module = bracket + 1;
-			module[strcspn(module, "]\n")] = '\0';
-		}
-	}
-	/* No code runs in the padding that __pfx_ and __cfi_ name. */
-	if (!address || !*name || !strchr("tTwW", type) || !strncmp(name, "__pfx_", 6) ||
-	    !strncmp(name, "__cfi_", 6))
+	type = end[1];
+	name = end + 3;
+	if (!address || !is_code(type) || is_padding(name))
 		return 0;
+	module = name + strcspn(name, " \t");
+	if (module == name)
+		return 0;
+	if (*module) {
+		*module++ = '\0';
+		module += strcspn(module, "[");
+		module += *module == '[';
+		module[strcspn(module, "]")] = '\0';
+	}
 	return add_symbol(load, address, type, name, module);
 }
 
-/* Past a bound the rest is left out. */
-static int read_lines(struct load *load, FILE *file)
+/* All lines that end in the buffer; what follows them moves to its begin. */
+static int take_lines(struct load *load, char *buffer, size_t *size)
 {
-	char line[LINE_MAX_BYTES];
+	char *line = buffer, *const end = buffer + *size, *newline;
+	int err = 0;
+
+	while (!err && (newline = memchr(line, '\n', (size_t)(end - line)))) {
+		*newline = '\0';
+		err = read_line(load, line);
+		line = newline + 1;
+	}
+	*size = (size_t)(end - line);
+	memmove(buffer, line, *size);
+	return err;
+}
+
+static int read_lines(struct load *load, int fd)
+{
+	OWNED_MEM char *buffer = malloc(READ_BYTES);
+	size_t size = 0;
+	int err = 0;
+
+	if (!buffer)
+		return -ENOMEM;
+	while (!err) {
+		ssize_t got = read(fd, buffer + size, READ_BYTES - 1 - size);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		size += (size_t)got;
+		if (!got && !size)
+			return 0;
+		if (!got)
+			buffer[size++] = '\n';
+		err = take_lines(load, buffer, &size);
+		if (!err && size == READ_BYTES - 1)
+			err = -EFBIG;
+	}
+	return err;
+}
+
+/* Past a bound the rest is left out. */
+static int read_symbols(struct load *load, int fd)
+{
 	uint32_t nothing;
 	int err;
 
@@ -203,11 +277,9 @@ static int read_lines(struct load *load, FILE *file)
 		return -ENOMEM;
 	load->module_count = 1;
 	err = add_name(load, "", &nothing);
-	while (!err && fgets(line, sizeof(line), file))
-		err = read_line(load, line);
-	if (err && err != -EFBIG)
-		return err;
-	return ferror(file) ? -EIO : 0;
+	if (!err)
+		err = read_lines(load, fd);
+	return err == -EFBIG ? 0 : err;
 }
 
 /* ---- the table ---- */
@@ -238,6 +310,28 @@ static int compare_symbols(const void *a, const void *b, void *context)
 	if (x_underscores != y_underscores)
 		return x_underscores < y_underscores ? -1 : 1;
 	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+/* Without modules the kernel lists by address, so that only the names of an address need sorting. */
+static void sort_symbols(struct load *load)
+{
+	struct raw_symbol *symbol = load->symbol;
+	size_t first = 0;
+
+	for (size_t i = 1; i < load->count; i++) {
+		if (symbol[i].address < symbol[i - 1].address) {
+			qsort_r(symbol, load->count, sizeof(*symbol), compare_symbols, load->names);
+			return;
+		}
+	}
+	for (size_t i = 1; i <= load->count; i++) {
+		if (i < load->count && symbol[i].address == symbol[first].address)
+			continue;
+		if (i - first > 1)
+			qsort_r(&symbol[first], i - first, sizeof(*symbol), compare_symbols,
+				load->names);
+		first = i;
+	}
 }
 
 static int add_region(struct kernel_symbols *symbols, uint32_t high, size_t first)
@@ -286,7 +380,7 @@ static int take_load(struct kernel_symbols *symbols, struct load *load)
 	char *names;
 	int err;
 
-	qsort_r(load->symbol, load->count, sizeof(*load->symbol), compare_symbols, load->names);
+	sort_symbols(load);
 	err = fill_columns(symbols, load);
 	if (err) {
 		kernel_symbols_forget(symbols);
@@ -331,10 +425,10 @@ static int load(struct kernel_symbols *symbols)
 	int err;
 
 	snprintf(path, sizeof(path), "%s/kallsyms", symbols->proc);
-	OWNED_FILE FILE *file = fopen(path, "re");
-	if (!file)
+	OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
 		return -errno;
-	err = read_lines(&loaded, file);
+	err = read_symbols(&loaded, fd);
 	if (!err && !loaded.has_address)
 		err = -EPERM;
 	if (!err)

@@ -136,9 +136,9 @@ static void print_head(struct chrome *chrome, const struct trace_slice *slice, c
 	uint64_t since_ns =
 		slice->start_ns > chrome->start_ns ? slice->start_ns - chrome->start_ns : 0;
 
-	fprintf(chrome->out, ",\n{\"ph\":\"%s\",\"cat\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32,
-		phase, category, slice->thread->id.tgid,
-		lane_tid(slice->thread->tid, slice->lane));
+	fprintf(chrome->out,
+		",\n{\"ph\":\"%s\",\"cat\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, phase,
+		category, slice->thread->id.tgid, lane_tid(slice->thread->tid, slice->lane));
 	print_us(chrome, "ts", since_ns);
 	fputs(",\"name\":", chrome->out);
 	print_id(chrome, slice->name);
@@ -208,8 +208,8 @@ int chrome_sink_new(struct trace_file *file, const struct intern *strings,
 		return -ENOMEM;
 	/* An event of its own, so that all others can begin with a comma. */
 	fprintf(chrome->out,
-		"[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"pyprofd\",\"args\":{\"start_monotonic_ns\":%" PRIu64
-		",\"start_wall_ns\":%" PRIu64 "}}",
+		"[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"pyprofd\",\"args\":{\"start_monotonic_ns\":"
+		"%" PRIu64 ",\"start_wall_ns\":%" PRIu64 "}}",
 		start->monotonic_ns, start->wall_ns);
 	err = put(chrome);
 	if (err)

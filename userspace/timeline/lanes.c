@@ -161,6 +161,8 @@ static int span_add(struct lanes *lanes, struct span *span, const struct trace_s
 	if (span->is_open && span->slice.name == piece->name &&
 	    span->slice.end_ns == piece->start_ns) {
 		span->slice.end_ns = piece->end_ns;
+		if (!span->slice.holder_tid)
+			span->slice.holder_tid = piece->holder_tid;
 		return 0;
 	}
 	err = span_close(lanes, span);

@@ -9,7 +9,7 @@
 #include "profile/utf8.h"
 
 #define SEQUENCE 1U
-#define FIRST_UUID 16U /* of threads; a process's has bit 63 */
+#define FIRST_UUID 16U	     /* of threads; a process's has bit 63 */
 #define MAX_HEADER_BYTES 11U /* of a packet: a tag, and a length */
 
 enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_MONOTONIC = 3, CLOCK_ID_BOOTTIME = 6 };

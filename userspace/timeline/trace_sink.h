@@ -31,10 +31,10 @@ struct trace_slice {
 	const struct trace_thread *thread;
 	enum trace_lane lane;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; an instant: equal */
-	uint32_t name;	     /* id of a string */
-	uint32_t stack;	     /* the same; 0: none */
-	uint32_t holder_tid; /* of the GIL; 0: not known */
-	uint32_t cpu;	     /* TRACE_NO_CPU: not on one */
+	uint32_t name;		   /* id of a string */
+	uint32_t stack;		   /* the same; 0: none */
+	uint32_t holder_tid;	   /* of the GIL; 0: not known */
+	uint32_t cpu;		   /* TRACE_NO_CPU: not on one */
 };
 
 /* The moment at which recording begins, on three clocks. */

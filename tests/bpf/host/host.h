@@ -29,6 +29,10 @@
 #include <walk.bpf.c>
 #include <threads.bpf.c>
 #include <switch_thread.bpf.c>
+#define on_exit watch_exit /* stdlib.h has another */
+int watch_exit(void *ctx, struct task_struct *task);
+#include <watch_process.bpf.c>
+#undef on_exit
 #else
 #include <lib/walk_native.bpf.h>
 #include <lib/walk_python.bpf.h>

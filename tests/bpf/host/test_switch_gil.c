@@ -476,6 +476,28 @@ static void python__another_frame_or_instruction_is_another_place(void **state)
 	assert_waited(&one, PP_WAIT_SLEEP, 4, 8 * MS);
 }
 
+/* The same function waits at the same instruction, called by another one. */
+static void python__another_frame_of_the_same_code_is_another_place(void **state)
+{
+	uint64_t code = new_code("same", 1), frame[2];
+
+	(void)state;
+	one.regs.orig_rax = __NR_nanosleep;
+	frame[0] = new_frame(code, new_frame(new_code("caller", 1), 0, 0), 0);
+	frame[1] = new_frame(code, new_frame(new_code("other caller", 1), 0, 0), 0);
+	comes(&one, 0);
+	for (uint32_t i = 0; i < 6; i++) {
+		put_word(state_of_one + TS_FRAME, frame[i % 2]);
+		leaves(&one, (10 * i + 1) * MS);
+		comes(&one, (10 * i + 2 + i % 2) * MS);
+	}
+	window_close(100 * MS);
+	assert_int_equal(harvested.count, 2);
+	assert_int_not_equal(harvested.entry[0].key.user_stack, harvested.entry[1].key.user_stack);
+	assert_int_equal(harvested.entry[0].count.weight, 3 * MS);
+	assert_int_equal(harvested.entry[1].count.weight, 6 * MS);
+}
+
 /* Many threads that hand it on all the time: the look at the holder is a walk like others. */
 static void budget__blame_is_paid_from_it(void **state)
 {
@@ -532,6 +554,7 @@ int main(void)
 		gil_test(gil__of_3_6_and_2_7),
 		gil_test(gil__free_threaded_has_none),
 		gil_test(python__another_frame_or_instruction_is_another_place),
+		gil_test(python__another_frame_of_the_same_code_is_another_place),
 		gil_test(budget__blame_is_paid_from_it),
 	};
 

@@ -355,7 +355,9 @@ static void exec__times_before_it_are_the_old_programs(void **state)
 /* exec() by another thread than the leader: it goes on under the leader's id, and its own is nobody's. */
 static void exec__by_another_thread_than_the_leader_leaves_no_slot_behind(void **state)
 {
-	const struct pp_ledger_sum *before;
+	const struct pp_ledger_sum *before, *after;
+	const uint32_t tgid = 70;
+	uint32_t generation;
 
 	(void)state;
 	actor_init(&two, 70, 70); /* the leader */
@@ -368,32 +370,48 @@ static void exec__by_another_thread_than_the_leader_leaves_no_slot_behind(void *
 	dies(&two, 7 * MS);
 	set_time(10 * MS);
 	one.task.pid = 70;
-	assert_int_equal(on_exec_thread(NULL, &one.task, 71), 0);
-	process_add(70, GENERATION + 1, PP_IMAGE_WANTED);
-	assert_int_equal(used_slots(), 0);
+	assert_int_equal(on_exec(NULL, &one.task, 71), 0);
+	assert_int_equal(used_slots(), 1);
+	generation = *(uint32_t *)bpf_map_lookup_elem(&processes, &tgid);
+	assert_int_not_equal(generation, GENERATION);
 	before = ledger_of(70, GENERATION);
 	assert_int_equal(before->threads, 2);
 	assert_int_equal(before->life_ns, 7 * MS + 9 * MS);
 	assert_int_equal(ledger_total(before), before->life_ns);
 	leaves(&one, 12 * MS);
 	comes(&one, 20 * MS);
+	dies(&one, 21 * MS);
+	after = ledger_of(70, generation);
+	assert_int_equal(after->threads, 1);
+	assert_int_equal(after->life_ns, 11 * MS);
+	assert_int_equal(ledger_total(after), after->life_ns);
 	window_close(30 * MS);
 	assert_int_equal(waited(71, PP_WAIT_SLEEP).weight, 3 * MS);
 	assert_int_equal(waited(70, PP_WAIT_SLEEP).weight, 5 * MS + 8 * MS);
-	assert_int_equal(used_slots(), 1);
+	assert_int_equal(used_slots(), 0);
 }
 
-/* By the leader, or by the only thread: its slot stays. */
-static void exec__by_the_leader_keeps_its_slot(void **state)
+/* By the leader, or by the only thread; the clock of this CPU is a little behind. */
+static void exec__by_the_leader_begins_new_times(void **state)
 {
+	const struct pp_ledger_sum *before;
+
 	(void)state;
 	comes(&one, 0);
-	set_time(1 * MS);
-	assert_int_equal(on_exec_thread(NULL, &one.task, 71), 0);
+	leaves(&one, 1 * MS);
+	comes(&one, 3 * MS);
+	set_time(3 * MS - 5);
+	assert_int_equal(on_exec(NULL, &one.task, 71), 0);
 	assert_int_equal(used_slots(), 1);
-	assert_null(ledger_of(70, GENERATION));
-	host->config.flags |= PP_CONFIG_PAUSED;
-	assert_int_equal(on_exec_thread(NULL, &one.task, 99), 0);
+	before = ledger_of(70, GENERATION);
+	assert_non_null(before);
+	assert_int_equal(ledger_total(before), 3 * MS);
+	for (uint32_t i = 0; i < PP_LEDGER_COUNT; i++)
+		assert_int_equal(slot_of(&one)->total_ns[i], 0);
+	window_close(10 * MS);
+	assert_int_equal(harvested.count, 1);
+	assert_int_equal(harvested.entry[0].key.id.generation, GENERATION);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 2 * MS);
 }
 
 /* A process that nobody has told of: its first walk does. */
@@ -440,7 +458,7 @@ int main(void)
 		switch_test(filter__thread_that_is_no_more_wanted_is_settled),
 		switch_test(exec__times_before_it_are_the_old_programs),
 		switch_test(exec__by_another_thread_than_the_leader_leaves_no_slot_behind),
-		switch_test(exec__by_the_leader_keeps_its_slot),
+		switch_test(exec__by_the_leader_begins_new_times),
 		switch_test(process__that_was_not_known_is_one_in_the_ledger),
 	};
 

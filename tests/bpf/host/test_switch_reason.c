@@ -72,6 +72,16 @@ static void reason__by_the_system_call_alone(void **state)
 	}
 }
 
+/* time.sleep() up to 3.10.  Its other arguments do not matter. */
+static void reason__select_of_no_descriptors_is_sleep(void **state)
+{
+	(void)state;
+	assert_int_equal(reason(INTERRUPTIBLE, __NR_select, 0), PP_WAIT_SLEEP);
+	assert_int_equal(reason(INTERRUPTIBLE, __NR_pselect6, 0), PP_WAIT_SLEEP);
+	assert_int_equal(reason(INTERRUPTIBLE, __NR_select, 1), PP_WAIT_POLL);
+	assert_int_equal(reason(INTERRUPTIBLE, __NR_poll, 0), PP_WAIT_POLL);
+}
+
 /* A signal or a tracer stops a thread in any call; 0x100: TASK_WAKEKILL. */
 static void reason__stopped_or_traced_before_all_else(void **state)
 {
@@ -242,6 +252,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		reason_test(reason__by_the_system_call_alone),
+		reason_test(reason__select_of_no_descriptors_is_sleep),
 		reason_test(reason__stopped_or_traced_before_all_else),
 		reason_test(reason__no_system_call_is_a_page_fault),
 		reason_test(reason__call_of_a_path_that_waits_for_a_device_is_disk),

@@ -11,6 +11,7 @@ import common
 
 THREADS = 4
 SECONDS = 5
+LATE_NS = 50000
 pread = ctypes.PyDLL(None).pread  # keeps the GIL, unlike os.pread()
 
 
@@ -18,32 +19,30 @@ class Bracket:
     """How long this thread waits between two readings of its clocks: not on the CPU, nor for one.
 
     A call of C code lets go of the GIL, when it is asked to, after it has its result: a wait right behind
-    a stamp would be in the bracket.  The next value of an iterator is fetched without that."""
+    a stamp would be in the bracket.  The next value of an iterator is fetched without that.  A reading
+    in which the thread lost its CPU is repeated."""
 
     def __init__(self):
         fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         self.room = ctypes.create_string_buffer(80), ctypes.create_string_buffer(80)
-        read = [functools.partial(pread, fd, room, 79, 0) for room in self.room]
-        self.begin = [iter(f, None) for f in (read[0], time.thread_time_ns, time.monotonic_ns)]
-        self.end = [iter(f, None) for f in (time.monotonic_ns, time.thread_time_ns, read[1])]
+        delay = [functools.partial(pread, fd, room, 79, 0) for room in self.room]
+        now, cpu = time.monotonic_ns, time.thread_time_ns
+        self.begin = zip(*(iter(f, None) for f in (now, delay[0], cpu, now)))
+        self.end = zip(*(iter(f, None) for f in (now, cpu, delay[1], now)))
         self.waited_ns = 0
 
     def around(self, function, *args):
-        delays, cpus, times = self.begin
-        for size_0 in delays:
+        for early, size_0, cpu_0, time_0 in self.begin:
             break
-        for cpu_0 in cpus:
-            break
-        for time_0 in times:
-            break
+        if time_0 - early > LATE_NS:
+            for early, size_0, cpu_0, time_0 in self.begin:
+                break
         function(*args)
-        times, cpus, delays = self.end
-        for time_1 in times:
+        for time_1, cpu_1, size_1, late in self.end:
             break
-        for cpu_1 in cpus:
-            break
-        for size_1 in delays:
-            break
+        if late - time_1 > LATE_NS:
+            for time_1, cpu_1, size_1, late in self.end:
+                break
         delay_0, delay_1 = (int(room.raw[:size].split()[1])
                             for room, size in zip(self.room, (size_0, size_1)))
         self.waited_ns += time_1 - time_0 - (cpu_1 - cpu_0) - (delay_1 - delay_0)
@@ -62,12 +61,11 @@ def outside(count):
 
 
 def share_thread(in_dot):
-    # Long beside the readings, in which a thread may lose its CPU, too.
-    a, b, c = list(range(100000)), list(range(100000)), [0] * 100000
+    a, b, c = list(range(30000)), list(range(30000)), [0] * 30000
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         in_dot.around(dot, a, b, c)
-        outside(100000)
+        outside(30000)
 
 
 def measure_thread(results):

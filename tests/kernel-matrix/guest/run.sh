@@ -49,5 +49,17 @@ $python /t/waits.py &
 target=$!
 while [ ! -e /py/tmp/waits-ready ] && kill -0 $target 2> /dev/null; do sleep 0.1; done
 waits $target
+
+# --timeline and --wakers load and write: what is in them the end-to-end tests look at.
+traces() {
+	timeout 60 /opt/pyprofd --wakers --timeline /tmp/run.json --pid "$1" --duration 3 -o /tmp/waker.folded > /tmp/traces.log 2>&1 ||
+		fail "traces: pyprofd ended with $?"
+	sed 's/^/guest: pyprofd: /' /tmp/traces.log | tail -n 8
+	grep -q '"name":"sleep","dur"' /tmp/run.json || fail "traces: nobody sleeps in the timeline"
+	grep -q '"ph":"i","cat":"sample"\|"name":"on CPU"' /tmp/run.json || fail "traces: nobody runs in the timeline"
+	grep -q 'nap .*;--waker--;.*;\[interrupt\] ' /tmp/waker.folded || fail "traces: no timer ends a nap"
+	grep -q 'reader .*;--waker--;.*<module> ' /tmp/waker.folded || fail "traces: no write ends a read"
+}
+traces $target
 kill -9 $target
 exit $failed

@@ -110,10 +110,10 @@ static void add_exited(uint32_t tgid, uint64_t cpu_ns, uint64_t sleep_ns)
 }
 
 /* One reading at end_ns; thread may be NULL. */
-static const struct ledger_line *read_one(struct ledger *ledger, const struct pp_thread *thread,
+static struct ledger_line *read_one(struct ledger *ledger, const struct pp_thread *thread,
 					  size_t threads, uint64_t end_ns, size_t *ret_count)
 {
-	const struct ledger_line *line;
+	struct ledger_line *line;
 
 	ledger_begin(ledger);
 	assert_int_equal(ledger_add_exited(ledger, MAP_FD), 0);
@@ -123,7 +123,7 @@ static const struct ledger_line *read_one(struct ledger *ledger, const struct pp
 	return line;
 }
 
-static uint64_t total(const struct ledger_line *line)
+static uint64_t total(struct ledger_line *line)
 {
 	uint64_t total_ns = 0;
 
@@ -141,7 +141,7 @@ static void ledger__sums_are_threads_times_wall(void **state)
 		waiting(70, 0, 7 * S, PP_WAIT_GIL),
 		waiting(70, 0, 1 * S, PP_WAIT_TCP),
 	};
-	const struct ledger_line *line;
+	struct ledger_line *line;
 	size_t count;
 
 	(void)state;
@@ -187,7 +187,7 @@ static void ledger__every_reason_has_its_group(void **state)
 	(void)state;
 	for (unsigned int wait = 0; wait < PP_WAIT_COUNT; wait++) {
 		const struct pp_thread thread = waiting(100 + wait, end_ns, end_ns, (enum pp_wait)wait);
-		const struct ledger_line *line;
+		struct ledger_line *line;
 		size_t count;
 
 		end_ns += 1 * S;
@@ -212,7 +212,7 @@ static void ledger__unwanted_and_later_threads_are_not_in_it(void **state)
 static void ledger__thread_that_exits_goes_on_where_it_was(void **state)
 {
 	const struct pp_thread thread[2] = {waiting(70, 0, 1 * S, PP_WAIT_SLEEP), running(70, 0, 0)};
-	const struct ledger_line *line;
+	struct ledger_line *line;
 	size_t count;
 
 	(void)state;
@@ -234,7 +234,7 @@ static void ledger__thread_that_exits_goes_on_where_it_was(void **state)
 static void ledger__process_that_exits_within_the_reading_is_counted_once(void **state)
 {
 	const struct pp_thread thread = waiting(70, 0, 1 * S, PP_WAIT_SLEEP);
-	const struct ledger_line *line;
+	struct ledger_line *line;
 	size_t count;
 
 	(void)state;
@@ -253,7 +253,7 @@ static void ledger__process_that_exits_within_the_reading_is_counted_once(void *
 static void ledger__torn_slot_is_made_up_for_in_the_next_reading(void **state)
 {
 	const struct pp_thread thread[2] = {waiting(70, 0, 1 * S, PP_WAIT_SLEEP), running(70, 0, 0)};
-	const struct ledger_line *line;
+	struct ledger_line *line;
 	size_t count;
 
 	(void)state;
@@ -293,7 +293,7 @@ static void ledger__lines_are_sorted_by_time_on_the_cpu(void **state)
 		running(71, 0, 0),
 		waiting(72, 0, 5 * S, PP_WAIT_SLEEP),
 	};
-	const struct ledger_line *line;
+	struct ledger_line *line;
 	size_t count;
 
 	line = read_one(*state, thread, 3, 10 * S, &count);
@@ -306,7 +306,7 @@ static void ledger__lines_are_sorted_by_time_on_the_cpu(void **state)
 static void ledger__samples_are_of_the_window(void **state)
 {
 	const struct pp_thread thread = running(70, 0, 0);
-	const struct ledger_line *line;
+	struct ledger_line *line;
 	size_t count;
 
 	ledger_begin(*state);

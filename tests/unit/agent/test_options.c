@@ -233,6 +233,54 @@ static void options_parse__events_follow_the_list_or_else_the_output(void **stat
 	}
 }
 
+static void options_parse__wakers_come_with_waits(void **state)
+{
+	static const struct {
+		const char *line;
+		uint32_t events;
+	} cases[] = {
+		{"--wakers", OPTIONS_EVENTS_ALL},
+		{"--wakers -o a.pb.gz", OPTIONS_EVENT_OFFCPU},
+		{"--wakers --events offcpu -o a.folded", OPTIONS_EVENT_OFFCPU},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		RUN run = {0};
+
+		run_line(&run, cases[i].line);
+		assert_int_equal(run.result, 0);
+		assert_true(run.options.wakers);
+		assert_int_equal(run.options.events, cases[i].events);
+	}
+}
+
+static void options_parse__ending_of_a_timeline_is_its_format(void **state)
+{
+	static const struct {
+		const char *line;
+		enum options_timeline kind;
+		uint64_t max_bytes;
+	} cases[] = {
+		{"--timeline a.pftrace", OPTIONS_TIMELINE_PERFETTO, 256ULL << 20},
+		{"--timeline a.json/b.perfetto-trace", OPTIONS_TIMELINE_PERFETTO, 256ULL << 20},
+		{"--timeline=a.pb --timeline-max 1M", OPTIONS_TIMELINE_PERFETTO, 1ULL << 20},
+		{"--timeline a.json --timeline-max 2G", OPTIONS_TIMELINE_CHROME, 2ULL << 30},
+		{"--timeline a.pb.json.gz", OPTIONS_TIMELINE_CHROME_GZ, 256ULL << 20},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		RUN run = {0};
+
+		run_line(&run, cases[i].line);
+		assert_int_equal(run.result, 0);
+		assert_non_null(run.options.timeline);
+		assert_int_equal(run.options.timeline_kind, cases[i].kind);
+		assert_int_equal(run.options.timeline_max_bytes, cases[i].max_bytes);
+	}
+}
+
 static void options_parse__offcpu_min_is_in_microseconds(void **state)
 {
 	static const struct {
@@ -328,6 +376,17 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 		 "--offcpu-min '0.5' is out of range: give whole microseconds, 0 to 1000000\n"},
 		{"--offcpu-min ''",
 		 "--offcpu-min '' is out of range: give whole microseconds, 0 to 1000000\n"},
+		{"--timeline run.txt", "--timeline 'run.txt': the ending tells the format: .pftrace, "
+				       ".perfetto-trace, .pb, .json or .json.gz\n"},
+		{"--timeline .json", "--timeline '.json': the ending tells the format: .pftrace, "
+				     ".perfetto-trace, .pb, .json or .json.gz\n"},
+		{"--timeline a.json --timeline-max 1K",
+		 "--timeline-max '1K' is out of range: give 1M or more, up to 1024T\n"},
+		{"--wakers --events cpu",
+		 "--wakers needs waits: give --events offcpu, or leave --events out\n"},
+		{"--wakers --events gil -o a.pb.gz",
+		 "--wakers needs waits: give --events offcpu, or leave --events out\n"},
+		{"--timeline-max 64M", "--timeline-max needs a timeline: give --timeline FILE\n"},
 		{"--offcpu-min 10 -o a.pb.gz",
 		 "--offcpu-min needs waits to leave out: give --events offcpu or --events gil\n"},
 		{"--offcpu-min 0 --events cpu",
@@ -427,6 +486,9 @@ static void options_parse__help_names_every_option(void **state)
 		"--interval=TIME",
 		"--events=LIST",
 		"--offcpu-min=USEC",
+		"--wakers",
+		"--timeline=FILE",
+		"--timeline-max=SIZE",
 		"--events offcpu",
 		"--events gil",
 		"-o, --output=FILE|DIR|-",
@@ -566,6 +628,8 @@ int main(void)
 		cmocka_unit_test(options_parse__a_folder_called_txt_is_a_folder),
 		cmocka_unit_test(options_parse__events_follow_the_list_or_else_the_output),
 		cmocka_unit_test(options_parse__offcpu_min_is_in_microseconds),
+		cmocka_unit_test(options_parse__ending_of_a_timeline_is_its_format),
+		cmocka_unit_test(options_parse__wakers_come_with_waits),
 		cmocka_unit_test(option_event_names__are_what_events_takes),
 		cmocka_unit_test(options_parse__errors_are_one_line_that_names_thing_and_fix),
 		cmocka_unit_test(options_parse__too_many_pids_are_refused),

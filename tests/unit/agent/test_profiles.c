@@ -130,6 +130,25 @@ static void kinds__are_those_that_the_events_ask_for(void **state)
 	}
 }
 
+static void kinds__wakers_take_the_place_of_waits_in_one_file(void **state)
+{
+	struct options options = {.events = OPTIONS_EVENT_OFFCPU, .wakers = true, .hz = 99};
+	struct profiles profiles = {};
+
+	(void)state;
+	options.output_kind = OPTIONS_OUTPUT_DIRECTORY;
+	assert_int_equal(profiles_open(&profiles, &options, NULL, START_WALL_NS), 0);
+	assert_non_null(profiles.profile[PROFILES_OFFCPU]);
+	assert_string_equal(profiles.profile[PROFILES_WAKER]->options.kind, "waker");
+	assert_string_equal(profiles.profile[PROFILES_WAKER]->options.value_type[0].type, "off_cpu");
+	profiles_close(&profiles);
+	options.output_kind = OPTIONS_OUTPUT_PPROF;
+	assert_int_equal(profiles_open(&profiles, &options, NULL, START_WALL_NS), 0);
+	assert_null(profiles.profile[PROFILES_OFFCPU]);
+	assert_non_null(profiles.profile[PROFILES_WAKER]);
+	profiles_close(&profiles);
+}
+
 static void kinds__have_the_types_that_collectors_know(void **state)
 {
 	static const struct {
@@ -137,7 +156,7 @@ static void kinds__have_the_types_that_collectors_know(void **state)
 		struct profile_value_type type[PROFILE_MAX_VALUES];
 		size_t count;
 		int64_t period;
-	} row[PROFILES_COUNT] = {
+	} row[PROFILES_WAKER] = {
 		{"cpu", "cpu", {{"samples", "count"}, {"cpu", "nanoseconds"}}, 2, 10000000},
 		{"offcpu", "off_cpu", {{"off_cpu", "nanoseconds"}, {"events", "count"}}, 2, 1},
 		{"wall", "wall", {{"wall", "nanoseconds"}}, 1, 1},
@@ -151,7 +170,7 @@ static void kinds__have_the_types_that_collectors_know(void **state)
 
 	(void)state;
 	open_events(&profiles, ALL);
-	for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++) {
+	for (unsigned int kind = 0; kind < PROFILES_WAKER; kind++) {
 		const struct profile_options *options = &profiles.profile[kind]->options;
 
 		assert_string_equal(options->kind, row[kind].kind);
@@ -302,7 +321,7 @@ static void modules__have_the_same_index_in_each(void **state)
 	assert_int_equal(profiles_add_module(&profiles, &module, &index), 0);
 	assert_int_equal(profiles_add_module(&profiles, &module, &index), 0);
 	assert_int_equal(index, 2);
-	for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++)
+	for (unsigned int kind = 0; kind < PROFILES_WAKER; kind++)
 		assert_int_equal(profiles.profile[kind]->modules, 2);
 	profiles_close(&profiles);
 }
@@ -315,7 +334,7 @@ static void write__each_kind_also_when_one_fails(void **state)
 	(void)state;
 	open_events(&profiles, ALL);
 	assert_int_equal(profiles_add_comment(&profiles, "ledger pid=1"), 0);
-	for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++)
+	for (unsigned int kind = 0; kind < PROFILES_WAKER; kind++)
 		assert_string_equal(profiles.profile[kind]->comment, "ledger pid=1");
 	assert_int_equal(profiles_write(&profiles, &output, START_WALL_NS, 5, true), -EIO);
 	assert_string_equal(output.kinds, "cpu offcpu wall gil ");
@@ -326,6 +345,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds__are_those_that_the_events_ask_for),
+		cmocka_unit_test(kinds__wakers_take_the_place_of_waits_in_one_file),
 		cmocka_unit_test(kinds__have_the_types_that_collectors_know),
 		cmocka_unit_test(kinds__cycles_are_no_nanoseconds),
 		cmocka_unit_test(add__counter_of_each_kind),

@@ -37,6 +37,7 @@ static void proc_stat_parse__comm_may_hold_anything(void **state)
 	assert_false(stat.is_zombie);
 	/* 12345 ticks of 10 ms, of which 2 s asleep. */
 	assert_int_equal(stat.start_ns, 121450 * NS_PER_MS);
+	assert_int_equal(stat.cpu_ns, 30 * NS_PER_MS); /* utime 1, stime 2 */
 }
 
 static void proc_stat_parse__kernel_threads_and_zombies(void **state)

@@ -10,12 +10,13 @@
 
 /* What the handlers saw last. */
 struct seen {
-	unsigned int stacks, kernels, codes, misses, events;
+	unsigned int stacks, kernels, codes, misses, events, timelines;
 	struct decoded_stack stack;
 	struct decoded_kernel kernel;
 	struct decoded_miss miss;
 	const struct pp_code_record *code;
 	const struct pp_event *event;
+	const struct pp_timeline_record *timeline;
 };
 
 static void on_stack(void *context, const struct decoded_stack *stack)
@@ -52,6 +53,14 @@ static void on_event(void *context, const struct pp_event *event)
 
 	seen->events++;
 	seen->event = event;
+}
+
+static void on_timeline(void *context, const struct pp_timeline_record *record)
+{
+	struct seen *seen = context;
+
+	seen->timelines++;
+	seen->timeline = record;
 }
 
 static int decode(const void *data, size_t size, struct seen *seen)
@@ -453,6 +462,61 @@ static void decode_event__broken_one_is_refused(void **state)
 	assert_int_equal(seen.events, 0);
 }
 
+static int decode_one_timeline(const struct pp_timeline_record *record, size_t size,
+			       struct seen *seen)
+{
+	const struct drain_handlers handlers = {.context = seen, .timeline = on_timeline};
+
+	return decode_timeline(record, size, &handlers);
+}
+
+static void decode_timeline__passes_each_type(void **state)
+{
+	struct pp_timeline_record record = {.record = {.size = sizeof(record)},
+					    .wait = PP_WAIT_GIL,
+					    .run_ns = 1,
+					    .leave_ns = 2,
+					    .woken_ns = 3,
+					    .back_ns = 3};
+
+	(void)state;
+	for (__u32 type = PP_TIMELINE_SWITCH; type <= PP_TIMELINE_SAMPLE; type++) {
+		struct seen seen = {};
+
+		record.record.type = type;
+		assert_int_equal(decode_one_timeline(&record, sizeof(record), &seen), 0);
+		assert_int_equal(seen.timelines, 1);
+		assert_int_equal(seen.timeline->back_ns, 3);
+	}
+}
+
+static void decode_timeline__broken_one_is_refused(void **state)
+{
+	const struct pp_timeline_record whole = {
+		.record = {.type = PP_TIMELINE_SWITCH, .size = sizeof(whole)},
+		.run_ns = 1,
+		.leave_ns = 2,
+		.woken_ns = 3,
+		.back_ns = 4};
+	struct pp_timeline_record record[8];
+	struct seen seen = {};
+
+	(void)state;
+	for (unsigned int i = 0; i < 8; i++)
+		record[i] = whole;
+	record[1].record.size -= 8;
+	record[2].record.type = 0;
+	record[3].record.type = PP_TIMELINE_SAMPLE + 1;
+	record[4].wait = PP_WAIT_COUNT;
+	record[5].run_ns = 3; /* times go back */
+	record[6].leave_ns = 4;
+	record[7].woken_ns = 5;
+	assert_int_equal(decode_one_timeline(&record[0], sizeof(whole) - 8, &seen), -EBADMSG);
+	for (unsigned int i = 1; i < 8; i++)
+		assert_int_equal(decode_one_timeline(&record[i], sizeof(whole), &seen), -EBADMSG);
+	assert_int_equal(seen.timelines, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -474,6 +538,8 @@ int main(void)
 		cmocka_unit_test(decode_record__miss_with_too_much_stack_is_refused),
 		cmocka_unit_test(decode_event__passes_each_type),
 		cmocka_unit_test(decode_event__broken_one_is_refused),
+		cmocka_unit_test(decode_timeline__passes_each_type),
+		cmocka_unit_test(decode_timeline__broken_one_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("drain/decode", tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/io.c elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_objects.c python/python_offsets.c python/python_text.c python/python_tls.c python/thread_names.c */
+/* sources: base/io.c elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_objects.c python/python_offsets.c python/python_text.c python/python_tls.c python/thread_names.c python/thread_place.c */
 #include <cmocka.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include "base/clock.h"
 #include "interpreters.h"
@@ -9,6 +11,19 @@
 
 #define MIN_THREADS 20U
 #define RACING_LOOKS 300U
+#define CALLS_FOR_FIRST 2U	/* interpreter; 1 where _PyRuntime is known */
+#define CALLS_AN_INTERPRETER 4U /* its words; the dictionary's object, table and slots */
+#define STEPS 14U		/* of steps_oracle.py */
+
+static unsigned int calls;
+
+/* Instead of libc's. */
+ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long here_count,
+			 const struct iovec *there, unsigned long there_count, unsigned long flags)
+{
+	calls++;
+	return syscall(SYS_process_vm_readv, pid, here, here_count, there, there_count, flags);
+}
 
 static const struct python_thread_name *find(const struct python_thread_name *names, size_t count,
 					     uint64_t ident)
@@ -98,8 +113,8 @@ static void check_interpreter(const struct interpreter *interpreter)
 	image = target.image;
 	assert_int_equal(python_info_read(image, &info, &reason), 0);
 	begin = mono_ns();
-	assert_int_equal(python_process_thread_names(info, live.pid, target.bias, &names, &count),
-			 0);
+	assert_int_equal(
+		python_process_thread_names(info, live.pid, target.bias, NULL, &names, &count), 0);
 	print_message("# %s: %zu names in %llu us\n", interpreter->label, count,
 		      (mono_ns() - begin) / NS_PER_US);
 	checked = check_names(said, names, count);
@@ -107,18 +122,20 @@ static void check_interpreter(const struct interpreter *interpreter)
 	assert_true(checked >= MIN_THREADS);
 	live_python_stop(&live);
 	/* The process is gone. */
-	assert_true(python_process_thread_names(info, live.pid, target.bias, &names, &count) < 0);
+	assert_true(python_process_thread_names(info, live.pid, target.bias, NULL, &names, &count) <
+		    0);
 	assert_int_equal(checked, count);
 }
 
 /* Looks while threads come and go: an error or an odd name now and then, never worse. */
-static void check_race(const struct interpreter *interpreter)
+static void check_race(const struct interpreter *interpreter, bool has_hint)
 {
+	struct python_names_hint hint = {0};
 	struct live_python live =
 		live_python_start(interpreter, "tests/unit/python/churn_oracle.py");
 	OWNED(python_info) struct python_info *info = NULL;
 	struct target target = {.pid = live.pid};
-	size_t failed = 0, seen = 0, odd = 0;
+	size_t failed = 0, seen = 0, odd = 0, same = 0;
 	const char *reason = "";
 
 	assert_true(live.pid > 0);
@@ -129,8 +146,17 @@ static void check_race(const struct interpreter *interpreter)
 	for (size_t look = 0; look < RACING_LOOKS; look++) {
 		OWNED_MEM struct python_thread_name *names = NULL;
 		size_t count = 0;
+		int err;
 
-		if (python_process_thread_names(info, live.pid, target.bias, &names, &count)) {
+		hint.keeps_names = look % 2;
+		err = python_process_thread_names(info, live.pid, target.bias,
+						  has_hint ? &hint : NULL, &names, &count);
+		if (err == -EALREADY) {
+			same++;
+			continue;
+		}
+		/* Empty: the dictionary moved between its two reads. */
+		if (err || !count) {
 			failed++;
 			continue;
 		}
@@ -141,11 +167,127 @@ static void check_race(const struct interpreter *interpreter)
 		}
 	}
 	live_python_stop(&live);
-	print_message("# %s: %zu names in %u looks, %zu odd; %zu looks failed\n",
-		      interpreter->label, seen, RACING_LOOKS, odd, failed);
+	python_names_hint_release(&hint);
+	print_message("# %s: %zu names in %u looks, %zu odd; %zu looks failed, %zu the same\n",
+		      interpreter->label, seen, RACING_LOOKS, odd, failed, same);
 	assert_true(failed < RACING_LOOKS / 10);
 	assert_true(odd <= seen / 100);
-	assert_true(seen >= RACING_LOOKS - failed); /* the main thread at least */
+	assert_true(seen >= RACING_LOOKS - failed - same); /* the main thread at least */
+}
+
+static void check_race_without_hint(const struct interpreter *interpreter)
+{
+	check_race(interpreter, false);
+}
+
+static void check_race_with_hint(const struct interpreter *interpreter)
+{
+	check_race(interpreter, true);
+}
+
+/* ---- looks that know what the last one learnt ---- */
+
+struct watched {
+	struct live_python live;
+	struct target target;
+	struct python_info *info;
+	struct python_names_hint hint;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(((const struct python_thread_name *)a)->name,
+		      ((const struct python_thread_name *)b)->name);
+}
+
+/* Names in their order, separated by commas; "-": threading is not imported; "=": as before. */
+static void look(struct watched *watched, bool keeps_names, char ret_said[4096])
+{
+	OWNED_MEM struct python_thread_name *names = NULL;
+	size_t count = 0, size = 0;
+	int err;
+
+	calls = 0;
+	watched->hint.keeps_names = keeps_names;
+	err = python_process_thread_names(watched->info, watched->live.pid, watched->target.bias,
+					  &watched->hint, &names, &count);
+	strcpy(ret_said, err == -EAGAIN ? "-" : err == -EALREADY ? "=" : "");
+	if (err == -EAGAIN || err == -EALREADY)
+		return;
+	assert_int_equal(err, 0);
+	qsort(names, count, sizeof(*names), compare_names);
+	for (size_t i = 0; i < count; i++)
+		size += (size_t)sprintf(ret_said + size, "%s%s", i ? "," : "", names[i].name);
+}
+
+static void check_step(struct watched *watched, const char *kind, const char *expected)
+{
+	char said[4096];
+	bool is_imported = strcmp(expected, "-");
+
+	look(watched, true, said);
+	if (!strcmp(kind, "same"))
+		assert_string_equal(said, is_imported ? "=" : "-");
+	else if (strcmp(kind, "like"))
+		assert_string_equal(said, expected);
+	look(watched, false, said);
+	assert_string_equal(said, expected);
+	look(watched, true, said);
+	assert_string_equal(said, is_imported ? "=" : "-");
+	assert_true(calls <=
+		    CALLS_FOR_FIRST + CALLS_AN_INTERPRETER * (strstr(expected, ",sub") ? 2 : 1));
+}
+
+static struct live_python steps_start(const struct interpreter *interpreter, int *ret_go)
+{
+	struct live_python live;
+	char number[16];
+	int go[2];
+
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	assert_int_equal(fcntl(go[0], F_SETFD, 0), 0);
+	snprintf(number, sizeof(number), "%d", go[0]);
+	setenv("STEPS", number, 1);
+	live = live_python_start(interpreter, "tests/unit/python/steps_oracle.py");
+	close(go[0]);
+	*ret_go = go[1];
+	return live;
+}
+
+static void check_steps(const struct interpreter *interpreter)
+{
+	OWNED_FD int go = -1;
+	struct watched watched = {.live = steps_start(interpreter, &go)};
+	char *line = NULL, kind[8], expected[4096];
+	const char *reason = "";
+	size_t capacity = 0, steps = 0;
+	unsigned int number;
+
+	watched.target.pid = watched.live.pid;
+	assert_true(watched.live.pid > 0);
+	assert_int_equal(target_find_interpreter(&watched.target), 0);
+	OWNED(elf_image) struct elf_image *image = watched.target.image;
+
+	assert_int_equal(python_info_read(image, &watched.info, &reason), 0);
+	while (getline(&line, &capacity, watched.live.text) > 0 && strcmp(line, "END\n")) {
+		if (sscanf(line, "STEP %u %7s %4095[^\n]", &number, kind, expected) != 3)
+			continue;
+		assert_int_equal(number, steps);
+		/* Another program: it lies elsewhere. */
+		if (strstr(expected, "executed")) {
+			watched.target.image = NULL;
+			assert_int_equal(target_find_interpreter(&watched.target), 0);
+			elf_image_free(watched.target.image);
+		}
+		check_step(&watched, kind, expected);
+		steps++;
+		assert_int_equal(write(go, "x", 1), 1);
+	}
+	free(line);
+	live_python_stop(&watched.live);
+	python_info_free(watched.info);
+	python_names_hint_release(&watched.hint);
+	assert_int_equal(steps, STEPS);
 }
 
 static void check_bare(const struct interpreter *interpreter)
@@ -165,7 +307,8 @@ static void check_bare(const struct interpreter *interpreter)
 	OWNED(elf_image) struct elf_image *image = target.image;
 
 	assert_int_equal(python_info_read(image, &info, &reason), 0);
-	assert_int_equal(python_process_thread_names(info, live.pid, target.bias, &names, &count),
+	assert_int_equal(python_process_thread_names(info, live.pid, target.bias, NULL, &names,
+						     &count),
 			 imported ? 0 : -EAGAIN);
 	free(names);
 	live_python_stop(&live);
@@ -193,7 +336,14 @@ static void threading_not_imported__is_said(void **state)
 static void threads_that_come_and_go__never_mislead(void **state)
 {
 	(void)state;
-	for_each_interpreter(check_race);
+	for_each_interpreter(check_race_without_hint);
+	for_each_interpreter(check_race_with_hint);
+}
+
+static void hint__follows_what_changes_between_looks(void **state)
+{
+	(void)state;
+	for_each_interpreter(check_steps);
 }
 
 static void live_threads__have_the_names_that_threading_says(void **state)
@@ -208,6 +358,7 @@ int main(void)
 		cmocka_unit_test(live_threads__have_the_names_that_threading_says),
 		cmocka_unit_test(threading_not_imported__is_said),
 		cmocka_unit_test(threads_that_come_and_go__never_mislead),
+		cmocka_unit_test(hint__follows_what_changes_between_looks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,89 @@ static void kernel_symbols__best_of_several_names(void **state)
 	assert_symbol(fixture, 0xffffffff81000000, "do_read", "");
 }
 
+/* More than one read of the file gives: some line is cut wherever a read ends. */
+#define MANY_LINES 10000U
+
+static char *many_lines(bool is_ordered)
+{
+	char *text = malloc(MANY_LINES * 64), *at = text;
+
+	assert_non_null(text);
+	for (unsigned int i = 0; i < MANY_LINES; i++) {
+		unsigned int number = is_ordered ? i : MANY_LINES - 1 - i;
+
+		at += sprintf(at, "%" PRIx64 " %c %sfunction_%u%s%s\n",
+			      UINT64_C(0xffffffff81000000) + number * 16, number % 3 ? 't' : 'd',
+			      number % 2 ? "" : "__pfx_", number, number % 5 ? "" : "\t[module]",
+			      number % 7 ? "" : "\n");
+	}
+	at[-1] = '\0'; /* the last line has no end */
+	return text;
+}
+
+static void check_many_lines(struct fixture *fixture, bool is_ordered)
+{
+	OWNED_MEM char *text = many_lines(is_ordered);
+	char name[32];
+	size_t count = 0;
+
+	write_file(fixture, "kallsyms", text);
+	for (unsigned int i = 1; i < MANY_LINES; i++) {
+		if (!(i % 3) || !(i % 2))
+			continue;
+		snprintf(name, sizeof(name), "function_%u", i);
+		assert_symbol(fixture, 0xffffffff81000000 + i * 16, name, i % 5 ? "" : "module");
+		count++;
+	}
+	assert_int_equal(kernel_symbols_count(fixture->symbols), count);
+}
+
+static void kernel_symbols__lines_cut_by_reads_are_whole(void **state)
+{
+	check_many_lines(*state, true);
+}
+
+static void kernel_symbols__order_of_the_file_does_not_matter(void **state)
+{
+	check_many_lines(*state, false);
+}
+
+static void kernel_symbols__endless_line_ends_the_list(void **state)
+{
+	OWNED_MEM char *text = malloc(1 << 17);
+	struct fixture *fixture = *state;
+
+	assert_non_null(text);
+	strcpy(text, "ffffffff81000000 T before\nffffffff81001000 T ");
+	memset(text + strlen("ffffffff81000000 T before\nffffffff81001000 T "), 'x', 1 << 16);
+	strcpy(text + (1 << 16), "\nffffffff81002000 T after\n");
+	write_file(fixture, "kallsyms", text);
+	assert_symbol(fixture, 0xffffffff81002000, "before", "");
+	assert_int_equal(kernel_symbols_count(fixture->symbols), 1);
+}
+
+static void kernel_symbols__half_a_line_is_no_symbol(void **state)
+{
+	struct fixture *fixture = *state;
+
+	write_file(fixture, "kallsyms",
+		   "ffffffff81000000 T first\n"
+		   "\n"
+		   "ffffffff81000010\n"
+		   "ffffffff81000020 \n"
+		   "ffffffff81000030 T\n"
+		   "ffffffff81000040 T \n"
+		   "ffffffff81000050 T \t[module]\n"
+		   "FFFFFFFF81000060 t upper\t\n"
+		   "ffffffff81000070 t open\t[bracket\n"
+		   "ffffffff81000080 T last");
+	assert_symbol(fixture, 0xffffffff8100005f, "first", "");
+	assert_symbol(fixture, 0xffffffff81000060, "upper", "");
+	assert_symbol(fixture, 0xffffffff81000070, "open", "bracket");
+	assert_symbol(fixture, 0xffffffff81000080, "last", "");
+	assert_int_equal(kernel_symbols_count(fixture->symbols), 4);
+}
+
 static void kernel_symbols__hidden_addresses_are_eperm_once(void **state)
 {
 	struct fixture *fixture = *state;
@@ -185,6 +268,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(kernel_symbols__code_is_found_data_is_not, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(kernel_symbols__best_of_several_names, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(kernel_symbols__lines_cut_by_reads_are_whole,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(kernel_symbols__order_of_the_file_does_not_matter,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(kernel_symbols__endless_line_ends_the_list, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(kernel_symbols__half_a_line_is_no_symbol, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(kernel_symbols__hidden_addresses_are_eperm_once,
 						set_up, tear_down),

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/ledger_sums.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "base/clock.h"
+
+#define PRINTED_PROCESSES 10U
+
+struct entry {
+	struct ledger_sum sum;
+	UT_hash_handle hh;
+};
+
+struct ledger_sums {
+	struct entry *entry; /* by sum.line.id */
+};
+
+int ledger_sums_new(struct ledger_sums **ret_sums)
+{
+	struct ledger_sums *sums = calloc(1, sizeof(*sums));
+
+	if (!sums)
+		return -ENOMEM;
+	*ret_sums = sums;
+	return 0;
+}
+
+void ledger_sums_clear(struct ledger_sums *sums)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER (hh, sums->entry, entry, next) {
+		HASH_DEL(sums->entry, entry);
+		free(entry);
+	}
+}
+
+void ledger_sums_free(struct ledger_sums *sums)
+{
+	if (!sums)
+		return;
+	ledger_sums_clear(sums);
+	free(sums);
+}
+
+static struct entry *entry_get(struct ledger_sums *sums, struct pp_process_id id)
+{
+	struct entry *entry;
+
+	HASH_FIND(hh, sums->entry, &id, sizeof(id), entry);
+	if (!entry && HASH_COUNT(sums->entry) >= LEDGER_SUMS_MAX) {
+		id = (struct pp_process_id){};
+		HASH_FIND(hh, sums->entry, &id, sizeof(id), entry);
+	}
+	if (entry)
+		return entry;
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return NULL;
+	entry->sum.line.id = id;
+	HASH_ADD(hh, sums->entry, sum.line.id, sizeof(id), entry);
+	return entry;
+}
+
+static void add_times(struct ledger_line *to, const struct ledger_line *from)
+{
+	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
+		to->total_ns[i] += from->total_ns[i];
+	for (unsigned int i = 0; i < LEDGER_PART_COUNT; i++)
+		to->part[i] += from->part[i];
+	to->life_ns += from->life_ns;
+	to->exits += from->exits;
+	to->over_ns += from->over_ns;
+	to->checked_ns += from->checked_ns;
+}
+
+int ledger_sums_add(struct ledger_sums *sums, const struct ledger_line *line, const char *comm)
+{
+	struct entry *entry = entry_get(sums, line->id);
+	struct ledger_line *sum;
+
+	if (!entry)
+		return -ENOMEM;
+	sum = &entry->sum.line;
+	add_times(sum, line);
+	/* Threads of one window are not those of another; nobody has counted which stayed. */
+	if (line->threads > sum->threads)
+		sum->threads = line->threads;
+	if (!sum->id.tgid)
+		entry->sum.processes++;
+	else if (comm[0])
+		snprintf(entry->sum.comm, sizeof(entry->sum.comm), "%s", comm);
+	return 0;
+}
+
+static int by_cpu(const void *left, const void *right)
+{
+	uint64_t a = ((const struct ledger_sum *)left)->line.total_ns[PP_LEDGER_CPU];
+	uint64_t b = ((const struct ledger_sum *)right)->line.total_ns[PP_LEDGER_CPU];
+
+	return a < b ? 1 : a > b ? -1 : 0;
+}
+
+int ledger_sums_list(const struct ledger_sums *sums, struct ledger_sum **ret_list,
+		     size_t *ret_count)
+{
+	struct ledger_sum *list = calloc(HASH_COUNT(sums->entry) + 1, sizeof(*list));
+	size_t count = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (const struct entry *entry = sums->entry; entry; entry = entry->hh.next)
+		list[count++] = entry->sum;
+	qsort(list, count, sizeof(*list), by_cpu);
+	*ret_list = list;
+	*ret_count = count;
+	return 0;
+}
+
+/* ---- for people ---- */
+
+static double percent(double part, double whole)
+{
+	return whole > 0 ? 100.0 * part / whole : 0.0;
+}
+
+/* "python 12.3 %, GIL wait 40.1 %, ...": what is at least a thousandth. */
+static void print_shares(const struct ledger_line *line, FILE *stream)
+{
+	static const char *const text[PP_LEDGER_COUNT] = {
+#define LEDGER_TEXT(id, text) text,
+		PP_LEDGERS(LEDGER_TEXT)};
+	static const char *const part[LEDGER_PART_COUNT] = {"Python", "native", "kernel"};
+	const double life = (double)line->life_ns;
+	const double cpu = percent((double)line->total_ns[PP_LEDGER_CPU], life);
+	double weight = 0, share;
+	const char *start = "";
+
+	for (unsigned int i = 0; i < LEDGER_PART_COUNT; i++)
+		weight += (double)line->part[i];
+	for (unsigned int i = 0; i < LEDGER_PART_COUNT && weight > 0; i++) {
+		share = cpu * (double)line->part[i] / weight;
+		if (share >= 0.1) {
+			fprintf(stream, "%s%s %.1f %%", start, part[i], share);
+			start = ", ";
+		}
+	}
+	if (!(weight > 0) && cpu >= 0.1) {
+		fprintf(stream, "on CPU, unsampled %.1f %%", cpu);
+		start = ", ";
+	}
+	for (unsigned int i = PP_LEDGER_CPU + 1; i < PP_LEDGER_COUNT; i++) {
+		share = percent((double)line->total_ns[i], life);
+		if (share >= 0.1) {
+			fprintf(stream, "%s%s %.1f %%", start, text[i], share);
+			start = ", ";
+		}
+	}
+}
+
+static double sum_of(const struct ledger_line *line)
+{
+	double sum = 0;
+
+	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
+		sum += (double)line->total_ns[i];
+	return sum;
+}
+
+static void print_all(const struct ledger_sum *list, size_t count, FILE *stream)
+{
+	struct ledger_line all = {};
+
+	for (size_t i = 0; i < count; i++)
+		add_times(&all, &list[i].line);
+	fprintf(stream, "pyprofd: ledger: %.1f thread-seconds, %.2f %% of threads x wall",
+		sum_of(&all) / (double)NS_PER_SEC, percent(sum_of(&all), (double)all.life_ns));
+	if (all.checked_ns)
+		fprintf(stream, "; time on the CPU is %+.2f %% of it off the scheduler's own",
+			percent((double)all.over_ns, (double)all.checked_ns));
+	fprintf(stream, "\n");
+}
+
+void ledger_sums_print(const struct ledger_sums *sums, FILE *stream)
+{
+	OWNED_MEM struct ledger_sum *list = NULL;
+	size_t count;
+
+	if (ledger_sums_list(sums, &list, &count) || !count)
+		return;
+	print_all(list, count, stream);
+	for (size_t i = 0; i < count && i < PRINTED_PROCESSES; i++) {
+		if (!list[i].line.life_ns)
+			continue;
+		if (list[i].line.id.tgid)
+			fprintf(stream, "pyprofd:   %u %s: ", list[i].line.id.tgid, list[i].comm);
+		else
+			fprintf(stream, "pyprofd:   later processes: ");
+		fprintf(stream, "%.1f thread-seconds: ", (double)list[i].line.life_ns / (double)NS_PER_SEC);
+		print_shares(&list[i].line, stream);
+		fprintf(stream, "\n");
+	}
+	if (count > PRINTED_PROCESSES)
+		fprintf(stream, "pyprofd:   and %zu more, in the profiles' comments\n",
+			count - PRINTED_PROCESSES);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* --wakers at the end of a window: who waited, and above that, upside down, who ended the wait, so that both
+ * meet at the wake-up. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "discover/proc_scan.h"
+#include "drain/wakes.h"
+#include "symbolize/stitch.h"
+#include "symbolize/symbolizer.h"
+
+#define SEPARATOR "--waker--"
+#define INTERRUPT "[interrupt]"
+/* Frames of the tracepoint that a waker's stack begins with. */
+#define WAKE_FRAMES_MAX 12U
+#define CHAIN_FRAMES_MAX (2 * (STITCH_MAX_FRAMES + PP_MAX_KERNEL_FRAMES) + 2)
+
+struct chain {
+	struct agent *agent;
+	struct symbolizer *symbolizer;
+	struct frame *frame; /* owned; CHAIN_FRAMES_MAX */
+	size_t count;
+	struct frame separator, interrupt;
+};
+
+static int note(struct chain *chain, uint64_t hash)
+{
+	const struct dict_stack *stack = dictionary_find_stack(chain->agent->dictionary, hash);
+
+	return stack ? symbolizer_note(chain->symbolizer, stack) : 0;
+}
+
+static int get_stack(struct chain *chain, struct pp_process_id id, uint64_t user, uint64_t kernel,
+		     struct profile_sample *sample)
+{
+	const struct dictionary *dictionary = chain->agent->dictionary;
+
+	return symbolizer_stack(chain->symbolizer, id, dictionary_find_stack(dictionary, user),
+				dictionary_find_kernel(dictionary, kernel), &sample->frame,
+				&sample->frame_count);
+}
+
+/* Above try_to_wake_up(). */
+static void drop_wake_frames(struct chain *chain, struct profile_sample *sample)
+{
+	for (size_t i = 0; i < sample->frame_count && i < WAKE_FRAMES_MAX; i++) {
+		const struct frame *frame = &sample->frame[i];
+
+		if (frame->kind != FRAME_KERNEL)
+			return;
+		if (strcmp(intern_get(chain->agent->strings, frame->name, NULL), "try_to_wake_up"))
+			continue;
+		sample->frame += i;
+		sample->frame_count -= i;
+		return;
+	}
+}
+
+/* What an interrupt came upon has nothing to do with the wake-up: asm_* of x86-64, el*_irq of aarch64. */
+static void keep_interrupt(struct chain *chain, struct profile_sample *sample)
+{
+	for (size_t i = 0; i < sample->frame_count; i++) {
+		const char *name = intern_get(chain->agent->strings, sample->frame[i].name, NULL);
+
+		if (strncmp(name, "asm_", 4) && strcmp(name, "el0t_64_irq") &&
+		    strcmp(name, "el1h_64_irq"))
+			continue;
+		sample->frame_count = i + 1;
+		return;
+	}
+}
+
+/* Leaf first, as profiles have it: the waker's root, ..., its leaf, the separator, the waiter's leaf, ... */
+static int link_stacks(struct chain *chain, const struct pp_wake_key *key)
+{
+	struct profile_sample part = {};
+	int err = get_stack(chain, key->waker.id, key->waker.user_stack, key->waker.kernel_stack,
+			    &part);
+
+	if (err)
+		return err;
+	chain->count = 0;
+	drop_wake_frames(chain, &part);
+	if (key->waker.flags & PP_WAKE_INTERRUPT) {
+		keep_interrupt(chain, &part);
+		chain->frame[chain->count++] = chain->interrupt;
+	}
+	for (size_t i = part.frame_count; i; i--)
+		chain->frame[chain->count++] = part.frame[i - 1];
+	chain->frame[chain->count++] = chain->separator;
+	err = get_stack(chain, key->id, key->user_stack, key->kernel_stack, &part);
+	if (err)
+		return err;
+	window_drop_switch_frames(chain->agent, &part);
+	memcpy(chain->frame + chain->count, part.frame, part.frame_count * sizeof(*part.frame));
+	chain->count += part.frame_count;
+	return 0;
+}
+
+static void add_label(struct profile_sample *sample, struct profile_label label)
+{
+	if (sample->label_count < PROFILE_MAX_LABELS)
+		sample->label[sample->label_count++] = label;
+}
+
+static int label_waker(struct chain *chain, const struct pp_waker *waker,
+		       struct profile_sample *sample)
+{
+	const struct process *process = process_table_find(chain->agent->processes, waker->id);
+	struct profile_label comm_label = {.key = "waker_comm"};
+	char comm[PP_COMM_BYTES + 1] = "";
+	int err;
+
+	if (!process)
+		process = process_table_find_tgid(chain->agent->processes, waker->id.tgid);
+	if (waker->flags & PP_WAKE_INTERRUPT)
+		snprintf(comm, sizeof(comm), "%s", INTERRUPT);
+	else if (process)
+		memcpy(comm, process->comm, PP_COMM_BYTES);
+	else
+		(void)thread_comm_read(waker->id.tgid, waker->tid, comm);
+	if (!(waker->flags & PP_WAKE_INTERRUPT)) {
+		add_label(sample, (struct profile_label){.key = "waker_pid",
+							 .number = waker->id.tgid,
+							 .is_number = 1});
+		add_label(sample, (struct profile_label){.key = "waker_tid",
+							 .number = waker->tid,
+							 .is_number = 1});
+	}
+	if (!comm[0])
+		return 0;
+	err = intern_string(chain->agent->strings, comm, &comm_label.string);
+	add_label(sample, comm_label);
+	return err;
+}
+
+static int add_wake(struct chain *chain, const struct woken *woken)
+{
+	const struct pp_wake_key *key = &woken->key;
+	const uint32_t kind_bits = 7U << PP_COUNT_KIND_SHIFT;
+	/* The labels are those of the wait. */
+	const struct pp_count_key waiter = {.id = key->id,
+					    .tid = key->tid,
+					    .flags = (key->flags & ~kind_bits) |
+						     (uint32_t)PP_KIND_WAIT << PP_COUNT_KIND_SHIFT};
+	struct process *process = process_table_find(chain->agent->processes, key->id);
+	struct profile_sample sample = {};
+	int err = link_stacks(chain, key);
+
+	if (!process)
+		process = process_table_find_tgid(chain->agent->processes, key->id.tgid);
+	if (!err)
+		err = window_label_sample(chain->agent, &sample, &waiter, process);
+	if (!err)
+		err = label_waker(chain, &key->waker, &sample);
+	if (err)
+		return err;
+	sample.frame = chain->frame;
+	sample.frame_count = chain->count;
+	return profiles_add_wake(&chain->agent->profiles, &woken->count, &sample);
+}
+
+static int add_all(struct chain *chain, const struct wakes *wakes)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < wakes->count && !err; i++) {
+		err = note(chain, wakes->entry[i].key.user_stack);
+		if (!err)
+			err = note(chain, wakes->entry[i].key.waker.user_stack);
+	}
+	if (!err)
+		err = symbolizer_resolve(chain->symbolizer);
+	for (size_t i = 0; i < wakes->count && !err; i++)
+		err = add_wake(chain, &wakes->entry[i]);
+	return err;
+}
+
+static int add_named(struct agent *agent, const struct wakes *wakes)
+{
+	OWNED(symbolizer) struct symbolizer *symbolizer = NULL;
+	OWNED_MEM struct frame *frame = calloc(CHAIN_FRAMES_MAX, sizeof(*frame));
+	const struct symbolizer_options options = {.raw = agent->options->raw,
+						   .no_native = agent->options->no_native};
+	struct chain chain = {.agent = agent,
+			      .frame = frame,
+			      .separator = {.kind = FRAME_MARKER},
+			      .interrupt = {.kind = FRAME_MARKER}};
+	struct symbolizer_sources sources;
+	int err;
+
+	if (!frame)
+		return -ENOMEM;
+	naming_begin(agent->naming, &sources);
+	err = symbolizer_new(agent->strings, agent->dictionary, &sources, &options, &symbolizer);
+	chain.symbolizer = symbolizer;
+	if (!err)
+		err = intern_string(agent->strings, SEPARATOR, &chain.separator.name);
+	if (!err)
+		err = intern_string(agent->strings, INTERRUPT, &chain.interrupt.name);
+	return err ? err : add_all(&chain, wakes);
+}
+
+int wakers_close(struct agent *agent, uint32_t window)
+{
+	CLEANUP(wakes_release) struct wakes wakes = {};
+	int err;
+
+	if (!agent->options->wakers)
+		return 0;
+	err = wakes_drain(kernel_side_wakes(agent->kernel, window), &wakes);
+	return err || !wakes.count ? err : add_named(agent, &wakes);
+}
