@@ -62,6 +62,14 @@ $(BUILD)/gen/version.h: Makefile
 	@mkdir -p $(@D)
 	@echo '#define PYPROFD_VERSION "$(VERSION)"' > $@
 
+# The page of the flame graph, built in as strings.
+WEB := userspace/render/web
+GEN += $(BUILD)/gen/flame_page.h
+$(BUILD)/gen/flame_page.h: $(wildcard $(WEB)/*)
+	@mkdir -p $(@D)
+	$(call msg,BUNDLE,$@)awk -f $(WEB)/bundle.awk -v folder=$(WEB) > $@
+$(BUILD)/userspace/render/flame_html.o: $(BUILD)/gen/flame_page.h
+
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 	$(call msg,CC,$@)$(CC) -O2 -g -c $< -o $@
 # A pattern rule without a recipe would add no prerequisite: name the objects.
@@ -86,7 +94,8 @@ help:
 	@echo 'make                build $(BUILD)/pyprofd and $(BUILD)/pyprof'
 	@echo 'make run            install what is missing, build, profile until Ctrl-C (as root; ARGS=...)'
 	@echo 'make check          install what the tests need, build, run every test (as root)'
-	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross e2e cases kernels'
+	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web e2e cases kernels'
+	@echo 'make web            the flame graph page in Chromium (ARGS=--shots FOLDER keeps pictures)'
 	@echo 'make unit-FOLDER    the unit tests of userspace/FOLDER'
 	@echo 'make bench          cost beside other profilers, as ratios of one run'
 	@echo 'make deps           install what the build needs; test-deps: and the tests; deps-check: tell'
@@ -136,7 +145,7 @@ cross-objects: $(BUILD)/pyprofd.bpf.o $(LIB_OBJ) $(MAIN_SRC:%.c=$(BUILD)/%.o)
 
 print-clang: ; @echo $(CLANG)
 
-C_FILES = $(wildcard bpf/*.[ch] bpf/lib/*.h include/pyprofd/*.h userspace/*/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.c)
+C_FILES = $(wildcard bpf/*.[ch] bpf/lib/*.h include/pyprofd/*.h userspace/*/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.c tests/web/*.c)
 format: ; clang-format-19 -i $(C_FILES)
 format-check: ; clang-format-19 --dry-run -Werror $(C_FILES)
 tidy: $(GEN) ; clang-tidy-19 --quiet $(wildcard userspace/*/*.c) -- -std=gnu17 $(CPPFLAGS)

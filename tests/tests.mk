@@ -64,3 +64,12 @@ e2e: all
 	@PYPROFD=$(BUILD)/pyprofd tests/e2e/run.py $(ARGS)
 bench: all
 	@PYPROFD=$(abspath $(BUILD)/pyprofd) tests/bench/run.py $(ARGS)
+
+# The flame graph's page in a browser: make web
+WEB_PAGE := $(BUILD)/tests/web/page
+$(WEB_PAGE): $(addprefix $(BUILD)/,tests/web/page.o userspace/render/flame_html.o userspace/render/markup.o userspace/profile/utf8.o)
+	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ -o $@
+.PHONY: web web-page
+web-page: $(WEB_PAGE)
+web: $(WEB_PAGE)
+	@PAGE=$(abspath $(WEB_PAGE)) VENV=$(abspath $(BUILD))/web-venv tests/web/run.py $(ARGS)

@@ -229,6 +229,15 @@ def test_tree_and_info():
     assert "cpu/nanoseconds: 1.00 s  (shown)" in said and "pid 7 python3" in said, said
 
 
+def test_flame_is_one_file():
+    path = make()[0]
+    said = run("flame", path)
+    assert said.lstrip().lower().startswith("<!doctype html") and "inner" in said, said[:200]
+    assert "http://" not in said.replace("http://www.w3.org", "") and "src=" not in said
+    said = run("flame", "--svg", path)
+    assert said.lstrip().startswith(("<?xml", "<svg")) and "inner" in said, said[:200]
+
+
 def test_merge_is_the_sum():
     folder = make_store(4)
     merged = os.path.join(harness.temporary(), "m.pb.gz")

@@ -19,6 +19,7 @@ BEGIN {
 	generated["profile.pb-c.h"] = "profile"
 	generated["perfetto.pb-c.h"] = "timeline"
 	generated["version.h"] = "agent reader"
+	generated["flame_page.h"] = "render"
 }
 function has(list, word) { return index(" " list " ", " " word " ") }
 function bad(why) {

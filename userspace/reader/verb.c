@@ -8,6 +8,7 @@
 static const struct verb verbs[] = {
 	{"report", "a table: self and total time of functions, lines, files, threads ...",
 	 verb_report},
+	{"flame", "a page with the flame graph, or --svg", verb_flame},
 	{"tree", "the call tree, hottest first", verb_tree},
 	{"lines", "the source with the time of each line", verb_lines},
 	{"calls", "the call graph: --dot for Graphviz, --pstats for snakeviz and gprof2dot",

@@ -23,6 +23,7 @@ const struct verb *verb_find(const char *name);
 const struct verb *verb_at(unsigned int index);
 
 int verb_report(int argc, char **argv);
+int verb_flame(int argc, char **argv);
 int verb_tree(int argc, char **argv);
 int verb_lines(int argc, char **argv);
 int verb_calls(int argc, char **argv);
