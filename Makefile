@@ -152,4 +152,4 @@ tidy: $(GEN) ; clang-tidy-19 --quiet $(wildcard userspace/*/*.c) -- -std=gnu17 $
 
 include tests/tests.mk
 
--include $(shell find $(BUILD)/bpf $(BUILD)/gen $(BUILD)/userspace $(BUILD)/tests -name '*.d' -type f 2>/dev/null)
+-include $(shell find $(BUILD)/bpf $(BUILD)/gen $(BUILD)/userspace $(BUILD)/tests $(BUILD)/fuzz -name '*.d' -type f 2>/dev/null)

@@ -15,6 +15,8 @@ static __always_inline void sample(struct bpf_perf_event_data *ctx, struct pp_wa
 
 	if (!identify(w, task, pid_tgid, task_flags, hit_user, cfg))
 		return;
+	if (cfg->flags & PP_CONFIG_SEE_RUNNING && !(task_flags & PF_KTHREAD))
+		thread_see(slot);
 	walk_reset(w, ctx->sample_period);
 	if (!hit_user && !(cfg->flags & PP_CONFIG_NO_KERNEL))
 		take_kernel_stack(w, slot, ctx);

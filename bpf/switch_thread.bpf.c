@@ -43,7 +43,7 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 	__u64 woken_ns;
 
 	if (!t) {
-		thread_claim(next, now_ns, cfg);
+		thread_claim(next->pid, next->tgid, now_ns, cfg);
 		return;
 	}
 	if (!(t->flags & PP_THREAD_WAITING))
@@ -365,6 +365,7 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	struct call_site *site = &state->site;
 	struct pp_place *place;
 	struct old_place old;
+	__u64 spent_ns;
 
 	if (!is_due && !wait_is_taken(&state->budget, t, now_ns))
 		return false;
@@ -377,7 +378,12 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	}
 	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
 		blame(t, prev, cfg);
-	budget_spend(&state->budget, bpf_ktime_get_ns() - now_ns);
+	/* The look makes the wait longer; those that are looked at must not stand for that. */
+	spent_ns = bpf_ktime_get_ns();
+	spent_ns = spent_ns > now_ns ? spent_ns - now_ns : 0; /* now_ns may be another CPU's */
+	budget_spend(&state->budget, spent_ns);
+	t->total_ns[PP_LEDGER_CPU] += spent_ns;
+	t->since_ns += spent_ns;
 	return true;
 }
 
@@ -450,7 +456,7 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
 
 	if (!t)
-		t = thread_claim(prev, now_ns, cfg);
+		t = thread_claim(prev->pid, prev->tgid, now_ns, cfg);
 	if (!t || !state)
 		return;
 	thread_begin(t);

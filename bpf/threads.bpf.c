@@ -56,3 +56,25 @@ int place_count(__u32 tid, __u32 at)
 		sum_count(t, place, last, window);
 	return 0;
 }
+
+/* One that runs for long passes no switch: a sample, which is in `slot` and was wanted, tells of it.
+ * Switches and samples of one thread exclude each other: a timer's interrupt cannot hit a switch. */
+int thread_see(__u32 slot)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_walk *w = walk_get(slot);
+	__u64 now_ns = bpf_ktime_get_ns();
+	struct pp_thread *t;
+
+	if (!cfg || !w || thread_find(w->tid, cfg))
+		return 0;
+	t = thread_claim(w->tid, w->id.tgid, now_ns, cfg);
+	if (!t)
+		return 0;
+	thread_begin(t);
+	t->id = w->id;
+	t->flags = PP_THREAD_WANTED;
+	t->identified_ns = now_ns;
+	thread_end(t);
+	return 0;
+}

@@ -13,7 +13,6 @@
 static __always_inline bool is_interrupt(struct switch_state *state, void *ctx,
 					 struct task_struct *task, bool is_kernel_thread)
 {
-	const struct user_registers *regs = (void *)state->registers;
 	volatile __u64 *context = &state->context;
 
 	*context = (__u64)ctx;
@@ -22,7 +21,7 @@ static __always_inline bool is_interrupt(struct switch_state *state, void *ctx,
 #if defined(__TARGET_ARCH_arm64)
 	return false;
 #else
-	return !is_kernel_thread && (__s64)syscall_number(regs) < 0;
+	return !is_kernel_thread && (__s64)syscall_number((void *)state->registers) < 0;
 #endif
 }
 

@@ -52,7 +52,7 @@ static __always_inline void restart_thread(struct task_struct *task, int old_tid
 	if (old_tid != task->pid)
 		thread_retire(task->pid, now_ns, cfg);
 	if (is_measured)
-		thread_claim(task, now_ns, cfg);
+		thread_claim(task->pid, task->tgid, now_ns, cfg);
 }
 
 SEC("tp_btf/sched_process_exec")

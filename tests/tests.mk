@@ -56,7 +56,7 @@ endef
 $(filter $(BUILD)/fuzz/userspace/profile/%,$(LIB_SRC:%.c=$(BUILD)/fuzz/%.o)): $(BUILD)/gen/profile.pb-c.h
 $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
 
-.PHONY: fuzz fuzz-programs e2e bench
+.PHONY: fuzz fuzz-programs e2e bench bench-reader
 fuzz-programs: $(FUZZ_BIN)
 fuzz: $(FUZZ_BIN)
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $^
@@ -73,3 +73,8 @@ $(WEB_PAGE): $(addprefix $(BUILD)/,tests/web/page.o userspace/render/flame_html.
 web-page: $(WEB_PAGE)
 web: $(WEB_PAGE)
 	@PAGE=$(abspath $(WEB_PAGE)) VENV=$(abspath $(BUILD))/web-venv tests/web/run.py $(ARGS)
+
+# The reader beside pprof on 3,600 windows, made of those that SOURCES names.
+bench-reader: all
+	@[ -d $(BUILD)/bench-windows ] || tests/bench/reader_windows.py $(BUILD)/bench-windows 3600 $(SOURCES)
+	@tests/bench/reader.py $(BUILD)/bench-windows $(BUILD)/pyprof

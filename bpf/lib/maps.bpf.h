@@ -10,6 +10,7 @@
 #include <pyprofd/process.h>
 #include <pyprofd/python.h>
 #include <pyprofd/sample.h>
+#include <pyprofd/timeline.h>
 #include <pyprofd/sweep.h>
 #include <pyprofd/unwind.h>
 #include <pyprofd/wait.h>
@@ -283,6 +284,16 @@ struct timeline_map {
 	__uint(max_entries, 1 << 22);
 };
 PP_MAP struct timeline_map timeline SEC(".maps");
+
+/* A record of a switch, which finds no room on BPF's stack.  Samples have theirs there: they come upon
+ * switches (agent: not made at all). */
+struct timeline_records_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pp_timeline_record);
+};
+PP_MAP struct timeline_records_map timeline_records SEC(".maps");
 
 /* Set before the load (agent): the verifier removes what they switch off. */
 PP_CONST bool timeline_is_on;

@@ -25,21 +25,27 @@ static __always_inline struct pp_thread *thread_find(__u32 tid, const struct pp_
 }
 
 /* Writes begin and end: the agent's copies see them.  One CPU writes; 5.10 has no atomic operation that
- * the compiler may not turn into one that returns a value. */
+ * the compiler may not turn into one that returns a value.  A switch in the middle of an exec's write
+ * leaves the number right all the same. */
 static __always_inline void thread_begin(struct pp_thread *t)
 {
 	asm volatile("" ::: "memory");
-	++*(volatile __u32 *)&t->sequence;
+	*(volatile __u32 *)&t->sequence = (t->sequence + 1) | 1;
 	asm volatile("" ::: "memory");
 }
-#define thread_end thread_begin
+static __always_inline void thread_end(struct pp_thread *t)
+{
+	asm volatile("" ::: "memory");
+	*(volatile __u32 *)&t->sequence = (t->sequence + 2) & ~1U;
+	asm volatile("" ::: "memory");
+}
 
 /* A slot for a thread that has none; it begins to run now.  NULL: none is free, which is counted. */
-static __always_inline struct pp_thread *thread_claim(struct task_struct *task, __u64 now_ns,
+static __always_inline struct pp_thread *thread_claim(__u32 tid, __u32 tgid, __u64 now_ns,
 						      const struct pp_config *cfg)
 {
-	__u32 tid = task->pid, sequence;
 	__u64 first_ns = now_ns;
+	__u32 sequence;
 	struct pp_thread *t = thread_at(tid, 0, cfg);
 
 	if (!t || t->tid) {
@@ -56,7 +62,7 @@ static __always_inline struct pp_thread *thread_claim(struct task_struct *task, 
 	__builtin_memset(t, 0, sizeof(*t));
 	t->sequence = sequence;
 	t->tid = tid;
-	t->id.tgid = task->tgid;
+	t->id.tgid = tgid;
 	t->created_ns = t->since_ns = now_ns;
 	t->first_ns = first_ns;
 	t->read_window = cfg->window - 1; /* nothing of an older one is in here */

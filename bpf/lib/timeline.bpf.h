@@ -6,8 +6,6 @@
 
 #include "lib/maps.bpf.h"
 
-#include <pyprofd/timeline.h>
-
 /* The agent looks a few times a second; a quarter full, the ring wakes it. */
 static __always_inline __u64 timeline_wakeup(void)
 {
@@ -17,38 +15,31 @@ static __always_inline __u64 timeline_wakeup(void)
 									 : BPF_RB_NO_WAKEUP;
 }
 
-/* NULL: the ring is full, which is counted. */
-static __always_inline struct pp_timeline_record *timeline_reserve(enum pp_timeline_type type)
+/* Not reserved in the ring: 5.10's verifier loses a reservation that it has to spill. */
+static __always_inline void timeline_put(struct pp_timeline_record *record)
 {
-	struct pp_timeline_record *record = bpf_ringbuf_reserve(&timeline, sizeof(*record), 0);
-
-	if (!record) {
-		count_loss(PP_LOSS_TIMELINE_FULL);
-		return NULL;
-	}
-	__builtin_memset(record, 0, sizeof(*record));
-	record->record.type = type;
 	record->record.size = sizeof(*record);
-	return record;
+	if (bpf_ringbuf_output(&timeline, record, sizeof(*record), timeline_wakeup()))
+		count_loss(PP_LOSS_TIMELINE_FULL);
 }
 
 static __always_inline void timeline_sample(const struct pp_walk *w, bool is_described)
 {
-	struct pp_timeline_record *record = timeline_reserve(PP_TIMELINE_SAMPLE);
+	struct pp_timeline_record record = {
+		.record.type = PP_TIMELINE_SAMPLE,
+		.id = w->id,
+		.tid = w->tid,
+		.cpu = bpf_get_smp_processor_id(),
+		.leave_ns = w->started_ns,
+		.kernel_stack = w->kernel_hash,
+	};
 
-	if (!record)
-		return;
-	record->id = w->id;
-	record->tid = w->tid;
-	record->cpu = bpf_get_smp_processor_id();
-	record->leave_ns = w->started_ns;
 	if (w->count_flags & PP_COUNT_PYTHON)
-		record->flags = PP_TIMELINE_GIL |
-				(w->count_flags & PP_COUNT_GIL_HELD ? PP_TIMELINE_GIL_HELD : 0);
-	record->kernel_stack = w->kernel_hash;
+		record.flags = PP_TIMELINE_GIL |
+			       (w->count_flags & PP_COUNT_GIL_HELD ? PP_TIMELINE_GIL_HELD : 0);
 	if (is_described && w->has_user)
-		record->user_stack = w->hash;
-	bpf_ringbuf_submit(record, timeline_wakeup());
+		record.user_stack = w->hash;
+	timeline_put(&record);
 }
 
 #endif

@@ -33,52 +33,57 @@ static __always_inline void timeline_leave(struct pp_thread *t, __u64 ran_ns)
 	t->timeline_flags = timeline_gil(t);
 }
 
-static __always_inline void timeline_fill(struct pp_timeline_record *record,
-					  const struct pp_thread *t)
+static __always_inline struct pp_timeline_record *timeline_begin(const struct pp_thread *t)
 {
+	__u32 zero = 0;
+	struct pp_timeline_record *record = bpf_map_lookup_elem(&timeline_records, &zero);
+
+	if (!record)
+		return NULL;
+	__builtin_memset(record, 0, sizeof(*record));
 	record->id = t->id;
 	record->tid = t->tid;
 	record->cpu = t->timeline_cpu;
-	record->flags = t->timeline_flags;
+	return record;
 }
 
 /* The thread comes back: its last run and this wait are over. */
 static __always_inline void timeline_come(struct pp_thread *t, __u64 woken_ns, __u64 now_ns)
 {
-	struct pp_timeline_record *record = timeline_reserve(PP_TIMELINE_SWITCH);
+	struct pp_timeline_record *record = timeline_begin(t);
 	const struct pp_place *place = place_at(t, t->at);
 
-	if (record) {
-		timeline_fill(record, t);
-		record->wait = t->wait;
-		record->run_ns = t->ran_since_ns;
-		record->leave_ns = t->since_ns;
-		record->woken_ns = woken_ns;
-		record->back_ns = now_ns;
-		/* A wait that was left out by chance may be at a place that is known all the same. */
-		if (place->key == t->last_key) {
-			record->user_stack = place->user_stack;
-			record->kernel_stack = place->kernel_stack;
-		}
-		if (t->wait == PP_WAIT_GIL && !(t->flags & PP_THREAD_SKIPPED))
-			record->holder_tid = place->blame_tid;
-		bpf_ringbuf_submit(record, timeline_wakeup());
-	}
 	t->timeline_cpu = bpf_get_smp_processor_id();
+	if (!record)
+		return;
+	record->record.type = PP_TIMELINE_SWITCH;
+	record->wait = t->wait;
+	record->flags = t->timeline_flags;
+	record->run_ns = t->ran_since_ns;
+	record->leave_ns = t->since_ns;
+	record->woken_ns = woken_ns;
+	record->back_ns = now_ns;
+	/* A wait that was left out by chance may be at a place that is known all the same. */
+	if (place->key == t->last_key) {
+		record->user_stack = place->user_stack;
+		record->kernel_stack = place->kernel_stack;
+	}
+	if (t->wait == PP_WAIT_GIL && !(t->flags & PP_THREAD_SKIPPED))
+		record->holder_tid = place->blame_tid;
+	timeline_put(record);
 }
 
 /* The thread exits. */
 static __always_inline void timeline_exit(const struct pp_thread *t, __u64 run_ns, __u64 now_ns)
 {
-	struct pp_timeline_record *record = timeline_reserve(PP_TIMELINE_LAST);
+	struct pp_timeline_record *record = timeline_begin(t);
 
 	if (!record)
 		return;
-	timeline_fill(record, t);
-	record->flags = 0;
+	record->record.type = PP_TIMELINE_LAST;
 	record->run_ns = run_ns;
 	record->leave_ns = record->woken_ns = record->back_ns = now_ns;
-	bpf_ringbuf_submit(record, timeline_wakeup());
+	timeline_put(record);
 }
 
 #endif

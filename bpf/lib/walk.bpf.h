@@ -18,6 +18,8 @@ int walk_emit(__u32 slot);
 int walk_emit_miss(__u32 slot);
 /* Sends what is new and counts nothing; w->hash and w->count_flags are final then. */
 int walk_emit_stacks(__u32 slot);
+/* threads.bpf.c */
+int thread_see(__u32 slot);
 
 struct scratch {
 	struct pp_walk *walk; /* NULL: none was free, which is counted */

@@ -12,6 +12,7 @@ enum pp_config_flag {
 	PP_CONFIG_PAUSED = 8,	 /* --delay: nothing is counted yet */
 	PP_CONFIG_BY_NAME = 16,	 /* a new program is not wanted because the old one was */
 	PP_CONFIG_BLAME = 32,	 /* the GIL's holder is looked at when a wait for it begins */
+	PP_CONFIG_SEE_RUNNING = 64, /* samples tell of threads that pass no switch */
 };
 
 struct pp_config {

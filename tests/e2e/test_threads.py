@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Threads: names, who is on a CPU, who holds the GIL, garbage collection, sub-interpreters."""
+import os
 import subprocess
 
 import harness
+import waits
 from harness import need
 
 
@@ -46,6 +48,23 @@ def test_names_and_gil(interpreter):
 
 
 test_names_and_gil.cases = several
+
+
+def test_names_in_a_pid_namespace():
+    """The program knows other numbers of its threads than the host; --events gil shows who held it."""
+    wrap = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run(wrap + ["true"], check=False).returncode:
+        need([], "unshare --pid does not work here")
+    with harness.Target("burn.py", 8.0, "threads", wrap=wrap) as target:
+        inner = harness.wait_for(lambda: harness.children(target.pid), what="the process in the namespace")[0]
+        run = harness.profile(inner, duration=3, options=["--events", "gil"])
+        assert run.rc == 0, run.err
+        tids = {int(tid) for tid in os.listdir("/proc/%d/task" % inner)}
+        for value in ("gil_wait", "gil_blame"):
+            profile = waits.Waits(run.out, inner, value)
+            named = profile.ns(lambda s: s.labels.get("thread_name", "").startswith("burner-"))
+            assert profile.ns() and named >= 0.9 * profile.ns(), (value, profile.by_label("thread_name"))
+            assert {s.tid for s in profile.samples if s.ns and s.tid} <= tids, value
 
 
 def test_gc_label(interpreter):

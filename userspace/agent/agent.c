@@ -126,6 +126,8 @@ static int open_kernel(struct agent *agent)
 		(agent->options->events & OPTIONS_EVENT_GIL || agent->options->timeline ?
 			 PP_CONFIG_BLAME :
 			 0) |
+		/* A PMU's interrupt may hit a switch; a timer's cannot. */
+		(waits && agent->options->clock == OPTIONS_CLOCK_CPU ? PP_CONFIG_SEE_RUNNING : 0) |
 		PP_CONFIG_PAUSED;
 	/* Only the timeline wants them: no sums. */
 	kernel_side_config(agent->kernel)->wait_min_ns =

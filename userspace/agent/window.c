@@ -58,7 +58,7 @@ static int label_string(struct agent *agent, struct profile_sample *sample, cons
 {
 	struct profile_label *label = &sample->label[sample->label_count];
 
-	if (!value[0] || sample->label_count == PROFILE_MAX_LABELS)
+	if (!value || !value[0] || sample->label_count == PROFILE_MAX_LABELS)
 		return 0;
 	label->key = key;
 	label->is_number = 0;
@@ -104,19 +104,25 @@ static int label_wait(struct agent *agent, struct profile_sample *sample, uint32
 	return err;
 }
 
+/* The GIL's holder is known by the number that it has itself.  0: by none. */
+static uint32_t sample_tid(const struct agent *agent, const struct pp_count_key *key,
+			   const struct process *process)
+{
+	if (process && key->flags >> PP_COUNT_KIND_SHIFT == PP_KIND_BLAME)
+		return thread_names_host_tid(agent->thread_names, process, key->tid);
+	return key->tid;
+}
+
 int window_label_sample(struct agent *agent, struct profile_sample *sample,
 			const struct pp_count_key *key, struct process *process)
 {
 	char comm[PP_COMM_BYTES + 1] = "";
-	uint32_t tid = key->tid;
+	const uint32_t tid = sample_tid(agent, key, process);
 	int err = label_wait(agent, sample, key->flags);
 
 	if (err)
 		return err;
 	label_number(sample, "pid", key->id.tgid);
-	/* The GIL's holder is known by the number that it has itself. */
-	if (process && key->flags >> PP_COUNT_KIND_SHIFT == PP_KIND_BLAME)
-		tid = thread_names_host_tid(agent->thread_names, process, tid);
 	if (tid)
 		label_number(sample, "tid", tid);
 	if (!process) {
@@ -133,9 +139,9 @@ int window_label_sample(struct agent *agent, struct profile_sample *sample,
 	if (!err)
 		err = label_string(agent, sample, "thread_name",
 				   tid ? thread_names_get(agent->thread_names, process, tid) : "");
-	if (!err && process->container_id)
+	if (!err)
 		err = label_string(agent, sample, "container_id", process->container_id);
-	if (!err && process->cgroup)
+	if (!err)
 		err = label_string(agent, sample, "cgroup", process->cgroup);
 	if (err)
 		return err;

@@ -111,8 +111,8 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 		bpf_map__set_max_entries(skeleton->maps.timeline,
 					 next_pow2(clamp((uint64_t)cpus * TIMELINE_BYTES_PER_CPU,
 							 TIMELINE_BYTES_MIN, TIMELINE_BYTES_MAX)));
-	else
-		bpf_map__set_autocreate(skeleton->maps.timeline, false);
+	bpf_map__set_autocreate(skeleton->maps.timeline, options->timeline);
+	bpf_map__set_autocreate(skeleton->maps.timeline_records, options->timeline);
 	set_wakers(side, options->wakers, counts);
 	if (!options->waits) {
 		bpf_program__set_autoload(skeleton->progs.on_switch, false);

@@ -127,7 +127,8 @@ int callers_print(const struct input *input, const regex_t *callers, const regex
 				  .color = color};
 	OWNED(call_graph) struct call_graph *graph = NULL;
 	int err = call_graph_new(profile, value_index,
-				 profile_reader_count_index(input_reader(input)), &graph);
+				 profile_reader_count_index(input_reader(input)), GROUP_BY_NONE,
+				 &graph);
 
 	listing.graph = graph;
 	if (!err && callers)

@@ -109,7 +109,8 @@ static int write_all(struct calls *calls, const struct input *input)
 	const char *unit = profile->options.value_type[value_index].unit;
 	OWNED(call_graph) struct call_graph *graph = NULL;
 	int err = call_graph_new(profile, value_index,
-				 profile_reader_count_index(input_reader(input)), &graph);
+				 profile_reader_count_index(input_reader(input)),
+				 calls->select.group_by, &graph);
 
 	if (!err && calls->pstats) {
 		int status = write_pstats(calls, graph, unit);

@@ -144,9 +144,9 @@ static int write_callgrind(const struct export *export, const struct input *inpu
 {
 	struct profile *profile = input_profile(input);
 	OWNED(call_graph) struct call_graph *graph = NULL;
-	int err = call_graph_new(profile, facts->value_index, facts->count_index, &graph);
+	int err = call_graph_new(profile, facts->value_index, facts->count_index,
+				 export->select.group_by, &graph);
 
-	(void)export;
 	return err ? err
 		   : call_graph_write_callgrind(
 			     graph, profile->options.value_type[facts->value_index].type, out);

@@ -323,7 +323,8 @@ int verb_info(int argc, char **argv)
 	struct info info = {.processes = DEFAULT_PROCESSES};
 	int status = READER_BAD_INPUT;
 
-	if (!argp_parse(&argp, argc, argv, 0, NULL, &info))
+	if (!argp_parse(&argp, argc, argv, 0, NULL, &info) &&
+	    !select_refuse_groups(&info.select, "info"))
 		status = run(&info);
 	select_release(&info.select);
 	return status;

@@ -249,7 +249,8 @@ int verb_lines(int argc, char **argv)
 	struct lines lines = {.select = {.leading_wanted = 1}};
 	int status = READER_BAD_INPUT;
 
-	if (!argp_parse(&argp, argc, argv, 0, NULL, &lines)) {
+	if (!argp_parse(&argp, argc, argv, 0, NULL, &lines) &&
+	    !select_refuse_groups(&lines.select, "lines")) {
 		if (lines.select.leading_count) {
 			split_target(&lines);
 			status = run(&lines);

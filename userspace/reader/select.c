@@ -69,6 +69,15 @@ void select_release(struct select *select)
 	*select = (struct select){0};
 }
 
+int select_refuse_groups(const struct select *select, const char *verb)
+{
+	if (!select->group_by)
+		return 0;
+	fprintf(stderr, "pyprof: %s has no groups: choose one with --pid, --comm or --thread\n",
+		verb);
+	return -EINVAL;
+}
+
 int select_regex(const char *text, const char *option, regex_t **ret_regex)
 {
 	regex_t *regex = calloc(1, sizeof(*regex));

@@ -32,6 +32,8 @@ struct select {
 extern const struct argp select_argp;
 
 void select_release(struct select *select);
+/* For verbs whose view has no groups: prints what to do instead, and -EINVAL, when some are wanted. */
+int select_refuse_groups(const struct select *select, const char *verb);
 /* "1h", "30m", "10s", "2d": so long before now; "2026-11-21", "2026-11-21T15:04[:05][Z]",
  * "15:04" (today): local time; "@1795273360": seconds since 1970.
  * 0 and milliseconds since 1970; -EINVAL. */

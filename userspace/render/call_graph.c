@@ -20,6 +20,7 @@ void call_graph_free(struct call_graph *graph)
 	if (!graph)
 		return;
 	code_table_release(&graph->code);
+	groups_release(&graph->groups);
 	index_table_release(&graph->edge_index);
 	free(graph->function);
 	free(graph->edge);
@@ -70,13 +71,12 @@ static int find_edge(struct call_graph *graph, uint32_t caller, uint32_t callee,
 	return 0;
 }
 
-static int add_function(struct call_graph *graph, uint32_t location, const struct share *share,
-			uint32_t *ret_code)
+static int add_function(struct call_graph *graph, uint32_t code, const struct share *share)
 {
 	struct call_function *function;
-	int err = code_table_of_location(&graph->code, location, ret_code);
+	int err = 0;
 
-	while (!err && *ret_code >= graph->function_count) {
+	while (!err && code >= graph->function_count) {
 		err = ARRAY_RESERVE(graph->function, graph->function_count,
 				    graph->function_capacity);
 		if (!err)
@@ -84,7 +84,7 @@ static int add_function(struct call_graph *graph, uint32_t location, const struc
 	}
 	if (err)
 		return err;
-	function = &graph->function[*ret_code];
+	function = &graph->function[code];
 	if (function->last_stack != share->stack) {
 		function->last_stack = share->stack;
 		function->total = add_saturating(function->total, share->value);
@@ -113,18 +113,36 @@ static int add_edge(struct call_graph *graph, uint32_t caller, uint32_t callee,
 	return 0;
 }
 
-static int add_stack(struct call_graph *graph, const struct stack *stack, const struct share *share)
+/* The group as what calls the root. */
+static int add_group(struct call_graph *graph, uint32_t label_set, const struct share *share,
+		     uint32_t *ret_code)
 {
-	uint32_t caller = 0, code;
+	struct code code = {.class = FRAME_CLASS_OTHER};
+	uint32_t group;
+	int err = groups_of_set(&graph->groups, label_set, &group);
 
-	for (uint32_t i = stack->count; i-- > 0;) {
-		int err = add_function(graph, stack->location[i], share, &code);
+	if (err)
+		return err;
+	code.name = graph->groups.group[group].label;
+	err = code_table_add(&graph->code, &code, ret_code);
+	return err ? err : add_function(graph, *ret_code, share);
+}
 
-		if (!err && i + 1 < stack->count)
+static int add_stack(struct call_graph *graph, const struct profile_row *row,
+		     const struct share *share)
+{
+	const struct stack *stack = &graph->profile->stacks.stack[row->stack];
+	bool has_caller = graph->groups.by;
+	uint32_t caller = 0, code = 0;
+	int err = has_caller ? add_group(graph, row->label_set, share, &caller) : 0;
+
+	for (uint32_t i = stack->count; !err && i-- > 0; has_caller = true) {
+		err = code_table_of_location(&graph->code, stack->location[i], &code);
+		if (!err)
+			err = add_function(graph, code, share);
+		if (!err && has_caller)
 			err = add_edge(graph, caller, code, share, !i);
-		if (err)
-			return err;
-		if (!i) {
+		if (!err && !i) {
 			struct call_function *leaf = &graph->function[code];
 
 			leaf->self = add_saturating(leaf->self, share->value);
@@ -132,11 +150,11 @@ static int add_stack(struct call_graph *graph, const struct stack *stack, const 
 		}
 		caller = code;
 	}
-	return 0;
+	return err;
 }
 
 int call_graph_new(struct profile *profile, unsigned int value_index, int count_index,
-		   struct call_graph **ret_graph)
+		   uint32_t group_by, struct call_graph **ret_graph)
 {
 	OWNED(call_graph) struct call_graph *graph = calloc(1, sizeof(*graph));
 	int err = 0;
@@ -145,13 +163,14 @@ int call_graph_new(struct profile *profile, unsigned int value_index, int count_
 		return -ENOMEM;
 	graph->profile = profile;
 	code_table_init(&graph->code, profile, CODE_BY_FUNCTION);
+	groups_init(&graph->groups, profile, group_by);
 	for (uint32_t i = 0; !err && i < profile->row_count; i++) {
 		const int64_t *value = profile_row_values(profile, i);
 		struct share share = {.value = value[value_index],
 				      .samples = count_index < 0 ? 0 : value[count_index],
 				      .stack = (uint64_t)i + 1};
 
-		err = add_stack(graph, &profile->stacks.stack[profile->row[i].stack], &share);
+		err = add_stack(graph, &profile->row[i], &share);
 		graph->total = add_saturating(graph->total, share.value);
 		graph->total_samples = add_saturating(graph->total_samples, share.samples);
 	}

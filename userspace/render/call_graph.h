@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "render/code_table.h"
+#include "render/groups.h"
 
 struct call_function {
 	int64_t self, total;
@@ -26,6 +27,7 @@ struct call_edge {
 struct call_graph {
 	struct profile *profile; /* borrowed */
 	struct code_table code;
+	struct groups groups;		/* with group_by: the callers of all roots */
 	struct call_function *function; /* by code */
 	uint32_t function_count, function_capacity;
 	struct call_edge *edge;
@@ -34,9 +36,10 @@ struct call_graph {
 	int64_t total, total_samples;
 };
 
-/* count_index: which value counts samples, -1: none.  0 or -ENOMEM. */
+/* count_index: which value counts samples, -1: none.  group_by: enum group_by, ored.
+ * 0 or -ENOMEM. */
 int call_graph_new(struct profile *profile, unsigned int value_index, int count_index,
-		   struct call_graph **ret_graph);
+		   uint32_t group_by, struct call_graph **ret_graph);
 void call_graph_free(struct call_graph *graph);
 DEFINE_OWNED(struct call_graph, call_graph)
 

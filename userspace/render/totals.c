@@ -27,6 +27,7 @@ void totals_release(struct totals *totals)
 	groups_release(&totals->groups);
 	index_table_release(&totals->index);
 	free(totals->row);
+	free(totals->row_of_code);
 	free(totals->touched);
 	*totals = (struct totals){0};
 }
@@ -41,7 +42,7 @@ static bool row_equal(const void *context, uint32_t index, const void *key)
 	return totals->row[index].code == pair[0] && totals->row[index].group == pair[1];
 }
 
-static int find_row(struct totals *totals, uint32_t code, uint32_t group, uint32_t *ret_row)
+static int search_row(struct totals *totals, uint32_t code, uint32_t group, uint32_t *ret_row)
 {
 	uint32_t pair[] = {code, group};
 	uint32_t hash = (uint32_t)XXH3_64bits(pair, sizeof(pair));
@@ -57,6 +58,34 @@ static int find_row(struct totals *totals, uint32_t code, uint32_t group, uint32
 	totals->row[totals->count] = (struct totals_row){.code = code, .group = group};
 	*ret_row = totals->count++;
 	return 0;
+}
+
+static int find_row(struct totals *totals, uint32_t code, uint32_t group, uint32_t *ret_row)
+{
+	uint32_t *grown;
+	int err;
+
+	if (totals->groups.by || code == NO_CODE)
+		return search_row(totals, code, group, ret_row);
+	if (code < totals->row_of_code_count && totals->row_of_code[code]) {
+		*ret_row = totals->row_of_code[code] - 1;
+		return 0;
+	}
+	if (code >= totals->row_of_code_count) {
+		uint32_t count = totals->code.capacity;
+
+		grown = reallocarray(totals->row_of_code, count, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + totals->row_of_code_count, 0,
+		       (size_t)(count - totals->row_of_code_count) * sizeof(*grown));
+		totals->row_of_code = grown;
+		totals->row_of_code_count = count;
+	}
+	err = search_row(totals, code, group, ret_row);
+	if (!err)
+		totals->row_of_code[code] = *ret_row + 1;
+	return err;
 }
 
 static int touch(struct totals *totals, uint32_t row)

@@ -21,9 +21,10 @@
 #include <string.h>
 
 #define PP_MAP
-#define PP_CONST const volatile
+#define PP_CONST volatile /* tests switch them */
 #if defined(HOST_WHOLE_PROGRAM)
 #include <walk.bpf.c>
+#include <threads.bpf.c>
 #include <sample_cpu.bpf.c>
 #elif defined(HOST_SWITCH_PROGRAM)
 #include <walk.bpf.c>
@@ -92,6 +93,7 @@ struct host {
 	struct pp_resync resync;
 	uint32_t scratch_level;
 	struct pp_thread thread[HOST_THREADS];
+	struct pp_timeline_record timeline_record;
 	struct switch_state switch_state;
 
 	struct {
@@ -187,6 +189,8 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 		return array_at(&host->resync, key, 1, sizeof(host->resync));
 	if (map == &threads)
 		return array_at(host->thread, key, HOST_THREADS, sizeof(host->thread[0]));
+	if (map == &timeline_records)
+		return array_at(&host->timeline_record, key, 1, sizeof(host->timeline_record));
 	if (map == &switches)
 		return array_at(&host->switch_state, key, 1, sizeof(host->switch_state));
 	assert_non_null(hash);
@@ -296,26 +300,6 @@ long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags)
 	record->flags = flags;
 	host->record_count++;
 	return 0;
-}
-
-void *bpf_ringbuf_reserve(void *ring, __u64 size, __u64 flags)
-{
-	struct host_record *record = &host->record[host->record_count];
-
-	if (host->ring_is_full)
-		return NULL;
-	assert_true(host->record_count < HOST_RECORDS);
-	*record = (struct host_record){
-		.data = malloc(size), .size = size, .ring = ring, .flags = flags};
-	assert_non_null(record->data);
-	host->record_count++;
-	return record->data;
-}
-
-void bpf_ringbuf_submit(void *data, __u64 flags)
-{
-	assert_ptr_equal(host->record[host->record_count - 1].data, data);
-	host->record[host->record_count - 1].flags = flags;
 }
 
 __u64 bpf_ringbuf_query(void *ring, __u64 flags)

@@ -385,6 +385,38 @@ static void loss__full_and_busy_tables_are_told_apart(void **state)
 	assert_int_equal(host->losses[PP_LOSS_COUNTS_FULL], 1);
 }
 
+/* A thread that has a CPU for itself passes no switch. */
+static void sample__of_a_thread_without_a_slot_gives_it_one(void **state)
+{
+	struct pp_config *cfg = &host->config;
+	const struct pp_thread *t;
+	uint64_t created_ns;
+
+	(void)state;
+	begin();
+	cfg->thread_mask = HOST_THREADS - 1;
+	sample_now();
+	assert_null(thread_find(71, cfg)); /* nobody asked */
+	cfg->flags |= PP_CONFIG_SEE_RUNNING;
+	host->now_ns = 5000;
+	sample_now();
+	t = thread_find(71, cfg);
+	assert_non_null(t);
+	assert_int_equal(t->sequence % 2, 0);
+	assert_int_equal(t->id.tgid, 70);
+	assert_int_equal(t->id.generation, 3);
+	assert_int_equal(t->flags, PP_THREAD_WANTED);
+	created_ns = t->created_ns;
+	assert_true(created_ns >= 5000);
+	host->now_ns += 1000000;
+	sample_now();
+	assert_int_equal(t->created_ns, created_ns);
+	host->task.pid = 72;
+	host->task.flags = PF_KTHREAD;
+	sample_now();
+	assert_null(thread_find(72, cfg));
+}
+
 static void loss__walks_nested_too_deeply(void **state)
 {
 	(void)state;
@@ -427,6 +459,7 @@ int main(void)
 		host_test(sample__unknown_process_is_announced_once),
 		host_test(sample__unknown_process_in_the_kernel_waits),
 		host_test(sample__new_code_epoch_describes_code_again),
+		host_test(sample__of_a_thread_without_a_slot_gives_it_one),
 		host_test(miss__carries_all_that_is_needed_and_is_not_counted),
 		host_test(miss__copies_the_stack_as_far_as_it_is_there),
 		host_test(miss__without_tokens_is_counted_here),

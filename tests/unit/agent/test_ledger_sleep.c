@@ -22,9 +22,9 @@ static struct pp_thread waiting(uint32_t tid, uint64_t since_ns)
 				  .since_ns = since_ns};
 }
 
-static const struct ledger_line *only_line(struct ledger *ledger)
+static struct ledger_line *only_line(struct ledger *ledger)
 {
-	const struct ledger_line *line;
+	struct ledger_line *line;
 	size_t count;
 
 	assert_int_equal(ledger_end(ledger, &line, &count), 0);
@@ -35,7 +35,7 @@ static const struct ledger_line *only_line(struct ledger *ledger)
 static void add_sleep__lasts_beside_the_times_of_a_slot(void **state)
 {
 	OWNED(ledger) struct ledger *ledger = NULL;
-	const struct ledger_line *line;
+	struct ledger_line *line;
 	struct pp_thread thread = waiting(5, 1300);
 
 	(void)state;

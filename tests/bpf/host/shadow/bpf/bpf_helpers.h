@@ -25,8 +25,6 @@ long bpf_probe_read_kernel(void *to, __u32 size, const void *from);
 long bpf_probe_read_kernel_str(void *to, __u32 size, const void *from);
 __u64 bpf_ktime_get_ns(void);
 long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags);
-void *bpf_ringbuf_reserve(void *ring, __u64 size, __u64 flags);
-void bpf_ringbuf_submit(void *data, __u64 flags);
 __u64 bpf_ringbuf_query(void *ring, __u64 flags);
 __u64 bpf_get_current_pid_tgid(void);
 __u64 bpf_get_current_task(void);
