@@ -24,6 +24,7 @@ CFLAGS ?= -O2 -g
 ASAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP
 LIBS := -lbpf -ldw -lelf -lz -llzma -lprotobuf-c -liberty -lm
+READER_LIBS := -lz -lprotobuf-c -lm
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -Iinclude -Ibpf \
 	$(ASM_INCLUDES) -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \
 	$(if $(CI),-Werror) -MMD -MP
@@ -32,10 +33,11 @@ msg = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' "$(1)" "$(patsubst $(BUILD)/%
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all
-all: $(BUILD)/pyprofd
+all: $(BUILD)/pyprofd $(BUILD)/pyprof
 
 # Sources by folder; the order of the data path is in tests/lint/check_layers.awk.
-LIB_SRC := $(filter-out userspace/agent/main.c,$(wildcard userspace/*/*.c))
+MAIN_SRC := userspace/agent/main.c userspace/reader/main.c
+LIB_SRC := $(filter-out $(MAIN_SRC),$(wildcard userspace/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 GEN := $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/perfetto.pb-c.h $(BUILD)/gen/version.h
 
@@ -60,13 +62,21 @@ $(BUILD)/gen/version.h: Makefile
 	@mkdir -p $(@D)
 	@echo '#define PYPROFD_VERSION "$(VERSION)"' > $@
 
+# The page of the flame graph, built in as strings.
+WEB := userspace/render/web
+GEN += $(BUILD)/gen/flame_page.h
+$(BUILD)/gen/flame_page.h: $(wildcard $(WEB)/*)
+	@mkdir -p $(@D)
+	$(call msg,BUNDLE,$@)awk -f $(WEB)/bundle.awk -v folder=$(WEB) > $@
+$(BUILD)/userspace/render/flame_html.o: $(BUILD)/gen/flame_page.h
+
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 	$(call msg,CC,$@)$(CC) -O2 -g -c $< -o $@
 # A pattern rule without a recipe would add no prerequisite: name the objects.
 $(filter $(BUILD)/userspace/attach/%,$(LIB_OBJ)): $(BUILD)/gen/pyprofd.skel.h
 $(filter $(BUILD)/userspace/profile/%,$(LIB_OBJ)): $(BUILD)/gen/profile.pb-c.h
 $(filter $(BUILD)/userspace/timeline/%,$(LIB_OBJ)): $(BUILD)/gen/perfetto.pb-c.h
-$(filter $(BUILD)/userspace/agent/%,$(LIB_OBJ)) $(BUILD)/userspace/agent/main.o: $(BUILD)/gen/version.h
+$(filter $(BUILD)/userspace/agent/%,$(LIB_OBJ)) $(MAIN_SRC:%.c=$(BUILD)/%.o): $(BUILD)/gen/version.h
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
@@ -75,14 +85,17 @@ $(BUILD)/libpyprofd.a: $(LIB_OBJ) $(PROTO_OBJ)
 	$(call msg,AR,$@)rm -f $@; $(AR) rcs $@ $^
 $(BUILD)/pyprofd: $(BUILD)/userspace/agent/main.o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
-
+# No BPF, no ELF: what it shows is in the profile.
+$(BUILD)/pyprof: $(BUILD)/userspace/reader/main.o $(BUILD)/libpyprofd.a
+	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ $(READER_LIBS) -o $@
 
 .PHONY: print-clang help run check install uninstall asan format format-check tidy cross
 help:
-	@echo 'make                build $(BUILD)/pyprofd'
+	@echo 'make                build $(BUILD)/pyprofd and $(BUILD)/pyprof'
 	@echo 'make run            install what is missing, build, profile until Ctrl-C (as root; ARGS=...)'
 	@echo 'make check          install what the tests need, build, run every test (as root)'
-	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross e2e cases kernels'
+	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web e2e cases kernels'
+	@echo 'make web            the flame graph page in Chromium (ARGS=--shots FOLDER keeps pictures)'
 	@echo 'make unit-FOLDER    the unit tests of userspace/FOLDER'
 	@echo 'make bench          cost beside other profilers, as ratios of one run'
 	@echo 'make deps           install what the build needs; test-deps: and the tests; deps-check: tell'
@@ -104,15 +117,21 @@ check-%: ; @BUILD=$(BUILD) tests/check.sh $*
 bindir := $(DESTDIR)$(prefix)/bin
 mandir := $(DESTDIR)$(prefix)/share/man/man1
 unitdir := $(DESTDIR)$(prefix)/lib/systemd/system
+bashdir := $(DESTDIR)$(prefix)/share/bash-completion/completions
+zshdir := $(DESTDIR)$(prefix)/share/zsh/site-functions
 docdir := $(DESTDIR)$(prefix)/share/doc/pyprofd
 install: all
 	install -D -m 0755 $(BUILD)/pyprofd $(bindir)/pyprofd
-	install -D -m 0644 docs/man/pyprofd.1 $(mandir)/pyprofd.1
+	install -D -m 0755 $(BUILD)/pyprof $(bindir)/pyprof
+	install -D -m 0644 deploy/completion/pyprof.bash $(bashdir)/pyprof
+	install -D -m 0644 deploy/completion/_pyprof $(zshdir)/_pyprof
+	install -D -m 0644 -t $(mandir) docs/man/pyprofd.1 docs/man/pyprof.1
 	sed 's|/usr/local/bin|$(prefix)/bin|' deploy/systemd/pyprofd.service > $(BUILD)/pyprofd.service
 	install -D -m 0644 $(BUILD)/pyprofd.service $(unitdir)/pyprofd.service
 	install -D -m 0644 -t $(docdir) LICENSE LICENSES/GPL-2.0-only.txt README.md CHANGELOG.md
 uninstall:
-	rm -f $(bindir)/pyprofd $(mandir)/pyprofd.1 $(unitdir)/pyprofd.service
+	rm -f $(bindir)/pyprofd $(bindir)/pyprof $(mandir)/pyprofd.1 $(mandir)/pyprof.1 $(unitdir)/pyprofd.service
+	rm -f $(bashdir)/pyprof $(zshdir)/_pyprof
 	rm -rf $(docdir)
 
 asan:
@@ -122,15 +141,15 @@ cross:
 		CFLAGS='-O2 -g -idirafter /usr/include -idirafter /usr/include/$(shell gcc -print-multiarch)' cross-objects
 # No arm64 libraries are needed to compile; the headers of the host's serve.
 .PHONY: cross-objects
-cross-objects: $(BUILD)/pyprofd.bpf.o $(LIB_OBJ) $(BUILD)/userspace/agent/main.o
+cross-objects: $(BUILD)/pyprofd.bpf.o $(LIB_OBJ) $(MAIN_SRC:%.c=$(BUILD)/%.o)
 
 print-clang: ; @echo $(CLANG)
 
-C_FILES = $(wildcard bpf/*.[ch] bpf/lib/*.h include/pyprofd/*.h userspace/*/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.c)
+C_FILES = $(wildcard bpf/*.[ch] bpf/lib/*.h include/pyprofd/*.h userspace/*/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.c tests/web/*.c)
 format: ; clang-format-19 -i $(C_FILES)
 format-check: ; clang-format-19 --dry-run -Werror $(C_FILES)
 tidy: $(GEN) ; clang-tidy-19 --quiet $(wildcard userspace/*/*.c) -- -std=gnu17 $(CPPFLAGS)
 
 include tests/tests.mk
 
--include $(shell find $(BUILD)/bpf $(BUILD)/gen $(BUILD)/userspace $(BUILD)/tests -name '*.d' -type f 2>/dev/null)
+-include $(shell find $(BUILD)/bpf $(BUILD)/gen $(BUILD)/userspace $(BUILD)/tests $(BUILD)/fuzz -name '*.d' -type f 2>/dev/null)

@@ -7,7 +7,7 @@ cd "$(dirname "$(realpath "$0")")/.." || exit 1
 build=${BUILD:-build}
 logs=$build/check
 mkdir -p "$logs"
-steps=${*:-layers lint unit asan fuzz cross e2e cases kernels}
+steps=${*:-layers lint unit asan fuzz cross web e2e cases kernels}
 export CI=1 PYTHONDONTWRITEBYTECODE=1 PYPROFD=$(realpath -m "$build/pyprofd")
 export INTERPRETERS=${INTERPRETERS:-$(realpath -m "$build/interpreters")}
 PYPROFD_ASAN=$(realpath -m "$build-asan/pyprofd")
@@ -88,8 +88,13 @@ step_cross() {
 	one 'compiles for aarch64' make_ cross
 	sum $ok $bad 0
 }
+# The flame graph's page in Chromium.
+step_web() { make_ web; }
 step_e2e() {
 	fetch_interpreters
+	tests/tools/fetch.sh "$build/tools" || echo '# no tools from PyPI'
+	PYPROF_PYTHON=$(realpath -m "$build/tools/bin/python")
+	export PYPROF_PYTHON
 	tests/e2e/run.py
 }
 step_cases() { tests/e2e/cases.sh; }

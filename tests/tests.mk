@@ -56,7 +56,7 @@ endef
 $(filter $(BUILD)/fuzz/userspace/profile/%,$(LIB_SRC:%.c=$(BUILD)/fuzz/%.o)): $(BUILD)/gen/profile.pb-c.h
 $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
 
-.PHONY: fuzz fuzz-programs e2e bench
+.PHONY: fuzz fuzz-programs e2e bench bench-reader
 fuzz-programs: $(FUZZ_BIN)
 fuzz: $(FUZZ_BIN)
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $^
@@ -64,3 +64,17 @@ e2e: all
 	@PYPROFD=$(BUILD)/pyprofd tests/e2e/run.py $(ARGS)
 bench: all
 	@PYPROFD=$(abspath $(BUILD)/pyprofd) tests/bench/run.py $(ARGS)
+
+# The flame graph's page in a browser: make web
+WEB_PAGE := $(BUILD)/tests/web/page
+$(WEB_PAGE): $(addprefix $(BUILD)/,tests/web/page.o userspace/render/flame_html.o userspace/render/markup.o userspace/profile/utf8.o)
+	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ -o $@
+.PHONY: web web-page
+web-page: $(WEB_PAGE)
+web: $(WEB_PAGE)
+	@PAGE=$(abspath $(WEB_PAGE)) VENV=$(abspath $(BUILD))/web-venv tests/web/run.py $(ARGS)
+
+# The reader beside pprof on 3,600 windows, made of those that SOURCES names.
+bench-reader: all
+	@[ -d $(BUILD)/bench-windows ] || tests/bench/reader_windows.py $(BUILD)/bench-windows 3600 $(SOURCES)
+	@tests/bench/reader.py $(BUILD)/bench-windows $(BUILD)/pyprof

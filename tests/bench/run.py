@@ -5,8 +5,9 @@
 Sections: bpf (BPF time of a sample), pairs (the program's CPU time at 1999 Hz against perf record),
 samples (share of what a bare perf event sees), fleet (own CPU, memory and names at 10, 100 and 500
 programs), start (time to the first named stack), short (short-lived programs), leak (100 spawns a
-second), switch (what off-CPU profiles add to a context switch).  Prints ratios of this run and writes them to build/bench.json.  Nothing is asserted: the
-machine's noise is printed beside each number.
+second), switch (what off-CPU profiles add to a context switch), paint (how soon the flame graph of
+200,000 stacks is drawn).  Prints ratios of this run and writes them to build/bench.json.  Nothing is
+asserted: the machine's noise is printed beside each number.
 """
 import argparse
 import json
@@ -27,6 +28,7 @@ import bare_events  # noqa: E402
 import harness  # noqa: E402
 import kernel_bpf  # noqa: E402
 import measure  # noqa: E402
+import paint  # noqa: E402
 import peers as peers_module  # noqa: E402
 import switches  # noqa: E402
 
@@ -431,9 +433,13 @@ def section_switch(peers, quick):
                             bpftrace_switches if "bpftrace" in peers.path else None, quick, say)
 
 
+def section_paint(peers, quick):
+    return paint.section(os.path.dirname(os.path.abspath(peers.venv)), quick, say)
+
+
 SECTIONS = {"bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
             "start": section_start, "short": section_short, "leak": section_leak,
-            "switch": section_switch}
+            "switch": section_switch, "paint": section_paint}
 
 
 def main():

@@ -10,13 +10,16 @@ BEGIN {
 	allowed["profile"] = "symbolize"
 	allowed["store"] = "profile"
 	allowed["timeline"] = "drain profile"
+	allowed["render"] = "profile"
+	allowed["reader"] = "profile store render"
 	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store timeline"
-	folders = "base discover elf unwind python attach drain symbolize profile store timeline agent"
-	# What the build generates has no folder, and one reader.
+	folders = "base discover elf unwind python attach drain symbolize profile store timeline render reader agent"
+	# What the build generates has no folder; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "profile"
 	generated["perfetto.pb-c.h"] = "timeline"
-	generated["version.h"] = "agent"
+	generated["version.h"] = "agent reader"
+	generated["flame_page.h"] = "render"
 }
 function has(list, word) { return index(" " list " ", " " word " ") }
 function bad(why) {
@@ -34,8 +37,8 @@ FNR == 1 {
 	sub(/^[^"]*"/, "", name)
 	sub(/".*/, "", name)
 	if (name in generated) {
-		if (generated[name] != folder)
-			bad("only " generated[name] "/ reads it")
+		if (!has(generated[name], folder))
+			bad("only " generated[name] " may read it")
 	} else if (name ~ /\.\./) {
 		bad("no ../")
 	} else if (split(name, where, "/") != 2) {

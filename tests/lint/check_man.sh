@@ -1,17 +1,32 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# check_man.sh   The man page formats without a warning and names every option of the program.
+# check_man.sh   The man pages format without a warning and name every option of the programs.
 set -u
 cd "$(dirname "$(realpath "$0")")/../.." || exit 1
-page=docs/man/pyprofd.1
 failed=0
-if command -v groff > /dev/null; then
-	said=$(groff -man -Tutf8 -ww -z -rLL=100n $page 2>&1)
+formats() { # PAGE
+	command -v groff > /dev/null || return
+	said=$(groff -man -Tutf8 -ww -z -rLL=100n "$1" 2>&1)
 	[ -z "$said" ] || {
 		echo "$said"
 		failed=1
 	}
-fi
+}
+formats docs/man/pyprofd.1
+formats docs/man/pyprof.1
+for option in $(sed -n 's/^\t{"\([a-z0-9-]*\)", .*/\1/p' $(ls userspace/reader/*.c | grep -v /verb.c)); do
+	sed 's/\\-/-/g' docs/man/pyprof.1 | grep -q -e "--$option" || {
+		echo "docs/man/pyprof.1: --$option is missing"
+		failed=1
+	}
+done
+for verb in $(sed -n 's/^\t{"\([a-z]*\)", .*/\1/p' userspace/reader/verb.c); do
+	grep -q "^\.SS $verb" docs/man/pyprof.1 || {
+		echo "docs/man/pyprof.1: the verb $verb is missing"
+		failed=1
+	}
+done
+page=docs/man/pyprofd.1
 for option in $(sed -n 's/^\t{"\([a-z-]*\)", .*/\1/p' userspace/agent/options.c); do
 	sed 's/\\-/-/g' $page | grep -q -e "--$option" || {
 		echo "$page: --$option is missing"

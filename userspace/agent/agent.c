@@ -283,29 +283,6 @@ static void read_signals(struct agent *agent, struct loop *loop)
 	}
 }
 
-static void update_summary(struct agent *agent)
-{
-	struct summary *summary = &agent->summary;
-	struct rusage usage;
-	char *text = NULL;
-
-	summary->elapsed_ns = mono_ns() - agent->started_ns;
-	getrusage(RUSAGE_SELF, &usage);
-	summary->own_cpu_ns =
-		(uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SEC +
-		(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
-	(void)kernel_side_get_losses(agent->kernel, summary->loss);
-	summary->loss[PP_LOSS_THREADS_TORN] = agent->torn_threads;
-	summary->loss[PP_LOSS_SWEPT_LOST] = sweeps_lost(agent->sweeps);
-	if (!read_file("/proc/self/statm", 256, &text, NULL)) {
-		char *resident = strchr(text, ' ');
-
-		summary->own_rss_bytes =
-			resident ? strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-		free(text);
-	}
-}
-
 static void slow_tick(struct agent *agent)
 {
 	uint64_t lost = agent->summary.loss[PP_LOSS_EVENTS_FULL];
@@ -313,7 +290,7 @@ static void slow_tick(struct agent *agent)
 	if (cpu_events_follow(agent->cpu_events))
 		log_debug("a CPU that came online cannot be sampled");
 	lives_follow_cpus(agent);
-	update_summary(agent);
+	window_facts_update(agent);
 	if (agent->summary.loss[PP_LOSS_EVENTS_FULL] != lost)
 		agent->must_rescan = true;
 	if (!agent->profiles.is_open)
@@ -557,7 +534,7 @@ int agent_run(const struct options *options)
 	progress_init(&agent.progress, stderr, options->quiet);
 	err = run(&agent, &loop);
 	if (agent.started_ns) {
-		update_summary(&agent);
+		window_facts_update(&agent);
 		agent.summary.own_map_bytes = kernel_side_map_bytes(agent.kernel);
 		progress_finish(&agent.progress, &agent.summary, options->quiet);
 		if (agent.run_ledger && !options->quiet)

@@ -93,6 +93,7 @@ struct agent {
 	struct sweeps *sweeps; /* as well */
 
 	struct summary summary;
+	struct summary facts_told; /* the summary at the last window_facts_add() */
 	struct progress progress;
 	bool is_ending;
 };
@@ -154,6 +155,11 @@ int waits_close(struct agent *agent);
 /* The profile's ledger, into its comments; the next one begins. */
 int waits_describe(struct agent *agent);
 void waits_release(struct agent *agent);
+
+/* window_facts.c */
+void window_facts_update(struct agent *agent); /* agent.summary: what is not counted as it comes */
+/* A comment on how the profiles since the last call were taken.  0 or -ENOMEM. */
+int window_facts_add(struct agent *agent);
 
 /* stack_texts.c: stacks as a timeline shows them; named once. */
 struct stack_text {

@@ -373,6 +373,8 @@ int window_close(struct agent *agent, bool is_last)
 		err = wakers_close(agent, window);
 	if (!err)
 		err = waits_close(agent);
+	if (!err && (is_last || output_is_store(agent->output)))
+		err = window_facts_add(agent);
 	if (err)
 		log_error_errno(err, "a window could not be read");
 	window_forget(agent);

@@ -8,7 +8,7 @@
 #include "profile/utf8.h"
 #include "profile/window.h"
 
-#define MAX_HEAD_FRAMES 2U /* process, thread */
+#define MAX_HEAD_FRAMES 2U  /* process, thread */
 #define MAX_COUNT_CHARS 24U /* " -9223372036854775808\n" */
 
 struct folded_head {
@@ -18,6 +18,7 @@ struct folded_head {
 
 struct folded_writer {
 	const struct profile *profile;
+	unsigned int value_index;
 	struct intern *texts;	  /* rendered frames */
 	uint32_t *location_text;  /* by location */
 	struct folded_head *head; /* by label set */
@@ -99,22 +100,9 @@ static int render_locations(struct folded_writer *writer)
 	return 0;
 }
 
-static const struct stored_label *find_label(const struct profile *profile,
-					     const struct label_set *set, const char *key)
+static const char *label_text(const struct profile *profile, uint32_t set, const char *key)
 {
-	for (uint32_t i = 0; i < set->count; i++) {
-		const struct stored_label *label = &profile->label[set->first + i];
-
-		if (!strcmp(profile->key[label->key], key))
-			return label;
-	}
-	return NULL;
-}
-
-static const char *label_text(const struct profile *profile, const struct label_set *set,
-			      const char *key)
-{
-	const struct stored_label *label = find_label(profile, set, key);
+	const struct stored_label *label = profile_find_label(profile, set, key);
 
 	return label && !label->is_number
 		       ? intern_get(profile->strings, (uint32_t)label->value, NULL)
@@ -122,11 +110,10 @@ static const char *label_text(const struct profile *profile, const struct label_
 }
 
 /* "process 12: python3" from a number and a name; nothing without the number. */
-static int add_head(struct folded_writer *writer, const struct label_set *set,
-		    struct folded_head *head, const char *what, const char *number_key,
-		    const char *name)
+static int add_head(struct folded_writer *writer, uint32_t set, struct folded_head *head,
+		    const char *what, const char *number_key, const char *name)
 {
-	const struct stored_label *number = find_label(writer->profile, set, number_key);
+	const struct stored_label *number = profile_find_label(writer->profile, set, number_key);
 	OWNED_MEM char *text = NULL;
 	int size, err;
 
@@ -149,20 +136,24 @@ static int render_heads(struct folded_writer *writer)
 	const struct profile *profile = writer->profile;
 
 	for (uint32_t i = 0; i < profile->label_set_count; i++) {
-		const struct label_set *set = &profile->label_set[i];
-		const char *thread = label_text(profile, set, "thread_name");
+		const char *thread = label_text(profile, i, "thread_name");
 		int err;
 
 		if (!thread[0])
-			thread = label_text(profile, set, "thread");
-		err = add_head(writer, set, &writer->head[i], "process", "pid",
-			       label_text(profile, set, "comm"));
+			thread = label_text(profile, i, "thread");
+		err = add_head(writer, i, &writer->head[i], "process", "pid",
+			       label_text(profile, i, "comm"));
 		if (!err)
-			err = add_head(writer, set, &writer->head[i], "thread", "tid", thread);
+			err = add_head(writer, i, &writer->head[i], "thread", "tid", thread);
 		if (err)
 			return err;
 	}
 	return 0;
+}
+
+static int64_t row_value(const struct folded_writer *writer, uint32_t row)
+{
+	return profile_row_values(writer->profile, row)[writer->value_index];
 }
 
 static uint32_t line_length(const struct folded_writer *writer, uint32_t row)
@@ -266,8 +257,7 @@ static int put_lines(struct folded_writer *writer, char **ret_text, size_t *ret_
 		for (; i < writer->row_count &&
 		       !compare_rows(&writer->row[first], &writer->row[i], writer);
 		     i++)
-			if (__builtin_add_overflow(value,
-						   writer->profile->row[writer->row[i]].value[0],
+			if (__builtin_add_overflow(value, row_value(writer, writer->row[i]),
 						   &value))
 				value = INT64_MAX;
 		put = put_line(writer, writer->row[first], value, put);
@@ -297,7 +287,7 @@ static int writer_init(struct folded_writer *writer, const struct profile *profi
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < profile->row_count; i++)
-		if (profile->row[i].value[0] && line_length(writer, i))
+		if (row_value(writer, i) && line_length(writer, i))
 			writer->row[writer->row_count++] = i;
 	qsort_r(writer->row, writer->row_count, sizeof(*writer->row), compare_rows, writer);
 	return 0;
@@ -305,7 +295,13 @@ static int writer_init(struct folded_writer *writer, const struct profile *profi
 
 int profile_encode_folded(const struct profile *profile, char **ret_text, size_t *ret_size)
 {
-	CLEANUP(writer_release) struct folded_writer writer = {0};
+	return profile_encode_folded_value(profile, 0, ret_text, ret_size);
+}
+
+int profile_encode_folded_value(const struct profile *profile, unsigned int value_index,
+				char **ret_text, size_t *ret_size)
+{
+	CLEANUP(writer_release) struct folded_writer writer = {.value_index = value_index};
 	int err = writer_init(&writer, profile);
 
 	return err ? err : put_lines(&writer, ret_text, ret_size);

@@ -16,7 +16,7 @@ struct pprof_writer {
 	struct pprof_strings strings;
 	struct pprof_code code;
 	uint64_t *location_id; /* of one sample */
-	uint32_t *key;	       /* texts of profile.key */
+	uint32_t *key, *unit;  /* texts of profile.key */
 };
 
 static void writer_release(struct pprof_writer *writer)
@@ -26,6 +26,7 @@ static void writer_release(struct pprof_writer *writer)
 	gzip_sink_free(writer->sink);
 	free(writer->location_id);
 	free(writer->key);
+	free(writer->unit);
 }
 
 static size_t deepest_stack(const struct profile *profile)
@@ -36,6 +37,21 @@ static size_t deepest_stack(const struct profile *profile)
 		if (profile->stacks.stack[i].count > deepest)
 			deepest = profile->stacks.stack[i].count;
 	return deepest;
+}
+
+static int add_keys(struct pprof_writer *writer)
+{
+	const struct profile *profile = writer->profile;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < profile->key_count; i++) {
+		err = pprof_strings_add_text(&writer->strings, profile->key[i].name,
+					     &writer->key[i]);
+		if (!err)
+			err = pprof_strings_add_text(&writer->strings, profile->key[i].unit,
+						     &writer->unit[i]);
+	}
+	return err;
 }
 
 static int writer_init(struct pprof_writer *writer, const struct profile *profile)
@@ -52,11 +68,10 @@ static int writer_init(struct pprof_writer *writer, const struct profile *profil
 		return err;
 	writer->location_id = calloc(deepest_stack(profile) + 1, sizeof(*writer->location_id));
 	writer->key = calloc((size_t)profile->key_count + 1, sizeof(*writer->key));
-	if (!writer->location_id || !writer->key)
+	writer->unit = calloc((size_t)profile->key_count + 1, sizeof(*writer->unit));
+	if (!writer->location_id || !writer->key || !writer->unit)
 		return -ENOMEM;
-	for (uint32_t i = 0; !err && i < profile->key_count; i++)
-		err = pprof_strings_add_text(&writer->strings, profile->key[i], &writer->key[i]);
-	return err;
+	return add_keys(writer);
 }
 
 static int value_type_message(struct pprof_writer *writer, const struct profile_value_type *type,
@@ -139,8 +154,8 @@ static int label_messages(struct pprof_writer *writer, const struct label_set *s
 		uint32_t text = 0;
 
 		if (!label->is_number) {
-			int err = pprof_strings_add(&writer->strings, (uint32_t)label->value,
-						    &text);
+			int err =
+				pprof_strings_add(&writer->strings, (uint32_t)label->value, &text);
 
 			if (err)
 				return err;
@@ -151,15 +166,17 @@ static int label_messages(struct pprof_writer *writer, const struct label_set *s
 		message[count].key = writer->key[label->key];
 		message[count].str = text;
 		message[count].num = label->is_number ? label->value : 0;
+		message[count].num_unit = writer->unit[label->key];
 		count++;
 	}
 	*ret_count = count;
 	return 0;
 }
 
-static int put_sample(struct pprof_writer *writer, const struct profile_row *row)
+static int put_sample(struct pprof_writer *writer, uint32_t index)
 {
 	const struct profile *profile = writer->profile;
+	const struct profile_row *row = &profile->row[index];
 	const struct stack *stack = &profile->stacks.stack[row->stack];
 	Perftools__Profiles__Sample message = PERFTOOLS__PROFILES__SAMPLE__INIT;
 	Perftools__Profiles__Label label[PROFILE_MAX_LABELS];
@@ -175,7 +192,7 @@ static int put_sample(struct pprof_writer *writer, const struct profile_row *row
 	for (uint32_t i = 0; i < stack->count; i++)
 		writer->location_id[i] = (uint64_t)stack->location[i] + 1;
 	for (size_t i = 0; i < profile->options.value_count; i++)
-		value[i] = row->value[i];
+		value[i] = profile_row_values(profile, index)[i];
 	message.n_location_id = stack->count;
 	message.location_id = writer->location_id;
 	message.n_value = profile->options.value_count;
@@ -207,7 +224,7 @@ static int put_all(struct pprof_writer *writer)
 	if (!err)
 		err = put_window(writer);
 	for (uint32_t i = 0; !err && i < profile->row_count; i++)
-		err = put_sample(writer, &profile->row[i]);
+		err = put_sample(writer, i);
 	if (!err)
 		err = pprof_code_write(&writer->code);
 	/* Last: the others have put their texts in. */

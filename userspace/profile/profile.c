@@ -40,6 +40,7 @@ void profile_free(struct profile *profile)
 	free(profile->label);
 	free(profile->label_set);
 	free(profile->row);
+	free(profile->value);
 	free(profile->comment);
 	free(profile);
 }
@@ -105,18 +106,17 @@ int profile_add_comment(struct profile *profile, const char *comment)
 }
 
 /* Keys are a handful of literals: mostly found by their pointers. */
-static int key_index(struct profile *profile, const char *key, uint32_t *ret_index)
+static int key_index(struct profile *profile, const struct profile_label *label,
+		     uint32_t *ret_index)
 {
+	const char *unit = label->is_number && label->unit ? label->unit : "";
 	int err;
 
 	for (uint32_t i = 0; i < profile->key_count; i++) {
-		if (profile->key[i] == key) {
-			*ret_index = i;
-			return 0;
-		}
-	}
-	for (uint32_t i = 0; i < profile->key_count; i++) {
-		if (!strcmp(profile->key[i], key)) {
+		const struct label_key *key = &profile->key[i];
+
+		if ((key->name == label->key || !strcmp(key->name, label->key)) &&
+		    (key->unit == unit || !strcmp(key->unit, unit))) {
 			*ret_index = i;
 			return 0;
 		}
@@ -125,8 +125,22 @@ static int key_index(struct profile *profile, const char *key, uint32_t *ret_ind
 	if (err)
 		return err;
 	*ret_index = profile->key_count;
-	profile->key[profile->key_count++] = key;
+	profile->key[profile->key_count++] = (struct label_key){label->key, unit};
 	return 0;
+}
+
+const struct stored_label *profile_find_label(const struct profile *profile, uint32_t label_set,
+					      const char *name)
+{
+	const struct label_set *set = &profile->label_set[label_set];
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		const struct stored_label *label = &profile->label[set->first + i];
+
+		if (!strcmp(profile->key[label->key].name, name))
+			return label;
+	}
+	return NULL;
 }
 
 struct label_list {
@@ -148,16 +162,16 @@ static bool label_set_equal(const void *context, uint32_t index, const void *key
 }
 
 /* Sorted by key, so that the caller's order does not matter. */
-static int collect_labels(struct profile *profile, const struct profile_sample *sample,
+static int collect_labels(struct profile *profile, const struct profile_label *labels, size_t count,
 			  struct label_list *list)
 {
-	assert(sample->label_count <= PROFILE_MAX_LABELS);
+	assert(count <= PROFILE_MAX_LABELS);
 	list->count = 0;
-	for (size_t i = 0; i < sample->label_count; i++) {
-		const struct profile_label *label = &sample->label[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct profile_label *label = &labels[i];
 		struct stored_label stored = {.is_number = label->is_number ? 1 : 0};
 		uint32_t at = list->count;
-		int err = key_index(profile, label->key, &stored.key);
+		int err = key_index(profile, label, &stored.key);
 
 		if (err)
 			return err;
@@ -170,12 +184,12 @@ static int collect_labels(struct profile *profile, const struct profile_sample *
 	return 0;
 }
 
-static int label_set_id(struct profile *profile, const struct profile_sample *sample,
-			uint32_t *ret_id)
+int profile_add_label_set(struct profile *profile, const struct profile_label *label, size_t count,
+			  uint32_t *ret_id)
 {
 	struct label_list list;
 	uint32_t hash, id = profile->label_set_count;
-	int err = collect_labels(profile, sample, &list);
+	int err = collect_labels(profile, label, count, &list);
 
 	if (err)
 		return err;
@@ -222,50 +236,116 @@ static int64_t add_saturating(int64_t a, int64_t b)
 }
 
 /* Each module once a sample, however many of its frames there are. */
-static void weigh_modules(struct profile *profile, const struct profile_sample *sample)
+static void weigh_frame(struct profile *profile, const struct frame *frame, int64_t value)
 {
-	profile->add_count++;
-	for (size_t i = 0; i < sample->frame_count; i++) {
-		const struct frame *frame = &sample->frame[i];
-		struct profile_module *module;
+	struct profile_module *module;
 
-		if (!frame->module || frame->module > profile->module_count)
-			continue;
-		module = &profile->module[frame->module - 1];
-		if (module->last_add == profile->add_count)
-			continue;
-		module->last_add = profile->add_count;
-		module->weight = add_saturating(module->weight, sample->value[0]);
-		module->kinds |= 1U << (frame->kind & 31);
+	if (!frame->module || frame->module > profile->module_count)
+		return;
+	module = &profile->module[frame->module - 1];
+	if (module->last_add == profile->add_count)
+		return;
+	module->last_add = profile->add_count;
+	module->weight = add_saturating(module->weight, value);
+	module->kinds |= 1U << (frame->kind & 31);
+}
+
+void profile_weigh_modules(struct profile *profile)
+{
+	for (uint32_t i = 0; i < profile->module_count; i++)
+		profile->module[i].weight = 0;
+	for (uint32_t i = 0; i < profile->row_count; i++) {
+		const struct stack *stack = &profile->stacks.stack[profile->row[i].stack];
+
+		profile->add_count++;
+		for (uint32_t k = 0; k < stack->count; k++)
+			weigh_frame(profile, &profile->stacks.location[stack->location[k]],
+				    profile_row_values(profile, i)[0]);
 	}
+}
+
+int profile_add_location(struct profile *profile, const struct frame *frame, uint32_t *ret_id)
+{
+	return stack_table_add_location(&profile->stacks, frame, ret_id);
+}
+
+int profile_add_stack(struct profile *profile, const uint32_t *location, size_t count,
+		      uint32_t *ret_id)
+{
+	return stack_table_add_ids(&profile->stacks, location, count, ret_id);
+}
+
+/* Room for the values of one more row.  Once for many rows: the array grows by half. */
+static int reserve_values(struct profile *profile)
+{
+	size_t wanted = ((size_t)profile->row_count + 1) * profile->options.value_count;
+	size_t capacity = profile->value_capacity + profile->value_capacity / 2 + wanted;
+	int64_t *grown;
+
+	if (wanted <= profile->value_capacity)
+		return 0;
+	grown = reallocarray(profile->value, capacity, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	profile->value = grown;
+	profile->value_capacity = capacity;
+	return 0;
+}
+
+static int append_row(struct profile *profile, const struct profile_row *row, uint32_t hash)
+{
+	uint32_t at = profile->row_count;
+	int err = ARRAY_RESERVE(profile->row, at, profile->row_capacity);
+
+	if (!err)
+		err = reserve_values(profile);
+	if (!err)
+		err = index_table_add(&profile->row_index, hash, at);
+	if (err)
+		return err;
+	profile->row[at] = *row;
+	memset(&profile->value[(size_t)at * profile->options.value_count], 0,
+	       profile->options.value_count * sizeof(profile->value[0]));
+	profile->row_count++;
+	return 0;
+}
+
+int profile_add_row(struct profile *profile, uint32_t stack, uint32_t label_set,
+		    const int64_t *value, uint32_t *ret_row)
+{
+	struct profile_row row = {.stack = stack, .label_set = label_set};
+	uint32_t hash = (uint32_t)XXH3_64bits(&row, sizeof(row)), at;
+	int64_t *sum;
+
+	if (!index_table_find(&profile->row_index, hash, row_equal, profile, &row, &at)) {
+		int err = append_row(profile, &row, hash);
+
+		if (err)
+			return err;
+		at = profile->row_count - 1;
+	}
+	sum = &profile->value[(size_t)at * profile->options.value_count];
+	for (size_t i = 0; i < profile->options.value_count; i++)
+		sum[i] = add_saturating(sum[i], value[i]);
+	*ret_row = at;
+	return 0;
 }
 
 int profile_add(struct profile *profile, const struct profile_sample *sample)
 {
-	struct profile_row row = {0};
-	uint32_t at, hash;
+	uint32_t stack, label_set, row;
 	int err;
 
-	err = stack_table_add(&profile->stacks, sample->frame, sample->frame_count, &row.stack);
+	err = stack_table_add(&profile->stacks, sample->frame, sample->frame_count, &stack);
+	if (!err)
+		err = profile_add_label_set(profile, sample->label, sample->label_count,
+					    &label_set);
+	if (!err)
+		err = profile_add_row(profile, stack, label_set, sample->value, &row);
 	if (err)
 		return err;
-	err = label_set_id(profile, sample, &row.label_set);
-	if (err)
-		return err;
-	hash = (uint32_t)XXH3_64bits(&row, offsetof(struct profile_row, value));
-	if (!index_table_find(&profile->row_index, hash, row_equal, profile, &row, &at)) {
-		at = profile->row_count;
-		err = ARRAY_RESERVE(profile->row, at, profile->row_capacity);
-		if (err)
-			return err;
-		err = index_table_add(&profile->row_index, hash, at);
-		if (err)
-			return err;
-		profile->row[profile->row_count++] = row;
-	}
-	for (size_t i = 0; i < profile->options.value_count; i++)
-		profile->row[at].value[i] = add_saturating(profile->row[at].value[i],
-							   sample->value[i]);
-	weigh_modules(profile, sample);
+	profile->add_count++;
+	for (size_t i = 0; i < sample->frame_count; i++)
+		weigh_frame(profile, &sample->frame[i], sample->value[0]);
 	return 0;
 }

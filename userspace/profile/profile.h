@@ -10,8 +10,8 @@
 #include "base/intern.h"
 #include "symbolize/frame.h"
 
-#define PROFILE_MAX_VALUES 3U
-#define PROFILE_MAX_LABELS 16U
+#define PROFILE_MAX_VALUES 16U /* ours have 3 at most; other tools' have more */
+#define PROFILE_MAX_LABELS 32U
 
 struct profile_value_type {
 	const char *type; /* "samples", "cpu": never with '-' (collectors.md section 4) */
@@ -23,6 +23,7 @@ struct profile_label {
 	uint32_t string; /* intern id, used when is_number is 0 */
 	int64_t number;
 	uint8_t is_number;
+	const char *unit; /* static string, of a number; NULL: none */
 };
 
 struct profile_sample {
@@ -62,11 +63,27 @@ int profile_add(struct profile *profile, const struct profile_sample *sample);
 int profile_add_comment(struct profile *profile, const char *comment);
 size_t profile_sample_count(const struct profile *profile);
 
+/* profile_add() in steps, for a decoder that meets each frame, stack and label set of a file once.
+ * Ids count from 0.  All return 0 or -ENOMEM; a stack -E2BIG, too, see stack_table.h. */
+int profile_add_location(struct profile *profile, const struct frame *frame, uint32_t *ret_id);
+int profile_add_stack(struct profile *profile, const uint32_t *location, size_t count,
+		      uint32_t *ret_id);
+int profile_add_label_set(struct profile *profile, const struct profile_label *label, size_t count,
+			  uint32_t *ret_id);
+/* value: options.value_count of them.  Modules are not weighed. */
+int profile_add_row(struct profile *profile, uint32_t stack, uint32_t label_set,
+		    const int64_t *value, uint32_t *ret_row);
+/* Weighs the modules anew, by all rows: profile_encode_pprof() leaves out those without a frame. */
+void profile_weigh_modules(struct profile *profile);
+
 /* gzip'd pprof bytes (profile.proto of google/pprof), heap. 0, -ENOMEM. */
 int profile_encode_pprof(const struct profile *profile, void **ret_bytes, size_t *ret_size);
 /* Folded text: one line a stack, root first: `process PID: comm;thread TID: name;frame;... count`.
  * Python frames `name (file.py:12)`, native `sym (module)`, kernel `sym_[k]`; ';' and newlines in
  * names are replaced by ':' and ' '.  Values: the first value type. */
 int profile_encode_folded(const struct profile *profile, char **ret_text, size_t *ret_size);
+/* ... or another one. */
+int profile_encode_folded_value(const struct profile *profile, unsigned int value_index,
+				char **ret_text, size_t *ret_size);
 
 #endif

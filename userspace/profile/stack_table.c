@@ -41,7 +41,7 @@ static bool location_equal(const void *context, uint32_t index, const void *key)
 	       a->system_name == b->system_name && a->start_line == b->start_line;
 }
 
-static int location_id(struct stack_table *table, const struct frame *frame, uint32_t *ret_id)
+int stack_table_add_location(struct stack_table *table, const struct frame *frame, uint32_t *ret_id)
 {
 	/* The padding before the address must not be hashed. */
 	uint32_t hash = (uint32_t)XXH3_64bits_withSeed(
@@ -88,10 +88,31 @@ static bool stack_equal(const void *context, uint32_t index, const void *key)
 	       !memcmp(a->location, b->location, a->count * sizeof(a->location[0]));
 }
 
+/* ids: what chunk_reserve() gave, filled; taken when the stack is new. */
+static int add_reserved(struct stack_table *table, const uint32_t *ids, size_t count,
+			uint32_t *ret_stack)
+{
+	struct stack stack = {.location = ids, .count = (uint32_t)count};
+	uint32_t hash = (uint32_t)XXH3_64bits(ids, count * sizeof(*ids));
+	int err;
+
+	if (index_table_find(&table->stack_index, hash, stack_equal, table, &stack, ret_stack))
+		return 0;
+	err = ARRAY_RESERVE(table->stack, table->stack_count, table->stack_capacity);
+	if (err)
+		return err;
+	err = index_table_add(&table->stack_index, hash, table->stack_count);
+	if (err)
+		return err;
+	table->chunk->used += count;
+	*ret_stack = table->stack_count;
+	table->stack[table->stack_count++] = stack;
+	return 0;
+}
+
 int stack_table_add(struct stack_table *table, const struct frame *frame, size_t frame_count,
 		    uint32_t *ret_stack)
 {
-	uint32_t id = table->stack_count, hash;
 	uint32_t *ids;
 	int err;
 
@@ -101,24 +122,23 @@ int stack_table_add(struct stack_table *table, const struct frame *frame, size_t
 	if (!ids)
 		return -ENOMEM;
 	for (size_t i = 0; i < frame_count; i++) {
-		err = location_id(table, &frame[i], &ids[i]);
+		err = stack_table_add_location(table, &frame[i], &ids[i]);
 		if (err)
 			return err;
 	}
+	return add_reserved(table, ids, frame_count, ret_stack);
+}
 
-	struct stack stack = {.location = ids, .count = (uint32_t)frame_count};
+int stack_table_add_ids(struct stack_table *table, const uint32_t *location, size_t count,
+			uint32_t *ret_stack)
+{
+	uint32_t *ids;
 
-	hash = (uint32_t)XXH3_64bits(ids, frame_count * sizeof(*ids));
-	if (index_table_find(&table->stack_index, hash, stack_equal, table, &stack, ret_stack))
-		return 0;
-	err = ARRAY_RESERVE(table->stack, table->stack_count, table->stack_capacity);
-	if (err)
-		return err;
-	err = index_table_add(&table->stack_index, hash, id);
-	if (err)
-		return err;
-	table->chunk->used += frame_count;
-	table->stack[table->stack_count++] = stack;
-	*ret_stack = id;
-	return 0;
+	if (count > UINT32_MAX)
+		return -E2BIG;
+	ids = chunk_reserve(table, count);
+	if (!ids)
+		return -ENOMEM;
+	memcpy(ids, location, count * sizeof(*ids));
+	return add_reserved(table, ids, count, ret_stack);
 }

@@ -31,5 +31,10 @@ void stack_table_release(struct stack_table *table);
 /* Frames leaf first, borrowed for the call.  0; -E2BIG above UINT32_MAX frames; -ENOMEM. */
 int stack_table_add(struct stack_table *table, const struct frame *frame, size_t frame_count,
 		    uint32_t *ret_stack);
+/* The same in steps: a frame's id, then a stack of such ids. */
+int stack_table_add_location(struct stack_table *table, const struct frame *frame,
+			     uint32_t *ret_id);
+int stack_table_add_ids(struct stack_table *table, const uint32_t *location, size_t count,
+			uint32_t *ret_stack);
 
 #endif

@@ -25,7 +25,10 @@ struct label_set {
 
 struct profile_row {
 	uint32_t stack, label_set;
-	int64_t value[PROFILE_MAX_VALUES];
+};
+
+struct label_key {
+	const char *name, *unit; /* borrowed; unit "": none */
 };
 
 struct profile {
@@ -35,7 +38,7 @@ struct profile {
 	struct profile_module *module; /* module i of the interface is module[i - 1] */
 	uint32_t module_count, module_capacity;
 	struct index_table module_index;
-	const char **key; /* distinct label keys, borrowed */
+	struct label_key *key; /* distinct */
 	uint32_t key_count, key_capacity;
 	struct stored_label *label;
 	uint32_t label_count, label_capacity;
@@ -44,11 +47,22 @@ struct profile {
 	struct index_table label_set_index;
 	struct profile_row *row;
 	uint32_t row_count, row_capacity;
+	int64_t *value; /* options.value_count a row */
+	size_t value_capacity;
 	struct index_table row_index;
 	uint32_t *comment; /* ids of strings */
 	uint32_t comment_count, comment_capacity;
 	uint64_t add_count;
 };
+
+static inline const int64_t *profile_row_values(const struct profile *profile, uint32_t row)
+{
+	return &profile->value[(size_t)row * profile->options.value_count];
+}
+
+/* The label of that name in a set, or NULL. */
+const struct stored_label *profile_find_label(const struct profile *profile, uint32_t label_set,
+					      const char *name);
 
 /* The module of one of our frames, or NULL. */
 static inline const struct module *profile_frame_module(const struct profile *profile,

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# bash completion of pyprof.  Verbs and options are asked from the program, so that they are its own.
+
+_pyprof_values() { # OPTION
+	case $1 in
+	--by | -b) echo 'function line file module thread process comm thread-name container wait' ;;
+	--sort | -s) echo 'self total name file' ;;
+	--kind) echo 'cpu offcpu wall gil' ;;
+	--group-by) echo 'process thread comm thread-name container wait' ;;
+	--color-by) echo 'self total' ;;
+	--since | --until) echo '1m 10m 1h 1d' ;;
+	*) return 1 ;;
+	esac
+}
+
+_pyprof() {
+	local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+	local option values
+	COMPREPLY=()
+	if [ "$COMP_CWORD" = 1 ]; then
+		mapfile -t COMPREPLY < <(compgen -W "$("$program" --help 2> /dev/null |
+			sed -n 's/^  \([a-z]*\)  *.*/\1/p') --help --version" -- "$word")
+		return
+	fi
+	# "--by=fun" comes as three words.
+	option=$before
+	[ "$before" != = ] || option=${COMP_WORDS[COMP_CWORD - 2]}
+	[ "$word" != = ] || { option=$before word=; }
+	if values=$(_pyprof_values "$option"); then
+		mapfile -t COMPREPLY < <(compgen -W "$values" -- "$word")
+		return
+	fi
+	case $word in
+	-*) mapfile -t COMPREPLY < <(compgen -W "$("$program" "${COMP_WORDS[1]}" --help 2> /dev/null |
+		grep -oE -- '--[a-z][a-z-]*' | sort -u)" -- "$word") ;;
+	*) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+	esac
+}
+
+complete -F _pyprof pyprof

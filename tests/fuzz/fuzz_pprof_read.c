@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: profile/profile_read.c profile/read_frames.c profile/read_samples.c profile/pprof_tables.c profile/unpack.c profile/profile.c profile/pprof.c profile/pprof_code.c profile/pprof_mappings.c profile/pprof_strings.c profile/gzip_sink.c profile/folded.c profile/stack_table.c profile/index_table.c profile/utf8.c base/intern.c gen/profile.pb-c.c */
+/* Any bytes, twice, as two files of one reading; then what was read is written out again. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "profile/profile_read.h"
+
+#define MAX_BYTES 65536U
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int add(struct profile_reader *reader, const uint8_t *data, size_t size)
+{
+	OWNED_FD int fd = memfd_create("pprof", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET))
+		abort();
+	return profile_reader_add(reader, fd, NULL);
+}
+
+static int on_window(void *context, struct profile *profile, const struct profile_window *window)
+{
+	(void)context;
+	for (size_t i = 0; i < window->delta_count; i++)
+		if (window->delta[i].row >= profile_sample_count(profile))
+			abort();
+	return 0;
+}
+
+static void write_again(struct profile *profile)
+{
+	OWNED_MEM void *bytes = NULL;
+	OWNED_MEM char *text = NULL;
+	size_t size;
+
+	profile_weigh_modules(profile);
+	(void)profile_encode_pprof(profile, &bytes, &size);
+	(void)profile_encode_folded(profile, &text, &size);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	struct profile_read_options options = {.window_done = on_window};
+	struct profile *profile;
+
+	if (size > MAX_BYTES)
+		return 0;
+	options.python_only = size & 1;
+	options.drop_lines = size & 2;
+	if (profile_reader_new(&options, &reader))
+		return 0;
+	(void)add(reader, data, size);
+	(void)add(reader, data, size);
+	profile = profile_reader_profile(reader);
+	if (profile)
+		write_again(profile);
+	return 0;
+}

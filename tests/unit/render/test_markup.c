@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: render/markup.c profile/utf8.c */
+#include "render/markup.h"
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void assert_written(const char *text, size_t size, const char *wanted)
+{
+	char *written = NULL;
+	size_t length;
+	FILE *out = open_memstream(&written, &length);
+
+	assert_int_equal(markup_write(out, text, size), 0);
+	fclose(out);
+	assert_string_equal(written, wanted);
+	free(written);
+}
+
+static void markup_write__nothing_is_taken_for_markup(void **state)
+{
+	(void)state;
+	assert_written("", 0, "");
+	assert_written("std::map<int>::operator&&", 25, "std::map&lt;int&gt;::operator&amp;&amp;");
+	assert_written("\"'", 2, "&quot;&#39;");
+	assert_written("größe 🎉", strlen("größe 🎉"), "größe 🎉");
+}
+
+static void markup_write__what_xml_forbids_is_replaced(void **state)
+{
+	(void)state;
+	assert_written("a\0b\x1b[31m", 8,
+		       "a\xef\xbf\xbd"
+		       "b\xef\xbf\xbd[31m");
+	assert_written("\xff<\xc3", 3, "\xef\xbf\xbd&lt;\xef\xbf\xbd");
+	/* U+FFFE and U+FFFF; U+FFFD itself stays. */
+	assert_written("x\xef\xbf\xbe\xef\xbf\xbf\xef\xbf\xbdy", 11,
+		       "x\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdy");
+}
+
+static void markup_prefix__never_cuts_a_character(void **state)
+{
+	const char *text = "aß日🎉";
+
+	(void)state;
+	assert_int_equal(markup_length(text, strlen(text)), 4);
+	assert_int_equal(markup_prefix(text, strlen(text), 0), 0);
+	assert_int_equal(markup_prefix(text, strlen(text), 2), 3);
+	assert_int_equal(markup_prefix(text, strlen(text), 3), 6);
+	assert_int_equal(markup_prefix(text, strlen(text), 9), 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(markup_write__nothing_is_taken_for_markup),
+		cmocka_unit_test(markup_write__what_xml_forbids_is_replaced),
+		cmocka_unit_test(markup_prefix__never_cuts_a_character),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

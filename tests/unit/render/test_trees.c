@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: render/flame_tree.c render/flame_json.c render/json_writer.c render/totals.c render/call_graph.c render/pstats.c render/code_table.c render/groups.c render/frame_text.c profile/profile.c profile/stack_table.c profile/index_table.c base/intern.c */
+#include "render_fixture.h"
+
+#include "render/call_exports.h"
+#include "render/flame_json.h"
+
+static uint32_t child(const struct flame_tree *tree, uint32_t parent, const char *name)
+{
+	for (uint32_t i = 1; i < tree->node_count; i++)
+		if (tree->node[i].parent == parent &&
+		    !strcmp(code_text(&tree->code, tree->code.code[tree->node[i].frame].name),
+			    name))
+			return i;
+	fail_msg("no node %s", name);
+	return 0;
+}
+
+static void flame_tree__totals_add_up_to_the_root(void **state)
+{
+	const struct flame_options options = {.value_index = 1};
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED(flame_tree) struct flame_tree *tree = NULL;
+	OWNED_MEM uint32_t *children = NULL, *first = NULL;
+	uint32_t top;
+
+	(void)state;
+	fixture_init(&f);
+	add(&f, "main;a", 2, 0);
+	add(&f, "main;b;a", 5, 0);
+	add(&f, "main", 1, 0);
+	assert_int_equal(flame_tree_new(f.profile, &options, &tree), 0);
+	assert_int_equal(tree->node[0].total, 80);
+	top = child(tree, 0, "main");
+	assert_int_equal(tree->node[top].self, 10);
+	assert_int_equal(tree->node[child(tree, top, "b")].total, 50);
+	for (uint32_t i = 1; i < tree->node_count; i++)
+		assert_true(tree->node[i].parent < i);
+	assert_int_equal(flame_tree_children(tree, &children, &first), 0);
+	assert_int_equal(first[top + 1] - first[top], 2);
+	assert_int_equal(children[first[top]], child(tree, top, "b"));
+}
+
+static void flame_tree__groups_can_be_taken_alone(void **state)
+{
+	const struct flame_options options = {.value_index = 1, .group_by = GROUP_BY_PROCESS};
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED(flame_tree) struct flame_tree *tree = NULL;
+	int64_t value[8];
+
+	(void)state;
+	fixture_init(&f);
+	add(&f, "main;a", 2, 7);
+	add(&f, "main;a", 5, 8);
+	assert_int_equal(flame_tree_new(f.profile, &options, &tree), 0);
+	assert_int_equal(tree->groups.count, 2);
+	assert_int_equal(tree->sample_count, 2);
+	assert_int_equal(tree->node_count, 3);
+	flame_tree_group_values(tree, 1, value);
+	assert_int_equal(value[1], 50);
+	assert_int_equal(value[2 * 2], 50);
+}
+
+static void flame_json__escapes_what_would_end_a_script(void **state)
+{
+	const struct flame_options options = {.value_index = 1};
+	const struct flame_json_facts facts = {.title = "a\"b</script>"};
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED(flame_tree) struct flame_tree *tree = NULL;
+	OWNED_MEM char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	(void)state;
+	fixture_init(&f);
+	add(&f, "<module>;a", 2, 0);
+	assert_int_equal(flame_tree_new(f.profile, &options, &tree), 0);
+	out = open_memstream(&text, &size);
+	assert_int_equal(flame_json_write(tree, &facts, out), 0);
+	fclose(out);
+	assert_null(strchr(text, '<'));
+	assert_non_null(strstr(text, "\"title\":\"a\\\"b\\u003c/script>\""));
+	assert_non_null(strstr(text, "\"frame\":[0,0,1]"));
+	assert_non_null(strstr(text, "\"parent\":[0,0,1]"));
+	assert_non_null(strstr(text, "\"value\":[20]"));
+}
+
+static void call_graph__recursion_counts_once(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED(call_graph) struct call_graph *graph = NULL;
+	bool found = false;
+
+	(void)state;
+	fixture_init(&f);
+	add(&f, "main;fib;fib;fib", 3, 0);
+	add(&f, "main;fib", 1, 0);
+	assert_int_equal(call_graph_new(f.profile, 1, 0, GROUP_BY_NONE, &graph), 0);
+	assert_int_equal(graph->total, 40);
+	assert_int_equal(graph->edge_count, 2);
+	for (uint32_t i = 0; i < graph->edge_count; i++) {
+		const struct call_edge *edge = &graph->edge[i];
+
+		if (edge->caller != edge->callee)
+			continue;
+		found = true;
+		assert_int_equal(edge->total, 30);
+		assert_int_equal(edge->self, 30);
+		assert_int_equal(edge->total_samples, 3);
+		assert_int_equal(graph->function[edge->callee].total, 40);
+	}
+	assert_true(found);
+}
+
+static void pstats__begins_as_a_dict_that_says_what_it_is(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED(call_graph) struct call_graph *graph = NULL;
+	OWNED_MEM char *bytes = NULL;
+	size_t size;
+	FILE *out;
+
+	(void)state;
+	fixture_init(&f);
+	add(&f, "main", 1, 0);
+	assert_int_equal(call_graph_new(f.profile, 1, 0, GROUP_BY_NONE, &graph), 0);
+	out = open_memstream(&bytes, &size);
+	assert_int_equal(call_graph_write_pstats(graph, 1e-9, out), 0);
+	fclose(out);
+	assert_memory_equal(bytes, "{(\3\0\0\0u\1\0\0\0~i\0\0\0\0u", 17);
+	assert_non_null(memmem(bytes, size, "sampled", 7));
+	assert_int_equal(bytes[size - 1], '0');
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(flame_tree__totals_add_up_to_the_root),
+		cmocka_unit_test(flame_tree__groups_can_be_taken_alone),
+		cmocka_unit_test(flame_json__escapes_what_would_end_a_script),
+		cmocka_unit_test(call_graph__recursion_counts_once),
+		cmocka_unit_test(pstats__begins_as_a_dict_that_says_what_it_is),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

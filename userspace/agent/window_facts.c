@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a reader of a profile should know of how it was taken, as one of its comments:
+ * "facts elapsed_ns=10000000000 samples=1978 complete=1931 no_info=47 lost=0 own_cpu_ns=98000000 ..." */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "agent/agent.h"
+#include "agent/sweeps.h"
+#include "base/clock.h"
+#include "base/io.h"
+
+#define STOP_NAME(id, name, text) name,
+
+void window_facts_update(struct agent *agent)
+{
+	struct summary *summary = &agent->summary;
+	struct rusage usage;
+	char *text = NULL;
+
+	summary->elapsed_ns = mono_ns() - agent->started_ns;
+	getrusage(RUSAGE_SELF, &usage);
+	summary->own_cpu_ns =
+		(uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SEC +
+		(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
+	(void)kernel_side_get_losses(agent->kernel, summary->loss);
+	summary->loss[PP_LOSS_THREADS_TORN] = agent->torn_threads;
+	summary->loss[PP_LOSS_SWEPT_LOST] = sweeps_lost(agent->sweeps);
+	if (!read_file("/proc/self/statm", 256, &text, NULL)) {
+		char *resident = strchr(text, ' ');
+
+		summary->own_rss_bytes =
+			resident ? strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE)
+				 : 0;
+		free(text);
+	}
+}
+
+static bool is_complete(unsigned int stop)
+{
+	return stop == PP_STOP_ROOT || stop == PP_STOP_FINISHED || stop == PP_STOP_NO_USER;
+}
+
+static void put(FILE *out, const char *prefix, const char *name, uint64_t now, uint64_t before)
+{
+	if (now > before)
+		fprintf(out, " %s%s=%" PRIu64, prefix, name, now - before);
+}
+
+static void put_facts(FILE *out, const struct summary *now, const struct summary *before)
+{
+	static const char *const stops[] = {PP_STOPS(STOP_NAME)};
+	static const char *const losses[] = {PP_LOSSES(STOP_NAME)};
+
+	fprintf(out,
+		"facts elapsed_ns=%" PRIu64 " samples=%" PRIu64 " complete=%" PRIu64
+		" lost=%" PRIu64 " own_cpu_ns=%" PRIu64 " own_rss_bytes=%" PRIu64,
+		now->elapsed_ns - before->elapsed_ns, now->samples - before->samples,
+		summary_complete(now) - summary_complete(before),
+		summary_lost(now) - summary_lost(before), now->own_cpu_ns - before->own_cpu_ns,
+		now->own_rss_bytes);
+	for (unsigned int i = 0; i < PP_STOP_COUNT; i++)
+		if (!is_complete(i))
+			put(out, "cut_", stops[i], now->stop[i], before->stop[i]);
+	for (unsigned int i = 0; i < PP_LOSS_COUNT; i++)
+		put(out, "lost_", losses[i], now->loss[i], before->loss[i]);
+}
+
+int window_facts_add(struct agent *agent)
+{
+	OWNED_MEM char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return -ENOMEM;
+	window_facts_update(agent);
+	put_facts(out, &agent->summary, &agent->facts_told);
+	if (fclose(out))
+		return -ENOMEM;
+	agent->facts_told = agent->summary;
+	return profiles_add_comment(&agent->profiles, text);
+}

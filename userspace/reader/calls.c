@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pyprof calls: the call graph, for Graphviz and for what reads cProfile's files. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/text.h"
+#include "reader/verb.h"
+#include "render/call_exports.h"
+#include "render/format.h"
+
+#define DEFAULT_NODE_MIN 0.005
+#define DEFAULT_EDGE_MIN 0.001
+
+struct calls {
+	struct select select;
+	struct dot_options dot;
+	const char *pstats; /* a path, "-" */
+	bool wants_dot;
+};
+
+enum { OPTION_DOT = 1, OPTION_PSTATS, OPTION_NODE_MIN, OPTION_EDGE_MIN, OPTION_COLOR };
+
+static const struct argp_option options[] = {
+	{"dot", OPTION_DOT, NULL, 0, "Graphviz, on standard output (default)", 1},
+	{"pstats", OPTION_PSTATS, "FILE", 0,
+	 "A file for python -m pstats, snakeviz, gprof2dot; - is standard output.  Numbers of "
+	 "calls "
+	 "in it are numbers of samples",
+	 1},
+	{"node-min", OPTION_NODE_MIN, "PERCENT", 0, "Leave out smaller boxes.  Default: 0.5", 1},
+	{"edge-min", OPTION_EDGE_MIN, "PERCENT", 0, "Leave out thinner arrows.  Default: 0.1", 1},
+	{"color-by", OPTION_COLOR, "self|total", 0, "What the boxes' colours show.  Default: self",
+	 1},
+	{0},
+};
+
+static const char doc[] = "Shows who calls whom: a box is a function, with the share of all time "
+			  "that it took with what it calls, and (by itself)."
+			  "\vExamples:\n"
+			  "  pyprof calls --dot P.pb.gz | dot -Tsvg > calls.svg\n"
+			  "  pyprof calls --python --focus train P.pb.gz | dot -Tpng > calls.png\n"
+			  "  pyprof calls --pstats out.prof P.pb.gz && snakeviz out.prof\n";
+
+static double parse_share(struct argp_state *state, const char *option, const char *text)
+{
+	char *end;
+	double share = strtod(text, &end) / 100;
+
+	if (end == text || *end || !(share >= 0) || share > 1)
+		argp_error(state, "--%s=%s: not a percentage", option, text);
+	return share;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct calls *calls = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &calls->select;
+		return 0;
+	case OPTION_DOT:
+		calls->wants_dot = true;
+		return 0;
+	case OPTION_PSTATS:
+		calls->pstats = text;
+		return 0;
+	case OPTION_NODE_MIN:
+		calls->dot.node_min = parse_share(state, "node-min", text);
+		return 0;
+	case OPTION_EDGE_MIN:
+		calls->dot.edge_min = parse_share(state, "edge-min", text);
+		return 0;
+	case OPTION_COLOR:
+		if (strcmp(text, "self") && strcmp(text, "total"))
+			argp_error(state, "--color-by=%s: not self or total", text);
+		calls->dot.color_by_total = !strcmp(text, "total");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int write_pstats(const struct calls *calls, const struct call_graph *graph, const char *unit)
+{
+	bool to_stdout = !strcmp(calls->pstats, "-");
+	double unit_seconds = format_unit_ns(unit) / 1e9;
+	FILE *out = to_stdout ? stdout : fopen(calls->pstats, "we");
+	int err;
+
+	if (!out) {
+		fprintf(stderr, "pyprof: %s: %s\n", calls->pstats, strerror(errno));
+		return READER_BAD_INPUT;
+	}
+	/* Bytes or counts stay what they are. */
+	err = call_graph_write_pstats(graph, unit_seconds > 0 ? unit_seconds : 1, out);
+	if (!to_stdout && fclose(out) && !err)
+		err = -errno;
+	if (err)
+		fprintf(stderr, "pyprof: %s: %s\n", calls->pstats, strerror(-err));
+	return err ? READER_BAD_INPUT : READER_OK;
+}
+
+static int write_all(struct calls *calls, const struct input *input)
+{
+	struct profile *profile = input_profile(input);
+	unsigned int value_index = profile_reader_value_index(input_reader(input));
+	const char *unit = profile->options.value_type[value_index].unit;
+	OWNED(call_graph) struct call_graph *graph = NULL;
+	int err = call_graph_new(profile, value_index,
+				 profile_reader_count_index(input_reader(input)),
+				 calls->select.group_by, &graph);
+
+	if (!err && calls->pstats) {
+		int status = write_pstats(calls, graph, unit);
+
+		if (status)
+			return status;
+	}
+	calls->dot.title = input_title(input);
+	calls->dot.unit = unit;
+	if (!err && (calls->wants_dot || !calls->pstats))
+		err = call_graph_write_dot(graph, &calls->dot, stdout);
+	if (!err && fflush(stdout))
+		err = -errno;
+	if (err)
+		fprintf(stderr, "pyprof: %s\n", strerror(-err));
+	return err ? READER_BAD_INPUT : READER_OK;
+}
+
+static int run(struct calls *calls)
+{
+	static const char *const none[] = {NULL};
+	struct input_options input_options = {.select = &calls->select,
+					      .keep_labels = none,
+					      .drop_addresses = true,
+					      .drop_lines = true};
+	OWNED(input) struct input *input = NULL;
+	int err = input_read(&input_options, &input);
+
+	return err ? err : write_all(calls, input);
+}
+
+int verb_calls(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
+	static const struct argp argp = {.options = options,
+					 .parser = parse,
+					 .args_doc = "PROFILE|DIR...",
+					 .doc = doc,
+					 .children = children};
+	struct calls calls = {.dot = {.node_min = DEFAULT_NODE_MIN, .edge_min = DEFAULT_EDGE_MIN}};
+	int status = READER_BAD_INPUT;
+
+	if (!argp_parse(&argp, argc, argv, 0, NULL, &calls))
+		status = run(&calls);
+	select_release(&calls.select);
+	return status;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pyprof export: a profile for other tools. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/text.h"
+#include "reader/verb.h"
+#include "render/call_exports.h"
+#include "render/exports.h"
+#include "render/flame_json.h"
+
+struct export;
+
+struct format {
+	const char *name;
+	bool is_binary;
+	bool wants_totals;
+	bool wants_addresses; /* else frames that differ by them become one */
+	bool wants_all_labels;
+	int (*write)(const struct export *export, const struct input *input,
+		     const struct export_facts *facts, FILE *out);
+};
+
+struct export
+{
+	struct select select;
+	const struct format *format;
+	const char *path; /* NULL: standard output */
+	struct totals totals;
+};
+
+/* ---- formats ---- */
+
+static int new_tree(const struct input *input, const struct export *export,
+		    const struct export_facts *facts, struct flame_tree **ret_tree)
+{
+	struct flame_options options = {.value_index = facts->value_index,
+					.lines = true,
+					.group_by = export->select.group_by
+							    ? export->select.group_by
+							    : (uint32_t)GROUP_BY_THREAD};
+
+	return flame_tree_new(input_profile(input), &options, ret_tree);
+}
+
+static int write_speedscope(const struct export *export, const struct input *input,
+			    const struct export_facts *facts, FILE *out)
+{
+	OWNED(flame_tree) struct flame_tree *tree = NULL;
+	int err = new_tree(input, export, facts, &tree);
+
+	return err ? err : export_speedscope(tree, facts, out);
+}
+
+static int write_chrome(const struct export *export, const struct input *input,
+			const struct export_facts *facts, FILE *out)
+{
+	OWNED(flame_tree) struct flame_tree *tree = NULL;
+	int err = new_tree(input, export, facts, &tree);
+
+	return err ? err : export_chrome(tree, facts, out);
+}
+
+static int64_t sum_of(const struct profile *profile, int value_index)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; value_index >= 0 && i < profile->row_count; i++)
+		sum += profile_row_values(profile, i)[value_index];
+	return sum;
+}
+
+static int write_json(const struct export *export, const struct input *input,
+		      const struct export_facts *facts, FILE *out)
+{
+	struct flame_json_facts json = {.title = facts->title,
+					.windows = facts->windows,
+					.sample_count = (uint64_t)sum_of(input_profile(input),
+									 facts->count_index),
+					.start_wall_ns = facts->start_wall_ns,
+					.duration_ns = facts->duration_ns,
+					.totals = &export->totals};
+	OWNED(flame_tree) struct flame_tree *tree = NULL;
+	int err = new_tree(input, export, facts, &tree);
+
+	return err ? err : flame_json_write(tree, &json, out);
+}
+
+static int write_bytes(const void *bytes, size_t size, FILE *out)
+{
+	return size && fwrite(bytes, size, 1, out) != 1 ? -EIO : 0;
+}
+
+static int write_folded(const struct export *export, const struct input *input,
+			const struct export_facts *facts, FILE *out)
+{
+	OWNED_MEM char *text = NULL;
+	size_t size;
+	int err =
+		profile_encode_folded_value(input_profile(input), facts->value_index, &text, &size);
+
+	(void)export;
+	return err ? err : write_bytes(text, size, out);
+}
+
+static int write_pprof(const struct export *export, const struct input *input,
+		       const struct export_facts *facts, FILE *out)
+{
+	OWNED_MEM void *bytes = NULL;
+	size_t size;
+	int err;
+
+	(void)export;
+	(void)facts;
+	profile_weigh_modules(input_profile(input));
+	err = profile_encode_pprof(input_profile(input), &bytes, &size);
+	return err ? err : write_bytes(bytes, size, out);
+}
+
+static int write_perfetto(const struct export *export, const struct input *input,
+			  const struct export_facts *facts, FILE *out)
+{
+	(void)export;
+	return export_perfetto(input_profile(input), facts, out);
+}
+
+static int write_otlp(const struct export *export, const struct input *input,
+		      const struct export_facts *facts, FILE *out)
+{
+	(void)export;
+	return export_otlp(input_profile(input), facts, out);
+}
+
+static int write_csv(const struct export *export, const struct input *input,
+		     const struct export_facts *facts, FILE *out)
+{
+	(void)input;
+	return export_csv(&export->totals, facts, out);
+}
+
+static int write_callgrind(const struct export *export, const struct input *input,
+			   const struct export_facts *facts, FILE *out)
+{
+	struct profile *profile = input_profile(input);
+	OWNED(call_graph) struct call_graph *graph = NULL;
+	int err = call_graph_new(profile, facts->value_index, facts->count_index,
+				 export->select.group_by, &graph);
+
+	return err ? err
+		   : call_graph_write_callgrind(
+			     graph, profile->options.value_type[facts->value_index].type, out);
+}
+
+static const struct format formats[] = {
+	{.name = "speedscope", .write = write_speedscope},
+	{.name = "folded", .write = write_folded},
+	{.name = "perfetto", .is_binary = true, .write = write_perfetto},
+	{.name = "chrome", .write = write_chrome},
+	{.name = "callgrind", .write = write_callgrind},
+	{.name = "csv", .wants_totals = true, .write = write_csv},
+	{.name = "json", .wants_totals = true, .write = write_json},
+	{.name = "otlp",
+	 .is_binary = true,
+	 .wants_addresses = true,
+	 .wants_all_labels = true,
+	 .write = write_otlp},
+	{.name = "pprof",
+	 .is_binary = true,
+	 .wants_addresses = true,
+	 .wants_all_labels = true,
+	 .write = write_pprof},
+};
+
+/* ---- options ---- */
+
+#define OPTION_FORMAT 1 /* + index in formats[] */
+
+static const struct argp_option options[] = {
+	{"speedscope", OPTION_FORMAT + 0, NULL, 0, "For speedscope.app: one profile a thread", 1},
+	{"folded", OPTION_FORMAT + 1, NULL, 0, "Lines `root;child;leaf value`: flamegraph.pl", 1},
+	{"perfetto", OPTION_FORMAT + 2, NULL, 0, "A Perfetto trace of samples", 1},
+	{"chrome", OPTION_FORMAT + 3, NULL, 0, "Trace events: chrome://tracing, Perfetto", 1},
+	{"callgrind", OPTION_FORMAT + 4, NULL, 0, "For KCachegrind", 1},
+	{"csv", OPTION_FORMAT + 5, NULL, 0, "A table of functions, with errors", 1},
+	{"json", OPTION_FORMAT + 6, NULL, 0, "Functions with errors, and all stacks", 1},
+	{"otlp", OPTION_FORMAT + 7, NULL, 0, "OpenTelemetry's ExportProfilesServiceRequest", 1},
+	{"pprof", OPTION_FORMAT + 8, NULL, 0, "A pprof file, merged and filtered", 1},
+	{"output", 'o', "FILE", 0, "Not to standard output", 2},
+	{0},
+};
+
+static const char doc[] = "Writes a profile in the format of another tool."
+			  "\vExamples:\n"
+			  "  pyprof export --speedscope P.pb.gz > s.json\n"
+			  "  pyprof export --pprof DIR --since 1h --pid 4242 -o hour.pb.gz\n"
+			  "  pyprof export --csv P.pb.gz | sort -t, -k7 -rn | head\n";
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct export *export = state->input;
+
+	if (key >= OPTION_FORMAT && key < OPTION_FORMAT + (int)ARRAY_SIZE(formats)) {
+		if (export->format)
+			argp_error(state, "--%s and --%s: one format at a time",
+				   export->format->name, formats[key - OPTION_FORMAT].name);
+		export->format = &formats[key - OPTION_FORMAT];
+		return 0;
+	}
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &export->select;
+		return 0;
+	case 'o':
+		export->path = strcmp(text, "-") ? text : NULL;
+		return 0;
+	case ARGP_KEY_END:
+		if (!export->format)
+			argp_error(state, "which format? --speedscope, --pprof, --folded, ...");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- all of it ---- */
+
+static int window_done(void *context, struct profile *profile, const struct profile_window *window)
+{
+	return totals_add_window(&((struct export *)context)->totals, profile, window);
+}
+
+static int write_to(const struct export *export, const struct input *input, FILE *out)
+{
+	struct profile_read_totals totals;
+	struct export_facts facts = {.title = input_title(input),
+				     .value_index = profile_reader_value_index(input_reader(input)),
+				     .count_index =
+					     profile_reader_count_index(input_reader(input))};
+
+	profile_reader_totals(input_reader(input), &totals);
+	facts.windows = totals.files;
+	facts.start_wall_ns = totals.start_wall_ns;
+	facts.duration_ns = totals.duration_ns;
+	return export->format->write(export, input, &facts, out);
+}
+
+static int write_out(const struct export *export, const struct input *input)
+{
+	FILE *out = export->path ? fopen(export->path, "we") : stdout;
+	const char *name = export->path ? export->path : "standard output";
+	int err;
+
+	if (!out) {
+		fprintf(stderr, "pyprof: %s: %s\n", name, strerror(errno));
+		return READER_BAD_INPUT;
+	}
+	err = write_to(export, input, out);
+	if (fflush(out) && !err)
+		err = -errno;
+	if (export->path && fclose(out) && !err)
+		err = -errno;
+	if (err)
+		fprintf(stderr, "pyprof: %s: %s\n", name, strerror(-err));
+	return err ? READER_BAD_INPUT : READER_OK;
+}
+
+static int run(struct export *export)
+{
+	static const char *const threads[] = {"pid", "tid", "comm", "thread_name", "thread", NULL};
+	static const struct totals_options functions = {.code_by = CODE_BY_FUNCTION};
+	const struct format *format = export->format;
+	struct input_options input_options = {
+		.select = &export->select,
+		.keep_labels = format->wants_all_labels ? NULL : threads,
+		.drop_addresses = !format->wants_addresses,
+		.window_done = format->wants_totals ? window_done : NULL,
+		.context = export};
+	OWNED(input) struct input *input = NULL;
+	int err;
+
+	if (format->is_binary && !export->path && isatty(STDOUT_FILENO)) {
+		fprintf(stderr, "pyprof: --%s is binary: give a file with -o, or > FILE\n",
+			format->name);
+		return READER_BAD_INPUT;
+	}
+	totals_init(&export->totals, &functions);
+	if (!strcmp(format->name, "csv"))
+		export->totals.groups.by = export->select.group_by;
+	err = input_read(&input_options, &input);
+	return err ? err : write_out(export, input);
+}
+
+int verb_export(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
+	static const struct argp argp = {.options = options,
+					 .parser = parse,
+					 .args_doc = "PROFILE|DIR...",
+					 .doc = doc,
+					 .children = children};
+	struct export export = {0};
+	int status = READER_BAD_INPUT;
+
+	if (!argp_parse(&argp, argc, argv, 0, NULL, &export))
+		status = run(&export);
+	totals_release(&export.totals);
+	select_release(&export.select);
+	return status;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pyprof flame: a page with the flame graph and all that belongs to it, or one static picture. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/text.h"
+#include "reader/verb.h"
+#include "render/flame_html.h"
+#include "render/flame_json.h"
+#include "render/flame_svg.h"
+
+struct flame {
+	struct select select;
+	const char *title; /* NULL: the profile's */
+	bool svg, icicle;
+};
+
+enum { OPTION_SVG = 1, OPTION_ICICLE, OPTION_TITLE };
+
+static const struct argp_option options[] = {
+	{"svg", OPTION_SVG, NULL, 0, "A static picture, without a script", 1},
+	{"icicle", OPTION_ICICLE, NULL, 0, "Of the picture: the root above", 1},
+	{"title", OPTION_TITLE, "TEXT", 0, "Above it; default: the profile's name", 1},
+	{0},
+};
+
+static const char doc[] =
+	"Writes a page of HTML that needs nothing else: flame graph, sandwich, table "
+	"and lines, to search and to zoom."
+	"\vExamples:\n"
+	"  pyprof flame P.pb.gz > f.html\n"
+	"  pyprof flame /var/lib/pyprofd --since 1h --comm '^gunicorn' > f.html\n"
+	"  pyprof flame --svg --python P.pb.gz > f.svg\n";
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct flame *flame = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &flame->select;
+		return 0;
+	case OPTION_SVG:
+		flame->svg = true;
+		return 0;
+	case OPTION_ICICLE:
+		flame->icicle = true;
+		return 0;
+	case OPTION_TITLE:
+		flame->title = text;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- HTML ---- */
+
+struct page {
+	const struct flame_tree *tree;
+	struct flame_json_facts facts;
+};
+
+static int write_data(FILE *data, void *arg)
+{
+	const struct page *page = arg;
+
+	return flame_json_write(page->tree, &page->facts, data);
+}
+
+static int write_html(const struct flame_tree *tree, const struct input *input, const char *title)
+{
+	const struct profile *profile = input_profile(input);
+	int count_index = profile_reader_count_index(input_reader(input));
+	struct page page = {.tree = tree, .facts = {.title = title}};
+	struct profile_read_totals totals;
+
+	profile_reader_totals(input_reader(input), &totals);
+	page.facts.windows = totals.files;
+	page.facts.start_wall_ns = totals.start_wall_ns;
+	page.facts.duration_ns = totals.duration_ns;
+	for (uint32_t i = 0; count_index >= 0 && i < profile->row_count; i++)
+		page.facts.sample_count += (uint64_t)profile_row_values(profile, i)[count_index];
+	return flame_html_write(stdout, title, write_data, &page);
+}
+
+/* ---- SVG ---- */
+
+static void svg_node(void *arg, uint32_t number, struct flame_svg_node *ret_node)
+{
+	const struct flame_tree *tree = arg;
+	const struct flame_node *node = &tree->node[number];
+	const struct code_table *table = &tree->code;
+	const struct code *code = &table->code[node->frame];
+
+	*ret_node = (struct flame_svg_node){.parent = node->parent,
+					    .self = node->self > 0 ? (uint64_t)node->self : 0,
+					    .total = node->total > 0 ? (uint64_t)node->total : 0};
+	if (!number) {
+		ret_node->name = "all";
+		ret_node->kind = FLAME_SVG_OTHER;
+		return;
+	}
+	ret_node->name = code->name ? code_text(table, code->name) : "[unknown]";
+	ret_node->file = code_text(table, code->file);
+	ret_node->module = code_text(table, code->module);
+	ret_node->line = code_line(code);
+	ret_node->kind = (enum flame_svg_kind)code->class;
+}
+
+static int write_svg(const struct flame *flame, struct flame_tree *tree, const char *title)
+{
+	const struct flame_svg svg = {
+		.title = title,
+		.unit = tree->profile->options.value_type[tree->options.value_index].unit,
+		.node_count = tree->node_count,
+		.icicle = flame->icicle,
+		.node = svg_node,
+		.arg = tree};
+
+	return flame_svg_write(stdout, &svg);
+}
+
+/* ---- all of it ---- */
+
+static int write_flame(const struct flame *flame, const struct input *input)
+{
+	const char *title = flame->title ? flame->title : input_title(input);
+	struct flame_options flame_options = {
+		.value_index = profile_reader_value_index(input_reader(input)),
+		.lines = !flame->svg,
+		.group_by =
+			flame->select.group_by ? flame->select.group_by : (uint32_t)GROUP_BY_THREAD,
+		.group_frames = flame->svg && flame->select.group_by};
+	OWNED(flame_tree) struct flame_tree *tree = NULL;
+	int err = flame_tree_new(input_profile(input), &flame_options, &tree);
+
+	if (!err)
+		err = flame->svg ? write_svg(flame, tree, title) : write_html(tree, input, title);
+	if (fflush(stdout) && !err)
+		err = -errno;
+	if (err)
+		fprintf(stderr, "pyprof: standard output: %s\n", strerror(-err));
+	return err ? READER_BAD_INPUT : READER_OK;
+}
+
+static int run(struct flame *flame)
+{
+	static const char *const threads[] = {"pid", "tid", "comm", "thread_name", "thread", NULL};
+	struct input_options input_options = {.select = &flame->select,
+					      .keep_labels = threads,
+					      .drop_addresses = true,
+					      .drop_lines = flame->svg};
+	OWNED(input) struct input *input = NULL;
+	int err;
+
+	if (isatty(STDOUT_FILENO)) {
+		fprintf(stderr, "pyprof: flame writes a file: pyprof flame P.pb.gz > f.html\n");
+		return READER_BAD_INPUT;
+	}
+	err = input_read(&input_options, &input);
+	return err ? err : write_flame(flame, input);
+}
+
+int verb_flame(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
+	static const struct argp argp = {.options = options,
+					 .parser = parse,
+					 .args_doc = "PROFILE|DIR...",
+					 .doc = doc,
+					 .children = children};
+	struct flame flame = {0};
+	int status = READER_BAD_INPUT;
+
+	if (!argp_parse(&argp, argc, argv, 0, NULL, &flame))
+		status = run(&flame);
+	select_release(&flame.select);
+	return status;
+}

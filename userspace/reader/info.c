@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pyprof info: what is in a profile, how whole it is, and what it cost to take. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "reader/text.h"
+#include "reader/verb.h"
+#include "render/format.h"
+#include "render/groups.h"
+
+#define MAX_FACTS 64U
+#define FACT_NAME_BYTES 40U
+#define MAX_COMMENTS_SHOWN 8U
+#define DEFAULT_PROCESSES 10U
+
+struct fact {
+	char name[FACT_NAME_BYTES];
+	uint64_t sum, max;
+};
+
+struct info {
+	struct select select;
+	struct fact fact[MAX_FACTS];
+	unsigned int fact_count;
+	unsigned long processes;
+};
+
+static const struct argp_option options[] = {
+	{"top", 'n', "N", 0, "So many processes; 0: all.  Default: 10", 1},
+	{0},
+};
+
+static const char doc[] =
+	"Tells what is in a profile: kind, sample types, times, processes, the "
+	"share of stacks that are complete, what was lost, and the profiler's own "
+	"cost."
+	"\vExamples:\n"
+	"  pyprof info P.pb.gz\n"
+	"  pyprof info /var/lib/pyprofd --since 1h --kind offcpu\n";
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct info *info = state->input;
+	char *end;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &info->select;
+		return 0;
+	case 'n':
+		info->processes = strtoul(text, &end, 10);
+		if (end == text || *end)
+			argp_error(state, "--top=%s: not a number", text);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- facts: "facts samples=12 complete=11", added up over windows ---- */
+
+static struct fact *find_fact(struct info *info, const char *name, size_t size)
+{
+	for (unsigned int i = 0; i < info->fact_count; i++)
+		if (strlen(info->fact[i].name) == size && !strncmp(info->fact[i].name, name, size))
+			return &info->fact[i];
+	return NULL;
+}
+
+static void add_fact(struct info *info, const char *name, size_t size, uint64_t value)
+{
+	struct fact *fact = find_fact(info, name, size);
+
+	if (!fact) {
+		if (info->fact_count == MAX_FACTS || !size || size >= FACT_NAME_BYTES)
+			return;
+		fact = &info->fact[info->fact_count++];
+		memcpy(fact->name, name, size);
+	}
+	fact->sum += value;
+	if (value > fact->max)
+		fact->max = value;
+}
+
+static void on_comment(void *context, const char *text)
+{
+	static const char head[] = "facts ";
+
+	if (strncmp(text, head, strlen(head)))
+		return;
+	for (text += strlen(head); *text;) {
+		size_t size = strcspn(text, "= ");
+		char *end;
+
+		if (text[size] != '=')
+			return;
+		errno = 0;
+		unsigned long long value = strtoull(text + size + 1, &end, 10);
+
+		if (end == text + size + 1 || errno)
+			return;
+		add_fact(context, text, size, value);
+		text = end + strspn(end, " ");
+	}
+}
+
+static uint64_t fact_sum(struct info *info, const char *name)
+{
+	const struct fact *fact = find_fact(info, name, strlen(name));
+
+	return fact ? fact->sum : 0;
+}
+
+static void print_reasons(const struct info *info, const char *prefix)
+{
+	for (unsigned int i = 0; i < info->fact_count; i++)
+		if (!strncmp(info->fact[i].name, prefix, strlen(prefix)))
+			printf("; %" PRIu64 " %s", info->fact[i].sum,
+			       info->fact[i].name + strlen(prefix));
+	printf("\n");
+}
+
+static void print_facts(struct info *info)
+{
+	uint64_t samples = fact_sum(info, "samples"), elapsed_ns = fact_sum(info, "elapsed_ns");
+	const struct fact *rss = find_fact(info, "own_rss_bytes", strlen("own_rss_bytes"));
+	char text[FORMAT_BYTES];
+
+	if (!info->fact_count) {
+		printf("stacks        the profile does not tell how whole they are\n");
+		return;
+	}
+	printf("stacks        %.1f %% of %" PRIu64 " samples complete",
+	       samples ? 100.0 * (double)fact_sum(info, "complete") / (double)samples : 100.0,
+	       samples);
+	print_reasons(info, "cut_");
+	printf("lost          %" PRIu64 " samples", fact_sum(info, "lost"));
+	print_reasons(info, "lost_");
+	printf("own cost      %.2f %% of one CPU in user space and on its behalf",
+	       elapsed_ns ? 100.0 * (double)fact_sum(info, "own_cpu_ns") / (double)elapsed_ns : 0);
+	if (rss)
+		printf(", %s of memory", format_value((int64_t)rss->max, "bytes", text));
+	printf("\n");
+}
+
+/* ---- the profile ---- */
+
+static void print_time(const char *name, uint64_t wall_ns_value)
+{
+	time_t seconds = (time_t)(wall_ns_value / NS_PER_SEC);
+	struct tm parts;
+	char text[64];
+
+	if (!wall_ns_value)
+		return;
+	localtime_r(&seconds, &parts);
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &parts);
+	printf("%-13s %s\n", name, text);
+}
+
+static void print_types(const struct input *input)
+{
+	const struct profile *profile = input_profile(input);
+	const struct profile_options *types = &profile->options;
+	unsigned int shown = profile_reader_value_index(input_reader(input));
+	char text[FORMAT_BYTES];
+
+	for (size_t i = 0; i < types->value_count; i++) {
+		int64_t sum = 0;
+
+		for (uint32_t row = 0; row < profile->row_count; row++)
+			sum += profile_row_values(profile, row)[i];
+		printf("%-13s %s/%s: %s%s\n", i ? "" : "sample types", types->value_type[i].type,
+		       types->value_type[i].unit,
+		       format_value(sum, types->value_type[i].unit, text),
+		       i == shown ? "  (shown)" : "");
+	}
+	if (types->period)
+		printf("%-13s %s of %s\n", "period",
+		       format_value(types->period, types->period_type.unit, text),
+		       types->period_type.type);
+}
+
+static void print_sizes(const struct input *input)
+{
+	const struct profile *profile = input_profile(input);
+	struct profile_read_totals totals;
+	char packed[FORMAT_BYTES], raw[FORMAT_BYTES];
+
+	profile_reader_totals(input_reader(input), &totals);
+	printf("%-13s %" PRIu64 " (%s, unpacked %s)\n", "files", totals.files,
+	       format_value((int64_t)totals.bytes, "bytes", packed),
+	       format_value((int64_t)totals.raw_bytes, "bytes", raw));
+	print_time("from", totals.start_wall_ns);
+	print_time("to", totals.end_wall_ns);
+	if (totals.duration_ns)
+		printf("%-13s %s\n", "recorded",
+		       format_value((int64_t)totals.duration_ns, "nanoseconds", packed));
+	printf("%-13s %" PRIu32 " stacks of %" PRIu32 " frames, %" PRIu32
+	       " sets of labels, %" PRIu32 " rows\n",
+	       "distinct", profile->stacks.stack_count, profile->stacks.location_count,
+	       profile->label_set_count, profile->row_count);
+}
+
+static void print_labels(const struct profile *profile)
+{
+	printf("%-13s", "labels");
+	for (uint32_t i = 0; i < profile->key_count; i++)
+		printf(" %s", profile->key[i].name);
+	printf("%s\n", profile->key_count ? "" : " none");
+}
+
+static void print_comments(const struct profile *profile)
+{
+	unsigned int shown = 0;
+
+	for (uint32_t i = 0; i < profile->comment_count; i++) {
+		const char *text = intern_get(profile->strings, profile->comment[i], NULL);
+
+		if (!strncmp(text, "facts ", strlen("facts ")) ||
+		    !strncmp(text, "ledger ", strlen("ledger ")))
+			continue;
+		if (shown++ < MAX_COMMENTS_SHOWN)
+			printf("%-13s %s\n", shown == 1 ? "comments" : "", text);
+	}
+}
+
+static int compare_processes(const void *a, const void *b, void *context)
+{
+	const int64_t *sum = context;
+	uint32_t group_a = *(const uint32_t *)a, group_b = *(const uint32_t *)b;
+
+	if (sum[group_a] != sum[group_b])
+		return sum[group_a] > sum[group_b] ? -1 : 1;
+	return (group_a > group_b) - (group_a < group_b);
+}
+
+static int sum_processes(const struct input *input, struct groups *groups, int64_t **ret_sum)
+{
+	const struct profile *profile = input_profile(input);
+	unsigned int value_index = profile_reader_value_index(input_reader(input));
+	OWNED_MEM int64_t *sum = calloc((size_t)profile->label_set_count + 1, sizeof(*sum));
+	uint32_t group;
+
+	if (!sum)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < profile->row_count; i++) {
+		int err = groups_of_set(groups, profile->row[i].label_set, &group);
+
+		if (err)
+			return err;
+		sum[group] += profile_row_values(profile, i)[value_index];
+	}
+	*ret_sum = TAKE(sum);
+	return 0;
+}
+
+static int print_processes(const struct info *info, const struct input *input)
+{
+	struct profile *profile = input_profile(input);
+	const char *unit =
+		profile->options.value_type[profile_reader_value_index(input_reader(input))].unit;
+	CLEANUP(groups_release) struct groups groups;
+	OWNED_MEM uint32_t *order = NULL;
+	OWNED_MEM int64_t *sum = NULL;
+	char text[FORMAT_BYTES];
+	int err;
+
+	groups_init(&groups, profile, GROUP_BY_PROCESS);
+	err = sum_processes(input, &groups, &sum);
+	if (err)
+		return err;
+	order = calloc((size_t)groups.count + 1, sizeof(*order));
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < groups.count; i++)
+		order[i] = i;
+	qsort_r(order, groups.count, sizeof(*order), compare_processes, sum);
+	printf("%-13s %" PRIu32 "\n", "processes", groups.count);
+	for (uint32_t i = 0; i < groups.count && (!info->processes || i < info->processes); i++)
+		printf("%-13s %10s  %s\n", "", format_value(sum[order[i]], unit, text),
+		       intern_get(profile->strings, groups.group[order[i]].label, NULL));
+	if (info->processes && groups.count > info->processes)
+		printf("%-13s ... %lu more; --top 0 shows all\n", "",
+		       groups.count - info->processes);
+	return 0;
+}
+
+static int run(struct info *info)
+{
+	struct input_options input_options = {
+		.select = &info->select, .comment = on_comment, .context = info};
+	OWNED(input) struct input *input = NULL;
+	int err = input_read(&input_options, &input);
+
+	if (err)
+		return err;
+	printf("%-13s %s\n%-13s %s\n", "profile", input_title(input), "kind",
+	       input_profile(input)->options.kind);
+	print_sizes(input);
+	print_types(input);
+	print_labels(input_profile(input));
+	print_facts(info);
+	print_comments(input_profile(input));
+	err = print_processes(info, input);
+	if (err)
+		fprintf(stderr, "pyprof: %s\n", strerror(-err));
+	return err ? READER_BAD_INPUT : READER_OK;
+}
+
+int verb_info(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
+	static const struct argp argp = {.options = options,
+					 .parser = parse,
+					 .args_doc = "PROFILE|DIR...",
+					 .doc = doc,
+					 .children = children};
+	struct info info = {.processes = DEFAULT_PROCESSES};
+	int status = READER_BAD_INPUT;
+
+	if (!argp_parse(&argp, argc, argv, 0, NULL, &info) &&
+	    !select_refuse_groups(&info.select, "info"))
+		status = run(&info);
+	select_release(&info.select);
+	return status;
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "reader/verb.h"
+#include "store/store_query.h"
+#include "version.h"
+
+#define MAX_KEPT_LABELS 24U
+#define PROGRESS_AFTER_NS NS_PER_SEC
+#define PROGRESS_EVERY_NS (100 * NS_PER_MS)
+#define MAX_TITLE_BYTES 256U
+
+enum match { MATCH_NOT_ASKED, MATCH_YES, MATCH_NO };
+
+struct input {
+	const struct input_options *options;
+	const struct select *select;
+	struct profile_reader *reader;
+	struct store_listing listing; /* of one folder */
+	const char *kept[MAX_KEPT_LABELS];
+	char kind[STORE_KIND_CHARS]; /* of the windows taken from folders; "": any */
+	uint8_t *focus, *ignore;     /* enum match, by string of the profile */
+	size_t focus_count, ignore_count;
+	uint64_t started_ns, shown_ns;
+	uint64_t done, wanted; /* files */
+	char title[MAX_TITLE_BYTES];
+};
+
+void input_free(struct input *input)
+{
+	if (!input)
+		return;
+	profile_reader_free(input->reader);
+	store_listing_release(&input->listing);
+	free(input->focus);
+	free(input->ignore);
+	free(input);
+}
+
+struct profile *input_profile(const struct input *input)
+{
+	return profile_reader_profile(input->reader);
+}
+
+const struct profile_reader *input_reader(const struct input *input)
+{
+	return input->reader;
+}
+
+const char *input_title(const struct input *input)
+{
+	return input->title;
+}
+
+/* ---- what is wanted ---- */
+
+static bool label_matches(const regex_t *regex, const struct intern *strings,
+			  const struct profile_label *label)
+{
+	char number[24];
+
+	if (!label->is_number)
+		return !regexec(regex, intern_get(strings, label->string, NULL), 0, NULL, 0);
+	snprintf(number, sizeof(number), "%" PRId64, label->number);
+	return !regexec(regex, number, 0, NULL, 0);
+}
+
+static bool pid_is_wanted(const struct select *select, const struct profile_label *label)
+{
+	for (unsigned int i = 0; i < select->pid_count; i++)
+		if (label->is_number && select->pid[i] == label->number)
+			return true;
+	return false;
+}
+
+static bool wants_labels(void *context, const struct intern *strings,
+			 const struct profile_label *label, size_t label_count)
+{
+	const struct select *select = ((const struct input *)context)->select;
+	bool pid = !select->pid_count, comm = !select->comm, thread = !select->thread;
+
+	for (size_t i = 0; i < label_count; i++) {
+		const char *key = label[i].key;
+
+		if (!pid && !strcmp(key, "pid"))
+			pid = pid_is_wanted(select, &label[i]);
+		else if (!comm && !strcmp(key, "comm"))
+			comm = label_matches(select->comm, strings, &label[i]);
+		else if (!thread && (!strcmp(key, "thread_name") || !strcmp(key, "thread")))
+			thread = label_matches(select->thread, strings, &label[i]);
+		else if (!thread && !strcmp(key, "tid"))
+			thread = label_matches(select->thread, strings, &label[i]);
+	}
+	return pid && comm && thread;
+}
+
+/* Each string is matched once. */
+static bool string_matches(const regex_t *regex, const struct profile *profile, uint32_t string,
+			   uint8_t **known, size_t *known_count)
+{
+	if (string >= *known_count) {
+		size_t count = (size_t)intern_count(profile->strings) * 2;
+		uint8_t *grown = realloc(*known, count);
+
+		if (!grown)
+			return false;
+		memset(grown + *known_count, MATCH_NOT_ASKED, count - *known_count);
+		*known = grown;
+		*known_count = count;
+	}
+	if ((*known)[string] == MATCH_NOT_ASKED)
+		(*known)[string] =
+			regexec(regex, intern_get(profile->strings, string, NULL), 0, NULL, 0)
+				? MATCH_NO
+				: MATCH_YES;
+	return (*known)[string] == MATCH_YES;
+}
+
+static bool stack_matches(const regex_t *regex, const struct profile *profile, uint32_t stack_id,
+			  uint8_t **known, size_t *known_count)
+{
+	const struct stack *stack = &profile->stacks.stack[stack_id];
+
+	for (uint32_t i = 0; i < stack->count; i++) {
+		const struct frame *frame = &profile->stacks.location[stack->location[i]];
+		const struct module *module = profile_frame_module(profile, frame);
+
+		if (string_matches(regex, profile, frame->name, known, known_count) ||
+		    string_matches(regex, profile, frame->file, known, known_count) ||
+		    (module && string_matches(regex, profile, module->path, known, known_count)))
+			return true;
+	}
+	return false;
+}
+
+static bool wants_stack(void *context, const struct profile *profile, uint32_t stack)
+{
+	struct input *input = context;
+	const struct select *select = input->select;
+
+	if (select->focus &&
+	    !stack_matches(select->focus, profile, stack, &input->focus, &input->focus_count))
+		return false;
+	return !select->ignore ||
+	       !stack_matches(select->ignore, profile, stack, &input->ignore, &input->ignore_count);
+}
+
+static int window_done(void *context, struct profile *profile, const struct profile_window *window)
+{
+	const struct input_options *options = ((const struct input *)context)->options;
+
+	return options->window_done(options->context, profile, window);
+}
+
+static void comment(void *context, const char *text)
+{
+	const struct input_options *options = ((const struct input *)context)->options;
+
+	options->comment(options->context, text);
+}
+
+static void keep_labels(struct input *input, struct profile_read_options *options)
+{
+	const char *grouped[GROUPS_MAX_KEYS];
+	size_t count = 0;
+
+	if (!input->options->keep_labels)
+		return;
+	for (; input->options->keep_labels[count] && count < MAX_KEPT_LABELS - GROUPS_MAX_KEYS;
+	     count++)
+		input->kept[count] = input->options->keep_labels[count];
+	groups_label_keys(input->select->group_by, grouped);
+	for (size_t i = 0; grouped[i]; i++)
+		input->kept[count++] = grouped[i];
+	options->keep_labels = input->kept;
+}
+
+static int open_reader(struct input *input)
+{
+	const struct select *select = input->select;
+	struct profile_read_options options = {.drop_addresses = input->options->drop_addresses,
+					       .drop_lines = input->options->drop_lines,
+					       .python_only = input->options->python_only ||
+							      select->python_only,
+					       .sample_type = select->sample_type,
+					       .context = input};
+
+	if (select->pid_count || select->comm || select->thread)
+		options.wants_labels = wants_labels;
+	if (select->focus || select->ignore)
+		options.wants_stack = wants_stack;
+	if (input->options->window_done)
+		options.window_done = window_done;
+	if (input->options->comment)
+		options.comment = comment;
+	keep_labels(input, &options);
+	return profile_reader_new(&options, &input->reader);
+}
+
+/* ---- progress ---- */
+
+static void show_progress(struct input *input)
+{
+	uint64_t now_ns = mono_ns();
+
+	if (input->select->no_progress || input->wanted < 2 ||
+	    now_ns - input->started_ns < PROGRESS_AFTER_NS ||
+	    now_ns - input->shown_ns < PROGRESS_EVERY_NS || !isatty(STDERR_FILENO))
+		return;
+	input->shown_ns = now_ns;
+	fprintf(stderr, "\rreading %" PRIu64 " of %" PRIu64 " windows (%" PRIu64 " %%)",
+		input->done, input->wanted, input->done * 100 / input->wanted);
+	fflush(stderr);
+}
+
+static void clear_progress(struct input *input)
+{
+	if (input->shown_ns)
+		fprintf(stderr, "\r\033[K");
+	input->shown_ns = 0;
+}
+
+/* ---- files ---- */
+
+static int complain(struct input *input, const char *path, const char *why)
+{
+	clear_progress(input);
+	fprintf(stderr, "pyprof: %s: %s\n", path, why);
+	return READER_BAD_INPUT;
+}
+
+/* Our own files say who wrote them: "pyprofd 0.1.0 cpu 99Hz host=box". */
+static int check_writer(struct input *input, const char *path)
+{
+	const struct profile *profile = input_profile(input);
+	unsigned long own = strtoul(PYPROFD_VERSION, NULL, 10), other;
+	char why[96], *end;
+
+	for (uint32_t i = 0; i < profile->comment_count; i++) {
+		const char *text = intern_get(profile->strings, profile->comment[i], NULL);
+
+		if (strncmp(text, "pyprofd ", strlen("pyprofd ")))
+			continue;
+		other = strtoul(text + strlen("pyprofd "), &end, 10);
+		if (*end != '.' || other <= own)
+			continue;
+		snprintf(why, sizeof(why),
+			 "written by pyprofd %lu, which is newer than this pyprof (%s)", other,
+			 PYPROFD_VERSION);
+		return complain(input, path, why);
+	}
+	return 0;
+}
+
+static int read_one(struct input *input, const char *path, const char *kind, bool may_be_gone)
+{
+	OWNED_FD int fd = !strcmp(path, "-") ? dup(STDIN_FILENO)
+					     : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int err;
+
+	if (fd < 0) {
+		/* The store deletes its oldest windows at any time. */
+		if (errno == ENOENT && may_be_gone)
+			return 0;
+		return complain(input, path, strerror(errno));
+	}
+	err = profile_reader_add(input->reader, fd, kind);
+	input->done++;
+	show_progress(input);
+	if (err)
+		return complain(input, path, profile_reader_error(input->reader));
+	return check_writer(input, path);
+}
+
+/* ---- folders ---- */
+
+static bool has_kind(const struct store_listing *listing, const char *kind)
+{
+	for (size_t i = 0; i < listing->count; i++)
+		if (!strcmp(listing->entry[i].file.kind, kind))
+			return true;
+	return false;
+}
+
+static const char *wanted_kind(const struct input *input)
+{
+	return input->options->kind ? input->options->kind : input->select->kind;
+}
+
+/* cpu, or the only kind there is. */
+static int choose_kind(struct input *input, const char *path)
+{
+	const struct store_listing *listing = &input->listing;
+	const char *kind = listing->entry[0].file.kind;
+	char why[160];
+
+	if (input->kind[0])
+		return 0;
+	if (wanted_kind(input)) {
+		kind = wanted_kind(input);
+	} else if (has_kind(listing, "cpu")) {
+		kind = "cpu";
+	} else {
+		for (size_t i = 1; i < listing->count; i++) {
+			if (!strcmp(listing->entry[i].file.kind, kind))
+				continue;
+			snprintf(why, sizeof(why),
+				 "has profiles of kinds %s, %s, ...: choose one with --kind", kind,
+				 listing->entry[i].file.kind);
+			return complain(input, path, why);
+		}
+	}
+	snprintf(input->kind, sizeof(input->kind), "%s", kind);
+	return 0;
+}
+
+static int say_nothing_found(struct input *input, const char *path, const struct store_range *range)
+{
+	struct store_range all = {.until_ms = UINT64_MAX};
+	char why[160];
+
+	if (store_list(path, &all, &input->listing) || !input->listing.count)
+		return complain(input, path,
+				"a folder without profiles (<start_ms>-<ms>-<kind>.pb.gz)");
+	if (range->kind && !has_kind(&input->listing, range->kind))
+		snprintf(why, sizeof(why), "no profiles of kind %s; there are some of kind %s",
+			 range->kind, input->listing.entry[0].file.kind);
+	else
+		snprintf(why, sizeof(why),
+			 "no profiles between --since and --until; there are %zu, the last began "
+			 "at @%" PRIu64,
+			 input->listing.count,
+			 input->listing.entry[input->listing.count - 1].file.start_ms / 1000);
+	return complain(input, path, why);
+}
+
+static int read_folder(struct input *input, const char *path)
+{
+	const struct select *select = input->select;
+	struct store_range range = {.since_ms = select->since_ms,
+				    .until_ms = select->until_ms ? select->until_ms : UINT64_MAX,
+				    .kind = wanted_kind(input)};
+	int err;
+
+	store_listing_release(&input->listing);
+	err = store_list(path, &range, &input->listing);
+	if (err)
+		return complain(input, path, strerror(-err));
+	if (!input->listing.count && input->options->may_be_none)
+		return 0;
+	if (!input->listing.count)
+		return say_nothing_found(input, path, &range);
+	err = choose_kind(input, path);
+	for (size_t i = 0; !err && i < input->listing.count; i++)
+		input->wanted += !strcmp(input->listing.entry[i].file.kind, input->kind);
+	for (size_t i = 0; !err && i < input->listing.count; i++)
+		if (!strcmp(input->listing.entry[i].file.kind, input->kind))
+			err = read_one(input, input->listing.entry[i].path, input->kind, true);
+	return err;
+}
+
+/* ---- all of it ---- */
+
+static int read_path(struct input *input, const char *path)
+{
+	struct stat status;
+
+	if (strcmp(path, "-") && stat(path, &status))
+		return complain(input, path, strerror(errno));
+	if (strcmp(path, "-") && S_ISDIR(status.st_mode))
+		return read_folder(input, path);
+	input->wanted++;
+	return read_one(input, path, NULL, false);
+}
+
+static void make_title(struct input *input)
+{
+	const struct select *select = input->select;
+	struct profile_read_totals totals;
+
+	profile_reader_totals(input->reader, &totals);
+	if (totals.files == 1 && select->path_count == 1)
+		snprintf(input->title, sizeof(input->title), "%s", select->path[0]);
+	else if (select->path_count == 1)
+		snprintf(input->title, sizeof(input->title), "%s (%" PRIu64 " windows)",
+			 select->path[0], totals.files);
+	else
+		snprintf(input->title, sizeof(input->title), "%s and %d more (%" PRIu64 " windows)",
+			 select->path[0], select->path_count - 1, totals.files);
+}
+
+static int read_all(struct input *input)
+{
+	const struct select *select = input->select;
+	int err = open_reader(input);
+
+	if (err)
+		return complain(input, "cannot begin", strerror(-err));
+	for (int i = 0; !err && i < select->path_count; i++)
+		err = read_path(input, select->path[i]);
+	clear_progress(input);
+	if (!err && !input_profile(input) && !input->options->may_be_none)
+		err = complain(input, select->path[0], "its profiles went away while it was read");
+	return err;
+}
+
+int input_read(const struct input_options *options, struct input **ret_input)
+{
+	OWNED(input) struct input *input = NULL;
+	int err;
+
+	if (!options->select->path_count) {
+		fprintf(stderr, "pyprof: which profile? Give a .pb.gz file or a folder of them\n");
+		return READER_BAD_INPUT;
+	}
+	input = calloc(1, sizeof(*input));
+	if (!input) {
+		fprintf(stderr, "pyprof: %s\n", strerror(ENOMEM));
+		return READER_BAD_INPUT;
+	}
+	input->options = options;
+	input->select = options->select;
+	input->started_ns = mono_ns();
+	err = read_all(input);
+	if (err)
+		return err;
+	if (!input_profile(input)) {
+		*ret_input = NULL;
+		return 0;
+	}
+	make_title(input);
+	*ret_input = TAKE(input);
+	return 0;
+}

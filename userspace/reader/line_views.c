@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/line_views.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "reader/text.h"
+#include "reader/verb.h"
+#include "render/format.h"
+#include "render/html_text.h"
+
+static int complain(const struct lines_view *view, const struct line_file *file, int err)
+{
+	if (err != -ENOENT)
+		return err;
+	fprintf(stderr, "pyprof: %s: no sample in a function '%s' of it\n", file->path,
+		view->function);
+	return READER_BAD_INPUT;
+}
+
+/* ---- text ---- */
+
+static void print_share(const struct lines_view *view, const struct totals_sum *sum)
+{
+	double share, error;
+
+	if (!sum || !sum->value) {
+		printf("%9s%7s", "", "");
+		return;
+	}
+	share = totals_share(view->ran, sum);
+	error = totals_share_error(view->ran, sum);
+	printf("%s%7.1f %%%s", text_color(view->color, text_color_of_share(share)), share * 100,
+	       text_color(view->color, TEXT_PLAIN));
+	if (error < 0)
+		printf("%7s", "?");
+	else
+		printf("%7.1f", error * 100);
+}
+
+static void print_wait(const struct lines_view *view, const struct line_row *row)
+{
+	char text[FORMAT_BYTES], both[2 * FORMAT_BYTES] = "";
+
+	if (!view->has_waits)
+		return;
+	if (row && row->wait)
+		snprintf(both, sizeof(both), "%s %.12s",
+			 format_value(row->wait, "nanoseconds", text),
+			 row->reason ? row->reason : "");
+	printf(" %18s", both);
+}
+
+static void print_line(const struct lines_view *view, const struct line_file *file,
+		       const struct source *source, uint32_t line)
+{
+	const struct line_row *row = line_file_find(file, line);
+	const char *text = source_line(source, line);
+	char self[FORMAT_BYTES];
+
+	printf("%6" PRIu32, line);
+	print_share(view, row ? row->self : NULL);
+	print_share(view, row ? row->total : NULL);
+	printf(" %9s", row && row->self && row->self->value
+			       ? format_value(row->self->value, view->unit, self)
+			       : "");
+	print_wait(view, row);
+	printf("  %s\n", text ? text : "");
+}
+
+int lines_print_text(const struct lines_view *view, const struct line_file *file)
+{
+	CLEANUP(lines_page_release) struct lines_page page = {0};
+	int err = lines_page_make(view, file, &page);
+
+	if (err)
+		return complain(view, file, err);
+	printf("\n%s%s%s\n", text_color(view->color, TEXT_BLUE), file->path,
+	       text_color(view->color, TEXT_PLAIN));
+	if (page.note[0])
+		printf("Note: %s\n", page.note);
+	printf("%s%6s%9s%7s%9s%7s %9s", text_color(view->color, TEXT_BOLD), "LINE", "SELF %", "+-",
+	       "TOTAL %", "+-", "SELF");
+	if (view->has_waits)
+		printf(" %18s", "WAIT");
+	printf("  SOURCE%s\n", text_color(view->color, TEXT_PLAIN));
+	for (uint32_t i = 0; i < page.count; i++) {
+		if (i)
+			printf("   ...\n");
+		for (uint32_t line = page.span[i].first; line <= page.span[i].last; line++)
+			print_line(view, file, &page.source, line);
+	}
+	return 0;
+}
+
+/* ---- HTML ---- */
+
+void lines_begin_html(const struct lines_view *view)
+{
+	printf("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+	       "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
+	html_text(stdout, view->file);
+	printf("</title>\n<style>\n"
+	       ":root{color-scheme:light dark;--heat:200 40 20}\n"
+	       "body{font:14px/1.4 system-ui,sans-serif;margin:1rem}\n"
+	       "table{border-collapse:collapse;font:13px/1.45 ui-monospace,monospace}\n"
+	       "th{text-align:right;padding:0 .6rem;position:sticky;top:0;background:Canvas}\n"
+	       "td{text-align:right;padding:0 .6rem;white-space:pre}\n"
+	       "td.s,th.s{text-align:left;tab-size:8}\n"
+	       "td.e{opacity:.7}tr.gap td{opacity:.5}\n"
+	       ".note{border-left:4px solid rgb(var(--heat));padding-left:.6rem}\n"
+	       "</style></head><body>\n<h1>");
+	html_text(stdout, view->file);
+	printf("</h1>\n<p>");
+	html_text(stdout, view->title);
+	printf("</p>\n");
+}
+
+void lines_end_html(void)
+{
+	printf("</body></html>\n");
+}
+
+static void html_share(const struct lines_view *view, const struct totals_sum *sum)
+{
+	double share, error;
+
+	if (!sum || !sum->value) {
+		printf("<td></td><td></td>");
+		return;
+	}
+	share = totals_share(view->ran, sum);
+	error = totals_share_error(view->ran, sum);
+	printf("<td style=\"background:rgb(var(--heat)/%.2f)\">%.1f %%</td>",
+	       share > 0.7 ? 0.7 : share, share * 100);
+	if (error < 0)
+		printf("<td class=\"e\">?</td>");
+	else
+		printf("<td class=\"e\">&plusmn;%.1f</td>", error * 100);
+}
+
+static void html_line(const struct lines_view *view, const struct line_file *file,
+		      const struct source *source, uint32_t line)
+{
+	const struct line_row *row = line_file_find(file, line);
+	const char *text = source_line(source, line);
+	char value[FORMAT_BYTES];
+
+	printf("<tr><td>%" PRIu32 "</td>", line);
+	html_share(view, row ? row->self : NULL);
+	html_share(view, row ? row->total : NULL);
+	if (view->has_waits) {
+		printf("<td>");
+		if (row && row->wait) {
+			printf("%s ", format_value(row->wait, "nanoseconds", value));
+			html_text(stdout, row->reason ? row->reason : "");
+		}
+		printf("</td>");
+	}
+	printf("<td class=\"s\">");
+	html_text(stdout, text ? text : "");
+	printf("</td></tr>\n");
+}
+
+int lines_print_html(const struct lines_view *view, const struct line_file *file)
+{
+	CLEANUP(lines_page_release) struct lines_page page = {0};
+	int err = lines_page_make(view, file, &page);
+
+	if (err)
+		return complain(view, file, err);
+	printf("<h2>");
+	html_text(stdout, file->path);
+	printf("</h2>\n");
+	if (page.note[0]) {
+		printf("<p class=\"note\">");
+		html_text(stdout, page.note);
+		printf("</p>\n");
+	}
+	printf("<table><thead><tr><th>line</th><th>self</th><th></th><th>total</th><th></th>%s"
+	       "<th class=\"s\">source</th></tr></thead><tbody>\n",
+	       view->has_waits ? "<th>wait</th>" : "");
+	for (uint32_t i = 0; i < page.count; i++) {
+		if (i)
+			printf("<tr class=\"gap\"><td>...</td></tr>\n");
+		for (uint32_t line = page.span[i].first; line <= page.span[i].last; line++)
+			html_line(view, file, &page.source, line);
+	}
+	printf("</tbody></table>\n");
+	return 0;
+}

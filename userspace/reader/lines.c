@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pyprof lines FILE[:FUNC]: the source with the time of each line. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "reader/line_views.h"
+#include "reader/text.h"
+#include "reader/verb.h"
+#include "render/format.h"
+
+struct lines {
+	struct select select;
+	struct lines_view view;
+	const char *waits; /* a profile of waits */
+	bool html;
+	struct totals ran, waited;
+};
+
+enum { OPTION_HTML = 1, OPTION_ALL, OPTION_WAITS, OPTION_SOURCE };
+
+static const struct argp_option options[] = {
+	{"all", OPTION_ALL, NULL, 0, "The whole file, not only the surroundings of what ran", 1},
+	{"html", OPTION_HTML, NULL, 0, "A page of HTML on standard output", 1},
+	{"waits", OPTION_WAITS, "PROFILE", 0,
+	 "Take waits from it (kind offcpu or wall); of a folder they are taken by themselves", 1},
+	{"source", OPTION_SOURCE, "PATH", 0, "Read the source there, not where it ran", 1},
+	{0},
+};
+
+static const char doc[] =
+	"Shows the source of FILE (or of one function) with the time of each line: self is what "
+	"the "
+	"line took by itself and in C, total with the Python functions that it called, wait is off "
+	"the CPU.  FILE is the end of a path: w.py, pkg/w.py."
+	"\vExamples:\n"
+	"  pyprof lines w.py P.pb.gz\n"
+	"  pyprof lines w.py:Model.step /var/lib/pyprofd --since 10m\n"
+	"  pyprof lines w.py P.pb.gz --html > w.html\n";
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct lines *lines = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &lines->select;
+		return 0;
+	case OPTION_ALL:
+		lines->view.all = true;
+		return 0;
+	case OPTION_HTML:
+		lines->html = true;
+		return 0;
+	case OPTION_WAITS:
+		lines->waits = text;
+		return 0;
+	case OPTION_SOURCE:
+		lines->view.source_path = text;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- reading ---- */
+
+static int ran_done(void *context, struct profile *profile, const struct profile_window *window)
+{
+	struct lines *lines = context;
+	int err = totals_add_window(&lines->ran, profile, window);
+
+	/* The wall clock has both in one. */
+	if (!err && !strcmp(profile->options.kind, "wall"))
+		err = totals_add_window(&lines->waited, profile, window);
+	return err;
+}
+
+static int waited_done(void *context, struct profile *profile, const struct profile_window *window)
+{
+	struct lines *lines = context;
+
+	return totals_add_window(&lines->waited, profile, window);
+}
+
+static const char *const kept_labels[] = {"wait", NULL};
+
+static int read_ran(struct lines *lines, struct input **ret_input)
+{
+	struct input_options input_options = {.select = &lines->select,
+					      .keep_labels = kept_labels,
+					      .drop_addresses = true,
+					      .python_only = lines->view.is_python,
+					      .window_done = ran_done,
+					      .context = lines};
+
+	return input_read(&input_options, ret_input);
+}
+
+/* NULL: there are none. */
+static int read_waits(struct lines *lines, struct input **ret_input)
+{
+	struct select select = lines->select;
+	struct input_options input_options = {.select = &select,
+					      .keep_labels = kept_labels,
+					      .drop_addresses = true,
+					      .python_only = lines->view.is_python,
+					      .window_done = waited_done,
+					      .context = lines,
+					      .kind = "offcpu",
+					      .may_be_none = true};
+	char *path[] = {(char *)lines->waits};
+	struct stat status;
+
+	*ret_input = NULL;
+	select.sample_type = NULL;
+	if (lines->waits) {
+		select.path = path;
+		select.path_count = 1;
+		return input_read(&input_options, ret_input);
+	}
+	if (select.kind || select.path_count != 1 || stat(select.path[0], &status) ||
+	    !S_ISDIR(status.st_mode))
+		return 0;
+	return input_read(&input_options, ret_input);
+}
+
+/* ---- which files ---- */
+
+static int show_file(struct lines *lines, const struct input *input, uint32_t path_string)
+{
+	const struct profile *profile = input_profile(input);
+	struct line_sources sources = {.profile = profile,
+				       .ran = &lines->ran,
+				       .waited = lines->waited.windows ? &lines->waited : NULL};
+	CLEANUP(line_file_release) struct line_file file = {.path = intern_get(profile->strings,
+									       path_string, NULL),
+							    .path_string = path_string};
+	int err = line_file_fill(&file, &sources);
+
+	if (err)
+		return err;
+	lines->view.ran = &lines->ran;
+	lines->view.has_waits = sources.waited;
+	return lines->html ? lines_print_html(&lines->view, &file)
+			   : lines_print_text(&lines->view, &file);
+}
+
+static int show_files(struct lines *lines, const struct input *input)
+{
+	const struct profile *profile = input_profile(input);
+	OWNED_MEM uint8_t *seen = calloc(intern_count(profile->strings), 1);
+	uint32_t count = 0;
+	int err = 0;
+
+	if (!seen)
+		return -ENOMEM;
+	for (uint32_t i = 0; !err && i < profile->stacks.location_count; i++) {
+		uint32_t file = profile->stacks.location[i].file;
+
+		if (seen[file] ||
+		    !line_path_matches(intern_get(profile->strings, file, NULL), lines->view.file))
+			continue;
+		seen[file] = 1;
+		count++;
+		err = show_file(lines, input, file);
+	}
+	if (err)
+		return err;
+	if (count)
+		return 0;
+	fprintf(stderr, "pyprof: %s: no sample in a file of that name%s%s\n", lines->view.file,
+		lines->view.function ? "; the function is what follows the last ':': " : "",
+		lines->view.function ? lines->view.function : "");
+	return READER_BAD_INPUT;
+}
+
+static int show(struct lines *lines, const struct input *input)
+{
+	struct profile_read_totals totals;
+	int err;
+
+	profile_reader_totals(input_reader(input), &totals);
+	lines->view.end_wall_ns = totals.end_wall_ns;
+	lines->view.unit =
+		input_profile(input)
+			->options.value_type[profile_reader_value_index(input_reader(input))]
+			.unit;
+	lines->view.title = input_title(input);
+	lines->view.color = !lines->html && text_wants_color(&lines->select);
+	if (lines->html)
+		lines_begin_html(&lines->view);
+	else
+		text_head(stdout, input);
+	err = show_files(lines, input);
+	if (lines->html)
+		lines_end_html();
+	if (err < 0) {
+		fprintf(stderr, "pyprof: %s\n", strerror(-err));
+		return READER_BAD_INPUT;
+	}
+	return err;
+}
+
+static int run(struct lines *lines)
+{
+	static const struct totals_options ran = {.code_by = CODE_BY_SOURCE_LINE};
+	static const struct totals_options waited = {.code_by = CODE_BY_SOURCE_LINE,
+						     .group_by = GROUP_BY_WAIT};
+	OWNED(input) struct input *input = NULL;
+	OWNED(input) struct input *waits = NULL;
+	int err;
+
+	totals_init(&lines->ran, &ran);
+	totals_init(&lines->waited, &waited);
+	err = read_ran(lines, &input);
+	if (!err && !lines->waited.windows)
+		err = read_waits(lines, &waits);
+	return err ? err : show(lines, input);
+}
+
+/* "w.py:Model.step"; a path may have colons itself, a function's name has no slash. */
+static void split_target(struct lines *lines)
+{
+	char *text = lines->select.leading[0], *colon = strrchr(text, ':');
+	size_t size;
+
+	if (colon && colon != text && !strchr(colon, '/')) {
+		*colon = '\0';
+		lines->view.function = colon + 1;
+	}
+	size = strlen(text);
+	lines->view.file = text;
+	lines->view.is_python =
+		(size > 3 && !strcmp(text + size - 3, ".py")) || !strncmp(text, "<", 1);
+}
+
+int verb_lines(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
+	static const struct argp argp = {.options = options,
+					 .parser = parse,
+					 .args_doc = "FILE[:FUNC] PROFILE|DIR...",
+					 .doc = doc,
+					 .children = children};
+	struct lines lines = {.select = {.leading_wanted = 1}};
+	int status = READER_BAD_INPUT;
+
+	if (!argp_parse(&argp, argc, argv, 0, NULL, &lines) &&
+	    !select_refuse_groups(&lines.select, "lines")) {
+		if (lines.select.leading_count) {
+			split_target(&lines);
+			status = run(&lines);
+		} else {
+			fprintf(stderr, "pyprof: lines of which file? pyprof lines FILE[:FUNC] "
+					"PROFILE\n");
+		}
+	}
+	totals_release(&lines.ran);
+	totals_release(&lines.waited);
+	select_release(&lines.select);
+	return status;
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pyprof report: a table of what takes the time. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/callers.h"
+#include "reader/text.h"
+#include "reader/verb.h"
+#include "render/format.h"
+#include "render/totals.h"
+
+#define DEFAULT_ROWS 30U
+#define FEW_SAMPLES 100 /* below, a share is hardly more than a hint */
+#define WANTED_ERROR 0.01
+
+enum sort { SORT_SELF, SORT_TOTAL, SORT_NAME, SORT_FILE };
+
+struct report {
+	struct select select;
+	struct totals totals;
+	struct totals_options by;
+	enum sort sort;
+	unsigned long rows; /* 0: all */
+	regex_t *callers, *callees;
+};
+
+static const struct argp_option options[] = {
+	{"by", 'b', "WHAT", 0,
+	 "Rows are: function (default), line, file, module, thread, process, comm, thread-name, "
+	 "container, wait",
+	 1},
+	{"sort", 's', "COLUMN", 0, "self (default), total, name, file", 1},
+	{"top", 'n', "N", 0, "So many rows; 0: all.  Default: 30", 1},
+	{"callers", 'c', "REGEX", 0, "Who calls the functions that match", 1},
+	{"callees", 'C', "REGEX", 0, "What the functions that match call", 1},
+	{0},
+};
+
+static const char doc[] =
+	"Shows what takes the time: for each function its own (self) and with what it calls "
+	"(total), each share with its standard error."
+	"\vExamples:\n"
+	"  pyprof report P.pb.gz\n"
+	"  pyprof report /var/lib/pyprofd --since 1h --by line --focus train\n"
+	"  pyprof report P.pb.gz --by thread\n"
+	"  pyprof report P.pb.gz --callers '^json.loads$'\n";
+
+/* ---- options ---- */
+
+static bool parse_by(struct report *report, const char *text)
+{
+	static const struct {
+		const char *name;
+		struct totals_options by;
+	} known[] = {
+		{"function", {.code_by = CODE_BY_FUNCTION}},
+		{"line", {.code_by = CODE_BY_LINE}},
+		{"file", {.code_by = CODE_BY_FILE}},
+		{"module", {.code_by = CODE_BY_MODULE}},
+		{"thread", {.by = TOTALS_BY_GROUP, .group_by = GROUP_BY_THREAD}},
+		{"process", {.by = TOTALS_BY_GROUP, .group_by = GROUP_BY_PROCESS}},
+		{"comm", {.by = TOTALS_BY_GROUP, .group_by = GROUP_BY_COMM}},
+		{"thread-name", {.by = TOTALS_BY_GROUP, .group_by = GROUP_BY_THREAD_NAME}},
+		{"container", {.by = TOTALS_BY_GROUP, .group_by = GROUP_BY_CONTAINER}},
+		{"wait", {.by = TOTALS_BY_GROUP, .group_by = GROUP_BY_WAIT}},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (strcmp(known[i].name, text))
+			continue;
+		report->by = known[i].by;
+		return true;
+	}
+	return false;
+}
+
+static bool parse_sort(struct report *report, const char *text)
+{
+	static const char *const known[] = {[SORT_SELF] = "self",
+					    [SORT_TOTAL] = "total",
+					    [SORT_NAME] = "name",
+					    [SORT_FILE] = "file"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (strcmp(known[i], text))
+			continue;
+		report->sort = (enum sort)i;
+		return true;
+	}
+	return false;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct report *report = state->input;
+	char *end;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &report->select;
+		return 0;
+	case 'b':
+		if (!parse_by(report, text))
+			argp_error(state, "--by=%s: see --help", text);
+		return 0;
+	case 's':
+		if (!parse_sort(report, text))
+			argp_error(state, "--sort=%s: not self, total, name or file", text);
+		return 0;
+	case 'n':
+		report->rows = strtoul(text, &end, 10);
+		if (end == text || *end)
+			argp_error(state, "--top=%s: not a number", text);
+		return 0;
+	case 'c':
+		if (!report->callers && select_regex(text, "callers", &report->callers))
+			exit(READER_BAD_INPUT);
+		return 0;
+	case 'C':
+		if (!report->callees && select_regex(text, "callees", &report->callees))
+			exit(READER_BAD_INPUT);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- rows ---- */
+
+static const char *row_name(const struct totals *totals, const struct totals_row *row)
+{
+	const struct code *code;
+
+	if (totals->by == TOTALS_BY_GROUP)
+		return code_text(&totals->code, totals->groups.group[row->group].label);
+	code = &totals->code.code[row->code];
+	if (totals->code.by == CODE_BY_FUNCTION || totals->code.by == CODE_BY_LINE)
+		return code->name ? code_text(&totals->code, code->name) : "[unknown]";
+	if (!code->file && !code->module)
+		return code->class == FRAME_CLASS_PYTHON ? "[python]" : "[unknown]";
+	return code_place(&totals->code, code);
+}
+
+static int compare_texts(const struct totals *totals, const struct totals_row *a,
+			 const struct totals_row *b, enum sort sort)
+{
+	int order = 0;
+
+	if (sort == SORT_FILE && totals->by == TOTALS_BY_CODE) {
+		const struct code *code_a = &totals->code.code[a->code];
+		const struct code *code_b = &totals->code.code[b->code];
+
+		order = strcmp(code_place(&totals->code, code_a),
+			       code_place(&totals->code, code_b));
+		if (!order)
+			order = (code_line(code_a) > code_line(code_b)) -
+				(code_line(code_a) < code_line(code_b));
+	}
+	return order ? order : strcmp(row_name(totals, a), row_name(totals, b));
+}
+
+static int compare_rows(const void *a, const void *b, void *context)
+{
+	const struct report *report = context;
+	const struct totals_row *row_a = a, *row_b = b;
+	bool by_total = report->sort == SORT_TOTAL;
+	int64_t first_a = by_total ? row_a->total.value : row_a->self.value;
+	int64_t first_b = by_total ? row_b->total.value : row_b->self.value;
+	int64_t then_a = by_total ? row_a->self.value : row_a->total.value;
+	int64_t then_b = by_total ? row_b->self.value : row_b->total.value;
+
+	if (report->sort == SORT_NAME || report->sort == SORT_FILE)
+		return compare_texts(&report->totals, row_a, row_b, report->sort);
+	if (first_a != first_b)
+		return first_a > first_b ? -1 : 1;
+	if (then_a != then_b)
+		return then_a > then_b ? -1 : 1;
+	return compare_texts(&report->totals, row_a, row_b, SORT_NAME);
+}
+
+static void print_share(const struct totals *totals, const struct totals_sum *sum, bool color)
+{
+	double share = totals_share(totals, sum), error = totals_share_error(totals, sum);
+
+	printf("%s%7.1f %%%s", text_color(color, text_color_of_share(share)), share * 100,
+	       text_color(color, TEXT_PLAIN));
+	if (error < 0)
+		printf("%8s", "?");
+	else
+		printf("%s %6.1f%s", text_color(color, TEXT_DIM), error * 100,
+		       text_color(color, TEXT_PLAIN));
+}
+
+static bool has_few(const struct totals_row *row)
+{
+	return row->total.samples && row->total.samples < FEW_SAMPLES;
+}
+
+static void print_row(const struct report *report, const struct totals_row *row, const char *unit,
+		      bool color)
+{
+	const struct totals *totals = &report->totals;
+	char self[FORMAT_BYTES], total[FORMAT_BYTES], place[TEXT_PLACE_BYTES];
+
+	print_share(totals, &row->self, color);
+	if (totals->by == TOTALS_BY_CODE)
+		print_share(totals, &row->total, color);
+	printf(" %10s", format_value(row->self.value, unit, self));
+	if (totals->by == TOTALS_BY_CODE)
+		printf(" %10s", format_value(row->total.value, unit, total));
+	if (totals->all.samples)
+		printf(" %8" PRId64 "%c", row->total.samples, has_few(row) ? '~' : ' ');
+	printf(" %s%s%s", text_color(color, TEXT_BOLD), row_name(totals, row),
+	       text_color(color, TEXT_PLAIN));
+	if (totals->by == TOTALS_BY_CODE &&
+	    (totals->code.by == CODE_BY_FUNCTION || totals->code.by == CODE_BY_LINE))
+		printf("  %s%s%s", text_color(color, TEXT_DIM),
+		       text_place(&totals->code, &totals->code.code[row->code], place),
+		       text_color(color, TEXT_PLAIN));
+	printf("\n");
+}
+
+static void print_titles(const struct report *report, bool color)
+{
+	const struct totals *totals = &report->totals;
+
+	printf("%s%9s%7s", text_color(color, TEXT_BOLD), "SELF %", "+-");
+	if (totals->by == TOTALS_BY_CODE)
+		printf("%9s%7s", "TOTAL %", "+-");
+	printf(" %10s", "SELF");
+	if (totals->by == TOTALS_BY_CODE)
+		printf(" %10s", "TOTAL");
+	if (totals->all.samples)
+		printf(" %8s ", "SAMPLES");
+	printf(" %s%s\n",
+	       totals->by == TOTALS_BY_GROUP	   ? "OF"
+	       : totals->code.by == CODE_BY_MODULE ? "MODULE"
+	       : totals->code.by == CODE_BY_FILE   ? "FILE"
+						   : "FUNCTION",
+	       text_color(color, TEXT_PLAIN));
+}
+
+/* What the figures rest on. */
+static void print_foot(const struct totals *totals, const struct totals_row *row, uint32_t count)
+{
+	char span[FORMAT_BYTES];
+	uint64_t wanted_ns = 0;
+	bool few = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t ns = totals_wanted_ns(totals, &row[i].total, WANTED_ERROR);
+
+		few |= has_few(&row[i]);
+		if (ns > wanted_ns)
+			wanted_ns = ns;
+	}
+	if (!count)
+		return;
+	if (few)
+		printf("~ rests on fewer than %d samples.", FEW_SAMPLES);
+	if (wanted_ns)
+		printf("%sRecord %s for an error (+-) of at most 1 %% of all.", few ? " " : "",
+		       format_span(wanted_ns, span));
+	if (few || wanted_ns)
+		printf("\n");
+}
+
+static void print_rows(const struct report *report, const struct totals_row *row, uint32_t count,
+		       const char *unit, bool color)
+{
+	uint32_t shown = report->rows && count > report->rows ? (uint32_t)report->rows : count;
+
+	print_titles(report, color);
+	for (uint32_t i = 0; i < shown; i++)
+		print_row(report, &row[i], unit, color);
+	if (shown < count)
+		printf("... %" PRIu32 " more rows; --top 0 shows all\n", count - shown);
+	print_foot(&report->totals, row, shown);
+}
+
+/* ---- all of it ---- */
+
+static int compare_groups(const void *a, const void *b, void *context)
+{
+	const int64_t *total = context;
+	uint32_t group_a = *(const uint32_t *)a, group_b = *(const uint32_t *)b;
+
+	if (total[group_a] != total[group_b])
+		return total[group_a] > total[group_b] ? -1 : 1;
+	return (group_a > group_b) - (group_a < group_b);
+}
+
+/* A table for each group, the one of most time first. */
+static int print_groups(struct report *report, const char *unit, bool color)
+{
+	struct totals *totals = &report->totals;
+	uint32_t groups = totals->groups.count;
+	OWNED_MEM int64_t *self = calloc((size_t)groups + 1, sizeof(*self));
+	OWNED_MEM uint32_t *order = calloc((size_t)groups + 1, sizeof(*order));
+	OWNED_MEM struct totals_row *row = calloc((size_t)totals->count + 1, sizeof(*row));
+	char text[FORMAT_BYTES], share[FORMAT_BYTES];
+
+	if (!self || !order || !row)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < groups; i++)
+		order[i] = i;
+	for (uint32_t i = 0; i < totals->count; i++)
+		self[totals->row[i].group] += totals->row[i].self.value;
+	qsort_r(order, groups, sizeof(*order), compare_groups, self);
+	for (uint32_t g = 0; g < groups; g++) {
+		uint32_t count = 0;
+
+		for (uint32_t i = 0; i < totals->count; i++)
+			if (totals->row[i].group == order[g])
+				row[count++] = totals->row[i];
+		printf("\n%s%s: %s, %s of all%s\n", text_color(color, TEXT_BLUE),
+		       code_text(&totals->code, totals->groups.group[order[g]].label),
+		       format_value(self[order[g]], unit, text),
+		       format_share(totals->all.value
+					    ? (double)self[order[g]] / (double)totals->all.value
+					    : 0,
+				    share),
+		       text_color(color, TEXT_PLAIN));
+		print_rows(report, row, count, unit, color);
+	}
+	return 0;
+}
+
+static int window_done(void *context, struct profile *profile, const struct profile_window *window)
+{
+	struct report *report = context;
+
+	return totals_add_window(&report->totals, profile, window);
+}
+
+/* Stacks that have values of another sample type only. */
+static void drop_empty(struct totals *totals)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < totals->count; i++)
+		if (totals->row[i].total.value)
+			totals->row[kept++] = totals->row[i];
+	totals->count = kept;
+}
+
+static int print_report(struct report *report, const struct input *input)
+{
+	const struct profile *profile = input_profile(input);
+	const char *unit =
+		profile->options.value_type[profile_reader_value_index(input_reader(input))].unit;
+	bool color = text_wants_color(&report->select);
+
+	text_head(stdout, input);
+	if (report->callers || report->callees)
+		return callers_print(input, report->callers, report->callees, color);
+	if (!profile->row_count)
+		return 0;
+	drop_empty(&report->totals);
+	qsort_r(report->totals.row, report->totals.count, sizeof(report->totals.row[0]),
+		compare_rows, report);
+	if (report->totals.by == TOTALS_BY_CODE && report->totals.groups.by)
+		return print_groups(report, unit, color);
+	print_rows(report, report->totals.row, report->totals.count, unit, color);
+	return 0;
+}
+
+static int run(struct report *report)
+{
+	static const char *const none[] = {NULL};
+	const char *kept[GROUPS_MAX_KEYS];
+	struct input_options input_options = {.select = &report->select,
+					      .keep_labels = none,
+					      .drop_addresses = true,
+					      .drop_lines = report->by.code_by != CODE_BY_LINE,
+					      .window_done = window_done,
+					      .context = report};
+	OWNED(input) struct input *input = NULL;
+	int err;
+
+	if (report->by.by == TOTALS_BY_GROUP) {
+		groups_label_keys(report->by.group_by, kept);
+		input_options.keep_labels = kept;
+	} else {
+		report->by.group_by = report->select.group_by;
+	}
+	if (report->callers || report->callees)
+		input_options.window_done = NULL;
+	totals_init(&report->totals, &report->by);
+	err = input_read(&input_options, &input);
+	if (err)
+		return err;
+	err = print_report(report, input);
+	if (err)
+		fprintf(stderr, "pyprof: %s\n", strerror(-err));
+	return err ? READER_BAD_INPUT : READER_OK;
+}
+
+int verb_report(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
+	static const struct argp argp = {.options = options,
+					 .parser = parse,
+					 .args_doc = "PROFILE|DIR...",
+					 .doc = doc,
+					 .children = children};
+	struct report report = {.rows = DEFAULT_ROWS};
+	int status = READER_BAD_INPUT;
+
+	if (!argp_parse(&argp, argc, argv, 0, NULL, &report))
+		status = run(&report);
+	totals_release(&report.totals);
+	select_free_regex(report.callers);
+	select_free_regex(report.callees);
+	select_release(&report.select);
+	return status;
+}

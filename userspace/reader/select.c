@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/select.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "store/store_names.h"
+
+#define MS_PER_SEC 1000U
+
+enum {
+	OPTION_PID = 0x1000,
+	OPTION_COMM,
+	OPTION_THREAD,
+	OPTION_SINCE,
+	OPTION_UNTIL,
+	OPTION_KIND,
+	OPTION_FOCUS,
+	OPTION_IGNORE,
+	OPTION_GROUP_BY,
+	OPTION_SAMPLE_TYPE,
+	OPTION_PYTHON,
+	OPTION_NO_COLOR,
+	OPTION_NO_PROGRESS,
+};
+
+static const struct argp_option options[] = {
+	{NULL, 0, NULL, 0, "Which samples:", 8},
+	{"pid", OPTION_PID, "PID,...", 0, "Of these processes only", 8},
+	{"comm", OPTION_COMM, "REGEX", 0, "Of processes whose name matches", 8},
+	{"thread", OPTION_THREAD, "REGEX", 0, "Of threads whose name matches, or of this tid", 8},
+	{"since", OPTION_SINCE, "TIME", 0,
+	 "Windows that end after: 1h, 30m (ago), 2026-11-21T15:04, 15:04, @SECONDS", 8},
+	{"until", OPTION_UNTIL, "TIME", 0, "Windows that begin before", 8},
+	{"kind", OPTION_KIND, "KIND", 0, "Of a folder: cpu (default), offcpu, wall, gil, ...", 8},
+	{"focus", OPTION_FOCUS, "REGEX", 0, "Only stacks with a matching function or file", 8},
+	{"ignore", OPTION_IGNORE, "REGEX", 0, "No stacks with a matching function or file", 8},
+	{"group-by", OPTION_GROUP_BY, "KEY,...", 0,
+	 "Apart for each: process, thread, comm, thread-name, container, wait", 8},
+	{"sample-type", OPTION_SAMPLE_TYPE, "TYPE", 0,
+	 "Show these values (info lists them); default: what the file says", 8},
+	{"python", OPTION_PYTHON, NULL, 0,
+	 "Only Python functions: what they run in C and in the kernel is theirs", 8},
+	{"no-color", OPTION_NO_COLOR, NULL, 0, "No colours on a terminal, either", 9},
+	{"no-progress", OPTION_NO_PROGRESS, NULL, 0, "No progress bar on a terminal, either", 9},
+	{0},
+};
+
+void select_free_regex(regex_t *regex)
+{
+	if (!regex)
+		return;
+	regfree(regex);
+	free(regex);
+}
+
+void select_release(struct select *select)
+{
+	select_free_regex(select->comm);
+	select_free_regex(select->thread);
+	select_free_regex(select->focus);
+	select_free_regex(select->ignore);
+	free(select->path);
+	*select = (struct select){0};
+}
+
+int select_refuse_groups(const struct select *select, const char *verb)
+{
+	if (!select->group_by)
+		return 0;
+	fprintf(stderr, "pyprof: %s has no groups: choose one with --pid, --comm or --thread\n",
+		verb);
+	return -EINVAL;
+}
+
+int select_regex(const char *text, const char *option, regex_t **ret_regex)
+{
+	regex_t *regex = calloc(1, sizeof(*regex));
+	char why[128];
+	int bad;
+
+	if (!regex)
+		return -ENOMEM;
+	bad = regcomp(regex, text, REG_EXTENDED | REG_NOSUB);
+	if (bad) {
+		regerror(bad, regex, why, sizeof(why));
+		fprintf(stderr, "pyprof: --%s=%s: %s\n", option, text, why);
+		free(regex);
+		return -EINVAL;
+	}
+	*ret_regex = regex;
+	return 0;
+}
+
+/* ---- times ---- */
+
+static int ago(const char *text, uint64_t now_ms, uint64_t *ret_ms)
+{
+	static const struct {
+		const char *unit;
+		uint64_t ms;
+	} units[] = {{"ms", 1},
+		     {"s", MS_PER_SEC},
+		     {"m", 60ULL * MS_PER_SEC},
+		     {"min", 60ULL * MS_PER_SEC},
+		     {"h", 3600ULL * MS_PER_SEC},
+		     {"d", 86400ULL * MS_PER_SEC}};
+	uint64_t span;
+	char *end;
+	unsigned long number;
+
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	if (end == text || errno)
+		return -EINVAL;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (strcmp(end, units[i].unit))
+			continue;
+		if (__builtin_mul_overflow(number, units[i].ms, &span) || span > now_ms)
+			span = now_ms;
+		*ret_ms = now_ms - span;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int at(const char *text, uint64_t now_ms, uint64_t *ret_ms)
+{
+	static const char *const formats[] = {
+		"%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M",
+		"%Y-%m-%d",	     "%H:%M:%S",	  "%H:%M"};
+	time_t now = (time_t)(now_ms / MS_PER_SEC), seconds;
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		struct tm parts = {0};
+		const char *end;
+		bool is_utc;
+
+		if (formats[i][1] == 'H') {
+			localtime_r(&now, &parts);
+			parts.tm_sec = 0;
+		}
+		end = strptime(text, formats[i], &parts);
+		if (!end)
+			continue;
+		is_utc = !strcmp(end, "Z");
+		if (*end && !is_utc)
+			continue;
+		parts.tm_isdst = -1;
+		seconds = is_utc ? timegm(&parts) : mktime(&parts);
+		if (seconds < 0)
+			return -EINVAL;
+		*ret_ms = (uint64_t)seconds * MS_PER_SEC;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int select_time(const char *text, uint64_t now_ms, uint64_t *ret_ms)
+{
+	unsigned long seconds;
+	char *end;
+
+	if (text[0] < '0' || (text[0] > '9' && text[0] != '@'))
+		return -EINVAL;
+	if (text[0] == '@') {
+		errno = 0;
+		seconds = strtoul(text + 1, &end, 10);
+		if (end == text + 1 || *end || errno || seconds > UINT64_MAX / MS_PER_SEC)
+			return -EINVAL;
+		*ret_ms = seconds * MS_PER_SEC;
+		return 0;
+	}
+	return ago(text, now_ms, ret_ms) ? at(text, now_ms, ret_ms) : 0;
+}
+
+/* ---- options ---- */
+
+static void parse_time(struct argp_state *state, const char *option, const char *text,
+		       uint64_t *ret_ms)
+{
+	if (select_time(text, wall_ns() / NS_PER_MS, ret_ms))
+		argp_error(state, "--%s=%s: not a time: 1h, 30m, 2026-11-21T15:04, 15:04", option,
+			   text);
+}
+
+static void parse_pids(struct argp_state *state, struct select *select, const char *text)
+{
+	while (*text) {
+		char *end;
+		long pid = strtol(text, &end, 10);
+
+		if (end == text || pid < 0 || pid > INT32_MAX || (*end && *end != ','))
+			argp_error(state, "--pid=%s: not a process id", text);
+		if (select->pid_count == SELECT_MAX_PIDS)
+			argp_error(state, "--pid: more than %u", SELECT_MAX_PIDS);
+		select->pid[select->pid_count++] = pid;
+		text = *end ? end + 1 : end;
+	}
+}
+
+static uint32_t group_key(const char *text, size_t size)
+{
+	static const struct {
+		const char *name;
+		uint32_t key;
+	} keys[] = {
+		{"process", GROUP_BY_PROCESS},	   {"pid", GROUP_BY_PROCESS},
+		{"thread", GROUP_BY_THREAD},	   {"tid", GROUP_BY_THREAD},
+		{"comm", GROUP_BY_COMM},	   {"thread-name", GROUP_BY_THREAD_NAME},
+		{"container", GROUP_BY_CONTAINER}, {"wait", GROUP_BY_WAIT},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (strlen(keys[i].name) == size && !strncmp(keys[i].name, text, size))
+			return keys[i].key;
+	return 0;
+}
+
+static void parse_groups(struct argp_state *state, struct select *select, const char *text)
+{
+	while (*text) {
+		size_t size = strcspn(text, ",");
+		uint32_t key = group_key(text, size);
+
+		if (!key)
+			argp_error(state,
+				   "--group-by=%.*s: not process, thread, comm, thread-name, "
+				   "container or wait",
+				   (int)size, text);
+		select->group_by |= key;
+		text += size + (text[size] == ',');
+	}
+}
+
+static void parse_regex(struct argp_state *state, const char *option, const char *text,
+			regex_t **regex)
+{
+	(void)state;
+	select_free_regex(TAKE(*regex));
+	if (select_regex(text, option, regex))
+		exit(argp_err_exit_status);
+}
+
+static error_t add_path(struct select *select, char *path)
+{
+	char **grown;
+
+	if (select->leading_count < select->leading_wanted) {
+		select->leading[select->leading_count++] = path;
+		return 0;
+	}
+	grown = reallocarray(select->path, (size_t)select->path_count + 1, sizeof(*grown));
+	if (!grown)
+		return ENOMEM;
+	select->path = grown;
+	select->path[select->path_count++] = path;
+	return 0;
+}
+
+static error_t parse_text(int key, char *text, struct argp_state *state)
+{
+	struct select *select = state->input;
+
+	switch (key) {
+	case OPTION_COMM:
+		parse_regex(state, "comm", text, &select->comm);
+		return 0;
+	case OPTION_THREAD:
+		parse_regex(state, "thread", text, &select->thread);
+		return 0;
+	case OPTION_FOCUS:
+		parse_regex(state, "focus", text, &select->focus);
+		return 0;
+	case OPTION_IGNORE:
+		parse_regex(state, "ignore", text, &select->ignore);
+		return 0;
+	case OPTION_SAMPLE_TYPE:
+		select->sample_type = text;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct select *select = state->input;
+
+	switch (key) {
+	case OPTION_PID:
+		parse_pids(state, select, text);
+		return 0;
+	case OPTION_SINCE:
+		parse_time(state, "since", text, &select->since_ms);
+		return 0;
+	case OPTION_UNTIL:
+		parse_time(state, "until", text, &select->until_ms);
+		return 0;
+	case OPTION_KIND:
+		if (!store_kind_is_valid(text))
+			argp_error(state, "--kind=%s: not a kind: letters, digits, _", text);
+		select->kind = text;
+		return 0;
+	case OPTION_GROUP_BY:
+		parse_groups(state, select, text);
+		return 0;
+	case OPTION_PYTHON:
+		select->python_only = true;
+		return 0;
+	case OPTION_NO_COLOR:
+		select->no_color = true;
+		return 0;
+	case OPTION_NO_PROGRESS:
+		select->no_progress = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		return add_path(select, text);
+	default:
+		return parse_text(key, text, state);
+	}
+}
+
+const struct argp select_argp = {.options = options, .parser = parse};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The options that all verbs have, as an argp child: which profiles, and which samples of them. */
+#ifndef READER_SELECT_H
+#define READER_SELECT_H
+
+#include <argp.h>
+#include <regex.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "render/groups.h"
+
+#define SELECT_MAX_PIDS 64U
+
+/* Release with select_release().  All zero: everything of every kind. */
+struct select {
+	char **path; /* borrowed from argv: the profiles and folders */
+	int path_count;
+	int64_t pid[SELECT_MAX_PIDS];
+	unsigned int pid_count;
+	regex_t *comm, *thread, *focus, *ignore; /* owned; NULL: not given */
+	uint64_t since_ms, until_ms;		 /* since 1970; 0: not given */
+	const char *kind, *sample_type;		 /* NULL: not given */
+	uint32_t group_by;			 /* enum group_by, ored */
+	bool python_only, no_color, no_progress;
+	/* A verb's own first arguments (the FILE of `lines`): not paths of profiles. */
+	char *leading[2];
+	int leading_wanted, leading_count;
+};
+
+/* argp child; its input is a struct select. */
+extern const struct argp select_argp;
+
+void select_release(struct select *select);
+/* For verbs whose view has no groups: prints what to do instead, and -EINVAL, when some are wanted. */
+int select_refuse_groups(const struct select *select, const char *verb);
+/* "1h", "30m", "10s", "2d": so long before now; "2026-11-21", "2026-11-21T15:04[:05][Z]",
+ * "15:04" (today): local time; "@1795273360": seconds since 1970.
+ * 0 and milliseconds since 1970; -EINVAL. */
+int select_time(const char *text, uint64_t now_ms, uint64_t *ret_ms);
+/* Extended regular expression, searched for; an error is printed, and -EINVAL. */
+int select_regex(const char *text, const char *option, regex_t **ret_regex);
+void select_free_regex(regex_t *regex); /* NULL is fine */
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "render/format.h"
+
+bool text_wants_color(const struct select *select)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return !select->no_color && !(no_color && no_color[0]) && isatty(STDOUT_FILENO) &&
+	       !(term && !strcmp(term, "dumb"));
+}
+
+const char *text_color(bool color, enum text_color which)
+{
+	static const char *const sequence[] = {
+		[TEXT_PLAIN] = "\033[0m", [TEXT_BOLD] = "\033[1m",    [TEXT_DIM] = "\033[2m",
+		[TEXT_RED] = "\033[31m",  [TEXT_YELLOW] = "\033[33m", [TEXT_GREEN] = "\033[32m",
+		[TEXT_BLUE] = "\033[34m",
+	};
+
+	return color ? sequence[which] : "";
+}
+
+enum text_color text_color_of_share(double share)
+{
+	return share >= 0.2 ? TEXT_RED : share >= 0.05 ? TEXT_YELLOW : TEXT_PLAIN;
+}
+
+void text_head(FILE *out, const struct input *input)
+{
+	const struct profile_reader *reader = input_reader(input);
+	const struct profile *profile = input_profile(input);
+	unsigned int value_index = profile_reader_value_index(reader);
+	int count_index = profile_reader_count_index(reader);
+	const struct profile_value_type *type = &profile->options.value_type[value_index];
+	struct profile_read_totals totals;
+	int64_t all = 0, samples = 0;
+	char text[FORMAT_BYTES];
+
+	profile_reader_totals(reader, &totals);
+	for (uint32_t i = 0; i < profile->row_count; i++) {
+		all += profile_row_values(profile, i)[value_index];
+		if (count_index >= 0)
+			samples += profile_row_values(profile, i)[count_index];
+	}
+	fprintf(out, "%s of %s: %s", type->type, input_title(input),
+		format_value(all, type->unit, text));
+	if (count_index >= 0 && (unsigned int)count_index != value_index)
+		fprintf(out, " in %" PRId64 " %s", samples,
+			profile->options.value_type[count_index].type);
+	if (totals.duration_ns)
+		fprintf(out, ", %s recorded",
+			format_value((int64_t)totals.duration_ns, "nanoseconds", text));
+	fprintf(out, "\n");
+	if (!profile->row_count)
+		fprintf(out, "No samples%s.\n",
+			totals.samples_dropped ? " are left: --pid, --comm, --thread, --focus or "
+						 "--ignore drop all of them"
+					       : " in it");
+}
+
+const char *text_place(const struct code_table *table, const struct code *code,
+		       char buffer[TEXT_PLACE_BYTES])
+{
+	const char *place = code_place(table, code);
+	uint32_t line = code->file ? code_line(code) : 0;
+
+	if (!code->file)
+		place = path_base(place);
+	if (line)
+		snprintf(buffer, TEXT_PLACE_BYTES, "%s:%" PRIu32, place, line);
+	else
+		snprintf(buffer, TEXT_PLACE_BYTES, "%s", place);
+	return buffer;
+}
+
+unsigned int text_columns(void)
+{
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		return 0;
+	return size.ws_col;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pyprof tree: the call tree in the terminal, hottest first. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/text.h"
+#include "reader/verb.h"
+#include "render/flame_tree.h"
+#include "render/format.h"
+
+#define DEFAULT_MIN_SHARE 0.01
+#define MAX_DEPTH 1000U /* of lines of a terminal */
+
+struct tree {
+	struct select select;
+	double min_share;
+	unsigned long depth; /* 0: all */
+	bool lines;
+};
+
+static const struct argp_option options[] = {
+	{"min", 'm', "PERCENT", 0, "Leave out what takes less of all.  Default: 1", 1},
+	{"depth", 'd', "N", 0, "So many levels; 0: all.  Default: all", 1},
+	{"lines", 'l', NULL, 0, "Lines of one function apart", 1},
+	{0},
+};
+
+static const char doc[] = "Shows the call tree, hottest first.  A chain of calls that all take the "
+			  "same is one line after the other, without a step to the right."
+			  "\vExamples:\n"
+			  "  pyprof tree P.pb.gz --python\n"
+			  "  pyprof tree /var/lib/pyprofd --since 10m --group-by process --min 5\n";
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct tree *tree = state->input;
+	char *end;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &tree->select;
+		return 0;
+	case 'm':
+		tree->min_share = strtod(text, &end) / 100;
+		if (end == text || *end || !(tree->min_share >= 0) || tree->min_share > 1)
+			argp_error(state, "--min=%s: not a percentage", text);
+		return 0;
+	case 'd':
+		tree->depth = strtoul(text, &end, 10);
+		if (end == text || *end)
+			argp_error(state, "--depth=%s: not a number", text);
+		return 0;
+	case 'l':
+		tree->lines = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- printing ---- */
+
+/* Where the walk is: a node whose children are being shown. */
+struct level {
+	uint32_t next, end; /* in child[] */
+	bool indents;	    /* its children stand further right */
+};
+
+struct walk {
+	const struct tree *options;
+	const struct flame_tree *flame;
+	const uint32_t *child, *first;
+	const char *unit;
+	struct level level[MAX_DEPTH];
+	unsigned int depth;
+	bool color;
+};
+
+static double share_of(const struct walk *walk, int64_t value)
+{
+	return walk->flame->node[0].total ? (double)value / (double)walk->flame->node[0].total : 0;
+}
+
+/* Children that are shown: sorted, so the rest is at the end. */
+static uint32_t shown_children(const struct walk *walk, uint32_t node)
+{
+	uint32_t at = walk->first[node];
+
+	while (at < walk->first[node + 1] &&
+	       share_of(walk, walk->flame->node[walk->child[at]].total) >= walk->options->min_share)
+		at++;
+	return at - walk->first[node];
+}
+
+static void print_bars(const struct walk *walk, bool is_last)
+{
+	for (unsigned int i = 0; i + 1 < walk->depth; i++)
+		if (walk->level[i].indents)
+			fputs(walk->level[i].next < walk->level[i].end ? "│ " : "  ", stdout);
+	if (walk->level[walk->depth - 1].indents)
+		fputs(is_last ? "└─" : "├─", stdout);
+}
+
+static void print_node(const struct walk *walk, uint32_t node_index, bool is_last)
+{
+	const struct flame_node *node = &walk->flame->node[node_index];
+	const struct code_table *table = &walk->flame->code;
+	const struct code *code = &table->code[node->frame];
+	double share = share_of(walk, node->total), self = share_of(walk, node->self);
+	char text[FORMAT_BYTES], place[TEXT_PLACE_BYTES];
+
+	printf("%s%6.1f %%%s %9s ", text_color(walk->color, text_color_of_share(share)),
+	       share * 100, text_color(walk->color, TEXT_PLAIN),
+	       format_value(node->total, walk->unit, text));
+	print_bars(walk, is_last);
+	printf("%s%s%s", text_color(walk->color, TEXT_BOLD),
+	       code->name ? code_text(table, code->name) : "[unknown]",
+	       text_color(walk->color, TEXT_PLAIN));
+	if (code->file || code->module)
+		printf("  %s%s%s", text_color(walk->color, TEXT_DIM),
+		       text_place(table, code, place), text_color(walk->color, TEXT_PLAIN));
+	if (self >= walk->options->min_share && node->self != node->total)
+		printf("  self %.1f %%", self * 100);
+	printf("\n");
+}
+
+static void enter(struct walk *walk, uint32_t node)
+{
+	uint32_t shown = shown_children(walk, node);
+
+	if (!shown || walk->depth == MAX_DEPTH ||
+	    (walk->options->depth && walk->depth >= walk->options->depth))
+		return;
+	walk->level[walk->depth++] = (struct level){
+		.next = walk->first[node], .end = walk->first[node] + shown, .indents = shown > 1};
+}
+
+static void print_tree(struct walk *walk)
+{
+	enter(walk, 0);
+	while (walk->depth) {
+		struct level *level = &walk->level[walk->depth - 1];
+		uint32_t node;
+
+		if (level->next == level->end) {
+			walk->depth--;
+			continue;
+		}
+		node = walk->child[level->next++];
+		print_node(walk, node, level->next == level->end);
+		enter(walk, node);
+	}
+}
+
+static int print(const struct tree *tree, const struct input *input)
+{
+	struct profile *profile = input_profile(input);
+	unsigned int value_index = profile_reader_value_index(input_reader(input));
+	struct flame_options flame_options = {.value_index = value_index,
+					      .lines = tree->lines,
+					      .group_by = tree->select.group_by,
+					      .group_frames = tree->select.group_by};
+	OWNED(flame_tree) struct flame_tree *flame = NULL;
+	OWNED_MEM uint32_t *child = NULL, *first = NULL;
+	OWNED_MEM struct walk *walk = calloc(1, sizeof(*walk));
+	int err = walk ? flame_tree_new(profile, &flame_options, &flame) : -ENOMEM;
+
+	if (!err)
+		err = flame_tree_children(flame, &child, &first);
+	if (err)
+		return err;
+	*walk = (struct walk){.options = tree,
+			      .flame = flame,
+			      .child = child,
+			      .first = first,
+			      .unit = profile->options.value_type[value_index].unit,
+			      .color = text_wants_color(&tree->select)};
+	text_head(stdout, input);
+	print_tree(walk);
+	return 0;
+}
+
+static int run(struct tree *tree)
+{
+	static const char *const none[] = {NULL};
+	struct input_options input_options = {.select = &tree->select,
+					      .keep_labels = none,
+					      .drop_addresses = true,
+					      .drop_lines = !tree->lines};
+	OWNED(input) struct input *input = NULL;
+	int err = input_read(&input_options, &input);
+
+	if (err)
+		return err;
+	err = print(tree, input);
+	if (err)
+		fprintf(stderr, "pyprof: %s\n", strerror(-err));
+	return err ? READER_BAD_INPUT : READER_OK;
+}
+
+int verb_tree(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
+	static const struct argp argp = {.options = options,
+					 .parser = parse,
+					 .args_doc = "PROFILE|DIR...",
+					 .doc = doc,
+					 .children = children};
+	struct tree tree = {.min_share = DEFAULT_MIN_SHARE};
+	int status = READER_BAD_INPUT;
+
+	if (!argp_parse(&argp, argc, argv, 0, NULL, &tree))
+		status = run(&tree);
+	select_release(&tree.select);
+	return status;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/verb.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* In the order of `pyprof --help`. */
+static const struct verb verbs[] = {
+	{"report", "a table: self and total time of functions, lines, files, threads ...",
+	 verb_report},
+	{"flame", "a page with the flame graph, or --svg", verb_flame},
+	{"tree", "the call tree, hottest first", verb_tree},
+	{"lines", "the source with the time of each line", verb_lines},
+	{"calls", "the call graph: --dot for Graphviz, --pstats for snakeviz and gprof2dot",
+	 verb_calls},
+	{"export", "speedscope, folded, Perfetto, Chrome, callgrind, CSV, JSON, OTLP, pprof",
+	 verb_export},
+	{"info", "what is in a profile, how whole it is, what it cost", verb_info},
+	{NULL, NULL, NULL},
+};
+
+const struct verb *verb_at(unsigned int index)
+{
+	return verbs[index].name ? &verbs[index] : NULL;
+}
+
+const struct verb *verb_find(const char *name)
+{
+	for (const struct verb *verb = verbs; verb->name; verb++)
+		if (!strcmp(verb->name, name))
+			return verb;
+	return NULL;
+}

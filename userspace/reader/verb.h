@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pyprof's verbs: one file each, one table of them in verb.c. */
+#ifndef READER_VERB_H
+#define READER_VERB_H
+
+/* Exit codes of pyprof. */
+enum {
+	READER_OK = 0,
+	READER_FAILED = 1,    /* diff --fail-if: the condition holds */
+	READER_BAD_INPUT = 2, /* a file, folder or option: one line on stderr says which and why */
+};
+
+struct verb {
+	const char *name;
+	const char *summary; /* one line of `pyprof --help` */
+	/* argv[0] is "pyprof VERB".  Returns the exit code. */
+	int (*run)(int argc, char **argv);
+};
+
+/* NULL: there is none of that name. */
+const struct verb *verb_find(const char *name);
+/* The i-th, or NULL behind the last. */
+const struct verb *verb_at(unsigned int index);
+
+int verb_report(int argc, char **argv);
+int verb_flame(int argc, char **argv);
+int verb_tree(int argc, char **argv);
+int verb_lines(int argc, char **argv);
+int verb_calls(int argc, char **argv);
+int verb_export(int argc, char **argv);
+int verb_info(int argc, char **argv);
+
+#endif

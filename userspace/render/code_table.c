@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "render/code_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "profile/array.h"
+
+void code_table_init(struct code_table *table, const struct profile *profile, enum code_by by)
+{
+	*table = (struct code_table){.profile = profile, .by = by};
+}
+
+void code_table_release(struct code_table *table)
+{
+	free(table->code);
+	free(table->of_location);
+	index_table_release(&table->index);
+	*table = (struct code_table){0};
+}
+
+static bool code_equal(const void *context, uint32_t index, const void *key)
+{
+	const struct code_table *table = context;
+
+	return !memcmp(&table->code[index], key, sizeof(table->code[0]));
+}
+
+int code_table_add(struct code_table *table, const struct code *code, uint32_t *ret_code)
+{
+	uint32_t hash = (uint32_t)XXH3_64bits(code, sizeof(*code));
+	int err;
+
+	if (index_table_find(&table->index, hash, code_equal, table, code, ret_code))
+		return 0;
+	err = ARRAY_RESERVE(table->code, table->count, table->capacity);
+	if (!err)
+		err = index_table_add(&table->index, hash, table->count);
+	if (err)
+		return err;
+	table->code[table->count] = *code;
+	*ret_code = table->count++;
+	return 0;
+}
+
+static uint32_t module_path(const struct profile *profile, const struct frame *frame)
+{
+	const struct module *module = profile_frame_module(profile, frame);
+
+	return module ? module->path : 0;
+}
+
+static struct code code_of_frame(const struct code_table *table, const struct frame *frame)
+{
+	struct code code = {.class = frame_class(table->profile, frame)};
+
+	switch (table->by) {
+	case CODE_BY_LINE:
+		code.line = frame->line;
+		__attribute__((fallthrough));
+	case CODE_BY_FUNCTION:
+		code.name = frame->name;
+		code.file = frame->file;
+		code.start_line = frame->start_line;
+		code.module = module_path(table->profile, frame);
+		break;
+	case CODE_BY_SOURCE_LINE:
+		code.line = frame->line;
+		__attribute__((fallthrough));
+	case CODE_BY_FILE:
+		code.file = frame->file;
+		if (!code.file)
+			code.module = module_path(table->profile, frame);
+		break;
+	case CODE_BY_MODULE:
+		code.module = module_path(table->profile, frame);
+		break;
+	}
+	return code;
+}
+
+static int reserve_locations(struct code_table *table)
+{
+	uint32_t wanted = table->profile->stacks.location_capacity;
+	uint32_t *grown;
+
+	if (table->of_location_count >= wanted)
+		return 0;
+	grown = reallocarray(table->of_location, wanted, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + table->of_location_count, 0,
+	       (size_t)(wanted - table->of_location_count) * sizeof(*grown));
+	table->of_location = grown;
+	table->of_location_count = wanted;
+	return 0;
+}
+
+int code_table_of_location(struct code_table *table, uint32_t location, uint32_t *ret_code)
+{
+	struct code code;
+	int err;
+
+	if (location < table->of_location_count && table->of_location[location]) {
+		*ret_code = table->of_location[location] - 1;
+		return 0;
+	}
+	err = reserve_locations(table);
+	if (err)
+		return err;
+	code = code_of_frame(table, &table->profile->stacks.location[location]);
+	err = code_table_add(table, &code, ret_code);
+	if (!err)
+		table->of_location[location] = *ret_code + 1;
+	return err;
+}
+
+const char *code_text(const struct code_table *table, uint32_t string)
+{
+	return intern_get(table->profile->strings, string, NULL);
+}
+
+const char *code_place(const struct code_table *table, const struct code *code)
+{
+	return code_text(table, code->file ? code->file : code->module);
+}
+
+uint32_t code_line(const struct code *code)
+{
+	return code->line ? code->line : code->start_line;
+}

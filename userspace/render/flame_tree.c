@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "render/flame_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "profile/array.h"
+
+void flame_tree_free(struct flame_tree *tree)
+{
+	if (!tree)
+		return;
+	code_table_release(&tree->code);
+	groups_release(&tree->groups);
+	index_table_release(&tree->node_index);
+	index_table_release(&tree->sample_index);
+	free(tree->node);
+	free(tree->sample);
+	free(tree);
+}
+
+/* ---- nodes ---- */
+
+struct edge {
+	uint32_t parent, frame;
+};
+
+static bool node_equal(const void *context, uint32_t index, const void *key)
+{
+	const struct flame_tree *tree = context;
+	const struct flame_node *node = &tree->node[index];
+	const struct edge *edge = key;
+
+	/* The root is in no index, so its frame 0 is no one's. */
+	return node->parent == edge->parent && node->frame == edge->frame;
+}
+
+static int append_node(struct flame_tree *tree, struct edge edge)
+{
+	int err;
+
+	if (tree->node_count == UINT32_MAX)
+		return -E2BIG;
+	err = ARRAY_RESERVE(tree->node, tree->node_count, tree->node_capacity);
+	if (err)
+		return err;
+	tree->node[tree->node_count++] =
+		(struct flame_node){.frame = edge.frame, .parent = edge.parent};
+	return 0;
+}
+
+static int child_of(struct flame_tree *tree, uint32_t parent, uint32_t frame, uint32_t *ret_node)
+{
+	struct edge edge = {parent, frame};
+	uint32_t hash = (uint32_t)XXH3_64bits(&edge, sizeof(edge));
+	int err;
+
+	if (index_table_find(&tree->node_index, hash, node_equal, tree, &edge, ret_node))
+		return 0;
+	err = index_table_add(&tree->node_index, hash, tree->node_count);
+	if (!err)
+		err = append_node(tree, edge);
+	if (!err)
+		*ret_node = tree->node_count - 1;
+	return err;
+}
+
+static int group_node(struct flame_tree *tree, uint32_t group, uint32_t *ret_node)
+{
+	struct code code = {.name = tree->groups.group[group].label, .class = FRAME_CLASS_OTHER};
+	uint32_t frame;
+	int err = code_table_add(&tree->code, &code, &frame);
+
+	return err ? err : child_of(tree, 0, frame, ret_node);
+}
+
+static int stack_node(struct flame_tree *tree, uint32_t stack_id, uint32_t node, uint32_t *ret_node)
+{
+	const struct stack *stack = &tree->profile->stacks.stack[stack_id];
+	uint32_t frame;
+
+	for (uint32_t i = stack->count; i-- > 0;) {
+		int err = code_table_of_location(&tree->code, stack->location[i], &frame);
+
+		if (!err)
+			err = child_of(tree, node, frame, &node);
+		if (err)
+			return err;
+	}
+	*ret_node = node;
+	return 0;
+}
+
+/* ---- samples ---- */
+
+static bool sample_equal(const void *context, uint32_t index, const void *key)
+{
+	const struct flame_tree *tree = context;
+	const struct flame_sample *a = &tree->sample[index], *b = key;
+
+	return a->node == b->node && a->group == b->group;
+}
+
+static int64_t add_saturating(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
+static int add_sample(struct flame_tree *tree, const struct flame_sample *sample)
+{
+	uint64_t mixed = (uint64_t)sample->group << 32 | sample->node;
+	uint32_t hash = (uint32_t)XXH3_64bits(&mixed, sizeof(mixed)), at;
+	int err;
+
+	if (index_table_find(&tree->sample_index, hash, sample_equal, tree, sample, &at)) {
+		tree->sample[at].value = add_saturating(tree->sample[at].value, sample->value);
+		return 0;
+	}
+	err = ARRAY_RESERVE(tree->sample, tree->sample_count, tree->sample_capacity);
+	if (!err)
+		err = index_table_add(&tree->sample_index, hash, tree->sample_count);
+	if (!err)
+		tree->sample[tree->sample_count++] = *sample;
+	return err;
+}
+
+/* node_of_stack: node + 1 of stacks that have been walked; not with frames of groups. */
+static int add_row(struct flame_tree *tree, uint32_t row, uint32_t *node_of_stack)
+{
+	const struct profile_row *at = &tree->profile->row[row];
+	struct flame_sample sample = {
+		.value = profile_row_values(tree->profile, row)[tree->options.value_index]};
+	uint32_t root = 0;
+	int err;
+
+	if (!sample.value)
+		return 0;
+	err = groups_of_set(&tree->groups, at->label_set, &sample.group);
+	if (!err && tree->options.group_frames)
+		err = group_node(tree, sample.group, &root);
+	if (err)
+		return err;
+	if (root || !node_of_stack[at->stack]) {
+		err = stack_node(tree, at->stack, root, &sample.node);
+		if (err)
+			return err;
+		if (!root)
+			node_of_stack[at->stack] = sample.node + 1;
+	} else {
+		sample.node = node_of_stack[at->stack] - 1;
+	}
+	return add_sample(tree, &sample);
+}
+
+/* Children lie behind their parents. */
+static void sum_up(struct flame_tree *tree)
+{
+	for (uint32_t i = 0; i < tree->sample_count; i++) {
+		struct flame_node *node = &tree->node[tree->sample[i].node];
+
+		node->self = add_saturating(node->self, tree->sample[i].value);
+	}
+	for (uint32_t i = tree->node_count; i-- > 0;) {
+		struct flame_node *node = &tree->node[i];
+
+		node->total = add_saturating(node->total, node->self);
+		if (i)
+			tree->node[node->parent].total =
+				add_saturating(tree->node[node->parent].total, node->total);
+	}
+}
+
+int flame_tree_new(struct profile *profile, const struct flame_options *options,
+		   struct flame_tree **ret_tree)
+{
+	OWNED(flame_tree) struct flame_tree *tree = calloc(1, sizeof(*tree));
+	OWNED_MEM uint32_t *node_of_stack =
+		calloc((size_t)profile->stacks.stack_count + 1, sizeof(*node_of_stack));
+	int err;
+
+	if (!tree || !node_of_stack)
+		return -ENOMEM;
+	tree->profile = profile;
+	tree->options = *options;
+	code_table_init(&tree->code, profile, options->lines ? CODE_BY_LINE : CODE_BY_FUNCTION);
+	groups_init(&tree->groups, profile, options->group_by);
+	err = append_node(tree, (struct edge){0, 0});
+	for (uint32_t i = 0; !err && i < profile->row_count; i++)
+		err = add_row(tree, i, node_of_stack);
+	if (err)
+		return err;
+	sum_up(tree);
+	*ret_tree = TAKE(tree);
+	return 0;
+}
+
+/* ---- children ---- */
+
+static int compare_children(const void *a, const void *b, void *context)
+{
+	const struct flame_tree *tree = context;
+	const struct flame_node *node_a = &tree->node[*(const uint32_t *)a];
+	const struct flame_node *node_b = &tree->node[*(const uint32_t *)b];
+	int order;
+
+	if (node_a->total != node_b->total)
+		return node_a->total > node_b->total ? -1 : 1;
+	order = strcmp(code_text(&tree->code, tree->code.code[node_a->frame].name),
+		       code_text(&tree->code, tree->code.code[node_b->frame].name));
+	return order ? order : (node_a->frame > node_b->frame) - (node_a->frame < node_b->frame);
+}
+
+int flame_tree_children(const struct flame_tree *tree, uint32_t **ret_child,
+			uint32_t **ret_child_first)
+{
+	OWNED_MEM uint32_t *child = calloc((size_t)tree->node_count + 1, sizeof(*child));
+	OWNED_MEM uint32_t *first = calloc((size_t)tree->node_count + 2, sizeof(*first));
+
+	if (!child || !first)
+		return -ENOMEM;
+	/* A counting sort by parent: first[p + 2] counts, then is where p + 1 begins. */
+	for (uint32_t i = 1; i < tree->node_count; i++)
+		first[(size_t)tree->node[i].parent + 2]++;
+	for (uint32_t i = 2; i <= tree->node_count; i++)
+		first[i] += first[i - 1];
+	for (uint32_t i = 1; i < tree->node_count; i++)
+		child[first[tree->node[i].parent + 1]++] = i;
+	for (uint32_t i = 0; i < tree->node_count; i++)
+		if (first[i + 1] - first[i] > 1)
+			qsort_r(child + first[i], first[i + 1] - first[i], sizeof(*child),
+				compare_children, (void *)tree);
+	*ret_child = TAKE(child);
+	*ret_child_first = TAKE(first);
+	return 0;
+}
+
+void flame_tree_group_values(const struct flame_tree *tree, uint32_t group, int64_t *value)
+{
+	memset(value, 0, (size_t)tree->node_count * 2 * sizeof(*value));
+	for (uint32_t i = 0; i < tree->sample_count; i++)
+		if (tree->sample[i].group == group)
+			value[(size_t)tree->sample[i].node * 2] = tree->sample[i].value;
+	for (uint32_t i = tree->node_count; i-- > 0;) {
+		size_t parent = tree->node[i].parent;
+
+		value[(size_t)i * 2 + 1] =
+			add_saturating(value[(size_t)i * 2 + 1], value[(size_t)i * 2]);
+		if (i)
+			value[parent * 2 + 1] =
+				add_saturating(value[parent * 2 + 1], value[(size_t)i * 2 + 1]);
+	}
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The stacks of a profile as one prefix tree from the root of the stacks to their leaves: what flame
+ * graph, tree, folded, speedscope and Chrome's format are made of. */
+#ifndef RENDER_FLAME_TREE_H
+#define RENDER_FLAME_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "profile/index_table.h"
+#include "profile/window.h"
+#include "render/code_table.h"
+#include "render/groups.h"
+
+/* Node 0 is the root: no frame.  parent < own index. */
+struct flame_node {
+	uint32_t frame, parent;
+	int64_t self, total;
+};
+
+/* At most one a node and group. */
+struct flame_sample {
+	uint32_t node, group;
+	int64_t value;
+};
+
+struct flame_options {
+	unsigned int value_index; /* which of the profile's values */
+	bool lines;		  /* frames of one function on other lines are other frames */
+	uint32_t group_by;	  /* enum group_by, ored */
+	bool group_frames;	  /* groups are frames below the root, too */
+};
+
+/* Strings that it makes (group labels) go into profile.strings. */
+struct flame_tree {
+	struct profile *profile; /* borrowed */
+	struct flame_options options;
+	struct code_table code; /* what node.frame names */
+	struct groups groups;	/* what sample.group names */
+	struct flame_node *node;
+	uint32_t node_count, node_capacity;
+	struct flame_sample *sample;
+	uint32_t sample_count, sample_capacity;
+	struct index_table node_index, sample_index;
+};
+
+/* Returns 0; -ENOMEM; -E2BIG above UINT32_MAX nodes. */
+int flame_tree_new(struct profile *profile, const struct flame_options *options,
+		   struct flame_tree **ret_tree);
+void flame_tree_free(struct flame_tree *tree);
+DEFINE_OWNED(struct flame_tree, flame_tree)
+
+/* Children in the order in which they are shown: most total first, then by name.
+ * child: child_first[i] .. child_first[i + 1] of node i.  Release both with free(). */
+int flame_tree_children(const struct flame_tree *tree, uint32_t **ret_child,
+			uint32_t **ret_child_first);
+/* Of one group only, for views by thread: self of every node by the group's samples, total above
+ * them.  value: 2 * node_count, self and total of node i at 2i and 2i + 1; the caller's. */
+void flame_tree_group_values(const struct flame_tree *tree, uint32_t group, int64_t *value);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Samples by what their labels say: process, thread, container, kind of wait. */
+#ifndef RENDER_GROUPS_H
+#define RENDER_GROUPS_H
+
+#include <stdint.h>
+
+#include "profile/index_table.h"
+#include "profile/window.h"
+
+enum group_by {
+	GROUP_BY_NONE = 0,
+	GROUP_BY_PROCESS = 1U << 0, /* pid */
+	GROUP_BY_THREAD = 1U << 1,  /* pid and tid */
+	GROUP_BY_COMM = 1U << 2,
+	GROUP_BY_THREAD_NAME = 1U << 3,
+	GROUP_BY_CONTAINER = 1U << 4,
+	GROUP_BY_WAIT = 1U << 5,
+};
+
+/* 0: no such label, or not asked for.  The others are strings of the profile. */
+struct group {
+	int64_t pid, tid;
+	uint32_t comm, thread, container, wait;
+	uint32_t label; /* "pid 12 python3 / thread 14 main", "all" without any key */
+};
+
+/* Release with groups_release(). */
+struct groups {
+	struct profile *profile; /* borrowed; may grow.  Labels become strings of it. */
+	uint32_t by;		 /* enum group_by, ored */
+	struct group *group;
+	uint32_t count, capacity;
+	struct index_table index;
+	uint32_t *of_set; /* id + 1, by label set; 0: not asked for yet */
+	uint32_t of_set_count;
+};
+
+void groups_init(struct groups *groups, struct profile *profile, uint32_t by);
+void groups_release(struct groups *groups);
+/* Ids count from 0.  0 or -ENOMEM. */
+int groups_of_set(struct groups *groups, uint32_t label_set, uint32_t *ret_group);
+/* The label keys that `by` looks at, NULL at the end: at most GROUPS_MAX_KEYS with it. */
+#define GROUPS_MAX_KEYS 9U
+void groups_label_keys(uint32_t by, const char *key[GROUPS_MAX_KEYS]);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "render/totals.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "profile/array.h"
+
+#define NO_CODE UINT32_MAX
+#define UNKNOWN -1.0
+
+void totals_init(struct totals *totals, const struct totals_options *options)
+{
+	*totals = (struct totals){.by = options->by};
+	totals->code.by = options->code_by;
+	totals->groups.by = options->group_by;
+}
+
+void totals_release(struct totals *totals)
+{
+	code_table_release(&totals->code);
+	groups_release(&totals->groups);
+	index_table_release(&totals->index);
+	free(totals->row);
+	free(totals->row_of_code);
+	free(totals->touched);
+	*totals = (struct totals){0};
+}
+
+/* ---- rows ---- */
+
+static bool row_equal(const void *context, uint32_t index, const void *key)
+{
+	const struct totals *totals = context;
+	const uint32_t *pair = key;
+
+	return totals->row[index].code == pair[0] && totals->row[index].group == pair[1];
+}
+
+static int search_row(struct totals *totals, uint32_t code, uint32_t group, uint32_t *ret_row)
+{
+	uint32_t pair[] = {code, group};
+	uint32_t hash = (uint32_t)XXH3_64bits(pair, sizeof(pair));
+	int err;
+
+	if (index_table_find(&totals->index, hash, row_equal, totals, pair, ret_row))
+		return 0;
+	err = ARRAY_RESERVE(totals->row, totals->count, totals->capacity);
+	if (!err)
+		err = index_table_add(&totals->index, hash, totals->count);
+	if (err)
+		return err;
+	totals->row[totals->count] = (struct totals_row){.code = code, .group = group};
+	*ret_row = totals->count++;
+	return 0;
+}
+
+static int find_row(struct totals *totals, uint32_t code, uint32_t group, uint32_t *ret_row)
+{
+	uint32_t *grown;
+	int err;
+
+	if (totals->groups.by || code == NO_CODE)
+		return search_row(totals, code, group, ret_row);
+	if (code < totals->row_of_code_count && totals->row_of_code[code]) {
+		*ret_row = totals->row_of_code[code] - 1;
+		return 0;
+	}
+	if (code >= totals->row_of_code_count) {
+		uint32_t count = totals->code.capacity;
+
+		grown = reallocarray(totals->row_of_code, count, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + totals->row_of_code_count, 0,
+		       (size_t)(count - totals->row_of_code_count) * sizeof(*grown));
+		totals->row_of_code = grown;
+		totals->row_of_code_count = count;
+	}
+	err = search_row(totals, code, group, ret_row);
+	if (!err)
+		totals->row_of_code[code] = *ret_row + 1;
+	return err;
+}
+
+static int touch(struct totals *totals, uint32_t row)
+{
+	int err;
+
+	if (totals->row[row].last_window == totals->windows + 1)
+		return 0;
+	err = ARRAY_RESERVE(totals->touched, totals->touched_count, totals->touched_capacity);
+	if (err)
+		return err;
+	totals->touched[totals->touched_count++] = row;
+	totals->row[row].last_window = totals->windows + 1;
+	totals->row[row].window_self = totals->row[row].window_total = 0;
+	return 0;
+}
+
+/* ---- a sample ---- */
+
+static int64_t add_saturating(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
+static void add_events(struct totals_sum *sum, const struct profile_delta *delta)
+{
+	sum->samples = add_saturating(sum->samples, delta->count);
+	if (delta->count > 0)
+		sum->per_event +=
+			(double)delta->value * (double)delta->value / (double)delta->count;
+}
+
+static int add_total(struct totals *totals, uint32_t code, uint32_t group,
+		     const struct profile_delta *delta, uint32_t *ret_row)
+{
+	struct totals_row *row;
+	int err = find_row(totals, code, group, ret_row);
+
+	if (!err)
+		err = touch(totals, *ret_row);
+	if (err)
+		return err;
+	row = &totals->row[*ret_row];
+	if (row->last_sample == totals->sample)
+		return 0;
+	row->last_sample = totals->sample;
+	row->window_total = add_saturating(row->window_total, delta->value);
+	add_events(&row->total, delta);
+	return 0;
+}
+
+static int add_self(struct totals *totals, uint32_t index, const struct profile_delta *delta)
+{
+	struct totals_row *row = &totals->row[index];
+
+	row->window_self = add_saturating(row->window_self, delta->value);
+	add_events(&row->self, delta);
+	return 0;
+}
+
+static int add_delta(struct totals *totals, const struct profile *profile,
+		     const struct profile_delta *delta)
+{
+	const struct profile_row *at = &profile->row[delta->row];
+	const struct stack *stack = &profile->stacks.stack[at->stack];
+	uint32_t group = 0, code, row;
+	int err = 0;
+
+	totals->sample++;
+	if (totals->groups.by)
+		err = groups_of_set(&totals->groups, at->label_set, &group);
+	if (totals->by == TOTALS_BY_GROUP) {
+		if (!err)
+			err = add_total(totals, NO_CODE, group, delta, &row);
+		return err ? err : add_self(totals, row, delta);
+	}
+	/* Backwards, so that the last one is the leaf. */
+	for (uint32_t i = stack->count; !err && i-- > 0;) {
+		err = code_table_of_location(&totals->code, stack->location[i], &code);
+		if (!err)
+			err = add_total(totals, code, group, delta, &row);
+		if (!err && !i)
+			err = add_self(totals, row, delta);
+	}
+	return err;
+}
+
+/* ---- a window ---- */
+
+static void close_sum(struct totals_sum *sum, int64_t value, int64_t window_total)
+{
+	double x = (double)value;
+
+	sum->value = add_saturating(sum->value, value);
+	sum->squares += x * x;
+	sum->products += x * (double)window_total;
+}
+
+int totals_add_window(struct totals *totals, struct profile *profile,
+		      const struct profile_window *window)
+{
+	int err = 0;
+
+	totals->code.profile = profile;
+	totals->groups.profile = profile;
+	totals->touched_count = 0;
+	for (size_t i = 0; !err && i < window->delta_count; i++) {
+		err = add_delta(totals, profile, &window->delta[i]);
+		add_events(&totals->all, &window->delta[i]);
+	}
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < totals->touched_count; i++) {
+		struct totals_row *row = &totals->row[totals->touched[i]];
+
+		close_sum(&row->self, row->window_self, window->total);
+		close_sum(&row->total, row->window_total, window->total);
+	}
+	close_sum(&totals->all, window->total, window->total);
+	totals->windows++;
+	totals->duration_ns += window->duration_ns;
+	return 0;
+}
+
+/* ---- figures ---- */
+
+double totals_share(const struct totals *totals, const struct totals_sum *sum)
+{
+	return totals->all.value ? (double)sum->value / (double)totals->all.value : 0;
+}
+
+/* A ratio of two sums over windows: the residuals x[i] - p w[i] have the mean 0, and their spread is
+ * that of the ratio (Cochran, Sampling Techniques, section 2.11). */
+static double error_of_windows(const struct totals *totals, const struct totals_sum *sum)
+{
+	double p = totals_share(totals, sum), n = totals->windows;
+	double residuals = sum->squares - 2 * p * sum->products + p * p * totals->all.squares;
+
+	if (residuals < 0)
+		residuals = 0;
+	return sqrt(residuals * n / (n - 1)) / (double)totals->all.value;
+}
+
+/* Events come by chance: the variance of a sum of them is the sum of their squares.  The share's: of
+ * those in it and of the others. */
+static double error_of_events(const struct totals *totals, const struct totals_sum *sum)
+{
+	double p = totals_share(totals, sum);
+	double variance = (1 - 2 * p) * sum->per_event + p * p * totals->all.per_event;
+
+	return variance > 0 ? sqrt(variance) / (double)totals->all.value : 0;
+}
+
+double totals_share_error(const struct totals *totals, const struct totals_sum *sum)
+{
+	if (totals->all.value <= 0)
+		return UNKNOWN;
+	if (totals->windows >= TOTALS_MIN_WINDOWS)
+		return error_of_windows(totals, sum);
+	return totals->all.samples > 0 ? error_of_events(totals, sum) : UNKNOWN;
+}
+
+uint64_t totals_wanted_ns(const struct totals *totals, const struct totals_sum *sum, double wanted)
+{
+	double error = totals_share_error(totals, sum);
+	double longer = error / wanted;
+
+	if (error <= wanted || !totals->duration_ns)
+		return 0;
+	longer = longer * longer * (double)totals->duration_ns;
+	return longer < 9e18 ? (uint64_t)longer : INT64_MAX;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Self and total of each function (line, file, module, or group of samples), with its standard error.
+ * Fed window by window while the profile is read, so that the spread between windows is known
+ * without a figure being kept for each. */
+#ifndef RENDER_TOTALS_H
+#define RENDER_TOTALS_H
+
+#include "profile/profile_read.h"
+#include "render/code_table.h"
+#include "render/groups.h"
+
+/* The spread between fewer windows than these says nothing; then the samples' number does. */
+#define TOTALS_MIN_WINDOWS 8U
+
+enum totals_by { TOTALS_BY_CODE, TOTALS_BY_GROUP };
+
+/* Sums over windows i of a value x[i], beside the windows' own totals w[i]. */
+struct totals_sum {
+	int64_t value;	  /* sum x */
+	int64_t samples;  /* that make it up; 0: unknown */
+	double per_event; /* sum of value^2 / samples: the variance that counting alone gives */
+	double squares;	  /* sum x^2 */
+	double products;  /* sum x w */
+};
+
+struct totals_row {
+	uint32_t code, group;
+	struct totals_sum self, total;
+	/* Of the window being read. */
+	int64_t window_self, window_total;
+	uint32_t last_window; /* number + 1 */
+	uint64_t last_sample; /* number + 1: recursion counts once in total */
+};
+
+/* Release with totals_release(). */
+struct totals {
+	struct code_table code;
+	struct groups groups;
+	enum totals_by by;
+	struct totals_row *row;
+	uint32_t count, capacity;
+	struct index_table index;
+	uint32_t *row_of_code; /* + 1; 0: none yet.  Without groups: saves the search */
+	uint32_t row_of_code_count;
+	struct totals_sum all;
+	uint32_t windows;
+	uint64_t duration_ns; /* sum */
+	uint32_t *touched;    /* rows of the window being read */
+	uint32_t touched_count, touched_capacity;
+	uint64_t sample; /* number */
+};
+
+struct totals_options {
+	enum totals_by by;
+	enum code_by code_by;
+	uint32_t group_by; /* enum group_by, ored */
+};
+
+/* Before the first window. */
+void totals_init(struct totals *totals, const struct totals_options *options);
+void totals_release(struct totals *totals);
+/* The window_done of profile_read_options.  The profile is the same at each call.  0 or -ENOMEM. */
+int totals_add_window(struct totals *totals, struct profile *profile,
+		      const struct profile_window *window);
+
+/* A share of all, 0 to 1, and its standard error; < 0: not known. */
+double totals_share(const struct totals *totals, const struct totals_sum *sum);
+double totals_share_error(const struct totals *totals, const struct totals_sum *sum);
+/* How long to record until the standard error is `wanted` (0.01), in ns; 0: it is already, or the
+ * error is not known. */
+uint64_t totals_wanted_ns(const struct totals *totals, const struct totals_sum *sum, double wanted);
+
+#endif

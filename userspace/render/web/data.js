@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The JSON of the page -> typed arrays.  Nothing in it is trusted: indexes are checked once, here. */
+
+export const KINDS = ["Python", "native", "kernel", "GPU", "other"];
+const LONGEST_NAME = 4096;
+/* Controls and what turns the direction of writing: a name must not look like another one. */
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+
+function cleanText(text) {
+	const clean = String(text).replace(UNSAFE, "\ufffd");
+	return clean.length > LONGEST_NAME ? clean.slice(0, LONGEST_NAME) + "…" : clean;
+}
+
+function need(condition, what) {
+	if (!condition)
+		throw new Error(`The profile in this page is damaged: ${what}.`);
+}
+
+function within(values, limit, what) {
+	for (let i = 0; i < values.length; i++) {
+		if (values[i] < 0 || values[i] >= limit)
+			need(false, `${what} ${i} points outside`);
+	}
+	return values;
+}
+
+/* Column `at` of the rows, as integers. */
+function column(rows, at, limit, what) {
+	const values = new Int32Array(rows.length);
+	for (let i = 0; i < rows.length; i++)
+		values[i] = rows[i][at];
+	return limit ? within(values, limit, what) : values;
+}
+
+/* Frames that differ in their line alone are one function. */
+function addFunctions(profile) {
+	const { frameName, frameFile, frameLine, frameKind, frameModule } = profile;
+	const known = new Map();
+	const frameFunction = new Int32Array(frameName.length);
+	const firstFrame = [];
+	for (let i = 0; i < frameName.length; i++) {
+		const key = `${frameName[i]} ${frameFile[i]} ${frameKind[i]} ${frameModule[i]}`;
+		let id = known.get(key);
+		if (id === undefined) {
+			id = firstFrame.length;
+			known.set(key, id);
+			firstFrame.push(i);
+		} else if (frameLine[i] > 0 && !(frameLine[firstFrame[id]] <= frameLine[i] && frameLine[firstFrame[id]] > 0)) {
+			firstFrame[id] = i;
+		}
+		frameFunction[i] = id;
+	}
+	profile.frameFunction = frameFunction;
+	/* The frame that stands for a function: the one with its smallest line. */
+	profile.functionFrame = Int32Array.from(firstFrame);
+}
+
+function addFrames(profile, raw) {
+	const rows = raw.frames;
+	const strings = profile.strings.length;
+	need(Array.isArray(rows) && rows.every((row) => Array.isArray(row) && row.length >= 5), "its frames");
+	profile.frameName = column(rows, 0, strings, "name of frame");
+	profile.frameFile = column(rows, 1, strings, "file of frame");
+	profile.frameLine = column(rows, 2);
+	profile.frameKind = column(rows, 3, KINDS.length, "kind of frame");
+	profile.frameModule = column(rows, 4, strings, "module of frame");
+	addFunctions(profile);
+}
+
+function addNodes(profile, raw) {
+	const nodeFrame = new Int32Array(raw.stacks.frame);
+	const nodeParent = new Int32Array(raw.stacks.parent);
+	need(nodeFrame.length === nodeParent.length && nodeFrame.length > 0, "its stacks");
+	const frames = profile.frameName.length;
+	for (let i = 1; i < nodeFrame.length; i++) {
+		if (nodeParent[i] < 0 || nodeParent[i] >= i || nodeFrame[i] < 0 || nodeFrame[i] >= frames)
+			need(false, `node ${i}`);
+	}
+	nodeFrame[0] = -1;
+	nodeParent[0] = -1;
+	Object.assign(profile, { nodeFrame, nodeParent });
+}
+
+function addSamples(profile, raw) {
+	const { samples } = raw;
+	const amount = samples.node.length;
+	profile.sampleNode = within(new Int32Array(samples.node), profile.nodeFrame.length, "node of sample");
+	profile.sampleGroup = within(new Int32Array(samples.group), Math.max(1, profile.groups.length), "group of sample");
+	profile.sampleValue = new Float64Array(samples.value);
+	profile.sampleBase = samples.base ? new Float64Array(samples.base) : null;
+	for (const values of [profile.sampleGroup, profile.sampleValue, profile.sampleBase])
+		need(!values || values.length === amount, "its samples differ in number");
+	profile.total = sum(profile.sampleValue);
+	profile.baseTotal = profile.sampleBase ? sum(profile.sampleBase) : 0;
+}
+
+function sum(values) {
+	let all = 0;
+	for (let i = 0; i < values.length; i++) {
+		if (!(values[i] >= 0))
+			need(false, `the value of sample ${i} is negative`);
+		all += values[i];
+	}
+	return all;
+}
+
+export function loadProfile(raw) {
+	need(raw && typeof raw === "object", "no data");
+	if (raw.version !== 1)
+		throw new Error(`This page reads profiles of version 1, not ${raw.version}.`);
+	need(Array.isArray(raw.strings) && raw.stacks && raw.samples, "a part is missing");
+	const profile = {
+		title: cleanText(raw.title || "Profile"), unit: raw.unit || "", kind: cleanText(raw.kind || ""),
+		duration: Number(raw.duration_ns) || 0, period: Number(raw.period) || 0,
+		windows: Number(raw.windows) || 0, sampleCount: Number(raw.sampleCount) || 0,
+		strings: raw.strings.map(cleanText), groups: raw.groups || [],
+	};
+	if (!profile.strings.length)
+		profile.strings.push("");
+	addFrames(profile, raw);
+	addNodes(profile, raw);
+	addSamples(profile, raw);
+	profile.differential = profile.sampleBase !== null;
+	return profile;
+}
+
+export function frameName(profile, frame) {
+	const name = profile.strings[profile.frameName[frame]];
+	return name.trim() ? name : "[unknown]";
+}
+
+export function framePlace(profile, frame, withLine) {
+	const file = profile.strings[profile.frameFile[frame]];
+	const line = profile.frameLine[frame];
+	return withLine && file && line > 0 ? `${file}:${line}` : file;
+}
+
+export function groupLabel(group, withThread) {
+	const part = String(group.label || "").split(" / ");
+	const process = part.length > 1 ? part[0] : `pid ${group.pid} ${group.comm || ""}`;
+	const thread = part.length > 1 ? part.slice(1).join(" / ") : group.label || `thread ${group.tid} ${group.thread || ""}`;
+	return cleanText(withThread ? thread : process).trim();
+}

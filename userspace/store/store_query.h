@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which files of a store, or of any folder of the store's layout, lie in a time range. */
+#ifndef STORE_STORE_QUERY_H
+#define STORE_STORE_QUERY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/store_names.h"
+
+struct store_range {
+	uint64_t since_ms, until_ms; /* windows that overlap [since, until); 0, UINT64_MAX: all */
+	const char *kind;	     /* NULL: every kind */
+};
+
+struct store_entry {
+	struct store_file file;
+	char *path; /* DIR/day/hour/name */
+};
+
+/* Release with store_listing_release(), also when half made.  Sorted by start, then by kind. */
+struct store_listing {
+	struct store_entry *entry;
+	size_t count, capacity;
+};
+
+/* Also a folder that holds the files themselves, with names of the store, and no days.
+ * Symbolic links are not followed, foreign names passed by.
+ * Returns 0, also when nothing is found; -ENOTDIR, -ENOENT, -EACCES, -errno. */
+int store_list(const char *directory, const struct store_range *range,
+	       struct store_listing *ret_listing);
+void store_listing_release(struct store_listing *listing);
+
+#endif
