@@ -5,7 +5,7 @@ _pyprof_values() { # OPTION
 	case $1 in
 	--by | -b) echo 'function line file module thread process comm thread-name container wait' ;;
 	--sort | -s) echo 'self total name file' ;;
-	--kind) echo 'cpu offcpu wall gil' ;;
+	--kind) echo 'cpu offcpu wall gil waker' ;;
 	--group-by) echo 'process thread comm thread-name container wait' ;;
 	--color-by) echo 'self total' ;;
 	--since | --until) echo '1m 10m 1h 1d' ;;

@@ -78,7 +78,7 @@ static const struct argp_option option_table[] = {
 	 "Keep the interpreter's own frames, such as _PyEval_EvalFrameDefault", 5},
 	{.doc = "The program itself:", .group = 6},
 	{"budget-mem", KEY_BUDGET_MEM, "SIZE", 0,
-	 "Memory for the agent and its kernel maps: default by number of CPUs", 6},
+	 "Memory to aim at: unwind rows take half of it; default by number of CPUs", 6},
 	{"verbose", 'v', NULL, 0, "Say more", 6},
 	{"quiet", 'q', NULL, 0, "Say nothing but warnings and errors", 6},
 	{"version", 'V', NULL, 0, "Print the version", 6},

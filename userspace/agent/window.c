@@ -12,7 +12,8 @@
 #include "drain/thread_slots.h"
 #include "symbolize/symbolizer.h"
 
-/* A walk that began before the swap of the tables has ended by then: PP_MAX_WALK_NS and a margin. */
+/* A walk that began before the swap of the tables has ended by then: PP_MAX_WALK_NS,
+ * PP_MAX_PYTHON_WALK_NS and a margin. */
 #define SETTLE_NS (2 * NS_PER_MS)
 /* After as many windows the kernel side sends every stack once more, and unused ones go. */
 #define EPOCH_WINDOWS 6U
