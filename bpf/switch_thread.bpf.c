@@ -94,8 +94,9 @@ static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_fra
 
 /* What tells this place from others without a walk: registers, Python's innermost instruction, the
  * system call and its first argument.  An epoch later all is walked anew. */
-static __always_inline __u64 place_key(const struct pp_thread *t, const struct call_site *site,
-				       __u32 task_state, const struct pp_config *cfg)
+static __always_inline __u64 place_key(const struct pp_thread *t, struct task_struct *prev,
+				       const struct call_site *site, __u32 task_state,
+				       const struct pp_config *cfg)
 {
 	__u64 frame, instruction, where, what;
 
@@ -104,6 +105,8 @@ static __always_inline __u64 place_key(const struct pp_thread *t, const struct c
 	what = frame * 0x165667b19e3779f9ULL + instruction * 0xd6e8feb86659fd93ULL;
 	where ^= where >> 32;
 	what += (site->number << 40) + ((__u64)cfg->epoch << 8) + (task_state & 0xff);
+	if (task_state & STATE_UNINTERRUPTIBLE)
+		what += (__u64)waits_for_disk(prev) << 39;
 	/* A preempted thread's registers are anything. */
 	return hash_mix(hash_mix(where, what), task_state ? site->argument : 0) | 1;
 }
@@ -320,6 +323,8 @@ static __always_inline void thread_identify(const struct switch_state *state, st
 	generation = bpf_map_lookup_elem(&processes, &id.tgid);
 	if (generation)
 		id.generation = *generation;
+	else if (t->id.generation)
+		return; /* its process has just ended */
 	if (cfg->flags & PP_CONFIG_FILTER) {
 		image = bpf_map_lookup_elem(&images, &id);
 		wanted = image && image->flags & PP_IMAGE_WANTED;
@@ -373,15 +378,16 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 		place = place_renew(t, found, cfg, &old);
 		if (!walk_new_place(ctx, t, place, prev, task_state, site, regs, cfg))
 			return false;
-		t->last_key = place->key = place_key(t, site, task_state, cfg);
+		t->last_key = place->key = place_key(t, prev, site, task_state, cfg);
 		place->limit = place_limit(place, &old);
 	}
 	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
 		blame(t, prev, cfg);
-	/* The look makes the wait longer; those that are looked at must not stand for that. */
+	/* The look makes the wait longer; those that are looked at must not stand for that.  In the ledger it is
+	 * a part of the wait: the scheduler takes it for time of the thread that comes. */
 	spent_ns = thread_clock(t, bpf_ktime_get_ns()) - now_ns;
 	budget_spend(&state->budget, spent_ns);
-	t->total_ns[PP_LEDGER_CPU] += spent_ns;
+	ledger_add(t, t->wait, spent_ns);
 	t->since_ns += spent_ns;
 	return true;
 }
@@ -398,7 +404,7 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 
 	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
 	read_call_site(prev, regs, site);
-	t->last_key = place_key(t, site, task_state, cfg);
+	t->last_key = place_key(t, prev, site, task_state, cfg);
 	state->found = place_find(t, t->last_key);
 	FORGET();
 	found = state->found;
@@ -438,11 +444,11 @@ static __always_inline void thread_stops(void *ctx, struct switch_state *state, 
 
 	t->total_ns[PP_LEDGER_CPU] += ran_ns;
 	t->since_ns = now_ns;
+	if (wakers_are_on)
+		wake_forget(t); /* who ends this wait may come during the walk */
 	t->flags |= PP_THREAD_WAITING;
 	t->run_delay_ns = prev->sched_info.run_delay;
 	wait_begins(ctx, state, t, prev, task_state, ran_ns, now_ns, cfg);
-	if (wakers_are_on)
-		wake_forget(t);
 	if (timeline_is_on)
 		timeline_leave(t, ran_ns);
 }

@@ -51,7 +51,8 @@ static __always_inline void restart_thread(struct task_struct *task, int old_tid
 
 	if (old_tid != task->pid)
 		thread_retire(task->pid, now_ns, cfg);
-	if (is_measured)
+	/* A sample may have come in between, and have told of it. */
+	if (is_measured && !thread_find(task->pid, cfg))
 		thread_claim(task->pid, task->tgid, now_ns, cfg);
 }
 
@@ -84,6 +85,24 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
 	return 0;
 }
 
+/* The last thread's slot, if no switch has asked yet whose it is: nobody can later. */
+static __always_inline void identify_last(struct task_struct *task, const struct pp_event *event,
+					  const struct pp_config *cfg)
+{
+	struct pp_thread *t = cfg ? thread_find(task->pid, cfg) : NULL;
+	struct pp_image *image;
+
+	if (!t || t->identified_ns)
+		return;
+	image = bpf_map_lookup_elem(&images, &event->id);
+	thread_begin(t);
+	t->id = event->id;
+	if (!(cfg->flags & PP_CONFIG_FILTER) || (image && image->flags & PP_IMAGE_WANTED))
+		t->flags |= PP_THREAD_WANTED;
+	t->identified_ns = event->time_ns;
+	thread_end(t);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
@@ -99,6 +118,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!generation)
 		return 0;
 	event.id.generation = *generation;
+	identify_last(task, &event, config_get());
 	bpf_map_delete_elem(&processes, &event.id.tgid);
 	bpf_map_delete_elem(&images, &event.id);
 	tell(&event, task->comm);

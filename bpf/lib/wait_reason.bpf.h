@@ -224,6 +224,11 @@ static __always_inline bool selects_nothing(const struct call_site *site)
 	return site->number == __NR_pselect6 && !(__u32)site->argument;
 }
 
+static __always_inline bool waits_for_disk(struct task_struct *task)
+{
+	return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
+}
+
 static __always_inline enum pp_wait wait_reason(struct task_struct *task, __u32 state,
 						const struct call_site *site)
 {
@@ -238,7 +243,7 @@ static __always_inline enum pp_wait wait_reason(struct task_struct *task, __u32 
 		wait = PP_WAIT_SLEEP;
 	if (wait == PP_WAIT_NONE)
 		wait = descriptor_wait(task, site->argument);
-	if (wait == PP_WAIT_KERNEL && BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
+	if (wait == PP_WAIT_KERNEL && waits_for_disk(task))
 		wait = PP_WAIT_DISK; /* open, stat, mmap, ...: a path, not a descriptor */
 	return wait;
 }

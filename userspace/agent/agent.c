@@ -417,6 +417,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 	sweeps_start(agent->sweeps);
 	err = run_windows(agent, loop);
 	config->flags |= PP_CONFIG_PAUSED;
+	agent->paused_ns = mono_ns();
 	traced = timeline_close(agent->timeline);
 	closed = agent->profiles.is_open ? window_close(agent, true) : 0;
 	/* The profile is over, the command's exit status still counts. */

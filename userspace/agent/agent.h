@@ -80,6 +80,7 @@ struct agent {
 	/* the window */
 	uint32_t window;
 	uint64_t window_started_ns, window_started_wall_ns;
+	uint64_t paused_ns; /* the kernel side has stopped: the last window's end; 0: it runs */
 	uint32_t windows_closed;
 	struct intern *strings;	 /* of the profile */
 	struct profiles profiles; /* closed between windows of a directory */

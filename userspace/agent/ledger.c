@@ -151,6 +151,18 @@ int ledger_add_exited(struct ledger *ledger, int map_fd)
 	return err == -ENOENT ? 0 : err;
 }
 
+void ledger_busy(const struct ledger *ledger, uint64_t min_ns,
+		 void (*callback)(void *context, uint32_t tgid), void *context)
+{
+	for (const struct entry *entry = ledger->entry; entry; entry = entry->hh.next) {
+		uint64_t cpu_ns = entry->live.total_ns[PP_LEDGER_CPU] +
+				  entry->exited.total_ns[PP_LEDGER_CPU];
+
+		if (cpu_ns >= entry->before.total_ns[PP_LEDGER_CPU] + min_ns)
+			callback(context, entry->id.tgid);
+	}
+}
+
 int ledger_add_sample(struct ledger *ledger, struct pp_process_id id, enum ledger_part part,
 		      uint64_t weight)
 {

@@ -41,6 +41,9 @@ int ledger_add_thread(struct ledger *ledger, const struct pp_thread *thread, uin
 /* Time of a thread that is in no slot.  is_alone: no reading of this window has the thread. */
 int ledger_add_sleep(struct ledger *ledger, struct pp_process_id id, enum pp_wait wait, uint64_t ns,
 		     bool is_alone);
+/* The reading is complete: calls back for each process that has been on the CPU for min_ns in it. */
+void ledger_busy(const struct ledger *ledger, uint64_t min_ns,
+		 void (*callback)(void *context, uint32_t tgid), void *context);
 /* A sample of the window: weight by the kind of its leaf. */
 int ledger_add_sample(struct ledger *ledger, struct pp_process_id id, enum ledger_part part,
 		      uint64_t weight);

@@ -2,22 +2,20 @@
 #include "agent/ledger_check.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include <uthash.h>
 
-#include "base/clock.h"
 #include "discover/scheduler_times.h"
 
-/* Less than this in a window is no news: its next reading has it. */
-#define WORTH_READING_NS (20 * NS_PER_MS)
 #define ENTRIES_MAX 4096U
 
 struct entry {
 	uint32_t tgid;
-	struct scheduler_times times; /* of the last reading */
-	uint64_t cpu_ns, life_ns;     /* of the ledger, since */
-	uint64_t exits;
+	struct scheduler_times before, now;
+	bool has_before, has_now;
+	uint64_t cpu_ns, life_ns, exits; /* of the ledger, since `before` */
 	UT_hash_handle hh;
 };
 
@@ -67,53 +65,75 @@ static struct entry *find(struct ledger_check *check, uint32_t tgid)
 	return entry;
 }
 
-static void remember(struct ledger_check *check, uint32_t tgid, const struct scheduler_times *times)
+static struct entry *get(struct ledger_check *check, uint32_t tgid)
 {
 	struct entry *entry = find(check, tgid);
 
-	if (!entry) {
-		/* Dead ones are not looked for: all begin anew. */
-		if (HASH_COUNT(check->entry) >= ENTRIES_MAX)
-			clear(check);
-		entry = calloc(1, sizeof(*entry));
-		if (!entry)
-			return;
-		entry->tgid = tgid;
-		HASH_ADD(hh, check->entry, tgid, sizeof(entry->tgid), entry);
-	}
-	entry->times = *times;
+	if (entry)
+		return entry;
+	/* Dead ones are not looked for: all begin anew. */
+	if (HASH_COUNT(check->entry) >= ENTRIES_MAX)
+		clear(check);
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return NULL;
+	entry->tgid = tgid;
+	HASH_ADD(hh, check->entry, tgid, sizeof(entry->tgid), entry);
+	return entry;
+}
+
+static void begin(struct entry *entry, const struct scheduler_times *times)
+{
+	entry->before = *times;
+	entry->has_before = true;
+	entry->has_now = false;
 	entry->cpu_ns = entry->life_ns = entry->exits = 0;
 }
 
 void ledger_check_begin(struct ledger_check *check, uint32_t tgid)
 {
 	struct scheduler_times times;
+	struct entry *entry = scheduler_times_read(tgid, &times) ? NULL : get(check, tgid);
 
-	if (!scheduler_times_read(tgid, &times))
-		remember(check, tgid, &times);
+	if (entry)
+		begin(entry, &times);
 }
 
-void ledger_check_line(struct ledger_check *check, struct ledger_line *line)
+void ledger_check_read(void *context, uint32_t tgid)
+{
+	struct ledger_check *check = context;
+	struct entry *entry = get(check, tgid);
+
+	if (!entry)
+		return;
+	if (scheduler_times_read(tgid, &entry->now))
+		forget(check, entry);
+	else
+		entry->has_now = true;
+}
+
+void ledger_check_add(struct ledger_check *check, const struct ledger_line *line)
 {
 	struct entry *entry = find(check, line->id.tgid);
-	struct scheduler_times now;
 
-	if (entry) {
-		entry->cpu_ns += line->total_ns[PP_LEDGER_CPU];
-		entry->life_ns += line->life_ns;
-		entry->exits += line->exits;
-	}
-	if (line->total_ns[PP_LEDGER_CPU] < WORTH_READING_NS)
+	if (!entry)
 		return;
-	if (scheduler_times_read(line->id.tgid, &now)) {
-		if (entry)
-			forget(check, entry);
+	entry->cpu_ns += line->total_ns[PP_LEDGER_CPU];
+	entry->life_ns += line->life_ns;
+	entry->exits += line->exits;
+}
+
+void ledger_check_compare(struct ledger_check *check, struct ledger_line *line)
+{
+	struct entry *entry = find(check, line->id.tgid);
+
+	if (!entry || !entry->has_now)
 		return;
-	}
-	if (entry && entry->times.start_ns == now.start_ns) {
+	if (entry->has_before && entry->before.start_ns == entry->now.start_ns) {
 		line->checked_ns = entry->life_ns;
 		line->over_ns = (int64_t)(entry->cpu_ns -
-					  scheduler_times_between(&entry->times, &now, entry->exits));
+					  scheduler_times_between(&entry->before, &entry->now,
+								  entry->exits));
 	}
-	remember(check, line->id.tgid, &now);
+	begin(entry, &entry->now);
 }

@@ -13,8 +13,14 @@ DEFINE_OWNED(struct ledger_check, ledger_check)
 
 /* The ledger begins with this process now.  Failures only mean that it is not compared. */
 void ledger_check_begin(struct ledger_check *check, uint32_t tgid);
-/* One line of a window that has just ended.  Processes that ran are read anew, and the line's over_ns and
- * checked_ns are set when there was a reading before. */
-void ledger_check_line(struct ledger_check *check, struct ledger_line *line);
+/* At the end of a window: what the scheduler says now; for ledger_busy(), context is the check. */
+void ledger_check_read(void *context, uint32_t tgid);
+/* All lines of the window, then each of them once more: over_ns and checked_ns of the process's first line
+ * are set when it was read now and before. */
+void ledger_check_add(struct ledger_check *check, const struct ledger_line *line);
+void ledger_check_compare(struct ledger_check *check, struct ledger_line *line);
+
+/* On the CPU in a window: less is no news, the next reading has it. */
+#define LEDGER_CHECK_WORTH_NS 20000000ULL
 
 #endif

@@ -48,6 +48,9 @@ int waits_collect(struct agent *agent, const struct slots_window *window, struct
 		if (!err)
 			err = ledger_add_thread(agent->ledger, &thread, window->end_ns);
 	}
+	if (!err)
+		ledger_busy(agent->ledger, LEDGER_CHECK_WORTH_NS, ledger_check_read,
+			    agent->ledger_check);
 	return err ? err : sweeps_collect(agent->sweeps, window, counts);
 }
 
@@ -71,11 +74,16 @@ static int add_line(struct agent *agent, struct ledger_line *line)
 	char comm[PP_COMM_BYTES + 1] = "";
 	int err;
 
-	ledger_check_line(agent->ledger_check, line);
+	ledger_check_compare(agent->ledger_check, line);
 	if (!line->life_ns)
 		return 0;
 	if (process)
 		memcpy(comm, process->comm, PP_COMM_BYTES);
+	/* Anybody may choose it: no blank that ends a word of the line, nothing that moves a cursor. */
+	for (char *at = comm; *at; at++) {
+		if ((unsigned char)*at <= ' ' || *at == 0x7f)
+			*at = '_';
+	}
 	err = ledger_sums_add(agent->profile_ledger, line, comm);
 	return err ? err : ledger_sums_add(agent->run_ledger, line, comm);
 }
@@ -89,6 +97,8 @@ int waits_close(struct agent *agent)
 	if (!agent->ledger)
 		return 0;
 	err = ledger_end(agent->ledger, &line, &count);
+	for (size_t i = 0; i < count && !err; i++)
+		ledger_check_add(agent->ledger_check, &line[i]);
 	for (size_t i = 0; i < count && !err; i++)
 		err = add_line(agent, &line[i]);
 	return err;

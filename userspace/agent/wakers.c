@@ -35,10 +35,10 @@ static int note(struct chain *chain, uint64_t hash)
 static int get_stack(struct chain *chain, struct pp_process_id id, uint64_t user, uint64_t kernel,
 		     struct profile_sample *sample)
 {
-	const struct dictionary *dictionary = chain->agent->dictionary;
+	struct dictionary *dictionary = chain->agent->dictionary;
 
-	return symbolizer_stack(chain->symbolizer, id, dictionary_find_stack(dictionary, user),
-				dictionary_find_kernel(dictionary, kernel), &sample->frame,
+	return symbolizer_stack(chain->symbolizer, id, dictionary_use_stack(dictionary, user),
+				dictionary_use_kernel(dictionary, kernel), &sample->frame,
 				&sample->frame_count);
 }
 

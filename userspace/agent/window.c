@@ -222,9 +222,9 @@ static int add_sample(struct agent *agent, struct symbolizer *symbolizer,
 		      const struct counted *counted)
 {
 	const struct pp_count_key *key = &counted->key;
-	const struct dict_stack *user = dictionary_find_stack(agent->dictionary, key->user_stack);
+	const struct dict_stack *user = dictionary_use_stack(agent->dictionary, key->user_stack);
 	const struct dict_kernel *kernel =
-		dictionary_find_kernel(agent->dictionary, key->kernel_stack);
+		dictionary_use_kernel(agent->dictionary, key->kernel_stack);
 	struct process *process = process_table_find(agent->processes, key->id);
 	struct profile_sample sample = {};
 	struct frame lost;
@@ -361,7 +361,8 @@ static int finish_profiles(struct agent *agent, uint64_t start_wall_ns, uint64_t
 int window_close(struct agent *agent, bool is_last)
 {
 	CLEANUP(counts_release) struct counts counts = {};
-	uint64_t ended_ns = mono_ns(), length_ns = ended_ns - agent->window_started_ns;
+	uint64_t ended_ns = agent->paused_ns ? agent->paused_ns : mono_ns();
+	uint64_t length_ns = ended_ns - agent->window_started_ns;
 	uint64_t start_wall_ns = agent->window_started_wall_ns, all_ns = ended_ns - agent->started_ns;
 	uint32_t window = agent->window;
 	int err = collect(agent, ended_ns, &counts);

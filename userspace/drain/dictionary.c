@@ -378,6 +378,24 @@ const struct dict_kernel *dictionary_find_kernel(const struct dictionary *dictio
 	return set_find(&dictionary->kernels, hash);
 }
 
+const struct dict_stack *dictionary_use_stack(struct dictionary *dictionary, uint64_t hash)
+{
+	struct dict_stack *stack = set_find(&dictionary->stacks, hash);
+
+	if (stack)
+		stack->epoch = dictionary->epoch;
+	return stack;
+}
+
+const struct dict_kernel *dictionary_use_kernel(struct dictionary *dictionary, uint64_t hash)
+{
+	struct dict_kernel *kernel = set_find(&dictionary->kernels, hash);
+
+	if (kernel)
+		kernel->epoch = dictionary->epoch;
+	return kernel;
+}
+
 /* ---- epochs ---- */
 
 static bool stack_is_recent(const void *entry, uint32_t epoch)

@@ -80,6 +80,9 @@ int dictionary_add_code(struct dictionary *dictionary, struct python_code *code,
 
 const struct dict_stack *dictionary_find_stack(const struct dictionary *dictionary, uint64_t hash);
 const struct dict_kernel *dictionary_find_kernel(const struct dictionary *dictionary, uint64_t hash);
+/* The same, and it stays for two epochs more: a thread that sleeps for long sends its stack once. */
+const struct dict_stack *dictionary_use_stack(struct dictionary *dictionary, uint64_t hash);
+const struct dict_kernel *dictionary_use_kernel(struct dictionary *dictionary, uint64_t hash);
 /* NULL for index 0. */
 const struct python_code *dictionary_code(const struct dictionary *dictionary, uint32_t index);
 

@@ -414,6 +414,25 @@ static void exec__by_the_leader_begins_new_times(void **state)
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 2 * MS);
 }
 
+/* Its only switch out is its last one: by then the process is not known any more. */
+static void exit__of_a_process_that_never_slept_is_in_its_ledger(void **state)
+{
+	static struct signal_struct nobody_is_left;
+	const struct pp_ledger_sum *sum;
+
+	(void)state;
+	host->config.flags |= PP_CONFIG_FILTER;
+	one.task.signal = &nobody_is_left;
+	comes(&one, 0);
+	set_time(4 * MS);
+	assert_int_equal(watch_exit(NULL, &one.task), 0);
+	dies(&one, 5 * MS);
+	sum = ledger_of(70, GENERATION);
+	assert_non_null(sum);
+	assert_int_equal(sum->total_ns[PP_LEDGER_CPU], 5 * MS);
+	assert_null(ledger_of(70, 0));
+}
+
 /* A process that nobody has told of: its first walk does. */
 static void process__that_was_not_known_is_one_in_the_ledger(void **state)
 {
@@ -459,6 +478,7 @@ int main(void)
 		switch_test(exec__times_before_it_are_the_old_programs),
 		switch_test(exec__by_another_thread_than_the_leader_leaves_no_slot_behind),
 		switch_test(exec__by_the_leader_begins_new_times),
+		switch_test(exit__of_a_process_that_never_slept_is_in_its_ledger),
 		switch_test(process__that_was_not_known_is_one_in_the_ledger),
 	};
 

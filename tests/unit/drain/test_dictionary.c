@@ -210,7 +210,14 @@ static void set_epoch__entries_not_sent_in_two_epochs_go(void **state)
 	assert_int_equal(dictionary_find_kernel(dictionary, 4)->address[0], 0xffff2);
 	assert_int_equal(stats_of(dictionary).stacks, 1);
 	assert_int_equal(stats_of(dictionary).kernel_stacks, 1);
+	/* A thread that sleeps under them sends nothing. */
+	assert_non_null(dictionary_use_stack(dictionary, 2));
+	assert_non_null(dictionary_use_kernel(dictionary, 4));
 	dictionary_set_epoch(dictionary, 13);
+	assert_non_null(dictionary_find_stack(dictionary, 2));
+	assert_non_null(dictionary_find_kernel(dictionary, 4));
+	assert_null(dictionary_use_stack(dictionary, 1));
+	dictionary_set_epoch(dictionary, 14);
 	assert_int_equal(stats_of(dictionary).stacks, 0);
 	assert_int_equal(stats_of(dictionary).bytes, 0);
 }
