@@ -112,6 +112,7 @@ def test_all_at_once_system_wide():
 
 
 test_all_at_once_system_wide.alone = True
+test_all_at_once_system_wide.limit_s = 240
 
 
 def test_perf_trampolines():
