@@ -93,7 +93,7 @@ step_web() { make_ web; }
 step_e2e() {
 	fetch_interpreters
 	tests/tools/fetch.sh "$build/tools" || echo '# no tools from PyPI'
-	PYPROF_PYTHON=$(realpath -m "$build/tools/bin/python")
+	PYPROF_PYTHON=$(realpath -ms "$build/tools/bin/python")
 	export PYPROF_PYTHON
 	tests/e2e/run.py
 }
