@@ -77,6 +77,7 @@ int on_sweep(struct bpf_iter__task *ctx)
 	record->state = state;
 	record->flags = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait) ? PP_SWEEP_IOWAIT : 0;
 	call_site_of(regs, &site);
+	site.is_disk = waits_for_disk(task, state);
 	record->wait = wait_reason(task, state, &site);
 	record->started_ns = task->start_time;
 	record->switches = task->nvcsw + task->nivcsw;

@@ -94,9 +94,8 @@ static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_fra
 
 /* What tells this place from others without a walk: registers, Python's innermost instruction, the
  * system call and its first argument.  An epoch later all is walked anew. */
-static __always_inline __u64 place_key(const struct pp_thread *t, struct task_struct *prev,
-				       const struct call_site *site, __u32 task_state,
-				       const struct pp_config *cfg)
+static __always_inline __u64 place_key(const struct pp_thread *t, const struct call_site *site,
+				       __u32 task_state, const struct pp_config *cfg)
 {
 	__u64 frame, instruction, where, what;
 
@@ -104,9 +103,8 @@ static __always_inline __u64 place_key(const struct pp_thread *t, struct task_st
 	where = site->pc * 0x9e3779b97f4a7c15ULL + site->sp * 0xc2b2ae3d27d4eb4fULL;
 	what = frame * 0x165667b19e3779f9ULL + instruction * 0xd6e8feb86659fd93ULL;
 	where ^= where >> 32;
-	what += (site->number << 40) + ((__u64)cfg->epoch << 8) + (task_state & 0xff);
-	if (task_state & STATE_UNINTERRUPTIBLE)
-		what += (__u64)waits_for_disk(prev) << 39;
+	what += (site->number << 40) + (site->is_disk << 39) + ((__u64)cfg->epoch << 8) +
+		(task_state & 0xff);
 	/* A preempted thread's registers are anything. */
 	return hash_mix(hash_mix(where, what), task_state ? site->argument : 0) | 1;
 }
@@ -120,12 +118,6 @@ static __always_inline __u32 place_find(const struct pp_thread *t, __u64 key)
 		return 1;
 	return t->place[2].key == key ? 2 : PP_THREAD_PLACES;
 }
-
-/* What a place was before its walk; limit 0: it was none. */
-struct old_place {
-	__u64 user_stack, kernel_stack;
-	__u32 limit, pad;
-};
 
 /* Empties the entry for a walk: that of the same place, of which *ret_old is left, or the next one in
  * turn gives way. */
@@ -369,17 +361,16 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	struct user_registers *regs = (void *)state->registers;
 	struct call_site *site = &state->site;
 	struct pp_place *place;
-	struct old_place old;
 	__u64 spent_ns;
 
 	if (!is_due && !wait_is_taken(&state->budget, t, now_ns))
 		return false;
 	if (!is_known) {
-		place = place_renew(t, found, cfg, &old);
+		place = place_renew(t, found, cfg, &state->old);
 		if (!walk_new_place(ctx, t, place, prev, task_state, site, regs, cfg))
 			return false;
-		t->last_key = place->key = place_key(t, prev, site, task_state, cfg);
-		place->limit = place_limit(place, &old);
+		t->last_key = place->key = place_key(t, site, task_state, cfg);
+		place->limit = place_limit(place, &state->old);
 	}
 	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
 		blame(t, prev, cfg);
@@ -404,7 +395,8 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 
 	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
 	read_call_site(prev, regs, site);
-	t->last_key = place_key(t, prev, site, task_state, cfg);
+	site->is_disk = waits_for_disk(prev, task_state);
+	t->last_key = place_key(t, site, task_state, cfg);
 	state->found = place_find(t, t->last_key);
 	FORGET();
 	found = state->found;
@@ -480,6 +472,8 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 	thread_end(t);
 }
 
+/* 5.10 allows 512 bytes of stack for a chain of calls, each rounded up to 32: 224 are left for this
+ * frame above a walk. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {

@@ -204,6 +204,13 @@ struct budget {
 /* Where a thread left user space, and with what call. */
 struct call_site {
 	__u64 pc, sp, number, argument;
+	__u64 is_disk; /* block I/O is under way */
+};
+
+/* What a place was before its walk; limit 0: it was none. */
+struct old_place {
+	__u64 user_stack, kernel_stack;
+	__u32 limit, pad;
 };
 
 /* One switch on this CPU: what does not fit on BPF's stack, or what the verifier would follow value by
@@ -211,6 +218,7 @@ struct call_site {
 struct switch_state {
 	struct budget budget;
 	struct call_site site;
+	struct old_place old;
 	__u32 found, pad; /* which of the thread's places this is */
 	__u64 registers[34]; /* struct user_registers: aarch64 has most */
 	struct pp_ledger_sum ledger; /* all 0 */

@@ -51,6 +51,11 @@ static __always_inline void call_site_of(const struct user_registers *regs, stru
 	site->argument = syscall_argument(regs);
 }
 
+static __always_inline bool waits_for_disk(struct task_struct *task, __u32 state)
+{
+	return state & STATE_UNINTERRUPTIBLE && BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
+}
+
 /* Of the current task.  Four loads where the kernel lets us, instead of a copy of all registers to
  * `room`: at most switches nothing else is needed. */
 static __always_inline void read_call_site(struct task_struct *task, struct user_registers *room,
@@ -224,11 +229,6 @@ static __always_inline bool selects_nothing(const struct call_site *site)
 	return site->number == __NR_pselect6 && !(__u32)site->argument;
 }
 
-static __always_inline bool waits_for_disk(struct task_struct *task)
-{
-	return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
-}
-
 static __always_inline enum pp_wait wait_reason(struct task_struct *task, __u32 state,
 						const struct call_site *site)
 {
@@ -243,7 +243,7 @@ static __always_inline enum pp_wait wait_reason(struct task_struct *task, __u32 
 		wait = PP_WAIT_SLEEP;
 	if (wait == PP_WAIT_NONE)
 		wait = descriptor_wait(task, site->argument);
-	if (wait == PP_WAIT_KERNEL && waits_for_disk(task))
+	if (wait == PP_WAIT_KERNEL && site->is_disk)
 		wait = PP_WAIT_DISK; /* open, stat, mmap, ...: a path, not a descriptor */
 	return wait;
 }
