@@ -26,6 +26,14 @@ def find():
     return next((path for path in map(shutil.which, (os.environ.get("CHROMIUM", ""),) + NAMES) if path), None)
 
 
+def pages(port):
+    """None yet while it does not listen."""
+    try:
+        return json.load(urllib.request.urlopen("http://127.0.0.1:%s/json" % port, timeout=10))
+    except OSError:
+        return []
+
+
 class Browser:
     def __init__(self, width=1280, height=800):
         self.folder = tempfile.mkdtemp(prefix="pyprof-web-")
@@ -50,8 +58,7 @@ class Browser:
             if os.path.exists(path):
                 with open(path, encoding="ascii") as file:
                     port = file.readline().strip()
-                pages = json.load(urllib.request.urlopen("http://127.0.0.1:%s/json" % port, timeout=10))
-                found = [page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page"]
+                found = [page["webSocketDebuggerUrl"] for page in pages(port) if page["type"] == "page"]
                 if found:
                     return found[0]
             time.sleep(0.05)

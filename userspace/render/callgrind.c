@@ -3,15 +3,17 @@
  * its count the number of samples. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "render/call_exports.h"
 
 struct callgrind {
 	const struct call_graph *graph;
 	FILE *out;
+	bool *named; /* by function */
 };
 
-/* "fn=(3) name": a number and, so that readers need no table, the name each time. */
+/* "fn=(3) name", later "fn=(3)": speedscope refuses a file that names a number twice. */
 static void put_function(const struct callgrind *to, uint32_t index, bool is_callee)
 {
 	const struct code_table *table = &to->graph->code;
@@ -22,8 +24,11 @@ static void put_function(const struct callgrind *to, uint32_t index, bool is_cal
 	fprintf(to->out, "%s=%s\n", is_callee ? "cob" : "ob", module);
 	fprintf(to->out, "%s=%s\n", is_callee ? "cfi" : "fl",
 		code->file ? code_text(table, code->file) : "???");
-	fprintf(to->out, "%s=(%" PRIu32 ") %s\n", is_callee ? "cfn" : "fn", index + 1,
-		code->name ? code_text(table, code->name) : "[unknown]");
+	fprintf(to->out, "%s=(%" PRIu32 ")", is_callee ? "cfn" : "fn", index + 1);
+	if (!to->named[index])
+		fprintf(to->out, " %s", code->name ? code_text(table, code->name) : "[unknown]");
+	putc('\n', to->out);
+	to->named[index] = true;
 }
 
 static void put_entry(const struct callgrind *to, uint32_t index)
@@ -48,8 +53,11 @@ static void put_entry(const struct callgrind *to, uint32_t index)
 
 int call_graph_write_callgrind(const struct call_graph *graph, const char *event, FILE *out)
 {
-	struct callgrind to = {.graph = graph, .out = out};
+	OWNED_MEM bool *named = calloc(graph->function_count + 1U, sizeof(*named));
+	struct callgrind to = {.graph = graph, .out = out, .named = named};
 
+	if (!named)
+		return -ENOMEM;
 	fprintf(out,
 		"# callgrind format\nversion: 1\ncreator: pyprof\npositions: line\nevents: %s\n"
 		"summary: %" PRId64 "\n",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Source: "Trace Event Format" of the Chromium project: complete events "X", metadata "M". */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "render/exports.h"
@@ -13,6 +14,7 @@ struct chrome {
 	const uint32_t *child, *first;
 	int64_t *value;	  /* of one group: self and total, see flame_tree_group_values() */
 	int64_t *start;	  /* of each node, in the profile's unit */
+	int64_t *end;	  /* of each group */
 	double unit_us;	  /* microseconds in one */
 	int64_t pid, tid; /* of the group; made up where there are none */
 };
@@ -40,7 +42,13 @@ static void put_node(struct chrome *chrome, uint32_t index)
 	const struct code_table *table = &chrome->tree->code;
 	const struct code *code = &table->code[chrome->tree->node[index].frame];
 	int64_t total = chrome->value[(size_t)index * 2 + 1];
+	/* Whole ones: a fraction would let a child end after its parent, by a sum's last digit, and a
+	 * reader's stack would go wrong from there. */
+	int64_t from_us = llround((double)chrome->start[index] * chrome->unit_us);
+	int64_t to_us = llround((double)(chrome->start[index] + total) * chrome->unit_us);
 
+	if (from_us == to_us)
+		return;
 	json_newline(json);
 	json_open(json, '{');
 	json_put_string(json, "ph", "X");
@@ -48,8 +56,8 @@ static void put_node(struct chrome *chrome, uint32_t index)
 	json_put_string(json, "cat", frame_class_name((enum frame_class)code->class));
 	json_put_int(json, "pid", chrome->pid);
 	json_put_int(json, "tid", chrome->tid);
-	json_put_double(json, "ts", (double)chrome->start[index] * chrome->unit_us);
-	json_put_double(json, "dur", (double)total * chrome->unit_us);
+	json_put_int(json, "ts", from_us);
+	json_put_int(json, "dur", to_us - from_us);
 	json_key(json, "args");
 	json_open(json, '{');
 	json_put_string(json, "file", code_place(table, code));
@@ -58,13 +66,25 @@ static void put_node(struct chrome *chrome, uint32_t index)
 	json_close(json, '}');
 }
 
+/* A thread that was renamed has several groups and one track: they follow each other there. */
+static int64_t end_of_track(const struct chrome *chrome, uint32_t group)
+{
+	const struct group *all = chrome->tree->groups.group;
+
+	for (uint32_t g = group; g-- > 0;)
+		if (all[g].pid == all[group].pid && all[g].tid == all[group].tid && all[g].tid)
+			return chrome->end[g];
+	return 0;
+}
+
 /* Parents lie before their children: one pass gives every child its start. */
 static void put_group(struct chrome *chrome, uint32_t group)
 {
 	const struct flame_tree *tree = chrome->tree;
 
 	flame_tree_group_values(tree, group, chrome->value);
-	chrome->start[0] = 0;
+	chrome->start[0] = end_of_track(chrome, group);
+	chrome->end[group] = chrome->start[0] + chrome->value[1];
 	for (uint32_t i = 0; i < tree->node_count; i++) {
 		int64_t at = chrome->start[i];
 
@@ -104,16 +124,18 @@ int export_chrome(const struct flame_tree *tree, const struct export_facts *fact
 	OWNED_MEM uint32_t *child = NULL, *first = NULL;
 	OWNED_MEM int64_t *value = calloc((size_t)tree->node_count * 2, sizeof(*value));
 	OWNED_MEM int64_t *start = calloc(tree->node_count, sizeof(*start));
+	OWNED_MEM int64_t *end = calloc(tree->groups.count + 1U, sizeof(*end));
 	struct chrome chrome = {.json = json_writer_to(out),
 				.tree = tree,
 				.value = value,
 				.start = start,
+				.end = end,
 				.unit_us = unit_ns > 0 ? unit_ns / 1e3 : 1,
 				.pid = 1,
 				.tid = 1};
 	int err = flame_tree_children(tree, &child, &first);
 
-	if (err || !value || !start)
+	if (err || !value || !start || !end)
 		return -ENOMEM;
 	chrome.child = child;
 	chrome.first = first;
