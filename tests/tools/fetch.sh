@@ -5,7 +5,12 @@
 set -u
 folder=$1
 speedscope=1.25.0
-[ -x "$folder/bin/python" ] || python3 -m venv "$folder" > /dev/null || exit 1
+# 3.12 and later: before, cProfile slows each bytecode and not only calls, and its shares are no measure.
+for python in python3.13 python3.12 "$HOME"/.pyenv/versions/3.1[23].*/bin/python3 python3; do
+	[ ! -x "$folder/bin/python" ] || break
+	"$python" -m venv "$folder" > /dev/null 2>&1
+done
+[ -x "$folder/bin/python" ] || exit 1
 for package in gprof2dot==2025.4.14 snakeviz==2.2.2 opentelemetry-proto==1.45.2 perfetto==0.59.1 \
 	line_profiler==5.0.0 numpy==2.2.6 websocket-client==1.9.2; do
 	"$folder/bin/python" -m pip install -q --disable-pip-version-check "$package" || echo "# no $package"
