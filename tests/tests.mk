@@ -74,7 +74,7 @@ web-page: $(WEB_PAGE)
 web: $(WEB_PAGE)
 	@PAGE=$(abspath $(WEB_PAGE)) VENV=$(abspath $(BUILD))/web-venv tests/web/run.py $(ARGS)
 
-# The reader beside pprof on 3,600 windows, made of those that SOURCES names.
+# The bench's section `reader` on 3,600 windows that are made of those that SOURCES names.
 bench-reader: all
 	@[ -d $(BUILD)/bench-windows ] || tests/bench/reader_windows.py $(BUILD)/bench-windows 3600 $(SOURCES)
 	@tests/bench/reader.py $(BUILD)/bench-windows $(BUILD)/pyprof

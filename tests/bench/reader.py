@@ -10,6 +10,12 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import made_window  # noqa: E402
+import reader_windows  # noqa: E402
+
+WINDOWS, QUICK_WINDOWS = 3600, 360
+NAMES = ("wall_s", "cpu_s", "peak_mib")
 
 
 def measure(command):
@@ -19,27 +25,51 @@ def measure(command):
         process = subprocess.Popen(command, stdout=sink, stderr=sink)
         _, status, usage = os.wait4(process.pid, 0)
     if status:
-        sys.exit("%s: status %d" % (command[0], status))
+        raise OSError("%s: status %d" % (command[0], status))
     # `go tool` is a parent of what it runs: its children count, too.
     return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def main():
-    folder = sys.argv[1]
-    pyprof = sys.argv[2] if len(sys.argv) > 2 else os.path.join(HERE, "../../build/pyprof")
+def compare(folder, pyprof, rounds, say):
+    """In turn; of each figure the smallest: what else runs on the machine only adds."""
     files = sorted(glob.glob(os.path.join(folder, "*/*/*-cpu.pb.gz")))
-    size = sum(os.path.getsize(f) for f in files)
-    print("%d files, %.1f MB" % (len(files), size / 1e6))
-    ours = measure([pyprof, "report", folder])
-    print("pyprof report        %6.1f s wall  %6.1f s CPU  %6.0f MiB" % ours)
+    result = {"files": len(files), "bytes": sum(map(os.path.getsize, files))}
     go = shutil.which("go")
+    if go:  # builds it when it is the first time
+        subprocess.call([go, "tool", "pprof", "-top", files[0]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ours, theirs = [], []
+    for _ in range(rounds):
+        ours.append(measure([pyprof, "report", folder]))
+        if go:
+            theirs.append(measure([go, "tool", "pprof", "-top", *files]))
+    ours = result["pyprof"] = dict(zip(NAMES, map(min, zip(*ours))))
+    line = "reader   %d windows, %.0f MB: pyprof report %%s (peak wanted <= 300)" % (len(files), result["bytes"] / 1e6)
+    say(line % "%(wall_s).2f s, %(cpu_s).2f s of CPU, %(peak_mib).0f MiB" % ours)
     if not go:
-        print("skip: no go")
-        return
-    subprocess.call([go, "tool", "pprof", "-top", files[0]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    theirs = measure([go, "tool", "pprof", "-top", *files])
-    print("go tool pprof -top   %6.1f s wall  %6.1f s CPU  %6.0f MiB" % theirs)
-    print("ratio                %6.2f         %6.2f        %6.2f" % tuple(a / b for a, b in zip(ours, theirs)))
+        say("reader   go tool pprof skipped: no go")
+        return result
+    theirs = result["pprof"] = dict(zip(NAMES, map(min, zip(*theirs))))
+    result["ratio"] = {name: ours[name] / theirs[name] for name in NAMES}
+    say("reader   go tool pprof -top %(wall_s).2f s, %(cpu_s).2f s of CPU, %(peak_mib).0f MiB" % theirs)
+    say("reader   ratio %(wall_s).3f of the time (wanted < 1), %(cpu_s).3f of the CPU time, %(peak_mib).3f of the memory"
+        % result["ratio"])
+    return result
+
+
+def section(build, pyprof, quick, say):
+    """The windows are made once and kept."""
+    count = QUICK_WINDOWS if quick else WINDOWS
+    folder = os.path.join(build, "reader-windows-%d" % count)
+    if not os.path.isdir(folder):
+        shutil.rmtree(folder + ".new", ignore_errors=True)
+        reader_windows.write(folder + ".new", count, made_window.make())
+        os.rename(folder + ".new", folder)
+    return compare(folder, pyprof, 1 if quick else 3, say)
+
+
+def main():
+    pyprof = sys.argv[2] if len(sys.argv) > 2 else os.path.join(HERE, "../../build/pyprof")
+    compare(sys.argv[1], pyprof, 1, print)
 
 
 if __name__ == "__main__":

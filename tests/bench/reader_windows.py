@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""reader_windows.py OUT COUNT SOURCE...   A store of COUNT windows, made of real ones.
+"""reader_windows.py OUT COUNT [SOURCE...]   A store of COUNT windows; 3,600 have about 100 MB.
 
 Each window takes one of the SOURCEs (pprof files of ten seconds) and leaves out a third of its samples, chosen by
-chance, so that no two are alike; the times go on by ten seconds.  The layout is that of pyprofd's store.
+chance, so that no two are alike; the times go on by ten seconds.  The layout is that of pyprofd's store.  Without
+SOURCEs they come from made_window.py, the same ones each time.
 """
 import gzip
 import os
 import random
 import sys
 import time
+
+import made_window
 
 SAMPLE, TIME_NS, DURATION_NS = 2, 9, 10
 WINDOW_MS = 10000
@@ -36,9 +39,8 @@ def read_varint(data, at):
         shift += 7
 
 
-def split(path):
+def split(data):
     """(samples, the rest) as raw fields."""
-    data = gzip.open(path).read()
     samples, rest, at = [], [], 0
     while at < len(data):
         begin = at
@@ -55,10 +57,10 @@ def split(path):
     return samples, b"".join(rest)
 
 
-def main():
-    out, count, paths = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+def write(out, count, sources):
+    """Returns the bytes of all."""
     rng = random.Random(1)
-    sources = [split(path) for path in paths]
+    sources = [split(source) for source in sources]
     start_ms, total = 1795200000000, 0
     for i in range(count):
         samples, rest = sources[i % len(sources)]
@@ -73,7 +75,13 @@ def main():
         total += len(packed)
         with open(os.path.join(folder, "%d-%d-cpu.pb.gz" % (at_ms, WINDOW_MS)), "wb") as file:
             file.write(packed)
-    print("%d windows, %.1f MB" % (count, total / 1e6))
+    return total
+
+
+def main():
+    out, count, paths = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+    sources = [gzip.open(path).read() for path in paths] or made_window.make()
+    print("%d windows, %.1f MB" % (count, write(out, count, sources) / 1e6))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ Sections: bpf (BPF time of a sample), pairs (the program's CPU time at 1999 Hz a
 samples (share of what a bare perf event sees), fleet (own CPU, memory and names at 10, 100 and 500
 programs), start (time to the first named stack), short (short-lived programs), leak (100 spawns a
 second), switch (what off-CPU profiles add to a context switch), paint (how soon the flame graph of
-200,000 stacks is drawn).  Prints ratios of this run and writes them to build/bench.json.  Nothing is
-asserted: the machine's noise is printed beside each number.
+200,000 stacks is drawn), reader (pyprof report beside go tool pprof on 3,600 windows).  Prints ratios
+of this run and writes them to build/bench.json.  Nothing is asserted: the machine's noise is printed
+beside each number.
 """
 import argparse
 import json
@@ -30,6 +31,7 @@ import kernel_bpf  # noqa: E402
 import measure  # noqa: E402
 import paint  # noqa: E402
 import peers as peers_module  # noqa: E402
+import reader  # noqa: E402
 import switches  # noqa: E402
 
 harness.TARGET_FOLDERS.append(os.path.join(HERE, "workloads"))
@@ -437,9 +439,14 @@ def section_paint(peers, quick):
     return paint.section(os.path.dirname(os.path.abspath(peers.venv)), quick, say)
 
 
+def section_reader(peers, quick):
+    return reader.section(os.path.dirname(os.path.abspath(peers.venv)), os.path.join(
+        os.path.dirname(harness.PYPROFD), "pyprof"), quick, say)
+
+
 SECTIONS = {"bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
             "start": section_start, "short": section_short, "leak": section_leak,
-            "switch": section_switch, "paint": section_paint}
+            "switch": section_switch, "paint": section_paint, "reader": section_reader}
 
 
 def main():
