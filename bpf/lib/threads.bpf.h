@@ -92,11 +92,9 @@ static __always_inline struct pp_place *place_at(struct pp_thread *t, __u32 inde
 	return &t->place[index < PP_THREAD_PLACES ? index : 0];
 }
 
-#define WAIT_BITS (0x1fU << PP_COUNT_WAIT_SHIFT)
-
 static __always_inline enum pp_wait place_wait(const struct pp_place *place)
 {
-	return (place->flags & WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
+	return (place->flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
 }
 
 /* All that a place has got and nobody has taken yet goes to the open window's counters (threads.bpf.c).

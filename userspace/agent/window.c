@@ -99,7 +99,7 @@ static int label_wait(struct agent *agent, struct profile_sample *sample, uint32
 	if (flags >> PP_COUNT_KIND_SHIFT != PP_KIND_WAIT)
 		return 0;
 	err = label_string(agent, sample, "wait",
-			   wait_label((enum pp_wait)(flags >> PP_COUNT_WAIT_SHIFT & 0x1f)));
+			   wait_label((enum pp_wait)((flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT)));
 	if (!err && flags & PP_COUNT_SWEPT)
 		err = label_string(agent, sample, "swept", "yes");
 	return err;

@@ -212,7 +212,7 @@ static inline void window_close(uint64_t at_ns)
 
 static inline enum pp_wait key_wait(const struct pp_count_key *key)
 {
-	return (key->flags & WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
+	return (key->flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
 }
 static inline enum pp_count_kind key_kind(const struct pp_count_key *key)
 {
