@@ -13,6 +13,7 @@
 
 #include "agent/command.h"
 #include "agent/ledger_sums.h"
+#include "agent/live.h"
 #include "agent/sweeps.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -29,7 +30,15 @@
 /* Missed stacks a tick: each costs the agent about 0.1 ms and the ring 17 KiB of its 1 MiB. */
 #define MISS_TOKENS 48
 
-enum source { SOURCE_SIGNAL, SOURCE_TICK, SOURCE_STACKS, SOURCE_EVENTS, SOURCE_SIDEBAND, SOURCE_TIMELINE };
+enum source {
+	SOURCE_SIGNAL,
+	SOURCE_TICK,
+	SOURCE_STACKS,
+	SOURCE_EVENTS,
+	SOURCE_SIDEBAND,
+	SOURCE_TIMELINE,
+	SOURCE_LIVE,
+};
 
 struct loop {
 	int epoll, signals, tick;
@@ -253,6 +262,8 @@ static int loop_open(struct loop *loop, const struct agent *agent)
 		err = watch(loop, sideband_fd(agent->sideband), SOURCE_SIDEBAND);
 	if (!err && agent->timeline)
 		err = watch(loop, timeline_fd(agent->timeline), SOURCE_TIMELINE);
+	if (!err && agent->live)
+		err = watch(loop, live_fd(agent->live), SOURCE_LIVE);
 	return err;
 }
 
@@ -290,6 +301,7 @@ static void slow_tick(struct agent *agent)
 	if (cpu_events_follow(agent->cpu_events))
 		log_debug("a CPU that came online cannot be sampled");
 	lives_follow_cpus(agent);
+	live_serve(agent->live); /* who is late */
 	window_facts_update(agent);
 	if (agent->summary.loss[PP_LOSS_EVENTS_FULL] != lost)
 		agent->must_rescan = true;
@@ -344,6 +356,9 @@ static int serve(struct agent *agent, struct loop *loop, int timeout_ms)
 		case SOURCE_TIMELINE:
 			timeline_tick(agent->timeline);
 			break;
+		case SOURCE_LIVE:
+			live_serve(agent->live);
+			break;
 		case SOURCE_EVENTS:
 		case SOURCE_SIDEBAND:
 			err = lives_follow(agent);
@@ -375,11 +390,14 @@ static int run_windows(struct agent *agent, struct loop *loop)
 			loop->window_ends_ns += agent->options->interval_ns;
 			continue;
 		}
-		err = serve(agent, loop,
-			    sweeps_timeout_ms(agent->sweeps,
-					      (int)((ends_ns - now_ns) / NS_PER_MS) + 1));
-		if (!err)
+		int timeout_ms = (int)((ends_ns - now_ns) / NS_PER_MS) + 1;
+
+		timeout_ms = sweeps_timeout_ms(agent->sweeps, timeout_ms);
+		err = serve(agent, loop, live_timeout_ms(agent->live, timeout_ms));
+		if (!err) {
 			sweeps_step(agent->sweeps);
+			live_step(agent->live);
+		}
 	}
 	return err;
 }
@@ -460,6 +478,8 @@ static int run(struct agent *agent, struct loop *loop)
 	if (!err)
 		err = open_rings(agent);
 	if (!err)
+		err = live_open(agent, &agent->live);
+	if (!err)
 		err = loop_open(loop, agent);
 	if (!err)
 		err = start_command(agent, loop);
@@ -477,6 +497,7 @@ static int run(struct agent *agent, struct loop *loop)
 
 static void release(struct agent *agent)
 {
+	live_free(agent->live);
 	cpu_events_free(agent->cpu_events);
 	profiles_close(&agent->profiles);
 	waits_release(agent);

@@ -7,7 +7,8 @@
  *   profiles.c kinds of profiles         output.c  profile -> disk
  *   wakers.c   who ends waits
  *   timeline.c records -> a trace file   stack_texts.c  its stacks as text
- *   sweep.c    threads that sleep since before the start, and sweeps.c what becomes of them */
+ *   sweep.c    threads that sleep since before the start, and sweeps.c what becomes of them
+ *   live.c     clients of the live socket      dump.c  all stacks of this moment */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
@@ -32,7 +33,9 @@
 #include "drain/ring.h"
 #include "unwind/row_store.h"
 
+struct live;
 struct naming;
+struct process_python;
 struct sweeps;
 struct thread_names;
 struct timeline;
@@ -92,6 +95,7 @@ struct agent {
 	uint64_t torn_threads; /* PP_LOSS_THREADS_TORN */
 	struct timeline *timeline; /* NULL: none is written */
 	struct sweeps *sweeps; /* as well */
+	struct live *live;     /* NULL: there is no socket */
 
 	struct summary summary;
 	struct summary facts_told; /* the summary at the last window_facts_add() */
@@ -142,6 +146,10 @@ const char *thread_names_get(struct thread_names *names, const struct process *p
 /* Of a Python thread by the number that it has in its own pid namespace; 0: not known. */
 uint32_t thread_names_host_tid(const struct thread_names *names, const struct process *process,
 			       uint32_t inner);
+/* The number that a Python thread has in its own pid namespace, from its pthread_self(); native_id: as
+ * the interpreter has it, 0: it does not.  0: not known. */
+uint32_t thread_names_inner_tid(const struct process *process, const struct process_python *python,
+				uint64_t thread_id, uint32_t native_id);
 void thread_names_expire(struct thread_names *names, uint64_t before_ns);
 
 /* waits.c */

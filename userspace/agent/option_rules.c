@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "live/request.h"
+
 static bool ends_with(const char *text, const char *end)
 {
 	size_t text_size = strlen(text), end_size = strlen(end);
@@ -69,6 +71,10 @@ int option_rules_apply(const struct option_given *given, struct options *options
 	int err;
 
 	options->output_kind = kind_of_output(options);
+	options->live_is_default =
+		!given->live && options->output_kind == OPTIONS_OUTPUT_DIRECTORY;
+	if (options->live_is_default)
+		options->live = LIVE_SOCKET_DEFAULT;
 	if (!options->events)
 		options->events = default_events(options);
 	err = check_events(options, why);

@@ -80,6 +80,8 @@ struct options {
 	const char *timeline; /* NULL: none is written */
 	enum options_timeline timeline_kind;
 	uint64_t timeline_max_bytes; /* of the file, before compression */
+	const char *live;	     /* path of the live socket; NULL: there is none */
+	bool live_is_default;
 
 	/* How. */
 	bool no_kernel, no_native;

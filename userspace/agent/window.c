@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/live.h"
 #include "agent/sweeps.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -342,6 +343,7 @@ static void renew_dictionary(struct agent *agent)
 		config->epoch = agent->epoch;
 		dictionary_set_epoch(agent->dictionary, agent->epoch);
 		sweeps_refresh(agent->sweeps);
+		live_refresh(agent->live);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include "live/record.h"
 
 #define LISTENER UINT32_MAX
+_Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) == LIVE_PATH_BYTES, "unix(7)");
 #define EVENTS_MAX (LIVE_CLIENTS_MAX + 1)
 
 enum client_state { CLIENT_FREE, CLIENT_ASKS, CLIENT_WAITS, CLIENT_WORKS, CLIENT_READS };
