@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "agent/agent.h"
 #include "agent/dump_text.h"
 #include "agent/sweep.h"

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -74,6 +75,7 @@ static void run_private(const char *folder)
 {
 	char program[PROGRAM_BYTES], socket_path[FOLDER_BYTES + 16], output[FOLDER_BYTES + 16];
 
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	find_program(program);
 	snprintf(socket_path, sizeof(socket_path), "%s/live.sock", folder);
 	snprintf(output, sizeof(output), "%s/p.pb.gz", folder);

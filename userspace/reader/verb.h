@@ -7,7 +7,7 @@
 enum {
 	READER_OK = 0,
 	READER_FAILED = 1,    /* diff --fail-if: the condition holds */
-	READER_BAD_INPUT = 2, /* a file, folder, option or pyprofd: one line on stderr says which and why */
+	READER_BAD_INPUT = 2, /* a file, option or pyprofd: one line on stderr says which and why */
 };
 
 struct verb {
