@@ -28,9 +28,8 @@ def ask(words):
 
 def ours(pids, rounds):
     """The agent's own work goes on meanwhile: what it costs in as much time without a dump is taken off."""
-    folder = harness.temporary()
-    path = os.path.join(folder, "live.sock")
-    process = harness.start(folder + "/", hz=99, options=["--live", path])
+    path = os.path.join(harness.temporary(), "live.sock")
+    process = harness.start(harness.temporary(), hz=99, options=["--live", path])
     try:
         harness.wait_for(lambda: os.path.exists(path), 60, "the live socket")
         time.sleep(5)

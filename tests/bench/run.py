@@ -442,9 +442,9 @@ def section_dump(peers, quick):
     return dumps.section(peers, quick, say)
 
 
-SECTIONS = {"dump": section_dump, "bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
+SECTIONS = {"bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
             "start": section_start, "short": section_short, "leak": section_leak,
-            "switch": section_switch, "paint": section_paint}
+            "switch": section_switch, "paint": section_paint, "dump": section_dump}
 
 
 def main():
