@@ -55,7 +55,7 @@ def check_asleep(out, target):
         if name not in WAITS:
             continue
         head, frames = found[tid]
-        assert "waiting for %s" % WAITS[name] in head, head
+        assert "waits: %s" % WAITS[name] in head, head
         assert "moved" not in head and "cut" not in head, head
         wanted = re.compile(r"^%s  .*/asleep\.py:%d$" % (name, line))
         assert any(wanted.match(f) for f in frames), "%s: %s" % (name, frames)

@@ -243,12 +243,15 @@ static int add_process(struct dump *dump, struct pp_process_id id)
 	struct process *process = process_table_find(agent->processes, id);
 	size_t slept = take_swept(dump, id), count;
 	const struct process_python *python;
+	struct proc_status status;
 	int err;
 
 	if (!process || process->exit_ns || !live_may_see(dump->uid, id.tgid))
 		return 0;
 	if (!process->details_read)
 		(void)process_read_details(agent->processes, process);
+	if (!proc_status_read(id.tgid, &status))
+		process->uid = status.uid; /* it may have changed since */
 	count = add_running(dump, id, slept);
 	err = find_running(dump, process, dump->thread + slept, count - slept);
 	python = image_table_python(process);

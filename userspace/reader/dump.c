@@ -153,9 +153,9 @@ static void print_thread(const struct live_process *process, const struct live_t
 static void print_state(const struct live_process *process, const struct live_thread *thread)
 {
 	if (thread->flags & LIVE_RUNS)
-		printf(": running");
+		printf(", running");
 	else
-		printf(": waiting for %s", live_process_string(process, thread->wait));
+		printf(", waits: %s", live_process_string(process, thread->wait));
 	if (thread->flags & LIVE_GIL_HELD)
 		printf(", holds the GIL");
 	if (thread->flags & LIVE_GC)
