@@ -207,14 +207,14 @@ static int compare_threads(const void *a, const void *b)
 	return left->tid < right->tid ? -1 : left->tid > right->tid;
 }
 
-struct group {
+struct thread_group {
 	size_t start, count;
 	uint32_t tid; /* of its first thread */
 };
 
 static int compare_groups(const void *a, const void *b)
 {
-	const struct group *left = a, *right = b;
+	const struct thread_group *left = a, *right = b;
 
 	return left->tid < right->tid ? -1 : left->tid > right->tid;
 }
@@ -222,7 +222,7 @@ static int compare_groups(const void *a, const void *b)
 static void on_process(void *context, const struct live_process *process)
 {
 	struct dump *dump = context;
-	OWNED_MEM struct group *group = calloc(process->thread_count + 1, sizeof(*group));
+	OWNED_MEM struct thread_group *group = calloc(process->thread_count + 1, sizeof(*group));
 	struct live_thread *thread = process->thread;
 	size_t groups = 0;
 
@@ -239,7 +239,7 @@ static void on_process(void *context, const struct live_process *process)
 		qsort(thread, process->thread_count, sizeof(*thread), compare_threads);
 	for (size_t i = 0; i < process->thread_count; i++) {
 		if (!i || compare_states(&thread[i - 1], &thread[i]))
-			group[groups++] = (struct group){.start = i, .tid = thread[i].tid};
+			group[groups++] = (struct thread_group){.start = i, .tid = thread[i].tid};
 		group[groups - 1].count++;
 	}
 	qsort(group, groups, sizeof(*group), compare_groups);
