@@ -73,7 +73,7 @@ def test_sleeping_threads():
 
 
 def test_a_running_thread():
-    with harness.Target("burn.py", 60) as target:
+    with harness.Target("burn.py", 0) as target:
         process, path = agent(target.folder)
         found = groups(ask("--pid", target.pid, "--socket", path))
         head, frames = found[target.pid]
