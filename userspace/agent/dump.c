@@ -178,10 +178,15 @@ static size_t add_running(const struct dump *dump, struct pp_process_id id, size
 	while (dir && count < THREADS_MAX && (item = readdir(dir))) {
 		char *end;
 		unsigned long tid = strtoul(item->d_name, &end, 10);
+		struct proc_status status;
 
-		if (!tid || *end || has_thread(dump->thread, slept, (uint32_t)tid))
+		if (!tid || *end || has_thread(dump->thread, slept, (uint32_t)tid) ||
+		    thread_status_read(id.tgid, (uint32_t)tid, &status))
 			continue;
-		dump->thread[count++] = (struct dump_thread){.tid = (uint32_t)tid, .runs = true};
+		/* It may have gone to sleep since the sweep came by. */
+		dump->thread[count++] = (struct dump_thread){.tid = (uint32_t)tid,
+							     .wait = PP_WAIT_OTHER,
+							     .runs = status.is_runnable};
 	}
 	return count;
 }
