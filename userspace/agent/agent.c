@@ -15,6 +15,7 @@
 #include "agent/ledger_sums.h"
 #include "agent/live.h"
 #include "agent/sweeps.h"
+#include "agent/top.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -24,6 +25,8 @@
 
 #define TICK_NS (250 * NS_PER_MS)
 #define SLOW_TICK_NS NS_PER_SEC
+/* A window is not cut for clients when it ends by itself so soon. */
+#define PART_MIN_NS (500 * NS_PER_MS)
 #define WANTED_FDS 65536U
 #define AGENT_NICE (-10)
 #define DICTIONARY_BYTES (20U << 20)
@@ -373,21 +376,36 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* Where the open window is cut for who watches; not so close to its end. */
+static uint64_t find_part_end(const struct agent *agent, const struct loop *loop)
+{
+	uint64_t due_ns = top_due_ns(agent->top, agent->window_started_ns);
+
+	return due_ns < UINT64_MAX && due_ns + PART_MIN_NS < loop->window_ends_ns ? due_ns :
+										    UINT64_MAX;
+}
+
 static int run_windows(struct agent *agent, struct loop *loop)
 {
 	int err = 0;
 
 	while (!agent->is_ending && !err) {
 		uint64_t now_ns = mono_ns();
-		uint64_t ends_ns = earlier(loop->window_ends_ns, loop->all_ends_ns);
+		uint64_t part_ends_ns = find_part_end(agent, loop);
+		uint64_t ends_ns = earlier(part_ends_ns,
+					   earlier(loop->window_ends_ns, loop->all_ends_ns));
 
 		if (now_ns >= loop->all_ends_ns)
 			break;
 		if (now_ns >= loop->window_ends_ns) {
-			err = window_close(agent, false);
+			err = window_close(agent, WINDOW_WHOLE);
 			if (!err)
 				err = window_open(agent);
 			loop->window_ends_ns += agent->options->interval_ns;
+			continue;
+		}
+		if (now_ns >= part_ends_ns) {
+			err = window_close(agent, WINDOW_PART);
 			continue;
 		}
 		int timeout_ms = (int)((ends_ns - now_ns) / NS_PER_MS) + 1;
@@ -437,7 +455,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 	config->flags |= PP_CONFIG_PAUSED;
 	agent->paused_ns = mono_ns();
 	traced = timeline_close(agent->timeline);
-	closed = agent->profiles.is_open ? window_close(agent, true) : 0;
+	closed = agent->profiles.is_open ? window_close(agent, WINDOW_LAST) : 0;
 	/* The profile is over, the command's exit status still counts. */
 	while (!err && !loop->is_giving_up && command_is_running(loop->command))
 		err = serve(agent, loop, -1);
@@ -497,6 +515,7 @@ static int run(struct agent *agent, struct loop *loop)
 
 static void release(struct agent *agent)
 {
+	top_free(agent->top);
 	live_free(agent->live);
 	cpu_events_free(agent->cpu_events);
 	profiles_close(&agent->profiles);

@@ -8,7 +8,8 @@
  *   wakers.c   who ends waits
  *   timeline.c records -> a trace file   stack_texts.c  its stacks as text
  *   sweep.c    threads that sleep since before the start, and sweeps.c what becomes of them
- *   live.c     clients of the live socket      dump.c  all stacks of this moment */
+ *   live.c     clients of the live socket      dump.c  all stacks of this moment
+ *   top.c      clients that get every window */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
@@ -39,6 +40,7 @@ struct process_python;
 struct sweeps;
 struct thread_names;
 struct timeline;
+struct top;
 struct stack_texts;
 
 struct event_batch {
@@ -83,6 +85,7 @@ struct agent {
 	/* the window */
 	uint32_t window;
 	uint64_t window_started_ns, window_started_wall_ns;
+	uint64_t profile_started_ns, profile_started_wall_ns; /* of its first window */
 	uint64_t paused_ns; /* the kernel side has stopped: the last window's end; 0: it runs */
 	uint32_t windows_closed;
 	struct intern *strings;	 /* of the profile */
@@ -96,6 +99,7 @@ struct agent {
 	struct timeline *timeline; /* NULL: none is written */
 	struct sweeps *sweeps; /* as well */
 	struct live *live;     /* NULL: there is no socket */
+	struct top *top;       /* as well */
 
 	struct summary summary;
 	struct summary facts_told; /* the summary at the last window_facts_add() */
@@ -208,9 +212,13 @@ int window_label_sample(struct agent *agent, struct profile_sample *sample,
 /* Leaves the frames above __schedule() out. */
 void window_drop_switch_frames(struct agent *agent, struct profile_sample *sample);
 int window_open(struct agent *agent);
-/* Swaps the count tables, names what was counted and adds it to the profile; is_last: and writes a
- * profile of one file. */
-int window_close(struct agent *agent, bool is_last);
+enum window_end {
+	WINDOW_PART,  /* the profile goes on: clients want to see what was counted so far */
+	WINDOW_WHOLE, /* so it does in one file; a store's is written */
+	WINDOW_LAST,  /* it is written */
+};
+/* Swaps the count tables, names what was counted and adds it to the profile. */
+int window_close(struct agent *agent, enum window_end end);
 /* Forgets processes that are gone for some windows, and files that nobody maps. */
 void window_forget(struct agent *agent);
 

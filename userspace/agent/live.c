@@ -6,6 +6,7 @@
 
 #include "agent/agent.h"
 #include "agent/dump.h"
+#include "agent/top.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "live/server.h"
@@ -44,6 +45,9 @@ int live_open(struct agent *agent, struct live **ret_live)
 	}
 	if (err)
 		return log_error_errno(err, "cannot serve --live %s", options->live);
+	err = top_new(options, live->server, agent->processes, &agent->top);
+	if (err)
+		return err;
 	*ret_live = TAKE(live);
 	return 0;
 }
@@ -64,8 +68,12 @@ int live_fd(const struct live *live)
 
 void live_serve(struct live *live)
 {
-	if (live)
-		live_server_serve(live->server, mono_ns());
+	uint64_t now_ns = mono_ns();
+
+	if (!live)
+		return;
+	live_server_serve(live->server, now_ns);
+	top_serve(live->agent->top, now_ns);
 }
 
 static void end(struct live *live)
@@ -86,9 +94,11 @@ static const char *why_not(int err)
 /* False: there is nothing to do now. */
 static bool begin(struct live *live, uint64_t now_ns)
 {
+	const struct live_choice dump = {.verb = LIVE_DUMP,
+					 .root_only = now_ns < live->users_next_ns};
 	int err;
 
-	if (!live_server_next(live->server, now_ns < live->users_next_ns, &live->job))
+	if (!live_server_next(live->server, dump, &live->job))
 		return false;
 	live->spent_ns = 0;
 	err = dump_new(live->agent, live->job.uid, &live->job.request, &live->dump);

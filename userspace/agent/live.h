@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The live socket in the agent's loop: requests become jobs, one at a time, in steps of some ms.
+/* The live socket in the agent's loop: dumps are jobs, one at a time, in steps of some ms; who watches is
+ * served at the ends of windows (top.h).
  * NULL is fine for all functions but live_open().  docs/design/0008-live-socket.md. */
 #ifndef AGENT_LIVE_H
 #define AGENT_LIVE_H
@@ -9,8 +10,8 @@
 struct agent;
 struct live;
 
-/* Nothing, when the options ask for no socket, or the default one cannot be had (which is logged).
- * 0; -errno: the path that was given is no good, a line was logged. */
+/* Nothing, when the options ask for no socket, or the default one cannot be had (which is logged); else
+ * agent->top is there, too.  0; -errno: the path that was given is no good, a line was logged. */
 int live_open(struct agent *agent, struct live **ret_live);
 void live_free(struct live *live);
 DEFINE_OWNED(struct live, live)

@@ -60,10 +60,10 @@ static const struct argp_option option_table[] = {
 	{"delay", KEY_DELAY, "TIME", 0, "Wait this long before the first sample", 3},
 	{"interval", KEY_INTERVAL, "TIME", 0, "Length of one window, and file: default 10s", 3},
 	{.doc = "Where the profiles go:", .group = 4},
-	{"output", 'o', "FILE|DIR|-", 0,
+	{"output", 'o', "FILE|DIR|-|no", 0,
 	 "A folder gets one file a window and kind (default " OPTIONS_OUTPUT_DEFAULT
 	 "); a name in .folded "
-	 "or .txt gets folded text, any other name gzip pprof, - is standard output",
+	 "or .txt gets folded text, any other name gzip pprof, - is standard output; no: none is written",
 	 4},
 	{"store-max", KEY_STORE_MAX, "SIZE", 0,
 	 "The oldest files of the folder are deleted above this size: default 200M", 4},
@@ -74,7 +74,7 @@ static const struct argp_option option_table[] = {
 	{"timeline-max", KEY_TIMELINE_MAX, "SIZE", 0,
 	 "The timeline ends at this size, before compression: default 256M", 4},
 	{"live", KEY_LIVE, "PATH|no", 0,
-	 "The socket that pyprof dump asks: default " LIVE_SOCKET_DEFAULT
+	 "The socket that pyprof dump and top ask: default " LIVE_SOCKET_DEFAULT
 	 " when profiles go into a "
 	 "folder, else none",
 	 4},

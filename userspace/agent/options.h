@@ -39,6 +39,7 @@ enum options_output_kind {
 	OPTIONS_OUTPUT_DIRECTORY, /* an existing folder, or a name in '/': one file a window */
 	OPTIONS_OUTPUT_PPROF,	  /* one file, or "-": standard output; gzip pprof */
 	OPTIONS_OUTPUT_FOLDED,	  /* one file whose name ends in .folded or .txt */
+	OPTIONS_OUTPUT_NONE,	  /* "no": windows are for clients of the live socket only */
 };
 
 /* Bits of options.events: what is captured.  Their names are in option_values.c. */

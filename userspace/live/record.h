@@ -18,6 +18,7 @@
 	X(STACK, "stack", 2, 0)	    /* its number, counted from 1; frames that follow, leaf first */ \
 	X(FRAME, "frame", 2, 3)	    /* enum live_frame, line; function, file, module */            \
 	X(THREAD, "thread", 4, 2)   /* tid, stack or 0, enum live_flag, ns it waits or 0; name, wait */ \
+	X(WINDOW, "window", 2, 0)   /* bytes of a gzip'd pprof file that follow; enum live_window */   \
 	X(END, "end", 4, 0)	    /* threads, of these torn, without a stack, left out */         \
 	X(ERROR, "error", 1, 1)	    /* errno; what a person reads */
 
@@ -33,6 +34,11 @@ enum live_flag {
 	LIVE_TORN = 8,	  /* it moved while its stack was read */
 	LIVE_CUT = 16,	  /* the stack does not reach the root */
 };
+
+/* What a window can tell. */
+enum live_window { LIVE_WINDOW_WAITS = 1 };
+
+#define LIVE_WINDOW_BYTES (64U << 20) /* of a window's file at most */
 
 struct live_record {
 	enum live_kind kind;

@@ -6,8 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 /* Also the kernel's PID_MAX_LIMIT. */
 #define PID_MAX (4U << 20)
+
+static const char *const verbs[] = {[LIVE_DUMP] = "dump", [LIVE_TOP] = "top"};
 
 struct word {
 	const char *text;
@@ -97,6 +101,17 @@ static int parse_switches(const char *at, const char *end, struct live_request *
 	return 0;
 }
 
+static int parse_verb(struct word word, enum live_verb *ret_verb)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		if (is_word(word, verbs[i])) {
+			*ret_verb = (enum live_verb)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
 int live_request_parse(const char *line, size_t size, struct live_request *ret_request)
 {
 	const char *at = line, *end = line + size;
@@ -107,9 +122,9 @@ int live_request_parse(const char *line, size_t size, struct live_request *ret_r
 		return -E2BIG;
 	if (!is_word(next_word(&at, end), "pyprofd") || !is_word(next_word(&at, end), "1"))
 		return -EPROTO;
-	if (!is_word(next_word(&at, end), "dump"))
-		return -EINVAL;
-	err = parse_pids(next_word(&at, end), &request);
+	err = parse_verb(next_word(&at, end), &request.verb);
+	if (!err)
+		err = parse_pids(next_word(&at, end), &request);
 	if (!err)
 		err = parse_switches(at, end, &request);
 	if (err)
@@ -127,7 +142,7 @@ int live_request_format(const struct live_request *request, char ret_text[LIVE_R
 
 	if (!out)
 		return -ENOMEM;
-	fprintf(out, "pyprofd %u dump ", LIVE_VERSION);
+	fprintf(out, "pyprofd %u %s ", LIVE_VERSION, verbs[request->verb]);
 	for (size_t i = 0; i < request->pid_count; i++)
 		fprintf(out, "%s%u", i ? "," : "", request->pid[i]);
 	fprintf(out, "%s%s%s\n", request->pid_count ? "" : "all",

@@ -13,7 +13,10 @@
 #define LIVE_REQUEST_BYTES 4096U /* with its newline */
 #define LIVE_PIDS_MAX 256U
 
-enum live_verb { LIVE_DUMP };
+enum live_verb {
+	LIVE_DUMP, /* the stacks of this moment */
+	LIVE_TOP,  /* what is counted from now on, window by window, until the client goes */
+};
 
 struct live_request {
 	enum live_verb verb;

@@ -2,6 +2,9 @@
 #include "live/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -27,6 +30,7 @@ struct client {
 	struct live_request request;
 	char *reply; /* owned */
 	size_t reply_size, sent;
+	bool goes_on; /* another part of the reply will come */
 };
 
 struct live_server {
@@ -56,6 +60,15 @@ static void watch(const struct live_server *server, const struct client *client,
 	(void)epoll_ctl(server->epoll, EPOLL_CTL_MOD, client->fd, &event);
 }
 
+static void wait_for_part(const struct live_server *server, struct client *client)
+{
+	free(client->reply);
+	client->reply = NULL;
+	client->state = CLIENT_WORKS;
+	client->deadline_ns = UINT64_MAX;
+	watch(server, client, 0);
+}
+
 static void send_reply(const struct live_server *server, struct client *client, uint64_t now_ns)
 {
 	while (client->sent < client->reply_size) {
@@ -68,12 +81,17 @@ static void send_reply(const struct live_server *server, struct client *client, 
 			watch(server, client, EPOLLOUT);
 			return;
 		}
-		if (sent <= 0)
-			break;
+		if (sent <= 0) {
+			drop(client);
+			return;
+		}
 		client->sent += (size_t)sent;
 		client->deadline_ns = now_ns + LIVE_IDLE_NS;
 	}
-	drop(client);
+	if (client->goes_on)
+		wait_for_part(server, client);
+	else
+		drop(client);
 }
 
 static void reply(struct live_server *server, struct client *client, char *text, size_t size,
@@ -180,32 +198,43 @@ static void turn_away(int fd)
 	(void)!send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Whether somebody was there. */
-static bool accept_one(struct live_server *server, uint64_t now_ns)
+/* Closes the fd where it is not taken.  0; -EBUSY; -errno. */
+static int take_client(struct live_server *server, int connected, uint64_t deadline_ns)
 {
-	OWNED_FD int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	OWNED_FD int fd = connected;
 	struct ucred who;
 	socklen_t size = sizeof(who);
 	struct client *client;
 	struct epoll_event event = {.events = EPOLLIN};
 
-	if (fd < 0)
-		return false;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || size != sizeof(who))
-		return true;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size))
+		return -errno;
+	if (size != sizeof(who))
+		return -EPROTO;
 	client = find_room(server, who.uid);
 	if (!client) {
 		turn_away(fd);
-		return true;
+		return -EBUSY;
 	}
 	event.data.u32 = (uint32_t)(client - server->client);
 	if (epoll_ctl(server->epoll, EPOLL_CTL_ADD, fd, &event))
-		return true;
+		return -errno;
 	client->state = CLIENT_ASKS;
 	client->number = ++server->last_number;
 	client->uid = who.uid;
 	client->fd = TAKE_FD(fd);
-	client->deadline_ns = now_ns + LIVE_REQUEST_NS;
+	client->deadline_ns = deadline_ns;
+	return 0;
+}
+
+/* Whether somebody was there. */
+static bool accept_one(struct live_server *server, uint64_t now_ns)
+{
+	int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return false;
+	(void)take_client(server, fd, now_ns + LIVE_REQUEST_NS);
 	return true;
 }
 
@@ -259,14 +288,16 @@ static struct client *find(const struct live_server *server, uint64_t number)
 	return NULL;
 }
 
-bool live_server_next(struct live_server *server, bool root_only, struct live_job *ret_job)
+bool live_server_next(struct live_server *server, struct live_choice choice,
+		      struct live_job *ret_job)
 {
 	struct client *first = NULL;
 
 	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX; i++) {
 		struct client *client = &server->client[i];
 
-		if (client->state == CLIENT_WAITS && !(root_only && client->uid) &&
+		if (client->state == CLIENT_WAITS && client->request.verb == choice.verb &&
+		    !(choice.root_only && client->uid) &&
 		    (!first || client->number < first->number))
 			first = client;
 	}
@@ -283,23 +314,45 @@ bool live_server_waits(const struct live_server *server, uint64_t number)
 {
 	const struct client *client = find(server, number);
 
-	return client && client->state == CLIENT_WORKS;
+	return client && (client->state == CLIENT_WORKS || client->goes_on);
+}
+
+/* The client, when a reply to it may begin. */
+static struct client *find_working(const struct live_server *server, uint64_t number)
+{
+	struct client *client = find(server, number);
+
+	return client && client->state == CLIENT_WORKS ? client : NULL;
 }
 
 void live_server_reply(struct live_server *server, uint64_t number, char *text, size_t size,
 		       uint64_t now_ns)
 {
-	if (live_server_waits(server, number))
-		reply(server, find(server, number), text, size, now_ns);
+	struct client *client = find_working(server, number);
+
+	if (client)
+		reply(server, client, text, size, now_ns);
 	else
 		free(text);
+}
+
+void live_server_push(struct live_server *server, uint64_t number, char *text, size_t size,
+		      uint64_t now_ns)
+{
+	struct client *client = find_working(server, number);
+
+	if (client)
+		client->goes_on = true;
+	live_server_reply(server, number, text, size, now_ns);
 }
 
 void live_server_refuse(struct live_server *server, uint64_t number, int err, const char *why,
 			uint64_t now_ns)
 {
-	if (live_server_waits(server, number))
-		refuse(server, find(server, number), err, why, now_ns);
+	struct client *client = find_working(server, number);
+
+	if (client)
+		refuse(server, client, err, why, now_ns);
 }
 
 /* ---- the socket ---- */
@@ -362,14 +415,32 @@ static int bind_path(struct live_server *server)
 	return 0;
 }
 
+/* Who started us has connected it: a request comes when it likes. */
+static int adopt(struct live_server *server, const char *number)
+{
+	char *end;
+	unsigned long fd = strtoul(number, &end, 10);
+
+	if (end == number || *end || fd > INT_MAX)
+		return -EINVAL;
+	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC) || fcntl((int)fd, F_SETFL, O_NONBLOCK))
+		return -errno;
+	return take_client(server, (int)fd, UINT64_MAX);
+}
+
 static int open_socket(struct live_server *server)
 {
+	static const char by_fd[] = "fd:";
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = LISTENER};
 	int err;
 
-	server->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	server->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (server->listener < 0 || server->epoll < 0)
+	if (server->epoll < 0)
+		return -errno;
+	if (!strncmp(server->address.sun_path, by_fd, strlen(by_fd)))
+		return adopt(server, server->address.sun_path + strlen(by_fd));
+	server->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (server->listener < 0)
 		return -errno;
 	err = bind_path(server);
 	if (!err && epoll_ctl(server->epoll, EPOLL_CTL_ADD, server->listener, &event))

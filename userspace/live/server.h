@@ -19,7 +19,8 @@
 
 struct live_server;
 /* Binds the path; a socket that nobody serves any more is replaced.  Its folder is made where only
- * that is missing.  0; -EADDRINUSE: somebody serves it; -ENAMETOOLONG; -errno. */
+ * that is missing.  "fd:3": no socket of its own, but the client that is connected there, and no other.
+ * 0; -EADDRINUSE: somebody serves it; -ENAMETOOLONG; -errno. */
 int live_server_open(const char *path, struct live_server **ret_server);
 /* Takes the path away. */
 void live_server_close(struct live_server *server);
@@ -35,13 +36,23 @@ struct live_job {
 	uid_t uid;
 	struct live_request request;
 };
-/* The one that waits longest, whose turn it is now.  root_only: of root's.  False: there is none. */
-bool live_server_next(struct live_server *server, bool root_only, struct live_job *ret_job);
+/* Which of the requests. */
+struct live_choice {
+	enum live_verb verb;
+	bool root_only; /* of root's */
+};
+/* The one that waits longest, whose turn it is now.  False: there is none. */
+bool live_server_next(struct live_server *server, struct live_choice choice,
+		      struct live_job *ret_job);
 /* Whether the client is still there. */
 bool live_server_waits(const struct live_server *server, uint64_t number);
 /* Takes the text (heap) over; its client may be gone. */
 void live_server_reply(struct live_server *server, uint64_t number, char *text, size_t size,
 		       uint64_t now_ns);
+/* A part of a reply without an end: takes the text (heap) over.  A client that has not read the part before
+ * misses this one, one that reads nothing for LIVE_IDLE_NS is closed. */
+void live_server_push(struct live_server *server, uint64_t number, char *text, size_t size,
+		      uint64_t now_ns);
 /* An `error` for a request. */
 void live_server_refuse(struct live_server *server, uint64_t number, int err, const char *why,
 			uint64_t now_ns);

@@ -5,33 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader/live_client.h"
 #include "reader/live_model.h"
+#include "reader/live_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"
 
 #define THREADS_SHOWN 12U /* of a group, by name */
 
-enum option_key { KEY_ALL = 256, KEY_NO_NATIVE, KEY_NO_KERNEL, KEY_SOCKET, KEY_NO_COLOR };
+enum option_key { KEY_ALL = 256, KEY_NO_NATIVE, KEY_NO_KERNEL };
 
 struct dump {
-	struct live_request request;
-	const char *socket; /* NULL: the default */
+	struct live_options live;
 	bool all;
-	struct select select; /* for its colours */
 	bool color;
 	bool is_short_of_memory;
 	uint32_t processes;
 };
 
 static const struct argp_option options[] = {
-	{"pid", 'p', "PID[,PID...]", 0, "These processes; may be repeated", 1},
 	{"all", KEY_ALL, NULL, 0, "Every process that you may see", 1},
 	{"no-native", KEY_NO_NATIVE, NULL, 0, "Leave native frames out of Python stacks", 2},
 	{"no-kernel", KEY_NO_KERNEL, NULL, 0, "Leave kernel frames out", 2},
-	{"socket", KEY_SOCKET, "PATH", 0, "Where pyprofd answers.  Default: " LIVE_SOCKET_DEFAULT, 3},
-	{"no-color", KEY_NO_COLOR, NULL, 0, "No colours on a terminal either", 3},
 	{0},
 };
 
@@ -43,49 +38,26 @@ static const char doc[] =
 	"  sudo pyprof dump --pid 1234\n"
 	"  sudo pyprof dump --all --no-native --no-kernel\n";
 
-static void add_pids(struct dump *dump, const char *text, struct argp_state *state)
-{
-	for (;;) {
-		char *end;
-		unsigned long pid = strtoul(text, &end, 10);
-
-		if (end == text || !pid || pid > INT32_MAX || (*end && *end != ','))
-			argp_error(state, "--pid=%s: not a process", text);
-		if (dump->request.pid_count == LIVE_PIDS_MAX)
-			argp_error(state, "--pid: at most %u processes; or give --all",
-				   LIVE_PIDS_MAX);
-		dump->request.pid[dump->request.pid_count++] = (uint32_t)pid;
-		if (!*end)
-			return;
-		text = end + 1;
-	}
-}
-
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct dump *dump = state->input;
 
+	(void)text;
 	switch (key) {
-	case 'p':
-		add_pids(dump, text, state);
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &dump->live;
 		return 0;
 	case KEY_ALL:
 		dump->all = true;
 		return 0;
 	case KEY_NO_NATIVE:
-		dump->request.no_native = true;
+		dump->live.request.no_native = true;
 		return 0;
 	case KEY_NO_KERNEL:
-		dump->request.no_kernel = true;
-		return 0;
-	case KEY_SOCKET:
-		dump->socket = text;
-		return 0;
-	case KEY_NO_COLOR:
-		dump->select.no_color = true;
+		dump->live.request.no_kernel = true;
 		return 0;
 	case ARGP_KEY_END:
-		if (dump->all == !!dump->request.pid_count)
+		if (dump->all == !!dump->live.request.pid_count)
 			argp_error(state, "give --pid PID or --all");
 		return 0;
 	default:
@@ -260,7 +232,7 @@ static int tell(const struct dump *dump, const struct live_end *end)
 			end->left_out);
 	if (dump->processes)
 		return READER_OK;
-	fprintf(stderr, dump->request.pid_count ?
+	fprintf(stderr, dump->live.request.pid_count ?
 				"pyprof: no such process, or not yours, or pyprofd leaves it out\n" :
 				"pyprof: no process that you may see\n");
 	return READER_BAD_INPUT;
@@ -269,33 +241,24 @@ static int tell(const struct dump *dump, const struct live_end *end)
 static int run(struct dump *dump)
 {
 	CLEANUP(live_client_free_owned) struct live_client *client = NULL;
+	OWNED_FILE FILE *stream = NULL;
 	OWNED_MEM char *why = NULL;
 	struct live_end end;
+	int err;
 
-	if (live_client_open(dump->socket, &dump->request, &client))
+	if (live_client_open(dump->live.socket, &dump->live.request, &client))
 		return READER_BAD_INPUT;
-	switch (live_model_read(live_client_stream(client), on_process, dump, &end, &why)) {
-	case 0:
-		return tell(dump, &end);
-	case -EREMOTEIO:
-		fprintf(stderr, "pyprof: pyprofd says: %s\n", why);
-		break;
-	case -EBADMSG:
-		fprintf(stderr, "pyprof: pyprofd's answer is broken, or it did not come in time\n");
-		break;
-	default:
-		fprintf(stderr, "pyprof: pyprofd's answer is too large\n");
-	}
-	return READER_BAD_INPUT;
+	stream = fdopen(dup(live_client_fd(client)), "r");
+	err = stream ? live_model_read(stream, on_process, dump, &end, &why) : -ENOMEM;
+	return err ? live_explain(client, err, why) : tell(dump, &end);
 }
 
 int verb_dump(int argc, char **argv)
 {
-	static const struct argp argp = {.options = options, .parser = parse, .doc = doc};
 	struct dump dump = {};
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &dump))
+	if (live_options_parse(options, parse, doc, argc, argv, &dump))
 		return READER_BAD_INPUT;
-	dump.color = text_wants_color(&dump.select);
+	dump.color = text_wants_color(dump.live.no_color);
 	return run(&dump);
 }

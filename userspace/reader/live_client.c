@@ -2,41 +2,31 @@
 #include "reader/live_client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/io.h"
 
-#define PRIVATE_START_NS (20 * NS_PER_SEC)
-#define LOOK_NS (20 * NS_PER_MS)
 #define ANSWER_SECONDS 90 /* longer than a request may wait for its turn */
-#define FOLDER_BYTES 64U
 #define PROGRAM_BYTES 4096U
+#define SAID_BYTES 65536U
 
 struct live_client {
-	FILE *stream;
-	pid_t pid;		   /* of the private capture; 0: there is none */
-	char folder[FOLDER_BYTES]; /* its files; "" */
+	int fd;
+	pid_t pid; /* of the private capture; 0: there is none */
+	int said;  /* what it prints; -1 */
 };
-
-static void pause_ns(uint64_t ns)
-{
-	const struct timespec span = {.tv_nsec = (long)ns};
-
-	nanosleep(&span, NULL);
-}
 
 static int connect_to(const char *path, int *ret_fd)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
 	OWNED_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
@@ -45,8 +35,6 @@ static int connect_to(const char *path, int *ret_fd)
 		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, strlen(path));
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)))
-		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)))
 		return -errno;
 	*ret_fd = TAKE_FD(fd);
 	return 0;
@@ -71,72 +59,63 @@ static void find_program(char program[PROGRAM_BYTES])
 	memcpy(program, name, sizeof(name));
 }
 
-static void run_private(const char *folder)
+static void run_private(int connected, int said)
 {
-	char program[PROGRAM_BYTES], socket_path[FOLDER_BYTES + 16], output[FOLDER_BYTES + 16];
+	char program[PROGRAM_BYTES], live[32];
+	int fd = dup(connected); /* the copy stays open in the new program */
+	sigset_t none;
 
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	find_program(program);
-	snprintf(socket_path, sizeof(socket_path), "%s/live.sock", folder);
-	snprintf(output, sizeof(output), "%s/p.pb.gz", folder);
-	execlp(program, program, "--quiet", "--events", "offcpu", "--live", socket_path, "--output",
-	       output, (char *)NULL);
+	snprintf(live, sizeof(live), "fd:%d", fd);
+	(void)dup2(said, STDERR_FILENO);
+	execlp(program, program, "--quiet", "--events", "cpu,offcpu", "--output", "no", "--live",
+	       live, (char *)NULL);
 	fprintf(stderr, "pyprof: cannot start %s: %s\n", program, strerror(errno));
 	_exit(127);
 }
 
-static int start_private(struct live_client *client)
+/* It serves the other end of a pair: no file to leave behind, and nobody else can ask it. */
+static int start_private(struct live_client *client, int *ret_fd)
 {
-	memcpy(client->folder, "/tmp/pyprof-XXXXXX", sizeof("/tmp/pyprof-XXXXXX"));
-	if (!mkdtemp(client->folder)) {
-		client->folder[0] = '\0';
+	int pair[2];
+
+	client->said = memfd_create("pyprofd says", MFD_CLOEXEC);
+	if (client->said < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	}
 	client->pid = fork();
-	if (client->pid < 0)
-		return -errno;
 	if (!client->pid)
-		run_private(client->folder);
-	return 0;
-}
-
-/* Until its socket is there. */
-static int connect_private(struct live_client *client, int *ret_fd)
-{
-	uint64_t until_ns = mono_ns() + PRIVATE_START_NS;
-	char path[FOLDER_BYTES + 16];
-
-	snprintf(path, sizeof(path), "%s/live.sock", client->folder);
-	while (mono_ns() < until_ns) {
-		int status;
-
-		if (!connect_to(path, ret_fd))
-			return 0;
-		if (waitpid(client->pid, &status, WNOHANG) == client->pid) {
-			client->pid = 0;
-			return -ECHILD; /* it has said why */
-		}
-		pause_ns(LOOK_NS);
-	}
-	return -ETIMEDOUT;
+		run_private(pair[1], client->said);
+	close(pair[1]);
+	*ret_fd = pair[0];
+	return client->pid < 0 ? -errno : 0;
 }
 
 static void end_private(struct live_client *client)
 {
-	static const char *const names[] = {"live.sock", "p.pb.gz"};
-	char path[FOLDER_BYTES + 16];
+	OWNED_MEM char *text = NULL;
+	ssize_t size;
 
 	if (client->pid > 0) {
 		kill(client->pid, SIGTERM);
 		waitpid(client->pid, NULL, 0);
 	}
-	if (!client->folder[0])
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		snprintf(path, sizeof(path), "%s/%s", client->folder, names[i]);
-		unlink(path);
-	}
-	rmdir(client->folder);
+	text = client->said >= 0 ? malloc(SAID_BYTES) : NULL;
+	size = text ? pread(client->said, text, SAID_BYTES, 0) : 0;
+	if (size > 0)
+		(void)fwrite(text, 1, (size_t)size, stderr);
+	close_owned_fd(&client->said);
+}
+
+bool live_client_has_failed(const struct live_client *client)
+{
+	siginfo_t info = {};
+
+	return client->pid > 0 &&
+	       !waitid(P_PID, (id_t)client->pid, &info, WEXITED | WNOHANG | WNOWAIT) &&
+	       info.si_pid && (info.si_code != CLD_EXITED || info.si_status);
 }
 
 /* ---- either ---- */
@@ -158,18 +137,16 @@ static int connect_any(struct live_client *client, const char *path, int *ret_fd
 			asked);
 		return err;
 	}
-	err = start_private(client);
-	if (!err)
-		err = connect_private(client, ret_fd);
-	if (err && err != -ECHILD)
+	err = start_private(client, ret_fd);
+	if (err)
 		fprintf(stderr, "pyprof: a capture of its own did not start: %s\n", strerror(-err));
 	return err;
 }
 
 static int ask(struct live_client *client, const char *path, const struct live_request *request)
 {
+	const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
 	char text[LIVE_REQUEST_BYTES];
-	OWNED_FD int fd = -1;
 	size_t size;
 	int err = live_request_format(request, text, &size);
 
@@ -177,19 +154,15 @@ static int ask(struct live_client *client, const char *path, const struct live_r
 		fprintf(stderr, "pyprof: too many processes are named\n");
 		return err;
 	}
-	err = connect_any(client, path, &fd);
+	err = connect_any(client, path, &client->fd);
 	if (err)
 		return err;
-	if (send(fd, text, size, MSG_NOSIGNAL) != (ssize_t)size)
+	if (setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
+	    send(client->fd, text, size, MSG_NOSIGNAL) != (ssize_t)size) {
 		err = errno ? -errno : -EIO;
-	client->stream = err ? NULL : fdopen(fd, "r");
-	if (!client->stream) {
-		err = err ? err : -ENOMEM;
 		fprintf(stderr, "pyprof: pyprofd does not listen: %s\n", strerror(-err));
-		return err;
 	}
-	(void)TAKE_FD(fd);
-	return 0;
+	return err;
 }
 
 int live_client_open(const char *path, const struct live_request *request,
@@ -200,6 +173,7 @@ int live_client_open(const char *path, const struct live_request *request,
 
 	if (!client)
 		return -ENOMEM;
+	client->fd = client->said = -1;
 	err = ask(client, path, request);
 	if (err) {
 		live_client_close(client);
@@ -213,13 +187,12 @@ void live_client_close(struct live_client *client)
 {
 	if (!client)
 		return;
-	if (client->stream)
-		fclose(client->stream);
+	close_owned_fd(&client->fd);
 	end_private(client);
 	free(client);
 }
 
-FILE *live_client_stream(const struct live_client *client)
+int live_client_fd(const struct live_client *client)
 {
-	return client->stream;
+	return client->fd;
 }

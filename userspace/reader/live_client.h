@@ -3,7 +3,7 @@
 #ifndef READER_LIVE_CLIENT_H
 #define READER_LIVE_CLIENT_H
 
-#include <stdio.h>
+#include <stdbool.h>
 
 #include "base/cleanup.h"
 #include "live/request.h"
@@ -13,14 +13,16 @@ struct live_client;
  * is printed.  0; -errno. */
 int live_client_open(const char *path, const struct live_request *request,
 		     struct live_client **ret_client);
-/* Ends the private capture, if that is what it was. */
+/* Ends the private capture, if that is what it was, and prints what it had to say. */
 void live_client_close(struct live_client *client);
 static inline void live_client_free_owned(struct live_client **client)
 {
 	live_client_close(*client);
 }
 
-/* Borrowed. */
-FILE *live_client_stream(const struct live_client *client);
+/* Borrowed.  Reading from it waits 90 s at most. */
+int live_client_fd(const struct live_client *client);
+/* The private capture has ended by itself and in failure: live_client_close() says why. */
+bool live_client_has_failed(const struct live_client *client);
 
 #endif

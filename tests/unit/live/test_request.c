@@ -22,6 +22,8 @@ static void request__all(void **state)
 	assert_int_equal(request.pid_count, 0);
 	assert_false(request.no_native);
 	assert_true(live_request_wants(&request, 4711));
+	assert_int_equal(parse("pyprofd 1 top all", &request), 0);
+	assert_int_equal(request.verb, LIVE_TOP);
 }
 
 static void request__pids_are_sorted_and_each_once(void **state)

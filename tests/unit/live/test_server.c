@@ -16,6 +16,9 @@
 
 static char folder[] = "/tmp/live-XXXXXX", path[64];
 static uint64_t now_ns = 1000;
+static const struct live_choice dumps = {.verb = LIVE_DUMP};
+static const struct live_choice of_root = {.verb = LIVE_DUMP, .root_only = true};
+static const struct live_choice tops = {.verb = LIVE_TOP};
 
 static int connect_to(const char *where)
 {
@@ -69,17 +72,17 @@ static void server__request_and_reply(void **state)
 	(void)state;
 	assert_int_equal(poll(&poller, 1, 0), 1);
 	live_server_serve(server, now_ns);
-	assert_false(live_server_next(server, false, &job));
+	assert_false(live_server_next(server, dumps, &job));
 	say(fd, "pyprofd 1 du"); /* in two parts */
 	live_server_serve(server, now_ns);
-	assert_false(live_server_next(server, false, &job));
+	assert_false(live_server_next(server, dumps, &job));
 	say(fd, "mp 17\n");
 	live_server_serve(server, now_ns);
-	assert_true(live_server_next(server, false, &job));
+	assert_true(live_server_next(server, dumps, &job));
 	assert_int_equal(job.uid, geteuid());
 	assert_int_equal(job.request.pid[0], 17);
 	assert_true(live_server_waits(server, job.number));
-	assert_false(live_server_next(server, false, &(struct live_job){}));
+	assert_false(live_server_next(server, dumps, &(struct live_job){}));
 	/* A wait for the work that goes on is no reason to wake up. */
 	assert_int_equal(poll(&poller, 1, 0), 0);
 	live_server_reply(server, job.number, strdup("end\t0\t0\t0\t0\n"), 12, now_ns);
@@ -88,6 +91,65 @@ static void server__request_and_reply(void **state)
 	assert_false(live_server_waits(server, job.number));
 	live_server_close(server);
 	assert_int_equal(access(path, F_OK), -1);
+}
+
+/* A part in two: what did not fit waits, and the next part is not for who has not read the last. */
+static void server__parts_follow_each_other(void **state)
+{
+	struct live_server *server = opened();
+	int fd = connect_to(path);
+	struct live_job job;
+	char text[64];
+
+	(void)state;
+	live_server_serve(server, now_ns);
+	say(fd, "pyprofd 1 top all\n");
+	live_server_serve(server, now_ns);
+	assert_false(live_server_next(server, dumps, &job));
+	assert_true(live_server_next(server, tops, &job));
+	live_server_push(server, job.number, strdup("one"), 3, now_ns);
+	live_server_push(server, job.number, strdup("two"), 3, now_ns);
+	assert_int_equal(recv(fd, text, sizeof(text), 0), 6);
+	assert_memory_equal(text, "onetwo", 6);
+	/* It may wait as long as it likes for the next. */
+	live_server_serve(server, now_ns + 100 * LIVE_IDLE_NS);
+	assert_true(live_server_waits(server, job.number));
+	live_server_push(server, job.number, calloc(1, 16U << 20), 16U << 20, now_ns);
+	live_server_push(server, job.number, strdup("missed"), 6, now_ns);
+	assert_true(live_server_waits(server, job.number));
+	live_server_refuse(server, job.number, -EIO, "not now", now_ns);
+	live_server_serve(server, now_ns + LIVE_IDLE_NS - 1);
+	assert_true(live_server_waits(server, job.number));
+	live_server_serve(server, now_ns + LIVE_IDLE_NS);
+	assert_false(live_server_waits(server, job.number));
+	live_server_push(server, job.number, strdup("gone"), 4, now_ns);
+	close(fd);
+	live_server_close(server);
+}
+
+/* The one client that is given: no socket anywhere. */
+static void server__a_client_by_its_fd(void **state)
+{
+	struct live_server *server;
+	struct live_job job;
+	char name[32];
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	snprintf(name, sizeof(name), "fd:%d", pair[1]);
+	assert_int_equal(live_server_open(name, &server), 0);
+	live_server_serve(server, now_ns + 1000 * LIVE_REQUEST_NS);
+	say(pair[0], "pyprofd 1 dump all\n");
+	live_server_serve(server, now_ns);
+	assert_true(live_server_next(server, dumps, &job));
+	assert_int_equal(job.uid, geteuid());
+	close(pair[0]);
+	live_server_serve(server, now_ns);
+	assert_false(live_server_waits(server, job.number));
+	live_server_close(server);
+	assert_int_equal(live_server_open("fd:x", &server), -EINVAL);
+	assert_int_equal(live_server_open("fd:999", &server), -EBADF);
 }
 
 static void server__bad_requests_are_told(void **state)
@@ -131,7 +193,7 @@ static void server__clients_are_bounded(void **state)
 	live_server_serve(server, now_ns);
 	say(more, "pyprofd 1 dump all\n");
 	live_server_serve(server, now_ns);
-	assert_true(live_server_next(server, false, &(struct live_job){}));
+	assert_true(live_server_next(server, dumps, &(struct live_job){}));
 	close(more);
 	for (unsigned int i = 1; i < most; i++)
 		close(fd[i]);
@@ -156,7 +218,7 @@ static void server__slow_clients_are_closed(void **state)
 	live_server_serve(server, now_ns);
 	say(fd, "pyprofd 1 dump all\n");
 	live_server_serve(server, now_ns);
-	assert_true(live_server_next(server, false, &job));
+	assert_true(live_server_next(server, dumps, &job));
 	live_server_reply(server, job.number, calloc(1, size), size, now_ns);
 	live_server_serve(server, now_ns + LIVE_IDLE_NS - 1);
 	assert_int_equal(recv(fd, text, 1, MSG_DONTWAIT), 1);
@@ -182,15 +244,15 @@ static void server__first_come_first_served_and_root_alone(void **state)
 	say(first, "pyprofd 1 dump 1\n");
 	live_server_serve(server, now_ns);
 	if (geteuid())
-		assert_false(live_server_next(server, true, &job));
-	assert_true(live_server_next(server, !geteuid(), &job));
+		assert_false(live_server_next(server, of_root, &job));
+	assert_true(live_server_next(server, geteuid() ? dumps : of_root, &job));
 	assert_int_equal(job.request.pid[0], 1);
 	/* It goes while its request is worked at. */
 	close(first);
 	live_server_serve(server, now_ns);
 	assert_false(live_server_waits(server, job.number));
 	live_server_reply(server, job.number, strdup("x"), 1, now_ns);
-	assert_true(live_server_next(server, false, &job));
+	assert_true(live_server_next(server, dumps, &job));
 	assert_int_equal(job.request.pid[0], 2);
 	close(second);
 	live_server_close(server);
@@ -247,6 +309,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(server__request_and_reply),
+		cmocka_unit_test(server__parts_follow_each_other),
+		cmocka_unit_test(server__a_client_by_its_fd),
 		cmocka_unit_test(server__bad_requests_are_told),
 		cmocka_unit_test(server__clients_are_bounded),
 		cmocka_unit_test(server__slow_clients_are_closed),
