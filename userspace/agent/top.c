@@ -10,7 +10,7 @@
 #include "live/record.h"
 
 #define PART_NS NS_PER_SEC
-/* The end of a window is paid for by a pause of so many times as long, before the next is asked for. */
+/* The CPU time of a window's end is paid for by a pause of so many times as long, before another cut. */
 #define PART_FACTOR 9U
 
 struct watcher {
@@ -29,7 +29,8 @@ struct top {
 	const struct process_table *processes;
 	struct watcher watcher[TOP_WATCHERS_MAX];
 	size_t count;
-	uint64_t begun_ns, rests_until_ns;
+	uint64_t begun_cpu_ns; /* of this thread */
+	uint64_t rests_until_ns;
 };
 
 int top_new(const struct options *options, struct live_server *server,
@@ -107,7 +108,7 @@ int top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
 
 	if (!top)
 		return 0;
-	top->begun_ns = mono_ns();
+	top->begun_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	forget_gone(top);
 	for (size_t i = 0; i < top->count && !err; i++) {
 		top->watcher[i].asked = (struct pp_process_id){};
@@ -231,8 +232,8 @@ void top_end(struct top *top, const struct profile *modules, uint64_t duration_n
 		else
 			live_server_push(top->server, top->watcher[i].number, text, size, now_ns);
 	}
-	if (top && top->count) {
-		now_ns = mono_ns();
-		top->rests_until_ns = now_ns + PART_FACTOR * (now_ns - top->begun_ns);
-	}
+	if (top && top->count)
+		top->rests_until_ns =
+			mono_ns() + PART_FACTOR * (clock_ns(CLOCK_THREAD_CPUTIME_ID) -
+						   top->begun_cpu_ns);
 }

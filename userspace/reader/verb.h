@@ -29,6 +29,7 @@ int verb_lines(int argc, char **argv);
 int verb_calls(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_dump(int argc, char **argv);
+int verb_top(int argc, char **argv);
 int verb_info(int argc, char **argv);
 
 #endif
