@@ -25,14 +25,16 @@ def agent(folder, **more):
     return process, path
 
 
+def become(user):
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+
+
 def ask(*words, user=None, rc=0, limit_s=60):
-    def become():
-        os.setgroups([])
-        os.setresgid(user, user, user)
-        os.setresuid(user, user, user)
     done = subprocess.run([PYPROF, "dump"] + [str(w) for w in words], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=limit_s,
-                          preexec_fn=become if user else None, check=False)
+                          preexec_fn=(lambda: become(user)) if user else None, check=False)
     out, err = done.stdout.decode(), done.stderr.decode()
     assert done.returncode == rc, "%d: %s%s" % (done.returncode, out, err)
     return out + err if rc else out

@@ -16,6 +16,7 @@
 struct watcher {
 	uint64_t number; /* of the connection */
 	uid_t uid;
+	bool is_new; /* has not got a window yet */
 	struct live_request request;
 	struct profile *profile; /* owned; between top_begin() and top_end() only */
 	/* The process that was asked for last. */
@@ -80,7 +81,10 @@ void top_serve(struct top *top, uint64_t now_ns)
 			continue;
 		}
 		top->watcher[top->count++] = (struct watcher){
-			.number = job.number, .uid = job.uid, .request = job.request};
+			.number = job.number,
+			.uid = job.uid,
+			.is_new = true,
+			.request = job.request};
 	}
 }
 
@@ -90,6 +94,10 @@ uint64_t top_due_ns(const struct top *top, uint64_t window_started_ns)
 
 	if (!top || !top->count)
 		return UINT64_MAX;
+	/* The first shows what was before, at once. */
+	for (size_t i = 0; i < top->count; i++)
+		if (top->watcher[i].is_new)
+			due_ns = window_started_ns;
 	return due_ns > top->rests_until_ns ? due_ns : top->rests_until_ns;
 }
 
@@ -223,6 +231,7 @@ void top_end(struct top *top, const struct profile *modules, uint64_t duration_n
 
 		if (!profile)
 			continue;
+		top->watcher[i].is_new = false;
 		profile_set_duration(profile, duration_ns);
 		err = add_modules(profile, modules);
 		if (!err)

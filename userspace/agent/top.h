@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that watch: after each window, and at least about once a second, they get what was counted in it,
- * as a profile of kind wall with the labels pid, comm, wait and gil.  docs/design/0008-live-socket.md.
+/* Clients that watch: at once, after each window, and at least about once a second, they get what was
+ * counted in it, as a profile of kind wall with the labels pid, comm, wait and gil.  docs/design/0008-live-socket.md.
  * NULL is fine for all functions but top_new(). */
 #ifndef AGENT_TOP_H
 #define AGENT_TOP_H

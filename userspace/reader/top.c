@@ -18,6 +18,7 @@
 #define INTERVAL_MAX 3600UL
 /* Windows are of about a second: one that is a little short ends the interval, too. */
 #define SLACK_NS (NS_PER_SEC / 4)
+#define EARLY_NS (20 * NS_PER_MS)
 
 enum option_key { KEY_COUNT = 256, KEY_FUNCTIONS, KEY_LINES, KEY_LEAF };
 
@@ -29,6 +30,7 @@ struct top {
 	struct screen screen;
 	struct top_model *filling, *shown; /* owned */
 	unsigned long printed;
+	uint64_t asked_wall_ns;
 };
 
 static const struct argp_option options[] = {
@@ -129,6 +131,12 @@ static int take_interval(struct top *top)
 	return show(top);
 }
 
+/* The first window began before it was asked for: good to see at once, but no part of an interval. */
+static bool is_too_early(const struct top *top, uint64_t started_wall_ns)
+{
+	return !top->screen.is_open && started_wall_ns + EARLY_NS < top->asked_wall_ns;
+}
+
 static int on_window(void *context, const char *file, size_t size, uint64_t flags)
 {
 	struct top *top = context;
@@ -144,6 +152,10 @@ static int on_window(void *context, const char *file, size_t size, uint64_t flag
 	if (err)
 		return err;
 	top_model_times(top->filling, &end_ns, &duration_ns);
+	if (is_too_early(top, end_ns - duration_ns)) {
+		top_model_free(TAKE(top->filling));
+		return 0;
+	}
 	return duration_ns + SLACK_NS < top->interval_s * NS_PER_SEC ? 0 : take_interval(top);
 }
 
@@ -197,6 +209,7 @@ static int run(struct top *top)
 
 	if (live_client_open(top->live.socket, &top->live.request, &client))
 		return READER_BAD_INPUT;
+	top->asked_wall_ns = wall_ns();
 	err = screen_is_there() ? screen_open(&top->screen) : 0;
 	if (err) {
 		fprintf(stderr, "pyprof: cannot use the terminal: %s\n", strerror(-err));
