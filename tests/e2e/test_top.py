@@ -117,11 +117,14 @@ def test_windows_stay_whole():
         harness.wait_for(lambda: os.path.exists(path), 30, "the live socket")
         ask("--pid", worker.pid, "--count", 6, "--socket", path)
         harness.finish(process, signal_number=2)
-        out = subprocess.check_output([PYPROF, "info", os.path.join(folder, "store"),
-                                       "--kind", "offcpu"]).decode()
-        files = [f for _, _, names in os.walk(os.path.join(folder, "store")) for f in names
-                 if f.endswith("offcpu.pb.gz")]
-        assert 2 <= len(files) <= 3, (files, out)
+        store = os.path.join(folder, "store")
+        out = subprocess.check_output([PYPROF, "report", store, "--kind", "wall", "--pid",
+                                       str(worker.pid), "--by", "process"]).decode()
+        windows, used_s, recorded_s = re.search(
+            r"\((\d+) windows\): ([0-9.]+) s, ([0-9.]+) s recorded", out).groups()
+        assert 2 <= int(windows) <= 3, out
+        # Two threads, each all of the time.
+        assert abs(float(used_s) - 2 * float(recorded_s)) <= 0.2 * float(recorded_s), out
 
 
 def test_users_see_their_own():

@@ -23,7 +23,7 @@ static void try_request(const char *line, size_t size)
 		assert(request.pid[i - 1] < request.pid[i]);
 	assert(!live_request_format(&request, text, &written));
 	assert(!live_request_parse(text, written - 1, &again));
-	assert(request.pid_count == again.pid_count);
+	assert(request.verb == again.verb && request.pid_count == again.pid_count);
 	assert(!memcmp(request.pid, again.pid, request.pid_count * sizeof(request.pid[0])));
 }
 
