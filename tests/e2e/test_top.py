@@ -143,7 +143,30 @@ def test_users_see_their_own():
             except FileNotFoundError:
                 pass
         assert re.search(r"  %d " % worker.pid, ask(*words)), "root sees all"
+        # Nor is anything else of others among the bytes.
+        for user, is_theirs in ((USER, False), (0, True)):
+            told = raw_windows(path, user)
+            assert os.path.basename(own.folder).encode() in told
+            assert (os.path.basename(worker.folder).encode() in told) == is_theirs
+            assert (b"pyprofd" in told.replace(b"pyprofd-e2e", b"")) == is_theirs
         harness.finish(process, signal_number=2)
+
+
+def raw_windows(path, user):
+    """What two windows hold, unpacked, as that user gets them."""
+    script = """
+import socket, sys, zlib
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+s.sendall(b"pyprofd 1 top all\\n")
+f = s.makefile("rb")
+for _ in range(2):
+    words = f.readline().split(b"\\t")
+    assert words[0] == b"window", words
+    sys.stdout.buffer.write(zlib.decompress(f.read(int(words[1])), 31))
+"""
+    return subprocess.check_output(["/usr/bin/python3", "-c", script, path],
+                                   preexec_fn=(lambda: become(user)) if user else None)
 
 
 # ---------------------------------------------------------------- on a terminal

@@ -103,7 +103,7 @@ uint64_t top_due_ns(const struct top *top, uint64_t window_started_ns)
 
 /* ---- a window ---- */
 
-int top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
+void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
 {
 	const struct profile_options wall = {.kind = "wall",
 					     .value_type = {{"wall", "nanoseconds"}},
@@ -112,17 +112,15 @@ int top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
 					     .period_type = {"wall", "nanoseconds"},
 					     .period = 1,
 					     .start_wall_ns = start_wall_ns};
-	int err = 0;
 
 	if (!top)
-		return 0;
+		return;
 	top->begun_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	forget_gone(top);
-	for (size_t i = 0; i < top->count && !err; i++) {
+	for (size_t i = 0; i < top->count; i++) {
 		top->watcher[i].asked = (struct pp_process_id){};
-		err = profile_new(&wall, strings, &top->watcher[i].profile);
+		(void)profile_new(&wall, strings, &top->watcher[i].profile);
 	}
-	return err;
 }
 
 /* What ran under that number before an exec may have been another user's, and so may who has it next. */
@@ -156,26 +154,28 @@ static bool is_shown(const char *label)
 	return false;
 }
 
-int top_add(struct top *top, const struct pp_count_key *key, const struct pp_count *count,
-	    struct profile_sample *sample)
+void top_add(struct top *top, const struct pp_count_key *key, const struct pp_count *count,
+	     const struct profile_sample *sample)
 {
 	const uint32_t kind = key->flags >> PP_COUNT_KIND_SHIFT;
 	struct profile_sample shown;
-	int err = 0;
 
 	if (!top || !top->count || !count->weight ||
 	    (kind != PP_KIND_CPU && kind != PP_KIND_WAIT))
-		return 0;
+		return;
 	shown = (struct profile_sample){.frame = sample->frame,
 					.frame_count = sample->frame_count,
 					.value = {(int64_t)count->weight}};
 	for (size_t i = 0; i < sample->label_count; i++)
 		if (is_shown(sample->label[i].key))
 			shown.label[shown.label_count++] = sample->label[i];
-	for (size_t i = 0; i < top->count && !err; i++)
-		if (top->watcher[i].profile && wants(top, &top->watcher[i], key->id))
-			err = profile_add(top->watcher[i].profile, &shown);
-	return err;
+	for (size_t i = 0; i < top->count; i++) {
+		struct watcher *watcher = &top->watcher[i];
+
+		if (watcher->profile && wants(top, watcher, key->id) &&
+		    profile_add(watcher->profile, &shown))
+			profile_free(TAKE(watcher->profile));
+	}
 }
 
 /* Its head line and the file: *ret_text is heap. */
@@ -194,7 +194,9 @@ static int format(const struct top *top, const struct profile *profile, char **r
 	if (size > LIVE_WINDOW_BYTES)
 		return -EFBIG;
 	record.number[0] = size;
-	record.number[1] = top->options->events & OPTIONS_EVENT_OFFCPU ? LIVE_WINDOW_WAITS : 0;
+	record.number[1] = top->options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL) ?
+				   LIVE_WINDOW_WAITS :
+				   0;
 	out = open_memstream(&text, &text_size);
 	if (!out)
 		return -ENOMEM;
@@ -213,7 +215,7 @@ static int add_modules(struct profile *profile, const struct profile *from)
 	uint32_t index;
 	int err = 0;
 
-	for (uint32_t i = 1; !err && (module = profile_module(from, i)); i++)
+	for (uint32_t i = 1; from && !err && (module = profile_module(from, i)); i++)
 		err = profile_add_module(profile, module, &index);
 	profile_weigh_modules(profile);
 	return err;

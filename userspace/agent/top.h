@@ -31,11 +31,11 @@ void top_serve(struct top *top, uint64_t now_ns);
 /* When the open window should be cut; UINT64_MAX: nobody watches. */
 uint64_t top_due_ns(const struct top *top, uint64_t window_started_ns);
 
-/* A window's samples: begin, each, end.  Nothing where nobody watches. */
-int top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns);
-/* sample: with its frames and labels; its values are not kept. */
-int top_add(struct top *top, const struct pp_count_key *key, const struct pp_count *count,
-	    struct profile_sample *sample);
+/* A window's samples: begin, each, end.  Nothing where nobody watches.  A watcher whose window does not fit
+ * into memory misses it. */
+void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns);
+void top_add(struct top *top, const struct pp_count_key *key, const struct pp_count *count,
+	     const struct profile_sample *sample);
 /* Sends it; modules: a profile that has all modules that the frames name. */
 void top_end(struct top *top, const struct profile *modules, uint64_t duration_ns);
 

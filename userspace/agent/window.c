@@ -250,10 +250,9 @@ static int add_sample(struct agent *agent, struct symbolizer *symbolizer,
 	if (!err && agent->ledger && key->flags >> PP_COUNT_KIND_SHIFT == PP_KIND_CPU)
 		err = ledger_add_sample(agent->ledger, key->id, leaf_part(&sample),
 					counted->count.weight);
-	if (!err)
-		err = top_add(agent->top, key, &counted->count, &sample);
 	if (err)
 		return err;
+	top_add(agent->top, key, &counted->count, &sample);
 	summarize(agent, process, counted);
 	return profiles_add(&agent->profiles, key, &counted->count, &sample);
 }
@@ -371,10 +370,9 @@ static int take_window(struct agent *agent, uint64_t ended_ns)
 	CLEANUP(counts_release) struct counts counts = {};
 	uint64_t length_ns = ended_ns - agent->window_started_ns;
 	uint32_t window = agent->window;
-	int err = top_begin(agent->top, agent->strings, agent->window_started_wall_ns);
+	int err = collect(agent, ended_ns, &counts);
 
-	if (!err)
-		err = collect(agent, ended_ns, &counts);
+	top_begin(agent->top, agent->strings, agent->window_started_wall_ns);
 	agent->window_started_ns = ended_ns;
 	agent->window_started_wall_ns += length_ns;
 	if (!err)

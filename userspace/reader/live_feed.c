@@ -85,8 +85,9 @@ int live_feed_take(struct live_feed *feed, const char *bytes, size_t size,
 	feed->size += size;
 	do {
 		err = take_one(feed, handler, &taken);
-		memmove(feed->bytes, feed->bytes + taken, feed->size - taken);
 		feed->size -= taken;
+		if (taken)
+			memmove(feed->bytes, feed->bytes + taken, feed->size);
 	} while (!err && taken);
 	return err;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "reader/verb.h"
 
@@ -77,8 +78,11 @@ int live_explain(const struct live_client *client, int err, const char *why)
 	case -EBADMSG:
 		fprintf(stderr, "pyprof: pyprofd's answer is broken, or it did not come in time\n");
 		break;
-	default:
+	case -E2BIG:
 		fprintf(stderr, "pyprof: pyprofd's answer is too large\n");
+		break;
+	default:
+		fprintf(stderr, "pyprof: %s\n", strerror(-err));
 	}
 	return READER_BAD_INPUT;
 }
