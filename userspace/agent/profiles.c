@@ -52,7 +52,8 @@ static bool is_asked_for(const struct options *options, enum profiles_kind kind)
 		/* One file has one kind. */
 		return options->events & OPTIONS_EVENT_OFFCPU &&
 		       (!options->wakers ||
-			options->output_kind == OPTIONS_OUTPUT_DIRECTORY);
+			options->output_kind == OPTIONS_OUTPUT_DIRECTORY ||
+			options->output_kind == OPTIONS_OUTPUT_NONE);
 	case PROFILES_WALL:
 		return options->events & OPTIONS_EVENT_CPU &&
 		       options->events & OPTIONS_EVENT_OFFCPU;
@@ -117,6 +118,14 @@ void profiles_close(struct profiles *profiles)
 	for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++)
 		profile_free(profiles->profile[kind]);
 	*profiles = (struct profiles){};
+}
+
+const struct profile *profiles_any(const struct profiles *profiles)
+{
+	for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++)
+		if (profiles->profile[kind])
+			return profiles->profile[kind];
+	return NULL;
 }
 
 int profiles_add_module(struct profiles *profiles, const struct module *module,

@@ -72,6 +72,7 @@ static bool glance(const struct pp_thread *slot, uint32_t tid, struct thread_gla
 		*ret_glance = (struct thread_glance){
 			.first_ns = live->first_ns,
 			.created_ns = live->created_ns,
+			.since_ns = live->since_ns,
 			.flags = live->flags,
 			.has_exited = !owner,
 		};
