@@ -187,7 +187,7 @@ PP_MAP struct threads_map threads SEC(".maps");
 
 struct ledgers_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 2048);
+	__uint(max_entries, 8192); /* processes that end in a window */
 	__type(key, struct pp_process_id);
 	__type(value, struct pp_ledger_sum);
 };
@@ -214,9 +214,10 @@ struct old_place {
 };
 
 /* One switch on this CPU: what does not fit on BPF's stack, or what the verifier would follow value by
- * value there.  Nothing in it outlives the switch but the budget, which only steers. */
+ * value there.  Nothing in it outlives the switch but the budget, which only steers, and the clock. */
 struct switch_state {
 	struct budget budget;
+	__u64 clock_read, clock_offset; /* switch_thread.bpf.c: switch_clock() */
 	struct call_site site;
 	struct old_place old;
 	__u32 found, pad; /* which of the thread's places this is */

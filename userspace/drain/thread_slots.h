@@ -28,6 +28,7 @@ bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread 
 struct thread_glance {
 	uint64_t first_ns;   /* when it was first seen to run */
 	uint64_t created_ns; /* the same, or when its program or the filters' mind changed */
+	uint64_t since_ns;   /* when it began to run or to wait */
 	uint32_t flags;	     /* enum pp_thread_flag */
 	bool has_exited;
 };
@@ -37,6 +38,13 @@ bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t
 			 struct thread_glance *ret_glance);
 /* A number that changes when a thread without a slot takes one (or another thread moves). */
 uint64_t thread_slots_moves(const struct pp_thread *slots, uint32_t count, uint32_t tid);
+
+/* The slot says that the thread runs, and it does not: the switch by which it left was not seen.  In this
+ * copy it waits since it came, for what nobody knows. */
+void thread_slot_stray(struct pp_thread *copy);
+/* The thread of this copy is no more, and no switch has told of it.  Its slot is free then, unless it was
+ * written to since. */
+void thread_slot_free(struct pp_thread *slot, const struct pp_thread *copy);
 
 /* Adds to counts what one thread (a copy) waited in the window.  0 or -ENOMEM. */
 int thread_slot_count(const struct pp_thread *thread, const struct slots_window *window,
