@@ -12,22 +12,38 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import made_window  # noqa: E402
+import measure as measures  # noqa: E402
 import reader_windows  # noqa: E402
 
 WINDOWS, QUICK_WINDOWS = 3600, 360
 NAMES = ("wall_s", "cpu_s", "peak_mib")
 
 
+def peak_kib(pid):
+    """Of a process and its child: `go tool` is a parent of what it runs.  Not ru_maxrss, which begins with the memory of
+    the process that forked it."""
+    pids = [pid]
+    try:
+        for path in glob.glob("/proc/%d/task/*/children" % pid):  # of each thread
+            with open(path, encoding="ascii") as file:
+                pids += map(int, file.read().split())
+        return max(measures.status_kib(one, "VmHWM") for one in pids)
+    except OSError:
+        return 0
+
+
 def measure(command):
     """(wall s, CPU s, peak MiB) of a command and its children."""
-    begin = time.monotonic()
+    begin, peak, done = time.monotonic(), 0, 0
     with open(os.devnull, "wb") as sink:
         process = subprocess.Popen(command, stdout=sink, stderr=sink)
-        _, status, usage = os.wait4(process.pid, 0)
+    while not done:
+        peak = max(peak, peak_kib(process.pid))
+        time.sleep(0.01)
+        done, status, usage = os.wait4(process.pid, os.WNOHANG)
     if status:
         raise OSError("%s: status %d" % (command[0], status))
-    # `go tool` is a parent of what it runs: its children count, too.
-    return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, peak / 1024
 
 
 def compare(folder, pyprof, rounds, say):
