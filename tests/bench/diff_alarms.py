@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""diff_alarms.py PYPROF A [B]   How often `pyprof diff` cries without a reason, and how often it sees what is there.
+
+A and B are folders of windows of --interval 1; in B the function that GROWN names (default: scan) has 5 points more.
+A/A: 200 pairs of 60 windows of A, drawn at random without overlap; an alarm is any function whose self or total has
+p < 0.05.  A/B: 20 pairs of 60 s a side in windows of 5 s, that is of 5 windows in a row put into one, 12 of them
+drawn at random from each folder.
+"""
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+PAIRS, WINDOWS, RUNS, JOINED, SLOTS = 200, 60, 20, 5, 12
+ALARM = [f"--fail-if={column} {sign} 0% p < 0.05" for column in ("self", "total") for sign in "<>"]
+
+
+def windows(folder):
+    return sorted(pathlib.Path(folder).rglob("*-cpu.pb.gz"), key=lambda path: path.name)
+
+
+def side(folder, paths):
+    day = folder / "2026-01-01" / "00"
+    day.mkdir(parents=True)
+    for path in paths:
+        os.symlink(path.resolve(), day / path.name)
+    return str(folder)
+
+
+def diff(pyprof, a, b, rules):
+    with tempfile.TemporaryDirectory() as place:
+        place = pathlib.Path(place)
+        return subprocess.run([pyprof, "diff", "--by", "function", side(place / "a", a), side(place / "b", b),
+                               *rules], capture_output=True, text=True, check=False)
+
+
+def join(pyprof, paths, place):
+    """Windows of 5 s, named as the store does."""
+    place.mkdir()
+    joined = []
+    for i in range(0, len(paths) - JOINED + 1, JOINED):
+        start = int(paths[i].name.split("-")[0])
+        out = place / f"{start}-{JOINED * 1000}-cpu.pb.gz"
+        subprocess.run([pyprof, "export", "--pprof", "-o", out, *paths[i:i + JOINED]], check=True)
+        joined.append(out)
+    return joined
+
+
+def alarms(pyprof, paths):
+    count = 0
+    for _ in range(PAIRS):
+        drawn = random.sample(paths, 2 * WINDOWS)
+        run = diff(pyprof, drawn[:WINDOWS], drawn[WINDOWS:], ALARM)
+        assert run.returncode in (0, 1), run.stderr
+        count += run.returncode
+    return count
+
+
+def found(pyprof, a, b, grown):
+    count = 0
+    for _ in range(RUNS):
+        run = diff(pyprof, random.sample(a, SLOTS), random.sample(b, SLOTS), ["--fail-if=total > 0% p < 0.05"])
+        assert run.returncode in (0, 1), run.stderr
+        count += bool(re.search(rf"^fail-if .*: {grown} ", run.stdout, re.M))
+    return count
+
+
+def main():
+    pyprof, first = sys.argv[1], windows(sys.argv[2])
+    random.seed(1)
+    print(f"A/A: {alarms(pyprof, first)} false alarms of {PAIRS} pairs, {len(first)} windows recorded", flush=True)
+    if len(sys.argv) > 3:
+        with tempfile.TemporaryDirectory() as place:
+            place = pathlib.Path(place)
+            a, b = (join(pyprof, windows(folder), place / name) for folder, name in zip(sys.argv[2:], "ab"))
+            print(f"A/B: {found(pyprof, a, b, os.environ.get('GROWN', 'scan'))} of {RUNS} runs found it, "
+                  f"{len(a)} and {len(b)} windows of {JOINED} s")
+
+
+if __name__ == "__main__":
+    main()
