@@ -6,11 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "reader/statistics.h"
 
 #define UNKNOWN -1.0
 #define SEED 0x7079707266U /* any: the same input has the same figures */
 #define NO_FREEDOM_LIMIT 1e9
+/* What runs in bursts varies by more than counting says, and one window does not tell by how much. */
+#define BURSTS 4.0
 
 struct scratch {
 	double value[DIFF_SIDES][DIFF_MAX_SLOTS], share[DIFF_SIDES][DIFF_MAX_SLOTS];
@@ -51,18 +56,22 @@ static void unfold(const struct diff_data *data, const struct diff_row *row,
 	}
 }
 
-/* Events come by chance: what totals.c says of them. */
+/* Events come by chance, as totals.c says; of a share that is the same on both sides, as one side's
+ * own is 0 too easily. */
 static double event_variance(const struct diff_data *data, const struct diff_row *row,
 			     enum diff_column column, unsigned int s)
 {
-	const struct diff_sum *all = &data->side[s].all, *sum = &row->side[s].sum[column];
-	double total = (double)all->value, share, variance;
+	const struct diff_sum *a = &row->side[DIFF_A].sum[column];
+	const struct diff_sum *b = &row->side[DIFF_B].sum[column], *all = &data->side[s].all;
+	double total = (double)all->value, value = (double)a->value + (double)b->value, share, size;
 
-	if (total <= 0)
+	if (total <= 0 || value <= 0)
 		return 0;
-	share = (double)sum->value / total;
-	variance = (1 - 2 * share) * sum->per_event + share * share * all->per_event;
-	return variance > 0 ? variance / (total * total) : 0;
+	share = value /
+		((double)data->side[DIFF_A].all.value + (double)data->side[DIFF_B].all.value);
+	size = (a->per_event + b->per_event) / value;
+	size = (1 - 2 * share) * share * size + share * share * all->per_event / total;
+	return size > 0 ? size / total : 0;
 }
 
 struct spread {
@@ -72,7 +81,7 @@ struct spread {
 /* A few windows may be alike by chance: never less than what counting alone gives. */
 static struct spread spread_of(double bootstrap_error, double events, uint32_t windows)
 {
-	struct spread spread = {events, NO_FREEDOM_LIMIT};
+	struct spread spread = {windows < 2 ? events * BURSTS : events, NO_FREEDOM_LIMIT};
 	double variance;
 
 	if (windows < 2)
@@ -169,26 +178,89 @@ static int scratch_new(const struct diff_data *data, struct scratch **ret_scratc
 	return 0;
 }
 
-/* One family: self and total of all rows, as an alarm in either is one. */
+struct test {
+	uint64_t hash;
+	double p;
+	uint32_t row, column;
+};
+
+static int compare_tests(const void *a, const void *b)
+{
+	const struct test *test_a = a, *test_b = b;
+
+	if (test_a->hash != test_b->hash)
+		return test_a->hash < test_b->hash ? -1 : 1;
+	return (test_a->p > test_b->p) - (test_a->p < test_b->p);
+}
+
+/* By what the test looks at: the same values in the same windows are the same test. */
+static uint64_t hash_of(const struct diff_row *row, enum diff_column column)
+{
+	uint64_t hash = 0;
+
+	for (unsigned int s = 0; s < DIFF_SIDES; s++) {
+		const struct diff_series *series = &row->side[s];
+
+		for (uint32_t i = 0; i < series->count; i++) {
+			struct {
+				uint64_t hash, side_and_slot;
+				int64_t value;
+			} mixed = {hash, (uint64_t)s << 32 | series->cell[i].slot,
+				   series->cell[i].value[column]};
+
+			if (mixed.value)
+				hash = XXH3_64bits(&mixed, sizeof(mixed));
+		}
+	}
+	return hash;
+}
+
+static uint32_t collect(const struct diff_table *table, struct test *test)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < table->count; i++)
+		for (uint32_t c = 0; c < DIFF_COLUMNS; c++)
+			if (table->row[i].change[c].p >= 0)
+				test[count++] = (struct test){.hash = hash_of(&table->row[i],
+									      (enum diff_column)c),
+							      .p = table->row[i].change[c].p,
+							      .row = i,
+							      .column = c};
+	qsort(test, count, sizeof(*test), compare_tests);
+	return count;
+}
+
+static bool is_new(const struct test *test, uint32_t i)
+{
+	return !i || test[i].hash != test[i - 1].hash || test[i].p > test[i - 1].p;
+}
+
+/* One family: self and total of all rows, as an alarm in either is one.  A leaf's self is its total,
+ * and a caller of one function has its total: that is tested once. */
 static int correct(struct diff_table *table, uint32_t *ret_tests)
 {
-	size_t count = (size_t)table->count * DIFF_COLUMNS;
-	OWNED_MEM double *p = calloc(count + 1, sizeof(*p));
-	uint32_t tests = 0;
+	size_t room = (size_t)table->count * DIFF_COLUMNS + 1;
+	OWNED_MEM struct test *test = calloc(room, sizeof(*test));
+	OWNED_MEM double *p = calloc(room, sizeof(*p));
+	uint32_t count, distinct = 0;
 	int err;
 
-	if (!p)
+	if (!test || !p)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		p[i] = table->row[i / DIFF_COLUMNS].change[i % DIFF_COLUMNS].p;
-		tests += p[i] >= 0;
-	}
-	err = stat_holm(p, count);
+	count = collect(table, test);
+	for (uint32_t i = 0; i < count; i++)
+		if (is_new(test, i))
+			p[distinct++] = test[i].p;
+	err = stat_holm(p, distinct);
 	if (err)
 		return err;
-	for (size_t i = 0; i < count; i++)
-		table->row[i / DIFF_COLUMNS].change[i % DIFF_COLUMNS].p = p[i];
-	*ret_tests = tests;
+	*ret_tests = distinct;
+	distinct = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		distinct += is_new(test, i);
+		table->row[test[i].row].change[test[i].column].p = p[distinct - 1];
+	}
 	return 0;
 }
 

@@ -209,8 +209,8 @@ static void print_way(const struct diff_view *view)
 		       DIFF_MIN_WINDOWS);
 		break;
 	case DIFF_WAY_SAMPLES:
-		printf("p: from the numbers of samples only, as a side is one window; record with "
-		       "--interval for more");
+		printf("p: from the numbers of samples, with room for bursts, as a side is one "
+		       "window; windows of --interval tell more");
 		break;
 	case DIFF_WAY_NONE:
 		printf("p: none, a side is one window and does not count its samples\n");
