@@ -139,6 +139,7 @@ int stack_table_add_ids(struct stack_table *table, const uint32_t *location, siz
 	ids = chunk_reserve(table, count);
 	if (!ids)
 		return -ENOMEM;
-	memcpy(ids, location, count * sizeof(*ids));
+	if (count) /* location may be NULL then */
+		memcpy(ids, location, count * sizeof(*ids));
 	return add_reserved(table, ids, count, ret_stack);
 }
