@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # bash completion of pyprof.  Verbs and options are asked from the program, so that they are its own.
 
-_pyprof_values() { # OPTION
+_pyprof_values() { # OPTION VERB
+	case $2,$1 in
+	diff,--by | diff,-b) echo 'function line stack' && return ;;
+	diff,--sort | diff,-s) echo 'self total' && return ;;
+	esac
 	case $1 in
 	--by | -b) echo 'function line file module thread process comm thread-name container wait' ;;
 	--sort | -s) echo 'self total name file' ;;
@@ -26,7 +30,7 @@ _pyprof() {
 	option=$before
 	[ "$before" != = ] || option=${COMP_WORDS[COMP_CWORD - 2]}
 	[ "$word" != = ] || { option=$before word=; }
-	if values=$(_pyprof_values "$option"); then
+	if values=$(_pyprof_values "$option" "${COMP_WORDS[1]}"); then
 		mapfile -t COMPREPLY < <(compgen -W "$values" -- "$word")
 		return
 	fi

@@ -277,7 +277,7 @@ static int show(struct diff *diff, const struct input *input, bool *ret_held)
 
 static int run(struct diff *diff)
 {
-	static const char *const kept[] = {"pid", "comm", NULL};
+	static const char *const kept[] = {"comm", NULL};
 	static const char *const none[] = {NULL};
 	struct input_options input_options = {.select = &diff->select,
 					      .keep_labels = diff->html ? kept : none,

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -18,42 +17,63 @@
 #define BURSTS 4.0
 
 struct scratch {
-	double value[DIFF_SIDES][DIFF_MAX_SLOTS], share[DIFF_SIDES][DIFF_MAX_SLOTS];
+	double value[DIFF_SIDES][DIFF_MAX_SLOTS], weight[DIFF_SIDES][DIFF_MAX_SLOTS];
+	double share[DIFF_SIDES][DIFF_MAX_SLOTS];
 	struct stat_side side[DIFF_SIDES];
 	struct mann_whitney *ranks; /* NULL: too few windows */
 };
 
+/* A window in which nothing ran has no shares. */
+static uint32_t used_slots(const struct diff_side *side)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < side->slot_count; i++)
+		used += side->weight[i] > 0;
+	return used;
+}
+
 enum diff_way diff_way(const struct diff_data *data)
 {
 	const struct diff_side *a = &data->side[DIFF_A], *b = &data->side[DIFF_B];
+	uint32_t used_a = used_slots(a), used_b = used_slots(b);
 
-	if (a->slot_count >= DIFF_MIN_WINDOWS && b->slot_count >= DIFF_MIN_WINDOWS)
+	if (used_a >= DIFF_MIN_WINDOWS && used_b >= DIFF_MIN_WINDOWS)
 		return DIFF_WAY_RANKS;
-	if (a->slot_count > 1 && b->slot_count > 1)
+	if (used_a > 1 && used_b > 1)
 		return DIFF_WAY_BOOTSTRAP;
 	return a->all.samples > 0 && b->all.samples > 0 ? DIFF_WAY_SAMPLES : DIFF_WAY_NONE;
 }
 
 /* ---- one row ---- */
 
+static void unfold_side(const struct diff_data *data, const struct diff_row *row,
+			enum diff_column column, struct scratch *scratch, unsigned int s)
+{
+	const struct diff_side *side = &data->side[s];
+	const struct diff_series *series = &row->side[s];
+	uint32_t count = 0, next = 0;
+
+	for (uint32_t i = 0; i < side->slot_count; i++) {
+		double value = 0;
+
+		if (next < series->count && series->cell[next].slot == i)
+			value = (double)series->cell[next++].value[column];
+		if (side->weight[i] <= 0)
+			continue;
+		scratch->value[s][count] = value;
+		scratch->weight[s][count] = side->weight[i];
+		scratch->share[s][count++] = value / side->weight[i];
+	}
+	scratch->side[s] = (struct stat_side){
+		.value = scratch->value[s], .weight = scratch->weight[s], .count = count};
+}
+
 static void unfold(const struct diff_data *data, const struct diff_row *row,
 		   enum diff_column column, struct scratch *scratch)
 {
-	for (unsigned int s = 0; s < DIFF_SIDES; s++) {
-		const struct diff_side *side = &data->side[s];
-		const struct diff_series *series = &row->side[s];
-
-		memset(scratch->value[s], 0, sizeof(scratch->value[s]));
-		for (uint32_t i = 0; i < series->count; i++)
-			scratch->value[s][series->cell[i].slot] =
-				(double)series->cell[i].value[column];
-		for (uint32_t i = 0; i < side->slot_count; i++)
-			scratch->share[s][i] =
-				side->weight[i] > 0 ? scratch->value[s][i] / side->weight[i] : 0;
-		scratch->side[s] = (struct stat_side){.value = scratch->value[s],
-						      .weight = side->weight,
-						      .count = side->slot_count};
-	}
+	for (unsigned int s = 0; s < DIFF_SIDES; s++)
+		unfold_side(data, row, column, scratch, s);
 }
 
 /* Events come by chance, as totals.c says; of a share that is the same on both sides, as one side's
@@ -115,7 +135,7 @@ static int p_of_few(const struct diff_data *data, const struct diff_row *row,
 		return err;
 	for (unsigned int s = 0; s < DIFF_SIDES; s++)
 		spread[s] = spread_of(interval.error[s], event_variance(data, row, column, s),
-				      data->side[s].slot_count);
+				      scratch->side[s].count);
 	*ret_p = spread_p(row->change[column].share[DIFF_B] - row->change[column].share[DIFF_A],
 			  spread);
 	return 0;
@@ -162,20 +182,11 @@ static void scratch_free(struct scratch *scratch)
 }
 DEFINE_OWNED(struct scratch, scratch)
 
-static int scratch_new(const struct diff_data *data, struct scratch **ret_scratch)
+static int want_ranks(struct scratch *scratch, uint32_t a_count, uint32_t b_count)
 {
-	OWNED(scratch) struct scratch *scratch = calloc(1, sizeof(*scratch));
-	int err = 0;
-
-	if (!scratch)
-		return -ENOMEM;
-	if (diff_way(data) == DIFF_WAY_RANKS)
-		err = mann_whitney_new(data->side[DIFF_A].slot_count, data->side[DIFF_B].slot_count,
-				       &scratch->ranks);
-	if (err)
-		return err;
-	*ret_scratch = TAKE(scratch);
-	return 0;
+	if (a_count < DIFF_MIN_WINDOWS || b_count < DIFF_MIN_WINDOWS)
+		return 0;
+	return mann_whitney_new(a_count, b_count, &scratch->ranks);
 }
 
 struct test {
@@ -266,11 +277,14 @@ static int correct(struct diff_table *table, uint32_t *ret_tests)
 
 int diff_test_table(struct diff_data *data, enum diff_by by, uint32_t *ret_tests)
 {
-	OWNED(scratch) struct scratch *scratch = NULL;
+	OWNED(scratch) struct scratch *scratch = calloc(1, sizeof(*scratch));
 	struct diff_table *table = &data->table[by];
 	unsigned int columns = by == DIFF_BY_STACK ? DIFF_SELF + 1 : DIFF_COLUMNS;
-	int err = scratch_new(data, &scratch);
+	int err;
 
+	if (!scratch)
+		return -ENOMEM;
+	err = want_ranks(scratch, used_slots(&data->side[DIFF_A]), used_slots(&data->side[DIFF_B]));
 	for (uint32_t i = 0; !err && i < table->count; i++) {
 		table->row[i].change[DIFF_TOTAL].p = UNKNOWN;
 		for (unsigned int column = 0; !err && column < columns; column++)
@@ -279,69 +293,70 @@ int diff_test_table(struct diff_data *data, enum diff_by by, uint32_t *ret_tests
 	return err ? err : correct(table, ret_tests);
 }
 
+/* Low above high where a side is one window. */
+static int find_interval(const struct scratch *scratch, struct diff_change *change)
+{
+	struct stat_interval interval = {.low = 1};
+	int err = 0;
+
+	if (scratch->side[DIFF_A].count > 1 && scratch->side[DIFF_B].count > 1)
+		err = stat_bootstrap(&scratch->side[DIFF_A], &scratch->side[DIFF_B], SEED,
+				     &interval);
+	change->low = interval.low;
+	change->high = interval.high;
+	return err;
+}
+
 int diff_test_interval(const struct diff_data *data, struct diff_row *row, enum diff_column column)
 {
-	OWNED(scratch) struct scratch *scratch = NULL;
-	struct stat_interval interval;
-	int err;
+	OWNED(scratch) struct scratch *scratch = calloc(1, sizeof(*scratch));
 
-	if (data->side[DIFF_A].slot_count < 2 || data->side[DIFF_B].slot_count < 2)
-		return 0;
-	err = scratch_new(data, &scratch);
-	if (err)
-		return err;
+	if (!scratch)
+		return -ENOMEM;
 	unfold(data, row, column, scratch);
-	err = stat_bootstrap(&scratch->side[DIFF_A], &scratch->side[DIFF_B], SEED, &interval);
-	if (err)
-		return err;
-	row->change[column].low = interval.low;
-	row->change[column].high = interval.high;
-	return 0;
+	return find_interval(scratch, &row->change[column]);
 }
 
 /* ---- all of it ---- */
 
-static void unfold_all(const struct diff_data *data, double unit_ns, struct scratch *scratch)
+static void unfold_all(const struct diff_side *side, double unit_ns, struct scratch *scratch,
+		       unsigned int s)
 {
-	for (unsigned int s = 0; s < DIFF_SIDES; s++) {
-		const struct diff_side *side = &data->side[s];
+	uint32_t count = 0;
 
-		for (uint32_t i = 0; i < side->slot_count; i++) {
-			scratch->value[s][i] = side->weight[i] * unit_ns;
-			scratch->share[s][i] = side->duration[i] > 0
-						       ? scratch->value[s][i] / side->duration[i]
-						       : 0;
-		}
-		scratch->side[s] = (struct stat_side){.value = scratch->value[s],
-						      .weight = side->duration,
-						      .count = side->slot_count};
+	for (uint32_t i = 0; i < side->slot_count; i++) {
+		if (side->duration[i] <= 0)
+			continue;
+		scratch->value[s][count] = side->weight[i] * unit_ns;
+		scratch->weight[s][count] = side->duration[i];
+		scratch->share[s][count] = scratch->value[s][count] / side->duration[i];
+		count++;
 	}
+	scratch->side[s] = (struct stat_side){
+		.value = scratch->value[s], .weight = scratch->weight[s], .count = count};
 }
 
 int diff_test_all(const struct diff_data *data, double unit_ns, struct diff_change *ret_change)
 {
-	OWNED(scratch) struct scratch *scratch = NULL;
-	struct diff_change change = {.low = 1, .p = UNKNOWN};
-	struct stat_interval interval;
-	int err = scratch_new(data, &scratch);
+	OWNED(scratch) struct scratch *scratch = calloc(1, sizeof(*scratch));
+	struct diff_change change = {.p = UNKNOWN};
+	int err;
 
-	if (err)
-		return err;
-	unfold_all(data, unit_ns, scratch);
+	if (!scratch)
+		return -ENOMEM;
 	for (unsigned int s = 0; s < DIFF_SIDES; s++) {
+		unfold_all(&data->side[s], unit_ns, scratch, s);
 		change.share[s] = stat_share(&scratch->side[s]);
 		change.cov[s] = stat_cov(&scratch->side[s]);
 	}
-	if (data->side[DIFF_A].slot_count > 1 && data->side[DIFF_B].slot_count > 1) {
-		err = stat_bootstrap(&scratch->side[DIFF_A], &scratch->side[DIFF_B], SEED,
-				     &interval);
-		change.low = interval.low;
-		change.high = interval.high;
-	}
-	if (!err && scratch->ranks)
+	err = want_ranks(scratch, scratch->side[DIFF_A].count, scratch->side[DIFF_B].count);
+	if (!err)
+		err = find_interval(scratch, &change);
+	if (err)
+		return err;
+	if (scratch->ranks)
 		change.p = mann_whitney_p(scratch->ranks, scratch->share[DIFF_A],
 					  scratch->share[DIFF_B]);
-	if (!err)
-		*ret_change = change;
-	return err;
+	*ret_change = change;
+	return 0;
 }
