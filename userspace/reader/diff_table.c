@@ -11,6 +11,8 @@
 #include "profile/array.h"
 #include "render/frame_text.h"
 
+#define FIRST_CELLS 4U
+
 static void table_release(struct diff_table *table)
 {
 	for (uint32_t i = 0; i < table->count; i++)
@@ -265,13 +267,25 @@ static void add_events(struct diff_sum *sum, const struct profile_delta *delta)
 			(double)delta->value * (double)delta->value / (double)delta->count;
 }
 
+/* Most rows are in a few windows only. */
+static int reserve_cell(struct diff_series *series)
+{
+	if (!series->cell) {
+		series->cell = calloc(FIRST_CELLS, sizeof(*series->cell));
+		if (!series->cell)
+			return -ENOMEM;
+		series->capacity = FIRST_CELLS;
+	}
+	return ARRAY_RESERVE(series->cell, series->count, series->capacity);
+}
+
 static int add_value(struct diff_row *row, const struct addition *add, enum diff_column column)
 {
 	struct diff_series *series = &row->side[add->side];
 	struct diff_cell *cell;
 
 	if (!series->count || series->cell[series->count - 1].slot != add->slot) {
-		int err = ARRAY_RESERVE(series->cell, series->count, series->capacity);
+		int err = reserve_cell(series);
 
 		if (err)
 			return err;

@@ -242,8 +242,9 @@ static int compare_rows(const void *a, const void *b, void *context)
 	const struct diff_view *view = context;
 	const struct diff_row *row_a = *(struct diff_row *const *)a;
 	const struct diff_row *row_b = *(struct diff_row *const *)b;
-	double change_a = fabs(change_of(row_a, view->sort));
-	double change_b = fabs(change_of(row_b, view->sort));
+	/* Stacks have self only. */
+	enum diff_column column = row_a->frame_count ? DIFF_SELF : view->sort;
+	double change_a = fabs(change_of(row_a, column)), change_b = fabs(change_of(row_b, column));
 
 	if (is_significant(row_a) != is_significant(row_b))
 		return is_significant(row_a) ? -1 : 1;
