@@ -62,10 +62,15 @@ def main():
     failed = [check for check in result["checks"] if check[0] == "FAIL"]
     if len(failed) != 1 or failed[0][1] != "share " + FRAME:
         return 1
-    share = true_share(folder)
+    shares = []  # it differs from run to run
+    for _ in range(3):
+        shares.append(true_share(folder))
+        if shares[-1] < wanted:
+            break
+    share = min(shares)
     if share >= wanted:
-        print("# %s: %.3f of its GIL wait are in %s by its own clocks: the case can be asked for" % (
-            case["id"], share, FRAME))
+        print("# %s: %s of its GIL wait are in %s by its own clocks: the case can be asked for" % (
+            case["id"], ", ".join("%.3f" % s for s in shares), FRAME))
         return 1
     print("SKIP  %s: the profile has %s of the GIL wait in %s, the case wants %s; without a profiler, by the "
           "program's own clocks, it is %.3f" % (case["id"], failed[0][2].split()[0], FRAME, wanted, share))
