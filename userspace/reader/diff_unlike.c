@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define MAX_PERIOD_CHANGE 0.01
+#define UNKNOWN -1.0
 
 static const char *take_prefix(const char *text, const char *prefix)
 {
@@ -88,16 +89,45 @@ double diff_facts_load(const struct diff_facts *facts)
 
 	if (capacity <= 0 || !facts->host_busy_ns || facts->unit_ns <= 0 ||
 	    strcmp(facts->kind, "cpu"))
-		return -1;
+		return UNKNOWN;
 	others = (double)facts->host_busy_ns - (double)facts->value * facts->unit_ns;
 	return others > 0 ? others / capacity : 0;
+}
+
+static bool rates_differ(const struct diff_facts *a, const struct diff_facts *b,
+			 char ret_why[DIFF_WHY_BYTES])
+{
+	bool mixed = a->mixed || b->mixed;
+
+	if (a->hz && b->hz && a->hz != b->hz)
+		snprintf(ret_why, DIFF_WHY_BYTES, "one was sampled at %u Hz, the other at %u Hz",
+			 a->hz, b->hz);
+	else if (mixed || period_differs(a->period, b->period))
+		snprintf(ret_why, DIFF_WHY_BYTES,
+			 "their sampling periods differ: %" PRId64 " and %" PRId64 "%s", a->period,
+			 b->period, mixed ? ", some windows have others" : "");
+	else
+		return false;
+	return true;
+}
+
+static bool loads_differ(const struct diff_facts *a, const struct diff_facts *b,
+			 char ret_why[DIFF_WHY_BYTES])
+{
+	double load_a = diff_facts_load(a), load_b = diff_facts_load(b);
+
+	if (load_a < 0 || load_b < 0 || fabs(load_a - load_b) <= DIFF_MAX_LOAD_CHANGE)
+		return false;
+	snprintf(ret_why, DIFF_WHY_BYTES,
+		 "other load on the host: what is not in the profiles took %.0f %% of its CPUs, "
+		 "then %.0f %%",
+		 load_a * 100, load_b * 100);
+	return true;
 }
 
 enum diff_unlike diff_unlike(const struct diff_facts *a, const struct diff_facts *b,
 			     char ret_why[DIFF_WHY_BYTES])
 {
-	double load_a = diff_facts_load(a), load_b = diff_facts_load(b);
-
 	if (a->value <= 0 || b->value <= 0) {
 		snprintf(ret_why, DIFF_WHY_BYTES, "%s no samples: nothing to compare",
 			 a->value <= 0 && b->value <= 0 ? "both have"
@@ -105,22 +135,12 @@ enum diff_unlike diff_unlike(const struct diff_facts *a, const struct diff_facts
 							: "the second one has");
 		return DIFF_EMPTY;
 	}
-	if (a->kind[0] && b->kind[0] && strcmp(a->kind, b->kind))
+	if (a->kind[0] && b->kind[0] && strcmp(a->kind, b->kind)) {
 		snprintf(ret_why, DIFF_WHY_BYTES, "one is of kind %s, the other of %s", a->kind,
 			 b->kind);
-	else if (a->hz && b->hz && a->hz != b->hz)
-		snprintf(ret_why, DIFF_WHY_BYTES, "one was sampled at %u Hz, the other at %u Hz",
-			 a->hz, b->hz);
-	else if (period_differs(a->period, b->period) || a->mixed || b->mixed)
-		snprintf(ret_why, DIFF_WHY_BYTES,
-			 "their sampling periods differ: %" PRId64 " and %" PRId64 "%s", a->period,
-			 b->period, a->mixed || b->mixed ? ", some windows have others" : "");
-	else if (load_a >= 0 && load_b >= 0 && fabs(load_a - load_b) > DIFF_MAX_LOAD_CHANGE)
-		snprintf(ret_why, DIFF_WHY_BYTES,
-			 "other load on the host: what is not in the profiles took %.0f %% of its "
-			 "CPUs, then %.0f %%",
-			 load_a * 100, load_b * 100);
-	else
-		return DIFF_ALIKE;
-	return DIFF_UNLIKE;
+		return DIFF_UNLIKE;
+	}
+	if (rates_differ(a, b, ret_why) || loads_differ(a, b, ret_why))
+		return DIFF_UNLIKE;
+	return DIFF_ALIKE;
 }
