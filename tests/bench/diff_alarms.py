@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """diff_alarms.py PYPROF A [B]   How often `pyprof diff` cries without a reason, and how often it sees what is there.
 
-A and B are folders of windows of --interval 1; in B the function that GROWN names (default: scan) has 5 points more.
+A and B are folders of windows of --interval 1, all with samples; in B the function that GROWN names (default: scan) has 5 points more.
 A/A: 200 pairs of 60 windows of A, drawn at random without overlap; an alarm is any function whose self or total has
 p < 0.05.  A/B: 20 pairs of 60 s a side in windows of 5 s, that is of 5 windows in a row put into one, 12 of them
 drawn at random from each folder.
