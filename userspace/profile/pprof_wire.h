@@ -81,4 +81,17 @@ static inline int wire_next(struct wire *wire, struct wire_field *field)
 	}
 }
 
+/* A message of numbers alone: each to its place by its field's number; NULL and beyond `count`: not of
+ * interest.  0; negative as wire_next(). */
+static inline int wire_numbers(struct wire message, uint64_t *const place[], size_t count)
+{
+	struct wire_field field;
+	int more;
+
+	while ((more = wire_next(&message, &field)) > 0)
+		if (!field.is_bytes && field.number < count && place[field.number])
+			*place[field.number] = field.value;
+	return more;
+}
+
 #endif

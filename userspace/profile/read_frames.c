@@ -74,15 +74,10 @@ static int parse_mapping(struct wire message, struct read_mapping *ret_mapping)
 				   &mapping.offset,
 				   &mapping.file,
 				   &mapping.build_id};
-	struct wire_field field;
-	int more;
+	int err = wire_numbers(message, place, sizeof(place) / sizeof(place[0]));
 
-	while ((more = wire_next(&message, &field)) > 0)
-		if (!field.is_bytes && field.number < sizeof(place) / sizeof(place[0]) &&
-		    place[field.number])
-			*place[field.number] = field.value;
 	*ret_mapping = mapping;
-	return more;
+	return err;
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -157,14 +152,9 @@ static int parse_function(struct profile_reader *reader, struct wire message,
 {
 	uint64_t name = 0, system_name = 0, file = 0, start_line = 0;
 	uint64_t *const place[] = {NULL, NULL, &name, &system_name, &file, &start_line};
-	struct wire_field field;
-	int more, err;
+	int err = wire_numbers(message, place, sizeof(place) / sizeof(place[0]));
 
-	while ((more = wire_next(&message, &field)) > 0)
-		if (!field.is_bytes && field.number < sizeof(place) / sizeof(place[0]) &&
-		    place[field.number])
-			*place[field.number] = field.value;
-	if (more < 0)
+	if (err)
 		return reader_fail(reader, -EBADMSG, "broken: a function does not parse");
 	err = reader_text(reader, name ? name : system_name, &ret_function->name);
 	if (!err)

@@ -25,15 +25,10 @@ static int parse_label(struct wire message, struct raw_label *ret_label)
 {
 	struct raw_label label = {0};
 	uint64_t *const place[] = {NULL, &label.key, &label.str, &label.num, &label.unit};
-	struct wire_field field;
-	int more;
+	int err = wire_numbers(message, place, sizeof(place) / sizeof(place[0]));
 
-	while ((more = wire_next(&message, &field)) > 0)
-		if (!field.is_bytes && field.number < sizeof(place) / sizeof(place[0]) &&
-		    place[field.number])
-			*place[field.number] = field.value;
 	*ret_label = label;
-	return more;
+	return err;
 }
 
 static int find_label_slot(struct profile_reader *reader, uint64_t hash,

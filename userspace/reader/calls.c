@@ -42,16 +42,6 @@ static const char doc[] = "Shows who calls whom: a box is a function, with the s
 			  "  pyprof calls --python --focus train P.pb.gz | dot -Tpng > calls.png\n"
 			  "  pyprof calls --pstats out.prof P.pb.gz && snakeviz out.prof\n";
 
-static double parse_share(struct argp_state *state, const char *option, const char *text)
-{
-	char *end;
-	double share = strtod(text, &end) / 100;
-
-	if (end == text || *end || !(share >= 0) || share > 1)
-		argp_error(state, "--%s=%s: not a percentage", option, text);
-	return share;
-}
-
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct calls *calls = state->input;
@@ -67,10 +57,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		calls->pstats = text;
 		return 0;
 	case OPTION_NODE_MIN:
-		calls->dot.node_min = parse_share(state, "node-min", text);
+		calls->dot.node_min = select_share(state, "node-min", text);
 		return 0;
 	case OPTION_EDGE_MIN:
-		calls->dot.edge_min = parse_share(state, "edge-min", text);
+		calls->dot.edge_min = select_share(state, "edge-min", text);
 		return 0;
 	case OPTION_COLOR:
 		if (strcmp(text, "self") && strcmp(text, "total"))
@@ -144,16 +134,10 @@ static int run(struct calls *calls)
 
 int verb_calls(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
-	static const struct argp argp = {.options = options,
-					 .parser = parse,
-					 .args_doc = "PROFILE|DIR...",
-					 .doc = doc,
-					 .children = children};
 	struct calls calls = {.dot = {.node_min = DEFAULT_NODE_MIN, .edge_min = DEFAULT_EDGE_MIN}};
 	int status = READER_BAD_INPUT;
 
-	if (!argp_parse(&argp, argc, argv, 0, NULL, &calls))
+	if (!select_parse(options, parse, doc, "PROFILE|DIR...", argc, argv, &calls))
 		status = run(&calls);
 	select_release(&calls.select);
 	return status;

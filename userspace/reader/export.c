@@ -293,16 +293,10 @@ static int run(struct export *export)
 
 int verb_export(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
-	static const struct argp argp = {.options = options,
-					 .parser = parse,
-					 .args_doc = "PROFILE|DIR...",
-					 .doc = doc,
-					 .children = children};
 	struct export export = {0};
 	int status = READER_BAD_INPUT;
 
-	if (!argp_parse(&argp, argc, argv, 0, NULL, &export))
+	if (!select_parse(options, parse, doc, "PROFILE|DIR...", argc, argv, &export))
 		status = run(&export);
 	totals_release(&export.totals);
 	select_release(&export.select);

@@ -165,16 +165,10 @@ static int run(struct flame *flame)
 
 int verb_flame(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
-	static const struct argp argp = {.options = options,
-					 .parser = parse,
-					 .args_doc = "PROFILE|DIR...",
-					 .doc = doc,
-					 .children = children};
 	struct flame flame = {0};
 	int status = READER_BAD_INPUT;
 
-	if (!argp_parse(&argp, argc, argv, 0, NULL, &flame))
+	if (!select_parse(options, parse, doc, "PROFILE|DIR...", argc, argv, &flame))
 		status = run(&flame);
 	select_release(&flame.select);
 	return status;

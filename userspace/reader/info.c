@@ -45,16 +45,13 @@ static const char doc[] =
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct info *info = state->input;
-	char *end;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &info->select;
 		return 0;
 	case 'n':
-		info->processes = strtoul(text, &end, 10);
-		if (end == text || *end)
-			argp_error(state, "--top=%s: not a number", text);
+		info->processes = select_number(state, "top", text);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -326,16 +323,10 @@ static int run(struct info *info)
 
 int verb_info(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
-	static const struct argp argp = {.options = options,
-					 .parser = parse,
-					 .args_doc = "PROFILE|DIR...",
-					 .doc = doc,
-					 .children = children};
 	struct info info = {.processes = DEFAULT_PROCESSES};
 	int status = READER_BAD_INPUT;
 
-	if (!argp_parse(&argp, argc, argv, 0, NULL, &info) &&
+	if (!select_parse(options, parse, doc, "PROFILE|DIR...", argc, argv, &info) &&
 	    !select_refuse_groups(&info.select, "info"))
 		status = run(&info);
 	select_release(&info.select);

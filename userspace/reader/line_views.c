@@ -8,7 +8,7 @@
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"
-#include "render/html_text.h"
+#include "render/markup.h"
 
 static int complain(const struct lines_view *view, const struct line_file *file, int err)
 {
@@ -96,11 +96,17 @@ int lines_print_text(const struct lines_view *view, const struct line_file *file
 
 /* ---- HTML ---- */
 
+static void html_text(const char *text)
+{
+	if (markup_write(stdout, text, strlen(text)))
+		fputs("\xEF\xBF\xBD", stdout); /* U+FFFD: no memory to clean it */
+}
+
 void lines_begin_html(const struct lines_view *view)
 {
 	printf("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 	       "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
-	html_text(stdout, view->file);
+	html_text(view->file);
 	printf("</title>\n<style>\n"
 	       ":root{color-scheme:light dark;--heat:200 40 20}\n"
 	       "body{font:14px/1.4 system-ui,sans-serif;margin:1rem}\n"
@@ -111,9 +117,9 @@ void lines_begin_html(const struct lines_view *view)
 	       "td.e{opacity:.7}tr.gap td{opacity:.5}\n"
 	       ".note{border-left:4px solid rgb(var(--heat));padding-left:.6rem}\n"
 	       "</style></head><body>\n<h1>");
-	html_text(stdout, view->file);
+	html_text(view->file);
 	printf("</h1>\n<p>");
-	html_text(stdout, view->title);
+	html_text(view->title);
 	printf("</p>\n");
 }
 
@@ -154,12 +160,12 @@ static void html_line(const struct lines_view *view, const struct line_file *fil
 		printf("<td>");
 		if (row && row->wait) {
 			printf("%s ", format_value(row->wait, "nanoseconds", value));
-			html_text(stdout, row->reason ? row->reason : "");
+			html_text(row->reason ? row->reason : "");
 		}
 		printf("</td>");
 	}
 	printf("<td class=\"s\">");
-	html_text(stdout, text ? text : "");
+	html_text(text ? text : "");
 	printf("</td></tr>\n");
 }
 
@@ -171,11 +177,11 @@ int lines_print_html(const struct lines_view *view, const struct line_file *file
 	if (err)
 		return complain(view, file, err);
 	printf("<h2>");
-	html_text(stdout, file->path);
+	html_text(file->path);
 	printf("</h2>\n");
 	if (page.note[0]) {
 		printf("<p class=\"note\">");
-		html_text(stdout, page.note);
+		html_text(page.note);
 		printf("</p>\n");
 	}
 	printf("<table><thead><tr><th>line</th><th>self</th><th></th><th>total</th><th></th>%s"

@@ -240,16 +240,10 @@ static void split_target(struct lines *lines)
 
 int verb_lines(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
-	static const struct argp argp = {.options = options,
-					 .parser = parse,
-					 .args_doc = "FILE[:FUNC] PROFILE|DIR...",
-					 .doc = doc,
-					 .children = children};
 	struct lines lines = {.select = {.leading_wanted = 1}};
 	int status = READER_BAD_INPUT;
 
-	if (!argp_parse(&argp, argc, argv, 0, NULL, &lines) &&
+	if (!select_parse(options, parse, doc, "FILE[:FUNC] PROFILE|DIR...", argc, argv, &lines) &&
 	    !select_refuse_groups(&lines.select, "lines")) {
 		if (lines.select.leading_count) {
 			split_target(&lines);

@@ -95,7 +95,6 @@ static bool parse_sort(struct report *report, const char *text)
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct report *report = state->input;
-	char *end;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -110,9 +109,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 			argp_error(state, "--sort=%s: not self, total, name or file", text);
 		return 0;
 	case 'n':
-		report->rows = strtoul(text, &end, 10);
-		if (end == text || *end)
-			argp_error(state, "--top=%s: not a number", text);
+		report->rows = select_number(state, "top", text);
 		return 0;
 	case 'c':
 		if (!report->callers && select_regex(text, "callers", &report->callers))
@@ -400,16 +397,10 @@ static int run(struct report *report)
 
 int verb_report(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
-	static const struct argp argp = {.options = options,
-					 .parser = parse,
-					 .args_doc = "PROFILE|DIR...",
-					 .doc = doc,
-					 .children = children};
 	struct report report = {.rows = DEFAULT_ROWS};
 	int status = READER_BAD_INPUT;
 
-	if (!argp_parse(&argp, argc, argv, 0, NULL, &report))
+	if (!select_parse(options, parse, doc, "PROFILE|DIR...", argc, argv, &report))
 		status = run(&report);
 	totals_release(&report.totals);
 	select_free_regex(report.callers);

@@ -326,4 +326,36 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	}
 }
 
-const struct argp select_argp = {.options = options, .parser = parse};
+error_t select_parse(const struct argp_option *verb_options, argp_parser_t parser, const char *doc,
+		     const char *arguments, int argc, char **argv, void *input)
+{
+	static const struct argp select_argp = {.options = options, .parser = parse};
+	const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
+	const struct argp argp = {.options = verb_options,
+				  .parser = parser,
+				  .args_doc = arguments,
+				  .doc = doc,
+				  .children = children};
+
+	return argp_parse(&argp, argc, argv, 0, NULL, input);
+}
+
+double select_share(struct argp_state *state, const char *option, const char *text)
+{
+	char *end;
+	double share = strtod(text, &end) / 100;
+
+	if (end == text || *end || !(share >= 0) || share > 1)
+		argp_error(state, "--%s=%s: not a percentage", option, text);
+	return share;
+}
+
+unsigned long select_number(struct argp_state *state, const char *option, const char *text)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	if (end == text || *end)
+		argp_error(state, "--%s=%s: not a number", option, text);
+	return number;
+}

@@ -28,10 +28,14 @@ struct select {
 	int leading_wanted, leading_count;
 };
 
-/* argp child; its input is a struct select. */
-extern const struct argp select_argp;
-
+/* argp_parse() of a verb: its own options and these.  At ARGP_KEY_INIT its parser gives the struct select
+ * as child_inputs[0].  doc: static, with the examples. */
+error_t select_parse(const struct argp_option *options, argp_parser_t parser, const char *doc,
+		     const char *arguments, int argc, char **argv, void *input);
 void select_release(struct select *select);
+/* Of a verb's own option: a share from 0 to 1 of "12.5" percent; a number.  Else argp_error(). */
+double select_share(struct argp_state *state, const char *option, const char *text);
+unsigned long select_number(struct argp_state *state, const char *option, const char *text);
 /* For verbs whose view has no groups: prints what to do instead, and -EINVAL, when some are wanted. */
 int select_refuse_groups(const struct select *select, const char *verb);
 /* "1h", "30m", "10s", "2d": so long before now; "2026-11-21", "2026-11-21T15:04[:05][Z]",

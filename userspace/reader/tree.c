@@ -35,21 +35,16 @@ static const char doc[] = "Shows the call tree, hottest first.  A chain of calls
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct tree *tree = state->input;
-	char *end;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &tree->select;
 		return 0;
 	case 'm':
-		tree->min_share = strtod(text, &end) / 100;
-		if (end == text || *end || !(tree->min_share >= 0) || tree->min_share > 1)
-			argp_error(state, "--min=%s: not a percentage", text);
+		tree->min_share = select_share(state, "min", text);
 		return 0;
 	case 'd':
-		tree->depth = strtoul(text, &end, 10);
-		if (end == text || *end)
-			argp_error(state, "--depth=%s: not a number", text);
+		tree->depth = select_number(state, "depth", text);
 		return 0;
 	case 'l':
 		tree->lines = true;
@@ -201,16 +196,10 @@ static int run(struct tree *tree)
 
 int verb_tree(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
-	static const struct argp argp = {.options = options,
-					 .parser = parse,
-					 .args_doc = "PROFILE|DIR...",
-					 .doc = doc,
-					 .children = children};
 	struct tree tree = {.min_share = DEFAULT_MIN_SHARE};
 	int status = READER_BAD_INPUT;
 
-	if (!argp_parse(&argp, argc, argv, 0, NULL, &tree))
+	if (!select_parse(options, parse, doc, "PROFILE|DIR...", argc, argv, &tree))
 		status = run(&tree);
 	select_release(&tree.select);
 	return status;
