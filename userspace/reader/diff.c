@@ -94,7 +94,6 @@ static void parse_rule(struct diff *diff, const char *text, struct argp_state *s
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct diff *diff = state->input;
-	char *end;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -110,9 +109,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		diff->sort = strcmp(text, "total") ? DIFF_SELF : DIFF_TOTAL;
 		return 0;
 	case 'n':
-		diff->rows = strtoul(text, &end, 10);
-		if (end == text || *end)
-			argp_error(state, "--top=%s: not a number", text);
+		diff->rows = select_number(state, "top", text);
 		return 0;
 	case OPTION_FAIL_IF:
 		parse_rule(diff, text, state);
@@ -313,16 +310,10 @@ static int run(struct diff *diff)
 
 int verb_diff(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
-	static const struct argp argp = {.options = options,
-					 .parser = parse,
-					 .args_doc = "A B",
-					 .doc = doc,
-					 .children = children};
 	struct diff diff = {.rows = DEFAULT_ROWS};
 	int status = READER_BAD_INPUT;
 
-	if (!argp_parse(&argp, argc, argv, 0, NULL, &diff)) {
+	if (!select_parse(options, parse, doc, "A B", argc, argv, &diff)) {
 		if (!diff.by)
 			diff.by = (1U << DIFF_TABLES) - 1;
 		if (diff.html || !select_refuse_groups(&diff.select, "diff"))
