@@ -76,6 +76,24 @@ static void unfold(const struct diff_data *data, const struct diff_row *row,
 		unfold_side(data, row, column, scratch, s);
 }
 
+/* What the row has of all: both sides together, so it does not depend on which is which. */
+static double pooled_share(const struct diff_data *data, const struct diff_row *row,
+			   enum diff_column column)
+{
+	double all = (double)data->side[DIFF_A].all.value + (double)data->side[DIFF_B].all.value;
+	double value = (double)row->side[DIFF_A].sum[column].value +
+		       (double)row->side[DIFF_B].sum[column].value;
+
+	return all > 0 ? value / all : 0;
+}
+
+/* Of the chance of a false alarm a row gets as much as there is in it to change.  Equal parts would leave
+ * nothing to anyone where thousands of rows are small ones. */
+static double importance(double share)
+{
+	return share * (1 - share);
+}
+
 /* Events come by chance, as totals.c says; of a share that is the same on both sides, as one side's
  * own is 0 too easily. */
 static double event_variance(const struct diff_data *data, const struct diff_row *row,
@@ -87,8 +105,7 @@ static double event_variance(const struct diff_data *data, const struct diff_row
 
 	if (total <= 0 || value <= 0)
 		return 0;
-	share = value /
-		((double)data->side[DIFF_A].all.value + (double)data->side[DIFF_B].all.value);
+	share = pooled_share(data, row, column);
 	size = (a->per_event + b->per_event) / value;
 	size = (1 - 2 * share) * share * size + share * share * all->per_event / total;
 	return size > 0 ? size / total : 0;
@@ -147,9 +164,10 @@ static bool is_testable(const struct diff_data *data, const struct diff_row *row
 	int64_t samples =
 		row->side[DIFF_A].sum[column].samples + row->side[DIFF_B].sum[column].samples;
 
-	if (data->side[DIFF_A].all.samples <= 0 && data->side[DIFF_B].all.samples <= 0)
-		return row->side[DIFF_A].sum[column].value || row->side[DIFF_B].sum[column].value;
-	return samples >= DIFF_MIN_SAMPLES;
+	if (importance(pooled_share(data, row, column)) <= 0)
+		return false;
+	return samples >= DIFF_MIN_SAMPLES || (data->side[DIFF_A].all.samples <= 0 &&
+					       data->side[DIFF_B].all.samples <= 0);
 }
 
 static int test_column(const struct diff_data *data, struct diff_row *row, enum diff_column column,
@@ -191,7 +209,7 @@ static int want_ranks(struct scratch *scratch, uint32_t a_count, uint32_t b_coun
 
 struct test {
 	uint64_t hash;
-	double p;
+	struct stat_test tested;
 	uint32_t row, column;
 };
 
@@ -201,7 +219,7 @@ static int compare_tests(const void *a, const void *b)
 
 	if (test_a->hash != test_b->hash)
 		return test_a->hash < test_b->hash ? -1 : 1;
-	return (test_a->p > test_b->p) - (test_a->p < test_b->p);
+	return (test_a->tested.p > test_b->tested.p) - (test_a->tested.p < test_b->tested.p);
 }
 
 /* By what the test looks at: the same values in the same windows are the same test. */
@@ -226,51 +244,58 @@ static uint64_t hash_of(const struct diff_row *row, enum diff_column column)
 	return hash;
 }
 
-static uint32_t collect(const struct diff_table *table, struct test *test)
+static uint32_t collect(const struct diff_data *data, const struct diff_table *table,
+			struct test *test)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < table->count; i++)
-		for (uint32_t c = 0; c < DIFF_COLUMNS; c++)
-			if (table->row[i].change[c].p >= 0)
-				test[count++] = (struct test){.hash = hash_of(&table->row[i],
-									      (enum diff_column)c),
-							      .p = table->row[i].change[c].p,
-							      .row = i,
-							      .column = c};
+		for (unsigned int c = 0; c < DIFF_COLUMNS; c++) {
+			const struct diff_row *row = &table->row[i];
+			enum diff_column column = (enum diff_column)c;
+
+			if (row->change[c].p < 0)
+				continue;
+			test[count++] = (struct test){
+				.hash = hash_of(row, column),
+				.tested = {row->change[c].p,
+					   importance(pooled_share(data, row, column))},
+				.row = i,
+				.column = c};
+		}
 	qsort(test, count, sizeof(*test), compare_tests);
 	return count;
 }
 
 static bool is_new(const struct test *test, uint32_t i)
 {
-	return !i || test[i].hash != test[i - 1].hash || test[i].p > test[i - 1].p;
+	return !i || test[i].hash != test[i - 1].hash || test[i].tested.p > test[i - 1].tested.p;
 }
 
 /* One family: self and total of all rows, as an alarm in either is one.  A leaf's self is its total,
  * and a caller of one function has its total: that is tested once. */
-static int correct(struct diff_table *table, uint32_t *ret_tests)
+static int correct(const struct diff_data *data, struct diff_table *table, uint32_t *ret_tests)
 {
 	size_t room = (size_t)table->count * DIFF_COLUMNS + 1;
 	OWNED_MEM struct test *test = calloc(room, sizeof(*test));
-	OWNED_MEM double *p = calloc(room, sizeof(*p));
+	OWNED_MEM struct stat_test *family = calloc(room, sizeof(*family));
 	uint32_t count, distinct = 0;
 	int err;
 
-	if (!test || !p)
+	if (!test || !family)
 		return -ENOMEM;
-	count = collect(table, test);
+	count = collect(data, table, test);
 	for (uint32_t i = 0; i < count; i++)
 		if (is_new(test, i))
-			p[distinct++] = test[i].p;
-	err = stat_holm(p, distinct);
+			family[distinct++] = test[i].tested;
+	err = stat_holm(family, distinct);
 	if (err)
 		return err;
 	*ret_tests = distinct;
 	distinct = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		distinct += is_new(test, i);
-		table->row[test[i].row].change[test[i].column].p = p[distinct - 1];
+		table->row[test[i].row].change[test[i].column].p = family[distinct - 1].p;
 	}
 	return 0;
 }
@@ -290,7 +315,7 @@ int diff_test_table(struct diff_data *data, enum diff_by by, uint32_t *ret_tests
 		for (unsigned int column = 0; !err && column < columns; column++)
 			err = test_column(data, &table->row[i], (enum diff_column)column, scratch);
 	}
-	return err ? err : correct(table, ret_tests);
+	return err ? err : correct(data, table, ret_tests);
 }
 
 /* Low above high where a side is one window. */

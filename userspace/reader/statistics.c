@@ -113,10 +113,18 @@ struct ranked {
 	bool is_a;
 };
 
+/* Equal values share a rank: the mean of theirs, here doubled so that it is a whole number. */
+struct tie {
+	uint32_t rank, count;
+};
+
 struct mann_whitney {
 	uint32_t a_count, b_count;
-	double *below; /* P(U <= u), u from 0 to a_count * b_count; NULL: not counted out */
-	struct ranked ranked[]; /* scratch */
+	double *below; /* without ties: P(U <= u), u from 0 to a_count * b_count */
+	double *ways;  /* scratch of count_ties(): [a's taken][sum of their ranks] */
+	struct tie *tie; /* scratch, as ranked; of the values in ascending order */
+	uint32_t tie_count;
+	struct ranked ranked[];
 };
 
 void mann_whitney_free(struct mann_whitney *test)
@@ -124,6 +132,8 @@ void mann_whitney_free(struct mann_whitney *test)
 	if (!test)
 		return;
 	free(test->below);
+	free(test->ways);
+	free(test->tie);
 	free(test);
 }
 
@@ -160,6 +170,14 @@ static int count_out(struct mann_whitney *test)
 	return 0;
 }
 
+/* The sum of all doubled ranks is count * (count + 1). */
+static size_t ways_width(const struct mann_whitney *test)
+{
+	size_t count = (size_t)test->a_count + test->b_count;
+
+	return count * (count + 1) + 1;
+}
+
 int mann_whitney_new(uint32_t a_count, uint32_t b_count, struct mann_whitney **ret_test)
 {
 	OWNED(mann_whitney) struct mann_whitney *test = NULL;
@@ -171,8 +189,13 @@ int mann_whitney_new(uint32_t a_count, uint32_t b_count, struct mann_whitney **r
 		return -ENOMEM;
 	test->a_count = a_count;
 	test->b_count = b_count;
-	if (a_count <= STATISTICS_MAX_EXACT && b_count <= STATISTICS_MAX_EXACT)
-		err = count_out(test);
+	test->tie = calloc(count, sizeof(*test->tie));
+	if (!test->tie)
+		return -ENOMEM;
+	if (a_count <= STATISTICS_MAX_EXACT && b_count <= STATISTICS_MAX_EXACT) {
+		test->ways = calloc((a_count + 1) * ways_width(test), sizeof(*test->ways));
+		err = test->ways ? count_out(test) : -ENOMEM;
+	}
 	if (err)
 		return err;
 	*ret_test = TAKE(test);
@@ -187,44 +210,116 @@ static int compare_ranked(const void *a, const void *b)
 	return (value_a > value_b) - (value_a < value_b);
 }
 
-static double approximate_p(const struct mann_whitney *test, double u, double ties)
-{
-	double a = test->a_count, b = test->b_count, n = a + b;
-	double variance = a * b / 12 * (n + 1 - ties / (n * (n - 1)));
-	double distance = fabs(u - a * b / 2) - 0.5;
-
-	if (variance <= 0 || distance <= 0)
-		return 1;
-	return stat_normal_p(distance / sqrt(variance));
-}
-
-double mann_whitney_p(struct mann_whitney *test, const double *a, const double *b)
+/* The sum of a's doubled ranks. */
+static size_t rank(struct mann_whitney *test, const double *a, const double *b)
 {
 	uint32_t count = test->a_count + test->b_count;
-	double ranks = 0, ties = 0, u, p;
+	size_t sum = 0;
 
 	for (uint32_t i = 0; i < count; i++)
 		test->ranked[i] = i < test->a_count ? (struct ranked){a[i], true}
 						    : (struct ranked){b[i - test->a_count], false};
 	qsort(test->ranked, count, sizeof(test->ranked[0]), compare_ranked);
+	test->tie_count = 0;
 	for (uint32_t i = 0, end; i < count; i = end) {
-		double tied;
-
 		for (end = i + 1; end < count; end++)
 			if (test->ranked[end].value > test->ranked[i].value)
 				break;
-		tied = end - i;
-		ties += tied * tied * tied - tied;
 		for (uint32_t k = i; k < end; k++)
 			if (test->ranked[k].is_a)
-				ranks += (i + 1 + end) / 2.0;
+				sum += i + 1 + end;
+		test->tie[test->tie_count++] = (struct tie){i + 1 + end, end - i};
 	}
-	u = ranks - test->a_count * (test->a_count + 1.0) / 2;
-	if (!test->below || ties > 0)
-		return approximate_p(test, u, ties);
-	if (u > (double)test->a_count * test->b_count / 2)
-		u = (double)test->a_count * test->b_count - u;
-	p = 2 * test->below[(size_t)u];
+	return sum;
+}
+
+static double approximate_p(const struct mann_whitney *test, size_t ranks)
+{
+	double a = test->a_count, b = test->b_count, n = a + b, ties = 0, variance, distance;
+
+	for (uint32_t i = 0; i < test->tie_count; i++)
+		ties += pow(test->tie[i].count, 3) - test->tie[i].count;
+	variance = a * b / 12 * (n + 1 - ties / (n * (n - 1)));
+	distance = fabs((double)ranks - a * (n + 1)) / 2 - 0.5;
+	if (variance <= 0 || distance <= 0)
+		return 1;
+	return stat_normal_p(distance / sqrt(variance));
+}
+
+/* Of `count` equal values any 0, 1, ... may be a's. */
+static void take_tie(const struct mann_whitney *test, const struct tie *tie)
+{
+	size_t width = ways_width(test);
+
+	for (uint32_t k = test->a_count; k > 0; k--) {
+		double choices = 1;
+
+		for (uint32_t j = 1; j <= tie->count && j <= k; j++) {
+			const double *from = &test->ways[(k - j) * width];
+			size_t gain = (size_t)j * tie->rank;
+
+			choices *= (double)(tie->count + 1 - j) / j;
+			for (size_t sum = gain; sum < width; sum++)
+				test->ways[k * width + sum] += choices * from[sum - gain];
+		}
+	}
+}
+
+static double binomial(uint32_t n, uint32_t k)
+{
+	double ways = 1;
+
+	for (uint32_t i = 1; i <= k; i++)
+		ways *= (double)(n + 1 - i) / i;
+	return ways;
+}
+
+/* Of all ways to say which of the values are a's, the part whose sum of ranks is as far off as this one.
+ * The largest tie gets what the others leave: most rows are 0 in most windows. */
+static double tied_p(const struct mann_whitney *test, size_t ranks)
+{
+	size_t width = ways_width(test);
+	double mean = test->a_count * (test->a_count + test->b_count + 1.0);
+	double far = fabs((double)ranks - mean), all = 0, extreme = 0;
+	uint32_t largest = 0;
+
+	memset(test->ways, 0, (test->a_count + 1) * width * sizeof(*test->ways));
+	test->ways[0] = 1;
+	for (uint32_t i = 1; i < test->tie_count; i++)
+		if (test->tie[i].count > test->tie[largest].count)
+			largest = i;
+	for (uint32_t i = 0; i < test->tie_count; i++)
+		if (i != largest)
+			take_tie(test, &test->tie[i]);
+	for (uint32_t k = 0; k <= test->a_count; k++) {
+		uint32_t rest = test->a_count - k;
+		double choices, offset = (double)rest * test->tie[largest].rank - mean;
+
+		if (rest > test->tie[largest].count)
+			continue;
+		choices = binomial(test->tie[largest].count, rest);
+		for (size_t sum = 0; sum < width; sum++) {
+			double ways = choices * test->ways[k * width + sum];
+
+			all += ways;
+			if (fabs((double)sum + offset) >= far)
+				extreme += ways;
+		}
+	}
+	return extreme / all;
+}
+
+double mann_whitney_p(struct mann_whitney *test, const double *a, const double *b)
+{
+	size_t ranks = rank(test, a, b), pairs = (size_t)test->a_count * test->b_count, u;
+	double p;
+
+	if (!test->ways)
+		return approximate_p(test, ranks);
+	if (test->tie_count < test->a_count + test->b_count)
+		return tied_p(test, ranks);
+	u = ranks / 2 - (size_t)test->a_count * (test->a_count + 1) / 2;
+	p = 2 * test->below[u > pairs / 2 ? pairs - u : u];
 	return p < 1 ? p : 1;
 }
 
@@ -295,34 +390,36 @@ int stat_bootstrap(const struct stat_side *a, const struct stat_side *b, uint64_
 
 /* ---- Holm ---- */
 
-static int compare_places(const void *a, const void *b, void *context)
+static int compare_tests(const void *a, const void *b)
 {
-	const double *p = context;
-	size_t place_a = *(const size_t *)a, place_b = *(const size_t *)b;
+	const struct stat_test *test_a = *(struct stat_test *const *)a;
+	const struct stat_test *test_b = *(struct stat_test *const *)b;
+	double p_a = test_a->p / test_a->weight, p_b = test_b->p / test_b->weight;
 
-	if (p[place_a] < p[place_b] || p[place_a] > p[place_b])
-		return p[place_a] < p[place_b] ? -1 : 1;
-	return (place_a > place_b) - (place_a < place_b);
+	if (p_a < p_b || p_a > p_b)
+		return p_a < p_b ? -1 : 1;
+	return (test_a > test_b) - (test_a < test_b);
 }
 
-int stat_holm(double *p, size_t count)
+int stat_holm(struct stat_test *test, size_t count)
 {
-	OWNED_MEM size_t *order = calloc(count + 1, sizeof(*order));
-	size_t tests = 0;
-	double largest = 0;
+	OWNED_MEM struct stat_test **order = calloc(count + 1, sizeof(*order));
+	double largest = 0, weight = 0;
 
 	if (!order)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		if (p[i] >= 0)
-			order[tests++] = i;
-	qsort_r(order, tests, sizeof(*order), compare_places, p);
-	for (size_t i = 0; i < tests; i++) {
-		double corrected = p[order[i]] * (double)(tests - i);
-
-		if (corrected > largest)
-			largest = corrected < 1 ? corrected : 1;
-		p[order[i]] = largest;
+		order[i] = &test[i];
+	qsort(order, count, sizeof(*order), compare_tests);
+	/* What is left, summed from the small end: nothing cancels. */
+	for (size_t i = count; i-- > 0;) {
+		weight += order[i]->weight;
+		order[i]->p *= weight / order[i]->weight;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (order[i]->p > largest)
+			largest = order[i]->p < 1 ? order[i]->p : 1;
+		order[i]->p = largest;
 	}
 	return 0;
 }

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 
-/* Up to so many windows a side, and without ties, the distribution of U is counted out. */
+/* Up to so many windows a side the distribution of U is counted out, that of ties as well. */
 #define STATISTICS_MAX_EXACT 20U
 
 /* One side: window i took value[i] of weight[i].  Borrowed. */
@@ -32,8 +32,8 @@ struct mann_whitney;
 int mann_whitney_new(uint32_t a_count, uint32_t b_count, struct mann_whitney **ret_test);
 void mann_whitney_free(struct mann_whitney *test);
 DEFINE_OWNED(struct mann_whitney, mann_whitney)
-/* Two-sided p of the hypothesis that a and b come from one distribution; with ties, or above
- * STATISTICS_MAX_EXACT, by the normal approximation, corrected for ties and continuity. */
+/* Two-sided p of the hypothesis that a and b come from one distribution: exact, or above
+ * STATISTICS_MAX_EXACT by the normal approximation, corrected for ties and continuity. */
 double mann_whitney_p(struct mann_whitney *test, const double *a, const double *b);
 
 struct stat_interval {
@@ -46,8 +46,12 @@ struct stat_interval {
 int stat_bootstrap(const struct stat_side *a, const struct stat_side *b, uint64_t seed,
 		   struct stat_interval *ret_interval);
 
-/* Holm's correction, in place: p of each so that the chance of one false alarm among all is at most
- * p.  Negative ones are no tests and stay.  0 or -ENOMEM. */
-int stat_holm(double *p, size_t count);
+struct stat_test {
+	double p, weight; /* weight > 0, chosen without a look at p */
+};
+
+/* Holm's correction with weights, in place: p of each so that the chance of one false alarm among all is
+ * at most p.  0 or -ENOMEM. */
+int stat_holm(struct stat_test *test, size_t count);
 
 #endif

@@ -146,8 +146,9 @@ static void diff_test__growth_is_found(void **state)
 	add_windows(&f, &data, DIFF_B, 15, 12);
 	assert_int_equal(diff_way(&data), DIFF_WAY_RANKS);
 	assert_int_equal(diff_test_table(&data, DIFF_BY_FUNCTION, &tests), 0);
-	/* Of leaves self is total; main's total is all. */
-	assert_int_equal(tests, 4);
+	/* Of leaves self is total; main's total is all and cannot change. */
+	assert_int_equal(tests, 3);
+	assert_true(row_of(&data, DIFF_BY_FUNCTION, "main")->change[DIFF_TOTAL].p < 0);
 	grown = row_of(&data, DIFF_BY_FUNCTION, "grown");
 	assert_near(grown->change[DIFF_SELF].share[DIFF_A], 0.11);
 	assert_near(grown->change[DIFF_SELF].share[DIFF_B], 0.16);
@@ -179,7 +180,7 @@ static void diff_test__few_windows_and_one_have_a_p(void **state)
 	assert_int_equal(diff_way(&one), DIFF_WAY_SAMPLES);
 	assert_int_equal(diff_test_table(&one, DIFF_BY_FUNCTION, &tests), 0);
 	grown = row_of(&one, DIFF_BY_FUNCTION, "grown");
-	/* z = 0.5 / sqrt(4 (2 / 100) 0.35 0.65) = 3.7; four tests. */
+	/* z = 0.5 / sqrt(4 (2 / 100) 0.35 0.65) = 3.7; three tests. */
 	assert_true(grown->change[DIFF_SELF].p < 0.01 && grown->change[DIFF_SELF].p > 0.0001);
 	assert_int_equal(diff_test_interval(&one, grown, DIFF_SELF), 0);
 	assert_true(grown->change[DIFF_SELF].low > grown->change[DIFF_SELF].high);
@@ -194,17 +195,42 @@ static void diff_test__windows_without_a_sample_do_not_count(void **state)
 	(void)state;
 	fixture_init(&f);
 	for (int i = 0; i < 10; i++) {
-		add(&f, "main", 50, 0);
+		add(&f, "main;work", 40, 0);
+		add(&f, "main", 10, 0);
 		end_window(&f, &data, DIFF_A);
 		end_window(&f, &data, DIFF_A);
 	}
 	for (int i = 0; i < 10; i++) {
-		add(&f, "main", 50, 0);
+		add(&f, "main;work", 40, 0);
+		add(&f, "main", 10, 0);
 		end_window(&f, &data, DIFF_B);
 	}
 	assert_int_equal(diff_test_table(&data, DIFF_BY_FUNCTION, &tests), 0);
-	assert_near(row_of(&data, DIFF_BY_FUNCTION, "main")->change[DIFF_SELF].p, 1);
-	assert_near(row_of(&data, DIFF_BY_FUNCTION, "main")->change[DIFF_SELF].cov[DIFF_A], 0);
+	assert_near(row_of(&data, DIFF_BY_FUNCTION, "work")->change[DIFF_SELF].p, 1);
+	assert_near(row_of(&data, DIFF_BY_FUNCTION, "work")->change[DIFF_SELF].cov[DIFF_A], 0);
+}
+
+/* 400 functions of 0.2 % each, and one that grows: in equal parts its 2 / C(16, 8) would become 0.06. */
+static void diff_test__many_small_rows_do_not_hide_a_large_one(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	CLEANUP(diff_data_release) struct diff_data data = {0};
+	char stack[32];
+	uint32_t tests;
+
+	(void)state;
+	fixture_init(&f);
+	for (int window = 0; window < 16; window++) {
+		for (int i = 0; i < 400; i++) {
+			snprintf(stack, sizeof(stack), "main;f%03d", i);
+			add(&f, stack, 2 + (window + i) % 2, 0);
+		}
+		add(&f, "main;grown", window < 8 ? 150 + window : 230 + window, 0);
+		end_window(&f, &data, window < 8 ? DIFF_A : DIFF_B);
+	}
+	assert_int_equal(diff_test_table(&data, DIFF_BY_FUNCTION, &tests), 0);
+	assert_true(row_of(&data, DIFF_BY_FUNCTION, "grown")->change[DIFF_SELF].p < 0.05);
+	assert_true(row_of(&data, DIFF_BY_FUNCTION, "f007")->change[DIFF_SELF].p > 0.05);
 }
 
 int main(void)
@@ -216,6 +242,7 @@ int main(void)
 		cmocka_unit_test(diff_test__growth_is_found),
 		cmocka_unit_test(diff_test__few_windows_and_one_have_a_p),
 		cmocka_unit_test(diff_test__windows_without_a_sample_do_not_count),
+		cmocka_unit_test(diff_test__many_small_rows_do_not_hide_a_large_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
