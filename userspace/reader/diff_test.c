@@ -15,10 +15,11 @@
 #define NO_FREEDOM_LIMIT 1e9
 /* What runs in bursts varies by more than counting says, and one window does not tell by how much. */
 #define BURSTS 4.0
+#define MAX_WITHOUT 10U /* one of so many windows may be without the row */
 
 struct scratch {
 	double value[DIFF_SIDES][DIFF_MAX_SLOTS], weight[DIFF_SIDES][DIFF_MAX_SLOTS];
-	double share[DIFF_SIDES][DIFF_MAX_SLOTS];
+	double score[DIFF_SIDES][DIFF_MAX_SLOTS]; /* what is ranked */
 	struct stat_side side[DIFF_SIDES];
 	struct mann_whitney *ranks; /* NULL: too few windows */
 };
@@ -62,8 +63,7 @@ static void unfold_side(const struct diff_data *data, const struct diff_row *row
 		if (side->weight[i] <= 0)
 			continue;
 		scratch->value[s][count] = value;
-		scratch->weight[s][count] = side->weight[i];
-		scratch->share[s][count++] = value / side->weight[i];
+		scratch->weight[s][count++] = side->weight[i];
 	}
 	scratch->side[s] = (struct stat_side){
 		.value = scratch->value[s], .weight = scratch->weight[s], .count = count};
@@ -158,6 +158,37 @@ static int p_of_few(const struct diff_data *data, const struct diff_row *row,
 	return 0;
 }
 
+/* Whether nearly every window has some of the row and some of the rest. */
+static bool is_everywhere(const struct scratch *scratch)
+{
+	uint32_t windows = 0, without = 0;
+
+	for (unsigned int s = 0; s < DIFF_SIDES; s++)
+		for (uint32_t i = 0; i < scratch->side[s].count; i++) {
+			windows++;
+			without += scratch->value[s][i] <= 0 ||
+				   scratch->value[s][i] >= scratch->weight[s][i];
+		}
+	return without <= windows / MAX_WITHOUT;
+}
+
+/* A window in which little ran has a share that says little.  So what is ranked is the time above what the
+ * share of both sides together gives: it is near 0 there, and lies in the middle.  Where windows have the
+ * same time in all, the order is that of the shares.  Where many windows have nothing of the row, this would
+ * be the order of all time, and the shares are ranked. */
+static void score(double pooled, struct scratch *scratch)
+{
+	bool everywhere = is_everywhere(scratch);
+
+	for (unsigned int s = 0; s < DIFF_SIDES; s++)
+		for (uint32_t i = 0; i < scratch->side[s].count; i++) {
+			double value = scratch->value[s][i], weight = scratch->weight[s][i];
+
+			scratch->score[s][i] =
+				everywhere ? value - pooled * weight : value / weight;
+		}
+}
+
 static bool is_testable(const struct diff_data *data, const struct diff_row *row,
 			enum diff_column column)
 {
@@ -185,7 +216,8 @@ static int test_column(const struct diff_data *data, struct diff_row *row, enum 
 		return 0;
 	if (!scratch->ranks)
 		return p_of_few(data, row, column, scratch, &change->p);
-	change->p = mann_whitney_p(scratch->ranks, scratch->share[DIFF_A], scratch->share[DIFF_B]);
+	score(pooled_share(data, row, column), scratch);
+	change->p = mann_whitney_p(scratch->ranks, scratch->score[DIFF_A], scratch->score[DIFF_B]);
 	return 0;
 }
 
@@ -354,7 +386,7 @@ static void unfold_all(const struct diff_side *side, double unit_ns, struct scra
 			continue;
 		scratch->value[s][count] = side->weight[i] * unit_ns;
 		scratch->weight[s][count] = side->duration[i];
-		scratch->share[s][count] = scratch->value[s][count] / side->duration[i];
+		scratch->score[s][count] = scratch->value[s][count] / side->duration[i];
 		count++;
 	}
 	scratch->side[s] = (struct stat_side){
@@ -380,8 +412,8 @@ int diff_test_all(const struct diff_data *data, double unit_ns, struct diff_chan
 	if (err)
 		return err;
 	if (scratch->ranks)
-		change.p = mann_whitney_p(scratch->ranks, scratch->share[DIFF_A],
-					  scratch->share[DIFF_B]);
+		change.p = mann_whitney_p(scratch->ranks, scratch->score[DIFF_A],
+					  scratch->score[DIFF_B]);
 	*ret_change = change;
 	return 0;
 }
