@@ -7,6 +7,9 @@ import harness
 
 ALONE = True  # the clock's phase and the run queue matter
 TOLERANCE = 0.02
+# Far from a multiple of the kernels' ticks (100, 250, 300, 1000 Hz).  At 499 the clock stays at one phase of a
+# 250 Hz tick for a second, and others run just behind ticks: up to 3.9 % too many samples were seen, 0.7 % at 463.
+HZ = 463
 
 
 def counted(kind, hz, seconds, python=None):
@@ -41,8 +44,8 @@ def test_python_at_1999():
 
 
 def test_kernel_work():
-    check("kernel", 499, 4)
+    check("kernel", HZ, 4)
 
 
 def test_threads():
-    check("threads", 499, 5)
+    check("threads", HZ, 5)
