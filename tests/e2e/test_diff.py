@@ -98,6 +98,20 @@ def test_unlike_inputs_are_refused():
     diff(loaded(load % 6), loaded(load % 6))
 
 
+def test_filters_and_groups():
+    a, b = side(12), side(12, grown=25, seed=2)
+    assert "*" not in row(diff(a, b, "--focus", "fib", "--by", "function"), "fib")  # it is all
+    assert "fib" not in diff(a, b, "--ignore", "fib", "--by", "function")
+    said = diff(a, b, "--until", "@%d" % ((START_MS + 40000) // 1000), "--by", "function")
+    assert said.count("8 windows") == 2, said
+    assert "has no groups" in diff(a, b, "--group-by", "thread", status=2)
+    assert "samples" in diff(a, b, "--html", "--group-by", "thread")
+    assert "no profiles of kind wall" in diff(a, b, "--kind", "wall", status=2)
+    assert "no samples" in diff(a, b, "--comm", "nobody", status=2)
+    load = "facts elapsed_ns=5000000000 host_busy_ns=%d000000000 host_cpus=2"
+    diff(loaded(load % 6), loaded(load % 9), "--focus", "inner")
+
+
 def loaded(facts):
     """One file with 1 s on the CPU, and facts."""
     writer = Writer("/app/w.py")

@@ -295,6 +295,9 @@ static int run(struct diff *diff)
 		fprintf(stderr, "pyprof: --html writes a file: pyprof diff A B --html > d.html\n");
 		return READER_BAD_INPUT;
 	}
+	for (unsigned int s = 0; s < DIFF_SIDES; s++)
+		diff->facts[s].is_part =
+			diff->select.thread || diff->select.focus || diff->select.ignore;
 	err = input_read(&input_options, &input);
 	if (!err)
 		err = check_alike(diff, input);

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +86,7 @@ double diff_facts_load(const struct diff_facts *facts)
 {
 	double capacity = (double)facts->elapsed_ns * (double)facts->host_cpus, others;
 
-	if (capacity <= 0 || !facts->host_busy_ns || facts->unit_ns <= 0 ||
+	if (capacity <= 0 || !facts->host_busy_ns || facts->unit_ns <= 0 || facts->is_part ||
 	    strcmp(facts->kind, "cpu"))
 		return UNKNOWN;
 	others = (double)facts->host_busy_ns - (double)facts->value * facts->unit_ns;

@@ -3,6 +3,7 @@
 #ifndef READER_DIFF_UNLIKE_H
 #define READER_DIFF_UNLIKE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ struct diff_facts {
 	double unit_ns;	 /* of one of value; 0: it is no time */
 	uint64_t windows, elapsed_ns, host_busy_ns, host_cpus;
 	uint32_t mixed; /* windows whose period is not that of the first */
+	bool is_part;	/* of processes: what they do besides is no load of others */
 };
 
 /* A comment of one of the side's files: "pyprofd 0.1.0 cpu 99Hz host=box", "facts elapsed_ns=...". */

@@ -141,6 +141,10 @@ static void diff_unlike__other_load_is_told(void **state)
 	assert_int_equal(diff_unlike(&a, &b, why), DIFF_UNLIKE);
 	assert_non_null(strstr(why, "50 % of its CPUs, then 5 %"));
 	assert_int_equal(diff_unlike(&a, &a, why), DIFF_ALIKE);
+	a.is_part = true; /* --focus: the rest may be the program's own */
+	assert_true(diff_facts_load(&a) < 0);
+	assert_int_equal(diff_unlike(&a, &b, why), DIFF_ALIKE);
+	a.is_part = false;
 	b.host_busy_ns = 0; /* an older agent's */
 	assert_true(diff_facts_load(&b) < 0);
 	assert_int_equal(diff_unlike(&a, &b, why), DIFF_ALIKE);
