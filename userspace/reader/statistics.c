@@ -246,12 +246,16 @@ static double approximate_p(const struct mann_whitney *test, size_t ranks)
 	return stat_normal_p(distance / sqrt(variance));
 }
 
-/* Of `count` equal values any 0, 1, ... may be a's. */
-static void take_tie(const struct mann_whitney *test, const struct tie *tie)
+/* Of `count` equal values any 0, 1, ... may be a's.  ret_taken: all values so far, and their ranks' sum. */
+static void take_tie(const struct mann_whitney *test, const struct tie *tie, struct tie *ret_taken)
 {
 	size_t width = ways_width(test);
+	uint32_t most;
 
-	for (uint32_t k = test->a_count; k > 0; k--) {
+	ret_taken->count += tie->count;
+	ret_taken->rank += tie->count * tie->rank;
+	most = ret_taken->count < test->a_count ? ret_taken->count : test->a_count;
+	for (uint32_t k = most; k > 0; k--) {
 		double choices = 1;
 
 		for (uint32_t j = 1; j <= tie->count && j <= k; j++) {
@@ -259,7 +263,7 @@ static void take_tie(const struct mann_whitney *test, const struct tie *tie)
 			size_t gain = (size_t)j * tie->rank;
 
 			choices *= (double)(tie->count + 1 - j) / j;
-			for (size_t sum = gain; sum < width; sum++)
+			for (size_t sum = gain; sum <= ret_taken->rank; sum++)
 				test->ways[k * width + sum] += choices * from[sum - gain];
 		}
 	}
@@ -282,6 +286,7 @@ static double tied_p(const struct mann_whitney *test, size_t ranks)
 	double mean = test->a_count * (test->a_count + test->b_count + 1.0);
 	double far = fabs((double)ranks - mean), all = 0, extreme = 0;
 	uint32_t largest = 0;
+	struct tie taken = {0};
 
 	memset(test->ways, 0, (test->a_count + 1) * width * sizeof(*test->ways));
 	test->ways[0] = 1;
@@ -290,7 +295,7 @@ static double tied_p(const struct mann_whitney *test, size_t ranks)
 			largest = i;
 	for (uint32_t i = 0; i < test->tie_count; i++)
 		if (i != largest)
-			take_tie(test, &test->tie[i]);
+			take_tie(test, &test->tie[i], &taken);
 	for (uint32_t k = 0; k <= test->a_count; k++) {
 		uint32_t rest = test->a_count - k;
 		double choices, offset = (double)rest * test->tie[largest].rank - mean;
@@ -298,7 +303,7 @@ static double tied_p(const struct mann_whitney *test, size_t ranks)
 		if (rest > test->tie[largest].count)
 			continue;
 		choices = binomial(test->tie[largest].count, rest);
-		for (size_t sum = 0; sum < width; sum++) {
+		for (size_t sum = 0; sum <= taken.rank; sum++) {
 			double ways = choices * test->ways[k * width + sum];
 
 			all += ways;
