@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""diff_alarms.py PYPROF A [B]   How often `pyprof diff` cries without a reason, and how often it sees what is there.
+"""diff_alarms.py PYPROF A [B [--busy]]   How often `pyprof diff` cries without a reason, and how often it sees what is there.
 
 A and B are folders of windows of --interval 1; in B the function that GROWN names (default: scan) has 5 points more:
 
@@ -9,7 +9,8 @@ A and B are folders of windows of --interval 1; in B the function that GROWN nam
 
 A/A: 200 pairs of 60 windows of A, drawn at random without overlap; an alarm is any function whose self or total has
 p < 0.05.  A/B: 20 runs of 60 s a side in windows of 5 s, that is of 5 windows in a row put into one, 12 in a row of each
-folder: 20 minutes of each make 20 runs that have nothing in common.
+folder: 20 minutes of each make 20 runs that have nothing in common.  --busy: of 5 s of CPU time, so that the runs are those of a program
+that has a CPU of its own, also where the machine is shared.
 """
 import os
 import pathlib
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-PAIRS, WINDOWS, RUNS, JOINED, SLOTS = 200, 60, 20, 5, 12
+PAIRS, WINDOWS, RUNS, JOINED, SLOTS, HZ = 200, 60, 20, 5, 12, 99
 ALARM = [f"--fail-if={column} {sign} 0% p < 0.05" for column in ("self", "total") for sign in "<>"]
 
 
@@ -42,14 +43,30 @@ def diff(pyprof, a, b, rules):
                                *rules], capture_output=True, text=True, check=False)
 
 
-def join(pyprof, paths, place):
+def cpu_seconds(pyprof, path):
+    said = subprocess.run([pyprof, "info", path], capture_output=True, text=True, check=True).stdout
+    return int(re.search(r"samples/count: (\d+)", said).group(1)) / HZ
+
+
+def parts(pyprof, paths, busy):
+    """Windows in a row that are 5 s together."""
+    part, seconds = [], 0
+    for path in paths:
+        part.append(path)
+        seconds += cpu_seconds(pyprof, path) if busy else 1
+        if seconds >= JOINED:
+            yield part
+            part, seconds = [], 0
+
+
+def join(pyprof, paths, place, busy):
     """Windows of 5 s, named as the store does."""
     place.mkdir()
     joined = []
-    for i in range(0, len(paths) - JOINED + 1, JOINED):
-        start = int(paths[i].name.split("-")[0])
+    for part in parts(pyprof, paths, busy):
+        start = int(part[0].name.split("-")[0])
         out = place / f"{start}-{JOINED * 1000}-cpu.pb.gz"
-        subprocess.run([pyprof, "export", "--pprof", "-o", out, *paths[i:i + JOINED]], check=True)
+        subprocess.run([pyprof, "export", "--pprof", "-o", out, *part], check=True)
         joined.append(out)
     return joined
 
@@ -75,13 +92,15 @@ def found(pyprof, a, b, grown):
 
 
 def main():
-    pyprof, first = sys.argv[1], windows(sys.argv[2])
+    busy = "--busy" in sys.argv
+    pyprof, *folders = [argument for argument in sys.argv[1:] if argument != "--busy"]
+    first = windows(folders[0])
     random.seed(1)
     print(f"A/A: {alarms(pyprof, first)} false alarms of {PAIRS} pairs, {len(first)} windows recorded", flush=True)
-    if len(sys.argv) > 3:
+    if len(folders) > 1:
         with tempfile.TemporaryDirectory() as place:
             place = pathlib.Path(place)
-            a, b = (join(pyprof, windows(folder), place / name) for folder, name in zip(sys.argv[2:], "ab"))
+            a, b = (join(pyprof, windows(folder), place / name, busy) for folder, name in zip(folders, "ab"))
             print(f"A/B: {found(pyprof, a, b, os.environ.get('GROWN', 'scan'))} of {RUNS} runs found it, "
                   f"{len(a)} and {len(b)} windows of {JOINED} s")
 
