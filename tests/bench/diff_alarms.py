@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""diff_alarms.py PYPROF A [B [--busy]]   How often `pyprof diff` cries without a reason, and how often it sees what is there.
+"""diff_alarms.py PYPROF A [B [--busy]]   How often `pyprof diff` cries wolf, and how often it sees one.
 
 A and B are folders of windows of --interval 1; in B the function that GROWN names (default: scan) has 5 points more:
 
@@ -8,9 +8,9 @@ A and B are folders of windows of --interval 1; in B the function that GROWN nam
     pyprofd --events=cpu --interval 1 -o B/ -- python3 tests/bench/workloads/grown.py 1210 15
 
 A/A: 200 pairs of 60 windows of A, drawn at random without overlap; an alarm is any function whose self or total has
-p < 0.05.  A/B: 20 runs of 60 s a side in windows of 5 s, that is of 5 windows in a row put into one, 12 in a row of each
-folder: 20 minutes of each make 20 runs that have nothing in common.  --busy: of 5 s of CPU time, so that the runs are those of a program
-that has a CPU of its own, also where the machine is shared.
+p < 0.05.  A/B: 20 runs of 60 s a side in windows of 5 s, that is of 5 windows in a row put into one, 12 in a row of
+each folder: 20 minutes of each make 20 runs that have nothing in common.  --busy: of 5 s of CPU time, so that the runs
+are those of a program that has a CPU of its own, also where the machine is shared.
 """
 import os
 import pathlib

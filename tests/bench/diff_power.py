@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """diff_power.py   What `pyprof diff` can see, simulated: a function that grows from 10 to 15 %, 12 windows a side.
 
-Two ways to rank a window for Mann-Whitney's U: by the share, and by what lies above the share of both sides together.  Found is
-p < 0.05 / TESTS: what Holm's correction asks of the smallest p.
+Two ways to rank a window for Mann-Whitney's U: by the share, and by what lies above the share of both sides together.
+Found is p < 0.05 / TESTS: what Holm's correction asks of the smallest p.
 """
 import math
 import random
