@@ -20,37 +20,32 @@
 
 /* ---- coming back ---- */
 
-/* When the thread that comes was woken: the scheduler's own bookkeeping, which costs no program at
- * wake-ups.  run_delay has what it waited on other CPUs' queues, last_queued since when on this one, in
- * ns of the queue's clock, which was set as the switch began. */
-static __always_inline __u64 woken_at(struct task_struct *next, const struct pp_thread *t,
-				      __u64 now_ns)
+/* The run queue's clock, as the switch set it; 0: not there. */
+static __always_inline __u64 queue_clock(struct task_struct *task)
 {
-	__u64 queued = next->sched_info.last_queued, clock = 0;
-	__u64 wait_ns = next->sched_info.run_delay - t->run_delay_ns;
-
-	if (bpf_core_field_exists(next->se.cfs_rq))
-		clock = next->se.cfs_rq->rq->clock;
-	if (queued && clock > queued)
-		wait_ns += clock - queued;
-	return wait_ns < now_ns - t->since_ns ? now_ns - wait_ns : t->since_ns;
+	return bpf_core_field_exists(task->se.cfs_rq) ? task->se.cfs_rq->rq->clock : 0;
 }
 
-static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
-					 const struct pp_config *cfg)
+/* How long the thread that comes waited after it was woken: the scheduler's own bookkeeping, which costs no
+ * program at wake-ups.  run_delay has what it waited on other CPUs' queues, last_queued since when on
+ * this one. */
+static __always_inline __u64 queued_ns(struct task_struct *next, const struct pp_thread *t)
 {
-	struct pp_thread *t = thread_find(next->pid, cfg);
-	__u64 woken_ns;
+	__u64 queued = next->sched_info.last_queued, clock = queue_clock(next);
+	__u64 wait_ns = next->sched_info.run_delay - t->run_delay_ns;
 
-	if (!t) {
-		thread_claim(next->pid, next->tgid, now_ns, cfg);
-		return;
-	}
-	if (!(t->flags & PP_THREAD_WAITING))
-		return;
+	return queued && clock > queued ? wait_ns + clock - queued : wait_ns;
+}
+
+static __always_inline void wait_ends(struct pp_thread *t, __u64 queue_ns, __u64 now_ns,
+				      const struct pp_config *cfg)
+{
+	__u64 woken_ns = t->since_ns;
+
 	thread_begin(t);
 	now_ns = thread_clock(t, now_ns);
-	woken_ns = t->wait == PP_WAIT_RUN_QUEUE ? t->since_ns : woken_at(next, t, now_ns);
+	if (t->wait != PP_WAIT_RUN_QUEUE && queue_ns < now_ns - t->since_ns)
+		woken_ns = now_ns - queue_ns;
 	ledger_add(t, t->wait, woken_ns - t->since_ns);
 	t->total_ns[PP_LEDGER_RUN_QUEUE] += now_ns - woken_ns;
 	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns) {
@@ -65,6 +60,45 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
 	t->flags &= ~(PP_THREAD_WAITING | PP_THREAD_SKIPPED | PP_THREAD_EVENT);
 	t->since_ns = now_ns;
 	thread_end(t);
+}
+
+/* A thread leaves that had not come: the kernel did not tell, as some do not of a switch from one of
+ * the threads that they hide.  Its own notes know when that was.  Takes numbers: so the verifier goes
+ * through it once. */
+int came_unseen(__u32 tid, __u64 queue_ns, __u64 came_ns)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
+
+	if (!t)
+		return 0;
+	count_loss(PP_LOSS_SWITCHES_UNSEEN);
+	wait_ends(t, queue_ns, came_ns, cfg);
+	return 0;
+}
+
+/* A thread comes that had not left: nobody knows for how much of the time it ran. */
+static __always_inline void left_unseen(struct pp_thread *t, __u64 now_ns)
+{
+	count_loss(PP_LOSS_SWITCHES_UNSEEN);
+	thread_begin(t);
+	now_ns = thread_clock(t, now_ns);
+	t->total_ns[PP_LEDGER_UNKNOWN] += now_ns - t->since_ns;
+	t->since_ns = now_ns;
+	thread_end(t);
+}
+
+static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
+					 const struct pp_config *cfg)
+{
+	struct pp_thread *t = thread_find(next->pid, cfg);
+
+	if (!t)
+		thread_claim(next->pid, next->tgid, now_ns, cfg);
+	else if (t->flags & PP_THREAD_WAITING)
+		wait_ends(t, queued_ns(next, t), now_ns, cfg);
+	else if (t->flags & PP_THREAD_WANTED)
+		left_unseen(t, now_ns);
 }
 
 /* ---- leaving ---- */
@@ -445,6 +479,14 @@ static __always_inline void thread_stops(void *ctx, struct switch_state *state, 
 		timeline_leave(t, ran_ns);
 }
 
+/* When the scheduler gave it the CPU. */
+static __always_inline __u64 arrived_at(struct task_struct *prev, __u64 now_ns)
+{
+	__u64 clock = queue_clock(prev), arrival = prev->sched_info.last_arrival;
+
+	return clock > arrival && clock - arrival < now_ns ? now_ns - (clock - arrival) : now_ns;
+}
+
 static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, __u32 task_state,
 					  __u64 now_ns, const struct pp_config *cfg)
 {
@@ -456,6 +498,9 @@ static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, _
 		t = thread_claim(prev->pid, prev->tgid, now_ns, cfg);
 	if (!t || !state)
 		return;
+	if (t->flags & PP_THREAD_WAITING)
+		came_unseen(prev->pid, prev->sched_info.run_delay - t->run_delay_ns,
+			    arrived_at(prev, now_ns));
 	thread_begin(t);
 	now_ns = thread_clock(t, now_ns);
 	thread_identify(state, t, prev, now_ns, cfg);

@@ -88,7 +88,7 @@ struct socket {
 };
 
 struct sched_info {
-	unsigned long long run_delay, last_queued; /* ns of the run queue's clock */
+	unsigned long long run_delay, last_arrival, last_queued; /* ns of the run queue's clock */
 };
 
 struct rq {

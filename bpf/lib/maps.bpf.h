@@ -187,7 +187,7 @@ PP_MAP struct threads_map threads SEC(".maps");
 
 struct ledgers_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 2048);
+	__uint(max_entries, 8192); /* processes that end in a window */
 	__type(key, struct pp_process_id);
 	__type(value, struct pp_ledger_sum);
 };

@@ -47,6 +47,7 @@
 	X(FRAMES_OMITTED, "frames_omitted", "frames in the middle of very deep stacks")            \
 	X(SEGMENTS_FULL, "segments_full", "more runs of Python frames than the bound")             \
 	X(THREADS_FULL, "threads_full", "a thread found no slot: its waits are not measured")      \
+	X(SWITCHES_UNSEEN, "switches_unseen", "switches of which the kernel did not tell: times from its own notes, or unknown") \
 	X(LEDGERS_FULL, "ledgers_full", "an exited thread's times are missing in the ledger")      \
 	X(WAITS_WEIGHTED, "waits_weighted", "waits taken by chance, with the others' weight")       \
 	X(THREADS_TORN, "threads_torn", "switched all the time: a thread is counted a window later") \

@@ -90,6 +90,7 @@ struct agent {
 	struct ledger_check *ledger_check;
 	struct ledger_sums *profile_ledger, *run_ledger;
 	uint64_t torn_threads; /* PP_LOSS_THREADS_TORN */
+	uint64_t stray_threads; /* of PP_LOSS_SWITCHES_UNSEEN */
 	struct timeline *timeline; /* NULL: none is written */
 	struct sweeps *sweeps; /* as well */
 

@@ -133,6 +133,20 @@ static int add_exited(struct ledger *ledger, const struct pp_process_id *id,
 	return 0;
 }
 
+int ledger_add_gone(struct ledger *ledger, const struct pp_thread *thread, uint64_t end_ns)
+{
+	struct pp_ledger_sum sum = {.threads = 1};
+	uint64_t total_ns[PP_LEDGER_COUNT];
+
+	if (!(thread->flags & PP_THREAD_WANTED) || thread->created_ns >= end_ns)
+		return 0;
+	thread_slot_totals(thread, end_ns, total_ns);
+	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
+		sum.total_ns[i] = total_ns[i];
+	sum.life_ns = end_ns - thread->created_ns;
+	return add_exited(ledger, &thread->id, &sum);
+}
+
 int ledger_add_exited(struct ledger *ledger, int map_fd)
 {
 	struct pp_process_id id;

@@ -38,6 +38,8 @@ DEFINE_OWNED(struct ledger, ledger)
 void ledger_begin(struct ledger *ledger);
 int ledger_add_exited(struct ledger *ledger, int map_fd);
 int ledger_add_thread(struct ledger *ledger, const struct pp_thread *thread, uint64_t end_ns);
+/* A thread that has ended and will not be in the exited ones' map. */
+int ledger_add_gone(struct ledger *ledger, const struct pp_thread *thread, uint64_t end_ns);
 /* Time of a thread that is in no slot.  is_alone: no reading of this window has the thread. */
 int ledger_add_sleep(struct ledger *ledger, struct pp_process_id id, enum pp_wait wait, uint64_t ns,
 		     bool is_alone);

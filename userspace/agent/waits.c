@@ -2,15 +2,19 @@
 /* Waits at the end of a window: each thread's slot is read once, for the counters and the ledger. */
 #include "agent/agent.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "agent/ledger_check.h"
 #include "agent/ledger_sums.h"
 #include "agent/sweeps.h"
 #include "attach/image_table.h"
+#include "base/clock.h"
+#include "discover/proc_scan.h"
 #include "drain/thread_slots.h"
 
 #define LEDGER_TEXT_BYTES 512U
+#define RUN_WORTH_NS NS_PER_SEC /* without a switch: /proc is asked whether that is so */
 #define LEDGER_LINES_MAX 256U /* of one profile's comments: those with the most time on the CPU */
 
 int waits_open(struct agent *agent)
@@ -29,6 +33,37 @@ int waits_open(struct agent *agent)
 	return err ? err : sweeps_new(agent, &agent->sweeps);
 }
 
+/* Some kernels do not tell of switches away from threads that they hide: such a thread's slot says that
+ * it runs until it comes again, or for ever.  Returns false when the thread is no more. */
+static bool look_whether_it_runs(struct agent *agent, struct pp_thread *thread,
+				 const struct slots_window *window)
+{
+	struct proc_status status;
+	int err;
+
+	if (!(thread->flags & PP_THREAD_WANTED) || thread->flags & PP_THREAD_WAITING ||
+	    thread->since_ns + RUN_WORTH_NS > window->end_ns)
+		return true;
+	err = thread_status_read(thread->id.tgid, thread->tid, &status);
+	if (err ? err != -ESRCH : status.is_runnable)
+		return true;
+	agent->stray_threads++;
+	thread_slot_stray(thread);
+	return !err;
+}
+
+static int collect_thread(struct agent *agent, struct pp_thread *slot, struct pp_thread *thread,
+			  const struct slots_window *window, struct counts *counts)
+{
+	bool is_there = look_whether_it_runs(agent, thread, window);
+	int err = thread_slot_count(thread, window, counts);
+
+	if (err || is_there)
+		return err ? err : ledger_add_thread(agent->ledger, thread, window->end_ns);
+	thread_slot_free(slot, thread);
+	return ledger_add_gone(agent->ledger, thread, window->end_ns);
+}
+
 int waits_collect(struct agent *agent, const struct slots_window *window, struct counts *counts)
 {
 	uint32_t slot_count;
@@ -44,9 +79,7 @@ int waits_collect(struct agent *agent, const struct slots_window *window, struct
 		if (!slot[i].tid || !thread_slot_take(&slot[i], window->number, &thread,
 						      &agent->torn_threads))
 			continue;
-		err = thread_slot_count(&thread, window, counts);
-		if (!err)
-			err = ledger_add_thread(agent->ledger, &thread, window->end_ns);
+		err = collect_thread(agent, &slot[i], &thread, window, counts);
 	}
 	if (!err)
 		ledger_busy(agent->ledger, LEDGER_CHECK_WORTH_NS, ledger_check_read,

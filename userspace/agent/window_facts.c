@@ -48,6 +48,7 @@ void window_facts_update(struct agent *agent)
 		(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
 	(void)kernel_side_get_losses(agent->kernel, summary->loss);
 	summary->loss[PP_LOSS_THREADS_TORN] = agent->torn_threads;
+	summary->loss[PP_LOSS_SWITCHES_UNSEEN] += agent->stray_threads;
 	summary->loss[PP_LOSS_SWEPT_LOST] = sweeps_lost(agent->sweeps);
 	if (!read_file("/proc/self/statm", 256, &text, NULL)) {
 		char *resident = strchr(text, ' ');

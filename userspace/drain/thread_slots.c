@@ -41,6 +41,22 @@ bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread 
 	return false;
 }
 
+void thread_slot_stray(struct pp_thread *copy)
+{
+	copy->flags |= PP_THREAD_WAITING | PP_THREAD_SKIPPED; /* at no place */
+	copy->wait = PP_WAIT_OTHER;
+}
+
+void thread_slot_free(struct pp_thread *slot, const struct pp_thread *copy)
+{
+	const _Atomic uint32_t *sequence = (const _Atomic uint32_t *)&slot->sequence;
+
+	if (atomic_load_explicit(sequence, memory_order_acquire) != copy->sequence)
+		return;
+	slot->was_tid = copy->tid;
+	atomic_store_explicit((_Atomic uint32_t *)&slot->tid, 0, memory_order_release);
+}
+
 /* A slot that is walked for at this moment is odd for long, and its owner stays the same. */
 static bool glance(const struct pp_thread *slot, uint32_t tid, struct thread_glance *ret_glance)
 {

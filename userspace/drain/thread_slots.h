@@ -38,6 +38,13 @@ bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t
 /* A number that changes when a thread without a slot takes one (or another thread moves). */
 uint64_t thread_slots_moves(const struct pp_thread *slots, uint32_t count, uint32_t tid);
 
+/* The slot says that the thread runs, and it does not: the switch by which it left was not seen.  In this
+ * copy it waits since it came, for what nobody knows. */
+void thread_slot_stray(struct pp_thread *copy);
+/* The thread of this copy is no more, and no switch has told of it.  Its slot is free then, unless it was
+ * written to since. */
+void thread_slot_free(struct pp_thread *slot, const struct pp_thread *copy);
+
 /* Adds to counts what one thread (a copy) waited in the window.  0 or -ENOMEM. */
 int thread_slot_count(const struct pp_thread *thread, const struct slots_window *window,
 		      struct counts *counts);

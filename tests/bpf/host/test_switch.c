@@ -350,7 +350,7 @@ static void queue__longer_than_the_wait_is_the_whole_wait(void **state)
 static void queue__without_the_clock_only_other_queues_count(void **state)
 {
 	(void)state;
-	host->missing_field[1] = "next->se.cfs_rq";
+	host->missing_field[1] = "task->se.cfs_rq";
 	comes(&one, 0);
 	leaves(&one, 1 * MS);
 	one.task.sched_info.run_delay += 2 * MS;

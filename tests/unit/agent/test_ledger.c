@@ -230,6 +230,27 @@ static void ledger__thread_that_exits_goes_on_where_it_was(void **state)
 	assert_int_equal(total(line), 10 * S);
 }
 
+static void ledger__thread_whose_end_was_not_seen_keeps_its_times(void **state)
+{
+	const struct pp_thread thread[2] = {waiting(70, 0, 1 * S, PP_WAIT_OTHER), running(70, 0, 0)};
+	struct ledger_line *line;
+	size_t count;
+
+	(void)state;
+	read_one(*state, thread, 2, 10 * S, &count);
+	ledger_begin(*state);
+	assert_int_equal(ledger_add_gone(*state, &thread[0], 20 * S), 0);
+	assert_int_equal(ledger_add_thread(*state, &thread[1], 20 * S), 0);
+	assert_int_equal(ledger_end(*state, &line, &count), 0);
+	assert_int_equal(line->exits, 1);
+	assert_int_equal(line->total_ns[PP_LEDGER_UNKNOWN], 10 * S);
+	assert_int_equal(total(line), 20 * S);
+	line = read_one(*state, &thread[1], 1, 30 * S, &count);
+	assert_int_equal(line->total_ns[PP_LEDGER_CPU], 10 * S);
+	assert_int_equal(total(line), line->life_ns);
+	assert_int_equal(line->life_ns, 10 * S);
+}
+
 /* Between the reading of the map and that of its slot: it is in neither. */
 static void ledger__process_that_exits_within_the_reading_is_counted_once(void **state)
 {
@@ -379,6 +400,7 @@ int main(void)
 		ledger_test(ledger__every_reason_has_its_group),
 		ledger_test(ledger__unwanted_and_later_threads_are_not_in_it),
 		ledger_test(ledger__thread_that_exits_goes_on_where_it_was),
+		ledger_test(ledger__thread_whose_end_was_not_seen_keeps_its_times),
 		ledger_test(ledger__process_that_exits_within_the_reading_is_counted_once),
 		ledger_test(ledger__torn_slot_is_made_up_for_in_the_next_reading),
 		ledger_test(ledger__process_that_is_gone_is_forgotten),

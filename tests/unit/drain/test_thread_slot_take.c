@@ -445,6 +445,37 @@ static void wait_names__all_have_one_and_what_is_unknown_too(void **state)
 	assert_int_equal(wait_ledger((enum pp_wait)31), PP_LEDGER_UNKNOWN);
 }
 
+static void thread_slot_stray__waits_for_nobody_knows_what_at_no_place(void **state)
+{
+	struct pp_thread thread = waiting(PP_WAIT_NONE, 120 * MS);
+	uint64_t total_ns[PP_LEDGER_COUNT];
+	struct counts counts;
+
+	(void)state;
+	thread.flags = PP_THREAD_WANTED;
+	thread_slot_stray(&thread);
+	thread_slot_totals(&thread, 200 * MS, total_ns);
+	assert_int_equal(total_ns[PP_LEDGER_UNKNOWN], 80 * MS);
+	assert_int_equal(total_ns[PP_LEDGER_CPU], 0);
+	count(&thread, &counts);
+	assert_int_equal(counts.count, 0);
+	counts_release(&counts);
+}
+
+static void thread_slot_free__only_one_that_was_not_written_since(void **state)
+{
+	struct pp_thread slot = waiting(PP_WAIT_LOCK, 0), copy = slot;
+
+	(void)state;
+	slot.sequence += 2;
+	thread_slot_free(&slot, &copy);
+	assert_int_equal(slot.tid, 71);
+	copy = slot;
+	thread_slot_free(&slot, &copy);
+	assert_int_equal(slot.tid, 0);
+	assert_int_equal(slot.was_tid, 71);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -464,6 +495,8 @@ int main(void)
 		cmocka_unit_test(thread_slot_count__run_queue_has_an_entry_of_its_own),
 		cmocka_unit_test(thread_slot_count__gil_wait_blames_its_holder),
 		cmocka_unit_test(thread_slot_totals__what_goes_on_is_cut_at_the_end),
+		cmocka_unit_test(thread_slot_stray__waits_for_nobody_knows_what_at_no_place),
+		cmocka_unit_test(thread_slot_free__only_one_that_was_not_written_since),
 		cmocka_unit_test(wait_names__all_have_one_and_what_is_unknown_too),
 	};
 
