@@ -6,27 +6,16 @@
 static __noinline int sum_count(const struct pp_thread *t, const struct pp_place *place,
 				struct pp_place_sum *sum, __u32 window)
 {
-	struct pp_count_key key = {
-		.user_stack = place->user_stack,
-		.kernel_stack = place->kernel_stack,
-		.id = t->id,
-		.tid = t->tid,
-		.flags = place->flags | PP_KIND_WAIT << PP_COUNT_KIND_SHIFT,
-	};
+	struct pp_count_key key = pp_wait_key(t, place);
 
 	if (sum->ns || sum->events)
 		count_add(&key, sum->events, sum->ns, window);
 	if (sum->queue_ns) {
-		key.flags = (key.flags & ~WAIT_BITS) | PP_WAIT_RUN_QUEUE << PP_COUNT_WAIT_SHIFT;
+		pp_wait_key_to_queue(&key);
 		count_add(&key, 0, sum->queue_ns, window);
 	}
 	if (place_wait(place) == PP_WAIT_GIL && sum->ns) {
-		key.user_stack = place->blame_stack;
-		key.kernel_stack = 0;
-		key.tid = place->blame_tid;
-		key.flags = (place->flags & WAIT_BITS) | PP_COUNT_PYTHON |
-			    (__u32)PP_KIND_BLAME << PP_COUNT_KIND_SHIFT |
-			    PP_STOP_ROOT << PP_COUNT_STOP_SHIFT;
+		pp_wait_key_to_blame(&key, place);
 		count_add(&key, sum->events, sum->ns, window);
 	}
 	sum->events = 0;

@@ -92,11 +92,9 @@ static __always_inline struct pp_place *place_at(struct pp_thread *t, __u32 inde
 	return &t->place[index < PP_THREAD_PLACES ? index : 0];
 }
 
-#define WAIT_BITS (0x1fU << PP_COUNT_WAIT_SHIFT)
-
 static __always_inline enum pp_wait place_wait(const struct pp_place *place)
 {
-	return (place->flags & WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
+	return (place->flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
 }
 
 /* All that a place has got and nobody has taken yet goes to the open window's counters (threads.bpf.c).
@@ -160,18 +158,19 @@ static __always_inline void thread_add_event(struct pp_thread *t, const struct p
 
 /* ---- the ledger ---- */
 
-static __always_inline void ledger_add(struct pp_thread *t, enum pp_wait wait, __u64 ns)
+#define LEDGER_OF(id, label, group) [PP_WAIT_##id] = PP_LEDGER_##group,
+static const __u8 wait_ledgers[PP_WAIT_COUNT] = {PP_WAITS(LEDGER_OF)};
+#undef LEDGER_OF
+
+static __always_inline void ledger_add(struct pp_thread *t, __u32 wait, __u64 ns)
 {
-	switch (wait) {
-#define LEDGER_CASE(id, label, group)                                                              \
-	case PP_WAIT_##id:                                                                         \
-		t->total_ns[PP_LEDGER_##group] += ns;                                              \
-		break;
-		PP_WAITS(LEDGER_CASE)
-#undef LEDGER_CASE
-	default:
-		break;
-	}
+	__u32 group;
+
+	BARRIER(wait);
+	group = wait < PP_WAIT_COUNT ? wait_ledgers[wait] : PP_LEDGER_UNKNOWN;
+	BARRIER(group);
+	if (group < PP_LEDGER_COUNT)
+		t->total_ns[group] += ns;
 }
 
 /* The thread's last switch: its times go to its process's. */

@@ -2,9 +2,10 @@
 # bash completion of pyprof.  Verbs and options are asked from the program, so that they are its own.
 
 _pyprof_values() { # OPTION VERB
-	case $2,$1 in
-	diff,--by | diff,-b) echo 'function line stack' && return ;;
-	diff,--sort | diff,-s) echo 'self total' && return ;;
+	case $2:$1 in
+	diff:--by | diff:-b) echo 'function line stack'; return ;;
+	diff:--sort | diff:-s) echo 'self total'; return ;;
+	top:--sort | top:-s) echo 'cpu gil wait name'; return ;;
 	esac
 	case $1 in
 	--by | -b) echo 'function line file module thread process comm thread-name container wait' ;;

@@ -21,6 +21,8 @@ enum pp_count_flag {
 	PP_COUNT_KIND_SHIFT = 29,    /* bits 29..31: enum pp_count_kind */
 };
 
+#define PP_COUNT_WAIT_BITS (0x1fU << PP_COUNT_WAIT_SHIFT)
+
 enum pp_count_kind {
 	PP_KIND_CPU = 0, /* samples; weight in ns, or events for cycles */
 	PP_KIND_WAIT,	 /* waits and ns off the CPU, at the waiter's stack */

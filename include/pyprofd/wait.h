@@ -6,6 +6,7 @@
 
 #include <linux/types.h>
 #include <pyprofd/process.h>
+#include <pyprofd/sample.h>
 
 /* X(id, value of the label `wait`, ledger group): why a thread is off the CPU. */
 #define PP_WAITS(X)                                                                                \
@@ -119,6 +120,38 @@ static __inline__ __u32 pp_thread_index(__u32 tid, __u32 way, __u32 mask)
 	return (way ? tid * 0x9e3779b1U >> 8 : tid) & mask;
 }
 #define PP_THREAD_WAYS 2U
+
+/* What a place's sum becomes in counts[], whoever moves it there: the wait under its stack; ... */
+static __inline__ struct pp_count_key pp_wait_key(const struct pp_thread *thread,
+						  const struct pp_place *place)
+{
+	struct pp_count_key key = {
+		.user_stack = place->user_stack,
+		.kernel_stack = place->kernel_stack,
+		.id = thread->id,
+		.tid = thread->tid,
+		.flags = place->flags | PP_KIND_WAIT << PP_COUNT_KIND_SHIFT,
+	};
+
+	return key;
+}
+
+/* ... its part on the run queue under the same; ... */
+static __inline__ void pp_wait_key_to_queue(struct pp_count_key *key)
+{
+	key->flags = (key->flags & ~PP_COUNT_WAIT_BITS) | PP_WAIT_RUN_QUEUE << PP_COUNT_WAIT_SHIFT;
+}
+
+/* ... and, when it was for the GIL, the same wait once more under its holder's stack. */
+static __inline__ void pp_wait_key_to_blame(struct pp_count_key *key, const struct pp_place *place)
+{
+	key->user_stack = place->blame_stack;
+	key->kernel_stack = 0;
+	key->tid = place->blame_tid;
+	key->flags = (place->flags & PP_COUNT_WAIT_BITS) | PP_COUNT_PYTHON |
+		     (__u32)PP_KIND_BLAME << PP_COUNT_KIND_SHIFT |
+		     PP_STOP_ROOT << PP_COUNT_STOP_SHIFT;
+}
 
 /* ledgers[pp_process_id]: totals of the threads that have exited since the agent took them last. */
 struct pp_ledger_sum {

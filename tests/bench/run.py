@@ -6,7 +6,7 @@ Sections: bpf (BPF time of a sample), pairs (the program's CPU time at 1999 Hz a
 samples (share of what a bare perf event sees), fleet (own CPU, memory and names at 10, 100 and 500
 programs), start (time to the first named stack), short (short-lived programs), leak (100 spawns a
 second), switch (what off-CPU profiles add to a context switch), paint (how soon the flame graph of
-200,000 stacks is drawn).  Prints ratios of this run and writes them to build/bench.json.  Nothing is
+200,000 stacks is drawn), dump (a dump of 100 programs).  Prints ratios of this run and writes them to build/bench.json.  Nothing is
 asserted: the machine's noise is printed beside each number.
 """
 import argparse
@@ -25,6 +25,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "e2e")]
 sys.dont_write_bytecode = True
 import bare_events  # noqa: E402
+import dumps  # noqa: E402
 import harness  # noqa: E402
 import kernel_bpf  # noqa: E402
 import measure  # noqa: E402
@@ -437,9 +438,13 @@ def section_paint(peers, quick):
     return paint.section(os.path.dirname(os.path.abspath(peers.venv)), quick, say)
 
 
+def section_dump(peers, quick):
+    return dumps.section(peers, quick, say)
+
+
 SECTIONS = {"bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
             "start": section_start, "short": section_short, "leak": section_leak,
-            "switch": section_switch, "paint": section_paint}
+            "switch": section_switch, "paint": section_paint, "dump": section_dump}
 
 
 def main():

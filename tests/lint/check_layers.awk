@@ -11,9 +11,9 @@ BEGIN {
 	allowed["store"] = "profile"
 	allowed["timeline"] = "drain profile"
 	allowed["render"] = "profile"
-	allowed["reader"] = "profile store render"
-	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store timeline"
-	folders = "base discover elf unwind python attach drain symbolize profile store timeline render reader agent"
+	allowed["reader"] = "profile store render live"
+	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store timeline live"
+	folders = "base discover elf unwind python attach drain symbolize profile store timeline live render reader agent"
 	# What the build generates has no folder; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "profile"

@@ -13,7 +13,9 @@
 
 #include "agent/command.h"
 #include "agent/ledger_sums.h"
+#include "agent/live.h"
 #include "agent/sweeps.h"
+#include "agent/top.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -23,13 +25,23 @@
 
 #define TICK_NS (250 * NS_PER_MS)
 #define SLOW_TICK_NS NS_PER_SEC
+/* A window is not cut for clients when it ends by itself so soon. */
+#define PART_MIN_NS (500 * NS_PER_MS)
 #define WANTED_FDS 65536U
 #define AGENT_NICE (-10)
 #define DICTIONARY_BYTES (20U << 20)
 /* Missed stacks a tick: each costs the agent about 0.1 ms and the ring 17 KiB of its 1 MiB. */
 #define MISS_TOKENS 48
 
-enum source { SOURCE_SIGNAL, SOURCE_TICK, SOURCE_STACKS, SOURCE_EVENTS, SOURCE_SIDEBAND, SOURCE_TIMELINE };
+enum source {
+	SOURCE_SIGNAL,
+	SOURCE_TICK,
+	SOURCE_STACKS,
+	SOURCE_EVENTS,
+	SOURCE_SIDEBAND,
+	SOURCE_TIMELINE,
+	SOURCE_LIVE,
+};
 
 struct loop {
 	int epoll, signals, tick;
@@ -253,6 +265,8 @@ static int loop_open(struct loop *loop, const struct agent *agent)
 		err = watch(loop, sideband_fd(agent->sideband), SOURCE_SIDEBAND);
 	if (!err && agent->timeline)
 		err = watch(loop, timeline_fd(agent->timeline), SOURCE_TIMELINE);
+	if (!err && agent->live)
+		err = watch(loop, live_fd(agent->live), SOURCE_LIVE);
 	return err;
 }
 
@@ -290,6 +304,7 @@ static void slow_tick(struct agent *agent)
 	if (cpu_events_follow(agent->cpu_events))
 		log_debug("a CPU that came online cannot be sampled");
 	lives_follow_cpus(agent);
+	live_serve(agent->live); /* who is late */
 	window_facts_update(agent);
 	if (agent->summary.loss[PP_LOSS_EVENTS_FULL] != lost)
 		agent->must_rescan = true;
@@ -344,6 +359,9 @@ static int serve(struct agent *agent, struct loop *loop, int timeout_ms)
 		case SOURCE_TIMELINE:
 			timeline_tick(agent->timeline);
 			break;
+		case SOURCE_LIVE:
+			live_serve(agent->live);
+			break;
 		case SOURCE_EVENTS:
 		case SOURCE_SIDEBAND:
 			err = lives_follow(agent);
@@ -358,28 +376,46 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* Where the open window is cut for who watches; not so close to its end. */
+static uint64_t find_part_end(const struct agent *agent, const struct loop *loop)
+{
+	uint64_t due_ns = top_due_ns(agent->top, agent->window_started_ns);
+
+	return due_ns < UINT64_MAX && due_ns + PART_MIN_NS < loop->window_ends_ns ? due_ns :
+										    UINT64_MAX;
+}
+
 static int run_windows(struct agent *agent, struct loop *loop)
 {
 	int err = 0;
 
 	while (!agent->is_ending && !err) {
 		uint64_t now_ns = mono_ns();
-		uint64_t ends_ns = earlier(loop->window_ends_ns, loop->all_ends_ns);
+		uint64_t part_ends_ns = find_part_end(agent, loop);
+		uint64_t ends_ns = earlier(part_ends_ns,
+					   earlier(loop->window_ends_ns, loop->all_ends_ns));
 
 		if (now_ns >= loop->all_ends_ns)
 			break;
 		if (now_ns >= loop->window_ends_ns) {
-			err = window_close(agent, false);
+			err = window_close(agent, WINDOW_WHOLE);
 			if (!err)
 				err = window_open(agent);
 			loop->window_ends_ns += agent->options->interval_ns;
 			continue;
 		}
-		err = serve(agent, loop,
-			    sweeps_timeout_ms(agent->sweeps,
-					      (int)((ends_ns - now_ns) / NS_PER_MS) + 1));
-		if (!err)
+		if (now_ns >= part_ends_ns) {
+			err = window_close(agent, WINDOW_PART);
+			continue;
+		}
+		int timeout_ms = (int)((ends_ns - now_ns) / NS_PER_MS) + 1;
+
+		timeout_ms = sweeps_timeout_ms(agent->sweeps, timeout_ms);
+		err = serve(agent, loop, live_timeout_ms(agent->live, timeout_ms));
+		if (!err) {
 			sweeps_step(agent->sweeps);
+			live_step(agent->live);
+		}
 	}
 	return err;
 }
@@ -420,7 +456,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 	config->flags |= PP_CONFIG_PAUSED;
 	agent->paused_ns = mono_ns();
 	traced = timeline_close(agent->timeline);
-	closed = agent->profiles.is_open ? window_close(agent, true) : 0;
+	closed = agent->profiles.is_open ? window_close(agent, WINDOW_LAST) : 0;
 	/* The profile is over, the command's exit status still counts. */
 	while (!err && !loop->is_giving_up && command_is_running(loop->command))
 		err = serve(agent, loop, -1);
@@ -461,6 +497,8 @@ static int run(struct agent *agent, struct loop *loop)
 	if (!err)
 		err = open_rings(agent);
 	if (!err)
+		err = live_open(agent, &agent->live);
+	if (!err)
 		err = loop_open(loop, agent);
 	if (!err)
 		err = start_command(agent, loop);
@@ -478,6 +516,8 @@ static int run(struct agent *agent, struct loop *loop)
 
 static void release(struct agent *agent)
 {
+	top_free(agent->top);
+	live_free(agent->live);
 	cpu_events_free(agent->cpu_events);
 	profiles_close(&agent->profiles);
 	waits_release(agent);

@@ -7,7 +7,9 @@
  *   profiles.c kinds of profiles         output.c  profile -> disk
  *   wakers.c   who ends waits
  *   timeline.c records -> a trace file   stack_texts.c  its stacks as text
- *   sweep.c    threads that sleep since before the start, and sweeps.c what becomes of them */
+ *   sweep.c    threads that sleep since before the start, and sweeps.c what becomes of them
+ *   live.c     clients of the live socket      dump.c  all stacks of this moment
+ *   top.c      clients that get every window */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
@@ -32,10 +34,13 @@
 #include "drain/ring.h"
 #include "unwind/row_store.h"
 
+struct live;
 struct naming;
+struct process_python;
 struct sweeps;
 struct thread_names;
 struct timeline;
+struct top;
 struct stack_texts;
 
 struct event_batch {
@@ -80,6 +85,7 @@ struct agent {
 	/* the window */
 	uint32_t window;
 	uint64_t window_started_ns, window_started_wall_ns;
+	uint64_t profile_started_ns, profile_started_wall_ns; /* of its first window */
 	uint64_t paused_ns; /* the kernel side has stopped: the last window's end; 0: it runs */
 	uint32_t windows_closed;
 	struct intern *strings;	 /* of the profile */
@@ -93,6 +99,8 @@ struct agent {
 	uint64_t stray_threads; /* of PP_LOSS_SWITCHES_UNSEEN */
 	struct timeline *timeline; /* NULL: none is written */
 	struct sweeps *sweeps; /* as well */
+	struct live *live;     /* NULL: there is no socket */
+	struct top *top;       /* as well */
 
 	struct summary summary;
 	struct summary facts_told; /* the summary at the last window_facts_add() */
@@ -143,6 +151,10 @@ const char *thread_names_get(struct thread_names *names, const struct process *p
 /* Of a Python thread by the number that it has in its own pid namespace; 0: not known. */
 uint32_t thread_names_host_tid(const struct thread_names *names, const struct process *process,
 			       uint32_t inner);
+/* The number that a Python thread has in its own pid namespace, from its pthread_self(); native_id: as
+ * the interpreter has it, 0: it does not.  0: not known. */
+uint32_t thread_names_inner_tid(const struct process *process, const struct process_python *python,
+				uint64_t thread_id, uint32_t native_id);
 void thread_names_expire(struct thread_names *names, uint64_t before_ns);
 
 /* waits.c */
@@ -202,9 +214,13 @@ int window_label_sample(struct agent *agent, struct profile_sample *sample,
 /* Leaves the frames above __schedule() out. */
 void window_drop_switch_frames(struct agent *agent, struct profile_sample *sample);
 int window_open(struct agent *agent);
-/* Swaps the count tables, names what was counted and adds it to the profile; is_last: and writes a
- * profile of one file. */
-int window_close(struct agent *agent, bool is_last);
+enum window_end {
+	WINDOW_PART,  /* the profile goes on: clients want to see what was counted so far */
+	WINDOW_WHOLE, /* so it does in one file; a store's is written */
+	WINDOW_LAST,  /* it is written */
+};
+/* Swaps the count tables, names what was counted and adds it to the profile. */
+int window_close(struct agent *agent, enum window_end end);
 /* Forgets processes that are gone for some windows, and files that nobody maps. */
 void window_forget(struct agent *agent);
 

@@ -480,6 +480,8 @@ static int check_output(const struct host *host)
 	bool wants_folder = host->options->output_kind == OPTIONS_OUTPUT_DIRECTORY;
 	struct stat status;
 
+	if (host->options->output_kind == OPTIONS_OUTPUT_NONE)
+		return 0;
 	if (!strcmp(output, "-"))
 		return check_standard_output(host);
 	if (stat(output, &status)) {

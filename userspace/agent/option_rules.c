@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "live/request.h"
+
 static bool ends_with(const char *text, const char *end)
 {
 	size_t text_size = strlen(text), end_size = strlen(end);
@@ -18,6 +20,8 @@ static enum options_output_kind kind_of_output(const struct options *options)
 
 	if (!strcmp(options->output, "-"))
 		return OPTIONS_OUTPUT_PPROF;
+	if (!strcmp(options->output, "no"))
+		return OPTIONS_OUTPUT_NONE;
 	if (options->output_is_default || ends_with(options->output, "/"))
 		return OPTIONS_OUTPUT_DIRECTORY;
 	if (!stat(options->output, &status) && S_ISDIR(status.st_mode))
@@ -27,13 +31,18 @@ static enum options_output_kind kind_of_output(const struct options *options)
 	return OPTIONS_OUTPUT_PPROF;
 }
 
+static bool is_one_file(const struct options *options)
+{
+	return options->output_kind == OPTIONS_OUTPUT_PPROF ||
+	       options->output_kind == OPTIONS_OUTPUT_FOLDED;
+}
+
 /* A file holds one kind of profile, a folder all.  Cycles pass on a CPU alone. */
 static uint32_t default_events(const struct options *options)
 {
-	if (options->wakers && options->output_kind != OPTIONS_OUTPUT_DIRECTORY)
+	if (options->wakers && is_one_file(options))
 		return OPTIONS_EVENT_OFFCPU;
-	if (options->output_kind != OPTIONS_OUTPUT_DIRECTORY ||
-	    options->clock == OPTIONS_CLOCK_CYCLES)
+	if (is_one_file(options) || options->clock == OPTIONS_CLOCK_CYCLES)
 		return OPTIONS_EVENT_CPU;
 	return OPTIONS_EVENTS_ALL;
 }
@@ -51,8 +60,7 @@ static int check_events(const struct options *options, char why[OPTION_WHY_BYTES
 			 names);
 		return -EINVAL;
 	}
-	if (__builtin_popcount(options->events) > 1 &&
-	    options->output_kind != OPTIONS_OUTPUT_DIRECTORY) {
+	if (__builtin_popcount(options->events) > 1 && is_one_file(options)) {
 		option_event_names(options->events, names);
 		snprintf(why, OPTION_WHY_BYTES,
 			 "--events %s makes several profiles: give a folder with --output, as in "
@@ -69,6 +77,14 @@ int option_rules_apply(const struct option_given *given, struct options *options
 	int err;
 
 	options->output_kind = kind_of_output(options);
+	options->live_is_default = !given->live && !is_one_file(options);
+	if (options->live_is_default)
+		options->live = LIVE_SOCKET_DEFAULT;
+	if (options->output_kind == OPTIONS_OUTPUT_NONE && !options->live && !options->timeline) {
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--output no leaves nothing to do: it needs --live or --timeline");
+		return -EINVAL;
+	}
 	if (!options->events)
 		options->events = default_events(options);
 	err = check_events(options, why);

@@ -12,7 +12,7 @@
 
 /* Which options were given, where their values do not tell. */
 struct option_given {
-	bool offcpu_min, timeline_max;
+	bool offcpu_min, timeline_max, live;
 };
 
 /* Sets output_kind, and events where none were given (0).  Returns 0, or -EINVAL with one line in `why`

@@ -9,6 +9,7 @@
 
 #include "agent/option_rules.h"
 #include "agent/option_values.h"
+#include "live/request.h"
 #include "version.h"
 
 /* Long options without a letter: above every character. */
@@ -25,6 +26,7 @@ enum option_key {
 	KEY_STORE_MAX,
 	KEY_TIMELINE,
 	KEY_TIMELINE_MAX,
+	KEY_LIVE,
 	KEY_NO_KERNEL,
 	KEY_NO_NATIVE,
 	KEY_RAW,
@@ -58,10 +60,10 @@ static const struct argp_option option_table[] = {
 	{"delay", KEY_DELAY, "TIME", 0, "Wait this long before the first sample", 3},
 	{"interval", KEY_INTERVAL, "TIME", 0, "Length of one window, and file: default 10s", 3},
 	{.doc = "Where the profiles go:", .group = 4},
-	{"output", 'o', "FILE|DIR|-", 0,
+	{"output", 'o', "FILE|DIR|-|no", 0,
 	 "A folder gets one file a window and kind (default " OPTIONS_OUTPUT_DEFAULT
 	 "); a name in .folded "
-	 "or .txt gets folded text, any other name gzip pprof, - is standard output",
+	 "or .txt gets folded text, any other name gzip pprof, - is standard output; no: none is written",
 	 4},
 	{"store-max", KEY_STORE_MAX, "SIZE", 0,
 	 "The oldest files of the folder are deleted above this size: default 200M", 4},
@@ -71,6 +73,11 @@ static const struct argp_option option_table[] = {
 	 4},
 	{"timeline-max", KEY_TIMELINE_MAX, "SIZE", 0,
 	 "The timeline ends at this size, before compression: default 256M", 4},
+	{"live", KEY_LIVE, "PATH|no", 0,
+	 "The socket that pyprof dump and top ask: default " LIVE_SOCKET_DEFAULT
+	 " when profiles go into a "
+	 "folder, else none",
+	 4},
 	{.doc = "What is kept of a stack:", .group = 5},
 	{"no-kernel", KEY_NO_KERNEL, NULL, 0, "Leave kernel frames out", 5},
 	{"no-native", KEY_NO_NATIVE, NULL, 0, "Leave native frames out of Python stacks", 5},
@@ -375,6 +382,16 @@ static int set_timeline_max(struct option_parser *parser, const char *text)
 			&parser->options.timeline_max_bytes);
 }
 
+static int set_live(struct option_parser *parser, const char *text)
+{
+	if (!*text || strlen(text) >= LIVE_PATH_BYTES)
+		return usage(parser, "--live '%s': give a path of 1 to %u bytes, or no", text,
+			     LIVE_PATH_BYTES - 1);
+	parser->given.live = true;
+	parser->options.live = strcmp(text, "no") ? text : NULL;
+	return 0;
+}
+
 static int set_cgroup(struct option_parser *parser, const char *text)
 {
 	if (!*text)
@@ -431,6 +448,8 @@ static int parse_course(struct option_parser *parser, int key, const char *arg)
 		return set_timeline(parser, arg);
 	case KEY_TIMELINE_MAX:
 		return set_timeline_max(parser, arg);
+	case KEY_LIVE:
+		return set_live(parser, arg);
 	case KEY_BUDGET_MEM:
 		return set_budget(parser, arg);
 	default:

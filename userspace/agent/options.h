@@ -39,6 +39,7 @@ enum options_output_kind {
 	OPTIONS_OUTPUT_DIRECTORY, /* an existing folder, or a name in '/': one file a window */
 	OPTIONS_OUTPUT_PPROF,	  /* one file, or "-": standard output; gzip pprof */
 	OPTIONS_OUTPUT_FOLDED,	  /* one file whose name ends in .folded or .txt */
+	OPTIONS_OUTPUT_NONE,	  /* "no": windows are for clients of the live socket only */
 };
 
 /* Bits of options.events: what is captured.  Their names are in option_values.c. */
@@ -80,6 +81,8 @@ struct options {
 	const char *timeline; /* NULL: none is written */
 	enum options_timeline timeline_kind;
 	uint64_t timeline_max_bytes; /* of the file, before compression */
+	const char *live;	     /* path of the live socket; NULL: there is none */
+	bool live_is_default;
 
 	/* How. */
 	bool no_kernel, no_native;

@@ -44,7 +44,7 @@ void output_free(struct output *output)
 
 bool output_is_store(const struct output *output)
 {
-	return output->store;
+	return output->store || output->options->output_kind == OPTIONS_OUTPUT_NONE;
 }
 
 uint64_t output_dropped(const struct output *output)
@@ -87,7 +87,7 @@ int output_open(const struct options *options, struct output **ret_output)
 	output_owner(&output->uid, &output->gid);
 	if (options->output_kind == OPTIONS_OUTPUT_DIRECTORY)
 		err = store_open(options->output, options->store_max_bytes, &output->store);
-	else if (strcmp(options->output, "-"))
+	else if (strcmp(options->output, "-") && options->output_kind != OPTIONS_OUTPUT_NONE)
 		err = file_output_lock(options->output, &output->lock_fd);
 	else
 		err = 0;
@@ -164,8 +164,11 @@ int output_write(struct output *output, const struct profile *profile, uint64_t 
 	struct waiting fresh = {.kind = profile_kind(profile),
 				.start_wall_ns = start_wall_ns,
 				.duration_ns = duration_ns};
-	int err = encode(output, profile, &fresh);
+	int err;
 
+	if (output->options->output_kind == OPTIONS_OUTPUT_NONE)
+		return 0;
+	err = encode(output, profile, &fresh);
 	if (err)
 		return log_error_errno(err, "cannot encode the profile");
 	output_retry(output);

@@ -19,7 +19,7 @@ void output_free(struct output *output);
 DEFINE_OWNED(struct output, output)
 /* Under sudo a file belongs to who asked for it; -1: to who runs this. */
 void output_owner(uid_t *ret_uid, gid_t *ret_gid);
-/* Whether each window is written, a file for each kind. */
+/* Whether each window is a profile of its own: a file for each kind, or nothing (--output no). */
 bool output_is_store(const struct output *output);
 /* Encodes, and writes under the profile's kind; the profile is not needed afterwards.  A full disk is no
  * error here while the bytes can be kept (a warning is printed once); at the end (is_last) it is.  0 or

@@ -52,7 +52,8 @@ static bool is_asked_for(const struct options *options, enum profiles_kind kind)
 		/* One file has one kind. */
 		return options->events & OPTIONS_EVENT_OFFCPU &&
 		       (!options->wakers ||
-			options->output_kind == OPTIONS_OUTPUT_DIRECTORY);
+			options->output_kind == OPTIONS_OUTPUT_DIRECTORY ||
+			options->output_kind == OPTIONS_OUTPUT_NONE);
 	case PROFILES_WALL:
 		return options->events & OPTIONS_EVENT_CPU &&
 		       options->events & OPTIONS_EVENT_OFFCPU;
@@ -119,6 +120,14 @@ void profiles_close(struct profiles *profiles)
 	*profiles = (struct profiles){};
 }
 
+const struct profile *profiles_any(const struct profiles *profiles)
+{
+	for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++)
+		if (profiles->profile[kind])
+			return profiles->profile[kind];
+	return NULL;
+}
+
 int profiles_add_module(struct profiles *profiles, const struct module *module,
 			uint32_t *ret_index)
 {
@@ -160,7 +169,7 @@ static int add_wait(struct profiles *profiles, const struct pp_count_key *key,
 
 	if (!err)
 		err = add(profiles, PROFILES_WALL, sample, count->weight, 0, 0);
-	if (!err && (key->flags >> PP_COUNT_WAIT_SHIFT & 0x1f) == PP_WAIT_GIL)
+	if (!err && (key->flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT == PP_WAIT_GIL)
 		err = add(profiles, PROFILES_GIL, sample, count->weight, 0, 0);
 	return err;
 }

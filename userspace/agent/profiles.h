@@ -32,6 +32,8 @@ int profiles_open(struct profiles *profiles, const struct options *options,
 		  struct intern *strings, uint64_t start_wall_ns);
 void profiles_close(struct profiles *profiles); /* safe on a zeroed one */
 
+/* One of them: they have the same modules.  NULL: none is open. */
+const struct profile *profiles_any(const struct profiles *profiles);
 /* The same index in each. */
 int profiles_add_module(struct profiles *profiles, const struct module *module,
 			uint32_t *ret_index);

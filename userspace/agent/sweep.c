@@ -44,6 +44,7 @@ struct entry {
 
 struct sweep {
 	struct agent *agent;
+	struct sweep_scope scope; /* wants: NULL: threads that no switch tells of */
 	struct sweep_walker *walker; /* NULL: done */
 	struct sweep_reader *reader; /* NULL between passes */
 	struct entry *entry;	     /* owned; sorted by tid after the first pass */
@@ -197,13 +198,21 @@ static bool is_paused(const struct sweep *sweep)
 	return kernel_side_config(sweep->agent->kernel)->flags & PP_CONFIG_PAUSED;
 }
 
-/* Switches tell of this thread. */
+/* Switches tell of this thread, and so it is not looked at. */
 static bool is_seen(const struct sweep *sweep, uint32_t tid)
 {
 	struct thread_glance glance;
 
-	return thread_slots_glance(sweep->slot, sweep->slot_count, tid, &glance) &&
+	return !sweep->scope.wants &&
+	       thread_slots_glance(sweep->slot, sweep->slot_count, tid, &glance) &&
 	       (glance.has_exited || glance.flags & PP_THREAD_WANTED);
+}
+
+static bool is_asked_for(const struct sweep *sweep, const struct pp_sweep_record *thread)
+{
+	if (sweep->scope.wants)
+		return sweep->scope.wants(sweep->scope.context, thread->tgid);
+	return !is_seen(sweep, thread->tid) && !sweeps_find(sweep->agent->sweeps, thread->tid);
 }
 
 static void settle(struct sweep *sweep, struct entry *entry)
@@ -233,8 +242,8 @@ static void walk_entry(struct sweep *sweep, struct entry *entry,
 	swept->kernel_stack = keep_kernel(sweep, thread);
 	entry->started_ns = thread->started_ns;
 	swept->switches = thread->switches;
-	/* Had it run meanwhile, it would have a slot now. */
-	swept->is_torn = is_paused(sweep) || moves_now(sweep, thread->tid) != swept->moves;
+	/* Had it run meanwhile, it would have a slot now; one that has a slot is looked at again. */
+	swept->is_torn = sweep->scope.wants || is_paused(sweep) || moves_now(sweep, thread->tid) != swept->moves;
 }
 
 static void add_entry(struct sweep *sweep, const struct pp_sweep_record *thread,
@@ -272,8 +281,7 @@ static void take_record(struct sweep *sweep, const struct pp_sweep_record *threa
 	if (sweep->stats.passes == 1) {
 		uint64_t moves = moves_now(sweep, thread->tid);
 
-		if (!is_seen(sweep, thread->tid) &&
-		    !sweeps_find(sweep->agent->sweeps, thread->tid) &&
+		if (is_asked_for(sweep, thread) &&
 		    identify(sweep, thread->tgid, &process, &id))
 			add_entry(sweep, thread, process, id, moves);
 		return;
@@ -376,12 +384,18 @@ int sweep_step(struct sweep *sweep, uint64_t budget_ns)
 
 int sweep_new(struct agent *agent, struct sweep **ret_sweep)
 {
+	return sweep_new_of(agent, &(struct sweep_scope){}, ret_sweep);
+}
+
+int sweep_new_of(struct agent *agent, const struct sweep_scope *scope, struct sweep **ret_sweep)
+{
 	OWNED(sweep) struct sweep *sweep = calloc(1, sizeof(*sweep));
 	int err;
 
 	if (!sweep)
 		return -ENOMEM;
 	sweep->agent = agent;
+	sweep->scope = *scope;
 	sweep->slot = kernel_side_threads(agent->kernel, &sweep->slot_count);
 	err = sweep_walker_new(agent, &sweep->walker);
 	if (!err)

@@ -38,9 +38,17 @@ struct sweep_stats {
 	uint64_t spent_ns; /* of the agent's time */
 };
 
+/* All threads of some processes, those included that switches tell of. */
+struct sweep_scope {
+	void *context;
+	bool (*wants)(void *context, uint32_t tgid);
+};
+
 /* Opens it.  Returns 0; -ENOTSUP: the kernel side was opened without `waits`; -errno.  The agent is
  * borrowed: its tables are open and lives_start() was called. */
 int sweep_new(struct agent *agent, struct sweep **ret_sweep);
+/* Of those that the agent's filters let through, too.  The scope is copied, its context borrowed. */
+int sweep_new_of(struct agent *agent, const struct sweep_scope *scope, struct sweep **ret_sweep);
 void sweep_free(struct sweep *sweep);
 DEFINE_OWNED(struct sweep, sweep)
 

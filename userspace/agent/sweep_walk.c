@@ -207,3 +207,33 @@ int sweep_walk(struct sweep_walker *walker, const struct pp_sweep_record *thread
 		  PP_PY_STOP_NONE);
 	return 0;
 }
+
+int sweep_walk_state(struct sweep_walker *walker, struct process *process, uint32_t tid,
+		     uint64_t thread_state, struct swept *ret_swept,
+		     struct pp_stack_record **ret_record)
+{
+	const struct process_python *python = image_table_python(process);
+	struct python_frames *frames = &walker->frames;
+	struct pp_miss_record miss = {.key = {.id = process->id, .tid = tid},
+				      .stop = PP_STOP_NO_USER};
+	const struct decoded_miss decoded = {.record = &miss, .python = frames->frame};
+	struct python_where where = {.pid = (pid_t)process->id.tgid};
+
+	if (!python || !python->file || python->is_refused)
+		return -ENOENT;
+	where.layout = &python->file->python->bpf;
+	where.bias = python->bias;
+	if (python_process_tls_read(python->file->python, where.pid, where.bias, python->is_musl,
+				    where.tls))
+		python_process_tls(python->file->python, where.bias, python->is_musl, where.tls);
+	python_frames_read(&where, thread_state, frames);
+	miss.python = (uint8_t)python->file->python_index;
+	miss.py_stop = (uint8_t)frames->stop;
+	miss.python_stored = (uint16_t)frames->stored;
+	miss.python_count = frames->count;
+	ret_swept->flags = frames->count_flags;
+	ret_swept->wait = PP_WAIT_NONE;
+	set_flags(ret_swept, PP_STOP_NO_USER, frames->stop);
+	/* Without the process nothing is walked beyond what is there. */
+	return misses_finish(walker->agent, NULL, &decoded, ret_record);
+}

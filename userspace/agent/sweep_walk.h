@@ -24,5 +24,10 @@ void sweep_walker_forget(struct sweep_walker *walker);
 int sweep_walk(struct sweep_walker *walker, const struct pp_sweep_record *thread,
 	       struct process *process, struct swept *ret_swept,
 	       struct pp_stack_record **ret_record);
+/* The Python frames of a thread that runs: by its state, without native ones.  They may be of several
+ * moments.  As sweep_walk(); -ENOENT: there is no interpreter that can be read. */
+int sweep_walk_state(struct sweep_walker *walker, struct process *process, uint32_t tid,
+		     uint64_t thread_state, struct swept *ret_swept,
+		     struct pp_stack_record **ret_record);
 
 #endif

@@ -199,14 +199,14 @@ static uint32_t host_tid(const struct process *process, const struct tid_map *ma
 	return 0;
 }
 
-static uint32_t inner_tid(const struct process *process, const struct process_python *python,
-			  const struct python_thread_name *name)
+uint32_t thread_names_inner_tid(const struct process *process, const struct process_python *python,
+				uint64_t thread_id, uint32_t native_id)
 {
-	uint32_t tid = name->native_id;
+	uint32_t tid = native_id;
 
 	if (!tid &&
 	    process_read((pid_t)process->id.tgid,
-			 name->thread_id + (python->is_musl ? MUSL_TID_OFFSET : GLIBC_TID_OFFSET),
+			 thread_id + (python->is_musl ? MUSL_TID_OFFSET : GLIBC_TID_OFFSET),
 			 &tid, sizeof(tid)))
 		return 0;
 	return tid;
@@ -245,7 +245,8 @@ static void read_process(struct thread_names *names, struct process *process,
 	read->look = ++names->looks;
 	tid_map_read(process, map);
 	for (size_t i = 0; i < count; i++) {
-		uint32_t inner = inner_tid(process, python, &name[i]);
+		uint32_t inner = thread_names_inner_tid(process, python, name[i].thread_id,
+							name[i].native_id);
 		uint32_t tid = inner ? host_tid(process, map, inner) : 0;
 		struct thread_name *entry = tid ? name_get(names, process->id, tid) : NULL;
 

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/live.h"
 #include "agent/sweeps.h"
+#include "agent/top.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "discover/proc_scan.h"
@@ -29,6 +31,8 @@ static int open_profiles(struct agent *agent)
 	if (err)
 		return err;
 	agent->profile_serial++;
+	agent->profile_started_ns = agent->window_started_ns;
+	agent->profile_started_wall_ns = agent->window_started_wall_ns;
 	return profiles_open(&agent->profiles, agent->options, agent->strings,
 			     agent->window_started_wall_ns);
 }
@@ -99,7 +103,7 @@ static int label_wait(struct agent *agent, struct profile_sample *sample, uint32
 	if (flags >> PP_COUNT_KIND_SHIFT != PP_KIND_WAIT)
 		return 0;
 	err = label_string(agent, sample, "wait",
-			   wait_label((enum pp_wait)(flags >> PP_COUNT_WAIT_SHIFT & 0x1f)));
+			   wait_label((enum pp_wait)((flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT)));
 	if (!err && flags & PP_COUNT_SWEPT)
 		err = label_string(agent, sample, "swept", "yes");
 	return err;
@@ -248,6 +252,7 @@ static int add_sample(struct agent *agent, struct symbolizer *symbolizer,
 					counted->count.weight);
 	if (err)
 		return err;
+	top_add(agent->top, key, &counted->count, &sample);
 	summarize(agent, process, counted);
 	return profiles_add(&agent->profiles, key, &counted->count, &sample);
 }
@@ -342,48 +347,59 @@ static void renew_dictionary(struct agent *agent)
 		config->epoch = agent->epoch;
 		dictionary_set_epoch(agent->dictionary, agent->epoch);
 		sweeps_refresh(agent->sweeps);
+		live_refresh(agent->live);
 	}
 }
 
-static int finish_profiles(struct agent *agent, uint64_t start_wall_ns, uint64_t duration_ns,
-			   bool is_last)
+static int finish_profiles(struct agent *agent, uint64_t ended_ns, bool is_last)
 {
 	int err = waits_describe(agent);
 
 	if (!err)
-		err = profiles_write(&agent->profiles, agent->output, start_wall_ns, duration_ns,
-				     is_last);
+		err = profiles_write(&agent->profiles, agent->output,
+				     agent->profile_started_wall_ns,
+				     ended_ns - agent->profile_started_ns, is_last);
 	profiles_close(&agent->profiles);
 	intern_free(TAKE(agent->strings));
 	return err;
 }
 
-int window_close(struct agent *agent, bool is_last)
+/* What a window has counted, into the profiles and to who watches. */
+static int take_window(struct agent *agent, uint64_t ended_ns)
 {
 	CLEANUP(counts_release) struct counts counts = {};
-	uint64_t ended_ns = agent->paused_ns ? agent->paused_ns : mono_ns();
 	uint64_t length_ns = ended_ns - agent->window_started_ns;
-	uint64_t start_wall_ns = agent->window_started_wall_ns, all_ns = ended_ns - agent->started_ns;
 	uint32_t window = agent->window;
 	int err = collect(agent, ended_ns, &counts);
 
+	top_begin(agent->top, agent->strings, agent->window_started_wall_ns);
 	agent->window_started_ns = ended_ns;
 	agent->window_started_wall_ns += length_ns;
 	if (!err)
 		err = add_samples(agent, &counts);
+	top_end(agent->top, profiles_any(&agent->profiles), length_ns);
 	if (!err)
 		err = wakers_close(agent, window);
 	if (!err)
 		err = waits_close(agent);
-	if (!err && (is_last || output_is_store(agent->output)))
+	return err;
+}
+
+int window_close(struct agent *agent, enum window_end end)
+{
+	uint64_t ended_ns = agent->paused_ns ? agent->paused_ns : mono_ns();
+	bool is_last = end == WINDOW_LAST;
+	int err = take_window(agent, ended_ns);
+
+	if (!err && end != WINDOW_PART && (is_last || output_is_store(agent->output)))
 		err = window_facts_add(agent);
 	if (err)
 		log_error_errno(err, "a window could not be read");
+	if (end == WINDOW_PART)
+		return 0;
 	window_forget(agent);
 	renew_dictionary(agent);
-	if (output_is_store(agent->output))
-		return finish_profiles(agent, start_wall_ns, length_ns, is_last);
-	if (!is_last)
-		return 0;
-	return finish_profiles(agent, start_wall_ns + length_ns - all_ns, all_ns, true);
+	return is_last || output_is_store(agent->output) ?
+		       finish_profiles(agent, ended_ns, is_last) :
+		       0;
 }

@@ -72,6 +72,7 @@ static bool glance(const struct pp_thread *slot, uint32_t tid, struct thread_gla
 		*ret_glance = (struct thread_glance){
 			.first_ns = live->first_ns,
 			.created_ns = live->created_ns,
+			.since_ns = live->since_ns,
 			.flags = live->flags,
 			.has_exited = !owner,
 		};
@@ -129,7 +130,7 @@ const char *wait_label(enum pp_wait wait)
 
 static enum pp_wait flags_wait(uint32_t flags)
 {
-	return (enum pp_wait)(flags >> PP_COUNT_WAIT_SHIFT & 0x1f);
+	return (enum pp_wait)((flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT);
 }
 
 enum pp_wait thread_slot_wait(const struct pp_thread *thread)
@@ -137,18 +138,10 @@ enum pp_wait thread_slot_wait(const struct pp_thread *thread)
 	return thread->flags & PP_THREAD_WAITING ? (enum pp_wait)thread->wait : PP_WAIT_NONE;
 }
 
-/* As sum_count() in bpf/lib/threads.bpf.h, which counts what a thread leaves during the window. */
 static int count_sum(const struct pp_thread *thread, const struct pp_place *place,
 		     const struct pp_place_sum *sum, struct counts *counts)
 {
-	const uint32_t wait_bits = 0x1fU << PP_COUNT_WAIT_SHIFT;
-	struct pp_count_key key = {
-		.user_stack = place->user_stack,
-		.kernel_stack = place->kernel_stack,
-		.id = thread->id,
-		.tid = thread->tid,
-		.flags = place->flags | (uint32_t)PP_KIND_WAIT << PP_COUNT_KIND_SHIFT,
-	};
+	struct pp_count_key key = pp_wait_key(thread, place);
 	struct pp_count count = {.samples = sum->events, .weight = sum->ns};
 	int err = 0;
 
@@ -157,16 +150,11 @@ static int count_sum(const struct pp_thread *thread, const struct pp_place *plac
 	if (!err && sum->queue_ns) {
 		struct pp_count queue = {.weight = sum->queue_ns};
 
-		key.flags = (key.flags & ~wait_bits) | PP_WAIT_RUN_QUEUE << PP_COUNT_WAIT_SHIFT;
+		pp_wait_key_to_queue(&key);
 		err = counts_add(counts, &key, &queue);
 	}
 	if (!err && sum->ns && flags_wait(place->flags) == PP_WAIT_GIL) {
-		key.user_stack = place->blame_stack;
-		key.kernel_stack = 0;
-		key.tid = place->blame_tid;
-		key.flags = (place->flags & wait_bits) | PP_COUNT_PYTHON |
-			    (uint32_t)PP_KIND_BLAME << PP_COUNT_KIND_SHIFT |
-			    PP_STOP_ROOT << PP_COUNT_STOP_SHIFT;
+		pp_wait_key_to_blame(&key, place);
 		err = counts_add(counts, &key, &count);
 	}
 	return err;

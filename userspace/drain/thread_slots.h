@@ -28,6 +28,7 @@ bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread 
 struct thread_glance {
 	uint64_t first_ns;   /* when it was first seen to run */
 	uint64_t created_ns; /* the same, or when its program or the filters' mind changed */
+	uint64_t since_ns;   /* when it began to run or to wait */
 	uint32_t flags;	     /* enum pp_thread_flag */
 	bool has_exited;
 };

@@ -92,6 +92,11 @@ int profile_add_module(struct profile *profile, const struct module *module, uin
 	return 0;
 }
 
+const struct module *profile_module(const struct profile *profile, uint32_t index)
+{
+	return index && index <= profile->module_count ? &profile->module[index - 1].module : NULL;
+}
+
 int profile_add_comment(struct profile *profile, const char *comment)
 {
 	uint32_t id;

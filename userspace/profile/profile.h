@@ -57,6 +57,8 @@ const char *profile_kind(const struct profile *profile);
 
 /* Index >= 1 of a module that frames can name; equal modules get the same index. */
 int profile_add_module(struct profile *profile, const struct module *module, uint32_t *ret_index);
+/* NULL: there is none of that index. */
+const struct module *profile_module(const struct profile *profile, uint32_t index);
 /* Adds values; samples with equal frames and labels are merged. 0 or -ENOMEM. */
 int profile_add(struct profile *profile, const struct profile_sample *sample);
 /* A line for pprof's comments. */

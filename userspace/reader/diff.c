@@ -253,7 +253,7 @@ static int show(struct diff *diff, const struct input *input, bool *ret_held)
 				 .facts = diff->facts,
 				 .rows = diff->rows,
 				 .sort = diff->sort,
-				 .color = !diff->html && text_wants_color(&diff->select)};
+				 .color = !diff->html && text_wants_color(diff->select.no_color)};
 	uint32_t tests[DIFF_TABLES] = {0};
 	int err = 0;
 

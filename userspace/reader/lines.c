@@ -190,7 +190,7 @@ static int show(struct lines *lines, const struct input *input)
 			->options.value_type[profile_reader_value_index(input_reader(input))]
 			.unit;
 	lines->view.title = input_title(input);
-	lines->view.color = !lines->html && text_wants_color(&lines->select);
+	lines->view.color = !lines->html && text_wants_color(lines->select.no_color);
 	if (lines->html)
 		lines_begin_html(&lines->view);
 	else

@@ -348,7 +348,7 @@ static int print_report(struct report *report, const struct input *input)
 	const struct profile *profile = input_profile(input);
 	const char *unit =
 		profile->options.value_type[profile_reader_value_index(input_reader(input))].unit;
-	bool color = text_wants_color(&report->select);
+	bool color = text_wants_color(report->select.no_color);
 
 	text_head(stdout, input);
 	if (report->callers || report->callees)

@@ -9,11 +9,11 @@
 
 #include "render/format.h"
 
-bool text_wants_color(const struct select *select)
+bool text_wants_color(bool no_color)
 {
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+	const char *unwanted = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	return !select->no_color && !(no_color && no_color[0]) && isatty(STDOUT_FILENO) &&
+	return !no_color && !(unwanted && unwanted[0]) && isatty(STDOUT_FILENO) &&
 	       !(term && !strcmp(term, "dumb"));
 }
 

@@ -12,7 +12,7 @@
 enum text_color { TEXT_PLAIN, TEXT_BOLD, TEXT_DIM, TEXT_RED, TEXT_YELLOW, TEXT_GREEN, TEXT_BLUE };
 
 /* Standard output is a terminal, NO_COLOR is not set, and --no-color not given. */
-bool text_wants_color(const struct select *select);
+bool text_wants_color(bool no_color);
 /* The escape sequence, or "" without colours. */
 const char *text_color(bool color, enum text_color which);
 /* By how much of all a line takes. */

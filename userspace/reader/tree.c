@@ -170,7 +170,7 @@ static int print(const struct tree *tree, const struct input *input)
 			      .child = child,
 			      .first = first,
 			      .unit = profile->options.value_type[value_index].unit,
-			      .color = text_wants_color(&tree->select)};
+			      .color = text_wants_color(tree->select.no_color)};
 	text_head(stdout, input);
 	print_tree(walk);
 	return 0;

@@ -17,6 +17,9 @@ static const struct verb verbs[] = {
 	 verb_diff},
 	{"export", "speedscope, folded, Perfetto, Chrome, callgrind, CSV, JSON, OTLP, pprof",
 	 verb_export},
+	{"dump", "the stacks of every thread now, what each waits for, who holds the GIL",
+	 verb_dump},
+	{"top", "live: processes, functions and lines; %CPU, %GIL, what is waited for", verb_top},
 	{"info", "what is in a profile, how whole it is, what it cost", verb_info},
 	{NULL, NULL, NULL},
 };

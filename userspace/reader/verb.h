@@ -7,7 +7,7 @@
 enum {
 	READER_OK = 0,
 	READER_FAILED = 1,    /* diff --fail-if: the condition holds */
-	READER_BAD_INPUT = 2, /* a file, folder or option: one line on stderr says which and why */
+	READER_BAD_INPUT = 2, /* a file, option or pyprofd: one line on stderr says which and why */
 };
 
 struct verb {
@@ -29,6 +29,8 @@ int verb_lines(int argc, char **argv);
 int verb_calls(int argc, char **argv);
 int verb_diff(int argc, char **argv);
 int verb_export(int argc, char **argv);
+int verb_dump(int argc, char **argv);
+int verb_top(int argc, char **argv);
 int verb_info(int argc, char **argv);
 
 #endif

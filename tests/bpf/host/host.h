@@ -281,8 +281,10 @@ long bpf_probe_read_kernel_str(void *to, __u32 size, const void *from)
 
 __u64 bpf_ktime_get_ns(void)
 {
+	__u64 now_ns = host->now_ns;
+
 	host->now_ns += host->ns_a_reading;
-	return host->now_ns;
+	return now_ns;
 }
 
 long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags)

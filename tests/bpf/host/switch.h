@@ -71,6 +71,7 @@ static inline int switch_setup(void **state)
 	process_add(70, GENERATION, PP_IMAGE_WANTED);
 	actor_init(&one, 70, 71);
 	actor_init(&two, 70, 72);
+	idle.se.cfs_rq = &fair_queue;
 	return 0;
 }
 
@@ -92,6 +93,7 @@ static inline void run_switch(bool is_preempted, struct actor *prev, struct acto
 {
 	uint32_t level = host->scratch_level;
 
+	run_queue.clock = host->now_ns + QUEUE_CLOCK_NS;
 	host->saved_registers = prev ? &prev->regs : NULL;
 	if (prev) {
 		prev->regs.r15 = prev->regs.rdi;
@@ -210,7 +212,7 @@ static inline void window_close(uint64_t at_ns)
 
 static inline enum pp_wait key_wait(const struct pp_count_key *key)
 {
-	return (key->flags & WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
+	return (key->flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
 }
 static inline enum pp_count_kind key_kind(const struct pp_count_key *key)
 {

@@ -134,6 +134,40 @@ static void nobody__paused_idle_and_kernel_threads(void **state)
 	assert_int_equal(host->user_reads, 0);
 }
 
+/* ---- the clock ---- */
+
+static uint64_t readings(void)
+{
+	return host->now_ns & 0xff; /* each takes a nanosecond */
+}
+
+static void clock__is_read_once_a_millisecond_and_follows_the_queues(void **state)
+{
+	(void)state;
+	host->ns_a_reading = 1;
+	comes(&one, 0);
+	leaves(&one, 256 * US); /* a walk, which reads it as well */
+	comes(&one, 512 * US);
+	assert_int_equal(readings(), 0);
+	assert_int_equal(slot_of(&one)->since_ns, START_NS + 512 * US);
+	leaves(&one, 768 * US);
+	assert_int_equal(readings(), 0);
+	comes(&one, 1024 * US);
+	assert_int_equal(readings(), 1);
+}
+
+static void clock__of_the_queue_that_jumps_back_is_not_followed(void **state)
+{
+	(void)state;
+	comes(&one, 0);
+	set_time(100 * MS);
+	run_queue.clock = 5;
+	host->saved_registers = &one.regs;
+	one.task.__state = INTERRUPTIBLE;
+	assert_int_equal(on_switch(NULL, false, &one.task, &idle), 0);
+	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_CPU], 100 * MS);
+}
+
 /* ---- places ---- */
 
 /* One wait in function `function`, `ns` long, from at_ns on. */
@@ -416,6 +450,8 @@ int main(void)
 		switch_test(wait__of_another_descriptor_is_another_place),
 		switch_test(wait__without_a_free_walk_is_under_no_stack),
 		switch_test(nobody__paused_idle_and_kernel_threads),
+		switch_test(clock__is_read_once_a_millisecond_and_follows_the_queues),
+		switch_test(clock__of_the_queue_that_jumps_back_is_not_followed),
 		switch_test(place__three_in_turn_cost_three_walks_and_no_table),
 		switch_test(place__fourth_moves_the_sums_of_the_oldest_to_the_counters),
 		switch_test(place__that_gives_way_takes_its_queue_part_along),

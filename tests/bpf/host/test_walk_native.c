@@ -356,6 +356,7 @@ static void walk_native__too_long_ends_by_time(void **state)
 	(void)state;
 	endless();
 	host->ns_a_reading = PP_MAX_WALK_NS / 2 + 1;
+	host->walk.native_started_ns = bpf_ktime_get_ns();
 	walk_from(library_pc(1), SP, 0);
 	/* The clock is read every 32 steps; the step that finds the end pushes nothing. */
 	assert_walked(63, PP_STOP_MAX_TIME);

@@ -293,7 +293,7 @@ static void walk_python__circle_ends_by_time(void **state)
 	frame = new_frame(new_code("a", 1), 0, 0);
 	put_word(frame + FRAME_PREVIOUS, frame);
 	put_word(state_address + TS_FRAME, frame);
-	host->ns_a_reading = PP_MAX_PYTHON_WALK_NS + 1;
+	host->now_ns = host->walk.started_ns + PP_MAX_PYTHON_WALK_NS + 1;
 	walk();
 	assert_int_equal(host->walk.py_stop, PP_PY_STOP_MAX_TIME);
 	assert_int_equal(host->walk.python_count, 31);

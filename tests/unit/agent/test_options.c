@@ -152,6 +152,7 @@ static void options_parse__output_kind_follows_the_name(void **state)
 		enum options_output_kind kind;
 	} cases[] = {
 		{"-o /", OPTIONS_OUTPUT_DIRECTORY},
+		{"-o no", OPTIONS_OUTPUT_NONE},
 		{"-o /tmp", OPTIONS_OUTPUT_DIRECTORY},
 		{"-o /no/such/folder/", OPTIONS_OUTPUT_DIRECTORY},
 		{"-o a.folded", OPTIONS_OUTPUT_FOLDED},
@@ -197,6 +198,7 @@ static void options_parse__events_follow_the_list_or_else_the_output(void **stat
 	} cases[] = {
 		/* A folder holds all kinds, a file one. */
 		{"-o /tmp", OPTIONS_EVENTS_ALL},
+		{"-o no", OPTIONS_EVENTS_ALL},
 		{"-o /no/such/folder/", OPTIONS_EVENTS_ALL},
 		{"-d 5", OPTIONS_EVENTS_ALL},
 		{"-o cpu.pb.gz", OPTIONS_EVENT_CPU},

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""pyprof dump: the stacks of this moment, from a running pyprofd or from one of its own."""
+import os
+import re
+import subprocess
+
+import harness
+from test_offcpu_swept import WAITS, Asleep
+
+PYPROF = os.path.join(os.path.dirname(harness.PYPROFD), "pyprof")
+USER = 54321
+THREAD = re.compile(r'(\d+) "[^"]*"')
+
+
+def agent(folder, **more):
+    """A pyprofd that serves a socket."""
+    path = os.path.join(folder, "live.sock")
+    process = harness.start(os.path.join(folder, "p.pb.gz"), hz=99,
+                            options=["--events", "offcpu", "--live", path], **more)
+
+    def there():
+        assert process.poll() is None, harness.said(process)
+        return os.path.exists(path)
+    harness.wait_for(there, 30, "the live socket")
+    return process, path
+
+
+def become(user):
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+
+
+def ask(*words, user=None, rc=0, limit_s=60):
+    done = subprocess.run([PYPROF, "dump"] + [str(w) for w in words], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=limit_s,
+                          preexec_fn=(lambda: become(user)) if user else None, check=False)
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert done.returncode == rc, "%d: %s%s" % (done.returncode, out, err)
+    return out + err if rc else out
+
+
+def groups(out):
+    """tid -> (what its group's head says, its frames), of all processes."""
+    found = {}
+    for group in re.split(r"^  (?=\S)", out, flags=re.M)[1:]:
+        head, _, stack = group.partition("\n")
+        frames = re.findall(r"^      (\S.*)$", stack, re.M)
+        for tid in THREAD.findall(head):
+            found[int(tid)] = (head, frames)
+    return found
+
+
+def check_asleep(out, target):
+    found = groups(out)
+    for name, (tid, line) in target.threads.items():
+        if name not in WAITS:
+            continue
+        head, frames = found[tid]
+        assert "waits: %s" % WAITS[name] in head, head
+        assert "moved" not in head and "cut" not in head, head
+        wanted = re.compile(r"^%s  .*/asleep\.py:%d$" % (name, line))
+        assert any(wanted.match(f) for f in frames), "%s: %s" % (name, frames)
+
+
+def test_sleeping_threads():
+    with Asleep() as target:
+        process, path = agent(target.folder)
+        check_asleep(ask("--pid", target.pid, "--socket", path), target)
+        out = ask("--pid", target.pid, "--socket", path, "--no-native", "--no-kernel")
+        check_asleep(out, target)
+        assert "[kernel]" not in out and ".so" not in out, out
+        harness.finish(process, signal_number=2)
+        assert not os.path.exists(path)
+
+
+def test_a_running_thread():
+    with harness.Target("burn.py", 0) as target:
+        process, path = agent(target.folder)
+        found = groups(ask("--pid", target.pid, "--socket", path))
+        head, frames = found[target.pid]
+        assert "running" in head, head
+        assert any("burn.py:" in f for f in frames), frames
+        harness.finish(process, signal_number=2)
+
+
+def test_users_see_their_own():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    with Asleep() as target:
+        process, path = agent(target.folder)
+        own = subprocess.Popen(["sleep", "60"], preexec_fn=lambda: os.setresuid(USER, USER, USER))
+        try:
+            out = ask("--pid", target.pid, "--socket", path, user=USER, rc=2)
+            assert "not yours" in out and "asleep" not in out, out
+            out = ask("--all", "--socket", path, user=USER)
+            pids = re.findall(r"^process (\d+) ", out, re.M)
+            assert str(own.pid) in pids and str(target.pid) not in pids, out
+            assert len(re.findall(r"^process .* uid %d:" % USER, out, re.M)) == len(pids), out
+        finally:
+            own.kill()
+            own.wait()
+        harness.finish(process, signal_number=2)
+
+
+def test_without_a_pyprofd():
+    harness.need(not os.path.exists("/run/pyprofd/live.sock"), "a pyprofd runs already")
+    with Asleep() as target:
+        check_asleep(ask("--pid", target.pid), target)
+
+
+def test_what_cannot_be_asked():
+    assert "give --pid PID or --all" in ask(rc=2)
+    assert "No such file" in ask("--all", "--socket", "/nonexistent/live.sock", rc=2)

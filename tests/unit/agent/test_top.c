@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: agent/top.c live/request.c live/record.c base/io.c base/log.c profile/profile_read.c profile/read_frames.c profile/read_samples.c profile/pprof_tables.c profile/unpack.c profile/profile.c profile/pprof.c profile/pprof_code.c profile/pprof_mappings.c profile/pprof_strings.c profile/gzip_sink.c profile/stack_table.c profile/index_table.c profile/utf8.c base/intern.c gen/profile.pb-c.c */
+/* Clients, processes and who may see them are this file's own. */
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "agent/top.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "live/access.h"
+#include "profile/profile_read.h"
+#include "profile/window.h"
+
+static struct live_job jobs[4];
+static size_t jobs_waiting;
+static int refused;
+static char *pushed; /* the last one */
+static size_t pushed_size;
+static unsigned int pushes;
+static bool has_gone;
+
+bool live_server_next(struct live_server *server, struct live_choice choice,
+		      struct live_job *ret_job)
+{
+	(void)server;
+	assert_int_equal(choice.verb, LIVE_TOP);
+	if (!jobs_waiting)
+		return false;
+	*ret_job = jobs[--jobs_waiting];
+	return true;
+}
+
+bool live_server_waits(const struct live_server *server, uint64_t number)
+{
+	(void)server;
+	return number && !has_gone;
+}
+
+void live_server_push(struct live_server *server, uint64_t number, char *text, size_t size,
+		      uint64_t now_ns)
+{
+	(void)server, (void)number, (void)now_ns;
+	free(pushed);
+	pushed = text;
+	pushed_size = size;
+	pushes++;
+}
+
+void live_server_refuse(struct live_server *server, uint64_t number, int err, const char *why,
+			uint64_t now_ns)
+{
+	(void)server, (void)number, (void)why, (void)now_ns;
+	refused = err;
+}
+
+static struct process living[] = {
+	{.id = {.tgid = 7, .generation = 2}},
+	{.id = {.tgid = 8, .generation = 1}},
+	{.id = {.tgid = 9, .generation = 1}, .exit_ns = 5},
+};
+
+struct process *process_table_find_tgid(const struct process_table *table, uint32_t tgid)
+{
+	(void)table;
+	for (size_t i = 0; i < ARRAY_SIZE(living); i++)
+		if (living[i].id.tgid == tgid)
+			return &living[i];
+	return NULL;
+}
+
+struct process *process_table_find(const struct process_table *table, struct pp_process_id id)
+{
+	struct process *process = process_table_find_tgid(table, id.tgid);
+
+	return process && process->id.generation == id.generation ? process : NULL;
+}
+
+bool live_may_see(uid_t uid, uint32_t tgid)
+{
+	assert_int_equal(uid, 1000);
+	return tgid != 8;
+}
+
+/* ---- */
+
+static struct top *watched_by(uid_t uid, uint32_t pid, enum options_clock clock)
+{
+	static struct options options;
+	struct top *top;
+
+	options = (struct options){.events = OPTIONS_EVENT_CPU | OPTIONS_EVENT_OFFCPU, .clock = clock};
+	has_gone = false;
+	refused = 0;
+	jobs[0] = (struct live_job){.number = 1, .uid = uid, .request = {.verb = LIVE_TOP}};
+	if (pid)
+		jobs[0].request.pid[jobs[0].request.pid_count++] = pid;
+	jobs_waiting = 1;
+	assert_int_equal(top_new(&options, NULL, NULL, &top), 0);
+	assert_true(top_due_ns(top, 1000) == UINT64_MAX);
+	top_serve(top, 1);
+	assert_int_equal(jobs_waiting, 0);
+	return top;
+}
+
+static void add(struct top *top, struct intern *strings, struct pp_process_id id, uint32_t kind,
+		uint64_t weight)
+{
+	struct profile_sample sample = {
+		.frame_count = 1,
+		.label = {{.key = "pid", .is_number = 1, .number = id.tgid},
+			  {.key = "cgroup"}},
+		.label_count = 2,
+	};
+	const struct pp_count_key key = {.id = id, .flags = kind << PP_COUNT_KIND_SHIFT};
+	const struct pp_count count = {.samples = 1, .weight = weight};
+	struct frame frame = {.kind = FRAME_PYTHON};
+	char name[32];
+
+	snprintf(name, sizeof(name), "f%u_%u", id.tgid, id.generation);
+	assert_int_equal(intern_string(strings, name, &frame.name), 0);
+	assert_int_equal(intern_string(strings, "secret", &sample.label[1].string), 0);
+	sample.frame = &frame;
+	top_add(top, &key, &count, &sample);
+}
+
+/* One window of samples, each worth another power of ten. */
+static void fill_window(struct top *top)
+{
+	OWNED(intern) struct intern *strings = NULL;
+
+	assert_int_equal(intern_new(&strings), 0);
+	top_begin(top, strings, 5);
+	add(top, strings, (struct pp_process_id){7, 1}, PP_KIND_CPU, 1);
+	add(top, strings, (struct pp_process_id){7, 2}, PP_KIND_CPU, 10);
+	add(top, strings, (struct pp_process_id){7, 2}, PP_KIND_WAIT, 100);
+	add(top, strings, (struct pp_process_id){7, 2}, PP_KIND_BLAME, 1000);
+	add(top, strings, (struct pp_process_id){8, 1}, PP_KIND_CPU, 10000);
+	add(top, strings, (struct pp_process_id){9, 1}, PP_KIND_CPU, 100000);
+	add(top, strings, (struct pp_process_id){10, 1}, PP_KIND_CPU, 1000000);
+	top_end(top, NULL, 77);
+}
+
+/* The sum of what was sent; no label but those that are shown. */
+static int64_t pushed_sum(void)
+{
+	const struct profile_read_options options = {};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	OWNED_FD int fd = memfd_create("window", 0);
+	const struct profile *profile;
+	char *file = memchr(pushed, '\n', pushed_size);
+	size_t size;
+	int64_t sum = 0;
+
+	assert_int_equal(sscanf(pushed, "window\t%zu\t1\n", &size), 1);
+	assert_int_equal(pushed + pushed_size - (file + 1), size);
+	assert_int_equal(write_full(fd, file + 1, size), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(profile_reader_new(&options, &reader), 0);
+	assert_int_equal(profile_reader_add(reader, fd, "wall"), 0);
+	profile = profile_reader_profile(reader);
+	for (uint32_t i = 0; i < profile->row_count; i++) {
+		sum += profile_row_values(profile, i)[0];
+		assert_null(profile_find_label(profile, profile->row[i].label_set, "cgroup"));
+	}
+	return sum;
+}
+
+static void top__users_see_the_programs_that_run_now(void **state)
+{
+	OWNED(top) struct top *top = watched_by(1000, 0, OPTIONS_CLOCK_CPU);
+
+	(void)state;
+	fill_window(top);
+	assert_int_equal(pushed_sum(), 110);
+}
+
+static void top__root_sees_all(void **state)
+{
+	OWNED(top) struct top *top = watched_by(0, 0, OPTIONS_CLOCK_CPU);
+
+	(void)state;
+	fill_window(top);
+	assert_int_equal(pushed_sum(), 1110111);
+}
+
+static void top__those_that_were_named(void **state)
+{
+	OWNED(top) struct top *top = watched_by(0, 8, OPTIONS_CLOCK_CPU);
+
+	(void)state;
+	fill_window(top);
+	assert_int_equal(pushed_sum(), 10000);
+}
+
+static void top__first_at_once_then_each_second(void **state)
+{
+	OWNED(top) struct top *top = watched_by(0, 0, OPTIONS_CLOCK_CPU);
+	uint64_t now_ns = mono_ns();
+
+	(void)state;
+	assert_true(top_due_ns(top, now_ns) == now_ns);
+	fill_window(top);
+	assert_true(top_due_ns(top, now_ns) == now_ns + NS_PER_SEC);
+	/* It has cost something: not before that is paid for. */
+	assert_true(top_due_ns(top, 0) > now_ns);
+	pushes = 0;
+	has_gone = true;
+	fill_window(top);
+	assert_int_equal(pushes, 0);
+	assert_true(top_due_ns(top, now_ns) == UINT64_MAX);
+}
+
+static void top__cycles_are_no_time(void **state)
+{
+	OWNED(top) struct top *top = watched_by(0, 0, OPTIONS_CLOCK_CYCLES);
+
+	(void)state;
+	assert_int_equal(refused, -ENOTSUP);
+	assert_true(top_due_ns(top, 1) == UINT64_MAX);
+	top_serve(NULL, 1);
+	top_begin(NULL, NULL, 1);
+	top_end(NULL, NULL, 1);
+	assert_true(top_due_ns(NULL, 1) == UINT64_MAX);
+}
+
+static int end_group(void **state)
+{
+	(void)state;
+	free(pushed);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(top__users_see_the_programs_that_run_now),
+		cmocka_unit_test(top__root_sees_all),
+		cmocka_unit_test(top__those_that_were_named),
+		cmocka_unit_test(top__first_at_once_then_each_second),
+		cmocka_unit_test(top__cycles_are_no_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, end_group);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: live/request.c */
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "live/request.h"
+
+static int parse(const char *line, struct live_request *ret_request)
+{
+	return live_request_parse(line, strlen(line), ret_request);
+}
+
+static void request__all(void **state)
+{
+	struct live_request request = {.pid_count = 7, .no_native = true};
+
+	(void)state;
+	assert_int_equal(parse("pyprofd 1 dump all", &request), 0);
+	assert_int_equal(request.verb, LIVE_DUMP);
+	assert_int_equal(request.pid_count, 0);
+	assert_false(request.no_native);
+	assert_true(live_request_wants(&request, 4711));
+	assert_int_equal(parse("pyprofd 1 top all", &request), 0);
+	assert_int_equal(request.verb, LIVE_TOP);
+}
+
+static void request__pids_are_sorted_and_each_once(void **state)
+{
+	struct live_request request;
+
+	(void)state;
+	assert_int_equal(parse("pyprofd 1 dump 30,7,30,12 no-native no-kernel", &request), 0);
+	assert_int_equal(request.pid_count, 3);
+	assert_int_equal(request.pid[0], 7);
+	assert_int_equal(request.pid[2], 30);
+	assert_true(request.no_native && request.no_kernel);
+	assert_true(live_request_wants(&request, 12));
+	assert_false(live_request_wants(&request, 13));
+}
+
+static void request__what_is_wrong_is_refused_and_changes_nothing(void **state)
+{
+	static const struct {
+		const char *line;
+		int err;
+	} cases[] = {
+		{"", -EPROTO},
+		{"GET / HTTP/1.1", -EPROTO},
+		{"pyprofd 2 dump all", -EPROTO},
+		{"pyprofd  1 dump all", -EPROTO},
+		{"pyprofd 1", -EINVAL},
+		{"pyprofd 1 dump", -EINVAL},
+		{"pyprofd 1 dump ", -EINVAL},
+		{"pyprofd 1 dump 0", -EINVAL},
+		{"pyprofd 1 dump 1,", -EINVAL},
+		{"pyprofd 1 dump ,1", -EINVAL},
+		{"pyprofd 1 dump -1", -EINVAL},
+		{"pyprofd 1 dump 007", -EINVAL},
+		{"pyprofd 1 dump 1;2", -EINVAL},
+		{"pyprofd 1 dump 4294967297", -EINVAL},
+		{"pyprofd 1 dump all raw", -EINVAL},
+		{"pyprofd 1 dump all\r", -EINVAL},
+		{"pyprofd 1 erase all", -EINVAL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct live_request request = {.pid_count = 99};
+
+		if (parse(cases[i].line, &request) != cases[i].err)
+			fail_msg("'%s'", cases[i].line);
+		assert_int_equal(request.pid_count, 99);
+	}
+}
+
+static void request__bounds(void **state)
+{
+	char line[LIVE_REQUEST_BYTES + 1] = "pyprofd 1 dump 1";
+	struct live_request request;
+
+	(void)state;
+	for (unsigned int i = 2; i <= LIVE_PIDS_MAX; i++)
+		snprintf(line + strlen(line), sizeof(line) - strlen(line), ",%u", i);
+	assert_int_equal(parse(line, &request), 0);
+	assert_int_equal(request.pid_count, LIVE_PIDS_MAX);
+	strcat(line, ",1");
+	assert_int_equal(parse(line, &request), -E2BIG);
+	memset(line, ' ', LIVE_REQUEST_BYTES);
+	assert_int_equal(live_request_parse(line, LIVE_REQUEST_BYTES, &request), -E2BIG);
+}
+
+static void request__is_written_as_it_is_read(void **state)
+{
+	struct live_request request = {.pid = {5, 4194304}, .pid_count = 2, .no_kernel = true}, again;
+	char text[LIVE_REQUEST_BYTES];
+	size_t size;
+
+	(void)state;
+	assert_int_equal(live_request_format(&request, text, &size), 0);
+	assert_string_equal(text, "pyprofd 1 dump 5,4194304 no-kernel\n");
+	assert_int_equal(size, strlen(text));
+	assert_int_equal(live_request_parse(text, size - 1, &again), 0);
+	assert_int_equal(again.pid[1], 4194304);
+	assert_true(again.no_kernel);
+	request.pid_count = LIVE_PIDS_MAX;
+	for (unsigned int i = 0; i < LIVE_PIDS_MAX; i++)
+		request.pid[i] = 4194304 - LIVE_PIDS_MAX + i;
+	assert_int_equal(live_request_format(&request, text, &size), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(request__all),
+		cmocka_unit_test(request__pids_are_sorted_and_each_once),
+		cmocka_unit_test(request__what_is_wrong_is_refused_and_changes_nothing),
+		cmocka_unit_test(request__bounds),
+		cmocka_unit_test(request__is_written_as_it_is_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: live/server.c live/request.c live/record.c */
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "live/server.h"
+
+static char folder[] = "/tmp/live-XXXXXX", path[64];
+static uint64_t now_ns = 1000;
+static const struct live_choice dumps = {.verb = LIVE_DUMP};
+static const struct live_choice of_root = {.verb = LIVE_DUMP, .root_only = true};
+static const struct live_choice tops = {.verb = LIVE_TOP};
+
+static int connect_to(const char *where)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", where);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static void say(int fd, const char *text)
+{
+	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+/* All that comes until the end, the server serving meanwhile. */
+static size_t listen_to(struct live_server *server, int fd, char *text, size_t size)
+{
+	size_t got = 0;
+	ssize_t part;
+
+	do {
+		if (server)
+			live_server_serve(server, now_ns);
+		part = recv(fd, text + got, size - 1 - got, MSG_DONTWAIT);
+		if (part > 0)
+			got += (size_t)part;
+	} while (part > 0 || (part < 0 && errno == EAGAIN && server));
+	text[got] = '\0';
+	close(fd);
+	return got;
+}
+
+static struct live_server *opened(void)
+{
+	struct live_server *server;
+
+	assert_int_equal(live_server_open(path, &server), 0);
+	return server;
+}
+
+static void server__request_and_reply(void **state)
+{
+	struct live_server *server = opened();
+	struct pollfd poller = {.fd = live_server_fd(server), .events = POLLIN};
+	int fd = connect_to(path);
+	struct live_job job;
+	char text[256];
+
+	(void)state;
+	assert_int_equal(poll(&poller, 1, 0), 1);
+	live_server_serve(server, now_ns);
+	assert_false(live_server_next(server, dumps, &job));
+	say(fd, "pyprofd 1 du"); /* in two parts */
+	live_server_serve(server, now_ns);
+	assert_false(live_server_next(server, dumps, &job));
+	say(fd, "mp 17\n");
+	live_server_serve(server, now_ns);
+	assert_true(live_server_next(server, dumps, &job));
+	assert_int_equal(job.uid, geteuid());
+	assert_int_equal(job.request.pid[0], 17);
+	assert_true(live_server_waits(server, job.number));
+	assert_false(live_server_next(server, dumps, &(struct live_job){}));
+	/* A wait for the work that goes on is no reason to wake up. */
+	assert_int_equal(poll(&poller, 1, 0), 0);
+	live_server_reply(server, job.number, strdup("end\t0\t0\t0\t0\n"), 12, now_ns);
+	assert_int_equal(listen_to(server, fd, text, sizeof(text)), 12);
+	assert_string_equal(text, "end\t0\t0\t0\t0\n");
+	assert_false(live_server_waits(server, job.number));
+	live_server_close(server);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+/* A part in two: what did not fit waits, and the next part is not for who has not read the last. */
+static void server__parts_follow_each_other(void **state)
+{
+	struct live_server *server = opened();
+	int fd = connect_to(path);
+	struct live_job job;
+	char text[64];
+
+	(void)state;
+	live_server_serve(server, now_ns);
+	say(fd, "pyprofd 1 top all\n");
+	live_server_serve(server, now_ns);
+	assert_false(live_server_next(server, dumps, &job));
+	assert_true(live_server_next(server, tops, &job));
+	live_server_push(server, job.number, strdup("one"), 3, now_ns);
+	live_server_push(server, job.number, strdup("two"), 3, now_ns);
+	assert_int_equal(recv(fd, text, sizeof(text), 0), 6);
+	assert_memory_equal(text, "onetwo", 6);
+	/* It may wait as long as it likes for the next. */
+	live_server_serve(server, now_ns + 100 * LIVE_IDLE_NS);
+	assert_true(live_server_waits(server, job.number));
+	live_server_push(server, job.number, calloc(1, 16U << 20), 16U << 20, now_ns);
+	live_server_push(server, job.number, strdup("missed"), 6, now_ns);
+	assert_true(live_server_waits(server, job.number));
+	live_server_refuse(server, job.number, -EIO, "not now", now_ns);
+	live_server_serve(server, now_ns + LIVE_IDLE_NS - 1);
+	assert_true(live_server_waits(server, job.number));
+	live_server_serve(server, now_ns + LIVE_IDLE_NS);
+	assert_false(live_server_waits(server, job.number));
+	live_server_push(server, job.number, strdup("gone"), 4, now_ns);
+	close(fd);
+	live_server_close(server);
+}
+
+/* The one client that is given: no socket anywhere. */
+static void server__a_client_by_its_fd(void **state)
+{
+	struct live_server *server;
+	struct live_job job;
+	char name[32];
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	snprintf(name, sizeof(name), "fd:%d", pair[1]);
+	assert_int_equal(live_server_open(name, &server), 0);
+	live_server_serve(server, now_ns + 1000 * LIVE_REQUEST_NS);
+	say(pair[0], "pyprofd 1 dump all\n");
+	live_server_serve(server, now_ns);
+	assert_true(live_server_next(server, dumps, &job));
+	assert_int_equal(job.uid, geteuid());
+	close(pair[0]);
+	live_server_serve(server, now_ns);
+	assert_false(live_server_waits(server, job.number));
+	live_server_close(server);
+	assert_int_equal(live_server_open("fd:x", &server), -EINVAL);
+	assert_int_equal(live_server_open("fd:999", &server), -EBADF);
+}
+
+static void server__bad_requests_are_told(void **state)
+{
+	struct live_server *server = opened();
+	char text[256], *line = malloc(2 * LIVE_REQUEST_BYTES);
+	int fd = connect_to(path);
+
+	(void)state;
+	say(fd, "GET / HTTP/1.1\r\n");
+	listen_to(server, fd, text, sizeof(text));
+	assert_non_null(strstr(text, "error\t71\t"));
+	fd = connect_to(path);
+	memset(line, 'x', 2 * LIVE_REQUEST_BYTES - 1);
+	line[2 * LIVE_REQUEST_BYTES - 1] = '\0';
+	say(fd, line);
+	listen_to(server, fd, text, sizeof(text));
+	assert_true(!text[0] || strstr(text, "error\t7\t")); /* a reset may overtake it */
+	free(line);
+	live_server_close(server);
+}
+
+static void server__clients_are_bounded(void **state)
+{
+	struct live_server *server = opened();
+	unsigned int most = geteuid() ? LIVE_CLIENTS_OF_UID_MAX : LIVE_CLIENTS_MAX;
+	int fd[LIVE_CLIENTS_MAX], more;
+	char text[256];
+
+	(void)state;
+	for (unsigned int i = 0; i < most; i++) {
+		fd[i] = connect_to(path);
+		live_server_serve(server, now_ns);
+	}
+	more = connect_to(path);
+	listen_to(server, more, text, sizeof(text));
+	assert_non_null(strstr(text, "too many"));
+	close(fd[0]);
+	live_server_serve(server, now_ns); /* sees the end */
+	more = connect_to(path);
+	live_server_serve(server, now_ns);
+	say(more, "pyprofd 1 dump all\n");
+	live_server_serve(server, now_ns);
+	assert_true(live_server_next(server, dumps, &(struct live_job){}));
+	close(more);
+	for (unsigned int i = 1; i < most; i++)
+		close(fd[i]);
+	live_server_close(server);
+}
+
+static void server__slow_clients_are_closed(void **state)
+{
+	struct live_server *server = opened();
+	size_t size = 8 << 20;
+	int fd = connect_to(path);
+	struct live_job job;
+	char text[256];
+
+	(void)state;
+	live_server_serve(server, now_ns);
+	say(fd, "pyprofd 1");
+	live_server_serve(server, now_ns + LIVE_REQUEST_NS);
+	assert_int_equal(listen_to(NULL, fd, text, sizeof(text)), 0);
+	/* One that does not read. */
+	fd = connect_to(path);
+	live_server_serve(server, now_ns);
+	say(fd, "pyprofd 1 dump all\n");
+	live_server_serve(server, now_ns);
+	assert_true(live_server_next(server, dumps, &job));
+	live_server_reply(server, job.number, calloc(1, size), size, now_ns);
+	live_server_serve(server, now_ns + LIVE_IDLE_NS - 1);
+	assert_int_equal(recv(fd, text, 1, MSG_DONTWAIT), 1);
+	live_server_serve(server, now_ns + 3 * LIVE_IDLE_NS);
+	while (recv(fd, text, sizeof(text), MSG_DONTWAIT) > 0)
+		;
+	assert_int_equal(recv(fd, text, 1, MSG_DONTWAIT), 0);
+	close(fd);
+	live_server_close(server);
+}
+
+static void server__first_come_first_served_and_root_alone(void **state)
+{
+	struct live_server *server = opened();
+	int first = connect_to(path), second;
+	struct live_job job;
+
+	(void)state;
+	live_server_serve(server, now_ns);
+	second = connect_to(path);
+	live_server_serve(server, now_ns);
+	say(second, "pyprofd 1 dump 2\n");
+	say(first, "pyprofd 1 dump 1\n");
+	live_server_serve(server, now_ns);
+	if (geteuid())
+		assert_false(live_server_next(server, of_root, &job));
+	assert_true(live_server_next(server, geteuid() ? dumps : of_root, &job));
+	assert_int_equal(job.request.pid[0], 1);
+	/* It goes while its request is worked at. */
+	close(first);
+	live_server_serve(server, now_ns);
+	assert_false(live_server_waits(server, job.number));
+	live_server_reply(server, job.number, strdup("x"), 1, now_ns);
+	assert_true(live_server_next(server, dumps, &job));
+	assert_int_equal(job.request.pid[0], 2);
+	close(second);
+	live_server_close(server);
+}
+
+static void server__path(void **state)
+{
+	struct live_server *server = opened(), *other;
+	struct stat status;
+	char deep[128];
+	int fd;
+
+	(void)state;
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0666);
+	assert_int_equal(live_server_open(path, &other), -EADDRINUSE);
+	/* Died without a word: the socket is there, nobody behind it. */
+	assert_int_equal(rename(path, "/tmp/live-away"), 0);
+	live_server_close(server);
+	assert_int_equal(rename("/tmp/live-away", path), 0);
+	server = opened();
+	live_server_close(server);
+	/* No socket: not ours to take away. */
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	close(fd);
+	assert_int_equal(live_server_open(path, &other), -EEXIST);
+	assert_int_equal(unlink(path), 0);
+	snprintf(deep, sizeof(deep), "%s/run/live.sock", folder);
+	assert_int_equal(live_server_open(deep, &server), 0);
+	live_server_close(server);
+	snprintf(deep, sizeof(deep), "%s/run", folder);
+	assert_int_equal(rmdir(deep), 0);
+	memset(deep, 'x', sizeof(deep) - 1);
+	deep[sizeof(deep) - 1] = '\0';
+	assert_int_equal(live_server_open(deep, &server), -ENAMETOOLONG);
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder))
+		return 1;
+	snprintf(path, sizeof(path), "%s/sock", folder);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	return rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(server__request_and_reply),
+		cmocka_unit_test(server__parts_follow_each_other),
+		cmocka_unit_test(server__a_client_by_its_fd),
+		cmocka_unit_test(server__bad_requests_are_told),
+		cmocka_unit_test(server__clients_are_bounded),
+		cmocka_unit_test(server__slow_clients_are_closed),
+		cmocka_unit_test(server__first_come_first_served_and_root_alone),
+		cmocka_unit_test(server__path),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/dump.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/dump_text.h"
+#include "agent/sweep.h"
+#include "agent/sweep_walk.h"
+#include "base/clock.h"
+#include "discover/proc_scan.h"
+#include "drain/thread_slots.h"
+#include "live/access.h"
+#include "python/python_process.h"
+
+#define THREADS_MAX 4096U /* of one process */
+#define PROCESSES_MAX 32768U
+
+struct dump {
+	struct agent *agent;
+	uid_t uid;
+	struct live_request request;
+	uint32_t asked; /* the process that was asked for last */
+	bool may_see;
+	struct sweep *sweep;
+	bool is_swept;
+	struct sweep_walker *walker; /* of threads that run */
+	const struct swept **swept;  /* owned; by process, then thread */
+	size_t swept_count, swept_at;
+	struct pp_process_id *process; /* owned; by tgid */
+	size_t process_count, process_at;
+	struct dump_thread *thread; /* owned: of one process */
+	struct dump_text *text;
+};
+
+/* ---- who ---- */
+
+static bool wants(void *context, uint32_t tgid)
+{
+	struct dump *dump = context;
+
+	if (!live_request_wants(&dump->request, tgid))
+		return false;
+	if (dump->asked != tgid) {
+		dump->asked = tgid;
+		dump->may_see = live_may_see(dump->uid, tgid);
+	}
+	return dump->may_see;
+}
+
+static int compare_swept(const void *a, const void *b)
+{
+	const struct swept *left = *(const struct swept *const *)a;
+	const struct swept *right = *(const struct swept *const *)b;
+
+	if (left->id.tgid != right->id.tgid)
+		return left->id.tgid < right->id.tgid ? -1 : 1;
+	return left->tid < right->tid ? -1 : left->tid > right->tid;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct pp_process_id *left = a, *right = b;
+
+	return left->tgid < right->tgid ? -1 : left->tgid > right->tgid;
+}
+
+static int list_swept(struct dump *dump)
+{
+	struct sweep_stats stats;
+	struct swept *swept = NULL;
+
+	sweep_get_stats(dump->sweep, &stats);
+	dump->swept = calloc(stats.threads + 1, sizeof(dump->swept[0]));
+	if (!dump->swept)
+		return -ENOMEM;
+	while (dump->swept_count < stats.threads && (swept = sweep_next(dump->sweep, swept)))
+		dump->swept[dump->swept_count++] = swept;
+	qsort(dump->swept, dump->swept_count, sizeof(dump->swept[0]), compare_swept);
+	dump_text_count(dump->text, stats.late + stats.refused);
+	return 0;
+}
+
+static int list_processes(struct dump *dump)
+{
+	struct agent *agent = dump->agent;
+	struct process *process = NULL;
+
+	dump->process = calloc(PROCESSES_MAX, sizeof(dump->process[0]));
+	if (!dump->process)
+		return -ENOMEM;
+	while (dump->process_count < PROCESSES_MAX &&
+	       (process = process_table_next(agent->processes, process))) {
+		if (!process->exit_ns && live_request_wants(&dump->request, process->id.tgid) &&
+		    (!agent->is_filtered || image_table_flags(process) & PP_IMAGE_WANTED))
+			dump->process[dump->process_count++] = process->id;
+	}
+	qsort(dump->process, dump->process_count, sizeof(dump->process[0]), compare_ids);
+	return 0;
+}
+
+/* ---- threads that sleep ---- */
+
+/* How long, where its slot tells. */
+static uint64_t waited_ns(const struct dump *dump, uint32_t tid, uint64_t now_ns)
+{
+	uint32_t count;
+	const struct pp_thread *slots = kernel_side_threads(dump->agent->kernel, &count);
+	struct thread_glance glance;
+
+	if (!thread_slots_glance(slots, count, tid, &glance) || glance.has_exited ||
+	    !(glance.flags & PP_THREAD_WAITING) || glance.since_ns > now_ns)
+		return 0;
+	return now_ns - glance.since_ns;
+}
+
+static size_t take_swept(struct dump *dump, struct pp_process_id id)
+{
+	uint64_t now_ns = mono_ns();
+	size_t count = 0;
+
+	while (dump->swept_at < dump->swept_count &&
+	       dump->swept[dump->swept_at]->id.tgid < id.tgid)
+		dump->swept_at++;
+	for (; dump->swept_at < dump->swept_count; dump->swept_at++) {
+		const struct swept *swept = dump->swept[dump->swept_at];
+
+		if (swept->id.tgid != id.tgid)
+			break;
+		if (swept->id.generation != id.generation)
+			continue;
+		if (count == THREADS_MAX) {
+			dump_text_count(dump->text, 1);
+			continue;
+		}
+		dump->thread[count++] = (struct dump_thread){
+			.tid = swept->tid,
+			.user_stack = swept->user_stack,
+			.kernel_stack = dump->request.no_kernel ? 0 : swept->kernel_stack,
+			.flags = swept->flags,
+			.wait = swept->wait,
+			.is_torn = swept->is_torn,
+			.waited_ns = waited_ns(dump, swept->tid, now_ns),
+		};
+	}
+	return count;
+}
+
+/* ---- threads that run ---- */
+
+static bool has_thread(const struct dump_thread *thread, size_t count, uint32_t tid)
+{
+	for (size_t low = 0, high = count; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (thread[middle].tid == tid)
+			return true;
+		if (thread[middle].tid < tid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+/* Those of /proc/PID/task that no sweep has met.  Returns how many there are then. */
+static size_t add_running(const struct dump *dump, struct pp_process_id id, size_t slept)
+{
+	char path[64];
+	OWNED_DIR DIR *dir = NULL;
+	const struct dirent *item;
+	size_t count = slept;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", id.tgid);
+	dir = opendir(path);
+	while (dir && count < THREADS_MAX && (item = readdir(dir))) {
+		char *end;
+		unsigned long tid = strtoul(item->d_name, &end, 10);
+		struct proc_status status;
+
+		if (!tid || *end || has_thread(dump->thread, slept, (uint32_t)tid) ||
+		    thread_status_read(id.tgid, (uint32_t)tid, &status))
+			continue;
+		/* It may have gone to sleep since the sweep came by. */
+		dump->thread[count++] = (struct dump_thread){.tid = (uint32_t)tid,
+							     .wait = PP_WAIT_OTHER,
+							     .runs = status.is_runnable};
+	}
+	return count;
+}
+
+/* The number that the thread knows itself by. */
+static uint32_t inner_of(const struct process *process, uint32_t tid)
+{
+	struct proc_status status;
+
+	if (!process->inner_pid || process->inner_pid == process->id.tgid)
+		return tid;
+	return thread_status_read(process->id.tgid, tid, &status) ? 0 : status.inner_pid;
+}
+
+static int walk_running(struct dump *dump, struct process *process, uint64_t state,
+			struct dump_thread *thread)
+{
+	OWNED_MEM struct pp_stack_record *record = NULL;
+	struct swept swept = {};
+	int err = sweep_walk_state(dump->walker, process, thread->tid, state, &swept, &record);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	thread->flags = swept.flags;
+	if (record->python_stored && !misses_describe(dump->agent, record))
+		thread->user_stack = record->hash;
+	return 0;
+}
+
+static int find_running(struct dump *dump, struct process *process, struct dump_thread *thread,
+			size_t count)
+{
+	const struct process_python *python = image_table_python(process);
+	OWNED_MEM struct python_thread *state = NULL;
+	size_t states = 0;
+	int err = 0;
+
+	if (!count || !python || !python->file || python->is_refused ||
+	    python_process_threads(python->file->python, (pid_t)process->id.tgid, python->bias,
+				   &state, &states))
+		return 0;
+	for (size_t i = 0; i < states && i < THREADS_MAX && !err; i++) {
+		uint32_t inner = thread_names_inner_tid(process, python, state[i].thread_id,
+							(uint32_t)state[i].native_id);
+
+		for (size_t j = 0; inner && j < count && !err; j++)
+			if (!thread[j].user_stack && inner_of(process, thread[j].tid) == inner)
+				err = walk_running(dump, process, state[i].thread_state,
+						   &thread[j]);
+	}
+	return err;
+}
+
+/* ---- a process ---- */
+
+static int add_process(struct dump *dump, struct pp_process_id id)
+{
+	struct agent *agent = dump->agent;
+	struct process *process = process_table_find(agent->processes, id);
+	size_t slept = take_swept(dump, id), count;
+	const struct process_python *python;
+	struct proc_status status;
+	int err;
+
+	if (!process || process->exit_ns || !live_may_see(dump->uid, id.tgid))
+		return 0;
+	if (!process->details_read)
+		(void)process_read_details(agent->processes, process);
+	if (!proc_status_read(id.tgid, &status))
+		process->uid = status.uid; /* it may have changed since */
+	count = add_running(dump, id, slept);
+	err = find_running(dump, process, dump->thread + slept, count - slept);
+	python = image_table_python(process);
+	if (python && python->file) {
+		thread_names_want(agent->thread_names, id);
+		thread_names_tick(agent->thread_names);
+	}
+	/* Once more, now that all was read: no other program came between. */
+	if (!err && live_may_see(dump->uid, id.tgid))
+		err = dump_text_add(dump->text, process, dump->thread, count);
+	return err;
+}
+
+/* ---- the whole ---- */
+
+static int end_sweep(struct dump *dump)
+{
+	int err = list_swept(dump);
+
+	if (!err)
+		err = list_processes(dump);
+	if (!err)
+		err = sweep_walker_new(dump->agent, &dump->walker);
+	dump->is_swept = true;
+	return err;
+}
+
+int dump_step(struct dump *dump, uint64_t budget_ns)
+{
+	uint64_t until_ns = mono_ns() + budget_ns;
+	int err;
+
+	if (!dump->is_swept) {
+		int more = sweep_step(dump->sweep, budget_ns);
+
+		if (more < 0)
+			return more;
+		return more ? 1 : end_sweep(dump) ?: 1;
+	}
+	err = lives_follow(dump->agent);
+	while (!err && dump->process_at < dump->process_count && mono_ns() < until_ns)
+		err = add_process(dump, dump->process[dump->process_at++]);
+	if (err)
+		return err;
+	return dump->process_at < dump->process_count;
+}
+
+int dump_take(struct dump *dump, char **ret_text, size_t *ret_size)
+{
+	return dump_text_take(dump->text, ret_text, ret_size);
+}
+
+void dump_refresh(struct dump *dump)
+{
+	(void)sweep_refresh(dump->sweep);
+}
+
+int dump_new(struct agent *agent, uid_t uid, const struct live_request *request,
+	     struct dump **ret_dump)
+{
+	OWNED(dump) struct dump *dump = calloc(1, sizeof(*dump));
+	struct sweep_scope scope = {.context = dump, .wants = wants};
+	int err;
+
+	if (!dump)
+		return -ENOMEM;
+	dump->agent = agent;
+	dump->uid = uid;
+	dump->request = *request;
+	dump->thread = calloc(THREADS_MAX, sizeof(dump->thread[0]));
+	if (!dump->thread)
+		return -ENOMEM;
+	err = dump_text_new(agent, request->no_native, &dump->text);
+	if (!err)
+		err = sweep_new_of(agent, &scope, &dump->sweep);
+	if (err)
+		return err;
+	*ret_dump = TAKE(dump);
+	return 0;
+}
+
+void dump_free(struct dump *dump)
+{
+	if (!dump)
+		return;
+	sweep_free(dump->sweep);
+	sweep_walker_free(dump->walker);
+	dump_text_free(dump->text);
+	free(dump->swept);
+	free(dump->process);
+	free(dump->thread);
+	free(dump);
+}

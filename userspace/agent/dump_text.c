@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/dump_text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "agent/agent.h"
+#include "drain/thread_slots.h"
+#include "live/record.h"
+#include "symbolize/symbolizer.h"
+
+_Static_assert(LIVE_PYTHON == (int)FRAME_PYTHON && LIVE_NATIVE == (int)FRAME_NATIVE &&
+		       LIVE_KERNEL == (int)FRAME_KERNEL && LIVE_JIT == (int)FRAME_JIT &&
+		       LIVE_MARKER == (int)FRAME_MARKER,
+	       "frames are sent as they are");
+
+/* A stack of the process that is written. */
+struct sent_stack {
+	struct {
+		uint64_t user, kernel;
+	} key;
+	uint64_t number;
+	UT_hash_handle hh;
+};
+
+struct dump_text {
+	struct agent *agent;
+	bool no_native;
+	struct intern *strings;
+	struct sent_stack *sent;
+	uint64_t last_number;
+	uint64_t threads, torn, bare, left_out;
+	FILE *out; /* writes to text */
+	char *text; /* owned */
+	size_t size;
+};
+
+int dump_text_new(struct agent *agent, bool no_native, struct dump_text **ret_text)
+{
+	OWNED(dump_text) struct dump_text *text = calloc(1, sizeof(*text));
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	text->agent = agent;
+	text->no_native = no_native;
+	err = intern_new(&text->strings);
+	if (err)
+		return err;
+	text->out = open_memstream(&text->text, &text->size);
+	if (!text->out)
+		return -ENOMEM;
+	*ret_text = TAKE(text);
+	return 0;
+}
+
+static void forget_stacks(struct dump_text *text)
+{
+	struct sent_stack *sent, *next;
+
+	HASH_ITER (hh, text->sent, sent, next) {
+		HASH_DEL(text->sent, sent);
+		free(sent);
+	}
+}
+
+void dump_text_free(struct dump_text *text)
+{
+	if (!text)
+		return;
+	forget_stacks(text);
+	if (text->out)
+		fclose(text->out);
+	free(text->text);
+	intern_free(text->strings);
+	free(text);
+}
+
+void dump_text_count(struct dump_text *text, uint64_t left_out)
+{
+	text->left_out += left_out;
+}
+
+static bool is_full(const struct dump_text *text)
+{
+	return ftello(text->out) > (off_t)DUMP_TEXT_MAX_BYTES;
+}
+
+/* ---- stacks ---- */
+
+/* A frame's module is its file, whose path is asked for when it is written. */
+static uint32_t module_of(void *context, uint32_t file)
+{
+	(void)context;
+	return file;
+}
+
+static const char *module_path(const struct dump_text *text, const struct frame *frame)
+{
+	const struct file *file;
+
+	if (frame->kind != FRAME_NATIVE)
+		return "";
+	file = file_table_find(text->agent->files, frame->module);
+	return file ? file->path : "";
+}
+
+static const char *string(const struct dump_text *text, uint32_t id)
+{
+	return intern_get(text->strings, id, NULL);
+}
+
+static void write_frames(const struct dump_text *text, uint64_t number, const struct frame *frame,
+			 size_t count)
+{
+	live_record_write(text->out, &(struct live_record){.kind = LIVE_STACK,
+							   .number = {number, count}});
+	for (size_t i = 0; i < count; i++)
+		live_record_write(text->out, &(struct live_record){
+						     .kind = LIVE_FRAME,
+						     .number = {frame[i].kind, frame[i].line},
+						     .text = {string(text, frame[i].name),
+							      string(text, frame[i].file),
+							      module_path(text, &frame[i])}});
+}
+
+/* Writes the stack if it is the first thread that has it.  *ret_number: 0: there is none. */
+static int write_stack(struct dump_text *text, struct symbolizer *symbolizer,
+		       struct pp_process_id id, const struct dump_thread *thread,
+		       uint64_t *ret_number)
+{
+	const struct dictionary *dictionary = text->agent->dictionary;
+	struct sent_stack *sent, key = {.key = {thread->user_stack, thread->kernel_stack}};
+	const struct frame *frame;
+	size_t count;
+	int err;
+
+	*ret_number = 0;
+	HASH_FIND(hh, text->sent, &key.key, sizeof(key.key), sent);
+	if (sent) {
+		*ret_number = sent->number;
+		return 0;
+	}
+	err = symbolizer_stack(symbolizer, id, dictionary_find_stack(dictionary, key.key.user),
+			       dictionary_find_kernel(dictionary, key.key.kernel), &frame, &count);
+	if (err || !count)
+		return err;
+	sent = calloc(1, sizeof(*sent));
+	if (!sent)
+		return -ENOMEM;
+	sent->key.user = key.key.user;
+	sent->key.kernel = key.key.kernel;
+	sent->number = *ret_number = ++text->last_number;
+	HASH_ADD(hh, text->sent, key, sizeof(sent->key), sent);
+	HASH_FIND(hh, text->sent, &key.key, sizeof(key.key), sent);
+	if (!sent)
+		return -ENOMEM;
+	write_frames(text, *ret_number, frame, count);
+	return 0;
+}
+
+/* ---- threads ---- */
+
+static uint64_t flags_of(const struct dump_thread *thread, uint64_t stack)
+{
+	enum pp_stop stop = thread->flags >> PP_COUNT_STOP_SHIFT & 0xff;
+	uint64_t flags = 0;
+
+	if (thread->flags & PP_COUNT_GIL_HELD)
+		flags |= LIVE_GIL_HELD;
+	if (thread->flags & PP_COUNT_GC)
+		flags |= LIVE_GC;
+	if (thread->runs)
+		flags |= LIVE_RUNS;
+	if (thread->is_torn)
+		flags |= LIVE_TORN;
+	if (!thread->runs && stack && stop != PP_STOP_ROOT && stop != PP_STOP_FINISHED)
+		flags |= LIVE_CUT;
+	return flags;
+}
+
+static int write_thread(struct dump_text *text, struct symbolizer *symbolizer,
+			const struct process *process, const struct dump_thread *thread)
+{
+	uint64_t stack;
+	int err;
+
+	if (is_full(text)) {
+		text->left_out++;
+		return 0;
+	}
+	err = write_stack(text, symbolizer, process->id, thread, &stack);
+	if (err)
+		return err;
+	text->threads++;
+	text->torn += thread->is_torn;
+	text->bare += !stack;
+	live_record_write(
+		text->out,
+		&(struct live_record){
+			.kind = LIVE_THREAD,
+			.number = {thread->tid, stack, flags_of(thread, stack), thread->waited_ns},
+			.text = {thread_names_get(text->agent->thread_names, process, thread->tid),
+				 thread->runs ? "" : wait_label(thread->wait)}});
+	return 0;
+}
+
+static int note_stacks(const struct dump_text *text, struct symbolizer *symbolizer,
+		       const struct dump_thread *thread, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		const struct dict_stack *stack =
+			dictionary_find_stack(text->agent->dictionary, thread[i].user_stack);
+
+		if (stack)
+			err = symbolizer_note(symbolizer, stack);
+	}
+	return err ? err : symbolizer_resolve(symbolizer);
+}
+
+int dump_text_add(struct dump_text *text, const struct process *process,
+		  const struct dump_thread *thread, size_t count)
+{
+	OWNED(symbolizer) struct symbolizer *symbolizer = NULL;
+	const struct options *options = text->agent->options;
+	const struct symbolizer_options how = {.raw = options->raw,
+					       .no_native = options->no_native || text->no_native};
+	struct symbolizer_sources sources;
+	char name[sizeof(process->comm) + 1] = "";
+	int err;
+
+	if (is_full(text)) {
+		text->left_out += count;
+		return 0;
+	}
+	naming_begin(text->agent->naming, &sources);
+	sources.module = module_of;
+	err = symbolizer_new(text->strings, text->agent->dictionary, &sources, &how, &symbolizer);
+	if (!err)
+		err = note_stacks(text, symbolizer, thread, count);
+	if (err)
+		return err;
+	memcpy(name, process->comm, sizeof(process->comm));
+	live_record_write(text->out,
+			  &(struct live_record){.kind = LIVE_PROCESS,
+						.number = {process->id.tgid, process->uid},
+						.text = {name}});
+	for (size_t i = 0; i < count && !err; i++)
+		err = write_thread(text, symbolizer, process, &thread[i]);
+	forget_stacks(text);
+	return err;
+}
+
+int dump_text_take(struct dump_text *text, char **ret_text, size_t *ret_size)
+{
+	live_record_write(text->out, &(struct live_record){.kind = LIVE_END,
+							   .number = {text->threads, text->torn,
+								      text->bare, text->left_out}});
+	if (fclose(TAKE(text->out)))
+		return -ENOMEM;
+	*ret_text = TAKE(text->text);
+	*ret_size = text->size;
+	return 0;
+}

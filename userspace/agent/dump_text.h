@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A dump's reply: processes and threads, their stacks named, each once a process; bounded. */
+#ifndef AGENT_DUMP_TEXT_H
+#define AGENT_DUMP_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pyprofd/wait.h>
+
+#include "base/cleanup.h"
+
+#define DUMP_TEXT_MAX_BYTES (16U << 20)
+
+struct agent;
+struct dump_text;
+struct process;
+
+struct dump_thread {
+	uint32_t tid;
+	uint64_t user_stack, kernel_stack; /* hashes in the dictionary; 0: none */
+	uint32_t flags;			   /* enum pp_count_flag */
+	enum pp_wait wait;
+	bool is_torn;
+	bool runs; /* or is about to */
+	uint64_t waited_ns; /* 0: not known */
+};
+
+int dump_text_new(struct agent *agent, bool no_native, struct dump_text **ret_text);
+void dump_text_free(struct dump_text *text);
+DEFINE_OWNED(struct dump_text, dump_text)
+
+/* 0; -ENOMEM. */
+int dump_text_add(struct dump_text *text, const struct process *process,
+		  const struct dump_thread *thread, size_t count);
+/* Threads that are missing. */
+void dump_text_count(struct dump_text *text, uint64_t left_out);
+/* Ends it; heap.  0; -ENOMEM. */
+int dump_text_take(struct dump_text *text, char **ret_text, size_t *ret_size);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/top.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "live/access.h"
+#include "live/record.h"
+
+#define PART_NS NS_PER_SEC
+/* The CPU time of a window's end is paid for by a pause of so many times as long, before another cut. */
+#define PART_FACTOR 9U
+
+struct watcher {
+	uint64_t number; /* of the connection */
+	uid_t uid;
+	bool is_new; /* has not got a window yet */
+	struct live_request request;
+	struct profile *profile; /* owned; between top_begin() and top_end() only */
+	/* The process that was asked for last. */
+	struct pp_process_id asked;
+	bool may_see;
+};
+
+struct top {
+	const struct options *options;
+	struct live_server *server;
+	const struct process_table *processes;
+	struct watcher watcher[TOP_WATCHERS_MAX];
+	size_t count;
+	uint64_t begun_cpu_ns; /* of this thread */
+	uint64_t rests_until_ns;
+};
+
+int top_new(const struct options *options, struct live_server *server,
+	    const struct process_table *processes, struct top **ret_top)
+{
+	struct top *top = calloc(1, sizeof(*top));
+
+	if (!top)
+		return -ENOMEM;
+	top->options = options;
+	top->server = server;
+	top->processes = processes;
+	*ret_top = top;
+	return 0;
+}
+
+void top_free(struct top *top)
+{
+	for (size_t i = 0; top && i < top->count; i++)
+		profile_free(top->watcher[i].profile);
+	free(top);
+}
+
+static void forget_gone(struct top *top)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < top->count; i++)
+		if (live_server_waits(top->server, top->watcher[i].number))
+			top->watcher[kept++] = top->watcher[i];
+	top->count = kept;
+}
+
+void top_serve(struct top *top, uint64_t now_ns)
+{
+	struct live_job job;
+
+	if (!top)
+		return;
+	forget_gone(top);
+	while (top->count < TOP_WATCHERS_MAX &&
+	       live_server_next(top->server, (struct live_choice){.verb = LIVE_TOP}, &job)) {
+		if (top->options->clock == OPTIONS_CLOCK_CYCLES) {
+			live_server_refuse(top->server, job.number, -ENOTSUP,
+					   "this pyprofd counts cycles, not time: --clock cycles",
+					   now_ns);
+			continue;
+		}
+		top->watcher[top->count++] = (struct watcher){
+			.number = job.number,
+			.uid = job.uid,
+			.is_new = true,
+			.request = job.request};
+	}
+}
+
+uint64_t top_due_ns(const struct top *top, uint64_t window_started_ns)
+{
+	uint64_t due_ns = window_started_ns + PART_NS;
+
+	if (!top || !top->count)
+		return UINT64_MAX;
+	/* The first shows what was before, at once. */
+	for (size_t i = 0; i < top->count; i++)
+		if (top->watcher[i].is_new)
+			due_ns = window_started_ns;
+	return due_ns > top->rests_until_ns ? due_ns : top->rests_until_ns;
+}
+
+/* ---- a window ---- */
+
+void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
+{
+	const struct profile_options wall = {.kind = "wall",
+					     .value_type = {{"wall", "nanoseconds"}},
+					     .value_count = 1,
+					     .default_value_type = "wall",
+					     .period_type = {"wall", "nanoseconds"},
+					     .period = 1,
+					     .start_wall_ns = start_wall_ns};
+
+	if (!top)
+		return;
+	top->begun_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	forget_gone(top);
+	for (size_t i = 0; i < top->count; i++) {
+		top->watcher[i].asked = (struct pp_process_id){};
+		(void)profile_new(&wall, strings, &top->watcher[i].profile);
+	}
+}
+
+/* What ran under that number before an exec may have been another user's, and so may who has it next. */
+static bool is_of_now(const struct top *top, struct pp_process_id id)
+{
+	const struct process *process = process_table_find(top->processes, id);
+
+	return process && !process->exit_ns &&
+	       process_table_find_tgid(top->processes, id.tgid) == process;
+}
+
+static bool wants(const struct top *top, struct watcher *watcher, struct pp_process_id id)
+{
+	if (!live_request_wants(&watcher->request, id.tgid))
+		return false;
+	if (watcher->asked.tgid != id.tgid || watcher->asked.generation != id.generation) {
+		watcher->asked = id;
+		watcher->may_see = !watcher->uid || (is_of_now(top, id) &&
+						     live_may_see(watcher->uid, id.tgid));
+	}
+	return watcher->may_see;
+}
+
+static bool is_shown(const char *label)
+{
+	static const char *const shown[] = {"pid", "comm", "wait", "gil"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
+		if (!strcmp(shown[i], label))
+			return true;
+	return false;
+}
+
+void top_add(struct top *top, const struct pp_count_key *key, const struct pp_count *count,
+	     const struct profile_sample *sample)
+{
+	const uint32_t kind = key->flags >> PP_COUNT_KIND_SHIFT;
+	struct profile_sample shown;
+
+	if (!top || !top->count || !count->weight ||
+	    (kind != PP_KIND_CPU && kind != PP_KIND_WAIT))
+		return;
+	shown = (struct profile_sample){.frame = sample->frame,
+					.frame_count = sample->frame_count,
+					.value = {(int64_t)count->weight}};
+	for (size_t i = 0; i < sample->label_count; i++)
+		if (is_shown(sample->label[i].key))
+			shown.label[shown.label_count++] = sample->label[i];
+	for (size_t i = 0; i < top->count; i++) {
+		struct watcher *watcher = &top->watcher[i];
+
+		if (watcher->profile && wants(top, watcher, key->id) &&
+		    profile_add(watcher->profile, &shown))
+			profile_free(TAKE(watcher->profile));
+	}
+}
+
+/* Its head line and the file: *ret_text is heap. */
+static int format(const struct top *top, const struct profile *profile, char **ret_text,
+		  size_t *ret_size)
+{
+	OWNED_MEM void *bytes = NULL;
+	OWNED_MEM char *text = NULL;
+	struct live_record record = {.kind = LIVE_WINDOW};
+	size_t size, text_size;
+	FILE *out;
+	int err = profile_encode_pprof(profile, &bytes, &size);
+
+	if (err)
+		return err;
+	if (size > LIVE_WINDOW_BYTES)
+		return -EFBIG;
+	record.number[0] = size;
+	record.number[1] = top->options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL) ?
+				   LIVE_WINDOW_WAITS :
+				   0;
+	out = open_memstream(&text, &text_size);
+	if (!out)
+		return -ENOMEM;
+	live_record_write(out, &record);
+	(void)fwrite(bytes, 1, size, out);
+	if (fclose(out))
+		return -ENOMEM;
+	*ret_text = TAKE(text);
+	*ret_size = text_size;
+	return 0;
+}
+
+static int add_modules(struct profile *profile, const struct profile *from)
+{
+	const struct module *module;
+	uint32_t index;
+	int err = 0;
+
+	for (uint32_t i = 1; from && !err && (module = profile_module(from, i)); i++)
+		err = profile_add_module(profile, module, &index);
+	profile_weigh_modules(profile);
+	return err;
+}
+
+void top_end(struct top *top, const struct profile *modules, uint64_t duration_ns)
+{
+	uint64_t now_ns = mono_ns();
+
+	for (size_t i = 0; top && i < top->count; i++) {
+		OWNED(profile) struct profile *profile = TAKE(top->watcher[i].profile);
+		char *text;
+		size_t size;
+		int err;
+
+		if (!profile)
+			continue;
+		top->watcher[i].is_new = false;
+		profile_set_duration(profile, duration_ns);
+		err = add_modules(profile, modules);
+		if (!err)
+			err = format(top, profile, &text, &size);
+		if (err)
+			log_warn_errno(err, "a window for pyprof top was left out");
+		else
+			live_server_push(top->server, top->watcher[i].number, text, size, now_ns);
+	}
+	if (top && top->count)
+		top->rests_until_ns =
+			mono_ns() + PART_FACTOR * (clock_ns(CLOCK_THREAD_CPUTIME_ID) -
+						   top->begun_cpu_ns);
+}

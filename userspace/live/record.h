@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The records of a reply: one a line, its kind first, fields by tabs.  Neither side trusts the other:
+ * texts may hold anything but NUL, and are escaped on the way. */
+#ifndef LIVE_RECORD_H
+#define LIVE_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define LIVE_LINE_BYTES 65536U /* of a record, its newline included */
+#define LIVE_NUMBERS_MAX 5U
+#define LIVE_TEXTS_MAX 3U
+
+/* X(id, name, numbers, texts): the fields in their order, numbers first. */
+#define LIVE_RECORDS(X)                                                                            \
+	X(PROCESS, "process", 2, 1) /* tgid, uid; name */                                          \
+	X(STACK, "stack", 2, 0)	    /* its number, counted from 1; frames that follow, leaf first */ \
+	X(FRAME, "frame", 2, 3)	    /* enum live_frame, line; function, file, module */            \
+	X(THREAD, "thread", 4, 2)   /* tid, stack or 0, enum live_flag, ns it waits or 0; name, wait */ \
+	X(WINDOW, "window", 2, 0)   /* bytes of a gzip'd pprof file that follow; enum live_window */   \
+	X(END, "end", 4, 0)	    /* threads, of these torn, without a stack, left out */         \
+	X(ERROR, "error", 1, 1)	    /* errno; what a person reads */
+
+#define LIVE_ENUM_RECORD(id, name, numbers, texts) LIVE_##id,
+enum live_kind { LIVE_RECORDS(LIVE_ENUM_RECORD) LIVE_KIND_COUNT };
+
+enum live_frame { LIVE_PYTHON, LIVE_NATIVE, LIVE_KERNEL, LIVE_JIT, LIVE_MARKER };
+
+enum live_flag {
+	LIVE_GIL_HELD = 1,
+	LIVE_GC = 2,	  /* its interpreter collects garbage */
+	LIVE_RUNS = 4,	  /* on a CPU or about to be: Python frames only, read while it ran */
+	LIVE_TORN = 8,	  /* it moved while its stack was read */
+	LIVE_CUT = 16,	  /* the stack does not reach the root */
+};
+
+/* What a window can tell. */
+enum live_window { LIVE_WINDOW_WAITS = 1 };
+
+#define LIVE_WINDOW_BYTES (64U << 20) /* of a window's file at most */
+
+struct live_record {
+	enum live_kind kind;
+	uint64_t number[LIVE_NUMBERS_MAX];
+	const char *text[LIVE_TEXTS_MAX];
+};
+
+/* Texts are cut where the line would be too long; NULL is "".  The stream's error is the caller's to
+ * ask for. */
+void live_record_write(FILE *out, const struct live_record *record);
+/* A line without its newline, which is changed: texts point into it.  line[size] must be writable.
+ * 0; -ENOENT: a kind that is not known here; -EBADMSG. */
+int live_record_parse(char *line, size_t size, struct live_record *ret_record);
+
+#endif

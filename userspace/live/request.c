@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "live/request.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* Also the kernel's PID_MAX_LIMIT. */
+#define PID_MAX (4U << 20)
+
+static const char *const verbs[] = {[LIVE_DUMP] = "dump", [LIVE_TOP] = "top"};
+
+struct word {
+	const char *text;
+	size_t size;
+};
+
+/* The next word of the line: words are apart by one blank each. */
+static struct word next_word(const char **at, const char *end)
+{
+	const char *blank = *at < end ? memchr(*at, ' ', (size_t)(end - *at)) : NULL;
+	struct word word = {.text = *at, .size = (size_t)((blank ? blank : end) - *at)};
+
+	*at = blank ? blank + 1 : end;
+	return word;
+}
+
+static bool is_word(struct word word, const char *text)
+{
+	return word.size == strlen(text) && !memcmp(word.text, text, word.size);
+}
+
+/* Digits up to a character that is none; without leading zeros.  0: no number that a process has. */
+static uint32_t read_pid(const char **at, const char *end)
+{
+	uint32_t pid = 0;
+
+	for (; *at < end && **at >= '0' && **at <= '9' && pid <= PID_MAX; (*at)++) {
+		if (!pid && **at == '0')
+			return 0;
+		pid = pid * 10 + (uint32_t)(**at - '0');
+	}
+	return pid <= PID_MAX ? pid : 0;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+static void sort_pids(struct live_request *request)
+{
+	size_t kept = 0;
+
+	qsort(request->pid, request->pid_count, sizeof(request->pid[0]), compare_pids);
+	for (size_t i = 0; i < request->pid_count; i++)
+		if (!kept || request->pid[kept - 1] != request->pid[i])
+			request->pid[kept++] = request->pid[i];
+	request->pid_count = kept;
+}
+
+static int parse_pids(struct word word, struct live_request *request)
+{
+	const char *at = word.text, *end = word.text + word.size;
+
+	if (is_word(word, "all"))
+		return 0;
+	for (;;) {
+		uint32_t pid = read_pid(&at, end);
+
+		if (!pid || (at < end && *at != ','))
+			return -EINVAL;
+		if (request->pid_count == LIVE_PIDS_MAX)
+			return -E2BIG;
+		request->pid[request->pid_count++] = pid;
+		if (at == end)
+			break;
+		at++;
+	}
+	sort_pids(request);
+	return 0;
+}
+
+static int parse_switches(const char *at, const char *end, struct live_request *request)
+{
+	while (at < end) {
+		struct word word = next_word(&at, end);
+
+		if (is_word(word, "no-native"))
+			request->no_native = true;
+		else if (is_word(word, "no-kernel"))
+			request->no_kernel = true;
+		else
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static int parse_verb(struct word word, enum live_verb *ret_verb)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		if (is_word(word, verbs[i])) {
+			*ret_verb = (enum live_verb)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+int live_request_parse(const char *line, size_t size, struct live_request *ret_request)
+{
+	const char *at = line, *end = line + size;
+	struct live_request request = {};
+	int err;
+
+	if (size >= LIVE_REQUEST_BYTES)
+		return -E2BIG;
+	if (!is_word(next_word(&at, end), "pyprofd") || !is_word(next_word(&at, end), "1"))
+		return -EPROTO;
+	err = parse_verb(next_word(&at, end), &request.verb);
+	if (!err)
+		err = parse_pids(next_word(&at, end), &request);
+	if (!err)
+		err = parse_switches(at, end, &request);
+	if (err)
+		return err;
+	*ret_request = request;
+	return 0;
+}
+
+int live_request_format(const struct live_request *request, char ret_text[LIVE_REQUEST_BYTES],
+			size_t *ret_size)
+{
+	char text[LIVE_REQUEST_BYTES];
+	FILE *out = fmemopen(text, sizeof(text), "w");
+	long size;
+
+	if (!out)
+		return -ENOMEM;
+	fprintf(out, "pyprofd %u %s ", LIVE_VERSION, verbs[request->verb]);
+	for (size_t i = 0; i < request->pid_count; i++)
+		fprintf(out, "%s%u", i ? "," : "", request->pid[i]);
+	fprintf(out, "%s%s%s\n", request->pid_count ? "" : "all",
+		request->no_native ? " no-native" : "", request->no_kernel ? " no-kernel" : "");
+	size = ftell(out);
+	if (fclose(out) || size <= 0 || size >= (long)sizeof(text))
+		return -E2BIG;
+	memcpy(ret_text, text, (size_t)size);
+	ret_text[size] = '\0';
+	*ret_size = (size_t)size;
+	return 0;
+}
+
+bool live_request_wants(const struct live_request *request, uint32_t pid)
+{
+	return !request->pid_count || bsearch(&pid, request->pid, request->pid_count,
+					      sizeof(request->pid[0]), compare_pids);
+}

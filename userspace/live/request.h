@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a client asks the running agent: one line.  docs/design/0008-live-socket.md. */
+#ifndef LIVE_REQUEST_H
+#define LIVE_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LIVE_SOCKET_DEFAULT "/run/pyprofd/live.sock"
+#define LIVE_PATH_BYTES 108U /* of a socket, its NUL included: unix(7) */
+#define LIVE_VERSION 1U
+#define LIVE_REQUEST_BYTES 4096U /* with its newline */
+#define LIVE_PIDS_MAX 256U
+
+enum live_verb {
+	LIVE_DUMP, /* the stacks of this moment */
+	LIVE_TOP,  /* what is counted from now on, window by window, until the client goes */
+};
+
+struct live_request {
+	enum live_verb verb;
+	uint32_t pid[LIVE_PIDS_MAX]; /* as the agent numbers them; ascending, each once */
+	size_t pid_count;	     /* 0: all processes */
+	bool no_native;		     /* stacks with Python frames: those and the kernel's only */
+	bool no_kernel;
+};
+
+/* A line without its newline; the bytes need not end in NUL.
+ * 0; -EPROTO: another version, or no request of ours at all; -EINVAL: what is asked is not understood;
+ * -E2BIG: longer than LIVE_REQUEST_BYTES, or more than LIVE_PIDS_MAX processes. */
+int live_request_parse(const char *line, size_t size, struct live_request *ret_request);
+/* With its newline.  0; -E2BIG. */
+int live_request_format(const struct live_request *request, char ret_text[LIVE_REQUEST_BYTES],
+			size_t *ret_size);
+bool live_request_wants(const struct live_request *request, uint32_t pid);
+
+#endif

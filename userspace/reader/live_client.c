@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/live_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "base/io.h"
+
+#define ANSWER_SECONDS 90 /* longer than a request may wait for its turn */
+#define PROGRAM_BYTES 4096U
+#define SAID_BYTES 65536U
+
+struct live_client {
+	int fd;
+	pid_t pid; /* of the private capture; 0: there is none */
+	int said;  /* what it prints; -1 */
+};
+
+static int connect_to(const char *path, int *ret_fd)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	OWNED_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path));
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)))
+		return -errno;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* ---- a private capture ---- */
+
+/* pyprofd beside this program, else wherever PATH has it. */
+static void find_program(char program[PROGRAM_BYTES])
+{
+	static const char name[] = "pyprofd";
+	ssize_t size = readlink("/proc/self/exe", program, PROGRAM_BYTES - sizeof(name) - 1);
+	char *slash;
+
+	program[size > 0 ? size : 0] = '\0';
+	slash = strrchr(program, '/');
+	if (slash) {
+		memcpy(slash + 1, name, sizeof(name));
+		if (!access(program, X_OK))
+			return;
+	}
+	memcpy(program, name, sizeof(name));
+}
+
+static void run_private(int connected, int said)
+{
+	char program[PROGRAM_BYTES], live[32];
+	int fd = dup(connected); /* the copy stays open in the new program */
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	find_program(program);
+	snprintf(live, sizeof(live), "fd:%d", fd);
+	(void)dup2(said, STDERR_FILENO);
+	execlp(program, program, "--quiet", "--events", "cpu,offcpu", "--output", "no", "--live",
+	       live, (char *)NULL);
+	fprintf(stderr, "pyprof: cannot start %s: %s\n", program, strerror(errno));
+	_exit(127);
+}
+
+/* It serves the other end of a pair: no file to leave behind, and nobody else can ask it. */
+static int start_private(struct live_client *client, int *ret_fd)
+{
+	int pair[2];
+
+	client->said = memfd_create("pyprofd says", MFD_CLOEXEC);
+	if (client->said < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	client->pid = fork();
+	if (!client->pid)
+		run_private(pair[1], client->said);
+	close(pair[1]);
+	*ret_fd = pair[0];
+	return client->pid < 0 ? -errno : 0;
+}
+
+static void end_private(struct live_client *client)
+{
+	OWNED_MEM char *text = NULL;
+	ssize_t size;
+
+	if (client->pid > 0) {
+		kill(client->pid, SIGTERM);
+		waitpid(client->pid, NULL, 0);
+	}
+	text = client->said >= 0 ? malloc(SAID_BYTES) : NULL;
+	size = text ? pread(client->said, text, SAID_BYTES, 0) : 0;
+	if (size > 0)
+		(void)fwrite(text, 1, (size_t)size, stderr);
+	close_owned_fd(&client->said);
+}
+
+bool live_client_has_failed(const struct live_client *client)
+{
+	siginfo_t info = {};
+
+	return client->pid > 0 &&
+	       !waitid(P_PID, (id_t)client->pid, &info, WEXITED | WNOHANG | WNOWAIT) &&
+	       info.si_pid && (info.si_code != CLD_EXITED || info.si_status);
+}
+
+/* ---- either ---- */
+
+static int connect_any(struct live_client *client, const char *path, int *ret_fd)
+{
+	const char *asked = path ? path : LIVE_SOCKET_DEFAULT;
+	int err = connect_to(asked, ret_fd);
+
+	if (!err)
+		return 0;
+	if (path || (err != -ENOENT && err != -ECONNREFUSED)) {
+		fprintf(stderr, "pyprof: cannot ask pyprofd at %s: %s\n", asked, strerror(-err));
+		return err;
+	}
+	if (geteuid()) {
+		fprintf(stderr, "pyprof: no pyprofd runs that could be asked (%s): start one, or "
+				"run this as root\n",
+			asked);
+		return err;
+	}
+	err = start_private(client, ret_fd);
+	if (err)
+		fprintf(stderr, "pyprof: a capture of its own did not start: %s\n", strerror(-err));
+	return err;
+}
+
+static int ask(struct live_client *client, const char *path, const struct live_request *request)
+{
+	const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
+	char text[LIVE_REQUEST_BYTES];
+	size_t size;
+	int err = live_request_format(request, text, &size);
+
+	if (err) {
+		fprintf(stderr, "pyprof: too many processes are named\n");
+		return err;
+	}
+	err = connect_any(client, path, &client->fd);
+	if (err)
+		return err;
+	if (setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
+	    send(client->fd, text, size, MSG_NOSIGNAL) != (ssize_t)size) {
+		err = errno ? -errno : -EIO;
+		fprintf(stderr, "pyprof: pyprofd does not listen: %s\n", strerror(-err));
+	}
+	return err;
+}
+
+int live_client_open(const char *path, const struct live_request *request,
+		     struct live_client **ret_client)
+{
+	struct live_client *client = calloc(1, sizeof(*client));
+	int err;
+
+	if (!client)
+		return -ENOMEM;
+	client->fd = client->said = -1;
+	err = ask(client, path, request);
+	if (err) {
+		live_client_close(client);
+		return err;
+	}
+	*ret_client = client;
+	return 0;
+}
+
+void live_client_close(struct live_client *client)
+{
+	if (!client)
+		return;
+	close_owned_fd(&client->fd);
+	end_private(client);
+	free(client);
+}
+
+int live_client_fd(const struct live_client *client)
+{
+	return client->fd;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pyprof top: what runs and waits now, from the running pyprofd, until it is told to end. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "live/record.h"
+#include "reader/live_feed.h"
+#include "reader/live_options.h"
+#include "reader/screen.h"
+#include "reader/select.h"
+#include "reader/text.h"
+#include "reader/top_view.h"
+#include "reader/verb.h"
+
+#define INTERVAL_MAX 3600UL
+/* Windows are of about a second: one that is a little short ends the interval, too. */
+#define SLACK_NS (NS_PER_SEC / 4)
+#define EARLY_NS (20 * NS_PER_MS)
+
+enum option_key { KEY_COUNT = 256, KEY_FUNCTIONS, KEY_LINES, KEY_LEAF };
+
+struct top {
+	struct live_options live;
+	unsigned long interval_s, count; /* count 0: until it is told to end */
+	bool by_leaf;
+	struct top_view view;
+	struct screen screen;
+	struct top_model *filling, *shown; /* owned */
+	unsigned long printed;
+	uint64_t asked_wall_ns;
+};
+
+static const struct argp_option options[] = {
+	{"interval", 'i', "S", 0, "Show sums of S seconds: 1 (default) to 3600", 1},
+	{"count", KEY_COUNT, "N", 0, "End after N of them", 1},
+	{"sort", 's', "COLUMN", 0, "cpu (default), gil, wait, name", 2},
+	{"filter", 'f', "REGEX", 0, "Only what matches: process, pid, function or file", 2},
+	{"functions", KEY_FUNCTIONS, "N", 0, "So many of a process; default 5", 2},
+	{"lines", KEY_LINES, "N", 0, "So many of a function; default 2", 2},
+	{"leaf", KEY_LEAF, NULL, 0,
+	 "Time belongs to the innermost frame, be it native or the kernel's; else to the innermost "
+	 "Python function",
+	 2},
+	{0},
+};
+
+static const char doc[] =
+	"Shows live what runs and waits: processes, their hottest functions and lines, who holds "
+	"the GIL, what is waited for.  It asks the running pyprofd; root needs none.  Other users "
+	"see their own processes.  Keys: ? lists them.  Not on a terminal: plain text, a block for "
+	"each interval."
+	"\vExamples:\n"
+	"  sudo pyprof top\n"
+	"  sudo pyprof top --pid 1234 --sort gil\n"
+	"  sudo pyprof top --interval 5 --count 1 | head -40\n";
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct top *top = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &top->live;
+		return 0;
+	case 'i':
+		top->interval_s = select_number(state, "interval", text);
+		if (!top->interval_s || top->interval_s > INTERVAL_MAX)
+			argp_error(state, "--interval=%s: not from 1 to %lu", text, INTERVAL_MAX);
+		return 0;
+	case KEY_COUNT:
+		top->count = select_number(state, "count", text);
+		return 0;
+	case 's':
+		if (!top_view_sort(&top->view, text))
+			argp_error(state, "--sort=%s: not cpu, gil, wait or name", text);
+		return 0;
+	case 'f':
+		if (top_view_set_filter(&top->view, text))
+			argp_error(state, "--filter=%s: not a regular expression", text);
+		return 0;
+	case KEY_FUNCTIONS:
+		top->view.functions = (unsigned int)select_number(state, "functions", text);
+		return 0;
+	case KEY_LINES:
+		top->view.lines = (unsigned int)select_number(state, "lines", text);
+		return 0;
+	case KEY_LEAF:
+		top->by_leaf = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "'%s': top reads no profile; report does", text);
+		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- showing ---- */
+
+static int show(struct top *top)
+{
+	int err;
+
+	if (!top->screen.is_open) {
+		err = top_view_print(&top->view, top->shown, "\n", stdout);
+		fputs("\n", stdout);
+		return fflush(stdout) ? -errno : err;
+	}
+	top->view.columns = top->screen.columns;
+	/* The last line stays free: its end would scroll the screen. */
+	top->view.rows = top->screen.rows - 1;
+	screen_begin(stdout);
+	err = top_view_print(&top->view, top->shown, SCREEN_LINE_END, stdout);
+	screen_end(stdout);
+	return err;
+}
+
+static int take_interval(struct top *top)
+{
+	OWNED(top_model) struct top_model *full = TAKE(top->filling);
+
+	if (top->view.is_frozen)
+		return 0;
+	top_model_free(top->shown);
+	top->shown = TAKE(full);
+	top->printed++;
+	top->view.wants_end |= top->printed == top->count;
+	return show(top);
+}
+
+/* The first window began before it was asked for: good to see at once, but no part of an interval. */
+static bool is_too_early(const struct top *top, uint64_t started_wall_ns)
+{
+	return !top->screen.is_open && started_wall_ns + EARLY_NS < top->asked_wall_ns;
+}
+
+static int on_window(void *context, const char *file, size_t size, uint64_t flags)
+{
+	struct top *top = context;
+	uint64_t end_ns, duration_ns;
+	int err = 0;
+
+	if (top->view.wants_end)
+		return 0;
+	if (!top->filling)
+		err = top_model_new(top->by_leaf, &top->filling);
+	if (!err)
+		err = top_model_add(top->filling, file, size, flags & LIVE_WINDOW_WAITS);
+	if (err)
+		return err;
+	top_model_times(top->filling, &end_ns, &duration_ns);
+	if (is_too_early(top, end_ns - duration_ns)) {
+		top_model_free(TAKE(top->filling));
+		return 0;
+	}
+	return duration_ns + SLACK_NS < top->interval_s * NS_PER_SEC ? 0 : take_interval(top);
+}
+
+/* ---- the loop ---- */
+
+static int read_keys(struct top *top)
+{
+	char keys[256];
+	ssize_t got = read(STDIN_FILENO, keys, sizeof(keys));
+
+	/* The terminal has gone. */
+	if (got <= 0)
+		top->view.wants_end = true;
+	else if (top_view_keys(&top->view, keys, (size_t)got))
+		return show(top);
+	return 0;
+}
+
+static int follow(struct top *top, int fd, struct live_feed *feed)
+{
+	const struct live_feed_handler handler = {.on_window = on_window, .context = top};
+	struct pollfd source[] = {
+		{.fd = fd, .events = POLLIN},
+		{.fd = top->screen.is_open ? STDIN_FILENO : -1, .events = POLLIN},
+		{.fd = top->screen.is_open ? screen_fd(&top->screen) : -1, .events = POLLIN},
+	};
+	int err = top->screen.is_open ? show(top) : 0;
+
+	while (!err && !top->view.wants_end) {
+		if (poll(source, ARRAY_SIZE(source), -1) < 0) {
+			err = errno == EINTR ? 0 : -errno;
+			continue;
+		}
+		if (source[2].revents) {
+			top->view.wants_end |= screen_signal(&top->screen);
+			err = top->view.wants_end ? 0 : show(top);
+		}
+		if (!err && source[1].revents)
+			err = read_keys(top);
+		if (!err && source[0].revents)
+			err = live_feed_read(feed, fd, &handler);
+	}
+	return top->view.wants_end ? 0 : err;
+}
+
+static int run(struct top *top)
+{
+	CLEANUP(live_client_free_owned) struct live_client *client = NULL;
+	CLEANUP(live_feed_release) struct live_feed feed = {};
+	int err;
+
+	if (live_client_open(top->live.socket, &top->live.request, &client))
+		return READER_BAD_INPUT;
+	top->asked_wall_ns = wall_ns();
+	err = screen_is_there() ? screen_open(&top->screen) : 0;
+	if (err) {
+		fprintf(stderr, "pyprof: cannot use the terminal: %s\n", strerror(-err));
+		return READER_BAD_INPUT;
+	}
+	err = follow(top, live_client_fd(client), &feed);
+	screen_close(&top->screen);
+	return err ? live_explain(client, err, feed.why) : READER_OK;
+}
+
+int verb_top(int argc, char **argv)
+{
+	struct top top = {.live.request.verb = LIVE_TOP,
+			  .interval_s = 1,
+			  .view = {.depth = 3, .functions = 5, .lines = 2}};
+	int rc = READER_BAD_INPUT;
+
+	if (!live_options_parse(options, parse, doc, argc, argv, &top)) {
+		top.view.color = text_wants_color(top.live.no_color);
+		top.view.shows_idle = top.live.request.pid_count;
+		rc = run(&top);
+	}
+	top_model_free(top.filling);
+	top_model_free(top.shown);
+	top_view_release(&top.view);
+	return rc;
+}

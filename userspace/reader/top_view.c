@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/top_view.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "reader/text.h"
+
+#define SHOWN_MIN 0.0005 /* of one CPU or thread: it would read 0.0 */
+#define WAITS_SHOWN 3U
+#define LINE_BYTES 4096U
+
+/* One screen or block: lines that are scrolled over are counted, and not written. */
+struct page {
+	const struct top_view *view;
+	const struct top_model *model;
+	FILE *out;
+	const char *line_end;
+	double duration_ns;
+	unsigned int left; /* lines that may still be written; UINT_MAX: any number */
+	unsigned int skip; /* rows of the table */
+	unsigned int room; /* columns left in this line */
+	bool is_short_of_memory;
+};
+
+/* ---- lines ---- */
+
+static void begin_line(struct page *page)
+{
+	page->room = page->view->columns ? page->view->columns : UINT32_MAX;
+}
+
+/* As much as there is room for; names have been cleaned of control codes by the decoder. */
+static void put(struct page *page, enum text_color color, const char *text)
+{
+	size_t size = 0;
+
+	for (; text[size] && page->room; page->room--) {
+		size++;
+		while (((unsigned char)text[size] & 0xc0) == 0x80)
+			size++;
+	}
+	if (!size)
+		return;
+	if (color != TEXT_PLAIN)
+		fputs(text_color(page->view->color, color), page->out);
+	(void)fwrite(text, 1, size, page->out);
+	if (color != TEXT_PLAIN)
+		fputs(text_color(page->view->color, TEXT_PLAIN), page->out);
+}
+
+static void end_line(struct page *page)
+{
+	fputs(page->line_end, page->out);
+	if (page->left != UINT32_MAX)
+		page->left--;
+}
+
+/* ---- which rows, in which order ---- */
+
+static int64_t sorted_value(const struct top_view *view, const struct top_row *row)
+{
+	switch (view->sort) {
+	case TOP_BY_GIL:
+		return row->gil_ns;
+	case TOP_BY_WAIT:
+		return row->wait_ns;
+	default:
+		return row->cpu_ns;
+	}
+}
+
+
+static int compare(const void *a, const void *b, void *context)
+{
+	const struct page *page = context;
+	const struct top_row *left = &page->model->row[*(const uint32_t *)a];
+	const struct top_row *right = &page->model->row[*(const uint32_t *)b];
+	int64_t by_left = sorted_value(page->view, left), by_right = sorted_value(page->view, right);
+	int order = 0;
+
+	if (page->view->sort == TOP_BY_NAME)
+		order = strcmp(top_model_name(page->model, left),
+			       top_model_name(page->model, right));
+	else if (by_left != by_right)
+		return by_left > by_right ? -1 : 1;
+	else if (left->total_ns != right->total_ns)
+		return left->total_ns > right->total_ns ? -1 : 1;
+	if (order)
+		return order;
+	if (left->level == TOP_PROCESS)
+		return left->pid < right->pid ? -1 : left->pid > right->pid;
+	return left->code < right->code ? -1 : left->code > right->code;
+}
+
+static bool is_hit(const struct top_view *view, const char *text)
+{
+	return !regexec(view->regex, text, 0, NULL, 0);
+}
+
+static bool function_matches(const struct page *page, const struct top_row *row)
+{
+	const struct code *code = &page->model->function.code[row->code];
+
+	return !page->view->regex || is_hit(page->view, top_model_name(page->model, row)) ||
+	       is_hit(page->view, code_place(&page->model->function, code));
+}
+
+/* The process itself: then all that is in it is shown. */
+static bool process_matches(const struct page *page, const struct top_row *row)
+{
+	char pid[24];
+
+	if (!page->view->regex)
+		return true;
+	snprintf(pid, sizeof(pid), "%" PRId64, row->pid);
+	return is_hit(page->view, pid) || is_hit(page->view, top_model_name(page->model, row));
+}
+
+static bool is_idle(const struct page *page, const struct top_row *row)
+{
+	int64_t value = sorted_value(page->view, row);
+
+	if (page->view->sort == TOP_BY_NAME)
+		value = row->cpu_ns + row->gil_ns + row->wait_ns;
+	return (double)value < SHOWN_MIN * page->duration_ns;
+}
+
+/* Those of one parent that are shown, sorted; heap.  NULL: there are none. */
+static uint32_t *list(struct page *page, uint32_t first, enum top_level level, bool wants_all,
+		      uint32_t *ret_count)
+{
+	const struct top_row *row = page->model->row;
+	uint32_t count = 0, *found;
+
+	*ret_count = 0;
+	for (uint32_t i = first; i != TOP_NONE; i = row[i].sibling)
+		count += row[i].level == level;
+	found = count ? calloc(count, sizeof(*found)) : NULL;
+	if (!found) {
+		page->is_short_of_memory |= count > 0;
+		return NULL;
+	}
+	count = 0;
+	for (uint32_t i = first; i != TOP_NONE; i = row[i].sibling) {
+		bool is_shown = row[i].level == level;
+
+		if (is_shown && level == TOP_FUNCTION)
+			is_shown = wants_all || function_matches(page, &row[i]);
+		if (is_shown && (level != TOP_PROCESS || !page->view->shows_idle))
+			is_shown = !is_idle(page, &row[i]) ||
+				   (level == TOP_FUNCTION && page->view->sort == TOP_BY_CPU &&
+				    (double)row[i].total_ns >= SHOWN_MIN * page->duration_ns);
+		if (is_shown)
+			found[count++] = i;
+	}
+	qsort_r(found, count, sizeof(*found), compare, page);
+	*ret_count = count;
+	return found;
+}
+
+/* ---- the table ---- */
+
+static void put_percent(struct page *page, double ns, bool is_known)
+{
+	double share = ns / page->duration_ns;
+	char text[32] = "       -";
+
+	if (is_known)
+		snprintf(text, sizeof(text), "%8.1f", share * 100);
+	put(page, is_known ? text_color_of_share(share) : TEXT_PLAIN, text);
+}
+
+/* Whether the row is to be written: not scrolled over, and there is room. */
+static bool begin_row(struct page *page, const struct top_row *row)
+{
+	bool has_total = row->level == TOP_FUNCTION;
+
+	if (page->skip) {
+		page->skip--;
+		return false;
+	}
+	if (!page->left)
+		return false;
+	begin_line(page);
+	put_percent(page, (double)row->cpu_ns, true);
+	if (has_total)
+		put_percent(page, (double)row->total_ns, true);
+	else
+		put(page, TEXT_PLAIN, "        ");
+	put_percent(page, (double)row->gil_ns, true);
+	put_percent(page, (double)row->wait_ns, page->model->has_waits);
+	return true;
+}
+
+static int compare_waits(const void *a, const void *b, void *context)
+{
+	const struct page *page = context;
+	const struct top_row *left = &page->model->row[*(const uint32_t *)a];
+	const struct top_row *right = &page->model->row[*(const uint32_t *)b];
+
+	if (left->wait_ns != right->wait_ns)
+		return left->wait_ns > right->wait_ns ? -1 : 1;
+	return strcmp(top_model_name(page->model, left), top_model_name(page->model, right));
+}
+
+/* "  sleep 60 %, poll 38 %": the shares of what all its threads waited. */
+static void put_waits(struct page *page, const struct top_row *process)
+{
+	const struct top_row *row = page->model->row;
+	uint32_t count = 0, wait[64];
+
+	for (uint32_t i = process->child; i != TOP_NONE; i = row[i].sibling)
+		if (row[i].level == TOP_WAIT && count < ARRAY_SIZE(wait))
+			wait[count++] = i;
+	qsort_r(wait, count, sizeof(wait[0]), compare_waits, page);
+	for (uint32_t i = 0; i < count && i < WAITS_SHOWN && process->wait_ns > 0; i++) {
+		double share = (double)row[wait[i]].wait_ns / (double)process->wait_ns;
+		char text[96];
+
+		if (share < 0.005)
+			break;
+		snprintf(text, sizeof(text), "%s%.40s %.0f %%", i ? ", " : "  waits: ",
+			 top_model_name(page->model, &row[wait[i]]), share * 100);
+		put(page, TEXT_DIM, text);
+	}
+}
+
+static void print_lines(struct page *page, const struct top_row *function)
+{
+	uint32_t count;
+	OWNED_MEM uint32_t *line = list(page, function->child, TOP_LINE, true, &count);
+
+	for (uint32_t i = 0; i < count && i < page->view->lines; i++) {
+		const struct top_row *row = &page->model->row[line[i]];
+		char text[48];
+
+		if (!begin_row(page, row))
+			continue;
+		snprintf(text, sizeof(text), "        line %" PRIu32,
+			 page->model->line.code[row->code].line);
+		put(page, TEXT_DIM, text);
+		end_line(page);
+	}
+}
+
+static void print_functions(struct page *page, const uint32_t *function, uint32_t count)
+{
+	for (uint32_t i = 0; i < count && i < page->view->functions; i++) {
+		const struct top_row *row = &page->model->row[function[i]];
+		const struct code_table *table = &page->model->function;
+		const struct code *code = &table->code[row->code];
+		const char *name = top_model_name(page->model, row);
+		char place[TEXT_PLACE_BYTES];
+
+		if (begin_row(page, row)) {
+			put(page, TEXT_PLAIN, "    ");
+			put(page, TEXT_PLAIN, name[0] ? name : "[unknown]");
+			put(page, TEXT_PLAIN, "  ");
+			put(page, TEXT_DIM, text_place(table, code, place));
+			end_line(page);
+		}
+		if (page->view->depth > 2)
+			print_lines(page, row);
+	}
+}
+
+static void print_process(struct page *page, const struct top_row *row)
+{
+	bool is_whole = process_matches(page, row);
+	uint32_t count = 0;
+	OWNED_MEM uint32_t *function = NULL;
+	char text[32];
+
+	if (page->view->depth > 1 || !is_whole)
+		function = list(page, row->child, TOP_FUNCTION, is_whole, &count);
+	if (!is_whole && !count)
+		return;
+	if (begin_row(page, row)) {
+		const char *name = top_model_name(page->model, row);
+
+		snprintf(text, sizeof(text), "  %" PRId64 " ", row->pid);
+		put(page, TEXT_PLAIN, text);
+		put(page, TEXT_BOLD, name[0] ? name : "[unknown]");
+		put_waits(page, row);
+		end_line(page);
+	}
+	if (page->view->depth > 1)
+		print_functions(page, function, count);
+}
+
+/* ---- around it ---- */
+
+static int64_t sum_cpu(const struct top_model *model)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = model->first; i != TOP_NONE; i = model->row[i].sibling)
+		sum += model->row[i].cpu_ns;
+	return sum;
+}
+
+static void print_head(struct page *page, uint64_t end_wall_ns)
+{
+	static const char *const sorts[] = {"cpu", "gil", "wait", "name"};
+	const struct top_view *view = page->view;
+	time_t seconds = (time_t)(end_wall_ns / NS_PER_SEC);
+	char text[LINE_BYTES], clock[16] = "";
+	struct tm parts;
+
+	if (localtime_r(&seconds, &parts))
+		(void)strftime(clock, sizeof(clock), "%H:%M:%S", &parts);
+	begin_line(page);
+	snprintf(text, sizeof(text), "pyprof top  %s  %.1f s  %.1f %% CPU  %" PRIu32
+				     " process%s  by %s",
+		 clock, page->duration_ns / NS_PER_SEC,
+		 (double)sum_cpu(page->model) / page->duration_ns * 100, page->model->processes,
+		 page->model->processes == 1 ? "" : "es", sorts[view->sort]);
+	put(page, TEXT_PLAIN, text);
+	if (view->filter[0]) {
+		put(page, TEXT_PLAIN, "  /");
+		put(page, TEXT_BOLD, view->filter);
+		put(page, TEXT_PLAIN, "/");
+	}
+	if (view->is_frozen)
+		put(page, TEXT_YELLOW, "  frozen");
+	end_line(page);
+}
+
+static void print_status(struct page *page)
+{
+	const struct top_view *view = page->view;
+
+	begin_line(page);
+	if (view->is_typing) {
+		put(page, TEXT_BOLD, "filter: ");
+		put(page, TEXT_PLAIN, view->typed);
+		put(page, TEXT_PLAIN, "_");
+	} else if (view->error) {
+		put(page, TEXT_RED, view->error);
+	} else {
+		put(page, TEXT_DIM,
+		    "c cpu  g gil  w wait  n name  / filter  1 2 3 depth  i idle  space freeze  "
+		    "? help  q quit");
+	}
+	end_line(page);
+}
+
+static void print_help(struct page *page)
+{
+	static const char *const text[] = {
+		"c g w n    sort by CPU, GIL, waits, name",
+		"/          show what matches a regular expression: process, pid, function, file",
+		"Esc        no filter",
+		"1 2 3      processes; their functions; the functions' lines",
+		"i          processes that have nothing to show, too",
+		"space p    freeze, and go on",
+		"arrows j k PgUp PgDn   scroll",
+		"q Ctrl-C   quit",
+		"",
+		"%CPU    of one CPU, by itself; of a Python function with what it runs in C",
+		"%TOTAL  with what it calls",
+		"%GIL    of the time a thread of it held the GIL",
+		"%WAIT   off the CPU, all threads added up",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(text) && page->left; i++) {
+		begin_line(page);
+		put(page, TEXT_PLAIN, text[i]);
+		end_line(page);
+	}
+}
+
+static void print_table(struct page *page)
+{
+	uint32_t count;
+	OWNED_MEM uint32_t *process =
+		list(page, page->model->first, TOP_PROCESS, true, &count);
+
+	begin_line(page);
+	put(page, TEXT_BOLD, "    %CPU  %TOTAL    %GIL   %WAIT  NAME");
+	end_line(page);
+	for (uint32_t i = 0; i < count; i++)
+		print_process(page, &page->model->row[process[i]]);
+}
+
+int top_view_print(const struct top_view *view, const struct top_model *model, const char *line_end,
+		   FILE *out)
+{
+	struct page page = {
+		.view = view,
+		.model = model,
+		.out = out,
+		.line_end = line_end,
+		.left = view->rows ? view->rows : UINT32_MAX,
+		.skip = view->first,
+	};
+	uint64_t end_wall_ns, duration_ns;
+
+	if (view->rows)
+		print_status(&page);
+	if (view->shows_help) {
+		print_help(&page);
+	} else if (!model) {
+		begin_line(&page);
+		put(&page, TEXT_DIM, "waiting for the first window ...");
+		end_line(&page);
+	} else {
+		top_model_times(model, &end_wall_ns, &duration_ns);
+		page.duration_ns = duration_ns ? (double)duration_ns : 1;
+		print_head(&page, end_wall_ns);
+		print_table(&page);
+	}
+	return page.is_short_of_memory ? -ENOMEM : 0;
+}
