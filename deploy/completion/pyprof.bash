@@ -3,6 +3,8 @@
 
 _pyprof_values() { # OPTION VERB
 	case $2:$1 in
+	diff:--by | diff:-b) echo 'function line stack'; return ;;
+	diff:--sort | diff:-s) echo 'self total'; return ;;
 	top:--sort | top:-s) echo 'cpu gil wait name'; return ;;
 	esac
 	case $1 in

@@ -440,6 +440,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 	if (err)
 		return err;
 	agent->started_ns = mono_ns();
+	window_facts_start(agent);
 	err = window_open(agent);
 	if (err)
 		return err;

@@ -171,6 +171,7 @@ int waits_describe(struct agent *agent);
 void waits_release(struct agent *agent);
 
 /* window_facts.c */
+void window_facts_start(struct agent *agent);  /* with the first window */
 void window_facts_update(struct agent *agent); /* agent.summary: what is not counted as it comes */
 /* A comment on how the profiles since the last call were taken.  0 or -ENOMEM. */
 int window_facts_add(struct agent *agent);

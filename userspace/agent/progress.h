@@ -26,6 +26,7 @@ struct summary {
 	uint64_t own_cpu_ns;	/* of all threads of this process */
 	uint64_t own_rss_bytes; /* resident */
 	uint64_t own_map_bytes; /* kernel maps */
+	uint64_t host_busy_ns;	/* of all CPUs, since boot; as of the last window_facts_add() */
 };
 
 /* Complete: reached the root, in the kernel or by the agent, or had no user part at all. */

@@ -5,13 +5,35 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/sweeps.h"
 #include "base/clock.h"
 #include "base/io.h"
 
+/* Its interrupts take a number each, of which there are thousands. */
+#define HOST_STAT_BYTES (1U << 20)
 #define STOP_NAME(id, name, text) name,
+
+/* Time that any task, interrupt or other guest of the machine took on all CPUs, since boot. */
+static uint64_t host_busy_ns(void)
+{
+	OWNED_MEM char *text = NULL;
+	unsigned long long user, nice, kernel, idle, wait, irq, softirq, steal = 0;
+	uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+
+	if (read_file("/proc/stat", HOST_STAT_BYTES, &text, NULL) ||
+	    sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &kernel,
+		   &idle, &wait, &irq, &softirq, &steal) < 7)
+		return 0;
+	return (user + nice + kernel + irq + softirq + steal) * tick_ns;
+}
+
+void window_facts_start(struct agent *agent)
+{
+	agent->facts_told.host_busy_ns = host_busy_ns();
+}
 
 void window_facts_update(struct agent *agent)
 {
@@ -56,11 +78,13 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 
 	fprintf(out,
 		"facts elapsed_ns=%" PRIu64 " samples=%" PRIu64 " complete=%" PRIu64
-		" lost=%" PRIu64 " own_cpu_ns=%" PRIu64 " own_rss_bytes=%" PRIu64,
+		" lost=%" PRIu64 " own_cpu_ns=%" PRIu64 " own_rss_bytes=%" PRIu64
+		" host_busy_ns=%" PRIu64 " host_cpus=%ld",
 		now->elapsed_ns - before->elapsed_ns, now->samples - before->samples,
 		summary_complete(now) - summary_complete(before),
 		summary_lost(now) - summary_lost(before), now->own_cpu_ns - before->own_cpu_ns,
-		now->own_rss_bytes);
+		now->own_rss_bytes, now->host_busy_ns - before->host_busy_ns,
+		sysconf(_SC_NPROCESSORS_ONLN));
 	for (unsigned int i = 0; i < PP_STOP_COUNT; i++)
 		if (!is_complete(i))
 			put(out, "cut_", stops[i], now->stop[i], before->stop[i]);
@@ -77,6 +101,7 @@ int window_facts_add(struct agent *agent)
 	if (!out)
 		return -ENOMEM;
 	window_facts_update(agent);
+	agent->summary.host_busy_ns = host_busy_ns();
 	put_facts(out, &agent->summary, &agent->facts_told);
 	if (fclose(out))
 		return -ENOMEM;

@@ -275,7 +275,8 @@ static int finish_window(struct profile_reader *reader)
 	struct profile_window window = {.start_wall_ns = reader->tables.time_ns,
 					.duration_ns = reader->tables.duration_ns,
 					.delta = reader->delta,
-					.delta_count = reader->delta_count};
+					.delta_count = reader->delta_count,
+					.period = reader->tables.period};
 	int err;
 
 	if (!reader->options.window_done)

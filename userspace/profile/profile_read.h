@@ -29,7 +29,8 @@ struct profile_window {
 	uint64_t start_wall_ns, duration_ns; /* 0: the file does not say */
 	const struct profile_delta *delta;
 	size_t delta_count;
-	int64_t total; /* of the deltas' values */
+	int64_t total;	/* of the deltas' values */
+	int64_t period; /* 0: the file does not say */
 };
 
 struct profile_read_options {

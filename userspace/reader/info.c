@@ -121,6 +121,17 @@ static void print_reasons(const struct info *info, const char *prefix)
 	printf("\n");
 }
 
+static void print_host(struct info *info, uint64_t elapsed_ns)
+{
+	const struct fact *cpus = find_fact(info, "host_cpus", strlen("host_cpus"));
+
+	if (cpus && cpus->max && elapsed_ns)
+		printf("host load     %.0f %% of %" PRIu64 " CPUs\n",
+		       100.0 * (double)fact_sum(info, "host_busy_ns") / (double)elapsed_ns /
+			       (double)cpus->max,
+		       cpus->max);
+}
+
 static void print_facts(struct info *info)
 {
 	uint64_t samples = fact_sum(info, "samples"), elapsed_ns = fact_sum(info, "elapsed_ns");
@@ -142,6 +153,7 @@ static void print_facts(struct info *info)
 	if (rss)
 		printf(", %s of memory", format_value((int64_t)rss->max, "bytes", text));
 	printf("\n");
+	print_host(info, elapsed_ns);
 }
 
 /* ---- the profile ---- */

@@ -62,6 +62,11 @@ const char *input_title(const struct input *input)
 	return input->title;
 }
 
+const char *input_path(const struct input *input, int index)
+{
+	return input->select->path[index];
+}
+
 /* ---- what is wanted ---- */
 
 static bool label_matches(const regex_t *regex, const struct intern *strings,
@@ -406,8 +411,11 @@ static int read_all(struct input *input)
 
 	if (err)
 		return complain(input, "cannot begin", strerror(-err));
-	for (int i = 0; !err && i < select->path_count; i++)
+	for (int i = 0; !err && i < select->path_count; i++) {
+		if (input->options->path_begin)
+			input->options->path_begin(input->options->context, i);
 		err = read_path(input, select->path[i]);
+	}
 	clear_progress(input);
 	if (!err && !input_profile(input) && !input->options->may_be_none)
 		err = complain(input, select->path[0], "its profiles went away while it was read");

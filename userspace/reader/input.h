@@ -15,6 +15,7 @@ struct input_options {
 	bool may_be_none; /* no such windows: NULL, and no word of it */
 	int (*window_done)(void *context, struct profile *profile,
 			   const struct profile_window *window);
+	void (*path_begin)(void *context, int path); /* before its first file: path of select */
 	void (*comment)(void *context, const char *text);
 	void *context;
 };
@@ -31,5 +32,7 @@ struct profile *input_profile(const struct input *input);
 const struct profile_reader *input_reader(const struct input *input);
 /* "P.pb.gz", "DIR (360 windows)". */
 const char *input_title(const struct input *input);
+/* As the user typed it. */
+const char *input_path(const struct input *input, int index);
 
 #endif

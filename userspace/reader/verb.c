@@ -13,6 +13,8 @@ static const struct verb verbs[] = {
 	{"lines", "the source with the time of each line", verb_lines},
 	{"calls", "the call graph: --dot for Graphviz, --pstats for snakeviz and gprof2dot",
 	 verb_calls},
+	{"diff", "what changed between two profiles or folders, and is it more than chance",
+	 verb_diff},
 	{"export", "speedscope, folded, Perfetto, Chrome, callgrind, CSV, JSON, OTLP, pprof",
 	 verb_export},
 	{"dump", "the stacks of every thread now, what each waits for, who holds the GIL",

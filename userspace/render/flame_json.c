@@ -110,7 +110,7 @@ static void put_groups(struct json_writer *json, const struct flame_tree *tree)
 	json_newline(json);
 }
 
-enum column { NODE_FRAME, NODE_PARENT, SAMPLE_NODE, SAMPLE_GROUP, SAMPLE_VALUE };
+enum column { NODE_FRAME, NODE_PARENT, SAMPLE_NODE, SAMPLE_GROUP, SAMPLE_VALUE, SAMPLE_BASE };
 
 static int64_t cell(const struct flame_tree *tree, enum column column, uint32_t i)
 {
@@ -123,6 +123,8 @@ static int64_t cell(const struct flame_tree *tree, enum column column, uint32_t 
 		return tree->sample[i].node;
 	case SAMPLE_GROUP:
 		return tree->sample[i].group;
+	case SAMPLE_BASE:
+		return tree->sample[i].base;
 	default:
 		return tree->sample[i].value;
 	}
@@ -156,6 +158,8 @@ static void put_stacks(struct json_writer *json, const struct flame_tree *tree)
 	put_column(json, tree, "node", SAMPLE_NODE);
 	put_column(json, tree, "group", SAMPLE_GROUP);
 	put_column(json, tree, "value", SAMPLE_VALUE);
+	if (tree->options.row_base)
+		put_column(json, tree, "base", SAMPLE_BASE);
 	json_put_int(json, "count", tree->sample_count);
 	json_close(json, '}');
 	json_newline(json);

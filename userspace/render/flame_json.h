@@ -6,7 +6,8 @@
  *  "groups":[{"label","pid","tid","comm","thread"}...],
  *  "stacks":{"frame":[...],"parent":[...]},
  *  "samples":{"node":[...],"group":[...],"value":[...]},"windows":N,"sampleCount":N}
- * With totals also "functions": docs/pyprof.md.
+ * With totals also "functions": docs/pyprof.md.  A differential tree has the values before in
+ * "samples":{"base":[...]}, too.
  * Node 0 is the root, its frame and parent are 0; parent[i] < i.  "<" is written as \u003c, so that
  * the text can stand inside of a script element. */
 #ifndef RENDER_FLAME_JSON_H

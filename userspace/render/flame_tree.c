@@ -122,6 +122,7 @@ static int add_sample(struct flame_tree *tree, const struct flame_sample *sample
 
 	if (index_table_find(&tree->sample_index, hash, sample_equal, tree, sample, &at)) {
 		tree->sample[at].value = add_saturating(tree->sample[at].value, sample->value);
+		tree->sample[at].base = add_saturating(tree->sample[at].base, sample->base);
 		return 0;
 	}
 	err = ARRAY_RESERVE(tree->sample, tree->sample_count, tree->sample_capacity);
@@ -132,16 +133,31 @@ static int add_sample(struct flame_tree *tree, const struct flame_sample *sample
 	return err;
 }
 
+static struct flame_sample values_of(const struct flame_tree *tree, uint32_t row)
+{
+	const struct flame_options *options = &tree->options;
+	struct flame_sample sample = {0};
+
+	if (!options->row_base) {
+		sample.value = profile_row_values(tree->profile, row)[options->value_index];
+		return sample;
+	}
+	if (row < options->row_value_count)
+		sample.value = options->row_value[row];
+	if (row < options->row_base_count)
+		sample.base = options->row_base[row];
+	return sample;
+}
+
 /* node_of_stack: node + 1 of stacks that have been walked; not with frames of groups. */
 static int add_row(struct flame_tree *tree, uint32_t row, uint32_t *node_of_stack)
 {
 	const struct profile_row *at = &tree->profile->row[row];
-	struct flame_sample sample = {
-		.value = profile_row_values(tree->profile, row)[tree->options.value_index]};
+	struct flame_sample sample = values_of(tree, row);
 	uint32_t root = 0;
 	int err;
 
-	if (!sample.value)
+	if (!sample.value && !sample.base)
 		return 0;
 	err = groups_of_set(&tree->groups, at->label_set, &sample.group);
 	if (!err && tree->options.group_frames)

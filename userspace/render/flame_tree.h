@@ -22,7 +22,7 @@ struct flame_node {
 /* At most one a node and group. */
 struct flame_sample {
 	uint32_t node, group;
-	int64_t value;
+	int64_t value, base;
 };
 
 struct flame_options {
@@ -30,6 +30,10 @@ struct flame_options {
 	bool lines;		  /* frames of one function on other lines are other frames */
 	uint32_t group_by;	  /* enum group_by, ored */
 	bool group_frames;	  /* groups are frames below the root, too */
+	/* By row of the profile, instead of its values, and the values before (a differential
+	 * tree); rows from row_count on have 0.  NULL: neither. */
+	const int64_t *row_value, *row_base;
+	uint32_t row_value_count, row_base_count;
 };
 
 /* Strings that it makes (group labels) go into profile.strings. */

@@ -14,7 +14,7 @@
 struct fixture {
 	struct intern *strings;
 	struct profile *profile;
-	struct profile_delta delta[64];
+	struct profile_delta delta[512];
 	size_t delta_count;
 };
 

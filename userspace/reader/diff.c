@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pyprof diff A B: what changed, and whether it is more than chance. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "reader/diff_rule.h"
+#include "reader/diff_test.h"
+#include "reader/diff_view.h"
+#include "reader/text.h"
+#include "reader/verb.h"
+#include "render/flame_html.h"
+#include "render/flame_json.h"
+#include "render/format.h"
+
+#define DEFAULT_ROWS 15U
+#define MAX_RULES 16U
+
+struct diff {
+	struct select select;
+	struct diff_data data;
+	struct diff_facts facts[DIFF_SIDES];
+	enum diff_side_id reading;
+	struct diff_rule rule[MAX_RULES];
+	const char *rule_text[MAX_RULES];
+	unsigned int rule_count;
+	uint32_t by; /* bits 1 << enum diff_by */
+	enum diff_column sort;
+	unsigned long rows;
+	bool force, html;
+};
+
+enum { OPTION_FAIL_IF = 1, OPTION_FORCE, OPTION_HTML };
+
+static const struct argp_option options[] = {
+	{"by", 'b', "WHAT,...", 0, "Tables of: function, line, stack.  Default: all three", 1},
+	{"sort", 's', "COLUMN", 0, "By the change of self (default), total", 1},
+	{"top", 'n', "N", 0, "So many rows of each; 0: all.  Default: 15", 1},
+	{"fail-if", OPTION_FAIL_IF, "RULE", 0,
+	 "Exit 1 when it holds: [function|line|stack] self|total >|< N% [p < P]; may be given more "
+	 "than once",
+	 1},
+	{"html", OPTION_HTML, NULL, 0, "A page with the differential flame graph", 1},
+	{"force", OPTION_FORCE, NULL, 0, "Compare what is not alike, too", 1},
+	{0},
+};
+
+static const char doc[] =
+	"Shows what changed from A to B: shares of functions, lines and stacks in percentage "
+	"points, each with its p, corrected over the table. A and B are files, or folders of "
+	"windows; more windows see smaller changes."
+	"\vExit codes: 0; 1: a --fail-if holds; 2: an input cannot be used, or A and B are not "
+	"alike (kind, rate, load of the host).\n"
+	"Examples:\n"
+	"  pyprof diff before.pb.gz after.pb.gz\n"
+	"  pyprof diff monday/ tuesday/ --python --by function\n"
+	"  pyprof diff main/ branch/ --fail-if 'self > 3% p < 0.01'\n"
+	"  pyprof diff main/ branch/ --html > diff.html\n";
+
+/* ---- options ---- */
+
+static int parse_by(struct diff *diff, const char *text)
+{
+	static const char *const names[] = {[DIFF_BY_FUNCTION] = "function",
+					    [DIFF_BY_LINE] = "line",
+					    [DIFF_BY_STACK] = "stack"};
+
+	while (*text) {
+		size_t size = strcspn(text, ","), i;
+
+		for (i = 0; i < ARRAY_SIZE(names); i++)
+			if (strlen(names[i]) == size && !strncmp(names[i], text, size))
+				break;
+		if (i == ARRAY_SIZE(names))
+			return -EINVAL;
+		diff->by |= 1U << i;
+		text += size + (text[size] == ',');
+	}
+	return 0;
+}
+
+static void parse_rule(struct diff *diff, const char *text, struct argp_state *state)
+{
+	if (diff->rule_count == MAX_RULES)
+		argp_error(state, "--fail-if: more than %u", MAX_RULES);
+	if (diff_rule_parse(text, &diff->rule[diff->rule_count]))
+		argp_error(state,
+			   "--fail-if='%s': not [function|line|stack] self|total > N%% [p < P]",
+			   text);
+	diff->rule_text[diff->rule_count++] = text;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct diff *diff = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &diff->select;
+		return 0;
+	case 'b':
+		if (parse_by(diff, text))
+			argp_error(state, "--by=%s: not function, line or stack", text);
+		return 0;
+	case 's':
+		if (strcmp(text, "self") && strcmp(text, "total"))
+			argp_error(state, "--sort=%s: not self or total", text);
+		diff->sort = strcmp(text, "total") ? DIFF_SELF : DIFF_TOTAL;
+		return 0;
+	case 'n':
+		diff->rows = select_number(state, "top", text);
+		return 0;
+	case OPTION_FAIL_IF:
+		parse_rule(diff, text, state);
+		return 0;
+	case OPTION_FORCE:
+		diff->force = true;
+		return 0;
+	case OPTION_HTML:
+		diff->html = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- reading ---- */
+
+static void path_begin(void *context, int path)
+{
+	((struct diff *)context)->reading = path ? DIFF_B : DIFF_A;
+}
+
+static void on_comment(void *context, const char *text)
+{
+	struct diff *diff = context;
+
+	diff_facts_add_comment(&diff->facts[diff->reading], text);
+}
+
+static int window_done(void *context, struct profile *profile, const struct profile_window *window)
+{
+	struct diff *diff = context;
+
+	diff_facts_add_window(&diff->facts[diff->reading], window->period, window->total);
+	return diff_data_add_window(&diff->data, diff->reading, profile, window);
+}
+
+/* Whether they can be compared; says why not. */
+static int check_alike(struct diff *diff, const struct input *input)
+{
+	const struct profile *profile = input_profile(input);
+	const char *unit =
+		profile->options.value_type[profile_reader_value_index(input_reader(input))].unit;
+	char why[DIFF_WHY_BYTES];
+	enum diff_unlike unlike;
+
+	diff->facts[DIFF_A].unit_ns = diff->facts[DIFF_B].unit_ns = format_unit_ns(unit);
+	unlike = diff_unlike(&diff->facts[DIFF_A], &diff->facts[DIFF_B], why);
+	if (unlike == DIFF_ALIKE)
+		return 0;
+	if (unlike == DIFF_UNLIKE && diff->force) {
+		fprintf(stderr, "pyprof: %s and %s are not alike: %s\n", input_path(input, DIFF_A),
+			input_path(input, DIFF_B), why);
+		return 0;
+	}
+	fprintf(stderr, "pyprof: %s and %s cannot be compared: %s%s\n", input_path(input, DIFF_A),
+		input_path(input, DIFF_B), why,
+		unlike == DIFF_UNLIKE ? "; --force does it all the same" : "");
+	return READER_BAD_INPUT;
+}
+
+/* ---- the page ---- */
+
+struct page {
+	const struct flame_tree *tree;
+	struct flame_json_facts facts;
+};
+
+static int write_data(FILE *out, void *arg)
+{
+	const struct page *page = arg;
+
+	return flame_json_write(page->tree, &page->facts, out);
+}
+
+static int write_html(const struct diff *diff, const struct input *input)
+{
+	const struct diff_side *a = &diff->data.side[DIFF_A], *b = &diff->data.side[DIFF_B];
+	struct flame_options flame_options = {
+		.value_index = profile_reader_value_index(input_reader(input)),
+		.lines = true,
+		.group_by = diff->select.group_by ? diff->select.group_by : (uint32_t)GROUP_BY_COMM,
+		.row_value = b->value,
+		.row_base = a->value,
+		.row_value_count = b->value_count,
+		.row_base_count = a->value_count};
+	OWNED(flame_tree) struct flame_tree *tree = NULL;
+	struct page page = {0};
+	char title[512];
+	int err = flame_tree_new(input_profile(input), &flame_options, &tree);
+
+	if (err)
+		return err;
+	snprintf(title, sizeof(title), "%s, before: %s", input_path(input, DIFF_B),
+		 input_path(input, DIFF_A));
+	page.tree = tree;
+	page.facts = (struct flame_json_facts){.title = title,
+					       .windows = b->windows,
+					       .sample_count = (uint64_t)b->all.samples,
+					       .duration_ns = b->duration_ns};
+	err = flame_html_write(stdout, title, write_data, &page);
+	if (fflush(stdout) && !err)
+		err = -errno;
+	return err;
+}
+
+/* ---- all of it ---- */
+
+/* Prints on `out` the rows for which a rule holds. */
+static bool rules_hold(const struct diff *diff, const struct diff_view *view, FILE *out)
+{
+	bool held = false;
+
+	for (unsigned int r = 0; r < diff->rule_count; r++) {
+		const struct diff_rule *rule = &diff->rule[r];
+		const struct diff_table *table = &diff->data.table[rule->by];
+
+		for (uint32_t i = 0; i < table->count; i++) {
+			const struct diff_row *row = &table->row[i];
+			const struct diff_change *change = &row->change[rule->column];
+
+			if (!diff_rule_holds(rule, row))
+				continue;
+			held = true;
+			fprintf(out, "fail-if '%s': %+.2f %% (%.2f %%, then %.2f %%), p %.2g: ",
+				diff->rule_text[r],
+				(change->share[DIFF_B] - change->share[DIFF_A]) * 100,
+				change->share[DIFF_A] * 100, change->share[DIFF_B] * 100,
+				change->p);
+			diff_view_name(view, rule->by, row, out);
+			fprintf(out, "\n");
+		}
+	}
+	return held;
+}
+
+static int show(struct diff *diff, const struct input *input, bool *ret_held)
+{
+	struct diff_view view = {.input = input,
+				 .data = &diff->data,
+				 .facts = diff->facts,
+				 .rows = diff->rows,
+				 .sort = diff->sort,
+				 .color = !diff->html && text_wants_color(diff->select.no_color)};
+	uint32_t tests[DIFF_TABLES] = {0};
+	int err = 0;
+
+	for (unsigned int by = 0; !err && by < DIFF_TABLES; by++)
+		err = diff_test_table(&diff->data, (enum diff_by)by, &tests[by]);
+	if (!err)
+		err = diff->html ? write_html(diff, input) : diff_view_head(&view);
+	for (unsigned int by = 0; !err && !diff->html && by < DIFF_TABLES; by++)
+		if (diff->by & 1U << by)
+			err = diff_view_table(&view, (enum diff_by)by, tests[by]);
+	if (err)
+		return err;
+	if (!diff->html && diff->rule_count)
+		printf("\n");
+	*ret_held = rules_hold(diff, &view, diff->html ? stderr : stdout);
+	return 0;
+}
+
+static int run(struct diff *diff)
+{
+	static const char *const kept[] = {"comm", NULL};
+	static const char *const none[] = {NULL};
+	struct input_options input_options = {.select = &diff->select,
+					      .keep_labels = diff->html ? kept : none,
+					      .drop_addresses = true,
+					      .window_done = window_done,
+					      .path_begin = path_begin,
+					      .comment = on_comment,
+					      .context = diff};
+	OWNED(input) struct input *input = NULL;
+	bool held = false;
+	int err;
+
+	if (diff->select.path_count != DIFF_SIDES) {
+		fprintf(stderr, "pyprof: diff wants two profiles or folders: pyprof diff A B\n");
+		return READER_BAD_INPUT;
+	}
+	if (diff->html && isatty(STDOUT_FILENO)) {
+		fprintf(stderr, "pyprof: --html writes a file: pyprof diff A B --html > d.html\n");
+		return READER_BAD_INPUT;
+	}
+	for (unsigned int s = 0; s < DIFF_SIDES; s++)
+		diff->facts[s].is_part =
+			diff->select.thread || diff->select.focus || diff->select.ignore;
+	err = input_read(&input_options, &input);
+	if (!err)
+		err = check_alike(diff, input);
+	if (err)
+		return err;
+	err = show(diff, input, &held);
+	if (err) {
+		fprintf(stderr, "pyprof: %s\n", strerror(-err));
+		return READER_BAD_INPUT;
+	}
+	return held ? READER_FAILED : READER_OK;
+}
+
+int verb_diff(int argc, char **argv)
+{
+	struct diff diff = {.rows = DEFAULT_ROWS};
+	int status = READER_BAD_INPUT;
+
+	if (!select_parse(options, parse, doc, "A B", argc, argv, &diff)) {
+		if (!diff.by)
+			diff.by = (1U << DIFF_TABLES) - 1;
+		if (diff.html || !select_refuse_groups(&diff.select, "diff"))
+			status = run(&diff);
+	}
+	diff_data_release(&diff.data);
+	select_release(&diff.select);
+	return status;
+}
