@@ -449,7 +449,7 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 	__u32 found;
 
 	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
-	read_call_site(prev, regs, site);
+	read_call_site(prev, &state->registers_at, regs, site);
 	site->is_disk = waits_for_disk(prev, task_state);
 	t->last_key = place_key(t, site, task_state, cfg);
 	state->found = place_find(t, t->last_key);

@@ -214,10 +214,11 @@ struct old_place {
 };
 
 /* One switch on this CPU: what does not fit on BPF's stack, or what the verifier would follow value by
- * value there.  Nothing in it outlives the switch but the budget, which only steers, and the clock. */
+ * value there.  Nothing in it outlives the switch but its first four fields. */
 struct switch_state {
-	struct budget budget;
+	struct budget budget; /* which only steers */
 	__u64 clock_read, clock_offset; /* switch_thread.bpf.c: switch_clock() */
+	__u64 registers_at;		/* in a kernel stack; 0: not known yet */
 	struct call_site site;
 	struct old_place old;
 	__u32 found, pad; /* which of the thread's places this is */

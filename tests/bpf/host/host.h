@@ -331,6 +331,12 @@ long bpf_task_pt_regs(void *task)
 	return (long)host->saved_registers;
 }
 
+void *bpf_rdonly_cast(const void *address, __u32 btf_id)
+{
+	(void)btf_id;
+	return (void *)address;
+}
+
 __u32 bpf_get_smp_processor_id(void)
 {
 	return 0;

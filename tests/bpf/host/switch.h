@@ -17,6 +17,7 @@
 #define UNINTERRUPTIBLE 2U
 #define DEAD 0x80U
 #define USER_CODE 0x33
+#define SAVED_REGISTERS_AT 16216
 #define GENERATION 3U
 
 struct actor {
@@ -45,6 +46,8 @@ static inline void actor_init(struct actor *actor, uint32_t tgid, uint32_t tid)
 {
 	*actor = (struct actor){.task = {.tgid = tgid, .pid = tid, .comm = "worker"}};
 	actor->task.se.cfs_rq = &fair_queue;
+	/* As above every kernel stack's bottom. */
+	actor->task.stack = (void *)((uintptr_t)&actor->regs - SAVED_REGISTERS_AT);
 	actor->regs.cs = USER_CODE;
 	actor->regs.rsp = STACK + 0x1000 + (tid & 31) * 0x400;
 	actor->regs.orig_rax = __NR_nanosleep;

@@ -19,6 +19,7 @@ bool host_helper_exists(void);
 #define BPF_CORE_READ(...)                                                                         \
 	CORE_READ_PICK(__VA_ARGS__, CORE_READ_2, CORE_READ_1, )(__VA_ARGS__)
 #define BPF_CORE_READ_BITFIELD_PROBED(source, field) ((source)->field)
+#define bpf_core_type_id_kernel(type) 0
 #define bpf_core_enum_value_exists(type, value) host_helper_exists()
 #define bpf_core_field_exists(field) host_field_exists(#field)
 

@@ -17,6 +17,9 @@
 #define __noinline __attribute__((noinline))
 #endif
 
+#define __ksym
+#define __weak __attribute__((weak))
+
 void *bpf_map_lookup_elem(void *map, const void *key);
 long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 flags);
 long bpf_map_delete_elem(void *map, const void *key);
@@ -30,6 +33,7 @@ __u64 bpf_get_current_pid_tgid(void);
 __u64 bpf_get_current_task(void);
 void *bpf_get_current_task_btf(void);
 long bpf_task_pt_regs(void *task);
+void *bpf_rdonly_cast(const void *address, __u32 btf_id);
 __u32 bpf_get_smp_processor_id(void);
 __u32 bpf_get_prandom_u32(void);
 long bpf_get_stack(void *context, void *to, __u32 size, __u64 flags);
