@@ -61,16 +61,20 @@ extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak; /
 
 /* bpf_task_pt_regs(), but the verifier makes no call of it.  Where each call's return is guarded (AMD: safe
  * RET) one costs 40 ns.  Above the bottom of every kernel stack they lie at the same place, *at. */
-static __always_inline const struct pt_regs___kernel *saved_registers_of(struct task_struct *task,
-									 __u64 *at)
+static __always_inline const struct pt_regs___kernel *
+saved_registers_of(struct task_struct *task, __u64 *at, struct call_site *room)
 {
-	__u64 stack = (__u64)task->stack;
-
 	if (!bpf_rdonly_cast)
 		return (const void *)bpf_task_pt_regs(task);
-	if (!*at)
-		*at = (__u64)bpf_task_pt_regs(task) - stack;
-	return bpf_rdonly_cast((const void *)(stack + *at),
+	/* Through memory they are numbers: verifiers differ in what may be done with either pointer. */
+	room->sp = (__u64)task->stack;
+	if (!*at) {
+		room->pc = (__u64)bpf_task_pt_regs(task);
+		FORGET();
+		*at = room->pc - room->sp;
+	}
+	FORGET();
+	return bpf_rdonly_cast((const void *)(room->sp + *at),
 			       bpf_core_type_id_kernel(struct pt_regs___kernel));
 }
 #endif
@@ -82,7 +86,7 @@ static __always_inline void read_call_site(struct task_struct *task, __u64 *regi
 {
 #if !defined(__TARGET_ARCH_arm64)
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) {
-		const struct pt_regs___kernel *regs = saved_registers_of(task, registers_at);
+		const struct pt_regs___kernel *regs = saved_registers_of(task, registers_at, site);
 
 		site->pc = regs->ip;
 		site->sp = regs->sp;
