@@ -7,9 +7,14 @@ import harness
 
 ALONE = True  # the clock's phase and the run queue matter
 TOLERANCE = 0.02
-# Far from a multiple of the kernels' ticks (100, 250, 300, 1000 Hz).  At 499 the clock stays at one phase of a
-# 250 Hz tick for a second, and others run just behind ticks: up to 3.9 % too many samples were seen, 0.7 % at 463.
-HZ = 463
+HZ = 499
+
+
+def stolen_s():
+    """What a hypervisor took from this machine's CPUs.  The scheduler leaves it out of a thread's time, when it tells of
+    it at all; a sample that was due meanwhile comes late and is the thread's."""
+    with open("/proc/stat", encoding="ascii") as file:
+        return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def counted(kind, hz, seconds, python=None):
@@ -25,12 +30,16 @@ def counted(kind, hz, seconds, python=None):
 
 
 def check(kind, hz, seconds):
+    stolen = stolen_s()
     samples, cpu_s, run = counted(kind, hz, seconds)
+    stolen = (stolen_s() - stolen) * hz
     got, wanted = harness.total(samples), cpu_s * hz
     # Beyond 2 %: what the clock's phase may add or take for each thread, and process start and exit.
     slack = TOLERANCE * wanted + 8
-    print("%d samples, CPU time x hz %.0f (%.2f %%)" % (got, wanted, 100 * got / wanted), file=sys.stderr)
-    assert abs(got - wanted) <= slack, "%d samples, %.0f wanted: %s" % (got, wanted, run.err)
+    said = "%d samples, CPU time x hz %.0f (%.2f %%), stolen x hz %.0f" % (got, wanted, 100 * got / wanted, stolen)
+    print(said, file=sys.stderr)
+    # A part of what was stolen was so while the program ran.
+    assert wanted - slack <= got <= wanted + slack + stolen, "%s: %s" % (said, run.err)
     ns = sum(s.ns for s in samples)
     assert abs(ns / got * hz / 1e9 - 1) < 0.001, "%.0f ns a sample at %d Hz" % (ns / got, hz)
 

@@ -4,7 +4,7 @@ since each of these tools changes the shares of what it looks at (cProfile makes
 where a program has clocks of its own, a run without any tool beside these.
 
 What may differ, and no more:
-- chance: three standard errors of the share by pyprofd's samples, and 1 point for the other's clock;
+- chance: four standard errors (a hundred rows are compared) of the share by pyprofd's samples, and 1 point for the other's clock;
 - the tools go by the wall's clock: of the time for which the program waited for a CPU, half may have come to one function
   (nothing for cProfile in a pool, which is given the thread's CPU clock);
 - of what cProfile spends on a call itself, a part is the caller's time for cProfile and the called function's for pyprofd:
@@ -156,7 +156,7 @@ def beside(what, other, ours, theirs, samples, slack=0.0, names=None):
     """Prints both, and asserts on the first five of either: as big as the other says, and in its order."""
     def noise(share):
         share = min(max(share / 100, 0.005), 1)
-        return CLOCK + slack + 300 * math.sqrt(share * (1 - share) / samples)
+        return CLOCK + slack + 400 * math.sqrt(share * (1 - share) / samples)
 
     def fits(key):
         span = theirs.get(key, Span(0, 0))
