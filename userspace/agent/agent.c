@@ -305,6 +305,8 @@ static void slow_tick(struct agent *agent)
 		log_debug("a CPU that came online cannot be sampled");
 	lives_follow_cpus(agent);
 	live_serve(agent->live); /* who is late */
+	if (mono_ns() - agent->started_ns >= NS_PER_SEC)
+		naming_prepare(agent->naming);
 	window_facts_update(agent);
 	if (agent->summary.loss[PP_LOSS_EVENTS_FULL] != lost)
 		agent->must_rescan = true;

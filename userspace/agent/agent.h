@@ -135,6 +135,8 @@ int misses_describe(struct agent *agent, const struct pp_stack_record *record);
 /* naming.c */
 int naming_new(struct agent *agent, struct naming **ret_naming);
 void naming_free(struct naming *naming);
+/* Reads the kernel's names, once: 60 ms that the end of the first window is spared. */
+void naming_prepare(struct naming *naming);
 struct symbolizer_sources;
 /* For one window: its modules start anew. */
 void naming_begin(struct naming *naming, struct symbolizer_sources *ret_sources);

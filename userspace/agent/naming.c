@@ -180,6 +180,14 @@ static void name_kernel(void *context, uint64_t address, const char **ret_name,
 	}
 }
 
+void naming_prepare(struct naming *naming)
+{
+	const char *name, *module;
+
+	if (!naming->agent->options->no_kernel)
+		name_kernel(naming, UINT64_MAX, &name, &module);
+}
+
 /* ---- JITs ---- */
 
 static struct jit *jit_get(struct naming *naming, struct pp_process_id id)
