@@ -94,7 +94,7 @@ static __always_inline struct pp_place *place_at(struct pp_thread *t, __u32 inde
 
 static __always_inline enum pp_wait place_wait(const struct pp_place *place)
 {
-	return (place->flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
+	return pp_count_wait(place->flags);
 }
 
 /* All that a place has got and nobody has taken yet goes to the open window's counters (threads.bpf.c).
@@ -158,9 +158,7 @@ static __always_inline void thread_add_event(struct pp_thread *t, const struct p
 
 /* ---- the ledger ---- */
 
-#define LEDGER_OF(id, label, group) [PP_WAIT_##id] = PP_LEDGER_##group,
-static const __u8 wait_ledgers[PP_WAIT_COUNT] = {PP_WAITS(LEDGER_OF)};
-#undef LEDGER_OF
+static const __u8 wait_ledgers[PP_WAIT_COUNT] = PP_WAIT_LEDGERS;
 
 static __always_inline void ledger_add(struct pp_thread *t, __u32 wait, __u64 ns)
 {

@@ -30,6 +30,12 @@ enum pp_count_kind {
 	PP_KIND_WAKE,	 /* wake-ups and the ns that they ended, at the waker's stack */
 };
 
+/* enum pp_wait of such flags. */
+static __inline__ __u32 pp_count_wait(__u32 flags)
+{
+	return (flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
+}
+
 /* Key of counts[]. */
 struct pp_count_key {
 	__u64 user_stack;   /* hash; 0: none */

@@ -49,6 +49,10 @@ enum pp_wait { PP_WAITS(PP_ENUM_WAIT) PP_WAIT_COUNT };
 	X(RUN_QUEUE, "run queue")                                                                  \
 	X(UNKNOWN, "unknown")
 
+/* Table of each wait's group. */
+#define PP_WAIT_LEDGER(id, label, group) [PP_WAIT_##id] = PP_LEDGER_##group,
+#define PP_WAIT_LEDGERS {PP_WAITS(PP_WAIT_LEDGER)}
+
 #define PP_ENUM_LEDGER(id, text) PP_LEDGER_##id,
 enum pp_ledger { PP_LEDGERS(PP_ENUM_LEDGER) PP_LEDGER_COUNT };
 

@@ -12,20 +12,11 @@ import random
 import sys
 import time
 
-import made_window
+from made_window import make, varint
 
 SAMPLE, TIME_NS, DURATION_NS = 2, 9, 10
 WINDOW_MS = 10000
 KEPT = 0.67
-
-
-def varint(number):
-    out = bytearray()
-    while number >= 0x80:
-        out.append(number & 0x7f | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
 
 
 def read_varint(data, at):
@@ -80,7 +71,7 @@ def write(out, count, sources):
 
 def main():
     out, count, paths = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-    sources = [gzip.open(path).read() for path in paths] or made_window.make()
+    sources = [gzip.open(path).read() for path in paths] or make()
     print("%d windows, %.1f MB" % (count, write(out, count, sources) / 1e6))
 
 

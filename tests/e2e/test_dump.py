@@ -31,8 +31,8 @@ def become(user):
     os.setresuid(user, user, user)
 
 
-def ask(*words, user=None, rc=0, limit_s=60):
-    done = subprocess.run([PYPROF, "dump"] + [str(w) for w in words], stdin=subprocess.DEVNULL,
+def ask(*words, verb="dump", user=None, rc=0, limit_s=60):
+    done = subprocess.run([PYPROF, verb] + [str(w) for w in words], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=limit_s,
                           preexec_fn=(lambda: become(user)) if user else None, check=False)
     out, err = done.stdout.decode(), done.stderr.decode()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """pyprof top: what runs now, as text, and on a terminal with keys."""
+import functools
 import os
 import pty
 import re
@@ -12,6 +13,7 @@ import time
 from fcntl import ioctl
 
 import harness
+import test_dump
 from test_dump import PYPROF, USER, agent, become
 
 # It computes for some ms and sleeps as long; a thread that only sleeps.
@@ -64,13 +66,7 @@ class Worker:
         self.process.stdout.close()
 
 
-def ask(*words, user=None, rc=0, limit_s=60):
-    done = subprocess.run([PYPROF, "top"] + [str(w) for w in words], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=limit_s,
-                          preexec_fn=(lambda: become(user)) if user else None, check=False)
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert done.returncode == rc, "%d: %s%s" % (done.returncode, out, err)
-    return out + err if rc else out
+ask = functools.partial(test_dump.ask, verb="top")
 
 
 def process_row(out, pid):

@@ -169,7 +169,7 @@ static int add_wait(struct profiles *profiles, const struct pp_count_key *key,
 
 	if (!err)
 		err = add(profiles, PROFILES_WALL, sample, count->weight, 0, 0);
-	if (!err && (key->flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT == PP_WAIT_GIL)
+	if (!err && pp_count_wait(key->flags) == PP_WAIT_GIL)
 		err = add(profiles, PROFILES_GIL, sample, count->weight, 0, 0);
 	return err;
 }

@@ -103,7 +103,7 @@ static int label_wait(struct agent *agent, struct profile_sample *sample, uint32
 	if (flags >> PP_COUNT_KIND_SHIFT != PP_KIND_WAIT)
 		return 0;
 	err = label_string(agent, sample, "wait",
-			   wait_label((enum pp_wait)((flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT)));
+			   wait_label((enum pp_wait)pp_count_wait(flags)));
 	if (!err && flags & PP_COUNT_SWEPT)
 		err = label_string(agent, sample, "swept", "yes");
 	return err;

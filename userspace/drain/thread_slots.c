@@ -114,8 +114,7 @@ uint64_t thread_slots_moves(const struct pp_thread *slots, uint32_t count, uint3
 
 enum pp_ledger wait_ledger(enum pp_wait wait)
 {
-#define LEDGER_OF(id, label, group) [PP_WAIT_##id] = PP_LEDGER_##group,
-	static const uint8_t ledger[PP_WAIT_COUNT] = {PP_WAITS(LEDGER_OF)};
+	static const uint8_t ledger[PP_WAIT_COUNT] = PP_WAIT_LEDGERS;
 
 	return wait < PP_WAIT_COUNT ? (enum pp_ledger)ledger[wait] : PP_LEDGER_UNKNOWN;
 }
@@ -126,11 +125,6 @@ const char *wait_label(enum pp_wait wait)
 	static const char *const text[PP_WAIT_COUNT] = {PP_WAITS(LABEL_OF)};
 
 	return wait < PP_WAIT_COUNT ? text[wait] : "other";
-}
-
-static enum pp_wait flags_wait(uint32_t flags)
-{
-	return (enum pp_wait)((flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT);
 }
 
 enum pp_wait thread_slot_wait(const struct pp_thread *thread)
@@ -153,7 +147,7 @@ static int count_sum(const struct pp_thread *thread, const struct pp_place *plac
 		pp_wait_key_to_queue(&key);
 		err = counts_add(counts, &key, &queue);
 	}
-	if (!err && sum->ns && flags_wait(place->flags) == PP_WAIT_GIL) {
+	if (!err && sum->ns && pp_count_wait(place->flags) == PP_WAIT_GIL) {
 		pp_wait_key_to_blame(&key, place);
 		err = counts_add(counts, &key, &count);
 	}

@@ -215,7 +215,7 @@ static inline void window_close(uint64_t at_ns)
 
 static inline enum pp_wait key_wait(const struct pp_count_key *key)
 {
-	return (key->flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
+	return pp_count_wait(key->flags);
 }
 static inline enum pp_count_kind key_kind(const struct pp_count_key *key)
 {
