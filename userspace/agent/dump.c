@@ -228,12 +228,14 @@ static int find_running(struct dump *dump, struct process *process, struct dump_
 	    python_process_threads(python->file->python, (pid_t)process->id.tgid, python->bias,
 				   &state, &states))
 		return 0;
+	for (size_t j = 0; j < count; j++)
+		thread[j].inner = inner_of(process, thread[j].tid);
 	for (size_t i = 0; i < states && i < THREADS_MAX && !err; i++) {
 		uint32_t inner = thread_names_inner_tid(process, python, state[i].thread_id,
 							(uint32_t)state[i].native_id);
 
 		for (size_t j = 0; inner && j < count && !err; j++)
-			if (!thread[j].user_stack && inner_of(process, thread[j].tid) == inner)
+			if (!thread[j].user_stack && thread[j].inner == inner)
 				err = walk_running(dump, process, state[i].thread_state,
 						   &thread[j]);
 	}

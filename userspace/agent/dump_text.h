@@ -25,6 +25,7 @@ struct dump_thread {
 	bool is_torn;
 	bool runs; /* or is about to */
 	uint64_t waited_ns; /* 0: not known */
+	uint32_t inner; /* of one that runs: the number that it knows itself by; 0: not known */
 };
 
 int dump_text_new(struct agent *agent, bool no_native, struct dump_text **ret_text);

@@ -4,44 +4,23 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "reader/facts.h"
 
 #define MAX_PERIOD_CHANGE 0.01
 #define UNKNOWN -1.0
 
-static const char *take_prefix(const char *text, const char *prefix)
+static void add_fact(void *context, const char *name, size_t size, uint64_t value)
 {
-	size_t size = strlen(prefix);
+	struct diff_facts *facts = context;
 
-	return strncmp(text, prefix, size) ? NULL : text + size;
-}
-
-static void add_fact(struct diff_facts *facts, const char *name, size_t size, uint64_t value)
-{
 	if (size == strlen("elapsed_ns") && !strncmp(name, "elapsed_ns", size))
 		facts->elapsed_ns += value;
 	else if (size == strlen("host_busy_ns") && !strncmp(name, "host_busy_ns", size))
 		facts->host_busy_ns += value;
 	else if (size == strlen("host_cpus") && !strncmp(name, "host_cpus", size))
 		facts->host_cpus = value;
-}
-
-static void add_facts(struct diff_facts *facts, const char *text)
-{
-	while (*text) {
-		size_t size = strcspn(text, "= ");
-		char *end;
-		uint64_t value;
-
-		if (text[size] != '=')
-			return;
-		value = strtoull(text + size + 1, &end, 10);
-		if (end == text + size + 1)
-			return;
-		add_fact(facts, text, size, value);
-		text = end + strspn(end, " ");
-	}
 }
 
 static void add_writer(struct diff_facts *facts, const char *text)
@@ -58,13 +37,11 @@ static void add_writer(struct diff_facts *facts, const char *text)
 
 void diff_facts_add_comment(struct diff_facts *facts, const char *text)
 {
-	const char *rest = take_prefix(text, "facts ");
+	static const char writer[] = "pyprofd ";
 
-	if (rest)
-		add_facts(facts, rest);
-	rest = take_prefix(text, "pyprofd ");
-	if (rest)
-		add_writer(facts, rest);
+	facts_read(text, add_fact, facts);
+	if (!strncmp(text, writer, strlen(writer)))
+		add_writer(facts, text + strlen(writer));
 }
 
 static bool period_differs(int64_t a, int64_t b)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* pyprof info: what is in a profile, how whole it is, and what it cost to take. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "reader/facts.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"
@@ -68,8 +68,9 @@ static struct fact *find_fact(struct info *info, const char *name, size_t size)
 	return NULL;
 }
 
-static void add_fact(struct info *info, const char *name, size_t size, uint64_t value)
+static void add_fact(void *context, const char *name, size_t size, uint64_t value)
 {
+	struct info *info = context;
 	struct fact *fact = find_fact(info, name, size);
 
 	if (!fact) {
@@ -85,24 +86,7 @@ static void add_fact(struct info *info, const char *name, size_t size, uint64_t 
 
 static void on_comment(void *context, const char *text)
 {
-	static const char head[] = "facts ";
-
-	if (strncmp(text, head, strlen(head)))
-		return;
-	for (text += strlen(head); *text;) {
-		size_t size = strcspn(text, "= ");
-		char *end;
-
-		if (text[size] != '=')
-			return;
-		errno = 0;
-		unsigned long long value = strtoull(text + size + 1, &end, 10);
-
-		if (end == text + size + 1 || errno)
-			return;
-		add_fact(context, text, size, value);
-		text = end + strspn(end, " ");
-	}
+	facts_read(text, add_fact, context);
 }
 
 static uint64_t fact_sum(struct info *info, const char *name)
