@@ -42,7 +42,7 @@ unit-asan-programs:
 
 # Fuzz targets: tests/fuzz/fuzz_NAME.c, built by clang from the sources that its comment names; seeds
 # in tests/fuzz/corpus/NAME/.  make fuzz FUZZ_SECONDS=600
-FUZZ_SECONDS ?= 20
+FUZZ_SECONDS ?= 10
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -std=gnu17 -MMD -MP

@@ -430,9 +430,10 @@ def section_leak(peers, quick):
 def section_switch(peers, quick):
     def bpftrace_switches():
         out = os.path.join(harness.temporary(), "out.txt")
-        return Running([peers.path["bpftrace"], "-q", "-o", out, "-e", switches.BPFTRACE], out, 3, perf_events=False)
+        return Running([peers.path["bpftrace"], "-q", "-o", out, "-e", switches.BPFTRACE], out, 4, perf_events=False)
 
-    return switches.section(lambda: pyprofd(99, options=["--events", "offcpu"], settle_s=1),
+    # Three seconds: what the agent reads once (processes, names of the kernel) is not a cost of each switch.
+    return switches.section(lambda: pyprofd(99, options=["--events", "offcpu"], settle_s=3),
                             bpftrace_switches if "bpftrace" in peers.path else None, quick, say)
 
 

@@ -144,10 +144,13 @@ class Target:
         with open(self.path(name), encoding="utf-8") as file:
             return json.load(file)
 
+    def ask_to_stop(self):
+        open(self.path("stop"), "w").close()
+
     def stop(self, limit_s=20.0):
         """Asks it to end; returns its exit status."""
         if self.process.poll() is None:
-            open(self.path("stop"), "w").close()
+            self.ask_to_stop()
             try:
                 self.process.wait(limit_s)
             except subprocess.TimeoutExpired:

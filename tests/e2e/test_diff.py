@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import harness
-from test_pyprof import PYPROF, START_MS, STARTS, Writer, make
+from test_pyprof import PYPROF, START_MS, STARTS, Writer, make, run
 from test_reader import message, varint
 
 CALLS = "<module>:18 main:14 outer:7 inner:4"
@@ -122,6 +122,13 @@ def loaded(facts):
         file.write(gzip.compress(gzip.decompress(writer.bytes()) + b"".join(
             message((13, varint(text))) for text in texts)))
     return path
+
+
+def test_load_and_steal_are_told_by_info():
+    load = "facts elapsed_ns=5000000000 host_busy_ns=6000000000 host_cpus=2"
+    said = run("info", loaded(load + " host_steal_ns=500000000"))
+    assert "60 % of 2 CPUs" in said and "5.0 % of the CPUs went to other guests" in said, said
+    assert "steal" not in run("info", loaded(load))
 
 
 def test_page_has_both_sides():

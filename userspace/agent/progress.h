@@ -26,7 +26,10 @@ struct summary {
 	uint64_t own_cpu_ns;	/* of all threads of this process */
 	uint64_t own_rss_bytes; /* resident */
 	uint64_t own_map_bytes; /* kernel maps */
-	uint64_t host_busy_ns;	/* of all CPUs, since boot; as of the last window_facts_add() */
+	/* Of all CPUs, since boot; as of the last window_facts_add(). */
+	uint64_t host_busy_ns;
+	uint64_t host_steal_ns;	      /* what a hypervisor took; part of the former */
+	uint64_t host_steal_start_ns; /* as it was at the start */
 };
 
 /* Complete: reached the root, in the kernel or by the agent, or had no user part at all. */
@@ -39,7 +42,7 @@ uint64_t summary_lost(const struct summary *summary);
 void progress_format(const struct summary *summary, unsigned int columns, char *line, size_t size);
 /* "60.0 s: 11,880 samples of 34 processes, 99.8 % complete (truncated: 12 no_info), 3 lost
  * (3 counts_full), also 1 ring_full; own CPU 0.21 % of one core, memory 31.4 MiB + 12.0 MiB of maps"
- */
+ * and "; the hypervisor took 1.9 s of CPU time (steal)" where that can be seen in the samples. */
 void summary_format(const struct summary *summary, char *line, size_t size);
 
 struct progress {

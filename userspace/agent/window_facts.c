@@ -16,8 +16,9 @@
 #define HOST_STAT_BYTES (1U << 20)
 #define STOP_NAME(id, name, text) name,
 
-/* Time that any task, interrupt or other guest of the machine took on all CPUs, since boot. */
-static uint64_t host_busy_ns(void)
+/* Time that any task, interrupt or other guest of the machine took on all CPUs, since boot; the last of
+ * them is what a hypervisor took (proc_stat(5): steal).  Untouched when it cannot be read. */
+static void read_host(uint64_t *ret_busy_ns, uint64_t *ret_steal_ns)
 {
 	OWNED_MEM char *text = NULL;
 	unsigned long long user, nice, kernel, idle, wait, irq, softirq, steal = 0;
@@ -26,13 +27,19 @@ static uint64_t host_busy_ns(void)
 	if (read_file("/proc/stat", HOST_STAT_BYTES, &text, NULL) ||
 	    sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &kernel,
 		   &idle, &wait, &irq, &softirq, &steal) < 7)
-		return 0;
-	return (user + nice + kernel + irq + softirq + steal) * tick_ns;
+		return;
+	*ret_busy_ns = (user + nice + kernel + irq + softirq + steal) * tick_ns;
+	*ret_steal_ns = steal * tick_ns;
 }
 
 void window_facts_start(struct agent *agent)
 {
-	agent->facts_told.host_busy_ns = host_busy_ns();
+	struct summary *summary = &agent->summary;
+
+	read_host(&summary->host_busy_ns, &summary->host_steal_ns);
+	agent->facts_told.host_busy_ns = summary->host_busy_ns;
+	agent->facts_told.host_steal_ns = summary->host_steal_ns;
+	summary->host_steal_start_ns = summary->host_steal_ns;
 }
 
 void window_facts_update(struct agent *agent)
@@ -85,6 +92,7 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 		summary_lost(now) - summary_lost(before), now->own_cpu_ns - before->own_cpu_ns,
 		now->own_rss_bytes, now->host_busy_ns - before->host_busy_ns,
 		sysconf(_SC_NPROCESSORS_ONLN));
+	put(out, "", "host_steal_ns", now->host_steal_ns, before->host_steal_ns);
 	for (unsigned int i = 0; i < PP_STOP_COUNT; i++)
 		if (!is_complete(i))
 			put(out, "cut_", stops[i], now->stop[i], before->stop[i]);
@@ -101,7 +109,7 @@ int window_facts_tell(struct agent *agent, struct summary *told, char **ret_text
 	if (!out)
 		return -ENOMEM;
 	window_facts_update(agent);
-	agent->summary.host_busy_ns = host_busy_ns();
+	read_host(&agent->summary.host_busy_ns, &agent->summary.host_steal_ns);
 	put_facts(out, &agent->summary, told);
 	if (fclose(out))
 		return -ENOMEM;

@@ -110,11 +110,18 @@ static void print_host(struct info *info, uint64_t elapsed_ns)
 {
 	const struct fact *cpus = find_fact(info, "host_cpus", strlen("host_cpus"));
 
-	if (cpus && cpus->max && elapsed_ns)
-		printf("host load     %.0f %% of %" PRIu64 " CPUs\n",
-		       100.0 * (double)fact_sum(info, "host_busy_ns") / (double)elapsed_ns /
-			       (double)cpus->max,
-		       cpus->max);
+	uint64_t steal_ns = fact_sum(info, "host_steal_ns");
+	double capacity_ns;
+
+	if (!cpus || !cpus->max || !elapsed_ns)
+		return;
+	capacity_ns = (double)elapsed_ns * (double)cpus->max;
+	printf("host load     %.0f %% of %" PRIu64 " CPUs\n",
+	       100.0 * (double)fact_sum(info, "host_busy_ns") / capacity_ns, cpus->max);
+	if (steal_ns)
+		printf("steal         %.1f %% of the CPUs went to other guests of the hypervisor; "
+		       "samples due then came late and count\n",
+		       100.0 * (double)steal_ns / capacity_ns);
 }
 
 static void print_facts(struct info *info)

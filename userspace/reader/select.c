@@ -43,7 +43,7 @@ static const struct argp_option options[] = {
 	{"since", OPTION_SINCE, "TIME", 0,
 	 "Windows that end after: 1h, 30m (ago), 2026-11-21T15:04, 15:04, @SECONDS", 8},
 	{"until", OPTION_UNTIL, "TIME", 0, "Windows that begin before", 8},
-	{"kind", OPTION_KIND, "KIND", 0, "Of a folder: cpu (default), offcpu, wall, gil, ...", 8},
+	{"kind", OPTION_KIND, "KIND", 0, "Of a folder and live: cpu (default), offcpu, wall, gil, ...", 8},
 	{"focus", OPTION_FOCUS, "REGEX", 0, "Only stacks with a matching function or file", 8},
 	{"ignore", OPTION_IGNORE, "REGEX", 0, "No stacks with a matching function or file", 8},
 	{"group-by", OPTION_GROUP_BY, "KEY,...", 0,
@@ -58,11 +58,12 @@ static const struct argp_option options[] = {
 };
 
 static const struct argp_option live_options[] = {
+	{NULL, 0, NULL, 0, "What happens now:", 7},
 	{"live", OPTION_LIVE, NULL, 0,
-	 "Not from files: ask the running pyprofd what happens from now on; root needs none", 7},
-	{"for", OPTION_FOR, "S", 0, "Of --live: watch for S seconds, 1 to 3600; default: 10", 7},
+	 "No files: the running pyprofd tells what happens from now on; root needs none", 7},
+	{"for", OPTION_FOR, "S", 0, "Watch for S seconds, 1 to 3600; default: 10", 7},
 	{"socket", OPTION_SOCKET, "PATH", 0,
-	 "Of --live: where pyprofd answers; default: " LIVE_SOCKET_DEFAULT, 7},
+	 "Where pyprofd answers; default: " LIVE_SOCKET_DEFAULT, 7},
 	{0},
 };
 
@@ -400,36 +401,37 @@ static error_t parse_with_live(int key, char *text, struct argp_state *state)
 	}
 }
 
+static error_t parse_verb(const struct argp *shared, struct argp verb, int argc, char **argv,
+			  void *input)
+{
+	const struct argp_child children[] = {{shared, 0, NULL, 8}, {0}};
+
+	verb.children = children;
+	return argp_parse(&verb, argc, argv, 0, NULL, input);
+}
+
 error_t select_parse(const struct argp_option *verb_options, argp_parser_t parser, const char *doc,
 		     const char *arguments, int argc, char **argv, void *input)
 {
 	static const struct argp live_argp = {.options = live_options, .parser = parse_live};
 	static const struct argp_child live_child[] = {{&live_argp, 0, NULL, 7}, {0}};
-	static const struct argp select_argp = {
+	static const struct argp shared = {
 		.options = options, .parser = parse_with_live, .children = live_child};
-	const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
-	const struct argp argp = {.options = verb_options,
-				  .parser = parser,
-				  .args_doc = arguments,
-				  .doc = doc,
-				  .children = children};
+	const struct argp verb = {
+		.options = verb_options, .parser = parser, .args_doc = arguments, .doc = doc};
 
-	return argp_parse(&argp, argc, argv, 0, NULL, input);
+	return parse_verb(&shared, verb, argc, argv, input);
 }
 
 error_t select_parse_files(const struct argp_option *verb_options, argp_parser_t parser,
 			   const char *doc, const char *arguments, int argc, char **argv,
 			   void *input)
 {
-	static const struct argp select_argp = {.options = options, .parser = parse};
-	const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
-	const struct argp argp = {.options = verb_options,
-				  .parser = parser,
-				  .args_doc = arguments,
-				  .doc = doc,
-				  .children = children};
+	static const struct argp shared = {.options = options, .parser = parse};
+	const struct argp verb = {
+		.options = verb_options, .parser = parser, .args_doc = arguments, .doc = doc};
 
-	return argp_parse(&argp, argc, argv, 0, NULL, input);
+	return parse_verb(&shared, verb, argc, argv, input);
 }
 
 double select_share(struct argp_state *state, const char *option, const char *text)

@@ -102,6 +102,21 @@ static void summary_format__lists_reasons_by_name(void **state)
 		      "+ 12.5 MiB of maps");
 }
 
+static void summary_format__steal_is_told_when_it_can_be_seen(void **state)
+{
+	struct summary summary = {.elapsed_ns = 10000000000,
+				  .host_steal_start_ns = 5000000000,
+				  .host_steal_ns = 5050000000};
+	char line[PROGRESS_LINE_BYTES];
+
+	(void)state;
+	summary_format(&summary, line, sizeof(line));
+	assert_null(strstr(line, "hypervisor"));
+	summary.host_steal_ns = 6900000000;
+	summary_format(&summary, line, sizeof(line));
+	assert_non_null(strstr(line, " of maps; the hypervisor took 1.9 s of CPU time (steal)"));
+}
+
 static void summary_format__every_counter_at_its_most_fits(void **state)
 {
 	struct summary most;
@@ -204,6 +219,7 @@ int main(void)
 		cmocka_unit_test(progress_format__is_cut_to_the_columns_and_the_buffer),
 		cmocka_unit_test(summary_format__complete_is_rounded_down),
 		cmocka_unit_test(summary_format__lists_reasons_by_name),
+		cmocka_unit_test(summary_format__steal_is_told_when_it_can_be_seen),
 		cmocka_unit_test(summary_format__every_counter_at_its_most_fits),
 		cmocka_unit_test(progress__not_a_terminal_shows_the_summary_alone),
 		cmocka_unit_test(progress__a_terminal_is_rewritten_once_a_second_and_erased),
