@@ -96,7 +96,7 @@ $(BUILD)/pyprofd: $(BUILD)/userspace/agent/main.o $(BUILD)/libpyprofd.a
 $(BUILD)/pyprof: $(BUILD)/userspace/reader/main.o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ $(READER_LIBS) -o $@
 
-.PHONY: print-clang help run check install uninstall asan format format-check tidy cross
+.PHONY: print-clang help run check check-service install uninstall asan format format-check tidy cross
 help:
 	@echo 'make                build $(BUILD)/pyprofd and $(BUILD)/pyprof'
 	@echo 'make run            install what is missing, build, profile until Ctrl-C (as root; ARGS=...)'
@@ -104,6 +104,7 @@ help:
 	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web e2e cases kernels'
 	@echo 'make web            the flame graph page in Chromium (ARGS=--shots FOLDER keeps pictures)'
 	@echo 'make unit-FOLDER    the unit tests of userspace/FOLDER'
+	@echo 'make check-service  the systemd unit and sudo in a guest with systemd (ARGS=SERIES of Linux)'
 	@echo 'make bench          cost beside other profilers, as ratios of one run'
 	@echo 'make deps           install what the build needs; test-deps: and the tests; deps-check: tell'
 	@echo 'make install        to prefix=$(prefix), below DESTDIR; make uninstall'
@@ -119,6 +120,9 @@ run: deps
 	@exec $(BUILD)/pyprofd --hz 99 $(ARGS)
 check: test-deps
 	@BUILD=$(BUILD) tests/check.sh
+# Minutes, and a Debian out of packages: not part of `check`.
+check-service: all
+	@BUILD=$(BUILD) tests/service/run.sh $(ARGS)
 check-%: ; @BUILD=$(BUILD) tests/check.sh $*
 
 bindir := $(DESTDIR)$(prefix)/bin
