@@ -47,7 +47,7 @@ static __always_inline void take_kernel_addresses(struct pp_sweep_record *record
 {
 	long bytes = bpf_get_task_stack(task, record->kernel, sizeof(record->kernel), 0);
 
-	record->kernel_count = bytes > 0 ? bytes / 8 : 0;
+	record->kernel_count = bytes > 0 ? (__u64)bytes / 8 : 0; /* BPF divides without a sign */
 }
 
 SEC("iter/task")
