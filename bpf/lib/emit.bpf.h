@@ -161,6 +161,8 @@ static __always_inline void fill_miss(struct pp_walk *w, __u64 hash)
 	miss->pc = w->pc;
 	miss->sp = w->sp;
 	miss->fp = w->fp;
+	miss->first_word = task_first_word((struct task_struct *)bpf_get_current_task());
+	miss->thread_pointer = w->thread_pointer;
 	__builtin_memcpy(miss->registers, w->registers, sizeof(miss->registers));
 	miss->python_stored = w->python_stored;
 	miss->native_stored = w->native_stored;

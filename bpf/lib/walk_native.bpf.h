@@ -419,6 +419,14 @@ static __always_inline int end_or_resync(struct pp_walk *w, const struct interpr
 	return 1;
 }
 
+/* Whether the walk, which has no information on the code here, is where the stack begins. */
+static __always_inline bool is_at_root(const struct pp_walk *w)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	return pp_is_root(w->sp, w->is_leaf, task_first_word(task), w->thread_pointer);
+}
+
 static __always_inline bool is_outermost(const struct walk_site *site)
 {
 	return site->file != PP_FILE_ANONYMOUS &&
@@ -461,6 +469,10 @@ static __always_inline int step_frame(struct pp_walk *w, const struct interprete
 	}
 	stop = leave_frame(w, site, is_signal, &cfa);
 	push_frame(w, interpreter, site, low, stop ? low : cfa);
+	if (stop == PP_STOP_NO_INFO && is_at_root(w)) {
+		w->stop = PP_STOP_ROOT;
+		return 1;
+	}
 	if (stop)
 		return end_or_resync(w, interpreter, stop, may_resync(stop));
 	w->sp = cfa;

@@ -83,6 +83,20 @@ _Static_assert(sizeof(struct pp_rule) == 16, "pp_rule crosses the kernel boundar
 #define PP_REG_COUNT 16
 #endif
 
+/* Where a stack begins, code seldom has unwind information: the dynamic linker's _start, all of musl.
+ * A walk that is stuck this near to the first word that the kernel put onto a process's stack, or (a
+ * caller) to the thread's block, which libraries put at the end of its stack, is at the root.  The
+ * linker's own code has its frame at that word; musl's needs 48 bytes below it, in a thread 88. */
+#define PP_ROOT_LEAF_BYTES 32U
+#define PP_ROOT_BYTES 256U
+#define PP_ROOT_THREAD_BYTES 1024U
+static inline int pp_is_root(__u64 sp, int is_leaf, __u64 stack_start, __u64 thread_pointer)
+{
+	if (is_leaf)
+		return stack_start - sp <= PP_ROOT_LEAF_BYTES;
+	return stack_start - sp <= PP_ROOT_BYTES || thread_pointer - sp <= PP_ROOT_THREAD_BYTES;
+}
+
 /* File ids that name no file. */
 enum pp_file_id {
 	PP_FILE_NONE = 0,      /* a gap between mappings */

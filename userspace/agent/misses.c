@@ -195,7 +195,8 @@ static void walk(struct finish *finish)
 {
 	const struct pp_miss_record *miss = finish->miss->record;
 	struct finish_state state = {
-		.pc = miss->pc, .sp = miss->sp, .fp = miss->fp, .is_leaf = miss->is_leaf};
+		.pc = miss->pc, .sp = miss->sp, .fp = miss->fp, .is_leaf = miss->is_leaf,
+		.first_word = miss->first_word, .thread_pointer = miss->thread_pointer};
 	const struct finish_callbacks callbacks = {
 		.context = finish, .find = find, .read = read_stack, .frame = on_frame};
 	enum pp_stop stop;

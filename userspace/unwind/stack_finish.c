@@ -243,6 +243,9 @@ static enum pp_stop finish_step(struct finish_state *state,
 	stop = leave_frame(state, &rule, callbacks, registers, &caller);
 	if (!callbacks->frame(callbacks->context, file, vaddr, low, caller.sp))
 		return PP_STOP_MAX_STEPS;
+	if (stop == PP_STOP_NO_INFO &&
+	    pp_is_root(low, state->is_leaf, state->first_word, state->thread_pointer))
+		return PP_STOP_ROOT;
 	if (stop)
 		return stop;
 	state->pc = caller.pc;

@@ -225,6 +225,35 @@ static void walk_native__frame_pointer_that_is_none_is_not_followed(void **state
 	no_info_stops(STACK + STACK_BYTES); /* not there */
 }
 
+/* As stack_finish__code_without_information_at_the_stacks_end_is_the_root. */
+static void no_info_at(uint64_t first_word, uint64_t thread_pointer, bool is_leaf, enum pp_stop stop)
+{
+	struct mm_struct mm = {.start_stack = first_word};
+
+	host_teardown(NULL);
+	host_setup(NULL);
+	host->task.mm = &mm;
+	host->walk.thread_pointer = thread_pointer;
+	*library_rule(1) = rule_sp(16);
+	*library_rule(2) = (struct pp_rule){.kind = PP_RULE_NO_INFO};
+	put_word(SP + 8, library_pc(2));
+	walk_from(library_pc(is_leaf ? 2 : 1), SP, 0);
+	assert_walked(is_leaf ? 1 : 2, stop);
+}
+
+static void walk_native__code_without_information_at_the_stacks_end_is_the_root(void **state)
+{
+	(void)state;
+	no_info_at(SP + 16, 0, false, PP_STOP_ROOT);
+	no_info_at(SP + 16 + 256, 0, false, PP_STOP_ROOT);
+	no_info_at(SP + 16 + 257, 0, false, PP_STOP_NO_INFO);
+	no_info_at(SP + 15, 0, false, PP_STOP_NO_INFO);
+	no_info_at(0, SP + 16 + 1024, false, PP_STOP_ROOT);
+	no_info_at(0, SP + 16 + 1025, false, PP_STOP_NO_INFO);
+	no_info_at(SP + 32, 0, true, PP_STOP_ROOT);
+	no_info_at(SP + 40, SP + 40, true, PP_STOP_NO_INFO);
+}
+
 static void walk_native__root_by_undefined_return_address_and_by_zero(void **state)
 {
 	(void)state;
@@ -509,6 +538,7 @@ int main(void)
 		host_test(walk_native__signal_frame_may_move_down),
 		host_test(walk_native__no_info_takes_a_checked_frame_pointer),
 		host_test(walk_native__frame_pointer_that_is_none_is_not_followed),
+		host_test(walk_native__code_without_information_at_the_stacks_end_is_the_root),
 		host_test(walk_native__root_by_undefined_return_address_and_by_zero),
 		host_test(walk_native__fault_on_return_address_is_read_fault),
 		host_test(walk_native__fault_beside_what_is_needed_is_none),
