@@ -217,7 +217,7 @@ static __always_inline bool is_miss(const struct pp_walk *w)
 	/* Generation 0: on its way out, or not announced yet; nobody could finish it. */
 	if (!w->id.generation)
 		return false;
-	return w->stop == PP_STOP_NO_ROWS || w->stop == PP_STOP_NO_MAPPING ||
+	return w->is_resumable || w->stop == PP_STOP_NO_ROWS || w->stop == PP_STOP_NO_MAPPING ||
 	       w->stop == PP_STOP_NO_IMAGE || w->stop == PP_STOP_MAX_TIME;
 }
 

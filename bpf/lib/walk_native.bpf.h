@@ -10,8 +10,6 @@
  * pointer: larger frames exist, but garbage is more likely. */
 #define MAX_FRAME_BYTES (4U << 20)
 
-#define RESYNC_AGREED 3U
-
 /* Two words of the stack.  The walk goes up, so what follows them is read along; near the end of the
  * stack, where that fails, the words alone. */
 static __always_inline bool read_pair(struct pp_walk *w, __u64 address, __u64 pair[2])
@@ -262,7 +260,7 @@ static __always_inline void learn_resync(struct pp_resync *resync, const struct 
 {
 	__s64 distance = cfa - mark;
 
-	if (resync->agreed >= RESYNC_AGREED || rule->kind == PP_RULE_NO_INFO ||
+	if (resync->agreed >= PP_RESYNC_AGREED || rule->kind == PP_RULE_NO_INFO ||
 	    rule->fp_kind != PP_FP_AT_CFA)
 		return;
 	if (resync->cfa_minus_mark == distance && resync->fp_offset == rule->fp_offset) {
@@ -281,7 +279,7 @@ static __always_inline bool resync_at_mark(struct pp_walk *w, const struct pp_re
 	struct pp_segment *segment = next_segment(w);
 	__u64 cfa;
 
-	if (!segment || !segment->mark || !resync || resync->agreed < RESYNC_AGREED)
+	if (!segment || !segment->mark || !resync || resync->agreed < PP_RESYNC_AGREED)
 		return false;
 	cfa = segment->mark + resync->cfa_minus_mark;
 	if (cfa <= w->sp ||
@@ -409,6 +407,18 @@ static __always_inline bool may_resync(enum pp_stop stop)
 	       stop == PP_STOP_NOT_MOVING;
 }
 
+/* No walk has gone well here yet (all are in JIT code): the agent looks for the activation's frame. */
+static __always_inline bool wants_resume(const struct pp_walk *w, struct pp_resync *resync)
+{
+	struct pp_segment *segment = next_segment((struct pp_walk *)w);
+
+	if (!segment || !segment->mark || !resync || resync->agreed >= PP_RESYNC_AGREED ||
+	    resync->asked >= PP_RESYNC_MAX_ASKED)
+		return false;
+	resync->asked++;
+	return true;
+}
+
 /* The walk is over, unless it can go on at the next eval activation. */
 static __always_inline int end_or_resync(struct pp_walk *w, const struct interpreter *interpreter,
 					 enum pp_stop stop, bool may)
@@ -416,6 +426,7 @@ static __always_inline int end_or_resync(struct pp_walk *w, const struct interpr
 	if (may && resync_at_mark(w, interpreter->resync))
 		return 0;
 	w->stop = stop;
+	w->is_resumable = may && wants_resume(w, interpreter->resync);
 	return 1;
 }
 
