@@ -185,12 +185,12 @@ static __always_inline enum pp_stop rule_caller(struct pp_walk *w, const struct 
 		return PP_STOP_NONE;
 	}
 	if (rule->ra_kind == PP_RA_REGISTER) {
-#if defined(__TARGET_ARCH_arm64)
 		if (!w->is_leaf)
 			return PP_STOP_BAD_RULE;
+#if defined(__TARGET_ARCH_arm64)
 		w->pc = w->registers[PP_REG_RA];
 #else
-		return PP_STOP_BAD_RULE;
+		w->pc = w->registers[(__u16)rule->ra_offset & (PP_REG_COUNT - 1)];
 #endif
 	} else if (!read_word(w, cfa + (__s64)rule->ra_offset, &w->pc)) {
 		return PP_STOP_READ_FAULT;

@@ -54,7 +54,7 @@ enum pp_fp_kind {
 /* Where the return address is. */
 enum pp_ra_kind {
 	PP_RA_AT_CFA = 0, /* *(CFA + ra_offset); x86-64: always CFA - 8 */
-	PP_RA_REGISTER,	  /* aarch64: still in LR, at the leaf only */
+	PP_RA_REGISTER,	  /* at the leaf only; aarch64: still in LR; x86-64: in register ra_offset */
 	PP_RA_UNDEFINED,  /* the outermost frame */
 };
 
@@ -65,7 +65,7 @@ struct pp_rule {
 	__u8 ra_kind;	   /* enum pp_ra_kind */
 	__s32 cfa_offset;  /* bytes */
 	__s32 fp_offset;   /* bytes */
-	__s16 ra_offset;   /* bytes */
+	__s16 ra_offset;   /* bytes; x86-64, PP_RA_REGISTER: DWARF number */
 	__s16 cfa_add;	   /* bytes, PP_RULE_CFA_DEREF only */
 };
 _Static_assert(sizeof(struct pp_rule) == 16, "pp_rule crosses the kernel boundary");

@@ -125,6 +125,22 @@ def test_programs_that_only_start_are_whole():
     assert cut < 0.4 * harness.total(linked), "%d linking; %s" % (harness.total(linked), run.err)
 
 
+def test_programs_started_by_python_are_whole():
+    """vfork has its return address in a register; exec gives the stack back while it runs."""
+    loop = subprocess.Popen(list(harness.interpreter((3, 10)).command) + [
+        "-c", "import subprocess\nwhile 1: subprocess.run(['/bin/true'])"])
+    try:
+        run = harness.profile(loop.pid, hz=999, duration=4)
+    finally:
+        loop.kill()
+        loop.wait()
+    complete = re.search(r"([0-9.]+) % complete", run.err)
+    assert complete and float(complete.group(1)) >= 93, run.err
+    forked = [s for s in harness.samples(run.out) if any("vfork" in f.name for f in harness.native_frames(s))]
+    harness.expect_share(forked, lambda s: harness.holds(s, "_execute_child") and
+                         not any("gap" in f.name for f in s.frames), 0.9, "vfork below Popen")
+
+
 def test_library_loaded_late():
     with harness.Target("loads.py") as target:
         process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid, duration=4)

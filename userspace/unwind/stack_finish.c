@@ -146,14 +146,15 @@ static enum pp_stop rule_return_address(const struct finish_state *state,
 {
 	if (rule->ra_kind == PP_RA_REGISTER) {
 #if defined(__aarch64__)
-		if (!state->is_leaf)
-			return PP_STOP_BAD_RULE;
-		*ret_pc = state->registers[PP_REG_RA];
-		return PP_STOP_NONE;
+		const unsigned int number = PP_REG_RA;
 #else
-		(void)state;
-		return PP_STOP_BAD_RULE;
+		const unsigned int number = (uint16_t)rule->ra_offset;
 #endif
+
+		if (!state->is_leaf || number >= PP_REG_COUNT)
+			return PP_STOP_BAD_RULE;
+		*ret_pc = state->registers[number];
+		return PP_STOP_NONE;
 	}
 	if (!read_u64(callbacks, cfa + (uint64_t)(int64_t)rule->ra_offset, ret_pc))
 		return PP_STOP_READ_FAULT;

@@ -104,6 +104,26 @@ static void walk_native__register_rule_works_at_the_leaf(void **state)
 	assert_int_equal(host->walk.sp, SP + 0x80);
 }
 
+static void walk_native__return_address_may_be_in_a_register_at_the_leaf(void **state)
+{
+	const struct pp_rule rdi = {
+		.kind = PP_RULE_CFA_SP, .ra_kind = PP_RA_REGISTER, .ra_offset = 5};
+
+	(void)state;
+	*library_rule(1) = rdi;
+	host->walk.registers[5] = library_pc(2);
+	walk_from(library_pc(1), SP, 0);
+	assert_walked(2, PP_STOP_ROOT);
+	assert_int_equal(host->walk.sp, SP);
+	host_teardown(NULL);
+	host_setup(NULL);
+	*library_rule(1) = rule_sp(16);
+	*library_rule(2) = rdi;
+	put_word(SP + 8, library_pc(2));
+	walk_from(library_pc(1), SP, 0);
+	assert_walked(2, PP_STOP_BAD_RULE);
+}
+
 static void walk_native__register_rule_in_a_caller_is_a_bad_rule(void **state)
 {
 	(void)state;
@@ -532,6 +552,7 @@ int main(void)
 		host_test(walk_native__saved_fp_apart_from_the_return_address_is_read),
 		host_test(walk_native__deref_rule_and_fp_at_fp),
 		host_test(walk_native__register_rule_works_at_the_leaf),
+		host_test(walk_native__return_address_may_be_in_a_register_at_the_leaf),
 		host_test(walk_native__register_rule_in_a_caller_is_a_bad_rule),
 		host_test(walk_native__plt_rule_depends_on_the_address),
 		host_test(walk_native__signal_frame_restores_all_registers),

@@ -193,7 +193,11 @@ static void cfi_rule_at__expressions_of_known_shape_become_rules(void **state)
 	expect_rule(&fixture, TEXT + 64,
 		    (struct pp_rule){.kind = PP_RULE_PLT, .cfa_offset = 10, .ra_offset = -8});
 	expect_rule(&fixture, TEXT + 80, no_info);
-	expect_rule(&fixture, TEXT + 96, no_info);
+	expect_rule(&fixture, TEXT + 96,
+		    (struct pp_rule){.kind = PP_RULE_CFA_SP,
+				     .ra_kind = PP_RA_REGISTER,
+				     .cfa_offset = 8,
+				     .ra_offset = 5});
 	expect_rule(&fixture, TEXT + 112, stop);
 	expect_rule(&fixture, TEXT + 113,
 		    (struct pp_rule){.kind = PP_RULE_CFA_SP,

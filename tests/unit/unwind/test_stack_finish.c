@@ -523,6 +523,28 @@ static void stack_finish__leaf_may_use_any_register(void **state)
 	assert_int_equal(at.fp, 0xabcd);
 }
 
+/* vfork pops its return address into rdi. */
+static void stack_finish__return_address_may_be_in_a_register_at_the_leaf(void **state)
+{
+	const struct pp_rule rdi = {
+		.kind = PP_RULE_CFA_SP, .ra_kind = PP_RA_REGISTER, .ra_offset = 5};
+	struct model model = {.rule = {rdi, {.kind = PP_RULE_STOP}, sp_8}};
+	struct finish_state at = {.pc = 0x1000, .sp = STACK, .is_leaf = true};
+
+	(void)state;
+	at.registers[5] = 0x1011;
+	assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
+	assert_int_equal(model.count, 2);
+	assert_int_equal(at.sp, STACK);
+	model.count = 0;
+	model.word[0] = 0x1001;
+	at = (struct finish_state){.pc = 0x1020, .sp = STACK, .is_leaf = true};
+	assert_int_equal(finish_model(&model, &at), PP_STOP_BAD_RULE);
+	model.rule[0].ra_offset = 16;
+	at = (struct finish_state){.pc = 0x1000, .sp = STACK, .is_leaf = true};
+	assert_int_equal(finish_model(&model, &at), PP_STOP_BAD_RULE);
+}
+
 static void stack_finish__plt_entry_counts_its_push(void **state)
 {
 	const struct pp_rule plt = {.kind = PP_RULE_PLT, .cfa_offset = 11, .ra_offset = -8};
@@ -662,6 +684,7 @@ int main(void)
 		cmocka_unit_test(stack_finish__stops_say_why),
 		cmocka_unit_test(stack_finish__unreadable_stack_is_a_fault_and_keeps_the_state),
 		cmocka_unit_test(stack_finish__leaf_may_use_any_register),
+		cmocka_unit_test(stack_finish__return_address_may_be_in_a_register_at_the_leaf),
 		cmocka_unit_test(stack_finish__plt_entry_counts_its_push),
 		cmocka_unit_test(stack_finish__frame_pointer_is_followed_where_it_is_plausible),
 		cmocka_unit_test(stack_finish__code_without_information_at_the_stacks_end_is_the_root),
