@@ -25,7 +25,7 @@ ASAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fn
 ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP
 LIBS := -lbpf -ldw -lelf -lz -llzma -lprotobuf-c -liberty -lm
 READER_LIBS := -lz -lprotobuf-c -lm
-BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -Iinclude -Ibpf \
+BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -DHAVE_RDONLY_CAST -Iinclude -Ibpf \
 	$(ASM_INCLUDES) -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \
 	$(if $(CI),-Werror) -MMD -MP
 
@@ -39,7 +39,7 @@ all: $(BUILD)/pyprofd $(BUILD)/pyprof
 MAIN_SRC := userspace/agent/main.c userspace/reader/main.c
 LIB_SRC := $(filter-out $(MAIN_SRC),$(wildcard userspace/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
-GEN := $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/perfetto.pb-c.h $(BUILD)/gen/version.h
+GEN := $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/pyprofd_older.skel.h $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/perfetto.pb-c.h $(BUILD)/gen/version.h
 
 # maps.bpf.o first: with bpftool 7.1/libbpf 1.1 an extern-only object in front of it leaves map
 # offsets 0 ("map relo failed to find map").
@@ -49,11 +49,18 @@ BPF_OBJ := $(BPF_SRC:%.c=$(BUILD)/%.o)
 $(BUILD)/bpf/%.o: bpf/%.c Makefile
 	@mkdir -p $(@D)
 	$(call msg,BPF,$@)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+# The same for kernels without bpf_rdonly_cast(): docs/design/0009-switches-without-calls.md.
+$(BUILD)/bpf/older/%.o: bpf/%.c Makefile
+	@mkdir -p $(@D)
+	$(call msg,BPF,$@)$(CLANG) $(filter-out -DHAVE_RDONLY_CAST,$(BPF_CFLAGS)) -c $< -o $@
 $(BUILD)/pyprofd.bpf.o: $(BPF_OBJ) Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(BPF_OBJ)
-$(BUILD)/gen/pyprofd.skel.h: $(BUILD)/pyprofd.bpf.o
+BPF_OLDER_OBJ := $(BPF_OBJ:$(BUILD)/bpf/switch_thread.%=$(BUILD)/bpf/older/switch_thread.%)
+$(BUILD)/pyprofd_older.bpf.o: $(BPF_OLDER_OBJ) Makefile
+	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(BPF_OLDER_OBJ)
+$(BUILD)/gen/%.skel.h: $(BUILD)/%.bpf.o
 	@mkdir -p $(@D)
-	$(call msg,SKEL,$@)$(BPFTOOL) gen skeleton $< name pyprofd > $@
+	$(call msg,SKEL,$@)$(BPFTOOL) gen skeleton $< name $* > $@
 $(BUILD)/gen/%.pb-c.h: include/proto/%.proto
 	@mkdir -p $(@D)
 	$(call msg,PROTOC,$@)protoc-c --proto_path=include/proto --c_out=$(@D) $< 2> $@.log || { cat $@.log; exit 1; }
@@ -73,7 +80,7 @@ $(BUILD)/userspace/render/flame_html.o: $(BUILD)/gen/flame_page.h
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 	$(call msg,CC,$@)$(CC) -O2 -g -c $< -o $@
 # A pattern rule without a recipe would add no prerequisite: name the objects.
-$(filter $(BUILD)/userspace/attach/%,$(LIB_OBJ)): $(BUILD)/gen/pyprofd.skel.h
+$(filter $(BUILD)/userspace/attach/%,$(LIB_OBJ)): $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/pyprofd_older.skel.h
 $(filter $(BUILD)/userspace/profile/%,$(LIB_OBJ)): $(BUILD)/gen/profile.pb-c.h
 $(filter $(BUILD)/userspace/timeline/%,$(LIB_OBJ)): $(BUILD)/gen/perfetto.pb-c.h
 $(filter $(BUILD)/userspace/agent/%,$(LIB_OBJ)) $(MAIN_SRC:%.c=$(BUILD)/%.o): $(BUILD)/gen/version.h
@@ -89,7 +96,7 @@ $(BUILD)/pyprofd: $(BUILD)/userspace/agent/main.o $(BUILD)/libpyprofd.a
 $(BUILD)/pyprof: $(BUILD)/userspace/reader/main.o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ $(READER_LIBS) -o $@
 
-.PHONY: print-clang help run check install uninstall asan format format-check tidy cross
+.PHONY: print-clang help run check check-service install uninstall asan format format-check tidy cross
 help:
 	@echo 'make                build $(BUILD)/pyprofd and $(BUILD)/pyprof'
 	@echo 'make run            install what is missing, build, profile until Ctrl-C (as root; ARGS=...)'
@@ -97,6 +104,7 @@ help:
 	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web e2e cases kernels'
 	@echo 'make web            the flame graph page in Chromium (ARGS=--shots FOLDER keeps pictures)'
 	@echo 'make unit-FOLDER    the unit tests of userspace/FOLDER'
+	@echo 'make check-service  the systemd unit and sudo in a guest with systemd (ARGS=SERIES of Linux)'
 	@echo 'make bench          cost beside other profilers, as ratios of one run'
 	@echo 'make deps           install what the build needs; test-deps: and the tests; deps-check: tell'
 	@echo 'make install        to prefix=$(prefix), below DESTDIR; make uninstall'
@@ -112,6 +120,9 @@ run: deps
 	@exec $(BUILD)/pyprofd --hz 99 $(ARGS)
 check: test-deps
 	@BUILD=$(BUILD) tests/check.sh
+# Minutes, and a Debian out of packages: not part of `check`.
+check-service: all
+	@BUILD=$(BUILD) tests/service/run.sh $(ARGS)
 check-%: ; @BUILD=$(BUILD) tests/check.sh $*
 
 bindir := $(DESTDIR)$(prefix)/bin
@@ -141,7 +152,7 @@ cross:
 		CFLAGS='-O2 -g -idirafter /usr/include -idirafter /usr/include/$(shell gcc -print-multiarch)' cross-objects
 # No arm64 libraries are needed to compile; the headers of the host's serve.
 .PHONY: cross-objects
-cross-objects: $(BUILD)/pyprofd.bpf.o $(LIB_OBJ) $(MAIN_SRC:%.c=$(BUILD)/%.o)
+cross-objects: $(BUILD)/pyprofd.bpf.o $(BUILD)/pyprofd_older.bpf.o $(LIB_OBJ) $(MAIN_SRC:%.c=$(BUILD)/%.o)
 
 print-clang: ; @echo $(CLANG)
 

@@ -57,15 +57,14 @@ static __always_inline bool waits_for_disk(struct task_struct *task, __u32 state
 }
 
 #if !defined(__TARGET_ARCH_arm64)
-extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak; /* 6.2 */
+#ifdef HAVE_RDONLY_CAST /* 6.2; docs/design/0009-switches-without-calls.md says why by macro */
+extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym;
 
 /* bpf_task_pt_regs(), but the verifier makes no call of it.  Where each call's return is guarded (AMD: safe
  * RET) one costs 40 ns.  Above the bottom of every kernel stack they lie at the same place, *at. */
 static __always_inline const struct pt_regs___kernel *
 saved_registers_of(struct task_struct *task, __u64 *at, struct call_site *room)
 {
-	if (!bpf_rdonly_cast)
-		return (const void *)bpf_task_pt_regs(task);
 	/* Through memory they are numbers: verifiers differ in what may be done with either pointer. */
 	room->sp = (__u64)task->stack;
 	if (!*at) {
@@ -77,6 +76,15 @@ saved_registers_of(struct task_struct *task, __u64 *at, struct call_site *room)
 	return bpf_rdonly_cast((const void *)(room->sp + *at),
 			       bpf_core_type_id_kernel(struct pt_regs___kernel));
 }
+#else
+static __always_inline const struct pt_regs___kernel *
+saved_registers_of(struct task_struct *task, __u64 *at, struct call_site *room)
+{
+	(void)at;
+	(void)room;
+	return (const void *)bpf_task_pt_regs(task);
+}
+#endif
 #endif
 
 /* Of the current task.  Four loads where the kernel lets us, instead of a copy of all registers to

@@ -13,6 +13,7 @@ _pyprof_values() { # OPTION VERB
 	--kind) echo 'cpu offcpu wall gil waker' ;;
 	--group-by) echo 'process thread comm thread-name container wait' ;;
 	--color-by) echo 'self total' ;;
+	--for) echo '5 10 60' ;;
 	--since | --until) echo '1m 10m 1h 1d' ;;
 	*) return 1 ;;
 	esac

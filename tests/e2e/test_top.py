@@ -161,20 +161,20 @@ def test_users_see_their_own():
         harness.finish(process, signal_number=2)
 
 
-def raw_windows(path, user):
+def raw_windows(path, user, request="top all"):
     """What two windows hold, unpacked, as that user gets them."""
     script = """
 import socket, sys, zlib
 s = socket.socket(socket.AF_UNIX)
 s.connect(sys.argv[1])
-s.sendall(b"pyprofd 1 top all\\n")
+s.sendall(b"pyprofd 1 %s\\n" % sys.argv[2].encode())
 f = s.makefile("rb")
 for _ in range(2):
     words = f.readline().split(b"\\t")
     assert words[0] == b"window", words
     sys.stdout.buffer.write(zlib.decompress(f.read(int(words[1])), 31))
 """
-    return subprocess.check_output(["/usr/bin/python3", "-c", script, path],
+    return subprocess.check_output(["/usr/bin/python3", "-c", script, path, request],
                                    preexec_fn=(lambda: become(user)) if user else None)
 
 

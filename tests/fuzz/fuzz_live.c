@@ -24,6 +24,8 @@ static void try_request(const char *line, size_t size)
 	assert(!live_request_format(&request, text, &written));
 	assert(!live_request_parse(text, written - 1, &again));
 	assert(request.verb == again.verb && request.pid_count == again.pid_count);
+	assert(request.kinds == again.kinds && request.kinds < 1U << LIVE_PROFILE_COUNT);
+	assert(!request.kinds || request.verb == LIVE_TOP);
 	assert(!memcmp(request.pid, again.pid, request.pid_count * sizeof(request.pid[0])));
 }
 

@@ -16,6 +16,7 @@ BEGIN {
 	folders = "base discover elf unwind python attach drain symbolize profile store timeline live render reader agent"
 	# What the build generates has no folder; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
+	generated["pyprofd_older.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "profile"
 	generated["perfetto.pb-c.h"] = "timeline"
 	generated["version.h"] = "agent reader"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The spine: every stage is opened in the order of the data, then one loop serves them. */
 #include "agent/agent.h"
+#include "agent/host_check.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -151,6 +152,7 @@ static int open_kernel(struct agent *agent)
 
 static int open_tables(struct agent *agent)
 {
+	char why[HOST_WHY_BYTES];
 	int err = row_store_new(kernel_side_row_memory(agent->kernel), &agent->rows);
 
 	if (!err)
@@ -170,7 +172,11 @@ static int open_tables(struct agent *agent)
 	dictionary_set_epoch(agent->dictionary, agent->epoch);
 	dictionary_set_reader(agent->dictionary, read_raw_code, agent);
 	err = sideband_open(NULL, &agent->sideband);
-	return err ? log_error_errno(err, "cannot watch mappings (perf_event_open)") : 0;
+	if (err) {
+		host_explain_perf(&host_paths_real, err, why, sizeof(why));
+		log_error("%s", why);
+	}
+	return err;
 }
 
 static int open_rings(struct agent *agent)

@@ -104,6 +104,7 @@ struct agent {
 
 	struct summary summary;
 	struct summary facts_told; /* the summary at the last window_facts_add() */
+	struct summary facts_watched; /* ... that clients got */
 	struct progress progress;
 	bool is_ending;
 };
@@ -177,6 +178,8 @@ void window_facts_start(struct agent *agent);  /* with the first window */
 void window_facts_update(struct agent *agent); /* agent.summary: what is not counted as it comes */
 /* A comment on how the profiles since the last call were taken.  0 or -ENOMEM. */
 int window_facts_add(struct agent *agent);
+/* The same since *told, which becomes the summary; *ret_text is heap. */
+int window_facts_tell(struct agent *agent, struct summary *told, char **ret_text);
 
 /* stack_texts.c: stacks as a timeline shows them; named once. */
 struct stack_text {

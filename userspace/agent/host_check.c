@@ -251,6 +251,29 @@ static int check_rate(const struct host *host)
 		       host->options->hz, limit, host->options->hz);
 }
 
+/* Debian's kernels know a perf_event_paranoid of 3, Ubuntu's of 4: perf_event_open() then is CAP_SYS_ADMIN's
+ * alone (Debian's patch "Allow further restriction of perf_event_open"), whatever CAP_PERFMON says. */
+#define PARANOID_MAX 2
+
+void host_explain_perf(const struct host_paths *paths, int err, char *why, size_t why_size)
+{
+	const struct host host = {.paths = paths, .why = why, .why_size = why_size};
+	OWNED_MEM char *text = NULL;
+	long paranoid;
+
+	if (err == -EACCES && !read_proc(&host, "sys/kernel/perf_event_paranoid", &text)) {
+		paranoid = strtol(text, NULL, 10);
+		if (paranoid > PARANOID_MAX) {
+			because(&host, err,
+				"kernel.perf_event_paranoid = %ld: this kernel wants CAP_SYS_ADMIN for perf "
+				"events: grant it, or run 'sysctl kernel.perf_event_paranoid=%d'",
+				paranoid, PARANOID_MAX);
+			return;
+		}
+	}
+	because(&host, err, "cannot watch mappings (perf_event_open): %s", strerror(-err));
+}
+
 static int check_pid(const struct host *host, pid_t pid)
 {
 	OWNED_MEM char *status = NULL;

@@ -32,6 +32,9 @@ int host_check(const struct options *options, char *why, size_t why_size);
 int host_check_at(const struct host_paths *paths, const struct options *options, char *why,
 		  size_t why_size);
 
+/* Why perf_event_open() fails with `err`: one line into `why`, with the fix where one is known. */
+void host_explain_perf(const struct host_paths *paths, int err, char *why, size_t why_size);
+
 /* The folder of the cgroup that --cgroup names: a path as it stands, or below the mount of cgroup2
  * (as /proc/PID/cgroup prints it).  Heap.  0, -ENOENT, -ENOMEM. */
 int host_find_cgroup(const struct host_paths *paths, const char *name, char **ret_path);

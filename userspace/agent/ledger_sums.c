@@ -198,7 +198,8 @@ void ledger_sums_print(const struct ledger_sums *sums, FILE *stream)
 		if (!list[i].line.life_ns)
 			continue;
 		if (list[i].line.id.tgid)
-			fprintf(stream, "pyprofd:   %u %s: ", list[i].line.id.tgid, list[i].comm);
+			fprintf(stream, "pyprofd:   %u %s: ", list[i].line.id.tgid,
+				list[i].comm[0] ? list[i].comm : "(name not known)");
 		else
 			fprintf(stream, "pyprofd:   later processes: ");
 		fprintf(stream, "%.1f thread-seconds: ", (double)list[i].line.life_ns / (double)NS_PER_SEC);

@@ -100,13 +100,30 @@ static int open_one(struct profiles *profiles, const struct options *options,
 	return profile_add_comment(profiles->profile[kind], comment);
 }
 
+uint32_t profiles_kinds(const struct options *options)
+{
+	uint32_t asked = 0;
+
+	for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++)
+		if (is_asked_for(options, (enum profiles_kind)kind))
+			asked |= 1U << kind;
+	return asked;
+}
+
 int profiles_open(struct profiles *profiles, const struct options *options,
 		  struct intern *strings, uint64_t start_wall_ns)
 {
+	return profiles_open_some(profiles, options, UINT32_MAX, strings, start_wall_ns);
+}
+
+int profiles_open_some(struct profiles *profiles, const struct options *options, uint32_t wanted,
+		       struct intern *strings, uint64_t start_wall_ns)
+{
 	int err = 0;
 
+	wanted &= profiles_kinds(options);
 	for (unsigned int kind = 0; kind < PROFILES_COUNT && !err; kind++)
-		if (is_asked_for(options, (enum profiles_kind)kind))
+		if (wanted & 1U << kind)
 			err = open_one(profiles, options, strings, (enum profiles_kind)kind,
 				       start_wall_ns);
 	profiles->is_open = true;

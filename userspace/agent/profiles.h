@@ -27,9 +27,14 @@ struct profiles {
 	bool is_open;
 };
 
+/* Bits 1 << enum profiles_kind: which kinds the options ask for. */
+uint32_t profiles_kinds(const struct options *options);
 /* All kinds that the options ask for, empty. */
 int profiles_open(struct profiles *profiles, const struct options *options,
 		  struct intern *strings, uint64_t start_wall_ns);
+/* ... and of these only: bits as of profiles_kinds(). */
+int profiles_open_some(struct profiles *profiles, const struct options *options, uint32_t wanted,
+		       struct intern *strings, uint64_t start_wall_ns);
 void profiles_close(struct profiles *profiles); /* safe on a zeroed one */
 
 /* One of them: they have the same modules.  NULL: none is open. */

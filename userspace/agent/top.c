@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/profiles.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "live/access.h"
@@ -13,12 +14,17 @@
 /* The CPU time of a window's end is paid for by a pause of so many times as long, before another cut. */
 #define PART_FACTOR 9U
 
+/* One number for a kind in requests and here. */
+#define SAME_KIND(id, name)                                                                        \
+	_Static_assert((int)LIVE_PROFILE_##id == (int)PROFILES_##id, "kind " name);
+LIVE_PROFILES(SAME_KIND)
+
 struct watcher {
 	uint64_t number; /* of the connection */
 	uid_t uid;
 	bool is_new; /* has not got a window yet */
 	struct live_request request;
-	struct profile *profile; /* owned; between top_begin() and top_end() only */
+	struct profiles profiles; /* owned; open between top_begin() and top_end() only */
 	/* The process that was asked for last. */
 	struct pp_process_id asked;
 	bool may_see;
@@ -51,7 +57,7 @@ int top_new(const struct options *options, struct live_server *server,
 void top_free(struct top *top)
 {
 	for (size_t i = 0; top && i < top->count; i++)
-		profile_free(top->watcher[i].profile);
+		profiles_close(&top->watcher[i].profiles);
 	free(top);
 }
 
@@ -65,6 +71,27 @@ static void forget_gone(struct top *top)
 	top->count = kept;
 }
 
+/* Refuses what is not recorded. */
+static bool is_served(const struct top *top, const struct live_job *job, uint64_t now_ns)
+{
+	const uint32_t known = (1U << LIVE_PROFILE_COUNT) - 1;
+	const uint32_t recorded = profiles_kinds(top->options) & known;
+	char names[LIVE_KINDS_BYTES], why[160];
+
+	if (job->request.kinds ? job->request.kinds & recorded
+			       : top->options->clock != OPTIONS_CLOCK_CYCLES)
+		return true;
+	live_profile_names(recorded, names);
+	snprintf(why, sizeof(why), "this pyprofd records other kinds: choose with --kind from %s",
+		 names);
+	live_server_refuse(top->server, job->number, -ENOTSUP,
+			   job->request.kinds
+				   ? why
+				   : "this pyprofd counts cycles, not time: --clock cycles",
+			   now_ns);
+	return false;
+}
+
 void top_serve(struct top *top, uint64_t now_ns)
 {
 	struct live_job job;
@@ -74,12 +101,8 @@ void top_serve(struct top *top, uint64_t now_ns)
 	forget_gone(top);
 	while (top->count < TOP_WATCHERS_MAX &&
 	       live_server_next(top->server, (struct live_choice){.verb = LIVE_TOP}, &job)) {
-		if (top->options->clock == OPTIONS_CLOCK_CYCLES) {
-			live_server_refuse(top->server, job.number, -ENOTSUP,
-					   "this pyprofd counts cycles, not time: --clock cycles",
-					   now_ns);
+		if (!is_served(top, &job, now_ns))
 			continue;
-		}
 		top->watcher[top->count++] = (struct watcher){
 			.number = job.number,
 			.uid = job.uid,
@@ -103,7 +126,8 @@ uint64_t top_due_ns(const struct top *top, uint64_t window_started_ns)
 
 /* ---- a window ---- */
 
-void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
+static int open_profiles(const struct top *top, struct watcher *watcher, struct intern *strings,
+			 uint64_t start_wall_ns)
 {
 	const struct profile_options wall = {.kind = "wall",
 					     .value_type = {{"wall", "nanoseconds"}},
@@ -113,13 +137,23 @@ void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
 					     .period = 1,
 					     .start_wall_ns = start_wall_ns};
 
+	if (watcher->request.kinds)
+		return profiles_open_some(&watcher->profiles, top->options, watcher->request.kinds,
+					  strings, start_wall_ns);
+	watcher->profiles.is_open = true;
+	return profile_new(&wall, strings, &watcher->profiles.profile[PROFILES_WALL]);
+}
+
+void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
+{
 	if (!top)
 		return;
 	top->begun_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	forget_gone(top);
 	for (size_t i = 0; i < top->count; i++) {
 		top->watcher[i].asked = (struct pp_process_id){};
-		(void)profile_new(&wall, strings, &top->watcher[i].profile);
+		if (open_profiles(top, &top->watcher[i], strings, start_wall_ns))
+			profiles_close(&top->watcher[i].profiles);
 	}
 }
 
@@ -154,39 +188,49 @@ static bool is_shown(const char *label)
 	return false;
 }
 
-void top_add(struct top *top, const struct pp_count_key *key, const struct pp_count *count,
-	     const struct profile_sample *sample)
+/* Time on the CPU and off it, and hardly a label. */
+static int add_shown(struct watcher *watcher, const struct pp_count_key *key,
+		     const struct pp_count *count, const struct profile_sample *sample)
 {
 	const uint32_t kind = key->flags >> PP_COUNT_KIND_SHIFT;
-	struct profile_sample shown;
+	struct profile_sample shown = {.frame = sample->frame,
+				       .frame_count = sample->frame_count,
+				       .value = {(int64_t)count->weight}};
 
-	if (!top || !top->count || !count->weight ||
-	    (kind != PP_KIND_CPU && kind != PP_KIND_WAIT))
-		return;
-	shown = (struct profile_sample){.frame = sample->frame,
-					.frame_count = sample->frame_count,
-					.value = {(int64_t)count->weight}};
+	if (!count->weight || (kind != PP_KIND_CPU && kind != PP_KIND_WAIT))
+		return 0;
 	for (size_t i = 0; i < sample->label_count; i++)
 		if (is_shown(sample->label[i].key))
 			shown.label[shown.label_count++] = sample->label[i];
-	for (size_t i = 0; i < top->count; i++) {
-		struct watcher *watcher = &top->watcher[i];
+	return profile_add(watcher->profiles.profile[PROFILES_WALL], &shown);
+}
 
-		if (watcher->profile && wants(top, watcher, key->id) &&
-		    profile_add(watcher->profile, &shown))
-			profile_free(TAKE(watcher->profile));
+void top_add(struct top *top, const struct pp_count_key *key, const struct pp_count *count,
+	     struct profile_sample *sample)
+{
+	for (size_t i = 0; top && i < top->count; i++) {
+		struct watcher *watcher = &top->watcher[i];
+		int err;
+
+		if (!watcher->profiles.is_open || !wants(top, watcher, key->id))
+			continue;
+		err = watcher->request.kinds
+			      ? profiles_add(&watcher->profiles, key, count, sample)
+			      : add_shown(watcher, key, count, sample);
+		if (err)
+			profiles_close(&watcher->profiles);
 	}
 }
 
-/* Its head line and the file: *ret_text is heap. */
-static int format(const struct top *top, const struct profile *profile, char **ret_text,
-		  size_t *ret_size)
+/* ---- sending ---- */
+
+/* Its head line and the file. */
+static int write_file(const struct top *top, const struct profile *profile, uint64_t flags,
+		      FILE *out)
 {
+	struct live_record record = {.kind = LIVE_WINDOW, .number = {0, flags}};
 	OWNED_MEM void *bytes = NULL;
-	OWNED_MEM char *text = NULL;
-	struct live_record record = {.kind = LIVE_WINDOW};
-	size_t size, text_size;
-	FILE *out;
+	size_t size;
 	int err = profile_encode_pprof(profile, &bytes, &size);
 
 	if (err)
@@ -194,18 +238,10 @@ static int format(const struct top *top, const struct profile *profile, char **r
 	if (size > LIVE_WINDOW_BYTES)
 		return -EFBIG;
 	record.number[0] = size;
-	record.number[1] = top->options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL) ?
-				   LIVE_WINDOW_WAITS :
-				   0;
-	out = open_memstream(&text, &text_size);
-	if (!out)
-		return -ENOMEM;
+	if (top->options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL))
+		record.number[1] |= LIVE_WINDOW_WAITS;
 	live_record_write(out, &record);
 	(void)fwrite(bytes, 1, size, out);
-	if (fclose(out))
-		return -ENOMEM;
-	*ret_text = TAKE(text);
-	*ret_size = text_size;
 	return 0;
 }
 
@@ -221,27 +257,78 @@ static int add_modules(struct profile *profile, const struct profile *from)
 	return err;
 }
 
-void top_end(struct top *top, const struct profile *modules, uint64_t duration_ns)
+/* All files of a window in one part: a watcher gets the whole of it or nothing. */
+static int write_files(const struct top *top, struct watcher *watcher, const struct top_facts *facts,
+		       FILE *out)
+{
+	/* What all users' processes did, and the agent itself. */
+	const bool is_told = facts->comment && !watcher->uid && !watcher->is_new;
+	int err = 0;
+
+	for (unsigned int kind = 0; kind < PROFILES_COUNT && !err; kind++) {
+		struct profile *profile = watcher->profiles.profile[kind];
+		uint64_t flags = (uint64_t)(kind + 1) << LIVE_WINDOW_KIND_SHIFT;
+
+		if (!profile)
+			continue;
+		profile_set_duration(profile, facts->duration_ns);
+		err = add_modules(profile, facts->modules);
+		if (!err && is_told && watcher->request.kinds)
+			err = profile_add_comment(profile, facts->comment);
+		if (!err)
+			err = write_file(top, profile, watcher->request.kinds ? flags : 0, out);
+	}
+	return err;
+}
+
+/* *ret_text is heap. */
+static int format(const struct top *top, struct watcher *watcher, const struct top_facts *facts,
+		  char **ret_text, size_t *ret_size)
+{
+	OWNED_MEM char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	int err;
+
+	if (!out)
+		return -ENOMEM;
+	err = write_files(top, watcher, facts, out);
+	if (fclose(out) && !err)
+		err = -ENOMEM;
+	if (err)
+		return err;
+	*ret_text = TAKE(text);
+	*ret_size = size;
+	return 0;
+}
+
+bool top_wants_comment(const struct top *top)
+{
+	for (size_t i = 0; top && i < top->count; i++)
+		if (top->watcher[i].request.kinds && !top->watcher[i].uid)
+			return true;
+	return false;
+}
+
+void top_end(struct top *top, const struct top_facts *facts)
 {
 	uint64_t now_ns = mono_ns();
 
 	for (size_t i = 0; top && i < top->count; i++) {
-		OWNED(profile) struct profile *profile = TAKE(top->watcher[i].profile);
+		struct watcher *watcher = &top->watcher[i];
 		char *text;
 		size_t size;
 		int err;
 
-		if (!profile)
+		if (!watcher->profiles.is_open)
 			continue;
-		top->watcher[i].is_new = false;
-		profile_set_duration(profile, duration_ns);
-		err = add_modules(profile, modules);
-		if (!err)
-			err = format(top, profile, &text, &size);
+		err = format(top, watcher, facts, &text, &size);
+		watcher->is_new = false;
+		profiles_close(&watcher->profiles);
 		if (err)
-			log_warn_errno(err, "a window for pyprof top was left out");
+			log_warn_errno(err, "a window for a client was left out");
 		else
-			live_server_push(top->server, top->watcher[i].number, text, size, now_ns);
+			live_server_push(top->server, watcher->number, text, size, now_ns);
 	}
 	if (top && top->count)
 		top->rests_until_ns =

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Clients that watch: at once, after each window, and at least about once a second, they get what was
- * counted in it, as a profile of kind wall with the labels pid, comm, wait and gil.  docs/design/0008-live-socket.md.
+ * counted in it: as a profile of kind wall with the labels pid, comm, wait and gil, or as the kinds that they
+ * ask for, as files have them.  docs/design/0008-live-socket.md.
  * NULL is fine for all functions but top_new(). */
 #ifndef AGENT_TOP_H
 #define AGENT_TOP_H
@@ -35,8 +36,15 @@ uint64_t top_due_ns(const struct top *top, uint64_t window_started_ns);
  * into memory misses it. */
 void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns);
 void top_add(struct top *top, const struct pp_count_key *key, const struct pp_count *count,
-	     const struct profile_sample *sample);
-/* Sends it; modules: a profile that has all modules that the frames name. */
-void top_end(struct top *top, const struct profile *modules, uint64_t duration_ns);
+	     struct profile_sample *sample); /* its values may change */
+struct top_facts {
+	const struct profile *modules; /* has all modules that the frames name */
+	uint64_t duration_ns;
+	const char *comment; /* of the window's profiles, for root; NULL: none */
+};
+/* Whether anybody would get the comment. */
+bool top_wants_comment(const struct top *top);
+/* Sends it. */
+void top_end(struct top *top, const struct top_facts *facts);
 
 #endif

@@ -364,6 +364,18 @@ static int finish_profiles(struct agent *agent, uint64_t ended_ns, bool is_last)
 	return err;
 }
 
+static void end_top(struct agent *agent, uint64_t length_ns)
+{
+	OWNED_MEM char *comment = NULL;
+	struct top_facts facts = {.modules = profiles_any(&agent->profiles),
+				  .duration_ns = length_ns};
+
+	if (top_wants_comment(agent->top) &&
+	    !window_facts_tell(agent, &agent->facts_watched, &comment))
+		facts.comment = comment;
+	top_end(agent->top, &facts);
+}
+
 /* What a window has counted, into the profiles and to who watches. */
 static int take_window(struct agent *agent, uint64_t ended_ns)
 {
@@ -377,7 +389,7 @@ static int take_window(struct agent *agent, uint64_t ended_ns)
 	agent->window_started_wall_ns += length_ns;
 	if (!err)
 		err = add_samples(agent, &counts);
-	top_end(agent->top, profiles_any(&agent->profiles), length_ns);
+	end_top(agent, length_ns);
 	if (!err)
 		err = wakers_close(agent, window);
 	if (!err)

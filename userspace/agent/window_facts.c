@@ -100,7 +100,7 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 		put(out, "lost_", losses[i], now->loss[i], before->loss[i]);
 }
 
-int window_facts_add(struct agent *agent)
+int window_facts_tell(struct agent *agent, struct summary *told, char **ret_text)
 {
 	OWNED_MEM char *text = NULL;
 	size_t size = 0;
@@ -110,9 +110,18 @@ int window_facts_add(struct agent *agent)
 		return -ENOMEM;
 	window_facts_update(agent);
 	read_host(&agent->summary.host_busy_ns, &agent->summary.host_steal_ns);
-	put_facts(out, &agent->summary, &agent->facts_told);
+	put_facts(out, &agent->summary, told);
 	if (fclose(out))
 		return -ENOMEM;
-	agent->facts_told = agent->summary;
-	return profiles_add_comment(&agent->profiles, text);
+	*told = agent->summary;
+	*ret_text = TAKE(text);
+	return 0;
+}
+
+int window_facts_add(struct agent *agent)
+{
+	OWNED_MEM char *text = NULL;
+	int err = window_facts_tell(agent, &agent->facts_told, &text);
+
+	return err ? err : profiles_add_comment(&agent->profiles, text);
 }

@@ -11,9 +11,12 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/log.h"
 
-/* The skeleton needs what crosses the kernel boundary, and names the scratch type. */
+/* The skeletons need what crosses the kernel boundary, and name the scratch type.  Of the second only its
+ * bytes are used: both objects have the same maps, programs and constants. */
 #include "pyprofd.skel.h"
+#include "pyprofd_older.skel.h"
 
 #define PROCESSES_MIN 8192U
 #define COUNTS_MIN 8192U
@@ -124,11 +127,18 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 						 RING_BYTES_MAX)));
 }
 
-static int quiet_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+/* With --verbose: which object or program the kernel refused, and its verifier's log. */
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
-	(void)level;
-	(void)format;
-	(void)args;
+	char text[1024];
+	int size;
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	size = vsnprintf(text, sizeof(text), format, args);
+	if (size > 0 && (size_t)size < sizeof(text) && text[size - 1] == '\n')
+		text[size - 1] = '\0';
+	log_debug("%s", text);
 	return 0;
 }
 
@@ -154,13 +164,32 @@ static void explain_load(int err, char *log, char *why, size_t why_size)
 		snprintf(why, why_size, "cannot load the BPF programs: %s", strerror(-err));
 }
 
-static int load(struct kernel_side *side, char *why, size_t why_size)
+static int open_object(const void *elf, size_t size, struct pyprofd **ret_skeleton)
 {
-	OWNED_MEM char *log = calloc(1, VERIFIER_LOG_BYTES);
+	struct pyprofd *skeleton = calloc(1, sizeof(*skeleton));
 	int err;
 
-	if (!log)
+	if (!skeleton)
 		return -ENOMEM;
+	err = pyprofd__create_skeleton(skeleton);
+	if (!err) {
+		skeleton->skeleton->data = (void *)elf;
+		skeleton->skeleton->data_sz = size;
+		err = bpf_object__open_skeleton(skeleton->skeleton, NULL);
+	}
+	if (err) {
+		pyprofd__destroy(skeleton);
+		return err;
+	}
+	*ret_skeleton = skeleton;
+	return 0;
+}
+
+/* `log` is empty. */
+static int load(struct kernel_side *side, char *log, char *why, size_t why_size)
+{
+	int err;
+
 	bpf_program__set_log_buf(side->skeleton->progs.on_cpu_sample, log, VERIFIER_LOG_BYTES);
 	bpf_program__set_log_buf(side->skeleton->progs.on_switch, log, VERIFIER_LOG_BYTES);
 	bpf_program__set_log_buf(side->skeleton->progs.on_waking, log, VERIFIER_LOG_BYTES);
@@ -234,6 +263,32 @@ static void raise_memlock(void)
 	(void)setrlimit(RLIMIT_MEMLOCK, &unlimited);
 }
 
+/* The programs for 6.2 and later; where the kernel, or the version of libbpf, does not take them, the
+ * others.  What is said of an error is of the latter. */
+static int open_and_load(struct kernel_side *side, const struct kernel_side_options *options,
+			 char *why, size_t why_size)
+{
+	OWNED_MEM char *log = malloc(VERIFIER_LOG_BYTES);
+	int err = -ENOMEM;
+
+	for (int older = 0; log && err && older < 2; older++) {
+		size_t size;
+		const void *elf = older ? pyprofd_older__elf_bytes(&size) : pyprofd__elf_bytes(&size);
+
+		pyprofd__destroy(side->skeleton);
+		side->skeleton = NULL;
+		log[0] = '\0';
+		err = open_object(elf, size, &side->skeleton);
+		if (err) {
+			snprintf(why, why_size, "cannot open the BPF object: %s", strerror(-err));
+			continue;
+		}
+		set_sizes(side, options);
+		err = load(side, log, why, why_size);
+	}
+	return err;
+}
+
 int kernel_side_open(const struct kernel_side_options *options, char *why, size_t why_size,
 		     struct kernel_side **ret_side)
 {
@@ -242,17 +297,10 @@ int kernel_side_open(const struct kernel_side_options *options, char *why, size_
 
 	if (!side)
 		return -ENOMEM;
-	libbpf_set_print(quiet_libbpf);
+	libbpf_set_print(print_libbpf);
 	raise_memlock();
 	side->cpu_count = options->cpu_count;
-	side->skeleton = pyprofd__open();
-	if (!side->skeleton) {
-		err = -errno;
-		snprintf(why, why_size, "cannot open the BPF object: %s", strerror(errno));
-		return err;
-	}
-	set_sizes(side, options);
-	err = load(side, why, why_size);
+	err = open_and_load(side, options, why, why_size);
 	if (err)
 		return err;
 	err = map_all(side);

@@ -2,15 +2,30 @@
 #include "base/log.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static enum log_level max_level = LOG_LEVEL_INFO;
 
 void log_set_level(enum log_level level)
 {
 	max_level = level;
+}
+
+/* Whether stderr is the journal: $JOURNAL_STREAM is DEVICE:INODE of its socket, and children that write
+ * elsewhere inherit it.  systemd.exec(5). */
+static bool is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat stat;
+
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+	       !fstat(STDERR_FILENO, &stat) && stat.st_dev == device && stat.st_ino == inode;
 }
 
 static void log_text(enum log_level level, const char *suffix, const char *format, va_list args)
@@ -20,7 +35,7 @@ static void log_text(enum log_level level, const char *suffix, const char *forma
 	char text[1024];
 
 	vsnprintf(text, sizeof(text), format, args);
-	fprintf(stderr, "%spyprofd: %s%s%s\n", getenv("JOURNAL_STREAM") ? journal_prefix[level] : "",
+	fprintf(stderr, "%spyprofd: %s%s%s\n", is_journal() ? journal_prefix[level] : "",
 		text, suffix ? ": " : "", suffix ? suffix : "");
 }
 

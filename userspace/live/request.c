@@ -13,6 +13,10 @@
 
 static const char *const verbs[] = {[LIVE_DUMP] = "dump", [LIVE_TOP] = "top"};
 
+#define LIVE_NAME_PROFILE(id, name) name,
+static const char *const profiles[] = {LIVE_PROFILES(LIVE_NAME_PROFILE)};
+static const char kinds_word[] = "kinds=";
+
 struct word {
 	const char *text;
 	size_t size;
@@ -86,6 +90,61 @@ static int parse_pids(struct word word, struct live_request *request)
 	return 0;
 }
 
+/* ---- kinds of profile ---- */
+
+bool live_profile_find(const char *name, size_t size, enum live_profile *ret_kind)
+{
+	for (unsigned int i = 0; i < LIVE_PROFILE_COUNT; i++) {
+		if (!is_word((struct word){name, size}, profiles[i]))
+			continue;
+		*ret_kind = (enum live_profile)i;
+		return true;
+	}
+	return false;
+}
+
+const char *live_profile_name(enum live_profile kind)
+{
+	return profiles[kind];
+}
+
+void live_profile_names(uint32_t kinds, char ret_text[LIVE_KINDS_BYTES])
+{
+	size_t used = 0;
+
+	ret_text[0] = '\0';
+	for (unsigned int i = 0; i < LIVE_PROFILE_COUNT; i++)
+		if (kinds & 1U << i)
+			used += (size_t)snprintf(ret_text + used, LIVE_KINDS_BYTES - used, "%s%s",
+						 used ? "," : "", profiles[i]);
+}
+
+static bool begins_kinds(struct word word)
+{
+	return word.size >= strlen(kinds_word) && !memcmp(word.text, kinds_word, strlen(kinds_word));
+}
+
+static int parse_kinds(struct word word, struct live_request *request)
+{
+	const char *at = word.text + strlen(kinds_word), *end = word.text + word.size;
+
+	if (request->verb != LIVE_TOP)
+		return -EINVAL;
+	for (;;) {
+		const char *comma = at < end ? memchr(at, ',', (size_t)(end - at)) : NULL;
+		enum live_profile kind;
+
+		if (!live_profile_find(at, (size_t)((comma ? comma : end) - at), &kind))
+			return -EINVAL;
+		request->kinds |= 1U << kind;
+		if (!comma)
+			return 0;
+		at = comma + 1;
+	}
+}
+
+/* ---- the line ---- */
+
 static int parse_switches(const char *at, const char *end, struct live_request *request)
 {
 	while (at < end) {
@@ -95,7 +154,7 @@ static int parse_switches(const char *at, const char *end, struct live_request *
 			request->no_native = true;
 		else if (is_word(word, "no-kernel"))
 			request->no_kernel = true;
-		else
+		else if (!begins_kinds(word) || parse_kinds(word, request))
 			return -EINVAL;
 	}
 	return 0;
@@ -136,7 +195,7 @@ int live_request_parse(const char *line, size_t size, struct live_request *ret_r
 int live_request_format(const struct live_request *request, char ret_text[LIVE_REQUEST_BYTES],
 			size_t *ret_size)
 {
-	char text[LIVE_REQUEST_BYTES];
+	char text[LIVE_REQUEST_BYTES], kinds[LIVE_KINDS_BYTES];
 	FILE *out = fmemopen(text, sizeof(text), "w");
 	long size;
 
@@ -145,8 +204,10 @@ int live_request_format(const struct live_request *request, char ret_text[LIVE_R
 	fprintf(out, "pyprofd %u %s ", LIVE_VERSION, verbs[request->verb]);
 	for (size_t i = 0; i < request->pid_count; i++)
 		fprintf(out, "%s%u", i ? "," : "", request->pid[i]);
-	fprintf(out, "%s%s%s\n", request->pid_count ? "" : "all",
-		request->no_native ? " no-native" : "", request->no_kernel ? " no-kernel" : "");
+	live_profile_names(request->kinds, kinds);
+	fprintf(out, "%s%s%s%s%s\n", request->pid_count ? "" : "all",
+		request->no_native ? " no-native" : "", request->no_kernel ? " no-kernel" : "",
+		kinds[0] ? " kinds=" : "", kinds);
 	size = ftell(out);
 	if (fclose(out) || size <= 0 || size >= (long)sizeof(text))
 		return -E2BIG;

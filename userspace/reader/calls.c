@@ -40,7 +40,8 @@ static const char doc[] = "Shows who calls whom: a box is a function, with the s
 			  "\vExamples:\n"
 			  "  pyprof calls --dot P.pb.gz | dot -Tsvg > calls.svg\n"
 			  "  pyprof calls --python --focus train P.pb.gz | dot -Tpng > calls.png\n"
-			  "  pyprof calls --pstats out.prof P.pb.gz && snakeviz out.prof\n";
+			  "  pyprof calls --pstats out.prof P.pb.gz && snakeviz out.prof\n"
+			  "  sudo pyprof calls --live --pid 123 | dot -Tsvg > calls.svg\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -137,7 +138,7 @@ int verb_calls(int argc, char **argv)
 	struct calls calls = {.dot = {.node_min = DEFAULT_NODE_MIN, .edge_min = DEFAULT_EDGE_MIN}};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "PROFILE|DIR...", argc, argv, &calls))
+	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &calls))
 		status = run(&calls);
 	select_release(&calls.select);
 	return status;

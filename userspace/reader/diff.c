@@ -316,7 +316,7 @@ int verb_diff(int argc, char **argv)
 	struct diff diff = {.rows = DEFAULT_ROWS};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "A B", argc, argv, &diff)) {
+	if (!select_parse_files(options, parse, doc, "A B", argc, argv, &diff)) {
 		if (!diff.by)
 			diff.by = (1U << DIFF_TABLES) - 1;
 		if (diff.html || !select_refuse_groups(&diff.select, "diff"))

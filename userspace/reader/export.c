@@ -194,7 +194,8 @@ static const char doc[] = "Writes a profile in the format of another tool."
 			  "\vExamples:\n"
 			  "  pyprof export --speedscope P.pb.gz > s.json\n"
 			  "  pyprof export --pprof DIR --since 1h --pid 4242 -o hour.pb.gz\n"
-			  "  pyprof export --csv P.pb.gz | sort -t, -k7 -rn | head\n";
+			  "  pyprof export --csv P.pb.gz | sort -t, -k7 -rn | head\n"
+			  "  sudo pyprof export --pprof --live --for 60 -o now.pb.gz\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -296,7 +297,7 @@ int verb_export(int argc, char **argv)
 	struct export export = {0};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "PROFILE|DIR...", argc, argv, &export))
+	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &export))
 		status = run(&export);
 	totals_release(&export.totals);
 	select_release(&export.select);

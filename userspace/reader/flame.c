@@ -31,7 +31,8 @@ static const char doc[] =
 	"\vExamples:\n"
 	"  pyprof flame P.pb.gz > f.html\n"
 	"  pyprof flame /var/lib/pyprofd --since 1h --comm '^gunicorn' > f.html\n"
-	"  pyprof flame --svg --python P.pb.gz > f.svg\n";
+	"  pyprof flame --svg --python P.pb.gz > f.svg\n"
+	"  sudo pyprof flame --live --pid 123 > f.html\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -168,7 +169,7 @@ int verb_flame(int argc, char **argv)
 	struct flame flame = {0};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "PROFILE|DIR...", argc, argv, &flame))
+	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &flame))
 		status = run(&flame);
 	select_release(&flame.select);
 	return status;

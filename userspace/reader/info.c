@@ -40,7 +40,8 @@ static const char doc[] =
 	"cost."
 	"\vExamples:\n"
 	"  pyprof info P.pb.gz\n"
-	"  pyprof info /var/lib/pyprofd --since 1h --kind offcpu\n";
+	"  pyprof info /var/lib/pyprofd --since 1h --kind offcpu\n"
+	"  sudo pyprof info --live\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -317,7 +318,7 @@ int verb_info(int argc, char **argv)
 	struct info info = {.processes = DEFAULT_PROCESSES};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "PROFILE|DIR...", argc, argv, &info) &&
+	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &info) &&
 	    !select_refuse_groups(&info.select, "info"))
 		status = run(&info);
 	select_release(&info.select);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "reader/live_windows.h"
 #include "reader/verb.h"
 #include "store/store_query.h"
 #include "version.h"
@@ -27,6 +28,7 @@ struct input {
 	const struct select *select;
 	struct profile_reader *reader;
 	struct store_listing listing; /* of one folder */
+	struct live_windows *live;    /* owned; NULL: from files, or live_from's */
 	const char *kept[MAX_KEPT_LABELS];
 	char kind[STORE_KIND_CHARS]; /* of the windows taken from folders; "": any */
 	uint8_t *focus, *ignore;     /* enum match, by string of the profile */
@@ -42,6 +44,7 @@ void input_free(struct input *input)
 		return;
 	profile_reader_free(input->reader);
 	store_listing_release(&input->listing);
+	live_windows_free(input->live);
 	free(input->focus);
 	free(input->ignore);
 	free(input);
@@ -267,11 +270,21 @@ static int check_writer(struct input *input, const char *path)
 	return 0;
 }
 
+static int read_fd(struct input *input, int fd, const char *path, const char *kind)
+{
+	int err = profile_reader_add(input->reader, fd, kind);
+
+	input->done++;
+	show_progress(input);
+	if (err)
+		return complain(input, path, profile_reader_error(input->reader));
+	return check_writer(input, path);
+}
+
 static int read_one(struct input *input, const char *path, const char *kind, bool may_be_gone)
 {
 	OWNED_FD int fd = !strcmp(path, "-") ? dup(STDIN_FILENO)
 					     : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	int err;
 
 	if (fd < 0) {
 		/* The store deletes its oldest windows at any time. */
@@ -279,12 +292,7 @@ static int read_one(struct input *input, const char *path, const char *kind, boo
 			return 0;
 		return complain(input, path, strerror(errno));
 	}
-	err = profile_reader_add(input->reader, fd, kind);
-	input->done++;
-	show_progress(input);
-	if (err)
-		return complain(input, path, profile_reader_error(input->reader));
-	return check_writer(input, path);
+	return read_fd(input, fd, path, kind);
 }
 
 /* ---- folders ---- */
@@ -374,6 +382,58 @@ static int read_folder(struct input *input, const char *path)
 	return err;
 }
 
+/* ---- live ---- */
+
+/* cpu, as of a folder. */
+static int find_live_kind(struct input *input, enum live_profile *ret_kind)
+{
+	const char *kind = wanted_kind(input) ? wanted_kind(input) : "cpu";
+
+	return live_profile_find(kind, strlen(kind), ret_kind)
+		       ? 0
+		       : complain(input, kind, "--live has kinds cpu, offcpu, wall and gil only");
+}
+
+static int take_live(struct input *input, enum live_profile kind)
+{
+	const struct select *select = input->select;
+	const char *more_name = input->options->live_more;
+	struct live_windows_options options = {.socket = select->socket,
+					       .pid = select->pid,
+					       .pid_count = select->pid_count,
+					       .kind = kind,
+					       .seconds = select->live_seconds,
+					       .no_progress = select->no_progress};
+	enum live_profile more;
+
+	if (more_name && live_profile_find(more_name, strlen(more_name), &more) && more > kind)
+		options.more = 1U << more;
+	return live_windows_take(&options, &input->live);
+}
+
+static int read_live(struct input *input)
+{
+	const struct input *from = input->options->live_from ? input->options->live_from : input;
+	enum live_profile kind;
+	int err = find_live_kind(input, &kind);
+
+	if (!err && from == input)
+		err = take_live(input, kind);
+	if (err)
+		return err;
+	input->wanted = live_windows_count(from->live);
+	for (size_t i = 0; !err && i < live_windows_count(from->live); i++) {
+		OWNED_FD int fd = -1;
+
+		if (live_windows_kind(from->live, i) != kind)
+			continue;
+		err = live_windows_open(from->live, i, &fd);
+		err = err ? complain(input, "a window", strerror(-err))
+			  : read_fd(input, fd, "a window", live_profile_name(kind));
+	}
+	return err;
+}
+
 /* ---- all of it ---- */
 
 static int read_path(struct input *input, const char *path)
@@ -394,7 +454,10 @@ static void make_title(struct input *input)
 	struct profile_read_totals totals;
 
 	profile_reader_totals(input->reader, &totals);
-	if (totals.files == 1 && select->path_count == 1)
+	if (select->live)
+		snprintf(input->title, sizeof(input->title), "what runs now (%" PRIu64 " windows)",
+			 totals.files);
+	else if (totals.files == 1 && select->path_count == 1)
 		snprintf(input->title, sizeof(input->title), "%s", select->path[0]);
 	else if (select->path_count == 1)
 		snprintf(input->title, sizeof(input->title), "%s (%" PRIu64 " windows)",
@@ -411,6 +474,8 @@ static int read_all(struct input *input)
 
 	if (err)
 		return complain(input, "cannot begin", strerror(-err));
+	if (select->live)
+		err = read_live(input);
 	for (int i = 0; !err && i < select->path_count; i++) {
 		if (input->options->path_begin)
 			input->options->path_begin(input->options->context, i);
@@ -418,7 +483,9 @@ static int read_all(struct input *input)
 	}
 	clear_progress(input);
 	if (!err && !input_profile(input) && !input->options->may_be_none)
-		err = complain(input, select->path[0], "its profiles went away while it was read");
+		err = complain(input, select->live ? "--live" : select->path[0],
+			       select->live ? "no window has come"
+					    : "its profiles went away while it was read");
 	return err;
 }
 
@@ -427,8 +494,9 @@ int input_read(const struct input_options *options, struct input **ret_input)
 	OWNED(input) struct input *input = NULL;
 	int err;
 
-	if (!options->select->path_count) {
-		fprintf(stderr, "pyprof: which profile? Give a .pb.gz file or a folder of them\n");
+	if (!options->select->path_count && !options->select->live) {
+		fprintf(stderr, "pyprof: which profile? Give a .pb.gz file, a folder of them, or "
+				"--live\n");
 		return READER_BAD_INPUT;
 	}
 	input = calloc(1, sizeof(*input));

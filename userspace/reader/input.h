@@ -13,6 +13,10 @@ struct input_options {
 	bool drop_addresses, drop_lines, python_only; /* --python: always */
 	const char *kind; /* of windows, above --kind; NULL: as --kind says */
 	bool may_be_none; /* no such windows: NULL, and no word of it */
+	/* --live: takes windows of this kind, too, for an input_read() that names this one in live_from.
+	 * NULL: none. */
+	const char *live_more;
+	const struct input *live_from;
 	int (*window_done)(void *context, struct profile *profile,
 			   const struct profile_window *window);
 	void (*path_begin)(void *context, int path); /* before its first file: path of select */

@@ -39,7 +39,8 @@ static const char doc[] =
 	"\vExamples:\n"
 	"  pyprof lines w.py P.pb.gz\n"
 	"  pyprof lines w.py:Model.step /var/lib/pyprofd --since 10m\n"
-	"  pyprof lines w.py P.pb.gz --html > w.html\n";
+	"  pyprof lines w.py P.pb.gz --html > w.html\n"
+	"  sudo pyprof lines w.py --live\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -88,6 +89,8 @@ static int waited_done(void *context, struct profile *profile, const struct prof
 
 static const char *const kept_labels[] = {"wait", NULL};
 
+static const char kind_of_waits[] = "offcpu";
+
 static int read_ran(struct lines *lines, struct input **ret_input)
 {
 	struct input_options input_options = {.select = &lines->select,
@@ -97,11 +100,14 @@ static int read_ran(struct lines *lines, struct input **ret_input)
 					      .window_done = ran_done,
 					      .context = lines};
 
+	if (!lines->waits && !lines->select.kind)
+		input_options.live_more = kind_of_waits;
+
 	return input_read(&input_options, ret_input);
 }
 
 /* NULL: there are none. */
-static int read_waits(struct lines *lines, struct input **ret_input)
+static int read_waits(struct lines *lines, const struct input *ran, struct input **ret_input)
 {
 	struct select select = lines->select;
 	struct input_options input_options = {.select = &select,
@@ -110,7 +116,7 @@ static int read_waits(struct lines *lines, struct input **ret_input)
 					      .python_only = lines->view.is_python,
 					      .window_done = waited_done,
 					      .context = lines,
-					      .kind = "offcpu",
+					      .kind = kind_of_waits,
 					      .may_be_none = true};
 	char *path[] = {(char *)lines->waits};
 	struct stat status;
@@ -120,6 +126,11 @@ static int read_waits(struct lines *lines, struct input **ret_input)
 	if (lines->waits) {
 		select.path = path;
 		select.path_count = 1;
+		select.live = false;
+		return input_read(&input_options, ret_input);
+	}
+	if (select.live && !select.kind) {
+		input_options.live_from = ran;
 		return input_read(&input_options, ret_input);
 	}
 	if (select.kind || select.path_count != 1 || stat(select.path[0], &status) ||
@@ -218,7 +229,7 @@ static int run(struct lines *lines)
 	totals_init(&lines->waited, &waited);
 	err = read_ran(lines, &input);
 	if (!err && !lines->waited.windows)
-		err = read_waits(lines, &waits);
+		err = read_waits(lines, input, &waits);
 	return err ? err : show(lines, input);
 }
 
@@ -243,7 +254,7 @@ int verb_lines(int argc, char **argv)
 	struct lines lines = {.select = {.leading_wanted = 1}};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "FILE[:FUNC] PROFILE|DIR...", argc, argv, &lines) &&
+	if (!select_parse(options, parse, doc, "FILE[:FUNC] PROFILE|DIR...\nFILE[:FUNC] --live", argc, argv, &lines) &&
 	    !select_refuse_groups(&lines.select, "lines")) {
 		if (lines.select.leading_count) {
 			split_target(&lines);

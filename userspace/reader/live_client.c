@@ -59,7 +59,17 @@ static void find_program(char program[PROGRAM_BYTES])
 	memcpy(program, name, sizeof(name));
 }
 
-static void run_private(int connected, int said)
+/* What has to be captured for it, and no more. */
+static const char *events_of(const struct live_request *request)
+{
+	if (request->kinds & 1U << LIVE_PROFILE_GIL)
+		return "cpu,offcpu,gil";
+	if (request->kinds == 1U << LIVE_PROFILE_CPU)
+		return "cpu";
+	return "cpu,offcpu";
+}
+
+static void run_private(int connected, int said, const char *events)
 {
 	char program[PROGRAM_BYTES], live[32];
 	int fd = dup(connected); /* the copy stays open in the new program */
@@ -68,17 +78,20 @@ static void run_private(int connected, int said)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	/* Ctrl-C is for who asked. */
+	(void)setpgid(0, 0);
 	find_program(program);
 	snprintf(live, sizeof(live), "fd:%d", fd);
 	(void)dup2(said, STDERR_FILENO);
-	execlp(program, program, "--quiet", "--events", "cpu,offcpu", "--output", "no", "--live",
+	execlp(program, program, "--quiet", "--events", events, "--output", "no", "--live",
 	       live, (char *)NULL);
 	fprintf(stderr, "pyprof: cannot start %s: %s\n", program, strerror(errno));
 	_exit(127);
 }
 
 /* It serves the other end of a pair: no file to leave behind, and nobody else can ask it. */
-static int start_private(struct live_client *client, int *ret_fd)
+static int start_private(struct live_client *client, const struct live_request *request,
+			 int *ret_fd)
 {
 	int pair[2];
 
@@ -87,7 +100,7 @@ static int start_private(struct live_client *client, int *ret_fd)
 		return -errno;
 	client->pid = fork();
 	if (!client->pid)
-		run_private(pair[1], client->said);
+		run_private(pair[1], client->said, events_of(request));
 	close(pair[1]);
 	*ret_fd = pair[0];
 	return client->pid < 0 ? -errno : 0;
@@ -120,7 +133,8 @@ bool live_client_has_failed(const struct live_client *client)
 
 /* ---- either ---- */
 
-static int connect_any(struct live_client *client, const char *path, int *ret_fd)
+static int connect_any(struct live_client *client, const char *path,
+		       const struct live_request *request, int *ret_fd)
 {
 	const char *asked = path ? path : LIVE_SOCKET_DEFAULT;
 	int err = connect_to(asked, ret_fd);
@@ -137,7 +151,7 @@ static int connect_any(struct live_client *client, const char *path, int *ret_fd
 			asked);
 		return err;
 	}
-	err = start_private(client, ret_fd);
+	err = start_private(client, request, ret_fd);
 	if (err)
 		fprintf(stderr, "pyprof: a capture of its own did not start: %s\n", strerror(-err));
 	return err;
@@ -154,7 +168,7 @@ static int ask(struct live_client *client, const char *path, const struct live_r
 		fprintf(stderr, "pyprof: too many processes are named\n");
 		return err;
 	}
-	err = connect_any(client, path, &client->fd);
+	err = connect_any(client, path, request, &client->fd);
 	if (err)
 		return err;
 	if (setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||

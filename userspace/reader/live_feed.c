@@ -63,6 +63,7 @@ static int take_one(struct live_feed *feed, const struct live_feed_handler *hand
 	if (record.kind == LIVE_ERROR) {
 		free(feed->why);
 		feed->why = strdup(record.text[0]);
+		feed->why_errno = record.number[0];
 		return feed->why ? -EREMOTEIO : -ENOMEM;
 	}
 	if (record.kind != LIVE_WINDOW || record.number[0] > LIVE_WINDOW_BYTES)

@@ -11,6 +11,7 @@ struct live_feed {
 	char *bytes; /* owned */
 	size_t size, capacity;
 	char *why; /* owned: what an error record said */
+	uint64_t why_errno;
 };
 
 struct live_feed_handler {

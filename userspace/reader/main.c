@@ -11,7 +11,7 @@ static void help(FILE *out)
 {
 	const struct verb *verb;
 
-	fprintf(out, "Usage: pyprof VERB [OPTION...] [PROFILE|DIR...]\n"
+	fprintf(out, "Usage: pyprof VERB [OPTION...] [PROFILE|DIR...|--live]\n"
 		     "Shows profiles: what pyprofd wrote, and pprof files of other tools.\n\n");
 	for (unsigned int i = 0; (verb = verb_at(i)); i++)
 		fprintf(out, "  %-8s %s\n", verb->name, verb->summary);

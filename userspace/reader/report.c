@@ -45,7 +45,8 @@ static const char doc[] =
 	"  pyprof report P.pb.gz\n"
 	"  pyprof report /var/lib/pyprofd --since 1h --by line --focus train\n"
 	"  pyprof report P.pb.gz --by thread\n"
-	"  pyprof report P.pb.gz --callers '^json.loads$'\n";
+	"  pyprof report P.pb.gz --callers '^json.loads$'\n"
+	"  sudo pyprof report --live --for 5\n";
 
 /* ---- options ---- */
 
@@ -400,7 +401,7 @@ int verb_report(int argc, char **argv)
 	struct report report = {.rows = DEFAULT_ROWS};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "PROFILE|DIR...", argc, argv, &report))
+	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &report))
 		status = run(&report);
 	totals_release(&report.totals);
 	select_free_regex(report.callers);

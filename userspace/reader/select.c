@@ -9,9 +9,12 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "live/request.h"
 #include "store/store_names.h"
 
 #define MS_PER_SEC 1000U
+#define LIVE_SECONDS_DEFAULT 10UL
+#define LIVE_SECONDS_MAX 3600UL
 
 enum {
 	OPTION_PID = 0x1000,
@@ -27,6 +30,9 @@ enum {
 	OPTION_PYTHON,
 	OPTION_NO_COLOR,
 	OPTION_NO_PROGRESS,
+	OPTION_LIVE,
+	OPTION_FOR,
+	OPTION_SOCKET,
 };
 
 static const struct argp_option options[] = {
@@ -37,7 +43,7 @@ static const struct argp_option options[] = {
 	{"since", OPTION_SINCE, "TIME", 0,
 	 "Windows that end after: 1h, 30m (ago), 2026-11-21T15:04, 15:04, @SECONDS", 8},
 	{"until", OPTION_UNTIL, "TIME", 0, "Windows that begin before", 8},
-	{"kind", OPTION_KIND, "KIND", 0, "Of a folder: cpu (default), offcpu, wall, gil, ...", 8},
+	{"kind", OPTION_KIND, "KIND", 0, "Of a folder and live: cpu (default), offcpu, wall, gil, ...", 8},
 	{"focus", OPTION_FOCUS, "REGEX", 0, "Only stacks with a matching function or file", 8},
 	{"ignore", OPTION_IGNORE, "REGEX", 0, "No stacks with a matching function or file", 8},
 	{"group-by", OPTION_GROUP_BY, "KEY,...", 0,
@@ -48,6 +54,16 @@ static const struct argp_option options[] = {
 	 "Only Python functions: what they run in C and in the kernel is theirs", 8},
 	{"no-color", OPTION_NO_COLOR, NULL, 0, "No colours on a terminal, either", 9},
 	{"no-progress", OPTION_NO_PROGRESS, NULL, 0, "No progress bar on a terminal, either", 9},
+	{0},
+};
+
+static const struct argp_option live_options[] = {
+	{NULL, 0, NULL, 0, "What happens now:", 7},
+	{"live", OPTION_LIVE, NULL, 0,
+	 "No files: the running pyprofd tells what happens from now on; root needs none", 7},
+	{"for", OPTION_FOR, "S", 0, "Watch for S seconds, 1 to 3600; default: 10", 7},
+	{"socket", OPTION_SOCKET, "PATH", 0,
+	 "Where pyprofd answers; default: " LIVE_SOCKET_DEFAULT, 7},
 	{0},
 };
 
@@ -326,18 +342,96 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	}
 }
 
+static error_t parse_live(int key, char *text, struct argp_state *state)
+{
+	struct select *select = state->input;
+
+	switch (key) {
+	case OPTION_LIVE:
+		select->live = true;
+		return 0;
+	case OPTION_FOR:
+		select->live_seconds = select_number(state, "for", text);
+		if (!select->live_seconds || select->live_seconds > LIVE_SECONDS_MAX)
+			argp_error(state, "--for=%s: not from 1 to %lu", text, LIVE_SECONDS_MAX);
+		return 0;
+	case OPTION_SOCKET:
+		select->socket = text;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* What is wrong in all of it, or NULL. */
+static const char *find_conflict(const struct select *select)
+{
+	if (!select->live && select->live_seconds)
+		return "--for is of --live";
+	if (!select->live && select->socket)
+		return "--socket is of --live";
+	if (!select->live)
+		return NULL;
+	if (select->path_count)
+		return "--live reads no profile: give one of both";
+	if (select->since_ms || select->until_ms)
+		return "--live watches from now on: --since and --until are of folders";
+	return NULL;
+}
+
+static error_t parse_with_live(int key, char *text, struct argp_state *state)
+{
+	struct select *select = state->input;
+	const char *conflict;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = state->input;
+		return 0;
+	case ARGP_KEY_END:
+		conflict = find_conflict(select);
+		if (!select->live_seconds)
+			select->live_seconds = LIVE_SECONDS_DEFAULT;
+		if (!conflict)
+			return 0;
+		fprintf(stderr, "pyprof: %s\n", conflict);
+		exit(argp_err_exit_status);
+	default:
+		return parse(key, text, state);
+	}
+}
+
+static error_t parse_verb(const struct argp *shared, struct argp verb, int argc, char **argv,
+			  void *input)
+{
+	const struct argp_child children[] = {{shared, 0, NULL, 8}, {0}};
+
+	verb.children = children;
+	return argp_parse(&verb, argc, argv, 0, NULL, input);
+}
+
 error_t select_parse(const struct argp_option *verb_options, argp_parser_t parser, const char *doc,
 		     const char *arguments, int argc, char **argv, void *input)
 {
-	static const struct argp select_argp = {.options = options, .parser = parse};
-	const struct argp_child children[] = {{&select_argp, 0, NULL, 8}, {0}};
-	const struct argp argp = {.options = verb_options,
-				  .parser = parser,
-				  .args_doc = arguments,
-				  .doc = doc,
-				  .children = children};
+	static const struct argp live_argp = {.options = live_options, .parser = parse_live};
+	static const struct argp_child live_child[] = {{&live_argp, 0, NULL, 7}, {0}};
+	static const struct argp shared = {
+		.options = options, .parser = parse_with_live, .children = live_child};
+	const struct argp verb = {
+		.options = verb_options, .parser = parser, .args_doc = arguments, .doc = doc};
 
-	return argp_parse(&argp, argc, argv, 0, NULL, input);
+	return parse_verb(&shared, verb, argc, argv, input);
+}
+
+error_t select_parse_files(const struct argp_option *verb_options, argp_parser_t parser,
+			   const char *doc, const char *arguments, int argc, char **argv,
+			   void *input)
+{
+	static const struct argp shared = {.options = options, .parser = parse};
+	const struct argp verb = {
+		.options = verb_options, .parser = parser, .args_doc = arguments, .doc = doc};
+
+	return parse_verb(&shared, verb, argc, argv, input);
 }
 
 double select_share(struct argp_state *state, const char *option, const char *text)

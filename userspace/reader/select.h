@@ -23,6 +23,9 @@ struct select {
 	const char *kind, *sample_type;		 /* NULL: not given */
 	uint32_t group_by;			 /* enum group_by, ored */
 	bool python_only, no_color, no_progress;
+	bool live; /* no paths: what pyprofd sends from now on, for live_seconds */
+	unsigned long live_seconds;
+	const char *socket; /* NULL: the default */
 	/* A verb's own first arguments (the FILE of `lines`): not paths of profiles. */
 	char *leading[2];
 	int leading_wanted, leading_count;
@@ -32,6 +35,9 @@ struct select {
  * as child_inputs[0].  doc: static, with the examples. */
 error_t select_parse(const struct argp_option *options, argp_parser_t parser, const char *doc,
 		     const char *arguments, int argc, char **argv, void *input);
+/* The same without --live. */
+error_t select_parse_files(const struct argp_option *options, argp_parser_t parser, const char *doc,
+			   const char *arguments, int argc, char **argv, void *input);
 void select_release(struct select *select);
 /* Of a verb's own option: a share from 0 to 1 of "12.5" percent; a number.  Else argp_error(). */
 double select_share(struct argp_state *state, const char *option, const char *text);

@@ -30,7 +30,8 @@ static const char doc[] = "Shows the call tree, hottest first.  A chain of calls
 			  "same is one line after the other, without a step to the right."
 			  "\vExamples:\n"
 			  "  pyprof tree P.pb.gz --python\n"
-			  "  pyprof tree /var/lib/pyprofd --since 10m --group-by process --min 5\n";
+			  "  pyprof tree /var/lib/pyprofd --since 10m --group-by process --min 5\n"
+			  "  sudo pyprof tree --live --pid 123\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -199,7 +200,7 @@ int verb_tree(int argc, char **argv)
 	struct tree tree = {.min_share = DEFAULT_MIN_SHARE};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "PROFILE|DIR...", argc, argv, &tree))
+	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &tree))
 		status = run(&tree);
 	select_release(&tree.select);
 	return status;

@@ -259,6 +259,23 @@ static void host_check__rate_above_sysctl_names_it_and_its_value(void **state)
 		"'sysctl kernel.perf_event_max_sample_rate=1999'");
 }
 
+static void host_explain_perf__a_kernel_that_wants_sys_admin_is_named(void **state)
+{
+	struct host_tree *tree = *state;
+
+	put(tree->proc, "sys/kernel/perf_event_paranoid", "3\n");
+	host_explain_perf(&tree->paths, -EACCES, tree->why, sizeof(tree->why));
+	assert_string_equal(tree->why,
+			    "kernel.perf_event_paranoid = 3: this kernel wants CAP_SYS_ADMIN for perf "
+			    "events: grant it, or run 'sysctl kernel.perf_event_paranoid=2'");
+	host_explain_perf(&tree->paths, -EMFILE, tree->why, sizeof(tree->why));
+	assert_string_equal(tree->why,
+			    "cannot watch mappings (perf_event_open): Too many open files");
+	put(tree->proc, "sys/kernel/perf_event_paranoid", "2\n");
+	host_explain_perf(&tree->paths, -EACCES, tree->why, sizeof(tree->why));
+	assert_null(strstr(tree->why, "paranoid"));
+}
+
 static void host_check__each_pid_must_be_a_living_process(void **state)
 {
 	struct host_tree *tree = *state;
@@ -412,6 +429,7 @@ int main(void)
 		TEST(host_check__unreadable_status_is_refused),
 		TEST(host_check__user_namespace_is_named),
 		TEST(host_check__rate_above_sysctl_names_it_and_its_value),
+		TEST(host_explain_perf__a_kernel_that_wants_sys_admin_is_named),
 		TEST(host_check__each_pid_must_be_a_living_process),
 		TEST(host_check__cgroup_is_found_in_each_layout),
 		TEST(host_check__command_must_be_executable),

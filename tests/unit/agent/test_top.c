@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/top.c live/request.c live/record.c base/io.c base/log.c profile/profile_read.c profile/read_frames.c profile/read_samples.c profile/pprof_tables.c profile/unpack.c profile/profile.c profile/pprof.c profile/pprof_code.c profile/pprof_mappings.c profile/pprof_strings.c profile/gzip_sink.c profile/stack_table.c profile/index_table.c profile/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: agent/top.c agent/profiles.c live/request.c live/record.c base/io.c base/log.c profile/profile_read.c profile/read_frames.c profile/read_samples.c profile/pprof_tables.c profile/unpack.c profile/profile.c profile/pprof.c profile/pprof_code.c profile/pprof_mappings.c profile/pprof_strings.c profile/gzip_sink.c profile/stack_table.c profile/index_table.c profile/utf8.c base/intern.c gen/profile.pb-c.c */
 /* Clients, processes and who may see them are this file's own. */
 #include <cmocka.h>
 #include <errno.h>
@@ -7,10 +7,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "agent/output.h"
 #include "agent/top.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "live/access.h"
+#include "live/record.h"
 #include "profile/profile_read.h"
 #include "profile/window.h"
 
@@ -56,6 +58,14 @@ void live_server_refuse(struct live_server *server, uint64_t number, int err, co
 	refused = err;
 }
 
+int output_write(struct output *output, const struct profile *profile, uint64_t start_wall_ns,
+		 uint64_t duration_ns, bool is_last)
+{
+	(void)output, (void)profile, (void)start_wall_ns, (void)duration_ns, (void)is_last;
+	fail_msg("a window for clients is no file");
+	return -EIO;
+}
+
 static struct process living[] = {
 	{.id = {.tgid = 7, .generation = 2}},
 	{.id = {.tgid = 8, .generation = 1}},
@@ -86,23 +96,34 @@ bool live_may_see(uid_t uid, uint32_t tgid)
 
 /* ---- */
 
-static struct top *watched_by(uid_t uid, uint32_t pid, enum options_clock clock)
+static struct top *watched(const struct live_request *request, uid_t uid, enum options_clock clock)
 {
 	static struct options options;
 	struct top *top;
 
-	options = (struct options){.events = OPTIONS_EVENT_CPU | OPTIONS_EVENT_OFFCPU, .clock = clock};
+	options = (struct options){.events = clock == OPTIONS_CLOCK_CYCLES
+						     ? OPTIONS_EVENT_CPU
+						     : OPTIONS_EVENT_CPU | OPTIONS_EVENT_OFFCPU,
+				   .hz = 100,
+				   .clock = clock};
 	has_gone = false;
 	refused = 0;
-	jobs[0] = (struct live_job){.number = 1, .uid = uid, .request = {.verb = LIVE_TOP}};
-	if (pid)
-		jobs[0].request.pid[jobs[0].request.pid_count++] = pid;
+	jobs[0] = (struct live_job){.number = 1, .uid = uid, .request = *request};
 	jobs_waiting = 1;
 	assert_int_equal(top_new(&options, NULL, NULL, &top), 0);
 	assert_true(top_due_ns(top, 1000) == UINT64_MAX);
 	top_serve(top, 1);
 	assert_int_equal(jobs_waiting, 0);
 	return top;
+}
+
+static struct top *watched_by(uid_t uid, uint32_t pid, enum options_clock clock)
+{
+	struct live_request request = {.verb = LIVE_TOP};
+
+	if (pid)
+		request.pid[request.pid_count++] = pid;
+	return watched(&request, uid, clock);
 }
 
 static void add(struct top *top, struct intern *strings, struct pp_process_id id, uint32_t kind,
@@ -140,7 +161,7 @@ static void fill_window(struct top *top)
 	add(top, strings, (struct pp_process_id){8, 1}, PP_KIND_CPU, 10000);
 	add(top, strings, (struct pp_process_id){9, 1}, PP_KIND_CPU, 100000);
 	add(top, strings, (struct pp_process_id){10, 1}, PP_KIND_CPU, 1000000);
-	top_end(top, NULL, 77);
+	top_end(top, &(struct top_facts){.duration_ns = 77, .comment = "facts samples=5"});
 }
 
 /* The sum of what was sent; no label but those that are shown. */
@@ -222,8 +243,128 @@ static void top__cycles_are_no_time(void **state)
 	assert_true(top_due_ns(top, 1) == UINT64_MAX);
 	top_serve(NULL, 1);
 	top_begin(NULL, NULL, 1);
-	top_end(NULL, NULL, 1);
+	top_end(NULL, &(struct top_facts){.duration_ns = 1});
+	assert_false(top_wants_comment(NULL));
 	assert_true(top_due_ns(NULL, 1) == UINT64_MAX);
+}
+
+/* ---- those who ask for kinds ---- */
+
+struct kind_sums {
+	int64_t value[3];
+	size_t rows, cgroups, facts;
+};
+
+static void read_profile(const char *file, size_t size, const char *kind,
+			 struct kind_sums *ret_sums)
+{
+	const struct profile_read_options options = {};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	OWNED_FD int fd = memfd_create("window", 0);
+	const struct profile *profile;
+
+	assert_int_equal(write_full(fd, file, size), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(profile_reader_new(&options, &reader), 0);
+	assert_int_equal(profile_reader_add(reader, fd, kind), 0);
+	profile = profile_reader_profile(reader);
+	*ret_sums = (struct kind_sums){.rows = profile->row_count};
+	for (uint32_t i = 0; i < profile->row_count; i++) {
+		for (size_t v = 0; v < profile->options.value_count; v++)
+			ret_sums->value[v] += profile_row_values(profile, i)[v];
+		ret_sums->cgroups += !!profile_find_label(profile, profile->row[i].label_set,
+							  "cgroup");
+	}
+	for (uint32_t i = 0; i < profile->comment_count; i++)
+		ret_sums->facts += !strncmp(intern_get(profile->strings, profile->comment[i], NULL),
+					    "facts ", strlen("facts "));
+}
+
+/* The windows of one part: their kinds in the order in which they came, and what they hold. */
+static size_t pushed_kinds(struct kind_sums ret_sums[LIVE_PROFILE_COUNT],
+			   enum live_profile ret_kind[LIVE_PROFILE_COUNT])
+{
+	const char *at = pushed, *end = pushed + pushed_size;
+	size_t count = 0;
+
+	while (at < end) {
+		unsigned long long size, flags;
+		const char *file = memchr(at, '\n', (size_t)(end - at));
+
+		assert_non_null(file++);
+		assert_int_equal(sscanf(at, "window\t%llu\t%llu\n", &size, &flags), 2);
+		assert_true(count < LIVE_PROFILE_COUNT && size <= (size_t)(end - file));
+		assert_true(flags & LIVE_WINDOW_WAITS);
+		ret_kind[count] = (enum live_profile)((flags >> LIVE_WINDOW_KIND_SHIFT) - 1);
+		read_profile(file, size, live_profile_name(ret_kind[count]), &ret_sums[count]);
+		at = file + size;
+		count++;
+	}
+	return count;
+}
+
+static void kinds__are_sent_in_one_part_with_all_labels(void **state)
+{
+	/* No counters of the GIL are recorded. */
+	const struct live_request request = {.verb = LIVE_TOP,
+					     .kinds = 1U << LIVE_PROFILE_GIL | 1U << LIVE_PROFILE_OFFCPU |
+						      1U << LIVE_PROFILE_CPU};
+	OWNED(top) struct top *top = watched(&request, 0, OPTIONS_CLOCK_CPU);
+	struct kind_sums sums[LIVE_PROFILE_COUNT];
+	enum live_profile kind[LIVE_PROFILE_COUNT];
+
+	(void)state;
+	assert_true(top_wants_comment(top));
+	pushes = 0;
+	fill_window(top);
+	assert_int_equal(pushes, 1);
+	assert_int_equal(pushed_kinds(sums, kind), 2);
+	assert_int_equal(kind[0], LIVE_PROFILE_CPU);
+	assert_int_equal(kind[1], LIVE_PROFILE_OFFCPU);
+	/* samples and ns; ns and events. */
+	assert_int_equal(sums[0].value[0], 5);
+	assert_int_equal(sums[0].value[1], 1110011);
+	assert_int_equal(sums[1].value[0], 100);
+	assert_int_equal(sums[1].value[1], 1);
+	assert_int_equal(sums[0].cgroups, sums[0].rows);
+	assert_int_equal(sums[1].cgroups, sums[1].rows);
+	/* The first is of a time before it was asked. */
+	assert_int_equal(sums[0].facts, 0);
+	fill_window(top);
+	assert_int_equal(pushed_kinds(sums, kind), 2);
+	assert_int_equal(sums[0].facts, 1);
+}
+
+static void kinds__of_users_are_of_their_programs_that_run_now(void **state)
+{
+	const struct live_request request = {.verb = LIVE_TOP,
+					     .kinds = 1U << LIVE_PROFILE_CPU | 1U << LIVE_PROFILE_WALL};
+	OWNED(top) struct top *top = watched(&request, 1000, OPTIONS_CLOCK_CPU);
+	struct kind_sums sums[LIVE_PROFILE_COUNT];
+	enum live_profile kind[LIVE_PROFILE_COUNT];
+
+	(void)state;
+	assert_false(top_wants_comment(top));
+	fill_window(top);
+	fill_window(top);
+	assert_int_equal(pushed_kinds(sums, kind), 2);
+	assert_int_equal(sums[0].value[1], 10);
+	assert_int_equal(kind[1], LIVE_PROFILE_WALL);
+	assert_int_equal(sums[1].value[0], 110);
+	assert_int_equal(sums[0].facts, 0);
+}
+
+static void kinds__that_are_not_recorded_are_refused(void **state)
+{
+	const struct live_request gil = {.verb = LIVE_TOP, .kinds = 1U << LIVE_PROFILE_GIL};
+	const struct live_request cpu = {.verb = LIVE_TOP, .kinds = 1U << LIVE_PROFILE_CPU};
+
+	(void)state;
+	top_free(watched(&gil, 0, OPTIONS_CLOCK_CPU));
+	assert_int_equal(refused, -ENOTSUP);
+	/* Cycles are fine for who asks for kind cpu: the profile says what it counts. */
+	top_free(watched(&cpu, 0, OPTIONS_CLOCK_CYCLES));
+	assert_int_equal(refused, 0);
 }
 
 static int end_group(void **state)
@@ -241,6 +382,9 @@ int main(void)
 		cmocka_unit_test(top__those_that_were_named),
 		cmocka_unit_test(top__first_at_once_then_each_second),
 		cmocka_unit_test(top__cycles_are_no_time),
+		cmocka_unit_test(kinds__are_sent_in_one_part_with_all_labels),
+		cmocka_unit_test(kinds__of_users_are_of_their_programs_that_run_now),
+		cmocka_unit_test(kinds__that_are_not_recorded_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, end_group);

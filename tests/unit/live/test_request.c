@@ -63,6 +63,15 @@ static void request__what_is_wrong_is_refused_and_changes_nothing(void **state)
 		{"pyprofd 1 dump all raw", -EINVAL},
 		{"pyprofd 1 dump all\r", -EINVAL},
 		{"pyprofd 1 erase all", -EINVAL},
+		{"pyprofd 1 top all kinds=", -EINVAL},
+		{"pyprofd 1 top all kinds", -EINVAL},
+		{"pyprofd 1 top all kinds=cpu,", -EINVAL},
+		{"pyprofd 1 top all kinds=,cpu", -EINVAL},
+		{"pyprofd 1 top all kinds=cpu,waker", -EINVAL},
+		{"pyprofd 1 top all kinds=cp", -EINVAL},
+		{"pyprofd 1 top all kinds=cpus", -EINVAL},
+		{"pyprofd 1 top all Kinds=cpu", -EINVAL},
+		{"pyprofd 1 dump all kinds=cpu", -EINVAL},
 	};
 
 	(void)state;
@@ -73,6 +82,45 @@ static void request__what_is_wrong_is_refused_and_changes_nothing(void **state)
 			fail_msg("'%s'", cases[i].line);
 		assert_int_equal(request.pid_count, 99);
 	}
+}
+
+static void request__kinds(void **state)
+{
+	struct live_request request = {.kinds = 99}, again;
+	char text[LIVE_REQUEST_BYTES];
+	size_t size;
+
+	(void)state;
+	assert_int_equal(parse("pyprofd 1 top all", &request), 0);
+	assert_int_equal(request.kinds, 0);
+	assert_int_equal(parse("pyprofd 1 top 7 kinds=gil,cpu,gil", &request), 0);
+	assert_int_equal(request.kinds, 1U << LIVE_PROFILE_CPU | 1U << LIVE_PROFILE_GIL);
+	assert_int_equal(request.pid[0], 7);
+	assert_int_equal(live_request_format(&request, text, &size), 0);
+	assert_string_equal(text, "pyprofd 1 top 7 kinds=cpu,gil\n");
+	request.kinds = (1U << LIVE_PROFILE_COUNT) - 1;
+	assert_int_equal(live_request_format(&request, text, &size), 0);
+	assert_string_equal(text, "pyprofd 1 top 7 kinds=cpu,offcpu,wall,gil\n");
+	assert_int_equal(live_request_parse(text, size - 1, &again), 0);
+	assert_int_equal(again.kinds, request.kinds);
+}
+
+static void request__names_of_kinds(void **state)
+{
+	enum live_profile kind = LIVE_PROFILE_COUNT;
+	char names[LIVE_KINDS_BYTES];
+
+	(void)state;
+	assert_true(live_profile_find("offcpu,", 6, &kind));
+	assert_int_equal(kind, LIVE_PROFILE_OFFCPU);
+	assert_false(live_profile_find("off", 3, &kind));
+	assert_false(live_profile_find("", 0, &kind));
+	assert_int_equal(kind, LIVE_PROFILE_OFFCPU);
+	live_profile_names(0, names);
+	assert_string_equal(names, "");
+	live_profile_names(UINT32_MAX, names);
+	assert_string_equal(names, "cpu,offcpu,wall,gil");
+	assert_true(strlen(names) < LIVE_KINDS_BYTES);
 }
 
 static void request__bounds(void **state)
@@ -116,6 +164,8 @@ int main(void)
 		cmocka_unit_test(request__all),
 		cmocka_unit_test(request__pids_are_sorted_and_each_once),
 		cmocka_unit_test(request__what_is_wrong_is_refused_and_changes_nothing),
+		cmocka_unit_test(request__kinds),
+		cmocka_unit_test(request__names_of_kinds),
 		cmocka_unit_test(request__bounds),
 		cmocka_unit_test(request__is_written_as_it_is_read),
 	};

@@ -18,6 +18,7 @@
 #endif
 
 #define __ksym
+#define HAVE_RDONLY_CAST
 #define __weak __attribute__((weak))
 
 void *bpf_map_lookup_elem(void *map, const void *key);

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""pyprof VERB --live: the verbs that read files, of what happens now."""
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+
+import harness
+import pprof
+from test_dump import PYPROF, USER, ask, become
+from test_top import raw_windows
+
+# Three quarters of its CPU time by its own clock; two threads of names, one of which sleeps.
+WORKER = """
+import threading, time
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(100))
+def three_parts():
+    burn(0.06)
+def one_part():
+    burn(0.02)
+def idle():
+    while True:
+        time.sleep(0.05)
+def work():
+    while True:
+        three_parts()
+        one_part()
+        time.sleep(0.02)
+threading.Thread(target=idle, name="idler", daemon=True).start()
+threading.Thread(target=work, name="toiler", daemon=True).start()
+print("ready", flush=True)
+threading.Event().wait()
+"""
+SOCKET = "/run/pyprofd/live.sock"
+
+
+class Worker:
+    def __init__(self, user=None):
+        self.folder = harness.temporary()
+        os.chmod(self.folder, 0o755)
+        self.path = os.path.join(self.folder, "worker.py")
+        with open(self.path, "w", encoding="utf-8") as f:
+            f.write(WORKER)
+        os.chmod(self.path, 0o644)
+        # Names of threads are read as the interpreter has them.  Who is not root may not reach the other ones.
+        command = ["/usr/bin/python3"] if user else harness.interpreter().command
+        self.process = subprocess.Popen(list(command) + [self.path], stdout=subprocess.PIPE,
+                                        preexec_fn=(lambda: become(user)) if user else None)
+        assert self.process.stdout.readline() == b"ready\n"
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def agent(folder, *options):
+    """A pyprofd that records all kinds into a store, and serves a socket."""
+    path = os.path.join(folder, "live.sock")
+    process = harness.start(os.path.join(folder, "store/"), hz=499,
+                            options=["--live", path] + list(options))
+
+    def there():
+        assert process.poll() is None, harness.said(process)
+        return os.path.exists(path)
+    harness.wait_for(there, 30, "the live socket")
+    return process, path
+
+
+def recorded(out):
+    """Windows, and seconds recorded."""
+    windows, seconds = re.search(r"of what runs now \((\d+) windows\): .*?([0-9.]+) s recorded",
+                                 out).groups()
+    return int(windows), float(seconds)
+
+
+def totals(out):
+    """Function -> its share of all with what it calls."""
+    return {m[1]: float(m[0]) for m in
+            re.findall(r"^ *[0-9.]+ % +[0-9.?]+ +([0-9.]+) % .* (\S+)  /\S+:\d+$", out, re.M)}
+
+
+def check_shares(*words):
+    with Worker() as worker:
+        out = ask("--live", "--pid", worker.pid, "--python", "--for", 4, *words, verb="report")
+        windows, seconds = recorded(out)
+        assert 2 <= windows <= 5 and 3.5 <= seconds <= 7, out
+        shares = totals(out)
+        assert shares["work"] > 95, out
+        # 99 samples a second in the worst case, of half a CPU.
+        assert abs(shares["three_parts"] - 75) < 14 and abs(shares["one_part"] - 25) < 14, out
+
+
+def test_shares_that_the_program_knows():
+    process, path = agent(harness.temporary())
+    check_shares("--socket", path)
+    harness.finish(process, signal_number=2)
+
+
+def test_without_a_pyprofd():
+    harness.need(not os.path.exists(SOCKET), "a pyprofd runs already")
+    began = time.monotonic()
+    check_shares()
+    assert time.monotonic() - began < 15, "it begins at once"
+
+
+def test_threads_and_kinds():
+    """The labels are those of files: what sleeps is a thread with its name."""
+    process, path = agent(harness.temporary())
+    with Worker() as worker:
+        words = ("--live", "--socket", path, "--pid", worker.pid)
+        out = ask(*words, "--for", 3, "--kind", "wall", "--by", "thread-name", verb="report")
+        _, seconds = recorded(out)
+        found = {name: value for value, name in
+                 re.findall(r" ([0-9.]+) s thread (\S+)$", out, re.M)}
+        assert {"idler", "toiler"} <= set(found), out
+        for name in ("idler", "toiler"):
+            assert abs(float(found[name]) - seconds) < 0.25 * seconds, out
+        out = ask(*words, "--for", 2, "--kind", "offcpu", "--thread", "^idler$", "--group-by",
+                  "thread", verb="report")
+        assert re.search(r"^pid %d .* thread \d+ idler: .* 100.0 %% of all" % worker.pid, out, re.M), out
+        assert "three_parts" not in out, out
+        out = ask(*words, "--for", 1, "--kind", "gil", verb="tree")
+        assert out.startswith("gil_wait of what runs now"), out
+        out = ask(*words, "--for", 1, verb="info")
+        assert re.search(r"^stacks +[0-9.]+ % of \d+ samples complete", out, re.M), out
+        assert re.search(r"^own cost ", out, re.M), out
+    harness.finish(process, signal_number=2)
+
+
+def label_keys(path, pid):
+    samples = [s for s in pprof.load(path).samples if s.labels.get("pid") == pid]
+    assert samples, path
+    # Whether the collector ran is chance.
+    return {key for s in samples for key in s.labels} - {"gc"}
+
+
+def test_windows_are_those_of_files():
+    """The same labels, sample types and period as what is written meanwhile."""
+    folder = harness.temporary()
+    process, path = agent(folder, "--interval", "2")
+    with Worker() as worker:
+        now = os.path.join(folder, "now.pb.gz")
+        for kind in ("cpu", "offcpu"):
+            ask("--pprof", "--live", "--socket", path, "--pid", worker.pid, "--for", 3, "--kind",
+                kind, "-o", now, verb="export")
+            then = os.path.join(folder, "then.pb.gz")
+            ask("--pprof", os.path.join(folder, "store"), "--pid", worker.pid, "--kind", kind,
+                "-o", then, verb="export")
+            keys = label_keys(now, worker.pid), label_keys(then, worker.pid)
+            assert keys[0] == keys[1], keys
+            a, b = pprof.load(now), pprof.load(then)
+            assert a.sample_types == b.sample_types and a.period == b.period
+    harness.finish(process, signal_number=2)
+
+
+def test_lines_of_the_source():
+    process, path = agent(harness.temporary())
+    with Worker() as worker:
+        out = ask("worker.py", "--live", "--socket", path, "--pid", worker.pid, "--for", 2,
+                  verb="lines")
+        assert worker.path in out, out
+        # The source is there, its hottest line, and what a line waits for.
+        assert re.search(r"^ +6 +[0-9.]+ %.*  sum\(range\(100\)\)$", out, re.M), out
+        assert re.search(r"^ +13 .* s sleep +time\.sleep\(0\.05\)$", out, re.M), out
+    harness.finish(process, signal_number=2)
+
+
+def test_users_see_their_own():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    process, path = agent(harness.temporary())
+    with Worker() as worker, Worker(user=USER) as own:
+        words = ("--live", "--socket", path, "--for", 2)
+        out = ask(*words, "--by", "process", "--top", 0, verb="report", user=USER)
+        assert "pid %d " % own.pid in out and "pid %d " % worker.pid not in out, out
+        out = ask(*words, "--pid", worker.pid, verb="report", user=USER)
+        assert "No samples" in out, out
+        out = ask(*words, "--by", "process", "--top", 0, verb="report")
+        assert "pid %d " % own.pid in out and "pid %d " % worker.pid in out, out
+        # Nor is anything else of others among the bytes; nor what the agent tells of itself.
+        for user, is_theirs in ((USER, False), (0, True)):
+            for kind in ("cpu", "offcpu", "wall"):
+                told = raw_windows(path, user, "top all kinds=" + kind)
+                assert os.path.basename(own.folder).encode() in told
+                assert (os.path.basename(worker.folder).encode() in told) == is_theirs
+                assert (b"facts elapsed_ns" in told) == is_theirs
+    harness.finish(process, signal_number=2)
+
+
+class Terminal:
+    """A verb whose standard error is a terminal."""
+
+    def __init__(self, *words):
+        self.fd, slave = pty.openpty()
+        self.process = subprocess.Popen([PYPROF] + [str(w) for w in words], stderr=slave,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        os.close(slave)
+        self.said = b""
+
+    def wait_for(self, pattern, limit_s=20):
+        end = time.monotonic() + limit_s
+        while not re.search(pattern, self.said):
+            assert time.monotonic() < end, self.said
+            if select.select([self.fd], [], [], 0.2)[0]:
+                self.said += os.read(self.fd, 65536)
+
+    def end(self):
+        out = self.process.communicate(timeout=30)[0].decode()
+        while select.select([self.fd], [], [], 0.2)[0]:
+            try:
+                self.said += os.read(self.fd, 65536)
+            except OSError:
+                break
+        os.close(self.fd)
+        return out
+
+
+def test_progress_and_an_early_end():
+    process, path = agent(harness.temporary())
+    with Worker() as worker:
+        terminal = Terminal("report", "--live", "--socket", path, "--pid", worker.pid, "--for", 600,
+                            "--python")
+        terminal.wait_for(rb"watching: [3-9] of 600 s; Ctrl-C ends it")
+        terminal.process.send_signal(signal.SIGINT)
+        out = terminal.end()
+        assert terminal.process.returncode == 0, (out, terminal.said)
+        assert recorded(out)[0] in range(1, 8) and "three_parts" in out, out
+        assert terminal.said.endswith(b"\r\033[K"), terminal.said
+        terminal = Terminal("report", "--live", "--socket", path, "--no-progress", "--for", 1)
+        terminal.end()
+        assert terminal.said == b"", terminal.said
+    harness.finish(process, signal_number=2)
+
+
+def test_the_agent_ends_meanwhile():
+    process, path = agent(harness.temporary())
+    with Worker() as worker:
+        asking = subprocess.Popen([PYPROF, "report", "--live", "--socket", path, "--pid",
+                                   str(worker.pid), "--for", "600", "--python"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE)
+        time.sleep(4)
+        harness.finish(process, signal_number=2)
+        out, err = asking.communicate(timeout=30)
+        assert asking.returncode == 0 and b"three_parts" in out, (out, err)
+        assert err == b"pyprof: pyprofd has ended: this is what came before\n", err
+
+
+def refuse(*words, verb="report", user=None):
+    """One line that says why."""
+    said = ask(*words, verb=verb, user=user, rc=2)
+    assert said.count("\n") == 1 and said.startswith("pyprof: "), said
+    return said
+
+
+def test_what_cannot_be_asked():
+    assert "--live reads no profile" in refuse("--live", "p.pb.gz")
+    assert "--since and --until" in refuse("--live", "--since", "1h")
+    assert "--since and --until" in refuse("--live", "--until", "1h")
+    assert "--for is of --live" in refuse("--for", 3, "p.pb.gz")
+    assert "--socket is of --live" in refuse("--socket", "/x", "p.pb.gz")
+    assert "No such file" in refuse("--live", "--socket", "/nonexistent/live.sock")
+    assert "cpu, offcpu, wall and gil only" in refuse("--live", "--kind", "waker")
+    assert "no process has" in refuse("--live", "--pid", "0", "--socket", "/nonexistent")
+    assert "or --live" in refuse()
+    assert "not from 1 to 3600" in ask("--live", "--for", 0, verb="report", rc=2)
+    assert "unrecognized option '--live'" in ask("a", "b", "--live", verb="diff", rc=2)
+    for verb in ("flame", "tree", "lines", "calls", "export", "info"):
+        words = {"lines": ["w.py"], "export": ["--csv"]}.get(verb, [])
+        assert "reads no profile" in refuse(*words, "--live", "p.pb.gz", verb=verb)
+
+
+def test_without_a_pyprofd_and_without_privilege():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    harness.need(not os.path.exists(SOCKET), "a pyprofd runs already")
+    assert "start one, or run this as root" in refuse("--live", user=USER)
+
+
+def test_kinds_that_are_not_recorded():
+    folder = harness.temporary()
+    path = os.path.join(folder, "live.sock")
+    process = harness.start(os.path.join(folder, "p.pb.gz"), hz=99,
+                            options=["--events", "offcpu", "--live", path])
+    harness.wait_for(lambda: os.path.exists(path), 30, "the live socket")
+    words = ("--live", "--socket", path, "--for", 1)
+    assert "choose with --kind from offcpu" in refuse(*words)
+    assert "does not record kind cpu" in refuse("w.py", *words, verb="lines")
+    assert ask(*words, "--kind", "offcpu", verb="report").startswith("off_cpu of what runs now")
+    harness.finish(process, signal_number=2)
