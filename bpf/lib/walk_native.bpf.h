@@ -55,6 +55,9 @@ static __always_inline enum pp_stop leave_by_frame_pointer(struct pp_walk *w, __
 	struct pp_range range = {};
 	__u64 pair[2];
 
+	/* psABI x86-64 3.4.1: 0 marks the deepest frame.  Go's runtime.goexit. */
+	if (!w->fp && w->by_frame_pointer)
+		return PP_STOP_ROOT;
 	if (w->fp < w->sp || w->fp - w->sp > MAX_FRAME_BYTES || w->fp & 7)
 		return PP_STOP_NO_INFO;
 	if (!read_pair(w, w->fp, pair))
@@ -455,6 +458,7 @@ static __always_inline enum pp_stop leave_frame(struct pp_walk *w, const struct 
 		stop = leave_by_frame_pointer(w, cfa);
 	else
 		stop = leave_by_rule(w, &site->rule, cfa);
+	w->by_frame_pointer = site->file == PP_FILE_ANONYMOUS || site->rule.kind == PP_RULE_NO_INFO;
 	/* Only the leaf may have no frame at all; a signal frame may change stacks. */
 	if (!stop && !is_signal && (*cfa < low || (*cfa == low && !w->is_leaf)))
 		return PP_STOP_NOT_MOVING;

@@ -27,6 +27,9 @@ static enum pp_stop leave_by_frame_pointer(const struct finish_state *state,
 	struct pp_rule rule;
 	uint32_t file;
 
+	/* psABI x86-64 3.4.1: 0 marks the deepest frame.  Go's runtime.goexit. */
+	if (!state->fp && state->by_frame_pointer)
+		return PP_STOP_ROOT;
 	if (state->fp < state->sp || state->fp - state->sp > FINISH_MAX_FRAME_BYTES ||
 	    state->fp & 7)
 		return PP_STOP_NO_INFO;
@@ -252,6 +255,7 @@ static enum pp_stop finish_step(struct finish_state *state,
 	state->pc = caller.pc;
 	state->sp = caller.sp;
 	state->fp = caller.fp;
+	state->by_frame_pointer = rule.kind == PP_RULE_NO_INFO;
 	state->is_leaf = rule.kind == PP_RULE_SIGNAL;
 	if (state->is_leaf)
 		memcpy(state->registers, registers, sizeof(registers));

@@ -221,6 +221,22 @@ static void walk_native__no_info_takes_a_checked_frame_pointer(void **state)
 	assert_int_equal(host->walk.sp, SP + 0x30);
 }
 
+static void walk_native__frame_pointer_of_0_ends_a_chain_of_them(void **state)
+{
+	(void)state;
+	*library_rule(1) = (struct pp_rule){.kind = PP_RULE_NO_INFO};
+	*library_rule(2) = *library_rule(1);
+	put_word(SP + 0x20, 0);
+	put_word(SP + 0x28, library_pc(2));
+	walk_from(library_pc(1), SP, SP + 0x20);
+	assert_walked(2, PP_STOP_ROOT);
+	host_teardown(NULL);
+	host_setup(NULL);
+	*library_rule(1) = (struct pp_rule){.kind = PP_RULE_NO_INFO};
+	walk_from(library_pc(1), SP, 0);
+	assert_walked(1, PP_STOP_NO_INFO);
+}
+
 static void no_info_stops(uint64_t fp)
 {
 	host_teardown(NULL);
@@ -558,6 +574,7 @@ int main(void)
 		host_test(walk_native__signal_frame_restores_all_registers),
 		host_test(walk_native__signal_frame_may_move_down),
 		host_test(walk_native__no_info_takes_a_checked_frame_pointer),
+		host_test(walk_native__frame_pointer_of_0_ends_a_chain_of_them),
 		host_test(walk_native__frame_pointer_that_is_none_is_not_followed),
 		host_test(walk_native__code_without_information_at_the_stacks_end_is_the_root),
 		host_test(walk_native__root_by_undefined_return_address_and_by_zero),

@@ -640,6 +640,22 @@ static void stack_finish__leaf_is_the_root_only_beside_the_first_word(void **sta
 	assert_int_equal(finish_model(&model, &at), PP_STOP_NO_INFO);
 }
 
+static void stack_finish__frame_pointer_of_0_ends_a_chain_of_them(void **state)
+{
+	struct model model = {.rule = {[2] = {.kind = PP_RULE_NO_INFO}}};
+	struct finish_state at = {.pc = 0x1000, .sp = STACK, .fp = STACK + 16, .is_leaf = true};
+
+	(void)state;
+	model.word[3] = 0x1021;
+	assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
+	assert_int_equal(model.count, 2);
+	/* At the leaf it is any register. */
+	model.count = 0;
+	at = (struct finish_state){.pc = 0x1000, .sp = STACK, .is_leaf = true};
+	assert_int_equal(finish_model(&model, &at), PP_STOP_NO_INFO);
+	assert_int_equal(model.count, 1);
+}
+
 static void stack_finish__forged_signal_frames_end_at_the_bound(void **state)
 {
 	struct model model = {.rule = {{.kind = PP_RULE_SIGNAL}}};
@@ -689,6 +705,7 @@ int main(void)
 		cmocka_unit_test(stack_finish__frame_pointer_is_followed_where_it_is_plausible),
 		cmocka_unit_test(stack_finish__code_without_information_at_the_stacks_end_is_the_root),
 		cmocka_unit_test(stack_finish__leaf_is_the_root_only_beside_the_first_word),
+		cmocka_unit_test(stack_finish__frame_pointer_of_0_ends_a_chain_of_them),
 		cmocka_unit_test(stack_finish__forged_signal_frames_end_at_the_bound),
 		cmocka_unit_test(stack_finish__frame_callback_can_end_the_walk),
 	};
