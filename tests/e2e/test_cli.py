@@ -211,6 +211,12 @@ def test_rootless_container_is_named():
     refuse(["-d", "1", "-o", "out.pb.gz"], FAILURE, r"user namespace", wrap=[tool, "-U", "-r"])
 
 
+def test_container_with_its_own_processes_is_named():
+    tool = shutil.which("unshare")
+    harness.need(tool, "no unshare (util-linux)")
+    refuse(["-d", "1", "-o", "out.pb.gz"], FAILURE, r"pid namespace .*--pid=host", wrap=[tool, "-p", "-f", "--mount-proc"])
+
+
 # ---------------------------------------------------------------- kernels
 
 def other_host(script, setarch=()):

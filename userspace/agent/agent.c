@@ -122,11 +122,15 @@ static int open_kernel(struct agent *agent)
 		.timeline = agent->options->timeline,
 		.wakers = agent->options->wakers,
 	};
+	CLEANUP(cpu_list_release) struct cpu_list online = {};
 	char why[512] = "";
 	int err = cpus_possible_count(&options.cpu_count);
 
+	if (!err)
+		err = cpus_online(&online);
 	if (err)
 		return log_error_errno(err, "cannot read the list of CPUs");
+	options.online_count = (uint32_t)online.count;
 	err = kernel_side_open(&options, why, sizeof(why), &agent->kernel);
 	if (err) {
 		log_error("%s", why[0] ? why : strerror(-err));

@@ -211,6 +211,31 @@ static int check_user_namespace(const struct host *host)
 		       "pyprofd on the host");
 }
 
+/* The kernel side numbers processes as the first pid namespace does; in another one /proc does not. */
+#define FIRST_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO: include/linux/proc_ns.h */
+
+static int check_pid_namespace(const struct host *host)
+{
+	OWNED_MEM char *path = NULL;
+	char name[64];
+	ssize_t size;
+
+	if (asprintf(&path, "%s/self/ns/pid", host->paths->proc) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	size = readlink(path, name, sizeof(name) - 1);
+	if (size < 0)
+		return 0;
+	name[size] = '\0';
+	if (!strcmp(name, FIRST_PID_NAMESPACE))
+		return 0;
+	return because(host, -EPERM,
+		       "in a pid namespace (%s): the container must see the host's processes: docker run "
+		       "--pid=host, Kubernetes hostPID: true",
+		       path);
+}
+
 /* Kernel maps count as locked memory up to 5.10.  Only a warning: the limit may be enough. */
 static int warn_of_locked_memory(const struct host *host)
 {
@@ -536,6 +561,7 @@ int host_check_at(const struct host_paths *paths, const struct options *options,
 		check_lockdown,
 		check_capabilities,
 		check_user_namespace,
+		check_pid_namespace,
 		check_rate,
 		check_pids,
 		check_cgroup,

@@ -39,7 +39,6 @@
 
 struct kernel_side {
 	struct pyprofd *skeleton;
-	uint32_t cpu_count;
 	uint32_t map_chunk_count;
 	uint32_t thread_count; /* a power of two */
 	struct pp_config *config;
@@ -81,7 +80,7 @@ static void set_wakers(struct kernel_side *side, bool is_on, uint32_t counts)
 static void set_sizes(struct kernel_side *side, const struct kernel_side_options *options)
 {
 	struct pyprofd *skeleton = side->skeleton;
-	uint32_t cpus = options->cpu_count;
+	uint32_t cpus = options->online_count;
 	uint64_t samples = (uint64_t)options->hz * cpus * options->interval_ns / NS_PER_SEC;
 	uint32_t counts = next_pow2(clamp(samples, COUNTS_MIN, 1U << 20));
 	uint32_t shards = clamp(ROW_SHARDS_DEFAULT + (cpus > 2 ? (cpus - 2) * ROW_SHARDS_PER_CPU : 0),
@@ -94,7 +93,8 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 	side->memory.page_count = PP_MAX_PAGES;
 	side->memory.rule_count = PP_MAX_RULES;
 
-	bpf_map__set_max_entries(skeleton->maps.scratch, cpus * PP_WALK_LEVELS);
+	bpf_map__set_max_entries(skeleton->maps.scratch,
+				 options->cpu_count * PP_WALK_LEVELS);
 	bpf_map__set_max_entries(skeleton->maps.rows, side->memory.shard_count);
 	bpf_map__set_max_entries(skeleton->maps.map_sets, side->map_chunk_count);
 	bpf_map__set_max_entries(skeleton->maps.processes, processes);
@@ -299,7 +299,6 @@ int kernel_side_open(const struct kernel_side_options *options, char *why, size_
 		return -ENOMEM;
 	libbpf_set_print(print_libbpf);
 	raise_memlock();
-	side->cpu_count = options->cpu_count;
 	err = open_and_load(side, options, why, why_size);
 	if (err)
 		return err;

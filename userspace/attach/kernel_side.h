@@ -19,6 +19,7 @@
 
 struct kernel_side_options {
 	uint32_t cpu_count;    /* possible CPUs: their numbers are below this */
+	uint32_t online_count; /* tables are sized for these: a guest may have 8 of 240 */
 	uint32_t hz;	       /* samples a second and CPU */
 	uint64_t interval_ns;  /* of a window */
 	uint64_t budget_bytes; /* of all maps; 0: by the number of CPUs */

@@ -245,6 +245,22 @@ static void host_check__user_namespace_is_named(void **state)
 		"on the host");
 }
 
+static void host_check__pid_namespace_other_than_the_first_is_named(void **state)
+{
+	struct host_tree *tree = *state;
+	char link[PATH_MAX];
+
+	snprintf(link, sizeof(link), "%s/self/ns/pid", tree->proc);
+	put(tree->proc, "self/ns/user", "");
+	assert_int_equal(symlink("pid:[4026531836]", link), 0);
+	assert_int_equal(check(tree), 0);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(symlink("pid:[4026532561]", link), 0);
+	assert_refused_at(tree, -EPERM, "in a pid namespace (",
+			  "/proc/self/ns/pid): the container must see the host's processes: docker "
+			  "run --pid=host, Kubernetes hostPID: true");
+}
+
 static void host_check__rate_above_sysctl_names_it_and_its_value(void **state)
 {
 	struct host_tree *tree = *state;
@@ -428,6 +444,7 @@ int main(void)
 		TEST(host_check__effective_user_decides_who_is_root),
 		TEST(host_check__unreadable_status_is_refused),
 		TEST(host_check__user_namespace_is_named),
+		TEST(host_check__pid_namespace_other_than_the_first_is_named),
 		TEST(host_check__rate_above_sysctl_names_it_and_its_value),
 		TEST(host_explain_perf__a_kernel_that_wants_sys_admin_is_named),
 		TEST(host_check__each_pid_must_be_a_living_process),

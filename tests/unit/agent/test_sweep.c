@@ -85,6 +85,7 @@ static int agent_open(void)
 	char why[512] = "";
 	int err = cpus_possible_count(&side.cpu_count);
 
+	side.online_count = side.cpu_count;
 	agent = (struct agent){.options = &options, .is_filtered = wanted_pid};
 	if (wanted_pid)
 		assert_int_equal(target_add_pid(&agent.filter, (uint32_t)wanted_pid), 0);
