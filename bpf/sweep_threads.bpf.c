@@ -82,6 +82,7 @@ int on_sweep(struct bpf_iter__task *ctx)
 	record->started_ns = task->start_time;
 	record->switches = task->nvcsw + task->nivcsw;
 	record->thread_pointer = task_thread_pointer(task);
+	record->first_word = task_first_word(task);
 	take_registers(record, regs, &site);
 	take_kernel_addresses(record, task);
 	bpf_seq_write(ctx->meta->seq, record, sizeof(*record));

@@ -72,6 +72,11 @@ int walk_user(__u32 slot)
 			break;
 	if (!w->stop)
 		w->stop = PP_STOP_MAX_STEPS;
+	if (w->is_exec && (w->stop == PP_STOP_READ_FAULT || w->stop == PP_STOP_NO_MAPPING)) {
+		/* The old program's memory is given back, the new one has not begun. */
+		w->stop = PP_STOP_NO_USER;
+		w->has_user = 0;
+	}
 	return 0;
 }
 

@@ -161,6 +161,8 @@ static __always_inline void fill_miss(struct pp_walk *w, __u64 hash)
 	miss->pc = w->pc;
 	miss->sp = w->sp;
 	miss->fp = w->fp;
+	miss->first_word = task_first_word((struct task_struct *)bpf_get_current_task());
+	miss->thread_pointer = w->thread_pointer;
 	__builtin_memcpy(miss->registers, w->registers, sizeof(miss->registers));
 	miss->python_stored = w->python_stored;
 	miss->native_stored = w->native_stored;
@@ -215,7 +217,7 @@ static __always_inline bool is_miss(const struct pp_walk *w)
 	/* Generation 0: on its way out, or not announced yet; nobody could finish it. */
 	if (!w->id.generation)
 		return false;
-	return w->stop == PP_STOP_NO_ROWS || w->stop == PP_STOP_NO_MAPPING ||
+	return w->is_resumable || w->stop == PP_STOP_NO_ROWS || w->stop == PP_STOP_NO_MAPPING ||
 	       w->stop == PP_STOP_NO_IMAGE || w->stop == PP_STOP_MAX_TIME;
 }
 

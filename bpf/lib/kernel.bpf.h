@@ -49,7 +49,9 @@ struct thread_struct {
 };
 #endif
 
-struct mm_struct;
+struct mm_struct {
+	unsigned long start_stack;
+};
 
 struct super_block {
 	unsigned long s_magic;
@@ -145,6 +147,12 @@ struct bpf_iter__task {
 };
 
 #pragma clang attribute pop
+
+/* The first word that exec put onto the process's stack: its sp at the first instruction. */
+static inline __u64 task_first_word(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, mm, start_stack);
+}
 
 static inline __u64 task_thread_pointer(struct task_struct *task)
 {

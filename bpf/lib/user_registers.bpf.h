@@ -33,6 +33,10 @@ static __always_inline __u64 registers_pc(const struct user_registers *regs)
 {
 	return regs->pc;
 }
+static __always_inline bool registers_are_of_exec(const struct user_registers *regs)
+{
+	return false; /* the number of the call lies elsewhere */
+}
 #else
 #define user_registers pt_regs
 #define SAVED_MODE cs
@@ -40,6 +44,8 @@ static __always_inline __u64 registers_pc(const struct user_registers *regs)
 #define THREAD_BYTES 16384U	/* arch/x86/include/asm/page_64_types.h, without KASAN */
 #define STACK_TOP_PADDING 0U
 #define USER32_CS 0x23U
+#define SYSCALL_EXECVE 59U
+#define SYSCALL_EXECVEAT 322U
 
 static __always_inline bool registers_are_user(const struct user_registers *regs)
 {
@@ -74,6 +80,10 @@ static __always_inline __u64 registers_pc(const struct user_registers *regs)
 {
 	return regs->rip;
 }
+static __always_inline bool registers_are_of_exec(const struct user_registers *regs)
+{
+	return regs->orig_rax == SYSCALL_EXECVE || regs->orig_rax == SYSCALL_EXECVEAT;
+}
 #endif
 
 static __always_inline void registers_take(struct pp_walk *w, const struct user_registers *regs)
@@ -81,6 +91,7 @@ static __always_inline void registers_take(struct pp_walk *w, const struct user_
 	w->fp = registers_by_number(regs, w->registers);
 	w->pc = registers_pc(regs);
 	w->sp = w->registers[PP_REG_SP];
+	w->is_exec = registers_are_of_exec(regs);
 }
 
 /* Before 5.15: the stack's top has no padding on x86-64 and aarch64 (task_pt_regs()). */

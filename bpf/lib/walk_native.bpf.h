@@ -10,8 +10,6 @@
  * pointer: larger frames exist, but garbage is more likely. */
 #define MAX_FRAME_BYTES (4U << 20)
 
-#define RESYNC_AGREED 3U
-
 /* Two words of the stack.  The walk goes up, so what follows them is read along; near the end of the
  * stack, where that fails, the words alone. */
 static __always_inline bool read_pair(struct pp_walk *w, __u64 address, __u64 pair[2])
@@ -57,6 +55,9 @@ static __always_inline enum pp_stop leave_by_frame_pointer(struct pp_walk *w, __
 	struct pp_range range = {};
 	__u64 pair[2];
 
+	/* psABI x86-64 3.4.1: 0 marks the deepest frame.  Go's runtime.goexit. */
+	if (!w->fp && w->by_frame_pointer)
+		return PP_STOP_ROOT;
 	if (w->fp < w->sp || w->fp - w->sp > MAX_FRAME_BYTES || w->fp & 7)
 		return PP_STOP_NO_INFO;
 	if (!read_pair(w, w->fp, pair))
@@ -187,12 +188,12 @@ static __always_inline enum pp_stop rule_caller(struct pp_walk *w, const struct 
 		return PP_STOP_NONE;
 	}
 	if (rule->ra_kind == PP_RA_REGISTER) {
-#if defined(__TARGET_ARCH_arm64)
 		if (!w->is_leaf)
 			return PP_STOP_BAD_RULE;
+#if defined(__TARGET_ARCH_arm64)
 		w->pc = w->registers[PP_REG_RA];
 #else
-		return PP_STOP_BAD_RULE;
+		w->pc = w->registers[(__u16)rule->ra_offset & (PP_REG_COUNT - 1)];
 #endif
 	} else if (!read_word(w, cfa + (__s64)rule->ra_offset, &w->pc)) {
 		return PP_STOP_READ_FAULT;
@@ -262,7 +263,7 @@ static __always_inline void learn_resync(struct pp_resync *resync, const struct 
 {
 	__s64 distance = cfa - mark;
 
-	if (resync->agreed >= RESYNC_AGREED || rule->kind == PP_RULE_NO_INFO ||
+	if (resync->agreed >= PP_RESYNC_AGREED || rule->kind == PP_RULE_NO_INFO ||
 	    rule->fp_kind != PP_FP_AT_CFA)
 		return;
 	if (resync->cfa_minus_mark == distance && resync->fp_offset == rule->fp_offset) {
@@ -281,7 +282,7 @@ static __always_inline bool resync_at_mark(struct pp_walk *w, const struct pp_re
 	struct pp_segment *segment = next_segment(w);
 	__u64 cfa;
 
-	if (!segment || !segment->mark || !resync || resync->agreed < RESYNC_AGREED)
+	if (!segment || !segment->mark || !resync || resync->agreed < PP_RESYNC_AGREED)
 		return false;
 	cfa = segment->mark + resync->cfa_minus_mark;
 	if (cfa <= w->sp ||
@@ -409,6 +410,18 @@ static __always_inline bool may_resync(enum pp_stop stop)
 	       stop == PP_STOP_NOT_MOVING;
 }
 
+/* No walk has gone well here yet (all are in JIT code): the agent looks for the activation's frame. */
+static __always_inline bool wants_resume(const struct pp_walk *w, struct pp_resync *resync)
+{
+	struct pp_segment *segment = next_segment((struct pp_walk *)w);
+
+	if (!segment || !segment->mark || !resync || resync->agreed >= PP_RESYNC_AGREED ||
+	    resync->asked >= PP_RESYNC_MAX_ASKED)
+		return false;
+	resync->asked++;
+	return true;
+}
+
 /* The walk is over, unless it can go on at the next eval activation. */
 static __always_inline int end_or_resync(struct pp_walk *w, const struct interpreter *interpreter,
 					 enum pp_stop stop, bool may)
@@ -416,7 +429,16 @@ static __always_inline int end_or_resync(struct pp_walk *w, const struct interpr
 	if (may && resync_at_mark(w, interpreter->resync))
 		return 0;
 	w->stop = stop;
+	w->is_resumable = may && wants_resume(w, interpreter->resync);
 	return 1;
+}
+
+/* Whether the walk, which has no information on the code here, is where the stack begins. */
+static __always_inline bool is_at_root(const struct pp_walk *w)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	return pp_is_root(w->sp, w->is_leaf, task_first_word(task), w->thread_pointer);
 }
 
 static __always_inline bool is_outermost(const struct walk_site *site)
@@ -436,6 +458,7 @@ static __always_inline enum pp_stop leave_frame(struct pp_walk *w, const struct 
 		stop = leave_by_frame_pointer(w, cfa);
 	else
 		stop = leave_by_rule(w, &site->rule, cfa);
+	w->by_frame_pointer = site->file == PP_FILE_ANONYMOUS || site->rule.kind == PP_RULE_NO_INFO;
 	/* Only the leaf may have no frame at all; a signal frame may change stacks. */
 	if (!stop && !is_signal && (*cfa < low || (*cfa == low && !w->is_leaf)))
 		return PP_STOP_NOT_MOVING;
@@ -461,6 +484,10 @@ static __always_inline int step_frame(struct pp_walk *w, const struct interprete
 	}
 	stop = leave_frame(w, site, is_signal, &cfa);
 	push_frame(w, interpreter, site, low, stop ? low : cfa);
+	if (stop == PP_STOP_NO_INFO && is_at_root(w)) {
+		w->stop = PP_STOP_ROOT;
+		return 1;
+	}
 	if (stop)
 		return end_or_resync(w, interpreter, stop, may_resync(stop));
 	w->sp = cfa;

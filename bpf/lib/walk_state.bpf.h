@@ -81,6 +81,9 @@ struct pp_walk {
 	__u64 kernel_hash;
 	__u32 is_leaf;
 	__u32 has_user;
+	__u32 is_exec;	    /* inside of execve(): its stack may be gone */
+	__u32 by_frame_pointer; /* the last step was one */
+	__u32 is_resumable; /* stuck, and the agent may find where to go on */
 	__u32 stop;
 	__u32 native_stored, native_count, native_room;
 	__u32 since_run; /* native frames pushed since the last Python run */

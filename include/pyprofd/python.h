@@ -120,8 +120,10 @@ struct pp_resync {
 	__s64 cfa_minus_mark; /* bytes */
 	__s64 fp_offset;      /* saved frame pointer relative to the CFA */
 	__u32 agreed;	      /* equal observations in a row; used from 3 on */
-	__u32 pad;
+	__u32 asked;	      /* stuck walks sent to the agent, which looks for the distance */
 };
+#define PP_RESYNC_AGREED 3U
+#define PP_RESYNC_MAX_ASKED 64U
 
 /* Where a thread's PyThreadState pointer is.  Addresses are of the process's memory. */
 enum pp_tls_mode {

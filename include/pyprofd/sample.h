@@ -145,6 +145,7 @@ struct pp_miss_record {
 	__u64 pc, sp, fp;	    /* of the frame to go on with */
 	__u64 registers[PP_REG_COUNT]; /* at the leaf, by DWARF number */
 	__u64 stack_start;	    /* address of the copy */
+	__u64 first_word, thread_pointer; /* where the stack may begin: pp_is_root() */
 	__u32 stack_bytes;
 	__u32 segment_count;
 	__u16 python_stored, native_stored;

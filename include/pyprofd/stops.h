@@ -8,7 +8,7 @@
 #define PP_STOPS(X)                                                                                \
 	X(NONE, "none", "still walking")                                                           \
 	X(ROOT, "root", "the stack is complete")                                                   \
-	X(NO_USER, "no_user", "kernel thread, or a task that is exiting: no user stack")           \
+	X(NO_USER, "no_user", "kernel thread, or a task that exits or is replaced: no user stack") \
 	X(NO_IMAGE, "no_image", "the process was not known yet")                                   \
 	X(NO_MAPPING, "no_mapping", "an address lies in no known executable mapping")              \
 	X(NO_ROWS, "no_rows", "unwind rows of this code were not loaded yet")                      \

@@ -31,6 +31,7 @@ struct pp_sweep_record {
 	__u64 syscall;	    /* its number; ~0: none, a page fault */
 	__u64 argument;	    /* the first one */
 	__u64 thread_pointer;
+	__u64 first_word; /* that the kernel put onto the process's stack */
 	__u64 pc, sp, fp;		    /* where it left user space */
 	__u64 registers[PP_REG_COUNT];	    /* by DWARF number */
 	__u64 kernel[PP_MAX_KERNEL_FRAMES]; /* leaf first, which is schedule()'s caller */

@@ -54,7 +54,7 @@ enum pp_fp_kind {
 /* Where the return address is. */
 enum pp_ra_kind {
 	PP_RA_AT_CFA = 0, /* *(CFA + ra_offset); x86-64: always CFA - 8 */
-	PP_RA_REGISTER,	  /* aarch64: still in LR, at the leaf only */
+	PP_RA_REGISTER,	  /* at the leaf only; aarch64: still in LR; x86-64: in register ra_offset */
 	PP_RA_UNDEFINED,  /* the outermost frame */
 };
 
@@ -65,7 +65,7 @@ struct pp_rule {
 	__u8 ra_kind;	   /* enum pp_ra_kind */
 	__s32 cfa_offset;  /* bytes */
 	__s32 fp_offset;   /* bytes */
-	__s16 ra_offset;   /* bytes */
+	__s16 ra_offset;   /* bytes; x86-64, PP_RA_REGISTER: DWARF number */
 	__s16 cfa_add;	   /* bytes, PP_RULE_CFA_DEREF only */
 };
 _Static_assert(sizeof(struct pp_rule) == 16, "pp_rule crosses the kernel boundary");
@@ -82,6 +82,20 @@ _Static_assert(sizeof(struct pp_rule) == 16, "pp_rule crosses the kernel boundar
 #define PP_REG_RA 16
 #define PP_REG_COUNT 16
 #endif
+
+/* Where a stack begins, code seldom has unwind information: the dynamic linker's _start, all of musl.
+ * A walk that is stuck this near to the first word that the kernel put onto a process's stack, or (a
+ * caller) to the thread's block, which libraries put at the end of its stack, is at the root.  The
+ * linker's own code has its frame at that word; musl's needs 48 bytes below it, in a thread 88. */
+#define PP_ROOT_LEAF_BYTES 32U
+#define PP_ROOT_BYTES 256U
+#define PP_ROOT_THREAD_BYTES 1024U
+static inline int pp_is_root(__u64 sp, int is_leaf, __u64 stack_start, __u64 thread_pointer)
+{
+	if (is_leaf)
+		return stack_start - sp <= PP_ROOT_LEAF_BYTES;
+	return stack_start - sp <= PP_ROOT_BYTES || thread_pointer - sp <= PP_ROOT_THREAD_BYTES;
+}
 
 /* File ids that name no file. */
 enum pp_file_id {

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Processes that come and go: fork, exec, short lives, late libraries, namespaces, children."""
 import os
+import re
 import signal
+import subprocess
 import sys
 import time
 
@@ -104,6 +106,39 @@ def test_short_lived_by_the_parents_pid():
     assert not strangers, harness.show(strangers)
     seen = by_pid([s for s in samples if harness.holds(s, "spawn_child_work")])
     assert len(seen) > 15, "%d children named" % len(seen)
+
+
+def test_programs_that_only_start_are_whole():
+    """Their time is the dynamic linker's, below whose _start nothing is."""
+    loop = subprocess.Popen(["sh", "-c", "while :; do /bin/ls / >/dev/null; done"])
+    try:
+        run = harness.profile(loop.pid, hz=999, duration=4)
+    finally:
+        loop.kill()
+        loop.wait()
+    linked = [s for s in harness.samples(run.out)
+              if s.frames[0].module.split("/")[-1].startswith("ld-linux")]
+    assert harness.total(linked) > 100, run.err
+    harness.expect_share(linked, lambda s: s.frames[0].name in ("_start", "_dl_start_user"), 0.9, "root")
+    counted = re.search(r"([0-9,]+) no_info", run.err)
+    cut = int(counted.group(1).replace(",", "")) if counted else 0
+    assert cut < 0.4 * harness.total(linked), "%d linking; %s" % (harness.total(linked), run.err)
+
+
+def test_programs_started_by_python_are_whole():
+    """vfork has its return address in a register; exec gives the stack back while it runs."""
+    loop = subprocess.Popen(list(harness.interpreter((3, 10)).command) + [
+        "-c", "import subprocess\nwhile 1: subprocess.run(['/bin/true'])"])
+    try:
+        run = harness.profile(loop.pid, hz=999, duration=4)
+    finally:
+        loop.kill()
+        loop.wait()
+    complete = re.search(r"([0-9.]+) % complete", run.err)
+    assert complete and float(complete.group(1)) >= 93, run.err
+    forked = [s for s in harness.samples(run.out) if any("vfork" in f.name for f in harness.native_frames(s))]
+    harness.expect_share(forked, lambda s: harness.holds(s, "_execute_child") and
+                         not any("gap" in f.name for f in s.frames), 0.9, "vfork below Popen")
 
 
 def test_library_loaded_late():

@@ -125,3 +125,17 @@ def test_profile_header():
         assert before - 1 < profile.time_ns / 1e9 < before + 10, profile.time_ns
         assert profile.comments, "no comment"
         assert [tuple(t) for t in profile.sample_types] == [("samples", "count"), ("cpu", "nanoseconds")]
+
+
+def test_code_without_information_in_every_sample():
+    """No walk goes well by itself: where the eval loop's frame lies is found by the agent."""
+    for python in {i.version: i for i in harness.interpreters() if i.version >= (3, 10)}.values():
+        with harness.Target("jit.py", python=python) as target:
+            run = harness.profile(target.pid, hz=999, duration=1.5)
+        samples = harness.samples(run.out, pid=target.pid)
+        spun = [s for s in samples if harness.holds(s, "jit_outer", "jit_caller")]
+        assert harness.total(spun) > 0.9 * harness.total(samples) > 500, python.label + harness.show(samples)
+        harness.expect_share(spun, harness.is_rooted, 0.9, "native root, " + python.label)
+        harness.expect_share(spun, lambda s: harness.names(s)[-4:] == [
+            "main", "jit_outer", "jit_outer.<locals>.<lambda>" if python.version >= (3, 11) else "<lambda>",
+            "jit_caller"], 0.97, "Python frames, " + python.label)

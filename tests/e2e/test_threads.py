@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Threads: names, who is on a CPU, who holds the GIL, garbage collection, sub-interpreters."""
 import os
+import re
 import subprocess
 
 import harness
@@ -105,3 +106,25 @@ test_subinterpreters.cases = with_subinterpreters
 
 def test_subinterpreters_are_at_hand():
     need(with_subinterpreters(), "no interpreter with sub-interpreters of their own GIL")
+
+
+def with_greenlets():
+    found = [i for i in harness.interpreters() if not i.root and i.version >= (3, 7) and not subprocess.run(
+        list(i.command) + ["-c", "import greenlet"], stderr=subprocess.DEVNULL, check=False).returncode]
+    harness.need(found, "no interpreter has the module greenlet (Debian: python3-greenlet)")
+    return found[0]
+
+
+def test_greenlets_have_stacks_of_their_own():
+    """What lies above a greenlet on the one C stack is another one's, or overwritten."""
+    with harness.Target("greenlets.py", python=with_greenlets()) as target:
+        run = harness.profile(target.pid, hz=499, duration=4)
+    samples = [s for s in harness.samples(run.out) if harness.holds(s, "greenlet_leaf")]
+    assert harness.total(samples) > 500, run.err
+    harness.expect_share(samples, lambda s: harness.holds(s, "greenlet_one"), 0.68, "one", high=0.82)
+    harness.expect_share(samples, lambda s: harness.names(s) in (
+        ["greenlet_one", "greenlet_leaf"], ["greenlet_other", "greenlet_leaf"]), 0.97, "no other's frames")
+    harness.expect_share(samples, lambda s: "inner_bootstrap" in s.frames[0].name or
+                         "_greenlet" in s.frames[0].module, 0.97, "root")
+    complete = re.search(r"([0-9.]+) % complete", run.err)
+    assert complete and float(complete.group(1)) >= 98, run.err

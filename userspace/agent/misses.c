@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "symbolize/stitch.h"
 #include "unwind/stack_finish.h"
+#include "unwind/stack_resume.h"
 
 #define RECORD_BYTES (sizeof(struct pp_stack_record) + STITCH_STACK_FRAMES * sizeof(struct pp_frame))
 
@@ -23,6 +24,7 @@ struct finish {
 	const struct decoded_miss *miss;
 	struct process *process;
 	const struct pp_python *python; /* NULL: none */
+	struct file *interpreter;	/* python's */
 	struct pp_stack_record *record; /* owned; python frames, then native ones */
 	uint32_t segment;		/* next one to be met */
 	uint32_t since_run;		/* as in struct pp_walk */
@@ -191,17 +193,71 @@ static void take_walked(struct finish *finish)
 		unroll_native(record, finish->miss->native);
 }
 
+/* As in bpf/lib/walk_native.bpf.h.  A caller outside of all mappings was no return address. */
+static bool may_resume(enum pp_stop stop, const struct finish_state *state)
+{
+	return stop == PP_STOP_NO_INFO || stop == PP_STOP_READ_FAULT || stop == PP_STOP_BAD_RULE ||
+	       stop == PP_STOP_NOT_MOVING || (stop == PP_STOP_NO_MAPPING && !state->is_leaf);
+}
+
+/* Looks for the distance from mark to CFA until three stacks agree; then the kernel side knows it too. */
+static bool learn_resync(struct finish *finish, const struct finish_callbacks *callbacks,
+			 uint64_t sp, uint64_t mark)
+{
+	struct pp_resync *known = &finish->interpreter->resync, found;
+
+	if (known->agreed >= PP_RESYNC_AGREED)
+		return true;
+	if (known->asked >= PP_RESYNC_MAX_ASKED)
+		return false;
+	known->asked++;
+	if (stack_resume_find(callbacks, finish->interpreter->id, sp, mark, &found))
+		return false;
+	if (found.cfa_minus_mark != known->cfa_minus_mark || found.fp_offset != known->fp_offset)
+		known->agreed = 0;
+	known->cfa_minus_mark = found.cfa_minus_mark;
+	known->fp_offset = found.fp_offset;
+	if (++known->agreed < PP_RESYNC_AGREED)
+		return false;
+	(void)kernel_side_set_resync(finish->agent->kernel, finish->interpreter->python_index - 1,
+				     known);
+	return true;
+}
+
+/* As resync_at_mark() there: a walk that is stuck goes on at the next activation. */
+static bool resume(struct finish *finish, const struct finish_callbacks *callbacks,
+		   struct finish_state *state)
+{
+	const struct pp_segment *segment = next_segment(finish);
+
+	if (!segment || !segment->mark || !finish->interpreter ||
+	    !learn_resync(finish, callbacks, state->sp, segment->mark) ||
+	    stack_resume_at(callbacks, &finish->interpreter->resync, segment->mark, state))
+		return false;
+	if (!push(finish, 0, 0, PP_FRAME_GAP))
+		return false;
+	finish->foldable = false;
+	finish->segment++;
+	return place_run(finish, segment->frames);
+}
+
 static void walk(struct finish *finish)
 {
 	const struct pp_miss_record *miss = finish->miss->record;
 	struct finish_state state = {
-		.pc = miss->pc, .sp = miss->sp, .fp = miss->fp, .is_leaf = miss->is_leaf};
+		.pc = miss->pc, .sp = miss->sp, .fp = miss->fp, .is_leaf = miss->is_leaf,
+		.first_word = miss->first_word, .thread_pointer = miss->thread_pointer};
 	const struct finish_callbacks callbacks = {
 		.context = finish, .find = find, .read = read_stack, .frame = on_frame};
 	enum pp_stop stop;
 
 	memcpy(state.registers, miss->registers, sizeof(state.registers));
-	stop = stack_finish(&state, &callbacks);
+	/* What the kernel side was stuck at, it has pushed. */
+	stop = may_resume(miss->stop, &state) && miss->stop != PP_STOP_NO_MAPPING ?
+		       miss->stop :
+		       stack_finish(&state, &callbacks);
+	while (may_resume(stop, &state) && resume(finish, &callbacks, &state))
+		stop = stack_finish(&state, &callbacks);
 	/* Nothing was missed where nothing was walked before. */
 	if (stop == PP_STOP_ROOT && miss->stop != PP_STOP_NONE)
 		stop = PP_STOP_FINISHED;
@@ -246,7 +302,8 @@ int misses_finish(struct agent *agent, struct process *process, const struct dec
 	if (process) {
 		(void)image_table_find_files(agent->images, process);
 		python = image_table_python(process);
-		finish.python = python && python->file ? &python->file->python->bpf : NULL;
+		finish.interpreter = python ? python->file : NULL;
+		finish.python = finish.interpreter ? &finish.interpreter->python->bpf : NULL;
 		walk(&finish);
 	}
 	set_hash(record);

@@ -167,6 +167,8 @@ static int walk_user(struct sweep_walker *walker, const struct pp_sweep_record *
 		.fp = thread->fp,
 		.is_leaf = 1,
 		.stack_start = thread->sp,
+		.first_word = thread->first_word,
+		.thread_pointer = thread->thread_pointer,
 		.py_stop = PP_PY_STOP_NOT_PYTHON,
 	};
 	const struct decoded_miss decoded = {.record = &miss,

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "discover/file_open.h"
 #include "discover/mapping.h"
+#include "python/greenlet.h"
 #include "unwind/cfi.h"
 
 /* A file under its names: by build-id, and by device and inode as /proc/PID/maps shows them. */
@@ -215,6 +216,7 @@ static int file_cfi(struct file *file, struct cfi **ret_cfi)
 		err = cfi_open(image, &file->cfi);
 		if (err)
 			return err;
+		cfi_set_outermost(file->cfi, greenlet_first_function(image));
 	}
 	*ret_cfi = file->cfi;
 	return 0;

@@ -35,6 +35,7 @@ struct file {
 	uint8_t machine_ok;
 	struct python_info *python; /* owned; NULL: no interpreter */
 	uint32_t python_index;	    /* 1 + index in pythons[]; 0: none */
+	struct pp_resync resync;    /* of an interpreter, as the agent found it */
 	const char *python_reason;  /* why an interpreter is not read; static */
 	uint32_t references;	    /* live processes' mappings */
 	uint64_t unused_since_ns;   /* when references fell to 0 */

@@ -440,6 +440,14 @@ int kernel_side_set_python(struct kernel_side *side, uint32_t index, const struc
 	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.pythons), &index, &value, BPF_ANY);
 }
 
+int kernel_side_set_resync(struct kernel_side *side, uint32_t index,
+			   const struct pp_resync *resync)
+{
+	struct pp_resync value = *resync;
+
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.resyncs), &index, &value, BPF_ANY);
+}
+
 int kernel_side_set_thread_state(struct kernel_side *side, const struct pp_thread_key *key,
 				 uint64_t thread_state)
 {

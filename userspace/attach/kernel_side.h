@@ -67,6 +67,8 @@ int kernel_side_set_image(struct kernel_side *side, struct pp_process_id id,
 void kernel_side_delete_image(struct kernel_side *side, struct pp_process_id id);
 int kernel_side_set_python(struct kernel_side *side, uint32_t index,
 			   const struct pp_python *python);
+int kernel_side_set_resync(struct kernel_side *side, uint32_t index,
+			   const struct pp_resync *resync);
 /* Only where the kernel side has asked for the thread: the table forgets what it does not use. */
 int kernel_side_set_thread_state(struct kernel_side *side, const struct pp_thread_key *key,
 				 uint64_t thread_state);

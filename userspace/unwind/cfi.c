@@ -20,6 +20,7 @@ struct cfi {
 	struct cfi_program program; /* scratch */
 	const uint8_t *trampoline;
 	size_t trampoline_size;
+	uint64_t outermost; /* start of the function that has no caller; 0: none */
 	struct cfi_records records;
 };
 
@@ -269,6 +270,11 @@ void cfi_free(struct cfi *cfi)
 	free(cfi);
 }
 
+void cfi_set_outermost(struct cfi *cfi, uint64_t vaddr)
+{
+	cfi->outermost = vaddr;
+}
+
 size_t cfi_fde_count(const struct cfi *cfi)
 {
 	return cfi->count;
@@ -323,6 +329,7 @@ static void put(struct row_sink *sink, uint64_t vaddr, struct pp_rule rule)
 }
 
 static const struct pp_rule no_info = {.kind = PP_RULE_NO_INFO};
+static const struct pp_rule outermost = {.kind = PP_RULE_STOP};
 static const struct pp_rule signal_frame = {.kind = PP_RULE_SIGNAL};
 
 static void put_fde(struct cfi *cfi, struct row_sink *sink, const struct cfi_fde *fde)
@@ -336,6 +343,10 @@ static void put_fde(struct cfi *cfi, struct row_sink *sink, const struct cfi_fde
 		return;
 	}
 	sink->budget -= size;
+	if (fde->low && fde->low == cfi->outermost) {
+		put(sink, fde->low, outermost);
+		return;
+	}
 	cfi_program_start(&cfi->program, &cfi->records, fde);
 	while ((more = cfi_program_next(&cfi->program, &low)) > 0)
 		put(sink, low,

@@ -26,6 +26,9 @@ int cfi_open(const struct elf_image *image, struct cfi **ret_cfi);
 void cfi_free(struct cfi *cfi);
 DEFINE_OWNED(struct cfi, cfi)
 
+/* The function at vaddr has no caller, whatever its FDE says: a stack of its own begins there.  0: none. */
+void cfi_set_outermost(struct cfi *cfi, uint64_t vaddr);
+
 size_t cfi_fde_count(const struct cfi *cfi);
 /* Rows of all code in [low, high), sorted by vaddr, equal neighbours merged; the first row is at
  * `low` and gives the rule in force there.  Addresses no FDE covers have PP_RULE_NO_INFO.

@@ -198,6 +198,10 @@ static bool set_ra(struct pp_rule *rule, const struct cfi_machine *machine,
 		return ra->offset == (int16_t)ra->offset;
 	}
 	rule->ra_kind = PP_RA_REGISTER;
+	if (!machine->has_link_register) { /* glibc's vfork keeps it in rdi */
+		rule->ra_offset = ra->reg;
+		return ra->kind == CFI_IN_REGISTER && ra->reg < PP_REG_COUNT;
+	}
 	return machine->has_link_register &&
 	       (ra->kind == CFI_SAME || (ra->kind == CFI_IN_REGISTER && ra->reg == machine->ra));
 }

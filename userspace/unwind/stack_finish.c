@@ -27,6 +27,9 @@ static enum pp_stop leave_by_frame_pointer(const struct finish_state *state,
 	struct pp_rule rule;
 	uint32_t file;
 
+	/* psABI x86-64 3.4.1: 0 marks the deepest frame.  Go's runtime.goexit. */
+	if (!state->fp && state->by_frame_pointer)
+		return PP_STOP_ROOT;
 	if (state->fp < state->sp || state->fp - state->sp > FINISH_MAX_FRAME_BYTES ||
 	    state->fp & 7)
 		return PP_STOP_NO_INFO;
@@ -146,14 +149,15 @@ static enum pp_stop rule_return_address(const struct finish_state *state,
 {
 	if (rule->ra_kind == PP_RA_REGISTER) {
 #if defined(__aarch64__)
-		if (!state->is_leaf)
-			return PP_STOP_BAD_RULE;
-		*ret_pc = state->registers[PP_REG_RA];
-		return PP_STOP_NONE;
+		const unsigned int number = PP_REG_RA;
 #else
-		(void)state;
-		return PP_STOP_BAD_RULE;
+		const unsigned int number = (uint16_t)rule->ra_offset;
 #endif
+
+		if (!state->is_leaf || number >= PP_REG_COUNT)
+			return PP_STOP_BAD_RULE;
+		*ret_pc = state->registers[number];
+		return PP_STOP_NONE;
 	}
 	if (!read_u64(callbacks, cfa + (uint64_t)(int64_t)rule->ra_offset, ret_pc))
 		return PP_STOP_READ_FAULT;
@@ -243,11 +247,15 @@ static enum pp_stop finish_step(struct finish_state *state,
 	stop = leave_frame(state, &rule, callbacks, registers, &caller);
 	if (!callbacks->frame(callbacks->context, file, vaddr, low, caller.sp))
 		return PP_STOP_MAX_STEPS;
+	if (stop == PP_STOP_NO_INFO &&
+	    pp_is_root(low, state->is_leaf, state->first_word, state->thread_pointer))
+		return PP_STOP_ROOT;
 	if (stop)
 		return stop;
 	state->pc = caller.pc;
 	state->sp = caller.sp;
 	state->fp = caller.fp;
+	state->by_frame_pointer = rule.kind == PP_RULE_NO_INFO;
 	state->is_leaf = rule.kind == PP_RULE_SIGNAL;
 	if (state->is_leaf)
 		memcpy(state->registers, registers, sizeof(registers));

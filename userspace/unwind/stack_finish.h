@@ -15,6 +15,8 @@ struct finish_state {
 	uint64_t pc, sp, fp;
 	uint64_t registers[PP_REG_COUNT]; /* valid while is_leaf */
 	bool is_leaf;			  /* pc is exact: leaf or interrupted by a signal */
+	bool by_frame_pointer;		  /* the last step was one */
+	uint64_t first_word, thread_pointer; /* of the thread, for pp_is_root(); 0: not known */
 };
 
 /* What the walk asks of its surroundings; all are called with `context`. */

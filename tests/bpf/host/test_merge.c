@@ -260,7 +260,7 @@ static void resync__is_learnt_after_three_equal_observations(void **state)
 	for (uint32_t i = 0; i < 5; i++)
 		add_eval(1);
 	walk();
-	assert_int_equal(host->resync.agreed, RESYNC_AGREED);
+	assert_int_equal(host->resync.agreed, PP_RESYNC_AGREED);
 }
 
 static void resync__another_distance_begins_anew(void **state)
@@ -293,6 +293,27 @@ static void resync__frame_pointer_steps_teach_nothing(void **state)
 	assert_int_equal(host->resync.agreed, 0);
 }
 
+static void resync__a_stuck_walk_that_was_not_taught_is_sent_64_times(void **state)
+{
+	uint64_t sp;
+
+	(void)state;
+	for (uint32_t i = 0; i < 66; i++) {
+		struct pp_resync kept = host->resync;
+
+		host_teardown(NULL);
+		host_setup(NULL);
+		host->resync = kept;
+		begin(PP_CHAIN_SHIM);
+		*library_rule(10) = (struct pp_rule){.kind = PP_RULE_NO_INFO};
+		sp = add_frame(library_pc(10), 0x300);
+		add_mark(sp + 0x400, 1);
+		walk();
+		assert_int_equal(host->walk.stop, PP_STOP_NO_INFO);
+		assert_int_equal(host->walk.is_resumable, i < 64);
+	}
+}
+
 /* A leaf without unwind information, 0x300 bytes of unknown stack, then an activation. */
 static void stuck_below_an_activation(uint32_t agreed)
 {
@@ -312,7 +333,7 @@ static void stuck_below_an_activation(uint32_t agreed)
 static void resync__goes_on_at_the_next_activation_and_marks_the_gap(void **state)
 {
 	(void)state;
-	stuck_below_an_activation(RESYNC_AGREED);
+	stuck_below_an_activation(PP_RESYNC_AGREED);
 	assert_int_equal(host->walk.stop, PP_STOP_ROOT);
 	assert_int_equal(host->walk.native_count, 5);
 	assert_library(0, 10, true);
@@ -326,7 +347,7 @@ static void resync__goes_on_at_the_next_activation_and_marks_the_gap(void **stat
 static void resync__waits_for_the_third_agreement(void **state)
 {
 	(void)state;
-	stuck_below_an_activation(RESYNC_AGREED - 1);
+	stuck_below_an_activation(PP_RESYNC_AGREED - 1);
 	assert_int_equal(host->walk.stop, PP_STOP_NO_INFO);
 	assert_int_equal(host->walk.native_count, 1);
 	assert_int_equal(host->walk.segment_next, 0);
@@ -336,7 +357,7 @@ static void resync__fault_at_the_activation_ends_the_walk(void **state)
 {
 	(void)state;
 	put_fault(SP + 0x300 + EVAL_BYTES - 8, 8);
-	stuck_below_an_activation(RESYNC_AGREED);
+	stuck_below_an_activation(PP_RESYNC_AGREED);
 	assert_int_equal(host->walk.stop, PP_STOP_NO_INFO);
 	assert_int_equal(host->walk.native_count, 1);
 }
@@ -346,7 +367,7 @@ static void resync__never_goes_back(void **state)
 	(void)state;
 	begin(PP_CHAIN_SHIM);
 	host->resync = (struct pp_resync){
-		.cfa_minus_mark = -0x20, .fp_offset = -16, .agreed = RESYNC_AGREED};
+		.cfa_minus_mark = -0x20, .fp_offset = -16, .agreed = PP_RESYNC_AGREED};
 	*library_rule(10) = (struct pp_rule){.kind = PP_RULE_NO_INFO};
 	add_frame(library_pc(10), 0x300);
 	add_mark(SP + 0x20, 1);
@@ -364,7 +385,7 @@ static void resync__garbage_return_address_of_a_caller(void **state)
 	(void)state;
 	begin(PP_CHAIN_SHIM);
 	host->resync = (struct pp_resync){
-		.cfa_minus_mark = EVAL_BYTES - 0x20, .fp_offset = -16, .agreed = RESYNC_AGREED};
+		.cfa_minus_mark = EVAL_BYTES - 0x20, .fp_offset = -16, .agreed = PP_RESYNC_AGREED};
 	add_library(10);
 	add_frame(0x1111, 0x300);
 	sp = add_eval(2);
@@ -415,7 +436,7 @@ static void anonymous__without_a_frame_pointer_resyncs(void **state)
 	(void)state;
 	begin(PP_CHAIN_SHIM);
 	host->resync = (struct pp_resync){
-		.cfa_minus_mark = EVAL_BYTES - 0x20, .fp_offset = -16, .agreed = RESYNC_AGREED};
+		.cfa_minus_mark = EVAL_BYTES - 0x20, .fp_offset = -16, .agreed = PP_RESYNC_AGREED};
 	add_frame(ANONYMOUS + 0x40, 0x80);
 	add_eval(1);
 	walk();
@@ -440,6 +461,7 @@ int main(void)
 		host_test(eval_ranges__each_activation_is_a_run_of_one),
 		host_test(eval_ranges__other_files_at_the_same_address_are_not_meant),
 		host_test(resync__is_learnt_after_three_equal_observations),
+		host_test(resync__a_stuck_walk_that_was_not_taught_is_sent_64_times),
 		host_test(resync__another_distance_begins_anew),
 		host_test(resync__frame_pointer_steps_teach_nothing),
 		host_test(resync__goes_on_at_the_next_activation_and_marks_the_gap),

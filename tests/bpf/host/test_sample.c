@@ -198,6 +198,45 @@ static void sample__without_user_registers_has_no_user_stack(void **state)
 	assert_int_equal(host->record_count, 0);
 }
 
+/* exec has given the old program's memory back; its registers are still those of the call. */
+static void sample__inside_of_exec_has_no_user_stack(void **state)
+{
+	struct pt_regs saved;
+	const struct pp_count_key *key;
+	struct pp_count count;
+
+	(void)state;
+	begin();
+	saved = *(struct pt_regs *)&sampled.regs;
+	host->saved_registers = &saved;
+	sampled.regs.cs = 0x10;
+	saved.orig_rax = 59;
+	saved.rsp = 0x10000;
+	sample_now();
+	key = the_key(0, &count);
+	assert_int_equal(key->user_stack, 0);
+	assert_int_equal(stop_of(key), PP_STOP_NO_USER);
+	assert_int_equal(host->record_count, 0);
+}
+
+static void sample__inside_of_exec_has_a_user_stack_while_it_is_there(void **state)
+{
+	struct pt_regs saved;
+	const struct pp_count_key *key;
+	struct pp_count count;
+
+	(void)state;
+	begin();
+	saved = *(struct pt_regs *)&sampled.regs;
+	host->saved_registers = &saved;
+	sampled.regs.cs = 0x10;
+	saved.orig_rax = 59;
+	sample_now();
+	key = the_key(0, &count);
+	assert_int_not_equal(key->user_stack, 0);
+	assert_int_equal(stop_of(key), PP_STOP_ROOT);
+}
+
 static void sample__32_bit_code_is_named_and_not_walked(void **state)
 {
 	struct pp_count count;
@@ -454,6 +493,8 @@ int main(void)
 		host_test(sample__another_stack_has_another_hash),
 		host_test(sample__in_the_kernel_has_both_stacks),
 		host_test(sample__without_user_registers_has_no_user_stack),
+		host_test(sample__inside_of_exec_has_no_user_stack),
+		host_test(sample__inside_of_exec_has_a_user_stack_while_it_is_there),
 		host_test(sample__32_bit_code_is_named_and_not_walked),
 		host_test(sample__idle_paused_and_unwanted_are_not_counted),
 		host_test(sample__unknown_process_is_announced_once),

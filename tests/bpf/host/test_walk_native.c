@@ -104,6 +104,26 @@ static void walk_native__register_rule_works_at_the_leaf(void **state)
 	assert_int_equal(host->walk.sp, SP + 0x80);
 }
 
+static void walk_native__return_address_may_be_in_a_register_at_the_leaf(void **state)
+{
+	const struct pp_rule rdi = {
+		.kind = PP_RULE_CFA_SP, .ra_kind = PP_RA_REGISTER, .ra_offset = 5};
+
+	(void)state;
+	*library_rule(1) = rdi;
+	host->walk.registers[5] = library_pc(2);
+	walk_from(library_pc(1), SP, 0);
+	assert_walked(2, PP_STOP_ROOT);
+	assert_int_equal(host->walk.sp, SP);
+	host_teardown(NULL);
+	host_setup(NULL);
+	*library_rule(1) = rule_sp(16);
+	*library_rule(2) = rdi;
+	put_word(SP + 8, library_pc(2));
+	walk_from(library_pc(1), SP, 0);
+	assert_walked(2, PP_STOP_BAD_RULE);
+}
+
 static void walk_native__register_rule_in_a_caller_is_a_bad_rule(void **state)
 {
 	(void)state;
@@ -201,6 +221,22 @@ static void walk_native__no_info_takes_a_checked_frame_pointer(void **state)
 	assert_int_equal(host->walk.sp, SP + 0x30);
 }
 
+static void walk_native__frame_pointer_of_0_ends_a_chain_of_them(void **state)
+{
+	(void)state;
+	*library_rule(1) = (struct pp_rule){.kind = PP_RULE_NO_INFO};
+	*library_rule(2) = *library_rule(1);
+	put_word(SP + 0x20, 0);
+	put_word(SP + 0x28, library_pc(2));
+	walk_from(library_pc(1), SP, SP + 0x20);
+	assert_walked(2, PP_STOP_ROOT);
+	host_teardown(NULL);
+	host_setup(NULL);
+	*library_rule(1) = (struct pp_rule){.kind = PP_RULE_NO_INFO};
+	walk_from(library_pc(1), SP, 0);
+	assert_walked(1, PP_STOP_NO_INFO);
+}
+
 static void no_info_stops(uint64_t fp)
 {
 	host_teardown(NULL);
@@ -223,6 +259,35 @@ static void walk_native__frame_pointer_that_is_none_is_not_followed(void **state
 	no_info_stops(SP + 0x24);	    /* not aligned */
 	no_info_stops(SP + MAX_FRAME_BYTES + 8); /* too far */
 	no_info_stops(STACK + STACK_BYTES); /* not there */
+}
+
+/* As stack_finish__code_without_information_at_the_stacks_end_is_the_root. */
+static void no_info_at(uint64_t first_word, uint64_t thread_pointer, bool is_leaf, enum pp_stop stop)
+{
+	struct mm_struct mm = {.start_stack = first_word};
+
+	host_teardown(NULL);
+	host_setup(NULL);
+	host->task.mm = &mm;
+	host->walk.thread_pointer = thread_pointer;
+	*library_rule(1) = rule_sp(16);
+	*library_rule(2) = (struct pp_rule){.kind = PP_RULE_NO_INFO};
+	put_word(SP + 8, library_pc(2));
+	walk_from(library_pc(is_leaf ? 2 : 1), SP, 0);
+	assert_walked(is_leaf ? 1 : 2, stop);
+}
+
+static void walk_native__code_without_information_at_the_stacks_end_is_the_root(void **state)
+{
+	(void)state;
+	no_info_at(SP + 16, 0, false, PP_STOP_ROOT);
+	no_info_at(SP + 16 + 256, 0, false, PP_STOP_ROOT);
+	no_info_at(SP + 16 + 257, 0, false, PP_STOP_NO_INFO);
+	no_info_at(SP + 15, 0, false, PP_STOP_NO_INFO);
+	no_info_at(0, SP + 16 + 1024, false, PP_STOP_ROOT);
+	no_info_at(0, SP + 16 + 1025, false, PP_STOP_NO_INFO);
+	no_info_at(SP + 32, 0, true, PP_STOP_ROOT);
+	no_info_at(SP + 40, SP + 40, true, PP_STOP_NO_INFO);
 }
 
 static void walk_native__root_by_undefined_return_address_and_by_zero(void **state)
@@ -503,12 +568,15 @@ int main(void)
 		host_test(walk_native__saved_fp_apart_from_the_return_address_is_read),
 		host_test(walk_native__deref_rule_and_fp_at_fp),
 		host_test(walk_native__register_rule_works_at_the_leaf),
+		host_test(walk_native__return_address_may_be_in_a_register_at_the_leaf),
 		host_test(walk_native__register_rule_in_a_caller_is_a_bad_rule),
 		host_test(walk_native__plt_rule_depends_on_the_address),
 		host_test(walk_native__signal_frame_restores_all_registers),
 		host_test(walk_native__signal_frame_may_move_down),
 		host_test(walk_native__no_info_takes_a_checked_frame_pointer),
+		host_test(walk_native__frame_pointer_of_0_ends_a_chain_of_them),
 		host_test(walk_native__frame_pointer_that_is_none_is_not_followed),
+		host_test(walk_native__code_without_information_at_the_stacks_end_is_the_root),
 		host_test(walk_native__root_by_undefined_return_address_and_by_zero),
 		host_test(walk_native__fault_on_return_address_is_read_fault),
 		host_test(walk_native__fault_beside_what_is_needed_is_none),

@@ -14,6 +14,7 @@
 #include <sys/sysmacros.h>
 
 #include "../unwind/build_elf.h"
+#include "python/greenlet.h"
 
 /* version 1, "zR", code 1, data -8, RA 16, pcrel sdata4; CFA rsp+8, RA at CFA-8 */
 #define X86_CIE "\x01zR\0\x01\x78\x10\x01\x1b\x0c\x07\x08\x90\x01"
@@ -34,6 +35,12 @@ int python_info_read(const struct elf_image *image, struct python_info **ret_inf
 	else if (fake_python_answer == -ENOTSUP)
 		*ret_reason = fake_python_reason;
 	return fake_python_answer;
+}
+
+uint64_t greenlet_first_function(const struct elf_image *image)
+{
+	(void)image;
+	return 0;
 }
 
 void python_info_free(struct python_info *info)

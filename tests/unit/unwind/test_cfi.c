@@ -92,6 +92,24 @@ static void cfi_rule_at__follows_a_function_with_two_exits(void **state)
 	close_fixture(&fixture);
 }
 
+static void cfi_rule_at__function_set_outermost_has_no_caller(void **state)
+{
+	struct frame_builder frame = {0};
+	struct fixture fixture;
+	size_t cie = CIE(&frame, X86_CIE);
+
+	(void)state;
+	FDE(&frame, cie, TEXT, 0x40, "\x41" PUSHED_RBP);
+	FDE(&frame, cie, TEXT + 0x40, 0x40, "\x41" PUSHED_RBP);
+	open_fixture(&fixture, EM_X86_64, &frame);
+	cfi_set_outermost(fixture.cfi, TEXT + 0x40);
+	expect_rule(&fixture, TEXT + 0x3f, pushed_rbp);
+	expect_rule(&fixture, TEXT + 0x40, stop);
+	expect_rule(&fixture, TEXT + 0x7f, stop);
+	expect_rule(&fixture, TEXT + 0x80, no_info);
+	close_fixture(&fixture);
+}
+
 static void cfi_rule_at__long_advances_and_extended_registers_are_read(void **state)
 {
 	struct frame_builder frame = {0};
@@ -175,7 +193,11 @@ static void cfi_rule_at__expressions_of_known_shape_become_rules(void **state)
 	expect_rule(&fixture, TEXT + 64,
 		    (struct pp_rule){.kind = PP_RULE_PLT, .cfa_offset = 10, .ra_offset = -8});
 	expect_rule(&fixture, TEXT + 80, no_info);
-	expect_rule(&fixture, TEXT + 96, no_info);
+	expect_rule(&fixture, TEXT + 96,
+		    (struct pp_rule){.kind = PP_RULE_CFA_SP,
+				     .ra_kind = PP_RA_REGISTER,
+				     .cfa_offset = 8,
+				     .ra_offset = 5});
 	expect_rule(&fixture, TEXT + 112, stop);
 	expect_rule(&fixture, TEXT + 113,
 		    (struct pp_rule){.kind = PP_RULE_CFA_SP,
@@ -494,6 +516,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cfi_rule_at__follows_a_function_with_two_exits),
+		cmocka_unit_test(cfi_rule_at__function_set_outermost_has_no_caller),
 		cmocka_unit_test(cfi_rule_at__long_advances_and_extended_registers_are_read),
 		cmocka_unit_test(cfi_rule_at__expressions_of_known_shape_become_rules),
 		cmocka_unit_test(cfi_rule_at__aarch64_leaf_frame_and_signed_return_address),

@@ -199,6 +199,17 @@ static void check_ra(const struct oracle *oracle, Dwarf_Frame *frame, const stru
 	uint64_t truth = 0, ours;
 	enum saved saved = truth_register(oracle, frame, oracle->ra, seed, pc, cfa, &truth);
 
+	if (rule->ra_kind == PP_RA_REGISTER && rule->ra_offset) {
+		Dwarf_Op memory_ops[3], *ops;
+		size_t count;
+
+		assert_int_equal(
+			dwarf_frame_register(frame, oracle->ra, memory_ops, &ops, &count), 0);
+		if (count != 1 || ops[0].atom != DW_OP_regx ||
+		    ops[0].number != (uint64_t)rule->ra_offset)
+			fail_msg("pc %lx: the return address is not in %d", pc, rule->ra_offset);
+		return;
+	}
 	if (rule->ra_kind == PP_RA_REGISTER) {
 		if (saved != SAVED_SAME)
 			fail_msg("pc %lx: the return address is not in LR (%d)", pc, saved);

@@ -523,6 +523,28 @@ static void stack_finish__leaf_may_use_any_register(void **state)
 	assert_int_equal(at.fp, 0xabcd);
 }
 
+/* vfork pops its return address into rdi. */
+static void stack_finish__return_address_may_be_in_a_register_at_the_leaf(void **state)
+{
+	const struct pp_rule rdi = {
+		.kind = PP_RULE_CFA_SP, .ra_kind = PP_RA_REGISTER, .ra_offset = 5};
+	struct model model = {.rule = {rdi, {.kind = PP_RULE_STOP}, sp_8}};
+	struct finish_state at = {.pc = 0x1000, .sp = STACK, .is_leaf = true};
+
+	(void)state;
+	at.registers[5] = 0x1011;
+	assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
+	assert_int_equal(model.count, 2);
+	assert_int_equal(at.sp, STACK);
+	model.count = 0;
+	model.word[0] = 0x1001;
+	at = (struct finish_state){.pc = 0x1020, .sp = STACK, .is_leaf = true};
+	assert_int_equal(finish_model(&model, &at), PP_STOP_BAD_RULE);
+	model.rule[0].ra_offset = 16;
+	at = (struct finish_state){.pc = 0x1000, .sp = STACK, .is_leaf = true};
+	assert_int_equal(finish_model(&model, &at), PP_STOP_BAD_RULE);
+}
+
 static void stack_finish__plt_entry_counts_its_push(void **state)
 {
 	const struct pp_rule plt = {.kind = PP_RULE_PLT, .cfa_offset = 11, .ra_offset = -8};
@@ -575,6 +597,65 @@ static void stack_finish__frame_pointer_is_followed_where_it_is_plausible(void *
 	}
 }
 
+static void stack_finish__code_without_information_at_the_stacks_end_is_the_root(void **state)
+{
+	struct model model = {.rule = {sp_8}, .word = {0x1041}};
+	static const struct {
+		uint64_t first_word, thread_pointer; /* the caller's sp is STACK + 8 */
+		enum pp_stop stop;
+	} expected[] = {
+		{STACK + 8, 0, PP_STOP_ROOT},
+		{STACK + 8 + 256, 0, PP_STOP_ROOT},
+		{STACK + 8 + 257, 0, PP_STOP_NO_INFO},
+		{STACK + 7, 0, PP_STOP_NO_INFO},
+		{0, STACK + 8 + 1024, PP_STOP_ROOT},
+		{0, STACK + 8 + 1025, PP_STOP_NO_INFO},
+		{0, STACK, PP_STOP_NO_INFO},
+		{0, 0, PP_STOP_NO_INFO},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		struct finish_state at = {.pc = 0x1000, .sp = STACK, .is_leaf = true,
+					  .first_word = expected[i].first_word,
+					  .thread_pointer = expected[i].thread_pointer};
+
+		model.count = 0;
+		assert_int_equal(finish_model(&model, &at), expected[i].stop);
+		assert_int_equal(model.count, 2);
+	}
+}
+
+/* A leaf has not called anybody: it is the entry point itself, or anything. */
+static void stack_finish__leaf_is_the_root_only_beside_the_first_word(void **state)
+{
+	struct model model = {.count = 0};
+	struct finish_state at = {.pc = 0x1041, .sp = STACK, .is_leaf = true};
+
+	(void)state;
+	at.first_word = STACK + 32;
+	assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
+	at.first_word = STACK + 40;
+	at.thread_pointer = STACK + 40;
+	assert_int_equal(finish_model(&model, &at), PP_STOP_NO_INFO);
+}
+
+static void stack_finish__frame_pointer_of_0_ends_a_chain_of_them(void **state)
+{
+	struct model model = {.rule = {[2] = {.kind = PP_RULE_NO_INFO}}};
+	struct finish_state at = {.pc = 0x1000, .sp = STACK, .fp = STACK + 16, .is_leaf = true};
+
+	(void)state;
+	model.word[3] = 0x1021;
+	assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
+	assert_int_equal(model.count, 2);
+	/* At the leaf it is any register. */
+	model.count = 0;
+	at = (struct finish_state){.pc = 0x1000, .sp = STACK, .is_leaf = true};
+	assert_int_equal(finish_model(&model, &at), PP_STOP_NO_INFO);
+	assert_int_equal(model.count, 1);
+}
+
 static void stack_finish__forged_signal_frames_end_at_the_bound(void **state)
 {
 	struct model model = {.rule = {{.kind = PP_RULE_SIGNAL}}};
@@ -619,8 +700,12 @@ int main(void)
 		cmocka_unit_test(stack_finish__stops_say_why),
 		cmocka_unit_test(stack_finish__unreadable_stack_is_a_fault_and_keeps_the_state),
 		cmocka_unit_test(stack_finish__leaf_may_use_any_register),
+		cmocka_unit_test(stack_finish__return_address_may_be_in_a_register_at_the_leaf),
 		cmocka_unit_test(stack_finish__plt_entry_counts_its_push),
 		cmocka_unit_test(stack_finish__frame_pointer_is_followed_where_it_is_plausible),
+		cmocka_unit_test(stack_finish__code_without_information_at_the_stacks_end_is_the_root),
+		cmocka_unit_test(stack_finish__leaf_is_the_root_only_beside_the_first_word),
+		cmocka_unit_test(stack_finish__frame_pointer_of_0_ends_a_chain_of_them),
 		cmocka_unit_test(stack_finish__forged_signal_frames_end_at_the_bound),
 		cmocka_unit_test(stack_finish__frame_callback_can_end_the_walk),
 	};

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: python/greenlet.c elf/elf_image.c elf/elf_symbol_table.c */
+/* Libraries are written in C with the names that releases of greenlet have, and compiled; where the
+ * function lies is told by the linker's map, which is nm's. */
+#include "python/greenlet.h"
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Compiles `source`; returns what greenlet_first_function() says, and nm's address of `name`. */
+static uint64_t found_in(const char *source, const char *flags, const char *name,
+			 uint64_t *ret_expected)
+{
+	char folder[] = "/tmp/test_greenlet.XXXXXX", path[64], command[512], line[512];
+	struct elf_image *image = NULL;
+	unsigned long address = 0;
+	uint64_t found;
+	FILE *pipe;
+	int fd;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(command, sizeof(command), "gcc -shared -fPIC -O1 %s -xc -o %s/a.so -", flags,
+		 folder);
+	pipe = popen(command, "w");
+	assert_non_null(pipe);
+	fputs(source, pipe);
+	assert_int_equal(pclose(pipe), 0);
+	snprintf(path, sizeof(path), "%s/a.so", folder);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(elf_image_open(fd, &image), 0);
+	found = greenlet_first_function(image);
+	elf_image_free(image);
+	close(fd);
+	snprintf(command, sizeof(command), "nm %s 2> /dev/null; nm -D %s", path, path);
+	pipe = popen(command, "r");
+	assert_non_null(pipe);
+	*ret_expected = 0;
+	while (fgets(line, sizeof(line), pipe)) {
+		char *end = strchr(line, '\n'), *last = strrchr(line, ' ');
+
+		if (end)
+			*end = 0;
+		if (last && !strcmp(last + 1, name) && sscanf(line, "%lx", &address) == 1)
+			*ret_expected = address;
+	}
+	pclose(pipe);
+	unlink(path);
+	rmdir(folder);
+	return found;
+}
+
+#define BOOTSTRAP_2 "_ZN8greenlet12UserGreenlet15inner_bootstrapERNS_4refs1XE"
+#define BOOTSTRAP_3 "_ZN8greenlet12UserGreenlet15inner_bootstrapEP9_greenletP7_object"
+#define MODULE "int PyInit__greenlet(void) { return 1; }\n"
+
+static void greenlet__exported_function_is_found_in_a_stripped_file(void **state)
+{
+	uint64_t expected, found;
+
+	(void)state;
+	found = found_in(MODULE "int " BOOTSTRAP_3 "(void) { return 2; }\n", "-s", BOOTSTRAP_3,
+			 &expected);
+	assert_true(expected);
+	assert_int_equal(found, expected);
+	found = found_in(MODULE "int " BOOTSTRAP_2 "(void) { return 2; }\n", "-s", BOOTSTRAP_2,
+			 &expected);
+	assert_true(expected);
+	assert_int_equal(found, expected);
+}
+
+static void greenlet__local_function_of_old_releases_is_found(void **state)
+{
+	uint64_t expected;
+	uint64_t found = found_in("int PyInit__greenlet(int a) { return a; }\n"
+				  "static __attribute__((noinline)) int g_initialstub(int a)\n"
+				  "{ __asm__ volatile(\"\"); return a; }\n"
+				  "int other(int a) { return g_initialstub(a) + 1; }\n",
+				  "", "g_initialstub", &expected);
+
+	(void)state;
+	assert_true(expected);
+	assert_int_equal(found, expected);
+}
+
+static void greenlet__other_libraries_have_none(void **state)
+{
+	uint64_t expected;
+
+	(void)state;
+	assert_int_equal(found_in("static __attribute__((noinline)) int g_initialstub(int a)\n"
+				  "{ __asm__ volatile(\"\"); return a; }\n"
+				  "int other(int a) { return g_initialstub(a) + 1; }\n",
+				  "", "other", &expected),
+			 0);
+	assert_int_equal(found_in(MODULE, "-s", "PyInit__greenlet", &expected), 0);
+	assert_int_equal(found_in("int " BOOTSTRAP_3 ";\n", "-s", BOOTSTRAP_3, &expected), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(greenlet__exported_function_is_found_in_a_stripped_file),
+		cmocka_unit_test(greenlet__local_function_of_old_releases_is_found),
+		cmocka_unit_test(greenlet__other_libraries_have_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
