@@ -2,7 +2,7 @@
 /* The least that anybody pays who looks at context switches. */
 #define SEC(name) __attribute__((section(name), used))
 
-char license[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "GPL";
 
 SEC("tp_btf/sched_switch")
 int on_switch(void *context)
