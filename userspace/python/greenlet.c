@@ -44,8 +44,8 @@ static uint64_t find(const struct elf_image *image, uint32_t type, bool *ret_is_
 
 uint64_t greenlet_first_function(const struct elf_image *image)
 {
-	bool is_greenlet = false, ignored;
+	bool is_greenlet = false;
 	uint64_t address = find(image, SHT_DYNSYM, &is_greenlet);
 
-	return address || !is_greenlet ? address : find(image, SHT_SYMTAB, &ignored);
+	return address || !is_greenlet ? address : find(image, SHT_SYMTAB, &is_greenlet);
 }
