@@ -174,6 +174,16 @@ static __always_inline void fill_miss(struct pp_walk *w, __u64 hash)
 	miss->is_leaf = w->is_leaf;
 }
 
+/* Only what was sent counts: the agent sees no other. */
+static __always_inline void count_asked(const struct pp_walk *w)
+{
+	__u32 index = w->image.python - 1;
+	struct pp_resync *resync = bpf_map_lookup_elem(&resyncs, &index);
+
+	if (resync)
+		resync->asked++;
+}
+
 /* Sends a missed stack.  hash 0: the agent counts it when this is true; else it only files the
  * finished stack under this hash. */
 static __always_inline bool emit_miss(struct pp_walk *w, struct pp_config *cfg, __u64 hash)
@@ -200,6 +210,8 @@ static __always_inline bool emit_miss(struct pp_walk *w, struct pp_config *cfg, 
 		count_loss(PP_LOSS_MISS_DROPPED);
 		return false;
 	}
+	if (w->is_resumable)
+		count_asked(w);
 	return true;
 }
 

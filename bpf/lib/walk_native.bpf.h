@@ -295,6 +295,7 @@ static __always_inline bool resync_at_mark(struct pp_walk *w, const struct pp_re
 	w->segment_next++;
 	w->sp = cfa;
 	w->is_leaf = 0;
+	w->by_frame_pointer = 0;
 	return true;
 }
 
@@ -411,15 +412,12 @@ static __always_inline bool may_resync(enum pp_stop stop)
 }
 
 /* No walk has gone well here yet (all are in JIT code): the agent looks for the activation's frame. */
-static __always_inline bool wants_resume(const struct pp_walk *w, struct pp_resync *resync)
+static __always_inline bool wants_resume(const struct pp_walk *w, const struct pp_resync *resync)
 {
 	struct pp_segment *segment = next_segment((struct pp_walk *)w);
 
-	if (!segment || !segment->mark || !resync || resync->agreed >= PP_RESYNC_AGREED ||
-	    resync->asked >= PP_RESYNC_MAX_ASKED)
-		return false;
-	resync->asked++;
-	return true;
+	return segment && segment->mark && resync && resync->agreed < PP_RESYNC_AGREED &&
+	       resync->asked < PP_RESYNC_MAX_ASKED;
 }
 
 /* The walk is over, unless it can go on at the next eval activation. */

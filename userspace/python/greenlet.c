@@ -1,51 +1,78 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "python/greenlet.h"
 
-#include <stdbool.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "elf/elf_symbol_table.h"
 
-static bool starts_with(const char *name, const char *prefix)
-{
-	return !strncmp(name, prefix, strlen(prefix));
-}
+#define OCCURRENCES_MAX 8U /* of a name in a table of strings; the work is linear in the file */
+#define COLD_BYTES 512U	   /* of a name, looked at for its end */
 
 /* greenlet 2 and later: UserGreenlet::inner_bootstrap() calls what the greenlet runs, and does not
  * return.  Before, g_initialstub() does so itself. */
-static bool is_first_function(const char *name)
+static const char *const first_functions[] = {"_ZN8greenlet12UserGreenlet15inner_bootstrap",
+					      "g_initialstub"};
+static const char *const modules[] = {"PyInit__greenlet", "PyInit_greenlet"};
+
+/* gcc's part of a function that seldom runs: "name.cold". */
+static bool is_cold(const char *name, size_t size)
 {
-	return starts_with(name, "_ZN8greenlet12UserGreenlet15inner_bootstrap") ||
-	       !strcmp(name, "g_initialstub");
+	size_t looked_at = strnlen(name, size < COLD_BYTES ? size : COLD_BYTES);
+
+	return memmem(name, looked_at, ".cold", strlen(".cold"));
 }
 
-static uint64_t find(const struct elf_image *image, uint32_t type, bool *ret_is_greenlet)
+/* The function whose name lies there; 0: none has it. */
+static uint64_t function_named(const struct elf_symbol_table *table, size_t name)
 {
-	struct elf_symbol_table table;
+	for (size_t i = 0; i < table->count; i++) {
+		const Elf64_Sym symbol = elf_symbol_table_entry(table, i);
 
-	if (elf_image_symbol_table(image, type, &table))
-		return 0;
-	for (size_t i = 0; i < table.count; i++) {
-		const Elf64_Sym symbol = elf_symbol_table_entry(&table, i);
-		const char *name;
-
-		if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || !symbol.st_value)
-			continue;
-		name = elf_symbol_table_name(&table, &symbol);
-		if (!name)
-			continue;
-		if (is_first_function(name) && !strstr(name, ".cold"))
+		if (symbol.st_name == name && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
+		    symbol.st_value)
 			return symbol.st_value;
-		*ret_is_greenlet |= starts_with(name, "PyInit__greenlet") ||
-				    starts_with(name, "PyInit_greenlet");
 	}
 	return 0;
 }
 
+/* The address of a function whose name begins so. */
+static uint64_t find_by_start(const struct elf_symbol_table *table, const char *start)
+{
+	const char *end = table->names + table->names_size, *at = table->names;
+	uint64_t address = 0;
+
+	for (unsigned int i = 0; i < OCCURRENCES_MAX && !address; i++) {
+		at = memmem(at, (size_t)(end - at), start, strlen(start));
+		if (!at)
+			break;
+		if (!is_cold(at, (size_t)(end - at)))
+			address = function_named(table, (size_t)(at - table->names));
+		at++;
+	}
+	return address;
+}
+
+static uint64_t find_first_function(const struct elf_symbol_table *table)
+{
+	uint64_t address = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(first_functions) && !address; i++)
+		address = find_by_start(table, first_functions[i]);
+	return address;
+}
+
 uint64_t greenlet_first_function(const struct elf_image *image)
 {
-	bool is_greenlet = false;
-	uint64_t address = find(image, SHT_DYNSYM, &is_greenlet);
+	struct elf_symbol_table table;
+	uint64_t address;
 
-	return address || !is_greenlet ? address : find(image, SHT_SYMTAB, &is_greenlet);
+	if (elf_image_symbol_table(image, SHT_DYNSYM, &table))
+		return 0;
+	address = find_first_function(&table);
+	for (size_t i = 0; i < ARRAY_SIZE(modules) && !address; i++)
+		if (find_by_start(&table, modules[i]) &&
+		    !elf_image_symbol_table(image, SHT_SYMTAB, &table))
+			return find_first_function(&table);
+	return address;
 }

@@ -6,15 +6,8 @@
 /* An eval function's frame: 0x90 to 0x2a0 bytes in CPython 3.10 to 3.15. */
 #define MAX_FRAME_BYTES 2048U
 
-static bool no_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low, uint64_t cfa)
-{
-	(void)context;
-	(void)file;
-	(void)vaddr;
-	(void)low;
-	(void)cfa;
-	return true;
-}
+/* Of all walks of one search together: a stack may be made of such calls, and is its owner's. */
+#define SEARCH_STEPS 4096U
 
 int stack_resume_at(const struct finish_callbacks *callbacks, const struct pp_resync *resync,
 		    uint64_t mark, struct finish_state *state)
@@ -30,6 +23,7 @@ int stack_resume_at(const struct finish_callbacks *callbacks, const struct pp_re
 	state->sp = cfa;
 	state->fp = fp;
 	state->is_leaf = false;
+	state->by_frame_pointer = false;
 	return 0;
 }
 
@@ -38,21 +32,48 @@ struct search {
 	const struct finish_callbacks *callbacks;
 	uint32_t file;
 	uint64_t sp, mark;
-	bool is_tried; /* by_frame_pointer() */
+	uint32_t steps; /* walked so far */
+	bool is_tried;	/* by_frame_pointer() */
 };
 
-/* Whether the stack goes on to its root from an activation of these distances. */
-static bool reaches_root(const struct search *search, const struct pp_resync *found)
+static int search_find(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_vaddr,
+		       struct pp_rule *ret_rule)
 {
-	struct finish_callbacks quiet = *search->callbacks;
+	const struct finish_callbacks *callbacks = ((struct search *)context)->callbacks;
+
+	return callbacks->find(callbacks->context, pc, ret_file, ret_vaddr, ret_rule);
+}
+
+static int search_read(void *context, uint64_t address, void *buffer, size_t size)
+{
+	const struct finish_callbacks *callbacks = ((struct search *)context)->callbacks;
+
+	return callbacks->read(callbacks->context, address, buffer, size);
+}
+
+static bool count_step(void *context, uint32_t file, uint64_t vaddr, uint64_t low, uint64_t cfa)
+{
+	struct search *search = context;
+
+	(void)file;
+	(void)vaddr;
+	(void)low;
+	(void)cfa;
+	return ++search->steps < SEARCH_STEPS;
+}
+
+/* Whether the stack goes on to its root from an activation of these distances. */
+static bool reaches_root(struct search *search, const struct pp_resync *found)
+{
+	const struct finish_callbacks quiet = {
+		.context = search, .find = search_find, .read = search_read, .frame = count_step};
 	struct finish_state state = {.sp = search->sp};
 
-	quiet.frame = no_frame;
-	return !stack_resume_at(search->callbacks, found, search->mark, &state) &&
+	return search->steps < SEARCH_STEPS && !stack_resume_at(search->callbacks, found, search->mark, &state) &&
 	       stack_finish(&state, &quiet) == PP_STOP_ROOT;
 }
 
-static bool by_stack_pointer(const struct search *search, const struct pp_rule *rule, uint64_t at,
+static bool by_stack_pointer(struct search *search, const struct pp_rule *rule, uint64_t at,
 			     struct pp_resync *ret_resync)
 {
 	const uint64_t cfa = at + 8 + (uint64_t)(int64_t)rule->cfa_offset;

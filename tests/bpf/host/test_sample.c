@@ -391,6 +391,21 @@ static void miss__without_tokens_is_counted_here(void **state)
 	assert_int_equal(host->losses[PP_LOSS_MISS_DROPPED], 1);
 }
 
+static void miss__only_what_was_sent_counts_as_asked(void **state)
+{
+	(void)state;
+	begin();
+	host->walk.id.generation = 1;
+	host->walk.image.python = 1;
+	host->walk.is_resumable = 1;
+	host->config.miss_tokens = 0;
+	assert_int_equal(walk_emit_miss(0), 1);
+	assert_int_equal(host->resync.asked, 0);
+	host->config.miss_tokens = 1;
+	assert_int_equal(walk_emit_miss(0), 0);
+	assert_int_equal(host->resync.asked, 1);
+}
+
 /* ---- losses ---- */
 
 static void loss__full_ring_still_counts_and_sends_later(void **state)
@@ -504,6 +519,7 @@ int main(void)
 		host_test(miss__carries_all_that_is_needed_and_is_not_counted),
 		host_test(miss__copies_the_stack_as_far_as_it_is_there),
 		host_test(miss__without_tokens_is_counted_here),
+		host_test(miss__only_what_was_sent_counts_as_asked),
 		host_test(loss__full_ring_still_counts_and_sends_later),
 		host_test(loss__full_and_busy_tables_are_told_apart),
 		host_test(loss__walks_nested_too_deeply),

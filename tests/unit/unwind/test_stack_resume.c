@@ -22,17 +22,18 @@ enum { EVAL, ROOT, BROKEN, SMALL };
 #define IN(function) (INTERPRETER + (function) * 16 + 8)
 
 struct model {
-	uint64_t word[256];
+	uint64_t word[1024];
 	struct pp_rule rule[FUNCTIONS];
-	unsigned int frames;
+	unsigned int frames, finds;
 };
 
 static int model_find(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_vaddr,
 		      struct pp_rule *ret_rule)
 {
-	const struct model *model = context;
+	struct model *model = context;
 	const uint64_t base = pc & ~0xffffULL, at = (pc & 0xffff) / 16;
 
+	model->finds++;
 	if ((base != INTERPRETER && base != OTHER) || at >= FUNCTIONS)
 		return -ENOENT;
 	*ret_file = base == INTERPRETER ? FILE_ID : OTHER_ID;
@@ -157,6 +158,21 @@ static void stack_resume__calls_that_lead_nowhere_are_not_taken(void **state)
 	assert_int_equal(find(&model, &found), -ENOENT);
 }
 
+/* Every second word is a call whose frame would hold the mark, and leads into a chain without a root. */
+static void stack_resume__a_stack_of_calls_costs_a_bounded_search(void **state)
+{
+	struct model model = new_model();
+	struct pp_resync found;
+
+	(void)state;
+	model.rule[EVAL].cfa_offset = 0x608;
+	model.rule[SMALL].cfa_offset = 16;
+	for (size_t i = 0; i < sizeof(model.word) / sizeof(model.word[0]); i++)
+		model.word[i] = i % 2 ? IN(EVAL) : IN(SMALL);
+	assert_int_equal(find(&model, &found), -ENOENT);
+	assert_in_range(model.finds, 4000, 5000);
+}
+
 static void stack_resume__forged_marks_are_refused(void **state)
 {
 	struct model model = new_model();
@@ -179,6 +195,7 @@ int main(void)
 		cmocka_unit_test(stack_resume__state_is_that_of_the_caller),
 		cmocka_unit_test(stack_resume__frame_with_a_frame_pointer_is_found_by_its_return_address),
 		cmocka_unit_test(stack_resume__calls_that_lead_nowhere_are_not_taken),
+		cmocka_unit_test(stack_resume__a_stack_of_calls_costs_a_bounded_search),
 		cmocka_unit_test(stack_resume__forged_marks_are_refused),
 	};
 
