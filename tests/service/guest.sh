@@ -37,9 +37,14 @@ check 'the program is in the windows' has 'inner  /home/joe/work.py' pyprof repo
 check 'the kernel has names' has 'schedule .*kernel' pyprof report /var/lib/pyprofd --kind offcpu --by function
 check 'profiles are root'\''s' lacks 'inner' as_joe pyprof report /var/lib/pyprofd
 check 'a user sees his program' has 'inner' as_joe pyprof dump --pid "$pid"
-check 'a user sees no other'\''s' lacks '<module>\|systemd  ' as_joe pyprof dump --pid 1
+check 'a user sees no other'\''s' lacks 'process 1 ' as_joe pyprof dump --pid 1
+check 'root sees them' has 'process 1 ' pyprof dump --pid 1
 check 'root sees it live' has 'inner' pyprof top --pid "$pid" --count 1
-check 'it cannot write elsewhere' lacks . find /usr /etc /home -newer /home/joe/pid -user root -type f -name '*.pb.gz'
+agent=$(systemctl show -p MainPID --value pyprofd)
+check 'it could write its profiles' nsenter -t "$agent" -m touch /var/lib/pyprofd/x
+for folder in /usr /etc /home/joe /proc/sys/kernel; do
+	check "but not in $folder" has 'Read-only' nsenter -t "$agent" -m touch $folder/x
+done
 check 'the unit ends well' systemctl stop pyprofd
 check 'and says what it counted' has ' complete' journalctl -u pyprofd --no-pager -o cat
 check 'sudo pyprofd' as_joe sudo pyprofd --hz 99 -d 3 -o prof.pb.gz

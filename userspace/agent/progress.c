@@ -192,11 +192,12 @@ static void add_lost(struct line *line, const struct summary *summary)
  * give that time to the program.  Beyond half a percent of one CPU people would see it. */
 static void add_steal(struct line *line, const struct summary *summary)
 {
-	uint64_t steal_ns = summary->host_steal_ns - summary->host_steal_start_ns;
+	uint64_t now_ns = summary->host_steal_ns, start_ns = summary->host_steal_start_ns;
 
-	if (steal_ns > summary->elapsed_ns / 200)
+	/* It may go back when a guest is moved to another host. */
+	if (now_ns > start_ns && now_ns - start_ns > summary->elapsed_ns / 200)
 		line_add(line, "; the hypervisor took %.1f s of CPU time (steal)",
-			 (double)steal_ns / (double)NS_PER_SEC);
+			 (double)(now_ns - start_ns) / (double)NS_PER_SEC);
 }
 
 void summary_format(const struct summary *summary, char *text, size_t size)

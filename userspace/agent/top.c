@@ -235,7 +235,7 @@ static int write_file(const struct top *top, const struct profile *profile, uint
 
 	if (err)
 		return err;
-	if (size > LIVE_WINDOW_BYTES)
+	if (size > LIVE_WINDOW_BYTES || ftell(out) > (long)(LIVE_WINDOW_BYTES - size))
 		return -EFBIG;
 	record.number[0] = size;
 	if (top->options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL))

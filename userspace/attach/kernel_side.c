@@ -18,6 +18,10 @@
 #include "pyprofd.skel.h"
 #include "pyprofd_older.skel.h"
 
+#if LIBBPF_MAJOR_VERSION < 1
+#error "pyprofd needs libbpf 1.0 or later (Debian 12, Ubuntu 24.04)"
+#endif
+
 #define PROCESSES_MIN 8192U
 #define COUNTS_MIN 8192U
 #define SENT_PER_CPU 16384U
@@ -127,7 +131,7 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 						 RING_BYTES_MAX)));
 }
 
-/* With --verbose: which object or program the kernel refused, and its verifier's log. */
+/* With --verbose: which object or program the kernel refused.  Verifiers' logs go to load(). */
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
 	char text[1024];
@@ -285,6 +289,8 @@ static int open_and_load(struct kernel_side *side, const struct kernel_side_opti
 		}
 		set_sizes(side, options);
 		err = load(side, log, why, why_size);
+		if (err && !older)
+			log_debug("%s: trying the programs for older kernels", why);
 	}
 	return err;
 }

@@ -39,7 +39,7 @@ enum live_flag {
 enum live_window { LIVE_WINDOW_WAITS = 1 };
 #define LIVE_WINDOW_KIND_SHIFT 8U
 
-#define LIVE_WINDOW_BYTES (64U << 20) /* of a window's file at most */
+#define LIVE_WINDOW_BYTES (64U << 20) /* of the files of a window at most */
 
 struct live_record {
 	enum live_kind kind;

@@ -109,7 +109,6 @@ static void print_reasons(const struct info *info, const char *prefix)
 static void print_host(struct info *info, uint64_t elapsed_ns)
 {
 	const struct fact *cpus = find_fact(info, "host_cpus", strlen("host_cpus"));
-
 	uint64_t steal_ns = fact_sum(info, "host_steal_ns");
 	double capacity_ns;
 

@@ -254,7 +254,8 @@ int verb_lines(int argc, char **argv)
 	struct lines lines = {.select = {.leading_wanted = 1}};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "FILE[:FUNC] PROFILE|DIR...\nFILE[:FUNC] --live", argc, argv, &lines) &&
+	if (!select_parse(options, parse, doc, "FILE[:FUNC] PROFILE|DIR...\nFILE[:FUNC] --live", argc,
+			  argv, &lines) &&
 	    !select_refuse_groups(&lines.select, "lines")) {
 		if (lines.select.leading_count) {
 			split_target(&lines);

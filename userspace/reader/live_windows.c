@@ -237,12 +237,23 @@ static int make_request(const struct live_windows_options *options,
 	return 0;
 }
 
-/* Why there is nothing to show; windows that came before are shown all the same. */
+/* Windows are there, and will be shown: why there are no more. */
+static void explain_end(const struct watching *watching, int err)
+{
+	if (err == -EPIPE || err == -ECONNRESET)
+		fprintf(stderr, "pyprof: pyprofd has ended: this is what came before\n");
+	else if (err)
+		fprintf(stderr, "pyprof: --live: %s: this is what came before\n", strerror(-err));
+	else if (watching->is_full)
+		fprintf(stderr, "pyprof: --live: more than %llu MiB of profiles: this is what came before\n",
+			SPOOL_MAX_BYTES >> 20);
+}
+
+/* Why there is nothing to show. */
 static int explain(const struct watching *watching, const struct live_client *client, int err)
 {
 	if (watching->windows->count) {
-		if (err)
-			fprintf(stderr, "pyprof: pyprofd has ended: this is what came before\n");
+		explain_end(watching, err);
 		return 0;
 	}
 	if (!err)

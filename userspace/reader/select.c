@@ -43,7 +43,7 @@ static const struct argp_option options[] = {
 	{"since", OPTION_SINCE, "TIME", 0,
 	 "Windows that end after: 1h, 30m (ago), 2026-11-21T15:04, 15:04, @SECONDS", 8},
 	{"until", OPTION_UNTIL, "TIME", 0, "Windows that begin before", 8},
-	{"kind", OPTION_KIND, "KIND", 0, "Of a folder and live: cpu (default), offcpu, wall, gil, ...", 8},
+	{"kind", OPTION_KIND, "KIND", 0, "Where there are several: cpu (default), offcpu, wall, gil, ...", 8},
 	{"focus", OPTION_FOCUS, "REGEX", 0, "Only stacks with a matching function or file", 8},
 	{"ignore", OPTION_IGNORE, "REGEX", 0, "No stacks with a matching function or file", 8},
 	{"group-by", OPTION_GROUP_BY, "KEY,...", 0,

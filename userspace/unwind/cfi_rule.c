@@ -202,8 +202,7 @@ static bool set_ra(struct pp_rule *rule, const struct cfi_machine *machine,
 		rule->ra_offset = ra->reg;
 		return ra->kind == CFI_IN_REGISTER && ra->reg < PP_REG_COUNT;
 	}
-	return machine->has_link_register &&
-	       (ra->kind == CFI_SAME || (ra->kind == CFI_IN_REGISTER && ra->reg == machine->ra));
+	return ra->kind == CFI_SAME || (ra->kind == CFI_IN_REGISTER && ra->reg == machine->ra);
 }
 
 struct pp_rule cfi_state_rule(const struct cfi_machine *machine, const struct cfi_cie *cie,
