@@ -4,17 +4,11 @@ import os
 import sys
 
 import harness
+import waits
 
 ALONE = True  # the clock's phase and the run queue matter
 TOLERANCE = 0.02
 HZ = 499
-
-
-def stolen_s():
-    """What a hypervisor took from this machine's CPUs.  The scheduler leaves it out of a thread's time, when it tells of
-    it at all; a sample that was due meanwhile comes late and is the thread's."""
-    with open("/proc/stat", encoding="ascii") as file:
-        return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def counted(kind, hz, seconds, python=None):
@@ -30,9 +24,9 @@ def counted(kind, hz, seconds, python=None):
 
 
 def check(kind, hz, seconds):
-    stolen = stolen_s()
+    stolen = waits.stolen_ns()
     samples, cpu_s, run = counted(kind, hz, seconds)
-    stolen = (stolen_s() - stolen) * hz
+    stolen = (waits.stolen_ns() - stolen) / waits.SECOND * hz
     got, wanted = harness.total(samples), cpu_s * hz
     # Beyond 2 %: what the clock's phase may add or take for each thread, and process start and exit.
     slack = TOLERANCE * wanted + 8

@@ -37,8 +37,10 @@ def test_where_threads_wait():
     """The share of one function in all waits for the GIL."""
     folder = harness.temporary()
     command = list(harness.interpreter().command) + [os.path.join(harness.TARGETS, "gil.py"), "share"]
+    stolen = waits.stolen_ns()
     run = harness.profile(None, hz=None, duration=None, options=["--events", "gil"], command=command,
                           env={"E2E_DIR": folder, "PYTHONDONTWRITEBYTECODE": "1"})
+    stolen = waits.stolen_ns() - stolen
     with open(os.path.join(folder, "gil.json"), encoding="utf-8") as file:
         truth = json.load(file)
     profile = waits.Waits(run.out, None, "gil_wait")
@@ -49,8 +51,9 @@ def test_where_threads_wait():
     print("share of the GIL wait in dot(): %.4f, by its own clocks %.4f; all: %.2f s, %.2f s" % (
         got, wanted, everything / SECOND, truth["all_ns"] / SECOND))
     assert abs(got - wanted) < 0.03, (got, wanted, run.err)
-    # Beyond the budget some waits stand for others.
-    waits.near(everything, truth["all_ns"], 0.12 if "waits_weighted" in run.err else 0.05, "wait for the GIL")
+    # Beyond the budget some waits stand for others.  What was stolen from the thread that had the GIL is no CPU time
+    # by its clocks: they take it for a wait.
+    waits.near(everything, truth["all_ns"], 0.12 if "waits_weighted" in run.err else 0.05, "wait for the GIL", stolen)
 
 
 def test_blame(interpreter):

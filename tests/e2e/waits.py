@@ -111,6 +111,13 @@ def check_ledger(line, wanted_ns, tolerance=0.01):
 
 # ---------------------------------------------------------------- a process from outside
 
+def stolen_ns():
+    """What a hypervisor took from this machine's CPUs.  The scheduler leaves it out of a thread's time, when it tells of
+    it at all; a sample that was due meanwhile comes late and is the thread's."""
+    with open("/proc/stat", encoding="ascii") as file:
+        return int(file.readline().split()[8]) * SECOND // os.sysconf("SC_CLK_TCK")
+
+
 class Meter:
     """Reads the scheduler's clocks of a process's threads until stop(): CPU, run queue, threads; and what
     the machine's host took from all of its CPUs, which is neither for the scheduler."""
@@ -128,21 +135,23 @@ class Meter:
             with open("%s/%s/schedstat" % (folder, tid), encoding="ascii") as file:
                 words = file.read().split()
             cpu, delay, count = cpu + int(words[0]), delay + int(words[1]), count + 1
-        with open("/proc/stat", encoding="ascii") as file:
-            stolen = int(file.readline().split()[8]) * SECOND // os.sysconf("SC_CLK_TCK")
-        return cpu, delay, count, stolen
+        return cpu, delay, count, stolen_ns()
+
+    def add_point(self):
+        try:
+            self.points.append((time.time_ns(),) + self.read())
+        except (OSError, ProcessLookupError):
+            pass
 
     def run(self):
         while not self.ended:
-            try:
-                self.points.append((time.time_ns(),) + self.read())
-            except (OSError, ProcessLookupError):
-                pass
+            self.add_point()
             time.sleep(self.period_s)
 
     def stop(self):
         self.ended = True
         self.thread.join()
+        self.add_point()  # the profile may have ended since the last one
 
     def between(self, begin_ns, end_ns):
         """(CPU ns, run queue ns, threads at the end, stolen ns) of that time."""
