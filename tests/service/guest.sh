@@ -42,8 +42,8 @@ check 'root sees them' has 'process 1 ' pyprof dump --pid 1
 check 'root sees it live' has 'inner' pyprof top --pid "$pid" --count 1
 agent=$(systemctl show -p MainPID --value pyprofd)
 check 'it could write its profiles' nsenter -t "$agent" -m touch /var/lib/pyprofd/x
-for folder in /usr /etc /home/joe /proc/sys/kernel; do
-	check "but not in $folder" has 'Read-only' nsenter -t "$agent" -m touch $folder/x
+for file in /usr/x /etc/x /home/joe/x /proc/sys/kernel/perf_event_paranoid; do
+	check "but not $file" has 'Read-only' nsenter -t "$agent" -m sh -c "echo 2 > $file"
 done
 check 'the unit ends well' systemctl stop pyprofd
 check 'and says what it counted' has ' complete' journalctl -u pyprofd --no-pager -o cat
