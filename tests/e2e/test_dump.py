@@ -12,11 +12,10 @@ USER = 54321
 THREAD = re.compile(r'(\d+) "[^"]*"')
 
 
-def agent(folder, **more):
+def agent(folder, out="p.pb.gz", hz=99, options=("--events", "offcpu")):
     """A pyprofd that serves a socket."""
     path = os.path.join(folder, "live.sock")
-    process = harness.start(os.path.join(folder, "p.pb.gz"), hz=99,
-                            options=["--events", "offcpu", "--live", path], **more)
+    process = harness.start(os.path.join(folder, out), hz=hz, options=["--live", path] + list(options))
 
     def there():
         assert process.poll() is None, harness.said(process)

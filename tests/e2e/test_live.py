@@ -10,6 +10,8 @@ import time
 
 import harness
 import pprof
+import test_dump
+import test_top
 from test_dump import PYPROF, USER, ask, become
 from test_top import raw_windows
 
@@ -40,41 +42,13 @@ threading.Event().wait()
 SOCKET = "/run/pyprofd/live.sock"
 
 
-class Worker:
-    def __init__(self, user=None):
-        self.folder = harness.temporary()
-        os.chmod(self.folder, 0o755)
-        self.path = os.path.join(self.folder, "worker.py")
-        with open(self.path, "w", encoding="utf-8") as f:
-            f.write(WORKER)
-        os.chmod(self.path, 0o644)
-        # Names of threads are read as the interpreter has them.  Who is not root may not reach the other ones.
-        command = ["/usr/bin/python3"] if user else harness.interpreter().command
-        self.process = subprocess.Popen(list(command) + [self.path], stdout=subprocess.PIPE,
-                                        preexec_fn=(lambda: become(user)) if user else None)
-        assert self.process.stdout.readline() == b"ready\n"
-        self.pid = self.process.pid
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
+class Worker(test_top.Worker):
+    source = WORKER
 
 
 def agent(folder, *options):
     """A pyprofd that records all kinds into a store, and serves a socket."""
-    path = os.path.join(folder, "live.sock")
-    process = harness.start(os.path.join(folder, "store/"), hz=499,
-                            options=["--live", path] + list(options))
-
-    def there():
-        assert process.poll() is None, harness.said(process)
-        return os.path.exists(path)
-    harness.wait_for(there, 30, "the live socket")
-    return process, path
+    return test_dump.agent(folder, "store/", 499, options)
 
 
 def recorded(out):

@@ -43,16 +43,18 @@ def cpu_seconds(pid):
 
 
 class Worker:
+    source = WORKER
+
     def __init__(self, user=None):
         self.folder = harness.temporary()
         os.chmod(self.folder, 0o755)
-        path = os.path.join(self.folder, "worker.py")
-        with open(path, "w") as f:
-            f.write(WORKER)
-        os.chmod(path, 0o644)
+        self.path = os.path.join(self.folder, "worker.py")
+        with open(self.path, "w") as f:
+            f.write(self.source)
+        os.chmod(self.path, 0o644)
         # Who is not root may not reach the other interpreters.
         command = ["/usr/bin/python3"] if user else harness.interpreter().command
-        self.process = subprocess.Popen(command + [path], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen(list(command) + [self.path], stdout=subprocess.PIPE,
                                         preexec_fn=(lambda: become(user)) if user else None)
         assert self.process.stdout.readline() == b"ready\n"
         self.pid = self.process.pid

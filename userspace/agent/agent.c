@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The spine: every stage is opened in the order of the data, then one loop serves them. */
 #include "agent/agent.h"
-#include "agent/host_check.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "agent/command.h"
+#include "agent/host_check.h"
 #include "agent/ledger_sums.h"
 #include "agent/live.h"
 #include "agent/sweeps.h"

@@ -69,7 +69,8 @@ static bool reaches_root(struct search *search, const struct pp_resync *found)
 		.context = search, .find = search_find, .read = search_read, .frame = count_step};
 	struct finish_state state = {.sp = search->sp};
 
-	return search->steps < SEARCH_STEPS && !stack_resume_at(search->callbacks, found, search->mark, &state) &&
+	return search->steps < SEARCH_STEPS &&
+	       !stack_resume_at(search->callbacks, found, search->mark, &state) &&
 	       stack_finish(&state, &quiet) == PP_STOP_ROOT;
 }
 
