@@ -15,6 +15,9 @@
 #define PLACE_USES_NEW 32U
 #define PLACE_USES_DIFFERENT 8U
 #define PLACE_USES_MAX 1024U
+/* ... and a place at which walks have long agreed rests for this long after each, however often it is used: a
+ * walk costs as much as 200 switches. */
+#define PLACE_REST_NS 50000000ULL
 #define IDENTIFY_NS 100000000ULL
 #define GIL_RETRY_NS 50000ULL
 #define CLOCK_NS 1000000ULL
@@ -28,16 +31,12 @@ static __always_inline __u64 queue_clock(struct task_struct *task)
 }
 
 /* CLOCK_MONOTONIC to a microsecond, without a reading at each switch, which costs 100 ns on a virtual
- * machine: the queue's clock, and how far the two are apart, read anew each millisecond. */
-static __always_inline __u64 switch_clock(struct task_struct *prev)
+ * machine: the queue's `clock`, and how far the two are apart, read anew each millisecond. */
+static __always_inline __u64 switch_clock(struct switch_state *state, __u64 clock)
 {
-	__u32 zero = 0;
-	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
-	__u64 clock = queue_clock(prev), now_ns;
+	__u64 now_ns;
 
-	if (!state)
-		return bpf_ktime_get_ns();
-	if (clock && clock - state->clock_read < CLOCK_NS)
+	if (likely(clock && clock - state->clock_read < CLOCK_NS))
 		return clock + state->clock_offset;
 	now_ns = bpf_ktime_get_ns();
 	state->clock_read = clock;
@@ -49,10 +48,11 @@ static __always_inline __u64 switch_clock(struct task_struct *prev)
 
 /* How long the thread that comes waited after it was woken: the scheduler's own bookkeeping, which costs no
  * program at wake-ups.  run_delay has what it waited on other CPUs' queues, last_queued since when on
- * this one. */
-static __always_inline __u64 queued_ns(struct task_struct *next, const struct pp_thread *t)
+ * this one, whose clock says `clock`. */
+static __always_inline __u64 queued_ns(struct task_struct *next, const struct pp_thread *t,
+				       __u64 clock)
 {
-	__u64 queued = next->sched_info.last_queued, clock = queue_clock(next);
+	__u64 queued = next->sched_info.last_queued;
 	__u64 wait_ns = next->sched_info.run_delay - t->run_delay_ns;
 
 	return queued && clock > queued ? wait_ns + clock - queued : wait_ns;
@@ -69,9 +69,9 @@ static __always_inline void wait_ends(struct pp_thread *t, __u64 queue_ns, __u64
 		woken_ns = now_ns - queue_ns;
 	ledger_add(t, t->wait, woken_ns - t->since_ns);
 	t->total_ns[PP_LEDGER_RUN_QUEUE] += now_ns - woken_ns;
-	if (!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns) {
+	if (likely(!(t->flags & PP_THREAD_SKIPPED) && now_ns - t->since_ns >= cfg->wait_min_ns)) {
 		thread_add_wait(t, woken_ns, now_ns, cfg);
-		if (t->flags & PP_THREAD_EVENT)
+		if (unlikely(t->flags & PP_THREAD_EVENT))
 			thread_add_event(t, cfg);
 		if (wakers_are_on)
 			wake_count(t, woken_ns, cfg->window);
@@ -109,15 +109,15 @@ static __always_inline void left_unseen(struct pp_thread *t, __u64 now_ns)
 	thread_end(t);
 }
 
-static __always_inline void thread_comes(struct task_struct *next, __u64 now_ns,
+static __always_inline void thread_comes(struct task_struct *next, __u64 clock, __u64 now_ns,
 					 const struct pp_config *cfg)
 {
 	struct pp_thread *t = thread_find(next->pid, cfg);
 
-	if (!t)
+	if (unlikely(!t))
 		thread_claim(next->pid, next->tgid, now_ns, cfg);
-	else if (t->flags & PP_THREAD_WAITING)
-		wait_ends(t, queued_ns(next, t), now_ns, cfg);
+	else if (likely(t->flags & PP_THREAD_WAITING))
+		wait_ends(t, queued_ns(next, t, clock), now_ns, cfg);
 	else if (t->flags & PP_THREAD_WANTED)
 		left_unseen(t, now_ns);
 }
@@ -134,7 +134,7 @@ static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_fra
 	__u64 frame;
 
 	*ret_frame = *ret_instruction = 0;
-	if (!t->python || !t->thread_state)
+	if (likely(!t->python || !t->thread_state))
 		return;
 	py = bpf_map_lookup_elem(&pythons, &index);
 	if (!py)
@@ -167,7 +167,7 @@ static __always_inline __u64 place_key(const struct pp_thread *t, const struct c
 /* Which of the thread's places this is; PP_THREAD_PLACES: none of them. */
 static __always_inline __u32 place_find(const struct pp_thread *t, __u64 key)
 {
-	if (t->place[0].key == key)
+	if (likely(t->place[0].key == key))
 		return 0;
 	if (t->place[1].key == key)
 		return 1;
@@ -365,7 +365,7 @@ static __always_inline void thread_identify(const struct switch_state *state, st
 	__u32 *generation;
 	bool wanted = true;
 
-	if (now_ns - t->identified_ns < IDENTIFY_NS)
+	if (likely(now_ns - t->identified_ns < IDENTIFY_NS))
 		return;
 	generation = bpf_map_lookup_elem(&processes, &id.tgid);
 	if (generation)
@@ -386,7 +386,8 @@ static __always_inline bool place_is_due(struct pp_place *place, struct budget *
 {
 	__u32 shift;
 
-	if (++place->uses < place->limit)
+	if (likely(++place->uses < place->limit ||
+		   (place->limit >= PLACE_USES_MAX && now_ns - place->walked_ns < PLACE_REST_NS)))
 		return false;
 	budget_tick(budget, now_ns);
 	return budget_takes(budget, &shift);
@@ -426,6 +427,7 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 			return false;
 		t->last_key = place->key = place_key(t, site, task_state, cfg);
 		place->limit = place_limit(place, &state->old);
+		place->walked_ns = now_ns;
 	}
 	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
 		blame(t, prev, cfg);
@@ -459,7 +461,7 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 	is_due = is_known && place_is_due(place_at(t, found), &state->budget, now_ns);
 	is_known &= !is_due;
 	t->weight_shift = 0;
-	if (is_known) {
+	if (likely(is_known)) {
 		t->at = found;
 		t->wait = place_wait(place_at(t, found));
 	} else {
@@ -468,16 +470,16 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 	/* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
 	 * instruction: one wait for the user, and one event, also when its first part was left out. */
 	goes_on = t->wait == PP_WAIT_GIL && t->last_key == last_gil_key && ran_ns < GIL_RETRY_NS;
-	if (!is_known || (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)) {
+	if (unlikely(!is_known || (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME))) {
 		if (!wait_look(ctx, state, t, prev, task_state, found, is_known, is_due, now_ns,
 			       cfg)) {
 			t->flags |= PP_THREAD_SKIPPED;
 			return;
 		}
 	}
-	if (goes_on)
+	if (unlikely(goes_on))
 		return;
-	if (cfg->wait_min_ns)
+	if (unlikely(cfg->wait_min_ns))
 		t->flags |= PP_THREAD_EVENT;
 	else
 		thread_add_event(t, cfg);
@@ -501,31 +503,30 @@ static __always_inline void thread_stops(void *ctx, struct switch_state *state, 
 }
 
 /* When the scheduler gave it the CPU. */
-static __always_inline __u64 arrived_at(struct task_struct *prev, __u64 now_ns)
+static __always_inline __u64 arrived_at(struct task_struct *prev, __u64 clock, __u64 now_ns)
 {
-	__u64 clock = queue_clock(prev), arrival = prev->sched_info.last_arrival;
+	__u64 arrival = prev->sched_info.last_arrival;
 
 	return clock > arrival && clock - arrival < now_ns ? now_ns - (clock - arrival) : now_ns;
 }
 
-static __always_inline void thread_leaves(void *ctx, struct task_struct *prev, __u32 task_state,
+static __always_inline void thread_leaves(void *ctx, struct switch_state *state,
+					  struct task_struct *prev, __u32 task_state, __u64 clock,
 					  __u64 now_ns, const struct pp_config *cfg)
 {
 	struct pp_thread *t = thread_find(prev->pid, cfg);
-	__u32 zero = 0;
-	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
 
-	if (!t)
+	if (unlikely(!t))
 		t = thread_claim(prev->pid, prev->tgid, now_ns, cfg);
-	if (!t || !state)
+	if (unlikely(!t))
 		return;
-	if (t->flags & PP_THREAD_WAITING)
+	if (unlikely(t->flags & PP_THREAD_WAITING))
 		came_unseen(prev->pid, prev->sched_info.run_delay - t->run_delay_ns,
-			    arrived_at(prev, now_ns));
+			    arrived_at(prev, clock, now_ns));
 	thread_begin(t);
 	now_ns = thread_clock(t, now_ns);
 	thread_identify(state, t, prev, now_ns, cfg);
-	if (task_state & STATE_DEAD) {
+	if (unlikely(task_state & STATE_DEAD)) {
 		if (timeline_is_on && t->flags & PP_THREAD_WANTED)
 			timeline_exit(t, t->since_ns, now_ns);
 		if (t->flags & PP_THREAD_WANTED)
@@ -544,14 +545,18 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	struct pp_config *cfg = config_get();
-	__u64 now_ns;
+	__u32 zero = 0;
+	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
+	__u64 clock, now_ns;
 
-	if (!cfg || cfg->flags & PP_CONFIG_PAUSED)
+	if (unlikely(!cfg || !state || cfg->flags & PP_CONFIG_PAUSED))
 		return 0;
-	now_ns = switch_clock(prev);
+	clock = queue_clock(prev);
+	now_ns = switch_clock(state, clock);
 	if (next->pid && !(next->flags & PF_KTHREAD))
-		thread_comes(next, now_ns, cfg);
+		thread_comes(next, clock, now_ns, cfg);
 	if (prev->pid && !(prev->flags & PF_KTHREAD))
-		thread_leaves(ctx, prev, preempt ? 0 : task_state_of(prev), now_ns, cfg);
+		thread_leaves(ctx, state, prev, preempt ? 0 : task_state_of(prev), clock, now_ns,
+			      cfg);
 	return 0;
 }

@@ -15,6 +15,10 @@
 
 #include <pyprofd/limits.h>
 
+/* The usual way of a program that runs at each switch lies together in its first cache lines. */
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+
 #define PF_EXITING 0x00000004U /* include/linux/sched.h */
 #define PF_KTHREAD 0x00200000U
 

@@ -18,7 +18,7 @@ static __always_inline struct pp_thread *thread_find(__u32 tid, const struct pp_
 {
 	struct pp_thread *t = thread_at(tid, 0, cfg);
 
-	if (t && t->tid == tid)
+	if (likely(t && t->tid == tid))
 		return t;
 	t = thread_at(tid, 1, cfg);
 	return t && t->tid == tid ? t : NULL;
@@ -105,7 +105,7 @@ static __always_inline struct pp_place_sum *sum_open(struct pp_place *place, __u
 {
 	struct pp_place_sum *sum = &place->sum[window & 1];
 
-	if (sum->window != window) {
+	if (unlikely(sum->window != window)) {
 		sum->window = window;
 		sum->events = 0;
 		sum->ns = sum->queue_ns = 0;
@@ -136,7 +136,7 @@ static __always_inline void thread_add_wait(struct pp_thread *t, __u64 woken_ns,
 	__u32 window = cfg->window, shift = t->weight_shift & 15;
 
 	start_ns = cfg->window_start_ns[window & 1];
-	if (begin_ns < start_ns) {
+	if (unlikely(begin_ns < start_ns)) {
 		before_ns = cfg->window_start_ns[(window & 1) ^ 1];
 		if (before_ns < begin_ns)
 			before_ns = begin_ns;
@@ -147,7 +147,7 @@ static __always_inline void thread_add_wait(struct pp_thread *t, __u64 woken_ns,
 		if (t->read_window != window - 1 || start_ns - begin_ns >= cfg->wait_min_ns)
 			begin_ns = start_ns;
 	}
-	if (begin_ns < now_ns)
+	if (likely(begin_ns < now_ns))
 		sum_add(place, shift, window, begin_ns, woken_ns, now_ns);
 }
 

@@ -67,7 +67,7 @@ saved_registers_of(struct task_struct *task, __u64 *at, struct call_site *room)
 {
 	/* Through memory they are numbers: verifiers differ in what may be done with either pointer. */
 	room->sp = (__u64)task->stack;
-	if (!*at) {
+	if (unlikely(!*at)) {
 		room->pc = (__u64)bpf_task_pt_regs(task);
 		FORGET();
 		*at = room->pc - room->sp;

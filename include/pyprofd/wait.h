@@ -74,6 +74,7 @@ struct pp_place {
 	__u32 flags;	   /* enum pp_count_flag, with the wait */
 	__u32 uses;	   /* since the walk */
 	__u32 limit;	   /* uses until the next walk: more, the oftener it found the same stack */
+	__u64 walked_ns;   /* when that was; CLOCK_MONOTONIC */
 	struct pp_place_sum sum[2]; /* by bit 0 of the window */
 };
 
