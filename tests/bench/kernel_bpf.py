@@ -2,12 +2,13 @@
 """BPF programs and maps as the kernel shows them: run time, memory, entries.  No bpftool needed."""
 import contextlib
 import ctypes
+import mmap
 import os
 import struct
 
 SYS_BPF = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
 MAP_GET_NEXT_KEY = 4
-PROG_GET_FD_BY_ID, MAP_GET_FD_BY_ID = 13, 14
+PROG_GET_FD_BY_ID, MAP_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD = 13, 14, 15
 HASH, LRU_HASH = 1, 9  # enum bpf_map_type
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
 libc = ctypes.CDLL(None, use_errno=True)
@@ -80,6 +81,22 @@ def entries(numbers, kind, bound=2000000):
                 key.raw = following.raw
                 total += 1
     return total
+
+
+def name(fd):
+    """Of a map."""
+    info = ctypes.create_string_buffer(40)  # struct bpf_map_info up to its name
+    attributes = ctypes.create_string_buffer(struct.pack("<IIQ", fd, len(info), ctypes.addressof(info)), 64)
+    return info.raw[24:].rstrip(b"\0").decode() if bpf(OBJ_GET_INFO_BY_FD, attributes) is not None else ""
+
+
+def mapped(numbers, wanted):
+    """The first page of the map of this name, which is mappable."""
+    for number in numbers:
+        with opened(MAP_GET_FD_BY_ID, number) as fd:
+            if fd is not None and name(fd) == wanted:
+                return mmap.mmap(fd, mmap.PAGESIZE)
+    raise LookupError("no map " + wanted)
 
 
 def run_times(numbers):

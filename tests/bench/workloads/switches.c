@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* switches pingpong COUNT          two processes on one CPU hand a byte to and fro; prints ns a switch: the
- *                                 median of PARTS parts, which what comes in bursts (interrupts of the
- *                                 host, the end of a window) does not move
- * switches paced RATE SECONDS     the same, RATE switches a second
+/* switches pingpong               two processes on one CPU hand a byte to and fro until SIGTERM; prints for
+ *                                 each part when it ended (CLOCK_MONOTONIC, ns) and ns a switch
+ * switches paced RATE SECONDS     the same for a time, RATE switches a second
  * switches fresh RATE SECONDS     the same, each wait at a stack that was never seen before */
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +21,20 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
 }
 
-#define PARTS 20U
+#define PART 500U /* rounds: 4 ms; a round is two switches */
+#define PARTS_MAX 1000000U
 
-static int compare(const void *a, const void *b)
+struct part {
+	uint64_t end_ns;
+	double switch_ns;
+};
+
+static volatile sig_atomic_t is_over;
+
+static void end(int number)
 {
-	const uint64_t *left = a, *right = b;
-
-	return (*left > *right) - (*left < *right);
+	(void)number;
+	is_over = 1;
 }
 
 static void must(int is_good, const char *what)
@@ -63,18 +70,56 @@ static void take(int fd, uint64_t path, int depth)
 	__asm__ volatile("");
 }
 
+static _Noreturn void answer(int from, int to, int depth)
+{
+	for (uint64_t i = 0;; i++) {
+		take(from, i, depth);
+		must(write(to, "b", 1) == 1, "write");
+	}
+}
+
+static void round_trip(int to, int from, uint64_t path, int depth)
+{
+	must(write(to, "a", 1) == 1, "write");
+	take(from, path, depth);
+}
+
+/* Prints at the end only: it would be switches of its own. */
+static void pingpong(int to, int from)
+{
+	struct part *part = calloc(PARTS_MAX, sizeof(*part));
+	uint64_t count = 0, begin = now_ns(), path = 0;
+
+	must(part != NULL, "calloc");
+	signal(SIGTERM, end);
+	for (; !is_over && count < PARTS_MAX; count++) {
+		for (unsigned int i = 0; i < PART; i++)
+			round_trip(to, from, path++, 0);
+		part[count].end_ns = now_ns();
+		part[count].switch_ns = (double)(part[count].end_ns - begin) / PART / 2;
+		begin = part[count].end_ns;
+	}
+	for (uint64_t i = 0; i < count; i++)
+		printf("%llu %.1f\n", (unsigned long long)part[i].end_ns, part[i].switch_ns);
+	free(part);
+}
+
+static void paced(int to, int from, uint64_t rate, uint64_t seconds, int depth)
+{
+	const uint64_t begin = now_ns();
+
+	for (uint64_t i = 0; i < rate * seconds / 2; i++) {
+		round_trip(to, from, i, depth);
+		while (now_ns() - begin < i * 2000000000ULL / rate)
+			;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "pingpong";
-	const int is_fresh = !strcmp(mode, "fresh"), is_paced = is_fresh || !strcmp(mode, "paced");
-	const uint64_t rate = argc > 2 ? strtoull(argv[2], NULL, 10) : 100000;
-	const uint64_t seconds = argc > 3 ? strtoull(argv[3], NULL, 10) : 5;
-	/* A round is two switches. */
-	const uint64_t part = (is_paced ? rate * seconds / 2 : rate) / PARTS;
-	const uint64_t rounds = part * PARTS;
-	const int depth = is_fresh ? 24 : 0;
+	const int depth = strcmp(mode, "fresh") ? 0 : 24;
 	int there[2], back[2];
-	uint64_t begin, part_begin, part_ns[PARTS];
 	cpu_set_t one;
 	pid_t child;
 
@@ -84,30 +129,13 @@ int main(int argc, char **argv)
 	must(!pipe(there) && !pipe(back), "pipe");
 	child = fork();
 	must(child >= 0, "fork");
-	if (!child) {
-		close(there[1]);
-		for (uint64_t i = 0; i < rounds; i++) {
-			take(there[0], i, depth);
-			must(write(back[1], "b", 1) == 1, "write");
-		}
-		_exit(0);
-	}
-	must(part > 0, "COUNT");
-	begin = part_begin = now_ns();
-	for (uint64_t i = 0; i < rounds; i++) {
-		must(write(there[1], "a", 1) == 1, "write");
-		take(back[0], i, depth);
-		while (is_paced && now_ns() - begin < i * 2000000000ULL / rate)
-			;
-		if ((i + 1) % part == 0) {
-			const uint64_t now = now_ns();
-
-			part_ns[i / part] = now - part_begin;
-			part_begin = now;
-		}
-	}
-	qsort(part_ns, PARTS, sizeof(part_ns[0]), compare);
-	printf("%.1f\n", (double)(part_ns[PARTS / 2 - 1] + part_ns[PARTS / 2]) / 4 / (double)part);
+	if (!child)
+		answer(there[0], back[1], depth);
+	if (argc < 4)
+		pingpong(there[1], back[0]);
+	else
+		paced(there[1], back[0], strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10), depth);
+	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	return 0;
 }
