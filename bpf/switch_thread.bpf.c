@@ -134,7 +134,7 @@ static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_fra
 	__u64 frame;
 
 	*ret_frame = *ret_instruction = 0;
-	if (likely(!t->python || !t->thread_state))
+	if (!t->python || !t->thread_state)
 		return;
 	py = bpf_map_lookup_elem(&pythons, &index);
 	if (!py)
@@ -167,7 +167,7 @@ static __always_inline __u64 place_key(const struct pp_thread *t, const struct c
 /* Which of the thread's places this is; PP_THREAD_PLACES: none of them. */
 static __always_inline __u32 place_find(const struct pp_thread *t, __u64 key)
 {
-	if (likely(t->place[0].key == key))
+	if (t->place[0].key == key)
 		return 0;
 	if (t->place[1].key == key)
 		return 1;

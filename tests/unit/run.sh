@@ -6,13 +6,13 @@ passed=0 failed=0 skipped=0
 logs=$(mktemp -d)
 export logs
 trap 'rm -rf "$logs"' EXIT
-log_of() { echo "$logs/$(echo "$1" | tr / _)"; }
 printf '%s\n' "$@" | xargs -P "$(nproc)" -I PROGRAM sh -c '
-	log=$logs/$(echo "$1" | tr / _)
+	log=$logs/$1
+	mkdir -p "${log%/*}"
 	CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 120 "$1" > "$log" 2>&1
 	echo $? > "$log.rc"' run PROGRAM
 for program; do
-	log=$(log_of "$program")
+	log=$logs/$program
 	rc=$(cat "$log.rc") || rc='not there'
 	s=$(grep -cE '^(not )?ok [0-9]+.*# SKIP' "$log")
 	p=$(grep -E '^ok [0-9]+' "$log" | grep -cv '# SKIP')
