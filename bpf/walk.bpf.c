@@ -65,8 +65,7 @@ int walk_user(__u32 slot)
 	else if (!walk_python_begin(slot))
 		walk_python_frames(w, slot);
 	w->native_room = PP_MAX_FRAMES - w->python_stored;
-	w->steps = 0;
-	w->native_started_ns = bpf_ktime_get_ns();
+	walk_clock_start(w, bpf_ktime_get_ns());
 	for (__u32 i = 0; i < TURNS; i++)
 		if (walk_native_steps(slot))
 			break;

@@ -70,7 +70,7 @@ static __always_inline void walk_reset(struct pp_walk *w, __u64 weight)
 	w->thread_state = w->python_frame = w->cframe = 0;
 	w->python_stored = w->python_count = 0;
 	w->segment_frames = w->segment_count = w->segment_next = 0;
-	w->steps = 0;
+	walk_clock_start(w, w->started_ns);
 	w->window_start = 0;
 }
 

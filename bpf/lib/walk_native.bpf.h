@@ -506,7 +506,7 @@ int walk_native_step(__u32 slot)
 
 	if (!w)
 		return 1;
-	if ((++w->steps & 31) == 0 && bpf_ktime_get_ns() - w->native_started_ns > PP_MAX_WALK_NS) {
+	if (walk_clock_step(w)) {
 		w->stop = PP_STOP_MAX_TIME;
 		return 1;
 	}

@@ -193,7 +193,7 @@ int walk_python_step(__u32 slot)
 		w->py_stop = PP_PY_STOP_ROOT;
 		return 1;
 	}
-	if ((++w->steps & 31) == 0 && bpf_ktime_get_ns() - w->started_ns > PP_MAX_PYTHON_WALK_NS) {
+	if (walk_clock_step(w)) {
 		w->py_stop = PP_PY_STOP_MAX_TIME;
 		return 1;
 	}

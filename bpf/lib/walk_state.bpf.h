@@ -68,7 +68,8 @@ struct pp_walk {
 	struct pp_process_id id;
 	__u32 tid;
 	__u32 count_flags;
-	__u64 started_ns, native_started_ns; /* each walk has its own bound on time */
+	__u64 started_ns;
+	__u64 clock_ns, spent_ns; /* of the walk at hand, Python or native: last reading, and cost */
 	__u64 weight;
 	struct pp_image image;
 	__u64 thread_pointer;

@@ -10,10 +10,14 @@
 #define PP_MAX_SEGMENTS 2048U	   /* runs of Python frames between two eval activations */
 #define PP_MAX_STEPS 4096U	   /* walking steps, Python and native each */
 #define PP_MAX_KERNEL_FRAMES 127U
-#define PP_MAX_WALK_NS 300000U /* a native walk that has cost this much ends */
-/* Frames of <= 3.10 lie apart in the heap: 0.3 us each when the caches are cold, up to 1 us where a
- * hypervisor takes the CPU away, and 1,000 are to be reached. */
-#define PP_MAX_PYTHON_WALK_NS 1200000U
+/* A walk, Python or native, that has cost this much ends.  1,000 levels of <= 3.10 take 0.3 ms of
+ * Python frames, which lie apart in the heap, and as much of 3,000 native ones. */
+#define PP_MAX_WALK_NS 1200000U
+/* What so many steps can cost at most: in what is beyond, a hypervisor ran somebody else. */
+#define PP_CLOCK_STEPS 32U
+#define PP_MAX_CLOCK_NS 64000U
+/* After this, walks that began before it have ended: both of them, and a margin. */
+#define PP_SETTLE_NS 4000000U
 #define PP_WALK_LEVELS 2U      /* nesting on one CPU: interrupt, NMI */
 
 /* A fold drops the interpreter's own call frames between two eval activations when there are at

@@ -13,8 +13,8 @@ def versions():
 
 def reaches_the_root(interpreter, depth, *mode):
     with harness.Target("deep.py", depth, *mode, python=interpreter) as target:
-        samples = harness.samples(harness.profile(target.pid, hz=99, duration=2).out, pid=target.pid)
-        assert harness.total(samples) > 25, "%d samples" % harness.total(samples)
+        samples = harness.samples(harness.profile(target.pid, hz=499, duration=2).out, pid=target.pid)
+        assert harness.total(samples) > 125, "%d samples" % harness.total(samples)
         harness.expect_share(samples, harness.is_python_rooted, 0.97, "Python root")
         harness.expect_share(samples, harness.is_rooted, 0.97, "native root")
         call = "deep_callback" if "cb" in mode else "deep_call"

@@ -11,7 +11,7 @@
 #include <xxhash.h>
 
 #include "base/clock.h"
-#include "base/io.h"
+#include "base/page_cache.h"
 #include "symbolize/stitch.h"
 #include "unwind/stack_finish.h"
 #include "unwind/stack_resume.h"
@@ -29,6 +29,7 @@ struct finish {
 	uint32_t segment;		/* next one to be met */
 	uint32_t since_run;		/* as in struct pp_walk */
 	bool foldable;
+	struct page_cache live; /* what the copy of the stack does not hold */
 };
 
 static int find(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_vaddr,
@@ -69,7 +70,7 @@ static int read_stack(void *context, uint64_t address, void *buffer, size_t size
 	}
 	if (finish->process->exit_ns)
 		return -EFAULT;
-	return process_read((pid_t)record->key.id.tgid, address, buffer, size) ? -EFAULT : 0;
+	return page_cache_read(&finish->live, address, buffer, size) ? -EFAULT : 0;
 }
 
 static bool push(struct finish *finish, uint64_t where, uint32_t what, enum pp_frame_kind kind)
@@ -292,8 +293,11 @@ int misses_finish(struct agent *agent, struct process *process, const struct dec
 		  struct pp_stack_record **ret_record)
 {
 	OWNED_MEM struct pp_stack_record *record = malloc(RECORD_BYTES);
-	struct finish finish = {
-		.agent = agent, .miss = miss, .process = process, .record = record};
+	struct finish finish = {.agent = agent,
+				.miss = miss,
+				.process = process,
+				.record = record,
+				.live = {.pid = (pid_t)miss->record->key.id.tgid}};
 	struct process_python *python;
 
 	if (!record)

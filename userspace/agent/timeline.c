@@ -15,8 +15,6 @@
 /* One text in the file for each stack, or one for each event. */
 #define FRAMES_INTERNED 128U
 #define FRAMES_INLINE 16U
-/* A switch that began before the pause has ended by then. */
-#define SETTLE_NS (2 * NS_PER_MS)
 
 struct timeline {
 	struct agent *agent;
@@ -273,7 +271,7 @@ static bool last_record(const struct pp_thread *thread, uint64_t now_ns,
 
 static void add_last_records(struct timeline *timeline)
 {
-	struct timespec settle = {.tv_nsec = SETTLE_NS};
+	struct timespec settle = {.tv_nsec = PP_SETTLE_NS};
 	uint64_t now_ns = mono_ns();
 	uint32_t slot_count;
 	const struct pp_thread *slot = kernel_side_threads(timeline->agent->kernel, &slot_count);

@@ -14,9 +14,6 @@
 #include "drain/thread_slots.h"
 #include "symbolize/symbolizer.h"
 
-/* A walk that began before the swap of the tables has ended by then: PP_MAX_WALK_NS,
- * PP_MAX_PYTHON_WALK_NS and a margin. */
-#define SETTLE_NS (2 * NS_PER_MS)
 /* After as many windows the kernel side sends every stack once more, and unused ones go. */
 #define EPOCH_WINDOWS 6U
 /* Dead processes and unmapped files are kept for this many windows. */
@@ -292,7 +289,7 @@ static int collect(struct agent *agent, uint64_t ended_ns, struct counts *counts
 					    .start_ns = agent->window_started_ns,
 					    .end_ns = ended_ns,
 					    .wait_min_ns = agent->options->offcpu_min_ns};
-	struct timespec settle = {.tv_nsec = SETTLE_NS};
+	struct timespec settle = {.tv_nsec = PP_SETTLE_NS};
 	int err;
 
 	agent->window++;

@@ -4,14 +4,13 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "base/page_cache.h"
 
 /* sizeof(_PyInterpreterFrame) of 3.14 and 3.15: nothing need lie behind a frame. */
 #define INTERPRETER_FRAME_BYTES 88U
 #define MAX_TLS_MODULES 4096U
 #define MAX_PTHREAD_KEYS 1024U
 #define MAX_TLBC_COPIES 4096U
-#define CACHE_PAGES 8U
-#define CACHE_PAGE_BYTES 4096U
 #define NOT_ALLOCATED (~0ULL) /* a DTV entry of glibc's */
 
 /* struct pthread: bpf/lib/thread_state.bpf.h has the sources. */
@@ -37,29 +36,8 @@ struct walk {
 	uint8_t head[PP_FRAME_READ_BYTES]; /* of the frame */
 	uint64_t frame, cframe;		   /* to go on with */
 	uint32_t segment_frames;	   /* of the open segment */
-	/* Frames lie side by side, and code objects come again and again: a system call a page. */
-	uint64_t page[CACHE_PAGES]; /* addresses; 0: empty */
-	uint8_t cached[CACHE_PAGES][CACHE_PAGE_BYTES];
+	struct page_cache cache; /* frames lie side by side, and code objects come again and again */
 };
-
-static int read_near(struct walk *walk, uint64_t address, void *buffer, size_t size)
-{
-	const pid_t pid = walk->where->pid;
-	uint64_t at = address % CACHE_PAGE_BYTES, page = address - at;
-	size_t slot = page / CACHE_PAGE_BYTES % CACHE_PAGES;
-
-	if (!page || at + size > CACHE_PAGE_BYTES)
-		return process_read(pid, address, buffer, size);
-	if (walk->page[slot] != page) {
-		int err = process_read(pid, page, walk->cached[slot], CACHE_PAGE_BYTES);
-
-		walk->page[slot] = err ? 0 : page;
-		if (err)
-			return err;
-	}
-	memcpy(buffer, walk->cached[slot] + at, size);
-	return 0;
-}
 
 /* 0 where nothing can be read, as in the kernel. */
 static uint64_t read_u64(const struct python_where *where, uint64_t address)
@@ -315,7 +293,7 @@ static bool push_code(struct walk *walk)
 	/* 3.14+: tags of stack references */
 	uint64_t code = frame_field(walk, layout->frame_code) & ~7ULL, type;
 
-	if (read_near(walk, code + layout->ob_type, &type, sizeof(type)) ||
+	if (page_cache_read(&walk->cache, code + layout->ob_type, &type, sizeof(type)) ||
 	    type != layout->code_type + walk->where->bias) {
 		walk->out->stop = PP_PY_STOP_BAD_CODE;
 		return false;
@@ -387,7 +365,7 @@ static void walk_frames(struct walk *walk)
 			out->stop = PP_PY_STOP_ROOT;
 			return;
 		}
-		if (read_near(walk, walk->frame, walk->head, size)) {
+		if (page_cache_read(&walk->cache, walk->frame, walk->head, size)) {
 			out->stop = PP_PY_STOP_READ_FAULT;
 			return;
 		}
@@ -400,7 +378,10 @@ static void walk_frames(struct walk *walk)
 void python_frames_read(const struct python_where *where, uint64_t thread_state,
 			struct python_frames *ret_frames)
 {
-	struct walk walk = {.where = where, .layout = where->layout, .out = ret_frames};
+	struct walk walk = {.where = where,
+			    .layout = where->layout,
+			    .out = ret_frames,
+			    .cache = {.pid = where->pid}};
 
 	ret_frames->thread_state = thread_state;
 	ret_frames->gil = 0;

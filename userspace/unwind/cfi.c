@@ -10,6 +10,13 @@ struct index_entry {
 };
 _Static_assert(sizeof(struct index_entry) == 8, "laid over .eh_frame_hdr");
 
+/* Deep stacks and sleeping threads come by the same few addresses. */
+#define MEMO_SLOTS 256U
+struct rule_memo {
+	uint64_t vaddr1; /* address + 1; 0: empty */
+	struct pp_rule rule;
+};
+
 struct cfi {
 	const struct elf_image *image;
 	const uint8_t *entries; /* struct index_entry[], not aligned */
@@ -22,6 +29,7 @@ struct cfi {
 	size_t trampoline_size;
 	uint64_t outermost; /* start of the function that has no caller; 0: none */
 	struct cfi_records records;
+	struct rule_memo memo[MEMO_SLOTS];
 };
 
 static struct index_entry entry_at(const struct cfi *cfi, size_t i)
@@ -447,10 +455,14 @@ int cfi_rule_at(struct cfi *cfi, uint64_t vaddr, struct pp_rule *ret_rule)
 	/* One byte of code has one row: the vector never grows. */
 	struct cfi_row row = {.vaddr = vaddr};
 	struct cfi_rows rows = {.row = &row, .capacity = 1};
+	struct rule_memo *memo = &cfi->memo[vaddr % MEMO_SLOTS];
 
-	if (vaddr != UINT64_MAX)
-		cfi_compile(cfi, vaddr, vaddr + 1, &rows, NULL);
-	*ret_rule = row.rule;
+	if (memo->vaddr1 != vaddr + 1) {
+		if (vaddr != UINT64_MAX)
+			cfi_compile(cfi, vaddr, vaddr + 1, &rows, NULL);
+		*memo = (struct rule_memo){.vaddr1 = vaddr + 1, .rule = row.rule};
+	}
+	*ret_rule = memo->rule;
 	return 0;
 }
 

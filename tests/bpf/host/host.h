@@ -445,7 +445,7 @@ static int host_setup(void **state)
 	host->random = 1;
 	host->missing_field[0] = "old->state"; /* 5.14 and later */
 	host->now_ns = 1000000;
-	host->walk.started_ns = host->walk.native_started_ns = host->now_ns;
+	host->walk.started_ns = host->walk.clock_ns = host->now_ns;
 	host->walk.image = (struct pp_image){.map_set = 1, .map_chunks = 1, .map_version = 1};
 	host->walk.native_room = PP_MAX_FRAMES;
 	host->walk.is_leaf = 1;

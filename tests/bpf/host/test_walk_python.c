@@ -293,10 +293,12 @@ static void walk_python__circle_ends_by_time(void **state)
 	frame = new_frame(new_code("a", 1), 0, 0);
 	put_word(frame + FRAME_PREVIOUS, frame);
 	put_word(state_address + TS_FRAME, frame);
-	host->now_ns = host->walk.started_ns + PP_MAX_PYTHON_WALK_NS + 1;
+	host->ns_a_reading = PP_MAX_CLOCK_NS;
+	walk_clock_start(&host->walk, bpf_ktime_get_ns());
 	walk();
 	assert_int_equal(host->walk.py_stop, PP_PY_STOP_MAX_TIME);
-	assert_int_equal(host->walk.python_count, 31);
+	assert_int_equal(host->walk.python_count,
+			 PP_CLOCK_STEPS * (PP_MAX_WALK_NS / PP_MAX_CLOCK_NS + 1) - 1);
 	assert_int_equal(host->record_count, 1);
 }
 
