@@ -34,6 +34,7 @@ msg = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' "$(1)" "$(patsubst $(BUILD)/%
 .SUFFIXES:
 .PHONY: all
 all: $(BUILD)/pyprofd $(BUILD)/pyprof
+	@:
 
 # Sources by folder; the order of the data path is in tests/lint/check_layers.awk.
 MAIN_SRC := userspace/agent/main.c userspace/reader/main.c
@@ -64,6 +65,7 @@ $(BUILD)/gen/%.skel.h: $(BUILD)/%.bpf.o
 $(BUILD)/gen/%.pb-c.h: include/proto/%.proto
 	@mkdir -p $(@D)
 	$(call msg,PROTOC,$@)protoc-c --proto_path=include/proto --c_out=$(@D) $< 2> $@.log || { cat $@.log; exit 1; }
+.SECONDARY: $(patsubst include/proto/%.proto,$(BUILD)/gen/%.pb-c.c,$(wildcard include/proto/*.proto))
 $(BUILD)/gen/%.pb-c.c: $(BUILD)/gen/%.pb-c.h ;
 $(BUILD)/gen/version.h: Makefile
 	@mkdir -p $(@D)
