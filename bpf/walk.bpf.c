@@ -3,6 +3,7 @@
 #include "lib/emit.bpf.h"
 #include "lib/maps.bpf.h"
 #include "lib/walk.bpf.h"
+#include "lib/walk_clock.bpf.h"
 #include "lib/walk_native.bpf.h"
 #include "lib/walk_python.bpf.h"
 

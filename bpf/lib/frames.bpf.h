@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A walk's bound on time, and storing frames: two areas of one array, Python first, each with the leaf part fixed and the last
+/* Storing frames: two areas of one array, Python first, each with the leaf part fixed and the last
  * quarter a ring for the frames nearest the root (struct pp_stack_record). */
 #ifndef BPF_LIB_FRAMES_H
 #define BPF_LIB_FRAMES_H
@@ -10,27 +10,6 @@
 #define BARRIER(variable) asm volatile("" : "+r"(variable))
 /* What is in a map is read again: so the verifier does not follow each of its values on its own. */
 #define FORGET() asm volatile("" ::: "memory")
-
-static __always_inline void walk_clock_start(struct pp_walk *w, __u64 now_ns)
-{
-	w->steps = 0;
-	w->clock_ns = now_ns;
-	w->spent_ns = 0;
-}
-
-/* Counts a step.  Whether the walk has cost too much. */
-static __always_inline bool walk_clock_step(struct pp_walk *w)
-{
-	__u64 now_ns, cost_ns;
-
-	if (++w->steps % PP_CLOCK_STEPS)
-		return false;
-	now_ns = bpf_ktime_get_ns();
-	cost_ns = now_ns - w->clock_ns;
-	w->clock_ns = now_ns;
-	w->spent_ns += cost_ns < PP_MAX_CLOCK_NS ? cost_ns : PP_MAX_CLOCK_NS;
-	return w->spent_ns > PP_MAX_WALK_NS;
-}
 
 static __always_inline __u32 area_slot(__u32 count, __u32 room)
 {

@@ -5,6 +5,7 @@
 #define BPF_LIB_WALK_H
 
 #include "lib/frames.bpf.h"
+#include "lib/walk_clock.bpf.h"
 
 /* Names the kernel stack of w->kernel_bytes bytes. */
 int walk_kernel_hash(__u32 slot);

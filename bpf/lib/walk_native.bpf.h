@@ -5,6 +5,7 @@
 #define BPF_LIB_WALK_NATIVE_H
 
 #include "lib/find_row.bpf.h"
+#include "lib/walk_clock.bpf.h"
 
 /* A frame pointer that is followed without unwind information stays within this of the stack
  * pointer: larger frames exist, but garbage is more likely. */

@@ -7,6 +7,7 @@
 
 #include "lib/code.bpf.h"
 #include "lib/thread_state.bpf.h"
+#include "lib/walk_clock.bpf.h"
 
 /* sizeof(_PyInterpreterFrame) of 3.14 and 3.15; nothing behind it is read, as the frame may end
  * where its page does.  PyFrameObject is longer than what is read of it. */

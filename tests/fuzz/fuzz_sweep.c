@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/sweep_reader.c python/python_frames.c python/python_offsets.c */
+/* sources: base/page_cache.c drain/sweep_reader.c python/python_frames.c python/python_offsets.c */
 /* The stream of records, then one thread's frames out of a process whose memory repeats for ever, so
  * that any pointer points somewhere. */
 #include <assert.h>
