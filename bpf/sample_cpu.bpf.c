@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* On-CPU samples: the spine of the kernel side, from the perf event to the counter. */
+#include "lib/budget.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/maps.bpf.h"
 #include "lib/timeline.bpf.h"
 #include "lib/user_registers.bpf.h"
 #include "lib/walk.bpf.h"
 
-static __always_inline void sample(struct bpf_perf_event_data *ctx, struct pp_walk *w, __u32 slot,
-				   __u64 pid_tgid, const struct pp_config *cfg)
+/* Very deep stacks very often would leave their program little of the CPU. */
+static __always_inline bool sample_is_taken(struct budget *budget, __u32 *ret_shift)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	__u32 task_flags = BPF_CORE_READ(task, flags);
-	bool hit_user = registers_are_user((struct user_registers *)&ctx->regs);
+	budget_tick_of_samples(budget, bpf_ktime_get_ns());
+	if (!budget_takes(budget, ret_shift))
+		return false;
+	if (*ret_shift)
+		count_loss(PP_LOSS_SAMPLES_WEIGHTED);
+	return true;
+}
 
-	if (!identify(w, task, pid_tgid, task_flags, hit_user, cfg))
-		return;
-	if (cfg->flags & PP_CONFIG_SEE_RUNNING && !(task_flags & PF_KTHREAD))
-		thread_see(slot);
-	walk_reset(w, ctx->sample_period);
+static __always_inline void sample_stack(struct bpf_perf_event_data *ctx, struct pp_walk *w,
+					 __u32 slot, struct task_struct *task, __u32 task_flags,
+					 bool hit_user, const struct pp_config *cfg)
+{
 	if (!hit_user && !(cfg->flags & PP_CONFIG_NO_KERNEL))
 		take_kernel_stack(w, slot, ctx);
 	if (task_flags & PF_KTHREAD) {
@@ -34,6 +38,25 @@ static __always_inline void sample(struct bpf_perf_event_data *ctx, struct pp_wa
 	walk_emit(slot);
 	if (timeline_is_on && !(task_flags & PF_KTHREAD))
 		timeline_sample(w, true);
+}
+
+static __always_inline void sample(struct bpf_perf_event_data *ctx, struct pp_walk *w, __u32 slot,
+				   __u64 pid_tgid, const struct pp_config *cfg)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u32 task_flags = BPF_CORE_READ(task, flags), zero = 0, shift;
+	bool hit_user = registers_are_user((struct user_registers *)&ctx->regs);
+	struct budget *budget = bpf_map_lookup_elem(&sample_budget, &zero);
+
+	if (!budget || !identify(w, task, pid_tgid, task_flags, hit_user, cfg))
+		return;
+	if (cfg->flags & PP_CONFIG_SEE_RUNNING && !(task_flags & PF_KTHREAD))
+		thread_see(slot);
+	if (!sample_is_taken(budget, &shift))
+		return;
+	walk_reset(w, ctx->sample_period << shift);
+	sample_stack(ctx, w, slot, task, task_flags, hit_user, cfg);
+	budget_spend(budget, bpf_ktime_get_ns() - w->started_ns);
 }
 
 SEC("perf_event")

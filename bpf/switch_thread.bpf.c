@@ -389,7 +389,7 @@ static __always_inline bool place_is_due(struct pp_place *place, struct budget *
 	if (likely(++place->uses < place->limit ||
 		   (place->limit >= PLACE_USES_MAX && now_ns - place->walked_ns < PLACE_REST_NS)))
 		return false;
-	budget_tick(budget, now_ns);
+	budget_tick_of_switches(budget, now_ns);
 	return budget_takes(budget, &shift);
 }
 
@@ -399,7 +399,7 @@ static __always_inline bool wait_is_taken(struct budget *budget, struct pp_threa
 	__u32 shift;
 	bool taken;
 
-	budget_tick(budget, now_ns);
+	budget_tick_of_switches(budget, now_ns);
 	taken = budget_takes(budget, &shift);
 	t->weight_shift = shift;
 	if (taken && shift)

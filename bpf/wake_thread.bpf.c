@@ -92,7 +92,7 @@ int BPF_PROG(on_waking, struct task_struct *woken)
 	if (!t || !state || !is_waiting(t))
 		return 0;
 	now_ns = bpf_ktime_get_ns();
-	budget_tick(&state->budget, now_ns);
+	budget_tick_of_switches(&state->budget, now_ns);
 	if (!budget_takes(&state->budget, &shift))
 		return 0;
 	if (shift)

@@ -193,13 +193,22 @@ struct ledgers_map {
 };
 PP_MAP struct ledgers_map ledgers SEC(".maps");
 
-/* What walks at switches may cost (lib/budget.bpf.h). */
+/* What walks may cost (lib/budget.bpf.h). */
 struct budget {
 	__u64 started_ns; /* of the period */
 	__s64 credit_ns;
-	__u32 shift; /* one wait in 1 << shift is walked */
+	__u32 shift; /* one wait or sample in 1 << shift is walked */
 	__u32 spent_ns; /* in this period */
 };
+
+/* Of the samples on each CPU; it only steers. */
+struct sample_budget_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct budget);
+};
+PP_MAP struct sample_budget_map sample_budget SEC(".maps");
 
 /* Where a thread left user space, and with what call. */
 struct call_site {

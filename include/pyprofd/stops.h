@@ -50,6 +50,7 @@
 	X(SWITCHES_UNSEEN, "switches_unseen", "switches of which the kernel did not tell: times from its own notes, or unknown") \
 	X(LEDGERS_FULL, "ledgers_full", "an exited thread's times are missing in the ledger")      \
 	X(WAITS_WEIGHTED, "waits_weighted", "waits taken by chance, with the others' weight")       \
+	X(SAMPLES_WEIGHTED, "samples_weighted", "samples taken by chance, with the others' weight") \
 	X(THREADS_TORN, "threads_torn", "switched all the time: a thread is counted a window later") \
 	X(SWEPT_LOST, "swept_lost", "threads asleep since before the start: a time or stack is missing") \
 	X(TIMELINE_FULL, "timeline_full", "parts of the timeline did not fit into its ring")        \

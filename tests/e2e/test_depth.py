@@ -34,6 +34,21 @@ def test_1000_python_frames_of_a_thread(interpreter):
     reaches_the_root(interpreter, 1000, "thread")
 
 
+def test_samples_leave_the_program_its_cpu(interpreter):
+    """1,999 walks a second of 0.7 ms each are more than a CPU: few of them stand for the others."""
+    with harness.Target("deep.py", 1000, python=interpreter) as target:
+        run = harness.profile(target.pid, hz=1999, duration=3)
+        samples = harness.samples(run.out, pid=target.pid)
+        assert "samples_weighted" in run.err, run.err
+        harness.expect_share(samples, harness.is_rooted, 0.97, "native root")
+        used_s = sum(s.ns for s in samples) / 1e9
+        assert 0.65 * 3 < used_s < 1.15 * 3, "%.2f s; %s" % (used_s, run.err)
+
+
+def oldest():
+    return versions()[:1]
+
+
 def newest():
     return versions()[-1:]
 
@@ -41,3 +56,4 @@ def newest():
 test_1000_python_frames.cases = versions
 test_200_callbacks_through_c.cases = versions
 test_1000_python_frames_of_a_thread.cases = newest
+test_samples_leave_the_program_its_cpu.cases = oldest

@@ -92,6 +92,7 @@ struct host {
 	struct pp_python python;
 	struct pp_resync resync;
 	uint32_t scratch_level;
+	struct budget sample_budget;
 	struct pp_thread thread[HOST_THREADS];
 	struct pp_timeline_record timeline_record;
 	struct switch_state switch_state;
@@ -173,6 +174,8 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 		return array_at(&host->walk, key, 1, sizeof(host->walk));
 	if (map == &scratch_level)
 		return array_at(&host->scratch_level, key, 1, sizeof(uint32_t));
+	if (map == &sample_budget)
+		return array_at(&host->sample_budget, key, 1, sizeof(host->sample_budget));
 	if (map == &losses)
 		return array_at(host->losses, key, PP_LOSS_COUNT, sizeof(uint64_t));
 	if (map == &map_sets)

@@ -67,6 +67,47 @@ static uint32_t stop_of(const struct pp_count_key *key)
 	return key->flags >> PP_COUNT_STOP_SHIFT & 0xff;
 }
 
+static struct pp_count samples_at_1000_hz(uint32_t count, uint64_t ns_a_reading)
+{
+	struct pp_count counted = {};
+
+	begin();
+	sampled.sample_period = 1000000;
+	host->ns_a_reading = ns_a_reading;
+	for (uint32_t i = 0; i < count; i++) {
+		host->now_ns += sampled.sample_period;
+		sample_now();
+		host_drop_records();
+	}
+	the_key(0, &counted);
+	return counted;
+}
+
+static void sample__all_are_taken_within_the_budget(void **state)
+{
+	const struct pp_count counted = samples_at_1000_hz(1000, 10000);
+
+	(void)state;
+	assert_int_equal(counted.samples, 1000);
+	assert_int_equal(counted.weight, 1000 * 1000000ULL);
+	assert_int_equal(host->losses[PP_LOSS_SAMPLES_WEIGHTED], 0);
+}
+
+/* Each costs 12 ms or more. */
+static void sample__beyond_the_budget_stand_for_others(void **state)
+{
+	const uint32_t due = 20000;
+	const struct pp_count counted = samples_at_1000_hz(due, 4000000);
+
+	(void)state;
+	assert_true(counted.samples < due / 4);
+	assert_true(counted.samples > due / 100);
+	assert_true(host->losses[PP_LOSS_SAMPLES_WEIGHTED] > counted.samples / 2);
+	/* One in 16 or more: a standard deviation of at most 3 %. */
+	assert_true(counted.weight > due * 1000000ULL * 88 / 100);
+	assert_true(counted.weight < due * 1000000ULL * 112 / 100);
+}
+
 static void sample__new_stack_is_sent_and_counted(void **state)
 {
 	const struct pp_stack_record *record;
@@ -502,6 +543,8 @@ static void loss__deep_stack_tells_of_omitted_frames(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		host_test(sample__all_are_taken_within_the_budget),
+		host_test(sample__beyond_the_budget_stand_for_others),
 		host_test(sample__new_stack_is_sent_and_counted),
 		host_test(sample__known_stack_is_only_counted),
 		host_test(sample__window_names_the_table),
