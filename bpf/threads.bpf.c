@@ -23,8 +23,8 @@ static __noinline int sum_count(const struct pp_thread *t, const struct pp_place
 	return 0;
 }
 
-/* What the agent did not read of the last window goes to this one's counters: late by a moment, but
- * there. */
+/* What the agent did not read of the last window goes to that one's counters, which stay open until all
+ * slots are read.  A slot that it could not read is later than that: then it is this window's. */
 int place_count(__u32 tid, __u32 at)
 {
 	struct pp_config *cfg = config_get();
@@ -42,7 +42,7 @@ int place_count(__u32 tid, __u32 at)
 	if (open->window == window)
 		sum_count(t, place, open, window);
 	if (last->window == window - 1 && t->read_window != window - 1)
-		sum_count(t, place, last, window);
+		sum_count(t, place, last, window - (cfg->slots_read != window - 1));
 	return 0;
 }
 

@@ -303,6 +303,7 @@ static int collect(struct agent *agent, uint64_t ended_ns, struct counts *counts
 	agent->finished = (struct counts){};
 	if (!err)
 		err = waits_collect(agent, &window, counts);
+	config->slots_read = window.number;
 	if (!err)
 		err = counts_drain(kernel_side_counts(agent->kernel, window.number), counts);
 	return err;

@@ -68,7 +68,7 @@ static inline int switch_setup(void **state)
 {
 	host_setup(state);
 	host->config = (struct pp_config){
-		.window = 6, .epoch = 1, .miss_tokens = 4, .thread_mask = HOST_THREADS - 1};
+		.window = 6, .slots_read = 5, .epoch = 1, .miss_tokens = 4, .thread_mask = HOST_THREADS - 1};
 	host->config.window_start_ns[0] = host->config.window_start_ns[1] = START_NS;
 	window_start_ns[0] = window_start_ns[1] = 0;
 	process_add(70, GENERATION, PP_IMAGE_WANTED);
@@ -194,6 +194,7 @@ static inline void window_harvest(void)
 		if (thread_slot_take(&host->thread[i], window.number, &thread, &torn))
 			assert_int_equal(thread_slot_count(&thread, &window, &harvested), 0);
 	assert_int_equal(torn, 0);
+	host->config.slots_read = window.number;
 	for (uint32_t i = 0; i < HOST_ENTRIES; i++) {
 		struct host_entry *entry = &table->entry[i];
 
