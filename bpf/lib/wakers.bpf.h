@@ -52,7 +52,7 @@ static __always_inline void wake_count(const struct pp_thread *t, __u64 woken_ns
 	key->kernel_stack = place->kernel_stack;
 	key->id = t->id;
 	key->tid = tid;
-	key->flags = place->flags | (__u32)PP_KIND_WAKE << PP_COUNT_KIND_SHIFT;
+	key->flags = place->flags;
 	key->waker = *waker;
 	key->waker.weight_shift = 0;
 	wake_add(key, woken_ns - t->since_ns, (t->weight_shift & 15) + (waker->weight_shift & 15),

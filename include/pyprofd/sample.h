@@ -18,7 +18,6 @@ enum pp_count_flag {
 	PP_COUNT_STOP_SHIFT = 8, /* bits 8..15: enum pp_stop of the native walk */
 	PP_COUNT_PY_STOP_SHIFT = 16, /* bits 16..23: enum pp_py_stop */
 	PP_COUNT_WAIT_SHIFT = 24,    /* bits 24..28: enum pp_wait */
-	PP_COUNT_KIND_SHIFT = 29,    /* bits 29..31: enum pp_count_kind */
 };
 
 #define PP_COUNT_WAIT_BITS (0x1fU << PP_COUNT_WAIT_SHIFT)
@@ -36,14 +35,18 @@ static __inline__ __u32 pp_count_wait(__u32 flags)
 	return (flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
 }
 
-/* Key of counts[]. */
+/* Key of counts[].  All of its bytes are hashed: there is no hole, and `pad` is 0. */
 struct pp_count_key {
 	__u64 user_stack;   /* hash; 0: none */
 	__u64 kernel_stack; /* hash; 0: none */
+	__u64 detail; /* tells counters of one stack apart; what it means, the kind says.  0: nothing */
 	struct pp_process_id id;
 	__u32 tid; /* as the host sees it */
 	__u32 flags; /* enum pp_count_flag */
+	__u32 kind; /* enum pp_count_kind */
+	__u32 pad;
 };
+_Static_assert(sizeof(struct pp_count_key) == 48, "pp_count_key has holes");
 
 struct pp_count {
 	__u64 samples; /* or waits */

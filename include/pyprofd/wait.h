@@ -135,7 +135,8 @@ static __inline__ struct pp_count_key pp_wait_key(const struct pp_thread *thread
 		.kernel_stack = place->kernel_stack,
 		.id = thread->id,
 		.tid = thread->tid,
-		.flags = place->flags | PP_KIND_WAIT << PP_COUNT_KIND_SHIFT,
+		.flags = place->flags,
+		.kind = PP_KIND_WAIT,
 	};
 
 	return key;
@@ -153,8 +154,8 @@ static __inline__ void pp_wait_key_to_blame(struct pp_count_key *key, const stru
 	key->user_stack = place->blame_stack;
 	key->kernel_stack = 0;
 	key->tid = place->blame_tid;
+	key->kind = PP_KIND_BLAME;
 	key->flags = (place->flags & PP_COUNT_WAIT_BITS) | PP_COUNT_PYTHON |
-		     (__u32)PP_KIND_BLAME << PP_COUNT_KIND_SHIFT |
 		     PP_STOP_ROOT << PP_COUNT_STOP_SHIFT;
 }
 

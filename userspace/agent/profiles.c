@@ -194,7 +194,7 @@ static int add_wait(struct profiles *profiles, const struct pp_count_key *key,
 int profiles_add(struct profiles *profiles, const struct pp_count_key *key,
 		 const struct pp_count *count, struct profile_sample *sample)
 {
-	switch (key->flags >> PP_COUNT_KIND_SHIFT) {
+	switch (key->kind) {
 	case PP_KIND_CPU:
 		return add_on_cpu(profiles, key, count, sample);
 	case PP_KIND_WAIT:

@@ -192,12 +192,11 @@ static bool is_shown(const char *label)
 static int add_shown(struct watcher *watcher, const struct pp_count_key *key,
 		     const struct pp_count *count, const struct profile_sample *sample)
 {
-	const uint32_t kind = key->flags >> PP_COUNT_KIND_SHIFT;
 	struct profile_sample shown = {.frame = sample->frame,
 				       .frame_count = sample->frame_count,
 				       .value = {(int64_t)count->weight}};
 
-	if (!count->weight || (kind != PP_KIND_CPU && kind != PP_KIND_WAIT))
+	if (!count->weight || (key->kind != PP_KIND_CPU && key->kind != PP_KIND_WAIT))
 		return 0;
 	for (size_t i = 0; i < sample->label_count; i++)
 		if (is_shown(sample->label[i].key))

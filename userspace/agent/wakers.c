@@ -139,12 +139,11 @@ static int label_waker(struct chain *chain, const struct pp_waker *waker,
 static int add_wake(struct chain *chain, const struct woken *woken)
 {
 	const struct pp_wake_key *key = &woken->key;
-	const uint32_t kind_bits = 7U << PP_COUNT_KIND_SHIFT;
 	/* The labels are those of the wait. */
 	const struct pp_count_key waiter = {.id = key->id,
 					    .tid = key->tid,
-					    .flags = (key->flags & ~kind_bits) |
-						     (uint32_t)PP_KIND_WAIT << PP_COUNT_KIND_SHIFT};
+					    .flags = key->flags,
+					    .kind = PP_KIND_WAIT};
 	struct process *process = process_table_find(chain->agent->processes, key->id);
 	struct profile_sample sample = {};
 	int err = link_stacks(chain, key);

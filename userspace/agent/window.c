@@ -93,15 +93,16 @@ static int label_python(struct agent *agent, struct profile_sample *sample, uint
 	return err;
 }
 
-static int label_wait(struct agent *agent, struct profile_sample *sample, uint32_t flags)
+static int label_wait(struct agent *agent, struct profile_sample *sample,
+		      const struct pp_count_key *key)
 {
 	int err;
 
-	if (flags >> PP_COUNT_KIND_SHIFT != PP_KIND_WAIT)
+	if (key->kind != PP_KIND_WAIT)
 		return 0;
 	err = label_string(agent, sample, "wait",
-			   wait_label((enum pp_wait)pp_count_wait(flags)));
-	if (!err && flags & PP_COUNT_SWEPT)
+			   wait_label((enum pp_wait)pp_count_wait(key->flags)));
+	if (!err && key->flags & PP_COUNT_SWEPT)
 		err = label_string(agent, sample, "swept", "yes");
 	return err;
 }
@@ -110,7 +111,7 @@ static int label_wait(struct agent *agent, struct profile_sample *sample, uint32
 static uint32_t sample_tid(const struct agent *agent, const struct pp_count_key *key,
 			   const struct process *process)
 {
-	if (process && key->flags >> PP_COUNT_KIND_SHIFT == PP_KIND_BLAME)
+	if (process && key->kind == PP_KIND_BLAME)
 		return thread_names_host_tid(agent->thread_names, process, key->tid);
 	return key->tid;
 }
@@ -120,7 +121,7 @@ int window_label_sample(struct agent *agent, struct profile_sample *sample,
 {
 	char comm[PP_COMM_BYTES + 1] = "";
 	const uint32_t tid = sample_tid(agent, key, process);
-	int err = label_wait(agent, sample, key->flags);
+	int err = label_wait(agent, sample, key);
 
 	if (err)
 		return err;
@@ -159,7 +160,7 @@ static void summarize(struct agent *agent, struct process *process,
 	uint32_t stop = counted->key.flags >> PP_COUNT_STOP_SHIFT & 0xff;
 	uint32_t py_stop = counted->key.flags >> PP_COUNT_PY_STOP_SHIFT & 0xff;
 
-	if (counted->key.flags >> PP_COUNT_KIND_SHIFT != PP_KIND_CPU)
+	if (counted->key.kind != PP_KIND_CPU)
 		return;
 	summary->samples += counted->count.samples;
 	if (process && !process->is_sampled) {
@@ -181,7 +182,7 @@ static const struct frame *say_why(struct agent *agent, const struct dict_stack 
 	uint32_t stop = key->flags >> PP_COUNT_STOP_SHIFT & 0xff;
 	char text[128] = "[stack lost: the ring was full]";
 
-	if (key->flags >> PP_COUNT_KIND_SHIFT == PP_KIND_BLAME && !key->user_stack)
+	if (key->kind == PP_KIND_BLAME && !key->user_stack)
 		snprintf(text, sizeof(text), "[holder of the GIL not seen]");
 	else if ((user || !key->user_stack) && stop < PP_STOP_COUNT)
 		snprintf(text, sizeof(text), "[%s]", reason[stop]);
@@ -241,10 +242,10 @@ static int add_sample(struct agent *agent, struct symbolizer *symbolizer,
 		sample.frame = say_why(agent, user, key, &lost);
 		sample.frame_count = 1;
 	}
-	if (key->flags >> PP_COUNT_KIND_SHIFT == PP_KIND_WAIT)
+	if (key->kind == PP_KIND_WAIT)
 		window_drop_switch_frames(agent, &sample);
 	err = window_label_sample(agent, &sample, key, process);
-	if (!err && agent->ledger && key->flags >> PP_COUNT_KIND_SHIFT == PP_KIND_CPU)
+	if (!err && agent->ledger && key->kind == PP_KIND_CPU)
 		err = ledger_add_sample(agent->ledger, key->id, leaf_part(&sample),
 					counted->count.weight);
 	if (err)

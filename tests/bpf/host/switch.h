@@ -218,10 +218,6 @@ static inline enum pp_wait key_wait(const struct pp_count_key *key)
 {
 	return pp_count_wait(key->flags);
 }
-static inline enum pp_count_kind key_kind(const struct pp_count_key *key)
-{
-	return key->flags >> PP_COUNT_KIND_SHIFT;
-}
 
 /* Of a thread, by its own tid; PP_WAIT_NONE: all its waits. */
 static inline struct pp_count waited(uint32_t tid, enum pp_wait wait)
@@ -231,7 +227,7 @@ static inline struct pp_count waited(uint32_t tid, enum pp_wait wait)
 	for (size_t i = 0; i < harvested.count; i++) {
 		const struct counted *entry = &harvested.entry[i];
 
-		if (key_kind(&entry->key) != PP_KIND_WAIT || entry->key.tid != tid ||
+		if (entry->key.kind != PP_KIND_WAIT || entry->key.tid != tid ||
 		    (wait != PP_WAIT_NONE && key_wait(&entry->key) != wait))
 			continue;
 		sum.samples += entry->count.samples;

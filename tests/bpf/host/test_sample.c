@@ -379,6 +379,7 @@ static void miss__carries_all_that_is_needed_and_is_not_counted(void **state)
 	put_word(SP + 16, 0xfeed);
 	sampled.regs.rbp = 0xb9;
 	sampled.regs.r12 = 0x1212;
+	memset(&host->walk.out.miss.key, 0xff, sizeof(host->walk.out.miss.key));
 	sample_now();
 	assert_int_equal(count_keys(0), 0);
 	assert_int_equal(host->record_count, 1);
@@ -394,6 +395,9 @@ static void miss__carries_all_that_is_needed_and_is_not_counted(void **state)
 	assert_int_equal(miss->weight, PERIOD);
 	assert_int_equal(miss->key.user_stack, 0);
 	assert_int_equal(miss->key.tid, 71);
+	assert_int_equal(miss->key.kind, PP_KIND_CPU);
+	assert_int_equal(miss->key.detail, 0);
+	assert_int_equal(miss->key.pad, 0);
 	assert_int_equal(miss->native_stored, 1);
 	assert_int_equal(miss->stack_start, SP + 16);
 	assert_int_equal(miss->stack_bytes, PP_STACK_COPY_BYTES);

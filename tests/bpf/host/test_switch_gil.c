@@ -68,7 +68,7 @@ static struct pp_count blamed(uint32_t tid, uint64_t *ret_stack)
 	for (size_t i = 0; i < harvested.count; i++) {
 		const struct counted *entry = &harvested.entry[i];
 
-		if (key_kind(&entry->key) != PP_KIND_BLAME || entry->key.tid != tid)
+		if (entry->key.kind != PP_KIND_BLAME || entry->key.tid != tid)
 			continue;
 		sum.samples += entry->count.samples;
 		sum.weight += entry->count.weight;
@@ -117,7 +117,7 @@ static void gil__wait_is_counted_with_its_holder_to_blame(void **state)
 	for (size_t i = 0; i < harvested.count; i++) {
 		assert_true(harvested.entry[i].key.flags & PP_COUNT_PYTHON);
 		assert_int_equal(harvested.entry[i].key.id.tgid, 70);
-		if (key_kind(&harvested.entry[i].key) == PP_KIND_WAIT)
+		if (harvested.entry[i].key.kind == PP_KIND_WAIT)
 			stack = harvested.entry[i].key.user_stack;
 	}
 	assert_string_equal(leaf_name(stack, name), "waits");

@@ -230,34 +230,31 @@ static void assert_values(const struct profile *profile, size_t at, const int64_
 static void add__counter_of_each_kind(void **state)
 {
 	static const struct {
-		uint32_t flags;
+		uint32_t kind, flags;
 		struct expected expected;
 	} row[] = {
-		{(uint32_t)PP_KIND_CPU << PP_COUNT_KIND_SHIFT,
+		{PP_KIND_CPU, 0,
 		 {{3, 50}, NOTHING, {50}, {NOTHING, NOTHING}}},
-		{(uint32_t)PP_KIND_CPU << PP_COUNT_KIND_SHIFT | PP_COUNT_GIL_HELD,
+		{PP_KIND_CPU, PP_COUNT_GIL_HELD,
 		 {{3, 50}, NOTHING, {50}, {{0, 0, 50}, NOTHING}}},
-		{(uint32_t)PP_KIND_WAIT << PP_COUNT_KIND_SHIFT |
-			 PP_WAIT_SLEEP << PP_COUNT_WAIT_SHIFT,
+		{PP_KIND_WAIT, PP_WAIT_SLEEP << PP_COUNT_WAIT_SHIFT,
 		 {NOTHING, {50, 3}, {50}, {NOTHING, NOTHING}}},
 		/* The flag means nothing for a wait. */
-		{(uint32_t)PP_KIND_WAIT << PP_COUNT_KIND_SHIFT |
-			 PP_WAIT_LOCK << PP_COUNT_WAIT_SHIFT | PP_COUNT_GIL_HELD,
+		{PP_KIND_WAIT, PP_WAIT_LOCK << PP_COUNT_WAIT_SHIFT | PP_COUNT_GIL_HELD,
 		 {NOTHING, {50, 3}, {50}, {NOTHING, NOTHING}}},
-		{(uint32_t)PP_KIND_WAIT << PP_COUNT_KIND_SHIFT |
-			 PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT,
+		{PP_KIND_WAIT, PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT,
 		 {NOTHING, {50, 3}, {50}, {{50, 0, 0}, NOTHING}}},
 		/* The holder's: it is no time of a thread of its own. */
-		{(uint32_t)PP_KIND_BLAME << PP_COUNT_KIND_SHIFT |
-			 PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT,
+		{PP_KIND_BLAME, PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT,
 		 {NOTHING, NOTHING, NOTHING, {{0, 50, 0}, NOTHING}}},
-		{(uint32_t)PP_KIND_WAKE << PP_COUNT_KIND_SHIFT,
+		{PP_KIND_WAKE, 0,
 		 {NOTHING, NOTHING, NOTHING, {NOTHING, NOTHING}}},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		const struct pp_count_key key = {.flags = row[i].flags | STACK};
+		const struct pp_count_key key = {.kind = row[i].kind,
+						.flags = row[i].flags | STACK};
 		const struct pp_count count = {.samples = 3, .weight = 50};
 		/* Values of an earlier use of it. */
 		struct profile_sample sample = {.value = {7, 7, 7}};
@@ -276,8 +273,8 @@ static void add__counter_of_each_kind(void **state)
 
 static void add__to_what_is_not_asked_for_is_nothing(void **state)
 {
-	const struct pp_count_key key = {.flags = (uint32_t)PP_KIND_WAIT << PP_COUNT_KIND_SHIFT |
-						  PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT};
+	const struct pp_count_key key = {.kind = PP_KIND_WAIT,
+					.flags = PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT};
 	const struct pp_count count = {.samples = 3, .weight = 50};
 	struct profile_sample sample = {};
 	struct profiles profiles;
@@ -292,8 +289,8 @@ static void add__to_what_is_not_asked_for_is_nothing(void **state)
 /* A wait that began in a window and has no time in it yet; one that has nothing at all. */
 static void add__empty_counter_is_no_sample(void **state)
 {
-	const struct pp_count_key key = {.flags = (uint32_t)PP_KIND_WAIT << PP_COUNT_KIND_SHIFT |
-						  PP_WAIT_SLEEP << PP_COUNT_WAIT_SHIFT};
+	const struct pp_count_key key = {.kind = PP_KIND_WAIT,
+					.flags = PP_WAIT_SLEEP << PP_COUNT_WAIT_SHIFT};
 	const struct pp_count began = {.samples = 1}, none = {};
 	struct profile_sample sample = {};
 	struct profiles profiles;

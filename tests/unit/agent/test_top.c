@@ -135,7 +135,7 @@ static void add(struct top *top, struct intern *strings, struct pp_process_id id
 			  {.key = "cgroup"}},
 		.label_count = 2,
 	};
-	const struct pp_count_key key = {.id = id, .flags = kind << PP_COUNT_KIND_SHIFT};
+	const struct pp_count_key key = {.id = id, .kind = kind};
 	const struct pp_count count = {.samples = 1, .weight = weight};
 	struct frame frame = {.kind = FRAME_PYTHON};
 	char name[32];

@@ -54,13 +54,13 @@ static void count(const struct pp_thread *thread, struct counts *counts)
 	assert_int_equal(thread_slot_count(thread, &window, counts), 0);
 }
 
-#define assert_counted(entry_at, stack, wait, kind, events, ns)                                     \
+#define assert_counted(entry_at, stack, wait, kind_, events, ns)                                     \
 	do {                                                                                       \
 		const struct counted *counted_ = (entry_at);                                       \
                                                                                                    \
 		assert_int_equal(counted_->key.user_stack, stack);                                 \
 		assert_int_equal(counted_->key.flags >> PP_COUNT_WAIT_SHIFT & 0x1f, wait);         \
-		assert_int_equal(counted_->key.flags >> PP_COUNT_KIND_SHIFT, kind);                \
+		assert_int_equal(counted_->key.kind, kind_);                                       \
 		assert_int_equal(counted_->count.samples, events);                                 \
 		assert_int_equal(counted_->count.weight, ns);                                      \
 	} while (0)

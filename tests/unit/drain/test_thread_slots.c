@@ -134,9 +134,9 @@ static void count__a_wait_that_goes_on_is_cut_at_both_edges(void **state)
 	assert_int_equal(counts.entry[0].key.user_stack, 77);
 	assert_int_equal(counts.entry[0].key.kernel_stack, 88);
 	assert_int_equal(counts.entry[0].key.tid, TID);
+	assert_int_equal(counts.entry[0].key.kind, PP_KIND_WAIT);
 	assert_int_equal(counts.entry[0].key.flags,
-			 PP_COUNT_SWEPT | PP_WAIT_LOCK << PP_COUNT_WAIT_SHIFT |
-				 PP_KIND_WAIT << PP_COUNT_KIND_SHIFT);
+			 PP_COUNT_SWEPT | PP_WAIT_LOCK << PP_COUNT_WAIT_SHIFT);
 }
 
 int main(void)
