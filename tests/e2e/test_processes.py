@@ -45,6 +45,56 @@ def test_multiprocessing_pool():
         harness.expect_whole(working)
 
 
+def check_leaderless(target, run):
+    """The threads that are left, by name and stack, and a library that came after the main thread's end."""
+    samples = harness.samples(run.out, pid=target.read("left.json"))
+    for name in ("even", "odd"):
+        own = [s for s in samples if s.labels.get("thread_name") == name]
+        assert harness.total(own) > 60, (name, harness.show(samples))
+        harness.expect_share(own, lambda s, n=name: harness.holds(s, "spin", n), 0.95, name)
+    library = [s for s in samples if any("_decimal" in f.module for f in s.frames)]
+    assert harness.total(library) > 60, harness.show(samples)
+    harness.expect_share(library, lambda s: harness.holds(s, "load_later"), 0.95, "the late library's caller")
+    harness.expect_whole(samples, 0.95)
+    assert not [s for s in samples if "comm" not in s.labels], harness.show(samples)
+
+
+def leaders():
+    return [("%d.%d by %s" % (i.version + (how,)), (i, how)) for i in harness.interpreters()
+            if i.version in ((3, 8), (3, 10), (3, 12), (3, 13)) and not i.root for how in ("pid", "all")]
+
+
+def test_the_main_thread_has_ended(case):
+    """Before the profile: /proc/PID has nothing to say then but through another thread."""
+    python, how = case
+    with harness.Target("leaderless.py", "--at-once", python=python) as target:
+        pid = target.read("left.json")
+        with open("/proc/%d/stat" % pid, encoding="utf-8") as file:
+            assert file.read().rpartition(")")[2].split()[0] == "Z"
+        process = harness.start(os.path.join(harness.temporary(), "out.pb.gz"),
+                                pid if how == "pid" else None, duration=4)
+        harness.sampling(process)
+        open(target.path("load"), "w").close()
+        run = harness.finish(process)
+        assert run.rc == 0, run.err
+        check_leaderless(target, run)
+
+
+test_the_main_thread_has_ended.cases = leaders
+
+
+def test_the_main_thread_ends_meanwhile():
+    with harness.Target("leaderless.py") as target:
+        process = harness.start(os.path.join(harness.temporary(), "out.pb.gz"), target.pid, duration=4)
+        harness.sampling(process)
+        open(target.path("leave"), "w").close()
+        target.wait("left.json")
+        open(target.path("load"), "w").close()
+        run = harness.finish(process)
+        assert run.rc == 0, run.err
+        check_leaderless(target, run)
+
+
 def test_exec_keeps_the_pid_and_changes_the_program():
     with harness.Target("execs.py", 0) as target:
         samples = harness.samples(harness.profile(target.pid, duration=4).out, pid=target.pid)

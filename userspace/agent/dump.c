@@ -181,7 +181,7 @@ static size_t add_running(const struct dump *dump, struct pp_process_id id, size
 		struct proc_status status;
 
 		if (!tid || *end || has_thread(dump->thread, slept, (uint32_t)tid) ||
-		    thread_status_read(id.tgid, (uint32_t)tid, &status))
+		    thread_status_read(id.tgid, (uint32_t)tid, &status) || status.has_ended)
 			continue;
 		/* It may have gone to sleep since the sweep came by. */
 		dump->thread[count++] = (struct dump_thread){.tid = (uint32_t)tid,

@@ -302,7 +302,7 @@ void host_explain_perf(const struct host_paths *paths, int err, char *why, size_
 static int check_pid(const struct host *host, pid_t pid)
 {
 	OWNED_MEM char *status = NULL;
-	const char *tgid, *state;
+	const char *tgid, *state, *threads;
 	char name[32];
 	int err;
 
@@ -318,7 +318,9 @@ static int check_pid(const struct host *host, pid_t pid)
 		return because(host, -ESRCH, "--pid %d is a thread: give its process, --pid %ld",
 			       pid, strtol(tgid, NULL, 10));
 	state = status_field(status, "State");
-	if (state && (*state == 'Z' || *state == 'X'))
+	threads = status_field(status, "Threads");
+	/* The state is the main thread's, which may end before the others. */
+	if (state && (*state == 'Z' || *state == 'X') && (!threads || strtol(threads, NULL, 10) <= 1))
 		return because(host, -ESRCH, "--pid %d: this process has ended", pid);
 	return 0;
 }

@@ -214,12 +214,14 @@ static void jit_refresh(struct naming *naming, struct jit *jit)
 	uint64_t now_ns = mono_ns();
 	int64_t started_s;
 	char root[32];
+	pid_t tid;
 
-	if (!process || process->exit_ns || jit->window == naming->window)
+	if (!process || process->exit_ns || jit->window == naming->window ||
+	    process_live_task((pid_t)process->id.tgid, &tid))
 		return;
 	jit->window = naming->window;
 	started_s = (int64_t)((wall_ns() - (now_ns - process->start_ns)) / NS_PER_SEC);
-	snprintf(root, sizeof(root), "/proc/%u/root", process->id.tgid);
+	snprintf(root, sizeof(root), "/proc/%d/root", tid);
 	(void)perf_map_refresh(jit->map, root,
 			       process->inner_pid ? process->inner_pid : process->id.tgid,
 			       process->uid, started_s);

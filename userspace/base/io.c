@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/io.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/uio.h>
@@ -105,36 +108,72 @@ static int process_read_mem_file(pid_t pid, uint64_t address, void *buffer, size
 	return err == -EIO || err == -ENODATA ? -EFAULT : err;
 }
 
-int process_read(pid_t pid, uint64_t address, void *buffer, size_t size)
+/* A task without memory (fs/proc/base.c, proc_exe_link()) has no executable. */
+static bool has_memory(pid_t pid, pid_t tid)
+{
+	char path[48], target;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/exe", pid, tid);
+	return readlink(path, &target, sizeof(target)) >= 0 || errno == EACCES;
+}
+
+int process_live_task(pid_t pid, pid_t *ret_tid)
+{
+	char path[32];
+	OWNED_DIR DIR *dir = NULL;
+	const struct dirent *item;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (item = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(item->d_name, NULL, 10);
+
+		if (isdigit((unsigned char)item->d_name[0]) && has_memory(pid, tid)) {
+			*ret_tid = tid;
+			return 0;
+		}
+	}
+	return -ESRCH;
+}
+
+static int read_task(pid_t tid, uint64_t address, void *buffer, size_t size)
 {
 	struct iovec here = {.iov_base = buffer, .iov_len = size};
 	struct iovec there = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
-	ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+	ssize_t got = process_vm_readv(tid, &here, 1, &there, 1, 0);
 
 	if (got == (ssize_t)size)
 		return 0;
 	if (got >= 0)
 		return -EFAULT;
 	if (errno == EPERM || errno == ENOSYS)
-		return process_read_mem_file(pid, address, buffer, size);
+		return process_read_mem_file(tid, address, buffer, size);
 	return -errno;
 }
 
-int process_read_pieces(pid_t pid, const struct process_piece *piece, size_t count)
+int process_read(pid_t pid, uint64_t address, void *buffer, size_t size)
+{
+	int err = read_task(pid, address, buffer, size);
+	pid_t tid;
+
+	if (err != -ESRCH || process_live_task(pid, &tid) || tid == pid)
+		return err;
+	return read_task(tid, address, buffer, size);
+}
+
+static int read_task_pieces(pid_t tid, const struct process_piece *piece, size_t count)
 {
 	struct iovec here[PROCESS_PIECES_MAX], there[PROCESS_PIECES_MAX];
 	ssize_t size = 0, got;
 	int err = 0;
 
-	if (count > PROCESS_PIECES_MAX)
-		return -EINVAL;
 	for (size_t i = 0; i < count; i++) {
 		here[i] = (struct iovec){.iov_base = piece[i].buffer, .iov_len = piece[i].size};
 		there[i] = (struct iovec){.iov_base = (void *)(uintptr_t)piece[i].address,
 					  .iov_len = piece[i].size};
 		size += (ssize_t)piece[i].size;
 	}
-	got = process_vm_readv(pid, here, count, there, count, 0);
+	got = process_vm_readv(tid, here, count, there, count, 0);
 	if (got == size)
 		return 0;
 	if (got >= 0)
@@ -142,6 +181,19 @@ int process_read_pieces(pid_t pid, const struct process_piece *piece, size_t cou
 	if (errno != EPERM && errno != ENOSYS)
 		return -errno;
 	for (size_t i = 0; !err && i < count; i++)
-		err = process_read_mem_file(pid, piece[i].address, piece[i].buffer, piece[i].size);
+		err = process_read_mem_file(tid, piece[i].address, piece[i].buffer, piece[i].size);
 	return err;
+}
+
+int process_read_pieces(pid_t pid, const struct process_piece *piece, size_t count)
+{
+	pid_t tid;
+	int err;
+
+	if (count > PROCESS_PIECES_MAX)
+		return -EINVAL;
+	err = read_task_pieces(pid, piece, count);
+	if (err != -ESRCH || process_live_task(pid, &tid) || tid == pid)
+		return err;
+	return read_task_pieces(tid, piece, count);
 }

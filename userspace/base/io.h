@@ -17,7 +17,12 @@ int pread_full(int fd, void *buffer, size_t size, off_t offset);
 /* write() until all is out.  Returns 0 or -errno. */
 int write_full(int fd, const void *buffer, size_t size);
 
-/* Reads another process's memory (process_vm_readv; falls back to /proc/PID/mem on EPERM).
+/* A task that still has the memory and the files of process `pid`: its main thread, or where that has
+ * ended before the others, one of these.  /proc/TID answers for it.  -ESRCH: the process has ended. */
+int process_live_task(pid_t pid, pid_t *ret_tid);
+
+/* Reads another process's memory (process_vm_readv; falls back to /proc/PID/mem on EPERM), also when
+ * its main thread has ended.
  * All or nothing.  Returns 0; -EFAULT when part of it is not there; -ESRCH; -errno. */
 int process_read(pid_t pid, uint64_t address, void *buffer, size_t size);
 

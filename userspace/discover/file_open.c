@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "discover/mapping.h"
 
 #define INODE_LOW_BITS 0xffffffffffffULL
@@ -73,11 +74,11 @@ static int open_looked_at(int path_fd, const struct file_key *wanted, int *ret_f
 	return 0;
 }
 
-static int open_map_file(uint32_t tgid, const struct mapping *mapping, int *ret_fd)
+static int open_map_file(pid_t tid, const struct mapping *mapping, int *ret_fd)
 {
 	char path[80];
 
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid,
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, tid,
 		 mapping->start, mapping->end);
 	OWNED_FD int path_fd = open(path, O_PATH | O_CLOEXEC);
 
@@ -107,14 +108,18 @@ int file_open(uint32_t tgid, const struct mapping *mapping, int *ret_fd)
 {
 	char root[32];
 	int err, map_files_err;
+	pid_t tid = (pid_t)tgid;
 
 	if (mapping->path[0] != '/')
 		return -ENOENT;
-	map_files_err = open_map_file(tgid, mapping, ret_fd);
+	map_files_err = open_map_file(tid, mapping, ret_fd);
+	if ((map_files_err == -ENOENT || map_files_err == -ESRCH) &&
+	    !process_live_task((pid_t)tgid, &tid) && tid != (pid_t)tgid)
+		map_files_err = open_map_file(tid, mapping, ret_fd);
 	/* Not a regular file: the name leads to nothing better. */
 	if (!map_files_err || map_files_err == -EINVAL)
 		return map_files_err;
-	snprintf(root, sizeof(root), "/proc/%u/root", tgid);
+	snprintf(root, sizeof(root), "/proc/%d/root", tid);
 	err = open_below(root, mapping, ret_fd);
 	/* In our own root a name alone proves nothing. */
 	if (err == -ENOENT && mapping->key.inode)

@@ -150,21 +150,36 @@ int proc_maps_parse(const char *text, size_t size,
 	return 0;
 }
 
+/* -ESRCH: this task has no memory, and so no text. */
+static int read_task_maps(pid_t tid, char **ret_text, size_t *ret_size)
+{
+	OWNED_MEM char *text = NULL;
+	char path[32];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
+	err = read_file(path, PROC_MAPS_MAX_BYTES, &text, ret_size);
+	if (err)
+		return err == -ENOENT ? -ESRCH : err;
+	if (!*ret_size)
+		return -ESRCH;
+	*ret_text = TAKE(text);
+	return 0;
+}
+
 int proc_maps_read(uint32_t tgid, int (*callback)(void *context, const struct mapping *mapping),
 		   void *context, struct proc_maps_summary *ret_summary)
 {
 	struct proc_maps_summary summary;
 	OWNED_MEM char *text = NULL;
-	char path[32];
 	size_t size;
-	int err;
+	pid_t tid;
+	int err = read_task_maps((pid_t)tgid, &text, &size);
 
-	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
-	err = read_file(path, PROC_MAPS_MAX_BYTES, &text, &size);
+	if (err == -ESRCH && !process_live_task((pid_t)tgid, &tid))
+		err = read_task_maps(tid, &text, &size);
 	if (err)
-		return err == -ENOENT ? -ESRCH : err;
-	if (!size)
-		return -ESRCH;
+		return err;
 	err = proc_maps_parse(text, size, callback, context, &summary);
 	if (err)
 		return err;

@@ -26,6 +26,7 @@ enum stat_field {
 	STAT_FLAGS = 9,
 	STAT_UTIME = 14,
 	STAT_STIME = 15,
+	STAT_THREADS = 20,
 	STAT_STARTTIME = 22,
 };
 
@@ -75,7 +76,7 @@ static uint64_t ticks_to_ns(uint64_t ticks, uint64_t ticks_per_sec)
 /* What of the fields behind the name is of interest. */
 struct stat_fields {
 	char state;
-	uint64_t ppid, flags, user_ticks, system_ticks, start_ticks;
+	uint64_t ppid, flags, user_ticks, system_ticks, threads, start_ticks;
 };
 
 static bool take_field(int field, const char *value, const char *end, struct stat_fields *fields)
@@ -92,6 +93,8 @@ static bool take_field(int field, const char *value, const char *end, struct sta
 		return take_number(&value, end, &fields->user_ticks);
 	case STAT_STIME:
 		return take_number(&value, end, &fields->system_ticks);
+	case STAT_THREADS:
+		return take_number(&value, end, &fields->threads);
 	case STAT_STARTTIME:
 		return take_number(&value, end, &fields->start_ticks);
 	default:
@@ -127,7 +130,8 @@ int proc_stat_parse(const char *text, size_t size, uint64_t ticks_per_sec, uint6
 		return -EBADMSG;
 	copy_comm(open + 1, (size_t)(close - open - 1), stat.comm);
 	stat.ppid = (uint32_t)fields.ppid;
-	stat.is_zombie = strchr("ZXx", fields.state) != NULL;
+	/* The state is the main thread's, which may end before the others. */
+	stat.is_zombie = strchr("ZXx", fields.state) && fields.threads <= 1;
 	stat.is_kernel_thread = fields.flags & PF_KTHREAD;
 	started_ns = ticks_to_ns(fields.start_ticks, ticks_per_sec); /* since the boot */
 	stat.start_ns = started_ns > boot_offset_ns ? started_ns - boot_offset_ns : 0;
@@ -199,8 +203,10 @@ int proc_status_parse(const char *text, size_t size, struct proc_status *ret_sta
 		if (value)
 			has_inner = nth_number(value, line_end, UINT32_MAX, &status.inner_pid);
 		value = value_of(line, line_end, "State:");
-		if (value)
-			status.is_runnable = value < line_end && *value == 'R';
+		if (value && value < line_end) {
+			status.is_runnable = *value == 'R';
+			status.has_ended = memchr("ZXx", *value, 3);
+		}
 		take_switches(line, line_end, &status);
 	}
 	if (!has_tgid || !has_ppid || !has_uid)
@@ -315,8 +321,12 @@ static int read_container(uint32_t pid, struct container *ret_container)
 {
 	OWNED_MEM char *text = NULL;
 	size_t size;
+	pid_t tid;
 	int err;
 
+	/* Version 1 tells of a main thread that has ended only that it was in "/". */
+	if (!process_live_task((pid_t)pid, &tid))
+		pid = (uint32_t)tid;
 	err = read_proc(pid, "cgroup", CGROUP_MAX_BYTES, &text, &size);
 	if (err == -ESRCH && access("/proc/self/cgroup", F_OK) != 0) {
 		*ret_container = (struct container){0}; /* no CONFIG_CGROUPS */

@@ -13,7 +13,7 @@ struct proc_stat {
 	uint32_t pid, ppid;
 	char comm[PP_COMM_BYTES]; /* cut, as the kernel does for all but its own threads */
 	bool is_kernel_thread;
-	bool is_zombie; /* or dead: has no memory any more */
+	bool is_zombie; /* or dead: none of its threads is left */
 	uint64_t start_ns;
 	uint64_t cpu_ns; /* of all its threads, exited ones too; in clock ticks as well */
 };
@@ -25,6 +25,7 @@ struct proc_status {
 	uint32_t inner_pid; /* in the innermost pid namespace */
 	uint64_t switches;  /* how often it has left a CPU; 0: not told */
 	bool is_runnable;   /* or runs */
+	bool has_ended;	    /* nobody has taken note of it yet, or other threads go on */
 };
 
 /* Pure.  ticks_per_sec: sysconf(_SC_CLK_TCK); boot_offset_ns: CLOCK_BOOTTIME - CLOCK_MONOTONIC.

@@ -36,14 +36,17 @@ bool live_may_see(uid_t uid, uint32_t tgid)
 	char path[64];
 	struct stat file;
 	size_t size;
+	pid_t tid;
 
 	if (!uid)
 		return true;
+	if (process_live_task((pid_t)tgid, &tid))
+		return false;
 	/* fs/proc/base.c, task_dump_owner(): root's when not dumpable, all but the folder itself. */
-	snprintf(path, sizeof(path), "/proc/%u/environ", tgid);
+	snprintf(path, sizeof(path), "/proc/%d/environ", tid);
 	if (stat(path, &file) || file.st_uid != uid)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%u/status", tgid);
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
 	return !read_file(path, STATUS_MAX_BYTES, &status, &size) && has_uid_alone(status, uid) &&
 	       has_no_capabilities(status);
 }

@@ -301,8 +301,12 @@ static void host_check__each_pid_must_be_a_living_process(void **state)
 	tree->options.pid_count = 2;
 	put(tree->proc, "12/status", "Name:\tpython3\nState:\tS (sleeping)\nTgid:\t12\nPid:\t12\n");
 	assert_refused(tree, -ESRCH, "--pid 34: no such process");
-	put(tree->proc, "34/status", "Name:\tpython3\nState:\tZ (zombie)\nTgid:\t34\nPid:\t34\n");
+	put(tree->proc, "34/status",
+	    "Name:\tpython3\nState:\tZ (zombie)\nTgid:\t34\nPid:\t34\nThreads:\t1\n");
 	assert_refused(tree, -ESRCH, "--pid 34: this process has ended");
+	put(tree->proc, "34/status",
+	    "Name:\tpython3\nState:\tZ (zombie)\nTgid:\t34\nPid:\t34\nThreads:\t2\n");
+	assert_refused(tree, 0, "");
 	put(tree->proc, "34/status", "Name:\tpython3\nState:\tR (running)\nTgid:\t12\nPid:\t34\n");
 	assert_refused(tree, -ESRCH, "--pid 34 is a thread: give its process, --pid 12");
 	put(tree->proc, "34/status", "Name:\tpython3\nState:\tR (running)\nTgid:\t34\nPid:\t34\n");

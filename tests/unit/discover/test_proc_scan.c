@@ -55,6 +55,11 @@ static void proc_stat_parse__kernel_threads_and_zombies(void **state)
 			 0);
 	assert_true(stat.is_zombie);
 	assert_false(stat.is_kernel_thread);
+	/* Its main thread has ended, two others have not. */
+	assert_int_equal(parse_stat("9 (sh) Z 1 9 9 0 -1 4228108 0 0 0 0 0 0 0 0 20 0 3 0 500 0 0",
+				    &stat),
+			 0);
+	assert_false(stat.is_zombie);
 	assert_int_equal(
 		parse_stat("9 (kworker/u8:2-events_unbound) I 2 0 0 0 -1 69238880 0 0 0 0 0 "
 			   "0 0 0 20 0 1 0 500 0 0",
