@@ -55,6 +55,7 @@ step_lint() {
 	one 'banned' tests/lint/check_banned.sh
 	one 'systemd unit' tests/lint/check_unit.sh
 	one 'man page' tests/lint/check_man.sh
+	one 'kinds' tests/lint/check_kinds.sh
 	sum $ok $bad $missed
 }
 step_unit() { make_ unit-programs && tests/unit/run.sh $(unit_programs "$build"); }

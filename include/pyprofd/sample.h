@@ -5,6 +5,7 @@
 #define PYPROFD_SAMPLE_H
 
 #include <linux/types.h>
+#include <pyprofd/kinds.h>
 #include <pyprofd/limits.h>
 #include <pyprofd/process.h>
 #include <pyprofd/stops.h>
@@ -21,13 +22,6 @@ enum pp_count_flag {
 };
 
 #define PP_COUNT_WAIT_BITS (0x1fU << PP_COUNT_WAIT_SHIFT)
-
-enum pp_count_kind {
-	PP_KIND_CPU = 0, /* samples; weight in ns, or events for cycles */
-	PP_KIND_WAIT,	 /* waits and ns off the CPU, at the waiter's stack */
-	PP_KIND_BLAME,	 /* the ns of GIL waits, at the holder's Python stack; tid is the holder's own */
-	PP_KIND_WAKE,	 /* wake-ups and the ns that they ended, at the waker's stack */
-};
 
 /* enum pp_wait of such flags. */
 static __inline__ __u32 pp_count_wait(__u32 flags)
@@ -50,7 +44,7 @@ _Static_assert(sizeof(struct pp_count_key) == 48, "pp_count_key has holes");
 
 struct pp_count {
 	__u64 samples; /* or waits */
-	__u64 weight;  /* see enum pp_count_kind */
+	__u64 weight;  /* see PP_COUNT_KINDS */
 };
 
 enum pp_frame_kind {

@@ -113,7 +113,7 @@ static int read_raw_code(void *context, struct pp_process_id id, uint8_t python,
 
 static int open_kernel(struct agent *agent)
 {
-	bool waits = agent->options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL);
+	bool waits = agent->options->events & PP_CAPTURES_OF_WAITS;
 	struct kernel_side_options options = {
 		.hz = agent->options->hz,
 		.interval_ns = agent->options->interval_ns,
@@ -140,7 +140,7 @@ static int open_kernel(struct agent *agent)
 		(agent->is_filtered ? PP_CONFIG_FILTER : 0) |
 		(agent->options->comm ? PP_CONFIG_BY_NAME : 0) |
 		(agent->options->no_kernel ? PP_CONFIG_NO_KERNEL : 0) |
-		(agent->options->events & OPTIONS_EVENT_GIL || agent->options->timeline ?
+		(agent->options->events & PP_CAPTURE_GIL || agent->options->timeline ?
 			 PP_CONFIG_BLAME :
 			 0) |
 		/* A PMU's interrupt may hit a switch; a timer's cannot. */

@@ -41,19 +41,19 @@ static bool is_one_file(const struct options *options)
 static uint32_t default_events(const struct options *options)
 {
 	if (options->wakers && is_one_file(options))
-		return OPTIONS_EVENT_OFFCPU;
+		return PP_CAPTURE_OFFCPU;
 	if (is_one_file(options) || options->clock == OPTIONS_CLOCK_CYCLES)
-		return OPTIONS_EVENT_CPU;
-	return OPTIONS_EVENTS_ALL;
+		return PP_CAPTURE_CPU;
+	return PP_CAPTURES_ALL;
 }
 
 static int check_events(const struct options *options, char why[OPTION_WHY_BYTES])
 {
-	uint32_t waits = options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL);
-	char names[OPTION_EVENT_NAMES_CHARS];
+	uint32_t waits = options->events & PP_CAPTURES_OF_WAITS;
+	char names[CAPTURE_NAMES_CHARS];
 
 	if (waits && options->clock == OPTIONS_CLOCK_CYCLES) {
-		option_event_names(waits, names);
+		capture_names(waits, ",", names);
 		snprintf(why, OPTION_WHY_BYTES,
 			 "--clock cycles and --events %s exclude each other: waits are measured in "
 			 "time",
@@ -61,7 +61,7 @@ static int check_events(const struct options *options, char why[OPTION_WHY_BYTES
 		return -EINVAL;
 	}
 	if (__builtin_popcount(options->events) > 1 && is_one_file(options)) {
-		option_event_names(options->events, names);
+		capture_names(options->events, ",", names);
 		snprintf(why, OPTION_WHY_BYTES,
 			 "--events %s makes several profiles: give a folder with --output, as in "
 			 "-o profiles/",
@@ -90,13 +90,13 @@ int option_rules_apply(const struct option_given *given, struct options *options
 	err = check_events(options, why);
 	if (err)
 		return err;
-	if (given->offcpu_min && !(options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL))) {
+	if (given->offcpu_min && !(options->events & PP_CAPTURES_OF_WAITS)) {
 		snprintf(why, OPTION_WHY_BYTES,
 			 "--offcpu-min needs waits to leave out: give --events offcpu or --events "
 			 "gil");
 		return -EINVAL;
 	}
-	if (options->wakers && !(options->events & OPTIONS_EVENT_OFFCPU)) {
+	if (options->wakers && !(options->events & PP_CAPTURE_OFFCPU)) {
 		snprintf(why, OPTION_WHY_BYTES,
 			 "--wakers needs waits: give --events offcpu, or leave --events out");
 		return -EINVAL;

@@ -8,7 +8,7 @@
 
 #include "agent/options.h"
 
-#define OPTION_WHY_BYTES 128U
+#define OPTION_WHY_BYTES 192U
 
 /* Which options were given, where their values do not tell. */
 struct option_given {

@@ -112,37 +112,6 @@ size_t option_list_item(const char **text, const char **ret_item)
 	return size;
 }
 
-static const struct {
-	const char *name;
-	uint32_t bit;
-} event_table[] = {
-	{"cpu", OPTIONS_EVENT_CPU},
-	{"offcpu", OPTIONS_EVENT_OFFCPU},
-	{"gil", OPTIONS_EVENT_GIL},
-};
-
-int option_event(const char *item, size_t size, uint32_t *ret_event)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(event_table); i++) {
-		if (strlen(event_table[i].name) != size || memcmp(event_table[i].name, item, size))
-			continue;
-		*ret_event = event_table[i].bit;
-		return 0;
-	}
-	return -EINVAL;
-}
-
-void option_event_names(uint32_t events, char names[OPTION_EVENT_NAMES_CHARS])
-{
-	size_t used = 0;
-
-	names[0] = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(event_table); i++)
-		if (events & event_table[i].bit)
-			used += (size_t)snprintf(names + used, OPTION_EVENT_NAMES_CHARS - used,
-						 "%s%s", used ? "," : "", event_table[i].name);
-}
-
 int option_timeline(const char *path, enum options_timeline *ret_kind)
 {
 	static const struct {

@@ -9,7 +9,6 @@
 
 #define OPTIONS_TIME_MAX_NS 31622400000000000ULL /* 366 days */
 #define OPTIONS_SIZE_MAX_BYTES (1ULL << 50)
-#define OPTION_EVENT_NAMES_CHARS 32U /* all names, by commas */
 
 enum options_timeline {
 	OPTIONS_TIMELINE_PERFETTO, /* .pftrace, .perfetto-trace, .pb */
@@ -28,10 +27,6 @@ int options_parse_size(const char *text, uint64_t *ret_bytes);
 int option_number(const char *text, size_t size, uint64_t *ret_number);
 /* A user's number, by number or name.  0; -ENOENT: no such user. */
 int option_uid(const char *item, size_t size, uid_t *ret_uid);
-/* The bit of enum options_event that `item` names.  0; -EINVAL. */
-int option_event(const char *item, size_t size, uint32_t *ret_event);
-/* The names of the bits, as --events takes them: "cpu,offcpu". */
-void option_event_names(uint32_t events, char names[OPTION_EVENT_NAMES_CHARS]);
 /* The format that the ending of a file's name means.  0; -EINVAL. */
 int option_timeline(const char *path, enum options_timeline *ret_kind);
 /* The next item of a list with commas: its size, and where it starts.  *text moves behind it. */

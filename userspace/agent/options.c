@@ -34,15 +34,17 @@ enum option_key {
 	KEY_HELP,
 };
 
+#define FIRST_EVENT(id, name, text, ...) name text
+#define NEXT_EVENT(id, name, text, ...) ", " name text
+
 static const struct argp_option option_table[] = {
 	{.doc = "What is sampled:", .group = 1},
 	{"hz", 'F', "N", 0, "Samples a second on every CPU: 1 to 10000, default 99", 1},
 	{"clock", KEY_CLOCK, "cpu|cycles", 0,
 	 "What the samples are spaced by: CPU time (default), or the processor's cycle counter", 1},
 	{"events", KEY_EVENTS, "LIST", 0,
-	 "What is captured, by commas: cpu, offcpu (where threads wait), gil (who waits for the "
-	 "GIL, "
-	 "and for whom); default: all into a folder, cpu into one file",
+	 "What is captured, by commas: " PP_CAPTURES(FIRST_EVENT, NEXT_EVENT)
+	 "; default: all into a folder, cpu into one file",
 	 1},
 	{"offcpu-min", KEY_OFFCPU_MIN, "USEC", 0,
 	 "Waits of fewer microseconds stay out of the profiles of waits: 0 (default) to 1000000",
@@ -170,17 +172,19 @@ static int set_clock(struct option_parser *parser, const char *text)
 
 static int set_events(struct option_parser *parser, const char *text)
 {
+	char names[CAPTURE_NAMES_CHARS];
 	uint32_t events = 0, event;
 	const char *item;
 	size_t size;
 
 	for (;;) {
 		size = option_list_item(&text, &item);
-		if (option_event(item, size, &event))
+		if (!capture_find(item, size, &event)) {
+			capture_names(PP_CAPTURES_ALL, ", ", names);
 			return usage(parser,
-				     "--events '%.*s' is not known: the known events are: cpu, "
-				     "offcpu, gil",
-				     (int)size, item);
+				     "--events '%.*s' is not known: the known events are: %s",
+				     (int)size, item, names);
+		}
 		events |= event;
 		if (!*text++)
 			break;

@@ -13,6 +13,7 @@
 
 #include "agent/option_values.h"
 #include "base/cleanup.h"
+#include "base/kinds.h"
 
 #define OPTIONS_HZ_MAX 10000U
 #define OPTIONS_HZ_DEFAULT 99U
@@ -42,19 +43,10 @@ enum options_output_kind {
 	OPTIONS_OUTPUT_NONE,	  /* "no": windows are for clients of the live socket only */
 };
 
-/* Bits of options.events: what is captured.  Their names are in option_values.c. */
-enum options_event {
-	OPTIONS_EVENT_CPU = 1,	  /* where CPU time goes */
-	OPTIONS_EVENT_OFFCPU = 2, /* where threads wait, and for how long */
-	OPTIONS_EVENT_GIL = 4,	  /* who waits for the GIL, and who holds it meanwhile */
-};
-#define OPTIONS_EVENTS_ALL                                                                         \
-	((uint32_t)(OPTIONS_EVENT_CPU | OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL))
-
 struct options {
 	uint32_t hz; /* samples a second and CPU: 1 .. OPTIONS_HZ_MAX */
 	enum options_clock clock;
-	uint32_t events;	/* enum options_event: one or more into a folder, one into a file */
+	uint32_t events;	/* bits of enum pp_capture: one or more into a folder, one into a file */
 	bool wakers;		/* who ends waits, too; with OFFCPU */
 	uint64_t offcpu_min_ns; /* shorter waits are in no profile; 0 without OFFCPU and GIL */
 

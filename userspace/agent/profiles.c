@@ -3,90 +3,65 @@
 
 #include <pyprofd/wait.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "version.h"
 
-/* Types and units as the collectors know them. */
-static const struct profile_options kinds[PROFILES_COUNT] = {
-	[PROFILES_CPU] = {.kind = "cpu",
-			  .value_type = {{"samples", "count"}, {"cpu", "nanoseconds"}},
-			  .value_count = 2,
-			  .default_value_type = "cpu",
-			  .period_type = {"cpu", "nanoseconds"}},
-	[PROFILES_OFFCPU] = {.kind = "offcpu",
-			     .value_type = {{"off_cpu", "nanoseconds"}, {"events", "count"}},
-			     .value_count = 2,
-			     .default_value_type = "off_cpu",
-			     .period_type = {"off_cpu", "nanoseconds"},
-			     .period = 1},
-	[PROFILES_WALL] = {.kind = "wall",
-			   .value_type = {{"wall", "nanoseconds"}},
-			   .value_count = 1,
-			   .default_value_type = "wall",
-			   .period_type = {"wall", "nanoseconds"},
-			   .period = 1},
-	[PROFILES_GIL] = {.kind = "gil",
-			  .value_type = {{"gil_wait", "nanoseconds"},
-					 {"gil_blame", "nanoseconds"},
-					 {"gil_held", "nanoseconds"}},
-			  .value_count = 3,
-			  .default_value_type = "gil_wait",
-			  .period_type = {"gil_wait", "nanoseconds"},
-			  .period = 1},
-	[PROFILES_WAKER] = {.kind = "waker",
-			    .value_type = {{"off_cpu", "nanoseconds"}, {"events", "count"}},
-			    .value_count = 2,
-			    .default_value_type = "off_cpu",
-			    .period_type = {"off_cpu", "nanoseconds"},
-			    .period = 1},
+struct feed {
+	enum pp_count_kind from;
+	enum pp_profile to;
+	unsigned int index; /* of the value */
+	size_t member;	    /* offset in struct pp_count */
+	enum pp_feed_when when;
 };
 
-static bool is_asked_for(const struct options *options, enum profiles_kind kind)
+#define FEED(from_kind, to_kind, value_index, count_member, when_it_holds)                         \
+	{.from = PP_KIND_##from_kind,                                                              \
+	 .to = PP_PROFILE_##to_kind,                                                               \
+	 .index = value_index,                                                                     \
+	 .member = offsetof(struct pp_count, count_member),                                        \
+	 .when = PP_FEED_##when_it_holds},
+
+static const struct feed feeds[] = {PP_FEEDS(FEED)};
+
+static bool is_asked_for(const struct options *options, enum pp_profile kind)
 {
-	switch (kind) {
-	case PROFILES_CPU:
-		return options->events & OPTIONS_EVENT_CPU;
-	case PROFILES_OFFCPU:
-		/* One file has one kind. */
-		return options->events & OPTIONS_EVENT_OFFCPU &&
-		       (!options->wakers ||
-			options->output_kind == OPTIONS_OUTPUT_DIRECTORY ||
-			options->output_kind == OPTIONS_OUTPUT_NONE);
-	case PROFILES_WALL:
-		return options->events & OPTIONS_EVENT_CPU &&
-		       options->events & OPTIONS_EVENT_OFFCPU;
-	case PROFILES_GIL:
-		return options->events & OPTIONS_EVENT_GIL;
-	case PROFILES_WAKER:
-		return options->wakers;
-	default:
+	uint32_t captures = options->events | (options->wakers ? PP_CAPTURE_WAKERS : 0);
+	uint32_t needs = kind_get(kind)->needs;
+	bool is_one_file = options->output_kind == OPTIONS_OUTPUT_PPROF ||
+			   options->output_kind == OPTIONS_OUTPUT_FOLDED;
+
+	/* One file has one kind. */
+	if (kind == PP_PROFILE_OFFCPU && options->wakers && is_one_file)
 		return false;
-	}
+	return (captures & needs) == needs;
 }
 
-static struct profile_options options_of(const struct options *options, enum profiles_kind kind)
+struct profile_options profiles_options(const struct options *options, enum pp_profile kind)
 {
-	struct profile_options profile = kinds[kind];
+	const struct kind *known = kind_get(kind);
+	struct profile_options profile = {.kind = known->name, .period = 1};
+	struct profile_value_type *preferred = &profile.value_type[known->default_value];
 
-	if (kind != PROFILES_CPU)
-		return profile;
-	if (options->clock == OPTIONS_CLOCK_CYCLES) {
-		profile.value_type[1] = profile.period_type =
-			(struct profile_value_type){"cycles", "count"};
-		profile.default_value_type = "cycles";
-		profile.period = 1;
-	} else {
+	profile.value_count = kind_value_count(kind);
+	for (size_t i = 0; i < profile.value_count; i++)
+		profile.value_type[i] = (struct profile_value_type){known->value[i].type,
+								    known->value[i].unit};
+	if (kind == PP_PROFILE_CPU && options->clock == OPTIONS_CLOCK_CYCLES)
+		*preferred = (struct profile_value_type){PP_CYCLES_TYPE, PP_CYCLES_UNIT};
+	else if (kind == PP_PROFILE_CPU)
 		profile.period = (int64_t)(NS_PER_SEC / options->hz);
-	}
+	profile.default_value_type = preferred->type;
+	profile.period_type = *preferred;
 	return profile;
 }
 
 static int open_one(struct profiles *profiles, const struct options *options,
-		    struct intern *strings, enum profiles_kind kind, uint64_t start_wall_ns)
+		    struct intern *strings, enum pp_profile kind, uint64_t start_wall_ns)
 {
-	struct profile_options profile = options_of(options, kind);
+	struct profile_options profile = profiles_options(options, kind);
 	char host[64] = "", comment[160];
 	int err;
 
@@ -104,8 +79,8 @@ uint32_t profiles_kinds(const struct options *options)
 {
 	uint32_t asked = 0;
 
-	for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++)
-		if (is_asked_for(options, (enum profiles_kind)kind))
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++)
+		if (is_asked_for(options, (enum pp_profile)kind))
 			asked |= 1U << kind;
 	return asked;
 }
@@ -122,9 +97,9 @@ int profiles_open_some(struct profiles *profiles, const struct options *options,
 	int err = 0;
 
 	wanted &= profiles_kinds(options);
-	for (unsigned int kind = 0; kind < PROFILES_COUNT && !err; kind++)
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT && !err; kind++)
 		if (wanted & 1U << kind)
-			err = open_one(profiles, options, strings, (enum profiles_kind)kind,
+			err = open_one(profiles, options, strings, (enum pp_profile)kind,
 				       start_wall_ns);
 	profiles->is_open = true;
 	return err;
@@ -132,14 +107,14 @@ int profiles_open_some(struct profiles *profiles, const struct options *options,
 
 void profiles_close(struct profiles *profiles)
 {
-	for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++)
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++)
 		profile_free(profiles->profile[kind]);
 	*profiles = (struct profiles){};
 }
 
 const struct profile *profiles_any(const struct profiles *profiles)
 {
-	for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++)
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++)
 		if (profiles->profile[kind])
 			return profiles->profile[kind];
 	return NULL;
@@ -150,73 +125,60 @@ int profiles_add_module(struct profiles *profiles, const struct module *module,
 {
 	int err = 0;
 
-	for (unsigned int kind = 0; kind < PROFILES_COUNT && !err; kind++)
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT && !err; kind++)
 		if (profiles->profile[kind])
 			err = profile_add_module(profiles->profile[kind], module, ret_index);
 	return err;
 }
 
-static int add(struct profiles *profiles, enum profiles_kind kind, struct profile_sample *sample,
-	       uint64_t first, uint64_t second, uint64_t third)
+static bool holds(enum pp_feed_when when, const struct pp_count_key *key)
 {
-	if (!profiles->profile[kind] || !(first | second | third))
-		return 0;
-	sample->value[0] = (int64_t)first;
-	sample->value[1] = (int64_t)second;
-	sample->value[2] = (int64_t)third;
-	return profile_add(profiles->profile[kind], sample);
+	switch (when) {
+	case PP_FEED_GIL_HELD:
+		return key->flags & PP_COUNT_GIL_HELD;
+	case PP_FEED_GIL_WAIT:
+		return pp_count_wait(key->flags) == PP_WAIT_GIL;
+	default:
+		return true;
+	}
 }
 
-static int add_on_cpu(struct profiles *profiles, const struct pp_count_key *key,
-		      const struct pp_count *count, struct profile_sample *sample)
+/* The values of this kind of profile.  False: nothing but zeros. */
+static bool set_values(enum pp_profile kind, const struct pp_count_key *key,
+		       const struct pp_count *count, struct profile_sample *sample)
 {
-	int err = add(profiles, PROFILES_CPU, sample, count->samples, count->weight, 0);
+	bool has_any = false;
 
-	if (!err)
-		err = add(profiles, PROFILES_WALL, sample, count->weight, 0, 0);
-	if (!err && key->flags & PP_COUNT_GIL_HELD)
-		err = add(profiles, PROFILES_GIL, sample, 0, 0, count->weight);
-	return err;
-}
+	memset(sample->value, 0, PP_VALUES_MAX * sizeof(sample->value[0]));
+	for (size_t i = 0; i < ARRAY_SIZE(feeds); i++) {
+		uint64_t value;
 
-static int add_wait(struct profiles *profiles, const struct pp_count_key *key,
-		    const struct pp_count *count, struct profile_sample *sample)
-{
-	int err = add(profiles, PROFILES_OFFCPU, sample, count->weight, count->samples, 0);
-
-	if (!err)
-		err = add(profiles, PROFILES_WALL, sample, count->weight, 0, 0);
-	if (!err && pp_count_wait(key->flags) == PP_WAIT_GIL)
-		err = add(profiles, PROFILES_GIL, sample, count->weight, 0, 0);
-	return err;
+		if (feeds[i].from != key->kind || feeds[i].to != kind || !holds(feeds[i].when, key))
+			continue;
+		memcpy(&value, (const char *)count + feeds[i].member, sizeof(value));
+		sample->value[feeds[i].index] += (int64_t)value;
+		has_any |= value != 0;
+	}
+	return has_any;
 }
 
 int profiles_add(struct profiles *profiles, const struct pp_count_key *key,
 		 const struct pp_count *count, struct profile_sample *sample)
 {
-	switch (key->kind) {
-	case PP_KIND_CPU:
-		return add_on_cpu(profiles, key, count, sample);
-	case PP_KIND_WAIT:
-		return add_wait(profiles, key, count, sample);
-	case PP_KIND_BLAME:
-		return add(profiles, PROFILES_GIL, sample, 0, count->weight, 0);
-	default:
-		return 0;
-	}
-}
+	int err = 0;
 
-int profiles_add_wake(struct profiles *profiles, const struct pp_count *count,
-		      struct profile_sample *sample)
-{
-	return add(profiles, PROFILES_WAKER, sample, count->weight, count->samples, 0);
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT && !err; kind++)
+		if (profiles->profile[kind] &&
+		    set_values((enum pp_profile)kind, key, count, sample))
+			err = profile_add(profiles->profile[kind], sample);
+	return err;
 }
 
 int profiles_add_comment(struct profiles *profiles, const char *comment)
 {
 	int err = 0;
 
-	for (unsigned int kind = 0; kind < PROFILES_COUNT && !err; kind++)
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT && !err; kind++)
 		if (profiles->profile[kind])
 			err = profile_add_comment(profiles->profile[kind], comment);
 	return err;
@@ -227,7 +189,7 @@ int profiles_write(struct profiles *profiles, struct output *output, uint64_t st
 {
 	int first_err = 0;
 
-	for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++) {
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++) {
 		int err;
 
 		if (!profiles->profile[kind])

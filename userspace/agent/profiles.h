@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The profiles of one window, one a kind: which counters go into which, with what values. */
+/* The profiles of one window, one a kind: include/pyprofd/kinds.h says which counters go into which. */
 #ifndef AGENT_PROFILES_H
 #define AGENT_PROFILES_H
 
@@ -11,24 +11,18 @@
 #include "agent/options.h"
 #include "agent/output.h"
 #include "base/intern.h"
+#include "base/kinds.h"
 #include "profile/profile.h"
 
-enum profiles_kind {
-	PROFILES_CPU,	 /* samples/count, cpu/nanoseconds */
-	PROFILES_OFFCPU, /* off_cpu/nanoseconds, events/count */
-	PROFILES_WALL,	 /* wall/nanoseconds: both of them */
-	PROFILES_GIL,	 /* gil_wait, gil_blame, gil_held, all nanoseconds */
-	PROFILES_WAKER,	 /* off_cpu/nanoseconds, events/count; the waker's stack above the waiter's */
-	PROFILES_COUNT,
-};
-
 struct profiles {
-	struct profile *profile[PROFILES_COUNT]; /* owned; NULL: not asked for, or closed */
+	struct profile *profile[PP_PROFILE_COUNT]; /* owned; NULL: not asked for, or closed */
 	bool is_open;
 };
 
-/* Bits 1 << enum profiles_kind: which kinds the options ask for. */
+/* Bits 1 << enum pp_profile: which kinds the options ask for. */
 uint32_t profiles_kinds(const struct options *options);
+/* What a profile of that kind has under these options; without times. */
+struct profile_options profiles_options(const struct options *options, enum pp_profile kind);
 /* All kinds that the options ask for, empty. */
 int profiles_open(struct profiles *profiles, const struct options *options,
 		  struct intern *strings, uint64_t start_wall_ns);
@@ -42,11 +36,9 @@ const struct profile *profiles_any(const struct profiles *profiles);
 /* The same index in each. */
 int profiles_add_module(struct profiles *profiles, const struct module *module,
 			uint32_t *ret_index);
-/* Adds one counter to the profiles of its kind; sample has frames and labels, its values are set here. */
+/* Adds one counter to the profiles that its kind feeds; sample has frames and labels, its values are set here. */
 int profiles_add(struct profiles *profiles, const struct pp_count_key *key,
 		 const struct pp_count *count, struct profile_sample *sample);
-int profiles_add_wake(struct profiles *profiles, const struct pp_count *count,
-		      struct profile_sample *sample);
 int profiles_add_comment(struct profiles *profiles, const char *comment);
 int profiles_write(struct profiles *profiles, struct output *output, uint64_t start_wall_ns,
 		   uint64_t duration_ns, bool is_last);

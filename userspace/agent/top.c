@@ -14,11 +14,6 @@
 /* The CPU time of a window's end is paid for by a pause of so many times as long, before another cut. */
 #define PART_FACTOR 9U
 
-/* One number for a kind in requests and here. */
-#define SAME_KIND(id, name)                                                                        \
-	_Static_assert((int)LIVE_PROFILE_##id == (int)PROFILES_##id, "kind " name);
-LIVE_PROFILES(SAME_KIND)
-
 struct watcher {
 	uint64_t number; /* of the connection */
 	uid_t uid;
@@ -74,14 +69,13 @@ static void forget_gone(struct top *top)
 /* Refuses what is not recorded. */
 static bool is_served(const struct top *top, const struct live_job *job, uint64_t now_ns)
 {
-	const uint32_t known = (1U << LIVE_PROFILE_COUNT) - 1;
-	const uint32_t recorded = profiles_kinds(top->options) & known;
-	char names[LIVE_KINDS_BYTES], why[160];
+	const uint32_t recorded = profiles_kinds(top->options) & KINDS_SERVED;
+	char names[KIND_NAMES_CHARS], why[KIND_NAMES_CHARS + 64];
 
 	if (job->request.kinds ? job->request.kinds & recorded
 			       : top->options->clock != OPTIONS_CLOCK_CYCLES)
 		return true;
-	live_profile_names(recorded, names);
+	kind_names(recorded, ",", ",", names);
 	snprintf(why, sizeof(why), "this pyprofd records other kinds: choose with --kind from %s",
 		 names);
 	live_server_refuse(top->server, job->number, -ENOTSUP,
@@ -129,19 +123,14 @@ uint64_t top_due_ns(const struct top *top, uint64_t window_started_ns)
 static int open_profiles(const struct top *top, struct watcher *watcher, struct intern *strings,
 			 uint64_t start_wall_ns)
 {
-	const struct profile_options wall = {.kind = "wall",
-					     .value_type = {{"wall", "nanoseconds"}},
-					     .value_count = 1,
-					     .default_value_type = "wall",
-					     .period_type = {"wall", "nanoseconds"},
-					     .period = 1,
-					     .start_wall_ns = start_wall_ns};
+	struct profile_options wall = profiles_options(top->options, PP_PROFILE_WALL);
 
 	if (watcher->request.kinds)
 		return profiles_open_some(&watcher->profiles, top->options, watcher->request.kinds,
 					  strings, start_wall_ns);
+	wall.start_wall_ns = start_wall_ns;
 	watcher->profiles.is_open = true;
-	return profile_new(&wall, strings, &watcher->profiles.profile[PROFILES_WALL]);
+	return profile_new(&wall, strings, &watcher->profiles.profile[PP_PROFILE_WALL]);
 }
 
 void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
@@ -188,20 +177,16 @@ static bool is_shown(const char *label)
 	return false;
 }
 
-/* Time on the CPU and off it, and hardly a label. */
+/* Kind wall, and hardly a label. */
 static int add_shown(struct watcher *watcher, const struct pp_count_key *key,
 		     const struct pp_count *count, const struct profile_sample *sample)
 {
-	struct profile_sample shown = {.frame = sample->frame,
-				       .frame_count = sample->frame_count,
-				       .value = {(int64_t)count->weight}};
+	struct profile_sample shown = {.frame = sample->frame, .frame_count = sample->frame_count};
 
-	if (!count->weight || (key->kind != PP_KIND_CPU && key->kind != PP_KIND_WAIT))
-		return 0;
 	for (size_t i = 0; i < sample->label_count; i++)
 		if (is_shown(sample->label[i].key))
 			shown.label[shown.label_count++] = sample->label[i];
-	return profile_add(watcher->profiles.profile[PROFILES_WALL], &shown);
+	return profiles_add(&watcher->profiles, key, count, &shown);
 }
 
 void top_add(struct top *top, const struct pp_count_key *key, const struct pp_count *count,
@@ -237,7 +222,7 @@ static int write_file(const struct top *top, const struct profile *profile, uint
 	if (size > LIVE_WINDOW_BYTES || ftell(out) > (long)(LIVE_WINDOW_BYTES - size))
 		return -EFBIG;
 	record.number[0] = size;
-	if (top->options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL))
+	if (top->options->events & PP_CAPTURES_OF_WAITS)
 		record.number[1] |= LIVE_WINDOW_WAITS;
 	live_record_write(out, &record);
 	(void)fwrite(bytes, 1, size, out);
@@ -264,7 +249,7 @@ static int write_files(const struct top *top, struct watcher *watcher, const str
 	const bool is_told = facts->comment && !watcher->uid && !watcher->is_new;
 	int err = 0;
 
-	for (unsigned int kind = 0; kind < PROFILES_COUNT && !err; kind++) {
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT && !err; kind++) {
 		struct profile *profile = watcher->profiles.profile[kind];
 		uint64_t flags = (uint64_t)(kind + 1) << LIVE_WINDOW_KIND_SHIFT;
 

@@ -21,7 +21,7 @@ int waits_open(struct agent *agent)
 {
 	int err;
 
-	if (!(agent->options->events & (OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL)))
+	if (!(agent->options->events & PP_CAPTURES_OF_WAITS))
 		return 0;
 	err = ledger_new(&agent->ledger);
 	if (!err)

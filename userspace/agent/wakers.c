@@ -139,11 +139,10 @@ static int label_waker(struct chain *chain, const struct pp_waker *waker,
 static int add_wake(struct chain *chain, const struct woken *woken)
 {
 	const struct pp_wake_key *key = &woken->key;
-	/* The labels are those of the wait. */
 	const struct pp_count_key waiter = {.id = key->id,
 					    .tid = key->tid,
 					    .flags = key->flags,
-					    .kind = PP_KIND_WAIT};
+					    .kind = PP_KIND_WAKE};
 	struct process *process = process_table_find(chain->agent->processes, key->id);
 	struct profile_sample sample = {};
 	int err = link_stacks(chain, key);
@@ -158,7 +157,7 @@ static int add_wake(struct chain *chain, const struct woken *woken)
 		return err;
 	sample.frame = chain->frame;
 	sample.frame_count = chain->count;
-	return profiles_add_wake(&chain->agent->profiles, &woken->count, &sample);
+	return profiles_add(&chain->agent->profiles, &waiter, &woken->count, &sample);
 }
 
 static int add_all(struct chain *chain, const struct wakes *wakes)

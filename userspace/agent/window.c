@@ -93,19 +93,38 @@ static int label_python(struct agent *agent, struct profile_sample *sample, uint
 	return err;
 }
 
+/* ---- labels of one kind of counter: PP_COUNT_KINDS ---- */
+
+static int label_none(struct agent *agent, struct profile_sample *sample,
+		      const struct pp_count_key *key)
+{
+	(void)agent, (void)sample, (void)key;
+	return 0;
+}
+
 static int label_wait(struct agent *agent, struct profile_sample *sample,
 		      const struct pp_count_key *key)
 {
-	int err;
+	int err = label_string(agent, sample, "wait",
+			       wait_label((enum pp_wait)pp_count_wait(key->flags)));
 
-	if (key->kind != PP_KIND_WAIT)
-		return 0;
-	err = label_string(agent, sample, "wait",
-			   wait_label((enum pp_wait)pp_count_wait(key->flags)));
 	if (!err && key->flags & PP_COUNT_SWEPT)
 		err = label_string(agent, sample, "swept", "yes");
 	return err;
 }
+
+static int label_kind(struct agent *agent, struct profile_sample *sample,
+		      const struct pp_count_key *key)
+{
+#define LABEL_OF(id, label) [PP_KIND_##id] = label_##label,
+	static int (*const label_of[PP_KIND_COUNT])(struct agent *, struct profile_sample *,
+						    const struct pp_count_key *) = {
+		PP_COUNT_KINDS(LABEL_OF)};
+
+	return key->kind < PP_KIND_COUNT ? label_of[key->kind](agent, sample, key) : 0;
+}
+
+/* ---- all labels ---- */
 
 /* The GIL's holder is known by the number that it has itself.  0: by none. */
 static uint32_t sample_tid(const struct agent *agent, const struct pp_count_key *key,
@@ -121,7 +140,7 @@ int window_label_sample(struct agent *agent, struct profile_sample *sample,
 {
 	char comm[PP_COMM_BYTES + 1] = "";
 	const uint32_t tid = sample_tid(agent, key, process);
-	int err = label_wait(agent, sample, key);
+	int err = label_kind(agent, sample, key);
 
 	if (err)
 		return err;

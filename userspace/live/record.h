@@ -35,7 +35,7 @@ enum live_flag {
 	LIVE_CUT = 16,	  /* the stack does not reach the root */
 };
 
-/* What a window can tell.  From LIVE_WINDOW_KIND_SHIFT on: 1 + its enum live_profile; 0: none was asked for. */
+/* What a window can tell.  From LIVE_WINDOW_KIND_SHIFT on: 1 + its enum pp_profile; 0: none was asked for. */
 enum live_window { LIVE_WINDOW_WAITS = 1 };
 #define LIVE_WINDOW_KIND_SHIFT 8U
 

@@ -13,8 +13,6 @@
 
 static const char *const verbs[] = {[LIVE_DUMP] = "dump", [LIVE_TOP] = "top"};
 
-#define LIVE_NAME_PROFILE(id, name) name,
-static const char *const profiles[] = {LIVE_PROFILES(LIVE_NAME_PROFILE)};
 static const char kinds_word[] = "kinds=";
 
 struct word {
@@ -92,31 +90,14 @@ static int parse_pids(struct word word, struct live_request *request)
 
 /* ---- kinds of profile ---- */
 
-bool live_profile_find(const char *name, size_t size, enum live_profile *ret_kind)
+bool live_kind_find(const char *name, size_t size, enum pp_profile *ret_kind)
 {
-	for (unsigned int i = 0; i < LIVE_PROFILE_COUNT; i++) {
-		if (!is_word((struct word){name, size}, profiles[i]))
-			continue;
-		*ret_kind = (enum live_profile)i;
-		return true;
-	}
-	return false;
-}
+	enum pp_profile kind;
 
-const char *live_profile_name(enum live_profile kind)
-{
-	return profiles[kind];
-}
-
-void live_profile_names(uint32_t kinds, char ret_text[LIVE_KINDS_BYTES])
-{
-	size_t used = 0;
-
-	ret_text[0] = '\0';
-	for (unsigned int i = 0; i < LIVE_PROFILE_COUNT; i++)
-		if (kinds & 1U << i)
-			used += (size_t)snprintf(ret_text + used, LIVE_KINDS_BYTES - used, "%s%s",
-						 used ? "," : "", profiles[i]);
+	if (!kind_find(name, size, &kind) || !(KINDS_SERVED & 1U << kind))
+		return false;
+	*ret_kind = kind;
+	return true;
 }
 
 static bool begins_kinds(struct word word)
@@ -132,9 +113,9 @@ static int parse_kinds(struct word word, struct live_request *request)
 		return -EINVAL;
 	for (;;) {
 		const char *comma = at < end ? memchr(at, ',', (size_t)(end - at)) : NULL;
-		enum live_profile kind;
+		enum pp_profile kind;
 
-		if (!live_profile_find(at, (size_t)((comma ? comma : end) - at), &kind))
+		if (!live_kind_find(at, (size_t)((comma ? comma : end) - at), &kind))
 			return -EINVAL;
 		request->kinds |= 1U << kind;
 		if (!comma)
@@ -195,7 +176,7 @@ int live_request_parse(const char *line, size_t size, struct live_request *ret_r
 int live_request_format(const struct live_request *request, char ret_text[LIVE_REQUEST_BYTES],
 			size_t *ret_size)
 {
-	char text[LIVE_REQUEST_BYTES], kinds[LIVE_KINDS_BYTES];
+	char text[LIVE_REQUEST_BYTES], kinds[KIND_NAMES_CHARS];
 	FILE *out = fmemopen(text, sizeof(text), "w");
 	long size;
 
@@ -204,7 +185,7 @@ int live_request_format(const struct live_request *request, char ret_text[LIVE_R
 	fprintf(out, "pyprofd %u %s ", LIVE_VERSION, verbs[request->verb]);
 	for (size_t i = 0; i < request->pid_count; i++)
 		fprintf(out, "%s%u", i ? "," : "", request->pid[i]);
-	live_profile_names(request->kinds, kinds);
+	kind_names(request->kinds & KINDS_SERVED, ",", ",", kinds);
 	fprintf(out, "%s%s%s%s%s\n", request->pid_count ? "" : "all",
 		request->no_native ? " no-native" : "", request->no_kernel ? " no-kernel" : "",
 		kinds[0] ? " kinds=" : "", kinds);

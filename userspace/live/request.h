@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/kinds.h"
+
 #define LIVE_SOCKET_DEFAULT "/run/pyprofd/live.sock"
 #define LIVE_PATH_BYTES 108U /* of a socket, its NUL included: unix(7) */
 #define LIVE_VERSION 1U
@@ -18,22 +20,13 @@ enum live_verb {
 	LIVE_TOP,  /* what is counted from now on, window by window, until the client goes */
 };
 
-/* X(id, name): kinds of profile, as files have them; the agent sends what is wanted in this order. */
-#define LIVE_PROFILES(X)                                                                           \
-	X(CPU, "cpu")                                                                              \
-	X(OFFCPU, "offcpu")                                                                        \
-	X(WALL, "wall")                                                                            \
-	X(GIL, "gil")
-#define LIVE_ENUM_PROFILE(id, name) LIVE_PROFILE_##id,
-enum live_profile { LIVE_PROFILES(LIVE_ENUM_PROFILE) LIVE_PROFILE_COUNT };
-
 struct live_request {
 	enum live_verb verb;
 	uint32_t pid[LIVE_PIDS_MAX]; /* as the agent numbers them; ascending, each once */
 	size_t pid_count;	     /* 0: all processes */
 	bool no_native;		     /* stacks with Python frames: those and the kernel's only */
 	bool no_kernel;
-	/* Of LIVE_TOP, bits 1 << enum live_profile: windows of these kinds, with all labels, of those of
+	/* Of LIVE_TOP, some of KINDS_SERVED: windows of these kinds, with all labels, of those of
 	 * them that are recorded.  0: one of kind wall with the few labels that pyprof top needs. */
 	uint32_t kinds;
 };
@@ -46,11 +39,7 @@ int live_request_parse(const char *line, size_t size, struct live_request *ret_r
 int live_request_format(const struct live_request *request, char ret_text[LIVE_REQUEST_BYTES],
 			size_t *ret_size);
 /* The kind of that name, "cpu".  False: none that can be asked for. */
-bool live_profile_find(const char *name, size_t size, enum live_profile *ret_kind);
-const char *live_profile_name(enum live_profile kind);
-/* Bits of kinds as "cpu,offcpu"; the longest text is shorter than LIVE_KINDS_BYTES. */
-#define LIVE_KINDS_BYTES 32U
-void live_profile_names(uint32_t kinds, char ret_text[LIVE_KINDS_BYTES]);
+bool live_kind_find(const char *name, size_t size, enum pp_profile *ret_kind);
 bool live_request_wants(const struct live_request *request, uint32_t pid);
 
 #endif

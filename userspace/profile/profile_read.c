@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/kinds.h"
 #include "profile/profile_reader.h"
 
 int profile_reader_new(const struct profile_read_options *options,
@@ -100,20 +101,16 @@ static int find_value(const struct profile_options *options, const char *type)
 	return -ENOENT;
 }
 
-/* As the store names them: by the sample types that only one of our kinds has. */
+/* As the store names them: by the default sample type, the first kind where several have it. */
 static const char *guess_kind(const struct profile_options *options)
 {
-	static const struct {
-		const char *type, *kind;
-	} known[] = {{"cpu", "cpu"},
-		     {"cycles", "cpu"},
-		     {"off_cpu", "offcpu"},
-		     {"wall", "wall"},
-		     {"gil_wait", "gil"}};
+	for (unsigned int i = 0; i < PP_PROFILE_COUNT; i++) {
+		const struct kind *kind = kind_get((enum pp_profile)i);
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (find_value(options, known[i].type) >= 0)
-			return known[i].kind;
+		if (find_value(options, kind->value[kind->default_value].type) >= 0 ||
+		    (i == PP_PROFILE_CPU && find_value(options, PP_CYCLES_TYPE) >= 0))
+			return kind->name;
+	}
 	return options->value_type[options->value_count - 1].type;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/kinds.h"
 #include "reader/facts.h"
 
 #define MAX_PERIOD_CHANGE 0.01
@@ -64,7 +65,7 @@ double diff_facts_load(const struct diff_facts *facts)
 	double capacity = (double)facts->elapsed_ns * (double)facts->host_cpus, others;
 
 	if (capacity <= 0 || !facts->host_busy_ns || facts->unit_ns <= 0 || facts->is_part ||
-	    strcmp(facts->kind, "cpu"))
+	    !kind_is(facts->kind, PP_PROFILE_CPU))
 		return UNKNOWN;
 	others = (double)facts->host_busy_ns - (double)facts->value * facts->unit_ns;
 	return others > 0 ? others / capacity : 0;

@@ -310,7 +310,7 @@ static const char *wanted_kind(const struct input *input)
 	return input->options->kind ? input->options->kind : input->select->kind;
 }
 
-/* cpu, or the only kind there is. */
+/* The default kind, or the only one there is. */
 static int choose_kind(struct input *input, const char *path)
 {
 	const struct store_listing *listing = &input->listing;
@@ -321,8 +321,8 @@ static int choose_kind(struct input *input, const char *path)
 		return 0;
 	if (wanted_kind(input)) {
 		kind = wanted_kind(input);
-	} else if (has_kind(listing, "cpu")) {
-		kind = "cpu";
+	} else if (has_kind(listing, kind_get(PP_PROFILE_DEFAULT)->name)) {
+		kind = kind_get(PP_PROFILE_DEFAULT)->name;
 	} else {
 		for (size_t i = 1; i < listing->count; i++) {
 			if (!strcmp(listing->entry[i].file.kind, kind))
@@ -384,17 +384,21 @@ static int read_folder(struct input *input, const char *path)
 
 /* ---- live ---- */
 
-/* cpu, as of a folder. */
-static int find_live_kind(struct input *input, enum live_profile *ret_kind)
+/* The default kind, as of a folder. */
+static int find_live_kind(struct input *input, enum pp_profile *ret_kind)
 {
-	const char *kind = wanted_kind(input) ? wanted_kind(input) : "cpu";
+	const char *kind = wanted_kind(input) ? wanted_kind(input)
+					      : kind_get(PP_PROFILE_DEFAULT)->name;
+	char names[KIND_NAMES_CHARS], why[KIND_NAMES_CHARS + 32];
 
-	return live_profile_find(kind, strlen(kind), ret_kind)
-		       ? 0
-		       : complain(input, kind, "--live has kinds cpu, offcpu, wall and gil only");
+	if (live_kind_find(kind, strlen(kind), ret_kind))
+		return 0;
+	kind_names(KINDS_SERVED, ", ", " and ", names);
+	snprintf(why, sizeof(why), "--live has kinds %s only", names);
+	return complain(input, kind, why);
 }
 
-static int take_live(struct input *input, enum live_profile kind)
+static int take_live(struct input *input, enum pp_profile kind)
 {
 	const struct select *select = input->select;
 	const char *more_name = input->options->live_more;
@@ -404,9 +408,9 @@ static int take_live(struct input *input, enum live_profile kind)
 					       .kind = kind,
 					       .seconds = select->live_seconds,
 					       .no_progress = select->no_progress};
-	enum live_profile more;
+	enum pp_profile more;
 
-	if (more_name && live_profile_find(more_name, strlen(more_name), &more) && more > kind)
+	if (more_name && live_kind_find(more_name, strlen(more_name), &more) && more > kind)
 		options.more = 1U << more;
 	return live_windows_take(&options, &input->live);
 }
@@ -414,7 +418,7 @@ static int take_live(struct input *input, enum live_profile kind)
 static int read_live(struct input *input)
 {
 	const struct input *from = input->options->live_from ? input->options->live_from : input;
-	enum live_profile kind;
+	enum pp_profile kind;
 	int err = find_live_kind(input, &kind);
 
 	if (!err && from == input)
@@ -429,7 +433,7 @@ static int read_live(struct input *input)
 			continue;
 		err = live_windows_open(from->live, i, &fd);
 		err = err ? complain(input, "a window", strerror(-err))
-			  : read_fd(input, fd, "a window", live_profile_name(kind));
+			  : read_fd(input, fd, "a window", kind_get(kind)->name);
 	}
 	return err;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/kinds.h"
+
 bool line_path_matches(const char *path, const char *wanted)
 {
 	size_t path_size = strlen(path), size = strlen(wanted);
@@ -162,7 +164,7 @@ static int add_functions(struct line_file *file, const struct profile *profile)
 int line_file_fill(struct line_file *file, const struct line_sources *sources)
 {
 	bool has_cpu =
-		sources->waited && !strcmp(sources->waited->code.profile->options.kind, "wall");
+		sources->waited && kind_is(sources->waited->code.profile->options.kind, PP_PROFILE_WALL);
 
 	file->row = calloc((size_t)rows_at_most(file, sources) + 1, sizeof(file->row[0]));
 	if (!file->row)

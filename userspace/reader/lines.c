@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/kinds.h"
 #include "reader/line_views.h"
 #include "reader/text.h"
 #include "reader/verb.h"
@@ -75,7 +76,7 @@ static int ran_done(void *context, struct profile *profile, const struct profile
 	int err = totals_add_window(&lines->ran, profile, window);
 
 	/* The wall clock has both in one. */
-	if (!err && !strcmp(profile->options.kind, "wall"))
+	if (!err && kind_is(profile->options.kind, PP_PROFILE_WALL))
 		err = totals_add_window(&lines->waited, profile, window);
 	return err;
 }
@@ -89,8 +90,6 @@ static int waited_done(void *context, struct profile *profile, const struct prof
 
 static const char *const kept_labels[] = {"wait", NULL};
 
-static const char kind_of_waits[] = "offcpu";
-
 static int read_ran(struct lines *lines, struct input **ret_input)
 {
 	struct input_options input_options = {.select = &lines->select,
@@ -101,7 +100,7 @@ static int read_ran(struct lines *lines, struct input **ret_input)
 					      .context = lines};
 
 	if (!lines->waits && !lines->select.kind)
-		input_options.live_more = kind_of_waits;
+		input_options.live_more = kind_get(PP_PROFILE_OFFCPU)->name;
 
 	return input_read(&input_options, ret_input);
 }
@@ -116,7 +115,7 @@ static int read_waits(struct lines *lines, const struct input *ran, struct input
 					      .python_only = lines->view.is_python,
 					      .window_done = waited_done,
 					      .context = lines,
-					      .kind = kind_of_waits,
+					      .kind = kind_get(PP_PROFILE_OFFCPU)->name,
 					      .may_be_none = true};
 	char *path[] = {(char *)lines->waits};
 	struct stat status;

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "base/io.h"
+#include "base/kinds.h"
 
 #define ANSWER_SECONDS 90 /* longer than a request may wait for its turn */
 #define PROGRAM_BYTES 4096U
@@ -60,13 +61,16 @@ static void find_program(char program[PROGRAM_BYTES])
 }
 
 /* What has to be captured for it, and no more. */
-static const char *events_of(const struct live_request *request)
+static void find_events(const struct live_request *request, char ret_events[CAPTURE_NAMES_CHARS])
 {
-	if (request->kinds & 1U << LIVE_PROFILE_GIL)
-		return "cpu,offcpu,gil";
-	if (request->kinds == 1U << LIVE_PROFILE_CPU)
-		return "cpu";
-	return "cpu,offcpu";
+	/* A window of top, and a dump: as kind wall. */
+	uint32_t kinds = request->kinds ? request->kinds : 1U << PP_PROFILE_WALL;
+	uint32_t captures = 0;
+
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++)
+		if (kinds & 1U << kind)
+			captures |= kind_get((enum pp_profile)kind)->private_captures;
+	capture_names(captures, ",", ret_events);
 }
 
 static void run_private(int connected, int said, const char *events)
@@ -93,14 +97,16 @@ static void run_private(int connected, int said, const char *events)
 static int start_private(struct live_client *client, const struct live_request *request,
 			 int *ret_fd)
 {
+	char events[CAPTURE_NAMES_CHARS];
 	int pair[2];
 
+	find_events(request, events);
 	client->said = memfd_create("pyprofd says", MFD_CLOEXEC);
 	if (client->said < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	client->pid = fork();
 	if (!client->pid)
-		run_private(pair[1], client->said, events_of(request));
+		run_private(pair[1], client->said, events);
 	close(pair[1]);
 	*ret_fd = pair[0];
 	return client->pid < 0 ? -errno : 0;

@@ -26,7 +26,7 @@
 #define COPY_BYTES 65536U
 
 struct kept_window {
-	enum live_profile kind;
+	enum pp_profile kind;
 	off_t at;
 	size_t size;
 };
@@ -44,7 +44,7 @@ struct watching {
 	struct live_windows *windows;
 	struct live_feed feed;
 	int signals;
-	size_t seen[LIVE_PROFILE_COUNT]; /* windows of that kind, the first included */
+	size_t seen[PP_PROFILE_COUNT]; /* windows of that kind, the first included */
 	uint64_t last_ns, begun_ns;	 /* the last window, and the end of the first */
 	bool is_full, was_shown;
 };
@@ -84,7 +84,7 @@ static int reserve(struct live_windows *windows)
 	return 0;
 }
 
-static int keep(struct live_windows *windows, enum live_profile kind, const char *file, size_t size)
+static int keep(struct live_windows *windows, enum pp_profile kind, const char *file, size_t size)
 {
 	int err = reserve(windows);
 
@@ -134,7 +134,7 @@ size_t live_windows_count(const struct live_windows *windows)
 	return windows->count;
 }
 
-enum live_profile live_windows_kind(const struct live_windows *windows, size_t number)
+enum pp_profile live_windows_kind(const struct live_windows *windows, size_t number)
 {
 	return windows->window[number].kind;
 }
@@ -144,10 +144,10 @@ enum live_profile live_windows_kind(const struct live_windows *windows, size_t n
 static int on_window(void *context, const char *file, size_t size, uint64_t flags)
 {
 	struct watching *watching = context;
-	const enum live_profile wanted = watching->options->kind;
+	const enum pp_profile wanted = watching->options->kind;
 	uint64_t kind = (flags >> LIVE_WINDOW_KIND_SHIFT) - 1; /* 0 wraps: no kind */
 
-	if (kind >= LIVE_PROFILE_COUNT ||
+	if (kind >= PP_PROFILE_COUNT ||
 	    !((1U << wanted | watching->options->more) & 1U << kind))
 		return -EBADMSG;
 	/* They come in the order of their kinds, and what is wanted is the first. */
@@ -163,7 +163,7 @@ static int on_window(void *context, const char *file, size_t size, uint64_t flag
 		watching->is_full = true;
 		return 0;
 	}
-	return keep(watching->windows, (enum live_profile)kind, file, size);
+	return keep(watching->windows, (enum pp_profile)kind, file, size);
 }
 
 /* All kinds of the last window are there. */
@@ -171,7 +171,7 @@ static bool is_whole(const struct watching *watching)
 {
 	const size_t wanted = watching->seen[watching->options->kind];
 
-	for (unsigned int i = 0; i < LIVE_PROFILE_COUNT; i++)
+	for (unsigned int i = 0; i < PP_PROFILE_COUNT; i++)
 		if (watching->seen[i] && watching->seen[i] != wanted)
 			return false;
 	return wanted > 1;
@@ -264,7 +264,7 @@ static int explain(const struct watching *watching, const struct live_client *cl
 	else if (err == -ENOENT)
 		fprintf(stderr, "pyprof: pyprofd does not record kind %s: choose another one with "
 				"--kind\n",
-			live_profile_name(watching->options->kind));
+			kind_get(watching->options->kind)->name);
 	else
 		return live_explain(client, err, watching->feed.why);
 	return READER_BAD_INPUT;

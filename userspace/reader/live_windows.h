@@ -15,8 +15,8 @@ struct live_windows_options {
 	const char *socket; /* NULL: the default */
 	const int64_t *pid; /* borrowed; pid_count 0: all that may be seen */
 	unsigned int pid_count;
-	enum live_profile kind; /* has to be there */
-	uint32_t more;		/* bits 1 << enum live_profile: these as well, where they are recorded */
+	enum pp_profile kind; /* has to be there */
+	uint32_t more;		/* bits 1 << enum pp_profile: these as well, where they are recorded */
 	unsigned long seconds;
 	bool no_progress;
 };
@@ -31,7 +31,7 @@ DEFINE_OWNED(struct live_windows, live_windows)
 /* How many of all kinds; one by its number: its kind, and its bytes in an fd of its own, which the caller
  * closes.  0; -errno. */
 size_t live_windows_count(const struct live_windows *windows);
-enum live_profile live_windows_kind(const struct live_windows *windows, size_t number);
+enum pp_profile live_windows_kind(const struct live_windows *windows, size_t number);
 int live_windows_open(const struct live_windows *windows, size_t number, int *ret_fd);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/kinds.h"
 #include "live/request.h"
 #include "store/store_names.h"
 
@@ -35,6 +36,9 @@ enum {
 	OPTION_SOCKET,
 };
 
+#define FIRST_KIND(id, number, name, ...) name " (default)"
+#define NEXT_KIND(id, number, name, ...) ", " name
+
 static const struct argp_option options[] = {
 	{NULL, 0, NULL, 0, "Which samples:", 8},
 	{"pid", OPTION_PID, "PID,...", 0, "Of these processes only", 8},
@@ -43,7 +47,7 @@ static const struct argp_option options[] = {
 	{"since", OPTION_SINCE, "TIME", 0,
 	 "Windows that end after: 1h, 30m (ago), 2026-11-21T15:04, 15:04, @SECONDS", 8},
 	{"until", OPTION_UNTIL, "TIME", 0, "Windows that begin before", 8},
-	{"kind", OPTION_KIND, "KIND", 0, "Where there are several: cpu (default), offcpu, wall, gil, ...", 8},
+	{"kind", OPTION_KIND, "KIND", 0, "Where there are several: " PP_PROFILES(FIRST_KIND, NEXT_KIND), 8},
 	{"focus", OPTION_FOCUS, "REGEX", 0, "Only stacks with a matching function or file", 8},
 	{"ignore", OPTION_IGNORE, "REGEX", 0, "No stacks with a matching function or file", 8},
 	{"group-by", OPTION_GROUP_BY, "KEY,...", 0,

@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/io.h"
+#include "base/kinds.h"
 #include "profile/array.h"
 
 /* What tells rows apart. */
@@ -222,10 +223,11 @@ static int on_window(void *context, struct profile *profile, const struct profil
 int top_model_new(bool by_leaf, struct top_model **ret_model)
 {
 	static const char *const labels[] = {"pid", "comm", "wait", "gil", NULL};
+	const struct kind *wall = kind_get(PP_PROFILE_WALL);
 	OWNED(top_model) struct top_model *model = calloc(1, sizeof(*model));
 	struct profile_read_options options = {.keep_labels = labels,
 					       .drop_addresses = true,
-					       .sample_type = "wall",
+					       .sample_type = wall->value[wall->default_value].type,
 					       .window_done = on_window,
 					       .context = model};
 	int err;
@@ -266,7 +268,7 @@ int top_model_add(struct top_model *model, const char *file, size_t size, bool h
 	if (lseek(fd, 0, SEEK_SET))
 		return -errno;
 	model->has_waits = has_waits;
-	return profile_reader_add(model->reader, fd, "wall");
+	return profile_reader_add(model->reader, fd, kind_get(PP_PROFILE_WALL)->name);
 }
 
 void top_model_times(const struct top_model *model, uint64_t *ret_end_wall_ns,

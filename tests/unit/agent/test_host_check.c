@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/host_check.c agent/options.c agent/option_rules.c agent/option_values.c base/io.c */
+/* sources: base/kinds.c agent/host_check.c agent/options.c agent/option_rules.c agent/option_values.c base/io.c */
 #include "agent/host_check.h"
 
 #include <cmocka.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/options.c agent/option_rules.c agent/option_values.c */
+/* sources: base/kinds.c agent/options.c agent/option_rules.c agent/option_values.c */
 #include "agent/options.h"
 
 #include <cmocka.h>
@@ -56,7 +56,7 @@ static void options_parse__nothing_given_is_the_whole_machine_at_99(void **state
 	assert_int_equal(run.options.hz, 99);
 	assert_int_equal(run.options.clock, OPTIONS_CLOCK_CPU);
 	assert_int_equal(run.options.events,
-			 OPTIONS_EVENT_CPU | OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL);
+			 PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU | PP_CAPTURE_GIL);
 	assert_int_equal(run.options.offcpu_min_ns, 0);
 	assert_int_equal(run.options.interval_ns, 10000000000ULL);
 	assert_int_equal(run.options.duration_ns, 0);
@@ -86,7 +86,7 @@ static void options_parse__every_long_option_lands_in_its_field(void **state)
 	assert_int_equal(run.result, 0);
 	assert_int_equal(run.options.hz, 1999);
 	assert_int_equal(run.options.clock, OPTIONS_CLOCK_CYCLES);
-	assert_int_equal(run.options.events, OPTIONS_EVENT_CPU);
+	assert_int_equal(run.options.events, PP_CAPTURE_CPU);
 	assert_int_equal(run.options.pid_count, 2);
 	assert_int_equal(run.options.pid[0], 12);
 	assert_int_equal(run.options.pid[1], 34);
@@ -197,31 +197,31 @@ static void options_parse__events_follow_the_list_or_else_the_output(void **stat
 		uint32_t events;
 	} cases[] = {
 		/* A folder holds all kinds, a file one. */
-		{"-o /tmp", OPTIONS_EVENTS_ALL},
-		{"-o no", OPTIONS_EVENTS_ALL},
-		{"-o /no/such/folder/", OPTIONS_EVENTS_ALL},
-		{"-d 5", OPTIONS_EVENTS_ALL},
-		{"-o cpu.pb.gz", OPTIONS_EVENT_CPU},
-		{"-o a.folded", OPTIONS_EVENT_CPU},
-		{"-o -", OPTIONS_EVENT_CPU},
+		{"-o /tmp", PP_CAPTURES_ALL},
+		{"-o no", PP_CAPTURES_ALL},
+		{"-o /no/such/folder/", PP_CAPTURES_ALL},
+		{"-d 5", PP_CAPTURES_ALL},
+		{"-o cpu.pb.gz", PP_CAPTURE_CPU},
+		{"-o a.folded", PP_CAPTURE_CPU},
+		{"-o -", PP_CAPTURE_CPU},
 		/* Waits have no cycles. */
-		{"--clock cycles", OPTIONS_EVENT_CPU},
-		{"--clock cycles -o a.pb.gz", OPTIONS_EVENT_CPU},
+		{"--clock cycles", PP_CAPTURE_CPU},
+		{"--clock cycles -o a.pb.gz", PP_CAPTURE_CPU},
 		/* A list wins. */
-		{"--events cpu", OPTIONS_EVENT_CPU},
-		{"--events cpu --clock cycles -o /tmp", OPTIONS_EVENT_CPU},
-		{"--events offcpu -p 1 -d 5 -o a.pb.gz", OPTIONS_EVENT_OFFCPU},
-		{"--events gil -p 1 -d 5 -o a.pb.gz", OPTIONS_EVENT_GIL},
-		{"--events gil -o -", OPTIONS_EVENT_GIL},
-		{"--events offcpu -o a.folded", OPTIONS_EVENT_OFFCPU},
-		{"--events gil,cpu", OPTIONS_EVENT_CPU | OPTIONS_EVENT_GIL},
-		{"--events cpu,offcpu,gil -o profiles/", OPTIONS_EVENTS_ALL},
+		{"--events cpu", PP_CAPTURE_CPU},
+		{"--events cpu --clock cycles -o /tmp", PP_CAPTURE_CPU},
+		{"--events offcpu -p 1 -d 5 -o a.pb.gz", PP_CAPTURE_OFFCPU},
+		{"--events gil -p 1 -d 5 -o a.pb.gz", PP_CAPTURE_GIL},
+		{"--events gil -o -", PP_CAPTURE_GIL},
+		{"--events offcpu -o a.folded", PP_CAPTURE_OFFCPU},
+		{"--events gil,cpu", PP_CAPTURE_CPU | PP_CAPTURE_GIL},
+		{"--events cpu,offcpu,gil -o profiles/", PP_CAPTURES_ALL},
 		/* Wherever it stands; the later one wins, as with other options. */
-		{"-o profiles/ --events gil,offcpu", OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL},
-		{"--events cpu,gil --events offcpu -o a.pb.gz", OPTIONS_EVENT_OFFCPU},
+		{"-o profiles/ --events gil,offcpu", PP_CAPTURE_OFFCPU | PP_CAPTURE_GIL},
+		{"--events cpu,gil --events offcpu -o a.pb.gz", PP_CAPTURE_OFFCPU},
 		/* Twice is once. */
-		{"--events offcpu,offcpu -o a.pb.gz", OPTIONS_EVENT_OFFCPU},
-		{"--events cpu,gil,cpu", OPTIONS_EVENT_CPU | OPTIONS_EVENT_GIL},
+		{"--events offcpu,offcpu -o a.pb.gz", PP_CAPTURE_OFFCPU},
+		{"--events cpu,gil,cpu", PP_CAPTURE_CPU | PP_CAPTURE_GIL},
 	};
 
 	(void)state;
@@ -241,9 +241,9 @@ static void options_parse__wakers_come_with_waits(void **state)
 		const char *line;
 		uint32_t events;
 	} cases[] = {
-		{"--wakers", OPTIONS_EVENTS_ALL},
-		{"--wakers -o a.pb.gz", OPTIONS_EVENT_OFFCPU},
-		{"--wakers --events offcpu -o a.folded", OPTIONS_EVENT_OFFCPU},
+		{"--wakers", PP_CAPTURES_ALL},
+		{"--wakers -o a.pb.gz", PP_CAPTURE_OFFCPU},
+		{"--wakers --events offcpu -o a.folded", PP_CAPTURE_OFFCPU},
 	};
 
 	(void)state;
@@ -306,24 +306,32 @@ static void options_parse__offcpu_min_is_in_microseconds(void **state)
 	}
 }
 
-static void option_event_names__are_what_events_takes(void **state)
+static void events__each_is_taken_by_its_name_and_named_by_help(void **state)
 {
-	char names[OPTION_EVENT_NAMES_CHARS];
-	const char *rest = names, *item;
-	uint32_t events = 0, event;
-	size_t size;
+#define EVENT_ROW(id, text, ...) {PP_CAPTURE_##id, text},
+	static const struct {
+		uint32_t bit;
+		const char *name;
+	} row[] = {PP_CAPTURES(EVENT_ROW, EVENT_ROW)};
+	char line[CAPTURE_NAMES_CHARS + 32], all[CAPTURE_NAMES_CHARS];
+	RUN help = {0}, every = {0};
 
 	(void)state;
-	option_event_names(OPTIONS_EVENT_OFFCPU, names);
-	assert_string_equal(names, "offcpu");
-	option_event_names(OPTIONS_EVENTS_ALL, names);
-	assert_string_equal(names, "cpu,offcpu,gil");
-	do {
-		size = option_list_item(&rest, &item);
-		assert_int_equal(option_event(item, size, &event), 0);
-		events |= event;
-	} while (*rest++);
-	assert_int_equal(events, OPTIONS_EVENTS_ALL);
+	run_line(&help, "--help");
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		RUN run = {0};
+
+		snprintf(line, sizeof(line), "--events %s", row[i].name);
+		run_line(&run, line);
+		assert_int_equal(run.result, 0);
+		assert_int_equal(run.options.events, row[i].bit);
+		assert_non_null(strstr(help.out, row[i].name));
+	}
+	capture_names(PP_CAPTURES_ALL, ",", all);
+	snprintf(line, sizeof(line), "--events %s -o x/", all);
+	run_line(&every, line);
+	assert_int_equal(every.result, 0);
+	assert_int_equal(every.options.events, PP_CAPTURES_ALL);
 }
 
 static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **state)
@@ -632,7 +640,7 @@ int main(void)
 		cmocka_unit_test(options_parse__offcpu_min_is_in_microseconds),
 		cmocka_unit_test(options_parse__ending_of_a_timeline_is_its_format),
 		cmocka_unit_test(options_parse__wakers_come_with_waits),
-		cmocka_unit_test(option_event_names__are_what_events_takes),
+		cmocka_unit_test(events__each_is_taken_by_its_name_and_named_by_help),
 		cmocka_unit_test(options_parse__errors_are_one_line_that_names_thing_and_fix),
 		cmocka_unit_test(options_parse__too_many_pids_are_refused),
 		cmocka_unit_test(options_parse__help_names_every_option),

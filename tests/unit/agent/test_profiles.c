@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/profiles.c */
+/* sources: base/kinds.c agent/profiles.c */
 /* Profiles and the output are stand-ins of this file that note what they are given. */
 #include "agent/profiles.h"
 
@@ -99,7 +99,7 @@ static int teardown(void **state)
 	return profiles_left;
 }
 
-#define ALL (OPTIONS_EVENT_CPU | OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL)
+#define ALL (PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU | PP_CAPTURE_GIL)
 
 /* ---- kinds ---- */
 
@@ -107,14 +107,14 @@ static void kinds__are_those_that_the_events_ask_for(void **state)
 {
 	static const struct {
 		unsigned int events;
-		bool has[PROFILES_COUNT]; /* cpu, offcpu, wall, gil */
+		bool has[PP_PROFILE_COUNT]; /* cpu, offcpu, wall, gil */
 	} row[] = {
-		{OPTIONS_EVENT_CPU, {true, false, false, false}},
-		{OPTIONS_EVENT_OFFCPU, {false, true, false, false}},
-		{OPTIONS_EVENT_GIL, {false, false, false, true}},
-		{OPTIONS_EVENT_CPU | OPTIONS_EVENT_OFFCPU, {true, true, true, false}},
-		{OPTIONS_EVENT_CPU | OPTIONS_EVENT_GIL, {true, false, false, true}},
-		{OPTIONS_EVENT_OFFCPU | OPTIONS_EVENT_GIL, {false, true, false, true}},
+		{PP_CAPTURE_CPU, {true, false, false, false}},
+		{PP_CAPTURE_OFFCPU, {false, true, false, false}},
+		{PP_CAPTURE_GIL, {false, false, false, true}},
+		{PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU, {true, true, true, false}},
+		{PP_CAPTURE_CPU | PP_CAPTURE_GIL, {true, false, false, true}},
+		{PP_CAPTURE_OFFCPU | PP_CAPTURE_GIL, {false, true, false, true}},
 		{ALL, {true, true, true, true}},
 	};
 
@@ -123,7 +123,7 @@ static void kinds__are_those_that_the_events_ask_for(void **state)
 		struct profiles profiles;
 
 		open_events(&profiles, row[i].events);
-		for (unsigned int kind = 0; kind < PROFILES_COUNT; kind++)
+		for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++)
 			assert_int_equal(profiles.profile[kind] != NULL, row[i].has[kind]);
 		profiles_close(&profiles);
 		assert_false(profiles.is_open);
@@ -132,20 +132,20 @@ static void kinds__are_those_that_the_events_ask_for(void **state)
 
 static void kinds__wakers_take_the_place_of_waits_in_one_file(void **state)
 {
-	struct options options = {.events = OPTIONS_EVENT_OFFCPU, .wakers = true, .hz = 99};
+	struct options options = {.events = PP_CAPTURE_OFFCPU, .wakers = true, .hz = 99};
 	struct profiles profiles = {};
 
 	(void)state;
 	options.output_kind = OPTIONS_OUTPUT_DIRECTORY;
 	assert_int_equal(profiles_open(&profiles, &options, NULL, START_WALL_NS), 0);
-	assert_non_null(profiles.profile[PROFILES_OFFCPU]);
-	assert_string_equal(profiles.profile[PROFILES_WAKER]->options.kind, "waker");
-	assert_string_equal(profiles.profile[PROFILES_WAKER]->options.value_type[0].type, "off_cpu");
+	assert_non_null(profiles.profile[PP_PROFILE_OFFCPU]);
+	assert_string_equal(profiles.profile[PP_PROFILE_WAKER]->options.kind, "waker");
+	assert_string_equal(profiles.profile[PP_PROFILE_WAKER]->options.value_type[0].type, "off_cpu");
 	profiles_close(&profiles);
 	options.output_kind = OPTIONS_OUTPUT_PPROF;
 	assert_int_equal(profiles_open(&profiles, &options, NULL, START_WALL_NS), 0);
-	assert_null(profiles.profile[PROFILES_OFFCPU]);
-	assert_non_null(profiles.profile[PROFILES_WAKER]);
+	assert_null(profiles.profile[PP_PROFILE_OFFCPU]);
+	assert_non_null(profiles.profile[PP_PROFILE_WAKER]);
 	profiles_close(&profiles);
 }
 
@@ -156,7 +156,7 @@ static void kinds__have_the_types_that_collectors_know(void **state)
 		struct profile_value_type type[PROFILE_MAX_VALUES];
 		size_t count;
 		int64_t period;
-	} row[PROFILES_WAKER] = {
+	} row[PP_PROFILE_WAKER] = {
 		{"cpu", "cpu", {{"samples", "count"}, {"cpu", "nanoseconds"}}, 2, 10000000},
 		{"offcpu", "off_cpu", {{"off_cpu", "nanoseconds"}, {"events", "count"}}, 2, 1},
 		{"wall", "wall", {{"wall", "nanoseconds"}}, 1, 1},
@@ -170,7 +170,7 @@ static void kinds__have_the_types_that_collectors_know(void **state)
 
 	(void)state;
 	open_events(&profiles, ALL);
-	for (unsigned int kind = 0; kind < PROFILES_WAKER; kind++) {
+	for (unsigned int kind = 0; kind < PP_PROFILE_WAKER; kind++) {
 		const struct profile_options *options = &profiles.profile[kind]->options;
 
 		assert_string_equal(options->kind, row[kind].kind);
@@ -198,13 +198,31 @@ static void kinds__cycles_are_no_nanoseconds(void **state)
 
 	(void)state;
 	assert_int_equal(profiles_open(&profiles, &options, NULL, START_WALL_NS), 0);
-	cpu = &profiles.profile[PROFILES_CPU]->options;
+	cpu = &profiles.profile[PP_PROFILE_CPU]->options;
 	assert_string_equal(cpu->value_type[1].type, "cycles");
 	assert_string_equal(cpu->value_type[1].unit, "count");
 	assert_string_equal(cpu->default_value_type, "cycles");
-	assert_string_equal(profiles.profile[PROFILES_OFFCPU]->options.value_type[0].unit,
+	assert_string_equal(profiles.profile[PP_PROFILE_OFFCPU]->options.value_type[0].unit,
 			    "nanoseconds");
 	profiles_close(&profiles);
+}
+
+/* With what a kind needs it is there, with less it is not. */
+static void kinds__each_is_there_when_all_that_it_needs_is_captured(void **state)
+{
+	(void)state;
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++) {
+		const uint32_t needs = kind_get((enum pp_profile)kind)->needs;
+
+		for (uint32_t bit = 0; bit < 32; bit++) {
+			const uint32_t captures = needs & ~(1U << bit);
+			const struct options options = {.events = captures & PP_CAPTURES_ALL,
+							.wakers = captures & PP_CAPTURE_WAKERS,
+							.hz = 99};
+
+			assert_int_equal(profiles_kinds(&options) >> kind & 1, captures == needs);
+		}
+	}
 }
 
 /* ---- which counter goes where ---- */
@@ -262,13 +280,33 @@ static void add__counter_of_each_kind(void **state)
 
 		open_events(&profiles, ALL);
 		assert_int_equal(profiles_add(&profiles, &key, &count, &sample), 0);
-		assert_values(profiles.profile[PROFILES_CPU], 0, row[i].expected.cpu);
-		assert_values(profiles.profile[PROFILES_OFFCPU], 0, row[i].expected.offcpu);
-		assert_values(profiles.profile[PROFILES_WALL], 0, row[i].expected.wall);
-		assert_values(profiles.profile[PROFILES_GIL], 0, row[i].expected.gil[0]);
-		assert_values(profiles.profile[PROFILES_GIL], 1, row[i].expected.gil[1]);
+		assert_values(profiles.profile[PP_PROFILE_CPU], 0, row[i].expected.cpu);
+		assert_values(profiles.profile[PP_PROFILE_OFFCPU], 0, row[i].expected.offcpu);
+		assert_values(profiles.profile[PP_PROFILE_WALL], 0, row[i].expected.wall);
+		assert_values(profiles.profile[PP_PROFILE_GIL], 0, row[i].expected.gil[0]);
+		assert_values(profiles.profile[PP_PROFILE_GIL], 1, row[i].expected.gil[1]);
 		profiles_close(&profiles);
 	}
+}
+
+static void add__wake_is_one_of_kind_waker_only(void **state)
+{
+	const struct options options = {.events = ALL, .wakers = true, .hz = 99};
+	const struct pp_count_key key = {.kind = PP_KIND_WAKE,
+					 .flags = PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT |
+						  PP_COUNT_GIL_HELD};
+	const struct pp_count count = {.samples = 3, .weight = 50};
+	struct profile_sample sample = {.value = {7, 7, 7}};
+	struct profiles profiles = {};
+
+	(void)state;
+	assert_int_equal(profiles_open(&profiles, &options, NULL, START_WALL_NS), 0);
+	assert_int_equal(profiles_add(&profiles, &key, &count, &sample), 0);
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++)
+		assert_int_equal(profiles.profile[kind]->samples, kind == PP_PROFILE_WAKER);
+	assert_int_equal(profiles.profile[PP_PROFILE_WAKER]->value[0][0], 50);
+	assert_int_equal(profiles.profile[PP_PROFILE_WAKER]->value[0][1], 3);
+	profiles_close(&profiles);
 }
 
 static void add__to_what_is_not_asked_for_is_nothing(void **state)
@@ -280,9 +318,9 @@ static void add__to_what_is_not_asked_for_is_nothing(void **state)
 	struct profiles profiles;
 
 	(void)state;
-	open_events(&profiles, OPTIONS_EVENT_GIL);
+	open_events(&profiles, PP_CAPTURE_GIL);
 	assert_int_equal(profiles_add(&profiles, &key, &count, &sample), 0);
-	assert_int_equal(profiles.profile[PROFILES_GIL]->samples, 1);
+	assert_int_equal(profiles.profile[PP_PROFILE_GIL]->samples, 1);
 	profiles_close(&profiles);
 }
 
@@ -298,10 +336,10 @@ static void add__empty_counter_is_no_sample(void **state)
 	(void)state;
 	open_events(&profiles, ALL);
 	assert_int_equal(profiles_add(&profiles, &key, &none, &sample), 0);
-	assert_int_equal(profiles.profile[PROFILES_OFFCPU]->samples, 0);
+	assert_int_equal(profiles.profile[PP_PROFILE_OFFCPU]->samples, 0);
 	assert_int_equal(profiles_add(&profiles, &key, &began, &sample), 0);
-	assert_int_equal(profiles.profile[PROFILES_OFFCPU]->samples, 1);
-	assert_int_equal(profiles.profile[PROFILES_WALL]->samples, 0);
+	assert_int_equal(profiles.profile[PP_PROFILE_OFFCPU]->samples, 1);
+	assert_int_equal(profiles.profile[PP_PROFILE_WALL]->samples, 0);
 	profiles_close(&profiles);
 }
 
@@ -318,7 +356,7 @@ static void modules__have_the_same_index_in_each(void **state)
 	assert_int_equal(profiles_add_module(&profiles, &module, &index), 0);
 	assert_int_equal(profiles_add_module(&profiles, &module, &index), 0);
 	assert_int_equal(index, 2);
-	for (unsigned int kind = 0; kind < PROFILES_WAKER; kind++)
+	for (unsigned int kind = 0; kind < PP_PROFILE_WAKER; kind++)
 		assert_int_equal(profiles.profile[kind]->modules, 2);
 	profiles_close(&profiles);
 }
@@ -331,7 +369,7 @@ static void write__each_kind_also_when_one_fails(void **state)
 	(void)state;
 	open_events(&profiles, ALL);
 	assert_int_equal(profiles_add_comment(&profiles, "ledger pid=1"), 0);
-	for (unsigned int kind = 0; kind < PROFILES_WAKER; kind++)
+	for (unsigned int kind = 0; kind < PP_PROFILE_WAKER; kind++)
 		assert_string_equal(profiles.profile[kind]->comment, "ledger pid=1");
 	assert_int_equal(profiles_write(&profiles, &output, START_WALL_NS, 5, true), -EIO);
 	assert_string_equal(output.kinds, "cpu offcpu wall gil ");
@@ -344,8 +382,10 @@ int main(void)
 		cmocka_unit_test(kinds__are_those_that_the_events_ask_for),
 		cmocka_unit_test(kinds__wakers_take_the_place_of_waits_in_one_file),
 		cmocka_unit_test(kinds__have_the_types_that_collectors_know),
+		cmocka_unit_test(kinds__each_is_there_when_all_that_it_needs_is_captured),
 		cmocka_unit_test(kinds__cycles_are_no_nanoseconds),
 		cmocka_unit_test(add__counter_of_each_kind),
+		cmocka_unit_test(add__wake_is_one_of_kind_waker_only),
 		cmocka_unit_test(add__to_what_is_not_asked_for_is_nothing),
 		cmocka_unit_test(add__empty_counter_is_no_sample),
 		cmocka_unit_test(modules__have_the_same_index_in_each),

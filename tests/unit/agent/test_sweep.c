@@ -32,7 +32,7 @@ struct said {
 };
 
 static struct options options = {
-	.hz = 99, .events = OPTIONS_EVENT_OFFCPU, .interval_ns = 10 * NS_PER_SEC, .output = "-"};
+	.hz = 99, .events = PP_CAPTURE_OFFCPU, .interval_ns = 10 * NS_PER_SEC, .output = "-"};
 static struct agent agent;
 static pid_t wanted_pid; /* 0: no filter */
 

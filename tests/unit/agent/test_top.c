@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/top.c agent/profiles.c live/request.c live/record.c base/io.c base/log.c profile/profile_read.c profile/read_frames.c profile/read_samples.c profile/pprof_tables.c profile/unpack.c profile/profile.c profile/pprof.c profile/pprof_code.c profile/pprof_mappings.c profile/pprof_strings.c profile/gzip_sink.c profile/stack_table.c profile/index_table.c profile/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: base/kinds.c agent/top.c agent/profiles.c live/request.c live/record.c base/io.c base/log.c profile/profile_read.c profile/read_frames.c profile/read_samples.c profile/pprof_tables.c profile/unpack.c profile/profile.c profile/pprof.c profile/pprof_code.c profile/pprof_mappings.c profile/pprof_strings.c profile/gzip_sink.c profile/stack_table.c profile/index_table.c profile/utf8.c base/intern.c gen/profile.pb-c.c */
 /* Clients, processes and who may see them are this file's own. */
 #include <cmocka.h>
 #include <errno.h>
@@ -102,8 +102,8 @@ static struct top *watched(const struct live_request *request, uid_t uid, enum o
 	struct top *top;
 
 	options = (struct options){.events = clock == OPTIONS_CLOCK_CYCLES
-						     ? OPTIONS_EVENT_CPU
-						     : OPTIONS_EVENT_CPU | OPTIONS_EVENT_OFFCPU,
+						     ? PP_CAPTURE_CPU
+						     : PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU,
 				   .hz = 100,
 				   .clock = clock};
 	has_gone = false;
@@ -281,8 +281,8 @@ static void read_profile(const char *file, size_t size, const char *kind,
 }
 
 /* The windows of one part: their kinds in the order in which they came, and what they hold. */
-static size_t pushed_kinds(struct kind_sums ret_sums[LIVE_PROFILE_COUNT],
-			   enum live_profile ret_kind[LIVE_PROFILE_COUNT])
+static size_t pushed_kinds(struct kind_sums ret_sums[PP_PROFILE_COUNT],
+			   enum pp_profile ret_kind[PP_PROFILE_COUNT])
 {
 	const char *at = pushed, *end = pushed + pushed_size;
 	size_t count = 0;
@@ -293,10 +293,10 @@ static size_t pushed_kinds(struct kind_sums ret_sums[LIVE_PROFILE_COUNT],
 
 		assert_non_null(file++);
 		assert_int_equal(sscanf(at, "window\t%llu\t%llu\n", &size, &flags), 2);
-		assert_true(count < LIVE_PROFILE_COUNT && size <= (size_t)(end - file));
+		assert_true(count < PP_PROFILE_COUNT && size <= (size_t)(end - file));
 		assert_true(flags & LIVE_WINDOW_WAITS);
-		ret_kind[count] = (enum live_profile)((flags >> LIVE_WINDOW_KIND_SHIFT) - 1);
-		read_profile(file, size, live_profile_name(ret_kind[count]), &ret_sums[count]);
+		ret_kind[count] = (enum pp_profile)((flags >> LIVE_WINDOW_KIND_SHIFT) - 1);
+		read_profile(file, size, kind_get(ret_kind[count])->name, &ret_sums[count]);
 		at = file + size;
 		count++;
 	}
@@ -307,11 +307,11 @@ static void kinds__are_sent_in_one_part_with_all_labels(void **state)
 {
 	/* No counters of the GIL are recorded. */
 	const struct live_request request = {.verb = LIVE_TOP,
-					     .kinds = 1U << LIVE_PROFILE_GIL | 1U << LIVE_PROFILE_OFFCPU |
-						      1U << LIVE_PROFILE_CPU};
+					     .kinds = 1U << PP_PROFILE_GIL | 1U << PP_PROFILE_OFFCPU |
+						      1U << PP_PROFILE_CPU};
 	OWNED(top) struct top *top = watched(&request, 0, OPTIONS_CLOCK_CPU);
-	struct kind_sums sums[LIVE_PROFILE_COUNT];
-	enum live_profile kind[LIVE_PROFILE_COUNT];
+	struct kind_sums sums[PP_PROFILE_COUNT];
+	enum pp_profile kind[PP_PROFILE_COUNT];
 
 	(void)state;
 	assert_true(top_wants_comment(top));
@@ -319,8 +319,8 @@ static void kinds__are_sent_in_one_part_with_all_labels(void **state)
 	fill_window(top);
 	assert_int_equal(pushes, 1);
 	assert_int_equal(pushed_kinds(sums, kind), 2);
-	assert_int_equal(kind[0], LIVE_PROFILE_CPU);
-	assert_int_equal(kind[1], LIVE_PROFILE_OFFCPU);
+	assert_int_equal(kind[0], PP_PROFILE_CPU);
+	assert_int_equal(kind[1], PP_PROFILE_OFFCPU);
 	/* samples and ns; ns and events. */
 	assert_int_equal(sums[0].value[0], 5);
 	assert_int_equal(sums[0].value[1], 1110011);
@@ -338,10 +338,10 @@ static void kinds__are_sent_in_one_part_with_all_labels(void **state)
 static void kinds__of_users_are_of_their_programs_that_run_now(void **state)
 {
 	const struct live_request request = {.verb = LIVE_TOP,
-					     .kinds = 1U << LIVE_PROFILE_CPU | 1U << LIVE_PROFILE_WALL};
+					     .kinds = 1U << PP_PROFILE_CPU | 1U << PP_PROFILE_WALL};
 	OWNED(top) struct top *top = watched(&request, 1000, OPTIONS_CLOCK_CPU);
-	struct kind_sums sums[LIVE_PROFILE_COUNT];
-	enum live_profile kind[LIVE_PROFILE_COUNT];
+	struct kind_sums sums[PP_PROFILE_COUNT];
+	enum pp_profile kind[PP_PROFILE_COUNT];
 
 	(void)state;
 	assert_false(top_wants_comment(top));
@@ -349,15 +349,15 @@ static void kinds__of_users_are_of_their_programs_that_run_now(void **state)
 	fill_window(top);
 	assert_int_equal(pushed_kinds(sums, kind), 2);
 	assert_int_equal(sums[0].value[1], 10);
-	assert_int_equal(kind[1], LIVE_PROFILE_WALL);
+	assert_int_equal(kind[1], PP_PROFILE_WALL);
 	assert_int_equal(sums[1].value[0], 110);
 	assert_int_equal(sums[0].facts, 0);
 }
 
 static void kinds__that_are_not_recorded_are_refused(void **state)
 {
-	const struct live_request gil = {.verb = LIVE_TOP, .kinds = 1U << LIVE_PROFILE_GIL};
-	const struct live_request cpu = {.verb = LIVE_TOP, .kinds = 1U << LIVE_PROFILE_CPU};
+	const struct live_request gil = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_GIL};
+	const struct live_request cpu = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CPU};
 
 	(void)state;
 	top_free(watched(&gil, 0, OPTIONS_CLOCK_CPU));

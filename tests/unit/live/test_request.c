@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: live/request.c */
+/* sources: base/kinds.c live/request.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
@@ -94,33 +94,52 @@ static void request__kinds(void **state)
 	assert_int_equal(parse("pyprofd 1 top all", &request), 0);
 	assert_int_equal(request.kinds, 0);
 	assert_int_equal(parse("pyprofd 1 top 7 kinds=gil,cpu,gil", &request), 0);
-	assert_int_equal(request.kinds, 1U << LIVE_PROFILE_CPU | 1U << LIVE_PROFILE_GIL);
+	assert_int_equal(request.kinds, 1U << PP_PROFILE_CPU | 1U << PP_PROFILE_GIL);
 	assert_int_equal(request.pid[0], 7);
 	assert_int_equal(live_request_format(&request, text, &size), 0);
 	assert_string_equal(text, "pyprofd 1 top 7 kinds=cpu,gil\n");
-	request.kinds = (1U << LIVE_PROFILE_COUNT) - 1;
+	request.kinds = KINDS_SERVED;
 	assert_int_equal(live_request_format(&request, text, &size), 0);
 	assert_string_equal(text, "pyprofd 1 top 7 kinds=cpu,offcpu,wall,gil\n");
 	assert_int_equal(live_request_parse(text, size - 1, &again), 0);
 	assert_int_equal(again.kinds, request.kinds);
 }
 
-static void request__names_of_kinds(void **state)
+/* Each kind alone, through both directions: what is not served is no word of a request. */
+static void request__each_kind_that_is_served(void **state)
 {
-	enum live_profile kind = LIVE_PROFILE_COUNT;
-	char names[LIVE_KINDS_BYTES];
+	(void)state;
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++) {
+		const char *name = kind_get((enum pp_profile)kind)->name;
+		bool is_served = KINDS_SERVED & 1U << kind;
+		struct live_request request = {.verb = LIVE_TOP}, again;
+		char text[LIVE_REQUEST_BYTES], line[64];
+		enum pp_profile found = PP_PROFILE_COUNT;
+		size_t size;
+
+		snprintf(line, sizeof(line), "pyprofd 1 top all kinds=%s", name);
+		assert_int_equal(parse(line, &request), is_served ? 0 : -EINVAL);
+		assert_int_equal(live_kind_find(name, strlen(name), &found), is_served);
+		assert_int_equal(found, is_served ? kind : PP_PROFILE_COUNT);
+		if (!is_served)
+			continue;
+		assert_int_equal(request.kinds, 1U << kind);
+		assert_int_equal(live_request_format(&request, text, &size), 0);
+		assert_int_equal(live_request_parse(text, size - 1, &again), 0);
+		assert_int_equal(again.kinds, 1U << kind);
+	}
+}
+
+static void live_kind_find__only_whole_names(void **state)
+{
+	enum pp_profile kind = PP_PROFILE_COUNT;
 
 	(void)state;
-	assert_true(live_profile_find("offcpu,", 6, &kind));
-	assert_int_equal(kind, LIVE_PROFILE_OFFCPU);
-	assert_false(live_profile_find("off", 3, &kind));
-	assert_false(live_profile_find("", 0, &kind));
-	assert_int_equal(kind, LIVE_PROFILE_OFFCPU);
-	live_profile_names(0, names);
-	assert_string_equal(names, "");
-	live_profile_names(UINT32_MAX, names);
-	assert_string_equal(names, "cpu,offcpu,wall,gil");
-	assert_true(strlen(names) < LIVE_KINDS_BYTES);
+	assert_true(live_kind_find("offcpu,", 6, &kind));
+	assert_int_equal(kind, PP_PROFILE_OFFCPU);
+	assert_false(live_kind_find("off", 3, &kind));
+	assert_false(live_kind_find("", 0, &kind));
+	assert_int_equal(kind, PP_PROFILE_OFFCPU);
 }
 
 static void request__bounds(void **state)
@@ -165,7 +184,8 @@ int main(void)
 		cmocka_unit_test(request__pids_are_sorted_and_each_once),
 		cmocka_unit_test(request__what_is_wrong_is_refused_and_changes_nothing),
 		cmocka_unit_test(request__kinds),
-		cmocka_unit_test(request__names_of_kinds),
+		cmocka_unit_test(request__each_kind_that_is_served),
+		cmocka_unit_test(live_kind_find__only_whole_names),
 		cmocka_unit_test(request__bounds),
 		cmocka_unit_test(request__is_written_as_it_is_read),
 	};

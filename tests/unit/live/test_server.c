@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: live/server.c live/request.c live/record.c */
+/* sources: base/kinds.c live/server.c live/request.c live/record.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>

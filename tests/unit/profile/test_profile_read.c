@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/profile_read.c profile/read_frames.c profile/read_samples.c profile/pprof_tables.c profile/unpack.c profile/profile.c profile/pprof.c profile/pprof_code.c profile/pprof_mappings.c profile/pprof_strings.c profile/gzip_sink.c profile/stack_table.c profile/index_table.c profile/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: base/kinds.c profile/profile_read.c profile/read_frames.c profile/read_samples.c profile/pprof_tables.c profile/unpack.c profile/profile.c profile/pprof.c profile/pprof_code.c profile/pprof_mappings.c profile/pprof_strings.c profile/gzip_sink.c profile/stack_table.c profile/index_table.c profile/utf8.c base/intern.c gen/profile.pb-c.c */
 #include "read_fixture.h"
 
 #include <errno.h>
+
+#include "base/kinds.h"
 
 /* ---- a file of another tool: ids that are no row, no mapping, inlined lines, its own units ---- */
 
@@ -241,6 +243,37 @@ static void profile_read__cut_off_at_every_byte_is_an_error(void **state)
 
 /* ---- our own files ---- */
 
+/* By the value types alone, as when a file is given without a folder.  Of kinds with the same ones it is the first. */
+static void profile_read__each_kind_is_known_by_its_values(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < PP_PROFILE_COUNT; i++) {
+		const struct kind *kind = kind_get((enum pp_profile)i);
+		const char *expected = i == PP_PROFILE_WAKER ? "offcpu" : kind->name;
+		struct profile_options options = {
+			.kind = kind->name, .value_count = kind_value_count((enum pp_profile)i)};
+		OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+		CLEANUP(fixture_release) struct fixture f = {0};
+		OWNED_MEM void *bytes = NULL;
+		struct frame frame;
+		size_t size;
+
+		for (size_t at = 0; at < options.value_count; at++)
+			options.value_type[at] = (struct profile_value_type){
+				kind->value[at].type, kind->value[at].unit};
+		options.default_value_type = options.value_type[kind->default_value].type;
+		options.period_type = options.value_type[kind->default_value];
+		assert_int_equal(intern_new(&f.strings), 0);
+		assert_int_equal(profile_new(&options, f.strings, &f.profile), 0);
+		frame = python_frame(&f, "work", "/app/w.py", 12, 1);
+		add_sample(&f, &frame, 1, 5, 41, "MainThread");
+		encode(&f, &bytes, &size);
+		assert_int_equal(read_bytes(reader, bytes, size), 0);
+		assert_string_equal(profile_reader_profile(reader)->options.kind, expected);
+		assert_int_equal(profile_reader_value_index(reader), kind->default_value);
+	}
+}
+
 static void profile_read__written_profile_comes_back(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f = {0};
@@ -429,6 +462,7 @@ int main(void)
 		cmocka_unit_test(profile_read__empty_file_is_enodata),
 		cmocka_unit_test(profile_read__text_is_no_pprof_file),
 		cmocka_unit_test(profile_read__cut_off_at_every_byte_is_an_error),
+		cmocka_unit_test(profile_read__each_kind_is_known_by_its_values),
 		cmocka_unit_test(profile_read__written_profile_comes_back),
 		cmocka_unit_test(profile_read__two_files_add_up),
 		cmocka_unit_test(profile_read__other_kind_is_eproto),

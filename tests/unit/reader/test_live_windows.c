@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/live_windows.c reader/live_feed.c live/record.c live/request.c base/io.c */
+/* sources: base/kinds.c reader/live_windows.c reader/live_feed.c live/record.c live/request.c base/io.c */
 /* The client's connection is this file's own: a socket that holds an answer already. */
 #include <cmocka.h>
 #include <errno.h>
@@ -71,21 +71,21 @@ static int take(const struct live_windows_options *options, const char *const *w
 	return live_windows_take(options, ret_windows);
 }
 
-static const struct live_windows_options cpu = {.kind = LIVE_PROFILE_CPU, .seconds = 3600};
+static const struct live_windows_options cpu = {.kind = PP_PROFILE_CPU, .seconds = 3600};
 
 static void windows__are_kept_but_the_first_of_each_kind(void **state)
 {
 	static const char *const window[] = {"0old", "1old", "0aa", "1b", "0ccc", "1", NULL};
 	static const struct {
-		enum live_profile kind;
+		enum pp_profile kind;
 		const char *bytes;
-	} kept[] = {{LIVE_PROFILE_CPU, "aa"},
-		    {LIVE_PROFILE_OFFCPU, "b"},
-		    {LIVE_PROFILE_CPU, "ccc"},
-		    {LIVE_PROFILE_OFFCPU, ""}};
+	} kept[] = {{PP_PROFILE_CPU, "aa"},
+		    {PP_PROFILE_OFFCPU, "b"},
+		    {PP_PROFILE_CPU, "ccc"},
+		    {PP_PROFILE_OFFCPU, ""}};
 	static const int64_t pid[] = {30, 7};
-	const struct live_windows_options options = {.kind = LIVE_PROFILE_CPU,
-						     .more = 1U << LIVE_PROFILE_OFFCPU,
+	const struct live_windows_options options = {.kind = PP_PROFILE_CPU,
+						     .more = 1U << PP_PROFILE_OFFCPU,
 						     .pid = pid,
 						     .pid_count = 2,
 						     .seconds = 3600};
@@ -138,7 +138,7 @@ static void windows__without_the_kind_that_is_wanted(void **state)
 {
 	static const char *const window[] = {"1x", "1y", NULL};
 	const struct live_windows_options options = {
-		.kind = LIVE_PROFILE_CPU, .more = 1U << LIVE_PROFILE_OFFCPU, .seconds = 3600};
+		.kind = PP_PROFILE_CPU, .more = 1U << PP_PROFILE_OFFCPU, .seconds = 3600};
 	struct live_windows *windows = NULL;
 
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/select.c reader/source.c store/store_names.c base/io.c */
+/* sources: base/kinds.c reader/select.c reader/source.c store/store_names.c base/io.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>

@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# check_kinds.sh   Completion and man pages name what include/pyprofd/kinds.h lists, and nothing else.
+set -u
+cd "$(dirname "$(realpath "$0")")/../.." || exit 1
+failed=0
+
+names() { # TABLE: the names of its rows
+	awk -v table="#define $1(" '
+		index($0, table) { inside = 1; next }
+		inside && /^\t[XY]\(/ && match($0, /"[^"]*"/) { print substr($0, RSTART + 1, RLENGTH - 2) }
+		inside && !/\\$/ { exit }' include/pyprofd/kinds.h
+}
+bad() {
+	echo "$1: $2"
+	failed=1
+}
+# The entry of an option in a man page: from its .TP to the next one that is not indented below it.
+entry() { # PAGE OPTION
+	sed 's/\\-/-/g' "$1" | awk -v option="$2" '
+		/^\.RS/ { depth++ }
+		/^\.RE/ { depth-- }
+		!depth && /^\.(TP|SH|SS)/ { inside = 0; first = 1; next }
+		first { inside = $0 ~ "^\\.B[IR]* " option "([^a-z-]|$)"; first = 0 }
+		inside'
+}
+
+kinds=$(names PP_PROFILES | tr '\n' ' ')
+events=$(names PP_CAPTURES | tr '\n' ' ')
+[ -n "$kinds" ] && [ -n "$events" ] || bad include/pyprofd/kinds.h 'no table of kinds found'
+bash=$(sed -n "s/^\t--kind) echo '\(.*\)' ;;/\1 /p" deploy/completion/pyprof.bash)
+zsh=$(sed -n 's/^\t--kind) compadd \(.*\); return ;;/\1 /p' deploy/completion/_pyprof)
+[ "$bash" = "$kinds" ] || bad deploy/completion/pyprof.bash "--kind completes '$bash', the kinds are '$kinds'"
+[ "$zsh" = "$kinds" ] || bad deploy/completion/_pyprof "--kind completes '$zsh', the kinds are '$kinds'"
+for kind in $kinds; do
+	entry docs/man/pyprof.1 --kind | grep -qw "$kind" || bad docs/man/pyprof.1 "--kind: $kind is missing"
+	grep -qw "$kind" docs/man/pyprofd.1 || bad docs/man/pyprofd.1 "the kind $kind is missing"
+done
+for event in $events; do
+	entry docs/man/pyprofd.1 --events | grep -qw "$event" || bad docs/man/pyprofd.1 "--events: $event is missing"
+done
+exit $failed

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Kinds of profile as data: include/pyprofd/kinds.h has the tables that this is made from. */
+#ifndef BASE_KINDS_H
+#define BASE_KINDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pyprofd/kinds.h>
+
+struct kind_value {
+	const char *type, *unit;
+};
+
+struct kind {
+	const char *name;	   /* "cpu": of files, --kind and requests */
+	uint32_t needs;		   /* bits of enum pp_capture, all of them */
+	uint32_t private_captures; /* of a pyprofd that the reader starts for it */
+	uint32_t default_value;	   /* index in value[] */
+	struct kind_value value[PP_VALUES_MAX + 1]; /* the last one, and all behind it, is {NULL, NULL} */
+};
+
+const struct kind *kind_get(enum pp_profile kind);
+size_t kind_value_count(enum pp_profile kind);
+/* size bytes, not ended by NUL.  False: no kind has that name. */
+bool kind_find(const char *name, size_t size, enum pp_profile *ret_kind);
+bool kind_is(const char *name, enum pp_profile kind);
+/* Bits 1 << enum pp_profile: those that the live socket serves. */
+#define KIND_SERVED_BIT(id, number, name, needs, captures, is_served, value) | (uint32_t)(is_served) << (number)
+#define KINDS_SERVED (0U PP_PROFILES(KIND_SERVED_BIT, KIND_SERVED_BIT))
+
+/* Names of bits 1 << enum pp_profile, in the order of their numbers, with `between` between two of them and `last`
+ * before the last one: "cpu, offcpu and gil". */
+#define KIND_NAMES_CHARS 128U
+void kind_names(uint32_t kinds, const char *between, const char *last,
+		char ret_names[KIND_NAMES_CHARS]);
+
+/* The bit of enum pp_capture that --events knows by that name.  False: none. */
+bool capture_find(const char *name, size_t size, uint32_t *ret_capture);
+/* The names of such bits, as --events takes them: "cpu,offcpu". */
+#define CAPTURE_NAMES_CHARS 64U
+void capture_names(uint32_t captures, const char *between, char ret_names[CAPTURE_NAMES_CHARS]);
+
+#endif
