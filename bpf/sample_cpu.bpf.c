@@ -4,6 +4,7 @@
 #include "lib/identify.bpf.h"
 #include "lib/maps.bpf.h"
 #include "lib/timeline.bpf.h"
+#include "lib/times.bpf.h"
 #include "lib/user_registers.bpf.h"
 #include "lib/walk.bpf.h"
 
@@ -47,6 +48,7 @@ static __always_inline void sample(struct bpf_perf_event_data *ctx, struct pp_wa
 	__u32 task_flags = BPF_CORE_READ(task, flags), zero = 0, shift;
 	bool hit_user = registers_are_user((struct user_registers *)&ctx->regs);
 	struct budget *budget = bpf_map_lookup_elem(&sample_budget, &zero);
+	__u64 took_ns;
 
 	if (!budget || !identify(w, task, pid_tgid, task_flags, hit_user, cfg))
 		return;
@@ -56,7 +58,9 @@ static __always_inline void sample(struct bpf_perf_event_data *ctx, struct pp_wa
 		return;
 	walk_reset(w, ctx->sample_period << shift);
 	sample_stack(ctx, w, slot, task, task_flags, hit_user, cfg);
-	budget_spend(budget, bpf_ktime_get_ns() - w->started_ns);
+	took_ns = bpf_ktime_get_ns() - w->started_ns;
+	budget_spend(budget, took_ns);
+	times_add(PP_PROGRAM_SAMPLE, took_ns);
 }
 
 SEC("perf_event")

@@ -6,6 +6,7 @@
 #include "lib/identify.bpf.h"
 #include "lib/threads.bpf.h"
 #include "lib/timeline_switch.bpf.h"
+#include "lib/times.bpf.h"
 #include "lib/wait_reason.bpf.h"
 #include "lib/wakers.bpf.h"
 #include "lib/walk.bpf.h"
@@ -435,6 +436,7 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	 * a part of the wait: the scheduler takes it for time of the thread that comes. */
 	spent_ns = thread_clock(t, bpf_ktime_get_ns()) - now_ns;
 	budget_spend(&state->budget, spent_ns);
+	times_add(PP_PROGRAM_SWITCH, spent_ns);
 	ledger_add(t, t->wait, spent_ns);
 	t->since_ns += spent_ns;
 	return true;

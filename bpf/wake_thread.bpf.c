@@ -4,6 +4,7 @@
 #include "lib/budget.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/threads.bpf.h"
+#include "lib/times.bpf.h"
 #include "lib/wait_reason.bpf.h"
 #include "lib/walk.bpf.h"
 
@@ -83,7 +84,7 @@ int BPF_PROG(on_waking, struct task_struct *woken)
 	__u32 tid = woken->pid, zero = 0, shift;
 	struct switch_state *state;
 	const struct pp_thread *t;
-	__u64 now_ns;
+	__u64 now_ns, took_ns;
 
 	if (!cfg || cfg->flags & PP_CONFIG_PAUSED)
 		return 0;
@@ -98,6 +99,8 @@ int BPF_PROG(on_waking, struct task_struct *woken)
 	if (shift)
 		count_loss(PP_LOSS_WAITS_WEIGHTED);
 	wake(ctx, state, task, tid, shift, cfg);
-	budget_spend(&state->budget, bpf_ktime_get_ns() - now_ns);
+	took_ns = bpf_ktime_get_ns() - now_ns;
+	budget_spend(&state->budget, took_ns);
+	times_add(PP_PROGRAM_WAKING, took_ns);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <pyprofd/sample.h>
 #include <pyprofd/timeline.h>
 #include <pyprofd/sweep.h>
+#include <pyprofd/times.h>
 #include <pyprofd/unwind.h>
 #include <pyprofd/wait.h>
 #include <pyprofd/wake.h>
@@ -209,6 +210,15 @@ struct sample_budget_map {
 	__type(value, struct budget);
 };
 PP_MAP struct sample_budget_map sample_budget SEC(".maps");
+
+/* enum pp_program -> how long it took, when it walked a stack. */
+struct times_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PP_PROGRAM_COUNT);
+	__type(key, __u32);
+	__type(value, struct pp_times);
+};
+PP_MAP struct times_map times SEC(".maps");
 
 /* Where a thread left user space, and with what call. */
 struct call_site {

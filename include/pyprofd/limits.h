@@ -16,6 +16,9 @@
 /* What so many steps can cost at most: in what is beyond, a hypervisor ran somebody else. */
 #define PP_CLOCK_STEPS 32U
 #define PP_MAX_CLOCK_NS 64000U
+/* Walks on a CPU have a budget a period, and save up this much at most. */
+#define PP_BUDGET_PERIOD_NS 10000000U
+#define PP_BUDGET_CREDIT_NS 2000000U
 /* After this, walks that began before it have ended: both of them, and a margin. */
 #define PP_SETTLE_NS 4000000U
 #define PP_WALK_LEVELS 2U      /* nesting on one CPU: interrupt, NMI */

@@ -55,6 +55,7 @@ USAGE_CASES = [
     ("interval", ["--interval", "1us"], r"--interval '1us'.*100ms"),
     ("store-max", ["--store-max", "10"], r"--store-max '10'"),
     ("budget", ["--budget-mem", "1"], r"--budget-mem '1'"),
+    ("budget-cpu", ["--budget-cpu", "5"], r"--budget-cpu needs an end.*--duration"),
     ("unknown", ["--frequency", "5"], r"unknown option '--frequency'.*--help"),
     ("no-value", ["-d"], r"-d needs a value"),
     ("no-dashes", ["python3", "x.py"], r"'python3'.*-- python3"),
@@ -259,7 +260,7 @@ def test_help_and_version():
     assert done.returncode == 0 and not done.stderr
     for option in ("--hz", "--pid", "--comm", "--cgroup", "--uid", "--duration", "--delay",
                    "--interval", "--events", "--offcpu-min", "--output", "--no-kernel", "--no-native",
-                   "--raw", "--budget-mem", "--verbose", "--quiet", "--version", "Examples:"):
+                   "--raw", "--budget-mem", "--budget-cpu", "--verbose", "--quiet", "--version", "Examples:"):
         assert option in done.stdout.decode(), option
     assert max(len(line) for line in done.stdout.decode().splitlines()) <= 80
     done = run(["--version"])

@@ -17,6 +17,7 @@
 #include "agent/live.h"
 #include "agent/sweeps.h"
 #include "agent/top.h"
+#include "agent/walk_budgets.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -122,6 +123,7 @@ static int open_kernel(struct agent *agent)
 		.timeline = agent->options->timeline,
 		.wakers = agent->options->wakers,
 	};
+	const struct walk_budgets budgets = walk_budgets_of(agent->options);
 	CLEANUP(cpu_list_release) struct cpu_list online = {};
 	char why[512] = "";
 	int err = cpus_possible_count(&options.cpu_count);
@@ -150,6 +152,8 @@ static int open_kernel(struct agent *agent)
 	kernel_side_config(agent->kernel)->wait_min_ns =
 		waits ? agent->options->offcpu_min_ns : UINT64_MAX;
 	kernel_side_config(agent->kernel)->miss_tokens = MISS_TOKENS;
+	kernel_side_config(agent->kernel)->sample_budget_ns = budgets.sample_ns;
+	kernel_side_config(agent->kernel)->switch_budget_ns = budgets.switch_ns;
 	agent->epoch = kernel_side_config(agent->kernel)->epoch = 1;
 	return 0;
 }

@@ -71,6 +71,23 @@ static int check_events(const struct options *options, char why[OPTION_WHY_BYTES
 	return 0;
 }
 
+static int check_waits(const struct option_given *given, const struct options *options,
+		       char why[OPTION_WHY_BYTES])
+{
+	if (given->offcpu_min && !(options->events & PP_CAPTURES_OF_WAITS)) {
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--offcpu-min needs waits to leave out: give --events offcpu or --events "
+			 "gil");
+		return -EINVAL;
+	}
+	if (options->wakers && !(options->events & PP_CAPTURE_OFFCPU)) {
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--wakers needs waits: give --events offcpu, or leave --events out");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int option_rules_apply(const struct option_given *given, struct options *options,
 		       char why[OPTION_WHY_BYTES])
 {
@@ -90,15 +107,13 @@ int option_rules_apply(const struct option_given *given, struct options *options
 	err = check_events(options, why);
 	if (err)
 		return err;
-	if (given->offcpu_min && !(options->events & PP_CAPTURES_OF_WAITS)) {
+	err = check_waits(given, options, why);
+	if (err)
+		return err;
+	/* What runs for good stays harmless. */
+	if (options->budget_cpu_ppm && !options->duration_ns && !options->command) {
 		snprintf(why, OPTION_WHY_BYTES,
-			 "--offcpu-min needs waits to leave out: give --events offcpu or --events "
-			 "gil");
-		return -EINVAL;
-	}
-	if (options->wakers && !(options->events & PP_CAPTURE_OFFCPU)) {
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--wakers needs waits: give --events offcpu, or leave --events out");
+			 "--budget-cpu needs an end of the run: give --duration or -- COMMAND");
 		return -EINVAL;
 	}
 	if (given->timeline_max && !options->timeline) {

@@ -76,6 +76,20 @@ int options_parse_duration(const char *text, uint64_t *ret_ns)
 	return -EINVAL;
 }
 
+int option_percent(const char *text, uint32_t *ret_ppm)
+{
+	const char *rest;
+	double percent;
+	int err = parse_decimal(text, &percent, &rest);
+
+	if (err || (*rest && strcmp(rest, "%")))
+		return -EINVAL;
+	if (percent > 100)
+		return -ERANGE;
+	*ret_ppm = (uint32_t)lround(percent * 1e4);
+	return 0;
+}
+
 int options_parse_size(const char *text, uint64_t *ret_bytes)
 {
 	static const char letters[] = "KMGT";

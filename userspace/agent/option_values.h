@@ -23,6 +23,10 @@ int options_parse_duration(const char *text, uint64_t *ret_ns);
  * OPTIONS_SIZE_MAX_BYTES. */
 int options_parse_size(const char *text, uint64_t *ret_bytes);
 
+/* "1", "0.5", "20%" -> parts per million of a whole, rounded to the nearest.  0; -EINVAL: no percentage;
+ * -ERANGE: above 100. */
+int option_percent(const char *text, uint32_t *ret_ppm);
+
 /* A decimal number without sign or blanks.  0, -EINVAL, -ERANGE. */
 int option_number(const char *text, size_t size, uint64_t *ret_number);
 /* A user's number, by number or name.  0; -ENOENT: no such user. */

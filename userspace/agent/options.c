@@ -31,6 +31,7 @@ enum option_key {
 	KEY_NO_NATIVE,
 	KEY_RAW,
 	KEY_BUDGET_MEM,
+	KEY_BUDGET_CPU,
 	KEY_HELP,
 };
 
@@ -88,6 +89,10 @@ static const struct argp_option option_table[] = {
 	{.doc = "The program itself:", .group = 6},
 	{"budget-mem", KEY_BUDGET_MEM, "SIZE", 0,
 	 "Memory to aim at: unwind rows take half of it; default by number of CPUs", 6},
+	{"budget-cpu", KEY_BUDGET_CPU, "PCT", 0,
+	 "Percent of each CPU that walks of stacks may take, 0.1 to 50; only where --duration or a "
+	 "command bounds the run",
+	 6},
 	{"verbose", 'v', NULL, 0, "Say more", 6},
 	{"quiet", 'q', NULL, 0, "Say nothing but warnings and errors", 6},
 	{"version", 'V', NULL, 0, "Print the version", 6},
@@ -359,6 +364,19 @@ static int set_budget(struct option_parser *parser, const char *text)
 			&parser->options.budget_bytes);
 }
 
+static int set_budget_cpu(struct option_parser *parser, const char *text)
+{
+	uint32_t ppm;
+
+	if (option_percent(text, &ppm) || ppm < OPTIONS_BUDGET_CPU_MIN_PPM ||
+	    ppm > OPTIONS_BUDGET_CPU_MAX_PPM)
+		return usage(parser,
+			     "--budget-cpu '%s' is out of range: give percent of a CPU, 0.1 to 50",
+			     text);
+	parser->options.budget_cpu_ppm = ppm;
+	return 0;
+}
+
 static int set_output(struct option_parser *parser, const char *text)
 {
 	if (!*text)
@@ -456,6 +474,8 @@ static int parse_course(struct option_parser *parser, int key, const char *arg)
 		return set_live(parser, arg);
 	case KEY_BUDGET_MEM:
 		return set_budget(parser, arg);
+	case KEY_BUDGET_CPU:
+		return set_budget_cpu(parser, arg);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}

@@ -23,6 +23,8 @@
 #define OPTIONS_STORE_MIN_BYTES (1ULL << 20)
 #define OPTIONS_STORE_DEFAULT_BYTES (200ULL << 20)
 #define OPTIONS_BUDGET_MIN_BYTES (16ULL << 20)
+#define OPTIONS_BUDGET_CPU_MIN_PPM 1000U   /* 0.1 % */
+#define OPTIONS_BUDGET_CPU_MAX_PPM 500000U /* 50 % */
 #define OPTIONS_TIMELINE_MIN_BYTES (1ULL << 20)
 #define OPTIONS_TIMELINE_DEFAULT_BYTES (256ULL << 20)
 #define OPTIONS_OFFCPU_MIN_MAX_US 1000000U
@@ -80,6 +82,7 @@ struct options {
 	bool no_kernel, no_native;
 	bool raw;	       /* keep the interpreter's own frames */
 	uint64_t budget_bytes; /* kernel maps and agent together; 0: chosen by the number of CPUs */
+	uint32_t budget_cpu_ppm; /* walks' share of each CPU; 0: walk_budgets.c's own bounds */
 	bool verbose, quiet;   /* never both: the later one wins */
 };
 

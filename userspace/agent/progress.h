@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include <pyprofd/stops.h>
+#include <pyprofd/times.h>
 #include <pyprofd/wait.h>
 
 #define PROGRESS_LINE_BYTES 2048U
@@ -23,6 +24,7 @@ struct summary {
 	/* Samples of Python threads by how their Python walk ended. */
 	uint64_t py_stop[PP_PY_STOP_COUNT];
 	uint64_t loss[PP_LOSS_COUNT];
+	struct pp_times times[PP_PROGRAM_COUNT]; /* as of the last window_facts_add() */
 	uint64_t own_cpu_ns;	/* of all threads of this process */
 	uint64_t own_rss_bytes; /* resident */
 	uint64_t own_map_bytes; /* kernel maps */

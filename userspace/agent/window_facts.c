@@ -15,6 +15,7 @@
 /* Its interrupts take a number each, of which there are thousands. */
 #define HOST_STAT_BYTES (1U << 20)
 #define STOP_NAME(id, name, text) name,
+#define PROGRAM_NAME(id, name) name,
 
 /* Time that any task, interrupt or other guest of the machine took on all CPUs, since boot; the last of
  * them is what a hypervisor took (proc_stat(5): steal).  Untouched when it cannot be read. */
@@ -100,6 +101,22 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 		put(out, "lost_", losses[i], now->loss[i], before->loss[i]);
 }
 
+/* Each bucket by the time at which it ends: on_switch_45056=3. */
+static void put_times(FILE *out, const struct summary *now, const struct summary *before)
+{
+	static const char *const programs[] = {PP_PROGRAMS(PROGRAM_NAME)};
+	char name[48];
+
+	for (unsigned int i = 0; i < PP_PROGRAM_COUNT; i++) {
+		for (unsigned int bucket = 0; bucket < PP_TIME_BUCKETS; bucket++) {
+			snprintf(name, sizeof(name), "%s_%llu", programs[i],
+				 (unsigned long long)pp_time_end_ns(bucket));
+			put(out, "", name, now->times[i].count[bucket],
+			    before->times[i].count[bucket]);
+		}
+	}
+}
+
 int window_facts_tell(struct agent *agent, struct summary *told, char **ret_text)
 {
 	OWNED_MEM char *text = NULL;
@@ -110,7 +127,9 @@ int window_facts_tell(struct agent *agent, struct summary *told, char **ret_text
 		return -ENOMEM;
 	window_facts_update(agent);
 	read_host(&agent->summary.host_busy_ns, &agent->summary.host_steal_ns);
+	(void)kernel_side_get_times(agent->kernel, agent->summary.times);
 	put_facts(out, &agent->summary, told);
+	put_times(out, &agent->summary, told);
 	if (fclose(out))
 		return -ENOMEM;
 	*told = agent->summary;

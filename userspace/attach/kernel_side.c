@@ -480,6 +480,31 @@ int kernel_side_get_losses(const struct kernel_side *side, uint64_t ret_losses[P
 	return 0;
 }
 
+static void add_times(struct pp_times *times, const struct pp_times *more)
+{
+	for (uint32_t bucket = 0; bucket < PP_TIME_BUCKETS; bucket++)
+		times->count[bucket] += more->count[bucket];
+}
+
+int kernel_side_get_times(const struct kernel_side *side, struct pp_times ret_times[PP_PROGRAM_COUNT])
+{
+	int cpus = libbpf_num_possible_cpus();
+	OWNED_MEM struct pp_times *value = calloc(cpus > 0 ? (size_t)cpus : 1, sizeof(*value));
+
+	if (!value)
+		return -ENOMEM;
+	for (uint32_t program = 0; program < PP_PROGRAM_COUNT; program++) {
+		int err = bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.times), &program, value);
+
+		if (err)
+			return err;
+		ret_times[program] = (struct pp_times){};
+		for (int cpu = 0; cpu < cpus; cpu++)
+			add_times(&ret_times[program], &value[cpu]);
+	}
+	return 0;
+}
+
 static uint64_t map_memlock_bytes(int fd)
 {
 	char path[64];

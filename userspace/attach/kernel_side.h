@@ -12,6 +12,7 @@
 #include <pyprofd/process.h>
 #include <pyprofd/python.h>
 #include <pyprofd/sample.h>
+#include <pyprofd/times.h>
 #include <pyprofd/wait.h>
 
 #include "base/cleanup.h"
@@ -75,6 +76,8 @@ int kernel_side_set_thread_state(struct kernel_side *side, const struct pp_threa
 
 /* Totals over all CPUs. */
 int kernel_side_get_losses(const struct kernel_side *side, uint64_t ret_losses[PP_LOSS_COUNT]);
+/* The same of how long the programs took. */
+int kernel_side_get_times(const struct kernel_side *side, struct pp_times ret_times[PP_PROGRAM_COUNT]);
 /* What the kernel accounts for all maps, in bytes. */
 uint64_t kernel_side_map_bytes(const struct kernel_side *side);
 /* Entries in use of one hash map by name, for leak checks and reports; -ENOENT. */

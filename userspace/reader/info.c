@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "reader/facts.h"
+#include "reader/program_times.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"
@@ -26,6 +27,7 @@ struct info {
 	struct select select;
 	struct fact fact[MAX_FACTS];
 	unsigned int fact_count;
+	struct program_times times;
 	unsigned long processes;
 };
 
@@ -74,6 +76,8 @@ static void add_fact(void *context, const char *name, size_t size, uint64_t valu
 	struct info *info = context;
 	struct fact *fact = find_fact(info, name, size);
 
+	if (program_times_add(&info->times, name, size, value))
+		return;
 	if (!fact) {
 		if (info->fact_count == MAX_FACTS || !size || size >= FACT_NAME_BYTES)
 			return;
@@ -123,6 +127,30 @@ static void print_host(struct info *info, uint64_t elapsed_ns)
 		       100.0 * (double)steal_ns / capacity_ns);
 }
 
+/* How long the profiler held a CPU at a time. */
+static void print_times(const struct info *info)
+{
+	static const char *const names[] = {
+#define PROGRAM_NAME(id, name) name,
+		PP_PROGRAMS(PROGRAM_NAME)};
+	char median[FORMAT_BYTES], most[FORMAT_BYTES], all[FORMAT_BYTES];
+
+	for (unsigned int i = 0; i < PP_PROGRAM_COUNT; i++) {
+		uint64_t runs = program_times_runs(&info->times, i);
+
+		if (!runs)
+			continue;
+		printf("%-13s %" PRIu64 " walks in %s; half took up to %s, 99.9 %% up to %s, all up to %s\n",
+		       "time a walk", runs, names[i],
+		       format_value((int64_t)program_times_ns(&info->times, i, 0.5), "nanoseconds",
+				    median),
+		       format_value((int64_t)program_times_ns(&info->times, i, 0.999),
+				    "nanoseconds", most),
+		       format_value((int64_t)program_times_ns(&info->times, i, 1), "nanoseconds",
+				    all));
+	}
+}
+
 static void print_facts(struct info *info)
 {
 	uint64_t samples = fact_sum(info, "samples"), elapsed_ns = fact_sum(info, "elapsed_ns");
@@ -144,6 +172,7 @@ static void print_facts(struct info *info)
 	if (rss)
 		printf(", %s of memory", format_value((int64_t)rss->max, "bytes", text));
 	printf("\n");
+	print_times(info);
 	print_host(info, elapsed_ns);
 }
 

@@ -93,6 +93,7 @@ struct host {
 	struct pp_resync resync;
 	uint32_t scratch_level;
 	struct budget sample_budget;
+	struct pp_times times[PP_PROGRAM_COUNT];
 	struct pp_thread thread[HOST_THREADS];
 	struct pp_timeline_record timeline_record;
 	struct switch_state switch_state;
@@ -176,6 +177,8 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 		return array_at(&host->scratch_level, key, 1, sizeof(uint32_t));
 	if (map == &sample_budget)
 		return array_at(&host->sample_budget, key, 1, sizeof(host->sample_budget));
+	if (map == &times)
+		return array_at(host->times, key, PP_PROGRAM_COUNT, sizeof(host->times[0]));
 	if (map == &losses)
 		return array_at(host->losses, key, PP_LOSS_COUNT, sizeof(uint64_t));
 	if (map == &map_sets)

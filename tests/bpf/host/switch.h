@@ -19,6 +19,7 @@
 #define USER_CODE 0x33
 #define SAVED_REGISTERS_AT 16216
 #define GENERATION 3U
+#define SWITCH_BUDGET_NS 50000U
 
 struct actor {
 	struct task_struct task;
@@ -68,7 +69,8 @@ static inline int switch_setup(void **state)
 {
 	host_setup(state);
 	host->config = (struct pp_config){
-		.window = 6, .slots_read = 5, .epoch = 1, .miss_tokens = 4, .thread_mask = HOST_THREADS - 1};
+		.window = 6, .slots_read = 5, .epoch = 1, .miss_tokens = 4, .thread_mask = HOST_THREADS - 1,
+		.switch_budget_ns = SWITCH_BUDGET_NS};
 	host->config.window_start_ns[0] = host->config.window_start_ns[1] = START_NS;
 	window_start_ns[0] = window_start_ns[1] = 0;
 	process_add(70, GENERATION, PP_IMAGE_WANTED);

@@ -6,6 +6,7 @@
 #define SP (STACK + 0x1000) /* of the leaf */
 #define USER_CS 0x33
 #define PERIOD 10101010
+#define SAMPLE_BUDGET_NS 2000000 /* 20 % */
 
 static struct bpf_perf_event_data sampled;
 
@@ -17,7 +18,8 @@ static void begin(void)
 		.map_set = 1, .map_chunks = 1, .map_version = 1, .flags = PP_IMAGE_WANTED};
 
 	host->task = (struct task_struct){.tgid = 70, .pid = 71, .comm = "worker"};
-	host->config = (struct pp_config){.epoch = 1, .miss_tokens = 4};
+	host->config = (struct pp_config){
+		.epoch = 1, .miss_tokens = 4, .sample_budget_ns = SAMPLE_BUDGET_NS};
 	bpf_map_update_elem(&processes, &id.tgid, &id.generation, BPF_ANY);
 	bpf_map_update_elem(&images, &id, &image, BPF_ANY);
 	memset(&sampled, 0, sizeof(sampled));
@@ -106,6 +108,53 @@ static void sample__beyond_the_budget_stand_for_others(void **state)
 	/* One in 16 or more: a standard deviation of at most 3 %. */
 	assert_true(counted.weight > due * 1000000ULL * 88 / 100);
 	assert_true(counted.weight < due * 1000000ULL * 112 / 100);
+}
+
+static uint64_t runs_of(enum pp_program program)
+{
+	uint64_t runs = 0;
+
+	for (uint32_t bucket = 0; bucket < PP_TIME_BUCKETS; bucket++)
+		runs += host->times[program].count[bucket];
+	return runs;
+}
+
+static void sample__its_time_is_kept(void **state)
+{
+	uint32_t bucket = 0;
+
+	(void)state;
+	begin();
+	host->ns_a_reading = 30000;
+	sample_now();
+	assert_int_equal(runs_of(PP_PROGRAM_SAMPLE), 1);
+	while (!host->times[PP_PROGRAM_SAMPLE].count[bucket])
+		bucket++;
+	/* As much as its own budget pays. */
+	assert_in_range(host->sample_budget.spent_ns, pp_time_end_ns(bucket - 1),
+			pp_time_end_ns(bucket) - 1);
+	assert_in_range(host->sample_budget.spent_ns, 30000, 200000);
+	sample_now();
+	assert_int_equal(runs_of(PP_PROGRAM_SAMPLE), 2);
+	assert_int_equal(runs_of(PP_PROGRAM_SWITCH), 0);
+}
+
+static void times__bucket_holds_its_time(void **state)
+{
+	const uint64_t longest_ns = pp_time_end_ns(PP_TIME_BUCKETS - 1);
+
+	(void)state;
+	for (uint64_t ns = 0; ns < 2 * longest_ns; ns += 1 + ns / 50) {
+		uint32_t bucket = time_bucket(ns);
+
+		assert_true(bucket < PP_TIME_BUCKETS);
+		assert_true(ns < pp_time_end_ns(bucket) || bucket == PP_TIME_BUCKETS - 1);
+		assert_true(!bucket || ns >= pp_time_end_ns(bucket - 1));
+	}
+	assert_int_equal(time_bucket(UINT64_MAX), PP_TIME_BUCKETS - 1);
+	/* 250 us and 100 us lie near an end. */
+	assert_int_equal(pp_time_end_ns(time_bucket(240000)), 245760);
+	assert_int_equal(pp_time_end_ns(time_bucket(98000)), 98304);
 }
 
 static void sample__new_stack_is_sent_and_counted(void **state)
@@ -549,6 +598,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		host_test(sample__all_are_taken_within_the_budget),
 		host_test(sample__beyond_the_budget_stand_for_others),
+		host_test(sample__its_time_is_kept),
+		host_test(times__bucket_holds_its_time),
 		host_test(sample__new_stack_is_sent_and_counted),
 		host_test(sample__known_stack_is_only_counted),
 		host_test(sample__window_names_the_table),

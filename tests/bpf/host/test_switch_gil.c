@@ -529,7 +529,7 @@ static void budget__blame_is_paid_from_it(void **state)
 		host->now_ns += 100 * US;
 	}
 	host->ns_a_reading = 0;
-	assert_true(walk_ns < (host->now_ns - start_ns) / 50 + 2 * BUDGET_SWITCHES_CREDIT_NS);
+	assert_true(walk_ns < (host->now_ns - start_ns) / 150 + 2 * PP_BUDGET_CREDIT_NS);
 	assert_true(walks > 1000);
 	window_close(host->now_ns - START_NS);
 	error = (double)waited(71, PP_WAIT_GIL).weight - truth_ns;

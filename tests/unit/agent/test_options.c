@@ -65,6 +65,7 @@ static void options_parse__nothing_given_is_the_whole_machine_at_99(void **state
 	assert_int_equal(run.options.output_kind, OPTIONS_OUTPUT_DIRECTORY);
 	assert_int_equal(run.options.store_max_bytes, 200ULL * 1024 * 1024);
 	assert_int_equal(run.options.budget_bytes, 0);
+	assert_int_equal(run.options.budget_cpu_ppm, 0);
 	assert_int_equal(run.options.pid_count, 0);
 	assert_int_equal(run.options.uid_count, 0);
 	assert_null(run.options.comm);
@@ -82,7 +83,7 @@ static void options_parse__every_long_option_lands_in_its_field(void **state)
 	(void)state;
 	run_line(&run, "--hz 1999 --clock cycles --pid 12,34 --comm ^py --cgroup /a/b --uid 0,1000 "
 		       "--duration 2m --delay 500ms --interval=30s --events cpu --output x.pb.gz "
-		       "--store-max 2G --no-kernel --no-native --raw --budget-mem 64M --verbose");
+		       "--store-max 2G --no-kernel --no-native --raw --budget-mem 64M --budget-cpu 2.5 --verbose");
 	assert_int_equal(run.result, 0);
 	assert_int_equal(run.options.hz, 1999);
 	assert_int_equal(run.options.clock, OPTIONS_CLOCK_CYCLES);
@@ -104,6 +105,7 @@ static void options_parse__every_long_option_lands_in_its_field(void **state)
 	assert_int_equal(run.options.output_kind, OPTIONS_OUTPUT_PPROF);
 	assert_int_equal(run.options.store_max_bytes, 2147483648ULL);
 	assert_int_equal(run.options.budget_bytes, 67108864ULL);
+	assert_int_equal(run.options.budget_cpu_ppm, 25000);
 	assert_true(run.options.no_kernel && run.options.no_native && run.options.raw);
 	assert_true(run.options.verbose && !run.options.quiet);
 }
@@ -424,6 +426,14 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 		 "--store-max 'lots' is not a size: give bytes, or 64K, 200M, 2G"},
 		{"--budget-mem 1M",
 		 "--budget-mem '1M' is out of range: give 16M or more, up to 1024T"},
+		{"-d 1 --budget-cpu 0.09",
+		 "--budget-cpu '0.09' is out of range: give percent of a CPU, 0.1 to 50"},
+		{"-d 1 --budget-cpu 51",
+		 "--budget-cpu '51' is out of range: give percent of a CPU, 0.1 to 50"},
+		{"-d 1 --budget-cpu 1x",
+		 "--budget-cpu '1x' is out of range: give percent of a CPU, 0.1 to 50"},
+		{"--budget-cpu 1%",
+		 "--budget-cpu needs an end of the run: give --duration or -- COMMAND"},
 		{"-o ''", "--output is empty: give a file, a folder or -"},
 		{"--cgroup ''", "--cgroup is empty: give a path"},
 		{"--nosuch", "unknown option '--nosuch'; pyprofd --help lists all"},
@@ -507,6 +517,7 @@ static void options_parse__help_names_every_option(void **state)
 		"--no-native",
 		"--raw",
 		"--budget-mem=SIZE",
+		"--budget-cpu=PCT",
 		"-v, --verbose",
 		"-q, --quiet",
 		"-V, --version",

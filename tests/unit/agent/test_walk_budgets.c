@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: agent/walk_budgets.c */
+#include "agent/walk_budgets.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#include <pyprofd/limits.h>
+
+#define PERCENT_NS (PP_BUDGET_PERIOD_NS / 100)
+
+static struct walk_budgets budgets_at(uint32_t hz, uint32_t events, uint32_t ppm)
+{
+	const struct options options = {.hz = hz, .events = events, .budget_cpu_ppm = ppm};
+
+	return walk_budgets_of(&options);
+}
+
+static void walk_budgets__are_a_share_of_a_cpu(void **state)
+{
+	(void)state;
+	assert_int_equal(budgets_at(99, PP_CAPTURES_ALL, 0).sample_ns, 20 * PERCENT_NS);
+	assert_int_equal(budgets_at(99, PP_CAPTURES_ALL, 0).switch_ns, PERCENT_NS / 2);
+}
+
+static void walk_budgets__given_one_is_the_sum_of_both(void **state)
+{
+	struct walk_budgets budgets = budgets_at(99, PP_CAPTURES_ALL, 30000);
+
+	(void)state;
+	assert_int_equal(budgets.sample_ns, 2 * PERCENT_NS);
+	assert_int_equal(budgets.switch_ns, PERCENT_NS);
+	budgets = budgets_at(9999, PP_CAPTURE_CPU, 1000);
+	assert_int_equal(budgets.sample_ns, PERCENT_NS / 10);
+	assert_int_equal(budgets.switch_ns, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(walk_budgets__are_a_share_of_a_cpu),
+		cmocka_unit_test(walk_budgets__given_one_is_the_sum_of_both),
+	};
+
+	return cmocka_run_group_tests_name("agent/walk_budgets", tests, NULL, NULL);
+}

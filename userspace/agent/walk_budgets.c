@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/walk_budgets.h"
+
+#include <pyprofd/limits.h>
+
+#include "base/clock.h"
+
+#define PPM 1000000ULL
+/* Of a CPU. */
+#define SWITCHES_PPM 5000ULL
+#define SAMPLES_PPM 200000ULL
+
+/* What --budget-cpu gives is for both.  Samples are always taken: they also divide the ledger's CPU time. */
+struct walk_budgets walk_budgets_of(const struct options *options)
+{
+	bool has_switches = options->events & PP_CAPTURES_OF_WAITS ||
+			    options->timeline;
+	uint64_t samples = SAMPLES_PPM, switches = SWITCHES_PPM;
+
+	if (options->budget_cpu_ppm) {
+		switches = has_switches ? options->budget_cpu_ppm / 3 : 0;
+		samples = options->budget_cpu_ppm - switches;
+	}
+	return (struct walk_budgets){
+		.sample_ns = (uint32_t)(samples * PP_BUDGET_PERIOD_NS / PPM),
+		.switch_ns = (uint32_t)(switches * PP_BUDGET_PERIOD_NS / PPM),
+	};
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What walks of stacks may take of each CPU. */
+#ifndef AGENT_WALK_BUDGETS_H
+#define AGENT_WALK_BUDGETS_H
+
+#include <stdint.h>
+
+#include "agent/options.h"
+
+/* In each PP_BUDGET_PERIOD_NS of a CPU. */
+struct walk_budgets {
+	uint32_t sample_ns, switch_ns;
+};
+
+struct walk_budgets walk_budgets_of(const struct options *options);
+
+#endif
