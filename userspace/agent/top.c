@@ -33,6 +33,8 @@ struct top {
 	size_t count;
 	uint64_t begun_cpu_ns; /* of this thread */
 	uint64_t rests_until_ns;
+	struct frame *shown_frame; /* owned: a stack as users other than root get it */
+	size_t shown_capacity;
 };
 
 int top_new(const struct options *options, struct live_server *server,
@@ -53,6 +55,8 @@ void top_free(struct top *top)
 {
 	for (size_t i = 0; top && i < top->count; i++)
 		profiles_close(&top->watcher[i].profiles);
+	if (top)
+		free(top->shown_frame);
 	free(top);
 }
 
@@ -189,19 +193,51 @@ static int add_shown(struct watcher *watcher, const struct pp_count_key *key,
 	return profiles_add(&watcher->profiles, key, count, &shown);
 }
 
+/* Where the kernel lies in memory is root's to know, as in /proc/kallsyms: *ret_frame is the sample's stack
+ * without it, valid until the next call. */
+static int hide_kernel_addresses(struct top *top, const struct profile_sample *sample,
+				 const struct frame **ret_frame)
+{
+	if (top->shown_capacity < sample->frame_count) {
+		struct frame *grown = realloc(top->shown_frame,
+					      sample->frame_count * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		top->shown_frame = grown;
+		top->shown_capacity = sample->frame_count;
+	}
+	for (size_t i = 0; i < sample->frame_count; i++) {
+		top->shown_frame[i] = sample->frame[i];
+		if (sample->frame[i].kind == FRAME_KERNEL)
+			top->shown_frame[i].address = 0;
+	}
+	*ret_frame = top->shown_frame;
+	return 0;
+}
+
+static int add_for(struct top *top, struct watcher *watcher, const struct pp_count_key *key,
+		   const struct pp_count *count, struct profile_sample *sample)
+{
+	const struct frame *frame = sample->frame;
+	int err = watcher->uid ? hide_kernel_addresses(top, sample, &sample->frame) : 0;
+
+	if (!err)
+		err = watcher->request.kinds ? profiles_add(&watcher->profiles, key, count, sample)
+					     : add_shown(watcher, key, count, sample);
+	sample->frame = frame;
+	return err;
+}
+
 void top_add(struct top *top, const struct pp_count_key *key, const struct pp_count *count,
 	     struct profile_sample *sample)
 {
 	for (size_t i = 0; top && i < top->count; i++) {
 		struct watcher *watcher = &top->watcher[i];
-		int err;
 
 		if (!watcher->profiles.is_open || !wants(top, watcher, key->id))
 			continue;
-		err = watcher->request.kinds
-			      ? profiles_add(&watcher->profiles, key, count, sample)
-			      : add_shown(watcher, key, count, sample);
-		if (err)
+		if (add_for(top, watcher, key, count, sample))
 			profiles_close(&watcher->profiles);
 	}
 }

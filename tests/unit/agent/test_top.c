@@ -16,6 +16,8 @@
 #include "profile/profile_read.h"
 #include "profile/window.h"
 
+#define KERNEL_ADDRESS 0xffffffff81234567ULL
+
 static struct live_job jobs[4];
 static size_t jobs_waiting;
 static int refused;
@@ -130,21 +132,26 @@ static void add(struct top *top, struct intern *strings, struct pp_process_id id
 		uint64_t weight)
 {
 	struct profile_sample sample = {
-		.frame_count = 1,
+		.frame_count = 2,
 		.label = {{.key = "pid", .is_number = 1, .number = id.tgid},
 			  {.key = "cgroup"}},
 		.label_count = 2,
 	};
 	const struct pp_count_key key = {.id = id, .kind = kind};
 	const struct pp_count count = {.samples = 1, .weight = weight};
-	struct frame frame = {.kind = FRAME_PYTHON};
+	struct frame frame[] = {{.kind = FRAME_KERNEL, .address = KERNEL_ADDRESS},
+				{.kind = FRAME_PYTHON}};
 	char name[32];
 
 	snprintf(name, sizeof(name), "f%u_%u", id.tgid, id.generation);
-	assert_int_equal(intern_string(strings, name, &frame.name), 0);
+	assert_int_equal(intern_string(strings, "do_syscall_64", &frame[0].name), 0);
+	assert_int_equal(intern_string(strings, name, &frame[1].name), 0);
 	assert_int_equal(intern_string(strings, "secret", &sample.label[1].string), 0);
-	sample.frame = &frame;
+	sample.frame = frame;
 	top_add(top, &key, &count, &sample);
+	/* What others get of it, the files included. */
+	assert_ptr_equal(sample.frame, frame);
+	assert_int_equal(frame[0].address, KERNEL_ADDRESS);
 }
 
 /* One window of samples, each worth another power of ten. */
@@ -164,6 +171,17 @@ static void fill_window(struct top *top)
 	top_end(top, &(struct top_facts){.duration_ns = 77, .comment = "facts samples=5"});
 }
 
+static size_t count_addresses(const struct profile *profile)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < profile->stacks.location_count; i++)
+		count += profile->stacks.location[i].address != 0;
+	return count;
+}
+
+static size_t pushed_addresses; /* of the kernel, in what pushed_sum() read */
+
 /* The sum of what was sent; no label but those that are shown. */
 static int64_t pushed_sum(void)
 {
@@ -182,6 +200,7 @@ static int64_t pushed_sum(void)
 	assert_int_equal(profile_reader_new(&options, &reader), 0);
 	assert_int_equal(profile_reader_add(reader, fd, "wall"), 0);
 	profile = profile_reader_profile(reader);
+	pushed_addresses = count_addresses(profile);
 	for (uint32_t i = 0; i < profile->row_count; i++) {
 		sum += profile_row_values(profile, i)[0];
 		assert_null(profile_find_label(profile, profile->row[i].label_set, "cgroup"));
@@ -196,6 +215,7 @@ static void top__users_see_the_programs_that_run_now(void **state)
 	(void)state;
 	fill_window(top);
 	assert_int_equal(pushed_sum(), 110);
+	assert_int_equal(pushed_addresses, 0);
 }
 
 static void top__root_sees_all(void **state)
@@ -205,6 +225,7 @@ static void top__root_sees_all(void **state)
 	(void)state;
 	fill_window(top);
 	assert_int_equal(pushed_sum(), 1110111);
+	assert_int_equal(pushed_addresses, 1);
 }
 
 static void top__those_that_were_named(void **state)
@@ -252,7 +273,7 @@ static void top__cycles_are_no_time(void **state)
 
 struct kind_sums {
 	int64_t value[3];
-	size_t rows, cgroups, facts;
+	size_t rows, cgroups, facts, addresses;
 };
 
 static void read_profile(const char *file, size_t size, const char *kind,
@@ -268,7 +289,8 @@ static void read_profile(const char *file, size_t size, const char *kind,
 	assert_int_equal(profile_reader_new(&options, &reader), 0);
 	assert_int_equal(profile_reader_add(reader, fd, kind), 0);
 	profile = profile_reader_profile(reader);
-	*ret_sums = (struct kind_sums){.rows = profile->row_count};
+	*ret_sums = (struct kind_sums){.rows = profile->row_count,
+				       .addresses = count_addresses(profile)};
 	for (uint32_t i = 0; i < profile->row_count; i++) {
 		for (size_t v = 0; v < profile->options.value_count; v++)
 			ret_sums->value[v] += profile_row_values(profile, i)[v];
@@ -333,6 +355,7 @@ static void kinds__are_sent_in_one_part_with_all_labels(void **state)
 	fill_window(top);
 	assert_int_equal(pushed_kinds(sums, kind), 2);
 	assert_int_equal(sums[0].facts, 1);
+	assert_int_equal(sums[0].addresses, 1);
 }
 
 static void kinds__of_users_are_of_their_programs_that_run_now(void **state)
@@ -352,6 +375,7 @@ static void kinds__of_users_are_of_their_programs_that_run_now(void **state)
 	assert_int_equal(kind[1], PP_PROFILE_WALL);
 	assert_int_equal(sums[1].value[0], 110);
 	assert_int_equal(sums[0].facts, 0);
+	assert_int_equal(sums[0].addresses + sums[1].addresses, 0);
 }
 
 static void kinds__that_are_not_recorded_are_refused(void **state)
