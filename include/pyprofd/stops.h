@@ -54,7 +54,8 @@
 	X(THREADS_TORN, "threads_torn", "switched all the time: a thread is counted a window later") \
 	X(SWEPT_LOST, "swept_lost", "threads asleep since before the start: a time or stack is missing") \
 	X(TIMELINE_FULL, "timeline_full", "parts of the timeline did not fit into its ring")        \
-	X(WAKES_FULL, "wakes_full", "waits not counted by waker: the window's table was full")
+	X(WAKES_FULL, "wakes_full", "waits not counted by waker: the window's table was full") \
+	X(PERF_MAPS_REFUSED, "perf_maps_refused", "a JIT's /tmp/perf-PID.map was not read: a link, or not the process' own file")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

@@ -140,3 +140,89 @@ def test_kernel_addresses_are_roots():
             numbers += [int(n) for n in re.findall(r"\b([0-9]{19,20})\b", text)]
             assert not [n for n in numbers if n >> 47 == (1 << 17) - 1], text
     harness.finish(process, signal_number=2)
+
+
+# ---------------------------------------------------------------- perf maps
+
+# Machine code at the address that root's file tells of: it counts down and returns.
+JIT = """
+import ctypes, mmap, os, sys
+ADDRESS = 0x10000000
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long]
+at = libc.mmap(ADDRESS, 4096, 7, 0x32, -1, 0)
+assert at == ADDRESS, at
+code = b"\\xb9\\x00\\x00\\x00\\x04\\xff\\xc9\\x75\\xfc\\xc3"
+ctypes.memmove(at, code, len(code))
+burn = ctypes.CFUNCTYPE(None)(at)
+%s
+print("ready", flush=True)
+while True:
+    burn()
+"""
+SECRET = "the_secret_of_root"
+OWN = "name_of_its_own"
+
+
+def jit_functions(how, before=None, wrap=()):
+    """What `pyprof report --live` of nobody's shows of nobody's JIT, and what the agent says.
+    With capabilities in a namespace of its own the program is root's to see, until it drops them."""
+    harness.need(os.uname().machine == "x86_64", "the machine code is x86-64's")
+    folder = harness.temporary()
+    process, path = agent(folder)
+    with Program(JIT % how, before=before, wrap=wrap) as program:
+        out = ask("--live", "--socket", path, "--pid", program.pid, "--for", 2, "--top", 0,
+                  verb="report", user=None if wrap else NOBODY)
+        assert "[anon]" in out or OWN in out or SECRET in out, out
+        path = "/tmp/perf-%d.map" % program.pid
+        if os.path.lexists(path):
+            os.unlink(path)
+    said = harness.finish(process, signal_number=2).err
+    return out, said
+
+
+def secret_file(folder):
+    path = os.path.join(folder, "shadow")
+    with open(path, "w") as f:
+        f.write("10000000 1000 %s\n" % SECRET)
+    os.chmod(path, 0o600)
+    return path
+
+
+def test_perf_map_of_its_own():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    out, _ = jit_functions("""
+with open("/tmp/perf-%%d.map" %% os.getpid(), "w") as f:
+    f.write("10000000 1000 %s\\n")
+""" % OWN)
+    assert OWN in out, out
+
+
+def test_perf_map_is_no_way_to_other_files():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    secret = secret_file(harness.temporary())
+    fifo = secret + ".fifo"
+    os.mkfifo(fifo, 0o600)
+    kept = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
+    line = ("10000000 1000 %s\n" % SECRET).encode()
+    os.write(kept, line)
+    links = ['os.symlink("%s", "/tmp/perf-%%d.map" %% os.getpid())' % target
+             for target in (secret, fifo)]
+    # A name that it made while it could; a file that it mounted where it may.
+    whys = [("a link leads to it", links[0], None, ()), ("a link leads to it", links[1], None, ()),
+            ("another user's", "", lambda p: os.link(secret, "/tmp/perf-%d.map" % p.pid), ())]
+    if subprocess.call(["unshare", "-Urm", "true"], preexec_fn=lambda: become(NOBODY),
+                       stderr=subprocess.DEVNULL) == 0:
+        mount = """
+path = "/tmp/perf-%%d.map" %% os.getpid()
+open(path, "w").close()
+assert libc.mount(b"%s", path.encode(), None, 4096, None) == 0
+""" % secret
+        whys.append(("another user's", mount, None, ("unshare", "-Urm")))
+    for why, how, before, wrap in whys:
+        out, said = jit_functions(how, before, wrap)
+        assert SECRET not in out and "[anon]" in out, (why, out)
+        assert why in said and "perf_maps_refused" in said, (why, said)
+    assert os.read(kept, 100) == line, "a pipe was read"
+    os.close(kept)

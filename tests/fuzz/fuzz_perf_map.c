@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/perf_map.c elf/root_file.c */
+/* sources: symbolize/perf_map.c base/root_file.c */
 /* The text of a perf-PID.map, in two pieces. */
 #include <assert.h>
 #include <string.h>

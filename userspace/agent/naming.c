@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "discover/proc_scan.h"
 #include "symbolize/kernel_symbols.h"
 #include "symbolize/native_symbols.h"
 #include "symbolize/perf_map.h"
@@ -19,6 +20,11 @@
 
 #define NATIVE_CACHE_BYTES (3U << 20)
 #define PERF_MAPS_MAX 256U
+#define PERF_MAPS_MAX_BYTES (64U << 20) /* of memory, all together */
+/* Of their files: so much is read at once, and then in a second. */
+#define PERF_MAPS_BURST_BYTES (32ULL << 20)
+#define PERF_MAPS_BYTES_PER_S (4ULL << 20)
+#define REFUSALS_TOLD_MAX 16U
 #define CLONE_CODE_BYTES 64U
 #define START_CODE_BYTES 64U
 
@@ -27,6 +33,7 @@ struct jit {
 	struct pp_process_id id;
 	struct perf_map *map;
 	uint32_t window; /* in which it was refreshed */
+	const char *refusal; /* why it is not read; static */
 	UT_hash_handle hh;
 };
 
@@ -35,6 +42,9 @@ struct naming {
 	struct native_symbols *native;
 	struct kernel_symbols *kernel;
 	struct jit *jit;
+	uint64_t refused_jits;
+	const char *told[REFUSALS_TOLD_MAX]; /* refusals that were logged */
+	uint64_t credit_bytes, credited_ns;  /* of reading perf maps */
 	uint32_t window;
 	bool has_warned_kernel;
 	uint32_t *module; /* by file id: index in the window's profile + 1, 0: not asked yet */
@@ -208,23 +218,89 @@ static struct jit *jit_get(struct naming *naming, struct pp_process_id id)
 	return jit;
 }
 
+/* Each reason is told once: who can be refused may be so all the time. */
+static void tell_refusal(struct naming *naming, const struct process *process, const char *why)
+{
+	for (size_t i = 0; i < REFUSALS_TOLD_MAX; i++) {
+		if (naming->told[i] == why)
+			return;
+		if (naming->told[i])
+			continue;
+		naming->told[i] = why;
+		log_warn("process %u: its /tmp/perf-PID.map is not read: %s; its JIT code has no names",
+			 process->id.tgid, why);
+		return;
+	}
+}
+
+static void note_refusal(struct naming *naming, struct jit *jit, const struct process *process,
+			 const char *why)
+{
+	if (why && why != jit->refusal) {
+		naming->refused_jits++;
+		tell_refusal(naming, process, why);
+	}
+	jit->refusal = why;
+}
+
+uint64_t naming_refused_jits(const struct naming *naming)
+{
+	return naming->refused_jits;
+}
+
+static size_t read_credit(struct naming *naming)
+{
+	const uint64_t now_ns = mono_ns(), passed_ns = now_ns - naming->credited_ns;
+
+	if (!naming->credited_ns || passed_ns > 60 * NS_PER_SEC)
+		naming->credit_bytes = PERF_MAPS_BURST_BYTES;
+	else
+		naming->credit_bytes += passed_ns * PERF_MAPS_BYTES_PER_S / NS_PER_SEC;
+	if (naming->credit_bytes > PERF_MAPS_BURST_BYTES)
+		naming->credit_bytes = PERF_MAPS_BURST_BYTES;
+	naming->credited_ns = now_ns;
+	return (size_t)naming->credit_bytes;
+}
+
+static bool has_room(const struct naming *naming)
+{
+	size_t bytes = 0;
+
+	for (const struct jit *jit = naming->jit; jit; jit = jit->hh.next)
+		bytes += perf_map_bytes(jit->map);
+	return bytes < PERF_MAPS_MAX_BYTES;
+}
+
 static void jit_refresh(struct naming *naming, struct jit *jit)
 {
 	const struct process *process = process_table_find(naming->agent->processes, jit->id);
-	uint64_t now_ns = mono_ns();
-	int64_t started_s;
+	struct perf_map_source source = {0};
+	struct proc_status status;
+	const uint64_t now_ns = mono_ns();
 	char root[32];
+	size_t used;
 	pid_t tid;
 
 	if (!process || process->exit_ns || jit->window == naming->window ||
 	    process_live_task((pid_t)process->id.tgid, &tid))
 		return;
 	jit->window = naming->window;
-	started_s = (int64_t)((wall_ns() - (now_ns - process->start_ns)) / NS_PER_SEC);
+	/* Who it acts as now: it may have been root before. */
+	if (proc_status_read((uint32_t)tid, &status))
+		return;
+	if (!has_room(naming)) {
+		note_refusal(naming, jit, process, "all such files took too much memory");
+		return;
+	}
 	snprintf(root, sizeof(root), "/proc/%d/root", tid);
-	(void)perf_map_refresh(jit->map, root,
-			       process->inner_pid ? process->inner_pid : process->id.tgid,
-			       process->uid, started_s);
+	source.root = root;
+	source.inner_pid = process->inner_pid ? process->inner_pid : process->id.tgid;
+	source.uid = status.uid;
+	source.started_s = (int64_t)((wall_ns() - (now_ns - process->start_ns)) / NS_PER_SEC);
+	source.max_bytes = read_credit(naming);
+	(void)perf_map_refresh(jit->map, &source, &used);
+	naming->credit_bytes -= used;
+	note_refusal(naming, jit, process, perf_map_refusal(jit->map));
 }
 
 static bool name_anonymous(void *context, struct pp_process_id id, uint64_t address,

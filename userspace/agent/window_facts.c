@@ -58,6 +58,7 @@ void window_facts_update(struct agent *agent)
 	summary->loss[PP_LOSS_THREADS_TORN] = agent->torn_threads;
 	summary->loss[PP_LOSS_SWITCHES_UNSEEN] += agent->stray_threads;
 	summary->loss[PP_LOSS_SWEPT_LOST] = sweeps_lost(agent->sweeps);
+	summary->loss[PP_LOSS_PERF_MAPS_REFUSED] = naming_refused_jits(agent->naming);
 	if (!read_file("/proc/self/statm", 256, &text, NULL)) {
 		char *resident = strchr(text, ' ');
 

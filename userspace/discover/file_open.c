@@ -5,16 +5,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/fs.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/root_file.h"
 #include "discover/mapping.h"
 
 #define INODE_LOW_BITS 0xffffffffffffULL
@@ -48,24 +47,14 @@ bool file_key_is_of_mapping(const struct file_key *file, const struct file_key *
 	return !((file->inode ^ mapping->inode) & INODE_LOW_BITS);
 }
 
-/* Opening a device can do things and opening a FIFO can wait, so first look, with O_PATH. */
 static int open_looked_at(int path_fd, const struct file_key *wanted, int *ret_fd)
 {
 	OWNED_FD int fd = -1;
 	struct file_key key;
-	struct stat status;
-	char self[32];
-	int err;
+	int err = root_file_open_seen(path_fd, &fd);
 
-	if (fstat(path_fd, &status) != 0)
-		return -errno;
-	if (!S_ISREG(status.st_mode))
-		return -EINVAL;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd);
-	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -errno;
-	err = file_key_from_fd(fd, &key);
+	if (!err)
+		err = file_key_from_fd(fd, &key);
 	if (err)
 		return err;
 	if (!file_key_is_of_mapping(&key, wanted))
@@ -89,19 +78,10 @@ static int open_map_file(pid_t tid, const struct mapping *mapping, int *ret_fd)
 
 static int open_below(const char *root, const struct mapping *mapping, int *ret_fd)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	OWNED_FD int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	OWNED_FD int path_fd = -1;
+	int err = root_file_look(root, mapping->path, ROOT_FILE_LINKS, &path_fd);
 
-	if (root_fd < 0)
-		return -errno;
-	path_fd = (int)syscall(SYS_openat2, root_fd, mapping->path, &how, sizeof(how));
-	if (path_fd < 0)
-		return -errno;
-	return open_looked_at(path_fd, &mapping->key, ret_fd);
+	return err ? err : open_looked_at(path_fd, &mapping->key, ret_fd);
 }
 
 int file_open(uint32_t tgid, const struct mapping *mapping, int *ret_fd)

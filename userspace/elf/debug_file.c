@@ -5,9 +5,10 @@
 #include <limits.h>
 #include <lzma.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
-#include "elf/root_file.h"
+#include "base/root_file.h"
 #include "elf/symbol_sources.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
@@ -56,6 +57,17 @@ static bool belongs_to(const struct elf_image *debug, const struct elf_image *im
 	return link && debug->size <= DEBUG_CRC_MAX_BYTES && file_crc(debug) == link->crc;
 }
 
+/* The path came out of the file, or from the process that maps it: a debug file counts when its names are no
+ * secret, that is root's and for all to read, or when it is of the image's owner. */
+static bool may_name(const struct elf_image *image, int fd)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) || status.st_mode & S_IWOTH)
+		return false;
+	return status.st_uid == image->owner || (!status.st_uid && status.st_mode & S_IROTH);
+}
+
 static int try_path(const struct elf_image *image, const char *root, const char *path,
 		    const struct debuglink *link, struct elf_image **ret_debug)
 {
@@ -63,7 +75,7 @@ static int try_path(const struct elf_image *image, const char *root, const char 
 	OWNED_FD int fd = -1;
 	int err = root_file_open(root, path, &fd);
 
-	if (err)
+	if (err || !may_name(image, fd))
 		return -ENOENT;
 	err = elf_image_open(fd, &debug);
 	if (err)

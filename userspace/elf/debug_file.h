@@ -7,7 +7,8 @@
 
 /* Looks where gdb does: ROOT/usr/lib/debug/.build-id/xx/yyyy.debug, then .gnu_debuglink's name beside
  * the file, in .debug/ there, and in ROOT/usr/lib/debug/DIR.  Accepted when the build-id is the
- * same or, lacking one, the CRC that .gnu_debuglink states.
+ * same or, lacking one, the CRC that .gnu_debuglink states; and when it is root's and readable for all, or
+ * its owner is the image's.
  * Returns 0; -ENOENT; -ENOMEM. */
 int debug_file_open(const struct elf_image *image, const char *root, const char *path,
 		    struct elf_image **ret_debug);

@@ -188,6 +188,7 @@ int elf_image_from_memory(const void *data, size_t size, struct elf_image **ret_
 		return -ENOMEM;
 	image->data = data;
 	image->size = size;
+	image->owner = UINT32_MAX;
 	err = read_headers(image);
 	if (err)
 		return err;
@@ -214,6 +215,7 @@ int elf_image_open(int fd, struct elf_image **ret_image)
 	image->data = data;
 	image->size = (size_t)status.st_size;
 	image->is_mapped = true;
+	image->owner = status.st_uid;
 	err = read_headers(image);
 	if (err)
 		return err;

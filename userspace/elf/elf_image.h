@@ -40,6 +40,7 @@ struct elf_image {
 	uint64_t tls_memory_size, tls_align; /* PT_TLS; 0: none */
 	const uint8_t *build_id;	     /* into data, or NULL */
 	size_t build_id_size;
+	uint32_t owner; /* of the file; UINT32_MAX: it is memory */
 	/* private */
 	uint64_t program_offset, section_offset;
 	uint16_t program_count, section_count, section_names;

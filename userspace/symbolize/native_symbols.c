@@ -6,7 +6,7 @@
 
 #include "elf/elf_image.h"
 #include "elf/elf_symbols.h"
-#include "elf/root_file.h"
+#include "base/root_file.h"
 #include "symbolize/demangle.h"
 
 #include <uthash.h>

@@ -2,12 +2,14 @@
 #include "symbolize/perf_map.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <linux/magic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
-#include "elf/root_file.h"
+#include "base/root_file.h"
 
 #define READ_CHUNK_BYTES 65536U
 /* A JIT that reuses memory leaves old entries under new ones. */
@@ -30,6 +32,8 @@ struct perf_map {
 	off_t offset;
 	struct timespec changed;
 	off_t size;
+	bool is_behind; /* there are more complete lines */
+	const char *refusal;
 };
 
 int perf_map_new(struct perf_map **ret_map)
@@ -55,7 +59,7 @@ static void forget(struct perf_map *map)
 {
 	free(map->entry);
 	free(map->names);
-	*map = (struct perf_map){0};
+	*map = (struct perf_map){.refusal = map->refusal};
 }
 
 /* ---- lines ---- */
@@ -193,23 +197,114 @@ static int compare_entries(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
+/* The first `sorted` entries are in their order: so a file that grows costs what is new. */
+static int sort_new(struct perf_map *map, size_t sorted)
+{
+	const size_t added = map->count - sorted;
+	struct entry *to = map->entry + map->count;
+	OWNED_MEM struct entry *tail = NULL;
+
+	if (!added)
+		return 0;
+	qsort(map->entry + sorted, added, sizeof(*map->entry), compare_entries);
+	if (!sorted || compare_entries(&map->entry[sorted - 1], &map->entry[sorted]) < 0)
+		return 0;
+	tail = malloc(added * sizeof(*tail));
+	if (!tail)
+		return -ENOMEM;
+	memcpy(tail, map->entry + sorted, added * sizeof(*tail));
+	for (size_t left = added; left;) {
+		const bool is_old =
+			sorted && compare_entries(&map->entry[sorted - 1], &tail[left - 1]) > 0;
+
+		*--to = is_old ? map->entry[--sorted] : tail[--left];
+	}
+	return 0;
+}
+
 int perf_map_add_text(struct perf_map *map, const char *text, size_t size)
 {
+	const size_t sorted = map->count;
 	size_t used;
 	int err = add_lines(map, text, size, &used);
 
 	if (!err && used < size)
 		err = add_line(map, text + used, size - used);
-	if (map->count)
-		qsort(map->entry, map->count, sizeof(*map->entry), compare_entries);
-	return err;
+	return sort_new(map, sorted) ?: err;
 }
 
 /* ---- the file ---- */
 
-static bool is_trusted(const struct stat *status, uint32_t uid)
+/* Reading these can do things, wait for ever, or show what is nobody's file. */
+static bool is_special(long type)
 {
-	return (status->st_uid == uid || status->st_uid == 0) && !(status->st_mode & S_IWOTH);
+	static const long special[] = {
+		PROC_SUPER_MAGIC, SYSFS_MAGIC,	     TRACEFS_MAGIC,	  DEBUGFS_MAGIC,
+		BPF_FS_MAGIC,	  CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC,
+		SELINUX_MAGIC,	  PSTOREFS_MAGIC,     EFIVARFS_MAGIC,	  FUSE_SUPER_MAGIC,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(special); i++)
+		if (type == special[i])
+			return true;
+	return false;
+}
+
+/* NULL: it may be read. */
+static const char *find_refusal(int path_fd, const struct stat *status, uint32_t uid)
+{
+	struct statfs system;
+
+	if (status->st_uid != uid)
+		return "it is another user's";
+	if (status->st_mode & S_IWOTH)
+		return "anybody may write it";
+	if (status->st_nlink != 1)
+		return "the file has other names";
+	if (fstatfs(path_fd, &system) || is_special((long)system.f_type))
+		return "it lies in a file system that is not for files";
+	return NULL;
+}
+
+static const char *look_refusal(int err)
+{
+	switch (err) {
+	case -ELOOP:
+		return "a link leads to it";
+	case -EINVAL:
+		return "it is no regular file";
+	default:
+		return NULL;
+	}
+}
+
+static int refuse(struct perf_map *map, const char *why)
+{
+	map->refusal = why;
+	return -EPERM;
+}
+
+/* Looks, judges what it saw, and opens just that. */
+static int open_judged(struct perf_map *map, const struct perf_map_source *source,
+		       struct stat *status, int *ret_fd)
+{
+	OWNED_FD int path_fd = -1;
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", source->inner_pid);
+	map->refusal = NULL;
+	err = root_file_look(source->root, path, ROOT_FILE_NO_LINKS, &path_fd);
+	if (err)
+		return look_refusal(err) ? refuse(map, look_refusal(err)) : err;
+	if (fstat(path_fd, status))
+		return -errno;
+	map->refusal = find_refusal(path_fd, status, source->uid);
+	if (map->refusal)
+		return -EPERM;
+	if (status->st_mtim.tv_sec < source->started_s)
+		return -ENOENT;
+	return root_file_open_seen(path_fd, ret_fd);
 }
 
 static bool is_same_file(const struct perf_map *map, const struct stat *status)
@@ -220,27 +315,34 @@ static bool is_same_file(const struct perf_map *map, const struct stat *status)
 
 static bool is_unchanged(const struct perf_map *map, const struct stat *status)
 {
-	return is_same_file(map, status) && map->size == status->st_size &&
+	return is_same_file(map, status) && map->size == status->st_size && !map->is_behind &&
 	       map->changed.tv_sec == status->st_mtim.tv_sec &&
 	       map->changed.tv_nsec == status->st_mtim.tv_nsec;
 }
 
 /* Reads complete lines from map->offset on; a line longer than the chunk is skipped in pieces. */
-static int read_new_lines(struct perf_map *map, int fd)
+static int read_new_lines(struct perf_map *map, int fd, size_t max_bytes, size_t *ret_bytes)
 {
 	OWNED_MEM char *chunk = malloc(READ_CHUNK_BYTES);
 
 	if (!chunk)
 		return -ENOMEM;
+	map->is_behind = false;
 	while (map->offset < (off_t)PERF_MAP_MAX_FILE_BYTES && !is_full(map)) {
-		const ssize_t got = pread(fd, chunk, READ_CHUNK_BYTES, map->offset);
+		ssize_t got;
 		size_t used;
 		int err;
 
+		if (*ret_bytes + READ_CHUNK_BYTES > max_bytes) {
+			map->is_behind = true;
+			return 0;
+		}
+		got = pread(fd, chunk, READ_CHUNK_BYTES, map->offset);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
 			return -errno;
+		*ret_bytes += (size_t)got;
 		err = add_lines(map, chunk, (size_t)got, &used);
 		if (err)
 			return err;
@@ -253,26 +355,18 @@ static int read_new_lines(struct perf_map *map, int fd)
 	return 0;
 }
 
-int perf_map_refresh(struct perf_map *map, const char *root, uint32_t inner_pid, uint32_t uid,
-		     int64_t started_s)
+int perf_map_refresh(struct perf_map *map, const struct perf_map_source *source,
+		     size_t *ret_read_bytes)
 {
 	OWNED_FD int fd = -1;
 	struct stat status;
-	char path[64];
 	size_t count = map->count;
 	bool is_new = false;
-	int err;
+	int err = open_judged(map, source, &status, &fd);
 
-	snprintf(path, sizeof(path), "/tmp/perf-%u.map", inner_pid);
-	err = root_file_open(root, path, &fd);
+	*ret_read_bytes = 0;
 	if (err)
-		return err == -EINVAL || err == -ELOOP ? -EPERM : err;
-	if (fstat(fd, &status))
-		return -errno;
-	if (!is_trusted(&status, uid))
-		return -EPERM;
-	if (status.st_mtim.tv_sec < started_s)
-		return -ENOENT;
+		return err;
 	if (is_unchanged(map, &status))
 		return 0;
 	if (!is_same_file(map, &status)) {
@@ -280,9 +374,8 @@ int perf_map_refresh(struct perf_map *map, const char *root, uint32_t inner_pid,
 		forget(map);
 		count = 0;
 	}
-	err = read_new_lines(map, fd);
-	if (map->count)
-		qsort(map->entry, map->count, sizeof(*map->entry), compare_entries);
+	err = read_new_lines(map, fd, source->max_bytes, ret_read_bytes);
+	err = sort_new(map, count) ?: err;
 	if (err)
 		return err;
 	map->device = status.st_dev;
@@ -290,6 +383,11 @@ int perf_map_refresh(struct perf_map *map, const char *root, uint32_t inner_pid,
 	map->changed = status.st_mtim;
 	map->size = status.st_size;
 	return is_new || count != map->count;
+}
+
+const char *perf_map_refusal(const struct perf_map *map)
+{
+	return map->refusal;
 }
 
 /* ---- looking up ---- */

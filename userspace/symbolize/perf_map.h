@@ -20,15 +20,28 @@ int perf_map_new(struct perf_map **ret_map);
 void perf_map_free(struct perf_map *map);
 DEFINE_OWNED(struct perf_map, perf_map)
 
-/* Reads what is new in ROOT/tmp/perf-INNER_PID.map (root: "/proc/PID/root"); all of it when the file
- * is another or shrank.  Cheap when nothing changed.  At most once a window.
- * The file counts only if it is a regular file that uid (the process's, as the host counts) or root
- * owns and others cannot write: anyone may put a file in /tmp.  started_s: the process's start, wall
- * clock; a file last written before that is another process's.
+struct perf_map_source {
+	const char *root;   /* "/proc/PID/root" */
+	uint32_t inner_pid; /* as the process knows itself */
+	uint32_t uid;	    /* that it acts as now, as the host counts */
+	int64_t started_s;  /* wall clock; a file last written before is another process's */
+	size_t max_bytes;   /* to read now: what is behind comes with the next refresh */
+};
+
+/* Reads what is new in ROOT/tmp/perf-INNER_PID.map; all of it when the file is another or shrank.  Cheap when
+ * nothing changed.  At most once a window.
+ * Anyone may put anything there, and in a mount namespace of his own mount anything there.  So it is looked at
+ * before it is opened, and read only if no link leads to it, it is a regular file with one name that uid owns
+ * and others cannot write, and it lies in no file system of the kernel's own (procfs, sysfs, tracefs, ...) or of
+ * a program (FUSE).
  * Entries of CPython's -X perf ("py::…") are left out, as the Python frames are there already.
- * Returns 1 when names changed (earlier strings are invalid), 0; -ENOENT; -EPERM; -ENOMEM; -errno. */
-int perf_map_refresh(struct perf_map *map, const char *root, uint32_t inner_pid, uint32_t uid,
-		     int64_t started_s);
+ * *ret_read_bytes: how much of max_bytes was used.
+ * Returns 1 when names changed (earlier strings are invalid), 0; -ENOENT; -EPERM: perf_map_refusal() says why;
+ * -ENOMEM; -errno. */
+int perf_map_refresh(struct perf_map *map, const struct perf_map_source *source,
+		     size_t *ret_read_bytes);
+/* Why the last refresh did not read the file; static; NULL: it did, or there was none. */
+const char *perf_map_refusal(const struct perf_map *map);
 
 /* The entry that covers an address; of several the one written last among the nearest.  0; -ENOENT.
  * The string is valid until the next perf_map_refresh(). */

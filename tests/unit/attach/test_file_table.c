@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_table.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c discover/mapping.c discover/proc_maps.c base/io.c */
+/* sources: attach/file_table.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c */
 /* Files are written to a folder of its own and looked up as mappings of this process.  Whether a file is
  * an interpreter is told by a fake. */
 #include "attach/file_table.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/native_symbols.c symbolize/demangle.c symbolize/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c elf/debug_file.c elf/root_file.c elf/elf_image.c elf/elf_symbol_table.c */
+/* sources: symbolize/native_symbols.c symbolize/demangle.c symbolize/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c elf/debug_file.c base/root_file.c elf/elf_image.c elf/elf_symbol_table.c */
 #include "symbolize/native_symbols.h"
 
 #include <cmocka.h>

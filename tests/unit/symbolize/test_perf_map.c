@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/perf_map.c elf/root_file.c */
+/* sources: symbolize/perf_map.c base/root_file.c */
 #include "symbolize/perf_map.h"
 
 #include <cmocka.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <utime.h>
 
 #define INNER_PID 7U
@@ -157,6 +158,19 @@ static void write_map(const struct fixture *fixture, const char *mode, const cha
 	assert_int_equal(chmod(fixture->path, 0644), 0);
 }
 
+static int refresh(const struct fixture *fixture, struct perf_map *map, uint32_t uid,
+		   int64_t started_s)
+{
+	const struct perf_map_source source = {.root = fixture->root, .inner_pid = INNER_PID,
+					       .uid = uid, .started_s = started_s,
+					       .max_bytes = 64U << 20};
+	size_t used;
+	int result = perf_map_refresh(map, &source, &used);
+
+	assert_int_equal(result == -EPERM, perf_map_refusal(map) != NULL);
+	return result;
+}
+
 static void perf_map_refresh__reads_what_was_appended(void **state)
 {
 	const struct fixture *fixture = *state;
@@ -164,14 +178,14 @@ static void perf_map_refresh__reads_what_was_appended(void **state)
 	const uint32_t uid = getuid();
 
 	assert_int_equal(perf_map_new(&map), 0);
-	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, uid, 0), -ENOENT);
+	assert_int_equal(refresh(fixture, map, uid, 0), -ENOENT);
 	write_map(fixture, "w", "1000 10 one\n2000 10 tw");
-	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, uid, 0), 1);
-	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, uid, 0), 0);
+	assert_int_equal(refresh(fixture, map, uid, 0), 1);
+	assert_int_equal(refresh(fixture, map, uid, 0), 0);
 	assert_name(map, 0x1000, "one");
 	assert_name(map, 0x2000, NULL);
 	write_map(fixture, "a", "o\n");
-	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, uid, 0), 1);
+	assert_int_equal(refresh(fixture, map, uid, 0), 1);
 	assert_name(map, 0x1000, "one");
 	assert_name(map, 0x2000, "two");
 	assert_int_equal(perf_map_count(map), 2);
@@ -184,9 +198,9 @@ static void perf_map_refresh__shorter_file_is_read_anew(void **state)
 
 	assert_int_equal(perf_map_new(&map), 0);
 	write_map(fixture, "w", "1000 10 one\n2000 10 two\n");
-	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, getuid(), 0), 1);
+	assert_int_equal(refresh(fixture, map, getuid(), 0), 1);
 	write_map(fixture, "w", "3000 10 three\n");
-	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, getuid(), 0), 1);
+	assert_int_equal(refresh(fixture, map, getuid(), 0), 1);
 	assert_name(map, 0x1000, NULL);
 	assert_name(map, 0x3000, "three");
 }
@@ -199,13 +213,13 @@ static void perf_map_refresh__file_of_another_is_eperm(void **state)
 	assert_int_equal(perf_map_new(&map), 0);
 	write_map(fixture, "w", "1000 10 one\n");
 	assert_int_equal(chmod(fixture->path, 0666), 0);
-	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, getuid(), 0), -EPERM);
+	assert_int_equal(refresh(fixture, map, getuid(), 0), -EPERM);
 	assert_int_equal(chmod(fixture->path, 0644), 0);
 	if (getuid() != 0)
-		assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, getuid() + 1, 0),
+		assert_int_equal(refresh(fixture, map, getuid() + 1, 0),
 				 -EPERM);
 	else if (!chown(fixture->path, 12345, 12345))
-		assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, 54321, 0), -EPERM);
+		assert_int_equal(refresh(fixture, map, 54321, 0), -EPERM);
 	assert_int_equal(perf_map_count(map), 0);
 }
 
@@ -218,8 +232,8 @@ static void perf_map_refresh__file_from_before_the_process_is_enoent(void **stat
 	assert_int_equal(perf_map_new(&map), 0);
 	write_map(fixture, "w", "1000 10 one\n");
 	assert_int_equal(utime(fixture->path, &old), 0);
-	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, getuid(), 1001), -ENOENT);
-	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, getuid(), 1000), 1);
+	assert_int_equal(refresh(fixture, map, getuid(), 1001), -ENOENT);
+	assert_int_equal(refresh(fixture, map, getuid(), 1000), 1);
 }
 
 static void perf_map_refresh__line_longer_than_a_read_is_passed_over(void **state)
@@ -235,9 +249,80 @@ static void perf_map_refresh__line_longer_than_a_read_is_passed_over(void **stat
 	write_map(fixture, "w", "1000 10 one\n");
 	write_map(fixture, "a", line);
 	write_map(fixture, "a", "\n2000 10 two\n");
-	assert_int_equal(perf_map_refresh(map, fixture->root, INNER_PID, getuid(), 0), 1);
+	assert_int_equal(refresh(fixture, map, getuid(), 0), 1);
 	assert_name(map, 0x1000, "one");
 	assert_name(map, 0x2000, "two");
+}
+
+static void perf_map_refresh__only_the_process_own_plain_file(void **state)
+{
+	const struct fixture *fixture = *state;
+	OWNED(perf_map) struct perf_map *map = NULL;
+	char other[160], moved[160];
+
+	assert_int_equal(perf_map_new(&map), 0);
+	snprintf(other, sizeof(other), "%s/other", fixture->root);
+	snprintf(moved, sizeof(moved), "%s/moved", fixture->root);
+	write_map(fixture, "w", "1000 10 one\n");
+	/* Links: to the file, of the file, and on the way. */
+	assert_int_equal(rename(fixture->path, other), 0);
+	assert_int_equal(symlink("../other", fixture->path), 0);
+	assert_int_equal(refresh(fixture, map, getuid(), 0), -EPERM);
+	assert_int_equal(unlink(fixture->path), 0);
+	assert_int_equal(link(other, fixture->path), 0);
+	assert_int_equal(refresh(fixture, map, getuid(), 0), -EPERM);
+	assert_int_equal(unlink(other), 0);
+	assert_int_equal(refresh(fixture, map, getuid(), 0), 1);
+	snprintf(other, sizeof(other), "%s/tmp", fixture->root);
+	assert_int_equal(rename(other, moved), 0);
+	assert_int_equal(symlink("moved", other), 0);
+	assert_int_equal(refresh(fixture, map, getuid(), 0), -EPERM);
+	assert_int_equal(unlink(other), 0);
+	assert_int_equal(rename(moved, other), 0);
+	/* Root's, where the process is not root. */
+	assert_int_equal(refresh(fixture, map, getuid() + 1, 0), -EPERM);
+	/* What would wait. */
+	assert_int_equal(unlink(fixture->path), 0);
+	assert_int_equal(mkfifo(fixture->path, 0644), 0);
+	assert_int_equal(refresh(fixture, map, getuid(), 0), -EPERM);
+}
+
+static void perf_map_refresh__reads_so_much_at_a_time(void **state)
+{
+	const struct fixture *fixture = *state;
+	OWNED(perf_map) struct perf_map *map = NULL;
+	struct perf_map_source source = {.root = fixture->root, .inner_pid = INNER_PID,
+					 .uid = getuid(), .max_bytes = 1U << 17};
+	size_t used, all = 0;
+	unsigned int calls = 0;
+	char line[64];
+
+	assert_int_equal(perf_map_new(&map), 0);
+	write_map(fixture, "w", "");
+	/* Backwards: every piece goes before what was read. */
+	for (unsigned int i = 0; i < 20; i++) {
+		OWNED_MEM char *text = malloc(1U << 16);
+		size_t size = 0;
+
+		assert_non_null(text);
+		for (unsigned int k = 0; k < 1000; k++)
+			size += (size_t)snprintf(text + size, (1U << 16) - size, "%x 8 f%u\n",
+						 0x10000000 - (i * 1000 + k) * 16, i * 1000 + k);
+		write_map(fixture, "a", text);
+	}
+	while (perf_map_refresh(map, &source, &used) == 1) {
+		assert_true(used <= source.max_bytes);
+		all += used;
+		calls++;
+	}
+	assert_true(calls > 2 && all >= 20U * 10000);
+	assert_int_equal(perf_map_count(map), 20000);
+	for (unsigned int i = 0; i < 20000; i += 7) {
+		snprintf(line, sizeof(line), "f%u", i);
+		assert_name(map, 0x10000000 - i * 16 + 7, line);
+	}
+	source.max_bytes = 0;
+	assert_int_equal(perf_map_refresh(map, &source, &used), 0);
 }
 
 int main(void)
@@ -260,6 +345,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			perf_map_refresh__line_longer_than_a_read_is_passed_over, set_up,
 			tear_down),
+		cmocka_unit_test_setup_teardown(
+			perf_map_refresh__only_the_process_own_plain_file, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(perf_map_refresh__reads_so_much_at_a_time, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests_name("symbolize/perf_map", tests, NULL, NULL);
