@@ -46,8 +46,9 @@ int place_count(__u32 tid, __u32 at)
 	return 0;
 }
 
-/* One that runs for long passes no switch: a sample, which is in `slot` and was wanted, tells of it.
- * Switches and samples of one thread exclude each other: a timer's interrupt cannot hit a switch. */
+/* One that runs for long passes no switch, or came by one and passes no other: a sample, which is in `slot`
+ * and was wanted, tells whose it is.  Switches and samples of one thread exclude each other: a timer's
+ * interrupt cannot hit a switch. */
 int thread_see(__u32 slot)
 {
 	struct pp_config *cfg = config_get();
@@ -55,12 +56,18 @@ int thread_see(__u32 slot)
 	__u64 now_ns = bpf_ktime_get_ns();
 	struct pp_thread *t;
 
-	if (!cfg || !w || thread_find(w->tid, cfg))
+	if (!cfg || !w)
 		return 0;
-	t = thread_claim(w->tid, w->id.tgid, now_ns, cfg);
+	t = thread_find(w->tid, cfg);
+	if (t && t->flags & (PP_THREAD_WANTED | PP_THREAD_WAITING))
+		return 0; /* it waits: a switch was not seen, which the next one finds */
+	if (!t)
+		t = thread_claim(w->tid, w->id.tgid, now_ns, cfg);
 	if (!t)
 		return 0;
 	thread_begin(t);
+	if (t->identified_ns)
+		thread_restart(t, now_ns); /* the filters did not want it until now */
 	t->id = w->id;
 	t->flags = PP_THREAD_WANTED;
 	t->identified_ns = now_ns;

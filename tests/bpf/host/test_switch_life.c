@@ -457,6 +457,48 @@ static void process__that_was_not_known_is_one_in_the_ledger(void **state)
 	assert_int_equal(ledger_of(90, (START_NS + 1 * MS) >> 10)->life_ns, 501 * MS);
 }
 
+/* A sample of the thread that runs. */
+static void sampled_at(const struct actor *actor, uint64_t at_ns)
+{
+	set_time(at_ns);
+	host->walk.tid = actor->task.pid;
+	host->walk.id = (struct pp_process_id){.tgid = actor->task.tgid, .generation = GENERATION};
+	assert_int_equal(thread_see(0), 0);
+}
+
+/* Its first switch gave it a slot and could not tell whose it is; it passes no other. */
+static void running__thread_that_came_once_has_its_time(void **state)
+{
+	uint64_t total_ns[PP_LEDGER_COUNT];
+
+	(void)state;
+	comes(&one, 2 * MS);
+	sampled_at(&one, 10 * MS);
+	sampled_at(&one, 20 * MS);
+	window_close(100 * MS);
+	assert_true(slot_of(&one)->flags & PP_THREAD_WANTED);
+	assert_int_equal(slot_of(&one)->id.generation, GENERATION);
+	assert_int_equal(slot_of(&one)->created_ns, START_NS + 2 * MS);
+	thread_slot_totals(slot_of(&one), START_NS + 100 * MS, total_ns);
+	assert_int_equal(total_ns[PP_LEDGER_CPU], 98 * MS);
+}
+
+static void running__thread_has_no_time_from_before_it_was_wanted(void **state)
+{
+	uint64_t total_ns[PP_LEDGER_COUNT];
+
+	(void)state;
+	host->config.flags |= PP_CONFIG_FILTER;
+	process_add(70, GENERATION, 0);
+	comes(&one, 0);
+	leaves(&one, 1 * MS);
+	comes(&one, 5 * MS);
+	assert_false(slot_of(&one)->flags & PP_THREAD_WANTED);
+	sampled_at(&one, 10 * MS);
+	thread_slot_totals(slot_of(&one), START_NS + 100 * MS, total_ns);
+	assert_int_equal(total_ns[PP_LEDGER_CPU], 90 * MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -481,6 +523,8 @@ int main(void)
 		switch_test(exec__by_the_leader_begins_new_times),
 		switch_test(exit__of_a_process_that_never_slept_is_in_its_ledger),
 		switch_test(process__that_was_not_known_is_one_in_the_ledger),
+		switch_test(running__thread_that_came_once_has_its_time),
+		switch_test(running__thread_has_no_time_from_before_it_was_wanted),
 	};
 
 	return cmocka_run_group_tests_name("bpf/switch_life", tests, NULL, NULL);
