@@ -22,6 +22,7 @@
 #define IDENTIFY_NS 100000000ULL
 #define GIL_RETRY_NS 50000ULL
 #define CLOCK_NS 1000000ULL
+#define SWITCH_STATE_ARGUMENT 3 /* of sched_switch, counted from 0 */
 
 /* ---- the clock ---- */
 
@@ -541,6 +542,18 @@ static __always_inline void thread_leaves(void *ctx, struct switch_state *state,
 	thread_end(t);
 }
 
+/* The state in which the thread leaves.  A waker on another CPU may change it before the program runs; what
+ * the scheduler acted on is the tracepoint's last argument, from 5.18 on.  A signal that was pending keeps
+ * the thread on the queue: that is only in the thread's own state. */
+static __always_inline __u32 left_state(const void *ctx, struct task_struct *prev)
+{
+	__u32 state = task_state_of(prev);
+
+	if (state && switch_tells_state)
+		return ((const volatile __u64 *)ctx)[SWITCH_STATE_ARGUMENT];
+	return state == STATE_WAKING ? STATE_INTERRUPTIBLE : state;
+}
+
 /* 5.10 allows 512 bytes of stack for a chain of calls, each rounded up to 32: 224 are left for this
  * frame above a walk. */
 SEC("tp_btf/sched_switch")
@@ -558,7 +571,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (next->pid && !(next->flags & PF_KTHREAD))
 		thread_comes(next, clock, now_ns, cfg);
 	if (prev->pid && !(prev->flags & PF_KTHREAD))
-		thread_leaves(ctx, state, prev, preempt ? 0 : task_state_of(prev), clock, now_ns,
+		thread_leaves(ctx, state, prev, preempt ? 0 : left_state(ctx, prev), clock, now_ns,
 			      cfg);
 	return 0;
 }

@@ -327,6 +327,7 @@ PP_MAP struct timeline_records_map timeline_records SEC(".maps");
 /* Set before the load (agent): the verifier removes what they switch off. */
 PP_CONST bool timeline_is_on;
 PP_CONST bool wakers_are_on;
+PP_CONST bool switch_tells_state; /* sched_switch has the argument prev_state: 5.18 and later */
 
 static inline void count_loss(enum pp_loss loss)
 {

@@ -8,6 +8,7 @@
 #include "lib/user_registers.bpf.h"
 
 /* include/linux/sched.h; the same on 5.10 to 7.2. */
+#define STATE_INTERRUPTIBLE 0x01U
 #define STATE_UNINTERRUPTIBLE 0x02U
 #define STATE_STOPPED 0x04U
 #define STATE_TRACED 0x08U

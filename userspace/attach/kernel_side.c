@@ -2,6 +2,7 @@
 #include "attach/kernel_side.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "attach/sched_switch.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -80,6 +82,15 @@ static void set_wakers(struct kernel_side *side, bool is_on, uint32_t counts)
 		bpf_map__set_autocreate(map[i], false);
 }
 
+static bool running_kernel_tells_state(void)
+{
+	struct btf *kernel = btf__load_vmlinux_btf();
+	bool is_told = kernel && sched_switch_tells_state(kernel);
+
+	btf__free(kernel);
+	return is_told;
+}
+
 /* Fixed tables first; rows of unwind information take what the budget leaves. */
 static void set_sizes(struct kernel_side *side, const struct kernel_side_options *options)
 {
@@ -114,6 +125,7 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 					      1;
 	bpf_map__set_max_entries(skeleton->maps.threads, side->thread_count);
 	side->skeleton->rodata->timeline_is_on = options->timeline;
+	side->skeleton->rodata->switch_tells_state = running_kernel_tells_state();
 	if (options->timeline)
 		bpf_map__set_max_entries(skeleton->maps.timeline,
 					 next_pow2(clamp((uint64_t)cpus * TIMELINE_BYTES_PER_CPU,

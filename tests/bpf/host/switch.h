@@ -31,6 +31,7 @@ static struct task_struct idle;
 static struct rq run_queue;
 static struct cfs_rq fair_queue = {.rq = &run_queue};
 static struct counts harvested; /* all windows that were harvested */
+static uint64_t switch_arguments[4]; /* of the tracepoint; only the last one is read there */
 static uint64_t window_start_ns[2]; /* of the open window, of the one before */
 
 /* ---- threads ---- */
@@ -106,7 +107,7 @@ static inline void run_switch(bool is_preempted, struct actor *prev, struct acto
 		prev->regs.r13 = prev->regs.rip;
 		prev->regs.r12 = prev->regs.rsp;
 	}
-	assert_int_equal(on_switch(NULL, is_preempted, prev ? &prev->task : &idle,
+	assert_int_equal(on_switch(switch_arguments, is_preempted, prev ? &prev->task : &idle,
 				   next ? &next->task : &idle),
 			 0);
 	assert_int_equal(host->scratch_level, level);

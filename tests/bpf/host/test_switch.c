@@ -309,6 +309,42 @@ static void place__of_a_preempted_thread_is_not_that_of_a_wait(void **state)
 	assert_waited(&one, PP_WAIT_RUN_QUEUE, 2, 5 * MS);
 }
 
+/* A waker on another CPU is faster than the program: the thread's own state is WAKING by then. */
+static void place__is_the_same_when_a_waker_is_faster(void **state)
+{
+	uint64_t reads;
+
+	for (int is_told = 0; is_told < 2; is_told++) {
+		switch_tells_state = is_told;
+		switch_arguments[3] = UNINTERRUPTIBLE;
+		comes(&one, 0);
+		one.task.__state = is_told ? UNINTERRUPTIBLE : INTERRUPTIBLE;
+		switch_at(1 * MS, false, &one, NULL);
+		comes(&one, 3 * MS);
+		reads = host->user_reads;
+		one.task.__state = STATE_WAKING;
+		switch_at(4 * MS, false, &one, NULL);
+		assert_int_equal(host->user_reads, reads);
+		assert_int_equal(sum_of(&one)->events, 2);
+		switch_teardown(state);
+		switch_setup(state);
+	}
+	switch_tells_state = false;
+}
+
+/* A signal was pending: it leaves the CPU, and the scheduler keeps it on the queue. */
+static void queue__thread_with_a_signal_is_on_it(void **state)
+{
+	(void)state;
+	switch_tells_state = true;
+	switch_arguments[3] = INTERRUPTIBLE;
+	comes(&one, 0);
+	one.task.__state = 0;
+	switch_at(1 * MS, false, &one, NULL);
+	switch_tells_state = false;
+	assert_int_equal(slot_of(&one)->wait, PP_WAIT_RUN_QUEUE);
+}
+
 /* Before 5.15 no helper tells of the registers: they lie at the top of the kernel stack. */
 static void place__is_the_same_on_a_kernel_without_task_pt_regs(void **state)
 {
@@ -457,6 +493,8 @@ int main(void)
 		switch_test(place__that_gives_way_takes_its_queue_part_along),
 		switch_test(place__full_table_of_counters_is_counted),
 		switch_test(place__of_a_preempted_thread_is_not_that_of_a_wait),
+		switch_test(place__is_the_same_when_a_waker_is_faster),
+		switch_test(queue__thread_with_a_signal_is_on_it),
 		switch_test(place__is_the_same_on_a_kernel_without_task_pt_regs),
 		switch_test(queue__woken_and_not_running_is_apart_from_the_wait),
 		switch_test(queue__time_on_other_queues_counts),
