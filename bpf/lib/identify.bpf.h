@@ -44,6 +44,7 @@ static __always_inline bool identify(struct pp_walk *w, struct task_struct *task
 	w->id.tgid = tgid;
 	w->id.generation = generation ? *generation : 0;
 	w->tid = pid_tgid;
+	w->may_hold_lock = !may_announce && cfg->flags & PP_CONFIG_NMI;
 	if (!generation && may_announce && !(cfg->flags & PP_CONFIG_FILTER))
 		w->id.generation = announce_unknown(task, tgid, task_flags);
 	image = bpf_map_lookup_elem(&images, &w->id);

@@ -110,6 +110,9 @@ static __always_inline void ask_thread_state(struct pp_walk *w, const struct pp_
 	};
 	__u64 asked = 0;
 
+	/* The agent updates this map too, and LRU lists have no guard against an NMI in any kernel. */
+	if (w->may_hold_lock)
+		return;
 	if (bpf_map_update_elem(&thread_states, key, &asked, BPF_NOEXIST))
 		return;
 	if (bpf_ringbuf_output(&events, &event, sizeof(event), 0))
@@ -133,7 +136,7 @@ static __always_inline bool find_thread_state(struct pp_walk *w, const struct pp
 			ask_thread_state(w, &key);
 		else if (state_is_ours(w, py, *known, PP_TLS_NONE))
 			state = *known;
-		else if (*known)
+		else if (*known && !w->may_hold_lock)
 			bpf_map_delete_elem(&thread_states, &key); /* freed since: ask again */
 	}
 	w->thread_state = state;

@@ -13,6 +13,7 @@ enum pp_config_flag {
 	PP_CONFIG_BY_NAME = 16,	 /* a new program is not wanted because the old one was */
 	PP_CONFIG_BLAME = 32,	 /* the GIL's holder is looked at when a wait for it begins */
 	PP_CONFIG_SEE_RUNNING = 64, /* samples tell of threads that pass no switch */
+	PP_CONFIG_NMI = 128, /* samples may come while this CPU holds a map's lock */
 };
 
 struct pp_config {

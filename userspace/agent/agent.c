@@ -147,6 +147,7 @@ static int open_kernel(struct agent *agent)
 			 0) |
 		/* A PMU's interrupt may hit a switch; a timer's cannot. */
 		(waits && agent->options->clock == OPTIONS_CLOCK_CPU ? PP_CONFIG_SEE_RUNNING : 0) |
+		(agent->options->clock == OPTIONS_CLOCK_CYCLES ? PP_CONFIG_NMI : 0) |
 		PP_CONFIG_PAUSED;
 	/* Only the timeline wants them: no sums. */
 	kernel_side_config(agent->kernel)->wait_min_ns =

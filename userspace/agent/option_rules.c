@@ -60,6 +60,14 @@ static int check_events(const struct options *options, char why[OPTION_WHY_BYTES
 			 names);
 		return -EINVAL;
 	}
+	/* The counter's interrupt cannot be masked.  One that comes while a switch updates a map waits for
+	 * the map's lock, which its own CPU holds. */
+	if (options->timeline && options->clock == OPTIONS_CLOCK_CYCLES) {
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--clock cycles and --timeline exclude each other: a cycle counter's "
+			 "interrupt in a context switch could lock the CPU up");
+		return -EINVAL;
+	}
 	if (__builtin_popcount(options->events) > 1 && is_one_file(options)) {
 		capture_names(options->events, ",", names);
 		snprintf(why, OPTION_WHY_BYTES,

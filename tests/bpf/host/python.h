@@ -131,4 +131,25 @@ static inline uint64_t new_frame(uint64_t code, uint64_t previous, uint8_t owner
 	return at;
 }
 
+#define THREAD_POINTER 0x7f00deadb000ULL
+
+static uint64_t state_address;
+
+static inline void python_begin(uint8_t chain, uint8_t minor)
+{
+	python_init(chain, minor);
+	host->walk.id = (struct pp_process_id){.tgid = 70, .generation = 3};
+	host->walk.tid = 71;
+	host->walk.thread_pointer = THREAD_POINTER;
+	host->walk.image.python = 1;
+	host->walk.image.python_bias = INTERPRETER;
+	host->walk.image.code_space = 9;
+	state_address = heap_take(256);
+	put_word(state_address + TS_THREAD_ID, THREAD_POINTER);
+	/* Its address lies in a global, as in 2.7. */
+	host->walk.image.tls[0] =
+		(struct pp_tls){.mode = PP_TLS_GLOBAL, .address = heap_take(16)};
+	put_word(host->walk.image.tls[0].address, state_address);
+}
+
 #endif

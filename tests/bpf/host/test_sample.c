@@ -403,6 +403,25 @@ static void sample__unknown_process_in_the_kernel_waits(void **state)
 	assert_int_equal(host->config.miss_tokens, 4);
 }
 
+/* Of the agent's system calls; a timer's interrupt finds none held. */
+static void sample__only_an_nmi_in_the_kernel_may_have_hit_a_lock(void **state)
+{
+	struct bpf_perf_event_data in_kernel;
+
+	(void)state;
+	begin();
+	in_kernel = sampled;
+	in_kernel.regs.cs = 0x10;
+	host->saved_registers = (struct pt_regs *)&sampled.regs;
+	assert_int_equal(on_cpu_sample(&in_kernel), 0);
+	assert_false(host->walk.may_hold_lock);
+	host->config.flags = PP_CONFIG_NMI;
+	assert_int_equal(on_cpu_sample(&in_kernel), 0);
+	assert_true(host->walk.may_hold_lock);
+	sample_now();
+	assert_false(host->walk.may_hold_lock);
+}
+
 static void sample__new_code_epoch_describes_code_again(void **state)
 {
 	(void)state;
@@ -612,6 +631,7 @@ int main(void)
 		host_test(sample__idle_paused_and_unwanted_are_not_counted),
 		host_test(sample__unknown_process_is_announced_once),
 		host_test(sample__unknown_process_in_the_kernel_waits),
+		host_test(sample__only_an_nmi_in_the_kernel_may_have_hit_a_lock),
 		host_test(sample__new_code_epoch_describes_code_again),
 		host_test(sample__of_a_thread_without_a_slot_gives_it_one),
 		host_test(miss__carries_all_that_is_needed_and_is_not_counted),

@@ -1,28 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/lib/walk_python.bpf.h on synthetic interpreters: thread state, the five chains, code objects. */
+/* bpf/lib/walk_python.bpf.h on synthetic interpreters: the five chains, code objects. */
 #include "host.h"
 #include "python.h"
-
-#define THREAD_POINTER 0x7f00deadb000ULL
-
-static uint64_t state_address;
-
-static void begin(uint8_t chain, uint8_t minor)
-{
-	python_init(chain, minor);
-	host->walk.id = (struct pp_process_id){.tgid = 70, .generation = 3};
-	host->walk.tid = 71;
-	host->walk.thread_pointer = THREAD_POINTER;
-	host->walk.image.python = 1;
-	host->walk.image.python_bias = INTERPRETER;
-	host->walk.image.code_space = 9;
-	state_address = heap_take(256);
-	put_word(state_address + TS_THREAD_ID, THREAD_POINTER);
-	/* Its address lies in a global, as in 2.7. */
-	host->walk.image.tls[0] =
-		(struct pp_tls){.mode = PP_TLS_GLOBAL, .address = heap_take(16)};
-	put_word(host->walk.image.tls[0].address, state_address);
-}
 
 static void walk(void)
 {
@@ -75,7 +54,7 @@ static void chain__frame_objects_of_2_7_to_3_9(void **state)
 	uint64_t outer, inner;
 
 	(void)state;
-	begin(PP_CHAIN_FRAME_OBJECT, 9);
+	python_begin(PP_CHAIN_FRAME_OBJECT, 9);
 	host->python.flags = PP_PYTHON_LASTI;
 	host->python.code_qualname = PP_NO_OFFSET;
 	outer = new_frame(new_code("-", 1), 0, 0);
@@ -98,7 +77,7 @@ static void chain__frame_objects_with_cframes_of_3_10(void **state)
 	uint64_t outer, inner, cframe = STACK + 0x900, outer_cframe = STACK + 0xa00;
 
 	(void)state;
-	begin(PP_CHAIN_FRAME_CFRAME, 10);
+	python_begin(PP_CHAIN_FRAME_CFRAME, 10);
 	host->python.flags = PP_PYTHON_LASTI;
 	outer = new_frame(new_code("outer", 1), 0, 0);
 	inner = new_frame(new_code("inner", 1), outer, 0);
@@ -116,7 +95,7 @@ static void chain__entry_frames_of_3_11(void **state)
 	uint64_t a, b, c, cframe = STACK + 0x900, outer_cframe = STACK + 0xa00;
 
 	(void)state;
-	begin(PP_CHAIN_CFRAME_ENTRY, 11);
+	python_begin(PP_CHAIN_CFRAME_ENTRY, 11);
 	a = new_frame(new_code("a", 1), 0, 0);
 	put_bytes(a + FRAME_IS_ENTRY, "\1", 1);
 	b = new_frame(new_code("b", 1), a, 0);
@@ -140,7 +119,7 @@ static void chain__shims_of_3_12(void **state)
 	uint64_t shim, a, outer_shim, cframe = heap_take(64);
 
 	(void)state;
-	begin(PP_CHAIN_CFRAME_SHIM, 12);
+	python_begin(PP_CHAIN_CFRAME_SHIM, 12);
 	outer_shim = new_frame(0, 0, 3);
 	a = new_frame(new_code("a", 1), outer_shim, 0);
 	shim = new_frame(0, a, 3);
@@ -162,7 +141,7 @@ static void chain__shims_of_3_13_and_later_mask_stack_references(void **state)
 	uint64_t shim, a;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 14);
+	python_begin(PP_CHAIN_SHIM, 14);
 	shim = new_frame(0, 0, 3);
 	a = new_frame(new_code("a", 1) | 1, shim, 0);
 	put_word(state_address + TS_FRAME, a);
@@ -178,7 +157,7 @@ static void chain__frame_owned_by_the_interpreter_is_skipped(void **state)
 	uint64_t shim, a;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 15);
+	python_begin(PP_CHAIN_SHIM, 15);
 	shim = new_frame(0, 0, 3);
 	a = new_frame(new_code("a", 1), shim, 0);
 	put_word(state_address + TS_FRAME, new_frame(0, a, 4));
@@ -194,7 +173,7 @@ static void chain__own_copy_of_the_bytecode_counts_as_the_main_one(void **state)
 	uint64_t shim, frame, code, copies, copy;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 14);
+	python_begin(PP_CHAIN_SHIM, 14);
 	host->python.frame_tlbc_index = FRAME_TLBC;
 	code = new_code("a", 1);
 	copies = heap_take(64);
@@ -216,7 +195,7 @@ static void chain__own_copy_of_the_bytecode_counts_as_the_main_one(void **state)
 static void walk_python__no_frames_at_all_is_the_root(void **state)
 {
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	walk();
 	assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
 	assert_int_equal(host->walk.python_count, 0);
@@ -226,7 +205,7 @@ static void walk_python__no_frames_at_all_is_the_root(void **state)
 static void walk_python__process_without_interpreter(void **state)
 {
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	host->walk.image.python = 0;
 	walk();
 	assert_int_equal(host->walk.py_stop, PP_PY_STOP_NOT_PYTHON);
@@ -242,7 +221,7 @@ static void walk_python__fault_on_a_frame_keeps_those_before(void **state)
 	uint64_t outer, inner;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	outer = new_frame(new_code("outer", 1), 0, 0);
 	inner = new_frame(new_code("inner", 1), outer, 0);
 	put_word(state_address + TS_FRAME, inner);
@@ -258,7 +237,7 @@ static void walk_python__frame_at_the_end_of_its_page_is_read(void **state)
 	uint64_t frame = HEAP + HEAP_BYTES - INTERPRETER_FRAME_BYTES, code;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	code = new_code("a", 1);
 	put_word(frame + FRAME_CODE, code);
 	put_word(frame + FRAME_INSTR, code + 200);
@@ -273,7 +252,7 @@ static void walk_python__what_is_no_code_object_ends_it(void **state)
 	uint64_t code, frame;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	code = new_code("a", 1);
 	put_word(code + OB_TYPE, CODE_TYPE + 8);
 	frame = new_frame(code, new_frame(new_code("b", 1), 0, 0), 0);
@@ -289,7 +268,7 @@ static void walk_python__circle_ends_by_time(void **state)
 	uint64_t frame;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	frame = new_frame(new_code("a", 1), 0, 0);
 	put_word(frame + FRAME_PREVIOUS, frame);
 	put_word(state_address + TS_FRAME, frame);
@@ -309,7 +288,7 @@ static void walk_python__deep_stack_keeps_leaf_and_root(void **state)
 	uint64_t code, frame = 0;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	code = new_code("a", 1);
 	for (uint32_t i = depth; i-- > 0;) {
 		frame = new_frame(code, frame, 0);
@@ -341,7 +320,7 @@ static void walk_python__more_marks_than_room_are_counted(void **state)
 	uint64_t frame;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	frame = new_frame(0, 0, 3);
 	put_word(frame + FRAME_PREVIOUS, frame);
 	put_word(state_address + TS_FRAME, frame);
@@ -350,129 +329,6 @@ static void walk_python__more_marks_than_room_are_counted(void **state)
 		assert_int_equal(walk_python_step(0), 0);
 	assert_int_equal(host->walk.segment_count, PP_MAX_SEGMENTS);
 	assert_int_equal(host->losses[PP_LOSS_SEGMENTS_FULL], 3);
-}
-
-/* ---- the thread state ---- */
-
-static bool finds_state(void)
-{
-	host->walk.py_stop = 0;
-	host->walk.thread_state = 0;
-	return !walk_python_begin(0) && host->walk.thread_state == state_address;
-}
-
-static void thread_state__by_thread_offset(void **state)
-{
-	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
-	host->walk.thread_pointer = HEAP + 0x8000;
-	put_word(state_address + TS_THREAD_ID, HEAP + 0x8000);
-	put_word(HEAP + 0x8000 - 0x40, state_address);
-	host->walk.image.tls[0] = (struct pp_tls){.mode = PP_TLS_THREAD_OFFSET, .offset = -0x40};
-	assert_true(finds_state());
-}
-
-static void thread_state__by_glibc_key_in_both_places(void **state)
-{
-	uint64_t key = HEAP + 0x9004, block = HEAP + 0xa000;
-
-	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
-	host->walk.thread_pointer = HEAP + 0x8000;
-	put_word(state_address + TS_THREAD_ID, HEAP + 0x8000);
-	host->walk.image.tls[0] = (struct pp_tls){.mode = PP_TLS_PTHREAD_KEY, .address = key};
-	put_u32(key - 4, 1);
-	put_u32(key, 3);
-	put_word(HEAP + 0x8000 + 0x310 + 16 * 3 + 8, state_address);
-	assert_true(finds_state());
-	put_u32(key, 32 + 5);
-	assert_false(finds_state()); /* no second block yet */
-	put_word(HEAP + 0x8000 + 0x510 + 8, block);
-	put_word(block + 16 * 5 + 8, state_address);
-	assert_true(finds_state());
-	put_u32(key, 4000); /* more than glibc has */
-	assert_false(finds_state());
-}
-
-static void thread_state__by_musl_key(void **state)
-{
-	uint64_t key = HEAP + 0x9004, values = HEAP + 0xa000;
-
-	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
-	host->walk.thread_pointer = HEAP + 0x8000;
-	put_word(state_address + TS_THREAD_ID, HEAP + 0x8000);
-	host->walk.image.tls[0] = (struct pp_tls){.mode = PP_TLS_PTHREAD_KEY_MUSL, .address = key};
-	put_u32(key, 6);
-	put_word(HEAP + 0x8000 + 0x80, values);
-	put_word(values + 8 * 6, state_address);
-	assert_true(finds_state());
-}
-
-static void thread_state__by_dtv_of_both_libcs(void **state)
-{
-	uint64_t module = HEAP + 0x9000, dtv = HEAP + 0xa000, block = HEAP + 0xb000;
-
-	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
-	host->walk.thread_pointer = HEAP + 0x8000;
-	put_word(state_address + TS_THREAD_ID, HEAP + 0x8000);
-	put_word(module, 5);
-	put_word(HEAP + 0x8000 + 8, dtv);
-	put_word(block + 0x28, state_address);
-	put_word(dtv + 16 * 5, block);
-	host->walk.image.tls[0] =
-		(struct pp_tls){.mode = PP_TLS_DTV, .offset = 0x28, .address = module};
-	assert_true(finds_state());
-	put_word(dtv + 16 * 5, ~0ULL); /* not allocated yet */
-	assert_false(finds_state());
-	put_word(dtv + 8 * 5, block);
-	host->walk.image.tls[0].mode = PP_TLS_DTV_MUSL;
-	assert_true(finds_state());
-}
-
-static void thread_state__second_slot_serves_a_detached_thread(void **state)
-{
-	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
-	put_word(host->walk.image.tls[0].address, 0);
-	host->walk.image.tls[1] =
-		(struct pp_tls){.mode = PP_TLS_GLOBAL, .address = heap_take(16)};
-	put_word(host->walk.image.tls[1].address, state_address);
-	assert_true(finds_state());
-}
-
-static void thread_state__global_one_of_another_thread_is_refused(void **state)
-{
-	(void)state;
-	begin(PP_CHAIN_FRAME_OBJECT, 6);
-	put_word(state_address + TS_THREAD_ID, THREAD_POINTER + 0x1000);
-	assert_false(finds_state());
-	assert_int_equal(host->walk.py_stop, PP_PY_STOP_NO_THREAD_STATE);
-}
-
-static void thread_state__is_asked_for_once_and_used_when_answered(void **state)
-{
-	const struct pp_thread_key key = {.id = {.tgid = 70, .generation = 3}, .tid = 71};
-	const struct pp_event *event;
-
-	(void)state;
-	begin(PP_CHAIN_FRAME_OBJECT, 6);
-	put_word(host->walk.image.tls[0].address, 0);
-	assert_false(finds_state());
-	assert_int_equal(host->record_count, 1);
-	event = host->record[0].data;
-	assert_ptr_equal(host->record[0].ring, &events);
-	assert_int_equal(event->type, PP_EVENT_THREAD_STATE);
-	assert_int_equal(event->tid, 71);
-	assert_int_equal(event->id.tgid, 70);
-	assert_false(finds_state());
-	assert_int_equal(host->record_count, 1);
-	bpf_map_update_elem(&thread_states, &key, &state_address, BPF_EXIST);
-	assert_true(finds_state());
-	/* The agent's answer is checked like any other. */
-	put_word(state_address + TS_THREAD_ID, 0x1234);
-	assert_false(finds_state());
 }
 
 /* ---- GIL and garbage collection ---- */
@@ -489,7 +345,7 @@ static void gil__each_mode(void **state)
 	uint64_t interp, gil;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	interp = heap_take(256);
 	gil = heap_take(64);
 	put_word(state_address + TS_INTERP, interp);
@@ -531,7 +387,7 @@ static void gil__each_mode(void **state)
 static void gil_and_gc__at_the_runtime_of_3_7_to_3_11(void **state)
 {
 	(void)state;
-	begin(PP_CHAIN_FRAME_OBJECT, 8);
+	python_begin(PP_CHAIN_FRAME_OBJECT, 8);
 	host->walk.image.python_bias = HEAP + 0x10000;
 	host->python.runtime = 0x800;
 	host->python.gil_mode = PP_GIL_RUNTIME;
@@ -552,7 +408,7 @@ static void gc__of_the_interpreter_and_of_a_global(void **state)
 	uint64_t interp;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	interp = heap_take(64);
 	put_word(state_address + TS_INTERP, interp);
 	host->python.gc_mode = PP_GC_INTERPRETER;
@@ -585,7 +441,7 @@ static void code__is_described_once_and_whole(void **state)
 	uint64_t code, id;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	code = new_code("Job.run", 42);
 	id = describe(code);
 	assert_int_equal(host->record_count, 1);
@@ -614,7 +470,7 @@ static void code__same_content_elsewhere_has_the_same_id(void **state)
 	uint64_t first, id;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	first = new_code("Job.run", 42);
 	id = describe(first);
 	/* The body of another lies in the buffer in between: old bytes must not count. */
@@ -631,7 +487,7 @@ static void code__each_part_of_the_content_changes_the_id(void **state)
 	uint64_t id, code;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	id = describe(new_code("Job.run", 42));
 	assert_int_not_equal(describe(new_code("Job.ruN", 42)), id);
 	assert_int_not_equal(describe(new_code("Job.run", 43)), id);
@@ -652,7 +508,7 @@ static void code__new_one_at_a_known_address_is_described(void **state)
 	uint64_t code, id;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	code = new_code("Job.run", 42);
 	id = describe(code);
 	put_word(code + CODE_NAME, new_string("other"));
@@ -673,7 +529,7 @@ static void code__long_parts_are_cut_and_marked(void **state)
 	uint64_t code;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	memset(name, 'n', sizeof(name) - 1);
 	memset(lines, 7, sizeof(lines));
 	code = new_code(name, 1);
@@ -694,7 +550,7 @@ static void code__wide_names_tell_their_kind(void **state)
 	uint64_t code, name;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	code = new_code("-", 1);
 	name = heap_take(128);
 	put_word(name + STR_LENGTH, 3);
@@ -714,7 +570,7 @@ static void code__byte_names_of_2_7(void **state)
 	uint64_t code, name;
 
 	(void)state;
-	begin(PP_CHAIN_FRAME_OBJECT, 7);
+	python_begin(PP_CHAIN_FRAME_OBJECT, 7);
 	host->python.major = 2;
 	host->python.flags = PP_PYTHON_BYTES_NAMES | PP_PYTHON_LASTI;
 	host->python.code_qualname = PP_NO_OFFSET;
@@ -734,7 +590,7 @@ static void code__that_is_not_resident_is_left_to_the_agent(void **state)
 	uint64_t code, frame;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	code = new_code("a", 1);
 	frame = new_frame(code, 0, 0);
 	put_word(state_address + TS_FRAME, frame);
@@ -750,7 +606,7 @@ static void code__whose_name_cannot_be_read_is_counted(void **state)
 	uint64_t code, frame, name;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	code = new_code("a", 1);
 	name = new_string("gone");
 	put_word(code + CODE_QUALNAME, name);
@@ -767,7 +623,7 @@ static void code__that_does_not_fit_into_the_ring_is_described_later(void **stat
 	uint64_t code;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	code = new_code("a", 1);
 	host->ring_is_full = true;
 	assert_int_equal(describe(code), 0);
@@ -782,7 +638,7 @@ static void code__table_that_is_busy_is_counted(void **state)
 	uint64_t code, id;
 
 	(void)state;
-	begin(PP_CHAIN_SHIM, 13);
+	python_begin(PP_CHAIN_SHIM, 13);
 	code = new_code("a", 1);
 	host->codes.refuses = -EBUSY;
 	id = describe(code);
@@ -811,13 +667,6 @@ int main(void)
 		host_test(walk_python__circle_ends_by_time),
 		host_test(walk_python__deep_stack_keeps_leaf_and_root),
 		host_test(walk_python__more_marks_than_room_are_counted),
-		host_test(thread_state__by_thread_offset),
-		host_test(thread_state__by_glibc_key_in_both_places),
-		host_test(thread_state__by_musl_key),
-		host_test(thread_state__by_dtv_of_both_libcs),
-		host_test(thread_state__second_slot_serves_a_detached_thread),
-		host_test(thread_state__global_one_of_another_thread_is_refused),
-		host_test(thread_state__is_asked_for_once_and_used_when_answered),
 		host_test(gil__each_mode),
 		host_test(gil_and_gc__at_the_runtime_of_3_7_to_3_11),
 		host_test(gc__of_the_interpreter_and_of_a_global),

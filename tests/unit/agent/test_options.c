@@ -378,6 +378,12 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 		{"--events cpu,offcpu,gil --clock cycles",
 		 "--clock cycles and --events offcpu,gil exclude each other: waits are measured in "
 		 "time\n"},
+		{"--clock cycles --timeline a.json -o a.pb.gz",
+		 "--clock cycles and --timeline exclude each other: a cycle counter's interrupt in a "
+		 "context switch could lock the CPU up\n"},
+		{"--timeline a.pftrace --clock cycles --events cpu -o no",
+		 "--clock cycles and --timeline exclude each other: a cycle counter's interrupt in a "
+		 "context switch could lock the CPU up\n"},
 		{"--offcpu-min 1000001",
 		 "--offcpu-min '1000001' is out of range: give whole microseconds, 0 to 1000000\n"},
 		{"--offcpu-min 1ms",
