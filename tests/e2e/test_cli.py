@@ -205,6 +205,61 @@ def test_the_units_capabilities_are_enough():
         assert [s for s in samples if harness.kernel_frames(s)], "no kernel frames at all"
 
 
+def unit_nice():
+    path = os.path.join(harness.TOP, "deploy", "systemd", "pyprofd.service")
+    with open(path, encoding="utf-8") as file:
+        return int(re.search(r"^Nice=(.*)$", file.read(), re.M).group(1))
+
+
+def at_nice(value):
+    return lambda: os.setpriority(os.PRIO_PROCESS, 0, value)
+
+
+def as_the_unit(nice, options):
+    """pyprofd with the unit's capabilities, at this nice value."""
+    kept = ",".join("+" + name for name in unit_capabilities())
+    return subprocess.Popen(setpriv("--no-new-privs", "--bounding-set", "-all," + kept)
+                            + [harness.PYPROFD] + options, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=at_nice(nice))
+
+
+def test_priority_that_is_refused_is_told():
+    done = as_the_unit(5, ["-d", "0.3", "-o", os.path.join(harness.temporary(), "out.pb.gz")])
+    said = done.communicate(timeout=60)[1].decode()
+    assert done.returncode == 0, said
+    assert re.search(r"^pyprofd: .*cannot run at nice -10 .*stays at 5: .*Nice=-10", said, re.M), said
+
+
+def test_the_unit_keeps_up_on_busy_cpus():
+    """Four programs a CPU that never wait, and short ones, whose stacks need rows in time."""
+    hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4 * os.cpu_count())]
+    try:
+        with harness.Target("spawns.py", 4, python=harness.interpreter((3, 12))) as target:
+            out = os.path.join(harness.temporary(), "out.pb.gz")
+            process = as_the_unit(unit_nice(), ["-F", "299", "-d", "8", "-o", out])
+            said = process.communicate(timeout=90)[1].decode()
+            assert process.returncode == 0, said
+            target.stop()
+            pids = set(target.read("pids.json"))
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    assert "cannot run at nice" not in said, said
+    assert re.search(r"\b0 lost\b", said), said
+    own = {}
+    for sample in harness.samples(out, pids=pids):
+        own.setdefault(sample.pid, []).append(sample)
+    # Fewer samples are of one that had just begun when the profile ended.
+    own = {p: samples for p, samples in own.items() if harness.total(samples) >= 3}
+    named = [p for p, samples in own.items() if any(harness.names(s) for s in samples)]
+    assert len(own) >= 8 and len(named) >= 0.85 * len(own), "%d of %d children named; %s" % (
+        len(named), len(own), said)
+
+
+test_the_unit_keeps_up_on_busy_cpus.alone = True
+
+
 def test_rootless_container_is_named():
     tool = shutil.which("unshare")
     harness.need(tool and subprocess.call([tool, "-U", "-r", "true"], stderr=subprocess.DEVNULL) == 0,

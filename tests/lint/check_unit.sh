@@ -1,8 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# check_unit.sh   The systemd unit parses, and stays as closed as it is (exposure, 10 is worst).
+# check_unit.sh   The systemd unit parses, gives the agent its priority, and stays as closed as it is (exposure, 10 is worst).
 set -u
 cd "$(dirname "$(realpath "$0")")/../.." || exit 1
+# Without CAP_SYS_NICE it cannot give itself more than the unit does.
+wanted=$(sed -n 's/^#define AGENT_NICE (\(-[0-9]*\)).*/\1/p' userspace/agent/agent.c)
+given=$(sed -n 's/^Nice=//p' deploy/systemd/pyprofd.service)
+if [ -z "$wanted" ] || [ "$wanted" != "$given" ]; then
+	echo "deploy/systemd/pyprofd.service: Nice=$given, but the agent runs at '$wanted' (AGENT_NICE)"
+	exit 1
+fi
 command -v systemd-analyze > /dev/null || {
 	echo 'no systemd-analyze: not looked at'
 	exit 0

@@ -31,6 +31,7 @@ pid=$(cat /home/joe/pid)
 systemctl start pyprofd
 sleep "$seconds"
 check 'the unit runs' systemctl is-active pyprofd
+check 'it has the priority that it asks for' has '^ *-10$' ps -o ni= -p "$(systemctl show -p MainPID --value pyprofd)"
 check 'it was not started twice' has 'NRestarts=0' systemctl show -p NRestarts pyprofd
 check 'it warns of nothing' lacks 'not available\|have no names\|cannot' journalctl -u pyprofd --no-pager -o cat
 check 'the program is in the windows' has 'inner  /home/joe/work.py' pyprof report /var/lib/pyprofd --by function

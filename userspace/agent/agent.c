@@ -30,7 +30,7 @@
 /* A window is not cut for clients when it ends by itself so soon. */
 #define PART_MIN_NS (500 * NS_PER_MS)
 #define WANTED_FDS 65536U
-#define AGENT_NICE (-10)
+#define AGENT_NICE (-10) /* and Nice= in deploy/systemd/pyprofd.service */
 #define DICTIONARY_BYTES (20U << 20)
 /* Missed stacks a tick: each costs the agent about 0.1 ms and the ring 17 KiB of its 1 MiB. */
 #define MISS_TOKENS 48
@@ -557,10 +557,13 @@ static void release(struct agent *agent)
 	target_filter_release(&agent->filter);
 }
 
-/* Rows that come late cut stacks: the agent's few milliseconds go first.  Refused: it still works. */
-static void raise_priority(void)
+/* Rows that come late cut stacks: the agent's few milliseconds go first. */
+static void raise_priority(int given)
 {
-	(void)setpriority(PRIO_PROCESS, 0, AGENT_NICE);
+	if (given > AGENT_NICE && setpriority(PRIO_PROCESS, 0, AGENT_NICE))
+		log_warn("cannot run at nice %d (%s) and stays at %d: stacks may be cut while the "
+			 "CPUs are busy; grant CAP_SYS_NICE, or set Nice=%d in the unit",
+			 AGENT_NICE, strerror(errno), given, AGENT_NICE);
 }
 
 /* Files are kept open from their discovery on. */
@@ -584,7 +587,7 @@ int agent_run(const struct options *options)
 	getrlimit(RLIMIT_NOFILE, &loop.command_setting.files);
 	getrlimit(RLIMIT_MEMLOCK, &loop.command_setting.locked_memory);
 	raise_fd_limit();
-	raise_priority();
+	raise_priority(loop.command_setting.nice);
 	err = elf_guard_install();
 	if (err) {
 		log_error_errno(err, "cannot install the SIGBUS handler");
