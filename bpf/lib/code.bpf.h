@@ -225,27 +225,16 @@ static __always_inline __u64 code_lookup(struct pp_walk *w, const struct pp_pyth
 	return id;
 }
 
-/* Sets w->code_id for w->code_address: a content id, or 0 when it could not be read or sent.
- * Returns nonzero when there is no code object at that address. */
-int walk_code(__u32 slot)
+/* Sets w->code_id for w->code_address, of which no memo speaks: a content id, or 0 when it could not be
+ * read or sent.  Returns nonzero when there is no code object at that address. */
+__noinline int walk_code(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
-	struct walk_code_memo *memo;
-	struct pp_python *py;
+	struct pp_python *py = w ? python_of(w) : NULL;
 	__u64 size;
-	__u32 index;
 
-	if (!w)
-		return 1;
-	index = w->image.python - 1;
-	py = bpf_map_lookup_elem(&pythons, &index);
 	if (!py)
 		return 1;
-	memo = memo_of(w, w->code_address);
-	if (memo_holds(w, py, memo)) {
-		w->code_id = memo->id;
-		return 0;
-	}
 	/* The line table's pointer is the last field that is used; not a byte beyond, as the object
 	 * may end where its page does. */
 	size = py->code_line_table + 8;
@@ -258,7 +247,7 @@ int walk_code(__u32 slot)
 		return 1;
 	w->code_id = code_lookup(w, py, slot);
 	if (w->code_id)
-		memo_set(w, py, memo, w->code_id);
+		memo_set(w, py, memo_of(w, w->code_address), w->code_id);
 	return 0;
 }
 

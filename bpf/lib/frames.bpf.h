@@ -11,6 +11,14 @@
 /* What is in a map is read again: so the verifier does not follow each of its values on its own. */
 #define FORGET() asm volatile("" ::: "memory")
 
+/* The process's interpreter; NULL: it has none. */
+static __always_inline struct pp_python *python_of(const struct pp_walk *w)
+{
+	__u32 index = w->image.python - 1;
+
+	return w->image.python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
+}
+
 static __always_inline __u32 area_slot(__u32 count, __u32 room)
 {
 	__u32 ring = room / PP_ROOT_SHARE;

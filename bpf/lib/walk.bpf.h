@@ -72,7 +72,7 @@ static __always_inline void walk_reset(struct pp_walk *w, __u64 weight)
 	w->python_stored = w->python_count = 0;
 	w->segment_frames = w->segment_count = w->segment_next = 0;
 	walk_clock_start(w, w->started_ns);
-	w->window_start = 0;
+	w->window_bytes = 0;
 }
 
 static __always_inline void take_kernel_stack(struct pp_walk *w, __u32 slot, void *ctx)

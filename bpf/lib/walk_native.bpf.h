@@ -11,35 +11,49 @@
  * pointer: larger frames exist, but garbage is more likely. */
 #define MAX_FRAME_BYTES (4U << 20)
 
-/* Two words of the stack.  The walk goes up, so what follows them is read along; near the end of the
- * stack, where that fails, the words alone. */
-static __always_inline bool read_pair(struct pp_walk *w, __u64 address, __u64 pair[2])
+/* The walk goes up: the window begins here.  Near the end of the stack, where that fails, it has two
+ * words.  Nonzero: there is not even one. */
+__noinline int walk_fill_window(__u32 slot, __u64 address)
+{
+	struct pp_walk *w = walk_get(slot);
+
+	if (!w)
+		return 1;
+	w->window_start = address;
+	w->window_bytes = WALK_WINDOW_BYTES;
+	if (!bpf_probe_read_user(w->window, WALK_WINDOW_BYTES, (const void *)address))
+		return 0;
+	w->window_bytes = 16;
+	if (!bpf_probe_read_user(w->window, 16, (const void *)address))
+		return 0;
+	w->window_bytes = 8;
+	if (!bpf_probe_read_user(w->window, 8, (const void *)address))
+		return 0;
+	w->window_bytes = 0;
+	return 1;
+}
+
+/* A word of the stack. */
+static __always_inline bool read_word(struct pp_walk *w, __u32 slot, __u64 address, __u64 *word)
 {
 	__u64 at = address - w->window_start;
 
-	if (!w->window_start || at > WALK_WINDOW_BYTES - 16) {
-		w->window_start = 0;
-		if (bpf_probe_read_user(w->window, WALK_WINDOW_BYTES, (const void *)address))
-			return !bpf_probe_read_user(pair, 16, (const void *)address);
-		w->window_start = address;
+	if (unlikely(at > WALK_WINDOW_BYTES - 8 || at + 8 > w->window_bytes)) {
+		if (walk_fill_window(slot, address))
+			return false;
 		at = 0;
 	}
 	BARRIER(at);
-	if (at > WALK_WINDOW_BYTES - 16)
+	if (at > WALK_WINDOW_BYTES - 8)
 		return false;
-	pair[0] = *(__u64 *)(w->window + at);
-	pair[1] = *(__u64 *)(w->window + at + 8);
+	*word = *(__u64 *)(w->window + at);
 	return true;
 }
 
-static __always_inline bool read_word(struct pp_walk *w, __u64 address, __u64 *word)
+static __always_inline bool read_pair(struct pp_walk *w, __u32 slot, __u64 address, __u64 pair[2])
 {
-	__u64 pair[2];
-
-	if (!read_pair(w, address, pair))
-		return !bpf_probe_read_user(word, 8, (const void *)address);
-	*word = pair[0];
-	return true;
+	return read_word(w, slot, address, &pair[0]) &&
+	       read_word(w, slot, address + 8, &pair[1]);
 }
 
 #if defined(__TARGET_ARCH_arm64)
@@ -51,7 +65,7 @@ static __always_inline bool read_word(struct pp_walk *w, __u64 address, __u64 *w
 
 /* ---- leaving one frame: each sets *cfa and the caller's pc, sp, fp ---- */
 
-static __always_inline enum pp_stop leave_by_frame_pointer(struct pp_walk *w, __u64 *cfa)
+static __always_inline enum pp_stop leave_by_frame_pointer(struct pp_walk *w, __u32 slot, __u64 *cfa)
 {
 	struct pp_range range = {};
 	__u64 pair[2];
@@ -61,7 +75,7 @@ static __always_inline enum pp_stop leave_by_frame_pointer(struct pp_walk *w, __
 		return PP_STOP_ROOT;
 	if (w->fp < w->sp || w->fp - w->sp > MAX_FRAME_BYTES || w->fp & 7)
 		return PP_STOP_NO_INFO;
-	if (!read_pair(w, w->fp, pair))
+	if (!read_pair(w, slot, w->fp, pair))
 		return PP_STOP_NO_INFO;
 	/* A value that is no return address was no frame pointer. */
 	if (pair[1] && (!find_range(w, pair[1] - 1, &range) || range.file == PP_FILE_NONE))
@@ -175,18 +189,17 @@ static __always_inline enum pp_stop rule_cfa(struct pp_walk *w, const struct pp_
 }
 
 /* Saved frame pointer and return address, relative to the CFA. */
-static __always_inline enum pp_stop rule_caller(struct pp_walk *w, const struct pp_rule *rule,
-						__u64 cfa)
+static __always_inline enum pp_stop rule_caller(struct pp_walk *w, __u32 slot,
+						const struct pp_rule *rule, __u64 cfa)
 {
-	__u64 fp = w->fp, pair[2];
+	__u64 fp = w->fp;
 
-	if (rule->fp_kind == PP_FP_AT_CFA && rule->ra_kind == PP_RA_AT_CFA &&
-	    rule->ra_offset == rule->fp_offset + 8) {
-		if (!read_pair(w, cfa + (__s64)rule->fp_offset, pair))
+	/* The lower address first: the upper one is read along. */
+	if (rule->fp_kind == PP_FP_AT_CFA || rule->fp_kind == PP_FP_AT_FP) {
+		__u64 base = rule->fp_kind == PP_FP_AT_CFA ? cfa : fp;
+
+		if (!read_word(w, slot, base + (__s64)rule->fp_offset, &fp))
 			return PP_STOP_READ_FAULT;
-		w->fp = pair[0];
-		w->pc = pair[1];
-		return PP_STOP_NONE;
 	}
 	if (rule->ra_kind == PP_RA_REGISTER) {
 		if (!w->is_leaf)
@@ -196,31 +209,26 @@ static __always_inline enum pp_stop rule_caller(struct pp_walk *w, const struct 
 #else
 		w->pc = w->registers[(__u16)rule->ra_offset & (PP_REG_COUNT - 1)];
 #endif
-	} else if (!read_word(w, cfa + (__s64)rule->ra_offset, &w->pc)) {
+	} else if (!read_word(w, slot, cfa + (__s64)rule->ra_offset, &w->pc)) {
 		return PP_STOP_READ_FAULT;
 	}
-	if (rule->fp_kind == PP_FP_AT_CFA || rule->fp_kind == PP_FP_AT_FP) {
-		__u64 base = rule->fp_kind == PP_FP_AT_CFA ? cfa : fp;
-
-		if (bpf_probe_read_user(&w->fp, 8, (const void *)(base + (__s64)rule->fp_offset)))
-			return PP_STOP_READ_FAULT;
-	}
+	w->fp = fp;
 	return PP_STOP_NONE;
 }
 
-static __always_inline enum pp_stop leave_by_rule(struct pp_walk *w, const struct pp_rule *rule,
-						  __u64 *cfa)
+static __always_inline enum pp_stop leave_by_rule(struct pp_walk *w, __u32 slot,
+						  const struct pp_rule *rule, __u64 *cfa)
 {
 	enum pp_stop stop;
 
 	if (rule->kind == PP_RULE_SIGNAL)
 		return leave_signal_frame(w, cfa);
 	if (rule->kind == PP_RULE_NO_INFO)
-		return leave_by_frame_pointer(w, cfa);
+		return leave_by_frame_pointer(w, slot, cfa);
 	stop = rule_cfa(w, rule, cfa);
 	if (stop)
 		return stop;
-	return rule_caller(w, rule, *cfa);
+	return rule_caller(w, slot, rule, *cfa);
 }
 
 /* ---- Python runs ---- */
@@ -308,13 +316,11 @@ struct interpreter {
 
 static __always_inline struct interpreter interpreter_of(const struct pp_walk *w)
 {
-	struct interpreter found = {};
+	struct interpreter found = {.python = python_of(w)};
 	__u32 index = w->image.python - 1;
 
-	if (w->image.python) {
-		found.python = bpf_map_lookup_elem(&pythons, &index);
+	if (found.python)
 		found.resync = bpf_map_lookup_elem(&resyncs, &index);
-	}
 	return found;
 }
 
@@ -370,6 +376,13 @@ static __always_inline void push_frame(struct pp_walk *w, const struct interpret
 		w->foldable = 0;
 }
 
+/* The caller's pc and fp lie on the stack, relative to a CFA that sp or fp tells. */
+static __always_inline bool rule_is_plain(const struct pp_rule *rule)
+{
+	return (rule->kind == PP_RULE_CFA_SP || rule->kind == PP_RULE_CFA_FP) &&
+	       rule->ra_kind == PP_RA_AT_CFA && rule->fp_kind != PP_FP_AT_FP;
+}
+
 static __always_inline struct walk_site *site_of(struct pp_walk *w, __u64 pc)
 {
 	__u64 at = pc * 0x9e3779b97f4a7c15ULL >> 56;
@@ -379,15 +392,14 @@ static __always_inline struct walk_site *site_of(struct pp_walk *w, __u64 pc)
 }
 
 /* Looks up what the frame at pc is, in its site.  Anonymous memory has no rule: file says so. */
-static __always_inline enum pp_stop place_frame(struct pp_walk *w, __u64 pc, struct walk_site *site)
+static __always_inline enum pp_stop place_frame(struct pp_walk *w, __u64 pc,
+						 struct walk_site *site)
 {
 	struct pp_range range = {};
 	struct pp_rule *rule;
 
 	if (!w->image.map_set)
 		return PP_STOP_NO_IMAGE;
-	if (site->pc == pc && site->map_version == w->image.map_version)
-		return PP_STOP_NONE;
 	site->map_version = 0;
 	if (!find_range(w, pc, &range) || range.file == PP_FILE_NONE)
 		return PP_STOP_NO_MAPPING;
@@ -402,6 +414,7 @@ static __always_inline enum pp_stop place_frame(struct pp_walk *w, __u64 pc, str
 		return PP_STOP_NO_ROWS;
 	site->address = pc - range.bias;
 	site->rule = *rule;
+	site->is_plain = rule_is_plain(&site->rule);
 	site->map_version = w->image.map_version;
 	return PP_STOP_NONE;
 }
@@ -447,16 +460,17 @@ static __always_inline bool is_outermost(const struct walk_site *site)
 }
 
 /* Sets the caller's pc and fp and *cfa, which is its sp. */
-static __always_inline enum pp_stop leave_frame(struct pp_walk *w, const struct walk_site *site,
-						bool is_signal, __u64 *cfa)
+static __always_inline enum pp_stop leave_frame(struct pp_walk *w, __u32 slot,
+						const struct walk_site *site, bool is_signal,
+						__u64 *cfa)
 {
 	__u64 low = w->sp;
 	enum pp_stop stop;
 
 	if (site->file == PP_FILE_ANONYMOUS)
-		stop = leave_by_frame_pointer(w, cfa);
+		stop = leave_by_frame_pointer(w, slot, cfa);
 	else
-		stop = leave_by_rule(w, &site->rule, cfa);
+		stop = leave_by_rule(w, slot, &site->rule, cfa);
 	w->by_frame_pointer = site->file == PP_FILE_ANONYMOUS || site->rule.kind == PP_RULE_NO_INFO;
 	/* Only the leaf may have no frame at all; a signal frame may change stacks. */
 	if (!stop && !is_signal && (*cfa < low || (*cfa == low && !w->is_leaf)))
@@ -465,7 +479,8 @@ static __always_inline enum pp_stop leave_frame(struct pp_walk *w, const struct 
 }
 
 /* One frame whose place is known.  Nonzero: done, w->stop says why. */
-static __always_inline int step_frame(struct pp_walk *w, const struct interpreter *interpreter,
+static __always_inline int step_frame(struct pp_walk *w, __u32 slot,
+				      const struct interpreter *interpreter,
 				      const struct walk_site *site)
 {
 	bool is_signal = site->file != PP_FILE_ANONYMOUS && site->rule.kind == PP_RULE_SIGNAL;
@@ -481,7 +496,7 @@ static __always_inline int step_frame(struct pp_walk *w, const struct interprete
 		w->stop = PP_STOP_ROOT;
 		return 1;
 	}
-	stop = leave_frame(w, site, is_signal, &cfa);
+	stop = leave_frame(w, slot, site, is_signal, &cfa);
 	push_frame(w, interpreter, site, low, stop ? low : cfa);
 	if (stop == PP_STOP_NO_INFO && is_at_root(w)) {
 		w->stop = PP_STOP_ROOT;
@@ -496,8 +511,20 @@ static __always_inline int step_frame(struct pp_walk *w, const struct interprete
 	return !w->pc;
 }
 
-/* One frame.  Nonzero: done, w->stop says why. */
-int walk_native_step(__u32 slot)
+/* A return address may be the first of the next function: the call lies one before. */
+static __always_inline __u64 frame_pc(const struct pp_walk *w)
+{
+	return CODE_ADDRESS(w->pc) - !w->is_leaf;
+}
+
+static __always_inline bool site_is_known(const struct pp_walk *w, const struct walk_site *site,
+					  __u64 pc)
+{
+	return site->pc == pc && site->map_version == w->image.map_version && w->image.map_set;
+}
+
+/* One frame that is not plain, or whose place is not known.  Nonzero: done, w->stop says why. */
+__noinline int walk_any_frame(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
 	struct interpreter interpreter;
@@ -507,20 +534,76 @@ int walk_native_step(__u32 slot)
 
 	if (!w)
 		return 1;
+	interpreter = interpreter_of(w);
+	pc = frame_pc(w);
+	site = site_of(w, pc);
+	if (!site_is_known(w, site, pc)) {
+		stop = place_frame(w, pc, site);
+		/* A caller outside of all mappings was no return address; a leaf there is new code. */
+		if (stop)
+			return end_or_resync(w, &interpreter, stop,
+					     stop == PP_STOP_NO_MAPPING && !w->is_leaf);
+	}
+	return step_frame(w, slot, &interpreter, site);
+}
+
+/* Whether a Python run ends in or below the frame that ends at cfa, or it is one of the interpreter's
+ * eval activations. */
+static __always_inline bool may_hold_run(struct pp_walk *w, const struct pp_python *py,
+					 const struct walk_site *site, bool own, __u64 cfa)
+{
+	const struct pp_segment *segment = next_segment(w);
+
+	if (segment && segment->mark && segment->mark < cfa)
+		return true;
+	return own && py->chain == PP_CHAIN_FRAME_OBJECT && in_eval_range(py, site->address);
+}
+
+/* The usual frame.  False: nothing was done, it is another one or its stack cannot be read. */
+static __always_inline bool plain_frame(struct pp_walk *w, __u32 slot, const struct pp_python *py,
+					const struct walk_site *site)
+{
+	bool own = py && site->file == py->file;
+	__u64 cfa, fp = w->fp, pc;
+
+	cfa = (site->rule.kind == PP_RULE_CFA_SP ? w->sp : fp) + (__s64)site->rule.cfa_offset;
+	if (cfa <= w->sp || may_hold_run(w, py, site, own, cfa))
+		return false;
+	/* The lower address first: the upper one is read along. */
+	if (site->rule.fp_kind == PP_FP_AT_CFA &&
+	    !read_word(w, slot, cfa + (__s64)site->rule.fp_offset, &fp))
+		return false;
+	if (!read_word(w, slot, cfa + (__s64)site->rule.ra_offset, &pc))
+		return false;
+	native_push(w, site->address, site->file, PP_FRAME_NATIVE);
+	w->since_run++;
+	w->foldable &= own;
+	w->fp = fp;
+	w->pc = pc;
+	w->sp = cfa;
+	w->is_leaf = 0;
+	w->by_frame_pointer = 0;
+	return true;
+}
+
+/* One frame.  Nonzero: done, w->stop says why. */
+static __always_inline int walk_native_step(struct pp_walk *w, __u32 slot,
+					    const struct pp_python *py)
+{
+	struct walk_site *site;
+	__u64 pc;
+
 	if (walk_clock_step(w)) {
 		w->stop = PP_STOP_MAX_TIME;
 		return 1;
 	}
-	interpreter = interpreter_of(w);
-	/* A return address may be the first of the next function: the call lies one before. */
-	pc = CODE_ADDRESS(w->pc) - !w->is_leaf;
+	pc = frame_pc(w);
 	site = site_of(w, pc);
-	stop = place_frame(w, pc, site);
-	/* A caller outside of all mappings was no return address; a leaf there is new code. */
-	if (stop)
-		return end_or_resync(w, &interpreter, stop,
-				     stop == PP_STOP_NO_MAPPING && !w->is_leaf);
-	return step_frame(w, &interpreter, site);
+	if (!site_is_known(w, site, pc) || !site->is_plain || !plain_frame(w, slot, py, site))
+		return walk_any_frame(slot);
+	if (!w->pc)
+		w->stop = PP_STOP_ROOT;
+	return !w->pc;
 }
 
 #endif

@@ -13,22 +13,22 @@
  * where its page does.  PyFrameObject is longer than what is read of it. */
 #define INTERPRETER_FRAME_BYTES 88U
 
-static __always_inline __u64 frame_field(const struct pp_walk *w, __u16 offset)
+static __always_inline __u64 frame_field(const __u8 *frame, __u16 offset)
 {
 	__u64 at = offset;
 
 	BARRIER(at);
 	if (at > PP_FRAME_READ_BYTES - 8)
 		return 0;
-	return *(const __u64 *)(w->bytes + at);
+	return *(const __u64 *)(frame + at);
 }
 
-static __always_inline __u8 frame_byte(const struct pp_walk *w, __u16 offset)
+static __always_inline __u8 frame_byte(const __u8 *frame, __u16 offset)
 {
 	__u64 at = offset;
 
 	BARRIER(at);
-	return w->bytes[at & (PP_FRAME_READ_BYTES - 1)];
+	return frame[at & (PP_FRAME_READ_BYTES - 1)];
 }
 
 static __always_inline void end_segment(struct pp_walk *w, __u64 mark)
@@ -47,11 +47,11 @@ static __always_inline void end_segment(struct pp_walk *w, __u64 mark)
 	w->segment_frames = 0;
 }
 
-/* The instruction of the frame in w->bytes, as struct pp_frame's `what`. */
-static __always_inline __u32 frame_instruction(struct pp_walk *w, const struct pp_python *py,
+/* The frame's instruction, as struct pp_frame's `what`. */
+static __always_inline __u32 frame_instruction(const __u8 *frame, const struct pp_python *py,
 					       __u64 code)
 {
-	__u64 instruction = frame_field(w, py->frame_instr), main_copy;
+	__u64 instruction = frame_field(frame, py->frame_instr), main_copy;
 	__u32 copy;
 
 	if (py->flags & PP_PYTHON_LASTI)
@@ -60,20 +60,24 @@ static __always_inline __u32 frame_instruction(struct pp_walk *w, const struct p
 		return instruction - code;
 	/* Free-threaded 3.14+: a thread may run its own copy of the bytecode,
 	 * co_tlbc->entries[index] (struct _PyCodeArray: size, then the entries). */
-	copy = frame_field(w, py->frame_tlbc_index);
+	copy = frame_field(frame, py->frame_tlbc_index);
 	if (!copy || copy > 4096)
 		return instruction - code;
 	main_copy = read_u64(read_u64(code + py->code_tlbc) + 8 + 8 * (__u64)copy);
 	return instruction - main_copy + py->code_adaptive;
 }
 
-static __always_inline int push_code(struct pp_walk *w, const struct pp_python *py, __u32 slot)
+static __always_inline int push_code(struct pp_walk *w, const struct pp_python *py,
+				     const __u8 *frame, __u32 slot)
 {
-	__u64 code = frame_field(w, py->frame_code) & ~7ULL; /* 3.14+: tags of stack references */
-	__u32 what = frame_instruction(w, py, code);
+	__u64 code = frame_field(frame, py->frame_code) & ~7ULL; /* 3.14+: tags of stack references */
+	__u32 what = frame_instruction(frame, py, code);
+	struct walk_code_memo *memo = memo_of(w, code);
 
 	w->code_address = code;
-	if (walk_code(slot)) {
+	if (memo_holds(w, py, memo)) {
+		w->code_id = memo->id;
+	} else if (walk_code(slot)) {
 		w->py_stop = PP_PY_STOP_BAD_CODE;
 		return 1;
 	}
@@ -86,50 +90,96 @@ static __always_inline int push_code(struct pp_walk *w, const struct pp_python *
 
 /* <= 3.10: one frame an activation; 3.10 has a CFrame on the C stack of each. */
 static __always_inline int step_frame_object(struct pp_walk *w, const struct pp_python *py,
-					     __u32 slot)
+					     const __u8 *frame, __u32 slot)
 {
-	if (push_code(w, py, slot))
+	if (push_code(w, py, frame, slot))
 		return 1;
 	if (py->chain == PP_CHAIN_FRAME_CFRAME) {
 		end_segment(w, w->cframe);
 		w->cframe = read_u64(w->cframe + py->cframe_previous);
 	}
-	w->python_frame = frame_field(w, py->frame_previous);
+	w->python_frame = frame_field(frame, py->frame_previous);
 	return 0;
 }
 
 static __always_inline int step_interpreter_frame(struct pp_walk *w, const struct pp_python *py,
-						  __u32 slot)
+						  const __u8 *frame, __u32 slot)
 {
-	__u8 owner = frame_byte(w, py->frame_owner);
+	__u8 owner = frame_byte(frame, py->frame_owner);
 
 	if (py->chain == PP_CHAIN_CFRAME_ENTRY) {
-		if (push_code(w, py, slot))
+		if (push_code(w, py, frame, slot))
 			return 1;
-		if (frame_byte(w, py->frame_is_entry)) {
+		if (frame_byte(frame, py->frame_is_entry)) {
 			end_segment(w, w->cframe);
 			w->cframe = read_u64(w->cframe + py->cframe_previous);
 		}
 	} else if (owner == py->shim_owner) {
 		end_segment(w, w->python_frame);
-	} else if (owner < py->shim_owner && push_code(w, py, slot)) {
+	} else if (owner < py->shim_owner && push_code(w, py, frame, slot)) {
 		return 1;
 	}
-	w->python_frame = frame_field(w, py->frame_previous);
+	w->python_frame = frame_field(frame, py->frame_previous);
 	return 0;
 }
 
-static __always_inline struct pp_python *python_of(const struct pp_walk *w)
+/* Reads one frame; NULL: its memory is not there. */
+static __always_inline const __u8 *read_frame(struct pp_walk *w, __u64 address, __u64 size)
 {
-	__u32 index = w->image.python - 1;
+	if (bpf_probe_read_user(w->bytes + WALK_FRAMES_BYTES, size, (const void *)address))
+		return NULL;
+	return w->bytes + WALK_FRAMES_BYTES;
+}
 
-	return w->image.python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
+/* Frames of 3.11+ lie one above another on the thread's data stack, but for shims, which lie on the C
+ * stack, and generators, in the heap. */
+#define NEAR_BYTES 4096U
+#define PAGE_MASK 4095ULL
+
+/* Reads what lies below the frame along: the walk goes on there.  Not beyond the page where the frame
+ * begins, which is there when the frame is. */
+static __always_inline const __u8 *read_frames(struct pp_walk *w, __u64 address)
+{
+	__u64 below = address & PAGE_MASK, size;
+
+	if (below > WALK_FRAMES_BYTES - INTERPRETER_FRAME_BYTES)
+		below = WALK_FRAMES_BYTES - INTERPRETER_FRAME_BYTES;
+	size = below + INTERPRETER_FRAME_BYTES;
+	BARRIER(size);
+	if (size > WALK_FRAMES_BYTES)
+		return NULL;
+	w->frames_bytes = 0;
+	if (bpf_probe_read_user(w->bytes, size, (const void *)(address - below)))
+		return read_frame(w, address, INTERPRETER_FRAME_BYTES);
+	w->frames_start = address - below;
+	w->frames_bytes = size;
+	BARRIER(below);
+	if (below > WALK_FRAMES_BYTES - INTERPRETER_FRAME_BYTES)
+		return NULL;
+	return w->bytes + below;
+}
+
+/* A frame of 3.11+; NULL: its memory is not there. */
+static __always_inline const __u8 *take_frame(struct pp_walk *w, __u64 address)
+{
+	__u64 at = address - w->frames_start;
+
+	BARRIER(at);
+	if (at <= WALK_FRAMES_BYTES - INTERPRETER_FRAME_BYTES &&
+	    at + INTERPRETER_FRAME_BYTES <= w->frames_bytes)
+		return w->bytes + at;
+	if (!w->frames_bytes || w->frames_start - address < NEAR_BYTES ||
+	    w->frame_elsewhere - address < NEAR_BYTES)
+		return read_frames(w, address);
+	w->frame_elsewhere = address;
+	return read_frame(w, address, INTERPRETER_FRAME_BYTES);
 }
 
 /* The first frame of the thread state in w->state. */
 static __always_inline void find_first_frame(struct pp_walk *w, const struct pp_python *py)
 {
 	w->python_frame = state_field(w, py->ts_frame);
+	w->frames_bytes = w->frame_elsewhere = 0;
 	if (py->chain == PP_CHAIN_FRAME_CFRAME) {
 		w->cframe = state_field(w, py->ts_cframe);
 	} else if (py->chain == PP_CHAIN_CFRAME_ENTRY || py->chain == PP_CHAIN_CFRAME_SHIM) {
@@ -181,16 +231,13 @@ int walk_python_other(__u32 slot)
 }
 
 /* One frame.  Nonzero: done, w->py_stop says why. */
-int walk_python_step(__u32 slot)
+static __always_inline int walk_python_step(struct pp_walk *w, const struct pp_python *py,
+					    __u32 slot)
 {
-	struct pp_walk *w = walk_get(slot);
-	struct pp_python *py = w ? python_of(w) : NULL;
-	__u64 frame, size;
+	__u64 address = w->python_frame;
+	const __u8 *frame;
 
-	if (!py)
-		return 1;
-	frame = w->python_frame;
-	if (!frame) {
+	if (!address) {
 		w->py_stop = PP_PY_STOP_ROOT;
 		return 1;
 	}
@@ -198,14 +245,17 @@ int walk_python_step(__u32 slot)
 		w->py_stop = PP_PY_STOP_MAX_TIME;
 		return 1;
 	}
-	size = py->chain <= PP_CHAIN_FRAME_CFRAME ? PP_FRAME_READ_BYTES : INTERPRETER_FRAME_BYTES;
-	if (bpf_probe_read_user(w->bytes, size, (const void *)frame)) {
+	if (py->chain <= PP_CHAIN_FRAME_CFRAME)
+		frame = read_frame(w, address, PP_FRAME_READ_BYTES);
+	else
+		frame = take_frame(w, address);
+	if (!frame) {
 		w->py_stop = PP_PY_STOP_READ_FAULT;
 		return 1;
 	}
 	if (py->chain <= PP_CHAIN_FRAME_CFRAME)
-		return step_frame_object(w, py, slot);
-	return step_interpreter_frame(w, py, slot);
+		return step_frame_object(w, py, frame, slot);
+	return step_interpreter_frame(w, py, frame, slot);
 }
 
 #endif

@@ -47,9 +47,11 @@ struct walk_site {
 	__u32 map_version;
 	__u32 file;
 	struct pp_rule rule;
+	__u32 is_plain; /* the rule asks for sp or fp and the stack alone */
 } __attribute__((aligned(64))); /* one cache line: samples find the caches cold */
 
 #define WALK_WINDOW_BYTES 256U
+#define WALK_FRAMES_BYTES 512U
 
 /* Code objects met lately, also by earlier walks.  Two of the object's own pointers, to its line
  * table and the field before it, guard against another object at the same address. */
@@ -106,7 +108,10 @@ struct pp_walk {
 		__u8 state[PP_TSTATE_READ_BYTES];
 		__u64 saved[34]; /* user registers, before Python's walk: aarch64 has most */
 	};
-	__u8 bytes[PP_FRAME_READ_BYTES];
+	/* Python frames: a window of the data stack, then room for one frame that lies elsewhere. */
+	__u64 frames_start, frames_bytes; /* of the window; 0 bytes: nothing is there */
+	__u64 frame_elsewhere;		  /* address of the last one of these */
+	__u8 bytes[WALK_FRAMES_BYTES + PP_FRAME_READ_BYTES];
 	__u8 code[PP_CODE_READ_BYTES];
 	__u8 string[64];
 
@@ -114,7 +119,7 @@ struct pp_walk {
 		struct pp_kernel_record record;
 		__u64 address[PP_MAX_KERNEL_FRAMES + 1];
 	} kernel;
-	__u64 window_start;	     /* address of window[]; 0: nothing is there */
+	__u64 window_start, window_bytes; /* address of window[], and what is there of it */
 	__u8 window[WALK_WINDOW_BYTES]; /* of the user stack: one read for several frames */
 	struct walk_site site[WALK_SITES];
 	struct walk_code_memo memo[WALK_CODES];

@@ -551,6 +551,16 @@ static inline const struct pp_frame *python_frame(uint32_t at)
 	return &host->walk.out.frame[at];
 }
 
+/* One step of the walk at hand.  Nonzero: done. */
+static inline int native_step(void)
+{
+	return walk_native_step(&host->walk, 0, python_of(&host->walk));
+}
+static inline int python_step(void)
+{
+	return walk_python_step(&host->walk, &host->python, 0);
+}
+
 #define assert_frame(frame, frame_kind, frame_where, frame_what)                                   \
 	do {                                                                                       \
 		assert_int_equal((frame)->kind, frame_kind);                                       \

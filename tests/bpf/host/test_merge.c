@@ -68,7 +68,7 @@ static void walk(void)
 	add_frame(library_pc(0), 16);
 	w->pc = first_pc;
 	w->sp = SP;
-	while (!walk_native_step(0))
+	while (!native_step())
 		continue;
 }
 

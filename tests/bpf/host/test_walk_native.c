@@ -13,7 +13,7 @@ static void walk_from(uint64_t pc, uint64_t sp, uint64_t fp)
 	w->sp = sp;
 	w->fp = fp;
 	for (uint32_t i = 0; i < PP_MAX_STEPS; i++)
-		if (walk_native_step(0))
+		if (native_step())
 			return;
 	w->stop = PP_STOP_MAX_STEPS;
 }

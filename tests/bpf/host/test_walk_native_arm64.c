@@ -11,7 +11,7 @@ static void walk_from(uint64_t pc)
 {
 	host->walk.pc = pc;
 	host->walk.sp = SP;
-	while (!walk_native_step(0))
+	while (!native_step())
 		continue;
 }
 
