@@ -8,10 +8,69 @@
 #include "lib/user_registers.bpf.h"
 #include "lib/walk.bpf.h"
 
-/* Very deep stacks very often would leave their program little of the CPU. */
-static __always_inline bool sample_is_taken(struct budget *budget, __u32 *ret_shift)
+/* A pause of the sampling, not of the CPU. */
+#define GAP_NS 1000000000ULL
+/* What a walk takes at most; in what is beyond, a hypervisor ran somebody else. */
+#define WALK_MAX_NS (2ULL * PP_MAX_WALK_NS)
+
+static __always_inline __u64 switches_of(struct task_struct *task)
 {
-	budget_tick_of_samples(budget, bpf_ktime_get_ns());
+	return BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
+}
+
+/* How many periods an event stands for that comes when `passed` of them have passed.  The timer passes over
+ * those that fall due while a walk runs: their time is the same thread's next event's. */
+static __always_inline __u64 periods_after_gap(const struct sampling *of, __u64 passed,
+					       bool is_same, __u64 left, __u64 period_ns)
+{
+	__u64 walked = 0;
+
+	if (of->ended_ns > of->due_ns)
+		walked = (of->ended_ns - of->due_ns + period_ns / 16) / period_ns;
+	if (walked > passed - 1)
+		walked = passed - 1;
+	/* The thread has had the CPU all the time. */
+	if (is_same && left == of->switches)
+		count_losses(PP_LOSS_SAMPLES_UNSEEN, passed - 1 - walked);
+	if (is_same)
+		return 1 + walked;
+	count_losses(PP_LOSS_SAMPLES_SWALLOWED, walked);
+	return 1;
+}
+
+/* How many periods this event stands for.  Events come on a grid of periods.  One may be missing because the CPU
+ * was idle, a walk ran, another tool's program ran (the kernel lets no program of a perf event interrupt one of a
+ * tracepoint or kprobe: bpf_prog_active), or a hypervisor had the CPU. */
+static __always_inline __u64 periods_of_event(struct sampling *of, struct task_struct *task,
+					      __u64 thread, __u64 now_ns, __u64 period_ns)
+{
+	__u64 due_ns = of->due_ns, since_ns = now_ns - due_ns + period_ns / 16, passed = 1;
+	__u64 left = switches_of(task), periods = 1;
+
+	if (!due_ns || since_ns > GAP_NS) {
+		due_ns = now_ns;
+	} else {
+		if (unlikely(since_ns >= 2 * period_ns)) {
+			passed = since_ns / period_ns;
+			periods = periods_after_gap(of, passed, of->thread == thread, left,
+						    period_ns);
+		}
+		/* The grid is where events come earliest. */
+		due_ns += passed * period_ns;
+		if (due_ns > now_ns)
+			due_ns = now_ns;
+	}
+	of->due_ns = due_ns;
+	of->ended_ns = 0;
+	of->thread = thread;
+	of->switches = left;
+	return periods;
+}
+
+/* Very deep stacks very often would leave their program little of the CPU. */
+static __always_inline bool sample_is_taken(struct budget *budget, __u64 now_ns, __u32 *ret_shift)
+{
+	budget_tick_of_samples(budget, now_ns);
 	if (!budget_takes(budget, ret_shift))
 		return false;
 	if (*ret_shift)
@@ -41,41 +100,46 @@ static __always_inline void sample_stack(struct bpf_perf_event_data *ctx, struct
 		timeline_sample(w, true);
 }
 
-static __always_inline void sample(struct bpf_perf_event_data *ctx, struct pp_walk *w, __u32 slot,
-				   __u64 pid_tgid, const struct pp_config *cfg)
+static __always_inline void sample(struct bpf_perf_event_data *ctx, struct sampling *of,
+				   struct pp_walk *w, __u32 slot, __u64 thread, __u64 now_ns,
+				   const struct pp_config *cfg)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	__u32 task_flags = BPF_CORE_READ(task, flags), zero = 0, shift;
+	__u32 task_flags = BPF_CORE_READ(task, flags), shift;
 	bool hit_user = registers_are_user((struct user_registers *)&ctx->regs);
-	struct budget *budget = bpf_map_lookup_elem(&sample_budget, &zero);
-	__u64 took_ns;
+	__u64 periods = 1, took_ns;
 
-	if (!budget || !identify(w, task, pid_tgid, task_flags, hit_user, cfg))
+	if (cfg->sample_period_ns)
+		periods = periods_of_event(of, task, thread, now_ns, cfg->sample_period_ns);
+	if (!identify(w, task, thread, task_flags, hit_user, cfg))
 		return;
 	if (cfg->flags & PP_CONFIG_SEE_RUNNING && !(task_flags & PF_KTHREAD))
 		thread_see(slot);
-	if (!sample_is_taken(budget, &shift))
+	if (!sample_is_taken(&of->budget, now_ns, &shift))
 		return;
-	walk_reset(w, ctx->sample_period << shift);
+	walk_reset(w, ctx->sample_period * periods << shift);
 	sample_stack(ctx, w, slot, task, task_flags, hit_user, cfg);
-	took_ns = bpf_ktime_get_ns() - w->started_ns;
-	budget_spend(budget, took_ns);
+	took_ns = bpf_ktime_get_ns() - now_ns;
+	budget_spend(&of->budget, took_ns);
 	times_add(PP_PROGRAM_SAMPLE, took_ns);
+	of->ended_ns = now_ns + (took_ns < WALK_MAX_NS ? took_ns : WALK_MAX_NS);
 }
 
 SEC("perf_event")
 int on_cpu_sample(struct bpf_perf_event_data *ctx)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u64 thread = bpf_get_current_pid_tgid();
 	struct pp_config *cfg = config_get();
+	__u32 zero = 0;
+	struct sampling *of = bpf_map_lookup_elem(&sampling, &zero);
 	struct scratch taken;
 
-	if (!(__u32)pid_tgid || !cfg || cfg->flags & PP_CONFIG_PAUSED)
+	if (!(__u32)thread || !cfg || !of || cfg->flags & PP_CONFIG_PAUSED)
 		return 0; /* the idle task */
 	scratch_enter(&taken);
 	if (!taken.walk)
 		return 0;
-	sample(ctx, taken.walk, taken.slot, pid_tgid, cfg);
+	sample(ctx, of, taken.walk, taken.slot, thread, bpf_ktime_get_ns(), cfg);
 	scratch_leave(&taken);
 	return 0;
 }

@@ -202,14 +202,21 @@ struct budget {
 	__u32 spent_ns; /* in this period */
 };
 
-/* Of the samples on each CPU; it only steers. */
-struct sample_budget_map {
+/* Of the samples on a CPU. */
+struct sampling {
+	struct budget budget; /* which only steers */
+	__u64 due_ns;	/* when the last event was due; 0: not known */
+	__u64 ended_ns; /* when its walk had ended; 0: there was none */
+	__u64 thread;	/* pid and tgid */
+	__u64 switches; /* of the thread, up to then */
+};
+struct sampling_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct budget);
+	__type(value, struct sampling);
 };
-PP_MAP struct sample_budget_map sample_budget SEC(".maps");
+PP_MAP struct sampling_map sampling SEC(".maps");
 
 /* enum pp_program -> how long it took, when it walked a stack. */
 struct times_map {
@@ -329,13 +336,18 @@ PP_CONST bool timeline_is_on;
 PP_CONST bool wakers_are_on;
 PP_CONST bool switch_tells_state; /* sched_switch has the argument prev_state: 5.18 and later */
 
-static inline void count_loss(enum pp_loss loss)
+static inline void count_losses(enum pp_loss loss, __u64 number)
 {
 	__u32 key = loss;
 	__u64 *count = bpf_map_lookup_elem(&losses, &key);
 
 	if (count)
-		__sync_fetch_and_add(count, 1);
+		__sync_fetch_and_add(count, number);
+}
+
+static inline void count_loss(enum pp_loss loss)
+{
+	count_losses(loss, 1);
 }
 
 /* The agent looks at the ring a few times a second; a flood of new stacks wakes it. */

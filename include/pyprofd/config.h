@@ -25,6 +25,7 @@ struct pp_config {
 	__u64 window_start_ns[2]; /* CLOCK_MONOTONIC, by bit 0 of the window: this one, the last */
 	__u64 wait_min_ns;	  /* shorter waits are in the ledger only */
 	__u32 thread_mask;	  /* slots of threads[] - 1 */
+	__u32 sample_period_ns; /* from one sample to the next; 0: they are not spaced by time */
 	__u32 sample_budget_ns, switch_budget_ns; /* what walks may cost in PP_BUDGET_PERIOD_NS */
 	__u32 slots_read; /* the last window of which the agent has read all slots; its counters close then */
 };

@@ -55,7 +55,9 @@
 	X(SWEPT_LOST, "swept_lost", "threads asleep since before the start: a time or stack is missing") \
 	X(TIMELINE_FULL, "timeline_full", "parts of the timeline did not fit into its ring")        \
 	X(WAKES_FULL, "wakes_full", "waits not counted by waker: the window's table was full") \
-	X(PERF_MAPS_REFUSED, "perf_maps_refused", "a JIT's /tmp/perf-PID.map was not read: a link, or not the process' own file")
+	X(PERF_MAPS_REFUSED, "perf_maps_refused", "a JIT's /tmp/perf-PID.map was not read: a link, or not the process' own file") \
+	X(SAMPLES_SWALLOWED, "samples_swallowed", "samples not counted: due while another one was walked") \
+	X(SAMPLES_UNSEEN, "samples_unseen", "samples that did not come: another BPF program or a hypervisor had the CPU")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

@@ -4,6 +4,7 @@ import glob
 import os
 import re
 import subprocess
+import time
 
 import harness
 
@@ -48,4 +49,25 @@ def test_budget_cpu_bounds_the_walks(interpreter):
     assert 0 < counts[1] < counts[30] / 4, counts
 
 
+def cpu_s(pid):
+    """By the scheduler's own clock."""
+    with open("/proc/%d/schedstat" % pid, encoding="ascii") as file:
+        return int(file.read().split()[0]) / 1e9
+
+
+def test_long_walks_leave_no_time_out(interpreter):
+    """A walk of 1,000 levels is longer than the 0.1 ms to the next sample, which the timer passes over."""
+    with harness.Target("deep.py", 1000, python=interpreter) as target:
+        cpu, wall = cpu_s(target.pid), time.monotonic()
+        run = harness.profile(target.pid, hz=9999, duration=3)
+        share = (cpu_s(target.pid) - cpu) / (time.monotonic() - wall)
+        samples = harness.samples(run.out, pid=target.pid)
+    lost = sum(int(n.replace(",", "")) for n in re.findall(r"([0-9,]+) samples_(?:swallowed|unseen)", run.err))
+    counted_s = sum(s.ns for s in samples) / 1e9
+    assert counted_s + lost / 9999 > 0.93 * 3 * share, "%.2f s and %d samples of %.2f s; %s" % (
+        counted_s, lost, 3 * share, run.err)
+    assert counted_s < 1.07 * 3 * share, "%.2f of %.2f s" % (counted_s, 3 * share)
+
+
 test_budget_cpu_bounds_the_walks.cases = oldest
+test_long_walks_leave_no_time_out.cases = oldest

@@ -238,6 +238,9 @@ static int open_sampling(struct agent *agent)
 		log_error("this machine has no hardware counter for --clock cycles; use --clock cpu");
 	else if (err)
 		log_error_errno(err, "cannot open the sampling events");
+	else
+		kernel_side_config(agent->kernel)->sample_period_ns =
+			(uint32_t)cpu_events_period_ns(agent->cpu_events);
 	return err;
 }
 

@@ -68,7 +68,7 @@ uint64_t summary_complete(const struct summary *summary)
 static bool is_sample_loss(unsigned int loss)
 {
 	return loss == PP_LOSS_COUNTS_FULL || loss == PP_LOSS_COUNTS_BUSY ||
-	       loss == PP_LOSS_NO_SCRATCH;
+	       loss == PP_LOSS_NO_SCRATCH || loss == PP_LOSS_SAMPLES_SWALLOWED;
 }
 
 uint64_t summary_lost(const struct summary *summary)

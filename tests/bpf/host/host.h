@@ -92,7 +92,7 @@ struct host {
 	struct pp_python python;
 	struct pp_resync resync;
 	uint32_t scratch_level;
-	struct budget sample_budget;
+	struct sampling sampling;
 	struct pp_times times[PP_PROGRAM_COUNT];
 	struct pp_thread thread[HOST_THREADS];
 	struct pp_timeline_record timeline_record;
@@ -175,8 +175,8 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 		return array_at(&host->walk, key, 1, sizeof(host->walk));
 	if (map == &scratch_level)
 		return array_at(&host->scratch_level, key, 1, sizeof(uint32_t));
-	if (map == &sample_budget)
-		return array_at(&host->sample_budget, key, 1, sizeof(host->sample_budget));
+	if (map == &sampling)
+		return array_at(&host->sampling, key, 1, sizeof(host->sampling));
 	if (map == &times)
 		return array_at(host->times, key, PP_PROGRAM_COUNT, sizeof(host->times[0]));
 	if (map == &losses)

@@ -119,6 +119,100 @@ static uint64_t runs_of(enum pp_program program)
 	return runs;
 }
 
+#define GRID_NS 1000000
+
+/* An event that comes `late_ns` after the point `number` of the grid. */
+static void sample_at(uint64_t number, uint64_t late_ns)
+{
+	host->now_ns = 5000000000 + number * GRID_NS + late_ns;
+	sample_now();
+	host_drop_records();
+}
+
+static struct pp_count counted_at_all(void)
+{
+	struct pp_count count = {};
+
+	the_key(0, &count);
+	return count;
+}
+
+static void begin_grid(void)
+{
+	begin();
+	host->config.sample_period_ns = sampled.sample_period = GRID_NS;
+	sample_at(1, 10000);
+}
+
+static void swallowed__periods_are_the_next_samples(void **state)
+{
+	(void)state;
+	begin_grid();
+	host->ns_a_reading = 1000000; /* a walk of 1 or 2 ms: several readings */
+	sample_at(2, 0);
+	host->ns_a_reading = 0;
+	/* Due at 3 and 4, while it was walked. */
+	assert_in_range(host->sampling.ended_ns - host->sampling.due_ns, 2000000, 2900000);
+	sample_at(5, 5000);
+	sample_at(6, 0);
+	assert_int_equal(counted_at_all().samples, 4);
+	assert_int_equal(counted_at_all().weight, 6 * GRID_NS);
+	assert_int_equal(host->losses[PP_LOSS_SAMPLES_SWALLOWED], 0);
+	assert_int_equal(host->losses[PP_LOSS_SAMPLES_UNSEEN], 0);
+}
+
+static void swallowed__periods_of_nobody_are_counted(void **state)
+{
+	(void)state;
+	begin_grid();
+	host->ns_a_reading = 1000000;
+	sample_at(2, 0);
+	host->ns_a_reading = 0;
+	host->task.pid = 75;
+	sample_at(5, 0);
+	assert_int_equal(host->losses[PP_LOSS_SAMPLES_SWALLOWED], 2);
+}
+
+static void unseen__samples_are_counted_and_nobodys(void **state)
+{
+	(void)state;
+	begin_grid();
+	sample_at(9, 0); /* not walked at 2 to 8: the walk at 1 was short */
+	assert_int_equal(host->losses[PP_LOSS_SAMPLES_UNSEEN], 7);
+	sample_at(10, 900000); /* late, but there */
+	sample_at(11, 0);
+	sample_at(12, 300000);
+	sample_at(13, 900000);
+	sample_at(14, 0);
+	assert_int_equal(host->losses[PP_LOSS_SAMPLES_UNSEEN], 7);
+	/* Meanwhile it waited, and the CPU was idle or another's. */
+	host->task.nvcsw++;
+	sample_at(30, 0);
+	host->task.pid = 75;
+	sample_at(40, 0);
+	assert_int_equal(host->losses[PP_LOSS_SAMPLES_UNSEEN], 7);
+	assert_int_equal(host->losses[PP_LOSS_SAMPLES_SWALLOWED], 0);
+}
+
+/* Nobody knows where cycles would have come. */
+static void unseen__samples_of_another_clock_are_not_told(void **state)
+{
+	(void)state;
+	begin_grid();
+	host->config.sample_period_ns = 0;
+	sample_at(9, 0);
+	assert_int_equal(host->losses[PP_LOSS_SAMPLES_UNSEEN], 0);
+	assert_int_equal(counted_at_all().weight, 2 * GRID_NS);
+}
+
+static void unseen__pause_is_none(void **state)
+{
+	(void)state;
+	begin_grid();
+	sample_at(2000, 0);
+	assert_int_equal(host->losses[PP_LOSS_SAMPLES_UNSEEN], 0);
+}
+
 static void sample__its_time_is_kept(void **state)
 {
 	uint32_t bucket = 0;
@@ -131,9 +225,9 @@ static void sample__its_time_is_kept(void **state)
 	while (!host->times[PP_PROGRAM_SAMPLE].count[bucket])
 		bucket++;
 	/* As much as its own budget pays. */
-	assert_in_range(host->sample_budget.spent_ns, pp_time_end_ns(bucket - 1),
+	assert_in_range(host->sampling.budget.spent_ns, pp_time_end_ns(bucket - 1),
 			pp_time_end_ns(bucket) - 1);
-	assert_in_range(host->sample_budget.spent_ns, 30000, 200000);
+	assert_in_range(host->sampling.budget.spent_ns, 30000, 200000);
 	sample_now();
 	assert_int_equal(runs_of(PP_PROGRAM_SAMPLE), 2);
 	assert_int_equal(runs_of(PP_PROGRAM_SWITCH), 0);
@@ -617,6 +711,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		host_test(sample__all_are_taken_within_the_budget),
 		host_test(sample__beyond_the_budget_stand_for_others),
+		host_test(swallowed__periods_are_the_next_samples),
+		host_test(swallowed__periods_of_nobody_are_counted),
+		host_test(unseen__samples_are_counted_and_nobodys),
+		host_test(unseen__samples_of_another_clock_are_not_told),
+		host_test(unseen__pause_is_none),
 		host_test(sample__its_time_is_kept),
 		host_test(times__bucket_holds_its_time),
 		host_test(sample__new_stack_is_sent_and_counted),
