@@ -88,6 +88,7 @@ struct progress {
 	uint32_t last;	  /* native position of the last run */
 	bool is_whole;	  /* the native walk reached the root */
 	bool is_complete; /* and so did that of the Python frames */
+	bool is_cut;	  /* Python frames at the root are missing, which is still to be told */
 };
 
 static void put_python(struct output *out, const struct area *python, struct progress *at,
@@ -100,13 +101,22 @@ static void put_python(struct output *out, const struct area *python, struct pro
 static void put_run(struct output *out, const struct area *python, struct progress *at,
 		    packed_frame run, uint32_t position)
 {
+	uint64_t frames = packed_what(run);
+	bool is_short;
+
 	if (at->empty) {
 		at->empty--;
 		return;
 	}
 	/* All that belongs further down belongs to the last run when the walk reached the root. */
-	put_python(out, python, at,
-		   at->is_whole && position == at->last ? UINT64_MAX : packed_what(run));
+	if (at->is_whole && position == at->last)
+		frames = UINT64_MAX;
+	is_short = frames > python->count - at->next;
+	put_python(out, python, at, frames);
+	if (is_short && at->is_cut) {
+		at->is_cut = false;
+		put(out, packed_gap(0));
+	}
 }
 
 /* Whether native frames were omitted right before a position: by the kernel side, or by the agent when
@@ -165,8 +175,10 @@ size_t stitch(const struct dict_stack *stack, bool one_frame_runs,
 	struct output out = {.frame = frame};
 	uint32_t runs = count_runs(&native);
 
+	at.is_cut = python.count && stack->py_stop != PP_PY_STOP_ROOT;
 	at.is_complete = at.is_whole && stack->py_stop == PP_PY_STOP_ROOT;
-	if (one_frame_runs && runs > python.count)
+	/* Of frames that were not all found, those at the root are missing. */
+	if (one_frame_runs && stack->py_stop == PP_PY_STOP_ROOT && runs > python.count)
 		at.empty = runs - python.count;
 	for (uint32_t i = 0; i < native.count; i++)
 		put_native(&out, &native, i, &python, &at);

@@ -145,6 +145,20 @@ static void stitch__leaf_activation_without_a_frame_is_empty_on_one_frame_runs(v
 	assert_stitched(&built, false, "n1 p1 n2 p2 n3 n4");
 }
 
+/* Those at the root are missing, not those at the leaf. */
+static void stitch__cut_python_frames_leave_a_gap_towards_the_root(void **state)
+{
+	struct built built;
+
+	(void)state;
+	build(&built, "p1 p2", "n1 r1 n2 r1 n3 r1 n4 r1 n5");
+	built.stack.py_stop = PP_PY_STOP_TORN;
+	assert_stitched(&built, true, "n1 p1 n2 p2 n3 g n4 n5");
+	build(&built, "p1 p2 p3", "n1 r2 n2 r4 n3");
+	built.stack.py_stop = PP_PY_STOP_TORN;
+	assert_stitched(&built, false, "n1 p1 p2 n2 p3 g n3");
+}
+
 static void stitch__as_many_frames_as_runs_fill_all_of_them(void **state)
 {
 	struct built built;
@@ -281,6 +295,7 @@ int main(void)
 		cmocka_unit_test(stitch__gap_between_native_frames_stays),
 		cmocka_unit_test(
 			stitch__leaf_activation_without_a_frame_is_empty_on_one_frame_runs),
+		cmocka_unit_test(stitch__cut_python_frames_leave_a_gap_towards_the_root),
 		cmocka_unit_test(stitch__as_many_frames_as_runs_fill_all_of_them),
 		cmocka_unit_test(stitch__leftover_frames_join_the_last_run_of_a_whole_stack),
 		cmocka_unit_test(stitch__leftover_frames_follow_a_gap_when_the_walk_broke_off),
