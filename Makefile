@@ -27,7 +27,7 @@ LIBS := -lbpf -ldw -lelf -lz -llzma -lprotobuf-c -liberty -lm
 READER_LIBS := -lz -lprotobuf-c -lm
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -DHAVE_RDONLY_CAST -Iinclude -Ibpf \
 	$(ASM_INCLUDES) -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \
-	$(if $(CI),-Werror) -MMD -MP
+	$(if $(CI),-Werror) $(EXTRA_BPF_CFLAGS) -MMD -MP
 
 msg = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' "$(1)" "$(patsubst $(BUILD)/%,%,$(2))";)
 .DELETE_ON_ERROR:

@@ -93,6 +93,11 @@ int walk_user(__u32 slot)
 		w->py_stop = PP_PY_STOP_NOT_PYTHON;
 	else if (!walk_python_begin(slot))
 		walk_python_frames(w, slot);
+	if (w->py_stop == PP_PY_STOP_MAX_TIME) {
+		/* The agent goes on, and the marks that it finds are needed for the native frames. */
+		w->stop = PP_STOP_MAX_TIME;
+		return 0;
+	}
 	w->native_room = PP_MAX_FRAMES - w->python_stored;
 	walk_clock_start(w, bpf_ktime_get_ns());
 	for (__u32 i = 0; i < TURNS; i++)

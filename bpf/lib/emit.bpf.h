@@ -98,41 +98,60 @@ static __always_inline void emit_kernel_stack(struct pp_walk *w, __u32 epoch)
 	remember_sent(w->kernel_hash, epoch);
 }
 
+#define SEGMENT_CHUNKS (PP_MAX_SEGMENTS / PP_SEGMENT_COPY)
+
 /* Appends the marks that were not met; returns the new end of the body. */
 static __always_inline __u32 append_segments(struct pp_walk *w, __u32 at)
 {
 	struct pp_miss_record *miss = &w->out.miss;
-	__u32 next = w->segment_next, left = w->segment_count - next;
-	__u64 bytes;
+	__u32 left = w->segment_count - w->segment_next, copied = 0;
 
-	if (left > PP_MISS_SEGMENTS)
-		left = PP_MISS_SEGMENTS;
-	if (next > PP_MAX_SEGMENTS - PP_MISS_SEGMENTS) {
-		next = PP_MAX_SEGMENTS - PP_MISS_SEGMENTS;
-		left = 0;
+	for (__u32 i = 0; i < SEGMENT_CHUNKS; i++) {
+		__u64 to = at + i * SEGMENT_COPY_BYTES;
+		__u64 from = w->segment_next + i * PP_SEGMENT_COPY;
+
+		if (copied >= left)
+			break;
+		BARRIER(to);
+		BARRIER(from);
+		if (to > WALK_BODY_BYTES - SEGMENT_COPY_BYTES || from > PP_MAX_SEGMENTS ||
+		    bpf_probe_read_kernel(w->out.body + to, SEGMENT_COPY_BYTES, &w->segment[from]))
+			break;
+		copied += PP_SEGMENT_COPY;
 	}
-	bytes = left * sizeof(struct pp_segment);
-	BARRIER(bytes);
-	BARRIER(next);
-	if (at > PP_MAX_FRAMES * FRAME_BYTES || next > PP_MAX_SEGMENTS - PP_MISS_SEGMENTS ||
-	    bytes > PP_MISS_SEGMENTS * sizeof(struct pp_segment))
-		return at;
-	if (bytes && bpf_probe_read_kernel(w->out.body + at, bytes, &w->segment[next]))
-		left = 0;
-	miss->segment_count = left;
-	return at + left * sizeof(struct pp_segment);
+	if (copied > left)
+		copied = left;
+	else if (copied < left)
+		count_loss(PP_LOSS_SEGMENTS_FULL);
+	miss->segment_count = copied;
+	return at + copied * sizeof(struct pp_segment);
 }
 
 #define STACK_CHUNKS (PP_STACK_COPY_BYTES / PP_STACK_COPY_CHUNK_BYTES)
+
+/* How much of the stack the agent needs. */
+static __always_inline __u32 stack_chunks(const struct pp_walk *w)
+{
+	if (w->stop == PP_STOP_ROOT)
+		return 0;
+	/* A walk that was only too long goes on in memory that seldom changes: near the root. */
+	return w->stop == PP_STOP_MAX_TIME && w->native_count ? 1 : STACK_CHUNKS;
+}
+
+/* A leaf may use what lies below its stack pointer, and rules speak of what it has just popped
+ * (psABI x86-64 3.2.2). */
+#define RED_ZONE_BYTES 128U
 
 /* Appends the user stack from sp on, as far as it is there. */
 static __always_inline __u32 append_stack(struct pp_walk *w, __u32 at)
 {
 	struct pp_miss_record *miss = &w->out.miss;
-	/* A walk that was only too long goes on in memory that seldom changes: near the root. */
-	__u32 chunks = w->stop == PP_STOP_MAX_TIME ? 1 : STACK_CHUNKS, i;
-	__u64 from = w->sp;
+	__u32 chunks = stack_chunks(w), i;
+	__u64 from = w->sp, word;
 
+	if (w->is_leaf && chunks &&
+	    !bpf_probe_read_user(&word, sizeof(word), (const void *)(from - RED_ZONE_BYTES)))
+		from -= RED_ZONE_BYTES;
 	miss->stack_start = from;
 	miss->stack_bytes = 0;
 	for (i = 0; i < STACK_CHUNKS; i++) {
@@ -167,6 +186,13 @@ static __always_inline void fill_miss(struct pp_walk *w, __u64 hash)
 	miss->first_word = task_first_word((struct task_struct *)bpf_get_current_task());
 	miss->thread_pointer = w->thread_pointer;
 	__builtin_memcpy(miss->registers, w->registers, sizeof(miss->registers));
+	miss->python_frame = w->python_frame;
+	miss->cframe = w->cframe;
+	__builtin_memcpy(miss->frame_head, w->bytes, sizeof(miss->frame_head));
+	miss->segment_frames = w->segment_frames;
+	miss->since_run = w->since_run;
+	miss->foldable = w->foldable;
+	miss->pad = 0;
 	miss->python_stored = w->python_stored;
 	miss->native_stored = w->native_stored;
 	miss->python_count = w->python_count;
@@ -221,9 +247,10 @@ static __always_inline bool emit_miss(struct pp_walk *w, struct pp_config *cfg, 
 /* What the agent will finish is not known by its frames: where it stopped, and whose it is, names it. */
 static __always_inline __u64 miss_hash(const struct pp_walk *w)
 {
-	__u64 hash = hash_mix(w->hash, w->pc);
+	__u64 hash = hash_mix(w->hash, w->python_frame);
 
-	hash = hash_mix(hash, w->sp);
+	if (w->stop != PP_STOP_ROOT)
+		hash = hash_mix(hash_mix(hash, w->pc), w->sp);
 	return hash_mix(hash, w->id.tgid + ((__u64)w->id.generation << 32)) | 1;
 }
 
@@ -232,7 +259,7 @@ static __always_inline bool is_miss(const struct pp_walk *w)
 	/* Generation 0: on its way out, or not announced yet; nobody could finish it. */
 	if (!w->id.generation)
 		return false;
-	return w->is_resumable || w->stop == PP_STOP_NO_ROWS || w->stop == PP_STOP_NO_MAPPING ||
+	return w->is_resumable || w->py_stop == PP_PY_STOP_MAX_TIME || w->stop == PP_STOP_NO_ROWS || w->stop == PP_STOP_NO_MAPPING ||
 	       w->stop == PP_STOP_NO_IMAGE || w->stop == PP_STOP_MAX_TIME;
 }
 

@@ -230,6 +230,17 @@ int walk_python_other(__u32 slot)
 	return 0;
 }
 
+/* The agent goes on: by what lies there now it knows whether the frame is still the same. */
+static __always_inline void end_in_time(struct pp_walk *w, const struct pp_python *py,
+					__u64 address)
+{
+	__u64 size = py->chain <= PP_CHAIN_FRAME_CFRAME ? PP_FRAME_READ_BYTES :
+							  INTERPRETER_FRAME_BYTES;
+
+	bpf_probe_read_user(w->bytes, size, (const void *)address);
+	w->py_stop = PP_PY_STOP_MAX_TIME;
+}
+
 /* One frame.  Nonzero: done, w->py_stop says why. */
 static __always_inline int walk_python_step(struct pp_walk *w, const struct pp_python *py,
 					    __u32 slot)
@@ -242,7 +253,7 @@ static __always_inline int walk_python_step(struct pp_walk *w, const struct pp_p
 		return 1;
 	}
 	if (walk_clock_step(w)) {
-		w->py_stop = PP_PY_STOP_MAX_TIME;
+		end_in_time(w, py, address);
 		return 1;
 	}
 	if (py->chain <= PP_CHAIN_FRAME_CFRAME)

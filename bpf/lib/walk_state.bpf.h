@@ -12,7 +12,9 @@
 
 /* What emit() sends lies in one piece: a header (of either kind, ending where the frames begin),
  * the frames, and for a miss the marks and the copy of the stack behind them. */
-#define WALK_TAIL_BYTES (PP_MISS_SEGMENTS * sizeof(struct pp_segment) + PP_STACK_COPY_BYTES)
+#define SEGMENT_COPY_BYTES (PP_SEGMENT_COPY * sizeof(struct pp_segment))
+/* Deep stacks have many marks and a small copy of the stack, others few marks. */
+#define WALK_TAIL_BYTES (2 * SEGMENT_COPY_BYTES + PP_STACK_COPY_BYTES)
 #define WALK_BODY_BYTES (PP_MAX_FRAMES * sizeof(struct pp_frame) + WALK_TAIL_BYTES)
 
 struct walk_output {
@@ -123,7 +125,7 @@ struct pp_walk {
 	__u8 window[WALK_WINDOW_BYTES]; /* of the user stack: one read for several frames */
 	struct walk_site site[WALK_SITES];
 	struct walk_code_memo memo[WALK_CODES];
-	struct pp_segment segment[PP_MAX_SEGMENTS];
+	struct pp_segment segment[PP_MAX_SEGMENTS + PP_SEGMENT_COPY]; /* what is copied too much */
 	struct code_output code_out;
 	struct walk_output out;
 };

@@ -12,7 +12,9 @@
 #define PP_MAX_KERNEL_FRAMES 127U
 /* A walk, Python or native, that has cost this much ends.  1,000 levels of <= 3.10 take 0.3 ms of
  * Python frames, which lie apart in the heap, and as much of 3,000 native ones. */
+#ifndef PP_MAX_WALK_NS /* tests build with a smaller one */
 #define PP_MAX_WALK_NS 1200000U
+#endif
 /* What so many steps can cost at most: in what is beyond, a hypervisor ran somebody else. */
 #define PP_CLOCK_STEPS 32U
 #define PP_MAX_CLOCK_NS 64000U
@@ -51,7 +53,7 @@
 /* A missed stack: this much of the user stack travels to the agent. */
 #define PP_STACK_COPY_BYTES 16384U
 #define PP_STACK_COPY_CHUNK_BYTES 1024U
-#define PP_MISS_SEGMENTS 256U /* marks of Python runs that travel with it */
+#define PP_SEGMENT_COPY 128U /* marks of Python runs travel with it, so many at a time */
 
 #define PP_COMM_BYTES 16U
 

@@ -131,8 +131,10 @@ struct pp_segment {
 	__u64 frames;
 };
 
-/* A sample whose native walk met code without loaded rows.  It is not counted in the kernel: the
- * agent finishes the walk from these registers and the copy of the stack, and counts it.
+/* A stack whose walk met code without loaded rows, or reached its bound on time.  The agent finishes the
+ * walk from these registers and the copy of the stack, and counts the sample, which was not counted in
+ * the kernel.  When Python's walk reached the bound (py_stop), the native one has not begun, and the
+ * agent goes on with both; stop is ROOT where no native frames are wanted.
  * bytes[]: pp_frame[python_stored + native_stored] as in pp_stack_record (what was walked so far),
  * pp_segment[segment_count] (marks not met yet), stack_bytes bytes of the stack from stack_start. */
 struct pp_miss_record {
@@ -143,6 +145,12 @@ struct pp_miss_record {
 	__u64 registers[PP_REG_COUNT]; /* at the leaf, by DWARF number */
 	__u64 stack_start;	    /* address of the copy */
 	__u64 first_word, thread_pointer; /* where the stack may begin: pp_is_root() */
+	__u64 python_frame, cframe; /* of the Python frame to go on with (py_stop MAX_TIME) */
+	__u8 frame_head[PP_FRAME_READ_BYTES]; /* what lay there: it must still be the same */
+	__u32 segment_frames;		      /* frames of the run that has no mark yet */
+	__u32 since_run;		      /* native frames since the last run ... */
+	__u32 foldable; /* ... and whether all of them are the interpreter's own */
+	__u32 pad;
 	__u32 stack_bytes;
 	__u32 segment_count;
 	__u16 python_stored, native_stored;

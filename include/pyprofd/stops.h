@@ -19,7 +19,8 @@
 	X(MAX_STEPS, "max_steps", "deeper than the bound on steps")                                \
 	X(MAX_TIME, "max_time", "the walk reached its bound on time")                              \
 	X(COMPAT, "compat", "32-bit code is not unwound")                                          \
-	X(FINISHED, "finished", "missed in the kernel and finished by the agent")
+	X(FINISHED, "finished", "missed in the kernel and finished by the agent")                  \
+	X(TORN, "torn", "the stack changed before the agent could finish it")
 
 /* The second block ends the walk of the Python frames. */
 #define PP_PY_STOPS(X)                                                                             \
@@ -30,7 +31,8 @@
 	X(READ_FAULT, "read_fault", "Python's memory could not be read")                           \
 	X(BAD_CODE, "bad_code", "a frame does not point to a code object")                         \
 	X(MAX_STEPS, "max_steps", "deeper than the bound on steps")                                \
-	X(MAX_TIME, "max_time", "the walk reached its bound on time")
+	X(MAX_TIME, "max_time", "the walk reached its bound on time")                              \
+	X(TORN, "torn", "the frames changed before the agent could read them")
 
 /* What was lost.  Each is a counter a CPU; the agent sums and shows them. */
 #define PP_LOSSES(X)                                                                               \

@@ -70,6 +70,23 @@ static void check_frames(const struct python_frames *frames)
 	assert(in_segments <= frames->count);
 }
 
+/* From the middle of the frames that were found, as the kernel side would hand them over. */
+static void resume(const struct python_where *where, struct python_frames *frames, uint64_t word)
+{
+	uint8_t head[PP_FRAME_READ_BYTES] = {0};
+	const struct python_resume from = {
+		.frame = word % memory_size, .cframe = word >> 32, .head = head};
+
+	if (from.frame + sizeof(head) <= memory_size)
+		memcpy(head, memory_bytes + from.frame, sizeof(head));
+	frames->count /= 2;
+	frames->stored /= 2;
+	frames->segment_count = 0;
+	reads = 0;
+	if (!python_frames_resume(where, &from, frames))
+		check_frames(frames);
+}
+
 static void read_frames(const struct pp_python *layout, const uint8_t *data, size_t size)
 {
 	static struct python_frames frames;
@@ -92,6 +109,7 @@ static void read_frames(const struct pp_python *layout, const uint8_t *data, siz
 	python_frames_read(&where, 8, &frames);
 	check_frames(&frames);
 	sink ^= python_gil_owns(&where, &frames, word);
+	resume(&where, &frames, word);
 }
 
 /* Version, free-threaded or not, then memory. */

@@ -15,6 +15,7 @@
 #include "agent/host_check.h"
 #include "agent/ledger_sums.h"
 #include "agent/live.h"
+#include "agent/miss_python.h"
 #include "agent/sweeps.h"
 #include "agent/top.h"
 #include "agent/walk_budgets.h"
@@ -32,8 +33,6 @@
 #define WANTED_FDS 65536U
 #define AGENT_NICE (-10) /* and Nice= in deploy/systemd/pyprofd.service */
 #define DICTIONARY_BYTES (20U << 20)
-/* Missed stacks a tick: each costs the agent about 0.1 ms and the ring 17 KiB of its 1 MiB. */
-#define MISS_TOKENS 48
 
 enum source {
 	SOURCE_SIGNAL,
@@ -152,7 +151,6 @@ static int open_kernel(struct agent *agent)
 	/* Only the timeline wants them: no sums. */
 	kernel_side_config(agent->kernel)->wait_min_ns =
 		waits ? agent->options->offcpu_min_ns : UINT64_MAX;
-	kernel_side_config(agent->kernel)->miss_tokens = MISS_TOKENS;
 	kernel_side_config(agent->kernel)->sample_budget_ns = budgets.sample_ns;
 	kernel_side_config(agent->kernel)->switch_budget_ns = budgets.switch_ns;
 	agent->epoch = kernel_side_config(agent->kernel)->epoch = 1;
@@ -172,6 +170,8 @@ static int open_tables(struct agent *agent)
 		err = process_table_new(&agent->processes);
 	if (!err)
 		err = dictionary_new(DICTIONARY_BYTES, &agent->dictionary);
+	if (!err)
+		err = miss_python_new(agent, &agent->miss_python);
 	if (!err)
 		err = thread_names_new(agent, &agent->thread_names);
 	if (!err)
@@ -342,7 +342,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 		return;
 	loop->ticked_ns = now_ns;
 	(void)ring_consume(agent->stacks_ring);
-	kernel_side_config(agent->kernel)->miss_tokens = MISS_TOKENS;
+	kernel_side_config(agent->kernel)->miss_tokens = misses_tokens(agent, TICK_NS);
 	row_store_tick(agent->rows);
 	image_table_tick(agent->images);
 	thread_names_tick(agent->thread_names);
@@ -468,6 +468,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 	loop->all_ends_ns = agent->options->duration_ns ?
 				    agent->started_ns + agent->options->duration_ns :
 				    UINT64_MAX;
+	config->miss_tokens = misses_tokens(agent, TICK_NS);
 	config->flags &= ~(uint32_t)PP_CONFIG_PAUSED;
 	command_release(loop->command);
 	waits_start(agent);
@@ -549,6 +550,7 @@ static void release(struct agent *agent)
 	naming_free(agent->naming);
 	thread_names_free(agent->thread_names);
 	counts_release(&agent->finished);
+	miss_python_free(agent->miss_python);
 	dictionary_free(agent->dictionary);
 	sideband_free(agent->sideband);
 	lives_release(agent);

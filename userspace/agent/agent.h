@@ -2,7 +2,8 @@
 /* The agent: owns every stage, starts and stops them in the order of the data.  One thread does all;
  * the files of this folder are its parts:
  *   agent.c    start, loop, end          lives.c   processes come, change and go
- *   misses.c   stacks finished here      naming.c  where symbolize/ gets names from
+ *   misses.c   stacks finished here (miss_python.c: their Python frames)
+ *   naming.c   where symbolize/ gets names from
  *   window.c   counters -> profiles      waits.c   slots of threads -> counters, ledger
  *   profiles.c kinds of profiles         output.c  profile -> disk
  *   wakers.c   who ends waits
@@ -35,6 +36,7 @@
 #include "unwind/row_store.h"
 
 struct live;
+struct miss_python;
 struct naming;
 struct process_python;
 struct sweeps;
@@ -79,6 +81,8 @@ struct agent {
 	uint32_t epoch;
 	uint64_t refused; /* by the dictionary, when it was cleared last */
 	struct counts finished; /* of the open window */
+	struct miss_python *miss_python;
+	uint64_t miss_mean_ns; /* that a missed stack costs; 0: not known yet */
 	struct thread_names *thread_names;
 	struct naming *naming;
 
@@ -126,6 +130,8 @@ int lives_publish(struct agent *agent, struct process *process);
 
 /* misses.c */
 void misses_on_record(void *context, const struct decoded_miss *miss);
+/* How many the kernel side may send in a tick: all, while they leave the agent most of its CPU. */
+int64_t misses_tokens(const struct agent *agent, uint64_t tick_ns);
 /* Walks a missed stack to its root, as far as it goes.  *ret_record: owned by the caller, its hash set; at
  * most STITCH_STACK_FRAMES frames.  process: NULL: only what was walked before.  0; -ENOMEM. */
 int misses_finish(struct agent *agent, struct process *process, const struct decoded_miss *miss,

@@ -3,6 +3,7 @@
  * stack that came with them, counted here, and their code's rows loaded for the next time.  Stacks of
  * threads that sleep (sweep_walk.c) come the same way, nothing walked yet. */
 #include "agent/agent.h"
+#include "agent/miss_python.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,12 +12,39 @@
 #include <xxhash.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/page_cache.h"
 #include "symbolize/stitch.h"
 #include "unwind/stack_finish.h"
 #include "unwind/stack_resume.h"
 
 #define RECORD_BYTES (sizeof(struct pp_stack_record) + STITCH_STACK_FRAMES * sizeof(struct pp_frame))
+
+/* What the agent may cost for this, and how much is taken for a walk until some were measured. */
+#define BUDGET_PERCENT 30U
+#define FIRST_WALK_NS 500000U
+#define MEAN_SHIFT 4U /* an average of some 16 walks */
+#define TOKENS_BESIDE 48U /* of new code, which comes in bursts */
+
+/* What was found at an address: return addresses repeat from level to level. */
+#define SITES 256U
+struct site {
+	uint64_t pc; /* 0: none */
+	uint64_t vaddr;
+	uint32_t file;
+	struct pp_rule rule;
+};
+
+/* Beyond the copy the live stack is read, which may have changed.  While the last words of the copy by
+ * which the walk went are still there, no call has returned from there: what lies deeper is the same. */
+#define JOIN_WORDS 8U
+struct join {
+	uint64_t address[JOIN_WORDS], word[JOIN_WORDS];
+	uint32_t count; /* of all that were noted: the last ones are kept */
+	bool is_passed, is_torn;
+	uint16_t native_stored; /* where it was passed */
+	uint32_t native_count;
+};
 
 /* One walk. */
 struct finish {
@@ -26,13 +54,17 @@ struct finish {
 	const struct pp_python *python; /* NULL: none */
 	struct file *interpreter;	/* python's */
 	struct pp_stack_record *record; /* owned; python frames, then native ones */
-	uint32_t segment;		/* next one to be met */
-	uint32_t since_run;		/* as in struct pp_walk */
+	const struct pp_segment *segment; /* segment_count of them */
+	uint32_t segment_count, segment_next;
+	uint32_t since_run; /* as in struct pp_walk */
 	bool foldable;
+	bool is_searching; /* reads say nothing of the walk */
+	struct join join;
+	struct site site[SITES];
 	struct page_cache live; /* what the copy of the stack does not hold */
 };
 
-static int find(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_vaddr,
+static int look_up(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_vaddr,
 		struct pp_rule *ret_rule)
 {
 	struct finish *finish = context;
@@ -56,19 +88,83 @@ static int find(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_va
 	return file_rule_at(finish->agent->files, file, *ret_vaddr, ret_rule);
 }
 
-/* The copy first; deeper than it, the live stack: frames near the root seldom change. */
+static int find(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_vaddr,
+		struct pp_rule *ret_rule)
+{
+	struct finish *finish = context;
+	struct site *site = &finish->site[pc * 0x9e3779b97f4a7c15ULL >> 56];
+	int err;
+
+	if (!pc || site->pc != pc) {
+		site->pc = 0;
+		err = look_up(finish, pc, &site->file, &site->vaddr, &site->rule);
+		if (err)
+			return err;
+		site->pc = pc;
+	}
+	*ret_file = site->file;
+	*ret_vaddr = site->vaddr;
+	*ret_rule = site->rule;
+	return 0;
+}
+
+static void join_note(struct join *join, uint64_t address, const void *buffer, size_t size)
+{
+	for (size_t at = 0; at + 8 <= size; at += 8) {
+		uint32_t slot = join->count++ % JOIN_WORDS;
+
+		join->address[slot] = address + at;
+		memcpy(&join->word[slot], (const uint8_t *)buffer + at, 8);
+	}
+}
+
+/* Whether the words are there still. */
+static bool join_holds(const struct join *join, pid_t pid)
+{
+	uint32_t count = join->count < JOIN_WORDS ? join->count : JOIN_WORDS;
+	struct process_piece piece[JOIN_WORDS];
+	uint64_t now[JOIN_WORDS];
+
+	for (uint32_t i = 0; i < count; i++)
+		piece[i] = (struct process_piece){join->address[i], &now[i], sizeof(now[i])};
+	return !count || (!process_read_pieces(pid, piece, count) &&
+			  !memcmp(now, join->word, count * sizeof(now[0])));
+}
+
+/* The first read beyond the copy.  A run may still take the frames before it away. */
+static bool join_pass(struct finish *finish)
+{
+	const struct pp_stack_record *record = finish->record;
+	uint32_t folded =
+		finish->foldable && finish->since_run <= PP_MAX_FOLDED_FRAMES ? finish->since_run : 0;
+
+	finish->join.is_passed = true;
+	finish->join.native_stored = (uint16_t)(record->native_stored - folded);
+	finish->join.native_count = record->native_count - folded;
+	finish->join.is_torn = !join_holds(&finish->join, finish->live.pid);
+	return !finish->join.is_torn;
+}
+
+/* The copy first; deeper than it, the live stack. */
 static int read_stack(void *context, uint64_t address, void *buffer, size_t size)
 {
 	struct finish *finish = context;
 	const struct pp_miss_record *record = finish->miss->record;
 	uint64_t at = address - record->stack_start;
+	/* Other sizes are code. */
+	bool is_step = !finish->is_searching && size % sizeof(uint64_t) == 0 &&
+		       address >= record->stack_start;
 
 	if (address >= record->stack_start && at <= record->stack_bytes &&
 	    size <= record->stack_bytes - at) {
 		memcpy(buffer, finish->miss->stack + at, size);
+		if (is_step && !finish->join.is_passed)
+			join_note(&finish->join, address, buffer, size);
 		return 0;
 	}
 	if (finish->process->exit_ns)
+		return -EFAULT;
+	if (is_step && !finish->join.is_passed && !join_pass(finish))
 		return -EFAULT;
 	return page_cache_read(&finish->live, address, buffer, size) ? -EFAULT : 0;
 }
@@ -112,8 +208,8 @@ static bool place_run(struct finish *finish, uint64_t frames)
 
 static const struct pp_segment *next_segment(const struct finish *finish)
 {
-	return finish->segment < finish->miss->record->segment_count ?
-		       &finish->miss->segment[finish->segment] :
+	return finish->segment_next < finish->segment_count ?
+		       &finish->segment[finish->segment_next] :
 		       NULL;
 }
 
@@ -130,7 +226,7 @@ static bool is_activation(struct finish *finish, uint64_t vaddr, uint64_t low, u
 	}
 	if (!segment || segment->mark < low || segment->mark >= cfa)
 		return false;
-	finish->segment++;
+	finish->segment_next++;
 	*ret_frames = segment->frames;
 	return true;
 }
@@ -147,7 +243,7 @@ static bool on_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low,
 		return place_run(finish, frames);
 	segment = next_segment(finish);
 	if (segment && segment->mark && segment->mark < low) {
-		finish->segment++;
+		finish->segment_next++;
 		finish->foldable = false;
 		if (!place_run(finish, segment->frames))
 			return false;
@@ -192,6 +288,10 @@ static void take_walked(struct finish *finish)
 	       ((size_t)miss->python_stored + miss->native_stored) * sizeof(struct pp_frame));
 	if (miss->native_count > miss->native_stored)
 		unroll_native(record, finish->miss->native);
+	finish->segment = finish->miss->segment;
+	finish->segment_count = miss->segment_count;
+	finish->since_run = miss->since_run;
+	finish->foldable = miss->foldable;
 }
 
 /* As in bpf/lib/walk_native.bpf.h.  A caller outside of all mappings was no return address. */
@@ -206,13 +306,17 @@ static bool learn_resync(struct finish *finish, const struct finish_callbacks *c
 			 uint64_t sp, uint64_t mark)
 {
 	struct pp_resync *known = &finish->interpreter->resync, found;
+	int err;
 
 	if (known->agreed >= PP_RESYNC_AGREED)
 		return true;
 	if (known->asked >= PP_RESYNC_MAX_ASKED)
 		return false;
 	known->asked++;
-	if (stack_resume_find(callbacks, finish->interpreter->id, sp, mark, &found))
+	finish->is_searching = true;
+	err = stack_resume_find(callbacks, finish->interpreter->id, sp, mark, &found);
+	finish->is_searching = false;
+	if (err)
 		return false;
 	if (found.cfa_minus_mark != known->cfa_minus_mark || found.fp_offset != known->fp_offset)
 		known->agreed = 0;
@@ -238,7 +342,7 @@ static bool resume(struct finish *finish, const struct finish_callbacks *callbac
 	if (!push(finish, 0, 0, PP_FRAME_GAP))
 		return false;
 	finish->foldable = false;
-	finish->segment++;
+	finish->segment_next++;
 	return place_run(finish, segment->frames);
 }
 
@@ -253,12 +357,25 @@ static void walk(struct finish *finish)
 	enum pp_stop stop;
 
 	memcpy(state.registers, miss->registers, sizeof(state.registers));
+#if !defined(__aarch64__)
+	/* A call pushes its return address. */
+	if (!miss->is_leaf)
+		join_note(&finish->join, miss->sp - sizeof(miss->pc), &miss->pc, sizeof(miss->pc));
+#endif
 	/* What the kernel side was stuck at, it has pushed. */
 	stop = may_resume(miss->stop, &state) && miss->stop != PP_STOP_NO_MAPPING ?
 		       miss->stop :
 		       stack_finish(&state, &callbacks);
-	while (may_resume(stop, &state) && resume(finish, &callbacks, &state))
+	while (!finish->join.is_torn && may_resume(stop, &state) &&
+	       resume(finish, &callbacks, &state))
 		stop = stack_finish(&state, &callbacks);
+	if (finish->join.is_torn) {
+		stop = PP_STOP_TORN;
+	} else if (finish->join.is_passed && !join_holds(&finish->join, finish->live.pid)) {
+		finish->record->native_stored = finish->join.native_stored;
+		finish->record->native_count = finish->join.native_count;
+		stop = PP_STOP_TORN;
+	}
 	/* Nothing was missed where nothing was walked before. */
 	if (stop == PP_STOP_ROOT && miss->stop != PP_STOP_NONE)
 		stop = PP_STOP_FINISHED;
@@ -289,44 +406,72 @@ int misses_describe(struct agent *agent, const struct pp_stack_record *record)
 	return dictionary_add_stack(agent->dictionary, &stack);
 }
 
+static void finish_init(struct finish *finish, struct agent *agent, struct process *process,
+			const struct decoded_miss *miss, struct pp_stack_record *record)
+{
+	memset(finish, 0, offsetof(struct finish, live));
+	finish->agent = agent;
+	finish->miss = miss;
+	finish->process = process;
+	finish->record = record;
+	page_cache_init(&finish->live, (pid_t)miss->record->key.id.tgid);
+}
+
+/* Python's frames first, as their marks are looked for among the native ones. */
+static void finish_all(struct finish *finish)
+{
+	const struct pp_miss_record *miss = finish->miss->record;
+	const struct python_frames *frames = NULL;
+	struct process_python *python;
+
+	(void)image_table_find_files(finish->agent->images, finish->process);
+	python = image_table_python(finish->process);
+	finish->interpreter = python ? python->file : NULL;
+	finish->python = finish->interpreter ? &finish->interpreter->python->bpf : NULL;
+	if (miss->py_stop == PP_PY_STOP_MAX_TIME && finish->python && !miss->native_stored)
+		frames = miss_python_resume(finish->agent->miss_python, finish->process,
+					    finish->miss, finish->record);
+	if (frames) {
+		finish->segment = frames->segment;
+		finish->segment_count = frames->segment_count;
+	}
+	if (miss->stop != PP_STOP_ROOT)
+		walk(finish);
+	miss_python_name(finish->agent->miss_python, finish->process, finish->record);
+}
+
 int misses_finish(struct agent *agent, struct process *process, const struct decoded_miss *miss,
 		  struct pp_stack_record **ret_record)
 {
 	OWNED_MEM struct pp_stack_record *record = malloc(RECORD_BYTES);
-	struct finish finish = {.agent = agent,
-				.miss = miss,
-				.process = process,
-				.record = record,
-				.live = {.pid = (pid_t)miss->record->key.id.tgid}};
-	struct process_python *python;
+	struct finish finish;
 
 	if (!record)
 		return -ENOMEM;
+	finish_init(&finish, agent, process, miss, record);
 	take_walked(&finish);
-	if (process) {
-		(void)image_table_find_files(agent->images, process);
-		python = image_table_python(process);
-		finish.interpreter = python ? python->file : NULL;
-		finish.python = finish.interpreter ? &finish.interpreter->python->bpf : NULL;
-		walk(&finish);
-	}
+	if (process)
+		finish_all(&finish);
 	set_hash(record);
 	*ret_record = TAKE(record);
 	return 0;
 }
 
-void misses_on_record(void *context, const struct decoded_miss *miss)
+static bool lacks_mapping(enum pp_stop stop)
 {
-	struct agent *agent = context;
+	return stop == PP_STOP_NO_MAPPING || stop == PP_STOP_NO_IMAGE;
+}
+
+static void finish_record(struct agent *agent, const struct decoded_miss *miss)
+{
 	OWNED_MEM struct pp_stack_record *record = NULL;
 	struct process *process = lives_find(agent, miss->record->key.id);
 	struct pp_count_key key = miss->record->key;
 	struct pp_count one = {.samples = 1, .weight = miss->record->weight};
 
-	if (process) {
-		/* The mapping that was missing may be in the side-band now. */
-		if (miss->record->stop != PP_STOP_NO_ROWS)
-			(void)lives_follow(agent);
+	if (process && lacks_mapping(miss->record->stop)) {
+		/* It may be in the side-band now. */
+		(void)lives_follow(agent);
 		process = lives_find(agent, miss->record->key.id);
 	}
 	if (misses_finish(agent, process, miss, &record))
@@ -338,7 +483,34 @@ void misses_on_record(void *context, const struct decoded_miss *miss)
 	}
 	(void)misses_describe(agent, record);
 	key.user_stack = record->hash;
-	key.flags &= ~(0xffU << PP_COUNT_STOP_SHIFT);
-	key.flags |= (uint32_t)record->stop << PP_COUNT_STOP_SHIFT;
+	key.flags &= ~(0xffU << PP_COUNT_STOP_SHIFT | 0xffU << PP_COUNT_PY_STOP_SHIFT);
+	key.flags |= (uint32_t)record->stop << PP_COUNT_STOP_SHIFT |
+		     (uint32_t)record->py_stop << PP_COUNT_PY_STOP_SHIFT;
 	(void)counts_add(&agent->finished, &key, &one);
+}
+
+void misses_on_record(void *context, const struct decoded_miss *miss)
+{
+	struct agent *agent = context;
+	uint64_t started_ns = mono_ns(), spent_ns;
+
+	finish_record(agent, miss);
+	spent_ns = mono_ns() - started_ns;
+	if (!agent->miss_mean_ns)
+		agent->miss_mean_ns = FIRST_WALK_NS;
+	agent->miss_mean_ns += (spent_ns >> MEAN_SHIFT) - (agent->miss_mean_ns >> MEAN_SHIFT);
+}
+
+int64_t misses_tokens(const struct agent *agent, uint64_t tick_ns)
+{
+	uint64_t mean_ns = agent->miss_mean_ns ? agent->miss_mean_ns : FIRST_WALK_NS;
+	uint64_t affordable = tick_ns * BUDGET_PERCENT / 100 / mean_ns;
+	uint64_t wanted = (uint64_t)agent->options->hz * cpu_events_count(agent->cpu_events) *
+			  tick_ns / NS_PER_SEC;
+
+	/* A tick may be late. */
+	wanted += wanted / 4 + TOKENS_BESIDE;
+	if (affordable < TOKENS_BESIDE)
+		affordable = TOKENS_BESIDE;
+	return (int64_t)(wanted < affordable ? wanted : affordable);
 }

@@ -5,6 +5,12 @@
 
 #include "base/io.h"
 
+void page_cache_init(struct page_cache *cache, pid_t pid)
+{
+	cache->pid = pid;
+	memset(cache->page, 0, sizeof(cache->page));
+}
+
 int page_cache_read(struct page_cache *cache, uint64_t address, void *buffer, size_t size)
 {
 	uint64_t at = address % PAGE_CACHE_PAGE_BYTES, page = address - at;

@@ -80,7 +80,7 @@ static int decode_miss(const void *data, size_t size, const struct drain_handler
 	if (size < sizeof(*record))
 		return -EBADMSG;
 	frames = (size_t)record->python_stored + record->native_stored;
-	if (frames > PP_MAX_FRAMES || record->segment_count > PP_MISS_SEGMENTS ||
+	if (frames > PP_MAX_FRAMES || record->segment_count > PP_MAX_SEGMENTS ||
 	    record->stack_bytes > PP_STACK_COPY_BYTES ||
 	    !counts_agree(record->python_stored, record->python_count) ||
 	    !counts_agree(record->native_stored, record->native_count))
@@ -89,6 +89,8 @@ static int decode_miss(const void *data, size_t size, const struct drain_handler
 			    record->segment_count * sizeof(struct pp_segment) + record->stack_bytes)
 		return -EBADMSG;
 	if (record->stop >= PP_STOP_COUNT || record->py_stop >= PP_PY_STOP_COUNT)
+		return -EBADMSG;
+	if (record->foldable > 1 || record->since_run > record->native_count)
 		return -EBADMSG;
 	miss.python = (const struct pp_frame *)record->bytes;
 	if (!kinds_are_known(miss.python, record->python_stored, record->native_stored))

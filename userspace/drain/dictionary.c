@@ -2,7 +2,6 @@
 #include "drain/dictionary.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 #define FIRST_SLOTS 1024U
@@ -245,6 +244,11 @@ int dictionary_add_code(struct dictionary *dictionary, struct python_code *given
 	TAKE(code);
 	TAKE(entry);
 	return 0;
+}
+
+bool dictionary_knows_code(const struct dictionary *dictionary, uint64_t id)
+{
+	return set_find(&dictionary->codes, id) != NULL;
 }
 
 const struct python_code *dictionary_code(const struct dictionary *dictionary, uint32_t index)

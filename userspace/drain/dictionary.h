@@ -4,6 +4,7 @@
 #ifndef DRAIN_DICTIONARY_H
 #define DRAIN_DICTIONARY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -83,6 +84,7 @@ const struct dict_kernel *dictionary_find_kernel(const struct dictionary *dictio
 /* The same, and it stays for two epochs more: a thread that sleeps for long sends its stack once. */
 const struct dict_stack *dictionary_use_stack(struct dictionary *dictionary, uint64_t hash);
 const struct dict_kernel *dictionary_use_kernel(struct dictionary *dictionary, uint64_t hash);
+bool dictionary_knows_code(const struct dictionary *dictionary, uint64_t id);
 /* NULL for index 0. */
 const struct python_code *dictionary_code(const struct dictionary *dictionary, uint32_t index);
 

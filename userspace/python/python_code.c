@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/io.h"
 #include "python/python_objects.h"
 
@@ -260,13 +257,38 @@ int python_code_from_record(const struct pp_code_record *record, const struct pp
 	return code_from_parts(&parts, layout, record->id, ret_code);
 }
 
+/* As hash_mix() in bpf/lib/frames.bpf.h. */
+static uint64_t hash_mix(uint64_t hash, uint64_t word)
+{
+	hash ^= word;
+	hash *= 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 29;
+}
+
+static size_t append_part(uint8_t *body, size_t at, const struct code_part *part, size_t max_bytes)
+{
+	size_t bytes = part->size < max_bytes ? part->size : max_bytes;
+
+	if (bytes)
+		memcpy(body + at, part->bytes, bytes);
+	return at + bytes;
+}
+
+/* As walk_code_hash() in bpf/lib/code.bpf.h, of as much as it sees. */
 static uint64_t content_id(const struct code_parts *parts)
 {
-	uint64_t id = (uint64_t)parts->first_line << 32 | parts->flags;
+	uint8_t body[2 * PP_MAX_NAME_BYTES + PP_MAX_LINE_TABLE_BYTES + sizeof(uint64_t)];
+	uint64_t hash = hash_mix(parts->first_line, parts->flags), word;
+	size_t bytes = append_part(body, 0, &parts->name, PP_MAX_NAME_BYTES);
 
-	id = XXH3_64bits_withSeed(parts->name.bytes, parts->name.size, id);
-	id = XXH3_64bits_withSeed(parts->filename.bytes, parts->filename.size, id);
-	return XXH3_64bits_withSeed(parts->line_table.bytes, parts->line_table.size, id);
+	bytes = append_part(body, bytes, &parts->filename, PP_MAX_NAME_BYTES);
+	bytes = append_part(body, bytes, &parts->line_table, PP_MAX_LINE_TABLE_BYTES);
+	memset(body + bytes, 0, sizeof(word));
+	for (size_t at = 0; at < bytes; at += sizeof(word)) {
+		memcpy(&word, body + at, sizeof(word));
+		hash = hash_mix(hash, word);
+	}
+	return hash_mix(hash, bytes) | 1;
 }
 
 int python_code_read(pid_t pid, const struct pp_python *layout, uint64_t bias, uint64_t address,

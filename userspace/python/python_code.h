@@ -36,7 +36,7 @@ struct python_code {
 int python_code_from_record(const struct pp_code_record *record, const struct pp_python *layout,
 			    pid_t pid, struct python_code **ret_code);
 /* Reads a code object at `address` in a live process (frames the kernel side could not describe).
- * Its id is a hash of the content, but not the kernel side's.
+ * Its id is the kernel side's, a hash of the content.
  * Returns 0; -ENOMEM; -EBADMSG: no code object; -EFAULT; -ESRCH; -errno. */
 int python_code_read(pid_t pid, const struct pp_python *layout, uint64_t bias, uint64_t address,
 		     struct python_code **ret_code);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "python/python_frames.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/io.h"
 #include "base/page_cache.h"
 
@@ -27,6 +29,9 @@
 #define GIL_WAIT_HIGH 200U
 #endif
 
+/* Code objects come again and again. */
+#define CHECKED_CODES 64U
+
 /* One walk. */
 struct walk {
 	const struct python_where *where;
@@ -36,7 +41,8 @@ struct walk {
 	uint8_t head[PP_FRAME_READ_BYTES]; /* of the frame */
 	uint64_t frame, cframe;		   /* to go on with */
 	uint32_t segment_frames;	   /* of the open segment */
-	struct page_cache cache; /* frames lie side by side, and code objects come again and again */
+	uint64_t checked_code[CHECKED_CODES]; /* 0: none */
+	struct page_cache cache; /* frames lie side by side */
 };
 
 /* 0 where nothing can be read, as in the kernel. */
@@ -286,20 +292,42 @@ static uint32_t frame_instruction(const struct walk *walk, uint64_t code)
 			  layout->code_adaptive);
 }
 
+static bool is_code(struct walk *walk, uint64_t address)
+{
+	const struct pp_python *layout = walk->layout;
+	uint64_t *checked = &walk->checked_code[address / 16 % CHECKED_CODES], type;
+
+	if (address && *checked == address)
+		return true;
+	if (page_cache_read(&walk->cache, address + layout->ob_type, &type, sizeof(type)) ||
+	    type != layout->code_type + walk->where->bias)
+		return false;
+	*checked = address;
+	return true;
+}
+
 /* False: the frame does not point to a code object. */
 static bool push_code(struct walk *walk)
 {
-	const struct pp_python *layout = walk->layout;
 	/* 3.14+: tags of stack references */
-	uint64_t code = frame_field(walk, layout->frame_code) & ~7ULL, type;
+	uint64_t code = frame_field(walk, walk->layout->frame_code) & ~7ULL;
 
-	if (page_cache_read(&walk->cache, code + layout->ob_type, &type, sizeof(type)) ||
-	    type != layout->code_type + walk->where->bias) {
+	if (!is_code(walk, code)) {
 		walk->out->stop = PP_PY_STOP_BAD_CODE;
 		return false;
 	}
 	push(walk, code, frame_instruction(walk, code));
 	return true;
+}
+
+/* The activation of walk->cframe ends here. */
+static void leave_cframe(struct walk *walk)
+{
+	uint64_t at = walk->cframe + walk->layout->cframe_previous;
+
+	end_segment(walk, walk->cframe);
+	if (page_cache_read(&walk->cache, at, &walk->cframe, sizeof(walk->cframe)))
+		walk->cframe = 0;
 }
 
 static bool step_frame_object(struct walk *walk)
@@ -308,10 +336,8 @@ static bool step_frame_object(struct walk *walk)
 
 	if (!push_code(walk))
 		return false;
-	if (layout->chain == PP_CHAIN_FRAME_CFRAME) {
-		end_segment(walk, walk->cframe);
-		walk->cframe = read_u64(walk->where, walk->cframe + layout->cframe_previous);
-	}
+	if (layout->chain == PP_CHAIN_FRAME_CFRAME)
+		leave_cframe(walk);
 	walk->frame = frame_field(walk, layout->frame_previous);
 	return true;
 }
@@ -324,11 +350,8 @@ static bool step_interpreter_frame(struct walk *walk)
 	if (layout->chain == PP_CHAIN_CFRAME_ENTRY) {
 		if (!push_code(walk))
 			return false;
-		if (frame_byte(walk, layout->frame_is_entry)) {
-			end_segment(walk, walk->cframe);
-			walk->cframe =
-				read_u64(walk->where, walk->cframe + layout->cframe_previous);
-		}
+		if (frame_byte(walk, layout->frame_is_entry))
+			leave_cframe(walk);
 	} else if (owner >= layout->shim_owner) {
 		/* Other frames above it neither run nor mark anything. */
 		if (owner == layout->shim_owner)
@@ -354,10 +377,16 @@ static void find_first_frame(struct walk *walk)
 	}
 }
 
+static size_t head_bytes(const struct pp_python *layout)
+{
+	return layout->chain <= PP_CHAIN_FRAME_CFRAME ? PP_FRAME_READ_BYTES :
+							INTERPRETER_FRAME_BYTES;
+}
+
 static void walk_frames(struct walk *walk)
 {
 	const bool is_object = walk->layout->chain <= PP_CHAIN_FRAME_CFRAME;
-	size_t size = is_object ? PP_FRAME_READ_BYTES : INTERPRETER_FRAME_BYTES;
+	size_t size = head_bytes(walk->layout);
 	struct python_frames *out = walk->out;
 
 	for (uint32_t step = 0; step < PP_MAX_STEPS; step++) {
@@ -375,14 +404,23 @@ static void walk_frames(struct walk *walk)
 	out->stop = PP_PY_STOP_MAX_STEPS;
 }
 
+static void walk_init(struct walk *walk, const struct python_where *where,
+		      struct python_frames *out)
+{
+	walk->where = where;
+	walk->layout = where->layout;
+	walk->out = out;
+	walk->segment_frames = 0;
+	memset(walk->checked_code, 0, sizeof(walk->checked_code));
+	page_cache_init(&walk->cache, where->pid);
+}
+
 void python_frames_read(const struct python_where *where, uint64_t thread_state,
 			struct python_frames *ret_frames)
 {
-	struct walk walk = {.where = where,
-			    .layout = where->layout,
-			    .out = ret_frames,
-			    .cache = {.pid = where->pid}};
+	struct walk walk;
 
+	walk_init(&walk, where, ret_frames);
 	ret_frames->thread_state = thread_state;
 	ret_frames->gil = 0;
 	ret_frames->count_flags = 0;
@@ -401,4 +439,41 @@ void python_frames_read(const struct python_where *where, uint64_t thread_state,
 	ret_frames->gil = find_gil(&walk);
 	find_first_frame(&walk);
 	walk_frames(&walk);
+}
+
+/* Whether the frame is in the same call as when its head was read. */
+static bool is_same_call(const struct python_where *where, const struct python_resume *from)
+{
+	const struct pp_python *layout = where->layout;
+	const uint16_t same[] = {layout->frame_code, layout->frame_previous, layout->frame_instr};
+	uint8_t head[PP_FRAME_READ_BYTES];
+	size_t size = head_bytes(layout);
+
+	if (process_read(where->pid, from->frame, head, size))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
+		/* f_lasti is an int with others behind it. */
+		uint64_t mask = layout->flags & PP_PYTHON_LASTI && same[i] == layout->frame_instr ?
+					UINT32_MAX :
+					UINT64_MAX;
+
+		if ((field(head, size, same[i]) ^ field(from->head, size, same[i])) & mask)
+			return false;
+	}
+	return true;
+}
+
+int python_frames_resume(const struct python_where *where, const struct python_resume *from,
+			 struct python_frames *frames)
+{
+	struct walk walk;
+
+	if (!where->layout->chain || !is_same_call(where, from))
+		return -ESTALE;
+	walk_init(&walk, where, frames);
+	walk.frame = from->frame;
+	walk.cframe = from->cframe;
+	walk.segment_frames = from->segment_frames;
+	walk_frames(&walk);
+	return is_same_call(where, from) ? 0 : -ESTALE;
 }

@@ -39,6 +39,17 @@ uint64_t python_thread_state_find(const struct python_where *where, uint64_t thr
 /* Walks from a thread state to the root; ret_frames->stop says how it ended. */
 void python_frames_read(const struct python_where *where, uint64_t thread_state,
 			struct python_frames *ret_frames);
+/* Where a walk goes on that the kernel side has begun. */
+struct python_resume {
+	uint64_t frame, cframe;
+	uint32_t segment_frames;
+	const uint8_t *head; /* of the frame, as the kernel side saw it: PP_FRAME_READ_BYTES */
+};
+/* Goes on to the root behind what `frames` holds.  A frame that is still in the same call has the same
+ * callers, so it is looked at before and after them.  0; -ESTALE: it has changed, and what was added
+ * may be of another stack. */
+int python_frames_resume(const struct python_where *where, const struct python_resume *from,
+			 struct python_frames *frames);
 /* Whether a futex word belongs to the GIL of the thread whose frames these are (as gil.bpf.h). */
 bool python_gil_owns(const struct python_where *where, const struct python_frames *frames,
 		     uint64_t word);

@@ -2,6 +2,7 @@
 /* bpf/sample_cpu.bpf.c as a whole: from the perf event to rings and counters. */
 #define HOST_WHOLE_PROGRAM
 #include "host.h"
+#include "python.h"
 
 #define SP (STACK + 0x1000) /* of the leaf */
 #define USER_CS 0x33
@@ -613,6 +614,119 @@ static void miss__only_what_was_sent_counts_as_asked(void **state)
 	assert_int_equal(host->resync.asked, 1);
 }
 
+/* A chain without an end, of which the clock lets a part be walked. */
+static uint64_t begin_slow_python(void)
+{
+	uint64_t state = heap_take(256), frame;
+
+	begin();
+	python_init(PP_CHAIN_FRAME_CFRAME, 10);
+	host->walk.id = (struct pp_process_id){.tgid = 70, .generation = 3};
+	host->walk.image.python = 1;
+	host->walk.image.python_bias = INTERPRETER;
+	host->walk.image.tls[0] = (struct pp_tls){.mode = PP_TLS_GLOBAL, .address = heap_take(16)};
+	put_word(host->walk.image.tls[0].address, state);
+	put_word(state + TS_THREAD_ID, host->walk.thread_pointer);
+	frame = new_frame(new_code("a", 1), 0, 0);
+	put_word(frame + FRAME_PREVIOUS, frame);
+	put_word(state + TS_FRAME, frame);
+	put_word(state + TS_CFRAME, SP + 0x800);
+	put_word(SP + 0x800 + CFRAME_PREVIOUS, SP + 0x800);
+	walk_reset(&host->walk, PERIOD);
+	host->walk.pc = interpreter_pc(4);
+	host->walk.sp = SP;
+	host->walk.is_leaf = 1;
+	host->walk.thread_state = state;
+	host->ns_a_reading = PP_MAX_CLOCK_NS;
+	return frame;
+}
+
+static const struct pp_miss_record *the_miss(void)
+{
+	const struct pp_miss_record *miss = host->record[host->record_count - 1].data;
+
+	assert_int_equal(miss->record.type, PP_RECORD_MISS);
+	return miss;
+}
+
+static void miss__of_a_python_walk_says_where_it_goes_on(void **state)
+{
+	const struct pp_miss_record *miss;
+	const struct pp_segment *segment;
+	uint64_t frame = begin_slow_python();
+	uint32_t walked;
+
+	(void)state;
+	assert_int_equal(walk_user(0), 0);
+	assert_int_equal(walk_emit_miss(0), 0);
+	walked = host->walk.python_count;
+	assert_true(walked >= PP_CLOCK_STEPS - 1);
+	miss = the_miss();
+	assert_int_equal(miss->stop, PP_STOP_MAX_TIME);
+	assert_int_equal(miss->py_stop, PP_PY_STOP_MAX_TIME);
+	assert_int_equal(miss->python_frame, frame);
+	assert_int_equal(miss->cframe, SP + 0x800);
+	assert_memory_equal(miss->frame_head, memory_at(frame, sizeof(miss->frame_head)),
+			    sizeof(miss->frame_head));
+	/* The native walk has not begun: all of it is the agent's. */
+	assert_int_equal(miss->pc, interpreter_pc(4));
+	assert_int_equal(miss->native_count, 0);
+	assert_int_equal(miss->stack_start, SP - RED_ZONE_BYTES);
+	assert_int_equal(miss->stack_bytes, PP_STACK_COPY_BYTES);
+	assert_int_equal(miss->segment_count, walked);
+	segment = (const void *)(miss->bytes + walked * sizeof(struct pp_frame));
+	assert_int_equal(segment[walked - 1].mark, SP + 0x800);
+	assert_int_equal(miss->record.size, sizeof(*miss) + walked * sizeof(struct pp_frame) +
+						    walked * sizeof(struct pp_segment) +
+						    miss->stack_bytes);
+}
+
+static void miss__of_another_threads_python_has_no_stack(void **state)
+{
+	const struct pp_miss_record *miss;
+
+	(void)state;
+	begin_slow_python();
+	assert_int_equal(walk_python_only(0), 0);
+	assert_int_equal(walk_emit_stacks(0), 0);
+	miss = the_miss();
+	assert_int_equal(miss->stop, PP_STOP_ROOT);
+	assert_int_equal(miss->py_stop, PP_PY_STOP_MAX_TIME);
+	assert_int_equal(miss->stack_bytes, 0);
+	assert_int_not_equal(miss->key.user_stack, 0);
+	assert_int_equal(miss->key.user_stack, host->walk.hash);
+}
+
+static void send_marks(uint32_t count)
+{
+	begin();
+	host->walk.id.generation = 1;
+	host->walk.stop = PP_STOP_MAX_TIME;
+	host->walk.sp = SP;
+	host->walk.native_count = 1;
+	host->walk.segment_next = 40;
+	host->walk.segment_count = 40 + count;
+	for (uint32_t i = 0; i < host->walk.segment_count; i++)
+		host->walk.segment[i] = (struct pp_segment){.mark = STACK + i, .frames = i};
+	assert_int_equal(walk_emit_miss(0), 0);
+}
+
+static void miss__carries_all_marks_that_were_not_met(void **state)
+{
+	const struct pp_segment *segment;
+
+	(void)state;
+	send_marks(1500);
+	assert_int_equal(the_miss()->segment_count, 1500);
+	segment = (const void *)the_miss()->bytes;
+	for (uint32_t i = 0; i < 1500; i++)
+		assert_int_equal(segment[i].frames, 40 + i);
+	assert_int_equal(the_miss()->stack_bytes, PP_STACK_COPY_CHUNK_BYTES);
+	assert_int_equal(host->losses[PP_LOSS_SEGMENTS_FULL], 0);
+	send_marks(PP_MAX_SEGMENTS - 40);
+	assert_int_equal(the_miss()->segment_count, PP_MAX_SEGMENTS - 40);
+}
+
 /* ---- losses ---- */
 
 static void loss__full_ring_still_counts_and_sends_later(void **state)
@@ -737,6 +851,9 @@ int main(void)
 		host_test(miss__copies_the_stack_as_far_as_it_is_there),
 		host_test(miss__without_tokens_is_counted_here),
 		host_test(miss__only_what_was_sent_counts_as_asked),
+		host_test(miss__of_a_python_walk_says_where_it_goes_on),
+		host_test(miss__of_another_threads_python_has_no_stack),
+		host_test(miss__carries_all_marks_that_were_not_met),
 		host_test(loss__full_ring_still_counts_and_sends_later),
 		host_test(loss__full_and_busy_tables_are_told_apart),
 		host_test(loss__walks_nested_too_deeply),

@@ -11,6 +11,7 @@
 
 #include "../python/interpreters.h"
 #include "agent/agent.h"
+#include "agent/miss_python.h"
 #include "agent/sweep.h"
 #include "base/clock.h"
 #include "discover/cpus.h"
@@ -101,6 +102,7 @@ static int agent_open(void)
 	assert_int_equal(image_table_new(agent.kernel, agent.files, &agent.images), 0);
 	assert_int_equal(process_table_new(&agent.processes), 0);
 	assert_int_equal(dictionary_new(20 << 20, &agent.dictionary), 0);
+	assert_int_equal(miss_python_new(&agent, &agent.miss_python), 0);
 	assert_int_equal(thread_names_new(&agent, &agent.thread_names), 0);
 	dictionary_set_reader(agent.dictionary, read_code, NULL);
 	assert_int_equal(sideband_open(NULL, &agent.sideband), 0);
@@ -118,6 +120,7 @@ static void agent_close(void)
 	ring_free(agent.stacks_ring);
 	ring_free(agent.events_ring);
 	thread_names_free(agent.thread_names);
+	miss_python_free(agent.miss_python);
 	dictionary_free(agent.dictionary);
 	sideband_free(agent.sideband);
 	lives_release(&agent);

@@ -39,7 +39,9 @@ static void assert_reads(struct page_cache *cache, size_t at, size_t size)
 
 static void reads__inside_of_a_page_and_over_its_end_are_what_is_there(void **state)
 {
-	struct page_cache cache = {.pid = getpid()};
+	struct page_cache cache;
+
+	page_cache_init(&cache, getpid());
 
 	(void)state;
 	assert_reads(&cache, 0, 8);
@@ -51,7 +53,9 @@ static void reads__inside_of_a_page_and_over_its_end_are_what_is_there(void **st
 
 static void page__is_read_once(void **state)
 {
-	struct page_cache cache = {.pid = getpid()};
+	struct page_cache cache;
+
+	page_cache_init(&cache, getpid());
 	uint8_t was = memory[100], now;
 
 	(void)state;
@@ -63,7 +67,9 @@ static void page__is_read_once(void **state)
 
 static void page__that_is_not_there_is_a_fault_each_time(void **state)
 {
-	struct page_cache cache = {.pid = getpid()};
+	struct page_cache cache;
+
+	page_cache_init(&cache, getpid());
 	const uint64_t missing = (uintptr_t)memory + 2 * PAGE_CACHE_PAGE_BYTES;
 	uint8_t buffer[8];
 

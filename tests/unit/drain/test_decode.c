@@ -390,19 +390,25 @@ static void decode_record__miss_whose_parts_do_not_add_up_is_refused(void **stat
 	miss = good_miss();
 	miss.frame[1].kind = PP_FRAME_PYTHON;
 	assert_refused(&miss, sizeof(miss));
+	miss = good_miss();
+	miss.record.since_run = miss.record.native_count + 1;
+	assert_refused(&miss, sizeof(miss));
+	miss = good_miss();
+	miss.record.foldable = 2;
+	assert_refused(&miss, sizeof(miss));
 }
 
 /* Parts that add up, but each beyond its own bound. */
 static void decode_record__miss_with_too_many_marks_is_refused(void **state)
 {
 	size_t size = sizeof(struct pp_miss_record) +
-		      (PP_MISS_SEGMENTS + 1) * sizeof(struct pp_segment);
+		      (PP_MAX_SEGMENTS + 1) * sizeof(struct pp_segment);
 	struct pp_miss_record *record = calloc(1, size);
 
 	(void)state;
 	assert_non_null(record);
 	record->record = (struct pp_record){.type = PP_RECORD_MISS, .size = (uint32_t)size};
-	record->segment_count = PP_MISS_SEGMENTS + 1;
+	record->segment_count = PP_MAX_SEGMENTS + 1;
 	assert_refused(record, size);
 	free(record);
 }

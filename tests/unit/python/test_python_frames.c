@@ -240,6 +240,81 @@ static void python_frames_read__endless_chain_is_bounded(void **state)
 		     (PP_MAX_STEPS - 1) % FRAMES);
 }
 
+/* ---- going on where the kernel side ended ---- */
+
+/* As it hands over after `walked` frames of a walk that ends runs at `marks` of them. */
+static struct python_frames *resume_after(size_t walked, uint32_t segments, uint32_t in_open,
+					  const uint8_t *head, int *ret_err)
+{
+	static struct python_frames frames;
+	const struct python_resume from = {.frame = at(fake.frame[walked]),
+					   .cframe = at(fake.cframe[segments]),
+					   .segment_frames = in_open,
+					   .head = head ? head : fake.frame[walked]};
+
+	python_frames_read(&fake.where, at(fake.state), &frames);
+	frames.count = frames.stored = (uint32_t)walked;
+	frames.segment_count = segments;
+	memset(&frames.frame[walked], 0xee, sizeof(frames.frame[0]) * FRAMES);
+	memset(&frames.segment[segments], 0xee, sizeof(frames.segment[0]) * FRAMES);
+	*ret_err = python_frames_resume(&fake.where, &from, &frames);
+	return &frames;
+}
+
+static void assert_resumes(size_t walked, uint32_t segments, uint32_t in_open)
+{
+	struct python_frames whole = *fake_read();
+	const struct python_frames *frames;
+	int err;
+
+	frames = resume_after(walked, segments, in_open, NULL, &err);
+	assert_int_equal(err, 0);
+	assert_int_equal(frames->stop, PP_PY_STOP_ROOT);
+	assert_int_equal(frames->count, whole.count);
+	assert_int_equal(frames->segment_count, whole.segment_count);
+	assert_memory_equal(frames->frame, whole.frame, whole.count * sizeof(whole.frame[0]));
+	assert_memory_equal(frames->segment, whole.segment,
+			    whole.segment_count * sizeof(whole.segment[0]));
+}
+
+static void python_frames_resume__goes_on_as_if_it_had_not_ended(void **state)
+{
+	(void)state;
+	fake_begin(PP_CHAIN_FRAME_OBJECT);
+	assert_resumes(3, 0, 3);
+	fake_begin(PP_CHAIN_FRAME_CFRAME);
+	assert_resumes(3, 3, 0);
+	fake_begin(PP_CHAIN_CFRAME_ENTRY);
+	fake.frame[2][FRAME_IS_ENTRY] = 1;
+	fake.frame[7][FRAME_IS_ENTRY] = 1;
+	assert_resumes(2, 0, 2);
+	assert_resumes(5, 1, 2);
+}
+
+static void assert_stale(uint8_t chain, uint16_t offset, uint64_t value, bool expected)
+{
+	uint8_t head[PP_FRAME_READ_BYTES];
+	int err;
+
+	fake_begin(chain);
+	memcpy(head, fake.frame[3], sizeof(head));
+	put(fake.frame[3], offset, value);
+	resume_after(3, 0, 3, head, &err);
+	assert_int_equal(err, expected ? -ESTALE : 0);
+}
+
+static void python_frames_resume__frame_of_another_call_is_stale(void **state)
+{
+	(void)state;
+	assert_stale(PP_CHAIN_SHIM, FRAME_CODE, at(fake.code[5]), true);
+	assert_stale(PP_CHAIN_SHIM, FRAME_PREVIOUS, at(fake.frame[6]), true);
+	assert_stale(PP_CHAIN_SHIM, FRAME_INSTR, at(fake.code[3]) + 38, true);
+	assert_stale(PP_CHAIN_FRAME_OBJECT, FRAME_INSTR, 38, true);
+	/* What lies behind f_lasti, and what says nothing of the call. */
+	assert_stale(PP_CHAIN_FRAME_OBJECT, FRAME_INSTR, 30 | 7ULL << 32, false);
+	assert_stale(PP_CHAIN_SHIM, 48, 0x1234, false);
+}
+
 static void python_thread_state_find__global_state_counts_only_for_its_thread(void **state)
 {
 	uint64_t global = at(fake.state);
@@ -423,6 +498,8 @@ int main(void)
 		cmocka_unit_test(python_frames_read__what_is_no_code_object_ends_the_walk),
 		cmocka_unit_test(python_frames_read__unreadable_memory_ends_the_walk),
 		cmocka_unit_test(python_frames_read__endless_chain_is_bounded),
+		cmocka_unit_test(python_frames_resume__goes_on_as_if_it_had_not_ended),
+		cmocka_unit_test(python_frames_resume__frame_of_another_call_is_stale),
 		cmocka_unit_test(python_thread_state_find__global_state_counts_only_for_its_thread),
 		cmocka_unit_test(python_gil_owns__words_of_the_gil_only),
 		cmocka_unit_test(python_frames_read__sleeping_threads_of_every_interpreter),
