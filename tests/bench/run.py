@@ -7,7 +7,7 @@ samples (share of what a bare perf event sees), fleet (own CPU, memory and names
 programs), start (time to the first named stack), short (short-lived programs), leak (100 spawns a
 second), switch (what off-CPU profiles add to a context switch), paint (how soon the flame graph of
 200,000 stacks is drawn), reader (pyprof report beside go tool pprof on 3,600 windows), dump (a dump of
-100 programs).  Prints ratios of this run and writes them to build/bench.json.  Nothing is asserted: the
+100 programs), oracle (programs that know the truth under all profilers: docs/accuracy.md; --cases takes some of them).  Prints ratios of this run and writes them to build/bench.json.  Nothing is asserted: the
 machine's noise is printed beside each number.
 """
 import argparse
@@ -30,6 +30,7 @@ import dumps  # noqa: E402
 import harness  # noqa: E402
 import kernel_bpf  # noqa: E402
 import measure  # noqa: E402
+import oracle  # noqa: E402
 import paint  # noqa: E402
 import peers as peers_module  # noqa: E402
 import reader  # noqa: E402
@@ -450,9 +451,15 @@ def section_dump(peers, quick):
     return dumps.section(peers, quick, say)
 
 
+def section_oracle(peers, quick):
+    return oracle.section(peers, quick, say, ORACLE_CASES)
+
+
 SECTIONS = {"bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
             "start": section_start, "short": section_short, "leak": section_leak,
-            "switch": section_switch, "paint": section_paint, "reader": section_reader, "dump": section_dump}
+            "switch": section_switch, "paint": section_paint, "reader": section_reader, "dump": section_dump,
+            "oracle": section_oracle}
+ORACLE_CASES = ""
 
 
 def main():
@@ -460,7 +467,10 @@ def main():
     parser.add_argument("--quick", action="store_true", help="short runs, for the harness itself")
     parser.add_argument("--only", default=",".join(SECTIONS), help="comma-separated sections")
     parser.add_argument("-o", "--output", default=os.path.join(TOP, os.environ.get("BUILD") or "build", "bench.json"))
+    parser.add_argument("--cases", default="", help="of section oracle: " + ", ".join(oracle.CASES))
     options = parser.parse_args()
+    global ORACLE_CASES
+    ORACLE_CASES = options.cases
     if os.geteuid() != 0:
         print("bench: not root: nothing can be profiled", file=sys.stderr)
         return 1
