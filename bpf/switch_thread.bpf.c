@@ -76,7 +76,7 @@ static __always_inline void wait_ends(struct pp_thread *t, __u64 queue_ns, __u64
 		if (unlikely(t->flags & PP_THREAD_EVENT))
 			thread_add_event(t, cfg);
 		if (wakers_are_on)
-			wake_count(t, woken_ns, cfg->window);
+			wake_count(t, woken_ns, cfg->table[cfg->window & 1]);
 	}
 	if (timeline_is_on)
 		timeline_come(t, woken_ns, now_ns);

@@ -2,21 +2,21 @@
 /* Threads' sums on their way to the counters; a function of its own for the verifier. */
 #include "lib/threads.bpf.h"
 
-/* Moves a sum to the open window's counters. */
+/* Moves a sum to the counters of a window. */
 static __noinline int sum_count(const struct pp_thread *t, const struct pp_place *place,
-				struct pp_place_sum *sum, __u32 window)
+				struct pp_place_sum *sum, __u32 number)
 {
 	struct pp_count_key key = pp_wait_key(t, place);
 
 	if (sum->ns || sum->events)
-		count_add(&key, sum->events, sum->ns, window);
+		count_add(&key, sum->events, sum->ns, number);
 	if (sum->queue_ns) {
 		pp_wait_key_to_queue(&key);
-		count_add(&key, 0, sum->queue_ns, window);
+		count_add(&key, 0, sum->queue_ns, number);
 	}
 	if (place_wait(place) == PP_WAIT_GIL && sum->ns) {
 		pp_wait_key_to_blame(&key, place);
-		count_add(&key, sum->events, sum->ns, window);
+		count_add(&key, sum->events, sum->ns, number);
 	}
 	sum->events = 0;
 	sum->ns = sum->queue_ns = 0;
@@ -40,9 +40,10 @@ int place_count(__u32 tid, __u32 at)
 	open = &place->sum[window & 1];
 	last = &place->sum[~window & 1];
 	if (open->window == window)
-		sum_count(t, place, open, window);
+		sum_count(t, place, open, cfg->table[window & 1]);
 	if (last->window == window - 1 && t->read_window != window - 1)
-		sum_count(t, place, last, window - (cfg->slots_read != window - 1));
+		sum_count(t, place, last,
+			  cfg->table[(window ^ (cfg->slots_read != window - 1)) & 1]);
 	return 0;
 }
 

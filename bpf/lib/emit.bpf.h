@@ -277,7 +277,7 @@ int walk_emit(__u32 slot)
 		emit_user_stack(w, cfg->epoch);
 	}
 	fill_count_key(w, &key);
-	count_add(&key, 1, w->weight, cfg->window);
+	count_add(&key, 1, w->weight, cfg->table[cfg->window & 1]);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <pyprofd/sample.h>
 #include <pyprofd/timeline.h>
 #include <pyprofd/sweep.h>
+#include <pyprofd/table.h>
 #include <pyprofd/times.h>
 #include <pyprofd/unwind.h>
 #include <pyprofd/wait.h>
@@ -167,14 +168,38 @@ struct sent_map {
 };
 PP_MAP struct sent_map sent SEC(".maps");
 
+/* Counters: of samples, of waits, and of what found no room in those (agent: sizes). */
 struct counts_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8192);
+	__uint(max_entries, 4096);
 	__type(key, struct pp_count_key);
 	__type(value, struct pp_count);
 };
 PP_MAP struct counts_map counts_0 SEC(".maps");
 PP_MAP struct counts_map counts_1 SEC(".maps");
+PP_MAP struct counts_map waits_0 SEC(".maps");
+PP_MAP struct counts_map waits_1 SEC(".maps");
+PP_MAP struct counts_map coarse_0 SEC(".maps");
+PP_MAP struct counts_map coarse_1 SEC(".maps");
+
+/* ... and of what found none in `coarse` either. */
+struct rest_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2 * PP_REST_ROWS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct pp_count);
+};
+PP_MAP struct rest_map rest SEC(".maps");
+
+struct fills_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PP_FILL_COUNT);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct pp_fill);
+};
+PP_MAP struct fills_map fills SEC(".maps");
 
 /* One struct pp_thread each (agent). */
 struct threads_map {

@@ -6,28 +6,26 @@
 
 #include "lib/threads.bpf.h"
 
-static __always_inline void wake_add(struct pp_wake_key *key, __u64 ns, __u32 shift, __u32 window)
-{
-	struct pp_count first = {.samples = 1ULL << shift, .weight = ns << shift};
-	struct pp_count *count;
-	long err;
+DEFINE_ROW_ADD(wakes, struct pp_wake_key)
 
-	count = window & 1 ? bpf_map_lookup_elem(&wakes_1, key)
-			   : bpf_map_lookup_elem(&wakes_0, key);
-	if (!count) {
-		err = window & 1 ? bpf_map_update_elem(&wakes_1, key, &first, BPF_NOEXIST)
-				 : bpf_map_update_elem(&wakes_0, key, &first, BPF_NOEXIST);
-		if (!err)
-			return;
-		count = window & 1 ? bpf_map_lookup_elem(&wakes_1, key)
-				   : bpf_map_lookup_elem(&wakes_0, key);
-		if (!count) {
-			count_loss(PP_LOSS_WAKES_FULL);
-			return;
-		}
-	}
-	__sync_fetch_and_add(&count->samples, first.samples);
-	__sync_fetch_and_add(&count->weight, first.weight);
+/* What finds no row is counted for the process that waited. */
+static __noinline int wake_coarse(const struct pp_wake_key *key, const struct pp_count *more,
+				  long err, __u32 number)
+{
+	struct pp_count_key coarse = {.id = key->id, .flags = key->flags, .kind = PP_KIND_WAKE};
+
+	return count_coarse(&coarse, more, err, number);
+}
+
+static __always_inline void wake_add(struct pp_wake_key *key, __u64 ns, __u32 shift, __u32 number)
+{
+	struct pp_count more = {.samples = 1ULL << shift, .weight = ns << shift};
+	long made = row_wakes(key, &more, number);
+
+	if (made > 0)
+		table_grows(PP_TABLE_WAKES, number);
+	else if (made < 0)
+		wake_coarse(key, &more, made, number);
 }
 
 /* A wait begins: who woke the thread before is not who ends this one. */
@@ -39,7 +37,7 @@ static __always_inline void wake_forget(const struct pp_thread *t)
 }
 
 /* The thread comes back from a wait that was not left out. */
-static __always_inline void wake_count(const struct pp_thread *t, __u64 woken_ns, __u32 window)
+static __always_inline void wake_count(const struct pp_thread *t, __u64 woken_ns, __u32 number)
 {
 	const struct pp_place *place = place_at((struct pp_thread *)t, t->at);
 	__u32 tid = t->tid, zero = 0;
@@ -56,7 +54,7 @@ static __always_inline void wake_count(const struct pp_thread *t, __u64 woken_ns
 	key->waker = *waker;
 	key->waker.weight_shift = 0;
 	wake_add(key, woken_ns - t->since_ns, (t->weight_shift & 15) + (waker->weight_shift & 15),
-		 window);
+		 number);
 	bpf_map_delete_elem(&wakers, &tid);
 }
 

@@ -18,7 +18,7 @@ enum pp_config_flag {
 
 struct pp_config {
 	__u32 flags;	   /* enum pp_config_flag */
-	__u32 window;	   /* counts up; bit 0: which of the two count maps is open */
+	__u32 window;	   /* counts up */
 	__u32 epoch;	   /* a stack last sent in an older epoch is sent again */
 	__u32 code_epoch;  /* code objects described in an older one are described again */
 	__s64 miss_tokens; /* missed stacks that may still be sent; refilled by the agent */
@@ -27,6 +27,7 @@ struct pp_config {
 	__u32 thread_mask;	  /* slots of threads[] - 1 */
 	__u32 sample_period_ns; /* from one sample to the next; 0: they are not spaced by time */
 	__u32 sample_budget_ns, switch_budget_ns; /* what walks may cost in PP_BUDGET_PERIOD_NS */
+	__u32 table[2];	  /* by bit 0 of the window: the number of its open tables; bit 0: which of each two */
 	__u32 slots_read; /* the last window of which the agent has read all slots; its counters close then */
 };
 

@@ -40,6 +40,7 @@ enum pp_event_type {
 	PP_EVENT_EXIT,	      /* the last thread has gone */
 	PP_EVENT_UNKNOWN,     /* a sample of a tgid without an entry; generation is new */
 	PP_EVENT_THREAD_STATE, /* a thread whose PyThreadState was not found; tid is set */
+	PP_EVENT_TABLE, /* an open table of counters is half full: only the type and the time are set */
 };
 
 struct pp_event {

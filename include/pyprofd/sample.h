@@ -29,6 +29,9 @@ static __inline__ __u32 pp_count_wait(__u32 flags)
 	return (flags & PP_COUNT_WAIT_BITS) >> PP_COUNT_WAIT_SHIFT;
 }
 
+/* A user stack's name that is no hash, which are odd: all those that found no row of their own. */
+#define PP_STACK_OTHERS 2U
+
 /* Key of counts[].  All of its bytes are hashed: there is no hole, and `pad` is 0. */
 struct pp_count_key {
 	__u64 user_stack;   /* hash; 0: none */

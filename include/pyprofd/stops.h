@@ -38,8 +38,8 @@
 #define PP_LOSSES(X)                                                                               \
 	X(RING_FULL, "ring_full", "a new stack did not fit into the ring; it is sent next time")   \
 	X(EVENTS_FULL, "events_full", "a process event did not fit; /proc is read again")          \
-	X(COUNTS_FULL, "counts_full", "samples not counted: the window's table was full")          \
-	X(COUNTS_BUSY, "counts_busy", "samples not counted: the table was locked (NMI)")           \
+	X(COUNTS_FULL, "counts_full", "samples counted without their stacks: the window's table was full")          \
+	X(COUNTS_BUSY, "counts_busy", "samples counted without their stacks: the table was locked (NMI)")           \
 	X(NO_SCRATCH, "no_scratch", "samples not counted: walks were nested too deeply")           \
 	X(PROCESSES_FULL, "processes_full", "a process found no room in the table of processes")   \
 	X(IMAGES_FULL, "images_full", "a process found no room in the table of images")            \
@@ -56,10 +56,13 @@
 	X(THREADS_TORN, "threads_torn", "switched all the time: a thread is counted a window later") \
 	X(SWEPT_LOST, "swept_lost", "threads asleep since before the start: a time or stack is missing") \
 	X(TIMELINE_FULL, "timeline_full", "parts of the timeline did not fit into its ring")        \
-	X(WAKES_FULL, "wakes_full", "waits not counted by waker: the window's table was full") \
+	X(WAKES_FULL, "wakes_full", "waits counted without their wakers: the window's table was full") \
 	X(PERF_MAPS_REFUSED, "perf_maps_refused", "a JIT's /tmp/perf-PID.map was not read: a link, or not the process' own file") \
 	X(SAMPLES_SWALLOWED, "samples_swallowed", "samples not counted: due while another one was walked") \
-	X(SAMPLES_UNSEEN, "samples_unseen", "samples that did not come: another BPF program or a hypervisor had the CPU")
+	X(SAMPLES_UNSEEN, "samples_unseen", "samples that did not come: another BPF program or a hypervisor had the CPU") \
+	X(WAITS_FULL, "waits_full", "waits counted without their stacks: the window's table was full") \
+	X(COARSE_FULL, "coarse_full", "counted without their process as well: so many lost their stacks") \
+	X(ROWS_BOUNDED, "rows_bounded", "counted without their stacks: a window has more counters than the bound")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/decode.c timeline/lanes.c drain/thread_slots.c drain/counts.c base/intern.c */
+/* sources: drain/decode.c timeline/lanes.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c base/intern.c */
 /* Records of the ring `timeline`, one behind the other, in order of time or not: what decodes goes into
  * the lanes.  Slices have a length, and while the records of a thread are in order they do not overlap. */
 #include <assert.h>

@@ -432,6 +432,8 @@ static int run_windows(struct agent *agent, struct loop *loop)
 
 		timeout_ms = sweeps_timeout_ms(agent->sweeps, timeout_ms);
 		err = serve(agent, loop, live_timeout_ms(agent->live, timeout_ms));
+		if (!err)
+			err = tables_relieve(agent);
 		if (!err) {
 			sweeps_step(agent->sweeps);
 			live_step(agent->live);
@@ -551,6 +553,7 @@ static void release(struct agent *agent)
 	thread_names_free(agent->thread_names);
 	counts_release(&agent->finished);
 	miss_python_free(agent->miss_python);
+	wakes_release(&agent->woken);
 	dictionary_free(agent->dictionary);
 	sideband_free(agent->sideband);
 	lives_release(agent);

@@ -6,6 +6,7 @@
  *   naming.c   where symbolize/ gets names from
  *   window.c   counters -> profiles      waits.c   slots of threads -> counters, ledger
  *   profiles.c kinds of profiles         output.c  profile -> disk
+ *   tables.c   when the kernel's tables are swapped
  *   wakers.c   who ends waits
  *   timeline.c records -> a trace file   stack_texts.c  its stacks as text
  *   sweep.c    threads that sleep since before the start, and sweeps.c what becomes of them
@@ -33,6 +34,7 @@
 #include "drain/counts.h"
 #include "drain/dictionary.h"
 #include "drain/ring.h"
+#include "drain/wakes.h"
 #include "unwind/row_store.h"
 
 struct live;
@@ -80,9 +82,12 @@ struct agent {
 	struct dictionary *dictionary;
 	uint32_t epoch;
 	uint64_t refused; /* by the dictionary, when it was cleared last */
-	struct counts finished; /* of the open window */
 	struct miss_python *miss_python;
 	uint64_t miss_mean_ns; /* that a missed stack costs; 0: not known yet */
+	struct counts finished; /* of the open window, as its next one: what does not lie in its tables */
+	struct wakes woken;
+	uint64_t early_swaps; /* of tables that were half full before the window's end */
+	uint64_t bounded;     /* PP_LOSS_ROWS_BOUNDED */
 	struct thread_names *thread_names;
 	struct naming *naming;
 
@@ -216,10 +221,21 @@ void timeline_tick(struct timeline *timeline);
 /* What threads do at the end; closes the file.  Nothing is recorded any more.  NULL is fine. */
 int timeline_close(struct timeline *timeline);
 
+/* tables.c */
+/* Sets the tables that the next window begins with; returns the number of those that are closed by it. */
+uint32_t tables_swap_for_next(struct agent *agent);
+void tables_settle(void); /* until nobody writes to closed ones any more */
+/* Empties closed tables.  0; -ENOMEM; -errno. */
+int tables_drain(struct agent *agent, uint32_t number, struct counts *counts, struct wakes *wakes);
+/* Call it often: when an open table is half full, the window goes on with empty ones.  0; -ENOMEM; -errno. */
+int tables_relieve(struct agent *agent);
+
 /* wakers.c: waits of a window that has ended, with who ended them, into its profile; --wakers. */
-int wakers_close(struct agent *agent, uint32_t window);
+int wakers_close(struct agent *agent, const struct wakes *wakes);
 
 /* window.c */
+/* Counters named between two looks at the tables that are filled meanwhile. */
+#define NAMED_AT_ONCE 256U
 /* Who, where and why, as labels; process may be NULL. */
 struct pp_count_key;
 int window_label_sample(struct agent *agent, struct profile_sample *sample,

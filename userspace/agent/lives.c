@@ -207,6 +207,8 @@ void lives_on_event(void *context, const struct pp_event *event)
 	struct agent *agent = context;
 	struct event_batch *batch = &agent->events;
 
+	if (event->type == PP_EVENT_TABLE) /* the agent is awake: tables_relieve() is next */
+		return;
 	if (batch->count == batch->capacity) {
 		size_t capacity = batch->capacity ? batch->capacity * 2 : 256;
 		struct pp_event *grown = realloc(batch->event, capacity * sizeof(*grown));

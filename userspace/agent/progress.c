@@ -67,8 +67,7 @@ uint64_t summary_complete(const struct summary *summary)
 
 static bool is_sample_loss(unsigned int loss)
 {
-	return loss == PP_LOSS_COUNTS_FULL || loss == PP_LOSS_COUNTS_BUSY ||
-	       loss == PP_LOSS_NO_SCRATCH || loss == PP_LOSS_SAMPLES_SWALLOWED;
+	return loss == PP_LOSS_NO_SCRATCH || loss == PP_LOSS_SAMPLES_SWALLOWED;
 }
 
 uint64_t summary_lost(const struct summary *summary)
@@ -200,6 +199,23 @@ static void add_steal(struct line *line, const struct summary *summary)
 			 (double)(now_ns - start_ns) / (double)NS_PER_SEC);
 }
 
+/* They are in the sums; where the time went is not known. */
+static void add_coarse(struct line *line, const struct summary *summary)
+{
+	const double cpu_s = (double)summary->coarse_cpu_ns / (double)NS_PER_SEC;
+	const double wait_s = (double)summary->coarse_wait_ns / (double)NS_PER_SEC;
+
+	if (summary->coarse_cpu_ns && summary->coarse_wait_ns)
+		line_add(line, "; %.1f s of CPU time and %.1f s of waits", cpu_s, wait_s);
+	else if (summary->coarse_cpu_ns)
+		line_add(line, "; %.1f s of CPU time", cpu_s);
+	else if (summary->coarse_wait_ns)
+		line_add(line, "; %.1f s of waits", wait_s);
+	else
+		return;
+	line_add(line, " counted without their stacks: tables were full");
+}
+
 void summary_format(const struct summary *summary, char *text, size_t size)
 {
 	struct line line = {.text = text, .size = size};
@@ -221,6 +237,7 @@ void summary_format(const struct summary *summary, char *text, size_t size)
 		 (double)summary->own_rss_bytes / (double)MIB,
 		 (double)summary->own_map_bytes / (double)MIB);
 	add_steal(&line, summary);
+	add_coarse(&line, summary);
 }
 
 void progress_init(struct progress *progress, FILE *stream, bool quiet)

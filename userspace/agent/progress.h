@@ -25,6 +25,9 @@ struct summary {
 	uint64_t py_stop[PP_PY_STOP_COUNT];
 	uint64_t loss[PP_LOSS_COUNT];
 	struct pp_times times[PP_PROGRAM_COUNT]; /* as of the last window_facts_add() */
+	uint64_t cpu_ns, wait_ns; /* in the profiles; the former is a count of cycles with that clock */
+	/* Of them: without their stacks, for want of room. */
+	uint64_t coarse_cpu_ns, coarse_wait_ns;
 	uint64_t own_cpu_ns;	/* of all threads of this process */
 	uint64_t own_rss_bytes; /* resident */
 	uint64_t own_map_bytes; /* kernel maps */

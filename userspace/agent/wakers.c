@@ -7,7 +7,6 @@
 
 #include "agent/agent.h"
 #include "discover/proc_scan.h"
-#include "drain/wakes.h"
 #include "symbolize/stitch.h"
 #include "symbolize/symbolizer.h"
 
@@ -171,8 +170,11 @@ static int add_all(struct chain *chain, const struct wakes *wakes)
 	}
 	if (!err)
 		err = symbolizer_resolve(chain->symbolizer);
-	for (size_t i = 0; i < wakes->count && !err; i++)
+	for (size_t i = 0; i < wakes->count && !err; i++) {
 		err = add_wake(chain, &wakes->entry[i]);
+		if (!err && i % NAMED_AT_ONCE == 0)
+			err = tables_relieve(chain->agent);
+	}
 	return err;
 }
 
@@ -201,13 +203,7 @@ static int add_named(struct agent *agent, const struct wakes *wakes)
 	return err ? err : add_all(&chain, wakes);
 }
 
-int wakers_close(struct agent *agent, uint32_t window)
+int wakers_close(struct agent *agent, const struct wakes *wakes)
 {
-	CLEANUP(wakes_release) struct wakes wakes = {};
-	int err;
-
-	if (!agent->options->wakers)
-		return 0;
-	err = wakes_drain(kernel_side_wakes(agent->kernel, window), &wakes);
-	return err || !wakes.count ? err : add_named(agent, &wakes);
+	return wakes->count ? add_named(agent, wakes) : 0;
 }

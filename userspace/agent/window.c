@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The end of a window: counters joined with the dictionary, named, put into the profile. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -179,9 +180,16 @@ static void summarize(struct agent *agent, struct process *process,
 	uint32_t stop = counted->key.flags >> PP_COUNT_STOP_SHIFT & 0xff;
 	uint32_t py_stop = counted->key.flags >> PP_COUNT_PY_STOP_SHIFT & 0xff;
 
+	if (counted->key.user_stack == PP_STACK_OTHERS && counted->key.kind == PP_KIND_CPU)
+		summary->coarse_cpu_ns += counted->count.weight;
+	if (counted->key.user_stack == PP_STACK_OTHERS && counted->key.kind == PP_KIND_WAIT)
+		summary->coarse_wait_ns += counted->count.weight;
+	if (counted->key.kind == PP_KIND_WAIT)
+		summary->wait_ns += counted->count.weight;
 	if (counted->key.kind != PP_KIND_CPU)
 		return;
 	summary->samples += counted->count.samples;
+	summary->cpu_ns += counted->count.weight;
 	if (process && !process->is_sampled) {
 		process->is_sampled = true;
 		summary->processes++;
@@ -203,6 +211,8 @@ static const struct frame *say_why(struct agent *agent, const struct dict_stack 
 
 	if (key->kind == PP_KIND_BLAME && !key->user_stack)
 		snprintf(text, sizeof(text), "[holder of the GIL not seen]");
+	else if (key->user_stack == PP_STACK_OTHERS)
+		snprintf(text, sizeof(text), "[other stacks]");
 	else if ((user || !key->user_stack) && stop < PP_STOP_COUNT)
 		snprintf(text, sizeof(text), "[%s]", reason[stop]);
 	*frame = (struct frame){.kind = FRAME_MARKER};
@@ -295,37 +305,46 @@ static int add_samples(struct agent *agent, const struct counts *counts)
 	}
 	if (!err)
 		err = symbolizer_resolve(symbolizer);
-	for (size_t i = 0; i < counts->count && !err; i++)
+	for (size_t i = 0; i < counts->count && !err; i++) {
 		err = add_sample(agent, symbolizer, &counts->entry[i]);
+		if (!err && i % NAMED_AT_ONCE == 0)
+			err = tables_relieve(agent);
+	}
 	return err;
 }
 
 /* ---- the end of a window ---- */
 
-static int collect(struct agent *agent, uint64_t ended_ns, struct counts *counts)
+static int collect(struct agent *agent, uint64_t ended_ns, struct counts *counts,
+		   struct wakes *wakes)
 {
 	volatile struct pp_config *config = kernel_side_config(agent->kernel);
 	const struct slots_window window = {.number = agent->window,
 					    .start_ns = agent->window_started_ns,
 					    .end_ns = ended_ns,
 					    .wait_min_ns = agent->options->offcpu_min_ns};
-	struct timespec settle = {.tv_nsec = PP_SETTLE_NS};
+	const uint32_t tables = tables_swap_for_next(agent);
 	int err;
 
 	agent->window++;
 	config->window_start_ns[agent->window & 1] = ended_ns;
+	/* What the kernel side looks up by the window's number is there before. */
+	atomic_thread_fence(memory_order_release);
 	config->window = agent->window;
-	nanosleep(&settle, NULL);
+	tables_settle();
 	err = lives_follow(agent);
 	if (!err)
 		err = ring_consume(agent->stacks_ring);
 	*counts = agent->finished;
 	agent->finished = (struct counts){};
+	*wakes = agent->woken;
+	agent->woken = (struct wakes){};
 	if (!err)
 		err = waits_collect(agent, &window, counts);
 	config->slots_read = window.number;
 	if (!err)
-		err = counts_drain(kernel_side_counts(agent->kernel, window.number), counts);
+		err = tables_drain(agent, tables, counts, wakes);
+	agent->bounded += counts->bounded;
 	return err;
 }
 
@@ -398,9 +417,9 @@ static void end_top(struct agent *agent, uint64_t length_ns)
 static int take_window(struct agent *agent, uint64_t ended_ns)
 {
 	CLEANUP(counts_release) struct counts counts = {};
+	CLEANUP(wakes_release) struct wakes wakes = {};
 	uint64_t length_ns = ended_ns - agent->window_started_ns;
-	uint32_t window = agent->window;
-	int err = collect(agent, ended_ns, &counts);
+	int err = collect(agent, ended_ns, &counts, &wakes);
 
 	top_begin(agent->top, agent->strings, agent->window_started_wall_ns);
 	agent->window_started_ns = ended_ns;
@@ -409,7 +428,7 @@ static int take_window(struct agent *agent, uint64_t ended_ns)
 		err = add_samples(agent, &counts);
 	end_top(agent, length_ns);
 	if (!err)
-		err = wakers_close(agent, window);
+		err = wakers_close(agent, &wakes);
 	if (!err)
 		err = waits_close(agent);
 	return err;

@@ -57,6 +57,7 @@ void window_facts_update(struct agent *agent)
 	(void)kernel_side_get_losses(agent->kernel, summary->loss);
 	summary->loss[PP_LOSS_THREADS_TORN] = agent->torn_threads;
 	summary->loss[PP_LOSS_SWITCHES_UNSEEN] += agent->stray_threads;
+	summary->loss[PP_LOSS_ROWS_BOUNDED] = agent->bounded;
 	summary->loss[PP_LOSS_SWEPT_LOST] = sweeps_lost(agent->sweeps);
 	summary->loss[PP_LOSS_PERF_MAPS_REFUSED] = naming_refused_jits(agent->naming);
 	if (!read_file("/proc/self/statm", 256, &text, NULL)) {
@@ -95,6 +96,8 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 		now->own_rss_bytes, now->host_busy_ns - before->host_busy_ns,
 		sysconf(_SC_NPROCESSORS_ONLN));
 	put(out, "", "host_steal_ns", now->host_steal_ns, before->host_steal_ns);
+	put(out, "", "coarse_cpu_ns", now->coarse_cpu_ns, before->coarse_cpu_ns);
+	put(out, "", "coarse_wait_ns", now->coarse_wait_ns, before->coarse_wait_ns);
 	for (unsigned int i = 0; i < PP_STOP_COUNT; i++)
 		if (!is_complete(i))
 			put(out, "cut_", stops[i], now->stop[i], before->stop[i]);

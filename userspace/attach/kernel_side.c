@@ -25,7 +25,15 @@
 #endif
 
 #define PROCESSES_MIN 8192U
-#define COUNTS_MIN 8192U
+#define COUNTS_MIN 4096U
+#define COUNTS_MAX_ROWS (1U << 19)
+#define WAITS_PER_CPU 8192U
+#define WAITS_MIN 16384U
+#define WAITS_MAX (1U << 18)
+#define WAKES_MIN 8192U
+#define COARSE_PER_CPU 512U
+#define COARSE_MIN 1024U
+#define COARSE_MAX (1U << 14)
 #define SENT_PER_CPU 16384U
 #define CODES_PER_CPU 8192U
 #define RING_BYTES_PER_CPU (512U << 10)
@@ -48,6 +56,8 @@ struct kernel_side {
 	uint32_t map_chunk_count;
 	uint32_t thread_count; /* a power of two */
 	struct pp_config *config;
+	struct pp_fill *fill;
+	struct pp_count *rest;
 	struct pp_thread *thread; /* NULL without waits */
 	struct pp_map_chunk *map_chunk;
 	uint32_t *row;
@@ -68,7 +78,32 @@ static uint32_t clamp(uint64_t value, uint32_t low, uint32_t high)
 	return value < low ? low : value > high ? high : (uint32_t)value;
 }
 
-static void set_wakers(struct kernel_side *side, bool is_on, uint32_t counts)
+static void set_table(struct bpf_map *map[2], uint32_t rows)
+{
+	bpf_map__set_max_entries(map[0], rows);
+	bpf_map__set_max_entries(map[1], rows);
+}
+
+/* Each sample makes a row at most, and half a window of them fits.  Waits come as they like: an open table is
+ * closed when it is half full, and then there is room for what comes before the agent gets to it. */
+static void set_tables(struct kernel_side *side, const struct kernel_side_options *options)
+{
+	struct pyprofd *skeleton = side->skeleton;
+	uint64_t cpus = options->online_count;
+	uint64_t samples = options->hz * cpus * options->interval_ns / NS_PER_SEC;
+	uint32_t waits = clamp(next_pow2(cpus * WAITS_PER_CPU), WAITS_MIN, WAITS_MAX);
+
+	set_table((struct bpf_map *[]){skeleton->maps.counts_0, skeleton->maps.counts_1},
+		  next_pow2(clamp(samples / 2, COUNTS_MIN, COUNTS_MAX_ROWS)));
+	set_table((struct bpf_map *[]){skeleton->maps.waits_0, skeleton->maps.waits_1},
+		  options->waits ? waits : 1);
+	set_table((struct bpf_map *[]){skeleton->maps.wakes_0, skeleton->maps.wakes_1},
+		  clamp(waits / 2, WAKES_MIN, WAITS_MAX));
+	set_table((struct bpf_map *[]){skeleton->maps.coarse_0, skeleton->maps.coarse_1},
+		  clamp(next_pow2(cpus * COARSE_PER_CPU), COARSE_MIN, COARSE_MAX));
+}
+
+static void set_wakers(struct kernel_side *side, bool is_on)
 {
 	struct pyprofd *skeleton = side->skeleton;
 	struct bpf_map *map[] = {skeleton->maps.wakers, skeleton->maps.wakes_0, skeleton->maps.wakes_1,
@@ -76,8 +111,6 @@ static void set_wakers(struct kernel_side *side, bool is_on, uint32_t counts)
 
 	skeleton->rodata->wakers_are_on = is_on;
 	bpf_program__set_autoload(skeleton->progs.on_waking, is_on);
-	bpf_map__set_max_entries(skeleton->maps.wakes_0, counts);
-	bpf_map__set_max_entries(skeleton->maps.wakes_1, counts);
 	for (size_t i = 0; i < ARRAY_SIZE(map) && !is_on; i++)
 		bpf_map__set_autocreate(map[i], false);
 }
@@ -96,8 +129,6 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 {
 	struct pyprofd *skeleton = side->skeleton;
 	uint32_t cpus = options->online_count;
-	uint64_t samples = (uint64_t)options->hz * cpus * options->interval_ns / NS_PER_SEC;
-	uint32_t counts = next_pow2(clamp(samples, COUNTS_MIN, 1U << 20));
 	uint32_t shards = clamp(ROW_SHARDS_DEFAULT + (cpus > 2 ? (cpus - 2) * ROW_SHARDS_PER_CPU : 0),
 				ROW_SHARDS_MIN, PP_MAX_ROW_SHARDS);
 	uint32_t processes = clamp(next_pow2((uint64_t)cpus * 1024), PROCESSES_MIN, 1U << 17);
@@ -114,8 +145,7 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 	bpf_map__set_max_entries(skeleton->maps.map_sets, side->map_chunk_count);
 	bpf_map__set_max_entries(skeleton->maps.processes, processes);
 	bpf_map__set_max_entries(skeleton->maps.images, processes);
-	bpf_map__set_max_entries(skeleton->maps.counts_0, counts);
-	bpf_map__set_max_entries(skeleton->maps.counts_1, counts);
+	set_tables(side, options);
 	bpf_map__set_max_entries(skeleton->maps.sent,
 				 clamp((uint64_t)cpus * SENT_PER_CPU, 32768, 1U << 20));
 	bpf_map__set_max_entries(skeleton->maps.codes,
@@ -132,7 +162,7 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 							 TIMELINE_BYTES_MIN, TIMELINE_BYTES_MAX)));
 	bpf_map__set_autocreate(skeleton->maps.timeline, options->timeline);
 	bpf_map__set_autocreate(skeleton->maps.timeline_records, options->timeline);
-	set_wakers(side, options->wakers, counts);
+	set_wakers(side, options->wakers);
 	if (!options->waits) {
 		bpf_program__set_autoload(skeleton->progs.on_switch, false);
 		bpf_program__set_autoload(skeleton->progs.on_sweep, false);
@@ -216,6 +246,19 @@ static int load(struct kernel_side *side, char *log, char *why, size_t why_size)
 	return err;
 }
 
+static struct bpf_map *table_of(const struct kernel_side *side, enum pp_table table, uint32_t number)
+{
+	struct pyprofd *skeleton = side->skeleton;
+	struct bpf_map *const map[PP_TABLE_COUNT][2] = {
+		[PP_TABLE_SAMPLES] = {skeleton->maps.counts_0, skeleton->maps.counts_1},
+		[PP_TABLE_WAITS] = {skeleton->maps.waits_0, skeleton->maps.waits_1},
+		[PP_TABLE_WAKES] = {skeleton->maps.wakes_0, skeleton->maps.wakes_1},
+		[PP_TABLE_COARSE] = {skeleton->maps.coarse_0, skeleton->maps.coarse_1},
+	};
+
+	return map[table][number & 1];
+}
+
 static int map_memory(struct bpf_map *map, size_t bytes, void **ret_memory)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -225,6 +268,24 @@ static int map_memory(struct bpf_map *map, size_t bytes, void **ret_memory)
 	if (memory == MAP_FAILED)
 		return -errno;
 	*ret_memory = memory;
+	return 0;
+}
+
+static int map_tables(struct kernel_side *side)
+{
+	void *at;
+	int err = map_memory(side->skeleton->maps.fills, PP_FILL_COUNT * sizeof(*side->fill), &at);
+
+	if (err)
+		return err;
+	side->fill = at;
+	err = map_memory(side->skeleton->maps.rest, 2 * PP_REST_ROWS * sizeof(*side->rest), &at);
+	if (err)
+		return err;
+	side->rest = at;
+	for (uint32_t i = 0; i < PP_FILL_COUNT; i++)
+		side->fill[i].half =
+			bpf_map__max_entries(table_of(side, (enum pp_table)(i / 2), i)) / 2;
 	return 0;
 }
 
@@ -239,6 +300,9 @@ static int map_all(struct kernel_side *side)
 		return err;
 	side->config = at;
 	side->config->thread_mask = side->thread_count - 1;
+	err = map_tables(side);
+	if (err)
+		return err;
 	if (side->thread_count > 1) {
 		err = map_memory(side->skeleton->maps.threads,
 				 side->thread_count * sizeof(*side->thread), &at);
@@ -349,6 +413,8 @@ void kernel_side_free(struct kernel_side *side)
 	if (!side)
 		return;
 	unmap(side->config, sizeof(*side->config));
+	unmap(side->fill, PP_FILL_COUNT * sizeof(*side->fill));
+	unmap(side->rest, 2 * PP_REST_ROWS * sizeof(*side->rest));
 	unmap(side->thread, side->thread_count * sizeof(*side->thread));
 	unmap(side->map_chunk, side->map_chunk_count * sizeof(*side->map_chunk));
 	unmap(side->memory.pages, side->memory.page_count * sizeof(uint64_t));
@@ -379,14 +445,20 @@ int kernel_side_timeline_ring(const struct kernel_side *side)
 	return bpf_map__fd(side->skeleton->maps.timeline);
 }
 
-int kernel_side_counts(const struct kernel_side *side, uint32_t window)
+int kernel_side_table(const struct kernel_side *side, enum pp_table table, uint32_t number)
 {
-	return bpf_map__fd(window & 1 ? side->skeleton->maps.counts_1 : side->skeleton->maps.counts_0);
+	return bpf_map__fd(table_of(side, table, number));
 }
 
-int kernel_side_wakes(const struct kernel_side *side, uint32_t window)
+struct pp_fill *kernel_side_fill(const struct kernel_side *side, enum pp_table table,
+				 uint32_t number)
 {
-	return bpf_map__fd(window & 1 ? side->skeleton->maps.wakes_1 : side->skeleton->maps.wakes_0);
+	return &side->fill[pp_fill_index(table, number)];
+}
+
+struct pp_count *kernel_side_rest(const struct kernel_side *side)
+{
+	return side->rest;
 }
 
 volatile struct pp_config *kernel_side_config(const struct kernel_side *side)

@@ -12,6 +12,7 @@
 #include <pyprofd/process.h>
 #include <pyprofd/python.h>
 #include <pyprofd/sample.h>
+#include <pyprofd/table.h>
 #include <pyprofd/times.h>
 #include <pyprofd/wait.h>
 
@@ -44,14 +45,18 @@ int kernel_side_sample_program(const struct kernel_side *side);
 int kernel_side_stacks_ring(const struct kernel_side *side);
 int kernel_side_events_ring(const struct kernel_side *side);
 int kernel_side_timeline_ring(const struct kernel_side *side); /* below 0 without `timeline` */
-int kernel_side_counts(const struct kernel_side *side, uint32_t window);
-int kernel_side_wakes(const struct kernel_side *side, uint32_t window); /* below 0 without `wakers` */
+/* One of two; below 0: there is none without `wakers`. */
+int kernel_side_table(const struct kernel_side *side, enum pp_table table, uint32_t number);
 int kernel_side_ledgers(const struct kernel_side *side);
 
 /* Mapped: what is written here the next sample sees. */
 volatile struct pp_config *kernel_side_config(const struct kernel_side *side);
 const struct row_store_memory *kernel_side_row_memory(const struct kernel_side *side);
 struct pp_map_chunk *kernel_side_map_chunks(const struct kernel_side *side, uint32_t *ret_count);
+
+struct pp_fill *kernel_side_fill(const struct kernel_side *side, enum pp_table table,
+				 uint32_t number);
+struct pp_count *kernel_side_rest(const struct kernel_side *side); /* 2 * PP_REST_ROWS */
 
 /* The slots of threads; none without `waits`. */
 struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count);

@@ -1,24 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "drain/counts.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/cleanup.h"
+#include "drain/table.h"
 
-#define BATCH_ENTRIES 1024U
+#define FIRST_ENTRIES 1024U
+#define COARSE_MAX (COUNTS_MAX + COUNTS_MAX / 2)
 
 void counts_release(struct counts *counts)
 {
 	free(counts->entry);
+	index_table_release(&counts->index);
 	*counts = (struct counts){};
 }
 
-int counts_add(struct counts *counts, const struct pp_count_key *key, const struct pp_count *count)
+/* FNV-1a, by words: a key has no byte that says nothing. */
+static uint32_t hash_of(const struct pp_count_key *key)
 {
+	uint64_t word[sizeof(*key) / sizeof(uint64_t)], hash = 0xcbf29ce484222325;
+
+	_Static_assert(sizeof(*key) % sizeof(uint64_t) == 0, "all of it");
+	memcpy(word, key, sizeof(word));
+	for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
+		hash = (hash ^ word[i]) * 0x100000001b3;
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
+static bool is_key(const void *context, uint32_t index, const void *key)
+{
+	const struct counts *counts = context;
+
+	return !memcmp(&counts->entry[index].key, key, sizeof(struct pp_count_key));
+}
+
+static int append(struct counts *counts, const struct pp_count_key *key, uint32_t hash,
+		  const struct pp_count *count)
+{
+	int err;
+
 	if (counts->count == counts->capacity) {
-		size_t capacity = counts->capacity ? counts->capacity * 2 : BATCH_ENTRIES;
+		size_t capacity = counts->capacity ? counts->capacity * 2 : FIRST_ENTRIES;
 		struct counted *grown = realloc(counts->entry, capacity * sizeof(*grown));
 
 		if (!grown)
@@ -26,52 +50,72 @@ int counts_add(struct counts *counts, const struct pp_count_key *key, const stru
 		counts->entry = grown;
 		counts->capacity = capacity;
 	}
+	err = index_table_add(&counts->index, hash, (uint32_t)counts->count);
+	if (err)
+		return err;
 	counts->entry[counts->count++] = (struct counted){.key = *key, .count = *count};
 	return 0;
 }
 
-static int drain_singly(int map_fd, struct counts *counts)
+static int add(struct counts *counts, const struct pp_count_key *key, const struct pp_count *count,
+	       bool *ret_is_refused)
 {
-	struct pp_count_key key;
-	struct pp_count count;
+	const size_t max = key->user_stack == PP_STACK_OTHERS ? COARSE_MAX : COUNTS_MAX;
+	uint32_t hash = hash_of(key), at;
 
-	int err;
-
-	while (!(err = bpf_map_get_next_key(map_fd, NULL, &key))) {
-		err = bpf_map_lookup_elem(map_fd, &key, &count);
-		if (!err)
-			err = bpf_map_delete_elem(map_fd, &key);
-		if (!err)
-			err = counts_add(counts, &key, &count);
-		if (err)
-			return err;
+	*ret_is_refused = false;
+	if (index_table_find(&counts->index, hash, is_key, counts, key, &at)) {
+		counts->entry[at].count.samples += count->samples;
+		counts->entry[at].count.weight += count->weight;
+		return 0;
 	}
-	return err == -ENOENT ? 0 : err;
+	/* Rows of no process are few: their keys are those of rest[]. */
+	if (counts->count >= max && key->id.tgid) {
+		*ret_is_refused = true;
+		return 0;
+	}
+	return append(counts, key, hash, count);
+}
+
+int counts_add(struct counts *counts, const struct pp_count_key *key, const struct pp_count *count)
+{
+	struct pp_count_key coarse = *key;
+	bool is_refused;
+	int err = add(counts, key, count, &is_refused);
+
+	if (err || !is_refused)
+		return err;
+	counts->bounded += count->samples ? count->samples : 1;
+	pp_count_key_coarsen(&coarse);
+	err = add(counts, &coarse, count, &is_refused);
+	if (err || !is_refused)
+		return err;
+	coarse.id = (struct pp_process_id){};
+	return add(counts, &coarse, count, &is_refused);
+}
+
+static int on_row(void *context, const void *key, const struct pp_count *count)
+{
+	return counts_add(context, key, count);
 }
 
 int counts_drain(int map_fd, struct counts *counts)
 {
-	OWNED_MEM struct pp_count_key *key = calloc(BATCH_ENTRIES, sizeof(*key));
-	OWNED_MEM struct pp_count *count = calloc(BATCH_ENTRIES, sizeof(*count));
-	uint32_t in = 0, out = 0;
-	uint32_t *from = NULL;
+	return table_drain(map_fd, sizeof(struct pp_count_key), on_row, counts);
+}
+
+int counts_drain_rest(struct pp_count *rest, uint32_t number, struct counts *counts)
+{
+	struct pp_count *half = rest + (size_t)(number & 1) * PP_REST_ROWS;
 	int err = 0;
 
-	if (!key || !count)
-		return -ENOMEM;
-	while (!err) {
-		uint32_t got = BATCH_ENTRIES;
+	for (uint32_t i = 0; i < PP_REST_ROWS && !err; i++) {
+		struct pp_count_key key = pp_rest_key(i);
 
-		err = bpf_map_lookup_and_delete_batch(map_fd, from, &out, key, count, &got, NULL);
-		/* -ENOENT: the end, with what is in this batch.  -ENOSPC: a bucket is larger than
-		 * the batch; nothing was taken. */
-		if (err && err != -ENOENT)
-			return drain_singly(map_fd, counts);
-		for (uint32_t i = 0; i < got; i++)
-			if (counts_add(counts, &key[i], &count[i]))
-				return -ENOMEM;
-		in = out;
-		from = &in;
+		if (!half[i].samples && !half[i].weight)
+			continue;
+		err = counts_add(counts, &key, &half[i]);
+		half[i] = (struct pp_count){};
 	}
-	return 0;
+	return err;
 }

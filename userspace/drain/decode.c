@@ -127,7 +127,7 @@ int decode_event(const void *data, size_t size, const struct drain_handlers *han
 	const struct pp_event *event = data;
 
 	if (size != sizeof(*event) || event->type < PP_EVENT_FORK ||
-	    event->type > PP_EVENT_THREAD_STATE || event->comm[PP_COMM_BYTES - 1])
+	    event->type > PP_EVENT_TABLE || event->comm[PP_COMM_BYTES - 1])
 		return -EBADMSG;
 	handlers->event(handlers->context, event);
 	return 0;

@@ -1,20 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "drain/wakes.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "drain/table.h"
 
 #define FIRST_ENTRIES 256U
 
 void wakes_release(struct wakes *wakes)
 {
 	free(wakes->entry);
+	index_table_release(&wakes->index);
 	*wakes = (struct wakes){};
 }
 
-static int add(struct wakes *wakes, const struct woken *woken)
+struct target {
+	struct wakes *wakes;
+	struct counts *counts;
+};
+
+static bool is_key(const void *context, uint32_t index, const void *key)
 {
+	const struct wakes *wakes = context;
+
+	return !memcmp(&wakes->entry[index].key, key, sizeof(struct pp_wake_key));
+}
+
+/* The stacks' names are hashes already. */
+static uint32_t hash_of(const struct pp_wake_key *key)
+{
+	uint64_t hash = key->user_stack * 3 + key->kernel_stack * 5 + key->waker.user_stack * 7 +
+			key->waker.kernel_stack * 11 + key->tid * 0x9e3779b97f4a7c15 +
+			key->waker.tid * 0xc2b2ae3d27d4eb4f;
+
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
+static int append(struct wakes *wakes, const struct pp_wake_key *key, uint32_t hash,
+		  const struct pp_count *count)
+{
+	int err;
+
 	if (wakes->count == wakes->capacity) {
 		size_t capacity = wakes->capacity ? wakes->capacity * 2 : FIRST_ENTRIES;
 		struct woken *grown = realloc(wakes->entry, capacity * sizeof(*grown));
@@ -24,23 +52,36 @@ static int add(struct wakes *wakes, const struct woken *woken)
 		wakes->entry = grown;
 		wakes->capacity = capacity;
 	}
-	wakes->entry[wakes->count++] = *woken;
+	err = index_table_add(&wakes->index, hash, (uint32_t)wakes->count);
+	if (err)
+		return err;
+	wakes->entry[wakes->count++] = (struct woken){.key = *key, .count = *count};
 	return 0;
 }
 
-int wakes_drain(int map_fd, struct wakes *wakes)
+static int on_row(void *context, const void *row_key, const struct pp_count *count)
 {
-	struct woken woken;
-	int err;
+	const struct target *target = context;
+	struct wakes *wakes = target->wakes;
+	const struct pp_wake_key *key = row_key;
+	struct pp_count_key coarse = {.id = key->id, .flags = key->flags, .kind = PP_KIND_WAKE};
+	uint32_t hash = hash_of(key), at;
 
-	while (!(err = bpf_map_get_next_key(map_fd, NULL, &woken.key))) {
-		err = bpf_map_lookup_elem(map_fd, &woken.key, &woken.count);
-		if (!err)
-			err = bpf_map_delete_elem(map_fd, &woken.key);
-		if (!err)
-			err = add(wakes, &woken);
-		if (err)
-			return err;
+	if (index_table_find(&wakes->index, hash, is_key, wakes, key, &at)) {
+		wakes->entry[at].count.samples += count->samples;
+		wakes->entry[at].count.weight += count->weight;
+		return 0;
 	}
-	return err == -ENOENT ? 0 : err;
+	if (wakes->count < WAKES_MAX)
+		return append(wakes, key, hash, count);
+	target->counts->bounded += count->samples;
+	pp_count_key_coarsen(&coarse);
+	return counts_add(target->counts, &coarse, count);
+}
+
+int wakes_drain(int map_fd, struct wakes *wakes, struct counts *counts)
+{
+	struct target target = {wakes, counts};
+
+	return table_drain(map_fd, sizeof(struct pp_wake_key), on_row, &target);
 }

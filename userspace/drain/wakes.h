@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waits by waker: what the kernel's table of one window holds. */
+/* Waits by waker: what the kernel's tables of one window hold. */
 #ifndef DRAIN_WAKES_H
 #define DRAIN_WAKES_H
 
@@ -7,6 +7,11 @@
 
 #include <pyprofd/sample.h>
 #include <pyprofd/wake.h>
+
+#include "base/index_table.h"
+#include "drain/counts.h"
+
+#define WAKES_MAX 65536U /* of one window; the others are counted without their wakers */
 
 struct woken {
 	struct pp_wake_key key;
@@ -16,10 +21,12 @@ struct woken {
 struct wakes {
 	struct woken *entry; /* owned */
 	size_t count, capacity;
+	struct index_table index; /* owned; entries by key */
 };
 
 void wakes_release(struct wakes *wakes); /* safe on a zeroed one */
-/* Empties the closed table and appends all.  0; -ENOMEM; -errno. */
-int wakes_drain(int map_fd, struct wakes *wakes);
+/* Empties a closed table; equal keys are one entry.  What is beyond the bound goes to `counts`, as a row of
+ * kind PP_KIND_WAKE.  0; -ENOMEM; -errno. */
+int wakes_drain(int map_fd, struct wakes *wakes, struct counts *counts);
 
 #endif

@@ -4,7 +4,7 @@
 #define PROFILE_PPROF_CODE_H
 
 #include "profile/gzip_sink.h"
-#include "profile/index_table.h"
+#include "base/index_table.h"
 #include "profile/pprof_mappings.h"
 #include "profile/pprof_strings.h"
 #include "profile/window.h"

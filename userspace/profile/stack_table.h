@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/index_table.h"
+#include "base/index_table.h"
 #include "symbolize/frame.h"
 
 struct stack {

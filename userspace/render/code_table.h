@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profile/index_table.h"
+#include "base/index_table.h"
 #include "profile/window.h"
 #include "render/frame_text.h"
 

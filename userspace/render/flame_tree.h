@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "profile/index_table.h"
+#include "base/index_table.h"
 #include "profile/window.h"
 #include "render/code_table.h"
 #include "render/groups.h"

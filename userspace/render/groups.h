@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "profile/index_table.h"
+#include "base/index_table.h"
 #include "profile/window.h"
 
 enum group_by {

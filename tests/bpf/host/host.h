@@ -112,7 +112,9 @@ struct host {
 	const char *missing_field[2]; /* bpf_core_field_exists() says no to these */
 	bool missing_helper; /* and bpf_core_enum_value_exists() to all */
 
-	struct host_hash processes, images, thread_states, codes, sent, counts[2], ledgers;
+	struct host_hash processes, images, thread_states, codes, sent, counts[2], ledgers, waits[2], coarse[2];
+	struct pp_fill fill[PP_FILL_COUNT];
+	struct pp_count rest[2 * PP_REST_ROWS];
 	struct host_record record[HOST_RECORDS];
 	uint32_t record_count;
 	bool ring_is_full;
@@ -161,6 +163,14 @@ static struct host_hash *hash_of(void *map)
 		return &host->counts[0];
 	if (map == &counts_1)
 		return &host->counts[1];
+	if (map == &waits_0)
+		return &host->waits[0];
+	if (map == &waits_1)
+		return &host->waits[1];
+	if (map == &coarse_0)
+		return &host->coarse[0];
+	if (map == &coarse_1)
+		return &host->coarse[1];
 	return map == &ledgers ? &host->ledgers : NULL;
 }
 
@@ -193,6 +203,10 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 		return array_at(&host->python, key, 1, sizeof(host->python));
 	if (map == &resyncs)
 		return array_at(&host->resync, key, 1, sizeof(host->resync));
+	if (map == &fills)
+		return array_at(host->fill, key, PP_FILL_COUNT, sizeof(host->fill[0]));
+	if (map == &rest)
+		return array_at(host->rest, key, 2 * PP_REST_ROWS, sizeof(host->rest[0]));
 	if (map == &threads)
 		return array_at(host->thread, key, HOST_THREADS, sizeof(host->thread[0]));
 	if (map == &timeline_records)
@@ -445,8 +459,11 @@ static int host_setup(void **state)
 	host_hash_init(&host->thread_states, sizeof(struct pp_thread_key), sizeof(uint64_t));
 	host_hash_init(&host->codes, sizeof(struct code_key), sizeof(uint64_t));
 	host_hash_init(&host->sent, sizeof(uint64_t), sizeof(uint32_t));
-	host_hash_init(&host->counts[0], sizeof(struct pp_count_key), sizeof(struct pp_count));
-	host_hash_init(&host->counts[1], sizeof(struct pp_count_key), sizeof(struct pp_count));
+	for (int i = 0; i < 2; i++) {
+		host_hash_init(&host->counts[i], sizeof(struct pp_count_key), sizeof(struct pp_count));
+		host_hash_init(&host->waits[i], sizeof(struct pp_count_key), sizeof(struct pp_count));
+		host_hash_init(&host->coarse[i], sizeof(struct pp_count_key), sizeof(struct pp_count));
+	}
 	host_hash_init(&host->ledgers, sizeof(struct pp_process_id), sizeof(struct pp_ledger_sum));
 	host->random = 1;
 	host->missing_field[0] = "old->state"; /* 5.14 and later */

@@ -177,27 +177,14 @@ static inline void window_edge(uint64_t at_ns)
 	uint32_t next = host->config.window + 1;
 
 	host->config.window_start_ns[next & 1] = START_NS + at_ns;
+	host->config.table[next & 1] = host->config.table[~next & 1] + 1;
 	host->config.window = next;
 	window_start_ns[1] = window_start_ns[0];
 	window_start_ns[0] = at_ns;
 }
 
-/* Reads the window that has ended. */
-static inline void window_harvest(void)
+static inline void table_harvest(struct host_hash *table)
 {
-	const struct slots_window window = {.number = host->config.window - 1,
-					    .start_ns = START_NS + window_start_ns[1],
-					    .end_ns = START_NS + window_start_ns[0],
-					    .wait_min_ns = host->config.wait_min_ns};
-	struct host_hash *table = &host->counts[window.number & 1];
-	struct pp_thread thread;
-	uint64_t torn = 0;
-
-	for (uint32_t i = 0; i < HOST_THREADS; i++)
-		if (thread_slot_take(&host->thread[i], window.number, &thread, &torn))
-			assert_int_equal(thread_slot_count(&thread, &window, &harvested), 0);
-	assert_int_equal(torn, 0);
-	host->config.slots_read = window.number;
 	for (uint32_t i = 0; i < HOST_ENTRIES; i++) {
 		struct host_entry *entry = &table->entry[i];
 
@@ -207,6 +194,41 @@ static inline void window_harvest(void)
 					 0);
 		entry->is_taken = false;
 	}
+}
+
+/* As tables_drain(). */
+static inline void tables_harvest(uint32_t number)
+{
+	table_harvest(&host->counts[number & 1]);
+	table_harvest(&host->waits[number & 1]);
+	table_harvest(&host->coarse[number & 1]);
+	assert_int_equal(counts_drain_rest(host->rest, number, &harvested), 0);
+	for (uint32_t table = 0; table < PP_TABLE_COUNT; table++)
+		host->fill[pp_fill_index(table, number)].rows = 0;
+}
+
+/* Reads the window that has ended. */
+static inline void window_harvest(void)
+{
+	const struct slots_window window = {.number = host->config.window - 1,
+					    .start_ns = START_NS + window_start_ns[1],
+					    .end_ns = START_NS + window_start_ns[0],
+					    .wait_min_ns = host->config.wait_min_ns};
+	struct pp_thread thread;
+	uint64_t torn = 0;
+
+	for (uint32_t i = 0; i < HOST_THREADS; i++)
+		if (thread_slot_take(&host->thread[i], window.number, &thread, &torn))
+			assert_int_equal(thread_slot_count(&thread, &window, &harvested), 0);
+	assert_int_equal(torn, 0);
+	host->config.slots_read = window.number;
+	tables_harvest(host->config.table[window.number & 1]);
+}
+
+/* As tables_relieve() in agent/tables.c. */
+static inline void tables_swap(void)
+{
+	tables_harvest(host->config.table[host->config.window & 1]++);
 }
 
 static inline void window_close(uint64_t at_ns)

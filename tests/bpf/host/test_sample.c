@@ -310,6 +310,7 @@ static void sample__window_names_the_table(void **state)
 	(void)state;
 	begin();
 	sample_now();
+	host->config.table[1] = 7;
 	host->config.window = 1;
 	sample_now();
 	sample_now();
@@ -758,6 +759,80 @@ static void loss__full_and_busy_tables_are_told_apart(void **state)
 	sample_now();
 	assert_int_equal(host->losses[PP_LOSS_COUNTS_BUSY], 1);
 	assert_int_equal(host->losses[PP_LOSS_COUNTS_FULL], 1);
+	assert_int_equal(host->losses[PP_LOSS_COARSE_FULL], 0);
+}
+
+/* Its process keeps the amount; where that finds no room either, the machine does. */
+static void full__tables_lose_stacks_and_no_amount(void **state)
+{
+	const struct pp_count_key *coarse = (const void *)host->coarse[0].entry[0].key;
+	const struct pp_count *count = (const void *)host->coarse[0].entry[0].value;
+	const uint32_t at = pp_rest_index(PP_KIND_CPU, 0, 0);
+
+	(void)state;
+	begin();
+	host->counts[0].room = 0;
+	sample_now();
+	sample_now();
+	assert_true(host->coarse[0].entry[0].is_taken);
+	assert_int_equal(coarse->user_stack, PP_STACK_OTHERS);
+	assert_int_equal(coarse->kernel_stack, 0);
+	assert_int_equal(coarse->id.tgid, 70);
+	assert_int_equal(coarse->tid, 0);
+	assert_int_equal(coarse->flags, 0);
+	assert_int_equal(coarse->kind, PP_KIND_CPU);
+	assert_int_equal(count->samples, 2);
+	assert_int_equal(count->weight, 2 * PERIOD);
+	host->coarse[0].entry[0].is_taken = false;
+	host->coarse[0].refuses = -EBUSY;
+	sample_now();
+	assert_int_equal(host->losses[PP_LOSS_COARSE_FULL], 1);
+	assert_int_equal(host->rest[at].samples, 1);
+	assert_int_equal(host->rest[at].weight, PERIOD);
+	assert_int_equal(pp_rest_key(at).kind, PP_KIND_CPU);
+}
+
+/* Once, and again when the agent has emptied it. */
+static void full__half_of_a_table_is_told(void **state)
+{
+	struct pp_fill *fill = &host->fill[pp_fill_index(PP_TABLE_SAMPLES, 0)];
+	const struct pp_event *event;
+	uint32_t told = 0;
+
+	(void)state;
+	begin();
+	fill->half = 2;
+	for (uint32_t i = 0; i < 4; i++) {
+		host->task.pid = 80 + i;
+		sample_now();
+		assert_int_equal(fill->rows, i + 1);
+		assert_int_equal(fill->is_told, i > 0);
+	}
+	for (uint32_t i = 0; i < host->record_count; i++) {
+		event = host->record[i].data;
+		if (host->record[i].ring != &events)
+			continue;
+		told += event->type == PP_EVENT_TABLE;
+		assert_int_equal(host->record[i].flags, BPF_RB_FORCE_WAKEUP);
+	}
+	assert_int_equal(told, 1);
+}
+
+/* The number of the tables, not that of the window, says which are open. */
+static void swap__within_a_window_moves_on_to_the_other_tables(void **state)
+{
+	struct pp_count count;
+
+	(void)state;
+	begin();
+	sample_now();
+	host->config.table[host->config.window & 1]++;
+	sample_now();
+	sample_now();
+	the_key(0, &count);
+	assert_int_equal(count.samples, 1);
+	the_key(1, &count);
+	assert_int_equal(count.samples, 2);
 }
 
 /* A thread that has a CPU for itself passes no switch. */
@@ -856,6 +931,9 @@ int main(void)
 		host_test(miss__carries_all_marks_that_were_not_met),
 		host_test(loss__full_ring_still_counts_and_sends_later),
 		host_test(loss__full_and_busy_tables_are_told_apart),
+		host_test(full__tables_lose_stacks_and_no_amount),
+		host_test(full__half_of_a_table_is_told),
+		host_test(swap__within_a_window_moves_on_to_the_other_tables),
 		host_test(loss__walks_nested_too_deeply),
 		host_test(loss__deep_stack_tells_of_omitted_frames),
 	};

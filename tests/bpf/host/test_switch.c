@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/counts.c */
+/* sources: drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c */
 /* bpf/switch_thread.bpf.c: one wait, a thread's places, the run queue's part.  Windows:
  * test_switch_window.c; threads that begin and end: test_switch_life.c; the budget:
  * test_switch_budget.c; reasons: test_switch_reason.c; the GIL: test_switch_gil.c. */
@@ -204,7 +204,7 @@ static uint32_t counters_used(uint32_t window)
 	uint32_t used = 0;
 
 	for (uint32_t i = 0; i < HOST_ENTRIES; i++)
-		used += host->counts[window & 1].entry[i].is_taken;
+		used += host->waits[window & 1].entry[i].is_taken;
 	return used;
 }
 
@@ -279,13 +279,16 @@ static void place__that_gives_way_takes_its_queue_part_along(void **state)
 static void place__full_table_of_counters_is_counted(void **state)
 {
 	(void)state;
-	host->counts[0].room = 0;
+	host->waits[0].room = 0;
 	comes(&one, 0);
 	for (uint32_t i = 1; i <= 4; i++)
 		waits_in(&one, i, 10 * i * MS, i * MS);
-	assert_int_equal(host->losses[PP_LOSS_COUNTS_FULL], 1);
+	assert_int_equal(host->losses[PP_LOSS_WAITS_FULL], 1);
+	assert_int_equal(host->losses[PP_LOSS_COUNTS_FULL], 0);
 	window_close(100 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 3, 9 * MS);
+	assert_int_equal(waited(0, PP_WAIT_SLEEP).samples, 1); /* with its reason, of its process */
+	assert_int_equal(waited(0, PP_WAIT_SLEEP).weight, 1 * MS);
 }
 
 /* A preempted thread's registers are anything, so its argument is no place; a waiting one's are. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/counts.c drain/decode.c */
+/* sources: drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c drain/decode.c */
 /* bpf/lib/timeline_switch.bpf.h: what a thread did between two of its returns, as a record. */
 #include "switch.h"
 

@@ -34,7 +34,7 @@ static void progress_format__names_the_five_figures(void **state)
 	(void)state;
 	progress_format(&one_minute, 0, line, sizeof(line));
 	assert_string_equal(line,
-			    "1m 00s  34 processes  11,880 samples  1,234 lost  99.8 % complete");
+			    "1m 00s  34 processes  11,880 samples  34 lost  99.8 % complete");
 }
 
 static void progress_format__nothing_yet_has_no_share(void **state)
@@ -97,9 +97,9 @@ static void summary_format__lists_reasons_by_name(void **state)
 	summary_format(&one_minute, line, sizeof(line));
 	assert_string_equal(
 		line, "60.0 s: 11,880 samples of 34 processes, 99.8 % complete (truncated: 8 "
-		      "no_rows, 12 no_info, 1 python_bad_code), 1,234 lost (1,200 counts_full, 34 "
-		      "no_scratch), also 5 ring_full; own CPU 0.21 % of one core, memory 33.0 MiB "
-		      "+ 12.5 MiB of maps");
+		      "no_rows, 12 no_info, 1 python_bad_code), 34 lost (34 no_scratch), also 5 "
+		      "ring_full, 1,200 counts_full; own CPU 0.21 % of one core, memory 33.0 MiB + "
+		      "12.5 MiB of maps");
 }
 
 static void summary_format__steal_is_told_when_it_can_be_seen(void **state)
@@ -210,6 +210,22 @@ static void progress__quiet_or_dumb_terminals_show_nothing(void **state)
 	fclose(stream);
 }
 
+static void summary_format__tells_what_has_lost_its_stack(void **state)
+{
+	struct summary summary = {.coarse_wait_ns = 20040000000};
+	char line[PROGRESS_LINE_BYTES];
+
+	(void)state;
+	summary_format(&summary, line, sizeof(line));
+	assert_non_null(strstr(line, "; 20.0 s of waits counted without their stacks: tables were full"));
+	summary.coarse_cpu_ns = 3100000000;
+	summary_format(&summary, line, sizeof(line));
+	assert_non_null(strstr(line, "; 3.1 s of CPU time and 20.0 s of waits counted without"));
+	summary.coarse_wait_ns = 0;
+	summary_format(&summary, line, sizeof(line));
+	assert_non_null(strstr(line, "; 3.1 s of CPU time counted without"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +235,7 @@ int main(void)
 		cmocka_unit_test(progress_format__is_cut_to_the_columns_and_the_buffer),
 		cmocka_unit_test(summary_format__complete_is_rounded_down),
 		cmocka_unit_test(summary_format__lists_reasons_by_name),
+		cmocka_unit_test(summary_format__tells_what_has_lost_its_stack),
 		cmocka_unit_test(summary_format__steal_is_told_when_it_can_be_seen),
 		cmocka_unit_test(summary_format__every_counter_at_its_most_fits),
 		cmocka_unit_test(progress__not_a_terminal_shows_the_summary_alone),

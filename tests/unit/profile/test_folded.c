@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/profile.c profile/folded.c profile/stack_table.c profile/index_table.c profile/utf8.c base/intern.c */
+/* sources: profile/profile.c profile/folded.c profile/stack_table.c base/index_table.c profile/utf8.c base/intern.c */
 #include "fixture.h"
 
 static void add_thread_sample(struct fixture *f, const struct frame *frame, size_t count,

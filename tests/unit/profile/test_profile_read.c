@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c profile/profile_read.c profile/read_frames.c profile/read_samples.c profile/pprof_tables.c profile/unpack.c profile/profile.c profile/pprof.c profile/pprof_code.c profile/pprof_mappings.c profile/pprof_strings.c profile/gzip_sink.c profile/stack_table.c profile/index_table.c profile/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: base/kinds.c profile/profile_read.c profile/read_frames.c profile/read_samples.c profile/pprof_tables.c profile/unpack.c profile/profile.c profile/pprof.c profile/pprof_code.c profile/pprof_mappings.c profile/pprof_strings.c profile/gzip_sink.c profile/stack_table.c base/index_table.c profile/utf8.c base/intern.c gen/profile.pb-c.c */
 #include "read_fixture.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/diff_table.c reader/diff_test.c reader/statistics.c render/frame_text.c profile/profile.c profile/stack_table.c profile/index_table.c base/intern.c */
+/* sources: reader/diff_table.c reader/diff_test.c reader/statistics.c render/frame_text.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 #include "../render/render_fixture.h"
 
 #include <math.h>

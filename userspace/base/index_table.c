@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "profile/index_table.h"
+#include "base/index_table.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Finds the index of an item of an array by its hash.  8 bytes a slot, at most half full: uthash
  * costs 56 bytes an item, and a window has up to a hundred thousand of them. */
-#ifndef PROFILE_INDEX_TABLE_H
-#define PROFILE_INDEX_TABLE_H
+#ifndef BASE_INDEX_TABLE_H
+#define BASE_INDEX_TABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

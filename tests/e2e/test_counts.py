@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""All events at once on a machine that does much: what is counted is counted in full."""
+import os
+import re
+import threading
+import time
+
+import harness
+import pprof
+import waits
+from waits import SECOND
+
+ALONE = True  # clocks are compared with clocks
+
+SECONDS = 8
+
+
+def host_cpu_ns():
+    """What the scheduler gave to tasks of all CPUs."""
+    with open("/proc/stat", encoding="ascii") as file:
+        user, nice, system = [int(word) for word in file.readline().split()[1:4]]
+    return (user + nice + system) * SECOND // os.sysconf("SC_CLK_TCK")
+
+
+def facts(profile):
+    found = {}
+    for comment in profile.comments:
+        if comment.startswith("facts "):
+            for name, value in re.findall(r"(\w+)=(\d+)", comment):
+                found[name] = found.get(name, 0) + int(value)
+    return found
+
+
+class Windows:
+    """All windows of one kind in a folder."""
+
+    def __init__(self, folder, kind, value, pid=None):
+        paths = waits.windows(folder, kind)
+        assert paths, "no profile of kind %s" % kind
+        self.ns, self.facts, self.others_ns, self.times = 0, {}, 0, []
+        for path in paths:
+            loaded = pprof.load(path)
+            self.times.append((loaded.time_ns, loaded.time_ns + loaded.duration_ns))
+            for name, number in facts(loaded).items():
+                self.facts[name] = self.facts.get(name, 0) + number
+            index = loaded.sample_types.index(value)
+            for sample in loaded.samples:
+                if pid and sample.labels.get("pid") != pid:
+                    continue
+                self.ns += sample.values[index]
+                if any(frame.name == "[other stacks]" for frame in sample.frames):
+                    self.others_ns += sample.values[index]
+
+
+class HostMeter:
+    """The machine's CPU time, by the clock."""
+
+    def __init__(self):
+        self.points, self.ended = [], False
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        while not self.ended:
+            self.points.append((time.time_ns(), host_cpu_ns()))
+            time.sleep(0.02)
+
+    def stop(self):
+        self.ended = True
+        self.thread.join()
+
+    def at(self, when_ns):
+        for before, after in zip(self.points, self.points[1:]):
+            if before[0] <= when_ns <= after[0]:
+                return before[1] + (after[1] - before[1]) * (when_ns - before[0]) / (after[0] - before[0])
+        raise AssertionError("not watched at that time")
+
+
+def profile_all(rest_s, life_s, programs, options=()):
+    """(pyprofd's run, the machine's CPU time by the clock, folder, pid of the threads)"""
+    folder = harness.temporary()
+    with harness.Target("many_stacks.py", 180, rest_s, life_s) as target, harness.Target("spawns.py", programs):
+        meter = HostMeter()
+        run = harness.profile(duration=SECONDS, hz=None, out=folder + "/", options=options)
+        meter.stop()
+    return run, meter, folder, target.pid
+
+
+def check_cpu(folder, meter, low):
+    cpu = Windows(folder, "cpu", ("cpu", "nanoseconds"))
+    wanted_ns = sum(meter.at(end) - meter.at(begin) for begin, end in cpu.times)
+    assert cpu.ns >= low * wanted_ns, "%.2f s of %.2f s are in the profile: %s" % (
+        cpu.ns / SECOND, wanted_ns / SECOND, cpu.facts)
+    return cpu
+
+
+def check_waits(folder, pid, low=0.9, high=1.1):
+    """Of one process against the ledger.  Waits that were taken by chance stand for others."""
+    offcpu = Windows(folder, "offcpu", ("off_cpu", "nanoseconds"), pid)
+    wanted_ns = 0
+    for path in waits.windows(folder, "offcpu"):
+        line = waits.ledger(pprof.load(path), pid)
+        wanted_ns += waits.ledger_sum(line) - line["cpu"]
+    assert low * wanted_ns <= offcpu.ns <= high * wanted_ns, "%.1f s of %.1f s of waits: %s" % (
+        offcpu.ns / SECOND, wanted_ns / SECOND, offcpu.facts)
+    return offcpu
+
+
+def check_detail(found):
+    assert not found.others_ns, "%.2f s without their stacks: %s" % (found.others_ns / SECOND, found.facts)
+
+
+def test_waits_take_no_room_from_samples():
+    run, meter, folder, pid = profile_all(0.02, 0, 30)
+    cpu = check_cpu(folder, meter, 0.95)
+    check_detail(cpu)
+    check_detail(check_waits(folder, pid))
+    assert not cpu.facts["lost"], run.err
+
+
+def test_threads_of_30_ms():
+    run, meter, folder, pid = profile_all(0.01, 0.03, 1)
+    check_detail(check_cpu(folder, meter, 0.95))
+    check_detail(check_waits(folder, pid))
+
+
+def test_ten_times_as_much_has_right_sums():
+    run, meter, folder, pid = profile_all(0.001, 0.03, 100)
+    check_cpu(folder, meter, 0.95)
+    check_waits(folder, pid)
