@@ -3,7 +3,7 @@
 #ifndef BPF_LIB_TIMES_H
 #define BPF_LIB_TIMES_H
 
-#include "lib/maps.bpf.h"
+#include "lib/frames.bpf.h"
 
 /* Without a loop or a search. */
 static __always_inline __u32 time_bucket(__u64 ns)
@@ -39,9 +39,11 @@ static __always_inline __u32 time_bucket(__u64 ns)
 /* A program may interrupt itself (NMI): then a run may be missing. */
 static __always_inline void times_add(enum pp_program program, __u64 ns)
 {
-	__u32 key = program, bucket = time_bucket(ns);
+	__u32 key = program;
+	__u64 bucket = time_bucket(ns);
 	struct pp_times *of = bpf_map_lookup_elem(&times, &key);
 
+	BARRIER(bucket); /* 5.10 does not follow the 32 bits that it was made of */
 	if (of && bucket < PP_TIME_BUCKETS)
 		of->count[bucket]++;
 }
