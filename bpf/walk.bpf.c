@@ -24,11 +24,13 @@ int walk_kernel_hash(__u32 slot)
 }
 
 /* Loops inside loops: the verifier keeps a pending branch for each turn of one loop, 8,192 at
- * most.  Not inlined: each is then verified once.  The innermost has its step inlined, which costs a
- * sample less than a call, and the verifier each turn on its own: 8 of them. */
-#define STEPS 8U
-#define CALLS 64U
-#define TURNS (PP_MAX_STEPS / (STEPS * CALLS))
+ * most.  Not inlined: each is then verified once.  The innermost have their step inlined, which costs a
+ * sample less than a call, and the verifier each turn on its own: few of them.  5.10 allows 512 bytes of
+ * stack from on_switch() down: what needs much is not called from what needs much. */
+#define STEPS_A_TURN 8U
+#define PYTHON_TURNS (PP_MAX_STEPS / STEPS_A_TURN)
+#define NATIVE_TURNS 64U /* and as many inside; each ends after one frame at least */
+_Static_assert(NATIVE_TURNS * NATIVE_TURNS >= PP_MAX_STEPS, "a frame a turn");
 
 __noinline int walk_python_steps(__u32 slot)
 {
@@ -37,45 +39,42 @@ __noinline int walk_python_steps(__u32 slot)
 
 	if (!py)
 		return 1;
-	for (__u32 i = 0; i < STEPS; i++)
+	for (__u32 i = 0; i < STEPS_A_TURN; i++)
 		if (walk_python_step(w, py, slot))
 			return 1;
 	return 0;
 }
 
-__noinline int walk_python_turn(__u32 slot)
-{
-	for (__u32 i = 0; i < CALLS; i++)
-		if (walk_python_steps(slot))
-			return 1;
-	return 0;
-}
-
-__noinline int walk_native_steps(__u32 slot)
+/* Up to so many plain frames.  Nonzero: the next one is not. */
+__noinline int walk_plain_steps(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
 	const struct pp_python *py = w ? python_of(w) : NULL;
 
 	if (!w)
 		return 1;
-	for (__u32 i = 0; i < STEPS; i++)
-		if (walk_native_step(w, slot, py))
+	for (__u32 i = 0; i < STEPS_A_TURN; i++)
+		if (!walk_plain_step(w, slot, py))
 			return 1;
 	return 0;
 }
 
-__noinline int walk_native_turn(__u32 slot)
+__noinline int walk_native_turns(__u32 slot)
 {
-	for (__u32 i = 0; i < CALLS; i++)
-		if (walk_native_steps(slot))
+	struct pp_walk *w = walk_get(slot);
+
+	if (!w)
+		return 1;
+	for (__u32 i = 0; i < NATIVE_TURNS; i++)
+		if (w->steps >= PP_MAX_STEPS || (walk_plain_steps(slot) && walk_any_step(slot)))
 			return 1;
 	return 0;
 }
 
 static __always_inline void walk_python_frames(struct pp_walk *w, __u32 slot)
 {
-	for (__u32 i = 0; i < TURNS; i++)
-		if (walk_python_turn(slot))
+	for (__u32 i = 0; i < PYTHON_TURNS; i++)
+		if (walk_python_steps(slot))
 			break;
 	if (!w->py_stop)
 		w->py_stop = PP_PY_STOP_MAX_STEPS;
@@ -100,8 +99,8 @@ int walk_user(__u32 slot)
 	}
 	w->native_room = PP_MAX_FRAMES - w->python_stored;
 	walk_clock_start(w, bpf_ktime_get_ns());
-	for (__u32 i = 0; i < TURNS; i++)
-		if (walk_native_turn(slot))
+	for (__u32 i = 0; i < NATIVE_TURNS; i++)
+		if (walk_native_turns(slot))
 			break;
 	if (!w->stop)
 		w->stop = PP_STOP_MAX_STEPS;

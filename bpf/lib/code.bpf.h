@@ -177,13 +177,13 @@ static __always_inline struct walk_code_memo *memo_of(struct pp_walk *w, __u64 a
 static __always_inline bool memo_holds(struct pp_walk *w, const struct pp_python *py,
 				       struct walk_code_memo *memo)
 {
-	__u64 guard[2];
+	__u64 *guard = w->guard;
 
 	if (memo->address != w->code_address || memo->code_space != w->image.code_space)
 		return false;
 	if (memo->walk == w->started_ns)
 		return true;
-	if (bpf_probe_read_user(guard, sizeof(guard),
+	if (bpf_probe_read_user(guard, sizeof(w->guard),
 				(const void *)(w->code_address + py->code_line_table - 8)) ||
 	    guard[0] != memo->guard[0] || guard[1] != memo->guard[1])
 		return false;

@@ -31,13 +31,16 @@ static __always_inline struct pp_map_chunk *find_chunk(const struct pp_walk *w, 
 	return bpf_map_lookup_elem(&map_sets, &low);
 }
 
-static __always_inline bool find_range(const struct pp_walk *w, __u64 pc, struct pp_range *ret)
+/* Into w->range.  Nonzero: there is none. */
+__noinline int walk_find_range(__u32 slot, __u64 pc)
 {
-	struct pp_map_chunk *chunk = find_chunk(w, pc);
-	__u64 at = w->zero & CHUNK_MASK;
+	struct pp_walk *w = walk_get(slot);
+	struct pp_map_chunk *chunk = w ? find_chunk(w, pc) : NULL;
+	__u64 at;
 
-	if (!chunk)
-		return false;
+	if (!w || !chunk)
+		return 1;
+	at = w->zero & CHUNK_MASK;
 #pragma unroll
 	for (__u32 half = PP_MAP_CHUNK_RANGES / 2; half; half >>= 1) {
 		__u64 probe = at + half;
@@ -48,8 +51,8 @@ static __always_inline bool find_range(const struct pp_walk *w, __u64 pc, struct
 			at = probe;
 	}
 	BARRIER(at);
-	*ret = chunk->range[at & CHUNK_MASK];
-	return true;
+	w->range = chunk->range[at & CHUNK_MASK];
+	return 0;
 }
 
 #define ROW_MASK (PP_ROW_SHARD_ROWS - 1)

@@ -12,6 +12,12 @@ static __always_inline void walk_clock_start(struct pp_walk *w, __u64 now_ns)
 	w->spent_ns = 0;
 }
 
+/* Whether the next step is one that reads the clock. */
+static __always_inline bool walk_clock_is_due(const struct pp_walk *w)
+{
+	return !((w->steps + 1) % PP_CLOCK_STEPS);
+}
+
 /* Counts a step.  Whether the walk has cost too much. */
 static __always_inline bool walk_clock_step(struct pp_walk *w)
 {

@@ -50,12 +50,6 @@ static __always_inline bool read_word(struct pp_walk *w, __u32 slot, __u64 addre
 	return true;
 }
 
-static __always_inline bool read_pair(struct pp_walk *w, __u32 slot, __u64 address, __u64 pair[2])
-{
-	return read_word(w, slot, address, &pair[0]) &&
-	       read_word(w, slot, address + 8, &pair[1]);
-}
-
 #if defined(__TARGET_ARCH_arm64)
 /* Return addresses may be signed: user addresses have 48 bits (as userspace/unwind/stack_finish.c). */
 #define CODE_ADDRESS(pc) ((pc) & 0xffffffffffffULL)
@@ -67,22 +61,21 @@ static __always_inline bool read_pair(struct pp_walk *w, __u32 slot, __u64 addre
 
 static __always_inline enum pp_stop leave_by_frame_pointer(struct pp_walk *w, __u32 slot, __u64 *cfa)
 {
-	struct pp_range range = {};
-	__u64 pair[2];
+	__u64 fp, pc;
 
 	/* psABI x86-64 3.4.1: 0 marks the deepest frame.  Go's runtime.goexit. */
 	if (!w->fp && w->by_frame_pointer)
 		return PP_STOP_ROOT;
 	if (w->fp < w->sp || w->fp - w->sp > MAX_FRAME_BYTES || w->fp & 7)
 		return PP_STOP_NO_INFO;
-	if (!read_pair(w, slot, w->fp, pair))
+	if (!read_word(w, slot, w->fp, &fp) || !read_word(w, slot, w->fp + 8, &pc))
 		return PP_STOP_NO_INFO;
 	/* A value that is no return address was no frame pointer. */
-	if (pair[1] && (!find_range(w, pair[1] - 1, &range) || range.file == PP_FILE_NONE))
+	if (pc && (walk_find_range(slot, pc - 1) || w->range.file == PP_FILE_NONE))
 		return PP_STOP_NO_INFO;
 	*cfa = w->fp + 16;
-	w->fp = pair[0];
-	w->pc = pair[1];
+	w->fp = fp;
+	w->pc = pc;
 	return PP_STOP_NONE;
 }
 
@@ -392,27 +385,27 @@ static __always_inline struct walk_site *site_of(struct pp_walk *w, __u64 pc)
 }
 
 /* Looks up what the frame at pc is, in its site.  Anonymous memory has no rule: file says so. */
-static __always_inline enum pp_stop place_frame(struct pp_walk *w, __u64 pc,
+static __always_inline enum pp_stop place_frame(struct pp_walk *w, __u32 slot, __u64 pc,
 						 struct walk_site *site)
 {
-	struct pp_range range = {};
+	const struct pp_range *range = &w->range;
 	struct pp_rule *rule;
 
 	if (!w->image.map_set)
 		return PP_STOP_NO_IMAGE;
 	site->map_version = 0;
-	if (!find_range(w, pc, &range) || range.file == PP_FILE_NONE)
+	if (walk_find_range(slot, pc) || range->file == PP_FILE_NONE)
 		return PP_STOP_NO_MAPPING;
 	site->pc = pc;
-	site->file = range.file;
-	if (range.file == PP_FILE_ANONYMOUS) {
+	site->file = range->file;
+	if (range->file == PP_FILE_ANONYMOUS) {
 		site->address = pc;
 		return PP_STOP_NONE;
 	}
-	rule = find_rule(&range, pc - range.bias);
+	rule = find_rule(range, pc - range->bias);
 	if (!rule)
 		return PP_STOP_NO_ROWS;
-	site->address = pc - range.bias;
+	site->address = pc - range->bias;
 	site->rule = *rule;
 	site->is_plain = rule_is_plain(&site->rule);
 	site->map_version = w->image.map_version;
@@ -523,30 +516,6 @@ static __always_inline bool site_is_known(const struct pp_walk *w, const struct 
 	return site->pc == pc && site->map_version == w->image.map_version && w->image.map_set;
 }
 
-/* One frame that is not plain, or whose place is not known.  Nonzero: done, w->stop says why. */
-__noinline int walk_any_frame(__u32 slot)
-{
-	struct pp_walk *w = walk_get(slot);
-	struct interpreter interpreter;
-	struct walk_site *site;
-	enum pp_stop stop;
-	__u64 pc;
-
-	if (!w)
-		return 1;
-	interpreter = interpreter_of(w);
-	pc = frame_pc(w);
-	site = site_of(w, pc);
-	if (!site_is_known(w, site, pc)) {
-		stop = place_frame(w, pc, site);
-		/* A caller outside of all mappings was no return address; a leaf there is new code. */
-		if (stop)
-			return end_or_resync(w, &interpreter, stop,
-					     stop == PP_STOP_NO_MAPPING && !w->is_leaf);
-	}
-	return step_frame(w, slot, &interpreter, site);
-}
-
 /* Whether a Python run ends in or below the frame that ends at cfa, or it is one of the interpreter's
  * eval activations. */
 static __always_inline bool may_hold_run(struct pp_walk *w, const struct pp_python *py,
@@ -559,7 +528,7 @@ static __always_inline bool may_hold_run(struct pp_walk *w, const struct pp_pyth
 	return own && py->chain == PP_CHAIN_FRAME_OBJECT && in_eval_range(py, site->address);
 }
 
-/* The usual frame.  False: nothing was done, it is another one or its stack cannot be read. */
+/* The usual frame.  False: nothing was done; it is another one, the outermost, or cannot be read. */
 static __always_inline bool plain_frame(struct pp_walk *w, __u32 slot, const struct pp_python *py,
 					const struct walk_site *site)
 {
@@ -573,7 +542,7 @@ static __always_inline bool plain_frame(struct pp_walk *w, __u32 slot, const str
 	if (site->rule.fp_kind == PP_FP_AT_CFA &&
 	    !read_word(w, slot, cfa + (__s64)site->rule.fp_offset, &fp))
 		return false;
-	if (!read_word(w, slot, cfa + (__s64)site->rule.ra_offset, &pc))
+	if (!read_word(w, slot, cfa + (__s64)site->rule.ra_offset, &pc) || !pc)
 		return false;
 	native_push(w, site->address, site->file, PP_FRAME_NATIVE);
 	w->since_run++;
@@ -586,24 +555,46 @@ static __always_inline bool plain_frame(struct pp_walk *w, __u32 slot, const str
 	return true;
 }
 
-/* One frame.  Nonzero: done, w->stop says why. */
-static __always_inline int walk_native_step(struct pp_walk *w, __u32 slot,
+/* One frame, if it is a plain one.  False: nothing was done; walk_any_step() knows what to do. */
+static __always_inline bool walk_plain_step(struct pp_walk *w, __u32 slot,
 					    const struct pp_python *py)
 {
+	__u64 pc = frame_pc(w);
+	struct walk_site *site = site_of(w, pc);
+
+	if (!site_is_known(w, site, pc) || !site->is_plain || walk_clock_is_due(w) ||
+	    !plain_frame(w, slot, py, site))
+		return false;
+	w->steps++;
+	return true;
+}
+
+/* One frame of any kind.  Nonzero: done, w->stop says why. */
+__noinline int walk_any_step(__u32 slot)
+{
+	struct pp_walk *w = walk_get(slot);
+	struct interpreter interpreter;
 	struct walk_site *site;
+	enum pp_stop stop;
 	__u64 pc;
 
+	if (!w)
+		return 1;
 	if (walk_clock_step(w)) {
 		w->stop = PP_STOP_MAX_TIME;
 		return 1;
 	}
+	interpreter = interpreter_of(w);
 	pc = frame_pc(w);
 	site = site_of(w, pc);
-	if (!site_is_known(w, site, pc) || !site->is_plain || !plain_frame(w, slot, py, site))
-		return walk_any_frame(slot);
-	if (!w->pc)
-		w->stop = PP_STOP_ROOT;
-	return !w->pc;
+	if (!site_is_known(w, site, pc)) {
+		stop = place_frame(w, slot, pc, site);
+		/* A caller outside of all mappings was no return address; a leaf there is new code. */
+		if (stop)
+			return end_or_resync(w, &interpreter, stop,
+					     stop == PP_STOP_NO_MAPPING && !w->is_leaf);
+	}
+	return step_frame(w, slot, &interpreter, site);
 }
 
 #endif

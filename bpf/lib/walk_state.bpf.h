@@ -79,6 +79,8 @@ struct pp_walk {
 	__u64 thread_pointer;
 	__u64 zero; /* always 0, which the verifier cannot know */
 
+	struct pp_range range; /* that was found last */
+
 	/* native: the frame to go on with */
 	__u64 pc, sp, fp;
 	__u64 registers[PP_REG_COUNT];
@@ -105,6 +107,7 @@ struct pp_walk {
 	__u32 steps;
 	__u32 kernel_bytes;
 	__u64 code_address, code_id;
+	__u64 guard[2]; /* as struct walk_code_memo's, read for a comparison */
 
 	union {
 		__u8 state[PP_TSTATE_READ_BYTES];

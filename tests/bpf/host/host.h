@@ -571,7 +571,7 @@ static inline const struct pp_frame *python_frame(uint32_t at)
 /* One step of the walk at hand.  Nonzero: done. */
 static inline int native_step(void)
 {
-	return walk_native_step(&host->walk, 0, python_of(&host->walk));
+	return !walk_plain_step(&host->walk, 0, python_of(&host->walk)) && walk_any_step(0);
 }
 static inline int python_step(void)
 {

@@ -457,7 +457,6 @@ static void walk_native__return_address_after_a_last_call_is_its_callers(void **
 static void find_range__every_address_has_its_range_in_many_chunks(void **state)
 {
 	const uint32_t ranges = 5 * PP_MAP_CHUNK_RANGES + 7;
-	struct pp_range range;
 
 	(void)state;
 	memset(host->chunk, 0xff, sizeof(host->chunk));
@@ -470,13 +469,13 @@ static void find_range__every_address_has_its_range_in_many_chunks(void **state)
 	host->walk.image.map_set = 4;
 	host->walk.image.map_chunks = 6;
 	for (uint32_t i = 0; i < ranges; i++) {
-		assert_true(find_range(&host->walk, i * 0x1000ULL, &range));
-		assert_int_equal(range.file, 100 + i);
-		assert_true(find_range(&host->walk, i * 0x1000ULL + 0xfff, &range));
-		assert_int_equal(range.file, 100 + i);
+		assert_int_equal(walk_find_range(0, i * 0x1000ULL), 0);
+		assert_int_equal(host->walk.range.file, 100 + i);
+		assert_int_equal(walk_find_range(0, i * 0x1000ULL + 0xfff), 0);
+		assert_int_equal(host->walk.range.file, 100 + i);
 	}
-	assert_true(find_range(&host->walk, UINT64_MAX - 1, &range));
-	assert_int_equal(range.file, 100 + ranges - 1);
+	assert_int_equal(walk_find_range(0, UINT64_MAX - 1), 0);
+	assert_int_equal(host->walk.range.file, 100 + ranges - 1);
 }
 
 static void find_rule__every_address_has_the_rule_in_force(void **state)
