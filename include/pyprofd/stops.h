@@ -62,7 +62,8 @@
 	X(SAMPLES_UNSEEN, "samples_unseen", "samples that did not come: another BPF program or a hypervisor had the CPU") \
 	X(WAITS_FULL, "waits_full", "waits counted without their stacks: the window's table was full") \
 	X(COARSE_FULL, "coarse_full", "counted without their process as well: so many lost their stacks") \
-	X(ROWS_BOUNDED, "rows_bounded", "counted without their stacks: a window has more counters than the bound")
+	X(ROWS_BOUNDED, "rows_bounded", "counted without their stacks: a window has more counters than the bound") \
+	X(DICTIONARY_FULL, "dictionary_full", "stacks and code objects left out: their process had too many")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

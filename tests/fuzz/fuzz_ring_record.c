@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/decode.c drain/dictionary.c symbolize/stitch.c python/python_code.c python/python_text.c python/line_table.c python/python_objects.c base/io.c */
+/* sources: drain/decode.c drain/dictionary.c drain/shares.c symbolize/stitch.c python/python_code.c python/python_text.c python/line_table.c python/python_objects.c base/io.c */
 /* Records of both rings, one behind the other; what decodes goes on to the dictionary and is stitched.
  * Each record begins with two bytes: which ring, and its size in units of 8 bytes. */
 #include <assert.h>
@@ -53,7 +53,7 @@ static void on_code(void *context, const struct pp_code_record *record)
 	uint32_t index = 0;
 
 	if (python_code_from_record(record, &layout, 0, &code) ||
-	    dictionary_add_code(context, code, &index))
+	    dictionary_add_code(context, (struct pp_process_id){}, code, &index))
 		return;
 	assert(index && dictionary_code(context, index));
 	python_code_line(dictionary_code(context, index), record->first_line);

@@ -32,7 +32,6 @@
 #define PART_MIN_NS (500 * NS_PER_MS)
 #define WANTED_FDS 65536U
 #define AGENT_NICE (-10) /* and Nice= in deploy/systemd/pyprofd.service */
-#define DICTIONARY_BYTES (20U << 20)
 
 enum source {
 	SOURCE_SIGNAL,
@@ -93,7 +92,7 @@ static void on_code(void *context, const struct pp_code_record *record)
 	uint32_t index;
 
 	if (info && !python_code_from_record(record, &info->bpf, (pid_t)record->process.tgid, &code))
-		(void)dictionary_add_code(agent->dictionary, code, &index);
+		(void)dictionary_add_code(agent->dictionary, record->process, code, &index);
 }
 
 static int read_raw_code(void *context, struct pp_process_id id, uint8_t python, uint64_t address,
@@ -131,7 +130,7 @@ static int open_kernel(struct agent *agent)
 		err = cpus_online(&online);
 	if (err)
 		return log_error_errno(err, "cannot read the list of CPUs");
-	options.online_count = (uint32_t)online.count;
+	options.online_count = agent->online_cpus = (uint32_t)online.count;
 	err = kernel_side_open(&options, why, sizeof(why), &agent->kernel);
 	if (err) {
 		log_error("%s", why[0] ? why : strerror(-err));
@@ -169,7 +168,7 @@ static int open_tables(struct agent *agent)
 	if (!err)
 		err = process_table_new(&agent->processes);
 	if (!err)
-		err = dictionary_new(DICTIONARY_BYTES, &agent->dictionary);
+		err = dictionary_new(window_dictionary_bytes(agent), &agent->dictionary);
 	if (!err)
 		err = miss_python_new(agent, &agent->miss_python);
 	if (!err)

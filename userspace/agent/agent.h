@@ -81,7 +81,8 @@ struct agent {
 	struct ring *stacks_ring, *events_ring;
 	struct dictionary *dictionary;
 	uint32_t epoch;
-	uint64_t refused; /* by the dictionary, when it was cleared last */
+	uint64_t refused; /* by the dictionary, when room was made last */
+	uint32_t online_cpus; /* at the start */
 	struct miss_python *miss_python;
 	uint64_t miss_mean_ns; /* that a missed stack costs; 0: not known yet */
 	struct counts finished; /* of the open window, as its next one: what does not lie in its tables */
@@ -242,6 +243,8 @@ int window_label_sample(struct agent *agent, struct profile_sample *sample,
 			const struct pp_count_key *key, struct process *process);
 /* Leaves the frames above __schedule() out. */
 void window_drop_switch_frames(struct agent *agent, struct profile_sample *sample);
+/* What stacks and code objects may take. */
+size_t window_dictionary_bytes(const struct agent *agent);
 int window_open(struct agent *agent);
 enum window_end {
 	WINDOW_PART,  /* the profile goes on: clients want to see what was counted so far */

@@ -127,7 +127,7 @@ static uint64_t describe_code(struct miss_python *python, const struct process *
 	    python_code_read((pid_t)process->id.tgid, layout, known->bias, address, &code))
 		return 0;
 	id = code->id;
-	if (dictionary_add_code(python->agent->dictionary, code, &index))
+	if (dictionary_add_code(python->agent->dictionary, process->id, code, &index))
 		return 0;
 	memo->process = process->id;
 	memo->address = address;

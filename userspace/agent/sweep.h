@@ -67,7 +67,7 @@ struct swept *sweep_next(struct sweep *sweep, const struct swept *swept);
 void sweep_forget(struct sweep *sweep, struct swept *swept);
 
 /* The dictionary forgets what nobody sends: describes the stacks of the threads that are left again.
- * After each dictionary_set_epoch() and dictionary_clear().  0; -ENOSPC; -ENOMEM. */
+ * After each dictionary_set_epoch() and dictionary_make_room().  0; -ENOSPC; -ENOMEM. */
 int sweep_refresh(struct sweep *sweep);
 
 void sweep_get_stats(const struct sweep *sweep, struct sweep_stats *ret_stats);

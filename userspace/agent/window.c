@@ -15,6 +15,11 @@
 #include "drain/thread_slots.h"
 #include "symbolize/symbolizer.h"
 
+/* What stacks and code objects may take, in bytes. */
+#define DICTIONARY_BYTES (24U << 20)
+#define DICTIONARY_BYTES_PER_CPU (4U << 20)
+#define DICTIONARY_BYTES_PER_PROCESS (16U << 10)
+#define DICTIONARY_BYTES_MAX (256U << 20)
 /* After as many windows the kernel side sends every stack once more, and unused ones go. */
 #define EPOCH_WINDOWS 6U
 /* Dead processes and unmapped files are kept for this many windows. */
@@ -209,6 +214,9 @@ static const struct frame *say_why(struct agent *agent, const struct dict_stack 
 	uint32_t stop = key->flags >> PP_COUNT_STOP_SHIFT & 0xff;
 	char text[128] = "[stack lost: the ring was full]";
 
+	if (dictionary_was_refused(agent->dictionary,
+				   key->user_stack ? key->user_stack : key->kernel_stack))
+		snprintf(text, sizeof(text), "[stack left out: its process has too many]");
 	if (key->kind == PP_KIND_BLAME && !key->user_stack)
 		snprintf(text, sizeof(text), "[holder of the GIL not seen]");
 	else if (key->user_stack == PP_STACK_OTHERS)
@@ -365,7 +373,19 @@ void window_forget(struct agent *agent)
 	file_table_tidy(agent->files, before_ns);
 }
 
-/* Code objects stay until the dictionary is full of them; then everything is described anew. */
+/* By what the machine may hold: CPUs bring samples, processes their code. */
+size_t window_dictionary_bytes(const struct agent *agent)
+{
+	uint64_t bytes = DICTIONARY_BYTES + (uint64_t)agent->online_cpus * DICTIONARY_BYTES_PER_CPU +
+			 process_table_live_count(agent->processes) * DICTIONARY_BYTES_PER_PROCESS;
+	uint64_t max = agent->options->budget_bytes ? agent->options->budget_bytes / 4 :
+						      DICTIONARY_BYTES_MAX;
+
+	return bytes < max ? bytes : max;
+}
+
+/* Code objects stay until the dictionary is full; then what is in use stays, and everything is described
+ * anew.  What found no room tells so until then (say_why()). */
 static void renew_dictionary(struct agent *agent)
 {
 	volatile struct pp_config *config = kernel_side_config(agent->kernel);
@@ -374,7 +394,8 @@ static void renew_dictionary(struct agent *agent)
 	dictionary_get_stats(agent->dictionary, &stats);
 	if (stats.refused != agent->refused) {
 		agent->refused = stats.refused;
-		dictionary_clear(agent->dictionary);
+		dictionary_set_max_bytes(agent->dictionary, window_dictionary_bytes(agent));
+		dictionary_make_room(agent->dictionary);
 		config->code_epoch++;
 		agent->epoch++;
 	} else if (++agent->windows_closed % EPOCH_WINDOWS == 0) {

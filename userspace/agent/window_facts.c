@@ -46,9 +46,11 @@ void window_facts_start(struct agent *agent)
 void window_facts_update(struct agent *agent)
 {
 	struct summary *summary = &agent->summary;
+	struct dictionary_stats stats;
 	struct rusage usage;
 	char *text = NULL;
 
+	dictionary_get_stats(agent->dictionary, &stats);
 	summary->elapsed_ns = mono_ns() - agent->started_ns;
 	getrusage(RUSAGE_SELF, &usage);
 	summary->own_cpu_ns =
@@ -59,6 +61,7 @@ void window_facts_update(struct agent *agent)
 	summary->loss[PP_LOSS_SWITCHES_UNSEEN] += agent->stray_threads;
 	summary->loss[PP_LOSS_ROWS_BOUNDED] = agent->bounded;
 	summary->loss[PP_LOSS_SWEPT_LOST] = sweeps_lost(agent->sweeps);
+	summary->loss[PP_LOSS_DICTIONARY_FULL] = stats.refused;
 	summary->loss[PP_LOSS_PERF_MAPS_REFUSED] = naming_refused_jits(agent->naming);
 	if (!read_file("/proc/self/statm", 256, &text, NULL)) {
 		char *resident = strchr(text, ' ');

@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "drain/shares.h"
+
 #define FIRST_SLOTS 1024U
+#define REFUSED_BITS (1U << 20)
 
 /* Open addressing over entries that begin with their 64-bit hash: one pointer an entry. */
 struct hash_set {
@@ -16,8 +19,11 @@ struct dictionary {
 	struct hash_set stacks, kernels, codes; /* codes: struct code_entry */
 	struct code_entry **code;		/* by index; [0] is NULL */
 	uint32_t code_count, code_capacity;
+	uint32_t *free_code; /* indexes below code_count without an object; as large as code */
+	uint32_t free_code_count;
 	uint32_t epoch;
-	size_t max_bytes;
+	struct shares shares;
+	uint64_t *refused; /* REFUSED_BITS, by hash; NULL: none since the epoch began */
 	struct dictionary_stats stats;
 	dictionary_read_raw read_raw;
 	void *read_context;
@@ -25,7 +31,9 @@ struct dictionary {
 
 struct code_entry {
 	uint64_t hash; /* the code's id */
+	struct pp_process_id id;
 	uint32_t index;
+	bool is_used; /* by a stack: dictionary_make_room() */
 	struct python_code *code;
 };
 
@@ -83,31 +91,20 @@ static int set_add(struct hash_set *set, void *entry)
 	return 0;
 }
 
-static void set_clear(struct hash_set *set)
-{
-	for (size_t i = 0; i <= set->mask; i++) {
-		free(set->slot[i]);
-		set->slot[i] = NULL;
-	}
-	set->count = 0;
-}
+typedef bool (*set_keep)(const struct dictionary *dictionary, const void *entry);
 
-/* Keeps what `keep` says; everything else is freed. */
-static void set_filter(struct hash_set *set, bool (*keep)(const void *entry, uint32_t epoch),
-		       uint32_t epoch)
+/* Keeps what `keep` says; everything else is freed.  fresh: all NULL, as large as the set; taken over. */
+static void set_filter_into(struct hash_set *set, void **fresh, set_keep keep,
+			    const struct dictionary *dictionary)
 {
 	void **old = set->slot;
-	size_t mask = set->mask;
-	void **fresh = calloc(mask + 1, sizeof(*fresh));
 
-	if (!fresh)
-		return; /* it stays larger for an epoch */
 	set->slot = fresh;
 	set->count = 0;
-	for (size_t i = 0; i <= mask; i++) {
+	for (size_t i = 0; i <= set->mask; i++) {
 		if (!old[i])
 			continue;
-		if (keep(old[i], epoch)) {
+		if (keep(dictionary, old[i])) {
 			set_place(set, old[i]);
 			set->count++;
 		} else {
@@ -115,6 +112,14 @@ static void set_filter(struct hash_set *set, bool (*keep)(const void *entry, uin
 		}
 	}
 	free(old);
+}
+
+static void set_filter(struct hash_set *set, set_keep keep, const struct dictionary *dictionary)
+{
+	void **fresh = calloc(set->mask + 1, sizeof(*fresh));
+
+	if (fresh) /* else it stays larger for an epoch */
+		set_filter_into(set, fresh, keep, dictionary);
 }
 
 packed_frame packed_native(enum pp_frame_kind kind, uint32_t file, uint64_t address)
@@ -134,7 +139,7 @@ int dictionary_new(size_t max_bytes, struct dictionary **ret_dictionary)
 
 	if (!dictionary)
 		return -ENOMEM;
-	dictionary->max_bytes = max_bytes;
+	dictionary->shares.max_bytes = max_bytes;
 	if (set_init(&dictionary->stacks) || set_init(&dictionary->kernels) ||
 	    set_init(&dictionary->codes))
 		return -ENOMEM;
@@ -143,15 +148,9 @@ int dictionary_new(size_t max_bytes, struct dictionary **ret_dictionary)
 	return 0;
 }
 
-void dictionary_clear(struct dictionary *dictionary)
+void dictionary_set_max_bytes(struct dictionary *dictionary, size_t max_bytes)
 {
-	for (uint32_t i = 1; i < dictionary->code_count && dictionary->code; i++)
-		python_code_free(dictionary->code[i]->code);
-	dictionary->code_count = 1;
-	set_clear(&dictionary->codes);
-	set_clear(&dictionary->stacks);
-	set_clear(&dictionary->kernels);
-	dictionary->stats.bytes = 0;
+	dictionary->shares.max_bytes = max_bytes;
 }
 
 static void set_release(struct hash_set *set)
@@ -166,10 +165,14 @@ void dictionary_free(struct dictionary *dictionary)
 	if (!dictionary)
 		return;
 	for (uint32_t i = 1; i < dictionary->code_count && dictionary->code; i++)
-		python_code_free(dictionary->code[i]->code);
+		if (dictionary->code[i])
+			python_code_free(dictionary->code[i]->code);
 	set_release(&dictionary->codes);
 	set_release(&dictionary->stacks);
 	set_release(&dictionary->kernels);
+	shares_release(&dictionary->shares);
+	free(dictionary->refused);
+	free(dictionary->free_code);
 	free(dictionary->code);
 	free(dictionary);
 }
@@ -180,13 +183,32 @@ void dictionary_set_reader(struct dictionary *dictionary, dictionary_read_raw re
 	dictionary->read_context = context;
 }
 
-static int reserve(struct dictionary *dictionary, size_t bytes)
+/* Notes that there is room.  common: it is nobody's. */
+static int reserve(struct dictionary *dictionary, const struct pp_process_id *id, size_t bytes)
 {
-	if (dictionary->stats.bytes + bytes > dictionary->max_bytes) {
-		dictionary->stats.refused++;
-		return -ENOSPC;
-	}
-	return 0;
+	if (id ? shares_take(&dictionary->shares, *id, bytes) :
+		 shares_take_common(&dictionary->shares, bytes))
+		return 0;
+	dictionary->stats.refused++;
+	return -ENOSPC;
+}
+
+/* Say why a stack is missing: 128 KiB, once there is need. */
+static void note_refused(struct dictionary *dictionary, uint64_t hash)
+{
+	uint64_t bit = hash % REFUSED_BITS;
+
+	if (!dictionary->refused)
+		dictionary->refused = calloc(REFUSED_BITS / 64, sizeof(*dictionary->refused));
+	if (dictionary->refused)
+		dictionary->refused[bit / 64] |= 1ULL << bit % 64;
+}
+
+bool dictionary_was_refused(const struct dictionary *dictionary, uint64_t hash)
+{
+	uint64_t bit = hash % REFUSED_BITS;
+
+	return dictionary->refused && dictionary->refused[bit / 64] >> bit % 64 & 1;
 }
 
 /* ---- code objects ---- */
@@ -197,28 +219,44 @@ static size_t code_bytes(const struct python_code *code)
 	       strlen(code->filename) + code->line_table_bytes + 64;
 }
 
-static int code_append(struct dictionary *dictionary, struct code_entry *entry)
+static int codes_grow(struct dictionary *dictionary)
 {
-	if (dictionary->code_count >= dictionary->code_capacity) {
-		uint32_t capacity = dictionary->code_capacity ? dictionary->code_capacity * 2 : 1024;
-		struct code_entry **grown =
-			realloc(dictionary->code, capacity * sizeof(*dictionary->code));
+	uint32_t capacity = dictionary->code_capacity ? dictionary->code_capacity * 2 : 1024;
+	struct code_entry **grown =
+		realloc(dictionary->code, capacity * sizeof(*dictionary->code));
+	uint32_t *free_code;
 
-		if (!grown)
-			return -ENOMEM;
-		dictionary->code = grown;
-		dictionary->code_capacity = capacity;
-		dictionary->code[0] = NULL;
-	}
-	if (set_add(&dictionary->codes, entry))
+	if (!grown)
 		return -ENOMEM;
-	entry->index = dictionary->code_count;
-	dictionary->code[dictionary->code_count++] = entry;
+	dictionary->code = grown;
+	dictionary->code[0] = NULL;
+	free_code = realloc(dictionary->free_code, capacity * sizeof(*free_code));
+	if (!free_code)
+		return -ENOMEM;
+	dictionary->free_code = free_code;
+	dictionary->code_capacity = capacity;
 	return 0;
 }
 
-int dictionary_add_code(struct dictionary *dictionary, struct python_code *given,
-			uint32_t *ret_index)
+static int code_append(struct dictionary *dictionary, struct code_entry *entry)
+{
+	int err = 0;
+
+	if (!dictionary->free_code_count && dictionary->code_count >= dictionary->code_capacity)
+		err = codes_grow(dictionary);
+	if (!err)
+		err = set_add(&dictionary->codes, entry);
+	if (err)
+		return err;
+	entry->index = dictionary->free_code_count ?
+			       dictionary->free_code[--dictionary->free_code_count] :
+			       dictionary->code_count++;
+	dictionary->code[entry->index] = entry;
+	return 0;
+}
+
+int dictionary_add_code(struct dictionary *dictionary, struct pp_process_id id,
+			struct python_code *given, uint32_t *ret_index)
 {
 	OWNED(python_code) struct python_code *code = given;
 	struct code_entry *known = set_find(&dictionary->codes, code->id);
@@ -229,17 +267,16 @@ int dictionary_add_code(struct dictionary *dictionary, struct python_code *given
 		*ret_index = known->index;
 		return 0;
 	}
-	err = reserve(dictionary, code_bytes(code));
+	err = reserve(dictionary, &id, code_bytes(code));
 	if (err)
 		return err;
 	entry = malloc(sizeof(*entry));
 	if (!entry)
 		return -ENOMEM;
-	*entry = (struct code_entry){.hash = code->id, .code = code};
+	*entry = (struct code_entry){.hash = code->id, .id = id, .code = code};
 	err = code_append(dictionary, entry);
 	if (err)
 		return err;
-	dictionary->stats.bytes += code_bytes(code);
 	*ret_index = entry->index;
 	TAKE(code);
 	TAKE(entry);
@@ -253,7 +290,9 @@ bool dictionary_knows_code(const struct dictionary *dictionary, uint64_t id)
 
 const struct python_code *dictionary_code(const struct dictionary *dictionary, uint32_t index)
 {
-	return index && index < dictionary->code_count ? dictionary->code[index]->code : NULL;
+	return index && index < dictionary->code_count && dictionary->code[index] ?
+		       dictionary->code[index]->code :
+		       NULL;
 }
 
 /* ---- stacks ---- */
@@ -267,7 +306,7 @@ static uint32_t raw_code(struct dictionary *dictionary, const struct pp_stack_re
 	if (!dictionary->read_raw ||
 	    dictionary->read_raw(dictionary->read_context, record->id, record->python, address,
 				 &code) ||
-	    dictionary_add_code(dictionary, code, &index))
+	    dictionary_add_code(dictionary, record->id, code, &index))
 		return 0;
 	return index;
 }
@@ -299,6 +338,20 @@ static packed_frame pack(struct dictionary *dictionary, const struct pp_stack_re
 	return packed_python(index, frame->what);
 }
 
+static void pack_all(struct dictionary *dictionary, const struct decoded_stack *decoded,
+		     struct dict_stack *stack)
+{
+	const struct pp_stack_record *record = decoded->record;
+	uint64_t unknown = dictionary->stats.unknown_code;
+
+	for (size_t i = 0; i < record->python_stored; i++)
+		stack->frame[i] = pack(dictionary, record, &decoded->python[i]);
+	for (size_t i = 0; i < record->native_stored; i++)
+		stack->frame[record->python_stored + i] =
+			pack(dictionary, record, &decoded->native[i]);
+	stack->lacks_code = dictionary->stats.unknown_code != unknown;
+}
+
 int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_stack *decoded)
 {
 	const struct pp_stack_record *record = decoded->record;
@@ -310,11 +363,16 @@ int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_sta
 
 	if (known) {
 		known->epoch = dictionary->epoch;
+		if (known->lacks_code && known->python_stored == record->python_stored &&
+		    known->native_stored == record->native_stored)
+			pack_all(dictionary, decoded, known);
 		return 0;
 	}
-	err = reserve(dictionary, bytes);
-	if (err)
+	err = reserve(dictionary, &record->id, bytes);
+	if (err) {
+		note_refused(dictionary, record->hash);
 		return err;
+	}
 	stack = malloc(bytes);
 	if (!stack)
 		return -ENOMEM;
@@ -330,15 +388,10 @@ int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_sta
 		.py_stop = record->py_stop,
 		.python = record->python,
 	};
-	for (size_t i = 0; i < record->python_stored; i++)
-		stack->frame[i] = pack(dictionary, record, &decoded->python[i]);
-	for (size_t i = 0; i < record->native_stored; i++)
-		stack->frame[record->python_stored + i] =
-			pack(dictionary, record, &decoded->native[i]);
+	pack_all(dictionary, decoded, stack);
 	err = set_add(&dictionary->stacks, stack);
 	if (err)
 		return err;
-	dictionary->stats.bytes += bytes;
 	TAKE(stack);
 	return 0;
 }
@@ -354,9 +407,11 @@ int dictionary_add_kernel(struct dictionary *dictionary, const struct decoded_ke
 		known->epoch = dictionary->epoch;
 		return 0;
 	}
-	err = reserve(dictionary, bytes);
-	if (err)
+	err = reserve(dictionary, NULL, bytes);
+	if (err) {
+		note_refused(dictionary, decoded->record->hash);
 		return err;
+	}
 	kernel = malloc(bytes);
 	if (!kernel)
 		return -ENOMEM;
@@ -367,7 +422,6 @@ int dictionary_add_kernel(struct dictionary *dictionary, const struct decoded_ke
 	err = set_add(&dictionary->kernels, kernel);
 	if (err)
 		return err;
-	dictionary->stats.bytes += bytes;
 	TAKE(kernel);
 	return 0;
 }
@@ -402,50 +456,124 @@ const struct dict_kernel *dictionary_use_kernel(struct dictionary *dictionary, u
 
 /* ---- epochs ---- */
 
-static bool stack_is_recent(const void *entry, uint32_t epoch)
+static bool stack_is_recent(const struct dictionary *dictionary, const void *entry)
 {
-	return epoch - ((const struct dict_stack *)entry)->epoch <= 1;
+	return dictionary->epoch - ((const struct dict_stack *)entry)->epoch <= 1;
 }
 
-static bool kernel_is_recent(const void *entry, uint32_t epoch)
+static bool kernel_is_recent(const struct dictionary *dictionary, const void *entry)
 {
-	return epoch - ((const struct dict_kernel *)entry)->epoch <= 1;
+	return dictionary->epoch - ((const struct dict_kernel *)entry)->epoch <= 1;
 }
 
 static void count_bytes(struct dictionary *dictionary)
 {
-	size_t bytes = 0;
+	struct shares *shares = &dictionary->shares;
 
+	shares_reset(shares);
 	for (size_t i = 0; i <= dictionary->stacks.mask; i++) {
 		const struct dict_stack *stack = dictionary->stacks.slot[i];
 
 		if (stack)
-			bytes += sizeof(*stack) + ((size_t)stack->python_stored +
-						   stack->native_stored) * sizeof(packed_frame);
+			shares_recount(shares, stack->id,
+				       sizeof(*stack) + ((size_t)stack->python_stored +
+							 stack->native_stored) *
+								sizeof(packed_frame));
 	}
 	for (size_t i = 0; i <= dictionary->kernels.mask; i++) {
 		const struct dict_kernel *kernel = dictionary->kernels.slot[i];
 
 		if (kernel)
-			bytes += sizeof(*kernel) + kernel->count * sizeof(uint64_t);
+			shares->used_bytes += sizeof(*kernel) + kernel->count * sizeof(uint64_t);
 	}
 	for (uint32_t i = 1; i < dictionary->code_count; i++)
-		bytes += code_bytes(dictionary->code[i]->code);
-	dictionary->stats.bytes = bytes;
+		if (dictionary->code[i])
+			shares_recount(shares, dictionary->code[i]->id,
+				       code_bytes(dictionary->code[i]->code));
 }
 
 void dictionary_set_epoch(struct dictionary *dictionary, uint32_t epoch)
 {
 	dictionary->epoch = epoch;
-	set_filter(&dictionary->stacks, stack_is_recent, epoch);
-	set_filter(&dictionary->kernels, kernel_is_recent, epoch);
+	set_filter(&dictionary->stacks, stack_is_recent, dictionary);
+	set_filter(&dictionary->kernels, kernel_is_recent, dictionary);
+	count_bytes(dictionary);
+	/* What was refused comes once more. */
+	free(dictionary->refused);
+	dictionary->refused = NULL;
+}
+
+/* ---- no room ---- */
+
+static bool stack_may_stay(const struct dictionary *dictionary, const void *entry)
+{
+	const struct dict_stack *stack = entry;
+
+	return stack->epoch == dictionary->epoch && !shares_is_greedy(&dictionary->shares, stack->id);
+}
+
+static bool kernel_may_stay(const struct dictionary *dictionary, const void *entry)
+{
+	return ((const struct dict_kernel *)entry)->epoch == dictionary->epoch;
+}
+
+static bool code_is_used(const struct dictionary *dictionary, const void *entry)
+{
+	(void)dictionary;
+	return ((const struct code_entry *)entry)->is_used;
+}
+
+static void mark_codes(struct dictionary *dictionary)
+{
+	for (uint32_t i = 1; i < dictionary->code_count; i++)
+		if (dictionary->code[i])
+			dictionary->code[i]->is_used = false;
+	for (size_t i = 0; i <= dictionary->stacks.mask; i++) {
+		const struct dict_stack *stack = dictionary->stacks.slot[i];
+
+		for (size_t k = 0; stack && k < stack->python_stored; k++) {
+			uint32_t code = packed_code(stack->frame[k]);
+
+			if (packed_kind(stack->frame[k]) == PP_FRAME_PYTHON && code &&
+			    dictionary->code[code])
+				dictionary->code[code]->is_used = true;
+		}
+	}
+}
+
+static void drop_unused_codes(struct dictionary *dictionary)
+{
+	void **fresh = calloc(dictionary->codes.mask + 1, sizeof(*fresh));
+
+	if (!fresh)
+		return;
+	mark_codes(dictionary);
+	for (uint32_t i = 1; i < dictionary->code_count; i++) {
+		struct code_entry *entry = dictionary->code[i];
+
+		if (!entry || entry->is_used)
+			continue;
+		python_code_free(entry->code);
+		entry->code = NULL; /* the entry itself goes with the set's */
+		dictionary->code[i] = NULL;
+		dictionary->free_code[dictionary->free_code_count++] = i;
+	}
+	set_filter_into(&dictionary->codes, fresh, code_is_used, dictionary);
+}
+
+void dictionary_make_room(struct dictionary *dictionary)
+{
+	set_filter(&dictionary->stacks, stack_may_stay, dictionary);
+	set_filter(&dictionary->kernels, kernel_may_stay, dictionary);
+	drop_unused_codes(dictionary);
 	count_bytes(dictionary);
 }
 
 void dictionary_get_stats(const struct dictionary *dictionary, struct dictionary_stats *ret_stats)
 {
 	*ret_stats = dictionary->stats;
+	ret_stats->bytes = dictionary->shares.used_bytes;
 	ret_stats->stacks = dictionary->stacks.count;
 	ret_stats->kernel_stacks = dictionary->kernels.count;
-	ret_stats->codes = dictionary->code_count - 1;
+	ret_stats->codes = dictionary->codes.count;
 }

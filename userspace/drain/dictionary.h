@@ -47,6 +47,7 @@ struct dict_stack {
 	uint32_t python_count, native_count;
 	uint16_t python_stored, native_stored;
 	uint8_t stop, py_stop, python;
+	bool lacks_code; /* of a frame: it is looked up once more when the stack comes again */
 	packed_frame frame[];
 };
 
@@ -59,8 +60,10 @@ struct dict_kernel {
 
 struct dictionary;
 
-/* max_bytes: of everything.  Beyond it new entries are refused and counted. */
+/* max_bytes: of everything.  Beyond it, and beyond a process's share of it (drain/shares.h), new entries
+ * are refused and counted. */
 int dictionary_new(size_t max_bytes, struct dictionary **ret_dictionary);
+void dictionary_set_max_bytes(struct dictionary *dictionary, size_t max_bytes);
 void dictionary_free(struct dictionary *dictionary);
 DEFINE_OWNED(struct dictionary, dictionary)
 
@@ -75,9 +78,9 @@ void dictionary_set_reader(struct dictionary *dictionary, dictionary_read_raw re
 /* Adds or refreshes.  0; -ENOSPC: over the budget; -ENOMEM. */
 int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_stack *stack);
 int dictionary_add_kernel(struct dictionary *dictionary, const struct decoded_kernel *kernel);
-/* Takes the code over, also on failure. */
-int dictionary_add_code(struct dictionary *dictionary, struct python_code *code,
-			uint32_t *ret_index);
+/* Takes the code over, also on failure.  `id`: the process that it was first met in. */
+int dictionary_add_code(struct dictionary *dictionary, struct pp_process_id id,
+			struct python_code *code, uint32_t *ret_index);
 
 const struct dict_stack *dictionary_find_stack(const struct dictionary *dictionary, uint64_t hash);
 const struct dict_kernel *dictionary_find_kernel(const struct dictionary *dictionary, uint64_t hash);
@@ -88,11 +91,16 @@ bool dictionary_knows_code(const struct dictionary *dictionary, uint64_t id);
 /* NULL for index 0. */
 const struct python_code *dictionary_code(const struct dictionary *dictionary, uint32_t index);
 
+/* Whether this stack found no room since the epoch began.  Wrong for a few in a million. */
+bool dictionary_was_refused(const struct dictionary *dictionary, uint64_t hash);
+
 /* A new epoch: the kernel side sends everything once more; entries not sent in the last two epochs
  * go.  Code objects stay. */
 void dictionary_set_epoch(struct dictionary *dictionary, uint32_t epoch);
-/* Forgets everything, code objects too. */
-void dictionary_clear(struct dictionary *dictionary);
+/* Makes room: what was not used in this epoch goes, all stacks of processes with more than a quarter of
+ * the budget, and the code objects that no stack is left of.  The kernel side must describe code objects
+ * anew then. */
+void dictionary_make_room(struct dictionary *dictionary);
 
 struct dictionary_stats {
 	size_t stacks, kernel_stacks, codes, bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/dictionary.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/io.c */
+/* sources: drain/dictionary.c drain/shares.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/io.c */
 #include "drain/dictionary.h"
 
 #include <cmocka.h>
@@ -62,15 +62,22 @@ static int add_stack(struct dictionary *dictionary, const struct stack_of_four *
 	return dictionary_add_stack(dictionary, &decoded);
 }
 
+static const struct pp_process_id nobody;
+
 /* One native frame; what tells stacks apart is the hash. */
-static int add_plain(struct dictionary *dictionary, uint64_t hash)
+static int add_plain_of(struct dictionary *dictionary, uint32_t tgid, uint64_t hash)
 {
 	const struct stack_of_four stack = {
-		.record = {.hash = hash, .native_stored = 1, .native_count = 1, .stop = PP_STOP_ROOT},
+		.record = {.hash = hash, .id = {.tgid = tgid}, .native_stored = 1, .native_count = 1, .stop = PP_STOP_ROOT},
 		.frame = {{.where = 0x400, .what = 16, .kind = PP_FRAME_NATIVE}},
 	};
 
 	return add_stack(dictionary, &stack);
+}
+
+static int add_plain(struct dictionary *dictionary, uint64_t hash)
+{
+	return add_plain_of(dictionary, 0, hash);
 }
 
 static int add_kernel(struct dictionary *dictionary, uint64_t hash, uint64_t address)
@@ -126,7 +133,7 @@ static void add_stack__keeps_both_areas_and_what_is_told_of_them(void **state)
 
 	(void)state;
 	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
-	assert_int_equal(dictionary_add_code(dictionary, new_code(0xc0de, "f"), &index), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(0xc0de, "f"), &index), 0);
 	assert_int_equal(add_stack(dictionary, &stack), 0);
 	found = dictionary_find_stack(dictionary, 77);
 	assert_non_null(found);
@@ -245,7 +252,7 @@ static void set_epoch__keeps_code_objects_and_frees_room(void **state)
 	(void)state;
 	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
 	dictionary_set_epoch(dictionary, 1);
-	assert_int_equal(dictionary_add_code(dictionary, new_code(9, "f"), &index), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(9, "f"), &index), 0);
 	code_bytes = stats_of(dictionary).bytes;
 	assert_int_equal(add_plain(dictionary, 1), 0);
 	assert_true(stats_of(dictionary).bytes > code_bytes);
@@ -263,9 +270,9 @@ static void add_code__same_id_is_one_code(void **state)
 
 	(void)state;
 	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
-	assert_int_equal(dictionary_add_code(dictionary, new_code(9, "f"), &first), 0);
-	assert_int_equal(dictionary_add_code(dictionary, new_code(9, "f"), &second), 0);
-	assert_int_equal(dictionary_add_code(dictionary, new_code(10, "g"), &other), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(9, "f"), &first), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(9, "f"), &second), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(10, "g"), &other), 0);
 	assert_int_not_equal(first, 0);
 	assert_int_equal(first, second);
 	assert_int_not_equal(first, other);
@@ -284,7 +291,7 @@ static void add_code__many_survive_growth(void **state)
 	for (uint32_t i = 0; i < 3000; i++) {
 		uint32_t index = 0;
 
-		assert_int_equal(dictionary_add_code(dictionary, new_code(1000 + i, "f"), &index), 0);
+		assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(1000 + i, "f"), &index), 0);
 		assert_int_equal(index, i + 1);
 	}
 	for (uint32_t i = 0; i < 3000; i++)
@@ -382,19 +389,29 @@ static void budget__what_does_not_fit_is_refused_and_counted(void **state)
 	one = stats_of(dictionary).bytes;
 	dictionary_free(TAKE(dictionary));
 
-	assert_int_equal(dictionary_new(2 * one, &dictionary), 0);
+	/* One process may have half. */
+	assert_int_equal(dictionary_new(4 * one, &dictionary), 0);
 	assert_int_equal(add_plain(dictionary, 1), 0);
 	assert_int_equal(add_plain(dictionary, 2), 0);
 	assert_int_equal(add_plain(dictionary, 3), -ENOSPC);
-	assert_int_equal(add_kernel(dictionary, 4, 0xffff1), -ENOSPC);
-	assert_int_equal(dictionary_add_code(dictionary, new_code(9, "f"), &index), -ENOSPC);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(9, "f"), &index), -ENOSPC);
 	assert_int_equal(index, 12345);
-	assert_int_equal(stats_of(dictionary).refused, 3);
+	assert_int_equal(stats_of(dictionary).refused, 2);
 	assert_int_equal(stats_of(dictionary).bytes, 2 * one);
 	assert_null(dictionary_find_stack(dictionary, 3));
+	assert_true(dictionary_was_refused(dictionary, 3));
+	assert_false(dictionary_was_refused(dictionary, 2));
 	/* What is there is still refreshed. */
 	assert_int_equal(add_plain(dictionary, 2), 0);
+	assert_int_equal(stats_of(dictionary).refused, 2);
+	/* Kernel stacks are nobody's, and bounded by the whole. */
+	for (uint64_t hash = 100; !add_kernel(dictionary, hash, 0xffff1); hash++)
+		assert_true(hash < 200);
 	assert_int_equal(stats_of(dictionary).refused, 3);
+	assert_true(stats_of(dictionary).bytes <= 4 * one);
+	/* It is sent once more in the next epoch: nothing is known of it then. */
+	dictionary_set_epoch(dictionary, 1);
+	assert_false(dictionary_was_refused(dictionary, 3));
 }
 
 static void budget__expiry_makes_room(void **state)
@@ -408,31 +425,98 @@ static void budget__expiry_makes_room(void **state)
 	one = stats_of(dictionary).bytes;
 	dictionary_free(TAKE(dictionary));
 
-	assert_int_equal(dictionary_new(one, &dictionary), 0);
+	assert_int_equal(dictionary_new(2 * one, &dictionary), 0);
 	assert_int_equal(add_plain(dictionary, 1), 0);
 	assert_int_equal(add_plain(dictionary, 2), -ENOSPC);
 	dictionary_set_epoch(dictionary, 2);
 	assert_int_equal(add_plain(dictionary, 2), 0);
 }
 
-static void clear__forgets_everything_and_can_be_filled_again(void **state)
+/* Nine processes with stacks without end, and one that has ten. */
+static void budget__greedy_processes_leave_room_to_the_others(void **state)
 {
 	OWNED(dictionary) struct dictionary *dictionary = NULL;
-	uint32_t index = 0;
+	uint64_t hash = 1, honest = 1ULL << 40;
 
 	(void)state;
 	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
-	assert_int_equal(add_plain(dictionary, 1), 0);
-	assert_int_equal(add_kernel(dictionary, 2, 0xffff1), 0);
-	assert_int_equal(dictionary_add_code(dictionary, new_code(9, "f"), &index), 0);
-	dictionary_clear(dictionary);
+	for (uint32_t i = 0; i < 100000; i++)
+		(void)add_plain_of(dictionary, 1 + i % 9, hash++);
+	assert_true(stats_of(dictionary).refused > 1000);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(add_plain_of(dictionary, 77, honest + i), 0);
+	assert_true(stats_of(dictionary).bytes <= ROOM);
+}
+
+static void make_room__greedy_ones_go_and_the_others_stay(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	const struct stack_of_four honest = {
+		.record = {.hash = 1ULL << 40, .id = {.tgid = 77}, .python_stored = 1, .python_count = 1},
+		.frame = {{.where = 0xc0de, .kind = PP_FRAME_PYTHON}},
+	};
+	uint32_t used = 0, unused = 0, next = 0;
+	uint64_t hash = 1;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	dictionary_set_epoch(dictionary, 5);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(0xdead, "g"), &unused), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(0xc0de, "f"), &used), 0);
+	assert_int_equal(add_stack(dictionary, &honest), 0);
+	while (!add_plain_of(dictionary, 1, hash))
+		hash++;
+	assert_true(hash > 1000);
+	dictionary_make_room(dictionary);
+	assert_non_null(dictionary_find_stack(dictionary, 1ULL << 40));
 	assert_null(dictionary_find_stack(dictionary, 1));
-	assert_null(dictionary_find_kernel(dictionary, 2));
-	assert_null(dictionary_code(dictionary, index));
-	assert_int_equal(stats_of(dictionary).bytes, 0);
-	assert_int_equal(dictionary_add_code(dictionary, new_code(10, "g"), &index), 0);
-	assert_string_equal(dictionary_code(dictionary, index)->name, "g");
+	assert_string_equal(dictionary_code(dictionary, used)->name, "f");
+	assert_null(dictionary_code(dictionary, unused));
+	assert_int_equal(stats_of(dictionary).codes, 1);
+	assert_true(stats_of(dictionary).bytes < 4096);
+	/* The number is given again, to nobody's harm: no stack had it. */
+	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(0xbeef, "h"), &next), 0);
+	assert_int_equal(next, unused);
+	assert_string_equal(dictionary_code(dictionary, next)->name, "h");
+	assert_int_equal(add_plain_of(dictionary, 1, 1), 0);
+}
+
+static void make_room__what_this_epoch_did_not_use_goes(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	dictionary_set_epoch(dictionary, 5);
 	assert_int_equal(add_plain(dictionary, 1), 0);
+	assert_int_equal(add_plain(dictionary, 2), 0);
+	assert_int_equal(add_kernel(dictionary, 3, 0xffff1), 0);
+	dictionary_set_epoch(dictionary, 6);
+	assert_int_equal(add_plain(dictionary, 2), 0);
+	dictionary_make_room(dictionary);
+	assert_null(dictionary_find_stack(dictionary, 1));
+	assert_non_null(dictionary_find_stack(dictionary, 2));
+	assert_null(dictionary_find_kernel(dictionary, 3));
+}
+
+/* Its code object's record came late, or was dropped with what was unused. */
+static void add_stack__that_lacks_code_is_completed_when_it_comes_again(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	const struct stack_of_four stack = {
+		.record = {.hash = 7, .python_stored = 1, .python_count = 1},
+		.frame = {{.where = 0xc0de, .what = 3, .kind = PP_FRAME_PYTHON}},
+	};
+	uint32_t index;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	assert_int_equal(add_stack(dictionary, &stack), 0);
+	assert_int_equal(packed_code(dictionary_find_stack(dictionary, 7)->frame[0]), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(0xc0de, "f"), &index), 0);
+	assert_int_equal(add_stack(dictionary, &stack), 0);
+	assert_int_equal(packed_code(dictionary_find_stack(dictionary, 7)->frame[0]), index);
+	assert_int_equal(packed_what(dictionary_find_stack(dictionary, 7)->frame[0]), 3);
 }
 
 int main(void)
@@ -454,7 +538,10 @@ int main(void)
 		cmocka_unit_test(add_stack__raw_code_that_cannot_be_read_is_unknown),
 		cmocka_unit_test(budget__what_does_not_fit_is_refused_and_counted),
 		cmocka_unit_test(budget__expiry_makes_room),
-		cmocka_unit_test(clear__forgets_everything_and_can_be_filled_again),
+		cmocka_unit_test(budget__greedy_processes_leave_room_to_the_others),
+		cmocka_unit_test(make_room__greedy_ones_go_and_the_others_stay),
+		cmocka_unit_test(make_room__what_this_epoch_did_not_use_goes),
+		cmocka_unit_test(add_stack__that_lacks_code_is_completed_when_it_comes_again),
 	};
 
 	return cmocka_run_group_tests_name("drain/dictionary", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/symbolizer.c symbolize/stitch.c symbolize/interpreter_frames.c drain/dictionary.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/intern.c base/io.c */
+/* sources: symbolize/symbolizer.c symbolize/stitch.c symbolize/interpreter_frames.c drain/dictionary.c drain/shares.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/intern.c base/io.c */
 #include "symbolize/symbolizer.h"
 
 #include <cmocka.h>
@@ -128,7 +128,7 @@ static uint32_t add_code(struct fixture *fixture, const char *name, uint32_t fir
 	assert_non_null(code->line_table);
 	memcpy(code->line_table, "\x0a\x01", 2);
 	code->line_table_bytes = 2;
-	assert_int_equal(dictionary_add_code(fixture->dictionary, code, &index), 0);
+	assert_int_equal(dictionary_add_code(fixture->dictionary, (struct pp_process_id){}, code, &index), 0);
 	return index;
 }
 

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What all processes share: one that asks for more than its part takes nothing from the others."""
+import glob
+import os
+import re
+
+import harness
+
+LEFT_OUT = "[stack left out: its process has too many]"
+
+
+def test_endless_code_takes_no_names_from_others():
+    python = harness.interpreter((3, 11))
+    with harness.Target("endless_code.py", python=python) as greedy, \
+            harness.Target("burn.py", 0, python=python) as honest:
+        folder = harness.temporary()
+        pids = [greedy.pid, honest.pid]
+        run = harness.profile(pids, hz=999, duration=12, out=folder + "/",
+                              options=["--interval", "2", "--events", "cpu"])
+        assert not honest.stop() and not greedy.stop()
+    full = re.search(r"([0-9,]+) dictionary_full", run.err)
+    assert full and int(full.group(1).replace(",", "")) > 1000, run.err
+    windows = sorted(glob.glob(folder + "/**/*.pb.gz", recursive=True))
+    assert len(windows) >= 5, windows
+    total, left_out = {p: 0 for p in pids}, 0
+    for window in windows:
+        samples = harness.samples(window, pids=pids)
+        own = [s for s in samples if s.pid == honest.pid]
+        harness.expect_share(own, lambda s: harness.holds(s, "<module>", "main", "burn_python"), 0.97,
+                             "the honest program in " + os.path.basename(window))
+        for pid in pids:
+            total[pid] += harness.total([s for s in samples if s.pid == pid])
+        left_out += harness.total([s for s in samples if s.pid == greedy.pid and s.frames[0].name == LEFT_OUT])
+    # Its samples count all the same, and say why they have no stack.
+    assert left_out > 0.1 * total[greedy.pid], (left_out, total)
+    assert 0.7 < total[greedy.pid] / total[honest.pid] < 1.4, total
