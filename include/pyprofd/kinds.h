@@ -9,11 +9,11 @@
 /* A table whose names become a list takes two macros, the first for its first row: X(...) Y(...) Y(...). */
 
 /* What is captured, in the order of --events; a bit each.  X(id, name, what --help adds, whether threads' waits
- * are measured for it).  Into one file the first is the default, into a folder all are. */
+ * are measured for it, whether it is a default into a folder).  Into one file the first is the default. */
 #define PP_CAPTURES(X, Y)                                                                          \
-	X(CPU, "cpu", "", 0)                                                                       \
-	Y(OFFCPU, "offcpu", " (where threads wait)", 1)                                            \
-	Y(GIL, "gil", " (who waits for the GIL, and for whom)", 1)
+	X(CPU, "cpu", "", 0, 1)                                                                     \
+	Y(OFFCPU, "offcpu", " (where threads wait)", 1, 1)                                          \
+	Y(GIL, "gil", " (who waits for the GIL, and for whom)", 1, 1)
 
 #define PP_ENUM_CAPTURE_AT(id, ...) PP_CAPTURE_AT_##id,
 enum pp_capture_at { PP_CAPTURES(PP_ENUM_CAPTURE_AT, PP_ENUM_CAPTURE_AT) PP_CAPTURE_COUNT };
@@ -23,8 +23,11 @@ enum pp_capture {
 	PP_CAPTURE_WAKERS = 1 << 30, /* an option of its own: --wakers */
 };
 #define PP_CAPTURES_ALL ((1U << PP_CAPTURE_COUNT) - 1)
-#define PP_CAPTURE_IF_WAITS(id, name, text, waits) | (waits ? (unsigned int)PP_CAPTURE_##id : 0U)
+#define PP_CAPTURE_IF_WAITS(id, name, text, waits, ...) | (waits ? (unsigned int)PP_CAPTURE_##id : 0U)
 #define PP_CAPTURES_OF_WAITS (0U PP_CAPTURES(PP_CAPTURE_IF_WAITS, PP_CAPTURE_IF_WAITS))
+#define PP_CAPTURE_IF_DEFAULT(id, name, text, waits, is_default)                                   \
+	| (is_default ? (unsigned int)PP_CAPTURE_##id : 0U)
+#define PP_CAPTURES_DEFAULT (0U PP_CAPTURES(PP_CAPTURE_IF_DEFAULT, PP_CAPTURE_IF_DEFAULT))
 
 /* What a counter counts: `samples` and `weight` of struct pp_count.  X(id, the function in agent/window.c that
  * adds the labels of this kind alone: label_NAME()). */

@@ -44,7 +44,7 @@ static uint32_t default_events(const struct options *options)
 		return PP_CAPTURE_OFFCPU;
 	if (is_one_file(options) || options->clock == OPTIONS_CLOCK_CYCLES)
 		return PP_CAPTURE_CPU;
-	return PP_CAPTURES_ALL;
+	return PP_CAPTURES_DEFAULT;
 }
 
 static int check_events(const struct options *options, char why[OPTION_WHY_BYTES])
