@@ -7,6 +7,7 @@ with a run without any before and after.  A stack counts by its functions o_*, f
 under which the program measured; which may call which is CASES' edges.  Nothing here is asserted."""
 import collections
 import glob
+import json
 import math
 import os
 import re
@@ -15,8 +16,11 @@ import subprocess
 import sys
 import time
 
-import harness
-import peers as peers_module
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "e2e")]
+import harness  # noqa: E402
+import measure  # noqa: E402
+import peers as peers_module  # noqa: E402
 
 HZ = 499
 SETTLE_S = 1.0
@@ -351,7 +355,7 @@ def attach(profiler, case, target):
 
 
 def run_once(case_name, python, profiler, rounds):
-    """(seconds of the work, judgement or None)"""
+    """(seconds of the work by the wall clock, by the clocks that measured; judgement or None)"""
     case = CASES[case_name]
     with start_target(case_name, rounds, python, profiler) as target:
         process = attach(profiler, case, target) if profiler else None
@@ -365,7 +369,7 @@ def run_once(case_name, python, profiler, rounds):
         finally:
             if process:
                 harness.finish(process, 60, signal.SIGINT)
-        seconds = truth["wall_ns"] / 1e9
+        seconds = truth["wall_ns"] / 1e9, sum(truth["ns"].values()) / 1e9
         if not profiler:
             return seconds, None
         return seconds, judge(case, truth["ns"], list(profiler.stacks(case, target)))
@@ -374,9 +378,10 @@ def run_once(case_name, python, profiler, rounds):
 def text_of(one):
     if "why" in one:
         return one["why"]
-    return "error %+.1f points (%s; counting error %.1f), impossible %d, cut %d, taken %.0f %% of %.0f, program x %.3f" % (
-        100 * one["error"], one["worst"], 100 * one["sigma"], one["impossible"], one["cut"], 100 * one["taken"],
-        one["due"], one["slowdown"])
+    return ("error %+.1f points (%s; counting error %.1f), impossible %d, cut %d, taken %.0f %% of %.0f, program x %.3f, by "
+            "its own clocks x %.3f" % (
+                100 * one["error"], one["worst"], 100 * one["sigma"], one["impossible"], one["cut"],
+                100 * one["taken"], one["due"], one["slowdown"], one["slowdown_own"]))
 
 
 def run_case(case_name, profilers, pythons, rounds, say):
@@ -399,8 +404,9 @@ def run_case(case_name, profilers, pythons, rounds, say):
                 runs += [(profiler.name, seconds), (None, run_once(case_name, python, None, rounds)[0])]
             except (AssertionError, OSError, subprocess.SubprocessError) as error:
                 result[profiler.name] = {"why": str(error)[-300:]}
-        for name, ratio in slowdowns(runs).items():
-            result[name]["slowdown"] = ratio
+        for at, kind in enumerate(("slowdown", "slowdown_own")):
+            for name, ratio in slowdowns([(n, seconds[at]) for n, seconds in runs]).items():
+                result[name][kind] = ratio
     for profiler in profilers:
         say("oracle   %-8s %-19s %s" % (case_name, profiler.name, text_of(result[profiler.name])))
     return result
@@ -430,3 +436,42 @@ def section(peers, quick, say, cases=""):
         result["cases"][name] = run_case(name, profilers, pythons, rounds, say)
         harness.clean_up()
     return result
+
+
+# ---------------------------------------------------------------- the table of docs/accuracy.md
+
+def cell(one):
+    if "why" in one:
+        return "–"
+    faults = [("%d impossible", one["impossible"]), ("%d cut", one["cut"])]
+    words = ["%+.1f (%.1f)" % (100 * one["error"], 100 * one["sigma"]), "%.0f %%" % (100 * one["taken"])]
+    return "; ".join(words + [text % count for text, count in faults if count])
+
+
+def rows(cases):
+    """cases: as section() returns.  A line a profiler, a column a program, at the end the median slow-downs."""
+    yield "| profiler | " + " | ".join(cases) + " | slower by the wall clock | by its own clocks |"
+    yield "|---" * (len(cases) + 3) + "|"
+    for profiler in PROFILERS:
+        found = [case[profiler.name] for case in cases.values()]
+        ratios = [[one[kind] for one in found if kind in one] for kind in ("slowdown", "slowdown_own")]
+        slower = ["x %.3f (%.3f to %.3f)" % (measure.median(r), min(r), max(r)) if r else "–" for r in ratios]
+        yield "| %s | %s |" % (profiler.name, " | ".join([cell(one) for one in found] + slower))
+    for profiler in PROFILERS:
+        for name, case in cases.items():
+            if "why" in case[profiler.name]:
+                yield "\n%s, %s: %s" % (profiler.name, name, case[profiler.name]["why"])
+
+
+def main(paths):
+    """oracle.py FILE...   The table of what `run.py --only oracle -o FILE` wrote, of one run or of a run a program."""
+    cases = {}
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            cases.update(json.load(file)["oracle"]["cases"])
+    for row in rows({name: cases[name] for name in CASES if name in cases}):
+        print(row)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

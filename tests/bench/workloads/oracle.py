@@ -21,6 +21,14 @@ def add(key, ns):
         truth[key] = truth.get(key, 0) + ns
 
 
+def lengths():
+    """Factors of 0.5 to 1.5, the same in each run: work of one length would beat with a profiler's period."""
+    x = 1
+    while True:
+        x = (x * 1103515245 + 12345) & 0x7fffffff
+        yield 0.5 + (x >> 8 & 0xffff) / 65536
+
+
 def o_work(rounds):
     x = 0
     for i in range(rounds):
@@ -30,22 +38,22 @@ def o_work(rounds):
 
 # ---- callers: one function, two callers in turn: 20 % and 80 %
 
-def o_first():
-    o_work(8000)
+def o_first(factor):
+    o_work(int(8000 * factor))
 
 
-def o_second():
-    o_work(32000)
+def o_second(factor):
+    o_work(int(32000 * factor))
 
 
 def o_callers(rounds):
     clock = time.thread_time_ns
     first = second = 0
-    for _ in range(rounds):
+    for _, factor in zip(range(rounds), lengths()):
         begin = clock()
-        o_first()
+        o_first(factor)
         middle = clock()
-        o_second()
+        o_second(factor)
         first += middle - begin
         second += clock() - middle
     add("o_first>o_work", first)
@@ -54,8 +62,8 @@ def o_callers(rounds):
 
 # ---- ccalls: C calls of 1 to 2 % of the time beside Python code
 
-def o_python():
-    o_work(120000)
+def o_python(factor):
+    o_work(int(120000 * factor))
 
 
 def o_sort(values):
@@ -76,9 +84,9 @@ def o_ccalls(rounds):
     data = bytes(range(256)) * 800
     few = bytes(range(128)) * 900
     at = [0] * 4
-    for _ in range(rounds):
+    for _, factor in zip(range(rounds), lengths()):
         t0 = clock()
-        o_python()
+        o_python(factor)
         t1 = clock()
         o_sort(values)
         t2 = clock()
@@ -97,28 +105,28 @@ def o_wait(seconds):
     time.sleep(seconds)
 
 
-def o_short():
-    o_wait(0.002)
+def o_short(factor):
+    o_wait(0.002 * factor)
 
 
-def o_long():
-    o_wait(0.008)
+def o_long(factor):
+    o_wait(0.008 * factor)
 
 
-def o_busy():
-    o_work(32000)
+def o_busy(factor):
+    o_work(int(32000 * factor))
 
 
 def o_waits(rounds):
     clock = time.perf_counter_ns
     at = [0] * 3
-    for _ in range(rounds):
+    for _, factor in zip(range(rounds), lengths()):
         t0 = clock()
-        o_short()
+        o_short(factor)
         t1 = clock()
-        o_long()
+        o_long(factor)
         t2 = clock()
-        o_busy()
+        o_busy(factor)
         t3 = clock()
         at = [at[0] + t1 - t0, at[1] + t2 - t1, at[2] + t3 - t2]
     for key, ns in zip(("o_short>o_wait", "o_long>o_wait", "o_busy>o_work"), at):
@@ -197,16 +205,16 @@ def run_short(rounds):
 
 # ---- deep: 400 and 40 levels of two functions in turn, and 25 of one
 
-def o_low():
-    o_work(20000)
+def o_low(factor):
+    o_work(int(20000 * factor))
 
 
-def o_high():
-    o_work(60000)
+def o_high(factor):
+    o_work(int(60000 * factor))
 
 
-def o_flat():
-    o_work(20000)
+def o_flat(factor):
+    o_work(int(20000 * factor))
 
 
 def o_even(levels, bottom):
@@ -217,8 +225,8 @@ def o_odd(levels, bottom):
     return o_even(levels - 1, bottom) if levels > 1 else bottom()
 
 
-def o_same(levels):
-    return o_same(levels - 1) if levels > 1 else o_flat()
+def o_same(levels, factor):
+    return o_same(levels - 1, factor) if levels > 1 else o_flat(factor)
 
 
 def o_deep(rounds):
@@ -229,17 +237,17 @@ def o_deep(rounds):
     def measured(function):
         def bottom():
             begin = clock()
-            function()
+            function(factor)
             bottom_ns[0] = clock() - begin
         return bottom
     low, high = measured(o_low), measured(o_high)
-    for _ in range(rounds):
+    for _, factor in zip(range(rounds), lengths()):
         o_even(40, low)
         at[0] += bottom_ns[0]
         o_even(400, high)
         at[1] += bottom_ns[0]
         t0 = clock()
-        o_same(25)
+        o_same(25, factor)
         at[2] += clock() - t0
     for key, ns in zip(("o_low>o_work", "o_high>o_work", "o_flat>o_work"), at):
         add(key, ns)
