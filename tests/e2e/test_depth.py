@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Deep stacks reach their root."""
+import os
+
 import harness
 
 
@@ -34,6 +36,25 @@ def test_1000_python_frames_of_a_thread(interpreter):
     reaches_the_root(interpreter, 1000, "thread")
 
 
+def calls(sample, mark):
+    """How many frames of the recursion are at the line with this mark."""
+    with open(os.path.join(harness.TOP, "tests", "e2e", "targets", "moving.py")) as script:
+        line = [n for n, text in enumerate(script, 1) if text.rstrip().endswith("# " + mark)][0]
+    return sum(harness.plain(f.name) == "descend" and f.line == line for f in harness.python_frames(sample))
+
+
+def test_moving_stacks_are_not_mixed(interpreter):
+    """What the agent finishes may have changed since: then the stack ends there."""
+    with harness.Target("moving.py", 800, python=interpreter) as target:
+        samples = harness.samples(harness.profile(target.pid, hz=499, duration=3).out, pid=target.pid)
+        assert harness.total(samples) > 125, "%d samples" % harness.total(samples)
+        first = [s for s in samples if calls(s, "first") > 400]
+        second = [s for s in samples if calls(s, "second") > 400]
+        assert first and second, harness.show(samples)
+        harness.expect_share(samples, lambda s: not (calls(s, "first") and calls(s, "second")), 1.0,
+                             "stacks that can be")
+
+
 def test_samples_leave_the_program_its_cpu(interpreter):
     """1,999 walks a second of 0.7 ms each are more than a CPU: few of them stand for the others."""
     with harness.Target("deep.py", 1000, python=interpreter) as target:
@@ -56,4 +77,5 @@ def newest():
 test_1000_python_frames.cases = versions
 test_200_callbacks_through_c.cases = versions
 test_1000_python_frames_of_a_thread.cases = newest
+test_moving_stacks_are_not_mixed.cases = versions
 test_samples_leave_the_program_its_cpu.cases = oldest

@@ -15,8 +15,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A frame, its code's type, a copy of bytecode; and what the thread state tells. */
-#define MAX_READS (2 * (5 * PP_MAX_STEPS + 100U))
+/* A frame, its code's type, a copy of bytecode, each with three witnesses; and what the thread state
+ * tells. */
+#define MAX_READS (8 * (5 * PP_MAX_STEPS + 100U))
 
 static const uint8_t *memory_bytes;
 static size_t memory_size;
@@ -33,6 +34,14 @@ int process_read(pid_t pid, uint64_t address, void *buffer, size_t size)
 	if (size > memory_size - at)
 		return -EFAULT;
 	memcpy(buffer, memory_bytes + at, size);
+	return 0;
+}
+
+int process_read_pieces(pid_t pid, const struct process_piece *piece, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (process_read(pid, piece[i].address, piece[i].buffer, piece[i].size))
+			return -EFAULT;
 	return 0;
 }
 

@@ -37,11 +37,10 @@ struct site {
 
 /* Beyond the copy the live stack is read, which may have changed.  While the last words of the copy by
  * which the walk went are still there, no call has returned from there: what lies deeper is the same. */
-#define JOIN_WORDS 8U
 struct join {
-	uint64_t address[JOIN_WORDS], word[JOIN_WORDS];
+	struct page_witness word[PAGE_WITNESSES];
 	uint32_t count; /* of all that were noted: the last ones are kept */
-	bool is_passed, is_torn;
+	bool is_passed;
 	uint16_t native_stored; /* where it was passed */
 	uint32_t native_count;
 };
@@ -111,28 +110,16 @@ static int find(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_va
 static void join_note(struct join *join, uint64_t address, const void *buffer, size_t size)
 {
 	for (size_t at = 0; at + 8 <= size; at += 8) {
-		uint32_t slot = join->count++ % JOIN_WORDS;
+		struct page_witness *word = &join->word[join->count++ % PAGE_WITNESSES];
 
-		join->address[slot] = address + at;
-		memcpy(&join->word[slot], (const uint8_t *)buffer + at, 8);
+		word->address = address + at;
+		word->mask = UINT64_MAX;
+		memcpy(&word->word, (const uint8_t *)buffer + at, sizeof(word->word));
 	}
 }
 
-/* Whether the words are there still. */
-static bool join_holds(const struct join *join, pid_t pid)
-{
-	uint32_t count = join->count < JOIN_WORDS ? join->count : JOIN_WORDS;
-	struct process_piece piece[JOIN_WORDS];
-	uint64_t now[JOIN_WORDS];
-
-	for (uint32_t i = 0; i < count; i++)
-		piece[i] = (struct process_piece){join->address[i], &now[i], sizeof(now[i])};
-	return !count || (!process_read_pieces(pid, piece, count) &&
-			  !memcmp(now, join->word, count * sizeof(now[0])));
-}
-
 /* The first read beyond the copy.  A run may still take the frames before it away. */
-static bool join_pass(struct finish *finish)
+static void join_pass(struct finish *finish)
 {
 	const struct pp_stack_record *record = finish->record;
 	uint32_t folded =
@@ -141,8 +128,7 @@ static bool join_pass(struct finish *finish)
 	finish->join.is_passed = true;
 	finish->join.native_stored = (uint16_t)(record->native_stored - folded);
 	finish->join.native_count = record->native_count - folded;
-	finish->join.is_torn = !join_holds(&finish->join, finish->live.pid);
-	return !finish->join.is_torn;
+	page_cache_watch(&finish->live, finish->join.word, finish->join.count);
 }
 
 /* The copy first; deeper than it, the live stack. */
@@ -164,8 +150,8 @@ static int read_stack(void *context, uint64_t address, void *buffer, size_t size
 	}
 	if (finish->process->exit_ns)
 		return -EFAULT;
-	if (is_step && !finish->join.is_passed && !join_pass(finish))
-		return -EFAULT;
+	if (is_step && !finish->join.is_passed)
+		join_pass(finish);
 	return page_cache_read(&finish->live, address, buffer, size) ? -EFAULT : 0;
 }
 
@@ -366,12 +352,10 @@ static void walk(struct finish *finish)
 	stop = may_resume(miss->stop, &state) && miss->stop != PP_STOP_NO_MAPPING ?
 		       miss->stop :
 		       stack_finish(&state, &callbacks);
-	while (!finish->join.is_torn && may_resume(stop, &state) &&
+	while (!finish->live.is_stale && may_resume(stop, &state) &&
 	       resume(finish, &callbacks, &state))
 		stop = stack_finish(&state, &callbacks);
-	if (finish->join.is_torn) {
-		stop = PP_STOP_TORN;
-	} else if (finish->join.is_passed && !join_holds(&finish->join, finish->live.pid)) {
+	if (finish->join.is_passed && !page_cache_holds(&finish->live)) {
 		finish->record->native_stored = finish->join.native_stored;
 		finish->record->native_count = finish->join.native_count;
 		stop = PP_STOP_TORN;

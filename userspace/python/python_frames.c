@@ -389,7 +389,8 @@ static void walk_frames(struct walk *walk)
 	size_t size = head_bytes(walk->layout);
 	struct python_frames *out = walk->out;
 
-	for (uint32_t step = 0; step < PP_MAX_STEPS; step++) {
+	/* Those that the kernel side has walked count as well. */
+	for (uint32_t step = out->count; step < PP_MAX_STEPS; step++) {
 		if (!walk->frame) {
 			out->stop = PP_PY_STOP_ROOT;
 			return;
@@ -441,26 +442,22 @@ void python_frames_read(const struct python_where *where, uint64_t thread_state,
 	walk_frames(&walk);
 }
 
-/* Whether the frame is in the same call as when its head was read. */
-static bool is_same_call(const struct python_where *where, const struct python_resume *from)
+/* What tells that the frame is in the same call as when its head was read. */
+static void watch_call(struct walk *walk, const struct python_resume *from)
 {
-	const struct pp_python *layout = where->layout;
+	const struct pp_python *layout = walk->layout;
 	const uint16_t same[] = {layout->frame_code, layout->frame_previous, layout->frame_instr};
-	uint8_t head[PP_FRAME_READ_BYTES];
-	size_t size = head_bytes(layout);
+	struct page_witness witness[ARRAY_SIZE(same)];
 
-	if (process_read(where->pid, from->frame, head, size))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
-		/* f_lasti is an int with others behind it. */
-		uint64_t mask = layout->flags & PP_PYTHON_LASTI && same[i] == layout->frame_instr ?
-					UINT32_MAX :
-					UINT64_MAX;
-
-		if ((field(head, size, same[i]) ^ field(from->head, size, same[i])) & mask)
-			return false;
-	}
-	return true;
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++)
+		witness[i] = (struct page_witness){
+			.address = from->frame + same[i],
+			.word = field(from->head, head_bytes(layout), same[i]),
+			.mask = UINT64_MAX};
+	/* f_lasti is an int with others behind it. */
+	if (layout->flags & PP_PYTHON_LASTI)
+		witness[2].mask = UINT32_MAX;
+	page_cache_watch(&walk->cache, witness, ARRAY_SIZE(witness));
 }
 
 int python_frames_resume(const struct python_where *where, const struct python_resume *from,
@@ -468,12 +465,13 @@ int python_frames_resume(const struct python_where *where, const struct python_r
 {
 	struct walk walk;
 
-	if (!where->layout->chain || !is_same_call(where, from))
+	if (!where->layout->chain)
 		return -ESTALE;
 	walk_init(&walk, where, frames);
+	watch_call(&walk, from);
 	walk.frame = from->frame;
 	walk.cframe = from->cframe;
 	walk.segment_frames = from->segment_frames;
 	walk_frames(&walk);
-	return is_same_call(where, from) ? 0 : -ESTALE;
+	return page_cache_holds(&walk.cache) ? 0 : -ESTALE;
 }

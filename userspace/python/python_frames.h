@@ -46,7 +46,7 @@ struct python_resume {
 	const uint8_t *head; /* of the frame, as the kernel side saw it: PP_FRAME_READ_BYTES */
 };
 /* Goes on to the root behind what `frames` holds.  A frame that is still in the same call has the same
- * callers, so it is looked at before and after them.  0; -ESTALE: it has changed, and what was added
+ * callers, so it is looked at with each of them.  0; -ESTALE: it has changed, and what was added
  * may be of another stack. */
 int python_frames_resume(const struct python_where *where, const struct python_resume *from,
 			 struct python_frames *frames);

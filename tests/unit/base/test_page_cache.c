@@ -82,6 +82,29 @@ static void page__that_is_not_there_is_a_fault_each_time(void **state)
 	assert_reads(&cache, 2 * PAGE_CACHE_PAGE_BYTES - 8, 8);
 }
 
+static void page__read_after_a_witness_has_changed_is_stale(void **state)
+{
+	uint64_t word = 0x1234567800000001, was = word;
+	const struct page_witness low = {.address = (uintptr_t)&word, .word = was, .mask = UINT32_MAX};
+	struct page_cache cache;
+	uint8_t byte;
+
+	(void)state;
+	page_cache_init(&cache, getpid());
+	page_cache_watch(&cache, &low, 1);
+	assert_int_equal(page_cache_read(&cache, (uintptr_t)memory, &byte, 1), 0);
+	word ^= 1ULL << 40; /* not what is looked at */
+	assert_true(page_cache_holds(&cache));
+	word ^= 2;
+	assert_int_equal(page_cache_read(&cache, (uintptr_t)memory + 1, &byte, 1), 0);
+	assert_int_equal(page_cache_read(&cache, (uintptr_t)memory + PAGE_CACHE_PAGE_BYTES, &byte, 1),
+			 -ESTALE);
+	/* It came back: what was read meanwhile may still be of another moment. */
+	word = was;
+	assert_false(page_cache_holds(&cache));
+	assert_int_equal(page_cache_read(&cache, (uintptr_t)memory, &byte, 1), -ESTALE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -89,6 +112,8 @@ int main(void)
 			reads__inside_of_a_page_and_over_its_end_are_what_is_there, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(page__is_read_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			page__read_after_a_witness_has_changed_is_stale, setup, teardown),
 		cmocka_unit_test_setup_teardown(page__that_is_not_there_is_a_fault_each_time, setup,
 						teardown),
 	};
