@@ -461,8 +461,8 @@ static void finish_record(struct agent *agent, const struct decoded_miss *miss)
 	if (misses_finish(agent, process, miss, &record))
 		return;
 	if (key.user_stack) { /* of a wait, which is counted under this hash elsewhere */
-		record->hash = key.user_stack;
 		(void)misses_describe(agent, record);
+		(void)dictionary_add_alias(agent->dictionary, key.user_stack, record->hash);
 		return;
 	}
 	(void)misses_describe(agent, record);

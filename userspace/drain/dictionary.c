@@ -16,7 +16,7 @@ struct hash_set {
 };
 
 struct dictionary {
-	struct hash_set stacks, kernels, codes; /* codes: struct code_entry */
+	struct hash_set stacks, kernels, codes, aliases; /* codes: struct code_entry */
 	struct code_entry **code;		/* by index; [0] is NULL */
 	uint32_t code_count, code_capacity;
 	uint32_t *free_code; /* indexes below code_count without an object; as large as code */
@@ -35,6 +35,12 @@ struct code_entry {
 	uint32_t index;
 	bool is_used; /* by a stack: dictionary_make_room() */
 	struct python_code *code;
+};
+
+struct alias {
+	uint64_t hash;
+	uint64_t stack; /* its hash */
+	uint32_t epoch;
 };
 
 static uint64_t entry_hash(const void *entry)
@@ -141,7 +147,7 @@ int dictionary_new(size_t max_bytes, struct dictionary **ret_dictionary)
 		return -ENOMEM;
 	dictionary->shares.max_bytes = max_bytes;
 	if (set_init(&dictionary->stacks) || set_init(&dictionary->kernels) ||
-	    set_init(&dictionary->codes))
+	    set_init(&dictionary->codes) || set_init(&dictionary->aliases))
 		return -ENOMEM;
 	dictionary->code_count = 1;
 	*ret_dictionary = TAKE(dictionary);
@@ -170,6 +176,7 @@ void dictionary_free(struct dictionary *dictionary)
 	set_release(&dictionary->codes);
 	set_release(&dictionary->stacks);
 	set_release(&dictionary->kernels);
+	set_release(&dictionary->aliases);
 	shares_release(&dictionary->shares);
 	free(dictionary->refused);
 	free(dictionary->free_code);
@@ -204,9 +211,16 @@ static void note_refused(struct dictionary *dictionary, uint64_t hash)
 		dictionary->refused[bit / 64] |= 1ULL << bit % 64;
 }
 
+static uint64_t resolve_alias(const struct dictionary *dictionary, uint64_t hash)
+{
+	const struct alias *alias = set_find(&dictionary->aliases, hash);
+
+	return alias ? alias->stack : hash;
+}
+
 bool dictionary_was_refused(const struct dictionary *dictionary, uint64_t hash)
 {
-	uint64_t bit = hash % REFUSED_BITS;
+	uint64_t bit = resolve_alias(dictionary, hash) % REFUSED_BITS;
 
 	return dictionary->refused && dictionary->refused[bit / 64] >> bit % 64 & 1;
 }
@@ -396,6 +410,31 @@ int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_sta
 	return 0;
 }
 
+int dictionary_add_alias(struct dictionary *dictionary, uint64_t hash, uint64_t stack)
+{
+	struct alias *known = set_find(&dictionary->aliases, hash);
+	OWNED_MEM struct alias *alias = NULL;
+	int err;
+
+	if (known) {
+		known->stack = stack;
+		known->epoch = dictionary->epoch;
+		return 0;
+	}
+	err = reserve(dictionary, NULL, sizeof(*alias));
+	if (err)
+		return err;
+	alias = malloc(sizeof(*alias));
+	if (!alias)
+		return -ENOMEM;
+	*alias = (struct alias){.hash = hash, .stack = stack, .epoch = dictionary->epoch};
+	err = set_add(&dictionary->aliases, alias);
+	if (err)
+		return err;
+	TAKE(alias);
+	return 0;
+}
+
 int dictionary_add_kernel(struct dictionary *dictionary, const struct decoded_kernel *decoded)
 {
 	struct dict_kernel *known = set_find(&dictionary->kernels, decoded->record->hash);
@@ -428,7 +467,7 @@ int dictionary_add_kernel(struct dictionary *dictionary, const struct decoded_ke
 
 const struct dict_stack *dictionary_find_stack(const struct dictionary *dictionary, uint64_t hash)
 {
-	return set_find(&dictionary->stacks, hash);
+	return set_find(&dictionary->stacks, resolve_alias(dictionary, hash));
 }
 
 const struct dict_kernel *dictionary_find_kernel(const struct dictionary *dictionary, uint64_t hash)
@@ -438,8 +477,11 @@ const struct dict_kernel *dictionary_find_kernel(const struct dictionary *dictio
 
 const struct dict_stack *dictionary_use_stack(struct dictionary *dictionary, uint64_t hash)
 {
-	struct dict_stack *stack = set_find(&dictionary->stacks, hash);
+	struct alias *alias = set_find(&dictionary->aliases, hash);
+	struct dict_stack *stack = set_find(&dictionary->stacks, alias ? alias->stack : hash);
 
+	if (alias)
+		alias->epoch = dictionary->epoch;
 	if (stack)
 		stack->epoch = dictionary->epoch;
 	return stack;
@@ -459,6 +501,11 @@ const struct dict_kernel *dictionary_use_kernel(struct dictionary *dictionary, u
 static bool stack_is_recent(const struct dictionary *dictionary, const void *entry)
 {
 	return dictionary->epoch - ((const struct dict_stack *)entry)->epoch <= 1;
+}
+
+static bool alias_is_recent(const struct dictionary *dictionary, const void *entry)
+{
+	return dictionary->epoch - ((const struct alias *)entry)->epoch <= 1;
 }
 
 static bool kernel_is_recent(const struct dictionary *dictionary, const void *entry)
@@ -490,6 +537,7 @@ static void count_bytes(struct dictionary *dictionary)
 		if (dictionary->code[i])
 			shares_recount(shares, dictionary->code[i]->id,
 				       code_bytes(dictionary->code[i]->code));
+	shares->used_bytes += dictionary->aliases.count * sizeof(struct alias);
 }
 
 void dictionary_set_epoch(struct dictionary *dictionary, uint32_t epoch)
@@ -497,6 +545,7 @@ void dictionary_set_epoch(struct dictionary *dictionary, uint32_t epoch)
 	dictionary->epoch = epoch;
 	set_filter(&dictionary->stacks, stack_is_recent, dictionary);
 	set_filter(&dictionary->kernels, kernel_is_recent, dictionary);
+	set_filter(&dictionary->aliases, alias_is_recent, dictionary);
 	count_bytes(dictionary);
 	/* What was refused comes once more. */
 	free(dictionary->refused);
@@ -515,6 +564,11 @@ static bool stack_may_stay(const struct dictionary *dictionary, const void *entr
 static bool kernel_may_stay(const struct dictionary *dictionary, const void *entry)
 {
 	return ((const struct dict_kernel *)entry)->epoch == dictionary->epoch;
+}
+
+static bool alias_may_stay(const struct dictionary *dictionary, const void *entry)
+{
+	return set_find(&dictionary->stacks, ((const struct alias *)entry)->stack) != NULL;
 }
 
 static bool code_is_used(const struct dictionary *dictionary, const void *entry)
@@ -564,6 +618,7 @@ static void drop_unused_codes(struct dictionary *dictionary)
 void dictionary_make_room(struct dictionary *dictionary)
 {
 	set_filter(&dictionary->stacks, stack_may_stay, dictionary);
+	set_filter(&dictionary->aliases, alias_may_stay, dictionary);
 	set_filter(&dictionary->kernels, kernel_may_stay, dictionary);
 	drop_unused_codes(dictionary);
 	count_bytes(dictionary);

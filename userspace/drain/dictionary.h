@@ -77,6 +77,9 @@ void dictionary_set_reader(struct dictionary *dictionary, dictionary_read_raw re
 
 /* Adds or refreshes.  0; -ENOSPC: over the budget; -ENOMEM. */
 int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_stack *stack);
+/* A second hash for a stack: the kernel side names one that it could not finish by where it ended, which is
+ * another place each time.  0; -ENOSPC; -ENOMEM. */
+int dictionary_add_alias(struct dictionary *dictionary, uint64_t hash, uint64_t stack);
 int dictionary_add_kernel(struct dictionary *dictionary, const struct decoded_kernel *kernel);
 /* Takes the code over, also on failure.  `id`: the process that it was first met in. */
 int dictionary_add_code(struct dictionary *dictionary, struct pp_process_id id,

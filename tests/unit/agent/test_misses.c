@@ -63,6 +63,10 @@ static void miss__of_a_wait_is_only_described_under_its_hash(void **state)
 	miss_now(WAIT_HASH);
 	assert_int_equal(agent.finished.count, 0);
 	assert_non_null(dictionary_find_stack(agent.dictionary, WAIT_HASH));
+	/* Another walk that ended elsewhere found the same stack: it is kept once. */
+	miss_now(WAIT_HASH + 1);
+	assert_ptr_equal(dictionary_find_stack(agent.dictionary, WAIT_HASH + 1),
+			 dictionary_find_stack(agent.dictionary, WAIT_HASH));
 }
 
 int main(void)

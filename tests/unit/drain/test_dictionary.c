@@ -229,6 +229,38 @@ static void set_epoch__entries_not_sent_in_two_epochs_go(void **state)
 	assert_int_equal(stats_of(dictionary).bytes, 0);
 }
 
+static void add_alias__leads_to_the_stack_while_it_is_used(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	size_t bytes;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	dictionary_set_epoch(dictionary, 10);
+	assert_int_equal(dictionary_add_alias(dictionary, 100, 1), 0);
+	assert_null(dictionary_find_stack(dictionary, 100));
+	assert_int_equal(add_plain(dictionary, 1), 0);
+	bytes = stats_of(dictionary).bytes;
+	assert_int_equal(dictionary_find_stack(dictionary, 100)->hash, 1);
+	assert_int_equal(dictionary_add_alias(dictionary, 100, 1), 0);
+	assert_int_equal(stats_of(dictionary).bytes, bytes);
+	dictionary_set_epoch(dictionary, 11);
+	assert_int_equal(stats_of(dictionary).bytes, bytes);
+	assert_non_null(dictionary_use_stack(dictionary, 100));
+	dictionary_set_epoch(dictionary, 12);
+	assert_non_null(dictionary_find_stack(dictionary, 100));
+	dictionary_set_epoch(dictionary, 13);
+	assert_null(dictionary_find_stack(dictionary, 100));
+	assert_int_equal(stats_of(dictionary).bytes, 0);
+	assert_int_equal(add_plain(dictionary, 1), 0);
+	assert_int_equal(dictionary_add_alias(dictionary, 101, 1), 0);
+	assert_int_equal(dictionary_add_alias(dictionary, 102, 2), 0);
+	dictionary_make_room(dictionary);
+	assert_non_null(dictionary_find_stack(dictionary, 101));
+	assert_int_equal(add_plain(dictionary, 2), 0);
+	assert_null(dictionary_find_stack(dictionary, 102));
+}
+
 static void set_epoch__wraps(void **state)
 {
 	OWNED(dictionary) struct dictionary *dictionary = NULL;
@@ -529,6 +561,7 @@ int main(void)
 		cmocka_unit_test(add_stack__many_survive_growth),
 		cmocka_unit_test(add_stack__same_hash_is_kept_once),
 		cmocka_unit_test(set_epoch__entries_not_sent_in_two_epochs_go),
+		cmocka_unit_test(add_alias__leads_to_the_stack_while_it_is_used),
 		cmocka_unit_test(set_epoch__wraps),
 		cmocka_unit_test(set_epoch__keeps_code_objects_and_frees_room),
 		cmocka_unit_test(add_code__same_id_is_one_code),
