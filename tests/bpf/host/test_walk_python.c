@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* sources: python/python_code.c python/python_text.c python/line_table.c python/python_objects.c base/io.c */
 /* bpf/lib/walk_python.bpf.h on synthetic interpreters: the five chains, code objects. */
 #include "host.h"
 #include "python.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "python/python_code.h"
 
 static void walk(void)
 {
@@ -650,9 +656,39 @@ static void code__table_that_is_busy_is_counted(void **state)
 	assert_int_equal(host->record_count, 1);
 }
 
+/* Stacks that the agent finishes hold codes that either side has read. */
+static void code__has_the_id_that_the_agent_gives_it(void **state)
+{
+	OWNED(python_code) struct python_code *code = NULL;
+	char name[PP_MAX_NAME_BYTES + 100];
+	uint64_t short_code, long_code;
+	void *memory;
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = 0;
+	python_begin(PP_CHAIN_SHIM, 13);
+	short_code = new_code("outer.<locals>.inner", 7);
+	long_code = new_code(name, 8);
+	put_word(state_address + TS_FRAME, new_frame(short_code, new_frame(long_code, 0, 0), 0));
+	walk();
+	/* The target's memory is our own, at the same addresses. */
+	memory = mmap((void *)HEAP, HEAP_BYTES, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	assert_ptr_equal(memory, HEAP);
+	memcpy(memory, host->region[1].bytes, HEAP_BYTES);
+	assert_int_equal(python_code_read(getpid(), &host->python, INTERPRETER, short_code, &code), 0);
+	assert_int_equal(host->walk.out.frame[0].where, code->id);
+	python_code_free(TAKE(code));
+	assert_int_equal(python_code_read(getpid(), &host->python, INTERPRETER, long_code, &code), 0);
+	assert_int_equal(host->walk.out.frame[1].where, code->id);
+	munmap(memory, HEAP_BYTES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		host_test(code__has_the_id_that_the_agent_gives_it),
 		host_test(chain__frame_objects_of_2_7_to_3_9),
 		host_test(chain__frame_objects_with_cframes_of_3_10),
 		host_test(chain__entry_frames_of_3_11),
