@@ -226,3 +226,64 @@ assert libc.mount(b"%s", path.encode(), None, 4096, None) == 0
         assert why in said and "perf_maps_refused" in said, (why, said)
     assert os.read(kept, 100) == line, "a pipe was read"
     os.close(kept)
+
+
+# ---------------------------------------------------------------- who a file is
+
+LIBRARY = """
+__attribute__((noinline)) void %s(void)
+{
+	for (volatile int i = 0; i < 50000000; i++)
+		;
+}
+__attribute__((noinline)) void %s(void)
+{
+	%s();
+}
+"""
+CALLER = """
+import ctypes, sys
+call = getattr(ctypes.CDLL("%s"), "%s")
+print("ready", flush=True)
+while True:
+    call()
+"""
+
+
+def build_libraries(folder):
+    """Two with one build-id: root's, and nobody's forgery of it."""
+    harness.need(subprocess.call(["gcc", "--version"], stdout=subprocess.DEVNULL) == 0, "no gcc")
+    found = []
+    for name, inner, outer in (("honest", "honest_inner", "honest_outer"),
+                               ("forged", "forged_inner", "forged_outer")):
+        place = os.path.join(folder, name)
+        os.mkdir(place)
+        source = os.path.join(place, "lib.c")
+        with open(source, "w") as f:
+            f.write(LIBRARY % (inner, outer, inner))
+        path = os.path.join(place, "lib%s.so" % name)
+        subprocess.check_call(["gcc", "-O1", "-fno-optimize-sibling-calls", "-shared", "-fPIC",
+                               "-Wl,--build-id=0x1234567890abcdef1234567890abcdef12345678",
+                               "-o", path, source])
+        found.append((path, outer))
+    os.chown(found[1][0], NOBODY, NOBODY)
+    return found
+
+
+def test_forged_build_id_names_nobody_else():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    (honest, honest_call), (forged, forged_call) = build_libraries(harness.temporary())
+    folder = harness.temporary()
+    process, path = agent(folder)
+    try:
+        with Program(CALLER % (forged, forged_call)) as attacker:
+            ask("--live", "--socket", path, "--pid", attacker.pid, "--for", 2, verb="report")
+            with Program(CALLER % (honest, honest_call), user=54321) as victim:
+                out = {p.pid: ask("--live", "--socket", path, "--pid", p.pid, "--for", 2, "--top", 0,
+                                  verb="report") for p in (attacker, victim)}
+        assert "forged_inner" in out[attacker.pid] and "libforged" in out[attacker.pid], out
+        assert "honest_inner" in out[victim.pid] and "libhonest" in out[victim.pid], out[victim.pid]
+        assert "forged" not in out[victim.pid], out[victim.pid]
+        assert "honest" not in out[attacker.pid], out[attacker.pid]
+    finally:
+        harness.finish(process, signal_number=2)

@@ -22,7 +22,6 @@ static void parse(const uint8_t *bytes, size_t size)
 		assert(record.mapping.start < record.mapping.end);
 		assert(record.mapping.path == record.path);
 		assert(memchr(record.path, '\0', sizeof(record.path)));
-		assert(record.mapping.key.build_id_size <= BUILD_ID_MAX_BYTES);
 	}
 	free(copy);
 }

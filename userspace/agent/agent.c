@@ -72,22 +72,15 @@ static void on_kernel(void *context, const struct decoded_kernel *kernel)
 
 static const struct python_info *python_by_index(struct agent *agent, uint32_t python)
 {
-	for (uint32_t id = PP_FILE_FIRST;; id++) {
-		struct file *file = file_table_find(agent->files, id);
-		struct file_table_stats stats;
+	const struct file *file = image_table_interpreter(agent->images, python);
 
-		if (file && file->python_index == python)
-			return file->python;
-		file_table_get_stats(agent->files, &stats);
-		if (id > PP_FILE_FIRST + stats.created)
-			return NULL;
-	}
+	return file ? file->python : NULL;
 }
 
 static void on_code(void *context, const struct pp_code_record *record)
 {
 	struct agent *agent = context;
-	const struct python_info *info = record->python ? python_by_index(agent, record->python) : NULL;
+	const struct python_info *info = python_by_index(agent, record->python);
 	struct python_code *code;
 	uint32_t index;
 
@@ -99,7 +92,7 @@ static int read_raw_code(void *context, struct pp_process_id id, uint8_t python,
 			 struct python_code **ret_code)
 {
 	struct agent *agent = context;
-	const struct python_info *info = python ? python_by_index(agent, python) : NULL;
+	const struct python_info *info = python_by_index(agent, python);
 	struct process *process = process_table_find(agent->processes, id);
 	struct process_python *where = process ? image_table_python(process) : NULL;
 

@@ -104,7 +104,7 @@ static const char *module_path(const struct dump_text *text, const struct frame 
 
 	if (frame->kind != FRAME_NATIVE)
 		return "";
-	file = file_table_find(text->agent->files, frame->module);
+	file = file_table_in_slot(text->agent->files, frame->module);
 	return file ? file->path : "";
 }
 

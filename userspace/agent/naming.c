@@ -37,6 +37,12 @@ struct jit {
 	UT_hash_handle hh;
 };
 
+/* A module of the window's profile. */
+struct named_module {
+	uint32_t file;	/* id of the file that had the slot when it was asked for */
+	uint32_t index; /* + 1; 0: not asked yet */
+};
+
 struct naming {
 	struct agent *agent;
 	struct native_symbols *native;
@@ -47,7 +53,7 @@ struct naming {
 	uint64_t credit_bytes, credited_ns;  /* of reading perf maps */
 	uint32_t window;
 	bool has_warned_kernel;
-	uint32_t *module; /* by file id: index in the window's profile + 1, 0: not asked yet */
+	struct named_module *module; /* by slot of a file */
 	size_t module_count;
 	uint32_t profile_serial; /* that module[] is of */
 };
@@ -158,13 +164,13 @@ static void take_names(struct naming *naming, struct file *file, const uint64_t 
 	}
 }
 
-static void name_native(void *context, uint32_t id, const uint64_t *address, size_t n,
+static void name_native(void *context, uint32_t slot, const uint64_t *address, size_t n,
 			struct symbol *ret)
 {
 	struct naming *naming = context;
-	struct file *file = file_table_find(naming->agent->files, id);
+	struct file *file = file_table_in_slot(naming->agent->files, slot);
 	struct native_file native = {
-		.id = id, .root = "/", .path = file ? file->path : "", .open = open_file,
+		.id = file ? file->id : 0, .root = "/", .path = file ? file->path : "", .open = open_file,
 		.open_context = file};
 	OWNED_MEM struct native_symbol *symbol = calloc(n, sizeof(*symbol));
 
@@ -341,7 +347,7 @@ static int describe_file(struct naming *naming, const struct file *file, struct 
 	char build_id[2 * BUILD_ID_MAX_BYTES + 1];
 	int err = intern_string(strings, file->path, &module->path);
 
-	hex(file->key.build_id, file->key.build_id_size, build_id);
+	hex(file->build_id, file->build_id_size, build_id);
 	if (!err)
 		err = intern_string(strings, build_id, &module->build_id);
 	if (file->segment_count) {
@@ -352,50 +358,59 @@ static int describe_file(struct naming *naming, const struct file *file, struct 
 	return err;
 }
 
-static int describe(struct naming *naming, uint32_t id, struct module *module)
+static int describe(struct naming *naming, uint32_t slot, const struct file *file,
+		    struct module *module)
 {
-	const struct file *file = file_table_find(naming->agent->files, id);
 	struct intern *strings = naming->agent->strings;
 
-	if (id == PP_FILE_NONE)
+	if (slot == PP_FILE_NONE)
 		return intern_string(strings, "[kernel.kallsyms]", &module->path);
-	if (id == PP_FILE_ANONYMOUS)
+	if (slot == PP_FILE_ANONYMOUS)
 		return intern_string(strings, "[anon]", &module->path);
 	if (!file)
 		return intern_string(strings, "[unmapped file]", &module->path);
 	return describe_file(naming, file, module);
 }
 
-static uint32_t get_module(void *context, uint32_t id)
+static int reserve_modules(struct naming *naming, uint32_t slot)
+{
+	const size_t count = (size_t)slot + 256;
+	struct named_module *grown;
+
+	if (slot < naming->module_count)
+		return 0;
+	grown = realloc(naming->module, count * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + naming->module_count, 0, (count - naming->module_count) * sizeof(*grown));
+	naming->module = grown;
+	naming->module_count = count;
+	return 0;
+}
+
+static uint32_t get_module(void *context, uint32_t slot)
 {
 	struct naming *naming = context;
+	const struct file *file = file_table_in_slot(naming->agent->files, slot);
+	const uint32_t id = file ? file->id : slot;
 	struct module module = {};
 	uint32_t index = 0;
 
-	if (id >= naming->module_count) {
-		size_t count = (size_t)id + 256;
-		uint32_t *grown = realloc(naming->module, count * sizeof(*grown));
-
-		if (!grown)
-			return 0;
-		memset(grown + naming->module_count, 0,
-		       (count - naming->module_count) * sizeof(*grown));
-		naming->module = grown;
-		naming->module_count = count;
-	}
-	if (naming->module[id])
-		return naming->module[id] - 1;
-	if (describe(naming, id, &module) ||
+	if (reserve_modules(naming, slot))
+		return 0;
+	if (naming->module[slot].index && naming->module[slot].file == id)
+		return naming->module[slot].index - 1;
+	if (describe(naming, slot, file, &module) ||
 	    profiles_add_module(&naming->agent->profiles, &module, &index))
 		return 0;
-	naming->module[id] = index + 1;
+	naming->module[slot] = (struct named_module){.file = id, .index = index + 1};
 	return index;
 }
 
-static bool is_interpreter(void *context, uint32_t id)
+static bool is_interpreter(void *context, uint32_t slot)
 {
 	struct naming *naming = context;
-	const struct file *file = file_table_find(naming->agent->files, id);
+	const struct file *file = file_table_in_slot(naming->agent->files, slot);
 
 	return file && file->python;
 }
@@ -403,17 +418,9 @@ static bool is_interpreter(void *context, uint32_t id)
 static bool has_one_frame_runs(void *context, uint8_t python)
 {
 	struct naming *naming = context;
-	struct file_table_stats stats;
+	const struct file *file = image_table_interpreter(naming->agent->images, python);
 
-	file_table_get_stats(naming->agent->files, &stats);
-	for (uint32_t i = 0; python && i < stats.created; i++) {
-		const struct file *file =
-			file_table_find(naming->agent->files, PP_FILE_FIRST + i);
-
-		if (file && file->python_index == python)
-			return file->python->bpf.chain == PP_CHAIN_FRAME_OBJECT;
-	}
-	return false;
+	return file && file->python->bpf.chain == PP_CHAIN_FRAME_OBJECT;
 }
 
 void naming_begin(struct naming *naming, struct symbolizer_sources *ret_sources)

@@ -384,6 +384,20 @@ size_t window_dictionary_bytes(const struct agent *agent)
 	return bytes < max ? bytes : max;
 }
 
+/* Ids of files that are gone serve others once no stack names them. */
+static void reuse_file_slots(struct agent *agent)
+{
+	OWNED_MEM uint64_t *named = NULL;
+
+	if (!file_table_has_resting(agent->files))
+		return;
+	named = calloc(FILE_SLOTS / 64, sizeof(*named));
+	if (!named)
+		return;
+	dictionary_note_files(agent->dictionary, named);
+	file_table_end_epoch(agent->files, named);
+}
+
 /* Code objects stay until the dictionary is full; then what is in use stays, and everything is described
  * anew.  What found no room tells so until then (say_why()). */
 static void renew_dictionary(struct agent *agent)
@@ -404,6 +418,7 @@ static void renew_dictionary(struct agent *agent)
 	if (config->epoch != agent->epoch) {
 		config->epoch = agent->epoch;
 		dictionary_set_epoch(agent->dictionary, agent->epoch);
+		reuse_file_slots(agent);
 		sweeps_refresh(agent->sweeps);
 		live_refresh(agent->live);
 	}

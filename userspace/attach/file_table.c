@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
-
-#include <uthash.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "discover/file_open.h"
@@ -13,29 +12,22 @@
 #include "python/greenlet.h"
 #include "unwind/cfi.h"
 
-/* A file under its names: by build-id, and by device and inode as /proc/PID/maps shows them. */
-struct alias_key {
-	uint8_t build_id[BUILD_ID_MAX_BYTES];
-	uint32_t build_id_size;
-	uint32_t major, minor;
-	uint64_t inode;
-};
-
-struct alias {
-	struct alias_key key;
-	struct file *file;
-	UT_hash_handle hh;
+/* A slot whose file was forgotten; stacks may name it still. */
+struct resting_slot {
+	uint32_t slot, epochs;
 };
 
 struct file_table {
 	struct row_store *rows; /* borrowed */
-	struct alias *alias;
-	struct file **file; /* owned; by id - PP_FILE_FIRST, NULL: forgotten */
+	struct file_names *names; /* owned */
+	struct file **file; /* owned; by slot - PP_FILE_FIRST, NULL: forgotten */
+	uint16_t *generation; /* owned; of the file that a slot has or had */
 	uint32_t file_count, file_capacity;
+	struct resting_slot *resting; /* owned */
+	uint32_t *free_slot;	      /* owned; a stack of them */
+	size_t resting_count, resting_capacity, free_count, free_capacity;
 	struct file *vdso;
 	struct file_table_stats stats;
-	void (*forget)(void *context, uint32_t file);
-	void *forget_context;
 };
 
 static void file_close(struct file *file)
@@ -59,117 +51,194 @@ DEFINE_OWNED(struct file, file)
 
 int file_table_new(struct row_store *rows, struct file_table **ret_table)
 {
-	struct file_table *table = calloc(1, sizeof(*table));
+	OWNED(file_table) struct file_table *table = calloc(1, sizeof(*table));
+	int err;
 
 	if (!table)
 		return -ENOMEM;
 	table->rows = rows;
-	*ret_table = table;
+	err = file_names_new(&table->names);
+	if (err)
+		return err;
+	*ret_table = TAKE(table);
 	return 0;
 }
 
 void file_table_free(struct file_table *table)
 {
-	struct alias *alias, *next;
-
 	if (!table)
 		return;
-	HASH_ITER (hh, table->alias, alias, next) {
-		HASH_DEL(table->alias, alias);
-		free(alias);
-	}
+	file_names_free(table->names);
 	for (uint32_t i = 0; i < table->file_count; i++)
 		file_free(table->file[i]);
 	free(table->file);
+	free(table->generation);
+	free(table->resting);
+	free(table->free_slot);
 	free(table);
 }
 
-void file_table_on_forget(struct file_table *table, void (*forget)(void *context, uint32_t file),
-			  void *context)
+struct file *file_table_in_slot(const struct file_table *table, uint32_t slot)
 {
-	table->forget = forget;
-	table->forget_context = context;
+	uint32_t at = slot - PP_FILE_FIRST;
+
+	return slot >= PP_FILE_FIRST && at < table->file_count ? table->file[at] : NULL;
 }
 
 struct file *file_table_find(const struct file_table *table, uint32_t id)
 {
-	uint32_t at = id - PP_FILE_FIRST;
+	struct file *file = file_table_in_slot(table, file_slot(id));
 
-	return id >= PP_FILE_FIRST && at < table->file_count ? table->file[at] : NULL;
+	return file && file->id == id ? file : NULL;
 }
 
 /* ---- names ---- */
 
-static bool key_by_build_id(const uint8_t *build_id, size_t size, struct alias_key *key)
+static struct file_name name_of_mapped(const struct file_key *key, const char *path)
 {
-	if (!size || size > BUILD_ID_MAX_BYTES)
-		return false;
-	*key = (struct alias_key){.build_id_size = (uint32_t)size};
-	memcpy(key->build_id, build_id, size);
-	return true;
+	return (struct file_name){.kind = FILE_NAME_MAPPED,
+				  .key = *key,
+				  .text = path,
+				  .text_bytes = strlen(path)};
 }
 
-static bool key_by_inode(const struct file_key *file, struct alias_key *key)
+static struct file *find_mapped(const struct file_table *table, const struct file_key *key,
+				const char *path)
 {
-	if (!file->inode)
-		return false;
-	*key = (struct alias_key){
-		.major = file->major, .minor = file->minor, .inode = file->inode};
-	return true;
+	const struct file_name name = name_of_mapped(key, path);
+
+	return key->inode ? file_names_find(table->names, &name) : NULL;
 }
 
-static struct file *alias_find(const struct file_table *table, const struct alias_key *key)
+static struct file_name name_of_opened(const struct file_identity *identity, const char *path)
 {
-	struct alias *alias;
-
-	HASH_FIND(hh, table->alias, key, sizeof(*key), alias);
-	return alias ? alias->file : NULL;
+	return (struct file_name){.kind = FILE_NAME_OPENED,
+				  .key = identity->key,
+				  .changed_ns = identity->changed_ns,
+				  .text = path,
+				  .text_bytes = strlen(path)};
 }
 
-static int alias_add(struct file_table *table, const struct alias_key *key, struct file *file)
+/* Its own inode cannot become another's while it is open; one that was never opened, and that of an equal file,
+ * can. */
+static int name_mapped(struct file_table *table, struct file *file, const struct file_key *key,
+		       bool is_own)
 {
-	struct alias *alias;
+	const struct file_name name = name_of_mapped(key, file->path);
 
-	if (alias_find(table, key))
+	if (!key->inode)
 		return 0;
-	alias = calloc(1, sizeof(*alias));
-	if (!alias)
-		return -ENOMEM;
-	alias->key = *key;
-	alias->file = file;
-	HASH_ADD(hh, table->alias, key, sizeof(alias->key), alias);
-	return 0;
+	return is_own ? file_names_set(table->names, &name, file, &file->names)
+		      : file_names_lend(table->names, &name, file, &file->names);
 }
 
-static struct file *find_by_key(const struct file_table *table, const struct file_key *key)
+static int name_opened(struct file_table *table, struct file *file,
+		       const struct file_identity *identity)
 {
-	struct alias_key alias;
-	struct file *file = NULL;
+	const struct file_name name = name_of_opened(identity, file->path);
 
-	if (key_by_build_id(key->build_id, key->build_id_size, &alias))
-		file = alias_find(table, &alias);
-	if (!file && key_by_inode(key, &alias))
-		file = alias_find(table, &alias);
-	return file;
+	return file_names_set(table->names, &name, file, &file->names);
+}
+
+static struct file_name name_of_inode(const struct file *file)
+{
+	return (struct file_name){.kind = FILE_NAME_INODE,
+				  .key = file->identity.key,
+				  .changed_ns = file->identity.changed_ns};
+}
+
+static struct file_name name_of_build_id(const struct file *file)
+{
+	return (struct file_name){.kind = FILE_NAME_BUILD_ID,
+				  .text = file->build_id,
+				  .text_bytes = file->build_id_size};
+}
+
+/* ---- slots ---- */
+
+/* Without memory for it the slot is lost. */
+static void slot_rest(struct file_table *table, uint32_t slot)
+{
+	table->generation[slot - PP_FILE_FIRST]++;
+	table->generation[slot - PP_FILE_FIRST] &= FILE_GENERATIONS - 1;
+	if (table->resting_count == table->resting_capacity) {
+		const size_t capacity = table->resting_capacity ? table->resting_capacity * 2 : 64;
+		struct resting_slot *grown =
+			reallocarray(table->resting, capacity, sizeof(*grown));
+
+		if (!grown)
+			return;
+		table->resting = grown;
+		table->resting_capacity = capacity;
+	}
+	table->resting[table->resting_count++] = (struct resting_slot){.slot = slot};
+}
+
+static bool slot_free(struct file_table *table, uint32_t slot)
+{
+	if (table->free_count == table->free_capacity) {
+		const size_t capacity = table->free_capacity ? table->free_capacity * 2 : 64;
+		uint32_t *grown = reallocarray(table->free_slot, capacity, sizeof(*grown));
+
+		if (!grown)
+			return false;
+		table->free_slot = grown;
+		table->free_capacity = capacity;
+	}
+	table->free_slot[table->free_count++] = slot;
+	return true;
 }
 
 /* ---- a new file ---- */
 
-static int table_append(struct file_table *table, struct file *file)
+static int grow(struct file_table *table)
 {
-	if (table->file_count == table->file_capacity) {
-		uint32_t capacity = table->file_capacity ? table->file_capacity * 2 : 64;
-		struct file **grown = realloc(table->file, capacity * sizeof(*grown));
+	uint32_t capacity = table->file_capacity ? table->file_capacity * 2 : 64;
+	struct file **file = realloc(table->file, capacity * sizeof(*file));
+	uint16_t *generation;
 
-		if (!grown)
-			return -ENOMEM;
-		table->file = grown;
-		table->file_capacity = capacity;
+	if (!file)
+		return -ENOMEM;
+	table->file = file;
+	generation = realloc(table->generation, capacity * sizeof(*generation));
+	if (!generation)
+		return -ENOMEM;
+	table->generation = generation;
+	table->file_capacity = capacity;
+	return 0;
+}
+
+/* -ENOSPC: as many files are mapped, or were lately, as ids can tell apart. */
+static int slot_take(struct file_table *table, uint32_t *ret_at)
+{
+	int err = 0;
+
+	if (table->free_count) {
+		*ret_at = table->free_slot[--table->free_count] - PP_FILE_FIRST;
+		return 0;
 	}
-	file->id = PP_FILE_FIRST + table->file_count;
-	table->file[table->file_count++] = file;
+	if (table->file_count == FILE_SLOTS - PP_FILE_FIRST)
+		return -ENOSPC;
+	if (table->file_count == table->file_capacity)
+		err = grow(table);
+	if (err)
+		return err;
+	table->generation[table->file_count] = 0;
+	*ret_at = table->file_count++;
+	return 0;
+}
+
+static int table_put(struct file_table *table, struct file *file)
+{
+	uint32_t at;
+	int err = slot_take(table, &at);
+
+	if (err)
+		return err;
+	file->id = (uint32_t)table->generation[at] << FILE_SLOT_BITS | (PP_FILE_FIRST + at);
+	table->file[at] = file;
 	table->stats.files++;
-	table->stats.created = table->file_count;
+	table->stats.created++;
 	return 0;
 }
 
@@ -249,6 +318,17 @@ static int compile(struct file_table *table, struct file *file, uint64_t low, ui
 	return err;
 }
 
+static int share_rows(struct file *file)
+{
+	const struct file *from = file->rows_of;
+
+	file->page0 = from->page0;
+	file->has_pages = from->has_pages;
+	file->is_giant = from->is_giant;
+	file->is_whole = from->is_whole;
+	return from->error;
+}
+
 static int examine(struct file_table *table, struct file *file)
 {
 	struct elf_image *image;
@@ -261,6 +341,8 @@ static int examine(struct file_table *table, struct file *file)
 	if (!file->segment_count)
 		return -ENOEXEC;
 	note_python(table, file);
+	if (file->rows_of)
+		return share_rows(file);
 	err = row_store_add_file(table->rows, file->min_vaddr, file->max_vaddr, &file->page0);
 	if (err)
 		return err;
@@ -293,8 +375,7 @@ static int vdso_image(struct elf_image **ret_image)
 				     ret_image);
 }
 
-static int create(struct file_table *table, const struct process *process,
-		  const struct mapping *mapping, struct file **ret_file)
+static int create(struct file_table *table, const char *path, struct file **ret_file)
 {
 	OWNED(file) struct file *file = calloc(1, sizeof(*file));
 	int err;
@@ -302,59 +383,98 @@ static int create(struct file_table *table, const struct process *process,
 	if (!file)
 		return -ENOMEM;
 	file->fd = -1;
-	file->key = mapping->key;
+	file->error = -ENODATA;
 	file->unused_since_ns = mono_ns();
-	file->path = strdup(mapping->path);
+	file->path = strdup(path);
 	if (!file->path)
 		return -ENOMEM;
-	if (!strcmp(mapping->path, "[vdso]")) {
-		err = vdso_image(&file->image);
-	} else {
-		err = file_open(process->id.tgid, mapping, &file->fd);
-		file->is_musl = path_is_musl(mapping->path);
-	}
-	if (err)
-		table->stats.open_failures++;
-	err = table_append(table, file);
+	file->is_musl = path_is_musl(path);
+	err = table_put(table, file);
 	if (err)
 		return err;
 	*ret_file = TAKE(file);
 	return 0;
 }
 
-static int name_file(struct file_table *table, struct file *file)
-{
-	struct alias_key alias;
-	int err = 0;
-
-	if (file->image && file->image->build_id && !file->key.build_id_size &&
-	    file->image->build_id_size <= BUILD_ID_MAX_BYTES) {
-		memcpy(file->key.build_id, file->image->build_id, file->image->build_id_size);
-		file->key.build_id_size = (uint8_t)file->image->build_id_size;
-	}
-	if (key_by_build_id(file->key.build_id, file->key.build_id_size, &alias))
-		err = alias_add(table, &alias, file);
-	if (!err && key_by_inode(&file->key, &alias))
-		err = alias_add(table, &alias, file);
-	return err;
-}
-
-/* The file that has this one's build-id already; then this one was opened in vain. */
-static struct file *find_twin(const struct file_table *table, const struct file *file)
+static void take_build_id(struct file *file)
 {
 	struct elf_image *image;
-	struct alias_key alias;
 
-	if (file_image((struct file *)file, &image) || !image->build_id ||
-	    !key_by_build_id(image->build_id, image->build_id_size, &alias))
-		return NULL;
-	return alias_find(table, &alias);
+	if (file_image(file, &image) || !image->build_id ||
+	    image->build_id_size > BUILD_ID_MAX_BYTES)
+		return;
+	memcpy(file->build_id, image->build_id, image->build_id_size);
+	file->build_id_size = (uint8_t)image->build_id_size;
 }
 
-static void drop_last(struct file_table *table)
+/* ---- the same file again ---- */
+
+/* What was opened for a mapping. */
+struct opened {
+	int fd; /* owned */
+	struct file_identity identity;
+	bool is_of_mapping; /* the mapping's key is this file's alone */
+};
+
+static void opened_release(struct opened *opened)
 {
-	file_free(table->file[--table->file_count]);
-	table->stats.files--;
+	if (opened->fd >= 0)
+		close(opened->fd);
+}
+
+static int open_mapped(const struct process *process, const struct mapping *mapping,
+		       struct opened *opened)
+{
+	int err = file_open(process->id.tgid, mapping, &opened->fd);
+
+	if (!err)
+		err = file_identity_read(opened->fd, &opened->identity);
+	if (err)
+		return err;
+	opened->is_of_mapping =
+		file_identity_is_of(opened->fd, &opened->identity, &mapping->key);
+	return 0;
+}
+
+static struct file *with_build_id(const struct file_table *table, const struct file *file)
+{
+	const struct file_name name = name_of_build_id(file);
+
+	return file->build_id_size ? file_names_find(table->names, &name) : NULL;
+}
+
+static bool is_stood_for(const struct file *known, const struct file *file)
+{
+	return file_stands_for(
+		(struct open_file){.fd = known->fd, .identity = &known->identity},
+		(struct open_file){.fd = file->fd, .identity = &file->identity});
+}
+
+/* The file whose rows this one's code has as well: that of the same inode under another path, or an equal
+ * one.  NULL: none. */
+static struct file *find_rows_of(const struct file_table *table, const struct file *file)
+{
+	const struct file_name inode = name_of_inode(file);
+	struct file *known = file_names_find(table->names, &inode);
+
+	if (known)
+		return known;
+	known = with_build_id(table, file);
+	return known && is_stood_for(known, file) ? known : NULL;
+}
+
+/* Who comes later may be found to be equal to this one.  What is root's goes first, that nobody can take a
+ * build-id's place before it. */
+static int offer_rows(struct file_table *table, struct file *file)
+{
+	const struct file_name inode = name_of_inode(file), build_id = name_of_build_id(file);
+	const struct file *known = with_build_id(table, file);
+	int err = file_names_set(table->names, &inode, file, &file->names);
+
+	if (err || !file->build_id_size || !file->identity.is_settled ||
+	    (known && (!known->identity.owner || file->identity.owner)))
+		return err;
+	return file_names_set(table->names, &build_id, file, &file->names);
 }
 
 /* Reads what is in a file and gives it its names. */
@@ -362,53 +482,143 @@ static int take_in(struct file_table *table, struct file *file)
 {
 	int err;
 
+	if (file->rows_of)
+		file->rows_of->references++;
 	file->error = examine(table, file);
-	err = name_file(table, file);
-	if (!file->is_giant && file->fd >= 0)
+	err = name_opened(table, file, &file->identity);
+	if (!err && !file->rows_of)
+		err = offer_rows(table, file);
+	if (!file->is_giant)
 		file_close(file);
 	return err;
 }
 
-static int get_new(struct file_table *table, const struct process *process,
-		   const struct mapping *mapping, struct file **ret_file)
+/* Gives a new file its slot, or `unopened` its contents. */
+static int get_created(struct file_table *table, const char *path, struct opened *opened,
+		       struct file *unopened, struct file **ret_file)
 {
-	struct alias_key alias;
-	struct file *file, *twin;
-	int err = create(table, process, mapping, &file);
+	struct file *file = unopened;
+	int err = file ? 0 : create(table, path, &file);
 
 	if (err)
 		return err;
-	twin = find_twin(table, file);
-	if (twin) {
-		drop_last(table);
-		err = key_by_inode(&mapping->key, &alias) ? alias_add(table, &alias, twin) : 0;
-	} else {
-		err = take_in(table, file);
+	file->fd = TAKE_FD(opened->fd);
+	file->identity = opened->identity;
+	take_build_id(file);
+	*ret_file = file;
+	return 0;
+}
+
+static void drop_new(struct file_table *table, struct file *file)
+{
+	const uint32_t at = file_slot(file->id) - PP_FILE_FIRST;
+
+	table->file[at] = NULL;
+	table->stats.files--;
+	slot_rest(table, file_slot(file->id));
+	file_free(file);
+}
+
+/* The file of an open descriptor: one that is known under this path, or a new one. */
+static int get_opened(struct file_table *table, const char *path, struct opened *opened,
+		      struct file *unopened, struct file **ret_file)
+{
+	const struct file_name name = name_of_opened(&opened->identity, path);
+	struct file *file = file_names_find(table->names, &name), *equal;
+	int err;
+
+	if (file && file != unopened) {
+		*ret_file = file;
+		return 0;
 	}
-	*ret_file = twin ? twin : file;
-	return err;
+	err = get_created(table, path, opened, opened->is_of_mapping ? unopened : NULL, &file);
+	if (err)
+		return err;
+	equal = find_rows_of(table, file);
+	/* Containers have their own copies, under the same paths. */
+	if (equal && file != unopened && !strcmp(equal->path, path)) {
+		err = name_opened(table, equal, &opened->identity);
+		drop_new(table, file);
+		*ret_file = equal;
+		return err;
+	}
+	file->rows_of = equal;
+	*ret_file = file;
+	return take_in(table, file);
+}
+
+static bool is_same_inode(const struct file_identity *a, const struct file_identity *b)
+{
+	return file_key_equal(&a->key, &b->key);
+}
+
+static int get_new(struct file_table *table, const struct process *process,
+		   const struct mapping *mapping, struct file *unopened, struct file **ret_file)
+{
+	CLEANUP(opened_release) struct opened opened = {.fd = -1};
+	struct file *file = unopened;
+	int err = open_mapped(process, mapping, &opened);
+
+	if (!err) {
+		err = get_opened(table, mapping->path, &opened, unopened, &file);
+		if (!err && opened.is_of_mapping)
+			err = name_mapped(table, file, &mapping->key,
+					  is_same_inode(&file->identity, &opened.identity));
+	} else if (!file) {
+		table->stats.open_failures++;
+		err = create(table, mapping->path, &file);
+		if (!err)
+			err = name_mapped(table, file, &mapping->key, false);
+	} else {
+		err = 0;
+	}
+	if (err)
+		return err;
+	*ret_file = file;
+	return 0;
+}
+
+static int get_vdso(struct file_table *table, struct file **ret_file)
+{
+	int err;
+
+	if (!table->vdso) {
+		err = create(table, "[vdso]", &table->vdso);
+		if (!err)
+			err = vdso_image(&table->vdso->image);
+		if (err == -ENOMEM)
+			return err;
+		if (!err)
+			table->vdso->error = examine(table, table->vdso);
+	}
+	*ret_file = table->vdso;
+	return 0;
 }
 
 int file_table_get(struct file_table *table, const struct process *process,
 		   const struct mapping *mapping, struct file **ret_file)
 {
-	bool is_vdso = !strcmp(mapping->path, "[vdso]");
-	struct file *file = is_vdso ? table->vdso : find_by_key(table, &mapping->key);
-	int err = 0;
+	struct file *file;
+	int err;
 
-	if (!is_vdso && mapping_is_anonymous(mapping)) {
+	if (!strcmp(mapping->path, "[vdso]"))
+		return get_vdso(table, ret_file);
+	if (mapping_is_anonymous(mapping)) {
 		*ret_file = NULL;
 		return 0;
 	}
-	if (!file)
-		err = get_new(table, process, mapping, &file);
-	else if (file->fd < 0 && !is_vdso && !file_open(process->id.tgid, mapping, &file->fd))
-		/* Whoever mapped it first was gone before it could be opened. */
-		err = take_in(table, file);
-	if (err)
-		return err;
-	if (is_vdso)
-		table->vdso = file;
+	file = find_mapped(table, &mapping->key, mapping->path);
+	/* Without a descriptor: whoever mapped it first was gone before it could be opened. */
+	if (!file || file->fd < 0) {
+		err = get_new(table, process, mapping, file, &file);
+		if (err == -ENOSPC) {
+			table->stats.no_space++;
+			file = NULL;
+			err = 0;
+		}
+		if (err)
+			return err;
+	}
 	*ret_file = file;
 	return 0;
 }
@@ -434,8 +644,10 @@ uint64_t file_bias(const struct file *file, const struct mapping *mapping)
 
 /* ---- rows on demand ---- */
 
-int file_table_load_at(struct file_table *table, struct file *file, uint64_t vaddr)
+int file_table_load_at(struct file_table *table, struct file *named, uint64_t vaddr)
 {
+	/* Rows that others use are made of the file that stands for them. */
+	struct file *file = named->rows_of ? named->rows_of : named;
 	uint64_t low = vaddr & ~(FILE_UNIT_BYTES - 1), high = low + FILE_UNIT_BYTES;
 
 	if (!file->has_pages || vaddr < file->min_vaddr || vaddr >= file->max_vaddr)
@@ -463,28 +675,24 @@ int file_rule_at(struct file_table *table, struct file *file, uint64_t vaddr,
 
 /* ---- forgetting ---- */
 
-static void forget_file(struct file_table *table, uint32_t at)
+static void forget_file(struct file_table *table, struct file *file)
 {
-	struct file *file = table->file[at];
-	struct alias *alias, *next;
+	const uint32_t slot = file_slot(file->id);
 
-	HASH_ITER (hh, table->alias, alias, next) {
-		if (alias->file != file)
-			continue;
-		HASH_DEL(table->alias, alias);
-		free(alias);
-	}
-	if (file->has_pages)
+	file_names_drop(table->names, &file->names);
+	if (file->rows_of && !--file->rows_of->references)
+		file->rows_of->unused_since_ns = mono_ns();
+	else if (!file->rows_of && file->has_pages)
 		row_store_remove_file(table->rows, file->page0, file->min_vaddr, file->max_vaddr);
-	if (table->forget)
-		table->forget(table->forget_context, file->id);
-	table->file[at] = NULL;
+	table->file[slot - PP_FILE_FIRST] = NULL;
 	table->stats.files--;
+	slot_rest(table, slot);
 	file_free(file);
 }
 
 void file_table_tidy(struct file_table *table, uint64_t before_ns)
 {
+	file_names_tidy(table->names, before_ns);
 	for (uint32_t i = 0; i < table->file_count; i++) {
 		struct file *file = table->file[i];
 
@@ -495,8 +703,27 @@ void file_table_tidy(struct file_table *table, uint64_t before_ns)
 		/* An interpreter keeps its slot in pythons[]: code records name it. */
 		if (!file->references && !file->python_index && file != table->vdso &&
 		    file->unused_since_ns < before_ns)
-			forget_file(table, i);
+			forget_file(table, file);
 	}
+}
+
+bool file_table_has_resting(const struct file_table *table)
+{
+	return table->resting_count > 0;
+}
+
+void file_table_end_epoch(struct file_table *table, const uint64_t *named)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->resting_count; i++) {
+		struct resting_slot rest = table->resting[i];
+		const bool is_named = named[rest.slot / 64] >> (rest.slot % 64) & 1;
+
+		if (++rest.epochs < FILE_SLOT_REST_EPOCHS || is_named || !slot_free(table, rest.slot))
+			table->resting[kept++] = rest;
+	}
+	table->resting_count = kept;
 }
 
 void file_table_get_stats(const struct file_table *table, struct file_table_stats *ret_stats)

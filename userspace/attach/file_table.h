@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every mapped file, once: identity, unwind rows, interpreter.  A file stays open from its discovery
- * on, so that a deleted one can still be named and its inode is not given to another.  One thread. */
+/* Every mapped file, once: identity, unwind rows, interpreter.  A file is its inode under a path; what a file
+ * says of itself (its build-id) never makes it another one.  Files that are proven equal share: rows, or, under
+ * the same path, all.  docs/design/0016-files-are-their-inodes.md.
+ * A file stays open from its discovery on, so that a deleted one can still be named and its inode is not given
+ * to another.  One thread. */
 #ifndef ATTACH_FILE_TABLE_H
 #define ATTACH_FILE_TABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "attach/file_identity.h"
+#include "attach/file_names.h"
 #include "base/cleanup.h"
 #include "discover/process.h"
 #include "elf/elf_image.h"
@@ -17,16 +22,26 @@
 /* Above this many FDEs a file is compiled in 1 MiB units on demand (facts: libtorch, triton, ...). */
 #define FILE_GIANT_FDES 100000U
 #define FILE_UNIT_BYTES (1ULL << 20)
+/* An id is a slot and, above it, how often the slot was used again.  Stacks are kept with the slot alone. */
+#define FILE_SLOT_BITS 21U
+#define FILE_SLOTS (1U << FILE_SLOT_BITS)
+#define FILE_GENERATIONS (1U << (32 - FILE_SLOT_BITS))
+/* The dictionary keeps what was not seen for one. */
+#define FILE_SLOT_REST_EPOCHS 3U
 
 struct file {
 	uint32_t id; /* as in struct pp_range */
-	struct file_key key;
-	char *path; /* as the first process that mapped it saw it */
+	struct file_identity identity; /* once it was opened */
+	uint8_t build_id[BUILD_ID_MAX_BYTES];
+	uint8_t build_id_size;	 /* bytes, 0: none */
+	struct file_link *names; /* owned by the table */
+	char *path;		 /* as its processes see it */
 	int fd;	    /* owned; -1: could not be opened */
 	int error;  /* why it has no rows: 0 or -errno */
 	struct elf_segment segment[FILE_MAX_SEGMENTS];
 	size_t segment_count;
 	uint64_t min_vaddr, max_vaddr;
+	struct file *rows_of; /* whose pages these are, referred to; NULL: its own */
 	uint32_t page0;
 	bool has_pages;
 	bool is_giant;
@@ -37,7 +52,7 @@ struct file {
 	uint32_t python_index;	    /* 1 + index in pythons[]; 0: none */
 	struct pp_resync resync;    /* of an interpreter, as the agent found it */
 	const char *python_reason;  /* why an interpreter is not read; static */
-	uint32_t references;	    /* live processes' mappings */
+	uint32_t references; /* live processes' mappings, and files that share its rows */
 	uint64_t unused_since_ns;   /* when references fell to 0 */
 	/* Kept open for giants and while a missed stack is finished. */
 	struct elf_image *image;
@@ -45,9 +60,9 @@ struct file {
 };
 
 struct file_table_stats {
-	uint64_t created; /* ids given out so far */
+	uint64_t created; /* so far */
 	uint64_t files, interpreters, compiled_bytes_of_text, open_failures, bad_fdes;
-	uint64_t no_space; /* loads that found no room for rows */
+	uint64_t no_space; /* loads that found no room for rows, files that found no id */
 };
 
 struct file_table;
@@ -58,10 +73,17 @@ DEFINE_OWNED(struct file_table, file_table)
 /* The file of a mapping of `process`; opened, examined and (unless a giant) compiled when it is new.
  * Anonymous memory and the vDSO have files too: PP_FILE_ANONYMOUS without a struct file (then
  * *ret_file is NULL), and one file for all vDSOs.  Returns 0; -ENOMEM; a file that cannot be opened
- * or read is a file without rows and gives 0. */
+ * or read is a file without rows and gives 0; one for which there is no id is as anonymous memory. */
 int file_table_get(struct file_table *table, const struct process *process,
 		   const struct mapping *mapping, struct file **ret_file);
+/* NULL: it is forgotten. */
 struct file *file_table_find(const struct file_table *table, uint32_t id);
+static inline uint32_t file_slot(uint32_t id)
+{
+	return id & (FILE_SLOTS - 1);
+}
+/* The one that has the slot now. */
+struct file *file_table_in_slot(const struct file_table *table, uint32_t slot);
 /* Load bias of a mapping of this file. */
 uint64_t file_bias(const struct file *file, const struct mapping *mapping);
 
@@ -74,9 +96,10 @@ int file_rule_at(struct file_table *table, struct file *file, uint64_t vaddr,
 int file_image(struct file *file, struct elf_image **ret_image);
 /* Closes images, and forgets files that no live process has mapped since before_ns. */
 void file_table_tidy(struct file_table *table, uint64_t before_ns);
-/* Called when a file is forgotten, before it is freed. */
-void file_table_on_forget(struct file_table *table, void (*forget)(void *context, uint32_t file),
-			  void *context);
+/* Slots of forgotten files are given out again after FILE_SLOT_REST_EPOCHS of these calls, unless a stack that is
+ * kept names them: bit `slot` of `named`, of FILE_SLOTS. */
+void file_table_end_epoch(struct file_table *table, const uint64_t *named);
+bool file_table_has_resting(const struct file_table *table);
 void file_table_get_stats(const struct file_table *table, struct file_table_stats *ret_stats);
 
 #endif

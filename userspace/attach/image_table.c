@@ -36,6 +36,7 @@ struct image_table {
 	uint8_t *taken; /* one byte a chunk */
 	struct retired_run *retired;
 	size_t retired_count, retired_capacity;
+	struct file *python[PP_MAX_PYTHONS]; /* by index in pythons[]; never forgotten */
 	uint32_t python_count, next_code_space, next_map_version;
 	struct image_table_stats stats;
 };
@@ -241,8 +242,14 @@ static int python_slot(struct image_table *table, struct file *file)
 
 	if (err)
 		return err;
+	table->python[table->python_count] = file;
 	file->python_index = ++table->python_count;
 	return 0;
+}
+
+struct file *image_table_interpreter(const struct image_table *table, uint32_t python)
+{
+	return python && python <= table->python_count ? table->python[python - 1] : NULL;
 }
 
 /* The first mapped file that is an interpreter we can read. */

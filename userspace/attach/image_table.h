@@ -46,6 +46,8 @@ struct process_python {
 	bool is_refused;    /* ... against it: no Python frames of this process */
 	const char *reason; /* why there are no Python frames; NULL: there are */
 };
+/* The interpreter file of a record's number, 1 + index in pythons[].  NULL: there is none. */
+struct file *image_table_interpreter(const struct image_table *table, uint32_t python);
 /* NULL when the process was never published. */
 struct process_python *image_table_python(struct process *process);
 uint16_t image_table_flags(const struct process *process);

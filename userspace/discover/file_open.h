@@ -8,13 +8,13 @@
 #include "discover/process.h"
 
 /* Tries /proc/TGID/map_files, then the path in the process's root, then the path in our own (maps of
- * a chroot'ed process show it so).  A known inode must be that of the file.  With a build-id alone
- * nothing is compared: compare it with the file's.  *ret_fd is O_RDONLY | O_CLOEXEC, the caller's.
+ * a chroot'ed process show it so).  A known inode must be that of the file.
+ * *ret_fd is O_RDONLY | O_CLOEXEC, the caller's.
  * Returns 0; -ENOENT: no such file any more, or anonymous; -ESTALE: another file is there now;
  * -EINVAL: not a regular file; -ESRCH; -EACCES and other -errno. */
 int file_open(uint32_t tgid, const struct mapping *mapping, int *ret_fd);
 
-/* Device, inode and, where the file system tells, generation of an open file; no build-id.
+/* Device, inode and, where the file system tells, generation of an open file.
  * The device may differ from what mappings show (overlayfs, btrfs).  Returns 0 or -errno. */
 int file_key_from_fd(int fd, struct file_key *ret_key);
 

@@ -6,18 +6,10 @@
 #define DELETED " (deleted)"
 #define SYSV_KEY_DIGITS 8U
 
-static bool key_has_file(const struct file_key *key)
-{
-	return key->build_id_size || key->inode;
-}
-
 bool file_key_equal(const struct file_key *a, const struct file_key *b)
 {
-	if (a->build_id_size && b->build_id_size)
-		return a->build_id_size == b->build_id_size &&
-		       !memcmp(a->build_id, b->build_id, a->build_id_size);
 	if (!a->inode || !b->inode)
-		return !key_has_file(a) && !key_has_file(b);
+		return !a->inode && !b->inode;
 	return a->inode == b->inode && a->major == b->major && a->minor == b->minor &&
 	       (!a->inode_generation || !b->inode_generation ||
 		a->inode_generation == b->inode_generation);
@@ -37,7 +29,7 @@ void mapping_set_name(struct mapping *mapping, char *path)
 	size_t length = strlen(path);
 
 	mapping->path = path;
-	if (key_has_file(&mapping->key)) {
+	if (mapping->key.inode) {
 		if (length > suffix && !strcmp(path + length - suffix, DELETED))
 			path[length - suffix] = '\0';
 		if (!is_shared_anonymous(path))

@@ -7,8 +7,8 @@
 
 #define MAPPING_PATH_MAX_BYTES 4352U /* PATH_MAX, " (deleted)" and a margin; NUL included */
 
-/* Whether two keys name one file: by build-id where both have one, else by device and inode, and by
- * the inode's generation where both know it.  Two keys without a file are equal. */
+/* Whether two keys name one file: by device and inode, and by the inode's generation where both know it.
+ * Two keys without a file are equal. */
 bool file_key_equal(const struct file_key *a, const struct file_key *b);
 
 static inline bool mapping_is_anonymous(const struct mapping *mapping)
@@ -18,7 +18,7 @@ static inline bool mapping_is_anonymous(const struct mapping *mapping)
 
 /* Brings the kernel's name of a mapping into the form that struct mapping holds, in place, and
  * clears key and offset of what is no file.  `path` is a NUL-terminated buffer; mapping->path is set
- * to it.  A build-id or an inode says that there is a file; " (deleted)" is taken off its name.
+ * to it.  An inode says that there is a file; " (deleted)" is taken off its name.
  * Anonymous: no file ([heap], [anon:…], //anon), but "[vdso]" stays; shared anonymous memory, which
  * the kernel shows as files that were never there (/dev/zero, /SYSV…, /anon_hugepage).
  * memfd files keep their names (/memfd:…): they may well be ELF files. */

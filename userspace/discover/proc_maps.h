@@ -15,7 +15,7 @@ struct proc_maps_summary {
 };
 
 /* Calls back for each executable mapping of user space, in the order of the text (the kernel's is by
- * address).  time_ns is 0, no build-id, no inode generation; path lives until the callback returns;
+ * address).  time_ns is 0, no inode generation; path lives until the callback returns;
  * a path that is too long is "//toolong", as in the side-band.  A callback's result other than 0
  * ends the reading and is returned.  Else returns 0. */
 int proc_maps_parse(const char *text, size_t size,

@@ -13,13 +13,11 @@
 
 #define BUILD_ID_MAX_BYTES 20U
 
-/* What names a file for good: the build-id where there is one, else device, inode and generation. */
+/* What names a file as long as it is open or mapped, as the kernel shows it of a mapping.  inode 0: no file. */
 struct file_key {
-	uint8_t build_id[BUILD_ID_MAX_BYTES];
-	uint8_t build_id_size; /* bytes, 0: none known */
 	uint32_t major, minor;
 	uint64_t inode;
-	uint64_t inode_generation;
+	uint64_t inode_generation; /* 0: unknown */
 };
 
 /* One executable mapping. */

@@ -34,7 +34,6 @@ struct pending {
 struct sideband {
 	int epoll_fd;
 	size_t ring_bytes, page_bytes;
-	bool has_build_ids;
 	struct ring *ring;
 	size_t ring_count;
 	uint8_t *pending_bytes;
@@ -66,7 +65,7 @@ void sideband_free(struct sideband *sideband)
 	free(sideband);
 }
 
-static int event_open(uint32_t cpu, bool build_id)
+static int event_open(uint32_t cpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -77,7 +76,6 @@ static int event_open(uint32_t cpu, bool build_id)
 		.exclude_kernel = 1,
 		.mmap = 1,
 		.mmap2 = 1,
-		.build_id = build_id,
 		.comm = 1,
 		.comm_exec = 1,
 		.use_clockid = 1,
@@ -93,15 +91,9 @@ static int event_open(uint32_t cpu, bool build_id)
 
 static int ring_open(struct sideband *sideband, uint32_t cpu, struct ring *ring)
 {
-	int fd = event_open(cpu, sideband->has_build_ids);
+	int fd = event_open(cpu);
 	void *memory;
 
-	/* Kernels before 5.12 know no build-ids here. */
-	if (fd == -EINVAL && sideband->has_build_ids) {
-		fd = event_open(cpu, false);
-		if (fd >= 0)
-			sideband->has_build_ids = false;
-	}
 	if (fd < 0)
 		return fd;
 	ring->fd = fd;
@@ -172,7 +164,6 @@ int sideband_open(const struct sideband_options *options, struct sideband **ret_
 	sideband->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	sideband->ring_bytes =
 		options && options->ring_bytes ? options->ring_bytes : SIDEBAND_RING_BYTES;
-	sideband->has_build_ids = !options || !options->no_build_id;
 	sideband->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (sideband->epoll_fd < 0)
 		return -errno;
@@ -398,7 +389,6 @@ void sideband_get_stats(const struct sideband *sideband, struct sideband_stats *
 {
 	*ret_stats = sideband->stats;
 	ret_stats->cpus = (uint32_t)sideband->ring_count;
-	ret_stats->has_build_ids = sideband->has_build_ids;
 }
 
 size_t sideband_memory_bytes(const struct sideband *sideband)

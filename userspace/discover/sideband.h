@@ -14,7 +14,6 @@
 
 struct sideband_options {
 	size_t ring_bytes; /* a power of two of at least a page; 0: SIDEBAND_RING_BYTES */
-	bool no_build_id;  /* do not ask for build-ids: as on kernels before 5.12 */
 };
 
 struct sideband_handlers {
@@ -31,7 +30,6 @@ struct sideband_stats {
 	uint64_t lost; /* by the kernel, ring full */
 	uint64_t bad; /* did not parse; a ring that cannot be followed counts once and is emptied */
 	uint32_t cpus;
-	bool has_build_ids;
 };
 
 struct sideband;

@@ -15,17 +15,8 @@ struct mmap2_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
 	uint64_t address, length, page_offset; /* bytes, all three */
-	union {
-		struct {
-			uint32_t major, minor;
-			uint64_t inode, inode_generation;
-		};
-		struct {
-			uint8_t build_id_size;
-			uint8_t reserved[3];
-			uint8_t build_id[BUILD_ID_MAX_BYTES];
-		};
-	};
+	uint32_t major, minor;
+	uint64_t inode, inode_generation;
 	uint32_t protection, flags;
 	/* then the name, with NULs up to a multiple of 8, and the trailer */
 };
@@ -92,17 +83,12 @@ static int parse_mapping(const void *bytes, size_t size, struct sideband_record 
 		.offset = raw.page_offset,
 		.time_ns = record->time_ns,
 	};
-	if (raw.header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-		if (raw.build_id_size > BUILD_ID_MAX_BYTES)
-			return -EBADMSG;
-		mapping->key.build_id_size = raw.build_id_size;
-		memcpy(mapping->key.build_id, raw.build_id, raw.build_id_size);
-	} else {
-		mapping->key.major = raw.major;
-		mapping->key.minor = raw.minor;
-		mapping->key.inode = raw.inode;
-		mapping->key.inode_generation = raw.inode_generation;
-	}
+	/* Whatever PERF_RECORD_MISC_MMAP_BUILD_ID says: a build-id was not asked for, and the kernel leaves the
+	 * bit set for others once one who did has got his record (perf_event_mmap_output()). */
+	mapping->key.major = raw.major;
+	mapping->key.minor = raw.minor;
+	mapping->key.inode = raw.inode;
+	mapping->key.inode_generation = raw.inode_generation;
 	copy_name((const char *)bytes + sizeof(raw), size - frame, record->path);
 	mapping_set_name(mapping, record->path);
 	record->tgid = raw.pid;

@@ -496,6 +496,22 @@ const struct dict_kernel *dictionary_use_kernel(struct dictionary *dictionary, u
 	return kernel;
 }
 
+void dictionary_note_files(const struct dictionary *dictionary, uint64_t *ret_named)
+{
+	for (size_t i = 0; i <= dictionary->stacks.mask; i++) {
+		const struct dict_stack *stack = dictionary->stacks.slot[i];
+		const size_t end = stack ? (size_t)stack->python_stored + stack->native_stored : 0;
+
+		for (size_t at = stack ? stack->python_stored : 0; at < end; at++) {
+			const packed_frame frame = stack->frame[at];
+			const uint32_t kind = packed_kind(frame);
+
+			if (kind == PP_FRAME_NATIVE || kind == PP_FRAME_EVAL)
+				ret_named[packed_file(frame) / 64] |= 1ULL << packed_file(frame) % 64;
+		}
+	}
+}
+
 /* ---- epochs ---- */
 
 static bool stack_is_recent(const struct dictionary *dictionary, const void *entry)

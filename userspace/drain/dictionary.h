@@ -14,7 +14,7 @@
 #include "drain/decode.h"
 #include "python/python_code.h"
 
-/* kind:3 | native: file:21, address:40 | Python: code index:29, what:32 | run, gap: count:32 */
+/* kind:3 | native: slot of the file:21, address:40 | Python: code index:29, what:32 | run, gap: count:32 */
 typedef uint64_t packed_frame;
 static inline uint32_t packed_kind(packed_frame frame)
 {
@@ -84,6 +84,9 @@ int dictionary_add_kernel(struct dictionary *dictionary, const struct decoded_ke
 /* Takes the code over, also on failure.  `id`: the process that it was first met in. */
 int dictionary_add_code(struct dictionary *dictionary, struct pp_process_id id,
 			struct python_code *code, uint32_t *ret_index);
+
+/* Sets bit `packed_file()` of 1 << 21 for each file that a stack names. */
+void dictionary_note_files(const struct dictionary *dictionary, uint64_t *ret_named);
 
 const struct dict_stack *dictionary_find_stack(const struct dictionary *dictionary, uint64_t hash);
 const struct dict_kernel *dictionary_find_kernel(const struct dictionary *dictionary, uint64_t hash);

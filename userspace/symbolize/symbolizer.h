@@ -22,7 +22,7 @@ struct symbol {
 /* Where names come from; all are called with `context`. */
 struct symbolizer_sources {
 	void *context;
-	/* Names n addresses of one file, sorted. */
+	/* Names n addresses of one file, sorted.  file, here and below: as packed_file() says. */
 	void (*native)(void *context, uint32_t file, const uint64_t *address, size_t n,
 		       struct symbol *ret_symbols);
 	/* A kernel address; module "" for the kernel itself. */

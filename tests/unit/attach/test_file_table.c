@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_table.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c */
+/* sources: attach/file_table.c attach/file_identity.c attach/file_names.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c */
 /* Files are written to a folder of its own and looked up as mappings of this process.  Whether a file is
  * an interpreter is told by a fake. */
 #include "attach/file_table.h"
@@ -55,7 +55,6 @@ struct fixture {
 	struct file_table *table;
 	struct process process;
 	struct built_elf elf;
-	uint32_t forgotten;
 };
 
 static int setup(void **state)
@@ -217,28 +216,148 @@ static void file_table_get__same_inode_is_one_file(void **state)
 	assert_int_equal(stats_of(fixture).created, 1);
 }
 
-static void file_table_get__same_build_id_is_one_file(void **state)
+/* Another inode with the same bytes takes the file's place. */
+static struct mapping replaced(struct fixture *fixture, char name, char path[PATH_MAX])
+{
+	struct mapping mapping = mapping_of(fixture, 'e', fixture->elf.data, BUILT_SIZE, path);
+	char wanted[PATH_MAX];
+
+	snprintf(wanted, sizeof(wanted), "%s/%c", fixture->folder, name);
+	assert_int_equal(rename(path, wanted), 0);
+	strcpy(path, wanted);
+	return mapping;
+}
+
+/* Containers of one image have such files. */
+static void file_table_get__equal_files_under_one_path_are_one(void **state)
 {
 	struct fixture *fixture = *state;
-	char path_a[PATH_MAX], path_b[PATH_MAX];
+	char path[PATH_MAX];
 	struct mapping a, b;
 	struct file *file;
 
 	build_library(fixture, "\1\2\3\4\5\6\7\10");
-	a = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path_a);
-	b = mapping_of(fixture, 'b', fixture->elf.data, BUILT_SIZE, path_b);
+	a = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
 	file = get(fixture, &a);
-	assert_int_equal(file->key.build_id_size, 8);
-	/* Only the inode is known: the copy is opened and found to be the same. */
+	assert_int_equal(file->build_id_size, 8);
+	b = replaced(fixture, 'a', path);
+	assert_int_not_equal(a.key.inode, b.key.inode);
 	assert_ptr_equal(get(fixture, &b), file);
-	assert_int_equal(stats_of(fixture).files, 1);
-	/* Known by the side-band's build-id alone, where nothing can be opened. */
-	b.path = "/nowhere";
-	b.key.inode = 0;
-	b.key.build_id_size = 8;
-	memcpy(b.key.build_id, "\1\2\3\4\5\6\7\10", 8);
+	/* From now on by its number alone. */
+	assert_int_equal(unlink(path), 0);
 	assert_ptr_equal(get(fixture, &b), file);
 	assert_int_equal(stats_of(fixture).open_failures, 0);
+	assert_int_equal(stats_of(fixture).files, 1);
+	/* ... which may be another's after a time. */
+	file->references = 1;
+	file_table_tidy(fixture->table, UINT64_MAX);
+	assert_ptr_equal(get(fixture, &a), file);
+	assert_ptr_not_equal(get(fixture, &b), file);
+}
+
+static void file_table_get__equal_files_under_other_paths_share_rows_alone(void **state)
+{
+	struct fixture *fixture = *state;
+	char path_a[PATH_MAX], path_b[PATH_MAX];
+	struct mapping a, b;
+	struct file *first, *second;
+	uint32_t id;
+
+	build_library(fixture, "\1\2\3\4\5\6\7\10");
+	a = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path_a);
+	b = mapping_of(fixture, 'b', fixture->elf.data, BUILT_SIZE, path_b);
+	first = get(fixture, &a);
+	second = get(fixture, &b);
+	assert_ptr_not_equal(first, second);
+	assert_string_equal(second->path, path_b);
+	assert_int_equal(second->page0, first->page0);
+	assert_true(second->has_pages && second->is_whole);
+	/* The rows stay as long as anybody uses them. */
+	id = first->id;
+	second->references = 1;
+	file_table_tidy(fixture->table, UINT64_MAX);
+	assert_ptr_equal(file_table_find(fixture->table, id), first);
+	assert_int_equal(file_table_load_at(fixture->table, second, BUILT_TEXT), 0);
+	second->references = 0;
+	file_table_tidy(fixture->table, UINT64_MAX);
+	file_table_tidy(fixture->table, UINT64_MAX);
+	assert_int_equal(stats_of(fixture).files, 0);
+}
+
+static void file_table_get__one_inode_under_two_paths_shares_rows_alone(void **state)
+{
+	struct fixture *fixture = *state;
+	char path_a[PATH_MAX], path_b[PATH_MAX];
+	struct mapping a, b;
+	struct file *first, *second;
+
+	build_library(fixture, NULL);
+	a = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path_a);
+	snprintf(path_b, sizeof(path_b), "%s/b", fixture->folder);
+	assert_int_equal(link(path_a, path_b), 0);
+	b = a;
+	b.path = path_b;
+	first = get(fixture, &a);
+	second = get(fixture, &b);
+	assert_ptr_not_equal(first, second);
+	assert_string_equal(second->path, path_b);
+	assert_int_equal(second->page0, first->page0);
+	assert_ptr_equal(get(fixture, &a), first);
+	assert_ptr_equal(get(fixture, &b), second);
+}
+
+/* What a file says of itself proves nothing. */
+static void file_table_get__forged_build_id_is_another_file(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping forged, real;
+	struct file *first, *second;
+
+	build_library(fixture, "\1\2\3\4\5\6\7\10");
+	fixture->elf.data[BUILT_TEXT + 64] ^= 1;
+	forged = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	first = get(fixture, &forged);
+	fixture->elf.data[BUILT_TEXT + 64] ^= 1;
+	real = replaced(fixture, 'a', path);
+	second = get(fixture, &real);
+	assert_ptr_not_equal(first, second);
+	assert_int_not_equal(first->page0, second->page0);
+	assert_null(second->rows_of);
+	/* An inode that shows another one's number is not taken for it either. */
+	real.key.inode = forged.key.inode;
+	assert_ptr_equal(get(fixture, &real), first);
+}
+
+/* Whoever owns a file may change it later. */
+static void file_table_get__equal_file_of_another_user_stands_for_none(void **state)
+{
+	struct fixture *fixture = *state;
+	char path_a[PATH_MAX], path_b[PATH_MAX], path_c[PATH_MAX];
+	struct mapping a, b, c;
+	struct file *nobodys, *roots, *copy;
+
+	if (getuid()) {
+		print_message("skipped: only root can give files away\n");
+		skip();
+	}
+	build_library(fixture, "\1\2\3\4\5\6\7\10");
+	a = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path_a);
+	assert_int_equal(chown(path_a, 65534, 65534), 0);
+	nobodys = get(fixture, &a);
+	b = mapping_of(fixture, 'b', fixture->elf.data, BUILT_SIZE, path_b);
+	roots = get(fixture, &b);
+	assert_null(roots->rows_of);
+	assert_int_not_equal(roots->page0, nobodys->page0);
+	/* Root's stands for the others, whoever came first. */
+	c = mapping_of(fixture, 'c', fixture->elf.data, BUILT_SIZE, path_c);
+	assert_int_equal(chown(path_c, 65533, 65533), 0);
+	copy = get(fixture, &c);
+	assert_ptr_equal(copy->rows_of, roots);
+	/* Everybody's stands for none. */
+	c = mapping_of(fixture, 'd', fixture->elf.data, BUILT_SIZE, path_c);
+	assert_int_equal(chmod(path_c, 0666), 0);
+	assert_null(get(fixture, &c)->rows_of);
 }
 
 static void file_table_get__other_build_ids_are_other_files(void **state)
@@ -312,17 +431,18 @@ static void file_table_get__file_that_is_gone_is_a_file_without_rows(void **stat
 static void file_table_get__file_that_can_be_opened_later_is_examined_then(void **state)
 {
 	struct fixture *fixture = *state;
-	char path[PATH_MAX];
+	char path[PATH_MAX], away[PATH_MAX];
 	struct mapping mapping;
 	struct file *file;
 
 	build_library(fixture, NULL);
 	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
 	/* Seen first in a process that is gone. */
-	mapping.path = "/nowhere/lib.so";
+	snprintf(away, sizeof(away), "%s/b", fixture->folder);
+	assert_int_equal(rename(path, away), 0);
 	file = get(fixture, &mapping);
 	assert_false(file->has_pages);
-	mapping.path = path;
+	assert_int_equal(rename(away, path), 0);
 	assert_ptr_equal(get(fixture, &mapping), file);
 	assert_int_equal(file->error, 0);
 	assert_true(file->is_whole);
@@ -493,13 +613,6 @@ static void load_at__evicted_page_comes_back(void **state)
 	assert_true(PP_PAGE_FLAGS(*page) & PP_PAGE_LOADED);
 }
 
-static void on_forget(void *context, uint32_t file)
-{
-	struct fixture *fixture = context;
-
-	fixture->forgotten = file;
-}
-
 static void tidy__forgets_what_is_unused_for_long(void **state)
 {
 	struct fixture *fixture = *state;
@@ -512,7 +625,6 @@ static void tidy__forgets_what_is_unused_for_long(void **state)
 	a = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path_a);
 	build_library(fixture, "\1\2\3\4\5\6\7\11");
 	b = mapping_of(fixture, 'b', fixture->elf.data, BUILT_SIZE, path_b);
-	file_table_on_forget(fixture->table, on_forget, fixture);
 	used = get(fixture, &a);
 	unused = get(fixture, &b);
 	used->references = 1;
@@ -523,7 +635,6 @@ static void tidy__forgets_what_is_unused_for_long(void **state)
 	assert_ptr_equal(file_table_find(fixture->table, id), unused);
 	file_table_tidy(fixture->table, 1001);
 	assert_null(file_table_find(fixture->table, id));
-	assert_int_equal(fixture->forgotten, id);
 	assert_int_equal(fixture->memory.pages[page0], 0);
 	assert_int_equal(stats_of(fixture).files, 1);
 	assert_ptr_equal(get(fixture, &a), used);
@@ -557,7 +668,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(file_table_get__new_file_is_compiled_whole),
 		test(file_table_get__same_inode_is_one_file),
-		test(file_table_get__same_build_id_is_one_file),
+		test(file_table_get__equal_files_under_one_path_are_one),
+		test(file_table_get__equal_files_under_other_paths_share_rows_alone),
+		test(file_table_get__one_inode_under_two_paths_shares_rows_alone),
+		test(file_table_get__forged_build_id_is_another_file),
+		test(file_table_get__equal_file_of_another_user_stands_for_none),
 		test(file_table_get__other_build_ids_are_other_files),
 		test(file_table_get__anonymous_memory_has_no_file),
 		test(file_table_get__vdso_is_one_file_with_rows),

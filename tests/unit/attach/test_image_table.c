@@ -527,6 +527,9 @@ static void python__first_interpreter_gets_a_slot_once(void **state)
 	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
 	image = image_of(fixture, &fixture->process);
 	assert_int_equal(image->python, 1);
+	assert_ptr_equal(image_table_interpreter(fixture->table, 1), &fixture->files.file[1]);
+	assert_null(image_table_interpreter(fixture->table, 0));
+	assert_null(image_table_interpreter(fixture->table, 2));
 	assert_int_equal(image->python_bias, 0x7000);
 	assert_int_equal(image->tls[0].address, 0x7010);
 	assert_int_not_equal(image->code_space, 0);

@@ -120,7 +120,6 @@ static void file_open__mapped_file_and_its_key(void **state)
 	assert_int_equal(stat(fixture.path, &status), 0);
 	assert_int_equal(file_key_from_fd(fd, &key), 0);
 	assert_int_equal(key.inode, status.st_ino);
-	assert_int_equal(key.build_id_size, 0);
 	assert_true(file_key_is_of_mapping(&key, &fixture.mapping.key));
 	expect_text(fd, "first");
 	munmap(memory, 4096);

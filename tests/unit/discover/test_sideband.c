@@ -94,40 +94,10 @@ static void wait_readable(const struct sideband *sideband)
 	assert_int_equal(poll(&wanted, 1, 10000), 1);
 }
 
-/* What readelf says, as bytes; 0: no build-id (or no readelf). */
-static size_t readelf_build_id(const char *path, uint8_t build_id[BUILD_ID_MAX_BYTES])
+static void expect_key_of_file(const struct mapping *mapping)
 {
-	char command[512], line[256];
-	size_t size = 0;
-	FILE *pipe;
-
-	snprintf(command, sizeof(command),
-		 "readelf -n '%s' 2>/dev/null | sed -n 's/.*Build ID: *//p'", path);
-	pipe = popen(command, "r");
-	assert_non_null(pipe);
-	if (fgets(line, sizeof(line), pipe))
-		for (; size < BUILD_ID_MAX_BYTES; size++) {
-			unsigned byte;
-
-			if (sscanf(line + 2 * size, "%2x", &byte) != 1)
-				break;
-			build_id[size] = (uint8_t)byte;
-		}
-	pclose(pipe);
-	return size;
-}
-
-static void expect_key_of_file(const struct mapping *mapping, bool has_build_ids)
-{
-	uint8_t build_id[BUILD_ID_MAX_BYTES];
-	size_t size = has_build_ids ? readelf_build_id(mapping->path, build_id) : 0;
 	struct stat status;
 
-	assert_int_equal(mapping->key.build_id_size, size);
-	if (size) {
-		assert_memory_equal(mapping->key.build_id, build_id, size);
-		return;
-	}
 	assert_int_equal(stat(mapping->path, &status), 0);
 	assert_int_equal(mapping->key.inode, status.st_ino);
 }
@@ -166,8 +136,6 @@ static void check_exec_of_true(const struct sideband_options *options)
 	assert_int_equal(sideband_read(sideband, &handlers), 0);
 	sideband_get_stats(sideband, &stats);
 	assert_int_equal(stats.bad, 0);
-	if (options && options->no_build_id)
-		assert_false(stats.has_build_ids);
 	assert_false(seen.is_out_of_order);
 	assert_true(seen.new_image_ns > before_ns);
 	assert_non_null(seen_path(&seen, "/true"));
@@ -178,20 +146,14 @@ static void check_exec_of_true(const struct sideband_options *options)
 		assert_true(seen.mapping[i].time_ns > seen.new_image_ns);
 		assert_true(seen.mapping[i].time_ns < mono_ns());
 		if (seen.path[i][0] == '/')
-			expect_key_of_file(&seen.mapping[i], stats.has_build_ids);
+			expect_key_of_file(&seen.mapping[i]);
 	}
-}
-
-static void sideband_read__exec_with_build_ids(void **state)
-{
-	(void)state;
-	check_exec_of_true(NULL);
 }
 
 static void sideband_read__exec_with_inodes(void **state)
 {
 	(void)state;
-	check_exec_of_true(&(struct sideband_options){.no_build_id = true});
+	check_exec_of_true(NULL);
 }
 
 #define RARE_LIBRARY "libBrokenLocale.so.1" /* glibc's; nothing loads it */
@@ -445,7 +407,6 @@ static void sideband_remove_cpu__and_back_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sideband_read__exec_with_build_ids),
 		cmocka_unit_test(sideband_read__exec_with_inodes),
 		cmocka_unit_test(sideband_read__dlopen_is_told_at_once),
 		cmocka_unit_test(sideband_read__table_agrees_with_proc_maps),

@@ -193,6 +193,31 @@ static void add_stack__same_hash_is_kept_once(void **state)
 
 /* ---- epochs ---- */
 
+static void note_files__those_that_native_frames_name(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	OWNED_MEM uint64_t *named = calloc((1U << 21) / 64, sizeof(*named));
+	const struct stack_of_four stack = {
+		.record = {.hash = 77, .native_stored = 4, .native_count = 4, .stop = PP_STOP_ROOT},
+		/* An id: how often the slot was used is above its 21 bits. */
+		.frame = {{.where = 3, .what = 7U << 21 | 70, .kind = PP_FRAME_NATIVE},
+			  {.where = 3, .what = 0x1fffff, .kind = PP_FRAME_EVAL},
+			  {.where = 0x7f0012345678, .what = 1, .kind = PP_FRAME_ANONYMOUS},
+			  {.kind = PP_FRAME_GAP}},
+	};
+	uint64_t all = 0;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	assert_int_equal(add_stack(dictionary, &stack), 0);
+	dictionary_note_files(dictionary, named);
+	assert_int_equal(named[70 / 64], 1ULL << 70 % 64);
+	assert_int_equal(named[0x1fffff / 64], 1ULL << 63);
+	for (size_t i = 0; i < (1U << 21) / 64; i++)
+		all += named[i] != 0;
+	assert_int_equal(all, 2);
+}
+
 static void set_epoch__entries_not_sent_in_two_epochs_go(void **state)
 {
 	OWNED(dictionary) struct dictionary *dictionary = NULL;
@@ -556,6 +581,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packed_native__keeps_file_and_address),
 		cmocka_unit_test(packed_native__too_large_parts_do_not_touch_each_other),
+		cmocka_unit_test(note_files__those_that_native_frames_name),
 		cmocka_unit_test(packed_python__keeps_code_and_instruction),
 		cmocka_unit_test(add_stack__keeps_both_areas_and_what_is_told_of_them),
 		cmocka_unit_test(add_stack__many_survive_growth),

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: attach/file_table.c attach/file_identity.c attach/file_names.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/mapping.c base/io.c drain/dictionary.c drain/shares.c python/python_code.c python/line_table.c python/python_text.c python/python_objects.c */
+/* Ids of very many files, none of which can be opened. */
+#include "attach/file_table.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "discover/file_open.h"
+#include "drain/dictionary.h"
+#include "python/greenlet.h"
+
+#define ROUND_FILES 4000U
+#define ROUNDS 600U /* 2.4 million files */
+
+int file_open(uint32_t tgid, const struct mapping *mapping, int *ret_fd)
+{
+	(void)tgid, (void)mapping, (void)ret_fd;
+	return -ESRCH;
+}
+
+int file_key_from_fd(int fd, struct file_key *ret_key)
+{
+	(void)fd, (void)ret_key;
+	return -EBADF;
+}
+
+int python_info_read(const struct elf_image *image, struct python_info **ret_info,
+		     const char **ret_reason)
+{
+	(void)image, (void)ret_info, (void)ret_reason;
+	return -ENOENT;
+}
+
+void python_info_free(struct python_info *info)
+{
+	free(info);
+}
+
+uint64_t greenlet_first_function(const struct elf_image *image)
+{
+	(void)image;
+	return 0;
+}
+
+static struct row_store *new_rows(struct row_store_memory *memory)
+{
+	struct row_store *rows = NULL;
+
+	*memory = (struct row_store_memory){.page_count = 64, .shard_count = 1, .rule_count = 64};
+	memory->pages = calloc(64, sizeof(uint64_t));
+	memory->shard = calloc(1, sizeof(*memory->shard));
+	memory->shard[0] = calloc(PP_ROW_SHARD_ROWS, sizeof(uint32_t));
+	memory->rules = calloc(64, sizeof(*memory->rules));
+	assert_int_equal(row_store_new(memory, &rows), 0);
+	return rows;
+}
+
+static struct file *new_file(struct file_table *table, uint64_t number)
+{
+	char path[64];
+	const struct process process = {.id = {.tgid = 1}};
+	const struct mapping mapping = {
+		.start = 0x1000, .end = 0x2000, .path = path, .key = {.major = 8, .inode = number}};
+	struct file *file = NULL;
+
+	snprintf(path, sizeof(path), "/lib/%llu", (unsigned long long)number);
+	assert_int_equal(file_table_get(table, &process, &mapping, &file), 0);
+	return file;
+}
+
+/* The file that a stack's frame is named by. */
+static const char *path_of_frame(const struct file_table *table, uint32_t id)
+{
+	const packed_frame frame = packed_native(PP_FRAME_NATIVE, id, 0x123456789);
+	const struct file *file = file_table_in_slot(table, packed_file(frame));
+
+	return file ? file->path : "";
+}
+
+static void ids__two_million_files_and_no_wrong_name(void **state)
+{
+	OWNED(file_table) struct file_table *table = NULL;
+	OWNED_MEM uint64_t *named = calloc(FILE_SLOTS / 64, sizeof(*named));
+	struct row_store_memory memory;
+	struct row_store *rows = new_rows(&memory);
+	struct file *kept;
+	uint32_t stale_id, named_slot, highest = 0;
+	char path[64];
+
+	(void)state;
+	assert_int_equal(file_table_new(rows, &table), 0);
+	kept = new_file(table, 1);
+	kept->references = 1;
+	stale_id = new_file(table, 2)->id;
+	named_slot = file_slot(new_file(table, 3)->id);
+	/* A stack that is kept names it for ever. */
+	named[named_slot / 64] |= 1ULL << named_slot % 64;
+	for (uint64_t round = 0; round < ROUNDS; round++) {
+		for (uint64_t i = 0; i < ROUND_FILES; i++) {
+			const uint64_t number = 100 + round * ROUND_FILES + i;
+			const struct file *file = new_file(table, number);
+
+			snprintf(path, sizeof(path), "/lib/%llu", (unsigned long long)number);
+			assert_string_equal(path_of_frame(table, file->id), path);
+			assert_ptr_equal(file_table_find(table, file->id), file);
+			assert_true(!round || file_slot(file->id) != named_slot);
+			highest = file_slot(file->id) > highest ? file_slot(file->id) : highest;
+		}
+		file_table_tidy(table, UINT64_MAX);
+		file_table_end_epoch(table, named);
+		assert_string_equal(path_of_frame(table, kept->id), "/lib/1");
+		assert_ptr_equal(file_table_find(table, kept->id), kept);
+		/* Who still has an id of long ago gets nothing, and no other file. */
+		assert_null(file_table_find(table, stale_id));
+	}
+	/* The tables do not grow with what came and went. */
+	assert_true(highest < 5 * ROUND_FILES);
+	file_table_free(TAKE(table));
+	row_store_free(rows);
+	free(memory.pages);
+	free(memory.shard[0]);
+	free(memory.shard);
+	free(memory.rules);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ids__two_million_files_and_no_wrong_name),
+	};
+
+	return cmocka_run_group_tests_name("attach/file_slots", tests, NULL, NULL);
+}
