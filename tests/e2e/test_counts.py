@@ -94,6 +94,12 @@ def check_cpu(folder, meter, low):
     return cpu
 
 
+def check_coverage(folder, kind, low, high=1.03):
+    got = Windows(folder, kind, ("cpu", "nanoseconds") if kind == "cpu" else ("off_cpu", "nanoseconds")).facts
+    part, whole = ("cpu_ns", "scheduler_ns") if kind == "cpu" else ("wait_ns", "ledger_wait_ns")
+    assert low * got[whole] <= got[part] <= high * got[whole], got
+
+
 def check_waits(folder, pid, low=0.9, high=1.1):
     """Of one process against the ledger.  Waits that were taken by chance stand for others."""
     offcpu = Windows(folder, "offcpu", ("off_cpu", "nanoseconds"), pid)
@@ -116,6 +122,9 @@ def test_waits_take_no_room_from_samples():
     check_detail(cpu)
     check_detail(check_waits(folder, pid))
     assert not cpu.facts["lost"], run.err
+    check_coverage(folder, "cpu", 0.95)
+    check_coverage(folder, "offcpu", 0.85, 1.15)
+    assert " of CPU time and " in run.err and "of waits are in the profile" in run.err, run.err
 
 
 def test_threads_of_30_ms():
@@ -128,3 +137,10 @@ def test_ten_times_as_much_has_right_sums():
     run, meter, folder, pid = profile_all(0.001, 0.03, 100)
     check_cpu(folder, meter, 0.95)
     check_waits(folder, pid)
+
+
+def test_idle_tables_are_left_alone():
+    """Without waits their tables have one row: no reason to swap any."""
+    run = harness.profile(duration=2, hz=None)
+    found = facts(pprof.load(run.out))
+    assert "early_swaps" not in found and found["scheduler_ns"] > 0, found

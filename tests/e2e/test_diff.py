@@ -131,6 +131,20 @@ def test_load_and_steal_are_told_by_info():
     assert "steal" not in run("info", loaded(load))
 
 
+def test_first_lines_tell_what_is_missing():
+    cpu = "facts samples=1000 cpu_ns=%d scheduler_ns=20000000000"
+    whole, lost = loaded(cpu % 19800000000), loaded(cpu % 10000000000)
+    text = "only 50.0 % of the scheduler's 20.0 s of CPU time is in it"
+    assert text in run("report", lost).splitlines()[0], run("report", lost)
+    assert text in run("tree", lost).splitlines()[0]
+    assert "only" not in run("report", whole).splitlines()[0]
+    said = run("flame", lost)
+    data = json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', said, re.S).group(1))
+    assert data["title"].endswith(text), data["title"]
+    assert text in run("flame", "--svg", lost).replace("&#39;", "'")
+    assert "only" not in run("flame", "--svg", whole)
+
+
 def test_page_has_both_sides():
     a, b = side(12), side(12, grown=25, seed=2)
     page = diff(a, b, "--html")

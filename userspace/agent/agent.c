@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "agent/command.h"
+#include "agent/coverage.h"
 #include "agent/host_check.h"
 #include "agent/ledger_sums.h"
 #include "agent/live.h"
@@ -455,7 +456,9 @@ static int profile_all(struct agent *agent, struct loop *loop)
 		return err;
 	agent->started_ns = mono_ns();
 	window_facts_start(agent);
-	err = window_open(agent);
+	err = coverage_new(agent, &agent->coverage);
+	if (!err)
+		err = window_open(agent);
 	if (err)
 		return err;
 	loop->window_ends_ns = agent->started_ns + agent->options->interval_ns;
@@ -546,6 +549,7 @@ static void release(struct agent *agent)
 	counts_release(&agent->finished);
 	miss_python_free(agent->miss_python);
 	wakes_release(&agent->woken);
+	coverage_free(agent->coverage);
 	dictionary_free(agent->dictionary);
 	sideband_free(agent->sideband);
 	lives_release(agent);

@@ -6,6 +6,7 @@
  *   naming.c   where symbolize/ gets names from
  *   window.c   counters -> profiles      waits.c   slots of threads -> counters, ledger
  *   profiles.c kinds of profiles         output.c  profile -> disk
+ *   coverage.c CPU time as the scheduler has it
  *   tables.c   when the kernel's tables are swapped
  *   wakers.c   who ends waits
  *   timeline.c records -> a trace file   stack_texts.c  its stacks as text
@@ -37,6 +38,7 @@
 #include "drain/wakes.h"
 #include "unwind/row_store.h"
 
+struct coverage;
 struct live;
 struct miss_python;
 struct naming;
@@ -87,7 +89,6 @@ struct agent {
 	uint64_t miss_mean_ns; /* that a missed stack costs; 0: not known yet */
 	struct counts finished; /* of the open window, as its next one: what does not lie in its tables */
 	struct wakes woken;
-	uint64_t early_swaps; /* of tables that were half full before the window's end */
 	uint64_t bounded;     /* PP_LOSS_ROWS_BOUNDED */
 	struct thread_names *thread_names;
 	struct naming *naming;
@@ -107,6 +108,7 @@ struct agent {
 	struct ledger_sums *profile_ledger, *run_ledger;
 	uint64_t torn_threads; /* PP_LOSS_THREADS_TORN */
 	uint64_t stray_threads; /* of PP_LOSS_SWITCHES_UNSEEN */
+	struct coverage *coverage; /* NULL before the first sample */
 	struct timeline *timeline; /* NULL: none is written */
 	struct sweeps *sweeps; /* as well */
 	struct live *live;     /* NULL: there is no socket */

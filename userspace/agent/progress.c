@@ -216,6 +216,32 @@ static void add_coarse(struct line *line, const struct summary *summary)
 	line_add(line, " counted without their stacks: tables were full");
 }
 
+/* More than all of it is counting error, or time that the scheduler does not give to programs. */
+static double percent_of(uint64_t part, uint64_t all)
+{
+	return part < all ? 100.0 * (double)part / (double)all : 100.0;
+}
+
+static void add_coverage(struct line *line, const struct summary *summary)
+{
+	const char *before = "; ";
+
+	if (summary->scheduler_ns && !summary->is_cycles) {
+		line_add(line, "%s%.1f %% of the scheduler's %.1f s of CPU time", before,
+			 percent_of(summary->cpu_ns, summary->scheduler_ns),
+			 (double)summary->scheduler_ns / (double)NS_PER_SEC);
+		before = " and ";
+	}
+	if (summary->ledger_wait_ns) {
+		line_add(line, "%s%.1f %% of the ledger's %.1f s of waits", before,
+			 percent_of(summary->wait_ns, summary->ledger_wait_ns),
+			 (double)summary->ledger_wait_ns / (double)NS_PER_SEC);
+		before = "";
+	}
+	if (before[0] != ';')
+		line_add(line, " are in the profile");
+}
+
 void summary_format(const struct summary *summary, char *text, size_t size)
 {
 	struct line line = {.text = text, .size = size};
@@ -237,6 +263,7 @@ void summary_format(const struct summary *summary, char *text, size_t size)
 		 (double)summary->own_rss_bytes / (double)MIB,
 		 (double)summary->own_map_bytes / (double)MIB);
 	add_steal(&line, summary);
+	add_coverage(&line, summary);
 	add_coarse(&line, summary);
 }
 

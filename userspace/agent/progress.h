@@ -25,9 +25,13 @@ struct summary {
 	uint64_t py_stop[PP_PY_STOP_COUNT];
 	uint64_t loss[PP_LOSS_COUNT];
 	struct pp_times times[PP_PROGRAM_COUNT]; /* as of the last window_facts_add() */
-	uint64_t cpu_ns, wait_ns; /* in the profiles; the former is a count of cycles with that clock */
-	/* Of them: without their stacks, for want of room. */
+	uint64_t cpu_ns, wait_ns; /* in the profiles */
+	bool is_cycles;		  /* --clock cycles: cpu_ns counts those */
+	uint64_t scheduler_ns;	  /* CPU time of what is profiled, by the scheduler; 0: not known */
+	uint64_t ledger_wait_ns;  /* its time off the CPU, by the ledger; 0: not known */
+	/* Of cpu_ns and wait_ns: without their stacks, for want of room. */
 	uint64_t coarse_cpu_ns, coarse_wait_ns;
+	uint64_t early_swaps; /* of tables that were half full before the window's end */
 	uint64_t own_cpu_ns;	/* of all threads of this process */
 	uint64_t own_rss_bytes; /* resident */
 	uint64_t own_map_bytes; /* kernel maps */

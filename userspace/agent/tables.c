@@ -54,7 +54,7 @@ static bool is_half_full(const struct agent *agent, uint32_t number)
 		const volatile struct pp_fill *fill =
 			kernel_side_fill(agent->kernel, (enum pp_table)table, number);
 
-		if (fill->rows >= fill->half)
+		if (fill->half && fill->rows >= fill->half)
 			return true;
 	}
 	return false;
@@ -67,7 +67,7 @@ int tables_relieve(struct agent *agent)
 	if (!is_half_full(agent, number))
 		return 0;
 	kernel_side_config(agent->kernel)->table[agent->window & 1] = number + 1;
-	agent->early_swaps++;
+	agent->summary.early_swaps++;
 	tables_settle();
 	return tables_drain(agent, number, &agent->finished, &agent->woken);
 }

@@ -293,7 +293,7 @@ static int write_files(const struct top *top, struct watcher *watcher, const str
 			continue;
 		profile_set_duration(profile, facts->duration_ns);
 		err = add_modules(profile, facts->modules);
-		if (!err && is_told && watcher->request.kinds)
+		if (!err && is_told)
 			err = profile_add_comment(profile, facts->comment);
 		if (!err)
 			err = write_file(top, profile, watcher->request.kinds ? flags : 0, out);
@@ -325,7 +325,7 @@ static int format(const struct top *top, struct watcher *watcher, const struct t
 bool top_wants_comment(const struct top *top)
 {
 	for (size_t i = 0; top && i < top->count; i++)
-		if (top->watcher[i].request.kinds && !top->watcher[i].uid)
+		if (!top->watcher[i].uid)
 			return true;
 	return false;
 }

@@ -101,6 +101,18 @@ void waits_start(struct agent *agent)
 	}
 }
 
+/* What the profiles are measured by.  Waits that were not asked for are not missed. */
+static void cover(struct agent *agent, const struct ledger_line *line)
+{
+	struct summary *summary = &agent->summary;
+	const uint64_t cpu_ns = line->total_ns[PP_LEDGER_CPU];
+
+	if (agent->is_filtered && line->over_ns < (int64_t)cpu_ns)
+		summary->scheduler_ns += (uint64_t)((int64_t)cpu_ns - line->over_ns);
+	for (unsigned int i = 0; i < PP_LEDGER_COUNT && !agent->options->offcpu_min_ns; i++)
+		summary->ledger_wait_ns += i == PP_LEDGER_CPU ? 0 : line->total_ns[i];
+}
+
 static int add_line(struct agent *agent, struct ledger_line *line)
 {
 	const struct process *process = process_table_find(agent->processes, line->id);
@@ -108,6 +120,7 @@ static int add_line(struct agent *agent, struct ledger_line *line)
 	int err;
 
 	ledger_check_compare(agent->ledger_check, line);
+	cover(agent, line);
 	if (!line->life_ns)
 		return 0;
 	if (process)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/coverage.h"
 #include "agent/live.h"
 #include "agent/sweeps.h"
 #include "agent/top.h"
@@ -339,6 +340,7 @@ static int collect(struct agent *agent, uint64_t ended_ns, struct counts *counts
 	/* What the kernel side looks up by the window's number is there before. */
 	atomic_thread_fence(memory_order_release);
 	config->window = agent->window;
+	agent->summary.scheduler_ns += coverage_take(agent->coverage);
 	tables_settle();
 	err = lives_follow(agent);
 	if (!err)
@@ -462,11 +464,11 @@ static int take_window(struct agent *agent, uint64_t ended_ns)
 	agent->window_started_wall_ns += length_ns;
 	if (!err)
 		err = add_samples(agent, &counts);
+	if (!err)
+		err = waits_close(agent);
 	end_top(agent, length_ns);
 	if (!err)
 		err = wakers_close(agent, &wakes);
-	if (!err)
-		err = waits_close(agent);
 	return err;
 }
 

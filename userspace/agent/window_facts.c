@@ -37,6 +37,7 @@ void window_facts_start(struct agent *agent)
 {
 	struct summary *summary = &agent->summary;
 
+	summary->is_cycles = agent->options->clock == OPTIONS_CLOCK_CYCLES;
 	read_host(&summary->host_busy_ns, &summary->host_steal_ns);
 	agent->facts_told.host_busy_ns = summary->host_busy_ns;
 	agent->facts_told.host_steal_ns = summary->host_steal_ns;
@@ -99,6 +100,14 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 		now->own_rss_bytes, now->host_busy_ns - before->host_busy_ns,
 		sysconf(_SC_NPROCESSORS_ONLN));
 	put(out, "", "host_steal_ns", now->host_steal_ns, before->host_steal_ns);
+	if (!now->is_cycles && now->scheduler_ns > before->scheduler_ns)
+		fprintf(out, " cpu_ns=%" PRIu64 " scheduler_ns=%" PRIu64,
+			now->cpu_ns - before->cpu_ns, now->scheduler_ns - before->scheduler_ns);
+	if (now->ledger_wait_ns > before->ledger_wait_ns)
+		fprintf(out, " wait_ns=%" PRIu64 " ledger_wait_ns=%" PRIu64,
+			now->wait_ns - before->wait_ns,
+			now->ledger_wait_ns - before->ledger_wait_ns);
+	put(out, "", "early_swaps", now->early_swaps, before->early_swaps);
 	put(out, "", "coarse_cpu_ns", now->coarse_cpu_ns, before->coarse_cpu_ns);
 	put(out, "", "coarse_wait_ns", now->coarse_wait_ns, before->coarse_wait_ns);
 	for (unsigned int i = 0; i < PP_STOP_COUNT; i++)

@@ -10,6 +10,8 @@
 #include "render/flame_json.h"
 #include "render/flame_svg.h"
 
+#define TITLE_BYTES 1024U
+
 struct flame {
 	struct select select;
 	const char *title; /* NULL: the profile's */
@@ -127,7 +129,8 @@ static int write_svg(const struct flame *flame, struct flame_tree *tree, const c
 
 static int write_flame(const struct flame *flame, const struct input *input)
 {
-	const char *title = flame->title ? flame->title : input_title(input);
+	const char *name = flame->title ? flame->title : input_title(input);
+	char missing[COVERAGE_BYTES], title[TITLE_BYTES];
 	struct flame_options flame_options = {
 		.value_index = profile_reader_value_index(input_reader(input)),
 		.lines = !flame->svg,
@@ -137,6 +140,10 @@ static int write_flame(const struct flame *flame, const struct input *input)
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
 	int err = flame_tree_new(input_profile(input), &flame_options, &tree);
 
+	if (input_coverage(input, missing)[0])
+		snprintf(title, sizeof(title), "%.600s: %s", name, missing);
+	else
+		snprintf(title, sizeof(title), "%s", name);
 	if (!err)
 		err = flame->svg ? write_svg(flame, tree, title) : write_html(tree, input, title);
 	if (fflush(stdout) && !err)

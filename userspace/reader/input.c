@@ -36,6 +36,7 @@ struct input {
 	uint64_t started_ns, shown_ns;
 	uint64_t done, wanted; /* files */
 	char title[MAX_TITLE_BYTES];
+	struct coverage coverage; /* of what was read */
 };
 
 void input_free(struct input *input)
@@ -63,6 +64,11 @@ const struct profile_reader *input_reader(const struct input *input)
 const char *input_title(const struct input *input)
 {
 	return input->title;
+}
+
+const char *input_coverage(const struct input *input, char buffer[COVERAGE_BYTES])
+{
+	return coverage_text(&input->coverage, profile_kind(input_profile(input)), buffer);
 }
 
 const char *input_path(const struct input *input, int index)
@@ -172,9 +178,12 @@ static int window_done(void *context, struct profile *profile, const struct prof
 
 static void comment(void *context, const char *text)
 {
-	const struct input_options *options = ((const struct input *)context)->options;
+	struct input *input = context;
+	const struct input_options *options = input->options;
 
-	options->comment(options->context, text);
+	coverage_add(&input->coverage, text);
+	if (options->comment)
+		options->comment(options->context, text);
 }
 
 static void keep_labels(struct input *input, struct profile_read_options *options)
@@ -209,8 +218,7 @@ static int open_reader(struct input *input)
 		options.wants_stack = wants_stack;
 	if (input->options->window_done)
 		options.window_done = window_done;
-	if (input->options->comment)
-		options.comment = comment;
+	options.comment = comment;
 	keep_labels(input, &options);
 	return profile_reader_new(&options, &input->reader);
 }

@@ -4,6 +4,7 @@
 #define READER_INPUT_H
 
 #include "profile/profile_read.h"
+#include "reader/coverage.h"
 #include "reader/select.h"
 
 struct input_options {
@@ -36,6 +37,8 @@ struct profile *input_profile(const struct input *input);
 const struct profile_reader *input_reader(const struct input *input);
 /* "P.pb.gz", "DIR (360 windows)". */
 const char *input_title(const struct input *input);
+/* "only 14.0 % of ... is in it", or "": for the first line of a view. */
+const char *input_coverage(const struct input *input, char buffer[COVERAGE_BYTES]);
 /* As the user typed it. */
 const char *input_path(const struct input *input, int index);
 

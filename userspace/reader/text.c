@@ -42,7 +42,7 @@ void text_head(FILE *out, const struct input *input)
 	const struct profile_value_type *type = &profile->options.value_type[value_index];
 	struct profile_read_totals totals;
 	int64_t all = 0, samples = 0;
-	char text[FORMAT_BYTES];
+	char text[FORMAT_BYTES], missing[COVERAGE_BYTES];
 
 	profile_reader_totals(reader, &totals);
 	for (uint32_t i = 0; i < profile->row_count; i++) {
@@ -58,6 +58,8 @@ void text_head(FILE *out, const struct input *input)
 	if (totals.duration_ns)
 		fprintf(out, ", %s recorded",
 			format_value((int64_t)totals.duration_ns, "nanoseconds", text));
+	if (input_coverage(input, missing)[0])
+		fprintf(out, "; %s", missing);
 	fprintf(out, "\n");
 	if (!profile->row_count)
 		fprintf(out, "No samples%s.\n",

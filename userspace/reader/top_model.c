@@ -204,6 +204,13 @@ static int add_row(struct top_model *model, const struct profile *profile,
 	return err ? err : add_code(model, &sample);
 }
 
+static void on_comment(void *context, const char *text)
+{
+	struct top_model *model = context;
+
+	coverage_add(&model->coverage, text);
+}
+
 static int on_window(void *context, struct profile *profile, const struct profile_window *window)
 {
 	struct top_model *model = context;
@@ -229,6 +236,7 @@ int top_model_new(bool by_leaf, struct top_model **ret_model)
 					       .drop_addresses = true,
 					       .sample_type = wall->value[wall->default_value].type,
 					       .window_done = on_window,
+					       .comment = on_comment,
 					       .context = model};
 	int err;
 
@@ -279,6 +287,11 @@ void top_model_times(const struct top_model *model, uint64_t *ret_end_wall_ns,
 	profile_reader_totals(model->reader, &totals);
 	*ret_end_wall_ns = totals.end_wall_ns;
 	*ret_duration_ns = totals.duration_ns;
+}
+
+const char *top_model_coverage(const struct top_model *model, char buffer[COVERAGE_BYTES])
+{
+	return coverage_text(&model->coverage, kind_get(PP_PROFILE_WALL)->name, buffer);
 }
 
 const char *top_model_name(const struct top_model *model, const struct top_row *row)

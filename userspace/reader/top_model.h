@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "profile/profile_read.h"
+#include "reader/coverage.h"
 #include "render/code_table.h"
 
 enum top_level { TOP_PROCESS, TOP_FUNCTION, TOP_LINE, TOP_WAIT };
@@ -31,6 +32,7 @@ struct top_model {
 	struct profile_reader *reader; /* owned */
 	struct code_table function, line;
 	bool by_leaf, has_waits;
+	struct coverage coverage;
 	struct top_row *row; /* owned */
 	uint32_t count, capacity;
 	struct index_table index;
@@ -49,6 +51,8 @@ int top_model_add(struct top_model *model, const char *file, size_t size, bool h
 
 void top_model_times(const struct top_model *model, uint64_t *ret_end_wall_ns,
 		     uint64_t *ret_duration_ns);
+/* "only 14.0 % of ... is in it", or "". */
+const char *top_model_coverage(const struct top_model *model, char buffer[COVERAGE_BYTES]);
 /* "step", "python3", "gil"; never with control codes. */
 const char *top_model_name(const struct top_model *model, const struct top_row *row);
 

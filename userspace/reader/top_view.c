@@ -309,7 +309,7 @@ static void print_head(struct page *page, uint64_t end_wall_ns)
 	static const char *const sorts[] = {"cpu", "gil", "wait", "name"};
 	const struct top_view *view = page->view;
 	time_t seconds = (time_t)(end_wall_ns / NS_PER_SEC);
-	char text[LINE_BYTES], clock[16] = "";
+	char text[LINE_BYTES], missing[COVERAGE_BYTES], clock[16] = "";
 	struct tm parts;
 
 	if (localtime_r(&seconds, &parts))
@@ -321,6 +321,10 @@ static void print_head(struct page *page, uint64_t end_wall_ns)
 		 (double)sum_cpu(page->model) / page->duration_ns * 100, page->model->processes,
 		 page->model->processes == 1 ? "" : "es", sorts[view->sort]);
 	put(page, TEXT_PLAIN, text);
+	if (top_model_coverage(page->model, missing)[0]) {
+		put(page, TEXT_PLAIN, "  ");
+		put(page, TEXT_YELLOW, missing);
+	}
 	if (view->filter[0]) {
 		put(page, TEXT_PLAIN, "  /");
 		put(page, TEXT_BOLD, view->filter);

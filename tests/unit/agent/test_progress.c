@@ -226,6 +226,29 @@ static void summary_format__tells_what_has_lost_its_stack(void **state)
 	assert_non_null(strstr(line, "; 3.1 s of CPU time counted without"));
 }
 
+static void summary_format__tells_how_much_of_the_time_is_in_the_profile(void **state)
+{
+	struct summary summary = {.cpu_ns = 3100000000, .scheduler_ns = 22400000000};
+	char line[PROGRESS_LINE_BYTES];
+
+	(void)state;
+	summary_format(&summary, line, sizeof(line));
+	assert_non_null(strstr(
+		line, "; 13.8 % of the scheduler's 22.4 s of CPU time are in the profile"));
+	summary.wait_ns = 9960000000;
+	summary.ledger_wait_ns = 10000000000;
+	summary_format(&summary, line, sizeof(line));
+	assert_non_null(strstr(line, "; 13.8 % of the scheduler's 22.4 s of CPU time and 99.6 % of "
+				     "the ledger's 10.0 s of waits are in the profile"));
+	summary.is_cycles = true;
+	summary_format(&summary, line, sizeof(line));
+	assert_null(strstr(line, "scheduler's"));
+	assert_non_null(strstr(line, "; 99.6 % of the ledger's 10.0 s of waits are in the profile"));
+	summary.wait_ns = 11000000000;
+	summary_format(&summary, line, sizeof(line));
+	assert_non_null(strstr(line, "; 100.0 % of the ledger's"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +259,7 @@ int main(void)
 		cmocka_unit_test(summary_format__complete_is_rounded_down),
 		cmocka_unit_test(summary_format__lists_reasons_by_name),
 		cmocka_unit_test(summary_format__tells_what_has_lost_its_stack),
+		cmocka_unit_test(summary_format__tells_how_much_of_the_time_is_in_the_profile),
 		cmocka_unit_test(summary_format__steal_is_told_when_it_can_be_seen),
 		cmocka_unit_test(summary_format__every_counter_at_its_most_fits),
 		cmocka_unit_test(progress__not_a_terminal_shows_the_summary_alone),

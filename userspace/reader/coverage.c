@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/coverage.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/kinds.h"
+#include "reader/facts.h"
+
+#define WHOLE 0.98
+#define SIGMAS 3.0
+#define TICK_NS (10.0 * NS_PER_MS) /* of the scheduler's times in /proc, which are sampled as well */
+
+static void on_fact(void *context, const char *name, size_t size, uint64_t value)
+{
+	struct coverage *coverage = context;
+	const struct {
+		const char *name;
+		uint64_t *sum;
+	} known[] = {
+		{"cpu_ns", &coverage->cpu_ns},
+		{"scheduler_ns", &coverage->scheduler_ns},
+		{"wait_ns", &coverage->wait_ns},
+		{"ledger_wait_ns", &coverage->ledger_wait_ns},
+		{"samples", &coverage->samples},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (size == strlen(known[i].name) && !memcmp(name, known[i].name, size))
+			*known[i].sum += value;
+}
+
+void coverage_add(struct coverage *coverage, const char *comment)
+{
+	facts_read(comment, on_fact, coverage);
+}
+
+/* Each sample comes by chance, and so does each tick: their counts vary by their roots. */
+static bool misses_cpu(const struct coverage *coverage)
+{
+	const double got = (double)coverage->cpu_ns, all = (double)coverage->scheduler_ns;
+	const double period = coverage->samples ? got / (double)coverage->samples : TICK_NS;
+
+	return all > 0 && got < WHOLE * all && all - got > SIGMAS * sqrt(all * (period + TICK_NS));
+}
+
+static bool misses_waits(const struct coverage *coverage)
+{
+	return (double)coverage->wait_ns < WHOLE * (double)coverage->ledger_wait_ns;
+}
+
+static double percent(uint64_t part, uint64_t all)
+{
+	return 100.0 * (double)part / (double)all;
+}
+
+/* `wall` is both. */
+static bool has(const char *kind, enum pp_profile part)
+{
+	return kind && (kind_is(kind, part) || kind_is(kind, PP_PROFILE_WALL));
+}
+
+const char *coverage_text(const struct coverage *coverage, const char *kind,
+			  char buffer[COVERAGE_BYTES])
+{
+	const bool cpu = has(kind, PP_PROFILE_CPU) && misses_cpu(coverage);
+	const bool waits = has(kind, PP_PROFILE_OFFCPU) && misses_waits(coverage);
+	char part[2][COVERAGE_BYTES / 3] = {"", ""};
+
+	if (cpu)
+		snprintf(part[0], sizeof(part[0]), "%.1f %% of the scheduler's %.1f s of CPU time",
+			 percent(coverage->cpu_ns, coverage->scheduler_ns),
+			 (double)coverage->scheduler_ns / (double)NS_PER_SEC);
+	if (waits)
+		snprintf(part[1], sizeof(part[1]), "%.1f %% of the ledger's %.1f s of waits",
+			 percent(coverage->wait_ns, coverage->ledger_wait_ns),
+			 (double)coverage->ledger_wait_ns / (double)NS_PER_SEC);
+	buffer[0] = '\0';
+	if (cpu || waits)
+		snprintf(buffer, COVERAGE_BYTES, "only %s%s%s %s in it", part[0],
+			 cpu && waits ? " and " : "", part[1], cpu && waits ? "are" : "is");
+	return buffer;
+}
