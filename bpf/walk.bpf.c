@@ -66,7 +66,7 @@ __noinline int walk_native_turns(__u32 slot)
 	if (!w)
 		return 1;
 	for (__u32 i = 0; i < NATIVE_TURNS; i++)
-		if (w->steps >= PP_MAX_STEPS || (walk_plain_steps(slot) && walk_any_step(slot)))
+		if (w->native_count >= PP_MAX_STEPS || (walk_plain_steps(slot) && walk_any_step(slot)))
 			return 1;
 	return 0;
 }

@@ -34,24 +34,28 @@ struct config_map {
 };
 PP_MAP struct config_map config SEC(".maps");
 
-/* One struct pp_walk for each CPU and nesting level (agent).  An ordinary array: a per-CPU value
+/* One struct pp_walk for each CPU and level, scratch_levels of them a CPU (agent).  An ordinary array: a per-CPU value
  * stops at 32 KiB.  Mappable arrays begin on a page, which keeps aligned parts in one cache line. */
 struct scratch_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, PP_WALK_LEVELS);
+	__uint(max_entries, 2);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct pp_walk);
 };
 PP_MAP struct scratch_map scratch SEC(".maps");
 
-struct scratch_level_map {
+/* Which of them somebody has. */
+struct scratch_claims {
+	__u32 is_taken[PP_WALK_LEVELS];
+};
+struct scratch_claims_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u32);
+	__type(value, struct scratch_claims);
 };
-PP_MAP struct scratch_level_map scratch_level SEC(".maps");
+PP_MAP struct scratch_claims_map scratch_claims SEC(".maps");
 
 struct losses_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -358,6 +362,8 @@ PP_MAP struct timeline_records_map timeline_records SEC(".maps");
 
 /* Set before the load (agent): the verifier removes what they switch off. */
 PP_CONST bool timeline_is_on;
+/* The last level, a task's, is for programs that can be preempted: none of today's is. */
+PP_CONST __u32 scratch_levels;
 PP_CONST bool wakers_are_on;
 PP_CONST bool switch_tells_state; /* sched_switch has the argument prev_state: 5.18 and later */
 

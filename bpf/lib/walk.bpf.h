@@ -22,35 +22,77 @@ int walk_emit_stacks(__u32 slot);
 /* threads.bpf.c */
 int thread_see(__u32 slot);
 
+/* Who may have a walk of its own on one CPU at the same time. */
+enum scratch_level {
+	SCRATCH_INTERRUPT, /* and all that runs with preemption off: a switch, a wake-up */
+	SCRATCH_NMI,	   /* or an interrupt upon a wake-up in a softirq */
+	SCRATCH_TASK,	   /* a program that can be preempted, as those of user probes */
+};
+
 struct scratch {
 	struct pp_walk *walk; /* NULL: none was free, which is counted */
-	__u32 *level;
+	__u32 *is_taken;
 	__u32 slot;
 };
 
-static __always_inline void scratch_enter(struct scratch *taken)
+static __always_inline struct scratch_claims *scratch_begin(struct scratch *taken)
 {
 	__u32 zero = 0;
 
 	taken->walk = NULL;
-	taken->level = bpf_map_lookup_elem(&scratch_level, &zero);
-	if (!taken->level)
-		return;
-	if (*taken->level >= PP_WALK_LEVELS) {
+	return bpf_map_lookup_elem(&scratch_claims, &zero);
+}
+
+/* The claim is made: what it is on. */
+static __always_inline void scratch_use(struct scratch *taken, struct scratch_claims *claims,
+					enum scratch_level level)
+{
+	taken->is_taken = &claims->is_taken[level];
+	taken->slot = bpf_get_smp_processor_id() * scratch_levels + level;
+	taken->walk = level < scratch_levels ? walk_get(taken->slot) : NULL;
+	if (!taken->walk) {
+		*taken->is_taken = 0;
 		count_loss(PP_LOSS_NO_SCRATCH);
-		return;
 	}
-	taken->slot = bpf_get_smp_processor_id() * PP_WALK_LEVELS + *taken->level;
-	taken->walk = walk_get(taken->slot);
-	if (!taken->walk)
+}
+
+/* For programs that run with preemption off.  What comes upon one of them on its CPU has ended, and given its
+ * slot back, before it goes on: a look and a store are a claim, also where that comes between the two. */
+static __always_inline void scratch_enter(struct scratch *taken)
+{
+	struct scratch_claims *claims = scratch_begin(taken);
+
+	if (!claims)
+		return;
+	if (!claims->is_taken[SCRATCH_INTERRUPT]) {
+		claims->is_taken[SCRATCH_INTERRUPT] = 1;
+		scratch_use(taken, claims, SCRATCH_INTERRUPT);
+	} else if (!claims->is_taken[SCRATCH_NMI]) {
+		claims->is_taken[SCRATCH_NMI] = 1;
+		scratch_use(taken, claims, SCRATCH_NMI);
+	} else {
+		count_loss(PP_LOSS_NO_SCRATCH);
+	}
+}
+
+/* For programs that can be preempted, but stay on their CPU: another task's may come between any two instructions
+ * and still run when this one goes on.  Needs cmpxchg, Linux 5.12: none of these may be in the object for older
+ * kernels, whose verifiers refuse the instruction even where nobody gets to it. */
+static __always_inline void scratch_enter_preemptible(struct scratch *taken)
+{
+	struct scratch_claims *claims = scratch_begin(taken);
+
+	if (!claims)
+		return;
+	if (__sync_val_compare_and_swap(&claims->is_taken[SCRATCH_TASK], 0, 1))
 		count_loss(PP_LOSS_NO_SCRATCH);
 	else
-		*taken->level += 1;
+		scratch_use(taken, claims, SCRATCH_TASK);
 }
 
 static __always_inline void scratch_leave(struct scratch *taken)
 {
-	*taken->level -= 1;
+	*(volatile __u32 *)taken->is_taken = 0;
 }
 
 static __always_inline void walk_reset(struct pp_walk *w, __u64 weight)

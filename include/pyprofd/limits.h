@@ -23,7 +23,7 @@
 #define PP_BUDGET_CREDIT_NS 2000000U
 /* After this, walks that began before it have ended: both of them, and a margin. */
 #define PP_SETTLE_NS 4000000U
-#define PP_WALK_LEVELS 2U      /* nesting on one CPU: interrupt, NMI */
+#define PP_WALK_LEVELS 3U /* walks of one CPU at once: an interrupt's, an NMI's, a task's */
 
 /* A fold drops the interpreter's own call frames between two eval activations when there are at
  * most this many of them (CPython <= 3.8 has 3 a level, 3.9 and 3.10 two). */

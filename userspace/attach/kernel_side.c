@@ -48,6 +48,7 @@
 #define THREADS_PER_CPU 8192U
 #define THREADS_MIN 16384U
 #define THREADS_MAX 131072U
+#define SCRATCH_LEVELS 2U /* interrupt and NMI: no program can be preempted */
 #define VERIFIER_LOG_BYTES (1U << 20)
 #define SHARD_BYTES ((size_t)PP_ROW_SHARD_ROWS * sizeof(uint32_t))
 
@@ -139,8 +140,8 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 	side->memory.page_count = PP_MAX_PAGES;
 	side->memory.rule_count = PP_MAX_RULES;
 
-	bpf_map__set_max_entries(skeleton->maps.scratch,
-				 options->cpu_count * PP_WALK_LEVELS);
+	skeleton->rodata->scratch_levels = SCRATCH_LEVELS;
+	bpf_map__set_max_entries(skeleton->maps.scratch, options->cpu_count * SCRATCH_LEVELS);
 	bpf_map__set_max_entries(skeleton->maps.rows, side->memory.shard_count);
 	bpf_map__set_max_entries(skeleton->maps.map_sets, side->map_chunk_count);
 	bpf_map__set_max_entries(skeleton->maps.processes, processes);

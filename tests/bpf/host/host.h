@@ -91,7 +91,7 @@ struct host {
 	struct pp_rule rule[2 * FUNCTIONS];
 	struct pp_python python;
 	struct pp_resync resync;
-	uint32_t scratch_level;
+	struct scratch_claims scratch_claims;
 	struct sampling sampling;
 	struct pp_times times[PP_PROGRAM_COUNT];
 	struct pp_thread thread[HOST_THREADS];
@@ -182,9 +182,9 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 	if (map == &config)
 		return array_at(&host->config, key, 1, sizeof(host->config));
 	if (map == &scratch)
-		return array_at(&host->walk, key, 1, sizeof(host->walk));
-	if (map == &scratch_level)
-		return array_at(&host->scratch_level, key, 1, sizeof(uint32_t));
+		return *(const uint32_t *)key < scratch_levels ? &host->walk : NULL;
+	if (map == &scratch_claims)
+		return array_at(&host->scratch_claims, key, 1, sizeof(host->scratch_claims));
 	if (map == &sampling)
 		return array_at(&host->sampling, key, 1, sizeof(host->sampling));
 	if (map == &times)
@@ -466,6 +466,7 @@ static int host_setup(void **state)
 	}
 	host_hash_init(&host->ledgers, sizeof(struct pp_process_id), sizeof(struct pp_ledger_sum));
 	host->random = 1;
+	scratch_levels = PP_WALK_LEVELS;
 	host->missing_field[0] = "old->state"; /* 5.14 and later */
 	host->now_ns = 1000000;
 	host->walk.started_ns = host->walk.clock_ns = host->now_ns;
@@ -566,6 +567,13 @@ static inline const struct pp_frame *native_frame(uint32_t at)
 static inline const struct pp_frame *python_frame(uint32_t at)
 {
 	return &host->walk.out.frame[at];
+}
+
+/* Others are at all walks of the CPU, or none. */
+static inline void take_scratch(bool is_taken)
+{
+	for (uint32_t i = 0; i < PP_WALK_LEVELS; i++)
+		host->scratch_claims.is_taken[i] = is_taken;
 }
 
 /* One step of the walk at hand.  Nonzero: done. */

@@ -97,7 +97,7 @@ static inline void set_time(uint64_t at_ns)
  * where they are: they are read from the start of the struct, where no rule here looks. */
 static inline void run_switch(bool is_preempted, struct actor *prev, struct actor *next)
 {
-	uint32_t level = host->scratch_level;
+	struct scratch_claims claims = host->scratch_claims;
 
 	run_queue.clock = host->now_ns + QUEUE_CLOCK_NS;
 	host->saved_registers = prev ? &prev->regs : NULL;
@@ -110,7 +110,7 @@ static inline void run_switch(bool is_preempted, struct actor *prev, struct acto
 	assert_int_equal(on_switch(switch_arguments, is_preempted, prev ? &prev->task : &idle,
 				   next ? &next->task : &idle),
 			 0);
-	assert_int_equal(host->scratch_level, level);
+	assert_memory_equal(&host->scratch_claims, &claims, sizeof(claims));
 }
 
 /* on_switch() with what the scheduler notes of both threads after it. */

@@ -35,7 +35,8 @@ static void begin(void)
 static void sample_now(void)
 {
 	assert_int_equal(on_cpu_sample(&sampled), 0);
-	assert_int_equal(host->scratch_level, 0);
+	for (uint32_t i = 0; i < PP_WALK_LEVELS; i++)
+		assert_int_equal(host->scratch_claims.is_taken[i], 0);
 }
 
 /* The only counter of a window. */
@@ -871,10 +872,11 @@ static void loss__walks_nested_too_deeply(void **state)
 {
 	(void)state;
 	begin();
-	host->scratch_level = PP_WALK_LEVELS;
+	take_scratch(true);
 	assert_int_equal(on_cpu_sample(&sampled), 0);
 	assert_int_equal(host->losses[PP_LOSS_NO_SCRATCH], 1);
-	assert_int_equal(host->scratch_level, PP_WALK_LEVELS);
+	for (uint32_t i = 0; i < PP_WALK_LEVELS; i++)
+		assert_int_equal(host->scratch_claims.is_taken[i], 1);
 	assert_int_equal(count_keys(0), 0);
 }
 

@@ -105,9 +105,9 @@ static void wait__without_a_free_walk_is_under_no_stack(void **state)
 	leaves(&one, 1 * MS);
 	comes(&one, 2 * MS);
 	actor_stands(&one, 2);
-	host->scratch_level = PP_WALK_LEVELS;
+	take_scratch(true);
 	leaves(&one, 3 * MS);
-	host->scratch_level = 0;
+	take_scratch(false);
 	comes(&one, 7 * MS);
 	assert_int_equal(host->losses[PP_LOSS_NO_SCRATCH], 1);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_SLEEP], 5 * MS);

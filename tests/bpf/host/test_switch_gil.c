@@ -277,9 +277,9 @@ static void gil__without_a_free_walk_nobody_is_to_blame(void **state)
 	comes(&one, 0);
 	leaves(&one, 1 * MS);
 	comes(&one, 2 * MS);
-	host->scratch_level = PP_WALK_LEVELS;
+	take_scratch(true);
 	leaves(&one, 3 * MS);
-	host->scratch_level = 0;
+	take_scratch(false);
 	comes(&one, 5 * MS);
 	window_close(10 * MS);
 	assert_int_equal(host->losses[PP_LOSS_NO_SCRATCH], 1);

@@ -118,9 +118,9 @@ static void timeline__wait_that_was_left_out_has_its_time(void **state)
 	leaves(&one, 1 * MS);
 	comes(&one, 2 * MS);
 	actor_stands(&one, 2);
-	host->scratch_level = PP_WALK_LEVELS;
+	take_scratch(true);
 	leaves(&one, 3 * MS);
-	host->scratch_level = 0;
+	take_scratch(false);
 	comes(&one, 7 * MS);
 	record = timeline_at(1);
 	assert_int_equal(record.leave_ns, START_NS + 3 * MS);
