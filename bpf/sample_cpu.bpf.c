@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* On-CPU samples: the spine of the kernel side, from the perf event to the counter. */
+/* On-CPU samples: a source of events.  How many periods one stands for, and whether it is taken. */
 #include "lib/budget.bpf.h"
+#include "lib/event.bpf.h"
 #include "lib/identify.bpf.h"
-#include "lib/maps.bpf.h"
-#include "lib/timeline.bpf.h"
 #include "lib/times.bpf.h"
-#include "lib/user_registers.bpf.h"
-#include "lib/walk.bpf.h"
 
 /* A pause of the sampling, not of the CPU. */
 #define GAP_NS 1000000000ULL
@@ -78,28 +75,6 @@ static __always_inline bool sample_is_taken(struct budget *budget, __u64 now_ns,
 	return true;
 }
 
-static __always_inline void sample_stack(struct bpf_perf_event_data *ctx, struct pp_walk *w,
-					 __u32 slot, struct task_struct *task, __u32 task_flags,
-					 bool hit_user, const struct pp_config *cfg)
-{
-	if (!hit_user && !(cfg->flags & PP_CONFIG_NO_KERNEL))
-		take_kernel_stack(w, slot, ctx);
-	if (task_flags & PF_KTHREAD) {
-		w->stop = PP_STOP_NO_USER;
-	} else if (!take_user_registers(w, task, ctx, hit_user)) {
-		w->thread_pointer = task_thread_pointer(task);
-		walk_user(slot);
-		if (!walk_emit_miss(slot)) {
-			if (timeline_is_on)
-				timeline_sample(w, false);
-			return;
-		}
-	}
-	walk_emit(slot);
-	if (timeline_is_on && !(task_flags & PF_KTHREAD))
-		timeline_sample(w, true);
-}
-
 static __always_inline void sample(struct bpf_perf_event_data *ctx, struct sampling *of,
 				   struct pp_walk *w, __u32 slot, __u64 thread, __u64 now_ns,
 				   const struct pp_config *cfg)
@@ -118,7 +93,7 @@ static __always_inline void sample(struct bpf_perf_event_data *ctx, struct sampl
 	if (!sample_is_taken(&of->budget, now_ns, &shift))
 		return;
 	walk_reset(w, ctx->sample_period * periods << shift);
-	sample_stack(ctx, w, slot, task, task_flags, hit_user, cfg);
+	event_count(ctx, w, slot, task, task_flags, hit_user, cfg);
 	took_ns = bpf_ktime_get_ns() - now_ns;
 	budget_spend(&of->budget, took_ns);
 	times_add(PP_PROGRAM_SAMPLE, took_ns);

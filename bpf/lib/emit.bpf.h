@@ -28,8 +28,8 @@ static __always_inline void fill_count_key(const struct pp_walk *w, struct pp_co
 	key->kernel_stack = w->kernel_hash;
 	key->id = w->id;
 	key->tid = w->tid;
-	key->kind = PP_KIND_CPU;
-	key->detail = 0;
+	key->kind = w->kind;
+	key->detail = w->detail;
 	key->pad = 0;
 	key->flags = w->count_flags | w->stop << PP_COUNT_STOP_SHIFT |
 		     w->py_stop << PP_COUNT_PY_STOP_SHIFT;

@@ -103,6 +103,8 @@ static __always_inline void walk_reset(struct pp_walk *w, __u64 weight)
 	w->hash = 0;
 	w->kernel_hash = 0;
 	w->kernel_bytes = 0;
+	w->kind = PP_KIND_CPU;
+	w->detail = 0;
 	w->has_user = 0;
 	w->is_resumable = 0;
 	w->by_frame_pointer = 0;

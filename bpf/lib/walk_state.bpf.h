@@ -75,6 +75,8 @@ struct pp_walk {
 	__u64 started_ns;
 	__u64 clock_ns, spent_ns; /* of the walk at hand, Python or native: last reading, and cost */
 	__u64 weight;
+	__u64 detail; /* of the counter, as its kind */
+	__u32 kind;   /* enum pp_count_kind */
 	struct pp_image image;
 	__u64 thread_pointer;
 	__u64 zero; /* always 0, which the verifier cannot know */

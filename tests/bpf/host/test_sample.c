@@ -868,6 +868,42 @@ static void sample__of_a_thread_without_a_slot_gives_it_one(void **state)
 	assert_null(thread_find(72, cfg));
 }
 
+/* A source of another kind, in a program that can be preempted. */
+static void event__counts_as_what_its_source_says(void **state)
+{
+	struct host_entry *entry = NULL;
+	const struct pp_count_key *key;
+	struct pp_count counted;
+	struct scratch taken = {};
+
+	(void)state;
+	begin();
+	scratch_enter_preemptible(&taken);
+	assert_non_null(taken.walk);
+	assert_true(identify(taken.walk, &host->task, bpf_get_current_pid_tgid(), 0, true,
+			     &host->config));
+	walk_reset(taken.walk, 4096);
+	taken.walk->kind = PP_KIND_WAKE;
+	taken.walk->detail = 64;
+	event_count(&sampled, taken.walk, taken.slot, &host->task, 0, true, &host->config);
+	scratch_leave(&taken);
+	for (uint32_t i = 0; i < HOST_ENTRIES && !entry; i++)
+		if (host->waits[0].entry[i].is_taken)
+			entry = &host->waits[0].entry[i];
+	assert_non_null(entry);
+	key = (const struct pp_count_key *)entry->key;
+	memcpy(&counted, entry->value, sizeof(counted));
+	assert_int_equal(key->kind, PP_KIND_WAKE);
+	assert_int_equal(key->detail, 64);
+	assert_int_equal(counted.weight, 4096);
+	assert_int_equal(native_frame(0)->where, 0x110);
+	/* The next sample is one again. */
+	sample_now();
+	key = the_key(0, &counted);
+	assert_int_equal(key->kind, PP_KIND_CPU);
+	assert_int_equal(key->detail, 0);
+}
+
 static void loss__walks_nested_too_deeply(void **state)
 {
 	(void)state;
@@ -936,6 +972,7 @@ int main(void)
 		host_test(full__tables_lose_stacks_and_no_amount),
 		host_test(full__half_of_a_table_is_told),
 		host_test(swap__within_a_window_moves_on_to_the_other_tables),
+		host_test(event__counts_as_what_its_source_says),
 		host_test(loss__walks_nested_too_deeply),
 		host_test(loss__deep_stack_tells_of_omitted_frames),
 	};
