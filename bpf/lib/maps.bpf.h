@@ -215,6 +215,15 @@ struct threads_map {
 };
 PP_MAP struct threads_map threads SEC(".maps");
 
+/* Index of a slot -> who is taking it just now: of two CPUs, one can put an entry here. */
+struct claims_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u32);
+};
+PP_MAP struct claims_map claims SEC(".maps");
+
 struct ledgers_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192); /* processes that end in a window */

@@ -40,17 +40,32 @@ static __always_inline void thread_end(struct pp_thread *t)
 	asm volatile("" ::: "memory");
 }
 
+/* A free slot, which nobody else takes until thread_taken().  5.10 has no compare-and-swap: the table of
+ * claims stands in for it. */
+static __always_inline struct pp_thread *thread_take(__u32 tid, __u32 index)
+{
+	struct pp_thread *t = bpf_map_lookup_elem(&threads, &index);
+
+	if (!t || t->tid || bpf_map_update_elem(&claims, &index, &tid, BPF_NOEXIST))
+		return NULL;
+	if (likely(!*(volatile __u32 *)&t->tid))
+		return t;
+	bpf_map_delete_elem(&claims, &index); /* another CPU was done in between */
+	return NULL;
+}
+
 /* A slot for a thread that has none; it begins to run now.  NULL: none is free, which is counted. */
 static __always_inline struct pp_thread *thread_claim(__u32 tid, __u32 tgid, __u64 now_ns,
 						      const struct pp_config *cfg)
 {
+	__u32 sequence, index = pp_thread_index(tid, 0, cfg->thread_mask);
+	struct pp_thread *t = thread_take(tid, index);
 	__u64 first_ns = now_ns;
-	__u32 sequence;
-	struct pp_thread *t = thread_at(tid, 0, cfg);
 
-	if (!t || t->tid) {
-		t = thread_at(tid, 1, cfg);
-		if (!t || t->tid) {
+	if (!t) {
+		index = pp_thread_index(tid, 1, cfg->thread_mask);
+		t = thread_take(tid, index);
+		if (!t) {
 			count_loss(PP_LOSS_THREADS_FULL);
 			return NULL;
 		}
@@ -67,6 +82,7 @@ static __always_inline struct pp_thread *thread_claim(__u32 tid, __u32 tgid, __u
 	t->first_ns = first_ns;
 	t->read_window = cfg->window - 1; /* nothing of an older one is in here */
 	thread_end(t);
+	bpf_map_delete_elem(&claims, &index);
 	return t;
 }
 

@@ -260,16 +260,22 @@ static __always_inline bool in_eval_range(const struct pp_python *py, __u64 addr
 	return false;
 }
 
+/* Walks that agree make it sure, up to PP_RESYNC_SURE; each that does not takes one of them back, so that
+ * a distance that was learnt wrong, or is no longer right, is unlearned. */
 static __always_inline void learn_resync(struct pp_resync *resync, const struct pp_rule *rule,
 					 __u64 cfa, __u64 mark)
 {
 	__s64 distance = cfa - mark;
 
-	if (resync->agreed >= PP_RESYNC_AGREED || rule->kind == PP_RULE_NO_INFO ||
-	    rule->fp_kind != PP_FP_AT_CFA)
+	if (rule->kind == PP_RULE_NO_INFO || rule->fp_kind != PP_FP_AT_CFA)
 		return;
 	if (resync->cfa_minus_mark == distance && resync->fp_offset == rule->fp_offset) {
-		resync->agreed++;
+		if (resync->agreed < PP_RESYNC_SURE)
+			resync->agreed++;
+		return;
+	}
+	if (resync->agreed >= PP_RESYNC_AGREED) {
+		resync->agreed--;
 		return;
 	}
 	resync->cfa_minus_mark = distance;

@@ -119,10 +119,11 @@ _Static_assert(sizeof(struct pp_python) <= 256, "pp_python crosses the kernel bo
 struct pp_resync {
 	__s64 cfa_minus_mark; /* bytes */
 	__s64 fp_offset;      /* saved frame pointer relative to the CFA */
-	__u32 agreed;	      /* equal observations in a row; used from 3 on */
+	__u32 agreed;	      /* observations that were equal less those that were not; used from 3 on */
 	__u32 asked;	      /* stuck walks sent to the agent, which looks for the distance */
 };
 #define PP_RESYNC_AGREED 3U
+#define PP_RESYNC_SURE 16U /* no more are counted: so many others unlearn it */
 #define PP_RESYNC_MAX_ASKED 64U
 
 /* Where a thread's PyThreadState pointer is.  Addresses are of the process's memory. */

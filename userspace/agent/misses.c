@@ -315,6 +315,14 @@ static bool learn_resync(struct finish *finish, const struct finish_callbacks *c
 	return true;
 }
 
+/* Nothing was where the distance says: it is looked for once more. */
+static void doubt_resync(struct pp_resync *known)
+{
+	known->agreed--;
+	if (known->asked)
+		known->asked--;
+}
+
 /* As resync_at_mark() there: a walk that is stuck goes on at the next activation. */
 static bool resume(struct finish *finish, const struct finish_callbacks *callbacks,
 		   struct finish_state *state)
@@ -322,9 +330,12 @@ static bool resume(struct finish *finish, const struct finish_callbacks *callbac
 	const struct pp_segment *segment = next_segment(finish);
 
 	if (!segment || !segment->mark || !finish->interpreter ||
-	    !learn_resync(finish, callbacks, state->sp, segment->mark) ||
-	    stack_resume_at(callbacks, &finish->interpreter->resync, segment->mark, state))
+	    !learn_resync(finish, callbacks, state->sp, segment->mark))
 		return false;
+	if (stack_resume_at(callbacks, &finish->interpreter->resync, segment->mark, state)) {
+		doubt_resync(&finish->interpreter->resync);
+		return false;
+	}
 	if (!push(finish, 0, 0, PP_FRAME_GAP))
 		return false;
 	finish->foldable = false;

@@ -168,6 +168,7 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 		bpf_program__set_autoload(skeleton->progs.on_switch, false);
 		bpf_program__set_autoload(skeleton->progs.on_sweep, false);
 		bpf_map__set_max_entries(skeleton->maps.ledgers, 1);
+		bpf_map__set_max_entries(skeleton->maps.claims, 1);
 	}
 	bpf_map__set_max_entries(skeleton->maps.stacks,
 				 next_pow2(clamp((uint64_t)cpus * RING_BYTES_PER_CPU, 1U << 20,

@@ -112,7 +112,7 @@ struct host {
 	const char *missing_field[2]; /* bpf_core_field_exists() says no to these */
 	bool missing_helper; /* and bpf_core_enum_value_exists() to all */
 
-	struct host_hash processes, images, thread_states, codes, sent, counts[2], ledgers, waits[2], coarse[2];
+	struct host_hash processes, images, thread_states, codes, sent, counts[2], ledgers, claims, waits[2], coarse[2];
 	struct pp_fill fill[PP_FILL_COUNT];
 	struct pp_count rest[2 * PP_REST_ROWS];
 	struct host_record record[HOST_RECORDS];
@@ -124,6 +124,8 @@ struct host {
 	uint64_t kernel_stack[8];
 	uint32_t kernel_frames;
 	uint64_t user_reads;
+	/* What another CPU does before an update of `claims`, and before a deletion. */
+	void (*before_claim)(void), (*before_release)(void);
 	/* Memory for the test's own use in heap and stack. */
 	uint64_t heap_used;
 };
@@ -171,6 +173,8 @@ static struct host_hash *hash_of(void *map)
 		return &host->coarse[0];
 	if (map == &coarse_1)
 		return &host->coarse[1];
+	if (map == &claims)
+		return &host->claims;
 	return map == &ledgers ? &host->ledgers : NULL;
 }
 
@@ -218,6 +222,16 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 	return entry ? entry->value : NULL;
 }
 
+/* Once: it claims as well. */
+static void host_other_cpu(void (**act)(void))
+{
+	void (*now)(void) = *act;
+
+	*act = NULL;
+	if (now)
+		now();
+}
+
 long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 flags)
 {
 	struct host_hash *hash = hash_of(map);
@@ -225,6 +239,8 @@ long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 fl
 	uint32_t used = 0;
 
 	assert_non_null(hash);
+	if (map == &claims)
+		host_other_cpu(&host->before_claim);
 	if (hash->refuses)
 		return hash->refuses;
 	entry = hash_find(hash, key);
@@ -245,8 +261,11 @@ long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 fl
 
 long bpf_map_delete_elem(void *map, const void *key)
 {
-	struct host_entry *entry = hash_find(hash_of(map), key);
+	struct host_entry *entry;
 
+	if (map == &claims)
+		host_other_cpu(&host->before_release);
+	entry = hash_find(hash_of(map), key);
 	if (!entry)
 		return -ENOENT;
 	entry->is_taken = false;
@@ -464,6 +483,7 @@ static int host_setup(void **state)
 		host_hash_init(&host->waits[i], sizeof(struct pp_count_key), sizeof(struct pp_count));
 		host_hash_init(&host->coarse[i], sizeof(struct pp_count_key), sizeof(struct pp_count));
 	}
+	host_hash_init(&host->claims, sizeof(uint32_t), sizeof(uint32_t));
 	host_hash_init(&host->ledgers, sizeof(struct pp_process_id), sizeof(struct pp_ledger_sum));
 	host->random = 1;
 	scratch_levels = PP_WALK_LEVELS;

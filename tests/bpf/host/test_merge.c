@@ -260,7 +260,38 @@ static void resync__is_learnt_after_three_equal_observations(void **state)
 	for (uint32_t i = 0; i < 5; i++)
 		add_eval(1);
 	walk();
-	assert_int_equal(host->resync.agreed, PP_RESYNC_AGREED);
+	assert_int_equal(host->resync.agreed, 5);
+	host_teardown(NULL);
+	host_setup(NULL);
+	begin(PP_CHAIN_SHIM);
+	for (uint32_t i = 0; i < 2 * PP_RESYNC_SURE; i++)
+		add_eval(1);
+	walk();
+	assert_int_equal(host->resync.agreed, PP_RESYNC_SURE);
+}
+
+/* Learnt from a walk that had gone astray, or right for a part of the function alone. */
+static void resync__a_wrong_distance_is_unlearned(void **state)
+{
+	(void)state;
+	begin(PP_CHAIN_SHIM);
+	host->resync = (struct pp_resync){
+		.cfa_minus_mark = 0x1230, .fp_offset = -16, .agreed = PP_RESYNC_SURE};
+	/* One that does not agree changes nothing yet. */
+	add_eval(1);
+	walk();
+	assert_int_equal(host->resync.cfa_minus_mark, 0x1230);
+	assert_int_equal(host->resync.agreed, PP_RESYNC_SURE - 1);
+	host_teardown(NULL);
+	host_setup(NULL);
+	begin(PP_CHAIN_SHIM);
+	host->resync = (struct pp_resync){
+		.cfa_minus_mark = 0x1230, .fp_offset = -16, .agreed = PP_RESYNC_SURE};
+	for (uint32_t i = 0; i < PP_RESYNC_SURE + 2; i++)
+		add_eval(1);
+	walk();
+	assert_int_equal(host->resync.cfa_minus_mark, EVAL_BYTES - 0x20);
+	assert_true(host->resync.agreed >= PP_RESYNC_AGREED);
 }
 
 static void resync__another_distance_begins_anew(void **state)
@@ -462,6 +493,7 @@ int main(void)
 		host_test(resync__is_learnt_after_three_equal_observations),
 		host_test(resync__a_stuck_walk_that_was_not_taught_is_for_the_agent_until_64_were_sent),
 		host_test(resync__another_distance_begins_anew),
+		host_test(resync__a_wrong_distance_is_unlearned),
 		host_test(resync__frame_pointer_steps_teach_nothing),
 		host_test(resync__goes_on_at_the_next_activation_and_marks_the_gap),
 		host_test(resync__waits_for_the_third_agreement),

@@ -499,9 +499,83 @@ static void running__thread_has_no_time_from_before_it_was_wanted(void **state)
 	assert_int_equal(total_ns[PP_LEDGER_CPU], 90 * MS);
 }
 
+/* ---- two CPUs want one slot ---- */
+
+#define OURS 5U
+#define THEIRS (OURS + HOST_THREADS) /* points to the same slot */
+
+static void they_claim(void)
+{
+	assert_non_null(thread_claim(THEIRS, 80, 2000, &host->config));
+}
+
+static void they_look(void)
+{
+	/* Their first slot is being taken; they have another one. */
+	they_claim();
+	assert_int_equal(host->thread[pp_thread_index(THEIRS, 0, host->config.thread_mask)].tid, OURS);
+}
+
+static void assert_whole(uint32_t tid, uint32_t tgid, uint64_t since_ns)
+{
+	struct pp_thread *t = thread_find(tid, &host->config);
+
+	assert_non_null(t);
+	assert_int_equal(t->id.tgid, tgid);
+	assert_int_equal(t->since_ns, since_ns);
+	assert_int_equal(t->created_ns, since_ns);
+	assert_int_equal(t->sequence & 1, 0);
+}
+
+static void assert_both_have_one(void)
+{
+	assert_null(host->before_claim);
+	assert_null(host->before_release);
+	assert_whole(OURS, 70, 1000);
+	assert_whole(THEIRS, 80, 2000);
+	assert_ptr_not_equal(thread_find(OURS, &host->config), thread_find(THEIRS, &host->config));
+	assert_int_equal(host->losses[PP_LOSS_THREADS_FULL], 0);
+	for (uint32_t i = 0; i < HOST_ENTRIES; i++)
+		assert_false(host->claims.entry[i].is_taken);
+}
+
+static void claim__another_cpu_is_done_between_look_and_claim(void **state)
+{
+	(void)state;
+	host->config.thread_mask = HOST_THREADS - 1;
+	host->before_claim = they_claim;
+	assert_non_null(thread_claim(OURS, 70, 1000, &host->config));
+	assert_both_have_one();
+}
+
+static void claim__another_cpu_comes_meanwhile(void **state)
+{
+	(void)state;
+	host->config.thread_mask = HOST_THREADS - 1;
+	host->before_release = they_look;
+	assert_non_null(thread_claim(OURS, 70, 1000, &host->config));
+	assert_both_have_one();
+}
+
+/* The slot's tid is written first: who comes then sees that it is taken; before, the claim tells. */
+static void claim__a_slot_that_is_being_taken_is_not_free(void **state)
+{
+	const uint32_t index = OURS, they = THEIRS;
+
+	(void)state;
+	host->config.thread_mask = HOST_THREADS - 1;
+	assert_int_equal(bpf_map_update_elem(&claims, &index, &they, BPF_NOEXIST), 0);
+	assert_ptr_equal(thread_claim(OURS, 70, 1000, &host->config),
+			 &host->thread[pp_thread_index(OURS, 1, host->config.thread_mask)]);
+	assert_int_equal(host->thread[OURS].tid, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		host_test(claim__another_cpu_is_done_between_look_and_claim),
+		host_test(claim__another_cpu_comes_meanwhile),
+		host_test(claim__a_slot_that_is_being_taken_is_not_free),
 		switch_test(slot__one_switch_serves_both_threads),
 		switch_test(slot__thread_has_two_places),
 		switch_test(slot__full_pair_is_counted),
