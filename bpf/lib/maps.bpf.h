@@ -34,8 +34,9 @@ struct config_map {
 };
 PP_MAP struct config_map config SEC(".maps");
 
-/* One struct pp_walk for each CPU and level, scratch_levels of them a CPU (agent).  An ordinary array: a per-CPU value
- * stops at 32 KiB.  Mappable arrays begin on a page, which keeps aligned parts in one cache line. */
+/* A struct pp_walk for each level, scratch_levels of them a CPU, of the CPUs that are online, and of some that may
+ * come (agent; cpu_slots).  An ordinary array: a per-CPU value stops at 32 KiB.  Mappable arrays begin on a page,
+ * which keeps aligned parts in one cache line. */
 struct scratch_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2);
@@ -44,6 +45,16 @@ struct scratch_map {
 	__type(value, struct pp_walk);
 };
 PP_MAP struct scratch_map scratch SEC(".maps");
+
+/* CPU number -> 1 + which of the places in `scratch` is its; 0: it has none (agent). */
+struct cpu_slots_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+PP_MAP struct cpu_slots_map cpu_slots SEC(".maps");
 
 /* Which of them somebody has. */
 struct scratch_claims {
@@ -216,13 +227,13 @@ struct threads_map {
 PP_MAP struct threads_map threads SEC(".maps");
 
 /* Index of a slot -> who is taking it just now: of two CPUs, one can put an entry here. */
-struct claims_map {
+struct slot_claims_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
 	__type(key, __u32);
 	__type(value, __u32);
 };
-PP_MAP struct claims_map claims SEC(".maps");
+PP_MAP struct slot_claims_map slot_claims SEC(".maps");
 
 struct ledgers_map {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -46,11 +46,11 @@ static __always_inline struct pp_thread *thread_take(__u32 tid, __u32 index)
 {
 	struct pp_thread *t = bpf_map_lookup_elem(&threads, &index);
 
-	if (!t || t->tid || bpf_map_update_elem(&claims, &index, &tid, BPF_NOEXIST))
+	if (!t || t->tid || bpf_map_update_elem(&slot_claims, &index, &tid, BPF_NOEXIST))
 		return NULL;
 	if (likely(!*(volatile __u32 *)&t->tid))
 		return t;
-	bpf_map_delete_elem(&claims, &index); /* another CPU was done in between */
+	bpf_map_delete_elem(&slot_claims, &index); /* another CPU was done in between */
 	return NULL;
 }
 
@@ -82,7 +82,7 @@ static __always_inline struct pp_thread *thread_claim(__u32 tid, __u32 tgid, __u
 	t->first_ns = first_ns;
 	t->read_window = cfg->window - 1; /* nothing of an older one is in here */
 	thread_end(t);
-	bpf_map_delete_elem(&claims, &index);
+	bpf_map_delete_elem(&slot_claims, &index);
 	return t;
 }
 

@@ -47,9 +47,15 @@ static __always_inline struct scratch_claims *scratch_begin(struct scratch *take
 static __always_inline void scratch_use(struct scratch *taken, struct scratch_claims *claims,
 					enum scratch_level level)
 {
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 *place = bpf_map_lookup_elem(&cpu_slots, &cpu);
+
 	taken->is_taken = &claims->is_taken[level];
-	taken->slot = bpf_get_smp_processor_id() * scratch_levels + level;
-	taken->walk = level < scratch_levels ? walk_get(taken->slot) : NULL;
+	/* A CPU that has just come online has no place yet. */
+	if (place && *place && level < scratch_levels) {
+		taken->slot = ((__u32)*place - 1) * scratch_levels + level;
+		taken->walk = walk_get(taken->slot);
+	}
 	if (!taken->walk) {
 		*taken->is_taken = 0;
 		count_loss(PP_LOSS_NO_SCRATCH);

@@ -40,7 +40,7 @@
 	X(EVENTS_FULL, "events_full", "a process event did not fit; /proc is read again")          \
 	X(COUNTS_FULL, "counts_full", "samples counted without their stacks: the window's table was full")          \
 	X(COUNTS_BUSY, "counts_busy", "samples counted without their stacks: the table was locked (NMI)")           \
-	X(NO_SCRATCH, "no_scratch", "samples not counted: walks were nested too deeply")           \
+	X(NO_SCRATCH, "no_scratch", "samples not counted: walks nested too deeply, or a CPU that came online without memory for them") \
 	X(PROCESSES_FULL, "processes_full", "a process found no room in the table of processes")   \
 	X(IMAGES_FULL, "images_full", "a process found no room in the table of images")            \
 	X(MISS_DROPPED, "miss_dropped", "a missed stack could not be sent to be finished")         \

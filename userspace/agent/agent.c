@@ -104,6 +104,20 @@ static int read_raw_code(void *context, struct pp_process_id id, uint8_t python,
 
 /* ---- start ---- */
 
+/* Nothing is counted yet. */
+static uint32_t config_flags(const struct agent *agent, bool waits)
+{
+	const struct options *options = agent->options;
+
+	return (agent->is_filtered ? PP_CONFIG_FILTER : 0) |
+	       (options->comm ? PP_CONFIG_BY_NAME : 0) |
+	       (options->no_kernel ? PP_CONFIG_NO_KERNEL : 0) |
+	       (options->events & PP_CAPTURE_GIL || options->timeline ? PP_CONFIG_BLAME : 0) |
+	       /* A PMU's interrupt may hit a switch; a timer's cannot. */
+	       (waits && options->clock == OPTIONS_CLOCK_CPU ? PP_CONFIG_SEE_RUNNING : 0) |
+	       (options->clock == OPTIONS_CLOCK_CYCLES ? PP_CONFIG_NMI : 0) | PP_CONFIG_PAUSED;
+}
+
 static int open_kernel(struct agent *agent)
 {
 	bool waits = agent->options->events & PP_CAPTURES_OF_WAITS;
@@ -130,17 +144,10 @@ static int open_kernel(struct agent *agent)
 		log_error("%s", why[0] ? why : strerror(-err));
 		return err;
 	}
-	kernel_side_config(agent->kernel)->flags =
-		(agent->is_filtered ? PP_CONFIG_FILTER : 0) |
-		(agent->options->comm ? PP_CONFIG_BY_NAME : 0) |
-		(agent->options->no_kernel ? PP_CONFIG_NO_KERNEL : 0) |
-		(agent->options->events & PP_CAPTURE_GIL || agent->options->timeline ?
-			 PP_CONFIG_BLAME :
-			 0) |
-		/* A PMU's interrupt may hit a switch; a timer's cannot. */
-		(waits && agent->options->clock == OPTIONS_CLOCK_CPU ? PP_CONFIG_SEE_RUNNING : 0) |
-		(agent->options->clock == OPTIONS_CLOCK_CYCLES ? PP_CONFIG_NMI : 0) |
-		PP_CONFIG_PAUSED;
+	err = kernel_side_follow_cpus(agent->kernel, online.cpu, online.count);
+	if (err)
+		return log_error_errno(err, "cannot give the CPUs their memory");
+	kernel_side_config(agent->kernel)->flags = config_flags(agent, waits);
 	/* Only the timeline wants them: no sums. */
 	kernel_side_config(agent->kernel)->wait_min_ns =
 		waits ? agent->options->offcpu_min_ns : UINT64_MAX;
@@ -312,9 +319,9 @@ static void slow_tick(struct agent *agent)
 {
 	uint64_t lost = agent->summary.loss[PP_LOSS_EVENTS_FULL];
 
+	lives_follow_cpus(agent);
 	if (cpu_events_follow(agent->cpu_events))
 		log_debug("a CPU that came online cannot be sampled");
-	lives_follow_cpus(agent);
 	live_serve(agent->live); /* who is late */
 	if (mono_ns() - agent->started_ns >= NS_PER_SEC)
 		naming_prepare(agent->naming);

@@ -85,6 +85,7 @@ struct agent {
 	uint32_t epoch;
 	uint64_t refused; /* by the dictionary, when room was made last */
 	uint32_t online_cpus; /* at the start */
+	bool lacks_cpus;      /* told: more are online than there is memory for */
 	struct miss_python *miss_python;
 	uint64_t miss_mean_ns; /* that a missed stack costs; 0: not known yet */
 	struct counts finished; /* of the open window, as its next one: what does not lie in its tables */

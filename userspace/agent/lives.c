@@ -353,7 +353,16 @@ void lives_follow_cpus(struct agent *agent)
 	struct sideband_stats stats;
 
 	sideband_get_stats(agent->sideband, &stats);
-	if (cpus_online(&online) || online.count == stats.cpus)
+	if (cpus_online(&online))
+		return;
+	if (kernel_side_follow_cpus(agent->kernel, online.cpu, online.count) == -ENOSPC &&
+	    !agent->lacks_cpus) {
+		agent->lacks_cpus = true;
+		log_warn("%zu CPUs are online now, %u at the start: there is no memory for the walks "
+			 "of all of them, whose samples are not counted (no_scratch); start pyprofd "
+			 "again", online.count, agent->online_cpus);
+	}
+	if (online.count == stats.cpus)
 		return;
 	for (size_t i = 0; i < online.count; i++)
 		if (!sideband_add_cpu(agent->sideband, online.cpu[i]))

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "attach/sched_switch.h"
+#include "attach/cpu_places.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -49,17 +50,24 @@
 #define THREADS_MIN 16384U
 #define THREADS_MAX 131072U
 #define SCRATCH_LEVELS 2U /* interrupt and NMI: no program can be preempted */
+/* CPUs that may come online later and are sampled then.  A walk's memory is too large (0.23 MiB a CPU) for all
+ * that a hypervisor might ever add, and BPF arrays do not grow. */
+#define SPARE_CPUS_MIN 4U
+#define PER_CPU_BYTES 4608U /* in all per-CPU tables: they are as long as the list of possible CPUs */
 #define VERIFIER_LOG_BYTES (1U << 20)
 #define SHARD_BYTES ((size_t)PP_ROW_SHARD_ROWS * sizeof(uint32_t))
 
 struct kernel_side {
 	struct pyprofd *skeleton;
 	uint32_t map_chunk_count;
+	uint32_t cpu_count;   /* possible CPUs */
+	uint32_t place_count; /* of CPUs in `scratch` */
 	uint32_t thread_count; /* a power of two */
 	struct pp_config *config;
 	struct pp_fill *fill;
 	struct pp_count *rest;
 	struct pp_thread *thread; /* NULL without waits */
+	volatile uint64_t *cpu_place; /* by CPU: 1 + its place; 0: none */
 	struct pp_map_chunk *map_chunk;
 	uint32_t *row;
 	struct row_store_memory memory;
@@ -125,6 +133,27 @@ static bool running_kernel_tells_state(void)
 	return is_told;
 }
 
+/* What CPUs that are not online take nevertheless, in units of rows' shards: their part of the per-CPU
+ * tables, and the spare places. */
+static uint32_t idle_shards(const struct kernel_side *side, const struct kernel_side_options *options)
+{
+	uint64_t bytes = (uint64_t)(options->cpu_count - options->online_count) * PER_CPU_BYTES;
+
+	bytes += (uint64_t)(side->place_count - options->online_count) * SCRATCH_LEVELS *
+		 bpf_map__value_size(side->skeleton->maps.scratch);
+	return (uint32_t)((bytes + SHARD_BYTES / 2) / SHARD_BYTES);
+}
+
+static void set_places(struct kernel_side *side, const struct kernel_side_options *options)
+{
+	uint32_t spare = clamp(options->online_count / 4, SPARE_CPUS_MIN, UINT32_MAX);
+
+	side->cpu_count = options->cpu_count;
+	side->place_count = clamp((uint64_t)options->online_count + spare, 1, options->cpu_count);
+	bpf_map__set_max_entries(side->skeleton->maps.scratch, side->place_count * SCRATCH_LEVELS);
+	bpf_map__set_max_entries(side->skeleton->maps.cpu_slots, options->cpu_count);
+}
+
 /* Fixed tables first; rows of unwind information take what the budget leaves. */
 static void set_sizes(struct kernel_side *side, const struct kernel_side_options *options)
 {
@@ -133,15 +162,17 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 	uint32_t shards = clamp(ROW_SHARDS_DEFAULT + (cpus > 2 ? (cpus - 2) * ROW_SHARDS_PER_CPU : 0),
 				ROW_SHARDS_MIN, PP_MAX_ROW_SHARDS);
 	uint32_t processes = clamp(next_pow2((uint64_t)cpus * 1024), PROCESSES_MIN, 1U << 17);
-	uint64_t rest = options->budget_bytes ? options->budget_bytes / 2 / SHARD_BYTES : shards;
+	uint64_t rest;
 
+	set_places(side, options);
+	rest = options->budget_bytes ? options->budget_bytes / 2 / SHARD_BYTES :
+				       shards - clamp(idle_shards(side, options), 0, shards / 4);
 	side->map_chunk_count = clamp((uint64_t)cpus * MAP_CHUNKS_PER_CPU, 2048, 1U << 17);
 	side->memory.shard_count = clamp(rest, ROW_SHARDS_MIN, PP_MAX_ROW_SHARDS);
 	side->memory.page_count = PP_MAX_PAGES;
 	side->memory.rule_count = PP_MAX_RULES;
 
 	skeleton->rodata->scratch_levels = SCRATCH_LEVELS;
-	bpf_map__set_max_entries(skeleton->maps.scratch, options->cpu_count * SCRATCH_LEVELS);
 	bpf_map__set_max_entries(skeleton->maps.rows, side->memory.shard_count);
 	bpf_map__set_max_entries(skeleton->maps.map_sets, side->map_chunk_count);
 	bpf_map__set_max_entries(skeleton->maps.processes, processes);
@@ -168,7 +199,7 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 		bpf_program__set_autoload(skeleton->progs.on_switch, false);
 		bpf_program__set_autoload(skeleton->progs.on_sweep, false);
 		bpf_map__set_max_entries(skeleton->maps.ledgers, 1);
-		bpf_map__set_max_entries(skeleton->maps.claims, 1);
+		bpf_map__set_max_entries(skeleton->maps.slot_claims, 1);
 	}
 	bpf_map__set_max_entries(skeleton->maps.stacks,
 				 next_pow2(clamp((uint64_t)cpus * RING_BYTES_PER_CPU, 1U << 20,
@@ -312,6 +343,10 @@ static int map_all(struct kernel_side *side)
 			return err;
 		side->thread = at;
 	}
+	err = map_memory(side->skeleton->maps.cpu_slots, side->cpu_count * sizeof(*side->cpu_place), &at);
+	if (err)
+		return err;
+	side->cpu_place = at;
 	err = map_memory(side->skeleton->maps.map_sets,
 			 side->map_chunk_count * sizeof(*side->map_chunk), &at);
 	if (err)
@@ -418,6 +453,7 @@ void kernel_side_free(struct kernel_side *side)
 	unmap(side->fill, PP_FILL_COUNT * sizeof(*side->fill));
 	unmap(side->rest, 2 * PP_REST_ROWS * sizeof(*side->rest));
 	unmap(side->thread, side->thread_count * sizeof(*side->thread));
+	unmap((void *)side->cpu_place, side->cpu_count * sizeof(*side->cpu_place));
 	unmap(side->map_chunk, side->map_chunk_count * sizeof(*side->map_chunk));
 	unmap(side->memory.pages, side->memory.page_count * sizeof(uint64_t));
 	unmap(side->memory.rules, side->memory.rule_count * sizeof(struct pp_rule));
@@ -425,6 +461,11 @@ void kernel_side_free(struct kernel_side *side)
 	free(side->memory.shard);
 	pyprofd__destroy(side->skeleton);
 	free(side);
+}
+
+int kernel_side_follow_cpus(struct kernel_side *side, const uint32_t *online, size_t count)
+{
+	return cpu_places_assign(side->cpu_place, side->cpu_count, side->place_count, online, count);
 }
 
 int kernel_side_sample_program(const struct kernel_side *side)

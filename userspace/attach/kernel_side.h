@@ -40,6 +40,10 @@ int kernel_side_open(const struct kernel_side_options *options, char *why, size_
 void kernel_side_free(struct kernel_side *side); /* detaches; NULL is fine */
 DEFINE_OWNED(struct kernel_side, kernel_side)
 
+/* Gives each CPU that is online the memory for its walks; before that its samples count as no_scratch.
+ * 0; -ENOSPC: more have come online than there is room for; -ENOMEM. */
+int kernel_side_follow_cpus(struct kernel_side *side, const uint32_t *online, size_t count);
+
 /* File descriptors, owned by the object. */
 int kernel_side_sample_program(const struct kernel_side *side);
 int kernel_side_stacks_ring(const struct kernel_side *side);

@@ -92,6 +92,7 @@ struct host {
 	struct pp_python python;
 	struct pp_resync resync;
 	struct scratch_claims scratch_claims;
+	uint64_t cpu_place;
 	struct sampling sampling;
 	struct pp_times times[PP_PROGRAM_COUNT];
 	struct pp_thread thread[HOST_THREADS];
@@ -124,7 +125,7 @@ struct host {
 	uint64_t kernel_stack[8];
 	uint32_t kernel_frames;
 	uint64_t user_reads;
-	/* What another CPU does before an update of `claims`, and before a deletion. */
+	/* What another CPU does before an update of `slot_claims`, and before a deletion. */
 	void (*before_claim)(void), (*before_release)(void);
 	/* Memory for the test's own use in heap and stack. */
 	uint64_t heap_used;
@@ -173,7 +174,7 @@ static struct host_hash *hash_of(void *map)
 		return &host->coarse[0];
 	if (map == &coarse_1)
 		return &host->coarse[1];
-	if (map == &claims)
+	if (map == &slot_claims)
 		return &host->claims;
 	return map == &ledgers ? &host->ledgers : NULL;
 }
@@ -189,6 +190,8 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 		return *(const uint32_t *)key < scratch_levels ? &host->walk : NULL;
 	if (map == &scratch_claims)
 		return array_at(&host->scratch_claims, key, 1, sizeof(host->scratch_claims));
+	if (map == &cpu_slots)
+		return array_at(&host->cpu_place, key, 1, sizeof(host->cpu_place));
 	if (map == &sampling)
 		return array_at(&host->sampling, key, 1, sizeof(host->sampling));
 	if (map == &times)
@@ -239,7 +242,7 @@ long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 fl
 	uint32_t used = 0;
 
 	assert_non_null(hash);
-	if (map == &claims)
+	if (map == &slot_claims)
 		host_other_cpu(&host->before_claim);
 	if (hash->refuses)
 		return hash->refuses;
@@ -263,7 +266,7 @@ long bpf_map_delete_elem(void *map, const void *key)
 {
 	struct host_entry *entry;
 
-	if (map == &claims)
+	if (map == &slot_claims)
 		host_other_cpu(&host->before_release);
 	entry = hash_find(hash_of(map), key);
 	if (!entry)
@@ -483,6 +486,7 @@ static int host_setup(void **state)
 		host_hash_init(&host->waits[i], sizeof(struct pp_count_key), sizeof(struct pp_count));
 		host_hash_init(&host->coarse[i], sizeof(struct pp_count_key), sizeof(struct pp_count));
 	}
+	host->cpu_place = 1;
 	host_hash_init(&host->claims, sizeof(uint32_t), sizeof(uint32_t));
 	host_hash_init(&host->ledgers, sizeof(struct pp_process_id), sizeof(struct pp_ledger_sum));
 	host->random = 1;

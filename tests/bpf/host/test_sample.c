@@ -916,6 +916,21 @@ static void loss__walks_nested_too_deeply(void **state)
 	assert_int_equal(count_keys(0), 0);
 }
 
+/* It came online just now. */
+static void loss__cpu_without_memory_for_walks(void **state)
+{
+	(void)state;
+	begin();
+	host->cpu_place = 0;
+	assert_int_equal(on_cpu_sample(&sampled), 0);
+	assert_int_equal(host->losses[PP_LOSS_NO_SCRATCH], 1);
+	assert_int_equal(count_keys(0), 0);
+	host->cpu_place = 1;
+	assert_int_equal(on_cpu_sample(&sampled), 0);
+	assert_int_equal(host->losses[PP_LOSS_NO_SCRATCH], 1);
+	assert_int_equal(count_keys(0), 1);
+}
+
 static void loss__deep_stack_tells_of_omitted_frames(void **state)
 {
 	const struct pp_stack_record *record;
@@ -974,6 +989,7 @@ int main(void)
 		host_test(swap__within_a_window_moves_on_to_the_other_tables),
 		host_test(event__counts_as_what_its_source_says),
 		host_test(loss__walks_nested_too_deeply),
+		host_test(loss__cpu_without_memory_for_walks),
 		host_test(loss__deep_stack_tells_of_omitted_frames),
 	};
 

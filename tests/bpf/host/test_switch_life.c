@@ -564,7 +564,7 @@ static void claim__a_slot_that_is_being_taken_is_not_free(void **state)
 
 	(void)state;
 	host->config.thread_mask = HOST_THREADS - 1;
-	assert_int_equal(bpf_map_update_elem(&claims, &index, &they, BPF_NOEXIST), 0);
+	assert_int_equal(bpf_map_update_elem(&slot_claims, &index, &they, BPF_NOEXIST), 0);
 	assert_ptr_equal(thread_claim(OURS, 70, 1000, &host->config),
 			 &host->thread[pp_thread_index(OURS, 1, host->config.thread_mask)]);
 	assert_int_equal(host->thread[OURS].tid, 0);
