@@ -378,6 +378,8 @@ def run_once(case_name, python, profiler, rounds):
 def text_of(one):
     if "why" in one:
         return one["why"]
+    if not one["samples"]:
+        return "no sample in the program's functions, program x %.3f" % one["slowdown"]
     return ("error %+.1f points (%s; counting error %.1f), impossible %d, cut %d, taken %.0f %% of %.0f, program x %.3f, by "
             "its own clocks x %.3f" % (
                 100 * one["error"], one["worst"], 100 * one["sigma"], one["impossible"], one["cut"],
@@ -443,6 +445,8 @@ def section(peers, quick, say, cases=""):
 def cell(one):
     if "why" in one:
         return "–"
+    if not one["samples"]:
+        return "no sample"
     faults = [("%d impossible", one["impossible"]), ("%d cut", one["cut"])]
     words = ["%+.1f (%.1f)" % (100 * one["error"], 100 * one["sigma"]), "%.0f %%" % (100 * one["taken"])]
     return "; ".join(words + [text % count for text, count in faults if count])

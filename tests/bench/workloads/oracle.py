@@ -80,9 +80,9 @@ def o_copy(data):
 
 def o_ccalls(rounds):
     clock = time.thread_time_ns
-    values = [(i * 7919) % 1009 / 7 for i in range(1400)]
-    data = bytes(range(256)) * 800
-    few = bytes(range(128)) * 900
+    values = [(i * 7919) % 1009 / 7 for i in range(2700)]
+    data = bytes(range(256)) * 1600
+    few = bytes(range(128)) * 1600
     at = [0] * 4
     for _, factor in zip(range(rounds), lengths()):
         t0 = clock()
