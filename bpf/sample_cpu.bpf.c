@@ -8,7 +8,7 @@
 /* A pause of the sampling, not of the CPU. */
 #define GAP_NS 1000000000ULL
 /* What a walk takes at most; in what is beyond, a hypervisor ran somebody else. */
-#define WALK_MAX_NS (2ULL * PP_MAX_WALK_NS)
+#define WALK_MAX_NS (2ULL * PP_SAMPLE_WALK_NS)
 
 static __always_inline __u64 switches_of(struct task_struct *task)
 {
@@ -92,7 +92,7 @@ static __always_inline void sample(struct bpf_perf_event_data *ctx, struct sampl
 		thread_see(slot);
 	if (!sample_is_taken(&of->budget, now_ns, &shift))
 		return;
-	walk_reset(w, ctx->sample_period * periods << shift);
+	walk_reset(w, ctx->sample_period * periods << shift, now_ns, PP_SAMPLE_WALK_NS);
 	event_count(ctx, w, slot, task, task_flags, hit_user, cfg);
 	took_ns = bpf_ktime_get_ns() - now_ns;
 	budget_spend(&of->budget, took_ns);

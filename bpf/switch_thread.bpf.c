@@ -255,7 +255,7 @@ static __always_inline void walk_place(void *ctx, struct pp_walk *w, __u32 slot,
 				       const struct user_registers *regs,
 				       const struct pp_config *cfg)
 {
-	walk_reset(w, 0);
+	walk_reset(w, 0, t->since_ns, PP_SWITCH_WALK_NS);
 	if (!(cfg->flags & PP_CONFIG_NO_KERNEL))
 		take_kernel_stack(w, slot, ctx);
 	if (!use_registers(w, regs)) {
@@ -280,7 +280,7 @@ static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const str
 
 	if (!holder || holder == t->thread_state)
 		return; /* released since: nobody is to blame */
-	walk_reset(w, 0);
+	walk_reset(w, 0, t->since_ns, PP_SWITCH_WALK_NS);
 	w->thread_state = holder;
 	walk_python_only(slot);
 	place->blame_tid = state_thread_id(w, py);

@@ -29,9 +29,9 @@ static __always_inline bool is_interrupt(struct switch_state *state, void *ctx,
 /* Everybody's kernel stack; the user stack of processes that are known. */
 static __always_inline void walk_waker(void *ctx, struct pp_walk *w, __u32 slot,
 				       struct switch_state *state, struct task_struct *task,
-				       bool is_user, const struct pp_config *cfg)
+				       bool is_user, __u64 now_ns, const struct pp_config *cfg)
 {
-	walk_reset(w, 0);
+	walk_reset(w, 0, now_ns, PP_SWITCH_WALK_NS);
 	if (!(cfg->flags & PP_CONFIG_NO_KERNEL))
 		take_kernel_stack(w, slot, ctx);
 	if (is_user && w->image.map_set && !use_registers(w, (void *)state->registers)) {
@@ -42,7 +42,8 @@ static __always_inline void walk_waker(void *ctx, struct pp_walk *w, __u32 slot,
 }
 
 static __always_inline void wake(void *ctx, struct switch_state *state, struct task_struct *task,
-				 __u32 woken_tid, __u32 shift, const struct pp_config *cfg)
+				 __u32 woken_tid, __u32 shift, __u64 now_ns,
+				 const struct pp_config *cfg)
 {
 	__u32 flags = BPF_CORE_READ(task, flags);
 	bool is_kernel_thread = flags & PF_KTHREAD;
@@ -57,7 +58,7 @@ static __always_inline void wake(void *ctx, struct switch_state *state, struct t
 		return;
 	identify(taken.walk, task, bpf_get_current_pid_tgid(), flags, false, cfg);
 	walk_waker(ctx, taken.walk, taken.slot, state, task, !waker.flags && !is_kernel_thread,
-		   cfg);
+		   now_ns, cfg);
 	waker.user_stack = taken.walk->hash;
 	waker.kernel_stack = taken.walk->kernel_hash;
 	if (!waker.flags) {
@@ -98,7 +99,7 @@ int BPF_PROG(on_waking, struct task_struct *woken)
 		return 0;
 	if (shift)
 		count_loss(PP_LOSS_WAITS_WEIGHTED);
-	wake(ctx, state, task, tid, shift, cfg);
+	wake(ctx, state, task, tid, shift, now_ns, cfg);
 	took_ns = bpf_ktime_get_ns() - now_ns;
 	budget_spend(&state->budget, took_ns);
 	times_add(PP_PROGRAM_WAKING, took_ns);

@@ -98,7 +98,7 @@ int walk_user(__u32 slot)
 		return 0;
 	}
 	w->native_room = PP_MAX_FRAMES - w->python_stored;
-	walk_clock_start(w, bpf_ktime_get_ns());
+	w->steps = 0; /* there is a bound on them; the deadline stays */
 	for (__u32 i = 0; i < NATIVE_TURNS; i++)
 		if (walk_native_turns(slot))
 			break;

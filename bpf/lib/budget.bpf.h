@@ -53,8 +53,13 @@ static __always_inline void budget_tick_of_samples(struct budget *budget, __u64 
 		budget_adjust(budget, now_ns, cfg->sample_budget_ns);
 }
 
+/* What is far beyond the deadline, a hypervisor took. */
+#define BUDGET_SPEND_MAX_NS (2ULL * PP_SAMPLE_WALK_NS)
+
 static __always_inline void budget_spend(struct budget *budget, __u64 ns)
 {
+	if (ns > BUDGET_SPEND_MAX_NS)
+		ns = BUDGET_SPEND_MAX_NS;
 	budget->credit_ns -= ns;
 	budget->spent_ns += ns;
 }

@@ -5,6 +5,7 @@
 #define BPF_LIB_CODE_H
 
 #include "lib/frames.bpf.h"
+#include "lib/walk_clock.bpf.h"
 
 static __always_inline __u64 code_field(const struct pp_walk *w, __u16 offset)
 {
@@ -217,6 +218,7 @@ static __always_inline __u64 code_lookup(struct pp_walk *w, const struct pp_pyth
 	known = bpf_map_lookup_elem(&codes, &key);
 	if (known)
 		return *known;
+	walk_clock_hurry(w);
 	id = code_describe(w, py, slot);
 	if (!id)
 		count_loss(PP_LOSS_CODE_FAULT);

@@ -101,9 +101,11 @@ static __always_inline void scratch_leave(struct scratch *taken)
 	*(volatile __u32 *)taken->is_taken = 0;
 }
 
-static __always_inline void walk_reset(struct pp_walk *w, __u64 weight)
+/* limit_ns: of the event that began at started_ns. */
+static __always_inline void walk_reset(struct pp_walk *w, __u64 weight, __u64 started_ns,
+				       __u64 limit_ns)
 {
-	w->started_ns = bpf_ktime_get_ns();
+	w->started_ns = started_ns;
 	w->weight = weight;
 	w->count_flags = 0;
 	w->hash = 0;
@@ -121,7 +123,7 @@ static __always_inline void walk_reset(struct pp_walk *w, __u64 weight)
 	w->thread_state = w->python_frame = w->cframe = 0;
 	w->python_stored = w->python_count = 0;
 	w->segment_frames = w->segment_count = w->segment_next = 0;
-	walk_clock_start(w, w->started_ns);
+	walk_clock_start(w, started_ns, limit_ns);
 	w->window_bytes = 0;
 }
 

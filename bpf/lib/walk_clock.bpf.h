@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the walk at hand, Python or native, has cost: it has a bound. */
+/* The deadline of an event, in time that really passes: all of its walks have it together. */
 #ifndef BPF_LIB_WALK_CLOCK_H
 #define BPF_LIB_WALK_CLOCK_H
 
 #include "lib/maps.bpf.h"
 
-static __always_inline void walk_clock_start(struct pp_walk *w, __u64 now_ns)
+static __always_inline void walk_clock_start(struct pp_walk *w, __u64 now_ns, __u64 limit_ns)
 {
 	w->steps = 0;
-	w->clock_ns = now_ns;
-	w->spent_ns = 0;
+	w->deadline_ns = now_ns + limit_ns;
 }
 
 /* Whether the next step is one that reads the clock. */
@@ -18,18 +17,16 @@ static __always_inline bool walk_clock_is_due(const struct pp_walk *w)
 	return !((w->steps + 1) % PP_CLOCK_STEPS);
 }
 
-/* Counts a step.  Whether the walk has cost too much. */
+/* Counts a step.  Whether the time is over. */
 static __always_inline bool walk_clock_step(struct pp_walk *w)
 {
-	__u64 now_ns, cost_ns;
+	return !(++w->steps % PP_CLOCK_STEPS) && bpf_ktime_get_ns() >= w->deadline_ns;
+}
 
-	if (++w->steps % PP_CLOCK_STEPS)
-		return false;
-	now_ns = bpf_ktime_get_ns();
-	cost_ns = now_ns - w->clock_ns;
-	w->clock_ns = now_ns;
-	w->spent_ns += cost_ns < PP_MAX_CLOCK_NS ? cost_ns : PP_MAX_CLOCK_NS;
-	return w->spent_ns > PP_MAX_WALK_NS;
+/* This step cost as much as many: the next one looks at the clock. */
+static __always_inline void walk_clock_hurry(struct pp_walk *w)
+{
+	w->steps |= PP_CLOCK_STEPS - 1;
 }
 
 #endif

@@ -73,7 +73,7 @@ struct pp_walk {
 	__u32 tid;
 	__u32 count_flags;
 	__u64 started_ns;
-	__u64 clock_ns, spent_ns; /* of the walk at hand, Python or native: last reading, and cost */
+	__u64 deadline_ns; /* of all walks of the event */
 	__u64 weight;
 	__u64 detail; /* of the counter, as its kind */
 	__u32 kind;   /* enum pp_count_kind */

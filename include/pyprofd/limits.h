@@ -10,14 +10,16 @@
 #define PP_MAX_SEGMENTS 2048U	   /* runs of Python frames between two eval activations */
 #define PP_MAX_STEPS 4096U	   /* walking steps, Python and native each */
 #define PP_MAX_KERNEL_FRAMES 127U
-/* A walk, Python or native, that has cost this much ends.  1,000 levels of <= 3.10 take 0.3 ms of
- * Python frames, which lie apart in the heap, and as much of 3,000 native ones. */
-#ifndef PP_MAX_WALK_NS /* tests build with a smaller one */
-#define PP_MAX_WALK_NS 1200000U
+/* What the walks of one event may take together, in time that really passes; the agent finishes what is not
+ * done by then.  An interrupt is to end within 250 us, and a switch, which has its run queue locked,
+ * within 100: some steps without a look at the clock and the way out take the rest. */
+#ifndef PP_SAMPLE_WALK_NS /* tests build with smaller ones */
+#define PP_SAMPLE_WALK_NS 190000U
 #endif
-/* What so many steps can cost at most: in what is beyond, a hypervisor ran somebody else. */
-#define PP_CLOCK_STEPS 32U
-#define PP_MAX_CLOCK_NS 64000U
+#ifndef PP_SWITCH_WALK_NS
+#define PP_SWITCH_WALK_NS 60000U
+#endif
+#define PP_CLOCK_STEPS 16U /* from one look at the clock to the next; a power of two */
 /* Walks on a CPU have a budget a period, and save up this much at most. */
 #define PP_BUDGET_PERIOD_NS 10000000U
 #define PP_BUDGET_CREDIT_NS 2000000U

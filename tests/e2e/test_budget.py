@@ -45,7 +45,7 @@ def test_budget_cpu_bounds_the_walks(interpreter):
             run = harness.profile(target.pid, hz=1999, duration=3, options=["--budget-cpu", percent])
             samples = harness.samples(run.out, pid=target.pid)
             counts[percent] = harness.total(samples)
-            assert "samples_weighted" in run.err, run.err
+            assert percent > 1 or "samples_weighted" in run.err, run.err
     assert 0 < counts[1] < counts[30] / 4, counts
 
 
@@ -58,10 +58,13 @@ def cpu_s(pid):
 def test_long_walks_leave_no_time_out(interpreter):
     """A walk of 1,000 levels is longer than the 0.1 ms to the next sample, which the timer passes over."""
     with harness.Target("deep.py", 1000, python=interpreter) as target:
+        out = os.path.join(harness.temporary(), "out.pb.gz")
+        process = harness.start(out, target.pid, hz=9999, duration=3)
+        harness.sampling(process)
         cpu, wall = cpu_s(target.pid), time.monotonic()
-        run = harness.profile(target.pid, hz=9999, duration=3)
+        run = harness.finish(process)
         share = (cpu_s(target.pid) - cpu) / (time.monotonic() - wall)
-        samples = harness.samples(run.out, pid=target.pid)
+        samples = harness.samples(out, pid=target.pid)
     lost = sum(int(n.replace(",", "")) for n in re.findall(r"([0-9,]+) samples_(?:swallowed|unseen)", run.err))
     counted_s = sum(s.ns for s in samples) / 1e9
     assert counted_s + lost / 9999 > 0.93 * 3 * share, "%.2f s and %d samples of %.2f s; %s" % (

@@ -8,14 +8,26 @@
 #define PPM 1000000ULL
 /* Of a CPU. */
 #define SWITCHES_PPM 5000ULL
-#define SAMPLES_PPM 200000ULL
+#define SAMPLES_MIN_PPM 10000ULL
+#define SAMPLES_MAX_PPM 200000ULL
+/* A usual sample costs 10 to 40 us: high rates are asked for, and get their time. */
+#define SAMPLE_NS 50000ULL
+
+static uint64_t samples_ppm(uint32_t hz)
+{
+	uint64_t ppm = hz * SAMPLE_NS * PPM / NS_PER_SEC;
+
+	if (ppm < SAMPLES_MIN_PPM)
+		return SAMPLES_MIN_PPM;
+	return ppm > SAMPLES_MAX_PPM ? SAMPLES_MAX_PPM : ppm;
+}
 
 /* What --budget-cpu gives is for both.  Samples are always taken: they also divide the ledger's CPU time. */
 struct walk_budgets walk_budgets_of(const struct options *options)
 {
 	bool has_switches = options->events & PP_CAPTURES_OF_WAITS ||
 			    options->timeline;
-	uint64_t samples = SAMPLES_PPM, switches = SWITCHES_PPM;
+	uint64_t samples = samples_ppm(options->hz), switches = SWITCHES_PPM;
 
 	if (options->budget_cpu_ppm) {
 		switches = has_switches ? options->budget_cpu_ppm / 3 : 0;

@@ -107,7 +107,7 @@ struct host {
 		uint64_t start, end;
 	} fault[HOST_FAULTS];
 	uint32_t fault_count;
-	uint64_t now_ns, ns_a_reading;
+	uint64_t now_ns, ns_a_reading, ns_a_copy; /* of the clock; of user memory */
 
 	uint64_t random; /* the generator's state; never 0 */
 	const char *missing_field[2]; /* bpf_core_field_exists() says no to these */
@@ -295,6 +295,7 @@ long bpf_probe_read_user(void *to, __u32 size, const void *from)
 	const uint8_t *bytes = memory_at(address, size);
 
 	host->user_reads++;
+	host->now_ns += host->ns_a_copy;
 	for (uint32_t i = 0; i < host->fault_count; i++)
 		if (address < host->fault[i].end && address + size > host->fault[i].start)
 			bytes = NULL;
@@ -493,7 +494,7 @@ static int host_setup(void **state)
 	scratch_levels = PP_WALK_LEVELS;
 	host->missing_field[0] = "old->state"; /* 5.14 and later */
 	host->now_ns = 1000000;
-	host->walk.started_ns = host->walk.clock_ns = host->now_ns;
+	host->walk.started_ns = host->walk.deadline_ns = UINT64_MAX;
 	host->walk.image = (struct pp_image){.map_set = 1, .map_chunks = 1, .map_version = 1};
 	host->walk.native_room = PP_MAX_FRAMES;
 	host->walk.is_leaf = 1;

@@ -16,8 +16,8 @@ struct outcome {
 	double variance; /* of counted_ns */
 };
 
-/* A stack that is new for the thread; ns of a wait there.  Each reading of the clock costs 5 us, so that
- * a walk costs 10 or more: 10,000 a second are over 2 % of a CPU ten times.  No wait is shorter than its own walk,
+/* A stack that is new for the thread; ns of a wait there.  Each copy of user memory costs 10 us, so that
+ * a walk costs as much or more: 10,000 a second are over 2 % of a CPU ten times.  No wait is shorter than its own walk,
  * which would make it longer. */
 static void wait_at_random(struct outcome *outcome, uint32_t function)
 {
@@ -76,10 +76,10 @@ static struct outcome waits_at_random(uint64_t seed)
 		*library_rule(i) = rule_sp(16);
 	long_stack = stack_of_function(LONG_PLACE);
 	comes(&one, 10);
-	host->ns_a_reading = 5 * US;
+	host->ns_a_copy = 10 * US;
 	for (uint32_t i = 0; i < RANDOM_WAITS; i++)
 		wait_at_random(&outcome, 1 + i % RANDOM_PLACES);
-	host->ns_a_reading = 0;
+	host->ns_a_copy = 0;
 	window_close(host->now_ns - START_NS);
 	outcome.counted_ns = waited(71, PP_WAIT_SLEEP).weight;
 	outcome.events = waited(71, PP_WAIT_SLEEP).samples;
@@ -213,7 +213,11 @@ static void budget__halves_and_doubles_the_share(void **state)
 		budget_tick_of_switches(&budget, now_ns += PP_BUDGET_PERIOD_NS);
 	}
 	assert_int_equal(budget.shift, BUDGET_MAX_SHIFT);
+	/* Of one look only what is near its deadline counts. */
 	budget_spend(&budget, 1000000000);
+	assert_int_equal(budget.spent_ns, BUDGET_SPEND_MAX_NS);
+	for (int i = 0; i < 20; i++)
+		budget_spend(&budget, BUDGET_SPEND_MAX_NS);
 	budget_tick_of_switches(&budget, now_ns += PP_BUDGET_PERIOD_NS);
 	assert_int_equal(budget.credit_ns, -(int64_t)PP_BUDGET_CREDIT_NS);
 	for (int i = 0; i < 300; i++)

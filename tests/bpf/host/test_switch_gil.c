@@ -507,7 +507,7 @@ static void budget__blame_is_paid_from_it(void **state)
 	(void)state;
 	comes(&one, 0);
 	start_ns = host->now_ns;
-	host->ns_a_reading = 5 * US;
+	host->ns_a_reading = 10 * US;
 	for (int i = 0; i < 20000; i++) {
 		uint64_t length_ns = 50 * US + bpf_get_prandom_u32() % (50 * US), left_ns;
 		double length;

@@ -416,27 +416,39 @@ static void endless(void)
 		put_word(at, library_pc(1));
 }
 
-/* The step that finds the end pushes nothing. */
-#define SLOW_STEPS (PP_CLOCK_STEPS * (PP_MAX_WALK_NS / PP_MAX_CLOCK_NS + 1) - 1)
+#define LIMIT_NS 200000U
 
+/* The step that finds the end pushes nothing. */
 static void walk_native__too_long_ends_by_time(void **state)
 {
 	(void)state;
 	endless();
-	host->ns_a_reading = PP_MAX_CLOCK_NS;
-	walk_clock_start(&host->walk, bpf_ktime_get_ns());
+	host->ns_a_reading = LIMIT_NS / 4;
+	walk_clock_start(&host->walk, bpf_ktime_get_ns(), LIMIT_NS);
 	walk_from(library_pc(1), SP, 0);
-	assert_walked(SLOW_STEPS, PP_STOP_MAX_TIME);
+	assert_walked(4 * PP_CLOCK_STEPS - 1, PP_STOP_MAX_TIME);
 }
 
-static void walk_native__pauses_by_the_hypervisor_do_not_count(void **state)
+/* A second walk has what the first one has left. */
+static void walk_native__deadline_is_the_events(void **state)
+{
+	(void)state;
+	walk_native__too_long_ends_by_time(state);
+	host->walk.native_count = host->walk.native_stored = 0;
+	host->walk.stop = PP_STOP_NONE;
+	walk_from(library_pc(1), SP, 0);
+	assert_walked(PP_CLOCK_STEPS - 1, PP_STOP_MAX_TIME);
+}
+
+/* In time that really passed: the CPU was not the program's either. */
+static void walk_native__pause_by_the_hypervisor_ends_it(void **state)
 {
 	(void)state;
 	endless();
-	host->ns_a_reading = 10 * PP_MAX_WALK_NS;
-	walk_clock_start(&host->walk, bpf_ktime_get_ns());
+	host->ns_a_reading = 10 * LIMIT_NS;
+	walk_clock_start(&host->walk, bpf_ktime_get_ns(), LIMIT_NS);
 	walk_from(library_pc(1), SP, 0);
-	assert_walked(SLOW_STEPS, PP_STOP_MAX_TIME);
+	assert_walked(PP_CLOCK_STEPS - 1, PP_STOP_MAX_TIME);
 }
 
 static void walk_native__return_address_after_a_last_call_is_its_callers(void **state)
@@ -597,7 +609,8 @@ int main(void)
 		host_test(walk_native__process_without_a_map_set_is_no_image),
 		host_test(walk_native__caller_that_does_not_move_stops),
 		host_test(walk_native__too_long_ends_by_time),
-		host_test(walk_native__pauses_by_the_hypervisor_do_not_count),
+		host_test(walk_native__deadline_is_the_events),
+		host_test(walk_native__pause_by_the_hypervisor_ends_it),
 		host_test(walk_native__return_address_after_a_last_call_is_its_callers),
 		host_test(find_range__every_address_has_its_range_in_many_chunks),
 		host_test(find_rule__every_address_has_the_rule_in_force),

@@ -17,11 +17,14 @@ static struct walk_budgets budgets_at(uint32_t hz, uint32_t events, uint32_t ppm
 	return walk_budgets_of(&options);
 }
 
-static void walk_budgets__are_a_share_of_a_cpu(void **state)
+static void walk_budgets__follow_the_rate_within_their_bounds(void **state)
 {
 	(void)state;
-	assert_int_equal(budgets_at(99, PP_CAPTURES_ALL, 0).sample_ns, 20 * PERCENT_NS);
-	assert_int_equal(budgets_at(99, PP_CAPTURES_ALL, 0).switch_ns, PERCENT_NS / 2);
+	assert_int_equal(budgets_at(1, PP_CAPTURES_ALL, 0).sample_ns, PERCENT_NS);
+	assert_int_equal(budgets_at(99, PP_CAPTURES_ALL, 0).sample_ns, PERCENT_NS);
+	assert_int_equal(budgets_at(1999, PP_CAPTURES_ALL, 0).sample_ns, 999500);
+	assert_int_equal(budgets_at(10000, PP_CAPTURES_ALL, 0).sample_ns, 20 * PERCENT_NS);
+	assert_int_equal(budgets_at(10000, PP_CAPTURES_ALL, 0).switch_ns, PERCENT_NS / 2);
 }
 
 static void walk_budgets__given_one_is_the_sum_of_both(void **state)
@@ -39,7 +42,7 @@ static void walk_budgets__given_one_is_the_sum_of_both(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(walk_budgets__are_a_share_of_a_cpu),
+		cmocka_unit_test(walk_budgets__follow_the_rate_within_their_bounds),
 		cmocka_unit_test(walk_budgets__given_one_is_the_sum_of_both),
 	};
 
