@@ -17,7 +17,7 @@
 #define PP_SAMPLE_WALK_NS 190000U
 #endif
 #ifndef PP_SWITCH_WALK_NS
-#define PP_SWITCH_WALK_NS 60000U
+#define PP_SWITCH_WALK_NS 40000U
 #endif
 #define PP_CLOCK_STEPS 16U /* from one look at the clock to the next; a power of two */
 /* Walks on a CPU have a budget a period, and save up this much at most. */
