@@ -5,7 +5,7 @@
 Sections: bpf (BPF time of a sample), pairs (the program's CPU time at 1999 Hz against perf record),
 samples (share of what a bare perf event sees), fleet (own CPU, memory and names at 10, 100 and 500
 programs), start (time to the first named stack), short (short-lived programs), leak (100 spawns a
-second), switch (what off-CPU profiles add to a context switch), paint (how soon the flame graph of
+second), switch (what off-CPU profiles add to a context switch), harmless (for how long a walk holds a CPU), paint (how soon the flame graph of
 200,000 stacks is drawn), reader (pyprof report beside go tool pprof on 3,600 windows), dump (a dump of
 100 programs), oracle (programs that know the truth under all profilers: docs/accuracy.md; --cases takes some of them).  Prints ratios of this run and writes them to build/bench.json.  Nothing is asserted: the
 machine's noise is printed beside each number.
@@ -35,6 +35,7 @@ import paint  # noqa: E402
 import peers as peers_module  # noqa: E402
 import reader  # noqa: E402
 import switches  # noqa: E402
+import walk_times  # noqa: E402
 
 harness.TARGET_FOLDERS.append(os.path.join(HERE, "workloads"))
 # Idle CPUs left out, as pyprofd does; user and kernel stack by frame pointers.
@@ -446,6 +447,13 @@ def section_switch(peers, quick):
                             bpftrace_switches if "bpftrace" in peers.path else None, quick, say)
 
 
+def section_harmless(peers, quick):
+    del peers
+    # Often, for many figures: the budget is not the question here.
+    return walk_times.section(lambda: pyprofd(499, harness.temporary(), options=[
+        "--duration", 600, "--budget-cpu", 40]), quick, say)
+
+
 def section_paint(peers, quick):
     return paint.section(os.path.dirname(os.path.abspath(peers.venv)), quick, say)
 
@@ -465,7 +473,7 @@ def section_oracle(peers, quick):
 
 SECTIONS = {"bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
             "start": section_start, "short": section_short, "leak": section_leak,
-            "switch": section_switch, "paint": section_paint, "reader": section_reader, "dump": section_dump,
+            "switch": section_switch, "harmless": section_harmless, "paint": section_paint, "reader": section_reader, "dump": section_dump,
             "oracle": section_oracle}
 ORACLE_CASES = ""
 
