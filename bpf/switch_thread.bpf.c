@@ -252,10 +252,10 @@ static __always_inline void thread_set_wait(struct pp_thread *t, struct task_str
 /* The whole stack of the thread that leaves, into its place. */
 static __always_inline void walk_place(void *ctx, struct pp_walk *w, __u32 slot, struct pp_thread *t,
 				       struct pp_place *place, struct task_struct *prev,
-				       const struct user_registers *regs,
+				       const struct user_registers *regs, __u64 look_ns,
 				       const struct pp_config *cfg)
 {
-	walk_reset(w, 0, t->since_ns, PP_SWITCH_WALK_NS);
+	walk_reset(w, 0, look_ns, PP_SWITCH_WALK_NS);
 	if (!(cfg->flags & PP_CONFIG_NO_KERNEL))
 		take_kernel_stack(w, slot, ctx);
 	if (!use_registers(w, regs)) {
@@ -272,7 +272,7 @@ static __always_inline void walk_place(void *ctx, struct pp_walk *w, __u32 slot,
 
 /* Where the GIL's holder is: its Python frames, read while it runs. */
 static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const struct pp_thread *t,
-					struct pp_place *place)
+					struct pp_place *place, __u64 look_ns)
 {
 	__u32 index = t->python - 1;
 	struct pp_python *py = t->python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
@@ -280,7 +280,7 @@ static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const str
 
 	if (!holder || holder == t->thread_state)
 		return; /* released since: nobody is to blame */
-	walk_reset(w, 0, t->since_ns, PP_SWITCH_WALK_NS);
+	walk_reset(w, 0, look_ns, PP_SWITCH_WALK_NS);
 	w->thread_state = holder;
 	walk_python_only(slot);
 	place->blame_tid = state_thread_id(w, py);
@@ -289,7 +289,8 @@ static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const str
 }
 
 /* False: no scratch was free, which is counted. */
-static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struct pp_place *place,
+static __always_inline bool walk_new_place(void *ctx, const struct switch_state *state,
+					   struct pp_thread *t, struct pp_place *place,
 					   struct task_struct *prev, __u32 task_state,
 					   const struct call_site *site, struct user_registers *regs,
 					   const struct pp_config *cfg)
@@ -303,7 +304,8 @@ static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struc
 	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
 	if (!t->id.generation) /* told of only now */
 		t->id.generation = taken.walk->id.generation;
-	walk_place(ctx, taken.walk, taken.slot, t, place, prev, regs, cfg);
+	walk_place(ctx, taken.walk, taken.slot, t, place, prev, regs, state->look_ns,
+		   cfg);
 	/* Only now are Python and the GIL known of a thread that was not walked before. */
 	thread_set_wait(t, prev, task_state, site);
 	place->flags |= t->wait << PP_COUNT_WAIT_SHIFT;
@@ -312,7 +314,8 @@ static __always_inline bool walk_new_place(void *ctx, struct pp_thread *t, struc
 }
 
 /* Each wait for the GIL has a holder of its own; sums are kept apart by it. */
-static __always_inline void blame(struct pp_thread *t, struct task_struct *prev,
+static __always_inline void blame(const struct switch_state *state, struct pp_thread *t,
+				  struct task_struct *prev,
 				  const struct pp_config *cfg)
 {
 	struct pp_place *place = place_at(t, t->at);
@@ -324,7 +327,7 @@ static __always_inline void blame(struct pp_thread *t, struct task_struct *prev,
 	if (!taken.walk)
 		return;
 	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
-	walk_holder(taken.walk, taken.slot, t, place);
+	walk_holder(taken.walk, taken.slot, t, place, state->look_ns);
 	scratch_leave(&taken);
 }
 
@@ -419,25 +422,28 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	struct user_registers *regs = (void *)state->registers;
 	struct call_site *site = &state->site;
 	struct pp_place *place;
-	__u64 spent_ns;
+	__u64 ended_ns, spent_ns;
 
 	if (!is_due && !wait_is_taken(&state->budget, t, now_ns))
 		return false;
+	/* The queue's clock is that of the switch's begin: the scheduler may have balanced queues since. */
+	state->look_ns = bpf_ktime_get_ns();
 	if (!is_known) {
 		place = place_renew(t, found, cfg, &state->old);
-		if (!walk_new_place(ctx, t, place, prev, task_state, site, regs, cfg))
+		if (!walk_new_place(ctx, state, t, place, prev, task_state, site, regs, cfg))
 			return false;
 		t->last_key = place->key = place_key(t, site, task_state, cfg);
 		place->limit = place_limit(place, &state->old);
 		place->walked_ns = now_ns;
 	}
 	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
-		blame(t, prev, cfg);
+		blame(state, t, prev, cfg);
 	/* The look makes the wait longer; those that are looked at must not stand for that.  In the ledger it is
 	 * a part of the wait: the scheduler takes it for time of the thread that comes. */
-	spent_ns = thread_clock(t, bpf_ktime_get_ns()) - now_ns;
-	budget_spend(&state->budget, spent_ns);
-	times_add(PP_PROGRAM_SWITCH, spent_ns);
+	ended_ns = bpf_ktime_get_ns();
+	budget_spend(&state->budget, ended_ns - state->look_ns);
+	times_add(PP_PROGRAM_SWITCH, ended_ns - state->look_ns);
+	spent_ns = thread_clock(t, ended_ns) - now_ns;
 	ledger_add(t, t->wait, spent_ns);
 	t->since_ns += spent_ns;
 	return true;

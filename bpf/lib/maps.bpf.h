@@ -294,6 +294,7 @@ struct switch_state {
 	struct budget budget; /* which only steers */
 	__u64 clock_read, clock_offset; /* switch_thread.bpf.c: switch_clock() */
 	__u64 registers_at;		/* in a kernel stack; 0: not known yet */
+	__u64 look_ns;			/* when the look at this wait began */
 	struct call_site site;
 	struct old_place old;
 	__u32 found, pad; /* which of the thread's places this is */

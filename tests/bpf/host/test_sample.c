@@ -882,7 +882,7 @@ static void event__counts_as_what_its_source_says(void **state)
 	assert_non_null(taken.walk);
 	assert_true(identify(taken.walk, &host->task, bpf_get_current_pid_tgid(), 0, true,
 			     &host->config));
-	walk_reset(taken.walk, 4096);
+	walk_reset(taken.walk, 4096, bpf_ktime_get_ns(), PP_SAMPLE_WALK_NS);
 	taken.walk->kind = PP_KIND_WAKE;
 	taken.walk->detail = 64;
 	event_count(&sampled, taken.walk, taken.slot, &host->task, 0, true, &host->config);

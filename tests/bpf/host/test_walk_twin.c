@@ -129,7 +129,7 @@ static void begin(uint32_t seed, struct finish_state *ret_state)
 					   .is_leaf = true};
 	for (uint32_t i = 0; i < PP_REG_COUNT; i++)
 		ret_state->registers[i] = draw_word();
-	walk_reset(w, 0);
+	walk_reset(w, 0, bpf_ktime_get_ns(), PP_SAMPLE_WALK_NS);
 	w->image.map_version = seed; /* sites of the last one are of other rules */
 	w->pc = ret_state->pc;
 	w->sp = ret_state->sp;
