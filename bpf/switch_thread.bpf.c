@@ -11,14 +11,8 @@
 #include "lib/wakers.bpf.h"
 #include "lib/walk.bpf.h"
 
-/* Waits at a place until it is walked anew, as callers may differ: many once walks agree, few when they
- * do not. */
-#define PLACE_USES_NEW 32U
-#define PLACE_USES_DIFFERENT 8U
-#define PLACE_USES_MAX 1024U
-/* ... and a place at which walks have long agreed rests for this long after each, however often it is used: a
- * walk costs as much as 200 switches. */
-#define PLACE_REST_NS 50000000ULL
+/* docs/design/0012 */
+#define WALK_WEIGHT_MAX (1U << 24)
 #define IDENTIFY_NS 100000000ULL
 #define GIL_RETRY_NS 50000ULL
 #define CLOCK_NS 1000000ULL
@@ -80,7 +74,7 @@ static __always_inline void wait_ends(struct pp_thread *t, __u64 queue_ns, __u64
 	}
 	if (timeline_is_on)
 		timeline_come(t, woken_ns, now_ns);
-	t->flags &= ~(PP_THREAD_WAITING | PP_THREAD_SKIPPED | PP_THREAD_EVENT);
+	t->flags &= ~(PP_THREAD_WAITING | PP_THREAD_SKIPPED | PP_THREAD_EVENT | PP_THREAD_COUNTS);
 	t->since_ns = now_ns;
 	thread_end(t);
 }
@@ -166,7 +160,7 @@ static __always_inline __u64 place_key(const struct pp_thread *t, const struct c
 	return hash_mix(hash_mix(where, what), task_state ? site->argument : 0) | 1;
 }
 
-/* Which of the thread's places this is; PP_THREAD_PLACES: none of them. */
+/* Which of the thread's places this wait is at; PP_THREAD_PLACES: none of them. */
 static __always_inline __u32 place_find(const struct pp_thread *t, __u64 key)
 {
 	if (t->place[0].key == key)
@@ -176,40 +170,39 @@ static __always_inline __u32 place_find(const struct pp_thread *t, __u64 key)
 	return t->place[2].key == key ? 2 : PP_THREAD_PLACES;
 }
 
-/* Empties the entry for a walk: that of the same place, of which *ret_old is left, or the next one in
- * turn gives way. */
-static __always_inline struct pp_place *place_renew(struct pp_thread *t, __u32 found,
-						    const struct pp_config *cfg,
-						    struct old_place *ret_old)
+/* The entry for a place that is new: the next one in turn gives way. */
+static __always_inline struct pp_place *place_renew(struct pp_thread *t, __u32 task_state,
+						    const struct pp_config *cfg)
 {
 	struct pp_place *place;
+	__u32 at = PP_PLACE_PREEMPTED;
 
-	__builtin_memset(ret_old, 0, sizeof(*ret_old));
-	if (found < PP_THREAD_PLACES) {
-		place = place_at(t, found);
-		ret_old->user_stack = place->user_stack;
-		ret_old->kernel_stack = place->kernel_stack;
-		ret_old->limit = place->limit;
-	} else {
-		found = t->at + 1;
-		if (found >= PP_THREAD_PLACES)
-			found = 0;
+	if (task_state) {
+		at = t->turn + 1;
+		if (at >= PP_PLACE_PREEMPTED)
+			at = 0;
+		t->turn = at;
 	}
-	place_count(t->tid, found);
-	place = place_at(t, found);
-	__builtin_memset(place, 0, sizeof(*place));
-	place->sum[0].window = place->sum[1].window = cfg->window - 2; /* neither of the two */
-	t->at = found;
+	place_count(t->tid, at);
+	place = place_at(t, at);
+	place_clear(place, cfg);
+	t->at = at;
 	return place;
 }
 
-static __always_inline __u32 place_limit(const struct pp_place *place, const struct old_place *old)
+/* A thread that could run stands anywhere: its place is that of its last sample.  Until the first one, where samples
+ * are taken, of its last walk.  PP_THREAD_PLACES: a walk is due. */
+static __always_inline __u32 preempted_place(struct pp_thread *t, const struct pp_config *cfg)
 {
-	if (!old->limit)
-		return PLACE_USES_NEW;
-	if (old->user_stack != place->user_stack || old->kernel_stack != place->kernel_stack)
-		return PLACE_USES_DIFFERENT;
-	return old->limit < PLACE_USES_MAX ? old->limit * 2 : PLACE_USES_MAX;
+	struct pp_place *place = &t->place[PP_PLACE_PREEMPTED];
+	const struct pp_place *last = place_at(t, t->at);
+
+	if (t->seen_stack && cfg->epoch - t->seen_epoch < 2)
+		place_stack(t->tid, t->seen_stack, t->seen_flags);
+	else if (cfg->flags & PP_CONFIG_SEE_RUNNING && t->at != PP_PLACE_PREEMPTED && last->key &&
+		 last->user_stack)
+		place_stack(t->tid, last->user_stack, last->flags);
+	return place->key == preempted_key(cfg) ? PP_PLACE_PREEMPTED : PP_THREAD_PLACES;
 }
 
 /* The walk's results of which later waits make use. */
@@ -384,18 +377,24 @@ static __always_inline void thread_identify(const struct switch_state *state, st
 	thread_turns(state, t, &id, wanted, now_ns);
 }
 
-/* Whether a known place is walked anew.  It stands for itself only: when the budget says no, it is used as it
- * is. */
-static __always_inline bool place_is_due(struct pp_place *place, struct budget *budget,
+/* Whether a known place is walked again.  When the budget says no, the place is used as it is, and asks for less. */
+static __always_inline bool place_is_due(struct pp_thread *t, __u32 at, struct budget *budget,
 					 __u64 now_ns)
 {
+	struct pp_place *place = place_at(t, at);
+	__u64 weight;
 	__u32 shift;
 
-	if (likely(++place->uses < place->limit ||
-		   (place->limit >= PLACE_USES_MAX && now_ns - place->walked_ns < PLACE_REST_NS)))
+	if (likely(--place->left))
 		return false;
 	budget_tick_of_switches(budget, now_ns);
-	return budget_takes(budget, &shift);
+	if (budget_takes(budget, &shift)) {
+		weight = (__u64)place->limit << (shift & 15);
+		t->walk_weight = weight < WALK_WEIGHT_MAX ? weight : WALK_WEIGHT_MAX;
+		return true;
+	}
+	place_put_off(t->tid, at);
+	return false;
 }
 
 /* Whether the budget lets this wait be looked at. */
@@ -412,30 +411,68 @@ static __always_inline bool wait_is_taken(struct budget *budget, struct pp_threa
 	return taken;
 }
 
+/* The walk of a place that is new.  False: no scratch was free. */
+static __always_inline bool look_at_new(void *ctx, struct switch_state *state, struct pp_thread *t,
+					struct task_struct *prev, __u32 task_state, __u64 now_ns,
+					const struct pp_config *cfg)
+{
+	struct user_registers *regs = (void *)state->registers;
+	struct pp_place *place = place_renew(t, task_state, cfg);
+
+	if (!walk_new_place(ctx, state, t, place, prev, task_state, &state->site, regs, cfg))
+		return false;
+	if (task_state)
+		t->last_key = place_key(t, &state->site, task_state, cfg);
+	place->key = t->last_key;
+	place_plan(t->tid, t->at, now_ns);
+	return true;
+}
+
+/* The walk of a known place that is due. */
+static __always_inline void look_again(void *ctx, struct switch_state *state, struct pp_thread *t,
+				       struct task_struct *prev, __u32 task_state, __u64 now_ns,
+				       const struct pp_config *cfg)
+{
+	struct user_registers *regs = (void *)state->registers;
+	struct pp_place *place = place_at(t, t->at);
+
+	state->old.user_stack = place->user_stack;
+	state->old.kernel_stack = place->kernel_stack;
+	state->old.flags = place->flags;
+	if (!walk_new_place(ctx, state, t, place, prev, task_state, &state->site, regs, cfg)) {
+		t->walk_weight = 0;
+		t->wait = place_wait(place);
+		place_put_off(t->tid, t->at);
+		return;
+	}
+	if (state->old.user_stack != place->user_stack ||
+	    state->old.kernel_stack != place->kernel_stack || state->old.flags != place->flags)
+		place_differs(t->tid, t->at);
+	else if (place->differs)
+		place->differs--;
+	place_plan(t->tid, t->at, now_ns);
+}
+
 /* A wait of which a walk is due: of the thread's own stack, of the GIL's holder, or both.  False: it is
  * left to others that stand for it. */
 static __always_inline bool wait_look(void *ctx, struct switch_state *state, struct pp_thread *t,
-				      struct task_struct *prev, __u32 task_state,
-				      __u32 found, bool is_known, bool is_due, __u64 now_ns,
-				      const struct pp_config *cfg)
+				      struct task_struct *prev, __u32 task_state, bool is_known,
+				      bool is_due, __u64 now_ns, const struct pp_config *cfg)
 {
-	struct user_registers *regs = (void *)state->registers;
-	struct call_site *site = &state->site;
-	struct pp_place *place;
 	__u64 ended_ns, spent_ns;
 
-	if (!is_due && !wait_is_taken(&state->budget, t, now_ns))
-		return false;
+	if (!is_due) {
+		if (!wait_is_taken(&state->budget, t, now_ns))
+			return false;
+		if (!is_known || t->weight_shift)
+			t->walk_weight = 1U << (t->weight_shift & 15);
+	}
 	/* The queue's clock is that of the switch's begin: the scheduler may have balanced queues since. */
 	state->look_ns = bpf_ktime_get_ns();
-	if (!is_known) {
-		place = place_renew(t, found, cfg, &state->old);
-		if (!walk_new_place(ctx, state, t, place, prev, task_state, site, regs, cfg))
-			return false;
-		t->last_key = place->key = place_key(t, site, task_state, cfg);
-		place->limit = place_limit(place, &state->old);
-		place->walked_ns = now_ns;
-	}
+	if (is_due)
+		look_again(ctx, state, t, prev, task_state, now_ns, cfg);
+	else if (!is_known && !look_at_new(ctx, state, t, prev, task_state, now_ns, cfg))
+		return false;
 	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
 		blame(state, t, prev, cfg);
 	/* The look makes the wait longer; those that are looked at must not stand for that.  In the ledger it is
@@ -449,49 +486,67 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	return true;
 }
 
-static __always_inline void wait_begins(void *ctx, struct switch_state *state, struct pp_thread *t,
-					struct task_struct *prev, __u32 task_state, __u64 ran_ns,
-					__u64 now_ns, const struct pp_config *cfg)
+/* Which of the thread's places it is at; PP_THREAD_PLACES: none of them. */
+static __always_inline __u32 place_of_wait(struct switch_state *state, struct pp_thread *t,
+					   struct task_struct *prev, __u32 task_state,
+					   const struct pp_config *cfg)
 {
 	struct user_registers *regs = (void *)state->registers;
-	__u64 last_gil_key = t->wait == PP_WAIT_GIL ? t->last_key : 0;
-	struct call_site *site = &state->site;
-	bool is_known, is_due, goes_on;
-	__u32 found;
 
 	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
-	read_call_site(prev, &state->registers_at, regs, site);
-	site->is_disk = waits_for_disk(prev, task_state);
-	t->last_key = place_key(t, site, task_state, cfg);
-	state->found = place_find(t, t->last_key);
-	FORGET();
-	found = state->found;
-	is_known = found < PP_THREAD_PLACES;
-	is_due = is_known && place_is_due(place_at(t, found), &state->budget, now_ns);
-	is_known &= !is_due;
-	t->weight_shift = 0;
-	if (likely(is_known)) {
-		t->at = found;
-		t->wait = place_wait(place_at(t, found));
-	} else {
-		thread_set_wait(t, prev, task_state, site);
+	if (!task_state) {
+		t->last_key = preempted_key(cfg);
+		return preempted_place(t, cfg);
 	}
-	/* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
-	 * instruction: one wait for the user, and one event, also when its first part was left out. */
-	goes_on = t->wait == PP_WAIT_GIL && t->last_key == last_gil_key && ran_ns < GIL_RETRY_NS;
-	if (unlikely(!is_known || (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME))) {
-		if (!wait_look(ctx, state, t, prev, task_state, found, is_known, is_due, now_ns,
-			       cfg)) {
-			t->flags |= PP_THREAD_SKIPPED;
-			return;
-		}
-	}
-	if (unlikely(goes_on))
-		return;
+	read_call_site(prev, &state->registers_at, regs, &state->site);
+	state->site.is_disk = waits_for_disk(prev, task_state);
+	t->last_key = place_key(t, &state->site, task_state, cfg);
+	return place_find(t, t->last_key);
+}
+
+static __always_inline void wait_is_event(struct pp_thread *t, const struct pp_config *cfg)
+{
+	if (unlikely(t->walk_weight))
+		t->flags |= PP_THREAD_COUNTS;
 	if (unlikely(cfg->wait_min_ns))
 		t->flags |= PP_THREAD_EVENT;
 	else
 		thread_add_event(t, cfg);
+}
+
+static __always_inline void wait_begins(void *ctx, struct switch_state *state, struct pp_thread *t,
+					struct task_struct *prev, __u32 task_state, __u64 ran_ns,
+					__u64 now_ns, const struct pp_config *cfg)
+{
+	__u64 last_gil_key = t->wait == PP_WAIT_GIL ? t->last_key : 0;
+	bool is_known, is_due, goes_on;
+	__u32 found;
+
+	state->found = place_of_wait(state, t, prev, task_state, cfg);
+	FORGET();
+	found = state->found;
+	is_known = found < PP_THREAD_PLACES;
+	t->weight_shift = 0;
+	t->walk_weight = 0;
+	is_due = is_known && place_is_due(t, found, &state->budget, now_ns);
+	if (likely(is_known))
+		t->at = found;
+	if (likely(is_known && !is_due))
+		t->wait = place_wait(place_at(t, found));
+	else
+		thread_set_wait(t, prev, task_state, &state->site);
+	/* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
+	 * instruction: one wait for the user, and one event, also when its first part was left out. */
+	goes_on = t->wait == PP_WAIT_GIL && t->last_key == last_gil_key && ran_ns < GIL_RETRY_NS;
+	if (unlikely(!is_known || is_due ||
+		     (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME))) {
+		if (!wait_look(ctx, state, t, prev, task_state, is_known, is_due, now_ns, cfg)) {
+			t->flags |= PP_THREAD_SKIPPED;
+			return;
+		}
+	}
+	if (likely(!goes_on))
+		wait_is_event(t, cfg);
 }
 
 static __always_inline void thread_stops(void *ctx, struct switch_state *state, struct pp_thread *t,

@@ -2,12 +2,24 @@
 /* Threads' sums on their way to the counters; a function of its own for the verifier. */
 #include "lib/threads.bpf.h"
 
+/* One use of a place in so many is walked: of a new one, of one at which walks agree, at most. */
+#define PLACE_LIMIT_NEW 4U
+#define PLACE_LIMIT_AGREED 64U
+#define PLACE_LIMIT_MAX 65536U
+/* ... and fewer where that is oftener than this, in the mean: a walk costs as much as 200 switches.  Walks that
+ * differed tell of shares, and are to be many. */
+#define PLACE_AGREED_NS 50000000ULL
+#define PLACE_MIXED_NS 20000000ULL
+#define PLACE_AGREES 16U /* walks that must agree until a place is no longer mixed */
+
 /* Moves a sum to the counters of a window. */
 static __noinline int sum_count(const struct pp_thread *t, const struct pp_place *place,
 				struct pp_place_sum *sum, __u32 number)
 {
 	struct pp_count_key key = pp_wait_key(t, place);
 
+	if (place->is_mixed[sum->window & 1])
+		pp_wait_key_to_place(&key, place);
 	if (sum->ns || sum->events)
 		count_add(&key, sum->events, sum->ns, number);
 	if (sum->queue_ns) {
@@ -44,6 +56,233 @@ int place_count(__u32 tid, __u32 at)
 	if (last->window == window - 1 && t->read_window != window - 1)
 		sum_count(t, place, last,
 			  cfg->table[(window ^ (cfg->slots_read != window - 1)) & 1]);
+	return 0;
+}
+
+/* ---- waits with a weight ---- */
+
+/* What is in `w` under the place's stack: of the place, or, at a new one, of what was left out. */
+static __noinline int weighted_count(const struct pp_thread *t, const struct pp_place *place,
+				     struct weighted_wait *w, __u64 queue_ns, __u32 window)
+{
+	const struct pp_config *cfg = config_get();
+	bool is_new = t->weight_shift;
+	__u32 number;
+
+	if (!cfg)
+		return 0;
+	if (window != cfg->window && cfg->slots_read == window)
+		window = cfg->window; /* the last one's counters are closed */
+	number = cfg->table[window & 1];
+	w->key = pp_wait_key(t, place);
+	w->key.kind = is_new ? PP_KIND_WEIGHTED : PP_KIND_WALKED;
+	w->key.detail = is_new ? 0 : place->key;
+	count_add_more(&w->key, &w->count, number);
+	w->count.squares = 0;
+	if (is_new && place_wait(place) == PP_WAIT_GIL) {
+		pp_wait_key_to_blame(&w->key, place);
+		w->key.detail = PP_BLAME_WEIGHTED;
+		count_add_more(&w->key, &w->count, number);
+		w->key = pp_wait_key(t, place);
+		w->key.kind = PP_KIND_WEIGHTED;
+	}
+	if (queue_ns) {
+		w->count.samples = 0;
+		w->count.weight = queue_ns;
+		pp_wait_key_to_queue(&w->key);
+		count_add_more(&w->key, &w->count, number);
+	}
+	return 0;
+}
+
+int wait_weigh(__u32 tid, __u32 window, __u64 ns, __u64 queue_ns)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
+	__u32 zero = 0, waits;
+	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
+	struct pp_place_walked *walked;
+	struct pp_place *place;
+	__u64 square;
+
+	if (!t || !state)
+		return 0;
+	place = place_at(t, t->at);
+	waits = t->flags & PP_THREAD_COUNTS ? t->walk_weight : 0;
+	t->flags &= ~PP_THREAD_COUNTS;
+	ns *= t->walk_weight;
+	queue_ns *= t->walk_weight;
+	square = pp_wait_square(ns + queue_ns);
+	if (t->weight_shift || place->is_mixed[window & 1]) {
+		state->weighted.count = (struct pp_count){waits, ns, {square}};
+		return weighted_count(t, place, &state->weighted, queue_ns, window);
+	}
+	if (window != cfg->window)
+		return 0; /* all walks of that window agreed */
+	walked = &place->walked;
+	if (walked->window != window)
+		*walked = (struct pp_place_walked){.window = window};
+	walked->waits += waits;
+	walked->ns += ns;
+	walked->queue_ns += queue_ns;
+	walked->squares += square;
+	return 0;
+}
+
+static __always_inline void place_swap(struct pp_place *place, struct old_place *other)
+{
+	struct old_place was = {.user_stack = place->user_stack,
+				.kernel_stack = place->kernel_stack,
+				.flags = place->flags};
+
+	place->user_stack = other->user_stack;
+	place->kernel_stack = other->kernel_stack;
+	place->flags = other->flags;
+	*other = was;
+}
+
+int place_differs(__u32 tid, __u32 at)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
+	__u32 zero = 0, window;
+	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
+	struct pp_place *place;
+
+	if (!t || !state)
+		return 0;
+	window = cfg->window;
+	place = place_at(t, at);
+	place_swap(place, &state->old);
+	sum_open(place, window);
+	place->is_mixed[window & 1] = 1;
+	place_count(tid, at);
+	if (place->walked.window == window && !t->weight_shift) {
+		state->weighted.count = (struct pp_count){place->walked.waits, place->walked.ns,
+							  {place->walked.squares}};
+		weighted_count(t, place, &state->weighted, place->walked.queue_ns, window);
+	}
+	place->walked.window = window - 2;
+	place->differs = PLACE_AGREES;
+	place_swap(place, &state->old);
+	return 0;
+}
+
+/* -log2(x / 2^32) in parts of 65,536, to two of them in a thousand; its slope, on which a chance rests, to 2 %
+ * within an octave and exactly over one. */
+static __always_inline __u64 minus_log2(__u32 x)
+{
+	__u64 whole = 1, f;
+
+	x |= 1;
+	for (__u32 bits = 16; bits; bits /= 2) {
+		if (x >> (32 - bits))
+			continue;
+		x <<= bits;
+		whole += bits;
+	}
+	f = (x << 1) >> 16;
+	return (whole << 16) - (f * (93382 - (f * (38489 - (f * 10643 >> 16)) >> 16)) >> 16);
+}
+
+/* Geometric: -ln(U) uses in the mean, less what a whole number of them makes more. */
+int chance_gap(__u32 limit)
+{
+	__u64 mean, exponential;
+
+	if (limit < 2)
+		return 1;
+	mean = ((__u64)limit << 12) - 2048 - 341 / limit;
+	exponential = minus_log2(bpf_get_prandom_u32()) * 45426 >> 16; /* ln 2 */
+	return 1 + (exponential * mean >> 28);
+}
+
+static __always_inline void place_draw(struct pp_place *place)
+{
+	place->left = chance_gap(place->limit);
+	place->uses += place->left;
+}
+
+int place_plan(__u32 tid, __u32 at, __u64 now_ns)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
+	struct pp_place *place;
+	__u64 between_ns = 0;
+
+	if (!t)
+		return 0;
+	place = place_at(t, at);
+	if (place->uses)
+		between_ns = (now_ns - place->walked_ns) * place->limit / place->uses;
+	if (!place->limit)
+		place->limit = PLACE_LIMIT_NEW;
+	else if (place->differs && between_ns > 2 * PLACE_MIXED_NS)
+		place->limit -= place->limit / 2;
+	else if (place->limit < PLACE_LIMIT_MAX &&
+		 (place->differs ? between_ns < PLACE_MIXED_NS :
+				   place->limit < PLACE_LIMIT_AGREED || between_ns < PLACE_AGREED_NS))
+		place->limit *= 2;
+	place->walked_ns = now_ns;
+	place->uses = 0;
+	place_draw(place);
+	return 0;
+}
+
+int place_put_off(__u32 tid, __u32 at)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
+	struct pp_place *place;
+
+	if (!t)
+		return 0;
+	place = place_at(t, at);
+	if (place->limit < PLACE_LIMIT_MAX)
+		place->limit *= 2;
+	place_draw(place);
+	return 0;
+}
+
+int place_stack(__u32 tid, __u64 stack, __u32 flags)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
+	struct pp_place *place;
+	__u64 key;
+
+	if (!t)
+		return 0;
+	place = &t->place[PP_PLACE_PREEMPTED];
+	key = preempted_key(cfg);
+	flags = (flags & ~(PP_COUNT_WAIT_BITS | PP_COUNT_GIL_HELD)) | PP_COUNT_EARLIER |
+		PP_WAIT_RUN_QUEUE << PP_COUNT_WAIT_SHIFT;
+	if (place->user_stack != stack || place->flags != flags || place->key != key) {
+		place_count(tid, PP_PLACE_PREEMPTED);
+		place_clear(place, cfg);
+		place->user_stack = stack;
+		place->flags = flags;
+		place->key = key;
+	}
+	place->left = ~0U; /* no walk is due */
+	return 0;
+}
+
+/* ---- samples ---- */
+
+/* Where a sample saw the thread, for when it is preempted. */
+int thread_sampled(__u32 slot)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_walk *w = walk_get(slot);
+	struct pp_thread *t = cfg && w ? thread_find(w->tid, cfg) : NULL;
+
+	if (!t || !w->has_user)
+		return 0;
+	t->seen_stack = w->hash;
+	t->seen_epoch = cfg->epoch;
+	t->seen_flags = (w->count_flags & PP_COUNT_PYTHON) | w->stop << PP_COUNT_STOP_SHIFT |
+			w->py_stop << PP_COUNT_PY_STOP_SHIFT;
 	return 0;
 }
 

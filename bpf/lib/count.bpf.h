@@ -36,6 +36,8 @@ static __always_inline void count_more(struct pp_count *count, const struct pp_c
 	if (more->samples)
 		__sync_fetch_and_add(&count->samples, more->samples);
 	__sync_fetch_and_add(&count->weight, more->weight);
+	if (more->squares)
+		__sync_fetch_and_add(&count->squares, more->squares);
 }
 
 DEFINE_ROW_ADD(counts, struct pp_count_key)
@@ -94,18 +96,25 @@ static __noinline int count_coarse(const struct pp_count_key *key, const struct 
 	return 0;
 }
 
-static __always_inline void count_add(const struct pp_count_key *key, __u64 samples, __u64 weight,
-				      __u32 number)
+static __always_inline void count_add_more(const struct pp_count_key *key,
+					   const struct pp_count *more, __u32 number)
 {
-	struct pp_count more = {.samples = samples, .weight = weight};
 	enum pp_table table = pp_table_of(key->kind);
-	long made = table == PP_TABLE_SAMPLES ? row_counts(key, &more, number) :
-						row_waits(key, &more, number);
+	long made = table == PP_TABLE_SAMPLES ? row_counts(key, more, number) :
+						row_waits(key, more, number);
 
 	if (made > 0)
 		table_grows(table, number);
 	else if (made < 0)
-		count_coarse(key, &more, made, number);
+		count_coarse(key, more, made, number);
+}
+
+static __always_inline void count_add(const struct pp_count_key *key, __u64 samples, __u64 weight,
+				      __u32 number)
+{
+	const struct pp_count more = {.samples = samples, .weight = weight};
+
+	count_add_more(key, &more, number);
 }
 
 #endif

@@ -29,6 +29,8 @@ static __always_inline void event_count(struct bpf_perf_event_data *ctx, struct 
 		}
 	}
 	walk_emit(slot);
+	if (cfg->flags & PP_CONFIG_SEE_RUNNING && !(task_flags & PF_KTHREAD))
+		thread_sampled(slot);
 	if (timeline_is_on && !(task_flags & PF_KTHREAD))
 		timeline_sample(w, true);
 }

@@ -282,10 +282,16 @@ struct call_site {
 	__u64 is_disk; /* block I/O is under way */
 };
 
-/* What a place was before its walk; limit 0: it was none. */
+/* What a place was before its walk. */
 struct old_place {
 	__u64 user_stack, kernel_stack;
-	__u32 limit, pad;
+	__u32 flags, pad;
+};
+
+/* A weighted wait on its way to the counters. */
+struct weighted_wait {
+	struct pp_count_key key;
+	struct pp_count count;
 };
 
 /* One switch on this CPU: what does not fit on BPF's stack, or what the verifier would follow value by
@@ -297,6 +303,7 @@ struct switch_state {
 	__u64 look_ns;			/* when the look at this wait began */
 	struct call_site site;
 	struct old_place old;
+	struct weighted_wait weighted;
 	__u32 found, pad; /* which of the thread's places this is */
 	__u64 registers[34]; /* struct user_registers: aarch64 has most */
 	struct pp_ledger_sum ledger; /* all 0 */

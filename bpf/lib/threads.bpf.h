@@ -102,6 +102,19 @@ static __always_inline void thread_restart(struct pp_thread *t, __u64 now_ns)
 
 /* ---- places and sums ---- */
 
+/* Nothing of it is in either window. */
+static __always_inline void place_clear(struct pp_place *place, const struct pp_config *cfg)
+{
+	__builtin_memset(place, 0, sizeof(*place));
+	place->sum[0].window = place->sum[1].window = place->walked.window = cfg->window - 2;
+}
+
+/* An epoch later the agent may have forgotten its stack. */
+static __always_inline __u64 preempted_key(const struct pp_config *cfg)
+{
+	return (__u64)cfg->epoch << 1 | 1;
+}
+
 static __always_inline struct pp_place *place_at(struct pp_thread *t, __u32 index)
 {
 	BARRIER(index);
@@ -116,6 +129,19 @@ static __always_inline enum pp_wait place_wait(const struct pp_place *place)
 /* All that a place has got and nobody has taken yet goes to the open window's counters (threads.bpf.c).
  * Takes numbers, not pointers: so the verifier goes through it once. */
 int place_count(__u32 tid, __u32 at);
+/* The walk of a known place found another stack than switches[0].old: its sums of this window are to be
+ * divided. */
+int place_differs(__u32 tid, __u32 at);
+/* A piece of a wait that was walked, into its place or the counters. */
+int wait_weigh(__u32 tid, __u32 window, __u64 ns, __u64 queue_ns);
+/* Uses up to one that is chosen by chance, when one in `limit` is, each for itself: 1 or more. */
+int chance_gap(__u32 limit);
+/* After a walk: when the next one of the place is due. */
+int place_plan(__u32 tid, __u32 at, __u64 now_ns);
+/* A walk that was due is not made. */
+int place_put_off(__u32 tid, __u32 at);
+/* The place of a preempted thread is this stack, which another look at it found. */
+int place_stack(__u32 tid, __u64 stack, __u32 flags);
 
 static __always_inline struct pp_place_sum *sum_open(struct pp_place *place, __u32 window)
 {
@@ -125,21 +151,27 @@ static __always_inline struct pp_place_sum *sum_open(struct pp_place *place, __u
 		sum->window = window;
 		sum->events = 0;
 		sum->ns = sum->queue_ns = 0;
+		place->is_mixed[window & 1] = place->differs != 0;
 	}
 	return sum;
 }
 
-static __always_inline void sum_add(struct pp_place *place, __u32 shift, __u32 window,
-				    __u64 begin_ns, __u64 woken_ns, __u64 end_ns)
+static __always_inline void wait_add(struct pp_thread *t, struct pp_place *place, __u32 window,
+				     __u64 begin_ns, __u64 woken_ns, __u64 end_ns)
 {
-	struct pp_place_sum *sum = sum_open(place, window);
+	struct pp_place_sum *sum;
 
 	if (woken_ns < begin_ns)
 		woken_ns = begin_ns;
 	if (woken_ns > end_ns)
 		woken_ns = end_ns;
-	sum->ns += (woken_ns - begin_ns) << shift;
-	sum->queue_ns += (end_ns - woken_ns) << shift;
+	if (likely(!t->weight_shift)) {
+		sum = sum_open(place, window);
+		sum->ns += woken_ns - begin_ns;
+		sum->queue_ns += end_ns - woken_ns;
+	}
+	if (unlikely(t->walk_weight))
+		wait_weigh(t->tid, window, woken_ns - begin_ns, end_ns - woken_ns);
 }
 
 /* Adds a wait that ended, cut at the edge of the window.  What lies before it the agent has counted
@@ -149,7 +181,7 @@ static __always_inline void thread_add_wait(struct pp_thread *t, __u64 woken_ns,
 {
 	struct pp_place *place = place_at(t, t->at);
 	__u64 begin_ns = t->since_ns, start_ns, before_ns, end_ns;
-	__u32 window = cfg->window, shift = t->weight_shift & 15;
+	__u32 window = cfg->window;
 
 	start_ns = cfg->window_start_ns[window & 1];
 	if (unlikely(begin_ns < start_ns)) {
@@ -159,17 +191,18 @@ static __always_inline void thread_add_wait(struct pp_thread *t, __u64 woken_ns,
 		/* A switch may have read the clock before the edge, and the window behind it. */
 		end_ns = start_ns < now_ns ? start_ns : now_ns;
 		if (before_ns < end_ns && t->read_window != window - 1)
-			sum_add(place, shift, window - 1, before_ns, woken_ns, end_ns);
+			wait_add(t, place, window - 1, before_ns, woken_ns, end_ns);
 		if (t->read_window != window - 1 || start_ns - begin_ns >= cfg->wait_min_ns)
 			begin_ns = start_ns;
 	}
 	if (likely(begin_ns < now_ns))
-		sum_add(place, shift, window, begin_ns, woken_ns, now_ns);
+		wait_add(t, place, window, begin_ns, woken_ns, now_ns);
 }
 
 static __always_inline void thread_add_event(struct pp_thread *t, const struct pp_config *cfg)
 {
-	sum_open(place_at(t, t->at), cfg->window)->events += 1U << (t->weight_shift & 15);
+	if (likely(!t->weight_shift))
+		sum_open(place_at(t, t->at), cfg->window)->events++;
 }
 
 /* ---- the ledger ---- */

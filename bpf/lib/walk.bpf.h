@@ -21,6 +21,7 @@ int walk_emit_miss(__u32 slot);
 int walk_emit_stacks(__u32 slot);
 /* threads.bpf.c */
 int thread_see(__u32 slot);
+int thread_sampled(__u32 slot);
 
 /* Who may have a walk of its own on one CPU at the same time. */
 enum scratch_level {

@@ -35,7 +35,11 @@ enum pp_capture {
 	X(CPU, none)   /* samples; weight in ns, or events for cycles */                           \
 	X(WAIT, wait)  /* waits and ns off the CPU, at the waiter's stack */                       \
 	X(BLAME, none) /* the ns of GIL waits, at the holder's Python stack; its own tid */        \
-	X(WAKE, wait)  /* wake-ups and the ns that they ended, at the waker's stack */
+	X(WAKE, wait)  /* wake-ups and the ns that they ended, at the waker's stack */             \
+	/* The agent makes WAIT of these (drain/wait_shares.h). */                                 \
+	X(PLACE, none)	/* exact sums of a place at which walks differed; detail: its key */       \
+	X(WALKED, none) /* its waits that were walked, weighted; detail: the same key */           \
+	X(WEIGHTED, none) /* waits at new places that stand for some that were left out */
 
 #define PP_ENUM_COUNT_KIND(id, label) PP_KIND_##id,
 enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
@@ -66,6 +70,7 @@ enum pp_profile {
 	X(CPU, 1, "cpu", "nanoseconds") /* --clock cycles: PP_CYCLES_TYPE */                       \
 	X(OFFCPU, 0, "off_cpu", "nanoseconds")                                                     \
 	X(OFFCPU, 1, "events", "count")                                                            \
+	X(OFFCPU, 2, "effective", "count") /* waits on which the sums rest */                      \
 	X(WALL, 0, "wall", "nanoseconds")                                                          \
 	X(GIL, 0, "gil_wait", "nanoseconds")                                                       \
 	X(GIL, 1, "gil_blame", "nanoseconds")                                                      \
@@ -85,6 +90,7 @@ enum pp_profile {
 	X(CPU, GIL, 2, weight, GIL_HELD)                                                           \
 	X(WAIT, OFFCPU, 0, weight, ALWAYS)                                                         \
 	X(WAIT, OFFCPU, 1, samples, ALWAYS)                                                        \
+	X(WAIT, OFFCPU, 2, effective, ALWAYS)                                                      \
 	X(WAIT, WALL, 0, weight, ALWAYS)                                                           \
 	X(WAIT, GIL, 0, weight, GIL_WAIT)                                                          \
 	X(BLAME, GIL, 1, weight, ALWAYS)                                                           \

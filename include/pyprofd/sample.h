@@ -16,6 +16,7 @@ enum pp_count_flag {
 	PP_COUNT_GC = 2,
 	PP_COUNT_PYTHON = 4,	/* the thread had a Python stack */
 	PP_COUNT_SWEPT = 8,	/* asleep since before the start: include/pyprofd/sweep.h */
+	PP_COUNT_EARLIER = 16,	/* preempted: the stack is that of its last sample or walk */
 	PP_COUNT_STOP_SHIFT = 8, /* bits 8..15: enum pp_stop of the native walk */
 	PP_COUNT_PY_STOP_SHIFT = 16, /* bits 16..23: enum pp_py_stop */
 	PP_COUNT_WAIT_SHIFT = 24,    /* bits 24..28: enum pp_wait */
@@ -48,6 +49,10 @@ _Static_assert(sizeof(struct pp_count_key) == 48, "pp_count_key has holes");
 struct pp_count {
 	__u64 samples; /* or waits */
 	__u64 weight;  /* see PP_COUNT_KINDS */
+	union {
+		__u64 squares; /* in the kernel, of waits chosen by chance: pp_wait_square() of each */
+		__u64 effective; /* in the agent: that many waits of equal weight would tell as much */
+	};
 };
 
 enum pp_frame_kind {

@@ -64,27 +64,47 @@ struct pp_place_sum {
 	__u64 queue_ns; /* of the same intervals: woken and not running yet, or preempted */
 };
 
+/* The waits of one window that were walked at a place, all with the place's stack.  Each has a weight: it was
+ * chosen by chance, one among so many. */
+struct pp_place_walked {
+	__u32 window; /* pp_config.window; another one: nothing is in here */
+	__u32 waits;
+	__u64 ns, queue_ns;
+	__u64 squares; /* pp_wait_square() */
+};
+
 /* One place where a thread blocks.  Threads block at few places in turns: their intervals add up in
- * the slot and cost no table.  A place that gives way to a new one moves its sums to counts[]. */
+ * the slot and cost no table.  A place that gives way to a new one moves its sums to counts[].
+ *
+ * Callers further out may differ at one place, so now and then a use is walked, chosen by chance.  When two walks of a
+ * window differ, the place's exact sums of that window are divided by what was walked (docs/design/0012). */
 struct pp_place {
 	__u64 key; /* hash of what tells places apart without a walk; 0: the entry is free */
 	__u64 user_stack, kernel_stack; /* hashes; 0: none */
 	__u64 blame_stack; /* of the GIL's holder when the wait began; 0: not known */
 	__u32 blame_tid;   /* as the holder itself sees it; 0: not known */
 	__u32 flags;	   /* enum pp_count_flag, with the wait */
-	__u32 uses;	   /* since the walk */
-	__u32 limit;	   /* uses until the next walk: more, the oftener it found the same stack */
+	__u32 left;	   /* uses until a walk is due, drawn by chance */
+	__u32 uses;	   /* since the last walk, when it is due */
+	__u32 limit;	   /* one use in so many is walked: fewer, the oftener they agree */
+	__u8 differs;	   /* walks that must agree until the place is taken to have one stack */
+	__u8 is_mixed[2];  /* by bit 0 of the window: walks differed */
+	__u8 pad;
+	__u32 pad2;
 	__u64 walked_ns;   /* when that was; CLOCK_MONOTONIC */
 	struct pp_place_sum sum[2]; /* by bit 0 of the window */
+	struct pp_place_walked walked; /* while they agree */
 };
 
-#define PP_THREAD_PLACES 3U
+#define PP_THREAD_PLACES 4U
+#define PP_PLACE_PREEMPTED 3U /* the last one: the thread could run, wherever it was */
 
 enum pp_thread_flag {
 	PP_THREAD_WANTED = 1,  /* passes the filters */
 	PP_THREAD_WAITING = 2, /* else it runs */
 	PP_THREAD_SKIPPED = 4, /* this wait was left out by chance: others stand for it */
 	PP_THREAD_EVENT = 8,   /* this wait is an event if it gets long enough (wait_min_ns) */
+	PP_THREAD_COUNTS = 16, /* this wait has a weight, and is an event */
 };
 
 /* threads[]: one thread.  Written by the kernel side, on the CPU that switches the thread, but for
@@ -103,7 +123,11 @@ struct pp_thread {
 	__u32 was_tid;	    /* of a free slot: whose it was until it exited */
 	__u16 timeline_cpu;  /* where it runs, or ran; only with --timeline, as the next ones */
 	__u8 timeline_flags; /* enum pp_timeline_flag, when it left */
-	__u8 pad[5];
+	__u8 turn;	     /* index of the place that gave way last */
+	__u32 walk_weight;   /* this wait was chosen, one among so many; 0: it was not */
+	__u32 seen_flags;    /* of the last sample's stack: enum pp_count_flag */
+	__u32 seen_epoch;    /* of that sample: pp_config.epoch */
+	__u64 seen_stack;    /* its hash; 0: none */
 	__u64 created_ns;   /* first seen by a switch, or another program began */
 	__u64 first_ns;	    /* when this tid first had the slot: no exec changes it */
 	__u64 identified_ns; /* when the filters were asked last */
@@ -126,6 +150,21 @@ static __inline__ __u32 pp_thread_index(__u32 tid, __u32 way, __u32 mask)
 }
 #define PP_THREAD_WAYS 2U
 
+/* Of a weighted wait: what it adds to the spread of their sum.  In squares of 131 us: a hundred thousand waits
+ * that stand for minutes each have room. */
+#define PP_WAIT_SQUARE_SHIFT 17
+static __inline__ __u64 pp_wait_square(__u64 weighted_ns)
+{
+	__u64 x = (weighted_ns + (1U << (PP_WAIT_SQUARE_SHIFT - 1))) >> PP_WAIT_SQUARE_SHIFT;
+
+	if (x > 0x7fffffff)
+		x = 0x7fffffff;
+	return x * x;
+}
+
+/* pp_count_key.detail of PP_KIND_BLAME: the wait is of PP_KIND_WEIGHTED. */
+#define PP_BLAME_WEIGHTED 1ULL
+
 /* What a place's sum becomes in counts[], whoever moves it there: the wait under its stack; ... */
 static __inline__ struct pp_count_key pp_wait_key(const struct pp_thread *thread,
 						  const struct pp_place *place)
@@ -142,6 +181,13 @@ static __inline__ struct pp_count_key pp_wait_key(const struct pp_thread *thread
 	return key;
 }
 
+/* ... or what is still to be divided, when walks differed; ... */
+static __inline__ void pp_wait_key_to_place(struct pp_count_key *key, const struct pp_place *place)
+{
+	key->kind = PP_KIND_PLACE;
+	key->detail = place->key;
+}
+
 /* ... its part on the run queue under the same; ... */
 static __inline__ void pp_wait_key_to_queue(struct pp_count_key *key)
 {
@@ -155,6 +201,7 @@ static __inline__ void pp_wait_key_to_blame(struct pp_count_key *key, const stru
 	key->kernel_stack = 0;
 	key->tid = place->blame_tid;
 	key->kind = PP_KIND_BLAME;
+	key->detail = 0;
 	key->flags = (place->flags & PP_COUNT_WAIT_BITS) | PP_COUNT_PYTHON |
 		     PP_STOP_ROOT << PP_COUNT_STOP_SHIFT;
 }

@@ -18,13 +18,14 @@ class Waits:
         self.profile = harness.load(path)
         types = [name for name, _ in self.profile.sample_types]
         index = types.index(value) if value else 0
+        count = types.index("events") if "events" in types else -1
         self.begin_ns = self.profile.time_ns
         self.end_ns = self.begin_ns + self.profile.duration_ns
         self.samples = []
         for s in self.profile.samples:
             if pid is None or s.labels.get("pid") == pid:
                 frames = [harness.Frame(f.kind, f.name, f.file, f.line, f.module) for f in reversed(s.frames)]
-                self.samples.append(harness.Sample(s.values[-1], s.values[index], s.labels.get("pid", 0),
+                self.samples.append(harness.Sample(s.values[count], s.values[index], s.labels.get("pid", 0),
                                                    s.labels.get("tid", 0), s.labels, frames))
 
     def ns(self, condition=lambda s: True):

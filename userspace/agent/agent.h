@@ -184,6 +184,8 @@ int waits_open(struct agent *agent); /* nothing, when the options ask for no wai
 void waits_start(struct agent *agent);
 /* What threads waited in a window that has ended, into its counters and the ledger. */
 int waits_collect(struct agent *agent, const struct slots_window *window, struct counts *counts);
+/* Waits whose stack is known by chance only, scaled to what is known exactly; all counters are in. */
+int waits_divide(struct agent *agent, const struct slots_window *window, struct counts *counts);
 /* The ledger of the window, to that of its profile and of the run. */
 int waits_close(struct agent *agent);
 /* The profile's ledger, into its comments; the next one begins. */

@@ -177,6 +177,20 @@ void ledger_busy(const struct ledger *ledger, uint64_t min_ns,
 	}
 }
 
+bool ledger_find(const struct ledger *ledger, struct pp_process_id id, enum pp_ledger where,
+		 uint64_t *ret_ns)
+{
+	const struct entry *entry;
+	uint64_t ns;
+
+	HASH_FIND(hh, ledger->entry, &id, sizeof(id), entry);
+	if (!entry)
+		return false;
+	ns = entry->live.total_ns[where] + entry->exited.total_ns[where];
+	*ret_ns = ns > entry->before.total_ns[where] ? ns - entry->before.total_ns[where] : 0;
+	return true;
+}
+
 int ledger_add_sample(struct ledger *ledger, struct pp_process_id id, enum ledger_part part,
 		      uint64_t weight)
 {

@@ -46,6 +46,9 @@ int ledger_add_sleep(struct ledger *ledger, struct pp_process_id id, enum pp_wai
 /* The reading is complete: calls back for each process that has been on the CPU for min_ns in it. */
 void ledger_busy(const struct ledger *ledger, uint64_t min_ns,
 		 void (*callback)(void *context, uint32_t tgid), void *context);
+/* What the process has got in one place since the reading before; false: it is not in the ledger. */
+bool ledger_find(const struct ledger *ledger, struct pp_process_id id, enum pp_ledger where,
+		 uint64_t *ret_ns);
 /* A sample of the window: weight by the kind of its leaf. */
 int ledger_add_sample(struct ledger *ledger, struct pp_process_id id, enum ledger_part part,
 		      uint64_t weight);

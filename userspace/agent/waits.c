@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "discover/proc_scan.h"
 #include "drain/thread_slots.h"
+#include "drain/wait_shares.h"
 
 #define LEDGER_TEXT_BYTES 512U
 #define RUN_WORTH_NS NS_PER_SEC /* without a switch: /proc is asked whether that is so */
@@ -85,6 +86,21 @@ int waits_collect(struct agent *agent, const struct slots_window *window, struct
 		ledger_busy(agent->ledger, LEDGER_CHECK_WORTH_NS, ledger_check_read,
 			    agent->ledger_check);
 	return err ? err : sweeps_collect(agent->sweeps, window, counts);
+}
+
+static bool in_ledger(void *context, struct pp_process_id id, enum pp_ledger where,
+		      uint64_t *ret_ns)
+{
+	return ledger_find(context, id, where, ret_ns);
+}
+
+int waits_divide(struct agent *agent, const struct slots_window *window, struct counts *counts)
+{
+	const struct wait_shares shares = {.exact_ns = in_ledger,
+					   .context = agent->ledger,
+					   .leaves_short_out = window->wait_min_ns};
+
+	return agent->ledger ? wait_shares_divide(&shares, counts) : 0;
 }
 
 /* The processes that are there at the start have run before: only what they do from now on counts. */

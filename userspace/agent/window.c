@@ -117,6 +117,8 @@ static int label_wait(struct agent *agent, struct profile_sample *sample,
 
 	if (!err && key->flags & PP_COUNT_SWEPT)
 		err = label_string(agent, sample, "swept", "yes");
+	if (!err && key->flags & PP_COUNT_EARLIER)
+		err = label_string(agent, sample, "stack", "earlier");
 	return err;
 }
 
@@ -354,6 +356,8 @@ static int collect(struct agent *agent, uint64_t ended_ns, struct counts *counts
 	config->slots_read = window.number;
 	if (!err)
 		err = tables_drain(agent, tables, counts, wakes);
+	if (!err)
+		err = waits_divide(agent, &window, counts);
 	agent->bounded += counts->bounded;
 	return err;
 }

@@ -67,6 +67,7 @@ static int add(struct counts *counts, const struct pp_count_key *key, const stru
 	if (index_table_find(&counts->index, hash, is_key, counts, key, &at)) {
 		counts->entry[at].count.samples += count->samples;
 		counts->entry[at].count.weight += count->weight;
+		counts->entry[at].count.squares += count->squares;
 		return 0;
 	}
 	/* Rows of no process are few: their keys are those of rest[]. */

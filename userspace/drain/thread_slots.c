@@ -133,12 +133,14 @@ enum pp_wait thread_slot_wait(const struct pp_thread *thread)
 }
 
 static int count_sum(const struct pp_thread *thread, const struct pp_place *place,
-		     const struct pp_place_sum *sum, struct counts *counts)
+		     const struct pp_place_sum *sum, bool is_mixed, struct counts *counts)
 {
 	struct pp_count_key key = pp_wait_key(thread, place);
 	struct pp_count count = {.samples = sum->events, .weight = sum->ns};
 	int err = 0;
 
+	if (is_mixed)
+		pp_wait_key_to_place(&key, place);
 	if (sum->ns || sum->events)
 		err = counts_add(counts, &key, &count);
 	if (!err && sum->queue_ns) {
@@ -164,7 +166,29 @@ static uint64_t open_ns(const struct pp_thread *thread, const struct slots_windo
 		return 0;
 	if (begin < window->start_ns && window->start_ns - begin >= window->wait_min_ns)
 		begin = window->start_ns;
-	return (window->end_ns - begin) << (thread->weight_shift & 15);
+	return window->end_ns - begin;
+}
+
+/* The same of a wait that has a weight: as wait_weigh() in bpf/threads.bpf.c. */
+static int count_weighted(const struct pp_thread *thread, const struct pp_place *place,
+			  uint64_t ns, struct counts *counts)
+{
+	struct pp_count_key key = pp_wait_key(thread, place);
+	struct pp_count count = {.weight = ns * thread->walk_weight,
+				 .squares = pp_wait_square(ns * thread->walk_weight)};
+	int err;
+
+	key.kind = thread->weight_shift ? PP_KIND_WEIGHTED : PP_KIND_WALKED;
+	key.detail = thread->weight_shift ? 0 : place->key;
+	if (thread->wait == PP_WAIT_RUN_QUEUE)
+		pp_wait_key_to_queue(&key);
+	err = counts_add(counts, &key, &count);
+	if (err || !thread->weight_shift || thread->wait != PP_WAIT_GIL)
+		return err;
+	pp_wait_key_to_blame(&key, place);
+	key.detail = PP_BLAME_WEIGHTED;
+	count.squares = 0;
+	return counts_add(counts, &key, &count);
 }
 
 static int count_place(const struct pp_thread *thread, uint32_t at,
@@ -173,21 +197,30 @@ static int count_place(const struct pp_thread *thread, uint32_t at,
 	const struct pp_place *place = &thread->place[at];
 	const struct pp_place_sum *last = &place->sum[(window->number & 1) ^ 1];
 	struct pp_place_sum sum = place->sum[window->number & 1];
+	uint64_t goes_on_ns = at == thread->at ? open_ns(thread, window) : 0;
+	bool is_mixed = place->is_mixed[window->number & 1];
+	int err = 0;
 
 	if (!place->key)
 		return 0;
-	if (sum.window != window->number)
+	if (sum.window != window->number) {
 		sum = (struct pp_place_sum){};
+		is_mixed = place->differs;
+	}
 	if (last->window == window->number - 1 && thread->read_window != last->window) {
 		sum.events += last->events; /* its slot was torn then */
 		sum.ns += last->ns;
 		sum.queue_ns += last->queue_ns;
 	}
-	if (at == thread->at && thread->wait == PP_WAIT_RUN_QUEUE)
-		sum.queue_ns += open_ns(thread, window);
-	else if (at == thread->at)
-		sum.ns += open_ns(thread, window);
-	return count_sum(thread, place, &sum, counts);
+	if (goes_on_ns && thread->walk_weight && (is_mixed || thread->weight_shift))
+		err = count_weighted(thread, place, goes_on_ns, counts);
+	if (thread->weight_shift)
+		goes_on_ns = 0;
+	if (thread->wait == PP_WAIT_RUN_QUEUE)
+		sum.queue_ns += goes_on_ns;
+	else
+		sum.ns += goes_on_ns;
+	return err ? err : count_sum(thread, place, &sum, is_mixed, counts);
 }
 
 int thread_slot_count(const struct pp_thread *thread, const struct slots_window *window,

@@ -116,7 +116,8 @@ static const char *guess_kind(const struct profile_options *options)
 
 static int choose_value(struct profile_reader *reader, const struct profile_options *options)
 {
-	static const char *const counts[] = {"samples", "sample", "events", "contentions"};
+	static const char *const counts[] = {"samples", "sample", "effective", "events",
+					     "contentions"};
 	const char *wanted = reader->options.sample_type;
 	int index = -ENOENT;
 

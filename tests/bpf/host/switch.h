@@ -8,6 +8,7 @@
 #include "host.h"
 
 #include "drain/thread_slots.h"
+#include "drain/wait_shares.h"
 
 #define US 1000ULL
 #define MS 1000000ULL
@@ -31,6 +32,8 @@ static struct task_struct idle;
 static struct rq run_queue;
 static struct cfs_rq fair_queue = {.rq = &run_queue};
 static struct counts harvested; /* all windows that were harvested */
+static struct counts undivided; /* of the window that is harvested */
+static uint64_t ledger_ns; /* of each process and reason in a window; 0: nobody knows */
 static uint64_t switch_arguments[4]; /* of the tracepoint; only the last one is read there */
 static uint64_t window_start_ns[2]; /* of the open window, of the one before */
 
@@ -73,7 +76,7 @@ static inline int switch_setup(void **state)
 		.window = 6, .slots_read = 5, .epoch = 1, .miss_tokens = 4, .thread_mask = HOST_THREADS - 1,
 		.switch_budget_ns = SWITCH_BUDGET_NS};
 	host->config.window_start_ns[0] = host->config.window_start_ns[1] = START_NS;
-	window_start_ns[0] = window_start_ns[1] = 0;
+	window_start_ns[0] = window_start_ns[1] = ledger_ns = 0;
 	process_add(70, GENERATION, PP_IMAGE_WANTED);
 	actor_init(&one, 70, 71);
 	actor_init(&two, 70, 72);
@@ -84,6 +87,7 @@ static inline int switch_setup(void **state)
 static inline int switch_teardown(void **state)
 {
 	counts_release(&harvested);
+	counts_release(&undivided);
 	return host_teardown(state);
 }
 
@@ -157,6 +161,13 @@ static inline struct pp_thread *slot_of(const struct actor *actor)
 	return thread_find(actor->task.pid, &host->config);
 }
 
+/* No walk comes by chance. */
+static inline void places_rest(const struct actor *actor)
+{
+	for (uint32_t i = 0; i < PP_THREAD_PLACES; i++)
+		slot_of(actor)->place[i].left = UINT32_MAX;
+}
+
 /* The place of this wait, or of the last one, and what it has got in the open window. */
 static inline struct pp_place *place_of(const struct actor *actor)
 {
@@ -183,13 +194,23 @@ static inline void window_edge(uint64_t at_ns)
 	window_start_ns[0] = at_ns;
 }
 
+static inline bool ledger_says(void *context, struct pp_process_id id, enum pp_ledger where,
+			       uint64_t *ret_ns)
+{
+	(void)context;
+	(void)id;
+	(void)where;
+	*ret_ns = ledger_ns;
+	return ledger_ns;
+}
+
 static inline void table_harvest(struct host_hash *table)
 {
 	for (uint32_t i = 0; i < HOST_ENTRIES; i++) {
 		struct host_entry *entry = &table->entry[i];
 
 		if (entry->is_taken)
-			assert_int_equal(counts_add(&harvested, (void *)entry->key,
+			assert_int_equal(counts_add(&undivided, (void *)entry->key,
 						    (void *)entry->value),
 					 0);
 		entry->is_taken = false;
@@ -202,7 +223,7 @@ static inline void tables_harvest(uint32_t number)
 	table_harvest(&host->counts[number & 1]);
 	table_harvest(&host->waits[number & 1]);
 	table_harvest(&host->coarse[number & 1]);
-	assert_int_equal(counts_drain_rest(host->rest, number, &harvested), 0);
+	assert_int_equal(counts_drain_rest(host->rest, number, &undivided), 0);
 	for (uint32_t table = 0; table < PP_TABLE_COUNT; table++)
 		host->fill[pp_fill_index(table, number)].rows = 0;
 }
@@ -214,15 +235,23 @@ static inline void window_harvest(void)
 					    .start_ns = START_NS + window_start_ns[1],
 					    .end_ns = START_NS + window_start_ns[0],
 					    .wait_min_ns = host->config.wait_min_ns};
+	const struct wait_shares shares = {.exact_ns = ledger_says,
+					   .leaves_short_out = window.wait_min_ns};
 	struct pp_thread thread;
 	uint64_t torn = 0;
 
 	for (uint32_t i = 0; i < HOST_THREADS; i++)
 		if (thread_slot_take(&host->thread[i], window.number, &thread, &torn))
-			assert_int_equal(thread_slot_count(&thread, &window, &harvested), 0);
+			assert_int_equal(thread_slot_count(&thread, &window, &undivided), 0);
 	assert_int_equal(torn, 0);
 	host->config.slots_read = window.number;
 	tables_harvest(host->config.table[window.number & 1]);
+	assert_int_equal(wait_shares_divide(&shares, &undivided), 0);
+	for (size_t i = 0; i < undivided.count; i++)
+		assert_int_equal(counts_add(&harvested, &undivided.entry[i].key,
+					    &undivided.entry[i].count),
+				 0);
+	counts_release(&undivided);
 }
 
 /* As tables_relieve() in agent/tables.c. */

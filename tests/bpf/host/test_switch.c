@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c */
+/* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c */
 /* bpf/switch_thread.bpf.c: one wait, a thread's places, the run queue's part.  Windows:
  * test_switch_window.c; threads that begin and end: test_switch_life.c; the budget:
  * test_switch_budget.c; reasons: test_switch_reason.c; the GIL: test_switch_gil.c. */
 #include "switch.h"
+
+#include <math.h>
 
 /* ---- one wait ---- */
 
@@ -45,6 +47,7 @@ static void wait__at_the_same_place_costs_no_walk_and_adds_up_in_the_slot(void *
 	(void)state;
 	comes(&one, 0);
 	leaves(&one, 1 * MS);
+	places_rest(&one);
 	reads = host->user_reads;
 	assert_true(reads > 0);
 	for (uint64_t i = 1; i < 30; i++) {
@@ -67,18 +70,51 @@ static void wait__at_the_same_place_is_walked_again_now_and_then(void **state)
 	int walks = 0;
 
 	(void)state;
-	for (uint32_t i = 0; i <= (1 + 2 + 4 + 8) * PLACE_USES_NEW; i++) {
+	for (uint32_t i = 0; i < 128000; i++) {
 		reads = host->user_reads;
-		comes(&one, at++ * MS);
-		leaves(&one, at++ * MS);
+		comes(&one, at++ * 100 * US);
+		leaves(&one, at++ * 100 * US);
 		walks += host->user_reads > reads;
 	}
-	assert_int_equal(walks, 5); /* the last one just now */
-	comes(&one, at++ * MS);
+	/* 5,000 a second: one in 256 comes 50 ms after the last one, in the mean; more in the beginning. */
+	assert_int_equal(place_of(&one)->limit, 256);
+	assert_in_range(walks, 128000 / 256 - 5 * 23, 128000 / 256 + 5 * 23 + 8);
+	assert_int_equal(host->record_count, 1);
+	comes(&one, at++ * 100 * US);
 	host->config.epoch++;
 	host_drop_records();
-	leaves(&one, at++ * MS);
+	leaves(&one, at++ * 100 * US);
 	assert_int_equal(host->record_count, 1);
+}
+
+/* Each use of a place for itself, so no pattern of uses is met more often than others. */
+static void chance__gap_is_that_of_independent_uses(void **state)
+{
+	(void)state;
+	assert_int_equal(chance_gap(0), 1);
+	assert_int_equal(chance_gap(1), 1);
+	for (uint32_t limit = 2; limit <= 65536; limit *= 2) {
+		const uint32_t draws = 200000;
+		double sum = 0, half = 0, long_ones = 0, even = 0, wanted;
+
+		for (uint32_t i = 0; i < draws; i++) {
+			const int gap = chance_gap(limit);
+
+			assert_true(gap >= 1);
+			sum += gap;
+			half += gap <= (int)limit / 2;
+			long_ones += gap > (int)limit * 3;
+			even += gap % 2 == 0;
+		}
+		wanted = limit; /* its deviation: about as much */
+		assert_true(sum / draws > wanted * 0.985 && sum / draws < wanted * 1.015);
+		wanted = 1 - pow(1 - 1.0 / limit, limit / 2);
+		assert_true(half / draws > wanted - 0.01 && half / draws < wanted + 0.01);
+		wanted = pow(1 - 1.0 / limit, limit * 3.0);
+		assert_true(long_ones / draws > wanted - 0.005 && long_ones / draws < wanted + 0.005);
+		wanted = (limit - 1.0) / (2.0 * limit - 1);
+		assert_true(even / draws > wanted - 0.01 && even / draws < wanted + 0.01);
+	}
 }
 
 static void wait__of_another_descriptor_is_another_place(void **state)
@@ -217,6 +253,7 @@ static void place__three_in_turn_cost_three_walks_and_no_table(void **state)
 	for (uint64_t i = 0; i < 30; i++) {
 		if (i == 3)
 			reads = host->user_reads;
+		places_rest(&one);
 		waits_in(&one, 1 + i % 3, (10 * i + 1) * MS, (1 + i % 3) * MS);
 	}
 	assert_int_equal(host->user_reads, reads);
@@ -241,6 +278,7 @@ static void place__fourth_moves_the_sums_of_the_oldest_to_the_counters(void **st
 	assert_int_equal(counters_used(6), 0);
 	waits_in(&one, 4, 40 * MS, 4 * MS);
 	assert_int_equal(counters_used(6), 1);
+	places_rest(&one);
 	reads = host->user_reads;
 	waits_in(&one, 2, 50 * MS, 5 * MS); /* two and three are still there */
 	waits_in(&one, 3, 60 * MS, 6 * MS);
@@ -346,6 +384,84 @@ static void queue__thread_with_a_signal_is_on_it(void **state)
 	switch_at(1 * MS, false, &one, NULL);
 	switch_tells_state = false;
 	assert_int_equal(slot_of(&one)->wait, PP_WAIT_RUN_QUEUE);
+}
+
+/* A sample of the thread, in function `function`. */
+static uint64_t sampled_in(struct actor *actor, uint32_t function)
+{
+	host->walk.tid = actor->task.pid;
+	host->walk.has_user = 1;
+	host->walk.hash = 0x5000 + function;
+	host->walk.stop = PP_STOP_ROOT;
+	assert_int_equal(thread_sampled(0), 0);
+	return host->walk.hash;
+}
+
+/* It stands anywhere: that costs no walk, and pushes no wait out of its place. */
+static void preempted__thread_stands_where_its_last_sample_was(void **state)
+{
+	uint64_t reads, stack[2];
+
+	(void)state;
+	host->config.flags |= PP_CONFIG_SEE_RUNNING;
+	comes(&one, 0);
+	for (uint32_t i = 1; i <= 3; i++)
+		waits_in(&one, i, 10 * i * MS, i * MS);
+	places_rest(&one);
+	reads = host->user_reads;
+	for (uint32_t i = 0; i < 20; i++) {
+		stack[i / 10] = sampled_in(&one, 50 + i / 10);
+		actor_stands(&one, 100 + i);
+		is_preempted(&one, (100 + 2 * i) * MS);
+		comes(&one, (101 + 2 * i) * MS);
+	}
+	assert_int_equal(host->user_reads, reads);
+	assert_int_equal(counters_used(6), 1); /* the first sample's */
+	for (uint32_t i = 1; i <= 3; i++)
+		waits_in(&one, i, (200 + 10 * i) * MS, i * MS);
+	window_close(300 * MS);
+	assert_waited(&one, PP_WAIT_RUN_QUEUE, 20, 20 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 6, 12 * MS);
+	for (size_t i = 0; i < harvested.count; i++) {
+		const struct counted *row = &harvested.entry[i];
+
+		if (key_wait(&row->key) != PP_WAIT_RUN_QUEUE)
+			continue;
+		assert_true(row->key.flags & PP_COUNT_EARLIER);
+		assert_true(row->key.user_stack == stack[0] || row->key.user_stack == stack[1]);
+		assert_int_equal(row->key.kernel_stack, 0);
+	}
+}
+
+/* No sample yet: the stack of its last wait is near. */
+static void preempted__thread_without_a_sample_stands_at_its_last_walk(void **state)
+{
+	(void)state;
+	host->config.flags |= PP_CONFIG_SEE_RUNNING;
+	comes(&one, 0);
+	waits_in(&one, 2, 1 * MS, 1 * MS);
+	actor_stands(&one, 9);
+	is_preempted(&one, 3 * MS);
+	comes(&one, 4 * MS);
+	assert_int_equal(host->record_count, 1);
+	window_close(10 * MS);
+	assert_waited(&one, PP_WAIT_RUN_QUEUE, 1, 1 * MS);
+	assert_int_equal(waited_in(2).weight, 2 * MS);
+}
+
+/* Neither: one walk tells. */
+static void preempted__thread_that_nobody_has_seen_is_walked(void **state)
+{
+	(void)state;
+	host->config.flags |= PP_CONFIG_SEE_RUNNING;
+	comes(&one, 0);
+	actor_stands(&one, 9);
+	is_preempted(&one, 3 * MS);
+	comes(&one, 4 * MS);
+	assert_int_equal(host->record_count, 1);
+	window_close(10 * MS);
+	assert_int_equal(waited_in(9).weight, 1 * MS);
+	assert_false(harvested.entry[0].key.flags & PP_COUNT_EARLIER);
 }
 
 /* Before 5.15 no helper tells of the registers: they lie at the top of the kernel stack. */
@@ -486,6 +602,7 @@ int main(void)
 		switch_test(wait__is_counted_under_its_stacks_with_its_length),
 		switch_test(wait__at_the_same_place_costs_no_walk_and_adds_up_in_the_slot),
 		switch_test(wait__at_the_same_place_is_walked_again_now_and_then),
+		switch_test(chance__gap_is_that_of_independent_uses),
 		switch_test(wait__of_another_descriptor_is_another_place),
 		switch_test(wait__without_a_free_walk_is_under_no_stack),
 		switch_test(nobody__paused_idle_and_kernel_threads),
@@ -496,6 +613,9 @@ int main(void)
 		switch_test(place__that_gives_way_takes_its_queue_part_along),
 		switch_test(place__full_table_of_counters_is_counted),
 		switch_test(place__of_a_preempted_thread_is_not_that_of_a_wait),
+		switch_test(preempted__thread_stands_where_its_last_sample_was),
+		switch_test(preempted__thread_without_a_sample_stands_at_its_last_walk),
+		switch_test(preempted__thread_that_nobody_has_seen_is_walked),
 		switch_test(place__is_the_same_when_a_waker_is_faster),
 		switch_test(queue__thread_with_a_signal_is_on_it),
 		switch_test(place__is_the_same_on_a_kernel_without_task_pt_regs),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c */
+/* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c */
 /* bpf/lib/budget.bpf.h: what walks at switches may cost, and what is counted then. */
 #include "switch.h"
 
@@ -65,7 +65,7 @@ static uint64_t stack_of_function(uint32_t function)
 }
 
 /* Each wait at another place than the three before it: none is known. */
-static struct outcome waits_at_random(uint64_t seed)
+static struct outcome waits_at_random(uint64_t seed, bool is_scaled)
 {
 	struct outcome outcome = {};
 	uint64_t long_stack;
@@ -80,6 +80,8 @@ static struct outcome waits_at_random(uint64_t seed)
 	for (uint32_t i = 0; i < RANDOM_WAITS; i++)
 		wait_at_random(&outcome, 1 + i % RANDOM_PLACES);
 	host->ns_a_copy = 0;
+	if (is_scaled)
+		ledger_ns = outcome.truth_ns;
 	window_close(host->now_ns - START_NS);
 	outcome.counted_ns = waited(71, PP_WAIT_SLEEP).weight;
 	outcome.events = waited(71, PP_WAIT_SLEEP).samples;
@@ -95,7 +97,7 @@ static struct outcome waits_at_random(uint64_t seed)
 
 static void budget__sums_beyond_it_stay_true(void **state)
 {
-	const struct outcome outcome = waits_at_random(20240229);
+	const struct outcome outcome = waits_at_random(20240229, false);
 	const double truth_ns = (double)outcome.truth_ns;
 	const double error = (double)outcome.counted_ns - truth_ns;
 
@@ -127,7 +129,7 @@ static void budget__sums_are_unbiased(void **state)
 	double long_truth_ns = 0, long_counted_ns = 0, long_events = 0, long_waits = 0;
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		const struct outcome outcome = waits_at_random(seed * 0x9e3779b97f4a7c15);
+		const struct outcome outcome = waits_at_random(seed * 0x9e3779b97f4a7c15, false);
 
 		truth_ns += (double)outcome.truth_ns;
 		counted_ns += (double)outcome.counted_ns;
@@ -148,6 +150,20 @@ static void budget__sums_are_unbiased(void **state)
 	assert_near(long_events, long_waits, 0.10, "events of one stack");
 }
 
+/* What is left out is in the ledger: the sum is exact, and no wait shows more than there was. */
+static void budget__sums_beyond_it_are_the_ledgers(void **state)
+{
+	const struct outcome outcome = waits_at_random(20240229, true);
+	uint64_t effective = 0;
+
+	(void)state;
+	assert_in_range(outcome.counted_ns, outcome.truth_ns - RANDOM_PLACES,
+			outcome.truth_ns + RANDOM_PLACES);
+	for (size_t i = 0; i < harvested.count; i++)
+		effective += harvested.entry[i].count.effective;
+	assert_in_range(effective, outcome.walks / 8, outcome.walks);
+}
+
 static void budget__is_not_touched_at_known_places(void **state)
 {
 	(void)state;
@@ -155,6 +171,7 @@ static void budget__is_not_touched_at_known_places(void **state)
 	leaves(&one, 1 * MS);
 	host->switch_state.budget =
 		(struct budget){.started_ns = host->now_ns, .credit_ns = -1, .shift = 14};
+	places_rest(&one);
 	for (uint64_t i = 1; i < 30; i++) {
 		comes(&one, 2 * i * MS);
 		leaves(&one, (2 * i + 1) * MS);
@@ -167,7 +184,7 @@ static void budget__is_not_touched_at_known_places(void **state)
 /* A walk that cannot be paid is put off; the wait is known all the same. */
 static void budget__that_pays_no_new_walk_of_a_known_place_leaves_no_wait_out(void **state)
 {
-	const uint64_t count = 10 * PLACE_USES_NEW;
+	const uint64_t count = 320;
 
 	(void)state;
 	comes(&one, 0);
@@ -244,6 +261,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		switch_test(budget__sums_beyond_it_stay_true),
 		switch_test(budget__sums_are_unbiased),
+		switch_test(budget__sums_beyond_it_are_the_ledgers),
 		switch_test(budget__is_not_touched_at_known_places),
 		switch_test(budget__that_pays_no_new_walk_of_a_known_place_leaves_no_wait_out),
 		switch_test(budget__wait_left_out_is_in_the_ledger_only),

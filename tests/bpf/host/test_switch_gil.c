@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c */
+/* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c */
 /* bpf/lib/gil.bpf.h: waits for the GIL, and who is to blame. */
 #include "switch.h"
 
@@ -154,19 +154,21 @@ static void gil__other_futex_is_a_lock(void **state)
 }
 
 /* The switch interval: the wait ends every 5 ms and begins again. */
+#define GIL_RETRIES 32U
+
 static void gil__timed_retries_are_one_event(void **state)
 {
 	uint64_t at = 1 * MS;
 
 	(void)state;
 	comes(&one, 0);
-	for (uint32_t i = 0; i < 3 * PLACE_USES_NEW; i++) {
+	for (uint32_t i = 0; i < 3 * GIL_RETRIES; i++) {
 		leaves(&one, at);
 		comes(&one, at += 5 * MS);
 		at += 20 * US;
 	}
 	window_close(at);
-	assert_waited(&one, PP_WAIT_GIL, 1, 3 * PLACE_USES_NEW * 5 * MS);
+	assert_waited(&one, PP_WAIT_GIL, 1, 3 * GIL_RETRIES * 5 * MS);
 	harvest_drop();
 	leaves(&one, at += GIL_RETRY_NS);
 	comes(&one, at += 5 * MS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c */
+/* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c */
 /* Slots of threads: who gets one, when it is given back, and whose its times are. */
 #include "switch.h"
 

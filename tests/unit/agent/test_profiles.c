@@ -158,7 +158,11 @@ static void kinds__have_the_types_that_collectors_know(void **state)
 		int64_t period;
 	} row[PP_PROFILE_WAKER] = {
 		{"cpu", "cpu", {{"samples", "count"}, {"cpu", "nanoseconds"}}, 2, 10000000},
-		{"offcpu", "off_cpu", {{"off_cpu", "nanoseconds"}, {"events", "count"}}, 2, 1},
+		{"offcpu",
+		 "off_cpu",
+		 {{"off_cpu", "nanoseconds"}, {"events", "count"}, {"effective", "count"}},
+		 3,
+		 1},
 		{"wall", "wall", {{"wall", "nanoseconds"}}, 1, 1},
 		{"gil",
 		 "gil_wait",

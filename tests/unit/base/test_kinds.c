@@ -69,11 +69,14 @@ static void counters__each_feeds_a_profile(void **state)
 {
 	(void)state;
 	for (unsigned int from = 0; from < PP_KIND_COUNT; from++) {
+		/* These become waits before there is a profile: drain/wait_shares.h. */
+		bool is_divided = from == PP_KIND_PLACE || from == PP_KIND_WALKED ||
+				  from == PP_KIND_WEIGHTED;
 		unsigned int fed = 0;
 
 		for (size_t j = 0; j < ARRAY_SIZE(feeds); j++)
 			fed += feeds[j].from == from;
-		assert_true(fed > 0);
+		assert_int_equal(fed > 0, !is_divided);
 	}
 }
 

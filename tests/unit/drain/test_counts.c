@@ -42,7 +42,7 @@ static void counts_add__equal_keys_are_one_entry(void **state)
 	for (uint32_t i = 0; i < 9000; i++) {
 		const struct pp_count_key key = {.user_stack = i % 1000, .kind = i / 1000 % 3, .detail = i % 2};
 
-		assert_int_equal(counts_add(&counts, &key, &(struct pp_count){1, i}), 0);
+		assert_int_equal(counts_add(&counts, &key, &(struct pp_count){.samples = 1, .weight = i}), 0);
 	}
 	assert_int_equal(counts.count, 3000);
 	assert_int_equal(counts.entry[5].count.samples, 3);
@@ -62,7 +62,7 @@ static void counts_add__beyond_the_bound_is_counted_by_process(void **state)
 		const struct pp_count_key key = {.user_stack = 2 * i + 1, .id = {i, 1}, .kind = PP_KIND_WAIT,
 						 .flags = PP_COUNT_PYTHON};
 
-		assert_int_equal(counts_add(&counts, &key, &(struct pp_count){1, 7}), 0);
+		assert_int_equal(counts_add(&counts, &key, &(struct pp_count){.samples = 1, .weight = 7}), 0);
 	}
 	for (size_t i = 0; i < counts.count; i++) {
 		const struct counted *entry = &counts.entry[i];
@@ -89,8 +89,8 @@ static void counts_drain_rest__takes_the_rows_of_one_number(void **state)
 	const uint32_t odd = pp_rest_index(PP_KIND_BLAME, flags, 7);
 
 	(void)state;
-	rest[even] = (struct pp_count){2, 20};
-	rest[odd] = (struct pp_count){3, 30};
+	rest[even] = (struct pp_count){.samples = 2, .weight = 20};
+	rest[odd] = (struct pp_count){.samples = 3, .weight = 30};
 	assert_int_equal(counts_drain_rest(rest, 6, &counts), 0);
 	assert_int_equal(counts.count, 1);
 	assert_int_equal(counts.entry[0].count.weight, 20);

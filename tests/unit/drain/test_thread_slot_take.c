@@ -216,7 +216,7 @@ static void thread_slot_count__sum_of_the_window(void **state)
 	counts_release(&counts);
 }
 
-static void thread_slot_count__each_of_three_places(void **state)
+static void thread_slot_count__each_place(void **state)
 {
 	struct pp_thread thread = waiting(PP_WAIT_SLEEP, 190 * MS);
 	struct counts counts;
@@ -230,14 +230,15 @@ static void thread_slot_count__each_of_three_places(void **state)
 	}
 	thread.at = 1;
 	count(&thread, &counts);
-	assert_int_equal(counts.count, 3);
+	assert_int_equal(counts.count, PP_THREAD_PLACES);
 	assert_counted(&counts.entry[0], 0x11, PP_WAIT_SLEEP, PP_KIND_WAIT, 1, 1 * MS);
 	assert_counted(&counts.entry[1], 0x12, PP_WAIT_SLEEP, PP_KIND_WAIT, 1, 12 * MS);
 	assert_counted(&counts.entry[2], 0x13, PP_WAIT_SLEEP, PP_KIND_WAIT, 1, 3 * MS);
+	assert_counted(&counts.entry[3], 0x14, PP_WAIT_SLEEP, PP_KIND_WAIT, 1, 4 * MS);
 	counts_release(&counts);
 	thread.place[1].key = 0; /* a walk that failed */
 	count(&thread, &counts);
-	assert_int_equal(counts.count, 2);
+	assert_int_equal(counts.count, PP_THREAD_PLACES - 1);
 	counts_release(&counts);
 }
 
@@ -325,18 +326,45 @@ static void thread_slot_count__open_wait_that_is_too_short_so_far(void **state)
 	}
 }
 
-static void thread_slot_count__open_wait_adds_to_the_sum_with_its_weight(void **state)
+static void thread_slot_count__open_wait_that_was_walked_tells_of_its_place(void **state)
+{
+	struct pp_thread thread = waiting(PP_WAIT_SLEEP, 190 * MS);
+	struct counts counts;
+
+	(void)state;
+	thread.walk_weight = 8;
+	thread.place[0].is_mixed[WINDOW & 1] = 1;
+	sum_of(&thread)->events = 9;
+	sum_of(&thread)->ns = 7 * MS;
+	count(&thread, &counts);
+	assert_int_equal(counts.count, 2);
+	assert_counted(&counts.entry[0], 0x11, PP_WAIT_SLEEP, PP_KIND_WALKED, 0, 80 * MS);
+	assert_counted(&counts.entry[1], 0x11, PP_WAIT_SLEEP, PP_KIND_PLACE, 9, 17 * MS);
+	assert_int_equal(counts.entry[0].key.detail, thread.place[0].key);
+	assert_int_equal(counts.entry[1].key.detail, thread.place[0].key);
+	assert_int_equal(counts.entry[0].count.squares, pp_wait_square(80 * MS));
+	counts_release(&counts);
+	thread.place[0].is_mixed[WINDOW & 1] = 0;
+	count(&thread, &counts);
+	assert_int_equal(counts.count, 1);
+	assert_counted(&counts.entry[0], 0x11, PP_WAIT_SLEEP, PP_KIND_WAIT, 9, 17 * MS);
+	counts_release(&counts);
+}
+
+static void thread_slot_count__open_wait_that_stands_for_others_is_apart(void **state)
 {
 	struct pp_thread thread = waiting(PP_WAIT_SLEEP, 190 * MS);
 	struct counts counts;
 
 	(void)state;
 	thread.weight_shift = 3;
+	thread.walk_weight = 8;
 	sum_of(&thread)->events = 9;
 	sum_of(&thread)->ns = 7 * MS;
 	count(&thread, &counts);
-	assert_int_equal(counts.count, 1);
-	assert_counted(&counts.entry[0], 0x11, PP_WAIT_SLEEP, PP_KIND_WAIT, 9, 87 * MS);
+	assert_int_equal(counts.count, 2);
+	assert_counted(&counts.entry[0], 0x11, PP_WAIT_SLEEP, PP_KIND_WEIGHTED, 0, 80 * MS);
+	assert_counted(&counts.entry[1], 0x11, PP_WAIT_SLEEP, PP_KIND_WAIT, 9, 7 * MS);
 	counts_release(&counts);
 }
 
@@ -485,12 +513,13 @@ int main(void)
 		cmocka_unit_test(thread_slot_take__copy_is_whole_while_another_writes),
 		cmocka_unit_test(thread_slot_take__waits_for_a_walk),
 		cmocka_unit_test(thread_slot_count__sum_of_the_window),
-		cmocka_unit_test(thread_slot_count__each_of_three_places),
+		cmocka_unit_test(thread_slot_count__each_place),
 		cmocka_unit_test(thread_slot_count__sums_of_other_windows_are_left),
 		cmocka_unit_test(thread_slot_count__window_in_which_it_was_torn_is_made_up_for),
 		cmocka_unit_test(thread_slot_count__open_wait_is_cut_at_both_edges),
 		cmocka_unit_test(thread_slot_count__open_wait_that_is_too_short_so_far),
-		cmocka_unit_test(thread_slot_count__open_wait_adds_to_the_sum_with_its_weight),
+		cmocka_unit_test(thread_slot_count__open_wait_that_was_walked_tells_of_its_place),
+		cmocka_unit_test(thread_slot_count__open_wait_that_stands_for_others_is_apart),
 		cmocka_unit_test(thread_slot_count__skipped_and_unwanted),
 		cmocka_unit_test(thread_slot_count__run_queue_has_an_entry_of_its_own),
 		cmocka_unit_test(thread_slot_count__gil_wait_blames_its_holder),

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""callers.py PERIOD SHORT LONG: two callers of one wait.  first() and second() both call wait_once(), which reads a
+pipe.  Another process ends the waits: after SHORT seconds those of first(), after LONG every PERIOD-th, second()'s.
+callers.json: caller -> [begin, end, length] of each of its waits in ns of CLOCK_REALTIME.  3.7 and later."""
+import os
+import sys
+import time
+
+import common
+
+PERIOD, SHORT, LONG = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
+TO_REAL_NS = time.time_ns() - time.monotonic_ns()
+
+
+def feed(pipe):
+    number = 0
+    while os.getppid() != 1:
+        number += 1
+        time.sleep(LONG if number % PERIOD == 0 else SHORT)
+        os.write(pipe, b"x")
+
+
+def wait_once(pipe):
+    os.read(pipe, 1)
+
+
+def first(pipe):
+    wait_once(pipe)
+
+
+def second(pipe):
+    wait_once(pipe)
+
+
+def main():
+    fed, feeding = os.pipe()
+    found, number = {"first": [], "second": []}, 0
+    if not os.fork():
+        os.close(fed)
+        feed(feeding)
+        os._exit(0)
+    os.close(feeding)
+    common.ready()
+    while number % 100 or not common.stopped():
+        number += 1
+        caller = second if number % PERIOD == 0 else first
+        begin = time.monotonic_ns()
+        caller(fed)
+        end = time.monotonic_ns()
+        found[caller.__name__].append((begin + TO_REAL_NS, end + TO_REAL_NS, end - begin))
+    common.write("callers.json", found)
+
+
+main()
