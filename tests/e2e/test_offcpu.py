@@ -298,8 +298,9 @@ def test_200000_switches_a_second():
         mine = [s for s in profile.samples if s.pid == line["pid"]]
         by_wait = sum(s.ns for s in mine)
         waits.near(by_wait, line["net"] + line["run_queue"] + line["child"], 0.3, "off the CPU: " + said)
-        reads = sum(s.count for s in mine if s.labels["wait"] == "pipe")
-        assert 200000 < reads < 500000, reads
+        # Whether a reader blocks, or the writer is preempted by it, is the scheduler's choice; together they are all.
+        times = sum(s.count for s in mine if s.labels["wait"] in ("pipe", "run queue"))
+        assert 200000 < times < 500000, times
 
 
 def test_callers_change_where_a_thread_often_waits():
