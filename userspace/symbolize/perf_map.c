@@ -201,8 +201,8 @@ static int compare_entries(const void *a, const void *b)
 static int sort_new(struct perf_map *map, size_t sorted)
 {
 	const size_t added = map->count - sorted;
-	struct entry *to = map->entry + map->count;
 	OWNED_MEM struct entry *tail = NULL;
+	struct entry *to;
 
 	if (!added)
 		return 0;
@@ -213,6 +213,7 @@ static int sort_new(struct perf_map *map, size_t sorted)
 	if (!tail)
 		return -ENOMEM;
 	memcpy(tail, map->entry + sorted, added * sizeof(*tail));
+	to = map->entry + map->count;
 	for (size_t left = added; left;) {
 		const bool is_old =
 			sorted && compare_entries(&map->entry[sorted - 1], &tail[left - 1]) > 0;
