@@ -49,21 +49,15 @@ def test_budget_cpu_bounds_the_walks(interpreter):
     assert 0 < counts[1] < counts[30] / 4, counts
 
 
-def cpu_s(pid):
-    """By the scheduler's own clock."""
-    with open("/proc/%d/schedstat" % pid, encoding="ascii") as file:
-        return int(file.read().split()[0]) / 1e9
-
-
 def test_long_walks_leave_no_time_out(interpreter):
     """A walk of 1,000 levels is longer than the 0.1 ms to the next sample, which the timer passes over."""
     with harness.Target("deep.py", 1000, python=interpreter) as target:
         out = os.path.join(harness.temporary(), "out.pb.gz")
         process = harness.start(out, target.pid, hz=9999, duration=3)
         harness.sampling(process)
-        cpu, wall = cpu_s(target.pid), time.monotonic()
+        cpu, wall = harness.scheduled_s(target.pid), time.monotonic()
         run = harness.finish(process)
-        share = (cpu_s(target.pid) - cpu) / (time.monotonic() - wall)
+        share = (harness.scheduled_s(target.pid) - cpu) / (time.monotonic() - wall)
         samples = harness.samples(out, pid=target.pid)
     lost = sum(int(n.replace(",", "")) for n in re.findall(r"([0-9,]+) samples_(?:swallowed|unseen)", run.err))
     counted_s = sum(s.ns for s in samples) / 1e9

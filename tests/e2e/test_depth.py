@@ -62,18 +62,13 @@ def profile_deep(interpreter, hz, duration):
         out = os.path.join(harness.temporary(), "out.pb.gz")
         process = harness.start(out, target.pid, hz=hz, duration=duration)
         harness.sampling(process)
-        cpu_s, wall_s = scheduled_s(target.pid), time.monotonic()
+        cpu_s, wall_s = harness.scheduled_s(target.pid), time.monotonic()
         run = harness.finish(process)
-        share = (scheduled_s(target.pid) - cpu_s) / (time.monotonic() - wall_s)
+        share = (harness.scheduled_s(target.pid) - cpu_s) / (time.monotonic() - wall_s)
         samples = harness.samples(out, pid=target.pid)
     harness.expect_share(samples, harness.is_rooted, 0.97, "native root")
     harness.expect_share(samples, harness.is_python_rooted, 0.97, "Python root")
     return samples, run, share * duration
-
-
-def scheduled_s(pid):
-    with open("/proc/%d/schedstat" % pid, encoding="ascii") as file:
-        return int(file.read().split()[0]) / 1e9
 
 
 def test_samples_leave_the_program_its_cpu(interpreter):

@@ -9,22 +9,16 @@ import harness
 LEFT_OUT = "[stack left out: its process has too many]"
 
 
-def cpu_ns(pid):
-    """By the scheduler's own clock."""
-    with open("/proc/%d/schedstat" % pid, encoding="ascii") as file:
-        return int(file.read().split()[0])
-
-
 def test_endless_code_takes_no_names_from_others():
     python = harness.interpreter((3, 11))
     with harness.Target("endless_code.py", python=python) as greedy, \
             harness.Target("burn.py", 0, python=python) as honest:
         folder = harness.temporary()
         pids = [greedy.pid, honest.pid]
-        before = {pid: cpu_ns(pid) for pid in pids}
+        before = {pid: harness.scheduled_s(pid) for pid in pids}
         run = harness.profile(pids, hz=999, duration=12, out=folder + "/",
                               options=["--interval", "2", "--events", "cpu"])
-        ran = {pid: cpu_ns(pid) - before[pid] for pid in pids}
+        ran = {pid: harness.scheduled_s(pid) - before[pid] for pid in pids}
         assert not honest.stop() and not greedy.stop()
     full = re.search(r"([0-9,]+) dictionary_full", run.err)
     assert full and int(full.group(1).replace(",", "")) > 1000, run.err

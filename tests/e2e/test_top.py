@@ -36,12 +36,6 @@ PROCESS = r"^ *([0-9.]+) +([0-9.]+) +([0-9.-]+)  %d (\S+)(.*)$"
 FUNCTION = r"^ *([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.-]+)    (\S+)  (\S+)$"
 
 
-def cpu_seconds(pid):
-    """What the kernel has counted of the main thread; the other one only sleeps."""
-    with open("/proc/%d/schedstat" % pid) as f:
-        return int(f.read().split()[0]) / 1e9
-
-
 class Worker:
     source = WORKER
 
@@ -82,8 +76,8 @@ def cpu_share(pid, command):
     series = []
     with subprocess.Popen(command, stdout=subprocess.PIPE) as asking:
         while not select.select([asking.stdout], [], [], 0.05)[0]:
-            series.append((time.monotonic(), cpu_seconds(pid)))
-        series.append((time.monotonic(), cpu_seconds(pid)))
+            series.append((time.monotonic(), harness.scheduled_s(pid)))
+        series.append((time.monotonic(), harness.scheduled_s(pid)))
         out = asking.stdout.read().decode()
     assert asking.returncode == 0, out
     told_s = float(re.search(r"^pyprof top .*?  ([0-9.]+) s  ", out, re.M).group(1))
