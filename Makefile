@@ -83,7 +83,7 @@ $(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 	$(call msg,CC,$@)$(CC) -O2 -g -c $< -o $@
 # A pattern rule without a recipe would add no prerequisite: name the objects.
 $(filter $(BUILD)/userspace/attach/%,$(LIB_OBJ)): $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/pyprofd_older.skel.h
-$(filter $(BUILD)/userspace/profile/%,$(LIB_OBJ)): $(BUILD)/gen/profile.pb-c.h
+$(filter $(BUILD)/userspace/pprof/%,$(LIB_OBJ)): $(BUILD)/gen/profile.pb-c.h
 $(filter $(BUILD)/userspace/timeline/%,$(LIB_OBJ)): $(BUILD)/gen/perfetto.pb-c.h
 $(filter $(BUILD)/userspace/agent/%,$(LIB_OBJ)) $(MAIN_SRC:%.c=$(BUILD)/%.o): $(BUILD)/gen/version.h
 $(BUILD)/%.o: %.c

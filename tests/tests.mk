@@ -20,7 +20,7 @@ $(BUILD)/$(1:%.c=%): $(BUILD)/$(1:%.c=%.o) $(call source_objects,$(1),$(BUILD))
 endef
 $(foreach t,$(UNIT_SRC),$(eval $(call unit_rule,$(t))))
 UNIT_OBJ := $(UNIT_BIN:%=%.o)
-$(filter $(BUILD)/tests/unit/profile/%,$(UNIT_OBJ)): $(BUILD)/gen/profile.pb-c.h
+$(filter $(BUILD)/tests/unit/profile/% $(BUILD)/tests/unit/pprof/%,$(UNIT_OBJ)): $(BUILD)/gen/profile.pb-c.h
 $(filter $(BUILD)/tests/unit/timeline/%,$(UNIT_OBJ)): $(BUILD)/gen/perfetto.pb-c.h
 # cmocka.h wants these first.
 $(BUILD)/tests/unit/%.o: CPPFLAGS += -include stdarg.h -include stddef.h -include setjmp.h -include stdint.h
@@ -53,7 +53,7 @@ define fuzz_rule
 $(1:tests/fuzz/%.c=$(BUILD)/fuzz/%): $(BUILD)/fuzz/$(1:%.c=%.o) $(call source_objects,$(1),$(BUILD)/fuzz)
 	$$(call msg,LINK,$$@)$$(CLANG) $$(FUZZ_CFLAGS) -fsanitize=fuzzer $$^ $$(LIBS) -o $$@
 endef
-$(filter $(BUILD)/fuzz/userspace/profile/%,$(LIB_SRC:%.c=$(BUILD)/fuzz/%.o)): $(BUILD)/gen/profile.pb-c.h
+$(filter $(BUILD)/fuzz/userspace/pprof/%,$(LIB_SRC:%.c=$(BUILD)/fuzz/%.o)): $(BUILD)/gen/profile.pb-c.h
 $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
 
 .PHONY: fuzz fuzz-programs e2e bench bench-reader

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/live_model.c live/record.c base/intern.c profile/utf8.c */
+/* sources: reader/live_model.c live/record.c base/intern.c base/utf8.c */
 /* A whole reply of the live socket, as pyprof reads it. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/utf8.h"
+#include "base/utf8.h"
 #include "reader/live_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c profile/profile_read.c profile/read_frames.c profile/read_samples.c profile/pprof_tables.c profile/unpack.c profile/profile.c profile/pprof.c profile/pprof_code.c profile/pprof_mappings.c profile/pprof_strings.c profile/gzip_sink.c profile/folded.c profile/stack_table.c base/index_table.c profile/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: base/kinds.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c pprof/folded.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
 /* Any bytes, twice, as two files of one reading; then what was read is written out again. */
 #include <stddef.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profile/profile_read.h"
+#include "pprof/profile_read.h"
 
 #define MAX_BYTES 65536U
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/profile.c profile/pprof.c profile/pprof_code.c profile/pprof_mappings.c profile/pprof_strings.c profile/gzip_sink.c profile/folded.c profile/stack_table.c base/index_table.c profile/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c pprof/folded.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
 /* Names and stacks as a hostile process would choose them: what comes out must be whole, clean and
  * add up. */
 #include <assert.h>
 #include <string.h>
 #include <zlib.h>
 
+#include "base/utf8.h"
 #include "profile/profile.h"
-#include "profile/utf8.h"
 
 #define MAX_FRAMES 64U
 #define MAX_RAW_BYTES (4U << 20)

@@ -8,8 +8,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "profile/array.h"
-#include "profile/window.h"
+#include "base/array.h"
+#include "profile/profile_data.h"
 
 int profile_new(const struct profile_options *options, struct intern *strings,
 		struct profile **ret_profile)

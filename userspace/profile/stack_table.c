@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "profile/array.h"
+#include "base/array.h"
 
 #define CHUNK_IDS 16384U
 

@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "profile/array.h"
+#include "base/array.h"
 #include "render/frame_text.h"
 
 #define FIRST_CELLS 4U

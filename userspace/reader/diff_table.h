@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "profile/profile_read.h"
-#include "profile/window.h"
+#include "pprof/profile_read.h"
+#include "profile/profile_data.h"
 
 /* Above, neighbours are put together, so memory does not grow with the number of windows. */
 #define DIFF_MAX_SLOTS 256U

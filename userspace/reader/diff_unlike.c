@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/kinds.h"
-#include "reader/facts.h"
+#include "profile/facts.h"
 
 #define MAX_PERIOD_CHANGE 0.01
 #define UNKNOWN -1.0

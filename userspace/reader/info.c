@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "reader/facts.h"
+#include "profile/facts.h"
 #include "reader/program_times.h"
 #include "reader/text.h"
 #include "reader/verb.h"

@@ -3,7 +3,7 @@
 #ifndef READER_INPUT_H
 #define READER_INPUT_H
 
-#include "profile/profile_read.h"
+#include "pprof/profile_read.h"
 #include "reader/coverage.h"
 #include "reader/select.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
-#include "profile/array.h"
 #include "reader/line_views.h"
 
 #define CONTEXT_LINES 2U

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "profile/utf8.h"
+#include "base/utf8.h"
 
 struct reading {
 	void (*on_process)(void *context, const struct live_process *process);

@@ -9,9 +9,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/array.h"
 #include "base/io.h"
 #include "base/kinds.h"
-#include "profile/array.h"
 
 /* What tells rows apart. */
 struct row_key {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/profile_read.h"
+#include "pprof/profile_read.h"
 #include "reader/coverage.h"
 #include "render/code_table.h"
 

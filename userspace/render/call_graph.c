@@ -7,7 +7,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "profile/array.h"
+#include "base/array.h"
 
 /* What one stack adds. */
 struct share {

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/json_writer.h"
 #include "render/exports.h"
 #include "render/format.h"
-#include "render/json_writer.h"
 
 struct chrome {
 	struct json_writer json;

@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "profile/array.h"
+#include "base/array.h"
 
 void code_table_init(struct code_table *table, const struct profile *profile, enum code_by by)
 {

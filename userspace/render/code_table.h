@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/index_table.h"
-#include "profile/window.h"
+#include "profile/profile_data.h"
 #include "render/frame_text.h"
 
 enum code_by {

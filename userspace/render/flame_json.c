@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "render/json_writer.h"
+#include "base/json_writer.h"
 
 #define FIRST_VERSION 1
 

@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "profile/array.h"
+#include "base/array.h"
 
 void flame_tree_free(struct flame_tree *tree)
 {

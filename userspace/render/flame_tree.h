@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/index_table.h"
-#include "profile/window.h"
+#include "profile/profile_data.h"
 #include "render/code_table.h"
 #include "render/groups.h"
 

@@ -3,7 +3,7 @@
 #ifndef RENDER_FRAME_TEXT_H
 #define RENDER_FRAME_TEXT_H
 
-#include "profile/window.h"
+#include "profile/profile_data.h"
 
 /* Numbers that exports carry: never change one. */
 enum frame_class {

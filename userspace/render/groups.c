@@ -11,8 +11,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
-#include "profile/array.h"
 
 void groups_init(struct groups *groups, struct profile *profile, uint32_t by)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/index_table.h"
-#include "profile/window.h"
+#include "profile/profile_data.h"
 
 enum group_by {
 	GROUP_BY_NONE = 0,

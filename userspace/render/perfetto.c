@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "profile/array.h"
+#include "base/array.h"
 #include "render/exports.h"
 #include "render/format.h"
 #include "render/proto_writer.h"

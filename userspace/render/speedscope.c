@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_writer.h"
 #include "render/exports.h"
 #include "render/format.h"
-#include "render/json_writer.h"
 
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 #define MAX_DEPTH 65536U

@@ -9,7 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "profile/array.h"
+#include "base/array.h"
 
 #define NO_CODE UINT32_MAX
 #define UNKNOWN -1.0

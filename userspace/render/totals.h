@@ -5,7 +5,7 @@
 #ifndef RENDER_TOTALS_H
 #define RENDER_TOTALS_H
 
-#include "profile/profile_read.h"
+#include "pprof/profile_read.h"
 #include "render/code_table.h"
 #include "render/groups.h"
 

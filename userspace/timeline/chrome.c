@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/utf8.h"
+#include "base/utf8.h"
 
 #define LANE_TIDS 10000000U /* above every tid (2^22) */
 #define NS_PER_US 1000U

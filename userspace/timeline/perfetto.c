@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "perfetto.pb-c.h"
-#include "profile/utf8.h"
 
 #define SEQUENCE 1U
 #define FIRST_UUID 16U	     /* of threads; a process's has bit 63 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c agent/top.c agent/profiles.c live/request.c live/record.c base/io.c base/log.c profile/profile_read.c profile/read_frames.c profile/read_samples.c profile/pprof_tables.c profile/unpack.c profile/profile.c profile/pprof.c profile/pprof_code.c profile/pprof_mappings.c profile/pprof_strings.c profile/gzip_sink.c profile/stack_table.c base/index_table.c profile/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: base/kinds.c agent/top.c agent/profiles.c live/request.c live/record.c base/io.c base/log.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
 /* Clients, processes and who may see them are this file's own. */
 #include <cmocka.h>
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include "base/io.h"
 #include "live/access.h"
 #include "live/record.h"
-#include "profile/profile_read.h"
-#include "profile/window.h"
+#include "pprof/profile_read.h"
+#include "profile/profile_data.h"
 
 #define KERNEL_ADDRESS 0xffffffff81234567ULL
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/coverage.c reader/facts.c base/kinds.c */
+/* sources: reader/coverage.c profile/facts.c base/kinds.c */
 #include "reader/coverage.h"
 
 #include <cmocka.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c reader/diff_rule.c reader/diff_unlike.c reader/facts.c */
+/* sources: base/kinds.c reader/diff_rule.c reader/diff_unlike.c profile/facts.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>

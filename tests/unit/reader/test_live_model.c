@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/live_model.c live/record.c base/intern.c profile/utf8.c */
+/* sources: reader/live_model.c live/record.c base/intern.c base/utf8.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "profile/profile_read.h"
-#include "profile/window.h"
+#include "pprof/profile_read.h"
+#include "profile/profile_data.h"
 
 #define PERIOD 10
 

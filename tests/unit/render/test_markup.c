@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: render/markup.c profile/utf8.c */
+/* sources: render/markup.c base/utf8.c */
 #include "render/markup.h"
 
 #include <cmocka.h>

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: base/kinds.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
+#include "read_fixture.h"
+
+#include <errno.h>
+
+#include "base/kinds.h"
+
+/* ---- a file of another tool: ids that are no row, no mapping, inlined lines, its own units ---- */
+
+static char other_strings[][16] = {"",	    "alloc_objects", "count",	"alloc_space",
+				   "bytes", "main.work",     "main.go", "main.in",
+				   "bytes", "weird\033[1m",  "python3", "comm"};
+
+struct other {
+	pprof message;
+	Perftools__Profiles__ValueType type[2], *types[2];
+	Perftools__Profiles__Function function[2], *functions[2];
+	Perftools__Profiles__Line line[2], *lines[2];
+	Perftools__Profiles__Location location[2], *locations[2];
+	Perftools__Profiles__Label label[2], *labels[2];
+	Perftools__Profiles__Sample sample, *samples[1];
+	uint64_t location_id[2];
+	int64_t value[2];
+	char *string[12];
+};
+
+static void other_init(struct other *o)
+{
+	*o = (struct other){.message = PERFTOOLS__PROFILES__PROFILE__INIT,
+			    .sample = PERFTOOLS__PROFILES__SAMPLE__INIT,
+			    .location_id = {700, 9},
+			    .value = {3, 4096}};
+	for (int i = 0; i < 12; i++)
+		o->string[i] = other_strings[i];
+	for (int i = 0; i < 2; i++) {
+		perftools__profiles__value_type__init(o->types[i] = &o->type[i]);
+		perftools__profiles__function__init(o->functions[i] = &o->function[i]);
+		perftools__profiles__line__init(o->lines[i] = &o->line[i]);
+		perftools__profiles__location__init(o->locations[i] = &o->location[i]);
+		perftools__profiles__label__init(o->labels[i] = &o->label[i]);
+		o->type[i].type = i ? 3 : 1;
+		o->type[i].unit = i ? 4 : 2;
+		o->function[i].id = i ? 12 : 5000000000;
+		o->function[i].name = i ? 7 : 5;
+		o->function[i].filename = 6;
+		o->line[i].function_id = i ? 5000000000 : 12;
+		o->line[i].line = 10 + i;
+	}
+	o->location[0].id = 9;
+	o->location[0].address = 0x1234;
+	o->location[1].id = 700;
+	o->location[1].n_line = 2;
+	o->location[1].line = o->lines;
+	o->label[0].key = 8;
+	o->label[0].num = 512;
+	o->label[0].num_unit = 4;
+	o->label[1].key = 11;
+	o->label[1].str = 10;
+	o->samples[0] = &o->sample;
+	o->sample.n_location_id = 2;
+	o->sample.location_id = o->location_id;
+	o->sample.n_value = 2;
+	o->sample.value = o->value;
+	o->sample.n_label = 2;
+	o->sample.label = o->labels;
+	o->message.n_sample_type = 2;
+	o->message.sample_type = o->types;
+	o->message.n_sample = 1;
+	o->message.sample = o->samples;
+	o->message.n_location = 2;
+	o->message.location = o->locations;
+	o->message.n_function = 2;
+	o->message.function = o->functions;
+	o->message.n_string_table = 12;
+	o->message.string_table = o->string;
+}
+
+static void profile_read__inlined_lines_become_frames(void **state)
+{
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+	const struct profile *p;
+	struct other o;
+
+	(void)state;
+	other_init(&o);
+	assert_int_equal(read_message(reader, &o.message), 0);
+	p = profile_reader_profile(reader);
+	assert_int_equal(p->row_count, 1);
+	assert_int_equal(p->stacks.stack[0].count, 3);
+	assert_string_equal(name_of(p, 0, 0), "main.in");
+	assert_int_equal(row_frame(p, 0, 0)->line, 10);
+	assert_string_equal(name_of(p, 0, 1), "main.work");
+	assert_int_equal(row_frame(p, 0, 1)->line, 11);
+	/* No function and no mapping: its address. */
+	assert_string_equal(name_of(p, 0, 2), "0x1234");
+	/* The last type is shown where none is said to be the default. */
+	assert_int_equal(profile_reader_value_index(reader), 1);
+	assert_int_equal(profile_reader_count_index(reader), -1);
+	assert_int_equal(profile_row_values(p, 0)[1], 4096);
+	assert_string_equal(p->options.kind, "alloc_space");
+}
+
+static void profile_read__labels_keep_their_units(void **state)
+{
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+	const struct stored_label *label;
+	const struct profile *p;
+	struct other o;
+
+	(void)state;
+	other_init(&o);
+	assert_int_equal(read_message(reader, &o.message), 0);
+	p = profile_reader_profile(reader);
+	label = profile_find_label(p, p->row[0].label_set, "bytes");
+	assert_non_null(label);
+	assert_int_equal(label->value, 512);
+	assert_string_equal(p->key[label->key].unit, "bytes");
+	label = profile_find_label(p, p->row[0].label_set, "comm");
+	assert_string_equal(intern_get(p->strings, (uint32_t)label->value, NULL), "python3");
+}
+
+static void profile_read__control_codes_are_taken_out(void **state)
+{
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+	struct other o;
+
+	(void)state;
+	other_init(&o);
+	o.function[1].name = 9;
+	assert_int_equal(read_message(reader, &o.message), 0);
+	assert_string_equal(name_of(profile_reader_profile(reader), 0, 0), "weird\357\277\275[1m");
+}
+
+static void profile_read__default_sample_type_is_shown(void **state)
+{
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+	struct other o;
+
+	(void)state;
+	other_init(&o);
+	o.message.default_sample_type = 1;
+	assert_int_equal(read_message(reader, &o.message), 0);
+	assert_int_equal(profile_reader_value_index(reader), 0);
+}
+
+static void profile_read__unpacked_lists_are_read(void **state)
+{
+	/* type {1,2}; sample: location 1 and value 7 unpacked; location 1 with line of function 1;
+	 * function 1 name 3; strings "", "cpu", "nanoseconds", "f". */
+	static const uint8_t bytes[] = {0x0a, 4,   0x08, 1,    0x10, 2,	  0x12, 4,   0x08, 1,
+					0x10, 7,   0x22, 6,    0x08, 1,	  0x22, 2,   0x08, 1,
+					0x2a, 4,   0x08, 1,    0x10, 3,	  0x32, 0,   0x32, 3,
+					'c',  'p', 'u',	 0x32, 11,   'n', 'a',	'n', 'o',  's',
+					'e',  'c', 'o',	 'n',  'd',  's', 0x32, 1,   'f'};
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+	const struct profile *p;
+
+	(void)state;
+	assert_int_equal(read_bytes(reader, bytes, sizeof(bytes)), 0);
+	p = profile_reader_profile(reader);
+	assert_string_equal(name_of(p, 0, 0), "f");
+	assert_int_equal(profile_row_values(p, 0)[0], 7);
+	assert_string_equal(p->options.kind, "cpu");
+}
+
+/* ---- broken files ---- */
+
+static void profile_read__missing_location_is_ebadmsg(void **state)
+{
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+	struct other o;
+
+	(void)state;
+	other_init(&o);
+	o.location_id[1] = 10;
+	assert_int_equal(read_message(reader, &o.message), -EBADMSG);
+	assert_string_equal(profile_reader_error(reader),
+			    "cut off or broken: a location is missing");
+}
+
+static void profile_read__value_too_few_is_ebadmsg(void **state)
+{
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+	struct other o;
+
+	(void)state;
+	other_init(&o);
+	o.sample.n_value = 1;
+	assert_int_equal(read_message(reader, &o.message), -EBADMSG);
+}
+
+static void profile_read__empty_file_is_enodata(void **state)
+{
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+
+	(void)state;
+	assert_int_equal(read_bytes(reader, "", 0), -ENODATA);
+}
+
+static void profile_read__text_is_no_pprof_file(void **state)
+{
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+
+	(void)state;
+	assert_int_equal(read_bytes(reader, "{\"a\": 1}", 8), -EBADMSG);
+	assert_string_equal(profile_reader_error(reader), "JSON, not a pprof file");
+	assert_int_equal(read_bytes(reader, "hello, world\n", 13), -EBADMSG);
+}
+
+static void encode(struct fixture *f, void **ret_bytes, size_t *ret_size)
+{
+	assert_int_equal(profile_encode_pprof(f->profile, ret_bytes, ret_size), 0);
+}
+
+static void profile_read__cut_off_at_every_byte_is_an_error(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED_MEM void *bytes = NULL;
+	OWNED_MEM uint8_t *raw = NULL;
+	struct frame frame;
+	size_t size, raw_size;
+
+	(void)state;
+	fixture_init(&f);
+	frame = python_frame(&f, "work", "/app/w.py", 12, 10);
+	add_sample(&f, &frame, 1, 5, 41, "MainThread");
+	encode(&f, &bytes, &size);
+	for (size_t i = 0; i < size; i++) {
+		OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+
+		assert_true(read_bytes(reader, bytes, i) < 0);
+		assert_true(profile_reader_error(reader)[0]);
+	}
+	/* Without gzip a cut between two fields can only be seen by what is missing. */
+	raw = inflate_all(bytes, size, &raw_size);
+	for (size_t i = 0; i < raw_size; i++) {
+		OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+
+		assert_true(read_bytes(reader, raw, i) < 0);
+	}
+}
+
+/* ---- our own files ---- */
+
+/* By the value types alone, as when a file is given without a folder.  Of kinds with the same ones it is the first. */
+static void profile_read__each_kind_is_known_by_its_values(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < PP_PROFILE_COUNT; i++) {
+		const struct kind *kind = kind_get((enum pp_profile)i);
+		const char *expected = i == PP_PROFILE_WAKER ? "offcpu" : kind->name;
+		struct profile_options options = {
+			.kind = kind->name, .value_count = kind_value_count((enum pp_profile)i)};
+		OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+		CLEANUP(fixture_release) struct fixture f = {0};
+		OWNED_MEM void *bytes = NULL;
+		struct frame frame;
+		size_t size;
+
+		for (size_t at = 0; at < options.value_count; at++)
+			options.value_type[at] = (struct profile_value_type){
+				kind->value[at].type, kind->value[at].unit};
+		options.default_value_type = options.value_type[kind->default_value].type;
+		options.period_type = options.value_type[kind->default_value];
+		assert_int_equal(intern_new(&f.strings), 0);
+		assert_int_equal(profile_new(&options, f.strings, &f.profile), 0);
+		frame = python_frame(&f, "work", "/app/w.py", 12, 1);
+		add_sample(&f, &frame, 1, 5, 41, "MainThread");
+		encode(&f, &bytes, &size);
+		assert_int_equal(read_bytes(reader, bytes, size), 0);
+		assert_string_equal(profile_reader_profile(reader)->options.kind, expected);
+		assert_int_equal(profile_reader_value_index(reader), kind->default_value);
+	}
+}
+
+static void profile_read__written_profile_comes_back(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+	OWNED_MEM void *bytes = NULL, *again = NULL;
+	struct frame frame[3];
+	size_t size, again_size;
+	struct profile *p;
+
+	(void)state;
+	fixture_init(&f);
+	frame[0] = code_frame(&f, FRAME_KERNEL, "do_syscall_64",
+			      add_module(&f, "[kernel.kallsyms]", "", 0, 0, 0), 0xffffffff81000010);
+	frame[1] = code_frame(&f, FRAME_NATIVE, "deflate",
+			      add_module(&f, "/usr/lib/libz.so.1", "abcd", 0x1000, 0x9000, 0x1000),
+			      0x1234);
+	frame[2] = python_frame(&f, "<module>", "/app/w.py", 12, 1);
+	add_sample(&f, frame, 3, 5, 41, "MainThread");
+	profile_set_duration(f.profile, FIXTURE_DURATION_NS);
+	encode(&f, &bytes, &size);
+	assert_int_equal(read_bytes(reader, bytes, size), 0);
+	p = profile_reader_profile(reader);
+	assert_string_equal(p->options.kind, "cpu");
+	assert_int_equal(p->options.start_wall_ns, FIXTURE_START_NS);
+	assert_int_equal(p->options.duration_ns, FIXTURE_DURATION_NS);
+	assert_int_equal(profile_reader_value_index(reader), 1);
+	assert_int_equal(profile_reader_count_index(reader), 0);
+	assert_int_equal(row_frame(p, 0, 0)->kind, FRAME_KERNEL);
+	assert_int_equal(row_frame(p, 0, 1)->kind, FRAME_NATIVE);
+	assert_int_equal(row_frame(p, 0, 1)->file, 0);
+	assert_int_equal(row_frame(p, 0, 2)->kind, FRAME_PYTHON);
+	/* Written again it is the same file. */
+	profile_weigh_modules(p);
+	assert_int_equal(profile_encode_pprof(p, &again, &again_size), 0);
+	assert_int_equal(again_size, size);
+	assert_memory_equal(again, bytes, size);
+}
+
+static void profile_read__two_files_add_up(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+	OWNED_MEM void *bytes = NULL;
+	struct profile_read_totals totals;
+	const struct profile *p;
+	struct frame frame;
+	size_t size;
+
+	(void)state;
+	fixture_init(&f);
+	frame = python_frame(&f, "work", "/app/w.py", 12, 10);
+	add_sample(&f, &frame, 1, 5, 41, NULL);
+	encode(&f, &bytes, &size);
+	assert_int_equal(read_bytes(reader, bytes, size), 0);
+	assert_int_equal(read_bytes(reader, bytes, size), 0);
+	p = profile_reader_profile(reader);
+	assert_int_equal(p->row_count, 1);
+	assert_int_equal(profile_row_values(p, 0)[0], 10);
+	profile_reader_totals(reader, &totals);
+	assert_int_equal(totals.files, 2);
+	assert_int_equal(totals.bytes, 2 * size);
+}
+
+static void profile_read__other_kind_is_eproto(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+	OWNED_MEM void *bytes = NULL;
+	struct other o;
+	size_t size;
+
+	(void)state;
+	fixture_init(&f);
+	encode(&f, &bytes, &size);
+	assert_int_equal(read_bytes(reader, bytes, size), 0);
+	other_init(&o);
+	assert_int_equal(read_message(reader, &o.message), -EPROTO);
+}
+
+static void profile_read__unknown_sample_type_is_enoent(void **state)
+{
+	struct profile_read_options options = {.sample_type = "wall"};
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(&options);
+	struct other o;
+
+	(void)state;
+	other_init(&o);
+	assert_int_equal(read_message(reader, &o.message), -ENOENT);
+}
+
+/* ---- options ---- */
+
+static void profile_read__rows_merge_without_their_labels(void **state)
+{
+	static const char *const kept[] = {"thread_name", NULL};
+	struct profile_read_options options = {.keep_labels = kept};
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(&options);
+	OWNED_MEM void *bytes = NULL;
+	struct frame frame;
+	size_t size;
+
+	(void)state;
+	fixture_init(&f);
+	frame = python_frame(&f, "work", "/app/w.py", 12, 10);
+	add_sample(&f, &frame, 1, 5, 41, "a");
+	add_sample(&f, &frame, 1, 6, 42, "a");
+	add_sample(&f, &frame, 1, 7, 42, "b");
+	encode(&f, &bytes, &size);
+	assert_int_equal(read_bytes(reader, bytes, size), 0);
+	assert_int_equal(profile_reader_profile(reader)->row_count, 2);
+	assert_int_equal(profile_row_values(profile_reader_profile(reader), 0)[0], 11);
+}
+
+static bool wants_pid_42(void *context, const struct intern *strings,
+			 const struct profile_label *label, size_t count)
+{
+	(void)context;
+	(void)strings;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(label[i].key, "pid"))
+			return label[i].number == 42;
+	return false;
+}
+
+static void profile_read__unwanted_labels_are_left_out(void **state)
+{
+	struct profile_read_options options = {.wants_labels = wants_pid_42};
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(&options);
+	OWNED_MEM void *bytes = NULL;
+	struct profile_read_totals totals;
+	struct frame frame;
+	size_t size;
+
+	(void)state;
+	fixture_init(&f);
+	frame = python_frame(&f, "work", "/app/w.py", 12, 10);
+	add_sample(&f, &frame, 1, 5, 41, "a");
+	add_sample(&f, &frame, 1, 6, 42, "a");
+	encode(&f, &bytes, &size);
+	assert_int_equal(read_bytes(reader, bytes, size), 0);
+	assert_int_equal(profile_reader_profile(reader)->row_count, 1);
+	assert_int_equal(profile_row_values(profile_reader_profile(reader), 0)[0], 6);
+	profile_reader_totals(reader, &totals);
+	assert_int_equal(totals.samples_dropped, 1);
+}
+
+static void profile_read__python_only_gives_native_time_to_its_caller(void **state)
+{
+	struct profile_read_options options = {.python_only = true};
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(&options);
+	OWNED_MEM void *bytes = NULL;
+	const struct profile *p;
+	struct frame frame[2];
+	size_t size;
+
+	(void)state;
+	fixture_init(&f);
+	frame[0] = code_frame(&f, FRAME_NATIVE, "deflate",
+			      add_module(&f, "/usr/lib/libz.so.1", "", 0, 0x9000, 0), 0x1234);
+	frame[1] = python_frame(&f, "work", "/app/w.py", 12, 10);
+	add_sample(&f, frame, 2, 5, 41, NULL);
+	add_sample(&f, &frame[1], 1, 2, 41, NULL);
+	add_sample(&f, frame, 1, 3, 41, NULL);
+	encode(&f, &bytes, &size);
+	assert_int_equal(read_bytes(reader, bytes, size), 0);
+	p = profile_reader_profile(reader);
+	assert_int_equal(p->row_count, 2);
+	assert_string_equal(name_of(p, 0, 0), "work");
+	assert_int_equal(profile_row_values(p, 0)[0], 7);
+	assert_string_equal(name_of(p, 1, 0), "[no Python]");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(profile_read__inlined_lines_become_frames),
+		cmocka_unit_test(profile_read__labels_keep_their_units),
+		cmocka_unit_test(profile_read__control_codes_are_taken_out),
+		cmocka_unit_test(profile_read__default_sample_type_is_shown),
+		cmocka_unit_test(profile_read__unpacked_lists_are_read),
+		cmocka_unit_test(profile_read__missing_location_is_ebadmsg),
+		cmocka_unit_test(profile_read__value_too_few_is_ebadmsg),
+		cmocka_unit_test(profile_read__empty_file_is_enodata),
+		cmocka_unit_test(profile_read__text_is_no_pprof_file),
+		cmocka_unit_test(profile_read__cut_off_at_every_byte_is_an_error),
+		cmocka_unit_test(profile_read__each_kind_is_known_by_its_values),
+		cmocka_unit_test(profile_read__written_profile_comes_back),
+		cmocka_unit_test(profile_read__two_files_add_up),
+		cmocka_unit_test(profile_read__other_kind_is_eproto),
+		cmocka_unit_test(profile_read__unknown_sample_type_is_enoent),
+		cmocka_unit_test(profile_read__rows_merge_without_their_labels),
+		cmocka_unit_test(profile_read__unwanted_labels_are_left_out),
+		cmocka_unit_test(profile_read__python_only_gives_native_time_to_its_caller),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Field numbers of profile.proto's Profile that are written or read one element at a time. */
+#ifndef PPROF_PPROF_FIELDS_H
+#define PPROF_PPROF_FIELDS_H
+
+#define PPROF_PROFILE_SAMPLE_TYPE 1U
+#define PPROF_PROFILE_SAMPLE 2U
+#define PPROF_PROFILE_MAPPING 3U
+#define PPROF_PROFILE_LOCATION 4U
+#define PPROF_PROFILE_FUNCTION 5U
+#define PPROF_PROFILE_STRING_TABLE 6U
+#define PPROF_PROFILE_TIME_NANOS 9U
+#define PPROF_PROFILE_DURATION_NANOS 10U
+#define PPROF_PROFILE_PERIOD_TYPE 11U
+#define PPROF_PROFILE_PERIOD 12U
+#define PPROF_PROFILE_COMMENT 13U
+#define PPROF_PROFILE_DEFAULT_SAMPLE_TYPE 14U
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A profile's modules as pprof's mappings.  Every location gets one that says "symbolized": for
+ * locations without, Pyroscope makes up a mapping that is not, and then looks for symbols itself
+ * (grafana/pyroscope, pkg/pprof and pkg/symbolizer).  So frames of no file have mappings, too, with
+ * a name in brackets. */
+#ifndef PPROF_PPROF_MAPPINGS_H
+#define PPROF_PPROF_MAPPINGS_H
+
+#include "pprof/gzip_sink.h"
+#include "pprof/pprof_strings.h"
+#include "profile/profile_data.h"
+
+#define FRAME_KINDS (FRAME_MARKER + 1)
+
+/* Release with pprof_mappings_release(), also when half made. */
+struct pprof_mappings {
+	const struct profile *profile; /* borrowed */
+	uint32_t *entry; /* mapping id - 1 -> module of the interface, or ENTRY_OF_KIND + kind */
+	uint32_t count;
+	uint32_t *module_id;	       /* the reverse; 0: the module is in no stack */
+	uint32_t kind_id[FRAME_KINDS]; /* of frames without a module; 0: there are none */
+};
+
+int pprof_mappings_init(struct pprof_mappings *mappings, const struct profile *profile);
+void pprof_mappings_release(struct pprof_mappings *mappings);
+/* Never 0 for a frame of the profile. */
+uint32_t pprof_mappings_id(const struct pprof_mappings *mappings, const struct frame *frame);
+/* 0, -ENOMEM; -EINVAL: a module names a string that is not in the table. */
+int pprof_mappings_write(const struct pprof_mappings *mappings, struct pprof_strings *strings,
+			 struct gzip_sink *sink);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pprof/pprof_tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "pprof/pprof_fields.h"
+
+#define FIRST_SLOTS 64U
+#define FIELD_ID 1U
+
+static int fail(struct pprof_tables *tables, int err, const char *why)
+{
+	tables->error = why;
+	return err;
+}
+
+static void items_release(struct pprof_items *items)
+{
+	free(items->ids.id);
+	free(items->ids.slot);
+	free(items->item);
+}
+
+void pprof_tables_release(struct pprof_tables *tables)
+{
+	items_release(&tables->function);
+	items_release(&tables->location);
+	items_release(&tables->mapping);
+	free(tables->text);
+	free(tables->type);
+	free(tables->comment);
+	*tables = (struct pprof_tables){0};
+}
+
+static void items_clear(struct pprof_items *items)
+{
+	items->ids.count = 0;
+	free(items->ids.slot);
+	items->ids.slot = NULL;
+	items->ids.slot_mask = 0;
+}
+
+/* ---- ids ---- */
+
+/* Fibonacci hashing: the multiplier is 2^64 / golden ratio. */
+static uint32_t hash_id(uint64_t id)
+{
+	return (uint32_t)(id * 0x9e3779b97f4a7c15ULL >> 32);
+}
+
+static int index_ids(struct id_table *ids)
+{
+	uint32_t slots = FIRST_SLOTS;
+	bool in_order = true;
+
+	for (uint32_t i = 0; i < ids->count && in_order; i++)
+		in_order = ids->id[i] == (uint64_t)i + 1;
+	if (in_order)
+		return 0;
+	while (slots / 2 <= ids->count)
+		slots *= 2;
+	ids->slot = calloc(slots, sizeof(*ids->slot));
+	if (!ids->slot)
+		return -ENOMEM;
+	ids->slot_mask = slots - 1;
+	for (uint32_t i = 0; i < ids->count; i++) {
+		uint32_t at = hash_id(ids->id[i]) & ids->slot_mask;
+
+		for (; ids->slot[at]; at = (at + 1) & ids->slot_mask)
+			if (ids->id[ids->slot[at] - 1] == ids->id[i])
+				return -EBADMSG;
+		ids->slot[at] = i + 1;
+	}
+	return 0;
+}
+
+struct pprof_item *pprof_items_find(const struct pprof_items *items, uint64_t id)
+{
+	const struct id_table *ids = &items->ids;
+
+	if (!ids->slot)
+		return id && id <= ids->count ? &items->item[id - 1] : NULL;
+	for (uint32_t at = hash_id(id) & ids->slot_mask; ids->slot[at];
+	     at = (at + 1) & ids->slot_mask)
+		if (ids->id[ids->slot[at] - 1] == id)
+			return &items->item[ids->slot[at] - 1];
+	return NULL;
+}
+
+/* ---- fields ---- */
+
+static int message_id(struct wire message, uint64_t *ret_id)
+{
+	struct wire_field field;
+	uint64_t id = 0;
+	int more;
+
+	while ((more = wire_next(&message, &field)) > 0)
+		if (field.number == FIELD_ID && !field.is_bytes)
+			id = field.value;
+	if (more < 0 || !id)
+		return -EBADMSG;
+	*ret_id = id;
+	return 0;
+}
+
+static int add_item(struct pprof_tables *tables, struct pprof_items *items, struct wire message)
+{
+	uint64_t id;
+	int err = message_id(message, &id);
+
+	if (err)
+		return fail(tables, err, "broken: a function, location or mapping does not parse");
+	err = ARRAY_RESERVE(items->ids.id, items->ids.count, items->ids.capacity);
+	if (!err)
+		err = ARRAY_RESERVE(items->item, items->ids.count, items->capacity);
+	if (err)
+		return fail(tables, err, "not enough memory");
+	items->ids.id[items->ids.count] = id;
+	items->item[items->ids.count++] = (struct pprof_item){.message = message};
+	return 0;
+}
+
+static int add_text(struct pprof_tables *tables, struct wire bytes)
+{
+	int err = ARRAY_RESERVE(tables->text, tables->text_count, tables->text_capacity);
+
+	if (err)
+		return fail(tables, err, "not enough memory");
+	tables->text[tables->text_count++] =
+		(struct pprof_text){.offset = (uint32_t)(bytes.at - tables->bytes),
+				    .size = (uint32_t)(bytes.end - bytes.at)};
+	return 0;
+}
+
+static int read_value_type(struct pprof_tables *tables, struct wire message,
+			   struct pprof_value_type *ret_type)
+{
+	struct pprof_value_type type = {0};
+	struct wire_field field;
+	int more;
+
+	while ((more = wire_next(&message, &field)) > 0) {
+		if (field.is_bytes)
+			continue;
+		if (field.number == 1)
+			type.type = field.value;
+		if (field.number == 2)
+			type.unit = field.value;
+	}
+	if (more < 0)
+		return fail(tables, more, "broken: a sample type does not parse");
+	*ret_type = type;
+	return 0;
+}
+
+static int add_type(struct pprof_tables *tables, struct wire message)
+{
+	int err = ARRAY_RESERVE(tables->type, tables->type_count, tables->type_capacity);
+
+	if (err)
+		return fail(tables, err, "not enough memory");
+	err = read_value_type(tables, message, &tables->type[tables->type_count]);
+	if (!err)
+		tables->type_count++;
+	return err;
+}
+
+static int add_comment(struct pprof_tables *tables, uint64_t text)
+{
+	int err;
+
+	if (tables->comment_count == PPROF_MAX_COMMENTS)
+		return 0;
+	err = ARRAY_RESERVE(tables->comment, tables->comment_count, tables->comment_capacity);
+	if (err)
+		return fail(tables, err, "not enough memory");
+	tables->comment[tables->comment_count++] = text;
+	return 0;
+}
+
+static int add_comments(struct pprof_tables *tables, struct wire packed)
+{
+	uint64_t text;
+	int err = 0;
+
+	while (!err && packed.at < packed.end) {
+		if (!wire_varint(&packed, &text))
+			return fail(tables, -EBADMSG, "broken: a comment does not parse");
+		err = add_comment(tables, text);
+	}
+	return err;
+}
+
+static int take_bytes(struct pprof_tables *tables, const struct wire_field *field)
+{
+	switch (field->number) {
+	case PPROF_PROFILE_SAMPLE_TYPE:
+		return add_type(tables, field->bytes);
+	case PPROF_PROFILE_SAMPLE:
+		tables->sample_count++;
+		return 0;
+	case PPROF_PROFILE_MAPPING:
+		return add_item(tables, &tables->mapping, field->bytes);
+	case PPROF_PROFILE_LOCATION:
+		return add_item(tables, &tables->location, field->bytes);
+	case PPROF_PROFILE_FUNCTION:
+		return add_item(tables, &tables->function, field->bytes);
+	case PPROF_PROFILE_STRING_TABLE:
+		return add_text(tables, field->bytes);
+	case PPROF_PROFILE_PERIOD_TYPE:
+		return read_value_type(tables, field->bytes, &tables->period_type);
+	case PPROF_PROFILE_COMMENT:
+		return add_comments(tables, field->bytes);
+	default:
+		return 0; /* a field of a later format, or one that is not needed */
+	}
+}
+
+static int take_number(struct pprof_tables *tables, const struct wire_field *field)
+{
+	switch (field->number) {
+	case PPROF_PROFILE_TIME_NANOS:
+		tables->time_ns = (int64_t)field->value > 0 ? field->value : 0;
+		return 0;
+	case PPROF_PROFILE_DURATION_NANOS:
+		tables->duration_ns = (int64_t)field->value > 0 ? field->value : 0;
+		return 0;
+	case PPROF_PROFILE_PERIOD:
+		tables->period = (int64_t)field->value;
+		return 0;
+	case PPROF_PROFILE_COMMENT:
+		return add_comment(tables, field->value);
+	case PPROF_PROFILE_DEFAULT_SAMPLE_TYPE:
+		tables->default_type = field->value;
+		return 0;
+	case PPROF_PROFILE_SAMPLE_TYPE:
+	case PPROF_PROFILE_SAMPLE:
+	case PPROF_PROFILE_MAPPING:
+	case PPROF_PROFILE_LOCATION:
+	case PPROF_PROFILE_FUNCTION:
+	case PPROF_PROFILE_STRING_TABLE:
+		return fail(tables, -EBADMSG, "not a pprof file");
+	default:
+		return 0;
+	}
+}
+
+static int check(struct pprof_tables *tables)
+{
+	if (!tables->type_count)
+		return fail(tables, -EBADMSG, "not a pprof file: it has no sample types");
+	for (uint32_t i = 0; i < tables->type_count; i++)
+		if (tables->type[i].type >= tables->text_count ||
+		    tables->type[i].unit >= tables->text_count)
+			return fail(tables, -EBADMSG, "cut off or broken: strings are missing");
+	return 0;
+}
+
+int pprof_tables_read(struct pprof_tables *tables, const uint8_t *bytes, size_t size)
+{
+	struct wire wire = {bytes, bytes + size};
+	struct wire_field field;
+	int more, err;
+
+	items_clear(&tables->function);
+	items_clear(&tables->location);
+	items_clear(&tables->mapping);
+	tables->bytes = bytes;
+	tables->text_count = tables->type_count = tables->comment_count = 0;
+	tables->sample_count = 0;
+	tables->period_type = (struct pprof_value_type){0};
+	tables->default_type = tables->time_ns = tables->duration_ns = 0;
+	tables->period = 0;
+	tables->error = "";
+	while ((more = wire_next(&wire, &field)) > 0) {
+		err = field.is_bytes ? take_bytes(tables, &field) : take_number(tables, &field);
+		if (err)
+			return err;
+	}
+	if (more < 0)
+		return fail(tables, more,
+			    tables->type_count ? "cut off or broken: a message does not parse"
+					       : "not a pprof file");
+	err = index_ids(&tables->function.ids);
+	if (!err)
+		err = index_ids(&tables->location.ids);
+	if (!err)
+		err = index_ids(&tables->mapping.ids);
+	if (err)
+		return fail(tables, err,
+			    err == -ENOMEM ? "not enough memory" : "broken: an id is there twice");
+	return check(tables);
+}

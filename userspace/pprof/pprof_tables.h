@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tables of one pprof file, found in its bytes: strings, functions, locations, mappings.  Nothing
+ * is copied; messages are looked into when something refers to them. */
+#ifndef PPROF_PPROF_TABLES_H
+#define PPROF_PPROF_TABLES_H
+
+#include <stdint.h>
+
+#include "pprof/pprof_wire.h"
+
+/* Ids of a file's messages: any numbers but 0.  Found by their order when they are 1, 2, 3 ..., as
+ * most writers have them, else by hash. */
+struct id_table {
+	uint64_t *id;
+	uint32_t count, capacity;
+	uint32_t *slot; /* index + 1; 0: free */
+	uint32_t slot_mask;
+};
+
+struct pprof_text {
+	uint32_t offset, size; /* in the file's bytes */
+	uint32_t interned;     /* id + 1; 0: not yet */
+};
+
+struct pprof_item {
+	struct wire message;
+	uint32_t cached, cached_count; /* the reader's; 0 at first */
+	bool is_cached;
+};
+
+struct pprof_items {
+	struct id_table ids;
+	struct pprof_item *item; /* ids.count of them */
+	uint32_t capacity;
+};
+
+struct pprof_value_type {
+	uint64_t type, unit; /* indices of texts */
+};
+
+#define PPROF_MAX_COMMENTS 4096U
+
+/* Release with pprof_tables_release(); pprof_tables_read() uses the memory again. */
+struct pprof_tables {
+	const uint8_t *bytes;
+	struct pprof_text *text;
+	uint32_t text_count, text_capacity;
+	struct pprof_items function, location, mapping;
+	struct pprof_value_type *type;
+	uint32_t type_count, type_capacity;
+	uint64_t *comment; /* indices of texts */
+	uint32_t comment_count, comment_capacity;
+	struct pprof_value_type period_type;
+	uint64_t default_type; /* index of a text; 0: none */
+	int64_t period;
+	uint64_t time_ns, duration_ns;
+	uint32_t sample_count;
+	const char *error; /* in words; a literal */
+};
+
+/* bytes stay borrowed until the next call.  Returns 0; -EBADMSG; -ENOMEM. */
+int pprof_tables_read(struct pprof_tables *tables, const uint8_t *bytes, size_t size);
+void pprof_tables_release(struct pprof_tables *tables);
+/* The message of an id, or NULL. */
+struct pprof_item *pprof_items_find(const struct pprof_items *items, uint64_t id);
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pprof/profile_read.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/kinds.h"
+#include "pprof/profile_reader.h"
+
+int profile_reader_new(const struct profile_read_options *options,
+		       struct profile_reader **ret_reader)
+{
+	struct profile_reader *reader = calloc(1, sizeof(*reader));
+	int err;
+
+	if (!reader)
+		return -ENOMEM;
+	err = intern_new(&reader->strings);
+	if (err) {
+		free(reader);
+		return err;
+	}
+	reader->options = *options;
+	reader->count_index = -1;
+	reader->error = "";
+	*ret_reader = reader;
+	return 0;
+}
+
+void profile_reader_free(struct profile_reader *reader)
+{
+	if (!reader)
+		return;
+	profile_free(reader->profile);
+	intern_free(reader->strings);
+	unpack_release(&reader->unpacked);
+	pprof_tables_release(&reader->tables);
+	free(reader->function);
+	free(reader->resolved);
+	free(reader->stack);
+	free(reader->label_slot);
+	free(reader->delta);
+	free(reader->verdict);
+	free(reader->clean);
+	free(reader);
+}
+
+const char *profile_reader_error(const struct profile_reader *reader)
+{
+	return reader->error;
+}
+
+struct profile *profile_reader_profile(const struct profile_reader *reader)
+{
+	return reader->profile;
+}
+
+unsigned int profile_reader_value_index(const struct profile_reader *reader)
+{
+	return reader->value_index;
+}
+
+int profile_reader_count_index(const struct profile_reader *reader)
+{
+	return reader->count_index;
+}
+
+void profile_reader_totals(const struct profile_reader *reader,
+			   struct profile_read_totals *ret_totals)
+{
+	*ret_totals = reader->totals;
+}
+
+/* ---- sample types ---- */
+
+static int text_of(struct profile_reader *reader, uint64_t text, const char **ret_text)
+{
+	uint32_t string;
+	int err = reader_text(reader, text, &string);
+
+	if (!err)
+		*ret_text = intern_get(reader->strings, string, NULL);
+	return err;
+}
+
+static int value_type(struct profile_reader *reader, const struct pprof_value_type *type,
+		      struct profile_value_type *ret_type)
+{
+	int err = text_of(reader, type->type, &ret_type->type);
+
+	return err ? err : text_of(reader, type->unit, &ret_type->unit);
+}
+
+static int find_value(const struct profile_options *options, const char *type)
+{
+	for (size_t i = 0; i < options->value_count; i++)
+		if (!strcmp(options->value_type[i].type, type))
+			return (int)i;
+	return -ENOENT;
+}
+
+/* As the store names them: by the default sample type, the first kind where several have it. */
+static const char *guess_kind(const struct profile_options *options)
+{
+	for (unsigned int i = 0; i < PP_PROFILE_COUNT; i++) {
+		const struct kind *kind = kind_get((enum pp_profile)i);
+
+		if (find_value(options, kind->value[kind->default_value].type) >= 0 ||
+		    (i == PP_PROFILE_CPU && find_value(options, PP_CYCLES_TYPE) >= 0))
+			return kind->name;
+	}
+	return options->value_type[options->value_count - 1].type;
+}
+
+static int choose_value(struct profile_reader *reader, const struct profile_options *options)
+{
+	static const char *const counts[] = {"samples", "sample", "effective", "events",
+					     "contentions"};
+	const char *wanted = reader->options.sample_type;
+	int index = -ENOENT;
+
+	if (!wanted && options->default_value_type[0])
+		index = find_value(options, options->default_value_type);
+	if (wanted) {
+		index = find_value(options, wanted);
+		if (index < 0)
+			return reader_fail(reader, -ENOENT, "has no such sample type");
+	}
+	/* The last one, as pprof has it. */
+	reader->value_index =
+		index < 0 ? (unsigned int)options->value_count - 1 : (unsigned int)index;
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]) && reader->count_index < 0; i++) {
+		index = find_value(options, counts[i]);
+		if (index >= 0 && !strcmp(options->value_type[index].unit, "count"))
+			reader->count_index = index;
+	}
+	return 0;
+}
+
+static int new_profile(struct profile_reader *reader, const char *kind)
+{
+	const struct pprof_tables *tables = &reader->tables;
+	struct profile_options options = {.value_count = tables->type_count,
+					  .period = tables->period};
+	uint32_t kind_string;
+	int err = 0;
+
+	if (tables->type_count > PROFILE_MAX_VALUES)
+		return reader_fail(reader, -EBADMSG, "has more than 16 sample types");
+	for (uint32_t i = 0; !err && i < tables->type_count; i++) {
+		err = value_type(reader, &tables->type[i], &options.value_type[i]);
+		reader->type_of_value[i] = i;
+	}
+	if (!err)
+		err = value_type(reader, &tables->period_type, &options.period_type);
+	if (!err)
+		err = text_of(reader, tables->default_type, &options.default_value_type);
+	if (!err)
+		err = choose_value(reader, &options);
+	if (!err)
+		err = intern_string(reader->strings, kind ? kind : guess_kind(&options),
+				    &kind_string);
+	if (err)
+		return err;
+	options.kind = intern_get(reader->strings, kind_string, NULL);
+	return profile_new(&options, reader->strings, &reader->profile);
+}
+
+/* The types of a later file: the same ones, in any order; more are left out. */
+static int match_types(struct profile_reader *reader)
+{
+	const struct profile_options *options = &reader->profile->options;
+
+	if (reader->tables.type_count > PROFILE_MAX_VALUES)
+		return reader_fail(reader, -EBADMSG, "has more than 16 sample types");
+	for (size_t i = 0; i < options->value_count; i++) {
+		uint32_t k;
+
+		for (k = 0; k < reader->tables.type_count; k++) {
+			struct profile_value_type type;
+			int err = value_type(reader, &reader->tables.type[k], &type);
+
+			if (err)
+				return err;
+			if (!strcmp(type.type, options->value_type[i].type) &&
+			    !strcmp(type.unit, options->value_type[i].unit))
+				break;
+		}
+		if (k == reader->tables.type_count)
+			return reader_fail(reader, -EPROTO,
+					   "is of another kind than the files before it");
+		reader->type_of_value[i] = k;
+	}
+	return 0;
+}
+
+/* ---- a file ---- */
+
+static bool has_comment(const struct profile *profile, uint32_t string)
+{
+	for (uint32_t i = 0; i < profile->comment_count; i++)
+		if (profile->comment[i] == string)
+			return true;
+	return false;
+}
+
+/* Of one window only: kept when there is one file. */
+static bool is_of_window(const char *text)
+{
+	return !strncmp(text, "ledger ", strlen("ledger ")) ||
+	       !strncmp(text, "facts ", strlen("facts "));
+}
+
+static void drop_comments_of_window(struct profile *profile)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < profile->comment_count; i++)
+		if (!is_of_window(intern_get(profile->strings, profile->comment[i], NULL)))
+			profile->comment[kept++] = profile->comment[i];
+	profile->comment_count = kept;
+}
+
+static int add_comments(struct profile_reader *reader)
+{
+	if (reader->totals.files == 2)
+		drop_comments_of_window(reader->profile);
+	for (uint32_t i = 0; i < reader->tables.comment_count; i++) {
+		uint32_t string;
+		int err = reader_text(reader, reader->tables.comment[i], &string);
+		const char *text;
+
+		if (err)
+			return err;
+		text = intern_get(reader->strings, string, NULL);
+		if (reader->options.comment)
+			reader->options.comment(reader->options.context, text);
+		if ((reader->totals.files > 1 && is_of_window(text)) ||
+		    has_comment(reader->profile, string))
+			continue;
+		err = profile_add_comment(reader->profile, text);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void add_times(struct profile_reader *reader)
+{
+	const struct pprof_tables *tables = &reader->tables;
+	struct profile_read_totals *totals = &reader->totals;
+	uint64_t end_ns;
+
+	totals->files++;
+	totals->bytes += reader->unpacked.packed_size;
+	totals->raw_bytes += reader->unpacked.size;
+	if (__builtin_add_overflow(totals->duration_ns, tables->duration_ns, &totals->duration_ns))
+		totals->duration_ns = INT64_MAX;
+	if (__builtin_add_overflow(tables->time_ns, tables->duration_ns, &end_ns))
+		end_ns = INT64_MAX;
+	if (tables->time_ns && (!totals->start_wall_ns || tables->time_ns < totals->start_wall_ns))
+		totals->start_wall_ns = tables->time_ns;
+	if (tables->time_ns && end_ns > totals->end_wall_ns)
+		totals->end_wall_ns = end_ns;
+	reader->profile->options.start_wall_ns = totals->start_wall_ns;
+	reader->profile->options.duration_ns = totals->duration_ns;
+}
+
+static int finish_window(struct profile_reader *reader)
+{
+	struct profile_window window = {.start_wall_ns = reader->tables.time_ns,
+					.duration_ns = reader->tables.duration_ns,
+					.delta = reader->delta,
+					.delta_count = reader->delta_count,
+					.period = reader->tables.period};
+	int err;
+
+	if (!reader->options.window_done)
+		return 0;
+	for (size_t i = 0; i < window.delta_count; i++)
+		if (__builtin_add_overflow(window.total, window.delta[i].value, &window.total))
+			window.total = INT64_MAX;
+	err = reader->options.window_done(reader->options.context, reader->profile, &window);
+	return err ? reader_fail(reader, err, "not enough memory") : 0;
+}
+
+int profile_reader_add(struct profile_reader *reader, int fd, const char *kind)
+{
+	int err = unpack_file(&reader->unpacked, fd, PROFILE_READ_MAX_BYTES);
+
+	if (err)
+		return reader_fail(reader, err, reader->unpacked.error);
+	err = pprof_tables_read(&reader->tables, reader->unpacked.byte, reader->unpacked.size);
+	if (err)
+		return reader_fail(reader, err, reader->tables.error);
+	reader->error = "not enough memory";
+	err = reader->profile ? match_types(reader) : new_profile(reader, kind);
+	if (err)
+		return err;
+	add_times(reader);
+	err = add_comments(reader);
+	if (!err)
+		err = reader_add_samples(reader);
+	return err ? err : finish_window(reader);
+}

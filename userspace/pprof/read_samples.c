@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A pprof file's samples -> rows of the profile. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/array.h"
+#include "pprof/pprof_fields.h"
+#include "pprof/profile_reader.h"
+
+#define FIRST_LABEL_SLOTS 256U
+struct raw_sample {
+	int64_t value[PROFILE_MAX_VALUES]; /* in the file's order */
+	uint32_t value_count;
+	struct raw_label label[PROFILE_MAX_LABELS];
+	uint32_t label_count;
+};
+
+/* ---- labels ---- */
+
+static int parse_label(struct wire message, struct raw_label *ret_label)
+{
+	struct raw_label label = {0};
+	uint64_t *const place[] = {NULL, &label.key, &label.str, &label.num, &label.unit};
+	int err = wire_numbers(message, place, sizeof(place) / sizeof(place[0]));
+
+	*ret_label = label;
+	return err;
+}
+
+static int find_label_slot(struct profile_reader *reader, uint64_t hash,
+			   struct label_slot **ret_slot)
+{
+	uint32_t at;
+
+	if ((reader->label_slot_count + 1) * 2 > reader->label_slot_mask) {
+		uint32_t old = reader->label_slot ? reader->label_slot_mask + 1 : 0;
+		uint32_t slots = old ? old * 2 : FIRST_LABEL_SLOTS;
+		struct label_slot *grown = calloc(slots, sizeof(*grown));
+
+		if (!grown)
+			return reader_fail(reader, -ENOMEM, "not enough memory");
+		for (uint32_t i = 0; i < old; i++) {
+			if (!reader->label_slot[i].hash)
+				continue;
+			at = (uint32_t)reader->label_slot[i].hash & (slots - 1);
+			while (grown[at].hash)
+				at = (at + 1) & (slots - 1);
+			grown[at] = reader->label_slot[i];
+		}
+		free(reader->label_slot);
+		reader->label_slot = grown;
+		reader->label_slot_mask = slots - 1;
+	}
+	at = (uint32_t)hash & reader->label_slot_mask;
+	while (reader->label_slot[at].hash && reader->label_slot[at].hash != hash)
+		at = (at + 1) & reader->label_slot_mask;
+	*ret_slot = &reader->label_slot[at];
+	return 0;
+}
+
+static bool is_kept(const struct profile_reader *reader, const char *key)
+{
+	const char *const *kept = reader->options.keep_labels;
+
+	if (!kept)
+		return true;
+	while (*kept && strcmp(*kept, key))
+		kept++;
+	return *kept;
+}
+
+static int read_label(struct profile_reader *reader, const struct raw_label *raw,
+		      struct profile_label *ret_label)
+{
+	struct profile_label label = {.is_number = !raw->str, .number = (int64_t)raw->num};
+	uint32_t key, unit;
+	int err = reader_text(reader, raw->key, &key);
+
+	if (!err)
+		err = reader_text(reader, raw->str, &label.string);
+	if (!err)
+		err = reader_text(reader, raw->unit, &unit);
+	if (err)
+		return err;
+	label.key = intern_get(reader->strings, key, NULL);
+	label.unit = intern_get(reader->strings, unit, NULL);
+	*ret_label = label;
+	return 0;
+}
+
+static int add_label_set(struct profile_reader *reader, const struct raw_label *raw, size_t count,
+			 uint32_t *ret_set)
+{
+	struct profile_label label[PROFILE_MAX_LABELS] = {0};
+	size_t kept = 0;
+	int err;
+
+	for (size_t i = 0; i < count; i++) {
+		err = read_label(reader, &raw[i], &label[i]);
+		if (err)
+			return err;
+	}
+	if (reader->options.wants_labels &&
+	    !reader->options.wants_labels(reader->options.context, reader->strings, label, count)) {
+		*ret_set = LABEL_SET_UNWANTED;
+		return 0;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (is_kept(reader, label[i].key))
+			label[kept++] = label[i];
+	return profile_add_label_set(reader->profile, label, kept, ret_set);
+}
+
+int reader_label_set(struct profile_reader *reader, const struct raw_label *raw, size_t count,
+		     uint32_t *ret_set)
+{
+	uint64_t hash = XXH3_64bits(raw, count * sizeof(*raw)) | 1;
+	struct label_slot *slot;
+	int err = find_label_slot(reader, hash, &slot);
+
+	if (err)
+		return err;
+	if (!slot->hash) {
+		err = add_label_set(reader, raw, count, &slot->set);
+		if (err)
+			return err;
+		slot->hash = hash;
+		reader->label_slot_count++;
+	}
+	*ret_set = slot->set;
+	return 0;
+}
+
+/* ---- samples ---- */
+
+static int add_value(struct raw_sample *sample, uint64_t value)
+{
+	if (sample->value_count == PROFILE_MAX_VALUES)
+		return -EBADMSG;
+	sample->value[sample->value_count++] = (int64_t)value;
+	return 0;
+}
+
+static int take_locations(struct profile_reader *reader, struct wire packed)
+{
+	uint64_t id;
+	int err = 0;
+
+	while (!err && packed.at < packed.end) {
+		if (!wire_varint(&packed, &id))
+			return reader_fail(reader, -EBADMSG, "broken: a sample does not parse");
+		err = reader_add_location(reader, id);
+	}
+	return err;
+}
+
+static int take_values(struct raw_sample *sample, struct wire packed)
+{
+	uint64_t value;
+	int err = 0;
+
+	while (!err && packed.at < packed.end)
+		err = wire_varint(&packed, &value) ? add_value(sample, value) : -EBADMSG;
+	return err;
+}
+
+/* Labels beyond the 32nd are left out. */
+static int take_label(struct raw_sample *sample, struct wire message)
+{
+	struct raw_label label = {0};
+	int err = parse_label(message, &label);
+
+	if (!err && sample->label_count < PROFILE_MAX_LABELS)
+		sample->label[sample->label_count++] = label;
+	return err;
+}
+
+static int take_field(struct profile_reader *reader, struct raw_sample *sample,
+		      const struct wire_field *field)
+{
+	switch (field->number) {
+	case 1:
+		if (field->is_bytes)
+			return take_locations(reader, field->bytes);
+		return reader_add_location(reader, field->value);
+	case 2:
+		if (field->is_bytes)
+			return take_values(sample, field->bytes);
+		return add_value(sample, field->value);
+	case 3:
+		return field->is_bytes ? take_label(sample, field->bytes) : -EBADMSG;
+	default:
+		return 0;
+	}
+}
+
+/* Labels first: the stack of an unwanted sample need not be resolved.  They follow the stack in the
+ * message, so it is read twice, which costs less than a stack. */
+static int parse_labels_and_values(struct raw_sample *sample, struct wire message)
+{
+	struct wire_field field;
+	int more, err = 0;
+
+	sample->value_count = sample->label_count = 0;
+	while (!err && (more = wire_next(&message, &field)) > 0)
+		if (field.number != 1)
+			err = take_field(NULL, sample, &field);
+	return err ? err : more;
+}
+
+static int parse_stack(struct profile_reader *reader, struct raw_sample *sample,
+		       struct wire message)
+{
+	struct wire_field field;
+	int err = 0;
+
+	reader->stack_count = 0;
+	while (!err && wire_next(&message, &field) > 0)
+		if (field.number == 1)
+			err = take_field(reader, sample, &field);
+	if (!err && !reader->stack_count && reader->options.python_only)
+		err = reader_add_no_python(reader);
+	return err;
+}
+
+static int stack_is_wanted(struct profile_reader *reader, uint32_t stack, bool *ret_wanted)
+{
+	if (!reader->options.wants_stack) {
+		*ret_wanted = true;
+		return 0;
+	}
+	if (stack >= reader->verdict_capacity) {
+		size_t capacity = (size_t)stack * 2 + 64;
+		uint8_t *grown = realloc(reader->verdict, capacity);
+
+		if (!grown)
+			return reader_fail(reader, -ENOMEM, "not enough memory");
+		memset(grown + reader->verdict_capacity, STACK_NOT_ASKED,
+		       capacity - reader->verdict_capacity);
+		reader->verdict = grown;
+		reader->verdict_capacity = capacity;
+	}
+	if (reader->verdict[stack] == STACK_NOT_ASKED)
+		reader->verdict[stack] =
+			reader->options.wants_stack(reader->options.context, reader->profile, stack)
+				? STACK_WANTED
+				: STACK_UNWANTED;
+	*ret_wanted = reader->verdict[stack] == STACK_WANTED;
+	return 0;
+}
+
+static int add_row(struct profile_reader *reader, const struct raw_sample *sample, uint32_t stack,
+		   uint32_t label_set)
+{
+	int64_t value[PROFILE_MAX_VALUES];
+	uint32_t row;
+	int err;
+
+	for (size_t i = 0; i < reader->profile->options.value_count; i++)
+		value[i] = sample->value[reader->type_of_value[i]];
+	err = profile_add_row(reader->profile, stack, label_set, value, &row);
+	if (!err && reader->options.window_done)
+		err = ARRAY_RESERVE(reader->delta, reader->delta_count, reader->delta_capacity);
+	if (err)
+		return reader_fail(reader, err, "not enough memory");
+	reader->totals.samples_kept++;
+	if (reader->options.window_done)
+		reader->delta[reader->delta_count++] = (struct profile_delta){
+			.row = row,
+			.value = value[reader->value_index],
+			.count = reader->count_index < 0 ? 0 : value[reader->count_index]};
+	return 0;
+}
+
+static int add_sample(struct profile_reader *reader, struct wire message, struct raw_sample *sample)
+{
+	uint32_t label_set, stack;
+	bool wanted;
+	int err;
+
+	if (parse_labels_and_values(sample, message))
+		return reader_fail(reader, -EBADMSG, "broken: a sample does not parse");
+	if (sample->value_count != reader->tables.type_count)
+		return reader_fail(reader, -EBADMSG,
+				   "broken: a sample has not one value for each sample type");
+	err = reader_label_set(reader, sample->label, sample->label_count, &label_set);
+	if (err)
+		return err;
+	if (label_set == LABEL_SET_UNWANTED) {
+		reader->totals.samples_dropped++;
+		return 0;
+	}
+	err = parse_stack(reader, sample, message);
+	if (err)
+		return err;
+	if (profile_add_stack(reader->profile, reader->stack, reader->stack_count, &stack))
+		return reader_fail(reader, -ENOMEM, "not enough memory");
+	err = stack_is_wanted(reader, stack, &wanted);
+	if (err)
+		return err;
+	if (!wanted) {
+		reader->totals.samples_dropped++;
+		return 0;
+	}
+	return add_row(reader, sample, stack, label_set);
+}
+
+int reader_add_samples(struct profile_reader *reader)
+{
+	struct wire wire = {reader->unpacked.byte, reader->unpacked.byte + reader->unpacked.size};
+	struct raw_sample sample;
+	struct wire_field field;
+	int err = 0;
+
+	reader->delta_count = reader->function_count = reader->resolved_count = 0;
+	reader->frames_left = reader->unpacked.size * READER_MAX_FRAMES_A_BYTE;
+	reader->label_slot_count = 0;
+	if (reader->label_slot)
+		memset(reader->label_slot, 0,
+		       ((size_t)reader->label_slot_mask + 1) * sizeof(*reader->label_slot));
+	while (!err && wire_next(&wire, &field) > 0)
+		if (field.number == PPROF_PROFILE_SAMPLE)
+			err = add_sample(reader, field.bytes, &sample);
+	return err;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The comment of a window that says how it was taken: "facts samples=12 complete=11 ...". */
+#ifndef PROFILE_FACTS_H
+#define PROFILE_FACTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Calls back for each fact of a comment, up to the first that is none; a name is `size` bytes and has no
+ * NUL.  Other comments are left. */
+void facts_read(const char *comment,
+		void (*on_fact)(void *context, const char *name, size_t size, uint64_t value),
+		void *context);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a struct profile holds; for the encoders (pprof/, export/) and views that go through all of it. */
+#ifndef PROFILE_PROFILE_DATA_H
+#define PROFILE_PROFILE_DATA_H
+
+#include "profile/profile.h"
+#include "profile/stack_table.h"
+
+struct profile_module {
+	struct module module;
+	int64_t weight;	   /* first values of the samples that pass through it */
+	uint64_t last_add; /* the profile_add() that counted it last */
+	uint32_t kinds;	   /* of its frames: bits 1 << enum frame_kind */
+};
+
+struct stored_label {
+	int64_t value; /* a number, or an id of profile.strings */
+	uint32_t key;  /* index in profile.key */
+	uint32_t is_number;
+};
+
+struct label_set {
+	uint32_t first, count; /* in profile.label; sorted by key */
+};
+
+struct profile_row {
+	uint32_t stack, label_set;
+};
+
+struct label_key {
+	const char *name, *unit; /* borrowed; unit "": none */
+};
+
+struct profile {
+	struct profile_options options; /* its strings are borrowed: literals */
+	struct intern *strings;		/* borrowed */
+	struct stack_table stacks;
+	struct profile_module *module; /* module i of the interface is module[i - 1] */
+	uint32_t module_count, module_capacity;
+	struct index_table module_index;
+	struct label_key *key; /* distinct */
+	uint32_t key_count, key_capacity;
+	struct stored_label *label;
+	uint32_t label_count, label_capacity;
+	struct label_set *label_set;
+	uint32_t label_set_count, label_set_capacity;
+	struct index_table label_set_index;
+	struct profile_row *row;
+	uint32_t row_count, row_capacity;
+	int64_t *value; /* options.value_count a row */
+	size_t value_capacity;
+	struct index_table row_index;
+	uint32_t *comment; /* ids of strings */
+	uint32_t comment_count, comment_capacity;
+	uint64_t add_count;
+};
+
+static inline const int64_t *profile_row_values(const struct profile *profile, uint32_t row)
+{
+	return &profile->value[(size_t)row * profile->options.value_count];
+}
+
+/* The label of that name in a set, or NULL. */
+const struct stored_label *profile_find_label(const struct profile *profile, uint32_t label_set,
+					      const char *name);
+
+/* The module of one of our frames, or NULL. */
+static inline const struct module *profile_frame_module(const struct profile *profile,
+							const struct frame *frame)
+{
+	if (!frame->module || frame->module > profile->module_count)
+		return NULL;
+	return &profile->module[frame->module - 1].module;
+}
+
+#endif
