@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/live_feed.c live/record.c */
+/* sources: live/feed.c live/record.c */
 /* The reply to `top`: windows are the same however the bytes are cut.  The first byte says how. */
 #include <assert.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "reader/live_feed.h"
+#include "live/feed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/live_model.c live/record.c base/intern.c base/utf8.c */
+/* sources: live/model.c live/record.c base/intern.c base/utf8.c */
 /* A whole reply of the live socket, as pyprof reads it. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
-#include "reader/live_model.h"
+#include "live/model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

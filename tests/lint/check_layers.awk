@@ -11,9 +11,11 @@ BEGIN {
 	allowed["pprof"] = "profile"
 	allowed["timeline"] = "drain"
 	allowed["render"] = "profile pprof"
-	allowed["reader"] = "profile pprof store render live"
+	allowed["export"] = "profile render"
+	allowed["diff"] = "profile pprof render"
+	allowed["reader"] = "profile pprof store render export diff live"
 	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store timeline live"
-	folders = "base discover elf unwind python attach drain symbolize profile pprof store timeline live render reader agent"
+	folders = "base discover elf unwind python attach drain symbolize profile pprof store timeline live render export diff reader agent"
 	# What the build generates has no folder; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_older.skel.h"] = "attach"

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/call_exports.h"
 #include "reader/text.h"
 #include "reader/verb.h"
-#include "render/call_exports.h"
 #include "render/format.h"
 
 #define DEFAULT_NODE_MIN 0.005

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "reader/diff_rule.h"
-#include "reader/diff_test.h"
+#include "diff/rule.h"
+#include "diff/significance.h"
 #include "reader/diff_view.h"
 #include "reader/text.h"
 #include "reader/verb.h"

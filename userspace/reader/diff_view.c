@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader/diff_test.h"
+#include "diff/significance.h"
 #include "reader/text.h"
 #include "render/format.h"
 

@@ -3,8 +3,8 @@
 #ifndef READER_DIFF_VIEW_H
 #define READER_DIFF_VIEW_H
 
-#include "reader/diff_table.h"
-#include "reader/diff_unlike.h"
+#include "diff/comparable.h"
+#include "diff/table.h"
 #include "reader/input.h"
 
 struct diff_view {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader/live_model.h"
+#include "live/model.h"
 #include "reader/live_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/call_exports.h"
+#include "export/exports.h"
 #include "reader/text.h"
 #include "reader/verb.h"
-#include "render/call_exports.h"
-#include "render/exports.h"
 #include "render/flame_json.h"
 
 struct export;

@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "live/feed.h"
 #include "live/record.h"
-#include "reader/live_feed.h"
 #include "reader/live_options.h"
 #include "reader/verb.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "live/feed.h"
 #include "live/record.h"
-#include "reader/live_feed.h"
 #include "reader/live_options.h"
 #include "reader/screen.h"
 #include "reader/select.h"

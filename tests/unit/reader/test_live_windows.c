@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c reader/live_windows.c reader/live_feed.c live/record.c live/request.c base/io.c */
+/* sources: base/kinds.c reader/live_windows.c live/feed.c live/record.c live/request.c base/io.c */
 /* The client's connection is this file's own: a socket that holds an answer already. */
 #include <cmocka.h>
 #include <errno.h>

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: base/kinds.c diff/rule.c diff/comparable.c profile/facts.c */
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "diff/comparable.h"
+#include "diff/rule.h"
+
+static struct diff_rule rule_of(const char *text)
+{
+	struct diff_rule rule = {0};
+
+	assert_int_equal(diff_rule_parse(text, &rule), 0);
+	return rule;
+}
+
+static void diff_rule__parts_are_read(void **state)
+{
+	struct diff_rule rule = rule_of("self > 3% p < 0.01");
+
+	(void)state;
+	assert_int_equal(rule.by, DIFF_BY_FUNCTION);
+	assert_int_equal(rule.column, DIFF_SELF);
+	assert_false(rule.shrinks);
+	assert_true(rule.change > 0.0299 && rule.change < 0.0301);
+	assert_true(rule.p > 0.0099 && rule.p < 0.0101);
+	rule = rule_of("line total<-2.5%");
+	assert_int_equal(rule.by, DIFF_BY_LINE);
+	assert_int_equal(rule.column, DIFF_TOTAL);
+	assert_true(rule.shrinks);
+	assert_true(rule.change < -0.0249 && rule.p > 0.0499 && rule.p < 0.0501);
+	rule = rule_of("  stack self>0% and p<1e-3 ");
+	assert_int_equal(rule.by, DIFF_BY_STACK);
+	assert_true(rule.p < 0.00101);
+}
+
+static void diff_rule__nonsense_is_einval(void **state)
+{
+	static const char *const bad[] = {"",
+					  "self",
+					  "self > 3",
+					  "self 3%",
+					  "selfish > 3%",
+					  "self > -3%",
+					  "self < 3%",
+					  "self > x%",
+					  "self > nan%",
+					  "self > 3% p < 0",
+					  "self > 3% p > 1",
+					  "self > 3% p < 2",
+					  "stack total > 3%",
+					  "self > 3% p < 0.01 x",
+					  "self > 3% 0.01"};
+	struct diff_rule rule;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(diff_rule_parse(bad[i], &rule), -EINVAL);
+}
+
+static void diff_rule__wants_change_and_p(void **state)
+{
+	struct diff_rule rule = rule_of("self > 3% p < 0.01"), shrinks = rule_of("self < -3%");
+	struct diff_row row = {.change = {{.share = {0.10, 0.15}, .p = 0.001}}};
+
+	(void)state;
+	assert_true(diff_rule_holds(&rule, &row));
+	assert_false(diff_rule_holds(&shrinks, &row));
+	row.change[DIFF_SELF].p = 0.01;
+	assert_false(diff_rule_holds(&rule, &row));
+	row.change[DIFF_SELF].p = -1; /* not tested */
+	assert_false(diff_rule_holds(&rule, &row));
+	row.change[DIFF_SELF].p = 0.001;
+	row.change[DIFF_SELF].share[DIFF_B] = 0.12;
+	assert_false(diff_rule_holds(&rule, &row));
+	row.change[DIFF_SELF].share[DIFF_B] = 0.05;
+	assert_true(diff_rule_holds(&shrinks, &row));
+}
+
+static struct diff_facts facts_of(const char *writer, const char *facts, int64_t value)
+{
+	struct diff_facts ret = {.unit_ns = 1};
+
+	diff_facts_add_comment(&ret, writer);
+	diff_facts_add_comment(&ret, facts);
+	diff_facts_add_window(&ret, 10000000, value);
+	return ret;
+}
+
+static void diff_unlike__same_kind_and_rate_are_alike(void **state)
+{
+	struct diff_facts a = facts_of("pyprofd 0.1.0 cpu 99Hz host=a b", "facts elapsed_ns=5", 7);
+	struct diff_facts b = facts_of("other 1", "", 8);
+	char why[DIFF_WHY_BYTES];
+
+	(void)state;
+	assert_string_equal(a.kind, "cpu");
+	assert_int_equal(a.hz, 99);
+	assert_string_equal(a.host, "a");
+	assert_int_equal(diff_unlike(&a, &a, why), DIFF_ALIKE);
+	assert_int_equal(diff_unlike(&a, &b, why), DIFF_ALIKE);
+}
+
+static void diff_unlike__kind_rate_and_period_are_told(void **state)
+{
+	struct diff_facts a = facts_of("pyprofd 0.1.0 wall 99Hz host=a", "", 7);
+	struct diff_facts kind = facts_of("pyprofd 0.1.0 cpu 99Hz host=a", "", 7);
+	struct diff_facts rate = facts_of("pyprofd 0.1.0 wall 199Hz host=a", "", 7);
+	struct diff_facts period = {.value = 7, .period = 5000000};
+	struct diff_facts none = facts_of("pyprofd 0.1.0 wall 99Hz host=a", "", 0);
+	char why[DIFF_WHY_BYTES];
+
+	(void)state;
+	assert_int_equal(diff_unlike(&a, &kind, why), DIFF_UNLIKE);
+	assert_string_equal(why, "one is of kind wall, the other of cpu");
+	assert_int_equal(diff_unlike(&a, &rate, why), DIFF_UNLIKE);
+	assert_non_null(strstr(why, "99 Hz, the other at 199 Hz"));
+	assert_int_equal(diff_unlike(&a, &period, why), DIFF_UNLIKE);
+	assert_non_null(strstr(why, "10000000 and 5000000"));
+	assert_int_equal(diff_unlike(&a, &none, why), DIFF_EMPTY);
+	assert_string_equal(why, "the second one has no samples: nothing to compare");
+	assert_int_equal(diff_unlike(&none, &none, why), DIFF_EMPTY);
+}
+
+/* 10 s of 2 CPUs: the others took 15 s less the profile's own 5, then 2 s less 1. */
+static void diff_unlike__other_load_is_told(void **state)
+{
+	struct diff_facts a =
+		facts_of("pyprofd 0.1.0 cpu 99Hz host=a",
+			 "facts elapsed_ns=10000000000 host_busy_ns=15000000000 host_cpus=2",
+			 5000000000);
+	struct diff_facts b =
+		facts_of("pyprofd 0.1.0 cpu 99Hz host=a",
+			 "facts elapsed_ns=10000000000 host_busy_ns=2000000000 host_cpus=2",
+			 1000000000);
+	char why[DIFF_WHY_BYTES];
+
+	(void)state;
+	assert_true(diff_facts_load(&a) > 0.499 && diff_facts_load(&a) < 0.501);
+	assert_int_equal(diff_unlike(&a, &b, why), DIFF_UNLIKE);
+	assert_non_null(strstr(why, "50 % of its CPUs, then 5 %"));
+	assert_int_equal(diff_unlike(&a, &a, why), DIFF_ALIKE);
+	a.is_part = true; /* --focus: the rest may be the program's own */
+	assert_true(diff_facts_load(&a) < 0);
+	assert_int_equal(diff_unlike(&a, &b, why), DIFF_ALIKE);
+	a.is_part = false;
+	b.host_busy_ns = 0; /* an older agent's */
+	assert_true(diff_facts_load(&b) < 0);
+	assert_int_equal(diff_unlike(&a, &b, why), DIFF_ALIKE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(diff_rule__parts_are_read),
+		cmocka_unit_test(diff_rule__nonsense_is_einval),
+		cmocka_unit_test(diff_rule__wants_change_and_p),
+		cmocka_unit_test(diff_unlike__same_kind_and_rate_are_alike),
+		cmocka_unit_test(diff_unlike__kind_rate_and_period_are_told),
+		cmocka_unit_test(diff_unlike__other_load_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

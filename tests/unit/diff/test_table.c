@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: diff/table.c diff/significance.c diff/statistics.c render/frame_text.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
+#include "../render/render_fixture.h"
+
+#include <math.h>
+
+#include "diff/significance.h"
+
+#define assert_near(a, b) assert_true(fabs((a) - (b)) <= 1e-9)
+
+static void end_window(struct fixture *f, struct diff_data *data, enum diff_side_id side)
+{
+	struct profile_window window = {
+		.duration_ns = 1000000000, .delta = f->delta, .delta_count = f->delta_count};
+
+	for (size_t i = 0; i < f->delta_count; i++)
+		window.total += f->delta[i].value;
+	assert_int_equal(diff_data_add_window(data, side, f->profile, &window), 0);
+	f->delta_count = 0;
+}
+
+static struct diff_row *row_of(const struct diff_data *data, enum diff_by by, const char *name)
+{
+	for (uint32_t i = 0; i < data->table[by].count; i++)
+		if (!strcmp(intern_get(data->profile->strings, data->table[by].row[i].code.name,
+				       NULL),
+			    name))
+			return &data->table[by].row[i];
+	fail_msg("no row %s", name);
+	return NULL;
+}
+
+/* One sample in a function that starts at a line of its own. */
+static void add_at(struct fixture *f, const char *name, uint32_t start_line, uint32_t line)
+{
+	struct frame frame = {.kind = FRAME_PYTHON,
+			      .name = id(f, name),
+			      .file = id(f, "/a.py"),
+			      .start_line = start_line,
+			      .line = line};
+	const struct profile_label none = {0};
+	int64_t value[] = {1, PERIOD};
+	uint32_t location, stack, set, row;
+
+	assert_int_equal(profile_add_location(f->profile, &frame, &location), 0);
+	assert_int_equal(profile_add_stack(f->profile, &location, 1, &stack), 0);
+	assert_int_equal(profile_add_label_set(f->profile, &none, 0, &set), 0);
+	assert_int_equal(profile_add_row(f->profile, stack, set, value, &row), 0);
+	f->delta[f->delta_count++] =
+		(struct profile_delta){.row = row, .value = PERIOD, .count = 1};
+}
+
+static void diff_table__code_that_moved_is_one_row(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	CLEANUP(diff_data_release) struct diff_data data = {0};
+	const struct diff_row *line;
+
+	(void)state;
+	fixture_init(&f);
+	add_at(&f, "f", 10, 12);
+	end_window(&f, &data, DIFF_A);
+	add_at(&f, "f", 110, 112);
+	end_window(&f, &data, DIFF_B);
+	assert_int_equal(data.table[DIFF_BY_FUNCTION].count, 1);
+	assert_int_equal(data.table[DIFF_BY_LINE].count, 1);
+	assert_int_equal(data.table[DIFF_BY_STACK].count, 1);
+	line = row_of(&data, DIFF_BY_LINE, "f");
+	assert_int_equal(diff_row_line(line, DIFF_BY_LINE), 112);
+	assert_int_equal(line->side[DIFF_A].sum[DIFF_SELF].value, PERIOD);
+	assert_int_equal(line->side[DIFF_B].sum[DIFF_SELF].value, PERIOD);
+}
+
+static void diff_table__recursion_counts_once_in_total(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	CLEANUP(diff_data_release) struct diff_data data = {0};
+	const struct diff_row *row;
+
+	(void)state;
+	fixture_init(&f);
+	add(&f, "main;fib;fib;fib", 3, 0);
+	add(&f, "main", 1, 0);
+	end_window(&f, &data, DIFF_A);
+	row = row_of(&data, DIFF_BY_FUNCTION, "fib");
+	assert_int_equal(row->side[DIFF_A].sum[DIFF_TOTAL].value, 3 * PERIOD);
+	assert_int_equal(row->side[DIFF_A].sum[DIFF_SELF].value, 3 * PERIOD);
+	row = row_of(&data, DIFF_BY_FUNCTION, "main");
+	assert_int_equal(row->side[DIFF_A].sum[DIFF_TOTAL].value, 4 * PERIOD);
+	assert_int_equal(row->side[DIFF_A].sum[DIFF_SELF].value, PERIOD);
+	assert_int_equal(data.table[DIFF_BY_STACK].count, 2);
+}
+
+static void diff_table__many_windows_are_put_together(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	CLEANUP(diff_data_release) struct diff_data data = {0};
+	const struct diff_side *side = &data.side[DIFF_A];
+	const struct diff_series *series;
+	int64_t sum = 0;
+	double weight = 0;
+
+	(void)state;
+	fixture_init(&f);
+	for (int i = 0; i < 600; i++) {
+		add(&f, "main;work", 1 + i % 3, 0);
+		end_window(&f, &data, DIFF_A);
+	}
+	series = &row_of(&data, DIFF_BY_FUNCTION, "work")->side[DIFF_A];
+	assert_int_equal(side->windows, 600);
+	assert_int_equal(side->stride, 4);
+	assert_int_equal(side->slot_count, 150);
+	assert_int_equal(series->count, 150);
+	for (uint32_t i = 0; i < series->count; i++) {
+		assert_int_equal(series->cell[i].slot, i);
+		sum += series->cell[i].value[DIFF_SELF];
+		weight += side->weight[i];
+	}
+	assert_int_equal(sum, 1200 * PERIOD);
+	assert_near(weight, 1200 * PERIOD);
+	assert_int_equal(series->sum[DIFF_SELF].samples, 1200);
+}
+
+/* `grown` has `share` of 100 samples a window, which differs a little between windows. */
+static void add_windows(struct fixture *f, struct diff_data *data, enum diff_side_id side,
+			int64_t share, int windows)
+{
+	for (int i = 0; i < windows; i++) {
+		add(f, "main;grown", share + i % 3, 0);
+		add(f, "main;same", 20 + i % 2, 0);
+		add(f, "main;rest", 80 - share - i % 3 - i % 2, 0);
+		end_window(f, data, side);
+	}
+}
+
+static void diff_test__growth_is_found(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	CLEANUP(diff_data_release) struct diff_data data = {0};
+	struct diff_row *grown;
+	uint32_t tests = 0;
+
+	(void)state;
+	fixture_init(&f);
+	add_windows(&f, &data, DIFF_A, 10, 12);
+	add_windows(&f, &data, DIFF_B, 15, 12);
+	assert_int_equal(diff_way(&data), DIFF_WAY_RANKS);
+	assert_int_equal(diff_test_table(&data, DIFF_BY_FUNCTION, &tests), 0);
+	/* Of leaves self is total; main's total is all and cannot change. */
+	assert_int_equal(tests, 3);
+	assert_true(row_of(&data, DIFF_BY_FUNCTION, "main")->change[DIFF_TOTAL].p < 0);
+	grown = row_of(&data, DIFF_BY_FUNCTION, "grown");
+	assert_near(grown->change[DIFF_SELF].share[DIFF_A], 0.11);
+	assert_near(grown->change[DIFF_SELF].share[DIFF_B], 0.16);
+	assert_true(grown->change[DIFF_SELF].p < 0.001);
+	assert_near(grown->change[DIFF_TOTAL].p, grown->change[DIFF_SELF].p);
+	assert_near(row_of(&data, DIFF_BY_FUNCTION, "same")->change[DIFF_SELF].p, 1);
+	assert_true(row_of(&data, DIFF_BY_FUNCTION, "main")->change[DIFF_SELF].p < 0);
+	assert_int_equal(diff_test_interval(&data, grown, DIFF_SELF), 0);
+	assert_true(grown->change[DIFF_SELF].low > 0.04 && grown->change[DIFF_SELF].low < 0.05);
+	assert_true(grown->change[DIFF_SELF].high > 0.05 && grown->change[DIFF_SELF].high < 0.06);
+}
+
+static void diff_test__few_windows_and_one_have_a_p(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	CLEANUP(diff_data_release) struct diff_data few = {0}, one = {0};
+	struct diff_row *grown;
+	uint32_t tests;
+
+	(void)state;
+	fixture_init(&f);
+	add_windows(&f, &few, DIFF_A, 10, 4);
+	add_windows(&f, &few, DIFF_B, 40, 4);
+	assert_int_equal(diff_way(&few), DIFF_WAY_BOOTSTRAP);
+	assert_int_equal(diff_test_table(&few, DIFF_BY_FUNCTION, &tests), 0);
+	assert_true(row_of(&few, DIFF_BY_FUNCTION, "grown")->change[DIFF_SELF].p < 0.001);
+	add_windows(&f, &one, DIFF_A, 10, 1);
+	add_windows(&f, &one, DIFF_B, 60, 1);
+	assert_int_equal(diff_way(&one), DIFF_WAY_SAMPLES);
+	assert_int_equal(diff_test_table(&one, DIFF_BY_FUNCTION, &tests), 0);
+	grown = row_of(&one, DIFF_BY_FUNCTION, "grown");
+	/* z = 0.5 / sqrt(4 (2 / 100) 0.35 0.65) = 3.7; three tests. */
+	assert_true(grown->change[DIFF_SELF].p < 0.01 && grown->change[DIFF_SELF].p > 0.0001);
+	assert_int_equal(diff_test_interval(&one, grown, DIFF_SELF), 0);
+	assert_true(grown->change[DIFF_SELF].low > grown->change[DIFF_SELF].high);
+}
+
+static void diff_test__windows_without_a_sample_do_not_count(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	CLEANUP(diff_data_release) struct diff_data data = {0};
+	uint32_t tests;
+
+	(void)state;
+	fixture_init(&f);
+	for (int i = 0; i < 10; i++) {
+		add(&f, "main;work", 40, 0);
+		add(&f, "main", 10, 0);
+		end_window(&f, &data, DIFF_A);
+		end_window(&f, &data, DIFF_A);
+	}
+	for (int i = 0; i < 10; i++) {
+		add(&f, "main;work", 40, 0);
+		add(&f, "main", 10, 0);
+		end_window(&f, &data, DIFF_B);
+	}
+	assert_int_equal(diff_test_table(&data, DIFF_BY_FUNCTION, &tests), 0);
+	assert_near(row_of(&data, DIFF_BY_FUNCTION, "work")->change[DIFF_SELF].p, 1);
+	assert_near(row_of(&data, DIFF_BY_FUNCTION, "work")->change[DIFF_SELF].cov[DIFF_A], 0);
+}
+
+/* 400 functions of 0.2 % each, and one that grows: in equal parts its 2 / C(16, 8) would become 0.06. */
+static void diff_test__many_small_rows_do_not_hide_a_large_one(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	CLEANUP(diff_data_release) struct diff_data data = {0};
+	char stack[32];
+	uint32_t tests;
+
+	(void)state;
+	fixture_init(&f);
+	for (int window = 0; window < 16; window++) {
+		for (int i = 0; i < 400; i++) {
+			snprintf(stack, sizeof(stack), "main;f%03d", i);
+			add(&f, stack, 2 + (window + i) % 2, 0);
+		}
+		add(&f, "main;grown", window < 8 ? 150 + window : 230 + window, 0);
+		end_window(&f, &data, window < 8 ? DIFF_A : DIFF_B);
+	}
+	assert_int_equal(diff_test_table(&data, DIFF_BY_FUNCTION, &tests), 0);
+	assert_true(row_of(&data, DIFF_BY_FUNCTION, "grown")->change[DIFF_SELF].p < 0.05);
+	assert_true(row_of(&data, DIFF_BY_FUNCTION, "f007")->change[DIFF_SELF].p > 0.05);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(diff_table__code_that_moved_is_one_row),
+		cmocka_unit_test(diff_table__recursion_counts_once_in_total),
+		cmocka_unit_test(diff_table__many_windows_are_put_together),
+		cmocka_unit_test(diff_test__growth_is_found),
+		cmocka_unit_test(diff_test__few_windows_and_one_have_a_p),
+		cmocka_unit_test(diff_test__windows_without_a_sample_do_not_count),
+		cmocka_unit_test(diff_test__many_small_rows_do_not_hide_a_large_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

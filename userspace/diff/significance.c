@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "diff/significance.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "diff/statistics.h"
+
+#define UNKNOWN -1.0
+#define SEED 0x7079707266U /* any: the same input has the same figures */
+#define NO_FREEDOM_LIMIT 1e9
+/* What runs in bursts varies by more than counting says, and one window does not tell by how much. */
+#define BURSTS 4.0
+#define MAX_WITHOUT 10U /* one of so many windows may be without the row */
+
+struct scratch {
+	double value[DIFF_SIDES][DIFF_MAX_SLOTS], weight[DIFF_SIDES][DIFF_MAX_SLOTS];
+	double score[DIFF_SIDES][DIFF_MAX_SLOTS]; /* what is ranked */
+	struct stat_side side[DIFF_SIDES];
+	struct mann_whitney *ranks; /* NULL: too few windows */
+};
+
+/* A window in which nothing ran has no shares. */
+static uint32_t used_slots(const struct diff_side *side)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < side->slot_count; i++)
+		used += side->weight[i] > 0;
+	return used;
+}
+
+enum diff_way diff_way(const struct diff_data *data)
+{
+	const struct diff_side *a = &data->side[DIFF_A], *b = &data->side[DIFF_B];
+	uint32_t used_a = used_slots(a), used_b = used_slots(b);
+
+	if (used_a >= DIFF_MIN_WINDOWS && used_b >= DIFF_MIN_WINDOWS)
+		return DIFF_WAY_RANKS;
+	if (used_a > 1 && used_b > 1)
+		return DIFF_WAY_BOOTSTRAP;
+	return a->all.samples > 0 && b->all.samples > 0 ? DIFF_WAY_SAMPLES : DIFF_WAY_NONE;
+}
+
+/* ---- one row ---- */
+
+static void unfold_side(const struct diff_data *data, const struct diff_row *row,
+			enum diff_column column, struct scratch *scratch, unsigned int s)
+{
+	const struct diff_side *side = &data->side[s];
+	const struct diff_series *series = &row->side[s];
+	uint32_t count = 0, next = 0;
+
+	for (uint32_t i = 0; i < side->slot_count; i++) {
+		double value = 0;
+
+		if (next < series->count && series->cell[next].slot == i)
+			value = (double)series->cell[next++].value[column];
+		if (side->weight[i] <= 0)
+			continue;
+		scratch->value[s][count] = value;
+		scratch->weight[s][count++] = side->weight[i];
+	}
+	scratch->side[s] = (struct stat_side){
+		.value = scratch->value[s], .weight = scratch->weight[s], .count = count};
+}
+
+static void unfold(const struct diff_data *data, const struct diff_row *row,
+		   enum diff_column column, struct scratch *scratch)
+{
+	for (unsigned int s = 0; s < DIFF_SIDES; s++)
+		unfold_side(data, row, column, scratch, s);
+}
+
+/* What the row has of all: both sides together, so it does not depend on which is which. */
+static double pooled_share(const struct diff_data *data, const struct diff_row *row,
+			   enum diff_column column)
+{
+	double all = (double)data->side[DIFF_A].all.value + (double)data->side[DIFF_B].all.value;
+	double value = (double)row->side[DIFF_A].sum[column].value +
+		       (double)row->side[DIFF_B].sum[column].value;
+
+	return all > 0 ? value / all : 0;
+}
+
+/* Of the chance of a false alarm a row gets as much as there is in it to change.  Equal parts would leave
+ * nothing to anyone where thousands of rows are small ones. */
+static double importance(double share)
+{
+	return share * (1 - share);
+}
+
+/* Events come by chance, as totals.c says; of a share that is the same on both sides, as one side's
+ * own is 0 too easily. */
+static double event_variance(const struct diff_data *data, const struct diff_row *row,
+			     enum diff_column column, unsigned int s)
+{
+	const struct diff_sum *a = &row->side[DIFF_A].sum[column];
+	const struct diff_sum *b = &row->side[DIFF_B].sum[column], *all = &data->side[s].all;
+	double total = (double)all->value, value = (double)a->value + (double)b->value, share, size;
+
+	if (total <= 0 || value <= 0)
+		return 0;
+	share = pooled_share(data, row, column);
+	size = (a->per_event + b->per_event) / value;
+	size = (1 - 2 * share) * share * size + share * share * all->per_event / total;
+	return size > 0 ? size / total : 0;
+}
+
+struct spread {
+	double variance, freedom;
+};
+
+/* A few windows may be alike by chance: never less than what counting alone gives. */
+static struct spread spread_of(double bootstrap_error, double events, uint32_t windows)
+{
+	struct spread spread = {windows < 2 ? events * BURSTS : events, NO_FREEDOM_LIMIT};
+	double variance;
+
+	if (windows < 2)
+		return spread;
+	variance = bootstrap_error * bootstrap_error * windows / (windows - 1);
+	if (variance > spread.variance)
+		spread = (struct spread){variance, windows - 1};
+	return spread;
+}
+
+/* Welch's test. */
+static double spread_p(double change, const struct spread spread[DIFF_SIDES])
+{
+	double a = spread[0].variance, b = spread[1].variance;
+	double freedom = a * a / spread[0].freedom + b * b / spread[1].freedom;
+
+	if (a + b <= 0)
+		return 1;
+	freedom = freedom > 0 ? (a + b) * (a + b) / freedom : NO_FREEDOM_LIMIT;
+	return stat_student_p(change / sqrt(a + b), freedom);
+}
+
+static int p_of_few(const struct diff_data *data, const struct diff_row *row,
+		    enum diff_column column, const struct scratch *scratch, double *ret_p)
+{
+	struct spread spread[DIFF_SIDES];
+	struct stat_interval interval;
+	int err = stat_bootstrap(&scratch->side[DIFF_A], &scratch->side[DIFF_B], SEED, &interval);
+
+	if (err)
+		return err;
+	for (unsigned int s = 0; s < DIFF_SIDES; s++)
+		spread[s] = spread_of(interval.error[s], event_variance(data, row, column, s),
+				      scratch->side[s].count);
+	*ret_p = spread_p(row->change[column].share[DIFF_B] - row->change[column].share[DIFF_A],
+			  spread);
+	return 0;
+}
+
+/* Whether nearly every window has some of the row and some of the rest. */
+static bool is_everywhere(const struct scratch *scratch)
+{
+	uint32_t windows = 0, without = 0;
+
+	for (unsigned int s = 0; s < DIFF_SIDES; s++)
+		for (uint32_t i = 0; i < scratch->side[s].count; i++) {
+			windows++;
+			without += scratch->value[s][i] <= 0 ||
+				   scratch->value[s][i] >= scratch->weight[s][i];
+		}
+	return without <= windows / MAX_WITHOUT;
+}
+
+/* A window in which little ran has a share that says little.  So what is ranked is the time above what the
+ * share of both sides together gives: it is near 0 there, and lies in the middle.  Where windows have the
+ * same time in all, the order is that of the shares.  Where many windows have nothing of the row, this would
+ * be the order of all time, and the shares are ranked. */
+static void score(double pooled, struct scratch *scratch)
+{
+	bool everywhere = is_everywhere(scratch);
+
+	for (unsigned int s = 0; s < DIFF_SIDES; s++)
+		for (uint32_t i = 0; i < scratch->side[s].count; i++) {
+			double value = scratch->value[s][i], weight = scratch->weight[s][i];
+
+			scratch->score[s][i] =
+				everywhere ? value - pooled * weight : value / weight;
+		}
+}
+
+static bool is_testable(const struct diff_data *data, const struct diff_row *row,
+			enum diff_column column)
+{
+	int64_t samples =
+		row->side[DIFF_A].sum[column].samples + row->side[DIFF_B].sum[column].samples;
+
+	if (importance(pooled_share(data, row, column)) <= 0)
+		return false;
+	return samples >= DIFF_MIN_SAMPLES || (data->side[DIFF_A].all.samples <= 0 &&
+					       data->side[DIFF_B].all.samples <= 0);
+}
+
+static int test_column(const struct diff_data *data, struct diff_row *row, enum diff_column column,
+		       struct scratch *scratch)
+{
+	struct diff_change *change = &row->change[column];
+
+	unfold(data, row, column, scratch);
+	*change = (struct diff_change){.low = 1, .p = UNKNOWN};
+	for (unsigned int s = 0; s < DIFF_SIDES; s++) {
+		change->share[s] = stat_share(&scratch->side[s]);
+		change->cov[s] = stat_cov(&scratch->side[s]);
+	}
+	if (!is_testable(data, row, column) || diff_way(data) == DIFF_WAY_NONE)
+		return 0;
+	if (!scratch->ranks)
+		return p_of_few(data, row, column, scratch, &change->p);
+	score(pooled_share(data, row, column), scratch);
+	change->p = mann_whitney_p(scratch->ranks, scratch->score[DIFF_A], scratch->score[DIFF_B]);
+	return 0;
+}
+
+/* ---- a table ---- */
+
+static void scratch_free(struct scratch *scratch)
+{
+	if (!scratch)
+		return;
+	mann_whitney_free(scratch->ranks);
+	free(scratch);
+}
+DEFINE_OWNED(struct scratch, scratch)
+
+static int want_ranks(struct scratch *scratch, uint32_t a_count, uint32_t b_count)
+{
+	if (a_count < DIFF_MIN_WINDOWS || b_count < DIFF_MIN_WINDOWS)
+		return 0;
+	return mann_whitney_new(a_count, b_count, &scratch->ranks);
+}
+
+struct test {
+	uint64_t hash;
+	struct stat_test tested;
+	uint32_t row, column;
+};
+
+static int compare_tests(const void *a, const void *b)
+{
+	const struct test *test_a = a, *test_b = b;
+
+	if (test_a->hash != test_b->hash)
+		return test_a->hash < test_b->hash ? -1 : 1;
+	return (test_a->tested.p > test_b->tested.p) - (test_a->tested.p < test_b->tested.p);
+}
+
+/* By what the test looks at: the same values in the same windows are the same test. */
+static uint64_t hash_of(const struct diff_row *row, enum diff_column column)
+{
+	uint64_t hash = 0;
+
+	for (unsigned int s = 0; s < DIFF_SIDES; s++) {
+		const struct diff_series *series = &row->side[s];
+
+		for (uint32_t i = 0; i < series->count; i++) {
+			struct {
+				uint64_t hash, side_and_slot;
+				int64_t value;
+			} mixed = {hash, (uint64_t)s << 32 | series->cell[i].slot,
+				   series->cell[i].value[column]};
+
+			if (mixed.value)
+				hash = XXH3_64bits(&mixed, sizeof(mixed));
+		}
+	}
+	return hash;
+}
+
+static uint32_t collect(const struct diff_data *data, const struct diff_table *table,
+			struct test *test)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < table->count; i++)
+		for (unsigned int c = 0; c < DIFF_COLUMNS; c++) {
+			const struct diff_row *row = &table->row[i];
+			enum diff_column column = (enum diff_column)c;
+
+			if (row->change[c].p < 0)
+				continue;
+			test[count++] = (struct test){
+				.hash = hash_of(row, column),
+				.tested = {row->change[c].p,
+					   importance(pooled_share(data, row, column))},
+				.row = i,
+				.column = c};
+		}
+	qsort(test, count, sizeof(*test), compare_tests);
+	return count;
+}
+
+static bool is_new(const struct test *test, uint32_t i)
+{
+	return !i || test[i].hash != test[i - 1].hash || test[i].tested.p > test[i - 1].tested.p;
+}
+
+/* One family: self and total of all rows, as an alarm in either is one.  A leaf's self is its total,
+ * and a caller of one function has its total: that is tested once. */
+static int correct(const struct diff_data *data, struct diff_table *table, uint32_t *ret_tests)
+{
+	size_t room = (size_t)table->count * DIFF_COLUMNS + 1;
+	OWNED_MEM struct test *test = calloc(room, sizeof(*test));
+	OWNED_MEM struct stat_test *family = calloc(room, sizeof(*family));
+	uint32_t count, distinct = 0;
+	int err;
+
+	if (!test || !family)
+		return -ENOMEM;
+	count = collect(data, table, test);
+	for (uint32_t i = 0; i < count; i++)
+		if (is_new(test, i))
+			family[distinct++] = test[i].tested;
+	err = stat_holm(family, distinct);
+	if (err)
+		return err;
+	*ret_tests = distinct;
+	distinct = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		distinct += is_new(test, i);
+		table->row[test[i].row].change[test[i].column].p = family[distinct - 1].p;
+	}
+	return 0;
+}
+
+int diff_test_table(struct diff_data *data, enum diff_by by, uint32_t *ret_tests)
+{
+	OWNED(scratch) struct scratch *scratch = calloc(1, sizeof(*scratch));
+	struct diff_table *table = &data->table[by];
+	unsigned int columns = by == DIFF_BY_STACK ? DIFF_SELF + 1 : DIFF_COLUMNS;
+	int err;
+
+	if (!scratch)
+		return -ENOMEM;
+	err = want_ranks(scratch, used_slots(&data->side[DIFF_A]), used_slots(&data->side[DIFF_B]));
+	for (uint32_t i = 0; !err && i < table->count; i++) {
+		table->row[i].change[DIFF_TOTAL].p = UNKNOWN;
+		for (unsigned int column = 0; !err && column < columns; column++)
+			err = test_column(data, &table->row[i], (enum diff_column)column, scratch);
+	}
+	return err ? err : correct(data, table, ret_tests);
+}
+
+/* Low above high where a side is one window. */
+static int find_interval(const struct scratch *scratch, struct diff_change *change)
+{
+	struct stat_interval interval = {.low = 1};
+	int err = 0;
+
+	if (scratch->side[DIFF_A].count > 1 && scratch->side[DIFF_B].count > 1)
+		err = stat_bootstrap(&scratch->side[DIFF_A], &scratch->side[DIFF_B], SEED,
+				     &interval);
+	change->low = interval.low;
+	change->high = interval.high;
+	return err;
+}
+
+int diff_test_interval(const struct diff_data *data, struct diff_row *row, enum diff_column column)
+{
+	OWNED(scratch) struct scratch *scratch = calloc(1, sizeof(*scratch));
+
+	if (!scratch)
+		return -ENOMEM;
+	unfold(data, row, column, scratch);
+	return find_interval(scratch, &row->change[column]);
+}
+
+/* ---- all of it ---- */
+
+static void unfold_all(const struct diff_side *side, double unit_ns, struct scratch *scratch,
+		       unsigned int s)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < side->slot_count; i++) {
+		if (side->duration[i] <= 0)
+			continue;
+		scratch->value[s][count] = side->weight[i] * unit_ns;
+		scratch->weight[s][count] = side->duration[i];
+		scratch->score[s][count] = scratch->value[s][count] / side->duration[i];
+		count++;
+	}
+	scratch->side[s] = (struct stat_side){
+		.value = scratch->value[s], .weight = scratch->weight[s], .count = count};
+}
+
+int diff_test_all(const struct diff_data *data, double unit_ns, struct diff_change *ret_change)
+{
+	OWNED(scratch) struct scratch *scratch = calloc(1, sizeof(*scratch));
+	struct diff_change change = {.p = UNKNOWN};
+	int err;
+
+	if (!scratch)
+		return -ENOMEM;
+	for (unsigned int s = 0; s < DIFF_SIDES; s++) {
+		unfold_all(&data->side[s], unit_ns, scratch, s);
+		change.share[s] = stat_share(&scratch->side[s]);
+		change.cov[s] = stat_cov(&scratch->side[s]);
+	}
+	err = want_ranks(scratch, scratch->side[DIFF_A].count, scratch->side[DIFF_B].count);
+	if (!err)
+		err = find_interval(scratch, &change);
+	if (err)
+		return err;
+	if (scratch->ranks)
+		change.p = mann_whitney_p(scratch->ranks, scratch->score[DIFF_A],
+					  scratch->score[DIFF_B]);
+	*ret_change = change;
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two sides, each of windows, read into one profile: the time of every function, line and stack in
+ * every window of both.  Equal code of both sides is one row, also when it stands on other lines. */
+#ifndef DIFF_TABLE_H
+#define DIFF_TABLE_H
+
+#include <stdbool.h>
+
+#include "pprof/profile_read.h"
+#include "profile/profile_data.h"
+
+/* Above, neighbours are put together, so memory does not grow with the number of windows. */
+#define DIFF_MAX_SLOTS 256U
+
+enum diff_side_id { DIFF_A, DIFF_B, DIFF_SIDES };
+enum diff_by { DIFF_BY_FUNCTION, DIFF_BY_LINE, DIFF_BY_STACK, DIFF_TABLES };
+enum diff_column { DIFF_SELF, DIFF_TOTAL, DIFF_COLUMNS };
+
+/* Strings of the profile.  offset: of the line from where its function starts; else of the file. */
+struct diff_code {
+	uint32_t name, file, module, class, offset;
+	uint32_t has_start; /* offset counts from the function's start */
+};
+
+struct diff_sum {
+	int64_t value, samples;
+	double per_event; /* as totals_sum's */
+};
+
+struct diff_cell {
+	uint32_t slot;
+	int64_t value[DIFF_COLUMNS];
+};
+
+struct diff_series {
+	struct diff_cell *cell; /* by slot; only those that are not 0 */
+	uint32_t count, capacity;
+	struct diff_sum sum[DIFF_COLUMNS];
+};
+
+/* What was found out about one column of a row; significance.h. */
+struct diff_change {
+	double share[DIFF_SIDES], cov[DIFF_SIDES]; /* cov < 0: not known */
+	double low, high; /* of 95 % of the change; low > high: not known */
+	double p;	  /* corrected; < 0: too few samples to test */
+};
+
+struct diff_row {
+	struct diff_code code;		   /* not of stacks */
+	uint32_t first_frame, frame_count; /* of stacks: in diff_data.stack_frame */
+	uint32_t start_line;		   /* as last seen; 0: unknown */
+	struct diff_series side[DIFF_SIDES];
+	struct diff_change change[DIFF_COLUMNS];
+	uint64_t last_sample; /* number: recursion counts once in total */
+};
+
+struct diff_table {
+	struct diff_row *row;
+	uint32_t count, capacity;
+	struct index_table index;
+	uint32_t *row_of; /* + 1, by location of the profile, or by stack; 0: not asked for yet */
+	uint32_t row_of_count;
+};
+
+struct diff_side {
+	double weight[DIFF_MAX_SLOTS]; /* all time of each slot */
+	double duration[DIFF_MAX_SLOTS];
+	uint32_t slot_count, stride; /* stride: windows a slot */
+	uint32_t windows;
+	uint64_t duration_ns;
+	struct diff_sum all;
+	int64_t *value; /* of each row of the profile */
+	uint32_t value_count;
+};
+
+/* All zero is nothing read yet.  Release with diff_data_release(). */
+struct diff_data {
+	const struct profile *profile; /* borrowed */
+	struct diff_side side[DIFF_SIDES];
+	struct diff_table table[DIFF_TABLES];
+	uint32_t *stack_frame; /* rows of table[DIFF_BY_FUNCTION], leaf first, of all stacks */
+	uint32_t stack_frame_count, stack_frame_capacity;
+	uint64_t sample;
+};
+
+void diff_data_release(struct diff_data *data);
+/* The profile is the same at each call; side A's windows come before B's.  0 or -ENOMEM. */
+int diff_data_add_window(struct diff_data *data, enum diff_side_id side, struct profile *profile,
+			 const struct profile_window *window);
+/* The line to show; 0: unknown. */
+uint32_t diff_row_line(const struct diff_row *row, enum diff_by by);
+
+#endif

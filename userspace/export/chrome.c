@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Source: "Trace Event Format" of the Chromium project: complete events "X", metadata "M". */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/json_writer.h"
+#include "export/exports.h"
+#include "render/format.h"
+
+struct chrome {
+	struct json_writer json;
+	const struct flame_tree *tree;
+	const uint32_t *child, *first;
+	int64_t *value;	  /* of one group: self and total, see flame_tree_group_values() */
+	int64_t *start;	  /* of each node, in the profile's unit */
+	int64_t *end;	  /* of each group */
+	double unit_us;	  /* microseconds in one */
+	int64_t pid, tid; /* of the group; made up where there are none */
+};
+
+static void put_name(struct chrome *chrome, const char *what, const char *name)
+{
+	struct json_writer *json = &chrome->json;
+
+	json_newline(json);
+	json_open(json, '{');
+	json_put_string(json, "ph", "M");
+	json_put_string(json, "name", what);
+	json_put_int(json, "pid", chrome->pid);
+	json_put_int(json, "tid", chrome->tid);
+	json_key(json, "args");
+	json_open(json, '{');
+	json_put_string(json, "name", name);
+	json_close(json, '}');
+	json_close(json, '}');
+}
+
+static void put_node(struct chrome *chrome, uint32_t index)
+{
+	struct json_writer *json = &chrome->json;
+	const struct code_table *table = &chrome->tree->code;
+	const struct code *code = &table->code[chrome->tree->node[index].frame];
+	int64_t total = chrome->value[(size_t)index * 2 + 1];
+	/* Whole ones: a fraction would let a child end after its parent, by a sum's last digit, and a
+	 * reader's stack would go wrong from there. */
+	int64_t from_us = llround((double)chrome->start[index] * chrome->unit_us);
+	int64_t to_us = llround((double)(chrome->start[index] + total) * chrome->unit_us);
+
+	if (from_us == to_us)
+		return;
+	json_newline(json);
+	json_open(json, '{');
+	json_put_string(json, "ph", "X");
+	json_put_string(json, "name", code->name ? code_text(table, code->name) : "[unknown]");
+	json_put_string(json, "cat", frame_class_name((enum frame_class)code->class));
+	json_put_int(json, "pid", chrome->pid);
+	json_put_int(json, "tid", chrome->tid);
+	json_put_int(json, "ts", from_us);
+	json_put_int(json, "dur", to_us - from_us);
+	json_key(json, "args");
+	json_open(json, '{');
+	json_put_string(json, "file", code_place(table, code));
+	json_put_int(json, "line", code_line(code));
+	json_close(json, '}');
+	json_close(json, '}');
+}
+
+/* A thread that was renamed has several groups and one track: they follow each other there. */
+static int64_t end_of_track(const struct chrome *chrome, uint32_t group)
+{
+	const struct group *all = chrome->tree->groups.group;
+
+	for (uint32_t g = group; g-- > 0;)
+		if (all[g].pid == all[group].pid && all[g].tid == all[group].tid && all[g].tid)
+			return chrome->end[g];
+	return 0;
+}
+
+/* Parents lie before their children: one pass gives every child its start. */
+static void put_group(struct chrome *chrome, uint32_t group)
+{
+	const struct flame_tree *tree = chrome->tree;
+
+	flame_tree_group_values(tree, group, chrome->value);
+	chrome->start[0] = end_of_track(chrome, group);
+	chrome->end[group] = chrome->start[0] + chrome->value[1];
+	for (uint32_t i = 0; i < tree->node_count; i++) {
+		int64_t at = chrome->start[i];
+
+		if (chrome->value[(size_t)i * 2 + 1] <= 0)
+			continue;
+		if (i)
+			put_node(chrome, i);
+		for (uint32_t c = chrome->first[i]; c < chrome->first[i + 1]; c++) {
+			chrome->start[chrome->child[c]] = at;
+			at += chrome->value[(size_t)chrome->child[c] * 2 + 1];
+		}
+	}
+}
+
+static void put_groups(struct chrome *chrome)
+{
+	const struct flame_tree *tree = chrome->tree;
+	const struct intern *strings = tree->profile->strings;
+
+	for (uint32_t g = 0; g < tree->groups.count; g++) {
+		const struct group *group = &tree->groups.group[g];
+
+		chrome->pid = group->pid ? group->pid : 1;
+		chrome->tid = group->tid ? group->tid : (int64_t)g + 1;
+		if (group->comm)
+			put_name(chrome, "process_name", intern_get(strings, group->comm, NULL));
+		put_name(chrome, "thread_name",
+			 intern_get(strings, group->thread ? group->thread : group->label, NULL));
+		put_group(chrome, g);
+	}
+}
+
+int export_chrome(const struct flame_tree *tree, const struct export_facts *facts, FILE *out)
+{
+	const char *unit = tree->profile->options.value_type[tree->options.value_index].unit;
+	double unit_ns = format_unit_ns(unit);
+	OWNED_MEM uint32_t *child = NULL, *first = NULL;
+	OWNED_MEM int64_t *value = calloc((size_t)tree->node_count * 2, sizeof(*value));
+	OWNED_MEM int64_t *start = calloc(tree->node_count, sizeof(*start));
+	OWNED_MEM int64_t *end = calloc(tree->groups.count + 1U, sizeof(*end));
+	struct chrome chrome = {.json = json_writer_to(out),
+				.tree = tree,
+				.value = value,
+				.start = start,
+				.end = end,
+				.unit_us = unit_ns > 0 ? unit_ns / 1e3 : 1,
+				.pid = 1,
+				.tid = 1};
+	int err = flame_tree_children(tree, &child, &first);
+
+	if (err || !value || !start || !end)
+		return -ENOMEM;
+	chrome.child = child;
+	chrome.first = first;
+	json_open(&chrome.json, '{');
+	json_put_string(&chrome.json, "displayTimeUnit", "ms");
+	json_key(&chrome.json, "otherData");
+	json_open(&chrome.json, '{');
+	json_put_string(&chrome.json, "exporter", "pyprof");
+	json_put_string(&chrome.json, "title", facts->title);
+	json_put_string(&chrome.json, "note",
+			"widths are sums over the whole profile; their order is not that of time");
+	json_close(&chrome.json, '}');
+	json_key(&chrome.json, "traceEvents");
+	json_open(&chrome.json, '[');
+	put_groups(&chrome);
+	json_close(&chrome.json, ']');
+	json_close(&chrome.json, '}');
+	putc('\n', out);
+	return json_finish(&chrome.json);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "live/model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+
+struct reading {
+	void (*on_process)(void *context, const struct live_process *process);
+	void *context;
+	struct live_process process; /* the open one; strings NULL: there is none */
+	size_t thread_capacity;
+	/* By the number in the reply minus that of the process's first one: its string id. */
+	uint32_t *stack; /* owned */
+	uint64_t first_stack;
+	size_t stack_count, stack_capacity;
+	struct live_model_frame *frame; /* owned: of the stack that is being read */
+	size_t frame_count, frames_wanted;
+	bool has_ended;
+	struct live_end end;
+	char *why; /* owned */
+};
+
+static void close_process(struct reading *reading)
+{
+	struct live_process *process = &reading->process;
+
+	intern_free(process->strings);
+	free(process->thread);
+	*process = (struct live_process){};
+	reading->thread_capacity = 0;
+	reading->stack_count = 0;
+}
+
+static int flush(struct reading *reading)
+{
+	if (reading->frames_wanted)
+		return -EBADMSG;
+	if (reading->process.strings)
+		reading->on_process(reading->context, &reading->process);
+	close_process(reading);
+	return 0;
+}
+
+/* Names come from other processes: no control code goes on from here. */
+static int add_string(struct reading *reading, const char *text, uint32_t *ret_id)
+{
+	OWNED_MEM char *clean = NULL;
+	size_t size = strlen(text);
+
+	if (intern_bytes_used(reading->process.strings) > LIVE_MODEL_STRINGS_MAX)
+		return -E2BIG;
+	if (utf8_is_clean(text, size))
+		return intern_bytes(reading->process.strings, text, size, ret_id);
+	clean = malloc(size * UTF8_CLEAN_MAX_GROWTH);
+	if (!clean)
+		return -ENOMEM;
+	size = utf8_clean(text, size, clean);
+	return intern_bytes(reading->process.strings, clean, size, ret_id);
+}
+
+static int open_process(struct reading *reading, const struct live_record *record)
+{
+	int err = flush(reading);
+
+	if (!err)
+		err = intern_new(&reading->process.strings);
+	if (err)
+		return err;
+	reading->process.pid = record->number[0];
+	reading->process.uid = record->number[1];
+	return add_string(reading, record->text[0], &reading->process.name);
+}
+
+/* ---- stacks ---- */
+
+static int end_stack(struct reading *reading)
+{
+	return intern_bytes(reading->process.strings, (const char *)reading->frame,
+			    reading->frame_count * sizeof(reading->frame[0]),
+			    &reading->stack[reading->stack_count - 1]);
+}
+
+static int open_stack(struct reading *reading, const struct live_record *record)
+{
+	if (!reading->process.strings || reading->frames_wanted || !record->number[1] ||
+	    record->number[1] > LIVE_MODEL_FRAMES_MAX)
+		return -EBADMSG;
+	if (!reading->stack_count)
+		reading->first_stack = record->number[0];
+	if (record->number[0] != reading->first_stack + reading->stack_count ||
+	    reading->stack_count == LIVE_MODEL_STACKS_MAX)
+		return -EBADMSG;
+	if (reading->stack_count == reading->stack_capacity) {
+		size_t capacity = reading->stack_capacity ? reading->stack_capacity * 2 : 64;
+		uint32_t *grown = reallocarray(reading->stack, capacity, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		reading->stack = grown;
+		reading->stack_capacity = capacity;
+	}
+	reading->stack[reading->stack_count++] = 0;
+	reading->frames_wanted = record->number[1];
+	reading->frame_count = 0;
+	return 0;
+}
+
+static int add_frame(struct reading *reading, const struct live_record *record)
+{
+	struct live_model_frame *frame = &reading->frame[reading->frame_count];
+	int err;
+
+	if (!reading->frames_wanted || record->number[0] > UINT32_MAX ||
+	    record->number[1] > UINT32_MAX)
+		return -EBADMSG;
+	frame->kind = (uint32_t)record->number[0];
+	frame->line = (uint32_t)record->number[1];
+	err = add_string(reading, record->text[0], &frame->name);
+	if (!err)
+		err = add_string(reading, record->text[1], &frame->file);
+	if (!err)
+		err = add_string(reading, record->text[2], &frame->module);
+	if (err)
+		return err;
+	reading->frame_count++;
+	return --reading->frames_wanted ? 0 : end_stack(reading);
+}
+
+bool live_process_frame(const struct live_process *process, uint32_t stack, size_t at,
+			struct live_model_frame *ret_frame)
+{
+	size_t size = 0;
+	const char *bytes = intern_get(process->strings, stack, &size);
+
+	if (at >= size / sizeof(*ret_frame))
+		return false;
+	memcpy(ret_frame, bytes + at * sizeof(*ret_frame), sizeof(*ret_frame));
+	return true;
+}
+
+const char *live_process_string(const struct live_process *process, uint32_t id)
+{
+	return intern_get(process->strings, id, NULL);
+}
+
+/* ---- threads ---- */
+
+static int add_thread(struct reading *reading, const struct live_record *record)
+{
+	struct live_process *process = &reading->process;
+	struct live_thread thread = {.tid = (uint32_t)record->number[0],
+				     .flags = record->number[2],
+				     .waited_ns = record->number[3]};
+	uint64_t number = record->number[1];
+	int err;
+
+	if (!process->strings || reading->frames_wanted ||
+	    process->thread_count == LIVE_MODEL_THREADS_MAX ||
+	    (number && (number < reading->first_stack ||
+			number - reading->first_stack >= reading->stack_count)))
+		return -EBADMSG;
+	if (number)
+		thread.stack = reading->stack[number - reading->first_stack];
+	if (process->thread_count == reading->thread_capacity) {
+		size_t capacity = reading->thread_capacity ? reading->thread_capacity * 2 : 64;
+		void *grown = reallocarray(process->thread, capacity, sizeof(thread));
+
+		if (!grown)
+			return -ENOMEM;
+		process->thread = grown;
+		reading->thread_capacity = capacity;
+	}
+	err = add_string(reading, record->text[0], &thread.name);
+	if (!err)
+		err = add_string(reading, record->text[1], &thread.wait);
+	if (!err)
+		process->thread[process->thread_count++] = thread;
+	return err;
+}
+
+/* ---- the whole ---- */
+
+static int take(struct reading *reading, const struct live_record *record)
+{
+	switch (record->kind) {
+	case LIVE_PROCESS:
+		return open_process(reading, record);
+	case LIVE_STACK:
+		return open_stack(reading, record);
+	case LIVE_FRAME:
+		return add_frame(reading, record);
+	case LIVE_THREAD:
+		return add_thread(reading, record);
+	case LIVE_END:
+		reading->has_ended = true;
+		reading->end = (struct live_end){record->number[0], record->number[1],
+						 record->number[2], record->number[3]};
+		return flush(reading);
+	case LIVE_ERROR:
+		reading->why = strdup(record->text[0]);
+		return reading->why ? -EREMOTEIO : -ENOMEM;
+	default:
+		return 0;
+	}
+}
+
+static int read_lines(struct reading *reading, FILE *stream)
+{
+	OWNED_MEM char *line = malloc(LIVE_LINE_BYTES);
+	int err = line ? 0 : -ENOMEM;
+
+	while (!err && !reading->has_ended) {
+		struct live_record record;
+		size_t size;
+
+		if (!fgets(line, LIVE_LINE_BYTES, stream))
+			return -EBADMSG;
+		/* A NUL in it makes it end early: then no newline is there. */
+		size = strlen(line);
+		if (!size || line[size - 1] != '\n')
+			return -EBADMSG;
+		err = live_record_parse(line, size - 1, &record);
+		if (!err)
+			err = take(reading, &record);
+		else if (err == -ENOENT)
+			err = 0; /* of a later version */
+	}
+	return err;
+}
+
+int live_model_read(FILE *stream,
+		    void (*on_process)(void *context, const struct live_process *process),
+		    void *context, struct live_end *ret_end, char **ret_why)
+{
+	struct reading reading = {.on_process = on_process, .context = context};
+	int err;
+
+	reading.frame = calloc(LIVE_MODEL_FRAMES_MAX, sizeof(reading.frame[0]));
+	err = reading.frame ? read_lines(&reading, stream) : -ENOMEM;
+	close_process(&reading);
+	free(reading.stack);
+	free(reading.frame);
+	if (err == -EREMOTEIO)
+		*ret_why = TAKE(reading.why);
+	free(reading.why);
+	if (!err)
+		*ret_end = reading.end;
+	return err;
+}
