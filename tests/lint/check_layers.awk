@@ -10,18 +10,20 @@ BEGIN {
 	allowed["profile"] = "symbolize"
 	allowed["pprof"] = "profile"
 	allowed["timeline"] = "drain"
+	allowed["ledger"] = "discover drain"
+	allowed["options"] = "live"
 	allowed["render"] = "profile pprof"
 	allowed["export"] = "profile render"
 	allowed["diff"] = "profile pprof render"
 	allowed["reader"] = "profile pprof store render export diff live"
-	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store timeline live"
-	folders = "base discover elf unwind python attach drain symbolize profile pprof store timeline live render export diff reader agent"
+	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store timeline ledger live options"
+	folders = "base discover elf unwind python attach drain symbolize profile pprof store timeline ledger live options render export diff reader agent"
 	# What the build generates has no folder; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_older.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "pprof"
 	generated["perfetto.pb-c.h"] = "timeline"
-	generated["version.h"] = "agent reader"
+	generated["version.h"] = "options agent reader"
 	generated["flame_page.h"] = "render"
 }
 function has(list, word) { return index(" " list " ", " " word " ") }

@@ -27,7 +27,7 @@ for verb in $(sed -n 's/^\t{"\([a-z]*\)", .*/\1/p' userspace/reader/verb.c); do
 	}
 done
 page=docs/man/pyprofd.1
-for option in $(sed -n 's/^\t{"\([a-z-]*\)", .*/\1/p' userspace/agent/options.c); do
+for option in $(sed -n 's/^\t{"\([a-z-]*\)", .*/\1/p' userspace/options/options.c); do
 	sed 's/\\-/-/g' $page | grep -q -e "--$option" || {
 		echo "$page: --$option is missing"
 		failed=1

@@ -13,8 +13,6 @@
 
 #include "agent/command.h"
 #include "agent/coverage.h"
-#include "agent/host_check.h"
-#include "agent/ledger_sums.h"
 #include "agent/live.h"
 #include "agent/miss_python.h"
 #include "agent/sweeps.h"
@@ -25,6 +23,8 @@
 #include "base/log.h"
 #include "discover/cpus.h"
 #include "elf/elf_guard.h"
+#include "ledger/ledger_sums.h"
+#include "options/host_check.h"
 #include "symbolize/symbolizer.h"
 
 #define TICK_NS (250 * NS_PER_MS)

@@ -19,8 +19,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/ledger.h"
-#include "agent/options.h"
 #include "agent/output.h"
 #include "agent/profiles.h"
 #include "agent/progress.h"
@@ -36,6 +34,8 @@
 #include "drain/dictionary.h"
 #include "drain/ring.h"
 #include "drain/wakes.h"
+#include "ledger/ledger.h"
+#include "options/options.h"
 #include "unwind/row_store.h"
 
 struct coverage;

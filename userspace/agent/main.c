@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent/agent.h"
-#include "agent/host_check.h"
 #include "base/log.h"
+#include "options/host_check.h"
 
 int main(int argc, char **argv)
 {

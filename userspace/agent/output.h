@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/options.h"
 #include "base/cleanup.h"
+#include "options/options.h"
 #include "profile/profile.h"
 
 struct output;

@@ -8,10 +8,10 @@
 
 #include <pyprofd/sample.h>
 
-#include "agent/options.h"
 #include "agent/output.h"
 #include "base/intern.h"
 #include "base/kinds.h"
+#include "options/options.h"
 #include "profile/profile.h"
 
 struct profiles {

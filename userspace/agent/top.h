@@ -11,11 +11,11 @@
 
 #include <pyprofd/sample.h>
 
-#include "agent/options.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
 #include "discover/process_table.h"
 #include "live/server.h"
+#include "options/options.h"
 #include "profile/profile.h"
 
 #define TOP_WATCHERS_MAX LIVE_CLIENTS_MAX

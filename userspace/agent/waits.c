@@ -5,14 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/ledger_check.h"
-#include "agent/ledger_sums.h"
 #include "agent/sweeps.h"
 #include "attach/image_table.h"
 #include "base/clock.h"
 #include "discover/proc_scan.h"
 #include "drain/thread_slots.h"
 #include "drain/wait_shares.h"
+#include "ledger/ledger_check.h"
+#include "ledger/ledger_sums.h"
 
 #define LEDGER_TEXT_BYTES 512U
 #define RUN_WORTH_NS NS_PER_SEC /* without a switch: /proc is asked whether that is so */

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "agent/options.h"
+#include "options/options.h"
 
 /* In each PP_BUDGET_PERIOD_NS of a CPU. */
 struct walk_budgets {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/host_check.h"
+#include "options/host_check.h"
 
 #include <errno.h>
 #include <fcntl.h>

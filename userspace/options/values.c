@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/option_values.h"
+#include "options/values.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/options.h"
 #include "base/cleanup.h"
+#include "options/options.h"
 
 int option_number(const char *text, size_t size, uint64_t *ret_number)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How far the ledger's time on the CPU is off the scheduler's own, process by process. */
-#ifndef AGENT_LEDGER_CHECK_H
-#define AGENT_LEDGER_CHECK_H
+#ifndef LEDGER_LEDGER_CHECK_H
+#define LEDGER_LEDGER_CHECK_H
 
-#include "agent/ledger.h"
 #include "base/cleanup.h"
+#include "ledger/ledger.h"
 
 struct ledger_check;
 int ledger_check_new(struct ledger_check **ret_check);

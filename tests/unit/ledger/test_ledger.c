@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/ledger.c drain/thread_slots.c */
+/* sources: ledger/ledger.c drain/thread_slots.c */
 /* The map of exited threads is a stand-in of this file. */
-#include "agent/ledger.h"
+#include "ledger/ledger.h"
 
 #include <bpf/bpf.h>
 #include <cmocka.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c agent/options.c agent/option_rules.c agent/option_values.c */
-#include "agent/options.h"
+/* sources: base/kinds.c options/options.c options/rules.c options/values.c */
+#include "options/options.h"
 
 #include <cmocka.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/ledger.h"
+#include "ledger/ledger.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

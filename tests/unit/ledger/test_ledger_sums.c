@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/ledger_sums.c */
-#include "agent/ledger_sums.h"
+/* sources: ledger/ledger_sums.c */
+#include "ledger/ledger_sums.h"
 
 #include <cmocka.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/ledger.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c */
+/* sources: ledger/ledger.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c */
 /* Times of threads that are in no slot. */
-#include "agent/ledger.h"
+#include "ledger/ledger.h"
 
 #include <cmocka.h>
 

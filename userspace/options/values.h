@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The words of a command line as numbers, times, sizes and users.  The locale has no say. */
-#ifndef AGENT_OPTION_VALUES_H
-#define AGENT_OPTION_VALUES_H
+#ifndef OPTIONS_VALUES_H
+#define OPTIONS_VALUES_H
 
 #include <stddef.h>
 #include <stdint.h>

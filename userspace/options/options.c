@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/options.h"
+#include "options/options.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -7,9 +7,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "agent/option_rules.h"
-#include "agent/option_values.h"
 #include "live/request.h"
+#include "options/rules.h"
+#include "options/values.h"
 #include "version.h"
 
 /* Long options without a letter: above every character. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the options mean together, once all of them are read: what was left open gets its value here, and
  * nowhere else. */
-#ifndef AGENT_OPTION_RULES_H
-#define AGENT_OPTION_RULES_H
+#ifndef OPTIONS_RULES_H
+#define OPTIONS_RULES_H
 
 #include <stdbool.h>
 
-#include "agent/options.h"
+#include "options/options.h"
 
 #define OPTION_WHY_BYTES 192U
 

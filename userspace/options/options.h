@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The command line, checked as far as that needs nothing of the host (the rest: host_check.h).
  * The strings point into argv or are owned by the object, which options_release() frees. */
-#ifndef AGENT_OPTIONS_H
-#define AGENT_OPTIONS_H
+#ifndef OPTIONS_OPTIONS_H
+#define OPTIONS_OPTIONS_H
 
 #include <regex.h>
 #include <stdbool.h>
@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "agent/option_values.h"
 #include "base/cleanup.h"
 #include "base/kinds.h"
+#include "options/values.h"
 
 #define OPTIONS_HZ_MAX 10000U
 #define OPTIONS_HZ_DEFAULT 99U

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Ledgers of windows, added up: those of one profile for its comments, those of the whole run for the
  * summary. */
-#ifndef AGENT_LEDGER_SUMS_H
-#define AGENT_LEDGER_SUMS_H
+#ifndef LEDGER_LEDGER_SUMS_H
+#define LEDGER_LEDGER_SUMS_H
 
 #include <stdio.h>
 
 #include <pyprofd/process.h>
 
-#include "agent/ledger.h"
 #include "base/cleanup.h"
+#include "ledger/ledger.h"
 
 /* Processes that have a sum of their own; later ones share one, of tgid 0. */
 #define LEDGER_SUMS_MAX 1024U

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c agent/host_check.c agent/options.c agent/option_rules.c agent/option_values.c base/io.c */
-#include "agent/host_check.h"
+/* sources: base/kinds.c options/host_check.c options/options.c options/rules.c options/values.c base/io.c */
+#include "options/host_check.h"
 
 #include <cmocka.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/ledger_sums.h"
+#include "ledger/ledger_sums.h"
 
 #include <errno.h>
 #include <stdlib.h>

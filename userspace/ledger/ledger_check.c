@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/ledger_check.h"
+#include "ledger/ledger_check.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The ledger: where each second of each thread went, a process a line.  Times come from context
  * switches, exactly; samples only divide time on the CPU into Python, native and kernel. */
-#ifndef AGENT_LEDGER_H
-#define AGENT_LEDGER_H
+#ifndef LEDGER_LEDGER_H
+#define LEDGER_LEDGER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ struct ledger_line {
 	uint64_t threads;		  /* that lived in the window */
 	uint64_t exits;			  /* of them, those that exited */
 	/* Time on the CPU less the scheduler's own, and the threads x wall in which they were compared:
-	 * agent/ledger_check.h; 0, 0: they were not. */
+	 * ledger/ledger_check.h; 0, 0: they were not. */
 	int64_t over_ns;
 	uint64_t checked_ns;
 };

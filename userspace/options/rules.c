@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/option_rules.h"
+#include "options/rules.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Can this host run what the options ask for?  Asked once, before anything is opened or written. */
-#ifndef AGENT_HOST_CHECK_H
-#define AGENT_HOST_CHECK_H
+#ifndef OPTIONS_HOST_CHECK_H
+#define OPTIONS_HOST_CHECK_H
 
 #include <stddef.h>
 
-#include "agent/options.h"
 #include "base/cleanup.h"
+#include "options/options.h"
 
 #define HOST_WHY_BYTES 512U
 
