@@ -98,7 +98,7 @@ step_e2e() {
 	export PYPROF_PYTHON
 	tests/e2e/run.py
 }
-step_cases() { tests/e2e/cases.sh; }
+step_cases() { tests/e2e/cases.py; }
 step_kernels() { tests/kernel-matrix/run.sh; }
 
 run_step() {

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""case_ways.py CASES ID WORK OUT   One run of a case's program under all ways of profiling it at once.
+
+The ways: `pid` (one kind, one process), `system-wide` (one kind, the whole machine) and `all-events` (the default: all
+events into a folder, of which the case gets its kind).  The runner of CASES (run_cases.py) starts a program once and this
+script as its profiler, which starts a pyprofd for each way.  When they have ended the runner is forked: each process
+goes on with the profile of one way and writes OUT/WAY.json, which is what `run_cases.py --json` writes.
+
+PYPROFD and PYPROF in the environment name the programs.  Exit status: that of the runner, 1 when any way failed."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import pprof  # noqa: E402
+
+WAYS = ("pid", "system-wide", "all-events")
+PROGRAM_S = 60
+ASKED = ".asked"  # what was asked of the profiler, and how it ended
+
+
+# ---------------------------------------------------------------- as the runner's profiler
+
+def command(way, mode, pid, hz, duration, out):
+    words = [os.environ["PYPROFD"], "--hz", hz, "--duration", duration]
+    if way == "pid":
+        words += ["--pid", pid]
+    if way != "all-events" and mode != "cpu":
+        words += ["--events", mode]
+    return words + ["-o", out_of(way, out)]
+
+
+def out_of(way, out):
+    return out + "." + way + ("/" if way == "all-events" else "")
+
+
+def profile(mode, pid, hz, duration, out):
+    """Runs a pyprofd for each way; their exit statuses go to OUT.asked."""
+    running = {way: subprocess.Popen(command(way, mode, pid, hz, duration, out)) for way in WAYS}
+
+    def forward(number, _):
+        for process in running.values():
+            process.send_signal(number)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, forward)
+    status = {way: process.wait() for way, process in running.items()}
+    with open(out + ASKED, "w", encoding="ascii") as file:
+        json.dump({"mode": mode, "seconds": duration, "status": status}, file)
+    # The runner wants a file there; what is loaded is what out_of() says.
+    with open(out, "w", encoding="ascii") as file:
+        file.write(" ".join(WAYS))
+    return max(map(abs, status.values()))
+
+
+# ---------------------------------------------------------------- around the runner
+
+def merged(mode, folder):
+    """The one kind out of the folder of all.  A profile that says that much of the CPU time is missing is refused."""
+    pyprof, out = os.environ["PYPROF"], folder.rstrip("/") + ".pb.gz"
+    if mode == "cpu":
+        said = subprocess.run([pyprof, "report", "--kind", mode, folder], stdout=subprocess.PIPE,
+                              universal_newlines=True, check=True).stdout.split("\n")[0]
+        if "; only " in said:
+            raise ValueError(said)
+    subprocess.run([pyprof, "export", "--pprof", "--kind", mode, "-o", out, folder], check=True)
+    return out
+
+
+class Ways:
+    """Stands between the runner's main() and its functions.  The runner judges rates: it takes the program's counters of
+    the last seconds before its profiler ended, and divides what the profile has by the time asked for.  Several that
+    run at once do not begin and end together, so here both are of the time that the profile itself covers."""
+
+    def __init__(self, runner, folder):
+        self.runner, self.folder, self.way, self.status = runner, folder, None, {}
+        self.load_one, self.run_one, self.cpu_of = runner.load_profile, runner.run_case, runner.cpu_between
+        ways, truth = self, runner.TruthLog
+
+        class Truth(truth):
+            def __init__(self, tmp):
+                super().__init__(tmp)
+                ways.fork(os.path.join(tmp, "profile.out"))
+
+            def window(self, begin, end):
+                if not begin:
+                    return super().window(begin, end)
+                return {key: value * ways.scale(begin, end) for key, value in
+                        super().window(ways.begin_ns, ways.end_ns).items()}
+
+        runner.TruthLog, runner.load_profile, runner.run_case = Truth, self.load, self.run
+        runner.cpu_between = lambda rows, begin, end: (
+            self.cpu_of(rows, self.begin_ns, self.end_ns) * self.scale(begin, end))
+
+    def scale(self, begin, end):
+        return (end - begin) / (self.end_ns - self.begin_ns)
+
+    def fork(self, out):
+        """Returns once for each way; the process that forked ends when they have."""
+        self.out = out
+        with open(out + ASKED, encoding="ascii") as file:
+            self.asked = json.load(file)
+        self.status = self.asked["status"]
+        sys.stdout.flush()
+        children = []
+        for way in WAYS:
+            pid = os.fork()
+            if not pid:
+                self.way = way
+                self.open_profile()
+                return
+            children.append(pid)
+        os._exit(max([bool(os.waitpid(pid, 0)[1]) for pid in children]))
+
+    def open_profile(self):
+        """The clock of the program's counters is the monotonic one."""
+        self.path = out_of(self.way, self.out)
+        if self.way == "all-events":
+            self.path = merged(self.asked["mode"], self.path)
+        found = pprof.load(self.path)
+        self.begin_ns = found.time_ns - (time.time_ns() - time.monotonic_ns())
+        self.end_ns = self.begin_ns + found.duration_ns
+
+    def load(self, _, *rest):
+        profile = self.load_one(self.path, *rest)
+        # The runner divides by the time that it asked for.
+        factor = float(self.asked["seconds"]) * 1e9 / (self.end_ns - self.begin_ns)
+        profile.samples = [sample._replace(value=sample.value * factor) for sample in profile.samples]
+        return profile
+
+    def run(self, case, env, options):
+        # Three agents take longer to begin than the one for which a program's longest life was chosen; it is told to stop.
+        case.j.setdefault("seconds", PROGRAM_S)
+        result = self.run_one(case, env, options)
+        for way in [self.way] if self.way else WAYS:  # without a profile: the same is true of all
+            if way in self.status:
+                result["profiler_rc"] = self.status[way]
+            with open(os.path.join(self.folder, way + ".json"), "w", encoding="utf-8") as file:
+                json.dump([result], file)
+        return result
+
+
+def main():
+    if sys.argv[1] == "--profile":
+        return profile(*sys.argv[2:])
+    cases, name, work, folder = sys.argv[1:]
+    sys.path.insert(0, os.path.abspath(cases))
+    import run_cases
+    Ways(run_cases, os.path.abspath(folder))
+    template = "%s %s --profile {mode} {pid} {hz} {duration} {out}" % (sys.executable, os.path.abspath(__file__))
+    sys.argv = ["run_cases.py", cases, "--work", work, "--only", "^%s$" % name, "--profiler", template,
+                "--mode-profiler", "offcpu=" + template, "--mode-profiler", "gil=" + template]
+    return run_cases.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cases.py [ID-REGEX,...]   Runs the acceptance cases of modes cpu, offcpu and gil in $CASES (default: ../shared/devcases
+beside the checkout), each under all ways of case_ways.py.
+
+One test is one case under one way.  It fails when a check fails, when pyprofd ends with an error, and when the runner
+ends without a result.  One whose checks failed is run once more and the second result counts, if there are no more such
+than a fiftieth of all (retries.py); one that ended with an error is not.
+
+Time that a hypervisor steals is in no clock of the program, but a sample that was due meanwhile is its own.  A check of
+CPU time that got more than it may is passed when the excess is at most the program's part of what /proc/stat says was
+stolen meanwhile; the figures are printed.  $CASES_WORK: work folder (default: build/cases)."""
+import collections
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zlib
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
+import case_ways  # noqa: E402
+import retries  # noqa: E402
+
+MODES = ("cpu", "offcpu", "gil")
+LIMIT_S = 180
+
+# status: pass, skip, fail (checks failed) or error (pyprofd or the runner ended badly, or there is no profile)
+Verdict = collections.namedtuple("Verdict", "status lines")
+Reading = collections.namedtuple("Reading", "busy_ns idle_ns stolen_ns")
+
+
+def read_machine():
+    """What all CPUs did, by /proc/stat."""
+    with open("/proc/stat", encoding="ascii") as file:
+        user, nice, system, idle, wait, irq, soft, stolen = [int(word) for word in file.readline().split()[1:9]]
+    tick_ns = 10**9 // os.sysconf("SC_CLK_TCK")
+    return Reading((user + nice + system + irq + soft) * tick_ns, (idle + wait) * tick_ns, stolen * tick_ns)
+
+
+def stolen_part_ns(result, machine):
+    """Of what was stolen from the machine, the program's part: time is stolen from CPUs that have something to run."""
+    cpu_ns = result.get("truth", {}).get("cpu", 0)
+    return machine.stolen_ns * min(1, cpu_ns / machine.busy_ns) if machine.busy_ns else 0
+
+
+def excess_is_stolen(result, check, mode, machine):
+    """A line that says so, or None.  A check of an amount says `got` and `V+-T%`, both per second."""
+    _, said, got, wanted = check
+    match = re.match(r"([\d.e+-]+)\+-([\d.]+)%$", wanted)
+    if mode != "cpu" or not said.startswith("amount") or not match or not re.match(r"[\d.e+-]+$", got):
+        return None
+    excess = float(got) - float(match.group(1)) * (1 + float(match.group(2)) / 100)
+    part = stolen_part_ns(result, machine) / (result["truth"]["duration"] / 1e9)
+    if not 0 < excess <= part:
+        return None
+    return "%s: got %s, want %s: %.3f s a second too much, of which %.3f s were stolen (/proc/stat)" % (
+        said, got, wanted, excess / 1e9, part / 1e9)
+
+
+def judge(result, mode, machine):
+    """The Verdict on what the runner wrote for one way; None: it wrote nothing."""
+    if not isinstance(result, dict):
+        return Verdict("error", ["the runner said nothing of it"])
+    status, lines = result.get("status"), [result["why"]] if "why" in result else []
+    if result.get("profiler_rc", 0) != 0:
+        return Verdict("error", lines + ["pyprofd ended with %s" % result["profiler_rc"]])
+    if status == "skip":
+        return Verdict("skip", lines)
+    if status not in ("pass", "fail") or not any(check[0] in ("ok", "FAIL") for check in result["checks"]):
+        return Verdict("error", lines + ["the runner's status is %s" % status])
+    passed = True
+    for check in result["checks"]:
+        if check[0] == "ok" and check[2] == "0" and check[3].startswith("0+-"):
+            return Verdict("error", lines + ["%s: nothing was held against nothing" % check[1]])
+        if check[0] == "FAIL":
+            noise = excess_is_stolen(result, check, mode, machine)
+            passed = passed and noise is not None
+            lines.append(noise or "%s: got %s, want %s" % tuple(check[1:]))
+    if not lines:
+        return Verdict("pass", lines)
+    lines.append("meanwhile the machine was busy for %.1f s, idle for %.1f s, and %.2f s were stolen" % tuple(
+        ns / 1e9 for ns in machine))
+    return Verdict("pass" if passed else "fail", lines)
+
+
+class Cases:
+    def __init__(self, folder, work):
+        self.folder, self.work, self.modes = folder, work, {}
+        for path in sorted(glob.glob(folder + "/*/case.json")):
+            with open(path, encoding="utf-8") as file:
+                case = json.load(file)
+            if case.get("mode", "cpu") in MODES:
+                self.modes[case["id"]] = case.get("mode", "cpu")
+
+    def set_up(self, names):
+        """A marker saves the second time; it is tied to the cases as they stand.  What cannot be set up fails its case."""
+        state = zlib.crc32(b"".join(open(path, "rb").read() for path in sorted(glob.glob(self.folder + "/*/case.json"))))
+        marker = os.path.join(self.work, ".setup-%08x" % zlib.crc32(",".join(names).encode(), state))
+        if os.path.exists(marker):
+            return
+        done = subprocess.run([sys.executable, os.path.join(self.folder, "run_cases.py"), self.folder, "--setup", "--work",
+                               self.work, "--only", ",".join("^%s$" % name for name in names)],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+        if done.returncode == 0:
+            open(marker, "w", encoding="ascii").close()
+        else:
+            print("# set-up ended with %d:\n%s" % (done.returncode, "\n".join(
+                line for line in done.stdout.splitlines()[-20:] if not line.endswith(" ok"))))
+
+    def run(self, name):
+        """{way: Verdict} of one run of the program."""
+        out = os.path.join(self.work, "results", name)
+        shutil.rmtree(out, ignore_errors=True)
+        os.makedirs(out)
+        before = read_machine()
+        with open(os.path.join(out, "log"), "wb") as log:
+            try:
+                rc = subprocess.run([sys.executable, os.path.join(HERE, "case_ways.py"), self.folder, name, self.work, out],
+                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=LIMIT_S, check=False).returncode
+            except subprocess.TimeoutExpired:
+                rc = "no result within %d s" % LIMIT_S
+        machine = Reading(*[b - a for a, b in zip(before, read_machine())])
+        results = {}
+        for way in case_ways.WAYS:
+            try:
+                with open(os.path.join(out, way + ".json"), encoding="utf-8") as file:
+                    results[way] = next(r for r in json.load(file) if r["id"] == name)
+            except (OSError, ValueError, StopIteration):
+                results[way] = None
+        return self.verdicts(name, rc, results, machine)
+
+    def verdicts(self, name, rc, results, machine):
+        """A runner that says 0 has passed all, one that says 1 has failed some; any other end is an error."""
+        expected = 0 if all(r and r["status"] in ("pass", "skip") for r in results.values()) else 1
+        found = {way: judge(result, self.modes[name], machine) for way, result in results.items()}
+        if rc != expected:
+            with open(os.path.join(self.work, "results", name, "log"), encoding="utf-8", errors="replace") as file:
+                end = file.read()[-600:]
+            return {way: verdict if verdict.status == "error" and results[way] else
+                    Verdict("error", verdict.lines + ["the runner ended with %s: %s" % (rc, end)])
+                    for way, verdict in found.items()}
+        return found
+
+
+def show(name, way, verdict):
+    print("%s %s %s" % ({"pass": "ok", "skip": "skip"}.get(verdict.status, "not ok"), name, way)
+          + (": " + "; ".join(verdict.lines) if verdict.lines and verdict.status == "skip" else ""))
+    if verdict.status != "skip":
+        for line in verdict.lines:
+            print("    " + line.replace("\n", "\n    "))
+    sys.stdout.flush()
+
+
+def main():
+    folder = os.environ.get("CASES") or os.path.join(TOP, "../shared/devcases")
+    build = os.path.join(TOP, os.environ.get("BUILD") or "build")
+    if not os.path.isfile(os.path.join(folder, "run_cases.py")):
+        print("skip cases: no %s (the acceptance cases are not part of this repository)" % os.path.relpath(folder, TOP))
+        print("0 passed, 0 failed, 1 skipped")
+        return 0
+    for program in "pyprofd", "pyprof":
+        os.environ[program.upper()] = os.path.abspath(os.environ.get(program.upper()) or os.path.join(build, program))
+    work = os.path.abspath(os.environ.get("CASES_WORK") or os.path.join(build, "cases"))
+    os.makedirs(work, exist_ok=True)
+    cases = Cases(folder, work)
+    wanted = (sys.argv[1] if len(sys.argv) > 1 else ".").split(",")
+    names = [name for name in cases.modes if any(re.search(regex, name) for regex in wanted)]
+    if not names:
+        print("no case matches %s" % ",".join(wanted), file=sys.stderr)
+        return 2
+    cases.set_up(names)
+    verdicts = {}
+    for name in names:
+        for way, verdict in cases.run(name).items():
+            verdicts[name, way] = verdict
+            show(name, way, verdict)
+    again = retries.chosen([" ".join(key) for key, v in verdicts.items() if v.status == "fail"], len(verdicts))
+    for name in sorted({key.split()[0] for key in again}):
+        for way, verdict in cases.run(name).items():
+            # The other ways of the same run are judged again: they must be well twice.  A skip does not undo a failure.
+            if verdict.status != "skip":
+                verdicts[name, way] = verdict
+            show(name, way, verdict)
+    count = collections.Counter({"error": "fail"}.get(v.status, v.status) for v in verdicts.values())
+    for (name, way), verdict in verdicts.items():
+        if verdict.status in ("fail", "error"):
+            print("# failed: %s %s" % (name, way))
+    print("%d passed, %d failed, %d skipped%s" % (count["pass"], count["fail"], count["skip"], retries.said(again)))
+    return 1 if count["fail"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

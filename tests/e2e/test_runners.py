@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The programs that run the tests: what dies, says nothing, runs nothing or is tried too often is a failure."""
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import textwrap
+
+import cases
+import harness
+import retries
+
+QUIET = cases.Reading(10**10, 10**10, 0)
+
+# Stands for ../shared/devcases/run_cases.py: it has what case_ways.py takes hold of.
+RUNNER = '''
+import json, os, subprocess, sys, types
+def load_profile(path, mode, hz, want_unit=None):
+    global loaded
+    loaded = path
+    return types.SimpleNamespace(samples=[])
+def cpu_between(rows, begin, end): return 0
+class TruthLog:
+    def __init__(self, tmp): pass
+    def window(self, begin, end): return {}
+def run_case(case, env, options):
+    tmp = os.path.join(env.work, "run", case.id)
+    os.makedirs(tmp, exist_ok=True)
+    out = os.path.join(tmp, "profile.out")
+    before_profile(case, env, tmp)
+    words = {"{mode}": "cpu", "{pid}": "1", "{hz}": "99", "{duration}": "1", "{out}": out}
+    command = options.profiler
+    for key, value in words.items():
+        command = command.replace(key, value)
+    result = {"id": case.id, "status": "fail", "checks": [], "profiler_rc": subprocess.call(command, shell=True)}
+    TruthLog(tmp)
+    load_profile(out, "cpu", 99)
+    return check(case, env, result)
+def main():
+    case = types.SimpleNamespace(id="d01", j={})
+    env = types.SimpleNamespace(work=sys.argv[sys.argv.index("--work") + 1])
+    options = types.SimpleNamespace(profiler=sys.argv[sys.argv.index("--profiler") + 1])
+    result = run_case(case, env, options)
+    return 0 if result["status"] == "pass" else 1
+'''
+# `pid` fails in the first run of the program.
+ONCE = "def before_profile(case, env, tmp):\n    env.again = os.path.exists(env.work + '/again')\n"
+FIRST_FAILS = """
+    open(env.work + '/again', 'w').close()
+def check(case, env, result):
+    if loaded.endswith('.pid') and not env.again:
+        return dict(result, checks=[('FAIL', 'share', '0.1 of 9', '>=0.5')])
+    return dict(result, status='pass', checks=[('ok', 'share', '0.6 of 9', '>=0.5')])
+"""
+FAKES = {
+    "well": "def before_profile(case, env, tmp): pass\n"
+            "def check(case, env, result): return dict(result, status='pass', checks=[('ok', 'x', '1', '1')])\n",
+    "dies": "def before_profile(case, env, tmp): os._exit(0)\n",
+    "is_killed": "def before_profile(case, env, tmp): os.kill(os.getpid(), 9)\n",
+    "checks_nothing": "def before_profile(case, env, tmp): pass\n"
+                      "def check(case, env, result): return dict(result, status='pass')\n",
+    "says_otherwise": "def before_profile(case, env, tmp): pass\n"
+                      "def check(case, env, result): os._exit(0)\n",
+    "dies_in_the_retry": ONCE + "    if os.path.exists(env.work + '/again'): os._exit(0)\n" + FIRST_FAILS,
+    "fails_once": ONCE + FIRST_FAILS,
+}
+
+
+def write_program(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+    return path
+
+
+def a_profile():
+    from test_pyprof import make
+    return make()[0]
+
+
+def run_cases(fake, pyprofd_rc=0):
+    """(exit status, output) of cases.py with a runner and a pyprofd that are not the real ones."""
+    folder = harness.temporary()
+    os.makedirs(folder + "/cases/d01")
+    with open(folder + "/cases/d01/case.json", "w", encoding="ascii") as file:
+        file.write('{"id": "d01"}')
+    with open(folder + "/cases/run_cases.py", "w", encoding="ascii") as file:
+        file.write(RUNNER + FAKES[fake] + "if __name__ == '__main__': sys.exit(0)\n")
+    profile = a_profile()
+    # Writes its profile, and then ends as it is told.
+    pyprofd = write_program(folder, "pyprofd", '#!/bin/sh\nfor out; do :; done\ncase $out in */) mkdir -p "$out"; '
+                            'out=$out/x.pb.gz;; esac\ncp %s "$out"\nexit %d\n' % (profile, pyprofd_rc))
+    pyprof = write_program(folder, "pyprof", '#!/bin/sh\n[ "$1" = report ] && exit 0\n'
+                           'while [ "$1" != -o ]; do shift; done\ncp %s "$2"\n' % profile)
+    done = subprocess.run([sys.executable, os.path.join(harness.HERE, "cases.py")], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, universal_newlines=True, check=False, env=dict(
+                              os.environ, CASES=folder + "/cases", CASES_WORK=folder + "/work", PYPROFD=pyprofd, PYPROF=pyprof))
+    return done.returncode, done.stdout
+
+
+def last(said):
+    return said.strip().splitlines()[-1]
+
+
+def test_cases_that_pass_pass():
+    rc, said = run_cases("well")
+    assert rc == 0 and last(said) == "3 passed, 0 failed, 0 skipped", said
+
+
+def test_a_runner_that_dies_fails_its_case():
+    for fake in "dies", "is_killed", "checks_nothing", "says_otherwise":
+        rc, said = run_cases(fake)
+        assert rc == 1 and last(said) == "0 passed, 3 failed, 0 skipped", (fake, said)
+
+
+def test_a_retry_counts_and_is_told():
+    rc, said = run_cases("fails_once")
+    assert rc == 0 and last(said) == "3 passed, 0 failed, 0 skipped, 1 retried", said
+
+
+def test_a_retry_that_dies_fails_its_case():
+    rc, said = run_cases("dies_in_the_retry")
+    assert rc == 1 and last(said) == "0 passed, 3 failed, 0 skipped, 1 retried", said
+
+
+def test_many_failures_are_not_tried_again():
+    failed = ["test %d" % number for number in range(5)]
+    assert retries.chosen(failed, 249) == [] and retries.chosen(failed, 250) == failed
+
+
+def test_a_pyprofd_that_crashes_after_writing_fails_its_case():
+    rc, said = run_cases("well", 139)
+    assert rc == 1 and last(said) == "0 passed, 3 failed, 0 skipped" and "pyprofd ended with 139" in said, said
+    assert "once more" not in said, said
+
+
+def test_a_case_of_no_name_is_an_error():
+    folder = harness.temporary()
+    write_program(folder, "run_cases.py", "")
+    done = subprocess.run([sys.executable, os.path.join(harness.HERE, "cases.py"), "nothing"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, universal_newlines=True, check=False, env=dict(os.environ, CASES=folder))
+    assert done.returncode == 2 and "no case matches nothing" in done.stdout, done.stdout
+
+
+# ---------------------------------------------------------------- what was stolen
+
+def result(got="1.013e+09", **more):
+    return dict({"status": "fail", "truth": {"duration": 6e9, "cpu": 5e9}, "checks": [
+        ("FAIL", "amount run;dot", got, "8.353e+08+-15%"), ("ok", "threads", "missing [], 4 tids", ">=4 tids")]}, **more)
+
+
+def machine(stolen_s, busy_s=10):
+    return cases.Reading(busy_s * 1e9, 1e9, stolen_s * 1e9)
+
+
+def test_stolen_time_explains_no_more_than_the_programs_part():
+    # 0.052 s a second too much, in 6 s 0.31 s; the program had half of the busy time.
+    assert cases.judge(result(), "cpu", machine(0.7)).status == "pass"
+    assert "were stolen" in cases.judge(result(), "cpu", machine(0.7)).lines[0]
+    assert cases.judge(result(), "cpu", machine(0.5)).status == "fail"
+    assert cases.judge(result(), "cpu", machine(0)).status == "fail"
+
+
+def test_stolen_time_excuses_nothing_else():
+    assert cases.judge(result("0.6e+09"), "cpu", machine(9)).status == "fail"
+    assert cases.judge(result(), "offcpu", machine(9)).status == "fail"
+    share = [("FAIL", "share dot", "0.881 of 682", ">=0.97")]
+    assert cases.judge(result(checks=share), "cpu", machine(9)).status == "fail"
+
+
+def test_nothing_against_nothing_is_no_pass():
+    none = [("ok", "amount nap", "0", "0+-12%")]
+    assert cases.judge(result(status="pass", checks=none), "cpu", QUIET).status == "error"
+    assert cases.judge(None, "cpu", QUIET).status == "error"
