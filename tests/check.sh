@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # check.sh [STEP...]   Builds with -Werror, runs the steps (default: all), each into $BUILD/check/STEP.log,
-# and sums them up.  The closing line is `N passed, N failed, N skipped`; exit 1 when any failed.
+# and sums them up.  A step whose tests are fewer than tests/floors.tsv says has failed.  The closing line is
+# `N passed, N failed, N skipped[, N retried]`; exit 1 when any failed.
 set -u
 cd "$(dirname "$(realpath "$0")")/.." || exit 1
 build=${BUILD:-build}
@@ -12,7 +13,7 @@ export CI=1 PYTHONDONTWRITEBYTECODE=1 PYPROFD=$(realpath -m "$build/pyprofd")
 export INTERPRETERS=${INTERPRETERS:-$(realpath -m "$build/interpreters")}
 PYPROFD_ASAN=$(realpath -m "$build-asan/pyprofd")
 jobs=$(nproc)
-passed=0 failed=0 skipped=0 failures=
+passed=0 failed=0 skipped=0 retried=0 failures=
 
 make_() { make --no-print-directory -j"$jobs" BUILD="$build" "$@"; }
 sum() { echo "$1 passed, $2 failed, $3 skipped"; }
@@ -20,19 +21,46 @@ skip() { # REASON
 	echo "skip $*"
 	sum 0 0 1
 }
-# one NAME COMMAND...: a single test out of a command; what it prints is shown when it fails.
+# one NAME COMMAND...: a single test out of a command; what it prints is shown when it fails.  Exit status 77: skipped,
+# for the reason in its last line.
 one() {
-	local name=$1 said
+	local name=$1 said rc
 	shift
-	if said=$("$@" 2>&1); then
+	said=$("$@" 2>&1)
+	rc=$?
+	case $rc in
+	0)
 		[ -z "$said" ] || echo "$said"
 		echo "ok $name"
 		ok=$((ok + 1))
-	else
+		;;
+	77)
+		echo "skip $name: $(echo "$said" | tail -n 1)"
+		missed=$((missed + 1))
+		;;
+	*)
 		echo "$said"
-		echo "not ok $name"
+		echo "not ok $name: exit status $rc"
 		bad=$((bad + 1))
+		;;
+	esac
+}
+# The closing line of a step's output.
+closing_line() { grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$1" | tail -n 1; }
+# part LOG COMMAND...: a part of a step, added to its ok, bad and missed.  One that ends with an error and tells of no
+# failed test, or without a closing line, is a failed test.
+part() {
+	local log=$1 rc p f s
+	shift
+	"$@" 2>&1 | tee "$log" | grep -vE '^[0-9]+ passed, '
+	rc=${PIPESTATUS[0]}
+	p=0 f=0 s=0
+	[ -z "$(closing_line "$log")" ] || read -r p f s <<< "$(closing_line "$log" | tr -dc '0-9 ' | awk '{print $1 + 0, $2 + 0, $3 + 0}')"
+	if [ "$f" = 0 ] && { [ "$rc" != 0 ] || [ "$p" = 0 ]; }; then
+		echo "not ok $*: exit status $rc, $p tests passed"
+		f=1
 	fi
+	ok=$((ok + p)) bad=$((bad + f)) missed=$((missed + s))
 }
 
 fetch_interpreters() {
@@ -40,14 +68,14 @@ fetch_interpreters() {
 }
 
 step_build() {
-	local ok=0 bad=0
+	local ok=0 bad=0 missed=0
 	one 'build with -Werror' make_ all
-	sum $ok $bad 0
+	sum $ok $bad $missed
 }
 step_layers() {
-	local ok=0 bad=0
+	local ok=0 bad=0 missed=0
 	one 'layers' awk -f tests/lint/check_layers.awk userspace/*/*.[ch]
-	sum $ok $bad 0
+	sum $ok $bad $missed
 }
 step_lint() {
 	local ok=0 bad=0 missed=0
@@ -58,21 +86,24 @@ step_lint() {
 	one 'kinds' tests/lint/check_kinds.sh
 	sum $ok $bad $missed
 }
-step_unit() { make_ unit-programs && tests/unit/run.sh $(unit_programs "$build"); }
+# Some of them look at the interpreters that are fetched.
+step_unit() {
+	fetch_interpreters
+	make_ unit-programs && tests/unit/run.sh $(unit_programs "$build")
+}
 unit_programs() { make --no-print-directory BUILD="$1" print-unit-programs; }
 # The unit tests again, then the whole agent on every interpreter; a finding or a leak ends it with an
-# error.  Its timing is not what is looked at here.
+# error.  Its timing is not what is looked at here, and nothing is tried again.
 step_asan() {
-	local units agent
+	local ok=0 bad=0 missed=0
 	export UBSAN_OPTIONS=print_stacktrace=1
 	make_ unit-asan-programs asan || return
-	tests/unit/run.sh $(unit_programs "$build-asan") | tee "$logs/asan-units.log"
 	fetch_interpreters
-	PYPROFD=$PYPROFD_ASAN tests/e2e/run.py -k '^cli|^interpreters.frames|command.only_the' |
-		tee "$logs/asan-agent.log"
-	units=$(tail -n 1 "$logs/asan-units.log")
-	agent=$(tail -n 1 "$logs/asan-agent.log")
-	echo "$units, $agent" | awk '{ print $1 + $7 " passed, " $3 + $9 " failed, " $5 + $11 " skipped" }'
+	part "$logs/asan-units.log" tests/unit/run.sh $(unit_programs "$build-asan")
+	PYPROFD=$PYPROFD_ASAN part "$logs/asan-agent.log" tests/e2e/run.py --no-retry \
+		-k '^cli|^interpreters.frames|command.only_the'
+	sum $ok $bad $missed
+	[ $bad = 0 ]
 }
 step_fuzz() {
 	compgen -G 'tests/fuzz/fuzz_*.c' > /dev/null || { skip 'fuzz: no targets'; return; }
@@ -85,9 +116,9 @@ step_fuzz() {
 }
 step_cross() {
 	command -v aarch64-linux-gnu-gcc > /dev/null || { skip 'cross: no aarch64-linux-gnu-gcc'; return; }
-	local ok=0 bad=0
+	local ok=0 bad=0 missed=0
 	one 'compiles for aarch64' make_ cross
-	sum $ok $bad 0
+	sum $ok $bad $missed
 }
 # The flame graph's page in Chromium.
 step_web() { make_ web; }
@@ -101,23 +132,33 @@ step_e2e() {
 step_cases() { tests/e2e/cases.py; }
 step_kernels() { tests/kernel-matrix/run.sh; }
 
+# The least number of tests of a step; a step that is skipped as a whole (`skip STEP: REASON`) has none.
+floor_of() { awk -F'\t' -v step="$1" '!/^#/ && $1 == step { print $2; exit }' tests/floors.tsv; }
+
 run_step() {
-	local step=$1 log=$logs/$1.log begin=$SECONDS rc line
+	local step=$1 log=$logs/$1.log begin=$SECONDS rc line floor p f s r
 	echo "== $step"
 	set -o pipefail
 	"step_$step" 2>&1 | tee "$log"
 	rc=$?
-	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
+	line=$(closing_line "$log")
 	# A step that broke off counts as a failed test.
 	[ -n "$line" ] || line='0 passed, 1 failed, 0 skipped'
-	read -r p f s <<< "$(echo "$line" | tr -dc '0-9 ' | awk '{print $1 + 0, $2 + 0, $3 + 0}')"
+	read -r p f s r <<< "$(echo "$line" | tr -dc '0-9 ' | awk '{print $1 + 0, $2 + 0, $3 + 0, $4 + 0}')"
 	[ $rc = 0 ] || [ "$f" != 0 ] || f=1
-	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	floor=$(floor_of "$step")
+	if [ $((p + f)) -lt "${floor:-1}" ] && ! { [ "$p$f$s" = 001 ] && grep -q "^skip $step" "$log"; }; then
+		echo "not ok $step: $((p + f)) tests ran, and there are ${floor:-1} at least (tests/floors.tsv)"
+		f=$((f + 1))
+	fi
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s)) retried=$((retried + r))
 	[ "$f" = 0 ] || failures="$failures $step($f)"
-	took="$took$(printf '  %-8s %4d s  %4d passed, %d failed, %d skipped' "$step" $((SECONDS - begin)) "$p" "$f" "$s")"$'\n'
+	[ "$r" = 0 ] || again="$again$(sed -n "s/^# once more, one at a time:/retried, $step:/p" "$log")"$'\n'
+	took="$took$(printf '  %-8s %4d s  %4d passed, %d failed, %d skipped, %d retried' "$step" \
+		$((SECONDS - begin)) "$p" "$f" "$s" "$r")"$'\n'
 }
 
-took=
+took='' again=''
 run_step build
 if [ "$failed" = 0 ]; then
 	for step in $steps; do
@@ -129,7 +170,7 @@ if [ "$failed" = 0 ]; then
 	done
 fi
 echo '== all'
-printf '%s' "$took"
+printf '%s' "$took$again"
 [ -z "$failures" ] || echo "failed:$failures; see $logs/"
-sum $passed $failed $skipped
+echo "$(sum $passed $failed $skipped)$([ $retried = 0 ] || echo ", $retried retried")"
 [ $failed = 0 ]

@@ -5,7 +5,8 @@
 Functions test_* of test_*.py, each in its own process; a function with an attribute `cases` (a
 callable that gives [(label, argument)]) runs once for each.  Executable test_*.sh are one test each:
 exit status 0 is ok, 77 skips.  Two tests run at a time, but those with an attribute `alone`, which come last.
-Prints `ok`, `not ok` or `skip` with the time of each, and sums up.
+Prints `ok`, `not ok` or `skip` with the time of each, and sums up.  Failed tests are run once more, alone, when they are
+no more than a fiftieth (retries.py); the closing line tells how many.  Exit status 2: no test matches.
 """
 import argparse
 import collections
@@ -25,6 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
 import harness  # noqa: E402
+import retries  # noqa: E402
 
 DEFAULT_LIMIT_S = 120
 SKIPPED = 77
@@ -37,6 +39,8 @@ def collect(files):
     found = []
     for path in files:
         base = os.path.basename(path)
+        if os.path.dirname(os.path.abspath(path)) not in sys.path:
+            sys.path.append(os.path.dirname(os.path.abspath(path)))
         if base.endswith(".sh"):
             found.append(Test(base[:-3], lambda path=path: shell(path), DEFAULT_LIMIT_S, False))
             continue
@@ -155,7 +159,7 @@ class Tally:
     def __init__(self, verbose):
         self.verbose, self.passed, self.failed, self.skipped = verbose, 0, [], 0
 
-    def add(self, run):
+    def add(self, run, is_retry=False):
         name, said = run.test.name, run.said
         took = "(%.1f s)" % (time.monotonic() - run.begin)
         if run.status == 0:
@@ -163,7 +167,7 @@ class Tally:
             print("ok", name, took)
             if self.verbose and said:
                 print("    " + said.replace("\n", "\n    "))
-        elif run.status == SKIPPED:
+        elif run.status == SKIPPED and not is_retry:
             self.skipped += 1
             print("skip", name, said.rpartition("skip: ")[2])
         else:
@@ -182,12 +186,16 @@ def main():
     parser.add_argument("-v", action="store_true", help="what passing tests print, too")
     parser.add_argument("--list", action="store_true", help="names only")
     parser.add_argument("-j", type=int, default=2, metavar="N", help="tests at a time (2)")
+    parser.add_argument("--no-retry", action="store_true", help="what fails fails: for sanitizers")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="each test N times")
     options = parser.parse_args()
     files = options.files or sorted(glob.glob(os.path.join(HERE, "test_*.py"))
                                     + [p for p in glob.glob(os.path.join(HERE, "test_*.sh"))
                                        if os.access(p, os.X_OK)])
     tests = [t for t in collect(files) if re.search(options.k, t.name)]
+    if not tests:
+        print("no test matches %s" % options.k, file=sys.stderr)
+        return 2
     if options.list:
         print("\n".join(t.name for t in tests))
         return 0
@@ -201,17 +209,17 @@ def main():
     tally = Tally(options.v)
     for run in run_all(tests * options.repeat, max(1, options.j)):
         tally.add(run)
-    again = [t for t in tests if t.name in tally.failed]
-    if again:
+    names = [] if options.no_retry or options.repeat > 1 else retries.chosen(sorted(set(tally.failed)), len(tests))
+    if names:
         # Shares and counts are samples of a shared machine: once more, alone.  Both results are shown.
-        print("# once more, one at a time:")
-        tally.failed = []
-        for run in run_all(again, 1):
-            tally.add(run)
+        for name in names:
+            tally.failed.remove(name)
+        for run in run_all([t for t in tests if t.name in names], 1):
+            tally.add(run, is_retry=True)
     passed, failed, skipped = tally.passed, tally.failed, tally.skipped
     for name in failed:
         print("# failed: " + name)
-    print("%d passed, %d failed, %d skipped" % (passed, len(failed), skipped))
+    print("%d passed, %d failed, %d skipped%s" % (passed, len(failed), skipped, retries.said(names)))
     return 1 if failed else 0
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The programs that run the tests: what dies, says nothing, runs nothing or is tried too often is a failure."""
+import glob
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -174,3 +176,137 @@ def test_nothing_against_nothing_is_no_pass():
     none = [("ok", "amount nap", "0", "0+-12%")]
     assert cases.judge(result(status="pass", checks=none), "cpu", QUIET).status == "error"
     assert cases.judge(None, "cpu", QUIET).status == "error"
+
+
+# ---------------------------------------------------------------- run.py
+
+TESTS = '''
+import glob
+import os
+import re
+import harness
+FOLDER = os.environ["FAKE_FOLDER"]
+def first(name):
+    path = os.path.join(FOLDER, name)
+    seen = os.path.exists(path)
+    open(path, "w").close()
+    return not seen
+def test_fails_once():
+    assert not first("fails_once")
+def test_skips_the_second_time():
+    if first("skips"):
+        raise AssertionError("fails")
+    harness.need(False, "no more")
+def test_passes():
+    pass
+def test_fails():
+    raise AssertionError("fails")
+'''
+
+
+def run_tests(pattern, *options):
+    folder = harness.temporary()
+    with open(folder + "/test_fakes.py", "w", encoding="ascii") as file:
+        file.write(TESTS)
+    done = subprocess.run([os.path.join(harness.HERE, "run.py"), "-k", pattern, *options, folder + "/test_fakes.py"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False,
+                          env=dict(os.environ, FAKE_FOLDER=folder))
+    return done.returncode, done.stdout
+
+
+def test_no_test_of_that_name_is_an_error():
+    rc, said = run_tests("nothing")
+    assert rc == 2 and "no test matches nothing" in said, said
+
+
+def test_retries_are_told():
+    rc, said = run_tests("fails_once|passes")
+    assert rc == 0 and last(said) == "2 passed, 0 failed, 0 skipped, 1 retried", said
+
+
+def test_a_retry_is_no_skip():
+    rc, said = run_tests("skips_the_second|passes")
+    assert rc == 1 and last(said) == "1 passed, 1 failed, 0 skipped, 1 retried", said
+
+
+def test_more_failures_than_a_fiftieth_are_not_retried():
+    rc, said = run_tests("fails_once|fails$|passes")
+    assert rc == 1 and last(said) == "1 passed, 2 failed, 0 skipped", said
+
+
+def test_sanitizers_are_not_retried():
+    rc, said = run_tests("fails_once|passes", "--no-retry")
+    assert rc == 1 and last(said) == "1 passed, 1 failed, 0 skipped", said
+
+
+# ---------------------------------------------------------------- check.sh
+
+def check(step, floor=1, unit="echo 5 passed, 0 failed, 0 skipped", e2e="echo 2 passed, 0 failed, 0 skipped", lint="true"):
+    """(exit status, output) of check.sh in a tree whose tests are these commands."""
+    folder = harness.temporary()
+    for name in "unit", "e2e", "lint", "interpreters":
+        os.makedirs("%s/tests/%s" % (folder, name))
+    for name, text in (("unit/run.sh", unit), ("e2e/run.py", e2e), ("interpreters/fetch.sh", "touch fetched"),
+                       ("lint/check_size.sh", lint)):
+        write_program(folder + "/tests", name, "#!/bin/sh\n%s\n" % text)
+    for name in "banned", "unit", "man", "kinds":
+        write_program(folder + "/tests/lint", "check_%s.sh" % name, "#!/bin/sh\ntrue\n")
+    write_program(folder, "Makefile", "all asan unit-programs unit-asan-programs print-unit-programs: ; @true\n")
+    write_program(folder, "tests/floors.tsv", "# comment\n%s\t%d\n" % (step, floor))
+    with open(os.path.join(harness.TOP, "tests/check.sh"), encoding="utf-8") as file:
+        write_program(folder, "tests/check.sh", file.read())
+    done = subprocess.run([folder + "/tests/check.sh", step], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          universal_newlines=True, check=False, env=dict(os.environ, BUILD="build"))
+    return done.returncode, done.stdout
+
+
+def test_fewer_tests_than_the_floor_are_a_failure():
+    rc, said = check("unit", 5)
+    assert rc == 0 and last(said) == "6 passed, 0 failed, 0 skipped", said
+    rc, said = check("unit", 6)
+    assert rc == 1 and "5 tests ran, and there are 6 at least" in said, said
+    rc, said = check("unit", 1, unit="echo 0 passed, 0 failed, 9 skipped")
+    assert rc == 1, said
+    rc, said = check("unit", 6, unit="echo skip unit: no compiler; echo 0 passed, 0 failed, 1 skipped")
+    assert rc == 0 and last(said) == "1 passed, 0 failed, 1 skipped", said
+
+
+def test_either_half_of_asan_that_dies_is_a_failure():
+    rc, said = check("asan")
+    assert rc == 0 and last(said) == "8 passed, 0 failed, 0 skipped", said
+    for half in {"unit": "kill -9 $$"}, {"e2e": "kill -9 $$"}, {"e2e": "exit 0"}, {
+            "e2e": "echo 1 passed, 0 failed, 0 skipped; exit 3"}, {"e2e": "echo 0 passed, 1 failed, 0 skipped; exit 1"}:
+        rc, said = check("asan", **half)
+        assert rc == 1 and ", 1 failed," in last(said), (half, said)
+
+
+def test_unit_tests_have_the_fetched_interpreters():
+    rc, said = check("unit", unit="[ -e fetched ] && echo 5 passed, 0 failed, 0 skipped")
+    assert rc == 0, said
+
+
+def test_a_missing_linter_is_a_skip_with_its_reason():
+    rc, said = check("lint", lint="echo no pmccabe; exit 77")
+    assert rc == 0 and "skip sizes: no pmccabe" in said and last(said) == "5 passed, 0 failed, 1 skipped", said
+    rc, said = check("lint", lint="exit 1")
+    assert rc == 1, said
+
+
+def test_retries_are_in_the_closing_line():
+    rc, said = check("unit", unit="echo '# once more, one at a time: a, b'; echo 5 passed, 0 failed, 0 skipped, 2 retried")
+    assert rc == 0 and "retried, unit: a, b" in said and last(said) == "6 passed, 0 failed, 0 skipped, 2 retried", said
+
+
+def test_floors_are_near_the_tests_in_the_sources():
+    with open(os.path.join(harness.TOP, "tests/floors.tsv"), encoding="utf-8") as file:
+        floors = dict(line.split() for line in file if not line.startswith("#"))
+    steps = re.findall(r"^step_(\w+)\(\)", open(os.path.join(harness.TOP, "tests/check.sh"), encoding="utf-8").read(), re.M)
+    assert set(steps) == set(floors), (steps, floors)
+    unit = 0
+    for path in glob.glob(harness.TOP + "/tests/unit/*/*.c") + glob.glob(harness.TOP + "/tests/bpf/host/*.c"):
+        with open(path, encoding="utf-8") as file:
+            unit += len(re.findall(r"\bcmocka_unit_test\w*\(", file.read()))
+    assert int(floors["unit"]) >= 0.85 * unit, "raise unit in tests/floors.tsv: %d tests" % unit
+    end_to_end = sum(len(re.findall(r"^def test_", open(path, encoding="utf-8").read(), re.M))
+                     for path in glob.glob(harness.HERE + "/test_*.py"))
+    assert int(floors["e2e"]) >= 0.85 * end_to_end, "raise e2e in tests/floors.tsv: %d functions" % end_to_end

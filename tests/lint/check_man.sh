@@ -33,4 +33,8 @@ for option in $(sed -n 's/^\t{"\([a-z-]*\)", .*/\1/p' userspace/options/options.
 		failed=1
 	}
 done
-exit $failed
+[ $failed = 0 ] || exit 1
+command -v groff > /dev/null || {
+	echo 'no groff: whether they format is not looked at'
+	exit 77
+}
