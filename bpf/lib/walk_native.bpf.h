@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Native frames, leaf to root, with the runs of Python frames put where their marks lie.
- * userspace/unwind/stack_finish.c walks by the same rules. */
+ * userspace/finish/stack_finish.c walks by the same rules. */
 #ifndef BPF_LIB_WALK_NATIVE_H
 #define BPF_LIB_WALK_NATIVE_H
 
@@ -51,7 +51,7 @@ static __always_inline bool read_word(struct pp_walk *w, __u32 slot, __u64 addre
 }
 
 #if defined(__TARGET_ARCH_arm64)
-/* Return addresses may be signed: user addresses have 48 bits (as userspace/unwind/stack_finish.c). */
+/* Return addresses may be signed: user addresses have 48 bits (as userspace/finish/stack_finish.c). */
 #define CODE_ADDRESS(pc) ((pc) & 0xffffffffffffULL)
 #else
 #define CODE_ADDRESS(pc) (pc)

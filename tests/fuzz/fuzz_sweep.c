@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/page_cache.c drain/sweep_reader.c python/python_frames.c python/python_offsets.c */
+/* sources: base/page_cache.c finish/sweep_reader.c python/python_frames.c python/python_offsets.c */
 /* The stream of records, then one thread's frames out of a process whose memory repeats for ever, so
  * that any pointer points somewhere. */
 #include <assert.h>
@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/io.h"
-#include "drain/sweep_reader.h"
+#include "finish/sweep_reader.h"
 #include "python/python_frames.h"
 #include "python/python_offsets.h"
 

@@ -7,6 +7,7 @@ BEGIN {
 	allowed["attach"] = "discover elf unwind python"
 	allowed["drain"] = "python" # docs/design/0001
 	allowed["symbolize"] = "discover elf python drain"
+	allowed["finish"] = "discover python drain symbolize"
 	allowed["profile"] = "symbolize"
 	allowed["pprof"] = "profile"
 	allowed["timeline"] = "drain"
@@ -16,8 +17,8 @@ BEGIN {
 	allowed["export"] = "profile render"
 	allowed["diff"] = "profile pprof render"
 	allowed["reader"] = "profile pprof store render export diff live"
-	allowed["agent"] = "discover elf unwind python attach drain symbolize profile store timeline ledger live options"
-	folders = "base discover elf unwind python attach drain symbolize profile pprof store timeline ledger live options render export diff reader agent"
+	allowed["agent"] = "discover elf unwind python attach drain symbolize finish profile store timeline ledger live options"
+	folders = "base discover elf unwind python attach drain symbolize finish profile pprof store timeline ledger live options render export diff reader agent"
 	# What the build generates has no folder; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_older.skel.h"] = "attach"

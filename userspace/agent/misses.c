@@ -14,9 +14,9 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/page_cache.h"
+#include "finish/stack_finish.h"
+#include "finish/stack_resume.h"
 #include "symbolize/stitch.h"
-#include "unwind/stack_finish.h"
-#include "unwind/stack_resume.h"
 
 #define RECORD_BYTES (sizeof(struct pp_stack_record) + STITCH_STACK_FRAMES * sizeof(struct pp_frame))
 

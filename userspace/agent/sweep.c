@@ -15,8 +15,8 @@
 #include "agent/sweep_walk.h"
 #include "agent/sweeps.h"
 #include "base/clock.h"
-#include "drain/sweep_reader.h"
 #include "drain/thread_slots.h"
+#include "finish/sweep_reader.h"
 
 #define SWEEP_WALKS 3U /* of one thread, and passes that walk */
 #define SWEEP_MAX_BYTES (16U << 20) /* of stacks kept for the dictionary */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: unwind/stack_finish.c */
+/* sources: finish/stack_finish.c */
 /* The agent's walk beside bpf/lib's, on random rules and stacks: what one finds the other finds. */
 #include "host.h"
 
 #include <lib/walk.bpf.h>
 
-#include "unwind/stack_finish.h"
+#include "finish/stack_finish.h"
 
 #define SP (STACK + 0x1000)
 #define STACK_WORDS 256U

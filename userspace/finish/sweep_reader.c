@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "drain/sweep_reader.h"
+#include "finish/sweep_reader.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -2,12 +2,12 @@
 /* Below an activation of the eval loop lies code without unwind information (JIT code, assembler), and
  * the walk is stuck in it.  The activation's frame holds a mark of known address: its bounds are
  * looked for around it. */
-#ifndef UNWIND_STACK_RESUME_H
-#define UNWIND_STACK_RESUME_H
+#ifndef FINISH_STACK_RESUME_H
+#define FINISH_STACK_RESUME_H
 
 #include <pyprofd/python.h>
 
-#include "unwind/stack_finish.h"
+#include "finish/stack_finish.h"
 
 /* Finds a call in `file` whose frame, by its rule, holds `mark`, and from which on the stack can be
  * unwound to its root.  sp: of the frame where the walk is stuck.  callbacks->frame is not called.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: unwind/stack_finish.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c base/io.c */
+/* sources: finish/stack_finish.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c base/io.c */
 /* Real stacks of this very process against glibc's backtrace(), and made-up ones for what a sane
  * program does not do. */
-#include "unwind/stack_finish.h"
+#include "finish/stack_finish.h"
 
 #include <cmocka.h>
 #include <errno.h>

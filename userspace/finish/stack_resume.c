@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "unwind/stack_resume.h"
+#include "finish/stack_resume.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Case by case as bpf/lib/walk_native.bpf.h: what one side can unwind, the other can. */
-#include "unwind/stack_finish.h"
+#include "finish/stack_finish.h"
 
 #include <string.h>
 

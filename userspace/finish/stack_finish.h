@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Unwinds one stack in user space, from registers and a copy of the stack: what the kernel side
  * could not finish.  The same rules and the same stop reasons as bpf/lib/walk_native.bpf.h. */
-#ifndef UNWIND_STACK_FINISH_H
-#define UNWIND_STACK_FINISH_H
+#ifndef FINISH_STACK_FINISH_H
+#define FINISH_STACK_FINISH_H
 
 #include <stdbool.h>
 #include <stddef.h>

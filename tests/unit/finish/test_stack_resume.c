@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: unwind/stack_resume.c unwind/stack_finish.c */
+/* sources: finish/stack_resume.c finish/stack_finish.c */
 /* A stack of words, and code whose rules are given: INTERPRETER + i * 16 has rule i.  The activation's frame
  * is [STACK + 0x100, CFA), its mark in it; its caller is the outermost function. */
-#include "unwind/stack_resume.h"
+#include "finish/stack_resume.h"
 
 #include <cmocka.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The stream of a task iterator (include/pyprofd/sweep.h) -> checked records.  One thread. */
-#ifndef DRAIN_SWEEP_READER_H
-#define DRAIN_SWEEP_READER_H
+#ifndef FINISH_SWEEP_READER_H
+#define FINISH_SWEEP_READER_H
 
 #include <pyprofd/sweep.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/sweep_reader.c */
+/* sources: finish/sweep_reader.c */
 #include <cmocka.h>
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "drain/sweep_reader.h"
+#include "finish/sweep_reader.h"
 
 #define MANY 100U /* more than one buffer holds */
 
