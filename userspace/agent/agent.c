@@ -13,7 +13,9 @@
 
 #include "agent/command.h"
 #include "agent/coverage.h"
+#include "agent/finishing.h"
 #include "agent/live.h"
+#include "agent/miss_counts.h"
 #include "agent/miss_python.h"
 #include "agent/sweeps.h"
 #include "agent/top.h"
@@ -171,13 +173,14 @@ static int open_tables(struct agent *agent)
 	if (!err)
 		err = dictionary_new(window_dictionary_bytes(agent), &agent->dictionary);
 	if (!err)
-		err = miss_python_new(agent, &agent->miss_python);
+		err = miss_python_new(agent->dictionary, &agent->miss_python);
 	if (!err)
 		err = thread_names_new(agent, &agent->thread_names);
 	if (!err)
 		err = naming_new(agent, &agent->naming);
 	if (err)
 		return log_error_errno(err, "cannot start");
+	finishing_prepare(agent);
 	dictionary_set_epoch(agent->dictionary, agent->epoch);
 	dictionary_set_reader(agent->dictionary, read_raw_code, agent);
 	err = sideband_open(NULL, &agent->sideband);
@@ -195,7 +198,7 @@ static int open_rings(struct agent *agent)
 		.stack = on_stack,
 		.kernel = on_kernel,
 		.code = on_code,
-		.miss = misses_on_record,
+		.miss = miss_counts_on_record,
 		.event = lives_on_event,
 	};
 	int err = ring_new(kernel_side_stacks_ring(agent->kernel), RING_STACKS, &handlers,
@@ -342,7 +345,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 		return;
 	loop->ticked_ns = now_ns;
 	(void)ring_consume(agent->stacks_ring);
-	kernel_side_config(agent->kernel)->miss_tokens = misses_tokens(agent, TICK_NS);
+	kernel_side_config(agent->kernel)->miss_tokens = miss_counts_tokens(agent, TICK_NS);
 	row_store_tick(agent->rows);
 	image_table_tick(agent->images);
 	thread_names_tick(agent->thread_names);
@@ -472,7 +475,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 	loop->all_ends_ns = agent->options->duration_ns ?
 				    agent->started_ns + agent->options->duration_ns :
 				    UINT64_MAX;
-	config->miss_tokens = misses_tokens(agent, TICK_NS);
+	config->miss_tokens = miss_counts_tokens(agent, TICK_NS);
 	config->flags &= ~(uint32_t)PP_CONFIG_PAUSED;
 	command_release(loop->command);
 	waits_start(agent);

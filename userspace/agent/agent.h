@@ -2,7 +2,7 @@
 /* The agent: owns every stage, starts and stops them in the order of the data.  One thread does all;
  * the files of this folder are its parts:
  *   agent.c    start, loop, end          lives.c   processes come, change and go
- *   misses.c   stacks finished here (miss_python.c: their Python frames)
+ *   miss_counts.c  samples whose stacks finish/ completes, with what finishing.c lends it
  *   naming.c   where symbolize/ gets names from
  *   window.c   counters -> profiles      waits.c   slots of threads -> counters, ledger
  *   profiles.c kinds of profiles         output.c  profile -> disk
@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/finisher.h"
 #include "agent/output.h"
 #include "agent/profiles.h"
 #include "agent/progress.h"
@@ -87,6 +88,7 @@ struct agent {
 	uint32_t online_cpus; /* at the start */
 	bool lacks_cpus;      /* told: more are online than there is memory for */
 	struct miss_python *miss_python;
+	struct finisher finisher; /* of the tables above */
 	uint64_t miss_mean_ns; /* that a missed stack costs; 0: not known yet */
 	struct counts finished; /* of the open window, as its next one: what does not lie in its tables */
 	struct wakes woken;
@@ -136,17 +138,6 @@ int process_list_add(struct process_list *list, struct pp_process_id id);
 /* Makes a process that only a sample has shown known; NULL when it is gone. */
 struct process *lives_find(struct agent *agent, struct pp_process_id id);
 int lives_publish(struct agent *agent, struct process *process);
-
-/* misses.c */
-void misses_on_record(void *context, const struct decoded_miss *miss);
-/* How many the kernel side may send in a tick: all, while they leave the agent most of its CPU. */
-int64_t misses_tokens(const struct agent *agent, uint64_t tick_ns);
-/* Walks a missed stack to its root, as far as it goes.  *ret_record: owned by the caller, its hash set; at
- * most STITCH_STACK_FRAMES frames.  process: NULL: only what was walked before.  0; -ENOMEM. */
-int misses_finish(struct agent *agent, struct process *process, const struct decoded_miss *miss,
-		  struct pp_stack_record **ret_record);
-/* Puts it into the dictionary.  0; -ENOSPC; -ENOMEM. */
-int misses_describe(struct agent *agent, const struct pp_stack_record *record);
 
 /* naming.c */
 int naming_new(struct agent *agent, struct naming **ret_naming);

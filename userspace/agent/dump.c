@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "agent/dump_text.h"
+#include "agent/miss_walk.h"
 #include "agent/sweep.h"
 #include "agent/sweep_walk.h"
 #include "base/clock.h"
@@ -211,7 +212,7 @@ static int walk_running(struct dump *dump, struct process *process, uint64_t sta
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	thread->flags = swept.flags;
-	if (record->python_stored && !misses_describe(dump->agent, record))
+	if (record->python_stored && !miss_describe(dump->agent->dictionary, record))
 		thread->user_stack = record->hash;
 	return 0;
 }
@@ -281,7 +282,7 @@ static int end_sweep(struct dump *dump)
 	if (!err)
 		err = list_processes(dump);
 	if (!err)
-		err = sweep_walker_new(dump->agent, &dump->walker);
+		err = sweep_walker_new(&dump->agent->finisher, &dump->walker);
 	dump->is_swept = true;
 	return err;
 }
@@ -333,7 +334,7 @@ int dump_new(struct agent *agent, uid_t uid, const struct live_request *request,
 		return -ENOMEM;
 	err = dump_text_new(agent, request->no_native, &dump->text);
 	if (!err)
-		err = sweep_new_of(agent, &scope, &dump->sweep);
+		err = sweep_new(&agent->finisher, &scope, &dump->sweep);
 	if (err)
 		return err;
 	*ret_dump = TAKE(dump);

@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/agent.h"
+#include "attach/image_table.h"
 #include "base/io.h"
+#include "drain/dictionary.h"
 
 /* Code objects met lately.  Two of the object's own pointers, to its line table and the field before it,
  * guard against another one at the same address, as in bpf/lib/code.bpf.h. */
@@ -19,19 +20,19 @@ struct code_memo {
 };
 
 struct miss_python {
-	struct agent *agent;
+	struct dictionary *dictionary;
 	uint64_t stack; /* serial */
 	struct code_memo memo[MEMO_SLOTS];
 	struct python_frames frames;
 };
 
-int miss_python_new(struct agent *agent, struct miss_python **ret_python)
+int miss_python_new(struct dictionary *dictionary, struct miss_python **ret_python)
 {
 	struct miss_python *python = calloc(1, sizeof(*python));
 
 	if (!python)
 		return -ENOMEM;
-	python->agent = agent;
+	python->dictionary = dictionary;
 	*ret_python = python;
 	return 0;
 }
@@ -109,7 +110,7 @@ static bool memo_holds(struct miss_python *python, const struct code_memo *memo,
 	       (memo->stack == python->stack ||
 		(read_guard(process->id, layout, address, guard) &&
 		 !memcmp(guard, memo->guard, sizeof(guard)) &&
-		 dictionary_knows_code(python->agent->dictionary, memo->id)));
+		 dictionary_knows_code(python->dictionary, memo->id)));
 }
 
 /* Reads the object, and describes it as the kernel side would have.  0: it cannot be read. */
@@ -127,7 +128,7 @@ static uint64_t describe_code(struct miss_python *python, const struct process *
 	    python_code_read((pid_t)process->id.tgid, layout, known->bias, address, &code))
 		return 0;
 	id = code->id;
-	if (dictionary_add_code(python->agent->dictionary, process->id, code, &index))
+	if (dictionary_add_code(python->dictionary, process->id, code, &index))
 		return 0;
 	memo->process = process->id;
 	memo->address = address;

@@ -8,12 +8,12 @@
 #include "drain/decode.h"
 #include "python/python_frames.h"
 
-struct agent;
+struct dictionary;
 struct process;
 struct miss_python;
 
-/* agent: borrowed. */
-int miss_python_new(struct agent *agent, struct miss_python **ret_python);
+/* dictionary: borrowed. */
+int miss_python_new(struct dictionary *dictionary, struct miss_python **ret_python);
 void miss_python_free(struct miss_python *python);
 
 /* Goes on where the kernel side ended.  `record`, which has no native frames yet, gets the frames and

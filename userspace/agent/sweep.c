@@ -11,9 +11,9 @@
 
 #include <uthash.h>
 
-#include "agent/agent.h"
+#include "agent/finisher.h"
+#include "agent/miss_walk.h"
 #include "agent/sweep_walk.h"
-#include "agent/sweeps.h"
 #include "base/clock.h"
 #include "drain/thread_slots.h"
 #include "finish/sweep_reader.h"
@@ -43,8 +43,8 @@ struct entry {
 };
 
 struct sweep {
-	struct agent *agent;
-	struct sweep_scope scope; /* wants: NULL: threads that no switch tells of */
+	const struct finisher *finisher;
+	struct sweep_scope scope;
 	struct sweep_walker *walker; /* NULL: done */
 	struct sweep_reader *reader; /* NULL between passes */
 	struct entry *entry;	     /* owned; sorted by tid after the first pass */
@@ -66,8 +66,9 @@ static int describe(struct sweep *sweep, const struct described *described)
 		.count = (described->bytes - sizeof(struct pp_kernel_record)) / sizeof(uint64_t),
 	};
 
-	return described->is_kernel ? dictionary_add_kernel(sweep->agent->dictionary, &kernel)
-				    : misses_describe(sweep->agent, &described->record->stack);
+	return described->is_kernel ? dictionary_add_kernel(sweep->finisher->dictionary, &kernel)
+				    : miss_describe(sweep->finisher->dictionary,
+						    &described->record->stack);
 }
 
 static struct described *find_described(const struct sweep *sweep, uint64_t hash)
@@ -128,7 +129,7 @@ static uint64_t keep_kernel(struct sweep *sweep, const struct pp_sweep_record *t
 	} kernel = {.record = {.record = {.type = PP_RECORD_KERNEL}}};
 	size_t bytes = thread->kernel_count * sizeof(uint64_t);
 
-	if (!bytes || sweep->agent->options->no_kernel)
+	if (!bytes || sweep->finisher->no_kernel)
 		return 0;
 	memcpy(kernel.address, thread->kernel, bytes);
 	kernel.record.hash = XXH3_64bits(kernel.address, bytes) | 1;
@@ -142,7 +143,7 @@ static uint64_t keep_user(struct sweep *sweep, const struct pp_stack_record *rec
 	size_t frames = (size_t)record->python_stored + record->native_stored;
 
 	if (record->python_stored)
-		thread_names_want(sweep->agent->thread_names, record->id);
+		sweep->finisher->want_names(sweep->finisher->context, record->id);
 	return keep(sweep, record->hash, record, sizeof(*record) + frames * sizeof(struct pp_frame),
 		    false);
 }
@@ -174,17 +175,17 @@ static struct entry *find_entry(const struct sweep *sweep, uint32_t tid)
 static bool identify(struct sweep *sweep, uint32_t tgid, struct process **ret_process,
 		     struct pp_process_id *ret_id)
 {
-	struct agent *agent = sweep->agent;
-	struct process *process = process_table_find_tgid(agent->processes, tgid);
+	const struct finisher *finisher = sweep->finisher;
+	struct process *process = process_table_find_tgid(finisher->processes, tgid);
 	struct pp_process_id id = {.tgid = tgid};
 
 	if (process && process->exit_ns)
 		process = NULL;
-	if (!process && !kernel_side_get_generation(agent->kernel, tgid, &id.generation))
-		process = lives_find(agent, id);
+	if (!process && !kernel_side_get_generation(finisher->kernel, tgid, &id.generation))
+		process = finisher->find_process(finisher->context, id);
 	*ret_process = process;
 	*ret_id = process ? process->id : id;
-	return !agent->is_filtered || (process && image_table_flags(process) & PP_IMAGE_WANTED);
+	return !finisher->is_filtered || (process && image_table_flags(process) & PP_IMAGE_WANTED);
 }
 
 static uint64_t moves_now(const struct sweep *sweep, uint32_t tid)
@@ -195,7 +196,7 @@ static uint64_t moves_now(const struct sweep *sweep, uint32_t tid)
 /* Slots are given to nobody then. */
 static bool is_paused(const struct sweep *sweep)
 {
-	return kernel_side_config(sweep->agent->kernel)->flags & PP_CONFIG_PAUSED;
+	return kernel_side_config(sweep->finisher->kernel)->flags & PP_CONFIG_PAUSED;
 }
 
 /* Switches tell of this thread, and so it is not looked at. */
@@ -212,7 +213,8 @@ static bool is_asked_for(const struct sweep *sweep, const struct pp_sweep_record
 {
 	if (sweep->scope.wants)
 		return sweep->scope.wants(sweep->scope.context, thread->tgid);
-	return !is_seen(sweep, thread->tid) && !sweeps_find(sweep->agent->sweeps, thread->tid);
+	return !is_seen(sweep, thread->tid) &&
+	       !(sweep->scope.is_known && sweep->scope.is_known(sweep->scope.context, thread->tid));
 }
 
 static void settle(struct sweep *sweep, struct entry *entry)
@@ -309,7 +311,7 @@ static void take_record(struct sweep *sweep, const struct pp_sweep_record *threa
 
 static int begin_pass(struct sweep *sweep)
 {
-	int fd, err = kernel_side_open_sweep(sweep->agent->kernel, &fd);
+	int fd, err = kernel_side_open_sweep(sweep->finisher->kernel, &fd);
 
 	if (!err)
 		err = sweep_reader_new(fd, &sweep->reader);
@@ -372,7 +374,7 @@ int sweep_step(struct sweep *sweep, uint64_t budget_ns)
 	if (!sweep->walker)
 		return 0;
 	/* Mappings of new processes. */
-	more = lives_follow(sweep->agent);
+	more = sweep->finisher->follow_processes(sweep->finisher->context);
 	if (!more)
 		more = read_threads(sweep, budget_ns > UINT64_MAX - now_ns ? UINT64_MAX
 									   : now_ns + budget_ns);
@@ -382,22 +384,18 @@ int sweep_step(struct sweep *sweep, uint64_t budget_ns)
 	return more;
 }
 
-int sweep_new(struct agent *agent, struct sweep **ret_sweep)
-{
-	return sweep_new_of(agent, &(struct sweep_scope){}, ret_sweep);
-}
-
-int sweep_new_of(struct agent *agent, const struct sweep_scope *scope, struct sweep **ret_sweep)
+int sweep_new(const struct finisher *finisher, const struct sweep_scope *scope,
+	      struct sweep **ret_sweep)
 {
 	OWNED(sweep) struct sweep *sweep = calloc(1, sizeof(*sweep));
 	int err;
 
 	if (!sweep)
 		return -ENOMEM;
-	sweep->agent = agent;
+	sweep->finisher = finisher;
 	sweep->scope = *scope;
-	sweep->slot = kernel_side_threads(agent->kernel, &sweep->slot_count);
-	err = sweep_walker_new(agent, &sweep->walker);
+	sweep->slot = kernel_side_threads(finisher->kernel, &sweep->slot_count);
+	err = sweep_walker_new(finisher, &sweep->walker);
 	if (!err)
 		err = begin_pass(sweep);
 	if (err)
@@ -422,10 +420,10 @@ void sweep_free(struct sweep *sweep)
 	free(sweep);
 }
 
-int sweep_run(struct agent *agent, struct sweep **ret_sweep)
+int sweep_run(const struct finisher *finisher, struct sweep **ret_sweep)
 {
 	OWNED(sweep) struct sweep *sweep = NULL;
-	int more = sweep_new(agent, &sweep);
+	int more = sweep_new(finisher, &(struct sweep_scope){}, &sweep);
 
 	if (more)
 		return more;

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 
-struct agent;
+struct finisher;
 struct sweep;
 
 struct swept {
@@ -38,17 +38,20 @@ struct sweep_stats {
 	uint64_t spent_ns; /* of the agent's time */
 };
 
-/* All threads of some processes, those included that switches tell of. */
+/* Which threads.  Either all of some processes, those included that switches tell of ... */
 struct sweep_scope {
 	void *context;
 	bool (*wants)(void *context, uint32_t tgid);
+	/* ... or, without wants(), those that no switch tells of and that are not known already; NULL:
+	 * none is. */
+	bool (*is_known)(void *context, uint32_t tid);
 };
 
-/* Opens it.  Returns 0; -ENOTSUP: the kernel side was opened without `waits`; -errno.  The agent is
- * borrowed: its tables are open and lives_start() was called. */
-int sweep_new(struct agent *agent, struct sweep **ret_sweep);
-/* Of those that the agent's filters let through, too.  The scope is copied, its context borrowed. */
-int sweep_new_of(struct agent *agent, const struct sweep_scope *scope, struct sweep **ret_sweep);
+/* Opens it.  Returns 0; -ENOTSUP: the kernel side was opened without `waits`; -errno.  The finisher is
+ * borrowed: its tables are open and processes are followed.  The scope is copied, its context borrowed;
+ * only processes that the filters let through are looked at. */
+int sweep_new(const struct finisher *finisher, const struct sweep_scope *scope,
+	      struct sweep **ret_sweep);
 void sweep_free(struct sweep *sweep);
 DEFINE_OWNED(struct sweep, sweep)
 
@@ -56,7 +59,7 @@ DEFINE_OWNED(struct sweep, sweep)
  * one).  1: there is more to do; 0: done; -errno: it broke off, what it found until then is there. */
 int sweep_step(struct sweep *sweep, uint64_t budget_ns);
 /* Both at once. */
-int sweep_run(struct agent *agent, struct sweep **ret_sweep);
+int sweep_run(const struct finisher *finisher, struct sweep **ret_sweep);
 
 /* Once it is done.  NULL: this thread was awake, is not wanted, or was forgotten. */
 const struct swept *sweep_find(const struct sweep *sweep, uint32_t tid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A swept thread is a miss of which nothing was walked yet: its Python frames are read here, then
- * misses.c walks the native ones and places the runs. */
+ * miss_walk.c walks the native ones and places the runs. */
 #include "agent/sweep_walk.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include <uthash.h>
 
-#include "agent/agent.h"
+#include "agent/miss_walk.h"
 #include "base/io.h"
 #include "python/python_frames.h"
 #include "python/python_process.h"
@@ -25,19 +25,19 @@ struct thread_list {
 };
 
 struct sweep_walker {
-	struct agent *agent;
+	const struct finisher *finisher;
 	struct thread_list *lists;
 	struct python_frames frames;
 	uint8_t stack[PP_STACK_COPY_BYTES];
 };
 
-int sweep_walker_new(struct agent *agent, struct sweep_walker **ret_walker)
+int sweep_walker_new(const struct finisher *finisher, struct sweep_walker **ret_walker)
 {
 	struct sweep_walker *walker = malloc(sizeof(*walker));
 
 	if (!walker)
 		return -ENOMEM;
-	walker->agent = agent;
+	walker->finisher = finisher;
 	walker->lists = NULL;
 	*ret_walker = walker;
 	return 0;
@@ -187,7 +187,7 @@ static int walk_user(struct sweep_walker *walker, const struct pp_sweep_record *
 		miss.python_count = frames->count;
 		miss.segment_count = frames->segment_count;
 	}
-	err = misses_finish(walker->agent, process, &decoded, ret_record);
+	err = miss_walk(walker->finisher, process, &decoded, ret_record);
 	if (!err)
 		set_flags(swept, (*ret_record)->stop, miss.py_stop);
 	return err;
@@ -237,5 +237,5 @@ int sweep_walk_state(struct sweep_walker *walker, struct process *process, uint3
 	ret_swept->wait = PP_WAIT_NONE;
 	set_flags(ret_swept, PP_STOP_NO_USER, frames->stop);
 	/* Without the process nothing is walked beyond what is there. */
-	return misses_finish(walker->agent, NULL, &decoded, ret_record);
+	return miss_walk(walker->finisher, NULL, &decoded, ret_record);
 }

@@ -13,7 +13,7 @@ struct process;
 
 /* Buffers, and what is known of processes that have been met. */
 struct sweep_walker;
-int sweep_walker_new(struct agent *agent, struct sweep_walker **ret_walker);
+int sweep_walker_new(const struct finisher *finisher, struct sweep_walker **ret_walker);
 void sweep_walker_free(struct sweep_walker *walker);
 DEFINE_OWNED(struct sweep_walker, sweep_walker)
 /* The threads of processes will be listed anew. */

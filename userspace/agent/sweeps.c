@@ -71,8 +71,14 @@ uint64_t sweeps_lost(const struct sweeps *sweeps)
 
 /* ---- sweeping ---- */
 
+static bool is_known(void *context, uint32_t tid)
+{
+	return sweeps_find(context, tid);
+}
+
 static void begin(struct sweeps *sweeps, uint64_t since_ns)
 {
+	const struct sweep_scope scope = {.context = sweeps, .is_known = is_known};
 	struct one *one = &sweeps->one[sweeps->count];
 	int err;
 
@@ -82,7 +88,7 @@ static void begin(struct sweeps *sweeps, uint64_t since_ns)
 		return;
 	}
 	*one = (struct one){.since_ns = since_ns};
-	err = sweep_new(sweeps->agent, &one->sweep);
+	err = sweep_new(&sweeps->agent->finisher, &scope, &one->sweep);
 	if (err) {
 		log_warn("threads that sleep since before the start are not measured: %s",
 			 strerror(-err));

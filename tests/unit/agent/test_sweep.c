@@ -11,6 +11,7 @@
 
 #include "../python/interpreters.h"
 #include "agent/agent.h"
+#include "agent/finishing.h"
 #include "agent/miss_python.h"
 #include "agent/sweep.h"
 #include "base/clock.h"
@@ -102,8 +103,9 @@ static int agent_open(void)
 	assert_int_equal(image_table_new(agent.kernel, agent.files, &agent.images), 0);
 	assert_int_equal(process_table_new(&agent.processes), 0);
 	assert_int_equal(dictionary_new(20 << 20, &agent.dictionary), 0);
-	assert_int_equal(miss_python_new(&agent, &agent.miss_python), 0);
+	assert_int_equal(miss_python_new(agent.dictionary, &agent.miss_python), 0);
 	assert_int_equal(thread_names_new(&agent, &agent.thread_names), 0);
+	finishing_prepare(&agent);
 	dictionary_set_reader(agent.dictionary, read_code, NULL);
 	assert_int_equal(sideband_open(NULL, &agent.sideband), 0);
 	assert_int_equal(ring_new(kernel_side_stacks_ring(agent.kernel), RING_STACKS, &handlers,
@@ -216,7 +218,7 @@ static void check_interpreter(const struct interpreter *interpreter)
 	count = read_said(live.text, said);
 	assert_int_equal(count, TARGET_THREADS);
 	assert_int_equal(agent_open(), 0);
-	assert_int_equal(sweep_run(&agent, &sweep), 0);
+	assert_int_equal(sweep_run(&agent.finisher, &sweep), 0);
 	process = process_table_find_tgid(agent.processes, (uint32_t)live.pid);
 	assert_non_null(process);
 	python = image_table_python(process);
@@ -254,7 +256,7 @@ static void check_gil(const struct interpreter *interpreter)
 	assert_int_equal(read_said(live.text, said), 2);
 	usleep(300000);
 	assert_int_equal(agent_open(), 0);
-	assert_int_equal(sweep_run(&agent, &sweep), 0);
+	assert_int_equal(sweep_run(&agent.finisher, &sweep), 0);
 	holder = sweep_find(sweep, said[0].tid);
 	waiter = sweep_find(sweep, said[1].tid);
 	assert_non_null(holder);
@@ -324,7 +326,7 @@ static void sweep_refresh__keeps_what_the_dictionary_would_forget(void **state)
 
 	(void)state;
 	assert_int_equal(agent_open(), 0);
-	assert_int_equal(sweep_run(&agent, &sweep), 0);
+	assert_int_equal(sweep_run(&agent.finisher, &sweep), 0);
 	swept = sweep_find(sweep, (uint32_t)pid);
 	assert_non_null(swept);
 	assert_int_equal(swept->wait, PP_WAIT_SLEEP);
@@ -361,7 +363,7 @@ static void sweep__only_threads_that_pass_the_filter(void **state)
 	wanted_pid = wanted;
 	assert_int_equal(agent_open(), 0);
 	wanted_pid = 0;
-	assert_int_equal(sweep_run(&agent, &sweep), 0);
+	assert_int_equal(sweep_run(&agent.finisher, &sweep), 0);
 	assert_non_null(sweep_find(sweep, (uint32_t)wanted));
 	assert_null(sweep_find(sweep, (uint32_t)other));
 	for (const struct swept *swept = sweep_next(sweep, NULL); swept;
@@ -384,7 +386,7 @@ static void sweep_step__works_in_slices(void **state)
 
 	(void)state;
 	assert_int_equal(agent_open(), 0);
-	assert_int_equal(sweep_new(&agent, &sweep), 0);
+	assert_int_equal(sweep_new(&agent.finisher, &(struct sweep_scope){}, &sweep), 0);
 	while ((more = sweep_step(sweep, 1)) > 0) {
 		assert_null(sweep_find(sweep, (uint32_t)pid));
 		slices++;

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/finishing.h"
+#include "agent/miss_counts.h"
 
 #define GENERATION 3U
 #define WAIT_HASH 0x77ULL
@@ -27,14 +29,20 @@ static void miss_now(uint64_t user_stack)
 	};
 	const struct decoded_miss miss = {.record = &record, .python = native, .native = native};
 
-	misses_on_record(&agent, &miss);
+	miss_counts_on_record(&agent, &miss);
 }
 
 static int open_agent(void **state)
 {
+	static const struct options options;
+
 	(void)state;
 	memset(&agent, 0, sizeof(agent));
-	return process_table_new(&agent.processes) || dictionary_new(1 << 20, &agent.dictionary);
+	agent.options = &options;
+	if (process_table_new(&agent.processes) || dictionary_new(1 << 20, &agent.dictionary))
+		return -1;
+	finishing_prepare(&agent);
+	return 0;
 }
 
 static int close_agent(void **state)
