@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Threads that sleep since before the profiler started: no context switch tells of them.  The kernel
  * side's task iterator (bpf/sweep_threads.bpf.c) writes one record each; the agent reads them as a
- * stream (userspace/finish/sweep_reader.h) and finds their stacks (userspace/agent/sweep.h). */
+ * stream (userspace/finish/sweep_reader.h) and finds their stacks (userspace/finish/sweep.h). */
 #ifndef PYPROFD_SWEEP_H
 #define PYPROFD_SWEEP_H
 

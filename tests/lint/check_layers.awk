@@ -7,7 +7,7 @@ BEGIN {
 	allowed["attach"] = "discover elf unwind python"
 	allowed["drain"] = "python" # docs/design/0001
 	allowed["symbolize"] = "discover elf python drain"
-	allowed["finish"] = "discover python drain symbolize"
+	allowed["finish"] = "discover unwind python attach drain symbolize"
 	allowed["profile"] = "symbolize"
 	allowed["pprof"] = "profile"
 	allowed["timeline"] = "drain"

@@ -19,7 +19,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/finisher.h"
 #include "agent/output.h"
 #include "agent/profiles.h"
 #include "agent/progress.h"
@@ -35,6 +34,7 @@
 #include "drain/dictionary.h"
 #include "drain/ring.h"
 #include "drain/wakes.h"
+#include "finish/finisher.h"
 #include "ledger/ledger.h"
 #include "options/options.h"
 #include "unwind/row_store.h"

@@ -7,12 +7,12 @@
 
 #include "agent/agent.h"
 #include "agent/dump_text.h"
-#include "agent/miss_walk.h"
-#include "agent/sweep.h"
-#include "agent/sweep_walk.h"
 #include "base/clock.h"
 #include "discover/proc_scan.h"
 #include "drain/thread_slots.h"
+#include "finish/miss_walk.h"
+#include "finish/sweep.h"
+#include "finish/sweep_walk.h"
 #include "live/access.h"
 #include "python/python_process.h"
 

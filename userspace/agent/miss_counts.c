@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "agent/agent.h"
-#include "agent/miss_walk.h"
 #include "base/clock.h"
+#include "finish/miss_walk.h"
 
 /* What the agent may cost for this, and how much is taken for a walk until some were measured. */
 #define BUDGET_PERCENT 30U

@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/sweep.h"
 #include "base/cleanup.h"
 #include "drain/counts.h"
 #include "drain/thread_slots.h"
+#include "finish/sweep.h"
 
 struct agent;
 struct sweeps;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/miss_walk.h"
+#include "finish/miss_walk.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "agent/miss_frames.h"
-#include "agent/miss_python.h"
 #include "base/page_cache.h"
+#include "finish/miss_frames.h"
+#include "finish/miss_python.h"
 #include "finish/stack_finish.h"
 #include "finish/stack_resume.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which frames an incomplete stack gets: native ones as the walk meets them, and Python's runs where their
  * marks lie among them.  The same decisions as bpf/lib/walk_native.bpf.h. */
-#ifndef AGENT_MISS_FRAMES_H
-#define AGENT_MISS_FRAMES_H
+#ifndef FINISH_MISS_FRAMES_H
+#define FINISH_MISS_FRAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>

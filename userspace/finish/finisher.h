@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What stacks are completed with in user space: the tables that tell what lies where in a process, and what is
  * asked of who follows the processes. */
-#ifndef AGENT_FINISHER_H
-#define AGENT_FINISHER_H
+#ifndef FINISH_FINISHER_H
+#define FINISH_FINISHER_H
 
 #include <stdbool.h>
 

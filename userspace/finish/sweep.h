@@ -2,8 +2,8 @@
 /* The sweep: threads that sleep since before the profiler started pass no context switch, so their
  * stacks and reasons are read from outside, once.  Start it when the switches' program runs: what goes to
  * sleep later is seen there.  One thread. */
-#ifndef AGENT_SWEEP_H
-#define AGENT_SWEEP_H
+#ifndef FINISH_SWEEP_H
+#define FINISH_SWEEP_H
 
 #include <stdbool.h>
 #include <stddef.h>

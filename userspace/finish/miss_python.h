@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The Python frames of a missed stack: those that the kernel side had no time for, and the ids of code
  * objects by which it would have named them. */
-#ifndef AGENT_MISS_PYTHON_H
-#define AGENT_MISS_PYTHON_H
+#ifndef FINISH_MISS_PYTHON_H
+#define FINISH_MISS_PYTHON_H
 
 #include "base/cleanup.h"
 #include "drain/decode.h"

@@ -2,11 +2,11 @@
 /* Walks a stack that the kernel side could not finish on to its root, from the registers and the copy of the
  * stack that came with it, and loads its code's rows for the next time.  Stacks of threads that sleep
  * (sweep_walk.c) come the same way, nothing walked yet. */
-#ifndef AGENT_MISS_WALK_H
-#define AGENT_MISS_WALK_H
+#ifndef FINISH_MISS_WALK_H
+#define FINISH_MISS_WALK_H
 
-#include "agent/finisher.h"
 #include "drain/decode.h"
+#include "finish/finisher.h"
 
 /* *ret_record: owned by the caller, its hash set; at most STITCH_STACK_FRAMES frames.  process: NULL: only
  * what was walked before.  0; -ENOMEM. */

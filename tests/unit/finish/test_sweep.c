@@ -12,11 +12,11 @@
 #include "../python/interpreters.h"
 #include "agent/agent.h"
 #include "agent/finishing.h"
-#include "agent/miss_python.h"
-#include "agent/sweep.h"
 #include "base/clock.h"
 #include "discover/cpus.h"
 #include "drain/thread_slots.h"
+#include "finish/miss_python.h"
+#include "finish/sweep.h"
 #include "symbolize/stitch.h"
 
 #define TARGET_THREADS 7U
@@ -207,7 +207,7 @@ static void check_thread(const struct sweep *sweep, const struct said *said, boo
 static void check_interpreter(const struct interpreter *interpreter)
 {
 	CLEANUP(live_python_stop) struct live_python live =
-		live_python_start(interpreter, "tests/unit/agent/sleepers.py");
+		live_python_start(interpreter, "tests/unit/finish/sleepers.py");
 	static struct said said[TARGET_THREADS];
 	OWNED(sweep) struct sweep *sweep = NULL;
 	struct process_python *python;
@@ -247,7 +247,7 @@ static void sweep__sleeping_threads_of_every_interpreter(void **state)
 static void check_gil(const struct interpreter *interpreter)
 {
 	CLEANUP(live_python_stop) struct live_python live =
-		live_python_start(interpreter, "tests/unit/agent/gil_waiters.py");
+		live_python_start(interpreter, "tests/unit/finish/gil_waiters.py");
 	static struct said said[TARGET_THREADS];
 	OWNED(sweep) struct sweep *sweep = NULL;
 	const struct swept *holder, *waiter;

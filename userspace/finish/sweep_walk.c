@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A swept thread is a miss of which nothing was walked yet: its Python frames are read here, then
  * miss_walk.c walks the native ones and places the runs. */
-#include "agent/sweep_walk.h"
+#include "finish/sweep_walk.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include <uthash.h>
 
-#include "agent/miss_walk.h"
 #include "base/io.h"
+#include "finish/miss_walk.h"
 #include "python/python_frames.h"
 #include "python/python_process.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/miss_python.h"
+#include "finish/miss_python.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/miss_frames.h"
+#include "finish/miss_frames.h"
 
 #include <string.h>
 

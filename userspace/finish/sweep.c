@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Passes of the task iterator.  The first walks every wanted thread.  A thread whose record is the same
  * in the next pass slept meanwhile: its stack is of one moment.  Another one is walked again. */
-#include "agent/sweep.h"
+#include "finish/sweep.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 
 #include <uthash.h>
 
-#include "agent/finisher.h"
-#include "agent/miss_walk.h"
-#include "agent/sweep_walk.h"
 #include "base/clock.h"
 #include "drain/thread_slots.h"
+#include "finish/finisher.h"
+#include "finish/miss_walk.h"
 #include "finish/sweep_reader.h"
+#include "finish/sweep_walk.h"
 
 #define SWEEP_WALKS 3U /* of one thread, and passes that walk */
 #define SWEEP_MAX_BYTES (16U << 20) /* of stacks kept for the dictionary */

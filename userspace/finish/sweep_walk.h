@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One thread of the sweep: from its record and its process's live memory to a stack. */
-#ifndef AGENT_SWEEP_WALK_H
-#define AGENT_SWEEP_WALK_H
+#ifndef FINISH_SWEEP_WALK_H
+#define FINISH_SWEEP_WALK_H
 
 #include <pyprofd/sample.h>
 #include <pyprofd/sweep.h>
 
-#include "agent/sweep.h"
 #include "base/cleanup.h"
+#include "finish/sweep.h"
 
 struct process;
 
