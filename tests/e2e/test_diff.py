@@ -60,9 +60,11 @@ def test_growth_is_marked_and_the_same_is_not():
 
 def test_all_three_tables():
     said = diff(side(12), side(12, grown=25, seed=2))
-    assert re.search(r"fib +/app/w.py:%d" % STARTS["fib"], said), said
-    assert re.search(r"fib +/app/w.py:11", said), said
+    assert re.search(r"fib +w.py:%d" % STARTS["fib"], said), said
+    assert re.search(r"fib +w.py:11", said), said
     assert "<module>;main;fib" in said, said
+    said = diff(side(12), side(12, grown=25, seed=2), "--full-paths")
+    assert re.search(r"fib +/app/w.py:%d" % STARTS["fib"], said), said
 
 
 def test_fail_if_ends_with_one():

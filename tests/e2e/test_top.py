@@ -241,10 +241,10 @@ def test_keys():
         terminal.press("1")
         terminal.wait_for(r"%d \S+  waits: .*\n\Z" % worker.pid)
         terminal.press("2w")
-        assert "    idle  /" in terminal.wait_for(r"by wait")
+        assert "    idle  worker.py:" in terminal.wait_for(r"by wait")
         terminal.press("/^work\r")
         out = terminal.wait_for(r"by wait  /\^work/")
-        assert "    work_hard  /" in out and "    idle  /" not in out, out
+        assert "    work_hard  worker.py:" in out and "    idle  " not in out, out
         terminal.press("\033")
         terminal.wait_for(r"by wait$")
         terminal.press(" ")

@@ -148,6 +148,10 @@ class Browser:
         self.run("new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame("
                  "() => done(1))), 200))")
 
+    def size(self, width, height):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.settle()
+
     def picture(self, path):
         self.settle()
         with open(path, "wb") as file:

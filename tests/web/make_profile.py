@@ -23,6 +23,7 @@ class Maker:
         self.title, self.unit = title, unit
         self.strings, self.frames, self.nodes = {"": 0}, {}, {}
         self.frame, self.parent, self.groups, self.samples = [0], [0], {}, {}
+        self.short = {}  # file: what is shown for it
 
     def string(self, text):
         return self.strings.setdefault(text, len(self.strings))
@@ -56,6 +57,7 @@ class Maker:
         total = sum(samples["value"])
         return {"version": 1, "title": self.title, "unit": self.unit, "kind": "cpu",
                 "sampleTypes": [{"type": "samples", "unit": "count"}, {"type": "cpu", "unit": "nanoseconds"}],
+                "shortFiles": [[self.strings[file], text] for file, text in self.short.items()],
                 "sampleType": "cpu", "duration_ns": 60 * 10**9, "period": PERIOD, "strings": list(self.strings),
                 "frames": [list(row) for row in self.frames], "groups": groups,
                 "stacks": {"frame": self.frame, "parent": self.parent}, "samples": samples,
@@ -86,6 +88,20 @@ def small():
     made.add([main, walk], 80 * ms, worker, 80 * ms)
     made.add([main, decode10, read], 100 * ms, worker, 50 * ms)
     made.add([main, memcpy], 100 * ms, other, 100 * ms)
+    return made
+
+
+WHOLE = "/var/tmp/build-4711/venv/lib/python3.12/site-packages/"
+
+
+def paths():
+    """Two functions of installed packages: what is shown for their files, and a name too long for any column."""
+    made = Maker("paths")
+    group = made.group(7, "pip", 7, "pip")
+    top = made.frame_id("main", WHOLE + "pip/_internal/cli/main.py", 46)
+    made.add([top, made.frame_id("work", WHOLE + "d/" * 60 + "n" * 150 + ".py", 12345)], 10**9, group)
+    made.short = {WHOLE + "pip/_internal/cli/main.py": "pip/_internal/cli/main.py",
+                  WHOLE + "d/" * 60 + "n" * 150 + ".py": "d/" * 60 + "n" * 150 + ".py"}
     return made
 
 

@@ -28,6 +28,8 @@ class Pages:
     def path(self, kind):
         if kind not in self.made:
             data = {"small": lambda: make_profile.small().data(), "diff": lambda: make_profile.small().data(True),
+                    "paths": lambda: make_profile.paths().data(),
+                    "badpath": lambda: dict(make_profile.small().data(), shortFiles=[[10**6, "x"]]),
                     "hostile": lambda: make_profile.hostile().data(), "large": lambda: make_profile.large(20000).data(),
                     "empty": lambda: make_profile.Maker("nothing").data(),
                     "damaged": lambda: dict(make_profile.small().data(), stacks={"frame": [0, 1], "parent": [0, 1]}),
@@ -299,6 +301,29 @@ def test_lines_tab_tells_lines_apart(pages):
     pages.shot("lines")
 
 
+def test_short_path_is_shown_and_the_whole_one_on_hover(pages):
+    page = pages.open("paths", "#tab=lines")
+    first = "[...document.querySelectorAll('#line-list tr[data-row]')].find((row) => row.textContent.includes('main.py'))"
+    same(page.run(first + ".cells[0].textContent"), "pip/_internal/cli/main.py:46")
+    same(page.run(first + ".querySelector('[title]').title"), make_profile.WHOLE + "pip/_internal/cli/main.py:46")
+    page = pages.open("paths")
+    page.mouse("mouseMoved", *place_of(page, "main"))
+    same(page.run("document.querySelector('#tooltip p').textContent"), make_profile.WHOLE + "pip/_internal/cli/main.py:46")
+    page.click(*place_of(page, "main"))
+    same(text(page, "#flame-details .place"), "pip/_internal/cli/main.py:46")
+
+
+def test_line_number_is_in_sight_however_long_the_path(pages):
+    page = pages.open("paths", "#tab=lines")
+    for width in (1280, 700, 420):
+        page.size(width, 600)
+        seen = page.run("""[...document.querySelectorAll('#line-list tr[data-row]')].map((row) => {
+            const cell = row.cells[0].getBoundingClientRect(), line = row.cells[0].querySelector('.line').getBoundingClientRect();
+            return line.width > 0 && line.left >= cell.left && line.right <= cell.right; })""")
+        same(seen, [True, True])
+    page.size(1280, 800)
+
+
 def test_tabs_have_roles_and_arrow_keys(pages):
     page = pages.open()
     page.run("document.getElementById('tab-flame').focus()")
@@ -443,7 +468,8 @@ def test_nothing_and_damage_are_told(pages):
     page = pages.open("empty")
     for tab in "1234":
         page.key(tab)
-    for kind, said in (("damaged", "damaged: node 1"), ("future", "version 1, not 2")):
+    for kind, said in (("damaged", "damaged: node 1"), ("future", "version 1, not 2"),
+                       ("badpath", "damaged: short path 0")):
         page.open(pages.path(kind), until="document.getElementById('loading')?.className === 'error'")
         assert said in text(page, "#loading"), text(page, "#loading")
         page.errors.clear()

@@ -9,6 +9,8 @@
 #include "render/call_graph.h"
 #include "render/format.h"
 
+#define CALLERS_FIGURES_COLUMNS 36U /* the widest indent, shares and time */
+
 struct listing {
 	const struct call_graph *graph;
 	const char *unit;
@@ -45,14 +47,14 @@ static void print_line(const struct listing *listing, const char *indent, uint32
 {
 	const struct code_table *table = &listing->graph->code;
 	const struct code *code = &table->code[code_index];
-	char place[TEXT_PLACE_BYTES], text[FORMAT_BYTES];
+	char text[FORMAT_BYTES];
 
-	printf("%s%6.1f %% %7.1f %% %10s  %s%s%s  %s%s%s\n", indent, share_of(value, of) * 100,
+	printf("%s%6.1f %% %7.1f %% %10s  ", indent, share_of(value, of) * 100,
 	       share_of(value, listing->graph->total) * 100,
-	       format_value(value, listing->unit, text), text_color(listing->color, TEXT_BOLD),
-	       code->name ? code_text(table, code->name) : "[unknown]",
-	       text_color(listing->color, TEXT_PLAIN), text_color(listing->color, TEXT_DIM),
-	       text_place(table, code, place), text_color(listing->color, TEXT_PLAIN));
+	       format_value(value, listing->unit, text));
+	text_code(table, code, code->name ? code_text(table, code->name) : "[unknown]",
+		  text_room(CALLERS_FIGURES_COLUMNS), listing->color);
+	printf("\n");
 }
 
 /* Edges of one function, the heaviest first. */
@@ -131,6 +133,8 @@ int callers_print(const struct input *input, const regex_t *callers, const regex
 				 &graph);
 
 	listing.graph = graph;
+	if (!err)
+		graph->code.short_paths = input_short_paths(input);
 	if (!err && callers)
 		err = print_matches(&listing, callers, true);
 	if (!err && callees)

@@ -207,6 +207,7 @@ static int write_html(const struct diff *diff, const struct input *input)
 		 input_path(input, DIFF_A));
 	page.tree = tree;
 	page.facts = (struct flame_json_facts){.title = title,
+					       .short_paths = input_short_paths(input),
 					       .windows = b->windows,
 					       .sample_count = (uint64_t)b->all.samples,
 					       .duration_ns = b->duration_ns};

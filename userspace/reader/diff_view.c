@@ -57,7 +57,8 @@ void diff_view_name(const struct diff_view *view, enum diff_by by, const struct 
 	}
 	fprintf(out, "%s%s%s  %s%s", text_color(view->color, TEXT_BOLD), function_name(view, row),
 		text_color(view->color, TEXT_PLAIN), text_color(view->color, TEXT_DIM),
-		row->code.file ? text_of(view, row->code.file)
+		row->code.file ? short_paths_get(input_short_paths(view->input), row->code.file,
+						 text_of(view, row->code.file))
 			       : path_base(text_of(view, row->code.module)));
 	if (row->code.file && line)
 		fprintf(out, ":%" PRIu32, line);

@@ -80,6 +80,7 @@ static int write_html(const struct flame_tree *tree, const struct input *input, 
 	struct profile_read_totals totals;
 
 	profile_reader_totals(input_reader(input), &totals);
+	page.facts.short_paths = input_short_paths(input);
 	page.facts.windows = totals.files;
 	page.facts.start_wall_ns = totals.start_wall_ns;
 	page.facts.duration_ns = totals.duration_ns;

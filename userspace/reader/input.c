@@ -37,6 +37,7 @@ struct input {
 	uint64_t done, wanted; /* files */
 	char title[MAX_TITLE_BYTES];
 	struct coverage coverage; /* of what was read */
+	struct short_paths short_paths;
 };
 
 void input_free(struct input *input)
@@ -46,9 +47,15 @@ void input_free(struct input *input)
 	profile_reader_free(input->reader);
 	store_listing_release(&input->listing);
 	live_windows_free(input->live);
+	short_paths_release(&input->short_paths);
 	free(input->focus);
 	free(input->ignore);
 	free(input);
+}
+
+const struct short_paths *input_short_paths(const struct input *input)
+{
+	return input->select->full_paths ? NULL : &input->short_paths;
 }
 
 struct profile *input_profile(const struct input *input)
@@ -526,6 +533,8 @@ int input_read(const struct input_options *options, struct input **ret_input)
 		*ret_input = NULL;
 		return 0;
 	}
+	if (short_paths_of_profile(input_profile(input), &input->short_paths))
+		return complain(input, "its files", strerror(ENOMEM));
 	make_title(input);
 	*ret_input = TAKE(input);
 	return 0;

@@ -6,6 +6,7 @@
 #include "pprof/profile_read.h"
 #include "reader/coverage.h"
 #include "reader/select.h"
+#include "render/short_paths.h"
 
 struct input_options {
 	const struct select *select;
@@ -35,6 +36,8 @@ DEFINE_OWNED(struct input, input)
 
 struct profile *input_profile(const struct input *input);
 const struct profile_reader *input_reader(const struct input *input);
+/* Of the profile's source files; NULL with --full-paths. */
+const struct short_paths *input_short_paths(const struct input *input);
 /* "P.pb.gz", "DIR (360 windows)". */
 const char *input_title(const struct input *input);
 /* "only 14.0 % of ... is in it", or "": for the first line of a view. */

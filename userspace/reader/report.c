@@ -14,6 +14,10 @@
 #define DEFAULT_ROWS 30U
 #define FEW_SAMPLES 100 /* below, a share is hardly more than a hint */
 #define WANTED_ERROR 0.01
+#define WIDE_COLUMNS 110U
+#define SHARE_COLUMNS 16U
+#define TIME_COLUMNS 11U
+#define SAMPLES_COLUMNS 10U
 
 enum sort { SORT_SELF, SORT_TOTAL, SORT_NAME, SORT_FILE };
 
@@ -138,7 +142,7 @@ static const char *row_name(const struct totals *totals, const struct totals_row
 		return code->name ? code_text(&totals->code, code->name) : "[unknown]";
 	if (!code->file && !code->module)
 		return code->class == FRAME_CLASS_PYTHON ? "[python]" : "[unknown]";
-	return code_place(&totals->code, code);
+	return code->file ? code_shown_place(&totals->code, code) : code_place(&totals->code, code);
 }
 
 static int compare_texts(const struct totals *totals, const struct totals_row *a,
@@ -191,6 +195,23 @@ static void print_share(const struct totals *totals, const struct totals_sum *su
 		       text_color(color, TEXT_PLAIN));
 }
 
+/* A narrow terminal has no room for times beside shares, names and places. */
+static bool shows_times(const struct totals *totals)
+{
+	unsigned int columns = text_columns();
+
+	return totals->by == TOTALS_BY_GROUP || !columns || columns >= WIDE_COLUMNS;
+}
+
+/* Of the columns before the name, with the blank behind them. */
+static unsigned int figures_columns(const struct totals *totals)
+{
+	unsigned int sums = totals->by == TOTALS_BY_CODE ? 2 : 1;
+
+	return sums * (SHARE_COLUMNS + (shows_times(totals) ? TIME_COLUMNS : 0)) +
+	       (totals->all.samples ? SAMPLES_COLUMNS : 0) + 1;
+}
+
 static bool has_few(const struct totals_row *row)
 {
 	return row->total.samples && row->total.samples < FEW_SAMPLES;
@@ -200,22 +221,26 @@ static void print_row(const struct report *report, const struct totals_row *row,
 		      bool color)
 {
 	const struct totals *totals = &report->totals;
-	char self[FORMAT_BYTES], total[FORMAT_BYTES], place[TEXT_PLACE_BYTES];
+	unsigned int room = text_room(figures_columns(totals));
+	char self[FORMAT_BYTES], total[FORMAT_BYTES], cut[TEXT_PLACE_BYTES];
+	const char *name = row_name(totals, row);
 
 	print_share(totals, &row->self, color);
 	if (totals->by == TOTALS_BY_CODE)
 		print_share(totals, &row->total, color);
-	printf(" %10s", format_value(row->self.value, unit, self));
-	if (totals->by == TOTALS_BY_CODE)
+	if (shows_times(totals))
+		printf(" %10s", format_value(row->self.value, unit, self));
+	if (shows_times(totals) && totals->by == TOTALS_BY_CODE)
 		printf(" %10s", format_value(row->total.value, unit, total));
 	if (totals->all.samples)
 		printf(" %8" PRId64 "%c", row->total.samples, has_few(row) ? '~' : ' ');
-	printf(" %s%s%s", text_color(color, TEXT_BOLD), row_name(totals, row),
-	       text_color(color, TEXT_PLAIN));
+	printf(" ");
 	if (totals->by == TOTALS_BY_CODE &&
 	    (totals->code.by == CODE_BY_FUNCTION || totals->code.by == CODE_BY_LINE))
-		printf("  %s%s%s", text_color(color, TEXT_DIM),
-		       text_place(&totals->code, &totals->code.code[row->code], place),
+		text_code(&totals->code, &totals->code.code[row->code], name, room, color);
+	else
+		printf("%s%s%s", text_color(color, TEXT_BOLD),
+		       room ? path_fit(name, room, cut, sizeof(cut)) : name,
 		       text_color(color, TEXT_PLAIN));
 	printf("\n");
 }
@@ -227,8 +252,9 @@ static void print_titles(const struct report *report, bool color)
 	printf("%s%9s%7s", text_color(color, TEXT_BOLD), "SELF %", "+-");
 	if (totals->by == TOTALS_BY_CODE)
 		printf("%9s%7s", "TOTAL %", "+-");
-	printf(" %10s", "SELF");
-	if (totals->by == TOTALS_BY_CODE)
+	if (shows_times(totals))
+		printf(" %10s", "SELF");
+	if (shows_times(totals) && totals->by == TOTALS_BY_CODE)
 		printf(" %10s", "TOTAL");
 	if (totals->all.samples)
 		printf(" %8s ", "SAMPLES");
@@ -352,6 +378,7 @@ static int print_report(struct report *report, const struct input *input)
 	bool color = text_wants_color(report->select.no_color);
 
 	text_head(stdout, input);
+	report->totals.code.short_paths = input_short_paths(input);
 	if (report->callers || report->callees)
 		return callers_print(input, report->callers, report->callees, color);
 	if (!profile->row_count)

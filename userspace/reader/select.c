@@ -31,6 +31,7 @@ enum {
 	OPTION_PYTHON,
 	OPTION_NO_COLOR,
 	OPTION_NO_PROGRESS,
+	OPTION_FULL_PATHS,
 	OPTION_LIVE,
 	OPTION_FOR,
 	OPTION_SOCKET,
@@ -47,7 +48,8 @@ static const struct argp_option options[] = {
 	{"since", OPTION_SINCE, "TIME", 0,
 	 "Windows that end after: 1h, 30m (ago), 2026-11-21T15:04, 15:04, @SECONDS", 8},
 	{"until", OPTION_UNTIL, "TIME", 0, "Windows that begin before", 8},
-	{"kind", OPTION_KIND, "KIND", 0, "Where there are several: " PP_PROFILES(FIRST_KIND, NEXT_KIND), 8},
+	{"kind", OPTION_KIND, "KIND", 0,
+	 "Where there are several: " PP_PROFILES(FIRST_KIND, NEXT_KIND), 8},
 	{"focus", OPTION_FOCUS, "REGEX", 0, "Only stacks with a matching function or file", 8},
 	{"ignore", OPTION_IGNORE, "REGEX", 0, "No stacks with a matching function or file", 8},
 	{"group-by", OPTION_GROUP_BY, "KEY,...", 0,
@@ -57,6 +59,8 @@ static const struct argp_option options[] = {
 	{"python", OPTION_PYTHON, NULL, 0,
 	 "Only Python functions: what they run in C and in the kernel is theirs", 8},
 	{"no-color", OPTION_NO_COLOR, NULL, 0, "No colours on a terminal, either", 9},
+	{"full-paths", OPTION_FULL_PATHS, NULL, 0,
+	 "Show source files by their whole paths, not by what tells them apart", 9},
 	{"no-progress", OPTION_NO_PROGRESS, NULL, 0, "No progress bar on a terminal, either", 9},
 	{0},
 };
@@ -335,6 +339,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_NO_COLOR:
 		select->no_color = true;
+		return 0;
+	case OPTION_FULL_PATHS:
+		select->full_paths = true;
 		return 0;
 	case OPTION_NO_PROGRESS:
 		select->no_progress = true;

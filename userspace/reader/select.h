@@ -22,7 +22,7 @@ struct select {
 	uint64_t since_ms, until_ms;		 /* since 1970; 0: not given */
 	const char *kind, *sample_type;		 /* NULL: not given */
 	uint32_t group_by;			 /* enum group_by, ored */
-	bool python_only, no_color, no_progress;
+	bool python_only, no_color, no_progress, full_paths;
 	bool live; /* no paths: what pyprofd sends from now on, for live_seconds */
 	unsigned long live_seconds;
 	const char *socket; /* NULL: the default */

@@ -71,16 +71,45 @@ void text_head(FILE *out, const struct input *input)
 const char *text_place(const struct code_table *table, const struct code *code,
 		       char buffer[TEXT_PLACE_BYTES])
 {
-	const char *place = code_place(table, code);
+	const char *place = code_shown_place(table, code);
 	uint32_t line = code->file ? code_line(code) : 0;
 
-	if (!code->file)
-		place = path_base(place);
 	if (line)
 		snprintf(buffer, TEXT_PLACE_BYTES, "%s:%" PRIu32, place, line);
 	else
 		snprintf(buffer, TEXT_PLACE_BYTES, "%s", place);
 	return buffer;
+}
+
+void text_code(const struct code_table *table, const struct code *code, const char *name,
+	       unsigned int room, bool color)
+{
+	char place[TEXT_PLACE_BYTES], cut_place[TEXT_PLACE_BYTES], cut_name[TEXT_PLACE_BYTES];
+	const char *shown = text_place(table, code, place);
+	size_t for_name = room, for_place = text_columns_of(shown);
+
+	if (room) {
+		/* The name gives way down to half of the room, then the place. */
+		room = room > TEXT_MIN_ROOM ? room - 2 : TEXT_MIN_ROOM - 2;
+		if (for_place > room / 2)
+			for_place = room / 2;
+		for_name = room - for_place;
+		if (text_columns_of(name) < for_name)
+			for_place = room - text_columns_of(name);
+		name = name_fit(name, for_name, cut_name, sizeof(cut_name));
+		shown = path_fit(shown, for_place, cut_place, sizeof(cut_place));
+	}
+	printf("%s%s%s", text_color(color, TEXT_BOLD), name, text_color(color, TEXT_PLAIN));
+	if (shown[0])
+		printf("  %s%s%s", text_color(color, TEXT_DIM), shown,
+		       text_color(color, TEXT_PLAIN));
+}
+
+unsigned int text_room(unsigned int taken)
+{
+	unsigned int columns = text_columns();
+
+	return !columns ? 0 : columns > taken ? columns - taken : 1;
 }
 
 unsigned int text_columns(void)

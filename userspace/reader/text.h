@@ -24,6 +24,13 @@ void text_head(FILE *out, const struct input *input);
 #define TEXT_PLACE_BYTES 512U
 const char *text_place(const struct code_table *table, const struct code *code,
 		       char buffer[TEXT_PLACE_BYTES]);
+/* Prints "NAME  PLACE" on standard output, both cut so that they take `room` columns at most, but no less than
+ * TEXT_MIN_ROOM; room 0: as many as they need. */
+#define TEXT_MIN_ROOM 24U
+void text_code(const struct code_table *table, const struct code *code, const char *name,
+	       unsigned int room, bool color);
+/* Columns that are left in a line of the terminal of which so many are taken; 0: standard output is none. */
+unsigned int text_room(unsigned int taken);
 /* Columns of the terminal, 0: standard output is none. */
 unsigned int text_columns(void);
 

@@ -20,7 +20,7 @@
 #define SLACK_NS (NS_PER_SEC / 4)
 #define EARLY_NS (20 * NS_PER_MS)
 
-enum option_key { KEY_COUNT = 256, KEY_FUNCTIONS, KEY_LINES, KEY_LEAF };
+enum option_key { KEY_COUNT = 256, KEY_FUNCTIONS, KEY_LINES, KEY_LEAF, KEY_FULL_PATHS };
 
 struct top {
 	struct live_options live;
@@ -44,6 +44,8 @@ static const struct argp_option options[] = {
 	 "Time belongs to the innermost frame, be it native or the kernel's; else to the innermost "
 	 "Python function",
 	 2},
+	{"full-paths", KEY_FULL_PATHS, NULL, 0,
+	 "Show source files by their whole paths, not by what tells them apart", 2},
 	{0},
 };
 
@@ -89,6 +91,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case KEY_LEAF:
 		top->by_leaf = true;
+		return 0;
+	case KEY_FULL_PATHS:
+		top->view.full_paths = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "'%s': top reads no profile; report does", text);

@@ -24,6 +24,7 @@ struct page {
 	unsigned int left; /* lines that may still be written; UINT_MAX: any number */
 	unsigned int skip; /* rows of the table */
 	unsigned int room; /* columns left in this line */
+	const struct short_paths *short_paths; /* NULL: whole paths are shown */
 	bool is_short_of_memory;
 };
 
@@ -248,20 +249,38 @@ static void print_lines(struct page *page, const struct top_row *function)
 	}
 }
 
+/* The name gives way down to half of the room, then the place, whose end stays. */
+static void put_function(struct page *page, const struct top_row *row)
+{
+	struct code_table table = page->model->function;
+	const char *name = top_model_name(page->model, row), *shown;
+	char place[TEXT_PLACE_BYTES], cut[TEXT_PLACE_BYTES];
+	size_t half;
+
+	table.short_paths = page->short_paths;
+	shown = text_place(&table, &table.code[row->code], place);
+	name = name[0] ? name : "[unknown]";
+	if (page->room > 2 && text_columns_of(name) + 2 + text_columns_of(shown) > page->room) {
+		half = (page->room - 2) / 2;
+		if (text_columns_of(shown) > half)
+			name = name_fit(name, page->room - 2 - half, cut, sizeof(cut));
+		else
+			name = name_fit(name, page->room - 2 - text_columns_of(shown), cut,
+					sizeof(cut));
+	}
+	put(page, TEXT_PLAIN, name);
+	put(page, TEXT_PLAIN, "  ");
+	put(page, TEXT_DIM, path_fit(shown, page->room, cut, sizeof(cut)));
+}
+
 static void print_functions(struct page *page, const uint32_t *function, uint32_t count)
 {
 	for (uint32_t i = 0; i < count && i < page->view->functions; i++) {
 		const struct top_row *row = &page->model->row[function[i]];
-		const struct code_table *table = &page->model->function;
-		const struct code *code = &table->code[row->code];
-		const char *name = top_model_name(page->model, row);
-		char place[TEXT_PLACE_BYTES];
 
 		if (begin_row(page, row)) {
 			put(page, TEXT_PLAIN, "    ");
-			put(page, TEXT_PLAIN, name[0] ? name : "[unknown]");
-			put(page, TEXT_PLAIN, "  ");
-			put(page, TEXT_DIM, text_place(table, code, place));
+			put_function(page, row);
 			end_line(page);
 		}
 		if (page->view->depth > 2)
@@ -403,8 +422,14 @@ int top_view_print(const struct top_view *view, const struct top_model *model, c
 		.left = view->rows ? view->rows : UINT32_MAX,
 		.skip = view->first,
 	};
+	CLEANUP(short_paths_release) struct short_paths short_paths = {0};
 	uint64_t end_wall_ns, duration_ns;
 
+	if (model && model->function.profile && !view->full_paths) {
+		if (short_paths_of_profile(model->function.profile, &short_paths))
+			return -ENOMEM;
+		page.short_paths = &short_paths;
+	}
 	if (view->rows)
 		print_status(&page);
 	if (view->shows_help) {

@@ -23,7 +23,7 @@ struct top_view {
 	bool is_frozen, shows_help, wants_end;
 	unsigned int first;	     /* rows that are scrolled over */
 	unsigned int columns, rows; /* of the screen; 0: as many as there are */
-	bool color;
+	bool color, full_paths;
 	bool is_typing; /* a filter */
 	char typed[TOP_FILTER_BYTES], filter[TOP_FILTER_BYTES];
 	regex_t *regex;	   /* of the filter; owned; NULL: none */

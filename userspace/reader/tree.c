@@ -12,6 +12,9 @@
 #define DEFAULT_MIN_SHARE 0.01
 #define MAX_DEPTH 1000U /* of lines of a terminal */
 
+#define TREE_FIGURES_COLUMNS 19U
+#define TREE_SELF_COLUMNS 14U
+
 struct tree {
 	struct select select;
 	double min_share;
@@ -104,19 +107,20 @@ static void print_node(const struct walk *walk, uint32_t node_index, bool is_las
 	const struct code_table *table = &walk->flame->code;
 	const struct code *code = &table->code[node->frame];
 	double share = share_of(walk, node->total), self = share_of(walk, node->self);
-	char text[FORMAT_BYTES], place[TEXT_PLACE_BYTES];
+	bool has_self = self >= walk->options->min_share && node->self != node->total;
+	unsigned int bars = 0;
+	char text[FORMAT_BYTES];
 
 	printf("%s%6.1f %%%s %9s ", text_color(walk->color, text_color_of_share(share)),
 	       share * 100, text_color(walk->color, TEXT_PLAIN),
 	       format_value(node->total, walk->unit, text));
 	print_bars(walk, is_last);
-	printf("%s%s%s", text_color(walk->color, TEXT_BOLD),
-	       code->name ? code_text(table, code->name) : "[unknown]",
-	       text_color(walk->color, TEXT_PLAIN));
-	if (code->file || code->module)
-		printf("  %s%s%s", text_color(walk->color, TEXT_DIM),
-		       text_place(table, code, place), text_color(walk->color, TEXT_PLAIN));
-	if (self >= walk->options->min_share && node->self != node->total)
+	for (unsigned int i = 0; i < walk->depth; i++)
+		bars += walk->level[i].indents ? 2 : 0;
+	text_code(table, code, code->name ? code_text(table, code->name) : "[unknown]",
+		  text_room(TREE_FIGURES_COLUMNS + bars + (has_self ? TREE_SELF_COLUMNS : 0)),
+		  walk->color);
+	if (has_self)
 		printf("  self %.1f %%", self * 100);
 	printf("\n");
 }
@@ -172,6 +176,7 @@ static int print(const struct tree *tree, const struct input *input)
 			      .first = first,
 			      .unit = profile->options.value_type[value_index].unit,
 			      .color = text_wants_color(tree->select.no_color)};
+	flame->code.short_paths = input_short_paths(input);
 	text_head(stdout, input);
 	print_tree(walk);
 	return 0;

@@ -129,6 +129,14 @@ const char *code_place(const struct code_table *table, const struct code *code)
 	return code_text(table, code->file ? code->file : code->module);
 }
 
+const char *code_shown_place(const struct code_table *table, const struct code *code)
+{
+	const char *place = code_place(table, code);
+
+	return code->file ? short_paths_get(table->short_paths, code->file, place)
+			  : path_base(place);
+}
+
 uint32_t code_line(const struct code *code)
 {
 	return code->line ? code->line : code->start_line;

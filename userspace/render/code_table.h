@@ -10,6 +10,7 @@
 #include "base/index_table.h"
 #include "profile/profile_data.h"
 #include "render/frame_text.h"
+#include "render/short_paths.h"
 
 enum code_by {
 	CODE_BY_FUNCTION,
@@ -29,6 +30,7 @@ struct code {
 struct code_table {
 	const struct profile *profile; /* borrowed; may grow */
 	enum code_by by;
+	const struct short_paths *short_paths; /* borrowed; NULL: whole paths are shown */
 	struct code *code;
 	uint32_t count, capacity;
 	struct index_table index;
@@ -47,6 +49,8 @@ const char *code_text(const struct code_table *table, uint32_t string);
 /* "<module>" of a.py and b.py are two functions; one of libc has no file, but a module.
  * The file, else the module; never NULL. */
 const char *code_place(const struct code_table *table, const struct code *code);
+/* The same for people: the file's short path, else the module's last component. */
+const char *code_shown_place(const struct code_table *table, const struct code *code);
 /* The line to show beside the file: of the code itself, else where its function starts; 0: unknown. */
 uint32_t code_line(const struct code *code);
 

@@ -89,6 +89,27 @@ static void put_frames(struct json_writer *json, const struct flame_tree *tree, 
 	json_newline(json);
 }
 
+/* What people read in the place of whole paths. */
+static void put_short_files(struct json_writer *json, const struct flame_tree *tree,
+			    const struct short_paths *paths, struct texts *texts)
+{
+	json_key(json, "shortFiles");
+	json_open(json, '[');
+	for (uint32_t i = 0; i < paths->count; i++) {
+		const struct short_path *path = &paths->path[i];
+
+		if (!path->offset || path->string >= intern_count(tree->profile->strings) ||
+		    !texts->index[path->string])
+			continue;
+		json_open(json, '[');
+		json_int(json, text_index(texts, path->string));
+		json_string(json, path->text + path->offset);
+		json_close(json, ']');
+	}
+	json_close(json, ']');
+	json_newline(json);
+}
+
 static void put_groups(struct json_writer *json, const struct flame_tree *tree)
 {
 	const struct intern *strings = tree->profile->strings;
@@ -226,6 +247,8 @@ int flame_json_write(const struct flame_tree *tree, const struct flame_json_fact
 	if (facts->totals)
 		put_functions(&json, facts->totals);
 	put_frames(&json, tree, &texts);
+	if (facts->short_paths)
+		put_short_files(&json, tree, facts->short_paths, &texts);
 	put_groups(&json, tree);
 	put_stacks(&json, tree);
 	put_strings(&json, &texts);

@@ -6,6 +6,7 @@
  *  "groups":[{"label","pid","tid","comm","thread"}...],
  *  "stacks":{"frame":[...],"parent":[...]},
  *  "samples":{"node":[...],"group":[...],"value":[...]},"windows":N,"sampleCount":N}
+ * With short paths also "shortFiles":[[index of the file in strings, what is shown for it]...].
  * With totals also "functions": docs/pyprof.md.  A differential tree has the values before in
  * "samples":{"base":[...]}, too.
  * Node 0 is the root, its frame and parent are 0; parent[i] < i.  "<" is written as \u003c, so that
@@ -23,6 +24,7 @@ struct flame_json_facts {
 	uint64_t windows, sample_count; /* sample_count 0: unknown */
 	uint64_t start_wall_ns, duration_ns;
 	const struct totals *totals; /* NULL: no list of functions */
+	const struct short_paths *short_paths; /* NULL: files are shown by their whole paths */
 };
 
 /* Returns 0, -ENOMEM or what writing says. */

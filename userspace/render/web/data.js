@@ -67,6 +67,14 @@ function addFrames(profile, raw) {
 	addFunctions(profile);
 }
 
+/* What is shown for a file in the place of its whole path: by index of the whole path in strings. */
+function addShortFiles(profile, raw) {
+	const pairs = raw.shortFiles || [];
+	need(Array.isArray(pairs) && pairs.every((pair) => Array.isArray(pair) && pair.length === 2), "its short paths");
+	within(pairs.map(([file]) => file), profile.strings.length, "short path");
+	profile.shortFile = new Map(pairs.map(([file, text]) => [file, cleanText(text)]));
+}
+
 function addNodes(profile, raw) {
 	const nodeFrame = new Int32Array(raw.stacks.frame);
 	const nodeParent = new Int32Array(raw.stacks.parent);
@@ -118,6 +126,7 @@ export function loadProfile(raw) {
 	if (!profile.strings.length)
 		profile.strings.push("");
 	addFrames(profile, raw);
+	addShortFiles(profile, raw);
 	addNodes(profile, raw);
 	addSamples(profile, raw);
 	profile.differential = profile.sampleBase !== null;
@@ -129,10 +138,21 @@ export function frameName(profile, frame) {
 	return name.trim() ? name : "[unknown]";
 }
 
-export function framePlace(profile, frame, withLine) {
-	const file = profile.strings[profile.frameFile[frame]];
+function withLineOf(profile, frame, file) {
 	const line = profile.frameLine[frame];
-	return withLine && file && line > 0 ? `${file}:${line}` : file;
+	return file && line > 0 ? `${file}:${line}` : file;
+}
+
+/* What identifies the file: "json/decoder.py:337". */
+export function framePlace(profile, frame, withLine) {
+	const file = profile.frameFile[frame];
+	const text = profile.shortFile.get(file) || profile.strings[file];
+	return withLine ? withLineOf(profile, frame, text) : text;
+}
+
+/* The whole path, for the pointer and for sorting. */
+export function frameWholePlace(profile, frame) {
+	return withLineOf(profile, frame, profile.strings[profile.frameFile[frame]]);
 }
 
 export function groupLabel(group, withThread) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a node of a tree is called and how much it holds: for tooltip, details, crumbs and voice. */
-import { element } from "./dom.js";
-import { KINDS, frameName, framePlace } from "./data.js";
+import { element, placeElement } from "./dom.js";
+import { KINDS, frameName, framePlace, frameWholePlace } from "./data.js";
 import { humanValue, percent, points } from "./format.js";
 import { shareChange } from "./palette.js";
 
@@ -21,13 +21,18 @@ export function nodePlace(app, tree, node) {
 	return frame < 0 ? "" : framePlace(app.profile, frame, true);
 }
 
+function nodeWholePlace(app, tree, node) {
+	const frame = tree.frame[node];
+	return frame < 0 ? "" : frameWholePlace(app.profile, frame);
+}
+
 function nodeOrigin(app, tree, node) {
 	const frame = tree.frame[node];
 	if (frame < 0)
 		return "";
 	const module = app.profile.strings[app.profile.frameModule[frame]];
 	const kind = KINDS[app.profile.frameKind[frame]];
-	return module && module !== nodePlace(app, tree, node) ? `${kind} · ${module}` : kind;
+	return module && module !== nodeWholePlace(app, tree, node) ? `${kind} · ${module}` : kind;
 }
 
 function figures(app, tree, node) {
@@ -62,7 +67,7 @@ export function fillDetails(host, app, tree, node, openSandwich) {
 	const change = tree.baseTotal ? ` · change ${points(shareChange(tree, node))}` : "";
 	host.replaceChildren(
 		element("span", { class: "name" }, nodeLabel(app, tree, node)),
-		element("span", { class: "place" }, nodePlace(app, tree, node)),
+		placeElement(nodePlace(app, tree, node), nodeWholePlace(app, tree, node)),
 		element("span", { class: "figures" }, `total ${total[1]} (${total[2]}) · self ${self[1]} (${self[2]})${change}`));
 	if (tree.frame[node] >= 0 && openSandwich) {
 		const button = element("button", { type: "button", title: "Callers and callees (s)" }, "Sandwich");
@@ -79,7 +84,7 @@ export function showTooltip(tip, app, tree, node, event) {
 	const list = element("dl");
 	for (const [name, value, share] of figures(app, tree, node))
 		list.append(element("dt", {}, name), element("dd", {}, value), element("dd", {}, share));
-	const lines = [nodePlace(app, tree, node), nodeOrigin(app, tree, node)].filter(Boolean);
+	const lines = [nodeWholePlace(app, tree, node), nodeOrigin(app, tree, node)].filter(Boolean);
 	tip.replaceChildren(element("b", {}, nodeLabel(app, tree, node)), ...lines.map((line) => element("p", {}, line)), list);
 	tip.hidden = false;
 	const { offsetWidth, offsetHeight } = tip;

@@ -11,6 +11,15 @@ export function element(tag, attributes, ...children) {
 	return made;
 }
 
+/* A place as "pip/_internal/cli/main.py:46" whose end stays when room lacks: first the directories are cut, then the
+ * name of the file, never the line. */
+export function placeElement(place, whole, className = "place") {
+	const [, folder, file, line] = /^([^]*\/)?([^]*?)(:\d+)?$/.exec(place);
+	const parts = [["folder", folder], ["file", file], ["line", line]].filter(([, text]) => text);
+	return element("span", { class: `${className} fit`, title: whole || place },
+		...parts.map(([name, text]) => element("span", { class: name }, text)));
+}
+
 /* For those who hear the page. */
 export function announce(text) {
 	byId("live").textContent = text;

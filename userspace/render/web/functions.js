@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tables of functions and of lines: their columns, rows and figures. */
-import { byId, element } from "./dom.js";
-import { KINDS, frameName, framePlace } from "./data.js";
+import { byId, element, placeElement } from "./dom.js";
+import { KINDS, frameName, framePlace, frameWholePlace } from "./data.js";
 import { humanValue, percent, points } from "./format.js";
 import { kindColour } from "./palette.js";
 import { Table } from "./table.js";
@@ -24,7 +24,7 @@ function nameColumn(app, frameOf, width) {
 	const text = (row) => frameName(app.profile, frameOf(row));
 	return { title: "Function", width, value: (row) => text(row).toLowerCase(), text,
 		fill: (cell, row) => {
-			cell.title = `${text(row)}\n${framePlace(app.profile, frameOf(row), true)}`;
+			cell.title = `${text(row)}\n${frameWholePlace(app.profile, frameOf(row))}`;
 			cell.append(swatch(app, app.profile.frameKind[frameOf(row)]), text(row));
 		} };
 }
@@ -35,7 +35,7 @@ function placeColumn(app, frameOf, title, width) {
 	const text = (row) => framePlace(profile, frameOf(row), true) || profile.strings[profile.frameModule[frameOf(row)]];
 	const value = (row) => `${framePlace(profile, frameOf(row), false)} ${String(profile.frameLine[frameOf(row)]).padStart(9)}`;
 	return { title, width, class: "place", value, text, fill: (cell, row) => {
-		cell.title = cell.textContent = text(row);
+		cell.append(placeElement(text(row), frameWholePlace(profile, frameOf(row))));
 	} };
 }
 

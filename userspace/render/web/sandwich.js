@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Callers above, callees below: one function as the filling. */
 import { Chart } from "./chart.js";
-import { byId, announce } from "./dom.js";
+import { byId, announce, placeElement } from "./dom.js";
 import { describe, fillDetails, nodeLabel, showTooltip } from "./describe.js";
-import { frameName, framePlace } from "./data.js";
+import { frameName, framePlace, frameWholePlace } from "./data.js";
 import { humanValue, percent } from "./format.js";
 import { sumsOf, ListTab } from "./functions.js";
 import { layOut } from "./layout.js";
@@ -57,7 +57,7 @@ export class SandwichTab {
 		const frame = profile.functionFrame[id];
 		const all = sumsOf(app, false);
 		byId("sandwich-name").textContent = frameName(profile, frame);
-		byId("sandwich-place").textContent = framePlace(profile, frame, true);
+		byId("sandwich-place").replaceChildren(placeElement(framePlace(profile, frame, true), frameWholePlace(profile, frame)));
 		byId("sandwich-figures").textContent = ["total", "self"].map((name) =>
 			`${name} ${humanValue(all[name][id], profile.unit)} (${percent(all[name][id], profile.total)})`).join(" · ");
 		for (const [chart, make, flip] of [[this.callers, callersTree, true], [this.callees, calleesTree, false]]) {
