@@ -400,3 +400,20 @@ def expect_whole(chosen, low=0.97):
     for s in chosen:
         for f in s.frames:
             assert f.name and "[unknown]" not in f.name, "a frame without a name: " + text(s)
+
+
+def is_whole(sample, root=None):
+    """By its frames alone: it begins where a program or a thread does, or at a frame of this name or module, and nothing
+    says that frames are missing.  A sample in the kernel with nothing of user space is a kernel thread's, or one that ends."""
+    if any(re.search(r"\bgap\b|truncated|\[unknown", f.name) for f in sample.frames):
+        return False
+    user = [f for f in sample.frames if f.kind != "kernel"]
+    return not user or is_rooted(sample) or bool(root and re.search(root, user[0].name + " " + user[0].module))
+
+
+def expect_told_complete(said, samples, low, root=None):
+    """The closing line's share of complete stacks is true of the stacks, and so many are."""
+    expect_share(samples, lambda s: is_whole(s, root), low, "whole stacks")
+    told = re.search(r"([0-9.]+) % complete", said)
+    got = 100 * share(samples, lambda s: is_whole(s, root))
+    assert told and float(told.group(1)) <= got + 1, "%.1f %% by their frames: %s" % (got, said)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """profiled.py TOOL OUT SCRIPT [ARGUMENT...]   SCRIPT as a program under
-   cprofile           cProfile; OUT.PID is what each process wrote
-   cprofile-cpu       the same, timed by the thread's CPU clock: for processes that wait
+   cprofile           cProfile, timed by the thread's CPU clock; OUT.PID is what each process wrote
    lines:NAME,...     line_profiler; OUT.PID is JSON: [[function, line, hits, seconds]]
 
-Workers of a multiprocessing pool are profiled too, each from its start to its end.  OUT-cost tells what the tool spends on
-a call or a line and does not tell as that call's or line's: seconds.
+Workers of a multiprocessing pool are profiled too, each from its start to its end.  OUT-clocks has cost_s, what the tool
+spends on a call or a line and does not tell as that call's or line's, and the script's wall_s and cpu_s.
 """
 import ast
 import cProfile
@@ -23,13 +22,13 @@ def empty():
 
 
 class Calls:
-    def __init__(self, timer):
-        self.timer, self.profile = timer, None
+    def __init__(self):
+        self.profile = None
 
     def begin(self):
         if self.profile:  # a forked child's copy of its parent's
             self.profile.disable()
-        self.profile = cProfile.Profile(self.timer) if self.timer else cProfile.Profile()
+        self.profile = cProfile.Profile(time.thread_time)
         self.profile.enable()
 
     def end(self, out):
@@ -45,10 +44,10 @@ class Calls:
         for profiled in (False, True):
             if profiled:
                 self.begin()
-            begin = time.perf_counter()
+            begin = time.thread_time()
             for _ in range(count):
                 empty()
-            took.append(time.perf_counter() - begin)
+            took.append(time.thread_time() - begin)
         self.profile.disable()
         told = next(entry.inlinetime for entry in self.profile.getstats() if entry.code is empty.__code__)
         return max(took[1] - took[0] - told, 0) / count
@@ -103,7 +102,7 @@ def close(pool, *_):
 def main():
     tool, out, script = sys.argv[1:4]
     kind, _, names = tool.partition(":")
-    made = Lines(names.split(",")) if kind == "lines" else Calls(time.thread_time if kind == "cprofile-cpu" else None)
+    made = Lines(names.split(",")) if kind == "lines" else Calls()
 
     def worker(*arguments, **keywords):
         made.begin()
@@ -122,13 +121,17 @@ def main():
     module = type(sys)("__main__")
     module.__file__ = script
     sys.modules["__main__"] = module
+    clocks = {"wall_s": -time.perf_counter(), "cpu_s": -time.process_time()}
     made.begin()
     try:
         exec(code, module.__dict__)
     finally:
         made.end("%s.%d" % (out, os.getpid()))
-        with open(out + "-cost", "w") as file:
-            json.dump(made.cost(), file)
+        clocks["wall_s"] += time.perf_counter()
+        clocks["cpu_s"] += time.process_time()
+        clocks["cost_s"] = made.cost()
+        with open(out + "-clocks", "w") as file:
+            json.dump(clocks, file)
 
 
 if __name__ == "__main__":

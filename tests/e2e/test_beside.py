@@ -5,8 +5,9 @@ where a program has clocks of its own, a run without any tool beside these.
 
 What may differ, and no more:
 - chance: four standard errors (a hundred rows are compared) of the share by pyprofd's samples, and 1 point for the other's clock;
-- the tools go by the wall's clock: of the time for which the program waited for a CPU, half may have come to one function
-  (nothing for cProfile in a pool, which is given the thread's CPU clock);
+- line_profiler goes by the wall's clock: of the time for which the program had no CPU by its own clocks (profiled.py), half
+  may have come to one line (nothing for cProfile, which is given the thread's CPU clock).  That pyprofd has a sample for
+  each period of the program's CPU time is checked beside it, so that what it lost is no excuse;
 - of what cProfile spends on a call itself, a part is the caller's time for cProfile and the called function's for pyprofd:
   it is spent in that frame.  On a line it is nobody's for line_profiler.  profiled.py measures it at the end of each run.
 """
@@ -50,7 +51,7 @@ THEIR_EDGE = re.compile(r'^\t(\d+) -> (\d+) \[.*label="([\d.]+)%', re.M)
 # ---- runs ----
 
 def launch(name, tool=None):
-    """(profile, what the tool wrote, what it spends on one call or line, the program's own clocks)"""
+    """(profile, what the tool wrote, its clocks and what it spends on one call or line, what the program measured)"""
     program = PROGRAMS[name]
     python, folder, arguments = python_with("line_profiler, numpy"), harness.temporary(), []
     version = subprocess.check_output([python, "-c", "import sys; print(sys.version_info >= (3, 12))"])
@@ -70,14 +71,22 @@ def launch(name, tool=None):
     truth = [json.loads(line[len("TRUTH "):]) for line in done.err.splitlines() if line.startswith("TRUTH ")]
     assert truth, done.err[-2000:]
     if not tool:
-        return done.out, [], 0.0, truth[-1]
-    with open(out + "-cost") as file:
-        return done.out, sorted(glob.glob(out + ".*")), json.load(file), truth[-1]
+        return done.out, [], {}, truth[-1]
+    with open(out + "-clocks") as file:
+        clocks = json.load(file)
+    check_samples(done.out, clocks)
+    return done.out, sorted(glob.glob(out + ".*")), clocks, truth[-1]
 
 
-def waited(wall_s, samples):
-    """What waits for a CPU may do to a share."""
-    return min(50 * max(1 - samples / HZ / wall_s, 0), WAITS_AT_MOST)
+def check_samples(profile, clocks):
+    """Of the program's CPU time, by its own clock; what it takes to begin and to end is beside that."""
+    samples = int(re.search(r" in (\d+) samples", run("report", profile)).group(1))
+    assert samples >= 0.95 * HZ * clocks["cpu_s"] - 4 * math.sqrt(HZ * clocks["cpu_s"]), (samples, clocks)
+
+
+def waited(clocks):
+    """What waits for a CPU, or for anything else, may do to a share."""
+    return min(50 * max(1 - clocks["cpu_s"] / clocks["wall_s"], 0), WAITS_AT_MOST)
 
 
 def module_of(path):
@@ -135,7 +144,7 @@ class Calls:
 
 
 def their_lines(files, cost_s):
-    """(function, line) -> its share of the function; function -> seconds in all."""
+    """(function, line) -> its share of the function."""
     found = collections.defaultdict(lambda: [0, 0.0])
     for path in files:
         with open(path) as file:
@@ -146,8 +155,8 @@ def their_lines(files, cost_s):
     for (function, _), (hits, seconds) in found.items():
         whole[function][0] += seconds
         whole[function][1] += hits * cost_s
-    return ({key: Span(100 * seconds / sum(whole[key[0]]), 100 * (seconds + hits * cost_s) / whole[key[0]][0])
-             for key, (hits, seconds) in found.items()}, {function: sum(parts) for function, parts in whole.items()})
+    return {key: Span(100 * seconds / sum(whole[key[0]]), 100 * (seconds + hits * cost_s) / whole[key[0]][0])
+            for key, (hits, seconds) in found.items()}
 
 
 # ---- side by side ----
@@ -210,14 +219,14 @@ def graph(text, box, edge, root):
 
 def test_report_and_calls(name):
     program = PROGRAMS[name]
-    profile, files, cost, _ = launch(name, "cprofile-cpu" if program.pool else "cprofile")
+    profile, files, clocks, _ = launch(name, "cprofile")
     # In 3.12 cProfile sees all threads of a process as one: the pool's own process has several.
     files = [path for path in files if any(key[2] == program.root for key in pstats.Stats(path).stats)]
-    theirs = Calls(files, program.root, cost)
+    theirs = Calls(files, program.root, clocks["cost_s"])
     names, reached = theirs.names, set(theirs.names)
     root = "%s:%d" % (module_of(theirs.root[0]), theirs.root[1])
     own, total, samples = report(profile, root)
-    noise = samples, 0 if program.pool else waited(theirs.wall_s, samples)
+    noise = samples, 0  # both count CPU time
     # What ran beside the root (imports, the pool's threads) is in pyprof's tables and not below cProfile's root.
     for what, ours, other in ("report, self %", own, theirs.self), ("report, total %", total, theirs.total):
         beside(what, "cProfile", {key: ours[key] for key in ours if key in reached}, other, *noise, names)
@@ -236,8 +245,8 @@ def test_report_and_calls(name):
 
 def test_lines(name):
     program = PROGRAMS[name]
-    profile, files, cost, _ = launch(name, "lines:" + program.lines)
-    theirs, wall_s = their_lines(files, cost)
+    profile, files, clocks, _ = launch(name, "lines:" + program.lines)
+    theirs = their_lines(files, clocks["cost_s"])
     said = int(re.search(r" in (\d+) samples", run("report", profile)).group(1))
     for function in program.lines.split(","):
         text = run("lines", "%s:%s" % (os.path.basename(program.script), function), "--all", profile)
@@ -247,7 +256,7 @@ def test_lines(name):
         samples = said * whole / 100
         beside("lines of %s, %%" % function, "line_profiler", {line: 100 * share / whole for line, share in ours.items()},
                {line: span for (owner, line), span in theirs.items() if owner == function}, samples,
-               waited(wall_s[function], samples))
+               waited(clocks))
 
 
 def programs():

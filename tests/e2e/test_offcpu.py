@@ -34,15 +34,20 @@ def is_at(kind):
     return lambda s: waits.leaf(s) is not None and waits.leaf(s).line == line
 
 
-def check_kind(profile, kind, truth, tolerance, slack):
+def check_kind(profile, kind, truth, tolerance, slack, held_ns):
+    """held_ns: how long threads of the program had or wanted a CPU, in which one of them may have held the GIL."""
     label, (low, high) = LABELS[kind], profile.clipped(truth["intervals"])
     here = [s for s in profile.samples if s.tid == truth["tid"] and is_at(kind)(s)]
     assert here, "nothing at the line of %s" % kind
     got = sum(s.ns for s in here if s.labels["wait"] == label)
-    # On the way back it may wait for the GIL, which is in its bracket, too.
+    # On the way back it may wait for the GIL, which is in its bracket, too: together they are what the program measured,
+    # and nobody waits for the GIL while no thread has or wants a CPU.
     regained = sum(s.ns for s in here if s.labels["wait"] == "gil")
-    wanted = min(max(got, low - regained), high)
-    waits.near(got, wanted, tolerance, kind, slack)
+    both = got + regained
+    waits.near(both, min(max(both, low), high), tolerance, kind, slack)
+    assert regained <= min(held_ns, 0.2 * high), "%s: %.3f s for the GIL, which was held for %.3f s at most" % (
+        kind, regained / SECOND, held_ns / SECOND)
+    wanted = min(max(both, low), high)
     others = sum(s.ns for s in here if s.labels["wait"] not in BESIDE + (label,))
     assert others <= 0.01 * wanted, "%s: %.3f s of %.3f s have another label:%s" % (
         kind, others / SECOND, wanted / SECOND, harness.show(here))
@@ -64,10 +69,11 @@ def test_reasons_to_wait():
         target.stop()
         truth = target.read("waiters.json")
         # What the host takes while a thread computes in its bracket is no CPU time for its clock.
-        stolen = meter.between(profile.begin_ns, profile.end_ns)[3]
+        cpu, delay, _, stolen = meter.between(profile.begin_ns, profile.end_ns)
         # Beyond the budget, which a busy host's machine reaches early, some waits stand for others.
         tolerance = 0.2 if lost(said, "waits_weighted") > 20 else 0.05
-        print({kind: round(check_kind(profile, kind, truth[kind], tolerance, stolen if kind in BUSY else 0), 4)
+        print({kind: round(check_kind(profile, kind, truth[kind], tolerance, stolen if kind in BUSY else 0,
+                                      cpu + delay + stolen), 4)
                for kind in truth}, said)
         missing = set(LABELS) - set(truth) - {"fault"}
         assert not missing, missing

@@ -184,9 +184,9 @@ def test_programs_started_by_python_are_whole():
     finally:
         loop.kill()
         loop.wait()
-    complete = re.search(r"([0-9.]+) % complete", run.err)
-    assert complete and float(complete.group(1)) >= 93, run.err
-    forked = [s for s in harness.samples(run.out) if any("vfork" in f.name for f in harness.native_frames(s))]
+    samples = harness.samples(run.out)
+    harness.expect_told_complete(run.err, samples, 0.93)
+    forked = [s for s in samples if any("vfork" in f.name for f in harness.native_frames(s))]
     harness.expect_share(forked, lambda s: harness.holds(s, "_execute_child") and
                          not any("gap" in f.name for f in s.frames), 0.9, "vfork below Popen")
 

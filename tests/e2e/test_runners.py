@@ -310,3 +310,32 @@ def test_floors_are_near_the_tests_in_the_sources():
     end_to_end = sum(len(re.findall(r"^def test_", open(path, encoding="utf-8").read(), re.M))
                      for path in glob.glob(harness.HERE + "/test_*.py"))
     assert int(floors["e2e"]) >= 0.85 * end_to_end, "raise e2e in tests/floors.tsv: %d functions" % end_to_end
+
+
+# ---------------------------------------------------------------- the guests of the kernel matrix
+
+def guest_check(stacks):
+    """What guest/check.py says of stacks in folded text: {frames: count}."""
+    folder = os.path.join(harness.TOP, "tests", "kernel-matrix", "guest")
+    path = os.path.join(harness.temporary(), "x.folded")
+    with open(path, "w", encoding="ascii") as file:
+        for frames, count in stacks.items():
+            file.write("process 7: python;_start;%s %d\n" % (frames, count))
+    harness.need(sys.version_info >= (3, 10), "no co_lines() before Python 3.10")
+    return subprocess.run([sys.executable, folder + "/check.py", path, "7"], stdout=subprocess.DEVNULL, check=False).returncode
+
+
+def test_a_guest_whose_stacks_are_cut_fails():
+    source = os.path.join(harness.TOP, "tests", "kernel-matrix", "guest", "target.py")
+    with open(source, encoding="ascii") as file:
+        lines = file.read().split("\n")
+    line = {name: number for number, text in enumerate(lines, 1) for name in ("module", "outer", "step")
+            if text.endswith("# L:" + name)}
+    begin = lines.index("def inner(count):") + 1
+    cut = "<module> (/t/target.py:%d)" % line["module"]
+    whole = cut + ";outer (/t/target.py:%d);Worker.step (/t/target.py:%d)" % (line["outer"], line["step"])
+    deep = {whole + ";inner (/t/target.py:%d)" % (begin + n): 40 for n in (2, 3, 4)}
+    assert guest_check(deep) == 0
+    assert guest_check(dict(deep, **{cut: 5})) == 0
+    assert guest_check(dict(deep, **{cut: 120 * 32})) == 1
+    assert guest_check(dict(deep, **{cut: 20})) == 1
