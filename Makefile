@@ -106,6 +106,7 @@ help:
 	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web e2e cases kernels'
 	@echo 'make web            the flame graph page in Chromium (ARGS=--shots FOLDER keeps pictures)'
 	@echo 'make unit-FOLDER    the unit tests of userspace/FOLDER'
+	@echo 'make mutants        small changes to the product: do the unit tests notice? (ARGS=--only AREA -n COUNT)'
 	@echo 'make check-service  the systemd unit and sudo in a guest with systemd (ARGS=SERIES of Linux)'
 	@echo 'make bench          cost beside other profilers, as ratios of one run'
 	@echo 'make deps           install what the build needs; test-deps: and the tests; deps-check: tell'

@@ -40,6 +40,10 @@ unit-%: ; @$(MAKE) --no-print-directory $(call folder_tests,$*) && set -e && for
 unit-asan-programs:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan CFLAGS='$(ASAN_CFLAGS)' unit-programs
 
+# Small changes to the product that unit tests must notice: make mutants ARGS='--only diff -n 10'
+.PHONY: mutants
+mutants: ; @BUILD=$(BUILD) tests/mutants/mutants.py $(ARGS)
+
 # Fuzz targets: tests/fuzz/fuzz_NAME.c, built by clang from the sources that its comment names; seeds
 # in tests/fuzz/corpus/NAME/.  make fuzz FUZZ_SECONDS=600
 FUZZ_SECONDS ?= 10
