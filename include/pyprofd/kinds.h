@@ -29,7 +29,7 @@ enum pp_capture {
 	| (is_default ? (unsigned int)PP_CAPTURE_##id : 0U)
 #define PP_CAPTURES_DEFAULT (0U PP_CAPTURES(PP_CAPTURE_IF_DEFAULT, PP_CAPTURE_IF_DEFAULT))
 
-/* What a counter counts: `samples` and `weight` of struct pp_count.  X(id, the function in agent/window.c that
+/* What a counter counts: `samples` and `weight` of struct pp_count.  X(id, the function in agent/labels.c that
  * adds the labels of this kind alone: label_NAME()). */
 #define PP_COUNT_KINDS(X)                                                                          \
 	X(CPU, none)   /* samples; weight in ns, or events for cycles */                           \

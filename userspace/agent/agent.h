@@ -8,6 +8,7 @@
  *   profiles.c kinds of profiles         output.c  profile -> disk
  *   coverage.c CPU time as the scheduler has it
  *   tables.c   when the kernel's tables are swapped
+ *   labels.c   labels of a sample        switch_frames.c  frames that it begins with
  *   wakers.c   who ends waits
  *   timeline.c records -> a trace file   stack_texts.c  its stacks as text
  *   sweep.c    threads that sleep since before the start, and sweeps.c what becomes of them
@@ -138,6 +139,15 @@ int process_list_add(struct process_list *list, struct pp_process_id id);
 /* Makes a process that only a sample has shown known; NULL when it is gone. */
 struct process *lives_find(struct agent *agent, struct pp_process_id id);
 int lives_publish(struct agent *agent, struct process *process);
+/* Whom a counter is of. */
+struct who {
+	struct process *process;       /* NULL: a kernel thread, or gone before anybody could look */
+	char comm[PP_COMM_BYTES + 1];  /* the process', else the thread's; "": not known */
+};
+/* Its details are read from /proc here, if they were not yet: once a process. */
+void lives_who(struct agent *agent, struct pp_process_id id, uint32_t tid, struct who *ret_who);
+/* What /proc tells of a process; nothing, if it was read or the process has ended. */
+void lives_read_details(struct agent *agent, struct process *process);
 
 /* naming.c */
 int naming_new(struct agent *agent, struct naming **ret_naming);
@@ -233,12 +243,6 @@ int wakers_close(struct agent *agent, const struct wakes *wakes);
 /* window.c */
 /* Counters named between two looks at the tables that are filled meanwhile. */
 #define NAMED_AT_ONCE 256U
-/* Who, where and why, as labels; process may be NULL. */
-struct pp_count_key;
-int window_label_sample(struct agent *agent, struct profile_sample *sample,
-			const struct pp_count_key *key, struct process *process);
-/* Leaves the frames above __schedule() out. */
-void window_drop_switch_frames(struct agent *agent, struct profile_sample *sample);
 /* What stacks and code objects may take. */
 size_t window_dictionary_bytes(const struct agent *agent);
 int window_open(struct agent *agent);

@@ -256,8 +256,7 @@ static int add_process(struct dump *dump, struct pp_process_id id)
 
 	if (!process || process->exit_ns || !live_may_see(dump->uid, id.tgid))
 		return 0;
-	if (!process->details_read)
-		(void)process_read_details(agent->processes, process);
+	lives_read_details(agent, process);
 	if (!proc_status_read(id.tgid, &status))
 		process->uid = status.uid; /* it may have changed since */
 	count = add_running(dump, id, slept);

@@ -55,8 +55,8 @@ static uint16_t image_flags(struct agent *agent, struct process *process)
 
 	if (!agent->is_filtered)
 		return flags;
-	if (target_needs_details(&agent->filter) && !process->details_read)
-		(void)process_read_details(agent->processes, process);
+	if (target_needs_details(&agent->filter))
+		lives_read_details(agent, process);
 	if (target_matches(&agent->filter, agent->processes, process))
 		flags |= PP_IMAGE_WANTED;
 	return flags;
@@ -198,6 +198,25 @@ struct process *lives_find(struct agent *agent, struct pp_process_id id)
 	if (!know_process(agent, id, 0, mono_ns(), no_comm, &process))
 		return process;
 	return process_table_find_tgid(agent->processes, id.tgid);
+}
+
+void lives_read_details(struct agent *agent, struct process *process)
+{
+	if (!process->details_read && !process->exit_ns)
+		(void)process_read_details(agent->processes, process);
+}
+
+void lives_who(struct agent *agent, struct pp_process_id id, uint32_t tid, struct who *ret_who)
+{
+	struct process *process = process_table_find_or_tgid(agent->processes, id);
+
+	*ret_who = (struct who){.process = process};
+	if (!process) {
+		(void)thread_comm_read(id.tgid, tid, ret_who->comm);
+		return;
+	}
+	lives_read_details(agent, process);
+	memcpy(ret_who->comm, process->comm, PP_COMM_BYTES);
 }
 
 /* ---- events ---- */

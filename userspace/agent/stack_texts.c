@@ -6,12 +6,11 @@
 #include <uthash.h>
 
 #include "agent/agent.h"
+#include "agent/switch_frames.h"
 #include "symbolize/symbolizer.h"
 
 #define STACKS_MAX 32768U	   /* then all are named anew */
 #define TEXT_BYTES_MAX (16U << 20) /* of all texts; later stacks have their function only */
-/* Frames of the tracepoint and the scheduler that a stack at a switch can begin with. */
-#define SWITCH_FRAMES_MAX 12U
 
 struct stack_key {
 	uint64_t user, kernel;
@@ -156,13 +155,13 @@ static int print_stack(struct stack_texts *texts, const struct frame *frame, siz
 /* The kernel's way off the CPU says no more than the reason of the wait. */
 static size_t skip_switch(const struct stack_texts *texts, const struct frame *frame, size_t count)
 {
-	bool is_switch = false;
-	size_t i;
+	size_t i = 0;
 
-	for (i = 0; i < count && frame[i].kind == FRAME_KERNEL; i++)
-		if (i < SWITCH_FRAMES_MAX && !strcmp(text_of(texts, frame[i].name), "__schedule"))
-			is_switch = true;
-	return is_switch && i < count ? i : 0;
+	if (!switch_frames_find(texts->strings, frame, count, &i))
+		return 0;
+	while (i < count && frame[i].kind == FRAME_KERNEL)
+		i++;
+	return i < count ? i : 0;
 }
 
 /* The innermost Python function; else the innermost one of the program; else the kernel's. */

@@ -270,8 +270,7 @@ void thread_names_tick(struct thread_names *names)
 		if (!process || process->exit_ns)
 			continue;
 		/* Whether its threads' numbers are those of a pid namespace. */
-		if (!process->details_read)
-			(void)process_read_details(names->agent->processes, process);
+		lives_read_details(names->agent, process);
 		if (!read) {
 			read = calloc(1, sizeof(*read));
 			if (!read)

@@ -70,10 +70,8 @@ static void find_names(void *context, struct pp_process_id id, uint32_t tid,
 {
 	struct timeline *timeline = context;
 	struct agent *agent = timeline->agent;
-	const struct process *process = process_table_find(agent->processes, id);
+	const struct process *process = process_table_find_or_tgid(agent->processes, id);
 
-	if (!process)
-		process = process_table_find_tgid(agent->processes, id.tgid);
 	if (!process)
 		return;
 	*ret_process_name = process->comm; /* its last byte is 0: decode_event() */

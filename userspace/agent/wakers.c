@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/labels.h"
+#include "agent/switch_frames.h"
 #include "discover/proc_scan.h"
 #include "symbolize/stitch.h"
 #include "symbolize/symbolizer.h"
@@ -92,7 +94,7 @@ static int link_stacks(struct chain *chain, const struct pp_wake_key *key)
 	err = get_stack(chain, key->id, key->user_stack, key->kernel_stack, &part);
 	if (err)
 		return err;
-	window_drop_switch_frames(chain->agent, &part);
+	switch_frames_drop(chain->agent->strings, &part);
 	memcpy(chain->frame + chain->count, part.frame, part.frame_count * sizeof(*part.frame));
 	chain->count += part.frame_count;
 	return 0;
@@ -107,13 +109,12 @@ static void add_label(struct profile_sample *sample, struct profile_label label)
 static int label_waker(struct chain *chain, const struct pp_waker *waker,
 		       struct profile_sample *sample)
 {
-	const struct process *process = process_table_find(chain->agent->processes, waker->id);
+	const struct process *process =
+		process_table_find_or_tgid(chain->agent->processes, waker->id);
 	struct profile_label comm_label = {.key = "waker_comm"};
 	char comm[PP_COMM_BYTES + 1] = "";
 	int err;
 
-	if (!process)
-		process = process_table_find_tgid(chain->agent->processes, waker->id.tgid);
 	if (waker->flags & PP_WAKE_INTERRUPT)
 		snprintf(comm, sizeof(comm), "%s", INTERRUPT);
 	else if (process)
@@ -142,14 +143,13 @@ static int add_wake(struct chain *chain, const struct woken *woken)
 					    .tid = key->tid,
 					    .flags = key->flags,
 					    .kind = PP_KIND_WAKE};
-	struct process *process = process_table_find(chain->agent->processes, key->id);
 	struct profile_sample sample = {};
+	struct who who;
 	int err = link_stacks(chain, key);
 
-	if (!process)
-		process = process_table_find_tgid(chain->agent->processes, key->id.tgid);
+	lives_who(chain->agent, key->id, key->tid, &who);
 	if (!err)
-		err = window_label_sample(chain->agent, &sample, &waiter, process);
+		err = labels_add(chain->agent, &sample, &waiter, &who);
 	if (!err)
 		err = label_waker(chain, &key->waker, &sample);
 	if (err)

@@ -7,12 +7,13 @@
 
 #include "agent/agent.h"
 #include "agent/coverage.h"
+#include "agent/labels.h"
 #include "agent/live.h"
 #include "agent/sweeps.h"
+#include "agent/switch_frames.h"
 #include "agent/top.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "discover/proc_scan.h"
 #include "drain/thread_slots.h"
 #include "symbolize/symbolizer.h"
 
@@ -25,8 +26,6 @@
 #define EPOCH_WINDOWS 6U
 /* Dead processes and unmapped files are kept for this many windows. */
 #define KEEP_WINDOWS 3U
-/* Frames of the tracepoint and the scheduler that a stack at a switch can begin with. */
-#define SWITCH_FRAMES_MAX 12U
 
 static int open_profiles(struct agent *agent)
 {
@@ -58,125 +57,6 @@ int window_open(struct agent *agent)
 		agent->window_started_wall_ns = wall_ns() - (mono_ns() - agent->started_ns);
 	}
 	return agent->profiles.is_open ? 0 : open_profiles(agent);
-}
-
-/* ---- labels ---- */
-
-static int label_string(struct agent *agent, struct profile_sample *sample, const char *key,
-			const char *value)
-{
-	struct profile_label *label = &sample->label[sample->label_count];
-
-	if (!value || !value[0] || sample->label_count == PROFILE_MAX_LABELS)
-		return 0;
-	label->key = key;
-	label->is_number = 0;
-	sample->label_count++;
-	return intern_string(agent->strings, value, &label->string);
-}
-
-static void label_number(struct profile_sample *sample, const char *key, int64_t value)
-{
-	if (sample->label_count < PROFILE_MAX_LABELS)
-		sample->label[sample->label_count++] =
-			(struct profile_label){.key = key, .number = value, .is_number = 1};
-}
-
-static int label_python(struct agent *agent, struct profile_sample *sample, uint32_t flags,
-			const struct process_python *python)
-{
-	char version[16];
-	int err = 0;
-
-	if (python && python->file) {
-		snprintf(version, sizeof(version), "%u.%u", python->file->python->bpf.major,
-			 python->file->python->bpf.minor);
-		err = label_string(agent, sample, "python_version", version);
-	}
-	if (!err && flags & PP_COUNT_GIL_HELD)
-		err = label_string(agent, sample, "gil", "held");
-	if (!err && flags & PP_COUNT_GC)
-		err = label_string(agent, sample, "gc", "collecting");
-	return err;
-}
-
-/* ---- labels of one kind of counter: PP_COUNT_KINDS ---- */
-
-static int label_none(struct agent *agent, struct profile_sample *sample,
-		      const struct pp_count_key *key)
-{
-	(void)agent, (void)sample, (void)key;
-	return 0;
-}
-
-static int label_wait(struct agent *agent, struct profile_sample *sample,
-		      const struct pp_count_key *key)
-{
-	int err = label_string(agent, sample, "wait",
-			       wait_label((enum pp_wait)pp_count_wait(key->flags)));
-
-	if (!err && key->flags & PP_COUNT_SWEPT)
-		err = label_string(agent, sample, "swept", "yes");
-	if (!err && key->flags & PP_COUNT_EARLIER)
-		err = label_string(agent, sample, "stack", "earlier");
-	return err;
-}
-
-static int label_kind(struct agent *agent, struct profile_sample *sample,
-		      const struct pp_count_key *key)
-{
-#define LABEL_OF(id, label) [PP_KIND_##id] = label_##label,
-	static int (*const label_of[PP_KIND_COUNT])(struct agent *, struct profile_sample *,
-						    const struct pp_count_key *) = {
-		PP_COUNT_KINDS(LABEL_OF)};
-
-	return key->kind < PP_KIND_COUNT ? label_of[key->kind](agent, sample, key) : 0;
-}
-
-/* ---- all labels ---- */
-
-/* The GIL's holder is known by the number that it has itself.  0: by none. */
-static uint32_t sample_tid(const struct agent *agent, const struct pp_count_key *key,
-			   const struct process *process)
-{
-	if (process && key->kind == PP_KIND_BLAME)
-		return thread_names_host_tid(agent->thread_names, process, key->tid);
-	return key->tid;
-}
-
-int window_label_sample(struct agent *agent, struct profile_sample *sample,
-			const struct pp_count_key *key, struct process *process)
-{
-	char comm[PP_COMM_BYTES + 1] = "";
-	const uint32_t tid = sample_tid(agent, key, process);
-	int err = label_kind(agent, sample, key);
-
-	if (err)
-		return err;
-	label_number(sample, "pid", key->id.tgid);
-	if (tid)
-		label_number(sample, "tid", tid);
-	if (!process) {
-		/* A kernel thread, or gone before anybody could look. */
-		if (thread_comm_read(key->id.tgid, key->tid, comm))
-			return 0;
-		return label_string(agent, sample, "comm", comm);
-	}
-	if (!process->details_read && !process->exit_ns)
-		(void)process_read_details(agent->processes, process);
-	memcpy(comm, process->comm, PP_COMM_BYTES);
-	label_number(sample, "ppid", process->ppid);
-	err = label_string(agent, sample, "comm", comm);
-	if (!err)
-		err = label_string(agent, sample, "thread_name",
-				   tid ? thread_names_get(agent->thread_names, process, tid) : "");
-	if (!err)
-		err = label_string(agent, sample, "container_id", process->container_id);
-	if (!err)
-		err = label_string(agent, sample, "cgroup", process->cgroup);
-	if (err)
-		return err;
-	return label_python(agent, sample, key->flags, image_table_python(process));
 }
 
 /* ---- samples ---- */
@@ -231,22 +111,6 @@ static const struct frame *say_why(struct agent *agent, const struct dict_stack 
 	return frame;
 }
 
-/* The kernel's own way out of a thread: tracing and scheduler frames above __schedule(). */
-void window_drop_switch_frames(struct agent *agent, struct profile_sample *sample)
-{
-	for (size_t i = 0; i < sample->frame_count && i < SWITCH_FRAMES_MAX; i++) {
-		const struct frame *frame = &sample->frame[i];
-
-		if (frame->kind != FRAME_KERNEL)
-			return;
-		if (strcmp(intern_get(agent->strings, frame->name, NULL), "__schedule"))
-			continue;
-		sample->frame += i;
-		sample->frame_count -= i;
-		return;
-	}
-}
-
 /* What the thread was busy with, by the leaf. */
 static enum ledger_part leaf_part(const struct profile_sample *sample)
 {
@@ -267,13 +131,12 @@ static int add_sample(struct agent *agent, struct symbolizer *symbolizer,
 	const struct dict_stack *user = dictionary_use_stack(agent->dictionary, key->user_stack);
 	const struct dict_kernel *kernel =
 		dictionary_use_kernel(agent->dictionary, key->kernel_stack);
-	struct process *process = process_table_find(agent->processes, key->id);
 	struct profile_sample sample = {};
+	struct who who;
 	struct frame lost;
 	int err;
 
-	if (!process)
-		process = process_table_find_tgid(agent->processes, key->id.tgid);
+	lives_who(agent, key->id, key->tid, &who);
 	err = symbolizer_stack(symbolizer, key->id, user, kernel, &sample.frame,
 			       &sample.frame_count);
 	if (err)
@@ -283,15 +146,15 @@ static int add_sample(struct agent *agent, struct symbolizer *symbolizer,
 		sample.frame_count = 1;
 	}
 	if (key->kind == PP_KIND_WAIT)
-		window_drop_switch_frames(agent, &sample);
-	err = window_label_sample(agent, &sample, key, process);
+		switch_frames_drop(agent->strings, &sample);
+	err = labels_add(agent, &sample, key, &who);
 	if (!err && agent->ledger && key->kind == PP_KIND_CPU)
 		err = ledger_add_sample(agent->ledger, key->id, leaf_part(&sample),
 					counted->count.weight);
 	if (err)
 		return err;
 	top_add(agent->top, key, &counted->count, &sample);
-	summarize(agent, process, counted);
+	summarize(agent, who.process, counted);
 	return profiles_add(&agent->profiles, key, &counted->count, &sample);
 }
 

@@ -521,6 +521,14 @@ struct process *process_table_find_tgid(const struct process_table *table, uint3
 	return entry ? &entry->process : NULL;
 }
 
+struct process *process_table_find_or_tgid(const struct process_table *table,
+					   struct pp_process_id id)
+{
+	struct process *process = process_table_find(table, id);
+
+	return process ? process : process_table_find_tgid(table, id.tgid);
+}
+
 struct process *process_table_next(const struct process_table *table, const struct process *process)
 {
 	const struct entry *entry = (const struct entry *)process;

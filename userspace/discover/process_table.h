@@ -76,6 +76,9 @@ bool process_table_wants_read(const struct process *process);
 struct process *process_table_find(const struct process_table *table, struct pp_process_id id);
 /* The live process of this tgid, else the one that died last. */
 struct process *process_table_find_tgid(const struct process_table *table, uint32_t tgid);
+/* By its id, else the newest one of that tgid; NULL. */
+struct process *process_table_find_or_tgid(const struct process_table *table,
+					   struct pp_process_id id);
 /* All, in no order: NULL gives the first, and is the end.  Adding meanwhile is fine. */
 struct process *process_table_next(const struct process_table *table,
 				   const struct process *process);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/labels.h"
+
+#include <stdio.h>
+
+#include "agent/agent.h"
+#include "drain/thread_slots.h"
+
+static int label_string(struct agent *agent, struct profile_sample *sample, const char *key,
+			const char *value)
+{
+	struct profile_label *label = &sample->label[sample->label_count];
+
+	if (!value || !value[0] || sample->label_count == PROFILE_MAX_LABELS)
+		return 0;
+	label->key = key;
+	label->is_number = 0;
+	sample->label_count++;
+	return intern_string(agent->strings, value, &label->string);
+}
+
+static void label_number(struct profile_sample *sample, const char *key, int64_t value)
+{
+	if (sample->label_count < PROFILE_MAX_LABELS)
+		sample->label[sample->label_count++] =
+			(struct profile_label){.key = key, .number = value, .is_number = 1};
+}
+
+static int label_python(struct agent *agent, struct profile_sample *sample, uint32_t flags,
+			const struct process_python *python)
+{
+	char version[16];
+	int err = 0;
+
+	if (python && python->file) {
+		snprintf(version, sizeof(version), "%u.%u", python->file->python->bpf.major,
+			 python->file->python->bpf.minor);
+		err = label_string(agent, sample, "python_version", version);
+	}
+	if (!err && flags & PP_COUNT_GIL_HELD)
+		err = label_string(agent, sample, "gil", "held");
+	if (!err && flags & PP_COUNT_GC)
+		err = label_string(agent, sample, "gc", "collecting");
+	return err;
+}
+
+/* ---- labels of one kind of counter: PP_COUNT_KINDS ---- */
+
+static int label_none(struct agent *agent, struct profile_sample *sample,
+		      const struct pp_count_key *key)
+{
+	(void)agent, (void)sample, (void)key;
+	return 0;
+}
+
+static int label_wait(struct agent *agent, struct profile_sample *sample,
+		      const struct pp_count_key *key)
+{
+	int err = label_string(agent, sample, "wait",
+			       wait_label((enum pp_wait)pp_count_wait(key->flags)));
+
+	if (!err && key->flags & PP_COUNT_SWEPT)
+		err = label_string(agent, sample, "swept", "yes");
+	if (!err && key->flags & PP_COUNT_EARLIER)
+		err = label_string(agent, sample, "stack", "earlier");
+	return err;
+}
+
+static int label_kind(struct agent *agent, struct profile_sample *sample,
+		      const struct pp_count_key *key)
+{
+#define LABEL_OF(id, label) [PP_KIND_##id] = label_##label,
+	static int (*const label_of[PP_KIND_COUNT])(struct agent *, struct profile_sample *,
+						    const struct pp_count_key *) = {
+		PP_COUNT_KINDS(LABEL_OF)};
+
+	return key->kind < PP_KIND_COUNT ? label_of[key->kind](agent, sample, key) : 0;
+}
+
+/* ---- all labels ---- */
+
+/* The GIL's holder is known by the number that it has itself.  0: by none. */
+static uint32_t sample_tid(const struct agent *agent, const struct pp_count_key *key,
+			   const struct process *process)
+{
+	if (process && key->kind == PP_KIND_BLAME)
+		return thread_names_host_tid(agent->thread_names, process, key->tid);
+	return key->tid;
+}
+
+int labels_add(struct agent *agent, struct profile_sample *sample, const struct pp_count_key *key,
+	       const struct who *who)
+{
+	struct process *process = who->process;
+	const uint32_t tid = sample_tid(agent, key, process);
+	int err = label_kind(agent, sample, key);
+
+	if (err)
+		return err;
+	label_number(sample, "pid", key->id.tgid);
+	if (tid)
+		label_number(sample, "tid", tid);
+	if (process)
+		label_number(sample, "ppid", process->ppid);
+	err = label_string(agent, sample, "comm", who->comm);
+	if (err || !process)
+		return err;
+	err = label_string(agent, sample, "thread_name",
+			   tid ? thread_names_get(agent->thread_names, process, tid) : "");
+	if (!err)
+		err = label_string(agent, sample, "container_id", process->container_id);
+	if (!err)
+		err = label_string(agent, sample, "cgroup", process->cgroup);
+	if (err)
+		return err;
+	return label_python(agent, sample, key->flags, image_table_python(process));
+}
