@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The spine: every stage is opened in the order of the data, then one loop serves them. */
 #include "agent/agent.h"
+#include "agent/lives.h"
+#include "agent/naming.h"
+#include "agent/tables.h"
+#include "agent/thread_names.h"
+#include "agent/timeline.h"
+#include "agent/waits.h"
+#include "agent/window.h"
+#include "agent/window_facts.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -7,6 +7,8 @@
 
 #include "agent/agent.h"
 #include "agent/dump_text.h"
+#include "agent/lives.h"
+#include "agent/thread_names.h"
 #include "base/clock.h"
 #include "discover/proc_scan.h"
 #include "drain/thread_slots.h"

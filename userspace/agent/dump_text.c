@@ -8,6 +8,8 @@
 #include <uthash.h>
 
 #include "agent/agent.h"
+#include "agent/naming.h"
+#include "agent/thread_names.h"
 #include "drain/thread_slots.h"
 #include "live/record.h"
 #include "symbolize/symbolizer.h"

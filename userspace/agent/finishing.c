@@ -2,6 +2,8 @@
 #include "agent/finishing.h"
 
 #include "agent/agent.h"
+#include "agent/lives.h"
+#include "agent/thread_names.h"
 
 static struct process *find_process(void *context, struct pp_process_id id)
 {

@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "agent/agent.h"
+#include "agent/lives.h"
+#include "agent/thread_names.h"
 #include "drain/thread_slots.h"
 
 static int label_string(struct agent *agent, struct profile_sample *sample, const char *key,

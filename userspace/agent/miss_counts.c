@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "agent/agent.h"
+#include "agent/lives.h"
 #include "base/clock.h"
 #include "finish/miss_walk.h"
 

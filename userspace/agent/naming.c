@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Where symbolize/ gets names from: files, the kernel, JITs; and the window's modules. */
+#include "agent/naming.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

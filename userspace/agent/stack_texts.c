@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/stack_texts.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +8,7 @@
 #include <uthash.h>
 
 #include "agent/agent.h"
+#include "agent/naming.h"
 #include "agent/switch_frames.h"
 #include "symbolize/symbolizer.h"
 

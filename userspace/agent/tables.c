@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel's tables of counters: each window begins with empty ones, and goes on with empty ones when one
  * is half full (include/pyprofd/table.h). */
+#include "agent/tables.h"
+
 #include <time.h>
 
 #include "agent/agent.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/thread_names.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +8,7 @@
 #include <uthash.h>
 
 #include "agent/agent.h"
+#include "agent/lives.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "discover/proc_scan.h"

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* --timeline: records wait here until the stacks that they name are described and named, a few times a
  * second; then they go through the lanes into the file. */
+#include "agent/timeline.h"
+
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
 #include "agent/agent.h"
+#include "agent/lives.h"
+#include "agent/stack_texts.h"
+#include "agent/thread_names.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "drain/thread_slots.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Waits at the end of a window: each thread's slot is read once, for the counters and the ledger. */
-#include "agent/agent.h"
+#include "agent/waits.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "agent/sweeps.h"
 #include "attach/image_table.h"
 #include "base/clock.h"

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* --wakers at the end of a window: who waited, and above that, upside down, who ended the wait, so that both
  * meet at the wake-up. */
+#include "agent/wakers.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "agent/agent.h"
 #include "agent/labels.h"
+#include "agent/lives.h"
+#include "agent/naming.h"
 #include "agent/switch_frames.h"
+#include "agent/tables.h"
 #include "discover/proc_scan.h"
 #include "symbolize/stitch.h"
 #include "symbolize/symbolizer.h"

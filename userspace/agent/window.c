@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The end of a window: counters joined with the dictionary, named, put into the profile. */
+#include "agent/window.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,9 +11,16 @@
 #include "agent/coverage.h"
 #include "agent/labels.h"
 #include "agent/live.h"
+#include "agent/lives.h"
+#include "agent/naming.h"
 #include "agent/sweeps.h"
 #include "agent/switch_frames.h"
+#include "agent/tables.h"
+#include "agent/thread_names.h"
 #include "agent/top.h"
+#include "agent/waits.h"
+#include "agent/wakers.h"
+#include "agent/window_facts.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "drain/thread_slots.h"

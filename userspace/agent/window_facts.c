@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a reader of a profile should know of how it was taken, as one of its comments:
  * "facts elapsed_ns=10000000000 samples=1978 complete=1931 no_info=47 lost=0 own_cpu_ns=98000000 ..." */
+#include "agent/window_facts.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -8,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/naming.h"
 #include "agent/sweeps.h"
 #include "base/clock.h"
 #include "base/io.h"

@@ -11,6 +11,8 @@
 
 #include "../python/interpreters.h"
 #include "agent/agent.h"
+#include "agent/thread_names.h"
+#include "agent/lives.h"
 #include "agent/finishing.h"
 #include "base/clock.h"
 #include "discover/cpus.h"

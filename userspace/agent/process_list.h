@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Processes to look at later. */
+#ifndef AGENT_PROCESS_LIST_H
+#define AGENT_PROCESS_LIST_H
+
+#include <stddef.h>
+
+#include <pyprofd/process.h>
+
+/* All zero is an empty list; free(id) releases it. */
+struct process_list {
+	struct pp_process_id *id; /* owned */
+	size_t count, capacity;
+};
+
+/* One that was added lately is not added twice.  0; -ENOSPC: too many; -ENOMEM. */
+int process_list_add(struct process_list *list, struct pp_process_id id);
+
+#endif
