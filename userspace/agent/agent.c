@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The spine: every stage is opened in the order of the data, then one loop serves them. */
 #include "agent/agent.h"
-#include "agent/lives.h"
 #include "agent/naming.h"
+#include "agent/process_watch.h"
 #include "agent/tables.h"
 #include "agent/thread_names.h"
 #include "agent/timeline.h"
@@ -207,7 +207,7 @@ static int open_rings(struct agent *agent)
 		.kernel = on_kernel,
 		.code = on_code,
 		.miss = miss_counts_on_record,
-		.event = lives_on_event,
+		.event = process_watch_on_event,
 	};
 	int err = ring_new(kernel_side_stacks_ring(agent->kernel), RING_STACKS, &handlers,
 			   &agent->stacks_ring);
@@ -330,7 +330,7 @@ static void slow_tick(struct agent *agent)
 {
 	uint64_t lost = agent->summary.loss[PP_LOSS_EVENTS_FULL];
 
-	lives_follow_cpus(agent);
+	process_watch_follow_cpus(agent);
 	if (cpu_events_follow(agent->cpu_events))
 		log_debug("a CPU that came online cannot be sampled");
 	live_serve(agent->live); /* who is late */
@@ -357,7 +357,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	row_store_tick(agent->rows);
 	image_table_tick(agent->images);
 	thread_names_tick(agent->thread_names);
-	lives_tick(agent);
+	process_watch_tick(agent);
 	if (agent->timeline)
 		timeline_tick(agent->timeline);
 	if (now_ns < loop->next_slow_ns)
@@ -383,7 +383,7 @@ static int serve(struct agent *agent, struct loop *loop, int timeout_ms)
 			break;
 		case SOURCE_STACKS:
 			/* Processes first: a missed stack may be of a new one. */
-			err = lives_follow(agent);
+			err = process_watch_follow(agent);
 			if (!err)
 				err = ring_consume(agent->stacks_ring);
 			break;
@@ -395,7 +395,7 @@ static int serve(struct agent *agent, struct loop *loop, int timeout_ms)
 			break;
 		case SOURCE_EVENTS:
 		case SOURCE_SIDEBAND:
-			err = lives_follow(agent);
+			err = process_watch_follow(agent);
 			break;
 		}
 	}
@@ -514,7 +514,7 @@ static int start_command(struct agent *agent, struct loop *loop)
 	err = target_add_pid(&agent->filter, pid);
 	if (err)
 		return err;
-	return lives_follow(agent);
+	return process_watch_follow(agent);
 }
 
 static int run(struct agent *agent, struct loop *loop)
@@ -539,7 +539,7 @@ static int run(struct agent *agent, struct loop *loop)
 	if (!err)
 		err = start_command(agent, loop);
 	if (!err)
-		err = lives_start(agent);
+		err = process_watch_start(agent);
 	if (!err)
 		err = open_sampling(agent);
 	if (err)
@@ -570,7 +570,7 @@ static void release(struct agent *agent)
 	coverage_free(agent->coverage);
 	dictionary_free(agent->dictionary);
 	sideband_free(agent->sideband);
-	lives_release(agent);
+	process_watch_release(agent);
 	process_table_free(agent->processes);
 	image_table_free(agent->images);
 	file_table_free(agent->files);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The agent: owns every stage, starts and stops them in the order of the data.  One thread does all;
  * the files of this folder are its parts:
- *   agent.c    start, loop, end          lives.c   processes come, change and go
+ *   agent.c    start, loop, end
+ *   process_watch.c  processes come, change and go
  *   miss_counts.c  samples whose stacks finish/ completes, with what finishing.c lends it
  *   naming.c   where symbolize/ gets names from
  *   window.c   counters -> profiles      waits.c   slots of threads -> counters, ledger

@@ -7,7 +7,7 @@
 
 #include "agent/agent.h"
 #include "agent/dump_text.h"
-#include "agent/lives.h"
+#include "agent/process_watch.h"
 #include "agent/thread_names.h"
 #include "base/clock.h"
 #include "discover/proc_scan.h"
@@ -258,7 +258,7 @@ static int add_process(struct dump *dump, struct pp_process_id id)
 
 	if (!process || process->exit_ns || !live_may_see(dump->uid, id.tgid))
 		return 0;
-	lives_read_details(agent, process);
+	process_watch_read_details(agent, process);
 	if (!proc_status_read(id.tgid, &status))
 		process->uid = status.uid; /* it may have changed since */
 	count = add_running(dump, id, slept);
@@ -300,7 +300,7 @@ int dump_step(struct dump *dump, uint64_t budget_ns)
 			return more;
 		return more ? 1 : end_sweep(dump) ?: 1;
 	}
-	err = lives_follow(dump->agent);
+	err = process_watch_follow(dump->agent);
 	while (!err && dump->process_at < dump->process_count && mono_ns() < until_ns)
 		err = add_process(dump, dump->process[dump->process_at++]);
 	if (err)

@@ -2,17 +2,17 @@
 #include "agent/finishing.h"
 
 #include "agent/agent.h"
-#include "agent/lives.h"
+#include "agent/process_watch.h"
 #include "agent/thread_names.h"
 
 static struct process *find_process(void *context, struct pp_process_id id)
 {
-	return lives_find(context, id);
+	return process_watch_find(context, id);
 }
 
 static int follow_processes(void *context)
 {
-	return lives_follow(context);
+	return process_watch_follow(context);
 }
 
 static void want_names(void *context, struct pp_process_id id)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "agent/agent.h"
-#include "agent/lives.h"
+#include "agent/process_watch.h"
 #include "agent/thread_names.h"
 #include "drain/thread_slots.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "agent/agent.h"
-#include "agent/lives.h"
+#include "agent/process_watch.h"
 #include "base/clock.h"
 #include "finish/miss_walk.h"
 
@@ -22,14 +22,14 @@ static bool lacks_mapping(enum pp_stop stop)
 static void finish_record(struct agent *agent, const struct decoded_miss *miss)
 {
 	OWNED_MEM struct pp_stack_record *record = NULL;
-	struct process *process = lives_find(agent, miss->record->key.id);
+	struct process *process = process_watch_find(agent, miss->record->key.id);
 	struct pp_count_key key = miss->record->key;
 	struct pp_count one = {.samples = 1, .weight = miss->record->weight};
 
 	if (process && lacks_mapping(miss->record->stop)) {
 		/* It may be in the side-band now. */
-		(void)lives_follow(agent);
-		process = lives_find(agent, miss->record->key.id);
+		(void)process_watch_follow(agent);
+		process = process_watch_find(agent, miss->record->key.id);
 	}
 	if (miss_walk(&agent->finisher, process, miss, &record))
 		return;

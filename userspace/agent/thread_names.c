@@ -8,7 +8,7 @@
 #include <uthash.h>
 
 #include "agent/agent.h"
-#include "agent/lives.h"
+#include "agent/process_watch.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "discover/proc_scan.h"
@@ -273,7 +273,7 @@ void thread_names_tick(struct thread_names *names)
 		if (!process || process->exit_ns)
 			continue;
 		/* Whether its threads' numbers are those of a pid namespace. */
-		lives_read_details(names->agent, process);
+		process_watch_read_details(names->agent, process);
 		if (!read) {
 			read = calloc(1, sizeof(*read));
 			if (!read)

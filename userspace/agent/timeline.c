@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "agent/agent.h"
-#include "agent/lives.h"
+#include "agent/process_watch.h"
 #include "agent/stack_texts.h"
 #include "agent/thread_names.h"
 #include "base/clock.h"
@@ -231,7 +231,7 @@ void timeline_tick(struct timeline *timeline)
 	if (timeline->is_over || !timeline->count)
 		return;
 	/* What the records name was sent before them. */
-	(void)lives_follow(agent);
+	(void)process_watch_follow(agent);
 	(void)ring_consume(agent->stacks_ring);
 	err = write_records(timeline);
 	if (err)

@@ -9,8 +9,8 @@
 
 #include "agent/agent.h"
 #include "agent/labels.h"
-#include "agent/lives.h"
 #include "agent/naming.h"
+#include "agent/process_watch.h"
 #include "agent/switch_frames.h"
 #include "agent/tables.h"
 #include "discover/proc_scan.h"
@@ -152,7 +152,7 @@ static int add_wake(struct chain *chain, const struct woken *woken)
 	struct who who;
 	int err = link_stacks(chain, key);
 
-	lives_who(chain->agent, key->id, key->tid, &who);
+	process_watch_who(chain->agent, key->id, key->tid, &who);
 	if (!err)
 		err = labels_add(chain->agent, &sample, &waiter, &who);
 	if (!err)

@@ -11,8 +11,8 @@
 #include "agent/coverage.h"
 #include "agent/labels.h"
 #include "agent/live.h"
-#include "agent/lives.h"
 #include "agent/naming.h"
+#include "agent/process_watch.h"
 #include "agent/sweeps.h"
 #include "agent/switch_frames.h"
 #include "agent/tables.h"
@@ -145,7 +145,7 @@ static int add_sample(struct agent *agent, struct symbolizer *symbolizer,
 	struct frame lost;
 	int err;
 
-	lives_who(agent, key->id, key->tid, &who);
+	process_watch_who(agent, key->id, key->tid, &who);
 	err = symbolizer_stack(symbolizer, key->id, user, kernel, &sample.frame,
 			       &sample.frame_count);
 	if (err)
@@ -216,7 +216,7 @@ static int collect(struct agent *agent, uint64_t ended_ns, struct counts *counts
 	config->window = agent->window;
 	agent->summary.scheduler_ns += coverage_take(agent->coverage);
 	tables_settle();
-	err = lives_follow(agent);
+	err = process_watch_follow(agent);
 	if (!err)
 		err = ring_consume(agent->stacks_ring);
 	*counts = agent->finished;

@@ -11,9 +11,9 @@
 
 #include "../python/interpreters.h"
 #include "agent/agent.h"
-#include "agent/thread_names.h"
-#include "agent/lives.h"
 #include "agent/finishing.h"
+#include "agent/process_watch.h"
+#include "agent/thread_names.h"
 #include "base/clock.h"
 #include "discover/cpus.h"
 #include "drain/thread_slots.h"
@@ -85,7 +85,7 @@ static int agent_open(void)
 						.kernel = ignore_kernel,
 						.code = ignore_code,
 						.miss = ignore_miss,
-						.event = lives_on_event};
+						.event = process_watch_on_event};
 	char why[512] = "";
 	int err = cpus_possible_count(&side.cpu_count);
 
@@ -116,7 +116,7 @@ static int agent_open(void)
 	assert_int_equal(ring_new(kernel_side_events_ring(agent.kernel), RING_EVENTS, &handlers,
 				  &agent.events_ring),
 			 0);
-	return lives_start(&agent);
+	return process_watch_start(&agent);
 }
 
 static void agent_close(void)
@@ -127,7 +127,7 @@ static void agent_close(void)
 	miss_python_free(agent.miss_python);
 	dictionary_free(agent.dictionary);
 	sideband_free(agent.sideband);
-	lives_release(&agent);
+	process_watch_release(&agent);
 	process_table_free(agent.processes);
 	image_table_free(agent.images);
 	file_table_free(agent.files);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/lives.h"
+#include "agent/process_watch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 #define SELF_TESTS 6U /* a tick (250 ms) apart */
 
-void lives_release(struct agent *agent)
+void process_watch_release(struct agent *agent)
 {
 	struct process *process = NULL;
 
@@ -35,7 +35,7 @@ static uint16_t image_flags(struct agent *agent, struct process *process)
 	if (!agent->is_filtered)
 		return flags;
 	if (target_needs_details(&agent->filter))
-		lives_read_details(agent, process);
+		process_watch_read_details(agent, process);
 	if (target_matches(&agent->filter, agent->processes, process))
 		flags |= PP_IMAGE_WANTED;
 	return flags;
@@ -79,7 +79,7 @@ static void verify_python(struct agent *agent, struct process *process)
 	}
 }
 
-int lives_publish(struct agent *agent, struct process *process)
+int process_watch_publish(struct agent *agent, struct process *process)
 {
 	bool was_wanted;
 	int err;
@@ -106,7 +106,7 @@ static void publish_changed(struct agent *agent)
 			process_table_find(agent->processes, agent->changed.id[i]);
 
 		if (process && (process->mappings_changed || !process->tables))
-			(void)lives_publish(agent, process);
+			(void)process_watch_publish(agent, process);
 	}
 	agent->changed.count = 0;
 }
@@ -133,7 +133,7 @@ static int know_process(struct agent *agent, struct pp_process_id id, uint32_t p
 	if (err)
 		return err;
 	*ret_process = process;
-	return lives_publish(agent, process);
+	return process_watch_publish(agent, process);
 }
 
 static int on_scanned(void *context, const struct proc_stat *stat)
@@ -158,14 +158,14 @@ static int on_scanned(void *context, const struct proc_stat *stat)
 	return 0;
 }
 
-int lives_start(struct agent *agent)
+int process_watch_start(struct agent *agent)
 {
 	int err = proc_scan(on_scanned, agent);
 
 	return err ? log_error_errno(err, "cannot read /proc") : 0;
 }
 
-struct process *lives_find(struct agent *agent, struct pp_process_id id)
+struct process *process_watch_find(struct agent *agent, struct pp_process_id id)
 {
 	static const char no_comm[PP_COMM_BYTES];
 	struct process *process = process_table_find(agent->processes, id);
@@ -179,13 +179,14 @@ struct process *lives_find(struct agent *agent, struct pp_process_id id)
 	return process_table_find_tgid(agent->processes, id.tgid);
 }
 
-void lives_read_details(struct agent *agent, struct process *process)
+void process_watch_read_details(struct agent *agent, struct process *process)
 {
 	if (!process->details_read && !process->exit_ns)
 		(void)process_read_details(agent->processes, process);
 }
 
-void lives_who(struct agent *agent, struct pp_process_id id, uint32_t tid, struct who *ret_who)
+void process_watch_who(struct agent *agent, struct pp_process_id id, uint32_t tid,
+		       struct who *ret_who)
 {
 	struct process *process = process_table_find_or_tgid(agent->processes, id);
 
@@ -194,13 +195,13 @@ void lives_who(struct agent *agent, struct pp_process_id id, uint32_t tid, struc
 		(void)thread_comm_read(id.tgid, tid, ret_who->comm);
 		return;
 	}
-	lives_read_details(agent, process);
+	process_watch_read_details(agent, process);
 	memcpy(ret_who->comm, process->comm, PP_COMM_BYTES);
 }
 
 /* ---- events ---- */
 
-void lives_on_event(void *context, const struct pp_event *event)
+void process_watch_on_event(void *context, const struct pp_event *event)
 {
 	struct agent *agent = context;
 	struct event_batch *batch = &agent->events;
@@ -320,7 +321,7 @@ static int compare_events(const void *a, const void *b)
 	return left->time_ns < right->time_ns ? -1 : left->time_ns > right->time_ns;
 }
 
-int lives_follow(struct agent *agent)
+int process_watch_follow(struct agent *agent)
 {
 	const struct sideband_handlers handlers = {
 		.context = agent, .mapping = on_mapping, .new_image = on_new_image, .lost = on_lost};
@@ -345,7 +346,7 @@ int lives_follow(struct agent *agent)
 	return 0;
 }
 
-void lives_follow_cpus(struct agent *agent)
+void process_watch_follow_cpus(struct agent *agent)
 {
 	CLEANUP(cpu_list_release) struct cpu_list online = {};
 	struct sideband_stats stats;
@@ -387,12 +388,12 @@ static void rescan(struct agent *agent)
 			image_table_retire(agent->images, process);
 			(void)process_table_exit(agent->processes, process->id, mono_ns());
 		} else if (process->mappings_changed)
-			(void)lives_publish(agent, process);
+			(void)process_watch_publish(agent, process);
 	}
 	(void)proc_scan(on_scanned, agent);
 }
 
-void lives_tick(struct agent *agent)
+void process_watch_tick(struct agent *agent)
 {
 	struct process_list again = agent->unverified;
 
@@ -402,7 +403,7 @@ void lives_tick(struct agent *agent)
 
 		/* Published again: where its thread states are may be known only now. */
 		if (process && !process->exit_ns)
-			(void)lives_publish(agent, process);
+			(void)process_watch_publish(agent, process);
 	}
 	free(again.id);
 	if (agent->must_rescan)
