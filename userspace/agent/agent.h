@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The agent: owns every stage, starts and stops them in the order of the data.  One thread does all;
  * the files of this folder are its parts:
- *   agent.c    start, loop, end
+ *   agent.c    start, end                loop.c   what wakes it
  *   process_watch.c  processes come, change and go
  *   miss_counts.c  samples whose stacks finish/ completes, with what finishing.c lends it
  *   naming.c   where symbolize/ gets names from
