@@ -75,6 +75,7 @@ step_build() {
 step_layers() {
 	local ok=0 bad=0 missed=0
 	one 'layers' awk -f tests/lint/check_layers.awk userspace/*/*.[ch]
+	one 'no circle of calls' tests/lint/check_circles.py "$build"
 	sum $ok $bad $missed
 }
 step_lint() {
