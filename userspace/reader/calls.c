@@ -35,13 +35,14 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static const char doc[] = "Shows who calls whom: a box is a function, with the share of all time "
-			  "that it took with what it calls, and (by itself)."
-			  "\vExamples:\n"
-			  "  pyprof calls --dot P.pb.gz | dot -Tsvg > calls.svg\n"
-			  "  pyprof calls --python --focus train P.pb.gz | dot -Tpng > calls.png\n"
-			  "  pyprof calls --pstats out.prof P.pb.gz && snakeviz out.prof\n"
-			  "  sudo pyprof calls --live --pid 123 | dot -Tsvg > calls.svg\n";
+static const char doc[] =
+	"Shows who calls whom: a box is a function, with the share of all time "
+	"that it took with what it calls, and (by itself)."
+	"\vExamples:\n"
+	"  pyprof calls --dot cpu.pb.gz | dot -Tsvg > calls.svg\n"
+	"  pyprof calls --python --focus train cpu.pb.gz | dot -Tpng > calls.png\n"
+	"  pyprof calls --pstats out.prof cpu.pb.gz && snakeviz out.prof\n"
+	"  sudo pyprof calls --live --pid 1234 | dot -Tsvg > calls.svg\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {

@@ -190,12 +190,13 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static const char doc[] = "Writes a profile in the format of another tool."
-			  "\vExamples:\n"
-			  "  pyprof export --speedscope P.pb.gz > s.json\n"
-			  "  pyprof export --pprof DIR --since 1h --pid 4242 -o hour.pb.gz\n"
-			  "  pyprof export --csv P.pb.gz | sort -t, -k7 -rn | head\n"
-			  "  sudo pyprof export --pprof --live --for 60 -o now.pb.gz\n";
+static const char doc[] =
+	"Writes a profile in the format of another tool."
+	"\vExamples:\n"
+	"  pyprof export --speedscope cpu.pb.gz > cpu.json\n"
+	"  pyprof export --pprof /var/lib/pyprofd --since 1h --pid 1234 -o hour.pb.gz\n"
+	"  pyprof export --csv cpu.pb.gz | sort -t, -k7 -rn | head\n"
+	"  sudo pyprof export --pprof --live --for 60 -o now.pb.gz\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {

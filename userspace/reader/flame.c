@@ -31,10 +31,10 @@ static const char doc[] =
 	"Writes a page of HTML that needs nothing else: flame graph, sandwich, table "
 	"and lines, to search and to zoom."
 	"\vExamples:\n"
-	"  pyprof flame P.pb.gz > f.html\n"
-	"  pyprof flame /var/lib/pyprofd --since 1h --comm '^gunicorn' > f.html\n"
-	"  pyprof flame --svg --python P.pb.gz > f.svg\n"
-	"  sudo pyprof flame --live --pid 123 > f.html\n";
+	"  pyprof flame cpu.pb.gz > cpu.html\n"
+	"  pyprof flame /var/lib/pyprofd --since 1h --comm '^gunicorn' > cpu.html\n"
+	"  pyprof flame --svg --python cpu.pb.gz > cpu.svg\n"
+	"  sudo pyprof flame --live --pid 1234 > cpu.html\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -165,7 +165,7 @@ static int run(struct flame *flame)
 	int err;
 
 	if (isatty(STDOUT_FILENO)) {
-		fprintf(stderr, "pyprof: flame writes a file: pyprof flame P.pb.gz > f.html\n");
+		fprintf(stderr, "pyprof: flame writes a file: pyprof flame cpu.pb.gz > cpu.html\n");
 		return READER_BAD_INPUT;
 	}
 	err = input_read(&input_options, &input);

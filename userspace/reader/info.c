@@ -41,7 +41,7 @@ static const char doc[] =
 	"share of stacks that are complete, what was lost, and the profiler's own "
 	"cost."
 	"\vExamples:\n"
-	"  pyprof info P.pb.gz\n"
+	"  pyprof info cpu.pb.gz\n"
 	"  pyprof info /var/lib/pyprofd --since 1h --kind offcpu\n"
 	"  sudo pyprof info --live\n";
 

@@ -514,8 +514,8 @@ int input_read(const struct input_options *options, struct input **ret_input)
 	int err;
 
 	if (!options->select->path_count && !options->select->live) {
-		fprintf(stderr, "pyprof: which profile? Give a .pb.gz file, a folder of them, or "
-				"--live\n");
+		fprintf(stderr, "pyprof: which profile? A file (cpu.pb.gz), a folder of them "
+				"(/var/lib/pyprofd) or --live\n");
 		return READER_BAD_INPUT;
 	}
 	input = calloc(1, sizeof(*input));

@@ -36,12 +36,12 @@ static const char doc[] =
 	"Shows the source of FILE (or of one function) with the time of each line: self is what "
 	"the "
 	"line took by itself and in C, total with the Python functions that it called, wait is off "
-	"the CPU.  FILE is the end of a path: w.py, pkg/w.py."
+	"the CPU.  FILE is the end of a path: train.py, pkg/train.py."
 	"\vExamples:\n"
-	"  pyprof lines w.py P.pb.gz\n"
-	"  pyprof lines w.py:Model.step /var/lib/pyprofd --since 10m\n"
-	"  pyprof lines w.py P.pb.gz --html > w.html\n"
-	"  sudo pyprof lines w.py --live\n";
+	"  pyprof lines train.py cpu.pb.gz\n"
+	"  pyprof lines train.py:Model.step /var/lib/pyprofd --since 10m\n"
+	"  pyprof lines train.py cpu.pb.gz --html > train.html\n"
+	"  sudo pyprof lines train.py --live\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -260,8 +260,8 @@ int verb_lines(int argc, char **argv)
 			split_target(&lines);
 			status = run(&lines);
 		} else {
-			fprintf(stderr, "pyprof: lines of which file? pyprof lines FILE[:FUNC] "
-					"PROFILE\n");
+			fprintf(stderr, "pyprof: lines of which file? pyprof lines train.py "
+					"cpu.pb.gz\n");
 		}
 	}
 	totals_release(&lines.ran);

@@ -4,8 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "reader/newest.h"
 #include "reader/verb.h"
 #include "version.h"
+
+#define STORE_DEFAULT "/var/lib/pyprofd" /* where pyprofd writes without -o */
 
 static void help(FILE *out)
 {
@@ -33,6 +36,7 @@ int main(int argc, char **argv)
 
 	argp_err_exit_status = READER_BAD_INPUT;
 	if (argc < 2) {
+		newest_print(STORE_DEFAULT, stderr);
 		help(stderr);
 		return READER_BAD_INPUT;
 	}

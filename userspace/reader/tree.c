@@ -32,9 +32,9 @@ static const struct argp_option options[] = {
 static const char doc[] = "Shows the call tree, hottest first.  A chain of calls that all take the "
 			  "same is one line after the other, without a step to the right."
 			  "\vExamples:\n"
-			  "  pyprof tree P.pb.gz --python\n"
+			  "  pyprof tree cpu.pb.gz --python\n"
 			  "  pyprof tree /var/lib/pyprofd --since 10m --group-by process --min 5\n"
-			  "  sudo pyprof tree --live --pid 123\n";
+			  "  sudo pyprof tree --live --pid 1234\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
