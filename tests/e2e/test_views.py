@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What people read: short paths in every view, whole ones where they are asked for, lines that fit a terminal."""
 import fcntl
+import gzip
 import json
 import os
 import pty
@@ -8,10 +9,11 @@ import re
 import struct
 import subprocess
 import termios
+import time
 
 import harness
 from test_pyprof import PYPROF, Writer, run
-from test_reader import message
+from test_reader import message, varint
 
 PACKAGES = "/var/venv/lib/python3.12/site-packages/"
 LIBRARY = "/usr/lib/python3.12/"
@@ -115,3 +117,54 @@ def test_lines_fit_the_terminal_and_keep_file_and_line():
             assert len(row) <= columns, (columns, verb, row)
             assert "/leaf.py:321" in row and row.count("…") >= (2 if columns < 200 else 1), (columns, verb, row)
         assert "directory5" in run("report", path), "nothing is cut where there is no terminal"
+
+
+def test_machine_comes_before_the_functions():
+    """Two windows of a machine; the ledgers say who took what."""
+    folder = harness.temporary()
+    for i in range(2):
+        writer = FilesWriter("")
+        writer.add("<module>:1@/srv/app/run.py", 50)
+        comments = ["facts elapsed_ns=1000000000 host_busy_ns=1200000000 host_cpus=2",
+                    "ledger pid=41 comm=python3 threads=2 seconds=2.000 python=0.300 native=0.150 kernel=0.050 lock=1.500",
+                    "ledger pid=42 comm=nginx threads=1 seconds=1.000 unsampled=0.100 net=0.900"]
+        numbers = [writer.at(text) for text in comments]
+        content = gzip.decompress(writer.bytes()) + b"".join(message((13, varint(number))) for number in numbers)
+        with open(os.path.join(folder, "%d-1000-cpu.pb.gz" % (1795273200000 + i * 1000)), "wb") as file:
+            file.write(gzip.compress(content))
+    said = run("report", folder).split("\n")
+    assert said[1].startswith("machine: 60 % of 2 CPUs busy; 2 processes took 60.0 % of one: Python 50 %,"), said
+    assert said[3].split() == "50.0 30.0 15.0 5.0 150.0 41 python3 waits: lock 100 %".split(), said
+    assert said[4].split()[:7] == "10.0 0.0 0.0 0.0 90.0 42 nginx".split(), said
+    assert "FUNCTION" in said[6], said
+    for words in (["--pid", "7"], ["--focus", "module"], ["--by", "thread"], ["--callers", "module"]):
+        assert "machine:" not in run("report", folder, *words), words
+
+
+def without_arguments(folder):
+    done = subprocess.run([PYPROF], cwd=folder, capture_output=True, text=True, timeout=10, check=False)
+    assert done.returncode == 2 and "Usage: pyprof" in done.stderr, done
+    return done.stderr
+
+
+def test_the_newest_profile_is_named_above_the_usage():
+    folder, later = harness.temporary(), time.time() + 3600
+    for name, age in (("old.pb.gz", 20), ("cpu.pb.gz", 10), ("x;reboot.pb.gz", 5), ("\x1b[2Jy.pb.gz", 4), ("notes.txt", 1)):
+        with open(os.path.join(folder, name), "w"):
+            pass
+        os.utime(os.path.join(folder, name), (later - age,) * 2)
+    os.symlink("/etc/passwd", os.path.join(folder, "link.pb.gz"))
+    said = without_arguments(folder)
+    assert said.startswith("The newest profile here:\n  pyprof report cpu.pb.gz\n"), said
+    os.utime(os.path.join(folder, "old.pb.gz"), (later,) * 2)
+    assert "  pyprof report old.pb.gz\n" in without_arguments(folder)
+    said = without_arguments(harness.temporary())
+    assert re.match(r"(There is no profile here yet|The newest profile here).*\n  (sudo pyprofd -d|pyprof report /var)", said), said
+
+
+def test_examples_speak_of_the_same_files():
+    for verb in ("report", "flame", "tree", "lines", "calls", "export", "info"):
+        said = run(verb, "--help")
+        names = set(re.findall(r"[\w/-]+\.pb\.gz", said.split("Examples:")[1]))
+        assert names <= {"cpu.pb.gz", "hour.pb.gz", "now.pb.gz"} and "cpu.pb.gz" in names, (verb, names)
+        assert set(re.findall(r"--pid (\d+)", said)) <= {"1234"}, said

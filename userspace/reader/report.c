@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "reader/callers.h"
+#include "reader/machine.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"
@@ -14,6 +15,7 @@
 #define DEFAULT_ROWS 30U
 #define FEW_SAMPLES 100 /* below, a share is hardly more than a hint */
 #define WANTED_ERROR 0.01
+#define PROCESSES_SHOWN 5U
 #define WIDE_COLUMNS 110U
 #define SHARE_COLUMNS 16U
 #define TIME_COLUMNS 11U
@@ -25,6 +27,8 @@ struct report {
 	struct select select;
 	struct totals totals;
 	struct totals_options by;
+	struct machine machine;
+	int machine_err;
 	enum sort sort;
 	unsigned long rows; /* 0: all */
 	regex_t *callers, *callees;
@@ -46,10 +50,10 @@ static const char doc[] =
 	"Shows what takes the time: for each function its own (self) and with what it calls "
 	"(total), each share with its standard error."
 	"\vExamples:\n"
-	"  pyprof report P.pb.gz\n"
+	"  pyprof report cpu.pb.gz\n"
 	"  pyprof report /var/lib/pyprofd --since 1h --by line --focus train\n"
-	"  pyprof report P.pb.gz --by thread\n"
-	"  pyprof report P.pb.gz --callers '^json.loads$'\n"
+	"  pyprof report cpu.pb.gz --by thread\n"
+	"  pyprof report cpu.pb.gz --callers '^json.loads$'\n"
 	"  sudo pyprof report --live --for 5\n";
 
 /* ---- options ---- */
@@ -285,7 +289,10 @@ static void print_foot(const struct totals *totals, const struct totals_row *row
 	if (few)
 		printf("~ rests on fewer than %d samples.", FEW_SAMPLES);
 	if (wanted_ns)
-		printf("%sRecord %s for an error (+-) of at most 1 %% of all.", few ? " " : "",
+		printf("%sRecord %s for an error (+-) of at most 1 %% of all.",
+		       !few		     ? ""
+		       : shows_times(totals) ? " "
+					     : "\n",
 		       format_span(wanted_ns, span));
 	if (few || wanted_ns)
 		printf("\n");
@@ -359,6 +366,23 @@ static int window_done(void *context, struct profile *profile, const struct prof
 	return totals_add_window(&report->totals, profile, window);
 }
 
+static void on_comment(void *context, const char *text)
+{
+	struct report *report = context;
+
+	if (!report->machine_err)
+		report->machine_err = machine_add(&report->machine, text);
+}
+
+/* Ledgers know of no filter: what they say holds for all samples only. */
+static bool is_of_all(const struct report *report)
+{
+	const struct select *select = &report->select;
+
+	return report->by.by == TOTALS_BY_CODE && !select->pid_count && !select->comm &&
+	       !select->thread && !select->focus && !select->ignore && !select->group_by;
+}
+
 /* Stacks that have values of another sample type only. */
 static void drop_empty(struct totals *totals)
 {
@@ -383,6 +407,8 @@ static int print_report(struct report *report, const struct input *input)
 		return callers_print(input, report->callers, report->callees, color);
 	if (!profile->row_count)
 		return 0;
+	if (is_of_all(report))
+		machine_print(&report->machine, PROCESSES_SHOWN, text_columns(), color, stdout);
 	drop_empty(&report->totals);
 	qsort_r(report->totals.row, report->totals.count, sizeof(report->totals.row[0]),
 		compare_rows, report);
@@ -401,6 +427,7 @@ static int run(struct report *report)
 					      .drop_addresses = true,
 					      .drop_lines = report->by.code_by != CODE_BY_LINE,
 					      .window_done = window_done,
+					      .comment = on_comment,
 					      .context = report};
 	OWNED(input) struct input *input = NULL;
 	int err;
@@ -417,7 +444,7 @@ static int run(struct report *report)
 	err = input_read(&input_options, &input);
 	if (err)
 		return err;
-	err = print_report(report, input);
+	err = report->machine_err ? report->machine_err : print_report(report, input);
 	if (err)
 		fprintf(stderr, "pyprof: %s\n", strerror(-err));
 	return err ? READER_BAD_INPUT : READER_OK;
@@ -431,6 +458,7 @@ int verb_report(int argc, char **argv)
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &report))
 		status = run(&report);
 	totals_release(&report.totals);
+	machine_release(&report.machine);
 	select_free_regex(report.callers);
 	select_free_regex(report.callees);
 	select_release(&report.select);
