@@ -20,8 +20,12 @@ static __always_inline struct pp_thread *thread_find(__u32 tid, const struct pp_
 
 	if (likely(t && t->tid == tid))
 		return t;
-	t = thread_at(tid, 1, cfg);
-	return t && t->tid == tid ? t : NULL;
+	for (__u32 way = 1; way < PP_THREAD_WAYS; way++) {
+		t = thread_at(tid, way, cfg);
+		if (t && t->tid == tid)
+			return t;
+	}
+	return NULL;
 }
 
 /* Writes begin and end: the agent's copies see them.  One CPU writes; 5.10 has no atomic operation that
@@ -58,17 +62,17 @@ static __always_inline struct pp_thread *thread_take(__u32 tid, __u32 index)
 static __always_inline struct pp_thread *thread_claim(__u32 tid, __u32 tgid, __u64 now_ns,
 						      const struct pp_config *cfg)
 {
-	__u32 sequence, index = pp_thread_index(tid, 0, cfg->thread_mask);
-	struct pp_thread *t = thread_take(tid, index);
+	struct pp_thread *t = NULL;
 	__u64 first_ns = now_ns;
+	__u32 sequence, index = 0;
 
-	if (!t) {
-		index = pp_thread_index(tid, 1, cfg->thread_mask);
+	for (__u32 way = 0; way < PP_THREAD_WAYS && !t; way++) {
+		index = pp_thread_index(tid, way, cfg->thread_mask);
 		t = thread_take(tid, index);
-		if (!t) {
-			count_loss(PP_LOSS_THREADS_FULL);
-			return NULL;
-		}
+	}
+	if (!t) {
+		count_loss(PP_LOSS_THREADS_FULL);
+		return NULL;
 	}
 	thread_begin(t);
 	sequence = t->sequence;

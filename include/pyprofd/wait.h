@@ -143,12 +143,12 @@ struct pp_thread {
 _Static_assert(sizeof(struct pp_thread) % 8 == 0, "pp_thread crosses the kernel boundary");
 _Static_assert(PP_MAX_PYTHONS <= 256, "pp_thread.python");
 
-/* Each thread has two slots that it may take: where its id points, and where a hash of it does. */
+/* A thread may take one of four slots: the one that its id points to, and three that a hash of it does. */
 static __inline__ __u32 pp_thread_index(__u32 tid, __u32 way, __u32 mask)
 {
-	return (way ? tid * 0x9e3779b1U >> 8 : tid) & mask;
+	return (way ? (tid * 0x9e3779b1U >> 8) ^ (way - 1) : tid) & mask;
 }
-#define PP_THREAD_WAYS 2U
+#define PP_THREAD_WAYS 4U
 
 /* Of a weighted wait: what it adds to the spread of their sum.  In squares of 131 us: a hundred thousand waits
  * that stand for minutes each have room. */

@@ -7,6 +7,7 @@
 #include <time.h>
 
 /* A write lasts as long as the walk within it: 2 ms in all are more than one may take. */
+#define MOVES_FACTOR 0x9e3779b97f4a7c15ULL /* odd: a change of one slot changes the sum */
 #define READ_TRIES 40
 #define WRITER_NS 50000
 
@@ -105,7 +106,7 @@ uint64_t thread_slots_moves(const struct pp_thread *slots, uint32_t count, uint3
 	for (uint32_t way = 0; way < PP_THREAD_WAYS && count; way++) {
 		const struct pp_thread *slot = &slots[pp_thread_index(tid, way, count - 1)];
 
-		moves = moves << 32 |
+		moves = moves * MOVES_FACTOR +
 			atomic_load_explicit((const _Atomic uint32_t *)&slot->sequence,
 					     memory_order_acquire);
 	}

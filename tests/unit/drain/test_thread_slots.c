@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 
 #define SLOTS 64U
-#define TID 71U	     /* its slots: 7, and where its hash points */
+#define TID 71U	       /* its slots: 7, and three where its hash points */
 #define NEIGHBOUR 135U /* 7 as well */
 
 static uint32_t other_way(uint32_t tid)
@@ -18,14 +18,44 @@ static uint32_t other_way(uint32_t tid)
 	return pp_thread_index(tid, 1, SLOTS - 1);
 }
 
-static void index__both_ways_are_inside_and_differ(void **state)
+static void index__all_ways_are_inside_and_differ(void **state)
 {
 	(void)state;
 	assert_int_equal(pp_thread_index(TID, 0, SLOTS - 1), 7);
 	assert_int_equal(pp_thread_index(NEIGHBOUR, 0, SLOTS - 1), 7);
-	for (uint32_t tid = 1; tid < 5000; tid++)
-		assert_true(other_way(tid) < SLOTS);
-	assert_int_not_equal(other_way(TID), 7);
+	for (uint32_t tid = 1; tid < 5000; tid++) {
+		for (uint32_t way = 1; way < PP_THREAD_WAYS; way++) {
+			assert_true(pp_thread_index(tid, way, SLOTS - 1) < SLOTS);
+			assert_int_not_equal(pp_thread_index(tid, way, SLOTS - 1),
+					     pp_thread_index(tid, way % (PP_THREAD_WAYS - 1) + 1,
+							     SLOTS - 1));
+		}
+	}
+	for (uint32_t way = 1; way < PP_THREAD_WAYS; way++)
+		assert_int_not_equal(pp_thread_index(TID, way, SLOTS - 1), 7);
+}
+
+/* Ids of a machine that has run for long lie anywhere. */
+static void index__a_quarter_full_table_has_room_for_nearly_all(void **state)
+{
+	enum { COUNT = 1U << 14 };
+	static bool is_taken[COUNT];
+	uint32_t tid = 1, full = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < COUNT / 4; i++) {
+		uint32_t way = 0;
+
+		tid = tid * 1664525U + 1013904223U;
+		while (way < PP_THREAD_WAYS && is_taken[pp_thread_index(tid >> 10, way, COUNT - 1)])
+			way++;
+		if (way < PP_THREAD_WAYS)
+			is_taken[pp_thread_index(tid >> 10, way, COUNT - 1)] = true;
+		else
+			full++;
+	}
+	print_message("%u of %u threads find no slot\n", full, COUNT / 4);
+	assert_true(full <= COUNT / 4 / 200);
 }
 
 static void glance__finds_a_live_thread_in_both_ways(void **state)
@@ -35,8 +65,11 @@ static void glance__finds_a_live_thread_in_both_ways(void **state)
 
 	(void)state;
 	assert_false(thread_slots_glance(slot, SLOTS, TID, &glance));
-	slot[other_way(TID)] = (struct pp_thread){
-		.sequence = 4, .tid = TID, .flags = PP_THREAD_WANTED, .first_ns = 700, .created_ns = 800};
+	slot[other_way(TID)] = (struct pp_thread){.sequence = 4,
+						  .tid = TID,
+						  .flags = PP_THREAD_WANTED,
+						  .first_ns = 700,
+						  .created_ns = 800};
 	assert_true(thread_slots_glance(slot, SLOTS, TID, &glance));
 	assert_int_equal(glance.first_ns, 700);
 	assert_int_equal(glance.created_ns, 800);
@@ -76,21 +109,21 @@ static void glance__reads_a_slot_that_is_being_written(void **state)
 	assert_false(thread_slots_glance(slot, SLOTS, TID, &glance));
 }
 
-static void moves__change_with_each_of_the_two_slots(void **state)
+static void moves__change_with_each_of_the_slots(void **state)
 {
 	struct pp_thread slot[SLOTS] = {};
-	uint64_t moves[4];
+	uint64_t moves[2 + PP_THREAD_WAYS];
 
 	(void)state;
 	moves[0] = thread_slots_moves(slot, SLOTS, TID);
 	assert_int_equal(thread_slots_moves(slot, SLOTS, TID), moves[0]);
-	slot[7].sequence = 2;
-	moves[1] = thread_slots_moves(slot, SLOTS, TID);
-	slot[other_way(TID)].sequence = 2;
-	moves[2] = thread_slots_moves(slot, SLOTS, TID);
+	for (uint32_t way = 0; way < PP_THREAD_WAYS; way++) {
+		slot[pp_thread_index(TID, way, SLOTS - 1)].sequence = 2;
+		moves[1 + way] = thread_slots_moves(slot, SLOTS, TID);
+	}
 	slot[7].sequence = 4;
-	moves[3] = thread_slots_moves(slot, SLOTS, TID);
-	for (size_t i = 0; i < 4; i++)
+	moves[1 + PP_THREAD_WAYS] = thread_slots_moves(slot, SLOTS, TID);
+	for (size_t i = 0; i < 2 + PP_THREAD_WAYS; i++)
 		for (size_t k = 0; k < i; k++)
 			assert_true(moves[i] != moves[k]);
 }
@@ -141,11 +174,12 @@ static void count__a_wait_that_goes_on_is_cut_at_both_edges(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(index__both_ways_are_inside_and_differ),
+		cmocka_unit_test(index__all_ways_are_inside_and_differ),
+		cmocka_unit_test(index__a_quarter_full_table_has_room_for_nearly_all),
 		cmocka_unit_test(glance__finds_a_live_thread_in_both_ways),
 		cmocka_unit_test(glance__tells_of_an_exited_thread_until_its_slot_is_taken),
 		cmocka_unit_test(glance__reads_a_slot_that_is_being_written),
-		cmocka_unit_test(moves__change_with_each_of_the_two_slots),
+		cmocka_unit_test(moves__change_with_each_of_the_slots),
 		cmocka_unit_test(no_slots__nothing_is_found),
 		cmocka_unit_test(count__a_wait_that_goes_on_is_cut_at_both_edges),
 	};
