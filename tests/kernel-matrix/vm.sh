@@ -4,7 +4,7 @@
 # The exit status is that of guest/run.sh, 99 when the guest did not get that far.
 set -u
 timeout "${VM_TIMEOUT:-300}" qemu-system-x86_64 -M q35 -cpu max -accel tcg,thread=multi -nodefaults \
-	-no-user-config -display none -no-reboot -smp "${VM_CPUS:-2}" -m "${VM_MEMORY_MIB:-768}" \
+	-no-user-config -display none -no-reboot -smp "${VM_CPUS:-2,maxcpus=240}" -m "${VM_MEMORY_MIB:-768}" \
 	-kernel "$1" -initrd "$2" -serial stdio -net none \
 	-append "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off random.trust_cpu=on ${VM_APPEND:-}" \
 	< /dev/null 2>&1 | tr -d '\r' > "$3"

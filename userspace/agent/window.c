@@ -31,8 +31,6 @@
 #define DICTIONARY_BYTES_PER_CPU (4U << 20)
 #define DICTIONARY_BYTES_PER_PROCESS (16U << 10)
 #define DICTIONARY_BYTES_MAX (256U << 20)
-/* After as many windows the kernel side sends every stack once more, and unused ones go. */
-#define EPOCH_WINDOWS 6U
 /* Dead processes and unmapped files are kept for this many windows. */
 #define KEEP_WINDOWS 3U
 

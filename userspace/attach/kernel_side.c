@@ -12,6 +12,7 @@
 
 #include "attach/sched_switch.h"
 #include "attach/cpu_places.h"
+#include "attach/map_bytes.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -28,32 +29,40 @@
 #define PROCESSES_MIN 8192U
 #define COUNTS_MIN 4096U
 #define COUNTS_MAX_ROWS (1U << 19)
-#define WAITS_PER_CPU 8192U
-#define WAITS_MIN 16384U
+#define WAITS_PER_CPU 4096U
+#define WAITS_MIN 8192U
 #define WAITS_MAX (1U << 18)
 #define WAKES_MIN 8192U
 #define COARSE_PER_CPU 512U
 #define COARSE_MIN 1024U
 #define COARSE_MAX (1U << 14)
-#define SENT_PER_CPU 16384U
-#define CODES_PER_CPU 8192U
+#define SENT_PER_CPU_MIN 4096U
+#define SENT_PER_CPU_MAX 16384U
+#define SENT_MIN 16384U
+#define SENT_MAX (1U << 20)
+#define CODES_PER_CPU 4096U
 #define RING_BYTES_PER_CPU (512U << 10)
 #define RING_BYTES_MAX (16U << 20)
 #define TIMELINE_BYTES_PER_CPU (1U << 20)
 #define TIMELINE_BYTES_MIN (4U << 20)
 #define TIMELINE_BYTES_MAX (32U << 20)
-#define MAP_CHUNKS_PER_CPU 1024U
+#define MAP_CHUNKS_MIN 2048U
+#define MAP_CHUNKS_PER_CPU 1024U /* beyond SMALL_CPUS */
 #define ROW_SHARDS_MIN 2U
+#define ROW_SHARDS_DEFAULT_MIN 4U
 #define ROW_SHARDS_DEFAULT 12U
 #define ROW_SHARDS_PER_CPU 2U
-#define THREADS_PER_CPU 8192U
+#define THREADS_PER_CPU 4096U
 #define THREADS_MIN 16384U
 #define THREADS_MAX 131072U
 #define SCRATCH_LEVELS 2U /* interrupt and NMI: no program can be preempted */
 /* CPUs that may come online later and are sampled then.  A walk's memory is too large (0.23 MiB a CPU) for all
  * that a hypervisor might ever add, and BPF arrays do not grow. */
 #define SPARE_CPUS_MIN 4U
-#define PER_CPU_BYTES 4608U /* in all per-CPU tables: they are as long as the list of possible CPUs */
+/* All maps together: the rows take what the others leave. */
+#define SMALL_CPUS 4U
+#define SMALL_BYTES (40ULL << 20)
+#define BYTES_PER_CPU (10ULL << 20) /* beyond SMALL_CPUS */
 #define VERIFIER_LOG_BYTES (1U << 20)
 #define SHARD_BYTES ((size_t)PP_ROW_SHARD_ROWS * sizeof(uint32_t))
 
@@ -133,17 +142,6 @@ static bool running_kernel_tells_state(void)
 	return is_told;
 }
 
-/* What CPUs that are not online take nevertheless, in units of rows' shards: their part of the per-CPU
- * tables, and the spare places. */
-static uint32_t idle_shards(const struct kernel_side *side, const struct kernel_side_options *options)
-{
-	uint64_t bytes = (uint64_t)(options->cpu_count - options->online_count) * PER_CPU_BYTES;
-
-	bytes += (uint64_t)(side->place_count - options->online_count) * SCRATCH_LEVELS *
-		 bpf_map__value_size(side->skeleton->maps.scratch);
-	return (uint32_t)((bytes + SHARD_BYTES / 2) / SHARD_BYTES);
-}
-
 static void set_places(struct kernel_side *side, const struct kernel_side_options *options)
 {
 	uint32_t spare = clamp(options->online_count / 4, SPARE_CPUS_MIN, UINT32_MAX);
@@ -154,56 +152,97 @@ static void set_places(struct kernel_side *side, const struct kernel_side_option
 	bpf_map__set_max_entries(side->skeleton->maps.cpu_slots, options->cpu_count);
 }
 
-/* Fixed tables first; rows of unwind information take what the budget leaves. */
-static void set_sizes(struct kernel_side *side, const struct kernel_side_options *options)
+static void set_stacks(struct kernel_side *side, const struct kernel_side_options *options)
 {
 	struct pyprofd *skeleton = side->skeleton;
 	uint32_t cpus = options->online_count;
-	uint32_t shards = clamp(ROW_SHARDS_DEFAULT + (cpus > 2 ? (cpus - 2) * ROW_SHARDS_PER_CPU : 0),
-				ROW_SHARDS_MIN, PP_MAX_ROW_SHARDS);
-	uint32_t processes = clamp(next_pow2((uint64_t)cpus * 1024), PROCESSES_MIN, 1U << 17);
-	uint64_t rest;
+	uint64_t samples = options->hz * (uint64_t)cpus * options->interval_ns / NS_PER_SEC;
 
-	set_places(side, options);
-	rest = options->budget_bytes ? options->budget_bytes / 2 / SHARD_BYTES :
-				       shards - clamp(idle_shards(side, options), 0, shards / 4);
-	side->map_chunk_count = clamp((uint64_t)cpus * MAP_CHUNKS_PER_CPU, 2048, 1U << 17);
-	side->memory.shard_count = clamp(rest, ROW_SHARDS_MIN, PP_MAX_ROW_SHARDS);
-	side->memory.page_count = PP_MAX_PAGES;
-	side->memory.rule_count = PP_MAX_RULES;
-
-	skeleton->rodata->scratch_levels = SCRATCH_LEVELS;
-	bpf_map__set_max_entries(skeleton->maps.rows, side->memory.shard_count);
-	bpf_map__set_max_entries(skeleton->maps.map_sets, side->map_chunk_count);
-	bpf_map__set_max_entries(skeleton->maps.processes, processes);
-	bpf_map__set_max_entries(skeleton->maps.images, processes);
-	set_tables(side, options);
 	bpf_map__set_max_entries(skeleton->maps.sent,
-				 clamp((uint64_t)cpus * SENT_PER_CPU, 32768, 1U << 20));
+				 clamp(clamp(samples * EPOCH_WINDOWS, cpus * SENT_PER_CPU_MIN,
+					     cpus * SENT_PER_CPU_MAX),
+				       SENT_MIN, SENT_MAX));
 	bpf_map__set_max_entries(skeleton->maps.codes,
 				 clamp((uint64_t)cpus * CODES_PER_CPU, 16384, 1U << 18));
-	side->thread_count = options->waits ? clamp(next_pow2((uint64_t)cpus * THREADS_PER_CPU),
-						    THREADS_MIN, THREADS_MAX) :
-					      1;
+	bpf_map__set_max_entries(skeleton->maps.stacks,
+				 next_pow2(clamp((uint64_t)cpus * RING_BYTES_PER_CPU, 1U << 20,
+						 RING_BYTES_MAX)));
+}
+
+static void set_waits(struct kernel_side *side, const struct kernel_side_options *options)
+{
+	struct pyprofd *skeleton = side->skeleton;
+
+	side->thread_count = 1;
+	if (options->waits)
+		side->thread_count =
+			clamp(next_pow2((uint64_t)options->online_count * THREADS_PER_CPU),
+			      THREADS_MIN, THREADS_MAX);
 	bpf_map__set_max_entries(skeleton->maps.threads, side->thread_count);
-	side->skeleton->rodata->timeline_is_on = options->timeline;
-	side->skeleton->rodata->switch_tells_state = running_kernel_tells_state();
-	if (options->timeline)
-		bpf_map__set_max_entries(skeleton->maps.timeline,
-					 next_pow2(clamp((uint64_t)cpus * TIMELINE_BYTES_PER_CPU,
-							 TIMELINE_BYTES_MIN, TIMELINE_BYTES_MAX)));
-	bpf_map__set_autocreate(skeleton->maps.timeline, options->timeline);
-	bpf_map__set_autocreate(skeleton->maps.timeline_records, options->timeline);
-	set_wakers(side, options->wakers);
+	skeleton->rodata->switch_tells_state = running_kernel_tells_state();
 	if (!options->waits) {
 		bpf_program__set_autoload(skeleton->progs.on_switch, false);
 		bpf_program__set_autoload(skeleton->progs.on_sweep, false);
 		bpf_map__set_max_entries(skeleton->maps.ledgers, 1);
 		bpf_map__set_max_entries(skeleton->maps.slot_claims, 1);
 	}
-	bpf_map__set_max_entries(skeleton->maps.stacks,
-				 next_pow2(clamp((uint64_t)cpus * RING_BYTES_PER_CPU, 1U << 20,
-						 RING_BYTES_MAX)));
+}
+
+static void set_timeline(struct kernel_side *side, const struct kernel_side_options *options)
+{
+	struct pyprofd *skeleton = side->skeleton;
+
+	skeleton->rodata->timeline_is_on = options->timeline;
+	if (options->timeline)
+		bpf_map__set_max_entries(
+			skeleton->maps.timeline,
+			next_pow2(clamp((uint64_t)options->online_count * TIMELINE_BYTES_PER_CPU,
+					TIMELINE_BYTES_MIN, TIMELINE_BYTES_MAX)));
+	bpf_map__set_autocreate(skeleton->maps.timeline, options->timeline);
+	bpf_map__set_autocreate(skeleton->maps.timeline_records, options->timeline);
+}
+
+static uint32_t row_shards(const struct kernel_side *side, const struct kernel_side_options *options)
+{
+	uint32_t cpus = options->online_count;
+	uint64_t bytes = SMALL_BYTES + (cpus > SMALL_CPUS ? (cpus - SMALL_CPUS) * BYTES_PER_CPU : 0);
+	uint64_t others = 0;
+	struct bpf_map *map;
+
+	if (options->budget_bytes)
+		return clamp(options->budget_bytes / 2 / SHARD_BYTES, ROW_SHARDS_MIN,
+			     PP_MAX_ROW_SHARDS);
+	bpf_object__for_each_map(map, side->skeleton->obj)
+		if (map != side->skeleton->maps.rows)
+			others += map_bytes(map, options->cpu_count);
+	return clamp(bytes > others ? (bytes - others) / SHARD_BYTES : 0, ROW_SHARDS_DEFAULT_MIN,
+		     clamp(ROW_SHARDS_DEFAULT + (cpus > 2 ? (cpus - 2) * ROW_SHARDS_PER_CPU : 0),
+			   ROW_SHARDS_MIN, PP_MAX_ROW_SHARDS));
+}
+
+/* Fixed tables first; rows of unwind information take what the budget leaves. */
+static void set_sizes(struct kernel_side *side, const struct kernel_side_options *options)
+{
+	struct pyprofd *skeleton = side->skeleton;
+	uint32_t cpus = options->online_count, more = cpus > SMALL_CPUS ? cpus - SMALL_CPUS : 0;
+	uint32_t processes = clamp(next_pow2((uint64_t)cpus * 1024), PROCESSES_MIN, 1U << 17);
+
+	skeleton->rodata->scratch_levels = SCRATCH_LEVELS;
+	set_places(side, options);
+	side->map_chunk_count = clamp(MAP_CHUNKS_MIN + (uint64_t)more * MAP_CHUNKS_PER_CPU,
+				      MAP_CHUNKS_MIN, 1U << 17);
+	bpf_map__set_max_entries(skeleton->maps.map_sets, side->map_chunk_count);
+	bpf_map__set_max_entries(skeleton->maps.processes, processes);
+	bpf_map__set_max_entries(skeleton->maps.images, processes);
+	set_tables(side, options);
+	set_stacks(side, options);
+	set_waits(side, options);
+	set_timeline(side, options);
+	set_wakers(side, options->wakers);
+	side->memory.page_count = PP_MAX_PAGES;
+	side->memory.rule_count = PP_MAX_RULES;
+	side->memory.shard_count = row_shards(side, options);
+	bpf_map__set_max_entries(skeleton->maps.rows, side->memory.shard_count);
 }
 
 /* With --verbose: which object or program the kernel refused.  Verifiers' logs go to load(). */

@@ -19,12 +19,15 @@
 #include "base/cleanup.h"
 #include "unwind/row_store.h"
 
+/* After as many windows the kernel side sends every stack once more, and unused ones go. */
+#define EPOCH_WINDOWS 6U
+
 struct kernel_side_options {
 	uint32_t cpu_count;    /* possible CPUs: their numbers are below this */
 	uint32_t online_count; /* tables are sized for these: a guest may have 8 of 240 */
 	uint32_t hz;	       /* samples a second and CPU */
 	uint64_t interval_ns;  /* of a window */
-	uint64_t budget_bytes; /* of all maps; 0: by the number of CPUs */
+	uint64_t budget_bytes; /* of all maps; 0: by the number of CPUs, 40 MiB up to 4 */
 	bool waits;	       /* context switches too, and the threads asleep at the start */
 	bool timeline;	       /* records for it; needs waits */
 	bool wakers;	       /* who ends waits; needs waits */

@@ -66,4 +66,10 @@ traces() {
 }
 traces $target
 kill -9 $target
+
+# By default all events go into a folder.  The guest could have 240 CPUs, each of which has a part of some maps.
+timeout 60 $pyprofd --duration 3 -o /tmp/all/ > /tmp/all.log 2>&1 || fail "all: pyprofd ended with $?"
+sed -n 's/^\(pyprofd: .* MiB of maps\).*/guest: \1/p' /tmp/all.log
+mib=$(sed -n 's/.*memory .* + \([0-9]*\)\.[0-9]* MiB of maps.*/\1/p' /tmp/all.log)
+[ "${mib:-99}" -lt 40 ] || fail "all: ${mib:-unknown} MiB of maps, possible CPUs $(cat /sys/devices/system/cpu/possible)"
 exit $failed
