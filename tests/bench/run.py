@@ -9,8 +9,11 @@ second), switch (what off-CPU profiles add to a context switch), harmless (for h
 200,000 stacks is drawn), reader (pyprof report beside go tool pprof on 3,600 windows), dump (a dump of
 100 programs), oracle (programs that know the truth under all profilers: docs/accuracy.md; --cases takes some of them).  Prints ratios of this run and writes them to build/bench.json.  Nothing is asserted: the
 machine's noise is printed beside each number.
+
+"all events" beside "cpu": pyprofd as it runs by default, all events into a folder.
 """
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -35,6 +38,7 @@ import paint  # noqa: E402
 import peers as peers_module  # noqa: E402
 import reader  # noqa: E402
 import switches  # noqa: E402
+import waits  # noqa: E402
 import walk_times  # noqa: E402
 
 harness.TARGET_FOLDERS.append(os.path.join(HERE, "workloads"))
@@ -81,6 +85,20 @@ def pyprofd(hz, out=None, settle_s=0.5, options=()):
     return Running(harness.arguments(out, None, hz, None, options), out, settle_s)
 
 
+def pyprofd_all(hz, settle_s=0.5, options=()):
+    """As it runs by default."""
+    return pyprofd(hz, harness.temporary(), settle_s, options)
+
+
+MODES = ("cpu", pyprofd), ("all events", pyprofd_all)
+
+
+def cpu_samples(out, pids=None):
+    """Of a file, or of all windows of a folder."""
+    paths = waits.windows(out, "cpu") if os.path.isdir(out) else [out]
+    return [sample for path in paths for sample in harness.samples(path, pids=pids)]
+
+
 def bpftrace(peers, hz):
     out = os.path.join(harness.temporary(), "out.txt")
     return Running([peers.path["bpftrace"], "-q", "-o", out, "-e", BPFTRACE % hz], out, 0.5)
@@ -112,7 +130,8 @@ RATES = (1999, 2, 2.2, 1.5), (99, 10, 1.7, 1.5)
 
 
 def bpf_together(starts, hz, seconds):
-    """The same of several profilers of one program at the same time: its pace and the machine's are one."""
+    """The same of several profilers of one program at the same time: its pace and the machine's are one.  {name:
+    (ns of the program that takes most a sample, share of a CPU of all its programs)}"""
     with harness.Target("pure.py", 0) as target:
         go(target)
         profilers = {name: start() for name, start in starts.items()}
@@ -120,15 +139,26 @@ def bpf_together(starts, hz, seconds):
             # What happens once (tables, descriptions of code) is not a cost of each sample.
             time.sleep(2)
             before = {name: kernel_bpf.run_times(p.programs()) for name, p in profilers.items()}
-            cpu = measure.own_cpu_s(target.pid)
+            cpu, begin = measure.own_cpu_s(target.pid), time.monotonic()
             time.sleep(seconds)
             after = {name: kernel_bpf.run_times(p.programs()) for name, p in profilers.items()}
             expected = (measure.own_cpu_s(target.pid) - cpu) * hz
+            seconds = time.monotonic() - begin
         finally:
             for profiler in profilers.values():
                 profiler.kill()
-        return {name: max((ns - before[name].get(number, (0, 0))[0] for number, (ns, _) in runs.items()),
-                          default=0) / expected for name, runs in after.items()}
+        took = {name: [ns - before[name].get(number, (0, 0))[0] for number, (ns, _) in runs.items()]
+                for name, runs in after.items()}
+        return {name: (max(ns, default=0) / expected, sum(ns) / 1e9 / seconds) for name, ns in took.items()}
+
+
+def bpf_say(hz, rounds, name):
+    """Prints and returns what rounds found of a profiler."""
+    values = [r[name][0] for r in rounds]
+    one = {"ns": measure.median(values), "of_a_cpu": measure.median([r[name][1] for r in rounds])}
+    say("bpf      %d Hz: %s %.1f us a busy sample (%s), all its programs %.2f %% of a CPU" % (
+        hz, name, one["ns"] / 1e3, ", ".join("%.1f" % (v / 1e3) for v in values), 100 * one["of_a_cpu"]))
+    return one
 
 
 def section_bpf(peers, quick):
@@ -137,16 +167,17 @@ def section_bpf(peers, quick):
         starts = {"pyprofd": lambda hz=hz: pyprofd(hz, settle_s=0)}
         if "bpftrace" in peers.path:
             starts["bpftrace"] = lambda hz=hz: bpftrace(peers, hz)
+        # In turns with the others: another one beside them would warm the caches for them.
+        by_default = {"pyprofd, all events": lambda hz=hz: pyprofd_all(hz, settle_s=0)}
         with kernel_bpf.stats():
             rounds = [bpf_together(starts, hz, seconds / 2 if quick else seconds) for _ in range(2 if quick else 5)]
-        result[str(hz)] = one = {"rounds_ns": rounds}
+            more = [bpf_together(by_default, hz, seconds / 2 if quick else seconds) for _ in range(1 if quick else 2)]
+        result[str(hz)] = one = {"rounds": rounds, "rounds_all_events": more}
         for name in starts:
-            values = [r[name] for r in rounds]
-            one[name + "_ns"] = measure.median(values)
-            say("bpf      %d Hz: %s %.1f us a busy sample (%s)" % (
-                hz, name, one[name + "_ns"] / 1e3, ", ".join("%.1f" % (v / 1e3) for v in values)))
+            one[name] = bpf_say(hz, rounds, name)
+        one["pyprofd, all events"] = bpf_say(hz, more, "pyprofd, all events")
         if "bpftrace" in starts:
-            one["ratio"] = measure.median([r["pyprofd"] / r["bpftrace"] for r in rounds])
+            one["ratio"] = measure.median([r["pyprofd"][0] / r["bpftrace"][0] for r in rounds])
             say("bpf      %d Hz: ratio %.2f (wanted <= %.1f, aim %.1f)" % (hz, one["ratio"], wanted, aim))
         else:
             say("bpf      bpftrace skipped: " + peers.why["bpftrace"])
@@ -198,9 +229,9 @@ def section_samples(peers, quick):
     """A second set of perf events, with no program attached, at the same time."""
     del peers
     result = {}
-    for hz in (99, 1999):
+    for hz, (mode, start) in ((99, MODES[0]), (1999, MODES[0]), (1999, MODES[1])):
         events = bare_events.BareEvents(10 ** 9 // hz)
-        profiler = pyprofd(hz)
+        profiler = start(hz)
         with harness.Target("pure.py", 60 if quick else 600) as target:
             go(target)
             target.wait("cpu.json", 300)
@@ -208,11 +239,11 @@ def section_samples(peers, quick):
         run = profiler.stop()
         counts, lost = events.stop()
         theirs = counts.get(pid, 0)
-        ours = harness.total(harness.samples(run.out, pid=pid))
-        result[str(hz)] = {"pyprofd": ours, "bare": theirs, "lost": lost, "share": ours / max(1, theirs),
+        ours = harness.total(cpu_samples(run.out, {pid}))
+        result["%d %s" % (hz, mode)] = {"pyprofd": ours, "bare": theirs, "lost": lost, "share": ours / max(1, theirs),
                            "cpu_s": cpu_s}
-        say("samples  at %d Hz: %d of the %d that a bare perf event sees (%.2f %%; wanted >= 99.9); CPU time x hz "
-            "%.0f" % (hz, ours, theirs, 100 * ours / max(1, theirs), cpu_s * hz))
+        say("samples  at %d Hz, %s: %d of the %d that a bare perf event sees (%.2f %%; wanted >= 99.9); CPU time x hz "
+            "%.0f" % (hz, mode, ours, theirs, 100 * ours / max(1, theirs), cpu_s * hz))
     return result
 
 
@@ -221,13 +252,10 @@ def section_samples(peers, quick):
 def fleet_samples(folder):
     """CPU samples by pid, and of these the ones with the members' function, over all windows."""
     seen, named = {}, {}
-    for base, _, files in os.walk(folder):
-        for name in files:
-            if name.endswith("-cpu.pb.gz"):
-                for sample in harness.samples(os.path.join(base, name)):
-                    seen[sample.pid] = seen.get(sample.pid, 0) + sample.count
-                    if harness.holds(sample, "fleet_mid", "fleet_hot") or harness.holds(sample, "member"):
-                        named[sample.pid] = named.get(sample.pid, 0) + sample.count
+    for sample in cpu_samples(folder):
+        seen[sample.pid] = seen.get(sample.pid, 0) + sample.count
+        if harness.holds(sample, "fleet_mid", "fleet_hot") or harness.holds(sample, "member"):
+            named[sample.pid] = named.get(sample.pid, 0) + sample.count
     return seen, named
 
 
@@ -249,12 +277,12 @@ def fleet_peer(name, peers, target, seconds):
         profiler.kill()
 
 
-def fleet(count, seconds, events="cpu"):
+def fleet(count, seconds, mode):
     with harness.Target("fleet.py", count, 0.8, ready=False) as target:
         target.wait("ready", 180)
         pids = set(target.read("pids.json"))
         folder = harness.temporary()
-        profiler = pyprofd(99, folder, settle_s=3, options=["--events", events])
+        profiler = pyprofd(99, folder, settle_s=3, options=["--events", "cpu"] if mode == "cpu" else [])
         cpu = measure.own_cpu_s(profiler.pid)
         time.sleep(seconds)
         cpu = measure.own_cpu_s(profiler.pid) - cpu
@@ -273,19 +301,20 @@ def fleet(count, seconds, events="cpu"):
     return result
 
 
-FLEETS = (10, "cpu"), (100, "cpu"), (500, "cpu"), (100, "cpu,offcpu,gil")
-FLEETS_QUICK = (10, "cpu"), (100, "cpu")
+FLEETS = (10, "cpu"), (100, "cpu"), (100, "all events"), (500, "cpu"), (500, "all events")
+FLEETS_QUICK = (10, "cpu"), (10, "all events"), (100, "cpu"), (100, "all events")
+MAPS_MIB = {"cpu": 32, "all events": 40}  # wanted, up to 4 CPUs; more with 500 programs
 
 
 def section_fleet(peers, quick):
     result = {}
-    for count, events in FLEETS_QUICK if quick else FLEETS:
-        one = fleet(count, 20 if quick else 60, events)
-        result["%d %s" % (count, events)] = one
-        say("fleet    %d programs, %s: own CPU %.2f %% of a core (wanted <= %s), RSS %.1f MiB (%.1f anonymous) + maps "
-            "%.1f MiB (wanted <= %s), %d sampled, of these named %d, %d of %d samples" % (
-                count, events, one["own_cpu_percent"], "1" if count > 100 else "0.3", one["rss_mib"],
-                one["anonymous_mib"], one["maps_mib"], "64 + 48" if count > 100 else "40 + 32",
+    for count, mode in FLEETS_QUICK if quick else FLEETS:
+        one = fleet(count, 20 if quick else 60, mode)
+        result["%d %s" % (count, mode)] = one
+        say("fleet    %d programs, %s: own CPU %.2f %% of a core (wanted <= %s), RSS %.1f MiB (%.1f anonymous; wanted <= "
+            "%d) + maps %.1f MiB (wanted <= %d), %d sampled, of these named %d, %d of %d samples" % (
+                count, mode, one["own_cpu_percent"], "1" if count > 100 else "0.3", one["rss_mib"],
+                one["anonymous_mib"], 64 if count > 100 else 40, one["maps_mib"], MAPS_MIB[mode],
                 one["sampled"], one["named"], one["named_samples"], one["samples"]))
     for name in ("py-spy", "austin"):
         if name not in peers.path:
@@ -299,7 +328,7 @@ def section_fleet(peers, quick):
             say("fleet    %s skipped: %s" % (name, one["skipped"]))
             continue
         say("fleet    100 programs, %s: own CPU %.1f %% of a core (%.0f times pyprofd's), RSS %.0f MiB" % (
-            name, one["own_cpu_percent"], one["own_cpu_percent"] / result["100"]["own_cpu_percent"],
+            name, one["own_cpu_percent"], one["own_cpu_percent"] / result["100 cpu"]["own_cpu_percent"],
             one["rss_mib"]))
     return result
 
@@ -331,7 +360,7 @@ def start_once(words, out, read):
 
 
 def names_of_profile(path):
-    return {n for s in harness.samples(path) for n in harness.names(s)}
+    return {n for s in cpu_samples(path if os.path.exists(path) else path + ".d") for n in harness.names(s)}
 
 
 def names_of_text(path):
@@ -357,8 +386,12 @@ def section_start(peers, quick):
     def ours(out):
         return harness.arguments(out, None, hz, 2)
 
+    def ours_by_default(out):
+        return harness.arguments(out + ".d/", None, hz, 2)
+
     with harness.Target("clock.py") as target:
         several("pyprofd, one interpreter (wanted <= 300)", ours, names_of_profile)
+        several("pyprofd, one interpreter, all events", ours_by_default, names_of_profile)
         if "py-spy" in peers.path:
             several("py-spy", lambda out: [peers.path["py-spy"], "record", "-p", str(target.pid), "-r", str(hz), "-f",
                                            "raw", "-o", out, "-d", "1"], names_of_text)
@@ -377,16 +410,18 @@ def section_start(peers, quick):
 def section_short(peers, quick):
     del peers
     result = {}
-    for label, rate in (("20 a second", 20), ("back to back", 0)):
+    loads = ("20 a second", 20), ("back to back", 0)
+    for (label, rate), (mode, start) in itertools.product(loads, MODES):
+        label += ", " + mode
         # Every child lives within the profile.
-        profiler = pyprofd(99)
+        profiler = start(99)
         with harness.Target("spawns.py", rate) as target:
             time.sleep(5 if quick else 15)
             target.stop()
             pids = set(target.read("pids.json"))
         run = profiler.stop()
         own = {}
-        for sample in harness.samples(run.out, pids=pids):
+        for sample in cpu_samples(run.out, pids):
             own.setdefault(sample.pid, []).append(sample)
         named = sum(any(harness.names(s) for s in chosen) for chosen in own.values())
         worked = sum(any(harness.holds(s, "spawn_child_work") for s in chosen) for chosen in own.values())
@@ -405,7 +440,7 @@ def section_short(peers, quick):
 
 def section_leak(peers, quick):
     del peers
-    profiler = pyprofd(99, harness.temporary(), settle_s=1, options=["--interval", "5", "--events", "cpu"])
+    profiler = pyprofd_all(99, settle_s=1, options=["--interval", "5"])
 
     def state():
         return {"rss_kib": measure.status_kib(profiler.pid, "VmRSS"),
@@ -450,8 +485,7 @@ def section_switch(peers, quick):
 def section_harmless(peers, quick):
     del peers
     # Often, for many figures: the budget is not the question here.
-    return walk_times.section(lambda: pyprofd(499, harness.temporary(), options=[
-        "--duration", 600, "--budget-cpu", 40]), quick, say)
+    return walk_times.section(lambda: pyprofd_all(499, options=["--duration", 600, "--budget-cpu", 40]), quick, say)
 
 
 def section_paint(peers, quick):
