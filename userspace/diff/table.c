@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "base/array.h"
+#include "base/saturating.h"
 #include "render/frame_text.h"
 
 #define FIRST_CELLS 4U
@@ -38,15 +39,6 @@ uint32_t diff_row_line(const struct diff_row *row, enum diff_by by)
 	if (by != DIFF_BY_LINE)
 		return row->start_line;
 	return row->code.offset + (row->code.has_start ? row->start_line : 0);
-}
-
-static int64_t add_saturating(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b < 0 ? INT64_MIN : INT64_MAX;
-	return sum;
 }
 
 /* An array by ids of the profile, grown to hold `wanted` of them. */

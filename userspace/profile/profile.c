@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "base/array.h"
+#include "base/saturating.h"
 #include "profile/profile_data.h"
 
 int profile_new(const struct profile_options *options, struct intern *strings,
@@ -229,15 +230,6 @@ static bool row_equal(const void *context, uint32_t index, const void *key)
 	const struct profile_row *a = &profile->row[index], *b = key;
 
 	return a->stack == b->stack && a->label_set == b->label_set;
-}
-
-static int64_t add_saturating(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b < 0 ? INT64_MIN : INT64_MAX;
-	return sum;
 }
 
 /* Each module once a sample, however many of its frames there are. */

@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "base/array.h"
+#include "base/saturating.h"
 
 /* What one stack adds. */
 struct share {
@@ -25,15 +26,6 @@ void call_graph_free(struct call_graph *graph)
 	free(graph->function);
 	free(graph->edge);
 	free(graph);
-}
-
-static int64_t add_saturating(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b < 0 ? INT64_MIN : INT64_MAX;
-	return sum;
 }
 
 static bool edge_equal(const void *context, uint32_t index, const void *key)

@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "base/array.h"
+#include "base/saturating.h"
 
 void flame_tree_free(struct flame_tree *tree)
 {
@@ -103,15 +104,6 @@ static bool sample_equal(const void *context, uint32_t index, const void *key)
 	const struct flame_sample *a = &tree->sample[index], *b = key;
 
 	return a->node == b->node && a->group == b->group;
-}
-
-static int64_t add_saturating(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b < 0 ? INT64_MIN : INT64_MAX;
-	return sum;
 }
 
 static int add_sample(struct flame_tree *tree, const struct flame_sample *sample)

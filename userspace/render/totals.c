@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/array.h"
+#include "base/saturating.h"
 
 #define NO_CODE UINT32_MAX
 #define UNKNOWN -1.0
@@ -104,15 +105,6 @@ static int touch(struct totals *totals, uint32_t row)
 }
 
 /* ---- a sample ---- */
-
-static int64_t add_saturating(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b < 0 ? INT64_MIN : INT64_MAX;
-	return sum;
-}
 
 static void add_events(struct totals_sum *sum, const struct profile_delta *delta)
 {

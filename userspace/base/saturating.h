@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sums of what a file says stop at the ends of their type. */
+#ifndef BASE_SATURATING_H
+#define BASE_SATURATING_H
+
+#include <stdint.h>
+
+static inline int64_t add_saturating(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
+#endif
