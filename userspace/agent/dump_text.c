@@ -210,18 +210,13 @@ static int write_thread(struct dump_text *text, struct symbolizer *symbolizer,
 	return 0;
 }
 
-static int note_stacks(const struct dump_text *text, struct symbolizer *symbolizer,
-		       const struct dump_thread *thread, size_t count)
+static int note_stacks(struct symbolizer *symbolizer, const struct dump_thread *thread,
+		       size_t count)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < count && !err; i++) {
-		const struct dict_stack *stack =
-			dictionary_find_stack(text->agent->dictionary, thread[i].user_stack);
-
-		if (stack)
-			err = symbolizer_note(symbolizer, stack);
-	}
+	for (size_t i = 0; i < count && !err; i++)
+		err = symbolizer_note_hash(symbolizer, thread[i].user_stack);
 	return err ? err : symbolizer_resolve(symbolizer);
 }
 
@@ -229,10 +224,8 @@ int dump_text_add(struct dump_text *text, const struct process *process,
 		  const struct dump_thread *thread, size_t count)
 {
 	OWNED(symbolizer) struct symbolizer *symbolizer = NULL;
-	const struct options *options = text->agent->options;
-	const struct symbolizer_options how = {.raw = options->raw,
-					       .no_native = options->no_native || text->no_native};
-	struct symbolizer_sources sources;
+	const struct naming_options how = {
+		.strings = text->strings, .no_native = text->no_native, .module = module_of};
 	char name[sizeof(process->comm) + 1] = "";
 	int err;
 
@@ -240,11 +233,9 @@ int dump_text_add(struct dump_text *text, const struct process *process,
 		text->left_out += count;
 		return 0;
 	}
-	naming_begin(text->agent->naming, &sources);
-	sources.module = module_of;
-	err = symbolizer_new(text->strings, text->agent->dictionary, &sources, &how, &symbolizer);
+	err = naming_begin(text->agent->naming, &how, &symbolizer);
 	if (!err)
-		err = note_stacks(text, symbolizer, thread, count);
+		err = note_stacks(symbolizer, thread, count);
 	if (err)
 		return err;
 	memcpy(name, process->comm, sizeof(process->comm));

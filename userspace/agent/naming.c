@@ -425,21 +425,29 @@ static bool has_one_frame_runs(void *context, uint8_t python)
 	return file && file->python->bpf.chain == PP_CHAIN_FRAME_OBJECT;
 }
 
-void naming_begin(struct naming *naming, struct symbolizer_sources *ret_sources)
+int naming_begin(struct naming *naming, const struct naming_options *options,
+		 struct symbolizer **ret_symbolizer)
 {
-	naming->window++;
-	(void)kernel_symbols_refresh(naming->kernel);
-	forget_jits(naming);
-	if (naming->profile_serial != naming->agent->profile_serial && naming->module)
-		memset(naming->module, 0, naming->module_count * sizeof(*naming->module));
-	naming->profile_serial = naming->agent->profile_serial;
-	*ret_sources = (struct symbolizer_sources){
+	const struct agent *agent = naming->agent;
+	const struct symbolizer_options how = {
+		.raw = agent->options->raw,
+		.no_native = agent->options->no_native || options->no_native,
+	};
+	const struct symbolizer_sources sources = {
 		.context = naming,
 		.native = name_native,
 		.kernel = name_kernel,
 		.anonymous = name_anonymous,
-		.module = get_module,
+		.module = options->module ? options->module : get_module,
 		.is_interpreter = is_interpreter,
 		.has_one_frame_runs = has_one_frame_runs,
 	};
+
+	naming->window++;
+	(void)kernel_symbols_refresh(naming->kernel);
+	forget_jits(naming);
+	if (naming->profile_serial != agent->profile_serial && naming->module)
+		memset(naming->module, 0, naming->module_count * sizeof(*naming->module));
+	naming->profile_serial = agent->profile_serial;
+	return symbolizer_new(options->strings, agent->dictionary, &sources, &how, ret_symbolizer);
 }

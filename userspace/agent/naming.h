@@ -3,11 +3,13 @@
 #ifndef AGENT_NAMING_H
 #define AGENT_NAMING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct agent;
+struct intern;
 struct naming;
-struct symbolizer_sources;
+struct symbolizer;
 
 int naming_new(struct agent *agent, struct naming **ret_naming);
 void naming_free(struct naming *naming);
@@ -15,7 +17,15 @@ void naming_free(struct naming *naming);
 void naming_prepare(struct naming *naming);
 /* Whose /tmp/perf-PID.map was not read, for a reason that the log tells once. */
 uint64_t naming_refused_jits(const struct naming *naming);
-/* For one window: its modules start anew. */
-void naming_begin(struct naming *naming, struct symbolizer_sources *ret_sources);
+struct naming_options {
+	struct intern *strings; /* that names go into; borrowed */
+	bool no_native;		/* as --no-native, which counts, too */
+	/* As struct symbolizer_sources has it; NULL: modules of the open profiles. */
+	uint32_t (*module)(void *context, uint32_t file);
+};
+/* A symbolizer of the stacks in the agent's dictionary.  Names in the kernel and in JIT code are as of now.
+ * 0 or -ENOMEM. */
+int naming_begin(struct naming *naming, const struct naming_options *options,
+		 struct symbolizer **ret_symbolizer);
 
 #endif

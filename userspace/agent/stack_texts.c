@@ -217,22 +217,11 @@ static uint32_t no_module(void *context, uint32_t file)
 static int name_noted(struct stack_texts *texts)
 {
 	OWNED(symbolizer) struct symbolizer *symbolizer = NULL;
-	struct agent *agent = texts->agent;
-	const struct symbolizer_options options = {.raw = agent->options->raw,
-						   .no_native = agent->options->no_native};
-	struct symbolizer_sources sources;
-	int err;
+	const struct naming_options options = {.strings = texts->strings, .module = no_module};
+	int err = naming_begin(texts->agent->naming, &options, &symbolizer);
 
-	naming_begin(agent->naming, &sources);
-	sources.module = no_module;
-	err = symbolizer_new(texts->strings, agent->dictionary, &sources, &options, &symbolizer);
-	for (struct stack_entry *entry = texts->noted; entry && !err; entry = entry->next) {
-		const struct dict_stack *stack =
-			dictionary_find_stack(agent->dictionary, entry->key.user);
-
-		if (stack)
-			err = symbolizer_note(symbolizer, stack);
-	}
+	for (struct stack_entry *entry = texts->noted; entry && !err; entry = entry->next)
+		err = symbolizer_note_hash(symbolizer, entry->key.user);
 	if (!err)
 		err = symbolizer_resolve(symbolizer);
 	for (struct stack_entry *entry = texts->noted; entry && !err; entry = entry->next)

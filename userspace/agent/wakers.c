@@ -31,13 +31,6 @@ struct chain {
 	struct frame separator, interrupt;
 };
 
-static int note(struct chain *chain, uint64_t hash)
-{
-	const struct dict_stack *stack = dictionary_find_stack(chain->agent->dictionary, hash);
-
-	return stack ? symbolizer_note(chain->symbolizer, stack) : 0;
-}
-
 static int get_stack(struct chain *chain, struct pp_process_id id, uint64_t user, uint64_t kernel,
 		     struct profile_sample *sample)
 {
@@ -169,9 +162,11 @@ static int add_all(struct chain *chain, const struct wakes *wakes)
 	int err = 0;
 
 	for (size_t i = 0; i < wakes->count && !err; i++) {
-		err = note(chain, wakes->entry[i].key.user_stack);
+		const struct pp_wake_key *key = &wakes->entry[i].key;
+
+		err = symbolizer_note_hash(chain->symbolizer, key->user_stack);
 		if (!err)
-			err = note(chain, wakes->entry[i].key.waker.user_stack);
+			err = symbolizer_note_hash(chain->symbolizer, key->waker.user_stack);
 	}
 	if (!err)
 		err = symbolizer_resolve(chain->symbolizer);
@@ -187,19 +182,16 @@ static int add_named(struct agent *agent, const struct wakes *wakes)
 {
 	OWNED(symbolizer) struct symbolizer *symbolizer = NULL;
 	OWNED_MEM struct frame *frame = calloc(CHAIN_FRAMES_MAX, sizeof(*frame));
-	const struct symbolizer_options options = {.raw = agent->options->raw,
-						   .no_native = agent->options->no_native};
+	const struct naming_options options = {.strings = agent->strings};
 	struct chain chain = {.agent = agent,
 			      .frame = frame,
 			      .separator = {.kind = FRAME_MARKER},
 			      .interrupt = {.kind = FRAME_MARKER}};
-	struct symbolizer_sources sources;
 	int err;
 
 	if (!frame)
 		return -ENOMEM;
-	naming_begin(agent->naming, &sources);
-	err = symbolizer_new(agent->strings, agent->dictionary, &sources, &options, &symbolizer);
+	err = naming_begin(agent->naming, &options, &symbolizer);
 	chain.symbolizer = symbolizer;
 	if (!err)
 		err = intern_string(agent->strings, SEPARATOR, &chain.separator.name);

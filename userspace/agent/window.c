@@ -168,22 +168,11 @@ static int add_sample(struct agent *agent, struct symbolizer *symbolizer,
 static int add_samples(struct agent *agent, const struct counts *counts)
 {
 	OWNED(symbolizer) struct symbolizer *symbolizer = NULL;
-	struct symbolizer_sources sources;
-	const struct symbolizer_options options = {.raw = agent->options->raw,
-						   .no_native = agent->options->no_native};
-	int err;
+	const struct naming_options options = {.strings = agent->strings};
+	int err = naming_begin(agent->naming, &options, &symbolizer);
 
-	naming_begin(agent->naming, &sources);
-	err = symbolizer_new(agent->strings, agent->dictionary, &sources, &options, &symbolizer);
-	if (err)
-		return err;
-	for (size_t i = 0; i < counts->count && !err; i++) {
-		const struct dict_stack *stack =
-			dictionary_find_stack(agent->dictionary, counts->entry[i].key.user_stack);
-
-		if (stack)
-			err = symbolizer_note(symbolizer, stack);
-	}
+	for (size_t i = 0; i < counts->count && !err; i++)
+		err = symbolizer_note_hash(symbolizer, counts->entry[i].key.user_stack);
 	if (!err)
 		err = symbolizer_resolve(symbolizer);
 	for (size_t i = 0; i < counts->count && !err; i++) {

@@ -148,6 +148,13 @@ int symbolizer_note(struct symbolizer *symbolizer, const struct dict_stack *stac
 	return 0;
 }
 
+int symbolizer_note_hash(struct symbolizer *symbolizer, uint64_t hash)
+{
+	const struct dict_stack *stack = dictionary_find_stack(symbolizer->dictionary, hash);
+
+	return stack ? symbolizer_note(symbolizer, stack) : 0;
+}
+
 static int compare_frames(const void *a, const void *b)
 {
 	/* By file, then address, whatever the kind. */

@@ -45,7 +45,7 @@ struct symbolizer_options {
 };
 
 struct symbolizer;
-/* All borrowed; they must outlive the object. */
+/* strings and dictionary are borrowed and must outlive the object; sources and options are copied. */
 int symbolizer_new(struct intern *strings, const struct dictionary *dictionary,
 		   const struct symbolizer_sources *sources,
 		   const struct symbolizer_options *options, struct symbolizer **ret_symbolizer);
@@ -54,6 +54,8 @@ DEFINE_OWNED(struct symbolizer, symbolizer)
 
 /* Notes the native frames of a stack; symbolizer_resolve() then names all of a file in one go. */
 int symbolizer_note(struct symbolizer *symbolizer, const struct dict_stack *stack);
+/* The same of a stack by its hash in the dictionary; nothing, if that does not know it. */
+int symbolizer_note_hash(struct symbolizer *symbolizer, uint64_t hash);
 int symbolizer_resolve(struct symbolizer *symbolizer);
 
 /* Frames of one sample, leaf first; user and kernel may be NULL.  id: of the counted process.
