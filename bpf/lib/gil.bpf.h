@@ -62,9 +62,6 @@ static __always_inline __u64 gil_holder(const struct pp_thread *t, const struct 
 	return (__u32)holder[1] == 1 ? holder[0] : 0;
 }
 
-/* glibc x86-64: struct pthread's tid, at 0x2d0 in every version since 2.4. */
-#define GLIBC_TID_OFFSET 0x2d0U
-
 /* The holder's thread id as it sees it itself; its state's head is in w->state. */
 static __always_inline __u32 state_thread_id(const struct pp_walk *w, const struct pp_python *py)
 {
@@ -73,7 +70,7 @@ static __always_inline __u32 state_thread_id(const struct pp_walk *w, const stru
 #if defined(__TARGET_ARCH_arm64)
 	return 0;
 #else
-	return read_u64(state_field(w, py->ts_thread_id) + GLIBC_TID_OFFSET);
+	return read_u64(state_field(w, py->ts_thread_id) + PP_GLIBC_TID_OFFSET);
 #endif
 }
 

@@ -8,7 +8,6 @@
 enum pp_config_flag {
 	PP_CONFIG_FILTER = 1,	 /* only processes with PP_IMAGE_WANTED */
 	PP_CONFIG_NO_KERNEL = 2, /* no kernel stacks */
-	PP_CONFIG_NO_NATIVE = 4, /* no native frames but what Python runs need */
 	PP_CONFIG_PAUSED = 8,	 /* --delay: nothing is counted yet */
 	PP_CONFIG_BY_NAME = 16,	 /* a new program is not wanted because the old one was */
 	PP_CONFIG_BLAME = 32,	 /* the GIL's holder is looked at when a wait for it begins */

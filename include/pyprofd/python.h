@@ -7,6 +7,10 @@
 #include <linux/types.h>
 #include <pyprofd/limits.h>
 
+/* struct pthread's tid: glibc x86-64 since 2.4, musl 1.2. */
+#define PP_GLIBC_TID_OFFSET 0x2d0U
+#define PP_MUSL_TID_OFFSET 0x30U
+
 #define PP_NO_OFFSET 0xffffU /* the field does not exist in this version */
 
 /* How the chain of frames hangs together, and what marks the native frame that runs them. */

@@ -50,17 +50,10 @@ static void on_kernel(void *context, const struct decoded_kernel *kernel)
 	(void)dictionary_add_kernel(agent->dictionary, kernel);
 }
 
-static const struct python_info *python_by_index(struct agent *agent, uint32_t python)
-{
-	const struct file *file = image_table_interpreter(agent->images, python);
-
-	return file ? file->python : NULL;
-}
-
 static void on_code(void *context, const struct pp_code_record *record)
 {
 	struct agent *agent = context;
-	const struct python_info *info = python_by_index(agent, record->python);
+	const struct python_info *info = image_table_python_info(agent->images, record->python);
 	struct python_code *code;
 	uint32_t index;
 
@@ -72,7 +65,7 @@ static int read_raw_code(void *context, struct pp_process_id id, uint8_t python,
 			 struct python_code **ret_code)
 {
 	struct agent *agent = context;
-	const struct python_info *info = python_by_index(agent, python);
+	const struct python_info *info = image_table_python_info(agent->images, python);
 	struct process *process = process_table_find(agent->processes, id);
 	struct process_python *where = process ? image_table_python(process) : NULL;
 

@@ -219,6 +219,18 @@ static int walk_running(struct dump *dump, struct process *process, uint64_t sta
 	return 0;
 }
 
+/* The thread that knows itself by that number, if its stack is not found yet. */
+static int walk_inner(struct dump *dump, struct process *process, uint32_t inner, uint64_t state,
+		      struct dump_thread *thread, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; inner && i < count && !err; i++)
+		if (!thread[i].user_stack && thread[i].inner == inner)
+			err = walk_running(dump, process, state, &thread[i]);
+	return err;
+}
+
 static int find_running(struct dump *dump, struct process *process, struct dump_thread *thread,
 			size_t count)
 {
@@ -234,13 +246,12 @@ static int find_running(struct dump *dump, struct process *process, struct dump_
 	for (size_t j = 0; j < count; j++)
 		thread[j].inner = inner_of(process, thread[j].tid);
 	for (size_t i = 0; i < states && i < THREADS_MAX && !err; i++) {
-		uint32_t inner = thread_names_inner_tid(process, python, state[i].thread_id,
-							(uint32_t)state[i].native_id);
+		uint32_t inner;
 
-		for (size_t j = 0; inner && j < count && !err; j++)
-			if (!thread[j].user_stack && thread[j].inner == inner)
-				err = walk_running(dump, process, state[i].thread_state,
-						   &thread[j]);
+		if (python_process_inner_tid((pid_t)process->id.tgid, python->is_musl,
+					     state[i].thread_id, state[i].native_id, &inner))
+			continue;
+		err = walk_inner(dump, process, inner, state[i].thread_state, thread, count);
 	}
 	return err;
 }

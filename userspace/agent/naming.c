@@ -420,9 +420,9 @@ static bool is_interpreter(void *context, uint32_t slot)
 static bool has_one_frame_runs(void *context, uint8_t python)
 {
 	struct naming *naming = context;
-	const struct file *file = image_table_interpreter(naming->agent->images, python);
+	const struct python_info *info = image_table_python_info(naming->agent->images, python);
 
-	return file && file->python->bpf.chain == PP_CHAIN_FRAME_OBJECT;
+	return info && info->bpf.chain == PP_CHAIN_FRAME_OBJECT;
 }
 
 int naming_begin(struct naming *naming, const struct naming_options *options,

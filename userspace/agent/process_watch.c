@@ -7,7 +7,6 @@
 #include "agent/agent.h"
 #include "agent/sweeps.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/log.h"
 #include "discover/cpus.h"
 #include "discover/proc_scan.h"
@@ -235,14 +234,11 @@ static void answer_thread_state(struct agent *agent, const struct pp_event *even
 		return;
 	for (size_t i = 0; i < count; i++) {
 		struct pp_thread_key key = {.id = event->id, .tid = event->tid};
-		uint32_t tid = 0;
+		uint32_t tid;
 
 		/* Which of them is the one that asked?  The kernel side checks it again. */
-		if (thread[i].native_id)
-			tid = (uint32_t)thread[i].native_id;
-		else if (process_read((pid_t)event->id.tgid,
-				      thread[i].thread_id + (python->is_musl ? 0x30 : 0x2d0), &tid,
-				      sizeof(tid)))
+		if (python_process_inner_tid((pid_t)event->id.tgid, python->is_musl,
+					     thread[i].thread_id, thread[i].native_id, &tid))
 			continue;
 		if (tid == event->tid || count == 1)
 			(void)kernel_side_set_thread_state(agent->kernel, &key,

@@ -25,9 +25,6 @@
 #define READ_KEEP_NS (2 * REREAD_LAST_NS)
 #define NAMES_MAX 65536U
 #define TASKS_MAX 1024U /* of one process in a pid namespace; later ones keep the kernel's name */
-/* struct pthread.tid: glibc x86-64 (2.31-2.43), musl 1.2. */
-#define GLIBC_TID_OFFSET 0x2d0U
-#define MUSL_TID_OFFSET 0x30U
 
 struct thread_name {
 	struct pp_thread_key key; /* pad is 0 */
@@ -202,19 +199,6 @@ static uint32_t host_tid(const struct process *process, const struct tid_map *ma
 	return 0;
 }
 
-uint32_t thread_names_inner_tid(const struct process *process, const struct process_python *python,
-				uint64_t thread_id, uint32_t native_id)
-{
-	uint32_t tid = native_id;
-
-	if (!tid &&
-	    process_read((pid_t)process->id.tgid,
-			 thread_id + (python->is_musl ? MUSL_TID_OFFSET : GLIBC_TID_OFFSET),
-			 &tid, sizeof(tid)))
-		return 0;
-	return tid;
-}
-
 /* Of a thread in a pid namespace: so that it is found by the number that it knows itself. */
 static void set_inner_tid(struct thread_names *names, struct thread_name *name, uint32_t inner)
 {
@@ -248,11 +232,14 @@ static void read_process(struct thread_names *names, struct process *process,
 	read->look = ++names->looks;
 	tid_map_read(process, map);
 	for (size_t i = 0; i < count; i++) {
-		uint32_t inner = thread_names_inner_tid(process, python, name[i].thread_id,
-							name[i].native_id);
-		uint32_t tid = inner ? host_tid(process, map, inner) : 0;
-		struct thread_name *entry = tid ? name_get(names, process->id, tid) : NULL;
+		struct thread_name *entry;
+		uint32_t inner, tid;
 
+		if (python_process_inner_tid((pid_t)process->id.tgid, python->is_musl,
+					     name[i].thread_id, name[i].native_id, &inner))
+			continue;
+		tid = inner ? host_tid(process, map, inner) : 0;
+		entry = tid ? name_get(names, process->id, tid) : NULL;
 		if (!entry)
 			continue;
 		snprintf(entry->name, sizeof(entry->name), "%s", name[i].name);

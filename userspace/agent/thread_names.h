@@ -9,7 +9,6 @@
 
 struct agent;
 struct process;
-struct process_python;
 struct thread_names;
 
 int thread_names_new(struct agent *agent, struct thread_names **ret_names);
@@ -23,10 +22,6 @@ const char *thread_names_get(struct thread_names *names, const struct process *p
 /* Of a Python thread by the number that it has in its own pid namespace; 0: not known. */
 uint32_t thread_names_host_tid(const struct thread_names *names, const struct process *process,
 			       uint32_t inner);
-/* The number that a Python thread has in its own pid namespace, from its pthread_self(); native_id: as
- * the interpreter has it, 0: it does not.  0: not known. */
-uint32_t thread_names_inner_tid(const struct process *process, const struct process_python *python,
-				uint64_t thread_id, uint32_t native_id);
 void thread_names_expire(struct thread_names *names, uint64_t before_ns);
 
 #endif

@@ -252,6 +252,13 @@ struct file *image_table_interpreter(const struct image_table *table, uint32_t p
 	return python && python <= table->python_count ? table->python[python - 1] : NULL;
 }
 
+const struct python_info *image_table_python_info(const struct image_table *table, uint32_t python)
+{
+	const struct file *file = image_table_interpreter(table, python);
+
+	return file ? file->python : NULL;
+}
+
 /* The first mapped file that is an interpreter we can read. */
 static void find_python(struct image_table *table, struct process *process,
 			struct process_tables *tables)

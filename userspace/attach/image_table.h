@@ -48,6 +48,9 @@ struct process_python {
 };
 /* The interpreter file of a record's number, 1 + index in pythons[].  NULL: there is none. */
 struct file *image_table_interpreter(const struct image_table *table, uint32_t python);
+/* What is known of it; NULL. */
+const struct python_info *image_table_python_info(const struct image_table *table,
+						  uint32_t python);
 /* NULL when the process was never published. */
 struct process_python *image_table_python(struct process *process);
 uint16_t image_table_flags(const struct process *process);

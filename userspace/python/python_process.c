@@ -368,3 +368,14 @@ int python_process_self_test(const struct python_info *info, pid_t pid, uint64_t
 	*ret_reason = reason;
 	return -EBADMSG;
 }
+
+int python_process_inner_tid(pid_t pid, bool is_musl, uint64_t thread_id, uint64_t native_id,
+			     uint32_t *ret_tid)
+{
+	const uint64_t offset = is_musl ? PP_MUSL_TID_OFFSET : PP_GLIBC_TID_OFFSET;
+
+	if (!native_id)
+		return process_read(pid, thread_id + offset, ret_tid, sizeof(*ret_tid));
+	*ret_tid = (uint32_t)native_id;
+	return 0;
+}

@@ -32,6 +32,11 @@ struct python_thread {
 int python_process_threads(const struct python_info *info, pid_t pid, uint64_t bias,
 			   struct python_thread **ret_threads, size_t *ret_count);
 
+/* The number that a thread has in its own pid namespace, from its pthread_self(); native_id: as the
+ * interpreter has it, 0: it does not.  0; -EFAULT. */
+int python_process_inner_tid(pid_t pid, bool is_musl, uint64_t thread_id, uint64_t native_id,
+			     uint32_t *ret_tid);
+
 /* Walks one thread's frames and checks Py_TYPE(code) == PyCode_Type.  Returns 0; -EAGAIN: no frame
  * to look at yet; -EBADMSG: the layout is wrong, *ret_reason says what (static string). */
 int python_process_self_test(const struct python_info *info, pid_t pid, uint64_t bias,
