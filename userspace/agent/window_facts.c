@@ -4,7 +4,6 @@
 #include "agent/window_facts.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "agent/sweeps.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "profile/facts.h"
 
 /* Its interrupts take a number each, of which there are thousands. */
 #define HOST_STAT_BYTES (1U << 20)
@@ -85,7 +85,7 @@ static bool is_complete(unsigned int stop)
 static void put(FILE *out, const char *prefix, const char *name, uint64_t now, uint64_t before)
 {
 	if (now > before)
-		fprintf(out, " %s%s=%" PRIu64, prefix, name, now - before);
+		facts_put(out, prefix, name, now - before);
 }
 
 static void put_facts(FILE *out, const struct summary *now, const struct summary *before)
@@ -93,23 +93,24 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 	static const char *const stops[] = {PP_STOPS(STOP_NAME)};
 	static const char *const losses[] = {PP_LOSSES(STOP_NAME)};
 
-	fprintf(out,
-		"facts elapsed_ns=%" PRIu64 " samples=%" PRIu64 " complete=%" PRIu64
-		" lost=%" PRIu64 " own_cpu_ns=%" PRIu64 " own_rss_bytes=%" PRIu64
-		" host_busy_ns=%" PRIu64 " host_cpus=%ld",
-		now->elapsed_ns - before->elapsed_ns, now->samples - before->samples,
-		summary_complete(now) - summary_complete(before),
-		summary_lost(now) - summary_lost(before), now->own_cpu_ns - before->own_cpu_ns,
-		now->own_rss_bytes, now->host_busy_ns - before->host_busy_ns,
-		sysconf(_SC_NPROCESSORS_ONLN));
+	facts_begin(out);
+	facts_put(out, "", "elapsed_ns", now->elapsed_ns - before->elapsed_ns);
+	facts_put(out, "", "samples", now->samples - before->samples);
+	facts_put(out, "", "complete", summary_complete(now) - summary_complete(before));
+	facts_put(out, "", "lost", summary_lost(now) - summary_lost(before));
+	facts_put(out, "", "own_cpu_ns", now->own_cpu_ns - before->own_cpu_ns);
+	facts_put(out, "", "own_rss_bytes", now->own_rss_bytes);
+	facts_put(out, "", "host_busy_ns", now->host_busy_ns - before->host_busy_ns);
+	facts_put(out, "", "host_cpus", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
 	put(out, "", "host_steal_ns", now->host_steal_ns, before->host_steal_ns);
-	if (!now->is_cycles && now->scheduler_ns > before->scheduler_ns)
-		fprintf(out, " cpu_ns=%" PRIu64 " scheduler_ns=%" PRIu64,
-			now->cpu_ns - before->cpu_ns, now->scheduler_ns - before->scheduler_ns);
-	if (now->ledger_wait_ns > before->ledger_wait_ns)
-		fprintf(out, " wait_ns=%" PRIu64 " ledger_wait_ns=%" PRIu64,
-			now->wait_ns - before->wait_ns,
-			now->ledger_wait_ns - before->ledger_wait_ns);
+	if (!now->is_cycles && now->scheduler_ns > before->scheduler_ns) {
+		facts_put(out, "", "cpu_ns", now->cpu_ns - before->cpu_ns);
+		facts_put(out, "", "scheduler_ns", now->scheduler_ns - before->scheduler_ns);
+	}
+	if (now->ledger_wait_ns > before->ledger_wait_ns) {
+		facts_put(out, "", "wait_ns", now->wait_ns - before->wait_ns);
+		facts_put(out, "", "ledger_wait_ns", now->ledger_wait_ns - before->ledger_wait_ns);
+	}
 	put(out, "", "early_swaps", now->early_swaps, before->early_swaps);
 	put(out, "", "coarse_cpu_ns", now->coarse_cpu_ns, before->coarse_cpu_ns);
 	put(out, "", "coarse_wait_ns", now->coarse_wait_ns, before->coarse_wait_ns);

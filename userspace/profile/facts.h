@@ -5,6 +5,11 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
+/* Writing: the head once, then each fact.  prefix and name together are its name: no '=', no space. */
+void facts_begin(FILE *out);
+void facts_put(FILE *out, const char *prefix, const char *name, uint64_t value);
 
 /* Calls back for each fact of a comment, up to the first that is none; a name is `size` bytes and has no
  * NUL.  Other comments are left. */
