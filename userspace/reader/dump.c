@@ -246,7 +246,7 @@ static int run(struct dump *dump)
 	struct live_end end;
 	int err;
 
-	if (live_client_open(dump->live.socket, &dump->live.request, &client))
+	if (live_client_open(dump->live.socket, &dump->live.request, stderr, &client))
 		return READER_BAD_INPUT;
 	stream = fdopen(dup(live_client_fd(client)), "r");
 	err = stream ? live_model_read(stream, on_process, dump, &end, &why) : -ENOMEM;

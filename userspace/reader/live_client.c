@@ -23,6 +23,7 @@ struct live_client {
 	int fd;
 	pid_t pid; /* of the private capture; 0: there is none */
 	int said;  /* what it prints; -1 */
+	FILE *words; /* borrowed: for the user */
 };
 
 static int connect_to(const char *path, int *ret_fd)
@@ -89,7 +90,7 @@ static void run_private(int connected, int said, const char *events)
 	(void)dup2(said, STDERR_FILENO);
 	execlp(program, program, "--quiet", "--events", events, "--output", "no", "--live",
 	       live, (char *)NULL);
-	fprintf(stderr, "pyprof: cannot start %s: %s\n", program, strerror(errno));
+	dprintf(STDERR_FILENO, "pyprof: cannot start %s: %s\n", program, strerror(errno));
 	_exit(127);
 }
 
@@ -124,7 +125,7 @@ static void end_private(struct live_client *client)
 	text = client->said >= 0 ? malloc(SAID_BYTES) : NULL;
 	size = text ? pread(client->said, text, SAID_BYTES, 0) : 0;
 	if (size > 0)
-		(void)fwrite(text, 1, (size_t)size, stderr);
+		(void)fwrite(text, 1, (size_t)size, client->words);
 	close_owned_fd(&client->said);
 }
 
@@ -148,18 +149,20 @@ static int connect_any(struct live_client *client, const char *path,
 	if (!err)
 		return 0;
 	if (path || (err != -ENOENT && err != -ECONNREFUSED)) {
-		fprintf(stderr, "pyprof: cannot ask pyprofd at %s: %s\n", asked, strerror(-err));
+		fprintf(client->words, "pyprof: cannot ask pyprofd at %s: %s\n", asked,
+			strerror(-err));
 		return err;
 	}
 	if (geteuid()) {
-		fprintf(stderr, "pyprof: no pyprofd runs that could be asked (%s): start one, or "
-				"run this as root\n",
+		fprintf(client->words,
+			"pyprof: no pyprofd runs that could be asked (%s): start one, or run this as root\n",
 			asked);
 		return err;
 	}
 	err = start_private(client, request, ret_fd);
 	if (err)
-		fprintf(stderr, "pyprof: a capture of its own did not start: %s\n", strerror(-err));
+		fprintf(client->words, "pyprof: a capture of its own did not start: %s\n",
+			strerror(-err));
 	return err;
 }
 
@@ -171,7 +174,7 @@ static int ask(struct live_client *client, const char *path, const struct live_r
 	int err = live_request_format(request, text, &size);
 
 	if (err) {
-		fprintf(stderr, "pyprof: too many processes are named\n");
+		fprintf(client->words, "pyprof: too many processes are named\n");
 		return err;
 	}
 	err = connect_any(client, path, request, &client->fd);
@@ -180,12 +183,12 @@ static int ask(struct live_client *client, const char *path, const struct live_r
 	if (setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
 	    send(client->fd, text, size, MSG_NOSIGNAL) != (ssize_t)size) {
 		err = errno ? -errno : -EIO;
-		fprintf(stderr, "pyprof: pyprofd does not listen: %s\n", strerror(-err));
+		fprintf(client->words, "pyprof: pyprofd does not listen: %s\n", strerror(-err));
 	}
 	return err;
 }
 
-int live_client_open(const char *path, const struct live_request *request,
+int live_client_open(const char *path, const struct live_request *request, FILE *words,
 		     struct live_client **ret_client)
 {
 	struct live_client *client = calloc(1, sizeof(*client));
@@ -194,6 +197,7 @@ int live_client_open(const char *path, const struct live_request *request,
 	if (!client)
 		return -ENOMEM;
 	client->fd = client->said = -1;
+	client->words = words;
 	err = ask(client, path, request);
 	if (err) {
 		live_client_close(client);

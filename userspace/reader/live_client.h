@@ -4,16 +4,17 @@
 #define READER_LIVE_CLIENT_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "live/request.h"
 
 struct live_client;
-/* Connects to `path`; NULL: the default one, or else a private capture.  Sends the request.  An error
- * is printed.  0; -errno. */
-int live_client_open(const char *path, const struct live_request *request,
+/* Connects to `path`; NULL: the default one, or else a private capture.  Sends the request.  Why it failed
+ * is written to `words`, which is borrowed until the client is closed.  0; -errno. */
+int live_client_open(const char *path, const struct live_request *request, FILE *words,
 		     struct live_client **ret_client);
-/* Ends the private capture, if that is what it was, and prints what it had to say. */
+/* Ends the private capture, if that is what it was, and writes what it had to say. */
 void live_client_close(struct live_client *client);
 static inline void live_client_free_owned(struct live_client **client)
 {

@@ -280,7 +280,7 @@ static int watch(struct watching *watching)
 		fprintf(stderr, "pyprof: --live: --pid has a number that no process has\n");
 		return READER_BAD_INPUT;
 	}
-	if (live_client_open(watching->options->socket, &request, &client))
+	if (live_client_open(watching->options->socket, &request, stderr, &client))
 		return READER_BAD_INPUT;
 	err = follow(watching, live_client_fd(client));
 	if (watching->was_shown)

@@ -212,7 +212,7 @@ static int run(struct top *top)
 	CLEANUP(live_feed_release) struct live_feed feed = {};
 	int err;
 
-	if (live_client_open(top->live.socket, &top->live.request, &client))
+	if (live_client_open(top->live.socket, &top->live.request, stderr, &client))
 		return READER_BAD_INPUT;
 	top->asked_wall_ns = wall_ns();
 	err = screen_is_there() ? screen_open(&top->screen) : 0;

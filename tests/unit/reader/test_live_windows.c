@@ -18,10 +18,10 @@ static int connection;
 static struct live_request asked;
 static int explained;
 
-int live_client_open(const char *path, const struct live_request *request,
+int live_client_open(const char *path, const struct live_request *request, FILE *words,
 		     struct live_client **ret_client)
 {
-	(void)path;
+	(void)path, (void)words;
 	asked = *request;
 	*ret_client = (struct live_client *)&connection;
 	return 0;
