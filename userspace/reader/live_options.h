@@ -6,8 +6,8 @@
 #include <argp.h>
 #include <stdbool.h>
 
+#include "live/client.h"
 #include "live/request.h"
-#include "reader/live_client.h"
 
 struct live_options {
 	struct live_request request;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The way to a running pyprofd; with privilege and none there, to a private one. */
-#ifndef READER_LIVE_CLIENT_H
-#define READER_LIVE_CLIENT_H
+#ifndef LIVE_CLIENT_H
+#define LIVE_CLIENT_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/live_client.h"
+#include "live/client.h"
 
 #include <errno.h>
 #include <fcntl.h>
