@@ -6,6 +6,7 @@
 
 #include "agent/agent.h"
 #include "agent/sweeps.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "discover/cpus.h"
@@ -207,16 +208,9 @@ void process_watch_on_event(void *context, const struct pp_event *event)
 
 	if (event->type == PP_EVENT_TABLE) /* the agent is awake: tables_relieve() is next */
 		return;
-	if (batch->count == batch->capacity) {
-		size_t capacity = batch->capacity ? batch->capacity * 2 : 256;
-		struct pp_event *grown = realloc(batch->event, capacity * sizeof(*grown));
-
-		if (!grown) {
-			agent->must_rescan = true;
-			return;
-		}
-		batch->event = grown;
-		batch->capacity = capacity;
+	if (ARRAY_RESERVE(batch->event, batch->count, batch->capacity)) {
+		agent->must_rescan = true;
+		return;
 	}
 	batch->event[batch->count++] = *event;
 }

@@ -6,17 +6,20 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 #define ARRAY_FIRST_CAPACITY 64U
 
-/* The array with room for one more item, or NULL: then it is as it was. */
-static inline void *array_grown(void *array, uint32_t count, uint32_t *capacity, size_t item_bytes)
+/* The array with room for one more item, or NULL: then it is as it was.  max: of its count's type. */
+static inline void *array_grown(void *array, size_t count, size_t *capacity, size_t max,
+				size_t item_bytes)
 {
-	uint32_t wanted = *capacity ? *capacity + *capacity / 2 : ARRAY_FIRST_CAPACITY;
+	size_t wanted = *capacity ? *capacity + *capacity / 2 : ARRAY_FIRST_CAPACITY;
 	void *grown;
 
 	if (count < *capacity)
 		return array;
-	if (wanted <= *capacity)
+	if (wanted <= *capacity || wanted > max)
 		return NULL;
 	grown = reallocarray(array, wanted, item_bytes);
 	if (grown)
@@ -24,13 +27,17 @@ static inline void *array_grown(void *array, uint32_t count, uint32_t *capacity,
 	return grown;
 }
 
-/* 0 or -ENOMEM. */
+/* Room for one more item; count and capacity are unsigned, of any size.  0 or -ENOMEM. */
 #define ARRAY_RESERVE(array, count, capacity)                                                      \
 	({                                                                                         \
-		void *grown_ = array_grown(array, count, &(capacity), sizeof(*(array)));           \
+		size_t capacity_ = (capacity);                                                     \
+		void *grown_ = array_grown(array, count, &capacity_, (typeof(capacity))-1,         \
+					   sizeof(*(array)));                                      \
                                                                                                    \
-		if (grown_)                                                                        \
+		if (grown_) {                                                                      \
 			(array) = grown_;                                                          \
+			(capacity) = (typeof(capacity))capacity_;                                  \
+		}                                                                                  \
 		grown_ ? 0 : -ENOMEM;                                                              \
 	})
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "drain/table.h"
 
-#define FIRST_ENTRIES 1024U
 #define COARSE_MAX (COUNTS_MAX + COUNTS_MAX / 2)
 
 void counts_release(struct counts *counts)
@@ -39,18 +39,10 @@ static bool is_key(const void *context, uint32_t index, const void *key)
 static int append(struct counts *counts, const struct pp_count_key *key, uint32_t hash,
 		  const struct pp_count *count)
 {
-	int err;
+	int err = ARRAY_RESERVE(counts->entry, counts->count, counts->capacity);
 
-	if (counts->count == counts->capacity) {
-		size_t capacity = counts->capacity ? counts->capacity * 2 : FIRST_ENTRIES;
-		struct counted *grown = realloc(counts->entry, capacity * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		counts->entry = grown;
-		counts->capacity = capacity;
-	}
-	err = index_table_add(&counts->index, hash, (uint32_t)counts->count);
+	if (!err)
+		err = index_table_add(&counts->index, hash, (uint32_t)counts->count);
 	if (err)
 		return err;
 	counts->entry[counts->count++] = (struct counted){.key = *key, .count = *count};

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "drain/table.h"
 
-#define FIRST_ENTRIES 256U
 
 void wakes_release(struct wakes *wakes)
 {
@@ -41,18 +41,10 @@ static uint32_t hash_of(const struct pp_wake_key *key)
 static int append(struct wakes *wakes, const struct pp_wake_key *key, uint32_t hash,
 		  const struct pp_count *count)
 {
-	int err;
+	int err = ARRAY_RESERVE(wakes->entry, wakes->count, wakes->capacity);
 
-	if (wakes->count == wakes->capacity) {
-		size_t capacity = wakes->capacity ? wakes->capacity * 2 : FIRST_ENTRIES;
-		struct woken *grown = realloc(wakes->entry, capacity * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		wakes->entry = grown;
-		wakes->capacity = capacity;
-	}
-	err = index_table_add(&wakes->index, hash, (uint32_t)wakes->count);
+	if (!err)
+		err = index_table_add(&wakes->index, hash, (uint32_t)wakes->count);
 	if (err)
 		return err;
 	wakes->entry[wakes->count++] = (struct woken){.key = *key, .count = *count};

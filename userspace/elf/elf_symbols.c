@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "elf/symbol_sources.h"
 
 #define SIZE_BITS 30
@@ -48,15 +49,8 @@ void elf_symbols_free(struct elf_symbols *symbols)
 
 static int add_ref(struct symbol_refs *refs, struct symbol_ref ref)
 {
-	if (refs->count == refs->capacity) {
-		const size_t capacity = refs->capacity ? refs->capacity * 2 : 1024;
-		struct symbol_ref *grown = realloc(refs->ref, capacity * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		refs->ref = grown;
-		refs->capacity = capacity;
-	}
+	if (ARRAY_RESERVE(refs->ref, refs->count, refs->capacity))
+		return -ENOMEM;
 	refs->ref[refs->count++] = ref;
 	return 0;
 }

@@ -11,6 +11,7 @@
 
 #include <uthash.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "drain/thread_slots.h"
 #include "finish/finisher.h"
@@ -253,19 +254,11 @@ static void add_entry(struct sweep *sweep, const struct pp_sweep_record *thread,
 {
 	struct entry *entry;
 
-	if (sweep->count == sweep->capacity) {
-		size_t capacity = sweep->capacity ? sweep->capacity * 2 : 256;
-		void *grown = NULL;
-
-		/* More than have slots are not measured anyhow. */
-		if (sweep->count < sweep->slot_count)
-			grown = realloc(sweep->entry, capacity * sizeof(*sweep->entry));
-		if (!grown) {
-			sweep->stats.refused++;
-			return;
-		}
-		sweep->entry = grown;
-		sweep->capacity = capacity;
+	/* More than have slots are not measured anyhow. */
+	if (sweep->count >= sweep->slot_count ||
+	    ARRAY_RESERVE(sweep->entry, sweep->count, sweep->capacity)) {
+		sweep->stats.refused++;
+		return;
 	}
 	entry = &sweep->entry[sweep->count++];
 	*entry = (struct entry){.swept = {.tid = thread->tid, .id = id, .moves = moves}};

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
@@ -94,15 +95,8 @@ static int open_stack(struct reading *reading, const struct live_record *record)
 	if (record->number[0] != reading->first_stack + reading->stack_count ||
 	    reading->stack_count == LIVE_MODEL_STACKS_MAX)
 		return -EBADMSG;
-	if (reading->stack_count == reading->stack_capacity) {
-		size_t capacity = reading->stack_capacity ? reading->stack_capacity * 2 : 64;
-		uint32_t *grown = reallocarray(reading->stack, capacity, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		reading->stack = grown;
-		reading->stack_capacity = capacity;
-	}
+	if (ARRAY_RESERVE(reading->stack, reading->stack_count, reading->stack_capacity))
+		return -ENOMEM;
 	reading->stack[reading->stack_count++] = 0;
 	reading->frames_wanted = record->number[1];
 	reading->frame_count = 0;
@@ -165,15 +159,8 @@ static int add_thread(struct reading *reading, const struct live_record *record)
 		return -EBADMSG;
 	if (number)
 		thread.stack = reading->stack[number - reading->first_stack];
-	if (process->thread_count == reading->thread_capacity) {
-		size_t capacity = reading->thread_capacity ? reading->thread_capacity * 2 : 64;
-		void *grown = reallocarray(process->thread, capacity, sizeof(thread));
-
-		if (!grown)
-			return -ENOMEM;
-		process->thread = grown;
-		reading->thread_capacity = capacity;
-	}
+	if (ARRAY_RESERVE(process->thread, process->thread_count, reading->thread_capacity))
+		return -ENOMEM;
 	err = add_string(reading, record->text[0], &thread.name);
 	if (!err)
 		err = add_string(reading, record->text[1], &thread.wait);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/io.h"
 
 #define MAX_THREADS 4096U
@@ -131,15 +132,8 @@ static void thread_list_release(struct thread_list *list)
 
 static int thread_list_add(struct thread_list *list, const struct python_thread *thread)
 {
-	if (list->count == list->capacity) {
-		const size_t capacity = list->capacity ? list->capacity * 2 : 16;
-		void *grown = realloc(list->thread, capacity * sizeof(*list->thread));
-
-		if (!grown)
-			return -ENOMEM;
-		list->thread = grown;
-		list->capacity = capacity;
-	}
+	if (ARRAY_RESERVE(list->thread, list->count, list->capacity))
+		return -ENOMEM;
 	list->thread[list->count++] = *thread;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/array.h"
 #include "python/python_objects.h"
 #include "python/python_process.h"
 #include "python/thread_place.h"
@@ -85,15 +86,8 @@ static int find_first_interpreter(const struct python_info *info,
 
 static int append(struct thread_names *names, const struct python_thread_name *entry)
 {
-	if (names->count == names->capacity) {
-		size_t capacity = names->capacity ? names->capacity * 2 : 16;
-		struct python_thread_name *grown = realloc(names->entry, capacity * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		names->entry = grown;
-		names->capacity = capacity;
-	}
+	if (ARRAY_RESERVE(names->entry, names->count, names->capacity))
+		return -ENOMEM;
 	names->entry[names->count++] = *entry;
 	return 0;
 }

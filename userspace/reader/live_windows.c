@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "live/feed.h"
@@ -69,24 +70,9 @@ static int open_spool(void)
 	return fd >= 0 ? fd : memfd_create("windows", MFD_CLOEXEC);
 }
 
-static int reserve(struct live_windows *windows)
-{
-	size_t capacity = windows->capacity ? windows->capacity * 2 : 64;
-	void *grown;
-
-	if (windows->count < windows->capacity)
-		return 0;
-	grown = reallocarray(windows->window, capacity, sizeof(windows->window[0]));
-	if (!grown)
-		return -ENOMEM;
-	windows->window = grown;
-	windows->capacity = capacity;
-	return 0;
-}
-
 static int keep(struct live_windows *windows, enum pp_profile kind, const char *file, size_t size)
 {
-	int err = reserve(windows);
+	int err = ARRAY_RESERVE(windows->window, windows->count, windows->capacity);
 
 	if (!err)
 		err = write_full(windows->spool, file, size);

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 /* Names read of one folder: a day has 24, an hour 360 a kind, the top 27 years. */
 #define MAX_FOLDER_ENTRIES 100000U
-#define FIRST_ENTRIES 32U
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 struct names {
@@ -32,15 +32,8 @@ static int names_add(struct names *names, const char *name)
 
 	if (size > sizeof(names->name[0]))
 		return -ENAMETOOLONG;
-	if (names->count == names->capacity) {
-		size_t capacity = names->capacity ? names->capacity * 2 : FIRST_ENTRIES;
-		void *grown = reallocarray(names->name, capacity, sizeof(names->name[0]));
-
-		if (!grown)
-			return -ENOMEM;
-		names->name = grown;
-		names->capacity = capacity;
-	}
+	if (ARRAY_RESERVE(names->name, names->count, names->capacity))
+		return -ENOMEM;
 	memcpy(names->name[names->count++], name, size);
 	return 0;
 }

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
-#define FIRST_ENTRIES 64U
 /* A store of years: 16 million windows. */
 #define MAX_ENTRIES (1U << 24)
 
@@ -37,18 +37,10 @@ static int append(struct store_listing *listing, const char *folder, const char 
 {
 	struct store_entry entry = {.file = *file};
 
-	if (listing->count == listing->capacity) {
-		size_t capacity = listing->capacity ? listing->capacity * 2 : FIRST_ENTRIES;
-		struct store_entry *grown;
-
-		if (listing->count >= MAX_ENTRIES)
-			return -E2BIG;
-		grown = reallocarray(listing->entry, capacity, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		listing->entry = grown;
-		listing->capacity = capacity;
-	}
+	if (listing->count >= MAX_ENTRIES)
+		return -E2BIG;
+	if (ARRAY_RESERVE(listing->entry, listing->count, listing->capacity))
+		return -ENOMEM;
 	if (asprintf(&entry.path, "%s/%s", folder, name) < 0)
 		return -ENOMEM;
 	listing->entry[listing->count++] = entry;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "symbolize/interpreter_frames.h"
 #include "symbolize/stitch.h"
 
@@ -131,16 +132,9 @@ int symbolizer_note(struct symbolizer *symbolizer, const struct dict_stack *stac
 
 		if (!is_native(frame) || memo_find(symbolizer, frame))
 			continue;
-		if (symbolizer->noted_count == symbolizer->noted_capacity) {
-			size_t capacity = symbolizer->noted_capacity * 2 + 256;
-			packed_frame *grown =
-				realloc(symbolizer->noted, capacity * sizeof(*grown));
-
-			if (!grown)
-				return -ENOMEM;
-			symbolizer->noted = grown;
-			symbolizer->noted_capacity = capacity;
-		}
+		if (ARRAY_RESERVE(symbolizer->noted, symbolizer->noted_count,
+				  symbolizer->noted_capacity))
+			return -ENOMEM;
 		if (memo_add(symbolizer, &placeholder))
 			return -ENOMEM;
 		symbolizer->noted[symbolizer->noted_count++] = frame;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/array.h"
 #include "unwind/cfi_internal.h"
 
 #include <errno.h>
@@ -87,15 +88,8 @@ static int add_built(struct cfi *cfi, uint64_t start, uint64_t offset)
 
 	if (from_base != (int32_t)from_base || record != (int32_t)record)
 		return 0;
-	if (cfi->count == cfi->built_capacity) {
-		size_t capacity = cfi->built_capacity ? cfi->built_capacity * 2 : 1024;
-		void *grown = reallocarray(cfi->built, capacity, sizeof(*cfi->built));
-
-		if (!grown)
-			return -ENOMEM;
-		cfi->built = grown;
-		cfi->built_capacity = capacity;
-	}
+	if (ARRAY_RESERVE(cfi->built, cfi->count, cfi->built_capacity))
+		return -ENOMEM;
 	cfi->built[cfi->count++] =
 		(struct index_entry){.start = (int32_t)from_base, .record = (int32_t)record};
 	return 0;
@@ -322,16 +316,9 @@ static void put(struct row_sink *sink, uint64_t vaddr, struct pp_rule rule)
 	if (rows->count > sink->first &&
 	    !memcmp(&rows->row[rows->count - 1].rule, &rule, sizeof(rule)))
 		return;
-	if (rows->count == rows->capacity) {
-		size_t capacity = rows->capacity ? rows->capacity * 2 : 1024;
-		void *grown = reallocarray(rows->row, capacity, sizeof(*rows->row));
-
-		if (!grown) {
-			sink->is_out_of_memory = true;
-			return;
-		}
-		rows->row = grown;
-		rows->capacity = capacity;
+	if (ARRAY_RESERVE(rows->row, rows->count, rows->capacity)) {
+		sink->is_out_of_memory = true;
+		return;
 	}
 	rows->row[rows->count++] = (struct cfi_row){.vaddr = vaddr, .rule = rule};
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define PAGE_RANGES_REST_TICKS 2U
 
 void page_ranges_init(struct page_ranges *ranges, uint32_t page_count)
@@ -27,15 +29,8 @@ int page_ranges_take(struct page_ranges *ranges, uint32_t count, uint32_t *ret_f
 		first = ranges->range[i].first + ranges->range[i].count;
 	if (!count || first >= ranges->page_count || count > ranges->page_count - first)
 		return -ENOSPC;
-	if (ranges->count == ranges->capacity) {
-		size_t capacity = ranges->capacity ? ranges->capacity * 2 : 64;
-		void *grown = reallocarray(ranges->range, capacity, sizeof(*ranges->range));
-
-		if (!grown)
-			return -ENOMEM;
-		ranges->range = grown;
-		ranges->capacity = capacity;
-	}
+	if (ARRAY_RESERVE(ranges->range, ranges->count, ranges->capacity))
+		return -ENOMEM;
 	memmove(&ranges->range[i + 1], &ranges->range[i],
 		(ranges->count - i) * sizeof(*ranges->range));
 	ranges->range[i] = (struct page_range){.first = first, .count = count};
