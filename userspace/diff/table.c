@@ -20,7 +20,7 @@ static void table_release(struct diff_table *table)
 		for (unsigned int side = 0; side < DIFF_SIDES; side++)
 			free(table->row[i].side[side].cell);
 	free(table->row);
-	free(table->row_of);
+	id_map_release(&table->row_of);
 	index_table_release(&table->index);
 }
 
@@ -39,22 +39,6 @@ uint32_t diff_row_line(const struct diff_row *row, enum diff_by by)
 	if (by != DIFF_BY_LINE)
 		return row->start_line;
 	return row->code.offset + (row->code.has_start ? row->start_line : 0);
-}
-
-/* An array by ids of the profile, grown to hold `wanted` of them. */
-static int reserve_ids(uint32_t **array, uint32_t *count, uint32_t wanted)
-{
-	uint32_t *grown;
-
-	if (*count >= wanted)
-		return 0;
-	grown = reallocarray(*array, wanted, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + *count, 0, (size_t)(wanted - *count) * sizeof(*grown));
-	*array = grown;
-	*count = wanted;
-	return 0;
 }
 
 /* ---- rows ---- */
@@ -106,12 +90,9 @@ static int row_of_location(struct diff_data *data, enum diff_by by, uint32_t loc
 	uint32_t hash;
 	int err;
 
-	if (location < table->row_of_count && table->row_of[location]) {
-		*ret_row = table->row_of[location] - 1;
+	if (id_map_find(&table->row_of, location, ret_row))
 		return 0;
-	}
-	err = reserve_ids(&table->row_of, &table->row_of_count,
-			  data->profile->stacks.location_capacity);
+	err = id_map_reserve(&table->row_of, data->profile->stacks.location_capacity);
 	if (err)
 		return err;
 	row.code = code_of_frame(data->profile, frame, by);
@@ -121,7 +102,7 @@ static int row_of_location(struct diff_data *data, enum diff_by by, uint32_t loc
 	if (err)
 		return err;
 	table->row[*ret_row].start_line = frame->start_line;
-	table->row_of[location] = *ret_row + 1;
+	id_map_set(&table->row_of, location, *ret_row);
 	return 0;
 }
 
@@ -169,12 +150,9 @@ static int row_of_stack(struct diff_data *data, uint32_t stack_id, uint32_t *ret
 	uint32_t hash;
 	int err;
 
-	if (stack_id < table->row_of_count && table->row_of[stack_id]) {
-		*ret_row = table->row_of[stack_id] - 1;
+	if (id_map_find(&table->row_of, stack_id, ret_row))
 		return 0;
-	}
-	err = reserve_ids(&table->row_of, &table->row_of_count,
-			  data->profile->stacks.stack_capacity);
+	err = id_map_reserve(&table->row_of, data->profile->stacks.stack_capacity);
 	if (!err)
 		err = push_frames(data, stack);
 	if (err)
@@ -186,7 +164,7 @@ static int row_of_stack(struct diff_data *data, uint32_t stack_id, uint32_t *ret
 	else
 		err = append_row(table, &row, hash, ret_row);
 	if (!err)
-		table->row_of[stack_id] = *ret_row + 1;
+		id_map_set(&table->row_of, stack_id, *ret_row);
 	return err;
 }
 

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "base/id_map.h"
 #include "pprof/profile_read.h"
 #include "profile/profile_data.h"
 
@@ -58,8 +59,7 @@ struct diff_table {
 	struct diff_row *row;
 	uint32_t count, capacity;
 	struct index_table index;
-	uint32_t *row_of; /* + 1, by location of the profile, or by stack; 0: not asked for yet */
-	uint32_t row_of_count;
+	struct id_map row_of; /* by location of the profile, or by stack */
 };
 
 struct diff_side {

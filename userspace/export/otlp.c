@@ -268,7 +268,7 @@ static void put_locations(struct otlp *otlp, const struct code_table *code)
 			   frame->module <= otlp->profile->module_count ? frame->module : 0);
 		proto_uint(&otlp->proto, 2, frame->address);
 		proto_open(&otlp->proto, 3);
-		proto_uint(&otlp->proto, 1, (uint64_t)code->of_location[i]);
+		proto_uint(&otlp->proto, 1, (uint64_t)code->of_location.index_plus_1[i]);
 		proto_uint(&otlp->proto, 2, frame->line);
 		proto_close(&otlp->proto);
 		proto_open(&otlp->proto, 4);

@@ -18,7 +18,7 @@ void code_table_init(struct code_table *table, const struct profile *profile, en
 void code_table_release(struct code_table *table)
 {
 	free(table->code);
-	free(table->of_location);
+	id_map_release(&table->of_location);
 	index_table_release(&table->index);
 	*table = (struct code_table){0};
 }
@@ -83,39 +83,20 @@ static struct code code_of_frame(const struct code_table *table, const struct fr
 	return code;
 }
 
-static int reserve_locations(struct code_table *table)
-{
-	uint32_t wanted = table->profile->stacks.location_capacity;
-	uint32_t *grown;
-
-	if (table->of_location_count >= wanted)
-		return 0;
-	grown = reallocarray(table->of_location, wanted, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + table->of_location_count, 0,
-	       (size_t)(wanted - table->of_location_count) * sizeof(*grown));
-	table->of_location = grown;
-	table->of_location_count = wanted;
-	return 0;
-}
-
 int code_table_of_location(struct code_table *table, uint32_t location, uint32_t *ret_code)
 {
 	struct code code;
 	int err;
 
-	if (location < table->of_location_count && table->of_location[location]) {
-		*ret_code = table->of_location[location] - 1;
+	if (id_map_find(&table->of_location, location, ret_code))
 		return 0;
-	}
-	err = reserve_locations(table);
+	err = id_map_reserve(&table->of_location, table->profile->stacks.location_capacity);
 	if (err)
 		return err;
 	code = code_of_frame(table, &table->profile->stacks.location[location]);
 	err = code_table_add(table, &code, ret_code);
 	if (!err)
-		table->of_location[location] = *ret_code + 1;
+		id_map_set(&table->of_location, location, *ret_code);
 	return err;
 }
 

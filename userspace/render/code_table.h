@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/id_map.h"
 #include "base/index_table.h"
 #include "profile/profile_data.h"
 #include "render/frame_text.h"
@@ -34,8 +35,7 @@ struct code_table {
 	struct code *code;
 	uint32_t count, capacity;
 	struct index_table index;
-	uint32_t *of_location; /* id + 1; 0: not asked for yet */
-	uint32_t of_location_count;
+	struct id_map of_location;
 };
 
 void code_table_init(struct code_table *table, const struct profile *profile, enum code_by by);

@@ -22,7 +22,7 @@ void groups_init(struct groups *groups, struct profile *profile, uint32_t by)
 void groups_release(struct groups *groups)
 {
 	free(groups->group);
-	free(groups->of_set);
+	id_map_release(&groups->of_set);
 	index_table_release(&groups->index);
 	*groups = (struct groups){0};
 }
@@ -163,33 +163,14 @@ static int find_group(struct groups *groups, struct group *group, uint32_t *ret_
 	return 0;
 }
 
-static int reserve_sets(struct groups *groups)
-{
-	uint32_t wanted = groups->profile->label_set_capacity;
-	uint32_t *grown;
-
-	if (groups->of_set_count >= wanted)
-		return 0;
-	grown = reallocarray(groups->of_set, wanted, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + groups->of_set_count, 0,
-	       (size_t)(wanted - groups->of_set_count) * sizeof(*grown));
-	groups->of_set = grown;
-	groups->of_set_count = wanted;
-	return 0;
-}
-
 int groups_of_set(struct groups *groups, uint32_t label_set, uint32_t *ret_group)
 {
 	struct group group;
 	int err;
 
-	if (label_set < groups->of_set_count && groups->of_set[label_set]) {
-		*ret_group = groups->of_set[label_set] - 1;
+	if (id_map_find(&groups->of_set, label_set, ret_group))
 		return 0;
-	}
-	err = reserve_sets(groups);
+	err = id_map_reserve(&groups->of_set, groups->profile->label_set_capacity);
 	if (err)
 		return err;
 	/* Its padding is hashed. */
@@ -197,6 +178,6 @@ int groups_of_set(struct groups *groups, uint32_t label_set, uint32_t *ret_group
 	read_labels(groups, label_set, &group);
 	err = find_group(groups, &group, ret_group);
 	if (!err)
-		groups->of_set[label_set] = *ret_group + 1;
+		id_map_set(&groups->of_set, label_set, *ret_group);
 	return err;
 }

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/id_map.h"
 #include "base/index_table.h"
 #include "profile/profile_data.h"
 
@@ -32,8 +33,7 @@ struct groups {
 	struct group *group;
 	uint32_t count, capacity;
 	struct index_table index;
-	uint32_t *of_set; /* id + 1, by label set; 0: not asked for yet */
-	uint32_t of_set_count;
+	struct id_map of_set; /* by label set */
 };
 
 void groups_init(struct groups *groups, struct profile *profile, uint32_t by);

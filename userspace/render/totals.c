@@ -28,7 +28,7 @@ void totals_release(struct totals *totals)
 	groups_release(&totals->groups);
 	index_table_release(&totals->index);
 	free(totals->row);
-	free(totals->row_of_code);
+	id_map_release(&totals->row_of_code);
 	free(totals->touched);
 	*totals = (struct totals){0};
 }
@@ -63,29 +63,17 @@ static int search_row(struct totals *totals, uint32_t code, uint32_t group, uint
 
 static int find_row(struct totals *totals, uint32_t code, uint32_t group, uint32_t *ret_row)
 {
-	uint32_t *grown;
 	int err;
 
 	if (totals->groups.by || code == NO_CODE)
 		return search_row(totals, code, group, ret_row);
-	if (code < totals->row_of_code_count && totals->row_of_code[code]) {
-		*ret_row = totals->row_of_code[code] - 1;
+	if (id_map_find(&totals->row_of_code, code, ret_row))
 		return 0;
-	}
-	if (code >= totals->row_of_code_count) {
-		uint32_t count = totals->code.capacity;
-
-		grown = reallocarray(totals->row_of_code, count, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		memset(grown + totals->row_of_code_count, 0,
-		       (size_t)(count - totals->row_of_code_count) * sizeof(*grown));
-		totals->row_of_code = grown;
-		totals->row_of_code_count = count;
-	}
-	err = search_row(totals, code, group, ret_row);
+	err = id_map_reserve(&totals->row_of_code, totals->code.capacity);
 	if (!err)
-		totals->row_of_code[code] = *ret_row + 1;
+		err = search_row(totals, code, group, ret_row);
+	if (!err)
+		id_map_set(&totals->row_of_code, code, *ret_row);
 	return err;
 }
 

@@ -40,8 +40,7 @@ struct totals {
 	struct totals_row *row;
 	uint32_t count, capacity;
 	struct index_table index;
-	uint32_t *row_of_code; /* + 1; 0: none yet.  Without groups: saves the search */
-	uint32_t row_of_code_count;
+	struct id_map row_of_code; /* without groups: saves the search */
 	struct totals_sum all;
 	uint32_t windows;
 	uint64_t duration_ns; /* sum */

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What was found for an id, so that it is looked for once: the index of an item by the id of another one.  For
+ * ids that count from 0. */
+#ifndef BASE_ID_MAP_H
+#define BASE_ID_MAP_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All zero is an empty map. */
+struct id_map {
+	uint32_t *index_plus_1; /* owned; 0: not asked for yet */
+	uint32_t count;
+};
+
+static inline void id_map_release(struct id_map *map)
+{
+	free(map->index_plus_1);
+	*map = (struct id_map){};
+}
+
+static inline bool id_map_find(const struct id_map *map, uint32_t id, uint32_t *ret_index)
+{
+	if (id >= map->count || !map->index_plus_1[id])
+		return false;
+	*ret_index = map->index_plus_1[id] - 1;
+	return true;
+}
+
+/* Room for ids below `count`; they grow in the steps of the array that they are of.  0 or -ENOMEM. */
+static inline int id_map_reserve(struct id_map *map, uint32_t count)
+{
+	uint32_t *grown;
+
+	if (count <= map->count)
+		return 0;
+	grown = reallocarray(map->index_plus_1, count, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + map->count, 0, (size_t)(count - map->count) * sizeof(*grown));
+	map->index_plus_1 = grown;
+	map->count = count;
+	return 0;
+}
+
+/* There is room for the id. */
+static inline void id_map_set(struct id_map *map, uint32_t id, uint32_t index)
+{
+	map->index_plus_1[id] = index + 1;
+}
+
+#endif
