@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "pprof/profile_read.h"
+#include "pprof/folded.h"
+#include "pprof/pprof.h"
 
 #define MAX_BYTES 65536U
 

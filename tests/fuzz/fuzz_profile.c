@@ -7,6 +7,8 @@
 #include <zlib.h>
 
 #include "base/utf8.h"
+#include "pprof/folded.h"
+#include "pprof/pprof.h"
 #include "profile/profile.h"
 
 #define MAX_FRAMES 64U

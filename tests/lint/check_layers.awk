@@ -17,7 +17,7 @@ BEGIN {
 	allowed["export"] = "profile render"
 	allowed["diff"] = "profile pprof render"
 	allowed["reader"] = "profile pprof store render export diff live"
-	allowed["agent"] = "discover elf unwind python attach drain symbolize finish profile store timeline ledger live options"
+	allowed["agent"] = "discover elf unwind python attach drain symbolize finish profile pprof store timeline ledger live options"
 	folders = "base discover elf unwind python attach drain symbolize finish profile pprof store timeline ledger live options render export diff reader agent"
 	# What the build generates has no folder; who reads it.
 	generated["pyprofd.skel.h"] = "attach"

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "pprof/folded.h"
+#include "pprof/pprof.h"
 #include "store/store.h"
 
 /* Profiles kept for a full disk.  In all, not per kind: a window writes one of each kind, so with one to

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "live/access.h"
 #include "live/record.h"
+#include "pprof/pprof.h"
 
 #define PART_NS NS_PER_SEC
 /* The CPU time of a window's end is paid for by a pause of so many times as long, before another cut. */

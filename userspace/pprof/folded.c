@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* profile -> folded text.  Each distinct frame is rendered once; lines exist only in the result. */
+#include "pprof/folded.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

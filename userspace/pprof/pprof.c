@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* profile -> gzip'd pprof, element by element: the whole message is never in memory. */
+#include "pprof/pprof.h"
+
 #include <errno.h>
 #include <stdlib.h>
 

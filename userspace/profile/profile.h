@@ -78,14 +78,4 @@ int profile_add_row(struct profile *profile, uint32_t stack, uint32_t label_set,
 /* Weighs the modules anew, by all rows: profile_encode_pprof() leaves out those without a frame. */
 void profile_weigh_modules(struct profile *profile);
 
-/* gzip'd pprof bytes (profile.proto of google/pprof), heap. 0, -ENOMEM. */
-int profile_encode_pprof(const struct profile *profile, void **ret_bytes, size_t *ret_size);
-/* Folded text: one line a stack, root first: `process PID: comm;thread TID: name;frame;... count`.
- * Python frames `name (file.py:12)`, native `sym (module)`, kernel `sym_[k]`; ';' and newlines in
- * names are replaced by ':' and ' '.  Values: the first value type. */
-int profile_encode_folded(const struct profile *profile, char **ret_text, size_t *ret_size);
-/* ... or another one. */
-int profile_encode_folded_value(const struct profile *profile, unsigned int value_index,
-				char **ret_text, size_t *ret_size);
-
 #endif

@@ -6,6 +6,8 @@
 
 #include "export/call_exports.h"
 #include "export/exports.h"
+#include "pprof/folded.h"
+#include "pprof/pprof.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/flame_json.h"

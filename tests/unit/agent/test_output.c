@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "pprof/folded.h"
+#include "pprof/pprof.h"
 #include "store/store.h"
 
 #define MAX_WRITES 64

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: profile/profile.c pprof/folded.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
 #include "../profile/fixture.h"
+#include "pprof/folded.h"
 
 static void add_thread_sample(struct fixture *f, const struct frame *frame, size_t count,
 			      int64_t value, int64_t pid, const char *comm, int64_t tid,

@@ -5,6 +5,7 @@
 #define TESTS_PROFILE_FIXTURE_H
 
 #include "profile/profile.h"
+#include "pprof/pprof.h"
 
 #include <cmocka.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "pprof/pprof.h"
 #include "reader/input.h"
 #include "reader/text.h"
 #include "reader/top_view.h"
