@@ -6,6 +6,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "discover/file_open.h"
 #include "discover/mapping.h"
@@ -161,30 +162,15 @@ static void slot_rest(struct file_table *table, uint32_t slot)
 {
 	table->generation[slot - PP_FILE_FIRST]++;
 	table->generation[slot - PP_FILE_FIRST] &= FILE_GENERATIONS - 1;
-	if (table->resting_count == table->resting_capacity) {
-		const size_t capacity = table->resting_capacity ? table->resting_capacity * 2 : 64;
-		struct resting_slot *grown =
-			reallocarray(table->resting, capacity, sizeof(*grown));
-
-		if (!grown)
-			return;
-		table->resting = grown;
-		table->resting_capacity = capacity;
-	}
+	if (ARRAY_RESERVE(table->resting, table->resting_count, table->resting_capacity))
+		return;
 	table->resting[table->resting_count++] = (struct resting_slot){.slot = slot};
 }
 
 static bool slot_free(struct file_table *table, uint32_t slot)
 {
-	if (table->free_count == table->free_capacity) {
-		const size_t capacity = table->free_capacity ? table->free_capacity * 2 : 64;
-		uint32_t *grown = reallocarray(table->free_slot, capacity, sizeof(*grown));
-
-		if (!grown)
-			return false;
-		table->free_slot = grown;
-		table->free_capacity = capacity;
-	}
+	if (ARRAY_RESERVE(table->free_slot, table->free_count, table->free_capacity))
+		return false;
 	table->free_slot[table->free_count++] = slot;
 	return true;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "python/python_process.h"
 
@@ -94,16 +95,8 @@ static int run_take(struct image_table *table, uint32_t count, uint32_t *ret_fir
 
 static void run_retire(struct image_table *table, const struct map_set *set)
 {
-	if (table->retired_count == table->retired_capacity) {
-		size_t capacity = table->retired_capacity ? table->retired_capacity * 2 : 64;
-		struct retired_run *grown =
-			realloc(table->retired, capacity * sizeof(*table->retired));
-
-		if (!grown)
-			return; /* the chunks stay taken: safe, and counted as used */
-		table->retired = grown;
-		table->retired_capacity = capacity;
-	}
+	if (ARRAY_RESERVE(table->retired, table->retired_count, table->retired_capacity))
+		return; /* the chunks stay taken: safe, and counted as used */
 	table->retired[table->retired_count++] =
 		(struct retired_run){.first = set->first, .count = set->count};
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "discover/cpus.h"
 #include "discover/sideband_record.h"
 
@@ -198,17 +199,7 @@ static int reserve(struct sideband *sideband, size_t size)
 		sideband->pending_bytes = grown;
 		sideband->pending_capacity = capacity;
 	}
-	if (sideband->pending_count == sideband->pending_slots) {
-		size_t slots = sideband->pending_slots ? sideband->pending_slots * 2 : 256;
-		struct pending *grown =
-			reallocarray(sideband->pending, slots, sizeof(*sideband->pending));
-
-		if (!grown)
-			return -ENOMEM;
-		sideband->pending = grown;
-		sideband->pending_slots = slots;
-	}
-	return 0;
+	return ARRAY_RESERVE(sideband->pending, sideband->pending_count, sideband->pending_slots);
 }
 
 /* A record may wrap around the end of the ring. */
