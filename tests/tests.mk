@@ -71,7 +71,7 @@ bench: all
 
 # The flame graph's page in a browser: make web
 WEB_PAGE := $(BUILD)/tests/web/page
-$(WEB_PAGE): $(addprefix $(BUILD)/,tests/web/page.o userspace/render/flame_html.o userspace/render/markup.o userspace/profile/utf8.o)
+$(WEB_PAGE): $(addprefix $(BUILD)/,tests/web/page.o userspace/render/flame_html.o userspace/render/markup.o userspace/base/utf8.o)
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ -o $@
 .PHONY: web web-page
 web-page: $(WEB_PAGE)
