@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Owners that release themselves: OWNED(x), OWNED_FD, OWNED_MEM; TAKE() hands over. */
+/* Variables that free what they own when they leave scope: OWNED(x), OWNED_FD, OWNED_MEM. TAKE()
+ * moves ownership out of such a variable. */
 #ifndef BASE_CLEANUP_H
 #define BASE_CLEANUP_H
 
@@ -10,7 +11,8 @@
 
 #define CLEANUP(function) __attribute__((cleanup(function)))
 
-/* Declares the cleanup of `type *`; use: DEFINE_OWNED(struct foo, foo) with a foo_free(). */
+/* Defines the cleanup function that OWNED(name) calls. Use: DEFINE_OWNED(struct foo, foo), after
+ * foo_free(). */
 #define DEFINE_OWNED(type, name)                                                                   \
 	static inline __attribute__((unused)) void name##_free_owned(type **owned)                 \
 	{                                                                                          \
@@ -18,7 +20,7 @@
 	}
 #define OWNED(name) CLEANUP(name##_free_owned)
 
-/* Hands a pointer over: the owner forgets it. */
+/* Moves ownership to the caller: returns the pointer and sets the variable to NULL. */
 #define TAKE(pointer)                                                                              \
 	({                                                                                         \
 		__typeof__(pointer) taken_ = (pointer);                                            \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the index of an item of an array by its hash.  8 bytes a slot, at most half full: uthash
- * costs 56 bytes an item, and a window has up to a hundred thousand of them. */
+/* A hash table that maps an item's hash to the item's index in an array of the caller. A slot takes
+ * 8 bytes and at most half of the slots are used; uthash takes 56 bytes an item, and a window has
+ * up to a hundred thousand items. */
 #ifndef BASE_INDEX_TABLE_H
 #define BASE_INDEX_TABLE_H
 
@@ -12,19 +13,19 @@ struct index_slot {
 	uint32_t index_plus_1; /* 0: free */
 };
 
-/* All zero is an empty table. */
+/* A zeroed table is empty. */
 struct index_table {
 	struct index_slot *slot;
 	uint32_t mask, count;
 };
 
-/* Is the array's item the one looked for? */
+/* Whether the array's item at `index` is the one that `key` describes. */
 typedef bool index_equal(const void *context, uint32_t index, const void *key);
 
 void index_table_release(struct index_table *table);
 bool index_table_find(const struct index_table *table, uint32_t hash, index_equal *equal,
 		      const void *context, const void *key, uint32_t *ret_index);
-/* The index must not be there already.  0 or -ENOMEM. */
+/* Adds an index that is not in the table yet. Returns 0 or -ENOMEM. */
 int index_table_add(struct index_table *table, uint32_t hash, uint32_t index);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Strings, each stored once.  Ids count from 0; id 0 is always "". */
+/* A table that stores each string once. Ids count from 0; id 0 is always "". */
 #ifndef BASE_INTERN_H
 #define BASE_INTERN_H
 
@@ -14,10 +14,11 @@ int intern_new(struct intern **ret_intern);
 void intern_free(struct intern *intern);
 DEFINE_OWNED(struct intern, intern)
 
-/* Returns 0 or -ENOMEM.  The bytes may hold NULs; a copy is kept. */
+/* Stores a copy of the bytes, which may contain NULs, and returns their id. Returns 0 or
+ * -ENOMEM. */
 int intern_bytes(struct intern *intern, const char *bytes, size_t size, uint32_t *ret_id);
 int intern_string(struct intern *intern, const char *string, uint32_t *ret_id);
-/* The string of an id that this table gave out; NUL-terminated; valid until intern_free().
+/* Returns the string of an id that this table gave out: NUL-terminated, valid until intern_free().
  * ret_size may be NULL. */
 const char *intern_get(const struct intern *intern, uint32_t id, size_t *ret_size);
 uint32_t intern_count(const struct intern *intern);

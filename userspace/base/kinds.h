@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kinds of profile as data: include/pyprofd/kinds.h has the tables that this is made from. */
+/* The kinds of profile as a table, made from the X-macros of include/pyprofd/kinds.h. */
 #ifndef BASE_KINDS_H
 #define BASE_KINDS_H
 
@@ -14,31 +14,34 @@ struct kind_value {
 };
 
 struct kind {
-	const char *name;	   /* "cpu": of files, --kind and requests */
-	uint32_t needs;		   /* bits of enum pp_capture, all of them */
-	uint32_t private_captures; /* of a pyprofd that the reader starts for it */
+	const char *name;	   /* "cpu"; as in file names, --kind and requests */
+	uint32_t needs;		   /* bits of enum pp_capture; all of them must be on */
+	/* what a pyprofd that the reader starts captures for this kind */
+	uint32_t private_captures;
 	uint32_t default_value;	   /* index in value[] */
-	struct kind_value value[PP_VALUES_MAX + 1]; /* the last one, and all behind it, is {NULL, NULL} */
+	/* the entries from the last one on are {NULL, NULL} */
+	struct kind_value value[PP_VALUES_MAX + 1];
 };
 
 const struct kind *kind_get(enum pp_profile kind);
 size_t kind_value_count(enum pp_profile kind);
-/* size bytes, not ended by NUL.  False: no kind has that name. */
+/* Finds a kind by its name: `size` bytes without a NUL. Returns false when no kind has that
+ * name. */
 bool kind_find(const char *name, size_t size, enum pp_profile *ret_kind);
 bool kind_is(const char *name, enum pp_profile kind);
-/* Bits 1 << enum pp_profile: those that the live socket serves. */
+/* Bits 1 << enum pp_profile of the kinds that the live socket serves. */
 #define KIND_SERVED_BIT(id, number, name, needs, captures, is_served, value) | (uint32_t)(is_served) << (number)
 #define KINDS_SERVED (0U PP_PROFILES(KIND_SERVED_BIT, KIND_SERVED_BIT))
 
-/* Names of bits 1 << enum pp_profile, in the order of their numbers, with `between` between two of them and `last`
- * before the last one: "cpu, offcpu and gil". */
+/* Writes the names of the kinds (bits 1 << enum pp_profile) in the order of their numbers, with
+ * `between` between two names and `last` before the last one: "cpu, offcpu and gil". */
 #define KIND_NAMES_CHARS 128U
 void kind_names(uint32_t kinds, const char *between, const char *last,
 		char ret_names[KIND_NAMES_CHARS]);
 
-/* The bit of enum pp_capture that --events knows by that name.  False: none. */
+/* Finds the bit of enum pp_capture by its name in --events. Returns false when there is none. */
 bool capture_find(const char *name, size_t size, uint32_t *ret_capture);
-/* The names of such bits, as --events takes them: "cpu,offcpu". */
+/* Writes the names of enum pp_capture bits as --events takes them: "cpu,offcpu". */
 #define CAPTURE_NAMES_CHARS 64U
 void capture_names(uint32_t captures, const char *between, char ret_names[CAPTURE_NAMES_CHARS]);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One line a message on stderr, with a <N> prefix under the journal.  Only agent/ logs above debug;
- * all other folders return errors and keep counters. */
+/* Writes one line per message to stderr, with a <N> prefix under the journal. Only agent/ logs
+ * above debug level; all other directories return errors and keep counters. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
-/* Lines above this level are dropped.  Default: info.  Process-wide, set once at start. */
+/* Sets the level above which lines are dropped. Default: info. Process-wide, set once at start. */
 void log_set_level(enum log_level level);
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Appends ": strerror(-err)" and returns err. */
+/* Logs the message with ": strerror(-err)" appended, and returns err. */
 int log_line_errno(enum log_level level, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

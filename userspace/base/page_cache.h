@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pages of another process's memory, for many small reads side by side: a system call a page.
- * Short-lived: what it has read once it does not read again. */
+/* A short-lived cache of another process's pages, for many small reads near each other: one system
+ * call a page. A page that was read once is not read again. */
 #ifndef BASE_PAGE_CACHE_H
 #define BASE_PAGE_CACHE_H
 
@@ -12,17 +12,17 @@
 #define PAGE_CACHE_PAGES 8U
 #define PAGE_CACHE_PAGE_BYTES 4096U
 
-/* A word that says whether what is read is still of the same moment: it is so while (*address ^ word) & mask
- * is 0. */
+/* A word by which a reader knows that the memory it read is still of the same moment: that holds
+ * while (*address ^ word) & mask is 0. */
 struct page_witness {
 	uint64_t address, word, mask;
 };
 #define PAGE_WITNESSES 8U
 
-/* page_cache_init() first: most of it need not be cleared. */
+/* Call page_cache_init() first; it clears only the fields that need it. */
 struct page_cache {
 	pid_t pid;
-	bool is_stale; /* a witness has changed: nothing more is read */
+	bool is_stale; /* a witness has changed: no further page is read */
 	uint32_t witness_count;
 	struct page_witness witness[PAGE_WITNESSES];
 	uint64_t page[PAGE_CACHE_PAGES]; /* addresses; 0: empty */
@@ -30,12 +30,12 @@ struct page_cache {
 };
 
 void page_cache_init(struct page_cache *cache, pid_t pid);
-/* Looks at these words, PAGE_WITNESSES at most, each time that a page is read, and right after it: a thread may
- * come back to where it was, so that looking before and after all of them is not enough. */
+/* Checks these words, at most PAGE_WITNESSES, right after each page is read. Checks before and
+ * after all of the reads would not do: the thread may have moved on and come back in between. */
 void page_cache_watch(struct page_cache *cache, const struct page_witness *witness, uint32_t count);
-/* Whether all of them are there still.  One call. */
+/* Returns whether all witnesses still hold. One system call. */
 bool page_cache_holds(struct page_cache *cache);
-/* As process_read(); -ESTALE: a witness has changed. */
+/* Reads as process_read() does. -ESTALE: a witness has changed. */
 int page_cache_read(struct page_cache *cache, uint64_t address, void *buffer, size_t size);
 
 #endif

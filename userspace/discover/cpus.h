@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which CPUs there are.  Source: Documentation/admin-guide/cputopology.rst. */
+/* Lists the machine's CPUs. Source: Documentation/admin-guide/cputopology.rst. */
 #ifndef DISCOVER_CPUS_H
 #define DISCOVER_CPUS_H
 
@@ -12,15 +12,15 @@ struct cpu_list {
 	uint32_t *cpu; /* owned; ascending */
 	size_t count;
 };
-void cpu_list_release(struct cpu_list *list); /* safe on a zeroed one */
+void cpu_list_release(struct cpu_list *list); /* a zeroed list is fine */
 
-/* "0-3,8,10-11\n" -> list.  Returns 0; -EBADMSG (not ascending, not numbers, beyond CPUS_MAX);
- * -ENOMEM.  An empty text is an empty list. */
+/* Parses "0-3,8,10-11\n". An empty text gives an empty list. Returns 0; -EBADMSG (not ascending,
+ * not numbers, above CPUS_MAX); -ENOMEM. */
 int cpu_list_parse(const char *text, size_t size, struct cpu_list *ret_list);
 int cpus_online(struct cpu_list *ret_list);
 
-/* One more than the highest CPU number there can ever be: the length of arrays indexed by CPU.
- * Returns 0 or -errno. */
+/* Returns one more than the highest CPU number that this machine can have: the length of arrays
+ * indexed by CPU. Returns 0 or -errno. */
 int cpus_possible_count(uint32_t *ret_count);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the sources of mappings (proc_maps, sideband) share: names of memory, identity of files. */
+/* Shared by both sources of mappings (proc_maps, sideband): the names of mappings, the identity of
+ * files. */
 #ifndef DISCOVER_MAPPING_H
 #define DISCOVER_MAPPING_H
 
@@ -7,8 +8,8 @@
 
 #define MAPPING_PATH_MAX_BYTES 4352U /* PATH_MAX, " (deleted)" and a margin; NUL included */
 
-/* Whether two keys name one file: by device and inode, and by the inode's generation where both know it.
- * Two keys without a file are equal. */
+/* Returns whether two keys name the same file: same device and inode, and same generation where
+ * both know it. Two keys without a file are equal. */
 bool file_key_equal(const struct file_key *a, const struct file_key *b);
 
 static inline bool mapping_is_anonymous(const struct mapping *mapping)
@@ -16,16 +17,17 @@ static inline bool mapping_is_anonymous(const struct mapping *mapping)
 	return mapping->path[0] == '\0';
 }
 
-/* Brings the kernel's name of a mapping into the form that struct mapping holds, in place, and
- * clears key and offset of what is no file.  `path` is a NUL-terminated buffer; mapping->path is set
- * to it.  An inode says that there is a file; " (deleted)" is taken off its name.
- * Anonymous: no file ([heap], [anon:…], //anon), but "[vdso]" stays; shared anonymous memory, which
- * the kernel shows as files that were never there (/dev/zero, /SYSV…, /anon_hugepage).
- * memfd files keep their names (/memfd:…): they may well be ELF files. */
+/* Converts the kernel's name of a mapping, in place, to the form that struct mapping holds. `path`
+ * is a NUL-terminated buffer, and mapping->path is set to it.
+ * A mapping with an inode has a file; " (deleted)" is removed from its name.
+ * A mapping without a file ([heap], [anon:…], //anon) becomes anonymous: key and offset are
+ * cleared; "[vdso]" keeps its name. Shared anonymous memory, which the kernel shows as files that
+ * never existed (/dev/zero, /SYSV…, /anon_hugepage), becomes anonymous too.
+ * memfd files keep their names (/memfd:…), because they may be ELF files. */
 void mapping_set_name(struct mapping *mapping, char *path);
 
-/* Whether this is musl's dynamic loader, which is its libc too: ld-musl-ARCH.so.1, or the file that
- * this is a link to in musl's own installation, libc.so. */
+/* Returns whether the path is musl's dynamic loader, which is also its libc: ld-musl-ARCH.so.1, or
+ * libc.so, the file that this name links to in musl's own installation. */
 bool path_is_musl(const char *path);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel's own account of executable mappings, about 0.1 ms after they appear: one dummy perf
- * event a CPU with mmap2, and comm for the moment when execve replaces the address space.  Lives of
- * processes come from BPF.  No global state; one thread.
- * Needs CAP_PERFMON (CAP_SYS_ADMIN before 5.8); pids are those of the opener's pid namespace, so
+/* Reports executable mappings about 0.1 ms after they appear, from the kernel's perf side-band: one
+ * dummy perf event per CPU with mmap2, and with comm for the moment when execve replaces the
+ * address space. The process lifecycle comes from BPF instead. No global state; one thread.
+ * Needs CAP_PERFMON (CAP_SYS_ADMIN before 5.8). Pids are those of the opener's pid namespace, so
  * the opener must be in the host's. */
 #ifndef DISCOVER_SIDEBAND_H
 #define DISCOVER_SIDEBAND_H
@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "discover/process.h"
 
-#define SIDEBAND_RING_BYTES 65536U /* a CPU; 500 mappings and more */
+#define SIDEBAND_RING_BYTES 65536U /* per CPU; room for 500 mappings and more */
 
 struct sideband_options {
 	size_t ring_bytes; /* a power of two of at least a page; 0: SIDEBAND_RING_BYTES */
@@ -18,43 +18,44 @@ struct sideband_options {
 
 struct sideband_handlers {
 	void *context;
-	/* The path lives until the handler returns. */
+	/* The path is valid until the handler returns. */
 	void (*mapping)(void *context, uint32_t tgid, const struct mapping *mapping);
 	void (*new_image)(void *context, uint32_t tgid, uint64_t time_ns);
-	/* Records of any process were lost: read /proc again. */
+	/* Records were lost, of processes that are not known: read /proc again. */
 	void (*lost)(void *context, uint32_t cpu, uint64_t count);
 };
 
 struct sideband_stats {
 	uint64_t records;
-	uint64_t lost; /* by the kernel, ring full */
-	uint64_t bad; /* did not parse; a ring that cannot be followed counts once and is emptied */
+	uint64_t lost; /* dropped by the kernel, because the ring was full */
+	uint64_t bad; /* did not parse; a corrupt ring counts once and is emptied */
 	uint32_t cpus;
 };
 
 struct sideband;
-/* All online CPUs.  options may be NULL.  Returns 0; -EACCES, -EPERM: not allowed; -errno. */
+/* Opens the side-band of all online CPUs. options may be NULL. Returns 0; -EACCES, -EPERM: not
+ * allowed; -errno. */
 int sideband_open(const struct sideband_options *options, struct sideband **ret_sideband);
 void sideband_free(struct sideband *sideband);
 DEFINE_OWNED(struct sideband, sideband)
 
-/* Readable when there is something to read; for epoll (or poll), borrowed. */
+/* Returns a descriptor for epoll or poll that is readable when there are records; borrowed. */
 int sideband_fd(const struct sideband *sideband);
 
-/* Takes what all rings hold now, sorts it by time and calls back.  Two calls may still deliver
- * records of different CPUs out of order, by microseconds.  Returns 0; -ENOMEM: what did not fit
- * stays in the rings. */
+/* Takes all records that the rings hold now, sorts them by time and calls back. Two calls may still
+ * deliver records of different CPUs out of order, by microseconds. Returns 0; -ENOMEM: what had no
+ * room stays in the rings. */
 int sideband_read(struct sideband *sideband, const struct sideband_handlers *handlers);
 
-/* The two halves of sideband_read(), for merging with another source by time: collect takes what
- * the rings hold, deliver calls back for what is not newer than until_ns and keeps the rest. */
+/* The two halves of sideband_read(), for merging by time with another source: collect takes the
+ * records from the rings, deliver calls back for records up to until_ns and keeps the rest. */
 int sideband_collect(struct sideband *sideband);
 void sideband_deliver(struct sideband *sideband, uint64_t until_ns,
 		      const struct sideband_handlers *handlers);
 
-/* CPU hotplug.  An event does not survive that its CPU goes: remove it, add it when it is back.
- * Return 0; -EEXIST or -ENOENT; -ENODEV: the CPU is offline; -errno.  What is still in the ring of
- * a removed CPU is collected first. */
+/* CPU hotplug. An event does not survive when its CPU goes offline: remove the CPU then, and add it
+ * when it is back. Records left in the ring of a removed CPU are collected first. Return 0; -EEXIST
+ * or -ENOENT; -ENODEV: the CPU is offline; -errno. */
 int sideband_add_cpu(struct sideband *sideband, uint32_t cpu);
 int sideband_remove_cpu(struct sideband *sideband, uint32_t cpu);
 

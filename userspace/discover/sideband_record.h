@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One record of the perf side-band: bytes -> what it says.
- * Source: include/uapi/linux/perf_event.h, enum perf_event_type; the events' sample_type is
- * SIDEBAND_SAMPLE_TYPE, which decides what ends each record. */
+/* Parses one record of the perf side-band.
+ * Source: include/uapi/linux/perf_event.h, enum perf_event_type. The events' sample_type is
+ * SIDEBAND_SAMPLE_TYPE, which decides what each record ends with. */
 #ifndef DISCOVER_SIDEBAND_RECORD_H
 #define DISCOVER_SIDEBAND_RECORD_H
 
@@ -13,7 +13,8 @@
 #define SIDEBAND_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
 enum sideband_kind {
-	SIDEBAND_OTHER = 0, /* of no interest: a thread renamed, a mapping not for execution */
+	/* not of interest: a thread renamed, a mapping that is not executable */
+	SIDEBAND_OTHER = 0,
 	SIDEBAND_MAPPING,
 	SIDEBAND_NEW_IMAGE, /* execve has replaced the address space */
 	SIDEBAND_LOST,
@@ -22,16 +23,17 @@ enum sideband_kind {
 struct sideband_record {
 	enum sideband_kind kind;
 	uint32_t tgid;
-	uint64_t time_ns;	/* CLOCK_MONOTONIC; mapping.time_ns too */
-	uint64_t lost_count;	/* records, SIDEBAND_LOST */
+	uint64_t time_ns;	/* CLOCK_MONOTONIC; also in mapping.time_ns */
+	uint64_t lost_count;	/* number of lost records, of SIDEBAND_LOST */
 	struct mapping mapping; /* path points into this struct, so do not copy it */
 	char path[MAPPING_PATH_MAX_BYTES];
 };
 
-/* `size` bytes begin with the header and are those that it claims.  Returns 0; -EBADMSG. */
+/* Parses a record: `size` bytes that begin with its header, which states the same size. Returns 0;
+ * -EBADMSG. */
 int sideband_record_parse(const void *bytes, size_t size, struct sideband_record *ret_record);
 
-/* When it was written, without parsing the rest.  0 when the record is too short. */
+/* Returns when the record was written, without parsing the rest; 0 when the record is too short. */
 uint64_t sideband_record_time(const void *bytes, size_t size);
 
 #endif

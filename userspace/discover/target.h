@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which processes are wanted. */
+/* The filter that selects processes: --pid, --uid, --comm, --cgroup. */
 #ifndef DISCOVER_TARGET_H
 #define DISCOVER_TARGET_H
 
@@ -12,7 +12,8 @@
 #define TARGET_MAX_PIDS 4096U
 #define TARGET_MAX_UIDS 4096U
 
-/* Each kind that is given must hold; of one kind, any value.  A zeroed filter wants everything. */
+/* A process matches when it matches each kind of condition that is given, by any value of that
+ * kind. A zeroed filter matches every process. */
 struct target_filter {
 	uint32_t *pid; /* owned; host tgids: these and their descendants */
 	size_t pid_count;
@@ -22,26 +23,28 @@ struct target_filter {
 	regex_t comm;	     /* of the process, not of its threads */
 	char *cgroup_prefix; /* owned; "/a/b"; NULL: any */
 };
-void target_filter_release(struct target_filter *filter); /* safe on a zeroed one */
+void target_filter_release(struct target_filter *filter); /* a zeroed filter is fine */
 
 /* Add one value.  Return 0; -ENOSPC; -ENOMEM. */
 int target_add_pid(struct target_filter *filter, uint32_t pid);
 int target_add_uid(struct target_filter *filter, uint32_t uid);
-/* POSIX extended, found anywhere in the name.  Returns 0; -EINVAL: not such an expression;
- * -EEXIST: one is set; -ENOMEM. */
+/* Sets a POSIX extended expression that is searched anywhere in the name. Returns 0; -EINVAL: not
+ * such an expression; -EEXIST: one is set; -ENOMEM. */
 int target_set_comm(struct target_filter *filter, const char *expression);
-/* A cgroup and all below it: a directory (/sys/fs/cgroup/…, of a v1 tree or v2's) or a path as in
- * /proc/PID/cgroup, with or without the first slash.  Returns 0; -EEXIST: one is set; -ENOMEM. */
+/* Sets a cgroup, which includes all below it: a directory (/sys/fs/cgroup/…, of a v1 tree or v2's)
+ * or a path as in /proc/PID/cgroup, with or without the first slash. Returns 0; -EEXIST: one is
+ * set; -ENOMEM. */
 int target_set_cgroup(struct target_filter *filter, const char *prefix);
 
-/* Whether details (uid, cgroup) must have been read for an answer. */
+/* Returns whether target_matches() needs the details of a process (uid, cgroup). */
 bool target_needs_details(const struct target_filter *filter);
-/* Descent is what the table knows: the kernel side's inherited flag covers longer chains. */
+/* Returns whether the process matches the filter. Descent is judged by what the table knows; the
+ * inherited flag in the kernel side covers longer chains. */
 bool target_matches(const struct target_filter *filter, const struct process_table *table,
 		    const struct process *process);
 
-/* Each pid must be that of a process, not of another thread.  Returns 0; -ESRCH with the first that
- * is not in *ret_missing; -errno. */
+/* Checks that each pid is that of a process and not of another thread. Returns 0; -ESRCH with the
+ * first wrong pid in *ret_missing; -errno. */
 int target_check_pids(const struct target_filter *filter, uint32_t *ret_missing);
 
 #endif

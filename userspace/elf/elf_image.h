@@ -40,7 +40,7 @@ struct elf_image {
 	uint64_t tls_memory_size, tls_align; /* PT_TLS; 0: none */
 	const uint8_t *build_id;	     /* into data, or NULL */
 	size_t build_id_size;
-	uint32_t owner; /* of the file; UINT32_MAX: it is memory */
+	uint32_t owner; /* of the file; UINT32_MAX: the image is in memory */
 	/* private */
 	uint64_t program_offset, section_offset;
 	uint16_t program_count, section_count, section_names;
@@ -50,34 +50,37 @@ struct elf_image {
 	bool is_mapped;
 };
 
-/* Maps the file open at fd (borrowed; may be closed afterwards).  Returns 0; -ENOEXEC when it is no
- * ELF file of ours; -EBADMSG when program headers point outside of it; -ENOMEM; -errno.
- * Section headers outside the file count as stripped (the kernel runs such files), and a segment's
- * file_size is cut to what the file has.
- * Mapped pages count as this process's RSS while the image lives: free it after use.  A file that
- * shrinks while it is mapped raises SIGBUS on access: see elf/elf_guard.h.  The bytes may also change
- * between two reads: what was checked is copied first, and a string is not used by its NUL. */
+/* Maps the file open at fd (borrowed; may be closed afterwards). Section headers outside the file
+ * count as stripped, because the kernel runs such files, and a segment's file_size is cut to what
+ * the file has. Mapped pages count in this process's RSS while the image lives: free it after use.
+ * A file that shrinks while it is mapped raises SIGBUS on access: see elf/elf_guard.h. The bytes
+ * may also change between two reads: copy before checking, and do not rely on a string's NUL.
+ * Returns 0; -ENOEXEC when it is not an ELF file that we support; -EBADMSG when program headers
+ * point outside of the file; -ENOMEM; -errno. */
 int elf_image_open(int fd, struct elf_image **ret_image);
-/* The same over the caller's memory (vDSO, fuzzing, decompressed debug data), borrowed. */
+/* Opens an image in the caller's memory (vDSO, fuzzing, decompressed debug data), which is
+ * borrowed. */
 int elf_image_from_memory(const void *data, size_t size, struct elf_image **ret_image);
 void elf_image_free(struct elf_image *image);
 DEFINE_OWNED(struct elf_image, elf_image)
 
-/* Takes whole pages inside [start, start + size) of the image out of this process's RSS; they come
- * back from the page cache when read again. */
+/* Removes the whole pages inside [start, start + size) of the image from this process's RSS; they
+ * come back from the page cache when they are read again. */
 void elf_image_release(const struct elf_image *image, const void *start, size_t size);
 
-/* Returns 0; -ENOENT when there is no such section; -EBADMSG when it lies outside the file. */
+/* Finds a section by its name. Returns 0; -ENOENT when there is none; -EBADMSG when it lies outside
+ * the file. */
 int elf_image_section(const struct elf_image *image, const char *name,
 		      struct elf_section *ret_section);
 int elf_image_section_by_index(const struct elf_image *image, uint32_t index,
 			       struct elf_section *ret_section);
-/* The PT_GNU_EH_FRAME segment. -ENOENT, -EBADMSG. */
+/* Finds the PT_GNU_EH_FRAME segment. Returns 0; -ENOENT; -EBADMSG. */
 int elf_image_eh_frame_hdr(const struct elf_image *image, struct elf_section *ret_section);
-/* Bytes at a virtual address, inside one PT_LOAD's file part; NULL when they are not all there. */
+/* Returns the bytes at a virtual address, inside the file part of one PT_LOAD; NULL when not all of
+ * them are there. */
 const uint8_t *elf_image_at(const struct elf_image *image, uint64_t vaddr, size_t size);
-/* ELF address of a byte that mmap placed at file offset `offset`.  -ENOENT: in no segment.
- * The load bias of a mapping is  mapping.start - vaddr(mapping.offset). */
+/* Converts a file offset to the ELF address of that byte when it is mapped. -ENOENT: in no segment.
+ * The load bias of a mapping is mapping.start - vaddr(mapping.offset). */
 int elf_image_offset_to_vaddr(const struct elf_image *image, uint64_t offset, uint64_t *ret_vaddr);
 
 /* Looks one symbol up in .dynsym, then .symtab.  Returns 0 or -ENOENT.  For STT_TLS value is the

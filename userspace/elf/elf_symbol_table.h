@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* .symtab and .dynsym as they lie in the file, for those who scan or look up by name. */
+/* Raw access to .symtab and .dynsym, for callers that scan them or look up by name. */
 #ifndef ELF_ELF_SYMBOL_TABLE_H
 #define ELF_ELF_SYMBOL_TABLE_H
 
@@ -12,13 +12,14 @@ struct elf_symbol_table {
 	const char *names;
 	size_t names_size;
 };
-/* type: SHT_SYMTAB or SHT_DYNSYM.  A stripped file's .dynsym is found by PT_DYNAMIC.
+/* Finds a table. type: SHT_SYMTAB or SHT_DYNSYM; the .dynsym of a file without section headers is
+ * found by PT_DYNAMIC.
  * Returns 0; -ENOENT when there is none; -EBADMSG. */
 int elf_image_symbol_table(const struct elf_image *image, uint32_t type,
 			   struct elf_symbol_table *ret_table);
 Elf64_Sym elf_symbol_table_entry(const struct elf_symbol_table *table, size_t index);
-/* The name of an entry; NULL when it does not end inside the string table.  Only for files that nobody
- * writes to: its NUL may go away. */
+/* Returns the name of an entry; NULL when it does not end inside the string table. Only for files
+ * that nobody writes to: the NUL could vanish after the check. */
 const char *elf_symbol_table_name(const struct elf_symbol_table *table, const Elf64_Sym *symbol);
 
 #endif

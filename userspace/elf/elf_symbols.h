@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The function names of one ELF file: .symtab, .dynsym, .gnu_debugdata (xz), and the separate debug
- * file (build-id path, then .gnu_debuglink with its CRC) when installed.  Two forms with equal
- * answers: a table to keep (elf_symbols_read), and one pass for a batch of addresses that keeps
- * nothing (elf_symbols_find_many).
- *
- * The function of an address: of those with a size that cover it, the one that starts last; else the
- * symbol before it, if that one has no size, up to the end of its section.  Of several names for one
- * start: one with a size, global before local, fewer leading underscores, shorter. */
+/* The function names of one ELF file, from .symtab, .dynsym, .gnu_debugdata (xz), and the separate
+ * debug file when installed (by build-id path, then by .gnu_debuglink with its CRC). There are two
+ * forms with equal answers: a table to keep (elf_symbols_read), and one pass for a batch of
+ * addresses that keeps nothing (elf_symbols_find_many).
+ * The function of an address is, of those with a size that cover it, the one that starts last. When
+ * none covers it, it is the symbol before it, if that one has no size, up to the end of its
+ * section. Of several names for one start we choose one with a size, then global before local, then
+ * fewer leading underscores, then the shorter. */
 #ifndef ELF_ELF_SYMBOLS_H
 #define ELF_ELF_SYMBOLS_H
 
@@ -20,16 +20,17 @@
 
 struct elf_symbols;
 
-/* root: where the process sees its files ("/" or "/proc/PID/root"), for debug files; path: the
- * file's path below it.  A file without any symbol gives an empty table and 0.
- * Memory: 16 bytes a function and the names once.  Returns 0; -ENOMEM. */
+/* Reads all function names. root: where the process sees its files ("/" or "/proc/PID/root"), for
+ * debug files; path: the file's path below it. A file without any symbol gives an empty table and
+ * 0.
+ * Memory: 16 bytes a function, and each name once. Returns 0; -ENOMEM. */
 int elf_symbols_read(const struct elf_image *image, const char *root, const char *path,
 		     struct elf_symbols **ret_symbols);
 void elf_symbols_free(struct elf_symbols *symbols);
 DEFINE_OWNED(struct elf_symbols, elf_symbols)
 
-/* The function that covers a virtual address.  Returns 0; -ENOENT.  name: raw (mangled), owned by
- * the table. */
+/* Finds the function that covers a virtual address. name: raw (mangled), owned by the table.
+ * Returns 0; -ENOENT. */
 int elf_symbols_find(const struct elf_symbols *symbols, uint64_t vaddr, const char **ret_name,
 		     uint64_t *ret_start);
 size_t elf_symbols_count(const struct elf_symbols *symbols);
@@ -40,14 +41,14 @@ struct elf_function {
 	const char *name; /* raw, not terminated, valid during the call; NULL: no function */
 	size_t name_size;
 	uint64_t start;
-	/* Every address in [low, high) has this same answer, also when it is "none". */
+	/* Every address in [low, high) has this answer, also when the answer is "none". */
 	uint64_t low, high;
 };
 typedef void elf_function_handler(void *context, size_t index, const struct elf_function *function);
 
 /* Scans the tables once for `count` ascending addresses and calls found() for each in turn.
- * Memory: some 100 bytes an address, while it runs; plus debug files.
- * Returns 0; -EBADMSG when functions overlap as in no honest file; -ENOMEM.  After an error found()
+ * Memory: some 100 bytes an address while it runs, and the debug files.
+ * Returns 0; -EBADMSG when functions overlap as in no honest file; -ENOMEM. After an error found()
  * has not been called. */
 int elf_symbols_find_many(const struct elf_image *image, const char *root, const char *path,
 			  const uint64_t *vaddr, size_t count, elf_function_handler *found,

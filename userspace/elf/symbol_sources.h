@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every symbol table that speaks of one ELF file, and which of their entries are functions.
+/* All symbol tables that describe one ELF file, and the test for which entries are functions.
  * Order of a lookup: elf_image -> [symbol_sources] -> elf_symbols (table or batch). */
 #ifndef ELF_SYMBOL_SOURCES_H
 #define ELF_SYMBOL_SOURCES_H
@@ -19,7 +19,7 @@ struct symbol_section {
 };
 
 struct symbol_source {
-	const struct elf_image *image;	/* whose table it is */
+	const struct elf_image *image;	/* the image that the table is in */
 	struct elf_symbol_table table;	/* count is cut to SYMBOL_SOURCE_MAX_SYMBOLS */
 	struct symbol_section *section; /* owned; by st_shndx */
 	size_t section_count;
@@ -34,7 +34,7 @@ struct symbol_sources {
 	void *debugdata_bytes;
 };
 
-/* One function as a table tells it. */
+/* One function as one table describes it. */
 struct symbol_function {
 	uint64_t start, end; /* vaddr; end of a symbol without size: its section's */
 	const char *name;    /* raw, in the file, not terminated: see symbol_function_name_size() */
@@ -42,20 +42,21 @@ struct symbol_function {
 	bool has_size, is_local;
 };
 
-/* root, path: as for elf_symbols_read().  Missing or damaged debug files are as good as none.
- * Returns 0 (count 0: no symbols) or -ENOMEM. */
+/* Opens all tables of an image. root, path: as for elf_symbols_read(). Missing or damaged debug
+ * files are ignored. Returns 0 (count 0: no symbols) or -ENOMEM. */
 int symbol_sources_open(const struct elf_image *image, const char *root, const char *path,
 			struct symbol_sources **ret_sources);
 void symbol_sources_free(struct symbol_sources *sources);
 DEFINE_OWNED(struct symbol_sources, symbol_sources)
 
-/* False when entry `index` of a source is no function of the image. */
+/* Reads entry `index` of a source. Returns false when the entry is not a function of the image. */
 bool symbol_source_function(const struct symbol_sources *sources, size_t source, size_t index,
 			    struct symbol_function *ret_function);
-/* Without a symbol version ("@GLIBC_2.2.5"), which some .symtab carry. */
+/* Returns the size of the name without a symbol version ("@GLIBC_2.2.5"), which some .symtab
+ * contain. */
 size_t symbol_function_name_size(const struct symbol_function *function);
-/* Of two names for one address, is a the better: has a size, is global, has fewer leading
- * underscores, is shorter, comes first. */
+/* Returns whether `a` is the better of two names for one address: has a size, is global, has fewer
+ * leading underscores, is shorter, comes first. */
 bool symbol_function_is_better(const struct symbol_function *a, const struct symbol_function *b);
 
 #endif

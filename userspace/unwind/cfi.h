@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Our own decoder of .eh_frame.  elf_image -> [cfi] -> rows.  Foreign bytes: every read is checked,
- * every loop bounded.  Source: System V psABI x86-64, EH_FRAME sections; DWARF 5 section 6.4. */
+/* Our own decoder of .eh_frame. elf_image -> [cfi] -> rows. The bytes are not trusted: every read
+ * is checked, every loop bounded. Source: System V psABI x86-64, EH_FRAME sections; DWARF 5 section
+ * 6.4. */
 #ifndef UNWIND_CFI_H
 #define UNWIND_CFI_H
 
@@ -20,29 +21,33 @@ struct cfi_row {
 
 struct cfi; /* CIE cache and the sorted table of FDEs of one file */
 
-/* The image is borrowed and must outlive the object.  Uses .eh_frame_hdr's table when it is sane,
- * else walks .eh_frame (then .debug_frame).  Returns 0; -ENODATA without any; -EBADMSG; -ENOMEM. */
+/* Opens the unwind information of an image, which is borrowed and must outlive the object. Uses the
+ * table in .eh_frame_hdr when it is sane, else walks .eh_frame (then .debug_frame).
+ * Returns 0; -ENODATA when there is no such section; -EBADMSG; -ENOMEM. */
 int cfi_open(const struct elf_image *image, struct cfi **ret_cfi);
 void cfi_free(struct cfi *cfi);
 DEFINE_OWNED(struct cfi, cfi)
 
-/* The function at vaddr has no caller, whatever its FDE says: a stack of its own begins there.  0: none. */
+/* Declares that the function at vaddr has no caller, whatever its FDE says, because a stack of its
+ * own begins there. 0: there is no such function. */
 void cfi_set_outermost(struct cfi *cfi, uint64_t vaddr);
 
 size_t cfi_fde_count(const struct cfi *cfi);
-/* Rows of all code in [low, high), sorted by vaddr, equal neighbours merged; the first row is at
- * `low` and gives the rule in force there.  Addresses no FDE covers have PP_RULE_NO_INFO.
- * A damaged FDE gives NO_INFO for its range and counts in *ret_bad_fdes (may be NULL).
- * Rows are appended to *rows (realloc'd; the caller frees).  Returns 0; -ENOMEM. */
+/* Compiles the rows of all code in [low, high), sorted by vaddr, equal neighbours merged. The first
+ * row is at `low` and gives the rule that holds there. Addresses that no FDE covers have
+ * PP_RULE_NO_INFO. A damaged FDE gives NO_INFO for its range and counts in *ret_bad_fdes (may be
+ * NULL).
+ * Rows are appended to *rows (realloc'd; the caller frees). Returns 0; -ENOMEM. */
 struct cfi_rows {
 	struct cfi_row *row;
 	size_t count, capacity;
 };
 int cfi_compile(struct cfi *cfi, uint64_t low, uint64_t high, struct cfi_rows *rows,
 		size_t *ret_bad_fdes);
-/* The rule at one address (user-space unwinding).  Returns 0 (NO_INFO when nothing covers it). */
+/* Finds the rule at one address, for unwinding in user space. Returns 0; the rule is NO_INFO when
+ * nothing covers the address. */
 int cfi_rule_at(struct cfi *cfi, uint64_t vaddr, struct pp_rule *ret_rule);
-/* The FDE that covers vaddr: its bounds.  -ENOENT. */
+/* Finds the bounds of the FDE that covers vaddr. Returns 0; -ENOENT. */
 int cfi_fde_bounds(struct cfi *cfi, uint64_t vaddr, uint64_t *ret_low, uint64_t *ret_high);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Private to cfi.c (index and lookup), cfi_program.c (records and their execution) and cfi_rule.c
- * (state -> pp_rule).  Of all registers only three matter: the CFA, the frame pointer and the return
- * address; what a program says of others is skipped. */
+ * (state -> pp_rule). Only three registers matter: the CFA, the frame pointer and the return
+ * address; instructions for other registers are skipped. */
 #ifndef UNWIND_CFI_INTERNAL_H
 #define UNWIND_CFI_INTERNAL_H
 
@@ -11,10 +11,10 @@
 
 #include "unwind/cfi.h"
 
-#define CFI_MAX_REMEMBERED 32U	  /* nested DW_CFA_remember_state; compilers use 1 or 2 */
+#define CFI_MAX_REMEMBERED 32U	  /* nested DW_CFA_remember_state; compilers need 1 or 2 */
 #define CFI_MAX_CODE_ALIGN 64U	  /* bytes; 1 and 4 occur */
 #define CFI_CIE_CACHE_SLOTS 64U	  /* a linked file has 1 to 10 CIEs */
-#define CFI_MAX_PADDING_BYTES 16U /* between FDEs: alignment, belongs to the code before it */
+#define CFI_MAX_PADDING_BYTES 16U /* between FDEs: alignment; belongs to the code before it */
 
 /* A cursor over foreign bytes.  A read past the end gives 0 and sets is_bad. */
 struct cfi_reader {
@@ -57,7 +57,7 @@ static inline void cfi_skip(struct cfi_reader *reader, uint64_t size)
 	reader->at += size;
 }
 
-/* Bits beyond the 64th are dropped; a number without an end is bad. */
+/* Bits above the 64th are dropped; a number that does not end is bad. */
 static inline uint64_t cfi_read_uleb(struct cfi_reader *reader)
 {
 	uint64_t value = 0;
@@ -98,17 +98,17 @@ static inline int64_t cfi_read_sleb(struct cfi_reader *reader)
 }
 
 enum cfi_place_kind {
-	/* of the frame pointer and the return address */
+	/* For the frame pointer and the return address: */
 	CFI_SAME = 0,
 	CFI_UNDEFINED,
 	CFI_AT_CFA,	 /* *(CFA + offset) */
 	CFI_AT_REGISTER, /* *(reg + offset) */
 	CFI_IN_REGISTER, /* reg */
-	/* of the CFA */
+	/* For the CFA: */
 	CFI_CFA_REGISTER, /* reg + offset */
 	CFI_CFA_DEREF,	  /* *(reg + offset) + add */
 	CFI_CFA_PLT,	  /* sp + 8 + ((pc & 15) >= offset) * 8 */
-	/* of any: well-formed, and nothing that a pp_rule could say */
+	/* For all: well-formed, but a pp_rule can't express it. */
 	CFI_UNSUPPORTED,
 };
 
@@ -166,19 +166,20 @@ struct cfi_records {
 
 /* One record of the section, CIE or FDE. */
 struct cfi_record {
-	uint64_t offset, next; /* in the section; next: behind it */
+	uint64_t offset, next; /* in the section; next: the record after it */
 	uint64_t cie_offset;
 	bool is_cie;
-	struct cfi_reader body; /* behind the CIE id or pointer */
+	struct cfi_reader body; /* what follows the CIE id or pointer */
 };
 
-/* Returns 0; -ENOENT at a zero length word (next is behind it); -EBADMSG. */
+/* Reads a record. Returns 0; -ENOENT at a zero length word (next is after it); -EBADMSG. */
 int cfi_record_read(const struct cfi_section *section, uint64_t offset,
 		    struct cfi_record *ret_record);
-/* The FDE at a section offset.  Returns 0; -EBADMSG when it, or its CIE, is none of ours. */
+/* Reads the FDE at a section offset. Returns 0; -EBADMSG when the FDE or its CIE is invalid or of a
+ * form that we do not support. */
 int cfi_fde_read(struct cfi_records *records, uint64_t offset, struct cfi_fde *ret_fde);
-/* One encoded address; vaddr is that of reader->at.  Only absolute and PC-relative ones, and with
- * data_base (non-zero) also relative to that. */
+/* Reads one encoded address; vaddr is the address of reader->at. Supports absolute and PC-relative
+ * ones, and with data_base (non-zero) also those relative to data_base. */
 uint64_t cfi_read_encoded(struct cfi_reader *reader, uint8_t encoding, uint64_t vaddr,
 			  uint64_t data_base);
 
@@ -196,19 +197,19 @@ struct cfi_program {
 
 void cfi_program_start(struct cfi_program *program, const struct cfi_records *records,
 		       const struct cfi_fde *fde);
-/* The next row of the FDE: its state holds in [*ret_low, next row or the FDE's end).
- * Returns 1; 0 when there is none; -EBADMSG. */
+/* Computes the next row of the FDE: its state holds in [*ret_low, next row or the FDE's end).
+ * Returns 1; 0 when there is no further row; -EBADMSG. */
 int cfi_program_next(struct cfi_program *program, uint64_t *ret_low);
 
 void cfi_machine_of(uint16_t elf_machine, struct cfi_machine *ret_machine);
-/* The CFA, and where a register was saved, as DWARF expressions say.  Never fails: an expression of
- * no known shape is CFI_UNSUPPORTED. */
+/* Translate a DWARF expression for the CFA, or for where a register was saved. They never fail: an
+ * expression of no known shape is CFI_UNSUPPORTED. */
 struct cfi_place cfi_expression_cfa(const struct cfi_machine *machine,
 				    struct cfi_reader expression);
 struct cfi_place cfi_expression_saved(struct cfi_reader expression);
 struct pp_rule cfi_state_rule(const struct cfi_machine *machine, const struct cfi_cie *cie,
 			      const struct cfi_state *state);
-/* Bytes of the code that a signal handler returns to; size 0 for other machines. */
+/* Returns the bytes of the code that a signal handler returns to; size 0 for other machines. */
 size_t cfi_trampoline(uint16_t elf_machine, const uint8_t **ret_bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which entries of pages[] belong to which file: first fit; a range that was given back rests for
- * two ticks.  Entry 0 is never given out.  Private to row_store.c. */
+/* Allocates entries of pages[] to files: first fit; a range that was freed is not reused for two
+ * ticks. Entry 0 is never given out. Private to row_store.c. */
 #ifndef UNWIND_PAGE_RANGES_H
 #define UNWIND_PAGE_RANGES_H
 
@@ -13,18 +13,18 @@ struct page_range {
 };
 
 struct page_ranges {
-	struct page_range *range; /* owned; sorted, apart from each other */
+	struct page_range *range; /* owned; sorted, without overlaps */
 	size_t count, capacity;
 	uint32_t page_count;
 };
 
 void page_ranges_init(struct page_ranges *ranges, uint32_t page_count);
 void page_ranges_release(struct page_ranges *ranges);
-/* Returns 0; -ENOSPC; -ENOMEM. */
+/* Allocates `count` entries. Returns 0; -ENOSPC; -ENOMEM. */
 int page_ranges_take(struct page_ranges *ranges, uint32_t count, uint32_t *ret_first);
 void page_ranges_give(struct page_ranges *ranges, uint32_t first);
 void page_ranges_tick(struct page_ranges *ranges);
-/* The range in use that page lies in, or NULL. */
+/* Returns the allocated range that contains page, or NULL. */
 const struct page_range *page_ranges_find(const struct page_ranges *ranges, uint32_t page);
 
 #endif

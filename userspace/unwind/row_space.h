@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Row space in granules: first fit from a cursor, and freed granules rest for two ticks before they
- * are given out again.  Private to row_store.c. */
+/* Allocates row space in granules: first fit from a cursor; freed granules are not reused for two
+ * ticks. Private to row_store.c. */
 #ifndef UNWIND_ROW_SPACE_H
 #define UNWIND_ROW_SPACE_H
 
@@ -11,13 +11,13 @@
 
 #include "base/cleanup.h"
 
-#define ROW_GRANULE_ROWS 64U /* 256 bytes: a page wastes half of that on average */
+#define ROW_GRANULE_ROWS 64U /* 256 bytes: half of that is wasted per page on average */
 #define ROW_SHARD_GRANULES (PP_ROW_SHARD_ROWS / ROW_GRANULE_ROWS)
 #define ROW_SHARD_WORDS (ROW_SHARD_GRANULES / 64U)
 
 struct row_space {
 	uint32_t shard_count;
-	uint64_t *taken;		    /* a bit a granule: in use or resting */
+	uint64_t *taken;		    /* one bit per granule: in use, or not reusable yet */
 	uint64_t *resting[2];		    /* freed since the last tick; freed before that */
 	uint32_t *shard_free;		    /* free granules of each shard */
 	uint32_t cursor;		    /* granule where the next search begins */
@@ -28,7 +28,7 @@ int row_space_new(uint32_t shard_count, struct row_space **ret_space);
 void row_space_free(struct row_space *space);
 DEFINE_OWNED(struct row_space, row_space)
 
-/* Room for that many rows in one shard, as an index of rows.  -ENOSPC. */
+/* Allocates room for that many rows in one shard and returns the index of the first. -ENOSPC. */
 int row_space_take(struct row_space *space, uint32_t rows, uint32_t *ret_row_start);
 void row_space_give(struct row_space *space, uint32_t row_start, uint32_t rows);
 void row_space_tick(struct row_space *space);

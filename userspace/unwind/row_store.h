@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The agent's side of the unwind tables: gives out pages[], row space and rule ids, in a fixed
- * budget, and evicts what the kernel side has not used.  It writes plain memory; attach maps the BPF
- * arrays there, tests give it malloc'd memory.  One thread. */
+/* The agent's side of the unwind tables: allocates pages[], row space and rule ids within a fixed
+ * budget, and evicts what the kernel side has not used. It writes plain memory: attach maps the BPF
+ * arrays there, tests give it malloc'd memory. One thread. */
 #ifndef UNWIND_ROW_STORE_H
 #define UNWIND_ROW_STORE_H
 
@@ -23,7 +23,7 @@ struct row_store_memory {
 };
 
 struct row_store_stats {
-	uint64_t rows_used, rows_total; /* capacity taken, in rows */
+	uint64_t rows_used, rows_total; /* allocated capacity, in rows */
 	uint32_t pages_loaded, rules_used;
 	uint64_t evicted_pages, rules_exhausted, rows_exhausted, pages_exhausted;
 };
@@ -33,22 +33,23 @@ int row_store_new(const struct row_store_memory *memory, struct row_store **ret_
 void row_store_free(struct row_store *store);
 DEFINE_OWNED(struct row_store, row_store)
 
-/* Reserves pages[] for a file whose addresses span [min_vaddr, max_vaddr).  *ret_page0 is the index
- * of address 0 (modulo 2^32).  Returns 0; -ENOSPC. */
+/* Reserves pages[] for a file whose addresses span [min_vaddr, max_vaddr). *ret_page0 is the index
+ * of address 0 (modulo 2^32). Returns 0; -ENOSPC. */
 int row_store_add_file(struct row_store *store, uint64_t min_vaddr, uint64_t max_vaddr,
 		       uint32_t *ret_page0);
-/* Unloads the file's pages and gives its page range back (reused after row_store_tick() twice). */
+/* Unloads the file's pages and frees its page range, which is reused after two calls of
+ * row_store_tick(). */
 void row_store_remove_file(struct row_store *store, uint32_t page0, uint64_t min_vaddr,
 			   uint64_t max_vaddr);
-/* Publishes the rows of all 64 KiB pages that [low, high) touches (compiling whole pages) and that
- * lie in the file's span.
- * cfi NULL: a file without unwind information, all NO_INFO.
- * Pages that are loaded already are left alone.  Evicts unused pages when out of row space.
+/* Publishes the rows of every 64 KiB page that [low, high) touches and that lies in the file's
+ * span; pages are compiled whole. cfi NULL: a file without unwind information, all rows are
+ * NO_INFO.
+ * Pages that are loaded already stay as they are. Evicts unused pages when row space runs out.
  * Returns 0; -ENOSPC; -ENOMEM. */
 int row_store_load(struct row_store *store, uint32_t page0, struct cfi *cfi, uint64_t low,
 		   uint64_t high);
-/* Once a second or so, and at least 10 ms apart: freed row space becomes reusable, since no walk
- * that could still read it is running. */
+/* Makes freed row space reusable. Call it about once a second and at least 10 ms apart: then no
+ * walk that could still read the old rows is running. */
 void row_store_tick(struct row_store *store);
 void row_store_get_stats(const struct row_store *store, struct row_store_stats *ret_stats);
 
