@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The counters of one window: those of the kernel's tables and those that the agent adds (finished
- * stacks, waits that go on), in one list.  Equal keys are one entry. */
+/* The counters of one window in one list: those of the kernel's tables and those that the agent
+ * adds (stacks finished in user space, waits that have not ended).  Counters with equal keys are
+ * one entry. */
 #ifndef DRAIN_COUNTS_H
 #define DRAIN_COUNTS_H
 
@@ -12,8 +13,9 @@
 
 #include "base/index_table.h"
 
-/* Keys of one window: each costs the agent some 5 us to name.  What is beyond is counted without its
- * stack, by process; half as many of those, and then for the machine. */
+/* The most keys in one window: each costs the agent some 5 us to name.  Further counters are added
+ * up without their stacks, by process, in half as many rows again; after that for the whole
+ * machine. */
 #define COUNTS_MAX 131072U
 
 struct counted {
@@ -28,12 +30,13 @@ struct counts {
 	uint64_t bounded; /* samples and waits that lost their stacks to COUNTS_MAX */
 };
 
-void counts_release(struct counts *counts); /* safe on a zeroed one */
-/* 0 or -ENOMEM. */
+void counts_release(struct counts *counts); /* a zeroed one is fine */
+/* Adds to the entry of `key`.  Returns 0 or -ENOMEM. */
 int counts_add(struct counts *counts, const struct pp_count_key *key, const struct pp_count *count);
-/* Empties a closed table of such keys.  0; -ENOMEM; -errno. */
+/* Moves all counters of a closed kernel table to `counts`.  Returns 0; -ENOMEM; -errno. */
 int counts_drain(int map_fd, struct counts *counts);
-/* The half of rest[] of tables with that number; its rows are 0 then.  0 or -ENOMEM. */
+/* Moves the rows of rest[] that belong to tables of this number, and sets them to 0.  Returns 0 or
+ * -ENOMEM. */
 int counts_drain_rest(struct pp_count *rest, uint32_t number, struct counts *counts);
 
 #endif

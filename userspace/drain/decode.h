@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes from the rings -> checked records.  Trusts no length.  Pure; no global state. */
+/* Decodes bytes from the rings into checked records.  Trusts no length.  No global state. */
 #ifndef DRAIN_DECODE_H
 #define DRAIN_DECODE_H
 
@@ -9,7 +9,7 @@
 #include <pyprofd/sample.h>
 #include <pyprofd/timeline.h>
 
-/* The parts of a record lie in its bytes and live as long as they do. */
+/* The parts of a record point into its bytes and are valid as long as these. */
 struct decoded_stack {
 	const struct pp_stack_record *record;
 	const struct pp_frame *python; /* record->python_stored */
@@ -38,12 +38,12 @@ struct drain_handlers {
 	void (*timeline)(void *context, const struct pp_timeline_record *record);
 };
 
-/* One record of the ring `stacks`; data is 8-byte aligned.  0; -EBADMSG: sizes do not add up, the
- * type is not known, a count is beyond its bound. */
+/* Decodes one record of the ring `stacks`; data is 8-byte aligned.  Returns 0; -EBADMSG: sizes do
+ * not add up, the type is unknown, or a count exceeds its bound. */
 int decode_record(const void *data, size_t size, const struct drain_handlers *handlers);
-/* One record of the ring `events`. */
+/* Decodes one record of the ring `events`. */
 int decode_event(const void *data, size_t size, const struct drain_handlers *handlers);
-/* One record of the ring `timeline`; its times are in order. */
+/* Decodes one record of the ring `timeline`, and checks that its times are in order. */
 int decode_timeline(const void *data, size_t size, const struct drain_handlers *handlers);
 
 #endif

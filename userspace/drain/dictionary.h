@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel side has described once: stacks, kernel stacks, code objects.  Counters name them
- * by hash.  Frames are packed into 8 bytes; a budget bounds the whole.  One thread. */
+/* The stacks, kernel stacks and code objects that the kernel side has sent, each once; counters
+ * refer to them by hash.  Frames are packed into 8 bytes, and a budget bounds all of it.  One
+ * thread. */
 #ifndef DRAIN_DICTIONARY_H
 #define DRAIN_DICTIONARY_H
 
@@ -14,7 +15,8 @@
 #include "drain/decode.h"
 #include "python/python_code.h"
 
-/* kind:3 | native: slot of the file:21, address:40 | Python: code index:29, what:32 | run, gap: count:32 */
+/* kind:3 | native: slot of the file:21, address:40 | Python: code index:29, what:32 | segment, gap:
+ * count:32 */
 typedef uint64_t packed_frame;
 static inline uint32_t packed_kind(packed_frame frame)
 {
@@ -47,7 +49,8 @@ struct dict_stack {
 	uint32_t python_count, native_count;
 	uint16_t python_stored, native_stored;
 	uint8_t stop, py_stop, python;
-	bool lacks_code; /* of a frame: it is looked up once more when the stack comes again */
+	/* a frame's code object is missing: it is looked up again when the stack is sent again */
+	bool lacks_code;
 	packed_frame frame[];
 };
 
@@ -60,52 +63,55 @@ struct dict_kernel {
 
 struct dictionary;
 
-/* max_bytes: of everything.  Beyond it, and beyond a process's share of it (drain/shares.h), new entries
- * are refused and counted. */
+/* Creates a dictionary of at most max_bytes.  An entry that exceeds this budget, or the process's
+ * share of it (drain/shares.h), is refused and counted. */
 int dictionary_new(size_t max_bytes, struct dictionary **ret_dictionary);
 void dictionary_set_max_bytes(struct dictionary *dictionary, size_t max_bytes);
 void dictionary_free(struct dictionary *dictionary);
 DEFINE_OWNED(struct dictionary, dictionary)
 
-/* Frames whose code object was never described (its record was lost) have code index 0.
- * read_raw (may be NULL) is asked for code objects that the kernel could not read:
- * 0 and an owned code, or -errno. */
+/* Sets a function that reads code objects which the kernel side could not read; it returns 0 and an
+ * owned code, or -errno.  read_raw may be NULL.  Frames whose code object never arrived (its record
+ * was lost) have code index 0. */
 typedef int (*dictionary_read_raw)(void *context, struct pp_process_id id, uint8_t python,
 				   uint64_t address, struct python_code **ret_code);
 void dictionary_set_reader(struct dictionary *dictionary, dictionary_read_raw read_raw,
 			   void *context);
 
-/* Adds or refreshes.  0; -ENOSPC: over the budget; -ENOMEM. */
+/* Adds a stack, or marks it as used in this epoch.  Returns 0; -ENOSPC: over the budget;
+ * -ENOMEM. */
 int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_stack *stack);
-/* A second hash for a stack: the kernel side names one that it could not finish by where it ended, which is
- * another place each time.  0; -ENOSPC; -ENOMEM. */
+/* Gives a stack a second hash.  The kernel side names an incomplete stack by the frame at which the
+ * walk ended, which differs each time.  Returns 0; -ENOSPC; -ENOMEM. */
 int dictionary_add_alias(struct dictionary *dictionary, uint64_t hash, uint64_t stack);
 int dictionary_add_kernel(struct dictionary *dictionary, const struct decoded_kernel *kernel);
-/* Takes the code over, also on failure.  `id`: the process that it was first met in. */
+/* Adds a code object and takes ownership of it, also on failure.  `id`: the process in which it was
+ * seen first. */
 int dictionary_add_code(struct dictionary *dictionary, struct pp_process_id id,
 			struct python_code *code, uint32_t *ret_index);
 
-/* Sets bit `packed_file()` of 1 << 21 for each file that a stack names. */
+/* Sets, in a bitmap of 1 << 21 bits, the bit packed_file() for each file that a stack refers to. */
 void dictionary_note_files(const struct dictionary *dictionary, uint64_t *ret_named);
 
 const struct dict_stack *dictionary_find_stack(const struct dictionary *dictionary, uint64_t hash);
 const struct dict_kernel *dictionary_find_kernel(const struct dictionary *dictionary, uint64_t hash);
-/* The same, and it stays for two epochs more: a thread that sleeps for long sends its stack once. */
+/* Find a stack and keep it for two more epochs: the stack of a thread that sleeps for long is sent
+ * once. */
 const struct dict_stack *dictionary_use_stack(struct dictionary *dictionary, uint64_t hash);
 const struct dict_kernel *dictionary_use_kernel(struct dictionary *dictionary, uint64_t hash);
 bool dictionary_knows_code(const struct dictionary *dictionary, uint64_t id);
-/* NULL for index 0. */
+/* Returns NULL for index 0. */
 const struct python_code *dictionary_code(const struct dictionary *dictionary, uint32_t index);
 
-/* Whether this stack found no room since the epoch began.  Wrong for a few in a million. */
+/* Returns whether this stack was refused since the epoch began.  Wrong for a few in a million. */
 bool dictionary_was_refused(const struct dictionary *dictionary, uint64_t hash);
 
-/* A new epoch: the kernel side sends everything once more; entries not sent in the last two epochs
- * go.  Code objects stay. */
+/* Starts an epoch: the kernel side sends everything once more, and entries not sent in the last two
+ * epochs are dropped.  Code objects stay. */
 void dictionary_set_epoch(struct dictionary *dictionary, uint32_t epoch);
-/* Makes room: what was not used in this epoch goes, all stacks of processes with more than a quarter of
- * the budget, and the code objects that no stack is left of.  The kernel side must describe code objects
- * anew then. */
+/* Makes room: drops what was not used in this epoch, all stacks of processes with more than a
+ * quarter of the budget, and then the code objects that no stack refers to.  The kernel side must
+ * send code objects again after that. */
 void dictionary_make_room(struct dictionary *dictionary);
 
 struct dictionary_stats {

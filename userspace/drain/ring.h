@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rings, read in user space.  One thread. */
+/* Reads the BPF ring buffers in user space.  One thread. */
 #ifndef DRAIN_RING_H
 #define DRAIN_RING_H
 
@@ -12,16 +12,16 @@ struct ring;
 
 enum ring_kind { RING_STACKS, RING_EVENTS, RING_TIMELINE };
 
-/* fd: of the BPF ring buffer, borrowed.  handlers are copied. */
+/* Opens a ring.  fd: of the BPF ring buffer, borrowed.  handlers are copied. */
 int ring_new(int fd, enum ring_kind kind, const struct drain_handlers *handlers,
 	     struct ring **ret_ring);
 void ring_free(struct ring *ring);
 DEFINE_OWNED(struct ring, ring)
-/* Readable when the kernel side asked for a wake-up; for epoll, borrowed. */
+/* Returns a descriptor for epoll, borrowed: readable when the kernel side asked for a wake-up. */
 int ring_fd(const struct ring *ring);
-/* Takes all records that are there now.  Returns 0 or -errno. */
+/* Takes all records that are in the ring now.  Returns 0 or -errno. */
 int ring_consume(struct ring *ring);
-/* Records that did not decode. */
+/* Returns the number of records that did not decode. */
 uint64_t ring_bad_count(const struct ring *ring);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Empties a hash of the kernel's whose values are struct pp_count. */
+/* Empties a kernel hash whose values are struct pp_count. */
 #ifndef DRAIN_TABLE_H
 #define DRAIN_TABLE_H
 
@@ -9,8 +9,8 @@
 
 typedef int table_on_row(void *context, const void *key, const struct pp_count *count);
 
-/* Batch calls; one by one where the kernel refuses them.  Nobody writes to the table meanwhile.  0; what
- * on_row returned; -ENOMEM; -errno. */
+/* Empties the table by batch calls, or one by one where the kernel refuses them.  Nobody may write
+ * to the table meanwhile.  Returns 0; the result of on_row when that is not 0; -ENOMEM; -errno. */
 int table_drain(int map_fd, size_t key_bytes, table_on_row *on_row, void *context);
 
 #endif

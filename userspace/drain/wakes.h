@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waits by waker: what the kernel's tables of one window hold. */
+/* Waits by waker, from the kernel's tables of one window. */
 #ifndef DRAIN_WAKES_H
 #define DRAIN_WAKES_H
 
@@ -11,7 +11,7 @@
 #include "base/index_table.h"
 #include "drain/counts.h"
 
-#define WAKES_MAX 65536U /* of one window; the others are counted without their wakers */
+#define WAKES_MAX 65536U /* in one window; further waits are counted without their wakers */
 
 struct woken {
 	struct pp_wake_key key;
@@ -24,9 +24,9 @@ struct wakes {
 	struct index_table index; /* owned; entries by key */
 };
 
-void wakes_release(struct wakes *wakes); /* safe on a zeroed one */
-/* Empties a closed table; equal keys are one entry.  What is beyond the bound goes to `counts`, as a row of
- * kind PP_KIND_WAKE.  0; -ENOMEM; -errno. */
+void wakes_release(struct wakes *wakes); /* a zeroed one is fine */
+/* Moves the rows of a closed table to `wakes`; equal keys are one entry.  Rows above WAKES_MAX go
+ * to `counts`, with kind PP_KIND_WAKE.  Returns 0; -ENOMEM; -errno. */
 int wakes_drain(int map_fd, struct wakes *wakes, struct counts *counts);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads a short x86-64 accessor function by following its instructions with symbolic registers:
- * which thread-local or global variable does it return, what does it hand to the function that it
- * calls last?  No emulation: a few instructions, two paths, at most 64 steps.  Private to python/. */
+/* Reads a short x86-64 accessor function by following its instructions with symbolic registers, to
+ * learn which thread-local or global variable it returns, and what it passes to the function that
+ * it calls last.  No emulation: a few instructions, two paths, at most 64 steps.  Private to
+ * python/. */
 #ifndef PYTHON_PYTHON_ACCESSOR_H
 #define PYTHON_PYTHON_ACCESSOR_H
 
@@ -32,18 +33,20 @@ struct accessor_value {
 struct accessor {
 	struct accessor_value result;	/* rax at the end */
 	struct accessor_value argument; /* rdi at the end or at the last call */
-	/* Every address that it computed or read through, as CONSTANT or LOADED. */
+	/* Every address that the function computed or read through, as CONSTANT or LOADED. */
 	struct accessor_value touched[ACCESSOR_MAX_TOUCHED];
 	size_t touched_count;
 };
 
-/* Returns 0; -ENOENT: no such function; -ENOTSUP: not x86-64. */
+/* Reads the accessor with this name.  Returns 0; -ENOENT: no such function; -ENOTSUP: not
+ * x86-64. */
 int python_accessor_read(const struct elf_image *image, const char *name,
 			 struct accessor *ret_accessor);
 
-/* What the loader writes to 8 bytes at `slot`, as its relocation tells: for R_X86_64_GLOB_DAT, _64,
- * _RELATIVE an address in the file; for R_X86_64_DTPOFF64, _TPOFF64 an offset in the TLS block.
- * -ENOENT: no relocation there, or one against another file's symbol. */
+/* Finds what the loader writes to the 8 bytes at `slot`, from their relocation: for
+ * R_X86_64_GLOB_DAT, _64, _RELATIVE an address in the file; for R_X86_64_DTPOFF64, _TPOFF64 an
+ * offset in the TLS block.
+ * -ENOENT: no relocation there, or one for a symbol of another file. */
 int python_relocation_find(const struct elf_image *image, uint64_t slot, uint32_t *ret_type,
 			   uint64_t *ret_value);
 

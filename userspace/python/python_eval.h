@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* All parts of one function that the compiler has split (hot, cold, partitioned).
+/* Finds all parts of one function that the compiler has split (hot, cold, partitioned).
  * Private to python/. */
 #ifndef PYTHON_PYTHON_EVAL_H
 #define PYTHON_PYTHON_EVAL_H
@@ -10,10 +10,10 @@
 
 #include "elf/elf_image.h"
 
-/* Finds the parts by the unwind table and by jumps, so that a stripped file tells as much: a part is
- * an FDE with two jumps at least between it and a known part, and whose first row is not that of a
- * function just called (the frame is set up already).  Returns the number of ranges in ret_range,
- * the one with the symbol first; 0: no such function. */
+/* Finds the parts by the unwind table and by jumps, so that it works in stripped files too.  A part
+ * is an FDE with at least two jumps between it and a known part, whose first row shows that the
+ * frame is set up already, unlike that of a function just called.  Returns the number of ranges in
+ * ret_range, the one with the symbol first; 0: no such function. */
 size_t python_eval_ranges(const struct elf_image *image, const char *name,
 			  struct pp_eval_range ret_range[PP_MAX_EVAL_RANGES]);
 

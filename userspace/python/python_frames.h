@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The Python frames of a thread that sleeps, read from the live process: what bpf/lib/walk_python.bpf.h
- * and thread_state.bpf.h do for a thread that runs, with the same results.  Nothing of what is read is
- * trusted: every chain is bounded.  No global state. */
+/* Reads the Python frames of a sleeping thread from the live process.  bpf/lib/walk_python.bpf.h
+ * and thread_state.bpf.h do the same for a running thread, with the same results.  What is read is
+ * not trusted: every chain is bounded.  No global state. */
 #ifndef PYTHON_PYTHON_FRAMES_H
 #define PYTHON_PYTHON_FRAMES_H
 
@@ -24,33 +24,34 @@ struct python_where {
 /* About 56 KiB. */
 struct python_frames {
 	uint64_t thread_state;
-	uint64_t gil;	      /* address of last_holder in the GIL's struct; 0: not known */
+	uint64_t gil;	      /* address of last_holder in the GIL's struct; 0: unknown */
 	uint32_t count_flags; /* enum pp_count_flag: PYTHON, GIL_HELD, GC */
 	enum pp_py_stop stop;
-	/* As in struct pp_stack_record; kind PYTHON_RAW: `where` is the code object's address. */
+	/* As in struct pp_stack_record.  For PYTHON_RAW `where` is the code object's address. */
 	uint32_t stored, count;
 	uint32_t segment_count;
 	struct pp_frame frame[PP_MAX_PYTHON_FRAMES];
 	struct pp_segment segment[PP_MAX_SEGMENTS];
 };
 
-/* The thread state that a thread's own slots give; 0: none. */
+/* Returns the thread state that the thread's own TLS slots point to; 0: none. */
 uint64_t python_thread_state_find(const struct python_where *where, uint64_t thread_pointer);
-/* Walks from a thread state to the root; ret_frames->stop says how it ended. */
+/* Walks from a thread state to the root; ret_frames->stop says why the walk ended. */
 void python_frames_read(const struct python_where *where, uint64_t thread_state,
 			struct python_frames *ret_frames);
-/* Where a walk goes on that the kernel side has begun. */
+/* The frame at which to continue a walk that the kernel side began. */
 struct python_resume {
 	uint64_t frame, cframe;
 	uint32_t segment_frames;
-	const uint8_t *head; /* of the frame, as the kernel side saw it: PP_FRAME_READ_BYTES */
+	const uint8_t *head; /* of the frame, as the kernel side read it: PP_FRAME_READ_BYTES */
 };
-/* Goes on to the root behind what `frames` holds.  A frame that is still in the same call has the same
- * callers, so it is looked at with each of them.  0; -ESTALE: it has changed, and what was added
- * may be of another stack. */
+/* Continues an incomplete walk to the root and appends to `frames`.  While a frame is still in the
+ * same call, its callers are the same: so the frame is checked with each caller that is read.
+ * Returns 0; -ESTALE: the frame has changed, and what was appended may belong to another stack. */
 int python_frames_resume(const struct python_where *where, const struct python_resume *from,
 			 struct python_frames *frames);
-/* Whether a futex word belongs to the GIL of the thread whose frames these are (as gil.bpf.h). */
+/* Returns whether a futex word belongs to the GIL of the thread that these frames are of (as
+ * gil.bpf.h). */
 bool python_gil_owns(const struct python_where *where, const struct python_frames *frames,
 		     uint64_t word);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where CPython's structures keep their fields, by version.  Private to python/.
- * Sources: compiled offsetof() of each version's own headers (x86-64) for the table; for 3.13 and
- * later struct _Py_DebugOffsets, which starts _PyRuntime (Include/internal/pycore_runtime.h,
+/* The offsets of fields in CPython's structures, by version.  Private to python/.
+ * Sources: for the table, compiled offsetof() of each version's own headers (x86-64); for 3.13 and
+ * later struct _Py_DebugOffsets at the start of _PyRuntime (Include/internal/pycore_runtime.h,
  * pycore_debug_offsets.h). */
 #ifndef PYTHON_PYTHON_OFFSETS_H
 #define PYTHON_PYTHON_OFFSETS_H
@@ -19,16 +19,16 @@ struct python_layout {
 	struct python_info info; /* layout fields only */
 };
 
-/* NULL for a version that the table lacks. */
+/* Returns NULL for a version that is not in the table. */
 const struct python_layout *python_layout_find(unsigned int major, unsigned int minor,
 					       bool is_free_threaded);
 
-/* Replaces what _Py_DebugOffsets (at `runtime`, an address in the file) tells in *info, which was
- * copied from the layout of the same version.  Returns 0; -EBADMSG: no cookie, or an offset out of
- * its bounds; then *info is untouched. */
+/* Overwrites in *info the offsets that _Py_DebugOffsets (at `runtime`, an address in the file)
+ * contains; *info is a copy of the layout of the same version.  Returns 0; -EBADMSG: no cookie, or
+ * an offset out of its bounds; then *info is untouched. */
 int python_debug_offsets_read(const struct elf_image *image, uint64_t runtime,
 			      struct python_info *info);
-/* Only its head.  Returns 0; -ENOENT: no cookie there. */
+/* Reads only the head of _Py_DebugOffsets.  Returns 0; -ENOENT: no cookie there. */
 int python_debug_offsets_version(const struct elf_image *image, uint64_t runtime,
 				 uint32_t *ret_version_hex, bool *ret_is_free_threaded);
 

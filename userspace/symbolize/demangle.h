@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Linker names as their authors wrote them: C++ and Rust (libiberty), Cython. */
+/* Demangles the linker's names of C++ and Rust (by libiberty) and of Cython. */
 #ifndef SYMBOLIZE_DEMANGLE_H
 #define SYMBOLIZE_DEMANGLE_H
 
@@ -9,12 +9,12 @@
 #define DEMANGLE_MAX_BYTES 4096U       /* of a result with its NUL; longer ones end in "..." */
 #define DEMANGLE_MAX_INPUT_BYTES 4096U /* longer names stay as they are */
 
-/* C++ without parameter lists, which the mangled name keeps apart; Rust without hashes; Cython as
- * module.Class.function.  Hostile names cost bounded time and about 1 MiB of stack at most.
+/* Demangles a name: C++ without parameter lists, Rust without hashes, Cython as
+ * module.Class.function.  A hostile name costs bounded time and at most about 1 MiB of stack.
  * Returns false, with ret_text undefined, when the name is none of these. */
 bool demangle(const char *name, size_t size, char ret_text[DEMANGLE_MAX_BYTES]);
 
-/* In demangle_cython.c. */
+/* Defined in demangle_cython.c. */
 bool demangle_cython(const char *name, size_t size, char ret_text[DEMANGLE_MAX_BYTES]);
 
 #endif

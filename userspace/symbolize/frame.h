@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A frame with a name: what profile/ and render/ see.  Strings are ids in one intern table. */
+/* A named frame, as profile/ and render/ see it.  Strings are ids in one intern table. */
 #ifndef SYMBOLIZE_FRAME_H
 #define SYMBOLIZE_FRAME_H
 
@@ -13,7 +13,7 @@ enum frame_kind {
 	FRAME_NATIVE,
 	FRAME_KERNEL,
 	FRAME_JIT,    /* native code without a file */
-	FRAME_MARKER, /* ours: [unwind gap], [frames omitted] */
+	FRAME_MARKER, /* our own: [unwind gap], [frames omitted] */
 };
 
 struct frame {
@@ -27,7 +27,7 @@ struct frame {
 	uint64_t address;     /* native: ELF vaddr; kernel: address; Python: 0 */
 };
 
-/* What a pprof Mapping needs.  Index 0 of a table of modules is "none". */
+/* One pprof Mapping.  Index 0 of a table of modules is "none". */
 struct module {
 	uint32_t path;	   /* "/usr/lib/libz.so.1", "[kernel.kallsyms]", "[vdso]", "[anon]" */
 	uint32_t build_id; /* lower-case hex or "" */

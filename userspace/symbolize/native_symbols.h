@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses in ELF files to function names, for all files of the host in a bounded cache.
+/* Names addresses in ELF files, for all files of the host, with a bounded cache.
  * Path: (file, vaddr) -> cached ranges -> one scan of the file's symbols for all that is missing.
- * No symbol table stays in memory: only the functions that were seen, and for how far around the
- * asked address each answer holds.  One thread per object. */
+ * No symbol table stays in memory: only the functions that were found, and the range of addresses
+ * around each lookup for which the answer is the same.  One thread per object. */
 #ifndef SYMBOLIZE_NATIVE_SYMBOLS_H
 #define SYMBOLIZE_NATIVE_SYMBOLS_H
 
@@ -14,8 +14,9 @@
 
 struct native_symbols;
 
-/* The strings belong to the cache and are valid until the next native_symbols_resolve() or
- * native_symbols_free(): the caller copies what it keeps (as ids of its window's intern table). */
+/* The answer for one address.  The cache owns the strings; they are valid until the next
+ * native_symbols_resolve() or native_symbols_free(), so the caller copies what it keeps (into the
+ * intern table of its window). */
 struct native_symbol {
 	const char *name;	 /* demangled; "[libfoo.so]" when no function covers the address */
 	const char *system_name; /* the linker's name where it differs from name, else "" */
@@ -27,7 +28,8 @@ struct native_file {
 	uint32_t id;	  /* same id: same contents */
 	const char *root; /* "/" or "/proc/PID/root" */
 	const char *path; /* below root, as the process sees it; "[vdso]"; "" anonymous */
-	/* Opens the file (regular, or a memfd as for the vDSO); called when an address is missing.
+	/* Opens the file (regular, or a memfd as for the vDSO) when an address is missing in the
+	 * cache.
 	 * NULL: root_file_open(root, path).  Returns 0 and a descriptor to close, or -errno. */
 	int (*open)(void *context, const struct native_file *file, int *ret_fd);
 	void *open_context;
@@ -39,18 +41,18 @@ struct native_symbols_counters {
 	uint64_t open_failures;	  /* tried again at the next resolve */
 	uint64_t bad_files;	  /* unreadable as ELF; not tried again */
 	uint64_t dropped_files;	  /* from the cache, least recently used first */
-	uint64_t dropped_symbols; /* left unnamed: one resolve passed twice the bound */
+	uint64_t dropped_symbols; /* left unnamed: one resolve exceeded twice the bound */
 };
 
-/* max_bytes: of the whole cache; checked at the start of a resolve, so one resolve's answers may
- * pass it, to twice that at most. */
+/* Creates a cache of max_bytes.  The bound is checked when a resolve begins, so the answers of one
+ * resolve may exceed it, up to twice the bound. */
 int native_symbols_new(size_t max_bytes, struct native_symbols **ret_symbols);
 void native_symbols_free(struct native_symbols *symbols);
 DEFINE_OWNED(struct native_symbols, native_symbols)
 
-/* Names `count` addresses (vaddr as in the ELF file, any order, repeats are fine).  A caller's
- * address is asked as RA - 1, so that a call at a function's end is not the next function.
- * ret_symbol has room for count.  A file that cannot be opened or has no symbols still gives 0 and
+/* Names `count` addresses (vaddr as in the ELF file, any order, repeats are fine).  For a caller's
+ * frame ask for RA - 1, so that a call at the end of a function is not taken for the next function.
+ * ret_symbol has room for count.  A file that cannot be opened or has no symbols still gives 0, and
  * names in brackets.  Returns 0 or -ENOMEM. */
 int native_symbols_resolve(struct native_symbols *symbols, const struct native_file *file,
 			   const uint64_t *vaddr, size_t count, struct native_symbol *ret_symbol);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of code without a file, as a JIT writes them to /tmp/perf-PID.map: "START SIZE name" a line,
- * hexadecimal, only ever appended to.  One object a process, one thread. */
+/* Names code without a file from the /tmp/perf-PID.map that a JIT writes: one "START SIZE name" per
+ * line, hexadecimal, only ever appended to.  One object per process, one thread. */
 #ifndef SYMBOLIZE_PERF_MAP_H
 #define SYMBOLIZE_PERF_MAP_H
 
@@ -22,32 +22,34 @@ DEFINE_OWNED(struct perf_map, perf_map)
 
 struct perf_map_source {
 	const char *root;   /* "/proc/PID/root" */
-	uint32_t inner_pid; /* as the process knows itself */
-	uint32_t uid;	    /* that it acts as now, as the host counts */
-	int64_t started_s;  /* wall clock; a file last written before is another process's */
-	size_t max_bytes;   /* to read now: what is behind comes with the next refresh */
+	uint32_t inner_pid; /* its pid in its own namespace */
+	uint32_t uid;	    /* under which the process acts now, as the host sees it */
+	int64_t started_s;  /* wall clock; a file last written before that is another process's */
+	size_t max_bytes;   /* to read now; the rest is left to the next refresh */
 };
 
-/* Reads what is new in ROOT/tmp/perf-INNER_PID.map; all of it when the file is another or shrank.  Cheap when
- * nothing changed.  At most once a window.
- * Anyone may put anything there, and in a mount namespace of his own mount anything there.  So it is looked at
- * before it is opened, and read only if no link leads to it, it is a regular file with one name that uid owns
- * and others cannot write, and it lies in no file system of the kernel's own (procfs, sysfs, tracefs, ...) or of
- * a program (FUSE).
- * Entries of CPython's -X perf ("py::…") are left out, as the Python frames are there already.
+/* Reads the new part of ROOT/tmp/perf-INNER_PID.map, or all of it when the file was replaced or
+ * shrank.  Cheap when nothing changed.  Call it at most once a window.
+ * Anyone may create that file, and in a mount namespace of their own may mount anything there.  So
+ * it is checked before it is opened, and read only if no link leads to it, it is a regular file
+ * with one name that uid owns and others cannot write, and it does not lie in a file system of the
+ * kernel's own (procfs, sysfs, tracefs, ...) or of a program (FUSE).
+ * Entries of CPython's -X perf ("py::…") are left out, because the stack has the Python frames
+ * already.
  * *ret_read_bytes: how much of max_bytes was used.
- * Returns 1 when names changed (earlier strings are invalid), 0; -ENOENT; -EPERM: perf_map_refusal() says why;
- * -ENOMEM; -errno. */
+ * Returns 1 when names changed (earlier strings are invalid), 0; -ENOENT; -EPERM:
+ * perf_map_refusal() says why; -ENOMEM; -errno. */
 int perf_map_refresh(struct perf_map *map, const struct perf_map_source *source,
 		     size_t *ret_read_bytes);
-/* Why the last refresh did not read the file; static; NULL: it did, or there was none. */
+/* Returns why the last refresh refused the file, a static string; NULL: it read the file, or there
+ * was none. */
 const char *perf_map_refusal(const struct perf_map *map);
 
-/* The entry that covers an address; of several the one written last among the nearest.  0; -ENOENT.
- * The string is valid until the next perf_map_refresh(). */
+/* Finds the entry that covers an address; when several of the nearest do, the one written last.
+ * Returns 0; -ENOENT.  The string is valid until the next perf_map_refresh(). */
 int perf_map_find(const struct perf_map *map, uint64_t address, const char **ret_name,
 		  uint64_t *ret_start);
-/* Adds lines from memory; the last one may lack its newline only in the last piece.  For tests. */
+/* Adds lines from memory, for tests.  Only the last piece may end without a newline. */
 int perf_map_add_text(struct perf_map *map, const char *text, size_t size);
 size_t perf_map_count(const struct perf_map *map);
 size_t perf_map_bytes(const struct perf_map *map);
