@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A profile in the formats of other tools.  All return 0, -ENOMEM or -EIO. */
+/* Writes a profile in the formats of other tools.  All return 0, -ENOMEM or -EIO. */
 #ifndef EXPORT_EXPORTS_H
 #define EXPORT_EXPORTS_H
 
@@ -11,20 +11,20 @@
 struct export_facts {
 	const char *title;
 	unsigned int value_index;
-	int count_index; /* -1: nothing counts samples */
+	int count_index; /* -1: no value counts samples */
 	uint64_t windows, start_wall_ns, duration_ns;
 };
 
-/* speedscope's file format: one profile a group of the tree (thread), of type "sampled". */
+/* speedscope's file format: one profile per group of the tree (thread), of type "sampled". */
 int export_speedscope(const struct flame_tree *tree, const struct export_facts *facts, FILE *out);
-/* Chrome's trace events: the tree of each group laid out as nested slices.  Widths are sums, not
- * times: a profile of counts has no order in time. */
+/* Chrome's trace events: the tree of each group as nested slices.  Widths are sums, not times,
+ * because a profile of counts has no order in time. */
 int export_chrome(const struct flame_tree *tree, const struct export_facts *facts, FILE *out);
 /* A Perfetto trace of PerfSample packets, spread evenly over the recorded time. */
 int export_perfetto(struct profile *profile, const struct export_facts *facts, FILE *out);
 /* OTLP: opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest. */
 int export_otlp(struct profile *profile, const struct export_facts *facts, FILE *out);
-/* A row a function: name,file,line,module,class,self,total,..., with errors; RFC 4180. */
+/* CSV, one row per function: name,file,line,module,class,self,total,..., with errors; RFC 4180. */
 int export_csv(const struct totals *totals, const struct export_facts *facts, FILE *out);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* May a user see a process's stacks?  As the kernel's PTRACE_MODE_READ, and no more than that. */
+/* Decides whether a user may see a process's stacks: as the kernel's PTRACE_MODE_READ, and no
+ * more. */
 #ifndef LIVE_ACCESS_H
 #define LIVE_ACCESS_H
 
@@ -7,8 +8,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* root: always.  Others: real, effective and saved uid are theirs, it holds no capabilities, and
- * is dumpable: what /proc/PID holds is theirs.  False when it is gone. */
+/* Returns true for root.  For other users, true when the process's real, effective and saved uid
+ * are theirs, it has no capabilities and is dumpable, so that they own /proc/PID.  False when it is
+ * gone. */
 bool live_may_see(uid_t uid, uint32_t tgid);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The records of a reply: one a line, its kind first, fields by tabs.  Neither side trusts the other:
- * texts may hold anything but NUL, and are escaped on the way. */
+/* The records of a reply: one per line, its kind first, fields separated by tabs.  Neither side
+ * trusts the other: texts may contain anything but NUL, and are escaped. */
 #ifndef LIVE_RECORD_H
 #define LIVE_RECORD_H
 
@@ -12,10 +12,10 @@
 #define LIVE_NUMBERS_MAX 5U
 #define LIVE_TEXTS_MAX 3U
 
-/* X(id, name, numbers, texts): the fields in their order, numbers first. */
+/* X(id, name, numbers, texts): the fields in order, numbers first. */
 #define LIVE_RECORDS(X)                                                                            \
 	X(PROCESS, "process", 2, 1) /* tgid, uid; name */                                          \
-	X(STACK, "stack", 2, 0)	    /* its number, counted from 1; frames that follow, leaf first */ \
+	X(STACK, "stack", 2, 0) /* its number, counted from 1; frames that follow, leaf first */     \
 	X(FRAME, "frame", 2, 3)	    /* enum live_frame, line; function, file, module */            \
 	X(THREAD, "thread", 4, 2)   /* tid, stack or 0, enum live_flag, ns it waits or 0; name, wait */ \
 	X(WINDOW, "window", 2, 0)   /* bytes of a gzip'd pprof file that follow; enum live_window */   \
@@ -31,15 +31,16 @@ enum live_flag {
 	LIVE_GIL_HELD = 1,
 	LIVE_GC = 2,	  /* its interpreter collects garbage */
 	LIVE_RUNS = 4,	  /* on a CPU or about to be: Python frames only, read while it ran */
-	LIVE_TORN = 8,	  /* it moved while its stack was read */
+	LIVE_TORN = 8,	  /* it ran while its stack was read */
 	LIVE_CUT = 16,	  /* the stack does not reach the root */
 };
 
-/* What a window can tell.  From LIVE_WINDOW_KIND_SHIFT on: 1 + its enum pp_profile; 0: none was asked for. */
+/* What a window contains.  From LIVE_WINDOW_KIND_SHIFT on: 1 + its enum pp_profile; 0: no kind was
+ * asked for. */
 enum live_window { LIVE_WINDOW_WAITS = 1 };
 #define LIVE_WINDOW_KIND_SHIFT 8U
 
-#define LIVE_WINDOW_BYTES (64U << 20) /* of the files of a window at most */
+#define LIVE_WINDOW_BYTES (64U << 20) /* the most bytes of a window's files */
 
 struct live_record {
 	enum live_kind kind;
@@ -47,11 +48,11 @@ struct live_record {
 	const char *text[LIVE_TEXTS_MAX];
 };
 
-/* Texts are cut where the line would be too long; NULL is "".  The stream's error is the caller's to
- * ask for. */
+/* Writes a record.  A text is cut where the line would be too long; NULL is written as "".  The
+ * caller checks the stream for errors. */
 void live_record_write(FILE *out, const struct live_record *record);
-/* A line without its newline, which is changed: texts point into it.  line[size] must be writable.
- * 0; -ENOENT: a kind that is not known here; -EBADMSG. */
+/* Parses a line without its newline, in place: texts point into the line.  line[size] must be
+ * writable. Returns 0; -ENOENT: an unknown kind; -EBADMSG. */
 int live_record_parse(char *line, size_t size, struct live_record *ret_record);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a client asks the running agent: one line.  docs/design/0008-live-socket.md. */
+/* A client's request to the running agent: one line.  docs/design/0008-live-socket.md. */
 #ifndef LIVE_REQUEST_H
 #define LIVE_REQUEST_H
 
@@ -16,29 +16,30 @@
 #define LIVE_PIDS_MAX 256U
 
 enum live_verb {
-	LIVE_DUMP, /* the stacks of this moment */
-	LIVE_TOP,  /* what is counted from now on, window by window, until the client goes */
+	LIVE_DUMP, /* the stacks at this moment */
+	LIVE_TOP,  /* what is counted from now on, window by window, until the client disconnects */
 };
 
 struct live_request {
 	enum live_verb verb;
-	uint32_t pid[LIVE_PIDS_MAX]; /* as the agent numbers them; ascending, each once */
+	uint32_t pid[LIVE_PIDS_MAX]; /* as the agent sees them; ascending, each once */
 	size_t pid_count;	     /* 0: all processes */
-	bool no_native;		     /* stacks with Python frames: those and the kernel's only */
+	bool no_native;		     /* of stacks with Python frames: those and the kernel's only */
 	bool no_kernel;
-	/* Of LIVE_TOP, some of KINDS_SERVED: windows of these kinds, with all labels, of those of
-	 * them that are recorded.  0: one of kind wall with the few labels that pyprof top needs. */
+	/* For LIVE_TOP, a subset of KINDS_SERVED: windows of those of these kinds that are
+	 * recorded, with all labels.  0: windows of kind wall with the few labels that pyprof top
+	 * needs. */
 	uint32_t kinds;
 };
 
-/* A line without its newline; the bytes need not end in NUL.
- * 0; -EPROTO: another version, or no request of ours at all; -EINVAL: what is asked is not understood;
- * -E2BIG: longer than LIVE_REQUEST_BYTES, or more than LIVE_PIDS_MAX processes. */
+/* Parses a line without its newline; the bytes need not end in NUL.
+ * Returns 0; -EPROTO: another version, or not a request of ours at all; -EINVAL: the request is not
+ * understood; -E2BIG: longer than LIVE_REQUEST_BYTES, or more than LIVE_PIDS_MAX processes. */
 int live_request_parse(const char *line, size_t size, struct live_request *ret_request);
-/* With its newline.  0; -E2BIG. */
+/* Formats a request, with its newline.  Returns 0; -E2BIG. */
 int live_request_format(const struct live_request *request, char ret_text[LIVE_REQUEST_BYTES],
 			size_t *ret_size);
-/* The kind of that name, "cpu".  False: none that can be asked for. */
+/* Finds a kind by its name, "cpu".  Returns false when there is none that can be requested. */
 bool live_kind_find(const char *name, size_t size, enum pp_profile *ret_kind);
 bool live_request_wants(const struct live_request *request, uint32_t pid);
 

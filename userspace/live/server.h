@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The agent's end of the live socket: clients, their requests and replies.  All bounded: how many, how
- * long a request is and takes, how long a client reads.  It never waits.  One thread. */
+/* The agent's end of the live socket: clients, their requests and replies.  Everything is bounded:
+ * the number of clients, the length and time of a request, the time that a client takes to read.
+ * Never waits.  One thread. */
 #ifndef LIVE_SERVER_H
 #define LIVE_SERVER_H
 
@@ -12,48 +13,50 @@
 #include "live/request.h"
 
 #define LIVE_CLIENTS_MAX 16U
-#define LIVE_CLIENTS_OF_UID_MAX 4U /* but root's */
-#define LIVE_REQUEST_NS 2000000000ULL /* until the whole request is there */
-#define LIVE_WAIT_NS 60000000000ULL   /* until work on it begins */
-#define LIVE_IDLE_NS 10000000000ULL   /* a client that takes nothing of its reply */
+#define LIVE_CLIENTS_OF_UID_MAX 4U /* root excepted */
+#define LIVE_REQUEST_NS 2000000000ULL /* until the whole request has arrived */
+#define LIVE_WAIT_NS 60000000000ULL   /* until work on the request begins */
+#define LIVE_IDLE_NS 10000000000ULL   /* a client that reads nothing of its reply is closed */
 
 struct live_server;
-/* Binds the path; a socket that nobody serves any more is replaced.  Its folder is made where only
- * that is missing.  "fd:3": no socket of its own, but the client that is connected there, and no other.
- * 0; -EADDRINUSE: somebody serves it; -ENAMETOOLONG; -errno. */
+/* Binds the path; a socket that nobody serves any more is replaced.  Creates the socket's directory
+ * when only that is missing.  "fd:3": creates no socket, but serves the one client connected there.
+ * Returns 0; -EADDRINUSE: somebody serves it; -ENAMETOOLONG; -errno. */
 int live_server_open(const char *path, struct live_server **ret_server);
-/* Takes the path away. */
+/* Closes the server and removes the path. */
 void live_server_close(struct live_server *server);
 
-/* Readable when there is something to serve. */
+/* Returns a descriptor that is readable when there is something to serve. */
 int live_server_fd(const struct live_server *server);
-/* Accepts, reads, sends, and closes who is late: also call it now and then for that. */
+/* Accepts, reads and sends, and closes clients that are late: call it now and then for these
+ * too. */
 void live_server_serve(struct live_server *server, uint64_t now_ns);
 
-/* A client whose request is there. */
+/* A client whose request has arrived. */
 struct live_job {
 	uint64_t number; /* of the connection; never 0 */
 	uid_t uid;
 	struct live_request request;
 };
-/* Which of the requests. */
+/* Selects requests by kind. */
 struct live_choice {
 	enum live_verb verb;
-	bool root_only; /* of root's */
+	bool root_only; /* only those of root */
 };
-/* The one that waits longest, whose turn it is now.  False: there is none. */
+/* Takes the request that has waited longest.  Returns false when there is none. */
 bool live_server_next(struct live_server *server, struct live_choice choice,
 		      struct live_job *ret_job);
-/* Whether the client is still there. */
+/* Returns whether the client is still connected. */
 bool live_server_waits(const struct live_server *server, uint64_t number);
-/* Takes the text (heap) over; its client may be gone. */
+/* Sends a reply and takes ownership of the text (heap), even when the client is gone. */
 void live_server_reply(struct live_server *server, uint64_t number, char *text, size_t size,
 		       uint64_t now_ns);
-/* A part of a reply without an end: takes the text (heap) over.  A client that has not read the part before
- * misses this one, one that reads nothing for LIVE_IDLE_NS is closed. */
+/* Sends a part of a reply that has no end, and takes ownership of the text (heap).  A client that
+ * has not read the part before does not get this one; a client that reads nothing for LIVE_IDLE_NS
+ * is closed. */
 void live_server_push(struct live_server *server, uint64_t number, char *text, size_t size,
 		      uint64_t now_ns);
-/* An `error` for a request. */
+/* Sends an `error` record for a request. */
 void live_server_refuse(struct live_server *server, uint64_t number, int err, const char *why,
 			uint64_t now_ns);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A profile's mappings, locations and functions, in pprof's terms. */
+/* Writes a profile's mappings, locations and functions as pprof messages. */
 #ifndef PPROF_PPROF_CODE_H
 #define PPROF_PPROF_CODE_H
 
@@ -13,7 +13,7 @@ struct pprof_function {
 	uint32_t name, system_name, file, start_line; /* texts: indices in the file */
 };
 
-/* Release with pprof_code_release(), also when half made; it owns the mappings and the
+/* Release with pprof_code_release(), even when pprof_code_init() failed.  Owns the mappings and the
  * functions. */
 struct pprof_code {
 	const struct profile *profile;
@@ -29,7 +29,7 @@ int pprof_code_init(struct pprof_code *code, const struct profile *profile,
 		    struct pprof_strings *strings, struct gzip_sink *sink);
 void pprof_code_release(struct pprof_code *code);
 /* Writes the three tables.  A location's id is its index in profile.stacks + 1.
- * 0, -ENOMEM; -EINVAL: a frame or module names a string that is not in the table. */
+ * Returns 0, -ENOMEM; -EINVAL: a frame or module refers to a string that is not in the table. */
 int pprof_code_write(struct pprof_code *code);
 
 #endif

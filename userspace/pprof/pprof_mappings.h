@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A profile's modules as pprof's mappings.  Every location gets one that says "symbolized": for
- * locations without, Pyroscope makes up a mapping that is not, and then looks for symbols itself
- * (grafana/pyroscope, pkg/pprof and pkg/symbolizer).  So frames of no file have mappings, too, with
- * a name in brackets. */
+/* Writes a profile's modules as pprof mappings.  Every location gets a mapping that says
+ * "symbolized". For a location without one, Pyroscope makes up an unsymbolized mapping, and then
+ * looks for symbols itself (grafana/pyroscope, pkg/pprof and pkg/symbolizer).  So frames without a
+ * file have mappings too, with a name in brackets. */
 #ifndef PPROF_PPROF_MAPPINGS_H
 #define PPROF_PPROF_MAPPINGS_H
 
@@ -12,7 +12,7 @@
 
 #define FRAME_KINDS (FRAME_MARKER + 1)
 
-/* Release with pprof_mappings_release(), also when half made. */
+/* Release with pprof_mappings_release(), even when pprof_mappings_init() failed. */
 struct pprof_mappings {
 	const struct profile *profile; /* borrowed */
 	uint32_t *entry; /* mapping id - 1 -> module of the interface, or ENTRY_OF_KIND + kind */
@@ -23,9 +23,9 @@ struct pprof_mappings {
 
 int pprof_mappings_init(struct pprof_mappings *mappings, const struct profile *profile);
 void pprof_mappings_release(struct pprof_mappings *mappings);
-/* Never 0 for a frame of the profile. */
+/* Returns the mapping id of a frame of the profile, never 0. */
 uint32_t pprof_mappings_id(const struct pprof_mappings *mappings, const struct frame *frame);
-/* 0, -ENOMEM; -EINVAL: a module names a string that is not in the table. */
+/* Returns 0, -ENOMEM; -EINVAL: a module refers to a string that is not in the table. */
 int pprof_mappings_write(const struct pprof_mappings *mappings, struct pprof_strings *strings,
 			 struct gzip_sink *sink);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tables of one pprof file, found in its bytes: strings, functions, locations, mappings.  Nothing
- * is copied; messages are looked into when something refers to them. */
+/* Locates the tables of one pprof file in its bytes: strings, functions, locations, mappings.
+ * Nothing is copied; a message is decoded when something refers to it. */
 #ifndef PPROF_PPROF_TABLES_H
 #define PPROF_PPROF_TABLES_H
 
@@ -8,8 +8,8 @@
 
 #include "pprof/pprof_wire.h"
 
-/* Ids of a file's messages: any numbers but 0.  Found by their order when they are 1, 2, 3 ..., as
- * most writers have them, else by hash. */
+/* The ids of a file's messages, which are any numbers but 0.  When they are 1, 2, 3 ..., as most
+ * writers number them, they are found by their order, else by hash. */
 struct id_table {
 	uint64_t *id;
 	uint32_t count, capacity;
@@ -24,7 +24,7 @@ struct pprof_text {
 
 struct pprof_item {
 	struct wire message;
-	uint32_t cached, cached_count; /* the reader's; 0 at first */
+	uint32_t cached, cached_count; /* for the reader's use; 0 at first */
 	bool is_cached;
 };
 
@@ -40,7 +40,7 @@ struct pprof_value_type {
 
 #define PPROF_MAX_COMMENTS 4096U
 
-/* Release with pprof_tables_release(); pprof_tables_read() uses the memory again. */
+/* Release with pprof_tables_release(); pprof_tables_read() reuses the memory. */
 struct pprof_tables {
 	const uint8_t *bytes;
 	struct pprof_text *text;
@@ -58,10 +58,11 @@ struct pprof_tables {
 	const char *error; /* in words; a literal */
 };
 
-/* bytes stay borrowed until the next call.  Returns 0; -EBADMSG; -ENOMEM. */
+/* Reads the tables of a file.  The bytes are borrowed until the next call.  Returns 0; -EBADMSG;
+ * -ENOMEM. */
 int pprof_tables_read(struct pprof_tables *tables, const uint8_t *bytes, size_t size);
 void pprof_tables_release(struct pprof_tables *tables);
-/* The message of an id, or NULL. */
+/* Returns the message with this id, or NULL. */
 struct pprof_item *pprof_items_find(const struct pprof_items *items, uint64_t id);
 
 #endif

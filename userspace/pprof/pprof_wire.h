@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The protobuf wire format, field by field, without a copy or an allocation.  protobuf-c builds the
- * whole message as objects first, about six times the file's size; see docs/design/0007. */
+/* Decodes the protobuf wire format field by field, without a copy or an allocation.  protobuf-c
+ * builds the whole message as objects first, about six times the file's size; see
+ * docs/design/0007. */
 #ifndef PPROF_PPROF_WIRE_H
 #define PPROF_PPROF_WIRE_H
 
@@ -15,8 +16,8 @@ struct wire {
 
 struct wire_field {
 	uint32_t number;
-	bool is_bytes;	/* else a number */
-	uint64_t value; /* a number's */
+	bool is_bytes;	/* else it is a number */
+	uint64_t value; /* of a number */
 	struct wire bytes;
 };
 
@@ -51,7 +52,7 @@ static inline bool wire_fixed(struct wire *wire, unsigned int bytes, uint64_t *r
 	return true;
 }
 
-/* 1: a field; 0: the end; -EBADMSG. */
+/* Reads the next field.  Returns 1; 0 at the end; -EBADMSG. */
 static inline int wire_next(struct wire *wire, struct wire_field *field)
 {
 	uint64_t tag;
@@ -81,8 +82,8 @@ static inline int wire_next(struct wire *wire, struct wire_field *field)
 	}
 }
 
-/* A message of numbers alone: each to its place by its field's number; NULL and beyond `count`: not of
- * interest.  0; negative as wire_next(). */
+/* Reads a message that has only numbers: the number of field i goes to *place[i], unless that is
+ * NULL or i >= count.  Returns 0; a negative result as wire_next(). */
 static inline int wire_numbers(struct wire message, uint64_t *const place[], size_t count)
 {
 	struct wire_field field;

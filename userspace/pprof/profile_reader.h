@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a struct profile_reader holds; for the decoder's own files only. */
+/* The fields of struct profile_reader, for the decoder's own files only. */
 #ifndef PPROF_PROFILE_READER_H
 #define PPROF_PROFILE_READER_H
 
@@ -9,23 +9,24 @@
 #include "profile/profile_data.h"
 
 #define READER_MAX_STACK_FRAMES 65536U
-/* Hostile files repeat a location of many inlined functions: a few bytes, thousands of frames. */
+/* Hostile files repeat a location with many inlined functions, so that a few bytes give thousands
+ * of frames. */
 #define READER_MAX_FRAMES_A_BYTE 32U
 
 struct read_function {
 	uint32_t name, system_name, file, start_line; /* strings of the profile */
 };
 
-/* One label as it stands in the file: indices of texts. */
+/* One label as in the file: indices of texts. */
 struct raw_label {
 	uint64_t key, str, num, unit;
 };
 
-/* The labels of a sample -> label set, within one file.  Found by a 64-bit hash alone: two of the
- * thousands of sets of a file are taken for one with a chance below 1e-12. */
+/* Maps the labels of a sample to a label set, within one file, by a 64-bit hash alone.  The chance
+ * that two of a file's thousands of sets are confused is below 1e-12. */
 struct label_slot {
 	uint64_t hash; /* 0: free */
-	uint32_t set;  /* LABEL_SET_UNWANTED: wants_labels() said no */
+	uint32_t set;  /* LABEL_SET_UNWANTED: wants_labels() returned false */
 };
 #define LABEL_SET_UNWANTED UINT32_MAX
 
@@ -37,7 +38,7 @@ struct profile_reader {
 	struct profile *profile;
 	struct unpacked unpacked;
 	struct pprof_tables tables;
-	/* Which value of the file is the profile's i-th. */
+	/* Index in the file of the profile's i-th value. */
 	uint32_t type_of_value[PROFILE_MAX_VALUES];
 	unsigned int value_index;
 	int count_index;
@@ -47,7 +48,7 @@ struct profile_reader {
 	uint32_t resolved_count, resolved_capacity;
 	uint32_t *stack; /* of this sample */
 	uint32_t stack_count, stack_capacity;
-	uint64_t frames_left; /* that this file may still have */
+	uint64_t frames_left; /* how many more this file may have */
 	struct label_slot *label_slot;
 	uint32_t label_slot_mask, label_slot_count;
 	struct profile_delta *delta;
@@ -56,7 +57,7 @@ struct profile_reader {
 	size_t verdict_capacity;
 	char *clean; /* room for a string without control codes */
 	size_t clean_capacity;
-	const char *error; /* in words; a literal or of the other parts */
+	const char *error; /* in words; a literal or from the other parts */
 	struct profile_read_totals totals;
 };
 
@@ -66,16 +67,18 @@ static inline int reader_fail(struct profile_reader *reader, int err, const char
 	reader->error = why;
 	return err;
 }
-/* A text of the file as a string of the profile, without control codes.  0, -EBADMSG, -ENOMEM. */
+/* Converts a text of the file to a string of the profile, without control codes.  Returns 0,
+ * -EBADMSG, -ENOMEM. */
 int reader_text(struct profile_reader *reader, uint64_t text, uint32_t *ret_string);
-/* Appends the frames of a location to reader.stack.  0, -EBADMSG, -ENOMEM. */
+/* Appends the frames of a location to reader.stack.  Returns 0, -EBADMSG, -ENOMEM. */
 int reader_add_location(struct profile_reader *reader, uint64_t location_id);
-/* Into an empty stack: a frame that says so.  0, -ENOMEM. */
+/* Adds the frame "[no Python]" to an empty stack.  Returns 0, -ENOMEM. */
 int reader_add_no_python(struct profile_reader *reader);
-/* 0 and a set or LABEL_SET_UNWANTED; -EBADMSG, -ENOMEM. */
+/* Finds the label set of a sample's labels.  Returns 0 and a set or LABEL_SET_UNWANTED; -EBADMSG,
+ * -ENOMEM. */
 int reader_label_set(struct profile_reader *reader, const struct raw_label *raw, size_t count,
 		     uint32_t *ret_set);
-/* Every sample of the file into the profile. */
+/* Adds every sample of the file to the profile. */
 int reader_add_samples(struct profile_reader *reader);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A file, gzip'd or not, into one buffer that is used again for the next file. */
+/* Reads a file, gzip'd or not, into one buffer that is reused for the next file. */
 #ifndef PPROF_UNPACK_H
 #define PPROF_UNPACK_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* All zero is an empty one. */
+/* A zeroed buffer is empty. */
 struct unpacked {
 	uint8_t *byte;
 	size_t size, capacity;
@@ -14,9 +14,9 @@ struct unpacked {
 	const char *error; /* in words; a literal */
 };
 
-/* From the file's beginning to its end; gzip members follow each other.
- * Returns 0; -ENODATA: nothing in it; -EFBIG: more than max_bytes, packed or unpacked; -EBADMSG:
- * the gzip data is cut off or broken, or another compression; -ENOMEM; -errno of reading. */
+/* Reads a file from its beginning to its end, with all gzip members in it.
+ * Returns 0; -ENODATA: empty; -EFBIG: more than max_bytes, packed or unpacked; -EBADMSG: the gzip
+ * data is truncated or corrupt, or another compression; -ENOMEM; -errno of reading. */
 int unpack_file(struct unpacked *unpacked, int fd, size_t max_bytes);
 void unpack_release(struct unpacked *unpacked);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a struct profile holds; for the encoders (pprof/, export/) and views that go through all of it. */
+/* The fields of struct profile, for the encoders (pprof/, export/) and views that read all of
+ * it. */
 #ifndef PROFILE_PROFILE_DATA_H
 #define PROFILE_PROFILE_DATA_H
 
@@ -8,8 +9,8 @@
 
 struct profile_module {
 	struct module module;
-	int64_t weight;	   /* first values of the samples that pass through it */
-	uint64_t last_add; /* the profile_add() that counted it last */
+	int64_t weight;	   /* sum of the first values of the samples that contain it */
+	uint64_t last_add; /* number of the profile_add() that counted it last */
 	uint32_t kinds;	   /* of its frames: bits 1 << enum frame_kind */
 };
 
@@ -60,11 +61,11 @@ static inline const int64_t *profile_row_values(const struct profile *profile, u
 	return &profile->value[(size_t)row * profile->options.value_count];
 }
 
-/* The label of that name in a set, or NULL. */
+/* Returns the label with that name in a set, or NULL. */
 const struct stored_label *profile_find_label(const struct profile *profile, uint32_t label_set,
 					      const char *name);
 
-/* The module of one of our frames, or NULL. */
+/* Returns the module of a frame of this profile, or NULL. */
 static inline const struct module *profile_frame_module(const struct profile *profile,
 							const struct frame *frame)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames -> location ids -> stack ids, each stored once.  Ids count from 0. */
+/* Stores each frame and each stack once: frames -> location ids -> stack ids.  Ids count from 0. */
 #ifndef PROFILE_STACK_TABLE_H
 #define PROFILE_STACK_TABLE_H
 
@@ -16,7 +16,7 @@ struct stack {
 
 struct stack_chunk;
 
-/* All zero is an empty table. */
+/* A zeroed table is empty. */
 struct stack_table {
 	struct frame *location; /* distinct frames */
 	uint32_t location_count, location_capacity;
@@ -24,14 +24,15 @@ struct stack_table {
 	struct stack *stack;
 	uint32_t stack_count, stack_capacity;
 	struct index_table stack_index;
-	struct stack_chunk *chunk; /* where the stacks' location ids lie */
+	struct stack_chunk *chunk; /* memory of the stacks' location ids */
 };
 
 void stack_table_release(struct stack_table *table);
-/* Frames leaf first, borrowed for the call.  0; -E2BIG above UINT32_MAX frames; -ENOMEM. */
+/* Adds a stack by its frames, leaf first, borrowed for the call.  Returns 0; -E2BIG above
+ * UINT32_MAX frames; -ENOMEM. */
 int stack_table_add(struct stack_table *table, const struct frame *frame, size_t frame_count,
 		    uint32_t *ret_stack);
-/* The same in steps: a frame's id, then a stack of such ids. */
+/* Add a stack in two steps: first each frame, which gives an id, then the stack of these ids. */
 int stack_table_add_location(struct stack_table *table, const struct frame *frame,
 			     uint32_t *ret_id);
 int stack_table_add_ids(struct stack_table *table, const uint32_t *location, size_t count,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Functions and who calls whom, summed over all stacks.  A function counts once a stack in its total,
- * and so does each pair of caller and callee: recursion adds nothing. */
+/* The functions of a profile and their callers, summed over all stacks.  A function counts at most
+ * once per stack in its total, and so does each pair of caller and callee: recursion adds
+ * nothing. */
 #ifndef RENDER_CALL_GRAPH_H
 #define RENDER_CALL_GRAPH_H
 
@@ -10,24 +11,25 @@
 
 struct call_function {
 	int64_t self, total;
-	int64_t self_samples, total_samples; /* 0: the profile does not count them */
+	int64_t self_samples, total_samples; /* 0: the profile does not count samples */
 	uint64_t last_stack;
 	uint32_t first_callee, first_caller; /* edge + 1; 0: none */
 };
 
 struct call_edge {
 	uint32_t caller, callee; /* codes */
-	int64_t total;		 /* of stacks in which one calls the other */
-	int64_t self;		 /* ... where the callee, called by it, is the leaf */
+	int64_t total;		 /* of stacks in which the caller calls the callee */
+	int64_t self;		 /* of those where the callee, called by this caller, is the leaf */
 	int64_t total_samples, self_samples;
 	uint64_t last_stack;
-	uint32_t next_callee, next_caller; /* of the same caller; of the same callee: edge + 1 */
+	/* next edge of the same caller; of the same callee: edge + 1 */
+	uint32_t next_callee, next_caller;
 };
 
 struct call_graph {
 	struct profile *profile; /* borrowed */
 	struct code_table code;
-	struct groups groups;		/* with group_by: the callers of all roots */
+	struct groups groups;		/* with group_by: groups are the callers of all roots */
 	struct call_function *function; /* by code */
 	uint32_t function_count, function_capacity;
 	struct call_edge *edge;
@@ -36,8 +38,9 @@ struct call_graph {
 	int64_t total, total_samples;
 };
 
-/* count_index: which value counts samples, -1: none.  group_by: enum group_by, ored.
- * 0 or -ENOMEM. */
+/* Builds the graph.  count_index: which value counts samples, -1: none.  group_by: enum group_by,
+ * ored.
+ * Returns 0 or -ENOMEM. */
 int call_graph_new(struct profile *profile, unsigned int value_index, int count_index,
 		   uint32_t group_by, struct call_graph **ret_graph);
 void call_graph_free(struct call_graph *graph);

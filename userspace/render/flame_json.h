@@ -27,7 +27,7 @@ struct flame_json_facts {
 	const struct short_paths *short_paths; /* NULL: files are shown by their whole paths */
 };
 
-/* Returns 0, -ENOMEM or what writing says. */
+/* Writes the JSON.  Returns 0, -ENOMEM or the error of writing. */
 int flame_json_write(const struct flame_tree *tree, const struct flame_json_facts *facts,
 		     FILE *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The stacks of a profile as one prefix tree from the root of the stacks to their leaves: what flame
- * graph, tree, folded, speedscope and Chrome's format are made of. */
+/* The stacks of a profile as one prefix tree from root to leaves: the input of flame graph, tree,
+ * folded, speedscope and Chrome's format. */
 #ifndef RENDER_FLAME_TREE_H
 #define RENDER_FLAME_TREE_H
 
@@ -19,7 +19,7 @@ struct flame_node {
 	int64_t self, total;
 };
 
-/* At most one a node and group. */
+/* At most one for each pair of node and group. */
 struct flame_sample {
 	uint32_t node, group;
 	int64_t value, base;
@@ -27,16 +27,16 @@ struct flame_sample {
 
 struct flame_options {
 	unsigned int value_index; /* which of the profile's values */
-	bool lines;		  /* frames of one function on other lines are other frames */
+	bool lines; /* frames of one function on different lines are different frames */
 	uint32_t group_by;	  /* enum group_by, ored */
-	bool group_frames;	  /* groups are frames below the root, too */
-	/* By row of the profile, instead of its values, and the values before (a differential
-	 * tree); rows from row_count on have 0.  NULL: neither. */
+	bool group_frames;	  /* groups are also frames below the root */
+	/* Values by row of the profile to use instead of its own, and the values before (for a
+	 * differential tree); rows from the counts on have 0.  NULL: none. */
 	const int64_t *row_value, *row_base;
 	uint32_t row_value_count, row_base_count;
 };
 
-/* Strings that it makes (group labels) go into profile.strings. */
+/* Strings that the tree creates (group labels) go into profile.strings. */
 struct flame_tree {
 	struct profile *profile; /* borrowed */
 	struct flame_options options;
@@ -49,18 +49,20 @@ struct flame_tree {
 	struct index_table node_index, sample_index;
 };
 
-/* Returns 0; -ENOMEM; -E2BIG above UINT32_MAX nodes. */
+/* Builds a tree.  Returns 0; -ENOMEM; -E2BIG above UINT32_MAX nodes. */
 int flame_tree_new(struct profile *profile, const struct flame_options *options,
 		   struct flame_tree **ret_tree);
 void flame_tree_free(struct flame_tree *tree);
 DEFINE_OWNED(struct flame_tree, flame_tree)
 
-/* Children in the order in which they are shown: most total first, then by name.
- * child: child_first[i] .. child_first[i + 1] of node i.  Release both with free(). */
+/* Lists children in the order of display: largest total first, then by name.
+ * The children of node i are child[child_first[i]] .. child[child_first[i + 1] - 1].  Release both
+ * with free(). */
 int flame_tree_children(const struct flame_tree *tree, uint32_t **ret_child,
 			uint32_t **ret_child_first);
-/* Of one group only, for views by thread: self of every node by the group's samples, total above
- * them.  value: 2 * node_count, self and total of node i at 2i and 2i + 1; the caller's. */
+/* Computes the values of one group, for views by thread: self of each node from the group's
+ * samples, and total.  value has 2 * node_count entries, the caller's: self and total of node i at
+ * 2i and 2i + 1. */
 void flame_tree_group_values(const struct flame_tree *tree, uint32_t group, int64_t *value);
 
 #endif

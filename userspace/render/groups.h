@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Samples by what their labels say: process, thread, container, kind of wait. */
+/* Groups samples by their labels: process, thread, container, kind of wait. */
 #ifndef RENDER_GROUPS_H
 #define RENDER_GROUPS_H
 
@@ -19,16 +19,16 @@ enum group_by {
 	GROUP_BY_WAIT = 1U << 5,
 };
 
-/* 0: no such label, or not asked for.  The others are strings of the profile. */
+/* 0: the label is missing, or not asked for.  Other values of the last four are ids of strings. */
 struct group {
 	int64_t pid, tid;
 	uint32_t comm, thread, container, wait;
-	uint32_t label; /* "pid 12 python3 / thread 14 main", "all" without any key */
+	uint32_t label; /* string: "pid 12 python3 / thread 14 main"; "all" without any key */
 };
 
 /* Release with groups_release(). */
 struct groups {
-	struct profile *profile; /* borrowed; may grow.  Labels become strings of it. */
+	struct profile *profile; /* borrowed; labels are added to its strings */
 	uint32_t by;		 /* enum group_by, ored */
 	struct group *group;
 	uint32_t count, capacity;
@@ -38,9 +38,9 @@ struct groups {
 
 void groups_init(struct groups *groups, struct profile *profile, uint32_t by);
 void groups_release(struct groups *groups);
-/* Ids count from 0.  0 or -ENOMEM. */
+/* Returns the group of a label set; ids count from 0.  Returns 0 or -ENOMEM. */
 int groups_of_set(struct groups *groups, uint32_t label_set, uint32_t *ret_group);
-/* The label keys that `by` looks at, NULL at the end: at most GROUPS_MAX_KEYS with it. */
+/* Lists the label keys that `by` needs, NULL at the end: at most GROUPS_MAX_KEYS with the NULL. */
 #define GROUPS_MAX_KEYS 9U
 void groups_label_keys(uint32_t by, const char *key[GROUPS_MAX_KEYS]);
 

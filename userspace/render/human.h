@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values as people read them: three figures, a unit that fits; the same as web/format.js. */
+/* Formats values for people: three digits and a unit that fits; the same as web/format.js. */
 #ifndef RENDER_HUMAN_H
 #define RENDER_HUMAN_H
 

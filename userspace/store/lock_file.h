@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A lock file: flock() decides, the pid inside only names the holder in a message. */
+/* A lock file: flock() is the lock, and the pid in the file only names the holder in messages. */
 #ifndef STORE_LOCK_FILE_H
 #define STORE_LOCK_FILE_H
 
 #include <sys/types.h>
 
-/* Creates the file (mode 0640) when it is not there; never follows a symbolic link.
- * Returns 0 and a descriptor whose closing unlocks; -EBUSY: someone else holds it; -errno. */
+/* Creates the file (mode 0640) when it does not exist, and locks it; never follows a symbolic link.
+ * Returns 0 and a descriptor whose closing unlocks; -EBUSY: another process holds the lock;
+ * -errno. */
 int lock_file_take(int dir_fd, const char *name, int *ret_fd);
-/* Returns 0; -ENODATA: no pid in it; -errno. */
+/* Reads the pid in the file.  Returns 0; -ENODATA: there is none; -errno. */
 int lock_file_owner(int dir_fd, const char *name, pid_t *ret_pid);
-/* Removes the file, then unlocks it.  fd -1 is fine. */
+/* Removes the file, then unlocks it.  fd may be -1. */
 void lock_file_remove(int dir_fd, const char *name, int fd);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is in the store, and what has to go.  Only files and folders of the store's own names are
- * counted or deleted; symbolic links are never followed. */
+/* Counts the files of a store and deletes the oldest.  Only files and directories with names of the
+ * store are counted or deleted; symbolic links are never followed. */
 #ifndef STORE_RETENTION_H
 #define STORE_RETENTION_H
 
@@ -15,11 +15,12 @@ struct retention_totals {
 	uint64_t files, bytes;
 };
 
-/* Counts, and deletes temporary files last written before `stale`.  0 or -errno. */
+/* Counts the files, and deletes temporary files last written before `stale`.  Returns 0 or
+ * -errno. */
 int retention_count(int store_fd, time_t stale, struct retention_totals *ret_totals);
-/* Deletes the oldest files, never `keep`, until at most max_bytes are left, and the folders that
- * are empty then.  totals: what there is now, kept up to date.  0 or -errno; *ret_deleted is always
- * set. */
+/* Deletes the oldest files, never `keep`, until at most max_bytes are left, and the directories
+ * that become empty.  totals: the current totals, which are kept up to date.  Returns 0 or -errno;
+ * *ret_deleted is always set. */
 int retention_trim(int store_fd, uint64_t max_bytes, const struct store_file *keep,
 		   struct retention_totals *totals, uint64_t *ret_deleted);
 

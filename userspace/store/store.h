@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Profiles on disk: one .pb.gz a window and kind; the name is the index.
- *   DIR/YYYY-MM-DD/HH/<start_ms>-<dur_ms>-<kind>.pb.gz   (UTC; files 0640, folders 0750) */
+/* Stores profiles on disk: one .pb.gz per window and kind; the name is the index.
+ * DIR/YYYY-MM-DD/HH/<start_ms>-<dur_ms>-<kind>.pb.gz  (UTC; files 0640, directories 0750) */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
@@ -13,19 +13,20 @@
 
 struct store;
 
-/* Creates DIR when it is not there, takes its lock file (flock on DIR/.lock) against a second
+/* Creates DIR when it does not exist, and takes its lock file (flock on DIR/.lock) against a second
  * instance.  max_bytes: of file sizes, 0 for no bound.
  * Returns 0; -EBUSY: another instance writes here; -EACCES, -EROFS, -ENOTDIR, -errno. */
 int store_open(const char *directory, uint64_t max_bytes, struct store **ret_store);
-/* After -EBUSY: the pid of the instance that writes there.  0; -ENODATA; -errno. */
+/* After -EBUSY, reads the pid of the instance that writes there.  Returns 0; -ENODATA; -errno. */
 int store_lock_owner(const char *directory, pid_t *ret_pid);
 void store_free(struct store *store);
 DEFINE_OWNED(struct store, store)
-/* Writes one profile (temporary name, fsync, rename, fsync of the folder), then deletes the oldest
- * files above max_bytes (never the one just written).  kind: [a-z0-9_]{1,32}, else -EINVAL.  A name
- * that is taken is not replaced: the start moves on by milliseconds.  ret_path may be NULL.
- * Returns 0 or -errno (-ENOSPC, -EDQUOT: the caller keeps the bytes and tries again); nothing
- * half-written stays. */
+/* Writes one profile (temporary name, fsync, rename, fsync of the directory), then deletes the
+ * oldest files above max_bytes (never the one just written).  kind: [a-z0-9_]{1,32}, else -EINVAL.
+ * An existing file is not replaced: the start in the name moves on by milliseconds.  ret_path may
+ * be NULL.
+ * Returns 0 or -errno (-ENOSPC, -EDQUOT: the caller keeps the bytes and tries again); no
+ * half-written file stays. */
 int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uint64_t duration_ns,
 	      const void *bytes, size_t size, char **ret_path);
 struct store_stats {
@@ -33,18 +34,18 @@ struct store_stats {
 };
 void store_get_stats(const struct store *store, struct store_stats *ret_stats);
 
-/* One file by name, whole or not at all, mode 0640.  owner: uid and gid to give it to, -1: keep;
- * without the right to give it away it stays ours.  Locks PATH.lock while `lock` is held by
- * file_output_lock().  "-", /dev/stdout and /dev/fd/N are those descriptors; devices and FIFOs are
- * written straight into (a FIFO without a reader blocks); a symbolic link is replaced. */
+/* Writes one file by name, whole or not at all, mode 0640.  owner: uid and gid to give it to, -1:
+ * keep; without the right to give it away it stays ours.  Locks PATH.lock while file_output_lock()
+ * holds `lock`.  "-", /dev/stdout and /dev/fd/N mean those descriptors; devices and FIFOs are
+ * written to directly (a FIFO without a reader blocks); a symbolic link is replaced. */
 int file_output_write(const char *path, const void *bytes, size_t size, uid_t uid, gid_t gid);
-/* Checks at start that PATH can be written (folder exists, is writable, not a folder itself) and
- * takes a lock against a second instance.  Returns a lock fd in *ret_fd (-1: PATH is a descriptor,
- * device or FIFO and needs none); -EBUSY; -errno. */
+/* Checks at the start that PATH can be written (its directory exists and is writable, PATH is not a
+ * directory) and takes a lock against a second instance.  Returns a lock fd in *ret_fd (-1: PATH is
+ * a descriptor, device or FIFO and needs no lock); -EBUSY; -errno. */
 int file_output_lock(const char *path, int *ret_fd);
-/* Removes the lock file and closes the fd (-1: nothing to do). */
+/* Removes the lock file and closes the fd (-1: does nothing). */
 void file_output_unlock(const char *path, int fd);
-/* After -EBUSY: the pid of the instance that writes there.  0; -ENODATA; -errno. */
+/* After -EBUSY, reads the pid of the instance that writes there.  Returns 0; -ENODATA; -errno. */
 int file_output_lock_owner(const char *path, pid_t *ret_pid);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The store's names: YYYY-MM-DD / HH / <start_ms>-<dur_ms>-<kind>.pb.gz, all in UTC.  What does not
- * print back to the same name is not ours. */
+/* Formats and parses the store's names: YYYY-MM-DD / HH / <start_ms>-<dur_ms>-<kind>.pb.gz, all in
+ * UTC. A name is one of the store's only when it parses and formats back to the same name. */
 #ifndef STORE_STORE_NAMES_H
 #define STORE_STORE_NAMES_H
 
@@ -21,7 +21,7 @@ struct store_file {
 bool store_kind_is_valid(const char *kind);
 void store_day_name(uint64_t start_ms, char name[STORE_DAY_CHARS]);
 void store_hour_name(uint64_t start_ms, char name[STORE_HOUR_CHARS]);
-/* ".<name>.tmp" when it is temporary. */
+/* A temporary file is ".<name>.tmp". */
 void store_file_name(const struct store_file *file, char name[STORE_FILE_CHARS]);
 
 bool store_day_parse(const char *name);

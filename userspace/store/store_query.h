@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which files of a store, or of any folder of the store's layout, lie in a time range. */
+/* Lists the files of a store, or of any directory with the store's layout, in a time range. */
 #ifndef STORE_STORE_QUERY_H
 #define STORE_STORE_QUERY_H
 
@@ -18,15 +18,17 @@ struct store_entry {
 	char *path; /* DIR/day/hour/name */
 };
 
-/* Release with store_listing_release(), also when half made.  Sorted by start, then by kind. */
+/* Release with store_listing_release(), even when store_list() failed.  Sorted by start, then by
+ * kind. */
 struct store_listing {
 	struct store_entry *entry;
 	size_t count, capacity;
 };
 
-/* Also a folder that holds the files themselves, with names of the store, and no days.
- * Symbolic links are not followed, foreign names passed by.
- * Returns 0, also when nothing is found; -ENOTDIR, -ENOENT, -EACCES, -errno. */
+/* Lists the files in a range.  Also accepts a directory that holds the files themselves, with names
+ * of the store but without the directories of days.  Symbolic links are not followed, other names
+ * are ignored.
+ * Returns 0, also when there are no files; -ENOTDIR, -ENOENT, -EACCES, -errno. */
 int store_list(const char *directory, const struct store_range *range,
 	       struct store_listing *ret_listing);
 void store_listing_release(struct store_listing *listing);

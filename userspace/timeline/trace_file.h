@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A file that is written as it comes and stays below a bound.  What is put is whole or not there, so
- * that the file can be read wherever it ends.  One thread. */
+/* A file that is written while the data comes in and stays below a bound.  Each put is written
+ * whole or not at all, so that the file can be read wherever it ends.  One thread. */
 #ifndef TIMELINE_TRACE_FILE_H
 #define TIMELINE_TRACE_FILE_H
 
@@ -16,28 +16,29 @@ struct trace_file;
 #define TRACE_LAST_BYTES 16U
 
 struct trace_file_options {
-	const char *path;   /* created, or cut to nothing; no link is followed */
+	const char *path;   /* created or truncated; links are not followed */
 	uint64_t max_bytes; /* before compression: what a viewer has to load */
 	bool gzip;
-	uid_t uid; /* its owner; -1: who runs this */
+	uid_t uid; /* its owner; -1: the user who runs this */
 	gid_t gid;
 };
 
-/* 0; -EEXIST: there is something that is no regular file; -ENOMEM; -errno. */
+/* Opens the file.  Returns 0; -EEXIST: the path is not a regular file; -ENOMEM; -errno. */
 int trace_file_open(const struct trace_file_options *options, struct trace_file **ret_file);
-/* Closes it as it is. */
+/* Closes the file as it is, without an end. */
 void trace_file_free(struct trace_file *file);
 DEFINE_OWNED(struct trace_file, trace_file)
 
-/* 0; -EFBIG: no room, and nothing was written: a 16th is kept for the end; -ENOMEM; -errno. */
+/* Appends bytes.  Returns 0; -EFBIG: no room (a 16th of it is reserved for the end), and nothing
+ * was written; -ENOMEM; -errno. */
 int trace_file_put(struct trace_file *file, const void *bytes, size_t size);
-/* What was put is in the file; a reader sees it.  0; -errno. */
+/* Writes all bytes out, so that a reader sees them.  Returns 0; -errno. */
 int trace_file_flush(struct trace_file *file);
-/* From now on the 16th may be used. */
+/* Releases the 16th that was reserved for the end. */
 void trace_file_end(struct trace_file *file);
-/* The format's last bytes: TRACE_LAST_BYTES at most have room in any case. */
+/* Writes the format's last bytes: up to TRACE_LAST_BYTES always have room. */
 int trace_file_put_last(struct trace_file *file, const void *bytes, size_t size);
-/* Nothing can be put any more.  0; -errno. */
+/* Closes the file; nothing can be put after that.  Returns 0; -errno. */
 int trace_file_close(struct trace_file *file);
 uint64_t trace_file_bytes(const struct trace_file *file); /* before compression */
 
