@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Processes as both sides name them, and what the kernel side tells of their lives. */
+/* Processes as both sides identify them, and the lifecycle events of the kernel side. */
 #ifndef PYPROFD_PROCESS_H
 #define PYPROFD_PROCESS_H
 
@@ -15,30 +15,31 @@ struct pp_process_id {
 };
 
 enum pp_image_flag {
-	PP_IMAGE_WANTED = 1,	/* passes the filters; inherited by children */
+	PP_IMAGE_WANTED = 1,	/* matches the filter; inherited by children */
 	PP_IMAGE_NO_FOLD = 4,	/* --raw */
 };
 
-/* images[pp_process_id]: what a walk needs of a process.  Written by the agent; copied from parent
- * to child by the kernel side at fork; a fresh one (flags inherited, no set) at exec. */
+/* images[pp_process_id]: the process context, which a walk needs.  The agent writes it; the kernel
+ * side copies it from parent to child at fork, and creates a fresh one (flags inherited, no set) at
+ * exec. */
 struct pp_image {
 	__u32 map_set;	  /* 1 + index of the first chunk in map_sets[]; 0: none yet */
-	__u16 map_chunks; /* of the run */
+	__u16 map_chunks; /* number of the set's chunks */
 	__u16 flags;	  /* enum pp_image_flag */
 	__u32 python;	  /* 1 + index in pythons[]; 0: no interpreter */
-	__u32 code_space; /* equal for processes that share code objects by fork */
-	__u32 map_version; /* of the set's contents, never 0: what was looked up in it stays true */
+	__u32 code_space; /* equal for processes that share code objects since a fork */
+	__u32 map_version; /* of the set's contents, never 0: results of lookups in it stay valid */
 	__u32 pad;
 	__u64 python_bias; /* load bias of the interpreter's file */
 	struct pp_tls tls[2]; /* first the attached thread state, then the GILState slot */
 };
 
-/* Ring `events`: lifecycle and requests.  time_ns is CLOCK_MONOTONIC, as of the perf side-band. */
+/* Ring `events`: lifecycle and requests.  time_ns is CLOCK_MONOTONIC, as in the perf side-band. */
 enum pp_event_type {
 	PP_EVENT_FORK = 1,    /* a new process; parent is set */
 	PP_EVENT_EXEC,	      /* id is the new generation, parent the old */
-	PP_EVENT_EXIT,	      /* the last thread has gone */
-	PP_EVENT_UNKNOWN,     /* a sample of a tgid without an entry; generation is new */
+	PP_EVENT_EXIT,	      /* the last thread has exited */
+	PP_EVENT_UNKNOWN,     /* a sample hit a tgid without an entry; generation is new */
 	PP_EVENT_THREAD_STATE, /* a thread whose PyThreadState was not found; tid is set */
 	PP_EVENT_TABLE, /* an open table of counters is half full: only the type and the time are set */
 };
@@ -52,7 +53,7 @@ struct pp_event {
 	char comm[PP_COMM_BYTES];
 };
 
-/* thread_states[pp_thread_key]: filled by the agent where no TLS slot gives the state. */
+/* thread_states[pp_thread_key]: the agent fills it where no TLS slot points to the state. */
 struct pp_thread_key {
 	struct pp_process_id id;
 	__u32 tid;

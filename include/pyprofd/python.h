@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One CPython interpreter file as the kernel side needs it.  Filled by userspace/python from the
- * offsets table (<= 3.12) or _Py_DebugOffsets (>= 3.13); see docs/python.md. */
+/* One CPython interpreter file as the kernel side needs it.  userspace/python fills it from the
+ * table of offsets (<= 3.12) or from _Py_DebugOffsets (>= 3.13); see docs/python.md. */
 #ifndef PYPROFD_PYTHON_H
 #define PYPROFD_PYTHON_H
 
@@ -13,19 +13,21 @@
 
 #define PP_NO_OFFSET 0xffffU /* the field does not exist in this version */
 
-/* How the chain of frames hangs together, and what marks the native frame that runs them. */
+/* How the frames are linked, and where the stack anchor of their eval activation is. */
 enum pp_python_chain {
 	PP_CHAIN_NONE = 0,
-	PP_CHAIN_FRAME_OBJECT,	/* 2.7, 3.6-3.9: tstate->frame, f_back; one frame an eval activation,
-				 * found by the ranges of the eval function */
-	PP_CHAIN_FRAME_CFRAME,	/* 3.10: the same, and a CFrame on each activation's C stack */
-	PP_CHAIN_CFRAME_ENTRY,	/* 3.11: tstate->cframe->current_frame; is_entry ends a segment,
-				 * whose mark is the _PyCFrame */
+	/* 2.7, 3.6-3.9: tstate->frame, f_back; one frame per eval activation, which is found by the
+	 * ranges of the eval function */
+	PP_CHAIN_FRAME_OBJECT,
+	PP_CHAIN_FRAME_CFRAME,	/* 3.10: the same, with a CFrame on each activation's C stack */
+	/* 3.11: tstate->cframe->current_frame; is_entry ends a segment, whose anchor is the
+	 * _PyCFrame */
+	PP_CHAIN_CFRAME_ENTRY,
 	PP_CHAIN_CFRAME_SHIM,	/* 3.12: the same, but a shim frame on the C stack ends a segment */
 	PP_CHAIN_SHIM,		/* 3.13+: tstate->current_frame; a shim frame ends a segment */
 };
 
-/* How to know that the thread holds the GIL. */
+/* How to find out whether the thread holds the GIL. */
 enum pp_gil_mode {
 	PP_GIL_NONE = 0,	/* free-threaded, or unknown */
 	PP_GIL_RUNTIME,		/* <= 3.11: last_holder and locked at runtime + offset */
@@ -45,7 +47,7 @@ enum pp_gc_mode {
 enum pp_python_flag {
 	PP_PYTHON_FREE_THREADED = 1,
 	PP_PYTHON_BYTES_NAMES = 2, /* 2.7: names are PyString: length and bytes, no state word */
-	PP_PYTHON_LASTI = 4,	   /* <= 3.10: `frame_instr` is an int, not a pointer */
+	PP_PYTHON_LASTI = 4,	   /* <= 3.10: `frame_instr` is an int and not a pointer */
 };
 
 struct pp_eval_range {
@@ -61,7 +63,7 @@ struct pp_python {
 	__u8 shim_owner;   /* frames with owner >= this are shims */
 	__u8 eval_range_count;
 
-	__u32 file;	   /* file id: native frames of this file are the interpreter's own */
+	__u32 file;	   /* file id: native frames of this file belong to the interpreter */
 	__u16 ts_cframe;   /* PyThreadState.cframe, PP_CHAIN_FRAME_CFRAME (3.10) only */
 	__u16 pad;
 	__u64 runtime;	   /* address in the file of _PyRuntime; 0 <= 3.6 */
@@ -83,7 +85,8 @@ struct pp_python {
 	__u16 frame_is_entry;
 	__u16 frame_tlbc_index;
 
-	/* PyCodeObject; all below PP_CODE_READ_BYTES but for code_adaptive, which is only an address */
+	/* PyCodeObject; all below PP_CODE_READ_BYTES except code_adaptive, which is only an
+	 * address */
 	__u16 ob_type;
 	__u16 code_flags;
 	__u16 code_first_line;
@@ -107,7 +110,7 @@ struct pp_python {
 	__u16 gil_holder; /* last_holder in the GIL's struct (PP_GIL_INTERPRETER) */
 	__u16 gil_locked;
 	__u32 gil_offset; /* see enum pp_gil_mode; PP_GIL_RUNTIME: of last_holder, locked follows at +8 */
-	/* 3.6 keeps the GIL's futex words among its static data: addresses in the file. */
+	/* 3.6 has the GIL's futex words in its static data: addresses in the file. */
 	__u64 gil_wait_low;
 	__u32 gil_wait_bytes; /* 0: not known */
 	__u16 interp_gil; /* PyInterpreterState.ceval.gil, a pointer; PP_NO_OFFSET <= 3.11 */
@@ -118,19 +121,19 @@ struct pp_python {
 };
 _Static_assert(sizeof(struct pp_python) <= 256, "pp_python crosses the kernel boundary");
 
-/* Learnt by the kernel side from walks that went well: one an interpreter file.  CFA - mark is the
- * same at every pc of one eval function (facts: 0x90 on 3.12.1), which lets a walk resume there. */
+/* Learnt by the kernel side from complete walks; one per interpreter file.  CFA - anchor is the
+ * same at every pc of one eval function (0x90 on 3.12.1), so a stuck walk can continue there. */
 struct pp_resync {
 	__s64 cfa_minus_mark; /* bytes */
 	__s64 fp_offset;      /* saved frame pointer relative to the CFA */
-	__u32 agreed;	      /* observations that were equal less those that were not; used from 3 on */
-	__u32 asked;	      /* stuck walks sent to the agent, which looks for the distance */
+	__u32 agreed;	      /* equal observations minus different ones; used from 3 on */
+	__u32 asked;	      /* stuck walks sent to the agent, which searches for the distance */
 };
 #define PP_RESYNC_AGREED 3U
-#define PP_RESYNC_SURE 16U /* no more are counted: so many others unlearn it */
+#define PP_RESYNC_SURE 16U /* the count stops here, so that this many different ones unlearn it */
 #define PP_RESYNC_MAX_ASKED 64U
 
-/* Where a thread's PyThreadState pointer is.  Addresses are of the process's memory. */
+/* Where a thread's PyThreadState pointer is.  Addresses are in the process's memory. */
 enum pp_tls_mode {
 	PP_TLS_NONE = 0,
 	PP_TLS_THREAD_OFFSET, /* *(thread pointer + offset) */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Why a walk ended and what was lost: one list for the enum, the metric's name and the text that a
- * user reads.  Append only: numbers are never used again, retired ones stay. */
+/* Why walks ended and what was lost: one list for the enum, the metric's name and the text for
+ * users. Append only: numbers are never reused, retired ones stay. */
 #ifndef PYPROFD_STOPS_H
 #define PYPROFD_STOPS_H
 
-/* X(id, metric name, what a user should know).  The first block ends a native walk. */
+/* X(id, metric name, text for users).  Reasons that end a native walk. */
 #define PP_STOPS(X)                                                                                \
 	X(NONE, "none", "still walking")                                                           \
 	X(ROOT, "root", "the stack is complete")                                                   \
@@ -22,7 +22,7 @@
 	X(FINISHED, "finished", "missed in the kernel and finished by the agent")                  \
 	X(TORN, "torn", "the stack changed before the agent could finish it")
 
-/* The second block ends the walk of the Python frames. */
+/* Reasons that end the walk of the Python frames. */
 #define PP_PY_STOPS(X)                                                                             \
 	X(NONE, "none", "still walking")                                                           \
 	X(ROOT, "root", "every Python frame was found")                                            \
@@ -34,7 +34,7 @@
 	X(MAX_TIME, "max_time", "the walk reached its bound on time")                              \
 	X(TORN, "torn", "the frames changed before the agent could read them")
 
-/* What was lost.  Each is a counter a CPU; the agent sums and shows them. */
+/* What was lost.  Each is one counter per CPU; the agent sums and shows them. */
 #define PP_LOSSES(X)                                                                               \
 	X(RING_FULL, "ring_full", "a new stack did not fit into the ring; it is sent next time")   \
 	X(EVENTS_FULL, "events_full", "a process event did not fit; /proc is read again")          \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Threads that sleep since before the profiler started: no context switch tells of them.  The kernel
- * side's task iterator (bpf/sweep_threads.bpf.c) writes one record each; the agent reads them as a
- * stream (userspace/finish/sweep_reader.h) and finds their stacks (userspace/finish/sweep.h). */
+/* The scan of blocked threads: no context switch shows threads that have been asleep since before
+ * the profiler started.  The kernel side's task iterator (bpf/sweep_threads.bpf.c) writes one
+ * record for each; the agent reads the records as a stream (userspace/finish/sweep_reader.h) and
+ * unwinds the stacks (userspace/finish/sweep.h). */
 #ifndef PYPROFD_SWEEP_H
 #define PYPROFD_SWEEP_H
 
@@ -13,26 +14,26 @@
 enum pp_sweep_flag {
 	PP_SWEEP_IOWAIT = 1, /* the scheduler counts it as waiting for a disk */
 	PP_SWEEP_USER = 2,   /* pc, sp, fp and registers[] are set */
-	PP_SWEEP_COMPAT = 4, /* 32-bit code: they are not */
+	PP_SWEEP_COMPAT = 4, /* 32-bit code: they are not set */
 };
 
-/* One user thread that was off the CPU and not runnable when the iterator came by.  Equal
- * `started_ns` and `switches` in two records of a tid: it slept all the time between them. */
+/* One user thread that was off the CPU and not runnable when the iterator visited it.  When two
+ * records of a tid have equal `started_ns` and `switches`, it slept all the time in between. */
 struct pp_sweep_record {
 	__u32 size;	    /* bytes, of this struct */
 	__u32 tgid, tid;    /* as the host sees them */
-	__u32 inner_tid;    /* as the thread itself does */
+	__u32 inner_tid;    /* as the thread itself sees it */
 	__u32 state;	    /* the scheduler's: TASK_INTERRUPTIBLE, ...; never 0 */
 	__u32 flags;	    /* enum pp_sweep_flag */
-	__u32 wait;	    /* enum pp_wait; never GIL: the kernel side has not looked at Python */
+	__u32 wait; /* enum pp_wait; never GIL, because the kernel side has not looked at Python */
 	__u32 kernel_count; /* addresses in kernel[] */
 	__u64 started_ns;   /* the thread; CLOCK_MONOTONIC */
-	__u64 switches;	    /* how often it has left the CPU since */
+	__u64 switches;	    /* how often it was switched out since then */
 	__u64 syscall;	    /* its number; ~0: none, a page fault */
 	__u64 argument;	    /* the first one */
 	__u64 thread_pointer;
-	__u64 first_word; /* that the kernel put onto the process's stack */
-	__u64 pc, sp, fp;		    /* where it left user space */
+	__u64 first_word; /* the first word that the kernel put onto the process's stack */
+	__u64 pc, sp, fp;		    /* where it left user mode */
 	__u64 registers[PP_REG_COUNT];	    /* by DWARF number */
 	__u64 kernel[PP_MAX_KERNEL_FRAMES]; /* leaf first, which is schedule()'s caller */
 };

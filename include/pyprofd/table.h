@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The tables in which the kernel side adds up.  There are two of each: one is open (pp_config.table says
- * which), the other is empty or is being emptied.  When an open one is half full the agent swaps them all
- * before the window ends; what finds no row in time is counted in coarse ones. */
+/* The tables in which the kernel side counts.  There are two of each: one is open (pp_config.table
+ * says which), the other is empty or is being emptied.  When an open table is half full, the agent
+ * swaps all of them before the window ends; counters that find no row before that go to coarse
+ * rows. */
 #ifndef PYPROFD_TABLE_H
 #define PYPROFD_TABLE_H
 
@@ -9,24 +10,25 @@
 #include <pyprofd/sample.h>
 
 enum pp_table {
-	PP_TABLE_SAMPLES, /* counts_N: what happens on a CPU at a bounded rate; waits cannot fill it */
-	PP_TABLE_WAITS,	  /* waits_N: what threads do, as often as they like */
+	/* counts_N: what happens on a CPU at a bounded rate, so that waits cannot fill it */
+	PP_TABLE_SAMPLES,
+	PP_TABLE_WAITS,	  /* waits_N: what threads do, as often as they want */
 	PP_TABLE_WAKES,	  /* wakes_N: include/pyprofd/wake.h */
-	PP_TABLE_COARSE,  /* coarse_N: rows of the former three that found no room there */
+	PP_TABLE_COARSE,  /* coarse_N: for what found no row in the other three */
 	PP_TABLE_COUNT,
 };
 
-/* Which table the rows of a kind are in. */
+/* Returns the table that the rows of a kind are in. */
 static __inline__ enum pp_table pp_table_of(__u32 kind)
 {
 	return kind == PP_KIND_CPU ? PP_TABLE_SAMPLES : PP_TABLE_WAITS;
 }
 
-/* fills[pp_fill_index()]: one of the two tables, in a cache line of its own. */
+/* fills[pp_fill_index()]: how full one of the two tables is, in a cache line of its own. */
 struct pp_fill {
-	__u32 rows;    /* made since the agent emptied it */
-	__u32 half;    /* so many are told of; 0: nobody asks (agent) */
-	__u32 is_told; /* with PP_EVENT_TABLE */
+	__u32 rows;    /* added since the agent emptied it */
+	__u32 half;    /* number of rows at which to report it; 0: never (agent) */
+	__u32 is_told; /* it was reported, by PP_EVENT_TABLE */
 	__u32 pad[13];
 };
 #define PP_FILL_COUNT (2U * PP_TABLE_COUNT)
@@ -36,7 +38,8 @@ static __inline__ __u32 pp_fill_index(__u32 table, __u32 number)
 	return table * 2 + (number & 1);
 }
 
-/* The row of all stacks and threads of one process that found no row of their own. */
+/* Turns a key into that of the row shared by all stacks and threads of its process without a
+ * row. */
 static __inline__ void pp_count_key_coarsen(struct pp_count_key *key)
 {
 	key->user_stack = PP_STACK_OTHERS;
@@ -46,8 +49,8 @@ static __inline__ void pp_count_key_coarsen(struct pp_count_key *key)
 	key->pad = 0;
 }
 
-/* rest[]: rows of the machine's processes together, which always have room: one for each kind, reason to
- * wait and state of the GIL.  The second half is that of tables with an odd number. */
+/* rest[]: rows shared by all processes of the machine, which always have room: one for each kind,
+ * wait reason and state of the GIL.  The second half belongs to tables with an odd number. */
 #define PP_REST_KINDS 8U
 #define PP_REST_WAITS 32U
 _Static_assert((unsigned int)PP_KIND_COUNT <= PP_REST_KINDS, "a row for each kind");
@@ -60,7 +63,7 @@ static __inline__ __u32 pp_rest_index(__u32 kind, __u32 flags, __u32 number)
 	return (number & 1) * PP_REST_ROWS + row * 2 + !!(flags & PP_COUNT_GIL_HELD);
 }
 
-/* The key of such a row. */
+/* Returns the key of a row of rest[]. */
 static __inline__ struct pp_count_key pp_rest_key(__u32 index)
 {
 	struct pp_count_key key = {

@@ -12,13 +12,13 @@
 #include <linux/types.h>
 #include <pyprofd/limits.h>
 
-/* A row holds from its address to that of the next row.  The first row of a page has pc_low 0
- * (the rule in force there), so a search inside a page always finds one. */
+/* A row holds from its address to that of the next row.  The first row of a page has pc_low 0 (the
+ * rule that holds there), so a search inside a page always finds a row. */
 #define PP_ROW(pc_low, rule) ((__u32)(__u16)(pc_low) | (__u32)(rule) << 16)
 #define PP_ROW_PC_LOW(row) ((__u16)(row))
 #define PP_ROW_RULE(row) ((row) >> 16)
 
-/* pages[]: one u64 written in one store.  0: not loaded.  The rows of a page lie in one shard. */
+/* pages[]: one u64, written in one store.  0: not loaded.  All rows of a page are in one shard. */
 #define PP_PAGE(row_start, row_count, flags)                                                       \
 	((__u64)(row_start) | (__u64)(row_count) << 32 | (__u64)(flags) << 48)
 #define PP_PAGE_ROW_START(page) ((__u32)(page))
@@ -27,7 +27,8 @@
 enum pp_page_flag {
 	PP_PAGE_LOADED = 1,
 	/* Added by the kernel side (5.10 has no atomic or), cleared by the agent: second-chance
-	 * eviction.  CPUs that add it at once carry into the bits above, which mean the same. */
+	 * eviction.  When several CPUs add it at once the sum carries into the bits above, which
+	 * mean the same. */
 	PP_PAGE_USED = 2,
 	PP_PAGE_USED_MASK = 0xfffe,
 };
@@ -40,10 +41,10 @@ enum pp_rule_kind {
 	PP_RULE_CFA_DEREF,   /* CFA = *(cfa_register + cfa_offset) + cfa_add; fp or sp, or leaf only */
 	PP_RULE_CFA_REGISTER, /* CFA = cfa_register + cfa_offset, any register: at the leaf only */
 	PP_RULE_PLT,	     /* CFA = sp + 8 + ((pc & 15) >= cfa_offset) * 8 */
-	PP_RULE_SIGNAL,	     /* a signal frame: all registers lie on the stack */
+	PP_RULE_SIGNAL,	     /* a signal frame: all registers are saved on the stack */
 };
 
-/* What becomes of the frame pointer (x86-64 rbp, aarch64 x29). */
+/* Where the caller's frame pointer is (x86-64 rbp, aarch64 x29). */
 enum pp_fp_kind {
 	PP_FP_SAME = 0,
 	PP_FP_AT_CFA,	/* *(CFA + fp_offset) */
@@ -83,10 +84,11 @@ _Static_assert(sizeof(struct pp_rule) == 16, "pp_rule crosses the kernel boundar
 #define PP_REG_COUNT 16
 #endif
 
-/* Where a stack begins, code seldom has unwind information: the dynamic linker's _start, all of musl.
- * A walk that is stuck this near to the first word that the kernel put onto a process's stack, or (a
- * caller) to the thread's block, which libraries put at the end of its stack, is at the root.  The
- * linker's own code has its frame at that word; musl's needs 48 bytes below it, in a thread 88. */
+/* Code at the beginning of a stack seldom has unwind information: the dynamic linker's _start, all
+ * of musl.  So a walk is taken to be at the root when it is stuck this near to the first word that
+ * the kernel put onto a process's stack or, in a caller, to the thread's block, which libraries put
+ * at the end of its stack.  The linker's own code has its frame at that word; musl's needs 48 bytes
+ * below it, in a thread 88. */
 #define PP_ROOT_LEAF_BYTES 32U
 #define PP_ROOT_BYTES 256U
 #define PP_ROOT_THREAD_BYTES 1024U
@@ -111,10 +113,10 @@ struct pp_range {
 	__u64 bias;  /* memory address - address in the file (ELF virtual address) */
 };
 
-/* A process's executable ranges, sorted by start, in a run of chunks of map_sets[]: a plain array
- * that the agent writes through mmap (an update of a map in a map waits for an RCU grace period,
- * 10-30 ms).  A run is written once and replaced whole.  The first range starts at 0 and is a gap;
- * unused starts hold ~0. */
+/* A process's executable ranges, sorted by start, in consecutive chunks of map_sets[]: a plain
+ * array that the agent writes through mmap (updating a map in a map would wait for an RCU grace
+ * period, 10-30 ms).  A set is written once and replaced whole.  The first range starts at 0 and is
+ * a gap; unused starts are ~0. */
 struct pp_map_chunk {
 	__u64 start[PP_MAP_CHUNK_RANGES];
 	struct pp_range range[PP_MAP_CHUNK_RANGES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Threads off the CPU: why they wait, and the slot in which the kernel side keeps one thread's times
- * between two windows.  See docs/offcpu.md. */
+/* Threads off the CPU: why they wait, and the slot in which the kernel side keeps one thread's
+ * times between two windows.  See docs/offcpu.md. */
 #ifndef PYPROFD_WAIT_H
 #define PYPROFD_WAIT_H
 
@@ -35,7 +35,8 @@
 #define PP_ENUM_WAIT(id, label, group) PP_WAIT_##id,
 enum pp_wait { PP_WAITS(PP_ENUM_WAIT) PP_WAIT_COUNT };
 
-/* X(id, text): what a thread-second is in the ledger; CPU is divided by samples later. */
+/* X(id, text): the parts of the ledger, which count each second of each thread; samples divide CPU
+ * later. */
 #define PP_LEDGERS(X)                                                                              \
 	X(CPU, "on CPU")                                                                           \
 	X(GIL, "GIL wait")                                                                         \
@@ -49,94 +50,100 @@ enum pp_wait { PP_WAITS(PP_ENUM_WAIT) PP_WAIT_COUNT };
 	X(RUN_QUEUE, "run queue")                                                                  \
 	X(UNKNOWN, "unknown")
 
-/* Table of each wait's group. */
+/* The part of the ledger that each wait belongs to. */
 #define PP_WAIT_LEDGER(id, label, group) [PP_WAIT_##id] = PP_LEDGER_##group,
 #define PP_WAIT_LEDGERS {PP_WAITS(PP_WAIT_LEDGER)}
 
 #define PP_ENUM_LEDGER(id, text) PP_LEDGER_##id,
 enum pp_ledger { PP_LEDGERS(PP_ENUM_LEDGER) PP_LEDGER_COUNT };
 
-/* What one place has got in one window.  ns and events are weighted. */
+/* What was added up at a wait site in one window.  ns and events are weighted. */
 struct pp_place_sum {
-	__u32 window; /* pp_config.window; another one: nothing is in here */
+	__u32 window; /* pp_config.window; when it differs, the entry is empty */
 	__u32 events; /* waits that began */
 	__u64 ns;	/* blocked */
-	__u64 queue_ns; /* of the same intervals: woken and not running yet, or preempted */
+	__u64 queue_ns; /* part of the same intervals: woken and not running yet, or preempted */
 };
 
-/* The waits of one window that were walked at a place, all with the place's stack.  Each has a weight: it was
- * chosen by chance, one among so many. */
+/* The waits of one window that were unwound at a wait site, all with the site's cached stack.  Each
+ * was chosen at random, one in N, and has the weight N. */
 struct pp_place_walked {
-	__u32 window; /* pp_config.window; another one: nothing is in here */
+	__u32 window; /* pp_config.window; when it differs, the entry is empty */
 	__u32 waits;
 	__u64 ns, queue_ns;
 	__u64 squares; /* pp_wait_square() */
 };
 
-/* One place where a thread blocks.  Threads block at few places in turns: their intervals add up in
- * the slot and cost no table.  A place that gives way to a new one moves its sums to counts[].
+/* One wait site: where a thread blocks repeatedly, with its cached stack.  Threads block at few
+ * sites in turns: their intervals add up in the slot and need no table.  A site that is replaced
+ * moves its sums to counts[].
  *
- * Callers further out may differ at one place, so now and then a use is walked, chosen by chance.  When two walks of a
- * window differ, the place's exact sums of that window are divided by what was walked (docs/design/0012). */
+ * Outer callers can change unnoticed, so we unwind again at random uses.  When two walks in a
+ * window differ, the site's exact sums of that window are divided in proportion to the waits that
+ * were unwound (docs/design/0012). */
 struct pp_place {
-	__u64 key; /* hash of what tells places apart without a walk; 0: the entry is free */
+	__u64 key; /* hash of what identifies the site without a walk; 0: the entry is free */
 	__u64 user_stack, kernel_stack; /* hashes; 0: none */
-	__u64 blame_stack; /* of the GIL's holder when the wait began; 0: not known */
-	__u32 blame_tid;   /* as the holder itself sees it; 0: not known */
+	__u64 blame_stack; /* of the GIL's holder when the wait began; 0: unknown */
+	__u32 blame_tid;   /* in the holder's pid namespace; 0: unknown */
 	__u32 flags;	   /* enum pp_count_flag, with the wait */
-	__u32 left;	   /* uses until a walk is due, drawn by chance */
-	__u32 uses;	   /* since the last walk, when it is due */
-	__u32 limit;	   /* one use in so many is walked: fewer, the oftener they agree */
-	__u8 differs;	   /* walks that must agree until the place is taken to have one stack */
+	__u32 left;	   /* uses until the next walk, drawn at random */
+	__u32 uses;	   /* uses between the last walk and the next */
+	__u32 limit;	   /* one use in this many is unwound; it grows while walks agree */
+	__u8 differs; /* walks that must still agree until the site counts as having one stack */
 	__u8 is_mixed[2];  /* by bit 0 of the window: walks differed */
 	__u8 pad;
 	__u32 pad2;
-	__u64 walked_ns;   /* when that was; CLOCK_MONOTONIC */
+	__u64 walked_ns;   /* time of the last walk; CLOCK_MONOTONIC */
 	struct pp_place_sum sum[2]; /* by bit 0 of the window */
-	struct pp_place_walked walked; /* while they agree */
+	struct pp_place_walked walked; /* while the walks agree */
 };
 
 #define PP_THREAD_PLACES 4U
-#define PP_PLACE_PREEMPTED 3U /* the last one: the thread could run, wherever it was */
+#define PP_PLACE_PREEMPTED 3U /* the last one: the thread was preempted, at any address */
 
 enum pp_thread_flag {
-	PP_THREAD_WANTED = 1,  /* passes the filters */
+	PP_THREAD_WANTED = 1,  /* matches the filter */
 	PP_THREAD_WAITING = 2, /* else it runs */
-	PP_THREAD_SKIPPED = 4, /* this wait was left out by chance: others stand for it */
-	PP_THREAD_EVENT = 8,   /* this wait is an event if it gets long enough (wait_min_ns) */
+	PP_THREAD_SKIPPED = 4, /* this wait was left out at random: others have a weight instead */
+	/* this wait is counted as an event if it gets long enough (wait_min_ns) */
+	PP_THREAD_EVENT = 8,
 	PP_THREAD_COUNTS = 16, /* this wait has a weight, and is an event */
 };
 
-/* threads[]: one thread.  Written by the kernel side, on the CPU that switches the thread, but for
- * read_window; `sequence` is odd while that goes on.  The agent reads it through mmap: a copy holds
- * when it saw the same even sequence before and after.  Times are CLOCK_MONOTONIC; totals only grow. */
+/* threads[]: one thread.  The kernel side writes it, on the CPU that switches the thread, except
+ * read_window; `sequence` is odd meanwhile.  The agent reads it through mmap: a copy is consistent
+ * when `sequence` was the same even number before and after.  Times are CLOCK_MONOTONIC; totals
+ * only grow. */
 struct pp_thread {
 	__u32 sequence;
 	__u32 tid; /* as the host sees it; 0: free */
 	struct pp_process_id id;
 	__u32 flags;	    /* enum pp_thread_flag */
-	__u32 read_window;  /* the window that the agent took last, with waits that go on */
-	__u8 at;	    /* index of the place of this wait, or of the last one */
-	__u8 wait;	    /* enum pp_wait: why it waits */
-	__u8 weight_shift;  /* this wait stands for 1 << as many */
+	/* the last window that the agent read, with the waits that had not ended */
+	__u32 read_window;
+	__u8 at;	    /* index of the wait site of this wait, or of the last one */
+	__u8 wait;	    /* enum pp_wait: the reason */
+	__u8 weight_shift;  /* this wait has the weight 1 << weight_shift */
 	__u8 python;	    /* 1 + index in pythons[], as the last walk found it; 0: none */
-	__u32 was_tid;	    /* of a free slot: whose it was until it exited */
-	__u16 timeline_cpu;  /* where it runs, or ran; only with --timeline, as the next ones */
-	__u8 timeline_flags; /* enum pp_timeline_flag, when it left */
-	__u8 turn;	     /* index of the place that gave way last */
-	__u32 walk_weight;   /* this wait was chosen, one among so many; 0: it was not */
+	__u32 was_tid;	    /* of a free slot: the thread that had it until it exited */
+	__u16 timeline_cpu;  /* where it runs, or ran; only with --timeline, like the next field */
+	__u8 timeline_flags; /* enum pp_timeline_flag, at the switch-out */
+	__u8 turn;	     /* index of the wait site that was replaced last */
+	/* this wait was chosen at random to be unwound, one in so many; 0: it was not */
+	__u32 walk_weight;
 	__u32 seen_flags;    /* of the last sample's stack: enum pp_count_flag */
 	__u32 seen_epoch;    /* of that sample: pp_config.epoch */
-	__u64 seen_stack;    /* its hash; 0: none */
-	__u64 created_ns;   /* first seen by a switch, or another program began */
-	__u64 first_ns;	    /* when this tid first had the slot: no exec changes it */
-	__u64 identified_ns; /* when the filters were asked last */
-	__u64 since_ns;	    /* when it began to run or to wait */
+	__u64 seen_stack;    /* hash of that stack; 0: none */
+	__u64 created_ns;   /* when a switch first saw the thread, or it executed another program */
+	__u64 first_ns;	    /* when this tid first had the slot; an exec does not change it */
+	__u64 identified_ns; /* when the filter was last evaluated */
+	__u64 since_ns;	    /* when its run or wait began */
 	__u64 ran_since_ns; /* when the run before this wait began */
-	__u64 run_delay_ns; /* the scheduler's sum when it began to wait */
+	__u64 run_delay_ns; /* the scheduler's run_delay when the wait began */
 	__u64 thread_state, python_bias;
-	__u64 gil; /* address of last_holder in the GIL's struct; 0: not known */
-	__u64 last_key; /* pp_place.key of the last wait, also of one that was left out */
+	__u64 gil; /* address of last_holder in the GIL's struct; 0: unknown */
+	__u64 last_key; /* pp_place.key of the last wait, including waits left out */
 	__u64 total_ns[PP_LEDGER_COUNT]; /* up to since_ns */
 	struct pp_place place[PP_THREAD_PLACES];
 };
@@ -150,8 +157,8 @@ static __inline__ __u32 pp_thread_index(__u32 tid, __u32 way, __u32 mask)
 }
 #define PP_THREAD_WAYS 4U
 
-/* Of a weighted wait: what it adds to the spread of their sum.  In squares of 131 us: a hundred thousand waits
- * that stand for minutes each have room. */
+/* Returns what a weighted wait adds to the variance of the sum: a square, in units of 131 us.
+ * There is room for a hundred thousand waits with weighted lengths of minutes. */
 #define PP_WAIT_SQUARE_SHIFT 17
 static __inline__ __u64 pp_wait_square(__u64 weighted_ns)
 {
@@ -165,7 +172,7 @@ static __inline__ __u64 pp_wait_square(__u64 weighted_ns)
 /* pp_count_key.detail of PP_KIND_BLAME: the wait is of PP_KIND_WEIGHTED. */
 #define PP_BLAME_WEIGHTED 1ULL
 
-/* What a place's sum becomes in counts[], whoever moves it there: the wait under its stack; ... */
+/* Keys under which a wait site's sum is moved to counts[].  First: the wait under its stack. */
 static __inline__ struct pp_count_key pp_wait_key(const struct pp_thread *thread,
 						  const struct pp_place *place)
 {
@@ -181,20 +188,20 @@ static __inline__ struct pp_count_key pp_wait_key(const struct pp_thread *thread
 	return key;
 }
 
-/* ... or what is still to be divided, when walks differed; ... */
+/* Second: a sum that is still to be divided, because walks differed. */
 static __inline__ void pp_wait_key_to_place(struct pp_count_key *key, const struct pp_place *place)
 {
 	key->kind = PP_KIND_PLACE;
 	key->detail = place->key;
 }
 
-/* ... its part on the run queue under the same; ... */
+/* Third: the part on the run queue, under the same stack. */
 static __inline__ void pp_wait_key_to_queue(struct pp_count_key *key)
 {
 	key->flags = (key->flags & ~PP_COUNT_WAIT_BITS) | PP_WAIT_RUN_QUEUE << PP_COUNT_WAIT_SHIFT;
 }
 
-/* ... and, when it was for the GIL, the same wait once more under its holder's stack. */
+/* Fourth: a wait for the GIL, counted once more under the holder's stack. */
 static __inline__ void pp_wait_key_to_blame(struct pp_count_key *key, const struct pp_place *place)
 {
 	key->user_stack = place->blame_stack;
@@ -206,10 +213,10 @@ static __inline__ void pp_wait_key_to_blame(struct pp_count_key *key, const stru
 		     PP_STOP_ROOT << PP_COUNT_STOP_SHIFT;
 }
 
-/* ledgers[pp_process_id]: totals of the threads that have exited since the agent took them last. */
+/* ledgers[pp_process_id]: totals of the threads that exited since the agent last read them. */
 struct pp_ledger_sum {
 	__u64 total_ns[PP_LEDGER_COUNT];
-	__u64 life_ns; /* from created_ns on */
+	__u64 life_ns; /* since created_ns */
 	__u64 threads;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One perf event a CPU that runs the sampling program.  One thread. */
+/* Opens one perf event per CPU, which runs the sampling program.  One thread. */
 #ifndef ATTACH_CPU_EVENTS_H
 #define ATTACH_CPU_EVENTS_H
 
@@ -10,18 +10,19 @@
 
 struct cpu_events;
 
-/* `use_cycles`: the PMU's cycles with a target frequency of hz, else cpu-clock with the fixed period
- * 1e9 / hz ns, so that each sample weighs the same.  program: fd of the BPF program, borrowed. */
+/* Creates the events.  `use_cycles`: the PMU's cycles with a target frequency of hz; else cpu-clock
+ * with the fixed period 1e9 / hz ns, so that each sample has the same weight.  program: fd of the
+ * BPF program, borrowed. */
 int cpu_events_new(int program, uint32_t hz, bool use_cycles, struct cpu_events **ret_events);
 void cpu_events_free(struct cpu_events *events);
 DEFINE_OWNED(struct cpu_events, cpu_events)
 
-/* Opens events on CPUs that came online and closes those of CPUs that went.  Call it now and then.
- * Returns 0; -errno of the first CPU where it failed (-ENOENT: no such PMU event). */
+/* Opens events on CPUs that came online and closes those of CPUs that went offline.  Call it now
+ * and then. Returns 0; -errno of the first CPU that failed (-ENOENT: no such PMU event). */
 int cpu_events_follow(struct cpu_events *events);
-/* How many CPUs are sampled. */
+/* Returns the number of CPUs that are sampled. */
 uint32_t cpu_events_count(const struct cpu_events *events);
-/* ns of one sample with cpu-clock; 0 with cycles. */
+/* Returns the ns of one sample with cpu-clock; 0 with cycles. */
 uint64_t cpu_events_period_ns(const struct cpu_events *events);
 
 #endif

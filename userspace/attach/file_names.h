@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files by what they are looked for.  A file has many names, a name is one file's.  One thread. */
+/* Finds files by several kinds of names.  A file has many names, a name belongs to one file.  One
+ * thread. */
 #ifndef ATTACH_FILE_NAMES_H
 #define ATTACH_FILE_NAMES_H
 
@@ -12,14 +13,14 @@
 enum file_name_kind {
 	FILE_NAME_MAPPED = 1, /* a mapping's key and path */
 	FILE_NAME_OPENED,     /* key, time of the last change, path: as fstat() shows it */
-	FILE_NAME_INODE,      /* the same without a path: whose rows are loaded */
-	FILE_NAME_BUILD_ID,   /* that says so itself: where to look for an equal one */
+	FILE_NAME_INODE,      /* the same without a path: finds the file whose rows are loaded */
+	FILE_NAME_BUILD_ID,   /* the file's own claim: where to look for an equal one */
 };
 
 struct file_name {
 	enum file_name_kind kind;
-	struct file_key key; /* zeros: of a build-id */
-	uint64_t changed_ns; /* CLOCK_REALTIME; 0: of the other kinds */
+	struct file_key key; /* zeros for a build-id */
+	uint64_t changed_ns; /* CLOCK_REALTIME; 0 for the other kinds */
 	const void *text;    /* path or build-id, borrowed */
 	size_t text_bytes;
 };
@@ -31,17 +32,18 @@ int file_names_new(struct file_names **ret_names);
 void file_names_free(struct file_names *names);
 DEFINE_OWNED(struct file_names, file_names)
 
-/* NULL: no file has it. */
+/* Finds the file with this name; NULL: none. */
 struct file *file_names_find(const struct file_names *names, const struct file_name *name);
-/* Another inode than the file's own, which may be gone and its number another's: dropped when it was not looked
- * for since before_ns. */
+/* Adds a name with another inode than the file's own.  That inode may be deleted and its number
+ * reused, so the name is dropped when nobody looked for it since before_ns. */
 int file_names_lend(struct file_names *names, const struct file_name *name, struct file *file,
 		    struct file_link **list);
 void file_names_tidy(struct file_names *names, uint64_t before_ns);
-/* From now on it is this file's.  *list: all that the file has.  0; -ENOMEM. */
+/* Gives a name to a file, and takes it from any other.  *list: all names of the file.  Returns 0;
+ * -ENOMEM. */
 int file_names_set(struct file_names *names, const struct file_name *name, struct file *file,
 		   struct file_link **list);
-/* Nothing is found by these names any more; frees the list. */
+/* Removes all names of a file and frees the list. */
 void file_names_drop(struct file_names *names, struct file_link **list);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every mapped file, once: identity, unwind rows, interpreter.  A file is its inode under a path; what a file
- * says of itself (its build-id) never makes it another one.  Files that are proven equal share: rows, or, under
- * the same path, all.  docs/design/0016-files-are-their-inodes.md.
- * A file stays open from its discovery on, so that a deleted one can still be named and its inode is not given
- * to another.  One thread. */
+/* Every mapped file, once: identity, unwind rows, interpreter.  A file is identified by its inode
+ * and path; what it claims itself (its build-id) never makes it another one.  Files that are proven
+ * equal share: their rows, or, under the same path, everything.
+ * docs/design/0016-files-are-their-inodes.md.
+ * A file stays open from its discovery on, so that a deleted one can still be named and its inode
+ * number is not reused.  One thread. */
 #ifndef ATTACH_FILE_TABLE_H
 #define ATTACH_FILE_TABLE_H
 
@@ -19,19 +20,21 @@
 #include "unwind/row_store.h"
 
 #define FILE_MAX_SEGMENTS 8U /* executable ones; more are left out and counted */
-/* Above this many FDEs a file is compiled in 1 MiB units on demand (facts: libtorch, triton, ...). */
+/* Files with more FDEs than this are compiled on demand, in units of 1 MiB (libtorch, triton,
+ * ...). */
 #define FILE_GIANT_FDES 100000U
 #define FILE_UNIT_BYTES (1ULL << 20)
-/* An id is a slot and, above it, how often the slot was used again.  Stacks are kept with the slot alone. */
+/* An id is a slot and, above it, how often the slot was reused.  Stacks store the slot alone. */
 #define FILE_SLOT_BITS 21U
 #define FILE_SLOTS (1U << FILE_SLOT_BITS)
 #define FILE_GENERATIONS (1U << (32 - FILE_SLOT_BITS))
-/* The dictionary keeps what was not seen for one. */
+/* How long a slot is not reused; the dictionary keeps a stack for one epoch after it was last
+ * seen. */
 #define FILE_SLOT_REST_EPOCHS 3U
 
 struct file {
 	uint32_t id; /* as in struct pp_range */
-	struct file_identity identity; /* once it was opened */
+	struct file_identity identity; /* set once it was opened */
 	uint8_t build_id[BUILD_ID_MAX_BYTES];
 	uint8_t build_id_size;	 /* bytes, 0: none */
 	struct file_link *names; /* owned by the table */
@@ -41,28 +44,29 @@ struct file {
 	struct elf_segment segment[FILE_MAX_SEGMENTS];
 	size_t segment_count;
 	uint64_t min_vaddr, max_vaddr;
-	struct file *rows_of; /* whose pages these are, referred to; NULL: its own */
+	/* the file whose pages it uses, with a reference; NULL: it has its own */
+	struct file *rows_of;
 	uint32_t page0;
 	bool has_pages;
 	bool is_giant;
-	bool is_whole; /* all rows were published */
+	bool is_whole; /* all rows are published */
 	bool is_musl;
 	uint8_t machine_ok;
 	struct python_info *python; /* owned; NULL: no interpreter */
 	uint32_t python_index;	    /* 1 + index in pythons[]; 0: none */
-	struct pp_resync resync;    /* of an interpreter, as the agent found it */
+	struct pp_resync resync;    /* of an interpreter, as far as the agent found it */
 	const char *python_reason;  /* why an interpreter is not read; static */
-	uint32_t references; /* live processes' mappings, and files that share its rows */
+	uint32_t references; /* mappings of live processes, and files that share its rows */
 	uint64_t unused_since_ns;   /* when references fell to 0 */
-	/* Kept open for giants and while a missed stack is finished. */
+	/* Kept open for giants, and while a stack is finished in user space. */
 	struct elf_image *image;
 	struct cfi *cfi;
 };
 
 struct file_table_stats {
-	uint64_t created; /* so far */
+	uint64_t created; /* since the start */
 	uint64_t files, interpreters, compiled_bytes_of_text, open_failures, bad_fdes;
-	uint64_t no_space; /* loads that found no room for rows, files that found no id */
+	uint64_t no_space; /* loads that found no room for rows, files without a free id */
 };
 
 struct file_table;
@@ -70,34 +74,36 @@ int file_table_new(struct row_store *rows, struct file_table **ret_table);
 void file_table_free(struct file_table *table);
 DEFINE_OWNED(struct file_table, file_table)
 
-/* The file of a mapping of `process`; opened, examined and (unless a giant) compiled when it is new.
- * Anonymous memory and the vDSO have files too: PP_FILE_ANONYMOUS without a struct file (then
- * *ret_file is NULL), and one file for all vDSOs.  Returns 0; -ENOMEM; a file that cannot be opened
- * or read is a file without rows and gives 0; one for which there is no id is as anonymous memory. */
+/* Finds the file of a mapping of `process`.  A new file is opened, examined and (unless a giant)
+ * compiled. The vDSO is one file for all processes; anonymous memory is PP_FILE_ANONYMOUS without a
+ * struct file (*ret_file is NULL).  Returns 0; -ENOMEM.  A file that cannot be opened or read
+ * becomes a file without rows and gives 0; one for which no id is free is treated like anonymous
+ * memory. */
 int file_table_get(struct file_table *table, const struct process *process,
 		   const struct mapping *mapping, struct file **ret_file);
-/* NULL: it is forgotten. */
+/* Returns NULL when the file was forgotten. */
 struct file *file_table_find(const struct file_table *table, uint32_t id);
 static inline uint32_t file_slot(uint32_t id)
 {
 	return id & (FILE_SLOTS - 1);
 }
-/* The one that has the slot now. */
+/* Returns the file that has the slot now. */
 struct file *file_table_in_slot(const struct file_table *table, uint32_t slot);
-/* Load bias of a mapping of this file. */
+/* Returns the load bias of a mapping of this file. */
 uint64_t file_bias(const struct file *file, const struct mapping *mapping);
 
-/* Publishes the rows around an address that a walk missed.  0; -ENODATA: none to be had; -ENOSPC. */
+/* Publishes the rows around an address where a walk found none.  Returns 0; -ENODATA: there are
+ * none; -ENOSPC. */
 int file_table_load_at(struct file_table *table, struct file *file, uint64_t vaddr);
-/* The rule at an address, for a walk in user space.  0; -ENODATA. */
+/* Finds the rule at an address, for a walk in user space.  Returns 0; -ENODATA. */
 int file_rule_at(struct file_table *table, struct file *file, uint64_t vaddr,
 		 struct pp_rule *ret_rule);
-/* An image to read symbols from; kept until file_table_tidy(). */
+/* Opens an image to read symbols from; it stays open until file_table_tidy(). */
 int file_image(struct file *file, struct elf_image **ret_image);
 /* Closes images, and forgets files that no live process has mapped since before_ns. */
 void file_table_tidy(struct file_table *table, uint64_t before_ns);
-/* Slots of forgotten files are given out again after FILE_SLOT_REST_EPOCHS of these calls, unless a stack that is
- * kept names them: bit `slot` of `named`, of FILE_SLOTS. */
+/* Makes the slots of forgotten files reusable after FILE_SLOT_REST_EPOCHS of these calls, unless a
+ * stack in the dictionary refers to them: bit `slot` of `named`, FILE_SLOTS bits. */
 void file_table_end_epoch(struct file_table *table, const uint64_t *named);
 bool file_table_has_resting(const struct file_table *table);
 void file_table_get_stats(const struct file_table *table, struct file_table_stats *ret_stats);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ledgers of windows, added up: those of one profile for its comments, those of the whole run for the
+/* Sums of the ledgers of several windows: of one profile for its comments, of the run for the
  * summary. */
 #ifndef LEDGER_LEDGER_SUMS_H
 #define LEDGER_LEDGER_SUMS_H
@@ -11,13 +11,13 @@
 #include "base/cleanup.h"
 #include "ledger/ledger.h"
 
-/* Processes that have a sum of their own; later ones share one, of tgid 0. */
+/* The most processes with a sum of their own; later ones share a sum with tgid 0. */
 #define LEDGER_SUMS_MAX 1024U
 
 struct ledger_sum {
 	struct ledger_line line;
 	char comm[PP_COMM_BYTES + 1];
-	uint32_t processes; /* in the shared one */
+	uint32_t processes; /* in the shared sum */
 };
 
 struct ledger_sums;
@@ -25,14 +25,15 @@ int ledger_sums_new(struct ledger_sums **ret_sums);
 void ledger_sums_free(struct ledger_sums *sums);
 DEFINE_OWNED(struct ledger_sums, ledger_sums)
 
-/* 0 or -ENOMEM. */
+/* Adds a line.  Returns 0 or -ENOMEM. */
 int ledger_sums_add(struct ledger_sums *sums, const struct ledger_line *line, const char *comm);
 void ledger_sums_clear(struct ledger_sums *sums);
-/* By time on the CPU, most first; owned by the caller.  0 or -ENOMEM. */
+/* Lists the sums, most CPU time first; the caller frees the list.  Returns 0 or -ENOMEM. */
 int ledger_sums_list(const struct ledger_sums *sums, struct ledger_sum **ret_list,
 		     size_t *ret_count);
 
-/* What was where, all processes and then the busiest ones; nothing without a thread. */
+/* Prints all processes together, and then the busiest ones; prints nothing when there was no
+ * thread. */
 void ledger_sums_print(const struct ledger_sums *sums, FILE *stream);
 
 #endif

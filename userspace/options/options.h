@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command line, checked as far as that needs nothing of the host (the rest: host_check.h).
- * The strings point into argv or are owned by the object, which options_release() frees. */
+/* The command line, checked as far as possible without the host (host_check.h does the rest).
+ * The strings point into argv or belong to the object, which options_release() frees. */
 #ifndef OPTIONS_OPTIONS_H
 #define OPTIONS_OPTIONS_H
 
@@ -32,73 +32,76 @@
 #define OPTIONS_MAX_UIDS 64U
 #define OPTIONS_OUTPUT_DEFAULT "/var/lib/pyprofd"
 
-/* What a process says when it ends. */
+/* Exit codes. */
 #define OPTIONS_EXIT_FAILURE 1 /* the host or the run failed */
 #define OPTIONS_EXIT_USAGE 2   /* the command line is wrong */
 
 enum options_clock { OPTIONS_CLOCK_CPU, OPTIONS_CLOCK_CYCLES };
 
 enum options_output_kind {
-	OPTIONS_OUTPUT_DIRECTORY, /* an existing folder, or a name in '/': one file a window */
+	/* an existing directory, or a name that ends in '/': one file per window */
+	OPTIONS_OUTPUT_DIRECTORY,
 	OPTIONS_OUTPUT_PPROF,	  /* one file, or "-": standard output; gzip pprof */
 	OPTIONS_OUTPUT_FOLDED,	  /* one file whose name ends in .folded or .txt */
-	OPTIONS_OUTPUT_NONE,	  /* "no": windows are for clients of the live socket only */
+	OPTIONS_OUTPUT_NONE,	  /* "no": windows go only to clients of the live socket */
 };
 
 struct options {
 	uint32_t hz; /* samples a second and CPU: 1 .. OPTIONS_HZ_MAX */
 	enum options_clock clock;
-	uint32_t events;	/* bits of enum pp_capture: one or more into a folder, one into a file */
-	bool wakers;		/* who ends waits, too; with OFFCPU */
+	/* bits of enum pp_capture: one or more into a directory, one into a file */
+	uint32_t events;
+	bool wakers;		/* also record who ended waits; needs OFFCPU */
 	uint64_t offcpu_min_ns; /* shorter waits are in no profile; 0 without OFFCPU and GIL */
 
-	/* Who is profiled; all that is given must hold.  Nothing given: everybody. */
-	pid_t *pid; /* owned; as this program's pid namespace numbers them; children included */
+	/* Which processes are profiled: those that meet all conditions.  No condition: all. */
+	pid_t *pid; /* owned; in this program's pid namespace; descendants are included */
 	size_t pid_count;
 	uid_t *uid; /* owned */
 	size_t uid_count;
-	const char *comm; /* NULL, or the extended regular expression that comm_regex holds */
+	const char *comm; /* NULL, or the extended regular expression in comm_regex */
 	regex_t comm_regex;
-	const char *cgroup;   /* NULL, or a path; host_find_cgroup() says where it lies */
+	const char *cgroup;   /* NULL, or a path; host_find_cgroup() finds its directory */
 	char *const *command; /* NULL, or the argv to run, NULL at its end */
 
-	/* When. */
-	uint64_t duration_ns; /* 0: until a signal or the command ends it */
+	/* Time. */
+	uint64_t duration_ns; /* 0: until a signal or the end of the command */
 	uint64_t delay_ns;    /* before the first sample */
 	uint64_t interval_ns; /* one window */
 
-	/* Where to. */
+	/* Output. */
 	const char *output; /* never NULL; "-" is standard output */
 	enum options_output_kind output_kind;
 	bool output_is_default;
 	uint64_t store_max_bytes;
-	const char *timeline; /* NULL: none is written */
+	const char *timeline; /* NULL: no timeline */
 	enum options_timeline timeline_kind;
 	uint64_t timeline_max_bytes; /* of the file, before compression */
-	const char *live;	     /* path of the live socket; NULL: there is none */
+	const char *live;	     /* path of the live socket; NULL: no socket */
 	bool live_is_default;
 
-	/* How. */
+	/* Details. */
 	bool no_kernel, no_native;
 	bool raw;	       /* keep the interpreter's own frames */
-	uint64_t budget_bytes; /* kernel maps and agent together; 0: chosen by the number of CPUs */
-	uint32_t budget_cpu_ppm; /* walks' share of each CPU; 0: walk_budgets.c's own bounds */
-	bool verbose, quiet;   /* never both: the later one wins */
+	/* kernel maps and agent together; 0: depends on the number of CPUs */
+	uint64_t budget_bytes;
+	uint32_t budget_cpu_ppm; /* walks' share of each CPU; 0: the bounds in walk_budgets.c */
+	bool verbose, quiet;   /* never both: the last one given counts */
 };
 
-/* Where the texts go: --help and --version to `out`, the line that names an error to `err`. */
+/* Where texts are printed: --help and --version to `out`, the line about an error to `err`. */
 struct options_streams {
 	FILE *out, *err;
 };
 
-/* Reads argv.  Returns 0: go on; 1: --help or --version was asked for and printed (exit 0);
- * -EINVAL: one line was printed (exit OPTIONS_EXIT_USAGE); -ENOMEM.  Below 0 and at 1 *ret_options
- * is untouched.  argv must live as long as the options; argp may reorder it. */
+/* Parses argv.  Returns 0: go on; 1: --help or --version was printed (exit 0); -EINVAL: one line
+ * was printed (exit OPTIONS_EXIT_USAGE); -ENOMEM.  *ret_options is set only with 0.  argv must live
+ * as long as the options; argp may reorder it. */
 int options_parse(int argc, char **argv, struct options *ret_options);
-/* The same with other streams than stdout and stderr. */
+/* options_parse() with other streams than stdout and stderr. */
 int options_parse_to(const struct options_streams *streams, int argc, char **argv,
 		     struct options *ret_options);
-/* Frees what the options own; a zeroed object is fine. */
+/* Frees what the options own; a zeroed object is allowed. */
 void options_release(struct options *options);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the options mean together, once all of them are read: what was left open gets its value here, and
- * nowhere else. */
+/* Applies the rules between options once all are parsed.  Defaults that depend on other options are
+ * set here, and nowhere else. */
 #ifndef OPTIONS_RULES_H
 #define OPTIONS_RULES_H
 
@@ -10,13 +10,13 @@
 
 #define OPTION_WHY_BYTES 192U
 
-/* Which options were given, where their values do not tell. */
+/* Whether an option was given, where its value does not tell. */
 struct option_given {
 	bool offcpu_min, timeline_max, live;
 };
 
-/* Sets output_kind, and events where none were given (0).  Returns 0, or -EINVAL with one line in `why`
- * that names the options that exclude each other and the fix. */
+/* Sets output_kind, and events when none were given (0).  Returns 0, or -EINVAL with one line in
+ * `why` that names the options that exclude each other and the fix. */
 int option_rules_apply(const struct option_given *given, struct options *options,
 		       char why[OPTION_WHY_BYTES]);
 

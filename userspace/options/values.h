@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The words of a command line as numbers, times, sizes and users.  The locale has no say. */
+/* Parses words of the command line: numbers, times, sizes and users, independent of the locale. */
 #ifndef OPTIONS_VALUES_H
 #define OPTIONS_VALUES_H
 
@@ -16,24 +16,25 @@ enum options_timeline {
 	OPTIONS_TIMELINE_CHROME_GZ, /* .json.gz */
 };
 
-/* "5", "0.5", "500ms", "10s", "2m", "1h" -> ns, rounded to the nearest.  0; -EINVAL: not a time;
- * -ERANGE: above OPTIONS_TIME_MAX_NS. */
+/* Parses "5", "0.5", "500ms", "10s", "2m", "1h" into ns, rounded to the nearest.  Returns 0;
+ * -EINVAL: not a time; -ERANGE: above OPTIONS_TIME_MAX_NS. */
 int options_parse_duration(const char *text, uint64_t *ret_ns);
-/* "4096", "64K", "200M", "200MB", "1.5GiB": powers of 1024.  0; -EINVAL: not a size; -ERANGE: above
- * OPTIONS_SIZE_MAX_BYTES. */
+/* Parses "4096", "64K", "200M", "200MB", "1.5GiB", in powers of 1024.  Returns 0; -EINVAL: not a
+ * size; -ERANGE: above OPTIONS_SIZE_MAX_BYTES. */
 int options_parse_size(const char *text, uint64_t *ret_bytes);
 
-/* "1", "0.5", "20%" -> parts per million of a whole, rounded to the nearest.  0; -EINVAL: no percentage;
- * -ERANGE: above 100. */
+/* Parses "1", "0.5", "20%" into parts per million, rounded to the nearest.  Returns 0; -EINVAL: not
+ * a percentage; -ERANGE: above 100. */
 int option_percent(const char *text, uint32_t *ret_ppm);
 
-/* A decimal number without sign or blanks.  0, -EINVAL, -ERANGE. */
+/* Parses a decimal number without sign or blanks.  Returns 0, -EINVAL, -ERANGE. */
 int option_number(const char *text, size_t size, uint64_t *ret_number);
-/* A user's number, by number or name.  0; -ENOENT: no such user. */
+/* Parses a user: a number or a name.  Returns 0; -ENOENT: no such user. */
 int option_uid(const char *item, size_t size, uid_t *ret_uid);
-/* The format that the ending of a file's name means.  0; -EINVAL. */
+/* Finds the format of a timeline by the file name's ending.  Returns 0; -EINVAL. */
 int option_timeline(const char *path, enum options_timeline *ret_kind);
-/* The next item of a list with commas: its size, and where it starts.  *text moves behind it. */
+/* Returns the size of the next item of a comma-separated list, and its start; *text moves past
+ * it. */
 size_t option_list_item(const char **text, const char **ret_item);
 
 #endif

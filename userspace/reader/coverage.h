@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How much of the scheduler's CPU time and of the ledger's waits is in profiles, by their facts. */
+/* Computes from capture metadata how much of the scheduler's CPU time and of the ledger's waits the
+ * profiles contain. */
 #ifndef READER_COVERAGE_H
 #define READER_COVERAGE_H
 
@@ -8,17 +9,18 @@
 
 #define COVERAGE_BYTES 256U
 
-/* Sums of all windows; all 0: they do not tell. */
+/* Sums over all windows; all 0: the files do not have these counters. */
 struct coverage {
 	uint64_t cpu_ns, scheduler_ns;
 	uint64_t wait_ns, ledger_wait_ns;
-	uint64_t samples; /* that cpu_ns is made from */
+	uint64_t samples; /* number of samples that cpu_ns is computed from */
 };
 
-/* Adds what a comment says, if it is one of facts. */
+/* Adds the counters of a comment, if it is one with capture metadata. */
 void coverage_add(struct coverage *coverage, const char *comment);
-/* "only 14.0 % of the scheduler's 22.4 s of CPU time is in it": what belongs to profiles of this kind and is
- * less than 98 %, and not by a counting error.  "": nothing is missing, or it is not known. */
+/* Returns "only 14.0 % of the scheduler's 22.4 s of CPU time is in it", for profiles of this kind,
+ * when less than 98 % is in them and the counting error does not explain that.  "": nothing is
+ * missing, or the share is not known. */
 const char *coverage_text(const struct coverage *coverage, const char *kind,
 			  char buffer[COVERAGE_BYTES]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A diff as text. */
+/* Prints a diff as text. */
 #ifndef READER_DIFF_VIEW_H
 #define READER_DIFF_VIEW_H
 
@@ -16,11 +16,12 @@ struct diff_view {
 	bool color;
 };
 
-/* What was compared, and the whole.  0 or -ENOMEM. */
+/* Prints what was compared, and the change of the total.  Returns 0 or -ENOMEM. */
 int diff_view_head(const struct diff_view *view);
-/* One table, what is significant first.  0 or -ENOMEM. */
+/* Prints one table, significant rows first.  Returns 0 or -ENOMEM. */
 int diff_view_table(const struct diff_view *view, enum diff_by by, uint32_t tests);
-/* "scan  w.py:12"; of a stack its functions, the root first.  One line of `out`. */
+/* Writes the name of a row to `out`, in one line: "scan  w.py:12"; for a stack its functions, root
+ * first. */
 void diff_view_name(const struct diff_view *view, enum diff_by by, const struct diff_row *row,
 		    FILE *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Time by line of one source file: its own, with what it calls, and waiting. */
+/* Time by line of one source file: self, total, and waiting. */
 #ifndef READER_LINE_TABLE_H
 #define READER_LINE_TABLE_H
 
@@ -8,9 +8,9 @@
 
 struct line_row {
 	uint32_t line;
-	const struct totals_sum *self, *total; /* NULL: never on the CPU */
+	const struct totals_sum *self, *total; /* NULL: never seen on the CPU */
 	int64_t wait;			       /* in ns */
-	const char *reason;		       /* of most of it; NULL: unknown */
+	const char *reason;		       /* the reason of most of it; NULL: unknown */
 	int64_t reason_wait;
 };
 
@@ -30,17 +30,18 @@ struct line_file {
 	uint32_t function_count;
 };
 
-/* The totals by CODE_BY_SOURCE_LINE of what ran, and of what waited (NULL: not known), the latter
- * grouped by GROUP_BY_WAIT. */
+/* Totals by CODE_BY_SOURCE_LINE of samples on the CPU, and of waits (NULL: not known) grouped by
+ * GROUP_BY_WAIT. */
 struct line_sources {
 	const struct profile *profile;
 	const struct totals *ran;
 	const struct totals *waited;
 };
 
-/* Does a path of a profile fit what the user typed: "w.py", "pkg/w.py", "/app/pkg/w.py"? */
+/* Returns whether a profile's path matches what the user typed: "w.py", "pkg/w.py",
+ * "/app/pkg/w.py". */
 bool line_path_matches(const char *path, const char *wanted);
-/* Fills everything but path, path_string, which are given.  0 or -ENOMEM. */
+/* Fills all fields but path and path_string, which the caller has set.  Returns 0 or -ENOMEM. */
 int line_file_fill(struct line_file *file, const struct line_sources *sources);
 void line_file_release(struct line_file *file);
 const struct line_row *line_file_find(const struct line_file *file, uint32_t line);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The source with its figures, as text and as HTML. */
+/* Shows source code with its figures, as text and as HTML. */
 #ifndef READER_LINE_VIEWS_H
 #define READER_LINE_VIEWS_H
 
@@ -9,15 +9,15 @@
 #define LINES_MAX_NOTE_BYTES 256U
 
 struct lines_view {
-	const char *file, *function; /* as the user said; function NULL: all */
-	const char *source_path;     /* NULL: where it ran */
+	const char *file, *function; /* as the user typed them; function NULL: all */
+	const char *source_path;     /* where to read the source; NULL: the path in the profile */
 	const char *title, *unit;
 	const struct totals *ran;
 	uint64_t end_wall_ns; /* of the profile */
 	bool all, color, is_python, has_waits;
 };
 
-/* Lines [first, last] that are shown together. */
+/* Lines [first, last] that are shown as one block. */
 struct lines_span {
 	uint32_t first, last;
 };
@@ -25,17 +25,17 @@ struct lines_span {
 /* Release with lines_page_release(). */
 struct lines_page {
 	struct source source;
-	char note[LINES_MAX_NOTE_BYTES]; /* on the source; "": it is as it was */
-	struct lines_span *span;	 /* ascending, apart */
+	char note[LINES_MAX_NOTE_BYTES]; /* about the source; "": it has not changed */
+	struct lines_span *span;	 /* ascending, without overlaps */
 	uint32_t count, capacity;
 };
 
-/* What is shown of a file.  0; -ENOENT: no such function in it; -ENOMEM. */
+/* Selects what to show of a file.  Returns 0; -ENOENT: it has no such function; -ENOMEM. */
 int lines_page_make(const struct lines_view *view, const struct line_file *file,
 		    struct lines_page *ret_page);
 void lines_page_release(struct lines_page *page);
 
-/* 0, -ENOMEM, or what pyprof exits with. */
+/* Print a file.  Return 0, -ENOMEM, or pyprof's exit code. */
 int lines_print_text(const struct lines_view *view, const struct line_file *file);
 int lines_print_html(const struct lines_view *view, const struct line_file *file);
 void lines_begin_html(const struct lines_view *view);

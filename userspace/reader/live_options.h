@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The options that the verbs share which ask pyprofd, as an argp child. */
+/* The options of the verbs that ask a running pyprofd, as an argp child. */
 #ifndef READER_LIVE_OPTIONS_H
 #define READER_LIVE_OPTIONS_H
 
@@ -15,13 +15,13 @@ struct live_options {
 	bool no_color;
 };
 
-/* argp_parse() of a verb: its own options and these.  At ARGP_KEY_INIT its parser gives the struct
- * live_options as child_inputs[0].  doc: static, with the examples. */
+/* Runs argp_parse() for a verb, with its own options and these.  At ARGP_KEY_INIT the verb's parser
+ * passes the struct live_options as child_inputs[0].  doc: static, with the examples. */
 error_t live_options_parse(const struct argp_option *options, argp_parser_t parser, const char *doc,
 			   int argc, char **argv, void *input);
 
-/* Prints why there was no whole answer: an error of the module that read it, and for -EREMOTEIO what was
- * said.  Returns the exit code. */
+/* Prints why the answer is incomplete: the error of the module that read it, and for -EREMOTEIO
+ * what the server said.  Returns the exit code. */
 int live_explain(const struct live_client *client, int err, const char *why);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The terminal as a screen with keys; it is as it was before when this ends, however that comes. */
+/* Uses the terminal as a full screen with keys, and restores it at the end, however that comes. */
 #ifndef READER_SCREEN_H
 #define READER_SCREEN_H
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <termios.h>
 
-/* Close with screen_close(); all zero is closed. */
+/* Close with screen_close(); a zeroed one is closed. */
 struct screen {
 	bool is_open;
 	struct termios before;
@@ -15,17 +15,18 @@ struct screen {
 	unsigned int columns, rows;
 };
 
-/* Standard input and output are a terminal that can do it. */
+/* Returns whether standard input and output are a terminal that can do this. */
 bool screen_is_there(void);
-/* SIGINT, SIGTERM, SIGHUP and SIGQUIT become events of screen_fd() from now on.  0; -errno. */
+/* Opens the screen.  From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT become events of screen_fd().
+ * Returns 0; -errno. */
 int screen_open(struct screen *screen);
 void screen_close(struct screen *screen);
-/* Readable when a signal came: screen_signal(). */
+/* Returns a descriptor that is readable when a signal came: call screen_signal(). */
 int screen_fd(const struct screen *screen);
-/* Whether it was one that ends us; else the size has changed. */
+/* Takes a signal.  Returns whether it ends the program; otherwise the size has changed. */
 bool screen_signal(struct screen *screen);
 #define SCREEN_LINE_END "\033[K\r\n"
-/* Around a whole picture, whose lines end in SCREEN_LINE_END. */
+/* Call these around a whole picture, whose lines end in SCREEN_LINE_END. */
 void screen_begin(FILE *out);
 void screen_end(FILE *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A source file as it is now, and whether it is still the one that ran. */
+/* Reads a source file as it is now, and checks whether it is still the one that ran. */
 #ifndef READER_SOURCE_H
 #define READER_SOURCE_H
 
@@ -9,23 +9,24 @@
 
 #define SOURCE_MAX_BYTES (32U << 20)
 
-/* Release with source_release(), also when empty. */
+/* Release with source_release(), even when it is empty. */
 struct source {
-	char *text;  /* NUL-terminated, without control codes but tabs */
+	char *text;  /* NUL-terminated, without control codes except tabs */
 	char **line; /* line i + 1; in text */
 	uint32_t count;
-	const char *error;  /* why there is none; NULL: there is */
+	const char *error;  /* why there is no text; NULL: there is */
 	int64_t modified_s; /* since 1970 */
 };
 
-/* Never fails but for memory: 0 or -ENOMEM. */
+/* Reads a file.  Returns 0, even when that fails (source.error), or -ENOMEM. */
 int source_read(const char *path, struct source *ret_source);
 void source_release(struct source *source);
-/* NULL: there is no such line. */
+/* Returns NULL when there is no such line. */
 const char *source_line(const struct source *source, uint32_t line);
-/* Is `name` (of a function, qualified) defined at that line, or decorated there? */
+/* Returns whether the function `name` (a qualified name) is defined or decorated at that line. */
 bool source_defines(const struct source *source, uint32_t line, const char *name);
-/* The last line of the block that is defined at that line: what is indented deeper. */
+/* Returns the last line of the block defined at that line: the lines below with more
+ * indentation. */
 uint32_t source_block_end(const struct source *source, uint32_t line);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the views in the terminal share: colours, the head line, names of code. */
+/* Shared by the views in the terminal: colours, the head line, names of code. */
 #ifndef READER_TEXT_H
 #define READER_TEXT_H
 
@@ -11,27 +11,30 @@
 
 enum text_color { TEXT_PLAIN, TEXT_BOLD, TEXT_DIM, TEXT_RED, TEXT_YELLOW, TEXT_GREEN, TEXT_BLUE };
 
-/* Standard output is a terminal, NO_COLOR is not set, and --no-color not given. */
+/* Returns true when standard output is a terminal, NO_COLOR is not set, and --no-color was not
+ * given. */
 bool text_wants_color(bool no_color);
-/* The escape sequence, or "" without colours. */
+/* Returns the escape sequence, or "" without colours. */
 const char *text_color(bool color, enum text_color which);
-/* By how much of all a line takes. */
+/* Returns the colour for a line's share of the total. */
 enum text_color text_color_of_share(double share);
 
-/* "cpu of P.pb.gz: 1.98 s in 198 samples, 10.0 s recorded", and a line about what is not there. */
+/* Prints "cpu of P.pb.gz: 1.98 s in 198 samples, 10.0 s recorded", and a line about what is
+ * missing. */
 void text_head(FILE *out, const struct input *input);
-/* "w.py:12", "libc.so.6"; the buffer is the caller's. */
+/* Returns "w.py:12", "libc.so.6", in the caller's buffer. */
 #define TEXT_PLACE_BYTES 512U
 const char *text_place(const struct code_table *table, const struct code *code,
 		       char buffer[TEXT_PLACE_BYTES]);
-/* Prints "NAME  PLACE" on standard output, both cut so that they take `room` columns at most, but no less than
- * TEXT_MIN_ROOM; room 0: as many as they need. */
+/* Prints "NAME  PLACE" to standard output, both cut to `room` columns together, but not below
+ * TEXT_MIN_ROOM; room 0: no limit. */
 #define TEXT_MIN_ROOM 24U
 void text_code(const struct code_table *table, const struct code *code, const char *name,
 	       unsigned int room, bool color);
-/* Columns that are left in a line of the terminal of which so many are taken; 0: standard output is none. */
+/* Returns the columns left in a line of the terminal of which `taken` are used; 0: standard output
+ * is not a terminal. */
 unsigned int text_room(unsigned int taken);
-/* Columns of the terminal, 0: standard output is none. */
+/* Returns the columns of the terminal; 0: standard output is not a terminal. */
 unsigned int text_columns(void);
 
 #endif

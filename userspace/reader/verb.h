@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pyprof's verbs: one file each, one table of them in verb.c. */
+/* pyprof's verbs: one file each, and one table of them in verb.c. */
 #ifndef READER_VERB_H
 #define READER_VERB_H
 
 /* Exit codes of pyprof. */
 enum {
 	READER_OK = 0,
-	READER_FAILED = 1,    /* diff --fail-if: the condition holds */
+	READER_FAILED = 1,    /* diff --fail-if: the difference meets the condition */
 	READER_BAD_INPUT = 2, /* a file, option or pyprofd: one line on stderr says which and why */
 };
 
@@ -17,9 +17,9 @@ struct verb {
 	int (*run)(int argc, char **argv);
 };
 
-/* NULL: there is none of that name. */
+/* Returns NULL when no verb has that name. */
 const struct verb *verb_find(const char *name);
-/* The i-th, or NULL behind the last. */
+/* Returns the i-th verb, or NULL after the last. */
 const struct verb *verb_at(unsigned int index);
 
 int verb_report(int argc, char **argv);
