@@ -112,7 +112,7 @@ int cpu_events_follow(struct cpu_events *events)
 			events->fd[cpu] = -1;
 		} else if (wanted && events->fd[cpu] < 0) {
 			err = open_event(events, cpu, &events->fd[cpu]);
-			/* -ENODEV: it went between the list and here. */
+			/* -ENODEV: the CPU went offline after the list was read. */
 			if (err && err != -ENODEV && !first)
 				first = err;
 		}

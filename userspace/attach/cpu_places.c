@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 
-/* 0: there is none.  owner: 1 + CPU, by place. */
+/* Returns 1 + a free place, 0: none.  owner: 1 + CPU, by place. */
 static uint64_t find_free(volatile uint64_t *place, uint32_t place_count, const bool *is_online,
 			  const uint64_t *owner)
 {

@@ -49,7 +49,7 @@ static bool is_btrfs(int fd)
 	return !fstatfs(fd, &system) && (uint32_t)system.f_type == BTRFS_SUPER_MAGIC;
 }
 
-/* Device and inode in the line of /proc/self/maps that begins at an address. */
+/* Reads device and inode from the line of /proc/self/maps that begins at an address. */
 static int own_mapping_key(const void *address, struct file_key *ret_key)
 {
 	OWNED_MEM char *text = NULL;
@@ -100,7 +100,7 @@ bool file_identity_is_of(int fd, const struct file_identity *identity, const str
 	if (own->inode_generation && mapping->inode_generation &&
 	    own->inode_generation != mapping->inode_generation)
 		return false;
-	/* Its subvolumes share a device there, and each numbers its files. */
+	/* On btrfs the subvolumes share a device, and each numbers its files by itself. */
 	if (is_btrfs(fd) && !(own->inode_generation && mapping->inode_generation))
 		return false;
 	return !mapped_key(fd, &mapped) && is_same_number(&mapped, mapping);
@@ -130,7 +130,7 @@ bool file_stands_for(struct open_file known, struct open_file other)
 {
 	const struct file_identity *a = known.identity, *b = other.identity;
 
-	/* A file that is made up as it is read might let the comparison wait. */
+	/* A file whose contents a program makes up could block the comparison. */
 	if (known.fd < 0 || other.fd < 0 || a->size != b->size || !a->is_settled ||
 	    !b->is_settled || (a->owner && a->owner != b->owner))
 		return false;

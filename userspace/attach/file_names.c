@@ -21,9 +21,9 @@ struct file_link {
 	struct file *file;
 	struct file_link *next, **previous; /* in its file's list */
 	bool is_lent;
-	uint64_t used_ns; /* of a lent one */
+	uint64_t used_ns; /* of a lent name */
 	UT_hash_handle hh;
-	uint8_t key[]; /* struct fixed_part, text */
+	uint8_t key[]; /* struct fixed_part, then the text */
 };
 
 struct file_names {
@@ -131,7 +131,7 @@ static int set(struct file_names *names, const struct file_name *name, struct fi
 	link->used_ns = mono_ns();
 	memcpy(link->key, key.bytes, key.size);
 	HASH_ADD_KEYPTR(hh, names->link, link->key, key.size, link);
-	/* HASH_NONFATAL_OOM: not added. */
+	/* HASH_NONFATAL_OOM: the name was not added. */
 	if (!find(names, &key)) {
 		free(link);
 		return -ENOMEM;

@@ -13,7 +13,7 @@
 #include "python/greenlet.h"
 #include "unwind/cfi.h"
 
-/* A slot whose file was forgotten; stacks may name it still. */
+/* A slot whose file was forgotten; stacks may still refer to it. */
 struct resting_slot {
 	uint32_t slot, epochs;
 };
@@ -120,8 +120,8 @@ static struct file_name name_of_opened(const struct file_identity *identity, con
 				  .text_bytes = strlen(path)};
 }
 
-/* Its own inode cannot become another's while it is open; one that was never opened, and that of an equal file,
- * can. */
+/* Adds a mapping's key and path as a name.  The file's own inode number cannot be reused while the
+ * file is open; that of a file never opened, or of an equal file, can. */
 static int name_mapped(struct file_table *table, struct file *file, const struct file_key *key,
 		       bool is_own)
 {
@@ -157,7 +157,7 @@ static struct file_name name_of_build_id(const struct file *file)
 
 /* ---- slots ---- */
 
-/* Without memory for it the slot is lost. */
+/* When there is no memory to note the slot, it is lost. */
 static void slot_rest(struct file_table *table, uint32_t slot)
 {
 	table->generation[slot - PP_FILE_FIRST]++;
@@ -194,7 +194,7 @@ static int grow(struct file_table *table)
 	return 0;
 }
 
-/* -ENOSPC: as many files are mapped, or were lately, as ids can tell apart. */
+/* Takes a free slot.  -ENOSPC: as many files are mapped, or were lately, as there are ids. */
 static int slot_take(struct file_table *table, uint32_t *ret_at)
 {
 	int err = 0;
@@ -287,8 +287,8 @@ static void note_python(struct file_table *table, struct file *file)
 		table->stats.interpreters++;
 }
 
-/* Code without any unwind information still gets pages: all NO_INFO, so that a walk takes the
- * checked frame pointer there instead of asking for rows again and again. */
+/* Compiles rows.  Code without any unwind information still gets pages, with NO_INFO everywhere:
+ * there a walk then uses the checked frame pointer instead of asking for rows each time. */
 static int compile(struct file_table *table, struct file *file, uint64_t low, uint64_t high)
 {
 	struct cfi *cfi = NULL;
@@ -348,7 +348,8 @@ static int examine(struct file_table *table, struct file *file)
 	return 0;
 }
 
-/* All processes map the same vDSO: ours.  It ends with its section headers (vdso2c). */
+/* Opens our own vDSO, which is the same in all processes.  It ends with its section headers
+ * (vdso2c). */
 static int vdso_image(struct elf_image **ret_image)
 {
 	const uint8_t *vdso = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
@@ -395,11 +396,11 @@ static void take_build_id(struct file *file)
 
 /* ---- the same file again ---- */
 
-/* What was opened for a mapping. */
+/* A file opened for a mapping. */
 struct opened {
 	int fd; /* owned */
 	struct file_identity identity;
-	bool is_of_mapping; /* the mapping's key is this file's alone */
+	bool is_of_mapping; /* the mapping's key certainly belongs to this file */
 };
 
 static void opened_release(struct opened *opened)
@@ -436,8 +437,8 @@ static bool is_stood_for(const struct file *known, const struct file *file)
 		(struct open_file){.fd = file->fd, .identity = &file->identity});
 }
 
-/* The file whose rows this one's code has as well: that of the same inode under another path, or an equal
- * one.  NULL: none. */
+/* Finds the file whose rows fit this one: the same inode under another path, or an equal file.
+ * NULL: none. */
 static struct file *find_rows_of(const struct file_table *table, const struct file *file)
 {
 	const struct file_name inode = name_of_inode(file);
@@ -449,8 +450,8 @@ static struct file *find_rows_of(const struct file_table *table, const struct fi
 	return known && is_stood_for(known, file) ? known : NULL;
 }
 
-/* Who comes later may be found to be equal to this one.  What is root's goes first, that nobody can take a
- * build-id's place before it. */
+/* Offers this file's rows to files that are found to be equal to it later.  Root's files go first,
+ * so that nobody can take a build-id before them. */
 static int offer_rows(struct file_table *table, struct file *file)
 {
 	const struct file_name inode = name_of_inode(file), build_id = name_of_build_id(file);
@@ -463,7 +464,7 @@ static int offer_rows(struct file_table *table, struct file *file)
 	return file_names_set(table->names, &build_id, file, &file->names);
 }
 
-/* Reads what is in a file and gives it its names. */
+/* Reads a file's contents and adds its names. */
 static int take_in(struct file_table *table, struct file *file)
 {
 	int err;
@@ -505,7 +506,7 @@ static void drop_new(struct file_table *table, struct file *file)
 	file_free(file);
 }
 
-/* The file of an open descriptor: one that is known under this path, or a new one. */
+/* Finds the file of an open descriptor: one known under this path, or a new one. */
 static int get_opened(struct file_table *table, const char *path, struct opened *opened,
 		      struct file *unopened, struct file **ret_file)
 {
@@ -521,7 +522,7 @@ static int get_opened(struct file_table *table, const char *path, struct opened 
 	if (err)
 		return err;
 	equal = find_rows_of(table, file);
-	/* Containers have their own copies, under the same paths. */
+	/* Containers have copies of a file under the same path. */
 	if (equal && file != unopened && !strcmp(equal->path, path)) {
 		err = name_opened(table, equal, &opened->identity);
 		drop_new(table, file);
@@ -594,7 +595,8 @@ int file_table_get(struct file_table *table, const struct process *process,
 		return 0;
 	}
 	file = find_mapped(table, &mapping->key, mapping->path);
-	/* Without a descriptor: whoever mapped it first was gone before it could be opened. */
+	/* It has no descriptor: the process that mapped it first was gone before we could open
+	 * it. */
 	if (!file || file->fd < 0) {
 		err = get_new(table, process, mapping, file, &file);
 		if (err == -ENOSPC) {
@@ -617,8 +619,8 @@ uint64_t file_bias(const struct file *file, const struct mapping *mapping)
 	for (size_t i = 0; i < file->segment_count; i++) {
 		const struct elf_segment *segment = &file->segment[i];
 
-		/* mmap rounds a segment's ends to pages.  A page that two segments share is mapped for
-		 * each of them: a mapping that starts with it is that of the second. */
+		/* mmap rounds a segment's ends to pages.  A page that two segments share is mapped
+		 * for each of them; a mapping that starts with that page belongs to the second. */
 		if (page + 4096 > segment->offset && page < segment->offset + segment->file_size &&
 		    (!found || segment->offset >= page))
 			found = segment;
@@ -632,7 +634,7 @@ uint64_t file_bias(const struct file *file, const struct mapping *mapping)
 
 int file_table_load_at(struct file_table *table, struct file *named, uint64_t vaddr)
 {
-	/* Rows that others use are made of the file that stands for them. */
+	/* Shared rows belong to the file that they were compiled from. */
 	struct file *file = named->rows_of ? named->rows_of : named;
 	uint64_t low = vaddr & ~(FILE_UNIT_BYTES - 1), high = low + FILE_UNIT_BYTES;
 
@@ -686,7 +688,7 @@ void file_table_tidy(struct file_table *table, uint64_t before_ns)
 			continue;
 		if (file != table->vdso && file->fd >= 0)
 			file_close(file);
-		/* An interpreter keeps its slot in pythons[]: code records name it. */
+		/* An interpreter keeps its slot in pythons[], because code records refer to it. */
 		if (!file->references && !file->python_index && file != table->vdso &&
 		    file->unused_since_ns < before_ns)
 			forget_file(table, file);

@@ -56,8 +56,8 @@
 #define THREADS_MIN 16384U
 #define THREADS_MAX 131072U
 #define SCRATCH_LEVELS 2U /* interrupt and NMI: no program can be preempted */
-/* CPUs that may come online later and are sampled then.  A walk's memory is too large (0.23 MiB a CPU) for all
- * that a hypervisor might ever add, and BPF arrays do not grow. */
+/* CPUs that may come online later and are then sampled.  A walk's memory (0.23 MiB a CPU) is too
+ * large for all CPUs that a hypervisor might ever add, and BPF arrays do not grow. */
 #define SPARE_CPUS_MIN 4U
 /* All maps together: the rows take what the others leave. */
 #define SMALL_CPUS 4U
@@ -102,8 +102,9 @@ static void set_table(struct bpf_map *map[2], uint32_t rows)
 	bpf_map__set_max_entries(map[1], rows);
 }
 
-/* Each sample makes a row at most, and half a window of them fits.  Waits come as they like: an open table is
- * closed when it is half full, and then there is room for what comes before the agent gets to it. */
+/* Sizes the tables.  Each sample makes at most one row, and half a window of samples fits.  The
+ * number of waits is not bounded: when an open table is half full the agent closes it, and the
+ * other half has room for what comes before that. */
 static void set_tables(struct kernel_side *side, const struct kernel_side_options *options)
 {
 	struct pyprofd *skeleton = side->skeleton;
@@ -245,7 +246,8 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 	bpf_map__set_max_entries(skeleton->maps.rows, side->memory.shard_count);
 }
 
-/* With --verbose: which object or program the kernel refused.  Verifiers' logs go to load(). */
+/* Prints, with --verbose, which object or program the kernel refused.  The verifier's logs go to
+ * load(). */
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
 	char text[1024];
@@ -260,7 +262,7 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 	return 0;
 }
 
-/* The last line of a verifier's log that says something, into `why`. */
+/* Copies the last informative line of a verifier's log into `why`. */
 static void explain_load(int err, char *log, char *why, size_t why_size)
 {
 	char *line = log, *said = NULL;
@@ -303,7 +305,7 @@ static int open_object(const void *elf, size_t size, struct pyprofd **ret_skelet
 	return 0;
 }
 
-/* `log` is empty. */
+/* `log` is empty at first. */
 static int load(struct kernel_side *side, char *log, char *why, size_t why_size)
 {
 	int err;
@@ -411,7 +413,8 @@ static int map_all(struct kernel_side *side)
 	return 0;
 }
 
-/* Kernels before 5.11 account maps to RLIMIT_MEMLOCK.  Later ones do not: a refusal is no error. */
+/* Kernels before 5.11 account maps to RLIMIT_MEMLOCK.  Later ones do not, so a refusal is no
+ * error. */
 static void raise_memlock(void)
 {
 	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
@@ -419,8 +422,8 @@ static void raise_memlock(void)
 	(void)setrlimit(RLIMIT_MEMLOCK, &unlimited);
 }
 
-/* The programs for 6.2 and later; where the kernel, or the version of libbpf, does not take them, the
- * others.  What is said of an error is of the latter. */
+/* Loads the programs for 6.2 and later or, where the kernel or the version of libbpf refuses those,
+ * the others.  `why` is about the latter. */
 static int open_and_load(struct kernel_side *side, const struct kernel_side_options *options,
 			 char *why, size_t why_size)
 {
@@ -465,7 +468,7 @@ int kernel_side_open(const struct kernel_side_options *options, char *why, size_
 		snprintf(why, why_size, "cannot map the BPF maps: %s", strerror(-err));
 		return err;
 	}
-	/* Nobody is counted before the caller has said who is wanted. */
+	/* Nothing is counted before the caller has set the filter. */
 	side->config->flags = PP_CONFIG_PAUSED;
 	err = pyprofd__attach(side->skeleton);
 	if (err) {

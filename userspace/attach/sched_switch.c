@@ -5,7 +5,7 @@
 
 #define PARAMETERS 5U /* the tracepoint's own data first, then its arguments */
 
-/* The type itself, behind typedefs and qualifiers; NULL: there is none. */
+/* Returns the type behind typedefs and qualifiers; NULL: none. */
 static const struct btf_type *type_of(const struct btf *kernel, __u32 id)
 {
 	int resolved = btf__resolve_type(kernel, id);

@@ -108,7 +108,8 @@ static int process_read_mem_file(pid_t pid, uint64_t address, void *buffer, size
 	return err == -EIO || err == -ENODATA ? -EFAULT : err;
 }
 
-/* A task without memory (fs/proc/base.c, proc_exe_link()) has no executable. */
+/* Returns whether a task has memory: one without (fs/proc/base.c, proc_exe_link()) has no
+ * executable. */
 static bool has_memory(pid_t pid, pid_t tid)
 {
 	char path[48], target;

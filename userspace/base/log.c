@@ -16,8 +16,8 @@ void log_set_level(enum log_level level)
 	max_level = level;
 }
 
-/* Whether stderr is the journal: $JOURNAL_STREAM is DEVICE:INODE of its socket, and children that write
- * elsewhere inherit it.  systemd.exec(5). */
+/* Returns whether stderr is the journal: $JOURNAL_STREAM is DEVICE:INODE of its socket.  Children
+ * that write elsewhere inherit the variable too, so the numbers are compared.  systemd.exec(5). */
 static bool is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");

@@ -5,7 +5,7 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* What a lead byte asks for: how many bytes follow, and the bounds of the first of them. */
+/* Returns how many bytes follow a lead byte, and the bounds of the first of them. */
 static unsigned int following(unsigned char lead, unsigned char *low, unsigned char *high)
 {
 	*low = 0x80;
@@ -29,7 +29,7 @@ static unsigned int following(unsigned char lead, unsigned char *low, unsigned c
 	return 0;
 }
 
-/* Length of the sequence at bytes, or of the part of it that is well-formed (at least 1). */
+/* Returns the length of the sequence at bytes, or of its well-formed part (at least 1). */
 static size_t sequence(const unsigned char *bytes, size_t size, bool *ret_is_clean)
 {
 	unsigned char low, high;

@@ -11,7 +11,7 @@ static const char *skip_blanks(const char *text)
 	return text + strspn(text, " \t,");
 }
 
-/* Takes a word off the front; a letter may not follow it. */
+/* Takes a word from the front of the text; it must not be followed by a letter. */
 static bool take_word(const char **text, const char *word)
 {
 	size_t size = strlen(word);
@@ -57,7 +57,7 @@ static bool take_change(const char **text, struct diff_rule *rule)
 	if (!take_number(text, &points) || !take_sign(text, '%'))
 		return false;
 	rule->change = points / 100;
-	/* "self < 3%" would hold for nearly every function. */
+	/* "self < 3%" would be true for nearly every function. */
 	return rule->shrinks ? points <= 0 : points >= 0;
 }
 

@@ -11,11 +11,11 @@
 #include "diff/statistics.h"
 
 #define UNKNOWN -1.0
-#define SEED 0x7079707266U /* any: the same input has the same figures */
+#define SEED 0x7079707266U /* arbitrary, but fixed: the same input gives the same figures */
 #define NO_FREEDOM_LIMIT 1e9
-/* What runs in bursts varies by more than counting says, and one window does not tell by how much. */
+/* Bursts vary by more than counting alone says, and a single window does not show by how much. */
 #define BURSTS 4.0
-#define MAX_WITHOUT 10U /* one of so many windows may be without the row */
+#define MAX_WITHOUT 10U /* one in this many windows may be without the row */
 
 struct scratch {
 	double value[DIFF_SIDES][DIFF_MAX_SLOTS], weight[DIFF_SIDES][DIFF_MAX_SLOTS];
@@ -24,7 +24,7 @@ struct scratch {
 	struct mann_whitney *ranks; /* NULL: too few windows */
 };
 
-/* A window in which nothing ran has no shares. */
+/* Counts the windows in which something ran: the others have no shares. */
 static uint32_t used_slots(const struct diff_side *side)
 {
 	uint32_t used = 0;
@@ -76,7 +76,7 @@ static void unfold(const struct diff_data *data, const struct diff_row *row,
 		unfold_side(data, row, column, scratch, s);
 }
 
-/* What the row has of all: both sides together, so it does not depend on which is which. */
+/* Returns the row's share of both sides together, which does not depend on their order. */
 static double pooled_share(const struct diff_data *data, const struct diff_row *row,
 			   enum diff_column column)
 {
@@ -87,15 +87,15 @@ static double pooled_share(const struct diff_data *data, const struct diff_row *
 	return all > 0 ? value / all : 0;
 }
 
-/* Of the chance of a false alarm a row gets as much as there is in it to change.  Equal parts would leave
- * nothing to anyone where thousands of rows are small ones. */
+/* Gives a row the part of the chance of a false alarm that fits how much it could change.  Equal
+ * parts would leave nothing to any row where thousands of rows are small. */
 static double importance(double share)
 {
 	return share * (1 - share);
 }
 
-/* Events come by chance, as totals.c says; of a share that is the same on both sides, as one side's
- * own is 0 too easily. */
+/* Returns the variance of events that come at random, as in totals.c.  It uses the share of both
+ * sides together, because one side's own is too easily 0. */
 static double event_variance(const struct diff_data *data, const struct diff_row *row,
 			     enum diff_column column, unsigned int s)
 {
@@ -115,7 +115,7 @@ struct spread {
 	double variance, freedom;
 };
 
-/* A few windows may be alike by chance: never less than what counting alone gives. */
+/* A few windows may be alike by chance, so the variance is never less than counting alone gives. */
 static struct spread spread_of(double bootstrap_error, double events, uint32_t windows)
 {
 	struct spread spread = {windows < 2 ? events * BURSTS : events, NO_FREEDOM_LIMIT};
@@ -158,7 +158,7 @@ static int p_of_few(const struct diff_data *data, const struct diff_row *row,
 	return 0;
 }
 
-/* Whether nearly every window has some of the row and some of the rest. */
+/* Returns whether nearly every window has both samples of the row and other samples. */
 static bool is_everywhere(const struct scratch *scratch)
 {
 	uint32_t windows = 0, without = 0;
@@ -172,10 +172,11 @@ static bool is_everywhere(const struct scratch *scratch)
 	return without <= windows / MAX_WITHOUT;
 }
 
-/* A window in which little ran has a share that says little.  So what is ranked is the time above what the
- * share of both sides together gives: it is near 0 there, and lies in the middle.  Where windows have the
- * same time in all, the order is that of the shares.  Where many windows have nothing of the row, this would
- * be the order of all time, and the shares are ranked. */
+/* Fills the scores that are ranked.  The share of a window in which little ran is unreliable.  So
+ * the score is the window's time above what the share of both sides together predicts: near 0,
+ * hence in the middle, when little ran.  When all windows have the same total time, the order is
+ * that of the shares.  When many windows have nothing of the row, the order would be that of the
+ * total time, so then the shares themselves are ranked. */
 static void score(double pooled, struct scratch *scratch)
 {
 	bool everywhere = is_everywhere(scratch);
@@ -254,7 +255,7 @@ static int compare_tests(const void *a, const void *b)
 	return (test_a->tested.p > test_b->tested.p) - (test_a->tested.p < test_b->tested.p);
 }
 
-/* By what the test looks at: the same values in the same windows are the same test. */
+/* Hashes what the test depends on: rows with the same values in the same windows share one test. */
 static uint64_t hash_of(const struct diff_row *row, enum diff_column column)
 {
 	uint64_t hash = 0;
@@ -304,8 +305,9 @@ static bool is_new(const struct test *test, uint32_t i)
 	return !i || test[i].hash != test[i - 1].hash || test[i].tested.p > test[i - 1].tested.p;
 }
 
-/* One family: self and total of all rows, as an alarm in either is one.  A leaf's self is its total,
- * and a caller of one function has its total: that is tested once. */
+/* Corrects one family of tests: self and total of all rows, as an alarm in either is an alarm.  A
+ * leaf's self is its total, and the only caller of a function has the same total: such a test
+ * counts once. */
 static int correct(const struct diff_data *data, struct diff_table *table, uint32_t *ret_tests)
 {
 	size_t room = (size_t)table->count * DIFF_COLUMNS + 1;
@@ -350,7 +352,7 @@ int diff_test_table(struct diff_data *data, enum diff_by by, uint32_t *ret_tests
 	return err ? err : correct(data, table, ret_tests);
 }
 
-/* Low above high where a side is one window. */
+/* Leaves low above high when a side is one window. */
 static int find_interval(const struct scratch *scratch, struct diff_change *change)
 {
 	struct stat_interval interval = {.low = 1};
@@ -374,7 +376,7 @@ int diff_test_interval(const struct diff_data *data, struct diff_row *row, enum 
 	return find_interval(scratch, &row->change[column]);
 }
 
-/* ---- all of it ---- */
+/* ---- the total ---- */
 
 static void unfold_all(const struct diff_side *side, double unit_ns, struct scratch *scratch,
 		       unsigned int s)

@@ -10,7 +10,7 @@
 #define RESAMPLES 1000U
 #define UNKNOWN -1.0
 #define MAX_STEPS 300	 /* of the continued fraction; it takes about sqrt(freedom) */
-#define MUCH_FREEDOM 1e6 /* above, Student's t is the normal one */
+#define MUCH_FREEDOM 1e6 /* above this, Student's t is the normal distribution */
 
 double stat_share(const struct stat_side *side)
 {
@@ -113,7 +113,7 @@ struct ranked {
 	bool is_a;
 };
 
-/* Equal values share a rank: the mean of theirs, here doubled so that it is a whole number. */
+/* Equal values share the mean of their ranks, which is doubled here to be a whole number. */
 struct tie {
 	uint32_t rank, count;
 };
@@ -137,7 +137,8 @@ void mann_whitney_free(struct mann_whitney *test)
 	free(test);
 }
 
-/* ways[k][u]: of so many values, taken in ascending order, k are a's, which stand above u of b's. */
+/* Counts in ways[k][u] the orders of the values so far, in ascending order, with k of a's, in which
+ * a's are above u of b's. */
 static int count_out(struct mann_whitney *test)
 {
 	uint32_t a_count = test->a_count, b_count = test->b_count;
@@ -150,7 +151,7 @@ static int count_out(struct mann_whitney *test)
 		return -ENOMEM;
 	ways[0] = 1;
 	for (uint32_t i = 0; i < a_count + b_count; i++) {
-		/* The next one is a's k-th: then i - (k - 1) of b's stand below it. */
+		/* The next value is a's k-th: then i - (k - 1) of b's are below it. */
 		for (uint32_t k = i + 1 < a_count ? i + 1 : a_count; k > 0; k--) {
 			size_t gain = i + 1 - k;
 
@@ -210,7 +211,7 @@ static int compare_ranked(const void *a, const void *b)
 	return (value_a > value_b) - (value_a < value_b);
 }
 
-/* The sum of a's doubled ranks. */
+/* Returns the sum of a's doubled ranks. */
 static size_t rank(struct mann_whitney *test, const double *a, const double *b)
 {
 	uint32_t count = test->a_count + test->b_count;
@@ -246,7 +247,8 @@ static double approximate_p(const struct mann_whitney *test, size_t ranks)
 	return stat_normal_p(distance / sqrt(variance));
 }
 
-/* Of `count` equal values any 0, 1, ... may be a's.  ret_taken: all values so far, and their ranks' sum. */
+/* Extends the counts by a tie: any number of its equal values may be a's.  ret_taken: all values so
+ * far, and the sum of their ranks. */
 static void take_tie(const struct mann_whitney *test, const struct tie *tie, struct tie *ret_taken)
 {
 	size_t width = ways_width(test);
@@ -278,8 +280,8 @@ static double binomial(uint32_t n, uint32_t k)
 	return ways;
 }
 
-/* Of all ways to say which of the values are a's, the part whose sum of ranks is as far off as this one.
- * The largest tie gets what the others leave: most rows are 0 in most windows. */
+/* Returns the share of all assignments of values to a whose rank sum is at least as far from the
+ * mean. The largest tie gets what the others leave: most rows are 0 in most windows. */
 static double tied_p(const struct mann_whitney *test, size_t ranks)
 {
 	size_t width = ways_width(test);
@@ -416,7 +418,7 @@ int stat_holm(struct stat_test *test, size_t count)
 	for (size_t i = 0; i < count; i++)
 		order[i] = &test[i];
 	qsort(order, count, sizeof(*order), compare_tests);
-	/* What is left, summed from the small end: nothing cancels. */
+	/* Sums the remaining weights from the small end, so that nothing cancels. */
 	for (size_t i = count; i-- > 0;) {
 		weight += order[i]->weight;
 		order[i]->p *= weight / order[i]->weight;

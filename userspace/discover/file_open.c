@@ -29,7 +29,7 @@ int file_key_from_fd(int fd, struct file_key *ret_key)
 	key.major = major(status.st_dev);
 	key.minor = minor(status.st_dev);
 	key.inode = status.st_ino;
-	/* The kernel stores an int, whatever the ioctl's name says of long. */
+	/* The kernel stores an int, although the ioctl's name says long. */
 	if (ioctl(fd, FS_IOC_GETVERSION, &generation) == 0)
 		key.inode_generation = (uint32_t)generation;
 	*ret_key = key;
@@ -96,12 +96,12 @@ int file_open(uint32_t tgid, const struct mapping *mapping, int *ret_fd)
 	if ((map_files_err == -ENOENT || map_files_err == -ESRCH) &&
 	    !process_live_task((pid_t)tgid, &tid) && tid != (pid_t)tgid)
 		map_files_err = open_map_file(tid, mapping, ret_fd);
-	/* Not a regular file: the name leads to nothing better. */
+	/* When it is not a regular file, the name leads to nothing better. */
 	if (!map_files_err || map_files_err == -EINVAL)
 		return map_files_err;
 	snprintf(root, sizeof(root), "/proc/%d/root", tid);
 	err = open_below(root, mapping, ret_fd);
-	/* In our own root a name alone proves nothing. */
+	/* In our own root the same name does not prove that it is the same file. */
 	if (err == -ENOENT && mapping->key.inode)
 		err = open_below("/proc/self/root", mapping, ret_fd);
 	if (err == -ENOENT && map_files_err == -ESTALE)

@@ -44,7 +44,7 @@ uint32_t *mapping_set_mark(struct process *process)
 	return process->mapping ? &block_of(process)->mark : NULL;
 }
 
-/* An array of this process alone with room for `count` mappings. */
+/* Gives the process an array of its own with room for `count` mappings. */
 static int make_own(struct process *process, size_t count)
 {
 	size_t capacity = process->mapping_capacity ? process->mapping_capacity : FIRST_CAPACITY;
@@ -73,7 +73,7 @@ static int make_own(struct process *process, size_t count)
 	return 0;
 }
 
-/* Index of the first mapping that ends after the address. */
+/* Returns the index of the first mapping that ends after the address. */
 static size_t find_end_after(const struct process *process, uint64_t address)
 {
 	size_t low = 0, high = process->mapping_count;
@@ -89,7 +89,7 @@ static size_t find_end_after(const struct process *process, uint64_t address)
 	return low;
 }
 
-/* Whether `inner` shows no more than a part of `outer`. */
+/* Returns whether `inner` is the same as a part of `outer`. */
 static bool is_part_of(const struct mapping *inner, const struct mapping *outer)
 {
 	if (inner->start < outer->start || inner->end > outer->end ||
@@ -99,7 +99,8 @@ static bool is_part_of(const struct mapping *inner, const struct mapping *outer)
 	       inner->start - outer->start == inner->offset - outer->offset;
 }
 
-/* Memory of JIT compilers grows by small steps: one range instead of hundreds. */
+/* Merges anonymous neighbours, because the memory of JIT compilers grows by small steps: one range
+ * instead of hundreds. */
 static void absorb_anonymous(const struct process *process, struct mapping *mapping)
 {
 	size_t first = find_end_after(process, mapping->start ? mapping->start - 1 : 0);

@@ -48,7 +48,7 @@ static bool take_char(struct cursor *cursor, char wanted)
 	return true;
 }
 
-/* A newline in a name is the only byte that the kernel escapes here. */
+/* Copies a path and decodes newlines, the only byte that the kernel escapes here. */
 static void copy_path(const char *text, size_t size, char path[MAPPING_PATH_MAX_BYTES])
 {
 	size_t used = 0;
@@ -139,7 +139,7 @@ int proc_maps_parse(const char *text, size_t size,
 		}
 		if (path_is_musl(path))
 			summary.has_musl = true;
-		/* [vsyscall] lies in the kernel's half. */
+		/* [vsyscall] is in the kernel's half. */
 		if (!is_exec || mapping.end > INT64_MAX)
 			continue;
 		err = callback(context, &mapping);
@@ -150,7 +150,7 @@ int proc_maps_parse(const char *text, size_t size,
 	return 0;
 }
 
-/* -ESRCH: this task has no memory, and so no text. */
+/* Reads the maps of one task.  -ESRCH: this task has no memory, and so no text. */
 static int read_task_maps(pid_t tid, char **ret_text, size_t *ret_size)
 {
 	OWNED_MEM char *text = NULL;

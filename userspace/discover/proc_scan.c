@@ -16,7 +16,7 @@
 #define STATUS_MAX_BYTES (256U << 10) /* Groups and Cpus_allowed can be long */
 #define CGROUP_MAX_BYTES (128U << 10)
 #define PF_KTHREAD 0x00200000U /* include/linux/sched.h */
-/* Rounding to ticks, and the time between a process's birth and its fork event. */
+/* Covers rounding to ticks, and the time between a process's start and its fork event. */
 #define START_SLACK_NS (30 * NS_PER_MS)
 
 /* Numbers of proc_pid_stat(5). */
@@ -73,7 +73,7 @@ static uint64_t ticks_to_ns(uint64_t ticks, uint64_t ticks_per_sec)
 	return seconds * NS_PER_SEC + ticks % ticks_per_sec * NS_PER_SEC / ticks_per_sec;
 }
 
-/* What of the fields behind the name is of interest. */
+/* The fields after the name that we use. */
 struct stat_fields {
 	char state;
 	uint64_t ppid, flags, user_ticks, system_ticks, threads, start_ticks;
@@ -118,7 +118,7 @@ int proc_stat_parse(const char *text, size_t size, uint64_t ticks_per_sec, uint6
 		    struct proc_stat *ret_stat)
 {
 	const char *at = text, *end = text + size;
-	/* comm may hold anything, parentheses and spaces too. */
+	/* comm may contain anything, even parentheses and spaces. */
 	const char *open = memchr(text, '(', size), *close = memrchr(text, ')', size);
 	struct stat_fields fields = {0};
 	struct proc_stat stat = {0};
@@ -130,10 +130,10 @@ int proc_stat_parse(const char *text, size_t size, uint64_t ticks_per_sec, uint6
 		return -EBADMSG;
 	copy_comm(open + 1, (size_t)(close - open - 1), stat.comm);
 	stat.ppid = (uint32_t)fields.ppid;
-	/* The state is the main thread's, which may end before the others. */
+	/* The state is that of the main thread, which may end before the others. */
 	stat.is_zombie = strchr("ZXx", fields.state) && fields.threads <= 1;
 	stat.is_kernel_thread = fields.flags & PF_KTHREAD;
-	started_ns = ticks_to_ns(fields.start_ticks, ticks_per_sec); /* since the boot */
+	started_ns = ticks_to_ns(fields.start_ticks, ticks_per_sec); /* since boot */
 	stat.start_ns = started_ns > boot_offset_ns ? started_ns - boot_offset_ns : 0;
 	stat.cpu_ns = ticks_to_ns(fields.user_ticks, ticks_per_sec) +
 		      ticks_to_ns(fields.system_ticks, ticks_per_sec);
@@ -141,7 +141,7 @@ int proc_stat_parse(const char *text, size_t size, uint64_t ticks_per_sec, uint6
 	return 0;
 }
 
-/* The text behind "KEY:\t" of a line, or NULL. */
+/* Returns the text after "KEY:\t" of a line, or NULL. */
 static const char *value_of(const char *line, const char *end, const char *key)
 {
 	const size_t size = strlen(key);
@@ -153,7 +153,7 @@ static const char *value_of(const char *line, const char *end, const char *key)
 	return line;
 }
 
-/* The nth number (from 0), or the last when there are not as many. */
+/* Reads the nth number (from 0), or the last one when there are fewer. */
 static bool nth_number(const char *at, const char *end, unsigned nth, uint32_t *ret_number)
 {
 	if (!take_u32(&at, end, ret_number))
@@ -166,7 +166,7 @@ static bool nth_number(const char *at, const char *end, unsigned nth, uint32_t *
 	return at == end || *at == '\t' || *at == ' ';
 }
 
-/* Both lines add up. */
+/* Adds the number of either line. */
 static void take_switches(const char *line, const char *end, struct proc_status *status)
 {
 	const char *value = value_of(line, end, "voluntary_ctxt_switches:");
@@ -284,7 +284,7 @@ int proc_scan(int (*callback)(void *context, const struct proc_stat *stat), void
 
 		if (!take_u32(&at, end, &pid) || at != end)
 			continue;
-		/* It may go between the listing and the reading. */
+		/* The process may go between the listing and the reading. */
 		if (proc_stat_read(pid, &stat))
 			continue;
 		err = callback(context, &stat);
@@ -324,7 +324,7 @@ static int read_container(uint32_t pid, struct container *ret_container)
 	pid_t tid;
 	int err;
 
-	/* Version 1 tells of a main thread that has ended only that it was in "/". */
+	/* In cgroup version 1, a main thread that has ended is shown in "/". */
 	if (!process_live_task((pid_t)pid, &tid))
 		pid = (uint32_t)tid;
 	err = read_proc(pid, "cgroup", CGROUP_MAX_BYTES, &text, &size);
@@ -353,7 +353,8 @@ int process_read_details(struct process_table *table, struct process *process)
 		err = proc_status_read(tgid, &status);
 	if (!err)
 		err = read_container(tgid, &container);
-	/* Last: when this one is still of the process, so was what came before. */
+	/* This comes last: when the stat is still of the same process, so was all that was read
+	 * before. */
 	if (!err)
 		err = proc_stat_read(tgid, &stat);
 	if (err)

@@ -14,24 +14,24 @@
 #include "discover/mapping.h"
 #include "discover/mapping_set.h"
 
-/* A late mapping is handed to children, their children, and so on, this deep. */
+/* A late mapping is also given to children, their children, and so on, down to this depth. */
 #define MAX_LATE_GENERATIONS 8U
 #define ORPHANS 128U
 
 struct entry {
-	struct process process; /* first: a struct process * of ours is a struct entry * */
+	struct process process; /* must be first: a struct process * of ours is a struct entry * */
 	struct pp_process_id parent;
-	uint64_t image_ns;     /* the address space is not older; 0: not known */
+	uint64_t image_ns;     /* the address space is at least this new; 0: not known */
 	uint64_t read_ns;      /* when /proc/PID/maps was read; 0: never */
-	uint64_t fork_ns;      /* 0: not by fork, or exec since then */
-	uint64_t last_fork_ns; /* of a child */
+	uint64_t fork_ns;      /* 0: it did not come from a fork, or executed since then */
+	uint64_t last_fork_ns; /* when it last forked a child */
 	bool wants_read;       /* mappings may be missing */
-	struct entry *older;   /* of the same tgid, dead */
+	struct entry *older;   /* dead, with the same tgid */
 	UT_hash_handle by_id;
-	UT_hash_handle by_tgid; /* of the newest of a tgid */
+	UT_hash_handle by_tgid; /* only the newest with a tgid */
 };
 
-/* A mapping of a process that is not here (yet). */
+/* A mapping of a process that is not in the table (yet). */
 struct orphan {
 	uint32_t tgid;
 	uint64_t time_ns;
@@ -39,8 +39,8 @@ struct orphan {
 
 struct process_table {
 	struct entry *by_id, *by_tgid;
-	struct orphan orphan[ORPHANS]; /* the last ones */
-	uint32_t orphan_count;	       /* ever; wraps */
+	struct orphan orphan[ORPHANS]; /* the most recent ones */
+	uint32_t orphan_count;	       /* number ever; wraps */
 	struct intern *strings;
 	size_t string_limit; /* bytes */
 	struct process_table_stats stats;
@@ -110,7 +110,7 @@ int process_table_intern(struct process_table *table, const char *string, const 
 	return 0;
 }
 
-/* Replaces *string by its copy in `strings`.  With the copies there already it cannot fail. */
+/* Replaces *string by its copy in `strings`; cannot fail when the copies exist already. */
 static int move_string(struct intern *strings, const char **string, bool store)
 {
 	uint32_t id;
@@ -143,8 +143,8 @@ static int move_strings(struct process_table *table, struct intern *strings, boo
 	return err;
 }
 
-/* Strings are never freed one by one: once in a while those in use move to a new home.  In two
- * passes, so that running out of memory leaves everything as it was. */
+/* Strings are never freed singly: from time to time those in use move to a new table.  This takes
+ * two passes, so that running out of memory changes nothing. */
 static void rebuild_strings(struct process_table *table)
 {
 	OWNED(intern) struct intern *strings = NULL;
@@ -166,7 +166,7 @@ static void rebuild_strings(struct process_table *table)
 		used * 2 > PROCESS_TABLE_STRING_BYTES ? used * 2 : PROCESS_TABLE_STRING_BYTES;
 }
 
-/* Makes the entry the newest of its tgid. */
+/* Makes the entry the newest with its tgid. */
 static int link_tgid(struct process_table *table, struct entry *entry)
 {
 	struct entry *older = find_newest(table, entry->process.id.tgid);
@@ -277,7 +277,7 @@ int process_table_fork(struct process_table *table, struct pp_process_id parent,
 	if (from->last_fork_ns < time_ns)
 		from->last_fork_ns = time_ns;
 	copy_names(&entry->process, &from->process);
-	/* Inside a pid namespace only /proc can tell the child's number there. */
+	/* Only /proc knows the child's number in its pid namespace. */
 	entry->process.inner_pid = from->process.inner_pid == parent.tgid ? child.tgid : 0;
 	entry->read_ns = from->read_ns < time_ns ? from->read_ns : time_ns;
 	entry->wants_read |= from->wants_read;
@@ -307,7 +307,7 @@ int process_table_exec(struct process_table *table, struct pp_process_id from,
 	entry->parent = old->parent;
 	entry->image_ns = old->image_ns;
 	entry->read_ns = old->read_ns;
-	/* Seen since the old program began: the new address space, which this exec gave. */
+	/* The address space was replaced since the old program began: by this exec. */
 	if (old->image_ns > old->process.start_ns)
 		cut_ns = old->image_ns;
 	err = mapping_set_share(&entry->process, &old->process, UINT64_MAX);
@@ -385,7 +385,8 @@ static int map_one(struct process_table *table, struct entry *entry, const struc
 	return err;
 }
 
-/* The record of a mapping may come after that of a fork which it precedes. */
+/* Gives a late mapping to children: its record may come after that of a fork that happened
+ * later. */
 static int map_late(struct process_table *table, const struct entry *parent,
 		    const struct mapping *mapping, unsigned depth)
 {
@@ -450,7 +451,7 @@ static bool is_same(const struct mapping *a, const struct mapping *b)
 	       !strcmp(a->path, b->path) && file_key_equal(&a->key, &b->key);
 }
 
-/* What attach knows of a mapping that has not changed stays known. */
+/* Copies what attach knows of mappings that have not changed. */
 static void carry_over(struct process *fresh, const struct process *old)
 {
 	bool is_changed = fresh->mapping_count != old->mapping_count;
@@ -481,7 +482,7 @@ int process_table_read_maps(struct process_table *table, struct process *process
 	if (process->exit_ns)
 		return -ESRCH;
 	err = proc_maps_read(process->id.tgid, reading_add, &reading, ret_summary);
-	/* Gone, or a kernel thread: once is enough. */
+	/* It is gone or a kernel thread, so there is no second try. */
 	if (!err || err == -ESRCH)
 		entry->wants_read = false;
 	for (size_t i = 0; i < process->mapping_count && !err; i++)

@@ -90,7 +90,7 @@ static uint64_t grown(uint64_t before, uint64_t after)
 uint64_t scheduler_times_between(const struct scheduler_times *before,
 				 const struct scheduler_times *after, bool has_exits)
 {
-	/* Fewer threads: they have exited since, and maybe nobody was told yet. */
+	/* With fewer threads, some have exited, possibly before we were told. */
 	if (before->has_schedstat && after->has_schedstat && !has_exits &&
 	    after->threads >= before->threads)
 		return grown(before->schedstat_ns, after->schedstat_ns);

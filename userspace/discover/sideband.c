@@ -14,7 +14,7 @@
 #include "discover/cpus.h"
 #include "discover/sideband_record.h"
 
-/* What was collected but not delivered must not grow without bound when nobody delivers. */
+/* Bounds what was collected but not delivered. */
 #define MAX_PENDING_BYTES (64U << 20)
 
 struct ring {
@@ -40,7 +40,7 @@ struct sideband {
 	uint8_t *pending_bytes;
 	size_t pending_used, pending_capacity;
 	struct pending *pending;
-	size_t pending_first, pending_count, pending_slots; /* first: not delivered yet */
+	size_t pending_first, pending_count, pending_slots; /* first: the next to deliver */
 	struct sideband_stats stats;
 };
 
@@ -81,7 +81,7 @@ static int event_open(uint32_t cpu)
 		.comm_exec = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
-		/* wakeup_events counts samples only: side-band records wake by bytes. */
+		/* wakeup_events counts only samples; side-band records wake by bytes. */
 		.watermark = 1,
 		.wakeup_watermark = 1,
 	};
@@ -148,7 +148,7 @@ static int add_online_cpus(struct sideband *sideband)
 	err = cpus_online(&online);
 	for (size_t i = 0; i < online.count && !err; i++) {
 		err = sideband_add_cpu(sideband, online.cpu[i]);
-		if (err == -ENODEV) /* went since the list was read */
+		if (err == -ENODEV) /* the CPU went offline since the list was read */
 			err = 0;
 	}
 	cpu_list_release(&online);
@@ -182,7 +182,7 @@ int sideband_fd(const struct sideband *sideband)
 	return sideband->epoll_fd;
 }
 
-/* Room for one more record of `size` bytes. */
+/* Makes room for one more record of `size` bytes. */
 static int reserve(struct sideband *sideband, size_t size)
 {
 	if (sideband->pending_used + size > sideband->pending_capacity) {
@@ -202,7 +202,7 @@ static int reserve(struct sideband *sideband, size_t size)
 	return ARRAY_RESERVE(sideband->pending, sideband->pending_count, sideband->pending_slots);
 }
 
-/* A record may wrap around the end of the ring. */
+/* Copies a record, which may wrap around the end of the ring. */
 static void copy_out(const struct sideband *sideband, const struct ring *ring, uint64_t from,
 		     void *to, size_t size)
 {
@@ -247,7 +247,7 @@ static int collect_ring(struct sideband *sideband, const struct ring *ring)
 		sideband->pending_used += header.size;
 		tail += header.size;
 	}
-	/* The kernel may write there from now on. */
+	/* From now on the kernel may overwrite the records. */
 	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
 	return err;
 }
@@ -270,7 +270,7 @@ static void sort_pending(struct sideband *sideband)
 		      sizeof(*sideband->pending), compare_pending);
 }
 
-/* Gives back the room of what was delivered.  Without memory for it there is another time. */
+/* Frees the memory of delivered records.  When that fails, a later call does it. */
 static void compact(struct sideband *sideband)
 {
 	const size_t first = sideband->pending_first, count = sideband->pending_count - first;
@@ -370,7 +370,7 @@ int sideband_remove_cpu(struct sideband *sideband, uint32_t cpu)
 		return -ENOENT;
 	err = collect_ring(sideband, ring);
 	sort_pending(sideband);
-	/* Closing the last descriptor of an event takes it out of the epoll set. */
+	/* Closing the last descriptor of an event removes it from the epoll set. */
 	ring_release(sideband, ring);
 	*ring = sideband->ring[--sideband->ring_count];
 	return err;

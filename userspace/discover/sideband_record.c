@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* What ends each record: sample_id_all with SIDEBAND_SAMPLE_TYPE. */
+/* The end of each record: sample_id_all with SIDEBAND_SAMPLE_TYPE. */
 struct trailer {
 	uint32_t pid, tid;
 	uint64_t time_ns;
@@ -14,24 +14,24 @@ struct trailer {
 struct mmap2_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
-	uint64_t address, length, page_offset; /* bytes, all three */
+	uint64_t address, length, page_offset; /* in bytes, all three */
 	uint32_t major, minor;
 	uint64_t inode, inode_generation;
 	uint32_t protection, flags;
-	/* then the name, with NULs up to a multiple of 8, and the trailer */
+	/* followed by the name, padded with NULs to a multiple of 8, and the trailer */
 };
 _Static_assert(sizeof(struct mmap2_record) == 72, "as in the kernel's perf_event.h");
 
 struct comm_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
-	/* then the name and the trailer */
+	/* followed by the name and the trailer */
 };
 
 struct lost_record {
 	struct perf_event_header header;
 	uint64_t id, lost;
-	/* then the trailer */
+	/* followed by the trailer */
 };
 
 static bool take(const void *bytes, size_t size, size_t at, void *part, size_t part_size)
@@ -56,7 +56,7 @@ static void copy_name(const char *name, size_t size, char path[MAPPING_PATH_MAX_
 {
 	size_t used = strnlen(name, size);
 
-	/* Longer than the kernel makes them. */
+	/* Longer than the kernel writes it. */
 	if (used >= MAPPING_PATH_MAX_BYTES) {
 		name = "//toolong";
 		used = strlen(name);
@@ -83,8 +83,9 @@ static int parse_mapping(const void *bytes, size_t size, struct sideband_record 
 		.offset = raw.page_offset,
 		.time_ns = record->time_ns,
 	};
-	/* Whatever PERF_RECORD_MISC_MMAP_BUILD_ID says: a build-id was not asked for, and the kernel leaves the
-	 * bit set for others once one who did has got his record (perf_event_mmap_output()). */
+	/* PERF_RECORD_MISC_MMAP_BUILD_ID is ignored.  We did not ask for build-ids, but once an
+	 * event that did has got its record, the kernel leaves the bit set for all others
+	 * (perf_event_mmap_output()). */
 	mapping->key.major = raw.major;
 	mapping->key.minor = raw.minor;
 	mapping->key.inode = raw.inode;

@@ -56,7 +56,8 @@ int target_set_comm(struct target_filter *filter, const char *expression)
 	return 0;
 }
 
-/* Of the trees that /sys/fs/cgroup may hold, those that container_parse() takes paths from. */
+/* Skips the name of the tree in a path below /sys/fs/cgroup, for the trees that container_parse()
+ * takes paths from. */
 static const char *skip_tree(const char *path)
 {
 	static const char *const tree[] = {"/unified", "/systemd", "/pids"};
@@ -110,7 +111,7 @@ static bool descends(const struct target_filter *filter, const struct process_ta
 {
 	uint32_t tgid = process->id.tgid;
 
-	/* Pids are used again, so a chain of parents may run in a circle. */
+	/* Pids are reused, so a chain of parents may be circular. */
 	for (unsigned i = 0; i < MAX_ANCESTORS && tgid; i++) {
 		if (contains(filter->pid, filter->pid_count, tgid))
 			return true;

@@ -17,7 +17,7 @@ void counts_release(struct counts *counts)
 	*counts = (struct counts){};
 }
 
-/* FNV-1a, by words: a key has no byte that says nothing. */
+/* FNV-1a, by words: all bytes of a key matter. */
 static uint32_t hash_of(const struct pp_count_key *key)
 {
 	uint64_t word[sizeof(*key) / sizeof(uint64_t)], hash = 0xcbf29ce484222325;
@@ -62,7 +62,7 @@ static int add(struct counts *counts, const struct pp_count_key *key, const stru
 		counts->entry[at].count.squares += count->squares;
 		return 0;
 	}
-	/* Rows of no process are few: their keys are those of rest[]. */
+	/* Rows without a process are few: their keys are those of rest[]. */
 	if (counts->count >= max && key->id.tgid) {
 		*ret_is_refused = true;
 		return 0;

@@ -9,7 +9,7 @@ static bool counts_agree(uint32_t stored, uint32_t count)
 	return stored <= PP_MAX_FRAMES && count >= stored && count <= 2 * PP_MAX_STEPS;
 }
 
-/* Kinds name bits of a packed frame later on; each area has its own. */
+/* Checks the kinds, which later become bits of a packed frame; each area has its own kinds. */
 static bool kinds_are_known(const struct pp_frame *frame, size_t python, size_t native)
 {
 	for (size_t i = 0; i < python; i++)

@@ -9,7 +9,8 @@
 #define FIRST_SLOTS 1024U
 #define REFUSED_BITS (1U << 20)
 
-/* Open addressing over entries that begin with their 64-bit hash: one pointer an entry. */
+/* A hash set with open addressing: entries begin with their 64-bit hash, and each costs one
+ * pointer. */
 struct hash_set {
 	void **slot;
 	size_t mask, count;
@@ -19,11 +20,12 @@ struct dictionary {
 	struct hash_set stacks, kernels, codes, aliases; /* codes: struct code_entry */
 	struct code_entry **code;		/* by index; [0] is NULL */
 	uint32_t code_count, code_capacity;
-	uint32_t *free_code; /* indexes below code_count without an object; as large as code */
+	uint32_t *free_code; /* indices below code_count that are free; as large as code */
 	uint32_t free_code_count;
 	uint32_t epoch;
 	struct shares shares;
-	uint64_t *refused; /* REFUSED_BITS, by hash; NULL: none since the epoch began */
+	/* bitmap of REFUSED_BITS, by hash; NULL: nothing refused in this epoch */
+	uint64_t *refused;
 	struct dictionary_stats stats;
 	dictionary_read_raw read_raw;
 	void *read_context;
@@ -33,7 +35,7 @@ struct code_entry {
 	uint64_t hash; /* the code's id */
 	struct pp_process_id id;
 	uint32_t index;
-	bool is_used; /* by a stack: dictionary_make_room() */
+	bool is_used; /* by some stack: dictionary_make_room() */
 	struct python_code *code;
 };
 
@@ -99,7 +101,8 @@ static int set_add(struct hash_set *set, void *entry)
 
 typedef bool (*set_keep)(const struct dictionary *dictionary, const void *entry);
 
-/* Keeps what `keep` says; everything else is freed.  fresh: all NULL, as large as the set; taken over. */
+/* Keeps the entries that `keep` accepts and frees the others.  fresh: all NULL, as large as the
+ * set; the set takes it over. */
 static void set_filter_into(struct hash_set *set, void **fresh, set_keep keep,
 			    const struct dictionary *dictionary)
 {
@@ -124,7 +127,7 @@ static void set_filter(struct hash_set *set, set_keep keep, const struct diction
 {
 	void **fresh = calloc(set->mask + 1, sizeof(*fresh));
 
-	if (fresh) /* else it stays larger for an epoch */
+	if (fresh) /* else the set stays too large for an epoch */
 		set_filter_into(set, fresh, keep, dictionary);
 }
 
@@ -190,7 +193,7 @@ void dictionary_set_reader(struct dictionary *dictionary, dictionary_read_raw re
 	dictionary->read_context = context;
 }
 
-/* Notes that there is room.  common: it is nobody's. */
+/* Takes room from the budget.  id NULL: it belongs to no process. */
 static int reserve(struct dictionary *dictionary, const struct pp_process_id *id, size_t bytes)
 {
 	if (id ? shares_take(&dictionary->shares, *id, bytes) :
@@ -200,7 +203,7 @@ static int reserve(struct dictionary *dictionary, const struct pp_process_id *id
 	return -ENOSPC;
 }
 
-/* Say why a stack is missing: 128 KiB, once there is need. */
+/* Notes that a stack was refused, to say later why it is missing: 128 KiB, once needed. */
 static void note_refused(struct dictionary *dictionary, uint64_t hash)
 {
 	uint64_t bit = hash % REFUSED_BITS;
@@ -342,7 +345,7 @@ static packed_frame pack(struct dictionary *dictionary, const struct pp_stack_re
 	case PP_FRAME_PYTHON_RUN:
 		return (uint64_t)PP_FRAME_PYTHON_RUN << 61 | (uint32_t)frame->where;
 	case PP_FRAME_ANONYMOUS:
-		/* 47 bits of address: the file's bits are free here. */
+		/* 47 bits of address: it has no file, whose bits are free. */
 		return (uint64_t)PP_FRAME_ANONYMOUS << 61 | (frame->where & ((1ULL << 61) - 1));
 	default:
 		return packed_native(frame->kind, frame->what, frame->where);
@@ -563,7 +566,7 @@ void dictionary_set_epoch(struct dictionary *dictionary, uint32_t epoch)
 	set_filter(&dictionary->kernels, kernel_is_recent, dictionary);
 	set_filter(&dictionary->aliases, alias_is_recent, dictionary);
 	count_bytes(dictionary);
-	/* What was refused comes once more. */
+	/* The kernel side sends refused stacks once more. */
 	free(dictionary->refused);
 	dictionary->refused = NULL;
 }
@@ -624,7 +627,7 @@ static void drop_unused_codes(struct dictionary *dictionary)
 		if (!entry || entry->is_used)
 			continue;
 		python_code_free(entry->code);
-		entry->code = NULL; /* the entry itself goes with the set's */
+		entry->code = NULL; /* the entry itself is freed with the set's */
 		dictionary->code[i] = NULL;
 		dictionary->free_code[dictionary->free_code_count++] = i;
 	}

@@ -41,8 +41,8 @@ int table_drain(int map_fd, size_t key_bytes, table_on_row *on_row, void *contex
 		uint32_t got = BATCH_ENTRIES;
 
 		err = bpf_map_lookup_and_delete_batch(map_fd, from, &out, key, count, &got, NULL);
-		/* -ENOENT: the end, with what is in this batch.  -ENOSPC: a bucket is larger than
-		 * the batch; nothing was taken. */
+		/* -ENOENT: the end, with the rows of this batch.  -ENOSPC: a bucket is larger than
+		 * the batch, and nothing was taken. */
 		if (err && err != -ENOENT)
 			return drain_singly(map_fd, key, on_row, context);
 		for (uint32_t i = 0; i < got; i++) {

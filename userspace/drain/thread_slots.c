@@ -19,8 +19,8 @@ bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread 
 	const uint32_t last_read = atomic_load_explicit(read_window, memory_order_relaxed);
 	const struct timespec pause = {.tv_nsec = WRITER_NS};
 
-	/* Marked before the last look: a switch that comes later leaves the window to us, one that came
-	 * between the copy and the mark makes us copy again. */
+	/* Mark the slot before the last check: a switch after the mark leaves the window to us, and
+	 * one between copy and mark makes us copy again. */
 	for (int i = 0; i < READ_TRIES; i++) {
 		uint32_t before = atomic_load_explicit(sequence, memory_order_acquire);
 
@@ -36,7 +36,7 @@ bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread 
 			return ret_copy->tid;
 		}
 	}
-	/* Not read: what it has got is counted in the next window. */
+	/* It was not read: its sums count in the next window. */
 	atomic_store_explicit(read_window, last_read, memory_order_seq_cst);
 	++*ret_torn;
 	return false;
@@ -44,7 +44,7 @@ bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread 
 
 void thread_slot_stray(struct pp_thread *copy)
 {
-	copy->flags |= PP_THREAD_WAITING | PP_THREAD_SKIPPED; /* at no place */
+	copy->flags |= PP_THREAD_WAITING | PP_THREAD_SKIPPED; /* without a wait site */
 	copy->wait = PP_WAIT_OTHER;
 }
 
@@ -58,7 +58,8 @@ void thread_slot_free(struct pp_thread *slot, const struct pp_thread *copy)
 	atomic_store_explicit((_Atomic uint32_t *)&slot->tid, 0, memory_order_release);
 }
 
-/* A slot that is walked for at this moment is odd for long, and its owner stays the same. */
+/* Reads a slot without waiting.  During a walk the sequence is odd for long, but the owner stays
+ * the same. */
 static bool glance(const struct pp_thread *slot, uint32_t tid, struct thread_glance *ret_glance)
 {
 	const volatile struct pp_thread *live = slot;
@@ -157,7 +158,8 @@ static int count_sum(const struct pp_thread *thread, const struct pp_place *plac
 	return err;
 }
 
-/* The part of a wait that goes on.  At the last edge it was left out when it was too short. */
+/* Returns the length so far of a wait that has not ended.  At the last edge it was left out if it
+ * was too short. */
 static uint64_t open_ns(const struct pp_thread *thread, const struct slots_window *window)
 {
 	uint64_t begin = thread->since_ns;
@@ -170,7 +172,7 @@ static uint64_t open_ns(const struct pp_thread *thread, const struct slots_windo
 	return window->end_ns - begin;
 }
 
-/* The same of a wait that has a weight: as wait_weigh() in bpf/threads.bpf.c. */
+/* Counts a wait with a weight: as wait_weigh() in bpf/threads.bpf.c. */
 static int count_weighted(const struct pp_thread *thread, const struct pp_place *place,
 			  uint64_t ns, struct counts *counts)
 {

@@ -8,15 +8,16 @@
 #include "base/cleanup.h"
 #include "drain/thread_slots.h"
 
-/* What is divided together: a thread's place, its queue part apart; or a process' waits of a kind. */
+/* Rows that are divided together: those of one thread's wait site, with its run-queue part apart;
+ * or of a process's waits of one kind. */
 struct stratum {
 	struct pp_process_id id;
-	uint32_t tid;	 /* 0: of the process */
+	uint32_t tid;	 /* 0: for the whole process */
 	uint32_t where;	 /* is_queue, or enum pp_ledger */
-	uint64_t detail; /* key of the place; 0: of the process */
+	uint64_t detail; /* key of the wait site; 0: for the whole process */
 	double exact_ns, exact_events;
 	double walked_ns, walked_events; /* weighted */
-	double passed_ns, passed_events; /* of these: of rows that have their share */
+	double passed_ns, passed_events; /* part of these in rows that have their share already */
 	bool is_exact; /* exact_ns is known */
 };
 
@@ -128,7 +129,8 @@ static void add_row(const struct strata *strata, const struct counted *counted)
 	}
 }
 
-/* What the ledger has beyond the rows is the weighted ones'. */
+/* Sets a process's exact time: what the ledger has in addition to all exact rows belongs to the
+ * weighted ones. */
 static void ask_ledger(const struct wait_shares *shares, struct stratum *process)
 {
 	uint64_t all_ns;
@@ -151,7 +153,7 @@ static uint64_t rounded(double value)
 	return value > 0 ? (uint64_t)(value + 0.5) : 0;
 }
 
-/* (sum w)^2 / sum w^2: as many waits of one weight have this spread. */
+/* Returns (sum w)^2 / sum w^2: that many waits of equal weight have the same spread. */
 static uint64_t effective_of(const struct pp_count *count)
 {
 	double units = (double)count->weight / (double)(1U << PP_WAIT_SQUARE_SHIFT);
@@ -162,7 +164,7 @@ static uint64_t effective_of(const struct pp_count *count)
 	return effective < 1 ? 1 : effective;
 }
 
-/* The next row's share of `exact`: all shares together are exactly that. */
+/* Returns the next row's share of `exact`; the shares of all rows add up to exactly that. */
 static uint64_t share(double exact, double walked, double *passed, uint64_t part)
 {
 	uint64_t before = rounded(exact * *passed / walked);
@@ -178,13 +180,13 @@ static void divide_place(struct stratum *place, struct counted *row)
 
 	row->key.kind = PP_KIND_WAIT;
 	row->key.detail = 0;
-	/* Without the place's own row, which was lost, nothing tells how much it was. */
+	/* The wait site's own row was lost, so its exact sum is unknown. */
 	if (!place->is_exact || !(has_ns || has_events)) {
 		row->count = (struct pp_count){};
 		return;
 	}
 	row->count.effective = effective_of(&walked);
-	/* Waits that go on are no events yet, and one that ends at once has no time. */
+	/* A wait that has not ended is no event yet, and a wait that ends at once has no time. */
 	row->count.weight = has_ns ? share(place->exact_ns, place->walked_ns, &place->passed_ns,
 					   walked.weight) :
 				     share(place->exact_ns, place->walked_events,
@@ -214,13 +216,14 @@ static void make_wait(const struct strata *strata, struct counted *row)
 		if (stratum)
 			divide_place(stratum, row);
 		else
-			row->count = (struct pp_count){}; /* found no room of its own: of no place */
+			/* a row without a stack of its own belongs to no wait site */
+			row->count = (struct pp_count){};
 		return;
 	case PP_KIND_PLACE:
 		stratum = key->detail ? find(strata, of_place(key)) : NULL;
 		key->kind = PP_KIND_WAIT;
 		key->detail = 0;
-		/* Without a walk in this window its last one tells. */
+		/* Without a walk in this window the stack of the last walk is used. */
 		row->count = stratum && stratum->walked_ns + stratum->walked_events > 0 ?
 				     (struct pp_count){} :
 				     row->count;

@@ -28,7 +28,7 @@ static bool is_key(const void *context, uint32_t index, const void *key)
 	return !memcmp(&wakes->entry[index].key, key, sizeof(struct pp_wake_key));
 }
 
-/* The stacks' names are hashes already. */
+/* The stacks' ids are hashes already. */
 static uint32_t hash_of(const struct pp_wake_key *key)
 {
 	uint64_t hash = key->user_stack * 3 + key->kernel_stack * 5 + key->waker.user_stack * 7 +

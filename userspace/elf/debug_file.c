@@ -45,7 +45,7 @@ static uint32_t file_crc(const struct elf_image *debug)
 	return (uint32_t)crc32(crc, debug->data, (uInt)debug->size);
 }
 
-/* link: NULL when the path came from the build-id. */
+/* link: NULL when the path was found by the build-id. */
 static bool belongs_to(const struct elf_image *debug, const struct elf_image *image,
 		       const struct debuglink *link)
 {
@@ -57,8 +57,9 @@ static bool belongs_to(const struct elf_image *debug, const struct elf_image *im
 	return link && debug->size <= DEBUG_CRC_MAX_BYTES && file_crc(debug) == link->crc;
 }
 
-/* The path came out of the file, or from the process that maps it: a debug file counts when its names are no
- * secret, that is root's and for all to read, or when it is of the image's owner. */
+/* Returns whether a debug file may be used.  Its path came from the file or from the process that
+ * maps it, so it may name anything: we accept a file that belongs to root and that all may read,
+ * because its names are no secret, or one that belongs to the image's owner. */
 static bool may_name(const struct elf_image *image, int fd)
 {
 	struct stat status;

@@ -15,7 +15,7 @@ static void on_sigbus(int signal_number, siginfo_t *info, void *context)
 	const int saved_errno = errno;
 
 	(void)context;
-	/* The access is repeated on return: with the default action it then kills. */
+	/* The access is repeated on return, and then the default action kills. */
 	if (info->si_code != BUS_ADRERR ||
 	    mmap((void *)address, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 		 0) == MAP_FAILED)

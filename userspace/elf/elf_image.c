@@ -8,7 +8,7 @@
 
 #define BUILD_ID_MOST_BYTES 64U
 
-/* `size` bytes at a file offset; NULL when they are not all there. */
+/* Returns `size` bytes at a file offset; NULL when not all of them are there. */
 static const uint8_t *bytes_at(const struct elf_image *image, uint64_t offset, uint64_t size)
 {
 	if (offset > image->size || size > image->size - offset)
@@ -92,7 +92,7 @@ static void find_build_id(struct elf_image *image, uint64_t offset, uint64_t siz
 {
 	const uint8_t *at = bytes_at(image, offset, size);
 
-	/* gABI: 4; 8 where .note.gnu.property has a segment of its own. */
+	/* gABI: 4; 8 where .note.gnu.property has its own segment. */
 	align = align == 8 ? 8 : 4;
 	while (at && size >= sizeof(Elf64_Nhdr)) {
 		const uint64_t name_size = read_u32(at), id_size = read_u32(at + 4);
@@ -344,8 +344,8 @@ enum offset_match {
 	MATCH_START
 };
 
-/* The loader maps whole pages, so that two segments can share a page of the file, and an executable
- * mapping starts before its segment does (lld).  Callers ask about executable mappings. */
+/* The loader maps whole pages.  So two segments can share a page of the file, and an executable
+ * mapping starts before its segment (lld).  Callers ask about executable mappings. */
 static enum offset_match match_offset(const struct elf_segment *segment, uint64_t offset)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

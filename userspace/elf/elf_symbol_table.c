@@ -127,7 +127,7 @@ static int read_gnu_hash(const struct elf_image *image, uint64_t vaddr, struct g
 	return 0;
 }
 
-/* One past the last symbol: the end of the chain that starts last. */
+/* Returns one past the last symbol: the end of the chain that starts last. */
 static size_t gnu_hash_symbol_count(const struct elf_image *image, const struct gnu_hash *hash)
 {
 	uint32_t last = 0;
@@ -204,7 +204,8 @@ static int find_in_table(const struct elf_symbol_table *table, const char *name,
 {
 	const size_t name_size = strlen(name) + 1;
 
-	/* Most files lack the name: one pass over the strings is far cheaper than one over symbols. */
+	/* Most files do not have the name: one search in the strings is far cheaper than one over
+	 * symbols. */
 	if (!memmem(table->names, table->names_size, name, name_size))
 		return -ENOENT;
 	for (size_t i = 1; i < table->count; i++)

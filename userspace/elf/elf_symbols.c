@@ -26,7 +26,7 @@ struct elf_symbols {
 	size_t names_size, names_capacity;
 };
 
-/* A function before its names are chosen: which symbol of which source. */
+/* A function before its name is chosen: the index of a symbol in a source. */
 struct symbol_ref {
 	uint64_t start;
 	uint32_t index;
@@ -80,13 +80,13 @@ static int compare_refs(const void *a, const void *b)
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	/* The rest only makes the order, hence the result, certain. */
+	/* The other fields only make the order, and so the result, deterministic. */
 	if (x->source != y->source)
 		return x->source < y->source ? -1 : 1;
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Returns 0 or -ENOMEM; -EFBIG when the names are more than the bound. */
+/* Appends a name.  Returns 0 or -ENOMEM; -EFBIG when the names exceed the bound. */
 static int add_name(struct elf_symbols *symbols, const struct symbol_function *function,
 		    uint32_t *ret_name)
 {
@@ -110,8 +110,8 @@ static int add_name(struct elf_symbols *symbols, const struct symbol_function *f
 	return 0;
 }
 
-/* The best of the refs [first, end), which share a start.  False: none is a function any more, as the
- * file was written to meanwhile. */
+/* Chooses the best of the refs [first, end), which share a start.  Returns false when none is a
+ * function any more, because the file was written to meanwhile. */
 static bool best_of(const struct symbol_sources *sources, const struct symbol_refs *refs,
 		    size_t first, size_t end, struct symbol_function *ret_best)
 {
@@ -129,7 +129,7 @@ static bool best_of(const struct symbol_sources *sources, const struct symbol_re
 	return true;
 }
 
-/* sized_end: where the functions with a size so far end. */
+/* sized_end: the greatest end of the functions with a size so far. */
 static int add_entry(struct elf_symbols *symbols, const struct symbol_function *function,
 		     uint64_t next_start, uint64_t *sized_end)
 {
@@ -182,7 +182,7 @@ static int fill_entries(struct elf_symbols *symbols, const struct symbol_sources
 	return 0;
 }
 
-/* Gives back what growing by doubling left over. */
+/* Frees the rest of arrays that grew by doubling. */
 static void trim(struct elf_symbols *symbols)
 {
 	struct symbol_entry *entry =
@@ -223,7 +223,7 @@ int elf_symbols_read(const struct elf_image *image, const char *root, const char
 	return 0;
 }
 
-/* The last entry that starts at or before vaddr; count when there is none. */
+/* Returns the last entry that starts at or before vaddr; count when there is none. */
 static size_t last_at_or_before(const struct elf_symbols *symbols, uint64_t vaddr)
 {
 	size_t low = 0, high = symbols->count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One pass over unsorted symbols for a sorted batch of addresses.  A symbol is placed by a binary
- * search among the addresses, so a table of 500,000 symbols is neither copied nor sorted. */
+/* Makes one pass over unsorted symbols for a sorted batch of addresses.  A binary search among the
+ * addresses places each symbol, so a table of 500,000 symbols is neither copied nor sorted. */
 #include "elf/elf_symbols.h"
 
 #include <errno.h>
@@ -11,14 +11,15 @@
 /* Functions of honest files hardly overlap, so each address is covered once or twice. */
 #define COVER_MAX_STEPS(count) ((1UL << 22) + 64UL * (count))
 #define RELEASE_SYMBOLS 32768U /* 768 KiB of them */
-#define RELEASE_ANSWERS 64U    /* a name brings 64 KiB into memory (fault-around) */
+#define RELEASE_ANSWERS 64U    /* reading a name brings 64 KiB into memory (fault-around) */
 
-/* What the symbols seen so far say about one address. */
+/* What the symbols read so far say about one address. */
 struct batch_slot {
-	struct symbol_function sized; /* covers it, has a size, starts last; name NULL: none */
-	/* While scanning these three tell of symbols between the neighbouring addresses only;
-	 * spread() then carries them along. */
-	struct symbol_function latest; /* starts last of those that start at or before it */
+	/* it covers the address, has a size, starts last; name NULL: none */
+	struct symbol_function sized;
+	/* During the scan these three describe only symbols between the neighbouring addresses;
+	 * spread() then carries them over. */
+	struct symbol_function latest; /* starts last of those at or before the address */
 	uint64_t last_end;	       /* greatest end at or before it */
 	uint64_t next_start;	       /* least start after it */
 	bool has_latest;
@@ -31,7 +32,7 @@ struct batch {
 	size_t steps_left;
 };
 
-/* The first address that is not below vaddr; count when there is none. */
+/* Returns the first address at or above vaddr; count when there is none. */
 static size_t first_at_or_after(const struct batch *batch, uint64_t vaddr)
 {
 	size_t low = 0, high = batch->count;
@@ -90,7 +91,7 @@ static int place(struct batch *batch, const struct symbol_function *function)
 	return 0;
 }
 
-/* libtorch's tables have 12 MiB of symbols and 60 of names: what was read need not stay. */
+/* Releases what was read: libtorch's tables have 12 MiB of symbols and 60 of names. */
 static void release(const struct symbol_source *source)
 {
 	const struct elf_symbol_table *table = &source->table;
@@ -150,7 +151,8 @@ static struct elf_function answer(const struct batch_slot *slot, uint64_t vaddr)
 	found.name = function->name;
 	found.name_size = symbol_function_name_size(function);
 	found.start = function->start;
-	/* A function that ended inside this one, or that begins in it, bounds what is known. */
+	/* A function that ended inside this one, or that begins in it, limits the range of this
+	 * answer. */
 	if (function->start > found.low)
 		found.low = function->start;
 	if (function->end < found.high)

@@ -39,7 +39,7 @@ static int read_sections(const struct elf_image *image, struct symbol_source *so
 	return 0;
 }
 
-/* Returns 0 also when there is no such table. */
+/* Adds a table; returns 0 also when there is none. */
 static int add_source(struct symbol_sources *sources, const struct elf_image *image, uint32_t type)
 {
 	struct symbol_source source = {.image = image};
@@ -71,7 +71,8 @@ static int add_separate(struct symbol_sources *sources, const char *root, const 
 	return err == -ENOMEM ? err : 0;
 }
 
-/* The file's own .symtab repeats .dynsym, unless `strip -K` left only a few symbols. */
+/* Returns whether .dynsym is redundant: the file's own .symtab repeats it, unless `strip -K` left
+ * only a few symbols. */
 static bool holds_dynamic(const struct symbol_sources *sources)
 {
 	struct elf_symbol_table dynamic;
@@ -113,8 +114,8 @@ static const struct elf_segment *code_segment_at(const struct elf_image *image, 
 	return NULL;
 }
 
-/* Assembler often forgets .type: such a symbol counts when it has no type and lies in code.  "$x" and
- * "$d" are aarch64's mapping symbols. */
+/* Accepts symbols without a type in code, because assembler code often lacks .type.  "$x" and "$d"
+ * are aarch64's mapping symbols. */
 static bool is_untyped_code(const struct symbol_source *source, const Elf64_Sym *symbol)
 {
 	if (ELF64_ST_TYPE(symbol->st_info) != STT_NOTYPE ||
@@ -133,7 +134,7 @@ bool symbol_source_function(const struct symbol_sources *sources, size_t source_
 	const struct elf_segment *segment;
 	uint64_t limit, end, room;
 
-	/* The names themselves are not looked at: that would page in the whole string table. */
+	/* The names themselves are not read: that would page in the whole string table. */
 	if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= SHN_LORESERVE || !symbol.st_name ||
 	    symbol.st_name >= source->table.names_size)
 		return false;
