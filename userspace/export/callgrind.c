@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Source: Valgrind's manual, "Callgrind Format Specification".  Sampled: a call's cost is inclusive,
- * its count the number of samples. */
+/* Source: Valgrind's manual, "Callgrind Format Specification".  A call's cost is inclusive, and its
+ * count is the number of samples. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct callgrind {
 	bool *named; /* by function */
 };
 
-/* "fn=(3) name", later "fn=(3)": speedscope refuses a file that names a number twice. */
+/* Writes "fn=(3) name", and later "fn=(3)": speedscope refuses a file that names a number twice. */
 static void put_function(const struct callgrind *to, uint32_t index, bool is_callee)
 {
 	const struct code_table *table = &to->graph->code;

@@ -15,8 +15,8 @@ struct chrome {
 	int64_t *value;	  /* of one group: self and total, see flame_tree_group_values() */
 	int64_t *start;	  /* of each node, in the profile's unit */
 	int64_t *end;	  /* of each group */
-	double unit_us;	  /* microseconds in one */
-	int64_t pid, tid; /* of the group; made up where there are none */
+	double unit_us;	  /* microseconds in one unit */
+	int64_t pid, tid; /* of the group; made up where it has none */
 };
 
 static void put_name(struct chrome *chrome, const char *what, const char *name)
@@ -42,8 +42,8 @@ static void put_node(struct chrome *chrome, uint32_t index)
 	const struct code_table *table = &chrome->tree->code;
 	const struct code *code = &table->code[chrome->tree->node[index].frame];
 	int64_t total = chrome->value[(size_t)index * 2 + 1];
-	/* Whole ones: a fraction would let a child end after its parent, by a sum's last digit, and a
-	 * reader's stack would go wrong from there. */
+	/* Round to whole microseconds: with fractions, rounding errors could let a child end after
+	 * its parent, and a reader's stack would be wrong from there on. */
 	int64_t from_us = llround((double)chrome->start[index] * chrome->unit_us);
 	int64_t to_us = llround((double)(chrome->start[index] + total) * chrome->unit_us);
 
@@ -66,7 +66,8 @@ static void put_node(struct chrome *chrome, uint32_t index)
 	json_close(json, '}');
 }
 
-/* A thread that was renamed has several groups and one track: they follow each other there. */
+/* Returns where a group's track ends: a thread that was renamed has several groups but one track,
+ * on which they follow each other. */
 static int64_t end_of_track(const struct chrome *chrome, uint32_t group)
 {
 	const struct group *all = chrome->tree->groups.group;
@@ -77,7 +78,7 @@ static int64_t end_of_track(const struct chrome *chrome, uint32_t group)
 	return 0;
 }
 
-/* Parents lie before their children: one pass gives every child its start. */
+/* Writes a group.  Parents come before their children, so one pass gives every child its start. */
 static void put_group(struct chrome *chrome, uint32_t group)
 {
 	const struct flame_tree *tree = chrome->tree;

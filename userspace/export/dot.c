@@ -15,13 +15,13 @@ struct dot {
 	FILE *out;
 };
 
-/* Labels are in double quotes; a backslash begins Graphviz's own escapes. */
+/* Writes a label in double quotes, in which a backslash begins Graphviz's own escapes. */
 static void put_text(FILE *out, const char *text, int max_chars)
 {
 	int count = 0;
 
 	for (; *text; text++) {
-		/* Not within a UTF-8 sequence. */
+		/* Do not cut inside a UTF-8 sequence. */
 		if (((unsigned char)*text & 0xc0) != 0x80 && ++count > max_chars) {
 			fputs("...", out);
 			return;
@@ -37,8 +37,8 @@ static double share_of(const struct dot *dot, int64_t value)
 	return dot->graph->total ? (double)value / (double)dot->graph->total : 0;
 }
 
-/* From a cold blue to a hot red, as saturated as much as there is; white text stays readable on
- * every step (contrast 4.5 and above). */
+/* Writes a colour from cold blue to hot red, the more saturated the larger the share; white text is
+ * readable on all of them (contrast 4.5 and above). */
 static void put_color(FILE *out, double share)
 {
 	double heat = share <= 0 ? 0 : share >= 1 ? 1 : sqrt(share);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Source: open-telemetry/opentelemetry-proto v1.10, profiles/v1development/profiles.proto and
- * collector/profiles/v1development/profiles_service.proto.  Index 0 of each table is its zero value.
- * Resource, scope and period type are always there: receivers fail without. */
+ * collector/profiles/v1development/profiles_service.proto.  Index 0 of each table is its zero
+ * value.
+ * Resource, scope and period type are always written, because receivers fail without them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ enum {
 	DICTIONARY_STACK = 7,
 };
 
-/* One key and value; strings are indices of the dictionary's own table. */
+/* A key and its value; strings are indices in the dictionary's own table. */
 struct attribute {
 	uint32_t key;
 	uint32_t text; /* index + 1; 0: a number */
@@ -75,7 +76,7 @@ static bool attribute_equal(const void *context, uint32_t index, const void *key
 	return a->key == b->key && a->text == b->text && a->number == b->number;
 }
 
-/* Its index, from 1. */
+/* Returns the index of an attribute, from 1. */
 static uint32_t attribute(struct otlp *otlp, const char *key, const char *string, int64_t number)
 {
 	struct attribute wanted = {.key = text(otlp, key),
@@ -97,7 +98,7 @@ static uint32_t attribute(struct otlp *otlp, const char *key, const char *string
 	return ++otlp->attribute_count;
 }
 
-/* Names of the semantic conventions for ours. */
+/* Returns the semantic conventions' name for one of our keys. */
 static const char *convention(const char *key)
 {
 	static const struct {

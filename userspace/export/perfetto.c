@@ -10,9 +10,9 @@
 #include "render/format.h"
 
 #define FLUSH_BYTES (1U << 20)
-#define MAX_SAMPLES 1000000 /* of a trace: more make it slow to open */
+#define MAX_SAMPLES 1000000 /* in one trace: more make it slow to open */
 #define SEQUENCE_ID 1U
-#define NS_OF_A_SAMPLE 10000000 /* where nothing counts samples: one for each 10 ms */
+#define NS_OF_A_SAMPLE 10000000 /* when no value counts samples: one per 10 ms */
 
 enum { TRACE_PACKET = 1 };
 enum {
@@ -122,7 +122,7 @@ static void put_string(struct perfetto *perfetto, uint32_t field, uint64_t id, c
 	proto_close(&perfetto->proto);
 }
 
-/* Each code has its own strings and mapping under its own number: readers need no more. */
+/* Writes a function.  Its strings and its mapping have its own number: readers need no more. */
 static int put_code(struct perfetto *perfetto, uint32_t index)
 {
 	const struct code *code = &perfetto->code.code[index];
@@ -144,7 +144,7 @@ static int put_code(struct perfetto *perfetto, uint32_t index)
 	proto_uint(proto, 1, id);
 	proto_uint(proto, 2, id);
 	proto_uint(proto, 3, id);
-	proto_uint(proto, 4, id); /* frames of one mapping differ by it */
+	proto_uint(proto, 4, id); /* tells the frames of one mapping apart */
 	proto_uint(proto, 5, id);
 	proto_uint(proto, 6, code_line(code));
 	proto_close(proto);
@@ -194,7 +194,8 @@ static int64_t samples_of(const struct perfetto *perfetto, uint32_t row)
 	return samples ? samples : 1;
 }
 
-/* A row's samples, evenly over the time; rows begin at different places of their first step. */
+/* Writes a row's samples evenly over the time; each row begins at another point of its first
+ * step. */
 static int put_row(struct perfetto *perfetto, uint32_t row)
 {
 	const struct profile_row *at = &perfetto->profile->row[row];

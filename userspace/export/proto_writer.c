@@ -8,8 +8,8 @@
 
 #define FIRST_BYTES 65536U
 #define MAX_VARINT_BYTES 10U
-/* Lengths of nested messages, written before they are known: up to 2^35.  A varint may be longer than
- * needed. */
+/* Bytes of a nested message's length, which are reserved before it is known: up to 2^35.  A varint
+ * may be longer than needed. */
 #define LENGTH_BYTES 5U
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Python's marshal format: a type byte, then little-endian values.  Types that every version since 2.5
- * reads: '{' pairs '0', '(' count, 'i' 4 bytes, 'g' double, 'u' count and UTF-8.
+/* Python's marshal format: a type byte, then little-endian values.  We use types that every version
+ * since 2.5 reads: '{' pairs '0', '(' count, 'i' 4 bytes, 'g' double, 'u' count and UTF-8.
  * Source: CPython, Python/marshal.c. */
 #include <endian.h>
 #include <errno.h>
@@ -53,7 +53,8 @@ static void put_tuple(FILE *out, uint32_t count)
 	put_u32(out, count);
 }
 
-/* (file, line, name).  Code without a source stands in "~" for cProfile; here in its module. */
+/* Writes (file, line, name).  cProfile puts code without a source in "~"; we put it in its
+ * module. */
 static void put_function(const struct pstats *pstats, uint32_t index)
 {
 	const struct code_table *table = &pstats->graph->code;
@@ -66,7 +67,7 @@ static void put_function(const struct pstats *pstats, uint32_t index)
 	put_text(pstats->out, code->name ? code_text(table, code->name) : "[unknown]");
 }
 
-/* Readers divide by the number of calls. */
+/* Readers divide by the number of calls, so it must not be 0. */
 static int64_t at_least_one(int64_t samples)
 {
 	return samples < 1 ? 1 : samples;

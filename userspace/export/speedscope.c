@@ -39,7 +39,7 @@ static void put_frames(struct json_writer *json, const struct flame_tree *tree)
 	json_newline(json);
 }
 
-/* Its own units have fixed names; others are bare numbers. */
+/* Returns a unit's name: speedscope has fixed names for its own, others become bare numbers. */
 static const char *unit_name(const char *unit)
 {
 	static const char *const known[] = {"nanoseconds", "microseconds", "milliseconds",

@@ -11,7 +11,7 @@
 
 #define STATUS_MAX_BYTES 65536U
 
-/* All of "Uid:\treal\teffective\tsaved\tfs"; the line's name begins a line. */
+/* Returns whether all of "Uid:\treal\teffective\tsaved\tfs" are this uid. */
 static bool has_uid_alone(const char *status, uid_t uid)
 {
 	const char *line = strstr(status, "\nUid:\t");
@@ -42,7 +42,8 @@ bool live_may_see(uid_t uid, uint32_t tgid)
 		return true;
 	if (process_live_task((pid_t)tgid, &tid))
 		return false;
-	/* fs/proc/base.c, task_dump_owner(): root's when not dumpable, all but the folder itself. */
+	/* When a process is not dumpable, all files in its directory belong to root
+	 * (fs/proc/base.c, task_dump_owner()). */
 	snprintf(path, sizeof(path), "/proc/%d/environ", tid);
 	if (stat(path, &file) || file.st_uid != uid)
 		return false;

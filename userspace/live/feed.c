@@ -37,7 +37,8 @@ static int reserve(struct live_feed *feed, size_t more)
 	return 0;
 }
 
-/* The record at the beginning, and its payload: *ret_size bytes were taken.  0: it is not all there. */
+/* Takes the record at the beginning with its payload: *ret_size bytes.  0: it is not complete
+ * yet. */
 static int take_one(struct live_feed *feed, const struct live_feed_handler *handler,
 		    size_t *ret_size)
 {

@@ -14,7 +14,8 @@ struct reading {
 	void *context;
 	struct live_process process; /* the open one; strings NULL: there is none */
 	size_t thread_capacity;
-	/* By the number in the reply minus that of the process's first one: its string id. */
+	/* String ids of stacks, by the number in the reply minus that of the process's first
+	 * stack. */
 	uint32_t *stack; /* owned */
 	uint64_t first_stack;
 	size_t stack_count, stack_capacity;
@@ -46,7 +47,7 @@ static int flush(struct reading *reading)
 	return 0;
 }
 
-/* Names come from other processes: no control code goes on from here. */
+/* Adds a string without its control codes, because names come from other processes. */
 static int add_string(struct reading *reading, const char *text, uint32_t *ret_id)
 {
 	OWNED_MEM char *clean = NULL;
@@ -206,7 +207,7 @@ static int read_lines(struct reading *reading, FILE *stream)
 
 		if (!fgets(line, LIVE_LINE_BYTES, stream))
 			return -EBADMSG;
-		/* A NUL in it makes it end early: then no newline is there. */
+		/* A NUL in it ends it early: then there is no newline. */
 		size = strlen(line);
 		if (!size || line[size - 1] != '\n')
 			return -EBADMSG;

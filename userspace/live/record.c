@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Three texts of so much, each byte of them escaped, and the numbers fit into a line. */
+/* Three texts of this size, with each byte escaped, and the numbers fit into a line. */
 #define TEXT_BYTES 5000U
 _Static_assert(LIVE_TEXTS_MAX * 4 * TEXT_BYTES + 200 < LIVE_LINE_BYTES, "a record fits");
 
@@ -57,7 +57,7 @@ static int hex_digit(char character)
 	return -EBADMSG;
 }
 
-/* In place.  A NUL would hide what follows. */
+/* Unescapes a text in place.  A NUL is refused: it would hide what follows. */
 static int unescape(char *text)
 {
 	char *to = text;
@@ -97,7 +97,7 @@ static int parse_number(const char *text, uint64_t *ret_number)
 	return 0;
 }
 
-/* The field that *at begins with, ended by NUL; NULL: there is none. */
+/* Returns the field at *at, ended by NUL; NULL: there is none. */
 static char *next_field(char **at)
 {
 	char *field = *at, *tab = field ? strchr(field, '\t') : NULL;

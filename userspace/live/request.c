@@ -20,7 +20,7 @@ struct word {
 	size_t size;
 };
 
-/* The next word of the line: words are apart by one blank each. */
+/* Returns the next word of the line; words are separated by one blank. */
 static struct word next_word(const char **at, const char *end)
 {
 	const char *blank = *at < end ? memchr(*at, ' ', (size_t)(end - *at)) : NULL;
@@ -35,7 +35,7 @@ static bool is_word(struct word word, const char *text)
 	return word.size == strlen(text) && !memcmp(word.text, text, word.size);
 }
 
-/* Digits up to a character that is none; without leading zeros.  0: no number that a process has. */
+/* Reads digits up to another character, without leading zeros.  0: not a pid. */
 static uint32_t read_pid(const char **at, const char *end)
 {
 	uint32_t pid = 0;

@@ -30,7 +30,7 @@ struct client {
 	struct live_request request;
 	char *reply; /* owned */
 	size_t reply_size, sent;
-	bool goes_on; /* another part of the reply will come */
+	bool goes_on; /* another part of the reply follows later */
 };
 
 struct live_server {
@@ -46,12 +46,12 @@ struct live_server {
 
 static void drop(struct client *client)
 {
-	close(client->fd); /* leaves the epoll with it */
+	close(client->fd); /* closing the fd removes it from the epoll set */
 	free(client->reply);
 	*client = (struct client){.state = CLIENT_FREE, .fd = -1};
 }
 
-/* What the client's next event is; a hang-up always is one. */
+/* Sets which events of the client we wait for; a hang-up is always reported. */
 static void watch(const struct live_server *server, const struct client *client, uint32_t events)
 {
 	struct epoll_event event = {.events = events,
@@ -173,7 +173,7 @@ static void read_request(struct live_server *server, struct client *client, uint
 		refuse(server, client, -E2BIG, why_not(-E2BIG), now_ns);
 }
 
-/* ---- those who come ---- */
+/* ---- new clients ---- */
 
 static struct client *find_room(struct live_server *server, uid_t uid)
 {
@@ -198,7 +198,7 @@ static void turn_away(int fd)
 	(void)!send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Closes the fd where it is not taken.  0; -EBUSY; -errno. */
+/* Adds a client, or closes its fd.  Returns 0; -EBUSY; -errno. */
 static int take_client(struct live_server *server, int connected, uint64_t deadline_ns)
 {
 	OWNED_FD int fd = connected;
@@ -227,7 +227,7 @@ static int take_client(struct live_server *server, int connected, uint64_t deadl
 	return 0;
 }
 
-/* Whether somebody was there. */
+/* Accepts a client.  Returns whether there was one. */
 static bool accept_one(struct live_server *server, uint64_t now_ns)
 {
 	int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -317,7 +317,7 @@ bool live_server_waits(const struct live_server *server, uint64_t number)
 	return client && (client->state == CLIENT_WORKS || client->goes_on);
 }
 
-/* The client, when a reply to it may begin. */
+/* Finds the client, if a reply to it may begin. */
 static struct client *find_working(const struct live_server *server, uint64_t number)
 {
 	struct client *client = find(server, number);
@@ -362,7 +362,7 @@ int live_server_fd(const struct live_server *server)
 	return server->epoll;
 }
 
-/* A socket whose server has died refuses. */
+/* Returns whether a server listens: a socket whose server has died refuses. */
 static bool is_served(const struct sockaddr_un *address)
 {
 	OWNED_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -385,7 +385,7 @@ static int clear_path(const struct sockaddr_un *address)
 			return -errno;
 		if (slash && slash > address->sun_path) {
 			memcpy(folder, address->sun_path, (size_t)(slash - address->sun_path));
-			(void)mkdir(folder, 0755); /* bind() tells what is wrong */
+			(void)mkdir(folder, 0755); /* bind() reports what is wrong */
 		}
 		return 0;
 	}
@@ -406,7 +406,7 @@ static int bind_path(struct live_server *server)
 		return err;
 	if (bind(server->listener, address, sizeof(server->address)))
 		return -errno;
-	/* Who may connect is everybody, who may see what is asked for each request. */
+	/* Everybody may connect; each request is checked for what the user may see. */
 	if (stat(server->address.sun_path, &status) || chmod(server->address.sun_path, 0666) ||
 	    listen(server->listener, (int)LIVE_CLIENTS_MAX))
 		return -errno;
@@ -415,7 +415,8 @@ static int bind_path(struct live_server *server)
 	return 0;
 }
 
-/* Who started us has connected it: a request comes when it likes. */
+/* Takes the connection that the program that started us has made: a request may come at any
+ * time. */
 static int adopt(struct live_server *server, const char *number)
 {
 	char *end;

@@ -17,10 +17,10 @@
 struct gzip_sink {
 	z_stream stream;
 	int is_open;
-	uint8_t *pending; /* raw bytes before the next deflate() */
+	uint8_t *pending; /* uncompressed bytes for the next deflate() */
 	size_t pending_size, pending_capacity;
 	uint8_t *output;
-	size_t output_capacity; /* stream.total_out of it are used */
+	size_t output_capacity; /* of which stream.total_out are used */
 };
 
 void gzip_sink_free(struct gzip_sink *sink)
@@ -66,7 +66,7 @@ static int grow_output(struct gzip_sink *sink)
 	return 0;
 }
 
-/* Compresses all that is given, or with Z_FINISH until the stream has ended. */
+/* Compresses all bytes, or with Z_FINISH goes on until the stream has ended. */
 static int compress_bytes(struct gzip_sink *sink, const void *bytes, size_t size, int flush)
 {
 	z_stream *stream = &sink->stream;
@@ -103,7 +103,7 @@ static int flush_pending(struct gzip_sink *sink)
 	return err;
 }
 
-/* Room for `size` more pending bytes. */
+/* Makes room for `size` more pending bytes. */
 static int reserve(struct gzip_sink *sink, size_t size)
 {
 	uint8_t *grown;

@@ -63,7 +63,7 @@ static int function_id(struct pprof_code *code, const struct pprof_function *fun
 	return 0;
 }
 
-/* Readers drop locations without a function: one that has no name is shown by its file's. */
+/* Names a location without a function, which readers would drop, after its file. */
 static int unnamed(struct pprof_code *code, const struct module *module, uint32_t *ret_name)
 {
 	const char *path = module ? intern_get(code->profile->strings, module->path, NULL) : "";
@@ -93,7 +93,8 @@ static int describe_function(struct pprof_code *code, const struct frame *frame,
 			  : unnamed(code, module, &function.name);
 	if (!err)
 		err = pprof_strings_add(code->strings, file, &function.file);
-	/* pprof demangles a system name that equals the name, and takes <module> for a template. */
+	/* pprof demangles a system name that equals the name, and would take <module> for a
+	 * template. */
 	if (!err && frame->kind != FRAME_PYTHON && frame->system_name != frame->name)
 		err = pprof_strings_add(code->strings, frame->system_name, &function.system_name);
 	if (!err)

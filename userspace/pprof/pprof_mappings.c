@@ -30,7 +30,7 @@ static uint32_t known_kind(const struct frame *frame)
 	return frame->kind < FRAME_KINDS ? frame->kind : FRAME_NATIVE;
 }
 
-/* How well a module serves as title: readers show the first mapping as "File:". */
+/* Returns how well a module serves as title: readers show the first mapping as "File:". */
 static int title_rank(const struct profile *profile, const struct profile_module *module)
 {
 	const char *path = intern_get(profile->strings, module->module.path, NULL);
@@ -46,7 +46,7 @@ static int title_rank(const struct profile *profile, const struct profile_module
 	return strstr(base, ".so") ? 2 : 4;
 }
 
-/* The module of the best rank; of equals the one that most samples pass through.  0: none. */
+/* Returns the module of the best rank, of equals the one in most samples.  0: none. */
 static uint32_t find_title(const struct profile *profile)
 {
 	int64_t best_weight = 0;
@@ -87,7 +87,7 @@ static void add_modules(struct pprof_mappings *mappings, bool of_kernel)
 	}
 }
 
-/* Which kinds there are of frames without a module: bits 1 << kind. */
+/* Returns the kinds of frames without a module: bits 1 << kind. */
 static uint32_t kinds_without_module(const struct profile *profile)
 {
 	uint32_t kinds = 0;
@@ -101,7 +101,7 @@ static uint32_t kinds_without_module(const struct profile *profile)
 	return kinds;
 }
 
-/* The kernel's module of most samples.  0: none. */
+/* Returns the kernel's module with most samples.  0: none. */
 static uint32_t find_kernel(const struct profile *profile)
 {
 	uint32_t kernel = 0;
@@ -116,7 +116,7 @@ static uint32_t find_kernel(const struct profile *profile)
 	return kernel;
 }
 
-/* The title first, the kernel last. */
+/* Orders the mappings: the title first, the kernel last. */
 static void order_mappings(struct pprof_mappings *mappings)
 {
 	uint32_t kinds = kinds_without_module(mappings->profile);
@@ -158,7 +158,8 @@ uint32_t pprof_mappings_id(const struct pprof_mappings *mappings, const struct f
 		       : mappings->kind_id[known_kind(frame)];
 }
 
-/* With has_functions false a reader looks for the file on its own machine, and warns. */
+/* Writes a mapping.  If has_functions were false, a reader would look for the file on its own
+ * machine, and warn. */
 static int put_mapping(struct gzip_sink *sink, uint32_t id, const struct module *module,
 		       uint32_t file, uint32_t build_id)
 {

@@ -215,7 +215,7 @@ static int take_bytes(struct pprof_tables *tables, const struct wire_field *fiel
 	case PPROF_PROFILE_COMMENT:
 		return add_comments(tables, field->bytes);
 	default:
-		return 0; /* a field of a later format, or one that is not needed */
+		return 0; /* a field of a later format, or one that we do not need */
 	}
 }
 

@@ -101,7 +101,7 @@ static int find_value(const struct profile_options *options, const char *type)
 	return -ENOENT;
 }
 
-/* As the store names them: by the default sample type, the first kind where several have it. */
+/* Chooses the kind by the default sample type: the first kind that has it. */
 static const char *guess_kind(const struct profile_options *options)
 {
 	for (unsigned int i = 0; i < PP_PROFILE_COUNT; i++) {
@@ -128,7 +128,7 @@ static int choose_value(struct profile_reader *reader, const struct profile_opti
 		if (index < 0)
 			return reader_fail(reader, -ENOENT, "has no such sample type");
 	}
-	/* The last one, as pprof has it. */
+	/* The last one, as in pprof. */
 	reader->value_index =
 		index < 0 ? (unsigned int)options->value_count - 1 : (unsigned int)index;
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]) && reader->count_index < 0; i++) {
@@ -168,7 +168,8 @@ static int new_profile(struct profile_reader *reader, const char *kind)
 	return profile_new(&options, reader->strings, &reader->profile);
 }
 
-/* The types of a later file: the same ones, in any order; more are left out. */
+/* Finds the sample types in a later file: they must all be there, in any order; further ones are
+ * ignored. */
 static int match_types(struct profile_reader *reader)
 {
 	const struct profile_options *options = &reader->profile->options;
@@ -206,7 +207,8 @@ static bool has_comment(const struct profile *profile, uint32_t string)
 	return false;
 }
 
-/* Of one window only: kept when there is one file. */
+/* Returns whether a comment is about one window only: it is kept only when there is a single
+ * file. */
 static bool is_of_window(const char *text)
 {
 	return !strncmp(text, "ledger ", strlen("ledger ")) ||

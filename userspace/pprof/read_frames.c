@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A pprof file's locations -> frames of the profile.  Each is looked at once a file. */
+/* Converts a pprof file's locations to frames of the profile.  Each location is read once per
+ * file. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +88,8 @@ static bool ends_with(const char *text, const char *end)
 	return text_size >= end_size && !strcmp(text + text_size - end_size, end);
 }
 
-/* What a mapping's name says of its frames; true: it is a name of ours for "no file". */
+/* Finds the kind of frames by their mapping's name.  Returns true when the name is one of ours for
+ * "no file". */
 static bool kind_of_mapping(const char *path, uint32_t *ret_kind)
 {
 	static const struct {
@@ -112,7 +114,7 @@ static bool kind_of_mapping(const char *path, uint32_t *ret_kind)
 	return false;
 }
 
-/* The item's cache: module, and its kind in cached_count. */
+/* Sets the item's cache: the module, and its frames' kind in cached_count. */
 static int resolve_mapping(struct profile_reader *reader, struct pprof_item *item)
 {
 	struct read_mapping mapping;
@@ -130,7 +132,7 @@ static int resolve_mapping(struct profile_reader *reader, struct pprof_item *ite
 	if (kind_of_mapping(string_of(reader, module.path), &kind)) {
 		item->cached = NO_MODULE;
 	} else {
-		/* The same file lies elsewhere in each process. */
+		/* The same file has other addresses in each process. */
 		if (!reader->options.drop_addresses) {
 			module.start = mapping.start;
 			module.limit = mapping.limit;
@@ -190,7 +192,7 @@ static int find_function(struct profile_reader *reader, uint64_t id,
 
 /* ---- locations ---- */
 
-/* Other tools give no mapping for Python, or the interpreter's. */
+/* Finds Python by the file name: other tools use no mapping for Python, or the interpreter's. */
 static bool is_python_file(const char *file)
 {
 	return ends_with(file, ".py") || ends_with(file, ".pyw") || !strncmp(file, "<frozen ", 8) ||
@@ -219,7 +221,7 @@ static int append_frame(struct profile_reader *reader, const struct frame *frame
 	return 0;
 }
 
-/* base: what the location's mapping and address say. */
+/* base: frame with the location's mapping and address. */
 static int append_line(struct profile_reader *reader, struct wire message, const struct frame *base,
 		       uint32_t mapping_path)
 {
@@ -250,13 +252,13 @@ static int append_line(struct profile_reader *reader, struct wire message, const
 		frame.module = NO_MODULE;
 	else if (function->system_name != function->name)
 		frame.system_name = function->system_name;
-	/* Our own writer names the module where no source is known. */
+	/* Our own writer puts the module where the source is unknown. */
 	if (frame.kind != FRAME_PYTHON && frame.file == mapping_path)
 		frame.file = 0;
 	return append_frame(reader, &frame);
 }
 
-/* Nobody has looked for its symbol. */
+/* Appends a frame that was never symbolized. */
 static int append_unnamed(struct profile_reader *reader, const struct frame *base,
 			  uint32_t mapping_path)
 {

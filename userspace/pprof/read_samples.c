@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A pprof file's samples -> rows of the profile. */
+/* Converts a pprof file's samples to rows of the profile. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +168,7 @@ static int take_values(struct raw_sample *sample, struct wire packed)
 	return err;
 }
 
-/* Labels beyond the 32nd are left out. */
+/* Labels after the 32nd are left out. */
 static int take_label(struct raw_sample *sample, struct wire message)
 {
 	struct raw_label label = {0};
@@ -198,8 +198,9 @@ static int take_field(struct profile_reader *reader, struct raw_sample *sample,
 	}
 }
 
-/* Labels first: the stack of an unwanted sample need not be resolved.  They follow the stack in the
- * message, so it is read twice, which costs less than a stack. */
+/* Reads the labels first, so that the stack of an unwanted sample need not be resolved.  They
+ * follow the stack in the message, which is therefore read twice; that costs less than resolving a
+ * stack. */
 static int parse_labels_and_values(struct raw_sample *sample, struct wire message)
 {
 	struct wire_field field;

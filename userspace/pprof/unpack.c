@@ -47,7 +47,7 @@ static int fill(struct unpacked *unpacked, struct input *input)
 	return 0;
 }
 
-/* Room for at least one more byte. */
+/* Makes room for at least one more byte. */
 static int grow(struct unpacked *unpacked, size_t max_bytes)
 {
 	size_t capacity = unpacked->capacity ? unpacked->capacity * 2 : FIRST_BYTES;
@@ -92,7 +92,7 @@ static int copy_plain(struct unpacked *unpacked, struct input *input, size_t max
 	return 0;
 }
 
-/* One inflate() call.  *ended: the member is complete. */
+/* Calls inflate() once.  *ended: the member is complete. */
 static int inflate_some(struct unpacked *unpacked, z_stream *stream, size_t max_bytes, bool *ended)
 {
 	int err = grow(unpacked, max_bytes), result;
@@ -153,7 +153,7 @@ static int inflate_file(struct unpacked *unpacked, struct input *input, size_t m
 	return err;
 }
 
-/* Files that are no protobuf and that people give all the same. */
+/* Names the format of files that are not protobuf, but that people pass nevertheless. */
 static const char *foreign_format(const struct input *input)
 {
 	static const struct {

@@ -62,7 +62,7 @@ int stack_table_add_location(struct stack_table *table, const struct frame *fram
 	return 0;
 }
 
-/* Room for `count` ids at the end of the newest chunk; not yet taken. */
+/* Reserves room for `count` ids at the end of the newest chunk; nothing is added yet. */
 static uint32_t *chunk_reserve(struct stack_table *table, size_t count)
 {
 	struct stack_chunk *chunk = table->chunk;
@@ -88,7 +88,7 @@ static bool stack_equal(const void *context, uint32_t index, const void *key)
 	       !memcmp(a->location, b->location, a->count * sizeof(a->location[0]));
 }
 
-/* ids: what chunk_reserve() gave, filled; taken when the stack is new. */
+/* Adds a stack of the ids in reserved memory; the memory is kept when the stack is new. */
 static int add_reserved(struct stack_table *table, const uint32_t *ids, size_t count,
 			uint32_t *ret_stack)
 {
@@ -139,7 +139,7 @@ int stack_table_add_ids(struct stack_table *table, const uint32_t *location, siz
 	ids = chunk_reserve(table, count);
 	if (!ids)
 		return -ENOMEM;
-	if (count) /* location may be NULL then */
+	if (count) /* otherwise location may be NULL */
 		memcpy(ids, location, count * sizeof(*ids));
 	return add_reserved(table, ids, count, ret_stack);
 }

@@ -6,16 +6,16 @@
 #include "base/cleanup.h"
 #include "elf/elf_symbol_table.h"
 
-#define OCCURRENCES_MAX 8U /* of a name in a table of strings; the work is linear in the file */
-#define COLD_BYTES 512U	   /* of a name, looked at for its end */
+#define OCCURRENCES_MAX 8U /* of a name in a string table; the work is linear in the file */
+#define COLD_BYTES 512U	   /* how much of a name is searched for its end */
 
-/* greenlet 2 and later: UserGreenlet::inner_bootstrap() calls what the greenlet runs, and does not
- * return.  Before, g_initialstub() does so itself. */
+/* In greenlet 2 and later UserGreenlet::inner_bootstrap() calls what the greenlet runs, and does
+ * not return.  Before, g_initialstub() does that itself. */
 static const char *const first_functions[] = {"_ZN8greenlet12UserGreenlet15inner_bootstrap",
 					      "g_initialstub"};
 static const char *const modules[] = {"PyInit__greenlet", "PyInit_greenlet"};
 
-/* gcc's part of a function that seldom runs: "name.cold". */
+/* Returns whether this is gcc's part of a function that seldom runs: "name.cold". */
 static bool is_cold(const char *name, size_t size)
 {
 	size_t looked_at = strnlen(name, size < COLD_BYTES ? size : COLD_BYTES);
@@ -23,7 +23,7 @@ static bool is_cold(const char *name, size_t size)
 	return memmem(name, looked_at, ".cold", strlen(".cold"));
 }
 
-/* The function whose name lies there; 0: none has it. */
+/* Returns the function whose name is at that offset; 0: none. */
 static uint64_t function_named(const struct elf_symbol_table *table, size_t name)
 {
 	for (size_t i = 0; i < table->count; i++) {
@@ -36,7 +36,7 @@ static uint64_t function_named(const struct elf_symbol_table *table, size_t name
 	return 0;
 }
 
-/* The address of a function whose name begins so. */
+/* Returns the address of a function whose name begins with `start`. */
 static uint64_t find_by_start(const struct elf_symbol_table *table, const char *start)
 {
 	const char *end = table->names + table->names_size, *at = table->names;

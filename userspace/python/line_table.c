@@ -4,19 +4,20 @@
 #include "python/python_code.h"
 
 #define LNOTAB_ENTRY_BYTES 2U
-#define NO_LINE_310 (-128)   /* the delta that says "this range has no line" */
+#define NO_LINE_310 (-128)   /* the delta that means "this range has no line" */
 #define CODE_UNIT_BYTES 2U   /* 3.11+: lengths count code units */
-#define MAX_VARINT_SHIFT 30U /* six bits a byte; more bytes than an int has are not CPython's */
+/* six bits a byte; CPython does not write more bytes than an int needs */
+#define MAX_VARINT_SHIFT 30U
 
 /* Kinds of an entry of a location table (Objects/locations.md); those below are "short forms". */
 enum location_kind {
-	LOCATION_ONE_LINE = 10, /* 10, 11, 12: that much added to the line */
+	LOCATION_ONE_LINE = 10, /* 10, 11, 12: adds 0, 1, 2 to the line */
 	LOCATION_NO_COLUMNS = 13,
 	LOCATION_LONG = 14,
 	LOCATION_NONE = 15,
 };
 
-/* Tables are hostile bytes: sums wrap as unsigned, and a line that CPython cannot have is none. */
+/* Tables may be hostile: sums wrap as unsigned, and a line that CPython cannot have becomes 0. */
 static uint32_t checked_line(uint32_t line)
 {
 	return line <= INT_MAX ? line : 0;
@@ -32,7 +33,7 @@ uint32_t line_table_find_lnotab(const uint8_t *table, size_t size, uint32_t firs
 		start += table[at];
 		if (start > offset)
 			break;
-		/* Lines only grow until 3.5; signed from 3.6 on. */
+		/* Deltas are unsigned until 3.5, signed from 3.6 on. */
 		line += is_python2 ? table[at + 1] : (uint32_t)(int8_t)table[at + 1];
 	}
 	return checked_line(line);
@@ -93,7 +94,7 @@ static uint32_t read_signed_varint(struct location_cursor *cursor)
 	return value & 1 ? 0U - (value >> 1) : value >> 1;
 }
 
-/* Reads what follows an entry's first byte; returns what it adds to the line. */
+/* Reads what follows an entry's first byte; returns what is added to the line. */
 static uint32_t read_line_delta(struct location_cursor *cursor, unsigned int kind)
 {
 	uint32_t delta;
@@ -130,7 +131,7 @@ uint32_t line_table_find_311(const uint8_t *table, size_t size, uint32_t first_l
 		unsigned int kind = (head >> 3) & 15;
 		uint32_t delta = read_line_delta(&cursor, kind);
 
-		/* An entry that the cut goes through says nothing. */
+		/* An entry that is cut says nothing. */
 		if (cursor.is_cut)
 			break;
 		line += delta;

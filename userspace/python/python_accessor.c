@@ -19,9 +19,9 @@ struct machine {
 	uint64_t pc;
 	struct accessor_value reg[16];
 	struct accessor *out;
-	/* The other way of the first conditional jump. */
+	/* The other branch of the first conditional jump. */
 	struct accessor_value other_reg[16];
-	uint64_t other_pc; /* 0: none, or taken */
+	uint64_t other_pc; /* 0: there is none, or it was followed already */
 	bool is_done;
 };
 
@@ -47,8 +47,8 @@ static int64_t add_wrapping(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-/* The relocation tables as the loader finds them (section headers may be gone): DT_RELA, and
- * DT_JMPREL, where TLS descriptors lie. */
+/* The relocation tables as the loader finds them, because section headers may be missing: DT_RELA,
+ * and DT_JMPREL with the TLS descriptors. */
 struct relocation_tables {
 	uint64_t vaddr[2], size[2];
 };
@@ -220,7 +220,7 @@ static struct accessor_value constant(int64_t number)
 	return (struct accessor_value){.kind = ACCESSOR_CONSTANT, .offset = number};
 }
 
-/* The sum of two values, where one is a number, or a TLS offset is added to the thread pointer. */
+/* Adds two values, where one is a number, or a TLS offset that is added to the thread pointer. */
 static struct accessor_value sum(struct accessor_value a, struct accessor_value b)
 {
 	if (a.kind == ACCESSOR_CONSTANT || b.kind == ACCESSOR_THREAD) {
@@ -245,7 +245,7 @@ static struct accessor_value sum(struct accessor_value a, struct accessor_value 
 	return unknown;
 }
 
-/* The address that a memory operand names.  `end`: address of the next instruction. */
+/* Returns the address of a memory operand.  `end`: address of the next instruction. */
 static struct accessor_value operand_address(struct machine *m, const struct instruction *in,
 					     uint64_t end)
 {
@@ -323,7 +323,7 @@ static void finish_path(struct machine *m)
 
 	m->out->result = *rax;
 	m->out->argument = m->reg[RDI].kind ? m->reg[RDI] : m->out->argument;
-	/* `return NULL` is the short way of most accessors. */
+	/* `return NULL` is the short branch of most accessors. */
 	if (m->other_pc && (rax->kind == ACCESSOR_UNKNOWN || rax->kind == ACCESSOR_CONSTANT)) {
 		memcpy(m->reg, m->other_reg, sizeof(m->reg));
 		m->pc = m->other_pc;
@@ -489,7 +489,7 @@ static bool step_modrm(struct machine *m, struct instruction *in)
 			m->reg[in->rm] = constant(number);
 		return true;
 	case 0xff:
-		if ((in->reg & 7) == 4) { /* jmp: somebody else's result */
+		if ((in->reg & 7) == 4) { /* jmp: another function's result */
 			m->reg[RAX] = unknown;
 			finish_path(m);
 		} else if ((in->reg & 7) == 2) { /* call */
@@ -518,7 +518,7 @@ static void step(struct machine *m)
 	const uint64_t start = m->pc;
 	bool is_known;
 
-	/* The last instructions of a segment may have less behind them. */
+	/* Fewer bytes may follow the last instructions of a segment. */
 	while (in.left && !(in.at = elf_image_at(m->image, start, in.left)))
 		in.left--;
 	in.begin = in.at;

@@ -10,21 +10,21 @@
 
 #define CODE_UNIT_BYTES 2U /* of bytecode, 3.6+ */
 
-/* A name or a line table as it lies in memory; borrowed from a record or from a code_copy. */
+/* A name or a line table in its original encoding; borrowed from a record or from a code_copy. */
 struct code_part {
 	const uint8_t *bytes;
 	size_t size;
 	unsigned int kind; /* bytes a character */
 };
 
-/* What a code object is made of, wherever it came from. */
+/* The parts of a code object, from whatever source. */
 struct code_parts {
 	struct code_part name, filename, line_table;
 	uint32_t first_line, flags;
 	bool is_truncated;
 };
 
-/* The same, read from a live process: owns the bytes. */
+/* A code object read from a live process: owns the bytes. */
 struct code_copy {
 	struct code_parts parts;
 	uint8_t *name, *filename, *line_table;
@@ -86,7 +86,8 @@ static int code_from_parts(const struct code_parts *parts, const struct pp_pytho
 	return 0;
 }
 
-/* Copies at most max_bytes (a multiple of 4); a longer part makes the code object truncated. */
+/* Copies at most max_bytes (a multiple of 4) of a part; when it is longer, the code object is
+ * truncated. */
 static int copy_part(const struct python_memory *memory, const struct python_string *string,
 		     size_t max_bytes, uint8_t **owner, struct code_part *part, bool *is_truncated)
 {
@@ -141,8 +142,8 @@ static uint32_t u32_at(const uint8_t *bytes, uint16_t offset)
 	return value;
 }
 
-/* Bytes of a code object that hold all fields used here: 2.7's is shorter than what the kernel side
- * reads.  0: the layout has an offset that cannot be. */
+/* Returns how many bytes of a code object hold all fields used here: 2.7's is shorter than what the
+ * kernel side reads.  0: the layout has an impossible offset. */
 static size_t code_head_bytes(const struct pp_python *layout)
 {
 	const uint16_t offset[] = {
@@ -163,7 +164,7 @@ static size_t code_head_bytes(const struct pp_python *layout)
 	return size <= PP_CODE_READ_BYTES ? size : 0;
 }
 
-/* code_type: address of PyCode_Type in the process; 0: unknown, not checked. */
+/* code_type: address of PyCode_Type in the process; 0: unknown, so not checked. */
 static int copy_code(const struct python_memory *memory, uint64_t code_type, uint64_t address,
 		     struct code_copy *copy)
 {
@@ -191,7 +192,7 @@ static int copy_code(const struct python_memory *memory, uint64_t code_type, uin
 	return err;
 }
 
-/* Is this still what the record was made of?  The process may have freed it since. */
+/* Returns whether the memory still has what the record has: the process may have freed it since. */
 static bool starts_with(const struct code_part *now, const struct code_part *then)
 {
 	return !then->size || (now->kind == then->kind && now->size >= then->size &&
@@ -206,8 +207,8 @@ static bool is_same_code(const struct code_parts *now, const struct code_parts *
 	       starts_with(&now->line_table, &then->line_table);
 }
 
-/* A part that the kernel side could not read (its page was not there) is empty.  Code objects have
- * file names, and from 3.10 on line tables. */
+/* Returns whether parts are missing: a part that the kernel side could not read (its page was not
+ * resident) is empty.  Code objects have file names, and from 3.10 on line tables. */
 static bool is_incomplete(const struct pp_code_record *record, const struct pp_python *layout)
 {
 	return record->flags & PP_CODE_TRUNCATED || !record->filename_bytes ||
@@ -274,7 +275,7 @@ static size_t append_part(uint8_t *body, size_t at, const struct code_part *part
 	return at + bytes;
 }
 
-/* As walk_code_hash() in bpf/lib/code.bpf.h, of as much as it sees. */
+/* As walk_code_hash() in bpf/lib/code.bpf.h, over the bytes that it reads. */
 static uint64_t content_id(const struct code_parts *parts)
 {
 	uint8_t body[2 * PP_MAX_NAME_BYTES + PP_MAX_LINE_TABLE_BYTES + sizeof(uint64_t)];
@@ -314,7 +315,7 @@ uint32_t python_code_line(const struct python_code *code, uint32_t what)
 		offset = what * CODE_UNIT_BYTES;
 	else if (is_location_table)
 		offset = what - code->code_adaptive;
-	/* -1, or before the first instruction: the frame has not begun. */
+	/* -1, or before the first instruction: the frame has not started. */
 	if ((int32_t)what < 0 || (int32_t)offset < 0)
 		return code->first_line;
 	if (is_location_table)

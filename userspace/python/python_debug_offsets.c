@@ -7,11 +7,11 @@
 #include <string.h>
 
 #define COOKIE "xdebugpy"
-/* The kernel side reads no more of a frame: it may end where its page does. */
+/* The kernel side reads no more of a frame, because its page may end there. */
 #define INTERPRETER_FRAME_BYTES 88U
 #define INTERPRETER_MAX_BYTES (1U << 22) /* PyInterpreterState and _PyRuntime: 250-450 KiB */
 
-/* Word numbers of the fields we use; 0: this version has none. */
+/* Numbers of the words that we use; 0: this version has no such word. */
 struct debug_words {
 	uint8_t minor;
 	uint8_t count; /* words of the whole struct */
@@ -59,13 +59,14 @@ static const struct debug_words words_of[] = {
 };
 /* clang-format on */
 
-/* The table of offsets in the file, and whether all that was asked of it so far was in bounds. */
+/* Reads offsets from the file, and remembers whether one was out of bounds. */
 struct debug_reader {
 	const uint8_t *data;
 	bool is_bad;
 };
 
-/* Word `index`, at most `limit` - `size` and a multiple of the field's size; 0 for index 0. */
+/* Returns word `index`, at most `limit` - `size` and a multiple of the field's size; 0 for index
+ * 0. */
 static uint32_t word(struct debug_reader *reader, uint8_t index, uint32_t size, uint32_t limit)
 {
 	uint64_t value;
@@ -95,13 +96,13 @@ static void read_interpreter(struct debug_reader *reader, const struct debug_wor
 	info->interp_modules = word(reader, words->interp_modules, 8, limit);
 	bpf->gc_offset = word(reader, words->interp_gc, 8, limit) +
 			 word(reader, words->gc_collecting, 4, 4096);
-	/* The struct lies in the interpreter's own; ceval.gil points to it. */
+	/* The GIL's struct is inside the interpreter's; ceval.gil points to it. */
 	if (holder <= gil || locked <= gil || holder - gil > 256 || locked - gil > 256)
 		reader->is_bad = true;
 	bpf->gil_holder = holder - gil;
 	bpf->gil_locked = locked - gil;
 	bpf->interp_gil = word(reader, words->interp_ceval_gil, 8, PP_NO_OFFSET);
-	/* The kernel side counts the words of a wait from last_holder on. */
+	/* The kernel side expects the words of a wait at offsets from last_holder. */
 	if (locked != holder + 8)
 		bpf->interp_gil = PP_NO_OFFSET;
 }
@@ -133,7 +134,7 @@ static void read_frame_and_code(struct debug_reader *reader, const struct debug_
 				struct pp_python *bpf)
 {
 	const uint32_t frame = INTERPRETER_FRAME_BYTES;
-	/* The kernel side reads no more of a code object than up to the line table's pointer. */
+	/* The kernel side reads a code object up to the line table's pointer. */
 	const uint32_t table = word(reader, words->code_line_table, 8, PP_CODE_READ_BYTES);
 	const uint32_t code = table + 8;
 	const uint16_t flags_before_line = bpf->code_first_line - bpf->code_flags;

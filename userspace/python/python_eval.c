@@ -28,7 +28,7 @@ struct candidate {
 struct search {
 	const struct elf_image *image;
 	const uint8_t *table;
-	uint64_t table_vaddr; /* of the header, to which the entries are relative */
+	uint64_t table_vaddr; /* of the header; the entries are relative to it */
 	size_t count;
 	struct candidate candidate[MAX_CANDIDATES];
 	size_t candidate_count;
@@ -67,8 +67,9 @@ static int search_begin(const struct elf_image *image, struct search *ret_search
 	return 0;
 }
 
-/* pc_begin, pc_range as pcrel|sdata4: that is so when pc_begin says what the table says.  The
- * augmentation starts with its own length ('z', which an encoding other than absptr needs). */
+/* Reads an FDE whose pc_begin and pc_range are pcrel|sdata4, which is certain when pc_begin equals
+ * the table's.  The augmentation starts with its own length ('z', which any encoding but absptr
+ * needs). */
 static int fde_read(const struct search *search, uint64_t vaddr, uint64_t pc, struct fde *ret_fde)
 {
 	const uint8_t *at = elf_image_at(search->image, vaddr, 17);
@@ -126,8 +127,8 @@ static int fde_find(const struct search *search, uint64_t pc, struct fde *ret_fd
 	return 0;
 }
 
-/* DW_CFA_advance_loc and its longer forms, DW_CFA_set_loc: a row ends there.  What comes before
- * changes the first row. */
+/* Returns whether the first row is already that of a function with a frame: DW_CFA_advance_loc and
+ * its longer forms, or DW_CFA_set_loc, end a row; what comes before them changes the first row. */
 static bool starts_inside(const struct fde *fde)
 {
 	for (size_t i = 0; i < fde->program_bytes; i++) {
@@ -160,9 +161,9 @@ static void add_candidate(struct search *search, const struct fde *fde, unsigned
 			(struct candidate){.fde = *fde, .jumps = jumps};
 }
 
-/* The next `jmp rel32` (E9) or `jcc rel32` (0F 80-8F) from offset *at on; moves *at past its first
- * byte.  Every byte is taken for the start of an instruction: what is none hardly ever points into
- * a part of the function, twice. */
+/* Finds the next `jmp rel32` (E9) or `jcc rel32` (0F 80-8F) at or after offset *at; moves *at past
+ * its first byte.  Every byte is tried as the start of an instruction: a wrong one hardly ever
+ * points into a part of the function, let alone twice. */
 static bool next_jump(const uint8_t *code, const struct pp_eval_range *range, uint64_t *at,
 		      uint64_t *ret_target)
 {
@@ -193,7 +194,7 @@ static const uint8_t *code_of(struct search *search, const struct pp_eval_range 
 	return elf_image_at(search->image, range->low, size);
 }
 
-/* Jumps out of a known part. */
+/* Counts jumps out of a known part. */
 static void count_jumps_out(struct search *search, const struct pp_eval_range *known, size_t count,
 			    size_t from)
 {
@@ -207,8 +208,8 @@ static void count_jumps_out(struct search *search, const struct pp_eval_range *k
 			add_candidate(search, &fde, 1);
 }
 
-/* Jumps back into a known part, past its start (jump tables lead to the unlikely code, so that only
- * its way back is a jump). */
+/* Counts jumps back into a known part, after its start.  Unlikely code may be reached by jump
+ * tables only, so that just its way back is a jump. */
 static void count_jumps_back(struct search *search, const struct pp_eval_range *known, size_t count,
 			     size_t to)
 {

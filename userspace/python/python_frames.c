@@ -8,7 +8,7 @@
 #include "base/io.h"
 #include "base/page_cache.h"
 
-/* sizeof(_PyInterpreterFrame) of 3.14 and 3.15: nothing need lie behind a frame. */
+/* sizeof(_PyInterpreterFrame) of 3.14 and 3.15: the memory after a frame may not be readable. */
 #define INTERPRETER_FRAME_BYTES 88U
 #define MAX_TLS_MODULES 4096U
 #define MAX_PTHREAD_KEYS 1024U
@@ -21,7 +21,7 @@
 #define GLIBC_KEY_BLOCK 32U
 #define MUSL_KEYS_OFFSET 0x80U
 
-/* Where waits for the GIL are, from last_holder on: as bpf/lib/gil.bpf.h. */
+/* Where the words of GIL waits are, relative to last_holder: as bpf/lib/gil.bpf.h. */
 #define GIL_WAIT_LOW 24U
 #if defined(__aarch64__)
 #define GIL_WAIT_HIGH 216U
@@ -29,7 +29,7 @@
 #define GIL_WAIT_HIGH 200U
 #endif
 
-/* Code objects come again and again. */
+/* The same code objects appear repeatedly. */
 #define CHECKED_CODES 64U
 
 /* One walk. */
@@ -39,13 +39,13 @@ struct walk {
 	struct python_frames *out;
 	uint8_t state[PP_TSTATE_READ_BYTES];
 	uint8_t head[PP_FRAME_READ_BYTES]; /* of the frame */
-	uint64_t frame, cframe;		   /* to go on with */
+	uint64_t frame, cframe;		   /* of the next frame to read */
 	uint32_t segment_frames;	   /* of the open segment */
 	uint64_t checked_code[CHECKED_CODES]; /* 0: none */
-	struct page_cache cache; /* frames lie side by side */
+	struct page_cache cache; /* frames are next to each other */
 };
 
-/* 0 where nothing can be read, as in the kernel. */
+/* Returns 0 where nothing can be read, as in the kernel. */
 static uint64_t read_u64(const struct python_where *where, uint64_t address)
 {
 	uint64_t value = 0;
@@ -137,7 +137,8 @@ static uint64_t tls_value(const struct python_where *where, uint64_t tp, const s
 	}
 }
 
-/* What a thread's own slot holds is its own; a global may be any thread's. */
+/* Returns whether a thread state belongs to this thread: one in the thread's own slot does; a
+ * global may belong to any thread. */
 static bool state_is_ours(const struct python_where *where, uint64_t state, uint32_t mode,
 			  uint64_t tp)
 {
@@ -147,7 +148,7 @@ static bool state_is_ours(const struct python_where *where, uint64_t state, uint
 				   sizeof(thread_id)))
 		return false;
 #if defined(__aarch64__)
-	/* struct pthread ends at the thread pointer there: its size is not ours to know. */
+	/* struct pthread ends at the thread pointer there, and we don't know its size. */
 	(void)mode;
 	(void)tp;
 	return true;
@@ -168,7 +169,7 @@ uint64_t python_thread_state_find(const struct python_where *where, uint64_t thr
 	return 0;
 }
 
-/* ---- what the state tells: as holds_gil(), collects_garbage() and gil_find() ---- */
+/* ---- what the state says: as holds_gil(), collects_garbage() and gil_find() ---- */
 
 static bool holds_gil(const struct walk *walk)
 {
@@ -237,7 +238,7 @@ bool python_gil_owns(const struct python_where *where, const struct python_frame
 
 	if (!frames->gil)
 		return false;
-	/* 3.6's are elsewhere, and 2.7's are not known: then the range is empty. */
+	/* 3.6's words are elsewhere, and 2.7's are unknown: then the range is empty. */
 	if (layout->gil_mode == PP_GIL_CURRENT) {
 		low = where->bias + layout->gil_wait_low;
 		high = low + layout->gil_wait_bytes;
@@ -251,7 +252,7 @@ static void end_segment(struct walk *walk, uint64_t mark)
 {
 	struct python_frames *out = walk->out;
 
-	/* Beyond the bound the frames join the last run. */
+	/* Above the bound the frames are added to the last segment. */
 	if (out->segment_count == PP_MAX_SEGMENTS)
 		return;
 	out->segment[out->segment_count++] =
@@ -306,7 +307,7 @@ static bool is_code(struct walk *walk, uint64_t address)
 	return true;
 }
 
-/* False: the frame does not point to a code object. */
+/* Returns false when the frame does not point to a code object. */
 static bool push_code(struct walk *walk)
 {
 	/* 3.14+: tags of stack references */
@@ -320,7 +321,7 @@ static bool push_code(struct walk *walk)
 	return true;
 }
 
-/* The activation of walk->cframe ends here. */
+/* Ends the activation of walk->cframe. */
 static void leave_cframe(struct walk *walk)
 {
 	uint64_t at = walk->cframe + walk->layout->cframe_previous;
@@ -353,7 +354,7 @@ static bool step_interpreter_frame(struct walk *walk)
 		if (frame_byte(walk, layout->frame_is_entry))
 			leave_cframe(walk);
 	} else if (owner >= layout->shim_owner) {
-		/* Other frames above it neither run nor mark anything. */
+		/* Other frames owned by C neither run nor have an anchor. */
 		if (owner == layout->shim_owner)
 			end_segment(walk, walk->frame);
 	} else if (!push_code(walk)) {
@@ -389,7 +390,7 @@ static void walk_frames(struct walk *walk)
 	size_t size = head_bytes(walk->layout);
 	struct python_frames *out = walk->out;
 
-	/* Those that the kernel side has walked count as well. */
+	/* Frames that the kernel side has walked count too. */
 	for (uint32_t step = out->count; step < PP_MAX_STEPS; step++) {
 		if (!walk->frame) {
 			out->stop = PP_PY_STOP_ROOT;
@@ -442,7 +443,7 @@ void python_frames_read(const struct python_where *where, uint64_t thread_state,
 	walk_frames(&walk);
 }
 
-/* What tells that the frame is in the same call as when its head was read. */
+/* Watches the words that show whether the frame is in the same call as when its head was read. */
 static void watch_call(struct walk *walk, const struct python_resume *from)
 {
 	const struct pp_python *layout = walk->layout;
@@ -454,7 +455,7 @@ static void watch_call(struct walk *walk, const struct python_resume *from)
 			.address = from->frame + same[i],
 			.word = field(from->head, head_bytes(layout), same[i]),
 			.mask = UINT64_MAX};
-	/* f_lasti is an int with others behind it. */
+	/* f_lasti is an int; other fields follow it. */
 	if (layout->flags & PP_PYTHON_LASTI)
 		witness[2].mask = UINT32_MAX;
 	page_cache_watch(&walk->cache, witness, ARRAY_SIZE(witness));

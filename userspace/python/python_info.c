@@ -28,8 +28,8 @@ static bool has_symbol(const struct elf_image *image, const char *name)
 	return symbol_address(image, name);
 }
 
-/* An executable that copies libpython's data (R_X86_64_COPY) defines the same names, in .bss: there
- * PyCode_Type has no bytes in the file. */
+/* Finds the symbols.  An executable that copies libpython's data (R_X86_64_COPY) defines the same
+ * names in .bss; there PyCode_Type has no bytes in the file. */
 static int find_symbols(const struct elf_image *image, struct python_symbols *ret_symbols)
 {
 	struct python_symbols found = {
@@ -60,7 +60,7 @@ static int find_symbols(const struct elf_image *image, struct python_symbols *re
 
 /* ---- version ---- */
 
-/* "3.8.18", "2.7.18+", ... -> PY_VERSION_HEX, taken for a final release; 0: no version. */
+/* Converts "3.8.18", "2.7.18+", ... to PY_VERSION_HEX of a final release; 0: not a version. */
 static uint32_t parse_version(const char *text, size_t size)
 {
 	unsigned int part[3] = {0};
@@ -86,8 +86,9 @@ static uint32_t version_at(const struct elf_image *image, uint64_t vaddr)
 	return at ? parse_version((const char *)at, VERSION_MAX_BYTES) : 0;
 }
 
-/* Py_GetVersion() hands the literal PY_VERSION to a formatter: one of its `lea x(%rip), reg` or
- * `mov $x, reg` points to it.  Bytes that are no such instruction point to no version.  0: unknown. */
+/* Py_GetVersion() passes the literal PY_VERSION to a formatter: one of its `lea x(%rip), reg` or
+ * `mov $x, reg` points to it.  Other bytes do not point to a version.  Returns 0 when it is
+ * unknown. */
 static uint32_t version_from_code(const struct elf_image *image)
 {
 	const uint64_t start = symbol_address(image, "Py_GetVersion");
@@ -116,8 +117,8 @@ static uint32_t version_from_code(const struct elf_image *image)
 	return 0;
 }
 
-/* Before 3.11 no variable tells.  The stable ABI grew in each minor: these functions are exported by
- * that one and all later ones. */
+/* Before 3.11 no variable has the version.  The stable ABI grew in each minor version: these
+ * functions are exported by that one and all later ones. */
 static uint32_t version_from_exports(const struct elf_image *image,
 				     const struct python_symbols *symbols)
 {
@@ -185,8 +186,8 @@ static const char *reason_unknown_version(uint32_t version_hex)
 			  : "CPython 3.0 to 3.5 are not supported";
 }
 
-/* sizeof(PyCodeObject) is in the file: it differs in a build with Py_TRACE_REFS, and mostly in a
- * patched interpreter or a pre-release. */
+/* Returns whether sizeof(PyCodeObject) in the file is as expected: it differs in a build with
+ * Py_TRACE_REFS, and mostly in a patched interpreter or a pre-release. */
 static bool code_size_agrees(const struct elf_image *image, const struct python_info *info,
 			     const struct python_layout *layout)
 {
@@ -232,7 +233,8 @@ static int choose_layout(const struct elf_image *image, bool is_free_threaded,
 	return -ENOTSUP;
 }
 
-/* DF_1_PIE, or an interpreter's (ld.so's) name, which libraries lack. */
+/* Returns whether this is an executable: DF_1_PIE, or the path of an interpreter (ld.so), which
+ * libraries lack. */
 static bool is_executable(const struct elf_image *image)
 {
 	struct elf_section section;
@@ -254,8 +256,8 @@ static bool is_executable(const struct elf_image *image)
 	return false;
 }
 
-/* The smallest range that covers these variables of one source file; false: one is missing, or they
- * lie too far apart to be it. */
+/* Computes the smallest range that covers these variables of one source file.  Returns false when
+ * one is missing, or they are too far apart. */
 static bool cover_symbols(const struct elf_image *image, const char *const *names, size_t count,
 			  struct pp_python *bpf)
 {
@@ -278,7 +280,7 @@ static bool cover_symbols(const struct elf_image *image, const char *const *name
 	return true;
 }
 
-/* 3.6: the GIL's words are static variables.  Without their names all of .bss stands for them: an
+/* In 3.6 the GIL's words are static variables.  Without their symbols we use all of .bss: an
  * interpreter has no other futex words there (Python/ceval_gil.h, Python/thread_pthread.h). */
 static void find_gil_words(const struct elf_image *image, struct python_info *info)
 {
@@ -292,7 +294,7 @@ static void find_gil_words(const struct elf_image *image, struct python_info *in
 		const uint64_t low = segment->vaddr + segment->file_size;
 		const uint64_t bytes = segment->memory_size - segment->file_size;
 
-		/* _PyThreadState_Current lies there, too. */
+		/* _PyThreadState_Current is in there too. */
 		if (current < low || current - low >= bytes || bytes > UINT32_MAX)
 			continue;
 		info->bpf.gil_wait_low = low;

@@ -10,12 +10,12 @@
 #define KEY_NAME_MAX_BYTES 32U
 #define KEY_BATCH 32U		/* keys read at once; most searches need 50 to 100 */
 #define DICT_HEAD_MAX_BYTES 64U /* object header and fields */
-#define READ_COST_BYTES 1024U	/* copying that much costs about as much as the call */
+#define READ_COST_BYTES 1024U	/* copying that many bytes costs about as much as the call */
 
-/* The object header is the only thing that free-threaded builds change here, so every other offset
- * is given from its end; 16 bytes, or 32 there.  Source: the headers of 2.7.18, 3.6.15, 3.7.16,
- * 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0, 3.14.10, 3.15.2, compiled; 3.13-3.15 also
- * with Py_GIL_DISABLED. */
+/* Free-threaded builds change only the object header here, 32 bytes instead of 16, so all other
+ * offsets count from its end.  Source: the headers of 2.7.18, 3.6.15, 3.7.16, 3.8.18, 3.9.18,
+ * 3.10.13, 3.11.7, 3.12.1, 3.13.0, 3.14.10, 3.15.2, compiled; 3.13-3.15 also with
+ * Py_GIL_DISABLED. */
 enum header_relative_offset {
 	INT_SIZE = 0, /* ob_size (<= 3.11), lv_tag (3.12+) */
 	TYPE_BASICSIZE = 16,
@@ -23,11 +23,11 @@ enum header_relative_offset {
 	TYPE_FLAGS = 152,
 	TYPE_DICTOFFSET = 272,
 	HEAP_TYPE_CACHED_KEYS_311 = 856,
-	HEAP_TYPE_CACHED_KEYS_312 = 864, /* to 3.14 */
+	HEAP_TYPE_CACHED_KEYS_312 = 864, /* up to 3.14 */
 	HEAP_TYPE_CACHED_KEYS_315 = 872,
 };
 
-/* Of struct python_dict_head. */
+/* Indices in python_dict_head.field. */
 enum dict_field {
 	DICT_KEYS = 2,	 /* ma_keys */
 	DICT_VALUES = 3, /* ma_values */
@@ -38,7 +38,7 @@ enum dict_field {
 /* Source: Include/object.h, Include/internal/pycore_object.h. */
 #define TYPE_FLAG_INLINE_VALUES (1U << 2) /* 3.13+ */
 #define TYPE_FLAG_MANAGED_DICT (1U << 4)  /* 3.11+ */
-#define MANAGED_DICT_BYTES 24U		  /* this far before the object */
+#define MANAGED_DICT_BYTES 24U		  /* before the object */
 #define MANAGED_DICT_FREE_THREADED_BYTES 8U
 #define MANAGED_VALUES_311_BYTES 32U
 
@@ -103,7 +103,7 @@ int python_read_u64(const struct python_memory *memory, uint64_t address, uint64
 	return 0;
 }
 
-/* Fields of an object, by their offset from the end of its header. */
+/* Reads a field of an object, by its offset from the end of the object's header. */
 static int read_field(const struct python_memory *memory, uint64_t object, uint64_t offset,
 		      uint64_t *ret_value)
 {
@@ -212,12 +212,12 @@ void python_dict_release(struct python_dict *dict)
 	*dict = (struct python_dict){0};
 }
 
-/* An array of slots in the other process: where, how many, and which words of a slot are what. */
+/* An array of slots in the other process: its address, its length, and the words of a slot. */
 struct dict_slots {
 	uint64_t address;
 	uint64_t values; /* split tables: address of an array of value pointers; 0: in the slots */
 	uint64_t count;
-	bool has_hash;		 /* {hash, key, value} instead of {key, value} */
+	bool has_hash;		 /* a slot is {hash, key, value} instead of {key, value} */
 	struct python_word used; /* `slots` of struct python_dict */
 };
 
@@ -321,7 +321,7 @@ static int slots_of_keys_311(const struct python_memory *memory, uint64_t keys,
 	return 0;
 }
 
-/* values: what ma_values or the object itself says; 0: the table has its own. */
+/* values: the pointer in ma_values or in the object itself; 0: the table has its own values. */
 static int read_table(const struct python_memory *memory, uint64_t keys, uint64_t values,
 		      struct python_dict *ret_dict)
 {
@@ -432,7 +432,8 @@ static int read_split(const struct python_memory *memory, uint64_t type, uint64_
 	return err ? err : read_table(memory, keys, values, ret_dict);
 }
 
-/* 3.13+: no dictionary yet, so the values lie behind the object, if they are still in use there. */
+/* 3.13+: reads the values of an object without a dictionary.  They follow the object, if they are
+ * still in use there. */
 static int read_inline_values(const struct python_memory *memory, uint64_t object, uint64_t type,
 			      struct python_dict *ret_dict)
 {
@@ -448,7 +449,7 @@ static int read_inline_values(const struct python_memory *memory, uint64_t objec
 	return head[3] ? read_split(memory, type, object + basic_size, ret_dict) : -ENODATA;
 }
 
-/* 3.11+: the dictionary's or the values' pointers lie before the object. */
+/* 3.11+: the pointers of the dictionary or of the values are before the object. */
 static int read_managed(const struct python_memory *memory, uint64_t object, uint64_t type,
 			uint64_t flags, struct python_dict *ret_dict)
 {
@@ -461,7 +462,7 @@ static int read_managed(const struct python_memory *memory, uint64_t object, uin
 		err = python_read_u64(memory, object - MANAGED_VALUES_311_BYTES, &values);
 	if (err)
 		return err;
-	/* 3.12: one word for both; values are stored one byte low, which makes them odd. */
+	/* 3.12: one word for both; a pointer to values is one too low, which makes it odd. */
 	if (!is_at_least(memory, 13) && dict & 1)
 		values = dict + 1;
 	if (values)
@@ -529,7 +530,8 @@ static bool is_string(const struct python_memory *memory, uint64_t address, cons
 	       !read_memory(memory, string.data, bytes, length) && !memcmp(bytes, text, length);
 }
 
-/* An ASCII str's characters follow its head: so many bytes are both.  0: more than there is room for. */
+/* Returns the bytes of an ASCII str up to its end: its characters follow its head.  0: more than
+ * there is room for. */
 static size_t ascii_bytes(const struct pp_python *layout, size_t length)
 {
 	bool is_bytes = layout->flags & PP_PYTHON_BYTES_NAMES;
@@ -562,8 +564,9 @@ static bool is_ascii_string(const struct pp_python *layout, const uint8_t *bytes
 	       !memcmp(bytes + layout->str_ascii_data, text, length);
 }
 
-/* Of at most KEY_BATCH entries the first with this key, else `count`.  What lies at the end of a
- * mapping and is shorter than the name cannot be read with the others: then it is one by one. */
+/* Returns the first of at most KEY_BATCH entries with this key, else `count`.  A str at the end of
+ * a mapping may be shorter than the name, so that it cannot be read with the others: then each is
+ * read by itself. */
 static size_t find_in_batch(const struct python_memory *memory,
 			    const struct python_dict_entry *entry, size_t count, const char *text)
 {

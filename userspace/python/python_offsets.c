@@ -57,7 +57,7 @@
 static const struct python_layout layout_27 = {
 	.code_bytes = 128,
 	.info = {
-		/* PyString has no state word: ob_size characters from ob_sval on. */
+		/* PyString has no state word: ob_size characters, beginning at ob_sval. */
 		.bpf = {.major = 2, .minor = 7, .chain = PP_CHAIN_FRAME_OBJECT,
 			.flags = PP_PYTHON_BYTES_NAMES | PP_PYTHON_LASTI,
 			.gil_mode = PP_GIL_CURRENT, .interp_gil = NONE, .gc_mode = PP_GC_GLOBAL,

@@ -17,7 +17,7 @@
 #define MAX_NAME_CHARACTERS 65536U
 #define MAX_LINE_TABLE_BYTES (1U << 26)
 
-/* A TLS offset that the loader wrote: static TLS lies within a few MiB below the thread pointer. */
+/* A TLS offset that the loader wrote: static TLS is within a few MiB below the thread pointer. */
 #define MAX_STATIC_TLS_BYTES (1 << 26)
 #define MAX_TLS_MODULES 4096U
 
@@ -42,7 +42,7 @@ static struct pp_tls resolve_tls(const struct pp_tls *plan, uint64_t bias, bool 
 
 	switch (tls.mode) {
 	case PP_TLS_THREAD_OFFSET:
-		/* The offset is known to the loader only: see python_process_tls_read(). */
+		/* Only the loader knows the offset: see python_process_tls_read(). */
 		if (tls.address)
 			return (struct pp_tls){0};
 		return tls;
@@ -68,8 +68,9 @@ void python_process_tls(const struct python_info *info, uint64_t bias, bool is_m
 		ret_tls[i] = resolve_tls(&info->tls.source[i], bias, is_musl);
 }
 
-/* What the loader put into the slot of an initial-exec variable or a TLS descriptor: an offset, or
- * (descriptors of dynamic TLS) a pointer to {module id, offset in its block}; glibc and musl alike. */
+/* Reads what the loader wrote to the slot of an initial-exec variable or a TLS descriptor: an
+ * offset, or (descriptors of dynamic TLS) a pointer to {module id, offset in its block}; glibc and
+ * musl alike. */
 static int resolve_slot(const struct pp_tls *plan, pid_t pid, uint64_t bias, bool is_musl,
 			struct pp_tls *ret_tls)
 {
@@ -138,8 +139,8 @@ static int thread_list_add(struct thread_list *list, const struct python_thread 
 	return 0;
 }
 
-/* The threads of one interpreter.  A state whose `interp` is not this interpreter was freed just now,
- * or the layout is wrong: the list ends there. */
+/* Lists the threads of one interpreter.  When a state's `interp` is another interpreter, it was
+ * freed just now, or the layout is wrong: the list ends there. */
 static int walk_threads(const struct python_info *info, pid_t pid, uint64_t interp,
 			struct thread_list *list)
 {
@@ -214,7 +215,7 @@ struct self_test {
 	const struct pp_python *bpf;
 	pid_t pid;
 	uint64_t bias;
-	unsigned int good;  /* frames with a code object that is one */
+	unsigned int good;  /* frames that point to a real code object */
 	const char *reason; /* static string; NULL: nothing wrong so far */
 };
 
@@ -241,7 +242,7 @@ static const char *check_code(struct self_test *test, uint64_t code)
 	uint64_t table_bytes;
 	uint16_t name = bpf->code_qualname;
 
-	/* As much as the kernel side reads. */
+	/* The same bytes that the kernel side reads. */
 	if (bpf->code_line_table + 8U > sizeof(head) ||
 	    process_read(test->pid, code, head, bpf->code_line_table + 8U))
 		return "a frame's code object cannot be read";
@@ -288,8 +289,8 @@ static bool is_shim(const struct pp_python *bpf, const uint8_t *head)
 	return bpf->chain >= PP_CHAIN_CFRAME_SHIM && head[bpf->frame_owner] >= bpf->shim_owner;
 }
 
-/* sizeof(_PyInterpreterFrame) of 3.14 and 3.15: the kernel side reads no more, as nothing need lie
- * behind a frame.  PyFrameObject is longer than what is read. */
+/* sizeof(_PyInterpreterFrame) of 3.14 and 3.15: the kernel side reads no more, because what follows
+ * a frame may not be readable.  PyFrameObject is longer than what is read. */
 #define INTERPRETER_FRAME_BYTES 88U
 
 static void test_thread(struct self_test *test, uint64_t state)
@@ -317,7 +318,7 @@ static void test_thread(struct self_test *test, uint64_t state)
 	}
 }
 
-/* Where no list is to be had: the current thread alone. */
+/* Lists the threads or, where there is no list, the current thread alone. */
 static int any_threads(const struct python_info *info, pid_t pid, uint64_t bias,
 		       struct thread_list *list)
 {
@@ -337,8 +338,8 @@ int python_process_self_test(const struct python_info *info, pid_t pid, uint64_t
 {
 	const char *reason = NULL;
 
-	/* The target runs on: a frame that is popped while it is read looks wrong.  A wrong layout
-	 * looks wrong always, so one thread that is right from leaf to root decides. */
+	/* The target keeps running: a frame that is popped while it is read looks wrong.  A wrong
+	 * layout always looks wrong, so one thread that is right from leaf to root decides. */
 	for (unsigned int i = 0; i < SELF_TEST_ATTEMPTS; i++) {
 		CLEANUP(thread_list_release) struct thread_list list = {0};
 		int err = any_threads(info, pid, bias, &list);

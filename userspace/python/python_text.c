@@ -40,7 +40,8 @@ static size_t put_utf8(char *to, uint32_t character)
 	return 4;
 }
 
-/* One UTF-8 character of at most `size` bytes; a byte that starts none is a replacement. */
+/* Reads one UTF-8 character of at most `size` bytes; a byte that starts none becomes a
+ * replacement. */
 static uint32_t take_utf8(const uint8_t *bytes, size_t size, size_t *ret_taken)
 {
 	static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -90,7 +91,7 @@ static uint32_t take_character(const uint8_t *bytes, size_t size, unsigned int k
 int python_text_decode(const uint8_t *bytes, size_t size, unsigned int kind, bool is_bytes,
 		       char **ret_text)
 {
-	/* A byte gives at most two (Latin-1), or three as a replacement. */
+	/* Each byte gives at most two bytes (Latin-1), or three as a replacement. */
 	size_t capacity = size * 3 + MAX_UTF8_BYTES + 1, used = 0, taken = 0;
 	char *text, *shrunk;
 

@@ -6,7 +6,7 @@
 
 #include "python/python_accessor.h"
 
-/* autoTSSkey, and the reads around it, lie in this part of _PyRuntime. */
+/* autoTSSkey and the words read around it are in this part of _PyRuntime. */
 #define RUNTIME_KEYS_BEGIN 64U
 #define RUNTIME_KEYS_END 8192U
 
@@ -28,8 +28,8 @@ static int plan_from_value(const struct elf_image *image, const struct accessor_
 		tls.mode = PP_TLS_THREAD_OFFSET;
 		tls.address = value->address;
 	} else if (value->kind == ACCESSOR_BLOCK_VALUE) {
-		/* The GOT pair: module id, then the offset in its block, by relocation when the
-		 * variable is exported. */
+		/* A GOT pair: module id, then the offset in its block, which has a relocation when
+		 * the variable is exported. */
 		at = elf_image_at(image, value->address + 8, 8);
 		if (python_relocation_find(image, value->address + 8, &type, &second)) {
 			if (!at)
@@ -49,7 +49,7 @@ static int plan_from_value(const struct elf_image *image, const struct accessor_
 	return 0;
 }
 
-/* The executable's own TLS block lies at a fixed distance from the thread pointer.
+/* The executable's own TLS block is at a fixed distance from the thread pointer.
  * Source: "ELF Handling For Thread-Local Storage", section 3, variants I (aarch64) and II. */
 static int plan_from_symbol(const struct elf_image *image, const char *name, struct pp_tls *ret_tls)
 {
@@ -84,7 +84,7 @@ static struct pp_tls plan_variable(const struct elf_image *image, bool is_static
 	return tls;
 }
 
-/* The offset in _PyRuntime of what an accessor touched, 0 when it is something else. */
+/* Returns the offset in _PyRuntime of an address that an accessor used; 0 when it is elsewhere. */
 static uint64_t offset_in_runtime(const struct elf_image *image, const struct python_info *info,
 				  const struct accessor_value *touched)
 {
@@ -113,14 +113,15 @@ static uint64_t table_key(const struct elf_image *image, const struct python_lay
 	    !elf_image_symbol(image, "_PyRuntime", &runtime) && runtime.size &&
 	    runtime.size + 88 == layout->runtime_bytes)
 		key -= 88;
-	/* glibc for aarch64: pthread_mutex_t has 48 bytes, not 40; two of them come before. */
+	/* glibc for aarch64: pthread_mutex_t has 48 bytes instead of 40, and two of them come
+	 * before. */
 	if (key && image->machine == EM_AARCH64 && info->bpf.minor <= 11)
 		key += 16;
 	return key;
 }
 
-/* PyGILState_GetThisThreadState() looks at autoInterpreterState (<= 3.11) and at autoTSSkey, which
- * follows it: the last thing that it touches in _PyRuntime. */
+/* Finds the key: PyGILState_GetThisThreadState() reads autoInterpreterState (<= 3.11) and then
+ * autoTSSkey, the last address in _PyRuntime that it uses. */
 static uint64_t find_key(const struct elf_image *image, const struct python_layout *layout,
 			 const struct python_info *info)
 {
@@ -145,7 +146,7 @@ uint64_t python_accessor_variable(const struct elf_image *image, const char *nam
 		return 0;
 	if (accessor.result.kind != ACCESSOR_LOADED || accessor.result.offset)
 		return 0;
-	/* It must lie in the file's own data, which includes .bss. */
+	/* It must be in the file's own data, which includes .bss. */
 	if (accessor.result.address < image->min_vaddr ||
 	    accessor.result.address >= image->max_vaddr)
 		return 0;
@@ -203,7 +204,8 @@ void python_tls_plan(const struct elf_image *image, const struct python_layout *
 			plan_variable(image, info->is_static_exe, attached, "_Py_tss_tstate");
 		return;
 	}
-	/* tstate_current stands at a fixed distance before the key, whatever moved both. */
+	/* tstate_current is at a fixed distance before the key, even when both are elsewhere than
+	 * in the table. */
 	distance = layout->tss_key - layout->state_current;
 	info->tls.source[0] =
 		(struct pp_tls){.mode = PP_TLS_GLOBAL, .address = runtime + key - distance};

@@ -13,23 +13,24 @@
 
 #define MAX_INTERPRETERS 64U
 #define MAX_THREADS 4096U
-#define MAX_NAME_BYTES 256U /* as it lies in memory, before it is cut to UTF-8 of 63 bytes */
+#define MAX_NAME_BYTES 256U /* as in memory, before the name is cut to 63 bytes of UTF-8 */
 /* Ordinary processes need 1 read a module and about 10 a thread; 200,000 take about 0.1 s. */
 #define MAX_READS 200000U
-/* hash(int) is the int itself below 2^61 - 1 (2.7: always), so idents are read off the table. */
+/* hash(int) is the int itself below 2^61 - 1 (2.7: always), so the table's hashes are the
+ * idents. */
 #define MAX_HASHED_INT ((1ULL << 61) - 1)
 
-/* One interpreter's: what its names were found by. */
+/* What is remembered of one interpreter. */
 struct known_place {
 	struct thread_place place;
 	struct python_key name, native_id;
 };
 
 struct python_names_known {
-	const struct python_info *info; /* of the last look; compared only */
+	const struct python_info *info; /* of the last look; only compared */
 	struct known_place *place;	/* owned; in the order of the interpreters */
 	size_t place_count;
-	uint64_t fingerprint; /* of all entries, when all of their names were read; 0: not known */
+	uint64_t fingerprint; /* of all entries, when all their names were read; 0: not known */
 };
 
 /* One interpreter's `threading._active`. */
@@ -43,17 +44,17 @@ struct active_dict {
 struct thread_names {
 	struct python_memory memory;
 	const struct python_info *info;
-	struct python_names_known *known; /* what earlier looks learnt, and this one */
+	struct python_names_known *known; /* what earlier looks and this one found */
 	bool has_native_id;
 	struct active_dict active[MAX_INTERPRETERS];
 	size_t active_count, active_entries;
-	bool is_partial;		  /* some thread's name could not be read */
+	bool is_partial;		  /* the name of some thread could not be read */
 	struct python_thread_name *entry; /* owned */
 	size_t count, capacity;
 };
 
-/* The list's head: in _PyRuntime, or (2.7, 3.6) a static variable that strip removes.  Without it
- * the thread that runs at this moment leads to its interpreter. */
+/* Finds the head of the list: in _PyRuntime, or (2.7, 3.6) in a static variable, whose symbol strip
+ * removes.  Without that, the thread that runs at this moment leads to its interpreter. */
 static int find_first_interpreter(const struct python_info *info,
 				  const struct python_memory *memory, uint64_t bias,
 				  uint64_t *ret_interpreter)
@@ -92,7 +93,7 @@ static int append(struct thread_names *names, const struct python_thread_name *e
 	return 0;
 }
 
-/* Only str objects are names: anything else is a Thread half made, or memory that moved on. */
+/* Only str objects are names: anything else is an unfinished Thread, or memory that was reused. */
 static int read_name(const struct thread_names *names, uint64_t str_type, uint64_t address,
 		     char ret_name[sizeof(((struct python_thread_name *)0)->name)])
 {
@@ -145,7 +146,8 @@ static bool is_ident(uint64_t hash)
 	return hash && hash < MAX_HASHED_INT;
 }
 
-/* A thread whose object cannot be read now is left out: the next look will have it. */
+/* Adds the threads of one dictionary.  A thread whose object cannot be read now is left to the next
+ * look. */
 static int add_active(struct thread_names *names, const struct active_dict *active)
 {
 	struct known_place *known = &names->known->place[active->place];
@@ -175,8 +177,8 @@ static uint64_t find_thread(const struct python_dict *active, uint64_t ident)
 	return 0;
 }
 
-/* A thread that ended meanwhile may have left another's memory under its name: only those that are
- * still listed with the same object stay. */
+/* Keeps threads that are still listed with the same object.  When a thread has ended meanwhile,
+ * another's memory may have been read under its name. */
 static int keep_active(struct thread_names *names, size_t first, const struct active_dict *active)
 {
 	OWNED_PYTHON_DICT struct python_dict now = {0};
@@ -214,7 +216,7 @@ static int read_names(struct thread_names *names, const struct active_dict *acti
 	return err;
 }
 
-/* Of one of them at least.  Returns as add_interpreters(). */
+/* Succeeds when one interpreter does.  Returns as add_interpreters(). */
 static int read_all_names(struct thread_names *names)
 {
 	int result = -EAGAIN;
@@ -230,7 +232,7 @@ static int read_all_names(struct thread_names *names)
 	return result;
 }
 
-/* ---- where they are ---- */
+/* ---- locations ---- */
 
 void python_names_hint_release(struct python_names_hint *hint)
 {
@@ -240,8 +242,8 @@ void python_names_hint_release(struct python_names_hint *hint)
 	hint->known = NULL;
 }
 
-/* The interpreter's place moves to this index, behind those of the interpreters before it: new ones
- * come at the begin of the list. */
+/* Moves the interpreter's entry to this index, after those of the interpreters before it: new
+ * interpreters are at the start of the list. */
 static int get_place(struct python_names_known *known, size_t index, uint64_t interpreter,
 		     struct known_place **ret_place)
 {
@@ -277,7 +279,8 @@ static int find_place(const struct thread_names *names, uint64_t interpreter,
 	return thread_place_find(&names->memory, names->info, interpreter, &known->place);
 }
 
-/* Dictionaries are held until all are there, with as many entries as one may have. */
+/* Reads one interpreter's dictionary.  All dictionaries are held until the last is read, with as
+ * many entries in all as a single one may have. */
 static int add_interpreter(struct thread_names *names, uint64_t interpreter, size_t index,
 			   struct known_place *known)
 {
@@ -299,7 +302,8 @@ static int add_interpreter(struct thread_names *names, uint64_t interpreter, siz
 	return 0;
 }
 
-/* Sub-interpreters have a `threading` of their own.  Returns 0 when one of them has one. */
+/* Adds the dictionaries of all interpreters: sub-interpreters have a `threading` of their own.
+ * Returns 0 when one of them has it. */
 static int add_interpreters(struct thread_names *names, uint64_t interpreter)
 {
 	int result = -EAGAIN;
@@ -321,12 +325,13 @@ static int add_interpreters(struct thread_names *names, uint64_t interpreter)
 			result = err;
 		interpreter = known->place.next;
 	}
-	names->known->place_count = index; /* the others are gone */
+	names->known->place_count = index; /* the others no longer exist */
 	return result;
 }
 
-/* Never 0.  A thread may have taken the ident and the memory of one that ended: then only what the
- * dictionary counts tells, if it counts (a version up to 3.12, slots used since 3.6). */
+/* Computes a hash of all entries, never 0.  A thread may have taken the ident and the memory of one
+ * that ended: only the dictionary's own counters show that, if it has any (a version up to 3.12,
+ * slots used since 3.6). */
 static uint64_t fingerprint(const struct thread_names *names)
 {
 	uint64_t hash = names->active_count;

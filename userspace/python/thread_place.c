@@ -11,7 +11,7 @@ static void add_word(struct thread_place *place, struct python_word word)
 	place->word[place->word_count++] = word;
 }
 
-/* Reads a word that the place depends on. */
+/* Reads a word that the location depends on. */
 static int follow(const struct python_memory *memory, struct thread_place *place, uint64_t address,
 		  uint64_t *ret_value)
 {
@@ -57,7 +57,7 @@ int thread_place_read_dict(const struct python_memory *memory, const struct thre
 		       : -EBADMSG;
 }
 
-/* The module's own dictionary, by its entry of sys.modules. */
+/* Finds the module's own dictionary, by its entry in sys.modules. */
 static int find_module(const struct python_memory *memory, uint64_t modules,
 		       struct thread_place *place, uint64_t *ret_module_dict)
 {
@@ -88,7 +88,7 @@ static int find_module(const struct python_memory *memory, uint64_t modules,
 		      ret_module_dict);
 }
 
-/* -ENODATA: `threading` is being imported. */
+/* Finds `_active` in the module's dictionary.  -ENODATA: `threading` is being imported. */
 static int find_active(const struct python_memory *memory, uint64_t module_dict,
 		       struct thread_place *place)
 {

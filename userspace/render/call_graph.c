@@ -105,7 +105,7 @@ static int add_edge(struct call_graph *graph, uint32_t caller, uint32_t callee,
 	return 0;
 }
 
-/* The group as what calls the root. */
+/* Adds a group as the caller of the root. */
 static int add_group(struct call_graph *graph, uint32_t label_set, const struct share *share,
 		     uint32_t *ret_code)
 {

@@ -9,7 +9,7 @@
 #include "flame_page.h"
 #include "render/markup.h"
 
-/* The page's parts: up to the title, up to the data, the rest. */
+/* The page's parts: up to the title, up to the data, and the rest. */
 _Static_assert(ARRAY_SIZE(flame_page) == 3,
 	       "page.html has one @TITLE@ and one @DATA@, in this order");
 
@@ -22,7 +22,7 @@ static int put(FILE *out, const char *bytes, size_t size)
 	return 0;
 }
 
-/* fopencookie()'s write: 0 tells of an error. */
+/* The write function for fopencookie(): 0 means an error. */
 static ssize_t write_without_tags(void *cookie, const char *bytes, size_t size)
 {
 	FILE *out = cookie;

@@ -9,7 +9,7 @@
 
 #define FIRST_VERSION 1
 
-/* The page knows only the strings that it needs: id of the profile -> index in the page. */
+/* The page contains only the strings that it needs: id of the profile -> index in the page. */
 struct texts {
 	const struct intern *strings;
 	uint32_t *index; /* + 1; 0: not used yet */
@@ -89,7 +89,7 @@ static void put_frames(struct json_writer *json, const struct flame_tree *tree, 
 	json_newline(json);
 }
 
-/* What people read in the place of whole paths. */
+/* Writes the short paths that are shown instead of whole ones. */
 static void put_short_files(struct json_writer *json, const struct flame_tree *tree,
 			    const struct short_paths *paths, struct texts *texts)
 {
@@ -223,7 +223,7 @@ static void put_functions(struct json_writer *json, const struct totals *totals)
 	json_newline(json);
 }
 
-/* Last: by then it is known which ones are needed. */
+/* Last, because only then all needed strings are known. */
 static void put_strings(struct json_writer *json, const struct texts *texts)
 {
 	json_key(json, "strings");

@@ -19,7 +19,7 @@
 #define LEAST_BOX_PX 0.15 /* narrower ones cannot be seen */
 #define LEAST_LETTERS 3U
 
-/* One node as it is drawn. */
+/* One node as a box. */
 struct box {
 	double x; /* in units of value, from the left */
 	uint64_t self, total;
@@ -32,7 +32,7 @@ struct drawing {
 	FILE *out;
 	struct box *box;
 	uint32_t width, rows; /* px; rows to draw */
-	bool cut;	      /* some rows are left out */
+	bool cut;	      /* some rows were left out */
 };
 
 static int read_nodes(struct drawing *drawing)
@@ -55,8 +55,8 @@ static int read_nodes(struct drawing *drawing)
 	return 0;
 }
 
-/* By parent, the largest first, so that each is put in front of its larger siblings when the list is
- * gone through backwards. */
+/* Sorts by parent, the largest first: the list is read backwards, and each box is put in front of
+ * its siblings. */
 static int compare_boxes(const void *left, const void *right, void *arg)
 {
 	const struct box *box = arg;
@@ -69,7 +69,7 @@ static int compare_boxes(const void *left, const void *right, void *arg)
 	return a < b ? -1 : 1;
 }
 
-/* Gives each box its x; counts the rows that hold one wide enough. */
+/* Sets each box's x, and counts the rows with a box that is wide enough. */
 static int place_boxes(struct drawing *drawing)
 {
 	uint32_t count = drawing->svg->node_count;
@@ -90,7 +90,7 @@ static int place_boxes(struct drawing *drawing)
 		box[box[order[i]].parent].first_child = order[i];
 	}
 	least = (double)box[0].total * LEAST_BOX_PX / drawing->width;
-	/* A parent comes before its children: its x is known. */
+	/* A parent comes before its children, so its x is known. */
 	for (uint32_t i = 0; i < count; i++) {
 		double x = box[i].x;
 
@@ -104,7 +104,7 @@ static int place_boxes(struct drawing *drawing)
 	return 0;
 }
 
-/* Hue and saturation come from the style by kind; what differs by module is the lightness. */
+/* Returns the lightness of a box by its module; hue and saturation come from the style by kind. */
 static unsigned int shade_of(const struct flame_svg_node *node)
 {
 	const char *text = node->module && node->module[0] ? node->module : node->file;
@@ -121,7 +121,7 @@ static void write_text(struct drawing *drawing, const char *text)
 		markup_write(drawing->out, text, strlen(text));
 }
 
-/* Its name, as much as there is room for. */
+/* Writes as much of the name as fits. */
 static void write_name(struct drawing *drawing, const char *name, double width, double x, double y)
 {
 	size_t size = strlen(name), length = markup_length(name, size);
@@ -188,7 +188,8 @@ static void write_box(struct drawing *drawing, uint32_t number)
 	fputs("</g>\n", drawing->out);
 }
 
-/* Light boxes with dark text, dark ones with light text: contrast at least 4.5 in both. */
+/* Writes the style: light boxes with dark text, dark ones with light text, contrast at least 4.5 in
+ * both. */
 static void write_style(FILE *out)
 {
 	static const struct {

@@ -36,7 +36,7 @@ static bool node_equal(const void *context, uint32_t index, const void *key)
 	const struct flame_node *node = &tree->node[index];
 	const struct edge *edge = key;
 
-	/* The root is in no index, so its frame 0 is no one's. */
+	/* The root is in no index, so no node is confused with its frame 0. */
 	return node->parent == edge->parent && node->frame == edge->frame;
 }
 
@@ -141,7 +141,7 @@ static struct flame_sample values_of(const struct flame_tree *tree, uint32_t row
 	return sample;
 }
 
-/* node_of_stack: node + 1 of stacks that have been walked; not with frames of groups. */
+/* node_of_stack: node + 1 of stacks that were walked already; not used with frames of groups. */
 static int add_row(struct flame_tree *tree, uint32_t row, uint32_t *node_of_stack)
 {
 	const struct profile_row *at = &tree->profile->row[row];
@@ -168,7 +168,7 @@ static int add_row(struct flame_tree *tree, uint32_t row, uint32_t *node_of_stac
 	return add_sample(tree, &sample);
 }
 
-/* Children lie behind their parents. */
+/* Sums totals up.  Children come after their parents. */
 static void sum_up(struct flame_tree *tree)
 {
 	for (uint32_t i = 0; i < tree->sample_count; i++) {
@@ -234,7 +234,8 @@ int flame_tree_children(const struct flame_tree *tree, uint32_t **ret_child,
 
 	if (!child || !first)
 		return -ENOMEM;
-	/* A counting sort by parent: first[p + 2] counts, then is where p + 1 begins. */
+	/* A counting sort by parent: first[p + 2] counts p's children; later it is where those of p
+	 * + 1 begin. */
 	for (uint32_t i = 1; i < tree->node_count; i++)
 		first[(size_t)tree->node[i].parent + 2]++;
 	for (uint32_t i = 2; i <= tree->node_count; i++)

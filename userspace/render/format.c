@@ -11,7 +11,7 @@ struct step {
 	const char *name;
 };
 
-/* Three digits that say something. */
+/* Formats three significant digits. */
 static const char *scaled(double value, const struct step *step, size_t count, char *buffer)
 {
 	size_t i = 0;

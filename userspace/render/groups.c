@@ -173,7 +173,7 @@ int groups_of_set(struct groups *groups, uint32_t label_set, uint32_t *ret_group
 	err = id_map_reserve(&groups->of_set, groups->profile->label_set_capacity);
 	if (err)
 		return err;
-	/* Its padding is hashed. */
+	/* The padding is hashed too. */
 	memset(&group, 0, sizeof(group));
 	read_labels(groups, label_set, &group);
 	err = find_group(groups, &group, ret_group);

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 
-#define LONG_TIME_NS 120e9 /* from here on in minutes */
+#define LONG_TIME_NS 120e9 /* from here on shown in minutes */
 
 struct step {
 	double least;
@@ -40,7 +40,7 @@ static void long_time(double value, char *ret_text)
 			 seconds % 60);
 }
 
-/* 0: no unit of time. */
+/* Returns 0 when it is not a unit of time. */
 static double nanoseconds_of(const char *unit)
 {
 	static const struct step units[] = {

@@ -9,7 +9,7 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* What stands for the character that begins at `text`; NULL: itself. */
+/* Returns what is written instead of the character at `text`; NULL: the character itself. */
 static const char *instead_of(const char *text, size_t size)
 {
 	switch (text[0]) {

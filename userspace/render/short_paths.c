@@ -10,11 +10,12 @@
 
 #include "base/array.h"
 
-/* Programs of one machine; files of further ones are named by their top directory. */
+/* The most programs of one machine; files of further ones are named from their top directory. */
 #define MAX_ROOTS 256U
-/* Files that are still alike then keep their whole paths: a bound on the work, not on the result. */
+/* Files that are still equal after that keep their whole paths: this bounds the work, not the
+ * result. */
 #define MAX_COMPONENTS_ADDED 32U
-/* "/srv/shop/": directories apart from here on belong to different programs. */
+/* "/srv/shop/": directories that differ within these components belong to different programs. */
 #define TOP_COMPONENTS 2U
 #define LEAST_COMPONENTS 2U
 
@@ -49,7 +50,7 @@ struct part {
 	size_t begin, end, next;
 };
 
-/* False behind the last one. */
+/* Returns false after the last component. */
 static bool next_part(const char *text, bool windows, struct part *part)
 {
 	size_t at = part->next;
@@ -74,7 +75,7 @@ static bool part_is(const char *text, const struct part *part, const char *name)
 	       !strncmp(text + part->begin, name, part->end - part->begin);
 }
 
-/* Where the component before `offset` begins; 0: the whole path. */
+/* Returns where the component before `offset` begins; 0: the path is whole. */
 static uint32_t component_before(const char *text, uint32_t offset)
 {
 	bool windows = is_windows(text);
@@ -84,11 +85,11 @@ static uint32_t component_before(const char *text, uint32_t offset)
 		at--;
 	while (at && !is_separator(text[at - 1], windows))
 		at--;
-	/* Nothing but the root is left out: then the path is whole. */
+	/* When only the root would be left out, the path stays whole. */
 	return at == strspn(text, "/") ? 0 : at;
 }
 
-/* ---- to what a path is relative ---- */
+/* ---- what a path is relative to ---- */
 
 /* "python3.12", "python3", "python3.13t", "python312.zip". */
 static bool is_python_folder(const char *text, const struct part *part)
@@ -117,7 +118,8 @@ static bool is_windows_library(const char *text, const struct part *before, cons
 	       !strncasecmp(text + before->begin, "python", 6);
 }
 
-/* Where the path inside of installed packages, or of the standard library, begins; 0: it is in neither. */
+/* Returns where the path inside installed packages, or the standard library, begins; 0: it is in
+ * neither. */
 static uint32_t library_offset(const char *text)
 {
 	bool windows = is_windows(text);
@@ -135,7 +137,7 @@ static uint32_t library_offset(const char *text)
 	return (uint32_t)(packages ? packages : standard);
 }
 
-/* Relative to the innermost directory of a script that it lies in; 0: it lies in none. */
+/* Returns the path's start relative to the innermost script directory that contains it; 0: none. */
 static uint32_t root_offset(const struct short_paths *paths, const char *text)
 {
 	bool windows = is_windows(text);
@@ -155,9 +157,9 @@ static uint32_t root_offset(const struct short_paths *paths, const char *text)
 	return (uint32_t)longest;
 }
 
-/* ---- files outside of all that ---- */
+/* ---- files elsewhere ---- */
 
-/* The end of the first components, or 0: it has not as many. */
+/* Returns the end of the first components; 0: the path has fewer. */
 static size_t top_size(const char *text)
 {
 	bool windows = is_windows(text);
@@ -169,7 +171,7 @@ static size_t top_size(const char *text)
 	return text[part.next] ? part.next : 0;
 }
 
-/* The size of the innermost directory that both lie in, with the separator at its end. */
+/* Returns the size of the innermost directory that contains both, with the separator at its end. */
 static size_t common_folder(const char *first, const char *last)
 {
 	bool windows = is_windows(first);
@@ -200,8 +202,8 @@ static bool is_unplaced(const struct short_path *path)
 	return !path->offset && is_absolute(path->text);
 }
 
-/* Neighbours in the order of their texts have the longest directories in common; the first and the last of
- * a run have what all of it has. */
+/* Sorts the paths: neighbours have the longest common directories, and the first and the last of a
+ * group share what all of it shares. */
 static void place_by_top(struct short_paths *paths)
 {
 	qsort(paths->path, paths->count, sizeof(paths->path[0]), compare_texts);
@@ -224,7 +226,7 @@ static void place_by_top(struct short_paths *paths)
 	}
 }
 
-/* ---- files that look alike ---- */
+/* ---- files with equal short paths ---- */
 
 static int compare_short(const void *a, const void *b)
 {
@@ -233,7 +235,7 @@ static int compare_short(const void *a, const void *b)
 	return strcmp(path_a->text + path_a->offset, path_b->text + path_b->offset);
 }
 
-/* One more component for each of those that look alike. */
+/* Adds one component to each short path that equals another. */
 static bool extend_alike(struct short_paths *paths, bool whole)
 {
 	bool changed = false;
@@ -308,7 +310,7 @@ int short_paths_add_script(struct short_paths *paths, const char *script)
 	size = component_before(script, size);
 	while (size && is_separator(script[size - 1], is_windows(script)))
 		size--;
-	/* Below / lies everything: that tells nothing of a program. */
+	/* Everything is below /, so it is no program's directory. */
 	if (!size)
 		return 0;
 	for (uint32_t i = 0; i < paths->root_count; i++)
@@ -332,7 +334,8 @@ const char *short_paths_get(const struct short_paths *paths, uint32_t string, co
 
 /* ---- of a profile ---- */
 
-/* Of the stack's outermost Python code, when that is a module's: the script.  NULL: there is none. */
+/* Returns the frame of the script: the stack's outermost Python code, if that is a module's.  NULL:
+ * none. */
 static const struct frame *script_of(const struct profile *profile, const struct stack *stack)
 {
 	for (uint32_t i = stack->count; i-- > 0;) {
@@ -397,7 +400,7 @@ size_t text_columns_of(const char *text)
 	return columns;
 }
 
-/* Behind the first `columns` code points. */
+/* Returns the text after the first `columns` code points. */
 static const char *skip_columns(const char *text, size_t columns)
 {
 	while (*text && columns--)
@@ -406,7 +409,7 @@ static const char *skip_columns(const char *text, size_t columns)
 	return text;
 }
 
-/* The last `columns` code points. */
+/* Returns the last `columns` code points. */
 static const char *last_columns(const char *text, size_t columns)
 {
 	size_t all = text_columns_of(text);
@@ -421,7 +424,7 @@ const char *path_fit(const char *text, size_t columns, char *buffer, size_t size
 
 	if (text_columns_of(text) <= columns)
 		return text;
-	/* The package, when it and the file fit. */
+	/* Keep the package, when it fits together with the file. */
 	head = slash && slash > text ? (size_t)(slash + 1 - text) : 0;
 	if (head && text_columns_of(text) - text_columns_of(slash + 1) + 1 < columns) {
 		size_t taken = text_columns_of(text) - text_columns_of(slash + 1);

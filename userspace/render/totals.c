@@ -146,7 +146,7 @@ static int add_delta(struct totals *totals, const struct profile *profile,
 			err = add_total(totals, NO_CODE, group, delta, &row);
 		return err ? err : add_self(totals, row, delta);
 	}
-	/* Backwards, so that the last one is the leaf. */
+	/* Backwards, so that the leaf comes last. */
 	for (uint32_t i = stack->count; !err && i-- > 0;) {
 		err = code_table_of_location(&totals->code, stack->location[i], &code);
 		if (!err)
@@ -201,8 +201,8 @@ double totals_share(const struct totals *totals, const struct totals_sum *sum)
 	return totals->all.value ? (double)sum->value / (double)totals->all.value : 0;
 }
 
-/* A ratio of two sums over windows: the residuals x[i] - p w[i] have the mean 0, and their spread is
- * that of the ratio (Cochran, Sampling Techniques, section 2.11). */
+/* Returns the error of a ratio of two sums over windows: the residuals x[i] - p w[i] have the mean
+ * 0, and their spread gives that of the ratio (Cochran, Sampling Techniques, section 2.11). */
 static double error_of_windows(const struct totals *totals, const struct totals_sum *sum)
 {
 	double p = totals_share(totals, sum), n = totals->windows;
@@ -213,8 +213,8 @@ static double error_of_windows(const struct totals *totals, const struct totals_
 	return sqrt(residuals * n / (n - 1)) / (double)totals->all.value;
 }
 
-/* Events come by chance: the variance of a sum of them is the sum of their squares.  The share's: of
- * those in it and of the others. */
+/* Returns the error when events come at random: the variance of their sum is the sum of their
+ * squares; that of the share follows from the events in it and the others. */
 static double error_of_events(const struct totals *totals, const struct totals_sum *sum)
 {
 	double p = totals_share(totals, sum);

@@ -16,9 +16,9 @@
 #define MAX_TEMPORARY_CHARS 64U
 #define LOCK_SUFFIX ".lock"
 
-/* "/dev/stdout" and its like mean a descriptor that is open already: opening the name again would
- * lose its offset, and renaming over it would replace the name for everyone.
- * -ENOENT: it is none of them. */
+/* Returns the open descriptor that "/dev/stdout" and similar names mean: opening the name again
+ * would lose its offset, and renaming over it would replace the name for everyone.
+ * -ENOENT: it is not such a name. */
 static int named_descriptor(const char *path)
 {
 	static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
@@ -40,7 +40,7 @@ static int named_descriptor(const char *path)
 	return -ENOENT;
 }
 
-/* A device or FIFO, by its own name and not through a link. */
+/* Returns whether the path itself, not through a link, is a device or FIFO. */
 static bool is_special(const char *path)
 {
 	struct stat stat;
@@ -56,7 +56,7 @@ static int write_special(const char *path, const void *bytes, size_t size)
 	return fd < 0 ? -errno : write_full(fd, bytes, size);
 }
 
-/* Opens the folder of a file; *ret_name points into path. */
+/* Opens the directory of a file; *ret_name points into path. */
 static int open_folder_of(const char *path, const char **ret_name, int *ret_fd)
 {
 	const char *slash = strrchr(path, '/');
@@ -99,18 +99,18 @@ static int fill_temporary(int fd, const void *bytes, size_t size, uid_t uid, gid
 {
 	int err = write_full(fd, bytes, size);
 
-	/* The mode while it is ours: afterwards CAP_FOWNER is needed. */
+	/* Set the mode while we own the file: afterwards CAP_FOWNER is needed. */
 	if (!err && fchmod(fd, FILE_MODE))
 		err = -errno;
 	if (err)
 		return err;
-	/* Without CAP_CHOWN the file stays ours: better than no file. */
+	/* Without CAP_CHOWN the file stays ours, which is better than no file. */
 	if ((uid != (uid_t)-1 || gid != (gid_t)-1) && fchown(fd, uid, gid) && errno != EPERM)
 		return -errno;
 	return fsync(fd) ? -errno : 0;
 }
 
-/* A link at PATH is replaced, not followed: in a shared folder it may be anyone's. */
+/* Replaces a link at PATH instead of following it: in a shared directory it may be anyone's. */
 static int replace_file(int folder_fd, const char *name, const void *bytes, size_t size, uid_t uid,
 			gid_t gid)
 {
@@ -127,8 +127,8 @@ static int replace_file(int folder_fd, const char *name, const void *bytes, size
 		unlinkat(folder_fd, temporary, 0);
 		return err;
 	}
-	/* The file is whole and has its name; whether the name survives a power cut is not worth
-	 * failing for on file systems that cannot sync a folder. */
+	/* The file is complete and has its name.  Some file systems cannot sync a directory;
+	 * whether the name survives a power cut there is not worth failing for. */
 	(void)!fsync(folder_fd);
 	return 0;
 }

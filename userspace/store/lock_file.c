@@ -15,8 +15,8 @@
 #define MAX_PID_BYTES 32U
 #define LOCK_MODE 0640
 
-/* Without O_CREAT first: with fs.protected_regular even root may not open another user's file in
- * /tmp with it. */
+/* Tries without O_CREAT first: with fs.protected_regular even root may not open another user's file
+ * in /tmp with O_CREAT. */
 static int open_or_create(int dir_fd, const char *name)
 {
 	int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
@@ -27,12 +27,12 @@ static int open_or_create(int dir_fd, const char *name)
 	fd = openat(dir_fd, name, flags | O_CREAT | O_EXCL, LOCK_MODE);
 	if (fd < 0)
 		return -errno;
-	/* The umask may have taken bits away; without them the lock still works. */
+	/* The umask may have removed bits; the lock works without them. */
 	(void)!fchmod(fd, LOCK_MODE);
 	return fd;
 }
 
-/* Did the name still mean the locked file when the lock was taken? */
+/* Returns whether the name still means the locked file, after the lock was taken. */
 static int is_current(int dir_fd, const char *name, int fd)
 {
 	struct stat locked, named;
@@ -46,7 +46,7 @@ static void write_pid(int fd)
 	char text[MAX_PID_BYTES];
 	int size = snprintf(text, sizeof(text), "%d\n", getpid());
 
-	/* Only for a message: a full disk must not keep anyone from running. */
+	/* The pid is only for messages: a full disk must not keep anyone from running. */
 	if (!ftruncate(fd, 0))
 		(void)!pwrite(fd, text, (size_t)size, 0);
 }
@@ -61,7 +61,7 @@ int lock_file_take(int dir_fd, const char *name, int *ret_fd)
 
 		opened = open_or_create(dir_fd, name);
 		if (opened == -EEXIST || opened == -ENOENT)
-			continue; /* appeared or went away between the two tries to open it */
+			continue; /* created or removed between the two attempts to open it */
 		if (opened < 0)
 			return opened;
 		fd = opened;
@@ -102,7 +102,8 @@ void lock_file_remove(int dir_fd, const char *name, int fd)
 {
 	if (fd < 0)
 		return;
-	/* While it is locked: whoever locks the removed file finds that its name is gone. */
+	/* Remove it while it is locked: whoever locks the removed file then finds that its name is
+	 * gone. */
 	unlinkat(dir_fd, name, 0);
 	close(fd);
 }

@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-/* Names read of one folder: a day has 24, an hour 360 a kind, the top 27 years. */
+/* The most names read of one directory: a day has 24, an hour 360 per kind, the top 27 years. */
 #define MAX_FOLDER_ENTRIES 100000U
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
@@ -61,7 +61,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* The wanted names of a folder, oldest first. */
+/* Reads the names of a directory that is_wanted() accepts, oldest first. */
 static int read_names(int folder_fd, bool (*is_wanted)(const char *name),
 		      int (*compare)(const void *, const void *), struct names *ret_names)
 {
@@ -74,7 +74,7 @@ static int read_names(int folder_fd, bool (*is_wanted)(const char *name),
 	dir = fdopendir(fd);
 	if (!dir)
 		return -errno;
-	fd = -1; /* the DIR's now */
+	fd = -1; /* owned by the DIR now */
 	for (uint32_t i = 0; i < MAX_FOLDER_ENTRIES; i++) {
 		const struct dirent *entry = readdir(dir);
 		int err;
@@ -94,7 +94,7 @@ static int read_names(int folder_fd, bool (*is_wanted)(const char *name),
 	return 0;
 }
 
-/* One walk through all hours, oldest first; `visit` ends it with a result above 0 or an error. */
+/* One walk through all hours, oldest first; a result of `visit` above 0, or an error, ends it. */
 struct walk {
 	int (*visit)(struct walk *walk, int hour_fd);
 	struct retention_totals totals;
@@ -104,7 +104,7 @@ struct walk {
 	bool remove_empty;
 };
 
-/* A folder that went away, is a link or a file, or may not be read is passed over. */
+/* Returns whether to skip a directory: it is gone, a link or a file, or may not be read. */
 static bool is_passed_over(int err)
 {
 	return err == -ENOENT || err == -ENOTDIR || err == -ELOOP || err == -EACCES;

@@ -19,7 +19,7 @@
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 #define LOCK_NAME ".lock"
 #define MAX_RENAMES 1000U
-/* A trim counts the whole store first: free this part of it, so that trims are rare. */
+/* A trim first counts the whole store, so it frees this part of the store, to make trims rare. */
 #define TRIM_SHARE 64U
 
 struct store {
@@ -30,7 +30,7 @@ struct store {
 	uint64_t deleted_files;
 };
 
-/* The two folders of a file. */
+/* The two directories of a file. */
 struct hour_folder {
 	int day_fd, hour_fd;
 	char day[STORE_DAY_CHARS], hour[STORE_HOUR_CHARS];
@@ -52,7 +52,7 @@ void store_free(struct store *store)
 	free(store);
 }
 
-/* Opens a folder, made when it is not there (ret_is_new, may be NULL). */
+/* Opens a directory and creates it when it does not exist (ret_is_new may be NULL). */
 static int open_folder(int parent_fd, const char *name, int flags, bool *ret_is_new, int *ret_fd)
 {
 	bool is_new = !mkdirat(parent_fd, name, FOLDER_MODE);
@@ -60,7 +60,7 @@ static int open_folder(int parent_fd, const char *name, int flags, bool *ret_is_
 	OWNED_FD int fd = openat(parent_fd, name, FOLDER_FLAGS | flags);
 
 	if (fd < 0) {
-		/* What mkdir said is nearer to the cause when there is no folder. */
+		/* When there is no directory, mkdir's error is closer to the cause. */
 		return errno == ENOENT && mkdir_err ? mkdir_err : -errno;
 	}
 	if (is_new && fchmod(fd, FOLDER_MODE))
@@ -84,7 +84,7 @@ int store_open(const char *directory, uint64_t max_bytes, struct store **ret_sto
 	store->directory = strdup(directory);
 	if (!store->directory)
 		return -ENOMEM;
-	/* DIR itself may be a link, the administrator's; below it none is followed. */
+	/* DIR itself may be an administrator's link; below it no link is followed. */
 	err = open_folder(AT_FDCWD, directory, 0, NULL, &store->fd);
 	if (err)
 		return err;
@@ -126,13 +126,13 @@ static int open_hour(const struct store *store, uint64_t start_ms, struct hour_f
 	err = open_folder(folder->day_fd, folder->hour, O_NOFOLLOW, &is_new_hour, &folder->hour_fd);
 	if (err)
 		return err;
-	/* A power cut must not take the folder from under the file. */
+	/* Sync, so that a power cut does not remove the directory of the file. */
 	if (is_new_hour && fsync(folder->day_fd))
 		return -errno;
 	return is_new_day && fsync(store->fd) ? -errno : 0;
 }
 
-/* Does nothing to folders that hold something. */
+/* Removes the directories of a file, unless there is something in them. */
 static void remove_if_empty(const struct store *store, const struct hour_folder *folder)
 {
 	if (folder->day_fd >= 0)
@@ -147,7 +147,7 @@ static int write_temporary(int hour_fd, const char *name, const void *bytes, siz
 	int err;
 
 	if (fd < 0 && errno == EEXIST && !unlinkat(hour_fd, name, 0))
-		fd = openat(hour_fd, name, flags, FILE_MODE); /* left over from a crash */
+		fd = openat(hour_fd, name, flags, FILE_MODE); /* left from a crash */
 	if (fd < 0)
 		return -errno;
 	err = write_full(fd, bytes, size);
@@ -158,7 +158,7 @@ static int write_temporary(int hour_fd, const char *name, const void *bytes, siz
 	return err;
 }
 
-/* A name that is free: a clock that was set back must not cost an older window. */
+/* Chooses a free name: when the clock was set back, an older window must not be overwritten. */
 static int choose_name(int hour_fd, struct store_file *file, char name[STORE_FILE_CHARS])
 {
 	for (unsigned int i = 0; i < MAX_RENAMES; i++, file->start_ms++) {
@@ -195,7 +195,7 @@ static int put_file(int hour_fd, struct store_file *file, const void *bytes, siz
 	return err;
 }
 
-/* Counted anew: files may have been deleted by hand since. */
+/* Counts the files again, because some may have been deleted by hand, and trims. */
 static int trim(struct store *store, const struct store_file *keep)
 {
 	time_t stale = time(NULL) - STORE_STALE_TEMPORARY_SECONDS;
@@ -225,7 +225,7 @@ int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uin
 	if (!store_kind_is_valid(kind))
 		return -EINVAL;
 	snprintf(file.kind, sizeof(file.kind), "%s", kind);
-	/* Before the file is there: then nothing can fail. */
+	/* Before the file exists, because nothing may fail after that. */
 	path = malloc(path_size);
 	if (!path)
 		return -ENOMEM;
@@ -238,7 +238,7 @@ int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uin
 	}
 	store->totals.files++;
 	store->totals.bytes += size;
-	/* The profile is safe; a trim that fails now is tried again after the next one. */
+	/* The profile is safe; a trim that fails is retried after the next one. */
 	if (store->max_bytes && store->totals.bytes > store->max_bytes)
 		(void)trim(store, &file);
 	snprintf(path, path_size, "%s/%s/%s/%s", store->directory, folder.day, folder.hour, name);

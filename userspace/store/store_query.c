@@ -62,7 +62,8 @@ static int open_folder(const char *path, DIR **ret_dir)
 	return 0;
 }
 
-/* Files of one folder; with wants_name also the folders of that kind of name below it. */
+/* Lists the files of one directory and, with is_below, of the directories below it that it
+ * accepts. */
 static int list_folder(struct store_listing *listing, const char *path,
 		       const struct store_range *range, bool (*is_below)(const char *),
 		       int (*list_below)(struct store_listing *, const char *,
@@ -72,7 +73,7 @@ static int list_folder(struct store_listing *listing, const char *path,
 	struct dirent *item;
 	int err = open_folder(path, &dir);
 
-	/* Deleted by the agent while it was looked for. */
+	/* The agent deleted it meanwhile. */
 	if (err)
 		return err;
 	while (!err && (errno = 0, item = readdir(dir))) {
@@ -107,7 +108,7 @@ static int list_day(struct store_listing *listing, const char *path,
 	return list_folder(listing, path, range, store_hour_parse, list_hour);
 }
 
-/* DIR, a day of it, or an hour of it. */
+/* Returns whether a name is that of a day or an hour. */
 static bool is_day_or_hour(const char *name)
 {
 	return store_day_parse(name) || store_hour_parse(name);

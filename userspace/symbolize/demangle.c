@@ -7,28 +7,29 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A bound on time for names that demangle to little text in very many steps: any other call adds a
- * byte at least. */
+/* Bounds the time for names that demangle to little text in very many steps: any call that is not
+ * empty adds at least a byte. */
 #define EMPTY_MAX_COUNT 4096U
 
 struct output {
 	jmp_buf full;
 	char *text;
 	size_t size;
-	uint32_t empty; /* count of calls without text */
+	uint32_t empty; /* number of calls without text */
 	bool is_rust, is_full;
 };
 
-/* A short name can demangle to terabytes, and libiberty's callbacks cannot say stop: hence longjmp().
- * Its C++ demangler keeps all it needs on the stack.  The Rust one holds memory while it hands out a
- * punycode identifier, which is two bytes at least: so that one is left on fewer bytes only. */
+/* A short name can demangle to terabytes, and libiberty's callbacks cannot stop it: hence
+ * longjmp(). Its C++ demangler keeps everything on the stack.  The Rust one owns memory while it
+ * passes a punycode identifier, which has at least two bytes: so longjmp() leaves it only at
+ * shorter pieces. */
 static void append(const char *bytes, size_t size, void *context)
 {
 	struct output *output = context;
 	const size_t room = DEMANGLE_MAX_BYTES - 1 - output->size;
 	const size_t taken = size < room ? size : room;
 
-	if (taken) /* an empty identifier comes as NULL */
+	if (taken) /* an empty identifier is passed as NULL */
 		memcpy(output->text + output->size, bytes, taken);
 	output->size += taken;
 	if (taken < size || (!size && ++output->empty > EMPTY_MAX_COUNT))
@@ -37,9 +38,9 @@ static void append(const char *bytes, size_t size, void *context)
 		longjmp(output->full, 1);
 }
 
-/* Rust's `for<'a, 'b>` is F or D, G and a number in base 62 ("G0_" is two lifetimes).  libiberty counts
- * to that number even where it prints nothing, so no callback can stop it.  More than 63 lifetimes are
- * not written by a compiler; an identifier that happens to hold the same text stays mangled. */
+/* Rust's `for<'a, 'b>` is F or D, G and a number in base 62 ("G0_" is two lifetimes).  libiberty
+ * counts up to that number even where it prints nothing, so no callback can stop it.  No compiler
+ * writes more than 63 lifetimes; an identifier that happens to contain such text stays mangled. */
 static bool has_huge_binder(const char *name)
 {
 	for (const char *c = name; (c = strchr(c, 'G')); c++) {
@@ -53,7 +54,7 @@ static bool has_huge_binder(const char *name)
 	return false;
 }
 
-/* Marks a cut text, not inside a UTF-8 sequence. */
+/* Ends a text that was cut with dots, not inside a UTF-8 sequence. */
 static void end_with_dots(struct output *output)
 {
 	size_t end = output->size < 3 ? 0 : output->size - 3;
@@ -64,11 +65,12 @@ static void end_with_dots(struct output *output)
 	output->size = end + 3;
 }
 
-/* Returns whether the name is in the language; cut texts count. */
+/* Returns whether the name is of the language; a text that was cut counts. */
 static bool run_libiberty(const char *name, struct output *output)
 {
-	/* libiberty's bound on recursion refuses all C++ names above 1 KiB, as long templates are.
-	 * Within DEMANGLE_MAX_INPUT_BYTES its need for stack is known (header), so it is off. */
+	/* libiberty's limit on recursion refuses all C++ names above 1 KiB, but long templates have
+	 * such names. Within DEMANGLE_MAX_INPUT_BYTES its use of stack is bounded (see the header),
+	 * so the limit is off. */
 	const int options = DMGL_NO_OPTS | (output->is_rust ? 0 : DMGL_NO_RECURSE_LIMIT);
 	bool is_good;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Cython's C names: a prefix for the kind of function, then the scopes, each as its length and its
- * name, then the function.  In __pyx_pw_4spam_3Egg_5boil the last part has no length: 5 tells it
- * from others of its scope (Cython/Compiler: Naming.py, Symtab.py next_id). */
+/* Cython's C names are a prefix for the kind of function, then the scopes, each as its length and
+ * its name, then the function.  In __pyx_pw_4spam_3Egg_5boil the last part has no length: the 5
+ * only tells it from others in its scope (Cython/Compiler: Naming.py, Symtab.py next_id). */
 #include "symbolize/demangle.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ static size_t count_digits(struct text text)
 	return digits;
 }
 
-/* "3Egg_…": *ret_scope is "Egg", *ret_rest what follows the underscore. */
+/* Splits "3Egg_…": *ret_scope is "Egg", *ret_rest what follows the underscore. */
 static bool take_scope(struct text text, struct text *ret_scope, struct text *ret_rest)
 {
 	const size_t digits = count_digits(text);
@@ -73,8 +73,9 @@ static bool take_scope(struct text text, struct text *ret_scope, struct text *re
 	return true;
 }
 
-/* "3get_item" is the third function "get_item", not "item" in a scope "get": a scope is followed by
- * another length or number, or it is a class and looks like one. */
+/* Returns whether a part is a scope: "3get_item" is the third function "get_item", not "item" in a
+ * scope "get".  A scope is followed by another length or number, or is a class and looks like
+ * one. */
 static bool is_scope(struct text scope, struct text rest, bool is_first, bool has_numbers)
 {
 	if (is_first || !has_numbers || is_digit(rest.at[0]) || starts_with(rest, "__"))
@@ -82,7 +83,7 @@ static bool is_scope(struct text scope, struct text rest, bool is_first, bool ha
 	return scope.at[0] >= 'A' && scope.at[0] <= 'Z';
 }
 
-/* GCC's ".isra.0", ".constprop.1", ".cold" */
+/* Removes GCC's ".isra.0", ".constprop.1", ".cold". */
 static struct text without_clone(struct text text)
 {
 	const char *dot = memchr(text.at, '.', text.size);
@@ -99,7 +100,7 @@ static struct text without_number(struct text text)
 	return digits < text.size ? skip(text, digits) : text;
 }
 
-/* "__pyx_fuse_0_1boil": one specialization of a fused function. */
+/* Removes "__pyx_fuse_0_1" of "__pyx_fuse_0_1boil", a specialization of a fused function. */
 static struct text without_fuse(struct text text)
 {
 	static const char prefix[] = "__pyx_fuse_";
@@ -134,7 +135,8 @@ static bool take_function(struct text text, bool has_numbers, struct result *res
 
 bool demangle_cython(const char *name, size_t size, char ret_text[DEMANGLE_MAX_BYTES])
 {
-	/* Python wrapper, its body, a generator's body; these carry numbers, cdef does not. */
+	/* Python wrapper, its body, a generator's body: these have numbers, cdef functions do
+	 * not. */
 	static const char *const numbered[] = {"__pyx_pw_", "__pyx_pf_", "__pyx_gb_"};
 	static const char module_prefix[] = "__pyx_pymod_exec_";
 	struct result result = {.text = ret_text};

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 
-/* Beginnings of names, so that compilers' suffixes (.constprop.0, .cold) match as well.
+/* Prefixes, so that compilers' suffixes (.constprop.0, .cold) match too.
  * Sources: CPython 2.7-3.15 Python/ceval.c, Objects/call.c, Objects/descrobject.c,
  * Objects/methodobject.c, Objects/typeobject.c (slot_*), Modules/main.c, Python/pythonrun.c. */
 static const char *const machinery[] = {

@@ -10,10 +10,10 @@
 
 #define MODULES_MAX_BYTES (1U << 20)
 #define PATH_MAX_BYTES 256U
-/* Several of the kernel's answers (a page at most each), so that few lines are cut and moved. */
+/* Several of the kernel's answers (at most a page each), so that few lines are split and moved. */
 #define READ_BYTES (1U << 15)
 
-/* Addresses that share their upper 32 bits: [first, first of the next region). */
+/* Addresses that share their upper 32 bits: symbols from `first` to the next region's `first`. */
 struct region {
 	uint32_t high;
 	uint32_t first;
@@ -22,7 +22,7 @@ struct region {
 struct kernel_symbols {
 	const char *proc;
 	bool is_loaded;
-	uint64_t modules_hash; /* of /proc/modules at the load */
+	uint64_t modules_hash; /* of /proc/modules when the table was loaded */
 	/* Columns of the table, each owned, sorted by address. */
 	uint32_t *low;	  /* lower 32 bits of the address */
 	uint32_t *name;	  /* offset in names */
@@ -75,7 +75,7 @@ struct raw_symbol {
 	char type;
 };
 
-/* What a load fills; becomes the table when all went well. */
+/* What a load fills; it becomes the table when the load succeeds. */
 struct load {
 	struct raw_symbol *symbol;
 	size_t count, capacity;
@@ -83,7 +83,7 @@ struct load {
 	size_t names_size, names_capacity;
 	uint32_t *module_name;
 	size_t module_count;
-	bool has_address; /* of any symbol: else the kernel hides them */
+	bool has_address; /* some symbol has an address; otherwise the kernel hides them */
 };
 
 static void load_release(struct load *load)
@@ -169,14 +169,14 @@ static bool is_code(char type)
 	return type == 't' || type == 'T' || type == 'w' || type == 'W';
 }
 
-/* No code runs in the padding that __pfx_ and __cfi_ name. */
+/* Returns whether a symbol (__pfx_, __cfi_) names padding, in which no code runs. */
 static bool is_padding(const char *name)
 {
 	return name[0] == '_' && name[1] == '_' &&
 	       (!strncmp(name, "__pfx_", 6) || !strncmp(name, "__cfi_", 6));
 }
 
-/* Returns what follows the digits. */
+/* Reads a number and returns what follows its digits. */
 static char *read_hex(char *text, uint64_t *ret_value)
 {
 	uint64_t value = 0;
@@ -195,8 +195,8 @@ static char *read_hex(char *text, uint64_t *ret_value)
 	return text;
 }
 
-/* "ffffffff81000000 T _stext" or "ffffffffc0000000 t nft_init<tab>[nf_tables]".  Some 100,000 lines
- * are read, half of them unwanted: those are left as early as can be. */
+/* Reads "ffffffff81000000 T _stext" or "ffffffffc0000000 t nft_init<tab>[nf_tables]".  Half of some
+ * 100,000 lines are not needed: those are rejected as early as possible. */
 static int read_line(struct load *load, char *line)
 {
 	char *name, *module, type;
@@ -223,7 +223,7 @@ static int read_line(struct load *load, char *line)
 	return add_symbol(load, address, type, name, module);
 }
 
-/* All lines that end in the buffer; what follows them moves to its begin. */
+/* Reads all complete lines of the buffer, and moves the rest to its beginning. */
 static int take_lines(struct load *load, char *buffer, size_t *size)
 {
 	char *line = buffer, *const end = buffer + *size, *newline;
@@ -266,7 +266,7 @@ static int read_lines(struct load *load, int fd)
 	return err;
 }
 
-/* Past a bound the rest is left out. */
+/* Reads all symbols; above a bound the rest is left out. */
 static int read_symbols(struct load *load, int fd)
 {
 	uint32_t nothing;
@@ -294,7 +294,7 @@ static int type_rank(char type)
 	return type == 'T' ? 0 : type == 't' ? 1 : 2;
 }
 
-/* The best name of an address comes first. */
+/* Sorts by address; the best name of an address comes first. */
 static int compare_symbols(const void *a, const void *b, void *context)
 {
 	const struct raw_symbol *x = a, *y = b;
@@ -312,7 +312,8 @@ static int compare_symbols(const void *a, const void *b, void *context)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
-/* Without modules the kernel lists by address, so that only the names of an address need sorting. */
+/* Without modules the kernel lists by address, so that only the names of each address need
+ * sorting. */
 static void sort_symbols(struct load *load)
 {
 	struct raw_symbol *symbol = load->symbol;
@@ -374,7 +375,7 @@ static int fill_columns(struct kernel_symbols *symbols, const struct load *load)
 	return 0;
 }
 
-/* Leaves the table as forget() does when it fails. */
+/* On failure, the table is empty, as after forget(). */
 static int take_load(struct kernel_symbols *symbols, struct load *load)
 {
 	char *names;
@@ -395,7 +396,8 @@ static int take_load(struct kernel_symbols *symbols, struct load *load)
 	return 0;
 }
 
-/* FNV-1a over each module's name, size and address; its use count moves all the time. */
+/* FNV-1a over each module's name, size and address, but not its use count, which changes all the
+ * time. */
 static uint64_t hash_modules(const char *proc)
 {
 	OWNED_MEM char *text = NULL;
@@ -447,7 +449,7 @@ int kernel_symbols_refresh(struct kernel_symbols *symbols)
 
 /* ---- looking up ---- */
 
-/* The last symbol of [first, end) at or below low; end when there is none. */
+/* Returns the last symbol of [first, end) at or below low; end when there is none. */
 static size_t find_low(const struct kernel_symbols *symbols, size_t first, size_t end, uint32_t low)
 {
 	size_t from = first, to = end;
@@ -488,7 +490,8 @@ int kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address, const 
 			const char **ret_module)
 {
 	if (!symbols->is_loaded) {
-		/* Before the symbols: a module that comes in between is seen at the next refresh. */
+		/* Before reading the symbols: a module loaded in between is noticed at the next
+		 * refresh. */
 		const uint64_t modules_hash = hash_modules(symbols->proc);
 		int err = load(symbols);
 

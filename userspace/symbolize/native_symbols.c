@@ -11,12 +11,12 @@
 
 #include <uthash.h>
 
-#define BATCH_MAX_ADDRESSES 8192U /* of one scan: some 1.5 MiB while it runs */
+#define BATCH_MAX_ADDRESSES 8192U /* in one scan, which uses some 1.5 MiB */
 #define SYSTEM_NAME_MAX_BYTES 4096U
 #define FILE_NAME_MAX_BYTES 255U
 #define NO_FUNCTION UINT32_MAX
 
-/* [low, high) of the file's addresses has one answer. */
+/* All addresses of the file in [low, high) have this answer. */
 struct range {
 	uint64_t low, high;
 	uint32_t function; /* index, or NO_FUNCTION */
@@ -27,7 +27,7 @@ struct function {
 	uint32_t name, system_name; /* offsets in text */
 };
 
-/* Text starts with "" and then the file's name in brackets. */
+/* The text begins with "", then the file's name in brackets. */
 #define TEXT_EMPTY 0U
 #define TEXT_FILE_NAME 1U
 
@@ -102,7 +102,7 @@ static void drop_least_used(struct native_symbols *symbols)
 	symbols->counters.dropped_files++;
 }
 
-/* Room for one more element, by doubling; accounts for it. */
+/* Makes room for one more element, by doubling, and accounts for it. */
 static int reserve(struct native_symbols *symbols, void **array, size_t *capacity, size_t needed,
 		   size_t element_bytes)
 {
@@ -175,7 +175,7 @@ static int file_get(struct native_symbols *symbols, const struct native_file *wa
 	file->id = wanted->id;
 	file->used_at = symbols->resolves;
 	HASH_ADD(hh, symbols->files, id, sizeof(file->id), file);
-	/* HASH_NONFATAL_OOM: not added. */
+	/* HASH_NONFATAL_OOM: the file was not added. */
 	if (!file->hh.tbl) {
 		free(file);
 		return -ENOMEM;
@@ -218,7 +218,7 @@ static int compare_ranges(const void *a, const void *b)
 	return x->high < y->high ? -1 : x->high > y->high;
 }
 
-/* Sorts, and cuts what overlaps: answers that share an address are equal. */
+/* Sorts ranges and cuts overlaps: answers that share an address are equal. */
 static void sort_ranges(struct cached_file *file)
 {
 	size_t kept = 0;
@@ -286,7 +286,7 @@ static void on_function(void *context, size_t index, const struct elf_function *
 	struct range range = {.low = found->low, .high = found->high, .function = NO_FUNCTION};
 
 	(void)index;
-	/* Several addresses of the batch may lie in one range. */
+	/* Several addresses of the batch may be in one range. */
 	if (scan->err || (range.high == scan->high && file->range_count))
 		return;
 	if (scan->symbols->bytes > 2 * scan->symbols->max_bytes) {
@@ -313,7 +313,7 @@ static int open_image(const struct native_file *wanted, struct elf_image **ret_i
 	return elf_image_open(fd, ret_image);
 }
 
-/* A file that is no ELF file answers "none" from now on. */
+/* From now on a file that is not ELF answers "none". */
 static int give_up(struct native_symbols *symbols, struct cached_file *file)
 {
 	symbols->counters.bad_files++;
@@ -418,7 +418,7 @@ int native_symbols_resolve(struct native_symbols *symbols, const struct native_f
 		return err;
 	err = scan_missing(symbols, cached, file, vaddr, count);
 	if (err) {
-		/* Its ranges may be unsorted. */
+		/* The file's ranges may be unsorted. */
 		file_free(symbols, cached);
 		return err;
 	}

@@ -12,27 +12,27 @@
 #include "base/root_file.h"
 
 #define READ_CHUNK_BYTES 65536U
-/* A JIT that reuses memory leaves old entries under new ones. */
+/* A JIT that reuses memory leaves old entries below new ones. */
 #define FIND_MAX_STEPS 16U
 
 struct entry {
 	uint64_t start;
 	uint32_t size; /* bytes of code */
-	uint32_t name; /* offset in names; grows with the time of writing */
+	uint32_t name; /* offset in names; larger for later lines */
 };
 
 struct perf_map {
-	struct entry *entry; /* owned; by start, then by time of writing */
+	struct entry *entry; /* owned; by start, then in the order of writing */
 	size_t count, capacity;
 	char *names; /* owned */
 	size_t names_size, names_capacity;
-	/* How far the file was read: the start of its first line that is not complete. */
+	/* How far the file was read: the start of its first incomplete line. */
 	dev_t device;
 	ino_t inode;
 	off_t offset;
 	struct timespec changed;
 	off_t size;
-	bool is_behind; /* there are more complete lines */
+	bool is_behind; /* there are more complete lines to read */
 	const char *refusal;
 };
 
@@ -124,7 +124,8 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Reads a number and the spaces behind it.  False: none, or over 64 bits. */
+/* Reads a number and the spaces after it.  Returns false when there is none, or it exceeds 64
+ * bits. */
 static bool take_hex(const char **at, const char *end, uint64_t *ret_value)
 {
 	uint64_t value = 0;
@@ -167,7 +168,7 @@ static int add_line(struct perf_map *map, const char *line, size_t size)
 			 name_size);
 }
 
-/* Adds the complete lines.  *ret_used: bytes up to the first that is not. */
+/* Adds the complete lines.  *ret_used: bytes up to the first incomplete one. */
 static int add_lines(struct perf_map *map, const char *text, size_t size, size_t *ret_used)
 {
 	size_t used = 0;
@@ -197,7 +198,8 @@ static int compare_entries(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
-/* The first `sorted` entries are in their order: so a file that grows costs what is new. */
+/* Sorts the entries from `sorted` on into the ones before, so that a growing file costs only what
+ * is new. */
 static int sort_new(struct perf_map *map, size_t sorted)
 {
 	const size_t added = map->count - sorted;
@@ -236,7 +238,8 @@ int perf_map_add_text(struct perf_map *map, const char *text, size_t size)
 
 /* ---- the file ---- */
 
-/* Reading these can do things, wait for ever, or show what is nobody's file. */
+/* Returns whether reading files of this type can have side effects, block, or show what is nobody's
+ * file. */
 static bool is_special(long type)
 {
 	static const long special[] = {
@@ -251,7 +254,7 @@ static bool is_special(long type)
 	return false;
 }
 
-/* NULL: it may be read. */
+/* Returns why the file must not be read; NULL: it may be. */
 static const char *find_refusal(int path_fd, const struct stat *status, uint32_t uid)
 {
 	struct statfs system;
@@ -285,7 +288,7 @@ static int refuse(struct perf_map *map, const char *why)
 	return -EPERM;
 }
 
-/* Looks, judges what it saw, and opens just that. */
+/* Looks the file up, checks it, and opens that same file. */
 static int open_judged(struct perf_map *map, const struct perf_map_source *source,
 		       struct stat *status, int *ret_fd)
 {

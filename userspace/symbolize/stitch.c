@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "symbolize/stitch.h"
 
-/* One of the two areas of a stack (struct pp_stack_record), read by logical position. */
+/* One of the two areas of a stack (struct pp_stack_record), indexed by the frame's number. */
 struct area {
 	const packed_frame *frame;
 	uint32_t stored, count;
-	uint32_t leaf, ring; /* slots of the leaf part, of the ring */
+	uint32_t leaf, ring; /* slots of the leaf part, and of the ring */
 };
 
 static struct area area_of(const packed_frame *frame, uint32_t stored, uint32_t count)
@@ -31,7 +31,7 @@ static packed_frame area_get(const struct area *area, uint32_t at)
 struct output {
 	packed_frame *frame;
 	size_t count;
-	bool is_omitting; /* the last frame is the marker of an omission that goes on */
+	bool is_omitting; /* the last frame is the marker of an omission that may go on */
 };
 
 static void put(struct output *out, packed_frame frame)
@@ -71,7 +71,7 @@ static uint32_t count_runs(const struct area *native)
 	return runs;
 }
 
-/* The last position among the native frames where a run lies; count when there is none. */
+/* Returns the last position of a segment among the native frames; count when there is none. */
 static uint32_t last_run(const struct area *native)
 {
 	for (uint32_t i = native->count; i-- > 0;)
@@ -81,14 +81,14 @@ static uint32_t last_run(const struct area *native)
 	return native->count;
 }
 
-/* Where the Python frames of one stack stand. */
+/* How far the Python frames of one stack have been placed. */
 struct progress {
-	uint32_t next;	  /* Python frame to be placed next */
-	uint32_t empty;	  /* runs from the leaf on that have no frame */
-	uint32_t last;	  /* native position of the last run */
+	uint32_t next;	  /* next Python frame to place */
+	uint32_t empty;	  /* segments at the leaf that have no frame */
+	uint32_t last;	  /* native position of the last segment */
 	bool is_whole;	  /* the native walk reached the root */
-	bool is_complete; /* and so did that of the Python frames */
-	bool is_cut;	  /* Python frames at the root are missing, which is still to be told */
+	bool is_complete; /* and so did the walk of the Python frames */
+	bool is_cut;	  /* Python frames at the root are missing, which is not marked yet */
 };
 
 static void put_python(struct output *out, const struct area *python, struct progress *at,
@@ -108,7 +108,8 @@ static void put_run(struct output *out, const struct area *python, struct progre
 		at->empty--;
 		return;
 	}
-	/* All that belongs further down belongs to the last run when the walk reached the root. */
+	/* When the walk reached the root, all remaining Python frames belong to the last
+	 * segment. */
 	if (at->is_whole && position == at->last)
 		frames = UINT64_MAX;
 	is_short = frames > python->count - at->next;
@@ -119,8 +120,8 @@ static void put_run(struct output *out, const struct area *python, struct progre
 	}
 }
 
-/* Whether native frames were omitted right before a position: by the kernel side, or by the agent when
- * it finished the stack. */
+/* Returns whether native frames were omitted right before a position, by the kernel side or by the
+ * agent when it finished the stack. */
 static bool follows_omitted(const struct area *native, uint32_t position)
 {
 	packed_frame before;
@@ -133,8 +134,9 @@ static bool follows_omitted(const struct area *native, uint32_t position)
 	return packed_kind(before) == PP_FRAME_GAP && packed_what(before);
 }
 
-/* The runs of omitted native frames are gone with them: when both walks reached the root, the Python
- * frames that are too many for the runs from `position` on belong before it. */
+/* Places Python frames of omitted segments.  The segments were omitted with the native frames
+ * around them; when both walks reached the root, the Python frames that exceed those of the
+ * segments from `position` on belong before it. */
 static void put_surplus(struct output *out, const struct area *native, uint32_t position,
 			const struct area *python, struct progress *at)
 {
@@ -177,7 +179,7 @@ size_t stitch(const struct dict_stack *stack, bool one_frame_runs,
 
 	at.is_cut = python.count && stack->py_stop != PP_PY_STOP_ROOT;
 	at.is_complete = at.is_whole && stack->py_stop == PP_PY_STOP_ROOT;
-	/* Of frames that were not all found, those at the root are missing. */
+	/* When not all frames were found, those at the root are missing. */
 	if (one_frame_runs && stack->py_stop == PP_PY_STOP_ROOT && runs > python.count)
 		at.empty = runs - python.count;
 	for (uint32_t i = 0; i < native.count; i++)

@@ -12,7 +12,7 @@
 #define FIRST_SLOTS 4096U
 #define MAX_FRAMES (STITCH_MAX_FRAMES + PP_MAX_KERNEL_FRAMES)
 
-/* A packed frame that was named. */
+/* A packed frame with its name. */
 struct named {
 	packed_frame key;
 	struct frame frame;
@@ -114,7 +114,7 @@ static bool is_native(packed_frame frame)
 	return packed_kind(frame) == PP_FRAME_NATIVE || packed_kind(frame) == PP_FRAME_EVAL;
 }
 
-/* --no-native is about Python's stacks: others would be left without a frame. */
+/* --no-native applies to stacks with Python frames; others would have no frame left. */
 static bool hides_native(const struct symbolizer *symbolizer, const struct dict_stack *stack)
 {
 	return symbolizer->options.no_native && stack->python_count;
@@ -151,7 +151,7 @@ int symbolizer_note_hash(struct symbolizer *symbolizer, uint64_t hash)
 
 static int compare_frames(const void *a, const void *b)
 {
-	/* By file, then address, whatever the kind. */
+	/* Sorts by file, then address, whatever the kind. */
 	packed_frame left = *(const packed_frame *)a & ~(7ULL << 61);
 	packed_frame right = *(const packed_frame *)b & ~(7ULL << 61);
 
@@ -221,7 +221,7 @@ static int name_python(struct symbolizer *symbolizer, packed_frame key, struct f
 	const struct python_code *code = dictionary_code(symbolizer->dictionary, packed_code(key));
 
 	*frame = (struct frame){.kind = FRAME_PYTHON};
-	/* The record of its code object was lost; the counter says how often. */
+	/* The record of its code object was lost; a counter says how often. */
 	if (!code) {
 		frame->kind = FRAME_MARKER;
 		return intern_string(symbolizer->strings, "[python frame, name lost]", &frame->name);
@@ -256,7 +256,7 @@ static int name_anonymous(struct symbolizer *symbolizer, struct pp_process_id id
 	return intern_string(symbolizer->strings, name, &frame->name);
 }
 
-/* A native frame of a stack that was not noted. */
+/* Names a native frame of a stack that was not noted. */
 static int name_late(struct symbolizer *symbolizer, const struct named *placeholder,
 		     struct named *ret_named)
 {
@@ -269,7 +269,7 @@ static int name_late(struct symbolizer *symbolizer, const struct named *placehol
 	return err;
 }
 
-/* Named frames that do not depend on the process go through the memo. */
+/* Names a frame; those that do not depend on the process are memoized. */
 static int name_frame(struct symbolizer *symbolizer, struct pp_process_id id, packed_frame key,
 		      struct named *ret_named)
 {
@@ -309,7 +309,7 @@ static int name_kernel(struct symbolizer *symbolizer, uint64_t address, struct f
 	return intern_string(symbolizer->strings, name, &frame->name);
 }
 
-/* Two frames that nobody could name in one file say no more than one. */
+/* Two unnamed frames in a row of the same file say no more than one. */
 static bool repeats_unnamed(const struct symbolizer *symbolizer, const struct frame *last,
 			    const struct frame *frame)
 {
@@ -319,8 +319,8 @@ static bool repeats_unnamed(const struct symbolizer *symbolizer, const struct fr
 	       !symbolizer->options.raw;
 }
 
-/* What --no-native leaves out: native frames and the gaps between them, not what tells of omitted
- * frames, as some of those may be Python's. */
+/* Returns whether --no-native leaves a frame out: native frames and the gaps between them, but not
+ * markers of omitted frames, some of which may be Python's. */
 static bool is_beside_python(packed_frame frame)
 {
 	if (packed_kind(frame) == PP_FRAME_GAP)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chrome's Trace Event Format: a JSON array, whose closing bracket readers do not miss when a run was cut.
- * It knows one lane a thread: the others are threads of their own, LANE_TIDS further on. */
+/* Chrome's Trace Event Format: a JSON array, whose closing bracket readers do not need when a run
+ * was cut. The format has one lane per thread: other lanes become threads of their own, whose tids
+ * are LANE_TIDS higher. */
 #include "timeline/trace_sink.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ static void chrome_free_owned(struct chrome **chrome)
 	chrome_free(*chrome);
 }
 
-/* What was printed since the last call goes to the file as one piece. */
+/* Writes what was printed since the last call to the file, as one piece. */
 static int put(struct chrome *chrome)
 {
 	int err;
@@ -53,7 +54,7 @@ static int put(struct chrome *chrome)
 	return err;
 }
 
-/* A JSON string, quotes included.  Clean UTF-8 leaves two characters to escape. */
+/* Prints a JSON string with its quotes.  In clean UTF-8 only two characters need escaping. */
 static void print_string(struct chrome *chrome, const char *text, size_t size)
 {
 	size_t room = size * UTF8_CLEAN_MAX_GROWTH + 1, clean_size;
@@ -129,7 +130,7 @@ static int chrome_thread(void *context, const struct trace_thread *thread, const
 	return put(chrome);
 }
 
-/* What both kinds of events begin with. */
+/* Prints the beginning of both kinds of events. */
 static void print_head(struct chrome *chrome, const struct trace_slice *slice, const char *phase,
 		       const char *category)
 {
@@ -206,7 +207,7 @@ int chrome_sink_new(struct trace_file *file, const struct intern *strings,
 	chrome->out = open_memstream(&chrome->text, &chrome->size);
 	if (!chrome->out)
 		return -ENOMEM;
-	/* An event of its own, so that all others can begin with a comma. */
+	/* A first event, so that all others can begin with a comma. */
 	fprintf(chrome->out,
 		"[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"pyprofd\",\"args\":{\"start_monotonic_ns\":"
 		"%" PRIu64 ",\"start_wall_ns\":%" PRIu64 "}}",

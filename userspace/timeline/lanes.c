@@ -8,21 +8,22 @@
 
 #include "drain/thread_slots.h"
 
-/* A wait for the GIL ends every 5 ms to ask for it, and goes on: as in bpf/switch_thread.bpf.c. */
+/* A thread that waits for the GIL wakes up every 5 ms to ask for it, and waits again: as in
+ * bpf/switch_thread.bpf.c. */
 #define GIL_RETRY_NS 50000U
 #define FIRST_MARKS 8U
 
-/* Whether the thread has the GIL at a moment. */
+/* Whether the thread holds the GIL at a moment. */
 enum gil { GIL_UNKNOWN, GIL_OTHERS, GIL_HELD };
 
-/* A sample in the run that goes on. */
+/* A sample in the current run on the CPU. */
 struct mark {
 	uint64_t ns;
 	uint32_t function;
 	uint8_t gil; /* enum gil */
 };
 
-/* A slice that grows while what follows is the same. */
+/* A slice that grows while the next piece is the same. */
 struct span {
 	bool is_open;
 	struct trace_slice slice;
@@ -38,7 +39,7 @@ struct thread {
 	uint64_t back_ns; /* 0: there was none */
 	uint32_t stack;
 	uint8_t wait, flags;
-	uint64_t name_hash; /* of the names that the sink has */
+	uint64_t name_hash; /* of the names that the sink knows */
 };
 
 struct lanes {
@@ -101,7 +102,7 @@ uint64_t lanes_refused(const struct lanes *lanes)
 
 /* ---- threads ---- */
 
-/* Tells the sink of the thread's names when they are not those that it has. */
+/* Sends the thread's names to the sink when they have changed. */
 static int tell_names(struct lanes *lanes, struct thread *thread)
 {
 	const char *process_name = "", *name = "";
@@ -151,7 +152,7 @@ static int span_close(struct lanes *lanes, struct span *span)
 	return lanes->sink.slice(lanes->sink.context, &span->slice);
 }
 
-/* Goes on with the open span when the piece is its continuation, else opens another one. */
+/* Extends the open span when the piece continues it, else opens another one. */
 static int span_add(struct lanes *lanes, struct span *span, const struct trace_slice *piece)
 {
 	int err;
@@ -238,7 +239,7 @@ static int add_sample(struct lanes *lanes, struct thread *thread, const struct l
 	return lanes->sink.instant(lanes->sink.context, &instant);
 }
 
-/* Only those that lie in the run: others are of a run whose record was lost. */
+/* Keeps the samples inside the run: others belong to a run whose record was lost. */
 static void keep_marks(struct thread *thread, const struct pp_timeline_record *record)
 {
 	uint32_t kept = 0;
@@ -260,7 +261,8 @@ static int add_function(struct lanes *lanes, struct thread *thread, uint64_t sta
 	return function ? span_add(lanes, &thread->function, &piece) : 0;
 }
 
-/* Until a sample, and until it leaves, the thread was where it was seen then. */
+/* Adds the functions of a run: until each sample, and until the switch-out, the thread is taken to
+ * be in the function seen at that moment. */
 static int add_functions(struct lanes *lanes, struct thread *thread,
 			 const struct lanes_event *event)
 {
@@ -325,8 +327,8 @@ static bool is_retry(const struct thread *thread, const struct pp_timeline_recor
 	       record->leave_ns - record->run_ns < GIL_RETRY_NS;
 }
 
-/* As the run began.  Off the CPU nothing changes; who came out of a wait for the GIL has it; who came out of
- * another wait may take it at once. */
+/* Returns the GIL's state when the run began.  While a thread is off the CPU nothing changes; after
+ * a wait for the GIL it holds the GIL; after another wait it may take the GIL at once. */
 static enum gil gil_at_start(const struct thread *thread, const struct pp_timeline_record *record)
 {
 	if (!thread->back_ns || thread->back_ns != record->run_ns ||
@@ -337,7 +339,8 @@ static enum gil gil_at_start(const struct thread *thread, const struct pp_timeli
 	return thread->wait == PP_WAIT_RUN_QUEUE ? GIL_OTHERS : GIL_UNKNOWN;
 }
 
-/* Before it left.  Who waits for something has let go of it just now, or did not have it. */
+/* Returns the GIL's state before the switch-out.  A thread that waits for the GIL has released it
+ * just now, or did not hold it. */
 static enum gil gil_at_end(const struct pp_timeline_record *record)
 {
 	enum gil gil = gil_of(record->flags);
@@ -345,8 +348,8 @@ static enum gil gil_at_end(const struct pp_timeline_record *record)
 	return gil == GIL_OTHERS && record->wait != PP_WAIT_RUN_QUEUE ? GIL_UNKNOWN : gil;
 }
 
-/* A run between two waits, without a sample: it ran Python when it had the GIL last, or is at another place
- * than before. */
+/* Returns the GIL's state in a run between two waits without a sample: it ran Python when it was
+ * the GIL's last holder, or when its place in the code has changed. */
 static enum gil gil_of_run(const struct thread *thread, const struct lanes_event *event)
 {
 	if (event->record->flags & PP_TIMELINE_GIL_LAST)
@@ -357,8 +360,8 @@ static enum gil gil_of_run(const struct thread *thread, const struct lanes_event
 	return GIL_OTHERS;
 }
 
-/* Between two moments: what both say; where they differ, each has half; where one is not known, the
- * other's. */
+/* Adds the GIL's state between two moments: what both say; where they differ, each has half; where
+ * one is unknown, the other. */
 static int add_hold(struct lanes *lanes, struct thread *thread, const struct mark *from,
 		    const struct mark *to)
 {

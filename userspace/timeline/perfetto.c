@@ -16,11 +16,11 @@ enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_MONOTONIC = 3, CLOCK_ID_BOOTTIME = 6 };
 enum { STATE_CLEARED = 1, STATE_NEEDED = 2 };
 enum { SLICE_BEGIN = 1, SLICE_END, INSTANT };
 enum { BY_RANK = 3 };
-/* Categories: a lane each, and one for instants.  Names of annotations. */
+/* Categories: one per lane, and one for instants.  Names of annotations. */
 enum { CATEGORY_SAMPLE = TRACE_LANES + 1, CATEGORIES = CATEGORY_SAMPLE };
 enum { NOTE_CPU = 1, NOTE_HOLDER, NOTE_STACK, NOTES = NOTE_STACK };
 
-/* Which strings the file has already. */
+/* The strings that the file contains already. */
 struct seen {
 	uint8_t *bit;
 	size_t bytes;
@@ -30,7 +30,7 @@ struct perfetto {
 	struct trace_file *file;
 	const struct intern *strings;
 	struct seen names, stacks;
-	uint8_t *packet; /* those that go to the file as one piece */
+	uint8_t *packet; /* packets that go to the file as one piece */
 	size_t packet_size, packet_capacity;
 	char *clean[2];
 	size_t clean_capacity[2];
@@ -78,7 +78,7 @@ static size_t put_varint(uint8_t *to, uint64_t value)
 	return size;
 }
 
-/* One element of Trace.packet, behind those that wait. */
+/* Adds one element of Trace.packet after those that wait. */
 static int add_packet(struct perfetto *perfetto, Perfetto__TracePacket *packet)
 {
 	size_t body, at = perfetto->packet_size;
@@ -98,7 +98,7 @@ static int add_packet(struct perfetto *perfetto, Perfetto__TracePacket *packet)
 	return 0;
 }
 
-/* err: of the packets before. */
+/* Writes the packets.  err: the error of adding them. */
 static int put_packets(struct perfetto *perfetto, int err)
 {
 	if (!err)
@@ -130,7 +130,7 @@ static int mark_seen(struct seen *seen, uint32_t id)
 	return 0;
 }
 
-/* Strings on the wire are UTF-8.  `which`: of the two buffers. */
+/* Cleans a string, because strings in the file are UTF-8.  `which`: of the two buffers. */
 static int clean_text(struct perfetto *perfetto, unsigned int which, const char *text, size_t size,
 		      char **ret_clean)
 {
@@ -144,7 +144,7 @@ static int clean_text(struct perfetto *perfetto, unsigned int which, const char 
 	return 0;
 }
 
-/* A string of ours as interned data: iid = id + 1. */
+/* Interns one of our strings: iid = id + 1. */
 static int intern_text(struct perfetto *perfetto, unsigned int which, uint32_t id,
 		       Perfetto__InternedText *text)
 {
@@ -276,7 +276,7 @@ static void fill_notes(struct notes *notes, const struct trace_slice *slice)
 	}
 }
 
-/* Strings that this event is the first to name. */
+/* Strings that no event before this one used. */
 struct fresh {
 	Perfetto__InternedData data;
 	Perfetto__InternedText name, stack, *name_pointer, *stack_pointer;
@@ -323,7 +323,7 @@ static int add_end(struct perfetto *perfetto, const struct trace_slice *slice)
 	return add_packet(perfetto, &packet);
 }
 
-/* With its end: a slice is whole or not there. */
+/* Writes a slice's begin and end together: a slice is whole or not in the file. */
 static int put_event(struct perfetto *perfetto, const struct trace_slice *slice, int type,
 		     uint64_t category)
 {
@@ -409,7 +409,7 @@ static int add_first(struct perfetto *perfetto, const struct trace_start *start)
 	return add_packet(perfetto, &packet);
 }
 
-/* How the clocks go together: before any packet that is in CLOCK_MONOTONIC. */
+/* Writes how the clocks relate, before any packet with a CLOCK_MONOTONIC time. */
 static int add_clocks(struct perfetto *perfetto, const struct trace_start *start)
 {
 	static const uint32_t id[] = {CLOCK_ID_BOOTTIME, CLOCK_ID_MONOTONIC, CLOCK_ID_REALTIME};

@@ -52,7 +52,7 @@ static int open_path(const struct trace_file_options *options, int *ret_fd)
 		return -EEXIST;
 	if (ftruncate(fd, 0) || fchmod(fd, FILE_MODE))
 		return -errno;
-	/* Without CAP_CHOWN the file stays ours: better than no file. */
+	/* Without CAP_CHOWN the file stays ours, which is better than no file. */
 	if ((options->uid != (uid_t)-1 || options->gid != (gid_t)-1) &&
 	    fchown(fd, options->uid, options->gid) && errno != EPERM)
 		return -errno;

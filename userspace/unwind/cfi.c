@@ -4,14 +4,15 @@
 
 #include <errno.h>
 
-/* The index: FDEs sorted by start.  Two signed 32-bit distances each, as in .eh_frame_hdr's table. */
+/* The index: FDEs sorted by start, each as two signed 32-bit distances, like .eh_frame_hdr's
+ * table. */
 struct index_entry {
-	int32_t start;	/* from start_base */
-	int32_t record; /* from record_base */
+	int32_t start;	/* distance from start_base */
+	int32_t record; /* distance from record_base */
 };
 _Static_assert(sizeof(struct index_entry) == 8, "laid over .eh_frame_hdr");
 
-/* Deep stacks and sleeping threads come by the same few addresses. */
+/* Deep stacks and sleeping threads contain the same few addresses. */
 #define MEMO_SLOTS 256U
 struct rule_memo {
 	uint64_t vaddr1; /* address + 1; 0: empty */
@@ -52,7 +53,7 @@ static uint64_t record_of(const struct cfi *cfi, size_t i)
 	       cfi->records.section.vaddr;
 }
 
-/* Index of the first entry whose start is >= (or, with `after`, >) vaddr. */
+/* Returns the index of the first entry whose start is >= (or, with `after`, >) vaddr. */
 static size_t lower_bound(const struct cfi *cfi, uint64_t vaddr, bool after)
 {
 	size_t low = 0, high = cfi->count;
@@ -104,8 +105,8 @@ static int compare_entries(const void *left, const void *right)
 	return a->record < b->record ? -1 : a->record > b->record;
 }
 
-/* Walks all records.  What comes behind a damaged one is lost.  Empty FDEs, and those of code that
- * the linker dropped (at 0 or ~0 in .debug_frame), are left out. */
+/* Walks all records and builds the index.  What follows a damaged record is lost.  Empty FDEs, and
+ * those of code that the linker dropped (at 0 or ~0 in .debug_frame), are left out. */
 static int build_index(struct cfi *cfi)
 {
 	const struct cfi_section *section = &cfi->records.section;
@@ -136,7 +137,7 @@ static int build_index(struct cfi *cfi)
 	return 0;
 }
 
-/* The bytes of .eh_frame, by the header's pointer to it; a stripped file may lack sections. */
+/* Finds .eh_frame by the header's pointer to it, because a stripped file may have no sections. */
 static int find_eh_frame(const struct elf_image *image, uint64_t vaddr,
 			 struct cfi_section *ret_section)
 {
@@ -166,7 +167,7 @@ static int find_eh_frame(const struct elf_image *image, uint64_t vaddr,
 	return -EBADMSG;
 }
 
-/* A table that a search can rely on: sorted, and all of it points into .eh_frame. */
+/* Returns whether a search can rely on the table: it is sorted, and points only into .eh_frame. */
 static bool is_table_sane(const struct cfi *cfi)
 {
 	uint64_t last = 0;
@@ -292,17 +293,17 @@ static int read_fde(struct cfi *cfi, size_t i, struct cfi_fde *ret_fde)
 	return 0;
 }
 
-/* Where rows go: [low, high), appended to rows from `first` on. */
+/* Receives rows of [low, high), which are appended to rows, beginning at `first`. */
 struct row_sink {
 	struct cfi_rows *rows;
 	size_t first;
 	uint64_t low, high, limit; /* rows at or above limit are dropped */
-	uint64_t budget;	   /* instruction bytes: no FDE of a sane file is executed twice */
+	uint64_t budget;	   /* instruction bytes: in a sane file no FDE is executed twice */
 	size_t bad_fdes;
 	bool is_out_of_memory;
 };
 
-/* From vaddr on the rule holds, whatever was put there before. */
+/* Sets the rule that holds from vaddr on, in place of anything put there before. */
 static void put(struct row_sink *sink, uint64_t vaddr, struct pp_rule rule)
 {
 	struct cfi_rows *rows = sink->rows;
@@ -359,16 +360,17 @@ static bool is_trampoline(const struct cfi *cfi, uint64_t vaddr)
 	return cfi->trampoline_size && code && !memcmp(code, cfi->trampoline, cfi->trampoline_size);
 }
 
-/* A handler returns to the trampoline's first byte, and callers are looked up at pc - 1.  glibc and
- * the vDSO start the FDE early for that; else the byte before is taken too. */
+/* Returns whether the row must begin one byte early.  A handler returns to the trampoline's first
+ * byte, and callers are looked up at pc - 1.  glibc and the vDSO start the FDE early for that; for
+ * others we include the byte before. */
 static bool starts_late(const struct cfi *cfi, const struct cfi_fde *fde, uint64_t previous_end)
 {
 	return fde->cie->is_signal && fde->low &&
 	       (previous_end < fde->low || is_trampoline(cfi, fde->low));
 }
 
-/* The FDEs [i, end) all start at one address, and at most one has any code.  Returns the end of
- * the code. */
+/* Puts the FDEs [i, end), which start at one address and of which at most one has code.  Returns
+ * the end of the code. */
 static uint64_t put_group(struct cfi *cfi, struct row_sink *sink, size_t i, size_t end,
 			  uint64_t previous_end)
 {
@@ -412,7 +414,7 @@ int cfi_compile(struct cfi *cfi, uint64_t low, uint64_t high, struct cfi_rows *r
 	i = lower_bound(cfi, low, true);
 	if (i)
 		i = lower_bound(cfi, start_of(cfi, i - 1), false);
-	/* Also what starts at `high`: see starts_late(). */
+	/* Include what starts at `high`: see starts_late(). */
 	while (i < cfi->count && start_of(cfi, i) <= high && low < high) {
 		uint64_t start = start_of(cfi, i);
 		size_t end = i + 1;
@@ -439,7 +441,7 @@ int cfi_compile(struct cfi *cfi, uint64_t low, uint64_t high, struct cfi_rows *r
 
 int cfi_rule_at(struct cfi *cfi, uint64_t vaddr, struct pp_rule *ret_rule)
 {
-	/* One byte of code has one row: the vector never grows. */
+	/* One byte of code has one row, so the array never grows. */
 	struct cfi_row row = {.vaddr = vaddr};
 	struct cfi_rows rows = {.row = &row, .capacity = 1};
 	struct rule_memo *memo = &cfi->memo[vaddr % MEMO_SLOTS];

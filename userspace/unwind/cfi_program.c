@@ -23,7 +23,7 @@ enum {
 	PE_OMIT = 0xff,
 };
 
-/* Not in every <dwarf.h>. */
+/* Missing in some <dwarf.h>. */
 enum {
 	CFA_MIPS_ADVANCE_LOC8 = 0x1d,
 	CFA_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
@@ -100,7 +100,8 @@ int cfi_record_read(const struct cfi_section *section, uint64_t offset,
 	reader.end = reader.at + length;
 	id_offset = (uint64_t)(reader.at - section->data);
 	if (!section->is_debug_frame) {
-		/* LSB: 4 bytes also behind an extended length; counted back from itself. */
+		/* LSB: 4 bytes even after an extended length; the offset counts back from the field
+		 * itself. */
 		id = cfi_read_u32(&reader);
 		record.is_cie = id == 0;
 		record.cie_offset = id_offset - id;
@@ -153,7 +154,7 @@ static bool read_augmentation(struct cfi_reader *reader, const char *augmentatio
 		case 'B': /* aarch64: return addresses signed with the B key */
 		case 'G': /* aarch64: tagged stack */
 			break;
-		default: /* the size tells where the instructions begin */
+		default: /* the size says where the instructions begin */
 			return !data.is_bad;
 		}
 	}
@@ -186,7 +187,7 @@ static bool read_cie_head(const struct cfi_section *section, struct cfi_reader *
 
 static bool execute(struct cfi_program *program, uint8_t op);
 
-/* The initial instructions: no row may begin in them. */
+/* Runs the initial instructions, in which no row may begin. */
 static bool run_initial(const struct cfi_records *records, struct cfi_reader instructions,
 			struct cfi_cie *cie)
 {
@@ -296,7 +297,7 @@ static int64_t read_factored(struct cfi_program *program)
 {
 	int64_t value = cfi_read_sleb(&program->reader), result;
 
-	/* Out of every bound: set_cfa() refuses it. */
+	/* Above every bound, so that set_cfa() refuses it. */
 	return __builtin_mul_overflow(value, program->cie->data_align, &result) ? INT64_MAX
 										: result;
 }
@@ -368,7 +369,8 @@ static bool execute_state(struct cfi_program *program, uint8_t op)
 	}
 }
 
-/* All instructions but those that move the location.  false: the program is damaged. */
+/* Executes an instruction that does not move the location.  Returns false when the program is
+ * damaged. */
 static bool execute(struct cfi_program *program, uint8_t op)
 {
 	struct cfi_reader *reader = &program->reader;
@@ -429,7 +431,7 @@ static bool execute(struct cfi_program *program, uint8_t op)
 	}
 }
 
-/* Returns 1 when op moves the location (to *ret_location), else 0. */
+/* Moves the location: returns 1 and *ret_location when op does that, else 0. */
 static int advance(struct cfi_program *program, uint8_t op, uint64_t *ret_location)
 {
 	struct cfi_reader *reader = &program->reader;
@@ -469,7 +471,7 @@ static int advance(struct cfi_program *program, uint8_t op, uint64_t *ret_locati
 void cfi_program_start(struct cfi_program *program, const struct cfi_records *records,
 		       const struct cfi_fde *fde)
 {
-	/* remembered[] stays as it is: its count says what is valid. */
+	/* remembered[] is not cleared: remembered_count says how much of it is valid. */
 	program->reader = fde->program;
 	program->cie = fde->cie;
 	program->machine = &records->machine;

@@ -48,7 +48,8 @@ static bool read_base(struct cfi_reader *reader, uint64_t *ret_reg, int64_t *ret
 	return !reader->is_bad && *ret_reg <= UINT8_MAX;
 }
 
-/* What is added last: nothing, DW_OP_plus_uconst, or a constant and DW_OP_plus or DW_OP_minus. */
+/* Reads the end of an expression: nothing, DW_OP_plus_uconst, or a constant and DW_OP_plus or
+ * DW_OP_minus. */
 static bool read_addend(struct cfi_reader *reader, int64_t *ret_add)
 {
 	int64_t value;
@@ -81,7 +82,8 @@ static bool read_addend(struct cfi_reader *reader, int64_t *ret_add)
 	       (op == DW_OP_plus || op == DW_OP_minus);
 }
 
-/* What linkers say of a PLT entry: it pushes once, `offset` bytes behind its aligned start. */
+/* Reads the expression that linkers write for a PLT entry, which pushes once, `offset` bytes after
+ * its aligned start. */
 static bool read_plt(const struct cfi_machine *machine, const struct cfi_reader *expression,
 		     struct cfi_place *ret_place)
 {
@@ -142,7 +144,7 @@ struct cfi_place cfi_expression_saved(struct cfi_reader expression)
 		.kind = CFI_AT_REGISTER, .reg = (uint8_t)reg, .offset = (int32_t)offset};
 }
 
-/* false: no rule can say it. */
+/* Returns false when no rule can express it. */
 static bool set_cfa(struct pp_rule *rule, const struct cfi_machine *machine,
 		    const struct cfi_place *cfa)
 {
@@ -208,7 +210,7 @@ static bool set_ra(struct pp_rule *rule, const struct cfi_machine *machine,
 struct pp_rule cfi_state_rule(const struct cfi_machine *machine, const struct cfi_cie *cie,
 			      const struct cfi_state *state)
 {
-	/* Fields that a kind does not use stay 0: equal rules have equal bytes. */
+	/* Fields that a kind does not use stay 0, so that equal rules have equal bytes. */
 	const struct pp_rule no_info = {.kind = PP_RULE_NO_INFO};
 	struct pp_rule rule = {.kind = PP_RULE_NO_INFO};
 

@@ -55,7 +55,8 @@ void row_space_free(struct row_space *space)
 	free(space);
 }
 
-/* A run of `count` free granules in [first, end) of one shard; false: there is none. */
+/* Finds `count` consecutive free granules in [first, end) of one shard.  Returns false when there
+ * are none. */
 static bool find_run(const struct row_space *space, uint32_t first, uint32_t end, uint32_t count,
 		     uint32_t *ret_granule)
 {
@@ -82,7 +83,8 @@ int row_space_take(struct row_space *space, uint32_t rows, uint32_t *ret_row_sta
 
 	if (!rows || rows > PP_ROW_SHARD_ROWS)
 		return -ENOSPC;
-	/* From the cursor to the end, then around, and the cursor's shard once more from its start. */
+	/* Search from the cursor to the end, then from the beginning, and the cursor's shard once
+	 * more from its start. */
 	for (uint32_t i = 0; i <= space->shard_count; i++) {
 		uint32_t shard = (start_shard + i) % space->shard_count;
 		uint32_t first = i ? shard * ROW_SHARD_GRANULES : space->cursor;

@@ -9,9 +9,10 @@
 #include "unwind/row_space.h"
 
 #define PAGE_BYTES (1ULL << PP_PAGE_SHIFT)
-#define LOAD_UNIT_BYTES (1ULL << 20) /* compiled at once: an FDE that crosses pages runs once */
+/* compiled at once, so that an FDE that crosses pages is executed once */
+#define LOAD_UNIT_BYTES (1ULL << 20)
 #define PAGE_FLAGS(flags) ((uint64_t)(flags) << 48)
-/* Below this share of free rows (counting what rests) a tick evicts pages that are not used. */
+/* When less than this share of the rows is free (or soon will be), a tick evicts unused pages. */
 #define RESERVE_SHARE 16U
 
 enum { RULE_ID_NO_INFO = 0, RULE_ID_STOP = 1 };
@@ -20,10 +21,10 @@ struct row_store {
 	struct row_store_memory memory;
 	struct row_space *space;
 	struct page_ranges ranges;
-	uint16_t *rule_slot; /* hash table of rule ids; 0: empty, since rule 0 is not in it */
+	uint16_t *rule_slot; /* hash table of rule ids; 0: empty, because rule 0 is not in it */
 	uint32_t rule_slots; /* a power of two */
 	uint64_t *fresh;     /* a bit a page: loaded since the last tick */
-	uint32_t hand;	     /* page that the eviction looks at next */
+	uint32_t hand;	     /* the page that the eviction checks next */
 	uint32_t empty_row;  /* one NO_INFO row that all pages without code share */
 	struct cfi_rows scratch;
 	struct row_store_stats stats;
@@ -38,7 +39,7 @@ static uint32_t rule_hash(const struct pp_rule *rule)
 	return (uint32_t)(word[0] >> 32 ^ word[0] >> 11);
 }
 
-/* The id of a rule; a new one is written to rules[] before any row can name it. */
+/* Returns the id of a rule; a new one is written to rules[] before any row can refer to it. */
 static uint16_t rule_id(struct row_store *store, const struct pp_rule *rule)
 {
 	static const struct pp_rule no_info = {.kind = PP_RULE_NO_INFO};
@@ -67,7 +68,7 @@ static int init_rules(struct row_store *store)
 	const struct pp_rule stop = {.kind = PP_RULE_STOP};
 	uint32_t slots = 4;
 
-	/* Half full at most. */
+	/* At most half full. */
 	while (slots < store->memory.rule_count * 2)
 		slots *= 2;
 	store->rule_slots = slots;
@@ -132,7 +133,8 @@ static bool is_loaded(const struct row_store *store, uint32_t page)
 	return PP_PAGE_FLAGS(entry) & PP_PAGE_LOADED;
 }
 
-/* The kernel side may set PP_PAGE_USED in between: what is left then is no loaded page. */
+/* Unloads a page.  The kernel side may set PP_PAGE_USED in between: what it leaves is not a loaded
+ * page. */
 static void unload_page(struct row_store *store, uint32_t page)
 {
 	uint64_t entry = __atomic_exchange_n(&store->memory.pages[page], 0, __ATOMIC_ACQ_REL);
@@ -145,8 +147,8 @@ static void unload_page(struct row_store *store, uint32_t page)
 		row_space_give(store->space, PP_PAGE_ROW_START(entry), PP_PAGE_ROW_COUNT(entry));
 }
 
-/* Second chance: a page that was used since the hand last came by stays.  Evicts until `granules`
- * are free or will be; gives up after two rounds. */
+/* Evicts pages until `granules` are free or will be, or two rounds are done.  A page that was used
+ * since the hand last passed gets a second chance. */
 static void evict_until(struct row_store *store, uint32_t granules)
 {
 	const uint32_t page_count = store->memory.page_count;
@@ -178,7 +180,7 @@ static uint32_t reserve_granules(const struct row_store *store)
 	return store->memory.shard_count * ROW_SHARD_GRANULES / RESERVE_SHARE;
 }
 
-/* Index of the page of an address; page0 wraps. */
+/* Returns the index of an address's page; page0 wraps. */
 static uint32_t page_of(uint32_t page0, uint64_t vaddr)
 {
 	return page0 + (uint32_t)(vaddr >> PP_PAGE_SHIFT);
@@ -211,7 +213,7 @@ void row_store_remove_file(struct row_store *store, uint32_t page0, uint64_t min
 	const struct page_range *range =
 		page_ranges_find(&store->ranges, page_of(page0, min_vaddr));
 
-	(void)max_vaddr; /* the range knows */
+	(void)max_vaddr; /* the range has it */
 	if (!range)
 		return;
 	for (uint32_t i = 0; i < range->count; i++)
@@ -219,7 +221,7 @@ void row_store_remove_file(struct row_store *store, uint32_t page0, uint64_t min
 	page_ranges_give(&store->ranges, range->first);
 }
 
-/* Rows row[0, count) of one page become visible at once.  row[0] may lie before the page. */
+/* Publishes the rows row[0, count) of one page, at once.  row[0] may be before the page. */
 static int publish_page(struct row_store *store, uint32_t page, const struct cfi_row *row,
 			size_t count)
 {
@@ -228,7 +230,7 @@ static int publish_page(struct row_store *store, uint32_t page, const struct cfi
 	uint32_t *to;
 	int err;
 
-	/* Only a forged file has one a byte. */
+	/* Only a forged file has a row for every byte. */
 	if (count > UINT16_MAX) {
 		row = &nothing;
 		count = 1;
@@ -246,10 +248,10 @@ static int publish_page(struct row_store *store, uint32_t page, const struct cfi
 		if (start == store->empty_row)
 			id = RULE_ID_NO_INFO;
 		if (kept && PP_ROW_RULE(to[kept - 1]) == id)
-			continue; /* both lost their ids */
+			continue; /* neither rule got an id */
 		to[kept++] = PP_ROW(low, id);
 	}
-	/* The length taken, not `kept`: it is what will be given back. */
+	/* Fill up the allocated length, which will be freed, not only the part used. */
 	for (; kept < count; kept++)
 		to[kept] = PP_ROW(UINT16_MAX, PP_ROW_RULE(to[kept - 1]));
 	__atomic_store_n(&store->memory.pages[page], PP_PAGE(start, kept, PP_PAGE_LOADED),
@@ -259,7 +261,7 @@ static int publish_page(struct row_store *store, uint32_t page, const struct cfi
 	return 0;
 }
 
-/* Pages [low, high) that are not loaded, all in one unit. */
+/* Loads pages [low, high), none of which is loaded, all in one unit. */
 static int load_run(struct row_store *store, uint32_t page0, struct cfi *cfi, uint64_t low,
 		    uint64_t high)
 {
@@ -334,8 +336,8 @@ int row_store_load(struct row_store *store, uint32_t page0, struct cfi *cfi, uin
 
 		if (err == -ENOSPC) {
 			store->stats.rows_exhausted++;
-			/* For a later attempt: what is evicted now rests first.  Free granules may
-			 * be there, and too far apart. */
+			/* This is for a later attempt: evicted space is not usable yet.  Free
+			 * granules may exist but not be consecutive. */
 			evict_until(store, store->space->free_count + reserve_granules(store));
 		}
 		if (err)
