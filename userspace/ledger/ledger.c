@@ -11,11 +11,12 @@
 #include "base/clock.h"
 #include "drain/thread_slots.h"
 
-/* A thread may be missing once, torn or on its way from its slot to the exited ones' map; whoever is
- * forgotten then has its whole life counted when it comes back. */
+/* A thread may be missing from a reading: it is torn, or on its way from its slot to the map of
+ * exited threads.  If its process were forgotten then, its whole life would be counted when it
+ * reappears. */
 #define READINGS_KEPT 3U
 
-/* All times since the first reading; the window's are the difference of two readings. */
+/* All times since the first reading; a window's times are the difference of two readings. */
 struct times {
 	uint64_t total_ns[PP_LEDGER_COUNT];
 	uint64_t life_ns;
@@ -26,7 +27,7 @@ struct entry {
 	struct times live, exited, before;
 	uint64_t part[LEDGER_PART_COUNT];
 	uint64_t threads, exits;
-	unsigned int readings_without; /* a thread, one after the other */
+	unsigned int readings_without; /* consecutive readings without a thread of it */
 	UT_hash_handle hh;
 };
 
@@ -104,7 +105,7 @@ int ledger_add_thread(struct ledger *ledger, const struct pp_thread *thread, uin
 	return 0;
 }
 
-/* With the exited ones': these sums last, and are not read anew each time. */
+/* Adds to the exited threads' sums, because those last from one reading to the next. */
 int ledger_add_sleep(struct ledger *ledger, struct pp_process_id id, enum pp_wait wait, uint64_t ns,
 		     bool is_alone)
 {
@@ -202,7 +203,8 @@ int ledger_add_sample(struct ledger *ledger, struct pp_process_id id, enum ledge
 	return 0;
 }
 
-/* A thread that exits between two parts of one reading is in neither: the next reading makes up for it. */
+/* Returns the growth since the last reading.  A thread that exits during a reading may be in
+ * neither of its parts, so a sum can be too small; the next reading includes it. */
 static uint64_t grown(uint64_t *before, uint64_t now)
 {
 	uint64_t by = now > *before ? now - *before : 0;

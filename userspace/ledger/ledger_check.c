@@ -71,7 +71,7 @@ static struct entry *get(struct ledger_check *check, uint32_t tgid)
 
 	if (entry)
 		return entry;
-	/* Dead ones are not looked for: all begin anew. */
+	/* Dead processes are not searched for: all entries are dropped at once. */
 	if (HASH_COUNT(check->entry) >= ENTRIES_MAX)
 		clear(check);
 	entry = calloc(1, sizeof(*entry));

@@ -88,7 +88,8 @@ int ledger_sums_add(struct ledger_sums *sums, const struct ledger_line *line, co
 		return -ENOMEM;
 	sum = &entry->sum.line;
 	add_times(sum, line);
-	/* Threads of one window are not those of another; nobody has counted which stayed. */
+	/* Some threads are in several windows, and nobody has counted which; so we keep the largest
+	 * number. */
 	if (line->threads > sum->threads)
 		sum->threads = line->threads;
 	if (!sum->id.tgid)
@@ -129,7 +130,7 @@ static double percent(double part, double whole)
 	return whole > 0 ? 100.0 * part / whole : 0.0;
 }
 
-/* "python 12.3 %, GIL wait 40.1 %, ...": what is at least a thousandth. */
+/* Prints "python 12.3 %, GIL wait 40.1 %, ...": shares of at least a thousandth. */
 static void print_shares(const struct ledger_line *line, FILE *stream)
 {
 	static const char *const text[PP_LEDGER_COUNT] = {

@@ -29,7 +29,7 @@ struct host {
 	size_t why_size;
 };
 
-/* Writes the line that a user reads; returns err. */
+/* Writes the line for the user; returns err. */
 __attribute__((format(printf, 3, 4))) static int because(const struct host *host, int err,
 							 const char *format, ...)
 {
@@ -52,7 +52,7 @@ static int read_proc(const struct host *host, const char *name, char **ret_text)
 	return read_file(path, SMALL_FILE_BYTES, ret_text, NULL);
 }
 
-/* The text behind "Name:\t" in a /proc/PID/status, or NULL. */
+/* Returns the text after "Name:\t" in a /proc/PID/status, or NULL. */
 static const char *status_field(const char *status, const char *name)
 {
 	size_t size = strlen(name);
@@ -65,7 +65,8 @@ static const char *status_field(const char *status, const char *name)
 	return NULL;
 }
 
-/* Kernels that call themselves older than they are exist (RHEL 8): the newest helper of 5.10 decides. */
+/* Some kernels state an older version than what they can do (RHEL 8): the newest helper of 5.10
+ * decides. */
 static bool btf_has_name(const char *path, const char *name)
 {
 	OWNED_MEM char *btf = NULL;
@@ -126,8 +127,8 @@ static int check_lockdown(const struct host *host)
 struct capability {
 	const char *name;
 	unsigned int bit;
-	unsigned int substitute; /* this one will do as well */
-	bool kernel_only;	 /* wanted for kernel frames */
+	unsigned int substitute; /* another capability that suffices */
+	bool kernel_only;	 /* needed for kernel frames only */
 };
 
 /* capabilities(7).  /proc/PID/map_files: CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN (5.9).  Addresses in
@@ -141,7 +142,7 @@ static const struct capability capability_table[] = {
 	{"CAP_CHECKPOINT_RESTORE", CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, false},
 };
 
-/* The names of what is missing, by ", "; their number. */
+/* Lists the names of missing capabilities, separated by ", "; returns their number. */
 static unsigned int list_missing(const struct host *host, uint64_t held, char *list, size_t size)
 {
 	const struct capability *capability;
@@ -194,7 +195,7 @@ static int check_capabilities(const struct host *host)
 		       "not root and lacks %s: run it with sudo, or grant what is missing", list);
 }
 
-/* BPF and perf ask the first user namespace for the capabilities, whatever this one grants. */
+/* BPF and perf check capabilities in the first user namespace, whatever this one grants. */
 static int check_user_namespace(const struct host *host)
 {
 	OWNED_MEM char *map = NULL;
@@ -211,7 +212,7 @@ static int check_user_namespace(const struct host *host)
 		       "pyprofd on the host");
 }
 
-/* The kernel side numbers processes as the first pid namespace does; in another one /proc does not. */
+/* The kernel side uses pids of the first pid namespace; in another one /proc shows others. */
 #define FIRST_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO: include/linux/proc_ns.h */
 
 static int check_pid_namespace(const struct host *host)
@@ -236,7 +237,8 @@ static int check_pid_namespace(const struct host *host)
 		       path);
 }
 
-/* Kernel maps count as locked memory up to 5.10.  Only a warning: the limit may be enough. */
+/* Up to 5.10 kernel maps count as locked memory.  This is only a warning, because the limit may
+ * suffice. */
 static int warn_of_locked_memory(const struct host *host)
 {
 	OWNED_MEM char *status = NULL;
@@ -276,8 +278,9 @@ static int check_rate(const struct host *host)
 		       host->options->hz, limit, host->options->hz);
 }
 
-/* Debian's kernels know a perf_event_paranoid of 3, Ubuntu's of 4: perf_event_open() then is CAP_SYS_ADMIN's
- * alone (Debian's patch "Allow further restriction of perf_event_open"), whatever CAP_PERFMON says. */
+/* Debian's kernels have a perf_event_paranoid of 3, Ubuntu's of 4, with which perf_event_open()
+ * needs CAP_SYS_ADMIN even where there is CAP_PERFMON (Debian's patch "Allow further restriction of
+ * perf_event_open"). */
 #define PARANOID_MAX 2
 
 void host_explain_perf(const struct host_paths *paths, int err, char *why, size_t why_size)
@@ -312,14 +315,14 @@ static int check_pid(const struct host *host, pid_t pid)
 		return because(host, -ESRCH, "--pid %d: no such process", pid);
 	if (err)
 		return because(host, err, "--pid %d: %s", pid, strerror(-err));
-	/* /proc answers for threads as well, though it does not list them. */
+	/* /proc/TID exists for threads too, although it is not listed. */
 	tgid = status_field(status, "Tgid");
 	if (tgid && strtol(tgid, NULL, 10) != pid)
 		return because(host, -ESRCH, "--pid %d is a thread: give its process, --pid %ld",
 			       pid, strtol(tgid, NULL, 10));
 	state = status_field(status, "State");
 	threads = status_field(status, "Threads");
-	/* The state is the main thread's, which may end before the others. */
+	/* The state is that of the main thread, which may end before the others. */
 	if (state && (*state == 'Z' || *state == 'X') && (!threads || strtol(threads, NULL, 10) <= 1))
 		return because(host, -ESRCH, "--pid %d: this process has ended", pid);
 	return 0;
@@ -347,7 +350,7 @@ static bool is_cgroup(const char *folder)
 
 int host_find_cgroup(const struct host_paths *paths, const char *name, char **ret_path)
 {
-	/* cgroup2 lies at the first place where it is alone, at the second beside cgroup 1. */
+	/* cgroup2 is in the first place when alone, in the second when beside cgroup 1. */
 	static const char *const places[] = {"", "/unified"};
 	OWNED_MEM char *path = NULL;
 
@@ -392,7 +395,7 @@ static int check_cgroup(const struct host *host)
 		       name, host->paths->cgroup);
 }
 
-/* 0, -ENOENT, or -EACCES: there, but nothing to execute. */
+/* Returns 0, -ENOENT, or -EACCES: it exists, but cannot be executed. */
 static int check_executable(const char *path)
 {
 	struct stat status;
@@ -421,7 +424,7 @@ int host_find_command(const char *name, char **ret_path)
 		OWNED_MEM char *path = NULL;
 
 		size = strcspn(folders, ":");
-		/* An empty entry is the current folder. */
+		/* An empty entry is the current directory. */
 		if (asprintf(&path, "%.*s/%s", size ? (int)size : 1, size ? folders : ".", name) <
 		    0) {
 			path = NULL;
@@ -459,7 +462,8 @@ static int check_command(const struct host *host)
 	return 0;
 }
 
-/* The folder that `path` is or would be an entry of, without its '/'; "." and "/" as they are. */
+/* Returns the directory that contains `path`, or would contain it, without the last '/'; "." and
+ * "/" stay. */
 static int parent_of(const char *path, char **ret_parent)
 {
 	size_t size = strlen(path);
@@ -488,7 +492,7 @@ static int check_writable(const struct host *host, const char *folder)
 		       folder, strerror(-err));
 }
 
-/* Only the last part of the name is ever created. */
+/* Only the last component of the path is ever created. */
 static int check_parent(const struct host *host)
 {
 	const char *output = host->options->output;
@@ -543,7 +547,7 @@ static int check_output(const struct host *host)
 		return because(host, -ENOTDIR, "--output '%s' is no folder", output);
 	if (wants_folder)
 		return check_writable(host, output);
-	/* A rename would put a file in the place of /dev/null. */
+	/* A rename would replace /dev/null by a file. */
 	if (!S_ISREG(status.st_mode))
 		return because(
 			host, -EINVAL,
@@ -556,7 +560,7 @@ static int check_output(const struct host *host)
 int host_check_at(const struct host_paths *paths, const struct options *options, char *why,
 		  size_t why_size)
 {
-	/* What no flag can mend comes first. */
+	/* What no option can fix comes first. */
 	static int (*const checks[])(const struct host *host) = {
 		check_kernel,
 		check_btf,

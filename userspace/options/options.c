@@ -12,7 +12,7 @@
 #include "options/values.h"
 #include "version.h"
 
-/* Long options without a letter: above every character. */
+/* Long options without a letter: larger than every character. */
 enum option_key {
 	KEY_CLOCK = 256,
 	KEY_COMM,
@@ -121,7 +121,7 @@ static const char help_text[] =
 	"line "
 	"is wrong; with -- COMMAND the command's own.";
 
-/* argp would explain that -d takes what --duration takes. */
+/* Without this, argp's help would explain that -d takes what --duration takes. */
 static char *filter_help(int key, const char *text, void *input)
 {
 	(void)input;
@@ -132,12 +132,12 @@ struct option_parser {
 	const struct options_streams *streams;
 	struct options options;
 	struct option_given given;
-	int last_next;	/* state->next when an option was last understood */
+	int last_next;	/* state->next when an option was last parsed */
 	bool is_failed; /* a line was printed */
 	bool is_done;	/* --help or --version */
 };
 
-/* Prints the one line.  Always -EINVAL. */
+/* Prints the one line about an error.  Always returns -EINVAL. */
 __attribute__((format(printf, 2, 3))) static int usage(struct option_parser *parser,
 						       const char *format, ...)
 {
@@ -508,8 +508,8 @@ static int parse_switch(struct option_parser *parser, int key)
 	}
 }
 
-/* The option that `word` ("--dur=5", "-xF") gets wrong, and what is wrong with it.  glibc says only
- * that something was. */
+/* Finds out which option `word` ("--dur=5", "-xF") gets wrong, and how: glibc only says that there
+ * is an error. */
 static int explain_long(struct option_parser *parser, const char *word)
 {
 	const struct argp_option *found = NULL;
@@ -554,7 +554,7 @@ static int explain_short(struct option_parser *parser, const char *word)
 
 static int explain_error(struct option_parser *parser, const struct argp_state *state)
 {
-	/* A letter inside "-qx" leaves `next` where it was. */
+	/* A letter inside "-qx" does not change `next`. */
 	int index = state->next == parser->last_next ? state->next : state->next - 1;
 	const char *word;
 
@@ -664,8 +664,8 @@ int options_parse_to(const struct options_streams *streams, int argc, char **arg
 	};
 	int err;
 
-	/* Our own line instead of argp's two, our own exit, and no word behind a command is ours.
-	 */
+	/* We print our own line instead of argp's two, exit ourselves, and leave the words after a
+	 * command alone. */
 	err = argp_parse(&argp, argc, argv,
 			 ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_IN_ORDER, NULL, &parser);
 	if (err) {

@@ -37,7 +37,8 @@ static bool is_one_file(const struct options *options)
 	       options->output_kind == OPTIONS_OUTPUT_FOLDED;
 }
 
-/* A file holds one kind of profile, a folder all.  Cycles pass on a CPU alone. */
+/* Returns the default: a file holds one kind of profile, a directory all.  Cycles pass only on a
+ * CPU. */
 static uint32_t default_events(const struct options *options)
 {
 	if (options->wakers && is_one_file(options))
@@ -60,8 +61,8 @@ static int check_events(const struct options *options, char why[OPTION_WHY_BYTES
 			 names);
 		return -EINVAL;
 	}
-	/* The counter's interrupt cannot be masked.  One that comes while a switch updates a map waits for
-	 * the map's lock, which its own CPU holds. */
+	/* The counter's interrupt cannot be masked.  If it comes while a switch updates a map, it
+	 * waits for the map's lock, which its own CPU holds. */
 	if (options->timeline && options->clock == OPTIONS_CLOCK_CYCLES) {
 		snprintf(why, OPTION_WHY_BYTES,
 			 "--clock cycles and --timeline exclude each other: a cycle counter's "
@@ -118,7 +119,7 @@ int option_rules_apply(const struct option_given *given, struct options *options
 	err = check_waits(given, options, why);
 	if (err)
 		return err;
-	/* What runs for good stays harmless. */
+	/* A permanent run must stay harmless. */
 	if (options->budget_cpu_ppm && !options->duration_ns && !options->command) {
 		snprintf(why, OPTION_WHY_BYTES,
 			 "--budget-cpu needs an end of the run: give --duration or -- COMMAND");

@@ -28,7 +28,7 @@ int option_number(const char *text, size_t size, uint64_t *ret_number)
 	return 0;
 }
 
-/* Digits with at most one point; the locale has no say.  ret_rest: what follows them. */
+/* Parses digits with at most one point, in any locale.  ret_rest: what follows them. */
 static int parse_decimal(const char *text, double *ret_value, const char **ret_rest)
 {
 	double value = 0, scale = 1;

@@ -9,7 +9,7 @@
 #include "render/call_graph.h"
 #include "render/format.h"
 
-#define CALLERS_FIGURES_COLUMNS 36U /* the widest indent, shares and time */
+#define CALLERS_FIGURES_COLUMNS 36U /* of the widest indent, shares and time */
 
 struct listing {
 	const struct call_graph *graph;
@@ -57,7 +57,7 @@ static void print_line(const struct listing *listing, const char *indent, uint32
 	printf("\n");
 }
 
-/* Edges of one function, the heaviest first. */
+/* Prints the edges of one function, largest first. */
 static int print_edges(const struct listing *listing, uint32_t code, bool of_callers)
 {
 	const struct call_graph *graph = listing->graph;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pyprof calls: the call graph, for Graphviz and for what reads cProfile's files. */
+/* pyprof calls: the call graph, for Graphviz and for readers of cProfile's files. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,7 @@ static int write_pstats(const struct calls *calls, const struct call_graph *grap
 		fprintf(stderr, "pyprof: %s: %s\n", calls->pstats, strerror(errno));
 		return READER_BAD_INPUT;
 	}
-	/* Bytes or counts stay what they are. */
+	/* Bytes and counts are not converted. */
 	err = call_graph_write_pstats(graph, unit_seconds > 0 ? unit_seconds : 1, out);
 	if (!to_stdout && fclose(out) && !err)
 		err = -errno;

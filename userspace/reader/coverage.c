@@ -11,7 +11,7 @@
 
 #define WHOLE 0.98
 #define SIGMAS 3.0
-#define TICK_NS (10.0 * NS_PER_MS) /* of the scheduler's times in /proc, which are sampled as well */
+#define TICK_NS (10.0 * NS_PER_MS) /* of the scheduler's times in /proc, which are sampled too */
 
 static void on_fact(void *context, const char *name, size_t size, uint64_t value)
 {
@@ -37,7 +37,8 @@ void coverage_add(struct coverage *coverage, const char *comment)
 	facts_read(comment, on_fact, coverage);
 }
 
-/* Each sample comes by chance, and so does each tick: their counts vary by their roots. */
+/* Returns whether CPU time is missing.  Samples and ticks come at random: their counts vary by
+ * their roots. */
 static bool misses_cpu(const struct coverage *coverage)
 {
 	const double got = (double)coverage->cpu_ns, all = (double)coverage->scheduler_ns;
@@ -56,7 +57,7 @@ static double percent(uint64_t part, uint64_t all)
 	return 100.0 * (double)part / (double)all;
 }
 
-/* `wall` is both. */
+/* Returns whether the kind includes a part; `wall` includes both. */
 static bool has(const char *kind, enum pp_profile part)
 {
 	return kind && (kind_is(kind, part) || kind_is(kind, PP_PROFILE_WALL));

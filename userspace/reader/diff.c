@@ -147,7 +147,7 @@ static int window_done(void *context, struct profile *profile, const struct prof
 	return diff_data_add_window(&diff->data, diff->reading, profile, window);
 }
 
-/* Whether they can be compared; says why not. */
+/* Checks whether the sides can be compared, and prints why not. */
 static int check_alike(struct diff *diff, const struct input *input)
 {
 	const struct profile *profile = input_profile(input);
@@ -217,9 +217,9 @@ static int write_html(const struct diff *diff, const struct input *input)
 	return err;
 }
 
-/* ---- all of it ---- */
+/* ---- the verb ---- */
 
-/* Prints on `out` the rows for which a rule holds. */
+/* Prints the rows that meet a rule to `out`. */
 static bool rules_hold(const struct diff *diff, const struct diff_view *view, FILE *out)
 {
 	bool held = false;

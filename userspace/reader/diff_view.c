@@ -12,7 +12,7 @@
 #include "render/format.h"
 
 #define SIGNIFICANT 0.05
-#define MAX_STACK_FRAMES 12U /* of the leaf's end; a row is one line */
+#define MAX_STACK_FRAMES 12U /* at the leaf's end; a row is one line */
 #define SMALLEST_P 0.0001
 
 /* ---- names ---- */
@@ -243,7 +243,7 @@ static int compare_rows(const void *a, const void *b, void *context)
 	const struct diff_view *view = context;
 	const struct diff_row *row_a = *(struct diff_row *const *)a;
 	const struct diff_row *row_b = *(struct diff_row *const *)b;
-	/* Stacks have self only. */
+	/* Stacks only have self. */
 	enum diff_column column = row_a->frame_count ? DIFF_SELF : view->sort;
 	double change_a = fabs(change_of(row_a, column)), change_b = fabs(change_of(row_b, column));
 

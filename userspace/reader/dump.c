@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pyprof dump: the stacks of every thread now, from the running pyprofd. */
+/* pyprof dump: the stacks of all threads at this moment, from the running pyprofd. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "reader/verb.h"
 #include "render/format.h"
 
-#define THREADS_SHOWN 12U /* of a group, by name */
+#define THREADS_SHOWN 12U /* of a group, by their names */
 
 enum option_key { KEY_ALL = 256, KEY_NO_NATIVE, KEY_NO_KERNEL };
 
@@ -121,7 +121,7 @@ static void print_thread(const struct live_process *process, const struct live_t
 		printf(" %s", format_value((int64_t)thread->waited_ns, "nanoseconds", text));
 }
 
-/* What all threads of a group have in common. */
+/* Prints what all threads of a group share. */
 static void print_state(const struct live_process *process, const struct live_thread *thread)
 {
 	if (thread->flags & LIVE_RUNS)

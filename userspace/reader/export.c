@@ -18,7 +18,7 @@ struct format {
 	const char *name;
 	bool is_binary;
 	bool wants_totals;
-	bool wants_addresses; /* else frames that differ by them become one */
+	bool wants_addresses; /* else frames that differ only in their addresses become one */
 	bool wants_all_labels;
 	int (*write)(const struct export *export, const struct input *input,
 		     const struct export_facts *facts, FILE *out);
@@ -227,7 +227,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	}
 }
 
-/* ---- all of it ---- */
+/* ---- the verb ---- */
 
 static int window_done(void *context, struct profile *profile, const struct profile_window *window)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pyprof flame: a page with the flame graph and all that belongs to it, or one static picture. */
+/* pyprof flame: a page with the flame graph and its tables, or one static picture. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +126,7 @@ static int write_svg(const struct flame *flame, struct flame_tree *tree, const c
 	return flame_svg_write(stdout, &svg);
 }
 
-/* ---- all of it ---- */
+/* ---- the verb ---- */
 
 static int write_flame(const struct flame *flame, const struct input *input)
 {

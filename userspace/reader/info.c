@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pyprof info: what is in a profile, how whole it is, and what it cost to take. */
+/* pyprof info: what a profile contains, how complete it is, and what recording it cost. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	}
 }
 
-/* ---- facts: "facts samples=12 complete=11", added up over windows ---- */
+/* ---- capture metadata: "facts samples=12 complete=11", summed over windows ---- */
 
 static struct fact *find_fact(struct info *info, const char *name, size_t size)
 {
@@ -127,7 +127,7 @@ static void print_host(struct info *info, uint64_t elapsed_ns)
 		       100.0 * (double)steal_ns / capacity_ns);
 }
 
-/* How long the profiler held a CPU at a time. */
+/* Prints how long the profiler held a CPU at a time. */
 static void print_times(const struct info *info)
 {
 	static const char *const names[] = {

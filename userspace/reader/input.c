@@ -27,10 +27,10 @@ struct input {
 	const struct input_options *options;
 	const struct select *select;
 	struct profile_reader *reader;
-	struct store_listing listing; /* of one folder */
+	struct store_listing listing; /* of one directory */
 	struct live_windows *live;    /* owned; NULL: from files, or live_from's */
 	const char *kept[MAX_KEPT_LABELS];
-	char kind[STORE_KIND_CHARS]; /* of the windows taken from folders; "": any */
+	char kind[STORE_KIND_CHARS]; /* of the windows read from directories; "": any */
 	uint8_t *focus, *ignore;     /* enum match, by string of the profile */
 	size_t focus_count, ignore_count;
 	uint64_t started_ns, shown_ns;
@@ -83,7 +83,7 @@ const char *input_path(const struct input *input, int index)
 	return input->select->path[index];
 }
 
-/* ---- what is wanted ---- */
+/* ---- filters ---- */
 
 static bool label_matches(const regex_t *regex, const struct intern *strings,
 			  const struct profile_label *label)
@@ -125,7 +125,7 @@ static bool wants_labels(void *context, const struct intern *strings,
 	return pid && comm && thread;
 }
 
-/* Each string is matched once. */
+/* Matches each string only once. */
 static bool string_matches(const regex_t *regex, const struct profile *profile, uint32_t string,
 			   uint8_t **known, size_t *known_count)
 {
@@ -262,7 +262,7 @@ static int complain(struct input *input, const char *path, const char *why)
 	return READER_BAD_INPUT;
 }
 
-/* Our own files say who wrote them: "pyprofd 0.1.0 cpu 99Hz host=box". */
+/* Finds our own files by their comment: "pyprofd 0.1.0 cpu 99Hz host=box". */
 static int check_writer(struct input *input, const char *path)
 {
 	const struct profile *profile = input_profile(input);
@@ -302,7 +302,7 @@ static int read_one(struct input *input, const char *path, const char *kind, boo
 					     : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0) {
-		/* The store deletes its oldest windows at any time. */
+		/* The store may delete its oldest windows at any time. */
 		if (errno == ENOENT && may_be_gone)
 			return 0;
 		return complain(input, path, strerror(errno));
@@ -310,7 +310,7 @@ static int read_one(struct input *input, const char *path, const char *kind, boo
 	return read_fd(input, fd, path, kind);
 }
 
-/* ---- folders ---- */
+/* ---- directories ---- */
 
 static bool has_kind(const struct store_listing *listing, const char *kind)
 {
@@ -325,7 +325,7 @@ static const char *wanted_kind(const struct input *input)
 	return input->options->kind ? input->options->kind : input->select->kind;
 }
 
-/* The default kind, or the only one there is. */
+/* Chooses the default kind, or the only one in the directory. */
 static int choose_kind(struct input *input, const char *path)
 {
 	const struct store_listing *listing = &input->listing;
@@ -399,7 +399,7 @@ static int read_folder(struct input *input, const char *path)
 
 /* ---- live ---- */
 
-/* The default kind, as of a folder. */
+/* Chooses the kind for --live: the default kind, as for a directory. */
 static int find_live_kind(struct input *input, enum pp_profile *ret_kind)
 {
 	const char *kind = wanted_kind(input) ? wanted_kind(input)
@@ -453,7 +453,7 @@ static int read_live(struct input *input)
 	return err;
 }
 
-/* ---- all of it ---- */
+/* ---- all input ---- */
 
 static int read_path(struct input *input, const char *path)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which lines of a source file are shown. */
+/* Selects the lines of a source file that are shown. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@ void lines_page_release(struct lines_page *page)
 	*page = (struct lines_page){0};
 }
 
-/* Spans come in ascending order of their first lines; those that touch become one. */
+/* Adds a span; spans come in ascending order of their first lines, and those that touch become
+ * one. */
 static int add_span(struct lines_page *page, uint32_t first, uint32_t last)
 {
 	struct lines_span *before = page->count ? &page->span[page->count - 1] : NULL;

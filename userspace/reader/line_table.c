@@ -50,7 +50,7 @@ static const struct code *code_of(const struct totals *totals, uint32_t row)
 	return &totals->code.code[totals->row[row].code];
 }
 
-/* The two profiles have two tables of strings. */
+/* Compares by text, because the two profiles have different tables of strings. */
 static bool is_of_file(const struct totals *totals, uint32_t row, const char *path)
 {
 	const struct code *code = code_of(totals, row);
@@ -120,7 +120,7 @@ static int compare_functions(const void *a, const void *b)
 	return strcmp(function_a->name, function_b->name);
 }
 
-/* Equal ones, which differ by their lines, become one. */
+/* Merges equal functions, which differ only in their lines. */
 static void merge_functions(struct line_file *file)
 {
 	uint32_t kept = 0;

@@ -75,7 +75,7 @@ static int ran_done(void *context, struct profile *profile, const struct profile
 	struct lines *lines = context;
 	int err = totals_add_window(&lines->ran, profile, window);
 
-	/* The wall clock has both in one. */
+	/* A wall profile has both in one. */
 	if (!err && kind_is(profile->options.kind, PP_PROFILE_WALL))
 		err = totals_add_window(&lines->waited, profile, window);
 	return err;
@@ -105,7 +105,7 @@ static int read_ran(struct lines *lines, struct input **ret_input)
 	return input_read(&input_options, ret_input);
 }
 
-/* NULL: there are none. */
+/* Reads the profile of waits; *ret_input is NULL when there is none. */
 static int read_waits(struct lines *lines, const struct input *ran, struct input **ret_input)
 {
 	struct select select = lines->select;
@@ -232,7 +232,8 @@ static int run(struct lines *lines)
 	return err ? err : show(lines, input);
 }
 
-/* "w.py:Model.step"; a path may have colons itself, a function's name has no slash. */
+/* Splits "w.py:Model.step".  The path may contain colons, but a function's name contains no
+ * slash. */
 static void split_target(struct lines *lines)
 {
 	char *text = lines->select.leading[0], *colon = strrchr(text, ':');

@@ -67,7 +67,7 @@ error_t live_options_parse(const struct argp_option *verb_options, argp_parser_t
 int live_explain(const struct live_client *client, int err, const char *why)
 {
 	if (live_client_has_failed(client))
-		return READER_BAD_INPUT; /* it says why itself */
+		return READER_BAD_INPUT; /* live_client_close() has printed why */
 	switch (err) {
 	case -EREMOTEIO:
 		fprintf(stderr, "pyprof: pyprofd says: %s\n", why);

@@ -19,9 +19,9 @@
 #include "reader/live_options.h"
 #include "reader/verb.h"
 
-/* Windows are of about a second: one that is a little short ends the time, too. */
+/* Windows take about a second: one that is slightly shorter also ends the time. */
 #define SLACK_NS (NS_PER_SEC / 4)
-#define PATIENCE_NS (90 * NS_PER_SEC) /* without a window */
+#define PATIENCE_NS (90 * NS_PER_SEC) /* the longest time without a window */
 #define STEP_MS 200
 #define SPOOL_MAX_BYTES (1ULL << 30)
 #define COPY_BYTES 65536U
@@ -39,14 +39,14 @@ struct live_windows {
 	size_t count, capacity;
 };
 
-/* While it is watched. */
+/* State while windows are received. */
 struct watching {
 	const struct live_windows_options *options;
 	struct live_windows *windows;
 	struct live_feed feed;
 	int signals;
-	size_t seen[PP_PROFILE_COUNT]; /* windows of that kind, the first included */
-	uint64_t last_ns, begun_ns;	 /* the last window, and the end of the first */
+	size_t seen[PP_PROFILE_COUNT]; /* number of windows of that kind, including the first */
+	uint64_t last_ns, begun_ns;	 /* arrival of the last window; end of the first */
 	bool is_full, was_shown;
 };
 
@@ -59,9 +59,9 @@ void live_windows_free(struct live_windows *windows)
 	free(windows);
 }
 
-/* ---- keeping ---- */
+/* ---- storing ---- */
 
-/* On a disk where that is possible. */
+/* Opens the file on a disk where possible. */
 static int open_spool(void)
 {
 	const char *folder = getenv("TMPDIR");
@@ -84,7 +84,7 @@ static int keep(struct live_windows *windows, enum pp_profile kind, const char *
 	return 0;
 }
 
-/* Some bytes of the spool to the fd.  0; -errno. */
+/* Copies one window from the spool to the fd.  Returns 0; -errno. */
 static int copy(int spool, const struct kept_window *window, int fd)
 {
 	OWNED_MEM char *piece = malloc(COPY_BYTES);
@@ -136,12 +136,12 @@ static int on_window(void *context, const char *file, size_t size, uint64_t flag
 	if (kind >= PP_PROFILE_COUNT ||
 	    !((1U << wanted | watching->options->more) & 1U << kind))
 		return -EBADMSG;
-	/* They come in the order of their kinds, and what is wanted is the first. */
+	/* Windows come in the order of their kinds, and the requested kind is the first. */
 	if (kind != wanted && !watching->seen[wanted])
 		return -ENOENT;
 	watching->last_ns = mono_ns();
 	if (!watching->seen[kind]++) {
-		/* Counted before it was asked for; the next one begins where it ends. */
+		/* It began before the request; the next window begins where it ends. */
 		watching->begun_ns = watching->last_ns;
 		return 0;
 	}
@@ -152,7 +152,7 @@ static int on_window(void *context, const char *file, size_t size, uint64_t flag
 	return keep(watching->windows, (enum pp_profile)kind, file, size);
 }
 
-/* All kinds of the last window are there. */
+/* Returns whether all kinds of the last window have arrived. */
 static bool is_whole(const struct watching *watching)
 {
 	const size_t wanted = watching->seen[watching->options->kind];
@@ -182,7 +182,7 @@ static void show_progress(struct watching *watching)
 	fflush(stderr);
 }
 
-/* 0: the time is over, or somebody ended it. */
+/* Receives windows.  Returns 0 when the time is over, or a signal ended it. */
 static int follow(struct watching *watching, int fd)
 {
 	const struct live_feed_handler handler = {.on_window = on_window, .context = watching};
@@ -205,7 +205,7 @@ static int follow(struct watching *watching, int fd)
 	return is_over(watching) ? 0 : err;
 }
 
-/* What is asked.  0; -EINVAL: a number that no process has. */
+/* Makes the request.  Returns 0; -EINVAL: a number that cannot be a pid. */
 static int make_request(const struct live_windows_options *options,
 			struct live_request *ret_request)
 {
@@ -223,7 +223,7 @@ static int make_request(const struct live_windows_options *options,
 	return 0;
 }
 
-/* Windows are there, and will be shown: why there are no more. */
+/* Prints, when some windows arrived and will be shown, why there are no more. */
 static void explain_end(const struct watching *watching, int err)
 {
 	if (err == -EPIPE || err == -ECONNRESET)
@@ -235,7 +235,7 @@ static void explain_end(const struct watching *watching, int err)
 			SPOOL_MAX_BYTES >> 20);
 }
 
-/* Why there is nothing to show. */
+/* Prints why there is nothing to show. */
 static int explain(const struct watching *watching, const struct live_client *client, int err)
 {
 	if (watching->windows->count) {
@@ -274,7 +274,7 @@ static int watch(struct watching *watching)
 	return explain(watching, client, err);
 }
 
-/* SIGINT ends the watching, and only that. */
+/* SIGINT ends only the receiving. */
 static int watch_until_signal(struct watching *watching)
 {
 	struct signalfd_siginfo info;

@@ -13,7 +13,7 @@
 #include "render/totals.h"
 
 #define DEFAULT_ROWS 30U
-#define FEW_SAMPLES 100 /* below, a share is hardly more than a hint */
+#define FEW_SAMPLES 100 /* with fewer, a share is hardly more than a hint */
 #define WANTED_ERROR 0.01
 #define PROCESSES_SHOWN 5U
 #define WIDE_COLUMNS 110U
@@ -199,7 +199,8 @@ static void print_share(const struct totals *totals, const struct totals_sum *su
 		       text_color(color, TEXT_PLAIN));
 }
 
-/* A narrow terminal has no room for times beside shares, names and places. */
+/* Returns whether times fit: a narrow terminal has no room for them beside shares, names and
+ * places. */
 static bool shows_times(const struct totals *totals)
 {
 	unsigned int columns = text_columns();
@@ -207,7 +208,7 @@ static bool shows_times(const struct totals *totals)
 	return totals->by == TOTALS_BY_GROUP || !columns || columns >= WIDE_COLUMNS;
 }
 
-/* Of the columns before the name, with the blank behind them. */
+/* Returns the columns before the name, with the blank after them. */
 static unsigned int figures_columns(const struct totals *totals)
 {
 	unsigned int sums = totals->by == TOTALS_BY_CODE ? 2 : 1;
@@ -270,7 +271,7 @@ static void print_titles(const struct report *report, bool color)
 	       text_color(color, TEXT_PLAIN));
 }
 
-/* What the figures rest on. */
+/* Prints how many samples the figures are based on. */
 static void print_foot(const struct totals *totals, const struct totals_row *row, uint32_t count)
 {
 	char span[FORMAT_BYTES];
@@ -311,7 +312,7 @@ static void print_rows(const struct report *report, const struct totals_row *row
 	print_foot(&report->totals, row, shown);
 }
 
-/* ---- all of it ---- */
+/* ---- the verb ---- */
 
 static int compare_groups(const void *a, const void *b, void *context)
 {
@@ -323,7 +324,7 @@ static int compare_groups(const void *a, const void *b, void *context)
 	return (group_a > group_b) - (group_a < group_b);
 }
 
-/* A table for each group, the one of most time first. */
+/* Prints one table per group, the group with the most time first. */
 static int print_groups(struct report *report, const char *unit, bool color)
 {
 	struct totals *totals = &report->totals;

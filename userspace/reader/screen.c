@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Control sequences: ECMA-48, and the private modes of xterm (ctlseqs): 1049 the other screen, 25 the
- * cursor, 7 lines that go on in the next. */
+/* Control sequences: ECMA-48, and the private modes of xterm (ctlseqs): 1049 the alternate screen,
+ * 25 the cursor, 7 line wrapping. */
 #include "reader/screen.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ int screen_open(struct screen *screen)
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 	raw.c_cc[VMIN] = 1;
 	raw.c_cc[VTIME] = 0;
-	/* Stopped, it would leave the terminal as it is now. */
+	/* If it could be stopped, the terminal would stay as it is now. */
 	raw.c_cc[VSUSP] = _POSIX_VDISABLE;
 	if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw)) {
 		close_owned_fd(&screen->signals);
@@ -81,7 +81,7 @@ void screen_close(struct screen *screen)
 		return;
 	fflush(stdout);
 	(void)write_full(STDOUT_FILENO, LEAVE, strlen(LEAVE));
-	/* What was typed and not read is not for the shell. */
+	/* Keys that were not read must not go to the shell. */
 	(void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &screen->before);
 	close_owned_fd(&screen->signals);
 	screen->is_open = false;

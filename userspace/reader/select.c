@@ -374,7 +374,7 @@ static error_t parse_live(int key, char *text, struct argp_state *state)
 	}
 }
 
-/* What is wrong in all of it, or NULL. */
+/* Returns what is wrong with the combination of options, or NULL. */
 static const char *find_conflict(const struct select *select)
 {
 	if (!select->live && select->live_seconds)

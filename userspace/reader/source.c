@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 
-/* A decorator of many lines stands between. */
+/* A decorator may have several lines. */
 #define MAX_DECORATOR_LINES 50U
 
 void source_release(struct source *source)
@@ -21,7 +21,7 @@ void source_release(struct source *source)
 	*source = (struct source){0};
 }
 
-/* What could move the cursor or change a terminal's state. */
+/* Removes characters that could move the cursor or change the terminal's state. */
 static void drop_control_codes(char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
@@ -106,7 +106,7 @@ bool source_defines(const struct source *source, uint32_t line, const char *name
 
 		if (!text)
 			return false;
-		/* <module>, <lambda>, <listcomp>: no name to look for. */
+		/* <module>, <lambda>, <listcomp> have no name to look for. */
 		if (base[0] == '<')
 			return true;
 		if (strstr(text, base) && (strstr(text, "def ") || strstr(text, "class ")))
@@ -138,7 +138,7 @@ uint32_t source_block_end(const struct source *source, uint32_t line)
 
 		if (!*first)
 			continue;
-		/* Decorators and the head of the definition, which may end in a line ")". */
+		/* Skips decorators and the head of the definition, which may end in a line ")". */
 		if (!in_head && indent_of(text) <= indent && *first != '#')
 			break;
 		end = i;

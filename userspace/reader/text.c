@@ -89,7 +89,7 @@ void text_code(const struct code_table *table, const struct code *code, const ch
 	size_t for_name = room, for_place = text_columns_of(shown);
 
 	if (room) {
-		/* The name gives way down to half of the room, then the place. */
+		/* The name is shortened first, down to half of the room, then the place. */
 		room = room > TEXT_MIN_ROOM ? room - 2 : TEXT_MIN_ROOM - 2;
 		if (for_place > room / 2)
 			for_place = room / 2;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pyprof top: what runs and waits now, from the running pyprofd, until it is told to end. */
+/* pyprof top: what runs and waits at this moment, from the running pyprofd, until the user ends
+ * it. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include "reader/verb.h"
 
 #define INTERVAL_MAX 3600UL
-/* Windows are of about a second: one that is a little short ends the interval, too. */
+/* Windows take about a second: one that is slightly shorter also ends the interval. */
 #define SLACK_NS (NS_PER_SEC / 4)
 #define EARLY_NS (20 * NS_PER_MS)
 
@@ -24,7 +25,7 @@ enum option_key { KEY_COUNT = 256, KEY_FUNCTIONS, KEY_LINES, KEY_LEAF, KEY_FULL_
 
 struct top {
 	struct live_options live;
-	unsigned long interval_s, count; /* count 0: until it is told to end */
+	unsigned long interval_s, count; /* count 0: until the user ends it */
 	bool by_leaf;
 	struct top_view view;
 	struct screen screen;
@@ -115,7 +116,7 @@ static int show(struct top *top)
 		return fflush(stdout) ? -errno : err;
 	}
 	top->view.columns = top->screen.columns;
-	/* The last line stays free: its end would scroll the screen. */
+	/* The last line stays free, because its end would scroll the screen. */
 	top->view.rows = top->screen.rows - 1;
 	screen_begin(stdout);
 	err = top_view_print(&top->view, top->shown, SCREEN_LINE_END, stdout);
@@ -136,7 +137,8 @@ static int take_interval(struct top *top)
 	return show(top);
 }
 
-/* The first window began before it was asked for: good to see at once, but no part of an interval. */
+/* Returns whether a window began before the request: it is shown at once, but is not part of an
+ * interval. */
 static bool is_too_early(const struct top *top, uint64_t started_wall_ns)
 {
 	return !top->screen.is_open && started_wall_ns + EARLY_NS < top->asked_wall_ns;
@@ -171,7 +173,7 @@ static int read_keys(struct top *top)
 	char keys[256];
 	ssize_t got = read(STDIN_FILENO, keys, sizeof(keys));
 
-	/* The terminal has gone. */
+	/* The terminal is gone. */
 	if (got <= 0)
 		top->view.wants_end = true;
 	else if (top_view_keys(&top->view, keys, (size_t)got))

@@ -8,7 +8,7 @@
 
 #define KEY_ESCAPE '\033'
 #define KEY_BACKSPACE '\177'
-#define PAGE_ROWS 10U /* where the screen's height is not known */
+#define PAGE_ROWS 10U /* when the screen's height is not known */
 
 static void drop_filter(struct top_view *view)
 {
@@ -95,7 +95,7 @@ static void scroll(struct top_view *view, bool is_down, unsigned int by)
 		view->first -= by < view->first ? by : view->first;
 }
 
-/* "[A" and the like behind an escape: how many bytes they are. */
+/* Returns the length of a sequence such as "[A" after an escape. */
 static size_t take_sequence(struct top_view *view, const char *keys, size_t size)
 {
 	unsigned int page = view->rows > 4 ? view->rows - 4 : PAGE_ROWS;

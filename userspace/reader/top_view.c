@@ -10,18 +10,18 @@
 #include "base/clock.h"
 #include "reader/text.h"
 
-#define SHOWN_MIN 0.0005 /* of one CPU or thread: it would read 0.0 */
+#define SHOWN_MIN 0.0005 /* of one CPU or thread: less would be shown as 0.0 */
 #define WAITS_SHOWN 3U
 #define LINE_BYTES 4096U
 
-/* One screen or block: lines that are scrolled over are counted, and not written. */
+/* One screen or block: lines scrolled past are counted but not written. */
 struct page {
 	const struct top_view *view;
 	const struct top_model *model;
 	FILE *out;
 	const char *line_end;
 	double duration_ns;
-	unsigned int left; /* lines that may still be written; UINT_MAX: any number */
+	unsigned int left; /* lines that may still be written; UINT_MAX: no limit */
 	unsigned int skip; /* rows of the table */
 	unsigned int room; /* columns left in this line */
 	const struct short_paths *short_paths; /* NULL: whole paths are shown */
@@ -35,7 +35,7 @@ static void begin_line(struct page *page)
 	page->room = page->view->columns ? page->view->columns : UINT32_MAX;
 }
 
-/* As much as there is room for; names have been cleaned of control codes by the decoder. */
+/* Writes as much as fits; the decoder has removed control codes from names. */
 static void put(struct page *page, enum text_color color, const char *text)
 {
 	size_t size = 0;
@@ -111,7 +111,7 @@ static bool function_matches(const struct page *page, const struct top_row *row)
 	       is_hit(page->view, code_place(&page->model->function, code));
 }
 
-/* The process itself: then all that is in it is shown. */
+/* Returns whether the process itself matches: then all of its rows are shown. */
 static bool process_matches(const struct page *page, const struct top_row *row)
 {
 	char pid[24];
@@ -131,7 +131,7 @@ static bool is_idle(const struct page *page, const struct top_row *row)
 	return (double)value < SHOWN_MIN * page->duration_ns;
 }
 
-/* Those of one parent that are shown, sorted; heap.  NULL: there are none. */
+/* Returns the shown rows of one parent, sorted; heap.  NULL: none. */
 static uint32_t *list(struct page *page, uint32_t first, enum top_level level, bool wants_all,
 		      uint32_t *ret_count)
 {
@@ -176,7 +176,7 @@ static void put_percent(struct page *page, double ns, bool is_known)
 	put(page, is_known ? text_color_of_share(share) : TEXT_PLAIN, text);
 }
 
-/* Whether the row is to be written: not scrolled over, and there is room. */
+/* Returns whether to write the row: it is not scrolled past, and there is room. */
 static bool begin_row(struct page *page, const struct top_row *row)
 {
 	bool has_total = row->level == TOP_FUNCTION;
@@ -209,7 +209,7 @@ static int compare_waits(const void *a, const void *b, void *context)
 	return strcmp(top_model_name(page->model, left), top_model_name(page->model, right));
 }
 
-/* "  sleep 60 %, poll 38 %": the shares of what all its threads waited. */
+/* Writes "  sleep 60 %, poll 38 %": shares of the time that all threads of a process waited. */
 static void put_waits(struct page *page, const struct top_row *process)
 {
 	const struct top_row *row = page->model->row;
@@ -249,7 +249,8 @@ static void print_lines(struct page *page, const struct top_row *function)
 	}
 }
 
-/* The name gives way down to half of the room, then the place, whose end stays. */
+/* Writes a function: the name is shortened first, down to half of the room, then the place, whose
+ * end stays. */
 static void put_function(struct page *page, const struct top_row *row)
 {
 	struct code_table table = page->model->function;

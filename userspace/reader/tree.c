@@ -10,7 +10,7 @@
 #include "render/format.h"
 
 #define DEFAULT_MIN_SHARE 0.01
-#define MAX_DEPTH 1000U /* of lines of a terminal */
+#define MAX_DEPTH 1000U /* of lines in a terminal */
 
 #define TREE_FIGURES_COLUMNS 19U
 #define TREE_SELF_COLUMNS 14U
@@ -60,10 +60,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 /* ---- printing ---- */
 
-/* Where the walk is: a node whose children are being shown. */
+/* The state of the walk at one node whose children are being shown. */
 struct level {
 	uint32_t next, end; /* in child[] */
-	bool indents;	    /* its children stand further right */
+	bool indents;	    /* its children are indented further */
 };
 
 struct walk {
@@ -81,7 +81,7 @@ static double share_of(const struct walk *walk, int64_t value)
 	return walk->flame->node[0].total ? (double)value / (double)walk->flame->node[0].total : 0;
 }
 
-/* Children that are shown: sorted, so the rest is at the end. */
+/* Returns how many children are shown: they are sorted, so the others are at the end. */
 static uint32_t shown_children(const struct walk *walk, uint32_t node)
 {
 	uint32_t at = walk->first[node];
