@@ -98,12 +98,13 @@ $(BUILD)/pyprofd: $(BUILD)/userspace/agent/main.o $(BUILD)/libpyprofd.a
 $(BUILD)/pyprof: $(BUILD)/userspace/reader/main.o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ $(READER_LIBS) -o $@
 
-.PHONY: print-clang help run check check-service install uninstall asan format format-check tidy cross
+.PHONY: print-clang help run check check-long check-service install uninstall asan format format-check tidy cross
 help:
 	@echo 'make                build $(BUILD)/pyprofd and $(BUILD)/pyprof'
 	@echo 'make run            install what is missing, build, profile until Ctrl-C (as root; ARGS=...)'
 	@echo 'make check          install what the tests need, build, run every test (as root)'
 	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web e2e cases kernels'
+	@echo 'make check-long     check, then fuzzing for a minute each, mutants, check-service'
 	@echo 'make web            the flame graph page in Chromium (ARGS=--shots FOLDER keeps pictures)'
 	@echo 'make unit-FOLDER    the unit tests of userspace/FOLDER'
 	@echo 'make mutants        small changes to the product: do the unit tests notice? (ARGS=--only AREA -n COUNT)'
@@ -123,6 +124,11 @@ run: deps
 	@exec $(BUILD)/pyprofd --hz 99 $(ARGS)
 check: test-deps
 	@BUILD=$(BUILD) tests/check.sh
+# What takes long: before a release.
+check-long: check
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=60
+	@$(MAKE) --no-print-directory mutants
+	@BUILD=$(BUILD) tests/service/run.sh
 # Minutes, and a Debian out of packages: not part of `check`.
 check-service: all
 	@BUILD=$(BUILD) tests/service/run.sh $(ARGS)

@@ -45,8 +45,9 @@ unit-asan-programs:
 mutants: ; @BUILD=$(BUILD) tests/mutants/mutants.py $(ARGS)
 
 # Fuzz targets: tests/fuzz/fuzz_NAME.c, built by clang from the sources that its comment names; seeds
-# in tests/fuzz/corpus/NAME/.  make fuzz FUZZ_SECONDS=600
-FUZZ_SECONDS ?= 10
+# in tests/fuzz/corpus/NAME/.  make fuzz FUZZ_RUNS=1000000; by time: make fuzz FUZZ_SECONDS=600
+FUZZ_RUNS ?= 10000
+FUZZ_SECONDS ?= 0
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -std=gnu17 -MMD -MP
@@ -63,7 +64,7 @@ $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
 .PHONY: fuzz fuzz-programs e2e bench bench-reader
 fuzz-programs: $(FUZZ_BIN)
 fuzz: $(FUZZ_BIN)
-	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS) $^
+	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_RUNS) $(FUZZ_SECONDS) $^
 e2e: all
 	@PYPROFD=$(BUILD)/pyprofd tests/e2e/run.py $(ARGS)
 bench: all

@@ -339,3 +339,51 @@ def test_a_guest_whose_stacks_are_cut_fails():
     assert guest_check(dict(deep, **{cut: 5})) == 0
     assert guest_check(dict(deep, **{cut: 120 * 32})) == 1
     assert guest_check(dict(deep, **{cut: 20})) == 1
+
+
+# ---------------------------------------------------------------- what is fetched
+
+def mirror(sources=None, more=None):
+    """What apt_root.sh takes as the mirror, for sources of apt as these."""
+    folder = harness.temporary()
+    os.makedirs(folder + "/sources.list.d")
+    with open(folder + "/mirrors", "w", encoding="ascii") as file:
+        file.write("# near\nhttp://near.example/debian/\tpriority:1\nhttp://far.example/debian\n")
+    for name, text in (("sources.list", sources), ("sources.list.d/debian.sources", more)):
+        if text:
+            with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+                file.write(text.replace("FOLDER", folder))
+    environment = {key: value for key, value in os.environ.items() if key != "DEBIAN_MIRROR"}
+    said = [subprocess.check_output([shell, "-c", ". %s/tests/interpreters/apt_root.sh; apt_root_mirror" % harness.TOP],
+                                    env=dict(environment, APT_FOLDER=folder)).decode().strip() for shell in ("sh", "bash")]
+    assert said[0] == said[1], said
+    return said[0]
+
+
+def test_the_mirror_is_that_of_apt():
+    assert mirror("deb http://a.example/debian bookworm main\n") == "http://a.example/debian"
+    assert mirror("deb [signed-by=/x.gpg arch=amd64] http://b.example/debian/ bookworm main\n") == "http://b.example/debian"
+    assert mirror("deb cdrom:[x]/ bookworm main\ndeb http://c.example/debian x main\n") == "http://c.example/debian"
+    assert mirror(more="Types: deb\nURIs: http://d.example/debian-security http://d.example/debian\n") == "http://d.example/debian"
+    for slashes in "", "//":
+        assert mirror("deb mirror+file:%sFOLDER/mirrors bookworm main\n" % slashes) == "http://near.example/debian"
+        assert mirror(more="URIs: mirror+file:%sFOLDER/mirrors\n" % slashes) == "http://near.example/debian"
+    assert mirror("deb file:/srv/debian bookworm main\n") == "file:/srv/debian"
+
+
+# ---------------------------------------------------------------- fuzz
+
+def fuzz(program, inputs=10):
+    folder = harness.temporary()
+    paths = [write_program(folder, "fuzz_%d" % number, "#!/bin/sh\n" + program) for number in range(3)]
+    done = subprocess.run([os.path.join(harness.TOP, "tests/fuzz/run.sh"), folder, str(inputs), "0", *paths],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+    return done.returncode, last(done.stdout)
+
+
+def test_a_fuzz_target_that_dies_or_runs_little_fails():
+    runs = "echo 'stat::number_of_executed_units: 10' >&2; case $* in *-runs=10*) ;; *) exit 9 ;; esac\n"
+    assert fuzz(runs) == (0, "3 passed, 0 failed, 0 skipped")
+    assert fuzz(runs, 11)[0] == 1
+    assert fuzz("exit 0\n") == (1, "0 passed, 3 failed, 0 skipped")
+    assert fuzz(runs + "kill -9 $$\n") == (1, "0 passed, 3 failed, 0 skipped")

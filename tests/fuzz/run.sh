@@ -1,24 +1,29 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# run.sh FOLDER SECONDS PROGRAM...   Each libFuzzer program for a bounded time, two at once; what it
-# finds stays in FOLDER/NAME.found, what it learns in FOLDER/NAME.corpus.
+# run.sh FOLDER RUNS SECONDS PROGRAM...   Each libFuzzer program for a number of inputs, or for a time (SECONDS not 0), as
+# many at once as there are CPUs; what it finds stays in FOLDER/NAME.found, what it learns in FOLDER/NAME.corpus.
 set -u
 here=$(dirname "$(realpath "$0")")
-folder=$1 seconds=$2
-shift 2
+folder=$1 inputs=$2 seconds=$3
+shift 3
 
+LIMIT_S=300
 one() { # PROGRAM
 	name=${1##*/fuzz_}
 	mkdir -p "$folder/$name.corpus" "$folder/$name.found"
 	seeds=$here/corpus/$name
 	[ -d "$seeds" ] || seeds=
+	bound=-max_total_time=$seconds
+	[ "$seconds" != 0 ] || bound=-runs=$inputs
 	# shellcheck disable=SC2086
-	timeout -k 5 $((seconds * 2 + 60)) "$1" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 \
+	timeout -k 5 $((seconds * 2 + LIMIT_S)) "$1" $bound -timeout=5 -rss_limit_mb=1024 \
 		-print_final_stats=1 -artifact_prefix="$folder/$name.found/" "$folder/$name.corpus" $seeds \
 		> "$folder/$name.log" 2>&1
 	rc=$?
 	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$folder/$name.log")
-	if [ $rc = 0 ]; then
+	if [ $rc = 0 ] && [ "$seconds" = 0 ] && [ "${runs:-0}" -lt "$inputs" ]; then
+		echo "not ok fuzz $name: ${runs:-0} of $inputs inputs"
+	elif [ $rc = 0 ]; then
 		echo "ok fuzz $name (${runs:-?} inputs)"
 	else
 		echo "not ok fuzz $name: exit status $rc; $folder/$name.log ends with:"
@@ -26,18 +31,20 @@ one() { # PROGRAM
 	fi
 }
 
-results=$(mktemp)
-trap 'rm -f "$results"' EXIT
-while [ $# -gt 0 ]; do
-	one "$1" > "$results.1" &
-	first=$!
-	[ $# -gt 1 ] && one "$2" > "$results.2"
-	wait $first
-	cat "$results.1" "$results.2" 2> /dev/null | tee -a "$results"
-	rm -f "$results.1" "$results.2"
-	shift
-	[ $# = 0 ] || shift
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+at_once=$(nproc)
+count=0
+for program; do
+	one "$program" > "$results/$count" &
+	count=$((count + 1))
+	# The next one begins when any has ended.
+	[ "$count" -lt "$at_once" ] || wait -n
 done
-failed=$(grep -c '^not ok' "$results")
-echo "$(grep -c '^ok' "$results") passed, $failed failed, 0 skipped"
+wait
+cat "$results"/*
+passed=$(cat "$results"/* | grep -c '^ok')
+failed=$(cat "$results"/* | grep -c '^not ok')
+[ $((passed + failed)) = "$count" ] || failed=$((count - passed))
+echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" = 0 ]

@@ -3,16 +3,25 @@
 # Sourced: a private apt root, so that packages of any Debian suite can be fetched and nothing on the
 # machine changes.  The mirror is the one that the machine's own sources name.
 
-# Prints the mirror: $DEBIAN_MIRROR, or the first URI that ends in /debian in the sources of apt.
+# Prints the mirror: $DEBIAN_MIRROR, or the first URI that ends in /debian in the sources of apt below $APT_FOLDER.  A
+# source may name a file with mirrors, one a line (mirror+file:).
 apt_root_mirror() {
+	local uri folder=${APT_FOLDER:-/etc/apt}
 	if [ -n "${DEBIAN_MIRROR:-}" ]; then
 		echo "$DEBIAN_MIRROR"
 		return
 	fi
-	cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null |
-		sed -n -e 's/^URIs:[ \t]*\([^ \t]*\/debian\)\/*[ \t]*$/\1/p' \
-			-e 's/^deb\(-src\)\{0,1\} .*[ \t]\([a-z]*:\/\/[^ ]*\/debian\)\/* .*/\2/p' \
-			-e 's/^deb \([a-z]*:\/\/[^ ]*\/debian\)\/* .*/\1/p' | head -n 1
+	cat "$folder"/sources.list "$folder"/sources.list.d/*.list "$folder"/sources.list.d/*.sources 2>/dev/null |
+		sed -n -e 's/^URIs:[ \t]*//p' -e 's/^deb\(-src\)\{0,1\} \(\[[^]]*\] *\)\{0,1\}\([^ ]*\) .*/\3/p' | tr -s ' \t' '\n\n' |
+		while read -r uri; do
+			case $uri in
+			mirror+file:*)
+				uri=${uri#mirror+file:}
+				sed 's/#.*//; s/[ \t].*//' "/${uri#"${uri%%[!/]*}"}" 2>/dev/null
+				;;
+			*) echo "$uri" ;;
+			esac
+		done | sed -n 's/^\([a-z]*:\/\/*[^ ]*\/debian\)\/*$/\1/p' | head -n 1
 }
 
 # apt_root_new DIR SUITE...  Makes DIR a private root that sees only these suites, and updates its
