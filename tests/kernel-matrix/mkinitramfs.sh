@@ -49,7 +49,8 @@ cp "$python$lib"/*.py "$d/py$lib/"
 rm -rf "$d/py$lib"/pydoc* "$d/py$lib"/_pydecimal.py "$d/py$lib"/turtle.py
 cp "$here"/guest/*.py "$d/py/t/"
 cp "$here/guest/run.sh" "$d/t/run.sh"
-"${CC:-cc}" -static -O1 -Wall -o "$d/t/service_caps" "$here/guest/service_caps.c"
+# shellcheck disable=SC2086 # CC may be `ccache gcc`
+${CC:-cc} -static -O1 -Wall -o "$d/t/service_caps" "$here/guest/service_caps.c"
 cp "$here/guest/init" "$d/init"
 chmod 755 "$d/init"
 (cd "$d" && find . | "$busybox" cpio -o -H newc 2> /dev/null | gzip -1) > "$out.new"

@@ -32,7 +32,7 @@ LIMIT_S = 90
 AREAS = {
     "walk": r"bpf/lib/(walk(_native|_python|_state|_clock)?|frames|thread_state|code)\.bpf\.h$",
     "budget": r"bpf/lib/budget\.bpf\.h$|/walk_budgets\.c$",
-    "unwind": r"/unwind/(row|cfi|rule|fde|stack_|unwind)\w*\.c$",
+    "unwind": r"/(unwind|finish)/(row|cfi|rule|fde|stack_)\w*\.c$",
     "python": r"/python/(line_table|python_(code|text|objects|info|frames|tls)|thread_names)\.c$",
     "ledger": r"/ledger/\w+\.c$",
     "window": r"/(live_windows|window|window_facts|profile|stack_table)\.c$",
@@ -139,7 +139,8 @@ class Programs:
             text, words = self.texts[program], set(os.path.basename(program)[len("test_"):].split("_"))
             return (os.path.basename(program) != "test_" + base,
                     not ("lib/%s.bpf.h:" % base in text or "lib/%s.bpf.h" % base in text[:600]),
-                    -len(words & set(base.split("_"))), len(self.sources[program]), -text.count(base), program)
+                    -len(words & set(base.split("_"))),
+                    name.startswith("bpf/") and -len(re.findall(r"\b%s" % base, text)), len(self.sources[program]), program)
         return sorted(found, key=rank)[:PROGRAMS]
 
     def pass_unchanged(self, programs):

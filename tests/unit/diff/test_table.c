@@ -152,6 +152,9 @@ static void diff_test__growth_is_found(void **state)
 	grown = row_of(&data, DIFF_BY_FUNCTION, "grown");
 	assert_near(grown->change[DIFF_SELF].share[DIFF_A], 0.11);
 	assert_near(grown->change[DIFF_SELF].share[DIFF_B], 0.16);
+	/* Of 10, 11 and 12 in a hundred, and of 15, 16 and 17: sqrt(8 / 11) / 11 and / 16. */
+	assert_near(grown->change[DIFF_SELF].cov[DIFF_A], sqrt(8.0 / 11) / 11);
+	assert_near(grown->change[DIFF_SELF].cov[DIFF_B], sqrt(8.0 / 11) / 16);
 	assert_true(grown->change[DIFF_SELF].p < 0.001);
 	assert_near(grown->change[DIFF_TOTAL].p, grown->change[DIFF_SELF].p);
 	assert_near(row_of(&data, DIFF_BY_FUNCTION, "same")->change[DIFF_SELF].p, 1);

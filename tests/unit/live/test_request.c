@@ -38,6 +38,9 @@ static void request__pids_are_sorted_and_each_once(void **state)
 	assert_true(request.no_native && request.no_kernel);
 	assert_true(live_request_wants(&request, 12));
 	assert_false(live_request_wants(&request, 13));
+	/* The kernel's greatest. */
+	assert_int_equal(parse("pyprofd 1 dump 4194304", &request), 0);
+	assert_int_equal(request.pid[0], 4194304);
 }
 
 static void request__what_is_wrong_is_refused_and_changes_nothing(void **state)
@@ -60,6 +63,8 @@ static void request__what_is_wrong_is_refused_and_changes_nothing(void **state)
 		{"pyprofd 1 dump 007", -EINVAL},
 		{"pyprofd 1 dump 1;2", -EINVAL},
 		{"pyprofd 1 dump 4294967297", -EINVAL},
+		{"pyprofd 1 dump 4194305", -EINVAL},
+		{"pyprofd 1 dump 41943040", -EINVAL},
 		{"pyprofd 1 dump all raw", -EINVAL},
 		{"pyprofd 1 dump all\r", -EINVAL},
 		{"pyprofd 1 erase all", -EINVAL},

@@ -64,6 +64,15 @@ static void file_output_write__owner_is_the_one_asked_for(void **state)
 	assert_int_equal(stat_now.st_uid, 12345);
 	assert_int_equal(stat_now.st_gid, 54321);
 	assert_mode(path, 0640);
+	/* One of the two alone. */
+	assert_int_equal(file_output_write(path, "x", 1, 12345, (gid_t)-1), 0);
+	assert_int_equal(stat(path, &stat_now), 0);
+	assert_int_equal(stat_now.st_uid, 12345);
+	assert_int_equal(stat_now.st_gid, getegid());
+	assert_int_equal(file_output_write(path, "x", 1, (uid_t)-1, 54321), 0);
+	assert_int_equal(stat(path, &stat_now), 0);
+	assert_int_equal(stat_now.st_uid, geteuid());
+	assert_int_equal(stat_now.st_gid, 54321);
 }
 
 static void file_output_write__link_is_replaced_and_its_target_left_alone(void **state)

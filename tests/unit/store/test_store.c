@@ -243,6 +243,19 @@ static void store_open__counts_what_is_there_and_removes_stale_temporary_files(v
 	assert_true(exists(state, "2026-01-31/22/.mine.tmp"));
 }
 
+static void store_put__left_over_of_a_crash_is_written_anew(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	char path[PATH_CHARS];
+
+	open_store(state, 0, &store);
+	put(store, START_NS, "first");
+	write_text(in_folder(state, "2026-01-31/22/.1769900391000-10000-cpu.pb.gz.tmp", path), "a part of what");
+	put(store, START_NS + SECOND_NS, "second");
+	assert_content(in_folder(state, "2026-01-31/22/1769900391000-10000-cpu.pb.gz", path), "second");
+	assert_false(exists(state, "2026-01-31/22/.1769900391000-10000-cpu.pb.gz.tmp"));
+}
+
 static void store_open__second_instance_is_ebusy_and_can_name_the_first(void **state)
 {
 	OWNED(store) struct store *store = NULL;
@@ -328,6 +341,7 @@ int main(void)
 		TEST(store_put__foreign_names_are_neither_counted_nor_deleted),
 		TEST(store_put__links_in_the_store_are_not_followed),
 		TEST(store_open__counts_what_is_there_and_removes_stale_temporary_files),
+		TEST(store_put__left_over_of_a_crash_is_written_anew),
 		TEST(store_open__second_instance_is_ebusy_and_can_name_the_first),
 		TEST(store_open__folder_that_cannot_be_is_an_error),
 		cmocka_unit_test_setup_teardown(store_put__full_disk_is_enospc_and_leaves_nothing,
