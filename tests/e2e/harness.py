@@ -32,6 +32,10 @@ NATIVE_ROOT = re.compile(r"^(_start|_dl_start_user|(__)?clone3?|thread_start|__l
 STRIPPED_LIBC = re.compile(r"^\[(libc|libpthread)[-.0-9]*\.so[.0-9]*\]$")
 
 
+# Before a program whose CPU time is what a test looks at: the machine's other work takes little of it.
+AHEAD = ("nice", "-n", "-15")
+
+
 class Skip(Exception):
     """Raised by a test that cannot run here; the text is the reason."""
 

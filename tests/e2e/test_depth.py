@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Deep stacks reach their root."""
 import os
-import time
 
 import harness
+import waits
 
 
 def versions():
@@ -58,17 +58,15 @@ def test_moving_stacks_are_not_mixed(interpreter):
 
 def profile_deep(interpreter, hz, duration):
     """(samples, run, CPU time of the program in the run by the scheduler's clock)"""
-    with harness.Target("deep.py", 1000, python=interpreter) as target:
-        out = os.path.join(harness.temporary(), "out.pb.gz")
-        process = harness.start(out, target.pid, hz=hz, duration=duration)
-        harness.sampling(process)
-        cpu_s, wall_s = harness.scheduled_s(target.pid), time.monotonic()
-        run = harness.finish(process)
-        share = (harness.scheduled_s(target.pid) - cpu_s) / (time.monotonic() - wall_s)
-        samples = harness.samples(out, pid=target.pid)
+    with harness.Target("deep.py", 1000, python=interpreter, wrap=harness.AHEAD) as target:
+        meter = waits.Meter(target.pid)
+        run = harness.profile(target.pid, hz=hz, duration=duration)
+        meter.stop()
+    profile, samples = harness.load(run.out), harness.samples(run.out, pid=target.pid)
+    cpu_ns = meter.between(profile.time_ns, profile.time_ns + profile.duration_ns)[0]
     harness.expect_share(samples, harness.is_rooted, 0.97, "native root")
     harness.expect_share(samples, harness.is_python_rooted, 0.97, "Python root")
-    return samples, run, share * duration
+    return samples, run, cpu_ns / 1e9
 
 
 def test_samples_leave_the_program_its_cpu(interpreter):

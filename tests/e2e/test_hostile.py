@@ -126,7 +126,7 @@ def test_kernel_addresses_are_roots():
                            if (m.start | m.limit) >> 63]
                     assert not far, far
             assert not any(found) if user else all(found), (user, found)
-        words = ("--live", "--socket", path, "--pid", program.pid, "--for", 2)
+        words = ("--live", "--socket", path, "--pid", program.pid, "--for", 1)
         said = [ask("--pid", program.pid, "--socket", path, user=NOBODY),
                 ask("--socket", path, "--count", 2, "--pid", program.pid, verb="top", user=NOBODY),
                 ask(*words, verb="report", user=NOBODY), ask(*words, verb="tree", user=NOBODY)]

@@ -97,7 +97,7 @@ def test_all_at_once_system_wide():
     try:
         for target in targets:
             target.wait("ready", 100)
-        run = harness.profile(hz=99, duration=15)
+        run = harness.profile(hz=499, duration=3)
     finally:
         for target in targets:
             target.ask_to_stop()

@@ -10,7 +10,7 @@ import harness
 from test_pyprof import python_with, rows, run
 
 LESSON = os.path.join(harness.HERE, "targets", "lesson.py")
-SECONDS = 6
+SECONDS = 3
 NOISE = 4.0  # percentage points
 ALONE = True
 

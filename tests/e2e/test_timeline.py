@@ -106,7 +106,7 @@ def check_samples(found):
 
 
 def check_whole(ending):
-    with harness.Target("lanes.py") as target:
+    with harness.Target("lanes.py", wrap=harness.AHEAD) as target:
         found, _ = record(target, ending)
         target.stop()
         check_lanes(found, target.read("turns.json"), target.pid)

@@ -51,6 +51,8 @@ one() { # SERIES: boots it; the second time when it did not come up, or the emul
 	release=$(cat "$cache/vmlinuz-$1.release")
 	begin=$(date +%s)
 	for attempt in 1 2; do
+		# The second time without KVM, which may be the reason.
+		[ $attempt = 1 ] || export VM_ACCEL=tcg
 		"$here/vm.sh" "$cache/vmlinuz-$1" "$initramfs" "$logs/$1.log"
 		rc=$?
 		[ $rc = 99 ] && [ $attempt = 1 ] && is_emulators_fault "$logs/$1.log" || break

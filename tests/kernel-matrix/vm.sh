@@ -5,7 +5,8 @@
 # that far.
 set -u
 accel=${VM_ACCEL:-tcg}
-[ -n "${VM_ACCEL:-}" ] || [ ! -w /dev/kvm ] || accel=kvm
+# A /dev/kvm without the CPU's own virtualization boots nothing.
+[ -n "${VM_ACCEL:-}" ] || [ ! -w /dev/kvm ] || ! grep -qwE 'vmx|svm' /proc/cpuinfo || accel=kvm
 case $accel in
 kvm) machine='-cpu host -accel kvm' ;;
 *) machine='-cpu max -accel tcg,thread=multi' ;;

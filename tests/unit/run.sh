@@ -9,7 +9,7 @@ trap 'rm -rf "$logs"' EXIT
 printf '%s\n' "$@" | xargs -P "$(nproc)" -I PROGRAM sh -c '
 	log=$logs/$1
 	mkdir -p "${log%/*}"
-	CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 120 "$1" > "$log" 2>&1
+	CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 300 "$1" > "$log" 2>&1
 	echo $? > "$log.rc"' run PROGRAM
 for program; do
 	log=$logs/$program

@@ -30,6 +30,28 @@ static int connect_to(const char *where)
 	return fd;
 }
 
+/* Two ordinary users. */
+#define ONE_UID 65534U
+#define OTHER_UID 65533U
+
+static int connect_as(uid_t uid)
+{
+	int fd;
+
+	assert_int_equal(seteuid(uid), 0);
+	fd = connect_to(path);
+	assert_int_equal(seteuid(0), 0);
+	return fd;
+}
+
+static void need_root(void)
+{
+	if (geteuid()) {
+		print_message("skipped: only root can become somebody else\n");
+		skip();
+	}
+}
+
 static void say(int fd, const char *text)
 {
 	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
@@ -200,6 +222,77 @@ static void server__clients_are_bounded(void **state)
 	live_server_close(server);
 }
 
+static void server__clients_of_an_ordinary_user_are_bounded(void **state)
+{
+	int fd[LIVE_CLIENTS_OF_UID_MAX], other, root;
+	struct live_server *server;
+	char text[256];
+
+	(void)state;
+	need_root();
+	server = opened();
+	for (unsigned int i = 0; i < LIVE_CLIENTS_OF_UID_MAX; i++) {
+		fd[i] = connect_as(ONE_UID);
+		live_server_serve(server, now_ns);
+		say(fd[i], "pyprofd 1 dump all\n");
+		live_server_serve(server, now_ns);
+		assert_true(live_server_next(server, dumps, &(struct live_job){}));
+	}
+	listen_to(server, connect_as(ONE_UID), text, sizeof(text));
+	assert_non_null(strstr(text, "too many"));
+	/* Which keeps nobody else out. */
+	other = connect_as(OTHER_UID);
+	root = connect_as(0);
+	live_server_serve(server, now_ns);
+	say(other, "pyprofd 1 dump 7\n");
+	say(root, "pyprofd 1 dump 8\n");
+	live_server_serve(server, now_ns);
+	assert_true(live_server_next(server, dumps, &(struct live_job){}));
+	assert_true(live_server_next(server, dumps, &(struct live_job){}));
+	/* One that leaves makes room. */
+	close(fd[0]);
+	live_server_serve(server, now_ns);
+	fd[0] = connect_as(ONE_UID);
+	live_server_serve(server, now_ns);
+	say(fd[0], "pyprofd 1 dump all\n");
+	live_server_serve(server, now_ns);
+	assert_true(live_server_next(server, dumps, &(struct live_job){}));
+	for (unsigned int i = 0; i < LIVE_CLIENTS_OF_UID_MAX; i++)
+		close(fd[i]);
+	close(other);
+	close(root);
+	live_server_close(server);
+}
+
+static void server__request_of_an_ordinary_user_is_not_roots(void **state)
+{
+	struct live_server *server;
+	struct live_job job;
+	int one, root;
+
+	(void)state;
+	need_root();
+	server = opened();
+	one = connect_as(ONE_UID);
+	live_server_serve(server, now_ns);
+	say(one, "pyprofd 1 dump 1\n");
+	live_server_serve(server, now_ns);
+	assert_false(live_server_next(server, of_root, &job));
+	root = connect_as(0);
+	live_server_serve(server, now_ns);
+	say(root, "pyprofd 1 dump 2\n");
+	live_server_serve(server, now_ns);
+	assert_true(live_server_next(server, of_root, &job));
+	assert_int_equal(job.uid, 0);
+	assert_int_equal(job.request.pid[0], 2);
+	assert_true(live_server_next(server, dumps, &job));
+	assert_int_equal(job.uid, ONE_UID);
+	assert_int_equal(job.request.pid[0], 1);
+	close(one);
+	close(root);
+	live_server_close(server);
+}
+
 static void server__slow_clients_are_closed(void **state)
 {
 	struct live_server *server = opened();
@@ -293,7 +386,7 @@ static void server__path(void **state)
 static int make_folder(void **state)
 {
 	(void)state;
-	if (!mkdtemp(folder))
+	if (!mkdtemp(folder) || chmod(folder, 0755))
 		return 1;
 	snprintf(path, sizeof(path), "%s/sock", folder);
 	return 0;
@@ -313,6 +406,8 @@ int main(void)
 		cmocka_unit_test(server__a_client_by_its_fd),
 		cmocka_unit_test(server__bad_requests_are_told),
 		cmocka_unit_test(server__clients_are_bounded),
+		cmocka_unit_test(server__clients_of_an_ordinary_user_are_bounded),
+		cmocka_unit_test(server__request_of_an_ordinary_user_is_not_roots),
 		cmocka_unit_test(server__slow_clients_are_closed),
 		cmocka_unit_test(server__first_come_first_served_and_root_alone),
 		cmocka_unit_test(server__path),
