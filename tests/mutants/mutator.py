@@ -20,6 +20,8 @@ DECLARATION = re.compile(r"^\t+(const|static|struct|union|enum|unsigned|signed|i
 NO_STATEMENT = re.compile(r"^\t+(return|break|continue|case|default|else|for|if|while|do|switch|\(void\))\b")
 # No unit test runs out of memory, and `x > MOST ? MOST : x` is the same with >=.
 UNTESTED = re.compile(r"-ENOMEM\b|(\S+) [<>] (\S+) \? \2 : \1;")
+# More than is needed is well, too.
+ALLOCATES = re.compile(r"\b(calloc|malloc|realloc|reallocarray)\(")
 LOGS = re.compile(r"\b(log_\w+|bpf_printk|print_message|_?[Ss]tatic_assert|BUILD_BUG\w*)\b")
 
 
@@ -55,6 +57,8 @@ def changes(line, clean, previous):
     for match in STEP.finditer(clean):
         yield "operator", replaced(line, *match.span(), "--" if match.group() == "++" else "++")
     for match in NUMBER.finditer(clean):
+        if ALLOCATES.search(clean):
+            continue
         # Callers look at whether an exit status is 0.
         if not (declares and "[" in clean and "=" not in clean) and not re.match(r"\t+return [1-9]\d*;", clean):
             yield "bound", replaced(line, *match.span(), str(int(match.group()) + 1))

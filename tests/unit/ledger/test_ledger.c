@@ -251,6 +251,27 @@ static void ledger__thread_whose_end_was_not_seen_keeps_its_times(void **state)
 	assert_int_equal(line->life_ns, 10 * S);
 }
 
+static void ledger__gone_thread_that_is_not_asked_for_or_came_later_is_left_out(void **state)
+{
+	const struct pp_thread unwanted = {.id = {.tgid = 70, .generation = 3},
+					   .flags = PP_THREAD_WAITING};
+	const struct pp_thread later = waiting(71, 20 * S, 20 * S, PP_WAIT_SLEEP);
+	const struct pp_thread unwanted_later = {.id = {.tgid = 72, .generation = 3},
+						 .created_ns = 30 * S};
+	const struct pp_thread *const none[] = {&unwanted, &later, &unwanted_later};
+	struct ledger_line *line;
+	size_t count;
+
+	read_one(*state, NULL, 0, 10 * S, &count);
+	ledger_begin(*state);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(ledger_add_gone(*state, none[i], 20 * S), 0);
+		assert_int_equal(ledger_add_thread(*state, none[i], 20 * S), 0);
+	}
+	assert_int_equal(ledger_end(*state, &line, &count), 0);
+	assert_int_equal(count, 0);
+}
+
 /* Between the reading of the map and that of its slot: it is in neither. */
 static void ledger__process_that_exits_within_the_reading_is_counted_once(void **state)
 {
@@ -401,6 +422,7 @@ int main(void)
 		ledger_test(ledger__unwanted_and_later_threads_are_not_in_it),
 		ledger_test(ledger__thread_that_exits_goes_on_where_it_was),
 		ledger_test(ledger__thread_whose_end_was_not_seen_keeps_its_times),
+		ledger_test(ledger__gone_thread_that_is_not_asked_for_or_came_later_is_left_out),
 		ledger_test(ledger__process_that_exits_within_the_reading_is_counted_once),
 		ledger_test(ledger__torn_slot_is_made_up_for_in_the_next_reading),
 		ledger_test(ledger__process_that_is_gone_is_forgotten),
