@@ -38,7 +38,7 @@ def test_store_max_deletes_the_oldest_files():
     kept = [path for path in before if path in left]
     # The newest of the old ones, as many as there is room for.
     assert kept and kept == before[-len(kept):] and sum(left.values()) > 1.5 * MIB, (len(kept), left)
-    assert len(waits.windows(folder, "cpu")) >= len(kept) + 2, left
+    assert len(waits.windows(folder, "cpu")) > len(kept), left
 
 
 def test_without_need_nothing_is_deleted():
