@@ -16,6 +16,7 @@ static __always_inline void remember(const struct pp_process_id *id, const struc
 		count_loss(PP_LOSS_PROCESSES_FULL);
 	if (bpf_map_update_elem(&images, id, image, BPF_ANY))
 		count_loss(PP_LOSS_IMAGES_FULL);
+	processes_changed();
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -121,6 +122,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	identify_last(task, &event, config_get());
 	bpf_map_delete_elem(&processes, &event.id.tgid);
 	bpf_map_delete_elem(&images, &event.id);
+	processes_changed();
 	tell(&event, task->comm);
 	return 0;
 }

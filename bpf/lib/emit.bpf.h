@@ -44,17 +44,18 @@ static __always_inline __u32 stored_frames_bytes(const struct pp_walk *w)
 	return frames * FRAME_BYTES;
 }
 
-static __always_inline void emit_user_stack(struct pp_walk *w, __u32 epoch)
+/* False: there was no room in the ring, which is counted. */
+static __always_inline bool emit_user_stack(struct pp_walk *w, __u32 epoch)
 {
 	struct pp_stack_record *record = &w->out.stack;
 	__u64 size;
 
 	if (already_sent(w->hash, epoch))
-		return;
+		return true;
 	size = stored_frames_bytes(w);
 	BARRIER(size);
 	if (size > PP_MAX_FRAMES * FRAME_BYTES)
-		return;
+		return true;
 	size += sizeof(*record);
 	record->record.type = PP_RECORD_STACK;
 	record->record.size = size;
@@ -70,32 +71,35 @@ static __always_inline void emit_user_stack(struct pp_walk *w, __u32 epoch)
 	record->pad = 0;
 	if (bpf_ringbuf_output(&stacks, record, size, ring_wakeup())) {
 		count_loss(PP_LOSS_RING_FULL);
-		return;
+		return false;
 	}
 	if (w->python_count > w->python_stored || w->native_count > w->native_stored)
 		count_loss(PP_LOSS_FRAMES_OMITTED);
 	remember_sent(w->hash, epoch);
+	return true;
 }
 
-static __always_inline void emit_kernel_stack(struct pp_walk *w, __u32 epoch)
+/* As emit_user_stack(). */
+static __always_inline bool emit_kernel_stack(struct pp_walk *w, __u32 epoch)
 {
 	struct pp_kernel_record *record = &w->kernel.record;
 	__u64 size = w->kernel_bytes;
 
 	if (!w->kernel_hash || already_sent(w->kernel_hash, epoch))
-		return;
+		return true;
 	BARRIER(size);
 	if (size > PP_MAX_KERNEL_FRAMES * 8)
-		return;
+		return true;
 	size += sizeof(*record);
 	record->record.type = PP_RECORD_KERNEL;
 	record->record.size = size;
 	record->hash = w->kernel_hash;
 	if (bpf_ringbuf_output(&stacks, record, size, ring_wakeup())) {
 		count_loss(PP_LOSS_RING_FULL);
-		return;
+		return false;
 	}
 	remember_sent(w->kernel_hash, epoch);
+	return true;
 }
 
 #define SEGMENT_CHUNKS (PP_MAX_SEGMENTS / PP_SEGMENT_COPY)
@@ -254,13 +258,15 @@ static __always_inline __u64 miss_hash(const struct pp_walk *w)
 	return hash_mix(hash, w->id.tgid + ((__u64)w->id.generation << 32)) | 1;
 }
 
-static __always_inline bool is_miss(const struct pp_walk *w)
+/* The row of samples whose stacks the agent has: who made it has sent them. */
+static __always_inline struct pp_count *row_of_sent(const struct pp_count_key *key, __u32 number,
+						    const struct pp_config *cfg)
 {
-	/* Generation 0: on its way out, or not announced yet; nobody could finish it. */
-	if (!w->id.generation)
-		return false;
-	return w->is_resumable || w->py_stop == PP_PY_STOP_MAX_TIME || w->stop == PP_STOP_NO_ROWS || w->stop == PP_STOP_NO_MAPPING ||
-	       w->stop == PP_STOP_NO_IMAGE || w->stop == PP_STOP_MAX_TIME;
+	if (pp_table_of(key->kind) != PP_TABLE_SAMPLES ||
+	    (__s32)(number - cfg->sent_from_table) < 0)
+		return NULL;
+	return number & 1 ? bpf_map_lookup_elem(&counts_1, key)
+			  : bpf_map_lookup_elem(&counts_0, key);
 }
 
 int walk_emit(__u32 slot)
@@ -268,16 +274,31 @@ int walk_emit(__u32 slot)
 	struct pp_walk *w = walk_get(slot);
 	struct pp_config *cfg = config_get();
 	struct pp_count_key key = {};
+	struct pp_count *row;
+	__u32 number, epoch;
+	bool are_sent;
 
 	if (!w || !cfg)
 		return 1;
-	emit_kernel_stack(w, cfg->epoch);
-	if (w->has_user) {
+	/* The epoch last: that of a new table is not older. */
+	number = *(volatile __u32 *)&cfg->table[*(volatile __u32 *)&cfg->window & 1];
+	epoch = *(volatile __u32 *)&cfg->epoch;
+	if (w->has_user)
 		w->hash = hash_mix(w->hash, w->stop | w->py_stop << 8) | 1;
-		emit_user_stack(w, cfg->epoch);
-	}
 	fill_count_key(w, &key);
-	count_add(&key, 1, w->weight, cfg->table[cfg->window & 1]);
+	row = row_of_sent(&key, number, cfg);
+	if (likely(row)) {
+		__sync_fetch_and_add(&row->samples, 1);
+		__sync_fetch_and_add(&row->weight, w->weight);
+		return 0;
+	}
+	are_sent = emit_kernel_stack(w, epoch);
+	if (w->has_user && !emit_user_stack(w, epoch))
+		are_sent = false;
+	/* The next sample with the same row tries again. */
+	if (!are_sent && (__s32)(number - cfg->sent_from_table) >= 0)
+		cfg->sent_from_table = number + 1;
+	count_add(&key, 1, w->weight, number);
 	return 0;
 }
 

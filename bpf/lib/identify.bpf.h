@@ -31,20 +31,20 @@ static __always_inline __u32 announce_unknown(struct task_struct *task, __u32 tg
 	return generation;
 }
 
-/* Who is it?  False: nobody that is wanted.  may_announce: no bucket's lock can be held below us (5.10
- * has no guard against that). */
-static __always_inline bool identify(struct pp_walk *w, struct task_struct *task, __u64 pid_tgid,
-				     __u32 task_flags, bool may_announce,
-				     const struct pp_config *cfg)
+/* w's id and image. */
+static __always_inline void look_up_process(struct pp_walk *w, struct task_struct *task, __u32 tgid,
+					    __u32 task_flags, bool may_announce,
+					    const struct pp_config *cfg)
 {
-	__u32 tgid = pid_tgid >> 32;
+	/* First: what changes from here on is looked up the next time. */
+	__u32 changes = *(const volatile __u32 *)&cfg->process_changes;
 	__u32 *generation = bpf_map_lookup_elem(&processes, &tgid);
 	struct pp_image *image;
 
 	w->id.tgid = tgid;
 	w->id.generation = generation ? *generation : 0;
-	w->tid = pid_tgid;
-	w->may_hold_lock = !may_announce && cfg->flags & PP_CONFIG_NMI;
+	w->process_changes = changes;
+	w->is_identified = !!generation;
 	if (!generation && may_announce && !(cfg->flags & PP_CONFIG_FILTER))
 		w->id.generation = announce_unknown(task, tgid, task_flags);
 	image = bpf_map_lookup_elem(&images, &w->id);
@@ -55,6 +55,21 @@ static __always_inline bool identify(struct pp_walk *w, struct task_struct *task
 	} else {
 		__builtin_memset(&w->image, 0, sizeof(w->image));
 	}
+}
+
+/* Who is it?  False: nobody that is wanted.  may_announce: no bucket's lock can be held below us (5.10
+ * has no guard against that).  A thread of the process that this walk was lent to before is usual. */
+static __always_inline bool identify(struct pp_walk *w, struct task_struct *task, __u64 pid_tgid,
+				     __u32 task_flags, bool may_announce,
+				     const struct pp_config *cfg)
+{
+	__u32 tgid = pid_tgid >> 32;
+
+	w->tid = pid_tgid;
+	w->may_hold_lock = !may_announce && cfg->flags & PP_CONFIG_NMI;
+	if (unlikely(!w->is_identified || w->id.tgid != tgid ||
+		     w->process_changes != cfg->process_changes))
+		look_up_process(w, task, tgid, task_flags, may_announce, cfg);
 	return !(cfg->flags & PP_CONFIG_FILTER) || w->image.flags & PP_IMAGE_WANTED;
 }
 

@@ -425,6 +425,15 @@ static inline struct pp_config *config_get(void)
 	return bpf_map_lookup_elem(&config, &zero);
 }
 
+/* After each change of `processes` and `images`. */
+static inline void processes_changed(void)
+{
+	struct pp_config *cfg = config_get();
+
+	if (cfg)
+		__sync_fetch_and_add(&cfg->process_changes, 1);
+}
+
 static inline struct pp_walk *walk_get(__u32 slot)
 {
 	return bpf_map_lookup_elem(&scratch, &slot);

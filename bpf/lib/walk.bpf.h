@@ -57,7 +57,7 @@ static __always_inline void scratch_use(struct scratch *taken, struct scratch_cl
 		taken->slot = ((__u32)*place - 1) * scratch_levels + level;
 		taken->walk = walk_get(taken->slot);
 	}
-	if (!taken->walk) {
+	if (unlikely(!taken->walk)) {
 		*taken->is_taken = 0;
 		count_loss(PP_LOSS_NO_SCRATCH);
 	}
@@ -71,7 +71,7 @@ static __always_inline void scratch_enter(struct scratch *taken)
 
 	if (!claims)
 		return;
-	if (!claims->is_taken[SCRATCH_INTERRUPT]) {
+	if (likely(!claims->is_taken[SCRATCH_INTERRUPT])) {
 		claims->is_taken[SCRATCH_INTERRUPT] = 1;
 		scratch_use(taken, claims, SCRATCH_INTERRUPT);
 	} else if (!claims->is_taken[SCRATCH_NMI]) {
@@ -136,6 +136,17 @@ static __always_inline void take_kernel_stack(struct pp_walk *w, __u32 slot, voi
 		return;
 	w->kernel_bytes = bytes;
 	walk_kernel_hash(slot);
+}
+
+/* Whether the agent is to finish the stack. */
+static __always_inline bool is_miss(const struct pp_walk *w)
+{
+	/* Generation 0: on its way out, or not announced yet; nobody could finish it. */
+	if (!w->id.generation)
+		return false;
+	return w->is_resumable || w->py_stop == PP_PY_STOP_MAX_TIME || w->stop == PP_STOP_NO_ROWS ||
+	       w->stop == PP_STOP_NO_MAPPING || w->stop == PP_STOP_NO_IMAGE ||
+	       w->stop == PP_STOP_MAX_TIME;
 }
 
 #endif

@@ -70,6 +70,8 @@ struct walk_code_memo {
 struct pp_walk {
 	/* who */
 	struct pp_process_id id;
+	__u32 process_changes; /* of struct pp_config, when `id` and `image` were looked up */
+	__u32 is_identified;   /* there they were: they hold while nothing changes */
 	__u32 tid;
 	__u32 count_flags;
 	__u64 started_ns;

@@ -27,6 +27,8 @@ struct pp_config {
 	__u32 sample_period_ns; /* from one sample to the next; 0: they are not spaced by time */
 	__u32 sample_budget_ns, switch_budget_ns; /* what walks may cost in PP_BUDGET_PERIOD_NS */
 	__u32 table[2];	  /* by bit 0 of the window: the number of its open tables; bit 0: which of each two */
+	__u32 sent_from_table; /* a row in a table from this number on tells that its stacks were sent */
+	__u32 process_changes; /* counts changes of processes[], images[] and code_epoch, after each */
 	__u32 slots_read; /* the last window of which the agent has read all slots; its counters close then */
 };
 

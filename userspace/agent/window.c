@@ -276,12 +276,15 @@ static void renew_dictionary(struct agent *agent)
 		dictionary_set_max_bytes(agent->dictionary, window_dictionary_bytes(agent));
 		dictionary_make_room(agent->dictionary);
 		config->code_epoch++;
+		kernel_side_processes_changed(agent->kernel);
 		agent->epoch++;
 	} else if (++agent->windows_closed % EPOCH_WINDOWS == 0) {
 		agent->epoch++;
 	}
 	if (config->epoch != agent->epoch) {
 		config->epoch = agent->epoch;
+		/* What the open tables have rows of is sent again. */
+		config->sent_from_table = config->table[agent->window & 1] + 1;
 		dictionary_set_epoch(agent->dictionary, agent->epoch);
 		reuse_file_slots(agent);
 		sweeps_refresh(agent->sweeps);

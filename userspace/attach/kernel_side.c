@@ -586,10 +586,18 @@ int kernel_side_open_sweep(struct kernel_side *side, int *ret_fd)
 	return 0;
 }
 
+void kernel_side_processes_changed(struct kernel_side *side)
+{
+	__atomic_fetch_add(&side->config->process_changes, 1, __ATOMIC_SEQ_CST);
+}
+
 int kernel_side_add_process(struct kernel_side *side, struct pp_process_id id)
 {
-	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.processes), &id.tgid,
-				   &id.generation, BPF_NOEXIST);
+	int err = bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.processes), &id.tgid,
+				      &id.generation, BPF_NOEXIST);
+
+	kernel_side_processes_changed(side);
+	return err;
 }
 
 int kernel_side_get_generation(struct kernel_side *side, uint32_t tgid, uint32_t *ret_generation)
@@ -600,12 +608,17 @@ int kernel_side_get_generation(struct kernel_side *side, uint32_t tgid, uint32_t
 int kernel_side_set_image(struct kernel_side *side, struct pp_process_id id,
 			  const struct pp_image *image)
 {
-	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.images), &id, image, BPF_ANY);
+	int err =
+		bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.images), &id, image, BPF_ANY);
+
+	kernel_side_processes_changed(side);
+	return err;
 }
 
 void kernel_side_delete_image(struct kernel_side *side, struct pp_process_id id)
 {
 	bpf_map_delete_elem(bpf_map__fd(side->skeleton->maps.images), &id);
+	kernel_side_processes_changed(side);
 }
 
 int kernel_side_set_python(struct kernel_side *side, uint32_t index, const struct pp_python *python)

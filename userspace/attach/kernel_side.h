@@ -72,6 +72,9 @@ struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *
  * pp_sweep_record from, up to its end.  0; -ENOTSUP without `waits`; -errno. */
 int kernel_side_open_sweep(struct kernel_side *side, int *ret_fd);
 
+/* The kernel side looks up again what it knows of processes: after a change of what is looked up there.  The
+ * functions below do it themselves. */
+void kernel_side_processes_changed(struct kernel_side *side);
 /* processes[]: set_new returns -EEXIST when the kernel side knows the tgid already. */
 int kernel_side_add_process(struct kernel_side *side, struct pp_process_id id);
 int kernel_side_get_generation(struct kernel_side *side, uint32_t tgid, uint32_t *ret_generation);

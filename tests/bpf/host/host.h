@@ -30,13 +30,15 @@
 #include <walk.bpf.c>
 #include <threads.bpf.c>
 #include <switch_thread.bpf.c>
+#else
+#include <lib/walk_native.bpf.h>
+#include <lib/walk_python.bpf.h>
+#endif
+#if defined(HOST_WHOLE_PROGRAM) || defined(HOST_SWITCH_PROGRAM)
 #define on_exit watch_exit /* stdlib.h has another */
 int watch_exit(void *ctx, struct task_struct *task);
 #include <watch_process.bpf.c>
 #undef on_exit
-#else
-#include <lib/walk_native.bpf.h>
-#include <lib/walk_python.bpf.h>
 #endif
 
 #define LIBRARY 0x7f0000000000ULL

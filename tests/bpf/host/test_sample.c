@@ -300,8 +300,30 @@ static void sample__known_stack_is_only_counted(void **state)
 	assert_int_equal(count.samples, 3);
 	assert_int_equal(count.weight, 3 * PERIOD);
 	host->config.epoch = 2;
+	host->config.sent_from_table = 1; /* as the agent: number 0 was open */
+	sample_now();
 	sample_now();
 	assert_int_equal(host->record_count, 2);
+	the_key(0, &count);
+	assert_int_equal(count.samples, 5);
+}
+
+/* Who made the row has sent the stack: then nobody looks whether it was. */
+static void sample__row_of_the_open_table_tells_that_a_stack_was_sent(void **state)
+{
+	(void)state;
+	begin();
+	sample_now();
+	memset(host->sent.entry, 0, sizeof(host->sent.entry)); /* all that LRU lists may forget */
+	sample_now();
+	assert_int_equal(host->record_count, 1);
+	host->config.table[0] = 1; /* a new table has no row */
+	sample_now();
+	assert_int_equal(host->record_count, 2);
+	host->config.sent_from_table = 2;
+	memset(host->sent.entry, 0, sizeof(host->sent.entry)); /* all that LRU lists may forget */
+	sample_now();
+	assert_int_equal(host->record_count, 3);
 }
 
 static void sample__window_names_the_table(void **state)
@@ -526,8 +548,64 @@ static void sample__new_code_epoch_describes_code_again(void **state)
 	sample_now();
 	assert_int_equal(host->walk.image.code_space, 0);
 	host->config.code_epoch = 1;
+	host->config.process_changes++;
 	sample_now();
 	assert_int_not_equal(host->walk.image.code_space, 0);
+}
+
+/* ---- what the walk of a CPU still knows of a process ---- */
+
+static void sample__process_is_looked_up_when_something_has_changed(void **state)
+{
+	const struct pp_process_id id = {.tgid = 70, .generation = 3};
+	const struct pp_image image = {.map_set = 1, .map_chunks = 1, .map_version = 9};
+
+	(void)state;
+	begin();
+	sample_now();
+	bpf_map_update_elem(&images, &id, &image, BPF_ANY);
+	sample_now();
+	assert_int_not_equal(host->walk.image.map_version, 9);
+	host->config.process_changes++;
+	sample_now();
+	assert_int_equal(host->walk.image.map_version, 9);
+	assert_int_equal(host->walk.id.generation, 3);
+}
+
+static void sample__process_is_looked_up_after_exec_and_exit(void **state)
+{
+	struct signal_struct nobody_lives = {};
+
+	(void)state;
+	begin();
+	host->task.signal = &nobody_lives;
+	sample_now();
+	assert_int_equal(host->walk.id.generation, 3);
+	host->now_ns += 1 << 20;
+	assert_int_equal(on_exec(NULL, &host->task, host->task.pid), 0);
+	sample_now();
+	assert_int_equal(host->walk.id.generation, host->now_ns >> 10);
+	assert_int_equal(host->walk.image.map_set, 0);
+	assert_int_equal(watch_exit(NULL, &host->task), 0);
+	host->config.flags = PP_CONFIG_FILTER; /* or it would be announced */
+	sample_now();
+	assert_int_equal(host->walk.id.generation, 0);
+}
+
+/* A process that is not known is looked up each time: it may be known by then, and is told of. */
+static void sample__unknown_process_is_looked_up_each_time(void **state)
+{
+	const uint32_t tgid = 70, generation = 5;
+
+	(void)state;
+	begin();
+	host->config.flags = PP_CONFIG_FILTER;
+	bpf_map_delete_elem(&processes, &tgid);
+	sample_now();
+	assert_int_equal(host->walk.id.generation, 0);
+	bpf_map_update_elem(&processes, &tgid, &generation, BPF_ANY);
+	sample_now();
+	assert_int_equal(host->walk.id.generation, 5);
 }
 
 /* ---- misses ---- */
@@ -974,6 +1052,10 @@ int main(void)
 		host_test(sample__unknown_process_in_the_kernel_waits),
 		host_test(sample__only_an_nmi_in_the_kernel_may_have_hit_a_lock),
 		host_test(sample__new_code_epoch_describes_code_again),
+		host_test(sample__row_of_the_open_table_tells_that_a_stack_was_sent),
+		host_test(sample__process_is_looked_up_when_something_has_changed),
+		host_test(sample__process_is_looked_up_after_exec_and_exit),
+		host_test(sample__unknown_process_is_looked_up_each_time),
 		host_test(sample__of_a_thread_without_a_slot_gives_it_one),
 		host_test(miss__carries_all_that_is_needed_and_is_not_counted),
 		host_test(miss__copies_the_stack_as_far_as_it_is_there),
