@@ -12,7 +12,7 @@
 
 static __always_inline __u64 switches_of(struct task_struct *task)
 {
-	return BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
+	return CURRENT_READ(task, nvcsw) + CURRENT_READ(task, nivcsw);
 }
 
 /* How many periods an event stands for that comes when `passed` of them have passed.  The timer passes over
@@ -79,8 +79,8 @@ static __always_inline void sample(struct bpf_perf_event_data *ctx, struct sampl
 				   struct pp_walk *w, __u32 slot, __u64 thread, __u64 now_ns,
 				   const struct pp_config *cfg)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	__u32 task_flags = BPF_CORE_READ(task, flags), shift;
+	struct task_struct *task = task_current();
+	__u32 task_flags = CURRENT_READ(task, flags), shift;
 	bool hit_user = registers_are_user((struct user_registers *)&ctx->regs);
 	__u64 periods = 1, took_ns;
 
@@ -104,13 +104,17 @@ SEC("perf_event")
 int on_cpu_sample(struct bpf_perf_event_data *ctx)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
-	struct pp_config *cfg = config_get();
+	struct pp_config *cfg;
 	__u32 zero = 0;
-	struct sampling *of = bpf_map_lookup_elem(&sampling, &zero);
+	struct sampling *of;
 	struct scratch taken;
 
-	if (!(__u32)thread || !cfg || !of || cfg->flags & PP_CONFIG_PAUSED)
-		return 0; /* the idle task */
+	if (!(__u32)thread)
+		return 0; /* the idle task, whose CPU has nothing of ours in its caches */
+	cfg = config_get();
+	of = bpf_map_lookup_elem(&sampling, &zero);
+	if (!cfg || !of || cfg->flags & PP_CONFIG_PAUSED)
+		return 0;
 	scratch_enter(&taken);
 	if (!taken.walk)
 		return 0;

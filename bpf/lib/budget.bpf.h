@@ -68,7 +68,7 @@ static __always_inline void budget_spend(struct budget *budget, __u64 ns)
 static __always_inline bool budget_takes(const struct budget *budget, __u32 *ret_shift)
 {
 	*ret_shift = budget->shift;
-	return !(bpf_get_prandom_u32() & ((1U << (budget->shift & 15)) - 1));
+	return !budget->shift || !(bpf_get_prandom_u32() & ((1U << (budget->shift & 15)) - 1));
 }
 
 #endif

@@ -20,9 +20,9 @@ static __always_inline void event_count(struct bpf_perf_event_data *ctx, struct 
 	if (task_flags & PF_KTHREAD) {
 		w->stop = PP_STOP_NO_USER;
 	} else if (!take_user_registers(w, task, ctx, hit_user)) {
-		w->thread_pointer = task_thread_pointer(task);
+		w->thread_pointer = CURRENT_READ(task, TASK_THREAD_POINTER);
 		walk_user(slot);
-		if (!walk_emit_miss(slot)) {
+		if (unlikely(is_miss(w)) && !walk_emit_miss(slot)) {
 			if (timeline_is_on)
 				timeline_sample(w, false);
 			return;

@@ -158,13 +158,32 @@ static inline __u64 task_first_word(struct task_struct *task)
 	return BPF_CORE_READ(task, mm, start_stack);
 }
 
+#if defined(__TARGET_ARCH_arm64)
+#define TASK_THREAD_POINTER thread.uw.tp_value
+#else
+#define TASK_THREAD_POINTER thread.fsbase
+#endif
+
 static inline __u64 task_thread_pointer(struct task_struct *task)
 {
-#if defined(__TARGET_ARCH_arm64)
-	return BPF_CORE_READ(task, thread.uw.tp_value);
-#else
-	return BPF_CORE_READ(task, thread.fsbase);
-#endif
+	return BPF_CORE_READ(task, TASK_THREAD_POINTER);
 }
+
+/* Where the verifier knows the current thread (5.11), it lets a field be loaded without a call. */
+static __always_inline bool task_fields_can_be_loaded(void)
+{
+	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf);
+}
+
+static __always_inline struct task_struct *task_current(void)
+{
+	if (task_fields_can_be_loaded())
+		return (struct task_struct *)bpf_get_current_task_btf();
+	return (struct task_struct *)bpf_get_current_task();
+}
+
+/* A number in what task_current() returned. */
+#define CURRENT_READ(task, field)                                                                  \
+	(task_fields_can_be_loaded() ? (task)->field : BPF_CORE_READ(task, field))
 
 #endif

@@ -155,8 +155,10 @@ static __always_inline bool holds_gil(struct pp_walk *w, const struct pp_python 
 		return holder[0] == w->thread_state && (__u32)holder[1] == 1;
 	case PP_GIL_INTERPRETER:
 		base = read_u64(state_field(w, py->ts_interp) + py->gil_offset);
-		return base && read_u64(base + py->gil_holder) == w->thread_state &&
-		       (__u32)read_u64(base + py->gil_locked) == 1;
+		if (!base || bpf_probe_read_user(holder, sizeof(holder),
+						 (const void *)(base + py->gil_holder)))
+			return false;
+		return holder[0] == w->thread_state && (__u32)holder[1] == 1;
 	case PP_GIL_TSTATE_BIT: /* struct _status of 3.13: holds_gil is bit 5 */
 		return state_field(w, py->gil_offset) >> 5 & 1;
 	case PP_GIL_TSTATE_INT:

@@ -20,7 +20,7 @@ static __always_inline bool walk_clock_is_due(const struct pp_walk *w)
 /* Counts a step.  Whether the time is over. */
 static __always_inline bool walk_clock_step(struct pp_walk *w)
 {
-	return !(++w->steps % PP_CLOCK_STEPS) && bpf_ktime_get_ns() >= w->deadline_ns;
+	return unlikely(!(++w->steps % PP_CLOCK_STEPS)) && bpf_ktime_get_ns() >= w->deadline_ns;
 }
 
 /* This step cost as much as many: the next one looks at the clock. */

@@ -35,7 +35,7 @@ static __always_inline void end_segment(struct pp_walk *w, __u64 mark)
 {
 	__u32 at = w->segment_count;
 
-	if (at >= PP_MAX_SEGMENTS) {
+	if (unlikely(at >= PP_MAX_SEGMENTS)) {
 		count_loss(PP_LOSS_SEGMENTS_FULL);
 		return;
 	}
@@ -54,9 +54,9 @@ static __always_inline __u32 frame_instruction(const __u8 *frame, const struct p
 	__u64 instruction = frame_field(frame, py->frame_instr), main_copy;
 	__u32 copy;
 
-	if (py->flags & PP_PYTHON_LASTI)
+	if (unlikely(py->flags & PP_PYTHON_LASTI))
 		return instruction;
-	if (py->frame_tlbc_index == PP_NO_OFFSET)
+	if (likely(py->frame_tlbc_index == PP_NO_OFFSET))
 		return instruction - code;
 	/* Free-threaded 3.14+: a thread may run its own copy of the bytecode,
 	 * co_tlbc->entries[index] (struct _PyCodeArray: size, then the entries). */
@@ -75,49 +75,39 @@ static __always_inline int push_code(struct pp_walk *w, const struct pp_python *
 	struct walk_code_memo *memo = memo_of(w, code);
 
 	w->code_address = code;
-	if (memo_holds(w, py, memo)) {
+	if (likely(memo_holds(w, py, memo))) {
 		w->code_id = memo->id;
 	} else if (walk_code(slot)) {
 		w->py_stop = PP_PY_STOP_BAD_CODE;
 		return 1;
 	}
-	if (w->code_id)
+	if (likely(w->code_id))
 		python_push(w, w->code_id, what, PP_FRAME_PYTHON);
 	else
 		python_push(w, code, what, PP_FRAME_PYTHON_RAW);
 	return 0;
 }
 
-/* <= 3.10: one frame an activation; 3.10 has a CFrame on the C stack of each. */
-static __always_inline int step_frame_object(struct pp_walk *w, const struct pp_python *py,
+/* <= 3.10: one frame an activation; 3.10 has a CFrame on the C stack of each.  3.11: an entry frame ends an
+ * activation's frames.  Since 3.12 a shim frame does, which is no function's.  All versions share one path, as
+ * the code that pushes a frame is long, and a sample finds code cold. */
+static __always_inline int step_python_frame(struct pp_walk *w, const struct pp_python *py,
 					     const __u8 *frame, __u32 slot)
 {
-	if (push_code(w, py, frame, slot))
-		return 1;
-	if (py->chain == PP_CHAIN_FRAME_CFRAME) {
-		end_segment(w, w->cframe);
-		w->cframe = read_u64(w->cframe + py->cframe_previous);
-	}
-	w->python_frame = frame_field(frame, py->frame_previous);
-	return 0;
-}
-
-static __always_inline int step_interpreter_frame(struct pp_walk *w, const struct pp_python *py,
-						  const __u8 *frame, __u32 slot)
-{
 	__u8 owner = frame_byte(frame, py->frame_owner);
+	bool ends;
 
-	if (py->chain == PP_CHAIN_CFRAME_ENTRY) {
+	if (py->chain >= PP_CHAIN_CFRAME_SHIM && owner >= py->shim_owner) {
+		if (owner == py->shim_owner)
+			end_segment(w, w->python_frame);
+	} else {
 		if (push_code(w, py, frame, slot))
 			return 1;
-		if (frame_byte(frame, py->frame_is_entry)) {
+		ends = py->chain == PP_CHAIN_CFRAME_ENTRY && frame_byte(frame, py->frame_is_entry);
+		if (ends || py->chain == PP_CHAIN_FRAME_CFRAME) {
 			end_segment(w, w->cframe);
 			w->cframe = read_u64(w->cframe + py->cframe_previous);
 		}
-	} else if (owner == py->shim_owner) {
-		end_segment(w, w->python_frame);
-	} else if (owner < py->shim_owner && push_code(w, py, frame, slot)) {
-		return 1;
 	}
 	w->python_frame = frame_field(frame, py->frame_previous);
 	return 0;
@@ -252,11 +242,11 @@ static __always_inline int walk_python_step(struct pp_walk *w, const struct pp_p
 		w->py_stop = PP_PY_STOP_ROOT;
 		return 1;
 	}
-	if (walk_clock_step(w)) {
+	if (unlikely(walk_clock_step(w))) {
 		end_in_time(w, py, address);
 		return 1;
 	}
-	if (py->chain <= PP_CHAIN_FRAME_CFRAME)
+	if (unlikely(py->chain <= PP_CHAIN_FRAME_CFRAME))
 		frame = read_frame(w, address, PP_FRAME_READ_BYTES);
 	else
 		frame = take_frame(w, address);
@@ -264,9 +254,7 @@ static __always_inline int walk_python_step(struct pp_walk *w, const struct pp_p
 		w->py_stop = PP_PY_STOP_READ_FAULT;
 		return 1;
 	}
-	if (py->chain <= PP_CHAIN_FRAME_CFRAME)
-		return step_frame_object(w, py, frame, slot);
-	return step_interpreter_frame(w, py, frame, slot);
+	return step_python_frame(w, py, frame, slot);
 }
 
 #endif

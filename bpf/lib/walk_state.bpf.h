@@ -52,8 +52,8 @@ struct walk_site {
 	__u32 is_plain; /* the rule asks for sp or fp and the stack alone */
 } __attribute__((aligned(64))); /* one cache line: samples find the caches cold */
 
-#define WALK_WINDOW_BYTES 256U
-#define WALK_FRAMES_BYTES 512U
+#define WALK_WINDOW_BYTES 512U
+#define WALK_FRAMES_BYTES 1024U
 
 /* Code objects met lately, also by earlier walks.  Two of the object's own pointers, to its line
  * table and the field before it, guard against another object at the same address. */

@@ -19,7 +19,7 @@
 #ifndef PP_SWITCH_WALK_NS
 #define PP_SWITCH_WALK_NS 40000U
 #endif
-#define PP_CLOCK_STEPS 16U /* from one look at the clock to the next; a power of two */
+#define PP_CLOCK_STEPS 32U /* from one look at the clock to the next; a power of two */
 /* Walks on a CPU have a budget a period, and save up this much at most. */
 #define PP_BUDGET_PERIOD_NS 10000000U
 #define PP_BUDGET_CREDIT_NS 2000000U

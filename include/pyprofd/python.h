@@ -108,7 +108,7 @@ struct pp_python {
 	__u8 str_ascii_shift;
 
 	__u16 gil_holder; /* last_holder in the GIL's struct (PP_GIL_INTERPRETER) */
-	__u16 gil_locked;
+	__u16 gil_locked; /* follows at + 8: the kernel side reads both at once */
 	__u32 gil_offset; /* see enum pp_gil_mode; PP_GIL_RUNTIME: of last_holder, locked follows at +8 */
 	/* 3.6 has the GIL's futex words in its static data: addresses in the file. */
 	__u64 gil_wait_low;

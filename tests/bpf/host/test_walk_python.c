@@ -362,15 +362,15 @@ static void gil__each_mode(void **state)
 	host->python.gil_mode = PP_GIL_INTERPRETER;
 	host->python.gil_offset = 0x40;
 	host->python.gil_holder = 8;
-	host->python.gil_locked = 24;
+	host->python.gil_locked = 16;
 	put_word(interp + 0x40, gil);
 	put_word(gil + 8, state_address);
-	put_u32(gil + 24, 1);
-	put_u32(gil + 28, 0xffff); /* not of the int */
+	put_u32(gil + 16, 1);
+	put_u32(gil + 20, 0xffff); /* not of the int */
 	assert_int_equal(flags_now(), PP_COUNT_GIL_HELD);
-	put_u32(gil + 24, 0);
+	put_u32(gil + 16, 0);
 	assert_int_equal(flags_now(), 0);
-	put_u32(gil + 24, 1);
+	put_u32(gil + 16, 1);
 	put_word(gil + 8, state_address + 8);
 	assert_int_equal(flags_now(), 0);
 

@@ -62,7 +62,7 @@ static void python_frames__that_lie_together_are_read_together(void **state)
 	(void)state;
 	begin();
 	leaf = put_frames(HEAP + 5 * PAGE_BYTES + 100, 20, 0);
-	assert_in_range(walk_python(leaf), 4, 6);
+	assert_in_range(walk_python(leaf), 2, 3);
 	assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
 	assert_int_equal(host->walk.python_count, 20);
 	assert_frames(0, leaf, 20);
