@@ -5,7 +5,7 @@ beside the checkout), each under all ways of case_ways.py.
 
 One test is one case under one way.  It fails when a check fails, when pyprofd ends with an error, and when the runner
 ends without a result.  One whose checks failed is run once more and the second result counts, if there are no more such
-than a fiftieth of all (retries.py); one that ended with an error is not.
+than a fiftieth of all (retries.py); one that ended with an error is not (a program's three ways are one run).
 
 Time that a hypervisor steals is in no clock of the program, but a sample that was due meanwhile is its own.  A check of
 CPU time that got more than it may is passed when the excess is at most the program's part of what /proc/stat says was
@@ -180,8 +180,9 @@ def main():
         for way, verdict in cases.run(name).items():
             verdicts[name, way] = verdict
             show(name, way, verdict)
-    again = retries.chosen([" ".join(key) for key, v in verdicts.items() if v.status == "fail"], len(verdicts))
-    for name in sorted({key.split()[0] for key in again}):
+    # One run of a program is what fails by chance, under all of its ways.
+    again = retries.chosen(sorted({name for (name, _), v in verdicts.items() if v.status == "fail"}), len(names))
+    for name in again:
         for way, verdict in cases.run(name).items():
             # The other ways of the same run are judged again: they must be well twice.  A skip does not undo a failure.
             if verdict.status != "skip":

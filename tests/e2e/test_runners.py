@@ -66,6 +66,7 @@ FAKES = {
                       "def check(case, env, result): os._exit(0)\n",
     "dies_in_the_retry": ONCE + "    if os.path.exists(env.work + '/again'): os._exit(0)\n" + FIRST_FAILS,
     "fails_once": ONCE + FIRST_FAILS,
+    "all_fail_once": ONCE + FIRST_FAILS.replace("loaded.endswith('.pid') and ", ""),
 }
 
 
@@ -119,6 +120,8 @@ def test_a_runner_that_dies_fails_its_case():
 
 def test_a_retry_counts_and_is_told():
     rc, said = run_cases("fails_once")
+    assert rc == 0 and last(said) == "3 passed, 0 failed, 0 skipped, 1 retried", said
+    rc, said = run_cases("all_fail_once")
     assert rc == 0 and last(said) == "3 passed, 0 failed, 0 skipped, 1 retried", said
 
 
