@@ -12,7 +12,7 @@ import termios
 import time
 
 import harness
-from test_pyprof import PYPROF, Writer, run
+from test_pyprof import PYPROF, SOURCE, Writer, make, run
 from test_reader import message, varint
 
 PACKAGES = "/var/venv/lib/python3.12/site-packages/"
@@ -168,3 +168,35 @@ def test_examples_speak_of_the_same_files():
         names = set(re.findall(r"[\w/-]+\.pb\.gz", said.split("Examples:")[1]))
         assert names <= {"cpu.pb.gz", "hour.pb.gz", "now.pb.gz"} and "cpu.pb.gz" in names, (verb, names)
         assert set(re.findall(r"--pid (\d+)", said)) <= {"1234"}, said
+
+
+def page_data(*arguments):
+    page = run("flame", *arguments)
+    return json.loads(page.split('type="application/json">\n')[1].split("\n</script>")[0])
+
+
+def test_page_holds_the_source_that_ran():
+    path, source = make()
+    shown = {one["file"]: one for one in page_data(path)["sources"]}
+    same = SOURCE.split("\n")
+    assert shown[source]["note"] == "" and [8, same[7]] in shown[source]["lines"], shown
+    assert all(text == same[number - 1] for number, text in shown[source]["lines"]), shown
+    assert "sources" not in page_data(path, "--no-source")
+    with open(source, "w") as file:
+        file.write("# another file\n" * 40)
+    shown = {one["file"]: one for one in page_data(path)["sources"]}
+    assert shown[source]["lines"] == [] and "changed" in shown[source]["note"], shown
+
+
+def test_page_reads_only_plain_python_files():
+    folder = harness.temporary()
+    os.mkfifo(os.path.join(folder, "pipe.py"))
+    os.mkdir(os.path.join(folder, "folder.py"))
+    with open(os.path.join(folder, "key.pem"), "w") as file:
+        file.write("secret\n" * 20)
+    names = ["pipe.py", "folder.py", "key.pem", "gone.py"]
+    path = profile([("<module>:1@%s/%s" % (folder, name), 5) for name in names] + [("<module>:1@/etc/passwd", 5),
+                                                                                   ("<module>:1@w.py", 5)])
+    shown = page_data(path)["sources"]
+    assert sorted(os.path.basename(one["file"]) for one in shown) == ["folder.py", "gone.py", "pipe.py"], shown
+    assert all(one["lines"] == [] and one["note"] for one in shown), shown

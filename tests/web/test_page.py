@@ -28,6 +28,8 @@ class Pages:
     def path(self, kind):
         if kind not in self.made:
             data = {"small": lambda: make_profile.small().data(), "diff": lambda: make_profile.small().data(True),
+                    "sources": lambda: make_profile.sources().data(),
+                    "badsource": lambda: dict(make_profile.small().data(), sources=[{"file": "/x.py"}]),
                     "paths": lambda: make_profile.paths().data(),
                     "badpath": lambda: dict(make_profile.small().data(), shortFiles=[[10**6, "x"]]),
                     "hostile": lambda: make_profile.hostile().data(), "large": lambda: make_profile.large(20000).data(),
@@ -296,8 +298,10 @@ def test_lines_tab_tells_lines_apart(pages):
     page = pages.open()
     page.key("4")
     found = {row[0]: row[2:] for row in rows(page, "line-list")}
-    same(found["/srv/app/codec.py:10"], ["200 ms", "20.0%", "300 ms", "30.0%"])
-    same(found["/srv/app/codec.py:12"], ["100 ms", "10.0%", "250 ms", "25.0%"])
+    same(found["/srv/app/codec.py:10"], ["20.0%", "30.0%"])
+    same(found["/srv/app/codec.py:12"], ["10.0%", "25.0%"])
+    titles = page.run("[...document.querySelectorAll('#line-list tr[data-row]')].map((r) => [...r.cells].map((c) => c.title))")
+    assert ["", "decode\n/srv/app/codec.py:10", "200 ms", "300 ms"] in titles, titles
     pages.shot("lines")
 
 
@@ -322,6 +326,34 @@ def test_line_number_is_in_sight_however_long_the_path(pages):
             return line.width > 0 && line.left >= cell.left && line.right <= cell.right; })""")
         same(seen, [True, True])
     page.size(1280, 800)
+
+
+LINES = "[...document.querySelectorAll('#source-text tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
+CALLS = "[...document.querySelectorAll('#line-%s li')].map((one) => one.textContent)"
+
+
+def choose(page, place):
+    page.run("(() => { const { table } = pyprof.views.lines; table.choose(table.rows.find((row) => "
+             "table.columns[0].text(row) === %s)); })()" % json.dumps(place))
+
+
+def test_source_has_heat_callers_and_callees(pages):
+    page = pages.open("sources", "#tab=lines")
+    choose(page, "/srv/app/codec.py:12")
+    same(page.run(LINES), [["9", "", "", "def decode(block):"], ["10", "20.0%", "30.0%", "\tfor part in block:"], ["…"],
+                           ["12", "10.0%", "25.0%", "\t\tcopy(part)  # </script>"]])
+    same(page.run(CALLS % "callers"), ["100%Trainer.fit/srv/app/train.py:88"])
+    same(page.run(CALLS % "callees"), ["60.0%__memmove_avx_unaligned_ermslibc.so.6"])
+    pages.shot("source")
+    page.click_on("#source-text tr[data-line='10']")
+    same(page.run("document.querySelector('#source-text tr[aria-selected=true]').cells[0].textContent"), "10")
+    same(sorted(page.run(CALLS % "callers")), ["33.3%<module>/srv/app/train.py:3", "66.7%Trainer.fit/srv/app/train.py:88"])
+    page.click_on("#line-callers button")
+    same(text(page, "#source-name"), "/srv/app/train.py:88")
+    assert text(page, "#source-note").startswith("The source is not in this page."), text(page, "#source-note")
+    choose(page, "/srv/app/tree.py:7")
+    assert text(page, "#source-note").startswith("The source has changed since it ran."), text(page, "#source-note")
+    same(page.run("document.getElementById('source-figures').textContent"), "total 200 ms (20.0%)")
 
 
 def test_tabs_have_roles_and_arrow_keys(pages):
@@ -469,7 +501,8 @@ def test_nothing_and_damage_are_told(pages):
     for tab in "1234":
         page.key(tab)
     for kind, said in (("damaged", "damaged: node 1"), ("future", "version 1, not 2"),
-                       ("badpath", "damaged: short path 0")):
+                       ("badpath", "damaged: short path 0"),
+                       ("badsource", "damaged: its sources")):
         page.open(pages.path(kind), until="document.getElementById('loading')?.className === 'error'")
         assert said in text(page, "#loading"), text(page, "#loading")
         page.errors.clear()

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reader/page_sources.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/flame_html.h"
@@ -15,15 +16,16 @@
 struct flame {
 	struct select select;
 	const char *title; /* NULL: the profile's */
-	bool svg, icicle;
+	bool svg, icicle, no_source;
 };
 
-enum { OPTION_SVG = 1, OPTION_ICICLE, OPTION_TITLE };
+enum { OPTION_SVG = 1, OPTION_ICICLE, OPTION_TITLE, OPTION_NO_SOURCE };
 
 static const struct argp_option options[] = {
 	{"svg", OPTION_SVG, NULL, 0, "A static picture, without a script", 1},
 	{"icicle", OPTION_ICICLE, NULL, 0, "Of the picture: the root above", 1},
 	{"title", OPTION_TITLE, "TEXT", 0, "Above it; default: the profile's name", 1},
+	{"no-source", OPTION_NO_SOURCE, NULL, 0, "No lines of source files in the page", 1},
 	{0},
 };
 
@@ -50,6 +52,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case OPTION_ICICLE:
 		flame->icicle = true;
 		return 0;
+	case OPTION_NO_SOURCE:
+		flame->no_source = true;
+		return 0;
 	case OPTION_TITLE:
 		flame->title = text;
 		return 0;
@@ -72,7 +77,16 @@ static int write_data(FILE *data, void *arg)
 	return flame_json_write(page->tree, &page->facts, data);
 }
 
-static int write_html(const struct flame_tree *tree, const struct input *input, const char *title)
+static int put_sources(void *context, struct json_writer *json, const struct flame_tree *tree)
+{
+	struct profile_read_totals totals;
+
+	profile_reader_totals(context, &totals);
+	return page_sources_write(json, tree, totals.end_wall_ns);
+}
+
+static int write_html(const struct flame *flame, const struct flame_tree *tree,
+		      const struct input *input, const char *title)
 {
 	const struct profile *profile = input_profile(input);
 	int count_index = profile_reader_count_index(input_reader(input));
@@ -81,6 +95,10 @@ static int write_html(const struct flame_tree *tree, const struct input *input, 
 
 	profile_reader_totals(input_reader(input), &totals);
 	page.facts.short_paths = input_short_paths(input);
+	if (!flame->no_source) {
+		page.facts.put_more = put_sources;
+		page.facts.context = (void *)input_reader(input);
+	}
 	page.facts.windows = totals.files;
 	page.facts.start_wall_ns = totals.start_wall_ns;
 	page.facts.duration_ns = totals.duration_ns;
@@ -146,7 +164,8 @@ static int write_flame(const struct flame *flame, const struct input *input)
 	else
 		snprintf(title, sizeof(title), "%s", name);
 	if (!err)
-		err = flame->svg ? write_svg(flame, tree, title) : write_html(tree, input, title);
+		err = flame->svg ? write_svg(flame, tree, title)
+				 : write_html(flame, tree, input, title);
 	if (fflush(stdout) && !err)
 		err = -errno;
 	if (err)

@@ -251,6 +251,10 @@ int flame_json_write(const struct flame_tree *tree, const struct flame_json_fact
 		put_short_files(&json, tree, facts->short_paths, &texts);
 	put_groups(&json, tree);
 	put_stacks(&json, tree);
+	if (facts->put_more)
+		err = facts->put_more(facts->context, &json, tree);
+	if (err)
+		return err;
 	put_strings(&json, &texts);
 	json_close(&json, '}');
 	putc('\n', out);

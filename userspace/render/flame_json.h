@@ -7,6 +7,7 @@
  *  "stacks":{"frame":[...],"parent":[...]},
  *  "samples":{"node":[...],"group":[...],"value":[...]},"windows":N,"sampleCount":N}
  * With short paths also "shortFiles":[[index of the file in strings, what is shown for it]...].
+ * Further keys, as "sources", are those of put_more.
  * With totals also "functions": docs/pyprof.md.  A differential tree has the values before in
  * "samples":{"base":[...]}, too.
  * Node 0 is the root, its frame and parent are 0; parent[i] < i.  "<" is written as \u003c, so that
@@ -16,6 +17,7 @@
 
 #include <stdio.h>
 
+#include "base/json_writer.h"
 #include "render/flame_tree.h"
 #include "render/totals.h"
 
@@ -25,6 +27,9 @@ struct flame_json_facts {
 	uint64_t start_wall_ns, duration_ns;
 	const struct totals *totals; /* NULL: no list of functions */
 	const struct short_paths *short_paths; /* NULL: files are shown by their whole paths */
+	/* May be NULL: writes further keys.  0 or -errno. */
+	int (*put_more)(void *context, struct json_writer *json, const struct flame_tree *tree);
+	void *context;
 };
 
 /* Writes the JSON.  Returns 0, -ENOMEM or the error of writing. */

@@ -11,6 +11,11 @@ function cleanText(text) {
 	return clean.length > LONGEST_NAME ? clean.slice(0, LONGEST_NAME) + "…" : clean;
 }
 
+/* Tabs are part of a source. */
+function cleanSource(text) {
+	return String(text).split("\t").map(cleanText).join("\t");
+}
+
 function need(condition, what) {
 	if (!condition)
 		throw new Error(`The profile in this page is damaged: ${what}.`);
@@ -75,6 +80,14 @@ function addShortFiles(profile, raw) {
 	profile.shortFile = new Map(pairs.map(([file, text]) => [file, cleanText(text)]));
 }
 
+/* Source by whole path: { note, lines: [[number, text]] }. */
+function addSources(profile, raw) {
+	const sources = raw.sources || [];
+	need(Array.isArray(sources) && sources.every((one) => one && Array.isArray(one.lines)), "its sources");
+	profile.sources = new Map(sources.map(({ file, note, lines }) => [cleanText(file), { note: cleanText(note || ""),
+		lines: lines.map(([number, text]) => [Number(number) || 0, cleanSource(text)]) }]));
+}
+
 function addNodes(profile, raw) {
 	const nodeFrame = new Int32Array(raw.stacks.frame);
 	const nodeParent = new Int32Array(raw.stacks.parent);
@@ -127,6 +140,7 @@ export function loadProfile(raw) {
 		profile.strings.push("");
 	addFrames(profile, raw);
 	addShortFiles(profile, raw);
+	addSources(profile, raw);
 	addNodes(profile, raw);
 	addSamples(profile, raw);
 	profile.differential = profile.sampleBase !== null;

@@ -47,6 +47,7 @@ function shareColumn(app, values, title, width, hint) {
 	const text = (row) => percent(values[row], app.profile.total);
 	return { title, width, hint, number: true, value: (row) => values[row], text, fill: (cell, row) => {
 		cell.textContent = text(row);
+		cell.title = humanValue(values[row], app.profile.unit);
 		cell.classList.add("share");
 		cell.style.backgroundSize = `${100 * values[row] / (app.profile.total || 1)}% 100%`;
 	} };
@@ -91,7 +92,7 @@ export class ListTab {
 		const frameOf = (row) => (what.byLine ? row : profile.functionFrame[row]);
 		const columns = [nameColumn(app, frameOf, what.narrow ? "auto" : "38%")];
 		if (what.byLine)
-			columns.unshift(placeColumn(app, frameOf, "Line", "38%"));
+			columns.unshift(placeColumn(app, frameOf, "Line", "44%"));
 		else if (!what.narrow)
 			columns.push(placeColumn(app, frameOf, "Place", "auto"));
 		columns.push(...figureColumns(app, this.sums, what.narrow));

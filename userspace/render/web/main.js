@@ -12,6 +12,7 @@ import { differenceColour, frameColours, kindColour, makePalette } from "./palet
 import { listenToPrint } from "./print.js";
 import { SandwichTab } from "./sandwich.js";
 import { runSearch } from "./search.js";
+import { SourcePane } from "./source.js";
 import { Theme } from "./theme.js";
 import { matchedTotal } from "./tree.js";
 
@@ -28,10 +29,11 @@ class App {
 		this.flame = new FlameTab(this);
 		this.sandwich = new SandwichTab(this);
 		const open = { onOpen: (id) => this.update({ tab: "sandwich", fn: id }) };
-		const openLine = { onOpen: (frame) => this.update({ tab: "sandwich", fn: profile.frameFunction[frame] }) };
+		this.source = new SourcePane(this);
+		const openLine = { onChoose: (frame) => this.source.show(frame), onOpen: (frame) => this.update({ tab: "sandwich", fn: profile.frameFunction[frame] }) };
 		this.views = { flame: this.flame, sandwich: this.sandwich,
 			table: new ListTab(this, { tab: "table", host: "functions", name: "Functions" }, open),
-			lines: new ListTab(this, { tab: "lines", host: "line-list", name: "Lines", byLine: true }, openLine) };
+			lines: new ListTab(this, { tab: "lines", host: "line-list", name: "Lines", byLine: true, narrow: true }, openLine) };
 	}
 
 	get charts() {

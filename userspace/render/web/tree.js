@@ -191,6 +191,32 @@ export function callersTree(tree, profile, wanted) {
 	return builder.finish();
 }
 
+/* Who calls the line that these frames are, and what it calls, as [frame, value]; of nested calls the outermost counts. */
+export function lineCalls(tree, frames) {
+	const wanted = new Set(frames);
+	const inside = new Uint8Array(tree.size);
+	const callers = new Map();
+	const callees = new Map();
+	let total = 0;
+	const add = (map, frame, value) => {
+		if (frame >= 0 && value > 0)
+			map.set(frame, (map.get(frame) || 0) + value);
+	};
+	for (let i = 1; i < tree.size; i++) {
+		const above = tree.parent[i];
+		const own = wanted.has(tree.frame[i]);
+		/* 1: the outermost call itself; 2: below it. */
+		inside[i] = inside[above] ? 2 : own ? 1 : 0;
+		if (inside[i] === 1) {
+			total += tree.total[i];
+			add(callers, tree.frame[above], tree.total[i]);
+		} else if (inside[above] === 1) {
+			add(callees, tree.frame[i], tree.total[i]);
+		}
+	}
+	return { total, callers, callees };
+}
+
 /* Self and total by function (or by frame, with `byLine`); within recursion a sample counts once. */
 export function sums(tree, profile, byLine) {
 	const size = byLine ? profile.frameName.length : profile.functionFrame.length;

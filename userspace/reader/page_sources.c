@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/page_sources.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "reader/source.h"
+
+#define CONTEXT_LINES 4U
+#define LINE_MAX_BYTES 400U
+
+/* A line that ran. */
+struct place {
+	uint32_t file, line, start_line, name;
+	int64_t value;	    /* self */
+	int64_t file_value; /* of all lines of the file */
+};
+
+static bool is_wanted(const struct flame_tree *tree, const struct code *code)
+{
+	const char *path = code_text(&tree->code, code->file);
+	size_t size = strlen(path);
+
+	return code->class == FRAME_CLASS_PYTHON && code->line && path[0] == '/' && size > 3 &&
+	       !strcmp(path + size - 3, ".py");
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	const struct place *left = a, *right = b;
+
+	if (left->file != right->file)
+		return left->file < right->file ? -1 : 1;
+	return left->line < right->line ? -1 : left->line > right->line;
+}
+
+/* Files of most time first, their lines in order. */
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *left = a, *right = b;
+
+	if (left->file_value != right->file_value)
+		return left->file_value > right->file_value ? -1 : 1;
+	return compare_files(a, b);
+}
+
+/* Sorted; heap. */
+static int list_places(const struct flame_tree *tree, struct place **ret_place, uint32_t *ret_count)
+{
+	OWNED_MEM struct place *place = calloc((size_t)tree->code.count + 1, sizeof(*place));
+	OWNED_MEM int64_t *value = calloc((size_t)tree->code.count + 1, sizeof(*value));
+	uint32_t count = 0;
+
+	if (!place || !value)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < tree->node_count; i++)
+		if (tree->node[i].total > 0 &&
+		    __builtin_add_overflow(value[tree->node[i].frame], tree->node[i].self,
+					   &value[tree->node[i].frame]))
+			value[tree->node[i].frame] = INT64_MAX;
+	for (uint32_t i = 0; i < tree->code.count; i++) {
+		const struct code *code = &tree->code.code[i];
+
+		if (is_wanted(tree, code))
+			place[count++] = (struct place){.file = code->file,
+							.line = code->line,
+							.start_line = code->start_line,
+							.name = code->name,
+							.value = value[i]};
+	}
+	qsort(place, count, sizeof(*place), compare_files);
+	for (uint32_t i = 0, next; i < count; i = next) {
+		int64_t sum = 0;
+
+		for (next = i; next < count && place[next].file == place[i].file; next++)
+			if (__builtin_add_overflow(sum, place[next].value, &sum))
+				sum = INT64_MAX;
+		for (uint32_t j = i; j < next; j++)
+			place[j].file_value = sum;
+	}
+	qsort(place, count, sizeof(*place), compare_places);
+	*ret_place = TAKE(place);
+	*ret_count = count;
+	return 0;
+}
+
+/* "": the source is the one that ran, as far as can be told. */
+static void note_changes(const struct flame_tree *tree, const struct source *source,
+			 const struct place *place, uint32_t count, uint64_t end_wall_ns,
+			 char note[128])
+{
+	note[0] = '\0';
+	if (source->error)
+		snprintf(note, 128, "The source %s.", source->error);
+	for (uint32_t i = 0; !note[0] && i < count; i++)
+		if (place[i].line > source->count ||
+		    (place[i].start_line && !source_defines(source, place[i].start_line,
+							    code_text(&tree->code, place[i].name))))
+			snprintf(note, 128, "The source has changed since it ran.");
+	if (!note[0] && end_wall_ns && (uint64_t)source->modified_s > end_wall_ns / NS_PER_SEC)
+		snprintf(note, 128, "The source has changed since it ran.");
+}
+
+static void put_line(struct json_writer *json, const struct source *source, uint32_t line,
+		     size_t *left)
+{
+	const char *text = source_line(source, line);
+	char cut[LINE_MAX_BYTES + 8];
+
+	if (!text)
+		return;
+	/* Never within a character. */
+	if (strlen(text) > LINE_MAX_BYTES) {
+		size_t size = LINE_MAX_BYTES;
+
+		while (size && ((unsigned char)text[size] & 0xc0) == 0x80)
+			size--;
+		snprintf(cut, sizeof(cut), "%.*s…", (int)size, text);
+		text = cut;
+	}
+	*left -= strlen(text) < *left ? strlen(text) : *left;
+	json_open(json, '[');
+	json_int(json, line);
+	json_string(json, text);
+	json_close(json, ']');
+}
+
+static int put_file(struct json_writer *json, const struct flame_tree *tree,
+		    const struct place *place, uint32_t count, uint64_t end_wall_ns, size_t *left)
+{
+	const char *path = code_text(&tree->code, place->file);
+	CLEANUP(source_release) struct source source = {0};
+	uint32_t shown = 0;
+	char note[128];
+	int err = source_read(path, &source);
+
+	if (err)
+		return err;
+	note_changes(tree, &source, place, count, end_wall_ns, note);
+	json_open(json, '{');
+	json_put_string(json, "file", path);
+	json_put_string(json, "note", note);
+	json_key(json, "lines");
+	json_open(json, '[');
+	for (uint32_t i = 0; !note[0] && *left && i < count; i++) {
+		uint32_t from = place[i].line > CONTEXT_LINES ? place[i].line - CONTEXT_LINES : 1;
+
+		for (uint32_t line = from > shown ? from : shown + 1;
+		     line <= place[i].line + CONTEXT_LINES && line <= source.count; line++) {
+			put_line(json, &source, line, left);
+			shown = line;
+		}
+	}
+	json_close(json, ']');
+	json_close(json, '}');
+	return 0;
+}
+
+int page_sources_write(struct json_writer *json, const struct flame_tree *tree,
+		       uint64_t end_wall_ns)
+{
+	OWNED_MEM struct place *place = NULL;
+	size_t left = PAGE_SOURCES_MAX_BYTES;
+	uint32_t count, files = 0;
+	int err = list_places(tree, &place, &count);
+
+	if (err)
+		return err;
+	json_key(json, "sources");
+	json_open(json, '[');
+	for (uint32_t i = 0, next; !err && left && files < PAGE_SOURCES_MAX_FILES && i < count;
+	     i = next, files++) {
+		for (next = i + 1; next < count && place[next].file == place[i].file; next++)
+			;
+		if (files)
+			json_newline(json);
+		err = put_file(json, tree, &place[i], next - i, end_wall_ns, &left);
+	}
+	json_close(json, ']');
+	json_newline(json);
+	return err;
+}
