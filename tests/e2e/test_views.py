@@ -12,7 +12,7 @@ import termios
 import time
 
 import harness
-from test_pyprof import PYPROF, SOURCE, Writer, make, run
+from test_pyprof import PYPROF, SOURCE, Writer, make, make_store, run
 from test_reader import message, varint
 
 PACKAGES = "/var/venv/lib/python3.12/site-packages/"
@@ -200,3 +200,18 @@ def test_page_reads_only_plain_python_files():
     shown = page_data(path)["sources"]
     assert sorted(os.path.basename(one["file"]) for one in shown) == ["folder.py", "gone.py", "pipe.py"], shown
     assert all(one["lines"] == [] and one["note"] for one in shown), shown
+
+
+def test_page_has_what_each_window_added():
+    data = page_data(make_store(5))
+    times = data["times"]
+    assert len(times["start"]) == 5 and times["duration"] == [1000] * 5 and times["first"][0] == 0, times
+    bounds = times["first"] + [len(times["value"])]
+    # A window has 100 samples of 10 ms, and 2 or 4 more of each of four stacks.
+    sums = [sum(times["value"][bounds[i]:bounds[i + 1]]) // 10**7 for i in range(5)]
+    assert sums == [100, 108, 116, 100, 108], sums
+    whole = [0] * len(data["samples"]["value"])
+    for sample, value in zip(times["sample"], times["value"]):
+        whole[sample] += value
+    assert whole == data["samples"]["value"], (whole, data["samples"])
+    assert "times" not in page_data(made()), "one window has no map"

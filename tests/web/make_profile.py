@@ -25,6 +25,7 @@ class Maker:
         self.frame, self.parent, self.groups, self.samples = [0], [0], {}, {}
         self.short = {}  # file: what is shown for it
         self.sources = []
+        self.times = None
 
     def string(self, text):
         return self.strings.setdefault(text, len(self.strings))
@@ -59,7 +60,7 @@ class Maker:
         return {"version": 1, "title": self.title, "unit": self.unit, "kind": "cpu",
                 "sampleTypes": [{"type": "samples", "unit": "count"}, {"type": "cpu", "unit": "nanoseconds"}],
                 "shortFiles": [[self.strings[file], text] for file, text in self.short.items()],
-                "sources": self.sources, "sampleType": "cpu", "duration_ns": 60 * 10**9, "period": PERIOD, "strings": list(self.strings),
+                "sources": self.sources, "times": self.times, "sampleType": "cpu", "duration_ns": 60 * 10**9, "period": PERIOD, "strings": list(self.strings),
                 "frames": [list(row) for row in self.frames], "groups": groups,
                 "stacks": {"frame": self.frame, "parent": self.parent}, "samples": samples,
                 "windows": 12, "sampleCount": total // PERIOD}
@@ -101,6 +102,16 @@ def sources():
     made.sources = [{"file": "/srv/app/codec.py", "note": "",
                      "lines": [[9, "def decode(block):"], [10, "\tfor part in block:"], [12, "\t\tcopy(part)  # </script>"]]},
                     {"file": "/srv/app/tree.py", "note": "The source has changed since it ran.", "lines": []}]
+    return made
+
+
+def times():
+    """small() in four windows of 1, 2, 3 and 4 tenths of each sample."""
+    made = small()
+    values = [value for value, _ in made.samples.values()]
+    made.times = {"start": [1795273200000 + i * 1000 for i in range(4)], "duration": [1000] * 4,
+                  "first": [i * len(values) for i in range(4)], "sample": list(range(len(values))) * 4,
+                  "value": [value // 10 * tenths for tenths in (1, 2, 3, 4) for value in values]}
     return made
 
 

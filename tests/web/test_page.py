@@ -30,6 +30,9 @@ class Pages:
             data = {"small": lambda: make_profile.small().data(), "diff": lambda: make_profile.small().data(True),
                     "sources": lambda: make_profile.sources().data(),
                     "badsource": lambda: dict(make_profile.small().data(), sources=[{"file": "/x.py"}]),
+                    "times": lambda: make_profile.times().data(),
+                    "badtime": lambda: dict(make_profile.small().data(), times={
+                        "start": [0, 1], "duration": [1, 1], "first": [0, 1], "sample": [0, 99], "value": [1, 1]}),
                     "paths": lambda: make_profile.paths().data(),
                     "badpath": lambda: dict(make_profile.small().data(), shortFiles=[[10**6, "x"]]),
                     "hostile": lambda: make_profile.hostile().data(), "large": lambda: make_profile.large(20000).data(),
@@ -328,6 +331,49 @@ def test_line_number_is_in_sight_however_long_the_path(pages):
     page.size(1280, 800)
 
 
+def drag(page, begin, end):
+    """Over the time map, from one share of its width to another."""
+    box = page.run("(() => { const b = document.getElementById('time-map').getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; })()")
+    at = [(box[0] + share * box[2], box[1] + box[3] / 2) for share in (begin, (begin + end) / 2, end)]
+    page.mouse("mouseMoved", *at[0])
+    page.mouse("mousePressed", *at[0], button="left", buttons=1, clickCount=1)
+    page.mouse("mouseMoved", *at[1], button="left", buttons=1)
+    page.mouse("mouseMoved", *at[2], button="left", buttons=1)
+    page.mouse("mouseReleased", *at[2], button="left", clickCount=1)
+    page.settle()
+
+
+def test_time_map_chooses_what_all_views_show(pages):
+    page = pages.open("times")
+    whole = "Math.round(pyprof.flame.layout.weight[0] / 1e6)"
+    same(page.run(whole), 1000)
+    drag(page, 0.30, 0.70)
+    same(page.run("[pyprof.state.from, pyprof.state.to]"), [1, 2])
+    same(page.run(whole), 500)
+    assert text(page, "#time-range").endswith(":02–15:00:03 UTC, 2.00 s") or "2.00 s" in text(page, "#time-range"), text(page, "#time-range")
+    pages.shot("times")
+    page.key("3")
+    same(rows(page, "functions")[0][2:], ["150 ms", "30.0%", "275 ms", "55.0%"])
+    page.key("4")
+    same({row[0]: row[2:] for row in rows(page, "line-list")}["/srv/app/codec.py:12"], ["10.0%", "25.0%"])
+    choose(page, "/srv/app/codec.py:12")
+    same(text(page, "#source-figures"), "total 125 ms (25.0%)")
+    page.key("1")
+    page.run("document.getElementById('time-map').focus()")
+    page.key("ArrowRight")
+    same(page.run("[pyprof.state.from, pyprof.state.to]"), [2, 3])
+    same(text(page, "#source-figures"), "total 175 ms (25.0%)")
+    same(page.run(whole), 700)
+    page.click_on("#time-all")
+    same(page.run(whole), 1000)
+    page = pages.open("times", "#from=3&to=3")
+    same(page.run(whole), 400)
+    page = pages.open("times", "#from=3&to=99999")
+    same(page.run(whole), 400)
+    page = pages.open("small")
+    assert page.run("document.getElementById('time').hidden")
+
+
 LINES = "[...document.querySelectorAll('#source-text tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
 CALLS = "[...document.querySelectorAll('#line-%s li')].map((one) => one.textContent)"
 
@@ -502,7 +548,7 @@ def test_nothing_and_damage_are_told(pages):
         page.key(tab)
     for kind, said in (("damaged", "damaged: node 1"), ("future", "version 1, not 2"),
                        ("badpath", "damaged: short path 0"),
-                       ("badsource", "damaged: its sources")):
+                       ("badsource", "damaged: its sources"), ("badtime", "damaged: sample of time 1")):
         page.open(pages.path(kind), until="document.getElementById('loading')?.className === 'error'")
         assert said in text(page, "#loading"), text(page, "#loading")
         page.errors.clear()

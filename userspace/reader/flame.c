@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "reader/page_sources.h"
+#include "reader/page_times.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/flame_html.h"
@@ -17,6 +18,8 @@ struct flame {
 	struct select select;
 	const char *title; /* NULL: the profile's */
 	bool svg, icicle, no_source;
+	struct page_times times;
+	uint64_t end_wall_ns;
 };
 
 enum { OPTION_SVG = 1, OPTION_ICICLE, OPTION_TITLE, OPTION_NO_SOURCE };
@@ -77,16 +80,16 @@ static int write_data(FILE *data, void *arg)
 	return flame_json_write(page->tree, &page->facts, data);
 }
 
-static int put_sources(void *context, struct json_writer *json, const struct flame_tree *tree)
+static int put_more(void *context, struct json_writer *json, const struct flame_tree *tree)
 {
-	struct profile_read_totals totals;
+	const struct flame *flame = context;
 
-	profile_reader_totals(context, &totals);
-	return page_sources_write(json, tree, totals.end_wall_ns);
+	page_times_write(json, &flame->times, tree);
+	return flame->no_source ? 0 : page_sources_write(json, tree, flame->end_wall_ns);
 }
 
-static int write_html(const struct flame *flame, const struct flame_tree *tree,
-		      const struct input *input, const char *title)
+static int write_html(struct flame *flame, const struct flame_tree *tree, const struct input *input,
+		      const char *title)
 {
 	const struct profile *profile = input_profile(input);
 	int count_index = profile_reader_count_index(input_reader(input));
@@ -95,10 +98,12 @@ static int write_html(const struct flame *flame, const struct flame_tree *tree,
 
 	profile_reader_totals(input_reader(input), &totals);
 	page.facts.short_paths = input_short_paths(input);
-	if (!flame->no_source) {
-		page.facts.put_more = put_sources;
-		page.facts.context = (void *)input_reader(input);
-	}
+	flame->end_wall_ns = totals.end_wall_ns;
+	if (flame->times.is_full)
+		fprintf(stderr, "pyprof: too much for a time map in the page: choose a part with "
+				"--since and --until\n");
+	page.facts.put_more = put_more;
+	page.facts.context = flame;
 	page.facts.windows = totals.files;
 	page.facts.start_wall_ns = totals.start_wall_ns;
 	page.facts.duration_ns = totals.duration_ns;
@@ -146,7 +151,7 @@ static int write_svg(const struct flame *flame, struct flame_tree *tree, const c
 
 /* ---- the verb ---- */
 
-static int write_flame(const struct flame *flame, const struct input *input)
+static int write_flame(struct flame *flame, const struct input *input)
 {
 	const char *name = flame->title ? flame->title : input_title(input);
 	char missing[COVERAGE_BYTES], title[TITLE_BYTES];
@@ -173,13 +178,23 @@ static int write_flame(const struct flame *flame, const struct input *input)
 	return err ? READER_BAD_INPUT : READER_OK;
 }
 
+static int window_done(void *context, struct profile *profile, const struct profile_window *window)
+{
+	struct flame *flame = context;
+
+	(void)profile;
+	return page_times_add(&flame->times, window);
+}
+
 static int run(struct flame *flame)
 {
 	static const char *const threads[] = {"pid", "tid", "comm", "thread_name", "thread", NULL};
 	struct input_options input_options = {.select = &flame->select,
 					      .keep_labels = threads,
 					      .drop_addresses = true,
-					      .drop_lines = flame->svg};
+					      .drop_lines = flame->svg,
+					      .window_done = flame->svg ? NULL : window_done,
+					      .context = flame};
 	OWNED(input) struct input *input = NULL;
 	int err;
 
@@ -198,6 +213,7 @@ int verb_flame(int argc, char **argv)
 
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &flame))
 		status = run(&flame);
+	page_times_release(&flame.times);
 	select_release(&flame.select);
 	return status;
 }

@@ -20,6 +20,7 @@ void flame_tree_free(struct flame_tree *tree)
 	index_table_release(&tree->node_index);
 	index_table_release(&tree->sample_index);
 	free(tree->node);
+	free(tree->sample_of_row);
 	free(tree->sample);
 	free(tree);
 }
@@ -106,7 +107,8 @@ static bool sample_equal(const void *context, uint32_t index, const void *key)
 	return a->node == b->node && a->group == b->group;
 }
 
-static int add_sample(struct flame_tree *tree, const struct flame_sample *sample)
+static int add_sample(struct flame_tree *tree, const struct flame_sample *sample,
+		      uint32_t *ret_sample)
 {
 	uint64_t mixed = (uint64_t)sample->group << 32 | sample->node;
 	uint32_t hash = (uint32_t)XXH3_64bits(&mixed, sizeof(mixed)), at;
@@ -115,14 +117,17 @@ static int add_sample(struct flame_tree *tree, const struct flame_sample *sample
 	if (index_table_find(&tree->sample_index, hash, sample_equal, tree, sample, &at)) {
 		tree->sample[at].value = add_saturating(tree->sample[at].value, sample->value);
 		tree->sample[at].base = add_saturating(tree->sample[at].base, sample->base);
+		*ret_sample = at;
 		return 0;
 	}
 	err = ARRAY_RESERVE(tree->sample, tree->sample_count, tree->sample_capacity);
 	if (!err)
 		err = index_table_add(&tree->sample_index, hash, tree->sample_count);
-	if (!err)
-		tree->sample[tree->sample_count++] = *sample;
-	return err;
+	if (err)
+		return err;
+	*ret_sample = tree->sample_count;
+	tree->sample[tree->sample_count++] = *sample;
+	return 0;
 }
 
 static struct flame_sample values_of(const struct flame_tree *tree, uint32_t row)
@@ -165,7 +170,7 @@ static int add_row(struct flame_tree *tree, uint32_t row, uint32_t *node_of_stac
 	} else {
 		sample.node = node_of_stack[at->stack] - 1;
 	}
-	return add_sample(tree, &sample);
+	return add_sample(tree, &sample, &tree->sample_of_row[row]);
 }
 
 /* Sums totals up.  Children come after their parents. */
@@ -196,6 +201,13 @@ int flame_tree_new(struct profile *profile, const struct flame_options *options,
 
 	if (!tree || !node_of_stack)
 		return -ENOMEM;
+	tree->sample_of_row =
+		malloc(((size_t)profile->row_count + 1) * sizeof(*tree->sample_of_row));
+	if (!tree->sample_of_row)
+		return -ENOMEM;
+	memset(tree->sample_of_row, 0xff,
+	       ((size_t)profile->row_count + 1) * sizeof(*tree->sample_of_row));
+	tree->row_count = profile->row_count;
 	tree->profile = profile;
 	tree->options = *options;
 	code_table_init(&tree->code, profile, options->lines ? CODE_BY_LINE : CODE_BY_FUNCTION);

@@ -25,6 +25,8 @@ struct flame_sample {
 	int64_t value, base;
 };
 
+#define FLAME_NO_SAMPLE UINT32_MAX /* a row without a value */
+
 struct flame_options {
 	unsigned int value_index; /* which of the profile's values */
 	bool lines; /* frames of one function on different lines are different frames */
@@ -47,6 +49,8 @@ struct flame_tree {
 	struct flame_sample *sample;
 	uint32_t sample_count, sample_capacity;
 	struct index_table node_index, sample_index;
+	uint32_t *sample_of_row; /* owned: by row of the profile; FLAME_NO_SAMPLE */
+	uint32_t row_count;
 };
 
 /* Builds a tree.  Returns 0; -ENOMEM; -E2BIG above UINT32_MAX nodes. */

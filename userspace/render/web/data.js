@@ -125,6 +125,35 @@ function sum(values) {
 	return all;
 }
 
+/* Windows, and what each added to which sample. */
+function addTimes(profile, raw) {
+	profile.times = null;
+	if (!raw.times)
+		return;
+	const [start, duration, first, sample, value] = ["start", "duration", "first", "sample", "value"]
+		.map((name) => Float64Array.from(raw.times[name] || []));
+	need(start.length > 1 && duration.length === start.length && first.length === start.length && sample.length === value.length, "its times");
+	within(sample, profile.sampleNode.length, "sample of time");
+	for (let i = 0; i < first.length; i++)
+		need(first[i] >= (i ? first[i - 1] : 0) && first[i] <= sample.length, "its times");
+	sum(value);
+	profile.times = { start, duration, first, sample, value, all: { value: profile.sampleValue, total: profile.total } };
+}
+
+/* The values of the windows from..to alone; from < 0: of all. */
+export function chooseTimes(profile, from, to) {
+	const { first, sample, value, all } = profile.times;
+	if (from < 0) {
+		Object.assign(profile, { sampleValue: all.value, total: all.total });
+		return;
+	}
+	const values = new Float64Array(all.value.length);
+	const end = to + 1 < first.length ? first[to + 1] : sample.length;
+	for (let i = first[from]; i < end; i++)
+		values[sample[i]] += value[i];
+	Object.assign(profile, { sampleValue: values, total: sum(values) });
+}
+
 export function loadProfile(raw) {
 	need(raw && typeof raw === "object", "no data");
 	if (raw.version !== 1)
@@ -143,6 +172,7 @@ export function loadProfile(raw) {
 	addSources(profile, raw);
 	addNodes(profile, raw);
 	addSamples(profile, raw);
+	addTimes(profile, raw);
 	profile.differential = profile.sampleBase !== null;
 	return profile;
 }

@@ -44,6 +44,12 @@ export class FlameTab {
 		return this.trees.get(key);
 	}
 
+	/* The values have changed. */
+	forget() {
+		this.trees.clear();
+		this.stale = true;
+	}
+
 	apply(state, changed) {
 		if (state.tab !== "flame") {
 			this.stale = this.stale || SHAPING.some((name) => changed.has(name));

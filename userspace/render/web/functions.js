@@ -114,6 +114,13 @@ export class ListTab {
 		this.table.setRows(rows);
 	}
 
+	/* The values have changed: the columns are made of them. */
+	forget() {
+		if (this.table)
+			byId(this.what.host).replaceChildren();
+		this.table = null;
+	}
+
 	apply(state, changed) {
 		const searched = changed.has("q") || changed.has("regex");
 		this.stale = this.stale || searched || !this.table;

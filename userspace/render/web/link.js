@@ -2,7 +2,7 @@
 /* What is on show, in the address: it can be sent, and Back goes back. */
 
 export const DEFAULTS = { tab: "flame", shape: "icicle", group: "all", order: "heavy", width: "after", byLine: false,
-	q: "", regex: false, zoom: 0, fn: -1 };
+	q: "", regex: false, zoom: 0, fn: -1, from: -1, to: -1 };
 const ALLOWED = { tab: ["flame", "sandwich", "table", "lines"], shape: ["icicle", "flame"],
 	group: ["all", "process", "thread"], order: ["heavy", "name"], width: ["after", "before"] };
 /* A step of these can be gone back. */

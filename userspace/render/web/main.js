@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads the profile, makes the views, and leads every change of state to them. */
 import { byId, element } from "./dom.js";
-import { KINDS, groupLabel, loadProfile } from "./data.js";
+import { KINDS, chooseTimes, groupLabel, loadProfile } from "./data.js";
 import { FlameTab } from "./flame.js";
 import { ListTab } from "./functions.js";
 import { humanCount, humanValue, percent } from "./format.js";
@@ -14,6 +14,7 @@ import { SandwichTab } from "./sandwich.js";
 import { runSearch } from "./search.js";
 import { SourcePane } from "./source.js";
 import { Theme } from "./theme.js";
+import { TimeMap } from "./times.js";
 import { matchedTotal } from "./tree.js";
 
 const TABS = ["flame", "sandwich", "table", "lines"];
@@ -29,6 +30,7 @@ class App {
 		this.flame = new FlameTab(this);
 		this.sandwich = new SandwichTab(this);
 		const open = { onOpen: (id) => this.update({ tab: "sandwich", fn: id }) };
+		this.times = new TimeMap(this);
 		this.source = new SourcePane(this);
 		const openLine = { onChoose: (frame) => this.source.show(frame), onOpen: (frame) => this.update({ tab: "sandwich", fn: profile.frameFunction[frame] }) };
 		this.views = { flame: this.flame, sandwich: this.sandwich,
@@ -52,11 +54,30 @@ class App {
 		this.begun = true;
 		if (!quiet)
 			writeLink(next, changed);
+		if (this.profile.times && (changed.has("from") || changed.has("to")))
+			this.showTimes();
 		if (changed.has("q") || changed.has("regex"))
 			this.searchFor(next);
 		this.showControls(next);
 		for (const view of Object.values(this.views))
 			view.apply(this.state, changed);
+	}
+
+	/* All figures are those of the chosen range. */
+	showTimes() {
+		const { from, to, all } = this.times.range();
+		chooseTimes(this.profile, all ? -1 : from, to);
+		this.functionSums = this.lineSums = this.kindShares = null;
+		this.flame.forget();
+		this.sandwich.shown = -1;
+		for (const list of [this.views.table, this.views.lines, this.sandwich.list])
+			list.forget();
+		if (this.source.shown >= 0)
+			this.source.show(this.source.shown);
+		this.times.draw();
+		showLegend(this);
+		if (this.search.active)
+			this.searchFor(this.state);
 	}
 
 	searchFor({ q, regex }) {
@@ -92,6 +113,7 @@ class App {
 			if (list.table)
 				list.table.render();
 		}
+		this.times.draw();
 	}
 
 	showControls(state) {
