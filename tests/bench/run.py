@@ -5,8 +5,8 @@
 Sections: bpf (BPF time of a sample), pairs (the program's CPU time at 1999 Hz against perf record),
 samples (share of what a bare perf event sees), fleet (own CPU, memory and names at 10, 100 and 500
 programs), start (time to the first named stack), short (short-lived programs), leak (100 spawns a
-second), switch (what off-CPU profiles add to a context switch), harmless (for how long a walk holds a CPU), paint (how soon the flame graph of
-200,000 stacks is drawn), reader (pyprof report beside go tool pprof on 3,600 windows), dump (a dump of
+second), switch (what off-CPU profiles add to a context switch), harmless (for how long a walk holds a CPU), bursts
+(what samples see of a thread that works for microseconds), paint (how soon the flame graph of 200,000 stacks is drawn), reader (pyprof report beside go tool pprof on 3,600 windows), dump (a dump of
 100 programs), oracle (programs that know the truth under all profilers: docs/accuracy.md; --cases takes some of them).  Prints ratios of this run and writes them to build/bench.json.  Nothing is asserted: the
 machine's noise is printed beside each number.
 
@@ -29,6 +29,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "e2e")]
 sys.dont_write_bytecode = True
 import bare_events  # noqa: E402
+import bursts  # noqa: E402
 import dumps  # noqa: E402
 import harness  # noqa: E402
 import kernel_bpf  # noqa: E402
@@ -488,6 +489,14 @@ def section_harmless(peers, quick):
     return walk_times.section(lambda: pyprofd_all(499, options=["--duration", 600, "--budget-cpu", 40]), quick, say)
 
 
+def section_bursts(peers, quick):
+    perf = peers.path.get("perf")
+    if not perf:
+        say("bursts   perf skipped: " + peers.why["perf"])
+    return bursts.section(lambda: pyprofd(bursts.HZ), (lambda: perf_record(peers, bursts.HZ)) if perf else None, perf,
+                          quick, say)
+
+
 def section_paint(peers, quick):
     return paint.section(os.path.dirname(os.path.abspath(peers.venv)), quick, say)
 
@@ -507,7 +516,7 @@ def section_oracle(peers, quick):
 
 SECTIONS = {"bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
             "start": section_start, "short": section_short, "leak": section_leak,
-            "switch": section_switch, "harmless": section_harmless, "paint": section_paint, "reader": section_reader, "dump": section_dump,
+            "switch": section_switch, "harmless": section_harmless, "bursts": section_bursts, "paint": section_paint, "reader": section_reader, "dump": section_dump,
             "oracle": section_oracle}
 ORACLE_CASES = ""
 
