@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# check_kinds.sh   Completion and man pages name what include/pyprofd/kinds.h lists, and nothing else.
+# check_kinds.sh   Completion and man pages name what include/pyprofd/kinds.h lists, and nothing else; docs/pyprof.md has each
+# fact that window_facts.c writes, and each reason of stops.h.
 set -u
 cd "$(dirname "$(realpath "$0")")/../.." || exit 1
 failed=0
@@ -38,5 +39,23 @@ for kind in $kinds; do
 done
 for event in $events; do
 	entry docs/man/pyprofd.1 --events | grep -qw "$event" || bad docs/man/pyprofd.1 "--events: $event is missing"
+done
+
+# The names of a table of stops.h: the second word of its rows.
+reasons() { # TABLE
+	awk -v table="#define $1(" '
+		index($0, table) { inside = 1; next }
+		inside && match($0, /"[^"]*"/) { print substr($0, RSTART + 1, RLENGTH - 2) }
+		inside && !/\\$/ { exit }' include/pyprofd/stops.h
+}
+page=docs/pyprof.md
+[ "$(reasons PP_LOSSES | wc -l)" -gt 20 ] || bad include/pyprofd/stops.h 'no table of losses found'
+# Walks that end so are whole.
+for reason in $(reasons PP_LOSSES) $(reasons PP_STOPS | grep -vxE 'none|root|no_user|finished'); do
+	grep -q "^| \`$reason\` |" $page || bad $page "the reason $reason is missing"
+done
+facts=userspace/agent/window_facts.c
+for fact in $(grep -oE '[a-z_]+=%|put\(out, "", "[a-z_]+"' $facts | sed 's/=%//; s/.*"\(.*\)"/\1/'); do
+	grep -q "^| .*\`$fact\`.* |" $page || bad $page "the fact $fact is missing"
 done
 exit $failed
