@@ -61,7 +61,7 @@ def recorded(out):
 def totals(out):
     """Function -> its share of all with what it calls."""
     return {m[1]: float(m[0]) for m in
-            re.findall(r"^ *[0-9.]+ % +[0-9.?]+ +([0-9.]+) % .* (\S+)  /\S+:\d+$", out, re.M)}
+            re.findall(r"^ *[0-9.]+ % +[0-9.?]+ +([0-9.]+) % .* (\S+)  \S+:\d+$", out, re.M)}
 
 
 def check_shares(*words):
