@@ -11,16 +11,14 @@ import sys
 
 
 def symbols(build, sources):
-    """{object: (defined, undefined)}; a source without an object is an error."""
-    found = {}
-    for source in sources:
-        path = pathlib.Path(build, source).with_suffix('.o')
-        said = subprocess.run(['nm', '-P', '-g', str(path)], check=True, capture_output=True, text=True).stdout
-        defined, undefined = set(), set()
-        for line in said.splitlines():
-            name, kind = line.split()[:2]
-            (undefined if kind in 'Uwv' else defined).add(name)
-        found[source] = defined, undefined
+    """{source: (defined, undefined)}"""
+    objects = {str(pathlib.Path(build, source).with_suffix('.o')): source for source in sources}
+    said = subprocess.run(['nm', '-A', '-P', '-g', *objects], check=True, capture_output=True, text=True).stdout
+    found = {source: (set(), set()) for source in sources}
+    for line in said.splitlines():
+        path, name, kind = line.split()[:3]
+        defined, undefined = found[objects[path.rstrip(':')]]
+        (undefined if kind in 'Uwv' else defined).add(name)
     return found
 
 
@@ -58,6 +56,10 @@ def circles(edges):
 
 def main():
     sources = sorted(str(path) for path in pathlib.Path('userspace').glob('*/*.c'))
+    missing = [source for source in sources if not pathlib.Path(sys.argv[1], source).with_suffix('.o').exists()]
+    if missing:
+        print(f'no object in {sys.argv[1]}, build first: {" ".join(missing[:3])} ... ({len(missing)})')
+        return 1
     found = symbols(sys.argv[1], sources)
     edges = graph(found)
     bad = circles(edges)
