@@ -2,8 +2,7 @@
 /* Time off the CPU: the stack when a thread leaves, the interval when it comes back.  The program runs
  * as the thread that leaves, with its run queue locked: no allocation, no sleep, no page fault. */
 #include "lib/budget.bpf.h"
-#include "lib/gil.bpf.h"
-#include "lib/identify.bpf.h"
+#include "lib/look.bpf.h"
 #include "lib/threads.bpf.h"
 #include "lib/timeline_switch.bpf.h"
 #include "lib/times.bpf.h"
@@ -111,7 +110,7 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 clock, 
 	struct pp_thread *t = thread_find(next->pid, cfg);
 
 	if (unlikely(!t))
-		thread_claim(next->pid, next->tgid, now_ns, cfg);
+		thread_new(next->pid, next->tgid, now_ns);
 	else if (likely(t->flags & PP_THREAD_WAITING))
 		wait_ends(t, queued_ns(next, t, clock), now_ns, cfg);
 	else if (t->flags & PP_THREAD_WANTED)
@@ -119,46 +118,6 @@ static __always_inline void thread_comes(struct task_struct *next, __u64 clock, 
 }
 
 /* ---- leaving ---- */
-
-/* The innermost Python frame and where it stands: with the registers they tell one place from
- * another at three reads. */
-static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_frame,
-				       __u64 *ret_instruction)
-{
-	__u32 index = t->python - 1;
-	struct pp_python *py;
-	__u64 frame;
-
-	*ret_frame = *ret_instruction = 0;
-	if (!t->python || !t->thread_state)
-		return;
-	py = bpf_map_lookup_elem(&pythons, &index);
-	if (!py)
-		return;
-	frame = read_u64(t->thread_state + py->ts_frame);
-	if (py->chain == PP_CHAIN_CFRAME_ENTRY || py->chain == PP_CHAIN_CFRAME_SHIM)
-		frame = read_u64(frame + py->cframe_current);
-	*ret_frame = frame;
-	if (frame)
-		*ret_instruction = read_u64(frame + py->frame_instr);
-}
-
-/* What tells this place from others without a walk: registers, Python's innermost instruction, the
- * system call and its first argument.  An epoch later all is walked anew. */
-static __always_inline __u64 place_key(const struct pp_thread *t, const struct call_site *site,
-				       __u32 task_state, const struct pp_config *cfg)
-{
-	__u64 frame, instruction, where, what;
-
-	python_top(t, &frame, &instruction);
-	where = site->pc * 0x9e3779b97f4a7c15ULL + site->sp * 0xc2b2ae3d27d4eb4fULL;
-	what = frame * 0x165667b19e3779f9ULL + instruction * 0xd6e8feb86659fd93ULL;
-	where ^= where >> 32;
-	what += (site->number << 40) + (site->is_disk << 39) + ((__u64)cfg->epoch << 8) +
-		(task_state & 0xff);
-	/* A preempted thread's registers are anything. */
-	return hash_mix(hash_mix(where, what), task_state ? site->argument : 0) | 1;
-}
 
 /* Which of the thread's places this wait is at; PP_THREAD_PLACES: none of them. */
 static __always_inline __u32 place_find(const struct pp_thread *t, __u64 key)
@@ -168,26 +127,6 @@ static __always_inline __u32 place_find(const struct pp_thread *t, __u64 key)
 	if (t->place[1].key == key)
 		return 1;
 	return t->place[2].key == key ? 2 : PP_THREAD_PLACES;
-}
-
-/* The entry for a place that is new: the next one in turn gives way. */
-static __always_inline struct pp_place *place_renew(struct pp_thread *t, __u32 task_state,
-						    const struct pp_config *cfg)
-{
-	struct pp_place *place;
-	__u32 at = PP_PLACE_PREEMPTED;
-
-	if (task_state) {
-		at = t->turn + 1;
-		if (at >= PP_PLACE_PREEMPTED)
-			at = 0;
-		t->turn = at;
-	}
-	place_count(t->tid, at);
-	place = place_at(t, at);
-	place_clear(place, cfg);
-	t->at = at;
-	return place;
 }
 
 /* A thread that could run stands anywhere: its place is that of its last sample.  Until the first one, where samples
@@ -205,158 +144,9 @@ static __always_inline __u32 preempted_place(struct pp_thread *t, const struct p
 	return place->key == preempted_key(cfg) ? PP_PLACE_PREEMPTED : PP_THREAD_PLACES;
 }
 
-/* The walk's results of which later waits make use. */
-static __always_inline void remember_python(struct pp_thread *t, struct pp_walk *w)
-{
-	__u32 index = w->image.python - 1;
-	struct pp_python *py = NULL;
-
-	t->python = t->thread_state = t->gil = 0;
-	if (w->image.python && w->count_flags & PP_COUNT_PYTHON)
-		py = bpf_map_lookup_elem(&pythons, &index);
-	if (!py)
-		return;
-	t->python = w->image.python;
-	t->python_bias = w->image.python_bias;
-	t->thread_state = w->thread_state;
-	t->gil = gil_find(w, py);
-}
-
-static __always_inline bool waits_for_gil(const struct pp_thread *t, __u64 word)
-{
-	__u32 index = t->python - 1;
-	struct pp_python *py = t->python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
-
-	return py && gil_owns(t, py, word);
-}
-
-/* The reason of this wait; a futex may be the GIL's. */
-static __always_inline void thread_set_wait(struct pp_thread *t, struct task_struct *prev,
-					    __u32 task_state, const struct call_site *site)
-{
-	enum pp_wait wait = task_state ? wait_reason(prev, task_state, site) : PP_WAIT_RUN_QUEUE;
-
-	if (wait == PP_WAIT_LOCK && waits_for_gil(t, site->argument))
-		wait = PP_WAIT_GIL;
-	t->wait = wait;
-	FORGET();
-}
-
-/* The whole stack of the thread that leaves, into its place. */
-static __always_inline void walk_place(void *ctx, struct pp_walk *w, __u32 slot, struct pp_thread *t,
-				       struct pp_place *place, struct task_struct *prev,
-				       const struct user_registers *regs, __u64 look_ns,
-				       const struct pp_config *cfg)
-{
-	walk_reset(w, 0, look_ns, PP_SWITCH_WALK_NS);
-	if (!(cfg->flags & PP_CONFIG_NO_KERNEL))
-		take_kernel_stack(w, slot, ctx);
-	if (!use_registers(w, regs)) {
-		w->thread_pointer = task_thread_pointer(prev);
-		walk_user(slot);
-	}
-	remember_python(t, w);
-	walk_emit_stacks(slot);
-	place->user_stack = w->hash;
-	place->kernel_stack = w->kernel_hash;
-	place->flags = w->count_flags | w->stop << PP_COUNT_STOP_SHIFT |
-		       w->py_stop << PP_COUNT_PY_STOP_SHIFT;
-}
-
-/* Where the GIL's holder is: its Python frames, read while it runs. */
-static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const struct pp_thread *t,
-					struct pp_place *place, __u64 look_ns)
-{
-	__u32 index = t->python - 1;
-	struct pp_python *py = t->python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
-	__u64 holder = py ? gil_holder(t, py) : 0;
-
-	if (!holder || holder == t->thread_state)
-		return; /* released since: nobody is to blame */
-	walk_reset(w, 0, look_ns, PP_SWITCH_WALK_NS);
-	w->thread_state = holder;
-	walk_python_only(slot);
-	place->blame_tid = state_thread_id(w, py);
-	walk_emit_stacks(slot);
-	place->blame_stack = w->hash;
-}
-
-/* False: no scratch was free, which is counted. */
-static __always_inline bool walk_new_place(void *ctx, const struct switch_state *state,
-					   struct pp_thread *t, struct pp_place *place,
-					   struct task_struct *prev, __u32 task_state,
-					   const struct call_site *site, struct user_registers *regs,
-					   const struct pp_config *cfg)
-{
-	struct scratch taken;
-
-	scratch_enter(&taken);
-	if (!taken.walk)
-		return false;
-	copy_saved(regs, prev);
-	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
-	if (!t->id.generation) /* told of only now */
-		t->id.generation = taken.walk->id.generation;
-	walk_place(ctx, taken.walk, taken.slot, t, place, prev, regs, state->look_ns,
-		   cfg);
-	/* Only now are Python and the GIL known of a thread that was not walked before. */
-	thread_set_wait(t, prev, task_state, site);
-	place->flags |= t->wait << PP_COUNT_WAIT_SHIFT;
-	scratch_leave(&taken);
-	return true;
-}
-
-/* Each wait for the GIL has a holder of its own; sums are kept apart by it. */
-static __always_inline void blame(const struct switch_state *state, struct pp_thread *t,
-				  struct task_struct *prev,
-				  const struct pp_config *cfg)
-{
-	struct pp_place *place = place_at(t, t->at);
-	struct scratch taken;
-
-	place_count(t->tid, t->at);
-	place->blame_stack = place->blame_tid = 0;
-	scratch_enter(&taken);
-	if (!taken.walk)
-		return;
-	identify(taken.walk, prev, (__u64)prev->tgid << 32 | prev->pid, prev->flags, true, cfg);
-	walk_holder(taken.walk, taken.slot, t, place, state->look_ns);
-	scratch_leave(&taken);
-}
-
-/* What the thread has got goes to the open window's counters and to its process's ledger. */
-static __always_inline void thread_settle(const struct switch_state *state, struct pp_thread *t,
-					  __u64 now_ns)
-{
-	t->total_ns[PP_LEDGER_CPU] += now_ns - t->since_ns;
-	t->since_ns = now_ns;
-	for (__u32 i = 0; i < PP_THREAD_PLACES; i++)
-		if (t->place[i].key)
-			place_count(t->tid, i);
-	ledger_close(t, &state->ledger, now_ns);
-}
-
-/* Another program (exec), or other filters: what the thread did before is not the new one's. */
-static __always_inline void thread_turns(const struct switch_state *state, struct pp_thread *t,
-					 const struct pp_process_id *id, bool wanted, __u64 now_ns)
-{
-	bool was_wanted = t->flags & PP_THREAD_WANTED;
-	/* Generation 0: nobody had told of the process yet. */
-	bool is_other = t->id.generation && t->id.generation != id->generation;
-
-	if (was_wanted && (!wanted || is_other))
-		thread_settle(state, t, now_ns);
-	if (t->identified_ns && (!was_wanted || !wanted || is_other))
-		thread_restart(t, now_ns);
-	t->id = *id;
-	t->flags = wanted ? t->flags | PP_THREAD_WANTED : t->flags & ~PP_THREAD_WANTED;
-	t->identified_ns = now_ns;
-}
-
 /* Asks now and then whose the thread is, and whether the filters want it. */
-static __always_inline void thread_identify(const struct switch_state *state, struct pp_thread *t,
-					    struct task_struct *prev, __u64 now_ns,
-					    const struct pp_config *cfg)
+static __always_inline void thread_identify(const struct pp_thread *t, struct task_struct *prev,
+					    __u64 now_ns, const struct pp_config *cfg)
 {
 	struct pp_process_id id = {.tgid = prev->tgid};
 	struct pp_image *image;
@@ -374,7 +164,7 @@ static __always_inline void thread_identify(const struct switch_state *state, st
 		image = bpf_map_lookup_elem(&images, &id);
 		wanted = image && image->flags & PP_IMAGE_WANTED;
 	}
-	thread_turns(state, t, &id, wanted, now_ns);
+	thread_turns(t->tid, id.tgid, id.generation, wanted, now_ns);
 }
 
 /* Whether a known place is walked again.  When the budget says no, the place is used as it is, and asks for less. */
@@ -411,70 +201,45 @@ static __always_inline bool wait_is_taken(struct budget *budget, struct pp_threa
 	return taken;
 }
 
-/* The walk of a place that is new.  False: no scratch was free. */
-static __always_inline bool look_at_new(void *ctx, struct switch_state *state, struct pp_thread *t,
-					struct task_struct *prev, __u32 task_state, __u64 now_ns,
-					const struct pp_config *cfg)
+/* The walks of a look.  False: no slot was free for one without which nothing is known of the wait. */
+static __always_inline bool wait_walk(void *ctx, const struct switch_state *state,
+				      const struct pp_thread *t, __u32 task_state, enum look look,
+				      __u64 now_ns, const struct pp_config *cfg)
 {
-	struct user_registers *regs = (void *)state->registers;
-	struct pp_place *place = place_renew(t, task_state, cfg);
+	struct scratch taken = {.slot = ~0U};
+	int err;
 
-	if (!walk_new_place(ctx, state, t, place, prev, task_state, &state->site, regs, cfg))
-		return false;
-	if (task_state)
-		t->last_key = place_key(t, &state->site, task_state, cfg);
-	place->key = t->last_key;
-	place_plan(t->tid, t->at, now_ns);
-	return true;
-}
-
-/* The walk of a known place that is due. */
-static __always_inline void look_again(void *ctx, struct switch_state *state, struct pp_thread *t,
-				       struct task_struct *prev, __u32 task_state, __u64 now_ns,
-				       const struct pp_config *cfg)
-{
-	struct user_registers *regs = (void *)state->registers;
-	struct pp_place *place = place_at(t, t->at);
-
-	state->old.user_stack = place->user_stack;
-	state->old.kernel_stack = place->kernel_stack;
-	state->old.flags = place->flags;
-	if (!walk_new_place(ctx, state, t, place, prev, task_state, &state->site, regs, cfg)) {
-		t->walk_weight = 0;
-		t->wait = place_wait(place);
-		place_put_off(t->tid, t->at);
-		return;
+	scratch_enter(&taken);
+	if (taken.walk) {
+		walk_reset(taken.walk, 0, state->look_ns, PP_SWITCH_WALK_NS);
+		/* Here, as no other function may have the context on 5.10. */
+		if (look != LOOK_HOLDER && !(cfg->flags & PP_CONFIG_NO_KERNEL))
+			take_kernel_stack(taken.walk, taken.slot, ctx);
 	}
-	if (state->old.user_stack != place->user_stack ||
-	    state->old.kernel_stack != place->kernel_stack || state->old.flags != place->flags)
-		place_differs(t->tid, t->at);
-	else if (place->differs)
-		place->differs--;
-	place_plan(t->tid, t->at, now_ns);
+	err = thread_look(t->tid, taken.slot, task_state, look, now_ns);
+	if (taken.walk)
+		scratch_leave(&taken);
+	return !err;
 }
 
 /* A wait of which a walk is due: of the thread's own stack, of the GIL's holder, or both.  False: it is
  * left to others that stand for it. */
 static __always_inline bool wait_look(void *ctx, struct switch_state *state, struct pp_thread *t,
-				      struct task_struct *prev, __u32 task_state, bool is_known,
-				      bool is_due, __u64 now_ns, const struct pp_config *cfg)
+				      __u32 task_state, enum look look, __u64 now_ns,
+				      const struct pp_config *cfg)
 {
 	__u64 ended_ns, spent_ns;
 
-	if (!is_due) {
+	if (look != LOOK_AGAIN) {
 		if (!wait_is_taken(&state->budget, t, now_ns))
 			return false;
-		if (!is_known || t->weight_shift)
+		if (look == LOOK_NEW || t->weight_shift)
 			t->walk_weight = 1U << (t->weight_shift & 15);
 	}
 	/* The queue's clock is that of the switch's begin: the scheduler may have balanced queues since. */
 	state->look_ns = bpf_ktime_get_ns();
-	if (is_due)
-		look_again(ctx, state, t, prev, task_state, now_ns, cfg);
-	else if (!is_known && !look_at_new(ctx, state, t, prev, task_state, now_ns, cfg))
+	if (!wait_walk(ctx, state, t, task_state, look, now_ns, cfg))
 		return false;
-	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
-		blame(state, t, prev, cfg);
 	/* The look makes the wait longer; those that are looked at must not stand for that.  In the ledger it is
 	 * a part of the wait: the scheduler takes it for time of the thread that comes. */
 	ended_ns = bpf_ktime_get_ns();
@@ -502,6 +267,13 @@ static __always_inline __u32 place_of_wait(struct switch_state *state, struct pp
 	state->site.is_disk = waits_for_disk(prev, task_state);
 	t->last_key = place_key(t, &state->site, task_state, cfg);
 	return place_find(t, t->last_key);
+}
+
+static __always_inline enum look look_of(bool is_known, bool is_due)
+{
+	if (is_due)
+		return LOOK_AGAIN;
+	return is_known ? LOOK_HOLDER : LOOK_NEW;
 }
 
 static __always_inline void wait_is_event(struct pp_thread *t, const struct pp_config *cfg)
@@ -534,13 +306,13 @@ static __always_inline void wait_begins(void *ctx, struct switch_state *state, s
 	if (likely(is_known && !is_due))
 		t->wait = place_wait(place_at(t, found));
 	else
-		thread_set_wait(t, prev, task_state, &state->site);
+		thread_set_wait(t->tid, task_state);
 	/* A timed wait for the GIL ends every switch interval (5 ms) and begins again from the same
 	 * instruction: one wait for the user, and one event, also when its first part was left out. */
 	goes_on = t->wait == PP_WAIT_GIL && t->last_key == last_gil_key && ran_ns < GIL_RETRY_NS;
 	if (unlikely(!is_known || is_due ||
 		     (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME))) {
-		if (!wait_look(ctx, state, t, prev, task_state, is_known, is_due, now_ns, cfg)) {
+		if (!wait_look(ctx, state, t, task_state, look_of(is_known, is_due), now_ns, cfg)) {
 			t->flags |= PP_THREAD_SKIPPED;
 			return;
 		}
@@ -580,8 +352,8 @@ static __always_inline void thread_leaves(void *ctx, struct switch_state *state,
 {
 	struct pp_thread *t = thread_find(prev->pid, cfg);
 
-	if (unlikely(!t))
-		t = thread_claim(prev->pid, prev->tgid, now_ns, cfg);
+	if (unlikely(!t) && !thread_new(prev->pid, prev->tgid, now_ns))
+		t = thread_find(prev->pid, cfg);
 	if (unlikely(!t))
 		return;
 	if (unlikely(t->flags & PP_THREAD_WAITING))
@@ -589,12 +361,12 @@ static __always_inline void thread_leaves(void *ctx, struct switch_state *state,
 			    arrived_at(prev, clock, now_ns));
 	thread_begin(t);
 	now_ns = thread_clock(t, now_ns);
-	thread_identify(state, t, prev, now_ns, cfg);
+	thread_identify(t, prev, now_ns, cfg);
 	if (unlikely(task_state & STATE_DEAD)) {
 		if (timeline_is_on && t->flags & PP_THREAD_WANTED)
 			timeline_exit(t, t->since_ns, now_ns);
 		if (t->flags & PP_THREAD_WANTED)
-			thread_settle(state, t, now_ns);
+			thread_settle(t->tid, now_ns, COUNTING_SWITCH);
 		t->was_tid = t->tid;
 		t->tid = 0;
 	} else if (t->flags & PP_THREAD_WANTED) {

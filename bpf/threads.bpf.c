@@ -12,23 +12,50 @@
 #define PLACE_MIXED_NS 20000000ULL
 #define PLACE_AGREES 16U /* walks that must agree until a place is no longer mixed */
 
-/* Moves a sum to the counters of a window. */
-static __noinline int sum_count(const struct pp_thread *t, const struct pp_place *place,
-				struct pp_place_sum *sum, __u32 number)
+static __always_inline struct counting *counting_get(__u32 counting_at)
 {
-	struct pp_count_key key = pp_wait_key(t, place);
+	return bpf_map_lookup_elem(&countings, &counting_at);
+}
 
-	if (place->is_mixed[sum->window & 1])
-		pp_wait_key_to_place(&key, place);
+/* The row goes to the counters. */
+__noinline int counting_add(__u32 counting_at, __u32 number)
+{
+	struct counting *row = counting_get(counting_at);
+
+	if (!row)
+		return 1;
+	count_add_more(&row->key, &row->count, number);
+	return 0;
+}
+
+/* Moves a sum to the counters of a window. */
+__noinline int sum_count(__u32 tid, __u32 at, __u32 window, __u32 counting_at, __u32 number)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
+	struct counting *row = counting_get(counting_at);
+	struct pp_place_sum *sum;
+	struct pp_place *place;
+
+	if (!t || !row)
+		return 1;
+	place = place_at(t, at);
+	sum = &place->sum[window & 1];
+	row->key = pp_wait_key(t, place);
+	row->count = (struct pp_count){sum->events, sum->ns, {}};
+	if (place->is_mixed[window & 1])
+		pp_wait_key_to_place(&row->key, place);
 	if (sum->ns || sum->events)
-		count_add(&key, sum->events, sum->ns, number);
+		counting_add(counting_at, number);
 	if (sum->queue_ns) {
-		pp_wait_key_to_queue(&key);
-		count_add(&key, 0, sum->queue_ns, number);
+		row->count = (struct pp_count){.weight = sum->queue_ns};
+		pp_wait_key_to_queue(&row->key);
+		counting_add(counting_at, number);
 	}
 	if (place_wait(place) == PP_WAIT_GIL && sum->ns) {
-		pp_wait_key_to_blame(&key, place);
-		count_add(&key, sum->events, sum->ns, number);
+		row->count = (struct pp_count){sum->events, sum->ns, {}};
+		pp_wait_key_to_blame(&row->key, place);
+		counting_add(counting_at, number);
 	}
 	sum->events = 0;
 	sum->ns = sum->queue_ns = 0;
@@ -37,11 +64,10 @@ static __noinline int sum_count(const struct pp_thread *t, const struct pp_place
 
 /* What the agent did not read of the last window goes to that one's counters, which stay open until all
  * slots are read.  A slot that it could not read is later than that: then it is this window's. */
-int place_count(__u32 tid, __u32 at)
+__noinline int place_count(__u32 tid, __u32 at, __u32 counting_at)
 {
 	struct pp_config *cfg = config_get();
 	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
-	struct pp_place_sum *open, *last;
 	struct pp_place *place;
 	__u32 window;
 
@@ -49,48 +75,118 @@ int place_count(__u32 tid, __u32 at)
 		return 0;
 	place = place_at(t, at);
 	window = cfg->window;
-	open = &place->sum[window & 1];
-	last = &place->sum[~window & 1];
-	if (open->window == window)
-		sum_count(t, place, open, cfg->table[window & 1]);
-	if (last->window == window - 1 && t->read_window != window - 1)
-		sum_count(t, place, last,
+	if (place->sum[window & 1].window == window)
+		sum_count(tid, at, window, counting_at, cfg->table[window & 1]);
+	if (place->sum[~window & 1].window == window - 1 && t->read_window != window - 1)
+		sum_count(tid, at, window - 1, counting_at,
 			  cfg->table[(window ^ (cfg->slots_read != window - 1)) & 1]);
+	return 0;
+}
+
+/* ---- threads that come and go ---- */
+
+__noinline int thread_new(__u32 tid, __u32 tgid, __u64 now_ns)
+{
+	struct pp_config *cfg = config_get();
+
+	return !cfg || !thread_claim(tid, tgid, now_ns, cfg);
+}
+
+/* The thread's last switch: its times go to its process's. */
+static __always_inline void ledger_close(const struct pp_thread *t,
+					 const struct pp_ledger_sum *none, __u64 now_ns)
+{
+	struct pp_ledger_sum *sum = bpf_map_lookup_elem(&ledgers, &t->id);
+
+	if (!sum) {
+		bpf_map_update_elem(&ledgers, &t->id, none, BPF_NOEXIST);
+		sum = bpf_map_lookup_elem(&ledgers, &t->id);
+		if (!sum) {
+			count_loss(PP_LOSS_LEDGERS_FULL);
+			return;
+		}
+	}
+	for (__u32 i = 0; i < PP_LEDGER_COUNT; i++)
+		__sync_fetch_and_add(&sum->total_ns[i], t->total_ns[i]);
+	__sync_fetch_and_add(&sum->life_ns, now_ns - t->created_ns);
+	__sync_fetch_and_add(&sum->threads, 1);
+}
+
+__noinline int thread_settle(__u32 tid, __u64 now_ns, __u32 counting_at)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
+	__u32 zero = 0;
+	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
+
+	if (!t || !state)
+		return 1;
+	t->total_ns[PP_LEDGER_CPU] += now_ns - t->since_ns;
+	t->since_ns = now_ns;
+	for (__u32 i = 0; i < PP_THREAD_PLACES; i++)
+		if (t->place[i].key)
+			place_count(tid, i, counting_at);
+	ledger_close(t, &state->ledger, now_ns);
+	return 0;
+}
+
+__noinline int thread_turns(__u32 tid, __u32 tgid, __u32 generation, __u32 wanted, __u64 now_ns)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
+	bool was_wanted, is_other;
+
+	if (!t)
+		return 1;
+	was_wanted = t->flags & PP_THREAD_WANTED;
+	/* Generation 0: nobody had told of the process yet. */
+	is_other = t->id.generation && t->id.generation != generation;
+	if (was_wanted && (!wanted || is_other))
+		thread_settle(tid, now_ns, COUNTING_SWITCH);
+	if (t->identified_ns && (!was_wanted || !wanted || is_other))
+		thread_restart(t, now_ns);
+	t->id = (struct pp_process_id){.tgid = tgid, .generation = generation};
+	t->flags = wanted ? t->flags | PP_THREAD_WANTED : t->flags & ~PP_THREAD_WANTED;
+	t->identified_ns = now_ns;
 	return 0;
 }
 
 /* ---- waits with a weight ---- */
 
-/* What is in `w` under the place's stack: of the place, or, at a new one, of what was left out. */
-static __noinline int weighted_count(const struct pp_thread *t, const struct pp_place *place,
-				     struct weighted_wait *w, __u64 queue_ns, __u32 window)
+/* What is in the switch's row, under the place's stack: of the place, or, at a new one, of what was left out. */
+__noinline int weighted_count(__u32 tid, __u32 at, __u64 queue_ns, __u32 window)
 {
-	const struct pp_config *cfg = config_get();
-	bool is_new = t->weight_shift;
+	struct pp_config *cfg = config_get();
+	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
+	struct counting *row = counting_get(COUNTING_SWITCH);
+	struct pp_place *place;
+	bool is_new;
 	__u32 number;
 
-	if (!cfg)
-		return 0;
+	if (!t || !row)
+		return 1;
+	place = place_at(t, at);
+	is_new = t->weight_shift;
 	if (window != cfg->window && cfg->slots_read == window)
 		window = cfg->window; /* the last one's counters are closed */
 	number = cfg->table[window & 1];
-	w->key = pp_wait_key(t, place);
-	w->key.kind = is_new ? PP_KIND_WEIGHTED : PP_KIND_WALKED;
-	w->key.detail = is_new ? 0 : place->key;
-	count_add_more(&w->key, &w->count, number);
-	w->count.squares = 0;
+	row->key = pp_wait_key(t, place);
+	row->key.kind = is_new ? PP_KIND_WEIGHTED : PP_KIND_WALKED;
+	row->key.detail = is_new ? 0 : place->key;
+	counting_add(COUNTING_SWITCH, number);
+	row->count.squares = 0;
 	if (is_new && place_wait(place) == PP_WAIT_GIL) {
-		pp_wait_key_to_blame(&w->key, place);
-		w->key.detail = PP_BLAME_WEIGHTED;
-		count_add_more(&w->key, &w->count, number);
-		w->key = pp_wait_key(t, place);
-		w->key.kind = PP_KIND_WEIGHTED;
+		pp_wait_key_to_blame(&row->key, place);
+		row->key.detail = PP_BLAME_WEIGHTED;
+		counting_add(COUNTING_SWITCH, number);
+		row->key = pp_wait_key(t, place);
+		row->key.kind = PP_KIND_WEIGHTED;
 	}
 	if (queue_ns) {
-		w->count.samples = 0;
-		w->count.weight = queue_ns;
-		pp_wait_key_to_queue(&w->key);
-		count_add_more(&w->key, &w->count, number);
+		row->count.samples = 0;
+		row->count.weight = queue_ns;
+		pp_wait_key_to_queue(&row->key);
+		counting_add(COUNTING_SWITCH, number);
 	}
 	return 0;
 }
@@ -99,13 +195,13 @@ int wait_weigh(__u32 tid, __u32 window, __u64 ns, __u64 queue_ns)
 {
 	struct pp_config *cfg = config_get();
 	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
-	__u32 zero = 0, waits;
-	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
+	struct counting *row = counting_get(COUNTING_SWITCH);
 	struct pp_place_walked *walked;
 	struct pp_place *place;
 	__u64 square;
+	__u32 waits;
 
-	if (!t || !state)
+	if (!t || !row)
 		return 0;
 	place = place_at(t, t->at);
 	waits = t->flags & PP_THREAD_COUNTS ? t->walk_weight : 0;
@@ -114,8 +210,8 @@ int wait_weigh(__u32 tid, __u32 window, __u64 ns, __u64 queue_ns)
 	queue_ns *= t->walk_weight;
 	square = pp_wait_square(ns + queue_ns);
 	if (t->weight_shift || place->is_mixed[window & 1]) {
-		state->weighted.count = (struct pp_count){waits, ns, {square}};
-		return weighted_count(t, place, &state->weighted, queue_ns, window);
+		row->count = (struct pp_count){waits, ns, {square}};
+		return weighted_count(tid, t->at, queue_ns, window);
 	}
 	if (window != cfg->window)
 		return 0; /* all walks of that window agreed */
@@ -147,20 +243,21 @@ int place_differs(__u32 tid, __u32 at)
 	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
 	__u32 zero = 0, window;
 	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
+	struct counting *row = counting_get(COUNTING_SWITCH);
 	struct pp_place *place;
 
-	if (!t || !state)
+	if (!t || !state || !row)
 		return 0;
 	window = cfg->window;
 	place = place_at(t, at);
 	place_swap(place, &state->old);
 	sum_open(place, window);
 	place->is_mixed[window & 1] = 1;
-	place_count(tid, at);
+	place_count(tid, at, COUNTING_SWITCH);
 	if (place->walked.window == window && !t->weight_shift) {
-		state->weighted.count = (struct pp_count){place->walked.waits, place->walked.ns,
-							  {place->walked.squares}};
-		weighted_count(t, place, &state->weighted, place->walked.queue_ns, window);
+		row->count = (struct pp_count){
+			place->walked.waits, place->walked.ns, {place->walked.squares}};
+		weighted_count(tid, at, place->walked.queue_ns, window);
 	}
 	place->walked.window = window - 2;
 	place->differs = PLACE_AGREES;
@@ -258,7 +355,7 @@ int place_stack(__u32 tid, __u64 stack, __u32 flags)
 	flags = (flags & ~(PP_COUNT_WAIT_BITS | PP_COUNT_GIL_HELD)) | PP_COUNT_EARLIER |
 		PP_WAIT_RUN_QUEUE << PP_COUNT_WAIT_SHIFT;
 	if (place->user_stack != stack || place->flags != flags || place->key != key) {
-		place_count(tid, PP_PLACE_PREEMPTED);
+		place_count(tid, PP_PLACE_PREEMPTED, COUNTING_SWITCH);
 		place_clear(place, cfg);
 		place->user_stack = stack;
 		place->flags = flags;
@@ -301,8 +398,8 @@ int thread_see(__u32 slot)
 	t = thread_find(w->tid, cfg);
 	if (t && t->flags & (PP_THREAD_WANTED | PP_THREAD_WAITING))
 		return 0; /* it waits: a switch was not seen, which the next one finds */
-	if (!t)
-		t = thread_claim(w->tid, w->id.tgid, now_ns, cfg);
+	if (!t && !thread_new(w->tid, w->id.tgid, now_ns))
+		t = thread_find(w->tid, cfg);
 	if (!t)
 		return 0;
 	thread_begin(t);

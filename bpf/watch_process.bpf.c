@@ -54,7 +54,7 @@ static __always_inline void restart_thread(struct task_struct *task, int old_tid
 		thread_retire(task->pid, now_ns, cfg);
 	/* A sample may have come in between, and have told of it. */
 	if (is_measured && !thread_find(task->pid, cfg))
-		thread_claim(task->pid, task->tgid, now_ns, cfg);
+		thread_new(task->pid, task->tgid, now_ns);
 }
 
 SEC("tp_btf/sched_process_exec")

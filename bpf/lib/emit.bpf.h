@@ -44,18 +44,21 @@ static __always_inline __u32 stored_frames_bytes(const struct pp_walk *w)
 	return frames * FRAME_BYTES;
 }
 
-/* False: there was no room in the ring, which is counted. */
-static __always_inline bool emit_user_stack(struct pp_walk *w, __u32 epoch)
+/* The user stack through the ring.  Functions with external linkage are verified once, however many call them. */
+__noinline int emit_user_record(__u32 slot)
 {
-	struct pp_stack_record *record = &w->out.stack;
+	struct pp_walk *w = walk_get(slot);
+	struct pp_config *cfg = config_get();
+	struct pp_stack_record *record;
 	__u64 size;
 
-	if (already_sent(w->hash, epoch))
-		return true;
+	if (!w || !cfg)
+		return 1;
+	record = &w->out.stack;
 	size = stored_frames_bytes(w);
 	BARRIER(size);
 	if (size > PP_MAX_FRAMES * FRAME_BYTES)
-		return true;
+		return 1;
 	size += sizeof(*record);
 	record->record.type = PP_RECORD_STACK;
 	record->record.size = size;
@@ -71,44 +74,63 @@ static __always_inline bool emit_user_stack(struct pp_walk *w, __u32 epoch)
 	record->pad = 0;
 	if (bpf_ringbuf_output(&stacks, record, size, ring_wakeup())) {
 		count_loss(PP_LOSS_RING_FULL);
-		return false;
+		return 1;
 	}
 	if (w->python_count > w->python_stored || w->native_count > w->native_stored)
 		count_loss(PP_LOSS_FRAMES_OMITTED);
-	remember_sent(w->hash, epoch);
-	return true;
+	remember_sent(w->hash, cfg->epoch);
+	return 0;
 }
 
-/* As emit_user_stack(). */
-static __always_inline bool emit_kernel_stack(struct pp_walk *w, __u32 epoch)
+__noinline int emit_kernel_record(__u32 slot)
 {
-	struct pp_kernel_record *record = &w->kernel.record;
-	__u64 size = w->kernel_bytes;
+	struct pp_walk *w = walk_get(slot);
+	struct pp_config *cfg = config_get();
+	struct pp_kernel_record *record;
+	__u64 size;
 
-	if (!w->kernel_hash || already_sent(w->kernel_hash, epoch))
-		return true;
+	if (!w || !cfg)
+		return 1;
+	record = &w->kernel.record;
+	size = w->kernel_bytes;
 	BARRIER(size);
 	if (size > PP_MAX_KERNEL_FRAMES * 8)
-		return true;
+		return 1;
 	size += sizeof(*record);
 	record->record.type = PP_RECORD_KERNEL;
 	record->record.size = size;
 	record->hash = w->kernel_hash;
 	if (bpf_ringbuf_output(&stacks, record, size, ring_wakeup())) {
 		count_loss(PP_LOSS_RING_FULL);
-		return false;
+		return 1;
 	}
-	remember_sent(w->kernel_hash, epoch);
-	return true;
+	remember_sent(w->kernel_hash, cfg->epoch);
+	return 0;
+}
+
+/* False: there was no room in the ring, which is counted. */
+static __always_inline bool emit_stack_once(const struct pp_walk *w, __u32 slot, __u32 epoch)
+{
+	return already_sent(w->hash, epoch) || !emit_user_record(slot);
+}
+
+static __always_inline bool emit_kernel_once(const struct pp_walk *w, __u32 slot, __u32 epoch)
+{
+	return !w->kernel_hash || already_sent(w->kernel_hash, epoch) || !emit_kernel_record(slot);
 }
 
 #define SEGMENT_CHUNKS (PP_MAX_SEGMENTS / PP_SEGMENT_COPY)
 
-/* Appends the marks that were not met; returns the new end of the body. */
-static __always_inline __u32 append_segments(struct pp_walk *w, __u32 at)
+/* Appends the marks that were not met. */
+__noinline int append_segments(__u32 slot)
 {
-	struct pp_miss_record *miss = &w->out.miss;
-	__u32 left = w->segment_count - w->segment_next, copied = 0;
+	struct pp_walk *w = walk_get(slot);
+	__u32 at, left, copied = 0;
+
+	if (!w)
+		return 1;
+	at = w->body_bytes;
+	left = w->segment_count - w->segment_next;
 
 	for (__u32 i = 0; i < SEGMENT_CHUNKS; i++) {
 		__u64 to = at + i * SEGMENT_COPY_BYTES;
@@ -127,8 +149,9 @@ static __always_inline __u32 append_segments(struct pp_walk *w, __u32 at)
 		copied = left;
 	else if (copied < left)
 		count_loss(PP_LOSS_SEGMENTS_FULL);
-	miss->segment_count = copied;
-	return at + copied * sizeof(struct pp_segment);
+	w->out.miss.segment_count = copied;
+	w->body_bytes = at + copied * sizeof(struct pp_segment);
+	return 0;
 }
 
 #define STACK_CHUNKS (PP_STACK_COPY_BYTES / PP_STACK_COPY_CHUNK_BYTES)
@@ -147,19 +170,25 @@ static __always_inline __u32 stack_chunks(const struct pp_walk *w)
 #define RED_ZONE_BYTES 128U
 
 /* Appends the user stack from sp on, as far as it is there. */
-static __always_inline __u32 append_stack(struct pp_walk *w, __u32 at)
+__noinline int append_stack(__u32 slot)
 {
-	struct pp_miss_record *miss = &w->out.miss;
-	__u32 chunks = stack_chunks(w), i;
-	__u64 from = w->sp, word;
+	struct pp_walk *w = walk_get(slot);
+	struct pp_miss_record *miss;
+	__u64 from, word;
+	__u32 chunks;
 
+	if (!w)
+		return 1;
+	miss = &w->out.miss;
+	chunks = stack_chunks(w);
+	from = w->sp;
 	if (w->is_leaf && chunks &&
 	    !bpf_probe_read_user(&word, sizeof(word), (const void *)(from - RED_ZONE_BYTES)))
 		from -= RED_ZONE_BYTES;
 	miss->stack_start = from;
 	miss->stack_bytes = 0;
-	for (i = 0; i < STACK_CHUNKS; i++) {
-		__u64 to = at;
+	for (__u32 i = 0; i < STACK_CHUNKS; i++) {
+		__u64 to = w->body_bytes;
 
 		if (i >= chunks)
 			break;
@@ -170,10 +199,10 @@ static __always_inline __u32 append_stack(struct pp_walk *w, __u32 at)
 					(const void *)from))
 			break;
 		from += PP_STACK_COPY_CHUNK_BYTES;
-		at += PP_STACK_COPY_CHUNK_BYTES;
+		w->body_bytes += PP_STACK_COPY_CHUNK_BYTES;
 		miss->stack_bytes += PP_STACK_COPY_CHUNK_BYTES;
 	}
-	return at;
+	return 0;
 }
 
 static __always_inline void fill_miss(struct pp_walk *w, __u64 hash)
@@ -217,35 +246,40 @@ static __always_inline void count_asked(const struct pp_walk *w)
 		resync->asked++;
 }
 
-/* Sends a missed stack.  hash 0: the agent counts it when this is true; else it only files the
+/* Sends a missed stack.  hash 0: the agent counts it when this is 0; else it only files the
  * finished stack under this hash. */
-static __always_inline bool emit_miss(struct pp_walk *w, struct pp_config *cfg, __u64 hash)
+__noinline int emit_miss(__u32 slot, __u64 hash)
 {
-	struct pp_miss_record *miss = &w->out.miss;
+	struct pp_walk *w = walk_get(slot);
+	struct pp_config *cfg = config_get();
+	struct pp_miss_record *miss;
 	__u64 size;
-	__u32 at;
 
+	if (!w || !cfg)
+		return 1;
+	miss = &w->out.miss;
 	if (cfg->miss_tokens <= 0) {
 		count_loss(PP_LOSS_MISS_DROPPED);
-		return false;
+		return 1;
 	}
 	__sync_fetch_and_add(&cfg->miss_tokens, -1);
 	fill_miss(w, hash);
-	at = append_segments(w, stored_frames_bytes(w));
-	at = append_stack(w, at);
-	size = at;
+	w->body_bytes = stored_frames_bytes(w);
+	append_segments(slot);
+	append_stack(slot);
+	size = w->body_bytes;
 	BARRIER(size);
 	if (size > WALK_BODY_BYTES)
-		return false;
+		return 1;
 	size += sizeof(*miss);
 	miss->record.size = size;
 	if (bpf_ringbuf_output(&stacks, miss, size, BPF_RB_FORCE_WAKEUP)) {
 		count_loss(PP_LOSS_MISS_DROPPED);
-		return false;
+		return 1;
 	}
 	if (w->is_resumable)
 		count_asked(w);
-	return true;
+	return 0;
 }
 
 /* What the agent will finish is not known by its frames: where it stopped, and whose it is, names it. */
@@ -292,8 +326,8 @@ int walk_emit(__u32 slot)
 		__sync_fetch_and_add(&row->weight, w->weight);
 		return 0;
 	}
-	are_sent = emit_kernel_stack(w, epoch);
-	if (w->has_user && !emit_user_stack(w, epoch))
+	are_sent = emit_kernel_once(w, slot, epoch);
+	if (w->has_user && !emit_stack_once(w, slot, epoch))
 		are_sent = false;
 	/* The next sample with the same row tries again. */
 	if (!are_sent && (__s32)(number - cfg->sent_from_table) >= 0)
@@ -309,9 +343,9 @@ int walk_emit_miss(__u32 slot)
 
 	if (!w || !cfg || !is_miss(w))
 		return 1;
-	if (!emit_miss(w, cfg, 0))
+	if (emit_miss(slot, 0))
 		return 1;
-	emit_kernel_stack(w, cfg->epoch);
+	emit_kernel_once(w, slot, cfg->epoch);
 	return 0;
 }
 
@@ -323,7 +357,7 @@ int walk_emit_stacks(__u32 slot)
 
 	if (!w || !cfg)
 		return 1;
-	emit_kernel_stack(w, cfg->epoch);
+	emit_kernel_once(w, slot, cfg->epoch);
 	if (!w->has_user) {
 		w->hash = 0;
 		return 0;
@@ -331,13 +365,13 @@ int walk_emit_stacks(__u32 slot)
 	w->hash = hash_mix(w->hash, w->stop | w->py_stop << 8) | 1;
 	if (is_miss(w)) {
 		hash = miss_hash(w);
-		if (already_sent(hash, cfg->epoch) || emit_miss(w, cfg, hash)) {
+		if (already_sent(hash, cfg->epoch) || !emit_miss(slot, hash)) {
 			remember_sent(hash, cfg->epoch);
 			w->hash = hash;
 			return 0;
 		}
 	}
-	emit_user_stack(w, cfg->epoch);
+	emit_stack_once(w, slot, cfg->epoch);
 	return 0;
 }
 

@@ -288,11 +288,19 @@ struct old_place {
 	__u32 flags, pad;
 };
 
-/* A weighted wait on its way to the counters. */
-struct weighted_wait {
+/* A row on its way to the counters: one of a switch, one of an exec, in the middle of which a switch may come. */
+struct counting {
 	struct pp_count_key key;
 	struct pp_count count;
 };
+enum counting_at { COUNTING_SWITCH, COUNTING_EXEC, COUNTING_COUNT };
+struct countings_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, COUNTING_COUNT);
+	__type(key, __u32);
+	__type(value, struct counting);
+};
+PP_MAP struct countings_map countings SEC(".maps");
 
 /* One switch on this CPU: what does not fit on BPF's stack, or what the verifier would follow value by
  * value there.  Nothing in it outlives the switch but its first four fields. */
@@ -303,7 +311,6 @@ struct switch_state {
 	__u64 look_ns;			/* when the look at this wait began */
 	struct call_site site;
 	struct old_place old;
-	struct weighted_wait weighted;
 	__u32 found, pad; /* which of the thread's places this is */
 	__u64 registers[34]; /* struct user_registers: aarch64 has most */
 	struct pp_ledger_sum ledger; /* all 0 */

@@ -130,9 +130,16 @@ static __always_inline enum pp_wait place_wait(const struct pp_place *place)
 	return pp_count_wait(place->flags);
 }
 
-/* All that a place has got and nobody has taken yet goes to the open window's counters (threads.bpf.c).
- * Takes numbers, not pointers: so the verifier goes through it once. */
-int place_count(__u32 tid, __u32 at);
+/* threads.bpf.c.  They take numbers, not pointers: so the verifier goes through each once. */
+
+/* A slot for a thread that has none.  Nonzero: none is free, which is counted. */
+int thread_new(__u32 tid, __u32 tgid, __u64 now_ns);
+/* What a thread that runs has got goes to the open window's counters and to its process's ledger. */
+int thread_settle(__u32 tid, __u64 now_ns, __u32 counting_at);
+/* Another program (exec), or other filters: what the thread did before is not the new one's. */
+int thread_turns(__u32 tid, __u32 tgid, __u32 generation, __u32 wanted, __u64 now_ns);
+/* All that a place has got and nobody has taken yet goes to the open window's counters. */
+int place_count(__u32 tid, __u32 at, __u32 counting_at);
 /* The walk of a known place found another stack than switches[0].old: its sums of this window are to be
  * divided. */
 int place_differs(__u32 tid, __u32 at);
@@ -224,45 +231,17 @@ static __always_inline void ledger_add(struct pp_thread *t, __u32 wait, __u64 ns
 		t->total_ns[group] += ns;
 }
 
-/* The thread's last switch: its times go to its process's. */
-static __always_inline void ledger_close(const struct pp_thread *t,
-					 const struct pp_ledger_sum *none, __u64 now_ns)
-{
-	struct pp_ledger_sum *sum = bpf_map_lookup_elem(&ledgers, &t->id);
-
-	if (!sum) {
-		bpf_map_update_elem(&ledgers, &t->id, none, BPF_NOEXIST);
-		sum = bpf_map_lookup_elem(&ledgers, &t->id);
-		if (!sum) {
-			count_loss(PP_LOSS_LEDGERS_FULL);
-			return;
-		}
-	}
-	for (__u32 i = 0; i < PP_LEDGER_COUNT; i++)
-		__sync_fetch_and_add(&sum->total_ns[i], t->total_ns[i]);
-	__sync_fetch_and_add(&sum->life_ns, now_ns - t->created_ns);
-	__sync_fetch_and_add(&sum->threads, 1);
-}
-
 /* Takes a running thread's slot away, with all that it has got until now.  False: it has none. */
 static __always_inline bool thread_retire(__u32 tid, __u64 now_ns, const struct pp_config *cfg)
 {
 	struct pp_thread *t = thread_find(tid, cfg);
-	__u32 zero = 0;
-	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
 
-	if (!t || !state)
+	if (!t)
 		return false;
 	thread_begin(t);
 	now_ns = thread_clock(t, now_ns);
-	if (t->flags & PP_THREAD_WANTED) {
-		t->total_ns[PP_LEDGER_CPU] += now_ns - t->since_ns;
-		t->since_ns = now_ns;
-		for (__u32 i = 0; i < PP_THREAD_PLACES; i++)
-			if (t->place[i].key)
-				place_count(tid, i);
-		ledger_close(t, &state->ledger, now_ns);
-	}
+	if (t->flags & PP_THREAD_WANTED)
+		thread_settle(tid, now_ns, COUNTING_EXEC);
 	t->was_tid = tid;
 	t->tid = 0;
 	thread_end(t);

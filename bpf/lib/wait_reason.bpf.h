@@ -148,17 +148,15 @@ static __always_inline enum pp_wait socket_wait(const struct file *file)
 /* What kind of file a descriptor is. */
 static __always_inline enum pp_wait descriptor_wait(struct task_struct *task, __u32 fd)
 {
-	const struct files_struct *files = task->files;
-	const struct fdtable *table;
+	const struct fdtable *table = BPF_CORE_READ(task, files, fdt);
 	struct file *file = NULL;
 	const struct inode *inode;
 	__u32 type;
 
-	if (!files)
-		return PP_WAIT_OTHER; /* on its way out */
-	table = files->fdt;
-	if (fd >= table->max_fds ||
-	    bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd) || !file)
+	if (!table) /* no files: on its way out */
+		return PP_WAIT_OTHER;
+	if (fd >= BPF_CORE_READ(table, max_fds) ||
+	    bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd) || !file)
 		return PP_WAIT_OTHER;
 	inode = BPF_CORE_READ(file, f_inode);
 	type = BPF_CORE_READ(inode, i_mode) & MODE_TYPE;

@@ -110,6 +110,8 @@ struct pp_walk {
 	__u32 segment_count, segment_next;
 	__u32 steps;
 	__u32 kernel_bytes;
+	__u32 body_bytes; /* of the record that is being made: frames, marks, the copy of the stack */
+	__u32 pad;
 	__u64 code_address, code_id;
 	__u64 guard[2]; /* as struct walk_code_memo's, read for a comparison */
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What walks may cost, and that they tell what they took."""
+import contextlib
 import glob
 import os
 import re
@@ -35,6 +36,31 @@ def test_info_tells_how_long_walks_took():
         assert taken and runs >= taken, "%d walks of %d samples" % (runs, taken)
         assert longest.endswith(("us", "ms")), longest
         assert walks(path, "on_switch")[0] > 0, info(path)
+
+
+# An older kernel's verifier goes through several times as many, and refuses what is above a million.
+VERIFIED_MAX = 160_000
+
+
+def verified(pid):
+    """Instructions that the verifier went through for each program that the process holds (kernels from 5.16 on)."""
+    found = []
+    for fd in os.listdir("/proc/%d/fdinfo" % pid):
+        with contextlib.suppress(OSError), open("/proc/%d/fdinfo/%s" % (pid, fd), encoding="ascii") as file:
+            found += [int(line.split()[1]) for line in file if line.startswith("verified_insns:")]
+    return sorted(found)
+
+
+def test_programs_are_soon_verified():
+    process = harness.start(harness.temporary(), os.getpid(), duration=60,
+                            options=["--wakers", "--events", "cpu,offcpu,gil"])
+    harness.sampling(process)
+    found = verified(process.pid)
+    process.kill()
+    process.wait()
+    harness.need(found, "the kernel does not tell (before 5.16)")
+    assert len(found) >= 6, found
+    assert found[-1] <= VERIFIED_MAX, found
 
 
 def test_budget_cpu_bounds_the_walks(interpreter):

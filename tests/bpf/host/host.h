@@ -29,6 +29,7 @@
 #elif defined(HOST_SWITCH_PROGRAM)
 #include <walk.bpf.c>
 #include <threads.bpf.c>
+#include <look.bpf.c>
 #include <switch_thread.bpf.c>
 #else
 #include <lib/walk_native.bpf.h>
@@ -100,6 +101,7 @@ struct host {
 	struct pp_thread thread[HOST_THREADS];
 	struct pp_timeline_record timeline_record;
 	struct switch_state switch_state;
+	struct counting counting[COUNTING_COUNT];
 
 	struct {
 		uint64_t start, size;
@@ -123,6 +125,7 @@ struct host {
 	bool ring_is_full;
 
 	struct task_struct task;
+	struct task_struct *current;	 /* NULL: `task` */
 	struct pt_regs *saved_registers; /* NULL: none to be had */
 	uint64_t kernel_stack[8];
 	uint32_t kernel_frames;
@@ -220,6 +223,8 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 		return array_at(host->thread, key, HOST_THREADS, sizeof(host->thread[0]));
 	if (map == &timeline_records)
 		return array_at(&host->timeline_record, key, 1, sizeof(host->timeline_record));
+	if (map == &countings)
+		return array_at(host->counting, key, COUNTING_COUNT, sizeof(host->counting[0]));
 	if (map == &switches)
 		return array_at(&host->switch_state, key, 1, sizeof(host->switch_state));
 	assert_non_null(hash);
@@ -355,19 +360,21 @@ __u64 bpf_ringbuf_query(void *ring, __u64 flags)
 	return flags == BPF_RB_RING_SIZE ? 1 << 20 : 0;
 }
 
+void *bpf_get_current_task_btf(void)
+{
+	return host->current ? host->current : &host->task;
+}
+
 __u64 bpf_get_current_pid_tgid(void)
 {
-	return (uint64_t)host->task.tgid << 32 | (uint32_t)host->task.pid;
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	return (uint64_t)task->tgid << 32 | (uint32_t)task->pid;
 }
 
 __u64 bpf_get_current_task(void)
 {
-	return (uint64_t)&host->task;
-}
-
-void *bpf_get_current_task_btf(void)
-{
-	return &host->task;
+	return (uint64_t)bpf_get_current_task_btf();
 }
 
 long bpf_task_pt_regs(void *task)

@@ -105,6 +105,7 @@ static inline void run_switch(bool is_preempted, struct actor *prev, struct acto
 
 	run_queue.clock = host->now_ns + QUEUE_CLOCK_NS;
 	host->saved_registers = prev ? &prev->regs : NULL;
+	host->current = prev ? &prev->task : &idle;
 	if (prev) {
 		prev->regs.r15 = prev->regs.rdi;
 		prev->regs.r14 = prev->regs.orig_rax;

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The look at a wait that begins: what tells its place from others, and the walk where one is due. */
+#ifndef BPF_LIB_LOOK_H
+#define BPF_LIB_LOOK_H
+
+#include "lib/thread_state.bpf.h"
+#include "lib/threads.bpf.h"
+
+/* Which walk of the thread's own stack is due; of the GIL's holder, thread_look() knows itself. */
+enum look {
+	LOOK_HOLDER, /* none: the place is known */
+	LOOK_NEW,
+	LOOK_AGAIN, /* the place is known, and this use was chosen */
+};
+
+/* look.bpf.c.  They take numbers, not pointers: so the verifier goes through each once. */
+
+/* Why the current thread waits, from the call of switches[0].site; a futex may be the GIL's. */
+int thread_set_wait(__u32 tid, __u32 task_state);
+/* The walks of the look that began at switches[0].look_ns, in `slot`, which has the kernel stack.  Nonzero: no
+ * slot was free, and the wait is left to others that stand for it. */
+int thread_look(__u32 tid, __u32 slot, __u32 task_state, __u32 look, __u64 now_ns);
+
+/* The innermost Python frame and where it stands: with the registers they tell one place from
+ * another at three reads. */
+static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_frame,
+				       __u64 *ret_instruction)
+{
+	__u32 index = t->python - 1;
+	struct pp_python *py;
+	__u64 frame;
+
+	*ret_frame = *ret_instruction = 0;
+	if (!t->python || !t->thread_state)
+		return;
+	py = bpf_map_lookup_elem(&pythons, &index);
+	if (!py)
+		return;
+	frame = read_u64(t->thread_state + py->ts_frame);
+	if (py->chain == PP_CHAIN_CFRAME_ENTRY || py->chain == PP_CHAIN_CFRAME_SHIM)
+		frame = read_u64(frame + py->cframe_current);
+	*ret_frame = frame;
+	if (frame)
+		*ret_instruction = read_u64(frame + py->frame_instr);
+}
+
+/* What tells this place from others without a walk: registers, Python's innermost instruction, the
+ * system call and its first argument.  An epoch later all is walked anew. */
+static __always_inline __u64 place_key(const struct pp_thread *t, const struct call_site *site,
+				       __u32 task_state, const struct pp_config *cfg)
+{
+	__u64 frame, instruction, where, what;
+
+	python_top(t, &frame, &instruction);
+	where = site->pc * 0x9e3779b97f4a7c15ULL + site->sp * 0xc2b2ae3d27d4eb4fULL;
+	what = frame * 0x165667b19e3779f9ULL + instruction * 0xd6e8feb86659fd93ULL;
+	where ^= where >> 32;
+	what += (site->number << 40) + (site->is_disk << 39) + ((__u64)cfg->epoch << 8) +
+		(task_state & 0xff);
+	/* A preempted thread's registers are anything. */
+	return hash_mix(hash_mix(where, what), task_state ? site->argument : 0) | 1;
+}
+
+#endif
