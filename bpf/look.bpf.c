@@ -141,7 +141,7 @@ static __always_inline void look_again(struct switch_state *state, struct pp_wal
 
 /* Where the GIL's holder is: its Python frames, read while it runs. */
 static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const struct pp_thread *t,
-					struct pp_place *place, __u64 look_ns)
+					struct pp_place *place, __u64 look_ns, bool is_second)
 {
 	__u32 index = t->python - 1;
 	struct pp_python *py = t->python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
@@ -150,6 +150,8 @@ static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const str
 	if (!holder || holder == t->thread_state)
 		return; /* released since: nobody is to blame */
 	walk_reset(w, 0, look_ns, PP_SWITCH_WALK_NS);
+	if (is_second)
+		walk_clock_hurry(w);
 	w->thread_state = holder;
 	walk_python_only(slot);
 	place->blame_tid = state_thread_id(w, py);
@@ -159,14 +161,14 @@ static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const str
 
 /* Each wait for the GIL has a holder of its own; sums are kept apart by it. */
 static __always_inline void blame(const struct switch_state *state, struct pp_walk *w, __u32 slot,
-				  struct pp_thread *t)
+				  struct pp_thread *t, bool is_second)
 {
 	struct pp_place *place = place_at(t, t->at);
 
 	place_count(t->tid, t->at, COUNTING_SWITCH);
 	place->blame_stack = place->blame_tid = 0;
 	if (w)
-		walk_holder(w, slot, t, place, state->look_ns);
+		walk_holder(w, slot, t, place, state->look_ns, is_second);
 }
 
 /* A walk is due, and there is no slot for it.  Nonzero: nothing is known of the wait's place. */
@@ -205,6 +207,6 @@ int thread_look(__u32 tid, __u32 slot, __u32 task_state, __u32 look, __u64 now_n
 	if (w && look != LOOK_HOLDER)
 		place_plan(tid, t->at, now_ns);
 	if (t->wait == PP_WAIT_GIL && cfg->flags & PP_CONFIG_BLAME)
-		blame(state, w, slot, t);
+		blame(state, w, slot, t, look != LOOK_HOLDER);
 	return 0;
 }

@@ -213,8 +213,10 @@ static __always_inline bool wait_walk(void *ctx, const struct switch_state *stat
 	if (taken.walk) {
 		walk_reset(taken.walk, 0, state->look_ns, PP_SWITCH_WALK_NS);
 		/* Here, as no other function may have the context on 5.10. */
-		if (look != LOOK_HOLDER && !(cfg->flags & PP_CONFIG_NO_KERNEL))
+		if (look != LOOK_HOLDER && !(cfg->flags & PP_CONFIG_NO_KERNEL)) {
 			take_kernel_stack(taken.walk, taken.slot, ctx);
+			walk_clock_hurry(taken.walk); /* the kernel's own walk may have taken all */
+		}
 	}
 	err = thread_look(t->tid, taken.slot, task_state, look, now_ns);
 	if (taken.walk)

@@ -65,9 +65,14 @@ __noinline int walk_native_turns(__u32 slot)
 
 	if (!w)
 		return 1;
-	for (__u32 i = 0; i < NATIVE_TURNS; i++)
-		if (w->native_count >= PP_MAX_STEPS || (walk_plain_steps(slot) && walk_any_step(slot)))
+	for (__u32 i = 0; i < NATIVE_TURNS; i++) {
+		if (w->native_count >= PP_MAX_STEPS)
 			return 1;
+		if (w->native_count <= PP_MAX_STEPS - STEPS_A_TURN && !walk_plain_steps(slot))
+			continue;
+		if (walk_any_step(slot))
+			return 1;
+	}
 	return 0;
 }
 
@@ -98,7 +103,6 @@ int walk_user(__u32 slot)
 		return 0;
 	}
 	w->native_room = PP_MAX_FRAMES - w->python_stored;
-	w->steps = 0; /* there is a bound on them; the deadline stays */
 	for (__u32 i = 0; i < NATIVE_TURNS; i++)
 		if (walk_native_turns(slot))
 			break;

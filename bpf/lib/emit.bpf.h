@@ -169,6 +169,12 @@ static __always_inline __u32 stack_chunks(const struct pp_walk *w)
  * (psABI x86-64 3.2.2). */
 #define RED_ZONE_BYTES 128U
 
+/* The agent reads from the process what is not copied. */
+static __always_inline bool copy_is_late(const struct pp_walk *w)
+{
+	return bpf_ktime_get_ns() >= w->deadline_ns + PP_COPY_LATE_NS;
+}
+
 /* Appends the user stack from sp on, as far as it is there. */
 __noinline int append_stack(__u32 slot)
 {
@@ -190,7 +196,7 @@ __noinline int append_stack(__u32 slot)
 	for (__u32 i = 0; i < STACK_CHUNKS; i++) {
 		__u64 to = w->body_bytes;
 
-		if (i >= chunks)
+		if (i >= chunks || (i && !(i % PP_COPY_CLOCK_CHUNKS) && copy_is_late(w)))
 			break;
 		BARRIER(to);
 		if (to > WALK_BODY_BYTES - PP_STACK_COPY_CHUNK_BYTES)

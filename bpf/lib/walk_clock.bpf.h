@@ -9,6 +9,7 @@ static __always_inline void walk_clock_start(struct pp_walk *w, __u64 now_ns, __
 {
 	w->steps = 0;
 	w->deadline_ns = now_ns + limit_ns;
+	w->is_urgent = limit_ns <= PP_SWITCH_WALK_NS;
 }
 
 /* Whether the next step is one that reads the clock. */
@@ -17,16 +18,25 @@ static __always_inline bool walk_clock_is_due(const struct pp_walk *w)
 	return !((w->steps + 1) % PP_CLOCK_STEPS);
 }
 
-/* Counts a step.  Whether the time is over. */
-static __always_inline bool walk_clock_step(struct pp_walk *w)
-{
-	return unlikely(!(++w->steps % PP_CLOCK_STEPS)) && bpf_ktime_get_ns() >= w->deadline_ns;
-}
-
-/* This step cost as much as many: the next one looks at the clock. */
+/* This step cost as much as many, or there may be no time for many: the next one looks at the clock. */
 static __always_inline void walk_clock_hurry(struct pp_walk *w)
 {
 	w->steps |= PP_CLOCK_STEPS - 1;
+}
+
+/* Counts a step.  Whether the time is over. */
+static __always_inline bool walk_clock_step(struct pp_walk *w)
+{
+	__u64 now_ns;
+
+	if (likely(++w->steps % PP_CLOCK_STEPS))
+		return false;
+	now_ns = bpf_ktime_get_ns();
+	if (w->is_urgent && now_ns + PP_CLOCK_NEAR_NS >= w->deadline_ns)
+		walk_clock_hurry(w);
+	else if (w->is_urgent)
+		w->steps |= PP_CLOCK_STEPS / 2; /* twice as often */
+	return now_ns >= w->deadline_ns;
 }
 
 #endif

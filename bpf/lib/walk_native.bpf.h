@@ -595,6 +595,8 @@ __noinline int walk_any_step(__u32 slot)
 	site = site_of(w, pc);
 	if (!site_is_known(w, site, pc)) {
 		stop = place_frame(w, slot, pc, site);
+		if (w->is_urgent)
+			walk_clock_hurry(w); /* a search in cold tables: up to some us */
 		/* A caller outside of all mappings was no return address; a leaf there is new code. */
 		if (stop)
 			return end_or_resync(w, &interpreter, stop,

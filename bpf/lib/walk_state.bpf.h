@@ -111,7 +111,7 @@ struct pp_walk {
 	__u32 steps;
 	__u32 kernel_bytes;
 	__u32 body_bytes; /* of the record that is being made: frames, marks, the copy of the stack */
-	__u32 pad;
+	__u32 is_urgent;  /* at a switch or wake-up: slow steps look at the clock */
 	__u64 code_address, code_id;
 	__u64 guard[2]; /* as struct walk_code_memo's, read for a comparison */
 

@@ -20,6 +20,10 @@
 #define PP_SWITCH_WALK_NS 40000U
 #endif
 #define PP_CLOCK_STEPS 32U /* from one look at the clock to the next; a power of two */
+#define PP_CLOCK_NEAR_NS 8000U /* so near to a switch's deadline each step looks */
+/* For so long after the deadline a cut walk's stack may still be copied. */
+#define PP_COPY_LATE_NS 15000U
+#define PP_COPY_CLOCK_CHUNKS 4U /* from one look at the clock to the next */
 /* Walks on a CPU have a budget a period, and save up this much at most. */
 #define PP_BUDGET_PERIOD_NS 10000000U
 #define PP_BUDGET_CREDIT_NS 2000000U
