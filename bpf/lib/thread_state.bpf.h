@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* From the sampled thread to its PyThreadState. */
+/* The slots that hold a thread's PyThreadState, and what the state tells. */
 #ifndef BPF_LIB_THREAD_STATE_H
 #define BPF_LIB_THREAD_STATE_H
 
@@ -82,13 +82,18 @@ static __always_inline __u64 state_field(const struct pp_walk *w, __u16 offset)
 	return *(const __u64 *)(w->state + at);
 }
 
+static __always_inline bool state_read(struct pp_walk *w, __u64 state)
+{
+	return state && !bpf_probe_read_user(w->state, sizeof(w->state), (const void *)state);
+}
+
 /* Reads the head of a thread state and checks that it is this thread's: thread_id is pthread_self(),
  * which on glibc and musl for x86-64 is the thread pointer.  What a thread's own slot holds is its
  * own: a sub-interpreter's state keeps the thread_id of the thread that made it (3.12). */
 static __always_inline bool state_is_ours(struct pp_walk *w, const struct pp_python *py, __u64 state,
 					  __u32 mode)
 {
-	if (!state || bpf_probe_read_user(w->state, sizeof(w->state), (const void *)state))
+	if (!state_read(w, state))
 		return false;
 	if (mode != PP_TLS_GLOBAL && mode != PP_TLS_NONE)
 		return true;
@@ -98,49 +103,6 @@ static __always_inline bool state_is_ours(struct pp_walk *w, const struct pp_pyt
 #else
 	return state_field(w, py->ts_thread_id) == w->thread_pointer;
 #endif
-}
-
-static __always_inline void ask_thread_state(struct pp_walk *w, const struct pp_thread_key *key)
-{
-	struct pp_event event = {
-		.type = PP_EVENT_THREAD_STATE,
-		.tid = w->tid,
-		.time_ns = w->started_ns,
-		.id = w->id,
-	};
-	__u64 asked = 0;
-
-	/* The agent updates this map too, and LRU lists have no guard against an NMI in any kernel. */
-	if (w->may_hold_lock)
-		return;
-	if (bpf_map_update_elem(&thread_states, key, &asked, BPF_NOEXIST))
-		return;
-	if (bpf_ringbuf_output(&events, &event, sizeof(event), 0))
-		count_loss(PP_LOSS_EVENTS_FULL);
-}
-
-/* Leaves the state's address in w->thread_state and its head in w->state. */
-static __always_inline bool find_thread_state(struct pp_walk *w, const struct pp_python *py)
-{
-	struct pp_thread_key key = {.id = w->id, .tid = w->tid};
-	__u64 state = tls_value(w, &w->image.tls[0]), *known;
-
-	if (!state_is_ours(w, py, state, w->image.tls[0].mode)) {
-		state = tls_value(w, &w->image.tls[1]);
-		if (!state_is_ours(w, py, state, w->image.tls[1].mode))
-			state = 0;
-	}
-	if (!state && w->image.tls[1].mode == PP_TLS_NONE) {
-		known = bpf_map_lookup_elem(&thread_states, &key);
-		if (!known)
-			ask_thread_state(w, &key);
-		else if (state_is_ours(w, py, *known, PP_TLS_NONE))
-			state = *known;
-		else if (*known && !w->may_hold_lock)
-			bpf_map_delete_elem(&thread_states, &key); /* freed since: ask again */
-	}
-	w->thread_state = state;
-	return state;
 }
 
 static __always_inline bool holds_gil(struct pp_walk *w, const struct pp_python *py)

@@ -6,7 +6,7 @@
 #define BPF_LIB_WALK_PYTHON_H
 
 #include "lib/code.bpf.h"
-#include "lib/thread_state.bpf.h"
+#include "lib/find_state.bpf.h"
 #include "lib/walk_clock.bpf.h"
 
 /* sizeof(_PyInterpreterFrame) of 3.14 and 3.15; nothing behind it is read, as the frame may end
@@ -190,7 +190,7 @@ int walk_python_begin(__u32 slot)
 		w->py_stop = PP_PY_STOP_NOT_PYTHON;
 		return 1;
 	}
-	if (!find_thread_state(w, py)) {
+	if (!find_thread_state(w, py, slot)) {
 		w->py_stop = PP_PY_STOP_NO_THREAD_STATE;
 		return 1;
 	}

@@ -67,6 +67,17 @@ struct walk_code_memo {
 	__u32 pad;
 } __attribute__((aligned(64)));
 
+/* The search for the thread's state among those of several interpreters. */
+#define WALK_STATES 8U
+struct walk_states {
+	__u64 interp, next; /* the state to look at */
+	__u64 found, mark;  /* what the C stack shows, and where */
+	__u64 mine;	    /* that this thread made, and that runs something */
+	__u64 lowest, highest;
+	__u64 state[WALK_STATES]; /* <= 3.9: those that run something */
+	__u32 count;
+};
+
 struct pp_walk {
 	/* who */
 	struct pp_process_id id;
@@ -103,6 +114,7 @@ struct pp_walk {
 
 	/* Python: the frame to go on with */
 	__u64 thread_state;
+	struct walk_states states;
 	__u64 python_frame, cframe;
 	__u32 py_stop;
 	__u32 python_stored, python_count;

@@ -117,6 +117,13 @@ struct pp_python {
 	__u16 pad_gil;
 	__u32 gc_offset;  /* PP_GC_GLOBAL: low 32 bits of the file address */
 
+	/* <= 3.11: the newest interpreter's address is at interp_head (address in the file; 0: not known, or not
+	 * needed), PyInterpreterState.next at 0. */
+	__u64 interp_head;
+	__u16 interp_threads; /* PyInterpreterState.tstate_head */
+	__u16 ts_next;
+	__u32 pad_interp;
+
 	struct pp_eval_range eval[PP_MAX_EVAL_RANGES]; /* PP_CHAIN_FRAME_OBJECT only */
 };
 _Static_assert(sizeof(struct pp_python) <= 256, "pp_python crosses the kernel boundary");

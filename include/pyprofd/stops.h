@@ -60,6 +60,7 @@
 	X(PERF_MAPS_REFUSED, "perf_maps_refused", "a JIT's /tmp/perf-PID.map was not read: a link, or not the process' own file") \
 	X(SAMPLES_SWALLOWED, "samples_swallowed", "samples not counted: due while another one was walked") \
 	X(SAMPLES_UNSEEN, "samples_unseen", "samples that did not come: another BPF program or a hypervisor had the CPU") \
+	X(STATES_GUESSED, "states_guessed", "Python stacks of a process with several interpreters, of which one was guessed") \
 	X(WAITS_FULL, "waits_full", "waits counted without their stacks: the window's table was full") \
 	X(COARSE_FULL, "coarse_full", "counted without their process as well: so many lost their stacks") \
 	X(ROWS_BOUNDED, "rows_bounded", "counted without their stacks: a window has more counters than the bound") \

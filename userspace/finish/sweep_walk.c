@@ -12,6 +12,7 @@
 #include "finish/miss_walk.h"
 #include "python/python_frames.h"
 #include "python/python_process.h"
+#include "python/python_states.h"
 
 #define PAGE_BYTES 4096U
 #define LISTS_MAX 4096U /* processes whose threads are remembered */
@@ -95,12 +96,20 @@ static bool is_listed_as(const struct python_thread *listed, const struct pp_swe
 
 /* As find_thread_state() of the kernel side. */
 static uint64_t find_state(struct sweep_walker *walker, const struct python_where *where,
-			   const struct pp_sweep_record *thread, struct pp_process_id id,
-			   const struct process_python *python)
+			   const struct pp_sweep_record *thread, uint32_t stack_bytes,
+			   struct pp_process_id id, const struct process_python *python)
 {
-	uint64_t state = python_thread_state_find(where, thread->thread_pointer);
+	const struct python_stack stack = {.thread_pointer = thread->thread_pointer,
+					   .registers = thread->registers,
+					   .bytes = walker->stack,
+					   .size = stack_bytes};
 	const struct thread_list *list;
+	uint64_t state;
 
+	if (python_states_are_several(where))
+		state = python_state_on_stack(where, &stack);
+	else
+		state = python_thread_state_find(where, thread->thread_pointer);
 	/* Where a slot could be read, a thread without a state runs no Python. */
 	if (state || where->tls[1].mode != PP_TLS_NONE)
 		return state;
@@ -113,8 +122,8 @@ static uint64_t find_state(struct sweep_walker *walker, const struct python_wher
 
 /* Sets walker->frames, the flags that they give, and the wait for the GIL. */
 static void walk_python(struct sweep_walker *walker, const struct pp_sweep_record *thread,
-			const struct process *process, const struct process_python *python,
-			struct swept *swept)
+			uint32_t stack_bytes, const struct process *process,
+			const struct process_python *python, struct swept *swept)
 {
 	const struct python_info *info = python->file->python;
 	struct python_where where = {
@@ -122,7 +131,8 @@ static void walk_python(struct sweep_walker *walker, const struct pp_sweep_recor
 
 	if (python_process_tls_read(info, where.pid, where.bias, python->is_musl, where.tls))
 		python_process_tls(info, where.bias, python->is_musl, where.tls);
-	python_frames_read(&where, find_state(walker, &where, thread, process->id, python),
+	python_frames_read(&where,
+			   find_state(walker, &where, thread, stack_bytes, process->id, python),
 			   &walker->frames);
 	swept->flags |= walker->frames.count_flags;
 	if (swept->wait == PP_WAIT_LOCK &&
@@ -180,7 +190,7 @@ static int walk_user(struct sweep_walker *walker, const struct pp_sweep_record *
 	memcpy(miss.registers, thread->registers, sizeof(miss.registers));
 	miss.stack_bytes = copy_stack(walker, (pid_t)process->id.tgid, thread->sp);
 	if (python && python->file && !python->is_refused) {
-		walk_python(walker, thread, process, python, swept);
+		walk_python(walker, thread, miss.stack_bytes, process, python, swept);
 		miss.python = (uint8_t)python->file->python_index;
 		miss.py_stop = (uint8_t)frames->stop;
 		miss.python_stored = (uint16_t)frames->stored;

@@ -302,6 +302,18 @@ static void find_gil_words(const struct elf_image *image, struct python_info *in
 	}
 }
 
+/* From 3.12 on the GILState slot follows a thread from one interpreter to another. */
+static void find_lists(struct python_info *info)
+{
+	if (info->bpf.major == 3 && info->bpf.minor >= 12)
+		return;
+	info->bpf.interp_head = info->symbols.runtime
+					? info->symbols.runtime + info->runtime_interpreters_head
+					: info->symbols.interp_head;
+	info->bpf.interp_threads = (uint16_t)info->interp_threads_head;
+	info->bpf.ts_next = info->ts_next;
+}
+
 static void find_globals(const struct elf_image *image, struct python_info *info)
 {
 	struct pp_python *bpf = &info->bpf;
@@ -342,6 +354,7 @@ int python_info_read(const struct elf_image *image, struct python_info **ret_inf
 		return err;
 	info->is_static_exe = is_executable(image);
 	find_globals(image, info);
+	find_lists(info);
 	if (info->bpf.chain == PP_CHAIN_FRAME_OBJECT)
 		info->bpf.eval_range_count = python_eval_ranges(
 			image,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/lib/thread_state.bpf.h: from a thread to its PyThreadState. */
+/* bpf/lib/find_state.bpf.h and thread_state.bpf.h: from a thread to its PyThreadState. */
 #include "host.h"
 #include "python.h"
 
@@ -146,6 +146,158 @@ static void thread_state__is_looked_up_and_no_more_where_a_lock_may_be_held(void
 	assert_null(bpf_map_lookup_elem(&thread_states, &key));
 }
 
+/* ---- several interpreters ---- */
+
+enum {
+	INTERP_THREADS = 8,
+	TS_NEXT = 0,
+};
+
+static uint64_t main_interpreter, other_interpreter, other_state;
+
+static uint64_t new_interpreter(uint64_t next, uint64_t state)
+{
+	uint64_t at = heap_take(64);
+
+	put_word(at, next);
+	put_word(at + INTERP_THREADS, state);
+	put_word(state + TS_INTERP, at);
+	return at;
+}
+
+/* The thread was bound to state_address, of the main interpreter, first; other_state is of another one, and was
+ * made by another thread. */
+static void several_begin(uint8_t chain, uint8_t minor)
+{
+	uint64_t list = heap_take(32), key = HEAP + 0x9004;
+
+	python_begin(chain, minor);
+	host->python.runtime = 0x8000;
+	host->python.interp_head = list - INTERPRETER;
+	host->python.interp_threads = INTERP_THREADS;
+	host->python.ts_next = TS_NEXT;
+	other_state = heap_take(256);
+	put_word(other_state + TS_THREAD_ID, THREAD_POINTER + 0x1000);
+	main_interpreter = new_interpreter(0, state_address);
+	other_interpreter = new_interpreter(main_interpreter, other_state);
+	put_word(list, other_interpreter);
+	put_word(list + 8, main_interpreter);
+	/* It has left the GIL. */
+	put_word(host->walk.image.tls[0].address, 0);
+	host->walk.thread_pointer = STACK + STACK_BYTES - 0x1000;
+	put_word(state_address + TS_THREAD_ID, host->walk.thread_pointer);
+	host->walk.image.tls[1] = (struct pp_tls){.mode = PP_TLS_PTHREAD_KEY, .address = key};
+	put_u32(key - 4, 1);
+	put_u32(key, 3);
+	put_word(host->walk.thread_pointer + 0x310 + 16 * 3 + 8, state_address);
+	host->walk.sp = STACK + 0x1000;
+}
+
+static bool finds(uint64_t wanted)
+{
+	host->walk.py_stop = 0;
+	host->walk.thread_state = 0;
+	return !walk_python_begin(0) && host->walk.thread_state == wanted;
+}
+
+/* 3.10, 3.11: by where on the C stack the activation is. */
+static void several__innermost_activation_wins(void **state)
+{
+	(void)state;
+	several_begin(PP_CHAIN_FRAME_CFRAME, 10);
+	put_word(state_address + TS_FRAME, heap_take(128));
+	put_word(other_state + TS_FRAME, heap_take(128));
+	put_word(state_address + TS_CFRAME, STACK + 0x3000);
+	put_word(other_state + TS_CFRAME, STACK + 0x2000);
+	assert_true(finds(other_state));
+	put_word(other_state + TS_CFRAME, STACK + 0x4000);
+	assert_true(finds(state_address));
+	/* Below the stack pointer, and above the thread pointer: other threads' stacks. */
+	put_word(other_state + TS_CFRAME, STACK + 0x800);
+	assert_true(finds(state_address));
+	put_word(state_address + TS_CFRAME, STACK + 0x800);
+	put_word(other_state + TS_CFRAME, STACK + STACK_BYTES - 0x800);
+	assert_true(finds(state_address)); /* its first one: nothing of it runs here */
+	assert_int_equal(host->losses[PP_LOSS_STATES_GUESSED], 0);
+}
+
+static void several__state_in_registers_or_on_the_stack(void **state)
+{
+	(void)state;
+	several_begin(PP_CHAIN_FRAME_OBJECT, 9);
+	put_word(state_address + TS_FRAME, heap_take(128));
+	put_word(other_state + TS_FRAME, heap_take(128));
+	put_word(STACK + 0x1000 + 0x2000, state_address);
+	assert_true(finds(state_address));
+	put_word(STACK + 0x1000 + 0x1ff8, other_state);
+	assert_true(finds(other_state));
+	put_word(other_state + TS_FRAME, 0); /* it runs nothing */
+	assert_true(finds(state_address));
+	put_word(other_state + TS_FRAME, heap_take(128));
+	host->walk.registers[12] = state_address;
+	assert_true(finds(state_address));
+	host->walk.registers[12] = 0;
+	/* One that was freed: its memory says something else. */
+	put_word(other_state + TS_INTERP, 0x1234);
+	assert_true(finds(state_address));
+	assert_int_equal(host->losses[PP_LOSS_STATES_GUESSED], 0);
+}
+
+static void several__a_guess_is_counted(void **state)
+{
+	(void)state;
+	several_begin(PP_CHAIN_FRAME_OBJECT, 9);
+	assert_true(finds(state_address)); /* neither runs: nothing to guess */
+	assert_int_equal(host->losses[PP_LOSS_STATES_GUESSED], 0);
+	put_word(other_state + TS_FRAME, heap_take(128));
+	put_word(other_state + TS_THREAD_ID, host->walk.thread_pointer);
+	assert_true(finds(other_state)); /* the thread made it, and it runs */
+	assert_int_equal(host->losses[PP_LOSS_STATES_GUESSED], 1);
+	put_word(state_address + TS_FRAME, heap_take(128));
+	assert_true(finds(state_address));
+	assert_int_equal(host->losses[PP_LOSS_STATES_GUESSED], 2);
+}
+
+static void several__lists_without_an_end_are_bounded(void **state)
+{
+	uint64_t next;
+
+	(void)state;
+	several_begin(PP_CHAIN_FRAME_OBJECT, 9);
+	put_word(other_state + TS_NEXT, other_state);
+	put_word(other_state + TS_FRAME, heap_take(128));
+	assert_true(finds(state_address));
+	assert_true(host->user_reads < 1000);
+	/* More running states than are remembered: the thread's own is. */
+	put_word(other_state + TS_NEXT, 0);
+	for (int i = 0; i < 12; i++) {
+		next = heap_take(256);
+		put_word(next + TS_INTERP, other_interpreter);
+		put_word(next + TS_FRAME, heap_take(128));
+		put_word(next + TS_NEXT, read_u64(other_interpreter + INTERP_THREADS));
+		put_word(other_interpreter + INTERP_THREADS, next);
+	}
+	put_word(other_state + TS_THREAD_ID, host->walk.thread_pointer);
+	put_word(STACK + 0x1100, other_state);
+	assert_true(finds(other_state));
+}
+
+static void several__one_interpreter_costs_one_read(void **state)
+{
+	uint64_t reads;
+
+	(void)state;
+	several_begin(PP_CHAIN_FRAME_CFRAME, 10);
+	put_word(host->python.interp_head + INTERPRETER, main_interpreter);
+	host->user_reads = 0;
+	assert_true(finds(state_address));
+	reads = host->user_reads;
+	host->python.interp_head = 0;
+	host->user_reads = 0;
+	assert_true(finds(state_address));
+	assert_int_equal(reads, host->user_reads + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +309,11 @@ int main(void)
 		host_test(thread_state__global_one_of_another_thread_is_refused),
 		host_test(thread_state__is_asked_for_once_and_used_when_answered),
 		host_test(thread_state__is_looked_up_and_no_more_where_a_lock_may_be_held),
+		host_test(several__innermost_activation_wins),
+		host_test(several__state_in_registers_or_on_the_stack),
+		host_test(several__a_guess_is_counted),
+		host_test(several__lists_without_an_end_are_bounded),
+		host_test(several__one_interpreter_costs_one_read),
 	};
 
 	return cmocka_run_group_tests_name("bpf/thread_state", tests, NULL, NULL);

@@ -22,7 +22,8 @@ def api():
         return (lambda: module.create("isolated")), module.exec
     except ImportError:
         import _xxsubinterpreters as module
-        return (lambda: module.create(isolated=True)), module.run_string
+        keywords = {"isolated": True} if sys.version_info >= (3, 9) else {}
+        return (lambda: module.create(**keywords)), module.run_string
 
 
 def in_main():
