@@ -277,10 +277,14 @@ static int finish_window(struct profile_reader *reader)
 					.delta = reader->delta,
 					.delta_count = reader->delta_count,
 					.period = reader->tables.period};
+	const struct profile_options *options = &reader->profile->options;
 	int err;
 
 	if (!reader->options.window_done)
 		return 0;
+	window.counts_effective =
+		reader->count_index >= 0 &&
+		!strcmp(options->value_type[reader->count_index].type, "effective");
 	for (size_t i = 0; i < window.delta_count; i++)
 		if (__builtin_add_overflow(window.total, window.delta[i].value, &window.total))
 			window.total = INT64_MAX;

@@ -33,6 +33,7 @@ struct profile_window {
 	size_t delta_count;
 	int64_t total;	/* of the deltas' values */
 	int64_t period; /* 0: the file does not say */
+	bool counts_effective; /* the deltas' counts are of the type `effective` */
 };
 
 struct profile_read_options {

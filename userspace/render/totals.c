@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/saturating.h"
+#include "render/share_error.h"
 
 #define NO_CODE UINT32_MAX
 #define UNKNOWN -1.0
@@ -190,6 +191,7 @@ int totals_add_window(struct totals *totals, struct profile *profile,
 	}
 	close_sum(&totals->all, window->total, window->total);
 	totals->windows++;
+	totals->few_known |= window->counts_effective;
 	totals->duration_ns += window->duration_ns;
 	return 0;
 }
@@ -217,10 +219,11 @@ static double error_of_windows(const struct totals *totals, const struct totals_
  * squares; that of the share follows from the events in it and the others. */
 static double error_of_events(const struct totals *totals, const struct totals_sum *sum)
 {
-	double p = totals_share(totals, sum);
-	double variance = (1 - 2 * p) * sum->per_event + p * p * totals->all.per_event;
+	const struct share_part part = {.value = (double)sum->value, .per_event = sum->per_event};
+	const struct share_part all = {.value = (double)totals->all.value,
+				       .per_event = totals->all.per_event};
 
-	return variance > 0 ? sqrt(variance) / (double)totals->all.value : 0;
+	return share_error(&part, &all, totals->few_known);
 }
 
 double totals_share_error(const struct totals *totals, const struct totals_sum *sum)

@@ -43,6 +43,7 @@ struct totals {
 	struct id_map row_of_code; /* without groups: saves the search */
 	struct totals_sum all;
 	uint32_t windows;
+	bool few_known;	      /* the number of events is the effective one, as in share_error.h */
 	uint64_t duration_ns; /* sum */
 	uint32_t *touched;    /* rows of the window being read */
 	uint32_t touched_count, touched_capacity;

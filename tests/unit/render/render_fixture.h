@@ -16,6 +16,7 @@ struct fixture {
 	struct profile *profile;
 	struct profile_delta delta[512];
 	size_t delta_count;
+	bool counts_effective; /* of each window */
 };
 
 static inline void fixture_init(struct fixture *f)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: render/totals.c render/code_table.c render/short_paths.c render/groups.c render/frame_text.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
+/* sources: render/totals.c render/share_error.c render/code_table.c render/short_paths.c render/groups.c render/frame_text.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 #include "render_fixture.h"
 
 #include <math.h>
@@ -8,8 +8,10 @@
 
 static void end_window(struct fixture *f, struct totals *totals)
 {
-	struct profile_window window = {
-		.duration_ns = 1000000000, .delta = f->delta, .delta_count = f->delta_count};
+	struct profile_window window = {.duration_ns = 1000000000,
+					.delta = f->delta,
+					.delta_count = f->delta_count,
+					.counts_effective = f->counts_effective};
 
 	for (size_t i = 0; i < f->delta_count; i++)
 		window.total += f->delta[i].value;
@@ -73,6 +75,34 @@ static void totals__one_window_has_the_error_of_its_samples(void **state)
 			 187);
 }
 
+/* The same samples, if each stood for others: as many as there are say how far off their own spread is. */
+static void totals__few_that_stand_for_others_have_a_larger_error(void **state)
+{
+	static const struct {
+		uint32_t a, b;
+		double error;
+	} of[] = {
+		{25, 75, 0.0433012 * 1.0290}, /* t of 42.9 degrees of freedom is 2.0168, not 1.96 */
+		{2, 2, 0.25 * 1.4163},	      /* of 4: 2.7764 */
+		{1, 1, 0.5},		      /* of a single event: sqrt(p (1 - p)) */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
+		CLEANUP(fixture_release) struct fixture f = {0};
+		CLEANUP(totals_release) struct totals totals;
+		double error;
+
+		begin(&f, &totals, CODE_BY_FUNCTION);
+		f.counts_effective = true;
+		add(&f, "main;a", of[i].a, 0);
+		add(&f, "main;b", of[i].b, 0);
+		end_window(&f, &totals);
+		error = totals_share_error(&totals, &row_of(&totals, "a")->self);
+		assert_true(fabs(error / of[i].error - 1) < 0.001);
+	}
+}
+
 static void totals__many_windows_have_the_error_of_their_spread(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f = {0};
@@ -129,6 +159,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(totals__recursion_counts_once_in_total),
 		cmocka_unit_test(totals__one_window_has_the_error_of_its_samples),
+		cmocka_unit_test(totals__few_that_stand_for_others_have_a_larger_error),
 		cmocka_unit_test(totals__many_windows_have_the_error_of_their_spread),
 		cmocka_unit_test(totals__lines_of_one_function_are_apart),
 		cmocka_unit_test(totals__by_group_sums_processes),
