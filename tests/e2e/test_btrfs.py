@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""On btrfs mappings show one device for all subvolumes, each of which numbers its files itself."""
+import os
+import shutil
+import subprocess
+
+import harness
+from harness import need
+
+NAMES = ["work_in_first", "work_in_second"]
+
+
+def run(*words):
+    return subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode
+
+
+def subvolumes():
+    """Two subvolumes of one file system, each with its program as its first file."""
+    for tool in ("mkfs.btrfs", "btrfs", "cc"):
+        need(shutil.which(tool), "no " + tool)
+    folder = harness.temporary()
+    image, mounted = os.path.join(folder, "image"), os.path.join(folder, "mounted")
+    os.mkdir(mounted)
+    with open(image, "wb") as file:
+        file.truncate(200 << 20)
+    need(run("mkfs.btrfs", "-q", image) == 0, "mkfs.btrfs makes no file system")
+    need(run("mount", "-o", "loop", image, mounted) == 0, "this kernel mounts no btrfs from a file")
+    paths = []
+    for name in NAMES:
+        program = os.path.join(folder, name)
+        subprocess.check_call(["cc", "-O1", "-DWORK=" + name, "-o", program,
+                               os.path.join(harness.TARGETS, "two_names.c")])
+        paths.append(os.path.join(mounted, name))
+        subprocess.check_call(["btrfs", "-q", "subvolume", "create", paths[-1]])
+    os.sync()
+    for name, path in zip(NAMES, paths):
+        shutil.copy(os.path.join(folder, name), os.path.join(path, "program"))
+    os.sync()
+    return folder, paths
+
+
+def mapping(pid):
+    """(device, inode, path) of its program, as mappings show it."""
+    with open("/proc/%d/maps" % pid, encoding="utf-8") as file:
+        words = file.readline().split()
+    return words[3], words[4], words[5]
+
+
+def begin(folder, path):
+    """The subvolume's program, under the path that both have."""
+    same = os.path.join(folder, "same")
+    os.makedirs(same, exist_ok=True)
+    program = subprocess.Popen(["unshare", "-m", "sh", "-c", 'mount --bind "$0" "$1" && exec "$1/program"', path, same])
+    harness.wait_for(lambda: mapping(program.pid)[2] == same + "/program", what="the program")
+    return program
+
+
+def end(folder, programs):
+    for program in programs:
+        program.kill()
+        program.wait()
+    harness.wait_for(lambda: run("umount", os.path.join(folder, "mounted")) == 0, what="the end of the mount")
+
+
+def check(out, programs):
+    assert len({mapping(p.pid) for p in programs}) == 1, [mapping(p.pid) for p in programs]
+    for program, name in zip(programs, NAMES):
+        samples = harness.samples(out, pid=program.pid)
+        assert harness.total(samples) > 20, harness.show(samples)
+        harness.expect_share(samples, lambda s, name=name: any(f.name == name for f in s.frames), 0.9, name)
+
+
+def test_files_of_two_subvolumes_under_one_path():
+    folder, paths = subvolumes()
+    programs = []
+    try:
+        programs = [begin(folder, path) for path in paths]
+        check(harness.profile([p.pid for p in programs], hz=199, duration=3).out, programs)
+    finally:
+        end(folder, programs)
