@@ -150,7 +150,7 @@ struct pp_thread {
 _Static_assert(sizeof(struct pp_thread) % 8 == 0, "pp_thread crosses the kernel boundary");
 _Static_assert(PP_MAX_PYTHONS <= 256, "pp_thread.python");
 
-/* A thread may take one of four slots: the one that its id points to, and three that a hash of it does. */
+/* A thread may take one of four slots: the one at its tid, or one of three at a hash of its tid. */
 static __inline__ __u32 pp_thread_index(__u32 tid, __u32 way, __u32 mask)
 {
 	return (way ? (tid * 0x9e3779b1U >> 8) ^ (way - 1) : tid) & mask;

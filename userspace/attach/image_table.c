@@ -8,13 +8,13 @@
 #include "base/clock.h"
 #include "python/python_process.h"
 
-/* A run of chunks in map_sets[]. */
+/* Consecutive chunks in map_sets[]. */
 struct map_set {
 	uint32_t first, count;
 	uint32_t references;
 };
 
-/* A run that a walk may still read. */
+/* Chunks that a walk may still read. */
 struct retired_run {
 	uint32_t first, count;
 	uint32_t ticks;
@@ -25,7 +25,7 @@ struct process_tables {
 	struct map_set *set; /* NULL: none */
 	struct pp_image image;
 	struct process_python python;
-	uint32_t *file; /* ids this process refers to; owned */
+	uint32_t *file; /* ids that this process refers to; owned */
 	size_t file_count;
 };
 
@@ -69,7 +69,7 @@ void image_table_free(struct image_table *table)
 	free(table);
 }
 
-/* ---- runs of chunks ---- */
+/* ---- chunks ---- */
 
 static int run_take(struct image_table *table, uint32_t count, uint32_t *ret_first)
 {
@@ -79,7 +79,7 @@ static int run_take(struct image_table *table, uint32_t count, uint32_t *ret_fir
 		uint32_t at = (table->cursor + step) % table->chunk_count;
 
 		if (at == 0)
-			length = 0; /* a run does not wrap */
+			length = 0; /* consecutive chunks do not wrap */
 		length = table->taken[at] ? 0 : length + 1;
 		if (length < count)
 			continue;
@@ -146,7 +146,8 @@ static void range_add(struct range_list *list, uint64_t start, struct pp_range r
 	list->range[list->count++] = range;
 }
 
-/* Two ranges of one file that go on where the other ends are one; so are anonymous neighbours. */
+/* Returns whether a mapping continues the last range: as the same file at the next offset, or as
+ * anonymous memory. */
 static bool continues(const struct range_list *list, uint64_t end, const struct mapping *mapping,
 		      const struct pp_range *range)
 {
@@ -172,7 +173,7 @@ static int list_ranges(struct image_table *table, struct process *process, struc
 					 .page0 = file ? file->page0 : 0,
 					 .bias = mapping->bias};
 
-		/* A file without pages (not ELF, or no room) is code without rows. */
+		/* A file without pages (not ELF, or no room) counts as code without rows. */
 		if (!file || !file->has_pages)
 			range = (struct pp_range){.file = PP_FILE_ANONYMOUS};
 		if (continues(list, end, mapping, &range)) {
@@ -211,7 +212,8 @@ static int write_set(struct image_table *table, const struct range_list *list,
 		size_t at = i % PP_MAP_CHUNK_RANGES;
 
 		chunk->start[at] = i < ranges ? list->start[i] : UINT64_MAX;
-		/* What was cut off must not pass for the last range: that one becomes the gap. */
+		/* When ranges were cut off, the last one that is left becomes a gap, because it
+		 * would cover them. */
 		chunk->range[at] = i < ranges && (i + 1 < ranges || ranges == list->count) ?
 					   list->range[i] :
 					   (struct pp_range){};
@@ -226,7 +228,7 @@ static int python_slot(struct image_table *table, struct file *file)
 {
 	if (file->python_index)
 		return 0;
-	if (table->python_count >= PP_MAX_PYTHONS - 1) { /* records carry 1 + index in a byte */
+	if (table->python_count >= PP_MAX_PYTHONS - 1) { /* records hold 1 + index in a byte */
 		file->python_reason = "more interpreter files on this host than the table holds";
 		return -ENOSPC;
 	}
@@ -252,7 +254,7 @@ const struct python_info *image_table_python_info(const struct image_table *tabl
 	return file ? file->python : NULL;
 }
 
-/* The first mapped file that is an interpreter we can read. */
+/* Finds the first mapped file that is an interpreter we can read. */
 static void find_python(struct image_table *table, struct process *process,
 			struct process_tables *tables)
 {
@@ -274,7 +276,7 @@ static void find_python(struct image_table *table, struct process *process,
 			python->reason = file->python_reason;
 		}
 	}
-	/* What was found out holds for the same interpreter: another may be loaded later. */
+	/* Earlier findings hold only for the same interpreter: another may be loaded later. */
 	if (python->is_refused || (python->file && python->file == before.file))
 		python->reason = before.reason;
 	if (python->is_refused ||
@@ -296,8 +298,8 @@ static void fill_python(struct image_table *table, struct process *process,
 		return;
 	image->python = python->file->python_index;
 	image->python_bias = python->bias;
-	/* Before the loader has relocated the process only plain sources are known; the self-test's
-	 * retry publishes again. */
+	/* Before the loader has relocated the process only plain sources are known; when the
+	 * self-test is retried, it publishes again. */
 	if (python_process_tls_read(python->file->python, (pid_t)process->id.tgid, python->bias,
 				    python->is_musl, image->tls))
 		python_process_tls(python->file->python, python->bias, python->is_musl, image->tls);
@@ -334,7 +336,8 @@ static void refer_files(struct image_table *table, struct process_tables *tables
 	}
 }
 
-/* New references before the old ones go, so that a file in both never falls to 0. */
+/* Takes the new references before it drops the old ones, so that a file in both never falls to
+ * 0. */
 static int take_file_references(struct image_table *table, const struct process *process,
 				struct process_tables *tables)
 {
@@ -402,7 +405,7 @@ int image_table_publish(struct image_table *table, struct process *process, uint
 	err = kernel_side_set_image(table->side, process->id, &tables->image);
 	set_unref(table, tables->set);
 	tables->set = set;
-	process->mappings_changed = full != 0; /* no room: tried again */
+	process->mappings_changed = full != 0; /* no room: retried later */
 	return full ? full : err;
 }
 
@@ -425,10 +428,12 @@ int image_table_fork(struct image_table *table, const struct process *parent, st
 	err = take_file_references(table, child, to);
 	if (err)
 		return err;
-	/* The same array of mappings, until one side changes it: nothing to publish. */
+	/* Parent and child share the array of mappings until one of them changes it: nothing to
+	 * publish. */
 	child->mappings_changed = parent->mappings_changed || child->mapping != parent->mapping ||
 				  !to->set;
-	/* The kernel side copied the image at fork; the parent's may have changed since. */
+	/* The kernel side copied the process context at fork; the parent's may have changed
+	 * since. */
 	return kernel_side_set_image(table->side, child->id, &to->image);
 }
 

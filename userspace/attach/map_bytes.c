@@ -3,7 +3,7 @@
 
 #include <bpf/libbpf.h>
 
-#define MAP_OWN_BYTES 12288U   /* struct bpf_map and what surrounds it, and the rest of a page */
+#define MAP_OWN_BYTES 12288U   /* struct bpf_map and what belongs to it, and the rest of a page */
 #define HASH_ELEMENT_BYTES 48U /* struct htab_elem */
 #define HASH_BUCKET_BYTES 16U  /* struct bucket, without lock debugging */
 
@@ -12,7 +12,7 @@ static uint64_t round_up_8(uint64_t bytes)
 	return (bytes + 7) & ~7ULL;
 }
 
-/* As many buckets as elements, rounded up to a power of two. */
+/* Returns the bytes of the buckets: as many as elements, rounded up to a power of two. */
 static uint64_t buckets_bytes(uint32_t elements)
 {
 	uint64_t buckets = 1;
@@ -32,7 +32,7 @@ uint64_t map_bytes(const struct bpf_map *map, uint32_t cpu_count)
 	switch (bpf_map__type(map)) {
 	case BPF_MAP_TYPE_PERCPU_ARRAY:
 		return MAP_OWN_BYTES + entries * (sizeof(void *) + value * cpu_count);
-	case BPF_MAP_TYPE_HASH: /* a CPU has an element to spare, with which it replaces one */
+	case BPF_MAP_TYPE_HASH: /* each CPU has a spare element, with which it replaces another */
 		return MAP_OWN_BYTES + (entries + cpu_count) * element +
 		       buckets_bytes((uint32_t)entries);
 	case BPF_MAP_TYPE_LRU_HASH:

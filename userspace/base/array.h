@@ -10,7 +10,8 @@
 
 #define ARRAY_FIRST_CAPACITY 64U
 
-/* The array with room for one more item, or NULL: then it is as it was.  max: of its count's type. */
+/* Returns the array with room for one more item, or NULL, and then the old array stays valid.  max:
+ * the largest number that the count's type holds. */
 static inline void *array_grown(void *array, size_t count, size_t *capacity, size_t max,
 				size_t item_bytes)
 {
@@ -27,7 +28,8 @@ static inline void *array_grown(void *array, size_t count, size_t *capacity, siz
 	return grown;
 }
 
-/* Room for one more item; count and capacity are unsigned, of any size.  0 or -ENOMEM. */
+/* Makes room for one more item; count and capacity are unsigned, of any size.  Returns 0 or
+ * -ENOMEM. */
 #define ARRAY_RESERVE(array, count, capacity)                                                      \
 	({                                                                                         \
 		size_t capacity_ = (capacity);                                                     \

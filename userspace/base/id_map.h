@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was found for an id, so that it is looked for once: the index of an item by the id of another one.  For
- * ids that count from 0. */
+/* Remembers for each id the index of the item that was found for it, so that each id is searched
+ * for only once.  Ids count from 0. */
 #ifndef BASE_ID_MAP_H
 #define BASE_ID_MAP_H
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All zero is an empty map. */
+/* A zeroed map is empty. */
 struct id_map {
 	uint32_t *index_plus_1; /* owned; 0: not asked for yet */
 	uint32_t count;
@@ -30,7 +30,8 @@ static inline bool id_map_find(const struct id_map *map, uint32_t id, uint32_t *
 	return true;
 }
 
-/* Room for ids below `count`; they grow in the steps of the array that they are of.  0 or -ENOMEM. */
+/* Makes room for ids below `count`; the map grows in the same steps as the array of the ids.
+ * Returns 0 or -ENOMEM. */
 static inline int id_map_reserve(struct id_map *map, uint32_t count)
 {
 	uint32_t *grown;
@@ -46,7 +47,7 @@ static inline int id_map_reserve(struct id_map *map, uint32_t count)
 	return 0;
 }
 
-/* There is room for the id. */
+/* Stores an index; there must be room for the id. */
 static inline void id_map_set(struct id_map *map, uint32_t id, uint32_t index)
 {
 	map->index_plus_1[id] = index + 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sums of what a file says stop at the ends of their type. */
+/* Adds numbers from files: a sum that overflows becomes the largest or smallest number of its
+ * type. */
 #ifndef BASE_SATURATING_H
 #define BASE_SATURATING_H
 

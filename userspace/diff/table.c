@@ -80,7 +80,7 @@ static struct diff_code code_of_frame(const struct profile *profile, const struc
 	return code;
 }
 
-/* A location that is new is one of the side being read, so the lines become those of B. */
+/* A new location comes from the side being read, so the lines shown become those of B. */
 static int row_of_location(struct diff_data *data, enum diff_by by, uint32_t location,
 			   uint32_t *ret_row)
 {
@@ -123,7 +123,8 @@ static bool stack_equal(const void *context, uint32_t index, const void *arg)
 		       (size_t)key->count * sizeof(key->data->stack_frame[0]));
 }
 
-/* Puts the functions of a stack behind those of the stacks before; taken off when known. */
+/* Appends the functions of a stack to those of earlier stacks; the caller removes them when they
+ * are known. */
 static int push_frames(struct diff_data *data, const struct stack *stack)
 {
 	int err = 0;
@@ -302,7 +303,7 @@ static int add_delta(struct diff_data *data, const struct addition *add)
 	return err;
 }
 
-/* Of rows of the profile, for the page. */
+/* Adds to the row of the profile, for the page. */
 static int add_row_value(struct diff_data *data, const struct addition *add)
 {
 	struct diff_side *side = &data->side[add->side];

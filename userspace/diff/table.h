@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two sides, each of windows, read into one profile: the time of every function, line and stack in
- * every window of both.  Equal code of both sides is one row, also when it stands on other lines. */
+ * every window of both.  Equal code of both sides is one row, even when its line numbers differ. */
 #ifndef DIFF_TABLE_H
 #define DIFF_TABLE_H
 
@@ -10,14 +10,15 @@
 #include "pprof/profile_read.h"
 #include "profile/profile_data.h"
 
-/* Above, neighbours are put together, so memory does not grow with the number of windows. */
+/* Above this, neighbouring windows are merged, so that memory does not grow with their number. */
 #define DIFF_MAX_SLOTS 256U
 
 enum diff_side_id { DIFF_A, DIFF_B, DIFF_SIDES };
 enum diff_by { DIFF_BY_FUNCTION, DIFF_BY_LINE, DIFF_BY_STACK, DIFF_TABLES };
 enum diff_column { DIFF_SELF, DIFF_TOTAL, DIFF_COLUMNS };
 
-/* Strings of the profile.  offset: of the line from where its function starts; else of the file. */
+/* Ids of strings of the profile.  offset: of the line from the start of its function, else from the
+ * start of the file. */
 struct diff_code {
 	uint32_t name, file, module, class, offset;
 	uint32_t has_start; /* offset counts from the function's start */
@@ -39,20 +40,20 @@ struct diff_series {
 	struct diff_sum sum[DIFF_COLUMNS];
 };
 
-/* What was found out about one column of a row; significance.h. */
+/* The result of the tests for one column of a row; significance.h. */
 struct diff_change {
 	double share[DIFF_SIDES], cov[DIFF_SIDES]; /* cov < 0: not known */
 	double low, high; /* of 95 % of the change; low > high: not known */
-	double p;	  /* corrected; < 0: too few samples to test */
+	double p;	  /* corrected for the number of tests; < 0: too few samples to test */
 };
 
 struct diff_row {
-	struct diff_code code;		   /* not of stacks */
-	uint32_t first_frame, frame_count; /* of stacks: in diff_data.stack_frame */
+	struct diff_code code;		   /* not for stacks */
+	uint32_t first_frame, frame_count; /* for stacks: range in diff_data.stack_frame */
 	uint32_t start_line;		   /* as last seen; 0: unknown */
 	struct diff_series side[DIFF_SIDES];
 	struct diff_change change[DIFF_COLUMNS];
-	uint64_t last_sample; /* number: recursion counts once in total */
+	uint64_t last_sample; /* its number: recursion counts once in total */
 };
 
 struct diff_table {
@@ -63,7 +64,7 @@ struct diff_table {
 };
 
 struct diff_side {
-	double weight[DIFF_MAX_SLOTS]; /* all time of each slot */
+	double weight[DIFF_MAX_SLOTS]; /* total time of each slot */
 	double duration[DIFF_MAX_SLOTS];
 	uint32_t slot_count, stride; /* stride: windows a slot */
 	uint32_t windows;
@@ -73,7 +74,7 @@ struct diff_side {
 	uint32_t value_count;
 };
 
-/* All zero is nothing read yet.  Release with diff_data_release(). */
+/* A zeroed one is empty.  Release with diff_data_release(). */
 struct diff_data {
 	const struct profile *profile; /* borrowed */
 	struct diff_side side[DIFF_SIDES];
@@ -84,10 +85,11 @@ struct diff_data {
 };
 
 void diff_data_release(struct diff_data *data);
-/* The profile is the same at each call; side A's windows come before B's.  0 or -ENOMEM. */
+/* Adds a window to a side.  The profile is the same at each call; all windows of side A come before
+ * those of B.  Returns 0 or -ENOMEM. */
 int diff_data_add_window(struct diff_data *data, enum diff_side_id side, struct profile *profile,
 			 const struct profile_window *window);
-/* The line to show; 0: unknown. */
+/* Returns the line to show; 0: unknown. */
 uint32_t diff_row_line(const struct diff_row *row, enum diff_by by);
 
 #endif

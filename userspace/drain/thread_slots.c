@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-/* A write lasts as long as the walk within it: 2 ms in all are more than one may take. */
+/* A write lasts as long as the walk inside it: 2 ms in all is more than one walk may take. */
 #define MOVES_FACTOR 0x9e3779b97f4a7c15ULL /* odd: a change of one slot changes the sum */
 #define READ_TRIES 40
 #define WRITER_NS 50000

@@ -15,15 +15,15 @@
 #include "base/io.h"
 #include "base/kinds.h"
 
-#define ANSWER_SECONDS 90 /* longer than a request may wait for its turn */
+#define ANSWER_SECONDS 90 /* longer than a request may have to wait */
 #define PROGRAM_BYTES 4096U
 #define SAID_BYTES 65536U
 
 struct live_client {
 	int fd;
-	pid_t pid; /* of the private capture; 0: there is none */
-	int said;  /* what it prints; -1 */
-	FILE *words; /* borrowed: for the user */
+	pid_t pid; /* of the private capture; 0: none */
+	int said;  /* its output; -1: none */
+	FILE *words; /* borrowed: for messages to the user */
 };
 
 static int connect_to(const char *path, int *ret_fd)
@@ -44,7 +44,7 @@ static int connect_to(const char *path, int *ret_fd)
 
 /* ---- a private capture ---- */
 
-/* pyprofd beside this program, else wherever PATH has it. */
+/* Finds pyprofd beside this program, or else in PATH. */
 static void find_program(char program[PROGRAM_BYTES])
 {
 	static const char name[] = "pyprofd";
@@ -61,10 +61,10 @@ static void find_program(char program[PROGRAM_BYTES])
 	memcpy(program, name, sizeof(name));
 }
 
-/* What has to be captured for it, and no more. */
+/* Selects what the private capture has to record, and no more. */
 static void find_events(const struct live_request *request, char ret_events[CAPTURE_NAMES_CHARS])
 {
-	/* A window of top, and a dump: as kind wall. */
+	/* A window of top, or a dump, needs the same as kind wall. */
 	uint32_t kinds = request->kinds ? request->kinds : 1U << PP_PROFILE_WALL;
 	uint32_t captures = 0;
 
@@ -77,13 +77,13 @@ static void find_events(const struct live_request *request, char ret_events[CAPT
 static void run_private(int connected, int said, const char *events)
 {
 	char program[PROGRAM_BYTES], live[32];
-	int fd = dup(connected); /* the copy stays open in the new program */
+	int fd = dup(connected); /* the copy stays open across exec */
 	sigset_t none;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	/* Ctrl-C is for who asked. */
+	/* Ctrl-C must reach only this program. */
 	(void)setpgid(0, 0);
 	find_program(program);
 	snprintf(live, sizeof(live), "fd:%d", fd);
@@ -94,7 +94,8 @@ static void run_private(int connected, int said, const char *events)
 	_exit(127);
 }
 
-/* It serves the other end of a pair: no file to leave behind, and nobody else can ask it. */
+/* Starts a private capture that serves the other end of a socket pair: it leaves no file behind,
+ * and nobody else can connect. */
 static int start_private(struct live_client *client, const struct live_request *request,
 			 int *ret_fd)
 {

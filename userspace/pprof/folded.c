@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* profile -> folded text.  Each distinct frame is rendered once; lines exist only in the result. */
+/* Writes a profile as folded text.  Each distinct frame is formatted once; lines exist only in the
+ * result. */
 #include "pprof/folded.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ static void writer_release(struct folded_writer *writer)
 	free(writer->row);
 }
 
-/* Keeps the text with what folded text cannot hold replaced. */
+/* Stores a text in which the characters that folded text cannot hold are replaced. */
 static int keep_text(struct folded_writer *writer, const char *text, size_t size, uint32_t *ret_id)
 {
 	OWNED_MEM char *clean = reallocarray(NULL, size + 1, UTF8_CLEAN_MAX_GROWTH);
@@ -111,7 +112,7 @@ static const char *label_text(const struct profile *profile, uint32_t set, const
 		       : "";
 }
 
-/* "process 12: python3" from a number and a name; nothing without the number. */
+/* Formats "process 12: python3" from a number and a name; nothing without the number. */
 static int add_head(struct folded_writer *writer, uint32_t set, struct folded_head *head,
 		    const char *what, const char *number_key, const char *name)
 {
@@ -165,7 +166,7 @@ static uint32_t line_length(const struct folded_writer *writer, uint32_t row)
 	return writer->head[at->label_set].count + writer->profile->stacks.stack[at->stack].count;
 }
 
-/* The text of the i-th frame of a line, root first. */
+/* Returns the text of the i-th frame of a line, root first. */
 static uint32_t line_text(const struct folded_writer *writer, uint32_t row, uint32_t i)
 {
 	const struct profile_row *at = &writer->profile->row[row];
@@ -177,7 +178,7 @@ static uint32_t line_text(const struct folded_writer *writer, uint32_t row, uint
 	return writer->location_text[stack->location[stack->count - 1 - (i - head->count)]];
 }
 
-/* As if both frames were followed by what follows them in their lines: ';', or nothing. */
+/* Compares two frames as parts of their lines, in which ';' or nothing follows them. */
 static int compare_frames(const struct folded_writer *writer, uint32_t text_a, bool is_last_a,
 			  uint32_t text_b, bool is_last_b)
 {
@@ -195,7 +196,7 @@ static int compare_frames(const struct folded_writer *writer, uint32_t text_a, b
 	return next_a - next_b;
 }
 
-/* Byte order of the stacks' texts, as `LC_ALL=C sort` has it. */
+/* Sorts by the bytes of the stacks' texts, like `LC_ALL=C sort`. */
 static int compare_rows(const void *a, const void *b, void *context)
 {
 	const struct folded_writer *writer = context;
@@ -239,7 +240,8 @@ static char *put_line(const struct folded_writer *writer, uint32_t row, int64_t 
 	return put + snprintf(put, MAX_COUNT_CHARS, " %" PRId64 "\n", value);
 }
 
-/* Rows with equal text (other addresses in one function, other labels) become one line. */
+/* Writes the lines.  Rows with equal text (other addresses in one function, other labels) become
+ * one. */
 static int put_lines(struct folded_writer *writer, char **ret_text, size_t *ret_size)
 {
 	OWNED_MEM char *text = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* profile -> gzip'd pprof, element by element: the whole message is never in memory. */
+/* Writes a profile as gzip'd pprof, element by element: the whole message is never in memory. */
 #include "pprof/pprof.h"
 
 #include <errno.h>
@@ -109,7 +109,7 @@ static int put_sample_types(struct pprof_writer *writer)
 	return 0;
 }
 
-/* Everything of Profile that is not a list of messages or strings. */
+/* Writes the fields of Profile that are not lists of messages or strings. */
 static int put_window(struct pprof_writer *writer)
 {
 	const struct profile *profile = writer->profile;
@@ -144,8 +144,8 @@ static int put_window(struct pprof_writer *writer)
 	return gzip_sink_put_fields(writer->sink, &message.base);
 }
 
-/* Returns the number of labels in *ret_count; those with an empty text are left out, for a reader
- * would take them for the number 0. */
+/* Converts labels; *ret_count is their number.  Labels with an empty text are left out, because a
+ * reader would take them for the number 0. */
 static int label_messages(struct pprof_writer *writer, const struct label_set *set,
 			  Perftools__Profiles__Label *message, size_t *ret_count)
 {
@@ -229,7 +229,7 @@ static int put_all(struct pprof_writer *writer)
 		err = put_sample(writer, i);
 	if (!err)
 		err = pprof_code_write(&writer->code);
-	/* Last: the others have put their texts in. */
+	/* Last, because all others add texts. */
 	return err ? err : put_string_table(writer);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A profile as pprof has it. */
+/* Encodes a profile as pprof. */
 #ifndef PPROF_PPROF_H
 #define PPROF_PPROF_H
 
@@ -7,7 +7,8 @@
 
 struct profile;
 
-/* gzip'd pprof bytes (profile.proto of google/pprof), heap. 0, -ENOMEM. */
+/* Encodes a profile as gzip'd pprof (profile.proto of google/pprof), on the heap.  Returns 0 or
+ * -ENOMEM. */
 int profile_encode_pprof(const struct profile *profile, void **ret_bytes, size_t *ret_size);
 
 #endif

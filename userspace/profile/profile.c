@@ -111,7 +111,7 @@ int profile_add_comment(struct profile *profile, const char *comment)
 	return err;
 }
 
-/* Keys are a handful of literals: mostly found by their pointers. */
+/* Returns a key's index.  Keys are a few literals, which are mostly found by their pointers. */
 static int key_index(struct profile *profile, const struct profile_label *label,
 		     uint32_t *ret_index)
 {
@@ -162,12 +162,12 @@ static bool label_set_equal(const void *context, uint32_t index, const void *key
 
 	if (set->count != list->count)
 		return false;
-	/* No labels, no array: memcmp() may not be given its NULL. */
+	/* Without labels there is no array, and memcmp() must not get NULL. */
 	return !set->count || !memcmp(profile->label + set->first, list->label,
 				      set->count * sizeof(list->label[0]));
 }
 
-/* Sorted by key, so that the caller's order does not matter. */
+/* Collects the labels sorted by key, so that the caller's order does not matter. */
 static int collect_labels(struct profile *profile, const struct profile_label *labels, size_t count,
 			  struct label_list *list)
 {
@@ -232,7 +232,7 @@ static bool row_equal(const void *context, uint32_t index, const void *key)
 	return a->stack == b->stack && a->label_set == b->label_set;
 }
 
-/* Each module once a sample, however many of its frames there are. */
+/* Adds a sample to the module's weight once, however many of the sample's frames are in it. */
 static void weigh_frame(struct profile *profile, const struct frame *frame, int64_t value)
 {
 	struct profile_module *module;
@@ -272,7 +272,7 @@ int profile_add_stack(struct profile *profile, const uint32_t *location, size_t 
 	return stack_table_add_ids(&profile->stacks, location, count, ret_id);
 }
 
-/* Room for the values of one more row.  Once for many rows: the array grows by half. */
+/* Makes room for the values of one more row.  The array grows by half, so this seldom copies. */
 static int reserve_values(struct profile *profile)
 {
 	size_t wanted = ((size_t)profile->row_count + 1) * profile->options.value_count;

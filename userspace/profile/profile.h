@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One window of counted, named stacks of one kind.  Built by the loop, then encoded and dropped. */
+/* The counted, named stacks of one kind in one window.  The agent's loop builds it, encodes it and
+ * drops it. */
 #ifndef PROFILE_PROFILE_H
 #define PROFILE_PROFILE_H
 
@@ -10,7 +11,7 @@
 #include "base/intern.h"
 #include "symbolize/frame.h"
 
-#define PROFILE_MAX_VALUES 16U /* ours have 3 at most; other tools' have more */
+#define PROFILE_MAX_VALUES 16U /* ours have at most 3; other tools' have more */
 #define PROFILE_MAX_LABELS 32U
 
 struct profile_value_type {
@@ -37,7 +38,8 @@ struct profile_sample {
 struct profile;
 
 struct profile_options {
-	const char *kind; /* a literal, [a-z0-9_]{1,32}, as "cpu": the file name's last part */
+	/* a literal, [a-z0-9_]{1,32}, such as "cpu": the last part of the file name */
+	const char *kind;
 	struct profile_value_type value_type[PROFILE_MAX_VALUES];
 	size_t value_count;
 	const char *default_value_type;
@@ -46,36 +48,39 @@ struct profile_options {
 	uint64_t start_wall_ns, duration_ns;
 };
 
-/* strings: the table all frames and labels refer to; borrowed, must outlive the profile. */
+/* Creates a profile.  strings: the table that all frames and labels refer to; borrowed, must
+ * outlive the profile. */
 int profile_new(const struct profile_options *options, struct intern *strings,
 		struct profile **ret_profile);
 void profile_free(struct profile *profile);
 DEFINE_OWNED(struct profile, profile)
 void profile_set_duration(struct profile *profile, uint64_t duration_ns);
-/* The literal that profile_options.kind gave: it outlives the profile. */
+/* Returns the literal of profile_options.kind, which outlives the profile. */
 const char *profile_kind(const struct profile *profile);
 
-/* Index >= 1 of a module that frames can name; equal modules get the same index. */
+/* Adds a module and returns its index, >= 1, for frames to refer to; equal modules get the same
+ * index. */
 int profile_add_module(struct profile *profile, const struct module *module, uint32_t *ret_index);
-/* NULL: there is none of that index. */
+/* Returns NULL when no module has that index. */
 const struct module *profile_module(const struct profile *profile, uint32_t index);
-/* Adds values; samples with equal frames and labels are merged. 0 or -ENOMEM. */
+/* Adds values to the row with the same frames and labels.  Returns 0 or -ENOMEM. */
 int profile_add(struct profile *profile, const struct profile_sample *sample);
-/* A line for pprof's comments. */
+/* Adds a line to pprof's comments. */
 int profile_add_comment(struct profile *profile, const char *comment);
 size_t profile_sample_count(const struct profile *profile);
 
-/* profile_add() in steps, for a decoder that meets each frame, stack and label set of a file once.
- * Ids count from 0.  All return 0 or -ENOMEM; a stack -E2BIG, too, see stack_table.h. */
+/* profile_add() in steps, for a decoder that reads each frame, stack and label set of a file once.
+ * Ids count from 0.  All return 0 or -ENOMEM; for a stack also -E2BIG, see stack_table.h. */
 int profile_add_location(struct profile *profile, const struct frame *frame, uint32_t *ret_id);
 int profile_add_stack(struct profile *profile, const uint32_t *location, size_t count,
 		      uint32_t *ret_id);
 int profile_add_label_set(struct profile *profile, const struct profile_label *label, size_t count,
 			  uint32_t *ret_id);
-/* value: options.value_count of them.  Modules are not weighed. */
+/* Adds options.value_count values to a row.  Does not update the modules' weights. */
 int profile_add_row(struct profile *profile, uint32_t stack, uint32_t label_set,
 		    const int64_t *value, uint32_t *ret_row);
-/* Weighs the modules anew, by all rows: profile_encode_pprof() leaves out those without a frame. */
+/* Computes the modules' weights again from all rows.  profile_encode_pprof() leaves out modules
+ * without a frame. */
 void profile_weigh_modules(struct profile *profile);
 
 #endif

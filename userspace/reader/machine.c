@@ -19,9 +19,9 @@
 #define LEDGER "ledger pid="
 #define WAITS_SHOWN 3U
 #define FIGURES_COLUMNS 42U
-#define MAX_SECONDS 1e12 /* of one field: a sum of them stays a number */
+#define MAX_SECONDS 1e12 /* in one field, so that sums of it stay finite */
 
-/* As the ledger names them, and as people read them. */
+/* The ledger's names, and the names that are shown. */
 static const struct {
 	const char *field, *shown;
 } waits[] = {
@@ -146,7 +146,7 @@ int machine_add(struct machine *machine, const char *comment)
 	if (strncmp(end, " comm=", strlen(" comm=")))
 		return 0;
 	comm = end + strlen(" comm=");
-	/* A name may hold " threads=" itself: the last one is the ledger's. */
+	/* A name may contain " threads=" itself: the last one is the ledger's. */
 	for (const char *at = comm; (at = strstr(at, " threads=")); at++)
 		fields = at;
 	if (!fields)
@@ -196,7 +196,7 @@ static void add_up(struct machine_process *sum, const struct machine_process *pr
 		sum->wait_s[i] += process->wait_s[i];
 }
 
-/* "  waits: sleep 60 %, lock 38 %": at most `count` of them. */
+/* Formats "  waits: sleep 60 %, lock 38 %", with at most `count` of them. */
 static void name_waits(const struct machine_process *process, unsigned int count, char *text,
 		       size_t size)
 {
@@ -272,7 +272,7 @@ void machine_print(struct machine *machine, uint32_t rows, unsigned int columns,
 	if (machine->count < 2 || !machine->elapsed_ns)
 		return;
 	qsort(machine->process, machine->count, sizeof(machine->process[0]), compare_processes);
-	/* The order is another one now. */
+	/* The order has changed. */
 	index_table_release(&machine->index);
 	for (uint32_t i = 0; i < machine->count; i++) {
 		add_up(&all, &machine->process[i]);

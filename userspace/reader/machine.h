@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the machine did, by process, from the ledgers and facts among the comments of profiles: how busy its CPUs
- * were, which processes took them, in Python, native code or the kernel, and what the processes waited for. */
+/* Sums up what the machine did, by process, from the ledgers and the capture metadata in the
+ * comments of profiles: how busy its CPUs were, which processes used them for Python, native or
+ * kernel code, and what the processes waited for. */
 #ifndef READER_MACHINE_H
 #define READER_MACHINE_H
 
@@ -12,7 +13,8 @@
 #include "base/index_table.h"
 
 #define MACHINE_WAITS 10U
-/* Processes that are told apart; a hostile profile may name more, which are counted and left out. */
+/* The most processes with sums of their own.  A hostile profile may name more; those are counted
+ * and left out. */
 #define MACHINE_MAX_PROCESSES 65536U
 #define MACHINE_COMM_BYTES 64U
 
@@ -23,20 +25,22 @@ struct machine_process {
 	double python_s, native_s, kernel_s, unsampled_s, wait_s[MACHINE_WAITS];
 };
 
-/* Release with machine_release().  All zero: nothing was told. */
+/* Release with machine_release().  A zeroed one is empty. */
 struct machine {
 	struct machine_process *process; /* owned */
 	uint32_t count, capacity;
 	struct index_table index;
-	uint64_t left_out; /* lines of ledgers */
+	uint64_t left_out; /* number of ledger lines */
 	uint64_t elapsed_ns, busy_ns, cpus;
 };
 
 void machine_release(struct machine *machine);
-/* A comment of a window; others than ledgers and facts are left.  0 or -ENOMEM. */
+/* Adds a comment of a window; ignores comments other than ledgers and capture metadata.  Returns 0
+ * or -ENOMEM. */
 int machine_add(struct machine *machine, const char *comment);
-/* How busy the machine was, and a table of the `rows` processes that took most of the CPUs.  Nothing when less than two
- * processes are known: then the profile is not of a machine.  columns: of the terminal; 0: any. */
+/* Prints how busy the machine was, and a table of the `rows` processes that used the CPUs most.
+ * Prints nothing when fewer than two processes are known, because then the profile is not of a
+ * machine. columns: of the terminal; 0: no limit. */
 void machine_print(struct machine *machine, uint32_t rows, unsigned int columns, bool color,
 		   FILE *out);
 

@@ -15,7 +15,7 @@
 #define SUFFIX ".pb.gz"
 
 struct newest {
-	char *path; /* owned; NULL: none yet */
+	char *path; /* owned; NULL: none found yet */
 	struct timespec modified;
 };
 
@@ -29,7 +29,8 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
-/* What a shell takes as one word as it is, and a terminal as text: other names are passed by. */
+/* Returns whether a path is one word to a shell, and harmless to a terminal; other names are
+ * skipped. */
 static bool is_plain(const char *path)
 {
 	return path[0] != '-' &&

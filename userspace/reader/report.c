@@ -375,7 +375,8 @@ static void on_comment(void *context, const char *text)
 		report->machine_err = machine_add(&report->machine, text);
 }
 
-/* Ledgers know of no filter: what they say holds for all samples only. */
+/* Returns whether the profile has no filter: ledgers ignore filters, so they are right only for all
+ * samples. */
 static bool is_of_all(const struct report *report)
 {
 	const struct select *select = &report->select;
@@ -384,7 +385,7 @@ static bool is_of_all(const struct report *report)
 	       !select->thread && !select->focus && !select->ignore && !select->group_by;
 }
 
-/* Stacks that have values of another sample type only. */
+/* Drops stacks that have only values of another sample type. */
 static void drop_empty(struct totals *totals)
 {
 	uint32_t kept = 0;

@@ -13,7 +13,7 @@
 #include "base/io.h"
 #include "base/kinds.h"
 
-/* What tells rows apart. */
+/* What identifies a row. */
 struct row_key {
 	uint32_t level, parent;
 	int64_t id;
@@ -78,7 +78,7 @@ static void add_time(struct top_row *row, const struct sample *sample)
 		row->gil_ns += sample->value;
 }
 
-/* Counts to one more row: of the parent, or TOP_NONE. */
+/* Finds or adds a row with this parent, or TOP_NONE, and adds the sample to it. */
 static int add_to(struct top_model *model, const struct row_key *key, const struct sample *sample,
 		  uint32_t *ret_row)
 {
@@ -97,7 +97,7 @@ static enum frame_class class_at(const struct top_model *model, const struct sta
 	return frame_class(profile, &profile->stacks.location[stack->location[at]]);
 }
 
-/* Whose time it is. */
+/* Returns the frame that a sample's time belongs to. */
 static uint32_t find_own(const struct top_model *model, const struct stack *stack)
 {
 	uint32_t outside = UINT32_MAX;
@@ -123,7 +123,7 @@ static int find_function(struct top_model *model, uint32_t process, uint32_t loc
 	return err ? err : find_row(model, &key, ret_row);
 }
 
-/* Every function of the stack, of the kind that time is given to. */
+/* Adds the sample to every function of the stack of the class that time is given to. */
 static int add_totals(struct top_model *model, const struct sample *sample, uint32_t own)
 {
 	enum frame_class class = class_at(model, sample->stack, own);

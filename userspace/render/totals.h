@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Self and total of each function (line, file, module, or group of samples), with its standard error.
- * Fed window by window while the profile is read, so that the spread between windows is known
- * without a figure being kept for each. */
+/* Self and total of each function (line, file, module, or group of samples), with standard errors.
+ * Fed window by window while the profile is read: this gives the spread between windows without a
+ * figure stored for each window. */
 #ifndef RENDER_TOTALS_H
 #define RENDER_TOTALS_H
 
@@ -9,7 +9,8 @@
 #include "render/code_table.h"
 #include "render/groups.h"
 
-/* The spread between fewer windows than these says nothing; then the samples' number does. */
+/* With fewer windows than this, the spread between them says nothing; then the number of samples
+ * gives the error. */
 #define TOTALS_MIN_WINDOWS 8U
 
 enum totals_by { TOTALS_BY_CODE, TOTALS_BY_GROUP };
@@ -17,7 +18,7 @@ enum totals_by { TOTALS_BY_CODE, TOTALS_BY_GROUP };
 /* Sums over windows i of a value x[i], beside the windows' own totals w[i]. */
 struct totals_sum {
 	int64_t value;	  /* sum x */
-	int64_t samples;  /* that make it up; 0: unknown */
+	int64_t samples;  /* number of samples in it; 0: unknown */
 	double per_event; /* sum of value^2 / samples: the variance that counting alone gives */
 	double squares;	  /* sum x^2 */
 	double products;  /* sum x w */
@@ -26,7 +27,7 @@ struct totals_sum {
 struct totals_row {
 	uint32_t code, group;
 	struct totals_sum self, total;
-	/* Of the window being read. */
+	/* In the window being read. */
 	int64_t window_self, window_total;
 	uint32_t last_window; /* number + 1 */
 	uint64_t last_sample; /* number + 1: recursion counts once in total */
@@ -56,18 +57,19 @@ struct totals_options {
 	uint32_t group_by; /* enum group_by, ored */
 };
 
-/* Before the first window. */
+/* Call it before the first window. */
 void totals_init(struct totals *totals, const struct totals_options *options);
 void totals_release(struct totals *totals);
-/* The window_done of profile_read_options.  The profile is the same at each call.  0 or -ENOMEM. */
+/* Adds a window; the window_done of profile_read_options.  The profile is the same at each call.
+ * Returns 0 or -ENOMEM. */
 int totals_add_window(struct totals *totals, struct profile *profile,
 		      const struct profile_window *window);
 
-/* A share of all, 0 to 1, and its standard error; < 0: not known. */
+/* Return a sum's share of the total, 0 to 1, and its standard error; < 0: not known. */
 double totals_share(const struct totals *totals, const struct totals_sum *sum);
 double totals_share_error(const struct totals *totals, const struct totals_sum *sum);
-/* How long to record until the standard error is `wanted` (0.01), in ns; 0: it is already, or the
- * error is not known. */
+/* Returns how long to record, in ns, until the standard error is `wanted` (0.01); 0: it is already,
+ * or the error is not known. */
 uint64_t totals_wanted_ns(const struct totals *totals, const struct totals_sum *sum, double wanted);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The front door: a counted stack -> named frames.  One object a window; what is the same in many
- * stacks is named once.  One thread. */
+/* Turns a counted stack into named frames.  One object per window; what many stacks share is named
+ * once. One thread. */
 #ifndef SYMBOLIZE_SYMBOLIZER_H
 #define SYMBOLIZE_SYMBOLIZER_H
 
@@ -13,53 +13,58 @@
 #include "drain/dictionary.h"
 #include "symbolize/frame.h"
 
-/* A native function's name, as the source keeps it (valid until the next call of the source). */
+/* A native function's name, owned by the source and valid until the next call of the source. */
 struct symbol {
 	const char *name;	 /* demangled; never NULL: "[libfoo.so]" when there is none */
-	const char *system_name; /* mangled where it differs, else "" */
+	const char *system_name; /* mangled, where that differs from name; else "" */
 };
 
-/* Where names come from; all are called with `context`. */
+/* Where names come from; all functions are called with `context`. */
 struct symbolizer_sources {
 	void *context;
-	/* Names n addresses of one file, sorted.  file, here and below: as packed_file() says. */
+	/* Names n addresses of one file, sorted.  file, here and below: as packed_file() gives
+	 * it. */
 	void (*native)(void *context, uint32_t file, const uint64_t *address, size_t n,
 		       struct symbol *ret_symbols);
-	/* A kernel address; module "" for the kernel itself. */
+	/* Names a kernel address; module "" for the kernel itself. */
 	void (*kernel)(void *context, uint64_t address, const char **ret_name,
 		       const char **ret_module);
-	/* An address in a process's anonymous memory; false: no name is known. */
+	/* Names an address in a process's anonymous memory; false: no name is known. */
 	bool (*anonymous)(void *context, struct pp_process_id id, uint64_t address,
 			  const char **ret_name);
-	/* Index of the window's module (profile_add_module) for a file; 0: none.  PP_FILE_ANONYMOUS:
-	 * that of memory without a file; PP_FILE_NONE: that of the kernel. */
+	/* Returns the index of a file's module in the window (profile_add_module); 0: none.
+	 * PP_FILE_ANONYMOUS: the module for memory without a file; PP_FILE_NONE: that for the
+	 * kernel. */
 	uint32_t (*module)(void *context, uint32_t file);
 	bool (*is_interpreter)(void *context, uint32_t file);
-	/* Whether runs have one Python frame each (<= 3.9); by the stack's `python`. */
+	/* Returns whether a segment has just one Python frame (<= 3.9); `python` is the stack's. */
 	bool (*has_one_frame_runs)(void *context, uint8_t python);
 };
 
 struct symbolizer_options {
 	bool raw;	/* keep the interpreter's own frames */
-	bool no_native; /* stacks with Python frames: those and kernel frames only */
+	bool no_native; /* for stacks with Python frames, name only those and the kernel's */
 };
 
 struct symbolizer;
-/* strings and dictionary are borrowed and must outlive the object; sources and options are copied. */
+/* Creates a symbolizer.  strings and dictionary are borrowed and must outlive it; sources and
+ * options are copied. */
 int symbolizer_new(struct intern *strings, const struct dictionary *dictionary,
 		   const struct symbolizer_sources *sources,
 		   const struct symbolizer_options *options, struct symbolizer **ret_symbolizer);
 void symbolizer_free(struct symbolizer *symbolizer);
 DEFINE_OWNED(struct symbolizer, symbolizer)
 
-/* Notes the native frames of a stack; symbolizer_resolve() then names all of a file in one go. */
+/* Notes the native frames of a stack, so that symbolizer_resolve() can name all addresses of a file
+ * at once. */
 int symbolizer_note(struct symbolizer *symbolizer, const struct dict_stack *stack);
-/* The same of a stack by its hash in the dictionary; nothing, if that does not know it. */
+/* Notes a stack by its hash in the dictionary; does nothing when the dictionary does not have
+ * it. */
 int symbolizer_note_hash(struct symbolizer *symbolizer, uint64_t hash);
 int symbolizer_resolve(struct symbolizer *symbolizer);
 
-/* Frames of one sample, leaf first; user and kernel may be NULL.  id: of the counted process.
- * The array belongs to the symbolizer until the next call.  0 or -ENOMEM. */
+/* Returns the frames of one sample, leaf first; user and kernel may be NULL.  id: of the counted
+ * process.  The array belongs to the symbolizer until the next call.  Returns 0 or -ENOMEM. */
 int symbolizer_stack(struct symbolizer *symbolizer, struct pp_process_id id,
 		     const struct dict_stack *user, const struct dict_kernel *kernel,
 		     const struct frame **ret_frames, size_t *ret_count);
