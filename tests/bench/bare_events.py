@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""cpu-clock perf events on every CPU with nothing attached: how many samples of a process there are to
-be had.  The rings are read once, at the end."""
+"""cpu-clock perf events on every CPU with nothing attached: the most samples of a process that are
+possible.  The rings are read once, at the end."""
 import ctypes
 import mmap
 import os

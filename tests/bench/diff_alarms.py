@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """diff_alarms.py PYPROF A [B [--busy]]   How often `pyprof diff` cries wolf, and how often it sees one.
 
-A and B are folders of windows of --interval 1; in B the function that GROWN names (default: scan) has 5 points more:
+A and B are directories of windows of --interval 1; in B the function that GROWN names (default: scan) has 5 points more:
 
     pyprofd --events=cpu --interval 1 -o A/ -- python3 tests/bench/workloads/grown.py 1210 10
     pyprofd --events=cpu --interval 1 -o B/ -- python3 tests/bench/workloads/grown.py 1210 15

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Windows of ten seconds as pyprofd writes them, out of a random generator that always begins alike: programs with
-threads, each a graph of Python and native functions through which calls take their way."""
+"""Windows of ten seconds as pyprofd writes them, from a random generator with a fixed seed: programs with
+threads, each with a graph of Python and native functions along which calls are made."""
 import random
 
 PROGRAMS, THREADS, FUNCTIONS, ROWS = 5, 4, 350, 420

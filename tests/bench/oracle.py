@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs that know the truth, under pyprofd and its peers in turn: how far shares are off, which stacks cannot be, how
-many samples are missing, how much slower the program is.
+"""Programs that know the truth, under pyprofd and its peers in turn: the error of shares, impossible stacks, missing
+samples, and how much slower the program is.
 
 workloads/oracle.py measures by its own clocks.  Each profiler gets the whole work of each program once, at the same rate,
 with a run without any before and after.  A stack counts by its functions o_*, from the root: the last two are the key

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How soon the page of 200,000 distinct stacks is drawn, beside speedscope on the same stacks."""
+"""How long the page of 200,000 distinct stacks takes to be drawn, compared with speedscope."""
 import json
 import os
 import shutil

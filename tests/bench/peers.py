@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Peers as PyPI and Debian have them; each that is not there says why."""
+"""Finds other profilers from PyPI and Debian; a missing one says why."""
 import glob
 import os
 import shutil

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""For how long pyprofd's programs hold a CPU when they walk a stack: their own histograms (include/pyprofd/times.h), of
-the half seconds and CPUs in which no hypervisor took time."""
+"""How long pyprofd's programs hold a CPU when they walk a stack, by their own histograms (include/pyprofd/times.h), over
+the half seconds and CPUs in which the hypervisor took no time."""
 import ctypes
 import os
 import struct

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What every end-to-end test uses: programs to profile, runs of pyprofd, samples to look at.
+"""Shared by all end-to-end tests: programs to profile, runs of pyprofd, access to samples.
 
 Python 3.9 and the standard library.  Tests ask for a third of the samples that a quiet machine gives, so
 that neighbours do not fail them; test_accuracy.py, which runs alone, counts exactly.  run.py forks a process for each test, so module state here

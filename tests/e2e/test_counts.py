@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""All events at once on a machine that does much: what is counted is counted in full."""
+"""All events at once on a busy machine: the counters must be complete."""
 import os
 import re
 import threading

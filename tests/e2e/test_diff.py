@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pyprof diff: windows that are put together here, with a change that is known beforehand."""
+"""pyprof diff on synthetic windows with a known change."""
 import gzip
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pyprof dump: the stacks of this moment, from a running pyprofd or from one of its own."""
+"""pyprof dump: the stacks at this moment, from a running pyprofd or from a private one."""
 import os
 import re
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who is profiled: --pid with children, --comm, --uid, --cgroup."""
+"""Which processes are profiled: --pid with children, --comm, --uid, --cgroup."""
 import os
 import subprocess
 

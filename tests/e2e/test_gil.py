@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who waits for the GIL, who holds it: against the program's own clocks."""
+"""Waits for the GIL and its holders, compared with the program's own clocks."""
 import glob
 import json
 import os

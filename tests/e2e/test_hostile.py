@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs of an unprivileged user that try to learn through pyprofd what is not theirs."""
+"""Programs of an unprivileged user that try to read others' data through pyprofd."""
 import bisect
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every CPython at hand: names, order and lines of all frames, against the interpreter's own."""
+"""Every installed CPython: names, order and lines of all frames, compared with the interpreter's own."""
 import collections
 import os
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pyprof VERB --live: the verbs that read files, of what happens now."""
+"""pyprof VERB --live: the verbs that read files, on what happens at this moment."""
 import os
 import pty
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Time off the CPU: each reason to wait against the program's own clocks, and the sums."""
+"""Time off the CPU: each wait reason compared with the program's own clocks, and the sums."""
 import json
 import os
 import re

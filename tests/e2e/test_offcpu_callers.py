@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Callers that differ above one place at which a thread waits: their shares against the program's own clock."""
+"""Different callers of one wait site: their shares compared with the program's own clock."""
 import math
 
 import harness

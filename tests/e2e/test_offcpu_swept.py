@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads that sleep since before the profiler started: swept, and counted in each window."""
+"""Threads that have been asleep since before the profiler started are found, and counted in each window."""
 import os
 import re
 import shutil

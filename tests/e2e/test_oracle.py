@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The oracle's own arithmetic (tests/bench/oracle.py): what is right it calls right, and each kind of fault a fault."""
+"""The oracle's own arithmetic (tests/bench/oracle.py): it accepts what is right, and detects each kind of error."""
 import math
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where profiles go: files, folders, standard output, full disks, early ends."""
+"""Where profiles are written: files, directories, standard output, full disks, early ends."""
 import glob
 import os
 import re

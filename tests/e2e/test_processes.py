@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Processes that come and go: fork, exec, short lives, late libraries, namespaces, children."""
+"""The lifecycle of processes: fork, exec, short-lived ones, late libraries, namespaces, children."""
 import os
 import re
 import signal

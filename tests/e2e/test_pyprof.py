@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pyprof: profiles that are put together here, with shares known beforehand, through every verb; what it exports is
-opened by the real tools where they are (pprof, Graphviz, gprof2dot, snakeviz, python -m pstats)."""
+"""pyprof: synthetic profiles with known shares, through every verb; exports are opened by the real tools where these are
+installed (pprof, Graphviz, gprof2dot, snakeviz, python -m pstats)."""
 import csv
 import gzip
 import io

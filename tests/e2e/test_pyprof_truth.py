@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pyprof beside cProfile, line_profiler and gprof2dot on the same program: same order, shares within noise."""
+"""pyprof compared with cProfile, line_profiler and gprof2dot on one program: same order, shares within noise."""
 import os
 import pstats
 import re

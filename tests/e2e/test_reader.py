@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pprof.py itself: a message put together by hand, then the same with one thing wrong.
+"""pprof.py itself: a message built by hand, then the same message with one error.
 
-What the agent's encoder writes is read back by tests/unit/pprof/test_pprof.c.
+The agent's encoder is tested by tests/unit/pprof/test_pprof.c.
 """
 import gzip
 import os

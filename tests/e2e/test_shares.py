@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What all processes share: one that asks for more than its part takes nothing from the others."""
+"""Shared resources: a process that asks for more than its part takes nothing from the others."""
 import glob
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads: names, who is on a CPU, who holds the GIL, garbage collection, sub-interpreters."""
+"""Threads: names, threads on a CPU, the GIL's holder, garbage collection, sub-interpreters."""
 import os
 import re
 import subprocess

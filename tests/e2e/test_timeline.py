@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""--timeline: lanes of threads that sleep, wait for a lock and fight for the GIL, against their own clocks."""
+"""--timeline: lanes of threads that sleep, wait for a lock and compete for the GIL, compared with their own clocks."""
 import collections
 import json
 import os

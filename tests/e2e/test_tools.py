@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tools that have no module to ask: speedscope's own importer in Chromium, Perfetto's trace processor."""
+"""Tools without a Python module: speedscope's own importer in Chromium, Perfetto's trace processor."""
 import collections
 import glob
 import json

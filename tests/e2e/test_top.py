@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pyprof top: what runs now, as text, and on a terminal with keys."""
+"""pyprof top: what runs at this moment, as text, and on a terminal with keys."""
 import functools
 import os
 import pty

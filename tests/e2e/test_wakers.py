@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""--wakers: who ended a wait, above the stack of who waited."""
+"""--wakers: the stack of the thread that ended a wait, above that of the thread that waited."""
 import glob
 import os
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the tests of off-CPU, wall and GIL profiles share: sums of samples, ledger lines, intervals that a
-program measured itself, clocks of a process seen from outside."""
+"""Shared by the tests of off-CPU, wall and GIL profiles: sums of samples, ledger lines, intervals that a
+program measured itself, a process's clocks read from outside."""
 import os
 import re
 import threading

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: elf/elf_image.c elf/elf_symbol_table.c elf/elf_symbols.c elf/elf_symbols_find_many.c elf/symbol_sources.c elf/debug_file.c base/root_file.c symbolize/demangle.c symbolize/demangle_cython.c */
-/* An ELF file.  Both forms of names must agree where functions do not overlap at one start, and the
- * range of an answer must hold the address asked. */
+/* An ELF file.  Table and batch lookup must agree where functions do not overlap at one start, and
+ * the range of an answer must contain the address. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

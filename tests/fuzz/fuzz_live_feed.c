@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: live/feed.c live/record.c */
-/* The reply to `top`: windows are the same however the bytes are cut.  The first byte says how. */
+/* The reply to `top`: the windows must not depend on where the bytes are split, which the first
+ * byte decides. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: base/kinds.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c pprof/folded.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
-/* Any bytes, twice, as two files of one reading; then what was read is written out again. */
+/* Any bytes, read twice as two files into one profile, which is then encoded. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

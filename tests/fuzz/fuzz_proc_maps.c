@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: discover/proc_maps.c discover/mapping_set.c discover/mapping.c base/io.c */
-/* The text of /proc/PID/maps, /proc being another's, into a set of mappings: sorted, no overlaps. */
+/* A hostile text of /proc/PID/maps, read into a set of mappings: it must be sorted, without
+ * overlaps. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>

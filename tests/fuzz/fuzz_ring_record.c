@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: drain/decode.c drain/dictionary.c drain/shares.c symbolize/stitch.c python/python_code.c python/python_text.c python/line_table.c python/python_objects.c base/io.c */
-/* Records of both rings, one behind the other; what decodes goes on to the dictionary and is stitched.
- * Each record begins with two bytes: which ring, and its size in units of 8 bytes. */
+/* Records of both rings, one after the other; those that decode go to the dictionary and are
+ * stitched. Each record begins with two bytes: which ring, and its size in units of 8 bytes. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

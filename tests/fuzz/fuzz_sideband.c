@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: discover/sideband_record.c discover/mapping.c */
-/* Records of the perf side-band, one behind the other as in a ring. */
+/* Records of the perf side-band, one after the other as in a ring. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

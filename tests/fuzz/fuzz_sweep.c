@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: base/page_cache.c finish/sweep_reader.c python/python_frames.c python/python_offsets.c */
-/* The stream of records, then one thread's frames out of a process whose memory repeats for ever, so
- * that any pointer points somewhere. */
+/* The records of a scan of blocked threads, then one thread's frames from a process whose memory
+ * repeats endlessly, so that any pointer is valid. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A frame, its code's type, a copy of bytecode, each with three witnesses; and what the thread state
- * tells. */
+/* A frame, its code's type, a copy of bytecode, each with three witnesses; and what the thread
+ * state tells. */
 #define MAX_READS (8 * (5 * PP_MAX_STEPS + 100U))
 
 static const uint8_t *memory_bytes;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: drain/decode.c timeline/lanes.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c base/intern.c */
-/* Records of the ring `timeline`, one behind the other, in order of time or not: what decodes goes into
- * the lanes.  Slices have a length, and while the records of a thread are in order they do not overlap. */
+/* Records of the ring `timeline`, one after the other, in the order of time or not: those that
+ * decode go into the lanes.  Slices have a length, and while the records of a thread are in order
+ * they do not overlap. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

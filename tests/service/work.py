@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the guest's user runs."""
+"""The program that the guest's user runs."""
 import os
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Chromium without a window, led over the DevTools protocol."""
+"""Drives a headless Chromium over the DevTools protocol."""
 import base64
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a reader does with the page: mouse, keys, search, theme, links.  The figures are those of
+"""What a user does with the page: mouse, keys, search, theme, links.  The figures are those of
 make_profile.small(): 1000 ms in all."""
 import json
 import os

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The kernel around bpf/lib, in user space: maps are arrays, a process's memory is a table of regions
- * with faults where a test wants them, the clock goes on by a fixed step each time it is read.  One
- * CPU, one walk.  Include it once, first, in each program.
+/* The kernel around bpf/lib, in user space: maps are arrays, a process's memory is a table of
+ * regions with faults where a test wants them, the clock advances by a fixed step at each reading.
+ * One CPU, one walk.  Include it once, first, in each program.
  *
- * The process: a library (file 16) and an interpreter (file 17), each one 64 KiB page of 256 functions of
- * 256 bytes; function i has rule i of its file.  Anonymous executable memory; a stack; a heap. */
+ * * The process: a library (file 16) and an interpreter (file 17), each one 64 KiB page of 256
+ * functions of 256 bytes; function i has rule i of its file.  Anonymous executable memory; a stack;
+ * a heap. */
 #ifndef TESTS_BPF_HOST_H
 #define TESTS_BPF_HOST_H
 

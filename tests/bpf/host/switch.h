@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/switch_thread.bpf.c as a whole, on one CPU, with the agent's side of a window: threads that come
- * and go at times that the test sets, and what the agent gets of them.  Times are ns from the start. */
+/* All of bpf/switch_thread.bpf.c on one CPU, with the agent's side of a window: threads are
+ * switched in and out at times that the test sets, and the agent reads the results.  Times are ns
+ * from the start. */
 #ifndef TESTS_BPF_HOST_SWITCH_H
 #define TESTS_BPF_HOST_SWITCH_H
 
@@ -97,8 +98,9 @@ static inline void set_time(uint64_t at_ns)
 	run_queue.clock = host->now_ns + QUEUE_CLOCK_NS;
 }
 
-/* The program's own call, with no clock of the test's.  No CO-RE moves the kernel's names of registers to
- * where they are: they are read from the start of the struct, where no rule here looks. */
+/* The program's own call, with no clock of the test's.  No CO-RE moves the kernel's names of
+ * registers to where they are: they are read from the start of the struct, where no rule here
+ * looks. */
 static inline void run_switch(bool is_preempted, struct actor *prev, struct actor *next)
 {
 	struct scratch_claims claims = host->scratch_claims;

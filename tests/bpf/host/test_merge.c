@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/lib/walk_native.bpf.h: runs of Python frames among native ones. */
+/* bpf/lib/walk_native.bpf.h: segments of Python frames among native ones. */
 #include "host.h"
 
 #define SP (STACK + 0x1000) /* of the leaf */

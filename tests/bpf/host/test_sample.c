@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/sample_cpu.bpf.c as a whole: from the perf event to rings and counters. */
+/* All of bpf/sample_cpu.bpf.c: from the perf event to rings and counters. */
 #define HOST_WHOLE_PROGRAM
 #include "host.h"
 #include "python.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who gets which walk of a CPU: programs come upon one another, and those of tasks in any order. */
+/* Which of a CPU's scratch areas a program gets: programs interrupt one another, tasks end in any
+ * order. */
 #define HOST_WHOLE_PROGRAM
 #include "host.h"
 
@@ -25,7 +26,8 @@ static void scratch__of_an_interrupt_and_an_nmi_are_two(void **state)
 	scratch_leave(&interrupt);
 }
 
-/* A task's program leaves its CPU in the middle: what comes meanwhile ends before it, or after it. */
+/* A task's program leaves its CPU in the middle: what comes meanwhile ends before it, or after
+ * it. */
 static void scratch__of_a_preempted_task_is_nobody_elses(void **state)
 {
 	struct scratch task = {}, other_task = {}, interrupt = {};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c */
-/* bpf/lib/budget.bpf.h: what walks at switches may cost, and what is counted then. */
+/* bpf/lib/budget.bpf.h: the bound on the cost of walks at switches, and what is counted beyond
+ * it. */
 #include "switch.h"
 
 /* ---- the budget ---- */
@@ -16,9 +17,9 @@ struct outcome {
 	double variance; /* of counted_ns */
 };
 
-/* A stack that is new for the thread; ns of a wait there.  Each copy of user memory costs 10 us, so that
- * a walk costs as much or more: 10,000 a second are over 2 % of a CPU ten times.  No wait is shorter than its own walk,
- * which would make it longer. */
+/* A stack that is new for the thread; ns of a wait there.  Each copy of user memory costs 10 us, so
+ * that a walk costs as much or more: 10,000 a second are over 2 % of a CPU ten times.  No wait is
+ * shorter than its own walk, which would make it longer. */
 static void wait_at_random(struct outcome *outcome, uint32_t function)
 {
 	uint64_t length_us = 40 + bpf_get_prandom_u32() % 60, left_ns, length_ns;
@@ -121,8 +122,8 @@ static void assert_near(double got, double truth, double bound, const char *what
 		fail_msg("%s: %.0f, not within %.1f %% of %.0f", what, got, bound * 100, truth);
 }
 
-/* Over many seeds the error goes away: 2 % of all, 10 % of one stack among 200, are five sigma or more.
- * Without the weight the sums are below a half. */
+/* Over many seeds the error goes away: 2 % of all, 10 % of one stack among 200, are five sigma or
+ * more. Without the weight the sums are below a half. */
 static void budget__sums_are_unbiased(void **state)
 {
 	double truth_ns = 0, counted_ns = 0, events = 0, waits = 0, walks = 0;

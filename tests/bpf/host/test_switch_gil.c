@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c */
-/* bpf/lib/gil.bpf.h: waits for the GIL, and who is to blame. */
+/* bpf/lib/gil.bpf.h: waits for the GIL, and the holder that they are attributed to. */
 #include "switch.h"
 
 #include "python.h"
@@ -200,8 +200,8 @@ static void gil__wait_after_another_wait_is_an_event_of_its_own(void **state)
 	assert_waited(&one, PP_WAIT_SLEEP, 10, 10 * MS);
 }
 
-/* The budget leaves parts of it out: in the mean it is still one event.  500 waits of 20 parts each, of
- * which one in 16 is walked. */
+/* The budget leaves parts of it out: in the mean it is still one event.  500 waits of 20 parts
+ * each, of which one in 16 is walked. */
 static void gil__parts_that_are_left_out_are_no_events(void **state)
 {
 	uint64_t at = 1 * MS;
@@ -307,8 +307,8 @@ static void gil__blame_is_cut_at_the_edge(void **state)
 	assert_waited(&one, PP_WAIT_GIL, 0, 1 * MS);
 }
 
-/* 3.12 and later: each has its own GIL.  The other's words are a lock to this thread, and whoever holds
- * the other one is not to blame. */
+/* 3.12 and later: each has its own GIL.  The other's words are a lock to this thread, and whoever
+ * holds the other one is not to blame. */
 static void gil__of_each_sub_interpreter(void **state)
 {
 	const uint64_t first_gil = gil_address, first = interpreter;
@@ -404,7 +404,8 @@ static void gil__in_the_runtime(void **state)
 	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_LOCK);
 }
 
-/* 3.6: its words lie among the static data, and the holder is _PyThreadState_Current.  2.7: no words. */
+/* 3.6: its words lie among the static data, and the holder is _PyThreadState_Current.  2.7: no
+ * words. */
 static void gil__of_3_6_and_2_7(void **state)
 {
 	const struct pp_process_id id = {.tgid = 70, .generation = GENERATION};

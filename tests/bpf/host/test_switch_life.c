@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c */
-/* Slots of threads: who gets one, when it is given back, and whose its times are. */
+/* Slots of threads: which thread gets one, when the slot is freed, and which thread its times
+ * belong to. */
 #include "switch.h"
 
 /* ---- slots ---- */
@@ -353,7 +354,8 @@ static void exec__times_before_it_are_the_old_programs(void **state)
 	assert_waited(&one, PP_WAIT_SLEEP, 2, 30 * MS);
 }
 
-/* exec() by another thread than the leader: it goes on under the leader's id, and its own is nobody's. */
+/* exec() by another thread than the leader: it goes on under the leader's id, and its own is
+ * nobody's. */
 static void exec__by_another_thread_than_the_leader_leaves_no_slot_behind(void **state)
 {
 	const struct pp_ledger_sum *before, *after;
@@ -557,7 +559,8 @@ static void claim__another_cpu_comes_meanwhile(void **state)
 	assert_both_have_one();
 }
 
-/* The slot's tid is written first: who comes then sees that it is taken; before, the claim tells. */
+/* The slot's tid is written first: who comes then sees that it is taken; before, the claim
+ * tells. */
 static void claim__a_slot_that_is_being_taken_is_not_free(void **state)
 {
 	const uint32_t index = OURS, they = THEIRS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c */
-/* Switches that the kernel makes without a call of the program: times that are known all the same are
- * right, the others are nobody's CPU time. */
+/* Switches for which the kernel does not call the program: times that can be recovered are right,
+ * and the others are not counted as CPU time. */
 #include "switch.h"
 
 /* The scheduler's notes of a thread that comes at at_ns, woken at woken_ns, and nothing else. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sources: finish/stack_finish.c */
-/* The agent's walk beside bpf/lib's, on random rules and stacks: what one finds the other finds. */
+/* Compares the agent's walk with that of bpf/lib on random rules and stacks: the results must be
+ * equal. */
 #include "host.h"
 
 #include <lib/walk.bpf.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: all */
-/* Missed stacks of processes that are gone: what was walked is all there is. */
+/* Incomplete stacks of processes that are gone: nothing can be added to what was walked. */
 #include <cmocka.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: agent/output.c base/log.c */
-/* The store and the encoders are stand-ins of this file, so that the disk is full when a test says so. */
+/* The store and the encoders are fakes in this file, so that a test decides when the disk is
+ * full. */
 #include "agent/output.h"
 
 #include <cmocka.h>

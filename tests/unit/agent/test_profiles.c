@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: base/kinds.c agent/profiles.c */
-/* Profiles and the output are stand-ins of this file that note what they are given. */
+/* Profiles and the output are fakes in this file that record what they are given. */
 #include "agent/profiles.h"
 
 #include <cmocka.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: attach/file_table.c attach/file_identity.c attach/file_names.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/mapping.c base/io.c drain/dictionary.c drain/shares.c python/python_code.c python/line_table.c python/python_text.c python/python_objects.c */
-/* Ids of very many files, none of which can be opened. */
+/* Ids of very many files, when no file can be opened. */
 #include "attach/file_table.h"
 
 #include <cmocka.h>

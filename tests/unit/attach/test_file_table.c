@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: attach/file_table.c attach/file_identity.c attach/file_names.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c */
-/* Files are written to a folder of its own and looked up as mappings of this process.  Whether a file is
- * an interpreter is told by a fake. */
+/* Files are written to a temporary directory and looked up as mappings of this process.  A fake
+ * decides whether a file is an interpreter. */
 #include "attach/file_table.h"
 
 #include <cmocka.h>

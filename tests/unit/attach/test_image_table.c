@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: attach/image_table.c */
-/* The kernel side, the files and the interpreter's TLS are fakes of this file. */
+/* The kernel side, the files and the interpreter's TLS are fakes in this file. */
 #include "attach/image_table.h"
 
 #include <cmocka.h>

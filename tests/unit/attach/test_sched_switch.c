@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: attach/sched_switch.c */
-/* The tracepoint as kernels of three ages declare it, in BTF that is built here. */
+/* The tracepoint as three generations of kernels declare it, in BTF that is built here. */
 #include "attach/sched_switch.h"
 
 #include <bpf/btf.h>

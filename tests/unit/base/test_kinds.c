@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: base/kinds.c */
-/* The tables of include/pyprofd/kinds.h hold together: what a new row must fit into. */
+/* Checks that the tables of include/pyprofd/kinds.h are consistent, as a new row must leave
+ * them. */
 #include "base/kinds.h"
 
 #include <cmocka.h>

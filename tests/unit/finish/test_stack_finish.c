@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: finish/stack_finish.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c base/io.c */
-/* Real stacks of this very process against glibc's backtrace(), and made-up ones for what a sane
- * program does not do. */
+/* Real stacks of this process are compared with glibc's backtrace(); synthetic ones cover what a
+ * sane program does not do. */
 #include "finish/stack_finish.h"
 
 #include <cmocka.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: finish/stack_resume.c finish/stack_finish.c */
-/* A stack of words, and code whose rules are given: INTERPRETER + i * 16 has rule i.  The activation's frame
- * is [STACK + 0x100, CFA), its mark in it; its caller is the outermost function. */
+/* A synthetic stack, and code with given rules: INTERPRETER + i * 16 has rule i.  The activation's
+ * frame is [STACK + 0x100, CFA) and contains the stack anchor; its caller is the outermost
+ * function. */
 #include "finish/stack_resume.h"
 
 #include <cmocka.h>
@@ -158,7 +159,8 @@ static void stack_resume__calls_that_lead_nowhere_are_not_taken(void **state)
 	assert_int_equal(find(&model, &found), -ENOENT);
 }
 
-/* Every second word is a call whose frame would hold the mark, and leads into a chain without a root. */
+/* Every second word is a call whose frame would hold the mark, and leads into a chain without a
+ * root. */
 static void stack_resume__a_stack_of_calls_costs_a_bounded_search(void **state)
 {
 	struct model model = new_model();

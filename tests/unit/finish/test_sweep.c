@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: all */
-/* The sweep of live processes, as the agent makes it.  Needs root: without, it says so and ends. */
+/* The scan of blocked threads over live processes, as the agent runs it.  Needs root; without it
+ * the program says so and ends. */
 #include <cmocka.h>
 
 #include <errno.h>
@@ -158,7 +159,8 @@ static size_t read_said(FILE *text, struct said said[TARGET_THREADS])
 	return count;
 }
 
-/* Names and lines in the order of the target's own, native frames before and behind them, no gap. */
+/* Names and lines in the order of the target's own, native frames before and behind them, no
+ * gap. */
 static void check_stack(const struct said *said, const struct dict_stack *stack,
 			bool one_frame_runs)
 {

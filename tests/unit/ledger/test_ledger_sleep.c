@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: ledger/ledger.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c */
-/* Times of threads that are in no slot. */
+/* Times of threads without a slot. */
 #include "ledger/ledger.h"
 
 #include <cmocka.h>

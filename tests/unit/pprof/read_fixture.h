@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pprof files put together by protobuf-c, which shares nothing with the decoder. */
+/* Builds pprof files with protobuf-c, which shares no code with the decoder. */
 #ifndef TESTS_PROFILE_READ_FIXTURE_H
 #define TESTS_PROFILE_READ_FIXTURE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A profile of literals, and a decoder that shares nothing with the encoder but the generated
- * message code. */
+/* A profile of literals, and a decoder that shares only the generated message code with the
+ * encoder. */
 #ifndef TESTS_PROFILE_FIXTURE_H
 #define TESTS_PROFILE_FIXTURE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The CPythons at hand, for tests that need live ones.  Run from the repository's root.
- * PYPROFD_INTERPRETERS: a folder that tests/interpreters/fetch.sh filled (default:
+/* Finds the installed CPythons, for tests that need live ones.  Run from the repository's root.
+ * PYPROFD_INTERPRETERS: a directory that tests/interpreters/fetch.sh filled (default:
  * build/interpreters); PYPROFD_PYTHONS: more commands, separated by colons. */
 #ifndef TESTS_UNIT_PYTHON_INTERPRETERS_H
 #define TESTS_UNIT_PYTHON_INTERPRETERS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A live Python with a known set of threads, and what the kernel side does with python_info, done
- * again in user space from its description (include/pyprofd/python.h). */
+/* A live Python with a known set of threads, and the kernel side's steps with python_info repeated
+ * in user space, written from the description in include/pyprofd/python.h. */
 #ifndef TESTS_UNIT_PYTHON_LIVE_TARGET_H
 #define TESTS_UNIT_PYTHON_LIVE_TARGET_H
 
@@ -38,7 +38,8 @@ struct target {
 	uint64_t bias;
 };
 
-/* Python 2.7 to 3.15.  Says each thread's own ident and native id, then waits for its stdin to end. */
+/* Python 2.7 to 3.15.  Says each thread's own ident and native id, then waits for its stdin to
+ * end. */
 static const char target_script[] =
 	"import sys, os, time, threading, gc\n"
 	"ident = getattr(threading, 'get_ident', None) or __import__('thread').get_ident\n"

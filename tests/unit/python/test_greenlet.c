@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: python/greenlet.c elf/elf_image.c elf/elf_symbol_table.c */
-/* Libraries are written in C with the names that releases of greenlet have, and compiled; where the
- * function lies is told by the linker's map, which is nm's. */
+/* Compiles libraries in C that have the symbols of greenlet's releases; nm gives the function's
+ * true address. */
 #include "python/greenlet.h"
 
 #include <cmocka.h>

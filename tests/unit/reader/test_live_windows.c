@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: base/kinds.c reader/live_windows.c live/feed.c live/record.c live/request.c base/io.c */
-/* The client's connection is this file's own: a socket that holds an answer already. */
+/* The client's connection is a fake in this file: a socket that already contains the answer. */
 #include <cmocka.h>
 #include <errno.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A sink that writes down, a line an event: "7 cpu 10-20 on CPU". */
+/* A sink that records one line per event: "7 cpu 10-20 on CPU". */
 #ifndef TESTS_UNIT_TIMELINE_RECORDER_H
 #define TESTS_UNIT_TIMELINE_RECORDER_H
 
