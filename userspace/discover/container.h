@@ -15,9 +15,9 @@ struct container {
 	char id[CONTAINER_ID_BYTES];
 };
 
-/* Picks one line of the file, and of several the first in this order: with a container id; cgroup
- * v2 ("0::"); v1's name=systemd; v1's pids; any. A path of "/" is taken only when there is no
- * other, because on hybrid hosts all processes may be in the root of v2. */
+/* Picks one line of the file: if any line has a container id, only from those.  Of these it takes
+ * that of cgroup v2 ("0::"), else v1's name=systemd, else pids, else the first.  A path of "/" is
+ * taken only when there is no other, because on hybrid hosts all processes may be in v2's root. */
 void container_parse(const char *text, size_t size, struct container *ret_container);
 
 /* Finds the container id in a cgroup path, in the innermost component that has one: 64 hex digits,

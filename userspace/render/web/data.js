@@ -56,7 +56,7 @@ function addFunctions(profile) {
 		frameFunction[i] = id;
 	}
 	profile.frameFunction = frameFunction;
-	/* The frame that stands for a function: the one with its smallest line. */
+	/* The frame that represents a function: the one with its smallest line. */
 	profile.functionFrame = Int32Array.from(firstFrame);
 }
 

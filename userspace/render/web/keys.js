@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keys that work everywhere, and the page that tells of all of them. */
+/* Keys that work everywhere, and the page that lists them all. */
 import { byId, element } from "./dom.js";
 
 const HELP = [

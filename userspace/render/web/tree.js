@@ -78,7 +78,7 @@ function totals(tree) {
 	return tree;
 }
 
-/* What stands for a frame in a tree: itself, or its function. */
+/* What represents a frame in a tree: itself, or its function. */
 function keys(profile, byLine) {
 	const { frameFunction, functionFrame } = profile;
 	return byLine ? frameFunction.map((_, frame) => frame) : frameFunction.map((id) => functionFrame[id]);
