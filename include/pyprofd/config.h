@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The one value of map `config`: written by the agent through mmap, read at every sample. */
+/* The one value of map `config`: the agent writes it through mmap, every sample reads it. */
 #ifndef PYPROFD_CONFIG_H
 #define PYPROFD_CONFIG_H
 
 #include <linux/types.h>
 
 enum pp_config_flag {
-	PP_CONFIG_FILTER = 1,	 /* only processes with PP_IMAGE_WANTED */
+	PP_CONFIG_FILTER = 1,	 /* count only processes with PP_IMAGE_WANTED */
 	PP_CONFIG_NO_KERNEL = 2, /* no kernel stacks */
 	PP_CONFIG_PAUSED = 8,	 /* --delay: nothing is counted yet */
-	PP_CONFIG_BY_NAME = 16,	 /* a new program is not wanted because the old one was */
-	PP_CONFIG_BLAME = 32,	 /* the GIL's holder is looked at when a wait for it begins */
-	PP_CONFIG_SEE_RUNNING = 64, /* samples tell of threads that pass no switch */
+	PP_CONFIG_BY_NAME = 16,	 /* after exec the old program's match does not count */
+	PP_CONFIG_BLAME = 32,	 /* look at the GIL's holder when a wait for the GIL begins */
+	PP_CONFIG_SEE_RUNNING = 64, /* samples also report threads that had no switch yet */
 	PP_CONFIG_NMI = 128, /* samples may come while this CPU holds a map's lock */
 };
 
@@ -19,9 +19,10 @@ struct pp_config {
 	__u32 flags;	   /* enum pp_config_flag */
 	__u32 window;	   /* counts up */
 	__u32 epoch;	   /* a stack last sent in an older epoch is sent again */
-	__u32 code_epoch;  /* code objects described in an older one are described again */
-	__s64 miss_tokens; /* missed stacks that may still be sent; refilled by the agent */
-	__u64 window_start_ns[2]; /* CLOCK_MONOTONIC, by bit 0 of the window: this one, the last */
+	__u32 code_epoch;  /* code objects sent in an older one are sent again */
+	__s64 miss_tokens; /* incomplete stacks that may still be sent; the agent refills it */
+	/* CLOCK_MONOTONIC, by bit 0 of the window: this window and the last */
+	__u64 window_start_ns[2];
 	__u64 wait_min_ns;	  /* shorter waits are in the ledger only */
 	__u32 thread_mask;	  /* slots of threads[] - 1 */
 	__u32 sample_period_ns; /* from one sample to the next; 0: they are not spaced by time */

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Every bound that both sides of the kernel boundary share.  Units end the names. */
+/* Every bound that both sides of the kernel boundary share.  A name ends in its unit. */
 #ifndef PYPROFD_LIMITS_H
 #define PYPROFD_LIMITS_H
 
-/* One stack.  Frames beyond the bound: the leaf three quarters and the root quarter are kept. */
+/* One stack.  Of a deeper one we keep three quarters from the leaf and one quarter from the
+ * root. */
 #define PP_MAX_FRAMES 2048U	   /* stored user frames (Python + native) of one stack */
-#define PP_MAX_PYTHON_FRAMES 1536U /* of which Python at most */
+#define PP_MAX_PYTHON_FRAMES 1536U /* how many of these may be Python */
 #define PP_ROOT_SHARE 4U	   /* 1/4 of a full area holds the frames nearest the root */
-#define PP_MAX_SEGMENTS 2048U	   /* runs of Python frames between two eval activations */
+#define PP_MAX_SEGMENTS 2048U	   /* segments of Python frames, one per eval activation */
 #define PP_MAX_STEPS 4096U	   /* walking steps, Python and native each */
 #define PP_MAX_KERNEL_FRAMES 127U
-/* What the walks of one event may take together, in time that really passes; the agent finishes what is not
- * done by then.  An interrupt is to end within 250 us, and a switch, which has its run queue locked,
- * within 100: some steps without a look at the clock and the way out take the rest. */
+/* The most time that the walks of one event may take, in elapsed time; the agent finishes what is
+ * incomplete.  An interrupt is to end within 250 us, and a switch, which has its run queue locked,
+ * within 100: some steps between two looks at the clock and the way out take the rest. */
 #ifndef PP_SAMPLE_WALK_NS /* tests build with smaller ones */
 #define PP_SAMPLE_WALK_NS 190000U
 #endif
@@ -27,12 +28,12 @@
 /* Walks on a CPU have a budget a period, and save up this much at most. */
 #define PP_BUDGET_PERIOD_NS 10000000U
 #define PP_BUDGET_CREDIT_NS 2000000U
-/* After this, walks that began before it have ended: both of them, and a margin. */
+/* A walk that began earlier has ended after this time, with a margin. */
 #define PP_SETTLE_NS 4000000U
-#define PP_WALK_LEVELS 3U /* walks of one CPU at once: an interrupt's, an NMI's, a task's */
+#define PP_WALK_LEVELS 3U /* nested walks of one CPU: a task's, an interrupt's, an NMI's */
 
-/* A fold drops the interpreter's own call frames between two eval activations when there are at
- * most this many of them (CPython <= 3.8 has 3 a level, 3.9 and 3.10 two). */
+/* The interpreter's own call frames between two eval activations are folded when there are at most
+ * this many (CPython <= 3.8 has 3 per level, 3.9 and 3.10 two). */
 #define PP_MAX_FOLDED_FRAMES 3U
 
 /* Mappings: sorted ranges (mappings and the gaps between them) in chunks. */
@@ -40,7 +41,7 @@
 #define PP_MAX_MAP_CHUNKS 64U /* of one process: 4,096 ranges */
 
 /* Unwind rows. */
-#define PP_PAGE_SHIFT 16U		 /* rows are found by 64 KiB pages of a file's addresses */
+#define PP_PAGE_SHIFT 16U /* a file's rows are found by 64 KiB pages of its addresses */
 #define PP_ROW_SHARD_SHIFT 18U		 /* rows of one map value: 262,144, 1 MiB */
 #define PP_ROW_SHARD_ROWS (1U << PP_ROW_SHARD_SHIFT)
 #define PP_MAX_ROW_SHARDS 128U
@@ -48,18 +49,18 @@
 #define PP_MAX_RULES (1U << 15)
 
 /* Python. */
-#define PP_MAX_PYTHONS 256U	   /* distinct interpreter files of a host */
+#define PP_MAX_PYTHONS 256U	   /* distinct interpreter files on a host */
 #define PP_MAX_EVAL_RANGES 4U	   /* parts of the eval function: hot, cold, ... */
 #define PP_TSTATE_READ_BYTES 192U  /* the head of PyThreadState that one read covers */
 #define PP_FRAME_READ_BYTES 128U   /* the head of a frame that one read covers */
 #define PP_CODE_READ_BYTES 192U	   /* the head of PyCodeObject that one read covers */
 #define PP_MAX_NAME_BYTES 512U	   /* co_qualname or co_name, and co_filename, each */
-#define PP_MAX_LINE_TABLE_BYTES 2048U /* the rest is read by the agent */
+#define PP_MAX_LINE_TABLE_BYTES 2048U /* the agent reads the rest */
 
-/* A missed stack: this much of the user stack travels to the agent. */
+/* An incomplete stack: how much of the user stack is copied to the agent. */
 #define PP_STACK_COPY_BYTES 16384U
 #define PP_STACK_COPY_CHUNK_BYTES 1024U
-#define PP_SEGMENT_COPY 128U /* marks of Python runs travel with it, so many at a time */
+#define PP_SEGMENT_COPY 128U /* stack anchors are copied too, this many at a time */
 
 #define PP_COMM_BYTES 16U
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loaded BPF object: its maps as plain functions and mapped memory.  The only place that knows
- * the skeleton.  One thread. */
+/* The loaded BPF object: its maps as plain functions and mapped memory.  Only this file knows the
+ * skeleton. One thread. */
 #ifndef ATTACH_KERNEL_SIDE_H
 #define ATTACH_KERNEL_SIDE_H
 
@@ -19,44 +19,46 @@
 #include "base/cleanup.h"
 #include "unwind/row_store.h"
 
-/* After as many windows the kernel side sends every stack once more, and unused ones go. */
+/* The number of windows after which the kernel side sends every stack once more, and unused ones
+ * are dropped. */
 #define EPOCH_WINDOWS 6U
 
 struct kernel_side_options {
 	uint32_t cpu_count;    /* possible CPUs: their numbers are below this */
-	uint32_t online_count; /* tables are sized for these: a guest may have 8 of 240 */
-	uint32_t hz;	       /* samples a second and CPU */
+	uint32_t online_count; /* tables are sized for these: a guest may have 8 of 240 online */
+	uint32_t hz;	       /* samples per second and CPU */
 	uint64_t interval_ns;  /* of a window */
-	uint64_t budget_bytes; /* of all maps; 0: by the number of CPUs, 40 MiB up to 4 */
-	bool waits;	       /* context switches too, and the threads asleep at the start */
-	bool timeline;	       /* records for it; needs waits */
-	bool wakers;	       /* who ends waits; needs waits */
+	/* of all maps; 0: depends on the number of CPUs, 40 MiB for up to 4 */
+	uint64_t budget_bytes;
+	bool waits; /* also attach to context switches, and scan for threads asleep at the start */
+	bool timeline;	       /* send records for the timeline; needs waits */
+	bool wakers;	       /* record who ended waits; needs waits */
 };
 
 struct kernel_side;
 
-/* Sizes the maps, loads and verifies the programs and attaches those that watch processes; nothing is
- * counted (PP_CONFIG_PAUSED).
- * Returns 0 or -errno; then `why` holds one line (the verifier's last one, when it refused). */
+/* Sizes the maps, loads and verifies the programs and attaches those that follow processes.
+ * Nothing is counted yet (PP_CONFIG_PAUSED).
+ * Returns 0 or -errno with one line in `why` (the verifier's last line, when it refused). */
 int kernel_side_open(const struct kernel_side_options *options, char *why, size_t why_size,
 		     struct kernel_side **ret_side);
-void kernel_side_free(struct kernel_side *side); /* detaches; NULL is fine */
+void kernel_side_free(struct kernel_side *side); /* detaches; NULL is allowed */
 DEFINE_OWNED(struct kernel_side, kernel_side)
 
-/* Gives each CPU that is online the memory for its walks; before that its samples count as no_scratch.
- * 0; -ENOSPC: more have come online than there is room for; -ENOMEM. */
+/* Gives each online CPU the memory for its walks; without it a CPU's samples count as no_scratch.
+ * Returns 0; -ENOSPC: more CPUs are online than there is memory for; -ENOMEM. */
 int kernel_side_follow_cpus(struct kernel_side *side, const uint32_t *online, size_t count);
 
-/* File descriptors, owned by the object. */
+/* Return file descriptors that the object owns. */
 int kernel_side_sample_program(const struct kernel_side *side);
 int kernel_side_stacks_ring(const struct kernel_side *side);
 int kernel_side_events_ring(const struct kernel_side *side);
 int kernel_side_timeline_ring(const struct kernel_side *side); /* below 0 without `timeline` */
-/* One of two; below 0: there is none without `wakers`. */
+/* Returns one of a pair of tables; below 0: it does not exist, without `wakers`. */
 int kernel_side_table(const struct kernel_side *side, enum pp_table table, uint32_t number);
 int kernel_side_ledgers(const struct kernel_side *side);
 
-/* Mapped: what is written here the next sample sees. */
+/* Returns mapped memory: the next sample sees what is written here. */
 volatile struct pp_config *kernel_side_config(const struct kernel_side *side);
 const struct row_store_memory *kernel_side_row_memory(const struct kernel_side *side);
 struct pp_map_chunk *kernel_side_map_chunks(const struct kernel_side *side, uint32_t *ret_count);
@@ -65,11 +67,11 @@ struct pp_fill *kernel_side_fill(const struct kernel_side *side, enum pp_table t
 				 uint32_t number);
 struct pp_count *kernel_side_rest(const struct kernel_side *side); /* 2 * PP_REST_ROWS */
 
-/* The slots of threads; none without `waits`. */
+/* Returns the slots of threads; none without `waits`. */
 struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count);
 
-/* One pass over all threads that are asleep now: a descriptor of the caller's to read struct
- * pp_sweep_record from, up to its end.  0; -ENOTSUP without `waits`; -errno. */
+/* Starts a scan of blocked threads.  The caller reads struct pp_sweep_record from the descriptor,
+ * up to its end, and closes it.  Returns 0; -ENOTSUP without `waits`; -errno. */
 int kernel_side_open_sweep(struct kernel_side *side, int *ret_fd);
 
 /* The kernel side looks up again what it knows of processes: after a change of what is looked up there.  The
@@ -85,17 +87,19 @@ int kernel_side_set_python(struct kernel_side *side, uint32_t index,
 			   const struct pp_python *python);
 int kernel_side_set_resync(struct kernel_side *side, uint32_t index,
 			   const struct pp_resync *resync);
-/* Only where the kernel side has asked for the thread: the table forgets what it does not use. */
+/* Call it only when the kernel side has asked for the thread, because the table drops entries that
+ * it does not use. */
 int kernel_side_set_thread_state(struct kernel_side *side, const struct pp_thread_key *key,
 				 uint64_t thread_state);
 
-/* Totals over all CPUs. */
+/* Reads the losses, summed over all CPUs. */
 int kernel_side_get_losses(const struct kernel_side *side, uint64_t ret_losses[PP_LOSS_COUNT]);
-/* The same of how long the programs took. */
+/* Reads how long the programs took, summed over all CPUs. */
 int kernel_side_get_times(const struct kernel_side *side, struct pp_times ret_times[PP_PROGRAM_COUNT]);
-/* What the kernel accounts for all maps, in bytes. */
+/* Returns the bytes that the kernel accounts for all maps. */
 uint64_t kernel_side_map_bytes(const struct kernel_side *side);
-/* Entries in use of one hash map by name, for leak checks and reports; -ENOENT. */
+/* Counts the entries of one hash map by its name, for leak checks and reports.  Returns 0;
+ * -ENOENT. */
 int kernel_side_count_entries(const struct kernel_side *side, const char *map, size_t *ret_count);
 
 #endif
