@@ -125,8 +125,8 @@ def process_cpu_ns(pid):
 
 
 class CpusKeptBusy:
-    """Programs that take what nobody else wants of the CPUs.  Where a CPU idles between bursts of 100 us, a timer comes
-    some 15 us late, when the burst is over: the scheduler's account, its tick and all samplers then lie 20 % apart."""
+    """Programs that take what nobody else wants of the CPUs.  Of threads that work for some 60 us between waits the
+    scheduler's account, its tick and all samplers see amounts that lie 20 % apart (docs/accuracy.md)."""
 
     def __enter__(self):
         self.programs = [harness.Target("burn.py", 0, wrap=("nice", "-n", "19")) for _ in range(os.cpu_count())]
