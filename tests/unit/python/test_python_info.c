@@ -130,6 +130,15 @@ static void python_debug_offsets_read__tells_what_the_table_tells(void **state)
 		expected.gil_wait_bytes = info->bpf.gil_wait_bytes;
 		memcpy(expected.eval, info->bpf.eval, sizeof(expected.eval));
 		expected.eval_range_count = info->bpf.eval_range_count;
+		if (info->bpf.major == 2 || info->bpf.minor <= 11) {
+			expected.interp_head =
+				info->symbols.runtime
+					? info->symbols.runtime +
+						  layout->info.runtime_interpreters_head
+					: info->symbols.interp_head;
+			expected.interp_threads = (uint16_t)layout->info.interp_threads_head;
+			expected.ts_next = layout->info.ts_next;
+		}
 		assert_memory_equal(&info->bpf, &expected, sizeof(expected));
 		assert_int_equal(info->runtime_interpreters_head,
 				 layout->info.runtime_interpreters_head);
