@@ -94,7 +94,7 @@ step_unit() {
 }
 unit_programs() { make --no-print-directory BUILD="$1" print-unit-programs; }
 # The unit tests again, then the whole agent on every interpreter; a finding or a leak ends it with an
-# error.  Its timing is not what is looked at here, and nothing is tried again.
+# error.  Nothing is tried again, and the test of keeping up in time is left out: this agent is several times slower.
 step_asan() {
 	local ok=0 bad=0 missed=0
 	export UBSAN_OPTIONS=print_stacktrace=1
@@ -102,7 +102,7 @@ step_asan() {
 	fetch_interpreters
 	part "$logs/asan-units.log" tests/unit/run.sh $(unit_programs "$build-asan")
 	PYPROFD=$PYPROFD_ASAN part "$logs/asan-agent.log" tests/e2e/run.py --no-retry \
-		-k '^cli|^interpreters.frames|command.only_the'
+		-k '^cli(?!.the_unit_keeps_up)|^interpreters.frames|command.only_the'
 	sum $ok $bad $missed
 	[ $bad = 0 ]
 }
