@@ -144,29 +144,6 @@ static __always_inline __u32 preempted_place(struct pp_thread *t, const struct p
 	return place->key == preempted_key(cfg) ? PP_PLACE_PREEMPTED : PP_THREAD_PLACES;
 }
 
-/* Asks now and then whose the thread is, and whether the filters want it. */
-static __always_inline void thread_identify(const struct pp_thread *t, struct task_struct *prev,
-					    __u64 now_ns, const struct pp_config *cfg)
-{
-	struct pp_process_id id = {.tgid = prev->tgid};
-	struct pp_image *image;
-	__u32 *generation;
-	bool wanted = true;
-
-	if (likely(now_ns - t->identified_ns < IDENTIFY_NS))
-		return;
-	generation = bpf_map_lookup_elem(&processes, &id.tgid);
-	if (generation)
-		id.generation = *generation;
-	else if (t->id.generation)
-		return; /* its process has just ended */
-	if (cfg->flags & PP_CONFIG_FILTER) {
-		image = bpf_map_lookup_elem(&images, &id);
-		wanted = image && image->flags & PP_IMAGE_WANTED;
-	}
-	thread_turns(t->tid, id.tgid, id.generation, wanted, now_ns);
-}
-
 /* Whether a known place is walked again.  When the budget says no, the place is used as it is, and asks for less. */
 static __always_inline bool place_is_due(struct pp_thread *t, __u32 at, struct budget *budget,
 					 __u64 now_ns)
@@ -218,9 +195,12 @@ static __always_inline bool wait_walk(void *ctx, const struct switch_state *stat
 			walk_clock_hurry(taken.walk); /* the kernel's own walk may have taken all */
 		}
 	}
-	err = thread_look(t->tid, taken.slot, task_state, look, now_ns);
-	if (taken.walk)
+	err = thread_look(t->tid, taken.slot, task_state, look);
+	if (taken.walk) {
+		if (look != LOOK_HOLDER)
+			place_plan(t->tid, t->at, now_ns);
 		scratch_leave(&taken);
+	}
 	return !err;
 }
 
@@ -230,8 +210,6 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 				      __u32 task_state, enum look look, __u64 now_ns,
 				      const struct pp_config *cfg)
 {
-	__u64 ended_ns, spent_ns;
-
 	if (look != LOOK_AGAIN) {
 		if (!wait_is_taken(&state->budget, t, now_ns))
 			return false;
@@ -242,14 +220,7 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	state->look_ns = bpf_ktime_get_ns();
 	if (!wait_walk(ctx, state, t, task_state, look, now_ns, cfg))
 		return false;
-	/* The look makes the wait longer; those that are looked at must not stand for that.  In the ledger it is
-	 * a part of the wait: the scheduler takes it for time of the thread that comes. */
-	ended_ns = bpf_ktime_get_ns();
-	budget_spend(&state->budget, ended_ns - state->look_ns);
-	times_add(PP_PROGRAM_SWITCH, ended_ns - state->look_ns);
-	spent_ns = thread_clock(t, ended_ns) - now_ns;
-	ledger_add(t, t->wait, spent_ns);
-	t->since_ns += spent_ns;
+	thread_looked(t->tid, now_ns);
 	return true;
 }
 
@@ -363,7 +334,8 @@ static __always_inline void thread_leaves(void *ctx, struct switch_state *state,
 			    arrived_at(prev, clock, now_ns));
 	thread_begin(t);
 	now_ns = thread_clock(t, now_ns);
-	thread_identify(t, prev, now_ns, cfg);
+	if (unlikely(now_ns - t->identified_ns >= IDENTIFY_NS))
+		thread_identify(prev->pid, prev->tgid, now_ns);
 	if (unlikely(task_state & STATE_DEAD)) {
 		if (timeline_is_on && t->flags & PP_THREAD_WANTED)
 			timeline_exit(t, t->since_ns, now_ns);
@@ -389,8 +361,8 @@ static __always_inline __u32 left_state(const void *ctx, struct task_struct *pre
 	return state == STATE_WAKING ? STATE_INTERRUPTIBLE : state;
 }
 
-/* 5.10 allows 512 bytes of stack for a chain of calls, each rounded up to 32: 224 are left for this
- * frame above a walk. */
+/* 5.10 allows 512 bytes of stack for a chain of calls, each rounded up to 32: 160 are left for this frame above
+ * thread_look() and a walk. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {

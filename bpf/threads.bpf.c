@@ -130,24 +130,44 @@ __noinline int thread_settle(__u32 tid, __u64 now_ns, __u32 counting_at)
 	return 0;
 }
 
-__noinline int thread_turns(__u32 tid, __u32 tgid, __u32 generation, __u32 wanted, __u64 now_ns)
+/* Another program (exec), or other filters: what the thread did before is not the new one's. */
+static __always_inline void thread_turns(struct pp_thread *t, const struct pp_process_id *id,
+					 bool wanted, __u64 now_ns)
+{
+	bool was_wanted = t->flags & PP_THREAD_WANTED;
+	/* Generation 0: nobody had told of the process yet. */
+	bool is_other = t->id.generation && t->id.generation != id->generation;
+
+	if (was_wanted && (!wanted || is_other))
+		thread_settle(t->tid, now_ns, COUNTING_SWITCH);
+	if (t->identified_ns && (!was_wanted || !wanted || is_other))
+		thread_restart(t, now_ns);
+	t->id = *id;
+	t->flags = wanted ? t->flags | PP_THREAD_WANTED : t->flags & ~PP_THREAD_WANTED;
+	t->identified_ns = now_ns;
+}
+
+__noinline int thread_identify(__u32 tid, __u32 tgid, __u64 now_ns)
 {
 	struct pp_config *cfg = config_get();
 	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
-	bool was_wanted, is_other;
+	struct pp_process_id id = {.tgid = tgid};
+	struct pp_image *image;
+	__u32 *generation;
+	bool wanted = true;
 
 	if (!t)
 		return 1;
-	was_wanted = t->flags & PP_THREAD_WANTED;
-	/* Generation 0: nobody had told of the process yet. */
-	is_other = t->id.generation && t->id.generation != generation;
-	if (was_wanted && (!wanted || is_other))
-		thread_settle(tid, now_ns, COUNTING_SWITCH);
-	if (t->identified_ns && (!was_wanted || !wanted || is_other))
-		thread_restart(t, now_ns);
-	t->id = (struct pp_process_id){.tgid = tgid, .generation = generation};
-	t->flags = wanted ? t->flags | PP_THREAD_WANTED : t->flags & ~PP_THREAD_WANTED;
-	t->identified_ns = now_ns;
+	generation = bpf_map_lookup_elem(&processes, &id.tgid);
+	if (generation)
+		id.generation = *generation;
+	else if (t->id.generation)
+		return 0; /* its process has just ended */
+	if (cfg->flags & PP_CONFIG_FILTER) {
+		image = bpf_map_lookup_elem(&images, &id);
+		wanted = image && image->flags & PP_IMAGE_WANTED;
+	}
+	thread_turns(t, &id, wanted, now_ns);
 	return 0;
 }
 
@@ -223,6 +243,30 @@ int wait_weigh(__u32 tid, __u32 window, __u64 ns, __u64 queue_ns)
 	walked->queue_ns += queue_ns;
 	walked->squares += square;
 	return 0;
+}
+
+/* The agent has counted it already, unless it did not come to this slot yet, or the wait was too short by
+ * then. */
+__u64 wait_add_before(__u32 tid, __u32 window, __u64 woken_ns, __u64 now_ns)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
+	__u64 begin_ns, start_ns, before_ns, end_ns;
+
+	if (!t)
+		return now_ns;
+	begin_ns = t->since_ns;
+	start_ns = cfg->window_start_ns[window & 1];
+	before_ns = cfg->window_start_ns[(window & 1) ^ 1];
+	if (before_ns < begin_ns)
+		before_ns = begin_ns;
+	/* A switch may have read the clock before the edge, and the window behind it. */
+	end_ns = start_ns < now_ns ? start_ns : now_ns;
+	if (before_ns < end_ns && t->read_window != window - 1)
+		wait_add(t, place_at(t, t->at), window - 1, before_ns, woken_ns, end_ns);
+	if (t->read_window != window - 1 || start_ns - begin_ns >= cfg->wait_min_ns)
+		return start_ns;
+	return begin_ns;
 }
 
 static __always_inline void place_swap(struct pp_place *place, struct old_place *other)

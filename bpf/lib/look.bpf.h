@@ -19,7 +19,9 @@ enum look {
 int thread_set_wait(__u32 tid, __u32 task_state);
 /* The walks of the look that began at switches[0].look_ns, in `slot`, which has the kernel stack.  Nonzero: no
  * slot was free, and the wait is left to others that stand for it. */
-int thread_look(__u32 tid, __u32 slot, __u32 task_state, __u32 look, __u64 now_ns);
+int thread_look(__u32 tid, __u32 slot, __u32 task_state, __u32 look);
+/* The look at a wait that began at now_ns has ended. */
+int thread_looked(__u32 tid, __u64 now_ns);
 
 /* The innermost Python frame and where it stands: with the registers they tell one place from
  * another at three reads. */

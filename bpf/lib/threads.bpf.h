@@ -136,8 +136,8 @@ static __always_inline enum pp_wait place_wait(const struct pp_place *place)
 int thread_new(__u32 tid, __u32 tgid, __u64 now_ns);
 /* What a thread that runs has got goes to the open window's counters and to its process's ledger. */
 int thread_settle(__u32 tid, __u64 now_ns, __u32 counting_at);
-/* Another program (exec), or other filters: what the thread did before is not the new one's. */
-int thread_turns(__u32 tid, __u32 tgid, __u32 generation, __u32 wanted, __u64 now_ns);
+/* Asks whose the thread is, and whether the filters want it. */
+int thread_identify(__u32 tid, __u32 tgid, __u64 now_ns);
 /* All that a place has got and nobody has taken yet goes to the open window's counters. */
 int place_count(__u32 tid, __u32 at, __u32 counting_at);
 /* The walk of a known place found another stack than switches[0].old: its sums of this window are to be
@@ -145,6 +145,8 @@ int place_count(__u32 tid, __u32 at, __u32 counting_at);
 int place_differs(__u32 tid, __u32 at);
 /* A piece of a wait that was walked, into its place or the counters. */
 int wait_weigh(__u32 tid, __u32 window, __u64 ns, __u64 queue_ns);
+/* What of a wait that ended lies before the window.  Returns where the rest begins. */
+__u64 wait_add_before(__u32 tid, __u32 window, __u64 woken_ns, __u64 now_ns);
 /* Uses up to one that is chosen by chance, when one in `limit` is, each for itself: 1 or more. */
 int chance_gap(__u32 limit);
 /* After a walk: when the next one of the place is due. */
@@ -185,29 +187,17 @@ static __always_inline void wait_add(struct pp_thread *t, struct pp_place *place
 		wait_weigh(t->tid, window, woken_ns - begin_ns, end_ns - woken_ns);
 }
 
-/* Adds a wait that ended, cut at the edge of the window.  What lies before it the agent has counted
- * already, unless it did not come to this slot yet, or the wait was too short by then. */
+/* Adds a wait that ended, cut at the edge of the window. */
 static __always_inline void thread_add_wait(struct pp_thread *t, __u64 woken_ns, __u64 now_ns,
 					    const struct pp_config *cfg)
 {
-	struct pp_place *place = place_at(t, t->at);
-	__u64 begin_ns = t->since_ns, start_ns, before_ns, end_ns;
 	__u32 window = cfg->window;
+	__u64 begin_ns = t->since_ns;
 
-	start_ns = cfg->window_start_ns[window & 1];
-	if (unlikely(begin_ns < start_ns)) {
-		before_ns = cfg->window_start_ns[(window & 1) ^ 1];
-		if (before_ns < begin_ns)
-			before_ns = begin_ns;
-		/* A switch may have read the clock before the edge, and the window behind it. */
-		end_ns = start_ns < now_ns ? start_ns : now_ns;
-		if (before_ns < end_ns && t->read_window != window - 1)
-			wait_add(t, place, window - 1, before_ns, woken_ns, end_ns);
-		if (t->read_window != window - 1 || start_ns - begin_ns >= cfg->wait_min_ns)
-			begin_ns = start_ns;
-	}
+	if (unlikely(begin_ns < cfg->window_start_ns[window & 1]))
+		begin_ns = wait_add_before(t->tid, window, woken_ns, now_ns);
 	if (likely(begin_ns < now_ns))
-		wait_add(t, place, window, begin_ns, woken_ns, now_ns);
+		wait_add(t, place_at(t, t->at), window, begin_ns, woken_ns, now_ns);
 }
 
 static __always_inline void thread_add_event(struct pp_thread *t, const struct pp_config *cfg)
