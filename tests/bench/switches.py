@@ -5,6 +5,7 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import time
 
 import harness
@@ -82,8 +83,8 @@ class PingPong:
     from one tenth of a second to the next, hardly less from one second to the next: what can be turned on and off
     quickly is seen best, however small."""
 
-    def __init__(self, program):
-        self.process = subprocess.Popen([program, "pingpong"], stdout=subprocess.PIPE, text=True)
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     @staticmethod
     def window(seconds):
@@ -101,10 +102,10 @@ class PingPong:
         return lambda window: measure.median([ns for end, ns in parts if window[0] < end <= window[1]][1:])
 
 
-def added(program, start, pairs, seconds):
+def added(command, start, pairs, seconds):
     """ns that are added to a switch between start() and its result's stop(): with it less without, just before and
     just after; and without."""
-    pingpong, windows = PingPong(program), []
+    pingpong, windows = PingPong(command), []
     for _ in range(pairs):
         before = pingpong.window(seconds)
         profiler = start()
@@ -118,10 +119,10 @@ def added(program, start, pairs, seconds):
             [cost(before) for before, _, _ in windows])
 
 
-def quickly(program, switch, pairs):
+def quickly(command, switch, pairs):
     """added() of what start() and stop() turn on and off at once."""
     try:
-        return added(program, switch.start, pairs, 0.05)[0]
+        return added(command, switch.start, pairs, 0.05)[0]
     finally:
         switch.end()
 
@@ -146,6 +147,8 @@ def share_of_a_core(program, start, mode, rate, seconds):
 def section(pyprofd, peer, quick, say):
     """pyprofd, peer: start one, as run.py's; peer None: not here."""
     program, result = build("switches"), {}
+    native = [program, "pingpong"]
+    python = [sys.executable, os.path.join(HERE, "workloads", "pingpong.py")]
     pairs, quick_pairs, seconds = (4, 40, 5) if quick else (20, 400, 12)
 
     def tell(name, values):
@@ -153,18 +156,22 @@ def section(pyprofd, peer, quick, say):
         result[name] = {"median": measure.median(values), "low": low, "high": high, "all": values}
         return measure.median(values), low, high, len(values)
 
-    found, bare = added(program, pyprofd, pairs, 1.5)
+    found, bare = added(native, pyprofd, pairs, 1.5)
     result["bare_ns"] = measure.median(bare)
     say("switch   a switch of a pinned ping-pong takes %.0f ns" % result["bare_ns"])
     say("switch   pyprofd, started and ended, adds %.0f ns (95 %%: %.0f to %.0f, %d pairs)" % tell("pyprofd_ns", found))
-    empty = tell("empty_ns", quickly(program, Empty(), quick_pairs))
-    more = tell("more_ns", quickly(program, Held(pyprofd()), quick_pairs))
+    empty = tell("empty_ns", quickly(native, Empty(), quick_pairs))
+    more = tell("more_ns", quickly(native, Held(pyprofd()), quick_pairs))
     result["sum_ns"] = empty[0] + more[0]
     say("switch   in quick turns an empty tp_btf handler adds %.0f ns (95 %%: %.0f to %.0f, %d pairs)" % empty)
     say("switch   and pyprofd %.0f more than when it returns at once (95 %%: %.0f to %.0f, %d pairs)" % more)
     say("switch   both together are %.0f ns (wanted <= 350)" % result["sum_ns"])
+    say("switch   between two CPythons pyprofd adds %.0f ns to an empty handler (95 %%: %.0f to %.0f, %d pairs; wanted <= 250)"
+        % tell("python_more_ns", quickly(python, Held(pyprofd()), quick_pairs)))
+    say("switch   where an empty handler adds %.0f ns (95 %%: %.0f to %.0f, %d pairs)" % tell(
+        "python_empty_ns", quickly(python, Empty(), quick_pairs)))
     if peer:
-        theirs = added(program, peer, max(3, pairs // 4), 1.5)[0]
+        theirs = added(native, peer, max(3, pairs // 4), 1.5)[0]
         result["bpftrace_ns"] = {"median": measure.median(theirs), "all": theirs}
         say("switch   bpftrace with kstack and ustack adds %.0f ns: %.1f times pyprofd's" % (
             measure.median(theirs), measure.median(theirs) / max(1.0, measure.median(found))))
