@@ -32,10 +32,9 @@ static __always_inline void walk_waker(void *ctx, struct pp_walk *w, __u32 slot,
 				       bool is_user, __u64 now_ns, const struct pp_config *cfg)
 {
 	walk_reset(w, 0, now_ns, PP_SWITCH_WALK_NS);
-	if (!(cfg->flags & PP_CONFIG_NO_KERNEL)) {
+	if (!(cfg->flags & PP_CONFIG_NO_KERNEL))
 		take_kernel_stack(w, slot, ctx);
-		walk_clock_hurry(w);
-	}
+	walk_clock_grant(w);
 	if (is_user && w->image.map_set && !use_registers(w, (void *)state->registers)) {
 		w->thread_pointer = task_thread_pointer(task);
 		walk_user(slot);

@@ -24,6 +24,14 @@ static __always_inline void walk_clock_hurry(struct pp_walk *w)
 	w->steps |= PP_CLOCK_STEPS - 1;
 }
 
+/* The thread keeps running, so the agent could not finish its stack: the first look at the clock
+ * comes after some steps, whatever they cost. */
+static __always_inline void walk_clock_grant(struct pp_walk *w)
+{
+	w->is_urgent = 0;
+	w->steps = PP_CLOCK_STEPS / 2;
+}
+
 /* Counts a step.  Whether the time is over. */
 static __always_inline bool walk_clock_step(struct pp_walk *w)
 {
