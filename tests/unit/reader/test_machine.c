@@ -7,31 +7,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "no_input.h"
 #include "reader/text.h"
 #include "render/short_paths.h"
-
-/* text.c's head line wants them; no test here prints it. */
-struct profile *input_profile(const struct input *input)
-{
-	(void)input;
-	return NULL;
-}
-const struct profile_reader *input_reader(const struct input *input)
-{
-	(void)input;
-	return NULL;
-}
-const char *input_coverage(const struct input *input, char buffer[COVERAGE_BYTES])
-{
-	(void)input;
-	buffer[0] = '\0';
-	return buffer;
-}
-const char *input_title(const struct input *input)
-{
-	(void)input;
-	return "";
-}
 
 #define FACTS "facts elapsed_ns=2000000000 samples=9 host_busy_ns=3000000000 host_cpus=4"
 

@@ -7,33 +7,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "no_input.h"
 #include "pprof/pprof.h"
 #include "reader/input.h"
 #include "reader/text.h"
 #include "reader/top_view.h"
-
-/* text.c's head line wants them; no test here prints it. */
-struct profile *input_profile(const struct input *input)
-{
-	(void)input;
-	return NULL;
-}
-const struct profile_reader *input_reader(const struct input *input)
-{
-	(void)input;
-	return NULL;
-}
-const char *input_coverage(const struct input *input, char buffer[COVERAGE_BYTES])
-{
-	(void)input;
-	buffer[0] = '\0';
-	return buffer;
-}
-const char *input_title(const struct input *input)
-{
-	(void)input;
-	return "";
-}
 
 struct given {
 	const char *stack; /* leaf first: "p:step:12 n:read k:__schedule": kind, name, line */

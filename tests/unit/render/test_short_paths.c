@@ -110,7 +110,7 @@ static void short_path__windows_and_odd_paths(void **state)
 	(void)state;
 	CHECK(no_script, {"C:\\Python312\\Lib\\json\\decoder.py", "json\\decoder.py"},
 	      {"C:\\app\\Lib\\site-packages\\flask\\app.py", "flask\\app.py"},
-	      {"D:/work/shop/run.py", "shop/run.py"}, {"/srv/back\\slash/x.py", "back\\slash/x.py"},
+	      {"D:/code/shop/run.py", "shop/run.py"}, {"/srv/back\\slash/x.py", "back\\slash/x.py"},
 	      {"/usr/lib/python3.12//os.py", "os.py"},
 	      /* Nothing follows: no directory of packages. */
 	      {"/srv/site-packages", "/srv/site-packages"}, {"//", "//"}, {"/", "/"}, {"", ""},
