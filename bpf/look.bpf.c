@@ -38,7 +38,7 @@ __noinline int thread_set_wait(__u32 tid, __u32 task_state)
 
 /* ---- the stack of the thread that leaves ---- */
 
-/* The walk's results of which later waits make use. */
+/* Keeps what later waits of the thread use of a walk's results. */
 static __always_inline void remember_python(struct pp_thread *t, struct pp_walk *w)
 {
 	__u32 index = w->image.python - 1;
@@ -228,7 +228,7 @@ int thread_looked(__u32 tid, __u64 now_ns)
 		return 1;
 	budget_spend(&state->budget, ended_ns - state->look_ns);
 	times_add(PP_PROGRAM_SWITCH, ended_ns - state->look_ns);
-	/* The look makes the wait longer; those that are looked at must not stand for that.  In the ledger it is
+	/* The look makes the wait longer; its weight must not multiply that time.  In the ledger it is
 	 * a part of the wait: the scheduler takes it for time of the thread that comes. */
 	spent_ns = thread_clock(t, ended_ns) - now_ns;
 	ledger_add(t, t->wait, spent_ns);

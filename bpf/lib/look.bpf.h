@@ -18,7 +18,7 @@ enum look {
 /* Why the current thread waits, from the call of switches[0].site; a futex may be the GIL's. */
 int thread_set_wait(__u32 tid, __u32 task_state);
 /* The walks of the look that began at switches[0].look_ns, in `slot`, which has the kernel stack.  Nonzero: no
- * slot was free, and the wait is left to others that stand for it. */
+ * slot was free; the wait is left out, and waits that were chosen have its weight. */
 int thread_look(__u32 tid, __u32 slot, __u32 task_state, __u32 look);
 /* The look at a wait that began at now_ns has ended. */
 int thread_looked(__u32 tid, __u64 now_ns);
@@ -47,7 +47,7 @@ static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_fra
 }
 
 /* What tells this place from others without a walk: registers, Python's innermost instruction, the
- * system call and its first argument.  An epoch later all is walked anew. */
+ * system call and its first argument.  In the next epoch each place is unwound again. */
 static __always_inline __u64 place_key(const struct pp_thread *t, const struct call_site *site,
 				       __u32 task_state, const struct pp_config *cfg)
 {
