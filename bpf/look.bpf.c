@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The look at a wait: the stack of the thread that leaves, why it waits, and who has the GIL.  All runs in the
- * switch, as that thread. */
+/* Looks at a wait: the stack of the thread that is switched out, why it waits, and who holds the
+ * GIL.  All of this runs within the switch, as that thread. */
 #include "lib/look.bpf.h"
 #include "lib/budget.bpf.h"
 #include "lib/gil.bpf.h"
@@ -29,35 +29,36 @@ __noinline int thread_set_wait(__u32 tid, __u32 task_state)
 		return 1;
 	if (task_state)
 		wait = wait_reason((struct task_struct *)bpf_get_current_task(), task_state,
-				   &state->site);
-	if (wait == PP_WAIT_LOCK && waits_for_gil(t, state->site.argument))
+				   &state->call_site);
+	if (wait == PP_WAIT_LOCK && waits_for_gil(t, state->call_site.argument))
 		wait = PP_WAIT_GIL;
 	t->wait = wait;
 	return 0;
 }
 
-/* ---- the stack of the thread that leaves ---- */
+/* ---- the stack of the thread that is switched out ---- */
 
-/* Keeps what later waits of the thread use of a walk's results. */
+/* Keeps those results of a walk that later waits of the thread use. */
 static __always_inline void remember_python(struct pp_thread *t, struct pp_walk *w)
 {
-	__u32 index = w->image.python - 1;
+	__u32 index = w->context.python - 1;
 	struct pp_python *py = NULL;
 
 	t->python = t->thread_state = t->gil = 0;
-	if (w->image.python && w->count_flags & PP_COUNT_PYTHON)
+	if (w->context.python && w->count_flags & PP_COUNT_PYTHON)
 		py = bpf_map_lookup_elem(&pythons, &index);
 	if (!py)
 		return;
-	t->python = w->image.python;
-	t->python_bias = w->image.python_bias;
+	t->python = w->context.python;
+	t->python_bias = w->context.python_bias;
 	t->thread_state = w->thread_state;
 	t->gil = gil_find(w, py);
 }
 
-/* The whole stack of the thread that leaves, into its place. */
-static __always_inline void walk_place(struct pp_walk *w, __u32 slot, struct pp_thread *t,
-				       struct pp_place *place, const struct user_registers *regs)
+/* Unwinds the whole stack of the thread that is switched out into its wait site. */
+static __always_inline void walk_wait_site(struct pp_walk *w, __u32 slot, struct pp_thread *t,
+					   struct pp_wait_site *site,
+					   const struct user_registers *regs)
 {
 	if (!use_registers(w, regs)) {
 		w->thread_pointer =
@@ -66,79 +67,79 @@ static __always_inline void walk_place(struct pp_walk *w, __u32 slot, struct pp_
 	}
 	remember_python(t, w);
 	walk_emit_stacks(slot);
-	place->user_stack = w->hash;
-	place->kernel_stack = w->kernel_hash;
-	place->flags = w->count_flags | w->stop << PP_COUNT_STOP_SHIFT |
-		       w->py_stop << PP_COUNT_PY_STOP_SHIFT;
+	site->user_stack = w->hash;
+	site->kernel_stack = w->kernel_hash;
+	site->flags = w->count_flags | w->stop << PP_COUNT_STOP_SHIFT |
+		      w->py_stop << PP_COUNT_PY_STOP_SHIFT;
 	FORGET();
 }
 
 static __always_inline void walk_thread(struct switch_state *state, struct pp_walk *w, __u32 slot,
-					struct pp_thread *t, struct pp_place *place,
+					struct pp_thread *t, struct pp_wait_site *site,
 					__u32 task_state)
 {
 	struct user_registers *regs = (void *)state->registers;
 
 	copy_saved(regs, (struct task_struct *)bpf_get_current_task());
-	if (!t->id.generation) /* told of only now */
+	if (!t->id.generation) /* the process was not known until now */
 		t->id.generation = w->id.generation;
-	walk_place(w, slot, t, place, regs);
-	/* Only now are Python and the GIL known of a thread that was not walked before. */
+	walk_wait_site(w, slot, t, site, regs);
+	/* For a thread that was not unwound before, Python and the GIL are known only now. */
 	thread_set_wait(t->tid, task_state);
-	place->flags |= t->wait << PP_COUNT_WAIT_SHIFT;
+	site->flags |= t->wait << PP_COUNT_WAIT_SHIFT;
 }
 
-/* The entry for a place that is new: the next one in turn gives way. */
-static __always_inline struct pp_place *place_renew(struct pp_thread *t, __u32 task_state,
-						    const struct pp_config *cfg)
+/* Returns the entry for a new wait site: the next one in turn is evicted. */
+static __always_inline struct pp_wait_site *wait_site_renew(struct pp_thread *t, __u32 task_state,
+							    const struct pp_config *cfg)
 {
-	struct pp_place *place;
-	__u32 at = PP_PLACE_PREEMPTED;
+	struct pp_wait_site *site;
+	__u32 at = PP_WAIT_SITE_PREEMPTED;
 
 	if (task_state) {
 		at = t->turn + 1;
-		if (at >= PP_PLACE_PREEMPTED)
+		if (at >= PP_WAIT_SITE_PREEMPTED)
 			at = 0;
 		t->turn = at;
 	}
-	place_count(t->tid, at, COUNTING_SWITCH);
-	place = place_at(t, at);
-	place_clear(place, cfg);
+	wait_site_count(t->tid, at, COUNTING_SWITCH);
+	site = wait_site_at(t, at);
+	wait_site_clear(site, cfg);
 	t->at = at;
-	return place;
+	return site;
 }
 
-/* The walk of a place that is new, or of a known one that is due. */
+/* Unwinds at a wait site that is new, or at a known one that is due. */
 static __always_inline void look_at_thread(struct switch_state *state, struct pp_walk *w,
 					   __u32 slot, struct pp_thread *t, __u32 task_state,
 					   __u32 look, const struct pp_config *cfg)
 {
-	struct pp_place *place =
-		look == LOOK_NEW ? place_renew(t, task_state, cfg) : place_at(t, t->at);
+	struct pp_wait_site *site =
+		look == LOOK_NEW ? wait_site_renew(t, task_state, cfg) : wait_site_at(t, t->at);
 
-	state->old.user_stack = place->user_stack;
-	state->old.kernel_stack = place->kernel_stack;
-	state->old.flags = place->flags;
-	walk_thread(state, w, slot, t, place, task_state);
+	state->old.user_stack = site->user_stack;
+	state->old.kernel_stack = site->kernel_stack;
+	state->old.flags = site->flags;
+	walk_thread(state, w, slot, t, site, task_state);
 	cfg = config_get(); /* found again, as 5.10 has no stack for it below the walk */
 	if (look == LOOK_NEW) {
 		if (task_state && cfg)
-			t->last_key = place_key(t, &state->site, task_state, cfg);
-		place->key = t->last_key;
-	} else if (state->old.user_stack != place->user_stack ||
-		   state->old.kernel_stack != place->kernel_stack ||
-		   state->old.flags != place->flags) {
-		place_differs(t->tid, t->at);
-	} else if (place->differs) {
-		place->differs--;
+			t->last_key = wait_site_key(t, &state->call_site, task_state, cfg);
+		site->key = t->last_key;
+	} else if (state->old.user_stack != site->user_stack ||
+		   state->old.kernel_stack != site->kernel_stack ||
+		   state->old.flags != site->flags) {
+		wait_site_differs(t->tid, t->at);
+	} else if (site->differs) {
+		site->differs--;
 	}
 }
 
 /* ---- the GIL's holder ---- */
 
-/* Where the GIL's holder is: its Python frames, read while it runs. */
+/* Walks the Python frames of the GIL's holder, while it runs. */
 static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const struct pp_thread *t,
-					struct pp_place *place, __u64 look_ns)
+					struct pp_wait_site *site, __u64 look_ns)
 {
 	__u32 index = t->python - 1;
 	struct pp_python *py = t->python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
@@ -153,35 +154,38 @@ static __always_inline void walk_holder(struct pp_walk *w, __u32 slot, const str
 		walk_clock_hurry(w);
 	w->thread_state = holder;
 	walk_python_only(slot);
-	place->blame_tid = state_thread_id(w, py);
+	site->blame_tid = state_thread_id(w, py);
 	walk_emit_stacks(slot);
-	place->blame_stack = w->hash;
+	site->blame_stack = w->hash;
 }
 
-/* Each wait for the GIL has a holder of its own; sums are kept apart by it. */
+/* Starts the sums of a wait for the GIL afresh: each such wait has a holder of its own, and sums
+ * are kept apart by holder. */
 static __always_inline void blame(const struct switch_state *state, struct pp_walk *w, __u32 slot,
 				  struct pp_thread *t)
 {
-	struct pp_place *place = place_at(t, t->at);
+	struct pp_wait_site *site = wait_site_at(t, t->at);
 
-	place_count(t->tid, t->at, COUNTING_SWITCH);
-	place->blame_stack = place->blame_tid = 0;
+	wait_site_count(t->tid, t->at, COUNTING_SWITCH);
+	site->blame_stack = site->blame_tid = 0;
 	if (w)
-		walk_holder(w, slot, t, place, state->look_ns);
+		walk_holder(w, slot, t, site, state->look_ns);
 }
 
-/* A walk is due, and there is no slot for it.  Nonzero: nothing is known of the wait's place. */
+/* Handles an unwind that is due when no scratch slot is free.  Returns nonzero when nothing is
+ * known of the wait's site. */
 static __always_inline int look_fails(struct pp_thread *t, __u32 look)
 {
 	if (look == LOOK_AGAIN) {
 		t->walk_weight = 0;
-		t->wait = place_wait(place_at(t, t->at));
-		place_put_off(t->tid, t->at);
+		t->wait = wait_site_reason(wait_site_at(t, t->at));
+		wait_site_put_off(t->tid, t->at);
 	}
 	return look == LOOK_NEW;
 }
 
-/* Whose the current thread is.  Apart, as what it tells the agent of lies on the stack, which the walks need on 5.10. */
+/* Identifies the current thread.  This is a function of its own because the event that it may send
+ * to the agent lies on the stack, which the walks need on 5.10. */
 __noinline int look_identify(__u32 slot)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -228,8 +232,9 @@ int thread_looked(__u32 tid, __u64 now_ns)
 		return 1;
 	budget_spend(&state->budget, ended_ns - state->look_ns);
 	times_add(PP_PROGRAM_SWITCH, ended_ns - state->look_ns);
-	/* The look makes the wait longer; its weight must not multiply that time.  In the ledger it is
-	 * a part of the wait: the scheduler takes it for time of the thread that comes. */
+	/* The look makes the wait longer, and the weight must not multiply that time.  The ledger
+	 * counts it as a part of the wait, whereas the scheduler takes it for time of the thread
+	 * that is switched in. */
 	spent_ns = thread_clock(t, ended_ns) - now_ns;
 	ledger_add(t, t->wait, spent_ns);
 	t->since_ns += spent_ns;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* On-CPU samples: a source of events.  How many periods one stands for, and whether it is taken. */
+/* Samples threads on the CPU: decides how many periods a sample counts for, and whether it is
+ * taken. */
 #include "lib/budget.bpf.h"
 #include "lib/event.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/times.bpf.h"
 
-/* A pause of the sampling, not of the CPU. */
+/* Sampling was paused, not the CPU. */
 #define GAP_NS 1000000000ULL
-/* What a walk takes at most; in what is beyond, a hypervisor ran somebody else. */
+/* The longest that a walk takes; what is beyond, a hypervisor gave to somebody else. */
 #define WALK_MAX_NS (2ULL * PP_SAMPLE_WALK_NS)
 
 static __always_inline __u64 switches_of(struct task_struct *task)
@@ -15,8 +16,9 @@ static __always_inline __u64 switches_of(struct task_struct *task)
 	return CURRENT_READ(task, nvcsw) + CURRENT_READ(task, nivcsw);
 }
 
-/* How many periods an event stands for that comes when `passed` of them have passed.  The timer passes over
- * those that fall due while a walk runs: their time is the same thread's next event's. */
+/* Returns the weight in periods of an event that comes when `passed` periods have passed.  The
+ * timer skips periods that end while a walk runs; their time belongs to the same thread's next
+ * event. */
 static __always_inline __u64 periods_after_gap(const struct sampling *of, __u64 passed,
 					       bool is_same, __u64 left, __u64 period_ns)
 {
@@ -26,7 +28,7 @@ static __always_inline __u64 periods_after_gap(const struct sampling *of, __u64 
 		walked = (of->ended_ns - of->due_ns + period_ns / 16) / period_ns;
 	if (walked > passed - 1)
 		walked = passed - 1;
-	/* The thread has had the CPU all the time. */
+	/* The thread had the CPU all this time. */
 	if (is_same && left == of->switches)
 		count_losses(PP_LOSS_SAMPLES_UNSEEN, passed - 1 - walked);
 	if (is_same)
@@ -35,9 +37,10 @@ static __always_inline __u64 periods_after_gap(const struct sampling *of, __u64 
 	return 1;
 }
 
-/* How many periods this event stands for.  Events come on a grid of periods.  One may be missing because the CPU
- * was idle, a walk ran, another tool's program ran (the kernel lets no program of a perf event interrupt one of a
- * tracepoint or kprobe: bpf_prog_active), or a hypervisor had the CPU. */
+/* Returns the weight of this event in periods.  Events come on a grid of periods.  One may be
+ * missing because the CPU was idle, a walk ran, another tool's program ran (the kernel lets no
+ * program of a perf event interrupt one of a tracepoint or kprobe: bpf_prog_active), or a
+ * hypervisor had the CPU. */
 static __always_inline __u64 periods_of_event(struct sampling *of, struct task_struct *task,
 					      __u64 thread, __u64 now_ns, __u64 period_ns)
 {
@@ -52,7 +55,7 @@ static __always_inline __u64 periods_of_event(struct sampling *of, struct task_s
 			periods = periods_after_gap(of, passed, of->thread == thread, left,
 						    period_ns);
 		}
-		/* The grid is where events come earliest. */
+		/* The grid follows the earliest events. */
 		due_ns += passed * period_ns;
 		if (due_ns > now_ns)
 			due_ns = now_ns;
@@ -64,7 +67,7 @@ static __always_inline __u64 periods_of_event(struct sampling *of, struct task_s
 	return periods;
 }
 
-/* Very deep stacks very often would leave their program little of the CPU. */
+/* Deep stacks at a high rate would leave their program little of the CPU. */
 static __always_inline bool sample_is_taken(struct budget *budget, __u64 now_ns, __u32 *ret_shift)
 {
 	budget_tick_of_samples(budget, now_ns);

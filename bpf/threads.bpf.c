@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Threads' sums on their way to the counters; a function of its own for the verifier. */
+/* Moves the sums of threads to the counters, in functions of their own for the verifier. */
 #include "lib/threads.bpf.h"
 
-/* One use of a place in so many is walked: of a new one, of one at which walks agree, at most. */
-#define PLACE_LIMIT_NEW 4U
-#define PLACE_LIMIT_AGREED 64U
-#define PLACE_LIMIT_MAX 65536U
-/* ... and fewer where that is oftener than this, in the mean: a walk costs as much as 200 switches.  Walks that
- * differed tell of shares, and are to be many. */
-#define PLACE_AGREED_NS 50000000ULL
-#define PLACE_MIXED_NS 20000000ULL
-#define PLACE_AGREES 16U /* walks that must agree until a place is no longer mixed */
+/* How many waits may reuse a cached stack before we unwind again: at a new wait site, and at most
+ * where unwinds agree. */
+#define SITE_LIMIT_NEW 4U
+#define SITE_LIMIT_AGREED 64U
+#define SITE_LIMIT_MAX 65536U
+/* ... or more, where that would be oftener than this on average: an unwind costs as much as 200
+ * switches.  Unwinds that differed determine shares, so they are made more often. */
+#define SITE_AGREED_NS 50000000ULL
+#define SITE_MIXED_NS 20000000ULL
+/* A wait site asks again at least this often on average when the budget refuses. */
+#define SITE_REFUSED_NS 100000000ULL
+#define SITE_AGREES 16U /* walks that must agree until a site is no longer mixed */
 
 static __always_inline struct counting *counting_get(__u32 counting_at)
 {
 	return bpf_map_lookup_elem(&countings, &counting_at);
 }
 
-/* The row goes to the counters. */
+/* Adds the row to the counters. */
 __noinline int counting_add(__u32 counting_at, __u32 number)
 {
 	struct counting *row = counting_get(counting_at);
@@ -34,17 +37,17 @@ __noinline int sum_count(__u32 tid, __u32 at, __u32 window, __u32 counting_at, _
 	struct pp_config *cfg = config_get();
 	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
 	struct counting *row = counting_get(counting_at);
-	struct pp_place_sum *sum;
-	struct pp_place *place;
+	struct pp_wait_site_sum *sum;
+	struct pp_wait_site *site;
 
 	if (!t || !row)
 		return 1;
-	place = place_at(t, at);
-	sum = &place->sum[window & 1];
-	row->key = pp_wait_key(t, place);
+	site = wait_site_at(t, at);
+	sum = &site->sum[window & 1];
+	row->key = pp_wait_key(t, site);
 	row->count = (struct pp_count){sum->events, sum->ns, {}};
-	if (place->is_mixed[window & 1])
-		pp_wait_key_to_place(&row->key, place);
+	if (site->is_mixed[window & 1])
+		pp_wait_key_to_site(&row->key, site);
 	if (sum->ns || sum->events)
 		counting_add(counting_at, number);
 	if (sum->queue_ns) {
@@ -52,9 +55,9 @@ __noinline int sum_count(__u32 tid, __u32 at, __u32 window, __u32 counting_at, _
 		pp_wait_key_to_queue(&row->key);
 		counting_add(counting_at, number);
 	}
-	if (place_wait(place) == PP_WAIT_GIL && sum->ns) {
+	if (wait_site_reason(site) == PP_WAIT_GIL && sum->ns) {
 		row->count = (struct pp_count){sum->events, sum->ns, {}};
-		pp_wait_key_to_blame(&row->key, place);
+		pp_wait_key_to_blame(&row->key, site);
 		counting_add(counting_at, number);
 	}
 	sum->events = 0;
@@ -62,22 +65,23 @@ __noinline int sum_count(__u32 tid, __u32 at, __u32 window, __u32 counting_at, _
 	return 0;
 }
 
-/* What the agent did not read of the last window goes to that one's counters, which stay open until all
- * slots are read.  A slot that it could not read is later than that: then it is this window's. */
-__noinline int place_count(__u32 tid, __u32 at, __u32 counting_at)
+/* Moves the site's sums to the counters.  Sums of the last window that the agent has not read go to
+ * that window's counters, which stay open until all slots are read.  A slot that it could not read
+ * is counted after that, so its sums go to this window. */
+__noinline int wait_site_count(__u32 tid, __u32 at, __u32 counting_at)
 {
 	struct pp_config *cfg = config_get();
 	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
-	struct pp_place *place;
+	struct pp_wait_site *site;
 	__u32 window;
 
 	if (!t)
 		return 0;
-	place = place_at(t, at);
+	site = wait_site_at(t, at);
 	window = cfg->window;
-	if (place->sum[window & 1].window == window)
+	if (site->sum[window & 1].window == window)
 		sum_count(tid, at, window, counting_at, cfg->table[window & 1]);
-	if (place->sum[~window & 1].window == window - 1 && t->read_window != window - 1)
+	if (site->sum[~window & 1].window == window - 1 && t->read_window != window - 1)
 		sum_count(tid, at, window - 1, counting_at,
 			  cfg->table[(window ^ (cfg->slots_read != window - 1)) & 1]);
 	return 0;
@@ -92,7 +96,7 @@ __noinline int thread_new(__u32 tid, __u32 tgid, __u64 now_ns)
 	return !cfg || !thread_claim(tid, tgid, now_ns, cfg);
 }
 
-/* The thread's last switch: its times go to its process's. */
+/* Adds the times of a thread, at its last switch, to its process's. */
 static __always_inline void ledger_close(const struct pp_thread *t,
 					 const struct pp_ledger_sum *none, __u64 now_ns)
 {
@@ -123,27 +127,27 @@ __noinline int thread_settle(__u32 tid, __u64 now_ns, __u32 counting_at)
 		return 1;
 	t->total_ns[PP_LEDGER_CPU] += now_ns - t->since_ns;
 	t->since_ns = now_ns;
-	for (__u32 i = 0; i < PP_THREAD_PLACES; i++)
-		if (t->place[i].key)
-			place_count(tid, i, counting_at);
+	for (__u32 i = 0; i < PP_THREAD_WAIT_SITES; i++)
+		if (t->site[i].key)
+			wait_site_count(tid, i, counting_at);
 	ledger_close(t, &state->ledger, now_ns);
 	return 0;
 }
 
-/* Another program (exec), or other filters: what the thread did before is not the new one's. */
+/* Separates what the thread did before an exec or a change of the filters from what follows. */
 static __always_inline void thread_turns(struct pp_thread *t, const struct pp_process_id *id,
-					 bool wanted, __u64 now_ns)
+					 bool matches, __u64 now_ns)
 {
-	bool was_wanted = t->flags & PP_THREAD_WANTED;
-	/* Generation 0: nobody had told of the process yet. */
+	bool did_match = t->flags & PP_THREAD_MATCHES;
+	/* Generation 0: the process was not known yet. */
 	bool is_other = t->id.generation && t->id.generation != id->generation;
 
-	if (was_wanted && (!wanted || is_other))
+	if (did_match && (!matches || is_other))
 		thread_settle(t->tid, now_ns, COUNTING_SWITCH);
-	if (t->identified_ns && (!was_wanted || !wanted || is_other))
+	if (t->identified_ns && (!did_match || !matches || is_other))
 		thread_restart(t, now_ns);
 	t->id = *id;
-	t->flags = wanted ? t->flags | PP_THREAD_WANTED : t->flags & ~PP_THREAD_WANTED;
+	t->flags = matches ? t->flags | PP_THREAD_MATCHES : t->flags & ~PP_THREAD_MATCHES;
 	t->identified_ns = now_ns;
 }
 
@@ -152,9 +156,9 @@ __noinline int thread_identify(__u32 tid, __u32 tgid, __u64 now_ns)
 	struct pp_config *cfg = config_get();
 	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
 	struct pp_process_id id = {.tgid = tgid};
-	struct pp_image *image;
+	struct pp_process_context *context;
 	__u32 *generation;
-	bool wanted = true;
+	bool matches = true;
 
 	if (!t)
 		return 1;
@@ -164,42 +168,43 @@ __noinline int thread_identify(__u32 tid, __u32 tgid, __u64 now_ns)
 	else if (t->id.generation)
 		return 0; /* its process has just ended */
 	if (cfg->flags & PP_CONFIG_FILTER) {
-		image = bpf_map_lookup_elem(&images, &id);
-		wanted = image && image->flags & PP_IMAGE_WANTED;
+		context = bpf_map_lookup_elem(&contexts, &id);
+		matches = context && context->flags & PP_CONTEXT_MATCHES;
 	}
-	thread_turns(t, &id, wanted, now_ns);
+	thread_turns(t, &id, matches, now_ns);
 	return 0;
 }
 
 /* ---- waits with a weight ---- */
 
-/* What is in the switch's row, under the place's stack: of the place, or, at a new one, of what was left out. */
+/* Counts the switch's row under the site's stack: as an unwind of a known site or, at a new one,
+ * with the weight of the waits that were left out. */
 __noinline int weighted_count(__u32 tid, __u32 at, __u64 queue_ns, __u32 window)
 {
 	struct pp_config *cfg = config_get();
 	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
 	struct counting *row = counting_get(COUNTING_SWITCH);
-	struct pp_place *place;
+	struct pp_wait_site *site;
 	bool is_new;
 	__u32 number;
 
 	if (!t || !row)
 		return 1;
-	place = place_at(t, at);
+	site = wait_site_at(t, at);
 	is_new = t->weight_shift;
 	if (window != cfg->window && cfg->slots_read == window)
 		window = cfg->window; /* the last one's counters are closed */
 	number = cfg->table[window & 1];
-	row->key = pp_wait_key(t, place);
+	row->key = pp_wait_key(t, site);
 	row->key.kind = is_new ? PP_KIND_WEIGHTED : PP_KIND_WALKED;
-	row->key.detail = is_new ? 0 : place->key;
+	row->key.detail = is_new ? 0 : site->key;
 	counting_add(COUNTING_SWITCH, number);
 	row->count.squares = 0;
-	if (is_new && place_wait(place) == PP_WAIT_GIL) {
-		pp_wait_key_to_blame(&row->key, place);
+	if (is_new && wait_site_reason(site) == PP_WAIT_GIL) {
+		pp_wait_key_to_blame(&row->key, site);
 		row->key.detail = PP_BLAME_WEIGHTED;
 		counting_add(COUNTING_SWITCH, number);
-		row->key = pp_wait_key(t, place);
+		row->key = pp_wait_key(t, site);
 		row->key.kind = PP_KIND_WEIGHTED;
 	}
 	if (queue_ns) {
@@ -216,28 +221,28 @@ int wait_weigh(__u32 tid, __u32 window, __u64 ns, __u64 queue_ns)
 	struct pp_config *cfg = config_get();
 	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
 	struct counting *row = counting_get(COUNTING_SWITCH);
-	struct pp_place_walked *walked;
-	struct pp_place *place;
+	struct pp_wait_site_walked *walked;
+	struct pp_wait_site *site;
 	__u64 square;
 	__u32 waits;
 
 	if (!t || !row)
 		return 0;
-	place = place_at(t, t->at);
+	site = wait_site_at(t, t->at);
 	waits = t->flags & PP_THREAD_COUNTS ? t->walk_weight : 0;
 	t->flags &= ~PP_THREAD_COUNTS;
 	ns *= t->walk_weight;
 	queue_ns *= t->walk_weight;
 	square = pp_wait_square(ns + queue_ns);
-	if (t->weight_shift || place->is_mixed[window & 1]) {
+	if (t->weight_shift || site->is_mixed[window & 1]) {
 		row->count = (struct pp_count){waits, ns, {square}};
 		return weighted_count(tid, t->at, queue_ns, window);
 	}
 	if (window != cfg->window)
 		return 0; /* all walks of that window agreed */
-	walked = &place->walked;
+	walked = &site->walked;
 	if (walked->window != window)
-		*walked = (struct pp_place_walked){.window = window};
+		*walked = (struct pp_wait_site_walked){.window = window};
 	walked->waits += waits;
 	walked->ns += ns;
 	walked->queue_ns += queue_ns;
@@ -245,8 +250,8 @@ int wait_weigh(__u32 tid, __u32 window, __u64 ns, __u64 queue_ns)
 	return 0;
 }
 
-/* The agent has counted it already, unless it did not come to this slot yet, or the wait was too short by
- * then. */
+/* The agent has already counted this part unless it has not reached this slot yet or the wait was
+ * too short at that time. */
 __u64 wait_add_before(__u32 tid, __u32 window, __u64 woken_ns, __u64 now_ns)
 {
 	struct pp_config *cfg = config_get();
@@ -260,57 +265,58 @@ __u64 wait_add_before(__u32 tid, __u32 window, __u64 woken_ns, __u64 now_ns)
 	before_ns = cfg->window_start_ns[(window & 1) ^ 1];
 	if (before_ns < begin_ns)
 		before_ns = begin_ns;
-	/* A switch may have read the clock before the edge, and the window behind it. */
+	/* A switch may have read the clock before the window's edge and the window's number after
+	 * it. */
 	end_ns = start_ns < now_ns ? start_ns : now_ns;
 	if (before_ns < end_ns && t->read_window != window - 1)
-		wait_add(t, place_at(t, t->at), window - 1, before_ns, woken_ns, end_ns);
+		wait_add(t, wait_site_at(t, t->at), window - 1, before_ns, woken_ns, end_ns);
 	if (t->read_window != window - 1 || start_ns - begin_ns >= cfg->wait_min_ns)
 		return start_ns;
 	return begin_ns;
 }
 
-static __always_inline void place_swap(struct pp_place *place, struct old_place *other)
+static __always_inline void wait_site_swap(struct pp_wait_site *site, struct old_site *other)
 {
-	struct old_place was = {.user_stack = place->user_stack,
-				.kernel_stack = place->kernel_stack,
-				.flags = place->flags};
+	struct old_site was = {.user_stack = site->user_stack,
+			       .kernel_stack = site->kernel_stack,
+			       .flags = site->flags};
 
-	place->user_stack = other->user_stack;
-	place->kernel_stack = other->kernel_stack;
-	place->flags = other->flags;
+	site->user_stack = other->user_stack;
+	site->kernel_stack = other->kernel_stack;
+	site->flags = other->flags;
 	*other = was;
 }
 
-int place_differs(__u32 tid, __u32 at)
+int wait_site_differs(__u32 tid, __u32 at)
 {
 	struct pp_config *cfg = config_get();
 	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
 	__u32 zero = 0, window;
 	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
 	struct counting *row = counting_get(COUNTING_SWITCH);
-	struct pp_place *place;
+	struct pp_wait_site *site;
 
 	if (!t || !state || !row)
 		return 0;
 	window = cfg->window;
-	place = place_at(t, at);
-	place_swap(place, &state->old);
-	sum_open(place, window);
-	place->is_mixed[window & 1] = 1;
-	place_count(tid, at, COUNTING_SWITCH);
-	if (place->walked.window == window && !t->weight_shift) {
+	site = wait_site_at(t, at);
+	wait_site_swap(site, &state->old);
+	sum_open(site, window);
+	site->is_mixed[window & 1] = 1;
+	wait_site_count(tid, at, COUNTING_SWITCH);
+	if (site->walked.window == window && !t->weight_shift) {
 		row->count = (struct pp_count){
-			place->walked.waits, place->walked.ns, {place->walked.squares}};
-		weighted_count(tid, at, place->walked.queue_ns, window);
+			site->walked.waits, site->walked.ns, {site->walked.squares}};
+		weighted_count(tid, at, site->walked.queue_ns, window);
 	}
-	place->walked.window = window - 2;
-	place->differs = PLACE_AGREES;
-	place_swap(place, &state->old);
+	site->walked.window = window - 2;
+	site->differs = SITE_AGREES;
+	wait_site_swap(site, &state->old);
 	return 0;
 }
 
-/* -log2(x / 2^32) in parts of 65,536, to two of them in a thousand; its slope, on which a chance rests, to 2 %
- * within an octave and exactly over one. */
+/* Returns -log2(x / 2^32) in units of 1 / 65,536, with an error of two thousandths.  The slope,
+ * which determines chances, is right to 2 % within an octave and exact over a whole one. */
 static __always_inline __u64 minus_log2(__u32 x)
 {
 	__u64 whole = 1, f;
@@ -326,7 +332,8 @@ static __always_inline __u64 minus_log2(__u32 x)
 	return (whole << 16) - (f * (93382 - (f * (38489 - (f * 10643 >> 16)) >> 16)) >> 16);
 }
 
-/* Geometric: -ln(U) uses in the mean, less what a whole number of them makes more. */
+/* Draws from a geometric distribution: -ln(U) times the mean, corrected for rounding up to a whole
+ * number of uses. */
 int chance_gap(__u32 limit)
 {
 	__u64 mean, exponential;
@@ -338,80 +345,100 @@ int chance_gap(__u32 limit)
 	return 1 + (exponential * mean >> 28);
 }
 
-static __always_inline void place_draw(struct pp_place *place)
+static __always_inline void wait_site_draw(struct pp_wait_site *site)
 {
-	place->left = chance_gap(place->limit);
-	place->uses += place->left;
+	site->left = chance_gap(site->limit);
+	site->uses += site->left;
 }
 
-int place_plan(__u32 tid, __u32 at, __u64 now_ns)
+/* Estimates the time between unwinds at the present limit, from the uses since the last one. */
+static __always_inline __u64 between_walks_ns(const struct pp_wait_site *site, __u64 now_ns)
+{
+	return site->uses ? (now_ns - site->walked_ns) * site->limit / site->uses : 0;
+}
+
+/* Returns the limit that gives an unwind each `wanted_ns`, when they came each between_ns; at least
+ * `least`. */
+static __always_inline __u32 limit_for(__u32 limit, __u64 between_ns, __u64 wanted_ns, __u32 least)
+{
+	if (between_ns < wanted_ns)
+		return limit < SITE_LIMIT_MAX ? limit * 2 : limit;
+	if (between_ns > 2 * wanted_ns && limit > least) {
+		limit = limit * wanted_ns / between_ns;
+		return limit > least ? limit : least;
+	}
+	return limit;
+}
+
+int wait_site_plan(__u32 tid, __u32 at, __u64 now_ns)
 {
 	struct pp_config *cfg = config_get();
 	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
-	struct pp_place *place;
-	__u64 between_ns = 0;
+	struct pp_wait_site *site;
+	__u64 between_ns;
 
 	if (!t)
 		return 0;
-	place = place_at(t, at);
-	if (place->uses)
-		between_ns = (now_ns - place->walked_ns) * place->limit / place->uses;
-	if (!place->limit)
-		place->limit = PLACE_LIMIT_NEW;
-	else if (place->differs && between_ns > 2 * PLACE_MIXED_NS)
-		place->limit -= place->limit / 2;
-	else if (place->limit < PLACE_LIMIT_MAX &&
-		 (place->differs ? between_ns < PLACE_MIXED_NS :
-				   place->limit < PLACE_LIMIT_AGREED || between_ns < PLACE_AGREED_NS))
-		place->limit *= 2;
-	place->walked_ns = now_ns;
-	place->uses = 0;
-	place_draw(place);
+	site = wait_site_at(t, at);
+	between_ns = between_walks_ns(site, now_ns);
+	if (!site->limit)
+		site->limit = SITE_LIMIT_NEW;
+	else if (site->differs)
+		site->limit = limit_for(site->limit, between_ns, SITE_MIXED_NS, 1);
+	else if (site->limit < SITE_LIMIT_AGREED)
+		site->limit *= 2;
+	else
+		site->limit = limit_for(site->limit, between_ns, SITE_AGREED_NS, SITE_LIMIT_AGREED);
+	site->walked_ns = now_ns;
+	site->uses = 0;
+	site->owed = 0;
+	wait_site_draw(site);
 	return 0;
 }
 
-int place_put_off(__u32 tid, __u32 at)
+int wait_site_put_off(__u32 tid, __u32 at)
 {
 	struct pp_config *cfg = config_get();
 	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
-	struct pp_place *place;
+	struct pp_wait_site *site;
 
 	if (!t)
 		return 0;
-	place = place_at(t, at);
-	if (place->limit < PLACE_LIMIT_MAX)
-		place->limit *= 2;
-	place_draw(place);
+	site = wait_site_at(t, at);
+	if (site->limit < SITE_LIMIT_MAX &&
+	    between_walks_ns(site, bpf_ktime_get_ns()) < SITE_REFUSED_NS)
+		site->limit *= 2;
+	wait_site_draw(site);
 	return 0;
 }
 
-int place_stack(__u32 tid, __u64 stack, __u32 flags)
+int wait_site_stack(__u32 tid, __u64 stack, __u32 flags)
 {
 	struct pp_config *cfg = config_get();
 	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
-	struct pp_place *place;
+	struct pp_wait_site *site;
 	__u64 key;
 
 	if (!t)
 		return 0;
-	place = &t->place[PP_PLACE_PREEMPTED];
+	site = &t->site[PP_WAIT_SITE_PREEMPTED];
 	key = preempted_key(cfg);
 	flags = (flags & ~(PP_COUNT_WAIT_BITS | PP_COUNT_GIL_HELD)) | PP_COUNT_EARLIER |
 		PP_WAIT_RUN_QUEUE << PP_COUNT_WAIT_SHIFT;
-	if (place->user_stack != stack || place->flags != flags || place->key != key) {
-		place_count(tid, PP_PLACE_PREEMPTED, COUNTING_SWITCH);
-		place_clear(place, cfg);
-		place->user_stack = stack;
-		place->flags = flags;
-		place->key = key;
+	if (site->user_stack != stack || site->flags != flags || site->key != key) {
+		wait_site_count(tid, PP_WAIT_SITE_PREEMPTED, COUNTING_SWITCH);
+		wait_site_clear(site, cfg);
+		site->user_stack = stack;
+		site->flags = flags;
+		site->key = key;
 	}
-	place->left = ~0U; /* no walk is due */
+	site->left = ~0U; /* no walk is due */
 	return 0;
 }
 
 /* ---- samples ---- */
 
-/* Where a sample saw the thread, for when it is preempted. */
+/* Keeps the stack that a sample found, for when the thread is preempted. */
 int thread_sampled(__u32 slot)
 {
 	struct pp_config *cfg = config_get();
@@ -427,9 +454,10 @@ int thread_sampled(__u32 slot)
 	return 0;
 }
 
-/* One that runs for long passes no switch, or came by one and passes no other: a sample, which is in `slot`
- * and was wanted, tells whose it is.  Switches and samples of one thread exclude each other: a timer's
- * interrupt cannot hit a switch. */
+/* Makes a slot for a thread that runs for long without a switch, or matches the filter only
+ * since its last one.  The sample, which is in `slot` and matched the filter, tells whose it is.
+ * Switches and samples of one thread exclude each other: a timer's interrupt cannot hit a
+ * switch. */
 int thread_see(__u32 slot)
 {
 	struct pp_config *cfg = config_get();
@@ -440,7 +468,7 @@ int thread_see(__u32 slot)
 	if (!cfg || !w)
 		return 0;
 	t = thread_find(w->tid, cfg);
-	if (t && t->flags & (PP_THREAD_WANTED | PP_THREAD_WAITING))
+	if (t && t->flags & (PP_THREAD_MATCHES | PP_THREAD_WAITING))
 		return 0; /* it waits: a switch was not seen, which the next one finds */
 	if (!t && !thread_new(w->tid, w->id.tgid, now_ns))
 		t = thread_find(w->tid, cfg);
@@ -450,7 +478,7 @@ int thread_see(__u32 slot)
 	if (t->identified_ns)
 		thread_restart(t, now_ns); /* the filters did not want it until now */
 	t->id = w->id;
-	t->flags = PP_THREAD_WANTED;
+	t->flags = PP_THREAD_MATCHES;
 	t->identified_ns = now_ns;
 	thread_end(t);
 	return 0;

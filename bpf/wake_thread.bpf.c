@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* --wakers: the stack of who wakes a thread that waits.  Runs as the waker, or in an interrupt above some
- * thread, with a lock of the scheduler's held: no allocation, no sleep, no page fault. */
+/* For --wakers: takes the stack of the thread that wakes a waiting one.  It runs as the waker, or
+ * in an interrupt above some thread, with a lock of the scheduler held: no allocation, no sleep, no
+ * page fault. */
 #include "lib/budget.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/threads.bpf.h"
@@ -8,9 +9,9 @@
 #include "lib/wait_reason.bpf.h"
 #include "lib/walk.bpf.h"
 
-/* Interrupts have a stack of their own: the tracepoint's arguments do not lie on the thread's.  But on x86-64
- * they use the thread's where they came out of user space (arch/x86/include/asm/irq_stack.h): then the thread is
- * in no system call. */
+/* Interrupts have a stack of their own: the tracepoint's arguments do not lie on the thread's.  But
+ * on x86-64 they use the thread's where they came out of user space
+ * (arch/x86/include/asm/irq_stack.h): then the thread is in no system call. */
 static __always_inline bool is_interrupt(struct switch_state *state, void *ctx,
 					 struct task_struct *task, bool is_kernel_thread)
 {
@@ -26,7 +27,7 @@ static __always_inline bool is_interrupt(struct switch_state *state, void *ctx,
 #endif
 }
 
-/* Everybody's kernel stack; the user stack of processes that are known. */
+/* Takes every waker's kernel stack, and the user stack of processes that are known. */
 static __always_inline void walk_waker(void *ctx, struct pp_walk *w, __u32 slot,
 				       struct switch_state *state, struct task_struct *task,
 				       bool is_user, __u64 now_ns, const struct pp_config *cfg)
@@ -35,7 +36,7 @@ static __always_inline void walk_waker(void *ctx, struct pp_walk *w, __u32 slot,
 	if (!(cfg->flags & PP_CONFIG_NO_KERNEL))
 		take_kernel_stack(w, slot, ctx);
 	walk_clock_grant(w);
-	if (is_user && w->image.map_set && !use_registers(w, (void *)state->registers)) {
+	if (is_user && w->context.map_set && !use_registers(w, (void *)state->registers)) {
 		w->thread_pointer = task_thread_pointer(task);
 		walk_user(slot);
 	}
@@ -70,11 +71,11 @@ static __always_inline void wake(void *ctx, struct switch_state *state, struct t
 	bpf_map_update_elem(&wakers, &woken_tid, &waker, BPF_ANY);
 }
 
-/* Whether this thread waits for something, and counts. */
+/* Returns whether this thread is in a wait that is counted. */
 static __always_inline bool is_waiting(const struct pp_thread *t)
 {
-	return (t->flags & (PP_THREAD_WANTED | PP_THREAD_WAITING | PP_THREAD_SKIPPED)) ==
-		       (PP_THREAD_WANTED | PP_THREAD_WAITING) &&
+	return (t->flags & (PP_THREAD_MATCHES | PP_THREAD_WAITING | PP_THREAD_SKIPPED)) ==
+		       (PP_THREAD_MATCHES | PP_THREAD_WAITING) &&
 	       t->wait != PP_WAIT_RUN_QUEUE;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The walk of one user stack, and its way out: what all programs share. */
+/* Walks one user stack and sends it: what all programs share. */
 #include "lib/emit.bpf.h"
 #include "lib/maps.bpf.h"
 #include "lib/walk.bpf.h"
@@ -24,9 +24,9 @@ int walk_kernel_hash(__u32 slot)
 }
 
 /* Loops inside loops: the verifier keeps a pending branch for each turn of one loop, 8,192 at
- * most.  Not inlined: each is then verified once.  The innermost have their step inlined, which costs a
- * sample less than a call, and the verifier each turn on its own: few of them.  5.10 allows 512 bytes of
- * stack from on_switch() down: what needs much is not called from what needs much. */
+ * most.  Not inlined: each is then verified once.  The innermost have their step inlined, which
+ * costs a sample less than a call, and the verifier each turn on its own: few of them.  5.10 allows
+ * 512 bytes of stack from on_switch() down: what needs much is not called from what needs much. */
 #define STEPS_A_TURN 8U
 #define PYTHON_TURNS (PP_MAX_STEPS / STEPS_A_TURN)
 #define NATIVE_TURNS 64U /* and as many inside; each ends after one frame at least */
@@ -45,7 +45,7 @@ __noinline int walk_python_steps(__u32 slot)
 	return 0;
 }
 
-/* Up to so many plain frames.  Nonzero: the next one is not. */
+/* Takes up to so many plain frames.  Returns nonzero when the next one is not plain. */
 __noinline int walk_plain_steps(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -85,7 +85,7 @@ static __always_inline void walk_python_frames(struct pp_walk *w, __u32 slot)
 		w->py_stop = PP_PY_STOP_MAX_STEPS;
 }
 
-/* Python first: its frames name the marks that the native walk looks for. */
+/* Walk Python first: its frames name the anchors that the native walk looks for. */
 int walk_user(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -93,12 +93,12 @@ int walk_user(__u32 slot)
 	if (!w)
 		return 1;
 	w->has_user = 1;
-	if (!w->image.python)
+	if (!w->context.python)
 		w->py_stop = PP_PY_STOP_NOT_PYTHON;
 	else if (!walk_python_begin(slot))
 		walk_python_frames(w, slot);
 	if (w->py_stop == PP_PY_STOP_MAX_TIME) {
-		/* The agent goes on, and the marks that it finds are needed for the native frames. */
+		/* The agent continues, and the native frames need the anchors that it finds. */
 		w->stop = PP_STOP_MAX_TIME;
 		return 0;
 	}
@@ -109,7 +109,7 @@ int walk_user(__u32 slot)
 	if (!w->stop)
 		w->stop = PP_STOP_MAX_STEPS;
 	if (w->is_exec && (w->stop == PP_STOP_READ_FAULT || w->stop == PP_STOP_NO_MAPPING)) {
-		/* The old program's memory is given back, the new one has not begun. */
+		/* The old program's memory is gone, and the new program has not begun. */
 		w->stop = PP_STOP_NO_USER;
 		w->has_user = 0;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Lives of processes: a child has its parent's image before its first instruction, an exec drops it.
- * Mappings come from the perf side-band (userspace/discover/sideband.c). */
+/* Follows the process lifecycle: a child gets its parent's process context before its first
+ * instruction, and an exec drops it.  Mappings come from the perf side-band
+ * (userspace/discover/sideband.c). */
 #include "lib/threads.bpf.h"
 
 static __always_inline void tell(struct pp_event *event, const char *comm)
@@ -10,11 +11,12 @@ static __always_inline void tell(struct pp_event *event, const char *comm)
 		count_loss(PP_LOSS_EVENTS_FULL);
 }
 
-static __always_inline void remember(const struct pp_process_id *id, const struct pp_image *image)
+static __always_inline void remember(const struct pp_process_id *id,
+				     const struct pp_process_context *context)
 {
 	if (bpf_map_update_elem(&processes, &id->tgid, &id->generation, BPF_ANY))
 		count_loss(PP_LOSS_PROCESSES_FULL);
-	if (bpf_map_update_elem(&images, id, image, BPF_ANY))
+	if (bpf_map_update_elem(&contexts, id, context, BPF_ANY))
 		count_loss(PP_LOSS_IMAGES_FULL);
 	processes_changed();
 }
@@ -23,7 +25,7 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct pp_event event = {.type = PP_EVENT_FORK, .time_ns = bpf_ktime_get_ns()};
-	struct pp_image image = {}, *inherited;
+	struct pp_process_context context = {}, *inherited;
 	__u32 *generation;
 
 	if (child->pid != child->tgid || child->flags & PF_KTHREAD)
@@ -35,16 +37,17 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	generation = bpf_map_lookup_elem(&processes, &event.parent.tgid);
 	if (generation) {
 		event.parent.generation = *generation;
-		inherited = bpf_map_lookup_elem(&images, &event.parent);
+		inherited = bpf_map_lookup_elem(&contexts, &event.parent);
 		if (inherited)
-			image = *inherited;
+			context = *inherited;
 	}
-	remember(&event.id, &image);
+	remember(&event.id, &context);
 	tell(&event, child->comm);
 	return 0;
 }
 
-/* The times of another program begin.  A thread that was not the first one has its id from now on. */
+/* Starts the times of another program.  A thread that was not the first one has the first one's id
+ * from now on. */
 static __always_inline void restart_thread(struct task_struct *task, int old_tid, __u64 now_ns,
 					   const struct pp_config *cfg)
 {
@@ -52,7 +55,7 @@ static __always_inline void restart_thread(struct task_struct *task, int old_tid
 
 	if (old_tid != task->pid)
 		thread_retire(task->pid, now_ns, cfg);
-	/* A sample may have come in between, and have told of it. */
+	/* A sample may have come in between and have reported the process. */
 	if (is_measured && !thread_find(task->pid, cfg))
 		thread_new(task->pid, task->tgid, now_ns);
 }
@@ -61,13 +64,13 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
 {
 	struct pp_event event = {.type = PP_EVENT_EXEC, .time_ns = bpf_ktime_get_ns()};
-	struct pp_image image = {}, *old;
+	struct pp_process_context context = {}, *old;
 	struct pp_config *cfg = config_get();
-	__u16 kept = PP_IMAGE_NO_FOLD;
+	__u16 kept = PP_CONTEXT_NO_FOLD;
 	__u32 *generation;
 
 	if (cfg && !(cfg->flags & PP_CONFIG_BY_NAME))
-		kept |= PP_IMAGE_WANTED;
+		kept |= PP_CONTEXT_MATCHES;
 	if (cfg)
 		restart_thread(task, old_tid, event.time_ns, cfg);
 	event.tid = task->pid;
@@ -76,30 +79,30 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
 	generation = bpf_map_lookup_elem(&processes, &event.id.tgid);
 	if (generation) {
 		event.parent.generation = *generation;
-		old = bpf_map_lookup_elem(&images, &event.parent);
+		old = bpf_map_lookup_elem(&contexts, &event.parent);
 		if (old)
-			image.flags = old->flags & kept;
-		bpf_map_delete_elem(&images, &event.parent);
+			context.flags = old->flags & kept;
+		bpf_map_delete_elem(&contexts, &event.parent);
 	}
-	remember(&event.id, &image);
+	remember(&event.id, &context);
 	tell(&event, task->comm);
 	return 0;
 }
 
-/* The last thread's slot, if no switch has asked yet whose it is: nobody can later. */
+/* Settles the last thread's slot if no switch has asked yet whose it is: nobody can later. */
 static __always_inline void identify_last(struct task_struct *task, const struct pp_event *event,
 					  const struct pp_config *cfg)
 {
 	struct pp_thread *t = cfg ? thread_find(task->pid, cfg) : NULL;
-	struct pp_image *image;
+	struct pp_process_context *context;
 
 	if (!t || t->identified_ns)
 		return;
-	image = bpf_map_lookup_elem(&images, &event->id);
+	context = bpf_map_lookup_elem(&contexts, &event->id);
 	thread_begin(t);
 	t->id = event->id;
-	if (!(cfg->flags & PP_CONFIG_FILTER) || (image && image->flags & PP_IMAGE_WANTED))
-		t->flags |= PP_THREAD_WANTED;
+	if (!(cfg->flags & PP_CONFIG_FILTER) || (context && context->flags & PP_CONTEXT_MATCHES))
+		t->flags |= PP_THREAD_MATCHES;
 	t->identified_ns = event->time_ns;
 	thread_end(t);
 }
@@ -121,7 +124,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	event.id.generation = *generation;
 	identify_last(task, &event, config_get());
 	bpf_map_delete_elem(&processes, &event.id.tgid);
-	bpf_map_delete_elem(&images, &event.id);
+	bpf_map_delete_elem(&contexts, &event.id);
 	processes_changed();
 	tell(&event, task->comm);
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Code objects: an id by content, and one description through the ring at first sight, so that a
- * process may exit at once and still be named. */
+/* Code objects get an id by content, and each is sent through the ring at first sight, so that the
+ * stacks of a process that exits at once still have names. */
 #ifndef BPF_LIB_CODE_H
 #define BPF_LIB_CODE_H
 
@@ -78,9 +78,9 @@ static __always_inline __u32 code_append_lines(struct pp_walk *w, const struct p
 
 #define CODE_HASH_WORDS ((2 * PP_MAX_NAME_BYTES + PP_MAX_LINE_TABLE_BYTES) / 8 + 1)
 
-/* Hashes the body into w->code_id.  The word behind the last byte is cleared first, so that old bytes
- * do not count.  A function of its own: the verifier goes through the loop once, not once for each way
- * that leads to it. */
+/* Hashes the body into w->code_id.  The word behind the last byte is cleared first, so that old
+ * bytes do not count.  A function of its own: the verifier goes through the loop once, not once for
+ * each way that leads to it. */
 __noinline int walk_code_hash(__u32 slot, __u32 size)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -103,7 +103,7 @@ __noinline int walk_code_hash(__u32 slot, __u32 size)
 		at &= CODE_BODY_BYTES / 2 - 1;
 		hash = hash_mix(hash, *(__u64 *)(out->body + at));
 	}
-	/* 0 means "not described". */
+	/* 0 means "not sent". */
 	w->code_id = hash_mix(hash, bytes) | 1;
 	return 0;
 }
@@ -126,7 +126,7 @@ static __always_inline int code_emit(struct pp_walk *w, __u64 id, __u32 bytes)
 	out->record.record.type = PP_RECORD_CODE;
 	out->record.record.size = size;
 	out->record.id = id;
-	/* A truncated one is completed from the live process: at once. */
+	/* The agent completes a truncated record from the live process, so wake it at once. */
 	if (bpf_ringbuf_output(&stacks, out, size,
 			       out->record.flags & PP_CODE_TRUNCATED ? BPF_RB_FORCE_WAKEUP :
 								       ring_wakeup())) {
@@ -137,7 +137,8 @@ static __always_inline int code_emit(struct pp_walk *w, __u64 id, __u32 bytes)
 	return 0;
 }
 
-/* Describes the code object whose head is in w->code; the id is 0 when its memory is not there. */
+/* Sends the record of the code object whose head is in w->code.  The id is 0 when its memory cannot
+ * be read. */
 static __always_inline __u64 code_describe(struct pp_walk *w, const struct pp_python *py,
 					   __u32 slot)
 {
@@ -150,7 +151,7 @@ static __always_inline __u64 code_describe(struct pp_walk *w, const struct pp_py
 	record->process = w->id;
 	record->first_line = code_field(w, py->code_first_line);
 	record->code_flags = code_field(w, py->code_flags);
-	record->python = w->image.python;
+	record->python = w->context.python;
 	record->flags = 0;
 	record->pad = 0;
 	record->name_bytes = bytes = code_append_string(w, py, name, 0, &record->name_kind);
@@ -174,13 +175,13 @@ static __always_inline struct walk_code_memo *memo_of(struct pp_walk *w, __u64 a
 	return &w->memo[at & (WALK_CODES - 1)];
 }
 
-/* Whether the memo speaks of the object that lies at w->code_address now. */
+/* Returns whether the memo entry belongs to the object that is at w->code_address now. */
 static __always_inline bool memo_holds(struct pp_walk *w, const struct pp_python *py,
 				       struct walk_code_memo *memo)
 {
 	__u64 *guard = w->guard;
 
-	if (memo->address != w->code_address || memo->code_space != w->image.code_space)
+	if (memo->address != w->code_address || memo->code_space != w->context.code_space)
 		return false;
 	if (memo->walk == w->started_ns)
 		return true;
@@ -200,10 +201,10 @@ static __always_inline void memo_set(struct pp_walk *w, const struct pp_python *
 	memo->guard[0] = code_field(w, py->code_line_table - 8);
 	memo->guard[1] = code_field(w, py->code_line_table);
 	memo->walk = w->started_ns;
-	memo->code_space = w->image.code_space;
+	memo->code_space = w->context.code_space;
 }
 
-/* The id of the object whose head is in w->code. */
+/* Returns the id of the object whose head is in w->code. */
 static __always_inline __u64 code_lookup(struct pp_walk *w, const struct pp_python *py, __u32 slot)
 {
 	__u64 head = hash_mix(code_field(w, py->code_name), code_field(w, py->code_line_table));
@@ -213,7 +214,7 @@ static __always_inline __u64 code_lookup(struct pp_walk *w, const struct pp_pyth
 	head = hash_mix(head, (__u32)code_field(w, py->code_first_line));
 	head = hash_mix(head, code_field(w, py->code_filename));
 	key.address = w->code_address;
-	key.code_space = w->image.code_space;
+	key.code_space = w->context.code_space;
 	key.head = head >> 32;
 	known = bpf_map_lookup_elem(&codes, &key);
 	if (known)
@@ -227,8 +228,8 @@ static __always_inline __u64 code_lookup(struct pp_walk *w, const struct pp_pyth
 	return id;
 }
 
-/* Sets w->code_id for w->code_address, of which no memo speaks: a content id, or 0 when it could not be
- * read or sent.  Returns nonzero when there is no code object at that address. */
+/* Sets w->code_id for w->code_address, which no memo entry covers: a content id, or 0 when it could
+ * not be read or sent.  Returns nonzero when there is no code object at that address. */
 __noinline int walk_code(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -237,15 +238,15 @@ __noinline int walk_code(__u32 slot)
 
 	if (!py)
 		return 1;
-	/* The line table's pointer is the last field that is used; not a byte beyond, as the object
-	 * may end where its page does. */
+	/* Reads up to the line table's pointer, the last field that we use, and not a byte further:
+	 * the object may end where its page does. */
 	size = py->code_line_table + 8;
 	if (size > PP_CODE_READ_BYTES)
 		return 1;
 	w->code_id = 0;
 	if (bpf_probe_read_user(w->code, size, (const void *)w->code_address))
 		return 0; /* not resident: the agent reads it, which also brings it in */
-	if (code_field(w, py->ob_type) != py->code_type + w->image.python_bias)
+	if (code_field(w, py->ob_type) != py->code_type + w->context.python_bias)
 		return 1;
 	w->code_id = code_lookup(w, py, slot);
 	if (w->code_id)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The counters of the open window: include/pyprofd/table.h.  `number` is that of its open tables. */
+/* The counters of the open window: include/pyprofd/table.h.  `number` is that of its open
+ * tables. */
 #ifndef BPF_LIB_COUNT_H
 #define BPF_LIB_COUNT_H
 
 #include "lib/maps.bpf.h"
 
-/* row_NAME(): adds to the row of a key in one of two tables: 0; makes it: 1; finds no room: what the kernel
- * said, below 0. */
+/* row_NAME(): adds to the row of a key in one of two tables: 0; makes it: 1; finds no room: what
+ * the kernel said, below 0. */
 #define DEFINE_ROW_ADD(name, key_type)                                                             \
 	static __always_inline long row_##name(const key_type *key, const struct pp_count *more,   \
 					       __u32 number)                                       \
@@ -48,12 +49,12 @@ static __noinline int table_tell(void)
 {
 	struct pp_event event = {.type = PP_EVENT_TABLE, .time_ns = bpf_ktime_get_ns()};
 
-	/* Without room the agent finds out by its next tick. */
+	/* When the ring has no room, the agent finds out at its next tick. */
 	bpf_ringbuf_output(&events, &event, sizeof(event), BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
 
-/* A row was made.  The agent is told once, by who sees it first, that the table is half full. */
+/* Counts a new row.  Whoever sees first that the table is half full tells the agent, once. */
 static __always_inline void table_grows(enum pp_table table, __u32 number)
 {
 	__u32 index = pp_fill_index(table, number);
@@ -77,7 +78,8 @@ static __always_inline enum pp_loss coarse_loss(__u32 kind, long err)
 	return kind == PP_KIND_CPU ? PP_LOSS_COUNTS_FULL : PP_LOSS_WAITS_FULL;
 }
 
-/* `err`: why there is no row of its own.  Its stack is lost then, its amount is not. */
+/* Counts an event whose row could not be made (`err` says why).  Its stack is lost then, its amount
+ * is not. */
 static __noinline int count_coarse(const struct pp_count_key *key, const struct pp_count *more,
 				   long err, __u32 number)
 {

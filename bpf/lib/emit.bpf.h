@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The end of a walk: frames that were not seen before through the ring, one counter always; or, for
- * a missed stack, all that the agent needs to finish it. */
+/* Ends a walk: sends frames that were not seen before through the ring and always moves one
+ * counter; or sends an incomplete unwind with all that the agent needs to finish it. */
 #ifndef BPF_LIB_EMIT_H
 #define BPF_LIB_EMIT_H
 
@@ -18,7 +18,7 @@ static __always_inline bool already_sent(__u64 hash, __u32 epoch)
 
 static __always_inline void remember_sent(__u64 hash, __u32 epoch)
 {
-	/* May fail when the table is locked: then it is sent once more. */
+	/* This may fail when the table is locked: then the stack is sent once more. */
 	bpf_map_update_elem(&sent, &hash, &epoch, BPF_ANY);
 }
 
@@ -44,7 +44,8 @@ static __always_inline __u32 stored_frames_bytes(const struct pp_walk *w)
 	return frames * FRAME_BYTES;
 }
 
-/* The user stack through the ring.  Functions with external linkage are verified once, however many call them. */
+/* Sends the user stack through the ring.  Functions with external linkage are verified once,
+ * however many callers they have. */
 __noinline int emit_user_record(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -70,7 +71,7 @@ __noinline int emit_user_record(__u32 slot)
 	record->native_count = w->native_count;
 	record->stop = w->stop;
 	record->py_stop = w->py_stop;
-	record->python = w->image.python;
+	record->python = w->context.python;
 	record->pad = 0;
 	if (bpf_ringbuf_output(&stacks, record, size, ring_wakeup())) {
 		count_loss(PP_LOSS_RING_FULL);
@@ -108,7 +109,7 @@ __noinline int emit_kernel_record(__u32 slot)
 	return 0;
 }
 
-/* False: there was no room in the ring, which is counted. */
+/* Returns false when the ring had no room, which is counted. */
 static __always_inline bool emit_stack_once(const struct pp_walk *w, __u32 slot, __u32 epoch)
 {
 	return already_sent(w->hash, epoch) || !emit_user_record(slot);
@@ -121,7 +122,7 @@ static __always_inline bool emit_kernel_once(const struct pp_walk *w, __u32 slot
 
 #define SEGMENT_CHUNKS (PP_MAX_SEGMENTS / PP_SEGMENT_COPY)
 
-/* Appends the marks that were not met. */
+/* Appends the anchors that the native walk has not reached. */
 __noinline int append_segments(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -149,19 +150,20 @@ __noinline int append_segments(__u32 slot)
 		copied = left;
 	else if (copied < left)
 		count_loss(PP_LOSS_SEGMENTS_FULL);
-	w->out.miss.segment_count = copied;
+	w->out.incomplete.segment_count = copied;
 	w->body_bytes = at + copied * sizeof(struct pp_segment);
 	return 0;
 }
 
 #define STACK_CHUNKS (PP_STACK_COPY_BYTES / PP_STACK_COPY_CHUNK_BYTES)
 
-/* How much of the stack the agent needs. */
+/* Decides how many bytes of the stack the agent needs. */
 static __always_inline __u32 stack_chunks(const struct pp_walk *w)
 {
 	if (w->stop == PP_STOP_ROOT)
 		return 0;
-	/* A walk that was only too long goes on in memory that seldom changes: near the root. */
+	/* A walk that only ran out of time continues near the root, in memory that seldom
+	 * changes. */
 	return w->stop == PP_STOP_MAX_TIME && w->native_count ? 1 : STACK_CHUNKS;
 }
 
@@ -169,30 +171,30 @@ static __always_inline __u32 stack_chunks(const struct pp_walk *w)
  * (psABI x86-64 3.2.2). */
 #define RED_ZONE_BYTES 128U
 
-/* The agent reads from the process what is not copied. */
+/* The agent reads from the process what was not copied. */
 static __always_inline bool copy_is_late(const struct pp_walk *w)
 {
 	return bpf_ktime_get_ns() >= w->deadline_ns + PP_COPY_LATE_NS;
 }
 
-/* Appends the user stack from sp on, as far as it is there. */
+/* Appends the user stack from sp on, as far as it can be read. */
 __noinline int append_stack(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
-	struct pp_miss_record *miss;
+	struct pp_incomplete_record *incomplete;
 	__u64 from, word;
 	__u32 chunks;
 
 	if (!w)
 		return 1;
-	miss = &w->out.miss;
+	incomplete = &w->out.incomplete;
 	chunks = stack_chunks(w);
 	from = w->sp;
 	if (w->is_leaf && chunks &&
 	    !bpf_probe_read_user(&word, sizeof(word), (const void *)(from - RED_ZONE_BYTES)))
 		from -= RED_ZONE_BYTES;
-	miss->stack_start = from;
-	miss->stack_bytes = 0;
+	incomplete->stack_start = from;
+	incomplete->stack_bytes = 0;
 	for (__u32 i = 0; i < STACK_CHUNKS; i++) {
 		__u64 to = w->body_bytes;
 
@@ -206,70 +208,70 @@ __noinline int append_stack(__u32 slot)
 			break;
 		from += PP_STACK_COPY_CHUNK_BYTES;
 		w->body_bytes += PP_STACK_COPY_CHUNK_BYTES;
-		miss->stack_bytes += PP_STACK_COPY_CHUNK_BYTES;
+		incomplete->stack_bytes += PP_STACK_COPY_CHUNK_BYTES;
 	}
 	return 0;
 }
 
-static __always_inline void fill_miss(struct pp_walk *w, __u64 hash)
+static __always_inline void fill_incomplete(struct pp_walk *w, __u64 hash)
 {
-	struct pp_miss_record *miss = &w->out.miss;
+	struct pp_incomplete_record *incomplete = &w->out.incomplete;
 
-	miss->record.type = PP_RECORD_MISS;
-	fill_count_key(w, &miss->key);
-	miss->key.user_stack = hash;
-	miss->weight = w->weight;
-	miss->pc = w->pc;
-	miss->sp = w->sp;
-	miss->fp = w->fp;
-	miss->first_word = task_first_word((struct task_struct *)bpf_get_current_task());
-	miss->thread_pointer = w->thread_pointer;
-	__builtin_memcpy(miss->registers, w->registers, sizeof(miss->registers));
-	miss->python_frame = w->python_frame;
-	miss->cframe = w->cframe;
-	__builtin_memcpy(miss->frame_head, w->bytes, sizeof(miss->frame_head));
-	miss->segment_frames = w->segment_frames;
-	miss->since_run = w->since_run;
-	miss->foldable = w->foldable;
-	miss->pad = 0;
-	miss->python_stored = w->python_stored;
-	miss->native_stored = w->native_stored;
-	miss->python_count = w->python_count;
-	miss->native_count = w->native_count;
-	miss->stop = w->stop;
-	miss->py_stop = w->py_stop;
-	miss->python = w->image.python;
-	miss->is_leaf = w->is_leaf;
+	incomplete->record.type = PP_RECORD_INCOMPLETE;
+	fill_count_key(w, &incomplete->key);
+	incomplete->key.user_stack = hash;
+	incomplete->weight = w->weight;
+	incomplete->pc = w->pc;
+	incomplete->sp = w->sp;
+	incomplete->fp = w->fp;
+	incomplete->first_word = task_first_word((struct task_struct *)bpf_get_current_task());
+	incomplete->thread_pointer = w->thread_pointer;
+	__builtin_memcpy(incomplete->registers, w->registers, sizeof(incomplete->registers));
+	incomplete->python_frame = w->python_frame;
+	incomplete->cframe = w->cframe;
+	__builtin_memcpy(incomplete->frame_head, w->bytes, sizeof(incomplete->frame_head));
+	incomplete->segment_frames = w->segment_frames;
+	incomplete->since_segment = w->since_segment;
+	incomplete->foldable = w->foldable;
+	incomplete->pad = 0;
+	incomplete->python_stored = w->python_stored;
+	incomplete->native_stored = w->native_stored;
+	incomplete->python_count = w->python_count;
+	incomplete->native_count = w->native_count;
+	incomplete->stop = w->stop;
+	incomplete->py_stop = w->py_stop;
+	incomplete->python = w->context.python;
+	incomplete->is_leaf = w->is_leaf;
 }
 
-/* Only what was sent counts: the agent sees no other. */
+/* Count only what was sent: the agent sees nothing else. */
 static __always_inline void count_asked(const struct pp_walk *w)
 {
-	__u32 index = w->image.python - 1;
+	__u32 index = w->context.python - 1;
 	struct pp_resync *resync = bpf_map_lookup_elem(&resyncs, &index);
 
 	if (resync)
 		resync->asked++;
 }
 
-/* Sends a missed stack.  hash 0: the agent counts it when this is 0; else it only files the
- * finished stack under this hash. */
-__noinline int emit_miss(__u32 slot, __u64 hash)
+/* Sends an incomplete unwind.  With hash 0 the agent also counts the sample, when this function
+ * returns 0; otherwise it only stores the finished stack under this hash. */
+__noinline int emit_incomplete(__u32 slot, __u64 hash)
 {
 	struct pp_walk *w = walk_get(slot);
 	struct pp_config *cfg = config_get();
-	struct pp_miss_record *miss;
+	struct pp_incomplete_record *incomplete;
 	__u64 size;
 
 	if (!w || !cfg)
 		return 1;
-	miss = &w->out.miss;
-	if (cfg->miss_tokens <= 0) {
+	incomplete = &w->out.incomplete;
+	if (cfg->incomplete_tokens <= 0) {
 		count_loss(PP_LOSS_MISS_DROPPED);
 		return 1;
 	}
-	__sync_fetch_and_add(&cfg->miss_tokens, -1);
-	fill_miss(w, hash);
+	__sync_fetch_and_add(&cfg->incomplete_tokens, -1);
+	fill_incomplete(w, hash);
 	w->body_bytes = stored_frames_bytes(w);
 	append_segments(slot);
 	append_stack(slot);
@@ -277,9 +279,9 @@ __noinline int emit_miss(__u32 slot, __u64 hash)
 	BARRIER(size);
 	if (size > WALK_BODY_BYTES)
 		return 1;
-	size += sizeof(*miss);
-	miss->record.size = size;
-	if (bpf_ringbuf_output(&stacks, miss, size, BPF_RB_FORCE_WAKEUP)) {
+	size += sizeof(*incomplete);
+	incomplete->record.size = size;
+	if (bpf_ringbuf_output(&stacks, incomplete, size, BPF_RB_FORCE_WAKEUP)) {
 		count_loss(PP_LOSS_MISS_DROPPED);
 		return 1;
 	}
@@ -288,17 +290,71 @@ __noinline int emit_miss(__u32 slot, __u64 hash)
 	return 0;
 }
 
-/* What the agent will finish is not known by its frames: where it stopped, and whose it is, names it. */
-static __always_inline __u64 miss_hash(const struct pp_walk *w)
+#define CALLER_WORDS 64U
+#define CALLER_WORDS_LEAST 16U
+#define STACK_REACH_BYTES (8ULL << 20)
+
+/* Returns all bits set when a < b, else 0; both are below 2^63.  BPF has no such instruction, and a
+ * branch for each word of a stack would cost the verifier tens of thousands of steps. */
+static __always_inline __u64 mask_below(__u64 a, __u64 b)
+{
+	return (__u64)((__s64)(a - b) >> 63);
+}
+
+/* Returns a word of the stack if it may be a return address, else 0: it is as high as libraries and
+ * position-independent programs are mapped, or as low as others, and not near the stack itself.
+ * Clocks, lengths and flags of a caller's variables are neither. */
+static __always_inline __u64 code_address(__u64 word, __u64 sp)
+{
+	__u64 low, high, near;
+
+	word &= ~0ULL >> 1;
+	low = mask_below(word, 0x4000000) & ~mask_below(word, 0x400000);
+	high = mask_below(word, 1ULL << 48) & ~mask_below(word, 1ULL << 44);
+	near = mask_below(word, sp + STACK_REACH_BYTES) & ~mask_below(word + STACK_REACH_BYTES, sp);
+	return word & (low | (high & ~near));
+}
+
+/* Hashes the callers that an incomplete unwind has not reached, as far as they can be guessed from
+ * the stack's next 512 bytes, into w->callers.  Without them two callers of the function where time
+ * ran out would have one name, that of the first that the agent completed. */
+__noinline int hash_callers(__u32 slot)
+{
+	struct pp_walk *w = walk_get(slot);
+	__u64 at, hash = 1;
+
+	if (!w)
+		return 1;
+	w->callers = 0;
+	at = stored_frames_bytes(w); /* where the copy of the stack will be */
+	BARRIER(at);
+	if (at > PP_MAX_FRAMES * FRAME_BYTES)
+		return 1;
+	__builtin_memset(w->out.body + at, 0, CALLER_WORDS * 8);
+	if (bpf_probe_read_user(w->out.body + at, CALLER_WORDS * 8, (const void *)w->sp) &&
+	    bpf_probe_read_user(w->out.body + at, CALLER_WORDS_LEAST * 8, (const void *)w->sp))
+		return 1;
+	for (__u32 i = 0; i < CALLER_WORDS; i++) {
+		__u64 word = *(__u64 *)(w->out.body + at + i * 8);
+
+		hash = hash_mix(hash, code_address(word, w->sp));
+	}
+	w->callers = hash;
+	return 0;
+}
+
+/* Names an incomplete unwind.  Its final frames are not known yet, so the hash covers where it
+ * stopped, what it would have met next, and whose it is. */
+static __always_inline __u64 incomplete_hash(const struct pp_walk *w)
 {
 	__u64 hash = hash_mix(w->hash, w->python_frame);
 
 	if (w->stop != PP_STOP_ROOT)
-		hash = hash_mix(hash_mix(hash, w->pc), w->sp);
+		hash = hash_mix(hash_mix(hash_mix(hash, w->pc), w->sp), w->callers);
 	return hash_mix(hash, w->id.tgid + ((__u64)w->id.generation << 32)) | 1;
 }
 
-/* The row of samples whose stacks the agent has: who made it has sent them. */
+/* Counts a sample in a row that exists: whoever made the row has also sent its stacks. */
 static __always_inline struct pp_count *row_of_sent(const struct pp_count_key *key, __u32 number,
 						    const struct pp_config *cfg)
 {
@@ -320,7 +376,7 @@ int walk_emit(__u32 slot)
 
 	if (!w || !cfg)
 		return 1;
-	/* The epoch last: that of a new table is not older. */
+	/* Read the epoch last: a new table's epoch is never older. */
 	number = *(volatile __u32 *)&cfg->table[*(volatile __u32 *)&cfg->window & 1];
 	epoch = *(volatile __u32 *)&cfg->epoch;
 	if (w->has_user)
@@ -335,21 +391,21 @@ int walk_emit(__u32 slot)
 	are_sent = emit_kernel_once(w, slot, epoch);
 	if (w->has_user && !emit_stack_once(w, slot, epoch))
 		are_sent = false;
-	/* The next sample with the same row tries again. */
+	/* On failure the next sample with the same row tries again. */
 	if (!are_sent && (__s32)(number - cfg->sent_from_table) >= 0)
 		cfg->sent_from_table = number + 1;
 	count_add(&key, 1, w->weight, number);
 	return 0;
 }
 
-int walk_emit_miss(__u32 slot)
+int walk_emit_incomplete(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
 	struct pp_config *cfg = config_get();
 
-	if (!w || !cfg || !is_miss(w))
+	if (!w || !cfg || !is_incomplete(w))
 		return 1;
-	if (emit_miss(slot, 0))
+	if (emit_incomplete(slot, 0))
 		return 1;
 	emit_kernel_once(w, slot, cfg->epoch);
 	return 0;
@@ -369,9 +425,11 @@ int walk_emit_stacks(__u32 slot)
 		return 0;
 	}
 	w->hash = hash_mix(w->hash, w->stop | w->py_stop << 8) | 1;
-	if (is_miss(w)) {
-		hash = miss_hash(w);
-		if (already_sent(hash, cfg->epoch) || !emit_miss(slot, hash)) {
+	if (is_incomplete(w)) {
+		if (w->stop != PP_STOP_ROOT)
+			hash_callers(slot);
+		hash = incomplete_hash(w);
+		if (already_sent(hash, cfg->epoch) || !emit_incomplete(slot, hash)) {
 			remember_sent(hash, cfg->epoch);
 			w->hash = hash;
 			return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One event of any source, from its registers to its counter.  A source is a program that claims a walk
- * (scratch_enter), asks whose the thread is (identify), says with walk_reset() what the event weighs and with
- * w->kind and w->detail what it counts as, and calls event_count(). */
+/* Takes one event of any source from its registers to its counter.  A source is a BPF program that
+ * claims a walk (scratch_enter), asks whose the thread is (identify), sets the event's weight with
+ * walk_reset() and what it counts as with w->kind and w->detail, and calls event_count(). */
 #ifndef BPF_LIB_EVENT_H
 #define BPF_LIB_EVENT_H
 
@@ -9,8 +9,9 @@
 #include "lib/user_registers.bpf.h"
 #include "lib/walk.bpf.h"
 
-/* ctx: of the current thread; with the registers of user space where hit_user says so.  Else the kernel's stack is
- * taken, and those with which the thread left user space. */
+/* Counts an event of the current thread.  ctx has the registers of user space if hit_user is
+ * set; otherwise the kernel stack is taken, and the registers with which the thread entered the
+ * kernel. */
 static __always_inline void event_count(struct bpf_perf_event_data *ctx, struct pp_walk *w,
 					__u32 slot, struct task_struct *task, __u32 task_flags,
 					bool hit_user, const struct pp_config *cfg)
@@ -22,7 +23,7 @@ static __always_inline void event_count(struct bpf_perf_event_data *ctx, struct 
 	} else if (!take_user_registers(w, task, ctx, hit_user)) {
 		w->thread_pointer = CURRENT_READ(task, TASK_THREAD_POINTER);
 		walk_user(slot);
-		if (unlikely(is_miss(w)) && !walk_emit_miss(slot)) {
+		if (unlikely(is_incomplete(w)) && !walk_emit_incomplete(slot)) {
 			if (timeline_is_on)
 				timeline_sample(w, false);
 			return;

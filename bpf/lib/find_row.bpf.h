@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* From an address to its rule: map set -> page -> row -> rule.  Both searches are branch-free in the
- * verifier's eyes: the index starts from a value it cannot know, so each step has one state. */
+/* Finds the unwind rule of an address: map set -> page -> row -> rule.  Both searches are
+ * branch-free in the verifier's eyes: the index starts from a value it cannot know, so each step
+ * has one state. */
 #ifndef BPF_LIB_FIND_ROW_H
 #define BPF_LIB_FIND_ROW_H
 
@@ -11,7 +12,7 @@
 
 static __always_inline struct pp_map_chunk *find_chunk(const struct pp_walk *w, __u64 pc)
 {
-	__u32 low = w->image.map_set - 1, high = low + w->image.map_chunks - 1;
+	__u32 low = w->context.map_set - 1, high = low + w->context.map_chunks - 1;
 	struct pp_map_chunk *chunk;
 
 	for (__u32 i = 0; i < CHUNK_STEPS; i++) {
@@ -31,7 +32,7 @@ static __always_inline struct pp_map_chunk *find_chunk(const struct pp_walk *w, 
 	return bpf_map_lookup_elem(&map_sets, &low);
 }
 
-/* Into w->range.  Nonzero: there is none. */
+/* Looks up the mapping of an address into w->range.  Returns nonzero when there is none. */
 __noinline int walk_find_range(__u32 slot, __u64 pc)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -57,7 +58,7 @@ __noinline int walk_find_range(__u32 slot, __u64 pc)
 
 #define ROW_MASK (PP_ROW_SHARD_ROWS - 1)
 
-/* The rule in force at an address of a file, or 0 when its page is not loaded. */
+/* Returns the rule that holds at an address of a file, or 0 when its page is not loaded. */
 static __always_inline struct pp_rule *find_rule(const struct pp_range *range, __u64 address)
 {
 	__u32 page_index = range->page0 + (__u32)(address >> PP_PAGE_SHIFT);

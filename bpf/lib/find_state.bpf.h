@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* From the sampled thread to its PyThreadState: by its slots, or, where there is more than one interpreter and no slot
- * follows the thread from one to another (CPython up to 3.11), by its C stack (docs/design/0022). */
+/* Finds the sampled thread's PyThreadState by the thread's slots or, where there are several
+ * interpreters and no slot follows the thread from one to another (CPython up to 3.11), by its C
+ * stack (docs/design/0022). */
 #ifndef BPF_LIB_FIND_STATE_H
 #define BPF_LIB_FIND_STATE_H
 
@@ -21,15 +22,16 @@ static __always_inline bool has_several_interpreters(const struct pp_walk *w,
 
 	if (likely(!py->interp_head) ||
 	    bpf_probe_read_user(head, sizeof(head),
-				(const void *)(py->interp_head + w->image.python_bias)))
+				(const void *)(py->interp_head + w->context.python_bias)))
 		return false;
 	if (py->runtime)
 		return head[0] && head[0] != head[1];
 	return head[0] && read_u64(head[0]); /* interp->next */
 }
 
-/* An address of this thread's C stack above its stack pointer.  A thread that pthread_create() made has
- * its thread pointer right above its stack, the main thread has nothing there. */
+/* Returns whether an address lies on this thread's C stack above its stack pointer.  A thread that
+ * pthread_create() made has its thread pointer right above its stack; the main thread has nothing
+ * there. */
 static __always_inline bool is_on_stack(const struct pp_walk *w, __u64 address)
 {
 	__u64 high = w->sp + STACK_SPAN_BYTES;
@@ -54,14 +56,14 @@ static __always_inline void states_add(struct walk_states *s, __u64 state, bool 
 		s->highest = state;
 }
 
-/* Weighs the state whose head is in w->state. */
+/* Compares the state whose head is in w->state with the best one so far. */
 static __always_inline void states_weigh(struct pp_walk *w, const struct pp_python *py, __u64 state)
 {
 	struct walk_states *s = &w->states;
 	bool is_mine = state_field(w, py->ts_thread_id) == w->thread_pointer;
-	__u64 mark = state_field(w, py->ts_frame);
+	__u64 anchor = state_field(w, py->ts_frame);
 
-	if (!mark)
+	if (!anchor)
 		return; /* it runs nothing */
 	if (py->chain == PP_CHAIN_FRAME_OBJECT) {
 		if (is_mine)
@@ -70,15 +72,16 @@ static __always_inline void states_weigh(struct pp_walk *w, const struct pp_pyth
 		return;
 	}
 	if (py->chain == PP_CHAIN_FRAME_CFRAME)
-		mark = state_field(w, py->ts_cframe);
-	/* The activation that began last lies lowest. */
-	if (is_on_stack(w, mark) && (!s->found || mark < s->mark)) {
+		anchor = state_field(w, py->ts_cframe);
+	/* The youngest activation lies lowest on the stack. */
+	if (is_on_stack(w, anchor) && (!s->found || anchor < s->anchor)) {
 		s->found = state;
-		s->mark = mark;
+		s->anchor = anchor;
 	}
 }
 
-/* One thread state of all, newest interpreter first.  Nonzero: there are no more. */
+/* Takes the next of all thread states, newest interpreter first.  Returns nonzero when there are no
+ * more. */
 __noinline int states_step(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -89,7 +92,7 @@ __noinline int states_step(__u32 slot)
 		return 1;
 	state = w->states.next;
 	w->states.next = 0;
-	/* One that was freed meanwhile belongs to nobody. */
+	/* A state that was freed meanwhile belongs to no thread. */
 	if (state_read(w, state) && state_field(w, py->ts_interp) == w->states.interp) {
 		w->states.next = state_field(w, py->ts_next);
 		states_weigh(w, py, state);
@@ -143,7 +146,7 @@ static __always_inline bool states_in_registers(struct pp_walk *w)
 	return false;
 }
 
-/* Leaves the state in w->states.found; 0: the stack shows none. */
+/* Sets w->states.found to the state that the stack shows, 0 if it shows none. */
 __noinline int states_find(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -153,15 +156,15 @@ __noinline int states_find(__u32 slot)
 		return 1;
 	__builtin_memset(&w->states, 0, sizeof(w->states));
 	w->states.lowest = ~0ULL;
-	w->states.interp = read_u64(py->interp_head + w->image.python_bias);
+	w->states.interp = read_u64(py->interp_head + w->context.python_bias);
 	w->states.next = read_u64(w->states.interp + py->interp_threads);
 	for (__u32 i = 0; i < STATES_MAX; i++)
 		if (states_step(slot))
 			break;
 	if (!w->states.count || states_in_registers(w))
 		return 0;
-	/* Whoever runs Python holds its state on the stack, and so does who has left the GIL and means to
-	 * take it again: the innermost activation's lies lowest. */
+	/* A thread that runs Python, or that released the GIL and will take it again, has its
+	 * state's address on the stack; the innermost activation's lies lowest. */
 	for (__u32 i = 0; i < SCAN_CHUNKS; i++)
 		if (states_scan(slot, i))
 			break;
@@ -178,7 +181,8 @@ static __always_inline void ask_thread_state(struct pp_walk *w, const struct pp_
 	};
 	__u64 asked = 0;
 
-	/* The agent updates this map too, and LRU lists have no guard against an NMI in any kernel. */
+	/* Do not insert from an NMI: the agent updates this map too, and no kernel guards LRU lists
+	 * against NMIs. */
 	if (w->may_hold_lock)
 		return;
 	if (bpf_map_update_elem(&thread_states, key, &asked, BPF_NOEXIST))
@@ -189,12 +193,12 @@ static __always_inline void ask_thread_state(struct pp_walk *w, const struct pp_
 
 static __always_inline __u64 state_of_slots(struct pp_walk *w, const struct pp_python *py)
 {
-	__u64 state = tls_value(w, &w->image.tls[0]);
+	__u64 state = tls_value(w, &w->context.tls[0]);
 
-	if (state_is_ours(w, py, state, w->image.tls[0].mode))
+	if (state_is_ours(w, py, state, w->context.tls[0].mode))
 		return state;
-	state = tls_value(w, &w->image.tls[1]);
-	return state_is_ours(w, py, state, w->image.tls[1].mode) ? state : 0;
+	state = tls_value(w, &w->context.tls[1]);
+	return state_is_ours(w, py, state, w->context.tls[1].mode) ? state : 0;
 }
 
 static __always_inline __u64 state_of_agent(struct pp_walk *w, const struct pp_python *py)
@@ -211,11 +215,12 @@ static __always_inline __u64 state_of_agent(struct pp_walk *w, const struct pp_p
 	return 0;
 }
 
-/* Several interpreters, and the stack shows none of their states: no Python runs here, or its state lies deeper
- * than was looked.  What the thread was bound to first, if that runs; else another that it made. */
+/* Chooses a state when there are several interpreters and the stack shows none of their states:
+ * either no Python runs here or the state lies deeper than we look.  Takes the state that the
+ * thread was bound to first if that one runs, else another that the thread made. */
 static __always_inline __u64 state_guess(struct pp_walk *w, const struct pp_python *py)
 {
-	__u64 first = tls_value(w, &w->image.tls[1]), mine = w->states.mine;
+	__u64 first = tls_value(w, &w->context.tls[1]), mine = w->states.mine;
 
 	if (state_read(w, first) && (!mine || state_field(w, py->ts_frame)))
 		mine = first;
@@ -226,7 +231,7 @@ static __always_inline __u64 state_guess(struct pp_walk *w, const struct pp_pyth
 	return mine;
 }
 
-/* Leaves the state's address in w->thread_state and its head in w->state. */
+/* Sets w->thread_state to the state's address and reads its head into w->state. */
 static __always_inline bool find_thread_state(struct pp_walk *w, const struct pp_python *py,
 					      __u32 slot)
 {
@@ -239,7 +244,7 @@ static __always_inline bool find_thread_state(struct pp_walk *w, const struct pp
 	} else {
 		state = state_of_slots(w, py);
 	}
-	if (!state && w->image.tls[1].mode == PP_TLS_NONE)
+	if (!state && w->context.tls[1].mode == PP_TLS_NONE)
 		state = state_of_agent(w, py);
 	w->thread_state = state;
 	return state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Storing frames: two areas of one array, Python first, each with the leaf part fixed and the last
- * quarter a ring for the frames nearest the root (struct pp_stack_record). */
+/* Frames are stored in two areas of one array, Python first.  In each the leaf part is fixed and
+ * the last quarter is a ring for the frames nearest the root (struct pp_stack_record). */
 #ifndef BPF_LIB_FRAMES_H
 #define BPF_LIB_FRAMES_H
 
@@ -8,15 +8,16 @@
 
 /* Keeps clang from moving a mask away from its use, where the verifier needs it. */
 #define BARRIER(variable) asm volatile("" : "+r"(variable))
-/* What is in a map is read again: so the verifier does not follow each of its values on its own. */
+/* Read a value from its map again so that the verifier does not follow each of its values on its
+ * own. */
 #define FORGET() asm volatile("" ::: "memory")
 
-/* The process's interpreter; NULL: it has none. */
+/* Returns the process's interpreter, NULL if it has none. */
 static __always_inline struct pp_python *python_of(const struct pp_walk *w)
 {
-	__u32 index = w->image.python - 1;
+	__u32 index = w->context.python - 1;
 
-	return w->image.python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
+	return w->context.python ? bpf_map_lookup_elem(&pythons, &index) : NULL;
 }
 
 static __always_inline __u32 area_slot(__u32 count, __u32 room)
@@ -43,7 +44,8 @@ static __always_inline void frame_store(struct pp_walk *w, __u32 slot, __u64 whe
 	frame->pad = 0;
 }
 
-/* An order-dependent mix of two words: distinct stacks must differ, nobody attacks it. */
+/* Mixes two words, depending on their order.  Distinct stacks must differ, but nobody attacks the
+ * hash. */
 static __always_inline __u64 hash_mix(__u64 hash, __u64 word)
 {
 	hash ^= word;
@@ -59,7 +61,7 @@ static __always_inline void python_push(struct pp_walk *w, __u64 where, __u32 wh
 		w->python_stored++;
 	w->segment_frames++;
 	w->hash = hash_mix(w->hash, where + ((__u64)what << 32));
-	/* An address means something in one process only. */
+	/* An address has a meaning only within one process. */
 	if (kind == PP_FRAME_PYTHON_RAW)
 		w->hash = hash_mix(w->hash, w->id.tgid + ((__u64)w->id.generation << 32));
 }

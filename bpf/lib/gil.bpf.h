@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Waits for the GIL, without symbols: a futex whose word lies in the GIL's own condition variables and
- * mutexes (CPython: Include/internal/pycore_gil.h of 3.7 to 3.15; docs/gil.md). */
+/* Recognises waits for the GIL without symbols: the futex word lies in the GIL's own condition
+ * variables and mutexes (CPython: Include/internal/pycore_gil.h of 3.7 to 3.15; docs/gil.md). */
 #ifndef BPF_LIB_GIL_H
 #define BPF_LIB_GIL_H
 
@@ -16,8 +16,8 @@
 #define GIL_WAIT_HIGH 200U
 #endif
 
-/* Address of last_holder for the thread whose state's head is in w->state; 0: no GIL that we know.
- * <= 3.6 has _PyThreadState_Current instead. */
+/* Returns the address of last_holder for the thread whose state's head is in w->state; 0: no GIL
+ * that we know.  Up to 3.6 it is that of _PyThreadState_Current. */
 static __always_inline __u64 gil_find(const struct pp_walk *w, const struct pp_python *py)
 {
 	__u64 gil;
@@ -25,16 +25,16 @@ static __always_inline __u64 gil_find(const struct pp_walk *w, const struct pp_p
 	if (py->flags & PP_PYTHON_FREE_THREADED)
 		return 0;
 	if (py->gil_mode == PP_GIL_CURRENT)
-		return w->image.tls[0].address;
+		return w->context.tls[0].address;
 	if (py->gil_mode == PP_GIL_RUNTIME)
-		return py->runtime + w->image.python_bias + py->gil_offset;
+		return py->runtime + w->context.python_bias + py->gil_offset;
 	if (py->interp_gil == PP_NO_OFFSET)
 		return 0;
 	gil = read_u64(state_field(w, py->ts_interp) + py->interp_gil);
 	return gil ? gil + py->gil_holder : 0;
 }
 
-/* Whether this futex word belongs to the thread's GIL. */
+/* Returns whether this futex word belongs to the thread's GIL. */
 static __always_inline bool gil_owns(const struct pp_thread *t, const struct pp_python *py,
 				     __u64 word)
 {
@@ -42,7 +42,7 @@ static __always_inline bool gil_owns(const struct pp_thread *t, const struct pp_
 
 	if (!t->gil)
 		return false;
-	/* 3.6's are elsewhere, and 2.7's are not known: then the range is empty. */
+	/* 3.6 has them elsewhere and those of 2.7 are not known: the range is empty there. */
 	if (py->gil_mode == PP_GIL_CURRENT) {
 		low = t->python_bias + py->gil_wait_low;
 		high = low + py->gil_wait_bytes;
@@ -50,7 +50,7 @@ static __always_inline bool gil_owns(const struct pp_thread *t, const struct pp_
 	return word >= low && word < high;
 }
 
-/* Thread state of who holds it now; 0: nobody. */
+/* Returns the thread state of the GIL's holder, 0 if nobody holds it. */
 static __always_inline __u64 gil_holder(const struct pp_thread *t, const struct pp_python *py)
 {
 	__u64 holder[2] = {};
@@ -62,7 +62,7 @@ static __always_inline __u64 gil_holder(const struct pp_thread *t, const struct 
 	return (__u32)holder[1] == 1 ? holder[0] : 0;
 }
 
-/* The holder's thread id as it sees it itself; its state's head is in w->state. */
+/* Returns the holder's thread id in its own pid namespace; its state's head is in w->state. */
 static __always_inline __u32 state_thread_id(const struct pp_walk *w, const struct pp_python *py)
 {
 	if (py->ts_native_id != PP_NO_OFFSET)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* From a thread to what is known of its process. */
+/* Finds the process context of a thread. */
 #ifndef BPF_LIB_IDENTIFY_H
 #define BPF_LIB_IDENTIFY_H
 
 #include "lib/maps.bpf.h"
 
-/* Tells of a tgid that no fork and no scan has shown. */
+/* Reports a tgid that no fork and no scan of /proc has shown. */
 static __always_inline __u32 announce_unknown(struct task_struct *task, __u32 tgid, __u32 flags)
 {
 	struct pp_event event = {.type = PP_EVENT_UNKNOWN};
@@ -31,15 +31,15 @@ static __always_inline __u32 announce_unknown(struct task_struct *task, __u32 tg
 	return generation;
 }
 
-/* w's id and image. */
+/* Looks up w's process id and process context. */
 static __always_inline void look_up_process(struct pp_walk *w, struct task_struct *task, __u32 tgid,
 					    __u32 task_flags, bool may_announce,
 					    const struct pp_config *cfg)
 {
-	/* First: what changes from here on is looked up the next time. */
+	/* Read this first: what changes from here on is looked up again next time. */
 	__u32 changes = *(const volatile __u32 *)&cfg->process_changes;
 	__u32 *generation = bpf_map_lookup_elem(&processes, &tgid);
-	struct pp_image *image;
+	struct pp_process_context *context;
 
 	w->id.tgid = tgid;
 	w->id.generation = generation ? *generation : 0;
@@ -47,18 +47,20 @@ static __always_inline void look_up_process(struct pp_walk *w, struct task_struc
 	w->is_identified = !!generation;
 	if (!generation && may_announce && !(cfg->flags & PP_CONFIG_FILTER))
 		w->id.generation = announce_unknown(task, tgid, task_flags);
-	image = bpf_map_lookup_elem(&images, &w->id);
-	if (image) {
-		w->image = *image;
-		/* Code objects described before the agent forgot them are not known any more. */
-		w->image.code_space += cfg->code_epoch << 20;
+	context = bpf_map_lookup_elem(&contexts, &w->id);
+	if (context) {
+		w->context = *context;
+		/* The agent has forgotten the code objects that were sent before: send them
+		 * again. */
+		w->context.code_space += cfg->code_epoch << 20;
 	} else {
-		__builtin_memset(&w->image, 0, sizeof(w->image));
+		__builtin_memset(&w->context, 0, sizeof(w->context));
 	}
 }
 
-/* Who is it?  False: nobody that is wanted.  may_announce: no bucket's lock can be held below us (5.10
- * has no guard against that).  A thread of the process that this walk was lent to before is usual. */
+/* Identifies the process of the current thread.  Returns false if it does not match the filter. 
+ * may_announce: the caller knows that no bucket's lock can be held below us (5.10 has no guard
+ * against that).  A walk is usually lent to a thread of the same process again. */
 static __always_inline bool identify(struct pp_walk *w, struct task_struct *task, __u64 pid_tgid,
 				     __u32 task_flags, bool may_announce,
 				     const struct pp_config *cfg)
@@ -70,7 +72,7 @@ static __always_inline bool identify(struct pp_walk *w, struct task_struct *task
 	if (unlikely(!w->is_identified || w->id.tgid != tgid ||
 		     w->process_changes != cfg->process_changes))
 		look_up_process(w, task, tgid, task_flags, may_announce, cfg);
-	return !(cfg->flags & PP_CONFIG_FILTER) || w->image.flags & PP_IMAGE_WANTED;
+	return !(cfg->flags & PP_CONFIG_FILTER) || w->context.flags & PP_CONTEXT_MATCHES;
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The kernel fields we read, and no others.  CO-RE relocates them, so neither their order nor their
- * offsets here mean anything.  Renames on 5.10 to 7.2 are told beside the field. */
+ * offsets here mean anything.  Renames on 5.10 to 7.2 are noted beside the field. */
 #ifndef BPF_LIB_KERNEL_H
 #define BPF_LIB_KERNEL_H
 
@@ -15,7 +15,7 @@
 
 #include <pyprofd/limits.h>
 
-/* The usual way of a program that runs at each switch lies together in its first cache lines. */
+/* The fields that a BPF program reads at each switch lie together in its first cache lines. */
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
@@ -134,7 +134,8 @@ struct task_struct___5_13 {
 	long state;
 };
 
-/* The kernel's own names for what struct pt_regs of <asm/ptrace.h> calls rdi, orig_rax, rip and rsp. */
+/* The kernel's own names for what struct pt_regs of <asm/ptrace.h> calls rdi, orig_rax, rip and
+ * rsp. */
 struct pt_regs___kernel {
 	unsigned long di, orig_ax, ip, sp;
 };

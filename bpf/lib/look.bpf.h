@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The look at a wait that begins: what tells its place from others, and the walk where one is due. */
+/* Looks at a wait that begins: the key that tells wait sites apart, and the unwind if one is
+ * due. */
 #ifndef BPF_LIB_LOOK_H
 #define BPF_LIB_LOOK_H
 
 #include "lib/thread_state.bpf.h"
 #include "lib/threads.bpf.h"
 
-/* Which walk of the thread's own stack is due; of the GIL's holder, thread_look() knows itself. */
+/* Which unwind of the thread's own stack is due.  thread_look() itself knows whether that of the
+ * GIL's holder is. */
 enum look {
-	LOOK_HOLDER, /* none: the place is known */
+	LOOK_HOLDER, /* none: the site is known */
 	LOOK_NEW,
-	LOOK_AGAIN, /* the place is known, and this use was chosen */
+	LOOK_AGAIN, /* the site is known, and this use was chosen */
 };
 
-/* look.bpf.c.  They take numbers, not pointers: so the verifier goes through each once. */
+/* Defined in look.bpf.c.  Their arguments are numbers, not pointers, so the verifier goes through
+ * each function once. */
 
-/* Why the current thread waits, from the call of switches[0].site; a futex may be the GIL's. */
+/* Sets why the current thread waits, from the call in switches[0].call_site; a futex may be the
+ * GIL's. */
 int thread_set_wait(__u32 tid, __u32 task_state);
-/* The walks of the look that began at switches[0].look_ns, in `slot`, which has the kernel stack.  Nonzero: no
- * slot was free; the wait is left out, and waits that were chosen have its weight. */
+/* Makes the unwinds of the look that began at switches[0].look_ns, in `slot`, which has the kernel
+ * stack.  Returns nonzero when no slot was free: the wait is left out, and the waits that were
+ * drawn carry its weight. */
 int thread_look(__u32 tid, __u32 slot, __u32 task_state, __u32 look);
-/* The look at a wait that began at now_ns has ended. */
+/* Ends the look at a wait that began at now_ns. */
 int thread_looked(__u32 tid, __u64 now_ns);
 
-/* The innermost Python frame and where it stands: with the registers they tell one place from
- * another at three reads. */
+/* Reads the innermost Python frame and its instruction.  Together with the registers they tell wait
+ * sites apart, for three reads. */
 static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_frame,
 				       __u64 *ret_instruction)
 {
@@ -46,10 +51,11 @@ static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_fra
 		*ret_instruction = read_u64(frame + py->frame_instr);
 }
 
-/* What tells this place from others without a walk: registers, Python's innermost instruction, the
- * system call and its first argument.  In the next epoch each place is unwound again. */
-static __always_inline __u64 place_key(const struct pp_thread *t, const struct call_site *site,
-				       __u32 task_state, const struct pp_config *cfg)
+/* Returns the key that tells this wait site from others without an unwind: registers, Python's
+ * innermost instruction, the system call and its first argument.  The epoch is part of the key, so
+ * each site is unwound again in the next epoch. */
+static __always_inline __u64 wait_site_key(const struct pp_thread *t, const struct call_site *site,
+					   __u32 task_state, const struct pp_config *cfg)
 {
 	__u64 frame, instruction, where, what;
 
@@ -59,7 +65,7 @@ static __always_inline __u64 place_key(const struct pp_thread *t, const struct c
 	where ^= where >> 32;
 	what += (site->number << 40) + (site->is_disk << 39) + ((__u64)cfg->epoch << 8) +
 		(task_state & 0xff);
-	/* A preempted thread's registers are anything. */
+	/* The registers of a preempted thread have arbitrary values. */
 	return hash_mix(hash_mix(where, what), task_state ? site->argument : 0) | 1;
 }
 

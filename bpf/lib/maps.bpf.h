@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Every map, declared; maps.bpf.c defines them (and alone sets PP_MAP). */
+/* Declares every map; maps.bpf.c defines them (and alone sets PP_MAP). */
 #ifndef BPF_LIB_MAPS_H
 #define BPF_LIB_MAPS_H
 
@@ -10,9 +10,9 @@
 #include <pyprofd/process.h>
 #include <pyprofd/python.h>
 #include <pyprofd/sample.h>
-#include <pyprofd/timeline.h>
-#include <pyprofd/sweep.h>
+#include <pyprofd/scan.h>
 #include <pyprofd/table.h>
+#include <pyprofd/timeline.h>
 #include <pyprofd/times.h>
 #include <pyprofd/unwind.h>
 #include <pyprofd/wait.h>
@@ -34,9 +34,9 @@ struct config_map {
 };
 PP_MAP struct config_map config SEC(".maps");
 
-/* A struct pp_walk for each level, scratch_levels of them a CPU, of the CPUs that are online, and of some that may
- * come (agent; cpu_slots).  An ordinary array: a per-CPU value stops at 32 KiB.  Mappable arrays begin on a page,
- * which keeps aligned parts in one cache line. */
+/* A struct pp_walk for each level, scratch_levels of them a CPU, of the CPUs that are online, and
+ * of some that may come (agent; cpu_slots).  An ordinary array: a per-CPU value stops at 32 KiB.
+ * Mappable arrays begin on a page, which keeps aligned parts in one cache line. */
 struct scratch_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2);
@@ -56,7 +56,7 @@ struct cpu_slots_map {
 };
 PP_MAP struct cpu_slots_map cpu_slots SEC(".maps");
 
-/* Which of them somebody has. */
+/* Which of them are in use. */
 struct scratch_claims {
 	__u32 is_taken[PP_WALK_LEVELS];
 };
@@ -86,15 +86,15 @@ struct processes_map {
 PP_MAP struct processes_map processes SEC(".maps");
 
 /* What a walk needs of a process (agent). */
-struct images_map {
+struct contexts_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
 	__type(key, struct pp_process_id);
-	__type(value, struct pp_image);
+	__type(value, struct pp_process_context);
 };
-PP_MAP struct images_map images SEC(".maps");
+PP_MAP struct contexts_map contexts SEC(".maps");
 
-/* Runs of chunks (agent). */
+/* Ranges of chunks (agent). */
 struct map_sets_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 64);
@@ -226,7 +226,8 @@ struct threads_map {
 };
 PP_MAP struct threads_map threads SEC(".maps");
 
-/* Index of a slot -> who is taking it just now: of two CPUs, one can put an entry here. */
+/* Index of a slot -> the tid that is claiming it now.  Of two CPUs only one can insert the
+ * entry. */
 struct slot_claims_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -251,7 +252,7 @@ struct budget {
 	__u32 spent_ns; /* in this period */
 };
 
-/* Of the samples on a CPU. */
+/* The state of sampling on one CPU. */
 struct sampling {
 	struct budget budget; /* which only steers */
 	__u64 due_ns;	/* when the last event was due; 0: not known */
@@ -276,19 +277,19 @@ struct times_map {
 };
 PP_MAP struct times_map times SEC(".maps");
 
-/* Where a thread left user space, and with what call. */
+/* Where a thread left user space, and with which system call. */
 struct call_site {
 	__u64 pc, sp, number, argument;
 	__u64 is_disk; /* block I/O is under way */
 };
 
-/* What a place was before its walk. */
-struct old_place {
+/* The cached stacks of a wait site before it was unwound again. */
+struct old_site {
 	__u64 user_stack, kernel_stack;
 	__u32 flags, pad;
 };
 
-/* A row on its way to the counters: one of a switch, one of an exec, in the middle of which a switch may come. */
+/* A row that is being counted: one for switches and one for execs, which a switch may interrupt. */
 struct counting {
 	struct pp_count_key key;
 	struct pp_count count;
@@ -302,16 +303,16 @@ struct countings_map {
 };
 PP_MAP struct countings_map countings SEC(".maps");
 
-/* One switch on this CPU: what does not fit on BPF's stack, or what the verifier would follow value by
- * value there.  Nothing in it outlives the switch but its first four fields. */
+/* The state of a switch on this CPU: what does not fit on the BPF stack, or what the verifier would
+ * track value by value there.  Only the first four fields outlive the switch. */
 struct switch_state {
 	struct budget budget; /* which only steers */
 	__u64 clock_read, clock_offset; /* switch_thread.bpf.c: switch_clock() */
 	__u64 registers_at;		/* in a kernel stack; 0: not known yet */
 	__u64 look_ns;			/* when the look at this wait began */
-	struct call_site site;
-	struct old_place old;
-	__u32 found, pad; /* which of the thread's places this is */
+	struct call_site call_site;
+	struct old_site old;
+	__u32 found, pad;    /* which of the thread's wait sites this is */
 	__u64 registers[34]; /* struct user_registers: aarch64 has most */
 	struct pp_ledger_sum ledger; /* all 0 */
 	__u64 context; /* an address: the verifier must not know it as a context */
@@ -324,18 +325,18 @@ struct switches_map {
 };
 PP_MAP struct switches_map switches SEC(".maps");
 
-/* One thread of a sweep: one agent reads one iterator at a time, so one is enough. */
-struct sweep_state {
+/* One thread of a scan: one agent reads one iterator at a time, so one is enough. */
+struct scan_state {
 	__u64 registers[34]; /* struct user_registers: aarch64 has most */
-	struct pp_sweep_record record;
+	struct pp_scan_record record;
 };
-struct sweeps_map {
+struct scans_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct sweep_state);
+	__type(value, struct scan_state);
 };
-PP_MAP struct sweeps_map sweeps SEC(".maps");
+PP_MAP struct scans_map scans SEC(".maps");
 
 /* Stacks and code objects (agent: size). */
 struct stacks_map {
@@ -344,14 +345,16 @@ struct stacks_map {
 };
 PP_MAP struct stacks_map stacks SEC(".maps");
 
-/* Lives of processes, and requests: apart, so that a flood of stacks cannot drown them. */
+/* Process lifecycle events and requests.  They have a ring of their own so that a flood of stacks
+ * cannot drown them. */
 struct events_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 18);
 };
 PP_MAP struct events_map events SEC(".maps");
 
-/* --wakers (agent: all of them not made at all without it).  tid of a thread that waits -> who woke it. */
+/* For --wakers (agent: without it none of these maps is made).  tid of a thread that waits -> who
+ * woke it. */
 struct wakers_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
@@ -385,8 +388,8 @@ struct timeline_map {
 };
 PP_MAP struct timeline_map timeline SEC(".maps");
 
-/* A record of a switch, which finds no room on BPF's stack.  Samples have theirs there: they come upon
- * switches (agent: not made at all). */
+/* A timeline record of a switch, for which the BPF stack has no room.  Samples have theirs there,
+ * as they interrupt switches (agent: not made at all without --timeline). */
 struct timeline_records_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -395,9 +398,9 @@ struct timeline_records_map {
 };
 PP_MAP struct timeline_records_map timeline_records SEC(".maps");
 
-/* Set before the load (agent): the verifier removes what they switch off. */
+/* Set before the load (agent): the verifier removes the code that they switch off. */
 PP_CONST bool timeline_is_on;
-/* The last level, a task's, is for programs that can be preempted: none of today's is. */
+/* The last level is for programs that can be preempted: none of today's is. */
 PP_CONST __u32 scratch_levels;
 PP_CONST bool wakers_are_on;
 PP_CONST bool switch_tells_state; /* sched_switch has the argument prev_state: 5.18 and later */
@@ -432,7 +435,7 @@ static inline struct pp_config *config_get(void)
 	return bpf_map_lookup_elem(&config, &zero);
 }
 
-/* After each change of `processes` and `images`. */
+/* Call this after each change of `processes` and `contexts`. */
 static inline void processes_changed(void)
 {
 	struct pp_config *cfg = config_get();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The slots that hold a thread's PyThreadState, and what the state tells. */
+/* Reads the slots that hold a thread's PyThreadState, and what that state says. */
 #ifndef BPF_LIB_THREAD_STATE_H
 #define BPF_LIB_THREAD_STATE_H
 
@@ -87,11 +87,12 @@ static __always_inline bool state_read(struct pp_walk *w, __u64 state)
 	return state && !bpf_probe_read_user(w->state, sizeof(w->state), (const void *)state);
 }
 
-/* Reads the head of a thread state and checks that it is this thread's: thread_id is pthread_self(),
- * which on glibc and musl for x86-64 is the thread pointer.  What a thread's own slot holds is its
- * own: a sub-interpreter's state keeps the thread_id of the thread that made it (3.12). */
-static __always_inline bool state_is_ours(struct pp_walk *w, const struct pp_python *py, __u64 state,
-					  __u32 mode)
+/* Reads the head of a thread state and checks that it is this thread's: thread_id is
+ * pthread_self(), which on glibc and musl for x86-64 is the thread pointer.  What a thread's own
+ * slot holds is its own: a sub-interpreter's state keeps the thread_id of the thread that made it
+ * (3.12). */
+static __always_inline bool state_is_ours(struct pp_walk *w, const struct pp_python *py,
+					  __u64 state, __u32 mode)
 {
 	if (!state_read(w, state))
 		return false;
@@ -111,7 +112,7 @@ static __always_inline bool holds_gil(struct pp_walk *w, const struct pp_python 
 
 	switch (py->gil_mode) {
 	case PP_GIL_RUNTIME: /* last_holder, then int locked */
-		base = py->runtime + w->image.python_bias + py->gil_offset;
+		base = py->runtime + w->context.python_bias + py->gil_offset;
 		if (bpf_probe_read_user(holder, sizeof(holder), (const void *)base))
 			return false;
 		return holder[0] == w->thread_state && (__u32)holder[1] == 1;
@@ -126,7 +127,7 @@ static __always_inline bool holds_gil(struct pp_walk *w, const struct pp_python 
 	case PP_GIL_TSTATE_INT:
 		return (__u32)state_field(w, py->gil_offset) != 0;
 	case PP_GIL_CURRENT:
-		return read_u64(w->image.tls[0].address) == w->thread_state;
+		return read_u64(w->context.tls[0].address) == w->thread_state;
 	default:
 		return false;
 	}
@@ -136,11 +137,11 @@ static __always_inline bool collects_garbage(struct pp_walk *w, const struct pp_
 {
 	switch (py->gc_mode) {
 	case PP_GC_RUNTIME:
-		return (__u32)read_u64(py->runtime + w->image.python_bias + py->gc_offset) != 0;
+		return (__u32)read_u64(py->runtime + w->context.python_bias + py->gc_offset) != 0;
 	case PP_GC_INTERPRETER:
 		return (__u32)read_u64(state_field(w, py->ts_interp) + py->gc_offset) != 0;
 	case PP_GC_GLOBAL:
-		return (__u32)read_u64(w->image.python_bias + py->gc_offset) != 0;
+		return (__u32)read_u64(w->context.python_bias + py->gc_offset) != 0;
 	default:
 		return false;
 	}

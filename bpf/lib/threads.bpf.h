@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A thread's slot: finding one, adding intervals up in it, giving it back (include/pyprofd/wait.h). */
+/* Finds a thread's slot, adds intervals to it and gives it back (include/pyprofd/wait.h). */
 #ifndef BPF_LIB_THREADS_H
 #define BPF_LIB_THREADS_H
 
@@ -28,9 +28,9 @@ static __always_inline struct pp_thread *thread_find(__u32 tid, const struct pp_
 	return NULL;
 }
 
-/* Writes begin and end: the agent's copies see them.  One CPU writes; 5.10 has no atomic operation that
- * the compiler may not turn into one that returns a value.  A switch in the middle of an exec's write
- * leaves the number right all the same. */
+/* Brackets a write with a sequence number so that the agent's copies are consistent.  Only one CPU
+ * writes; 5.10 has no atomic operation that the compiler may not turn into one that returns a
+ * value.  A switch that interrupts an exec's write leaves the number right all the same. */
 static __always_inline void thread_begin(struct pp_thread *t)
 {
 	asm volatile("" ::: "memory");
@@ -44,8 +44,8 @@ static __always_inline void thread_end(struct pp_thread *t)
 	asm volatile("" ::: "memory");
 }
 
-/* A free slot, which nobody else takes until thread_taken().  5.10 has no compare-and-swap: the table of
- * claims stands in for it. */
+/* Takes a free slot, which stays ours until thread_claim() ends.  5.10 has no compare-and-swap;
+ * inserting into the table of claims does the same. */
 static __always_inline struct pp_thread *thread_take(__u32 tid, __u32 index)
 {
 	struct pp_thread *t = bpf_map_lookup_elem(&threads, &index);
@@ -58,7 +58,8 @@ static __always_inline struct pp_thread *thread_take(__u32 tid, __u32 index)
 	return NULL;
 }
 
-/* A slot for a thread that has none; it begins to run now.  NULL: none is free, which is counted. */
+/* Claims a slot for a thread that has none and begins to run now.  Returns NULL when none is free,
+ * which is counted. */
 static __always_inline struct pp_thread *thread_claim(__u32 tid, __u32 tgid, __u64 now_ns,
 						      const struct pp_config *cfg)
 {
@@ -90,96 +91,102 @@ static __always_inline struct pp_thread *thread_claim(__u32 tid, __u32 tgid, __u
 	return t;
 }
 
-/* The clocks of two CPUs may differ by a little: a thread's times never go back. */
+/* Keeps a thread's times from going back, as the clocks of two CPUs may differ a little. */
 static __always_inline __u64 thread_clock(const struct pp_thread *t, __u64 now_ns)
 {
 	return now_ns > t->since_ns ? now_ns : t->since_ns;
 }
 
-/* Nothing of what it did until now counts. */
+/* Forgets all that the thread did until now. */
 static __always_inline void thread_restart(struct pp_thread *t, __u64 now_ns)
 {
 	__builtin_memset(t->total_ns, 0, sizeof(t->total_ns));
-	__builtin_memset(t->place, 0, sizeof(t->place));
+	__builtin_memset(t->site, 0, sizeof(t->site));
 	t->created_ns = t->since_ns = now_ns;
 }
 
-/* ---- places and sums ---- */
+/* ---- wait sites and sums ---- */
 
-/* Nothing of it is in either window. */
-static __always_inline void place_clear(struct pp_place *place, const struct pp_config *cfg)
+/* Empties a wait site: it has no sums in either window. */
+static __always_inline void wait_site_clear(struct pp_wait_site *site, const struct pp_config *cfg)
 {
-	__builtin_memset(place, 0, sizeof(*place));
-	place->sum[0].window = place->sum[1].window = place->walked.window = cfg->window - 2;
+	__builtin_memset(site, 0, sizeof(*site));
+	site->sum[0].window = site->sum[1].window = site->walked.window = cfg->window - 2;
 }
 
-/* An epoch later the agent may have forgotten its stack. */
+/* The key of a preempted thread's wait site in this epoch.  Later the agent may have forgotten its
+ * stack. */
 static __always_inline __u64 preempted_key(const struct pp_config *cfg)
 {
 	return (__u64)cfg->epoch << 1 | 1;
 }
 
-static __always_inline struct pp_place *place_at(struct pp_thread *t, __u32 index)
+static __always_inline struct pp_wait_site *wait_site_at(struct pp_thread *t, __u32 index)
 {
 	BARRIER(index);
-	return &t->place[index < PP_THREAD_PLACES ? index : 0];
+	return &t->site[index < PP_THREAD_WAIT_SITES ? index : 0];
 }
 
-static __always_inline enum pp_wait place_wait(const struct pp_place *place)
+static __always_inline enum pp_wait wait_site_reason(const struct pp_wait_site *site)
 {
-	return pp_count_wait(place->flags);
+	return pp_count_wait(site->flags);
 }
 
-/* threads.bpf.c.  They take numbers, not pointers: so the verifier goes through each once. */
+/* Defined in threads.bpf.c.  Their arguments are numbers, not pointers, so the verifier goes
+ * through each function once. */
 
-/* A slot for a thread that has none.  Nonzero: none is free, which is counted. */
+/* Claims a slot for a thread that has none.  Returns nonzero when none is free, which is
+ * counted. */
 int thread_new(__u32 tid, __u32 tgid, __u64 now_ns);
-/* What a thread that runs has got goes to the open window's counters and to its process's ledger. */
+/* Moves what a running thread has collected to the open window's counters and to its process's
+ * ledger. */
 int thread_settle(__u32 tid, __u64 now_ns, __u32 counting_at);
-/* Asks whose the thread is, and whether the filters want it. */
+/* Looks up the thread's process and whether it matches the filters. */
 int thread_identify(__u32 tid, __u32 tgid, __u64 now_ns);
-/* All that a place has got and nobody has taken yet goes to the open window's counters. */
-int place_count(__u32 tid, __u32 at, __u32 counting_at);
-/* The walk of a known place found another stack than switches[0].old: its sums of this window are to be
- * divided. */
-int place_differs(__u32 tid, __u32 at);
-/* A piece of a wait that was walked, into its place or the counters. */
+/* Moves the sums of a wait site that the agent has not read to the open window's counters. */
+int wait_site_count(__u32 tid, __u32 at, __u32 counting_at);
+/* Notes that unwinding a known wait site again gave another stack than switches[0].old: this
+ * window's sums of the site will be divided among its stacks. */
+int wait_site_differs(__u32 tid, __u32 at);
+/* Adds a piece of a wait that was unwound to its wait site or to the counters. */
 int wait_weigh(__u32 tid, __u32 window, __u64 ns, __u64 queue_ns);
-/* What of a wait that ended lies before the window.  Returns where the rest begins. */
+/* Counts the part of an ended wait that lies before the window.  Returns where the rest begins. */
 __u64 wait_add_before(__u32 tid, __u32 window, __u64 woken_ns, __u64 now_ns);
-/* Uses up to one that is chosen by chance, when one in `limit` is, each for itself: 1 or more. */
+/* Returns in how many uses the next one is drawn, when each use is drawn with the chance 1 / limit:
+ * 1 or more. */
 int chance_gap(__u32 limit);
-/* After a walk: when the next one of the place is due. */
-int place_plan(__u32 tid, __u32 at, __u64 now_ns);
-/* A walk that was due is not made. */
-int place_put_off(__u32 tid, __u32 at);
-/* The place of a preempted thread is this stack, which another look at it found. */
-int place_stack(__u32 tid, __u64 stack, __u32 flags);
+/* Draws, after an unwind, when the wait site is unwound next. */
+int wait_site_plan(__u32 tid, __u32 at, __u64 now_ns);
+/* Postpones an unwind that was due. */
+int wait_site_put_off(__u32 tid, __u32 at);
+/* Sets the cached stack of the wait site for preemptions to one that a sample or another unwind has
+ * found. */
+int wait_site_stack(__u32 tid, __u64 stack, __u32 flags);
 
-static __always_inline struct pp_place_sum *sum_open(struct pp_place *place, __u32 window)
+static __always_inline struct pp_wait_site_sum *sum_open(struct pp_wait_site *site, __u32 window)
 {
-	struct pp_place_sum *sum = &place->sum[window & 1];
+	struct pp_wait_site_sum *sum = &site->sum[window & 1];
 
 	if (unlikely(sum->window != window)) {
 		sum->window = window;
 		sum->events = 0;
 		sum->ns = sum->queue_ns = 0;
-		place->is_mixed[window & 1] = place->differs != 0;
+		site->is_mixed[window & 1] = site->differs != 0;
 	}
 	return sum;
 }
 
-static __always_inline void wait_add(struct pp_thread *t, struct pp_place *place, __u32 window,
+static __always_inline void wait_add(struct pp_thread *t, struct pp_wait_site *site, __u32 window,
 				     __u64 begin_ns, __u64 woken_ns, __u64 end_ns)
 {
-	struct pp_place_sum *sum;
+	struct pp_wait_site_sum *sum;
 
 	if (woken_ns < begin_ns)
 		woken_ns = begin_ns;
 	if (woken_ns > end_ns)
 		woken_ns = end_ns;
 	if (likely(!t->weight_shift)) {
-		sum = sum_open(place, window);
+		sum = sum_open(site, window);
 		sum->ns += woken_ns - begin_ns;
 		sum->queue_ns += end_ns - woken_ns;
 	}
@@ -197,13 +204,13 @@ static __always_inline void thread_add_wait(struct pp_thread *t, __u64 woken_ns,
 	if (unlikely(begin_ns < cfg->window_start_ns[window & 1]))
 		begin_ns = wait_add_before(t->tid, window, woken_ns, now_ns);
 	if (likely(begin_ns < now_ns))
-		wait_add(t, place_at(t, t->at), window, begin_ns, woken_ns, now_ns);
+		wait_add(t, wait_site_at(t, t->at), window, begin_ns, woken_ns, now_ns);
 }
 
 static __always_inline void thread_add_event(struct pp_thread *t, const struct pp_config *cfg)
 {
 	if (likely(!t->weight_shift))
-		sum_open(place_at(t, t->at), cfg->window)->events++;
+		sum_open(wait_site_at(t, t->at), cfg->window)->events++;
 }
 
 /* ---- the ledger ---- */
@@ -221,7 +228,7 @@ static __always_inline void ledger_add(struct pp_thread *t, __u32 wait, __u64 ns
 		t->total_ns[group] += ns;
 }
 
-/* Takes a running thread's slot away, with all that it has got until now.  False: it has none. */
+/* Frees a running thread's slot and counts what is in it.  Returns false when it has none. */
 static __always_inline bool thread_retire(__u32 tid, __u64 now_ns, const struct pp_config *cfg)
 {
 	struct pp_thread *t = thread_find(tid, cfg);
@@ -230,7 +237,7 @@ static __always_inline bool thread_retire(__u32 tid, __u64 now_ns, const struct 
 		return false;
 	thread_begin(t);
 	now_ns = thread_clock(t, now_ns);
-	if (t->flags & PP_THREAD_WANTED)
+	if (t->flags & PP_THREAD_MATCHES)
 		thread_settle(tid, now_ns, COUNTING_EXEC);
 	t->was_tid = tid;
 	t->tid = 0;

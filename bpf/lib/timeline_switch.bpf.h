@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* --timeline at context switches: runs, waits, and who has the GIL meanwhile. */
+/* For --timeline: records at context switches when a thread ran, when it waited, and whether it
+ * held the GIL. */
 #ifndef BPF_LIB_TIMELINE_SWITCH_H
 #define BPF_LIB_TIMELINE_SWITCH_H
 
@@ -7,7 +8,7 @@
 #include "lib/threads.bpf.h"
 #include "lib/timeline.bpf.h"
 
-/* Whether this thread has the GIL: it cannot get or lose it before it runs again. */
+/* Returns whether this thread has the GIL: it cannot get or lose it before it runs again. */
 static __always_inline __u8 timeline_gil(const struct pp_thread *t)
 {
 	__u32 index = t->python - 1;
@@ -26,8 +27,8 @@ static __always_inline __u8 timeline_gil(const struct pp_thread *t)
 	return PP_TIMELINE_GIL | PP_TIMELINE_GIL_LAST;
 }
 
-/* The thread leaves the CPU now, at t->since_ns. */
-static __always_inline void timeline_leave(struct pp_thread *t, __u64 ran_ns)
+/* Notes a thread's switch-out, at t->since_ns. */
+static __always_inline void timeline_switch_out(struct pp_thread *t, __u64 ran_ns)
 {
 	t->ran_since_ns = t->since_ns - ran_ns;
 	t->timeline_flags = timeline_gil(t);
@@ -47,11 +48,11 @@ static __always_inline struct pp_timeline_record *timeline_begin(const struct pp
 	return record;
 }
 
-/* The thread comes back: its last run and this wait are over. */
-static __always_inline void timeline_come(struct pp_thread *t, __u64 woken_ns, __u64 now_ns)
+/* Sends the record of a thread's last run and wait at its switch-in. */
+static __always_inline void timeline_switch_in(struct pp_thread *t, __u64 woken_ns, __u64 now_ns)
 {
 	struct pp_timeline_record *record = timeline_begin(t);
-	const struct pp_place *place = place_at(t, t->at);
+	const struct pp_wait_site *site = wait_site_at(t, t->at);
 
 	t->timeline_cpu = bpf_get_smp_processor_id();
 	if (!record)
@@ -63,17 +64,17 @@ static __always_inline void timeline_come(struct pp_thread *t, __u64 woken_ns, _
 	record->leave_ns = t->since_ns;
 	record->woken_ns = woken_ns;
 	record->back_ns = now_ns;
-	/* A wait that was left out by chance may be at a place that is known all the same. */
-	if (place->key == t->last_key) {
-		record->user_stack = place->user_stack;
-		record->kernel_stack = place->kernel_stack;
+	/* The wait site may be known even when this wait was left out by chance. */
+	if (site->key == t->last_key) {
+		record->user_stack = site->user_stack;
+		record->kernel_stack = site->kernel_stack;
 	}
 	if (t->wait == PP_WAIT_GIL && !(t->flags & PP_THREAD_SKIPPED))
-		record->holder_tid = place->blame_tid;
+		record->holder_tid = site->blame_tid;
 	timeline_put(record);
 }
 
-/* The thread exits. */
+/* Sends the record of an exiting thread's last run. */
 static __always_inline void timeline_exit(const struct pp_thread *t, __u64 run_ns, __u64 now_ns)
 {
 	struct pp_timeline_record *record = timeline_begin(t);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How long the programs took. */
+/* Measures how long the BPF programs took. */
 #ifndef BPF_LIB_TIMES_H
 #define BPF_LIB_TIMES_H
 
 #include "lib/frames.bpf.h"
 
-/* Without a loop or a search. */
+/* The bucket is computed without a loop or a search. */
 static __always_inline __u32 time_bucket(__u64 ns)
 {
 	__u64 octaves = ns >> PP_TIME_SHIFT;
@@ -36,7 +36,8 @@ static __always_inline __u32 time_bucket(__u64 ns)
 	       (ns >> (octave + PP_TIME_SHIFT - 3) & (PP_TIME_PARTS - 1));
 }
 
-/* A program may interrupt itself (NMI): then a run may be missing. */
+/* Counts a program's time.  A program may interrupt itself (NMI): then one of the two may not be
+ * counted. */
 static __always_inline void times_add(enum pp_program program, __u64 ns)
 {
 	__u32 key = program;

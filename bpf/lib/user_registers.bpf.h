@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The registers with which the thread left user space, wherever the sample hit. */
+/* Takes the registers with which the thread entered the kernel, wherever the sample hit. */
 #ifndef BPF_LIB_USER_REGISTERS_H
 #define BPF_LIB_USER_REGISTERS_H
 
@@ -101,8 +101,8 @@ static __always_inline const void *registers_at_top(struct task_struct *task)
 	       sizeof(struct user_registers);
 }
 
-/* Where the current thread's are at the top of the kernel stack.  bpf_task_pt_regs (5.15) knows the
- * layout of every kernel. */
+/* Returns the current thread's registers at the top of the kernel stack.  bpf_task_pt_regs (5.15)
+ * knows the layout of every kernel. */
 static __always_inline const void *saved_registers(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
@@ -112,7 +112,8 @@ static __always_inline const void *saved_registers(struct task_struct *task)
 
 #define SAVED_WORDS (sizeof(struct user_registers) / 8)
 
-/* The sampled registers, word by word: the verifier wants constant offsets from the context. */
+/* Copies the sampled registers word by word: the verifier wants constant offsets from the
+ * context. */
 static __always_inline void copy_sampled(struct user_registers *to,
 					 struct bpf_perf_event_data *ctx)
 {
@@ -144,7 +145,7 @@ static __always_inline void copy_saved(struct user_registers *to, struct task_st
 		to->SAVED_MODE = KERNEL_MODE;
 }
 
-/* The same of another thread, which the verifier must know as one. */
+/* Does the same for another thread, which the verifier must know as a thread. */
 static __always_inline void copy_saved_of(struct user_registers *to, struct task_struct *task)
 {
 	const void *from;
@@ -157,7 +158,7 @@ static __always_inline void copy_saved_of(struct user_registers *to, struct task
 		to->SAVED_MODE = KERNEL_MODE;
 }
 
-/* Sets w's native state.  Nonzero: no user stack, w->stop says why. */
+/* Sets w's native state.  Returns nonzero when there is no user stack; w->stop says why. */
 static __always_inline int take_user_registers(struct pp_walk *w, struct task_struct *task,
 					       struct bpf_perf_event_data *ctx, bool hit_user)
 {

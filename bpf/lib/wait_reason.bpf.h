@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Why a thread leaves the CPU: from its state and the system call it is in. */
+/* Finds why a thread is switched out, from its state and the system call it is in. */
 #ifndef BPF_LIB_WAIT_REASON_H
 #define BPF_LIB_WAIT_REASON_H
 
@@ -61,12 +61,14 @@ static __always_inline bool waits_for_disk(struct task_struct *task, __u32 state
 #ifdef HAVE_RDONLY_CAST /* 6.2; docs/design/0009-switches-without-calls.md says why by macro */
 extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym;
 
-/* bpf_task_pt_regs(), but the verifier makes no call of it.  Where each call's return is guarded (AMD: safe
- * RET) one costs 40 ns.  Above the bottom of every kernel stack they lie at the same place, *at. */
+/* Does what bpf_task_pt_regs() does, but without a call.  Where each call's return is guarded (AMD:
+ * safe RET) one costs 40 ns.  The registers lie at the same distance, *at, from the bottom of every
+ * kernel stack. */
 static __always_inline const struct pt_regs___kernel *
 saved_registers_of(struct task_struct *task, __u64 *at, struct call_site *room)
 {
-	/* Through memory they are numbers: verifiers differ in what may be done with either pointer. */
+	/* Pointers that pass through memory become numbers: verifiers differ in what may be done
+	 * with either pointer. */
 	room->sp = (__u64)task->stack;
 	if (unlikely(!*at)) {
 		room->pc = (__u64)bpf_task_pt_regs(task);
@@ -88,8 +90,8 @@ saved_registers_of(struct task_struct *task, __u64 *at, struct call_site *room)
 #endif
 #endif
 
-/* Of the current task.  Four loads where the kernel lets us, instead of a copy of all registers to
- * `room`: at most switches nothing else is needed. */
+/* Reads the current task's system call.  That takes four loads where the kernel allows it, instead
+ * of a copy of all registers to `room`: at most switches nothing else is needed. */
 static __always_inline void read_call_site(struct task_struct *task, __u64 *registers_at,
 					   struct user_registers *room, struct call_site *site)
 {
@@ -145,7 +147,7 @@ static __always_inline enum pp_wait socket_wait(const struct file *file)
 					  PP_WAIT_SOCKET;
 }
 
-/* What kind of file a descriptor is. */
+/* Finds what kind of file a descriptor is. */
 static __always_inline enum pp_wait descriptor_wait(struct task_struct *task, __u32 fd)
 {
 	const struct fdtable *table = BPF_CORE_READ(task, files, fdt);
@@ -172,8 +174,8 @@ static __always_inline enum pp_wait descriptor_wait(struct task_struct *task, __
 	return PP_WAIT_FILE;
 }
 
-/* What a system call waits for, when its number alone tells; PP_WAIT_NONE: its first argument is a
- * descriptor; PP_WAIT_KERNEL: none of this. */
+/* Returns what a system call waits for if its number alone says so; PP_WAIT_NONE: its first
+ * argument is a descriptor; PP_WAIT_KERNEL: none of this. */
 static __always_inline enum pp_wait syscall_wait(__u64 number)
 {
 	switch (number) {

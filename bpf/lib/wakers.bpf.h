@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* --wakers at context switches: a wait that ends is added up under its waker.  `wakers_are_on` is set before
- * the load. */
+/* For --wakers: adds up each wait that ends under its waker, at the switch-in.  `wakers_are_on` is
+ * set before the load. */
 #ifndef BPF_LIB_WAKERS_H
 #define BPF_LIB_WAKERS_H
 
@@ -8,7 +8,7 @@
 
 DEFINE_ROW_ADD(wakes, struct pp_wake_key)
 
-/* What finds no row is counted for the process that waited. */
+/* A wait that finds no row is counted for the process that waited. */
 static __noinline int wake_coarse(const struct pp_wake_key *key, const struct pp_count *more,
 				  long err, __u32 number)
 {
@@ -28,7 +28,7 @@ static __always_inline void wake_add(struct pp_wake_key *key, __u64 ns, __u32 sh
 		wake_coarse(key, &more, made, number);
 }
 
-/* A wait begins: who woke the thread before is not who ends this one. */
+/* Forgets who woke the thread before: that thread will not end the wait that begins. */
 static __always_inline void wake_forget(const struct pp_thread *t)
 {
 	__u32 tid = t->tid;
@@ -36,21 +36,21 @@ static __always_inline void wake_forget(const struct pp_thread *t)
 	bpf_map_delete_elem(&wakers, &tid);
 }
 
-/* The thread comes back from a wait that was not left out. */
+/* Counts, at a switch-in, a wait that was not left out. */
 static __always_inline void wake_count(const struct pp_thread *t, __u64 woken_ns, __u32 number)
 {
-	const struct pp_place *place = place_at((struct pp_thread *)t, t->at);
+	const struct pp_wait_site *site = wait_site_at((struct pp_thread *)t, t->at);
 	__u32 tid = t->tid, zero = 0;
 	struct pp_waker *waker = bpf_map_lookup_elem(&wakers, &tid);
 	struct pp_wake_key *key = bpf_map_lookup_elem(&wake_keys, &zero);
 
 	if (!waker || !key)
 		return;
-	key->user_stack = place->user_stack;
-	key->kernel_stack = place->kernel_stack;
+	key->user_stack = site->user_stack;
+	key->kernel_stack = site->kernel_stack;
 	key->id = t->id;
 	key->tid = tid;
-	key->flags = place->flags;
+	key->flags = site->flags;
 	key->waker = *waker;
 	key->waker.weight_shift = 0;
 	wake_add(key, woken_ns - t->since_ns, (t->weight_shift & 15) + (waker->weight_shift & 15),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One walk, as the programs use it: a scratch slot, a reset, the stacks, their way out.  Functions
- * with external linkage are in walk.bpf.c. */
+/* What BPF programs call for a walk: a scratch slot, a reset, the stacks, and sending them. 
+ * Functions with external linkage are in walk.bpf.c. */
 #ifndef BPF_LIB_WALK_H
 #define BPF_LIB_WALK_H
 
@@ -11,19 +11,20 @@
 int walk_kernel_hash(__u32 slot);
 /* Walks the user stack from w's registers: Python frames, then native ones. */
 int walk_user(__u32 slot);
-/* Only the Python frames of w->thread_state, which may be another thread's. */
+/* Walks only the Python frames of w->thread_state, which may be another thread's. */
 int walk_python_only(__u32 slot);
 /* Sends what is new and counts the sample. */
 int walk_emit(__u32 slot);
-/* Nonzero: the missed stack could not be sent and is still to be counted here. */
-int walk_emit_miss(__u32 slot);
+/* Sends an incomplete unwind.  Returns nonzero when it could not be sent and the caller is to count
+ * it. */
+int walk_emit_incomplete(__u32 slot);
 /* Sends what is new and counts nothing; w->hash and w->count_flags are final then. */
 int walk_emit_stacks(__u32 slot);
 /* threads.bpf.c */
 int thread_see(__u32 slot);
 int thread_sampled(__u32 slot);
 
-/* Who may have a walk of its own on one CPU at the same time. */
+/* The contexts that may each have a walk of their own on one CPU at the same time. */
 enum scratch_level {
 	SCRATCH_INTERRUPT, /* and all that runs with preemption off: a switch, a wake-up */
 	SCRATCH_NMI,	   /* or an interrupt upon a wake-up in a softirq */
@@ -52,7 +53,7 @@ static __always_inline void scratch_use(struct scratch *taken, struct scratch_cl
 	__u64 *place = bpf_map_lookup_elem(&cpu_slots, &cpu);
 
 	taken->is_taken = &claims->is_taken[level];
-	/* A CPU that has just come online has no place yet. */
+	/* A CPU that has just come online has no walks assigned yet. */
 	if (place && *place && level < scratch_levels) {
 		taken->slot = ((__u32)*place - 1) * scratch_levels + level;
 		taken->walk = walk_get(taken->slot);
@@ -63,8 +64,9 @@ static __always_inline void scratch_use(struct scratch *taken, struct scratch_cl
 	}
 }
 
-/* For programs that run with preemption off.  What comes upon one of them on its CPU has ended, and given its
- * slot back, before it goes on: a look and a store are a claim, also where that comes between the two. */
+/* Claims a walk for programs that run with preemption off.  Any program that interrupts one of them
+ * on its CPU ends, and gives its slot back, before the interrupted one continues.  So a look and a
+ * store make a safe claim, even when an interrupt comes between the two. */
 static __always_inline void scratch_enter(struct scratch *taken)
 {
 	struct scratch_claims *claims = scratch_begin(taken);
@@ -82,9 +84,10 @@ static __always_inline void scratch_enter(struct scratch *taken)
 	}
 }
 
-/* For programs that can be preempted, but stay on their CPU: another task's may come between any two instructions
- * and still run when this one goes on.  Needs cmpxchg, Linux 5.12: none of these may be in the object for older
- * kernels, whose verifiers refuse the instruction even where nobody gets to it. */
+/* Claims a walk for programs that can be preempted but stay on their CPU: another task's program
+ * may run between any two instructions, and still run when this one continues.  This needs cmpxchg,
+ * Linux 5.12: none of these may be in the object for older kernels, whose verifiers refuse the
+ * instruction even in code that never runs. */
 static __always_inline void scratch_enter_preemptible(struct scratch *taken)
 {
 	struct scratch_claims *claims = scratch_begin(taken);
@@ -102,7 +105,7 @@ static __always_inline void scratch_leave(struct scratch *taken)
 	*(volatile __u32 *)taken->is_taken = 0;
 }
 
-/* limit_ns: of the event that began at started_ns. */
+/* Resets a walk.  limit_ns is the time limit of the event that began at started_ns. */
 static __always_inline void walk_reset(struct pp_walk *w, __u64 weight, __u64 started_ns,
 				       __u64 limit_ns)
 {
@@ -120,7 +123,7 @@ static __always_inline void walk_reset(struct pp_walk *w, __u64 weight, __u64 st
 	w->stop = PP_STOP_NONE;
 	w->py_stop = PP_PY_STOP_NONE;
 	w->native_stored = w->native_count = 0;
-	w->since_run = w->foldable = 0;
+	w->since_segment = w->foldable = 0;
 	w->thread_state = w->python_frame = w->cframe = 0;
 	w->python_stored = w->python_count = 0;
 	w->segment_frames = w->segment_count = w->segment_next = 0;
@@ -138,10 +141,11 @@ static __always_inline void take_kernel_stack(struct pp_walk *w, __u32 slot, voi
 	walk_kernel_hash(slot);
 }
 
-/* Whether the agent is to finish the stack. */
-static __always_inline bool is_miss(const struct pp_walk *w)
+/* Returns whether the agent is to finish the stack. */
+static __always_inline bool is_incomplete(const struct pp_walk *w)
 {
-	/* Generation 0: on its way out, or not announced yet; nobody could finish it. */
+	/* Generation 0: the process is exiting or not announced yet, so the agent could not finish
+	 * the stack. */
 	if (!w->id.generation)
 		return false;
 	return w->is_resumable || w->py_stop == PP_PY_STOP_MAX_TIME || w->stop == PP_STOP_NO_ROWS ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The deadline of an event, in time that really passes: all of its walks have it together. */
+/* The deadline of an event, in elapsed time, which all of its walks share. */
 #ifndef BPF_LIB_WALK_CLOCK_H
 #define BPF_LIB_WALK_CLOCK_H
 
@@ -12,27 +12,28 @@ static __always_inline void walk_clock_start(struct pp_walk *w, __u64 now_ns, __
 	w->is_urgent = limit_ns <= PP_SWITCH_WALK_NS;
 }
 
-/* Whether the next step is one that reads the clock. */
+/* Returns whether the next step reads the clock. */
 static __always_inline bool walk_clock_is_due(const struct pp_walk *w)
 {
 	return !((w->steps + 1) % PP_CLOCK_STEPS);
 }
 
-/* This step cost as much as many, or there may be no time for many: the next one looks at the clock. */
+/* Makes the next step read the clock, because this one cost as much as many or little time may be
+ * left. */
 static __always_inline void walk_clock_hurry(struct pp_walk *w)
 {
 	w->steps |= PP_CLOCK_STEPS - 1;
 }
 
-/* The thread keeps running, so the agent could not finish its stack: the first look at the clock
- * comes after some steps, whatever they cost. */
+/* Puts the first reading of the clock off by some steps, whatever they cost: the thread keeps
+ * running, so the agent could not finish its stack. */
 static __always_inline void walk_clock_grant(struct pp_walk *w)
 {
 	w->is_urgent = 0;
 	w->steps = PP_CLOCK_STEPS / 2;
 }
 
-/* Counts a step.  Whether the time is over. */
+/* Counts a step.  Returns whether the time is over. */
 static __always_inline bool walk_clock_step(struct pp_walk *w)
 {
 	__u64 now_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Native frames, leaf to root, with the runs of Python frames put where their marks lie.
- * userspace/finish/stack_finish.c walks by the same rules. */
+/* Unwinds native frames, leaf to root, and puts each segment of Python frames where its anchor
+ * lies.  userspace/finish/stack_finish.c follows the same rules. */
 #ifndef BPF_LIB_WALK_NATIVE_H
 #define BPF_LIB_WALK_NATIVE_H
 
@@ -11,8 +11,8 @@
  * pointer: larger frames exist, but garbage is more likely. */
 #define MAX_FRAME_BYTES (4U << 20)
 
-/* The walk goes up: the window begins here.  Near the end of the stack, where that fails, it has two
- * words.  Nonzero: there is not even one. */
+/* Reads the window of stack words from here up.  Near the end of the stack, where that fails, it
+ * reads two words.  Returns nonzero when not even one can be read. */
 __noinline int walk_fill_window(__u32 slot, __u64 address)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -33,7 +33,7 @@ __noinline int walk_fill_window(__u32 slot, __u64 address)
 	return 1;
 }
 
-/* A word of the stack. */
+/* Reads a word of the stack. */
 static __always_inline bool read_word(struct pp_walk *w, __u32 slot, __u64 address, __u64 *word)
 {
 	__u64 at = address - w->window_start;
@@ -51,7 +51,8 @@ static __always_inline bool read_word(struct pp_walk *w, __u32 slot, __u64 addre
 }
 
 #if defined(__TARGET_ARCH_arm64)
-/* Return addresses may be signed: user addresses have 48 bits (as userspace/finish/stack_finish.c). */
+/* Return addresses may be signed: user addresses have 48 bits (as
+ * userspace/finish/stack_finish.c). */
 #define CODE_ADDRESS(pc) ((pc) & 0xffffffffffffULL)
 #else
 #define CODE_ADDRESS(pc) (pc)
@@ -59,7 +60,8 @@ static __always_inline bool read_word(struct pp_walk *w, __u32 slot, __u64 addre
 
 /* ---- leaving one frame: each sets *cfa and the caller's pc, sp, fp ---- */
 
-static __always_inline enum pp_stop leave_by_frame_pointer(struct pp_walk *w, __u32 slot, __u64 *cfa)
+static __always_inline enum pp_stop leave_by_frame_pointer(struct pp_walk *w, __u32 slot,
+							   __u64 *cfa)
 {
 	__u64 fp, pc;
 
@@ -70,7 +72,7 @@ static __always_inline enum pp_stop leave_by_frame_pointer(struct pp_walk *w, __
 		return PP_STOP_NO_INFO;
 	if (!read_word(w, slot, w->fp, &fp) || !read_word(w, slot, w->fp + 8, &pc))
 		return PP_STOP_NO_INFO;
-	/* A value that is no return address was no frame pointer. */
+	/* If the value is no return address, the frame pointer was none either. */
 	if (pc && (walk_find_range(slot, pc - 1) || w->range.file == PP_FILE_NONE))
 		return PP_STOP_NO_INFO;
 	*cfa = w->fp + 16;
@@ -187,7 +189,7 @@ static __always_inline enum pp_stop rule_caller(struct pp_walk *w, __u32 slot,
 {
 	__u64 fp = w->fp;
 
-	/* The lower address first: the upper one is read along. */
+	/* Read the lower address first: the upper one comes along. */
 	if (rule->fp_kind == PP_FP_AT_CFA || rule->fp_kind == PP_FP_AT_FP) {
 		__u64 base = rule->fp_kind == PP_FP_AT_CFA ? cfa : fp;
 
@@ -224,19 +226,19 @@ static __always_inline enum pp_stop leave_by_rule(struct pp_walk *w, __u32 slot,
 	return rule_caller(w, slot, rule, *cfa);
 }
 
-/* ---- Python runs ---- */
+/* ---- Python segments ---- */
 
-/* Puts the next run here.  The interpreter's own few frames between two activations are dropped:
- * they say "a Python function called a Python function". */
-static __always_inline void place_run(struct pp_walk *w, __u64 frames)
+/* Puts the next segment of Python frames here.  The interpreter's own few frames between two
+ * activations are dropped: they only say "a Python function called a Python function". */
+static __always_inline void place_segment(struct pp_walk *w, __u64 frames)
 {
-	if (w->foldable && w->since_run <= PP_MAX_FOLDED_FRAMES &&
-	    !(w->image.flags & PP_IMAGE_NO_FOLD) && w->native_count < w->native_room) {
-		w->native_count -= w->since_run;
+	if (w->foldable && w->since_segment <= PP_MAX_FOLDED_FRAMES &&
+	    !(w->context.flags & PP_CONTEXT_NO_FOLD) && w->native_count < w->native_room) {
+		w->native_count -= w->since_segment;
 		w->native_stored = w->native_count;
 	}
-	native_push(w, frames, 0, PP_FRAME_PYTHON_RUN);
-	w->since_run = 0;
+	native_push(w, frames, 0, PP_FRAME_SEGMENT);
+	w->since_segment = 0;
 	w->foldable = 1;
 }
 
@@ -260,16 +262,17 @@ static __always_inline bool in_eval_range(const struct pp_python *py, __u64 addr
 	return false;
 }
 
-/* Walks that agree make it sure, up to PP_RESYNC_SURE; each that does not takes one of them back, so that
- * a distance that was learnt wrong, or is no longer right, is unlearned. */
+/* Confirms or weakens the learned distance: each unwind that agrees adds to its confidence, up to
+ * PP_RESYNC_SURE, and each that does not takes one away, so that a wrong or outdated distance is
+ * unlearned. */
 static __always_inline void learn_resync(struct pp_resync *resync, const struct pp_rule *rule,
-					 __u64 cfa, __u64 mark)
+					 __u64 cfa, __u64 anchor)
 {
-	__s64 distance = cfa - mark;
+	__s64 distance = cfa - anchor;
 
 	if (rule->kind == PP_RULE_NO_INFO || rule->fp_kind != PP_FP_AT_CFA)
 		return;
-	if (resync->cfa_minus_mark == distance && resync->fp_offset == rule->fp_offset) {
+	if (resync->cfa_minus_anchor == distance && resync->fp_offset == rule->fp_offset) {
 		if (resync->agreed < PP_RESYNC_SURE)
 			resync->agreed++;
 		return;
@@ -278,28 +281,28 @@ static __always_inline void learn_resync(struct pp_resync *resync, const struct 
 		resync->agreed--;
 		return;
 	}
-	resync->cfa_minus_mark = distance;
+	resync->cfa_minus_anchor = distance;
 	resync->fp_offset = rule->fp_offset;
 	resync->agreed = 1;
 }
 
-/* The native walk is stuck at w->sp: goes on at the next eval activation, whose CFA is a fixed
- * distance from its mark. */
-static __always_inline bool resync_at_mark(struct pp_walk *w, const struct pp_resync *resync)
+/* Continues a native walk that is stuck at w->sp at the next eval activation, whose CFA is at a
+ * fixed distance from its anchor. */
+static __always_inline bool resync_at_anchor(struct pp_walk *w, const struct pp_resync *resync)
 {
 	struct pp_segment *segment = next_segment(w);
 	__u64 cfa;
 
-	if (!segment || !segment->mark || !resync || resync->agreed < PP_RESYNC_AGREED)
+	if (!segment || !segment->anchor || !resync || resync->agreed < PP_RESYNC_AGREED)
 		return false;
-	cfa = segment->mark + resync->cfa_minus_mark;
+	cfa = segment->anchor + resync->cfa_minus_anchor;
 	if (cfa <= w->sp ||
 	    bpf_probe_read_user(&w->pc, 8, (const void *)(cfa - 8)) ||
 	    bpf_probe_read_user(&w->fp, 8, (const void *)(cfa + resync->fp_offset)))
 		return false;
 	native_push(w, 0, 0, PP_FRAME_GAP);
 	w->foldable = 0;
-	place_run(w, segment->frames);
+	place_segment(w, segment->frames);
 	w->segment_next++;
 	w->sp = cfa;
 	w->is_leaf = 0;
@@ -307,7 +310,7 @@ static __always_inline bool resync_at_mark(struct pp_walk *w, const struct pp_re
 	return true;
 }
 
-/* What surrounds one step: the process's interpreter, 0 when it has none. */
+/* The surroundings of one step: the process's interpreter, 0 if it has none. */
 struct interpreter {
 	struct pp_python *python;
 	struct pp_resync *resync;
@@ -316,7 +319,7 @@ struct interpreter {
 static __always_inline struct interpreter interpreter_of(const struct pp_walk *w)
 {
 	struct interpreter found = {.python = python_of(w)};
-	__u32 index = w->image.python - 1;
+	__u32 index = w->context.python - 1;
 
 	if (found.python)
 		found.resync = bpf_map_lookup_elem(&resyncs, &index);
@@ -326,12 +329,13 @@ static __always_inline struct interpreter interpreter_of(const struct pp_walk *w
 static __always_inline void place_eval(struct pp_walk *w, const struct walk_site *site,
 				       __u64 frames)
 {
-	if (w->image.flags & PP_IMAGE_NO_FOLD)
+	if (w->context.flags & PP_CONTEXT_NO_FOLD)
 		native_push(w, site->address, site->file, PP_FRAME_EVAL);
-	place_run(w, frames);
+	place_segment(w, frames);
 }
 
-/* A frame of the interpreter's file: true when it is an eval activation, whose run is placed. */
+/* Handles a frame of the interpreter's file.  Returns true when it is an eval activation, whose
+ * segment is then placed. */
 static __always_inline bool push_eval(struct pp_walk *w, const struct interpreter *interpreter,
 				      const struct walk_site *site, __u64 low, __u64 cfa)
 {
@@ -343,16 +347,16 @@ static __always_inline bool push_eval(struct pp_walk *w, const struct interprete
 		return true;
 	}
 	segment = next_segment(w);
-	if (!segment || segment->mark < low || segment->mark >= cfa)
+	if (!segment || segment->anchor < low || segment->anchor >= cfa)
 		return false;
 	if (interpreter->resync)
-		learn_resync(interpreter->resync, &site->rule, cfa, segment->mark);
+		learn_resync(interpreter->resync, &site->rule, cfa, segment->anchor);
 	place_eval(w, site, segment->frames);
 	w->segment_next++;
 	return true;
 }
 
-/* Pushes the frame [low, cfa), or the Python run that it executes. */
+/* Pushes the frame [low, cfa), or the Python segment that it executes. */
 static __always_inline void push_frame(struct pp_walk *w, const struct interpreter *interpreter,
 				       const struct walk_site *site, __u64 low, __u64 cfa)
 {
@@ -362,20 +366,21 @@ static __always_inline void push_frame(struct pp_walk *w, const struct interpret
 	if (own && push_eval(w, interpreter, site, low, cfa))
 		return;
 	segment = next_segment(w);
-	if (segment && segment->mark && segment->mark < low) {
-		/* Its activation was passed unseen (code without frame pointers): keep the order. */
+	if (segment && segment->anchor && segment->anchor < low) {
+		/* The activation was passed unseen (code without frame pointers): keep the order of
+		 * the segments. */
 		w->foldable = 0;
-		place_run(w, segment->frames);
+		place_segment(w, segment->frames);
 		w->segment_next++;
 	}
 	native_push(w, site->address, site->file,
 		    site->file == PP_FILE_ANONYMOUS ? PP_FRAME_ANONYMOUS : PP_FRAME_NATIVE);
-	w->since_run++;
+	w->since_segment++;
 	if (!own)
 		w->foldable = 0;
 }
 
-/* The caller's pc and fp lie on the stack, relative to a CFA that sp or fp tells. */
+/* Reads the caller's pc and fp from the stack, relative to a CFA that sp or fp gives. */
 static __always_inline bool rule_is_plain(const struct pp_rule *rule)
 {
 	return (rule->kind == PP_RULE_CFA_SP || rule->kind == PP_RULE_CFA_FP) &&
@@ -390,14 +395,15 @@ static __always_inline struct walk_site *site_of(struct pp_walk *w, __u64 pc)
 	return &w->site[at & (WALK_SITES - 1)];
 }
 
-/* Looks up what the frame at pc is, in its site.  Anonymous memory has no rule: file says so. */
+/* Looks up the frame at pc in its call site's memo.  Anonymous memory has no rule, which its file
+ * number says. */
 static __always_inline enum pp_stop place_frame(struct pp_walk *w, __u32 slot, __u64 pc,
 						 struct walk_site *site)
 {
 	const struct pp_range *range = &w->range;
 	struct pp_rule *rule;
 
-	if (!w->image.map_set)
+	if (!w->context.map_set)
 		return PP_STOP_NO_IMAGE;
 	site->map_version = 0;
 	if (walk_find_range(slot, pc) || range->file == PP_FILE_NONE)
@@ -414,7 +420,7 @@ static __always_inline enum pp_stop place_frame(struct pp_walk *w, __u32 slot, _
 	site->address = pc - range->bias;
 	site->rule = *rule;
 	site->is_plain = rule_is_plain(&site->rule);
-	site->map_version = w->image.map_version;
+	site->map_version = w->context.map_version;
 	return PP_STOP_NONE;
 }
 
@@ -424,27 +430,28 @@ static __always_inline bool may_resync(enum pp_stop stop)
 	       stop == PP_STOP_NOT_MOVING;
 }
 
-/* No walk has gone well here yet (all are in JIT code): the agent looks for the activation's frame. */
+/* No unwind has succeeded here yet (all are in JIT code), so the agent looks for the activation's
+ * frame. */
 static __always_inline bool wants_resume(const struct pp_walk *w, const struct pp_resync *resync)
 {
 	struct pp_segment *segment = next_segment((struct pp_walk *)w);
 
-	return segment && segment->mark && resync && resync->agreed < PP_RESYNC_AGREED &&
+	return segment && segment->anchor && resync && resync->agreed < PP_RESYNC_AGREED &&
 	       resync->asked < PP_RESYNC_MAX_ASKED;
 }
 
-/* The walk is over, unless it can go on at the next eval activation. */
+/* Ends the walk unless it can go on at the next eval activation. */
 static __always_inline int end_or_resync(struct pp_walk *w, const struct interpreter *interpreter,
 					 enum pp_stop stop, bool may)
 {
-	if (may && resync_at_mark(w, interpreter->resync))
+	if (may && resync_at_anchor(w, interpreter->resync))
 		return 0;
 	w->stop = stop;
 	w->is_resumable = may && wants_resume(w, interpreter->resync);
 	return 1;
 }
 
-/* Whether the walk, which has no information on the code here, is where the stack begins. */
+/* Returns whether a walk without unwind information for this code is at the root of the stack. */
 static __always_inline bool is_at_root(const struct pp_walk *w)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -471,13 +478,14 @@ static __always_inline enum pp_stop leave_frame(struct pp_walk *w, __u32 slot,
 	else
 		stop = leave_by_rule(w, slot, &site->rule, cfa);
 	w->by_frame_pointer = site->file == PP_FILE_ANONYMOUS || site->rule.kind == PP_RULE_NO_INFO;
-	/* Only the leaf may have no frame at all; a signal frame may change stacks. */
+	/* Only the leaf may have no frame at all; a signal frame may switch stacks. */
 	if (!stop && !is_signal && (*cfa < low || (*cfa == low && !w->is_leaf)))
 		return PP_STOP_NOT_MOVING;
 	return stop;
 }
 
-/* One frame whose place is known.  Nonzero: done, w->stop says why. */
+/* Takes a step from a frame whose memo entry is known.  Returns nonzero when the walk is over;
+ * w->stop says why. */
 static __always_inline int step_frame(struct pp_walk *w, __u32 slot,
 				      const struct interpreter *interpreter,
 				      const struct walk_site *site)
@@ -519,22 +527,23 @@ static __always_inline __u64 frame_pc(const struct pp_walk *w)
 static __always_inline bool site_is_known(const struct pp_walk *w, const struct walk_site *site,
 					  __u64 pc)
 {
-	return site->pc == pc && site->map_version == w->image.map_version && w->image.map_set;
+	return site->pc == pc && site->map_version == w->context.map_version && w->context.map_set;
 }
 
-/* Whether a Python run ends in or below the frame that ends at cfa, or it is one of the interpreter's
- * eval activations. */
-static __always_inline bool may_hold_run(struct pp_walk *w, const struct pp_python *py,
-					 const struct walk_site *site, bool own, __u64 cfa)
+/* Returns whether a segment of Python frames ends in or below the frame that ends at cfa, or that
+ * frame is one of the interpreter's eval activations. */
+static __always_inline bool may_hold_segment(struct pp_walk *w, const struct pp_python *py,
+					     const struct walk_site *site, bool own, __u64 cfa)
 {
 	const struct pp_segment *segment = next_segment(w);
 
-	if (segment && segment->mark && segment->mark < cfa)
+	if (segment && segment->anchor && segment->anchor < cfa)
 		return true;
 	return own && py->chain == PP_CHAIN_FRAME_OBJECT && in_eval_range(py, site->address);
 }
 
-/* The usual frame.  False: nothing was done; it is another one, the outermost, or cannot be read. */
+/* Takes a step from a usual frame.  Returns false, with nothing done, when the frame is another
+ * kind, the outermost, or cannot be read. */
 static __always_inline bool plain_frame(struct pp_walk *w, __u32 slot, const struct pp_python *py,
 					const struct walk_site *site)
 {
@@ -542,16 +551,16 @@ static __always_inline bool plain_frame(struct pp_walk *w, __u32 slot, const str
 	__u64 cfa, fp = w->fp, pc;
 
 	cfa = (site->rule.kind == PP_RULE_CFA_SP ? w->sp : fp) + (__s64)site->rule.cfa_offset;
-	if (cfa <= w->sp || may_hold_run(w, py, site, own, cfa))
+	if (cfa <= w->sp || may_hold_segment(w, py, site, own, cfa))
 		return false;
-	/* The lower address first: the upper one is read along. */
+	/* Read the lower address first: the upper one comes along. */
 	if (site->rule.fp_kind == PP_FP_AT_CFA &&
 	    !read_word(w, slot, cfa + (__s64)site->rule.fp_offset, &fp))
 		return false;
 	if (!read_word(w, slot, cfa + (__s64)site->rule.ra_offset, &pc) || !pc)
 		return false;
 	native_push(w, site->address, site->file, PP_FRAME_NATIVE);
-	w->since_run++;
+	w->since_segment++;
 	w->foldable &= own;
 	w->fp = fp;
 	w->pc = pc;
@@ -561,7 +570,8 @@ static __always_inline bool plain_frame(struct pp_walk *w, __u32 slot, const str
 	return true;
 }
 
-/* One frame, if it is a plain one.  False: nothing was done; walk_any_step() knows what to do. */
+/* Takes a step from a plain frame.  Returns false, with nothing done, for others: walk_any_step()
+ * knows them. */
 static __always_inline bool walk_plain_step(struct pp_walk *w, __u32 slot,
 					    const struct pp_python *py)
 {
@@ -575,7 +585,8 @@ static __always_inline bool walk_plain_step(struct pp_walk *w, __u32 slot,
 	return true;
 }
 
-/* One frame of any kind.  Nonzero: done, w->stop says why. */
+/* Takes a step from a frame of any kind.  Returns nonzero when the walk is over; w->stop says
+ * why. */
 __noinline int walk_any_step(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -597,7 +608,7 @@ __noinline int walk_any_step(__u32 slot)
 		stop = place_frame(w, slot, pc, site);
 		if (w->is_urgent)
 			walk_clock_hurry(w); /* a search in cold tables: up to some us */
-		/* A caller outside of all mappings was no return address; a leaf there is new code. */
+		/* A caller outside all mappings was no return address; a leaf there is new code. */
 		if (stop)
 			return end_or_resync(w, &interpreter, stop,
 					     stop == PP_STOP_NO_MAPPING && !w->is_leaf);

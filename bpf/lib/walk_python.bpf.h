@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The Python frames of the sampled thread, leaf to root, cut into segments: one segment is what one
- * eval activation runs, and ends at a mark that lies on the C stack inside that activation's native
- * frame (docs/python.md).  Native frames come later and place the segments by those marks. */
+/* Walks the Python frames of the sampled thread, leaf to root, and cuts them into segments.  A
+ * segment is what one activation of the eval loop executes; it ends at an anchor on the C stack,
+ * inside that activation's native frame (docs/python.md).  The native walk comes later and places
+ * the segments by these anchors. */
 #ifndef BPF_LIB_WALK_PYTHON_H
 #define BPF_LIB_WALK_PYTHON_H
 
@@ -31,7 +32,7 @@ static __always_inline __u8 frame_byte(const __u8 *frame, __u16 offset)
 	return frame[at & (PP_FRAME_READ_BYTES - 1)];
 }
 
-static __always_inline void end_segment(struct pp_walk *w, __u64 mark)
+static __always_inline void end_segment(struct pp_walk *w, __u64 anchor)
 {
 	__u32 at = w->segment_count;
 
@@ -41,13 +42,13 @@ static __always_inline void end_segment(struct pp_walk *w, __u64 mark)
 	}
 	BARRIER(at);
 	at &= PP_MAX_SEGMENTS - 1;
-	w->segment[at].mark = mark;
+	w->segment[at].anchor = anchor;
 	w->segment[at].frames = w->segment_frames;
 	w->segment_count++;
 	w->segment_frames = 0;
 }
 
-/* The frame's instruction, as struct pp_frame's `what`. */
+/* Returns the frame's instruction as struct pp_frame's `what`. */
 static __always_inline __u32 frame_instruction(const __u8 *frame, const struct pp_python *py,
 					       __u64 code)
 {
@@ -70,7 +71,8 @@ static __always_inline __u32 frame_instruction(const __u8 *frame, const struct p
 static __always_inline int push_code(struct pp_walk *w, const struct pp_python *py,
 				     const __u8 *frame, __u32 slot)
 {
-	__u64 code = frame_field(frame, py->frame_code) & ~7ULL; /* 3.14+: tags of stack references */
+	__u64 code =
+		frame_field(frame, py->frame_code) & ~7ULL; /* 3.14+: tags of stack references */
 	__u32 what = frame_instruction(frame, py, code);
 	struct walk_code_memo *memo = memo_of(w, code);
 
@@ -88,9 +90,10 @@ static __always_inline int push_code(struct pp_walk *w, const struct pp_python *
 	return 0;
 }
 
-/* <= 3.10: one frame an activation; 3.10 has a CFrame on the C stack of each.  3.11: an entry frame ends an
- * activation's frames.  Since 3.12 a shim frame does, which is no function's.  All versions share one path, as
- * the code that pushes a frame is long, and a sample finds code cold. */
+/* Decides whether this frame ends a segment.  Up to 3.10 each activation has one frame; 3.10 has a
+ * CFrame on the C stack for each.  In 3.11 an entry frame ends an activation's frames.  Since 3.12
+ * a shim frame, which is no function's, does.  All versions share one path: the code that pushes a
+ * frame is long, and samples run it with cold caches. */
 static __always_inline int step_python_frame(struct pp_walk *w, const struct pp_python *py,
 					     const __u8 *frame, __u32 slot)
 {
@@ -113,7 +116,7 @@ static __always_inline int step_python_frame(struct pp_walk *w, const struct pp_
 	return 0;
 }
 
-/* Reads one frame; NULL: its memory is not there. */
+/* Reads one frame.  Returns NULL when its memory is not there. */
 static __always_inline const __u8 *read_frame(struct pp_walk *w, __u64 address, __u64 size)
 {
 	if (bpf_probe_read_user(w->bytes + WALK_FRAMES_BYTES, size, (const void *)address))
@@ -121,13 +124,13 @@ static __always_inline const __u8 *read_frame(struct pp_walk *w, __u64 address, 
 	return w->bytes + WALK_FRAMES_BYTES;
 }
 
-/* Frames of 3.11+ lie one above another on the thread's data stack, but for shims, which lie on the C
- * stack, and generators, in the heap. */
+/* Frames of 3.11 and later lie one above another on the thread's data stack, except for shims,
+ * which lie on the C stack, and generators, which lie in the heap. */
 #define NEAR_BYTES 4096U
 #define PAGE_MASK 4095ULL
 
-/* Reads what lies below the frame along: the walk goes on there.  Not beyond the page where the frame
- * begins, which is there when the frame is. */
+/* Reads the memory below the frame as well, because the walk continues there, but not beyond the
+ * frame's own page, which is the only one sure to be there. */
 static __always_inline const __u8 *read_frames(struct pp_walk *w, __u64 address)
 {
 	__u64 below = address & PAGE_MASK, size;
@@ -149,7 +152,7 @@ static __always_inline const __u8 *read_frames(struct pp_walk *w, __u64 address)
 	return w->bytes + below;
 }
 
-/* A frame of 3.11+; NULL: its memory is not there. */
+/* Reads a frame of 3.11 and later.  Returns NULL when its memory is not there. */
 static __always_inline const __u8 *take_frame(struct pp_walk *w, __u64 address)
 {
 	__u64 at = address - w->frames_start;
@@ -165,7 +168,7 @@ static __always_inline const __u8 *take_frame(struct pp_walk *w, __u64 address)
 	return read_frame(w, address, INTERPRETER_FRAME_BYTES);
 }
 
-/* The first frame of the thread state in w->state. */
+/* Returns the first frame of the thread state in w->state. */
 static __always_inline void find_first_frame(struct pp_walk *w, const struct pp_python *py)
 {
 	w->python_frame = state_field(w, py->ts_frame);
@@ -178,7 +181,8 @@ static __always_inline void find_first_frame(struct pp_walk *w, const struct pp_
 	}
 }
 
-/* Finds the thread state and the first frame.  Nonzero: no Python frames, w->py_stop says why. */
+/* Finds the thread state and the first frame.  Returns nonzero when there are no Python frames;
+ * w->py_stop says why. */
 int walk_python_begin(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -203,7 +207,7 @@ int walk_python_begin(__u32 slot)
 	return 0;
 }
 
-/* The same for another thread's state, w->thread_state. */
+/* Does the same for another thread's state, w->thread_state. */
 int walk_python_other(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -220,7 +224,7 @@ int walk_python_other(__u32 slot)
 	return 0;
 }
 
-/* The agent goes on: by what lies there now it knows whether the frame is still the same. */
+/* The agent continues here and compares this copy to see whether the frame is still the same. */
 static __always_inline void end_in_time(struct pp_walk *w, const struct pp_python *py,
 					__u64 address)
 {
@@ -231,7 +235,8 @@ static __always_inline void end_in_time(struct pp_walk *w, const struct pp_pytho
 	w->py_stop = PP_PY_STOP_MAX_TIME;
 }
 
-/* One frame.  Nonzero: done, w->py_stop says why. */
+/* Takes a step from one Python frame.  Returns nonzero when the walk is over; w->py_stop says
+ * why. */
 static __always_inline int walk_python_step(struct pp_walk *w, const struct pp_python *py,
 					    __u32 slot)
 {

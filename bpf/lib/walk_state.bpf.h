@@ -11,17 +11,18 @@
 #include <pyprofd/unwind.h>
 
 /* What emit() sends lies in one piece: a header (of either kind, ending where the frames begin),
- * the frames, and for a miss the marks and the copy of the stack behind them. */
+ * the frames, and for an incomplete unwind the anchors and the copy of the stack behind them. */
 #define SEGMENT_COPY_BYTES (PP_SEGMENT_COPY * sizeof(struct pp_segment))
-/* Deep stacks have many marks and a small copy of the stack, others few marks. */
+/* Deep stacks have many anchors and a small copy of the stack, others few anchors. */
 #define WALK_TAIL_BYTES (2 * SEGMENT_COPY_BYTES + PP_STACK_COPY_BYTES)
 #define WALK_BODY_BYTES (PP_MAX_FRAMES * sizeof(struct pp_frame) + WALK_TAIL_BYTES)
 
 struct walk_output {
 	union {
-		struct pp_miss_record miss;
+		struct pp_incomplete_record incomplete;
 		struct {
-			__u8 unused[sizeof(struct pp_miss_record) - sizeof(struct pp_stack_record)];
+			__u8 unused[sizeof(struct pp_incomplete_record) -
+				    sizeof(struct pp_stack_record)];
 			struct pp_stack_record stack;
 		};
 	};
@@ -30,7 +31,7 @@ struct walk_output {
 		__u8 body[WALK_BODY_BYTES];
 	};
 };
-_Static_assert(sizeof(struct pp_miss_record) % 8 == 0, "frames follow at once");
+_Static_assert(sizeof(struct pp_incomplete_record) % 8 == 0, "frames follow at once");
 
 #define CODE_BODY_BYTES 8192U /* a power of two above two names and a line table */
 _Static_assert(2 * PP_MAX_NAME_BYTES + PP_MAX_LINE_TABLE_BYTES <= CODE_BODY_BYTES / 2, "room");
@@ -40,8 +41,9 @@ struct code_output {
 	__u8 body[CODE_BODY_BYTES];
 };
 
-/* What was found at an address of a map set: outlives the walk, as the answer never changes.  Return
- * addresses repeat from sample to sample and, in recursion, from level to level. */
+/* The result of looking up an address in a map set.  It outlives the walk, as the answer never
+ * changes, and return addresses repeat from sample to sample and, in recursion, from level to
+ * level. */
 #define WALK_SITES 256U
 struct walk_site {
 	__u64 pc;
@@ -55,7 +57,7 @@ struct walk_site {
 #define WALK_WINDOW_BYTES 512U
 #define WALK_FRAMES_BYTES 1024U
 
-/* Code objects met lately, also by earlier walks.  Two of the object's own pointers, to its line
+/* Code objects seen lately, also by earlier walks.  Two of the object's own pointers, to its line
  * table and the field before it, guard against another object at the same address. */
 #define WALK_CODES 64U
 struct walk_code_memo {
@@ -71,7 +73,7 @@ struct walk_code_memo {
 #define WALK_STATES 8U
 struct walk_states {
 	__u64 interp, next; /* the state to look at */
-	__u64 found, mark;  /* what the C stack shows, and where */
+	__u64 found, anchor; /* what the C stack shows, and where */
 	__u64 mine;	    /* that this thread made, and that runs something */
 	__u64 lowest, highest;
 	__u64 state[WALK_STATES]; /* <= 3.9: those that run something */
@@ -81,7 +83,7 @@ struct walk_states {
 struct pp_walk {
 	/* who */
 	struct pp_process_id id;
-	__u32 process_changes; /* of struct pp_config, when `id` and `image` were looked up */
+	__u32 process_changes; /* of struct pp_config, when `id` and `context` were looked up */
 	__u32 is_identified;   /* there they were: they hold while nothing changes */
 	__u32 tid;
 	__u32 count_flags;
@@ -90,7 +92,7 @@ struct pp_walk {
 	__u64 weight;
 	__u64 detail; /* of the counter, as its kind */
 	__u32 kind;   /* enum pp_count_kind */
-	struct pp_image image;
+	struct pp_process_context context;
 	__u64 thread_pointer;
 	__u64 zero; /* always 0, which the verifier cannot know */
 
@@ -101,16 +103,18 @@ struct pp_walk {
 	__u64 registers[PP_REG_COUNT];
 	__u64 hash;
 	__u64 kernel_hash;
+	__u64 callers; /* a hash of what lies above where an incomplete unwind stopped */
 	__u32 is_leaf;
 	__u32 has_user;
-	__u32 may_hold_lock; /* of a map, below this walk: it updates no map that others update too */
+	/* of a map, below this walk: it updates no map that others update too */
+	__u32 may_hold_lock;
 	__u32 is_exec;	    /* inside of execve(): its stack may be gone */
 	__u32 by_frame_pointer; /* the last step was one */
 	__u32 is_resumable; /* stuck, and the agent may find where to go on */
 	__u32 stop;
 	__u32 native_stored, native_count, native_room;
-	__u32 since_run; /* native frames pushed since the last Python run */
-	__u32 foldable;	 /* all of them the interpreter's own, and there was a run before */
+	__u32 since_segment; /* native frames pushed since the last Python segment */
+	__u32 foldable;	     /* all of them the interpreter's own, and there was a segment before */
 
 	/* Python: the frame to go on with */
 	__u64 thread_state;
@@ -122,7 +126,8 @@ struct pp_walk {
 	__u32 segment_count, segment_next;
 	__u32 steps;
 	__u32 kernel_bytes;
-	__u32 body_bytes; /* of the record that is being made: frames, marks, the copy of the stack */
+	/* of the record that is being made: frames, anchors, the copy of the stack */
+	__u32 body_bytes;
 	__u32 is_urgent;  /* at a switch or wake-up: slow steps look at the clock */
 	__u64 code_address, code_id;
 	__u64 guard[2]; /* as struct walk_code_memo's, read for a comparison */
@@ -131,7 +136,8 @@ struct pp_walk {
 		__u8 state[PP_TSTATE_READ_BYTES];
 		__u64 saved[34]; /* user registers, before Python's walk: aarch64 has most */
 	};
-	/* Python frames: a window of the data stack, then room for one frame that lies elsewhere. */
+	/* Python frames: a window of the data stack, then room for one frame that lies
+	 * elsewhere. */
 	__u64 frames_start, frames_bytes; /* of the window; 0 bytes: nothing is there */
 	__u64 frame_elsewhere;		  /* address of the last one of these */
 	__u8 bytes[WALK_FRAMES_BYTES + PP_FRAME_READ_BYTES];

@@ -14,8 +14,8 @@
  * it needs the waits of threads, whether it is a default into a directory).  Into one file the
  * first is the default. */
 #define PP_CAPTURES(X, Y)                                                                          \
-	X(CPU, "cpu", "", 0, 1)                                                                     \
-	Y(OFFCPU, "offcpu", " (where threads wait)", 1, 1)                                          \
+	X(CPU, "cpu", "", 0, 1)                                                                    \
+	Y(OFFCPU, "offcpu", " (where threads wait)", 1, 1)                                         \
 	Y(GIL, "gil", " (who waits for the GIL, and for whom)", 1, 1)
 
 #define PP_ENUM_CAPTURE_AT(id, ...) PP_CAPTURE_AT_##id,
@@ -26,7 +26,8 @@ enum pp_capture {
 	PP_CAPTURE_WAKERS = 1 << 30, /* has an option of its own: --wakers */
 };
 #define PP_CAPTURES_ALL ((1U << PP_CAPTURE_COUNT) - 1)
-#define PP_CAPTURE_IF_WAITS(id, name, text, waits, ...) | (waits ? (unsigned int)PP_CAPTURE_##id : 0U)
+#define PP_CAPTURE_IF_WAITS(id, name, text, waits, ...)                                            \
+	| (waits ? (unsigned int)PP_CAPTURE_##id : 0U)
 #define PP_CAPTURES_OF_WAITS (0U PP_CAPTURES(PP_CAPTURE_IF_WAITS, PP_CAPTURE_IF_WAITS))
 #define PP_CAPTURE_IF_DEFAULT(id, name, text, waits, is_default)                                   \
 	| (is_default ? (unsigned int)PP_CAPTURE_##id : 0U)
@@ -40,9 +41,9 @@ enum pp_capture {
 	X(BLAME, none) /* ns of GIL waits, at the holder's Python stack; its own tid */            \
 	X(WAKE, wait)  /* wake-ups and the ns of the waits they ended, at the waker's stack */     \
 	/* The agent turns these into WAIT (drain/wait_shares.h). */                               \
-	X(PLACE, none)	/* exact sums of a wait site with differing stacks; detail: its key */     \
-	X(WALKED, none) /* waits there that were unwound, weighted; detail: the same key */        \
-	X(WEIGHTED, none) /* waits at new wait sites, with a weight */
+	X(WAIT_SITE, none) /* exact sums of a wait site with differing stacks; detail: its key */  \
+	X(WALKED, none)	   /* waits there that were unwound, weighted; detail: the same key */     \
+	X(WEIGHTED, none)  /* waits at new wait sites, with a weight */
 
 #define PP_ENUM_COUNT_KIND(id, label) PP_KIND_##id,
 enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
@@ -52,9 +53,10 @@ enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
 #define PP_PROFILES(X, Y)                                                                          \
 	X(CPU, 0, "cpu", PP_CAPTURE_CPU, PP_CAPTURE_CPU, 1, 1)                                     \
 	Y(OFFCPU, 1, "offcpu", PP_CAPTURE_OFFCPU, PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU, 1, 0)        \
-	Y(WALL, 2, "wall", PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU,                                     \
-	  PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU, 1, 0)                                                \
-	Y(GIL, 3, "gil", PP_CAPTURE_GIL, PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU | PP_CAPTURE_GIL, 1, 0) \
+	Y(WALL, 2, "wall", PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU, PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU, \
+	  1, 0)                                                                                    \
+	Y(GIL, 3, "gil", PP_CAPTURE_GIL, PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU | PP_CAPTURE_GIL, 1,   \
+	  0)                                                                                       \
 	/* Its stacks are of two processes, and a user may see only one. */                        \
 	Y(WAKER, 4, "waker", PP_CAPTURE_OFFCPU | PP_CAPTURE_WAKERS, 0, 0, 0)
 
@@ -73,7 +75,7 @@ enum pp_profile {
 	X(CPU, 1, "cpu", "nanoseconds") /* --clock cycles: PP_CYCLES_TYPE */                       \
 	X(OFFCPU, 0, "off_cpu", "nanoseconds")                                                     \
 	X(OFFCPU, 1, "events", "count")                                                            \
-	X(OFFCPU, 2, "effective", "count") /* independent waits that the sums rest on */                                   \
+	X(OFFCPU, 2, "effective", "count") /* independent waits that the sums rest on */           \
 	X(WALL, 0, "wall", "nanoseconds")                                                          \
 	X(GIL, 0, "gil_wait", "nanoseconds")                                                       \
 	X(GIL, 1, "gil_blame", "nanoseconds")                                                      \

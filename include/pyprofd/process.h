@@ -14,18 +14,18 @@ struct pp_process_id {
 	__u32 generation;
 };
 
-enum pp_image_flag {
-	PP_IMAGE_WANTED = 1,	/* matches the filter; inherited by children */
-	PP_IMAGE_NO_FOLD = 4,	/* --raw */
+enum pp_context_flag {
+	PP_CONTEXT_MATCHES = 1, /* matches the filter; inherited by children */
+	PP_CONTEXT_NO_FOLD = 4, /* --raw */
 };
 
-/* images[pp_process_id]: the process context, which a walk needs.  The agent writes it; the kernel
- * side copies it from parent to child at fork, and creates a fresh one (flags inherited, no set) at
- * exec. */
-struct pp_image {
+/* contexts[pp_process_id]: the process context, which a walk needs.  The agent writes it; the
+ * kernel side copies it from parent to child at fork, and creates a fresh one (flags inherited, no
+ * set) at exec. */
+struct pp_process_context {
 	__u32 map_set;	  /* 1 + index of the first chunk in map_sets[]; 0: none yet */
 	__u16 map_chunks; /* number of the set's chunks */
-	__u16 flags;	  /* enum pp_image_flag */
+	__u16 flags;	  /* enum pp_context_flag */
 	__u32 python;	  /* 1 + index in pythons[]; 0: no interpreter */
 	__u32 code_space; /* equal for processes that share code objects since a fork */
 	__u32 map_version; /* of the set's contents, never 0: results of lookups in it stay valid */
@@ -36,12 +36,13 @@ struct pp_image {
 
 /* Ring `events`: lifecycle and requests.  time_ns is CLOCK_MONOTONIC, as in the perf side-band. */
 enum pp_event_type {
-	PP_EVENT_FORK = 1,    /* a new process; parent is set */
-	PP_EVENT_EXEC,	      /* id is the new generation, parent the old */
-	PP_EVENT_EXIT,	      /* the last thread has exited */
-	PP_EVENT_UNKNOWN,     /* a sample hit a tgid without an entry; generation is new */
+	PP_EVENT_FORK = 1,     /* a new process; parent is set */
+	PP_EVENT_EXEC,	       /* id is the new generation, parent the old */
+	PP_EVENT_EXIT,	       /* the last thread has exited */
+	PP_EVENT_UNKNOWN,      /* a sample hit a tgid without an entry; generation is new */
 	PP_EVENT_THREAD_STATE, /* a thread whose PyThreadState was not found; tid is set */
-	PP_EVENT_TABLE, /* an open table of counters is half full: only the type and the time are set */
+	/* an open table of counters is half full: only the type and the time are set */
+	PP_EVENT_TABLE,
 };
 
 struct pp_event {

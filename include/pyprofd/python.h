@@ -29,12 +29,12 @@ enum pp_python_chain {
 
 /* How to find out whether the thread holds the GIL. */
 enum pp_gil_mode {
-	PP_GIL_NONE = 0,	/* free-threaded, or unknown */
-	PP_GIL_RUNTIME,		/* <= 3.11: last_holder and locked at runtime + offset */
-	PP_GIL_INTERPRETER,	/* 3.12+: *(interp + gil_offset) points to last_holder and locked */
-	PP_GIL_TSTATE_BIT,	/* 3.13: bit 5 of the status word at gil_offset of the thread state */
-	PP_GIL_TSTATE_INT,	/* 3.14+: an int at gil_offset of the thread state */
-	PP_GIL_CURRENT,		/* 2.7, 3.6: the global _PyThreadState_Current is this thread's state */
+	PP_GIL_NONE = 0,    /* free-threaded, or unknown */
+	PP_GIL_RUNTIME,	    /* <= 3.11: last_holder and locked at runtime + offset */
+	PP_GIL_INTERPRETER, /* 3.12+: *(interp + gil_offset) points to last_holder and locked */
+	PP_GIL_TSTATE_BIT,  /* 3.13: bit 5 of the status word at gil_offset of the thread state */
+	PP_GIL_TSTATE_INT,  /* 3.14+: an int at gil_offset of the thread state */
+	PP_GIL_CURRENT,	    /* 2.7, 3.6: the global _PyThreadState_Current is this thread's state */
 };
 
 enum pp_gc_mode {
@@ -109,7 +109,8 @@ struct pp_python {
 
 	__u16 gil_holder; /* last_holder in the GIL's struct (PP_GIL_INTERPRETER) */
 	__u16 gil_locked; /* follows at + 8: the kernel side reads both at once */
-	__u32 gil_offset; /* see enum pp_gil_mode; PP_GIL_RUNTIME: of last_holder, locked follows at +8 */
+	/* see enum pp_gil_mode; PP_GIL_RUNTIME: of last_holder, locked follows at +8 */
+	__u32 gil_offset;
 	/* 3.6 has the GIL's futex words in its static data: addresses in the file. */
 	__u64 gil_wait_low;
 	__u32 gil_wait_bytes; /* 0: not known */
@@ -117,8 +118,8 @@ struct pp_python {
 	__u16 pad_gil;
 	__u32 gc_offset;  /* PP_GC_GLOBAL: low 32 bits of the file address */
 
-	/* <= 3.11: the newest interpreter's address is at interp_head (address in the file; 0: not known, or not
-	 * needed), PyInterpreterState.next at 0. */
+	/* <= 3.11: the newest interpreter's address is at interp_head (address in the file; 0: not
+	 * known, or not needed), PyInterpreterState.next at 0. */
 	__u64 interp_head;
 	__u16 interp_threads; /* PyInterpreterState.tstate_head */
 	__u16 ts_next;
@@ -131,7 +132,7 @@ _Static_assert(sizeof(struct pp_python) <= 256, "pp_python crosses the kernel bo
 /* Learnt by the kernel side from complete walks; one per interpreter file.  CFA - anchor is the
  * same at every pc of one eval function (0x90 on 3.12.1), so a stuck walk can continue there. */
 struct pp_resync {
-	__s64 cfa_minus_mark; /* bytes */
+	__s64 cfa_minus_anchor; /* bytes */
 	__s64 fp_offset;      /* saved frame pointer relative to the CFA */
 	__u32 agreed;	      /* equal observations minus different ones; used from 3 on */
 	__u32 asked;	      /* stuck walks sent to the agent, which searches for the distance */
@@ -146,9 +147,10 @@ enum pp_tls_mode {
 	PP_TLS_THREAD_OFFSET, /* *(thread pointer + offset) */
 	PP_TLS_DTV,	      /* glibc: *(DTV block of module *address, + offset) */
 	PP_TLS_DTV_MUSL,
-	PP_TLS_PTHREAD_KEY,   /* glibc: pthread_getspecific(*(int *)address), Py_tss_t at address - 4 */
+	/* glibc: pthread_getspecific(*(int *)address), Py_tss_t at address - 4 */
+	PP_TLS_PTHREAD_KEY,
 	PP_TLS_PTHREAD_KEY_MUSL,
-	PP_TLS_GLOBAL,	      /* *address: 2.7 and 3.6's _PyThreadState_Current */
+	PP_TLS_GLOBAL, /* *address: 2.7 and 3.6's _PyThreadState_Current */
 };
 
 struct pp_tls {

@@ -14,11 +14,11 @@
 enum pp_count_flag {
 	PP_COUNT_GIL_HELD = 1,
 	PP_COUNT_GC = 2,
-	PP_COUNT_PYTHON = 4,	/* the thread had a Python stack */
-	PP_COUNT_SWEPT = 8,	/* asleep since before the start: include/pyprofd/sweep.h */
+	PP_COUNT_PYTHON = 4, /* the thread had a Python stack */
+	PP_COUNT_SWEPT = 8,  /* asleep since before the start: include/pyprofd/scan.h */
 	/* preempted: the stack is that of the thread's last sample or walk */
 	PP_COUNT_EARLIER = 16,
-	PP_COUNT_STOP_SHIFT = 8, /* bits 8..15: enum pp_stop of the native walk */
+	PP_COUNT_STOP_SHIFT = 8,     /* bits 8..15: enum pp_stop of the native walk */
 	PP_COUNT_PY_STOP_SHIFT = 16, /* bits 16..23: enum pp_py_stop */
 	PP_COUNT_WAIT_SHIFT = 24,    /* bits 24..28: enum pp_wait */
 };
@@ -60,15 +60,15 @@ struct pp_count {
 };
 
 enum pp_frame_kind {
-	PP_FRAME_NATIVE = 0,   /* where: address in the file (pc - 1 for callers); what: file id */
-	PP_FRAME_PYTHON,       /* where: code id; what: (u32) instruction offset, see below */
+	PP_FRAME_NATIVE = 0, /* where: address in the file (pc - 1 for callers); what: file id */
+	PP_FRAME_PYTHON,     /* where: code id; what: (u32) instruction offset, see below */
 	/* the same, but `where` is the address of a code object that could not be read */
 	PP_FRAME_PYTHON_RAW,
 	/* among native frames: the place of a segment; the next `where` Python frames run here */
-	PP_FRAME_PYTHON_RUN,
-	PP_FRAME_GAP,	       /* the callers between here and the next frame are unknown */
-	PP_FRAME_ANONYMOUS,    /* where: address in executable memory without a file (JIT) */
-	PP_FRAME_EVAL,	       /* an eval activation shown beside its segment (--raw); as NATIVE */
+	PP_FRAME_SEGMENT,
+	PP_FRAME_GAP,	    /* the callers between here and the next frame are unknown */
+	PP_FRAME_ANONYMOUS, /* where: address in executable memory without a file (JIT) */
+	PP_FRAME_EVAL,	    /* an eval activation shown beside its segment (--raw); as NATIVE */
 };
 
 /* Python's `what`: <= 3.10 f_lasti unchanged (-1: not started); 3.11+ the instruction pointer minus
@@ -82,10 +82,10 @@ struct pp_frame {
 _Static_assert(sizeof(struct pp_frame) == 16, "pp_frame crosses the kernel boundary");
 
 enum pp_record_type {
-	PP_RECORD_STACK = 1, /* pp_stack_record */
-	PP_RECORD_KERNEL,    /* pp_kernel_record */
-	PP_RECORD_CODE,	     /* pp_code_record */
-	PP_RECORD_MISS,	     /* pp_miss_record */
+	PP_RECORD_STACK = 1,  /* pp_stack_record */
+	PP_RECORD_KERNEL,     /* pp_kernel_record */
+	PP_RECORD_CODE,	      /* pp_code_record */
+	PP_RECORD_INCOMPLETE, /* pp_incomplete_record */
 };
 
 struct pp_record {
@@ -94,9 +94,9 @@ struct pp_record {
 };
 
 /* frame[]: python_stored Python frames from leaf to root, then native_stored native ones from leaf
- * to root, in which PYTHON_RUN frames mark the places of the Python segments.  _count above _stored
- * means that the area was full: its last quarter is then a ring of the frames nearest the root, the
- * oldest at slot  leaf + (count - leaf) % (stored - leaf),  leaf = stored - stored /
+ * to root, among which a SEGMENT frame stands for each segment of Python frames.  _count above
+ * _stored means that the area was full: its last quarter is then a ring of the frames nearest the
+ * root, the oldest at slot  leaf + (count - leaf) % (stored - leaf),  leaf = stored - stored /
  * PP_ROOT_SHARE. */
 struct pp_stack_record {
 	struct pp_record record;
@@ -143,7 +143,7 @@ struct pp_code_record {
 /* A segment of Python frames and its stack anchor: an address in its eval activation's native
  * frame. */
 struct pp_segment {
-	__u64 mark; /* 0: found by eval range only (<= 3.9) */
+	__u64 anchor; /* 0: found by eval range only (<= 3.9) */
 	__u64 frames;
 };
 
@@ -154,7 +154,7 @@ struct pp_segment {
  * bytes[]: pp_frame[python_stored + native_stored] as in pp_stack_record (what was walked so far),
  * pp_segment[segment_count] (anchors not reached yet), stack_bytes bytes of the stack from
  * stack_start. */
-struct pp_miss_record {
+struct pp_incomplete_record {
 	struct pp_record record;
 	/* user_stack: 0, or the hash under which to store the stack without counting */
 	struct pp_count_key key;
@@ -167,7 +167,7 @@ struct pp_miss_record {
 	__u64 python_frame, cframe;
 	__u8 frame_head[PP_FRAME_READ_BYTES]; /* the frame's bytes, which must be unchanged */
 	__u32 segment_frames;		      /* frames of the segment that has no anchor yet */
-	__u32 since_run;		      /* native frames since the last segment ... */
+	__u32 since_segment;		      /* native frames since the last segment ... */
 	__u32 foldable; /* ... and whether all of them are the interpreter's own */
 	__u32 pad;
 	__u32 stack_bytes;

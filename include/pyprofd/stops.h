@@ -8,18 +8,18 @@
 #define PP_STOPS(X)                                                                                \
 	X(NONE, "none", "still walking")                                                           \
 	X(ROOT, "root", "the stack is complete")                                                   \
-	X(NO_USER, "no_user", "kernel thread, or a task that exits or is replaced: no user stack") \
+	X(NO_USER, "no_user", "no user stack: a kernel thread, or a task in exit or exec")         \
 	X(NO_IMAGE, "no_image", "the process was not known yet")                                   \
 	X(NO_MAPPING, "no_mapping", "an address lies in no known executable mapping")              \
 	X(NO_ROWS, "no_rows", "unwind rows of this code were not loaded yet")                      \
 	X(NO_INFO, "no_info", "code without unwind information and without a frame pointer")       \
 	X(READ_FAULT, "read_fault", "the user stack could not be read")                            \
-	X(BAD_RULE, "bad_rule", "a rule that needs a register known at the leaf only")             \
+	X(BAD_RULE, "bad_rule", "the unwind rule needs a register that is known at the leaf only") \
 	X(NOT_MOVING, "not_moving", "the stack pointer did not move towards the root")             \
-	X(MAX_STEPS, "max_steps", "deeper than the bound on steps")                                \
-	X(MAX_TIME, "max_time", "the walk reached its bound on time")                              \
+	X(MAX_STEPS, "max_steps", "the stack is deeper than the limit of a walk")                  \
+	X(MAX_TIME, "max_time", "the walk reached its time limit")                                 \
 	X(COMPAT, "compat", "32-bit code is not unwound")                                          \
-	X(FINISHED, "finished", "missed in the kernel and finished by the agent")                  \
+	X(FINISHED, "finished", "incomplete in the kernel, completed by the agent")                \
 	X(TORN, "torn", "the stack changed before the agent could finish it")
 
 /* Reasons that end the walk of the Python frames. */
@@ -30,41 +30,74 @@
 	X(NO_THREAD_STATE, "no_thread_state", "this thread runs no Python")                        \
 	X(READ_FAULT, "read_fault", "Python's memory could not be read")                           \
 	X(BAD_CODE, "bad_code", "a frame does not point to a code object")                         \
-	X(MAX_STEPS, "max_steps", "deeper than the bound on steps")                                \
-	X(MAX_TIME, "max_time", "the walk reached its bound on time")                              \
+	X(MAX_STEPS, "max_steps", "the stack is deeper than the limit of a walk")                  \
+	X(MAX_TIME, "max_time", "the walk reached its time limit")                                 \
 	X(TORN, "torn", "the frames changed before the agent could read them")
 
 /* What was lost.  Each is one counter per CPU; the agent sums and shows them. */
 #define PP_LOSSES(X)                                                                               \
 	X(RING_FULL, "ring_full", "a new stack did not fit into the ring; it is sent next time")   \
 	X(EVENTS_FULL, "events_full", "a process event did not fit; /proc is read again")          \
-	X(COUNTS_FULL, "counts_full", "samples counted without their stacks: the window's table was full")          \
-	X(COUNTS_BUSY, "counts_busy", "samples counted without their stacks: the table was locked (NMI)")           \
-	X(NO_SCRATCH, "no_scratch", "samples not counted: walks nested too deeply, or a CPU that came online without memory for them") \
+	X(COUNTS_FULL, "counts_full",                                                              \
+	  "samples counted without their stacks: the window's table was full")                     \
+	X(COUNTS_BUSY, "counts_busy",                                                              \
+	  "samples counted without their stacks: the table was locked (NMI)")                      \
+	X(NO_SCRATCH, "no_scratch",                                                                \
+	  "samples not counted: walks nested too deeply, or a CPU that came online without "       \
+	  "memory for them")                                                                       \
 	X(PROCESSES_FULL, "processes_full", "a process found no room in the table of processes")   \
-	X(IMAGES_FULL, "images_full", "a process found no room in the table of images")            \
-	X(MISS_DROPPED, "miss_dropped", "a missed stack could not be sent to be finished")         \
+	X(IMAGES_FULL, "images_full", "a process found no room in the table of process contexts")  \
+	X(MISS_DROPPED, "miss_dropped", "an incomplete stack could not be sent to the agent")      \
 	X(CODE_FAULT, "code_fault", "a code object's names could not be read in the kernel")       \
-	X(CODES_BUSY, "codes_busy", "a code object could not be remembered; it is described again") \
-	X(FRAMES_OMITTED, "frames_omitted", "frames in the middle of very deep stacks")            \
-	X(SEGMENTS_FULL, "segments_full", "more runs of Python frames than the bound")             \
+	X(CODES_BUSY, "codes_busy", "a code object could not be noted as sent; it is sent again")  \
+	X(FRAMES_OMITTED, "frames_omitted", "frames left out in the middle of very deep stacks")   \
+	X(SEGMENTS_FULL, "segments_full",                                                          \
+	  "a stack has more segments of Python frames than the limit")                             \
 	X(THREADS_FULL, "threads_full", "a thread found no slot: its waits are not measured")      \
-	X(SWITCHES_UNSEEN, "switches_unseen", "switches of which the kernel did not tell: times from its own notes, or unknown") \
+	X(SWITCHES_UNSEEN, "switches_unseen",                                                      \
+	  "switches that the kernel did not report: times from sched_info, or unknown")            \
 	X(LEDGERS_FULL, "ledgers_full", "an exited thread's times are missing in the ledger")      \
-	X(WAITS_WEIGHTED, "waits_weighted", "waits taken by chance, with the others' weight")       \
-	X(SAMPLES_WEIGHTED, "samples_weighted", "samples taken by chance, with the others' weight") \
-	X(THREADS_TORN, "threads_torn", "switched all the time: a thread is counted a window later") \
-	X(SWEPT_LOST, "swept_lost", "threads asleep since before the start: a time or stack is missing") \
-	X(TIMELINE_FULL, "timeline_full", "parts of the timeline did not fit into its ring")        \
-	X(WAKES_FULL, "wakes_full", "waits counted without their wakers: the window's table was full") \
-	X(PERF_MAPS_REFUSED, "perf_maps_refused", "a JIT's /tmp/perf-PID.map was not read: a link, or not the process' own file") \
-	X(SAMPLES_SWALLOWED, "samples_swallowed", "samples not counted: due while another one was walked") \
-	X(SAMPLES_UNSEEN, "samples_unseen", "samples that did not come: another BPF program or a hypervisor had the CPU") \
-	X(STATES_GUESSED, "states_guessed", "Python stacks of a process with several interpreters, of which one was guessed") \
-	X(WAITS_FULL, "waits_full", "waits counted without their stacks: the window's table was full") \
-	X(COARSE_FULL, "coarse_full", "counted without their process as well: so many lost their stacks") \
-	X(ROWS_BOUNDED, "rows_bounded", "counted without their stacks: a window has more counters than the bound") \
-	X(DICTIONARY_FULL, "dictionary_full", "stacks and code objects left out: their process had too many")
+	X(WAITS_WEIGHTED, "waits_weighted",                                                        \
+	  "waits chosen at random, which also count for waits left out")                           \
+	X(SAMPLES_WEIGHTED, "samples_weighted",                                                    \
+	  "samples chosen at random, which also count for samples left out")                       \
+	X(THREADS_TORN, "threads_torn",                                                            \
+	  "a thread switched each time it was read: it is counted a window later")                 \
+	X(SWEPT_LOST, "swept_lost",                                                                \
+	  "a thread asleep since before the start: its time or stack is missing")                  \
+	X(TIMELINE_FULL, "timeline_full", "parts of the timeline did not fit into its ring")       \
+	X(WAKES_FULL, "wakes_full",                                                                \
+	  "waits counted without their wakers: the window's table was full")                       \
+	X(PERF_MAPS_REFUSED, "perf_maps_refused",                                                  \
+	  "a JIT's /tmp/perf-PID.map was not read: a link, or not the process' own file")          \
+	X(MEMORY_LATE, "memory_late",                                                              \
+	  "reads of a process' memory without an answer within 0.1 s")                             \
+	X(MEMORY_LEFT_ALONE, "memory_left_alone",                                                  \
+	  "reads of a process' memory not tried: it, or its user's processes, were late before")   \
+	X(FILES_REFUSED, "files_refused",                                                          \
+	  "an ELF file was given up: more work than its size allows, or in huge pages")            \
+	X(FILES_LOST, "files_lost",                                                                \
+	  "a closed file was needed again and gone: its functions have no names")                  \
+	X(SAMPLES_SWALLOWED, "samples_swallowed",                                                  \
+	  "samples not counted: due while another one was walked")                                 \
+	X(SAMPLES_UNSEEN, "samples_unseen",                                                        \
+	  "samples that did not fire: another BPF program or a hypervisor had the CPU")            \
+	X(STATES_GUESSED, "states_guessed",                                                        \
+	  "Python stacks of a process with several interpreters; the interpreter was guessed")     \
+	X(WAITS_FULL, "waits_full",                                                                \
+	  "waits counted without their stacks: the window's table was full")                       \
+	X(COARSE_FULL, "coarse_full",                                                              \
+	  "counted without stack and process: too many lost their stacks")                         \
+	X(ROWS_BOUNDED, "rows_bounded",                                                            \
+	  "counted without their stacks: a window has more counters than the limit")               \
+	X(DICTIONARY_FULL, "dictionary_full",                                                      \
+	  "stacks and code objects left out: their process had too many")                          \
+	X(TEXT_REFUSED, "text_refused",                                                            \
+	  "files without unwind rows: mostly holes, or their user's share was used up")            \
+	X(ROWS_REFUSED, "rows_refused",                                                            \
+	  "unwind rows and rules left out: their user's share was used up")                        \
+	X(PYTHONS_REFUSED, "pythons_refused",                                                      \
+	  "interpreter files without Python frames: their user's share was used up")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

@@ -38,10 +38,11 @@ enum pp_rule_kind {
 	PP_RULE_STOP,	     /* the outermost frame: _start, clone */
 	PP_RULE_CFA_SP,	     /* CFA = sp + cfa_offset */
 	PP_RULE_CFA_FP,	     /* CFA = fp + cfa_offset */
-	PP_RULE_CFA_DEREF,   /* CFA = *(cfa_register + cfa_offset) + cfa_add; fp or sp, or leaf only */
+	/* CFA = *(cfa_register + cfa_offset) + cfa_add; fp or sp, or leaf only */
+	PP_RULE_CFA_DEREF,
 	PP_RULE_CFA_REGISTER, /* CFA = cfa_register + cfa_offset, any register: at the leaf only */
-	PP_RULE_PLT,	     /* CFA = sp + 8 + ((pc & 15) >= cfa_offset) * 8 */
-	PP_RULE_SIGNAL,	     /* a signal frame: all registers are saved on the stack */
+	PP_RULE_PLT,	      /* CFA = sp + 8 + ((pc & 15) >= cfa_offset) * 8 */
+	PP_RULE_SIGNAL,	      /* a signal frame: all registers are saved on the stack */
 };
 
 /* Where the caller's frame pointer is (x86-64 rbp, aarch64 x29). */
@@ -55,7 +56,8 @@ enum pp_fp_kind {
 /* Where the return address is. */
 enum pp_ra_kind {
 	PP_RA_AT_CFA = 0, /* *(CFA + ra_offset); x86-64: always CFA - 8 */
-	PP_RA_REGISTER,	  /* at the leaf only; aarch64: still in LR; x86-64: in register ra_offset */
+	/* at the leaf only; aarch64: still in LR; x86-64: in register ra_offset */
+	PP_RA_REGISTER,
 	PP_RA_UNDEFINED,  /* the outermost frame */
 };
 

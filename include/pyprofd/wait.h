@@ -58,7 +58,7 @@ enum pp_wait { PP_WAITS(PP_ENUM_WAIT) PP_WAIT_COUNT };
 enum pp_ledger { PP_LEDGERS(PP_ENUM_LEDGER) PP_LEDGER_COUNT };
 
 /* What was added up at a wait site in one window.  ns and events are weighted. */
-struct pp_place_sum {
+struct pp_wait_site_sum {
 	__u32 window; /* pp_config.window; when it differs, the entry is empty */
 	__u32 events; /* waits that began */
 	__u64 ns;	/* blocked */
@@ -67,7 +67,7 @@ struct pp_place_sum {
 
 /* The waits of one window that were unwound at a wait site, all with the site's cached stack.  Each
  * was chosen at random, one in N, and has the weight N. */
-struct pp_place_walked {
+struct pp_wait_site_walked {
 	__u32 window; /* pp_config.window; when it differs, the entry is empty */
 	__u32 waits;
 	__u64 ns, queue_ns;
@@ -81,7 +81,7 @@ struct pp_place_walked {
  * Outer callers can change unnoticed, so we unwind again at random uses.  When two walks in a
  * window differ, the site's exact sums of that window are divided in proportion to the waits that
  * were unwound (docs/design/0012). */
-struct pp_place {
+struct pp_wait_site {
 	__u64 key; /* hash of what identifies the site without a walk; 0: the entry is free */
 	__u64 user_stack, kernel_stack; /* hashes; 0: none */
 	__u64 blame_stack; /* of the GIL's holder when the wait began; 0: unknown */
@@ -93,17 +93,17 @@ struct pp_place {
 	__u8 differs; /* walks that must still agree until the site counts as having one stack */
 	__u8 is_mixed[2];  /* by bit 0 of the window: walks differed */
 	__u8 pad;
-	__u32 pad2;
+	__u32 owed; /* weight of the walks that were due since the last one, for the next one */
 	__u64 walked_ns;   /* time of the last walk; CLOCK_MONOTONIC */
-	struct pp_place_sum sum[2]; /* by bit 0 of the window */
-	struct pp_place_walked walked; /* while the walks agree */
+	struct pp_wait_site_sum sum[2];	   /* by bit 0 of the window */
+	struct pp_wait_site_walked walked; /* while the walks agree */
 };
 
-#define PP_THREAD_PLACES 4U
-#define PP_PLACE_PREEMPTED 3U /* the last one: the thread was preempted, at any address */
+#define PP_THREAD_WAIT_SITES 4U
+#define PP_WAIT_SITE_PREEMPTED 3U /* the last one: the thread was preempted, at any address */
 
 enum pp_thread_flag {
-	PP_THREAD_WANTED = 1,  /* matches the filter */
+	PP_THREAD_MATCHES = 1, /* matches the filter */
 	PP_THREAD_WAITING = 2, /* else it runs */
 	PP_THREAD_SKIPPED = 4, /* this wait was left out at random: others have a weight instead */
 	/* this wait is counted as an event if it gets long enough (wait_min_ns) */
@@ -143,9 +143,9 @@ struct pp_thread {
 	__u64 run_delay_ns; /* the scheduler's run_delay when the wait began */
 	__u64 thread_state, python_bias;
 	__u64 gil; /* address of last_holder in the GIL's struct; 0: unknown */
-	__u64 last_key; /* pp_place.key of the last wait, including waits left out */
+	__u64 last_key; /* pp_wait_site.key of the last wait, including waits left out */
 	__u64 total_ns[PP_LEDGER_COUNT]; /* up to since_ns */
-	struct pp_place place[PP_THREAD_PLACES];
+	struct pp_wait_site site[PP_THREAD_WAIT_SITES];
 };
 _Static_assert(sizeof(struct pp_thread) % 8 == 0, "pp_thread crosses the kernel boundary");
 _Static_assert(PP_MAX_PYTHONS <= 256, "pp_thread.python");
@@ -174,14 +174,14 @@ static __inline__ __u64 pp_wait_square(__u64 weighted_ns)
 
 /* Keys under which a wait site's sum is moved to counts[].  First: the wait under its stack. */
 static __inline__ struct pp_count_key pp_wait_key(const struct pp_thread *thread,
-						  const struct pp_place *place)
+						  const struct pp_wait_site *site)
 {
 	struct pp_count_key key = {
-		.user_stack = place->user_stack,
-		.kernel_stack = place->kernel_stack,
+		.user_stack = site->user_stack,
+		.kernel_stack = site->kernel_stack,
 		.id = thread->id,
 		.tid = thread->tid,
-		.flags = place->flags,
+		.flags = site->flags,
 		.kind = PP_KIND_WAIT,
 	};
 
@@ -189,10 +189,11 @@ static __inline__ struct pp_count_key pp_wait_key(const struct pp_thread *thread
 }
 
 /* Second: a sum that is still to be divided, because walks differed. */
-static __inline__ void pp_wait_key_to_place(struct pp_count_key *key, const struct pp_place *place)
+static __inline__ void pp_wait_key_to_site(struct pp_count_key *key,
+					   const struct pp_wait_site *site)
 {
-	key->kind = PP_KIND_PLACE;
-	key->detail = place->key;
+	key->kind = PP_KIND_WAIT_SITE;
+	key->detail = site->key;
 }
 
 /* Third: the part on the run queue, under the same stack. */
@@ -202,14 +203,15 @@ static __inline__ void pp_wait_key_to_queue(struct pp_count_key *key)
 }
 
 /* Fourth: a wait for the GIL, counted once more under the holder's stack. */
-static __inline__ void pp_wait_key_to_blame(struct pp_count_key *key, const struct pp_place *place)
+static __inline__ void pp_wait_key_to_blame(struct pp_count_key *key,
+					    const struct pp_wait_site *site)
 {
-	key->user_stack = place->blame_stack;
+	key->user_stack = site->blame_stack;
 	key->kernel_stack = 0;
-	key->tid = place->blame_tid;
+	key->tid = site->blame_tid;
 	key->kind = PP_KIND_BLAME;
 	key->detail = 0;
-	key->flags = (place->flags & PP_COUNT_WAIT_BITS) | PP_COUNT_PYTHON |
+	key->flags = (site->flags & PP_COUNT_WAIT_BITS) | PP_COUNT_PYTHON |
 		     PP_STOP_ROOT << PP_COUNT_STOP_SHIFT;
 }
 

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The scan of blocked threads: no context switch shows threads that have been asleep since before
- * the profiler started.  The kernel side's task iterator (bpf/sweep_threads.bpf.c) writes one
- * record for each; the agent reads the records as a stream (userspace/finish/sweep_reader.h) and
- * unwinds the stacks (userspace/finish/sweep.h). */
-#ifndef PYPROFD_SWEEP_H
-#define PYPROFD_SWEEP_H
+ * the profiler started.  The kernel side's task iterator (bpf/scan_threads.bpf.c) writes one
+ * record for each; the agent reads the records as a stream (userspace/finish/scan_reader.h) and
+ * unwinds the stacks (userspace/finish/scan.h). */
+#ifndef PYPROFD_SCAN_H
+#define PYPROFD_SCAN_H
 
 #include <linux/types.h>
 #include <pyprofd/limits.h>
 #include <pyprofd/unwind.h>
 #include <pyprofd/wait.h>
 
-enum pp_sweep_flag {
-	PP_SWEEP_IOWAIT = 1, /* the scheduler counts it as waiting for a disk */
-	PP_SWEEP_USER = 2,   /* pc, sp, fp and registers[] are set */
-	PP_SWEEP_COMPAT = 4, /* 32-bit code: they are not set */
+enum pp_scan_flag {
+	PP_SCAN_IOWAIT = 1, /* the scheduler counts it as waiting for a disk */
+	PP_SCAN_USER = 2,   /* pc, sp, fp and registers[] are set */
+	PP_SCAN_COMPAT = 4, /* 32-bit code: they are not set */
 };
 
 /* One user thread that was off the CPU and not runnable when the iterator visited it.  When two
  * records of a tid have equal `started_ns` and `switches`, it slept all the time in between. */
-struct pp_sweep_record {
+struct pp_scan_record {
 	__u32 size;	    /* bytes, of this struct */
 	__u32 tgid, tid;    /* as the host sees them */
 	__u32 inner_tid;    /* as the thread itself sees it */
 	__u32 state;	    /* the scheduler's: TASK_INTERRUPTIBLE, ...; never 0 */
-	__u32 flags;	    /* enum pp_sweep_flag */
+	__u32 flags;	    /* enum pp_scan_flag */
 	__u32 wait; /* enum pp_wait; never GIL, because the kernel side has not looked at Python */
 	__u32 kernel_count; /* addresses in kernel[] */
 	__u64 started_ns;   /* the thread; CLOCK_MONOTONIC */
@@ -37,6 +37,6 @@ struct pp_sweep_record {
 	__u64 registers[PP_REG_COUNT];	    /* by DWARF number */
 	__u64 kernel[PP_MAX_KERNEL_FRAMES]; /* leaf first, which is schedule()'s caller */
 };
-_Static_assert(sizeof(struct pp_sweep_record) % 8 == 0, "records follow each other at once");
+_Static_assert(sizeof(struct pp_scan_record) % 8 == 0, "records follow each other at once");
 
 #endif

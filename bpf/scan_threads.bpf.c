@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Every user thread that is asleep, once: what switch_thread.bpf.c would have seen, had it been there
- * when the thread went to sleep.  Runs in the agent, which reads the iterator; the threads sleep on or
- * wake up meanwhile. */
+/* Shows every user thread that is asleep, once, as switch_thread.bpf.c would have seen it when it
+ * went to sleep.  This runs in the agent, which reads the iterator; the threads sleep on or wake up
+ * meanwhile. */
 #include "lib/wait_reason.bpf.h"
 
 static __always_inline bool is_asleep(struct task_struct *task, __u32 state)
@@ -10,7 +10,7 @@ static __always_inline bool is_asleep(struct task_struct *task, __u32 state)
 		return false;
 	if (task->flags & (PF_KTHREAD | PF_EXITING))
 		return false;
-	/* About to leave: its switch is seen. */
+	/* The thread is about to be switched out, which on_switch() will see. */
 	return !bpf_core_field_exists(task->on_cpu) || !task->on_cpu;
 }
 
@@ -29,7 +29,7 @@ static __always_inline __u32 inner_tid_of(struct task_struct *task)
 	return tid;
 }
 
-static __always_inline void take_registers(struct pp_sweep_record *record,
+static __always_inline void take_registers(struct pp_scan_record *record,
 					   const struct user_registers *regs,
 					   const struct call_site *site)
 {
@@ -39,10 +39,10 @@ static __always_inline void take_registers(struct pp_sweep_record *record,
 	record->pc = registers_pc(regs);
 	record->sp = record->registers[PP_REG_SP];
 	if (registers_are_user(regs))
-		record->flags |= registers_are_compat(regs) ? PP_SWEEP_COMPAT : PP_SWEEP_USER;
+		record->flags |= registers_are_compat(regs) ? PP_SCAN_COMPAT : PP_SCAN_USER;
 }
 
-static __always_inline void take_kernel_addresses(struct pp_sweep_record *record,
+static __always_inline void take_kernel_addresses(struct pp_scan_record *record,
 						  struct task_struct *task)
 {
 	long bytes = bpf_get_task_stack(task, record->kernel, sizeof(record->kernel), 0);
@@ -51,11 +51,11 @@ static __always_inline void take_kernel_addresses(struct pp_sweep_record *record
 }
 
 SEC("iter/task")
-int on_sweep(struct bpf_iter__task *ctx)
+int on_scan(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	struct pp_sweep_record *record;
-	struct sweep_state *sweep;
+	struct pp_scan_record *record;
+	struct scan_state *scan;
 	struct user_registers *regs;
 	struct call_site site;
 	__u32 zero = 0, state;
@@ -63,19 +63,19 @@ int on_sweep(struct bpf_iter__task *ctx)
 	if (!task)
 		return 0;
 	state = task_state_of(task);
-	sweep = bpf_map_lookup_elem(&sweeps, &zero);
-	if (!sweep || !is_asleep(task, state))
+	scan = bpf_map_lookup_elem(&scans, &zero);
+	if (!scan || !is_asleep(task, state))
 		return 0;
-	regs = (void *)sweep->registers;
-	_Static_assert(sizeof(*regs) <= sizeof(sweep->registers), "room");
+	regs = (void *)scan->registers;
+	_Static_assert(sizeof(*regs) <= sizeof(scan->registers), "room");
 	copy_saved_of(regs, task);
-	record = &sweep->record;
+	record = &scan->record;
 	record->size = sizeof(*record);
 	record->tgid = task->tgid;
 	record->tid = task->pid;
 	record->inner_tid = inner_tid_of(task);
 	record->state = state;
-	record->flags = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait) ? PP_SWEEP_IOWAIT : 0;
+	record->flags = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait) ? PP_SCAN_IOWAIT : 0;
 	call_site_of(regs, &site);
 	site.is_disk = waits_for_disk(task, state);
 	record->wait = wait_reason(task, state, &site);
