@@ -1,223 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The spine: every stage is opened in the order of the data, then one loop (loop.c) serves them. */
+/* The spine: the stages are opened (stages.c), then one loop serves them (loop.c) until the end. */
 #include "agent/agent.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "agent/coverage.h"
-#include "agent/finishing.h"
-#include "agent/live.h"
+#include "agent/command_user.h"
 #include "agent/loop.h"
-#include "agent/miss_counts.h"
-#include "agent/naming.h"
 #include "agent/process_watch.h"
-#include "agent/sweeps.h"
-#include "agent/thread_names.h"
+#include "agent/scans.h"
+#include "agent/stages.h"
 #include "agent/timeline.h"
-#include "agent/top.h"
 #include "agent/waits.h"
-#include "agent/walk_budgets.h"
-#include "agent/window.h"
-#include "agent/window_facts.h"
+#include "attach/cpu_events.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/log.h"
-#include "discover/cpus.h"
 #include "elf/elf_guard.h"
-#include "finish/miss_python.h"
-#include "ledger/ledger_sums.h"
-#include "options/host_check.h"
+#include "options/options.h"
+#include "parser/client.h"
 
 #define WANTED_FDS 65536U
 #define AGENT_NICE (-10) /* and Nice= in deploy/systemd/pyprofd.service */
-
-/* ---- what the rings bring ---- */
-
-static void on_stack(void *context, const struct decoded_stack *stack)
-{
-	struct agent *agent = context;
-
-	(void)dictionary_add_stack(agent->dictionary, stack);
-	if (stack->record->python_count)
-		thread_names_want(agent->thread_names, stack->record->id);
-}
-
-static void on_kernel(void *context, const struct decoded_kernel *kernel)
-{
-	struct agent *agent = context;
-
-	(void)dictionary_add_kernel(agent->dictionary, kernel);
-}
-
-static void on_code(void *context, const struct pp_code_record *record)
-{
-	struct agent *agent = context;
-	const struct python_info *info = image_table_python_info(agent->images, record->python);
-	struct python_code *code;
-	uint32_t index;
-
-	if (info && !python_code_from_record(record, &info->bpf, (pid_t)record->process.tgid, &code))
-		(void)dictionary_add_code(agent->dictionary, record->process, code, &index);
-}
-
-static int read_raw_code(void *context, struct pp_process_id id, uint8_t python, uint64_t address,
-			 struct python_code **ret_code)
-{
-	struct agent *agent = context;
-	const struct python_info *info = image_table_python_info(agent->images, python);
-	struct process *process = process_table_find(agent->processes, id);
-	struct process_python *where = process ? image_table_python(process) : NULL;
-
-	if (!info || !where)
-		return -ESRCH;
-	return python_code_read((pid_t)id.tgid, &info->bpf, where->bias, address, ret_code);
-}
-
-/* ---- start ---- */
-
-/* Nothing is counted yet. */
-static uint32_t config_flags(const struct agent *agent, bool waits)
-{
-	const struct options *options = agent->options;
-
-	return (agent->is_filtered ? PP_CONFIG_FILTER : 0) |
-	       (options->comm ? PP_CONFIG_BY_NAME : 0) |
-	       (options->no_kernel ? PP_CONFIG_NO_KERNEL : 0) |
-	       (options->events & PP_CAPTURE_GIL || options->timeline ? PP_CONFIG_BLAME : 0) |
-	       /* A PMU's interrupt may hit a switch; a timer's cannot. */
-	       (waits && options->clock == OPTIONS_CLOCK_CPU ? PP_CONFIG_SEE_RUNNING : 0) |
-	       (options->clock == OPTIONS_CLOCK_CYCLES ? PP_CONFIG_NMI : 0) | PP_CONFIG_PAUSED;
-}
-
-static int open_kernel(struct agent *agent)
-{
-	bool waits = agent->options->events & PP_CAPTURES_OF_WAITS;
-	struct kernel_side_options options = {
-		.hz = agent->options->hz,
-		.interval_ns = agent->options->interval_ns,
-		.budget_bytes = agent->options->budget_bytes,
-		.waits = waits || agent->options->timeline,
-		.timeline = agent->options->timeline,
-		.wakers = agent->options->wakers,
-	};
-	const struct walk_budgets budgets = walk_budgets_of(agent->options);
-	CLEANUP(cpu_list_release) struct cpu_list online = {};
-	char why[512] = "";
-	int err = cpus_possible_count(&options.cpu_count);
-
-	if (!err)
-		err = cpus_online(&online);
-	if (err)
-		return log_error_errno(err, "cannot read the list of CPUs");
-	options.online_count = agent->online_cpus = (uint32_t)online.count;
-	err = kernel_side_open(&options, why, sizeof(why), &agent->kernel);
-	if (err) {
-		log_error("%s", why[0] ? why : strerror(-err));
-		return err;
-	}
-	err = kernel_side_follow_cpus(agent->kernel, online.cpu, online.count);
-	if (err)
-		return log_error_errno(err, "cannot give the CPUs their memory");
-	kernel_side_config(agent->kernel)->flags = config_flags(agent, waits);
-	/* Only the timeline wants them: no sums. */
-	kernel_side_config(agent->kernel)->wait_min_ns =
-		waits ? agent->options->offcpu_min_ns : UINT64_MAX;
-	kernel_side_config(agent->kernel)->sample_budget_ns = budgets.sample_ns;
-	kernel_side_config(agent->kernel)->switch_budget_ns = budgets.switch_ns;
-	agent->epoch = kernel_side_config(agent->kernel)->epoch = 1;
-	return 0;
-}
-
-static int open_tables(struct agent *agent)
-{
-	char why[HOST_WHY_BYTES];
-	int err = row_store_new(kernel_side_row_memory(agent->kernel), &agent->rows);
-
-	if (!err)
-		err = file_table_new(agent->rows, &agent->files);
-	if (!err)
-		err = image_table_new(agent->kernel, agent->files, &agent->images);
-	if (!err)
-		err = process_table_new(&agent->processes);
-	if (!err)
-		err = dictionary_new(window_dictionary_bytes(agent), &agent->dictionary);
-	if (!err)
-		err = miss_python_new(agent->dictionary, &agent->miss_python);
-	if (!err)
-		err = thread_names_new(agent, &agent->thread_names);
-	if (!err)
-		err = naming_new(agent, &agent->naming);
-	if (err)
-		return log_error_errno(err, "cannot start");
-	finishing_prepare(agent);
-	dictionary_set_epoch(agent->dictionary, agent->epoch);
-	dictionary_set_reader(agent->dictionary, read_raw_code, agent);
-	err = sideband_open(NULL, &agent->sideband);
-	if (err) {
-		host_explain_perf(&host_paths_real, err, why, sizeof(why));
-		log_error("%s", why);
-	}
-	return err;
-}
-
-static int open_rings(struct agent *agent)
-{
-	const struct drain_handlers handlers = {
-		.context = agent,
-		.stack = on_stack,
-		.kernel = on_kernel,
-		.code = on_code,
-		.miss = miss_counts_on_record,
-		.event = process_watch_on_event,
-	};
-	int err = ring_new(kernel_side_stacks_ring(agent->kernel), RING_STACKS, &handlers,
-			   &agent->stacks_ring);
-
-	if (!err)
-		err = ring_new(kernel_side_events_ring(agent->kernel), RING_EVENTS, &handlers,
-			       &agent->events_ring);
-	if (err)
-		return log_error_errno(err, "cannot read the rings");
-	return timeline_open(agent);
-}
-
-static int fill_filter(struct agent *agent)
-{
-	const struct options *options = agent->options;
-	struct target_filter *filter = &agent->filter;
-	int err = 0;
-
-	for (size_t i = 0; i < options->pid_count && !err; i++)
-		err = target_add_pid(filter, (uint32_t)options->pid[i]);
-	for (size_t i = 0; i < options->uid_count && !err; i++)
-		err = target_add_uid(filter, options->uid[i]);
-	if (!err && options->comm)
-		err = target_set_comm(filter, options->comm);
-	if (!err && options->cgroup)
-		err = target_set_cgroup(filter, options->cgroup);
-	agent->is_filtered = options->pid_count || options->uid_count || options->comm ||
-			     options->cgroup || options->command;
-	return err ? log_error_errno(err, "cannot use the filters") : 0;
-}
-
-static int open_sampling(struct agent *agent)
-{
-	const struct options *options = agent->options;
-	int err = cpu_events_new(kernel_side_sample_program(agent->kernel), options->hz,
-				 options->clock == OPTIONS_CLOCK_CYCLES, &agent->cpu_events);
-
-	if (err == -ENOENT || err == -EOPNOTSUPP)
-		log_error("this machine has no hardware counter for --clock cycles; use --clock cpu");
-	else if (err)
-		log_error_errno(err, "cannot open the sampling events");
-	else
-		kernel_side_config(agent->kernel)->sample_period_ns =
-			(uint32_t)cpu_events_period_ns(agent->cpu_events);
-	return err;
-}
-
-/* ---- from the first sample to the last ---- */
 
 static int wait_delay(struct agent *agent, struct loop *loop)
 {
@@ -229,34 +35,32 @@ static int wait_delay(struct agent *agent, struct loop *loop)
 	return err;
 }
 
+/* From the first sample to the last. */
 static int profile_all(struct agent *agent, struct loop *loop)
 {
 	volatile struct pp_config *config = kernel_side_config(agent->kernel);
 	int err = wait_delay(agent, loop), closed, traced;
 
-	if (err)
-		return err;
-	agent->started_ns = mono_ns();
-	window_facts_start(agent);
-	err = coverage_new(agent, &agent->coverage);
 	if (!err)
-		err = window_open(agent);
+		err = stages_start_window(agent);
 	if (err)
 		return err;
 	loop->window_ends_ns = agent->started_ns + agent->options->interval_ns;
 	loop->all_ends_ns = agent->options->duration_ns ?
 				    agent->started_ns + agent->options->duration_ns :
 				    UINT64_MAX;
-	config->miss_tokens = miss_counts_tokens(agent, LOOP_TICK_NS);
+	config->incomplete_tokens = stages_miss_tokens(agent, LOOP_TICK_NS);
 	config->flags &= ~(uint32_t)PP_CONFIG_PAUSED;
 	command_release(loop->command);
-	waits_start(agent);
-	sweeps_start(agent->sweeps);
+	service_ready(&loop->service, mono_ns());
+	waits_start(agent->waits);
+	scans_start(agent->scans, agent->started_ns);
 	err = loop_run_windows(agent, loop);
 	config->flags |= PP_CONFIG_PAUSED;
-	agent->paused_ns = mono_ns();
+	service_stopping(&loop->service);
+	agent->window.paused_ns = mono_ns();
 	traced = timeline_close(agent->timeline);
-	closed = agent->profiles.is_open ? window_close(agent, WINDOW_LAST) : 0;
+	closed = agent->profiles.is_open ? window_close(&agent->window, WINDOW_LAST) : 0;
 	/* The profile is over, the command's exit status still counts. */
 	while (!err && !loop->is_giving_up && command_is_running(loop->command))
 		err = loop_serve(agent, loop, -1);
@@ -267,45 +71,49 @@ static int profile_all(struct agent *agent, struct loop *loop)
 
 static int start_command(struct agent *agent, struct loop *loop)
 {
+	OWNED(command_user) struct command_user *user = NULL;
+	struct command_setting setting = loop->command_setting;
 	uint32_t pid;
 	int err;
 
 	if (!agent->options->command)
 		return 0;
-	err = command_start(agent->options->command, &loop->command_setting, &loop->command, &pid);
+	err = agent->options->as_root ? 0 : command_user_find(&user);
+	if (err == -EINVAL) {
+		log_error("SUDO_UID and SUDO_GID do not name a user to run '%s' as: unset them, or "
+			  "give --as-root",
+			  agent->options->command[0]);
+		return err;
+	}
+	setting.user = user;
+	if (!err)
+		err = command_start(agent->options->command, &setting, &loop->command, &pid);
 	if (err)
 		return log_error_errno(err, "cannot start '%s'", agent->options->command[0]);
 	err = target_add_pid(&agent->filter, pid);
 	if (err)
 		return err;
-	return process_watch_follow(agent);
+	return process_watch_follow(agent->watch);
 }
 
 static int run(struct agent *agent, struct loop *loop)
 {
 	const struct options *options = agent->options;
-	int err = output_open(options, &agent->output);
+	int err = stages_open(agent);
 
-	if (!err)
-		err = fill_filter(agent);
-	if (!err)
-		err = open_kernel(agent);
-	if (!err)
-		err = open_tables(agent);
-	if (!err)
-		err = waits_open(agent);
-	if (!err)
-		err = open_rings(agent);
-	if (!err)
-		err = live_open(agent, &agent->live);
-	if (!err)
+	if (!err) {
 		err = loop_open(loop, agent);
+		if (err)
+			return log_error_errno(err, "cannot wait for the kernel's records");
+	}
 	if (!err)
 		err = start_command(agent, loop);
+	if (!err) {
+		parser_await(agent->parser);
+		err = process_watch_start(agent->watch);
+	}
 	if (!err)
-		err = process_watch_start(agent);
-	if (!err)
-		err = open_sampling(agent);
+		err = stages_open_sampling(agent);
 	if (err)
 		return err;
 	if (options->output_kind == OPTIONS_OUTPUT_DIRECTORY && !options->quiet)
@@ -314,36 +122,7 @@ static int run(struct agent *agent, struct loop *loop)
 	return profile_all(agent, loop);
 }
 
-static void release(struct agent *agent)
-{
-	top_free(agent->top);
-	live_free(agent->live);
-	cpu_events_free(agent->cpu_events);
-	profiles_close(&agent->profiles);
-	waits_release(agent);
-	timeline_free(agent->timeline);
-	intern_free(agent->strings);
-	output_free(agent->output);
-	ring_free(agent->stacks_ring);
-	ring_free(agent->events_ring);
-	naming_free(agent->naming);
-	thread_names_free(agent->thread_names);
-	counts_release(&agent->finished);
-	miss_python_free(agent->miss_python);
-	wakes_release(&agent->woken);
-	coverage_free(agent->coverage);
-	dictionary_free(agent->dictionary);
-	sideband_free(agent->sideband);
-	process_watch_release(agent);
-	process_table_free(agent->processes);
-	image_table_free(agent->images);
-	file_table_free(agent->files);
-	row_store_free(agent->rows);
-	kernel_side_free(agent->kernel);
-	target_filter_release(&agent->filter);
-}
-
-/* Rows that come late cut stacks: the agent's few milliseconds go first. */
+/* Rows that come late cut stacks, so the agent's few milliseconds go before other work. */
 static void raise_priority(int given)
 {
 	if (given > AGENT_NICE && setpriority(PRIO_PROCESS, 0, AGENT_NICE))
@@ -352,7 +131,7 @@ static void raise_priority(int given)
 			 AGENT_NICE, strerror(errno), given, AGENT_NICE);
 }
 
-/* Files are kept open from their discovery on. */
+/* Mapped files are kept open from their discovery on. */
 static void raise_fd_limit(void)
 {
 	struct rlimit limit;
@@ -363,8 +142,42 @@ static void raise_fd_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int agent_run(const struct options *options)
+/* Tells why there is no profile, unless a stage has done so. */
+static void explain_end(int err)
 {
+	struct rlimit limit = {0};
+
+	if (log_has_error())
+		return;
+	if (err == -EMFILE && !getrlimit(RLIMIT_NOFILE, &limit))
+		log_error("pyprofd needs more than the %llu open files that it may have: raise "
+			  "the limit (ulimit -n, LimitNOFILE= in a unit)",
+			  (unsigned long long)limit.rlim_cur);
+	else if (err == -ENOMEM && !getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		log_error("pyprofd needs more than the %llu MiB of address space that it may have: "
+			  "raise the limit (ulimit -v, LimitAS= in a unit)",
+			  (unsigned long long)limit.rlim_cur >> 20);
+	else
+		log_error_errno(err, "pyprofd cannot go on");
+}
+
+static void print_summary(struct agent *agent)
+{
+	struct parser_stats reads = {0};
+
+	parser_get_stats(agent->parser, &reads);
+	log_debug("parser child: %" PRIu64 " reads, %" PRIu64 " starts, %" PRIu64 " us of CPU time",
+		  reads.reads, reads.starts, (uint64_t)(reads.cpu_ns / NS_PER_US));
+	window_facts_update(&agent->facts);
+	agent->summary.own_map_bytes = kernel_side_map_bytes(agent->kernel);
+	progress_finish(&agent->progress, &agent->summary, agent->options->quiet);
+	if (!agent->options->quiet)
+		waits_print(agent->waits, stderr);
+}
+
+int agent_run(const struct options *options, const char *child_program)
+{
+	OWNED(parser) struct parser *parser = NULL;
 	struct agent agent = {.options = options};
 	struct loop loop = {.epoll = -1, .signals = -1, .tick = -1};
 	int err;
@@ -379,16 +192,25 @@ int agent_run(const struct options *options)
 		log_error_errno(err, "cannot install the SIGBUS handler");
 		return OPTIONS_EXIT_FAILURE;
 	}
+	err = service_open(&loop.service);
+	if (err)
+		log_warn_errno(err, "cannot tell the service manager (NOTIFY_SOCKET) how it goes");
+	err = parser_new(child_program, &parser);
+	if (err) {
+		log_error_errno(err, "cannot start");
+		return OPTIONS_EXIT_FAILURE;
+	}
+	/* From here on nobody else reads other processes' memory. */
+	agent.parser = parser;
+	process_access_by(&parser_access, parser);
 	progress_init(&agent.progress, stderr, options->quiet);
 	err = run(&agent, &loop);
-	if (agent.started_ns) {
-		window_facts_update(&agent);
-		agent.summary.own_map_bytes = kernel_side_map_bytes(agent.kernel);
-		progress_finish(&agent.progress, &agent.summary, options->quiet);
-		if (agent.run_ledger && !options->quiet)
-			ledger_sums_print(agent.run_ledger, stderr);
-	}
-	release(&agent);
+	if (err)
+		explain_end(err);
+	if (agent.started_ns)
+		print_summary(&agent);
+	stages_release(&agent);
 	loop_close(&loop);
+	process_access_by(NULL, NULL);
 	return err ? OPTIONS_EXIT_FAILURE : loop.exit_status;
 }

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "agent/command_user.h"
 #include "base/cleanup.h"
 
 #define EXIT_NOT_FOUND 127
@@ -22,6 +23,7 @@ struct command {
 static void run_child(char *const *argv, int gate, const struct command_setting *setting)
 {
 	sigset_t none;
+	int err;
 	char go;
 
 	if (read(gate, &go, 1) != 1)
@@ -31,9 +33,19 @@ static void run_child(char *const *argv, int gate, const struct command_setting 
 	(void)setpriority(PRIO_PROCESS, 0, setting->nice);
 	(void)setrlimit(RLIMIT_NOFILE, &setting->files);
 	(void)setrlimit(RLIMIT_MEMLOCK, &setting->locked_memory);
-	execvp(argv[0], argv);
-	fprintf(stderr, "pyprofd: cannot run '%s': %s\n", argv[0], strerror(errno));
-	_exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN);
+	err = setting->user ? command_user_become(setting->user) : 0;
+	if (!err) {
+		execvp(argv[0], argv);
+		err = -errno;
+	}
+	if (setting->user)
+		fprintf(stderr,
+			"pyprofd: cannot run '%s' as user %u, who called sudo (--as-root runs it "
+			"as root): %s\n",
+			argv[0], setting->user->uid, strerror(-err));
+	else
+		fprintf(stderr, "pyprofd: cannot run '%s': %s\n", argv[0], strerror(-err));
+	_exit(err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN);
 }
 
 int command_start(char *const *argv, const struct command_setting *setting,

@@ -6,31 +6,32 @@
 
 #include <uthash.h>
 
-#include "agent/agent.h"
+#include "attach/context_table.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "discover/proc_scan.h"
+#include "discover/process_table.h"
 
-/* Its interrupts take a number each, of which there are thousands. */
+/* Its line of interrupts holds a number for each of thousands. */
 #define HOST_STAT_BYTES (1U << 20)
 #define PROCESSES_MAX 4096U
 
 struct seen {
 	uint32_t tgid;
 	uint64_t start_ns, cpu_ns;
-	uint32_t pass; /* the last one that found it */
+	uint32_t pass; /* number of the last reading that found it */
 	UT_hash_handle hh;
 };
 
 struct coverage {
-	struct agent *agent;
+	const struct process_table *processes; /* NULL: the whole machine */
 	uint64_t began_ns; /* CLOCK_MONOTONIC */
 	uint64_t host_ns;
 	struct seen *seen;
 	uint32_t pass;
 };
 
-/* 0: it cannot be read. */
+/* Returns 0 when /proc/stat cannot be read. */
 static uint64_t read_host_ns(void)
 {
 	OWNED_MEM char *text = NULL;
@@ -42,7 +43,7 @@ static uint64_t read_host_ns(void)
 	return (user + nice + kernel) * (NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* What one that ran before this began has got until then is not asked for. */
+/* Of a process that is older than this measurement, only the CPU time from now on counts. */
 static uint64_t take_process(struct coverage *coverage, uint32_t tgid)
 {
 	struct proc_stat stat;
@@ -78,8 +79,8 @@ static uint64_t take_processes(struct coverage *coverage)
 	uint64_t cpu_ns = 0;
 
 	coverage->pass++;
-	while ((process = process_table_next(coverage->agent->processes, process)))
-		if (!process->exit_ns && image_table_flags(process) & PP_IMAGE_WANTED)
+	while ((process = process_table_next(coverage->processes, process)))
+		if (!process->exit_ns && context_table_flags(process) & PP_CONTEXT_MATCHES)
 			cpu_ns += take_process(coverage, process->id.tgid);
 	HASH_ITER (hh, coverage->seen, seen, next) {
 		if (seen->pass == coverage->pass)
@@ -90,15 +91,14 @@ static uint64_t take_processes(struct coverage *coverage)
 	return cpu_ns;
 }
 
-int coverage_new(struct agent *agent, struct coverage **ret_coverage)
+int coverage_new(const struct process_table *processes, struct coverage **ret_coverage)
 {
 	struct coverage *coverage = calloc(1, sizeof(*coverage));
 
 	if (!coverage)
 		return -ENOMEM;
-	coverage->agent = agent;
+	coverage->processes = processes;
 	coverage->began_ns = mono_ns();
-	coverage->host_ns = read_host_ns();
 	(void)coverage_take(coverage);
 	*ret_coverage = coverage;
 	return 0;
@@ -119,10 +119,13 @@ void coverage_free(struct coverage *coverage)
 
 uint64_t coverage_take(struct coverage *coverage)
 {
-	uint64_t before_ns = coverage->host_ns;
+	uint64_t before_ns;
 
-	if (coverage->agent->is_filtered)
-		return coverage->agent->ledger ? 0 : take_processes(coverage);
+	if (!coverage)
+		return 0;
+	if (coverage->processes)
+		return take_processes(coverage);
+	before_ns = coverage->host_ns;
 	coverage->host_ns = read_host_ns();
 	return before_ns && coverage->host_ns > before_ns ? coverage->host_ns - before_ns : 0;
 }

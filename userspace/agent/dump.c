@@ -5,16 +5,20 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/agent.h"
 #include "agent/dump_text.h"
-#include "agent/process_watch.h"
 #include "agent/thread_names.h"
+#include "agent/who.h"
+#include "attach/context_table.h"
+#include "attach/file_table.h"
+#include "attach/kernel_side.h"
 #include "base/clock.h"
 #include "discover/proc_scan.h"
+#include "discover/process_table.h"
 #include "drain/thread_slots.h"
-#include "finish/miss_walk.h"
-#include "finish/sweep.h"
-#include "finish/sweep_walk.h"
+#include "finish/finisher.h"
+#include "finish/scan.h"
+#include "finish/scan_walk.h"
+#include "finish/user_unwind.h"
 #include "live/access.h"
 #include "python/python_process.h"
 
@@ -22,19 +26,19 @@
 #define PROCESSES_MAX 32768U
 
 struct dump {
-	struct agent *agent;
+	const struct dump_sources *sources;
 	uid_t uid;
 	struct live_request request;
-	uint32_t asked; /* the process that was asked for last */
+	uint32_t asked; /* the process that wants() was asked about last */
 	bool may_see;
-	struct sweep *sweep;
-	bool is_swept;
-	struct sweep_walker *walker; /* of threads that run */
-	const struct swept **swept;  /* owned; by process, then thread */
-	size_t swept_count, swept_at;
-	struct pp_process_id *process; /* owned; by tgid */
+	struct scan *scan;
+	bool is_scanned;
+	struct scan_walker *walker;	/* walks threads that run */
+	const struct scanned **scanned; /* owned; sorted by process, then thread */
+	size_t scanned_count, scanned_at;
+	struct pp_process_id *process; /* owned; sorted by tgid */
 	size_t process_count, process_at;
-	struct dump_thread *thread; /* owned: of one process */
+	struct dump_thread *thread; /* owned; those of one process */
 	struct dump_text *text;
 };
 
@@ -53,10 +57,10 @@ static bool wants(void *context, uint32_t tgid)
 	return dump->may_see;
 }
 
-static int compare_swept(const void *a, const void *b)
+static int compare_scanned(const void *a, const void *b)
 {
-	const struct swept *left = *(const struct swept *const *)a;
-	const struct swept *right = *(const struct swept *const *)b;
+	const struct scanned *left = *(const struct scanned *const *)a;
+	const struct scanned *right = *(const struct scanned *const *)b;
 
 	if (left->id.tgid != right->id.tgid)
 		return left->id.tgid < right->id.tgid ? -1 : 1;
@@ -72,32 +76,32 @@ static int compare_ids(const void *a, const void *b)
 
 static int list_swept(struct dump *dump)
 {
-	struct sweep_stats stats;
-	struct swept *swept = NULL;
+	struct scan_stats stats;
+	struct scanned *scanned = NULL;
 
-	sweep_get_stats(dump->sweep, &stats);
-	dump->swept = calloc(stats.threads + 1, sizeof(dump->swept[0]));
-	if (!dump->swept)
+	scan_get_stats(dump->scan, &stats);
+	dump->scanned = calloc(stats.threads + 1, sizeof(dump->scanned[0]));
+	if (!dump->scanned)
 		return -ENOMEM;
-	while (dump->swept_count < stats.threads && (swept = sweep_next(dump->sweep, swept)))
-		dump->swept[dump->swept_count++] = swept;
-	qsort(dump->swept, dump->swept_count, sizeof(dump->swept[0]), compare_swept);
+	while (dump->scanned_count < stats.threads && (scanned = scan_next(dump->scan, scanned)))
+		dump->scanned[dump->scanned_count++] = scanned;
+	qsort(dump->scanned, dump->scanned_count, sizeof(dump->scanned[0]), compare_scanned);
 	dump_text_count(dump->text, stats.late + stats.refused);
 	return 0;
 }
 
 static int list_processes(struct dump *dump)
 {
-	struct agent *agent = dump->agent;
+	const struct finisher *finisher = dump->sources->finisher;
 	struct process *process = NULL;
 
 	dump->process = calloc(PROCESSES_MAX, sizeof(dump->process[0]));
 	if (!dump->process)
 		return -ENOMEM;
 	while (dump->process_count < PROCESSES_MAX &&
-	       (process = process_table_next(agent->processes, process))) {
+	       (process = process_table_next(finisher->processes, process))) {
 		if (!process->exit_ns && live_request_wants(&dump->request, process->id.tgid) &&
-		    (!agent->is_filtered || image_table_flags(process) & PP_IMAGE_WANTED))
+		    (!finisher->is_filtered || context_table_flags(process) & PP_CONTEXT_MATCHES))
 			dump->process[dump->process_count++] = process->id;
 	}
 	qsort(dump->process, dump->process_count, sizeof(dump->process[0]), compare_ids);
@@ -106,11 +110,12 @@ static int list_processes(struct dump *dump)
 
 /* ---- threads that sleep ---- */
 
-/* How long, where its slot tells. */
+/* Returns how long the thread has waited; 0: its slot does not say. */
 static uint64_t waited_ns(const struct dump *dump, uint32_t tid, uint64_t now_ns)
 {
 	uint32_t count;
-	const struct pp_thread *slots = kernel_side_threads(dump->agent->kernel, &count);
+	const struct pp_thread *slots =
+		kernel_side_threads(dump->sources->finisher->kernel, &count);
 	struct thread_glance glance;
 
 	if (!thread_slots_glance(slots, count, tid, &glance) || glance.has_exited ||
@@ -119,33 +124,33 @@ static uint64_t waited_ns(const struct dump *dump, uint32_t tid, uint64_t now_ns
 	return now_ns - glance.since_ns;
 }
 
-static size_t take_swept(struct dump *dump, struct pp_process_id id)
+static size_t take_scanned(struct dump *dump, struct pp_process_id id)
 {
 	uint64_t now_ns = mono_ns();
 	size_t count = 0;
 
-	while (dump->swept_at < dump->swept_count &&
-	       dump->swept[dump->swept_at]->id.tgid < id.tgid)
-		dump->swept_at++;
-	for (; dump->swept_at < dump->swept_count; dump->swept_at++) {
-		const struct swept *swept = dump->swept[dump->swept_at];
+	while (dump->scanned_at < dump->scanned_count &&
+	       dump->scanned[dump->scanned_at]->id.tgid < id.tgid)
+		dump->scanned_at++;
+	for (; dump->scanned_at < dump->scanned_count; dump->scanned_at++) {
+		const struct scanned *scanned = dump->scanned[dump->scanned_at];
 
-		if (swept->id.tgid != id.tgid)
+		if (scanned->id.tgid != id.tgid)
 			break;
-		if (swept->id.generation != id.generation)
+		if (scanned->id.generation != id.generation)
 			continue;
 		if (count == THREADS_MAX) {
 			dump_text_count(dump->text, 1);
 			continue;
 		}
 		dump->thread[count++] = (struct dump_thread){
-			.tid = swept->tid,
-			.user_stack = swept->user_stack,
-			.kernel_stack = dump->request.no_kernel ? 0 : swept->kernel_stack,
-			.flags = swept->flags,
-			.wait = swept->wait,
-			.is_torn = swept->is_torn,
-			.waited_ns = waited_ns(dump, swept->tid, now_ns),
+			.tid = scanned->tid,
+			.user_stack = scanned->user_stack,
+			.kernel_stack = dump->request.no_kernel ? 0 : scanned->kernel_stack,
+			.flags = scanned->flags,
+			.wait = scanned->wait,
+			.is_torn = scanned->is_torn,
+			.waited_ns = waited_ns(dump, scanned->tid, now_ns),
 		};
 	}
 	return count;
@@ -168,7 +173,8 @@ static bool has_thread(const struct dump_thread *thread, size_t count, uint32_t 
 	return false;
 }
 
-/* Those of /proc/PID/task that no sweep has met.  Returns how many there are then. */
+/* Adds the threads of /proc/PID/task that the scan has not found.  Returns how many threads there
+ * are then. */
 static size_t add_running(const struct dump *dump, struct pp_process_id id, size_t slept)
 {
 	char path[64];
@@ -186,7 +192,7 @@ static size_t add_running(const struct dump *dump, struct pp_process_id id, size
 		if (!tid || *end || has_thread(dump->thread, slept, (uint32_t)tid) ||
 		    thread_status_read(id.tgid, (uint32_t)tid, &status) || status.has_ended)
 			continue;
-		/* It may have gone to sleep since the sweep came by. */
+		/* The thread may have gone to sleep since the scan. */
 		dump->thread[count++] = (struct dump_thread){.tid = (uint32_t)tid,
 							     .wait = PP_WAIT_OTHER,
 							     .runs = status.is_runnable};
@@ -194,7 +200,7 @@ static size_t add_running(const struct dump *dump, struct pp_process_id id, size
 	return count;
 }
 
-/* The number that the thread knows itself by. */
+/* Returns the id that the thread has in its own pid namespace; 0: unknown. */
 static uint32_t inner_of(const struct process *process, uint32_t tid)
 {
 	struct proc_status status;
@@ -208,18 +214,20 @@ static int walk_running(struct dump *dump, struct process *process, uint64_t sta
 			struct dump_thread *thread)
 {
 	OWNED_MEM struct pp_stack_record *record = NULL;
-	struct swept swept = {};
-	int err = sweep_walk_state(dump->walker, process, thread->tid, state, &swept, &record);
+	struct scanned scanned = {};
+	int err = scan_walk_state(dump->walker, process, thread->tid, state, &scanned, &record);
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	thread->flags = swept.flags;
-	if (record->python_stored && !miss_describe(dump->agent->dictionary, record))
+	thread->flags = scanned.flags;
+	if (record->python_stored &&
+	    !user_unwind_describe(dump->sources->finisher->dictionary, record))
 		thread->user_stack = record->hash;
 	return 0;
 }
 
-/* The thread that knows itself by that number, if its stack is not found yet. */
+/* Walks the thread that has this id in its own pid namespace, unless its stack was found
+ * already. */
 static int walk_inner(struct dump *dump, struct process *process, uint32_t inner, uint64_t state,
 		      struct dump_thread *thread, size_t count)
 {
@@ -234,7 +242,7 @@ static int walk_inner(struct dump *dump, struct process *process, uint32_t inner
 static int find_running(struct dump *dump, struct process *process, struct dump_thread *thread,
 			size_t count)
 {
-	const struct process_python *python = image_table_python(process);
+	const struct process_python *python = context_table_python(process);
 	OWNED_MEM struct python_thread *state = NULL;
 	size_t states = 0;
 	int err = 0;
@@ -260,26 +268,27 @@ static int find_running(struct dump *dump, struct process *process, struct dump_
 
 static int add_process(struct dump *dump, struct pp_process_id id)
 {
-	struct agent *agent = dump->agent;
-	struct process *process = process_table_find(agent->processes, id);
-	size_t slept = take_swept(dump, id), count;
+	const struct dump_sources *sources = dump->sources;
+	struct process *process = process_table_find(sources->finisher->processes, id);
+	size_t slept = take_scanned(dump, id), count;
 	const struct process_python *python;
 	struct proc_status status;
 	int err;
 
 	if (!process || process->exit_ns || !live_may_see(dump->uid, id.tgid))
 		return 0;
-	process_watch_read_details(agent, process);
+	who_read_details(sources->finisher->processes, process);
 	if (!proc_status_read(id.tgid, &status))
 		process->uid = status.uid; /* it may have changed since */
 	count = add_running(dump, id, slept);
 	err = find_running(dump, process, dump->thread + slept, count - slept);
-	python = image_table_python(process);
+	python = context_table_python(process);
 	if (python && python->file) {
-		thread_names_want(agent->thread_names, id);
-		thread_names_tick(agent->thread_names);
+		thread_names_want(sources->thread_names, id);
+		thread_names_tick(sources->thread_names);
 	}
-	/* Once more, now that all was read: no other program came between. */
+	/* Ask again, now that all was read: the process may have executed a program of another
+	 * user. */
 	if (!err && live_may_see(dump->uid, id.tgid))
 		err = dump_text_add(dump->text, process, dump->thread, count);
 	return err;
@@ -287,31 +296,32 @@ static int add_process(struct dump *dump, struct pp_process_id id)
 
 /* ---- the whole ---- */
 
-static int end_sweep(struct dump *dump)
+static int end_scan(struct dump *dump)
 {
 	int err = list_swept(dump);
 
 	if (!err)
 		err = list_processes(dump);
 	if (!err)
-		err = sweep_walker_new(&dump->agent->finisher, &dump->walker);
-	dump->is_swept = true;
+		err = scan_walker_new(dump->sources->finisher, &dump->walker);
+	dump->is_scanned = true;
 	return err;
 }
 
 int dump_step(struct dump *dump, uint64_t budget_ns)
 {
+	const struct finisher *finisher = dump->sources->finisher;
 	uint64_t until_ns = mono_ns() + budget_ns;
 	int err;
 
-	if (!dump->is_swept) {
-		int more = sweep_step(dump->sweep, budget_ns);
+	if (!dump->is_scanned) {
+		int more = scan_step(dump->scan, budget_ns);
 
 		if (more < 0)
 			return more;
-		return more ? 1 : end_sweep(dump) ?: 1;
+		return more ? 1 : end_scan(dump) ?: 1;
 	}
-	err = process_watch_follow(dump->agent);
+	err = finisher->follow_processes(finisher->context);
 	while (!err && dump->process_at < dump->process_count && mono_ns() < until_ns)
 		err = add_process(dump, dump->process[dump->process_at++]);
 	if (err)
@@ -326,27 +336,27 @@ int dump_take(struct dump *dump, char **ret_text, size_t *ret_size)
 
 void dump_refresh(struct dump *dump)
 {
-	(void)sweep_refresh(dump->sweep);
+	(void)scan_refresh(dump->scan);
 }
 
-int dump_new(struct agent *agent, uid_t uid, const struct live_request *request,
+int dump_new(const struct dump_sources *sources, uid_t uid, const struct live_request *request,
 	     struct dump **ret_dump)
 {
 	OWNED(dump) struct dump *dump = calloc(1, sizeof(*dump));
-	struct sweep_scope scope = {.context = dump, .wants = wants};
+	struct scan_scope scope = {.context = dump, .wants = wants};
 	int err;
 
 	if (!dump)
 		return -ENOMEM;
-	dump->agent = agent;
+	dump->sources = sources;
 	dump->uid = uid;
 	dump->request = *request;
 	dump->thread = calloc(THREADS_MAX, sizeof(dump->thread[0]));
 	if (!dump->thread)
 		return -ENOMEM;
-	err = dump_text_new(agent, request->no_native, &dump->text);
+	err = dump_text_new(sources, request->no_native, &dump->text);
 	if (!err)
-		err = sweep_new(&agent->finisher, &scope, &dump->sweep);
+		err = scan_new(sources->finisher, &scope, &dump->scan);
 	if (err)
 		return err;
 	*ret_dump = TAKE(dump);
@@ -357,10 +367,10 @@ void dump_free(struct dump *dump)
 {
 	if (!dump)
 		return;
-	sweep_free(dump->sweep);
-	sweep_walker_free(dump->walker);
+	scan_free(dump->scan);
+	scan_walker_free(dump->walker);
 	dump_text_free(dump->text);
-	free(dump->swept);
+	free(dump->scanned);
 	free(dump->process);
 	free(dump->thread);
 	free(dump);

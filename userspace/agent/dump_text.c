@@ -7,10 +7,15 @@
 
 #include <uthash.h>
 
-#include "agent/agent.h"
+#include "agent/dump.h"
 #include "agent/naming.h"
 #include "agent/thread_names.h"
+#include "attach/file_table.h"
+#include "base/intern.h"
+#include "discover/process_table.h"
+#include "drain/dictionary.h"
 #include "drain/thread_slots.h"
+#include "finish/finisher.h"
 #include "live/record.h"
 #include "symbolize/symbolizer.h"
 
@@ -19,7 +24,7 @@ _Static_assert(LIVE_PYTHON == (int)FRAME_PYTHON && LIVE_NATIVE == (int)FRAME_NAT
 		       LIVE_MARKER == (int)FRAME_MARKER,
 	       "frames are sent as they are");
 
-/* A stack of the process that is written. */
+/* A stack that was written for the current process. */
 struct sent_stack {
 	struct {
 		uint64_t user, kernel;
@@ -29,7 +34,7 @@ struct sent_stack {
 };
 
 struct dump_text {
-	struct agent *agent;
+	const struct dump_sources *sources;
 	bool no_native;
 	struct intern *strings;
 	struct sent_stack *sent;
@@ -40,14 +45,14 @@ struct dump_text {
 	size_t size;
 };
 
-int dump_text_new(struct agent *agent, bool no_native, struct dump_text **ret_text)
+int dump_text_new(const struct dump_sources *sources, bool no_native, struct dump_text **ret_text)
 {
 	OWNED(dump_text) struct dump_text *text = calloc(1, sizeof(*text));
 	int err;
 
 	if (!text)
 		return -ENOMEM;
-	text->agent = agent;
+	text->sources = sources;
 	text->no_native = no_native;
 	err = intern_new(&text->strings);
 	if (err)
@@ -93,20 +98,14 @@ static bool is_full(const struct dump_text *text)
 
 /* ---- stacks ---- */
 
-/* A frame's module is its file, whose path is asked for when it is written. */
-static uint32_t module_of(void *context, uint32_t file)
-{
-	(void)context;
-	return file;
-}
-
+/* naming.h: without numbered modules, a frame's module is the slot of its file. */
 static const char *module_path(const struct dump_text *text, const struct frame *frame)
 {
 	const struct file *file;
 
 	if (frame->kind != FRAME_NATIVE)
 		return "";
-	file = file_table_in_slot(text->agent->files, frame->module);
+	file = file_table_in_slot(text->sources->finisher->files, frame->module);
 	return file ? file->path : "";
 }
 
@@ -129,12 +128,13 @@ static void write_frames(const struct dump_text *text, uint64_t number, const st
 							      module_path(text, &frame[i])}});
 }
 
-/* Writes the stack if it is the first thread that has it.  *ret_number: 0: there is none. */
+/* Writes the thread's stack unless another thread had the same one.  *ret_number is 0 when there is
+ * no stack. */
 static int write_stack(struct dump_text *text, struct symbolizer *symbolizer,
 		       struct pp_process_id id, const struct dump_thread *thread,
 		       uint64_t *ret_number)
 {
-	const struct dictionary *dictionary = text->agent->dictionary;
+	const struct dictionary *dictionary = text->sources->finisher->dictionary;
 	struct sent_stack *sent, key = {.key = {thread->user_stack, thread->kernel_stack}};
 	const struct frame *frame;
 	size_t count;
@@ -157,9 +157,11 @@ static int write_stack(struct dump_text *text, struct symbolizer *symbolizer,
 	sent->key.kernel = key.key.kernel;
 	sent->number = *ret_number = ++text->last_number;
 	HASH_ADD(hh, text->sent, key, sizeof(sent->key), sent);
-	HASH_FIND(hh, text->sent, &key.key, sizeof(key.key), sent);
-	if (!sent)
+	/* HASH_NONFATAL_OOM: it was not added. */
+	if (!sent->hh.tbl) {
+		free(sent);
 		return -ENOMEM;
+	}
 	write_frames(text, *ret_number, frame, count);
 	return 0;
 }
@@ -202,11 +204,12 @@ static int write_thread(struct dump_text *text, struct symbolizer *symbolizer,
 	text->bare += !stack;
 	live_record_write(
 		text->out,
-		&(struct live_record){
-			.kind = LIVE_THREAD,
-			.number = {thread->tid, stack, flags_of(thread, stack), thread->waited_ns},
-			.text = {thread_names_get(text->agent->thread_names, process, thread->tid),
-				 thread->runs ? "" : wait_label(thread->wait)}});
+		&(struct live_record){.kind = LIVE_THREAD,
+				      .number = {thread->tid, stack, flags_of(thread, stack),
+						 thread->waited_ns},
+				      .text = {thread_names_get(text->sources->thread_names,
+								process, thread->tid),
+					       thread->runs ? "" : wait_label(thread->wait)}});
 	return 0;
 }
 
@@ -224,8 +227,7 @@ int dump_text_add(struct dump_text *text, const struct process *process,
 		  const struct dump_thread *thread, size_t count)
 {
 	OWNED(symbolizer) struct symbolizer *symbolizer = NULL;
-	const struct naming_options how = {
-		.strings = text->strings, .no_native = text->no_native, .module = module_of};
+	const struct naming_options how = {.strings = text->strings, .no_native = text->no_native};
 	char name[sizeof(process->comm) + 1] = "";
 	int err;
 
@@ -233,7 +235,7 @@ int dump_text_add(struct dump_text *text, const struct process *process,
 		text->left_out += count;
 		return 0;
 	}
-	err = naming_begin(text->agent->naming, &how, &symbolizer);
+	err = naming_begin(text->sources->naming, &how, &symbolizer);
 	if (!err)
 		err = note_stacks(symbolizer, thread, count);
 	if (err)

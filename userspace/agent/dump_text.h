@@ -13,7 +13,7 @@
 
 #define DUMP_TEXT_MAX_BYTES (16U << 20)
 
-struct agent;
+struct dump_sources;
 struct dump_text;
 struct process;
 
@@ -28,7 +28,8 @@ struct dump_thread {
 	uint32_t inner; /* of one that runs: the number that it knows itself by; 0: not known */
 };
 
-int dump_text_new(struct agent *agent, bool no_native, struct dump_text **ret_text);
+/* The sources are borrowed.  Returns 0 or -ENOMEM. */
+int dump_text_new(const struct dump_sources *sources, bool no_native, struct dump_text **ret_text);
 void dump_text_free(struct dump_text *text);
 DEFINE_OWNED(struct dump_text, dump_text)
 

@@ -3,22 +3,26 @@
 
 #include <stdio.h>
 
-#include "agent/agent.h"
-#include "agent/process_watch.h"
 #include "agent/thread_names.h"
+#include "agent/who.h"
+#include "attach/context_table.h"
+#include "attach/file_table.h"
+#include "base/intern.h"
+#include "base/kinds.h"
+#include "discover/process_table.h"
 #include "drain/thread_slots.h"
+#include "profile/profile.h"
 
-static int label_string(struct agent *agent, struct profile_sample *sample, const char *key,
+static int label_string(const struct labels *labels, struct profile_sample *sample, const char *key,
 			const char *value)
 {
 	struct profile_label *label = &sample->label[sample->label_count];
 
 	if (!value || !value[0] || sample->label_count == PROFILE_MAX_LABELS)
 		return 0;
-	label->key = key;
-	label->is_number = 0;
+	*label = (struct profile_label){.key = key};
 	sample->label_count++;
-	return intern_string(agent->strings, value, &label->string);
+	return intern_string(labels->strings, value, &label->string);
 }
 
 static void label_number(struct profile_sample *sample, const char *key, int64_t value)
@@ -28,7 +32,7 @@ static void label_number(struct profile_sample *sample, const char *key, int64_t
 			(struct profile_label){.key = key, .number = value, .is_number = 1};
 }
 
-static int label_python(struct agent *agent, struct profile_sample *sample, uint32_t flags,
+static int label_python(const struct labels *labels, struct profile_sample *sample, uint32_t flags,
 			const struct process_python *python)
 {
 	char version[16];
@@ -37,65 +41,66 @@ static int label_python(struct agent *agent, struct profile_sample *sample, uint
 	if (python && python->file) {
 		snprintf(version, sizeof(version), "%u.%u", python->file->python->bpf.major,
 			 python->file->python->bpf.minor);
-		err = label_string(agent, sample, "python_version", version);
+		err = label_string(labels, sample, "python_version", version);
 	}
 	if (!err && flags & PP_COUNT_GIL_HELD)
-		err = label_string(agent, sample, "gil", "held");
+		err = label_string(labels, sample, "gil", "held");
 	if (!err && flags & PP_COUNT_GC)
-		err = label_string(agent, sample, "gc", "collecting");
+		err = label_string(labels, sample, "gc", "collecting");
 	return err;
 }
 
 /* ---- labels of one kind of counter: PP_COUNT_KINDS ---- */
 
-static int label_none(struct agent *agent, struct profile_sample *sample,
+static int label_none(const struct labels *labels, struct profile_sample *sample,
 		      const struct pp_count_key *key)
 {
-	(void)agent, (void)sample, (void)key;
+	(void)labels, (void)sample, (void)key;
 	return 0;
 }
 
-static int label_wait(struct agent *agent, struct profile_sample *sample,
+static int label_wait(const struct labels *labels, struct profile_sample *sample,
 		      const struct pp_count_key *key)
 {
-	int err = label_string(agent, sample, "wait",
+	int err = label_string(labels, sample, "wait",
 			       wait_label((enum pp_wait)pp_count_wait(key->flags)));
 
 	if (!err && key->flags & PP_COUNT_SWEPT)
-		err = label_string(agent, sample, "swept", "yes");
+		err = label_string(labels, sample, "swept", "yes");
 	if (!err && key->flags & PP_COUNT_EARLIER)
-		err = label_string(agent, sample, "stack", "earlier");
+		err = label_string(labels, sample, "stack", "earlier");
 	return err;
 }
 
-static int label_kind(struct agent *agent, struct profile_sample *sample,
+static int label_kind(const struct labels *labels, struct profile_sample *sample,
 		      const struct pp_count_key *key)
 {
 #define LABEL_OF(id, label) [PP_KIND_##id] = label_##label,
-	static int (*const label_of[PP_KIND_COUNT])(struct agent *, struct profile_sample *,
+	static int (*const label_of[PP_KIND_COUNT])(const struct labels *, struct profile_sample *,
 						    const struct pp_count_key *) = {
 		PP_COUNT_KINDS(LABEL_OF)};
 
-	return key->kind < PP_KIND_COUNT ? label_of[key->kind](agent, sample, key) : 0;
+	return key->kind < PP_KIND_COUNT ? label_of[key->kind](labels, sample, key) : 0;
 }
 
 /* ---- all labels ---- */
 
-/* The GIL's holder is known by the number that it has itself.  0: by none. */
-static uint32_t sample_tid(const struct agent *agent, const struct pp_count_key *key,
+/* The kernel side knows the GIL's holder by the thread id inside its own pid namespace; here it
+ * becomes the host's.  Returns 0 when the thread is unknown. */
+static uint32_t sample_tid(const struct labels *labels, const struct pp_count_key *key,
 			   const struct process *process)
 {
 	if (process && key->kind == PP_KIND_BLAME)
-		return thread_names_host_tid(agent->thread_names, process, key->tid);
+		return thread_names_host_tid(labels->thread_names, process, key->tid);
 	return key->tid;
 }
 
-int labels_add(struct agent *agent, struct profile_sample *sample, const struct pp_count_key *key,
-	       const struct who *who)
+int labels_add(const struct labels *labels, struct profile_sample *sample,
+	       const struct pp_count_key *key, const struct who *who)
 {
 	struct process *process = who->process;
-	const uint32_t tid = sample_tid(agent, key, process);
-	int err = label_kind(agent, sample, key);
+	const uint32_t tid = sample_tid(labels, key, process);
+	int err = label_kind(labels, sample, key);
 
 	if (err)
 		return err;
@@ -104,16 +109,16 @@ int labels_add(struct agent *agent, struct profile_sample *sample, const struct 
 		label_number(sample, "tid", tid);
 	if (process)
 		label_number(sample, "ppid", process->ppid);
-	err = label_string(agent, sample, "comm", who->comm);
+	err = label_string(labels, sample, "comm", who->comm);
 	if (err || !process)
 		return err;
-	err = label_string(agent, sample, "thread_name",
-			   tid ? thread_names_get(agent->thread_names, process, tid) : "");
+	err = label_string(labels, sample, "thread_name",
+			   tid ? thread_names_get(labels->thread_names, process, tid) : "");
 	if (!err)
-		err = label_string(agent, sample, "container_id", process->container_id);
+		err = label_string(labels, sample, "container_id", process->container_id);
 	if (!err)
-		err = label_string(agent, sample, "cgroup", process->cgroup);
+		err = label_string(labels, sample, "cgroup", process->cgroup);
 	if (err)
 		return err;
-	return label_python(agent, sample, key->flags, image_table_python(process));
+	return label_python(labels, sample, key->flags, context_table_python(process));
 }

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The labels of a sample: whose it is, and what its thread was in. */
+/* Labels a sample with the process it belongs to and with what its thread was doing. */
 #ifndef AGENT_LABELS_H
 #define AGENT_LABELS_H
 
-struct agent;
+struct intern;
 struct pp_count_key;
 struct profile_sample;
+struct thread_names;
 struct who;
 
-/* who: of the counter's process.  0 or -ENOMEM. */
-int labels_add(struct agent *agent, struct profile_sample *sample, const struct pp_count_key *key,
-	       const struct who *who);
+/* What labels are made from; both are borrowed. */
+struct labels {
+	struct intern *strings; /* of the profile that the sample goes into */
+	struct thread_names *thread_names;
+};
+/* who: the process of the counter.  Returns 0 or -ENOMEM. */
+int labels_add(const struct labels *labels, struct profile_sample *sample,
+	       const struct pp_count_key *key, const struct who *who);
 
 #endif

@@ -4,31 +4,34 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/agent.h"
 #include "agent/dump.h"
 #include "agent/top.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "live/server.h"
+#include "options/options.h"
 
 #define STEP_NS (10 * NS_PER_MS)
 #define PAUSE_NS (10 * NS_PER_MS)
-/* What jobs of users other than root cost is paid for by a pause of so many times as long. */
+/* After a job of a user other than root, such users wait for so many times as long as the job
+ * took. */
 #define USERS_FACTOR 9U
 
 struct live {
-	struct agent *agent;
+	const struct dump_sources *sources;
 	struct live_server *server;
+	struct top *top; /* clients that watch */
 	struct live_job job;
-	struct dump *dump; /* of the job; NULL: there is none */
+	struct dump *dump; /* the job; NULL: there is none */
 	uint64_t next_step_ns;
-	uint64_t spent_ns;	/* on the job */
-	uint64_t users_next_ns; /* when the next job of another user than root may begin */
+	uint64_t spent_ns;	       /* on the job */
+	uint64_t users_next_ns;	       /* when the next job of another user than root may begin */
+	struct live_server_facts told; /* in the log */
 };
 
-int live_open(struct agent *agent, struct live **ret_live)
+int live_open(const struct options *options, const struct process_table *processes,
+	      const struct dump_sources *sources, struct live **ret_live)
 {
-	const struct options *options = agent->options;
 	OWNED(live) struct live *live = NULL;
 	int err;
 
@@ -37,7 +40,7 @@ int live_open(struct agent *agent, struct live **ret_live)
 	live = calloc(1, sizeof(*live));
 	if (!live)
 		return -ENOMEM;
-	live->agent = agent;
+	live->sources = sources;
 	err = live_server_open(options->live, &live->server);
 	if (err && options->live_is_default) {
 		log_debug("no live socket at %s: %s", options->live, strerror(-err));
@@ -45,7 +48,7 @@ int live_open(struct agent *agent, struct live **ret_live)
 	}
 	if (err)
 		return log_error_errno(err, "cannot serve --live %s", options->live);
-	err = top_new(options, live->server, agent->processes, &agent->top);
+	err = top_new(options, live->server, processes, &live->top);
 	if (err)
 		return err;
 	*ret_live = TAKE(live);
@@ -56,14 +59,40 @@ void live_free(struct live *live)
 {
 	if (!live)
 		return;
+	top_free(live->top);
 	dump_free(live->dump);
 	live_server_close(live->server);
 	free(live);
 }
 
+struct top *live_top(const struct live *live)
+{
+	return live ? live->top : NULL;
+}
+
 int live_fd(const struct live *live)
 {
 	return live_server_fd(live->server);
+}
+
+/* Tells once a run what clients do to each other. */
+static void tell_refused(struct live *live)
+{
+	struct live_server_facts facts;
+
+	live_server_facts(live->server, &facts);
+	if (facts.turned_away && !live->told.turned_away)
+		log_warn("live socket: uid %u has as many clients as one user may have, or all "
+			 "places are taken: it is told to try again",
+			 facts.turned_uid);
+	if (facts.replaced && !live->told.replaced)
+		log_warn("live socket: all places of users are taken: who has most clients loses "
+			 "one to a user who has fewer");
+	if (facts.rests && !live->told.rests)
+		log_warn("live socket: more than %u connections a second: further ones wait, "
+			 "root's do not",
+			 LIVE_CONNECTS_PER_S);
+	live->told = facts;
 }
 
 void live_serve(struct live *live)
@@ -73,7 +102,8 @@ void live_serve(struct live *live)
 	if (!live)
 		return;
 	live_server_serve(live->server, now_ns);
-	top_serve(live->agent->top, now_ns);
+	tell_refused(live);
+	top_serve(live->top, now_ns);
 }
 
 static void end(struct live *live)
@@ -91,7 +121,7 @@ static const char *why_not(int err)
 			       : "the dump failed";
 }
 
-/* False: there is nothing to do now. */
+/* Begins the next job.  Returns false when there is nothing to do now. */
 static bool begin(struct live *live, uint64_t now_ns)
 {
 	const struct live_choice dump = {.verb = LIVE_DUMP,
@@ -101,7 +131,7 @@ static bool begin(struct live *live, uint64_t now_ns)
 	if (!live_server_next(live->server, dump, &live->job))
 		return false;
 	live->spent_ns = 0;
-	err = dump_new(live->agent, live->job.uid, &live->job.request, &live->dump);
+	err = dump_new(live->sources, live->job.uid, &live->job.request, &live->dump);
 	if (!err)
 		return true;
 	live_server_refuse(live->server, live->job.number, err, why_not(err), now_ns);
@@ -129,7 +159,7 @@ void live_step(struct live *live)
 
 	if (!live || now_ns < live->next_step_ns || (!live->dump && !begin(live, now_ns)))
 		return;
-	/* Nobody wants to know any more. */
+	/* The client has gone. */
 	if (!live_server_waits(live->server, live->job.number)) {
 		end(live);
 		return;

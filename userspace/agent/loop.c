@@ -7,24 +7,32 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 
-#include "agent/agent.h"
 #include "agent/live.h"
-#include "agent/miss_counts.h"
 #include "agent/naming.h"
 #include "agent/process_watch.h"
-#include "agent/sweeps.h"
-#include "agent/tables.h"
+#include "agent/quotas.h"
+#include "agent/scans.h"
+#include "agent/stages.h"
 #include "agent/thread_names.h"
 #include "agent/timeline.h"
 #include "agent/top.h"
-#include "agent/window.h"
-#include "agent/window_facts.h"
+#include "attach/cpu_events.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/slice.h"
+#include "discover/sideband.h"
+#include "drain/ring.h"
+#include "options/options.h"
+#include "unwind/row_store.h"
 
 #define SLOW_TICK_NS NS_PER_SEC
-/* A window is not cut for clients when it ends by itself so soon. */
+/* A window that ends by itself within this time is not cut for clients. */
 #define PART_MIN_NS (500 * NS_PER_MS)
+/* How long the ring of stacks is read in one turn; the next turn goes on. */
+#define STACKS_NS (40 * NS_PER_MS)
+/* How late a window may end so that what was left by slices is served in turns, not at once. */
+#define BACKLOG_MAX_NS (500 * NS_PER_MS)
+#define BACKLOG_MAX_SHARE 4U /* of a window */
 
 enum source {
 	SOURCE_SIGNAL,
@@ -45,7 +53,8 @@ static int watch(const struct loop *loop, int fd, enum source source)
 
 int loop_open(struct loop *loop, const struct agent *agent)
 {
-	struct itimerspec tick = {.it_interval.tv_nsec = LOOP_TICK_NS, .it_value.tv_nsec = LOOP_TICK_NS};
+	struct itimerspec tick = {.it_interval.tv_nsec = LOOP_TICK_NS,
+				  .it_value.tv_nsec = LOOP_TICK_NS};
 	sigset_t signals;
 	int err;
 
@@ -68,7 +77,7 @@ int loop_open(struct loop *loop, const struct agent *agent)
 	if (!err)
 		err = watch(loop, ring_fd(agent->stacks_ring), SOURCE_STACKS);
 	if (!err)
-		err = watch(loop, ring_fd(agent->events_ring), SOURCE_EVENTS);
+		err = watch(loop, ring_fd(process_watch_ring(agent->watch)), SOURCE_EVENTS);
 	if (!err)
 		err = watch(loop, sideband_fd(agent->sideband), SOURCE_SIDEBAND);
 	if (!err && agent->timeline)
@@ -84,6 +93,7 @@ void loop_close(struct loop *loop)
 	close_owned_fd(&loop->signals);
 	close_owned_fd(&loop->tick);
 	command_free(loop->command);
+	service_close(&loop->service);
 }
 
 static void read_signals(struct agent *agent, struct loop *loop)
@@ -92,10 +102,10 @@ static void read_signals(struct agent *agent, struct loop *loop)
 
 	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM) {
-			/* The second one does not wait for the command. */
+			/* After a second signal we do not wait for the command. */
 			loop->is_giving_up = agent->is_ending;
 			agent->is_ending = true;
-			/* A terminal's Ctrl-C has reached the command as well. */
+			/* Ctrl-C in a terminal has reached the command as well. */
 			if (info.ssi_code != SI_KERNEL)
 				command_signal(loop->command, (int)info.ssi_signo);
 		}
@@ -105,21 +115,50 @@ static void read_signals(struct agent *agent, struct loop *loop)
 	}
 }
 
+static int serve_processes(struct agent *agent, struct loop *loop)
+{
+	if (loop->has_served_processes)
+		return 0;
+	loop->has_served_processes = true;
+	return process_watch_follow(agent->watch);
+}
+
+static int serve_stacks(struct agent *agent, struct loop *loop)
+{
+	struct slice slice;
+	int got;
+
+	if (loop->has_served_stacks)
+		return 0;
+	loop->has_served_stacks = true;
+	slice = slice_begin(STACKS_NS);
+	got = ring_consume_slice(agent->stacks_ring, &slice);
+	loop->has_more_stacks = got > 0;
+	return got < 0 ? got : 0;
+}
+
+static bool has_backlog(const struct agent *agent, const struct loop *loop)
+{
+	return loop->has_more_stacks || process_watch_has_more(agent->watch);
+}
+
 static void slow_tick(struct agent *agent)
 {
 	uint64_t lost = agent->summary.loss[PP_LOSS_EVENTS_FULL];
 
-	process_watch_follow_cpus(agent);
+	process_watch_follow_cpus(agent->watch);
 	if (cpu_events_follow(agent->cpu_events))
 		log_debug("a CPU that came online cannot be sampled");
-	live_serve(agent->live); /* who is late */
+	live_serve(agent->live); /* closes connections that are late */
 	if (mono_ns() - agent->started_ns >= NS_PER_SEC)
 		naming_prepare(agent->naming);
-	window_facts_update(agent);
+	window_facts_update(&agent->facts);
+	quotas_tell(&agent->facts.quotas);
+	window_close_files(&agent->window);
 	if (agent->summary.loss[PP_LOSS_EVENTS_FULL] != lost)
-		agent->must_rescan = true;
+		process_watch_want_rescan(agent->watch);
 	if (!agent->profiles.is_open)
-		window_forget(agent);
+		window_forget(&agent->window);
 }
 
 static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
@@ -127,16 +166,19 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	uint64_t expirations;
 
 	(void)!read(loop->tick, &expirations, sizeof(expirations));
-	/* Late after a long window, the next one follows at once: what was freed must rest. */
+	/* A tick that a long window has delayed is followed by the next one at once; memory that
+	 * was freed in between must rest for a whole tick. */
 	if (now_ns - loop->ticked_ns < LOOP_TICK_NS / 4)
 		return;
 	loop->ticked_ns = now_ns;
-	(void)ring_consume(agent->stacks_ring);
-	kernel_side_config(agent->kernel)->miss_tokens = miss_counts_tokens(agent, LOOP_TICK_NS);
+	service_tick(&loop->service, now_ns);
+	(void)serve_stacks(agent, loop);
+	kernel_side_config(agent->kernel)->incomplete_tokens =
+		stages_miss_tokens(agent, LOOP_TICK_NS);
 	row_store_tick(agent->rows);
-	image_table_tick(agent->images);
+	context_table_tick(agent->contexts);
 	thread_names_tick(agent->thread_names);
-	process_watch_tick(agent);
+	process_watch_tick(agent->watch);
 	if (agent->timeline)
 		timeline_tick(agent->timeline);
 	if (now_ns < loop->next_slow_ns)
@@ -146,12 +188,27 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	progress_update(&agent->progress, &agent->summary, now_ns);
 }
 
+/* While the loop is in one turn nobody is served: no ring, no client. */
+static void note_turn(const struct loop *loop, struct summary *summary)
+{
+	uint64_t turn_ns = loop->woken_ns ? mono_ns() - loop->woken_ns : 0;
+
+	if (turn_ns > summary->loop_stall_max_ns)
+		summary->loop_stall_max_ns = turn_ns;
+}
+
 int loop_serve(struct agent *agent, struct loop *loop, int timeout_ms)
 {
 	struct epoll_event event[8];
-	int count = epoll_wait(loop->epoll, event, ARRAY_SIZE(event), timeout_ms);
-	int err = 0;
+	int count, err = 0, wait_err;
 
+	note_turn(loop, &agent->summary);
+	loop->has_served_processes = loop->has_served_stacks = false;
+	if (has_backlog(agent, loop))
+		timeout_ms = 0;
+	count = epoll_wait(loop->epoll, event, ARRAY_SIZE(event), timeout_ms);
+	wait_err = count < 0 && errno != EINTR ? -errno : 0;
+	loop->woken_ns = mono_ns();
 	for (int i = 0; i < count && !err; i++) {
 		switch ((enum source)event[i].data.u32) {
 		case SOURCE_SIGNAL:
@@ -161,10 +218,10 @@ int loop_serve(struct agent *agent, struct loop *loop, int timeout_ms)
 			tick(agent, loop, mono_ns());
 			break;
 		case SOURCE_STACKS:
-			/* Processes first: a missed stack may be of a new one. */
-			err = process_watch_follow(agent);
+			/* Processes first: an incomplete stack may be of a new one. */
+			err = serve_processes(agent, loop);
 			if (!err)
-				err = ring_consume(agent->stacks_ring);
+				err = serve_stacks(agent, loop);
 			break;
 		case SOURCE_TIMELINE:
 			timeline_tick(agent->timeline);
@@ -174,11 +231,23 @@ int loop_serve(struct agent *agent, struct loop *loop, int timeout_ms)
 			break;
 		case SOURCE_EVENTS:
 		case SOURCE_SIDEBAND:
-			err = process_watch_follow(agent);
+			err = serve_processes(agent, loop);
 			break;
 		}
 	}
-	return count < 0 && errno != EINTR ? -errno : err;
+	if (!err && process_watch_has_more(agent->watch))
+		err = serve_processes(agent, loop);
+	if (!err && loop->has_more_stacks)
+		err = serve_stacks(agent, loop);
+	return wait_err ? wait_err : err;
+}
+
+/* Returns how long the end of a window waits for a backlog to be served in turns. */
+static uint64_t backlog_max_ns(const struct agent *agent)
+{
+	const uint64_t share_ns = agent->options->interval_ns / BACKLOG_MAX_SHARE;
+
+	return share_ns < BACKLOG_MAX_NS ? share_ns : BACKLOG_MAX_NS;
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -186,13 +255,32 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Where the open window is cut for who watches; not so close to its end. */
+/* Returns when the open window is cut for clients that watch, unless it ends soon anyway. */
 static uint64_t find_part_end(const struct agent *agent, const struct loop *loop)
 {
-	uint64_t due_ns = top_due_ns(agent->top, agent->window_started_ns);
+	uint64_t due_ns = top_due_ns(live_top(agent->live), agent->window.started_ns);
 
-	return due_ns < UINT64_MAX && due_ns + PART_MIN_NS < loop->window_ends_ns ? due_ns :
-										    UINT64_MAX;
+	return due_ns < UINT64_MAX && due_ns + PART_MIN_NS < loop->window_ends_ns ? due_ns
+										  : UINT64_MAX;
+}
+
+/* After a pause (SIGSTOP, a suspended guest) the window that was closed has covered it all; the
+ * ends that it missed do not make a burst of empty windows. */
+static void find_window_end(const struct agent *agent, struct loop *loop)
+{
+	const uint64_t late_ns = agent->window.started_ns - loop->window_ends_ns;
+	uint64_t missed;
+
+	loop->window_ends_ns = window_next_end(&agent->window, loop->window_ends_ns, &missed);
+	if (late_ns < agent->options->interval_ns)
+		return;
+	loop->pauses++;
+	/* The first, the second, the fourth ...: a machine too slow for its windows has many. */
+	if (!(loop->pauses & (loop->pauses - 1)))
+		log_warn("pyprofd could not run for %.1f s: one window covers that time, in place "
+			 "of %llu (%llu such pauses so far)",
+			 (double)late_ns / (double)NS_PER_SEC, (unsigned long long)missed + 1,
+			 (unsigned long long)loop->pauses);
 }
 
 int loop_run_windows(struct agent *agent, struct loop *loop)
@@ -202,30 +290,32 @@ int loop_run_windows(struct agent *agent, struct loop *loop)
 	while (!agent->is_ending && !err) {
 		uint64_t now_ns = mono_ns();
 		uint64_t part_ends_ns = find_part_end(agent, loop);
-		uint64_t ends_ns = earlier(part_ends_ns,
-					   earlier(loop->window_ends_ns, loop->all_ends_ns));
+		uint64_t ends_ns =
+			earlier(part_ends_ns, earlier(loop->window_ends_ns, loop->all_ends_ns));
 
 		if (now_ns >= loop->all_ends_ns)
 			break;
-		if (now_ns >= loop->window_ends_ns) {
-			err = window_close(agent, WINDOW_WHOLE);
+		if (now_ns >= loop->window_ends_ns &&
+		    (!has_backlog(agent, loop) ||
+		     now_ns - loop->window_ends_ns >= backlog_max_ns(agent))) {
+			err = window_close(&agent->window, WINDOW_WHOLE);
 			if (!err)
-				err = window_open(agent);
-			loop->window_ends_ns += agent->options->interval_ns;
+				err = window_open(&agent->window, agent->started_ns);
+			find_window_end(agent, loop);
 			continue;
 		}
 		if (now_ns >= part_ends_ns) {
-			err = window_close(agent, WINDOW_PART);
+			err = window_close(&agent->window, WINDOW_PART);
 			continue;
 		}
-		int timeout_ms = (int)((ends_ns - now_ns) / NS_PER_MS) + 1;
+		int timeout_ms = ends_ns > now_ns ? (int)((ends_ns - now_ns) / NS_PER_MS) + 1 : 0;
 
-		timeout_ms = sweeps_timeout_ms(agent->sweeps, timeout_ms);
+		timeout_ms = scans_timeout_ms(agent->scans, timeout_ms);
 		err = loop_serve(agent, loop, live_timeout_ms(agent->live, timeout_ms));
 		if (!err)
-			err = tables_relieve(agent);
+			err = tables_relieve(&agent->tables);
 		if (!err) {
-			sweeps_step(agent->sweeps);
+			scans_step(agent->scans);
 			live_step(agent->live);
 		}
 	}

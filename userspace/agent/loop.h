@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loop that wakes the agent: signals, the tick, the rings, the side-band and clients, until windows end. */
+/* The loop that wakes the agent: signals, the tick, the rings, the side-band and clients, until
+ * windows end. */
 #ifndef AGENT_LOOP_H
 #define AGENT_LOOP_H
 
@@ -7,6 +8,7 @@
 #include <stdint.h>
 
 #include "agent/command.h"
+#include "agent/service.h"
 #include "base/clock.h"
 
 #define LOOP_TICK_NS (250 * NS_PER_MS)
@@ -16,18 +18,23 @@ struct agent;
 struct loop {
 	int epoll, signals, tick;
 	uint64_t ticked_ns, next_slow_ns, window_ends_ns, all_ends_ns; /* UINT64_MAX: never */
+	uint64_t woken_ns; /* when the loop last woke; 0: not yet */
+	bool has_served_processes, has_served_stacks; /* since then */
+	bool has_more_stacks; /* in the ring, when its slice was over */
+	uint64_t pauses; /* that were longer than a window */
 	int exit_status;
 	struct command_setting command_setting;
 	bool is_giving_up;
 	struct command *command;
+	struct service service;
 };
 
-/* All that can wake the agent is open.  0 or -errno; loop_close() either way. */
+/* Watches all that can wake the agent.  Returns 0 or -errno; loop_close() either way. */
 int loop_open(struct loop *loop, const struct agent *agent);
 void loop_close(struct loop *loop);
-/* Waits once, and serves what has come.  timeout_ms: -1: for ever.  0 or -errno. */
+/* Waits once, and serves what has come.  timeout_ms -1 waits for ever.  Returns 0 or -errno. */
 int loop_serve(struct agent *agent, struct loop *loop, int timeout_ms);
-/* Window after window, until loop->all_ends_ns or agent->is_ending.  0 or -errno. */
+/* Runs window after window, until loop->all_ends_ns or agent->is_ending.  Returns 0 or -errno. */
 int loop_run_windows(struct agent *agent, struct loop *loop);
 
 #endif

@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent/agent.h"
+
+#include <errno.h>
+
 #include "base/log.h"
 #include "options/host_check.h"
+#include "options/options.h"
+#include "parser/child.h"
 
 int main(int argc, char **argv)
 {
 	CLEANUP(options_release) struct options options = {};
 	char why[HOST_WHY_BYTES] = "";
-	int err = options_parse(argc, argv, &options);
+	int err;
 
+	if (parser_child_is_meant(argv[0]))
+		parser_child_main();
+	err = options_parse(argc, argv, &options);
+	if (err == -ENOMEM) {
+		log_error_errno(err, "cannot read the options");
+		return OPTIONS_EXIT_FAILURE;
+	}
 	if (err)
 		return err > 0 ? 0 : OPTIONS_EXIT_USAGE;
 	log_set_level(options.verbose ? LOG_LEVEL_DEBUG :
@@ -21,5 +33,5 @@ int main(int argc, char **argv)
 	}
 	if (why[0])
 		log_warn("%s", why);
-	return agent_run(&options);
+	return agent_run(&options, "/proc/self/exe");
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where symbolize/ gets names from: files, the kernel, JITs; and the window's modules. */
 #include "agent/naming.h"
 
 #include <errno.h>
@@ -10,11 +9,16 @@
 
 #include <uthash.h>
 
-#include "agent/agent.h"
+#include "agent/modules.h"
+#include "attach/context_table.h"
+#include "attach/file_table.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "discover/proc_scan.h"
+#include "discover/process_table.h"
+#include "drain/dictionary.h"
 #include "symbolize/kernel_symbols.h"
 #include "symbolize/native_symbols.h"
 #include "symbolize/perf_map.h"
@@ -23,10 +27,11 @@
 #define NATIVE_CACHE_BYTES (3U << 20)
 #define PERF_MAPS_MAX 256U
 #define PERF_MAPS_MAX_BYTES (64U << 20) /* of memory, all together */
-/* Of their files: so much is read at once, and then in a second. */
+/* How much of their files is read at once, and then in each second. */
 #define PERF_MAPS_BURST_BYTES (32ULL << 20)
 #define PERF_MAPS_BYTES_PER_S (4ULL << 20)
 #define REFUSALS_TOLD_MAX 16U
+#define KEPT_FRAMES_MAX 65536U /* of 8 bytes, once a second at most */
 #define CLONE_CODE_BYTES 64U
 #define START_CODE_BYTES 64U
 
@@ -34,40 +39,32 @@
 struct jit {
 	struct pp_process_id id;
 	struct perf_map *map;
-	uint32_t window; /* in which it was refreshed */
+	uint32_t serial;     /* of the naming_begin() for which it was refreshed */
 	const char *refusal; /* why it is not read; static */
 	UT_hash_handle hh;
 };
 
-/* A module of the window's profile. */
-struct named_module {
-	uint32_t file;	/* id of the file that had the slot when it was asked for */
-	uint32_t index; /* + 1; 0: not asked yet */
-};
-
 struct naming {
-	struct agent *agent;
+	struct naming_sources sources;
 	struct native_symbols *native;
 	struct kernel_symbols *kernel;
 	struct jit *jit;
 	uint64_t refused_jits;
 	const char *told[REFUSALS_TOLD_MAX]; /* refusals that were logged */
-	uint64_t credit_bytes, credited_ns;  /* of reading perf maps */
-	uint32_t window;
+	uint64_t credit_bytes, credited_ns;  /* for reading perf maps */
+	uint32_t serial;		     /* of naming_begin() */
 	bool has_warned_kernel;
-	struct named_module *module; /* by slot of a file */
-	size_t module_count;
-	uint32_t profile_serial; /* that module[] is of */
+	struct modules *modules; /* borrowed; of the last naming_begin() that gave some */
 };
 
-int naming_new(struct agent *agent, struct naming **ret_naming)
+int naming_new(const struct naming_sources *sources, struct naming **ret_naming)
 {
 	struct naming *naming = calloc(1, sizeof(*naming));
 	int err;
 
 	if (!naming)
 		return -ENOMEM;
-	naming->agent = agent;
+	naming->sources = *sources;
 	err = native_symbols_new(NATIVE_CACHE_BYTES, &naming->native);
 	if (!err)
 		err = kernel_symbols_new("/proc", &naming->kernel);
@@ -96,43 +93,41 @@ void naming_free(struct naming *naming)
 		jit_free(naming, jit);
 	native_symbols_free(naming->native);
 	kernel_symbols_free(naming->kernel);
-	free(naming->module);
 	free(naming);
 }
 
 /* ---- native ---- */
 
-/* The vDSO has no file: a copy of it in memory stands for one. */
-static int open_image_copy(struct file *file)
+/* The vDSO has no file, so a copy of it in memory is opened. */
+static int open_image_copy(struct file_table *files, struct file *file, int *ret_fd)
 {
 	OWNED_FD int fd = memfd_create("vdso", MFD_CLOEXEC);
 	struct elf_image *image;
-	int err = fd < 0 ? -errno : file_image(file, &image);
+	int err = fd < 0 ? -errno : file_image(files, file, &image);
 
 	if (!err)
 		err = write_full(fd, image->data, image->size);
-	return err ? err : TAKE_FD(fd);
+	if (!err)
+		*ret_fd = TAKE_FD(fd);
+	return err;
 }
 
 static int open_file(void *context, const struct native_file *native, int *ret_fd)
 {
-	struct file *file = context;
-	int fd;
+	struct file_table *files = context;
+	struct file *file = file_table_find(files, native->id);
+	int fd, err = file ? file_table_descriptor(files, file, &fd) : -ESTALE;
 
-	(void)native;
-	if (file->fd < 0)
-		fd = open_image_copy(file);
-	else
-		fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
-	if (fd < 0)
-		return file->fd < 0 ? fd : -errno;
-	*ret_fd = fd;
-	return 0;
+	if (err)
+		return err == -ENODATA ? open_image_copy(files, file, ret_fd) : err;
+	*ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return *ret_fd < 0 ? -errno : 0;
 }
 
-/* Stripping hides where stacks begin: _start, and clone3 of every thread.  What has no caller by its
- * unwind rule is one of them: at the file's entry point, or behind that system call.
- * Source: the psABI's system call convention; arch/x86/entry/syscalls/syscall_64.tbl. */
+/* Names the functions at which stacks begin where stripping has removed them: _start, and clone3 or
+ * clone for threads.  A function whose unwind rule says that it has no caller is _start when it
+ * lies at the file's entry point, and clone when it follows that system call. Source: the psABI's
+ * system call convention; arch/x86/entry/syscalls/syscall_64.tbl. */
 static const char *thread_start_name(struct naming *naming, struct file *file, uint64_t vaddr)
 {
 	static const uint8_t load_clone3[] = {0xb8, 0xb3, 0x01, 0x00, 0x00}; /* mov $435,%eax */
@@ -141,8 +136,8 @@ static const char *thread_start_name(struct naming *naming, struct file *file, u
 	struct pp_rule rule;
 	const uint8_t *code;
 
-	if (file_rule_at(naming->agent->files, file, vaddr, &rule) || rule.kind != PP_RULE_STOP ||
-	    file_image(file, &image) || image->machine != EM_X86_64)
+	if (file_rule_at(naming->sources.files, file, vaddr, &rule) || rule.kind != PP_RULE_STOP ||
+	    file_image(naming->sources.files, file, &image) || image->machine != EM_X86_64)
 		return NULL;
 	if (vaddr - image->entry < START_CODE_BYTES)
 		return "_start";
@@ -166,22 +161,89 @@ static void take_names(struct naming *naming, struct file *file, const uint64_t 
 	}
 }
 
+static int find_names(struct naming *naming, const struct file *file, const uint64_t *address,
+		      size_t n, struct native_symbol *ret)
+{
+	const struct native_file native = {.id = file->id,
+					   .root = "/",
+					   .path = file->path,
+					   .open = open_file,
+					   .open_context = naming->sources.files};
+
+	return native_symbols_resolve(naming->native, &native, address, n, ret);
+}
+
 static void name_native(void *context, uint32_t slot, const uint64_t *address, size_t n,
 			struct symbol *ret)
 {
 	struct naming *naming = context;
-	struct file *file = file_table_in_slot(naming->agent->files, slot);
-	struct native_file native = {
-		.id = file ? file->id : 0, .root = "/", .path = file ? file->path : "", .open = open_file,
-		.open_context = file};
+	struct file *file = file_table_in_slot(naming->sources.files, slot);
 	OWNED_MEM struct native_symbol *symbol = calloc(n, sizeof(*symbol));
 
 	for (size_t i = 0; i < n; i++)
 		ret[i] = (struct symbol){.name = "[unmapped file]", .system_name = ""};
-	if (!file || !symbol ||
-	    native_symbols_resolve(naming->native, &native, address, n, symbol))
+	if (!file || !symbol || find_names(naming, file, address, n, symbol))
 		return;
 	take_names(naming, file, address, n, symbol, ret);
+}
+
+/* Frames of files that are about to be closed. */
+struct kept_frames {
+	packed_frame *frame; /* owned */
+	size_t count, capacity;
+};
+
+static void kept_frames_release(struct kept_frames *kept)
+{
+	free(kept->frame);
+}
+
+/* Without memory a frame is named when the window ends, if its file is there still. */
+static void keep_frame(void *context, packed_frame frame)
+{
+	struct kept_frames *kept = context;
+
+	if (kept->count == KEPT_FRAMES_MAX ||
+	    ARRAY_RESERVE(kept->frame, kept->count, kept->capacity))
+		return;
+	/* without its kind */
+	kept->frame[kept->count++] = packed_native(0, packed_file(frame), packed_address(frame));
+}
+
+static int compare_frames(const void *a, const void *b)
+{
+	const packed_frame left = *(const packed_frame *)a, right = *(const packed_frame *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+static void keep_names(struct naming *naming, const packed_frame *frame, size_t count)
+{
+	const struct file *file =
+		file_table_in_slot(naming->sources.files, packed_file(frame[0]));
+	OWNED_MEM struct native_symbol *symbol = calloc(count, sizeof(*symbol));
+	OWNED_MEM uint64_t *address = calloc(count, sizeof(*address));
+
+	if (!file || !symbol || !address)
+		return;
+	for (size_t i = 0; i < count; i++)
+		address[i] = packed_address(frame[i]);
+	(void)find_names(naming, file, address, count, symbol);
+}
+
+void naming_keep(struct naming *naming, const uint64_t *files)
+{
+	CLEANUP(kept_frames_release) struct kept_frames kept = {};
+
+	dictionary_find_frames(naming->sources.dictionary, files, keep_frame, &kept);
+	if (kept.count)
+		qsort(kept.frame, kept.count, sizeof(*kept.frame), compare_frames);
+	for (size_t from = 0, to; from < kept.count; from = to) {
+		for (to = from + 1; to < kept.count && packed_file(kept.frame[to]) ==
+							       packed_file(kept.frame[from]);)
+			to++;
+		keep_names(naming, kept.frame + from, to - from);
+	}
 }
 
 /* ---- the kernel ---- */
@@ -193,7 +255,7 @@ static void name_kernel(void *context, uint64_t address, const char **ret_name,
 	int err = kernel_symbols_find(naming->kernel, address, ret_name, ret_module);
 
 	if (err && err != -ENOENT && !naming->has_warned_kernel) {
-		log_warn_errno(err, "kernel frames have no names (/proc/kallsyms)");
+		log_warn_errno(err, "kernel frames have no names: cannot read /proc/kallsyms");
 		naming->has_warned_kernel = true;
 	}
 }
@@ -202,7 +264,7 @@ void naming_prepare(struct naming *naming)
 {
 	const char *name, *module;
 
-	if (!naming->agent->options->no_kernel)
+	if (!naming->sources.no_kernel)
 		name_kernel(naming, UINT64_MAX, &name, &module);
 }
 
@@ -221,12 +283,12 @@ static struct jit *jit_get(struct naming *naming, struct pp_process_id id)
 		return NULL;
 	}
 	jit->id = id;
-	jit->window = naming->window - 1;
+	jit->serial = naming->serial - 1;
 	HASH_ADD(hh, naming->jit, id, sizeof(jit->id), jit);
 	return jit;
 }
 
-/* Each reason is told once: who can be refused may be so all the time. */
+/* Logs each reason once: a process that can be refused may be refused all the time. */
 static void tell_refusal(struct naming *naming, const struct process *process, const char *why)
 {
 	for (size_t i = 0; i < REFUSALS_TOLD_MAX; i++) {
@@ -235,7 +297,8 @@ static void tell_refusal(struct naming *naming, const struct process *process, c
 		if (naming->told[i])
 			continue;
 		naming->told[i] = why;
-		log_warn("process %u: its /tmp/perf-PID.map is not read: %s; its JIT code has no names",
+		log_warn("process %u: its /tmp/perf-PID.map is not read: %s; its JIT code has no "
+			 "names",
 			 process->id.tgid, why);
 		return;
 	}
@@ -254,6 +317,18 @@ static void note_refusal(struct naming *naming, struct jit *jit, const struct pr
 uint64_t naming_refused_jits(const struct naming *naming)
 {
 	return naming->refused_jits;
+}
+
+uint64_t naming_refused_files(const struct naming *naming)
+{
+	struct file_table_stats stats = {0};
+	uint64_t refused = 0;
+
+	if (naming->sources.files)
+		file_table_get_stats(naming->sources.files, &stats);
+	if (naming->native)
+		refused = native_symbols_counters(naming->native).refused_files;
+	return stats.refused + refused;
 }
 
 static size_t read_credit(struct naming *naming)
@@ -281,7 +356,7 @@ static bool has_room(const struct naming *naming)
 
 static void jit_refresh(struct naming *naming, struct jit *jit)
 {
-	const struct process *process = process_table_find(naming->agent->processes, jit->id);
+	const struct process *process = process_table_find(naming->sources.processes, jit->id);
 	struct perf_map_source source = {0};
 	struct proc_status status;
 	const uint64_t now_ns = mono_ns();
@@ -289,11 +364,11 @@ static void jit_refresh(struct naming *naming, struct jit *jit)
 	size_t used;
 	pid_t tid;
 
-	if (!process || process->exit_ns || jit->window == naming->window ||
+	if (!process || process->exit_ns || jit->serial == naming->serial ||
 	    process_live_task((pid_t)process->id.tgid, &tid))
 		return;
-	jit->window = naming->window;
-	/* Who it acts as now: it may have been root before. */
+	jit->serial = naming->serial;
+	/* The user that the process acts as now: it may have been root before. */
 	if (proc_status_read((uint32_t)tid, &status))
 		return;
 	if (!has_room(naming)) {
@@ -324,103 +399,44 @@ static bool name_anonymous(void *context, struct pp_process_id id, uint64_t addr
 	return !perf_map_find(jit->map, address, ret_name, &start);
 }
 
-/* Those of processes that are gone. */
+/* Forgets processes that no longer exist. */
 static void forget_jits(struct naming *naming)
 {
 	struct jit *jit, *next;
 
 	HASH_ITER (hh, naming->jit, jit, next)
-		if (!process_table_find(naming->agent->processes, jit->id))
+		if (!process_table_find(naming->sources.processes, jit->id))
 			jit_free(naming, jit);
 }
 
-/* ---- modules ---- */
+/* ---- the symbolizer's questions ---- */
 
-static void hex(const uint8_t *bytes, size_t size, char *text)
+static uint32_t module_of(void *context, uint32_t slot)
 {
-	for (size_t i = 0; i < size; i++)
-		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-	text[2 * size] = '\0';
+	const struct naming *naming = context;
+
+	return modules_get(naming->modules, slot);
 }
 
-static int describe_file(struct naming *naming, const struct file *file, struct module *module)
+static uint32_t slot_itself(void *context, uint32_t slot)
 {
-	struct intern *strings = naming->agent->strings;
-	char build_id[2 * BUILD_ID_MAX_BYTES + 1];
-	int err = intern_string(strings, file->path, &module->path);
-
-	hex(file->build_id, file->build_id_size, build_id);
-	if (!err)
-		err = intern_string(strings, build_id, &module->build_id);
-	if (file->segment_count) {
-		module->start = file->segment[0].vaddr;
-		module->limit = file->max_vaddr;
-		module->offset = file->segment[0].offset;
-	}
-	return err;
-}
-
-static int describe(struct naming *naming, uint32_t slot, const struct file *file,
-		    struct module *module)
-{
-	struct intern *strings = naming->agent->strings;
-
-	if (slot == PP_FILE_NONE)
-		return intern_string(strings, "[kernel.kallsyms]", &module->path);
-	if (slot == PP_FILE_ANONYMOUS)
-		return intern_string(strings, "[anon]", &module->path);
-	if (!file)
-		return intern_string(strings, "[unmapped file]", &module->path);
-	return describe_file(naming, file, module);
-}
-
-static int reserve_modules(struct naming *naming, uint32_t slot)
-{
-	const size_t count = (size_t)slot + 256;
-	struct named_module *grown;
-
-	if (slot < naming->module_count)
-		return 0;
-	grown = realloc(naming->module, count * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + naming->module_count, 0, (count - naming->module_count) * sizeof(*grown));
-	naming->module = grown;
-	naming->module_count = count;
-	return 0;
-}
-
-static uint32_t get_module(void *context, uint32_t slot)
-{
-	struct naming *naming = context;
-	const struct file *file = file_table_in_slot(naming->agent->files, slot);
-	const uint32_t id = file ? file->id : slot;
-	struct module module = {};
-	uint32_t index = 0;
-
-	if (reserve_modules(naming, slot))
-		return 0;
-	if (naming->module[slot].index && naming->module[slot].file == id)
-		return naming->module[slot].index - 1;
-	if (describe(naming, slot, file, &module) ||
-	    profiles_add_module(&naming->agent->profiles, &module, &index))
-		return 0;
-	naming->module[slot] = (struct named_module){.file = id, .index = index + 1};
-	return index;
+	(void)context;
+	return slot;
 }
 
 static bool is_interpreter(void *context, uint32_t slot)
 {
 	struct naming *naming = context;
-	const struct file *file = file_table_in_slot(naming->agent->files, slot);
+	const struct file *file = file_table_in_slot(naming->sources.files, slot);
 
 	return file && file->python;
 }
 
-static bool has_one_frame_runs(void *context, uint8_t python)
+static bool has_one_frame_segments(void *context, uint8_t python)
 {
 	struct naming *naming = context;
-	const struct python_info *info = image_table_python_info(naming->agent->images, python);
+	const struct python_info *info =
+		context_table_python_info(naming->sources.contexts, python);
 
 	return info && info->bpf.chain == PP_CHAIN_FRAME_OBJECT;
 }
@@ -428,26 +444,25 @@ static bool has_one_frame_runs(void *context, uint8_t python)
 int naming_begin(struct naming *naming, const struct naming_options *options,
 		 struct symbolizer **ret_symbolizer)
 {
-	const struct agent *agent = naming->agent;
 	const struct symbolizer_options how = {
-		.raw = agent->options->raw,
-		.no_native = agent->options->no_native || options->no_native,
+		.raw = naming->sources.raw,
+		.no_native = naming->sources.no_native || options->no_native,
 	};
 	const struct symbolizer_sources sources = {
 		.context = naming,
 		.native = name_native,
 		.kernel = name_kernel,
 		.anonymous = name_anonymous,
-		.module = options->module ? options->module : get_module,
+		.module = options->modules ? module_of : slot_itself,
 		.is_interpreter = is_interpreter,
-		.has_one_frame_runs = has_one_frame_runs,
+		.has_one_frame_segments = has_one_frame_segments,
 	};
 
-	naming->window++;
+	naming->serial++;
 	(void)kernel_symbols_refresh(naming->kernel);
 	forget_jits(naming);
-	if (naming->profile_serial != agent->profile_serial && naming->module)
-		memset(naming->module, 0, naming->module_count * sizeof(*naming->module));
-	naming->profile_serial = agent->profile_serial;
-	return symbolizer_new(options->strings, agent->dictionary, &sources, &how, ret_symbolizer);
+	if (options->modules)
+		naming->modules = options->modules;
+	return symbolizer_new(options->strings, naming->sources.dictionary, &sources, &how,
+			      ret_symbolizer);
 }

@@ -1,30 +1,49 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where symbolize/ gets names from. */
+/* Gives symbolize/ the names of functions: from files, the kernel and JITs. */
 #ifndef AGENT_NAMING_H
 #define AGENT_NAMING_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct agent;
+struct dictionary;
+struct file_table;
+struct context_table;
 struct intern;
+struct modules;
 struct naming;
+struct process_table;
 struct symbolizer;
 
-int naming_new(struct agent *agent, struct naming **ret_naming);
+/* All is borrowed. */
+struct naming_sources {
+	struct dictionary *dictionary; /* of the stacks */
+	struct file_table *files;
+	struct context_table *contexts;
+	struct process_table *processes;
+	bool raw, no_native, no_kernel; /* as the options */
+};
+int naming_new(const struct naming_sources *sources, struct naming **ret_naming);
 void naming_free(struct naming *naming);
-/* Reads the kernel's names, once: 60 ms that the end of the first window is spared. */
+/* Reads the kernel's names, once.  That takes 60 ms, which the end of the first window is
+ * spared. */
 void naming_prepare(struct naming *naming);
-/* Whose /tmp/perf-PID.map was not read, for a reason that the log tells once. */
+/* Returns how many processes' /tmp/perf-PID.map were not read; the log has each reason once. */
 uint64_t naming_refused_jits(const struct naming *naming);
+/* Returns how many files were given up, for their rows or for their names (elf/elf_work.h). */
+uint64_t naming_refused_files(const struct naming *naming);
+/* Names the functions of these files (bits as in dictionary_note_files()) that stacks refer to, and
+ * keeps the names: the files are about to be closed, and may be gone when the window ends. */
+void naming_keep(struct naming *naming, const uint64_t *files);
 struct naming_options {
 	struct intern *strings; /* that names go into; borrowed */
-	bool no_native;		/* as --no-native, which counts, too */
-	/* As struct symbolizer_sources has it; NULL: modules of the open profiles. */
-	uint32_t (*module)(void *context, uint32_t file);
+	bool no_native;		/* as --no-native; either is enough */
+	/* Numbers the modules of frames; borrowed, and the same one in all calls.  NULL: a frame's
+	 * module is the slot of its file. */
+	struct modules *modules;
 };
-/* A symbolizer of the stacks in the agent's dictionary.  Names in the kernel and in JIT code are as of now.
- * 0 or -ENOMEM. */
+/* Makes a symbolizer for the stacks in the dictionary.  Names in the kernel and in JIT code are
+ * those of now. Returns 0 or -ENOMEM. */
 int naming_begin(struct naming *naming, const struct naming_options *options,
 		 struct symbolizer **ret_symbolizer);
 

@@ -4,14 +4,18 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/sudo_user.h"
 #include "pprof/folded.h"
 #include "pprof/pprof.h"
 #include "store/store.h"
 
-/* Profiles kept for a full disk.  In all, not per kind: a window writes one of each kind, so with one to
- * four of them 24 are whole windows, 6 at least, and none is kept of one kind and lost of another. */
+/* How many profiles are kept while the disk is full, of all kinds together.  A window writes one to
+ * four kinds, so these are whole windows, 6 at least: no window loses one kind and keeps
+ * another. */
 #define WAITING_MAX 24U
+#define WARN_AGAIN_NS (600 * NS_PER_SEC)
 
 struct waiting {
 	const char *kind; /* of the profile: a literal */
@@ -28,14 +32,18 @@ struct output {
 	gid_t gid;
 	struct waiting waiting[WAITING_MAX];
 	size_t waiting_count;
-	uint64_t dropped;
-	bool has_warned;
+	uint64_t dropped, dropped_before; /* dropped_before: when the disk was found full */
+	uint64_t warned_ns;		  /* when a full disk was told last; 0: never */
+	bool has_warned;		  /* that it is full now */
 };
 
 void output_free(struct output *output)
 {
 	if (!output)
 		return;
+	if (output->waiting_count)
+		log_error("'%s' is still full: %zu profiles that waited for room are lost",
+			  output->options->output, output->waiting_count);
 	for (size_t i = 0; i < output->waiting_count; i++)
 		free(output->waiting[i].bytes);
 	store_free(output->store);
@@ -54,24 +62,17 @@ uint64_t output_dropped(const struct output *output)
 	return output->dropped;
 }
 
-static unsigned long number_of(const char *name)
-{
-	const char *text = getenv(name);
-
-	return text && *text ? strtoul(text, NULL, 10) : (unsigned long)-1;
-}
-
 void output_owner(uid_t *ret_uid, gid_t *ret_gid)
 {
-	*ret_uid = (uid_t)number_of("SUDO_UID");
-	*ret_gid = (gid_t)number_of("SUDO_GID");
+	*ret_uid = (uid_t)-1;
+	*ret_gid = (gid_t)-1;
+	(void)sudo_user_ids(ret_uid, ret_gid);
 }
 
 static int explain_open(const char *path, int err)
 {
 	if (err == -EBUSY)
-		log_error("'%s' is being written by another pyprofd; give this one its own --output",
-			  path);
+		log_error("another pyprofd writes to '%s': give this one its own --output", path);
 	else
 		log_error_errno(err, "cannot write to '%s'", path);
 	return err;
@@ -121,30 +122,67 @@ static void drop_oldest(struct output *output)
 		--output->waiting_count * sizeof(output->waiting[0]));
 }
 
+/* Tells it for the first profile, the second, the fourth, ...: what stays full fills no log. */
+static void tell_dropped(const struct output *output)
+{
+	const uint64_t count = output->dropped - output->dropped_before;
+
+	if (!(count & (count - 1)))
+		log_warn("'%s' is still full: the oldest profile (%s) that was kept has been "
+			 "dropped (%lu so far)",
+			 output->options->output, output->waiting[0].kind,
+			 (unsigned long)output->dropped);
+}
+
 static void keep(struct output *output, const struct waiting *profile)
 {
 	if (output->waiting_count == WAITING_MAX) {
 		output->dropped++;
-		log_warn("'%s' is still full: the oldest waiting profile (%s) was given up (%lu so "
-			 "far)",
-			 output->options->output, output->waiting[0].kind,
-			 (unsigned long)output->dropped);
+		tell_dropped(output);
 		drop_oldest(output);
 	}
 	output->waiting[output->waiting_count++] = *profile;
 }
 
+static void tell_full(struct output *output, int err)
+{
+	const uint64_t now_ns = mono_ns();
+
+	if (output->waiting_count)
+		return;
+	output->dropped_before = output->dropped;
+	/* A disk that is full every other window is told now and then. */
+	if (output->warned_ns && now_ns - output->warned_ns < WARN_AGAIN_NS)
+		return;
+	log_warn_errno(err, "cannot write to '%s': profiles are kept in memory and written later",
+		       output->options->output);
+	output->warned_ns = now_ns;
+	output->has_warned = true;
+}
+
+static void tell_room(struct output *output)
+{
+	const uint64_t count = output->dropped - output->dropped_before;
+
+	if (count)
+		log_warn("'%s' can be written again; %lu profiles were dropped meanwhile",
+			 output->options->output, (unsigned long)count);
+	else if (output->has_warned)
+		log_info("'%s' can be written again", output->options->output);
+	output->has_warned = false;
+}
+
 void output_retry(struct output *output)
 {
+	const bool was_waiting = output->waiting_count;
+
 	while (output->waiting_count) {
 		if (write_once(output, &output->waiting[0]))
 			return;
 		drop_oldest(output);
-		if (!output->waiting_count) {
-			log_info("'%s' can be written again", output->options->output);
-			output->has_warned = false;
-		}
 	}
+	if (was_waiting)
+		tell_room(output);
 }
 
 static int encode(const struct output *output, const struct profile *profile, struct waiting *ret)
@@ -180,10 +218,7 @@ int output_write(struct output *output, const struct profile *profile, uint64_t 
 		return 0;
 	}
 	if (!is_last && output->store) {
-		if (!output->has_warned)
-			log_warn_errno(err, "cannot write to '%s'; profiles are kept and tried again",
-				       output->options->output);
-		output->has_warned = true;
+		tell_full(output, err);
 		keep(output, &fresh);
 		return 0;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where profiles go: a store of windows, one file a window and kind, or one file for the one kind that
- * the options allow then.  Profiles that find no room are kept, bounded, and tried again. */
+/* Writes profiles into a store, one file a window and kind, or into one file of the one kind that
+ * the options then allow.  When the disk is full, a bounded number of profiles is kept and tried
+ * again. */
 #ifndef AGENT_OUTPUT_H
 #define AGENT_OUTPUT_H
 
@@ -13,22 +14,24 @@
 #include "profile/profile.h"
 
 struct output;
-/* Opens or checks the place and takes its lock; prints one line when it fails.  0 or -errno. */
+/* Opens the store, or checks the file, and takes its lock; prints one line when that fails.
+ * Returns 0 or -errno. */
 int output_open(const struct options *options, struct output **ret_output);
 void output_free(struct output *output);
 DEFINE_OWNED(struct output, output)
-/* Under sudo a file belongs to who asked for it; -1: to who runs this. */
+/* Returns whom a file will belong to: under sudo the user who called it; -1: the user who runs
+ * pyprofd. */
 void output_owner(uid_t *ret_uid, gid_t *ret_gid);
-/* Whether each window is a profile of its own: a file for each kind, or nothing (--output no). */
+/* Returns whether each window is a profile of its own: a file a kind, or nothing (--output no). */
 bool output_is_store(const struct output *output);
-/* Encodes, and writes under the profile's kind; the profile is not needed afterwards.  A full disk is no
- * error here while the bytes can be kept (a warning is printed once); at the end (is_last) it is.  0 or
- * -errno. */
+/* Encodes a profile and writes it under its kind; the profile is not needed afterwards.  A full
+ * disk is an error only at the end (is_last); before, the bytes are kept and a warning is printed
+ * once, and again for each doubling of the profiles that had to be dropped. Returns 0 or -errno. */
 int output_write(struct output *output, const struct profile *profile, uint64_t start_wall_ns,
 		 uint64_t duration_ns, bool is_last);
-/* Tries again what was kept. */
+/* Tries to write the profiles that were kept. */
 void output_retry(struct output *output);
-/* Profiles given up because too many were waiting. */
+/* Returns how many profiles were dropped because too many were waiting. */
 uint64_t output_dropped(const struct output *output);
 
 #endif

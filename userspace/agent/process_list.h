@@ -13,7 +13,8 @@ struct process_list {
 	size_t count, capacity;
 };
 
-/* One that was added lately is not added twice.  0; -ENOSPC: too many; -ENOMEM. */
+/* Adds a process, unless it is one of the last eight.  Returns 0; -ENOSPC: there are too many;
+ * -ENOMEM. */
 int process_list_add(struct process_list *list, struct pp_process_id id);
 
 #endif

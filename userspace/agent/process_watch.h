@@ -1,41 +1,70 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes come, change and go: what the kernel side and the side-band tell of them, into the tables of
- * processes and images. */
+/* Follows processes as they start, change and end: takes what the kernel side and the side-band
+ * report into the tables of processes and process contexts. */
 #ifndef AGENT_PROCESS_WATCH_H
 #define AGENT_PROCESS_WATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <pyprofd/process.h>
 
-struct agent;
-struct pp_event;
+struct context_table;
+struct kernel_side;
+struct options;
 struct process;
+struct process_table;
+struct process_watch;
+struct ring;
+struct sideband;
+struct slice;
+struct target_filter;
+
+/* All is borrowed. */
+struct process_watch_sources {
+	const struct options *options;
+	struct kernel_side *kernel;
+	struct context_table *contexts;
+	struct process_table *processes;
+	struct sideband *sideband;
+	const struct target_filter *filter; /* NULL: all processes are profiled */
+	uint32_t online_cpus;		    /* when the maps were made */
+	/* A process matches the filter that did not before: its threads may sleep already. */
+	void (*on_match)(void *context);
+	void *context;
+};
+/* Opens the events ring.  Returns 0 or -errno. */
+int process_watch_new(const struct process_watch_sources *sources,
+		      struct process_watch **ret_watch);
+/* Also releases all process contexts. */
+void process_watch_free(struct process_watch *watch);
 
 /* Reads /proc; the kernel side is attached already. */
-int process_watch_start(struct agent *agent);
-/* Takes what the events ring and the side-band hold and publishes what changed. */
-int process_watch_follow(struct agent *agent);
-/* Of the events ring; context: the agent. */
-void process_watch_on_event(void *context, const struct pp_event *event);
-/* Self-tests that could not be made yet; a rescan when records were lost. */
-void process_watch_tick(struct agent *agent);
-/* CPUs that came or went. */
-void process_watch_follow_cpus(struct agent *agent);
-void process_watch_release(struct agent *agent);
-/* Makes a process that only a sample has shown known; NULL when it is gone. */
-struct process *process_watch_find(struct agent *agent, struct pp_process_id id);
-/* Publishes its mappings, and looks whether its interpreter can be read.  0 or -errno. */
-int process_watch_publish(struct agent *agent, struct process *process);
-/* Whom a counter is of. */
-struct who {
-	struct process *process;       /* NULL: a kernel thread, or gone before anybody could look */
-	char comm[PP_COMM_BYTES + 1];  /* the process', else the thread's; "": not known */
-};
-/* Its details are read from /proc here, if they were not yet: once a process. */
-void process_watch_who(struct agent *agent, struct pp_process_id id, uint32_t tid,
-		       struct who *ret_who);
-/* What /proc tells of a process; nothing, if it was read or the process has ended. */
-void process_watch_read_details(struct agent *agent, struct process *process);
+int process_watch_start(struct process_watch *watch);
+/* The events ring: readable when process_watch_follow() has something to do, and so is the
+ * side-band. */
+const struct ring *process_watch_ring(const struct process_watch *watch);
+/* Takes in what the events ring and the side-band hold.  What changed is queued, to be published.
+ * Returns 0 or -errno. */
+int process_watch_take_in(struct process_watch *watch);
+/* Takes in, and publishes for a slice of time, so that the loop serves all others in between.
+ * Returns 0 or -errno. */
+int process_watch_follow(struct process_watch *watch);
+/* Returns whether a call of process_watch_follow() would go on publishing. */
+bool process_watch_has_more(const struct process_watch *watch);
+/* Queues the processes whose self-tests could not be made yet, and reads /proc when records were
+ * lost. */
+void process_watch_tick(struct process_watch *watch);
+/* A record was lost: the next tick reads /proc. */
+void process_watch_want_rescan(struct process_watch *watch);
+/* Follows CPUs that went online or offline. */
+void process_watch_follow_cpus(struct process_watch *watch);
+/* Makes a process known that only a sample has shown, and publishes it before its turn in the
+ * queue, as far as a slice of time allows.  Returns NULL when it is gone. */
+struct process *process_watch_find(struct process_watch *watch, struct pp_process_id id);
+/* Publishes a process's mappings, and tests whether its interpreter can be read.  slice may be
+ * NULL.  Returns 0; -EAGAIN: the slice is over, and the next call goes on there; -errno. */
+int process_watch_publish(struct process_watch *watch, struct process *process,
+			  const struct slice *slice);
 
 #endif

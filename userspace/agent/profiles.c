@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "profile/writer.h"
 #include "version.h"
 
 struct feed {
@@ -62,16 +63,17 @@ static int open_one(struct profiles *profiles, const struct options *options,
 		    struct intern *strings, enum pp_profile kind, uint64_t start_wall_ns)
 {
 	struct profile_options profile = profiles_options(options, kind);
-	char host[64] = "", comment[160];
+	struct profile_writer writer = {.version = PYPROFD_VERSION, .hz = options->hz};
+	char comment[WRITER_TEXT_BYTES];
 	int err;
 
 	profile.start_wall_ns = start_wall_ns;
 	err = profile_new(&profile, strings, &profiles->profile[kind]);
 	if (err)
 		return err;
-	gethostname(host, sizeof(host) - 1);
-	snprintf(comment, sizeof(comment), "pyprofd %s %s %uHz host=%s", PYPROFD_VERSION,
-		 profile.kind, options->hz, host);
+	gethostname(writer.host, sizeof(writer.host) - 1);
+	snprintf(writer.kind, sizeof(writer.kind), "%s", profile.kind);
+	profile_writer_format(&writer, comment);
 	return profile_add_comment(profiles->profile[kind], comment);
 }
 

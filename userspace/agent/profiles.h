@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The profiles of one window, one a kind: include/pyprofd/kinds.h says which counters go into which. */
+/* Holds the profiles of one window, one a kind; include/pyprofd/kinds.h says which counters go into
+ * which. */
 #ifndef AGENT_PROFILES_H
 #define AGENT_PROFILES_H
 
@@ -19,24 +20,25 @@ struct profiles {
 	bool is_open;
 };
 
-/* Bits 1 << enum pp_profile: which kinds the options ask for. */
+/* Returns which kinds the options ask for: bits 1 << enum pp_profile. */
 uint32_t profiles_kinds(const struct options *options);
-/* What a profile of that kind has under these options; without times. */
+/* Returns what a profile of that kind has under these options, without times. */
 struct profile_options profiles_options(const struct options *options, enum pp_profile kind);
-/* All kinds that the options ask for, empty. */
+/* Opens an empty profile of each kind that the options ask for.  Returns 0 or -ENOMEM. */
 int profiles_open(struct profiles *profiles, const struct options *options,
 		  struct intern *strings, uint64_t start_wall_ns);
-/* ... and of these only: bits as of profiles_kinds(). */
+/* Opens only those that are also in `wanted`: bits as of profiles_kinds(). */
 int profiles_open_some(struct profiles *profiles, const struct options *options, uint32_t wanted,
 		       struct intern *strings, uint64_t start_wall_ns);
 void profiles_close(struct profiles *profiles); /* safe on a zeroed one */
 
-/* One of them: they have the same modules.  NULL: none is open. */
+/* Returns one of the profiles, which all have the same modules; NULL: none is open. */
 const struct profile *profiles_any(const struct profiles *profiles);
-/* The same index in each. */
+/* Adds a module to each profile, under the same index. */
 int profiles_add_module(struct profiles *profiles, const struct module *module,
 			uint32_t *ret_index);
-/* Adds one counter to the profiles that its kind feeds; sample has frames and labels, its values are set here. */
+/* Adds one counter to the profiles that its kind feeds.  sample has frames and labels; its values
+ * are set here.  Returns 0 or -ENOMEM. */
 int profiles_add(struct profiles *profiles, const struct pp_count_key *key,
 		 const struct pp_count *count, struct profile_sample *sample);
 int profiles_add_comment(struct profiles *profiles, const char *comment);

@@ -79,7 +79,7 @@ uint64_t summary_lost(const struct summary *summary)
 	return lost;
 }
 
-/* Rounded down, that 100.0 means all of them. */
+/* The share is rounded down, so that 100.0 means all of them. */
 static void add_complete(struct line *line, const struct summary *summary)
 {
 	uint64_t complete = summary_complete(summary), all = summary->samples;
@@ -123,7 +123,7 @@ void progress_format(const struct summary *summary, unsigned int columns, char *
 		line_add(&line, "  ");
 		add_complete(&line, summary);
 	}
-	/* All of it is ASCII: bytes are columns. */
+	/* The text is ASCII, so bytes are columns. */
 	if (columns && columns < line.used)
 		text[columns] = '\0';
 }
@@ -179,7 +179,7 @@ static void add_lost(struct line *line, const struct summary *summary)
 	}
 	if (start != first)
 		line_add(line, ")");
-	/* What cost no sample, but a name or a second try. */
+	/* Losses that cost no sample, but a name or a second try. */
 	start = ", also ";
 	for (unsigned int i = 0; i < PP_LOSS_COUNT; i++) {
 		if (!is_sample_loss(i))
@@ -187,8 +187,9 @@ static void add_lost(struct line *line, const struct summary *summary)
 	}
 }
 
-/* A sample that was due while a hypervisor had the CPU comes late and counts; the scheduler does not
- * give that time to the program.  Beyond half a percent of one CPU people would see it. */
+/* A sample that was due while a hypervisor had the CPU comes late and still counts, but the
+ * scheduler does not give that time to the program.  From half a percent of one CPU on the
+ * difference shows. */
 static void add_steal(struct line *line, const struct summary *summary)
 {
 	uint64_t now_ns = summary->host_steal_ns, start_ns = summary->host_steal_start_ns;
@@ -199,7 +200,7 @@ static void add_steal(struct line *line, const struct summary *summary)
 			 (double)(now_ns - start_ns) / (double)NS_PER_SEC);
 }
 
-/* They are in the sums; where the time went is not known. */
+/* This time is in the sums, but where it was spent is not known. */
 static void add_coarse(struct line *line, const struct summary *summary)
 {
 	const double cpu_s = (double)summary->coarse_cpu_ns / (double)NS_PER_SEC;
@@ -300,7 +301,7 @@ void progress_clear(struct progress *progress)
 	fputs(ERASE_LINE, progress->stream);
 	fflush(progress->stream);
 	progress->is_on_screen = false;
-	/* Comes back at the next update. */
+	/* The line comes back at the next update. */
 	progress->next_ns = 0;
 }
 

@@ -35,6 +35,7 @@ struct summary {
 	uint64_t own_cpu_ns;	/* of all threads of this process */
 	uint64_t own_rss_bytes; /* resident */
 	uint64_t own_map_bytes; /* kernel maps */
+	uint64_t loop_stall_max_ns; /* longest turn of the loop since facts were written */
 	/* Of all CPUs, since boot; as of the last window_facts_add(). */
 	uint64_t host_busy_ns;
 	uint64_t host_steal_ns;	      /* what a hypervisor took; part of the former */
@@ -49,8 +50,8 @@ uint64_t summary_lost(const struct summary *summary);
 /* One line without a newline, cut to `columns` (0: as long as it gets).
  * "12s  34 processes  1,188 samples  0 lost  99.8 % complete" */
 void progress_format(const struct summary *summary, unsigned int columns, char *line, size_t size);
-/* "60.0 s: 11,880 samples of 34 processes, 99.8 % complete (truncated: 12 no_info), 3 lost
- * (3 counts_full), also 1 ring_full; own CPU 0.21 % of one core, memory 31.4 MiB + 12.0 MiB of maps"
+/* "60.0 s: 11,880 samples of 34 processes, 99.8 % complete (truncated: 12 no_info), 3 lost (3
+ * counts_full), also 1 ring_full; own CPU 0.21 % of one core, memory 31.4 MiB + 12.0 MiB of maps"
  * and "; the hypervisor took 1.9 s of CPU time (steal)" where that can be seen in the samples. */
 void summary_format(const struct summary *summary, char *line, size_t size);
 
@@ -63,7 +64,8 @@ struct progress {
 void progress_init(struct progress *progress, FILE *stream, bool quiet);
 /* Rewrites the line about once a second; call it as often as you like. */
 void progress_update(struct progress *progress, const struct summary *summary, uint64_t now_ns);
-/* Takes the line off the screen: before any other line is printed there, and at the end. */
+/* Takes the line off the screen.  Call it before any other line is printed there, and at the
+ * end. */
 void progress_clear(struct progress *progress);
 /* Clears, then prints the closing line (not when quiet was asked for). */
 void progress_finish(struct progress *progress, const struct summary *summary, bool quiet);

@@ -7,12 +7,12 @@
 
 #include <uthash.h>
 
-#include "agent/agent.h"
 #include "agent/naming.h"
 #include "agent/switch_frames.h"
+#include "drain/dictionary.h"
 #include "symbolize/symbolizer.h"
 
-#define STACKS_MAX 32768U	   /* then all are named anew */
+#define STACKS_MAX 32768U	   /* beyond it all are forgotten and named again */
 #define TEXT_BYTES_MAX (16U << 20) /* of all texts; later stacks have their function only */
 
 struct stack_key {
@@ -22,27 +22,24 @@ struct stack_key {
 struct stack_entry {
 	struct stack_key key;
 	UT_hash_handle hh;
-	struct stack_entry *next; /* of those to be named */
+	struct stack_entry *next; /* in the list of stacks to be named */
 	struct pp_process_id id;
 	bool is_lost;
 	struct stack_text text;
 };
 
 struct stack_texts {
-	struct agent *agent;
-	struct intern *strings;
-	unsigned int max_frames;
+	struct stack_texts_sources sources;
 	struct stack_entry *entry, *noted;
 };
 
-int stack_texts_new(struct agent *agent, struct intern *strings, unsigned int max_frames,
-		    struct stack_texts **ret_texts)
+int stack_texts_new(const struct stack_texts_sources *sources, struct stack_texts **ret_texts)
 {
 	struct stack_texts *texts = calloc(1, sizeof(*texts));
 
 	if (!texts)
 		return -ENOMEM;
-	*texts = (struct stack_texts){.agent = agent, .strings = strings, .max_frames = max_frames};
+	texts->sources = *sources;
 	*ret_texts = texts;
 	return 0;
 }
@@ -121,7 +118,7 @@ struct stack_text stack_texts_find(const struct stack_texts *texts, uint64_t use
 
 static const char *text_of(const struct stack_texts *texts, uint32_t id)
 {
-	return intern_get(texts->strings, id, NULL);
+	return intern_get(texts->sources.strings, id, NULL);
 }
 
 static void print_frame(FILE *out, const struct stack_texts *texts, const struct frame *frame)
@@ -139,7 +136,8 @@ static int print_stack(struct stack_texts *texts, const struct frame *frame, siz
 		       uint32_t *ret_text)
 {
 	OWNED_MEM char *text = NULL;
-	size_t size = 0, shown = count < texts->max_frames ? count : texts->max_frames;
+	size_t size = 0,
+	       shown = count < texts->sources.max_frames ? count : texts->sources.max_frames;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
@@ -152,22 +150,23 @@ static int print_stack(struct stack_texts *texts, const struct frame *frame, siz
 		fprintf(out, " < ... %zu more", count - shown);
 	if (fclose(out))
 		return -ENOMEM;
-	return intern_bytes(texts->strings, text, size, ret_text);
+	return intern_bytes(texts->sources.strings, text, size, ret_text);
 }
 
-/* The kernel's way off the CPU says no more than the reason of the wait. */
+/* The kernel's frames at a switch say no more than the reason of the wait.  Returns how many to
+ * leave out. */
 static size_t skip_switch(const struct stack_texts *texts, const struct frame *frame, size_t count)
 {
 	size_t i = 0;
 
-	if (!switch_frames_find(texts->strings, frame, count, &i))
+	if (!switch_frames_find(texts->sources.strings, frame, count, &i))
 		return 0;
 	while (i < count && frame[i].kind == FRAME_KERNEL)
 		i++;
 	return i < count ? i : 0;
 }
 
-/* The innermost Python function; else the innermost one of the program; else the kernel's. */
+/* Returns the innermost Python frame; else the innermost one of the program; else the kernel's. */
 static const struct frame *innermost(const struct frame *frame, size_t count)
 {
 	const struct frame *user = NULL;
@@ -184,7 +183,7 @@ static const struct frame *innermost(const struct frame *frame, size_t count)
 static int name_stack(struct stack_texts *texts, struct symbolizer *symbolizer,
 		      struct stack_entry *entry)
 {
-	const struct dictionary *dictionary = texts->agent->dictionary;
+	const struct dictionary *dictionary = texts->sources.dictionary;
 	const struct dict_stack *user = dictionary_find_stack(dictionary, entry->key.user);
 	const struct frame *frame;
 	size_t count, skipped;
@@ -192,33 +191,25 @@ static int name_stack(struct stack_texts *texts, struct symbolizer *symbolizer,
 				   dictionary_find_kernel(dictionary, entry->key.kernel), &frame,
 				   &count);
 
-	/* Lost: another wait at this place may bring it again. */
+	/* Another wait may bring a lost stack again. */
 	entry->is_lost = entry->key.user && !user;
 	if (err || !count || entry->is_lost)
 		return err;
 	entry->text.function = innermost(frame, count)->name;
 	entry->text.is_python = innermost(frame, count)->kind == FRAME_PYTHON;
 	skipped = skip_switch(texts, frame, count);
-	if (skipped == count || intern_bytes_used(texts->strings) > TEXT_BYTES_MAX)
+	if (skipped == count || intern_bytes_used(texts->sources.strings) > TEXT_BYTES_MAX)
 		return 0;
 	return print_stack(texts, frame + skipped, count - skipped, &entry->text.text);
 }
 
 /* ---- names ---- */
 
-/* Modules are the profiles'. */
-static uint32_t no_module(void *context, uint32_t file)
-{
-	(void)context;
-	(void)file;
-	return 0;
-}
-
 static int name_noted(struct stack_texts *texts)
 {
 	OWNED(symbolizer) struct symbolizer *symbolizer = NULL;
-	const struct naming_options options = {.strings = texts->strings, .module = no_module};
-	int err = naming_begin(texts->agent->naming, &options, &symbolizer);
+	const struct naming_options options = {.strings = texts->sources.strings};
+	int err = naming_begin(texts->sources.naming, &options, &symbolizer);
 
 	for (struct stack_entry *entry = texts->noted; entry && !err; entry = entry->next)
 		err = symbolizer_note_hash(symbolizer, entry->key.user);

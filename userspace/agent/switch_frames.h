@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A stack taken at a context switch begins with the frames of the tracepoint and the scheduler, which say no
- * more than that the thread left the CPU. */
+/* Finds the frames of the tracepoint and the scheduler at the leaf of a stack that was taken at a
+ * context switch.  They say no more than that the thread switched out. */
 #ifndef AGENT_SWITCH_FRAMES_H
 #define AGENT_SWITCH_FRAMES_H
 
@@ -11,10 +11,10 @@ struct frame;
 struct intern;
 struct profile_sample;
 
-/* Where __schedule() is among the first frames, leaf first.  False: it is not. */
+/* Finds __schedule() among the first frames, leaf first.  Returns false when it is not there. */
 bool switch_frames_find(const struct intern *strings, const struct frame *frame, size_t count,
 			size_t *ret_at);
-/* Leaves the frames above __schedule() out. */
+/* Leaves out the frames above __schedule(). */
 void switch_frames_drop(const struct intern *strings, struct profile_sample *sample);
 
 #endif

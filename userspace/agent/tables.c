@@ -1,23 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel's tables of counters: each window begins with empty ones, and goes on with empty ones when one
- * is half full (include/pyprofd/table.h). */
+/* Each window begins with empty tables, and gets empty ones again when one of them is half full
+ * (include/pyprofd/table.h). */
 #include "agent/tables.h"
 
+#include <stdatomic.h>
 #include <time.h>
 
-#include "agent/agent.h"
+#include "attach/kernel_side.h"
+#include "base/cleanup.h"
+#include "drain/thread_slots.h"
 
-/* The tables that the kernel side writes to now. */
-static uint32_t open_number(const struct agent *agent)
+void tables_release(struct tables *tables)
 {
-	return kernel_side_config(agent->kernel)->table[agent->window & 1];
+	counts_release(&tables->counts);
+	wakes_release(&tables->wakes);
 }
 
-uint32_t tables_swap_for_next(struct agent *agent)
+/* The number of the tables that the kernel side writes to now. */
+static uint32_t open_number(const struct tables *tables)
 {
-	const uint32_t number = open_number(agent);
+	return kernel_side_config(tables->kernel)->table[tables->window & 1];
+}
 
-	kernel_side_config(agent->kernel)->table[(agent->window + 1) & 1] = number + 1;
+void tables_start(const struct tables *tables, uint64_t started_ns)
+{
+	thread_slots_open(kernel_side_config(tables->kernel), tables->window, started_ns);
+}
+
+uint32_t tables_begin_window(struct tables *tables, uint64_t ended_ns)
+{
+	volatile struct pp_config *config = kernel_side_config(tables->kernel);
+	const uint32_t number = open_number(tables);
+
+	tables->window++;
+	config->table[tables->window & 1] = number + 1;
+	config->window_start_ns[tables->window & 1] = ended_ns;
+	/* The kernel side finds both by the window's number, so they are written before it. */
+	atomic_thread_fence(memory_order_release);
+	config->window = tables->window;
 	return number;
 }
 
@@ -28,17 +48,30 @@ void tables_settle(void)
 	nanosleep(&settle, NULL);
 }
 
-int tables_drain(struct agent *agent, uint32_t number, struct counts *counts, struct wakes *wakes)
+void tables_take(struct tables *tables, struct counts *ret_counts, struct wakes *ret_wakes)
+{
+	*ret_counts = tables->counts;
+	tables->counts = (struct counts){};
+	*ret_wakes = tables->wakes;
+	tables->wakes = (struct wakes){};
+}
+
+void tables_end_slots(const struct tables *tables, uint32_t window)
+{
+	kernel_side_config(tables->kernel)->slots_read = window;
+}
+
+int tables_drain(struct tables *tables, uint32_t number, struct counts *counts, struct wakes *wakes)
 {
 	static const enum pp_table counted[] = {PP_TABLE_SAMPLES, PP_TABLE_WAITS, PP_TABLE_COARSE};
-	const struct kernel_side *kernel = agent->kernel;
+	const struct kernel_side *kernel = tables->kernel;
 	int err = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(counted) && !err; i++)
 		err = counts_drain(kernel_side_table(kernel, counted[i], number), counts);
 	if (!err)
 		err = counts_drain_rest(kernel_side_rest(kernel), number, counts);
-	if (!err && agent->options->wakers)
+	if (!err && tables->has_wakers)
 		err = wakes_drain(kernel_side_table(kernel, PP_TABLE_WAKES, number), wakes, counts);
 	for (unsigned int table = 0; table < PP_TABLE_COUNT && !err; table++) {
 		volatile struct pp_fill *fill =
@@ -50,11 +83,11 @@ int tables_drain(struct agent *agent, uint32_t number, struct counts *counts, st
 	return err;
 }
 
-static bool is_half_full(const struct agent *agent, uint32_t number)
+static bool is_half_full(const struct tables *tables, uint32_t number)
 {
 	for (unsigned int table = 0; table < PP_TABLE_COUNT; table++) {
 		const volatile struct pp_fill *fill =
-			kernel_side_fill(agent->kernel, (enum pp_table)table, number);
+			kernel_side_fill(tables->kernel, (enum pp_table)table, number);
 
 		if (fill->half && fill->rows >= fill->half)
 			return true;
@@ -62,14 +95,14 @@ static bool is_half_full(const struct agent *agent, uint32_t number)
 	return false;
 }
 
-int tables_relieve(struct agent *agent)
+int tables_relieve(struct tables *tables)
 {
-	const uint32_t number = open_number(agent);
+	const uint32_t number = open_number(tables);
 
-	if (!is_half_full(agent, number))
+	if (!is_half_full(tables, number))
 		return 0;
-	kernel_side_config(agent->kernel)->table[agent->window & 1] = number + 1;
-	agent->summary.early_swaps++;
+	kernel_side_config(tables->kernel)->table[tables->window & 1] = number + 1;
+	tables->early_swaps++;
 	tables_settle();
-	return tables_drain(agent, number, &agent->finished, &agent->woken);
+	return tables_drain(tables, number, &tables->counts, &tables->wakes);
 }

@@ -1,22 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When the kernel side's tables of counters are swapped, and what they held. */
+/* Swaps the kernel side's tables of counters, and empties the closed ones. */
 #ifndef AGENT_TABLES_H
 #define AGENT_TABLES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-struct agent;
-struct counts;
-struct wakes;
+#include "drain/counts.h"
+#include "drain/wakes.h"
 
-/* Sets the tables that the next window begins with; returns the number of those that are closed by it. */
-uint32_t tables_swap_for_next(struct agent *agent);
-void tables_settle(void); /* until nobody writes to closed ones any more */
-/* Empties closed tables.  0; -ENOMEM; -errno. */
-int tables_drain(struct agent *agent, uint32_t number, struct counts *counts, struct wakes *wakes);
-/* Counters named between two looks at the tables that are filled meanwhile. */
+struct kernel_side;
+
+struct tables {
+	struct kernel_side *kernel; /* borrowed */
+	bool has_wakers;	    /* --wakers: there is a table of wake-ups, too */
+	uint32_t window;	    /* number of the open window */
+	uint64_t early_swaps;	    /* of tables that were half full before their window ended */
+	/* What the open window has counted outside of the kernel's open tables; owned. */
+	struct counts counts;
+	struct wakes wakes;
+};
+void tables_release(struct tables *tables);
+
+/* Begins the first window: nothing lies before it. */
+void tables_start(const struct tables *tables, uint64_t started_ns);
+/* Ends the open window at ended_ns and begins the next one, which counts into empty tables.
+ * Returns the number of the tables that are closed by this. */
+uint32_t tables_begin_window(struct tables *tables, uint64_t ended_ns);
+/* Waits until nobody writes to closed tables any more. */
+void tables_settle(void);
+/* Hands over what the window counted outside of the tables; the caller releases both. */
+void tables_take(struct tables *tables, struct counts *ret_counts, struct wakes *ret_wakes);
+/* Tells the kernel side that all slots of threads were read for a window: what a slot gives up from
+ * now on belongs to the next one. */
+void tables_end_slots(const struct tables *tables, uint32_t window);
+/* Empties closed tables into counts and wakes.  Returns 0; -ENOMEM; -errno. */
+int tables_drain(struct tables *tables, uint32_t number, struct counts *counts,
+		 struct wakes *wakes);
+/* How many counters are named between two calls of tables_relieve(): tables fill meanwhile. */
 #define NAMED_AT_ONCE 256U
-/* Call it often: when an open table is half full, the window goes on with empty ones.  0; -ENOMEM; -errno. */
-int tables_relieve(struct agent *agent);
+/* Swaps and empties the open tables if one of them is half full.  Call it often.  Returns 0;
+ * -ENOMEM; -errno. */
+int tables_relieve(struct tables *tables);
 
 #endif

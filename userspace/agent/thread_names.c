@@ -7,59 +7,66 @@
 
 #include <uthash.h>
 
-#include "agent/agent.h"
-#include "agent/process_watch.h"
+#include "agent/process_list.h"
+#include "agent/who.h"
+#include "attach/context_table.h"
+#include "attach/file_table.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/slice.h"
 #include "discover/proc_scan.h"
+#include "discover/process_table.h"
 #include "python/python_process.h"
 
 #define WANTED_MAX 256U
-/* Reading one process's names costs about 0.1 ms and 30 us a thread: again after a second, then half
- * as often each time, until a thread without a name shows up.  Between the first looks and the last
- * step it is enough that the threads are the same: threads are named when they start, and a thread
- * that is renamed later is found within 64 s. */
+/* Reading the names of one process costs about 0.1 ms, and 30 us a thread.  They are read again
+ * after a second, then half as often each time, until a thread without a name shows up.  In
+ * between, names are kept while the threads are the same: threads are named when they start.  A
+ * thread that is renamed later is found within 64 s. */
 #define REREAD_FIRST_NS NS_PER_SEC
 #define REREAD_SETTLED_NS (2 * NS_PER_SEC)
 #define REREAD_LAST_NS (64 * NS_PER_SEC)
 #define READ_KEEP_NS (2 * REREAD_LAST_NS)
 #define NAMES_MAX 65536U
+#define NAMES_NS (40 * NS_PER_MS) /* of one tick */
 #define TASKS_MAX 1024U /* of one process in a pid namespace; later ones keep the kernel's name */
 
 struct thread_name {
 	struct pp_thread_key key; /* pad is 0 */
 	uint64_t seen_ns;
-	uint32_t look; /* that gave the name: of struct names_read */
-	struct pp_thread_key inner_key; /* as in its own pid namespace; tid 0: not known, or the host's */
+	uint32_t look; /* number of the look that gave the name (struct names_read) */
+	/* In its own pid namespace; tid 0: unknown, or the same as the host's. */
+	struct pp_thread_key inner_key;
 	UT_hash_handle hh, hh_inner;
 	bool is_python;
 	char name[64];
 };
 
-/* When a process's names were read last, and what the next look may know. */
+/* When the names of a process were read last, and what the next look may start from. */
 struct names_read {
 	struct pp_process_id id;
 	uint64_t read_ns, wait_ns;
-	uint32_t look; /* the last that read names; later ones found the same threads */
+	/* Number of the last look that read names; later ones found the same threads. */
+	uint32_t look;
 	struct python_names_hint hint;
 	UT_hash_handle hh;
 };
 
 struct thread_names {
-	struct agent *agent;
+	struct process_table *processes;
 	struct thread_name *name, *by_inner;
 	struct names_read *read;
-	uint32_t looks; /* of all processes */
+	uint32_t looks; /* at all processes */
 	struct process_list wanted;
 };
 
-int thread_names_new(struct agent *agent, struct thread_names **ret_names)
+int thread_names_new(struct process_table *processes, struct thread_names **ret_names)
 {
 	struct thread_names *names = calloc(1, sizeof(*names));
 
 	if (!names)
 		return -ENOMEM;
-	names->agent = agent;
+	names->processes = processes;
 	*ret_names = names;
 	return 0;
 }
@@ -79,7 +86,8 @@ static struct names_read *read_find(const struct thread_names *names, struct pp_
 	return read;
 }
 
-/* Names of threads that were there at the last look at their process stay as long as that counts. */
+/* Whether the last look at its process found the thread: then its name is kept as long as that look
+ * counts. */
 static bool is_listed(const struct thread_names *names, const struct thread_name *name)
 {
 	const struct names_read *read = name->is_python ? read_find(names, name->key.id) : NULL;
@@ -100,7 +108,7 @@ static void expire_reads(struct thread_names *names, uint64_t before_ns)
 	struct names_read *read, *next;
 
 	HASH_ITER (hh, names->read, read, next) {
-		struct process *process = process_table_find(names->agent->processes, read->id);
+		struct process *process = process_table_find(names->processes, read->id);
 		bool is_alive = process && !process->exit_ns;
 
 		if (read->read_ns + (is_alive ? READ_KEEP_NS : 0) < before_ns)
@@ -162,7 +170,7 @@ static struct thread_name *name_get(struct thread_names *names, struct pp_proces
 	return name;
 }
 
-/* Threads by their numbers inside and outside of the process's pid namespace. */
+/* The ids of a process's threads inside and outside of its pid namespace. */
 struct tid_map {
 	uint32_t inner[TASKS_MAX], host[TASKS_MAX];
 	size_t count;
@@ -199,7 +207,7 @@ static uint32_t host_tid(const struct process *process, const struct tid_map *ma
 	return 0;
 }
 
-/* Of a thread in a pid namespace: so that it is found by the number that it knows itself. */
+/* Lets a thread in a pid namespace be found by the id that it has there. */
 static void set_inner_tid(struct thread_names *names, struct thread_name *name, uint32_t inner)
 {
 	struct thread_name *other;
@@ -210,7 +218,7 @@ static void set_inner_tid(struct thread_names *names, struct thread_name *name, 
 		HASH_DELETE(hh_inner, names->by_inner, name);
 	name->inner_key = (struct pp_thread_key){.id = name->key.id, .tid = inner};
 	HASH_FIND(hh_inner, names->by_inner, &name->inner_key, sizeof(name->inner_key), other);
-	if (other) { /* it has ended: its number is used again */
+	if (other) { /* the other thread has ended: its id is used again */
 		HASH_DELETE(hh_inner, names->by_inner, other);
 		other->inner_key.tid = 0;
 	}
@@ -220,7 +228,7 @@ static void set_inner_tid(struct thread_names *names, struct thread_name *name, 
 static void read_process(struct thread_names *names, struct process *process,
 			 struct names_read *read)
 {
-	struct process_python *python = image_table_python(process);
+	struct process_python *python = context_table_python(process);
 	OWNED_MEM struct python_thread_name *name = NULL;
 	OWNED_MEM struct tid_map *map = malloc(sizeof(*map));
 	size_t count = 0;
@@ -250,17 +258,21 @@ static void read_process(struct thread_names *names, struct process *process,
 	}
 }
 
+/* Reads until the slice is over; the others are read with the next tick. */
 void thread_names_tick(struct thread_names *names)
 {
-	for (size_t i = 0; i < names->wanted.count; i++) {
-		struct pp_process_id id = names->wanted.id[i];
-		struct process *process = process_table_find(names->agent->processes, id);
+	const struct slice slice = slice_begin(NAMES_NS);
+	size_t done = 0;
+
+	for (; done < names->wanted.count && (!done || !slice_is_over(&slice)); done++) {
+		struct pp_process_id id = names->wanted.id[done];
+		struct process *process = process_table_find(names->processes, id);
 		struct names_read *read = read_find(names, id);
 
 		if (!process || process->exit_ns)
 			continue;
-		/* Whether its threads' numbers are those of a pid namespace. */
-		process_watch_read_details(names->agent, process);
+		/* The details say whether the process is in a pid namespace of its own. */
+		who_read_details(names->processes, process);
 		if (!read) {
 			read = calloc(1, sizeof(*read));
 			if (!read)
@@ -276,10 +288,12 @@ void thread_names_tick(struct thread_names *names)
 			read->wait_ns > REREAD_SETTLED_NS && read->wait_ns < REREAD_LAST_NS;
 		read_process(names, process, read);
 	}
-	names->wanted.count = 0;
+	names->wanted.count -= done;
+	memmove(names->wanted.id, names->wanted.id + done,
+		names->wanted.count * sizeof(*names->wanted.id));
 }
 
-/* A thread came that was not there when the names were read. */
+/* A thread showed up that did not exist when the names were read. */
 static void read_again(struct thread_names *names, struct pp_process_id id)
 {
 	struct names_read *read = read_find(names, id);

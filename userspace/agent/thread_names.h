@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of threads, kept past their ends. */
+/* Names threads, also those that have ended. */
 #ifndef AGENT_THREAD_NAMES_H
 #define AGENT_THREAD_NAMES_H
 
@@ -7,21 +7,25 @@
 
 #include <pyprofd/process.h>
 
-struct agent;
 struct process;
+struct process_table;
 struct thread_names;
 
-int thread_names_new(struct agent *agent, struct thread_names **ret_names);
+/* The table is borrowed.  Returns 0 or -ENOMEM. */
+int thread_names_new(struct process_table *processes, struct thread_names **ret_names);
 void thread_names_free(struct thread_names *names);
-/* A Python stack of this process was seen: its names will be read soon. */
+/* A Python stack of this process was seen: the names of its threads are read in the next tick, if
+ * they may have changed. */
 void thread_names_want(struct thread_names *names, struct pp_process_id id);
 void thread_names_tick(struct thread_names *names);
-/* Never NULL: the name given in Python, else the kernel's, else "". */
+/* Returns the name given in Python, else the kernel's, else ""; never NULL. */
 const char *thread_names_get(struct thread_names *names, const struct process *process,
 			     uint32_t tid);
-/* Of a Python thread by the number that it has in its own pid namespace; 0: not known. */
+/* Returns the host's id of a Python thread whose id inside its own pid namespace is `inner`; 0:
+ * unknown. */
 uint32_t thread_names_host_tid(const struct thread_names *names, const struct process *process,
 			       uint32_t inner);
+/* Forgets threads that nobody asked about since before_ns. */
 void thread_names_expire(struct thread_names *names, uint64_t before_ns);
 
 #endif

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --timeline: records wait here until the stacks that they name are described and named, a few times a
- * second; then they go through the lanes into the file. */
+/* --timeline: records wait here until the stacks that they name are sent and named, a few
+ * times a second; then they go through the lanes into the file. */
 #include "agent/timeline.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
-#include "agent/agent.h"
+#include "agent/output.h"
 #include "agent/process_watch.h"
 #include "agent/stack_texts.h"
 #include "agent/thread_names.h"
+#include "attach/kernel_side.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "discover/process_table.h"
+#include "drain/ring.h"
 #include "drain/thread_slots.h"
+#include "options/options.h"
 #include "timeline/lanes.h"
 
 #define RECORDS_MAX 131072U
@@ -22,7 +26,7 @@
 #define FRAMES_INLINE 16U
 
 struct timeline {
-	struct agent *agent;
+	struct timeline_sources sources;
 	struct ring *ring;
 	struct intern *strings;
 	struct stack_texts *texts;
@@ -74,18 +78,18 @@ static void find_names(void *context, struct pp_process_id id, uint32_t tid,
 		       const char **ret_process_name, const char **ret_thread_name)
 {
 	struct timeline *timeline = context;
-	struct agent *agent = timeline->agent;
-	const struct process *process = process_table_find_or_tgid(agent->processes, id);
+	const struct timeline_sources *sources = &timeline->sources;
+	const struct process *process = process_table_find_or_tgid(sources->processes, id);
 
 	if (!process)
 		return;
 	*ret_process_name = process->comm; /* its last byte is 0: decode_event() */
-	*ret_thread_name = thread_names_get(agent->thread_names, process, tid);
+	*ret_thread_name = thread_names_get(sources->thread_names, process, tid);
 }
 
 static int open_file(struct timeline *timeline)
 {
-	const struct options *options = timeline->agent->options;
+	const struct options *options = timeline->sources.options;
 	struct trace_file_options file = {.path = options->timeline,
 					  .max_bytes = options->timeline_max_bytes,
 					  .gzip = options->timeline_kind ==
@@ -94,8 +98,11 @@ static int open_file(struct timeline *timeline)
 
 	output_owner(&file.uid, &file.gid);
 	err = trace_file_open(&file, &timeline->file);
-	if (err == -EEXIST)
-		log_error("--timeline: '%s' is no regular file", options->timeline);
+	if (err == -EINVAL)
+		log_error("--timeline: '%s' is not a regular file", options->timeline);
+	else if (err == -EEXIST)
+		log_error("--timeline: '%s' belongs to another user: give another name",
+			  options->timeline);
 	else if (err)
 		log_error_errno(err, "cannot write to '%s'", options->timeline);
 	return err;
@@ -107,7 +114,7 @@ static int open_format(struct timeline *timeline)
 					  .boottime_ns = clock_ns(CLOCK_BOOTTIME),
 					  .wall_ns = wall_ns()};
 
-	if (timeline->agent->options->timeline_kind == OPTIONS_TIMELINE_PERFETTO)
+	if (timeline->sources.options->timeline_kind == OPTIONS_TIMELINE_PERFETTO)
 		return perfetto_sink_new(timeline->file, timeline->strings, &start,
 					 &timeline->sink);
 	return chrome_sink_new(timeline->file, timeline->strings, &start, &timeline->sink);
@@ -117,17 +124,20 @@ static int open_parts(struct timeline *timeline)
 {
 	const struct lanes_names names = {.context = timeline, .find = find_names};
 	const struct drain_handlers handlers = {.context = timeline, .timeline = on_record};
-	struct agent *agent = timeline->agent;
-	bool is_interned = agent->options->timeline_kind == OPTIONS_TIMELINE_PERFETTO;
-	int err = ring_new(kernel_side_timeline_ring(agent->kernel), RING_TIMELINE, &handlers,
+	const struct timeline_sources *sources = &timeline->sources;
+	bool is_interned = sources->options->timeline_kind == OPTIONS_TIMELINE_PERFETTO;
+	struct stack_texts_sources texts = {.dictionary = sources->dictionary,
+					    .naming = sources->naming,
+					    .max_frames =
+						    is_interned ? FRAMES_INTERNED : FRAMES_INLINE};
+	int err = ring_new(kernel_side_timeline_ring(sources->kernel), RING_TIMELINE, &handlers,
 			   &timeline->ring);
 
 	if (!err)
 		err = intern_new(&timeline->strings);
+	texts.strings = timeline->strings;
 	if (!err)
-		err = stack_texts_new(agent, timeline->strings,
-				      is_interned ? FRAMES_INTERNED : FRAMES_INLINE,
-				      &timeline->texts);
+		err = stack_texts_new(&texts, &timeline->texts);
 	if (!err)
 		err = open_format(timeline);
 	if (!err)
@@ -135,17 +145,17 @@ static int open_parts(struct timeline *timeline)
 	return err ? log_error_errno(err, "cannot start the timeline") : 0;
 }
 
-int timeline_open(struct agent *agent)
+int timeline_open(const struct timeline_sources *sources, struct timeline **ret_timeline)
 {
 	OWNED(timeline) struct timeline *timeline = NULL;
 	int err;
 
-	if (!agent->options->timeline)
+	if (!sources->options->timeline)
 		return 0;
 	timeline = calloc(1, sizeof(*timeline));
 	if (!timeline)
 		return -ENOMEM;
-	timeline->agent = agent;
+	timeline->sources = *sources;
 	timeline->record = malloc(RECORDS_MAX * sizeof(*timeline->record));
 	if (!timeline->record)
 		return -ENOMEM;
@@ -154,7 +164,7 @@ int timeline_open(struct agent *agent)
 		err = open_parts(timeline);
 	if (err)
 		return err;
-	agent->timeline = TAKE(timeline);
+	*ret_timeline = TAKE(timeline);
 	return 0;
 }
 
@@ -162,14 +172,13 @@ int timeline_open(struct agent *agent)
 
 static void stop(struct timeline *timeline, int err)
 {
-	const char *path = timeline->agent->options->timeline;
+	const char *path = timeline->sources.options->timeline;
 
 	if (timeline->is_over)
 		return;
 	timeline->is_over = true;
 	if (err == -EFBIG)
-		log_warn("the timeline '%s' ends here: it has its full size (--timeline-max)",
-			 path);
+		log_warn("the timeline '%s' ends here: it has reached --timeline-max", path);
 	else
 		log_warn_errno(err, "the timeline '%s' ends here", path);
 }
@@ -191,11 +200,12 @@ static int name_stacks(struct timeline *timeline)
 /* As the host numbers it; 0: not known. */
 static uint32_t holder_of(const struct timeline *timeline, const struct pp_timeline_record *record)
 {
-	const struct agent *agent = timeline->agent;
+	const struct timeline_sources *sources = &timeline->sources;
 	const struct process *process =
-		record->holder_tid ? process_table_find(agent->processes, record->id) : NULL;
+		record->holder_tid ? process_table_find(sources->processes, record->id) : NULL;
 
-	return process ? thread_names_host_tid(agent->thread_names, process, record->holder_tid) : 0;
+	return process ? thread_names_host_tid(sources->thread_names, process, record->holder_tid)
+		       : 0;
 }
 
 static int write_record(struct timeline *timeline, struct pp_timeline_record *record)
@@ -224,15 +234,14 @@ static int write_records(struct timeline *timeline)
 
 void timeline_tick(struct timeline *timeline)
 {
-	struct agent *agent = timeline->agent;
 	int err;
 
 	(void)ring_consume(timeline->ring);
 	if (timeline->is_over || !timeline->count)
 		return;
 	/* What the records name was sent before them. */
-	(void)process_watch_follow(agent);
-	(void)ring_consume(agent->stacks_ring);
+	(void)process_watch_follow(timeline->sources.watch);
+	(void)ring_consume(timeline->sources.stacks_ring);
 	err = write_records(timeline);
 	if (err)
 		stop(timeline, err);
@@ -244,10 +253,10 @@ void timeline_tick(struct timeline *timeline)
 static bool last_record(const struct pp_thread *thread, uint64_t now_ns,
 			struct pp_timeline_record *ret_record)
 {
-	const struct pp_place *place = &thread->place[thread->at % PP_THREAD_PLACES];
+	const struct pp_wait_site *site = &thread->site[thread->at % PP_THREAD_WAIT_SITES];
 	bool is_waiting = thread->flags & PP_THREAD_WAITING;
 
-	if (!thread->tid || !(thread->flags & PP_THREAD_WANTED) || thread->since_ns > now_ns ||
+	if (!thread->tid || !(thread->flags & PP_THREAD_MATCHES) || thread->since_ns > now_ns ||
 	    thread->ran_since_ns > thread->since_ns)
 		return false;
 	*ret_record = (struct pp_timeline_record){
@@ -265,9 +274,9 @@ static bool last_record(const struct pp_thread *thread, uint64_t now_ns,
 	ret_record->flags = thread->timeline_flags;
 	if (thread->wait == PP_WAIT_RUN_QUEUE)
 		ret_record->woken_ns = thread->since_ns;
-	if (place->key == thread->last_key) {
-		ret_record->user_stack = place->user_stack;
-		ret_record->kernel_stack = place->kernel_stack;
+	if (site->key == thread->last_key) {
+		ret_record->user_stack = site->user_stack;
+		ret_record->kernel_stack = site->kernel_stack;
 	}
 	return true;
 }
@@ -277,7 +286,7 @@ static void add_last_records(struct timeline *timeline)
 	struct timespec settle = {.tv_nsec = PP_SETTLE_NS};
 	uint64_t now_ns = mono_ns();
 	uint32_t slot_count;
-	const struct pp_thread *slot = kernel_side_threads(timeline->agent->kernel, &slot_count);
+	const struct pp_thread *slot = kernel_side_threads(timeline->sources.kernel, &slot_count);
 
 	nanosleep(&settle, NULL);
 	timeline_tick(timeline);
@@ -292,11 +301,11 @@ static void add_last_records(struct timeline *timeline)
 
 static void tell(const struct timeline *timeline)
 {
-	const struct options *options = timeline->agent->options;
+	const struct options *options = timeline->sources.options;
 
 	if (timeline->dropped || lanes_refused(timeline->lanes))
-		log_warn("the timeline lacks %llu records that came too fast, and %llu of threads "
-			 "beyond %u",
+		log_warn("the timeline is incomplete: %llu records came faster than they could be "
+			 "read, %llu were of threads beyond the first %u",
 			 (unsigned long long)timeline->dropped,
 			 (unsigned long long)lanes_refused(timeline->lanes), LANES_MAX_THREADS);
 	if (!options->quiet)
@@ -325,7 +334,7 @@ int timeline_close(struct timeline *timeline)
 		closed = trace_file_close(timeline->file);
 	if (closed)
 		log_error_errno(closed, "cannot finish the timeline '%s'",
-				timeline->agent->options->timeline);
+				timeline->sources.options->timeline);
 	tell(timeline);
 	return closed;
 }

@@ -1,17 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records of the ring `timeline` -> a trace file (timeline/). */
+/* --timeline: writes the records of the ring `timeline` into a trace file (timeline/). */
 #ifndef AGENT_TIMELINE_H
 #define AGENT_TIMELINE_H
 
-struct agent;
+struct dictionary;
+struct kernel_side;
+struct naming;
+struct options;
+struct process_table;
+struct process_watch;
+struct ring;
+struct thread_names;
 struct timeline;
 
-int timeline_open(struct agent *agent); /* nothing, when the options ask for none; prints */
+/* All is borrowed. */
+struct timeline_sources {
+	const struct options *options;
+	struct kernel_side *kernel;
+	struct process_watch *watch;
+	struct process_table *processes;
+	struct thread_names *thread_names;
+	struct ring *stacks_ring; /* brings the stacks that records name */
+	const struct dictionary *dictionary;
+	struct naming *naming;
+};
+/* *ret_timeline stays NULL when the options ask for no timeline.  Returns 0; -errno, and a line was
+ * logged. */
+int timeline_open(const struct timeline_sources *sources, struct timeline **ret_timeline);
 void timeline_free(struct timeline *timeline);
 int timeline_fd(const struct timeline *timeline); /* readable when its ring fills */
-/* What the ring holds, into the file. */
+/* Writes what the ring holds into the file. */
 void timeline_tick(struct timeline *timeline);
-/* What threads do at the end; closes the file.  Nothing is recorded any more.  NULL is fine. */
+/* Writes what threads are doing at the end, and closes the file.  The kernel side has stopped.
+ * Accepts NULL. */
 int timeline_close(struct timeline *timeline);
 
 #endif

@@ -12,18 +12,20 @@
 #include "pprof/pprof.h"
 
 #define PART_NS NS_PER_SEC
-/* The CPU time of a window's end is paid for by a pause of so many times as long, before another cut. */
+/* After a window was cut, the next cut waits for so many times as long as the CPU time it took. */
 #define PART_FACTOR 9U
 
 struct watcher {
 	uint64_t number; /* of the connection */
 	uid_t uid;
-	bool is_new; /* has not got a window yet */
+	bool is_new; /* has received no window yet */
 	struct live_request request;
 	struct profiles profiles; /* owned; open between top_begin() and top_end() only */
-	/* The process that was asked for last. */
+	/* The process that wants() was asked about last. */
 	struct pp_process_id asked;
 	bool may_see;
+	unsigned int ledger_lines;	/* in the comments of the window's profiles */
+	struct ledger_line ledger_rest; /* of processes beyond LEDGER_LINES_MAX */
 };
 
 struct top {
@@ -71,7 +73,7 @@ static void forget_gone(struct top *top)
 	top->count = kept;
 }
 
-/* Refuses what is not recorded. */
+/* Returns whether the job asks for what is recorded, and refuses it otherwise. */
 static bool is_served(const struct top *top, const struct live_job *job, uint64_t now_ns)
 {
 	const uint32_t recorded = profiles_kinds(top->options) & KINDS_SERVED;
@@ -116,7 +118,7 @@ uint64_t top_due_ns(const struct top *top, uint64_t window_started_ns)
 
 	if (!top || !top->count)
 		return UINT64_MAX;
-	/* The first shows what was before, at once. */
+	/* A new client gets the first window at once. */
 	for (size_t i = 0; i < top->count; i++)
 		if (top->watcher[i].is_new)
 			due_ns = window_started_ns;
@@ -146,12 +148,14 @@ void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
 	forget_gone(top);
 	for (size_t i = 0; i < top->count; i++) {
 		top->watcher[i].asked = (struct pp_process_id){};
+		top->watcher[i].ledger_lines = 0;
+		top->watcher[i].ledger_rest = (struct ledger_line){};
 		if (open_profiles(top, &top->watcher[i], strings, start_wall_ns))
 			profiles_close(&top->watcher[i].profiles);
 	}
 }
 
-/* What ran under that number before an exec may have been another user's, and so may who has it next. */
+/* Before an exec, or after an exit, another user's program may have had the same pid. */
 static bool is_of_now(const struct top *top, struct pp_process_id id)
 {
 	const struct process *process = process_table_find(top->processes, id);
@@ -182,7 +186,7 @@ static bool is_shown(const char *label)
 	return false;
 }
 
-/* Kind wall, and hardly a label. */
+/* Adds the sample to kind wall, with few labels. */
 static int add_shown(struct watcher *watcher, const struct pp_count_key *key,
 		     const struct pp_count *count, const struct profile_sample *sample)
 {
@@ -194,8 +198,8 @@ static int add_shown(struct watcher *watcher, const struct pp_count_key *key,
 	return profiles_add(&watcher->profiles, key, count, &shown);
 }
 
-/* Where the kernel lies in memory is root's to know, as in /proc/kallsyms: *ret_frame is the sample's stack
- * without it, valid until the next call. */
+/* Only root may know where the kernel lies in memory, as in /proc/kallsyms.  *ret_frame is the
+ * sample's stack without the kernel's addresses, valid until the next call. */
 static int hide_kernel_addresses(struct top *top, const struct profile_sample *sample,
 				 const struct frame **ret_frame)
 {
@@ -243,9 +247,35 @@ void top_add(struct top *top, const struct pp_count_key *key, const struct pp_co
 	}
 }
 
+static int add_ledger_line(struct watcher *watcher, const struct ledger_line *line,
+			   const char *comm)
+{
+	char text[LEDGER_TEXT_BYTES] = LEDGER_PREFIX;
+	const size_t start = strlen(text);
+
+	ledger_format(line, comm, text + start, sizeof(text) - start);
+	return profiles_add_comment(&watcher->profiles, text);
+}
+
+void top_add_ledger(struct top *top, const struct ledger_line *line, const char *comm)
+{
+	for (size_t i = 0; top && i < top->count; i++) {
+		struct watcher *watcher = &top->watcher[i];
+
+		/* The first window is of the time before the request. */
+		if (!watcher->request.kinds || watcher->is_new || !watcher->profiles.is_open ||
+		    !wants(top, watcher, line->id))
+			continue;
+		if (watcher->ledger_lines++ >= LEDGER_LINES_MAX)
+			ledger_add_to_rest(&watcher->ledger_rest, line);
+		else if (add_ledger_line(watcher, line, comm))
+			profiles_close(&watcher->profiles);
+	}
+}
+
 /* ---- sending ---- */
 
-/* Its head line and the file. */
+/* Writes the head line of a file and the file. */
 static int write_file(const struct top *top, const struct profile *profile, uint64_t flags,
 		      FILE *out)
 {
@@ -278,11 +308,11 @@ static int add_modules(struct profile *profile, const struct profile *from)
 	return err;
 }
 
-/* All files of a window in one part: a watcher gets the whole of it or nothing. */
-static int write_files(const struct top *top, struct watcher *watcher, const struct top_facts *facts,
-		       FILE *out)
+/* Writes all files of a window in one part: a client gets all of them or none. */
+static int write_files(const struct top *top, struct watcher *watcher,
+		       const struct top_facts *facts, FILE *out)
 {
-	/* What all users' processes did, and the agent itself. */
+	/* The facts are about all users' processes and the agent itself. */
 	const bool is_told = facts->comment && !watcher->uid && !watcher->is_new;
 	int err = 0;
 
@@ -309,11 +339,14 @@ static int format(const struct top *top, struct watcher *watcher, const struct t
 	OWNED_MEM char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	int err;
+	int err = 0;
 
 	if (!out)
 		return -ENOMEM;
-	err = write_files(top, watcher, facts, out);
+	if (watcher->ledger_rest.processes)
+		err = add_ledger_line(watcher, &watcher->ledger_rest, "");
+	if (!err)
+		err = write_files(top, watcher, facts, out);
 	if (fclose(out) && !err)
 		err = -ENOMEM;
 	if (err)
@@ -347,7 +380,7 @@ void top_end(struct top *top, const struct top_facts *facts)
 		watcher->is_new = false;
 		profiles_close(&watcher->profiles);
 		if (err)
-			log_warn_errno(err, "a window for a client was left out");
+			log_warn_errno(err, "cannot send a window to a client of --live");
 		else
 			live_server_push(top->server, watcher->number, text, size, now_ns);
 	}

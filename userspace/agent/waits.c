@@ -1,92 +1,150 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waits at the end of a window: each thread's slot is read once, for the counters and the ledger. */
 #include "agent/waits.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "agent/agent.h"
-#include "agent/sweeps.h"
-#include "attach/image_table.h"
+#include "agent/profiles.h"
+#include "agent/progress.h"
+#include "attach/context_table.h"
+#include "attach/kernel_side.h"
 #include "base/clock.h"
 #include "discover/proc_scan.h"
+#include "discover/process_table.h"
 #include "drain/thread_slots.h"
 #include "drain/wait_shares.h"
 #include "ledger/ledger_check.h"
 #include "ledger/ledger_sums.h"
 
-#define LEDGER_TEXT_BYTES 512U
-#define RUN_WORTH_NS NS_PER_SEC /* without a switch: /proc is asked whether that is so */
-#define LEDGER_LINES_MAX 256U /* of one profile's comments: those with the most time on the CPU */
+/* A thread that ran so long without a switch is looked up in /proc: its switch-out may have been
+ * missed. */
+#define RUN_WORTH_NS NS_PER_SEC
 
-int waits_open(struct agent *agent)
+struct waits {
+	struct waits_sources sources;
+	struct ledger *ledger;
+	struct ledger_check *check;
+	struct ledger_sums *profile, *run;
+	uint64_t torn, stray;
+};
+
+int waits_new(const struct waits_sources *sources, struct waits **ret_waits)
 {
+	OWNED(waits) struct waits *waits = calloc(1, sizeof(*waits));
 	int err;
 
-	if (!(agent->options->events & PP_CAPTURES_OF_WAITS))
-		return 0;
-	err = ledger_new(&agent->ledger);
+	if (!waits)
+		return -ENOMEM;
+	waits->sources = *sources;
+	err = ledger_new(&waits->ledger);
 	if (!err)
-		err = ledger_check_new(&agent->ledger_check);
+		err = ledger_check_new(&waits->check);
 	if (!err)
-		err = ledger_sums_new(&agent->profile_ledger);
+		err = ledger_sums_new(&waits->profile);
 	if (!err)
-		err = ledger_sums_new(&agent->run_ledger);
-	return err ? err : sweeps_new(agent, &agent->sweeps);
+		err = ledger_sums_new(&waits->run);
+	if (err)
+		return err;
+	*ret_waits = TAKE(waits);
+	return 0;
 }
 
-/* Some kernels do not tell of switches away from threads that they hide: such a thread's slot says that
- * it runs until it comes again, or for ever.  Returns false when the thread is no more. */
-static bool look_whether_it_runs(struct agent *agent, struct pp_thread *thread,
-				 const struct slots_window *window)
+void waits_free(struct waits *waits)
+{
+	if (!waits)
+		return;
+	ledger_free(waits->ledger);
+	ledger_check_free(waits->check);
+	ledger_sums_free(waits->profile);
+	ledger_sums_free(waits->run);
+	free(waits);
+}
+
+struct ledger *waits_ledger(struct waits *waits)
+{
+	return waits ? waits->ledger : NULL;
+}
+
+uint64_t waits_torn(const struct waits *waits)
+{
+	return waits ? waits->torn : 0;
+}
+
+uint64_t waits_stray(const struct waits *waits)
+{
+	return waits ? waits->stray : 0;
+}
+
+static bool is_measured(const struct waits *waits, const struct process *process)
+{
+	return !waits->sources.is_filtered || context_table_flags(process) & PP_CONTEXT_MATCHES;
+}
+
+void waits_start(struct waits *waits)
+{
+	const struct process *process = NULL;
+
+	if (!waits)
+		return;
+	while ((process = process_table_next(waits->sources.processes, process)))
+		if (!process->exit_ns && is_measured(waits, process))
+			ledger_check_begin(waits->check, process->id.tgid);
+}
+
+/* ---- slots ---- */
+
+/* Some kernels do not report when threads that they hide switch out.  The slot of such a thread
+ * says that it runs until its next switch-in, or for ever.  Corrects the copy; returns false when
+ * the thread has ended. */
+static bool correct_stray(struct waits *waits, struct pp_thread *thread,
+			  const struct slots_window *window)
 {
 	struct proc_status status;
 	int err;
 
-	if (!(thread->flags & PP_THREAD_WANTED) || thread->flags & PP_THREAD_WAITING ||
+	if (!(thread->flags & PP_THREAD_MATCHES) || thread->flags & PP_THREAD_WAITING ||
 	    thread->since_ns + RUN_WORTH_NS > window->end_ns)
 		return true;
 	err = thread_status_read(thread->id.tgid, thread->tid, &status);
 	if (err ? err != -ESRCH : status.is_runnable)
 		return true;
-	agent->stray_threads++;
+	waits->stray++;
 	thread_slot_stray(thread);
 	return !err;
 }
 
-static int collect_thread(struct agent *agent, struct pp_thread *slot, struct pp_thread *thread,
+static int collect_thread(struct waits *waits, struct pp_thread *slot, struct pp_thread *thread,
 			  const struct slots_window *window, struct counts *counts)
 {
-	bool is_there = look_whether_it_runs(agent, thread, window);
+	bool exists = correct_stray(waits, thread, window);
 	int err = thread_slot_count(thread, window, counts);
 
-	if (err || is_there)
-		return err ? err : ledger_add_thread(agent->ledger, thread, window->end_ns);
+	if (err || exists)
+		return err ? err : ledger_add_thread(waits->ledger, thread, window->end_ns);
 	thread_slot_free(slot, thread);
-	return ledger_add_gone(agent->ledger, thread, window->end_ns);
+	return ledger_add_gone(waits->ledger, thread, window->end_ns);
 }
 
-int waits_collect(struct agent *agent, const struct slots_window *window, struct counts *counts)
+int waits_collect(struct waits *waits, const struct slots_window *window, struct counts *counts)
 {
+	struct pp_thread *slot, thread;
 	uint32_t slot_count;
-	struct pp_thread *slot = kernel_side_threads(agent->kernel, &slot_count);
-	struct pp_thread thread;
 	int err;
 
-	if (!agent->ledger)
+	if (!waits)
 		return 0;
-	ledger_begin(agent->ledger);
-	err = ledger_add_exited(agent->ledger, kernel_side_ledgers(agent->kernel));
+	slot = kernel_side_threads(waits->sources.kernel, &slot_count);
+	ledger_begin(waits->ledger);
+	err = ledger_add_exited(waits->ledger, kernel_side_ledgers(waits->sources.kernel));
 	for (uint32_t i = 0; i < slot_count && !err; i++) {
-		if (!slot[i].tid || !thread_slot_take(&slot[i], window->number, &thread,
-						      &agent->torn_threads))
+		if (!slot[i].tid ||
+		    !thread_slot_take(&slot[i], window->number, &thread, &waits->torn))
 			continue;
-		err = collect_thread(agent, &slot[i], &thread, window, counts);
+		err = collect_thread(waits, &slot[i], &thread, window, counts);
 	}
 	if (!err)
-		ledger_busy(agent->ledger, LEDGER_CHECK_WORTH_NS, ledger_check_read,
-			    agent->ledger_check);
-	return err ? err : sweeps_collect(agent->sweeps, window, counts);
+		ledger_busy(waits->ledger, LEDGER_CHECK_WORTH_NS, ledger_check_read, waits->check);
+	return err;
 }
 
 static bool in_ledger(void *context, struct pp_process_id id, enum pp_ledger where,
@@ -95,102 +153,115 @@ static bool in_ledger(void *context, struct pp_process_id id, enum pp_ledger whe
 	return ledger_find(context, id, where, ret_ns);
 }
 
-int waits_divide(struct agent *agent, const struct slots_window *window, struct counts *counts)
+int waits_divide(struct waits *waits, const struct slots_window *window, struct counts *counts)
 {
-	const struct wait_shares shares = {.exact_ns = in_ledger,
-					   .context = agent->ledger,
-					   .leaves_short_out = window->wait_min_ns};
+	struct wait_shares shares = {.exact_ns = in_ledger,
+				     .leaves_short_out = window->wait_min_ns};
 
-	return agent->ledger ? wait_shares_divide(&shares, counts) : 0;
+	if (!waits)
+		return 0;
+	shares.context = waits->ledger;
+	return wait_shares_divide(&shares, counts);
 }
 
-/* The processes that are there at the start have run before: only what they do from now on counts. */
-void waits_start(struct agent *agent)
-{
-	const struct process *process = NULL;
+/* ---- the ledger ---- */
 
-	if (!agent->ledger)
-		return;
-	while ((process = process_table_next(agent->processes, process))) {
-		if (!process->exit_ns &&
-		    (!agent->is_filtered || image_table_flags(process) & PP_IMAGE_WANTED))
-			ledger_check_begin(agent->ledger_check, process->id.tgid);
-	}
+int waits_add_sample(struct waits *waits, struct pp_process_id id, enum ledger_part part,
+		     uint64_t weight)
+{
+	return waits ? ledger_add_sample(waits->ledger, id, part, weight) : 0;
 }
 
-/* What the profiles are measured by.  Waits that were not asked for are not missed. */
-static void cover(struct agent *agent, const struct ledger_line *line)
+/* Adds what the profiles are compared with.  Waits that --offcpu-min leaves out are not missed. */
+static void cover(const struct waits *waits, const struct ledger_line *line)
 {
-	struct summary *summary = &agent->summary;
+	struct summary *summary = waits->sources.summary;
 	const uint64_t cpu_ns = line->total_ns[PP_LEDGER_CPU];
 
-	if (agent->is_filtered && line->over_ns < (int64_t)cpu_ns)
+	if (waits->sources.is_filtered && line->over_ns < (int64_t)cpu_ns)
 		summary->scheduler_ns += (uint64_t)((int64_t)cpu_ns - line->over_ns);
-	for (unsigned int i = 0; i < PP_LEDGER_COUNT && !agent->options->offcpu_min_ns; i++)
+	for (unsigned int i = 0; i < PP_LEDGER_COUNT && waits->sources.has_short_waits; i++)
 		summary->ledger_wait_ns += i == PP_LEDGER_CPU ? 0 : line->total_ns[i];
 }
 
-static int add_line(struct agent *agent, struct ledger_line *line)
+/* Anybody may choose the name of a process.  A blank would end a word of the line, and control
+ * characters move the cursor of who prints it. */
+static void copy_comm(const struct process *process, char comm[PP_COMM_BYTES + 1])
 {
-	const struct process *process = process_table_find(agent->processes, line->id);
+	memcpy(comm, process->comm, PP_COMM_BYTES);
+	for (char *at = comm; *at; at++)
+		if ((unsigned char)*at <= ' ' || *at == 0x7f)
+			*at = '_';
+}
+
+static int add_line(struct waits *waits, struct ledger_line *line)
+{
+	const struct process *process = process_table_find(waits->sources.processes, line->id);
 	char comm[PP_COMM_BYTES + 1] = "";
 	int err;
 
-	ledger_check_compare(agent->ledger_check, line);
-	cover(agent, line);
+	ledger_check_compare(waits->check, line);
+	cover(waits, line);
 	if (!line->life_ns)
 		return 0;
 	if (process)
-		memcpy(comm, process->comm, PP_COMM_BYTES);
-	/* Anybody may choose it: no blank that ends a word of the line, nothing that moves a cursor. */
-	for (char *at = comm; *at; at++) {
-		if ((unsigned char)*at <= ' ' || *at == 0x7f)
-			*at = '_';
-	}
-	err = ledger_sums_add(agent->profile_ledger, line, comm);
-	return err ? err : ledger_sums_add(agent->run_ledger, line, comm);
+		copy_comm(process, comm);
+	if (waits->sources.on_line)
+		waits->sources.on_line(waits->sources.context, line, comm);
+	err = ledger_sums_add(waits->profile, line, comm);
+	return err ? err : ledger_sums_add(waits->run, line, comm);
 }
 
-int waits_close(struct agent *agent)
+int waits_close(struct waits *waits)
 {
 	struct ledger_line *line;
 	size_t count;
 	int err;
 
-	if (!agent->ledger)
+	if (!waits)
 		return 0;
-	err = ledger_end(agent->ledger, &line, &count);
+	err = ledger_end(waits->ledger, &line, &count);
 	for (size_t i = 0; i < count && !err; i++)
-		ledger_check_add(agent->ledger_check, &line[i]);
+		ledger_check_add(waits->check, &line[i]);
 	for (size_t i = 0; i < count && !err; i++)
-		err = add_line(agent, &line[i]);
+		err = add_line(waits, &line[i]);
 	return err;
 }
 
-int waits_describe(struct agent *agent)
+static int describe_line(struct profiles *profiles, const struct ledger_line *line,
+			 const char *comm)
+{
+	char text[LEDGER_TEXT_BYTES] = LEDGER_PREFIX;
+	const size_t start = strlen(text);
+
+	ledger_format(line, comm, text + start, sizeof(text) - start);
+	return profiles_add_comment(profiles, text);
+}
+
+int waits_describe(struct waits *waits, struct profiles *profiles)
 {
 	OWNED_MEM struct ledger_sum *list = NULL;
-	char text[LEDGER_TEXT_BYTES] = "ledger ";
-	const size_t start = strlen(text);
-	size_t count;
+	struct ledger_line rest = {};
+	size_t count, lines = 0;
 	int err;
 
-	if (!agent->ledger)
+	if (!waits)
 		return 0;
-	err = ledger_sums_list(agent->profile_ledger, &list, &count);
-	for (size_t i = 0; i < count && i < LEDGER_LINES_MAX && !err; i++) {
-		ledger_format(&list[i].line, list[i].comm, text + start, sizeof(text) - start);
-		err = profiles_add_comment(&agent->profiles, text);
+	err = ledger_sums_list(waits->profile, &list, &count);
+	for (size_t i = 0; i < count && !err; i++) {
+		if (!list[i].line.id.tgid || lines++ >= LEDGER_LINES_MAX)
+			ledger_add_to_rest(&rest, &list[i].line);
+		else
+			err = describe_line(profiles, &list[i].line, list[i].comm);
 	}
-	ledger_sums_clear(agent->profile_ledger);
+	if (!err && rest.processes)
+		err = describe_line(profiles, &rest, "");
+	ledger_sums_clear(waits->profile);
 	return err;
 }
 
-void waits_release(struct agent *agent)
+void waits_print(const struct waits *waits, FILE *stream)
 {
-	ledger_free(TAKE(agent->ledger));
-	ledger_check_free(TAKE(agent->ledger_check));
-	ledger_sums_free(TAKE(agent->profile_ledger));
-	ledger_sums_free(TAKE(agent->run_ledger));
-	sweeps_free(TAKE(agent->sweeps));
+	if (waits)
+		ledger_sums_print(waits->run, stream);
 }

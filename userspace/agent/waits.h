@@ -1,23 +1,64 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Slots of threads -> the counters and the ledger of a window. */
+/* Reads the threads' slots at the end of a window: waits become counters, and all times a
+ * ledger. */
 #ifndef AGENT_WAITS_H
 #define AGENT_WAITS_H
 
-struct agent;
-struct counts;
-struct slots_window;
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 
-int waits_open(struct agent *agent); /* nothing, when the options ask for no waits */
-/* The kernel side measures from now on. */
-void waits_start(struct agent *agent);
-/* What threads waited in a window that has ended, into its counters and the ledger. */
-int waits_collect(struct agent *agent, const struct slots_window *window, struct counts *counts);
-/* Waits whose stack is known by chance only, scaled to what is known exactly; all counters are in. */
-int waits_divide(struct agent *agent, const struct slots_window *window, struct counts *counts);
-/* The ledger of the window, to that of its profile and of the run. */
-int waits_close(struct agent *agent);
-/* The profile's ledger, into its comments; the next one begins. */
-int waits_describe(struct agent *agent);
-void waits_release(struct agent *agent);
+#include "base/cleanup.h"
+#include "ledger/ledger.h"
+
+struct counts;
+struct kernel_side;
+struct process_table;
+struct profiles;
+struct slots_window;
+struct summary;
+struct waits;
+
+/* All is borrowed. */
+struct waits_sources {
+	struct kernel_side *kernel;
+	struct process_table *processes;
+	struct summary *summary; /* gets how much time there was to profile */
+	bool is_filtered;	 /* only processes with PP_CONTEXT_MATCHES are measured */
+	bool has_short_waits;	 /* no --offcpu-min: all waits are in the profiles */
+	/* Receives all lines of a window's ledger, most CPU time first.  NULL: nobody does. */
+	void (*on_line)(void *context, const struct ledger_line *line, const char *comm);
+	void *context;
+};
+/* All other functions accept NULL: waits are not captured. */
+int waits_new(const struct waits_sources *sources, struct waits **ret_waits);
+void waits_free(struct waits *waits);
+DEFINE_OWNED(struct waits, waits)
+
+/* The kernel side measures from now on: what processes did before does not count. */
+void waits_start(struct waits *waits);
+/* Adds what threads waited in a window that has ended to its counters, and reads the ledger.
+ * Returns 0; -ENOMEM; -errno. */
+int waits_collect(struct waits *waits, const struct slots_window *window, struct counts *counts);
+/* Scales waits whose stack was walked by chance to what is known exactly.  Call it when all
+ * counters are there. Returns 0 or -ENOMEM. */
+int waits_divide(struct waits *waits, const struct slots_window *window, struct counts *counts);
+/* Says what a sample on the CPU was busy with.  Returns 0 or -ENOMEM. */
+int waits_add_sample(struct waits *waits, struct pp_process_id id, enum ledger_part part,
+		     uint64_t weight);
+/* Adds the window's ledger to that of its profile and that of the run.  Returns 0 or -ENOMEM. */
+int waits_close(struct waits *waits);
+/* Writes the profile's ledger into its comments, one line a process and one for the processes
+ * beyond LEDGER_LINES_MAX, and begins the next ledger.  Returns 0 or -ENOMEM. */
+int waits_describe(struct waits *waits, struct profiles *profiles);
+/* Prints the ledger of the run. */
+void waits_print(const struct waits *waits, FILE *stream);
+
+/* NULL for NULL. */
+struct ledger *waits_ledger(struct waits *waits);
+/* PP_LOSS_THREADS_TORN. */
+uint64_t waits_torn(const struct waits *waits);
+/* Switches that the kernel did not report, found here: a part of PP_LOSS_SWITCHES_UNSEEN. */
+uint64_t waits_stray(const struct waits *waits);
 
 #endif

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --wakers at the end of a window: who waited, and above that, upside down, who ended the wait, so that both
- * meet at the wake-up. */
 #include "agent/wakers.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/agent.h"
 #include "agent/labels.h"
 #include "agent/naming.h"
-#include "agent/process_watch.h"
+#include "agent/profiles.h"
+#include "agent/samples.h"
 #include "agent/switch_frames.h"
 #include "agent/tables.h"
+#include "agent/who.h"
 #include "discover/proc_scan.h"
+#include "discover/process_table.h"
+#include "drain/dictionary.h"
 #include "symbolize/stitch.h"
 #include "symbolize/symbolizer.h"
 
 #define SEPARATOR "--waker--"
 #define INTERRUPT "[interrupt]"
-/* Frames of the tracepoint that a waker's stack begins with. */
+/* How many frames of the tracepoint a waker's stack may begin with. */
 #define WAKE_FRAMES_MAX 12U
 #define CHAIN_FRAMES_MAX (2 * (STITCH_MAX_FRAMES + PP_MAX_KERNEL_FRAMES) + 2)
 
 struct chain {
-	struct agent *agent;
+	const struct samples *samples;
 	struct symbolizer *symbolizer;
 	struct frame *frame; /* owned; CHAIN_FRAMES_MAX */
 	size_t count;
@@ -34,14 +35,14 @@ struct chain {
 static int get_stack(struct chain *chain, struct pp_process_id id, uint64_t user, uint64_t kernel,
 		     struct profile_sample *sample)
 {
-	struct dictionary *dictionary = chain->agent->dictionary;
+	struct dictionary *dictionary = chain->samples->dictionary;
 
 	return symbolizer_stack(chain->symbolizer, id, dictionary_use_stack(dictionary, user),
 				dictionary_use_kernel(dictionary, kernel), &sample->frame,
 				&sample->frame_count);
 }
 
-/* Above try_to_wake_up(). */
+/* Leaves out the frames above try_to_wake_up(). */
 static void drop_wake_frames(struct chain *chain, struct profile_sample *sample)
 {
 	for (size_t i = 0; i < sample->frame_count && i < WAKE_FRAMES_MAX; i++) {
@@ -49,7 +50,8 @@ static void drop_wake_frames(struct chain *chain, struct profile_sample *sample)
 
 		if (frame->kind != FRAME_KERNEL)
 			return;
-		if (strcmp(intern_get(chain->agent->strings, frame->name, NULL), "try_to_wake_up"))
+		if (strcmp(intern_get(chain->samples->strings, frame->name, NULL),
+			   "try_to_wake_up"))
 			continue;
 		sample->frame += i;
 		sample->frame_count -= i;
@@ -57,11 +59,12 @@ static void drop_wake_frames(struct chain *chain, struct profile_sample *sample)
 	}
 }
 
-/* What an interrupt came upon has nothing to do with the wake-up: asm_* of x86-64, el*_irq of aarch64. */
+/* What an interrupt came upon has nothing to do with the wake-up.  Keeps the frames down to its
+ * entry point: asm_* on x86-64, el*_irq on aarch64. */
 static void keep_interrupt(struct chain *chain, struct profile_sample *sample)
 {
 	for (size_t i = 0; i < sample->frame_count; i++) {
-		const char *name = intern_get(chain->agent->strings, sample->frame[i].name, NULL);
+		const char *name = intern_get(chain->samples->strings, sample->frame[i].name, NULL);
 
 		if (strncmp(name, "asm_", 4) && strcmp(name, "el0t_64_irq") &&
 		    strcmp(name, "el1h_64_irq"))
@@ -71,7 +74,8 @@ static void keep_interrupt(struct chain *chain, struct profile_sample *sample)
 	}
 }
 
-/* Leaf first, as profiles have it: the waker's root, ..., its leaf, the separator, the waiter's leaf, ... */
+/* Builds the chain leaf first, as profiles have it: the waker's root, ..., its leaf, the separator,
+ * the waiter's leaf, ... */
 static int link_stacks(struct chain *chain, const struct pp_wake_key *key)
 {
 	struct profile_sample part = {};
@@ -92,7 +96,7 @@ static int link_stacks(struct chain *chain, const struct pp_wake_key *key)
 	err = get_stack(chain, key->id, key->user_stack, key->kernel_stack, &part);
 	if (err)
 		return err;
-	switch_frames_drop(chain->agent->strings, &part);
+	switch_frames_drop(chain->samples->strings, &part);
 	memcpy(chain->frame + chain->count, part.frame, part.frame_count * sizeof(*part.frame));
 	chain->count += part.frame_count;
 	return 0;
@@ -108,7 +112,7 @@ static int label_waker(struct chain *chain, const struct pp_waker *waker,
 		       struct profile_sample *sample)
 {
 	const struct process *process =
-		process_table_find_or_tgid(chain->agent->processes, waker->id);
+		process_table_find_or_tgid(chain->samples->processes, waker->id);
 	struct profile_label comm_label = {.key = "waker_comm"};
 	char comm[PP_COMM_BYTES + 1] = "";
 	int err;
@@ -129,13 +133,16 @@ static int label_waker(struct chain *chain, const struct pp_waker *waker,
 	}
 	if (!comm[0])
 		return 0;
-	err = intern_string(chain->agent->strings, comm, &comm_label.string);
+	err = intern_string(chain->samples->strings, comm, &comm_label.string);
 	add_label(sample, comm_label);
 	return err;
 }
 
 static int add_wake(struct chain *chain, const struct woken *woken)
 {
+	const struct samples *samples = chain->samples;
+	const struct labels labels = {.strings = samples->strings,
+				      .thread_names = samples->thread_names};
 	const struct pp_wake_key *key = &woken->key;
 	const struct pp_count_key waiter = {.id = key->id,
 					    .tid = key->tid,
@@ -145,16 +152,16 @@ static int add_wake(struct chain *chain, const struct woken *woken)
 	struct who who;
 	int err = link_stacks(chain, key);
 
-	process_watch_who(chain->agent, key->id, key->tid, &who);
+	who_find(samples->processes, key->id, key->tid, &who);
 	if (!err)
-		err = labels_add(chain->agent, &sample, &waiter, &who);
+		err = labels_add(&labels, &sample, &waiter, &who);
 	if (!err)
 		err = label_waker(chain, &key->waker, &sample);
 	if (err)
 		return err;
 	sample.frame = chain->frame;
 	sample.frame_count = chain->count;
-	return profiles_add(&chain->agent->profiles, &waiter, &woken->count, &sample);
+	return profiles_add(samples->profiles, &waiter, &woken->count, &sample);
 }
 
 static int add_all(struct chain *chain, const struct wakes *wakes)
@@ -173,34 +180,32 @@ static int add_all(struct chain *chain, const struct wakes *wakes)
 	for (size_t i = 0; i < wakes->count && !err; i++) {
 		err = add_wake(chain, &wakes->entry[i]);
 		if (!err && i % NAMED_AT_ONCE == 0)
-			err = tables_relieve(chain->agent);
+			err = tables_relieve(chain->samples->tables);
 	}
 	return err;
 }
 
-static int add_named(struct agent *agent, const struct wakes *wakes)
+int wakers_add(const struct samples *samples, const struct wakes *wakes)
 {
 	OWNED(symbolizer) struct symbolizer *symbolizer = NULL;
-	OWNED_MEM struct frame *frame = calloc(CHAIN_FRAMES_MAX, sizeof(*frame));
-	const struct naming_options options = {.strings = agent->strings};
-	struct chain chain = {.agent = agent,
-			      .frame = frame,
+	OWNED_MEM struct frame *frame = NULL;
+	const struct naming_options options = {.strings = samples->strings,
+					       .modules = samples->modules};
+	struct chain chain = {.samples = samples,
 			      .separator = {.kind = FRAME_MARKER},
 			      .interrupt = {.kind = FRAME_MARKER}};
 	int err;
 
+	if (!wakes->count)
+		return 0;
+	chain.frame = frame = calloc(CHAIN_FRAMES_MAX, sizeof(*frame));
 	if (!frame)
 		return -ENOMEM;
-	err = naming_begin(agent->naming, &options, &symbolizer);
+	err = naming_begin(samples->naming, &options, &symbolizer);
 	chain.symbolizer = symbolizer;
 	if (!err)
-		err = intern_string(agent->strings, SEPARATOR, &chain.separator.name);
+		err = intern_string(samples->strings, SEPARATOR, &chain.separator.name);
 	if (!err)
-		err = intern_string(agent->strings, INTERRUPT, &chain.interrupt.name);
+		err = intern_string(samples->strings, INTERRUPT, &chain.interrupt.name);
 	return err ? err : add_all(&chain, wakes);
-}
-
-int wakers_close(struct agent *agent, const struct wakes *wakes)
-{
-	return wakes->count ? add_named(agent, wakes) : 0;
 }

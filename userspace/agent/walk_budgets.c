@@ -6,11 +6,11 @@
 #include "base/clock.h"
 
 #define PPM 1000000ULL
-/* Of a CPU. */
+/* Parts of a CPU. */
 #define SWITCHES_PPM 5000ULL
 #define SAMPLES_MIN_PPM 10000ULL
 #define SAMPLES_MAX_PPM 200000ULL
-/* A usual sample costs 10 to 40 us: high rates are asked for, and get their time. */
+/* A usual sample costs 10 to 40 us.  Who asks for a high rate gets the time for it. */
 #define SAMPLE_NS 50000ULL
 
 static uint64_t samples_ppm(uint32_t hz)
@@ -22,7 +22,8 @@ static uint64_t samples_ppm(uint32_t hz)
 	return ppm > SAMPLES_MAX_PPM ? SAMPLES_MAX_PPM : ppm;
 }
 
-/* What --budget-cpu gives is for both.  Samples are always taken: they also divide the ledger's CPU time. */
+/* --budget-cpu is the sum of both.  Samples are always taken, as they also divide the ledger's CPU
+ * time. */
 struct walk_budgets walk_budgets_of(const struct options *options)
 {
 	bool has_switches = options->events & PP_CAPTURES_OF_WAITS ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What walks of stacks may take of each CPU. */
+/* Computes how much of each CPU walks of stacks may take. */
 #ifndef AGENT_WALK_BUDGETS_H
 #define AGENT_WALK_BUDGETS_H
 

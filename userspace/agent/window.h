@@ -1,23 +1,71 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A window: opened, and at its end counters joined with the dictionary, named, put into the profile. */
+/* Opens and closes windows.  At the end of a window all that was counted in it is collected, in the
+ * order in which nothing is counted twice and nothing is missed, and becomes profiles. */
 #ifndef AGENT_WINDOW_H
 #define AGENT_WINDOW_H
 
-#include <stddef.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-struct agent;
+#include "agent/progress.h"
+#include "agent/samples.h"
 
-/* What stacks and code objects may take. */
-size_t window_dictionary_bytes(const struct agent *agent);
-int window_open(struct agent *agent);
-enum window_end {
-	WINDOW_PART,  /* the profile goes on: clients want to see what was counted so far */
-	WINDOW_WHOLE, /* so it does in one file; a store's is written */
-	WINDOW_LAST,  /* it is written */
+struct coverage;
+struct file_table;
+struct epochs;
+struct context_table;
+struct intern;
+struct live;
+struct options;
+struct output;
+struct process_watch;
+struct ring;
+struct scans;
+struct window_facts;
+
+struct window {
+	/* Borrowed. */
+	const struct options *options;
+	struct samples *samples; /* strings are set when profiles are opened */
+	struct ring *stacks_ring;
+	struct process_watch *watch;
+	struct coverage *coverage;
+	struct scans *scans; /* NULL: nothing is scanned */
+	struct epochs *epochs;
+	struct live *live; /* NULL: there is no socket */
+	struct window_facts *facts;
+	struct output *output;
+	struct file_table *files;
+	struct context_table *contexts;
+	/* Its own. */
+	uint64_t started_ns, started_wall_ns; /* of the open window; 0: none was opened */
+	/* Of the first window of the profiles. */
+	uint64_t profile_started_ns, profile_started_wall_ns;
+	uint64_t paused_ns;	      /* when the kernel side stopped for good; 0: it runs */
+	struct summary facts_told;    /* the summary when facts went into the profiles last */
+	struct summary facts_watched; /* ... when they went to clients last */
 };
-/* Swaps the count tables, names what was counted and adds it to the profile. */
-int window_close(struct agent *agent, enum window_end end);
-/* Forgets processes that are gone for some windows, and files that nobody maps. */
-void window_forget(struct agent *agent);
+enum window_end {
+	WINDOW_PART,  /* the window goes on: clients want to see what was counted so far */
+	WINDOW_WHOLE, /* a store's profiles are written; those of one file go on */
+	WINDOW_LAST,  /* all are written */
+};
+/* Begins the first window at started_ns, or opens the profiles of the next one.  Returns 0 or
+ * -ENOMEM. */
+int window_open(struct window *window, uint64_t started_ns);
+/* Collects what was counted, adds it to the profiles, and begins the next window.  Returns 0 or
+ * -errno: the profiles could not be written. */
+int window_close(struct window *window, enum window_end end);
+/* Returns when the open window ends whose predecessor was due at `due_ns`: an interval later.  Ends
+ * that have passed meanwhile, because the agent or the machine stood still, are left out: the
+ * predecessor has covered them.  *ret_missed is their number. */
+uint64_t window_next_end(const struct window *window, uint64_t due_ns, uint64_t *ret_missed);
+/* Forgets processes that ended some windows ago, and files that no process maps. */
+void window_forget(const struct window *window);
+/* Closes files that no process has mapped for a second: they keep file systems from being
+ * unmounted.  Call it about once a second. */
+void window_close_files(const struct window *window);
+/* Drops profiles that were not written. */
+void window_release(struct window *window);
 
 #endif

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a reader of a profile should know of how it was taken, as one of its comments:
- * "facts elapsed_ns=10000000000 samples=1978 complete=1931 no_info=47 lost=0 own_cpu_ns=98000000 ..." */
 #include "agent/window_facts.h"
 
 #include <errno.h>
@@ -8,20 +6,25 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
 #include "agent/naming.h"
-#include "agent/sweeps.h"
+#include "agent/progress.h"
+#include "agent/scans.h"
+#include "agent/tables.h"
+#include "agent/waits.h"
+#include "attach/kernel_side.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "drain/dictionary.h"
+#include "parser/client.h"
 #include "profile/facts.h"
 
-/* Its interrupts take a number each, of which there are thousands. */
+/* Its line of interrupts holds a number for each of thousands. */
 #define HOST_STAT_BYTES (1U << 20)
 #define STOP_NAME(id, name, text) name,
 #define PROGRAM_NAME(id, name) name,
 
-/* Time that any task, interrupt or other guest of the machine took on all CPUs, since boot; the last of
- * them is what a hypervisor took (proc_stat(5): steal).  Untouched when it cannot be read. */
+/* Reads the time that tasks and interrupts, and a hypervisor (proc_stat(5): steal), took on all
+ * CPUs since boot. The results are untouched when /proc/stat cannot be read. */
 static void read_host(uint64_t *ret_busy_ns, uint64_t *ret_steal_ns)
 {
 	OWNED_MEM char *text = NULL;
@@ -36,45 +39,68 @@ static void read_host(uint64_t *ret_busy_ns, uint64_t *ret_steal_ns)
 	*ret_steal_ns = steal * tick_ns;
 }
 
-void window_facts_start(struct agent *agent)
+void window_facts_start(const struct window_facts *facts, struct summary *told)
 {
-	struct summary *summary = &agent->summary;
+	struct summary *summary = facts->summary;
 
-	summary->is_cycles = agent->options->clock == OPTIONS_CLOCK_CYCLES;
+	summary->is_cycles = facts->is_cycles;
 	read_host(&summary->host_busy_ns, &summary->host_steal_ns);
-	agent->facts_told.host_busy_ns = summary->host_busy_ns;
-	agent->facts_told.host_steal_ns = summary->host_steal_ns;
+	told->host_busy_ns = summary->host_busy_ns;
+	told->host_steal_ns = summary->host_steal_ns;
 	summary->host_steal_start_ns = summary->host_steal_ns;
 }
 
-void window_facts_update(struct agent *agent)
+/* 0: /proc does not say. */
+static uint64_t read_own_rss_bytes(void)
 {
-	struct summary *summary = &agent->summary;
-	struct dictionary_stats stats;
-	struct rusage usage;
-	char *text = NULL;
+	OWNED_MEM char *text = NULL;
+	const char *resident;
 
-	dictionary_get_stats(agent->dictionary, &stats);
-	summary->elapsed_ns = mono_ns() - agent->started_ns;
+	if (read_file("/proc/self/statm", 256, &text, NULL))
+		return 0;
+	resident = strchr(text, ' ');
+	return resident ? strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* Losses of user space beside those of the kernel side. */
+static void add_own_losses(const struct window_facts *facts, uint64_t loss[PP_LOSS_COUNT])
+{
+	struct dictionary_stats stats;
+	struct parser_stats reads = {0};
+
+	dictionary_get_stats(facts->dictionary, &stats);
+	loss[PP_LOSS_THREADS_TORN] = waits_torn(facts->waits);
+	loss[PP_LOSS_SWITCHES_UNSEEN] += waits_stray(facts->waits);
+	loss[PP_LOSS_ROWS_BOUNDED] = facts->bounded;
+	loss[PP_LOSS_SWEPT_LOST] = scans_lost(facts->scans);
+	loss[PP_LOSS_DICTIONARY_FULL] = stats.refused;
+	loss[PP_LOSS_PERF_MAPS_REFUSED] = naming_refused_jits(facts->naming);
+	quotas_count(&facts->quotas, loss);
+	loss[PP_LOSS_FILES_REFUSED] = naming_refused_files(facts->naming);
+	parser_get_stats(facts->parser, &reads);
+	loss[PP_LOSS_MEMORY_LATE] = reads.late;
+	loss[PP_LOSS_MEMORY_LEFT_ALONE] = reads.left_alone;
+}
+
+void window_facts_update(const struct window_facts *facts)
+{
+	struct summary *summary = facts->summary;
+	uint64_t rss_bytes = read_own_rss_bytes();
+	struct parser_stats reads = {0};
+	struct rusage usage;
+
+	summary->elapsed_ns = mono_ns() - facts->started_ns;
 	getrusage(RUSAGE_SELF, &usage);
 	summary->own_cpu_ns =
 		(uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SEC +
 		(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
-	(void)kernel_side_get_losses(agent->kernel, summary->loss);
-	summary->loss[PP_LOSS_THREADS_TORN] = agent->torn_threads;
-	summary->loss[PP_LOSS_SWITCHES_UNSEEN] += agent->stray_threads;
-	summary->loss[PP_LOSS_ROWS_BOUNDED] = agent->bounded;
-	summary->loss[PP_LOSS_SWEPT_LOST] = sweeps_lost(agent->sweeps);
-	summary->loss[PP_LOSS_DICTIONARY_FULL] = stats.refused;
-	summary->loss[PP_LOSS_PERF_MAPS_REFUSED] = naming_refused_jits(agent->naming);
-	if (!read_file("/proc/self/statm", 256, &text, NULL)) {
-		char *resident = strchr(text, ' ');
-
-		summary->own_rss_bytes =
-			resident ? strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE)
-				 : 0;
-		free(text);
-	}
+	parser_get_stats(facts->parser, &reads);
+	summary->own_cpu_ns += reads.cpu_ns;
+	summary->early_swaps = facts->tables->early_swaps;
+	(void)kernel_side_get_losses(facts->kernel, summary->loss);
+	add_own_losses(facts, summary->loss);
+	if (rss_bytes)
+		summary->own_rss_bytes = rss_bytes;
 }
 
 static bool is_complete(unsigned int stop)
@@ -114,6 +140,7 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 	put(out, "", "early_swaps", now->early_swaps, before->early_swaps);
 	put(out, "", "coarse_cpu_ns", now->coarse_cpu_ns, before->coarse_cpu_ns);
 	put(out, "", "coarse_wait_ns", now->coarse_wait_ns, before->coarse_wait_ns);
+	put(out, "", "loop_stall_max_ns", now->loop_stall_max_ns, 0);
 	for (unsigned int i = 0; i < PP_STOP_COUNT; i++)
 		if (!is_complete(i))
 			put(out, "cut_", stops[i], now->stop[i], before->stop[i]);
@@ -121,7 +148,7 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 		put(out, "lost_", losses[i], now->loss[i], before->loss[i]);
 }
 
-/* Each bucket by the time at which it ends: on_switch_45056=3. */
+/* Names each bucket by the time at which it ends: on_switch_45056=3. */
 static void put_times(FILE *out, const struct summary *now, const struct summary *before)
 {
 	static const char *const programs[] = {PP_PROGRAMS(PROGRAM_NAME)};
@@ -137,30 +164,23 @@ static void put_times(FILE *out, const struct summary *now, const struct summary
 	}
 }
 
-int window_facts_tell(struct agent *agent, struct summary *told, char **ret_text)
+int window_facts_tell(const struct window_facts *facts, struct summary *told, char **ret_text)
 {
+	struct summary *summary = facts->summary;
 	OWNED_MEM char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
 		return -ENOMEM;
-	window_facts_update(agent);
-	read_host(&agent->summary.host_busy_ns, &agent->summary.host_steal_ns);
-	(void)kernel_side_get_times(agent->kernel, agent->summary.times);
-	put_facts(out, &agent->summary, told);
-	put_times(out, &agent->summary, told);
+	window_facts_update(facts);
+	read_host(&summary->host_busy_ns, &summary->host_steal_ns);
+	(void)kernel_side_get_times(facts->kernel, summary->times);
+	put_facts(out, summary, told);
+	put_times(out, summary, told);
 	if (fclose(out))
 		return -ENOMEM;
-	*told = agent->summary;
+	*told = *summary;
 	*ret_text = TAKE(text);
 	return 0;
-}
-
-int window_facts_add(struct agent *agent)
-{
-	OWNED_MEM char *text = NULL;
-	int err = window_facts_tell(agent, &agent->facts_told, &text);
-
-	return err ? err : profiles_add_comment(&agent->profiles, text);
 }

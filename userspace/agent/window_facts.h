@@ -1,16 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a profile says of how it was taken: its comments, and the summary at the end. */
+/* Says how a profile was taken: in one of its comments, and in the summary at the end. */
 #ifndef AGENT_WINDOW_FACTS_H
 #define AGENT_WINDOW_FACTS_H
 
-struct agent;
-struct summary;
+#include <stdbool.h>
+#include <stdint.h>
 
-void window_facts_start(struct agent *agent);  /* with the first window */
-void window_facts_update(struct agent *agent); /* agent.summary: what is not counted as it comes */
-/* A comment on how the profiles since the last call were taken.  0 or -ENOMEM. */
-int window_facts_add(struct agent *agent);
-/* The same since *told, which becomes the summary; *ret_text is heap. */
-int window_facts_tell(struct agent *agent, struct summary *told, char **ret_text);
+#include "agent/quotas.h"
+
+struct dictionary;
+struct kernel_side;
+struct naming;
+struct parser;
+struct summary;
+struct scans;
+struct tables;
+struct waits;
+
+/* Where the counters are; all is borrowed. */
+struct window_facts {
+	struct kernel_side *kernel;
+	const struct dictionary *dictionary;
+	const struct naming *naming;
+	struct quotas quotas;
+	const struct tables *tables;
+	const struct waits *waits; /* NULL: waits are not captured */
+	const struct scans *scans; /* NULL: nothing is scanned */
+	const struct parser *parser;
+	struct summary *summary;
+	uint64_t started_ns; /* CLOCK_MONOTONIC, of the first window */
+	uint64_t bounded;    /* PP_LOSS_ROWS_BOUNDED: added to by who closes windows */
+	bool is_cycles;	     /* --clock cycles */
+};
+
+/* Reads what the host did before the first window: the summary and *told begin there. */
+void window_facts_start(const struct window_facts *facts, struct summary *told);
+/* Fills in what the summary does not count as it comes. */
+void window_facts_update(const struct window_facts *facts);
+/* Writes a comment on what changed since *told, which becomes the summary.  *ret_text is heap.
+ * Returns 0 or -ENOMEM. */
+int window_facts_tell(const struct window_facts *facts, struct summary *told, char **ret_text);
 
 #endif

@@ -34,8 +34,9 @@ int file_identity_read(int fd, struct file_identity *ret_identity)
 	identity.changed_ns =
 		(uint64_t)status.st_ctim.tv_sec * NS_PER_SEC + (uint64_t)status.st_ctim.tv_nsec;
 	identity.owner = status.st_uid;
-	identity.is_settled = !(status.st_mode & (S_IWGRP | S_IWOTH)) &&
-			      (uint32_t)system.f_type != FUSE_SUPER_MAGIC;
+	identity.disk_bytes = (uint64_t)status.st_blocks * 512; /* stat(2) */
+	identity.is_fuse = (uint32_t)system.f_type == FUSE_SUPER_MAGIC;
+	identity.is_settled = !(status.st_mode & (S_IWGRP | S_IWOTH)) && !identity.is_fuse;
 	*ret_identity = identity;
 	return 0;
 }
@@ -87,7 +88,8 @@ static bool is_same_number(const struct file_key *a, const struct file_key *b)
 	return a->major == b->major && a->minor == b->minor && a->inode == b->inode;
 }
 
-bool file_identity_is_of(int fd, const struct file_identity *identity, const struct file_key *mapping)
+bool file_identity_is_of(int fd, const struct file_identity *identity,
+			 const struct file_key *mapping)
 {
 	const struct file_key *own = &identity->key;
 	struct file_key mapped = {0};
@@ -117,7 +119,8 @@ static bool same_bytes(int a, int b, uint64_t size)
 		return false;
 	for (uint64_t at = 0; at < size; at += COMPARE_CHUNK_BYTES) {
 		const uint64_t rest = size - at;
-		const size_t chunk = rest < COMPARE_CHUNK_BYTES ? (size_t)rest : COMPARE_CHUNK_BYTES;
+		const size_t chunk =
+			rest < COMPARE_CHUNK_BYTES ? (size_t)rest : COMPARE_CHUNK_BYTES;
 
 		if (pread_full(a, left, chunk, (off_t)at) ||
 		    pread_full(b, right, chunk, (off_t)at) || memcmp(left, right, chunk) != 0)

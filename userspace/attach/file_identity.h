@@ -17,11 +17,13 @@
 struct file_identity {
 	struct file_key key; /* as fstat() shows it */
 	uint64_t size;
+	uint64_t disk_bytes; /* what it takes there; less than size: it has holes, or is packed */
 	uint64_t changed_ns; /* ctime: only root can set it */
 	uint32_t owner;
 	/* Only root and the owner can change its contents: it is not writable by others, and not in
 	 * a file system whose contents a program makes up (FUSE). */
 	bool is_settled;
+	bool is_fuse;
 };
 /* Reads the identity of an open file.  Returns 0 or -errno. */
 int file_identity_read(int fd, struct file_identity *ret_identity);
@@ -30,7 +32,8 @@ int file_identity_read(int fd, struct file_identity *ret_identity);
  * mappings with that key.  Where fstat() shows another device than mappings do (overlayfs), we map
  * the file ourselves and compare what the kernel shows; on btrfs only the numbers together with the
  * generation are unique. */
-bool file_identity_is_of(int fd, const struct file_identity *identity, const struct file_key *mapping);
+bool file_identity_is_of(int fd, const struct file_identity *identity,
+			 const struct file_key *mapping);
 
 /* An open descriptor and its file's identity. */
 struct open_file {

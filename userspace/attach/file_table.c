@@ -2,49 +2,41 @@
 #include "attach/file_table.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "base/array.h"
+#include "attach/btrfs_devices.h"
+#include "attach/file_slots.h"
+#include "attach/file_text.h"
 #include "base/clock.h"
 #include "discover/file_open.h"
 #include "discover/mapping.h"
+#include "discover/process_user.h"
 #include "python/greenlet.h"
 #include "unwind/cfi.h"
 
-/* A slot whose file was forgotten; stacks may still refer to it. */
-struct resting_slot {
-	uint32_t slot, epochs;
-};
+/* How soon a file whose user had no share left is tried again for that user. */
+#define RETRY_NS NS_PER_SEC
 
 struct file_table {
-	struct row_store *rows; /* borrowed */
+	struct row_store *rows;	  /* borrowed */
 	struct file_names *names; /* owned */
-	struct file **file; /* owned; by slot - PP_FILE_FIRST, NULL: forgotten */
-	uint16_t *generation; /* owned; of the file that a slot has or had */
-	uint32_t file_count, file_capacity;
-	struct resting_slot *resting; /* owned */
-	uint32_t *free_slot;	      /* owned; a stack of them */
-	size_t resting_count, resting_capacity, free_count, free_capacity;
+	struct file_slots slots;  /* owns the files */
 	struct file *vdso;
+	struct file_descriptors descriptors;
+	struct btrfs_devices btrfs;
 	struct file_table_stats stats;
 };
 
-static void file_close(struct file *file)
-{
-	cfi_free(TAKE(file->cfi));
-	elf_image_free(TAKE(file->image));
-}
-
+/* Its descriptor is closed already, or it has none. */
 static void file_free(struct file *file)
 {
 	if (!file)
 		return;
-	file_close(file);
+	file_close_image(file);
 	python_info_free(file->python);
-	if (file->fd >= 0)
-		close(file->fd);
 	free(file->path);
 	free(file);
 }
@@ -61,6 +53,7 @@ int file_table_new(struct row_store *rows, struct file_table **ret_table)
 	err = file_names_new(&table->names);
 	if (err)
 		return err;
+	file_descriptors_init(&table->descriptors);
 	*ret_table = TAKE(table);
 	return 0;
 }
@@ -70,20 +63,18 @@ void file_table_free(struct file_table *table)
 	if (!table)
 		return;
 	file_names_free(table->names);
-	for (uint32_t i = 0; i < table->file_count; i++)
-		file_free(table->file[i]);
-	free(table->file);
-	free(table->generation);
-	free(table->resting);
-	free(table->free_slot);
+	for (uint32_t i = 0; i < table->slots.count; i++)
+		if (table->slots.file[i]) {
+			file_descriptors_close(&table->descriptors, table->slots.file[i]);
+			file_free(table->slots.file[i]);
+		}
+	file_slots_release(&table->slots);
 	free(table);
 }
 
 struct file *file_table_in_slot(const struct file_table *table, uint32_t slot)
 {
-	uint32_t at = slot - PP_FILE_FIRST;
-
-	return slot >= PP_FILE_FIRST && at < table->file_count ? table->file[at] : NULL;
+	return file_slots_get(&table->slots, slot);
 }
 
 struct file *file_table_find(const struct file_table *table, uint32_t id)
@@ -97,10 +88,8 @@ struct file *file_table_find(const struct file_table *table, uint32_t id)
 
 static struct file_name name_of_mapped(const struct file_key *key, const char *path)
 {
-	return (struct file_name){.kind = FILE_NAME_MAPPED,
-				  .key = *key,
-				  .text = path,
-				  .text_bytes = strlen(path)};
+	return (struct file_name){
+		.kind = FILE_NAME_MAPPED, .key = *key, .text = path, .text_bytes = strlen(path)};
 }
 
 static struct file *find_mapped(const struct file_table *table, const struct file_key *key,
@@ -155,77 +144,26 @@ static struct file_name name_of_build_id(const struct file *file)
 				  .text_bytes = file->build_id_size};
 }
 
-/* ---- slots ---- */
-
-/* When there is no memory to note the slot, it is lost. */
-static void slot_rest(struct file_table *table, uint32_t slot)
-{
-	table->generation[slot - PP_FILE_FIRST]++;
-	table->generation[slot - PP_FILE_FIRST] &= FILE_GENERATIONS - 1;
-	if (ARRAY_RESERVE(table->resting, table->resting_count, table->resting_capacity))
-		return;
-	table->resting[table->resting_count++] = (struct resting_slot){.slot = slot};
-}
-
-static bool slot_free(struct file_table *table, uint32_t slot)
-{
-	if (ARRAY_RESERVE(table->free_slot, table->free_count, table->free_capacity))
-		return false;
-	table->free_slot[table->free_count++] = slot;
-	return true;
-}
-
 /* ---- a new file ---- */
-
-static int grow(struct file_table *table)
-{
-	uint32_t capacity = table->file_capacity ? table->file_capacity * 2 : 64;
-	struct file **file = realloc(table->file, capacity * sizeof(*file));
-	uint16_t *generation;
-
-	if (!file)
-		return -ENOMEM;
-	table->file = file;
-	generation = realloc(table->generation, capacity * sizeof(*generation));
-	if (!generation)
-		return -ENOMEM;
-	table->generation = generation;
-	table->file_capacity = capacity;
-	return 0;
-}
-
-/* Takes a free slot.  -ENOSPC: as many files are mapped, or were lately, as there are ids. */
-static int slot_take(struct file_table *table, uint32_t *ret_at)
-{
-	int err = 0;
-
-	if (table->free_count) {
-		*ret_at = table->free_slot[--table->free_count] - PP_FILE_FIRST;
-		return 0;
-	}
-	if (table->file_count == FILE_SLOTS - PP_FILE_FIRST)
-		return -ENOSPC;
-	if (table->file_count == table->file_capacity)
-		err = grow(table);
-	if (err)
-		return err;
-	table->generation[table->file_count] = 0;
-	*ret_at = table->file_count++;
-	return 0;
-}
 
 static int table_put(struct file_table *table, struct file *file)
 {
-	uint32_t at;
-	int err = slot_take(table, &at);
+	int err = file_slots_put(&table->slots, file, &file->id);
 
 	if (err)
 		return err;
-	file->id = (uint32_t)table->generation[at] << FILE_SLOT_BITS | (PP_FILE_FIRST + at);
-	table->file[at] = file;
 	table->stats.files++;
 	table->stats.created++;
 	return 0;
+}
+
+/* Takes a file out of the table, and frees it. */
+static void table_drop(struct file_table *table, struct file *file)
+{
+	file_slots_drop(&table->slots, file_slot(file->id));
+	table->stats.files--;
+	file_descriptors_close(&table->descriptors, file);
+	file_free(file);
 }
 
 static void take_segments(struct file *file, const struct elf_image *image)
@@ -239,19 +177,26 @@ static void take_segments(struct file *file, const struct elf_image *image)
 
 		if (segment->vaddr < file->min_vaddr)
 			file->min_vaddr = segment->vaddr;
-		if (segment->vaddr + segment->memory_size > file->max_vaddr)
-			file->max_vaddr = segment->vaddr + segment->memory_size;
+		/* What is in memory alone is a mapping without a file. */
+		if (segment->vaddr + segment->file_size > file->max_vaddr)
+			file->max_vaddr = segment->vaddr + segment->file_size;
 	}
 }
 
-int file_image(struct file *file, struct elf_image **ret_image)
+int file_table_descriptor(struct file_table *table, struct file *file, int *ret_fd)
 {
-	int err;
+	return file_descriptors_get(&table->descriptors, file, ret_fd);
+}
+
+int file_image(struct file_table *table, struct file *file, struct elf_image **ret_image)
+{
+	int fd, err;
 
 	if (!file->image) {
-		if (file->fd < 0)
+		if (file->is_refused || file_table_descriptor(table, file, &fd))
 			return -ENODATA;
-		err = elf_image_open(file->fd, &file->image);
+		err = elf_image_open(fd, &file->image);
+		file->is_refused = err == -E2BIG || err == -ENOTSUP;
 		if (err)
 			return err;
 	}
@@ -259,18 +204,18 @@ int file_image(struct file *file, struct elf_image **ret_image)
 	return 0;
 }
 
-static int file_cfi(struct file *file, struct cfi **ret_cfi)
+static int file_cfi(struct file_table *table, struct file *file, struct cfi **ret_cfi)
 {
 	struct elf_image *image;
 	int err;
 
 	if (!file->cfi) {
-		err = file_image(file, &image);
+		err = file_image(table, file, &image);
+		if (!err)
+			err = cfi_open(image, &file->cfi);
+		file->is_refused |= err == -E2BIG;
 		if (err)
-			return err;
-		err = cfi_open(image, &file->cfi);
-		if (err)
-			return err;
+			return err == -E2BIG ? -ENODATA : err;
 		cfi_set_outermost(file->cfi, greenlet_first_function(image));
 	}
 	*ret_cfi = file->cfi;
@@ -287,16 +232,23 @@ static void note_python(struct file_table *table, struct file *file)
 		table->stats.interpreters++;
 }
 
-/* Compiles rows.  Code without any unwind information still gets pages, with NO_INFO everywhere:
- * there a walk then uses the checked frame pointer instead of asking for rows each time. */
+/* Compiles rows.  Code without any unwind information, and that of a refused file, gets pages too,
+ * with NO_INFO everywhere: there a walk then uses the checked frame pointer instead of asking for
+ * rows each time. */
 static int compile(struct file_table *table, struct file *file, uint64_t low, uint64_t high)
 {
 	struct cfi *cfi = NULL;
-	int err = file_cfi(file, &cfi);
+	int err = file_cfi(table, file, &cfi);
 
 	if (err && err != -ENODATA && err != -EBADMSG)
 		return err;
 	err = row_store_load(table->rows, file->page0, cfi, low, high);
+	if (err == -E2BIG) {
+		/* take_in() counts the others */
+		table->stats.refused += file->is_giant && !file->is_refused;
+		file->is_refused = true;
+		err = row_store_load(table->rows, file->page0, NULL, low, high);
+	}
 	if (err == -ENOSPC)
 		table->stats.no_space++;
 	if (!err)
@@ -312,14 +264,53 @@ static int share_rows(struct file *file)
 	file->has_pages = from->has_pages;
 	file->is_giant = from->is_giant;
 	file->is_whole = from->is_whole;
+	file->refused_ns = from->refused_ns;
 	return from->error;
+}
+
+static int reserve_pages(struct file_table *table, struct file *file)
+{
+	int err = 0;
+
+	if (file->fd >= 0)
+		err = file_text_check(file->fd, &file->identity, file->segment,
+				      file->segment_count);
+	if (!err)
+		err = row_store_add_file(table->rows, file->uid, file->min_vaddr, file->max_vaddr,
+					 &file->page0);
+	file->refused_ns = err == -EDQUOT || err == -ENOSPC ? mono_ns() : 0;
+	if (err)
+		table->stats.text_refused++;
+	return err;
+}
+
+static int load_rows(struct file_table *table, struct file *file)
+{
+	struct cfi *cfi;
+	int err = reserve_pages(table, file);
+
+	if (err)
+		return err;
+	file->has_pages = true;
+	if (!file_cfi(table, file, &cfi))
+		file->is_giant = cfi_fde_count(cfi) > FILE_GIANT_FDES;
+	if (file->is_giant)
+		return 0;
+	for (size_t i = 0; i < file->segment_count; i++) {
+		const struct elf_segment *segment = &file->segment[i];
+
+		err = compile(table, file, segment->vaddr, segment->vaddr + segment->file_size);
+		if (err)
+			return err;
+	}
+	file->is_whole = true;
+	return 0;
 }
 
 static int examine(struct file_table *table, struct file *file)
 {
 	struct elf_image *image;
-	struct cfi *cfi;
-	int err = file_image(file, &image);
+	int err = file_image(table, file, &image);
 
 	if (err)
 		return err;
@@ -327,25 +318,24 @@ static int examine(struct file_table *table, struct file *file)
 	if (!file->segment_count)
 		return -ENOEXEC;
 	note_python(table, file);
-	if (file->rows_of)
-		return share_rows(file);
-	err = row_store_add_file(table->rows, file->min_vaddr, file->max_vaddr, &file->page0);
-	if (err)
-		return err;
-	file->has_pages = true;
-	if (!file_cfi(file, &cfi))
-		file->is_giant = cfi_fde_count(cfi) > FILE_GIANT_FDES;
-	if (file->is_giant)
-		return 0;
-	for (size_t i = 0; i < file->segment_count; i++) {
-		const struct elf_segment *segment = &file->segment[i];
+	return file->rows_of ? share_rows(file) : load_rows(table, file);
+}
 
-		err = compile(table, file, segment->vaddr, segment->vaddr + segment->memory_size);
-		if (err)
-			return err;
+/* A process maps a file that got no pages because the share of who mapped it first was used up:
+ * it is tried again, for another user at once. */
+static void retry_rows(struct file_table *table, const struct process *process, struct file *named)
+{
+	struct file *file = named->rows_of ? named->rows_of : named;
+	const uint32_t uid = process_user(process);
+
+	if (file->refused_ns && (uid != file->uid || mono_ns() - file->refused_ns >= RETRY_NS)) {
+		file->uid = uid;
+		file->error = load_rows(table, file);
+		if (!file->is_giant)
+			file_close_image(file);
 	}
-	file->is_whole = true;
-	return 0;
+	if (named != file)
+		named->error = share_rows(named);
 }
 
 /* Opens our own vDSO, which is the same in all processes.  It ends with its section headers
@@ -357,9 +347,8 @@ static int vdso_image(struct elf_image **ret_image)
 
 	if (!vdso)
 		return -ENODATA;
-	return elf_image_from_memory(vdso,
-				     header->e_shoff + (size_t)header->e_shnum * header->e_shentsize,
-				     ret_image);
+	return elf_image_from_memory(
+		vdso, header->e_shoff + (size_t)header->e_shnum * header->e_shentsize, ret_image);
 }
 
 static int create(struct file_table *table, const char *path, struct file **ret_file)
@@ -383,11 +372,11 @@ static int create(struct file_table *table, const char *path, struct file **ret_
 	return 0;
 }
 
-static void take_build_id(struct file *file)
+static void take_build_id(struct file_table *table, struct file *file)
 {
 	struct elf_image *image;
 
-	if (file_image(file, &image) || !image->build_id ||
+	if (file_image(table, file, &image) || !image->build_id ||
 	    image->build_id_size > BUILD_ID_MAX_BYTES)
 		return;
 	memcpy(file->build_id, image->build_id, image->build_id_size);
@@ -418,8 +407,7 @@ static int open_mapped(const struct process *process, const struct mapping *mapp
 		err = file_identity_read(opened->fd, &opened->identity);
 	if (err)
 		return err;
-	opened->is_of_mapping =
-		file_identity_is_of(opened->fd, &opened->identity, &mapping->key);
+	opened->is_of_mapping = file_identity_is_of(opened->fd, &opened->identity, &mapping->key);
 	return 0;
 }
 
@@ -430,16 +418,19 @@ static struct file *with_build_id(const struct file_table *table, const struct f
 	return file->build_id_size ? file_names_find(table->names, &name) : NULL;
 }
 
-static bool is_stood_for(const struct file *known, const struct file *file)
+static bool is_stood_for(struct file_table *table, struct file *known, const struct file *file)
 {
-	return file_stands_for(
-		(struct open_file){.fd = known->fd, .identity = &known->identity},
-		(struct open_file){.fd = file->fd, .identity = &file->identity});
+	int fd;
+
+	if (file_table_descriptor(table, known, &fd))
+		return false;
+	return file_stands_for((struct open_file){.fd = fd, .identity = &known->identity},
+			       (struct open_file){.fd = file->fd, .identity = &file->identity});
 }
 
 /* Finds the file whose rows fit this one: the same inode under another path, or an equal file.
  * NULL: none. */
-static struct file *find_rows_of(const struct file_table *table, const struct file *file)
+static struct file *find_rows_of(struct file_table *table, const struct file *file)
 {
 	const struct file_name inode = name_of_inode(file);
 	struct file *known = file_names_find(table->names, &inode);
@@ -447,7 +438,7 @@ static struct file *find_rows_of(const struct file_table *table, const struct fi
 	if (known)
 		return known;
 	known = with_build_id(table, file);
-	return known && is_stood_for(known, file) ? known : NULL;
+	return known && is_stood_for(table, known, file) ? known : NULL;
 }
 
 /* Offers this file's rows to files that are found to be equal to it later.  Root's files go first,
@@ -470,62 +461,63 @@ static int take_in(struct file_table *table, struct file *file)
 	int err;
 
 	if (file->rows_of)
-		file->rows_of->references++;
+		file->rows_of->sharers++;
 	file->error = examine(table, file);
+	table->stats.refused += file->is_refused;
 	err = name_opened(table, file, &file->identity);
 	if (!err && !file->rows_of)
 		err = offer_rows(table, file);
 	if (!file->is_giant)
-		file_close(file);
+		file_close_image(file);
 	return err;
 }
 
 /* Gives a new file its slot, or `unopened` its contents. */
-static int get_created(struct file_table *table, const char *path, struct opened *opened,
-		       struct file *unopened, struct file **ret_file)
+static int get_created(struct file_table *table, const struct process *process, const char *path,
+		       struct opened *opened, struct file *unopened, struct file **ret_file)
 {
 	struct file *file = unopened;
 	int err = file ? 0 : create(table, path, &file);
 
 	if (err)
 		return err;
-	file->fd = TAKE_FD(opened->fd);
+	file_descriptors_put(&table->descriptors, file, TAKE_FD(opened->fd));
 	file->identity = opened->identity;
-	take_build_id(file);
+	file->uid = process_user(process);
+	take_build_id(table, file);
 	*ret_file = file;
 	return 0;
 }
 
-static void drop_new(struct file_table *table, struct file *file)
+static bool is_same_inode(const struct file_identity *a, const struct file_identity *b)
 {
-	const uint32_t at = file_slot(file->id) - PP_FILE_FIRST;
-
-	table->file[at] = NULL;
-	table->stats.files--;
-	slot_rest(table, file_slot(file->id));
-	file_free(file);
+	return file_key_equal(&a->key, &b->key);
 }
 
 /* Finds the file of an open descriptor: one known under this path, or a new one. */
-static int get_opened(struct file_table *table, const char *path, struct opened *opened,
-		      struct file *unopened, struct file **ret_file)
+static int get_opened(struct file_table *table, const struct process *process, const char *path,
+		      struct opened *opened, struct file *unopened, struct file **ret_file)
 {
 	const struct file_name name = name_of_opened(&opened->identity, path);
 	struct file *file = file_names_find(table->names, &name), *equal;
 	int err;
 
 	if (file && file != unopened) {
+		if (file->fd < 0 && is_same_inode(&file->identity, &opened->identity))
+			file_descriptors_put(&table->descriptors, file, TAKE_FD(opened->fd));
 		*ret_file = file;
 		return 0;
 	}
-	err = get_created(table, path, opened, opened->is_of_mapping ? unopened : NULL, &file);
+	err = get_created(table, process, path, opened, unopened, &file);
 	if (err)
 		return err;
 	equal = find_rows_of(table, file);
+	if (equal && equal->refused_ns)
+		retry_rows(table, process, equal);
 	/* Containers have copies of a file under the same path. */
 	if (equal && file != unopened && !strcmp(equal->path, path)) {
 		err = name_opened(table, equal, &opened->identity);
-		drop_new(table, file);
+		table_drop(table, file);
 		*ret_file = equal;
 		return err;
 	}
@@ -534,35 +526,99 @@ static int get_opened(struct file_table *table, const char *path, struct opened 
 	return take_in(table, file);
 }
 
-static bool is_same_inode(const struct file_identity *a, const struct file_identity *b)
+/* ---- the file of a mapping ---- */
+
+/* The file that was found by a mapping's numbers. */
+struct numbered {
+	struct file *file;   /* NULL: none */
+	bool may_be_another; /* other files may have the same numbers */
+};
+
+static struct numbered find_numbered(struct file_table *table, const struct mapping *mapping)
 {
-	return file_key_equal(&a->key, &b->key);
+	const struct file_key *key = &mapping->key;
+
+	return (struct numbered){.file = find_mapped(table, key, mapping->path),
+				 .may_be_another =
+					 btrfs_devices_have(&table->btrfs, key->major, key->minor)};
+}
+
+/* Returns whether the numbers may name the file without a look at the mapping.  Where another file
+ * may have them, the known one must be root's or the process' own user's: nobody else can then put
+ * his names into this process' stacks. */
+static bool is_believed(const struct numbered *known, const struct file_identity *identity,
+			const struct process *process)
+{
+	return !known->may_be_another || !identity->owner || identity->owner == process->uid;
+}
+
+static bool has_ended(const struct process *process)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u", process->id.tgid);
+	return access(path, F_OK) != 0;
+}
+
+/* Returns the file that gets the contents of the opened one, because it could not be opened when it
+ * was mapped first; NULL: none.  Where the first mapping may have been another file, root's alone
+ * will do. */
+static struct file *unopened_for(const struct numbered *known, const struct opened *opened)
+{
+	if (!known->file || known->file->was_opened || !opened->is_of_mapping ||
+	    (known->may_be_another && opened->identity.owner))
+		return NULL;
+	return known->file;
+}
+
+/* Returns whether the numbers of a known file cannot be those of another one by now: with a
+ * generation, while it is open, or when it is still there.  Of a file that was never opened nobody
+ * knows. */
+static bool keeps_number(struct file_table *table, struct file *file, const struct file_key *key)
+{
+	int fd;
+
+	return key->inode_generation || file->fd >= 0 || !file->was_opened ||
+	       !file_table_descriptor(table, file, &fd);
+}
+
+/* The process has ended, or its file is gone: only the numbers are left. */
+static int get_by_number(struct file_table *table, const struct process *process,
+			 const struct mapping *mapping, const struct numbered *known,
+			 struct file **ret_file)
+{
+	int err;
+
+	if (known->file && is_believed(known, &known->file->identity, process) &&
+	    keeps_number(table, known->file, &mapping->key)) {
+		*ret_file = known->file;
+		return 0;
+	}
+	table->stats.open_failures++;
+	err = create(table, mapping->path, ret_file);
+	return err || known->file ? err : name_mapped(table, *ret_file, &mapping->key, false);
 }
 
 static int get_new(struct file_table *table, const struct process *process,
-		   const struct mapping *mapping, struct file *unopened, struct file **ret_file)
+		   const struct mapping *mapping, const struct numbered *known,
+		   struct file **ret_file)
 {
 	CLEANUP(opened_release) struct opened opened = {.fd = -1};
-	struct file *file = unopened;
-	int err = open_mapped(process, mapping, &opened);
+	struct file *file = NULL;
+	int err;
 
-	if (!err) {
-		err = get_opened(table, mapping->path, &opened, unopened, &file);
-		if (!err && opened.is_of_mapping)
-			err = name_mapped(table, file, &mapping->key,
-					  is_same_inode(&file->identity, &opened.identity));
-	} else if (!file) {
-		table->stats.open_failures++;
-		err = create(table, mapping->path, &file);
-		if (!err)
-			err = name_mapped(table, file, &mapping->key, false);
-	} else {
-		err = 0;
-	}
-	if (err)
-		return err;
-	*ret_file = file;
-	return 0;
+	/* An ended process' file is looked for by path and number below our own root. */
+	if (open_mapped(process, mapping, &opened) ||
+	    (!is_believed(known, &opened.identity, process) && has_ended(process)))
+		return get_by_number(table, process, mapping, known, ret_file);
+	err = get_opened(table, process, mapping->path, &opened, unopened_for(known, &opened),
+			 &file);
+	if (!err && opened.is_of_mapping)
+		err = name_mapped(table, file, &mapping->key,
+				  is_same_inode(&file->identity, &opened.identity));
+	if (!err)
+		*ret_file = file;
+	return err;
 }
 
 static int get_vdso(struct file_table *table, struct file **ret_file)
@@ -585,6 +641,7 @@ static int get_vdso(struct file_table *table, struct file **ret_file)
 int file_table_get(struct file_table *table, const struct process *process,
 		   const struct mapping *mapping, struct file **ret_file)
 {
+	struct numbered known;
 	struct file *file;
 	int err;
 
@@ -594,11 +651,12 @@ int file_table_get(struct file_table *table, const struct process *process,
 		*ret_file = NULL;
 		return 0;
 	}
-	file = find_mapped(table, &mapping->key, mapping->path);
-	/* It has no descriptor: the process that mapped it first was gone before we could open
-	 * it. */
-	if (!file || file->fd < 0) {
-		err = get_new(table, process, mapping, file, &file);
+	known = find_numbered(table, mapping);
+	file = known.file;
+	/* A file without a descriptor was closed, or the process that mapped it first was gone
+	 * before we could open it. */
+	if (!file || file->fd < 0 || known.may_be_another) {
+		err = get_new(table, process, mapping, &known, &file);
 		if (err == -ENOSPC) {
 			table->stats.no_space++;
 			file = NULL;
@@ -607,6 +665,10 @@ int file_table_get(struct file_table *table, const struct process *process,
 		if (err)
 			return err;
 	}
+	if (file && file->refused_ns)
+		retry_rows(table, process, file);
+	if (file && file->was_opened)
+		file_descriptors_note(file, process, mapping);
 	*ret_file = file;
 	return 0;
 }
@@ -651,9 +713,8 @@ int file_rule_at(struct file_table *table, struct file *file, uint64_t vaddr,
 		 struct pp_rule *ret_rule)
 {
 	struct cfi *cfi;
-	int err = file_cfi(file, &cfi);
+	int err = file_cfi(table, file, &cfi);
 
-	(void)table;
 	if (err == -ENODATA || err == -EBADMSG) {
 		*ret_rule = (struct pp_rule){.kind = PP_RULE_NO_INFO};
 		return 0;
@@ -665,56 +726,55 @@ int file_rule_at(struct file_table *table, struct file *file, uint64_t vaddr,
 
 static void forget_file(struct file_table *table, struct file *file)
 {
-	const uint32_t slot = file_slot(file->id);
-
 	file_names_drop(table->names, &file->names);
-	if (file->rows_of && !--file->rows_of->references)
+	if (file->rows_of && !--file->rows_of->sharers)
 		file->rows_of->unused_since_ns = mono_ns();
 	else if (!file->rows_of && file->has_pages)
 		row_store_remove_file(table->rows, file->page0, file->min_vaddr, file->max_vaddr);
-	table->file[slot - PP_FILE_FIRST] = NULL;
-	table->stats.files--;
-	slot_rest(table, slot);
-	file_free(file);
+	table_drop(table, file);
 }
 
 void file_table_tidy(struct file_table *table, uint64_t before_ns)
 {
+	btrfs_devices_forget(&table->btrfs);
 	file_names_tidy(table->names, before_ns);
-	for (uint32_t i = 0; i < table->file_count; i++) {
-		struct file *file = table->file[i];
+	for (uint32_t i = 0; i < table->slots.count; i++) {
+		struct file *file = table->slots.file[i];
 
 		if (!file)
 			continue;
-		if (file != table->vdso && file->fd >= 0)
-			file_close(file);
-		/* An interpreter keeps its slot in pythons[], because code records refer to it. */
-		if (!file->references && !file->python_index && file != table->vdso &&
-		    file->unused_since_ns < before_ns)
+		if (file != table->vdso)
+			file_close_image(file);
+		/* context_table_tidy() takes an interpreter's number from it before. */
+		if (!file->references && !file->sharers && !file->python_index &&
+		    file != table->vdso && file->unused_since_ns < before_ns)
 			forget_file(table, file);
 	}
 }
 
+bool file_table_find_unused(const struct file_table *table, uint64_t before_ns,
+			    uint64_t *ret_slots)
+{
+	return file_descriptors_find_unused(&table->descriptors, before_ns, ret_slots);
+}
+
+void file_table_close(struct file_table *table, const uint64_t *slots)
+{
+	file_descriptors_close_all(&table->descriptors, slots);
+}
+
 bool file_table_has_resting(const struct file_table *table)
 {
-	return table->resting_count > 0;
+	return table->slots.resting_count > 0;
 }
 
 void file_table_end_epoch(struct file_table *table, const uint64_t *named)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < table->resting_count; i++) {
-		struct resting_slot rest = table->resting[i];
-		const bool is_named = named[rest.slot / 64] >> (rest.slot % 64) & 1;
-
-		if (++rest.epochs < FILE_SLOT_REST_EPOCHS || is_named || !slot_free(table, rest.slot))
-			table->resting[kept++] = rest;
-	}
-	table->resting_count = kept;
+	file_slots_end_epoch(&table->slots, named);
 }
 
 void file_table_get_stats(const struct file_table *table, struct file_table_stats *ret_stats)
 {
 	*ret_stats = table->stats;
+	ret_stats->lost = table->descriptors.lost;
 }

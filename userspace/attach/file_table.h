@@ -3,14 +3,15 @@
  * and path; what it claims itself (its build-id) never makes it another one.  Files that are proven
  * equal share: their rows, or, under the same path, everything.
  * docs/design/0016-files-are-their-inodes.md.
- * A file stays open from its discovery on, so that a deleted one can still be named and its inode
- * number is not reused.  One thread. */
+ * A file stays open while processes map it, as far as the limit of descriptors allows: a deleted
+ * one can be named, and its inode number is not reused.  One thread. */
 #ifndef ATTACH_FILE_TABLE_H
 #define ATTACH_FILE_TABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "attach/file_descriptors.h"
 #include "attach/file_identity.h"
 #include "attach/file_names.h"
 #include "base/cleanup.h"
@@ -32,18 +33,31 @@
  * seen. */
 #define FILE_SLOT_REST_EPOCHS 3U
 
+/* A mapping by which a file can be opened. */
+struct file_place {
+	uint32_t tgid; /* 0: none */
+	struct file_key key;
+	uint64_t start, end;
+};
+
 struct file {
-	uint32_t id; /* as in struct pp_range */
+	uint32_t id;		       /* as in struct pp_range */
 	struct file_identity identity; /* set once it was opened */
 	uint8_t build_id[BUILD_ID_MAX_BYTES];
 	uint8_t build_id_size;	 /* bytes, 0: none */
 	struct file_link *names; /* owned by the table */
 	char *path;		 /* as its processes see it */
-	int fd;	    /* owned; -1: could not be opened */
-	int error;  /* why it has no rows: 0 or -errno */
+	int fd;			 /* owned; -1: it is closed, or could never be opened */
+	bool was_opened;	 /* it has an identity, and can be opened again */
+	struct file_place first_place, last_place;
+	uint64_t lost_ns; /* when it was not there to be opened again; 0: it was */
+	struct file *less_used, *more_used; /* of the open ones; file_descriptors.c */
+	int error;		 /* why it has no rows: 0 or -errno */
 	struct elf_segment segment[FILE_MAX_SEGMENTS];
 	size_t segment_count;
 	uint64_t min_vaddr, max_vaddr;
+	uint32_t uid; /* whose share of pages and rows it takes: the user who mapped it first */
+	uint64_t refused_ns; /* when that share was found used up; 0: it was not */
 	/* the file whose pages it uses, with a reference; NULL: it has its own */
 	struct file *rows_of;
 	uint32_t page0;
@@ -51,13 +65,19 @@ struct file {
 	bool is_giant;
 	bool is_whole; /* all rows are published */
 	bool is_musl;
+	/* its parsers are not called again: it takes more work than elf/elf_work.h allows, or lies
+	 * in huge pages */
+	bool is_refused;
 	uint8_t machine_ok;
 	struct python_info *python; /* owned; NULL: no interpreter */
 	uint32_t python_index;	    /* 1 + index in pythons[]; 0: none */
-	struct pp_resync resync;    /* of an interpreter, as far as the agent found it */
-	const char *python_reason;  /* why an interpreter is not read; static */
-	uint32_t references; /* mappings of live processes, and files that share its rows */
-	uint64_t unused_since_ns;   /* when references fell to 0 */
+	/* processes whose interpreter it is; ended ones count until they are forgotten */
+	uint32_t interpreted;
+	struct pp_resync resync;   /* of an interpreter, as far as the agent found it */
+	const char *python_reason; /* why an interpreter is not read; static */
+	uint32_t references;	   /* mappings of live processes */
+	uint32_t sharers;	   /* files whose rows_of it is */
+	uint64_t unused_since_ns;  /* when references, or then sharers, fell to 0 */
 	/* Kept open for giants, and while a stack is finished in user space. */
 	struct elf_image *image;
 	struct cfi *cfi;
@@ -66,7 +86,10 @@ struct file {
 struct file_table_stats {
 	uint64_t created; /* since the start */
 	uint64_t files, interpreters, compiled_bytes_of_text, open_failures, bad_fdes;
-	uint64_t no_space; /* loads that found no room for rows, files without a free id */
+	uint64_t no_space;     /* loads that found no room for rows, files without a free id */
+	uint64_t text_refused; /* files without rows: mostly holes, or no room in a user's share */
+	uint64_t refused;      /* files that are not parsed: see struct file */
+	uint64_t lost;	       /* closed files that were gone when they were needed again */
 };
 
 struct file_table;
@@ -98,8 +121,19 @@ int file_table_load_at(struct file_table *table, struct file *file, uint64_t vad
 /* Finds the rule at an address, for a walk in user space.  Returns 0; -ENODATA. */
 int file_rule_at(struct file_table *table, struct file *file, uint64_t vaddr,
 		 struct pp_rule *ret_rule);
-/* Opens an image to read symbols from; it stays open until file_table_tidy(). */
-int file_image(struct file *file, struct elf_image **ret_image);
+/* Opens an image to read symbols from; it stays open until another file is looked at, or until
+ * file_table_tidy().  Returns 0; -ENODATA: there is none; other -errno. */
+int file_image(struct file_table *table, struct file *file, struct elf_image **ret_image);
+/* Finds the descriptor of a file, valid until the next call; opens it again if it was closed.
+ * Returns 0; -ENODATA: it could never be opened; -ESTALE: it is gone. */
+int file_table_descriptor(struct file_table *table, struct file *file, int *ret_fd);
+/* Sets the bit of its slot in `ret_slots`, FILE_SLOTS bits, for each open file that no live process
+ * has mapped since before_ns.  Returns whether there is one. */
+bool file_table_find_unused(const struct file_table *table, uint64_t before_ns,
+			    uint64_t *ret_slots);
+/* Closes these files.  What they are stays known; names that are asked for later need the file
+ * again. */
+void file_table_close(struct file_table *table, const uint64_t *slots);
 /* Closes images, and forgets files that no live process has mapped since before_ns. */
 void file_table_tidy(struct file_table *table, uint64_t before_ns);
 /* Makes the slots of forgotten files reusable after FILE_SLOT_REST_EPOCHS of these calls, unless a

@@ -17,8 +17,8 @@
 #include "base/io.h"
 #include "base/log.h"
 
-/* The skeletons need what crosses the kernel boundary, and name the scratch type.  Of the second only its
- * bytes are used: both objects have the same maps, programs and constants. */
+/* The skeletons need what crosses the kernel boundary, and name the scratch type.  Of the second
+ * only its bytes are used: both objects have the same maps, programs and constants. */
 #include "pyprofd.skel.h"
 #include "pyprofd_older.skel.h"
 
@@ -125,8 +125,8 @@ static void set_tables(struct kernel_side *side, const struct kernel_side_option
 static void set_wakers(struct kernel_side *side, bool is_on)
 {
 	struct pyprofd *skeleton = side->skeleton;
-	struct bpf_map *map[] = {skeleton->maps.wakers, skeleton->maps.wakes_0, skeleton->maps.wakes_1,
-				 skeleton->maps.wake_keys};
+	struct bpf_map *map[] = {skeleton->maps.wakers, skeleton->maps.wakes_0,
+				 skeleton->maps.wakes_1, skeleton->maps.wake_keys};
 
 	skeleton->rodata->wakers_are_on = is_on;
 	bpf_program__set_autoload(skeleton->progs.on_waking, is_on);
@@ -183,7 +183,7 @@ static void set_waits(struct kernel_side *side, const struct kernel_side_options
 	skeleton->rodata->switch_tells_state = running_kernel_tells_state();
 	if (!options->waits) {
 		bpf_program__set_autoload(skeleton->progs.on_switch, false);
-		bpf_program__set_autoload(skeleton->progs.on_sweep, false);
+		bpf_program__set_autoload(skeleton->progs.on_scan, false);
 		bpf_map__set_max_entries(skeleton->maps.ledgers, 1);
 		bpf_map__set_max_entries(skeleton->maps.slot_claims, 1);
 	}
@@ -203,10 +203,12 @@ static void set_timeline(struct kernel_side *side, const struct kernel_side_opti
 	bpf_map__set_autocreate(skeleton->maps.timeline_records, options->timeline);
 }
 
-static uint32_t row_shards(const struct kernel_side *side, const struct kernel_side_options *options)
+static uint32_t row_shards(const struct kernel_side *side,
+			   const struct kernel_side_options *options)
 {
 	uint32_t cpus = options->online_count;
-	uint64_t bytes = SMALL_BYTES + (cpus > SMALL_CPUS ? (cpus - SMALL_CPUS) * BYTES_PER_CPU : 0);
+	uint64_t bytes =
+		SMALL_BYTES + (cpus > SMALL_CPUS ? (cpus - SMALL_CPUS) * BYTES_PER_CPU : 0);
 	uint64_t others = 0;
 	struct bpf_map *map;
 
@@ -234,7 +236,7 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 				      MAP_CHUNKS_MIN, 1U << 17);
 	bpf_map__set_max_entries(skeleton->maps.map_sets, side->map_chunk_count);
 	bpf_map__set_max_entries(skeleton->maps.processes, processes);
-	bpf_map__set_max_entries(skeleton->maps.images, processes);
+	bpf_map__set_max_entries(skeleton->maps.contexts, processes);
 	set_tables(side, options);
 	set_stacks(side, options);
 	set_waits(side, options);
@@ -272,14 +274,14 @@ static void explain_load(int err, char *log, char *why, size_t why_size)
 
 		if (end)
 			*end = '\0';
-		if (*line && strncmp(line, "processed ", 10) && strncmp(line, "verification time", 17) &&
-		    strncmp(line, "stack depth", 11))
+		if (*line && strncmp(line, "processed ", 10) &&
+		    strncmp(line, "verification time", 17) && strncmp(line, "stack depth", 11))
 			said = line;
 		line = end ? end + 1 : NULL;
 	}
 	if (said)
-		snprintf(why, why_size, "the kernel refused the BPF program: %s (%s)", strerror(-err),
-			 said);
+		snprintf(why, why_size, "the kernel refused the BPF program: %s (%s)",
+			 strerror(-err), said);
 	else
 		snprintf(why, why_size, "cannot load the BPF programs: %s", strerror(-err));
 }
@@ -313,14 +315,15 @@ static int load(struct kernel_side *side, char *log, char *why, size_t why_size)
 	bpf_program__set_log_buf(side->skeleton->progs.on_cpu_sample, log, VERIFIER_LOG_BYTES);
 	bpf_program__set_log_buf(side->skeleton->progs.on_switch, log, VERIFIER_LOG_BYTES);
 	bpf_program__set_log_buf(side->skeleton->progs.on_waking, log, VERIFIER_LOG_BYTES);
-	bpf_program__set_log_buf(side->skeleton->progs.on_sweep, log, VERIFIER_LOG_BYTES);
+	bpf_program__set_log_buf(side->skeleton->progs.on_scan, log, VERIFIER_LOG_BYTES);
 	err = pyprofd__load(side->skeleton);
 	if (err)
 		explain_load(err, log, why, why_size);
 	return err;
 }
 
-static struct bpf_map *table_of(const struct kernel_side *side, enum pp_table table, uint32_t number)
+static struct bpf_map *table_of(const struct kernel_side *side, enum pp_table table,
+				uint32_t number)
 {
 	struct pyprofd *skeleton = side->skeleton;
 	struct bpf_map *const map[PP_TABLE_COUNT][2] = {
@@ -336,8 +339,8 @@ static struct bpf_map *table_of(const struct kernel_side *side, enum pp_table ta
 static int map_memory(struct bpf_map *map, size_t bytes, void **ret_memory)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *memory = mmap(NULL, (bytes + page - 1) / page * page, PROT_READ | PROT_WRITE, MAP_SHARED,
-			    bpf_map__fd(map), 0);
+	void *memory = mmap(NULL, (bytes + page - 1) / page * page, PROT_READ | PROT_WRITE,
+			    MAP_SHARED, bpf_map__fd(map), 0);
 
 	if (memory == MAP_FAILED)
 		return -errno;
@@ -384,7 +387,8 @@ static int map_all(struct kernel_side *side)
 			return err;
 		side->thread = at;
 	}
-	err = map_memory(side->skeleton->maps.cpu_slots, side->cpu_count * sizeof(*side->cpu_place), &at);
+	err = map_memory(side->skeleton->maps.cpu_slots, side->cpu_count * sizeof(*side->cpu_place),
+			 &at);
 	if (err)
 		return err;
 	side->cpu_place = at;
@@ -397,7 +401,8 @@ static int map_all(struct kernel_side *side)
 	if (err)
 		return err;
 	memory->pages = at;
-	err = map_memory(side->skeleton->maps.rules, memory->rule_count * sizeof(struct pp_rule), &at);
+	err = map_memory(side->skeleton->maps.rules, memory->rule_count * sizeof(struct pp_rule),
+			 &at);
 	if (err)
 		return err;
 	memory->rules = at;
@@ -432,7 +437,8 @@ static int open_and_load(struct kernel_side *side, const struct kernel_side_opti
 
 	for (int older = 0; log && err && older < 2; older++) {
 		size_t size;
-		const void *elf = older ? pyprofd_older__elf_bytes(&size) : pyprofd__elf_bytes(&size);
+		const void *elf =
+			older ? pyprofd_older__elf_bytes(&size) : pyprofd__elf_bytes(&size);
 
 		pyprofd__destroy(side->skeleton);
 		side->skeleton = NULL;
@@ -507,7 +513,8 @@ void kernel_side_free(struct kernel_side *side)
 
 int kernel_side_follow_cpus(struct kernel_side *side, const uint32_t *online, size_t count)
 {
-	return cpu_places_assign(side->cpu_place, side->cpu_count, side->place_count, online, count);
+	return cpu_places_assign(side->cpu_place, side->cpu_count, side->place_count, online,
+				 count);
 }
 
 int kernel_side_sample_program(const struct kernel_side *side)
@@ -573,13 +580,13 @@ int kernel_side_ledgers(const struct kernel_side *side)
 	return bpf_map__fd(side->skeleton->maps.ledgers);
 }
 
-int kernel_side_open_sweep(struct kernel_side *side, int *ret_fd)
+int kernel_side_open_scan(struct kernel_side *side, int *ret_fd)
 {
 	int fd;
 
-	if (!side->skeleton->links.on_sweep)
+	if (!side->skeleton->links.on_scan)
 		return -ENOTSUP;
-	fd = bpf_iter_create(bpf_link__fd(side->skeleton->links.on_sweep));
+	fd = bpf_iter_create(bpf_link__fd(side->skeleton->links.on_scan));
 	if (fd < 0)
 		return -errno;
 	*ret_fd = fd;
@@ -602,22 +609,23 @@ int kernel_side_add_process(struct kernel_side *side, struct pp_process_id id)
 
 int kernel_side_get_generation(struct kernel_side *side, uint32_t tgid, uint32_t *ret_generation)
 {
-	return bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.processes), &tgid, ret_generation);
+	return bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.processes), &tgid,
+				   ret_generation);
 }
 
-int kernel_side_set_image(struct kernel_side *side, struct pp_process_id id,
-			  const struct pp_image *image)
+int kernel_side_set_context(struct kernel_side *side, struct pp_process_id id,
+			    const struct pp_process_context *context)
 {
-	int err =
-		bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.images), &id, image, BPF_ANY);
+	int err = bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.contexts), &id, context,
+				      BPF_ANY);
 
 	kernel_side_processes_changed(side);
 	return err;
 }
 
-void kernel_side_delete_image(struct kernel_side *side, struct pp_process_id id)
+void kernel_side_delete_context(struct kernel_side *side, struct pp_process_id id)
 {
-	bpf_map_delete_elem(bpf_map__fd(side->skeleton->maps.images), &id);
+	bpf_map_delete_elem(bpf_map__fd(side->skeleton->maps.contexts), &id);
 	kernel_side_processes_changed(side);
 }
 
@@ -625,7 +633,8 @@ int kernel_side_set_python(struct kernel_side *side, uint32_t index, const struc
 {
 	struct pp_python value = *python;
 
-	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.pythons), &index, &value, BPF_ANY);
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.pythons), &index, &value,
+				   BPF_ANY);
 }
 
 int kernel_side_set_resync(struct kernel_side *side, uint32_t index,
@@ -633,30 +642,31 @@ int kernel_side_set_resync(struct kernel_side *side, uint32_t index,
 {
 	struct pp_resync value = *resync;
 
-	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.resyncs), &index, &value, BPF_ANY);
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.resyncs), &index, &value,
+				   BPF_ANY);
 }
 
 int kernel_side_set_thread_state(struct kernel_side *side, const struct pp_thread_key *key,
 				 uint64_t thread_state)
 {
-	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.thread_states), key, &thread_state,
-				   BPF_EXIST);
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.thread_states), key,
+				   &thread_state, BPF_EXIST);
 }
 
 int kernel_side_get_losses(const struct kernel_side *side, uint64_t ret_losses[PP_LOSS_COUNT])
 {
-	int cpus = libbpf_num_possible_cpus();
-	OWNED_MEM uint64_t *value = calloc(cpus > 0 ? (size_t)cpus : 1, sizeof(*value));
+	OWNED_MEM uint64_t *value = calloc(side->cpu_count, sizeof(*value));
 
 	if (!value)
 		return -ENOMEM;
 	for (uint32_t loss = 0; loss < PP_LOSS_COUNT; loss++) {
-		int err = bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.losses), &loss, value);
+		int err =
+			bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.losses), &loss, value);
 
 		if (err)
 			return err;
 		ret_losses[loss] = 0;
-		for (int cpu = 0; cpu < cpus; cpu++)
+		for (uint32_t cpu = 0; cpu < side->cpu_count; cpu++)
 			ret_losses[loss] += value[cpu];
 	}
 	return 0;
@@ -668,20 +678,21 @@ static void add_times(struct pp_times *times, const struct pp_times *more)
 		times->count[bucket] += more->count[bucket];
 }
 
-int kernel_side_get_times(const struct kernel_side *side, struct pp_times ret_times[PP_PROGRAM_COUNT])
+int kernel_side_get_times(const struct kernel_side *side,
+			  struct pp_times ret_times[PP_PROGRAM_COUNT])
 {
-	int cpus = libbpf_num_possible_cpus();
-	OWNED_MEM struct pp_times *value = calloc(cpus > 0 ? (size_t)cpus : 1, sizeof(*value));
+	OWNED_MEM struct pp_times *value = calloc(side->cpu_count, sizeof(*value));
 
 	if (!value)
 		return -ENOMEM;
 	for (uint32_t program = 0; program < PP_PROGRAM_COUNT; program++) {
-		int err = bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.times), &program, value);
+		int err = bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.times), &program,
+					      value);
 
 		if (err)
 			return err;
 		ret_times[program] = (struct pp_times){};
-		for (int cpu = 0; cpu < cpus; cpu++)
+		for (uint32_t cpu = 0; cpu < side->cpu_count; cpu++)
 			add_times(&ret_times[program], &value[cpu]);
 	}
 	return 0;

@@ -70,19 +70,19 @@ struct pp_count *kernel_side_rest(const struct kernel_side *side); /* 2 * PP_RES
 /* Returns the slots of threads; none without `waits`. */
 struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count);
 
-/* Starts a scan of blocked threads.  The caller reads struct pp_sweep_record from the descriptor,
+/* Starts a scan of blocked threads.  The caller reads struct pp_scan_record from the descriptor,
  * up to its end, and closes it.  Returns 0; -ENOTSUP without `waits`; -errno. */
-int kernel_side_open_sweep(struct kernel_side *side, int *ret_fd);
+int kernel_side_open_scan(struct kernel_side *side, int *ret_fd);
 
-/* The kernel side looks up again what it knows of processes: after a change of what is looked up there.  The
- * functions below do it themselves. */
+/* The kernel side looks up again what it knows of processes: after a change of what is looked up
+ * there.  The functions below do it themselves. */
 void kernel_side_processes_changed(struct kernel_side *side);
 /* processes[]: set_new returns -EEXIST when the kernel side knows the tgid already. */
 int kernel_side_add_process(struct kernel_side *side, struct pp_process_id id);
 int kernel_side_get_generation(struct kernel_side *side, uint32_t tgid, uint32_t *ret_generation);
-int kernel_side_set_image(struct kernel_side *side, struct pp_process_id id,
-			  const struct pp_image *image);
-void kernel_side_delete_image(struct kernel_side *side, struct pp_process_id id);
+int kernel_side_set_context(struct kernel_side *side, struct pp_process_id id,
+			    const struct pp_process_context *context);
+void kernel_side_delete_context(struct kernel_side *side, struct pp_process_id id);
 int kernel_side_set_python(struct kernel_side *side, uint32_t index,
 			   const struct pp_python *python);
 int kernel_side_set_resync(struct kernel_side *side, uint32_t index,
@@ -95,7 +95,8 @@ int kernel_side_set_thread_state(struct kernel_side *side, const struct pp_threa
 /* Reads the losses, summed over all CPUs. */
 int kernel_side_get_losses(const struct kernel_side *side, uint64_t ret_losses[PP_LOSS_COUNT]);
 /* Reads how long the programs took, summed over all CPUs. */
-int kernel_side_get_times(const struct kernel_side *side, struct pp_times ret_times[PP_PROGRAM_COUNT]);
+int kernel_side_get_times(const struct kernel_side *side,
+			  struct pp_times ret_times[PP_PROGRAM_COUNT]);
 /* Returns the bytes that the kernel accounts for all maps. */
 uint64_t kernel_side_map_bytes(const struct kernel_side *side);
 /* Counts the entries of one hash map by its name, for leak checks and reports.  Returns 0;

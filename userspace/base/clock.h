@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clocks.  All times in the project are CLOCK_MONOTONIC nanoseconds unless a name says otherwise. */
+/* Clocks.  All times in the project are CLOCK_MONOTONIC nanoseconds unless a name says
+ * otherwise. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 

@@ -6,6 +6,7 @@
 #define BASE_INDEX_TABLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct index_slot {
@@ -18,6 +19,12 @@ struct index_table {
 	struct index_slot *slot;
 	uint32_t mask, count;
 };
+
+/* Returns how many bytes of memory the slots take. */
+static inline size_t index_table_bytes(const struct index_table *table)
+{
+	return table->slot ? ((size_t)table->mask + 1) * sizeof(*table->slot) : 0;
+}
 
 /* Whether the array's item at `index` is the one that `key` describes. */
 typedef bool index_equal(const void *context, uint32_t index, const void *key);

@@ -5,9 +5,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -137,29 +139,24 @@ int process_live_task(pid_t pid, pid_t *ret_tid)
 	return -ESRCH;
 }
 
-static int read_task(pid_t tid, uint64_t address, void *buffer, size_t size)
+uint32_t process_count_threads(pid_t pid)
 {
-	struct iovec here = {.iov_base = buffer, .iov_len = size};
-	struct iovec there = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
-	ssize_t got = process_vm_readv(tid, &here, 1, &there, 1, 0);
+	struct stat status;
+	char path[32];
 
-	if (got == (ssize_t)size)
-		return 0;
-	if (got >= 0)
-		return -EFAULT;
-	if (errno == EPERM || errno == ENOSYS)
-		return process_read_mem_file(tid, address, buffer, size);
-	return -errno;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return stat(path, &status) ? 0 : (uint32_t)status.st_nlink;
 }
 
-int process_read(pid_t pid, uint64_t address, void *buffer, size_t size)
-{
-	int err = read_task(pid, address, buffer, size);
-	pid_t tid;
+static struct {
+	const struct process_access *by; /* NULL: by system calls of our own */
+	void *context;
+} others;
 
-	if (err != -ESRCH || process_live_task(pid, &tid) || tid == pid)
-		return err;
-	return read_task(tid, address, buffer, size);
+void process_access_by(const struct process_access *access, void *context)
+{
+	others.by = access;
+	others.context = context;
 }
 
 static int read_task_pieces(pid_t tid, const struct process_piece *piece, size_t count)
@@ -186,6 +183,12 @@ static int read_task_pieces(pid_t tid, const struct process_piece *piece, size_t
 	return err;
 }
 
+static int read_by(pid_t tid, const struct process_piece *piece, size_t count)
+{
+	return others.by ? others.by->read(others.context, tid, piece, count)
+			 : read_task_pieces(tid, piece, count);
+}
+
 int process_read_pieces(pid_t pid, const struct process_piece *piece, size_t count)
 {
 	pid_t tid;
@@ -193,8 +196,40 @@ int process_read_pieces(pid_t pid, const struct process_piece *piece, size_t cou
 
 	if (count > PROCESS_PIECES_MAX)
 		return -EINVAL;
-	err = read_task_pieces(pid, piece, count);
+	err = read_by(pid, piece, count);
 	if (err != -ESRCH || process_live_task(pid, &tid) || tid == pid)
 		return err;
-	return read_task_pieces(tid, piece, count);
+	return read_by(tid, piece, count);
+}
+
+int process_read(pid_t pid, uint64_t address, void *buffer, size_t size)
+{
+	return process_read_pieces(
+		pid, &(struct process_piece){.address = address, .buffer = buffer, .size = size},
+		1);
+}
+
+int process_read_maps(pid_t tid, size_t max_bytes, char **ret_text, size_t *ret_size)
+{
+	char path[32];
+
+	if (others.by)
+		return others.by->read_maps(others.context, tid, max_bytes, ret_text, ret_size);
+	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
+	return read_file(path, max_bytes, ret_text, ret_size);
+}
+
+int process_open_mapped(pid_t tid, uint64_t start, uint64_t end, int *ret_path_fd)
+{
+	char path[80];
+	int fd;
+
+	if (others.by)
+		return others.by->open_mapped(others.context, tid, start, end, ret_path_fd);
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, tid, start, end);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret_path_fd = fd;
+	return 0;
 }

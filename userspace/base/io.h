@@ -23,10 +23,9 @@ int write_full(int fd, const void *buffer, size_t size);
  * Returns 0; -ESRCH when the process has ended. */
 int process_live_task(pid_t pid, pid_t *ret_tid);
 
-/* Reads another process's memory, even when its main thread has ended. Uses process_vm_readv and
- * falls back to /proc/PID/mem on EPERM. Reads all of it or nothing.
- * Returns 0; -EFAULT when part of the range is not mapped; -ESRCH; -errno. */
-int process_read(pid_t pid, uint64_t address, void *buffer, size_t size);
+/* Counts the threads of a process, by the links of the directory that has one for each; 0: it is
+ * gone.  What a forged list may cost is bounded by that. */
+uint32_t process_count_threads(pid_t pid);
 
 /* This many small reads in one call cost about a third of what single calls cost. */
 #define PROCESS_PIECES_MAX 64U
@@ -35,8 +34,40 @@ struct process_piece {
 	void *buffer; /* borrowed */
 	size_t size;
 };
+
+/* Reads pieces of a task's memory, all or none: 0 or -errno as process_read(). */
+typedef int process_reader(void *context, pid_t tid, const struct process_piece *piece,
+			   size_t count);
+/* How to look at other processes. */
+struct process_access {
+	process_reader *read;
+	/* As process_read_maps() and process_open_mapped(). */
+	int (*read_maps)(void *context, pid_t tid, size_t max_bytes, char **ret_text,
+			 size_t *ret_size);
+	int (*open_mapped)(void *context, pid_t tid, uint64_t start, uint64_t end,
+			   int *ret_path_fd);
+};
+/* Makes this process look at others by these functions from now on; NULL: by system calls of its
+ * own. A page of another process may never come (of a FUSE file, of userfaultfd), and who waits for
+ * it can hold the locks of that process' mappings meanwhile; no caller of process_read() may be
+ * forgotten: so this is the process', like the handler of a signal, and not handed down to each of
+ * them. Call it while no other thread reads. */
+void process_access_by(const struct process_access *access, void *context);
+
+/* Reads another process's memory, even when its main thread has ended. Uses process_vm_readv and
+ * falls back to /proc/PID/mem on EPERM. Reads all of it or nothing.
+ * Returns 0; -EFAULT when part of the range is not mapped; -ESRCH; -ETIMEDOUT when the functions of
+ * process_access_by() gave the process up; -errno. */
+int process_read(pid_t pid, uint64_t address, void *buffer, size_t size);
+
 /* Reads at most PROCESS_PIECES_MAX pieces as process_read() does. After an error the contents of
  * the buffers are undefined. */
 int process_read_pieces(pid_t pid, const struct process_piece *piece, size_t count);
+
+/* Reads /proc/TID/maps, as read_file() does; also returns -ETIMEDOUT. */
+int process_read_maps(pid_t tid, size_t max_bytes, char **ret_text, size_t *ret_size);
+/* Opens, with O_PATH, the file that a task has mapped at these addresses (/proc/TID/map_files).
+ * Returns 0; -ENOENT: it has no such mapping; -ETIMEDOUT; -errno. */
+int process_open_mapped(pid_t tid, uint64_t start, uint64_t end, int *ret_path_fd);
 
 #endif

@@ -30,7 +30,8 @@ size_t kind_value_count(enum pp_profile kind);
 bool kind_find(const char *name, size_t size, enum pp_profile *ret_kind);
 bool kind_is(const char *name, enum pp_profile kind);
 /* Bits 1 << enum pp_profile of the kinds that the live socket serves. */
-#define KIND_SERVED_BIT(id, number, name, needs, captures, is_served, value) | (uint32_t)(is_served) << (number)
+#define KIND_SERVED_BIT(id, number, name, needs, captures, is_served, value)                       \
+	| (uint32_t)(is_served) << (number)
 #define KINDS_SERVED (0U PP_PROFILES(KIND_SERVED_BIT, KIND_SERVED_BIT))
 
 /* Writes the names of the kinds (bits 1 << enum pp_profile) in the order of their numbers, with

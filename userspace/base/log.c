@@ -9,11 +9,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
+
+#define LINE_BYTES 1024U /* longer messages are cut */
+
 static enum log_level max_level = LOG_LEVEL_INFO;
+static bool has_error;
 
 void log_set_level(enum log_level level)
 {
 	max_level = level;
+}
+
+bool log_has_error(void)
+{
+	return has_error;
 }
 
 /* Returns whether stderr is the journal: $JOURNAL_STREAM is DEVICE:INODE of its socket.  Children
@@ -32,11 +42,15 @@ static void log_text(enum log_level level, const char *suffix, const char *forma
 {
 	/* sd-daemon(3): syslog levels in front of the line. */
 	static const char *const journal_prefix[] = {"<3>", "<4>", "<6>", "<7>"};
-	char text[1024];
+	char text[LINE_BYTES] = "", clean[LINE_BYTES * UTF8_CLEAN_MAX_GROWTH];
+	size_t size;
 
+	has_error |= level == LOG_LEVEL_ERROR;
 	vsnprintf(text, sizeof(text), format, args);
-	fprintf(stderr, "%spyprofd: %s%s%s\n", is_journal() ? journal_prefix[level] : "",
-		text, suffix ? ": " : "", suffix ? suffix : "");
+	/* A process or a file may be named "\n<3>pyprofd: ..." or "\033[2J". */
+	size = utf8_clean(text, strlen(text), clean);
+	fprintf(stderr, "%spyprofd: %.*s%s%s\n", is_journal() ? journal_prefix[level] : "",
+		(int)size, clean, suffix ? ": " : "", suffix ? suffix : "");
 }
 
 void log_line(enum log_level level, const char *format, ...)

@@ -11,7 +11,7 @@ void page_cache_init(struct page_cache *cache, pid_t pid)
 	cache->pid = pid;
 	cache->is_stale = false;
 	cache->witness_count = 0;
-	memset(cache->page, 0, sizeof(cache->page));
+	memset(cache->block, 0, sizeof(cache->block));
 }
 
 void page_cache_watch(struct page_cache *cache, const struct page_witness *witness, uint32_t count)
@@ -49,22 +49,51 @@ bool page_cache_holds(struct page_cache *cache)
 	return !cache->is_stale;
 }
 
+/* Reads the pages from `first` to `last` of a slot's block, unless they are there. */
+static int fill(struct page_cache *cache, size_t slot, size_t first, size_t last)
+{
+	for (size_t page = first; page <= last; page++) {
+		const size_t at = page * PAGE_CACHE_PAGE_BYTES;
+		int err;
+
+		if (cache->pages[slot] >> page & 1)
+			continue;
+		err = read_watched(cache, cache->block[slot] + at, cache->bytes[slot] + at,
+				   PAGE_CACHE_PAGE_BYTES);
+		if (err)
+			return err;
+		cache->pages[slot] |= (uint8_t)(1U << page);
+	}
+	return 0;
+}
+
+/* Makes a block the slot's, with all of its pages if they are mapped. */
+static int take_block(struct page_cache *cache, size_t slot, uint64_t block)
+{
+	int err = read_watched(cache, block, cache->bytes[slot], PAGE_CACHE_BLOCK_BYTES);
+
+	cache->block[slot] = block;
+	cache->pages[slot] = err ? 0 : (1U << PAGE_CACHE_BLOCK_PAGES) - 1;
+	return err == -EFAULT ? 0 : err;
+}
+
 int page_cache_read(struct page_cache *cache, uint64_t address, void *buffer, size_t size)
 {
-	uint64_t at = address % PAGE_CACHE_PAGE_BYTES, page = address - at;
-	size_t slot = page / PAGE_CACHE_PAGE_BYTES % PAGE_CACHE_PAGES;
+	uint64_t at = address % PAGE_CACHE_BLOCK_BYTES, block = address - at;
+	size_t slot = block / PAGE_CACHE_BLOCK_BYTES % PAGE_CACHE_BLOCKS;
+	int err = 0;
 
 	if (cache->is_stale)
 		return -ESTALE;
-	if (!page || size > PAGE_CACHE_PAGE_BYTES - at)
+	if (!block || !size || size > PAGE_CACHE_BLOCK_BYTES - at)
 		return read_watched(cache, address, buffer, size);
-	if (cache->page[slot] != page) {
-		int err = read_watched(cache, page, cache->bytes[slot], PAGE_CACHE_PAGE_BYTES);
-
-		cache->page[slot] = err ? 0 : page;
-		if (err)
-			return err;
-	}
+	if (cache->block[slot] != block)
+		err = take_block(cache, slot, block);
+	if (!err)
+		err = fill(cache, slot, at / PAGE_CACHE_PAGE_BYTES,
+			   (at + size - 1) / PAGE_CACHE_PAGE_BYTES);
+	if (err)
+		return err;
 	memcpy(buffer, cache->bytes[slot] + at, size);
 	return 0;
 }

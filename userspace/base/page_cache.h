@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A short-lived cache of another process's pages, for many small reads near each other: one system
- * call a page. A page that was read once is not read again. */
+/* A short-lived cache of another process's pages, for many small reads near each other: one call
+ * for a block of four, as a call costs as much as forty pages (docs/design/0029), or for a single
+ * page where others of its block are not mapped.  A page that was read once is not read again. */
 #ifndef BASE_PAGE_CACHE_H
 #define BASE_PAGE_CACHE_H
 
@@ -9,8 +10,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PAGE_CACHE_PAGES 8U
+#define PAGE_CACHE_BLOCKS 8U
+#define PAGE_CACHE_BLOCK_PAGES 4U
 #define PAGE_CACHE_PAGE_BYTES 4096U
+#define PAGE_CACHE_BLOCK_BYTES (PAGE_CACHE_BLOCK_PAGES * PAGE_CACHE_PAGE_BYTES)
 
 /* A word by which a reader knows that the memory it read is still of the same moment: that holds
  * while (*address ^ word) & mask is 0. */
@@ -25,8 +28,9 @@ struct page_cache {
 	bool is_stale; /* a witness has changed: no further page is read */
 	uint32_t witness_count;
 	struct page_witness witness[PAGE_WITNESSES];
-	uint64_t page[PAGE_CACHE_PAGES]; /* addresses; 0: empty */
-	uint8_t bytes[PAGE_CACHE_PAGES][PAGE_CACHE_PAGE_BYTES];
+	uint64_t block[PAGE_CACHE_BLOCKS]; /* addresses; 0: empty */
+	uint8_t pages[PAGE_CACHE_BLOCKS];  /* which of the block's are there: a bit each */
+	uint8_t bytes[PAGE_CACHE_BLOCKS][PAGE_CACHE_BLOCK_BYTES];
 };
 
 void page_cache_init(struct page_cache *cache, pid_t pid);

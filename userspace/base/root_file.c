@@ -53,7 +53,8 @@ int root_file_open_seen(int path_fd, int *ret_fd)
 	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 || fstat(fd, &opened))
 		return -errno;
-	if (!S_ISREG(opened.st_mode) || opened.st_dev != seen.st_dev || opened.st_ino != seen.st_ino)
+	if (!S_ISREG(opened.st_mode) || opened.st_dev != seen.st_dev ||
+	    opened.st_ino != seen.st_ino)
 		return -ESTALE;
 	*ret_fd = TAKE_FD(fd);
 	return 0;

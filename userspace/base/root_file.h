@@ -15,7 +15,8 @@ enum root_file_links {
 };
 /* Looks a file up without opening it. *ret_path_fd is O_PATH | O_CLOEXEC and belongs to the caller.
  * Returns 0; -EINVAL when it is not a regular file; -errno. */
-int root_file_look(const char *root, const char *path, enum root_file_links links, int *ret_path_fd);
+int root_file_look(const char *root, const char *path, enum root_file_links links,
+		   int *ret_path_fd);
 /* Opens for reading the file that an O_PATH descriptor refers to; never blocks. Returns 0; -EINVAL
  * when it is not a regular file; -ESTALE when another file was opened (never seen); -errno. */
 int root_file_open_seen(int path_fd, int *ret_fd);

@@ -8,6 +8,7 @@
 
 #include "base/kinds.h"
 #include "profile/facts.h"
+#include "profile/writer.h"
 
 #define MAX_PERIOD_CHANGE 0.01
 #define UNKNOWN -1.0
@@ -24,25 +25,16 @@ static void add_fact(void *context, const char *name, size_t size, uint64_t valu
 		facts->host_cpus = value;
 }
 
-static void add_writer(struct diff_facts *facts, const char *text)
-{
-	unsigned int hz = 0;
-	char kind[33] = "", host[64] = "";
-
-	if (sscanf(text, "%*31s %32s %uHz host=%63s", kind, &hz, host) < 2)
-		return;
-	snprintf(facts->kind, sizeof(facts->kind), "%s", kind);
-	snprintf(facts->host, sizeof(facts->host), "%s", host);
-	facts->hz = hz;
-}
-
 void diff_facts_add_comment(struct diff_facts *facts, const char *text)
 {
-	static const char writer[] = "pyprofd ";
+	struct profile_writer writer;
 
 	facts_read(text, add_fact, facts);
-	if (!strncmp(text, writer, strlen(writer)))
-		add_writer(facts, text + strlen(writer));
+	if (!profile_writer_parse(text, &writer) || !writer.hz)
+		return;
+	snprintf(facts->kind, sizeof(facts->kind), "%s", writer.kind);
+	snprintf(facts->host, sizeof(facts->host), "%s", writer.host);
+	facts->hz = writer.hz;
 }
 
 static bool period_differs(int64_t a, int64_t b)
@@ -102,22 +94,22 @@ static bool loads_differ(const struct diff_facts *a, const struct diff_facts *b,
 	return true;
 }
 
-enum diff_unlike diff_unlike(const struct diff_facts *a, const struct diff_facts *b,
-			     char ret_why[DIFF_WHY_BYTES])
+enum comparable comparable_sides(const struct diff_facts *a, const struct diff_facts *b,
+				 char ret_why[DIFF_WHY_BYTES])
 {
 	if (a->value <= 0 || b->value <= 0) {
 		snprintf(ret_why, DIFF_WHY_BYTES, "%s no samples: nothing to compare",
 			 a->value <= 0 && b->value <= 0 ? "both have"
 			 : a->value <= 0		? "the first one has"
 							: "the second one has");
-		return DIFF_EMPTY;
+		return NOTHING_TO_COMPARE;
 	}
 	if (a->kind[0] && b->kind[0] && strcmp(a->kind, b->kind)) {
 		snprintf(ret_why, DIFF_WHY_BYTES, "one is of kind %s, the other of %s", a->kind,
 			 b->kind);
-		return DIFF_UNLIKE;
+		return NOT_COMPARABLE;
 	}
 	if (rates_differ(a, b, ret_why) || loads_differ(a, b, ret_why))
-		return DIFF_UNLIKE;
-	return DIFF_ALIKE;
+		return NOT_COMPARABLE;
+	return COMPARABLE;
 }

@@ -33,10 +33,10 @@ void diff_facts_add_window(struct diff_facts *facts, int64_t period, int64_t val
  * known. */
 double diff_facts_load(const struct diff_facts *facts);
 
-enum diff_unlike { DIFF_ALIKE, DIFF_UNLIKE, DIFF_EMPTY };
-/* Compares two sides and says in words why they differ; DIFF_EMPTY: there is nothing to compare
- * even if the user insists. */
-enum diff_unlike diff_unlike(const struct diff_facts *a, const struct diff_facts *b,
-			     char ret_why[DIFF_WHY_BYTES]);
+enum comparable { COMPARABLE, NOT_COMPARABLE, NOTHING_TO_COMPARE };
+/* Compares two sides and says in words why they differ; NOTHING_TO_COMPARE: there is nothing to
+ * compare even if the user insists. */
+enum comparable comparable_sides(const struct diff_facts *a, const struct diff_facts *b,
+				 char ret_why[DIFF_WHY_BYTES]);
 
 #endif

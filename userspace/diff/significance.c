@@ -34,16 +34,17 @@ static uint32_t used_slots(const struct diff_side *side)
 	return used;
 }
 
-enum diff_way diff_way(const struct diff_data *data)
+enum significance_way significance_way(const struct diff_data *data)
 {
 	const struct diff_side *a = &data->side[DIFF_A], *b = &data->side[DIFF_B];
 	uint32_t used_a = used_slots(a), used_b = used_slots(b);
 
 	if (used_a >= DIFF_MIN_WINDOWS && used_b >= DIFF_MIN_WINDOWS)
-		return DIFF_WAY_RANKS;
+		return SIGNIFICANCE_BY_RANKS;
 	if (used_a > 1 && used_b > 1)
-		return DIFF_WAY_BOOTSTRAP;
-	return a->all.samples > 0 && b->all.samples > 0 ? DIFF_WAY_SAMPLES : DIFF_WAY_NONE;
+		return SIGNIFICANCE_BY_BOOTSTRAP;
+	return a->all.samples > 0 && b->all.samples > 0 ? SIGNIFICANCE_BY_SAMPLES
+							: SIGNIFICANCE_BY_NONE;
 }
 
 /* ---- one row ---- */
@@ -213,7 +214,7 @@ static int test_column(const struct diff_data *data, struct diff_row *row, enum 
 		change->share[s] = stat_share(&scratch->side[s]);
 		change->cov[s] = stat_cov(&scratch->side[s]);
 	}
-	if (!is_testable(data, row, column) || diff_way(data) == DIFF_WAY_NONE)
+	if (!is_testable(data, row, column) || significance_way(data) == SIGNIFICANCE_BY_NONE)
 		return 0;
 	if (!scratch->ranks)
 		return p_of_few(data, row, column, scratch, &change->p);
@@ -334,7 +335,7 @@ static int correct(const struct diff_data *data, struct diff_table *table, uint3
 	return 0;
 }
 
-int diff_test_table(struct diff_data *data, enum diff_by by, uint32_t *ret_tests)
+int significance_of_table(struct diff_data *data, enum diff_by by, uint32_t *ret_tests)
 {
 	OWNED(scratch) struct scratch *scratch = calloc(1, sizeof(*scratch));
 	struct diff_table *table = &data->table[by];
@@ -366,7 +367,8 @@ static int find_interval(const struct scratch *scratch, struct diff_change *chan
 	return err;
 }
 
-int diff_test_interval(const struct diff_data *data, struct diff_row *row, enum diff_column column)
+int significance_interval(const struct diff_data *data, struct diff_row *row,
+			  enum diff_column column)
 {
 	OWNED(scratch) struct scratch *scratch = calloc(1, sizeof(*scratch));
 
@@ -395,7 +397,8 @@ static void unfold_all(const struct diff_side *side, double unit_ns, struct scra
 		.value = scratch->value[s], .weight = scratch->weight[s], .count = count};
 }
 
-int diff_test_all(const struct diff_data *data, double unit_ns, struct diff_change *ret_change)
+int significance_of_all(const struct diff_data *data, double unit_ns,
+			struct diff_change *ret_change)
 {
 	OWNED(scratch) struct scratch *scratch = calloc(1, sizeof(*scratch));
 	struct diff_change change = {.p = UNKNOWN};

@@ -13,16 +13,23 @@
 #define DIFF_MIN_SAMPLES 20
 
 /* How p is computed. */
-enum diff_way { DIFF_WAY_RANKS, DIFF_WAY_BOOTSTRAP, DIFF_WAY_SAMPLES, DIFF_WAY_NONE };
-enum diff_way diff_way(const struct diff_data *data);
+enum significance_way {
+	SIGNIFICANCE_BY_RANKS,
+	SIGNIFICANCE_BY_BOOTSTRAP,
+	SIGNIFICANCE_BY_SAMPLES,
+	SIGNIFICANCE_BY_NONE
+};
+enum significance_way significance_way(const struct diff_data *data);
 
 /* Fills share, cov and p of every row's change; p is corrected over the whole table.
  * ret_tests: the number of tests.  Returns 0 or -ENOMEM. */
-int diff_test_table(struct diff_data *data, enum diff_by by, uint32_t *ret_tests);
+int significance_of_table(struct diff_data *data, enum diff_by by, uint32_t *ret_tests);
 /* Fills low and high.  Returns 0 or -ENOMEM. */
-int diff_test_interval(const struct diff_data *data, struct diff_row *row, enum diff_column column);
+int significance_interval(const struct diff_data *data, struct diff_row *row,
+			  enum diff_column column);
 /* Tests the total time per recorded time: share is the total in CPUs when the values are times.  p
  * is of this single test.  Returns 0 or -ENOMEM. */
-int diff_test_all(const struct diff_data *data, double unit_ns, struct diff_change *ret_change);
+int significance_of_all(const struct diff_data *data, double unit_ns,
+			struct diff_change *ret_change);
 
 #endif

@@ -242,7 +242,8 @@ static double approximate_p(const struct mann_whitney *test, size_t ranks)
 		ties += pow(test->tie[i].count, 3) - test->tie[i].count;
 	variance = a * b / 12 * (n + 1 - ties / (n * (n - 1)));
 	distance = fabs((double)ranks - a * (n + 1)) / 2 - 0.5;
-	if (variance <= 0 || distance <= 0)
+	/* Where all values are equal, the variance is 0, and so is the distance without the 0.5. */
+	if (distance <= 0)
 		return 1;
 	return stat_normal_p(distance / sqrt(variance));
 }

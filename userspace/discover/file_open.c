@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -65,15 +64,10 @@ static int open_looked_at(int path_fd, const struct file_key *wanted, int *ret_f
 
 static int open_map_file(pid_t tid, const struct mapping *mapping, int *ret_fd)
 {
-	char path[80];
+	OWNED_FD int path_fd = -1;
+	int err = process_open_mapped(tid, mapping->start, mapping->end, &path_fd);
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, tid,
-		 mapping->start, mapping->end);
-	OWNED_FD int path_fd = open(path, O_PATH | O_CLOEXEC);
-
-	if (path_fd < 0)
-		return -errno;
-	return open_looked_at(path_fd, &mapping->key, ret_fd);
+	return err ? err : open_looked_at(path_fd, &mapping->key, ret_fd);
 }
 
 static int open_below(const char *root, const struct mapping *mapping, int *ret_fd)

@@ -154,11 +154,8 @@ int proc_maps_parse(const char *text, size_t size,
 static int read_task_maps(pid_t tid, char **ret_text, size_t *ret_size)
 {
 	OWNED_MEM char *text = NULL;
-	char path[32];
-	int err;
+	int err = process_read_maps(tid, PROC_MAPS_MAX_BYTES, &text, ret_size);
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
-	err = read_file(path, PROC_MAPS_MAX_BYTES, &text, ret_size);
 	if (err)
 		return err == -ENOENT ? -ESRCH : err;
 	if (!*ret_size)

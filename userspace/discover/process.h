@@ -49,6 +49,7 @@ struct process {
 	size_t mapping_count, mapping_capacity;
 	bool mappings_changed; /* since the owner last cleared this flag */
 	bool is_sampled;       /* the owner has seen a sample of it */
+	bool is_queued;	       /* the owner has yet to publish it */
 	void *tables;	       /* the data that attach and python keep for it; owned by attach */
 };
 

@@ -21,7 +21,7 @@
 struct entry {
 	struct process process; /* must be first: a struct process * of ours is a struct entry * */
 	struct pp_process_id parent;
-	uint64_t image_ns;     /* the address space is at least this new; 0: not known */
+	uint64_t context_ns;   /* the address space is at least this new; 0: not known */
 	uint64_t read_ns;      /* when /proc/PID/maps was read; 0: never */
 	uint64_t fork_ns;      /* 0: it did not come from a fork, or executed since then */
 	uint64_t last_fork_ns; /* when it last forked a child */
@@ -268,7 +268,7 @@ int process_table_fork(struct process_table *table, struct pp_process_id parent,
 	entry->process.ppid = parent.tgid;
 	entry->parent = parent;
 	entry->fork_ns = time_ns;
-	entry->image_ns = time_ns;
+	entry->context_ns = time_ns;
 	from = find(table, parent);
 	if (!from) {
 		entry->wants_read = true;
@@ -292,6 +292,8 @@ int process_table_exec(struct process_table *table, struct pp_process_id from,
 	struct entry *entry;
 	int err;
 
+	if (old && (!old->process.exit_ns || old->process.exit_ns > time_ns))
+		old->process.exit_ns = time_ns;
 	err = entry_new(table, to, time_ns, &entry);
 	if (err)
 		return err;
@@ -299,17 +301,15 @@ int process_table_exec(struct process_table *table, struct pp_process_id from,
 		entry->wants_read = true;
 		return 0;
 	}
-	if (!old->process.exit_ns || old->process.exit_ns > time_ns)
-		old->process.exit_ns = time_ns;
 	copy_names(&entry->process, &old->process);
 	entry->process.ppid = old->process.ppid;
 	entry->process.inner_pid = old->process.inner_pid;
 	entry->parent = old->parent;
-	entry->image_ns = old->image_ns;
+	entry->context_ns = old->context_ns;
 	entry->read_ns = old->read_ns;
 	/* The address space was replaced since the old program began: by this exec. */
-	if (old->image_ns > old->process.start_ns)
-		cut_ns = old->image_ns;
+	if (old->context_ns > old->process.start_ns)
+		cut_ns = old->context_ns;
 	err = mapping_set_share(&entry->process, &old->process, UINT64_MAX);
 	if (err)
 		return err;
@@ -350,22 +350,23 @@ int process_table_apply(struct process_table *table, const struct pp_event *even
 		return -EINVAL;
 	}
 	entry = find(table, event->id);
-	if (entry && err != -EEXIST) {
+	/* A stack may have made it known before, without a name. */
+	if (entry && (err != -EEXIST || !entry->process.comm[0])) {
 		memcpy(entry->process.comm, event->comm, PP_COMM_BYTES);
 		entry->process.comm[PP_COMM_BYTES - 1] = '\0';
 	}
 	return err;
 }
 
-int process_table_new_image(struct process_table *table, uint32_t tgid, uint64_t time_ns)
+int process_table_new_context(struct process_table *table, uint32_t tgid, uint64_t time_ns)
 {
 	struct entry *entry = find_newest(table, tgid);
 
 	if (!entry || entry->process.exit_ns)
 		return refuse_orphan(table, tgid, time_ns);
-	if (time_ns <= entry->image_ns)
+	if (time_ns <= entry->context_ns)
 		return 0;
-	entry->image_ns = time_ns;
+	entry->context_ns = time_ns;
 	entry->fork_ns = 0;
 	return mapping_set_drop_older(&entry->process, time_ns, entry->read_ns);
 }
@@ -375,7 +376,7 @@ static int map_one(struct process_table *table, struct entry *entry, const struc
 	int err;
 
 	if (mapping->time_ns &&
-	    (mapping->time_ns < entry->image_ns || mapping->time_ns < entry->read_ns)) {
+	    (mapping->time_ns < entry->context_ns || mapping->time_ns < entry->read_ns)) {
 		table->stats.mappings_stale++;
 		return 0;
 	}

@@ -11,7 +11,7 @@
  * - an older mapping does not displace a newer one;
  * - after a mapping that came before its process, process_table_wants_read() is true.
  * The kernel reports an exec after it has mapped the new program (fs/exec.c, exec_binprm); the
- * side-band reports that the address space is replaced before that: process_table_new_image(). */
+ * side-band reports that the address space is replaced before that: process_table_new_context(). */
 #ifndef DISCOVER_PROCESS_TABLE_H
 #define DISCOVER_PROCESS_TABLE_H
 
@@ -63,7 +63,7 @@ int process_table_apply(struct process_table *table, const struct pp_event *even
 
 /* Drops the mappings of the process's old address space, which is gone (execve has passed its point
  * of no return). -ESRCH: not in the table. */
-int process_table_new_image(struct process_table *table, uint32_t tgid, uint64_t time_ns);
+int process_table_new_context(struct process_table *table, uint32_t tgid, uint64_t time_ns);
 /* Adds a mapping to the live process of this tgid. mapping->path is copied. -ESRCH: there is no
  * such process, and the mapping is dropped; -ENOSPC: above MAPPING_SET_MAX; -EINVAL. */
 int process_table_map(struct process_table *table, uint32_t tgid, const struct mapping *mapping);

@@ -325,8 +325,8 @@ static void deliver_one(struct sideband *sideband, const struct pending *pending
 	case SIDEBAND_MAPPING:
 		handlers->mapping(handlers->context, record->tgid, &record->mapping);
 		break;
-	case SIDEBAND_NEW_IMAGE:
-		handlers->new_image(handlers->context, record->tgid, record->time_ns);
+	case SIDEBAND_NEW_CONTEXT:
+		handlers->new_context(handlers->context, record->tgid, record->time_ns);
 		break;
 	case SIDEBAND_LOST:
 		sideband->stats.lost += record->lost_count;

@@ -20,7 +20,7 @@ struct sideband_handlers {
 	void *context;
 	/* The path is valid until the handler returns. */
 	void (*mapping)(void *context, uint32_t tgid, const struct mapping *mapping);
-	void (*new_image)(void *context, uint32_t tgid, uint64_t time_ns);
+	void (*new_context)(void *context, uint32_t tgid, uint64_t time_ns);
 	/* Records were lost, of processes that are not known: read /proc again. */
 	void (*lost)(void *context, uint32_t cpu, uint64_t count);
 };

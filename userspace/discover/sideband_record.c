@@ -116,7 +116,7 @@ int sideband_record_parse(const void *bytes, size_t size, struct sideband_record
 		    !take(bytes, size, 0, &comm, sizeof(comm)))
 			return -EBADMSG;
 		if (header.misc & PERF_RECORD_MISC_COMM_EXEC)
-			ret_record->kind = SIDEBAND_NEW_IMAGE;
+			ret_record->kind = SIDEBAND_NEW_CONTEXT;
 		ret_record->tgid = comm.pid;
 		return 0;
 	case PERF_RECORD_LOST:

@@ -16,7 +16,7 @@ enum sideband_kind {
 	/* not of interest: a thread renamed, a mapping that is not executable */
 	SIDEBAND_OTHER = 0,
 	SIDEBAND_MAPPING,
-	SIDEBAND_NEW_IMAGE, /* execve has replaced the address space */
+	SIDEBAND_NEW_CONTEXT, /* execve has replaced the address space */
 	SIDEBAND_LOST,
 };
 

@@ -31,9 +31,9 @@ int target_add_uid(struct target_filter *filter, uint32_t uid);
 /* Sets a POSIX extended expression that is searched anywhere in the name. Returns 0; -EINVAL: not
  * such an expression; -EEXIST: one is set; -ENOMEM. */
 int target_set_comm(struct target_filter *filter, const char *expression);
-/* Sets a cgroup, which includes all below it: a directory (/sys/fs/cgroup/…, of a v1 tree or v2's)
- * or a path as in /proc/PID/cgroup, with or without the first slash. Returns 0; -EEXIST: one is
- * set; -ENOMEM. */
+/* Sets a cgroup, which includes all below it: a directory (/sys/fs/cgroup/..., of a v1 tree or
+ * v2's) or a path as in /proc/PID/cgroup, with or without the first slash. Returns 0; -EEXIST: one
+ * is set; -ENOMEM. */
 int target_set_cgroup(struct target_filter *filter, const char *prefix);
 
 /* Returns whether target_matches() needs the details of a process (uid, cgroup). */

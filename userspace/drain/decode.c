@@ -71,10 +71,10 @@ static int decode_code(const void *data, size_t size, const struct drain_handler
 	return 0;
 }
 
-static int decode_miss(const void *data, size_t size, const struct drain_handlers *handlers)
+static int decode_incomplete(const void *data, size_t size, const struct drain_handlers *handlers)
 {
-	const struct pp_miss_record *record = data;
-	struct decoded_miss miss = {.record = record};
+	const struct pp_incomplete_record *record = data;
+	struct decoded_incomplete incomplete = {.record = record};
 	size_t frames;
 
 	if (size < sizeof(*record))
@@ -90,15 +90,15 @@ static int decode_miss(const void *data, size_t size, const struct drain_handler
 		return -EBADMSG;
 	if (record->stop >= PP_STOP_COUNT || record->py_stop >= PP_PY_STOP_COUNT)
 		return -EBADMSG;
-	if (record->foldable > 1 || record->since_run > record->native_count)
+	if (record->foldable > 1 || record->since_segment > record->native_count)
 		return -EBADMSG;
-	miss.python = (const struct pp_frame *)record->bytes;
-	if (!kinds_are_known(miss.python, record->python_stored, record->native_stored))
+	incomplete.python = (const struct pp_frame *)record->bytes;
+	if (!kinds_are_known(incomplete.python, record->python_stored, record->native_stored))
 		return -EBADMSG;
-	miss.native = miss.python + record->python_stored;
-	miss.segment = (const struct pp_segment *)(miss.python + frames);
-	miss.stack = (const uint8_t *)(miss.segment + record->segment_count);
-	handlers->miss(handlers->context, &miss);
+	incomplete.native = incomplete.python + record->python_stored;
+	incomplete.segment = (const struct pp_segment *)(incomplete.python + frames);
+	incomplete.stack = (const uint8_t *)(incomplete.segment + record->segment_count);
+	handlers->incomplete(handlers->context, &incomplete);
 	return 0;
 }
 
@@ -115,8 +115,8 @@ int decode_record(const void *data, size_t size, const struct drain_handlers *ha
 		return decode_kernel(data, size, handlers);
 	case PP_RECORD_CODE:
 		return decode_code(data, size, handlers);
-	case PP_RECORD_MISS:
-		return decode_miss(data, size, handlers);
+	case PP_RECORD_INCOMPLETE:
+		return decode_incomplete(data, size, handlers);
 	default:
 		return -EBADMSG;
 	}

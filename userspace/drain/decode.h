@@ -21,8 +21,8 @@ struct decoded_kernel {
 	size_t count; /* addresses */
 };
 
-struct decoded_miss {
-	const struct pp_miss_record *record;
+struct decoded_incomplete {
+	const struct pp_incomplete_record *record;
 	const struct pp_frame *python, *native;
 	const struct pp_segment *segment; /* record->segment_count */
 	const uint8_t *stack;		  /* record->stack_bytes */
@@ -33,7 +33,7 @@ struct drain_handlers {
 	void (*stack)(void *context, const struct decoded_stack *stack);
 	void (*kernel)(void *context, const struct decoded_kernel *kernel);
 	void (*code)(void *context, const struct pp_code_record *record);
-	void (*miss)(void *context, const struct decoded_miss *miss);
+	void (*incomplete)(void *context, const struct decoded_incomplete *incomplete);
 	void (*event)(void *context, const struct pp_event *event);
 	void (*timeline)(void *context, const struct pp_timeline_record *record);
 };

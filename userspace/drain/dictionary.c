@@ -187,7 +187,8 @@ void dictionary_free(struct dictionary *dictionary)
 	free(dictionary);
 }
 
-void dictionary_set_reader(struct dictionary *dictionary, dictionary_read_raw read_raw, void *context)
+void dictionary_set_reader(struct dictionary *dictionary, dictionary_read_raw read_raw,
+			   void *context)
 {
 	dictionary->read_raw = read_raw;
 	dictionary->read_context = context;
@@ -342,8 +343,8 @@ static packed_frame pack(struct dictionary *dictionary, const struct pp_stack_re
 	case PP_FRAME_PYTHON_RAW:
 		index = raw_code(dictionary, record, frame->where);
 		break;
-	case PP_FRAME_PYTHON_RUN:
-		return (uint64_t)PP_FRAME_PYTHON_RUN << 61 | (uint32_t)frame->where;
+	case PP_FRAME_SEGMENT:
+		return (uint64_t)PP_FRAME_SEGMENT << 61 | (uint32_t)frame->where;
 	case PP_FRAME_ANONYMOUS:
 		/* 47 bits of address: it has no file, whose bits are free. */
 		return (uint64_t)PP_FRAME_ANONYMOUS << 61 | (frame->where & ((1ULL << 61) - 1));
@@ -499,20 +500,57 @@ const struct dict_kernel *dictionary_use_kernel(struct dictionary *dictionary, u
 	return kernel;
 }
 
-void dictionary_note_files(const struct dictionary *dictionary, uint64_t *ret_named)
+static void each_file_frame(const struct dictionary *dictionary,
+			    void (*found)(void *context, packed_frame frame), void *context)
 {
 	for (size_t i = 0; i <= dictionary->stacks.mask; i++) {
 		const struct dict_stack *stack = dictionary->stacks.slot[i];
 		const size_t end = stack ? (size_t)stack->python_stored + stack->native_stored : 0;
 
 		for (size_t at = stack ? stack->python_stored : 0; at < end; at++) {
-			const packed_frame frame = stack->frame[at];
-			const uint32_t kind = packed_kind(frame);
+			const uint32_t kind = packed_kind(stack->frame[at]);
 
 			if (kind == PP_FRAME_NATIVE || kind == PP_FRAME_EVAL)
-				ret_named[packed_file(frame) / 64] |= 1ULL << packed_file(frame) % 64;
+				found(context, stack->frame[at]);
 		}
 	}
+}
+
+static void note_file(void *context, packed_frame frame)
+{
+	uint64_t *named = context;
+	const uint32_t file = packed_file(frame);
+
+	named[file / 64] |= 1ULL << file % 64;
+}
+
+void dictionary_note_files(const struct dictionary *dictionary, uint64_t *ret_named)
+{
+	each_file_frame(dictionary, note_file, ret_named);
+}
+
+/* Passes on the frames of some files. */
+struct chosen_files {
+	const uint64_t *files;
+	void (*found)(void *context, packed_frame frame);
+	void *context;
+};
+
+static void pass_chosen(void *context, packed_frame frame)
+{
+	const struct chosen_files *chosen = context;
+	const uint32_t file = packed_file(frame);
+
+	if (chosen->files[file / 64] >> file % 64 & 1)
+		chosen->found(chosen->context, frame);
+}
+
+void dictionary_find_frames(const struct dictionary *dictionary, const uint64_t *files,
+			    void (*found)(void *context, packed_frame frame), void *context)
+{
+	struct chosen_files chosen = {.files = files, .found = found, .context = context};
+
+	each_file_frame(dictionary, pass_chosen, &chosen);
 }
 
 /* ---- epochs ---- */
@@ -577,7 +615,8 @@ static bool stack_may_stay(const struct dictionary *dictionary, const void *entr
 {
 	const struct dict_stack *stack = entry;
 
-	return stack->epoch == dictionary->epoch && !shares_is_greedy(&dictionary->shares, stack->id);
+	return stack->epoch == dictionary->epoch &&
+	       !shares_is_greedy(&dictionary->shares, stack->id);
 }
 
 static bool kernel_may_stay(const struct dictionary *dictionary, const void *entry)

@@ -92,9 +92,14 @@ int dictionary_add_code(struct dictionary *dictionary, struct pp_process_id id,
 
 /* Sets, in a bitmap of 1 << 21 bits, the bit packed_file() for each file that a stack refers to. */
 void dictionary_note_files(const struct dictionary *dictionary, uint64_t *ret_named);
+/* Calls `found` for each native frame that lies in a file whose bit is set in such a bitmap; equal
+ * frames may come more than once. */
+void dictionary_find_frames(const struct dictionary *dictionary, const uint64_t *files,
+			    void (*found)(void *context, packed_frame frame), void *context);
 
 const struct dict_stack *dictionary_find_stack(const struct dictionary *dictionary, uint64_t hash);
-const struct dict_kernel *dictionary_find_kernel(const struct dictionary *dictionary, uint64_t hash);
+const struct dict_kernel *dictionary_find_kernel(const struct dictionary *dictionary,
+						 uint64_t hash);
 /* Find a stack and keep it for two more epochs: the stack of a thread that sleeps for long is sent
  * once. */
 const struct dict_stack *dictionary_use_stack(struct dictionary *dictionary, uint64_t hash);

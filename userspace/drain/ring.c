@@ -8,6 +8,8 @@ struct ring {
 	struct ring_buffer *buffer;
 	enum ring_kind kind;
 	struct drain_handlers handlers;
+	const struct slice *slice; /* of the call in progress; NULL: it never ends */
+	bool is_cut;		   /* that call left records */
 	uint64_t bad;
 };
 
@@ -38,7 +40,11 @@ static int on_record(void *context, void *data, size_t size)
 
 	if (decode(ring, data, size))
 		ring->bad++;
-	return 0;
+	if (!slice_is_over(ring->slice))
+		return 0;
+	/* libbpf counts this record as consumed, and leaves the rest in the ring. */
+	ring->is_cut = true;
+	return -EAGAIN;
 }
 
 int ring_new(int fd, enum ring_kind kind, const struct drain_handlers *handlers,
@@ -67,6 +73,17 @@ int ring_consume(struct ring *ring)
 	int got = ring_buffer__consume(ring->buffer);
 
 	return got < 0 ? got : 0;
+}
+
+int ring_consume_slice(struct ring *ring, const struct slice *slice)
+{
+	int err;
+
+	ring->slice = slice;
+	ring->is_cut = false;
+	err = ring_consume(ring);
+	ring->slice = NULL;
+	return ring->is_cut ? 1 : err;
 }
 
 uint64_t ring_bad_count(const struct ring *ring)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/slice.h"
 #include "drain/decode.h"
 
 struct ring;
@@ -21,6 +22,9 @@ DEFINE_OWNED(struct ring, ring)
 int ring_fd(const struct ring *ring);
 /* Takes all records that are in the ring now.  Returns 0 or -errno. */
 int ring_consume(struct ring *ring);
+/* Takes records until the slice is over, and one at least.  Returns 0: the ring was emptied; 1: the
+ * rest is for the next call; -errno. */
+int ring_consume_slice(struct ring *ring, const struct slice *slice);
 /* Returns the number of records that did not decode. */
 uint64_t ring_bad_count(const struct ring *ring);
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Divides a budget among all processes.  A process may have as much as is still free: a single
- * process gets half of the budget, and N greedy ones leave 1/(N + 1) to the others. */
+ * process gets half of the budget, and N greedy ones leave 1/(N + 1) to the others.  That is the
+ * thought of base/user_quota.h, but not its rule: what is free counts here before a request and
+ * there after it, so that one large stack fits; nobody is exempt, what is shared has no holder,
+ * and the greedy are those above a fixed quarter. */
 #ifndef DRAIN_SHARES_H
 #define DRAIN_SHARES_H
 

@@ -11,6 +11,12 @@
 #define READ_TRIES 40
 #define WRITER_NS 50000
 
+void thread_slots_open(volatile struct pp_config *config, uint32_t window, uint64_t started_ns)
+{
+	config->window_start_ns[0] = config->window_start_ns[1] = started_ns;
+	config->slots_read = window - 1;
+}
+
 bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread *ret_copy,
 		      uint64_t *ret_torn)
 {
@@ -134,15 +140,15 @@ enum pp_wait thread_slot_wait(const struct pp_thread *thread)
 	return thread->flags & PP_THREAD_WAITING ? (enum pp_wait)thread->wait : PP_WAIT_NONE;
 }
 
-static int count_sum(const struct pp_thread *thread, const struct pp_place *place,
-		     const struct pp_place_sum *sum, bool is_mixed, struct counts *counts)
+static int count_sum(const struct pp_thread *thread, const struct pp_wait_site *site,
+		     const struct pp_wait_site_sum *sum, bool is_mixed, struct counts *counts)
 {
-	struct pp_count_key key = pp_wait_key(thread, place);
+	struct pp_count_key key = pp_wait_key(thread, site);
 	struct pp_count count = {.samples = sum->events, .weight = sum->ns};
 	int err = 0;
 
 	if (is_mixed)
-		pp_wait_key_to_place(&key, place);
+		pp_wait_key_to_site(&key, site);
 	if (sum->ns || sum->events)
 		err = counts_add(counts, &key, &count);
 	if (!err && sum->queue_ns) {
@@ -151,8 +157,8 @@ static int count_sum(const struct pp_thread *thread, const struct pp_place *plac
 		pp_wait_key_to_queue(&key);
 		err = counts_add(counts, &key, &queue);
 	}
-	if (!err && sum->ns && pp_count_wait(place->flags) == PP_WAIT_GIL) {
-		pp_wait_key_to_blame(&key, place);
+	if (!err && sum->ns && pp_count_wait(site->flags) == PP_WAIT_GIL) {
+		pp_wait_key_to_blame(&key, site);
 		err = counts_add(counts, &key, &count);
 	}
 	return err;
@@ -173,42 +179,42 @@ static uint64_t open_ns(const struct pp_thread *thread, const struct slots_windo
 }
 
 /* Counts a wait with a weight: as wait_weigh() in bpf/threads.bpf.c. */
-static int count_weighted(const struct pp_thread *thread, const struct pp_place *place,
+static int count_weighted(const struct pp_thread *thread, const struct pp_wait_site *site,
 			  uint64_t ns, struct counts *counts)
 {
-	struct pp_count_key key = pp_wait_key(thread, place);
+	struct pp_count_key key = pp_wait_key(thread, site);
 	struct pp_count count = {.weight = ns * thread->walk_weight,
 				 .squares = pp_wait_square(ns * thread->walk_weight)};
 	int err;
 
 	key.kind = thread->weight_shift ? PP_KIND_WEIGHTED : PP_KIND_WALKED;
-	key.detail = thread->weight_shift ? 0 : place->key;
+	key.detail = thread->weight_shift ? 0 : site->key;
 	if (thread->wait == PP_WAIT_RUN_QUEUE)
 		pp_wait_key_to_queue(&key);
 	err = counts_add(counts, &key, &count);
 	if (err || !thread->weight_shift || thread->wait != PP_WAIT_GIL)
 		return err;
-	pp_wait_key_to_blame(&key, place);
+	pp_wait_key_to_blame(&key, site);
 	key.detail = PP_BLAME_WEIGHTED;
 	count.squares = 0;
 	return counts_add(counts, &key, &count);
 }
 
-static int count_place(const struct pp_thread *thread, uint32_t at,
-		       const struct slots_window *window, struct counts *counts)
+static int count_site(const struct pp_thread *thread, uint32_t at,
+		      const struct slots_window *window, struct counts *counts)
 {
-	const struct pp_place *place = &thread->place[at];
-	const struct pp_place_sum *last = &place->sum[(window->number & 1) ^ 1];
-	struct pp_place_sum sum = place->sum[window->number & 1];
+	const struct pp_wait_site *site = &thread->site[at];
+	const struct pp_wait_site_sum *last = &site->sum[(window->number & 1) ^ 1];
+	struct pp_wait_site_sum sum = site->sum[window->number & 1];
 	uint64_t goes_on_ns = at == thread->at ? open_ns(thread, window) : 0;
-	bool is_mixed = place->is_mixed[window->number & 1];
+	bool is_mixed = site->is_mixed[window->number & 1];
 	int err = 0;
 
-	if (!place->key)
+	if (!site->key)
 		return 0;
 	if (sum.window != window->number) {
-		sum = (struct pp_place_sum){};
-		is_mixed = place->differs;
+		sum = (struct pp_wait_site_sum){};
+		is_mixed = site->differs;
 	}
 	if (last->window == window->number - 1 && thread->read_window != last->window) {
 		sum.events += last->events; /* its slot was torn then */
@@ -216,14 +222,14 @@ static int count_place(const struct pp_thread *thread, uint32_t at,
 		sum.queue_ns += last->queue_ns;
 	}
 	if (goes_on_ns && thread->walk_weight && (is_mixed || thread->weight_shift))
-		err = count_weighted(thread, place, goes_on_ns, counts);
+		err = count_weighted(thread, site, goes_on_ns, counts);
 	if (thread->weight_shift)
 		goes_on_ns = 0;
 	if (thread->wait == PP_WAIT_RUN_QUEUE)
 		sum.queue_ns += goes_on_ns;
 	else
 		sum.ns += goes_on_ns;
-	return err ? err : count_sum(thread, place, &sum, is_mixed, counts);
+	return err ? err : count_sum(thread, site, &sum, is_mixed, counts);
 }
 
 int thread_slot_count(const struct pp_thread *thread, const struct slots_window *window,
@@ -231,9 +237,9 @@ int thread_slot_count(const struct pp_thread *thread, const struct slots_window 
 {
 	int err = 0;
 
-	for (uint32_t at = 0; at < PP_THREAD_PLACES && !err; at++)
-		if (thread->flags & PP_THREAD_WANTED)
-			err = count_place(thread, at, window, counts);
+	for (uint32_t at = 0; at < PP_THREAD_WAIT_SITES && !err; at++)
+		if (thread->flags & PP_THREAD_MATCHES)
+			err = count_site(thread, at, window, counts);
 	return err;
 }
 

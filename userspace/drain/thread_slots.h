@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <pyprofd/config.h>
 #include <pyprofd/wait.h>
 
 #include "drain/counts.h"
@@ -18,6 +19,10 @@ struct slots_window {
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 	uint64_t wait_min_ns;	   /* waits that are shorter at the window's end are left out */
 };
+
+/* Begins the first window, before the kernel side runs: no older window's slots are still to be
+ * read. */
+void thread_slots_open(volatile struct pp_config *config, uint32_t window, uint64_t started_ns);
 
 /* Copies one slot, consistently, and marks it as read for this window; the copy's read_window is
  * the value from before.  While the kernel side walks, waits for the walk to end.  Returns false

@@ -41,7 +41,7 @@ static enum pp_ledger where_of(const struct pp_count_key *key)
 	return wait_ledger((enum pp_wait)pp_count_wait(key->flags));
 }
 
-static struct stratum of_place(const struct pp_count_key *key)
+static struct stratum of_site(const struct pp_count_key *key)
 {
 	return (struct stratum){.id = key->id,
 				.tid = key->tid,
@@ -94,7 +94,7 @@ static int collect_strata(const struct counts *counts, struct strata *ret_strata
 		const struct pp_count_key *key = &counts->entry[i].key;
 
 		if (key->kind == PP_KIND_WALKED && key->detail)
-			ret_strata->stratum[count++] = of_place(key);
+			ret_strata->stratum[count++] = of_site(key);
 		else if (key->kind == PP_KIND_WEIGHTED)
 			ret_strata->stratum[count++] = of_process(key);
 	}
@@ -108,24 +108,25 @@ static int collect_strata(const struct counts *counts, struct strata *ret_strata
 static void add_row(const struct strata *strata, const struct counted *counted)
 {
 	const struct pp_count_key *key = &counted->key;
-	struct stratum *place = NULL, *process = NULL;
+	struct stratum *site = NULL, *process = NULL;
 
-	if ((key->kind == PP_KIND_PLACE || key->kind == PP_KIND_WALKED) && key->detail)
-		place = find(strata, of_place(key));
-	if (key->kind == PP_KIND_PLACE || key->kind == PP_KIND_WAIT || key->kind == PP_KIND_WEIGHTED)
+	if ((key->kind == PP_KIND_WAIT_SITE || key->kind == PP_KIND_WALKED) && key->detail)
+		site = find(strata, of_site(key));
+	if (key->kind == PP_KIND_WAIT_SITE || key->kind == PP_KIND_WAIT ||
+	    key->kind == PP_KIND_WEIGHTED)
 		process = find(strata, of_process(key));
-	if (key->kind == PP_KIND_WALKED && place) {
-		place->walked_ns += (double)counted->count.weight;
-		place->walked_events += (double)counted->count.samples;
+	if (key->kind == PP_KIND_WALKED && site) {
+		site->walked_ns += (double)counted->count.weight;
+		site->walked_events += (double)counted->count.samples;
 	} else if (key->kind == PP_KIND_WEIGHTED && process) {
 		process->walked_ns += (double)counted->count.weight;
 	} else if (process) {
 		process->exact_ns += (double)counted->count.weight;
 	}
-	if (key->kind == PP_KIND_PLACE && place) {
-		place->exact_ns += (double)counted->count.weight;
-		place->exact_events += (double)counted->count.samples;
-		place->is_exact = true;
+	if (key->kind == PP_KIND_WAIT_SITE && site) {
+		site->exact_ns += (double)counted->count.weight;
+		site->exact_events += (double)counted->count.samples;
+		site->is_exact = true;
 	}
 }
 
@@ -136,8 +137,8 @@ static void ask_ledger(const struct wait_shares *shares, struct stratum *process
 	uint64_t all_ns;
 	double rest_ns;
 
-	process->is_exact =
-		shares->exact_ns(shares->context, process->id, (enum pp_ledger)process->where, &all_ns);
+	process->is_exact = shares->exact_ns(shares->context, process->id,
+					     (enum pp_ledger)process->where, &all_ns);
 	if (!process->is_exact)
 		return;
 	rest_ns = (double)all_ns - process->exact_ns;
@@ -173,28 +174,28 @@ static uint64_t share(double exact, double walked, double *passed, uint64_t part
 	return rounded(exact * *passed / walked) - before;
 }
 
-static void divide_place(struct stratum *place, struct counted *row)
+static void divide_site(struct stratum *site, struct counted *row)
 {
 	const struct pp_count walked = row->count;
-	bool has_ns = place->walked_ns > 0, has_events = place->walked_events > 0;
+	bool has_ns = site->walked_ns > 0, has_events = site->walked_events > 0;
 
 	row->key.kind = PP_KIND_WAIT;
 	row->key.detail = 0;
 	/* The wait site's own row was lost, so its exact sum is unknown. */
-	if (!place->is_exact || !(has_ns || has_events)) {
+	if (!site->is_exact || !(has_ns || has_events)) {
 		row->count = (struct pp_count){};
 		return;
 	}
 	row->count.effective = effective_of(&walked);
 	/* A wait that has not ended is no event yet, and a wait that ends at once has no time. */
-	row->count.weight = has_ns ? share(place->exact_ns, place->walked_ns, &place->passed_ns,
-					   walked.weight) :
-				     share(place->exact_ns, place->walked_events,
-					   &place->passed_ns, walked.samples);
-	row->count.samples = has_events ? share(place->exact_events, place->walked_events,
-						&place->passed_events, walked.samples) :
-					  share(place->exact_events, place->walked_ns,
-						&place->passed_events, walked.weight);
+	row->count.weight =
+		has_ns ? share(site->exact_ns, site->walked_ns, &site->passed_ns, walked.weight)
+		       : share(site->exact_ns, site->walked_events, &site->passed_ns,
+			       walked.samples);
+	row->count.samples = has_events ? share(site->exact_events, site->walked_events,
+						&site->passed_events, walked.samples)
+					: share(site->exact_events, site->walked_ns,
+						&site->passed_events, walked.weight);
 }
 
 static double factor_of(const struct stratum *process)
@@ -212,15 +213,15 @@ static void make_wait(const struct strata *strata, struct counted *row)
 
 	switch (key->kind) {
 	case PP_KIND_WALKED:
-		stratum = key->detail ? find(strata, of_place(key)) : NULL;
+		stratum = key->detail ? find(strata, of_site(key)) : NULL;
 		if (stratum)
-			divide_place(stratum, row);
+			divide_site(stratum, row);
 		else
 			/* a row without a stack of its own belongs to no wait site */
 			row->count = (struct pp_count){};
 		return;
-	case PP_KIND_PLACE:
-		stratum = key->detail ? find(strata, of_place(key)) : NULL;
+	case PP_KIND_WAIT_SITE:
+		stratum = key->detail ? find(strata, of_site(key)) : NULL;
 		key->kind = PP_KIND_WAIT;
 		key->detail = 0;
 		/* Without a walk in this window the stack of the last walk is used. */

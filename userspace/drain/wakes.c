@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/array.h"
 #include "drain/table.h"
-
 
 void wakes_release(struct wakes *wakes)
 {
@@ -28,14 +30,9 @@ static bool is_key(const void *context, uint32_t index, const void *key)
 	return !memcmp(&wakes->entry[index].key, key, sizeof(struct pp_wake_key));
 }
 
-/* The stacks' ids are hashes already. */
 static uint32_t hash_of(const struct pp_wake_key *key)
 {
-	uint64_t hash = key->user_stack * 3 + key->kernel_stack * 5 + key->waker.user_stack * 7 +
-			key->waker.kernel_stack * 11 + key->tid * 0x9e3779b97f4a7c15 +
-			key->waker.tid * 0xc2b2ae3d27d4eb4f;
-
-	return (uint32_t)(hash ^ hash >> 32);
+	return (uint32_t)XXH3_64bits(key, sizeof(*key));
 }
 
 static int append(struct wakes *wakes, const struct pp_wake_key *key, uint32_t hash,

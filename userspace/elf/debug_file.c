@@ -54,7 +54,8 @@ static bool belongs_to(const struct elf_image *debug, const struct elf_image *im
 	if (debug->build_id && image->build_id)
 		return debug->build_id_size == image->build_id_size &&
 		       !memcmp(debug->build_id, image->build_id, image->build_id_size);
-	return link && debug->size <= DEBUG_CRC_MAX_BYTES && file_crc(debug) == link->crc;
+	return link && debug->size <= DEBUG_CRC_MAX_BYTES && elf_image_is_whole(debug) &&
+	       elf_work_pay(debug->work, debug->size, 1) && file_crc(debug) == link->crc;
 }
 
 /* Returns whether a debug file may be used.  Its path came from the file or from the process that
@@ -93,7 +94,7 @@ static int try_build_id(const struct elf_image *image, const char *root,
 	char path[sizeof(DEBUG_ROOT) + 256];
 	int used;
 
-	if (image->build_id_size < 2 || image->build_id_size > 64)
+	if (image->build_id_size < 2) /* at most 64: elf_image.c */
 		return -ENOENT;
 	used = snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%02x/", image->build_id[0]);
 	for (size_t i = 1; i < image->build_id_size; i++)
@@ -140,17 +141,27 @@ int debug_file_open(const struct elf_image *image, const char *root, const char 
 	return try_debuglink(image, root, path, ret_debug);
 }
 
-/* Doubles the output buffer, up to max_bytes. */
-static int grow_output(lzma_stream *stream, uint8_t **bytes, size_t *room, size_t max_bytes)
+/* What is unpacked from one image. */
+struct unpacking {
+	lzma_stream stream;
+	size_t max_bytes;
+	struct elf_work *work;
+};
+
+/* Doubles the output buffer, up to max_bytes, and pays for filling it. */
+static int grow_output(struct unpacking *unpacking, uint8_t **bytes, size_t *room)
 {
+	lzma_stream *stream = &unpacking->stream;
 	const size_t used = *room;
 	size_t grown_room = used ? used * 2 : FIRST_OUTPUT_BYTES;
 	uint8_t *grown;
 
-	if (grown_room > max_bytes)
-		grown_room = max_bytes;
+	if (grown_room > unpacking->max_bytes)
+		grown_room = unpacking->max_bytes;
 	if (grown_room == used)
 		return -EFBIG;
+	if (!elf_work_pay(unpacking->work, grown_room - used, ELF_WORK_PER_UNPACKED_BYTE))
+		return -E2BIG;
 	grown = realloc(*bytes, grown_room);
 	if (!grown)
 		return -ENOMEM;
@@ -161,15 +172,16 @@ static int grow_output(lzma_stream *stream, uint8_t **bytes, size_t *room, size_
 	return 0;
 }
 
-static int decode_stream(lzma_stream *stream, size_t max_bytes, uint8_t **bytes, size_t *ret_size)
+static int decode_stream(struct unpacking *unpacking, uint8_t **bytes, size_t *ret_size)
 {
+	lzma_stream *stream = &unpacking->stream;
 	size_t room = 0;
 
 	for (;;) {
 		lzma_ret result;
 
 		if (!stream->avail_out) {
-			int err = grow_output(stream, bytes, &room, max_bytes);
+			int err = grow_output(unpacking, bytes, &room);
 
 			if (err)
 				return err;
@@ -189,7 +201,8 @@ static int decode_stream(lzma_stream *stream, size_t max_bytes, uint8_t **bytes,
 int debugdata_open(const struct elf_image *image, size_t max_bytes, struct elf_image **ret_debug,
 		   void **ret_bytes)
 {
-	lzma_stream stream = LZMA_STREAM_INIT;
+	struct unpacking unpacking = {
+		.stream = LZMA_STREAM_INIT, .max_bytes = max_bytes, .work = image->work};
 	OWNED_MEM uint8_t *bytes = NULL;
 	struct elf_section section;
 	size_t size;
@@ -197,17 +210,20 @@ int debugdata_open(const struct elf_image *image, size_t max_bytes, struct elf_i
 
 	if (elf_image_section(image, ".gnu_debugdata", &section) || !section.data)
 		return -ENOENT;
-	if (lzma_stream_decoder(&stream, max_bytes, 0) != LZMA_OK)
+	if (!elf_work_pay(image->work, section.size, 1))
+		return -E2BIG;
+	if (lzma_stream_decoder(&unpacking.stream, DEBUGDATA_DECODER_MAX_BYTES, 0) != LZMA_OK)
 		return -ENOMEM;
-	stream.next_in = section.data;
-	stream.avail_in = section.size;
-	err = decode_stream(&stream, max_bytes, &bytes, &size);
-	lzma_end(&stream);
+	unpacking.stream.next_in = section.data;
+	unpacking.stream.avail_in = section.size;
+	err = decode_stream(&unpacking, &bytes, &size);
+	lzma_end(&unpacking.stream);
 	if (err)
 		return err;
 	err = elf_image_from_memory(bytes, size, ret_debug);
 	if (err)
 		return err == -ENOEXEC ? -EBADMSG : err;
+	elf_image_share_work(*ret_debug, image);
 	*ret_bytes = TAKE(bytes);
 	return 0;
 }

@@ -15,7 +15,8 @@ int debug_file_open(const struct elf_image *image, const char *root, const char 
 		    struct elf_image **ret_debug);
 
 /* Decompresses .gnu_debugdata (xz) into at most max_bytes. The image uses the memory in ret_bytes,
- * which the caller frees after the image. Returns 0; -ENOENT; -EBADMSG; -EFBIG; -ENOMEM. */
+ * which the caller frees after the image. Returns 0; -ENOENT; -EBADMSG; -EFBIG; -E2BIG when that
+ * takes more work than the image's budget; -ENOMEM. */
 int debugdata_open(const struct elf_image *image, size_t max_bytes, struct elf_image **ret_debug,
 		   void **ret_bytes);
 

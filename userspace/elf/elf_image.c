@@ -2,16 +2,39 @@
 #include "elf/elf_image.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #define BUILD_ID_MOST_BYTES 64U
+#define BLOCK_BYTES 512U /* stat(2): st_blocks */
+
+/* Returns the end of the data at a file offset: the next hole, or the end of the file. */
+static uint64_t data_end(const struct elf_image *image, uint64_t offset)
+{
+	size_t low = 0, high = image->extent_count;
+
+	if (!image->extent)
+		return image->size;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (image->extent[middle].start <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && image->extent[low - 1].end > offset ? image->extent[low - 1].end : offset;
+}
 
 /* Returns `size` bytes at a file offset; NULL when not all of them are there. */
 static const uint8_t *bytes_at(const struct elf_image *image, uint64_t offset, uint64_t size)
 {
 	if (offset > image->size || size > image->size - offset)
+		return NULL;
+	if (size >= ELF_HOLE_CHECK_BYTES && data_end(image, offset) - offset < size)
 		return NULL;
 	return image->data + offset;
 }
@@ -94,7 +117,8 @@ static void find_build_id(struct elf_image *image, uint64_t offset, uint64_t siz
 
 	/* gABI: 4; 8 where .note.gnu.property has its own segment. */
 	align = align == 8 ? 8 : 4;
-	while (at && size >= sizeof(Elf64_Nhdr)) {
+	while (at && size >= sizeof(Elf64_Nhdr) &&
+	       elf_work_pay(image->work, 1, ELF_WORK_PER_HEADER)) {
 		const uint64_t name_size = read_u32(at), id_size = read_u32(at + 4);
 		const uint64_t id_at = (sizeof(Elf64_Nhdr) + name_size + align - 1) & ~(align - 1);
 		const uint64_t next = (id_at + id_size + align - 1) & ~(align - 1);
@@ -148,6 +172,9 @@ static int read_program_headers(struct elf_image *image)
 		Elf64_Phdr header;
 		int err;
 
+		if (!elf_work_pay(image->work, 1, ELF_WORK_PER_HEADER))
+			return -E2BIG;
+
 		memcpy(&header, image->data + image->program_offset + i * sizeof(header),
 		       sizeof(header));
 		err = read_program_header(image, &header);
@@ -176,44 +203,108 @@ static int read_headers(struct elf_image *image)
 		return err;
 	if (!image->build_id && !elf_image_section(image, ".note.gnu.build-id", &note) && note.data)
 		find_build_id(image, (uint64_t)(note.data - image->data), note.size, 4);
-	return 0;
+	return elf_work_is_over(image->work) ? -E2BIG : 0;
 }
 
-int elf_image_from_memory(const void *data, size_t size, struct elf_image **ret_image)
+/* ---- opening ---- */
+
+static int image_new(const void *data, size_t size, struct elf_image **ret_image)
 {
-	OWNED(elf_image) struct elf_image *image = calloc(1, sizeof(*image));
-	int err;
+	struct elf_image *image = calloc(1, sizeof(*image));
 
 	if (!image)
 		return -ENOMEM;
 	image->data = data;
 	image->size = size;
 	image->owner = UINT32_MAX;
-	err = read_headers(image);
+	image->own_work.limit = elf_work_limit(size);
+	image->work = &image->own_work;
+	*ret_image = image;
+	return 0;
+}
+
+int elf_image_from_memory(const void *data, size_t size, struct elf_image **ret_image)
+{
+	OWNED(elf_image) struct elf_image *image = NULL;
+	int err = image_new(data, size, &image);
+
+	if (!err)
+		err = read_headers(image);
 	if (err)
 		return err;
 	*ret_image = TAKE(image);
 	return 0;
 }
 
+/* Notes where a file that may be sparse has data. A file system that knows no holes shows one
+ * extent. *ret_stored_bytes: their sum. */
+static int find_extents(struct elf_image *image, int fd, uint64_t *ret_stored_bytes)
+{
+	struct elf_extent *extent = malloc(ELF_MAX_EXTENTS * sizeof(*extent));
+	uint64_t stored_bytes = 0;
+	off_t start = 0, end;
+
+	if (!extent)
+		return -ENOMEM;
+	image->extent = extent;
+	while (image->extent_count < ELF_MAX_EXTENTS) {
+		start = lseek(fd, start, SEEK_DATA);
+		end = start < 0 ? -1 : lseek(fd, start, SEEK_HOLE);
+		if (end <= start)
+			break;
+		extent[image->extent_count++] =
+			(struct elf_extent){.start = (uint64_t)start, .end = (uint64_t)end};
+		stored_bytes += (uint64_t)(end - start);
+		start = end;
+	}
+	extent = realloc(extent, (image->extent_count + 1) * sizeof(*extent));
+	if (extent)
+		image->extent = extent;
+	*ret_stored_bytes = stored_bytes;
+	return 0;
+}
+
+/* Gives the image its budget, by what the file really stores. */
+static int measure(struct elf_image *image, int fd, const struct stat *status)
+{
+	uint64_t stored_bytes = image->size;
+	int err = 0;
+
+	if ((uint64_t)status->st_blocks * BLOCK_BYTES < image->size)
+		err = find_extents(image, fd, &stored_bytes);
+	image->own_work.limit = elf_work_limit(stored_bytes);
+	return err;
+}
+
+static bool is_in_huge_pages(int fd)
+{
+	struct statfs system;
+
+	return !fstatfs(fd, &system) && (uint64_t)system.f_type == HUGETLBFS_MAGIC;
+}
+
 int elf_image_open(int fd, struct elf_image **ret_image)
 {
-	OWNED(elf_image) struct elf_image *image = calloc(1, sizeof(*image));
+	OWNED(elf_image) struct elf_image *image = NULL;
 	struct stat status;
 	void *data;
 	int err;
 
-	if (!image)
-		return -ENOMEM;
 	if (fstat(fd, &status))
 		return -errno;
 	if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(Elf64_Ehdr))
 		return -ENOEXEC;
-	data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (is_in_huge_pages(fd))
+		return -ENOTSUP;
+	err = image_new(NULL, (size_t)status.st_size, &image);
+	if (!err)
+		err = measure(image, fd, &status);
+	if (err)
+		return err;
+	data = mmap(NULL, image->size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
 		return -errno;
 	image->data = data;
-	image->size = (size_t)status.st_size;
 	image->is_mapped = true;
 	image->owner = status.st_uid;
 	err = read_headers(image);
@@ -229,7 +320,13 @@ void elf_image_free(struct elf_image *image)
 		return;
 	if (image->is_mapped)
 		munmap((void *)image->data, image->size);
+	free(image->extent);
 	free(image);
+}
+
+void elf_image_share_work(struct elf_image *image, const struct elf_image *of)
+{
+	image->work = of->work;
 }
 
 void elf_image_release(const struct elf_image *image, const void *start, size_t size)
@@ -294,7 +391,8 @@ int elf_image_section(const struct elf_image *image, const char *name,
 
 	if (elf_image_section_by_index(image, image->section_names, &names) || !names.data)
 		return -ENOENT;
-	for (uint32_t i = 1; i < image->section_count; i++) {
+	for (uint32_t i = 1;
+	     i < image->section_count && elf_work_pay(image->work, 1, ELF_WORK_PER_HEADER); i++) {
 		const Elf64_Shdr header = section_header(image, i);
 
 		if (header.sh_name < names.size && names.size - header.sh_name >= name_size &&
@@ -330,9 +428,25 @@ const uint8_t *elf_image_at(const struct elf_image *image, uint64_t vaddr, size_
 
 		if (vaddr >= segment->vaddr && into <= segment->file_size &&
 		    size <= segment->file_size - into)
-			return image->data + segment->offset + into;
+			return bytes_at(image, segment->offset + into, size);
 	}
 	return NULL;
+}
+
+uint64_t elf_image_readable_bytes(const struct elf_image *image, uint64_t vaddr)
+{
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const struct elf_segment *segment = &image->segment[i];
+		const uint64_t into = vaddr - segment->vaddr;
+		uint64_t left, data;
+
+		if (vaddr < segment->vaddr || into >= segment->file_size)
+			continue;
+		left = segment->file_size - into;
+		data = data_end(image, segment->offset + into) - (segment->offset + into);
+		return data < left ? data : left;
+	}
+	return 0;
 }
 
 enum offset_match {

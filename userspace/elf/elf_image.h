@@ -10,8 +10,14 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "elf/elf_work.h"
 
 #define ELF_MAX_SEGMENTS 64U
+/* Stretches of data between holes that we look at; what lies behind them counts as a hole. */
+#define ELF_MAX_EXTENTS 4096U
+/* Shorter ranges are given out without a look at the holes: reading a hole of a file in tmpfs
+ * allocates its pages, so this bounds what one read can cost. */
+#define ELF_HOLE_CHECK_BYTES 65536U
 
 struct elf_segment {
 	uint64_t vaddr, offset, file_size, memory_size, align;
@@ -28,6 +34,11 @@ struct elf_section {
 	uint64_t flags; /* SHF_… */
 };
 
+/* Bytes [start, end) of a file that has holes. */
+struct elf_extent {
+	uint64_t start, end;
+};
+
 struct elf_image {
 	const uint8_t *data; /* the mapped file, or the caller's memory */
 	size_t size;
@@ -40,8 +51,12 @@ struct elf_image {
 	uint64_t tls_memory_size, tls_align; /* PT_TLS; 0: none */
 	const uint8_t *build_id;	     /* into data, or NULL */
 	size_t build_id_size;
-	uint32_t owner; /* of the file; UINT32_MAX: the image is in memory */
+	uint32_t owner;	       /* of the file; UINT32_MAX: the image is in memory */
+	struct elf_work *work; /* the budget that everybody who loops over the bytes pays from */
 	/* private */
+	struct elf_work own_work;
+	struct elf_extent *extent; /* owned; where a sparse file has data; NULL: everywhere */
+	size_t extent_count;
 	uint64_t program_offset, section_offset;
 	uint16_t program_count, section_count, section_names;
 	uint64_t dynamic_vaddr, dynamic_size; /* of PT_DYNAMIC */
@@ -55,14 +70,25 @@ struct elf_image {
  * the file has. Mapped pages count in this process's RSS while the image lives: free it after use.
  * A file that shrinks while it is mapped raises SIGBUS on access: see elf/elf_guard.h. The bytes
  * may also change between two reads: copy before checking, and do not rely on a string's NUL.
+ * Ranges with holes are as if they were outside of the file: see ELF_HOLE_CHECK_BYTES.
  * Returns 0; -ENOEXEC when it is not an ELF file that we support; -EBADMSG when program headers
- * point outside of the file; -ENOMEM; -errno. */
+ * point outside of the file; -E2BIG when its headers and notes take more work than the budget;
+ * -ENOTSUP for a file in huge pages, where a lost page cannot be survived; -ENOMEM; -errno. */
 int elf_image_open(int fd, struct elf_image **ret_image);
 /* Opens an image in the caller's memory (vDSO, fuzzing, decompressed debug data), which is
  * borrowed. */
 int elf_image_from_memory(const void *data, size_t size, struct elf_image **ret_image);
 void elf_image_free(struct elf_image *image);
+/* Makes an image that was unpacked from another one pay from that one's budget. */
+void elf_image_share_work(struct elf_image *image, const struct elf_image *of);
 DEFINE_OWNED(struct elf_image, elf_image)
+
+/* Returns whether the file has no holes. */
+static inline bool elf_image_is_whole(const struct elf_image *image)
+{
+	return !image->extent || (image->extent_count == 1 && !image->extent[0].start &&
+				  image->extent[0].end == image->size);
+}
 
 /* Removes the whole pages inside [start, start + size) of the image from this process's RSS; they
  * come back from the page cache when they are read again. */
@@ -79,6 +105,9 @@ int elf_image_eh_frame_hdr(const struct elf_image *image, struct elf_section *re
 /* Returns the bytes at a virtual address, inside the file part of one PT_LOAD; NULL when not all of
  * them are there. */
 const uint8_t *elf_image_at(const struct elf_image *image, uint64_t vaddr, size_t size);
+/* Returns how many bytes at a virtual address lie in the file part of its segment, before any
+ * hole. */
+uint64_t elf_image_readable_bytes(const struct elf_image *image, uint64_t vaddr);
 /* Converts a file offset to the ELF address of that byte when it is mapped. -ENOENT: in no segment.
  * The load bias of a mapping is mapping.start - vaddr(mapping.offset). */
 int elf_image_offset_to_vaddr(const struct elf_image *image, uint64_t offset, uint64_t *ret_vaddr);

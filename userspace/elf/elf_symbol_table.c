@@ -45,7 +45,8 @@ static int table_from_section(const struct elf_image *image, uint32_t type,
 {
 	struct elf_section symbols, names;
 
-	for (uint32_t i = 1; i < image->section_count; i++) {
+	for (uint32_t i = 1;
+	     i < image->section_count && elf_work_pay(image->work, 1, ELF_WORK_PER_HEADER); i++) {
 		if (elf_image_section_by_index(image, i, &symbols) || symbols.type != type)
 			continue;
 		if (elf_image_section_by_index(image, symbols.link, &names) || !names.data)
@@ -53,6 +54,7 @@ static int table_from_section(const struct elf_image *image, uint32_t type,
 		*ret_table = (struct elf_symbol_table){
 			.entry = symbols.data,
 			.count = symbols.size / sizeof(Elf64_Sym),
+			.work = image->work,
 			.names = (const char *)names.data,
 			.names_size = names.size,
 		};
@@ -133,6 +135,8 @@ static size_t gnu_hash_symbol_count(const struct elf_image *image, const struct 
 	uint32_t last = 0;
 	const uint8_t *at;
 
+	if (!elf_work_pay(image->work, hash->bucket_count, 1))
+		return 0;
 	for (uint32_t i = 0; i < hash->bucket_count; i++) {
 		const uint32_t first = read_u32(hash->bucket + (size_t)i * 4);
 
@@ -145,14 +149,15 @@ static size_t gnu_hash_symbol_count(const struct elf_image *image, const struct 
 		at = elf_image_at(image,
 				  hash->chain_vaddr + (uint64_t)(last - hash->first_symbol) * 4, 4);
 		last++;
-	} while (at && !(read_u32(at) & 1) && last != UINT32_MAX);
+	} while (at && !(read_u32(at) & 1) && last != UINT32_MAX &&
+		 elf_work_pay(image->work, 1, ELF_WORK_PER_HEADER));
 	return last;
 }
 
 static int table_from_dynamic(const struct elf_image *image, const struct dynamic *dynamic,
 			      struct elf_symbol_table *ret_table)
 {
-	struct elf_symbol_table table = {.names_size = dynamic->names_size};
+	struct elf_symbol_table table = {.names_size = dynamic->names_size, .work = image->work};
 	struct gnu_hash hash;
 	const uint8_t *at;
 
@@ -199,6 +204,16 @@ static bool entry_is_named(const struct elf_symbol_table *table, size_t index, c
 	return true;
 }
 
+const char *elf_symbol_table_search(const struct elf_symbol_table *table, const char *from,
+				    const char *text, size_t size)
+{
+	const size_t left = table->names_size - (size_t)(from - table->names);
+
+	return elf_work_pay(table->work, left / ELF_WORK_SEARCHED_BYTES_PER_UNIT, 1)
+		       ? memmem(from, left, text, size)
+		       : NULL;
+}
+
 static int find_in_table(const struct elf_symbol_table *table, const char *name,
 			 struct elf_symbol *ret_symbol)
 {
@@ -206,9 +221,9 @@ static int find_in_table(const struct elf_symbol_table *table, const char *name,
 
 	/* Most files do not have the name: one search in the strings is far cheaper than one over
 	 * symbols. */
-	if (!memmem(table->names, table->names_size, name, name_size))
+	if (!elf_symbol_table_search(table, table->names, name, name_size))
 		return -ENOENT;
-	for (size_t i = 1; i < table->count; i++)
+	for (size_t i = 1; i < table->count && elf_work_pay(table->work, 1, 2); i++)
 		if (entry_is_named(table, i, name, name_size, ret_symbol))
 			return 0;
 	return -ENOENT;
@@ -228,7 +243,9 @@ static int find_by_gnu_hash(const struct elf_image *image, const struct gnu_hash
 	if (!(bloom >> key % 64 & bloom >> (key >> (hash->bloom_shift & 31)) % 64 & 1))
 		return -ENOENT;
 	index = read_u32(hash->bucket + (size_t)(key % hash->bucket_count) * 4);
-	for (; index >= hash->first_symbol && index < table->count; index++) {
+	for (; index >= hash->first_symbol && index < table->count &&
+	       elf_work_pay(image->work, 1, ELF_WORK_PER_HEADER);
+	     index++) {
 		const uint8_t *at = elf_image_at(
 			image, hash->chain_vaddr + (uint64_t)(index - hash->first_symbol) * 4, 4);
 

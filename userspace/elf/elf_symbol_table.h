@@ -11,6 +11,7 @@ struct elf_symbol_table {
 	size_t count;
 	const char *names;
 	size_t names_size;
+	struct elf_work *work; /* of the image; a loop over entries pays from it */
 };
 /* Finds a table. type: SHT_SYMTAB or SHT_DYNSYM; the .dynsym of a file without section headers is
  * found by PT_DYNAMIC.
@@ -21,5 +22,9 @@ Elf64_Sym elf_symbol_table_entry(const struct elf_symbol_table *table, size_t in
 /* Returns the name of an entry; NULL when it does not end inside the string table. Only for files
  * that nobody writes to: the NUL could vanish after the check. */
 const char *elf_symbol_table_name(const struct elf_symbol_table *table, const Elf64_Sym *symbol);
+/* Searches the names from `from` on, and pays for it. Returns where the text is; NULL when it is
+ * not there, or the budget is used up. */
+const char *elf_symbol_table_search(const struct elf_symbol_table *table, const char *from,
+				    const char *text, size_t size);
 
 #endif

@@ -63,6 +63,9 @@ static int collect_refs(const struct symbol_sources *sources, struct symbol_refs
 		for (size_t i = 1; i < sources->source[source].table.count; i++) {
 			int err;
 
+			if (!elf_work_pay(sources->source[source].image->work, 1,
+					  ELF_WORK_PER_SYMBOL_SORTED))
+				return -E2BIG;
 			if (!symbol_source_function(sources, source, i, &function))
 				continue;
 			err = add_ref(refs, (struct symbol_ref){.start = function.start,

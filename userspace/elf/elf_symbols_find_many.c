@@ -110,6 +110,8 @@ static int place_source(struct batch *batch, const struct symbol_sources *source
 
 		if (i % RELEASE_SYMBOLS == 0)
 			release(&sources->source[source]);
+		if (!elf_work_pay(table->work, 1, ELF_WORK_PER_SYMBOL))
+			return -E2BIG;
 		if (!symbol_source_function(sources, source, i, &function))
 			continue;
 		err = place(batch, &function);

@@ -22,6 +22,8 @@ static int read_sections(const struct elf_image *image, struct symbol_source *so
 {
 	if (!image->section_count)
 		return 0;
+	if (!elf_work_pay(image->work, image->section_count, ELF_WORK_PER_HEADER))
+		return -E2BIG;
 	source->section = calloc(image->section_count, sizeof(*source->section));
 	if (!source->section)
 		return -ENOMEM;
@@ -62,13 +64,13 @@ static int add_separate(struct symbol_sources *sources, const char *root, const 
 
 	if (!err)
 		return add_source(sources, sources->debug_file, SHT_SYMTAB);
-	if (err == -ENOMEM)
+	if (err == -ENOMEM || err == -E2BIG)
 		return err;
 	err = debugdata_open(sources->image, DEBUGDATA_MAX_BYTES, &sources->debugdata,
 			     &sources->debugdata_bytes);
 	if (!err)
 		return add_source(sources, sources->debugdata, SHT_SYMTAB);
-	return err == -ENOMEM ? err : 0;
+	return err == -ENOMEM || err == -E2BIG ? err : 0;
 }
 
 /* Returns whether .dynsym is redundant: the file's own .symtab repeats it, unless `strip -K` left
@@ -96,6 +98,8 @@ int symbol_sources_open(const struct elf_image *image, const char *root, const c
 		err = add_separate(sources, root, path);
 	if (!err && !holds_dynamic(sources))
 		err = add_source(sources, image, SHT_DYNSYM);
+	if (!err && elf_work_is_over(image->work))
+		err = -E2BIG;
 	if (err)
 		return err;
 	*ret_sources = TAKE(sources);
@@ -159,6 +163,7 @@ bool symbol_source_function(const struct symbol_sources *sources, size_t source_
 		.end = end,
 		.name = source->table.names + symbol.st_name,
 		.name_room = room < SYMBOL_NAME_MAX_BYTES ? room : SYMBOL_NAME_MAX_BYTES,
+		.work = source->image->work,
 		.has_size = symbol.st_size != 0,
 		.is_local = ELF64_ST_BIND(symbol.st_info) == STB_LOCAL,
 	};
@@ -170,6 +175,7 @@ size_t symbol_function_name_size(const struct symbol_function *function)
 	const size_t size = strnlen(function->name, function->name_room);
 	const char *version = memchr(function->name, '@', size);
 
+	elf_work_pay(function->work, size / ELF_WORK_NAME_BYTES_PER_UNIT + 1, 1);
 	return version && version != function->name ? (size_t)(version - function->name) : size;
 }
 

@@ -10,8 +10,10 @@
 #define SYMBOL_SOURCES_MAX 4U
 #define SYMBOL_SOURCE_MAX_SYMBOLS (1U << 21) /* of one table; the rest is not read */
 #define SYMBOL_NAME_MAX_BYTES 16384U	     /* of one name; longer ones are cut */
-#define DEBUGDATA_MAX_BYTES (64U << 20)	     /* decompressed .gnu_debugdata, and its decoder */
-#define DEBUG_CRC_MAX_BYTES (256U << 20)     /* a larger debug file must match by build-id */
+#define DEBUGDATA_MAX_BYTES (64U << 20)	     /* decompressed .gnu_debugdata */
+/* What its decoder may take: xz -6 and what distributions use need 9 MiB, xz -8 33. */
+#define DEBUGDATA_DECODER_MAX_BYTES (34U << 20)
+#define DEBUG_CRC_MAX_BYTES (256U << 20) /* a larger debug file must match by build-id */
 
 struct symbol_section {
 	uint64_t end; /* vaddr */
@@ -39,11 +41,13 @@ struct symbol_function {
 	uint64_t start, end; /* vaddr; end of a symbol without size: its section's */
 	const char *name;    /* raw, in the file, not terminated: see symbol_function_name_size() */
 	size_t name_room;
+	struct elf_work *work; /* of the image; reading the name pays from it */
 	bool has_size, is_local;
 };
 
 /* Opens all tables of an image. root, path: as for elf_symbols_read(). Missing or damaged debug
- * files are ignored. Returns 0 (count 0: no symbols) or -ENOMEM. */
+ * files are ignored. Returns 0 (count 0: no symbols); -E2BIG when the file takes more work than its
+ * budget; -ENOMEM. */
 int symbol_sources_open(const struct elf_image *image, const char *root, const char *path,
 			struct symbol_sources **ret_sources);
 void symbol_sources_free(struct symbol_sources *sources);

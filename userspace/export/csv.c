@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Source: RFC 4180. */
+/* Sources: RFC 4180; OWASP, "CSV Injection", for what a spreadsheet takes for a formula. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "export/exports.h"
 
+/* Writes a name, which whoever ran the program chose.  A spreadsheet computes a cell that begins as
+ * a formula, quoted or not, and a formula can send what other cells hold: the apostrophe makes it
+ * text. */
 static void put_text(FILE *out, const char *text)
 {
 	putc('"', out);
+	if (text[0] && strchr("=+-@\t\r", text[0]))
+		putc('\'', out);
 	for (; *text; text++) {
 		if (*text == '"')
 			putc('"', out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Source: google/perfetto, protos/perfetto/trace/: trace_packet.proto, profiling/profile_packet.proto
- * (PerfSample), profiling/profile_common.proto (InternedData's tables), ps/process_tree.proto. */
+/* Source: google/perfetto, protos/perfetto/trace/: trace_packet.proto,
+ * profiling/profile_packet.proto (PerfSample), profiling/profile_common.proto (InternedData's
+ * tables), ps/process_tree.proto. */
 #include <errno.h>
 #include <stdlib.h>
 

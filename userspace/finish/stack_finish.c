@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Case by case as bpf/lib/walk_native.bpf.h: what one side can unwind, the other can. */
+/* Follows bpf/lib/walk_native.bpf.h case by case: what one side can unwind, the other can, too
+ * (tests/bpf/host/test_walk_twin.c). */
 #include "finish/stack_finish.h"
 
 #include <string.h>
@@ -8,7 +9,7 @@
  * pointer: larger frames exist, but garbage is more likely. */
 #define FINISH_MAX_FRAME_BYTES (4U << 20)
 
-/* Where a frame's caller goes on. */
+/* The machine state in a frame's caller. */
 struct caller {
 	uint64_t pc, sp, fp; /* sp: the frame's CFA */
 };
@@ -27,7 +28,7 @@ static enum pp_stop leave_by_frame_pointer(const struct finish_state *state,
 	struct pp_rule rule;
 	uint32_t file;
 
-	/* psABI x86-64 3.4.1: 0 marks the deepest frame.  Go's runtime.goexit. */
+	/* psABI x86-64 3.4.1: 0 anchors the deepest frame.  Go's runtime.goexit. */
 	if (!state->fp && state->by_frame_pointer)
 		return PP_STOP_ROOT;
 	if (state->fp < state->sp || state->fp - state->sp > FINISH_MAX_FRAME_BYTES ||
@@ -35,7 +36,7 @@ static enum pp_stop leave_by_frame_pointer(const struct finish_state *state,
 		return PP_STOP_NO_INFO;
 	if (callbacks->read(callbacks->context, state->fp, pair, sizeof(pair)))
 		return PP_STOP_NO_INFO;
-	/* A value that is no return address was no frame pointer. */
+	/* If the word above is no return address, fp was no frame pointer. */
 	if (pair[1] && callbacks->find(callbacks->context, pair[1] - 1, &file, &vaddr, &rule))
 		return PP_STOP_NO_INFO;
 	*ret_caller = (struct caller){.pc = pair[1], .sp = state->fp + 16, .fp = pair[0]};
@@ -197,7 +198,7 @@ static uint64_t strip_signature(uint64_t pc)
 #endif
 }
 
-/* The caller of a frame whose rule is known; registers: set after a signal frame only. */
+/* Finds the caller of a frame whose rule is known.  Sets ret_registers for a signal frame only. */
 static enum pp_stop leave_frame(const struct finish_state *state, const struct pp_rule *rule,
 				const struct finish_callbacks *callbacks, uint64_t *ret_registers,
 				struct caller *ret_caller)
@@ -209,13 +210,13 @@ static enum pp_stop leave_frame(const struct finish_state *state, const struct p
 		stop = leave_by_frame_pointer(state, callbacks, &caller);
 	else if (rule->kind == PP_RULE_STOP || rule->ra_kind == PP_RA_UNDEFINED)
 		return PP_STOP_ROOT;
-	else if (rule->kind == PP_RULE_SIGNAL) /* it may have run on a stack of its own */
+	else if (rule->kind == PP_RULE_SIGNAL) /* the handler may have a stack of its own */
 		return leave_signal_frame(state, callbacks, ret_registers, ret_caller);
 	else
 		stop = leave_by_rule(state, rule, callbacks, &caller);
 	if (stop)
 		return stop;
-	/* A leaf may have pushed nothing yet. */
+	/* Only a leaf may have pushed nothing yet. */
 	if (caller.sp < state->sp || (caller.sp == state->sp && !state->is_leaf))
 		return PP_STOP_NOT_MOVING;
 	caller.pc = strip_signature(caller.pc);
@@ -238,7 +239,7 @@ static enum pp_stop finish_step(struct finish_state *state,
 	if (file == PP_FILE_ANONYMOUS) {
 		rule = (struct pp_rule){.kind = PP_RULE_NO_INFO};
 		if (leave_trampoline(state, callbacks, &caller)) {
-			/* One eval activation follows; the trampoline itself says nothing. */
+			/* The trampoline calls the eval loop and is no frame worth showing. */
 			state->pc = caller.pc;
 			state->sp = caller.sp;
 			return caller.pc ? PP_STOP_NONE : PP_STOP_ROOT;

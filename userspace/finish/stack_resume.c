@@ -6,13 +6,14 @@
 /* An eval function's frame: 0x90 to 0x2a0 bytes in CPython 3.10 to 3.15. */
 #define MAX_FRAME_BYTES 2048U
 
-/* Of all walks of one search together: a stack may be made of such calls, and is its owner's. */
+/* The most frames that all walks of one search may visit: a hostile stack can consist of nothing
+ * but candidate calls. */
 #define SEARCH_STEPS 4096U
 
 int stack_resume_at(const struct finish_callbacks *callbacks, const struct pp_resync *resync,
-		    uint64_t mark, struct finish_state *state)
+		    uint64_t anchor, struct finish_state *state)
 {
-	const uint64_t cfa = mark + (uint64_t)resync->cfa_minus_mark;
+	const uint64_t cfa = anchor + (uint64_t)resync->cfa_minus_anchor;
 	uint64_t pc, fp;
 
 	if (cfa <= state->sp || callbacks->read(callbacks->context, cfa - 8, &pc, sizeof(pc)) ||
@@ -27,13 +28,13 @@ int stack_resume_at(const struct finish_callbacks *callbacks, const struct pp_re
 	return 0;
 }
 
-/* What one search shares. */
+/* The state of one search. */
 struct search {
 	const struct finish_callbacks *callbacks;
 	uint32_t file;
-	uint64_t sp, mark;
-	uint32_t steps; /* walked so far */
-	bool is_tried;	/* by_frame_pointer() */
+	uint64_t sp, anchor;
+	uint32_t steps; /* frames visited so far */
+	bool is_tried;	/* by_frame_pointer() ran */
 };
 
 static int search_find(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_vaddr,
@@ -62,7 +63,7 @@ static bool count_step(void *context, uint32_t file, uint64_t vaddr, uint64_t lo
 	return ++search->steps < SEARCH_STEPS;
 }
 
-/* Whether the stack goes on to its root from an activation of these distances. */
+/* Returns whether the stack can be unwound to its root from an activation with these distances. */
 static bool reaches_root(struct search *search, const struct pp_resync *found)
 {
 	const struct finish_callbacks quiet = {
@@ -70,7 +71,7 @@ static bool reaches_root(struct search *search, const struct pp_resync *found)
 	struct finish_state state = {.sp = search->sp};
 
 	return search->steps < SEARCH_STEPS &&
-	       !stack_resume_at(search->callbacks, found, search->mark, &state) &&
+	       !stack_resume_at(search->callbacks, found, search->anchor, &state) &&
 	       stack_finish(&state, &quiet) == PP_STOP_ROOT;
 }
 
@@ -79,40 +80,43 @@ static bool by_stack_pointer(struct search *search, const struct pp_rule *rule, 
 {
 	const uint64_t cfa = at + 8 + (uint64_t)(int64_t)rule->cfa_offset;
 
-	if (cfa <= search->mark || cfa - search->mark > MAX_FRAME_BYTES)
+	if (cfa <= search->anchor || cfa - search->anchor > MAX_FRAME_BYTES)
 		return false;
-	*ret_resync = (struct pp_resync){.cfa_minus_mark = (int64_t)(cfa - search->mark),
+	*ret_resync = (struct pp_resync){.cfa_minus_anchor = (int64_t)(cfa - search->anchor),
 					 .fp_offset = rule->fp_offset};
 	return reaches_root(search, ret_resync);
 }
 
-/* The call's frame pointer is not known: the frame ends where a return address into the interpreter's
- * file lies from which the root is reached.  psABI: CFA is a multiple of 16. */
+/* The CFA cannot be computed, because the call's frame pointer is unknown.  Try each CFA that the
+ * psABI allows (multiples of 16) below which lies a return address into the interpreter's file, and
+ * take the first from which the root is reached. */
 static bool by_frame_pointer(struct search *search, const struct pp_rule *rule,
 			     struct pp_resync *ret_resync)
 {
 	const struct finish_callbacks *callbacks = search->callbacks;
-	uint64_t cfa = (search->mark + 16) & ~15ULL, vaddr, word;
+	uint64_t cfa = (search->anchor + 16) & ~15ULL, vaddr, word;
 	struct pp_rule caller;
 	uint32_t file;
 
 	if (search->is_tried)
 		return false;
 	search->is_tried = true;
-	for (; cfa - search->mark <= MAX_FRAME_BYTES; cfa += 16) {
+	for (; cfa - search->anchor <= MAX_FRAME_BYTES; cfa += 16) {
 		if (callbacks->read(callbacks->context, cfa - 8, &word, sizeof(word)) ||
 		    callbacks->find(callbacks->context, word - 1, &file, &vaddr, &caller) ||
 		    file != search->file)
 			continue;
-		*ret_resync = (struct pp_resync){.cfa_minus_mark = (int64_t)(cfa - search->mark),
-						 .fp_offset = rule->fp_offset};
+		*ret_resync =
+			(struct pp_resync){.cfa_minus_anchor = (int64_t)(cfa - search->anchor),
+					   .fp_offset = rule->fp_offset};
 		if (reaches_root(search, ret_resync))
 			return true;
 	}
 	return false;
 }
 
-/* Whether the word at `at` is the return address of a call whose frame holds the mark. */
+/* Returns whether the word at `at` is the return address of a call whose frame contains the
+ * anchor. */
 static bool is_call(struct search *search, uint64_t at, struct pp_resync *ret_resync)
 {
 	const struct finish_callbacks *callbacks = search->callbacks;
@@ -130,18 +134,19 @@ static bool is_call(struct search *search, uint64_t at, struct pp_resync *ret_re
 }
 
 int stack_resume_find(const struct finish_callbacks *callbacks, uint32_t file, uint64_t sp,
-		      uint64_t mark, struct pp_resync *ret_resync)
+		      uint64_t anchor, struct pp_resync *ret_resync)
 {
-	struct search search = {.callbacks = callbacks, .file = file, .sp = sp, .mark = mark};
-	uint64_t at = mark - MAX_FRAME_BYTES;
+	struct search search = {.callbacks = callbacks, .file = file, .sp = sp, .anchor = anchor};
+	uint64_t at = anchor - MAX_FRAME_BYTES;
 	struct pp_resync found;
 
-	if (mark & 7 || mark <= MAX_FRAME_BYTES || sp >= mark)
+	if (anchor & 7 || anchor <= MAX_FRAME_BYTES || sp >= anchor)
 		return -ENOENT;
 	if (at < sp)
 		at = (sp + 7) & ~7ULL;
-	/* The nearest call below the mark first: what lies deeper may be left over from other calls. */
-	for (uint64_t next = mark - 8; next >= at; next -= 8) {
+	/* The nearest call below the anchor first: words farther below may be left over from older
+	 * calls. */
+	for (uint64_t next = anchor - 8; next >= at; next -= 8) {
 		if (is_call(&search, next, &found)) {
 			*ret_resync = found;
 			return 0;

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,7 +93,7 @@ int ledger_add_thread(struct ledger *ledger, const struct pp_thread *thread, uin
 	uint64_t total_ns[PP_LEDGER_COUNT];
 	struct entry *entry;
 
-	if (!(thread->flags & PP_THREAD_WANTED) || thread->created_ns >= end_ns)
+	if (!(thread->flags & PP_THREAD_MATCHES) || thread->created_ns >= end_ns)
 		return 0;
 	entry = entry_get(ledger, thread->id);
 	if (!entry)
@@ -139,7 +140,7 @@ int ledger_add_gone(struct ledger *ledger, const struct pp_thread *thread, uint6
 	struct pp_ledger_sum sum = {.threads = 1};
 	uint64_t total_ns[PP_LEDGER_COUNT];
 
-	if (!(thread->flags & PP_THREAD_WANTED) || thread->created_ns >= end_ns)
+	if (!(thread->flags & PP_THREAD_MATCHES) || thread->created_ns >= end_ns)
 		return 0;
 	thread_slot_totals(thread, end_ns, total_ns);
 	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
@@ -215,7 +216,8 @@ static uint64_t grown(uint64_t *before, uint64_t now)
 
 static void fill_line(struct entry *entry, struct ledger_line *line)
 {
-	*line = (struct ledger_line){.id = entry->id, .threads = entry->threads, .exits = entry->exits};
+	*line = (struct ledger_line){
+		.id = entry->id, .threads = entry->threads, .exits = entry->exits};
 	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
 		line->total_ns[i] =
 			grown(&entry->before.total_ns[i],
@@ -225,12 +227,32 @@ static void fill_line(struct entry *entry, struct ledger_line *line)
 	memcpy(line->part, entry->part, sizeof(line->part));
 }
 
-static int by_cpu(const void *left, const void *right)
+void ledger_add_times(struct ledger_line *to, const struct ledger_line *from)
 {
-	uint64_t a = ((const struct ledger_line *)left)->total_ns[PP_LEDGER_CPU];
-	uint64_t b = ((const struct ledger_line *)right)->total_ns[PP_LEDGER_CPU];
+	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
+		to->total_ns[i] += from->total_ns[i];
+	for (unsigned int i = 0; i < LEDGER_PART_COUNT; i++)
+		to->part[i] += from->part[i];
+	to->life_ns += from->life_ns;
+	to->exits += from->exits;
+	to->over_ns += from->over_ns;
+	to->checked_ns += from->checked_ns;
+}
 
-	return a < b ? 1 : a > b ? -1 : 0;
+void ledger_add_to_rest(struct ledger_line *rest, const struct ledger_line *line)
+{
+	ledger_add_times(rest, line);
+	rest->threads += line->threads;
+	rest->processes += line->processes ? line->processes : 1;
+}
+
+int ledger_by_cpu(const void *left, const void *right)
+{
+	const struct ledger_line *a = left, *b = right;
+
+	if (a->total_ns[PP_LEDGER_CPU] != b->total_ns[PP_LEDGER_CPU])
+		return a->total_ns[PP_LEDGER_CPU] < b->total_ns[PP_LEDGER_CPU] ? 1 : -1;
+	return a->id.tgid < b->id.tgid ? -1 : 1;
 }
 
 int ledger_end(struct ledger *ledger, struct ledger_line **ret_lines, size_t *ret_count)
@@ -249,7 +271,7 @@ int ledger_end(struct ledger *ledger, struct ledger_line **ret_lines, size_t *re
 		HASH_DEL(ledger->entry, entry);
 		free(entry);
 	}
-	qsort(ledger->line, count, sizeof(*ledger->line), by_cpu);
+	qsort(ledger->line, count, sizeof(*ledger->line), ledger_by_cpu);
 	*ret_lines = ledger->line;
 	*ret_count = count;
 	return 0;
@@ -258,6 +280,27 @@ int ledger_end(struct ledger *ledger, struct ledger_line **ret_lines, size_t *re
 static double seconds(uint64_t ns)
 {
 	return (double)ns / (double)NS_PER_SEC;
+}
+
+/* What is left of a text's buffer. */
+struct room {
+	char *at;
+	size_t size;
+};
+
+/* Appends what there is room for. */
+__attribute__((format(printf, 2, 3))) static void append(struct room *room, const char *format, ...)
+{
+	va_list arguments;
+	size_t size;
+
+	va_start(arguments, format);
+	size = (size_t)vsnprintf(room->at, room->size, format, arguments);
+	va_end(arguments);
+	if (size > room->size)
+		size = room->size;
+	room->at += size;
+	room->size -= size;
 }
 
 void ledger_format(const struct ledger_line *line, const char *comm, char *text, size_t size)
@@ -271,23 +314,23 @@ void ledger_format(const struct ledger_line *line, const char *comm, char *text,
 	};
 	static const char *const part[LEDGER_PART_COUNT] = {"python", "native", "kernel"};
 	const uint64_t cpu_ns = line->total_ns[PP_LEDGER_CPU];
+	struct room room = {.at = text, .size = size};
 	uint64_t weight = 0;
-	size_t used;
 
 	for (unsigned int i = 0; i < LEDGER_PART_COUNT; i++)
 		weight += line->part[i];
-	used = (size_t)snprintf(text, size, "pid=%u comm=%s threads=%llu seconds=%.3f", line->id.tgid,
-				comm, (unsigned long long)line->threads, seconds(line->life_ns));
-	for (unsigned int i = 0; i < LEDGER_PART_COUNT && weight && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, " %s=%.3f", part[i],
-					 seconds(cpu_ns) * (double)line->part[i] / (double)weight);
-	if (!weight && used < size)
-		used += (size_t)snprintf(text + used, size - used, " unsampled=%.3f",
-					 seconds(cpu_ns));
-	for (unsigned int i = PP_LEDGER_CPU + 1; i < PP_LEDGER_COUNT && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, " %s=%.3f", name[i],
-					 seconds(line->total_ns[i]));
-	if (line->checked_ns && used < size)
-		snprintf(text + used, size - used, " off_scheduler=%+.2f%%",
-			 100.0 * (double)line->over_ns / (double)line->checked_ns);
+	append(&room, "pid=%u comm=%s threads=%llu seconds=%.3f", line->id.tgid, comm,
+	       (unsigned long long)line->threads, seconds(line->life_ns));
+	for (unsigned int i = 0; i < LEDGER_PART_COUNT && weight; i++)
+		append(&room, " %s=%.3f", part[i],
+		       seconds(cpu_ns) * (double)line->part[i] / (double)weight);
+	if (!weight)
+		append(&room, " unsampled=%.3f", seconds(cpu_ns));
+	for (unsigned int i = PP_LEDGER_CPU + 1; i < PP_LEDGER_COUNT; i++)
+		append(&room, " %s=%.3f", name[i], seconds(line->total_ns[i]));
+	if (line->checked_ns)
+		append(&room, " off_scheduler=%+.2f%%",
+		       100.0 * (double)line->over_ns / (double)line->checked_ns);
+	if (line->processes)
+		append(&room, " processes=%u", line->processes);
 }

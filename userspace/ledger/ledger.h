@@ -26,6 +26,9 @@ struct ledger_line {
 	 * compared: ledger/ledger_check.h.  0, 0: not compared. */
 	int64_t over_ns;
 	uint64_t checked_ns;
+	/* Of a line that sums up several processes, with tgid 0: how many they are.  0: the line is
+	 * of one process. */
+	uint32_t processes;
 };
 
 struct ledger;
@@ -61,6 +64,19 @@ int ledger_add_sample(struct ledger *ledger, struct pp_process_id id, enum ledge
  * Processes without a thread in three readings are forgotten; one reading may have been torn. */
 int ledger_end(struct ledger *ledger, struct ledger_line **ret_lines, size_t *ret_count);
 
+/* Adds the times of a line to those of another.  ledger_add_to_rest() adds a process to the line
+ * that sums up the processes without a line of their own. */
+void ledger_add_times(struct ledger_line *to, const struct ledger_line *from);
+void ledger_add_to_rest(struct ledger_line *rest, const struct ledger_line *line);
+
+/* Orders two lines for qsort(): the more CPU time first, and of as much the smaller pid. */
+int ledger_by_cpu(const void *left, const void *right);
+
+#define LEDGER_PREFIX "ledger " /* of a line among the comments of a profile */
+#define LEDGER_TEXT_BYTES 512U	/* of such a line, the prefix included */
+/* The most processes with a line of their own in one profile's comments: those with the most CPU
+ * time.  One more line, "pid=0 comm= ... processes=N", sums up the others. */
+#define LEDGER_LINES_MAX 256U
 /* Formats "pid=12 comm=python3 threads=4 seconds=40.000 python=1.204 ... unknown=0.000
  * off_scheduler=+0.01%": seconds, and over_ns in percent of threads x wall.  Cut to `size` bytes
  * with the NUL. */

@@ -14,8 +14,8 @@
 struct entry {
 	uint32_t tgid;
 	struct scheduler_times before, now;
-	bool has_before, has_now;
-	uint64_t cpu_ns, life_ns, exits; /* of the ledger, since `before` */
+	bool has_before, has_now, has_exits;
+	uint64_t cpu_ns, life_ns; /* of the ledger, since `before`, as has_exits */
 	UT_hash_handle hh;
 };
 
@@ -86,8 +86,8 @@ static void begin(struct entry *entry, const struct scheduler_times *times)
 {
 	entry->before = *times;
 	entry->has_before = true;
-	entry->has_now = false;
-	entry->cpu_ns = entry->life_ns = entry->exits = 0;
+	entry->has_now = entry->has_exits = false;
+	entry->cpu_ns = entry->life_ns = 0;
 }
 
 void ledger_check_begin(struct ledger_check *check, uint32_t tgid)
@@ -120,7 +120,7 @@ void ledger_check_add(struct ledger_check *check, const struct ledger_line *line
 		return;
 	entry->cpu_ns += line->total_ns[PP_LEDGER_CPU];
 	entry->life_ns += line->life_ns;
-	entry->exits += line->exits;
+	entry->has_exits |= line->exits > 0;
 }
 
 void ledger_check_compare(struct ledger_check *check, struct ledger_line *line)
@@ -133,7 +133,7 @@ void ledger_check_compare(struct ledger_check *check, struct ledger_line *line)
 		line->checked_ns = entry->life_ns;
 		line->over_ns = (int64_t)(entry->cpu_ns -
 					  scheduler_times_between(&entry->before, &entry->now,
-								  entry->exits));
+								  entry->has_exits));
 	}
 	begin(entry, &entry->now);
 }

@@ -8,6 +8,7 @@
 #include <uthash.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 #define PRINTED_PROCESSES 10U
 
@@ -67,18 +68,6 @@ static struct entry *entry_get(struct ledger_sums *sums, struct pp_process_id id
 	return entry;
 }
 
-static void add_times(struct ledger_line *to, const struct ledger_line *from)
-{
-	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
-		to->total_ns[i] += from->total_ns[i];
-	for (unsigned int i = 0; i < LEDGER_PART_COUNT; i++)
-		to->part[i] += from->part[i];
-	to->life_ns += from->life_ns;
-	to->exits += from->exits;
-	to->over_ns += from->over_ns;
-	to->checked_ns += from->checked_ns;
-}
-
 int ledger_sums_add(struct ledger_sums *sums, const struct ledger_line *line, const char *comm)
 {
 	struct entry *entry = entry_get(sums, line->id);
@@ -87,25 +76,20 @@ int ledger_sums_add(struct ledger_sums *sums, const struct ledger_line *line, co
 	if (!entry)
 		return -ENOMEM;
 	sum = &entry->sum.line;
-	add_times(sum, line);
+	ledger_add_times(sum, line);
 	/* Some threads are in several windows, and nobody has counted which; so we keep the largest
 	 * number. */
 	if (line->threads > sum->threads)
 		sum->threads = line->threads;
 	if (!sum->id.tgid)
-		entry->sum.processes++;
+		sum->processes++;
 	else if (comm[0])
 		snprintf(entry->sum.comm, sizeof(entry->sum.comm), "%s", comm);
 	return 0;
 }
 
-static int by_cpu(const void *left, const void *right)
-{
-	uint64_t a = ((const struct ledger_sum *)left)->line.total_ns[PP_LEDGER_CPU];
-	uint64_t b = ((const struct ledger_sum *)right)->line.total_ns[PP_LEDGER_CPU];
-
-	return a < b ? 1 : a > b ? -1 : 0;
-}
+/* A sum begins with its line, which is what they are ordered by. */
+_Static_assert(offsetof(struct ledger_sum, line) == 0, "ledger_by_cpu() orders sums");
 
 int ledger_sums_list(const struct ledger_sums *sums, struct ledger_sum **ret_list,
 		     size_t *ret_count)
@@ -117,7 +101,7 @@ int ledger_sums_list(const struct ledger_sums *sums, struct ledger_sum **ret_lis
 		return -ENOMEM;
 	for (const struct entry *entry = sums->entry; entry; entry = entry->hh.next)
 		list[count++] = entry->sum;
-	qsort(list, count, sizeof(*list), by_cpu);
+	qsort(list, count, sizeof(*list), ledger_by_cpu);
 	*ret_list = list;
 	*ret_count = count;
 	return 0;
@@ -178,13 +162,23 @@ static void print_all(const struct ledger_sum *list, size_t count, FILE *stream)
 	struct ledger_line all = {};
 
 	for (size_t i = 0; i < count; i++)
-		add_times(&all, &list[i].line);
+		ledger_add_times(&all, &list[i].line);
 	fprintf(stream, "pyprofd: ledger: %.1f thread-seconds, %.2f %% of threads x wall",
 		sum_of(&all) / (double)NS_PER_SEC, percent(sum_of(&all), (double)all.life_ns));
 	if (all.checked_ns)
 		fprintf(stream, "; time on the CPU is %+.2f %% of it off the scheduler's own",
 			percent((double)all.over_ns, (double)all.checked_ns));
 	fprintf(stream, "\n");
+}
+
+/* A process may be named "\033[2J". */
+static void print_name(const struct ledger_sum *sum, FILE *stream)
+{
+	char clean[sizeof(sum->comm) * UTF8_CLEAN_MAX_GROWTH];
+	const size_t size = utf8_clean(sum->comm, strlen(sum->comm), clean);
+
+	fprintf(stream, "pyprofd:   %u %.*s: ", sum->line.id.tgid, size ? (int)size : -1,
+		size ? clean : "(name not known)");
 }
 
 void ledger_sums_print(const struct ledger_sums *sums, FILE *stream)
@@ -199,11 +193,12 @@ void ledger_sums_print(const struct ledger_sums *sums, FILE *stream)
 		if (!list[i].line.life_ns)
 			continue;
 		if (list[i].line.id.tgid)
-			fprintf(stream, "pyprofd:   %u %s: ", list[i].line.id.tgid,
-				list[i].comm[0] ? list[i].comm : "(name not known)");
+			print_name(&list[i], stream);
 		else
-			fprintf(stream, "pyprofd:   later processes: ");
-		fprintf(stream, "%.1f thread-seconds: ", (double)list[i].line.life_ns / (double)NS_PER_SEC);
+			fprintf(stream,
+				"pyprofd:   processes beyond the first %u: ", LEDGER_SUMS_MAX);
+		fprintf(stream,
+			"%.1f thread-seconds: ", (double)list[i].line.life_ns / (double)NS_PER_SEC);
 		print_shares(&list[i].line, stream);
 		fprintf(stream, "\n");
 	}

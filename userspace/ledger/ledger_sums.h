@@ -11,13 +11,13 @@
 #include "base/cleanup.h"
 #include "ledger/ledger.h"
 
-/* The most processes with a sum of their own; later ones share a sum with tgid 0. */
+/* The most processes with a sum of their own; later ones share a sum with tgid 0, whose
+ * `processes` counts each of them once for each window. */
 #define LEDGER_SUMS_MAX 1024U
 
 struct ledger_sum {
 	struct ledger_line line;
 	char comm[PP_COMM_BYTES + 1];
-	uint32_t processes; /* in the shared sum */
 };
 
 struct ledger_sums;

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -16,30 +18,49 @@
 #include "base/kinds.h"
 
 #define ANSWER_SECONDS 90 /* longer than a request may have to wait */
+#define CONNECT_SECONDS 20
 #define PROGRAM_BYTES 4096U
 #define SAID_BYTES 65536U
 
 struct live_client {
 	int fd;
-	pid_t pid; /* of the private capture; 0: none */
-	int said;  /* its output; -1: none */
+	pid_t pid;   /* of the private capture; 0: none */
+	int said;    /* its output; -1: none */
 	FILE *words; /* borrowed: for messages to the user */
 };
 
 static int connect_to(const char *path, int *ret_fd)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const struct timeval patience = {.tv_sec = CONNECT_SECONDS};
 	OWNED_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (fd < 0)
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)))
 		return -errno;
 	if (strlen(path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, strlen(path));
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)))
-		return -errno;
+		return errno == EAGAIN ? -EBUSY : -errno; /* the queue of connections is full */
 	*ret_fd = TAKE_FD(fd);
 	return 0;
+}
+
+/* Connects to the socket for root alone, where no other user can be in the way, if it belongs to
+ * whom the other one belongs to: in a folder of everybody's it may be anybody's. */
+static int connect_as_root(const char *path, int *ret_fd)
+{
+	char of_root[LIVE_PATH_BYTES + sizeof(LIVE_ROOT_SUFFIX)];
+	struct stat all, root;
+
+	if (geteuid())
+		return -EPERM;
+	if (snprintf(of_root, sizeof(of_root), "%s%s", path, LIVE_ROOT_SUFFIX) >=
+		    (int)LIVE_PATH_BYTES ||
+	    stat(path, &all) || lstat(of_root, &root) || !S_ISSOCK(root.st_mode) ||
+	    root.st_uid != all.st_uid)
+		return -ENOENT;
+	return connect_to(of_root, ret_fd);
 }
 
 /* ---- a private capture ---- */
@@ -71,6 +92,8 @@ static void find_events(const struct live_request *request, char ret_events[CAPT
 	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++)
 		if (kinds & 1U << kind)
 			captures |= kind_get((enum pp_profile)kind)->private_captures;
+	if (request->private_ledger)
+		captures |= PP_CAPTURE_OFFCPU;
 	capture_names(captures, ",", ret_events);
 }
 
@@ -78,18 +101,24 @@ static void run_private(int connected, int said, const char *events)
 {
 	char program[PROGRAM_BYTES], live[32];
 	int fd = dup(connected); /* the copy stays open across exec */
+	struct rlimit limit;
 	sigset_t none;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* The reader's own bound of memory is not the agent's. */
+	if (!getrlimit(RLIMIT_DATA, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_DATA, &limit);
+	}
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	/* Ctrl-C must reach only this program. */
 	(void)setpgid(0, 0);
 	find_program(program);
 	snprintf(live, sizeof(live), "fd:%d", fd);
 	(void)dup2(said, STDERR_FILENO);
-	execlp(program, program, "--quiet", "--events", events, "--output", "no", "--live",
-	       live, (char *)NULL);
+	execlp(program, program, "--quiet", "--events", events, "--output", "no", "--live", live,
+	       (char *)NULL);
 	dprintf(STDERR_FILENO, "pyprof: cannot start %s: %s\n", program, strerror(errno));
 	_exit(127);
 }
@@ -145,7 +174,7 @@ static int connect_any(struct live_client *client, const char *path,
 		       const struct live_request *request, int *ret_fd)
 {
 	const char *asked = path ? path : LIVE_SOCKET_DEFAULT;
-	int err = connect_to(asked, ret_fd);
+	int err = connect_as_root(asked, ret_fd) ? connect_to(asked, ret_fd) : 0;
 
 	if (!err)
 		return 0;
@@ -156,13 +185,13 @@ static int connect_any(struct live_client *client, const char *path,
 	}
 	if (geteuid()) {
 		fprintf(client->words,
-			"pyprof: no pyprofd runs that could be asked (%s): start one, or run this as root\n",
+			"pyprof: no pyprofd is running (%s): start one, or run this as root\n",
 			asked);
 		return err;
 	}
 	err = start_private(client, request, ret_fd);
 	if (err)
-		fprintf(client->words, "pyprof: a capture of its own did not start: %s\n",
+		fprintf(client->words, "pyprof: cannot start a pyprofd for this command: %s\n",
 			strerror(-err));
 	return err;
 }
@@ -184,7 +213,8 @@ static int ask(struct live_client *client, const char *path, const struct live_r
 	if (setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
 	    send(client->fd, text, size, MSG_NOSIGNAL) != (ssize_t)size) {
 		err = errno ? -errno : -EIO;
-		fprintf(client->words, "pyprof: pyprofd does not listen: %s\n", strerror(-err));
+		fprintf(client->words, "pyprof: cannot send the request to pyprofd: %s\n",
+			strerror(-err));
 	}
 	return err;
 }

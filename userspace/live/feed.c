@@ -72,7 +72,8 @@ static int take_one(struct live_feed *feed, const struct live_feed_handler *hand
 	if (feed->size - line_size - 1 < record.number[0])
 		return 0;
 	*ret_size = line_size + 1 + record.number[0];
-	return handler->on_window(handler->context, newline + 1, record.number[0], record.number[1]);
+	return handler->on_window(handler->context, newline + 1, record.number[0],
+				  record.number[1]);
 }
 
 int live_feed_take(struct live_feed *feed, const char *bytes, size_t size,

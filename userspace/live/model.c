@@ -47,7 +47,7 @@ static int flush(struct reading *reading)
 	return 0;
 }
 
-/* Adds a string without its control codes, because names come from other processes. */
+/* Adds a string, cleaned, because names come from other processes. */
 static int add_string(struct reading *reading, const char *text, uint32_t *ret_id)
 {
 	OWNED_MEM char *clean = NULL;

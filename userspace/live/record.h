@@ -15,12 +15,13 @@
 /* X(id, name, numbers, texts): the fields in order, numbers first. */
 #define LIVE_RECORDS(X)                                                                            \
 	X(PROCESS, "process", 2, 1) /* tgid, uid; name */                                          \
-	X(STACK, "stack", 2, 0) /* its number, counted from 1; frames that follow, leaf first */     \
-	X(FRAME, "frame", 2, 3)	    /* enum live_frame, line; function, file, module */            \
-	X(THREAD, "thread", 4, 2)   /* tid, stack or 0, enum live_flag, ns it waits or 0; name, wait */ \
-	X(WINDOW, "window", 2, 0)   /* bytes of a gzip'd pprof file that follow; enum live_window */   \
-	X(END, "end", 4, 0)	    /* threads, of these torn, without a stack, left out */         \
-	X(ERROR, "error", 1, 1)	    /* errno; what a person reads */
+	X(STACK, "stack", 2, 0) /* its number, counted from 1; frames that follow, leaf first */   \
+	X(FRAME, "frame", 2, 3) /* enum live_frame, line; function, file, module */                \
+	X(THREAD, "thread", 4,                                                                     \
+	  2) /* tid, stack or 0, enum live_flag, ns it waits or 0; name, wait */                   \
+	X(WINDOW, "window", 2, 0) /* bytes of a gzip'd pprof file that follow; enum live_window */ \
+	X(END, "end", 4, 0)	  /* threads, of these torn, without a stack, left out */          \
+	X(ERROR, "error", 1, 1)	  /* errno; what a person reads */
 
 #define LIVE_ENUM_RECORD(id, name, numbers, texts) LIVE_##id,
 enum live_kind { LIVE_RECORDS(LIVE_ENUM_RECORD) LIVE_KIND_COUNT };

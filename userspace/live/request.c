@@ -23,7 +23,7 @@ struct word {
 /* Returns the next word of the line; words are separated by one blank. */
 static struct word next_word(const char **at, const char *end)
 {
-	const char *blank = *at < end ? memchr(*at, ' ', (size_t)(end - *at)) : NULL;
+	const char *blank = memchr(*at, ' ', (size_t)(end - *at));
 	struct word word = {.text = *at, .size = (size_t)((blank ? blank : end) - *at)};
 
 	*at = blank ? blank + 1 : end;
@@ -40,12 +40,12 @@ static uint32_t read_pid(const char **at, const char *end)
 {
 	uint32_t pid = 0;
 
-	for (; *at < end && **at >= '0' && **at <= '9' && pid <= PID_MAX; (*at)++) {
-		if (!pid && **at == '0')
+	while (*at < end && **at >= '0' && **at <= '9') {
+		pid = pid * 10 + (uint32_t)(*(*at)++ - '0');
+		if (!pid || pid > PID_MAX)
 			return 0;
-		pid = pid * 10 + (uint32_t)(**at - '0');
 	}
-	return pid <= PID_MAX ? pid : 0;
+	return pid;
 }
 
 static int compare_pids(const void *a, const void *b)
@@ -55,13 +55,14 @@ static int compare_pids(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
+/* Sorts the pids, of which there is one at least, and keeps each once. */
 static void sort_pids(struct live_request *request)
 {
-	size_t kept = 0;
+	size_t kept = 1;
 
 	qsort(request->pid, request->pid_count, sizeof(request->pid[0]), compare_pids);
-	for (size_t i = 0; i < request->pid_count; i++)
-		if (!kept || request->pid[kept - 1] != request->pid[i])
+	for (size_t i = 1; i < request->pid_count; i++)
+		if (request->pid[kept - 1] != request->pid[i])
 			request->pid[kept++] = request->pid[i];
 	request->pid_count = kept;
 }
@@ -102,7 +103,8 @@ bool live_kind_find(const char *name, size_t size, enum pp_profile *ret_kind)
 
 static bool begins_kinds(struct word word)
 {
-	return word.size >= strlen(kinds_word) && !memcmp(word.text, kinds_word, strlen(kinds_word));
+	return word.size >= strlen(kinds_word) &&
+	       !memcmp(word.text, kinds_word, strlen(kinds_word));
 }
 
 static int parse_kinds(struct word word, struct live_request *request)
@@ -112,7 +114,7 @@ static int parse_kinds(struct word word, struct live_request *request)
 	if (request->verb != LIVE_TOP)
 		return -EINVAL;
 	for (;;) {
-		const char *comma = at < end ? memchr(at, ',', (size_t)(end - at)) : NULL;
+		const char *comma = memchr(at, ',', (size_t)(end - at));
 		enum pp_profile kind;
 
 		if (!live_kind_find(at, (size_t)((comma ? comma : end) - at), &kind))
@@ -173,11 +175,14 @@ int live_request_parse(const char *line, size_t size, struct live_request *ret_r
 	return 0;
 }
 
+/* Eleven characters for a pid and its comma; all words together are shorter than 100. */
+_Static_assert(LIVE_PIDS_MAX * 11 + KIND_NAMES_CHARS + 100 < LIVE_REQUEST_BYTES, "a request fits");
+
 int live_request_format(const struct live_request *request, char ret_text[LIVE_REQUEST_BYTES],
 			size_t *ret_size)
 {
-	char text[LIVE_REQUEST_BYTES], kinds[KIND_NAMES_CHARS];
-	FILE *out = fmemopen(text, sizeof(text), "w");
+	char kinds[KIND_NAMES_CHARS];
+	FILE *out = fmemopen(ret_text, LIVE_REQUEST_BYTES, "w");
 	long size;
 
 	if (!out)
@@ -190,10 +195,8 @@ int live_request_format(const struct live_request *request, char ret_text[LIVE_R
 		request->no_native ? " no-native" : "", request->no_kernel ? " no-kernel" : "",
 		kinds[0] ? " kinds=" : "", kinds);
 	size = ftell(out);
-	if (fclose(out) || size <= 0 || size >= (long)sizeof(text))
-		return -E2BIG;
-	memcpy(ret_text, text, (size_t)size);
-	ret_text[size] = '\0';
+	if (fclose(out)) /* ends the text with NUL */
+		return -errno;
 	*ret_size = (size_t)size;
 	return 0;
 }

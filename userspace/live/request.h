@@ -10,6 +10,7 @@
 #include "base/kinds.h"
 
 #define LIVE_SOCKET_DEFAULT "/run/pyprofd/live.sock"
+#define LIVE_ROOT_SUFFIX ".root" /* after a socket's path: the one for root alone */
 #define LIVE_PATH_BYTES 108U /* of a socket, its NUL included: unix(7) */
 #define LIVE_VERSION 1U
 #define LIVE_REQUEST_BYTES 4096U /* with its newline */
@@ -30,13 +31,17 @@ struct live_request {
 	 * recorded, with all labels.  0: windows of kind wall with the few labels that pyprof top
 	 * needs. */
 	uint32_t kinds;
+	/* What a private capture also measures: where each process spent its time, for the ledgers
+	 * in the comments of windows.  Not part of the line: a running pyprofd sends the ledgers
+	 * that it has. */
+	bool private_ledger;
 };
 
 /* Parses a line without its newline; the bytes need not end in NUL.
  * Returns 0; -EPROTO: another version, or not a request of ours at all; -EINVAL: the request is not
  * understood; -E2BIG: longer than LIVE_REQUEST_BYTES, or more than LIVE_PIDS_MAX processes. */
 int live_request_parse(const char *line, size_t size, struct live_request *ret_request);
-/* Formats a request, with its newline.  Returns 0; -E2BIG. */
+/* Formats a request, with its newline.  Returns 0; -ENOMEM. */
 int live_request_format(const struct live_request *request, char ret_text[LIVE_REQUEST_BYTES],
 			size_t *ret_size);
 /* Finds a kind by its name, "cpu".  Returns false when there is none that can be requested. */

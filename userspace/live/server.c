@@ -4,18 +4,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
+#include <sys/timerfd.h>
 
+#include "base/clock.h"
+#include "live/listener.h"
 #include "live/record.h"
 
-#define LISTENER UINT32_MAX
 _Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) == LIVE_PATH_BYTES, "unix(7)");
-#define EVENTS_MAX (LIVE_CLIENTS_MAX + 1)
+/* What an epoll event is about, beside the clients' indices. */
+enum { SOURCE_ALL = LIVE_CLIENTS_MAX, SOURCE_ROOT, SOURCE_TIMER, SOURCE_COUNT };
+#define CONNECT_NS (NS_PER_SEC / LIVE_CONNECTS_PER_S)
 
 enum client_state { CLIENT_FREE, CLIENT_ASKS, CLIENT_WAITS, CLIENT_WORKS, CLIENT_READS };
 
@@ -27,6 +30,7 @@ struct client {
 	uint64_t deadline_ns; /* UINT64_MAX: none */
 	char line[LIVE_REQUEST_BYTES];
 	size_t line_size;
+	uint64_t rests_until_ns; /* until then more of the request is not read; 0: it is */
 	struct live_request request;
 	char *reply; /* owned */
 	size_t reply_size, sent;
@@ -34,11 +38,14 @@ struct client {
 };
 
 struct live_server {
-	int listener, epoll;
-	struct sockaddr_un address;
-	dev_t device;
-	ino_t inode;
+	int epoll, timer;
+	struct live_listener all, root; /* root: root alone may connect */
+	/* The budget of `all`: when it would be full again, had nobody connected since. */
+	uint64_t full_at_ns;
+	bool rests; /* nobody is accepted there until the budget has something again */
+	bool timer_is_set;
 	uint64_t last_number;
+	struct live_server_facts facts;
 	struct client client[LIVE_CLIENTS_MAX];
 };
 
@@ -153,6 +160,23 @@ static void take_line(struct live_server *server, struct client *client, size_t 
 	watch(server, client, 0);
 }
 
+/* Wakes us after the rest that a client or the listener takes. */
+static void set_timer(struct live_server *server)
+{
+	const struct itimerspec after = {.it_value.tv_nsec = LIVE_REST_NS};
+
+	if (!server->timer_is_set && !timerfd_settime(server->timer, 0, &after, NULL))
+		server->timer_is_set = true;
+}
+
+/* A request that comes byte by byte does not wake us for each. */
+static void rest(struct live_server *server, struct client *client, uint64_t now_ns)
+{
+	client->rests_until_ns = now_ns + LIVE_REST_NS;
+	watch(server, client, 0);
+	set_timer(server);
+}
+
 static void read_request(struct live_server *server, struct client *client, uint64_t now_ns)
 {
 	size_t room = sizeof(client->line) - client->line_size;
@@ -171,31 +195,81 @@ static void read_request(struct live_server *server, struct client *client, uint
 		take_line(server, client, (size_t)(end - client->line), now_ns);
 	else if (client->line_size == sizeof(client->line))
 		refuse(server, client, -E2BIG, why_not(-E2BIG), now_ns);
+	else
+		rest(server, client, now_ns);
 }
 
 /* ---- new clients ---- */
 
-static struct client *find_room(struct live_server *server, uid_t uid)
-{
-	struct client *room = NULL;
-	unsigned int same = 0;
-
-	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX; i++) {
-		struct client *client = &server->client[i];
-
-		if (client->state == CLIENT_FREE)
-			room = client;
-		else if (client->uid == uid)
-			same++;
-	}
-	return uid && same >= LIVE_CLIENTS_OF_UID_MAX ? NULL : room;
-}
+static const char too_many[] = "error\t11\tthere are too many clients: try again\n";
 
 static void turn_away(int fd)
 {
-	static const char text[] = "error\t11\tthere are too many clients: try again\n";
+	(void)!send(fd, too_many, sizeof(too_many) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
 
-	(void)!send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+struct census {
+	struct client *room;   /* a free one */
+	unsigned int own;      /* of the user who connects */
+	unsigned int of_users; /* of all but root */
+	/* The newest client of the user who has most of them, and how many that user has. */
+	struct client *last_of_most;
+	unsigned int most;
+};
+
+static unsigned int count_of(const struct live_server *server, uid_t uid)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX; i++)
+		count += server->client[i].state != CLIENT_FREE && server->client[i].uid == uid;
+	return count;
+}
+
+static struct census take_census(struct live_server *server, uid_t uid)
+{
+	struct census census = {.own = count_of(server, uid)};
+
+	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX; i++) {
+		struct client *client = &server->client[i];
+		unsigned int same;
+
+		if (client->state == CLIENT_FREE) {
+			census.room = client;
+			continue;
+		}
+		if (!client->uid)
+			continue;
+		census.of_users++;
+		same = count_of(server, client->uid);
+		if (same > census.most ||
+		    (same == census.most && client->number > census.last_of_most->number)) {
+			census.most = same;
+			census.last_of_most = client;
+		}
+	}
+	return census;
+}
+
+/* Finds a place for a client.  Root's places are root's.  When the others have no more, a user who
+ * has fewer clients than another, even with this one, takes that one's last place. */
+static struct client *find_room(struct live_server *server, uid_t uid)
+{
+	struct census census = take_census(server, uid);
+
+	if (!uid)
+		return census.room;
+	if (census.own >= LIVE_CLIENTS_OF_UID_MAX)
+		return NULL;
+	if (census.room && census.of_users < LIVE_CLIENTS_OF_USERS_MAX)
+		return census.room;
+	if (census.most < census.own + 2)
+		return NULL;
+	if (census.last_of_most->state != CLIENT_READS) /* not in the middle of a reply */
+		turn_away(census.last_of_most->fd);
+	server->facts.replaced++;
+	drop(census.last_of_most);
+	return census.last_of_most;
 }
 
 /* Adds a client, or closes its fd.  Returns 0; -EBUSY; -errno. */
@@ -214,6 +288,8 @@ static int take_client(struct live_server *server, int connected, uint64_t deadl
 	client = find_room(server, who.uid);
 	if (!client) {
 		turn_away(fd);
+		server->facts.turned_away++;
+		server->facts.turned_uid = who.uid;
 		return -EBUSY;
 	}
 	event.data.u32 = (uint32_t)(client - server->client);
@@ -228,14 +304,60 @@ static int take_client(struct live_server *server, int connected, uint64_t deadl
 }
 
 /* Accepts a client.  Returns whether there was one. */
-static bool accept_one(struct live_server *server, uint64_t now_ns)
+static bool accept_one(struct live_server *server, const struct live_listener *listener,
+		       uint64_t now_ns)
 {
-	int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = listener->fd < 0
+			 ? -1
+			 : accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)
 		return false;
 	(void)take_client(server, fd, now_ns + LIVE_REQUEST_NS);
 	return true;
+}
+
+/* Listens for everybody, or stops to. */
+static void listen_again(struct live_server *server, bool again)
+{
+	struct epoll_event event = {.events = again ? EPOLLIN : 0, .data.u32 = SOURCE_ALL};
+
+	if (server->rests != again || server->all.fd < 0)
+		return;
+	(void)epoll_ctl(server->epoll, EPOLL_CTL_MOD, server->all.fd, &event);
+	server->rests = !again;
+}
+
+/* Takes one connection's worth from the budget.  Returns false when it is used up. */
+static bool may_accept(struct live_server *server, uint64_t now_ns)
+{
+	if (server->full_at_ns < now_ns)
+		server->full_at_ns = now_ns;
+	if (server->full_at_ns + CONNECT_NS > now_ns + LIVE_CONNECTS_AT_ONCE * CONNECT_NS)
+		return false;
+	server->full_at_ns += CONNECT_NS;
+	return true;
+}
+
+/* Everybody may connect, so that a loop of connect() must not cost us more than a small share of a
+ * CPU: those above the budget wait in the kernel.  Root does not wait with them. */
+static void accept_all(struct live_server *server, uint64_t now_ns)
+{
+	bool more = true, has_budget = true;
+
+	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX; i++)
+		if (!accept_one(server, &server->root, now_ns))
+			break;
+	while (more && (has_budget = may_accept(server, now_ns)))
+		more = accept_one(server, &server->all, now_ns);
+	if (has_budget) {
+		server->full_at_ns -= CONNECT_NS; /* nobody came for the last one */
+		listen_again(server, true);
+		return;
+	}
+	server->facts.rests += !server->rests;
+	listen_again(server, false);
+	set_timer(server);
 }
 
 static void serve_client(struct live_server *server, struct client *client, uint32_t events,
@@ -247,6 +369,24 @@ static void serve_client(struct live_server *server, struct client *client, uint
 		send_reply(server, client, now_ns);
 	else if (client->state != CLIENT_FREE && events & (EPOLLHUP | EPOLLERR))
 		drop(client);
+}
+
+/* Reads on from clients that have rested. */
+static void end_rests(struct live_server *server, uint64_t now_ns)
+{
+	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX; i++) {
+		struct client *client = &server->client[i];
+
+		if (client->state != CLIENT_ASKS || !client->rests_until_ns)
+			continue;
+		if (now_ns < client->rests_until_ns) {
+			set_timer(server);
+			continue;
+		}
+		client->rests_until_ns = 0;
+		watch(server, client, EPOLLIN);
+		read_request(server, client, now_ns);
+	}
 }
 
 static void drop_late(struct live_server *server, uint64_t now_ns)
@@ -266,16 +406,21 @@ static void drop_late(struct live_server *server, uint64_t now_ns)
 
 void live_server_serve(struct live_server *server, uint64_t now_ns)
 {
-	struct epoll_event event[EVENTS_MAX];
-	int count = epoll_wait(server->epoll, event, EVENTS_MAX, 0);
+	struct epoll_event event[SOURCE_COUNT];
+	int count = epoll_wait(server->epoll, event, SOURCE_COUNT, 0);
+	uint64_t expirations;
 
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count; i++) {
 		if (event[i].data.u32 < LIVE_CLIENTS_MAX)
 			serve_client(server, &server->client[event[i].data.u32], event[i].events,
 				     now_ns);
+		if (event[i].data.u32 == SOURCE_TIMER &&
+		    read(server->timer, &expirations, sizeof(expirations)) > 0)
+			server->timer_is_set = false;
+	}
+	end_rests(server, now_ns);
 	drop_late(server, now_ns);
-	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX && accept_one(server, now_ns); i++)
-		;
+	accept_all(server, now_ns);
 }
 
 /* ---- their requests ---- */
@@ -355,64 +500,16 @@ void live_server_refuse(struct live_server *server, uint64_t number, int err, co
 		refuse(server, client, err, why, now_ns);
 }
 
-/* ---- the socket ---- */
+/* ---- the sockets ---- */
 
 int live_server_fd(const struct live_server *server)
 {
 	return server->epoll;
 }
 
-/* Returns whether a server listens: a socket whose server has died refuses. */
-static bool is_served(const struct sockaddr_un *address)
+void live_server_facts(const struct live_server *server, struct live_server_facts *ret_facts)
 {
-	OWNED_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		return true;
-	return !connect(fd, (const struct sockaddr *)address, sizeof(*address)) ||
-	       errno != ECONNREFUSED;
-}
-
-static int clear_path(const struct sockaddr_un *address)
-{
-	const char *slash = strrchr(address->sun_path, '/');
-	struct stat status;
-
-	if (lstat(address->sun_path, &status)) {
-		char folder[sizeof(address->sun_path)] = "";
-
-		if (errno != ENOENT)
-			return -errno;
-		if (slash && slash > address->sun_path) {
-			memcpy(folder, address->sun_path, (size_t)(slash - address->sun_path));
-			(void)mkdir(folder, 0755); /* bind() reports what is wrong */
-		}
-		return 0;
-	}
-	if (!S_ISSOCK(status.st_mode))
-		return -EEXIST;
-	if (is_served(address))
-		return -EADDRINUSE;
-	return unlink(address->sun_path) ? -errno : 0;
-}
-
-static int bind_path(struct live_server *server)
-{
-	const struct sockaddr *address = (const struct sockaddr *)&server->address;
-	struct stat status;
-	int err = clear_path(&server->address);
-
-	if (err)
-		return err;
-	if (bind(server->listener, address, sizeof(server->address)))
-		return -errno;
-	/* Everybody may connect; each request is checked for what the user may see. */
-	if (stat(server->address.sun_path, &status) || chmod(server->address.sun_path, 0666) ||
-	    listen(server->listener, (int)LIVE_CLIENTS_MAX))
-		return -errno;
-	server->device = status.st_dev;
-	server->inode = status.st_ino;
-	return 0;
+	*ret_facts = server->facts;
 }
 
 /* Takes the connection that the program that started us has made: a request may come at any
@@ -429,44 +526,60 @@ static int adopt(struct live_server *server, const char *number)
 	return take_client(server, (int)fd, UINT64_MAX);
 }
 
-static int open_socket(struct live_server *server)
+static int wake_for(const struct live_server *server, int fd, uint32_t source)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = source};
+
+	return epoll_ctl(server->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+/* Root uses the other path too when this one cannot be had. */
+static void open_root(struct live_server *server, const char *path)
+{
+	char of_root[LIVE_PATH_BYTES];
+
+	if (snprintf(of_root, sizeof(of_root), "%s%s", path, LIVE_ROOT_SUFFIX) >=
+		    (int)sizeof(of_root) ||
+	    live_listener_open(of_root, 0600, &server->root))
+		return;
+	if (wake_for(server, server->root.fd, SOURCE_ROOT))
+		live_listener_close(&server->root);
+}
+
+static int open_sockets(struct live_server *server, const char *path)
 {
 	static const char by_fd[] = "fd:";
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = LISTENER};
 	int err;
 
 	server->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (server->epoll < 0)
+	server->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (server->epoll < 0 || server->timer < 0)
 		return -errno;
-	if (!strncmp(server->address.sun_path, by_fd, strlen(by_fd)))
-		return adopt(server, server->address.sun_path + strlen(by_fd));
-	server->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (server->listener < 0)
-		return -errno;
-	err = bind_path(server);
-	if (!err && epoll_ctl(server->epoll, EPOLL_CTL_ADD, server->listener, &event))
-		err = -errno;
+	err = wake_for(server, server->timer, SOURCE_TIMER);
+	if (err)
+		return err;
+	if (!strncmp(path, by_fd, strlen(by_fd)))
+		return adopt(server, path + strlen(by_fd));
+	/* Everybody may connect; each request is checked for what the user may see. */
+	err = live_listener_open(path, 0666, &server->all);
+	if (!err)
+		err = wake_for(server, server->all.fd, SOURCE_ALL);
+	if (!err)
+		open_root(server, path);
 	return err;
 }
 
 int live_server_open(const char *path, struct live_server **ret_server)
 {
 	struct live_server *server = calloc(1, sizeof(*server));
-	size_t size = strlen(path);
 	int err;
 
 	if (!server)
 		return -ENOMEM;
-	if (!size || size >= sizeof(server->address.sun_path)) {
-		free(server);
-		return -ENAMETOOLONG;
-	}
-	server->listener = server->epoll = -1;
+	server->epoll = server->timer = server->all.fd = server->root.fd = -1;
 	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX; i++)
 		server->client[i].fd = -1;
-	server->address.sun_family = AF_UNIX;
-	memcpy(server->address.sun_path, path, size);
-	err = open_socket(server);
+	err = open_sockets(server, path);
 	if (err) {
 		live_server_close(server);
 		return err;
@@ -477,17 +590,14 @@ int live_server_open(const char *path, struct live_server **ret_server)
 
 void live_server_close(struct live_server *server)
 {
-	struct stat status;
-
 	if (!server)
 		return;
 	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX; i++)
 		if (server->client[i].state != CLIENT_FREE)
 			drop(&server->client[i]);
-	if (server->inode && !stat(server->address.sun_path, &status) &&
-	    status.st_dev == server->device && status.st_ino == server->inode)
-		unlink(server->address.sun_path);
-	close_owned_fd(&server->listener);
+	live_listener_close(&server->all);
+	live_listener_close(&server->root);
+	close_owned_fd(&server->timer);
 	close_owned_fd(&server->epoll);
 	free(server);
 }

@@ -12,16 +12,23 @@
 #include "base/cleanup.h"
 #include "live/request.h"
 
-#define LIVE_CLIENTS_MAX 16U
-#define LIVE_CLIENTS_OF_UID_MAX 4U /* root excepted */
+#define LIVE_CLIENTS_MAX 24U
+#define LIVE_CLIENTS_OF_USERS_MAX 16U /* of all but root: the other places are root's */
+#define LIVE_CLIENTS_OF_UID_MAX 4U    /* root excepted */
+/* How many connections of others than root are accepted: 64 at once, then 1,000 a second, which
+ * take 2 % of a CPU. */
+#define LIVE_CONNECTS_AT_ONCE 64U
+#define LIVE_CONNECTS_PER_S 1000U
+#define LIVE_REST_NS 20000000ULL      /* between looks at who is above that or slow to ask */
 #define LIVE_REQUEST_NS 2000000000ULL /* until the whole request has arrived */
 #define LIVE_WAIT_NS 60000000000ULL   /* until work on the request begins */
 #define LIVE_IDLE_NS 10000000000ULL   /* a client that reads nothing of its reply is closed */
 
 struct live_server;
 /* Binds the path; a socket that nobody serves any more is replaced.  Creates the socket's directory
- * when only that is missing.  "fd:3": creates no socket, but serves the one client connected there.
- * Returns 0; -EADDRINUSE: somebody serves it; -ENAMETOOLONG; -errno. */
+ * when only that is missing.  Binds PATH.root too (LIVE_ROOT_SUFFIX), where only root may connect,
+ * so that root does not queue with everybody.  "fd:3": creates no socket, but serves the one client
+ * connected there.  Returns 0; -EADDRINUSE: somebody serves it; -ENAMETOOLONG; -errno. */
 int live_server_open(const char *path, struct live_server **ret_server);
 /* Closes the server and removes the path. */
 void live_server_close(struct live_server *server);
@@ -31,6 +38,15 @@ int live_server_fd(const struct live_server *server);
 /* Accepts, reads and sends, and closes clients that are late: call it now and then for these
  * too. */
 void live_server_serve(struct live_server *server, uint64_t now_ns);
+
+/* What clients were refused, since the start. */
+struct live_server_facts {
+	uint64_t turned_away; /* connections of users who had all their places, or found none */
+	uid_t turned_uid;     /* the last of those users */
+	uint64_t replaced;    /* clients that made room for a user with fewer */
+	uint64_t rests;	      /* times that connections had to wait for the budget */
+};
+void live_server_facts(const struct live_server *server, struct live_server_facts *ret_facts);
 
 /* A client whose request has arrived. */
 struct live_job {

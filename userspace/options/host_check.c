@@ -131,8 +131,8 @@ struct capability {
 	bool kernel_only;	 /* needed for kernel frames only */
 };
 
-/* capabilities(7).  /proc/PID/map_files: CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN (5.9).  Addresses in
- * /proc/kallsyms: CAP_SYSLOG alone. */
+/* capabilities(7).  /proc/PID/map_files: CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN (5.9).  Addresses
+ * in /proc/kallsyms: CAP_SYSLOG alone. */
 static const struct capability capability_table[] = {
 	{"CAP_BPF", CAP_BPF, CAP_SYS_ADMIN, false},
 	{"CAP_PERFMON", CAP_PERFMON, CAP_SYS_ADMIN, false},
@@ -178,7 +178,7 @@ static int check_capabilities(const struct host *host)
 	effective = status_field(status, "CapEff");
 	uid = status_field(status, "Uid");
 	if (!effective || !uid)
-		return because(host, -EPERM, "%s/self/status does not tell the capabilities",
+		return because(host, -EPERM, "%s/self/status does not list the capabilities",
 			       host->paths->proc);
 	held = strtoull(effective, NULL, 16);
 	if (!list_missing(host, held, list, sizeof(list)))
@@ -231,10 +231,11 @@ static int check_pid_namespace(const struct host *host)
 	name[size] = '\0';
 	if (!strcmp(name, FIRST_PID_NAMESPACE))
 		return 0;
-	return because(host, -EPERM,
-		       "in a pid namespace (%s): the container must see the host's processes: docker run "
-		       "--pid=host, Kubernetes hostPID: true",
-		       path);
+	return because(
+		host, -EPERM,
+		"in a pid namespace (%s): the container must see the host's processes: docker run "
+		"--pid=host, Kubernetes hostPID: true",
+		path);
 }
 
 /* Up to 5.10 kernel maps count as locked memory.  This is only a warning, because the limit may
@@ -260,6 +261,36 @@ static int warn_of_locked_memory(const struct host *host)
 		host, 0,
 		"without CAP_SYS_RESOURCE kernel %u.%u may refuse the maps (ulimit -l is %llu KiB)",
 		major, minor, (unsigned long long)limit.rlim_max >> 10);
+}
+
+/* Measured on two CPUs: the maps, programs and links take 45, each CPU's events 2 to 4, and what
+ * is read and written some more at a time.  Each file that is mapped somewhere takes one while
+ * there is room. */
+#define FILES_MIN 56U
+#define FILES_PER_CPU 8U
+/* With less the counters of a window cannot be read. */
+#define ADDRESS_SPACE_MIN_MIB 64U
+
+/* A limit that is too low is told here, because later it looks like any other error. */
+static int check_limits(const struct host *host)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN); /* -1: not known */
+	const unsigned long long files = FILES_MIN + (unsigned long)(cpus + 1) * FILES_PER_CPU;
+	struct rlimit limit;
+
+	/* The soft limit is raised to the hard one. */
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_max < files)
+		return because(
+			host, -EMFILE,
+			"pyprofd needs at least %llu open files on this machine and may have "
+			"%llu: raise the limit (ulimit -n, LimitNOFILE= in a unit)",
+			files, (unsigned long long)limit.rlim_max);
+	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur < (rlim_t)ADDRESS_SPACE_MIN_MIB << 20)
+		return because(host, -ENOMEM,
+			       "pyprofd needs at least %u MiB of address space and may have %llu: "
+			       "raise the limit (ulimit -v, LimitAS= in a unit)",
+			       ADDRESS_SPACE_MIN_MIB, (unsigned long long)limit.rlim_cur >> 20);
+	return 0;
 }
 
 static int check_rate(const struct host *host)
@@ -293,7 +324,8 @@ void host_explain_perf(const struct host_paths *paths, int err, char *why, size_
 		paranoid = strtol(text, NULL, 10);
 		if (paranoid > PARANOID_MAX) {
 			because(&host, err,
-				"kernel.perf_event_paranoid = %ld: this kernel wants CAP_SYS_ADMIN for perf "
+				"kernel.perf_event_paranoid = %ld: this kernel wants CAP_SYS_ADMIN "
+				"for perf "
 				"events: grant it, or run 'sysctl kernel.perf_event_paranoid=%d'",
 				paranoid, PARANOID_MAX);
 			return;
@@ -323,7 +355,8 @@ static int check_pid(const struct host *host, pid_t pid)
 	state = status_field(status, "State");
 	threads = status_field(status, "Threads");
 	/* The state is that of the main thread, which may end before the others. */
-	if (state && (*state == 'Z' || *state == 'X') && (!threads || strtol(threads, NULL, 10) <= 1))
+	if (state && (*state == 'Z' || *state == 'X') &&
+	    (!threads || strtol(threads, NULL, 10) <= 1))
 		return because(host, -ESRCH, "--pid %d: this process has ended", pid);
 	return 0;
 }
@@ -337,11 +370,11 @@ static int check_pids(const struct host *host)
 	return err;
 }
 
-static bool is_cgroup(const char *folder)
+static bool is_cgroup(const char *directory)
 {
 	OWNED_MEM char *path = NULL;
 
-	if (asprintf(&path, "%s/cgroup.procs", folder) < 0) {
+	if (asprintf(&path, "%s/cgroup.procs", directory) < 0) {
 		path = NULL;
 		return false;
 	}
@@ -389,8 +422,8 @@ static int check_cgroup(const struct host *host)
 	if (!err)
 		return 0;
 	if (err == -ENOENT && !stat(name, &status))
-		return because(host, -ENOENT, "--cgroup '%s' is no cgroup: it has no cgroup.procs",
-			       name);
+		return because(host, -ENOENT,
+			       "--cgroup '%s' is not a cgroup: it has no cgroup.procs", name);
 	return because(host, err, "--cgroup '%s': not found, neither as it stands nor below %s",
 		       name, host->paths->cgroup);
 }
@@ -409,7 +442,7 @@ static int check_executable(const char *path)
 
 int host_find_command(const char *name, char **ret_path)
 {
-	const char *folders = getenv("PATH") ?: "/usr/local/bin:/usr/bin:/bin";
+	const char *directories = getenv("PATH") ?: "/usr/local/bin:/usr/bin:/bin";
 	int err, result = -ENOENT;
 	size_t size;
 
@@ -420,13 +453,13 @@ int host_find_command(const char *name, char **ret_path)
 		*ret_path = strdup(name);
 		return *ret_path ? 0 : -ENOMEM;
 	}
-	for (;; folders++) {
+	for (;; directories++) {
 		OWNED_MEM char *path = NULL;
 
-		size = strcspn(folders, ":");
+		size = strcspn(directories, ":");
 		/* An empty entry is the current directory. */
-		if (asprintf(&path, "%.*s/%s", size ? (int)size : 1, size ? folders : ".", name) <
-		    0) {
+		if (asprintf(&path, "%.*s/%s", size ? (int)size : 1, size ? directories : ".",
+			     name) < 0) {
 			path = NULL;
 			return -ENOMEM;
 		}
@@ -437,8 +470,8 @@ int host_find_command(const char *name, char **ret_path)
 		}
 		if (err == -EACCES)
 			result = -EACCES;
-		folders += size;
-		if (!*folders)
+		directories += size;
+		if (!*directories)
 			return result;
 	}
 }
@@ -478,18 +511,18 @@ static int parent_of(const char *path, char **ret_parent)
 	return *ret_parent ? 0 : -ENOMEM;
 }
 
-static int check_writable(const struct host *host, const char *folder)
+static int check_writable(const struct host *host, const char *directory)
 {
 	int err;
 
-	if (!faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS))
+	if (!faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS))
 		return 0;
 	err = -errno;
 	if (err == -EROFS)
 		return because(host, err, "--output '%s': the file system of '%s' is read-only",
-			       host->options->output, folder);
+			       host->options->output, directory);
 	return because(host, err, "--output '%s': cannot write to '%s': %s", host->options->output,
-		       folder, strerror(-err));
+		       directory, strerror(-err));
 }
 
 /* Only the last component of the path is ever created. */
@@ -508,13 +541,14 @@ static int check_parent(const struct host *host)
 		if (err == -ENOENT)
 			return because(
 				host, err,
-				"--output '%s': the folder '%s' does not exist: create it first",
+				"--output '%s': the directory '%s' does not exist: create it first",
 				output, parent);
 		return because(host, err, "--output '%s': '%s': %s", output, parent,
 			       strerror(-err));
 	}
 	if (!S_ISDIR(status.st_mode))
-		return because(host, -ENOTDIR, "--output '%s': '%s' is no folder", output, parent);
+		return because(host, -ENOTDIR, "--output '%s': '%s' is not a directory", output,
+			       parent);
 	return check_writable(host, parent);
 }
 
@@ -531,7 +565,7 @@ static int check_standard_output(const struct host *host)
 static int check_output(const struct host *host)
 {
 	const char *output = host->options->output;
-	bool wants_folder = host->options->output_kind == OPTIONS_OUTPUT_DIRECTORY;
+	bool wants_directory = host->options->output_kind == OPTIONS_OUTPUT_DIRECTORY;
 	struct stat status;
 
 	if (host->options->output_kind == OPTIONS_OUTPUT_NONE)
@@ -543,15 +577,15 @@ static int check_output(const struct host *host)
 			return because(host, -errno, "--output '%s': %s", output, strerror(errno));
 		return check_parent(host);
 	}
-	if (wants_folder && !S_ISDIR(status.st_mode))
-		return because(host, -ENOTDIR, "--output '%s' is no folder", output);
-	if (wants_folder)
+	if (wants_directory && !S_ISDIR(status.st_mode))
+		return because(host, -ENOTDIR, "--output '%s' is not a directory", output);
+	if (wants_directory)
 		return check_writable(host, output);
 	/* A rename would replace /dev/null by a file. */
 	if (!S_ISREG(status.st_mode))
 		return because(
 			host, -EINVAL,
-			"--output '%s' is no regular file: give a file name, or - for standard "
+			"--output '%s' is not a regular file: give a file name, or - for standard "
 			"output",
 			output);
 	return check_parent(host);
@@ -568,6 +602,7 @@ int host_check_at(const struct host_paths *paths, const struct options *options,
 		check_capabilities,
 		check_user_namespace,
 		check_pid_namespace,
+		check_limits,
 		check_rate,
 		check_pids,
 		check_cgroup,

@@ -25,6 +25,7 @@ extern const struct host_paths host_paths_real;
  * -EPERM    a capability is missing (named), or the kernel is locked down
  * -ENOSYS    the kernel is older than 5.10
  * -ENOENT    no BTF, no such cgroup or command
+ * -EMFILE, -ENOMEM  the limit of open files or of address space is too low
  * -ERANGE    --hz above kernel.perf_event_max_sample_rate
  * -ESRCH    no such process
  * -EACCES, -EROFS, -ENOTDIR, ...  the output cannot be written

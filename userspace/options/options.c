@@ -18,6 +18,7 @@ enum option_key {
 	KEY_COMM,
 	KEY_CGROUP,
 	KEY_UID,
+	KEY_AS_ROOT,
 	KEY_DELAY,
 	KEY_INTERVAL,
 	KEY_EVENTS,
@@ -40,36 +41,42 @@ enum option_key {
 
 static const struct argp_option option_table[] = {
 	{.doc = "What is sampled:", .group = 1},
-	{"hz", 'F', "N", 0, "Samples a second on every CPU: 1 to 10000, default 99", 1},
+	{"hz", 'F', "N", 0, "Samples per second on every CPU: 1 to 10000, default 99", 1},
 	{"clock", KEY_CLOCK, "cpu|cycles", 0,
 	 "What the samples are spaced by: CPU time (default), or the processor's cycle counter", 1},
 	{"events", KEY_EVENTS, "LIST", 0,
-	 "What is captured, by commas: " PP_CAPTURES(FIRST_EVENT, NEXT_EVENT)
-	 "; default: all into a folder, cpu into one file",
+	 "What is captured, by commas: " PP_CAPTURES(
+		 FIRST_EVENT, NEXT_EVENT) "; default: all into a directory, cpu into one file",
 	 1},
 	{"offcpu-min", KEY_OFFCPU_MIN, "USEC", 0,
 	 "Waits of fewer microseconds stay out of the profiles of waits: 0 (default) to 1000000",
 	 1},
 	{"wakers", KEY_WAKERS, NULL, 0,
-	 "Also who ended each wait: a profile of its own, instead of offcpu where one file is written", 1},
+	 "Also who ended each wait: a profile of its own, instead of offcpu where one file is "
+	 "written",
+	 1},
 	{.doc = "Who is profiled (default: every process of the machine):", .group = 2},
 	{"pid", 'p', "PID[,PID...]", 0, "These processes and their children; may be repeated", 2},
 	{"comm", KEY_COMM, "REGEX", 0, "Processes whose name (/proc/PID/comm) matches", 2},
 	{"cgroup", KEY_CGROUP, "PATH", 0,
-	 "Processes in this cgroup and below: a folder, or a name as in /proc/PID/cgroup", 2},
+	 "Processes in this cgroup and below: a directory, or a name as in /proc/PID/cgroup", 2},
 	{"uid", KEY_UID, "USER[,USER...]", 0, "Processes of these users, by number or name", 2},
+	{"as-root", KEY_AS_ROOT, NULL, 0,
+	 "Run COMMAND as root; default under sudo: as the user who called it", 2},
 	{.doc = "When:", .group = 3},
 	{"duration", 'd', "TIME", 0, "Stop after this time: 5, 0.5, 500ms, 10s, 2m, 1h", 3},
 	{"delay", KEY_DELAY, "TIME", 0, "Wait this long before the first sample", 3},
-	{"interval", KEY_INTERVAL, "TIME", 0, "Length of one window, and file: default 10s", 3},
+	{"interval", KEY_INTERVAL, "TIME", 0,
+	 "Length of a window, which is one file in a directory: 100ms to 10m, default 10s", 3},
 	{.doc = "Where the profiles go:", .group = 4},
 	{"output", 'o', "FILE|DIR|-|no", 0,
-	 "A folder gets one file a window and kind (default " OPTIONS_OUTPUT_DEFAULT
+	 "A directory gets one file a window and kind (default " OPTIONS_OUTPUT_DEFAULT
 	 "); a name in .folded "
-	 "or .txt gets folded text, any other name gzip pprof, - is standard output; no: none is written",
+	 "or .txt gets folded text, any other name gzip pprof, - is standard output; no: none is "
+	 "written",
 	 4},
 	{"store-max", KEY_STORE_MAX, "SIZE", 0,
-	 "The oldest files of the folder are deleted above this size: default 200M", 4},
+	 "The oldest files of the directory are deleted above this size: default 200M", 4},
 	{"timeline", KEY_TIMELINE, "FILE", 0,
 	 "Besides: what each thread does and waits for, and who has the GIL, moment by moment; for "
 	 "Perfetto (.pftrace, .perfetto-trace, .pb) or as Chrome's JSON (.json, .json.gz)",
@@ -79,7 +86,7 @@ static const struct argp_option option_table[] = {
 	{"live", KEY_LIVE, "PATH|no", 0,
 	 "The socket that pyprof dump and top ask: default " LIVE_SOCKET_DEFAULT
 	 " when profiles go into a "
-	 "folder, else none",
+	 "directory, else none",
 	 4},
 	{.doc = "What is kept of a stack:", .group = 5},
 	{"no-kernel", KEY_NO_KERNEL, NULL, 0, "Leave kernel frames out", 5},
@@ -112,7 +119,7 @@ static const char help_text[] =
 	"  pyprofd -o cpu.pb.gz -- python3 train.py   a command, from its start\n"
 	"  pyprofd --events offcpu -p 1234 -d 10 -o wait.pb.gz   where it waits\n"
 	"  pyprofd --events gil -p 1234 -d 10 -o gil.pb.gz   who waits for the GIL\n"
-	"  pyprofd --timeline run.pftrace -d 5 -p 1234 -o cpu.pb.gz   open it in ui.perfetto.dev\n"
+	"  pyprofd --timeline run.pftrace -d 5 -p 1234 -o cpu.pb.gz   for Perfetto\n"
 	"  pyprofd --comm '^gunicorn' --interval 1m -o profiles/   a file a minute\n"
 	"  pyprof report cpu.pb.gz              what takes the time\n"
 	"  pyprof flame cpu.pb.gz > cpu.html    a flame graph, as one page\n"
@@ -254,7 +261,7 @@ static int add_uids(struct option_parser *parser, const char *text)
 		size = option_list_item(&text, &item);
 		if (option_uid(item, size, &uid))
 			return usage(parser,
-				     "--uid '%.*s' is no user of this machine: give a number or "
+				     "--uid '%.*s' is not a user of this machine: give a number or "
 				     "a name",
 				     (int)size, item);
 		if (options->uid_count == OPTIONS_MAX_UIDS)
@@ -381,7 +388,7 @@ static int set_budget_cpu(struct option_parser *parser, const char *text)
 static int set_output(struct option_parser *parser, const char *text)
 {
 	if (!*text)
-		return usage(parser, "--output is empty: give a file, a folder or -");
+		return usage(parser, "--output is empty: give a file, a directory or -");
 	parser->options.output = text;
 	parser->options.output_is_default = false;
 	return 0;
@@ -490,6 +497,9 @@ static int parse_switch(struct option_parser *parser, int key)
 	case KEY_WAKERS:
 		options->wakers = true;
 		return 0;
+	case KEY_AS_ROOT:
+		options->as_root = true;
+		return 0;
 	case KEY_NO_KERNEL:
 		options->no_kernel = true;
 		return 0;
@@ -570,7 +580,7 @@ static int take_argument(struct option_parser *parser, const char *arg, struct a
 {
 	if (!state->quoted)
 		return usage(parser,
-			     "'%s' is no option; to profile a command write: "
+			     "'%s' is not an option; to profile a command write: "
 			     "pyprofd [OPTION...] -- %s",
 			     arg, arg);
 	parser->options.command = &state->argv[state->next - 1];
@@ -590,6 +600,8 @@ static int check_whole(struct option_parser *parser, const struct argp_state *st
 		return usage(parser, "the command after -- is empty");
 	if (options->command && options->pid_count)
 		return usage(parser, "--pid and -- COMMAND exclude each other: leave one out");
+	if (options->as_root && !options->command)
+		return usage(parser, "--as-root needs a command to run: give -- COMMAND");
 	if (option_rules_apply(&parser->given, options, why))
 		return usage(parser, "%s", why);
 	return 0;
@@ -672,7 +684,7 @@ int options_parse_to(const struct options_streams *streams, int argc, char **arg
 		options_release(&parser.options);
 		if (parser.is_done)
 			return 1;
-		return err == ENOMEM ? -ENOMEM : -EINVAL;
+		return err == ENOMEM || err == -ENOMEM ? -ENOMEM : -EINVAL;
 	}
 	*ret_options = parser.options;
 	return 0;

@@ -63,6 +63,7 @@ struct options {
 	regex_t comm_regex;
 	const char *cgroup;   /* NULL, or a path; host_find_cgroup() finds its directory */
 	char *const *command; /* NULL, or the argv to run, NULL at its end */
+	bool as_root;	      /* the command runs as root even when a user called sudo */
 
 	/* Time. */
 	uint64_t duration_ns; /* 0: until a signal or the end of the command */

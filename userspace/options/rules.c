@@ -71,10 +71,11 @@ static int check_events(const struct options *options, char why[OPTION_WHY_BYTES
 	}
 	if (__builtin_popcount(options->events) > 1 && is_one_file(options)) {
 		capture_names(options->events, ",", names);
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--events %s makes several profiles: give a folder with --output, as in "
-			 "-o profiles/",
-			 names);
+		snprintf(
+			why, OPTION_WHY_BYTES,
+			"--events %s makes several profiles: give a directory with --output, as in "
+			"-o profiles/",
+			names);
 		return -EINVAL;
 	}
 	return 0;

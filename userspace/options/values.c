@@ -132,8 +132,10 @@ int option_timeline(const char *path, enum options_timeline *ret_kind)
 		const char *ending;
 		enum options_timeline kind;
 	} known[] = {
-		{".pftrace", OPTIONS_TIMELINE_PERFETTO}, {".perfetto-trace", OPTIONS_TIMELINE_PERFETTO},
-		{".pb", OPTIONS_TIMELINE_PERFETTO},	 {".json", OPTIONS_TIMELINE_CHROME},
+		{".pftrace", OPTIONS_TIMELINE_PERFETTO},
+		{".perfetto-trace", OPTIONS_TIMELINE_PERFETTO},
+		{".pb", OPTIONS_TIMELINE_PERFETTO},
+		{".json", OPTIONS_TIMELINE_CHROME},
 		{".json.gz", OPTIONS_TIMELINE_CHROME_GZ},
 	};
 	size_t size = strlen(path);

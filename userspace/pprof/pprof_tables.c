@@ -34,6 +34,29 @@ void pprof_tables_release(struct pprof_tables *tables)
 	*tables = (struct pprof_tables){0};
 }
 
+static size_t items_bytes(const struct pprof_items *items)
+{
+	size_t slots = items->ids.slot ? (size_t)items->ids.slot_mask + 1 : 0;
+
+	return items->ids.capacity * sizeof(*items->ids.id) +
+	       items->capacity * sizeof(*items->item) + slots * sizeof(*items->ids.slot);
+}
+
+size_t pprof_tables_bytes(const struct pprof_tables *tables)
+{
+	return items_bytes(&tables->function) + items_bytes(&tables->location) +
+	       items_bytes(&tables->mapping) + tables->text_capacity * sizeof(*tables->text) +
+	       tables->type_capacity * sizeof(*tables->type) +
+	       tables->comment_capacity * sizeof(*tables->comment);
+}
+
+/* Returns whether a table may grow, which takes half as much again; most calls need not grow. */
+static bool has_room(const struct pprof_tables *tables, size_t count, size_t capacity)
+{
+	return count < capacity ||
+	       pprof_tables_bytes(tables) + pprof_tables_bytes(tables) / 2 <= tables->max_bytes;
+}
+
 static void items_clear(struct pprof_items *items)
 {
 	items->ids.count = 0;
@@ -113,6 +136,8 @@ static int add_item(struct pprof_tables *tables, struct pprof_items *items, stru
 
 	if (err)
 		return fail(tables, err, "broken: a function, location or mapping does not parse");
+	if (!has_room(tables, items->ids.count, items->ids.capacity))
+		return fail(tables, -EFBIG, PPROF_TOO_MANY);
 	err = ARRAY_RESERVE(items->ids.id, items->ids.count, items->ids.capacity);
 	if (!err)
 		err = ARRAY_RESERVE(items->item, items->ids.count, items->capacity);
@@ -125,8 +150,11 @@ static int add_item(struct pprof_tables *tables, struct pprof_items *items, stru
 
 static int add_text(struct pprof_tables *tables, struct wire bytes)
 {
-	int err = ARRAY_RESERVE(tables->text, tables->text_count, tables->text_capacity);
+	int err;
 
+	if (!has_room(tables, tables->text_count, tables->text_capacity))
+		return fail(tables, -EFBIG, PPROF_TOO_MANY);
+	err = ARRAY_RESERVE(tables->text, tables->text_count, tables->text_capacity);
 	if (err)
 		return fail(tables, err, "not enough memory");
 	tables->text[tables->text_count++] =
@@ -158,8 +186,11 @@ static int read_value_type(struct pprof_tables *tables, struct wire message,
 
 static int add_type(struct pprof_tables *tables, struct wire message)
 {
-	int err = ARRAY_RESERVE(tables->type, tables->type_count, tables->type_capacity);
+	int err;
 
+	if (!has_room(tables, tables->type_count, tables->type_capacity))
+		return fail(tables, -EFBIG, PPROF_TOO_MANY);
+	err = ARRAY_RESERVE(tables->type, tables->type_count, tables->type_capacity);
 	if (err)
 		return fail(tables, err, "not enough memory");
 	err = read_value_type(tables, message, &tables->type[tables->type_count]);

@@ -39,6 +39,7 @@ struct pprof_value_type {
 };
 
 #define PPROF_MAX_COMMENTS 4096U
+#define PPROF_TOO_MANY "needs too much memory"
 
 /* Release with pprof_tables_release(); pprof_tables_read() reuses the memory. */
 struct pprof_tables {
@@ -55,12 +56,15 @@ struct pprof_tables {
 	int64_t period;
 	uint64_t time_ns, duration_ns;
 	uint32_t sample_count;
+	size_t max_bytes; /* the most memory to take; set by the caller */
 	const char *error; /* in words; a literal */
 };
 
 /* Reads the tables of a file.  The bytes are borrowed until the next call.  Returns 0; -EBADMSG;
- * -ENOMEM. */
+ * -EFBIG: they would take more than max_bytes; -ENOMEM. */
 int pprof_tables_read(struct pprof_tables *tables, const uint8_t *bytes, size_t size);
+/* Returns how many bytes of memory the tables take. */
+size_t pprof_tables_bytes(const struct pprof_tables *tables);
 void pprof_tables_release(struct pprof_tables *tables);
 /* Returns the message with this id, or NULL. */
 struct pprof_item *pprof_items_find(const struct pprof_items *items, uint64_t id);

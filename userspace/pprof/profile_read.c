@@ -298,7 +298,12 @@ int profile_reader_add(struct profile_reader *reader, int fd, const char *kind)
 
 	if (err)
 		return reader_fail(reader, err, reader->unpacked.error);
+	reader->memory_max =
+		reader_memory_max(reader->totals.raw_bytes + reader->unpacked.size);
+	reader->tables.max_bytes = reader->memory_max;
 	err = pprof_tables_read(&reader->tables, reader->unpacked.byte, reader->unpacked.size);
+	if (err == -EFBIG)
+		return reader_too_big(reader);
 	if (err)
 		return reader_fail(reader, err, reader->tables.error);
 	reader->error = "not enough memory";

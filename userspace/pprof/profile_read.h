@@ -16,6 +16,12 @@
 /* The most bytes of one unpacked file.  A larger file is refused, because a few megabytes of gzip
  * can unpack to gigabytes. */
 #define PROFILE_READ_MAX_BYTES (512U << 20)
+/* The most memory that reading takes: so much for any profile, with 16 times the unpacked bytes of
+ * all files, but never more than 1 GiB.  Profiles take 2 to 8 times their bytes; a hostile one
+ * names the same thousand frames in each of a thousand stacks. */
+#define PROFILE_READ_MEMORY_FREE (64ULL << 20)
+#define PROFILE_READ_MEMORY_FACTOR 16U
+#define PROFILE_READ_MEMORY_MAX (1ULL << 30)
 
 /* What one file added to a row of the profile, in the sample type of profile_reader_value_index().
  * One row may have several. */
@@ -71,7 +77,8 @@ DEFINE_OWNED(struct profile_reader, profile_reader)
 
 /* Adds one file, gzip'd or not, from its beginning.  fd: borrowed.  kind: from the store's file
  * name, or NULL: then it is derived from the sample types.
- * Returns 0; -ENOMEM; -EFBIG: above PROFILE_READ_MAX_BYTES; -ENODATA: empty; -EBADMSG: not a pprof
+ * Returns 0; -ENOMEM; -EFBIG: above PROFILE_READ_MAX_BYTES, or above the bound of memory;
+ * -ENODATA: empty; -EBADMSG: not a pprof
  * file, truncated or corrupt; -EPROTO: its sample types differ from those of the files before;
  * -ENOENT: it has no sample type of the requested name; -errno of reading.  profile_reader_error()
  * says in words what is wrong.  After an error the profile may have rows of the broken file. */
@@ -85,6 +92,9 @@ struct profile *profile_reader_profile(const struct profile_reader *reader);
 /* Return which sample type is shown, and which one counts samples (-1: none). */
 unsigned int profile_reader_value_index(const struct profile_reader *reader);
 int profile_reader_count_index(const struct profile_reader *reader);
+
+/* Returns how many bytes of memory the reader takes, its profile and strings included. */
+size_t profile_reader_bytes(const struct profile_reader *reader);
 
 struct profile_read_totals {
 	uint64_t files, bytes, raw_bytes;

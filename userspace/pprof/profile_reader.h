@@ -55,9 +55,11 @@ struct profile_reader {
 	uint32_t delta_count, delta_capacity;
 	uint8_t *verdict; /* enum stack_verdict, by stack of the profile */
 	size_t verdict_capacity;
-	char *clean; /* room for a string without control codes */
+	char *clean; /* room for a cleaned string */
 	size_t clean_capacity;
-	const char *error; /* in words; a literal or from the other parts */
+	const char *error; /* in words; a literal, from the other parts, or `too_big` */
+	char too_big[160];
+	size_t memory_max; /* with the file that is read now */
 	struct profile_read_totals totals;
 };
 
@@ -67,7 +69,7 @@ static inline int reader_fail(struct profile_reader *reader, int err, const char
 	reader->error = why;
 	return err;
 }
-/* Converts a text of the file to a string of the profile, without control codes.  Returns 0,
+/* Converts a text of the file to a string of the profile, cleaned (base/utf8.h).  Returns 0,
  * -EBADMSG, -ENOMEM. */
 int reader_text(struct profile_reader *reader, uint64_t text, uint32_t *ret_string);
 /* Appends the frames of a location to reader.stack.  Returns 0, -EBADMSG, -ENOMEM. */
@@ -78,6 +80,12 @@ int reader_add_no_python(struct profile_reader *reader);
  * -ENOMEM. */
 int reader_label_set(struct profile_reader *reader, const struct raw_label *raw, size_t count,
 		     uint32_t *ret_set);
+/* Returns how much memory a reader may take for files of so many bytes, unpacked. */
+size_t reader_memory_max(uint64_t unpacked_bytes);
+/* Returns 0, or -EFBIG with the error in words when the reader takes more. */
+int reader_check_memory(struct profile_reader *reader);
+/* Sets the error that says so, and returns -EFBIG. */
+int reader_too_big(struct profile_reader *reader);
 /* Adds every sample of the file to the profile. */
 int reader_add_samples(struct profile_reader *reader);
 

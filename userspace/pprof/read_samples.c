@@ -324,7 +324,10 @@ int reader_add_samples(struct profile_reader *reader)
 		memset(reader->label_slot, 0,
 		       ((size_t)reader->label_slot_mask + 1) * sizeof(*reader->label_slot));
 	while (!err && wire_next(&wire, &field) > 0)
-		if (field.number == PPROF_PROFILE_SAMPLE)
+		if (field.number == PPROF_PROFILE_SAMPLE) {
 			err = add_sample(reader, field.bytes, &sample);
+			if (!err)
+				err = reader_check_memory(reader);
+		}
 	return err;
 }

@@ -11,6 +11,9 @@
 
 #define INPUT_BYTES 65536U
 #define FIRST_BYTES 262144U
+/* Profiles unpack to 3 to 30 times their size, a bomb to 1,032 times, the most that deflate can. */
+#define RATIO_MAX 256U
+#define RATIO_FREE_BYTES (64U << 20)
 #define GZIP_WINDOW_BITS (15 + 16) /* 16: gzip header and trailer */
 
 struct input {
@@ -55,6 +58,9 @@ static int grow(struct unpacked *unpacked, size_t max_bytes)
 
 	if (unpacked->size < unpacked->capacity)
 		return 0;
+	if (unpacked->size >= RATIO_FREE_BYTES &&
+	    unpacked->size / RATIO_MAX > unpacked->packed_size)
+		return fail(unpacked, -EFBIG, "too big: unpacks to more than 256 times its size");
 	if (unpacked->size >= max_bytes)
 		return fail(unpacked, -EFBIG, "too big: more than 512 MiB unpacked");
 	if (capacity > max_bytes)
@@ -210,7 +216,7 @@ int unpack_file(struct unpacked *unpacked, int fd, size_t max_bytes)
 	if (fstat(fd, &status))
 		return fail(unpacked, -errno, "cannot be read");
 	if (S_ISDIR(status.st_mode))
-		return fail(unpacked, -EISDIR, "a folder, not a profile");
+		return fail(unpacked, -EISDIR, "a directory, not a profile");
 	if (status.st_size > 0 && (uint64_t)status.st_size > max_bytes)
 		return fail(unpacked, -EFBIG, "too big: more than 512 MiB");
 	input = calloc(1, sizeof(*input));

@@ -15,7 +15,8 @@ struct unpacked {
 };
 
 /* Reads a file from its beginning to its end, with all gzip members in it.
- * Returns 0; -ENODATA: empty; -EFBIG: more than max_bytes, packed or unpacked; -EBADMSG: the gzip
+ * Returns 0; -ENODATA: empty; -EFBIG: more than max_bytes, packed or unpacked, or more than 64 MiB
+ * that unpack to more than 256 times their size; -EBADMSG: the gzip
  * data is truncated or corrupt, or another compression; -ENOMEM; -errno of reading. */
 int unpack_file(struct unpacked *unpacked, int fd, size_t max_bytes);
 void unpack_release(struct unpacked *unpacked);

@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Writing: the head once, then each fact.  prefix and name together are its name: no '=', no space. */
+/* Writing: the head once, then each fact.  prefix and name together are its name: no '=', no
+ * space. */
 void facts_begin(FILE *out);
 void facts_put(FILE *out, const char *prefix, const char *name, uint64_t value);
 

@@ -46,6 +46,21 @@ void profile_free(struct profile *profile)
 	free(profile);
 }
 
+size_t profile_bytes(const struct profile *profile)
+{
+	return sizeof(*profile) + stack_table_bytes(&profile->stacks) +
+	       index_table_bytes(&profile->module_index) +
+	       index_table_bytes(&profile->label_set_index) +
+	       index_table_bytes(&profile->row_index) +
+	       profile->module_capacity * sizeof(*profile->module) +
+	       profile->key_capacity * sizeof(*profile->key) +
+	       profile->label_capacity * sizeof(*profile->label) +
+	       profile->label_set_capacity * sizeof(*profile->label_set) +
+	       profile->row_capacity * sizeof(*profile->row) +
+	       profile->value_capacity * profile->options.value_count * sizeof(*profile->value) +
+	       profile->comment_capacity * sizeof(*profile->comment);
+}
+
 void profile_set_duration(struct profile *profile, uint64_t duration_ns)
 {
 	profile->options.duration_ns = duration_ns;
@@ -175,7 +190,7 @@ static int collect_labels(struct profile *profile, const struct profile_label *l
 	list->count = 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct profile_label *label = &labels[i];
-		struct stored_label stored = {.is_number = label->is_number ? 1 : 0};
+		struct stored_label stored = {.is_number = label->is_number != 0};
 		uint32_t at = list->count;
 		int err = key_index(profile, label, &stored.key);
 
@@ -272,20 +287,16 @@ int profile_add_stack(struct profile *profile, const uint32_t *location, size_t 
 	return stack_table_add_ids(&profile->stacks, location, count, ret_id);
 }
 
-/* Makes room for the values of one more row.  The array grows by half, so this seldom copies. */
+/* Makes room for the values of one more row. */
 static int reserve_values(struct profile *profile)
 {
-	size_t wanted = ((size_t)profile->row_count + 1) * profile->options.value_count;
-	size_t capacity = profile->value_capacity + profile->value_capacity / 2 + wanted;
-	int64_t *grown;
+	size_t row_bytes = profile->options.value_count * sizeof(profile->value[0]);
+	int64_t *grown = array_grown(profile->value, profile->row_count, &profile->value_capacity,
+				     UINT32_MAX, row_bytes);
 
-	if (wanted <= profile->value_capacity)
-		return 0;
-	grown = reallocarray(profile->value, capacity, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	profile->value = grown;
-	profile->value_capacity = capacity;
 	return 0;
 }
 

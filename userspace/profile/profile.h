@@ -53,6 +53,8 @@ struct profile_options {
 int profile_new(const struct profile_options *options, struct intern *strings,
 		struct profile **ret_profile);
 void profile_free(struct profile *profile);
+/* Returns how many bytes of memory the profile takes, without its strings. */
+size_t profile_bytes(const struct profile *profile);
 DEFINE_OWNED(struct profile, profile)
 void profile_set_duration(struct profile *profile, uint64_t duration_ns);
 /* Returns the literal of profile_options.kind, which outlives the profile. */

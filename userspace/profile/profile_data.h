@@ -49,7 +49,7 @@ struct profile {
 	struct profile_row *row;
 	uint32_t row_count, row_capacity;
 	int64_t *value; /* options.value_count a row */
-	size_t value_capacity;
+	size_t value_capacity; /* rows */
 	struct index_table row_index;
 	uint32_t *comment; /* ids of strings */
 	uint32_t comment_count, comment_capacity;

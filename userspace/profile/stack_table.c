@@ -62,6 +62,14 @@ int stack_table_add_location(struct stack_table *table, const struct frame *fram
 	return 0;
 }
 
+size_t stack_table_bytes(const struct stack_table *table)
+{
+	return table->location_capacity * sizeof(*table->location) +
+	       table->stack_capacity * sizeof(*table->stack) +
+	       table->id_capacity * sizeof(uint32_t) + index_table_bytes(&table->location_index) +
+	       index_table_bytes(&table->stack_index);
+}
+
 /* Reserves room for `count` ids at the end of the newest chunk; nothing is added yet. */
 static uint32_t *chunk_reserve(struct stack_table *table, size_t count)
 {
@@ -75,6 +83,7 @@ static uint32_t *chunk_reserve(struct stack_table *table, size_t count)
 			return NULL;
 		*chunk = (struct stack_chunk){.next = table->chunk, .size = size};
 		table->chunk = chunk;
+		table->id_capacity += size;
 	}
 	return chunk->id + chunk->used;
 }

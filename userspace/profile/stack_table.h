@@ -25,9 +25,12 @@ struct stack_table {
 	uint32_t stack_count, stack_capacity;
 	struct index_table stack_index;
 	struct stack_chunk *chunk; /* memory of the stacks' location ids */
+	size_t id_capacity;	   /* of all chunks */
 };
 
 void stack_table_release(struct stack_table *table);
+/* Returns how many bytes of memory the table takes. */
+size_t stack_table_bytes(const struct stack_table *table);
 /* Adds a stack by its frames, leaf first, borrowed for the call.  Returns 0; -E2BIG above
  * UINT32_MAX frames; -ENOMEM. */
 int stack_table_add(struct stack_table *table, const struct frame *frame, size_t frame_count,

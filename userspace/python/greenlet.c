@@ -26,7 +26,7 @@ static bool is_cold(const char *name, size_t size)
 /* Returns the function whose name is at that offset; 0: none. */
 static uint64_t function_named(const struct elf_symbol_table *table, size_t name)
 {
-	for (size_t i = 0; i < table->count; i++) {
+	for (size_t i = 0; i < table->count && elf_work_pay(table->work, 1, 2); i++) {
 		const Elf64_Sym symbol = elf_symbol_table_entry(table, i);
 
 		if (symbol.st_name == name && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
@@ -43,7 +43,7 @@ static uint64_t find_by_start(const struct elf_symbol_table *table, const char *
 	uint64_t address = 0;
 
 	for (unsigned int i = 0; i < OCCURRENCES_MAX && !address; i++) {
-		at = memmem(at, (size_t)(end - at), start, strlen(start));
+		at = elf_symbol_table_search(table, at, start, strlen(start));
 		if (!at)
 			break;
 		if (!is_cold(at, (size_t)(end - at)))

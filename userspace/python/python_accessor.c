@@ -107,7 +107,8 @@ int python_relocation_find(const struct elf_image *image, uint64_t slot, uint32_
 	for (int i = 0; i < 2 && err; i++) {
 		const uint8_t *bytes = elf_image_at(image, tables.vaddr[i], tables.size[i]);
 
-		if (tables.vaddr[i] && bytes)
+		if (tables.vaddr[i] && bytes &&
+		    elf_work_pay(image->work, tables.size[i] / sizeof(entry), 2))
 			err = relocation_in_table(bytes, tables.size[i], slot, &entry);
 	}
 	if (err)

@@ -19,7 +19,8 @@ enum accessor_kind {
 	ACCESSOR_THREAD_VALUE, /* the value at THREAD */
 	ACCESSOR_BLOCK,	       /* __tls_get_addr(address), + offset */
 	ACCESSOR_BLOCK_VALUE,  /* the value at BLOCK */
-	ACCESSOR_SLOT_OFFSET, /* *(s64 *)address + offset, relative to the thread pointer (TLSDESC) */
+	/* *(s64 *)address + offset, relative to the thread pointer (TLSDESC) */
+	ACCESSOR_SLOT_OFFSET,
 };
 
 struct accessor_value {

@@ -248,7 +248,7 @@ int python_code_from_record(const struct pp_code_record *record, const struct pp
 	err = parts_of_record(record, layout, &parts);
 	if (err)
 		return err;
-	if (parts.is_truncated && pid > 0) {
+	if (parts.is_truncated && pid) {
 		err = copy_code(&memory, 0, record->address, &copy);
 		if (err == -ENOMEM)
 			return err;

@@ -31,8 +31,8 @@ struct python_code {
 #define PYTHON_MAX_NAME_BYTES 4096U /* in the process's own encoding */
 #define PYTHON_MAX_LINE_TABLE_BYTES (1U << 20)
 
-/* Makes a code object from a checked record.  When the record is truncated and pid > 0, the rest is
- * read from the live process, if the same code object is still there.  Returns 0; -ENOMEM;
+/* Makes a code object from a checked record.  When the record is truncated and pid is not 0, the
+ * rest is read from the live process, if the same code object is still there.  Returns 0; -ENOMEM;
  * -EBADMSG: sizes do not add up. */
 int python_code_from_record(const struct pp_code_record *record, const struct pp_python *layout,
 			    pid_t pid, struct python_code **ret_code);

@@ -7,6 +7,7 @@
 #define MAX_CANDIDATES 64U
 #define MAX_FUNCTION_BYTES (1U << 20) /* the eval loop has 20-90 KiB */
 #define MIN_JUMPS 2U
+#define MAX_PADDING_BYTES 64U /* DW_CFA_nop before the first instruction; compilers write none */
 #define MAX_SCANNED_BYTES (64U << 20) /* FDEs of a hostile file may overlap */
 
 /* .eh_frame_hdr, LSB Core 5.0, section 10.6.2: version 1, encodings pcrel|sdata4, udata4,
@@ -107,6 +108,8 @@ static int fde_find(const struct search *search, uint64_t pc, struct fde *ret_fd
 	struct fde fde;
 	int err;
 
+	if (!elf_work_pay(search->image->work, 1, ELF_WORK_PER_FDE))
+		return -ENOENT;
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 		const int64_t entry = read_s32(search->table + 8 * middle);
@@ -131,7 +134,7 @@ static int fde_find(const struct search *search, uint64_t pc, struct fde *ret_fd
  * its longer forms, or DW_CFA_set_loc, end a row; what comes before them changes the first row. */
 static bool starts_inside(const struct fde *fde)
 {
-	for (size_t i = 0; i < fde->program_bytes; i++) {
+	for (size_t i = 0; i < fde->program_bytes && i < MAX_PADDING_BYTES; i++) {
 		const uint8_t operation = fde->program[i];
 
 		if (operation)
@@ -188,7 +191,8 @@ static const uint8_t *code_of(struct search *search, const struct pp_eval_range 
 {
 	const uint64_t size = range->high - range->low;
 
-	if (size > MAX_FUNCTION_BYTES || search->scanned_bytes + size > MAX_SCANNED_BYTES)
+	if (size > MAX_FUNCTION_BYTES || search->scanned_bytes + size > MAX_SCANNED_BYTES ||
+	    !elf_work_pay(search->image->work, size, 1))
 		return NULL;
 	search->scanned_bytes += size;
 	return elf_image_at(search->image, range->low, size);
@@ -213,7 +217,8 @@ static void count_jumps_out(struct search *search, const struct pp_eval_range *k
 static void count_jumps_back(struct search *search, const struct pp_eval_range *known, size_t count,
 			     size_t to)
 {
-	for (size_t i = 0; i < search->count; i++) {
+	for (size_t i = 0;
+	     i < search->count && elf_work_pay(search->image->work, 1, ELF_WORK_PER_HEADER); i++) {
 		uint64_t at = 0, target;
 		unsigned int jumps = 0;
 		const uint8_t *code;

@@ -48,14 +48,14 @@ struct walk {
 /* Returns 0 where nothing can be read, as in the kernel. */
 static uint64_t read_u64(const struct python_where *where, uint64_t address)
 {
-	uint64_t value = 0;
+	uint64_t value;
 
 	return process_read(where->pid, address, &value, sizeof(value)) ? 0 : value;
 }
 
 static uint32_t read_u32(const struct python_where *where, uint64_t address)
 {
-	uint32_t value = 0;
+	uint32_t value;
 
 	return process_read(where->pid, address, &value, sizeof(value)) ? 0 : value;
 }
@@ -248,7 +248,7 @@ bool python_gil_owns(const struct python_where *where, const struct python_frame
 
 /* ---- frames ---- */
 
-static void end_segment(struct walk *walk, uint64_t mark)
+static void end_segment(struct walk *walk, uint64_t anchor)
 {
 	struct python_frames *out = walk->out;
 
@@ -256,7 +256,7 @@ static void end_segment(struct walk *walk, uint64_t mark)
 	if (out->segment_count == PP_MAX_SEGMENTS)
 		return;
 	out->segment[out->segment_count++] =
-		(struct pp_segment){.mark = mark, .frames = walk->segment_frames};
+		(struct pp_segment){.anchor = anchor, .frames = walk->segment_frames};
 	walk->segment_frames = 0;
 }
 

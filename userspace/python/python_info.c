@@ -69,7 +69,7 @@ static uint32_t parse_version(const char *text, size_t size)
 	for (int i = 0; i < 3; i++) {
 		const size_t first = at;
 
-		for (; at < size && at - first < 3 && isdigit((unsigned char)text[at]); at++)
+		for (; at < size && part[i] <= 255 && isdigit((unsigned char)text[at]); at++)
 			part[i] = part[i] * 10 + (unsigned int)(text[at] - '0');
 		if (at == first || at == size || part[i] > 255 || (i < 2 && text[at++] != '.'))
 			return 0;

@@ -478,7 +478,7 @@ static int read_managed(const struct python_memory *memory, uint64_t object, uin
 static int variable_dict_offset(const struct python_memory *memory, uint64_t object, uint64_t type,
 				uint64_t *offset)
 {
-	uint64_t basic = 0, item = 0, size = 0, bytes;
+	uint64_t basic, item, size, bytes;
 	int err = read_field(memory, type, TYPE_BASICSIZE, &basic);
 
 	if (!err)
@@ -534,14 +534,13 @@ static bool is_string(const struct python_memory *memory, uint64_t address, cons
  * there is room for. */
 static size_t ascii_bytes(const struct pp_python *layout, size_t length)
 {
-	bool is_bytes = layout->flags & PP_PYTHON_BYTES_NAMES;
-	size_t data = is_bytes ? layout->bytes_data : layout->str_ascii_data;
+	size_t data = layout->str_ascii_data;
 
-	if (data > STRING_HEAD_BYTES || length > KEY_NAME_MAX_BYTES)
+	if (length > KEY_NAME_MAX_BYTES)
 		return 0;
-	if (is_bytes)
-		return layout->bytes_size + sizeof(uint64_t) <= data ? data + length : 0;
-	return layout->str_length + sizeof(uint64_t) <= data &&
+	if (layout->flags & PP_PYTHON_BYTES_NAMES)
+		return layout->bytes_data + length;
+	return data <= STRING_HEAD_BYTES && layout->str_length + sizeof(uint64_t) <= data &&
 			       layout->str_state + sizeof(uint32_t) <= data
 		       ? data + length
 		       : 0;

@@ -73,7 +73,8 @@ static const struct python_layout layout_36 = {
 	.info = {
 		.bpf = {.major = 3, .minor = 6, .chain = PP_CHAIN_FRAME_OBJECT,
 			.flags = PP_PYTHON_LASTI, .gil_mode = PP_GIL_CURRENT,
-			.interp_gil = NONE, .gc_mode = PP_GC_GLOBAL, STATE_WITH_FRAME(24, 152), NO_CFRAME,
+			.interp_gil = NONE, .gc_mode = PP_GC_GLOBAL,
+			STATE_WITH_FRAME(24, 152), NO_CFRAME,
 			FRAME_OBJECT(120), CODE(32, 36, 96, 112, NONE), STRINGS_36},
 		LISTS(0, 0, 8, 16),
 	},

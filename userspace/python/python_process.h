@@ -11,9 +11,9 @@
 
 #include "python/python_info.h"
 
-/* Fills pp_image.tls for one process from the file's plan, its load bias and its libc (musl or
- * glibc). Works before the interpreter is initialised: the kernel side reads values that exist only
- * later, through the addresses given here.  is_musl: the process maps ld-musl. */
+/* Fills pp_process_context.tls for one process from the file's plan, its load bias and its libc
+ * (musl or glibc). Works before the interpreter is initialised: the kernel side reads values that
+ * exist only later, through the addresses given here.  is_musl: the process maps ld-musl. */
 void python_process_tls(const struct python_info *info, uint64_t bias, bool is_musl,
 			struct pp_tls ret_tls[2]);
 /* Fills the same as python_process_tls(), and also reads from the process the sources whose offset

@@ -13,7 +13,7 @@
 struct search {
 	const struct python_where *where;
 	const struct python_stack *stack;
-	uint64_t found, mark;	       /* what the stack shows, and where */
+	uint64_t found, anchor;	       /* what the stack shows, and where */
 	uint64_t mine;		       /* that this thread made, and that runs something */
 	uint64_t running[RUNNING_MAX]; /* <= 3.9 */
 	uint32_t count;
@@ -63,9 +63,9 @@ static void weigh(struct search *search, uint64_t state, const uint8_t *head)
 {
 	const struct pp_python *layout = search->where->layout;
 	const bool is_mine = field(head, layout->ts_thread_id) == search->stack->thread_pointer;
-	uint64_t mark = field(head, layout->ts_frame);
+	uint64_t anchor = field(head, layout->ts_frame);
 
-	if (!mark)
+	if (!anchor)
 		return;
 	if (layout->chain == PP_CHAIN_FRAME_OBJECT) {
 		if (is_mine)
@@ -77,10 +77,10 @@ static void weigh(struct search *search, uint64_t state, const uint8_t *head)
 		return;
 	}
 	if (layout->chain == PP_CHAIN_FRAME_CFRAME)
-		mark = field(head, layout->ts_cframe);
-	if (is_on_stack(search->stack, mark) && (!search->found || mark < search->mark)) {
+		anchor = field(head, layout->ts_cframe);
+	if (is_on_stack(search->stack, anchor) && (!search->found || anchor < search->anchor)) {
 		search->found = state;
-		search->mark = mark;
+		search->anchor = anchor;
 	}
 }
 

@@ -88,12 +88,19 @@ static uint32_t take_character(const uint8_t *bytes, size_t size, unsigned int k
 	return checked_character(character);
 }
 
+static char *shrunk(char *text, size_t size)
+{
+	char *smaller = realloc(text, size);
+
+	return smaller ? smaller : text;
+}
+
 int python_text_decode(const uint8_t *bytes, size_t size, unsigned int kind, bool is_bytes,
 		       char **ret_text)
 {
 	/* Each byte gives at most two bytes (Latin-1), or three as a replacement. */
 	size_t capacity = size * 3 + MAX_UTF8_BYTES + 1, used = 0, taken = 0;
-	char *text, *shrunk;
+	char *text;
 
 	if (size && kind != 1 && kind != 2 && kind != 4)
 		return -EBADMSG;
@@ -104,8 +111,7 @@ int python_text_decode(const uint8_t *bytes, size_t size, unsigned int kind, boo
 		used += put_utf8(text + used,
 				 take_character(bytes + at, size - at, kind, is_bytes, &taken));
 	text[used] = '\0';
-	shrunk = realloc(text, used + 1);
-	*ret_text = shrunk ? shrunk : text;
+	*ret_text = shrunk(text, used + 1);
 	return 0;
 }
 

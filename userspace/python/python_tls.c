@@ -18,9 +18,9 @@
 static int plan_from_value(const struct elf_image *image, const struct accessor_value *value,
 			   struct pp_tls *ret_tls)
 {
-	struct pp_tls tls = {0};
+	struct pp_tls tls = {.mode = PP_TLS_NONE};
 	int64_t offset = value->offset;
-	uint64_t second = 0;
+	uint64_t second;
 	const uint8_t *at;
 	uint32_t type;
 

@@ -14,8 +14,11 @@
 #define MAX_INTERPRETERS 64U
 #define MAX_THREADS 4096U
 #define MAX_NAME_BYTES 256U /* as in memory, before the name is cut to 63 bytes of UTF-8 */
-/* Ordinary processes need 1 read a module and about 10 a thread; 200,000 take about 0.1 s. */
-#define MAX_READS 200000U
+/* Ordinary processes need 1 read a module and about 11 a thread.  A read takes 10 to 25 us, by the
+ * child that reads memory, and forged dictionaries and lists have no end. */
+#define READS_OF_PROCESS 8192U
+#define READS_OF_THREAD 32U
+#define READS_MAX 200000U
 /* hash(int) is the int itself below 2^61 - 1 (2.7: always), so the table's hashes are the
  * idents. */
 #define MAX_HASHED_INT ((1ULL << 61) - 1)
@@ -376,11 +379,19 @@ static void thread_names_release(struct thread_names *names)
 	free(names->entry);
 }
 
+static uint32_t reads_for(pid_t pid)
+{
+	const uint32_t most = (READS_MAX - READS_OF_PROCESS) / READS_OF_THREAD;
+	const uint32_t threads = process_count_threads(pid);
+
+	return READS_OF_PROCESS + READS_OF_THREAD * (threads < most ? threads : most);
+}
+
 static int look_with(const struct python_info *info, pid_t pid, uint64_t bias,
 		     struct python_names_hint *hint, struct python_thread_name **ret_names,
 		     size_t *ret_count)
 {
-	uint32_t reads_left = MAX_READS;
+	uint32_t reads_left = reads_for(pid);
 	struct thread_names names = {
 		.memory = {.pid = pid, .layout = &info->bpf, .reads_left = &reads_left},
 		.info = info,
@@ -401,7 +412,7 @@ int python_process_thread_names(const struct python_info *info, pid_t pid, uint6
 				struct python_names_hint *hint,
 				struct python_thread_name **ret_names, size_t *ret_count)
 {
-	struct python_names_hint once = {0};
+	struct python_names_hint once = {.known = NULL};
 	int err;
 
 	if (!info->interp_modules)

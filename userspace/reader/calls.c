@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "export/call_exports.h"
+#include "reader/complain.h"
+#include "reader/output_file.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"
@@ -22,7 +24,7 @@ struct calls {
 enum { OPTION_DOT = 1, OPTION_PSTATS, OPTION_NODE_MIN, OPTION_EDGE_MIN, OPTION_COLOR };
 
 static const struct argp_option options[] = {
-	{"dot", OPTION_DOT, NULL, 0, "Graphviz, on standard output (default)", 1},
+	{"dot", OPTION_DOT, NULL, 0, "Write Graphviz to standard output (default)", 1},
 	{"pstats", OPTION_PSTATS, "FILE", 0,
 	 "A file for python -m pstats, snakeviz, gprof2dot; - is standard output.  Numbers of "
 	 "calls "
@@ -30,8 +32,8 @@ static const struct argp_option options[] = {
 	 1},
 	{"node-min", OPTION_NODE_MIN, "PERCENT", 0, "Leave out smaller boxes.  Default: 0.5", 1},
 	{"edge-min", OPTION_EDGE_MIN, "PERCENT", 0, "Leave out thinner arrows.  Default: 0.1", 1},
-	{"color-by", OPTION_COLOR, "self|total", 0, "What the boxes' colours show.  Default: self",
-	 1},
+	{"color-by", OPTION_COLOR, "self|total", 0,
+	 "What the colours of boxes show.  Default: self", 1},
 	{0},
 };
 
@@ -76,22 +78,16 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 static int write_pstats(const struct calls *calls, const struct call_graph *graph, const char *unit)
 {
-	bool to_stdout = !strcmp(calls->pstats, "-");
 	double unit_seconds = format_unit_ns(unit) / 1e9;
-	FILE *out = to_stdout ? stdout : fopen(calls->pstats, "we");
-	int err;
+	FILE *out;
+	int status = output_file_open(calls->pstats, &out);
 
-	if (!out) {
-		fprintf(stderr, "pyprof: %s: %s\n", calls->pstats, strerror(errno));
-		return READER_BAD_INPUT;
-	}
+	if (status)
+		return status;
 	/* Bytes and counts are not converted. */
-	err = call_graph_write_pstats(graph, unit_seconds > 0 ? unit_seconds : 1, out);
-	if (!to_stdout && fclose(out) && !err)
-		err = -errno;
-	if (err)
-		fprintf(stderr, "pyprof: %s: %s\n", calls->pstats, strerror(-err));
-	return err ? READER_BAD_INPUT : READER_OK;
+	return output_file_close(calls->pstats, out,
+				 call_graph_write_pstats(graph, unit_seconds > 0 ? unit_seconds : 1,
+							 out));
 }
 
 static int write_all(struct calls *calls, const struct input *input)
@@ -117,7 +113,7 @@ static int write_all(struct calls *calls, const struct input *input)
 	if (!err && fflush(stdout))
 		err = -errno;
 	if (err)
-		fprintf(stderr, "pyprof: %s\n", strerror(-err));
+		complain_of(calls->dot.title, err);
 	return err ? READER_BAD_INPUT : READER_OK;
 }
 

@@ -39,7 +39,7 @@ void coverage_add(struct coverage *coverage, const char *comment)
 
 /* Returns whether CPU time is missing.  Samples and ticks come at random: their counts vary by
  * their roots. */
-static bool misses_cpu(const struct coverage *coverage)
+static bool incomplete_cpu(const struct coverage *coverage)
 {
 	const double got = (double)coverage->cpu_ns, all = (double)coverage->scheduler_ns;
 	const double period = coverage->samples ? got / (double)coverage->samples : TICK_NS;
@@ -47,7 +47,7 @@ static bool misses_cpu(const struct coverage *coverage)
 	return all > 0 && got < WHOLE * all && all - got > SIGMAS * sqrt(all * (period + TICK_NS));
 }
 
-static bool misses_waits(const struct coverage *coverage)
+static bool incomplete_waits(const struct coverage *coverage)
 {
 	return (double)coverage->wait_ns < WHOLE * (double)coverage->ledger_wait_ns;
 }
@@ -66,8 +66,8 @@ static bool has(const char *kind, enum pp_profile part)
 const char *coverage_text(const struct coverage *coverage, const char *kind,
 			  char buffer[COVERAGE_BYTES])
 {
-	const bool cpu = has(kind, PP_PROFILE_CPU) && misses_cpu(coverage);
-	const bool waits = has(kind, PP_PROFILE_OFFCPU) && misses_waits(coverage);
+	const bool cpu = has(kind, PP_PROFILE_CPU) && incomplete_cpu(coverage);
+	const bool waits = has(kind, PP_PROFILE_OFFCPU) && incomplete_waits(coverage);
 	char part[2][COVERAGE_BYTES / 3] = {"", ""};
 
 	if (cpu)

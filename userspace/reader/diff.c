@@ -7,7 +7,9 @@
 
 #include "diff/rule.h"
 #include "diff/significance.h"
+#include "reader/complain.h"
 #include "reader/diff_view.h"
+#include "reader/page_sources.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/flame_html.h"
@@ -28,27 +30,29 @@ struct diff {
 	uint32_t by; /* bits 1 << enum diff_by */
 	enum diff_column sort;
 	unsigned long rows;
-	bool force, html;
+	bool force, html, no_source;
 };
 
-enum { OPTION_FAIL_IF = 1, OPTION_FORCE, OPTION_HTML };
+enum { OPTION_FAIL_IF = 1, OPTION_FORCE, OPTION_HTML, OPTION_NO_SOURCE };
 
 static const struct argp_option options[] = {
-	{"by", 'b', "WHAT,...", 0, "Tables of: function, line, stack.  Default: all three", 1},
-	{"sort", 's', "COLUMN", 0, "By the change of self (default), total", 1},
-	{"top", 'n', "N", 0, "So many rows of each; 0: all.  Default: 15", 1},
+	{"by", 'b', "WHAT,...", 0, "Tables to show: function, line, stack.  Default: all three", 1},
+	{"sort", 's', "COLUMN", 0, "Sort by the change of self (default) or of total", 1},
+	{"top", 'n', "N", 0, "Show N rows of each table; 0: all.  Default: 15", 1},
 	{"fail-if", OPTION_FAIL_IF, "RULE", 0,
-	 "Exit 1 when it holds: [function|line|stack] self|total >|< N% [p < P]; may be given more "
+	 "Exit with 1 when RULE holds: [function|line|stack] self|total >|< N% [p < P]; may be "
+	 "given more "
 	 "than once",
 	 1},
-	{"html", OPTION_HTML, NULL, 0, "A page with the differential flame graph", 1},
-	{"force", OPTION_FORCE, NULL, 0, "Compare what is not alike, too", 1},
+	{"html", OPTION_HTML, NULL, 0, "Write a page with the differential flame graph", 1},
+	{"no-source", OPTION_NO_SOURCE, NULL, 0, "Put no source code into the page", 1},
+	{"force", OPTION_FORCE, NULL, 0, "Compare profiles even when they are not alike", 1},
 	{0},
 };
 
 static const char doc[] =
 	"Shows what changed from A to B: shares of functions, lines and stacks in percentage "
-	"points, each with its p, corrected over the table. A and B are files, or folders of "
+	"points, each with its p, corrected over the table. A and B are files, or directories of "
 	"windows; more windows see smaller changes."
 	"\vExit codes: 0; 1: a --fail-if holds; 2: an input cannot be used, or A and B are not "
 	"alike (kind, rate, load of the host).\n"
@@ -120,6 +124,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case OPTION_HTML:
 		diff->html = true;
 		return 0;
+	case OPTION_NO_SOURCE:
+		diff->no_source = true;
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -154,21 +161,20 @@ static int check_alike(struct diff *diff, const struct input *input)
 	const char *unit =
 		profile->options.value_type[profile_reader_value_index(input_reader(input))].unit;
 	char why[DIFF_WHY_BYTES];
-	enum diff_unlike unlike;
+	enum comparable unlike;
 
 	diff->facts[DIFF_A].unit_ns = diff->facts[DIFF_B].unit_ns = format_unit_ns(unit);
-	unlike = diff_unlike(&diff->facts[DIFF_A], &diff->facts[DIFF_B], why);
-	if (unlike == DIFF_ALIKE)
+	unlike = comparable_sides(&diff->facts[DIFF_A], &diff->facts[DIFF_B], why);
+	if (unlike == COMPARABLE)
 		return 0;
-	if (unlike == DIFF_UNLIKE && diff->force) {
-		fprintf(stderr, "pyprof: %s and %s are not alike: %s\n", input_path(input, DIFF_A),
-			input_path(input, DIFF_B), why);
+	if (unlike == NOT_COMPARABLE && diff->force) {
+		complain("%s and %s are not alike: %s", input_path(input, DIFF_A),
+			 input_path(input, DIFF_B), why);
 		return 0;
 	}
-	fprintf(stderr, "pyprof: %s and %s cannot be compared: %s%s\n", input_path(input, DIFF_A),
-		input_path(input, DIFF_B), why,
-		unlike == DIFF_UNLIKE ? "; --force does it all the same" : "");
-	return READER_BAD_INPUT;
+	return complain("%s and %s cannot be compared: %s%s", input_path(input, DIFF_A),
+			input_path(input, DIFF_B), why,
+			unlike == NOT_COMPARABLE ? "; --force compares them nevertheless" : "");
 }
 
 /* ---- the page ---- */
@@ -185,6 +191,15 @@ static int write_data(FILE *out, void *arg)
 	return flame_json_write(page->tree, &page->facts, out);
 }
 
+/* There is no map of time: A and B are of two times, and which windows of one belong to
+ * those of the other nobody knows. */
+static int put_more(void *context, struct json_writer *json, const struct flame_tree *tree)
+{
+	const struct profile_read_totals *totals = context;
+
+	return page_sources_write(json, tree, totals->end_wall_ns);
+}
+
 static int write_html(const struct diff *diff, const struct input *input)
 {
 	const struct diff_side *a = &diff->data.side[DIFF_A], *b = &diff->data.side[DIFF_B];
@@ -198,6 +213,7 @@ static int write_html(const struct diff *diff, const struct input *input)
 		.row_base_count = a->value_count};
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
 	struct page page = {0};
+	struct profile_read_totals totals;
 	char title[512];
 	int err = flame_tree_new(input_profile(input), &flame_options, &tree);
 
@@ -210,7 +226,10 @@ static int write_html(const struct diff *diff, const struct input *input)
 					       .short_paths = input_short_paths(input),
 					       .windows = b->windows,
 					       .sample_count = (uint64_t)b->all.samples,
-					       .duration_ns = b->duration_ns};
+					       .duration_ns = b->duration_ns,
+					       .put_more = diff->no_source ? NULL : put_more,
+					       .context = &totals};
+	profile_reader_totals(input_reader(input), &totals);
 	err = flame_html_write(stdout, title, write_data, &page);
 	if (fflush(stdout) && !err)
 		err = -errno;
@@ -259,7 +278,7 @@ static int show(struct diff *diff, const struct input *input, bool *ret_held)
 	int err = 0;
 
 	for (unsigned int by = 0; !err && by < DIFF_TABLES; by++)
-		err = diff_test_table(&diff->data, (enum diff_by)by, &tests[by]);
+		err = significance_of_table(&diff->data, (enum diff_by)by, &tests[by]);
 	if (!err)
 		err = diff->html ? write_html(diff, input) : diff_view_head(&view);
 	for (unsigned int by = 0; !err && !diff->html && by < DIFF_TABLES; by++)
@@ -289,11 +308,13 @@ static int run(struct diff *diff)
 	int err;
 
 	if (diff->select.path_count != DIFF_SIDES) {
-		fprintf(stderr, "pyprof: diff wants two profiles or folders: pyprof diff A B\n");
+		fprintf(stderr,
+			"pyprof: diff needs two profiles or directories: pyprof diff A B\n");
 		return READER_BAD_INPUT;
 	}
 	if (diff->html && isatty(STDOUT_FILENO)) {
-		fprintf(stderr, "pyprof: --html writes a file: pyprof diff A B --html > d.html\n");
+		fprintf(stderr, "pyprof: --html does not write to a terminal: pyprof diff A B "
+				"--html > diff.html\n");
 		return READER_BAD_INPUT;
 	}
 	for (unsigned int s = 0; s < DIFF_SIDES; s++)
@@ -306,7 +327,7 @@ static int run(struct diff *diff)
 		return err;
 	err = show(diff, input, &held);
 	if (err) {
-		fprintf(stderr, "pyprof: %s\n", strerror(-err));
+		complain_of(input_title(input), err);
 		return READER_BAD_INPUT;
 	}
 	return held ? READER_FAILED : READER_OK;

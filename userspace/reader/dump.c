@@ -10,28 +10,36 @@
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"
+#include "render/short_paths.h"
 
 #define THREADS_SHOWN 12U /* of a group, by their names */
+#define THREAD_TEXT_BYTES 512U
+#define FRAME_INDENT 6U
+#define HEAD_INDENT 4U
 
-enum option_key { KEY_ALL = 256, KEY_NO_NATIVE, KEY_NO_KERNEL };
+enum option_key { KEY_ALL = 256, KEY_NO_NATIVE, KEY_NO_KERNEL, KEY_FULL_PATHS };
 
 struct dump {
 	struct live_options live;
 	bool all;
-	bool color;
+	bool color, full_paths;
 	bool is_short_of_memory;
+	struct short_paths paths; /* of the process that is printed */
 	uint32_t processes;
 };
 
 static const struct argp_option options[] = {
-	{"all", KEY_ALL, NULL, 0, "Every process that you may see", 1},
+	{"all", KEY_ALL, NULL, 0, "Show every process that you may see", 1},
 	{"no-native", KEY_NO_NATIVE, NULL, 0, "Leave native frames out of Python stacks", 2},
 	{"no-kernel", KEY_NO_KERNEL, NULL, 0, "Leave kernel frames out", 2},
+	{"full-paths", KEY_FULL_PATHS, NULL, 0,
+	 "Show whole paths of source files, not only the part that tells them apart", 2},
 	{0},
 };
 
 static const char doc[] =
-	"Shows the stacks that all threads have now, equal ones as one, with what each thread waits "
+	"Shows the stacks that all threads have now, equal ones as one, with what each thread "
+	"waits "
 	"for and who holds the GIL.  No process is stopped.  It asks the running pyprofd; root "
 	"needs none.  Other users see their own processes."
 	"\vExamples:\n"
@@ -55,6 +63,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case KEY_NO_KERNEL:
 		dump->live.request.no_kernel = true;
+		return 0;
+	case KEY_FULL_PATHS:
+		dump->full_paths = true;
 		return 0;
 	case ARGP_KEY_END:
 		if (dump->all == !!dump->live.request.pid_count)
@@ -80,21 +91,36 @@ static const char *plain(const struct dump *dump)
 	return text_color(dump->color, TEXT_PLAIN);
 }
 
-static void print_frame(const struct dump *dump, const struct live_process *process,
-			const struct live_model_frame *frame)
+static const char *place_of(const struct dump *dump, const struct live_process *process,
+			    const struct live_model_frame *frame, char buffer[TEXT_PLACE_BYTES])
 {
-	const char *name = live_process_string(process, frame->name);
 	const char *file = live_process_string(process, frame->file);
 	const char *module = live_process_string(process, frame->module);
 	const char *slash = strrchr(module, '/');
 
-	printf("      %s", name[0] ? name : "[unknown]");
 	if (frame->kind == LIVE_KERNEL)
-		printf("  %s[kernel]%s", dim(dump), plain(dump));
-	else if (file[0])
-		printf("  %s%s:%" PRIu32 "%s", dim(dump), file, frame->line, plain(dump));
-	else if (module[0])
-		printf("  %s%s%s", dim(dump), slash ? slash + 1 : module, plain(dump));
+		return "[kernel]";
+	if (!file[0])
+		return slash ? slash + 1 : module;
+	snprintf(buffer, TEXT_PLACE_BYTES, "%s:%" PRIu32,
+		 short_paths_get(&dump->paths, frame->file, file), frame->line);
+	return buffer;
+}
+
+static void print_frame(const struct dump *dump, const struct live_process *process,
+			const struct live_model_frame *frame)
+{
+	char buffer[TEXT_PLACE_BYTES];
+	const char *name = live_process_string(process, frame->name);
+	const char *place = place_of(dump, process, frame, buffer);
+	struct text_cut cut;
+
+	if (!name[0])
+		name = "[unknown]";
+	text_fit(text_room(FRAME_INDENT), &name, &place, &cut);
+	printf("%*s%s", (int)FRAME_INDENT, "", name);
+	if (place[0])
+		printf("  %s%s%s", dim(dump), place, plain(dump));
 	printf("\n");
 }
 
@@ -109,53 +135,124 @@ static void print_stack(const struct dump *dump, const struct live_process *proc
 		printf("      %s[no stack]%s\n", dim(dump), plain(dump));
 }
 
-static void print_thread(const struct live_process *process, const struct live_thread *thread)
+/* A head is longer than a line where many threads share a stack: it goes on in the next line, but
+ * no name is broken. */
+struct head {
+	unsigned int columns, room; /* room 0: not a terminal */
+};
+
+static void print_part(struct head *head, const char *text)
+{
+	unsigned int columns = (unsigned int)text_columns_of(text);
+
+	if (head->room && head->columns > HEAD_INDENT && head->columns + columns > head->room) {
+		size_t separator = strspn(text, ", ");
+
+		printf("%s\n%*s", *text == ',' ? "," : "", (int)HEAD_INDENT, "");
+		head->columns = HEAD_INDENT;
+		columns -= (unsigned int)separator;
+		text += separator;
+	}
+	printf("%s", text);
+	head->columns += columns;
+}
+
+static void print_thread(struct head *head, const struct live_process *process,
+			 const struct live_thread *thread, bool is_last)
 {
 	const char *name = live_process_string(process, thread->name);
-	char text[FORMAT_BYTES];
+	char text[THREAD_TEXT_BYTES], waited[FORMAT_BYTES] = "";
 
-	printf("%" PRIu32, thread->tid);
-	if (name[0])
-		printf(" \"%s\"", name);
 	if (thread->waited_ns && thread->waited_ns <= INT64_MAX)
-		printf(" %s", format_value((int64_t)thread->waited_ns, "nanoseconds", text));
+		format_value((int64_t)thread->waited_ns, "nanoseconds", waited);
+	snprintf(text, sizeof(text), " %" PRIu32 "%s%.*s%s%s%s%s", thread->tid,
+		 name[0] ? " \"" : "", (int)sizeof(text) / 2, name, name[0] ? "\"" : "",
+		 waited[0] ? " " : "", waited, is_last ? "" : ",");
+	print_part(head, text);
 }
 
 /* Prints what all threads of a group share. */
-static void print_state(const struct live_process *process, const struct live_thread *thread)
+static void print_state(struct head *head, const struct live_process *process,
+			const struct live_thread *thread)
 {
+	char text[THREAD_TEXT_BYTES];
+
 	if (thread->flags & LIVE_RUNS)
-		printf(", running");
+		snprintf(text, sizeof(text), ", running");
 	else
-		printf(", waits: %s", live_process_string(process, thread->wait));
+		snprintf(text, sizeof(text), ", waits: %s",
+			 live_process_string(process, thread->wait));
+	print_part(head, text);
 	if (thread->flags & LIVE_GIL_HELD)
-		printf(", holds the GIL");
+		print_part(head, ", holds the GIL");
 	if (thread->flags & LIVE_GC)
-		printf(", garbage collection");
+		print_part(head, ", garbage collection");
 	if (thread->flags & LIVE_TORN)
-		printf(", moved while it was read");
+		print_part(head, ", moved while it was read");
 	if (thread->flags & LIVE_CUT)
-		printf(", stack cut short");
+		print_part(head, ", stack cut short");
 	printf("\n");
 }
 
 static void print_group(const struct dump *dump, const struct live_process *process,
 			const struct live_thread *thread, size_t count)
 {
-	printf("  %s", bold(dump));
+	struct head head = {.room = text_columns()};
+	size_t shown = count < THREADS_SHOWN ? count : THREADS_SHOWN;
+	char text[FORMAT_BYTES] = "  thread";
+
+	printf("%s", bold(dump));
 	if (count > 1)
-		printf("%zu threads ", count);
-	else
-		printf("thread ");
-	for (size_t i = 0; i < count && i < THREADS_SHOWN; i++) {
-		printf("%s", i ? ", " : "");
-		print_thread(process, &thread[i]);
-	}
-	if (count > THREADS_SHOWN)
-		printf(", ...");
+		snprintf(text, sizeof(text), "  %zu threads", count);
+	print_part(&head, text);
+	for (size_t i = 0; i < shown; i++)
+		print_thread(&head, process, &thread[i], i + 1 == count);
+	if (count > shown)
+		print_part(&head, " ...");
 	printf("%s", plain(dump));
-	print_state(process, thread);
+	print_state(&head, process, thread);
 	print_stack(dump, process, thread);
+}
+
+/* ---- short paths ---- */
+
+/* Adds a stack's files.  Its outermost Python code tells the program's own directory, as
+ * short_paths_of_profile() has it. */
+static int add_paths(struct dump *dump, const struct live_process *process, uint32_t stack,
+		     uint8_t *seen)
+{
+	struct live_model_frame frame;
+	const char *script = NULL;
+	int err = 0;
+
+	for (size_t i = 0; !err && live_process_frame(process, stack, i, &frame); i++) {
+		const char *file = live_process_string(process, frame.file);
+
+		if (frame.kind == LIVE_PYTHON && !strstr(file, "runpy"))
+			script = strcmp(live_process_string(process, frame.name), "<module>")
+					 ? NULL
+					 : file;
+		if (!file[0] || seen[frame.file])
+			continue;
+		seen[frame.file] = 1;
+		err = short_paths_add(&dump->paths, frame.file, file);
+	}
+	if (!err && script)
+		err = short_paths_add_script(&dump->paths, script);
+	return err;
+}
+
+/* By threads that are sorted by stack. */
+static int find_paths(struct dump *dump, const struct live_process *process)
+{
+	OWNED_MEM uint8_t *seen = calloc((size_t)intern_count(process->strings) + 1, 1);
+	int err = seen ? 0 : -ENOMEM;
+
+	short_paths_release(&dump->paths);
+	for (size_t i = 0; !err && !dump->full_paths && i < process->thread_count; i++)
+		if (!i || process->thread[i].stack != process->thread[i - 1].stack)
+			err = add_paths(dump, process, process->thread[i].stack, seen);
+	return err ? err : short_paths_resolve(&dump->paths);
 }
 
 /* ---- grouping ---- */
@@ -209,6 +306,10 @@ static void on_process(void *context, const struct live_process *process)
 	dump->processes++;
 	if (process->thread_count)
 		qsort(thread, process->thread_count, sizeof(*thread), compare_threads);
+	if (find_paths(dump, process)) {
+		dump->is_short_of_memory = true;
+		return;
+	}
 	for (size_t i = 0; i < process->thread_count; i++) {
 		if (!i || compare_states(&thread[i - 1], &thread[i]))
 			group[groups++] = (struct thread_group){.start = i, .tid = thread[i].tid};
@@ -228,13 +329,14 @@ static int tell(const struct dump *dump, const struct live_end *end)
 		return READER_BAD_INPUT;
 	}
 	if (end->left_out)
-		fprintf(stderr, "pyprof: %" PRIu64 " threads or stacks are not shown: too many\n",
+		fprintf(stderr, "pyprof: too many: %" PRIu64 " threads or stacks are not shown\n",
 			end->left_out);
 	if (dump->processes)
 		return READER_OK;
-	fprintf(stderr, dump->live.request.pid_count ?
-				"pyprof: no such process, or not yours, or pyprofd leaves it out\n" :
-				"pyprof: no process that you may see\n");
+	fprintf(stderr, dump->live.request.pid_count
+				? "pyprof: there is no such process, or it is not yours, or "
+				  "pyprofd does not profile it\n"
+				: "pyprof: there is no process that you may see\n");
 	return READER_BAD_INPUT;
 }
 
@@ -256,9 +358,12 @@ static int run(struct dump *dump)
 int verb_dump(int argc, char **argv)
 {
 	struct dump dump = {};
+	int status;
 
 	if (live_options_parse(options, parse, doc, argc, argv, &dump))
 		return READER_BAD_INPUT;
 	dump.color = text_wants_color(dump.live.no_color);
-	return run(&dump);
+	status = run(&dump);
+	short_paths_release(&dump.paths);
+	return status;
 }

@@ -8,6 +8,7 @@
 #include "export/exports.h"
 #include "pprof/folded.h"
 #include "pprof/pprof.h"
+#include "reader/output_file.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/flame_json.h"
@@ -179,7 +180,7 @@ static const struct format formats[] = {
 #define OPTION_FORMAT 1 /* + index in formats[] */
 
 static const struct argp_option options[] = {
-	{"speedscope", OPTION_FORMAT + 0, NULL, 0, "For speedscope.app: one profile a thread", 1},
+	{"speedscope", OPTION_FORMAT + 0, NULL, 0, "For speedscope.app, one profile per thread", 1},
 	{"folded", OPTION_FORMAT + 1, NULL, 0, "Lines `root;child;leaf value`: flamegraph.pl", 1},
 	{"perfetto", OPTION_FORMAT + 2, NULL, 0, "A Perfetto trace of samples", 1},
 	{"chrome", OPTION_FORMAT + 3, NULL, 0, "Trace events: chrome://tracing, Perfetto", 1},
@@ -188,7 +189,7 @@ static const struct argp_option options[] = {
 	{"json", OPTION_FORMAT + 6, NULL, 0, "Functions with errors, and all stacks", 1},
 	{"otlp", OPTION_FORMAT + 7, NULL, 0, "OpenTelemetry's ExportProfilesServiceRequest", 1},
 	{"pprof", OPTION_FORMAT + 8, NULL, 0, "A pprof file, merged and filtered", 1},
-	{"output", 'o', "FILE", 0, "Not to standard output", 2},
+	{"output", 'o', "FILE", 0, "Write to FILE, not to standard output", 2},
 	{0},
 };
 
@@ -251,22 +252,11 @@ static int write_to(const struct export *export, const struct input *input, FILE
 
 static int write_out(const struct export *export, const struct input *input)
 {
-	FILE *out = export->path ? fopen(export->path, "we") : stdout;
-	const char *name = export->path ? export->path : "standard output";
-	int err;
+	const char *path = export->path ? export->path : "-";
+	FILE *out;
+	int status = output_file_open(path, &out);
 
-	if (!out) {
-		fprintf(stderr, "pyprof: %s: %s\n", name, strerror(errno));
-		return READER_BAD_INPUT;
-	}
-	err = write_to(export, input, out);
-	if (fflush(out) && !err)
-		err = -errno;
-	if (export->path && fclose(out) && !err)
-		err = -errno;
-	if (err)
-		fprintf(stderr, "pyprof: %s: %s\n", name, strerror(-err));
-	return err ? READER_BAD_INPUT : READER_OK;
+	return status ? status : output_file_close(path, out, write_to(export, input, out));
 }
 
 static int run(struct export *export)
@@ -284,7 +274,9 @@ static int run(struct export *export)
 	int err;
 
 	if (format->is_binary && !export->path && isatty(STDOUT_FILENO)) {
-		fprintf(stderr, "pyprof: --%s is binary: give a file with -o, or > FILE\n",
+		fprintf(stderr,
+			"pyprof: --%s is binary and not written to a terminal: give a file with -o "
+			"FILE or > FILE\n",
 			format->name);
 		return READER_BAD_INPUT;
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reader/complain.h"
 #include "reader/page_sources.h"
 #include "reader/page_times.h"
 #include "reader/text.h"
@@ -25,10 +26,10 @@ struct flame {
 enum { OPTION_SVG = 1, OPTION_ICICLE, OPTION_TITLE, OPTION_NO_SOURCE };
 
 static const struct argp_option options[] = {
-	{"svg", OPTION_SVG, NULL, 0, "A static picture, without a script", 1},
-	{"icicle", OPTION_ICICLE, NULL, 0, "Of the picture: the root above", 1},
-	{"title", OPTION_TITLE, "TEXT", 0, "Above it; default: the profile's name", 1},
-	{"no-source", OPTION_NO_SOURCE, NULL, 0, "No lines of source files in the page", 1},
+	{"svg", OPTION_SVG, NULL, 0, "Write a static SVG picture, without a script", 1},
+	{"icicle", OPTION_ICICLE, NULL, 0, "Draw the root of the SVG picture at the top", 1},
+	{"title", OPTION_TITLE, "TEXT", 0, "The heading; default: the profile's name", 1},
+	{"no-source", OPTION_NO_SOURCE, NULL, 0, "Put no source code into the page", 1},
 	{0},
 };
 
@@ -39,6 +40,8 @@ static const char doc[] =
 	"  pyprof flame cpu.pb.gz > cpu.html\n"
 	"  pyprof flame /var/lib/pyprofd --since 1h --comm '^gunicorn' > cpu.html\n"
 	"  pyprof flame --svg --python cpu.pb.gz > cpu.svg\n"
+	"  sudo pyprofd --interval 100ms -d 60 -o tenths/     windows of 0.1 s\n"
+	"  pyprof flame tenths > cpu.html     and a map of its time, a column a second\n"
 	"  sudo pyprof flame --live --pid 1234 > cpu.html\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
@@ -100,8 +103,9 @@ static int write_html(struct flame *flame, const struct flame_tree *tree, const 
 	page.facts.short_paths = input_short_paths(input);
 	flame->end_wall_ns = totals.end_wall_ns;
 	if (flame->times.is_full)
-		fprintf(stderr, "pyprof: too much for a time map in the page: choose a part with "
-				"--since and --until\n");
+		fprintf(stderr, "pyprof: the page has no time map, as there are too many values: "
+				"choose fewer "
+				"windows with --since and --until\n");
 	page.facts.put_more = put_more;
 	page.facts.context = flame;
 	page.facts.windows = totals.files;
@@ -174,7 +178,8 @@ static int write_flame(struct flame *flame, const struct input *input)
 	if (fflush(stdout) && !err)
 		err = -errno;
 	if (err)
-		fprintf(stderr, "pyprof: standard output: %s\n", strerror(-err));
+		complain_of(err == -ENOMEM ? input_title(input) : "cannot write to standard output",
+			    err);
 	return err ? READER_BAD_INPUT : READER_OK;
 }
 
@@ -199,7 +204,8 @@ static int run(struct flame *flame)
 	int err;
 
 	if (isatty(STDOUT_FILENO)) {
-		fprintf(stderr, "pyprof: flame writes a file: pyprof flame cpu.pb.gz > cpu.html\n");
+		fprintf(stderr, "pyprof: flame does not write to a terminal: pyprof flame "
+				"cpu.pb.gz > cpu.html\n");
 		return READER_BAD_INPUT;
 	}
 	err = input_read(&input_options, &input);

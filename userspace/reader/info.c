@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "profile/facts.h"
+#include "reader/complain.h"
 #include "reader/program_times.h"
 #include "reader/text.h"
 #include "reader/verb.h"
@@ -15,6 +16,7 @@
 
 #define MAX_FACTS 64U
 #define FACT_NAME_BYTES 40U
+#define NAME_COLUMNS 14U
 #define MAX_COMMENTS_SHOWN 8U
 #define DEFAULT_PROCESSES 10U
 
@@ -32,7 +34,7 @@ struct info {
 };
 
 static const struct argp_option options[] = {
-	{"top", 'n', "N", 0, "So many processes; 0: all.  Default: 10", 1},
+	{"top", 'n', "N", 0, "Show N processes; 0: all.  Default: 10", 1},
 	{0},
 };
 
@@ -101,16 +103,16 @@ static uint64_t fact_sum(struct info *info, const char *name)
 	return fact ? fact->sum : 0;
 }
 
-static void print_reasons(const struct info *info, const char *prefix)
+static void print_reasons(const struct info *info, const char *prefix, FILE *out)
 {
 	for (unsigned int i = 0; i < info->fact_count; i++)
 		if (!strncmp(info->fact[i].name, prefix, strlen(prefix)))
-			printf("; %" PRIu64 " %s", info->fact[i].sum,
-			       info->fact[i].name + strlen(prefix));
-	printf("\n");
+			fprintf(out, "; %" PRIu64 " %s", info->fact[i].sum,
+				info->fact[i].name + strlen(prefix));
+	fprintf(out, "\n");
 }
 
-static void print_host(struct info *info, uint64_t elapsed_ns)
+static void print_host(struct info *info, uint64_t elapsed_ns, FILE *out)
 {
 	const struct fact *cpus = find_fact(info, "host_cpus", strlen("host_cpus"));
 	uint64_t steal_ns = fact_sum(info, "host_steal_ns");
@@ -119,16 +121,17 @@ static void print_host(struct info *info, uint64_t elapsed_ns)
 	if (!cpus || !cpus->max || !elapsed_ns)
 		return;
 	capacity_ns = (double)elapsed_ns * (double)cpus->max;
-	printf("host load     %.0f %% of %" PRIu64 " CPUs\n",
-	       100.0 * (double)fact_sum(info, "host_busy_ns") / capacity_ns, cpus->max);
+	fprintf(out, "host load     %.0f %% of %" PRIu64 " CPUs\n",
+		100.0 * (double)fact_sum(info, "host_busy_ns") / capacity_ns, cpus->max);
 	if (steal_ns)
-		printf("steal         %.1f %% of the CPUs went to other guests of the hypervisor; "
-		       "samples due then came late and count\n",
-		       100.0 * (double)steal_ns / capacity_ns);
+		fprintf(out,
+			"steal         %.1f %% of the CPUs went to other guests of the hypervisor; "
+			"samples due then came late and count\n",
+			100.0 * (double)steal_ns / capacity_ns);
 }
 
 /* Prints how long the profiler held a CPU at a time. */
-static void print_times(const struct info *info)
+static void print_times(const struct info *info, FILE *out)
 {
 	static const char *const names[] = {
 #define PROGRAM_NAME(id, name) name,
@@ -140,40 +143,60 @@ static void print_times(const struct info *info)
 
 		if (!runs)
 			continue;
-		printf("%-13s %" PRIu64 " walks in %s; half took up to %s, 99.9 %% up to %s, all up to %s\n",
-		       "time a walk", runs, names[i],
-		       format_value((int64_t)program_times_ns(&info->times, i, 0.5), "nanoseconds",
-				    median),
-		       format_value((int64_t)program_times_ns(&info->times, i, 0.999),
-				    "nanoseconds", most),
-		       format_value((int64_t)program_times_ns(&info->times, i, 1), "nanoseconds",
-				    all));
+		fprintf(out,
+			"%-13s %" PRIu64
+			" walks in %s; half took up to %s, 99.9 %% up to %s, all up to %s\n",
+			"time a walk", runs, names[i],
+			format_value((int64_t)program_times_ns(&info->times, i, 0.5), "nanoseconds",
+				     median),
+			format_value((int64_t)program_times_ns(&info->times, i, 0.999),
+				     "nanoseconds", most),
+			format_value((int64_t)program_times_ns(&info->times, i, 1), "nanoseconds",
+				     all));
 	}
+}
+
+static void put_facts(struct info *info, FILE *out)
+{
+	uint64_t samples = fact_sum(info, "samples"), elapsed_ns = fact_sum(info, "elapsed_ns");
+	const struct fact *rss = find_fact(info, "own_rss_bytes", strlen("own_rss_bytes"));
+	const struct fact *stall =
+		find_fact(info, "loop_stall_max_ns", strlen("loop_stall_max_ns"));
+	char text[FORMAT_BYTES];
+
+	if (!info->fact_count) {
+		fprintf(out, "stacks        the profile does not tell how whole they are\n");
+		return;
+	}
+	fprintf(out, "stacks        %.1f %% of %" PRIu64 " samples complete",
+		samples ? 100.0 * (double)fact_sum(info, "complete") / (double)samples : 100.0,
+		samples);
+	print_reasons(info, "cut_", out);
+	fprintf(out, "lost          %" PRIu64 " samples", fact_sum(info, "lost"));
+	print_reasons(info, "lost_", out);
+	fprintf(out, "own cost      %.2f %% of one CPU in user space and on its behalf",
+		elapsed_ns ? 100.0 * (double)fact_sum(info, "own_cpu_ns") / (double)elapsed_ns : 0);
+	if (rss)
+		fprintf(out, ", %s of memory", format_value((int64_t)rss->max, "bytes", text));
+	fprintf(out, "\n");
+	if (stall)
+		fprintf(out, "loop          busy for %s at a time at most\n",
+			format_value((int64_t)stall->max, "nanoseconds", text));
+	print_times(info, out);
+	print_host(info, elapsed_ns, out);
 }
 
 static void print_facts(struct info *info)
 {
-	uint64_t samples = fact_sum(info, "samples"), elapsed_ns = fact_sum(info, "elapsed_ns");
-	const struct fact *rss = find_fact(info, "own_rss_bytes", strlen("own_rss_bytes"));
-	char text[FORMAT_BYTES];
+	OWNED_MEM char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
 
-	if (!info->fact_count) {
-		printf("stacks        the profile does not tell how whole they are\n");
+	if (!out)
 		return;
-	}
-	printf("stacks        %.1f %% of %" PRIu64 " samples complete",
-	       samples ? 100.0 * (double)fact_sum(info, "complete") / (double)samples : 100.0,
-	       samples);
-	print_reasons(info, "cut_");
-	printf("lost          %" PRIu64 " samples", fact_sum(info, "lost"));
-	print_reasons(info, "lost_");
-	printf("own cost      %.2f %% of one CPU in user space and on its behalf",
-	       elapsed_ns ? 100.0 * (double)fact_sum(info, "own_cpu_ns") / (double)elapsed_ns : 0);
-	if (rss)
-		printf(", %s of memory", format_value((int64_t)rss->max, "bytes", text));
-	printf("\n");
-	print_times(info);
-	print_host(info, elapsed_ns);
+	put_facts(info, out);
+	if (!fclose(out))
+		text_wrap(stdout, text, NAME_COLUMNS, text_columns());
 }
 
 /* ---- the profile ---- */
@@ -237,10 +260,18 @@ static void print_sizes(const struct input *input)
 
 static void print_labels(const struct profile *profile)
 {
-	printf("%-13s", "labels");
+	OWNED_MEM char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	fprintf(out, "%-13s", "labels");
 	for (uint32_t i = 0; i < profile->key_count; i++)
-		printf(" %s", profile->key[i].name);
-	printf("%s\n", profile->key_count ? "" : " none");
+		fprintf(out, " %s", profile->key[i].name);
+	fprintf(out, "%s\n", profile->key_count ? "" : " none");
+	if (!fclose(out))
+		text_wrap(stdout, text, NAME_COLUMNS, text_columns());
 }
 
 static void print_comments(const struct profile *profile)
@@ -337,7 +368,7 @@ static int run(struct info *info)
 	print_comments(input_profile(input));
 	err = print_processes(info, input);
 	if (err)
-		fprintf(stderr, "pyprof: %s\n", strerror(-err));
+		complain_of(input_title(input), err);
 	return err ? READER_BAD_INPUT : READER_OK;
 }
 

@@ -11,6 +11,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
+#include "profile/writer.h"
+#include "reader/complain.h"
 #include "reader/live_windows.h"
 #include "reader/verb.h"
 #include "store/store_query.h"
@@ -35,6 +38,7 @@ struct input {
 	size_t focus_count, ignore_count;
 	uint64_t started_ns, shown_ns;
 	uint64_t done, wanted; /* files */
+	char **path;	       /* select's, cleaned for a terminal; owned */
 	char title[MAX_TITLE_BYTES];
 	struct coverage coverage; /* of what was read */
 	struct short_paths short_paths;
@@ -50,6 +54,9 @@ void input_free(struct input *input)
 	short_paths_release(&input->short_paths);
 	free(input->focus);
 	free(input->ignore);
+	for (int i = 0; input->path && i < input->select->path_count; i++)
+		free(input->path[i]);
+	free(input->path);
 	free(input);
 }
 
@@ -80,7 +87,7 @@ const char *input_coverage(const struct input *input, char buffer[COVERAGE_BYTES
 
 const char *input_path(const struct input *input, int index)
 {
-	return input->select->path[index];
+	return input->path[index];
 }
 
 /* ---- filters ---- */
@@ -96,7 +103,7 @@ static bool label_matches(const regex_t *regex, const struct intern *strings,
 	return !regexec(regex, number, 0, NULL, 0);
 }
 
-static bool pid_is_wanted(const struct select *select, const struct profile_label *label)
+static bool pid_matches_filter(const struct select *select, const struct profile_label *label)
 {
 	for (unsigned int i = 0; i < select->pid_count; i++)
 		if (label->is_number && select->pid[i] == label->number)
@@ -114,7 +121,7 @@ static bool wants_labels(void *context, const struct intern *strings,
 		const char *key = label[i].key;
 
 		if (!pid && !strcmp(key, "pid"))
-			pid = pid_is_wanted(select, &label[i]);
+			pid = pid_matches_filter(select, &label[i]);
 		else if (!comm && !strcmp(key, "comm"))
 			comm = label_matches(select->comm, strings, &label[i]);
 		else if (!thread && (!strcmp(key, "thread_name") || !strcmp(key, "thread")))
@@ -255,32 +262,32 @@ static void clear_progress(struct input *input)
 
 /* ---- files ---- */
 
-static int complain(struct input *input, const char *path, const char *why)
+static int refuse(struct input *input, const char *path, const char *why)
 {
 	clear_progress(input);
-	fprintf(stderr, "pyprof: %s: %s\n", path, why);
-	return READER_BAD_INPUT;
+	return complain("%s: %s", path, why);
 }
 
-/* Finds our own files by their comment: "pyprofd 0.1.0 cpu 99Hz host=box". */
+/* Refuses files of a later major version than this program's. */
 static int check_writer(struct input *input, const char *path)
 {
 	const struct profile *profile = input_profile(input);
 	unsigned long own = strtoul(PYPROFD_VERSION, NULL, 10), other;
+	struct profile_writer writer;
 	char why[96], *end;
 
 	for (uint32_t i = 0; i < profile->comment_count; i++) {
 		const char *text = intern_get(profile->strings, profile->comment[i], NULL);
 
-		if (strncmp(text, "pyprofd ", strlen("pyprofd ")))
+		if (!profile_writer_parse(text, &writer))
 			continue;
-		other = strtoul(text + strlen("pyprofd "), &end, 10);
+		other = strtoul(writer.version, &end, 10);
 		if (*end != '.' || other <= own)
 			continue;
 		snprintf(why, sizeof(why),
 			 "written by pyprofd %lu, which is newer than this pyprof (%s)", other,
 			 PYPROFD_VERSION);
-		return complain(input, path, why);
+		return refuse(input, path, why);
 	}
 	return 0;
 }
@@ -292,7 +299,7 @@ static int read_fd(struct input *input, int fd, const char *path, const char *ki
 	input->done++;
 	show_progress(input);
 	if (err)
-		return complain(input, path, profile_reader_error(input->reader));
+		return refuse(input, path, profile_reader_error(input->reader));
 	return check_writer(input, path);
 }
 
@@ -305,7 +312,7 @@ static int read_one(struct input *input, const char *path, const char *kind, boo
 		/* The store may delete its oldest windows at any time. */
 		if (errno == ENOENT && may_be_gone)
 			return 0;
-		return complain(input, path, strerror(errno));
+		return refuse(input, path, strerror(errno));
 	}
 	return read_fd(input, fd, path, kind);
 }
@@ -345,7 +352,7 @@ static int choose_kind(struct input *input, const char *path)
 			snprintf(why, sizeof(why),
 				 "has profiles of kinds %s, %s, ...: choose one with --kind", kind,
 				 listing->entry[i].file.kind);
-			return complain(input, path, why);
+			return refuse(input, path, why);
 		}
 	}
 	snprintf(input->kind, sizeof(input->kind), "%s", kind);
@@ -358,8 +365,8 @@ static int say_nothing_found(struct input *input, const char *path, const struct
 	char why[160];
 
 	if (store_list(path, &all, &input->listing) || !input->listing.count)
-		return complain(input, path,
-				"a folder without profiles (<start_ms>-<ms>-<kind>.pb.gz)");
+		return refuse(input, path,
+			      "a directory without profiles (<start_ms>-<ms>-<kind>.pb.gz)");
 	if (range->kind && !has_kind(&input->listing, range->kind))
 		snprintf(why, sizeof(why), "no profiles of kind %s; there are some of kind %s",
 			 range->kind, input->listing.entry[0].file.kind);
@@ -369,10 +376,10 @@ static int say_nothing_found(struct input *input, const char *path, const struct
 			 "at @%" PRIu64,
 			 input->listing.count,
 			 input->listing.entry[input->listing.count - 1].file.start_ms / 1000);
-	return complain(input, path, why);
+	return refuse(input, path, why);
 }
 
-static int read_folder(struct input *input, const char *path)
+static int read_directory(struct input *input, const char *path)
 {
 	const struct select *select = input->select;
 	struct store_range range = {.since_ms = select->since_ms,
@@ -383,7 +390,7 @@ static int read_folder(struct input *input, const char *path)
 	store_listing_release(&input->listing);
 	err = store_list(path, &range, &input->listing);
 	if (err)
-		return complain(input, path, strerror(-err));
+		return refuse(input, path, strerror(-err));
 	if (!input->listing.count && input->options->may_be_none)
 		return 0;
 	if (!input->listing.count)
@@ -402,15 +409,15 @@ static int read_folder(struct input *input, const char *path)
 /* Chooses the kind for --live: the default kind, as for a directory. */
 static int find_live_kind(struct input *input, enum pp_profile *ret_kind)
 {
-	const char *kind = wanted_kind(input) ? wanted_kind(input)
-					      : kind_get(PP_PROFILE_DEFAULT)->name;
+	const char *kind =
+		wanted_kind(input) ? wanted_kind(input) : kind_get(PP_PROFILE_DEFAULT)->name;
 	char names[KIND_NAMES_CHARS], why[KIND_NAMES_CHARS + 32];
 
 	if (live_kind_find(kind, strlen(kind), ret_kind))
 		return 0;
 	kind_names(KINDS_SERVED, ", ", " and ", names);
 	snprintf(why, sizeof(why), "--live has kinds %s only", names);
-	return complain(input, kind, why);
+	return refuse(input, kind, why);
 }
 
 static int take_live(struct input *input, enum pp_profile kind)
@@ -422,7 +429,8 @@ static int take_live(struct input *input, enum pp_profile kind)
 					       .pid_count = select->pid_count,
 					       .kind = kind,
 					       .seconds = select->live_seconds,
-					       .no_progress = select->no_progress};
+					       .no_progress = select->no_progress,
+					       .wants_ledger = input->options->live_ledger};
 	enum pp_profile more;
 
 	if (more_name && live_kind_find(more_name, strlen(more_name), &more) && more > kind)
@@ -447,7 +455,7 @@ static int read_live(struct input *input)
 		if (live_windows_kind(from->live, i) != kind)
 			continue;
 		err = live_windows_open(from->live, i, &fd);
-		err = err ? complain(input, "a window", strerror(-err))
+		err = err ? refuse(input, "a window", strerror(-err))
 			  : read_fd(input, fd, "a window", kind_get(kind)->name);
 	}
 	return err;
@@ -460,30 +468,51 @@ static int read_path(struct input *input, const char *path)
 	struct stat status;
 
 	if (strcmp(path, "-") && stat(path, &status))
-		return complain(input, path, strerror(errno));
+		return refuse(input, path, strerror(errno));
 	if (strcmp(path, "-") && S_ISDIR(status.st_mode))
-		return read_folder(input, path);
+		return read_directory(input, path);
 	input->wanted++;
 	return read_one(input, path, NULL, false);
+}
+
+/* A file in a shared directory may have any name. */
+static int clean_paths(struct input *input)
+{
+	const struct select *select = input->select;
+
+	input->path = calloc((size_t)select->path_count + 1, sizeof(char *));
+	for (int i = 0; input->path && i < select->path_count; i++) {
+		size_t size = strlen(select->path[i]);
+		char *clean = calloc(size + 1, UTF8_CLEAN_MAX_GROWTH);
+
+		if (!clean)
+			return -ENOMEM;
+		clean[utf8_clean(select->path[i], size, clean)] = '\0';
+		input->path[i] = clean;
+	}
+	return input->path ? 0 : -ENOMEM;
 }
 
 static void make_title(struct input *input)
 {
 	const struct select *select = input->select;
 	struct profile_read_totals totals;
+	const char *plural;
 
 	profile_reader_totals(input->reader, &totals);
+	plural = totals.files == 1 ? "" : "s";
 	if (select->live)
-		snprintf(input->title, sizeof(input->title), "what runs now (%" PRIu64 " windows)",
-			 totals.files);
+		snprintf(input->title, sizeof(input->title), "what runs now (%" PRIu64 " window%s)",
+			 totals.files, plural);
 	else if (totals.files == 1 && select->path_count == 1)
-		snprintf(input->title, sizeof(input->title), "%s", select->path[0]);
+		snprintf(input->title, sizeof(input->title), "%s", input->path[0]);
 	else if (select->path_count == 1)
-		snprintf(input->title, sizeof(input->title), "%s (%" PRIu64 " windows)",
-			 select->path[0], totals.files);
+		snprintf(input->title, sizeof(input->title), "%s (%" PRIu64 " window%s)",
+			 input->path[0], totals.files, plural);
 	else
-		snprintf(input->title, sizeof(input->title), "%s and %d more (%" PRIu64 " windows)",
-			 select->path[0], select->path_count - 1, totals.files);
+		snprintf(input->title, sizeof(input->title),
+			 "%s and %d more (%" PRIu64 " window%s)", input->path[0],
+			 select->path_count - 1, totals.files, plural);
 }
 
 static int read_all(struct input *input)
@@ -492,7 +521,7 @@ static int read_all(struct input *input)
 	int err = open_reader(input);
 
 	if (err)
-		return complain(input, "cannot begin", strerror(-err));
+		return refuse(input, "cannot begin", strerror(-err));
 	if (select->live)
 		err = read_live(input);
 	for (int i = 0; !err && i < select->path_count; i++) {
@@ -502,9 +531,9 @@ static int read_all(struct input *input)
 	}
 	clear_progress(input);
 	if (!err && !input_profile(input) && !input->options->may_be_none)
-		err = complain(input, select->live ? "--live" : select->path[0],
-			       select->live ? "no window has come"
-					    : "its profiles went away while it was read");
+		err = refuse(input, select->live ? "--live" : select->path[0],
+			     select->live ? "no window has come"
+					  : "its profiles went away while it was read");
 	return err;
 }
 
@@ -513,19 +542,17 @@ int input_read(const struct input_options *options, struct input **ret_input)
 	OWNED(input) struct input *input = NULL;
 	int err;
 
-	if (!options->select->path_count && !options->select->live) {
-		fprintf(stderr, "pyprof: which profile? A file (cpu.pb.gz), a folder of them "
-				"(/var/lib/pyprofd) or --live\n");
-		return READER_BAD_INPUT;
-	}
+	if (!options->select->path_count && !options->select->live)
+		return complain("the profile is missing: give a file (cpu.pb.gz), a directory of "
+				"profiles (/var/lib/pyprofd) or --live");
 	input = calloc(1, sizeof(*input));
-	if (!input) {
-		fprintf(stderr, "pyprof: %s\n", strerror(ENOMEM));
-		return READER_BAD_INPUT;
-	}
+	if (!input)
+		return complain("%s", strerror(ENOMEM));
 	input->options = options;
 	input->select = options->select;
 	input->started_ns = mono_ns();
+	if (clean_paths(input))
+		return complain("%s", strerror(ENOMEM));
 	err = read_all(input);
 	if (err)
 		return err;
@@ -534,7 +561,7 @@ int input_read(const struct input_options *options, struct input **ret_input)
 		return 0;
 	}
 	if (short_paths_of_profile(input_profile(input), &input->short_paths))
-		return complain(input, "its files", strerror(ENOMEM));
+		return refuse(input, "its files", strerror(ENOMEM));
 	make_title(input);
 	*ret_input = TAKE(input);
 	return 0;

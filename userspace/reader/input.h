@@ -21,6 +21,7 @@ struct input_options {
 	 * input in live_from. NULL: none. */
 	const char *live_more;
 	const struct input *live_from;
+	bool live_ledger; /* with --live: the windows' comments should have ledgers */
 	int (*window_done)(void *context, struct profile *profile,
 			   const struct profile_window *window);
 	/* called before a path's first file; `path`: index in select */
@@ -45,7 +46,7 @@ const struct short_paths *input_short_paths(const struct input *input);
 const char *input_title(const struct input *input);
 /* Returns "only 14.0 % of ... is in it" for the first line of a view, or "". */
 const char *input_coverage(const struct input *input, char buffer[COVERAGE_BYTES]);
-/* Returns a path as the user typed it. */
+/* Returns a path as the user typed it, after utf8_clean(). */
 const char *input_path(const struct input *input, int index);
 
 #endif

@@ -122,7 +122,9 @@ int lines_page_make(const struct lines_view *view, const struct line_file *file,
 		    struct lines_page *ret_page)
 {
 	CLEANUP(lines_page_release) struct lines_page page = {0};
-	int err = source_read(view->source_path ? view->source_path : file->path, &page.source);
+	int err = view->source_path
+			  ? source_read(view->source_path, SOURCE_NAMED_BY_USER, &page.source)
+			  : source_read(file->path, SOURCE_NAMED_BY_PROFILE, &page.source);
 
 	if (err)
 		return err;

@@ -163,8 +163,8 @@ static int add_functions(struct line_file *file, const struct profile *profile)
 
 int line_file_fill(struct line_file *file, const struct line_sources *sources)
 {
-	bool has_cpu =
-		sources->waited && kind_is(sources->waited->code.profile->options.kind, PP_PROFILE_WALL);
+	bool has_cpu = sources->waited &&
+		       kind_is(sources->waited->code.profile->options.kind, PP_PROFILE_WALL);
 
 	file->row = calloc((size_t)rows_at_most(file, sources) + 1, sizeof(file->row[0]));
 	if (!file->row)

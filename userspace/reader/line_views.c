@@ -5,34 +5,44 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "reader/complain.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"
 #include "render/markup.h"
 
-static int complain(const struct lines_view *view, const struct line_file *file, int err)
+static int explain(const struct lines_view *view, const struct line_file *file, int err)
 {
 	if (err != -ENOENT)
 		return err;
-	fprintf(stderr, "pyprof: %s: no sample in a function '%s' of it\n", file->path,
-		view->function);
-	return READER_BAD_INPUT;
+	return complain("%s: no sample is in a function '%s' of this file", file->path,
+			view->function);
 }
 
 /* ---- text ---- */
+
+#define WIDE_COLUMNS 120U
+
+/* A narrow terminal has no room for errors and times beside the source. */
+static bool is_narrow(void)
+{
+	return text_columns() && text_columns() < WIDE_COLUMNS;
+}
 
 static void print_share(const struct lines_view *view, const struct totals_sum *sum)
 {
 	double share, error;
 
 	if (!sum || !sum->value) {
-		printf("%9s%7s", "", "");
+		printf("%*s", is_narrow() ? 9 : 16, "");
 		return;
 	}
 	share = totals_share(view->ran, sum);
 	error = totals_share_error(view->ran, sum);
 	printf("%s%7.1f %%%s", text_color(view->color, text_color_of_share(share)), share * 100,
 	       text_color(view->color, TEXT_PLAIN));
+	if (is_narrow())
+		return;
 	if (error < 0)
 		printf("%7s", "?");
 	else
@@ -52,21 +62,50 @@ static void print_wait(const struct lines_view *view, const struct line_row *row
 	printf(" %18s", both);
 }
 
+/* Prints a source line up to the terminal's edge; a tab goes to the next multiple of 8. */
+static void print_source(const char *text, unsigned int room)
+{
+	unsigned int column = 0;
+
+	for (; *text; text++) {
+		unsigned int columns = *text == '\t'			       ? 8 - column % 8
+				       : ((unsigned char)*text & 0xc0) != 0x80 ? 1
+									       : 0;
+
+		if (column + columns > room - 1 && text_columns_of(text) + column > room) {
+			printf("…");
+			return;
+		}
+		column += columns;
+		if (*text == '\t')
+			printf("%*s", (int)columns, "");
+		else
+			putchar(*text);
+	}
+}
+
 static void print_line(const struct lines_view *view, const struct line_file *file,
 		       const struct source *source, uint32_t line)
 {
 	const struct line_row *row = line_file_find(file, line);
 	const char *text = source_line(source, line);
+	unsigned int room = text_room((is_narrow() ? 26 : 50) + (view->has_waits ? 19 : 0));
 	char self[FORMAT_BYTES];
 
 	printf("%6" PRIu32, line);
 	print_share(view, row ? row->self : NULL);
 	print_share(view, row ? row->total : NULL);
-	printf(" %9s", row && row->self && row->self->value
-			       ? format_value(row->self->value, view->unit, self)
-			       : "");
+	if (!is_narrow())
+		printf(" %9s", row && row->self && row->self->value
+				       ? format_value(row->self->value, view->unit, self)
+				       : "");
 	print_wait(view, row);
-	printf("  %s\n", text ? text : "");
+	printf("  ");
+	if (room)
+		print_source(text ? text : "", room);
+	else
+		printf("%s", text ? text : "");
+	printf("\n");
 }
 
 int lines_print_text(const struct lines_view *view, const struct line_file *file)
@@ -75,13 +114,17 @@ int lines_print_text(const struct lines_view *view, const struct line_file *file
 	int err = lines_page_make(view, file, &page);
 
 	if (err)
-		return complain(view, file, err);
+		return explain(view, file, err);
 	printf("\n%s%s%s\n", text_color(view->color, TEXT_BLUE), file->path,
 	       text_color(view->color, TEXT_PLAIN));
 	if (page.note[0])
 		printf("Note: %s\n", page.note);
-	printf("%s%6s%9s%7s%9s%7s %9s", text_color(view->color, TEXT_BOLD), "LINE", "SELF %", "+-",
-	       "TOTAL %", "+-", "SELF");
+	if (is_narrow())
+		printf("%s%6s%9s%9s", text_color(view->color, TEXT_BOLD), "LINE", "SELF %",
+		       "TOTAL %");
+	else
+		printf("%s%6s%9s%7s%9s%7s %9s", text_color(view->color, TEXT_BOLD), "LINE",
+		       "SELF %", "+-", "TOTAL %", "+-", "SELF");
 	if (view->has_waits)
 		printf(" %18s", "WAIT");
 	printf("  SOURCE%s\n", text_color(view->color, TEXT_PLAIN));
@@ -175,7 +218,7 @@ int lines_print_html(const struct lines_view *view, const struct line_file *file
 	int err = lines_page_make(view, file, &page);
 
 	if (err)
-		return complain(view, file, err);
+		return explain(view, file, err);
 	printf("<h2>");
 	html_text(file->path);
 	printf("</h2>\n");

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/kinds.h"
+#include "reader/complain.h"
 #include "reader/line_views.h"
 #include "reader/text.h"
 #include "reader/verb.h"
@@ -24,11 +25,14 @@ struct lines {
 enum { OPTION_HTML = 1, OPTION_ALL, OPTION_WAITS, OPTION_SOURCE };
 
 static const struct argp_option options[] = {
-	{"all", OPTION_ALL, NULL, 0, "The whole file, not only the surroundings of what ran", 1},
-	{"html", OPTION_HTML, NULL, 0, "A page of HTML on standard output", 1},
+	{"all", OPTION_ALL, NULL, 0,
+	 "Show the whole file, not only lines that ran and those around them", 1},
+	{"html", OPTION_HTML, NULL, 0, "Write a page of HTML to standard output", 1},
 	{"waits", OPTION_WAITS, "PROFILE", 0,
-	 "Take waits from it (kind offcpu or wall); of a folder they are taken by themselves", 1},
-	{"source", OPTION_SOURCE, "PATH", 0, "Read the source there, not where it ran", 1},
+	 "Take waits from this profile of kind offcpu or wall; those of a directory are found "
+	 "without it",
+	 1},
+	{"source", OPTION_SOURCE, "PATH", 0, "Read the source from PATH, not from where it ran", 1},
 	{0},
 };
 
@@ -182,10 +186,9 @@ static int show_files(struct lines *lines, const struct input *input)
 		return err;
 	if (count)
 		return 0;
-	fprintf(stderr, "pyprof: %s: no sample in a file of that name%s%s\n", lines->view.file,
-		lines->view.function ? "; the function is what follows the last ':': " : "",
-		lines->view.function ? lines->view.function : "");
-	return READER_BAD_INPUT;
+	return complain("%s: no sample in a file of that name%s%s", lines->view.file,
+			lines->view.function ? "; the function is what follows the last ':': " : "",
+			lines->view.function ? lines->view.function : "");
 }
 
 static int show(struct lines *lines, const struct input *input)
@@ -209,7 +212,7 @@ static int show(struct lines *lines, const struct input *input)
 	if (lines->html)
 		lines_end_html();
 	if (err < 0) {
-		fprintf(stderr, "pyprof: %s\n", strerror(-err));
+		complain_of(input_title(input), err);
 		return READER_BAD_INPUT;
 	}
 	return err;
@@ -254,14 +257,14 @@ int verb_lines(int argc, char **argv)
 	struct lines lines = {.select = {.leading_wanted = 1}};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "FILE[:FUNC] PROFILE|DIR...\nFILE[:FUNC] --live", argc,
-			  argv, &lines) &&
+	if (!select_parse(options, parse, doc, "FILE[:FUNC] PROFILE|DIR...\nFILE[:FUNC] --live",
+			  argc, argv, &lines) &&
 	    !select_refuse_groups(&lines.select, "lines")) {
 		if (lines.select.leading_count) {
 			split_target(&lines);
 			status = run(&lines);
 		} else {
-			fprintf(stderr, "pyprof: lines of which file? pyprof lines train.py "
+			fprintf(stderr, "pyprof: the source file is missing: pyprof lines train.py "
 					"cpu.pb.gz\n");
 		}
 	}

@@ -6,14 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reader/complain.h"
 #include "reader/verb.h"
 
 enum option_key { KEY_SOCKET = 0x1000, KEY_NO_COLOR };
 
 static const struct argp_option options[] = {
-	{"pid", 'p', "PID[,PID...]", 0, "These processes; may be repeated", 8},
-	{"socket", KEY_SOCKET, "PATH", 0, "Where pyprofd answers.  Default: " LIVE_SOCKET_DEFAULT, 9},
-	{"no-color", KEY_NO_COLOR, NULL, 0, "No colours on a terminal, either", 9},
+	{"pid", 'p', "PID[,PID...]", 0, "Only these processes; may be repeated", 8},
+	{"socket", KEY_SOCKET, "PATH", 0, "Where pyprofd answers.  Default: " LIVE_SOCKET_DEFAULT,
+	 9},
+	{"no-color", KEY_NO_COLOR, NULL, 0, "Use no colours, even on a terminal", 9},
 	{0},
 };
 
@@ -70,16 +72,16 @@ int live_explain(const struct live_client *client, int err, const char *why)
 		return READER_BAD_INPUT; /* live_client_close() has printed why */
 	switch (err) {
 	case -EREMOTEIO:
-		fprintf(stderr, "pyprof: pyprofd says: %s\n", why);
-		break;
+		return complain("pyprofd refused: %s", why);
 	case -EPIPE:
 		fprintf(stderr, "pyprof: pyprofd has ended\n");
 		break;
 	case -EBADMSG:
-		fprintf(stderr, "pyprof: pyprofd's answer is broken, or it did not come in time\n");
+		fprintf(stderr,
+			"pyprof: the answer of pyprofd is damaged or did not come in time\n");
 		break;
 	case -E2BIG:
-		fprintf(stderr, "pyprof: pyprofd's answer is too large\n");
+		fprintf(stderr, "pyprof: the answer of pyprofd is too large\n");
 		break;
 	default:
 		fprintf(stderr, "pyprof: %s\n", strerror(-err));

@@ -46,7 +46,7 @@ struct watching {
 	struct live_feed feed;
 	int signals;
 	size_t seen[PP_PROFILE_COUNT]; /* number of windows of that kind, including the first */
-	uint64_t last_ns, begun_ns;	 /* arrival of the last window; end of the first */
+	uint64_t last_ns, begun_ns;    /* arrival of the last window; end of the first */
 	bool is_full, was_shown;
 };
 
@@ -64,8 +64,9 @@ void live_windows_free(struct live_windows *windows)
 /* Opens the file on a disk where possible. */
 static int open_spool(void)
 {
-	const char *folder = getenv("TMPDIR");
-	int fd = open(folder && folder[0] ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	const char *directory = getenv("TMPDIR");
+	int fd = open(directory && directory[0] ? directory : "/tmp",
+		      O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
 	return fd >= 0 ? fd : memfd_create("windows", MFD_CLOEXEC);
 }
@@ -133,8 +134,7 @@ static int on_window(void *context, const char *file, size_t size, uint64_t flag
 	const enum pp_profile wanted = watching->options->kind;
 	uint64_t kind = (flags >> LIVE_WINDOW_KIND_SHIFT) - 1; /* 0 wraps: no kind */
 
-	if (kind >= PP_PROFILE_COUNT ||
-	    !((1U << wanted | watching->options->more) & 1U << kind))
+	if (kind >= PP_PROFILE_COUNT || !((1U << wanted | watching->options->more) & 1U << kind))
 		return -EBADMSG;
 	/* Windows come in the order of their kinds, and the requested kind is the first. */
 	if (kind != wanted && !watching->seen[wanted])
@@ -179,7 +179,6 @@ static void show_progress(struct watching *watching)
 	watching->was_shown = true;
 	fprintf(stderr, "\rwatching: %" PRIu64 " of %lu s; Ctrl-C ends it\033[K", seconds,
 		watching->options->seconds);
-	fflush(stderr);
 }
 
 /* Receives windows.  Returns 0 when the time is over, or a signal ended it. */
@@ -210,7 +209,8 @@ static int make_request(const struct live_windows_options *options,
 			struct live_request *ret_request)
 {
 	struct live_request request = {.verb = LIVE_TOP,
-				       .kinds = 1U << options->kind | options->more};
+				       .kinds = 1U << options->kind | options->more,
+				       .private_ledger = options->wants_ledger};
 
 	if (options->pid_count > LIVE_PIDS_MAX)
 		return -EINVAL;
@@ -231,7 +231,9 @@ static void explain_end(const struct watching *watching, int err)
 	else if (err)
 		fprintf(stderr, "pyprof: --live: %s: this is what came before\n", strerror(-err));
 	else if (watching->is_full)
-		fprintf(stderr, "pyprof: --live: more than %llu MiB of profiles: this is what came before\n",
+		fprintf(stderr,
+			"pyprof: --live: more than %llu MiB of profiles: this is what came "
+			"before\n",
 			SPOOL_MAX_BYTES >> 20);
 }
 
@@ -243,13 +245,16 @@ static int explain(const struct watching *watching, const struct live_client *cl
 		return 0;
 	}
 	if (!err)
-		fprintf(stderr, "pyprof: ended before a window was there: they take a second\n");
+		fprintf(stderr, "pyprof: ended before the first window, which takes a second, was "
+				"complete\n");
 	else if (err == -EREMOTEIO && watching->feed.why_errno == EINVAL)
-		fprintf(stderr, "pyprof: pyprofd does not know how to send profiles: it is older "
-				"than this pyprof\n");
+		fprintf(stderr,
+			"pyprof: this pyprofd cannot send profiles, as it is older than this "
+			"pyprof: restart it with the version of this pyprof\n");
 	else if (err == -ENOENT)
-		fprintf(stderr, "pyprof: pyprofd does not record kind %s: choose another one with "
-				"--kind\n",
+		fprintf(stderr,
+			"pyprof: the running pyprofd does not record kind %s: choose another "
+			"one with --kind\n",
 			kind_get(watching->options->kind)->name);
 	else
 		return live_explain(client, err, watching->feed.why);
@@ -278,15 +283,14 @@ static int watch(struct watching *watching)
 static int watch_until_signal(struct watching *watching)
 {
 	struct signalfd_siginfo info;
-	OWNED_FD int signals = -1;
 	sigset_t wanted, before;
 	int status;
 
 	sigemptyset(&wanted);
 	sigaddset(&wanted, SIGINT);
-	if (sigprocmask(SIG_BLOCK, &wanted, &before))
-		return READER_BAD_INPUT;
-	signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+	(void)sigprocmask(SIG_BLOCK, &wanted, &before);
+	OWNED_FD int signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+
 	watching->signals = signals;
 	status = watch(watching);
 	(void)!read(signals, &info, sizeof(info));
@@ -303,7 +307,7 @@ int live_windows_take(const struct live_windows_options *options, struct live_wi
 	if (windows)
 		windows->spool = open_spool();
 	if (!windows || windows->spool < 0) {
-		fprintf(stderr, "pyprof: no file for the windows: %s\n", strerror(errno));
+		fprintf(stderr, "pyprof: cannot create a temporary file: %s\n", strerror(errno));
 		return READER_BAD_INPUT;
 	}
 	status = watch_until_signal(&watching);

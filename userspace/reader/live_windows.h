@@ -19,6 +19,7 @@ struct live_windows_options {
 	uint32_t more; /* bits 1 << enum pp_profile: also wanted, where they are recorded */
 	unsigned long seconds;
 	bool no_progress;
+	bool wants_ledger; /* a private capture measures it, too */
 };
 
 struct live_windows;

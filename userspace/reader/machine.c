@@ -78,6 +78,11 @@ static int find_process(struct machine *machine, const struct machine_process *k
 	int err;
 
 	*ret_process = NULL;
+	if (!key->pid && !key->comm[0]) {
+		machine->has_others = true;
+		*ret_process = &machine->others;
+		return 0;
+	}
 	if (!index_table_find(&machine->index, hash, process_equal, machine, key, &at)) {
 		if (machine->count == MACHINE_MAX_PROCESSES) {
 			machine->left_out++;
@@ -245,28 +250,48 @@ static void print_process(const struct machine_process *process, double elapsed_
 }
 
 static void print_head(const struct machine *machine, const struct machine_process *all,
-		       double elapsed_s, FILE *out)
+		       double elapsed_s, unsigned int columns, FILE *out)
 {
 	double cpu_s = cpu_of(all) > 0 ? cpu_of(all) : 1;
+	double unsampled = 100 * all->unsampled_s / cpu_s;
+	char busy[96] = "", took[96], parts[96];
 
-	fprintf(out, "machine: ");
 	if (machine->cpus)
-		fprintf(out, "%.0f %% of %" PRIu64 " CPU%s busy; ",
-			100.0 * (double)machine->busy_ns /
-				((double)machine->elapsed_ns * (double)machine->cpus),
-			machine->cpus, machine->cpus == 1 ? "" : "s");
-	fprintf(out,
-		"%" PRIu32 " processes took %.1f %% of one: Python %.0f %%, native %.0f %%, kernel "
-		"%.0f %%\n",
-		machine->count, 100 * cpu_of(all) / elapsed_s, 100 * all->python_s / cpu_s,
-		100 * all->native_s / cpu_s, 100 * all->kernel_s / cpu_s);
+		snprintf(busy, sizeof(busy), "machine: %.0f %% of %" PRIu64 " CPU%s busy; ",
+			 100.0 * (double)machine->busy_ns /
+				 ((double)machine->elapsed_ns * (double)machine->cpus),
+			 machine->cpus, machine->cpus == 1 ? "" : "s");
+	snprintf(took, sizeof(took), "%s%" PRIu32 " processes took %.1f %% of one%s:",
+		 machine->has_others ? "more than " : "", machine->count,
+		 100 * cpu_of(all) / elapsed_s, machine->cpus ? "" : " CPU");
+	snprintf(parts, sizeof(parts), "Python %.0f %%, native %.0f %%, kernel %.0f %%",
+		 100 * all->python_s / cpu_s, 100 * all->native_s / cpu_s,
+		 100 * all->kernel_s / cpu_s);
+	if (unsampled >= 0.5)
+		snprintf(parts + strlen(parts), sizeof(parts) - strlen(parts),
+			 ", without a sample %.0f %%", unsampled);
+	fprintf(out, "%s%s%s%s\n", busy, took,
+		columns && strlen(busy) + strlen(took) + strlen(parts) >= columns ? "\n  " : " ",
+		parts);
+}
+
+/* Formats the name of the row of all processes that have none of their own.  Returns whether there
+ * is such a row. */
+static bool name_rest(const struct machine *machine, uint32_t rows, char *name, size_t size)
+{
+	if (machine->count > rows)
+		snprintf(name, size, "%s%" PRIu32 " more", machine->has_others ? "over " : "",
+			 machine->count - rows);
+	else
+		snprintf(name, size, "others");
+	return machine->count > rows || machine->has_others;
 }
 
 void machine_print(struct machine *machine, uint32_t rows, unsigned int columns, bool color,
 		   FILE *out)
 {
 	double elapsed_s = (double)machine->elapsed_ns / NS_PER_SEC;
-	struct machine_process all = {0}, rest = {0};
+	struct machine_process all = machine->others, rest = machine->others;
 	char name[MACHINE_COMM_BYTES + 32];
 
 	if (machine->count < 2 || !machine->elapsed_ns)
@@ -279,7 +304,7 @@ void machine_print(struct machine *machine, uint32_t rows, unsigned int columns,
 		if (i >= rows)
 			add_up(&rest, &machine->process[i]);
 	}
-	print_head(machine, &all, elapsed_s, out);
+	print_head(machine, &all, elapsed_s, columns, out);
 	fprintf(out, "%s%8s%8s%8s%8s%8s  %s%s\n", text_color(color, TEXT_BOLD), "%CPU", "PYTHON",
 		"NATIVE", "KERNEL", "%WAIT", "PROCESS", text_color(color, TEXT_PLAIN));
 	for (uint32_t i = 0; i < machine->count && i < rows; i++) {
@@ -287,10 +312,8 @@ void machine_print(struct machine *machine, uint32_t rows, unsigned int columns,
 			 machine->process[i].comm);
 		print_process(&machine->process[i], elapsed_s, name, columns, color, out);
 	}
-	if (machine->count > rows) {
-		snprintf(name, sizeof(name), "%" PRIu32 " more", machine->count - rows);
+	if (name_rest(machine, rows, name, sizeof(name)))
 		print_process(&rest, elapsed_s, name, columns, color, out);
-	}
 	if (machine->left_out)
 		fprintf(out, "%" PRIu64 " lines of further processes are left out\n",
 			machine->left_out);

@@ -30,6 +30,9 @@ struct machine {
 	struct machine_process *process; /* owned */
 	uint32_t count, capacity;
 	struct index_table index;
+	/* Processes without a line of their own, because pyprofd bounds the lines of a profile. */
+	struct machine_process others;
+	bool has_others;
 	uint64_t left_out; /* number of ledger lines */
 	uint64_t elapsed_ns, busy_ns, cpus;
 };

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "reader/complain.h"
 #include "reader/newest.h"
 #include "reader/verb.h"
 #include "version.h"
@@ -50,8 +51,10 @@ int main(int argc, char **argv)
 	}
 	verb = verb_find(argv[1]);
 	if (!verb) {
-		fprintf(stderr, "pyprof: no verb '%s'; `pyprof --help` lists them\n", argv[1]);
+		fprintf(stderr, "pyprof: there is no command '%s'; `pyprof --help` lists all\n",
+			argv[1]);
 		return READER_BAD_INPUT;
 	}
+	memory_limit();
 	return run(verb, argc - 1, argv + 1);
 }

@@ -55,17 +55,17 @@ static void consider(struct newest *newest, const char *path)
 
 static void consider_here(struct newest *newest)
 {
-	DIR *folder = opendir(".");
+	DIR *directory = opendir(".");
 	const struct dirent *entry;
 
-	while (folder && (entry = readdir(folder))) {
+	while (directory && (entry = readdir(directory))) {
 		size_t size = strlen(entry->d_name);
 
 		if (size > strlen(SUFFIX) && !strcmp(entry->d_name + size - strlen(SUFFIX), SUFFIX))
 			consider(newest, entry->d_name);
 	}
-	if (folder)
-		closedir(folder);
+	if (directory)
+		closedir(directory);
 }
 
 void newest_print(const char *store, FILE *out)

@@ -12,10 +12,14 @@
 
 #define CONTEXT_LINES 4U
 #define LINE_MAX_BYTES 400U
+#define NOTE_BYTES 128U
+
+enum side { SIDE_NOW = 1, SIDE_BEFORE = 2 };
 
 /* A line that ran. */
 struct place {
 	uint32_t file, line, start_line, name;
+	uint32_t sides;	    /* in which it ran: enum side, ored */
 	int64_t value;	    /* self */
 	int64_t file_value; /* of all lines of the file */
 };
@@ -48,31 +52,32 @@ static int compare_places(const void *a, const void *b)
 	return compare_files(a, b);
 }
 
-/* Sorted; heap. */
-static int list_places(const struct flame_tree *tree, struct place **ret_place, uint32_t *ret_count)
+/* Finds where each code ran: of a difference, in which of the two profiles.  ret_sides has
+ * an entry for each code. */
+static int find_sides(const struct flame_tree *tree, uint32_t *ret_sides)
 {
-	OWNED_MEM struct place *place = calloc((size_t)tree->code.count + 1, sizeof(*place));
-	OWNED_MEM int64_t *value = calloc((size_t)tree->code.count + 1, sizeof(*value));
-	uint32_t count = 0;
+	OWNED_MEM bool *before = calloc(tree->node_count, sizeof(*before));
 
-	if (!place || !value)
+	if (!before)
 		return -ENOMEM;
-	for (uint32_t i = 1; i < tree->node_count; i++)
-		if (tree->node[i].total > 0 &&
-		    __builtin_add_overflow(value[tree->node[i].frame], tree->node[i].self,
-					   &value[tree->node[i].frame]))
-			value[tree->node[i].frame] = INT64_MAX;
-	for (uint32_t i = 0; i < tree->code.count; i++) {
-		const struct code *code = &tree->code.code[i];
+	for (uint32_t i = 0; tree->options.row_base && i < tree->sample_count; i++)
+		if (tree->sample[i].base > 0)
+			before[tree->sample[i].node] = true;
+	/* A parent comes before its children. */
+	for (uint32_t i = tree->node_count; i-- > 1;) {
+		const struct flame_node *node = &tree->node[i];
 
-		if (is_wanted(tree, code))
-			place[count++] = (struct place){.file = code->file,
-							.line = code->line,
-							.start_line = code->start_line,
-							.name = code->name,
-							.value = value[i]};
+		ret_sides[node->frame] |= (node->total > 0 ? (uint32_t)SIDE_NOW : 0) |
+					  (before[i] ? (uint32_t)SIDE_BEFORE : 0);
+		if (before[i])
+			before[node->parent] = true;
 	}
-	qsort(place, count, sizeof(*place), compare_files);
+	return 0;
+}
+
+/* The places are in the order of their files. */
+static void sum_files(struct place *place, uint32_t count)
+{
 	for (uint32_t i = 0, next; i < count; i = next) {
 		int64_t sum = 0;
 
@@ -82,27 +87,80 @@ static int list_places(const struct flame_tree *tree, struct place **ret_place, 
 		for (uint32_t j = i; j < next; j++)
 			place[j].file_value = sum;
 	}
+}
+
+/* Sorted; heap. */
+static int list_places(const struct flame_tree *tree, struct place **ret_place, uint32_t *ret_count)
+{
+	OWNED_MEM struct place *place = calloc((size_t)tree->code.count + 1, sizeof(*place));
+	OWNED_MEM int64_t *value = calloc((size_t)tree->code.count + 1, sizeof(*value));
+	OWNED_MEM uint32_t *sides = calloc((size_t)tree->code.count + 1, sizeof(*sides));
+	uint32_t count = 0;
+	int err = place && value && sides ? find_sides(tree, sides) : -ENOMEM;
+
+	if (err)
+		return err;
+	for (uint32_t i = 1; i < tree->node_count; i++)
+		if (tree->node[i].total > 0 &&
+		    __builtin_add_overflow(value[tree->node[i].frame], tree->node[i].self,
+					   &value[tree->node[i].frame]))
+			value[tree->node[i].frame] = INT64_MAX;
+	for (uint32_t i = 0; i < tree->code.count; i++) {
+		const struct code *code = &tree->code.code[i];
+
+		if (sides[i] && is_wanted(tree, code))
+			place[count++] = (struct place){.file = code->file,
+							.line = code->line,
+							.start_line = code->start_line,
+							.name = code->name,
+							.sides = sides[i],
+							.value = value[i]};
+	}
+	qsort(place, count, sizeof(*place), compare_files);
+	sum_files(place, count);
 	qsort(place, count, sizeof(*place), compare_places);
 	*ret_place = TAKE(place);
 	*ret_count = count;
 	return 0;
 }
 
-/* "": the source is the one that ran, as far as can be told. */
-static void note_changes(const struct flame_tree *tree, const struct source *source,
-			 const struct place *place, uint32_t count, uint64_t end_wall_ns,
-			 char note[128])
+/* Returns whether the places of one side fit the source: the lines are there, and the
+ * functions begin at theirs. */
+static bool fits(const struct flame_tree *tree, const struct source *source,
+		 const struct place *place, uint32_t count, enum side side)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (place[i].sides & (uint32_t)side &&
+		    (place[i].line > source->count ||
+		     (place[i].start_line &&
+		      !source_defines(source, place[i].start_line,
+				      code_text(&tree->code, place[i].name)))))
+			return false;
+	return true;
+}
+
+/* Returns the sides whose lines may be shown with the source.  Writes a note when the source is not
+ * that of both sides, as far as can be told, or when nothing may be shown. */
+static uint32_t note_changes(const struct flame_tree *tree, const struct source *source,
+			     const struct place *place, uint32_t count, uint64_t end_wall_ns,
+			     char note[NOTE_BYTES])
 {
 	note[0] = '\0';
-	if (source->error)
-		snprintf(note, 128, "The source %s.", source->error);
-	for (uint32_t i = 0; !note[0] && i < count; i++)
-		if (place[i].line > source->count ||
-		    (place[i].start_line && !source_defines(source, place[i].start_line,
-							    code_text(&tree->code, place[i].name))))
-			snprintf(note, 128, "The source has changed since it ran.");
-	if (!note[0] && end_wall_ns && (uint64_t)source->modified_s > end_wall_ns / NS_PER_SEC)
-		snprintf(note, 128, "The source has changed since it ran.");
+	if (source->error) {
+		snprintf(note, NOTE_BYTES, "The source %s.", source->error);
+		return 0;
+	}
+	if (!fits(tree, source, place, count, SIDE_NOW) ||
+	    (end_wall_ns && (uint64_t)source->modified_s > end_wall_ns / NS_PER_SEC)) {
+		snprintf(note, NOTE_BYTES, "The source has changed since it ran.");
+		return 0;
+	}
+	if (fits(tree, source, place, count, SIDE_BEFORE))
+		return SIDE_NOW | SIDE_BEFORE;
+	snprintf(note, NOTE_BYTES,
+		 "The source has changed since the profile before: that one's figures stand at its "
+		 "own line numbers.");
+	return SIDE_NOW;
 }
 
 static void put_line(struct json_writer *json, const struct source *source, uint32_t line,
@@ -134,21 +192,23 @@ static int put_file(struct json_writer *json, const struct flame_tree *tree,
 {
 	const char *path = code_text(&tree->code, place->file);
 	CLEANUP(source_release) struct source source = {0};
-	uint32_t shown = 0;
-	char note[128];
-	int err = source_read(path, &source);
+	uint32_t shown = 0, sides;
+	char note[NOTE_BYTES];
+	int err = source_read(path, SOURCE_NAMED_BY_PROFILE, &source);
 
 	if (err)
 		return err;
-	note_changes(tree, &source, place, count, end_wall_ns, note);
+	sides = note_changes(tree, &source, place, count, end_wall_ns, note);
 	json_open(json, '{');
 	json_put_string(json, "file", path);
 	json_put_string(json, "note", note);
 	json_key(json, "lines");
 	json_open(json, '[');
-	for (uint32_t i = 0; !note[0] && *left && i < count; i++) {
+	for (uint32_t i = 0; *left && i < count; i++) {
 		uint32_t from = place[i].line > CONTEXT_LINES ? place[i].line - CONTEXT_LINES : 1;
 
+		if (!(place[i].sides & sides))
+			continue;
 		for (uint32_t line = from > shown ? from : shown + 1;
 		     line <= place[i].line + CONTEXT_LINES && line <= source.count; line++) {
 			put_line(json, &source, line, left);

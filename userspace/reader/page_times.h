@@ -32,8 +32,9 @@ struct page_times {
 void page_times_release(struct page_times *times);
 /* From a window_done.  0 or -ENOMEM. */
 int page_times_add(struct page_times *times, const struct profile_window *window);
-/* Writes "times":{"start":[MS...],"duration":[MS...],"first":[...],"sample":[...],"value":[...]}: window i has the
- * values first[i] to first[i + 1], each of a sample of the page.  Nothing where there is one window, or too much. */
+/* Writes "times":{"start":[MS...],"duration":[MS...],"first":[...],"sample":[...],"value":[...]}:
+ * window i has the values first[i] to first[i + 1], each of a sample of the page.  Nothing where
+ * there is one window, or too much. */
 void page_times_write(struct json_writer *json, const struct page_times *times,
 		      const struct flame_tree *tree);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "reader/callers.h"
+#include "reader/complain.h"
 #include "reader/machine.h"
 #include "reader/text.h"
 #include "reader/verb.h"
@@ -36,13 +37,14 @@ struct report {
 
 static const struct argp_option options[] = {
 	{"by", 'b', "WHAT", 0,
-	 "Rows are: function (default), line, file, module, thread, process, comm, thread-name, "
+	 "What a row is: function (default), line, file, module, thread, process, comm, "
+	 "thread-name, "
 	 "container, wait",
 	 1},
-	{"sort", 's', "COLUMN", 0, "self (default), total, name, file", 1},
-	{"top", 'n', "N", 0, "So many rows; 0: all.  Default: 30", 1},
-	{"callers", 'c', "REGEX", 0, "Who calls the functions that match", 1},
-	{"callees", 'C', "REGEX", 0, "What the functions that match call", 1},
+	{"sort", 's', "COLUMN", 0, "Sort by self (default), total, name or file", 1},
+	{"top", 'n', "N", 0, "Show N rows; 0: all.  Default: 30", 1},
+	{"callers", 'c', "REGEX", 0, "Show who calls the functions that match", 1},
+	{"callees", 'C', "REGEX", 0, "Show what the functions that match call", 1},
 	{0},
 };
 
@@ -402,6 +404,7 @@ static int print_report(struct report *report, const struct input *input)
 	const char *unit =
 		profile->options.value_type[profile_reader_value_index(input_reader(input))].unit;
 	bool color = text_wants_color(report->select.no_color);
+	struct profile_read_totals totals;
 
 	text_head(stdout, input);
 	report->totals.code.short_paths = input_short_paths(input);
@@ -409,8 +412,13 @@ static int print_report(struct report *report, const struct input *input)
 		return callers_print(input, report->callers, report->callees, color);
 	if (!profile->row_count)
 		return 0;
-	if (is_of_all(report))
+	if (is_of_all(report)) {
+		profile_reader_totals(input_reader(input), &totals);
+		/* Users other than root get no capture metadata of windows from --live. */
+		if (!report->machine.elapsed_ns)
+			report->machine.elapsed_ns = totals.duration_ns;
 		machine_print(&report->machine, PROCESSES_SHOWN, text_columns(), color, stdout);
+	}
 	drop_empty(&report->totals);
 	qsort_r(report->totals.row, report->totals.count, sizeof(report->totals.row[0]),
 		compare_rows, report);
@@ -430,6 +438,7 @@ static int run(struct report *report)
 					      .drop_lines = report->by.code_by != CODE_BY_LINE,
 					      .window_done = window_done,
 					      .comment = on_comment,
+					      .live_ledger = is_of_all(report),
 					      .context = report};
 	OWNED(input) struct input *input = NULL;
 	int err;
@@ -448,7 +457,7 @@ static int run(struct report *report)
 		return err;
 	err = report->machine_err ? report->machine_err : print_report(report, input);
 	if (err)
-		fprintf(stderr, "pyprof: %s\n", strerror(-err));
+		complain_of(input_title(input), err);
 	return err ? READER_BAD_INPUT : READER_OK;
 }
 

@@ -42,36 +42,41 @@ enum {
 
 static const struct argp_option options[] = {
 	{NULL, 0, NULL, 0, "Which samples:", 8},
-	{"pid", OPTION_PID, "PID,...", 0, "Of these processes only", 8},
-	{"comm", OPTION_COMM, "REGEX", 0, "Of processes whose name matches", 8},
-	{"thread", OPTION_THREAD, "REGEX", 0, "Of threads whose name matches, or of this tid", 8},
+	{"pid", OPTION_PID, "PID,...", 0, "Only these processes", 8},
+	{"comm", OPTION_COMM, "REGEX", 0, "Only processes whose name matches", 8},
+	{"thread", OPTION_THREAD, "REGEX", 0, "Only threads whose name or tid matches", 8},
 	{"since", OPTION_SINCE, "TIME", 0,
-	 "Windows that end after: 1h, 30m (ago), 2026-11-21T15:04, 15:04, @SECONDS", 8},
-	{"until", OPTION_UNTIL, "TIME", 0, "Windows that begin before", 8},
+	 "Only windows that end after TIME: 1h, 30m (ago), 2026-11-21T15:04, 15:04, @SECONDS", 8},
+	{"until", OPTION_UNTIL, "TIME", 0, "Only windows that begin before TIME", 8},
 	{"kind", OPTION_KIND, "KIND", 0,
-	 "Where there are several: " PP_PROFILES(FIRST_KIND, NEXT_KIND), 8},
-	{"focus", OPTION_FOCUS, "REGEX", 0, "Only stacks with a matching function or file", 8},
-	{"ignore", OPTION_IGNORE, "REGEX", 0, "No stacks with a matching function or file", 8},
+	 "The kind to read, where a directory has several: " PP_PROFILES(FIRST_KIND, NEXT_KIND), 8},
+	{"focus", OPTION_FOCUS, "REGEX", 0, "Only stacks with a function or file that matches", 8},
+	{"ignore", OPTION_IGNORE, "REGEX", 0,
+	 "Leave out stacks with a function or file that matches", 8},
 	{"group-by", OPTION_GROUP_BY, "KEY,...", 0,
-	 "Apart for each: process, thread, comm, thread-name, container, wait", 8},
+	 "A separate result for each process, thread, comm, thread-name, container, wait", 8},
 	{"sample-type", OPTION_SAMPLE_TYPE, "TYPE", 0,
-	 "Show these values (info lists them); default: what the file says", 8},
+	 "The values to show; info lists them.  Default: the file's own default", 8},
 	{"python", OPTION_PYTHON, NULL, 0,
-	 "Only Python functions: what they run in C and in the kernel is theirs", 8},
-	{"no-color", OPTION_NO_COLOR, NULL, 0, "No colours on a terminal, either", 9},
+	 "Show only Python functions; time in C and in the kernel counts for the function that "
+	 "called",
+	 8},
+	{"no-color", OPTION_NO_COLOR, NULL, 0, "Use no colours, even on a terminal", 9},
 	{"full-paths", OPTION_FULL_PATHS, NULL, 0,
-	 "Show source files by their whole paths, not by what tells them apart", 9},
-	{"no-progress", OPTION_NO_PROGRESS, NULL, 0, "No progress bar on a terminal, either", 9},
+	 "Show whole paths of source files, not only the part that tells them apart", 9},
+	{"no-progress", OPTION_NO_PROGRESS, NULL, 0, "Show no progress bar, even on a terminal", 9},
 	{0},
 };
 
 static const struct argp_option live_options[] = {
 	{NULL, 0, NULL, 0, "What happens now:", 7},
 	{"live", OPTION_LIVE, NULL, 0,
-	 "No files: the running pyprofd tells what happens from now on; root needs none", 7},
+	 "Read no files, but ask the running pyprofd what happens from now on; root needs no "
+	 "running pyprofd",
+	 7},
 	{"for", OPTION_FOR, "S", 0, "Watch for S seconds, 1 to 3600; default: 10", 7},
-	{"socket", OPTION_SOCKET, "PATH", 0,
-	 "Where pyprofd answers; default: " LIVE_SOCKET_DEFAULT, 7},
+	{"socket", OPTION_SOCKET, "PATH", 0, "Where pyprofd answers; default: " LIVE_SOCKET_DEFAULT,
+	 7},
 	{0},
 };
 
@@ -378,15 +383,15 @@ static error_t parse_live(int key, char *text, struct argp_state *state)
 static const char *find_conflict(const struct select *select)
 {
 	if (!select->live && select->live_seconds)
-		return "--for is of --live";
+		return "--for works only with --live";
 	if (!select->live && select->socket)
-		return "--socket is of --live";
+		return "--socket works only with --live";
 	if (!select->live)
 		return NULL;
 	if (select->path_count)
-		return "--live reads no profile: give one of both";
+		return "--live reads no profile: give either a profile or --live";
 	if (select->since_ms || select->until_ms)
-		return "--live watches from now on: --since and --until are of folders";
+		return "--live begins now: --since and --until work only with directories";
 	return NULL;
 }
 

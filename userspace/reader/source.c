@@ -2,14 +2,12 @@
 #include "reader/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/utf8.h"
 
 /* A decorator may have several lines. */
 #define MAX_DECORATOR_LINES 50U
@@ -21,15 +19,31 @@ void source_release(struct source *source)
 	*source = (struct source){0};
 }
 
-/* Removes characters that could move the cursor or change the terminal's state. */
-static void drop_control_codes(char *text, size_t size)
+/* Takes out what could move the cursor, change the terminal's state or show the text in another
+ * order.  Lines and tabs stay; the carriage returns at the ends of other systems' lines go. */
+static int clean_text(struct source *source, size_t *size)
 {
-	for (size_t i = 0; i < size; i++) {
-		unsigned char byte = (unsigned char)text[i];
+	char *clean = reallocarray(NULL, *size + 1, UTF8_CLEAN_MAX_GROWTH), *put = clean;
+	size_t begin = 0;
 
-		if ((byte < ' ' && byte != '\n' && byte != '\t') || byte == 0x7f)
-			text[i] = ' ';
+	if (!clean)
+		return -ENOMEM;
+	for (size_t at = 0; at <= *size; at++) {
+		size_t end = at;
+
+		if (at < *size && source->text[at] != '\t' && source->text[at] != '\n')
+			continue;
+		if (at < *size && source->text[at] == '\n' && at > begin &&
+		    source->text[at - 1] == '\r')
+			end--;
+		put += utf8_clean(source->text + begin, end - begin, put);
+		*put++ = source->text[at]; /* its NUL at the end */
+		begin = at + 1;
 	}
+	*size = (size_t)(put - clean) - 1;
+	free(source->text);
+	source->text = clean;
+	return 0;
 }
 
 static int split(struct source *source, size_t size)
@@ -53,37 +67,54 @@ static int split(struct source *source, size_t size)
 	return 0;
 }
 
-int source_read(const char *path, struct source *ret_source)
+/* Reads the whole file.  Returns as source_open(). */
+static int read_text(struct source *source, int fd, size_t size)
 {
-	struct source source = {0};
-	struct stat status;
-	size_t size;
 	int err;
 
-	*ret_source = source;
-	if (stat(path, &status)) {
-		ret_source->error = errno == ENOENT ? "is not here" : "cannot be read";
-		return 0;
+	if (size > SOURCE_MAX_BYTES) {
+		source->error = "is too big";
+		return 1;
 	}
-	if (!S_ISREG(status.st_mode)) {
-		ret_source->error = "is no plain file";
-		return 0;
-	}
-	err = read_file(path, SOURCE_MAX_BYTES, &source.text, &size);
-	if (err == -ENOMEM)
-		return err;
+	source->text = malloc(size + 1);
+	if (!source->text)
+		return -ENOMEM;
+	err = pread_full(fd, source->text, size, 0);
 	if (err) {
-		ret_source->error = err == -EFBIG ? "is too big" : "cannot be read";
-		return 0;
+		source->error = "cannot be read";
+		return 1;
 	}
-	drop_control_codes(source.text, size);
-	source.modified_s = status.st_mtim.tv_sec;
-	err = split(&source, size);
-	if (err) {
-		source_release(&source);
+	source->text[size] = '\0';
+	return 0;
+}
+
+static int fill(struct source *source, const char *path, enum source_named named)
+{
+	OWNED_FD int fd = -1;
+	struct stat status;
+	size_t size;
+	int err = source_open(path, named, &fd, &status, &source->error);
+
+	if (err)
 		return err;
-	}
+	size = (size_t)status.st_size;
+	source->modified_s = status.st_mtim.tv_sec;
+	err = read_text(source, fd, size);
+	if (!err)
+		err = clean_text(source, &size);
+	return err ? err : split(source, size);
+}
+
+int source_read(const char *path, enum source_named named, struct source *ret_source)
+{
+	CLEANUP(source_release) struct source source = {0};
+	int err = fill(&source, path, named);
+
+	*ret_source = (struct source){.error = source.error};
+	if (err)
+		return err < 0 ? err : 0;
 	*ret_source = source;
+	source = (struct source){0};
 	return 0;
 }
 

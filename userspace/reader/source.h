@@ -7,19 +7,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SOURCE_MAX_BYTES (32U << 20)
+#include "reader/source_open.h"
+
+#define SOURCE_MAX_BYTES (8U << 20) /* generated sources have some MiB */
 
 /* Release with source_release(), even when it is empty. */
 struct source {
-	char *text;  /* NUL-terminated, without control codes except tabs */
+	char *text;  /* NUL-terminated; utf8_clean() of each line, but tabs stay */
 	char **line; /* line i + 1; in text */
 	uint32_t count;
 	const char *error;  /* why there is no text; NULL: there is */
 	int64_t modified_s; /* since 1970 */
 };
 
-/* Reads a file.  Returns 0, even when that fails (source.error), or -ENOMEM. */
-int source_read(const char *path, struct source *ret_source);
+/* Reads a file, if it may be shown.  Returns 0, even when that fails (source.error), or -ENOMEM. */
+int source_read(const char *path, enum source_named named, struct source *ret_source);
 void source_release(struct source *source);
 /* Returns NULL when there is no such line. */
 const char *source_line(const struct source *source, uint32_t line);

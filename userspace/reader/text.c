@@ -43,6 +43,12 @@ void text_head(FILE *out, const struct input *input)
 	struct profile_read_totals totals;
 	int64_t all = 0, samples = 0;
 	char text[FORMAT_BYTES], missing[COVERAGE_BYTES];
+	OWNED_MEM char *line = NULL;
+	size_t size;
+	FILE *head = open_memstream(&line, &size);
+
+	if (!head)
+		return;
 
 	profile_reader_totals(reader, &totals);
 	for (uint32_t i = 0; i < profile->row_count; i++) {
@@ -50,17 +56,18 @@ void text_head(FILE *out, const struct input *input)
 		if (count_index >= 0)
 			samples += profile_row_values(profile, i)[count_index];
 	}
-	fprintf(out, "%s of %s: %s", type->type, input_title(input),
+	fprintf(head, "%s of %s: %s", type->type, input_title(input),
 		format_value(all, type->unit, text));
 	if (count_index >= 0 && (unsigned int)count_index != value_index)
-		fprintf(out, " in %" PRId64 " %s", samples,
+		fprintf(head, " in %" PRId64 " %s", samples,
 			profile->options.value_type[count_index].type);
 	if (totals.duration_ns)
-		fprintf(out, ", %s recorded",
+		fprintf(head, ", %s recorded",
 			format_value((int64_t)totals.duration_ns, "nanoseconds", text));
 	if (input_coverage(input, missing)[0])
-		fprintf(out, "; %s", missing);
-	fprintf(out, "\n");
+		fprintf(head, "; %s", missing);
+	if (!fclose(head))
+		text_wrap(out, line, 2, text_columns());
 	if (!profile->row_count)
 		fprintf(out, "No samples%s.\n",
 			totals.samples_dropped ? " are left: --pid, --comm, --thread, --focus or "
@@ -81,28 +88,73 @@ const char *text_place(const struct code_table *table, const struct code *code,
 	return buffer;
 }
 
+void text_fit(unsigned int room, const char **name, const char **place, struct text_cut *cut)
+{
+	size_t for_name, for_place = text_columns_of(*place);
+
+	if (!room)
+		return;
+	/* The name is shortened first, down to half of the room, then the place. */
+	room = room > TEXT_MIN_ROOM ? room - 2 : TEXT_MIN_ROOM - 2;
+	if (for_place > room / 2)
+		for_place = room / 2;
+	for_name = room - for_place;
+	if (text_columns_of(*name) < for_name)
+		for_place = room - text_columns_of(*name);
+	*name = name_fit(*name, for_name, cut->name, sizeof(cut->name));
+	*place = path_fit(*place, for_place, cut->place, sizeof(cut->place));
+}
+
 void text_code(const struct code_table *table, const struct code *code, const char *name,
 	       unsigned int room, bool color)
 {
-	char place[TEXT_PLACE_BYTES], cut_place[TEXT_PLACE_BYTES], cut_name[TEXT_PLACE_BYTES];
-	const char *shown = text_place(table, code, place);
-	size_t for_name = room, for_place = text_columns_of(shown);
+	char buffer[TEXT_PLACE_BYTES];
+	const char *place = text_place(table, code, buffer);
+	struct text_cut cut;
 
-	if (room) {
-		/* The name is shortened first, down to half of the room, then the place. */
-		room = room > TEXT_MIN_ROOM ? room - 2 : TEXT_MIN_ROOM - 2;
-		if (for_place > room / 2)
-			for_place = room / 2;
-		for_name = room - for_place;
-		if (text_columns_of(name) < for_name)
-			for_place = room - text_columns_of(name);
-		name = name_fit(name, for_name, cut_name, sizeof(cut_name));
-		shown = path_fit(shown, for_place, cut_place, sizeof(cut_place));
-	}
+	text_fit(room, &name, &place, &cut);
 	printf("%s%s%s", text_color(color, TEXT_BOLD), name, text_color(color, TEXT_PLAIN));
-	if (shown[0])
-		printf("  %s%s%s", text_color(color, TEXT_DIM), shown,
+	if (place[0])
+		printf("  %s%s%s", text_color(color, TEXT_DIM), place,
 		       text_color(color, TEXT_PLAIN));
+}
+
+/* Returns where to break a line: at the last blank within `columns`, else at the first one. */
+static size_t break_of(const char *line, size_t size, unsigned int columns)
+{
+	size_t at = 0, column = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		column += ((unsigned char)line[i] & 0xc0) != 0x80;
+		if (column > columns && at)
+			break;
+		/* Blanks at the beginning are an indentation, several in turn a
+		 * column of a table. */
+		if (line[i] == ' ' && i && line[i - 1] != ' ' && i + 1 < size && line[i + 1] != ' ')
+			at = i;
+	}
+	return at && column > columns ? at : size;
+}
+
+void text_wrap(FILE *out, const char *text, unsigned int indent, unsigned int columns)
+{
+	while (*text) {
+		size_t left = strcspn(text, "\n");
+		unsigned int used = 0;
+
+		for (size_t size; left; used = indent) {
+			size = columns > used ? break_of(text, left, columns - used) : left;
+			fprintf(out, "%*s%.*s\n", (int)used, "", (int)size, text);
+			text += size;
+			left -= size;
+			if (left && *text == ' ') {
+				text++;
+				left--;
+			}
+		}
+		if (*text == '\n')
+			text++;
+	}
 }
 
 unsigned int text_room(unsigned int taken)

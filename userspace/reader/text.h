@@ -23,14 +23,22 @@ enum text_color text_color_of_share(double share);
  * missing. */
 void text_head(FILE *out, const struct input *input);
 /* Returns "w.py:12", "libc.so.6", in the caller's buffer. */
-#define TEXT_PLACE_BYTES 512U
+#define TEXT_PLACE_BYTES 4128U /* a path and a line number */
 const char *text_place(const struct code_table *table, const struct code *code,
 		       char buffer[TEXT_PLACE_BYTES]);
-/* Prints "NAME  PLACE" to standard output, both cut to `room` columns together, but not below
- * TEXT_MIN_ROOM; room 0: no limit. */
+/* Cuts a name and a place so that "NAME  PLACE" takes `room` columns, but not less than
+ * TEXT_MIN_ROOM; room 0: no limit.  What is cut lies in `cut`. */
 #define TEXT_MIN_ROOM 24U
+struct text_cut {
+	char name[TEXT_PLACE_BYTES], place[TEXT_PLACE_BYTES];
+};
+void text_fit(unsigned int room, const char **name, const char **place, struct text_cut *cut);
+/* Prints "NAME  PLACE" to standard output, both cut by text_fit(). */
 void text_code(const struct code_table *table, const struct code *code, const char *name,
 	       unsigned int room, bool color);
+/* Prints lines to `out`, broken at blanks where they are longer than `columns`; what goes on is
+ * indented.  columns 0: no limit. */
+void text_wrap(FILE *out, const char *text, unsigned int indent, unsigned int columns);
 /* Returns the columns left in a line of the terminal of which `taken` are used; 0: standard output
  * is not a terminal. */
 unsigned int text_room(unsigned int taken);

@@ -35,18 +35,19 @@ struct top {
 };
 
 static const struct argp_option options[] = {
-	{"interval", 'i', "S", 0, "Show sums of S seconds: 1 (default) to 3600", 1},
-	{"count", KEY_COUNT, "N", 0, "End after N of them", 1},
-	{"sort", 's', "COLUMN", 0, "cpu (default), gil, wait, name", 2},
-	{"filter", 'f', "REGEX", 0, "Only what matches: process, pid, function or file", 2},
-	{"functions", KEY_FUNCTIONS, "N", 0, "So many of a process; default 5", 2},
-	{"lines", KEY_LINES, "N", 0, "So many of a function; default 2", 2},
+	{"interval", 'i', "S", 0, "Show a new picture every S seconds: 1 (default) to 3600", 1},
+	{"count", KEY_COUNT, "N", 0, "End after N intervals", 1},
+	{"sort", 's', "COLUMN", 0, "Sort by cpu (default), gil, wait or name", 2},
+	{"filter", 'f', "REGEX", 0, "Show only processes, pids, functions and files that match", 2},
+	{"functions", KEY_FUNCTIONS, "N", 0, "Show N functions of each process; default 5", 2},
+	{"lines", KEY_LINES, "N", 0, "Show N lines of each function; default 2", 2},
 	{"leaf", KEY_LEAF, NULL, 0,
-	 "Time belongs to the innermost frame, be it native or the kernel's; else to the innermost "
+	 "Count time for the innermost frame, native and kernel frames included, not for the "
+	 "innermost "
 	 "Python function",
 	 2},
 	{"full-paths", KEY_FULL_PATHS, NULL, 0,
-	 "Show source files by their whole paths, not by what tells them apart", 2},
+	 "Show whole paths of source files, not only the part that tells them apart", 2},
 	{0},
 };
 
@@ -111,6 +112,7 @@ static int show(struct top *top)
 	int err;
 
 	if (!top->screen.is_open) {
+		top->view.columns = text_columns();
 		err = top_view_print(&top->view, top->shown, "\n", stdout);
 		fputs("\n", stdout);
 		return fflush(stdout) ? -errno : err;

@@ -67,7 +67,7 @@ static void end_typing(struct top_view *view)
 	view->is_typing = false;
 	view->first = 0;
 	if (top_view_set_filter(view, view->typed))
-		view->error = "that is no regular expression";
+		view->error = "this is not a regular expression";
 }
 
 static void type(struct top_view *view, char key)

@@ -185,8 +185,9 @@ static int add_row(struct top_model *model, const struct profile *profile,
 		.wait = string_label(profile, from->label_set, "wait"),
 		.has_gil = string_label(profile, from->label_set, "gil"),
 	};
-	const struct row_key key = {
-		.level = TOP_PROCESS, .parent = TOP_NONE, .id = pid && pid->is_number ? pid->value : 0};
+	const struct row_key key = {.level = TOP_PROCESS,
+				    .parent = TOP_NONE,
+				    .id = pid && pid->is_number ? pid->value : 0};
 	uint32_t had = model->count, row;
 	int err = add_to(model, &key, &sample, &sample.process);
 

@@ -55,7 +55,7 @@ void top_model_times(const struct top_model *model, uint64_t *ret_end_wall_ns,
 		     uint64_t *ret_duration_ns);
 /* Returns "only 14.0 % of ... is in it", or "". */
 const char *top_model_coverage(const struct top_model *model, char buffer[COVERAGE_BYTES]);
-/* Returns "step", "python3", "gil"; never with control codes. */
+/* Returns "step", "python3", "gil"; cleaned. */
 const char *top_model_name(const struct top_model *model, const struct top_row *row);
 
 #endif

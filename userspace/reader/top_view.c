@@ -35,7 +35,7 @@ static void begin_line(struct page *page)
 	page->room = page->view->columns ? page->view->columns : UINT32_MAX;
 }
 
-/* Writes as much as fits; the decoder has removed control codes from names. */
+/* Writes as much as fits; the decoder has cleaned names. */
 static void put(struct page *page, enum text_color color, const char *text)
 {
 	size_t size = 0;
@@ -57,8 +57,27 @@ static void put(struct page *page, enum text_color color, const char *text)
 static void end_line(struct page *page)
 {
 	fputs(page->line_end, page->out);
-	if (page->left != UINT32_MAX)
+	if (page->left && page->left != UINT32_MAX)
 		page->left--;
+}
+
+/* Writes " WORD WORD ..."; what does not fit goes on in the next line. */
+static void put_words(struct page *page, enum text_color color, const char *text)
+{
+	char word[96];
+	size_t size;
+
+	while (*text) {
+		size = strcspn(text, " ");
+		snprintf(word, sizeof(word), " %.*s", (int)size, text);
+		text += size + (text[size] == ' ');
+		if (text_columns_of(word) > page->room) {
+			end_line(page);
+			begin_line(page);
+			put(page, TEXT_PLAIN, " ");
+		}
+		put(page, color, word);
+	}
 }
 
 /* ---- which rows, in which order ---- */
@@ -75,13 +94,13 @@ static int64_t sorted_value(const struct top_view *view, const struct top_row *r
 	}
 }
 
-
 static int compare(const void *a, const void *b, void *context)
 {
 	const struct page *page = context;
 	const struct top_row *left = &page->model->row[*(const uint32_t *)a];
 	const struct top_row *right = &page->model->row[*(const uint32_t *)b];
-	int64_t by_left = sorted_value(page->view, left), by_right = sorted_value(page->view, right);
+	int64_t by_left = sorted_value(page->view, left),
+		by_right = sorted_value(page->view, right);
 	int order = 0;
 
 	if (page->view->sort == TOP_BY_NAME)
@@ -341,10 +360,6 @@ static void print_head(struct page *page, uint64_t end_wall_ns)
 		 (double)sum_cpu(page->model) / page->duration_ns * 100, page->model->processes,
 		 page->model->processes == 1 ? "" : "es", sorts[view->sort]);
 	put(page, TEXT_PLAIN, text);
-	if (top_model_coverage(page->model, missing)[0]) {
-		put(page, TEXT_PLAIN, "  ");
-		put(page, TEXT_YELLOW, missing);
-	}
 	if (view->filter[0]) {
 		put(page, TEXT_PLAIN, "  /");
 		put(page, TEXT_BOLD, view->filter);
@@ -352,6 +367,10 @@ static void print_head(struct page *page, uint64_t end_wall_ns)
 	}
 	if (view->is_frozen)
 		put(page, TEXT_YELLOW, "  frozen");
+	if (top_model_coverage(page->model, missing)[0]) {
+		put(page, TEXT_PLAIN, " ");
+		put_words(page, TEXT_YELLOW, missing);
+	}
 	end_line(page);
 }
 

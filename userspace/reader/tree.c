@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reader/complain.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/flame_tree.h"
@@ -23,9 +24,9 @@ struct tree {
 };
 
 static const struct argp_option options[] = {
-	{"min", 'm', "PERCENT", 0, "Leave out what takes less of all.  Default: 1", 1},
-	{"depth", 'd', "N", 0, "So many levels; 0: all.  Default: all", 1},
-	{"lines", 'l', NULL, 0, "Lines of one function apart", 1},
+	{"min", 'm', "PERCENT", 0, "Leave out calls below this share of all time.  Default: 1", 1},
+	{"depth", 'd', "N", 0, "Show N levels; 0: all, the default", 1},
+	{"lines", 'l', NULL, 0, "Show the lines of a function separately", 1},
 	{0},
 };
 
@@ -196,7 +197,7 @@ static int run(struct tree *tree)
 		return err;
 	err = print(tree, input);
 	if (err)
-		fprintf(stderr, "pyprof: %s\n", strerror(-err));
+		complain_of(input_title(input), err);
 	return err ? READER_BAD_INPUT : READER_OK;
 }
 

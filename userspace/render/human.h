@@ -7,8 +7,8 @@
 
 #define HUMAN_BYTES 64
 
-/* unit: "nanoseconds" to "seconds" (1.23 s, 4 min 10 s), "bytes" (12.0 MiB), "count" or "" (1234567), or any other
- * word, which follows the number and is cut when it is long. */
+/* unit: "nanoseconds" to "seconds" (1.23 s, 4 min 10 s), "bytes" (12.0 MiB), "count" or ""
+ * (1234567), or any other word, which follows the number and is cut when it is long. */
 void human_value(uint64_t value, const char *unit, char ret_text[HUMAN_BYTES]);
 
 #endif

@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Writes text so that a browser shows it as text: & < > " ' become references, and what is not
- * UTF-8 or not a character of XML 1.0 becomes U+FFFD.  Returns 0, -ENOMEM or -errno of writing. */
+/* Writes text so that a browser shows it as text: it is cleaned (base/utf8.h), & < > " ' become
+ * references, and what is no character of XML 1.0 becomes U+FFFD.  Returns 0, -ENOMEM or -errno of
+ * writing. */
 int markup_write(FILE *out, const char *text, size_t size);
 
 /* Returns the number of characters of UTF-8 text (of malformed text: some number up to `size`). */

@@ -5,7 +5,8 @@
 
 #define NORMAL_975 1.959964 /* quantile of the normal distribution */
 
-/* The same quantile of Student's distribution (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5);
+/* The same quantile of Student's distribution (Abramowitz and Stegun, Handbook of Mathematical
+ * Functions, 26.7.5);
  * 11 % too small for one degree of freedom, 1 % for two. */
 static double student_975(double degrees)
 {
@@ -19,8 +20,8 @@ static double student_975(double degrees)
 	return quantile;
 }
 
-/* Degrees of freedom of a sum of two variances (Satterthwaite), each known from value^2 / per_event events.  Each is a
- * sum of squares about 0, not about a mean: no degree is lost. */
+/* Degrees of freedom of a sum of two variances (Satterthwaite), each known from value^2 / per_event
+ * events.  Each is a sum of squares about 0, not about a mean: no degree is lost. */
 static double degrees_of(double mine, double others, double my_events, double others_events)
 {
 	double spread = 0;

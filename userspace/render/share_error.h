@@ -10,8 +10,9 @@ struct share_part {
 	double per_event; /* sum of value^2 / events: the variance that counting alone gives */
 };
 
-/* few_known: the events stand for others, so that their number is known from themselves only (`effective`).  The
- * error is then as much larger as Student's distribution of so few is wider: 1.96 of it holds the truth in 95 of 100. */
+/* few_known: the events stand for others, so that their number is known from themselves only
+ * (`effective`).  The error is then as much larger as Student's distribution of so few is wider:
+ * 1.96 of it holds the truth in 95 of 100. */
 double share_error(const struct share_part *part, const struct share_part *all, bool few_known);
 
 #endif

@@ -92,7 +92,7 @@ static uint32_t component_before(const char *text, uint32_t offset)
 /* ---- what a path is relative to ---- */
 
 /* "python3.12", "python3", "python3.13t", "python312.zip". */
-static bool is_python_folder(const char *text, const struct part *part)
+static bool is_python_directory(const char *text, const struct part *part)
 {
 	const char *at = text + part->begin, *end = text + part->end;
 
@@ -129,7 +129,7 @@ static uint32_t library_offset(const char *text)
 	while (next_part(text, windows, &part) && text[part.next]) {
 		if (part_is(text, &part, "site-packages") || part_is(text, &part, "dist-packages"))
 			packages = part.next;
-		else if ((is_python_folder(text, &part) && is_lib(text, &before)) ||
+		else if ((is_python_directory(text, &part) && is_lib(text, &before)) ||
 			 (windows && is_windows_library(text, &before, &part)))
 			standard = part.next;
 		before = part;
@@ -172,7 +172,7 @@ static size_t top_size(const char *text)
 }
 
 /* Returns the size of the innermost directory that contains both, with the separator at its end. */
-static size_t common_folder(const char *first, const char *last)
+static size_t common_directory(const char *first, const char *last)
 {
 	bool windows = is_windows(first);
 	size_t common = 0;
@@ -219,7 +219,7 @@ static void place_by_top(struct short_paths *paths)
 		     next++)
 			if (is_unplaced(&paths->path[next]))
 				last = next;
-		common = common_folder(first, paths->path[last].text);
+		common = common_directory(first, paths->path[last].text);
 		for (uint32_t j = i; j < next; j++)
 			if (is_unplaced(&paths->path[j]))
 				paths->path[j].offset = keep_at_least(paths->path[j].text, common);

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,8 +13,8 @@
 #include "base/cleanup.h"
 
 /* The most names read of one directory: a day has 24, an hour 360 per kind, the top 27 years. */
-#define MAX_FOLDER_ENTRIES 100000U
-#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define MAX_DIRECTORY_ENTRIES 100000U
+#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 struct names {
 	char (*name)[STORE_FILE_CHARS];
@@ -28,13 +29,10 @@ static void names_release(struct names *names)
 
 static int names_add(struct names *names, const char *name)
 {
-	size_t size = strlen(name) + 1;
-
-	if (size > sizeof(names->name[0]))
-		return -ENAMETOOLONG;
 	if (ARRAY_RESERVE(names->name, names->count, names->capacity))
 		return -ENOMEM;
-	memcpy(names->name[names->count++], name, size);
+	/* Every name of the store fits into STORE_FILE_CHARS. */
+	snprintf(names->name[names->count++], sizeof(names->name[0]), "%.95s", name);
 	return 0;
 }
 
@@ -48,12 +46,13 @@ static bool is_file_name(const char *name)
 /* Temporary files first, then by time of start. */
 static int compare_files(const void *a, const void *b)
 {
-	struct store_file file_a, file_b;
+	struct store_file file_a = {}, file_b = {};
 
-	if (!store_file_parse(a, &file_a) || !store_file_parse(b, &file_b) ||
-	    file_a.start_ms == file_b.start_ms)
-		return strcmp(a, b);
-	return file_a.start_ms < file_b.start_ms ? -1 : 1;
+	(void)store_file_parse(a, &file_a);
+	(void)store_file_parse(b, &file_b);
+	if (file_a.start_ms != file_b.start_ms)
+		return file_a.start_ms < file_b.start_ms ? -1 : 1;
+	return strcmp(a, b);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -62,10 +61,10 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* Reads the names of a directory that is_wanted() accepts, oldest first. */
-static int read_names(int folder_fd, bool (*is_wanted)(const char *name),
+static int read_names(int directory_fd, bool (*is_wanted)(const char *name),
 		      int (*compare)(const void *, const void *), struct names *ret_names)
 {
-	OWNED_FD int fd = openat(folder_fd, ".", FOLDER_FLAGS);
+	OWNED_FD int fd = openat(directory_fd, ".", DIRECTORY_FLAGS);
 	CLEANUP(names_release) struct names names = {0};
 	OWNED_DIR DIR *dir = NULL;
 
@@ -75,7 +74,7 @@ static int read_names(int folder_fd, bool (*is_wanted)(const char *name),
 	if (!dir)
 		return -errno;
 	fd = -1; /* owned by the DIR now */
-	for (uint32_t i = 0; i < MAX_FOLDER_ENTRIES; i++) {
+	for (uint32_t i = 0; i < MAX_DIRECTORY_ENTRIES; i++) {
 		const struct dirent *entry = readdir(dir);
 		int err;
 
@@ -101,6 +100,7 @@ struct walk {
 	time_t stale;		       /* counting */
 	uint64_t max_bytes, deleted;   /* trimming */
 	const struct store_file *keep; /* trimming */
+	uint64_t after_ms;	       /* trimming: only what begins later */
 	bool remove_empty;
 };
 
@@ -110,16 +110,24 @@ static bool is_passed_over(int err)
 	return err == -ENOENT || err == -ENOTDIR || err == -ELOOP || err == -EACCES;
 }
 
+/* Returns whether a directory goes if it is empty.  In the walk for what is from the future only
+ * those go that this walk has emptied. */
+static bool removes(const struct walk *walk, uint64_t deleted_before)
+{
+	return walk->remove_empty && (!walk->after_ms || walk->deleted > deleted_before);
+}
+
 static int walk_day(struct walk *walk, int day_fd)
 {
 	CLEANUP(names_release) struct names hours = {0};
 	int err = read_names(day_fd, store_hour_parse, compare_names, &hours);
 
 	for (size_t i = 0; !err && i < hours.count; i++) {
-		OWNED_FD int hour_fd = openat(day_fd, hours.name[i], FOLDER_FLAGS);
+		OWNED_FD int hour_fd = openat(day_fd, hours.name[i], DIRECTORY_FLAGS);
+		const uint64_t deleted = walk->deleted;
 
 		err = hour_fd < 0 ? -errno : walk->visit(walk, hour_fd);
-		if (err >= 0 && walk->remove_empty)
+		if (err >= 0 && removes(walk, deleted))
 			unlinkat(day_fd, hours.name[i], AT_REMOVEDIR); /* fails if not empty */
 		if (is_passed_over(err))
 			err = 0;
@@ -133,10 +141,11 @@ static int walk_store(struct walk *walk, int store_fd)
 	int err = read_names(store_fd, store_day_parse, compare_names, &days);
 
 	for (size_t i = 0; !err && i < days.count; i++) {
-		OWNED_FD int day_fd = openat(store_fd, days.name[i], FOLDER_FLAGS);
+		OWNED_FD int day_fd = openat(store_fd, days.name[i], DIRECTORY_FLAGS);
+		const uint64_t deleted = walk->deleted;
 
 		err = day_fd < 0 ? -errno : walk_day(walk, day_fd);
-		if (err >= 0 && walk->remove_empty)
+		if (err >= 0 && removes(walk, deleted))
 			unlinkat(store_fd, days.name[i], AT_REMOVEDIR);
 		if (is_passed_over(err))
 			err = 0;
@@ -181,6 +190,7 @@ static bool is_kept(const struct walk *walk, const char *name)
 	struct store_file file;
 
 	return !store_file_parse(name, &file) || file.is_temporary ||
+	       (walk->after_ms && file.start_ms <= walk->after_ms) ||
 	       (file.start_ms == walk->keep->start_ms &&
 		file.duration_ms == walk->keep->duration_ms &&
 		!strcmp(file.kind, walk->keep->kind));
@@ -189,11 +199,8 @@ static bool is_kept(const struct walk *walk, const char *name)
 static int trim_hour(struct walk *walk, int hour_fd)
 {
 	CLEANUP(names_release) struct names files = {0};
-	int err;
+	int err = read_names(hour_fd, is_file_name, compare_files, &files);
 
-	if (walk->totals.bytes <= walk->max_bytes)
-		return 1;
-	err = read_names(hour_fd, is_file_name, compare_files, &files);
 	for (size_t i = 0; !err && i < files.count; i++) {
 		const char *name = files.name[i];
 		uint64_t size;
@@ -224,8 +231,17 @@ int retention_trim(int store_fd, uint64_t max_bytes, const struct store_file *ke
 			    .max_bytes = max_bytes,
 			    .keep = keep,
 			    .remove_empty = true};
-	int err = walk_store(&walk, store_fd);
+	int err;
 
+	/* What begins after the window that was just written was written before somebody set the
+	 * clock back: by its name it would outlive all that comes now. */
+	if (__builtin_add_overflow(keep->start_ms, keep->duration_ms + STORE_RENAMES_MAX,
+				   &walk.after_ms))
+		walk.after_ms = UINT64_MAX;
+	err = walk_store(&walk, store_fd);
+	walk.after_ms = 0;
+	if (!err && walk.totals.bytes > max_bytes)
+		err = walk_store(&walk, store_fd);
 	*totals = walk.totals;
 	*ret_deleted = walk.deleted;
 	return err;

@@ -18,9 +18,10 @@ struct retention_totals {
 /* Counts the files, and deletes temporary files last written before `stale`.  Returns 0 or
  * -errno. */
 int retention_count(int store_fd, time_t stale, struct retention_totals *ret_totals);
-/* Deletes the oldest files, never `keep`, until at most max_bytes are left, and the directories
- * that become empty.  totals: the current totals, which are kept up to date.  Returns 0 or -errno;
- * *ret_deleted is always set. */
+/* Deletes files, never `keep`, until at most max_bytes are left, and the directories that become
+ * empty: first those that begin after `keep` ends, as the clock was set back since they were
+ * written, then the oldest.  totals: the current totals, which are kept up to date.  Returns 0 or
+ * -errno; *ret_deleted is always set. */
 int retention_trim(int store_fd, uint64_t max_bytes, const struct store_file *keep,
 		   struct retention_totals *totals, uint64_t *ret_deleted);
 

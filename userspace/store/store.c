@@ -14,13 +14,14 @@
 #include "store/retention.h"
 #include "store/store_names.h"
 
-#define FOLDER_MODE 0750
+#define DIRECTORY_MODE 0750
 #define FILE_MODE 0640
-#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 #define LOCK_NAME ".lock"
-#define MAX_RENAMES 1000U
 /* A trim first counts the whole store, so it frees this part of the store, to make trims rare. */
 #define TRIM_SHARE 64U
+/* "/day/hour/name" */
+#define BELOW_CHARS (STORE_DAY_CHARS + STORE_HOUR_CHARS + STORE_FILE_CHARS)
 
 struct store {
 	char *directory; /* as given */
@@ -31,15 +32,15 @@ struct store {
 };
 
 /* The two directories of a file. */
-struct hour_folder {
+struct hour_directory {
 	int day_fd, hour_fd;
 	char day[STORE_DAY_CHARS], hour[STORE_HOUR_CHARS];
 };
 
-static void hour_folder_release(struct hour_folder *folder)
+static void hour_directory_release(struct hour_directory *directory)
 {
-	close_owned_fd(&folder->day_fd);
-	close_owned_fd(&folder->hour_fd);
+	close_owned_fd(&directory->day_fd);
+	close_owned_fd(&directory->hour_fd);
 }
 
 void store_free(struct store *store)
@@ -53,17 +54,17 @@ void store_free(struct store *store)
 }
 
 /* Opens a directory and creates it when it does not exist (ret_is_new may be NULL). */
-static int open_folder(int parent_fd, const char *name, int flags, bool *ret_is_new, int *ret_fd)
+static int open_directory(int parent_fd, const char *name, int flags, bool *ret_is_new, int *ret_fd)
 {
-	bool is_new = !mkdirat(parent_fd, name, FOLDER_MODE);
+	bool is_new = !mkdirat(parent_fd, name, DIRECTORY_MODE);
 	int mkdir_err = is_new ? 0 : -errno;
-	OWNED_FD int fd = openat(parent_fd, name, FOLDER_FLAGS | flags);
+	OWNED_FD int fd = openat(parent_fd, name, DIRECTORY_FLAGS | flags);
 
 	if (fd < 0) {
 		/* When there is no directory, mkdir's error is closer to the cause. */
 		return errno == ENOENT && mkdir_err ? mkdir_err : -errno;
 	}
-	if (is_new && fchmod(fd, FOLDER_MODE))
+	if (is_new && fchmod(fd, DIRECTORY_MODE))
 		return -errno;
 	if (ret_is_new)
 		*ret_is_new = is_new;
@@ -85,7 +86,7 @@ int store_open(const char *directory, uint64_t max_bytes, struct store **ret_sto
 	if (!store->directory)
 		return -ENOMEM;
 	/* DIR itself may be an administrator's link; below it no link is followed. */
-	err = open_folder(AT_FDCWD, directory, 0, NULL, &store->fd);
+	err = open_directory(AT_FDCWD, directory, 0, NULL, &store->fd);
 	if (err)
 		return err;
 	err = lock_file_take(store->fd, LOCK_NAME, &store->lock_fd);
@@ -101,7 +102,7 @@ int store_open(const char *directory, uint64_t max_bytes, struct store **ret_sto
 
 int store_lock_owner(const char *directory, pid_t *ret_pid)
 {
-	OWNED_FD int fd = open(directory, FOLDER_FLAGS);
+	OWNED_FD int fd = open(directory, DIRECTORY_FLAGS);
 
 	return fd < 0 ? -errno : lock_file_owner(fd, LOCK_NAME, ret_pid);
 }
@@ -113,31 +114,33 @@ void store_get_stats(const struct store *store, struct store_stats *ret_stats)
 					  .deleted_files = store->deleted_files};
 }
 
-static int open_hour(const struct store *store, uint64_t start_ms, struct hour_folder *folder)
+static int open_hour(const struct store *store, uint64_t start_ms, struct hour_directory *directory)
 {
 	bool is_new_day, is_new_hour;
 	int err;
 
-	store_day_name(start_ms, folder->day);
-	store_hour_name(start_ms, folder->hour);
-	err = open_folder(store->fd, folder->day, O_NOFOLLOW, &is_new_day, &folder->day_fd);
+	store_day_name(start_ms, directory->day);
+	store_hour_name(start_ms, directory->hour);
+	err = open_directory(store->fd, directory->day, O_NOFOLLOW, &is_new_day,
+			     &directory->day_fd);
 	if (err)
 		return err;
-	err = open_folder(folder->day_fd, folder->hour, O_NOFOLLOW, &is_new_hour, &folder->hour_fd);
+	err = open_directory(directory->day_fd, directory->hour, O_NOFOLLOW, &is_new_hour,
+			     &directory->hour_fd);
 	if (err)
 		return err;
 	/* Sync, so that a power cut does not remove the directory of the file. */
-	if (is_new_hour && fsync(folder->day_fd))
+	if (is_new_hour && fsync(directory->day_fd))
 		return -errno;
 	return is_new_day && fsync(store->fd) ? -errno : 0;
 }
 
 /* Removes the directories of a file, unless there is something in them. */
-static void remove_if_empty(const struct store *store, const struct hour_folder *folder)
+static void remove_if_empty(const struct store *store, const struct hour_directory *directory)
 {
-	if (folder->day_fd >= 0)
-		unlinkat(folder->day_fd, folder->hour, AT_REMOVEDIR);
-	unlinkat(store->fd, folder->day, AT_REMOVEDIR);
+	if (directory->day_fd >= 0)
+		unlinkat(directory->day_fd, directory->hour, AT_REMOVEDIR);
+	unlinkat(store->fd, directory->day, AT_REMOVEDIR);
 }
 
 static int write_temporary(int hour_fd, const char *name, const void *bytes, size_t size)
@@ -161,7 +164,7 @@ static int write_temporary(int hour_fd, const char *name, const void *bytes, siz
 /* Chooses a free name: when the clock was set back, an older window must not be overwritten. */
 static int choose_name(int hour_fd, struct store_file *file, char name[STORE_FILE_CHARS])
 {
-	for (unsigned int i = 0; i < MAX_RENAMES; i++, file->start_ms++) {
+	for (unsigned int i = 0; i < STORE_RENAMES_MAX; i++, file->start_ms++) {
 		store_file_name(file, name);
 		if (faccessat(hour_fd, name, F_OK, AT_SYMLINK_NOFOLLOW))
 			return errno == ENOENT ? 0 : -errno;
@@ -199,7 +202,7 @@ static int put_file(int hour_fd, struct store_file *file, const void *bytes, siz
 static int trim(struct store *store, const struct store_file *keep)
 {
 	time_t stale = time(NULL) - STORE_STALE_TEMPORARY_SECONDS;
-	uint64_t deleted = 0;
+	uint64_t deleted;
 	int err = retention_count(store->fd, stale, &store->totals);
 
 	if (err || store->totals.bytes <= store->max_bytes)
@@ -213,11 +216,11 @@ static int trim(struct store *store, const struct store_file *keep)
 int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uint64_t duration_ns,
 	      const void *bytes, size_t size, char **ret_path)
 {
-	CLEANUP(hour_folder_release) struct hour_folder folder = {.day_fd = -1, .hour_fd = -1};
+	CLEANUP(hour_directory_release) struct hour_directory directory = {.day_fd = -1,
+									   .hour_fd = -1};
 	struct store_file file = {.start_ms = start_wall_ns / NS_PER_MS,
 				  .duration_ms = duration_ns / NS_PER_MS};
-	size_t path_size = strlen(store->directory) + STORE_DAY_CHARS + STORE_HOUR_CHARS +
-			   STORE_FILE_CHARS + sizeof("///");
+	size_t path_size = strlen(store->directory) + BELOW_CHARS;
 	char name[STORE_FILE_CHARS];
 	OWNED_MEM char *path = NULL;
 	int err;
@@ -229,11 +232,11 @@ int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uin
 	path = malloc(path_size);
 	if (!path)
 		return -ENOMEM;
-	err = open_hour(store, file.start_ms, &folder);
+	err = open_hour(store, file.start_ms, &directory);
 	if (!err)
-		err = put_file(folder.hour_fd, &file, bytes, size, name);
+		err = put_file(directory.hour_fd, &file, bytes, size, name);
 	if (err) {
-		remove_if_empty(store, &folder);
+		remove_if_empty(store, &directory);
 		return err;
 	}
 	store->totals.files++;
@@ -241,7 +244,8 @@ int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uin
 	/* The profile is safe; a trim that fails is retried after the next one. */
 	if (store->max_bytes && store->totals.bytes > store->max_bytes)
 		(void)trim(store, &file);
-	snprintf(path, path_size, "%s/%s/%s/%s", store->directory, folder.day, folder.hour, name);
+	snprintf(path, path_size, "%s/%s/%s/%s", store->directory, directory.day, directory.hour,
+		 name);
 	if (ret_path)
 		*ret_path = TAKE(path);
 	return 0;

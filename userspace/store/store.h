@@ -36,12 +36,13 @@ void store_get_stats(const struct store *store, struct store_stats *ret_stats);
 
 /* Writes one file by name, whole or not at all, mode 0640.  owner: uid and gid to give it to, -1:
  * keep; without the right to give it away it stays ours.  Locks PATH.lock while file_output_lock()
- * holds `lock`.  "-", /dev/stdout and /dev/fd/N mean those descriptors; devices and FIFOs are
- * written to directly (a FIFO without a reader blocks); a symbolic link is replaced. */
+ * holds `lock`.  "-", /dev/stdout and /dev/fd/N mean those descriptors; a symbolic link or a FIFO
+ * is replaced, because others may have put it there; a device is -EINVAL. */
 int file_output_write(const char *path, const void *bytes, size_t size, uid_t uid, gid_t gid);
-/* Checks at the start that PATH can be written (its directory exists and is writable, PATH is not a
- * directory) and takes a lock against a second instance.  Returns a lock fd in *ret_fd (-1: PATH is
- * a descriptor, device or FIFO and needs no lock); -EBUSY; -errno. */
+/* Checks at the start that PATH can be written (its directory exists and is writable, there is
+ * nothing but a regular file or a link) and takes a lock against a second instance.  Returns a lock
+ * fd in *ret_fd (-1: PATH is a descriptor and needs no lock); -EBUSY; -EISDIR; -EINVAL: a device or
+ * FIFO; -errno. */
 int file_output_lock(const char *path, int *ret_fd);
 /* Removes the lock file and closes the fd (-1: does nothing). */
 void file_output_unlock(const char *path, int fd);

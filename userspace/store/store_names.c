@@ -23,7 +23,7 @@ bool store_kind_is_valid(const char *kind)
 static struct tm utc(uint64_t start_ms)
 {
 	time_t seconds = (time_t)((start_ms > MAX_START_MS ? MAX_START_MS : start_ms) / MS_PER_SEC);
-	struct tm parts = {0};
+	struct tm parts;
 
 	gmtime_r(&seconds, &parts);
 	return parts;

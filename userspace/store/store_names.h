@@ -11,6 +11,8 @@
 #define STORE_HOUR_CHARS 4U  /* "07" */
 #define STORE_KIND_CHARS 33U /* [a-z0-9_]{1,32} */
 #define STORE_FILE_CHARS 96U /* room for a temporary name, too */
+/* A start that is taken moves on by at most this many milliseconds. */
+#define STORE_RENAMES_MAX 1000U
 
 struct store_file {
 	uint64_t start_ms, duration_ms;

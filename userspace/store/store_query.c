@@ -27,12 +27,14 @@ static bool in_range(const struct store_file *file, const struct store_range *ra
 
 	if (__builtin_add_overflow(file->start_ms, file->duration_ms, &end_ms))
 		end_ms = UINT64_MAX;
-	return !file->is_temporary && end_ms >= range->since_ms &&
+	/* A window of less than a millisecond ends where it begins. */
+	return !file->is_temporary &&
+	       (file->start_ms >= range->since_ms || end_ms > range->since_ms) &&
 	       file->start_ms < range->until_ms &&
 	       (!range->kind || !strcmp(range->kind, file->kind));
 }
 
-static int append(struct store_listing *listing, const char *folder, const char *name,
+static int append(struct store_listing *listing, const char *directory, const char *name,
 		  const struct store_file *file)
 {
 	struct store_entry entry = {.file = *file};
@@ -41,15 +43,15 @@ static int append(struct store_listing *listing, const char *folder, const char 
 		return -E2BIG;
 	if (ARRAY_RESERVE(listing->entry, listing->count, listing->capacity))
 		return -ENOMEM;
-	if (asprintf(&entry.path, "%s/%s", folder, name) < 0)
+	if (asprintf(&entry.path, "%s/%s", directory, name) < 0)
 		return -ENOMEM;
 	listing->entry[listing->count++] = entry;
 	return 0;
 }
 
-static int open_folder(const char *path, DIR **ret_dir)
+static int open_directory(const char *path, int flags, DIR **ret_dir)
 {
-	OWNED_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+	OWNED_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
 	DIR *dir;
 
 	if (fd < 0)
@@ -62,56 +64,52 @@ static int open_folder(const char *path, DIR **ret_dir)
 	return 0;
 }
 
-/* Lists the files of one directory and, with is_below, of the directories below it that it
- * accepts. */
-static int list_folder(struct store_listing *listing, const char *path,
-		       const struct store_range *range, bool (*is_below)(const char *),
-		       int (*list_below)(struct store_listing *, const char *,
-					 const struct store_range *))
+/* Returns whether a name is that of a day or an hour. */
+static bool is_day_or_hour(const char *name)
+{
+	return store_day_parse(name) || store_hour_parse(name);
+}
+
+/* A level of directories.  The top itself may be an administrator's link; below it no link is
+ * followed. */
+struct level {
+	int flags;			    /* of open() */
+	bool (*is_below)(const char *name); /* whether a directory is one of the next level */
+	const struct level *below;	    /* NULL: there are only files */
+};
+static const struct level hour_level = {.flags = O_NOFOLLOW};
+static const struct level day_level = {
+	.flags = O_NOFOLLOW, .is_below = store_hour_parse, .below = &hour_level};
+static const struct level top_level = {.is_below = is_day_or_hour, .below = &day_level};
+
+/* Lists the files of one directory and of the levels below it. */
+static int list_directory(struct store_listing *listing, const char *path,
+			  const struct store_range *range, const struct level *level)
 {
 	OWNED_DIR DIR *dir = NULL;
 	struct dirent *item;
-	int err = open_folder(path, &dir);
+	int err = open_directory(path, level->flags, &dir);
 
-	/* The agent deleted it meanwhile. */
 	if (err)
 		return err;
 	while (!err && (errno = 0, item = readdir(dir))) {
-		OWNED_MEM char *below = NULL;
 		struct store_file file;
+		char *below;
 
 		if (store_file_parse(item->d_name, &file)) {
 			if (in_range(&file, range))
 				err = append(listing, path, item->d_name, &file);
-		} else if (is_below && is_below(item->d_name)) {
-			if (asprintf(&below, "%s/%s", path, item->d_name) < 0) {
-				below = NULL;
+		} else if (level->below && level->is_below(item->d_name)) {
+			if (asprintf(&below, "%s/%s", path, item->d_name) < 0)
 				return -ENOMEM;
-			}
-			err = list_below(listing, below, range);
+			err = list_directory(listing, below, range, level->below);
+			free(below);
+			/* The agent deleted it meanwhile, or it is no directory. */
 			if (err == -ENOENT || err == -ENOTDIR)
 				err = 0;
 		}
 	}
 	return err ? err : -errno;
-}
-
-static int list_hour(struct store_listing *listing, const char *path,
-		     const struct store_range *range)
-{
-	return list_folder(listing, path, range, NULL, NULL);
-}
-
-static int list_day(struct store_listing *listing, const char *path,
-		    const struct store_range *range)
-{
-	return list_folder(listing, path, range, store_hour_parse, list_hour);
-}
-
-/* Returns whether a name is that of a day or an hour. */
-static bool is_day_or_hour(const char *name)
-{
-	return store_day_parse(name) || store_hour_parse(name);
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -128,7 +126,7 @@ int store_list(const char *directory, const struct store_range *range,
 	       struct store_listing *ret_listing)
 {
 	struct store_listing listing = {0};
-	int err = list_folder(&listing, directory, range, is_day_or_hour, list_day);
+	int err = list_directory(&listing, directory, range, &top_level);
 
 	if (err) {
 		store_listing_release(&listing);

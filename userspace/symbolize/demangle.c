@@ -48,7 +48,8 @@ static bool has_huge_binder(const char *name)
 
 		while (isalnum((unsigned char)c[1 + digits]))
 			digits++;
-		if (c > name && (c[-1] == 'F' || c[-1] == 'D') && digits > 1 && c[1 + digits] == '_')
+		if (c > name && (c[-1] == 'F' || c[-1] == 'D') && digits > 1 &&
+		    c[1 + digits] == '_')
 			return true;
 	}
 	return false;

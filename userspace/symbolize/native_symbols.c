@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/root_file.h"
 #include "elf/elf_image.h"
 #include "elf/elf_symbols.h"
-#include "base/root_file.h"
 #include "symbolize/demangle.h"
 
 #include <uthash.h>
@@ -313,13 +313,19 @@ static int open_image(const struct native_file *wanted, struct elf_image **ret_i
 	return elf_image_open(fd, ret_image);
 }
 
-/* From now on a file that is not ELF answers "none". */
-static int give_up(struct native_symbols *symbols, struct cached_file *file)
+/* From now on a file that is not ELF, or takes too much work, answers "none". */
+static int give_up(struct native_symbols *symbols, struct cached_file *file, int why)
 {
 	symbols->counters.bad_files++;
+	symbols->counters.refused_files += why == -E2BIG || why == -ENOTSUP;
 	file->range_count = 0;
 	return add_range(symbols, file,
 			 (struct range){.high = UINT64_MAX, .function = NO_FUNCTION});
+}
+
+static bool is_bad(int err)
+{
+	return err == -ENOEXEC || err == -EBADMSG || err == -E2BIG || err == -ENOTSUP;
 }
 
 /* missing: sorted. */
@@ -332,8 +338,8 @@ static int scan_file(struct native_symbols *symbols, struct cached_file *file,
 
 	if (err == -ENOMEM)
 		return err;
-	if (err == -ENOEXEC || err == -EBADMSG)
-		return give_up(symbols, file);
+	if (is_bad(err))
+		return give_up(symbols, file, err);
 	if (err) {
 		symbols->counters.open_failures++;
 		return 0;
@@ -345,8 +351,8 @@ static int scan_file(struct native_symbols *symbols, struct cached_file *file,
 		err = elf_symbols_find_many(image, wanted->root, wanted->path, missing + first,
 					    left < BATCH_MAX_ADDRESSES ? left : BATCH_MAX_ADDRESSES,
 					    on_function, &scan);
-		if (err == -EBADMSG)
-			return give_up(symbols, file);
+		if (is_bad(err))
+			return give_up(symbols, file, err);
 		if (err || scan.err)
 			return err ? err : scan.err;
 	}

@@ -266,7 +266,7 @@ static const char *find_refusal(int path_fd, const struct stat *status, uint32_t
 	if (status->st_nlink != 1)
 		return "the file has other names";
 	if (fstatfs(path_fd, &system) || is_special((long)system.f_type))
-		return "it lies in a file system that is not for files";
+		return "it lies in a pseudo file system";
 	return NULL;
 }
 
@@ -276,7 +276,7 @@ static const char *look_refusal(int err)
 	case -ELOOP:
 		return "a link leads to it";
 	case -EINVAL:
-		return "it is no regular file";
+		return "it is not a regular file";
 	default:
 		return NULL;
 	}

@@ -60,23 +60,21 @@ static void put_from(struct output *out, const struct area *area, uint32_t at)
 		put(out, area_get(area, at));
 }
 
-static uint32_t count_runs(const struct area *native)
+static uint32_t count_segments(const struct area *native)
 {
-	uint32_t runs = 0;
+	uint32_t segments = 0;
 
 	for (uint32_t i = 0; i < native->count; i++)
-		if (!area_omits(native, i) &&
-		    packed_kind(area_get(native, i)) == PP_FRAME_PYTHON_RUN)
-			runs++;
-	return runs;
+		if (!area_omits(native, i) && packed_kind(area_get(native, i)) == PP_FRAME_SEGMENT)
+			segments++;
+	return segments;
 }
 
 /* Returns the last position of a segment among the native frames; count when there is none. */
-static uint32_t last_run(const struct area *native)
+static uint32_t last_segment(const struct area *native)
 {
 	for (uint32_t i = native->count; i-- > 0;)
-		if (!area_omits(native, i) &&
-		    packed_kind(area_get(native, i)) == PP_FRAME_PYTHON_RUN)
+		if (!area_omits(native, i) && packed_kind(area_get(native, i)) == PP_FRAME_SEGMENT)
 			return i;
 	return native->count;
 }
@@ -98,10 +96,10 @@ static void put_python(struct output *out, const struct area *python, struct pro
 		put_from(out, python, at->next++);
 }
 
-static void put_run(struct output *out, const struct area *python, struct progress *at,
-		    packed_frame run, uint32_t position)
+static void put_segment(struct output *out, const struct area *python, struct progress *at,
+			packed_frame segment, uint32_t position)
 {
-	uint64_t frames = packed_what(run);
+	uint64_t frames = packed_what(segment);
 	bool is_short;
 
 	if (at->empty) {
@@ -143,8 +141,7 @@ static void put_surplus(struct output *out, const struct area *native, uint32_t 
 	uint64_t after = 0;
 
 	for (uint32_t i = position; i < native->count; i++)
-		if (!area_omits(native, i) &&
-		    packed_kind(area_get(native, i)) == PP_FRAME_PYTHON_RUN)
+		if (!area_omits(native, i) && packed_kind(area_get(native, i)) == PP_FRAME_SEGMENT)
 			after += packed_what(area_get(native, i));
 	if (python->count - at->next > after)
 		put_python(out, python, at, python->count - at->next - after);
@@ -159,29 +156,29 @@ static void put_native(struct output *out, const struct area *native, uint32_t p
 	}
 	if (at->is_complete && follows_omitted(native, position))
 		put_surplus(out, native, position, python, at);
-	if (packed_kind(area_get(native, position)) == PP_FRAME_PYTHON_RUN)
-		put_run(out, python, at, area_get(native, position), position);
+	if (packed_kind(area_get(native, position)) == PP_FRAME_SEGMENT)
+		put_segment(out, python, at, area_get(native, position), position);
 	else
 		put(out, area_get(native, position));
 }
 
-size_t stitch(const struct dict_stack *stack, bool one_frame_runs,
+size_t stitch(const struct dict_stack *stack, bool one_frame_segments,
 	      packed_frame frame[STITCH_MAX_FRAMES])
 {
 	struct area python = area_of(stack->frame, stack->python_stored, stack->python_count);
 	struct area native = area_of(stack->frame + stack->python_stored, stack->native_stored,
 				     stack->native_count);
-	struct progress at = {.last = last_run(&native),
+	struct progress at = {.last = last_segment(&native),
 			      .is_whole = stack->stop == PP_STOP_ROOT ||
 					  stack->stop == PP_STOP_FINISHED};
 	struct output out = {.frame = frame};
-	uint32_t runs = count_runs(&native);
+	uint32_t segments = count_segments(&native);
 
 	at.is_cut = python.count && stack->py_stop != PP_PY_STOP_ROOT;
 	at.is_complete = at.is_whole && stack->py_stop == PP_PY_STOP_ROOT;
 	/* When not all frames were found, those at the root are missing. */
-	if (one_frame_runs && stack->py_stop == PP_PY_STOP_ROOT && runs > python.count)
-		at.empty = runs - python.count;
+	if (one_frame_segments && stack->py_stop == PP_PY_STOP_ROOT && segments > python.count)
+		at.empty = segments - python.count;
 	for (uint32_t i = 0; i < native.count; i++)
 		put_native(&out, &native, i, &python, &at);
 	if (at.next < python.count && native.count)

@@ -22,10 +22,10 @@ static inline packed_frame packed_gap(uint32_t omitted)
 	return (uint64_t)PP_FRAME_GAP << 61 | omitted;
 }
 
-/* Writes at most STITCH_MAX_FRAMES frames, leaf first, and returns their number.  one_frame_runs:
- * the interpreter (<= 3.9) has one Python frame per activation; then a leaf activation that has not
- * linked its frame yet, or has unlinked it already, has none. */
-size_t stitch(const struct dict_stack *stack, bool one_frame_runs,
+/* Writes at most STITCH_MAX_FRAMES frames, leaf first, and returns their number.
+ * one_frame_segments: the interpreter (<= 3.9) has one Python frame per activation; then a leaf
+ * activation that has not linked its frame yet, or has unlinked it already, has none. */
+size_t stitch(const struct dict_stack *stack, bool one_frame_segments,
 	      packed_frame out[STITCH_MAX_FRAMES]);
 
 #endif

@@ -203,7 +203,8 @@ int symbolizer_resolve(struct symbolizer *symbolizer)
 	if (count)
 		qsort(noted, count, sizeof(*noted), compare_frames);
 	for (size_t from = 0, to; from < count; from = to) {
-		for (to = from + 1; to < count && packed_file(noted[to]) == packed_file(noted[from]);)
+		for (to = from + 1;
+		     to < count && packed_file(noted[to]) == packed_file(noted[from]);)
 			to++;
 		int err = resolve_file(symbolizer, noted + from, to - from);
 
@@ -224,7 +225,8 @@ static int name_python(struct symbolizer *symbolizer, packed_frame key, struct f
 	/* The record of its code object was lost; a counter says how often. */
 	if (!code) {
 		frame->kind = FRAME_MARKER;
-		return intern_string(symbolizer->strings, "[python frame, name lost]", &frame->name);
+		return intern_string(symbolizer->strings, "[python frame, name lost]",
+				     &frame->name);
 	}
 	frame->line = python_code_line(code, packed_what(key));
 	frame->start_line = code->first_line;
@@ -342,7 +344,8 @@ int symbolizer_stack(struct symbolizer *symbolizer, struct pp_process_id id,
 			return err;
 	}
 	if (user)
-		stitched = stitch(user, sources->has_one_frame_runs(sources->context, user->python),
+		stitched = stitch(user,
+				  sources->has_one_frame_segments(sources->context, user->python),
 				  symbolizer->stitched);
 	for (size_t i = 0; i < stitched; i++) {
 		struct named named;

@@ -38,7 +38,7 @@ struct symbolizer_sources {
 	uint32_t (*module)(void *context, uint32_t file);
 	bool (*is_interpreter)(void *context, uint32_t file);
 	/* Returns whether a segment has just one Python frame (<= 3.9); `python` is the stack's. */
-	bool (*has_one_frame_runs)(void *context, uint8_t python);
+	bool (*has_one_frame_segments)(void *context, uint8_t python);
 };
 
 struct symbolizer_options {

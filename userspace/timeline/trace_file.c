@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "base/io.h"
+#include "base/safe_file.h"
 
 #define FILE_MODE 0640
 #define PENDING_BYTES (256U << 10)
@@ -41,15 +42,11 @@ void trace_file_free(struct trace_file *file)
 
 static int open_path(const struct trace_file_options *options, int *ret_fd)
 {
-	OWNED_FD int fd = open(options->path,
-			       O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-			       FILE_MODE);
-	struct stat stat;
+	OWNED_FD int fd = -1;
+	int err = safe_file_open(options->path, SAFE_FILE_REGULAR, FILE_MODE, &fd);
 
-	if (fd < 0 || fstat(fd, &stat))
-		return -errno;
-	if (!S_ISREG(stat.st_mode))
-		return -EEXIST;
+	if (err)
+		return err;
 	if (ftruncate(fd, 0) || fchmod(fd, FILE_MODE))
 		return -errno;
 	/* Without CAP_CHOWN the file stays ours, which is better than no file. */

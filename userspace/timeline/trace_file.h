@@ -23,7 +23,8 @@ struct trace_file_options {
 	gid_t gid;
 };
 
-/* Opens the file.  Returns 0; -EEXIST: the path is not a regular file; -ENOMEM; -errno. */
+/* Opens the file.  Returns 0; -EINVAL: the path is not a regular file; -EEXIST: it is another
+ * user's in a sticky directory; -ENOMEM; -errno. */
 int trace_file_open(const struct trace_file_options *options, struct trace_file **ret_file);
 /* Closes the file as it is, without an end. */
 void trace_file_free(struct trace_file *file);

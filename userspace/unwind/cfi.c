@@ -120,6 +120,8 @@ static int build_index(struct cfi *cfi)
 		int err = cfi_record_read(section, offset, &record);
 		struct cfi_fde fde;
 
+		if (!elf_work_pay(cfi->records.work, 1, ELF_WORK_PER_FDE_SORTED))
+			return -E2BIG;
 		if (err == -EBADMSG || (err == -ENOENT && section->ends_at_zero))
 			break;
 		if (!err && !record.is_cie && !cfi_fde_read(&cfi->records, offset, &fde) &&
@@ -156,7 +158,7 @@ static int find_eh_frame(const struct elf_image *image, uint64_t vaddr,
 
 		if (vaddr < segment->vaddr || vaddr - segment->vaddr >= segment->file_size)
 			continue;
-		size = segment->file_size - (vaddr - segment->vaddr);
+		size = elf_image_readable_bytes(image, vaddr);
 		data = elf_image_at(image, vaddr, size);
 		if (!data)
 			return -EBADMSG;
@@ -172,6 +174,8 @@ static bool is_table_sane(const struct cfi *cfi)
 {
 	uint64_t last = 0;
 
+	if (!elf_work_pay(cfi->records.work, cfi->count, 2))
+		return false;
 	for (size_t i = 0; i < cfi->count; i++) {
 		uint64_t start = start_of(cfi, i);
 
@@ -245,6 +249,7 @@ int cfi_open(const struct elf_image *image, struct cfi **ret_cfi)
 	if (!cfi)
 		return -ENOMEM;
 	cfi->image = image;
+	cfi->records.work = image->work;
 	cfi_machine_of(image->machine, &cfi->records.machine);
 	cfi->trampoline_size = cfi_trampoline(image->machine, &cfi->trampoline);
 	err = open_eh_frame_hdr(cfi);
@@ -259,6 +264,8 @@ int cfi_open(const struct elf_image *image, struct cfi **ret_cfi)
 	}
 	if (err == -ENOMEM)
 		return err;
+	if (elf_work_is_over(image->work))
+		return -E2BIG;
 	if (err)
 		return is_damaged ? -EBADMSG : -ENODATA;
 	*ret_cfi = TAKE(cfi);
@@ -334,7 +341,8 @@ static void put_fde(struct cfi *cfi, struct row_sink *sink, const struct cfi_fde
 	uint64_t low;
 	int more;
 
-	if (size > sink->budget) {
+	if (size > sink->budget ||
+	    !elf_work_pay(cfi->records.work, size, ELF_WORK_PER_INSTRUCTION_BYTE)) {
 		sink->bad_fdes++;
 		return;
 	}
@@ -357,7 +365,7 @@ static bool is_trampoline(const struct cfi *cfi, uint64_t vaddr)
 {
 	const uint8_t *code = elf_image_at(cfi->image, vaddr, cfi->trampoline_size);
 
-	return cfi->trampoline_size && code && !memcmp(code, cfi->trampoline, cfi->trampoline_size);
+	return code && !memcmp(code, cfi->trampoline, cfi->trampoline_size);
 }
 
 /* Returns whether the row must begin one byte early.  A handler returns to the trampoline's first
@@ -415,7 +423,7 @@ int cfi_compile(struct cfi *cfi, uint64_t low, uint64_t high, struct cfi_rows *r
 	if (i)
 		i = lower_bound(cfi, start_of(cfi, i - 1), false);
 	/* Include what starts at `high`: see starts_late(). */
-	while (i < cfi->count && start_of(cfi, i) <= high && low < high) {
+	while (i < cfi->count && start_of(cfi, i) <= high && !elf_work_is_over(cfi->records.work)) {
 		uint64_t start = start_of(cfi, i);
 		size_t end = i + 1;
 		uint64_t next_start = UINT64_MAX;
@@ -434,6 +442,8 @@ int cfi_compile(struct cfi *cfi, uint64_t low, uint64_t high, struct cfi_rows *r
 	}
 	if (sink.is_out_of_memory)
 		return -ENOMEM;
+	if (elf_work_is_over(cfi->records.work))
+		return -E2BIG;
 	if (ret_bad_fdes)
 		*ret_bad_fdes = sink.bad_fdes;
 	return 0;

@@ -23,7 +23,8 @@ struct cfi; /* CIE cache and the sorted table of FDEs of one file */
 
 /* Opens the unwind information of an image, which is borrowed and must outlive the object. Uses the
  * table in .eh_frame_hdr when it is sane, else walks .eh_frame (then .debug_frame).
- * Returns 0; -ENODATA when there is no such section; -EBADMSG; -ENOMEM. */
+ * Returns 0; -ENODATA when there is no such section; -EBADMSG; -E2BIG when the file takes more work
+ * than its budget (elf/elf_work.h); -ENOMEM. */
 int cfi_open(const struct elf_image *image, struct cfi **ret_cfi);
 void cfi_free(struct cfi *cfi);
 DEFINE_OWNED(struct cfi, cfi)
@@ -37,7 +38,8 @@ size_t cfi_fde_count(const struct cfi *cfi);
  * row is at `low` and gives the rule that holds there. Addresses that no FDE covers have
  * PP_RULE_NO_INFO. A damaged FDE gives NO_INFO for its range and counts in *ret_bad_fdes (may be
  * NULL).
- * Rows are appended to *rows (realloc'd; the caller frees). Returns 0; -ENOMEM. */
+ * Rows are appended to *rows (realloc'd; the caller frees). Returns 0; -E2BIG when the file takes
+ * more work than its budget: what was appended is not to be used; -ENOMEM. */
 struct cfi_rows {
 	struct cfi_row *row;
 	size_t count, capacity;

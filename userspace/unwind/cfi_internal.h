@@ -11,10 +11,12 @@
 
 #include "unwind/cfi.h"
 
-#define CFI_MAX_REMEMBERED 32U	  /* nested DW_CFA_remember_state; compilers need 1 or 2 */
-#define CFI_MAX_CODE_ALIGN 64U	  /* bytes; 1 and 4 occur */
-#define CFI_CIE_CACHE_SLOTS 64U	  /* a linked file has 1 to 10 CIEs */
-#define CFI_MAX_PADDING_BYTES 16U /* between FDEs: alignment; belongs to the code before it */
+#define CFI_MAX_REMEMBERED 32U		/* nested DW_CFA_remember_state; compilers need 1 or 2 */
+#define CFI_MAX_CODE_ALIGN 64U		/* bytes; 1 and 4 occur */
+#define CFI_CIE_CACHE_SLOTS 64U		/* a linked file has 1 to 10 CIEs */
+#define CFI_MAX_PADDING_BYTES 16U	/* between FDEs: alignment; belongs to the code before it */
+#define CFI_MAX_LEB_BYTES 32U		/* of one number, with its padding */
+#define CFI_MAX_RECORD_BYTES (1U << 20) /* of one CIE or FDE; CPython's largest has 30 KiB */
 
 /* A cursor over foreign bytes.  A read past the end gives 0 and sets is_bad. */
 struct cfi_reader {
@@ -57,13 +59,14 @@ static inline void cfi_skip(struct cfi_reader *reader, uint64_t size)
 	reader->at += size;
 }
 
-/* Bits above the 64th are dropped; a number that does not end is bad. */
+/* Bits above the 64th are dropped; a number that does not end, or is longer than that of any
+ * assembler, is bad. */
 static inline uint64_t cfi_read_uleb(struct cfi_reader *reader)
 {
 	uint64_t value = 0;
 	unsigned int shift = 0;
 
-	while (reader->at < reader->end) {
+	while (reader->at < reader->end && shift < 7 * CFI_MAX_LEB_BYTES) {
 		uint8_t byte = *reader->at++;
 
 		if (shift < 64)
@@ -81,7 +84,7 @@ static inline int64_t cfi_read_sleb(struct cfi_reader *reader)
 	uint64_t value = 0;
 	unsigned int shift = 0;
 
-	while (reader->at < reader->end) {
+	while (reader->at < reader->end && shift < 7 * CFI_MAX_LEB_BYTES) {
 		uint8_t byte = *reader->at++;
 
 		if (shift < 64)
@@ -160,6 +163,7 @@ struct cfi_fde {
 /* Reads records; owns the cache of CIEs. */
 struct cfi_records {
 	struct cfi_section section;
+	struct elf_work *work; /* of the image; reading and executing records pays from it */
 	struct cfi_machine machine;
 	struct cfi_cie cie[CFI_CIE_CACHE_SLOTS];
 };
@@ -175,8 +179,8 @@ struct cfi_record {
 /* Reads a record. Returns 0; -ENOENT at a zero length word (next is after it); -EBADMSG. */
 int cfi_record_read(const struct cfi_section *section, uint64_t offset,
 		    struct cfi_record *ret_record);
-/* Reads the FDE at a section offset. Returns 0; -EBADMSG when the FDE or its CIE is invalid or of a
- * form that we do not support. */
+/* Reads the FDE at a section offset. Returns 0; -EBADMSG when the FDE or its CIE is invalid, of a
+ * form that we do not support, or more work than the budget allows. */
 int cfi_fde_read(struct cfi_records *records, uint64_t offset, struct cfi_fde *ret_fde);
 /* Reads one encoded address; vaddr is the address of reader->at. Supports absolute and PC-relative
  * ones, and with data_base (non-zero) also those relative to data_base. */
@@ -209,7 +213,7 @@ struct cfi_place cfi_expression_cfa(const struct cfi_machine *machine,
 struct cfi_place cfi_expression_saved(struct cfi_reader expression);
 struct pp_rule cfi_state_rule(const struct cfi_machine *machine, const struct cfi_cie *cie,
 			      const struct cfi_state *state);
-/* Returns the bytes of the code that a signal handler returns to; size 0 for other machines. */
+/* Returns the size of the code that a signal handler returns to. */
 size_t cfi_trampoline(uint16_t elf_machine, const uint8_t **ret_bytes);
 
 #endif

@@ -207,6 +207,16 @@ static bool run_initial(const struct cfi_records *records, struct cfi_reader ins
 	return true;
 }
 
+/* Pays for reading a record, and for executing it when it is a CIE; FDEs are executed later. */
+static bool pay_record(const struct cfi_records *records, const struct cfi_record *record)
+{
+	const uint64_t size = record->next - record->offset;
+
+	return size <= CFI_MAX_RECORD_BYTES && elf_work_pay(records->work, 1, ELF_WORK_PER_FDE) &&
+	       (!record->is_cie ||
+		elf_work_pay(records->work, size, ELF_WORK_PER_INSTRUCTION_BYTE));
+}
+
 static const struct cfi_cie *find_cie(struct cfi_records *records, uint64_t offset)
 {
 	struct cfi_cie *cie = &records->cie[(offset ^ offset >> 6) / 4 % CFI_CIE_CACHE_SLOTS];
@@ -215,7 +225,7 @@ static const struct cfi_cie *find_cie(struct cfi_records *records, uint64_t offs
 	if (!cie->is_cached || cie->offset != offset) {
 		*cie = (struct cfi_cie){.offset = offset, .is_cached = true};
 		cie->is_bad = cfi_record_read(&records->section, offset, &record) ||
-			      !record.is_cie ||
+			      !record.is_cie || !pay_record(records, &record) ||
 			      !read_cie_head(&records->section, &record.body, cie) ||
 			      !run_initial(records, record.body, cie);
 	}
@@ -229,7 +239,8 @@ int cfi_fde_read(struct cfi_records *records, uint64_t offset, struct cfi_fde *r
 	struct cfi_fde fde;
 	uint64_t size;
 
-	if (cfi_record_read(section, offset, &record) || record.is_cie)
+	if (cfi_record_read(section, offset, &record) || record.is_cie ||
+	    !pay_record(records, &record))
 		return -EBADMSG;
 	fde.cie = find_cie(records, record.cie_offset);
 	if (!fde.cie)

@@ -20,17 +20,8 @@ size_t cfi_trampoline(uint16_t elf_machine, const uint8_t **ret_bytes)
 	/* mov x8,#139; svc #0 */
 	static const uint8_t aarch64[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
 
-	switch (elf_machine) {
-	case EM_X86_64:
-		*ret_bytes = x86_64;
-		return sizeof(x86_64);
-	case EM_AARCH64:
-		*ret_bytes = aarch64;
-		return sizeof(aarch64);
-	default:
-		*ret_bytes = NULL;
-		return 0;
-	}
+	*ret_bytes = elf_machine == EM_AARCH64 ? aarch64 : x86_64;
+	return elf_machine == EM_AARCH64 ? sizeof(aarch64) : sizeof(x86_64);
 }
 
 /* DW_OP_breg0…31 or DW_OP_bregx. */

@@ -11,16 +11,20 @@
 
 void page_ranges_init(struct page_ranges *ranges, uint32_t page_count)
 {
-	*ranges = (struct page_ranges){.page_count = page_count};
+	*ranges = (struct page_ranges){.page_count = page_count, .quota.total = page_count - 1};
 }
 
 void page_ranges_release(struct page_ranges *ranges)
 {
 	free(ranges->range);
+	user_quota_release(&ranges->quota);
 	*ranges = (struct page_ranges){0};
 }
 
-int page_ranges_take(struct page_ranges *ranges, uint32_t count, uint32_t *ret_first)
+/* Finds room for `count` entries: *ret_first is the first of them, *ret_at its place in the
+ * list. */
+static int find_gap(const struct page_ranges *ranges, uint32_t count, uint32_t *ret_first,
+		    size_t *ret_at)
 {
 	uint32_t first = 1;
 	size_t i;
@@ -29,11 +33,29 @@ int page_ranges_take(struct page_ranges *ranges, uint32_t count, uint32_t *ret_f
 		first = ranges->range[i].first + ranges->range[i].count;
 	if (!count || first >= ranges->page_count || count > ranges->page_count - first)
 		return -ENOSPC;
-	if (ARRAY_RESERVE(ranges->range, ranges->count, ranges->capacity))
-		return -ENOMEM;
+	*ret_first = first;
+	*ret_at = i;
+	return 0;
+}
+
+int page_ranges_take(struct page_ranges *ranges, uint32_t uid, uint32_t count, uint32_t *ret_first)
+{
+	uint32_t first;
+	size_t i;
+	int err = user_quota_take(&ranges->quota, uid, count);
+
+	if (err)
+		return err;
+	err = find_gap(ranges, count, &first, &i);
+	if (!err && ARRAY_RESERVE(ranges->range, ranges->count, ranges->capacity))
+		err = -ENOMEM;
+	if (err) {
+		user_quota_give(&ranges->quota, uid, count);
+		return err;
+	}
 	memmove(&ranges->range[i + 1], &ranges->range[i],
 		(ranges->count - i) * sizeof(*ranges->range));
-	ranges->range[i] = (struct page_range){.first = first, .count = count};
+	ranges->range[i] = (struct page_range){.first = first, .count = count, .uid = uid};
 	ranges->count++;
 	*ret_first = first;
 	return 0;
@@ -72,8 +94,10 @@ void page_ranges_tick(struct page_ranges *ranges)
 	for (size_t i = 0; i < ranges->count; i++) {
 		struct page_range range = ranges->range[i];
 
-		if (range.rest_ticks && !--range.rest_ticks)
+		if (range.rest_ticks && !--range.rest_ticks) {
+			user_quota_give(&ranges->quota, range.uid, range.count);
 			continue;
+		}
 		ranges->range[kept++] = range;
 	}
 	ranges->count = kept;

@@ -4,11 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-static uint32_t granules_of(uint32_t rows)
-{
-	return (rows + ROW_GRANULE_ROWS - 1) / ROW_GRANULE_ROWS;
-}
-
 static bool is_set(const uint64_t *bits, uint32_t i)
 {
 	return bits[i / 64] >> (i % 64) & 1;
@@ -78,7 +73,8 @@ static bool find_run(const struct row_space *space, uint32_t first, uint32_t end
 
 int row_space_take(struct row_space *space, uint32_t rows, uint32_t *ret_row_start)
 {
-	const uint32_t count = granules_of(rows), start_shard = space->cursor / ROW_SHARD_GRANULES;
+	const uint32_t count = row_space_granules(rows),
+		       start_shard = space->cursor / ROW_SHARD_GRANULES;
 	uint32_t granule;
 
 	if (!rows || rows > PP_ROW_SHARD_ROWS)
@@ -104,7 +100,7 @@ int row_space_take(struct row_space *space, uint32_t rows, uint32_t *ret_row_sta
 
 void row_space_give(struct row_space *space, uint32_t row_start, uint32_t rows)
 {
-	const uint32_t count = granules_of(rows);
+	const uint32_t count = row_space_granules(rows);
 
 	set_range(space->resting[0], row_start / ROW_GRANULE_ROWS, count);
 	space->resting_count += count;

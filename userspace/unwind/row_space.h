@@ -24,6 +24,12 @@ struct row_space {
 	uint32_t free_count, resting_count; /* granules */
 };
 
+/* Returns how many granules that many rows take. */
+static inline uint32_t row_space_granules(uint32_t rows)
+{
+	return (rows + ROW_GRANULE_ROWS - 1) / ROW_GRANULE_ROWS;
+}
+
 int row_space_new(uint32_t shard_count, struct row_space **ret_space);
 void row_space_free(struct row_space *space);
 DEFINE_OWNED(struct row_space, row_space)

@@ -21,6 +21,7 @@ struct row_store {
 	struct row_store_memory memory;
 	struct row_space *space;
 	struct page_ranges ranges;
+	struct user_quota rows, rules; /* granules; ids */
 	uint16_t *rule_slot; /* hash table of rule ids; 0: empty, because rule 0 is not in it */
 	uint32_t rule_slots; /* a power of two */
 	uint64_t *fresh;     /* a bit a page: loaded since the last tick */
@@ -39,8 +40,9 @@ static uint32_t rule_hash(const struct pp_rule *rule)
 	return (uint32_t)(word[0] >> 32 ^ word[0] >> 11);
 }
 
-/* Returns the id of a rule; a new one is written to rules[] before any row can refer to it. */
-static uint16_t rule_id(struct row_store *store, const struct pp_rule *rule)
+/* Returns the id of a rule; a new one, which counts for the user, is written to rules[] before any
+ * row can refer to it. */
+static uint16_t rule_id(struct row_store *store, uint32_t uid, const struct pp_rule *rule)
 {
 	static const struct pp_rule no_info = {.kind = PP_RULE_NO_INFO};
 	const uint32_t mask = store->rule_slots - 1;
@@ -53,7 +55,8 @@ static uint16_t rule_id(struct row_store *store, const struct pp_rule *rule)
 		if (!memcmp(&store->memory.rules[id], rule, sizeof(*rule)))
 			return (uint16_t)id;
 	}
-	if (store->stats.rules_used == store->memory.rule_count) {
+	if (store->stats.rules_used == store->memory.rule_count ||
+	    user_quota_take(&store->rules, uid, 1)) {
 		store->stats.rules_exhausted++;
 		return RULE_ID_NO_INFO;
 	}
@@ -77,7 +80,8 @@ static int init_rules(struct row_store *store)
 		return -ENOMEM;
 	memset(&store->memory.rules[RULE_ID_NO_INFO], 0, sizeof(struct pp_rule));
 	store->stats.rules_used = 1;
-	return rule_id(store, &stop) == RULE_ID_STOP ? 0 : -EINVAL;
+	store->rules.total = store->memory.rule_count - 1;
+	return rule_id(store, 0, &stop) == RULE_ID_STOP ? 0 : -EINVAL;
 }
 
 static uint32_t *row_at(const struct row_store *store, uint32_t row)
@@ -97,6 +101,7 @@ int row_store_new(const struct row_store_memory *memory, struct row_store **ret_
 		return -ENOMEM;
 	store->memory = *memory;
 	page_ranges_init(&store->ranges, memory->page_count);
+	store->rows.total = (uint64_t)memory->shard_count * ROW_SHARD_GRANULES;
 	err = row_space_new(memory->shard_count, &store->space);
 	if (err)
 		return err;
@@ -120,6 +125,8 @@ void row_store_free(struct row_store *store)
 		return;
 	row_space_free(store->space);
 	page_ranges_release(&store->ranges);
+	user_quota_release(&store->rows);
+	user_quota_release(&store->rules);
 	free(store->rule_slot);
 	free(store->fresh);
 	free(store->scratch.row);
@@ -133,9 +140,9 @@ static bool is_loaded(const struct row_store *store, uint32_t page)
 	return PP_PAGE_FLAGS(entry) & PP_PAGE_LOADED;
 }
 
-/* Unloads a page.  The kernel side may set PP_PAGE_USED in between: what it leaves is not a loaded
- * page. */
-static void unload_page(struct row_store *store, uint32_t page)
+/* Unloads a page of a user.  The kernel side may set PP_PAGE_USED in between: what it leaves is not
+ * a loaded page. */
+static void unload_page(struct row_store *store, uint32_t uid, uint32_t page)
 {
 	uint64_t entry = __atomic_exchange_n(&store->memory.pages[page], 0, __ATOMIC_ACQ_REL);
 
@@ -143,36 +150,57 @@ static void unload_page(struct row_store *store, uint32_t page)
 		return;
 	store->stats.pages_loaded--;
 	store->fresh[page / 64] &= ~(1ULL << (page % 64));
-	if (PP_PAGE_ROW_START(entry) != store->empty_row)
-		row_space_give(store->space, PP_PAGE_ROW_START(entry), PP_PAGE_ROW_COUNT(entry));
+	if (PP_PAGE_ROW_START(entry) == store->empty_row)
+		return;
+	row_space_give(store->space, PP_PAGE_ROW_START(entry), PP_PAGE_ROW_COUNT(entry));
+	user_quota_give(&store->rows, uid, row_space_granules(PP_PAGE_ROW_COUNT(entry)));
 }
 
-/* Evicts pages until `granules` are free or will be, or two rounds are done.  A page that was used
- * since the hand last passed gets a second chance. */
-static void evict_until(struct row_store *store, uint32_t granules)
+/* Whose pages may go. */
+enum eviction { EVICT_GREEDY, EVICT_ALL };
+
+/* Evicts a page, unless it was used since the hand last passed, or just loaded. */
+static void evict_page(struct row_store *store, enum eviction whose, uint32_t page)
+{
+	uint64_t *entry = &store->memory.pages[page];
+	const uint64_t now = __atomic_load_n(entry, __ATOMIC_RELAXED);
+	const struct page_range *range;
+
+	if (!(PP_PAGE_FLAGS(now) & PP_PAGE_LOADED) || PP_PAGE_ROW_START(now) == store->empty_row ||
+	    store->fresh[page / 64] >> (page % 64) & 1)
+		return;
+	range = page_ranges_find(&store->ranges, page);
+	if (!range || (whose == EVICT_GREEDY && !user_quota_is_greedy(&store->rows, range->uid)))
+		return;
+	if (PP_PAGE_FLAGS(now) & PP_PAGE_USED_MASK) {
+		__atomic_and_fetch(entry, ~PAGE_FLAGS(PP_PAGE_USED_MASK), __ATOMIC_RELAXED);
+		return;
+	}
+	unload_page(store, range->uid, page);
+	store->stats.evicted_pages++;
+}
+
+/* Evicts pages until `granules` are free or will be, or two rounds are done: a page that was used
+ * gets a second chance. */
+static void evict_rounds(struct row_store *store, enum eviction whose, uint32_t granules)
 {
 	const uint32_t page_count = store->memory.page_count;
-	uint64_t *pages = store->memory.pages;
 
 	for (uint32_t step = 0; step < 2 * page_count; step++) {
 		uint32_t page = store->hand;
-		uint64_t entry = __atomic_load_n(&pages[page], __ATOMIC_RELAXED);
 
 		if (store->space->free_count + store->space->resting_count >= granules)
 			return;
 		store->hand = (page + 1) % page_count;
-		if (!(PP_PAGE_FLAGS(entry) & PP_PAGE_LOADED) ||
-		    PP_PAGE_ROW_START(entry) == store->empty_row ||
-		    store->fresh[page / 64] >> (page % 64) & 1)
-			continue;
-		if (PP_PAGE_FLAGS(entry) & PP_PAGE_USED_MASK) {
-			__atomic_and_fetch(&pages[page], ~PAGE_FLAGS(PP_PAGE_USED_MASK),
-					   __ATOMIC_RELAXED);
-			continue;
-		}
-		unload_page(store, page);
-		store->stats.evicted_pages++;
+		evict_page(store, whose, page);
 	}
+}
+
+static void evict_until(struct row_store *store, uint32_t granules)
+{
+	if (user_quota_has_greedy(&store->rows))
+		evict_rounds(store, EVICT_GREEDY, granules);
+	evict_rounds(store, EVICT_ALL, granules);
 }
 
 static uint32_t reserve_granules(const struct row_store *store)
@@ -186,8 +214,8 @@ static uint32_t page_of(uint32_t page0, uint64_t vaddr)
 	return page0 + (uint32_t)(vaddr >> PP_PAGE_SHIFT);
 }
 
-int row_store_add_file(struct row_store *store, uint64_t min_vaddr, uint64_t max_vaddr,
-		       uint32_t *ret_page0)
+int row_store_add_file(struct row_store *store, uint32_t uid, uint64_t min_vaddr,
+		       uint64_t max_vaddr, uint32_t *ret_page0)
 {
 	uint64_t first_page = min_vaddr >> PP_PAGE_SHIFT, count;
 	uint32_t first;
@@ -198,8 +226,8 @@ int row_store_add_file(struct row_store *store, uint64_t min_vaddr, uint64_t max
 	count = ((max_vaddr - 1) >> PP_PAGE_SHIFT) - first_page + 1;
 	err = count > store->memory.page_count
 		      ? -ENOSPC
-		      : page_ranges_take(&store->ranges, (uint32_t)count, &first);
-	if (err == -ENOSPC)
+		      : page_ranges_take(&store->ranges, uid, (uint32_t)count, &first);
+	if (err == -ENOSPC || err == -EDQUOT)
 		store->stats.pages_exhausted++;
 	if (err)
 		return err;
@@ -217,13 +245,39 @@ void row_store_remove_file(struct row_store *store, uint32_t page0, uint64_t min
 	if (!range)
 		return;
 	for (uint32_t i = 0; i < range->count; i++)
-		unload_page(store, range->first + i);
+		unload_page(store, range->uid, range->first + i);
 	page_ranges_give(&store->ranges, range->first);
 }
 
+/* What is loaded: a file of a user. */
+struct loading {
+	uint32_t page0, uid;
+	struct cfi *cfi; /* NULL: it has no unwind information */
+};
+
+/* Takes row space for a user.  Half of what is kept in reserve is not for those who hold more than
+ * their share; a tick restores all of it. */
+static int take_rows(struct row_store *store, uint32_t uid, uint32_t count, uint32_t *ret_start)
+{
+	int err;
+
+	if (store->space->free_count < reserve_granules(store) / 2 && store->rows.users > 1 &&
+	    user_quota_is_greedy(&store->rows, uid)) {
+		user_quota_refuse(&store->rows, uid);
+		return -ENOSPC;
+	}
+	err = user_quota_note(&store->rows, uid, row_space_granules(count));
+	if (err)
+		return err;
+	err = row_space_take(store->space, count, ret_start);
+	if (err)
+		user_quota_give(&store->rows, uid, row_space_granules(count));
+	return err;
+}
+
 /* Publishes the rows row[0, count) of one page, at once.  row[0] may be before the page. */
-static int publish_page(struct row_store *store, uint32_t page, const struct cfi_row *row,
-			size_t count)
+static int publish_page(struct row_store *store, const struct loading *loading, uint32_t page,
+			const struct cfi_row *row, size_t count)
 {
 	static const struct cfi_row nothing = {.rule.kind = PP_RULE_NO_INFO};
 	uint32_t start = store->empty_row, kept = 0;
@@ -236,14 +290,14 @@ static int publish_page(struct row_store *store, uint32_t page, const struct cfi
 		count = 1;
 	}
 	if (count > 1 || row->rule.kind != PP_RULE_NO_INFO) {
-		err = row_space_take(store->space, (uint32_t)count, &start);
+		err = take_rows(store, loading->uid, (uint32_t)count, &start);
 		if (err)
 			return err;
 	}
 	to = row_at(store, start);
 	for (size_t i = 0; i < count; i++) {
 		uint32_t low = i ? (uint16_t)row[i].vaddr : 0;
-		uint16_t id = rule_id(store, &row[i].rule);
+		uint16_t id = rule_id(store, loading->uid, &row[i].rule);
 
 		if (start == store->empty_row)
 			id = RULE_ID_NO_INFO;
@@ -262,9 +316,10 @@ static int publish_page(struct row_store *store, uint32_t page, const struct cfi
 }
 
 /* Loads pages [low, high), none of which is loaded, all in one unit. */
-static int load_run(struct row_store *store, uint32_t page0, struct cfi *cfi, uint64_t low,
+static int load_run(struct row_store *store, const struct loading *loading, uint64_t low,
 		    uint64_t high)
 {
+	struct cfi *cfi = loading->cfi;
 	struct cfi_row no_row = {.vaddr = low};
 	struct cfi_rows none = {.row = &no_row, .count = 1};
 	struct cfi_rows *rows = cfi ? &store->scratch : &none;
@@ -285,28 +340,29 @@ static int load_run(struct row_store *store, uint32_t page0, struct cfi *cfi, ui
 		for (end = at + 1; end < rows->count; end++)
 			if (rows->row[end].vaddr >= vaddr + PAGE_BYTES)
 				break;
-		err = publish_page(store, page_of(page0, vaddr), &rows->row[at], end - at);
+		err = publish_page(store, loading, page_of(loading->page0, vaddr), &rows->row[at],
+				   end - at);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int load_unit(struct row_store *store, uint32_t page0, struct cfi *cfi, uint64_t low,
+static int load_unit(struct row_store *store, const struct loading *loading, uint64_t low,
 		     uint64_t high)
 {
 	while (low < high) {
 		uint64_t run_end;
 		int err;
 
-		if (is_loaded(store, page_of(page0, low))) {
+		if (is_loaded(store, page_of(loading->page0, low))) {
 			low += PAGE_BYTES;
 			continue;
 		}
 		for (run_end = low + PAGE_BYTES; run_end < high; run_end += PAGE_BYTES)
-			if (is_loaded(store, page_of(page0, run_end)))
+			if (is_loaded(store, page_of(loading->page0, run_end)))
 				break;
-		err = load_run(store, page0, cfi, low, run_end);
+		err = load_run(store, loading, low, run_end);
 		if (err)
 			return err;
 		low = run_end;
@@ -317,6 +373,7 @@ static int load_unit(struct row_store *store, uint32_t page0, struct cfi *cfi, u
 int row_store_load(struct row_store *store, uint32_t page0, struct cfi *cfi, uint64_t low,
 		   uint64_t high)
 {
+	struct loading loading = {.page0 = page0, .cfi = cfi};
 	const struct page_range *range;
 	uint64_t pages;
 
@@ -325,6 +382,7 @@ int row_store_load(struct row_store *store, uint32_t page0, struct cfi *cfi, uin
 	range = page_ranges_find(&store->ranges, page_of(page0, low));
 	if (!range)
 		return -ENOSPC;
+	loading.uid = range->uid;
 	low &= ~(PAGE_BYTES - 1);
 	pages = ((high - low - 1) >> PP_PAGE_SHIFT) + 1;
 	if (pages > range->first + range->count - page_of(page0, low))
@@ -332,7 +390,7 @@ int row_store_load(struct row_store *store, uint32_t page0, struct cfi *cfi, uin
 	high = low + pages * PAGE_BYTES;
 	while (low < high) {
 		uint64_t end = (low | (LOAD_UNIT_BYTES - 1)) + 1;
-		int err = load_unit(store, page0, cfi, low, end < high ? end : high);
+		int err = load_unit(store, &loading, low, end < high ? end : high);
 
 		if (err == -ENOSPC) {
 			store->stats.rows_exhausted++;
@@ -353,6 +411,12 @@ void row_store_tick(struct row_store *store)
 	page_ranges_tick(&store->ranges);
 	evict_until(store, reserve_granules(store));
 	memset(store->fresh, 0, (store->memory.page_count / 64 + 1) * sizeof(*store->fresh));
+}
+
+struct row_store_quotas row_store_quotas(struct row_store *store)
+{
+	return (struct row_store_quotas){
+		.pages = &store->ranges.quota, .rows = &store->rows, .rules = &store->rules};
 }
 
 void row_store_get_stats(const struct row_store *store, struct row_store_stats *ret_stats)

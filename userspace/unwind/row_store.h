@@ -11,6 +11,7 @@
 #include <pyprofd/unwind.h>
 
 #include "base/cleanup.h"
+#include "base/user_quota.h"
 #include "unwind/cfi.h"
 
 struct row_store_memory {
@@ -28,15 +29,22 @@ struct row_store_stats {
 	uint64_t evicted_pages, rules_exhausted, rows_exhausted, pages_exhausted;
 };
 
+/* What users share of the store.  Users who were refused something can be told by name. */
+struct row_store_quotas {
+	struct user_quota *pages; /* entries of pages[] */
+	struct user_quota *rows; /* granules; the greedy are refused and evicted first when short */
+	struct user_quota *rules; /* never given back: ids of rules are not reused */
+};
+
 struct row_store;
 int row_store_new(const struct row_store_memory *memory, struct row_store **ret_store);
 void row_store_free(struct row_store *store);
 DEFINE_OWNED(struct row_store, row_store)
 
-/* Reserves pages[] for a file whose addresses span [min_vaddr, max_vaddr). *ret_page0 is the index
- * of address 0 (modulo 2^32). Returns 0; -ENOSPC. */
-int row_store_add_file(struct row_store *store, uint64_t min_vaddr, uint64_t max_vaddr,
-		       uint32_t *ret_page0);
+/* Reserves pages[] for a user's file whose addresses span [min_vaddr, max_vaddr). *ret_page0 is the
+ * index of address 0 (modulo 2^32). Returns 0; -EDQUOT: the user's share is used up; -ENOSPC. */
+int row_store_add_file(struct row_store *store, uint32_t uid, uint64_t min_vaddr,
+		       uint64_t max_vaddr, uint32_t *ret_page0);
 /* Unloads the file's pages and frees its page range, which is reused after two calls of
  * row_store_tick(). */
 void row_store_remove_file(struct row_store *store, uint32_t page0, uint64_t min_vaddr,
@@ -44,13 +52,15 @@ void row_store_remove_file(struct row_store *store, uint32_t page0, uint64_t min
 /* Publishes the rows of every 64 KiB page that [low, high) touches and that lies in the file's
  * span; pages are compiled whole. cfi NULL: a file without unwind information, all rows are
  * NO_INFO.
- * Pages that are loaded already stay as they are. Evicts unused pages when row space runs out.
- * Returns 0; -ENOSPC; -ENOMEM. */
+ * Pages that are loaded already stay as they are. When row space runs out, pages are evicted: of
+ * users who hold more than their share, else unused ones.
+ * Returns 0; -ENOSPC; -E2BIG when the file takes more work than its budget; -ENOMEM. */
 int row_store_load(struct row_store *store, uint32_t page0, struct cfi *cfi, uint64_t low,
 		   uint64_t high);
 /* Makes freed row space reusable. Call it about once a second and at least 10 ms apart: then no
  * walk that could still read the old rows is running. */
 void row_store_tick(struct row_store *store);
+struct row_store_quotas row_store_quotas(struct row_store *store);
 void row_store_get_stats(const struct row_store *store, struct row_store_stats *ret_stats);
 
 #endif

@@ -1,6 +1,6 @@
 #!/usr/bin/awk -f
 # SPDX-License-Identifier: BSD-2-Clause
-# awk -f bundle.awk -v folder=DIR > flame_page.h    page.html, *.css and main.js with what it imports -> C strings:
+# awk -f bundle.awk -v directory=DIR > flame_page.h    page.html, *.css and main.js with what it imports -> C strings:
 # flame_page[], the page in parts between which the title and the data come.
 # A module is ES2022 with its imports in lines of their own; all modules share one scope, so a name of the
 # outermost level is declared once.
@@ -26,7 +26,7 @@ function module(name,    path, line, count, i, lines, part, status) {
 	if (name in seen)
 		return
 	seen[name] = 1
-	path = folder "/" name
+	path = directory "/" name
 	while ((status = (getline line < path)) > 0)
 		lines[++count] = line
 	close(path)
@@ -60,14 +60,14 @@ function declared(where, line,    part) {
 	names[part[2]] = where
 }
 function style(name,    path, line) {
-	path = folder "/" name
+	path = directory "/" name
 	while ((getline line < path) > 0)
 		if (line !~ /^\/\* SPDX/)
 			emit(line)
 	close(path)
 }
 BEGIN {
-	page = folder "/page.html"
+	page = directory "/page.html"
 	print "/* Made by bundle.awk. */"
 	print "static const char *const flame_page[] = {"
 	while ((getline line < page) > 0) {

@@ -3,11 +3,16 @@
 
 export const KINDS = ["Python", "native", "kernel", "GPU", "other"];
 const LONGEST_NAME = 4096;
-/* Controls and what turns the direction of writing: a name must not look like another one. */
-const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+/* Controls and what turns the direction of writing: a name must not look like another one. pyprof has
+   escaped them already (base/utf8.h). */
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff]/g;
+
+function escaped(character) {
+	return "\\u" + character.charCodeAt(0).toString(16).padStart(4, "0");
+}
 
 function cleanText(text) {
-	const clean = String(text).replace(UNSAFE, "\ufffd");
+	const clean = String(text).replace(UNSAFE, escaped);
 	return clean.length > LONGEST_NAME ? clean.slice(0, LONGEST_NAME) + "…" : clean;
 }
 

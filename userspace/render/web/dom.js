@@ -14,8 +14,8 @@ export function element(tag, attributes, ...children) {
 /* A place as "pip/_internal/cli/main.py:46" whose end stays when room lacks: first the directories are cut, then the
  * name of the file, never the line. */
 export function placeElement(place, whole, className = "place") {
-	const [, folder, file, line] = /^([^]*\/)?([^]*?)(:\d+)?$/.exec(place);
-	const parts = [["folder", folder], ["file", file], ["line", line]].filter(([, text]) => text);
+	const [, directory, file, line] = /^([^]*\/)?([^]*?)(:\d+)?$/.exec(place);
+	const parts = [["directory", directory], ["file", file], ["line", line]].filter(([, text]) => text);
 	return element("span", { class: `${className} fit`, title: whole || place },
 		...parts.map(([name, text]) => element("span", { class: name }, text)));
 }

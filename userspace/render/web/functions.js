@@ -68,11 +68,14 @@ function figureColumns(app, all, narrow) {
 	const columns = [];
 	const both = [["Self", all.self, all.baseSelf, "in the function itself"],
 		["Total", all.total, all.baseTotal, "in it and in what it calls"]];
+	if (narrow && all.baseTotal)
+		/* Of a difference, a line that no longer runs has no share. */
+		return [{ ...shareColumn(app, all.total, "Total", width, both[1][3]), first: true }, changeColumn(app, all.total, all.baseTotal, "Δ Total", width)];
 	for (const [title, values, base, hint] of both) {
 		if (!narrow)
 			columns.push(valueColumn(app, values, title, width));
 		columns.push(shareColumn(app, values, narrow ? title : `${title} %`, width, hint));
-		if (base && !narrow)
+		if (base)
 			columns.push(changeColumn(app, values, base, `Δ ${title}`, width));
 	}
 	columns[0].first = true;

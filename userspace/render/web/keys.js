@@ -12,6 +12,7 @@ const HELP = [
 	["0 or Home", "whole profile"],
 	["+ and −", "zoom in and out"],
 	["Shift+← Shift+→", "move sideways"],
+	["On the time map", "↑ ↓ ← → move the range, with Shift its end; drag chooses one, a double click all"],
 	["s", "callers and callees of the chosen box"],
 	["i", "icicle or flame graph"],
 	["g", "group: whole profile, process, thread"],

@@ -197,7 +197,7 @@ export function lineCalls(tree, frames) {
 	const inside = new Uint8Array(tree.size);
 	const callers = new Map();
 	const callees = new Map();
-	let total = 0;
+	let [total, baseTotal] = [0, 0];
 	const add = (map, frame, value) => {
 		if (frame >= 0 && value > 0)
 			map.set(frame, (map.get(frame) || 0) + value);
@@ -209,12 +209,13 @@ export function lineCalls(tree, frames) {
 		inside[i] = inside[above] ? 2 : own ? 1 : 0;
 		if (inside[i] === 1) {
 			total += tree.total[i];
+			baseTotal += tree.baseTotal ? tree.baseTotal[i] : 0;
 			add(callers, tree.frame[above], tree.total[i]);
 		} else if (inside[above] === 1) {
 			add(callees, tree.frame[i], tree.total[i]);
 		}
 	}
-	return { total, callers, callees };
+	return { total, baseTotal, callers, callees };
 }
 
 /* Self and total by function (or by frame, with `byLine`); within recursion a sample counts once. */

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/incomplete_counts.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "drain/counts.h"
+#include "drain/decode.h"
+#include "finish/finisher.h"
+#include "finish/user_unwind.h"
+
+/* The part of a CPU that the agent may spend on this, and the cost that is assumed for a walk until
+ * some were measured. */
+#define BUDGET_PERCENT 30U
+#define FIRST_WALK_NS 500000U
+#define MEAN_SHIFT 4U	  /* an average of some 16 walks */
+#define TOKENS_BESIDE 48U /* for new code, which comes in bursts */
+
+static bool lacks_mapping(enum pp_stop stop)
+{
+	return stop == PP_STOP_NO_MAPPING || stop == PP_STOP_NO_IMAGE;
+}
+
+static void finish_record(const struct incomplete_counts *counts,
+			  const struct decoded_incomplete *incomplete)
+{
+	const struct finisher *finisher = counts->finisher;
+	OWNED_MEM struct pp_stack_record *record = NULL;
+	struct process *process =
+		finisher->find_process(finisher->context, incomplete->record->key.id);
+	struct pp_count_key key = incomplete->record->key;
+	struct pp_count one = {.samples = 1, .weight = incomplete->record->weight};
+
+	if (process && lacks_mapping(incomplete->record->stop)) {
+		/* The mapping may have arrived in the side-band meanwhile. */
+		(void)finisher->follow_processes(finisher->context);
+		process = finisher->find_process(finisher->context, incomplete->record->key.id);
+	}
+	if (user_unwind(finisher, process, incomplete, &record))
+		return;
+	(void)user_unwind_describe(finisher->dictionary, record);
+	if (key.user_stack) { /* of a wait, which the kernel side counts under this hash */
+		(void)dictionary_add_alias(finisher->dictionary, key.user_stack, record->hash);
+		return;
+	}
+	key.user_stack = record->hash;
+	key.flags &= ~(0xffU << PP_COUNT_STOP_SHIFT | 0xffU << PP_COUNT_PY_STOP_SHIFT);
+	key.flags |= (uint32_t)record->stop << PP_COUNT_STOP_SHIFT |
+		     (uint32_t)record->py_stop << PP_COUNT_PY_STOP_SHIFT;
+	(void)counts_add(counts->counts, &key, &one);
+}
+
+void incomplete_counts_on_record(struct incomplete_counts *counts,
+				 const struct decoded_incomplete *incomplete)
+{
+	uint64_t started_ns = mono_ns(), spent_ns;
+
+	finish_record(counts, incomplete);
+	spent_ns = mono_ns() - started_ns;
+	if (!counts->mean_ns)
+		counts->mean_ns = FIRST_WALK_NS;
+	counts->mean_ns += (spent_ns >> MEAN_SHIFT) - (counts->mean_ns >> MEAN_SHIFT);
+}
+
+int64_t incomplete_counts_tokens(const struct incomplete_counts *counts, uint64_t samples_per_s,
+				 uint64_t tick_ns)
+{
+	uint64_t mean_ns = counts->mean_ns ? counts->mean_ns : FIRST_WALK_NS;
+	uint64_t affordable = tick_ns * BUDGET_PERCENT / 100 / mean_ns;
+	uint64_t wanted = samples_per_s * tick_ns / NS_PER_SEC;
+
+	/* A tick may be late. */
+	wanted += wanted / 4 + TOKENS_BESIDE;
+	if (affordable < TOKENS_BESIDE)
+		affordable = TOKENS_BESIDE;
+	return (int64_t)(wanted < affordable ? wanted : affordable);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counts and tells what users were refused because they had taken their share of a table. */
+#ifndef AGENT_QUOTAS_H
+#define AGENT_QUOTAS_H
+
+#include <stdint.h>
+
+#include <pyprofd/stops.h>
+
+struct context_table;
+struct file_table;
+struct row_store;
+
+/* All is borrowed. */
+struct quotas {
+	struct row_store *rows;
+	struct file_table *files;
+	struct context_table *contexts;
+};
+/* Sets the losses of these tables. */
+void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT]);
+/* Logs each user and table once. */
+void quotas_tell(const struct quotas *quotas);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/samples.h"
+
+#include <stdio.h>
+
+#include "agent/labels.h"
+#include "agent/naming.h"
+#include "agent/profiles.h"
+#include "agent/progress.h"
+#include "agent/switch_frames.h"
+#include "agent/tables.h"
+#include "agent/top.h"
+#include "agent/waits.h"
+#include "agent/who.h"
+#include "drain/dictionary.h"
+#include "symbolize/symbolizer.h"
+
+#define REASON_BYTES 128U
+
+static void summarize(struct summary *summary, struct process *process,
+		      const struct counted *counted)
+{
+	uint32_t stop = counted->key.flags >> PP_COUNT_STOP_SHIFT & 0xff;
+	uint32_t py_stop = counted->key.flags >> PP_COUNT_PY_STOP_SHIFT & 0xff;
+
+	if (counted->key.user_stack == PP_STACK_OTHERS && counted->key.kind == PP_KIND_CPU)
+		summary->coarse_cpu_ns += counted->count.weight;
+	if (counted->key.user_stack == PP_STACK_OTHERS && counted->key.kind == PP_KIND_WAIT)
+		summary->coarse_wait_ns += counted->count.weight;
+	if (counted->key.kind == PP_KIND_WAIT)
+		summary->wait_ns += counted->count.weight;
+	if (counted->key.kind != PP_KIND_CPU)
+		return;
+	summary->samples += counted->count.samples;
+	summary->cpu_ns += counted->count.weight;
+	if (process && !process->is_sampled) {
+		process->is_sampled = true;
+		summary->processes++;
+	}
+	if (stop < PP_STOP_COUNT)
+		summary->stop[stop] += counted->count.samples;
+	if (py_stop < PP_PY_STOP_COUNT && counted->key.flags & PP_COUNT_PYTHON)
+		summary->py_stop[py_stop] += counted->count.samples;
+}
+
+/* A sample without any frame: its stack did not reach the dictionary, or nothing could be walked.
+ * Fills one frame that names the reason. */
+static void explain(const struct samples *samples, const struct dict_stack *user,
+		    const struct pp_count_key *key, struct frame *ret_frame)
+{
+#define STOP_TEXT(id, name, text) text,
+	static const char *const reason[] = {PP_STOPS(STOP_TEXT)};
+	uint32_t stop = key->flags >> PP_COUNT_STOP_SHIFT & 0xff;
+	char text[REASON_BYTES] = "[stack lost: the ring was full]";
+
+	if (dictionary_was_refused(samples->dictionary,
+				   key->user_stack ? key->user_stack : key->kernel_stack))
+		snprintf(text, sizeof(text), "[stack left out: its process has too many]");
+	if (key->kind == PP_KIND_BLAME && !key->user_stack)
+		snprintf(text, sizeof(text), "[holder of the GIL not seen]");
+	else if (key->user_stack == PP_STACK_OTHERS)
+		snprintf(text, sizeof(text), "[other stacks]");
+	else if ((user || !key->user_stack) && stop < PP_STOP_COUNT)
+		snprintf(text, sizeof(text), "[%s]", reason[stop]);
+	*ret_frame = (struct frame){.kind = FRAME_MARKER};
+	(void)intern_string(samples->strings, text, &ret_frame->name);
+}
+
+/* The leaf says what the thread was busy with. */
+static enum ledger_part leaf_part(const struct profile_sample *sample)
+{
+	switch ((enum frame_kind)sample->frame[0].kind) {
+	case FRAME_KERNEL:
+		return LEDGER_KERNEL;
+	case FRAME_PYTHON:
+		return LEDGER_PYTHON;
+	default:
+		return LEDGER_NATIVE;
+	}
+}
+
+static int add_sample(const struct samples *samples, struct symbolizer *symbolizer,
+		      const struct counted *counted)
+{
+	const struct labels labels = {.strings = samples->strings,
+				      .thread_names = samples->thread_names};
+	const struct pp_count_key *key = &counted->key;
+	const struct dict_stack *user = dictionary_use_stack(samples->dictionary, key->user_stack);
+	const struct dict_kernel *kernel =
+		dictionary_use_kernel(samples->dictionary, key->kernel_stack);
+	struct profile_sample sample = {};
+	struct who who;
+	struct frame reason;
+	int err;
+
+	who_find(samples->processes, key->id, key->tid, &who);
+	err = symbolizer_stack(symbolizer, key->id, user, kernel, &sample.frame,
+			       &sample.frame_count);
+	if (err)
+		return err;
+	if (!sample.frame_count) {
+		explain(samples, user, key, &reason);
+		sample.frame = &reason;
+		sample.frame_count = 1;
+	}
+	if (key->kind == PP_KIND_WAIT)
+		switch_frames_drop(samples->strings, &sample);
+	err = labels_add(&labels, &sample, key, &who);
+	if (!err && key->kind == PP_KIND_CPU)
+		err = waits_add_sample(samples->waits, key->id, leaf_part(&sample),
+				       counted->count.weight);
+	if (err)
+		return err;
+	top_add(samples->top, key, &counted->count, &sample);
+	summarize(samples->summary, who.process, counted);
+	return profiles_add(samples->profiles, key, &counted->count, &sample);
+}
+
+int samples_add(const struct samples *samples, const struct counts *counts)
+{
+	OWNED(symbolizer) struct symbolizer *symbolizer = NULL;
+	const struct naming_options options = {.strings = samples->strings,
+					       .modules = samples->modules};
+	int err = naming_begin(samples->naming, &options, &symbolizer);
+
+	for (size_t i = 0; i < counts->count && !err; i++)
+		err = symbolizer_note_hash(symbolizer, counts->entry[i].key.user_stack);
+	if (!err)
+		err = symbolizer_resolve(symbolizer);
+	for (size_t i = 0; i < counts->count && !err; i++) {
+		err = add_sample(samples, symbolizer, &counts->entry[i]);
+		if (!err && i % NAMED_AT_ONCE == 0)
+			err = tables_relieve(samples->tables);
+	}
+	return err;
+}

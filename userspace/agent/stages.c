@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opens every stage in the order of the data, and gives each what it borrows. */
+#include "agent/stages.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/coverage.h"
+#include "agent/live.h"
+#include "agent/modules.h"
+#include "agent/naming.h"
+#include "agent/process_watch.h"
+#include "agent/scans.h"
+#include "agent/thread_names.h"
+#include "agent/timeline.h"
+#include "agent/top.h"
+#include "agent/waits.h"
+#include "agent/walk_budgets.h"
+#include "attach/cpu_events.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "discover/cpus.h"
+#include "discover/sideband.h"
+#include "drain/ring.h"
+#include "finish/unwind_python.h"
+#include "options/host_check.h"
+#include "options/options.h"
+#include "unwind/row_store.h"
+
+/* ---- what the ring of stacks brings ---- */
+
+static void on_stack(void *context, const struct decoded_stack *stack)
+{
+	struct agent *agent = context;
+
+	(void)dictionary_add_stack(agent->dictionary, stack);
+	if (stack->record->python_count)
+		thread_names_want(agent->thread_names, stack->record->id);
+}
+
+static void on_kernel(void *context, const struct decoded_kernel *kernel)
+{
+	struct agent *agent = context;
+
+	(void)dictionary_add_kernel(agent->dictionary, kernel);
+}
+
+static void on_code(void *context, const struct pp_code_record *record)
+{
+	struct agent *agent = context;
+	const struct python_info *info = context_table_python_info(agent->contexts, record->python);
+	struct python_code *code;
+	uint32_t index;
+
+	if (info &&
+	    !python_code_from_record(record, &info->bpf, (pid_t)record->process.tgid, &code))
+		(void)dictionary_add_code(agent->dictionary, record->process, code, &index);
+}
+
+static void on_incomplete(void *context, const struct decoded_incomplete *incomplete)
+{
+	struct agent *agent = context;
+
+	incomplete_counts_on_record(&agent->incomplete, incomplete);
+}
+
+static int read_raw_code(void *context, struct pp_process_id id, uint8_t python, uint64_t address,
+			 struct python_code **ret_code)
+{
+	struct agent *agent = context;
+	const struct python_info *info = context_table_python_info(agent->contexts, python);
+	struct process *process = process_table_find(agent->processes, id);
+	struct process_python *where = process ? context_table_python(process) : NULL;
+
+	if (!info || !where)
+		return -ESRCH;
+	return python_code_read((pid_t)id.tgid, &info->bpf, where->bias, address, ret_code);
+}
+
+/* ---- what finish/ asks for ---- */
+
+static struct process *find_process(void *context, struct pp_process_id id)
+{
+	struct agent *agent = context;
+
+	return process_watch_find(agent->watch, id);
+}
+
+static int follow_processes(void *context)
+{
+	struct agent *agent = context;
+
+	return process_watch_take_in(agent->watch);
+}
+
+static void want_names(void *context, struct pp_process_id id)
+{
+	struct agent *agent = context;
+
+	thread_names_want(agent->thread_names, id);
+}
+
+static void prepare_finisher(struct agent *agent)
+{
+	agent->finisher = (struct finisher){
+		.files = agent->files,
+		.contexts = agent->contexts,
+		.kernel = agent->kernel,
+		.dictionary = agent->dictionary,
+		.processes = agent->processes,
+		.python = agent->unwind_python,
+		.raw = agent->options->raw,
+		.no_kernel = agent->options->no_kernel,
+		.is_filtered = agent->is_filtered,
+		.context = agent,
+		.find_process = find_process,
+		.follow_processes = follow_processes,
+		.want_names = want_names,
+	};
+	agent->incomplete = (struct incomplete_counts){.finisher = &agent->finisher,
+						       .counts = &agent->tables.counts};
+}
+
+/* ---- opening ---- */
+
+static int fill_filter(struct agent *agent)
+{
+	const struct options *options = agent->options;
+	struct target_filter *filter = &agent->filter;
+	int err = 0;
+
+	for (size_t i = 0; i < options->pid_count && !err; i++)
+		err = target_add_pid(filter, (uint32_t)options->pid[i]);
+	for (size_t i = 0; i < options->uid_count && !err; i++)
+		err = target_add_uid(filter, options->uid[i]);
+	if (!err && options->comm)
+		err = target_set_comm(filter, options->comm);
+	if (!err && options->cgroup)
+		err = target_set_cgroup(filter, options->cgroup);
+	agent->is_filtered = options->pid_count || options->uid_count || options->comm ||
+			     options->cgroup || options->command;
+	return err ? log_error_errno(err, "cannot use the filters") : 0;
+}
+
+/* Counts nothing yet. */
+static uint32_t config_flags(const struct agent *agent, bool waits)
+{
+	const struct options *options = agent->options;
+
+	return (agent->is_filtered ? PP_CONFIG_FILTER : 0) |
+	       (options->comm ? PP_CONFIG_BY_NAME : 0) |
+	       (options->no_kernel ? PP_CONFIG_NO_KERNEL : 0) |
+	       (options->events & PP_CAPTURE_GIL || options->timeline ? PP_CONFIG_BLAME : 0) |
+	       /* A PMU's interrupt may hit a switch; a timer's cannot. */
+	       (waits && options->clock == OPTIONS_CLOCK_CPU ? PP_CONFIG_SEE_RUNNING : 0) |
+	       (options->clock == OPTIONS_CLOCK_CYCLES ? PP_CONFIG_NMI : 0) | PP_CONFIG_PAUSED;
+}
+
+static void configure_kernel(const struct agent *agent, bool waits)
+{
+	const struct walk_budgets budgets = walk_budgets_of(agent->options);
+	volatile struct pp_config *config = kernel_side_config(agent->kernel);
+
+	config->flags = config_flags(agent, waits);
+	/* Without waits the switches serve the timeline alone: nothing is summed up. */
+	config->wait_min_ns = waits ? agent->options->offcpu_min_ns : UINT64_MAX;
+	config->sample_budget_ns = budgets.sample_ns;
+	config->switch_budget_ns = budgets.switch_ns;
+}
+
+static int open_kernel(struct agent *agent)
+{
+	bool waits = agent->options->events & PP_CAPTURES_OF_WAITS;
+	struct kernel_side_options options = {
+		.hz = agent->options->hz,
+		.interval_ns = agent->options->interval_ns,
+		.budget_bytes = agent->options->budget_bytes,
+		.waits = waits || agent->options->timeline,
+		.timeline = agent->options->timeline,
+		.wakers = agent->options->wakers,
+	};
+	CLEANUP(cpu_list_release) struct cpu_list online = {};
+	char why[512] = "";
+	int err = cpus_possible_count(&options.cpu_count);
+
+	if (!err)
+		err = cpus_online(&online);
+	if (err)
+		return log_error_errno(err, "cannot read the list of CPUs");
+	options.online_count = agent->online_cpus = (uint32_t)online.count;
+	err = kernel_side_open(&options, why, sizeof(why), &agent->kernel);
+	if (err) {
+		log_error("%s", why[0] ? why : strerror(-err));
+		return err;
+	}
+	err = kernel_side_follow_cpus(agent->kernel, online.cpu, online.count);
+	if (err)
+		return log_error_errno(err, "cannot allocate memory for the walks of each CPU");
+	configure_kernel(agent, waits);
+	agent->tables.kernel = agent->kernel;
+	agent->tables.has_wakers = agent->options->wakers;
+	return 0;
+}
+
+static int open_dictionary(struct agent *agent)
+{
+	const struct dictionary_limits limits = {.budget_bytes = agent->options->budget_bytes,
+						 .cpus = agent->online_cpus};
+	int err = dictionary_new(dictionary_limit(&limits,
+						  process_table_live_count(agent->processes)),
+				 &agent->dictionary);
+
+	if (err)
+		return err;
+	agent->epochs = (struct epochs){.kernel = agent->kernel,
+					.dictionary = agent->dictionary,
+					.files = agent->files,
+					.contexts = agent->contexts,
+					.processes = agent->processes,
+					.limits = limits};
+	epochs_start(&agent->epochs);
+	dictionary_set_reader(agent->dictionary, read_raw_code, agent);
+	return 0;
+}
+
+static int open_names(struct agent *agent)
+{
+	const struct options *options = agent->options;
+	const struct naming_sources sources = {.dictionary = agent->dictionary,
+					       .files = agent->files,
+					       .contexts = agent->contexts,
+					       .processes = agent->processes,
+					       .raw = options->raw,
+					       .no_native = options->no_native,
+					       .no_kernel = options->no_kernel};
+	int err = thread_names_new(agent->processes, &agent->thread_names);
+
+	if (!err)
+		err = modules_new(agent->files, &agent->profiles, &agent->modules);
+	return err ? err : naming_new(&sources, &agent->naming);
+}
+
+static int open_tables(struct agent *agent)
+{
+	int err = row_store_new(kernel_side_row_memory(agent->kernel), &agent->rows);
+
+	if (!err)
+		err = file_table_new(agent->rows, &agent->files);
+	if (!err)
+		err = context_table_new(agent->kernel, agent->files, &agent->contexts);
+	if (!err)
+		err = process_table_new(&agent->processes);
+	if (!err)
+		err = open_dictionary(agent);
+	if (!err)
+		err = unwind_python_new(agent->dictionary, &agent->unwind_python);
+	if (!err)
+		err = open_names(agent);
+	if (err)
+		return log_error_errno(err, "cannot create the tables");
+	prepare_finisher(agent);
+	return 0;
+}
+
+static void on_match(void *context)
+{
+	struct agent *agent = context;
+
+	scans_want(agent->scans);
+}
+
+static int open_watch(struct agent *agent)
+{
+	struct process_watch_sources sources = {.options = agent->options,
+						.kernel = agent->kernel,
+						.contexts = agent->contexts,
+						.processes = agent->processes,
+						.filter =
+							agent->is_filtered ? &agent->filter : NULL,
+						.online_cpus = agent->online_cpus,
+						.on_match = on_match,
+						.context = agent};
+	char why[HOST_WHY_BYTES];
+	int err = sideband_open(NULL, &agent->sideband);
+
+	if (err) {
+		host_explain_perf(&host_paths_real, err, why, sizeof(why));
+		log_error("%s", why);
+		return err;
+	}
+	sources.sideband = agent->sideband;
+	err = process_watch_new(&sources, &agent->watch);
+	return err ? log_error_errno(err, "cannot read the events ring") : 0;
+}
+
+static void on_ledger_line(void *context, const struct ledger_line *line, const char *comm)
+{
+	const struct agent *agent = context;
+
+	top_add_ledger(live_top(agent->live), line, comm);
+}
+
+static int open_waits(struct agent *agent)
+{
+	const struct waits_sources sources = {.kernel = agent->kernel,
+					      .processes = agent->processes,
+					      .summary = &agent->summary,
+					      .is_filtered = agent->is_filtered,
+					      .has_short_waits = !agent->options->offcpu_min_ns,
+					      .on_line = on_ledger_line,
+					      .context = agent};
+	int err;
+
+	if (!(agent->options->events & PP_CAPTURES_OF_WAITS))
+		return 0;
+	err = waits_new(&sources, &agent->waits);
+	return err ? err : scans_new(&agent->finisher, agent->options->interval_ns, &agent->scans);
+}
+
+static int open_stacks_ring(struct agent *agent)
+{
+	const struct drain_handlers handlers = {.context = agent,
+						.stack = on_stack,
+						.kernel = on_kernel,
+						.code = on_code,
+						.incomplete = on_incomplete};
+	int err = ring_new(kernel_side_stacks_ring(agent->kernel), RING_STACKS, &handlers,
+			   &agent->stacks_ring);
+
+	return err ? log_error_errno(err, "cannot read the ring of stacks") : 0;
+}
+
+static int open_timeline(struct agent *agent)
+{
+	const struct timeline_sources sources = {.options = agent->options,
+						 .kernel = agent->kernel,
+						 .watch = agent->watch,
+						 .processes = agent->processes,
+						 .thread_names = agent->thread_names,
+						 .stacks_ring = agent->stacks_ring,
+						 .dictionary = agent->dictionary,
+						 .naming = agent->naming};
+
+	return timeline_open(&sources, &agent->timeline);
+}
+
+static int open_live(struct agent *agent)
+{
+	agent->dumps = (struct dump_sources){.finisher = &agent->finisher,
+					     .naming = agent->naming,
+					     .thread_names = agent->thread_names};
+	return live_open(agent->options, agent->processes, &agent->dumps, &agent->live);
+}
+
+static void prepare_window(struct agent *agent)
+{
+	agent->samples = (struct samples){.dictionary = agent->dictionary,
+					  .processes = agent->processes,
+					  .thread_names = agent->thread_names,
+					  .naming = agent->naming,
+					  .modules = agent->modules,
+					  .tables = &agent->tables,
+					  .profiles = &agent->profiles,
+					  .top = live_top(agent->live),
+					  .waits = agent->waits,
+					  .summary = &agent->summary};
+	agent->facts = (struct window_facts){
+		.kernel = agent->kernel,
+		.dictionary = agent->dictionary,
+		.naming = agent->naming,
+		.quotas = {.rows = agent->rows, .files = agent->files, .contexts = agent->contexts},
+		.tables = &agent->tables,
+		.waits = agent->waits,
+		.scans = agent->scans,
+		.parser = agent->parser,
+		.summary = &agent->summary,
+		.is_cycles = agent->options->clock == OPTIONS_CLOCK_CYCLES};
+	agent->window = (struct window){.options = agent->options,
+					.samples = &agent->samples,
+					.stacks_ring = agent->stacks_ring,
+					.watch = agent->watch,
+					.scans = agent->scans,
+					.epochs = &agent->epochs,
+					.live = agent->live,
+					.facts = &agent->facts,
+					.output = agent->output,
+					.files = agent->files,
+					.contexts = agent->contexts};
+}
+
+int stages_open(struct agent *agent)
+{
+	int err = output_open(agent->options, &agent->output);
+
+	if (!err)
+		err = fill_filter(agent);
+	if (!err)
+		err = open_kernel(agent);
+	if (!err)
+		err = open_tables(agent);
+	if (!err)
+		err = open_watch(agent);
+	if (!err)
+		err = open_waits(agent);
+	if (!err)
+		err = open_stacks_ring(agent);
+	if (!err)
+		err = open_timeline(agent);
+	if (!err)
+		err = open_live(agent);
+	if (!err)
+		prepare_window(agent);
+	return err;
+}
+
+int stages_open_sampling(struct agent *agent)
+{
+	const struct options *options = agent->options;
+	int err = cpu_events_new(kernel_side_sample_program(agent->kernel), options->hz,
+				 options->clock == OPTIONS_CLOCK_CYCLES, &agent->cpu_events);
+
+	if (err == -ENOENT || err == -EOPNOTSUPP)
+		log_error(
+			"this machine has no hardware counter for --clock cycles; use --clock cpu");
+	else if (err)
+		log_error_errno(err, "cannot open the sampling events");
+	else
+		kernel_side_config(agent->kernel)->sample_period_ns =
+			(uint32_t)cpu_events_period_ns(agent->cpu_events);
+	return err;
+}
+
+int stages_start_window(struct agent *agent)
+{
+	int err = 0;
+
+	agent->started_ns = agent->facts.started_ns = mono_ns();
+	window_facts_start(&agent->facts, &agent->window.facts_told);
+	/* The ledger knows the CPU time of chosen processes exactly. */
+	if (!agent->is_filtered || !agent->waits)
+		err = coverage_new(agent->is_filtered ? agent->processes : NULL, &agent->coverage);
+	agent->window.coverage = agent->coverage;
+	return err ? err : window_open(&agent->window, agent->started_ns);
+}
+
+int64_t stages_miss_tokens(const struct agent *agent, uint64_t tick_ns)
+{
+	uint64_t samples_per_s = (uint64_t)agent->options->hz * cpu_events_count(agent->cpu_events);
+
+	return incomplete_counts_tokens(&agent->incomplete, samples_per_s, tick_ns);
+}
+
+void stages_release(struct agent *agent)
+{
+	live_free(agent->live);
+	cpu_events_free(agent->cpu_events);
+	window_release(&agent->window);
+	scans_free(agent->scans);
+	waits_free(agent->waits);
+	timeline_free(agent->timeline);
+	output_free(agent->output);
+	ring_free(agent->stacks_ring);
+	naming_free(agent->naming);
+	modules_free(agent->modules);
+	thread_names_free(agent->thread_names);
+	tables_release(&agent->tables);
+	unwind_python_free(agent->unwind_python);
+	coverage_free(agent->coverage);
+	dictionary_free(agent->dictionary);
+	sideband_free(agent->sideband);
+	process_watch_free(agent->watch);
+	process_table_free(agent->processes);
+	context_table_free(agent->contexts);
+	file_table_free(agent->files);
+	row_store_free(agent->rows);
+	kernel_side_free(agent->kernel);
+	target_filter_release(&agent->filter);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* All stages of the agent, and how they are wired: who borrows what.  Only agent.c, stages.c and
+ * loop.c use this struct; every other file of this directory gets what it needs by a struct of its
+ * own.
+ *
+ *   process_watch.c  processes start, change, end    who.c       the process of a counter
+ *   incomplete_counts.c    samples that finish/ completes  tables.c    swaps the kernel's tables
+ *   window.c         collects what was counted       epochs.c    when stacks are sent again
+ *   waits.c          slots of threads, the ledger    scans.c    threads asleep since the start
+ *   samples.c        counters -> samples             wakers.c    who ended waits
+ *   naming.c         names for symbolize/            modules.c   modules of the profiles
+ *   labels.c         labels of a sample              thread_names.c, switch_frames.c
+ *   profiles.c       kinds of profiles               output.c    profile -> disk
+ *   window_facts.c   how a profile was taken         coverage.c  the scheduler's CPU time
+ *   timeline.c       records -> a trace file         stack_texts.c  its stacks as text
+ *   live.c           clients of the live socket      dump.c      all stacks of this moment
+ *   top.c            clients that get every window   progress.c  what the terminal shows */
+#ifndef AGENT_STAGES_H
+#define AGENT_STAGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/dump.h"
+#include "agent/epochs.h"
+#include "agent/incomplete_counts.h"
+#include "agent/profiles.h"
+#include "agent/tables.h"
+#include "agent/window.h"
+#include "agent/window_facts.h"
+#include "discover/target.h"
+#include "finish/finisher.h"
+
+struct agent {
+	const struct options *options;
+	bool is_filtered;     /* only some processes are profiled */
+	uint32_t online_cpus; /* at the start */
+
+	/* What is known of the machine and its processes. */
+	struct kernel_side *kernel;
+	struct row_store *rows;
+	struct file_table *files;
+	struct context_table *contexts;
+	struct process_table *processes;
+	struct target_filter filter;
+	struct sideband *sideband;
+	struct process_watch *watch;
+
+	struct parser *parser; /* borrowed; reads other processes' memory. NULL: nobody else does */
+
+	/* What samples bring. */
+	struct cpu_events *cpu_events;
+	struct ring *stacks_ring;
+	struct dictionary *dictionary;
+	struct epochs epochs;
+	struct unwind_python *unwind_python;
+	struct finisher finisher;
+	struct incomplete_counts incomplete;
+	struct thread_names *thread_names;
+	struct waits *waits;   /* NULL: waits are not captured */
+	struct scans *scans;   /* NULL: as well */
+
+	/* What becomes of it. */
+	uint64_t started_ns; /* CLOCK_MONOTONIC, first sample possible; 0: none yet */
+	struct tables tables;
+	struct naming *naming;
+	struct modules *modules;
+	struct profiles profiles; /* closed between the windows of a store */
+	struct samples samples;
+	struct coverage *coverage; /* NULL: no sample yet, or the ledger is used */
+	struct window_facts facts;
+	struct window window;
+	struct output *output;
+	struct timeline *timeline; /* NULL: none is written */
+	struct dump_sources dumps;
+	struct live *live; /* NULL: there is no socket */
+
+	struct summary summary;
+	struct progress progress;
+	bool is_ending;
+};
+
+/* Opens all stages but sampling, and prints a line when one fails.  Returns 0 or -errno;
+ * stages_release() either way. */
+int stages_open(struct agent *agent);
+int stages_open_sampling(struct agent *agent);
+/* Begins the first window: samples count from now on.  Returns 0 or -errno. */
+int stages_start_window(struct agent *agent);
+/* Returns how many incomplete stacks may come in a tick. */
+int64_t stages_miss_tokens(const struct agent *agent, uint64_t tick_ns);
+void stages_release(struct agent *agent);
+
+#endif

@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "attach/context_table.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "attach/python_slots.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "discover/process_user.h"
+#include "python/python_process.h"
+
+/* Consecutive chunks in map_sets[]. */
+struct map_set {
+	uint32_t first, count;
+	uint32_t references;
+};
+
+/* Chunks that a walk may still read. */
+struct retired_run {
+	uint32_t first, count;
+	uint32_t ticks;
+};
+
+/* process->tables */
+struct process_tables {
+	struct map_set *set; /* NULL: none */
+	struct pp_process_context context;
+	struct process_python python;
+	uint32_t *file; /* ids that this process refers to; owned */
+	size_t file_count;
+};
+
+struct context_table {
+	struct kernel_side *side;
+	struct file_table *files;
+	struct pp_map_chunk *chunk;
+	uint32_t chunk_count, cursor;
+	uint8_t *taken; /* one byte a chunk */
+	struct retired_run *retired;
+	size_t retired_count, retired_capacity;
+	struct python_slots pythons;
+	uint32_t next_code_space, next_map_version;
+	struct context_table_stats stats;
+};
+
+int context_table_new(struct kernel_side *side, struct file_table *files,
+		      struct context_table **ret_table)
+{
+	OWNED(context_table) struct context_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	table->side = side;
+	table->files = files;
+	table->chunk = kernel_side_map_chunks(side, &table->chunk_count);
+	table->stats.chunks_total = table->chunk_count;
+	python_slots_init(&table->pythons);
+	table->taken = calloc(table->chunk_count, 1);
+	if (!table->taken)
+		return -ENOMEM;
+	*ret_table = TAKE(table);
+	return 0;
+}
+
+void context_table_free(struct context_table *table)
+{
+	if (!table)
+		return;
+	python_slots_release(&table->pythons);
+	free(table->taken);
+	free(table->retired);
+	free(table);
+}
+
+/* ---- chunks ---- */
+
+static int run_take(struct context_table *table, uint32_t count, uint32_t *ret_first)
+{
+	uint32_t length = 0;
+
+	for (uint32_t step = 0; step < table->chunk_count + count; step++) {
+		uint32_t at = (table->cursor + step) % table->chunk_count;
+
+		if (at == 0)
+			length = 0; /* consecutive chunks do not wrap */
+		length = table->taken[at] ? 0 : length + 1;
+		if (length < count)
+			continue;
+		*ret_first = at + 1 - count;
+		memset(table->taken + *ret_first, 1, count);
+		table->cursor = at + 1;
+		table->stats.chunks_used += count;
+		return 0;
+	}
+	table->stats.sets_refused++;
+	return -ENOSPC;
+}
+
+static void run_retire(struct context_table *table, const struct map_set *set)
+{
+	if (ARRAY_RESERVE(table->retired, table->retired_count, table->retired_capacity))
+		return; /* the chunks stay taken: safe, and counted as used */
+	table->retired[table->retired_count++] =
+		(struct retired_run){.first = set->first, .count = set->count};
+}
+
+void context_table_tick(struct context_table *table)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->retired_count; i++) {
+		struct retired_run run = table->retired[i];
+
+		if (run.ticks++ < 1) {
+			table->retired[kept++] = run;
+			continue;
+		}
+		memset(table->taken + run.first, 0, run.count);
+		table->stats.chunks_used -= run.count;
+	}
+	table->retired_count = kept;
+}
+
+static void set_unref(struct context_table *table, struct map_set *set)
+{
+	if (!set || --set->references)
+		return;
+	run_retire(table, set);
+	free(set);
+}
+
+/* ---- ranges of one process ---- */
+
+struct range_list {
+	uint64_t *start;
+	struct pp_range *range;
+	size_t count;
+};
+
+static void range_list_release(struct range_list *list)
+{
+	free(list->start);
+	free(list->range);
+}
+
+static void range_add(struct range_list *list, uint64_t start, struct pp_range range)
+{
+	list->start[list->count] = start;
+	list->range[list->count++] = range;
+}
+
+/* Returns whether a mapping continues the last range: as the same file at the next offset, or as
+ * anonymous memory. */
+static bool continues(const struct range_list *list, uint64_t end, const struct mapping *mapping,
+		      const struct pp_range *range)
+{
+	const struct pp_range *last = list->count ? &list->range[list->count - 1] : NULL;
+
+	return last && end == mapping->start && last->file == range->file &&
+	       last->bias == range->bias && last->page0 == range->page0;
+}
+
+static int list_ranges(struct context_table *table, struct process *process,
+		       struct range_list *list)
+{
+	uint64_t end = 0;
+
+	list->start = malloc((process->mapping_count * 2 + 2) * sizeof(*list->start));
+	list->range = malloc((process->mapping_count * 2 + 2) * sizeof(*list->range));
+	if (!list->start || !list->range)
+		return -ENOMEM;
+	range_add(list, 0, (struct pp_range){.file = PP_FILE_NONE});
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		struct mapping *mapping = &process->mapping[i];
+		struct file *file = file_table_find(table->files, mapping->file);
+		struct pp_range range = {.file = mapping->file,
+					 .page0 = file ? file->page0 : 0,
+					 .bias = mapping->bias};
+
+		/* A file without pages (not ELF, or no room) counts as code without rows. */
+		if (!file || !file->has_pages)
+			range = (struct pp_range){.file = PP_FILE_ANONYMOUS};
+		if (continues(list, end, mapping, &range)) {
+			end = mapping->end;
+			continue;
+		}
+		if (i && end < mapping->start)
+			range_add(list, end, (struct pp_range){.file = PP_FILE_NONE});
+		range_add(list, mapping->start, range);
+		end = mapping->end;
+	}
+	range_add(list, end ? end : 1, (struct pp_range){.file = PP_FILE_NONE});
+	return 0;
+}
+
+static int write_set(struct context_table *table, const struct range_list *list,
+		     struct map_set **ret_set)
+{
+	size_t ranges = list->count;
+	uint32_t chunks;
+	OWNED_MEM struct map_set *set = calloc(1, sizeof(*set));
+	int err;
+
+	if (!set)
+		return -ENOMEM;
+	if (ranges > (size_t)PP_MAP_CHUNK_RANGES * PP_MAX_MAP_CHUNKS)
+		ranges = (size_t)PP_MAP_CHUNK_RANGES * PP_MAX_MAP_CHUNKS;
+	chunks = (uint32_t)((ranges + PP_MAP_CHUNK_RANGES - 1) / PP_MAP_CHUNK_RANGES);
+	err = run_take(table, chunks, &set->first);
+	if (err)
+		return err;
+	set->count = chunks;
+	set->references = 1;
+	for (size_t i = 0; i < (size_t)chunks * PP_MAP_CHUNK_RANGES; i++) {
+		struct pp_map_chunk *chunk = &table->chunk[set->first + i / PP_MAP_CHUNK_RANGES];
+		size_t at = i % PP_MAP_CHUNK_RANGES;
+
+		chunk->start[at] = i < ranges ? list->start[i] : UINT64_MAX;
+		/* When ranges were cut off, the last one that is left becomes a gap, because it
+		 * would cover them. */
+		chunk->range[at] = i < ranges && (i + 1 < ranges || ranges == list->count)
+					   ? list->range[i]
+					   : (struct pp_range){};
+	}
+	*ret_set = TAKE(set);
+	return 0;
+}
+
+/* ---- the interpreter ---- */
+
+static void refuse_python(struct context_table *table, struct file *file)
+{
+	/* Counted once a file: a process may be published often. */
+	if (!file->python_reason)
+		table->stats.pythons_refused++;
+	file->python_reason = "its user's programs, or all together, have more interpreter files "
+			      "than the table holds";
+}
+
+static int python_slot(struct context_table *table, const struct process *process,
+		       struct file *file)
+{
+	static const struct pp_resync unknown;
+	uint32_t index;
+	int err;
+
+	if (file->python_index)
+		return 0;
+	err = python_slots_take(&table->pythons, process_user(process), file, &index);
+	if (err) {
+		refuse_python(table, file);
+		return err;
+	}
+	file->python->bpf.file = file->id;
+	err = kernel_side_set_python(table->side, index, &file->python->bpf);
+	/* What was learnt of the interpreter that had the number before. */
+	if (!err)
+		err = kernel_side_set_resync(table->side, index, &unknown);
+	if (err) {
+		python_slots_give(&table->pythons, index);
+		return err;
+	}
+	file->python_index = index + 1;
+	file->python_reason = NULL;
+	return 0;
+}
+
+void context_table_tidy(struct context_table *table, uint64_t before_ns)
+{
+	python_slots_tidy(&table->pythons, before_ns);
+}
+
+void context_table_end_epoch(struct context_table *table)
+{
+	python_slots_end_epoch(&table->pythons);
+}
+
+struct user_quota *context_table_python_quota(struct context_table *table)
+{
+	return &table->pythons.quota;
+}
+
+struct file *context_table_interpreter(const struct context_table *table, uint32_t python)
+{
+	return python && python <= PYTHON_SLOTS ? table->pythons.slot[python - 1].file : NULL;
+}
+
+const struct python_info *context_table_python_info(const struct context_table *table,
+						    uint32_t python)
+{
+	const struct file *file = context_table_interpreter(table, python);
+
+	return file ? file->python : NULL;
+}
+
+/* The file of a process' interpreter is not forgotten before the process. */
+static void set_interpreter(struct process_python *python, struct file *file)
+{
+	if (file)
+		file->interpreted++;
+	if (python->file)
+		python->file->interpreted--;
+	python->file = file;
+}
+
+/* Finds the first mapped file that is an interpreter we can read. */
+static void find_python(struct context_table *table, struct process *process,
+			struct process_tables *tables)
+{
+	struct process_python *python = &tables->python, before = *python;
+
+	*python = (struct process_python){.is_refused = before.is_refused};
+	if (before.file)
+		before.file->interpreted--;
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const struct mapping *mapping = &process->mapping[i];
+		struct file *file = file_table_find(table->files, mapping->file);
+
+		if (!file)
+			continue;
+		python->is_musl |= file->is_musl;
+		if (file->python && !python->file && !python_slot(table, process, file)) {
+			set_interpreter(python, file);
+			python->bias = mapping->bias;
+			python->reason = NULL;
+		} else if (!python->file && file->python_reason) {
+			python->reason = file->python_reason;
+		}
+	}
+	/* Earlier findings hold only for the same interpreter: another may be loaded later. */
+	if (python->is_refused || (python->file && python->file == before.file))
+		python->reason = before.reason;
+	if (python->is_refused ||
+	    (python->file == before.file && python->reason == before.reason)) {
+		python->is_checked = before.is_checked;
+		python->failed_tests = before.failed_tests;
+	}
+}
+
+static void fill_python(struct context_table *table, struct process *process,
+			struct process_tables *tables)
+{
+	struct process_python *python = &tables->python;
+	struct pp_process_context *context = &tables->context;
+
+	find_python(table, process, tables);
+	context->python = 0;
+	if (!python->file || python->is_refused)
+		return;
+	context->python = python->file->python_index;
+	context->python_bias = python->bias;
+	/* Before the loader has relocated the process only plain sources are known; when the
+	 * self-test is retried, it publishes again. */
+	if (python_process_tls_read(python->file->python, (pid_t)process->id.tgid, python->bias,
+				    python->is_musl, context->tls))
+		python_process_tls(python->file->python, python->bias, python->is_musl,
+				   context->tls);
+	if (!context->code_space)
+		context->code_space = ++table->next_code_space;
+}
+
+/* ---- processes ---- */
+
+static struct process_tables *tables_of(const struct process *process)
+{
+	return process->tables;
+}
+
+static int tables_get(struct process *process, struct process_tables **ret_tables)
+{
+	if (!process->tables)
+		process->tables = calloc(1, sizeof(struct process_tables));
+	*ret_tables = process->tables;
+	return process->tables ? 0 : -ENOMEM;
+}
+
+/* A forked child may outlive all that looked the file up. */
+static void refer_files(struct context_table *table, const struct process_tables *tables,
+			uint32_t tgid)
+{
+	for (size_t i = 0; i < tables->file_count; i++) {
+		struct file *file = file_table_find(table->files, tables->file[i]);
+
+		if (!file)
+			continue;
+		file->references++;
+		file->last_place.tgid = tgid;
+	}
+}
+
+static void release_files(struct context_table *table, const struct process_tables *tables)
+{
+	const uint64_t now_ns = mono_ns();
+
+	for (size_t i = 0; i < tables->file_count; i++) {
+		struct file *file = file_table_find(table->files, tables->file[i]);
+
+		if (file && !--file->references)
+			file->unused_since_ns = now_ns;
+	}
+}
+
+/* Takes the new references before it drops the old ones, so that a file in both never falls to
+ * 0. */
+static int take_file_references(struct context_table *table, const struct process *process,
+				struct process_tables *tables)
+{
+	struct process_tables old = {.file = tables->file, .file_count = tables->file_count};
+	uint32_t *file = malloc((process->mapping_count + 1) * sizeof(*file));
+
+	if (!file)
+		return -ENOMEM;
+	tables->file = file;
+	tables->file_count = 0;
+	for (size_t i = 0; i < process->mapping_count; i++)
+		if (process->mapping[i].file >= PP_FILE_FIRST)
+			tables->file[tables->file_count++] = process->mapping[i].file;
+	refer_files(table, tables, process->id.tgid);
+	release_files(table, &old);
+	free(old.file);
+	return 0;
+}
+
+int context_table_find_files(struct context_table *table, struct process *process,
+			     const struct slice *slice)
+{
+	bool has_found = false;
+
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		struct mapping *mapping = &process->mapping[i];
+		struct file *file;
+		int err;
+
+		if (mapping->file != PP_FILE_NONE &&
+		    (mapping->file < PP_FILE_FIRST || file_table_find(table->files, mapping->file)))
+			continue;
+		if (has_found && slice_is_over(slice))
+			return -EAGAIN;
+		err = file_table_get(table->files, process, mapping, &file);
+		if (err)
+			return err;
+		has_found = true;
+		mapping->file = file ? file->id : PP_FILE_ANONYMOUS;
+		mapping->bias = file ? file_bias(file, mapping) : 0;
+	}
+	return 0;
+}
+
+int context_table_publish(struct context_table *table, struct process *process, uint16_t flags)
+{
+	CLEANUP(range_list_release) struct range_list list = {};
+	struct process_tables *tables;
+	struct map_set *set = NULL;
+	int err = tables_get(process, &tables), full;
+
+	if (err)
+		return err;
+	err = context_table_find_files(table, process, NULL);
+	if (err)
+		return err;
+	err = take_file_references(table, process, tables);
+	if (err)
+		return err;
+	err = list_ranges(table, process, &list);
+	if (err)
+		return err;
+	full = write_set(table, &list, &set);
+	fill_python(table, process, tables);
+	tables->context.map_set = set ? set->first + 1 : 0;
+	tables->context.map_chunks = set ? (uint16_t)set->count : 0;
+	if (!++table->next_map_version)
+		table->next_map_version = 1;
+	tables->context.map_version = table->next_map_version;
+	tables->context.flags = flags;
+	err = kernel_side_set_context(table->side, process->id, &tables->context);
+	set_unref(table, tables->set);
+	tables->set = set;
+	process->mappings_changed = full != 0; /* no room: retried later */
+	return full ? full : err;
+}
+
+int context_table_fork(struct context_table *table, const struct process *parent,
+		       struct process *child)
+{
+	const struct process_tables *from = tables_of(parent);
+	struct process_tables *to;
+	int err;
+
+	if (!from || child->tables)
+		return 0;
+	err = tables_get(child, &to);
+	if (err)
+		return err;
+	to->context = from->context;
+	to->python = from->python;
+	if (to->python.file)
+		to->python.file->interpreted++;
+	to->set = from->set;
+	if (to->set)
+		to->set->references++;
+	err = take_file_references(table, child, to);
+	if (err)
+		return err;
+	/* Parent and child share the array of mappings until one of them changes it: nothing to
+	 * publish. */
+	child->mappings_changed =
+		parent->mappings_changed || child->mapping != parent->mapping || !to->set;
+	/* The kernel side copied the process context at fork; the parent's may have changed
+	 * since. */
+	return kernel_side_set_context(table->side, child->id, &to->context);
+}
+
+void context_table_retire(struct context_table *table, struct process *process)
+{
+	struct process_tables *tables = tables_of(process);
+
+	if (!tables)
+		return;
+	kernel_side_delete_context(table->side, process->id);
+	release_files(table, tables);
+	set_unref(table, tables->set);
+	free(tables->file);
+	tables->set = NULL;
+	tables->file = NULL;
+	tables->file_count = 0;
+}
+
+void context_table_release(struct context_table *table, struct process *process)
+{
+	struct process_tables *tables = tables_of(process);
+
+	context_table_retire(table, process);
+	if (tables)
+		set_interpreter(&tables->python, NULL);
+	free(process->tables);
+	process->tables = NULL;
+}
+
+struct process_python *context_table_python(struct process *process)
+{
+	struct process_tables *tables = tables_of(process);
+
+	return tables ? &tables->python : NULL;
+}
+
+uint16_t context_table_flags(const struct process *process)
+{
+	const struct process_tables *tables = tables_of(process);
+
+	return tables ? tables->context.flags : 0;
+}
+
+void context_table_get_stats(const struct context_table *table,
+			     struct context_table_stats *ret_stats)
+{
+	*ret_stats = table->stats;
+}
+
+int process_find_mapping(const struct process *process, uint64_t address,
+			 const struct mapping **ret_mapping)
+{
+	size_t low = 0, high = process->mapping_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (process->mapping[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || address >= process->mapping[low - 1].end)
+		return -ENOENT;
+	*ret_mapping = &process->mapping[low - 1];
+	return 0;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/user_quota.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#ifndef HASH_NONFATAL_OOM
+#define HASH_NONFATAL_OOM 1
+#endif
+#include <uthash.h>
+
+struct user_holding {
+	uint32_t uid;
+	bool is_refused; /* something, at least once */
+	bool is_told;
+	uint64_t amount;
+	UT_hash_handle hh;
+};
+
+static struct user_holding *holding_find(const struct user_quota *quota, uint32_t uid)
+{
+	struct user_holding *holding;
+
+	HASH_FIND(hh, quota->holding, &uid, sizeof(uid), holding);
+	return holding;
+}
+
+static struct user_holding *holding_get(struct user_quota *quota, uint32_t uid)
+{
+	struct user_holding *holding = holding_find(quota, uid);
+
+	if (holding)
+		return holding;
+	holding = calloc(1, sizeof(*holding));
+	if (!holding)
+		return NULL;
+	holding->uid = uid;
+	HASH_ADD(hh, quota->holding, uid, sizeof(holding->uid), holding);
+	if (!holding->hh.tbl) { /* no memory for the table */
+		free(holding);
+		return NULL;
+	}
+	return holding;
+}
+
+void user_quota_release(struct user_quota *quota)
+{
+	struct user_holding *holding, *next;
+
+	HASH_ITER (hh, quota->holding, holding, next) {
+		HASH_DEL(quota->holding, holding);
+		free(holding);
+	}
+	*quota = (struct user_quota){0};
+}
+
+uint64_t user_quota_held(const struct user_quota *quota, uint32_t uid)
+{
+	const struct user_holding *holding = holding_find(quota, uid);
+
+	return holding ? holding->amount : 0;
+}
+
+int user_quota_note(struct user_quota *quota, uint32_t uid, uint64_t amount)
+{
+	struct user_holding *holding = holding_get(quota, uid);
+
+	if (!holding)
+		return -ENOMEM;
+	if (amount && !holding->amount)
+		quota->users++;
+	holding->amount += amount;
+	quota->used += amount;
+	return 0;
+}
+
+void user_quota_refuse(struct user_quota *quota, uint32_t uid)
+{
+	struct user_holding *holding = holding_get(quota, uid);
+
+	quota->refused++;
+	if (holding)
+		holding->is_refused = true;
+}
+
+int user_quota_take(struct user_quota *quota, uint32_t uid, uint64_t amount)
+{
+	const uint64_t left = quota->used < quota->total ? quota->total - quota->used : 0;
+	const uint64_t held = user_quota_held(quota, uid);
+
+	if (amount <= left && (!uid || held + amount <= left - amount))
+		return user_quota_note(quota, uid, amount);
+	user_quota_refuse(quota, uid);
+	return uid ? -EDQUOT : -ENOSPC;
+}
+
+void user_quota_give(struct user_quota *quota, uint32_t uid, uint64_t amount)
+{
+	struct user_holding *holding = holding_find(quota, uid);
+
+	if (!holding || !amount)
+		return;
+	holding->amount -= amount;
+	quota->used -= amount;
+	if (holding->amount)
+		return;
+	quota->users--;
+	/* Who was refused stays, so that this is told once. */
+	if (!holding->is_refused) {
+		HASH_DEL(quota->holding, holding);
+		free(holding);
+	}
+}
+
+static bool is_greedy(const struct user_quota *quota, const struct user_holding *holding)
+{
+	return holding->amount > quota->total / (quota->users + 1);
+}
+
+bool user_quota_is_greedy(const struct user_quota *quota, uint32_t uid)
+{
+	const struct user_holding *holding = holding_find(quota, uid);
+
+	return holding && is_greedy(quota, holding);
+}
+
+bool user_quota_has_greedy(const struct user_quota *quota)
+{
+	for (const struct user_holding *holding = quota->holding; holding;
+	     holding = holding->hh.next)
+		if (is_greedy(quota, holding))
+			return true;
+	return false;
+}
+
+bool user_quota_tell(struct user_quota *quota, uint32_t *ret_uid)
+{
+	for (struct user_holding *holding = quota->holding; holding; holding = holding->hh.next) {
+		if (!holding->is_refused || holding->is_told)
+			continue;
+		holding->is_told = true;
+		*ret_uid = holding->uid;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "parser/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "base/cleanup.h"
+#include "parser/sandbox.h"
+
+#define STACK_BYTES 65536U
+
+bool parser_child_is_meant(const char *argv0)
+{
+	return argv0 && !strcmp(argv0, PARSER_ARGV0);
+}
+
+/* ---- memory ---- */
+
+static int read_by_id(const struct parser_request *request, uint8_t *memory)
+{
+	struct iovec here = {.iov_base = memory}, there[PROCESS_PIECES_MAX];
+	ssize_t got;
+
+	for (uint32_t i = 0; i < request->count; i++) {
+		const struct parser_piece *piece = &request->piece[i];
+
+		there[i] = (struct iovec){.iov_base = (void *)(uintptr_t)piece->address,
+					  .iov_len = piece->size};
+		here.iov_len += piece->size;
+	}
+	got = process_vm_readv(request->tid, &here, 1, there, request->count, 0);
+	if (got < 0)
+		return -errno;
+	return (size_t)got == here.iov_len ? 0 : -EFAULT;
+}
+
+static int open_proc(pid_t tid, const char *name, int flags)
+{
+	char path[80];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
+	fd = openat(AT_FDCWD, path, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+static int read_by_file(const struct parser_request *request, uint8_t *memory)
+{
+	OWNED_FD int fd = open_proc(request->tid, "mem", PARSER_OPEN_TEXT);
+	int err = fd < 0 ? fd : 0;
+
+	for (uint32_t i = 0; i < request->count && !err; i++) {
+		const struct parser_piece *piece = &request->piece[i];
+
+		if (piece->address > INT64_MAX)
+			return -EFAULT;
+		err = pread_full(fd, memory, piece->size, (off_t)piece->address);
+		memory += piece->size;
+	}
+	return err == -EIO || err == -ENODATA ? -EFAULT : err;
+}
+
+static int read_memory(const struct parser_request *request, uint8_t *memory)
+{
+	int err = read_by_id(request, memory);
+
+	return err == -EPERM || err == -ENOSYS ? read_by_file(request, memory) : err;
+}
+
+/* ---- mappings ---- */
+
+/* The maps that are being read: a text that goes on must be that of the same opening. */
+static struct {
+	pid_t tid; /* 0: none */
+	int fd;
+	uint64_t at; /* what was read of it, bytes */
+} maps;
+
+static int open_maps(pid_t tid)
+{
+	if (maps.tid)
+		close(maps.fd);
+	maps.tid = 0;
+	maps.fd = open_proc(tid, "maps", PARSER_OPEN_TEXT);
+	if (maps.fd < 0)
+		return maps.fd;
+	maps.tid = tid;
+	maps.at = 0;
+	return 0;
+}
+
+static int read_maps(const struct parser_request *request, uint8_t *memory, uint32_t *ret_size)
+{
+	const struct parser_piece *piece = &request->piece[0];
+	uint32_t size = 0;
+	int err = piece->address ? 0 : open_maps(request->tid);
+
+	if (!err && (maps.tid != request->tid || maps.at != piece->address))
+		err = -EINVAL;
+	while (!err && size < piece->size) {
+		const ssize_t got =
+			pread(maps.fd, memory + size, piece->size - size, (off_t)maps.at);
+
+		if (got < 0)
+			err = -errno;
+		if (got <= 0)
+			break;
+		size += (uint32_t)got;
+		maps.at += (uint64_t)got;
+	}
+	*ret_size = size;
+	return err;
+}
+
+static int open_mapped(const struct parser_request *request, int *ret_fd)
+{
+	char name[48];
+	int fd;
+
+	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, request->piece[0].address,
+		 request->piece[1].address);
+	fd = open_proc(request->tid, name, PARSER_OPEN_PATH);
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}
+
+void parser_child_do(const struct parser_request *request, uint8_t *memory,
+		     struct parser_reply *ret_reply, int *ret_fd)
+{
+	*ret_fd = -1;
+	*ret_reply = (struct parser_reply){.serial = request->serial};
+	switch ((enum parser_kind)request->kind) {
+	case PARSER_MAPS:
+		ret_reply->error = read_maps(request, memory, &ret_reply->size);
+		return;
+	case PARSER_MAPPED_FILE:
+		ret_reply->error = open_mapped(request, ret_fd);
+		return;
+	default:
+		ret_reply->error = read_memory(request, memory);
+	}
+}
+
+/* ---- messages ---- */
+
+bool parser_child_answer(const struct parser_reply *reply, int fd)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec part = {.iov_base = (void *)reply, .iov_len = sizeof(*reply)};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+		control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+						  .cmsg_level = SOL_SOCKET,
+						  .cmsg_type = SCM_RIGHTS};
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	}
+	return sendmsg(PARSER_SOCKET_FD, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(*reply);
+}
+
+/* Returns whether to go on. */
+static bool serve(uint8_t *memory)
+{
+	struct parser_request request = {0};
+	struct parser_reply reply;
+	OWNED_FD int fd = -1;
+	struct iovec part = {.iov_base = &request, .iov_len = sizeof(request)};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	const ssize_t size = recvmsg(PARSER_SOCKET_FD, &message, 0);
+
+	if (size < 0 && errno == EINTR)
+		return true;
+	if (size <= 0 || !parser_request_is_sound(&request, (size_t)size))
+		return false;
+	parser_child_do(&request, memory, &reply, &fd);
+	return parser_child_answer(&reply, fd);
+}
+
+/* The sandbox lets no memory be added, which the stack's growth is. */
+static void grow_stack(void)
+{
+	volatile uint8_t room[STACK_BYTES];
+
+	for (size_t i = 0; i < sizeof(room); i += 1024)
+		room[i] = 0;
+}
+
+_Noreturn void parser_child_main(void)
+{
+	static const struct parser_reply hello = {.serial = PARSER_HELLO};
+	uint8_t *memory = mmap(NULL, PARSER_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+			       PARSER_MEMORY_FD, 0);
+
+	(void)prctl(PR_SET_NAME, PARSER_ARGV0); /* else it is "exe", as it was started */
+	/* What whoever started the agent left open. */
+	(void)syscall(SYS_close_range, PARSER_MEMORY_FD + 1, ~0U, 0);
+	grow_stack();
+	if (memory == MAP_FAILED || parser_sandbox_enter())
+		_exit(1);
+	for (bool goes_on = parser_child_answer(&hello, -1); goes_on;)
+		goes_on = serve(memory);
+	_exit(0);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parser child: reads other processes' memory and mappings for the agent, so that a page which
+ * never comes (of a FUSE file, of userfaultfd), or a lock that is never released because somebody
+ * waits for such a page, blocks this process alone. */
+#ifndef PARSER_CHILD_H
+#define PARSER_CHILD_H
+
+#include "parser/protocol.h"
+
+/* Returns whether this program was started to be a child: see PARSER_ARGV0. */
+bool parser_child_is_meant(const char *argv0);
+/* Answers requests from PARSER_SOCKET_FD until the agent closes it, and ends the process: what
+ * libraries do at an exit needs more system calls than the child has. */
+_Noreturn void parser_child_main(void);
+
+/* Sends a reply, with a descriptor unless it is -1. Returns false when the agent has gone. */
+bool parser_child_answer(const struct parser_reply *reply, int fd);
+/* Carries out a sound request into `memory`, PARSER_MEMORY_BYTES. Sets ret_reply's error (0;
+ * -EFAULT when part of a piece is not mapped; -ESRCH; -errno) and size, and *ret_fd, which the
+ * caller closes; -1: there is none. */
+void parser_child_do(const struct parser_request *request, uint8_t *memory,
+		     struct parser_reply *ret_reply, int *ret_fd);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the agent and its parser child say to each other over a SOCK_SEQPACKET socket, one message
+ * each way for one request. Bytes go through memory that both map (sealed to its size): the agent
+ * copies them out before it believes anything. Both sides check every message. */
+#ifndef PARSER_PROTOCOL_H
+#define PARSER_PROTOCOL_H
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/io.h"
+
+#define PARSER_ARGV0 "pyprofd-parser" /* the agent's own program under this name is the child */
+#define PARSER_SOCKET_FD 3	      /* in the child */
+#define PARSER_MEMORY_FD 4
+#define PARSER_MEMORY_BYTES (256U << 10) /* shared; larger reads take several requests */
+/* How the child may open what lies below /proc: to read it, and to name it to the agent. */
+#define PARSER_OPEN_TEXT (O_RDONLY | O_CLOEXEC)
+#define PARSER_OPEN_PATH (O_PATH | O_CLOEXEC)
+#define PARSER_HELLO 0U		    /* a serial that no request has */
+#define PARSER_LOWEST_ERROR (-4095) /* MAX_ERRNO */
+
+enum parser_kind {
+	/* Read all pieces of the task's memory, one behind the other, into the shared memory. */
+	PARSER_READ,
+	/* Read /proc/TID/maps from the offset piece[0].address on, at most piece[0].size bytes. */
+	PARSER_MAPS,
+	/* Open the file that is mapped from piece[0].address to piece[1].address, with O_PATH; the
+	 * reply brings the descriptor. */
+	PARSER_MAPPED_FILE,
+	PARSER_KINDS
+};
+
+struct parser_piece {
+	uint64_t address;
+	uint32_t size; /* bytes */
+	uint32_t padding;
+};
+
+struct parser_request {
+	uint32_t serial;
+	int32_t tid;
+	uint32_t count;
+	uint32_t kind; /* enum parser_kind */
+	struct parser_piece piece[PROCESS_PIECES_MAX];
+};
+
+/* The child sends one with PARSER_HELLO when it is ready. */
+struct parser_reply {
+	uint32_t serial; /* of the request */
+	int32_t error;	 /* 0 or -errno */
+	uint32_t size;	 /* of the text of PARSER_MAPS; less than was asked for: it ends there */
+	uint32_t padding;
+};
+
+static inline size_t parser_request_bytes(uint32_t count)
+{
+	return offsetof(struct parser_request, piece) + count * sizeof(struct parser_piece);
+}
+
+static inline bool parser_count_fits_kind(uint32_t kind, uint32_t count)
+{
+	switch (kind) {
+	case PARSER_READ:
+		return count && count <= PROCESS_PIECES_MAX;
+	case PARSER_MAPS:
+		return count == 1;
+	default:
+		return kind == PARSER_MAPPED_FILE && count == 2;
+	}
+}
+
+/* Returns whether a message of that size is a request that fits into the shared memory. */
+static inline bool parser_request_is_sound(const struct parser_request *request, size_t size)
+{
+	uint64_t sum = 0;
+
+	if (size < offsetof(struct parser_request, piece) ||
+	    !parser_count_fits_kind(request->kind, request->count) ||
+	    size != parser_request_bytes(request->count) || request->tid <= 0)
+		return false;
+	for (uint32_t i = 0; i < request->count; i++)
+		sum += request->piece[i].size;
+	return sum <= PARSER_MEMORY_BYTES;
+}
+
+static inline bool parser_reply_is_sound(const struct parser_reply *reply, size_t size,
+					 uint32_t serial)
+{
+	return size == sizeof(*reply) && reply->serial == serial && reply->error <= 0 &&
+	       reply->error >= PARSER_LOWEST_ERROR && reply->size <= PARSER_MEMORY_BYTES;
+}
+
+#endif
