@@ -21,8 +21,21 @@ WARNINGS := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prot
 	-Wundef -Wwrite-strings -Wimplicit-fallthrough $(if $(CI),-Werror)
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iuserspace -I$(BUILD)/gen -DHASH_NONFATAL_OOM=1
 CFLAGS ?= -O2 -g
-ASAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP
+ASAN_CFLAGS := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+# Against our own mistakes with hostile bytes: tests/lint/check_hardening.sh reads what comes of it.  Not beside sanitizers,
+# which do not see what the checked string functions do; and those want an optimizer, and level 3 gcc 12 and glibc 2.34.
+IS_SANITIZED := $(findstring -fsanitize=,$(CFLAGS) $(EXTRA_CFLAGS))
+FORTIFY_LEVEL := $(shell $(CC) -Werror -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -include stdlib.h -x c -E /dev/null >/dev/null 2>&1 && echo 3 || echo 2)
+FORTIFY := $(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(FORTIFY_LEVEL))
+BRANCH_CFLAGS := $(if $(filter aarch64%,$(TRIPLET)),-mbranch-protection=standard,$(if $(filter x86_64% i%86-%,$(TRIPLET)),-fcf-protection=full))
+HARDENING := $(if $(IS_SANITIZED),,-fPIE -fstack-protector-strong -fstack-clash-protection $(BRANCH_CFLAGS) $(FORTIFY))
+HARDENING_LDFLAGS := $(if $(IS_SANITIZED),,-pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack)
+# What was compiled with other flags is compiled again.
+FLAGS := $(strip $(CPPFLAGS) $(HARDENING) $(CFLAGS) $(EXTRA_CFLAGS))
+ifneq ($(file <$(BUILD)/flags),$(FLAGS))
+$(shell mkdir -p $(BUILD))$(file >$(BUILD)/flags,$(FLAGS))
+endif
+ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(HARDENING) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP
 LIBS := -lbpf -ldw -lelf -lz -llzma -lprotobuf-c -liberty -lm
 READER_LIBS := -lz -lprotobuf-c -lm
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -DHAVE_RDONLY_CAST -Iinclude -Ibpf \
@@ -36,7 +49,7 @@ msg = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' "$(1)" "$(patsubst $(BUILD)/%
 all: $(BUILD)/pyprofd $(BUILD)/pyprof
 	@:
 
-# Sources by folder; the order of the data path is in tests/lint/check_layers.awk.
+# Sources by directory; the order of the data path is in tests/lint/check_layers.awk.
 MAIN_SRC := userspace/agent/main.c userspace/reader/main.c
 LIB_SRC := $(filter-out $(MAIN_SRC),$(wildcard userspace/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
@@ -76,42 +89,45 @@ WEB := userspace/render/web
 GEN += $(BUILD)/gen/flame_page.h
 $(BUILD)/gen/flame_page.h: $(wildcard $(WEB)/*)
 	@mkdir -p $(@D)
-	$(call msg,BUNDLE,$@)awk -f $(WEB)/bundle.awk -v folder=$(WEB) > $@
+	$(call msg,BUNDLE,$@)awk -f $(WEB)/bundle.awk -v directory=$(WEB) > $@
 $(BUILD)/userspace/render/flame_html.o: $(BUILD)/gen/flame_page.h
 
-$(BUILD)/gen/%.o: $(BUILD)/gen/%.c
-	$(call msg,CC,$@)$(CC) -O2 -g -c $< -o $@
+$(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
+	$(call msg,CC,$@)$(CC) $(HARDENING) -O2 -g -c $< -o $@
 # A pattern rule without a recipe would add no prerequisite: name the objects.
 $(filter $(BUILD)/userspace/attach/%,$(LIB_OBJ)): $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/pyprofd_older.skel.h
 $(filter $(BUILD)/userspace/pprof/%,$(LIB_OBJ)): $(BUILD)/gen/profile.pb-c.h
 $(filter $(BUILD)/userspace/timeline/%,$(LIB_OBJ)): $(BUILD)/gen/perfetto.pb-c.h
 $(filter $(BUILD)/userspace/agent/% $(BUILD)/userspace/options/%,$(LIB_OBJ)) $(MAIN_SRC:%.c=$(BUILD)/%.o): $(BUILD)/gen/version.h
-$(BUILD)/%.o: %.c
+$(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
 PROTO_OBJ := $(patsubst include/proto/%.proto,$(BUILD)/gen/%.pb-c.o,$(wildcard include/proto/*.proto))
 $(BUILD)/libpyprofd.a: $(LIB_OBJ) $(PROTO_OBJ)
 	$(call msg,AR,$@)rm -f $@; $(AR) rcs $@ $^
 $(BUILD)/pyprofd: $(BUILD)/userspace/agent/main.o $(BUILD)/libpyprofd.a
-	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(HARDENING_LDFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 # No BPF, no ELF: what it shows is in the profile.
 $(BUILD)/pyprof: $(BUILD)/userspace/reader/main.o $(BUILD)/libpyprofd.a
-	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ $(READER_LIBS) -o $@
+	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(HARDENING_LDFLAGS) $(LDFLAGS) $^ $(READER_LIBS) -o $@
 
 .PHONY: print-clang help run check check-long check-service install uninstall asan format format-check tidy cross
 help:
 	@echo 'make                build $(BUILD)/pyprofd and $(BUILD)/pyprof'
 	@echo 'make run            install what is missing, build, profile until Ctrl-C (as root; ARGS=...)'
 	@echo 'make check          install what the tests need, build, run every test (as root)'
-	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web e2e cases kernels'
-	@echo 'make check-long     check, then fuzzing for a minute each, mutants, check-service'
-	@echo 'make web            the flame graph page in Chromium (ARGS=--shots FOLDER keeps pictures)'
-	@echo 'make unit-FOLDER    the unit tests of userspace/FOLDER'
+	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web hostile e2e cases kernels'
+	@echo 'make check-long     check, then unit tests without sanitizers, all attacks, faults, 200 kills, fuzzing, mutants, check-service'
+	@echo 'make web            the flame graph page in Chromium (ARGS=--shots DIRECTORY keeps pictures)'
+	@echo 'make unit-DIRECTORY    the unit tests of userspace/DIRECTORY'
+	@echo 'make hostile        attacks by an unprivileged user (ARGS=-k REGEX); a minute of them is in check'
+	@echo 'make faults         calls that fail, each place of each in turn (ARGS=--points N): never a crash or a silent end'
 	@echo 'make mutants        small changes to the product: do the unit tests notice? (ARGS=--only AREA -n COUNT)'
 	@echo 'make check-service  the systemd unit and sudo in a guest with systemd (ARGS=SERIES of Linux)'
 	@echo 'make bench          cost beside other profilers, as ratios of one run'
 	@echo 'make deps           install what the build needs; test-deps: and the tests; deps-check: tell'
 	@echo 'make install        to prefix=$(prefix), below DESTDIR; make uninstall'
+	@echo 'make sbom           $(BUILD)/pyprofd.spdx.json: what the programs are made of, in SPDX 2.3'
 	@echo 'make asan           the agent with address and undefined sanitizers, in $(BUILD)-asan'
 	@echo 'make cross          compile for aarch64 with the cross compiler'
 	@echo 'make format         clang-format-19; format-check: tell; tidy: clang-tidy-19'
@@ -124,11 +140,17 @@ run: deps
 	@exec $(BUILD)/pyprofd --hz 99 $(ARGS)
 check: test-deps
 	@BUILD=$(BUILD) tests/check.sh
-# What takes long: before a release.
-check-long: check
-	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=60
-	@$(MAKE) --no-print-directory mutants
-	@BUILD=$(BUILD) tests/service/run.sh
+# What takes long: before a release.  One part that fails does not hide what the others find.
+check-long: test-deps
+	@failed=; BUILD=$(BUILD) tests/check.sh || failed="$$failed check"; \
+	$(MAKE) --no-print-directory hostile || failed="$$failed hostile"; \
+	$(MAKE) --no-print-directory faults || failed="$$failed faults"; \
+	$(MAKE) --no-print-directory unit || failed="$$failed unit"; \
+	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=60 || failed="$$failed fuzz"; \
+	$(MAKE) --no-print-directory mutants || failed="$$failed mutants"; \
+	BUILD=$(BUILD) tests/service/run.sh || failed="$$failed service"; \
+	KILLS=200 BUILD=$(BUILD) tests/e2e/run.py -k killed_at_any_moment || failed="$$failed kills"; \
+	[ -z "$$failed" ] || { echo "check-long, failed:$$failed"; exit 1; }
 # Minutes, and a Debian out of packages: not part of `check`.
 check-service: all
 	@BUILD=$(BUILD) tests/service/run.sh $(ARGS)
@@ -139,6 +161,7 @@ mandir := $(DESTDIR)$(prefix)/share/man/man1
 unitdir := $(DESTDIR)$(prefix)/lib/systemd/system
 bashdir := $(DESTDIR)$(prefix)/share/bash-completion/completions
 zshdir := $(DESTDIR)$(prefix)/share/zsh/site-functions
+usersdir := $(DESTDIR)$(prefix)/lib/sysusers.d
 docdir := $(DESTDIR)$(prefix)/share/doc/pyprofd
 install: all
 	install -D -m 0755 $(BUILD)/pyprofd $(bindir)/pyprofd
@@ -148,10 +171,18 @@ install: all
 	install -D -m 0644 -t $(mandir) docs/man/pyprofd.1 docs/man/pyprof.1
 	sed 's|/usr/local/bin|$(prefix)/bin|' deploy/systemd/pyprofd.service > $(BUILD)/pyprofd.service
 	install -D -m 0644 $(BUILD)/pyprofd.service $(unitdir)/pyprofd.service
+	install -D -m 0644 deploy/systemd/sysusers.conf $(usersdir)/pyprofd.conf
+	install -D -m 0644 -t $(docdir) deploy/systemd/unprivileged.conf
 	install -D -m 0644 -t $(docdir) LICENSE LICENSES/GPL-2.0-only.txt README.md CHANGELOG.md
+# What the programs are made of, by the Debian packages of this machine.
+.PHONY: sbom
+sbom: all
+	@deploy/sbom.py $(VERSION) $(BUILD)/pyprofd $(BUILD)/pyprof --build $(call quoted,$(DEPS_BUILD)) > $(BUILD)/sbom.$$$$ && \
+		mv $(BUILD)/sbom.$$$$ $(BUILD)/pyprofd.spdx.json
+	@echo '$(BUILD)/pyprofd.spdx.json'
 uninstall:
 	rm -f $(bindir)/pyprofd $(bindir)/pyprof $(mandir)/pyprofd.1 $(mandir)/pyprof.1 $(unitdir)/pyprofd.service
-	rm -f $(bashdir)/pyprof $(zshdir)/_pyprof
+	rm -f $(bashdir)/pyprof $(zshdir)/_pyprof $(usersdir)/pyprofd.conf
 	rm -rf $(docdir)
 
 asan:

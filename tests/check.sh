@@ -8,7 +8,7 @@ cd "$(dirname "$(realpath "$0")")/.." || exit 1
 build=${BUILD:-build}
 logs=$build/check
 mkdir -p "$logs"
-steps=${*:-layers lint unit asan fuzz cross web e2e cases kernels}
+steps=${*:-layers lint unit asan fuzz cross web hostile e2e cases kernels}
 export CI=1 PYTHONDONTWRITEBYTECODE=1 PYPROFD=$(realpath -m "$build/pyprofd")
 export INTERPRETERS=${INTERPRETERS:-$(realpath -m "$build/interpreters")}
 PYPROFD_ASAN=$(realpath -m "$build-asan/pyprofd")
@@ -16,7 +16,7 @@ jobs=$(nproc)
 passed=0 failed=0 skipped=0 retried=0 failures=
 
 make_() { make --no-print-directory -j"$jobs" BUILD="$build" "$@"; }
-sum() { echo "$1 passed, $2 failed, $3 skipped"; }
+sum() { echo "$1 passed, $2 failed, $3 skipped${4:+, $4 retried}"; } # ... [RETRIED]
 skip() { # REASON
 	echo "skip $*"
 	sum 0 0 1
@@ -47,24 +47,26 @@ one() {
 }
 # The closing line of a step's output.
 closing_line() { grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$1" | tail -n 1; }
-# part LOG COMMAND...: a part of a step, added to its ok, bad and missed.  One that ends with an error and tells of no
+numbers() { echo "$1" | tr -dc '0-9 ' | awk '{print $1 + 0, $2 + 0, $3 + 0, $4 + 0}'; } # CLOSING_LINE
+# part LOG COMMAND...: a part of a step, added to its ok, bad, missed and tried.  One that ends with an error and tells of no
 # failed test, or without a closing line, is a failed test.
 part() {
-	local log=$1 rc p f s
+	local log=$1 rc p f s r
 	shift
 	"$@" 2>&1 | tee "$log" | grep -vE '^[0-9]+ passed, '
 	rc=${PIPESTATUS[0]}
-	p=0 f=0 s=0
-	[ -z "$(closing_line "$log")" ] || read -r p f s <<< "$(closing_line "$log" | tr -dc '0-9 ' | awk '{print $1 + 0, $2 + 0, $3 + 0}')"
+	p=0 f=0 s=0 r=0
+	[ -z "$(closing_line "$log")" ] || read -r p f s r <<< "$(numbers "$(closing_line "$log")")"
 	if [ "$f" = 0 ] && { [ "$rc" != 0 ] || [ "$p" = 0 ]; }; then
 		echo "not ok $*: exit status $rc, $p tests passed"
 		f=1
 	fi
-	ok=$((ok + p)) bad=$((bad + f)) missed=$((missed + s))
+	ok=$((ok + p)) bad=$((bad + f)) missed=$((missed + s)) tried=$((tried + r))
 }
 
+# Steps that run at the same time fetch one after the other; the second one finds what is there.
 fetch_interpreters() {
-	tests/interpreters/fetch.sh "$INTERPRETERS" 1 || echo '# some interpreters could not be fetched'
+	flock "$logs/fetching" tests/interpreters/fetch.sh "$INTERPRETERS" 1 || echo '# some interpreters could not be fetched'
 }
 
 step_build() {
@@ -85,26 +87,31 @@ step_lint() {
 	one 'systemd unit' tests/lint/check_unit.sh
 	one 'man page' tests/lint/check_man.sh
 	one 'kinds' tests/lint/check_kinds.sh
+	one 'pins' tests/lint/check_pins.sh
+	one 'hardening' tests/lint/check_hardening.sh "$build"
 	sum $ok $bad $missed
 }
-# Some of them look at the interpreters that are fetched.
+# Under address and undefined sanitizers, whose build sees all that another one sees; a finding or a leak ends a program
+# with an error.  In the plain build those that do less under sanitizers.  Some look at the interpreters that are fetched.
 step_unit() {
-	fetch_interpreters
-	make_ unit-programs && tests/unit/run.sh $(unit_programs "$build")
-}
-unit_programs() { make --no-print-directory BUILD="$1" print-unit-programs; }
-# The unit tests again, then the whole agent on every interpreter; a finding or a leak ends it with an
-# error.  Nothing is tried again, and the test of keeping up in time is left out: this agent is several times slower.
-step_asan() {
-	local ok=0 bad=0 missed=0
+	local ok=0 bad=0 missed=0 tried=0 plain
 	export UBSAN_OPTIONS=print_stacktrace=1
-	make_ unit-asan-programs asan || return
+	make_ unit-asan-programs && make_ unit-plain-programs && plain=$(print_programs plain "$build") || return
 	fetch_interpreters
-	part "$logs/asan-units.log" tests/unit/run.sh $(unit_programs "$build-asan")
-	PYPROFD=$PYPROFD_ASAN part "$logs/asan-agent.log" tests/e2e/run.py --no-retry \
-		-k '^cli(?!.the_unit_keeps_up)|^interpreters.frames|command.only_the'
-	sum $ok $bad $missed
+	part "$logs/unit-asan.log" tests/unit/run.sh $(print_programs unit "$build-asan")
+	[ -z "$plain" ] || part "$logs/unit-plain.log" tests/unit/run.sh $plain
+	sum $ok $bad $missed ${tried#0}
 	[ $bad = 0 ]
+}
+print_programs() { make --no-print-directory BUILD="$2" "print-$1-programs"; } # KIND BUILD
+# The whole agent under the same sanitizers, on every interpreter.  Nothing is tried again, and the test of keeping up in
+# time is left out: this agent is several times slower.
+step_asan() {
+	export UBSAN_OPTIONS=print_stacktrace=1
+	make_ asan || return
+	fetch_interpreters
+	PYPROFD=$PYPROFD_ASAN tests/e2e/run.py --no-retry -j "$jobs" \
+		-k '^cli(?!.the_unit_keeps_up)|^interpreters.frames|command.only_the'
 }
 step_fuzz() {
 	compgen -G 'tests/fuzz/fuzz_*.c' > /dev/null || { skip 'fuzz: no targets'; return; }
@@ -128,25 +135,31 @@ step_e2e() {
 	tests/tools/fetch.sh "$build/tools" || echo '# no tools from PyPI'
 	PYPROF_PYTHON=$(realpath -ms "$build/tools/bin/python")
 	export PYPROF_PYTHON
-	tests/e2e/run.py
+	tests/e2e/run.py --alone-after "$logs/computing"
 }
+# A minute of the attacks; `make hostile` runs all.
+step_hostile() { tests/hostile/run.py --quick; }
 step_cases() { tests/e2e/cases.py; }
 step_kernels() { tests/kernel-matrix/run.sh; }
 
 # The least number of tests of a step; a step that is skipped as a whole (`skip STEP: REASON`) has none.
 floor_of() { awk -F'\t' -v step="$1" '!/^#/ && $1 == step { print $2; exit }' tests/floors.tsv; }
 
-run_step() {
-	local step=$1 log=$logs/$1.log begin=$SECONDS rc line floor p f s r
-	echo "== $step"
+# A step's output goes to LOG; END has its exit status and how many seconds it took.
+do_step() { # STEP
+	local begin=$SECONDS
 	set -o pipefail
-	"step_$step" 2>&1 | tee "$log"
-	rc=$?
+	"step_$1" 2>&1 | tee "$logs/$1.log"
+	echo "$? $((SECONDS - begin))" > "$logs/$1.end"
+}
+count_step() { # STEP: adds what do_step left to the sums
+	local step=$1 log=$logs/$1.log rc= seconds line floor p f s r
+	[ ! -f "$logs/$step.end" ] || read -r rc seconds < "$logs/$step.end"
 	line=$(closing_line "$log")
 	# A step that broke off counts as a failed test.
 	[ -n "$line" ] || line='0 passed, 1 failed, 0 skipped'
-	read -r p f s r <<< "$(echo "$line" | tr -dc '0-9 ' | awk '{print $1 + 0, $2 + 0, $3 + 0, $4 + 0}')"
-	[ $rc = 0 ] || [ "$f" != 0 ] || f=1
+	read -r p f s r <<< "$(numbers "$line")"
+	[ "$rc" = 0 ] || [ "$f" != 0 ] || f=1
 	floor=$(floor_of "$step")
 	if { [ $((p + f + s)) -lt "${floor:-1}" ] || [ $((p + f)) = 0 ]; } && ! { [ "$p$f$s" = 001 ] && grep -q "^skip $step" "$log"; }; then
 		echo "not ok $step: $((p + f + s)) tests were found, $((p + f)) ran, and there are ${floor:-1} at least (tests/floors.tsv)"
@@ -156,22 +169,55 @@ run_step() {
 	[ "$f" = 0 ] || failures="$failures $step($f)"
 	[ "$r" = 0 ] || again="$again$(sed -n "s/^# once more, one at a time:/retried, $step:/p" "$log")"$'\n'
 	took="$took$(printf '  %-8s %4d s  %4d passed, %d failed, %d skipped, %d retried' "$step" \
-		$((SECONDS - begin)) "$p" "$f" "$s" "$r")"$'\n'
+		"${seconds:-0}" "$p" "$f" "$s" "$r")"$'\n'
+}
+run_step() { # STEP
+	echo "== $1"
+	rm -f "$logs/$1.end"
+	do_step "$1"
+	count_step "$1"
 }
 
+# The end-to-end tests wait for profiles' ends more than they compute: they run beside the other steps, until it is the
+# turn of those that need the machine, which begin when the lock is gone.  Attacks, which bound how long the agent lets
+# others wait, and the acceptance cases come last, alone.
+run_beside() { # STEP...
+	local step e2e usual=$(nice) last=' hostile cases '
+	rm -f "$logs/e2e.end"
+	exec {lock}> "$logs/computing"
+	flock "$lock"
+	do_step e2e > /dev/null {lock}>&- &
+	e2e=$!
+	# The CPU goes to the profiled programs of e2e first, of whose samples many tests want a number.
+	renice -n "$((usual + 10))" -p $$ > /dev/null
+	for step; do [[ $last = *" $step "* ]] || run_step "$step"; done
+	renice -n "$usual" -p $$ > /dev/null
+	flock -u "$lock"
+	echo '== e2e, begun beside the steps above'
+	wait "$e2e"
+	cat "$logs/e2e.log"
+	count_step e2e
+	for step; do [[ $last != *" $step "* ]] || run_step "$step"; done
+}
+
+for step in $steps; do
+	[ "$(type -t "step_$step")" = function ] || {
+		echo "check.sh: no step '$step'" >&2
+		exit 2
+	}
+done
 took='' again=''
+started=$SECONDS
 run_step build
 if [ "$failed" = 0 ]; then
-	for step in $steps; do
-		if [ "$(type -t "step_$step")" != function ]; then
-			echo "check.sh: no step '$step'" >&2
-			exit 2
-		fi
-		run_step "$step"
-	done
+	case " $steps " in
+	*' e2e '*' '* | *' '*' e2e '*) run_beside $(echo "$steps" | tr ' ' '\n' | grep -vx e2e) ;;
+	*) for step in $steps; do run_step "$step"; done ;;
+	esac
 fi
 echo '== all'
 printf '%s' "$took$again"
+printf '  in all %6d s\n' $((SECONDS - started))
 [ -z "$failures" ] || echo "failed:$failures; see $logs/"
 [ $retried = 0 ] || echo "retried: $retried"
 sum $passed $failed $skipped

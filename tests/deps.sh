@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # deps.sh check|install PACKAGE... [--optional PACKAGE...]
 # PACKAGE is A or A|B: the first that there is.  `check` prints what is missing (exit 1); `install`
-# asks apt for it, and is fast when nothing is missing.  Tests that lack an optional one skip.
+# asks apt for it, and is fast when nothing is missing.  Tests that lack an optional one skip.  npm is there when the
+# program is: a nodejs from elsewhere brings its own, and conflicts with Debian's package.
 set -u
 mode=$1
 shift
@@ -38,6 +39,7 @@ for item; do
 	there=
 	for name in $(echo "$item" | tr '|' ' '); do
 		case $installed in *" $name "*) there=1 ;; esac
+		[ "$name" != npm ] || ! command -v npm > /dev/null || there=1
 	done
 	[ -z "$there" ] || continue
 	if [ $group = needed ]; then missing="$missing $item"; else optional="$optional $item"; fi
@@ -71,26 +73,43 @@ choose() {
 	done
 	return 1
 }
-# install ITEM...: 0 when all of them are there now.
-install() {
+# choose_all ITEM...: their names into `chosen`; fails when apt knows none for some of them.
+choose_all() {
 	chosen='' lacking=''
 	for item; do
 		if name=$(choose "$item"); then chosen="$chosen $name"; else lacking="$lacking $item"; fi
 	done
-	# shellcheck disable=SC2086
-	if [ -n "$chosen" ] && ! $apt install -y --no-install-recommends $chosen > "$log" 2>&1; then
-		tail -n 15 "$log" >&2
-		return 1
-	fi
 	[ -z "$lacking" ] && return 0
 	echo "pyprofd: apt knows no package$lacking" >&2
 	return 1
 }
+install() { # NAME...
+	$apt install -y --no-install-recommends "$@" > "$log" 2>&1 && return
+	tail -n 15 "$log" >&2
+	return 1
+}
+# Installs what can be had.  One conflict fails all names of a call, and apt needs seconds for each: so by halves.
+install_most() ( # NAME...
+	[ $# -gt 0 ] || exit 0
+	install "$@" && exit
+	if [ $# = 1 ]; then
+		echo "pyprofd: tests that need $1 will be skipped" >&2
+		exit
+	fi
+	half=$(($# / 2))
+	first=
+	while [ $half -gt 0 ]; do
+		first="$first $1" half=$((half - 1))
+		shift
+	done
+	# shellcheck disable=SC2086
+	install_most $first
+	install_most "$@"
+)
 # shellcheck disable=SC2086
-install $missing || exit 1
-# One that cannot be had does not keep the others away.
-# shellcheck disable=SC2086
-[ -z "$optional" ] || install $optional || for item in $optional; do
-	install "$item" || echo "pyprofd: tests that need $item will be skipped" >&2
-done
+{
+	choose_all $missing && { [ -z "$chosen" ] || install $chosen; } || exit 1
+	choose_all $optional || echo 'pyprofd: tests that need them will be skipped' >&2
+	install_most $chosen
+}
 exit 0

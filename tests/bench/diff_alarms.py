@@ -9,7 +9,7 @@ A and B are directories of windows of --interval 1; in B the function that GROWN
 
 A/A: 200 pairs of 60 windows of A, drawn at random without overlap; an alarm is any function whose self or total has
 p < 0.05.  A/B: 20 runs of 60 s a side in windows of 5 s, that is of 5 windows in a row put into one, 12 in a row of
-each folder: 20 minutes of each make 20 runs that have nothing in common.  --busy: of 5 s of CPU time, so that the runs
+each directory: 20 minutes of each make 20 runs that have nothing in common.  --busy: of 5 s of CPU time, so that the runs
 are those of a program that has a CPU of its own, also where the machine is shared.
 """
 import os
@@ -24,16 +24,16 @@ PAIRS, WINDOWS, RUNS, JOINED, SLOTS, HZ = 200, 60, 20, 5, 12, 99
 ALARM = [f"--fail-if={column} {sign} 0% p < 0.05" for column in ("self", "total") for sign in "<>"]
 
 
-def windows(folder):
-    return sorted(pathlib.Path(folder).rglob("*-cpu.pb.gz"), key=lambda path: path.name)
+def windows(directory):
+    return sorted(pathlib.Path(directory).rglob("*-cpu.pb.gz"), key=lambda path: path.name)
 
 
-def side(folder, paths):
-    day = folder / "2026-01-01" / "00"
+def side(directory, paths):
+    day = directory / "2026-01-01" / "00"
     day.mkdir(parents=True)
     for path in paths:
         os.symlink(path.resolve(), day / path.name)
-    return str(folder)
+    return str(directory)
 
 
 def diff(pyprof, a, b, rules):
@@ -93,14 +93,14 @@ def found(pyprof, a, b, grown):
 
 def main():
     busy = "--busy" in sys.argv
-    pyprof, *folders = [argument for argument in sys.argv[1:] if argument != "--busy"]
-    first = windows(folders[0])
+    pyprof, *directories = [argument for argument in sys.argv[1:] if argument != "--busy"]
+    first = windows(directories[0])
     random.seed(1)
     print(f"A/A: {alarms(pyprof, first)} false alarms of {PAIRS} pairs, {len(first)} windows recorded", flush=True)
-    if len(folders) > 1:
+    if len(directories) > 1:
         with tempfile.TemporaryDirectory() as place:
             place = pathlib.Path(place)
-            a, b = (join(pyprof, windows(folder), place / name, busy) for folder, name in zip(folders, "ab"))
+            a, b = (join(pyprof, windows(directory), place / name, busy) for directory, name in zip(directories, "ab"))
             print(f"A/B: {found(pyprof, a, b, os.environ.get('GROWN', 'scan'))} of {RUNS} runs found it, "
                   f"{len(a)} and {len(b)} windows of {JOINED} s")
 

@@ -166,9 +166,9 @@ def parse_perf(text):
             names = []
 
 
-def parse_pyprofd(folder, clock):
+def parse_pyprofd(directory, clock):
     """Kind cpu: samples.  Kind wall: ns."""
-    for base, _, files in os.walk(folder):
+    for base, _, files in os.walk(directory):
         for name in files:
             if not name.endswith("-%s.pb.gz" % clock):
                 continue
@@ -418,7 +418,7 @@ def need_mojo2austin(peers):
     """Austin's own reader of its format."""
     path = peers.venv + "/bin/mojo2austin"
     if "austin" in peers.path and not os.path.exists(path):
-        peers_module.said([peers.venv + "/bin/pip", "install", "-q", "--disable-pip-version-check", "austin-python"])
+        peers_module.said([peers_module.PIP, peers.venv + "/bin/python", "austin-python"])
     if os.path.exists(path):
         peers.path["mojo2austin"] = path
     else:

@@ -7,8 +7,9 @@ import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WEB = os.path.join(os.path.dirname(HERE), "web")
+TOOLS = os.path.join(os.path.dirname(HERE), "tools")
 SPEEDSCOPE = "1.25.0"
-PACKAGE = "websocket-client==1.9.2"
+PACKAGE = "websocket-client"
 # speedscope needs a minute and a half for 200,000 on a quiet machine.
 STACKS, QUICK_STACKS = 200000, 20000
 
@@ -21,18 +22,11 @@ def lacking(build):
     if not shutil.which("npm"):
         return "no npm for speedscope"
     python = os.path.join(build, "bench-venv/bin/python")
-    if subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", PACKAGE],
-                      capture_output=True, check=False).returncode:
+    if subprocess.run([os.path.join(TOOLS, "pip.sh"), python, PACKAGE], capture_output=True, check=False).returncode:
         return "no " + PACKAGE
-    folder = os.path.join(build, "speedscope-" + SPEEDSCOPE)
-    if not os.path.exists(folder + "/package"):
-        os.makedirs(folder, exist_ok=True)
-        packed = subprocess.run(["npm", "pack", "--silent", "speedscope@" + SPEEDSCOPE], cwd=folder,
-                                capture_output=True, text=True, check=False)
-        if packed.returncode:
-            return "npm: " + (packed.stderr.strip().splitlines() or ["?"])[-1]
-        subprocess.run(["tar", "-xzf", packed.stdout.split()[-1]], cwd=folder, check=True)
-    return None
+    directory = os.path.join(build, "speedscope-" + SPEEDSCOPE)
+    packed = subprocess.run([os.path.join(TOOLS, "speedscope.sh"), directory], capture_output=True, text=True, check=False)
+    return (packed.stderr.strip().splitlines() or ["?"])[-1] if packed.returncode else None
 
 
 def section(build, quick, say):

@@ -18,6 +18,9 @@ def said(words, limit_s=600):
     return done.returncode == 0, lines[-1] if lines else "exit status %d" % done.returncode
 
 
+PIP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tools/pip.sh")
+
+
 class Peers:
     """path[name] of those that run; why[name] of the others; version[name]."""
 
@@ -27,14 +30,13 @@ class Peers:
         for name, package in (("perf", "linux-perf"), ("bpftrace", "bpftrace")):
             self.take(name, shutil.which(name), "not installed (Debian: %s)" % package)
         if self.make_venv():
-            self.pip("py-spy", "/bin", ["py-spy"])
+            self.pip("py-spy", "/bin", "py-spy")
             # Its glibc wheel wants a newer libc than Debian 12 has; the musl one brings its own.
-            self.pip("austin", "/bin", ["austin-dist"])
+            self.pip("austin", "/bin", "austin-dist")
             if "austin" not in self.path:
-                self.pip("austin", "/musl/bin", [
+                self.pip("austin", "/musl/bin", "austin-dist", [
                     "--platform", "musllinux_1_2_%s" % os.uname().machine, "--platform",
-                    "musllinux_1_1_%s" % os.uname().machine, "--only-binary=:all:", "--no-deps",
-                    "--upgrade", "--target", self.venv + "/musl", "austin-dist"])
+                    "musllinux_1_1_%s" % os.uname().machine, "--no-deps", "--upgrade", "--target", self.venv + "/musl"])
 
     def take(self, name, path, reason):
         if not path:
@@ -60,10 +62,10 @@ class Peers:
             self.why[name] = "no virtual environment: " + line
         return False
 
-    def pip(self, name, folder, words):
-        path = self.venv + folder + "/" + name
+    def pip(self, name, directory, package, options=()):
+        path = self.venv + directory + "/" + name
         if not os.path.exists(path):
-            works, line = said([self.venv + "/bin/pip", "install", "-q", "--disable-pip-version-check"] + words)
+            works, line = said([PIP, self.venv + "/bin/python", package, *options])
             if not works:
                 self.why[name] = "pip: " + line
                 return

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""reader.py FOLDER [PYPROF]   `pyprof report` beside `go tool pprof -top` on the windows of a folder (see
+"""reader.py DIRECTORY [PYPROF]   `pyprof report` beside `go tool pprof -top` on the windows of a directory (see
 reader_windows.py): CPU seconds, wall seconds and peak memory of one run each, and their ratios."""
 import glob
 import os
@@ -46,16 +46,16 @@ def measure(command):
     return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, peak / 1024
 
 
-def compare(folder, pyprof, rounds, say):
+def compare(directory, pyprof, rounds, say):
     """In turn; of each figure the smallest: what else runs on the machine only adds."""
-    files = sorted(glob.glob(os.path.join(folder, "*/*/*-cpu.pb.gz")))
+    files = sorted(glob.glob(os.path.join(directory, "*/*/*-cpu.pb.gz")))
     result = {"files": len(files), "bytes": sum(map(os.path.getsize, files))}
     go = shutil.which("go")
     if go:  # builds it when it is the first time
         subprocess.call([go, "tool", "pprof", "-top", files[0]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     ours, theirs = [], []
     for _ in range(rounds):
-        ours.append(measure([pyprof, "report", folder]))
+        ours.append(measure([pyprof, "report", directory]))
         if go:
             theirs.append(measure([go, "tool", "pprof", "-top", *files]))
     ours = result["pyprof"] = dict(zip(NAMES, map(min, zip(*ours))))
@@ -75,12 +75,12 @@ def compare(folder, pyprof, rounds, say):
 def section(build, pyprof, quick, say):
     """The windows are made once and kept."""
     count = QUICK_WINDOWS if quick else WINDOWS
-    folder = os.path.join(build, "reader-windows-%d" % count)
-    if not os.path.isdir(folder):
-        shutil.rmtree(folder + ".new", ignore_errors=True)
-        reader_windows.write(folder + ".new", count, made_window.make())
-        os.rename(folder + ".new", folder)
-    return compare(folder, pyprof, 1 if quick else 3, say)
+    directory = os.path.join(build, "reader-windows-%d" % count)
+    if not os.path.isdir(directory):
+        shutil.rmtree(directory + ".new", ignore_errors=True)
+        reader_windows.write(directory + ".new", count, made_window.make())
+        os.rename(directory + ".new", directory)
+    return compare(directory, pyprof, 1 if quick else 3, say)
 
 
 def main():

@@ -60,11 +60,11 @@ def write(out, count, sources):
         body += varint(TIME_NS << 3) + varint(at_ms * 1000000)
         body += varint(DURATION_NS << 3) + varint(WINDOW_MS * 1000000)
         parts = time.gmtime(at_ms / 1000)
-        folder = os.path.join(out, time.strftime("%Y-%m-%d/%H", parts))
-        os.makedirs(folder, exist_ok=True)
+        directory = os.path.join(out, time.strftime("%Y-%m-%d/%H", parts))
+        os.makedirs(directory, exist_ok=True)
         packed = gzip.compress(body, 1)
         total += len(packed)
-        with open(os.path.join(folder, "%d-%d-cpu.pb.gz" % (at_ms, WINDOW_MS)), "wb") as file:
+        with open(os.path.join(directory, "%d-%d-cpu.pb.gz" % (at_ms, WINDOW_MS)), "wb") as file:
             file.write(packed)
     return total
 

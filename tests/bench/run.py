@@ -10,7 +10,7 @@ second), switch (what off-CPU profiles add to a context switch), harmless (for h
 100 programs), oracle (programs that know the truth under all profilers: docs/accuracy.md; --cases takes some of them).  Prints ratios of this run and writes them to build/bench.json.  Nothing is asserted: the
 machine's noise is printed beside each number.
 
-"all events" beside "cpu": pyprofd as it runs by default, all events into a folder.
+"all events" beside "cpu": pyprofd as it runs by default, all events into a directory.
 """
 import argparse
 import itertools
@@ -42,7 +42,7 @@ import switches  # noqa: E402
 import waits  # noqa: E402
 import walk_times  # noqa: E402
 
-harness.TARGET_FOLDERS.append(os.path.join(HERE, "workloads"))
+harness.TARGET_DIRECTORIES.append(os.path.join(HERE, "workloads"))
 # Idle CPUs left out, as pyprofd does; user and kernel stack by frame pointers.
 BPFTRACE = "profile:hz:%d /pid > 0/ { @[kstack, ustack] = count(); }"
 
@@ -66,6 +66,7 @@ class Running:
         if perf_events:
             harness.sampling(self.process)
         time.sleep(settle_s)
+        assert self.process.poll() is None, "%s ended: %s" % (words[0], harness.said(self.process))
 
     def maps(self):
         return kernel_bpf.held(self.pid, "map_id")
@@ -95,7 +96,7 @@ MODES = ("cpu", pyprofd), ("all events", pyprofd_all)
 
 
 def cpu_samples(out, pids=None):
-    """Of a file, or of all windows of a folder."""
+    """Of a file, or of all windows of a directory."""
     paths = waits.windows(out, "cpu") if os.path.isdir(out) else [out]
     return [sample for path in paths for sample in harness.samples(path, pids=pids)]
 
@@ -250,10 +251,10 @@ def section_samples(peers, quick):
 
 # ---------------------------------------------------------------- fleet
 
-def fleet_samples(folder):
+def fleet_samples(directory):
     """CPU samples by pid, and of these the ones with the members' function, over all windows."""
     seen, named = {}, {}
-    for sample in cpu_samples(folder):
+    for sample in cpu_samples(directory):
         seen[sample.pid] = seen.get(sample.pid, 0) + sample.count
         if harness.holds(sample, "fleet_mid", "fleet_hot") or harness.holds(sample, "member"):
             named[sample.pid] = named.get(sample.pid, 0) + sample.count
@@ -282,8 +283,8 @@ def fleet(count, seconds, mode):
     with harness.Target("fleet.py", count, 0.8, ready=False) as target:
         target.wait("ready", 180)
         pids = set(target.read("pids.json"))
-        folder = harness.temporary()
-        profiler = pyprofd(99, folder, settle_s=3, options=["--events", "cpu"] if mode == "cpu" else [])
+        directory = harness.temporary()
+        profiler = pyprofd(99, directory, settle_s=3, options=["--events", "cpu"] if mode == "cpu" else [])
         cpu = measure.own_cpu_s(profiler.pid)
         time.sleep(seconds)
         cpu = measure.own_cpu_s(profiler.pid) - cpu
@@ -293,7 +294,7 @@ def fleet(count, seconds, mode):
                   "start_cpu_s": measure.own_cpu_s(profiler.pid) - cpu}
         result["maps_mib"] = kernel_bpf.map_bytes(profiler.maps()) / (1 << 20)
         run = profiler.stop()
-        seen, named = fleet_samples(folder)
+        seen, named = fleet_samples(directory)
         result["sampled"] = len(pids & set(seen))
         result["named"] = len(pids & set(named))
         result["samples"] = sum(n for p, n in seen.items() if p in pids)
@@ -476,7 +477,8 @@ def section_leak(peers, quick):
 def section_switch(peers, quick):
     def bpftrace_switches():
         out = os.path.join(harness.temporary(), "out.txt")
-        return Running([peers.path["bpftrace"], "-q", "-o", out, "-e", switches.BPFTRACE], out, 4, perf_events=False)
+        return Running(switches.with_tracefs([peers.path["bpftrace"], "-q", "-o", out, "-e", switches.BPFTRACE]), out, 4,
+                       perf_events=False)
 
     # Three seconds: what the agent reads once (processes, names of the kernel) is not a cost of each switch.
     return switches.section(lambda: pyprofd(99, options=["--events", "offcpu"], settle_s=3),
@@ -485,8 +487,9 @@ def section_switch(peers, quick):
 
 def section_harmless(peers, quick):
     del peers
-    # Often, for many figures: the budget is not the question here.
-    return walk_times.section(lambda: pyprofd_all(499, options=["--duration", 600, "--budget-cpu", 40]), quick, say)
+    # Often, for many figures: the budget is not the question here.  Of the case alone: other stacks are less deep.
+    options = ["--duration", 600, "--budget-cpu", 40, "--wakers"]
+    return walk_times.section(lambda pid: pyprofd_all(499, options=options + ["--pid", pid]), quick, say)
 
 
 def section_bursts(peers, quick):
@@ -544,7 +547,7 @@ def main():
     say("machine  Linux %s, %d CPUs, load %.1f; %s" % (
         platform.release(), os.cpu_count(), measure.loadavg(), ", ".join(sorted(peers.version.values()))))
     failed = 0
-    os.environ["E2E_TMP"] = folder = harness.temporary()
+    os.environ["E2E_TMP"] = directory = harness.temporary()
     for name in options.only.split(","):
         result[name] = {}
         idle = measure.quiet()
@@ -558,7 +561,7 @@ def main():
             failed += 1
         result[name]["idle_before"] = idle
         harness.clean_up()
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(directory, ignore_errors=True)
     with open(options.output + ".new", "w", encoding="utf-8") as file:
         json.dump(result, file, indent=1, allow_nan=True)
     os.rename(options.output + ".new", options.output)

@@ -17,6 +17,12 @@ CONFIG = os.path.join(HERE, "../../include/pyprofd/config.h")
 BPFTRACE = "tracepoint:sched:sched_switch /pid > 0/ { @[kstack, ustack] = count(); }"
 
 
+def with_tracefs(command):
+    """The command with tracefs where bpftrace looks for it, whether the machine has mounted it or not."""
+    return ["unshare", "--mount", "sh", "-c", "mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing\n"
+            'exec "$@"', "sh", *command]
+
+
 def build(name, *libraries):
     program = os.path.join(harness.temporary(), name)
     subprocess.run([os.environ.get("CC", "cc"), "-O2", "-D_GNU_SOURCE", "-o", program,

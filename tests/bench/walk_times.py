@@ -9,7 +9,8 @@ import time
 import harness
 import kernel_bpf
 
-PROGRAMS = ("on_cpu_sample", 250), ("on_switch", 100)  # as in times.h; microseconds that are wanted
+# As in times.h; microseconds that are wanted.
+PROGRAMS = ("on_cpu_sample", 250), ("on_switch", 100), ("on_waking", 100)
 SHIFT, PARTS, OCTAVES = 8, 8, 18  # as in times.h
 BUCKETS = PARTS * OCTAVES
 MAP_LOOKUP_ELEM = 1
@@ -97,14 +98,14 @@ def quantile_us(counts, share):
 
 
 def section(start, quick, say):
-    """start(): a pyprofd that captures all events and has a budget that lets it walk often."""
+    """start(pid): a pyprofd that captures all events of a process and its children and has a budget that lets it walk often."""
     result = {}
     for case in ("deep", "wide", "cold"):
-        with harness.Target("walks.py", case, python=harness.interpreter((3, 6), (3, 6), prefer=(3, 6))):
-            profiler = start()
+        with harness.Target("walks.py", case, python=harness.interpreter((3, 6), (3, 6), prefer=(3, 6))) as target:
+            profiler = start(target.pid)
             times = Times(profiler.maps())
             try:
-                sums, kept = observe(times, 5 if quick else 30)
+                sums, kept = observe(times, 10 if quick else 30)
             finally:
                 times.close()
                 profiler.kill()

@@ -3,7 +3,7 @@
 """case_ways.py CASES ID WORK OUT   One run of a case's program under all ways of profiling it at once.
 
 The ways: `pid` (one kind, one process), `system-wide` (one kind, the whole machine) and `all-events` (the default: all
-events into a folder, of which the case gets its kind).  The runner of CASES (run_cases.py) starts a program once and this
+events into a directory, of which the case gets its kind).  The runner of CASES (run_cases.py) starts a program once and this
 script as its profiler, which starts a pyprofd for each way.  When they have ended the runner is forked: each process
 goes on with the profile of one way and writes OUT/WAY.json, which is what `run_cases.py --json` writes.
 
@@ -59,15 +59,15 @@ def profile(mode, pid, hz, duration, out):
 
 # ---------------------------------------------------------------- around the runner
 
-def merged(mode, folder):
-    """The one kind out of the folder of all.  A profile that says that much of the CPU time is missing is refused."""
-    pyprof, out = os.environ["PYPROF"], folder.rstrip("/") + ".pb.gz"
+def merged(mode, directory):
+    """The one kind out of the directory of all.  A profile that says that much of the CPU time is missing is refused."""
+    pyprof, out = os.environ["PYPROF"], directory.rstrip("/") + ".pb.gz"
     if mode == "cpu":
-        said = subprocess.run([pyprof, "report", "--kind", mode, folder], stdout=subprocess.PIPE,
+        said = subprocess.run([pyprof, "report", "--kind", mode, directory], stdout=subprocess.PIPE,
                               universal_newlines=True, check=True).stdout.split("\n")[0]
         if "; only " in said:
             raise ValueError(said)
-    subprocess.run([pyprof, "export", "--pprof", "--kind", mode, "-o", out, folder], check=True)
+    subprocess.run([pyprof, "export", "--pprof", "--kind", mode, "-o", out, directory], check=True)
     return out
 
 
@@ -76,8 +76,8 @@ class Ways:
     the last seconds before its profiler ended, and divides what the profile has by the time asked for.  Several that
     run at once do not begin and end together, so here both are of the time that the profile itself covers."""
 
-    def __init__(self, runner, folder):
-        self.runner, self.folder, self.way, self.status = runner, folder, None, {}
+    def __init__(self, runner, directory):
+        self.runner, self.directory, self.way, self.status = runner, directory, None, {}
         self.load_one, self.run_one, self.cpu_of = runner.load_profile, runner.run_case, runner.cpu_between
         ways, truth = self, runner.TruthLog
 
@@ -139,7 +139,7 @@ class Ways:
         for way in [self.way] if self.way else WAYS:  # without a profile: the same is true of all
             if way in self.status:
                 result["profiler_rc"] = self.status[way]
-            with open(os.path.join(self.folder, way + ".json"), "w", encoding="utf-8") as file:
+            with open(os.path.join(self.directory, way + ".json"), "w", encoding="utf-8") as file:
                 json.dump([result], file)
         return result
 
@@ -147,10 +147,10 @@ class Ways:
 def main():
     if sys.argv[1] == "--profile":
         return profile(*sys.argv[2:])
-    cases, name, work, folder = sys.argv[1:]
+    cases, name, work, directory = sys.argv[1:]
     sys.path.insert(0, os.path.abspath(cases))
     import run_cases
-    Ways(run_cases, os.path.abspath(folder))
+    Ways(run_cases, os.path.abspath(directory))
     template = "%s %s --profile {mode} {pid} {hz} {duration} {out}" % (sys.executable, os.path.abspath(__file__))
     sys.argv = ["run_cases.py", cases, "--work", work, "--only", "^%s$" % name, "--profiler", template,
                 "--mode-profiler", "offcpu=" + template, "--mode-profiler", "gil=" + template]

@@ -5,12 +5,13 @@ beside the checkout), each under all ways of case_ways.py.
 
 One test is one case under one way.  It fails when a check fails, when pyprofd ends with an error, and when the runner
 ends without a result.  One whose checks failed is run once more and the second result counts, if there are no more such
-than a fiftieth of all (retries.py); one that ended with an error is not (a program's three ways are one run).
+than a 25th of all (retries.py); one that ended with an error is not (a program's three ways are one run).
 
 Time that a hypervisor steals is in no clock of the program, but a sample that was due meanwhile is its own.  A check of
 CPU time that got more than it may is passed when the excess is at most the program's part of what /proc/stat says was
-stolen meanwhile; the figures are printed.  $CASES_WORK: work folder (default: build/cases)."""
+stolen meanwhile; the figures are printed.  $CASES_WORK: work directory (default: build/cases)."""
 import collections
+import concurrent.futures
 import glob
 import json
 import os
@@ -90,9 +91,9 @@ def judge(result, mode, machine):
 
 
 class Cases:
-    def __init__(self, folder, work):
-        self.folder, self.work, self.modes = folder, work, {}
-        for path in sorted(glob.glob(folder + "/*/case.json")):
+    def __init__(self, directory, work):
+        self.directory, self.work, self.modes = directory, work, {}
+        for path in sorted(glob.glob(directory + "/*/case.json")):
             with open(path, encoding="utf-8") as file:
                 case = json.load(file)
             if case.get("mode", "cpu") in MODES:
@@ -100,11 +101,11 @@ class Cases:
 
     def set_up(self, names):
         """A marker saves the second time; it is tied to the cases as they stand.  What cannot be set up fails its case."""
-        state = zlib.crc32(b"".join(open(path, "rb").read() for path in sorted(glob.glob(self.folder + "/*/case.json"))))
+        state = zlib.crc32(b"".join(open(path, "rb").read() for path in sorted(glob.glob(self.directory + "/*/case.json"))))
         marker = os.path.join(self.work, ".setup-%08x" % zlib.crc32(",".join(names).encode(), state))
         if os.path.exists(marker):
             return
-        done = subprocess.run([sys.executable, os.path.join(self.folder, "run_cases.py"), self.folder, "--setup", "--work",
+        done = subprocess.run([sys.executable, os.path.join(self.directory, "run_cases.py"), self.directory, "--setup", "--work",
                                self.work, "--only", ",".join("^%s$" % name for name in names)],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
         if done.returncode == 0:
@@ -121,7 +122,7 @@ class Cases:
         before = read_machine()
         with open(os.path.join(out, "log"), "wb") as log:
             try:
-                rc = subprocess.run([sys.executable, os.path.join(HERE, "case_ways.py"), self.folder, name, self.work, out],
+                rc = subprocess.run([sys.executable, os.path.join(HERE, "case_ways.py"), self.directory, name, self.work, out],
                                     stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=LIMIT_S, check=False).returncode
             except subprocess.TimeoutExpired:
                 rc = "no result within %d s" % LIMIT_S
@@ -148,6 +149,15 @@ class Cases:
         return found
 
 
+def run_all(cases, names):
+    """Yields (name, verdicts of its ways).  Two programs at a time, as most have a thread that computes, and what is judged
+    are their own clocks; those whose threads wait for each other (gil) have the machine to themselves."""
+    alone = [name for name in names if cases.modes[name] == "gil"]
+    for group, at_a_time in ([name for name in names if name not in alone], min(2, os.cpu_count())), (alone, 1):
+        with concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
+            yield from zip(group, pool.map(cases.run, group))
+
+
 def show(name, way, verdict):
     print("%s %s %s" % ({"pass": "ok", "skip": "skip"}.get(verdict.status, "not ok"), name, way)
           + (": " + "; ".join(verdict.lines) if verdict.lines and verdict.status == "skip" else ""))
@@ -158,17 +168,17 @@ def show(name, way, verdict):
 
 
 def main():
-    folder = os.environ.get("CASES") or os.path.join(TOP, "../shared/devcases")
+    directory = os.environ.get("CASES") or os.path.join(TOP, "../shared/devcases")
     build = os.path.join(TOP, os.environ.get("BUILD") or "build")
-    if not os.path.isfile(os.path.join(folder, "run_cases.py")):
-        print("skip cases: no %s (the acceptance cases are not part of this repository)" % os.path.relpath(folder, TOP))
+    if not os.path.isfile(os.path.join(directory, "run_cases.py")):
+        print("skip cases: no %s (the acceptance cases are not part of this repository)" % os.path.relpath(directory, TOP))
         print("0 passed, 0 failed, 1 skipped")
         return 0
     for program in "pyprofd", "pyprof":
         os.environ[program.upper()] = os.path.abspath(os.environ.get(program.upper()) or os.path.join(build, program))
     work = os.path.abspath(os.environ.get("CASES_WORK") or os.path.join(build, "cases"))
     os.makedirs(work, exist_ok=True)
-    cases = Cases(folder, work)
+    cases = Cases(directory, work)
     wanted = (sys.argv[1] if len(sys.argv) > 1 else ".").split(",")
     names = [name for name in cases.modes if any(re.search(regex, name) for regex in wanted)]
     if not names:
@@ -176,8 +186,8 @@ def main():
         return 2
     cases.set_up(names)
     verdicts = {}
-    for name in names:
-        for way, verdict in cases.run(name).items():
+    for name, found in run_all(cases, names):
+        for way, verdict in found.items():
             verdicts[name, way] = verdict
             show(name, way, verdict)
     # One run of a program is what fails by chance, under all of its ways.

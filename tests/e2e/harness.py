@@ -3,7 +3,7 @@
 
 Python 3.9 and the standard library.  Tests ask for a third of the samples that a quiet machine gives, so
 that neighbours do not fail them; test_accuracy.py, which runs alone, counts exactly.  run.py forks a process for each test, so module state here
-belongs to one test; its temporary folders and left-over processes are removed by run.py.
+belongs to one test; its temporary directories and left-over processes are removed by run.py.
 """
 import collections
 import importlib.util
@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 PYPROFD = os.path.abspath(os.environ.get("PYPROFD") or os.path.join(TOP, os.environ.get("BUILD") or "build", "pyprofd"))
 TARGETS = os.path.join(HERE, "targets")
-TARGET_FOLDERS = [TARGETS]  # the benchmark adds its own
+TARGET_DIRECTORIES = [TARGETS]  # the benchmark adds its own
 TMP_PREFIX = "pyprofd-e2e."
 
 sys.path.insert(0, HERE)
@@ -61,7 +61,7 @@ def interpreters():
         spec.loader.exec_module(module)
         _interpreters = [
             Interpreter(label, command, version, command[1] if command[0] == "chroot" else "")
-            for label, command, version in module.at_hand(module.default_folder())]
+            for label, command, version in module.at_hand(module.default_directory())]
     return _interpreters
 
 
@@ -82,9 +82,9 @@ _running = []
 
 def temporary(root=""):
     base = root + "/tmp" if root else os.environ.get("E2E_TMP") or tempfile.gettempdir()
-    folder = tempfile.mkdtemp(prefix=TMP_PREFIX, dir=base)
-    os.chmod(folder, 0o755)
-    return folder
+    directory = tempfile.mkdtemp(prefix=TMP_PREFIX, dir=base)
+    os.chmod(directory, 0o755)
+    return directory
 
 
 def wait_for(condition, limit_s=30.0, what="condition", step_s=0.01):
@@ -97,36 +97,44 @@ def wait_for(condition, limit_s=30.0, what="condition", step_s=0.01):
     raise AssertionError("%s: not within %g s" % (what, limit_s))
 
 
+def forget_perf_map(pid):
+    """Removes what a process of this number has left for perf: the next one may be another user's."""
+    try:
+        os.unlink("/tmp/perf-%d.map" % pid)
+    except FileNotFoundError:
+        pass
+
+
 class Target:
-    """A script of targets/ under one interpreter.  It gets its folder in $E2E_DIR, makes `ready`
+    """A script of targets/ under one interpreter.  It gets its directory in $E2E_DIR, makes `ready`
     there when its work has begun, and ends when `stop` appears."""
 
     def __init__(self, script, *args, python=None, env=None, options=(), wrap=(), ready=True,
-                 folder=None, session=False):
+                 directory=None, session=False):
         self.python = python or interpreter()
-        self.folder = folder or temporary(self.python.root)
-        self.inside = self.folder[len(self.python.root):]
-        for source in TARGET_FOLDERS:
+        self.directory = directory or temporary(self.python.root)
+        self.inside = self.directory[len(self.python.root):]
+        for source in TARGET_DIRECTORIES:
             for name in os.listdir(source):
                 if name.endswith(".py"):
-                    shutil.copy(os.path.join(source, name), self.folder)
+                    shutil.copy(os.path.join(source, name), self.directory)
         environment = dict(os.environ, E2E_DIR=self.inside, PYTHONDONTWRITEBYTECODE="1",
                            PYTHONIOENCODING="utf-8", **(env or {}))
         environment.pop("PYTHONPATH", None)
         self.script = os.path.join(self.inside, script)
         command = list(wrap) + list(self.python.command) + list(options) + [self.script]
         command += [str(a) for a in args]
-        self.log = open(os.path.join(self.folder, "log"), "wb")
+        self.log = open(os.path.join(self.directory, "log"), "wb")
         self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL,
                                         stdout=self.log, stderr=subprocess.STDOUT,
-                                        cwd=self.folder, start_new_session=session)
+                                        cwd=self.directory, start_new_session=session)
         self.pid = self.process.pid
         _running.append(self)
         if ready:
             self.wait("ready")
 
     def path(self, name):
-        return os.path.join(self.folder, name)
+        return os.path.join(self.directory, name)
 
     def wait(self, name, limit_s=30.0):
         def there():
@@ -139,7 +147,8 @@ class Target:
         wait_for(there, limit_s, "%s of %s" % (name, self.script))
 
     def output(self):
-        self.log.flush()
+        if not self.log.closed:
+            self.log.flush()
         with open(self.path("log"), encoding="utf-8", errors="replace") as file:
             return file.read()
 
@@ -161,6 +170,7 @@ class Target:
                 self.process.kill()
                 self.process.wait()
         self.log.close()
+        forget_perf_map(self.pid)
         return self.process.returncode
 
     def __enter__(self):
@@ -181,7 +191,7 @@ def clean_up():
             except (OSError, subprocess.TimeoutExpired):
                 target.process.kill()
             target.process.wait()
-        shutil.rmtree(target.folder, ignore_errors=True)
+        shutil.rmtree(target.directory, ignore_errors=True)
 
 
 def children(pid):
@@ -228,7 +238,9 @@ def arguments(out, pid=None, hz=None, duration=None, options=()):
 def start(out, pid=None, hz=499, duration=None, options=(), command=(), env=None, **popen):
     """pyprofd in the background; wait_started() tells when it samples."""
     words = arguments(out, pid, hz, duration, options) + (["--"] + list(command) if command else [])
-    environment = dict(os.environ, **(env or {}))
+    # Who called the tests through sudo is not whom a test's command or file is meant for.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SUDO_")}
+    environment.update(env or {})
     log = tempfile.TemporaryFile()
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL,
                                stdout=popen.pop("stdout", log), stderr=log, env=environment, **popen)
@@ -266,8 +278,27 @@ def profile(pid=None, hz=499, duration=2, options=(), command=(), out=None, env=
     return run
 
 
-def sampling(process, limit_s=20.0):
-    """Waits until a pyprofd in the background has its perf events open."""
+def profile_work(pid, cpu_s, hz=999, options=(), limit_s=30.0):
+    """Runs pyprofd until the process has used so much CPU time: as many samples on a busy machine as on a quiet one."""
+    process = start(os.path.join(temporary(), "out.pb.gz"), pid, hz, options=options)
+    sampling(process, settle_s=0)
+    end = cpu_of(pid) + cpu_s
+    wait_for(lambda: process.poll() is not None or cpu_of(pid) >= end, limit_s, "%g s of CPU time of %d" % (cpu_s, pid))
+    run = finish(process, signal_number=signal.SIGINT)
+    assert run.rc == 0, "pyprofd ended with %d: %s" % (run.rc, run.err)
+    return run
+
+
+def cpu_of(pid):
+    """CPU time of all threads of a process, in s; to a clock tick."""
+    with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as file:
+        user, system = [int(word) for word in file.read().rpartition(")")[2].split()[11:13]]
+    return (user + system) / os.sysconf("SC_CLK_TCK")
+
+
+def sampling(process, limit_s=20.0, settle_s=0.3):
+    """Waits until a pyprofd in the background has its perf events open, which are enabled just after that.  On each CPU one tells
+    of mappings, before the machine's programs are looked at, and one takes the samples, after that."""
     def attached():
         if process.poll() is not None:
             raise AssertionError("pyprofd ended with %d: %s" % (process.returncode, said(process)))
@@ -277,14 +308,13 @@ def sampling(process, limit_s=20.0):
                 count += "perf_event" in os.readlink("/proc/%d/fd/%s" % (process.pid, fd))
             except OSError:
                 pass
-        return count >= os.cpu_count()
+        return count >= 2 * os.cpu_count()
     wait_for(attached, limit_s, "perf events of pyprofd")
-    time.sleep(0.3)  # the events are enabled just after they are opened
+    time.sleep(settle_s)
 
 
 # ---------------------------------------------------------------- samples
 
-Frame = collections.namedtuple("Frame", "kind name file line module")
 Sample = collections.namedtuple("Sample", "count ns pid tid labels frames")  # frames: root first
 
 
@@ -303,10 +333,8 @@ def samples(path, pid=None, pids=None):
         owner = int(labels.get("pid", 0))
         if wanted is not None and owner not in wanted:
             continue
-        frames = [Frame(f.kind, f.name or "", f.file or "", f.line, f.module or "")
-                  for f in reversed(sample.frames)]
         result.append(Sample(sample.values[0], sample.values[1], owner, int(labels.get("tid", 0)),
-                             labels, frames))
+                             labels, sample.frames[::-1]))
     return result
 
 

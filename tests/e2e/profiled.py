@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """profiled.py TOOL OUT SCRIPT [ARGUMENT...]   SCRIPT as a program under
    cprofile           cProfile, timed by the thread's CPU clock; OUT.PID is what each process wrote
-   lines:NAME,...     line_profiler; OUT.PID is JSON: [[function, line, hits, seconds]]
+   lines:NAME,...     line_profiler; OUT.PID is JSON: [[function, line, events, seconds]]: one event a hit, and one more
+                      where the function returns
 
 Workers of a multiprocessing pool are profiled too, each from its start to its end.  OUT-clocks has cost_s, what the tool
 spends on a call or a line and does not tell as that call's or line's, and the script's wall_s and cpu_s.
@@ -58,7 +59,7 @@ class Lines:
 
     def __init__(self, names):
         import line_profiler
-        self.names, self.profile = names, line_profiler.LineProfiler()
+        self.names, self.ends, self.profile = names, set(), line_profiler.LineProfiler()
         sys.modules["builtins"].line_profiled = self.profile
 
     def begin(self):
@@ -66,13 +67,13 @@ class Lines:
 
     def end(self, out):
         stats = self.profile.get_stats()
-        rows = [[key[2], line, hits, ticks * stats.unit]
+        rows = [[key[2], line, hits * (2 if line in self.ends else 1), ticks * stats.unit]
                 for key, lines in stats.timings.items() for line, hits, ticks in lines]
         with open(out, "w") as file:
             json.dump(rows, file)
 
     def cost(self):
-        """Of a line, beside what it tells as the line's."""
+        """Of an event, beside what it tells as the line's."""
         def loop():
             for _ in range(50000):
                 pass
@@ -91,6 +92,8 @@ class Lines:
             if isinstance(node, ast.FunctionDef) and node.name in self.names:
                 mark = ast.Name("line_profiled", ast.Load())
                 node.decorator_list.append(ast.fix_missing_locations(ast.copy_location(mark, node)))
+                self.ends.add(node.body[-1].lineno)
+                self.ends.update(inner.lineno for inner in ast.walk(node) if isinstance(inner, ast.Return))
 
 
 def close(pool, *_):

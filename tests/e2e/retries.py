@@ -2,7 +2,7 @@
 """Which failed tests are run once more.  Shares and counts are samples of a shared machine; but a retry can hide a
 fault that comes now and then, so few are allowed and all are told in the closing line, `..., N retried`."""
 
-SHARE = 0.02
+SHARE = 0.04
 
 
 def allowed(tests):

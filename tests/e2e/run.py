@@ -1,15 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""run.py [-k REGEX] [-v] [-j N] [--list] [FILE...]   Runs the end-to-end tests.
+"""run.py [-k REGEX] [-v] [-j N] [--list] [--alone-after FILE] [FILE...]   Runs the end-to-end tests.
 
-Functions test_* of test_*.py, each in its own process; a function with an attribute `cases` (a
-callable that gives [(label, argument)]) runs once for each.  Executable test_*.sh are one test each:
-exit status 0 is ok, 77 skips.  Two tests run at a time, but those with an attribute `alone`, which come last.
-Prints `ok`, `not ok` or `skip` with the time of each, and sums up.  Failed tests are run once more, alone, when they are
-no more than a fiftieth (retries.py); the closing line tells how many.  Exit status 2: no test matches.
+Functions test_* of test_*.py, each in its own process; a function with an attribute `cases` (a callable that gives
+[(label, argument)]) runs once for each.  Executable test_*.sh are one test each: exit status 0 is ok, 77 skips.
+
+Two tests a CPU run at a time, as most of them wait for a profile's end.  A function (or module: ALONE) with an attribute
+`alone` needs a quiet machine and comes last: "sleepers", whose programs hardly compute, beside each other, then those
+with True, one at a time.  With --alone-after FILE they wait until nobody has a lock on FILE, which is held while other
+work would disturb them.
+
+Prints `ok`, `not ok` or `skip` with each test's time and the CPU time of its processes, and sums up.  Failed tests are run
+once more, alone, when they are no more than a 25th (retries.py); the closing line tells how many.  Exit status 2: no
+test matches.
 """
 import argparse
 import collections
+import fcntl
 import glob
 import importlib
 import os
@@ -49,7 +56,7 @@ def collect(files):
             if not key.startswith("test_") or not callable(function):
                 continue
             rest = (getattr(function, "limit_s", DEFAULT_LIMIT_S),
-                    getattr(function, "alone", False) or getattr(module, "ALONE", False))
+                    getattr(function, "alone", getattr(module, "ALONE", False)))
             name = base[len("test_"):-3] + "." + key[len("test_"):]
             if hasattr(function, "cases"):
                 for label, argument in function.cases():
@@ -109,11 +116,11 @@ class Running:
         self.pid = os.fork()
         if self.pid == 0:
             child(test.function, self.log.fileno(), self.tmp)
-        self.status, self.said, self.is_late = None, "", False
+        self.status, self.said, self.is_late, self.cpu_s = None, "", False, 0.0
 
     def poll(self):
         """True when it has ended; then status, said and is_late are set."""
-        done, code = os.waitpid(self.pid, os.WNOHANG)
+        done, code, usage = os.wait4(self.pid, os.WNOHANG)
         if not done and time.monotonic() - self.begin < self.test.limit_s:
             return False
         try:
@@ -123,8 +130,9 @@ class Running:
         if done:
             self.status = os.WEXITSTATUS(code) if os.WIFEXITED(code) else 128 + os.WTERMSIG(code)
         else:
-            os.waitpid(self.pid, 0)
+            usage = os.wait4(self.pid, 0)[2]
             self.is_late = True
+        self.cpu_s = usage.ru_utime + usage.ru_stime
         self.log.seek(0)
         self.said = self.log.read().decode("utf-8", "replace").strip()
         self.log.close()
@@ -133,9 +141,12 @@ class Running:
         return True
 
 
-def run_all(tests, jobs):
-    """Yields each Running at its end."""
-    for group, count in ([t for t in tests if not t.alone], jobs), ([t for t in tests if t.alone], 1):
+def run_all(tests, jobs, alone_after=None):
+    """Yields each Running at its end.  alone_after: a file; who holds a lock on it is waited for."""
+    for kind, count in (False, jobs), ("sleepers", jobs), (True, 1):
+        group = [t for t in tests if t.alone == kind]
+        if group and kind and alone_after:
+            wait_for_lock(alone_after)
         waiting, running = list(group), []
         while waiting or running:
             while waiting and len(running) < count:
@@ -146,10 +157,15 @@ def run_all(tests, jobs):
             time.sleep(0.02)
 
 
-def unmount_below(folder):
+def wait_for_lock(path):
+    with open(path, "a", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def unmount_below(directory):
     with open("/proc/self/mounts", encoding="utf-8", errors="replace") as file:
         points = [line.split()[1] for line in file]
-    for point in sorted((p for p in points if p.startswith(folder + "/")), reverse=True):
+    for point in sorted((p for p in points if p.startswith(directory + "/")), reverse=True):
         subprocess.call(["umount", "-l", point])
 
 
@@ -161,7 +177,7 @@ class Tally:
 
     def add(self, run, is_retry=False):
         name, said = run.test.name, run.said
-        took = "(%.1f s)" % (time.monotonic() - run.begin)
+        took = "(%.1f s, %.1f s of CPU)" % (time.monotonic() - run.begin, run.cpu_s)
         if run.status == 0:
             self.passed += 1
             print("ok", name, took)
@@ -185,7 +201,8 @@ def main():
     parser.add_argument("-k", metavar="REGEX", default="", help="tests whose name matches")
     parser.add_argument("-v", action="store_true", help="what passing tests print, too")
     parser.add_argument("--list", action="store_true", help="names only")
-    parser.add_argument("-j", type=int, default=2, metavar="N", help="tests at a time (2)")
+    parser.add_argument("-j", type=int, default=2 * os.cpu_count(), metavar="N", help="tests at a time (two a CPU)")
+    parser.add_argument("--alone-after", metavar="FILE", help="before those that run alone and retries: wait for this lock")
     parser.add_argument("--no-retry", action="store_true", help="what fails fails: for sanitizers")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="each test N times")
     options = parser.parse_args()
@@ -207,11 +224,13 @@ def main():
         print("no %s: build it first" % harness.PYPROFD, file=sys.stderr)
         return 1
     tally = Tally(options.v)
-    for run in run_all(tests * options.repeat, max(1, options.j)):
+    for run in run_all(tests * options.repeat, max(1, options.j), options.alone_after):
         tally.add(run)
     names = [] if options.no_retry or options.repeat > 1 else retries.chosen(sorted(set(tally.failed)), len(tests))
     if names:
         # Shares and counts are samples of a shared machine: once more, alone.  Both results are shown.
+        if options.alone_after:
+            wait_for_lock(options.alone_after)
         for name in names:
             tally.failed.remove(name)
         for run in run_all([t for t in tests if t.name in names], 1):

@@ -14,11 +14,11 @@ HZ = 499
 def counted(kind, hz, seconds, python=None):
     """(samples, CPU seconds by the program's own clock) of a program profiled for its whole life."""
     python = python or harness.interpreter()
-    folder = harness.temporary()
-    target_env = {"E2E_DIR": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+    directory = harness.temporary()
+    target_env = {"E2E_DIR": directory, "PYTHONDONTWRITEBYTECODE": "1"}
     run = harness.profile(None, hz=hz, duration=None, env=target_env, limit_s=90, command=list(
         python.command) + [os.path.join(harness.TARGETS, "burn.py"), str(seconds), kind])
-    with open(os.path.join(folder, "cpu.json"), encoding="utf-8") as file:
+    with open(os.path.join(directory, "cpu.json"), encoding="utf-8") as file:
         truth = harness.json.load(file)
     return harness.samples(run.out, pid=truth["pid"]), truth["cpu_s"], run
 

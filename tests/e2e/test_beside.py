@@ -9,7 +9,8 @@ What may differ, and no more:
   may have come to one line (nothing for cProfile, which is given the thread's CPU clock).  That pyprofd has a sample for
   each period of the program's CPU time is checked beside it, so that what it lost is no excuse;
 - of what cProfile spends on a call itself, a part is the caller's time for cProfile and the called function's for pyprofd:
-  it is spent in that frame.  On a line it is nobody's for line_profiler.  profiled.py measures it at the end of each run.
+  it is spent in that frame.  On a line, and at a function's return, it is nobody's for line_profiler.  profiled.py measures it
+  at the end of each run.
 """
 import collections
 import glob
@@ -53,22 +54,22 @@ THEIR_EDGE = re.compile(r'^\t(\d+) -> (\d+) \[.*label="([\d.]+)%', re.M)
 def launch(name, tool=None):
     """(profile, what the tool wrote, its clocks and what it spends on one call or line, what the program measured)"""
     program = PROGRAMS[name]
-    python, folder, arguments = python_with("line_profiler, numpy"), harness.temporary(), []
+    python, directory, arguments = python_with("line_profiler, numpy"), harness.temporary(), []
     version = subprocess.check_output([python, "-c", "import sys; print('%d.%02d' % sys.version_info[:2])"]).decode().strip()
     harness.need(version >= "3.12", "no Python 3.12 or later beside pyprof's tools, only %s: cProfile before that slows each "
                  "bytecode, and its shares are no measure (Debian 13 has 3.13; pyenv install 3.12)" % version.replace(".0", "."))
     script = os.path.join(CASES if name.startswith("d0") else harness.TARGETS, program.script)
     harness.need(os.path.exists(script), "no %s (the acceptance cases are not part of this repository)" % script)
     if name == "d03":
-        arguments = [os.path.join(folder, "in.fastq"), os.path.join(folder, "out.fastq")]
+        arguments = [os.path.join(directory, "in.fastq"), os.path.join(directory, "out.fastq")]
         subprocess.check_call([python, os.path.join(os.path.dirname(script), "gen.py"), arguments[0]])
-    out = os.path.join(folder, "tool")
+    out = os.path.join(directory, "tool")
     # Ahead of the machine's other work, so that it waits little for a CPU.
     command = ["nice", "-n", "-15", python] + ([PROFILED, tool, out] if tool else []) + [script] + arguments
     # d04 first shuffles numbers, which takes two seconds where each line costs.
     seconds = SECONDS * 2 if (name, tool) == ("d04", "lines:" + program.lines) else SECONDS
     done = harness.profile(hz=HZ, duration=None, options=["-q"], command=command, limit_s=90, env={
-        "CASE_TMP": folder, "CASE_SECONDS": str(seconds), "PYTHONPATH": os.path.join(CASES, "_kit"),
+        "CASE_TMP": directory, "CASE_SECONDS": str(seconds), "PYTHONPATH": os.path.join(CASES, "_kit"),
         "PYTHONDONTWRITEBYTECODE": "1"})
     truth = [json.loads(line[len("TRUTH "):]) for line in done.err.splitlines() if line.startswith("TRUTH ")]
     assert truth, done.err[-2000:]
@@ -150,15 +151,15 @@ def their_lines(files, cost_s):
     found = collections.defaultdict(lambda: [0, 0.0])
     for path in files:
         with open(path) as file:
-            for function, line, hits, seconds in json.load(file):
-                found[function, line][0] += hits
+            for function, line, events, seconds in json.load(file):
+                found[function, line][0] += events
                 found[function, line][1] += seconds
     whole = collections.defaultdict(lambda: [0.0, 0.0])
-    for (function, _), (hits, seconds) in found.items():
+    for (function, _), (events, seconds) in found.items():
         whole[function][0] += seconds
-        whole[function][1] += hits * cost_s
-    return {key: Span(100 * seconds / sum(whole[key[0]]), 100 * (seconds + hits * cost_s) / whole[key[0]][0])
-            for key, (hits, seconds) in found.items()}
+        whole[function][1] += events * cost_s
+    return {key: Span(100 * seconds / sum(whole[key[0]]), 100 * (seconds + events * cost_s) / whole[key[0]][0])
+            for key, (events, seconds) in found.items()}
 
 
 # ---- side by side ----

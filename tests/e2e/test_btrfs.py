@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 
 import harness
 from harness import need
@@ -18,8 +19,8 @@ def subvolumes():
     """Two subvolumes of one file system, each with its program as its first file."""
     for tool in ("mkfs.btrfs", "btrfs", "cc"):
         need(shutil.which(tool), "no " + tool)
-    folder = harness.temporary()
-    image, mounted = os.path.join(folder, "image"), os.path.join(folder, "mounted")
+    directory = harness.temporary()
+    image, mounted = os.path.join(directory, "image"), os.path.join(directory, "mounted")
     os.mkdir(mounted)
     with open(image, "wb") as file:
         file.truncate(200 << 20)
@@ -27,39 +28,39 @@ def subvolumes():
     need(run("mount", "-o", "loop", image, mounted) == 0, "this kernel mounts no btrfs from a file")
     paths = []
     for name in NAMES:
-        program = os.path.join(folder, name)
+        program = os.path.join(directory, name)
         subprocess.check_call(["cc", "-O1", "-DWORK=" + name, "-o", program,
                                os.path.join(harness.TARGETS, "two_names.c")])
         paths.append(os.path.join(mounted, name))
         subprocess.check_call(["btrfs", "-q", "subvolume", "create", paths[-1]])
     os.sync()
     for name, path in zip(NAMES, paths):
-        shutil.copy(os.path.join(folder, name), os.path.join(path, "program"))
+        shutil.copy(os.path.join(directory, name), os.path.join(path, "program"))
     os.sync()
-    return folder, paths
+    return directory, paths
 
 
 def mapping(pid):
-    """(device, inode, path) of its program, as mappings show it."""
+    """(device, inode, path) of its program, as mappings show it; between two programs it has none."""
     with open("/proc/%d/maps" % pid, encoding="utf-8") as file:
-        words = file.readline().split()
-    return words[3], words[4], words[5]
+        words = file.readline().split() or ["", "", "", "", ""]
+    return words[3], words[4], "".join(words[5:])
 
 
-def begin(folder, path):
+def begin(directory, path):
     """The subvolume's program, under the path that both have."""
-    same = os.path.join(folder, "same")
+    same = os.path.join(directory, "same")
     os.makedirs(same, exist_ok=True)
     program = subprocess.Popen(["unshare", "-m", "sh", "-c", 'mount --bind "$0" "$1" && exec "$1/program"', path, same])
     harness.wait_for(lambda: mapping(program.pid)[2] == same + "/program", what="the program")
     return program
 
 
-def end(folder, programs):
+def end(directory, programs):
     for program in programs:
         program.kill()
         program.wait()
-    harness.wait_for(lambda: run("umount", os.path.join(folder, "mounted")) == 0, what="the end of the mount")
+    harness.wait_for(lambda: run("umount", os.path.join(directory, "mounted")) == 0, what="the end of the mount")
 
 
 def check(out, programs):
@@ -71,10 +72,27 @@ def check(out, programs):
 
 
 def test_files_of_two_subvolumes_under_one_path():
-    folder, paths = subvolumes()
+    directory, paths = subvolumes()
     programs = []
     try:
-        programs = [begin(folder, path) for path in paths]
+        programs = [begin(directory, path) for path in paths]
         check(harness.profile([p.pid for p in programs], hz=199, duration=3).out, programs)
     finally:
-        end(folder, programs)
+        end(directory, programs)
+
+
+def test_files_of_two_subvolumes_under_one_path_that_are_mapped_later():
+    """The first one's numbers are known when the second is mapped."""
+    directory, paths = subvolumes()
+    programs = []
+    out = os.path.join(directory, "out.pb.gz")
+    profiler = harness.start(out, hz=199, duration=6)
+    try:
+        harness.sampling(profiler)
+        for path in paths:
+            programs.append(begin(directory, path))
+            time.sleep(1)
+        harness.finish(profiler)
+        check(out, programs)
+    finally:
+        end(directory, programs)

@@ -28,9 +28,9 @@ def walks(path, program):
 
 def test_info_tells_how_long_walks_took():
     with harness.Target("threads.py") as target:
-        folder = harness.temporary()
-        harness.profile(target.pid, duration=2, out=folder, options=["--events", "cpu,offcpu"])
-        (path,) = glob.glob(os.path.join(folder, "**", "*-cpu.pb.gz"), recursive=True)
+        directory = harness.temporary()
+        harness.profile(target.pid, duration=2, out=directory, options=["--events", "cpu,offcpu"])
+        (path,) = glob.glob(os.path.join(directory, "**", "*-cpu.pb.gz"), recursive=True)
         taken = harness.total(harness.samples(path))
         runs, longest = walks(path, "on_cpu_sample")
         assert taken and runs >= taken, "%d walks of %d samples" % (runs, taken)
@@ -94,3 +94,7 @@ def test_long_walks_leave_no_time_out(interpreter):
 
 test_budget_cpu_bounds_the_walks.cases = oldest
 test_long_walks_leave_no_time_out.cases = oldest
+
+
+# What a walk takes by the clock, and so how many there are, depends on the machine's other work.
+test_budget_cpu_bounds_the_walks.alone = True

@@ -32,10 +32,10 @@ def facts(profile):
 
 
 class Windows:
-    """All windows of one kind in a folder."""
+    """All windows of one kind in a directory."""
 
-    def __init__(self, folder, kind, value, pid=None):
-        paths = waits.windows(folder, kind)
+    def __init__(self, directory, kind, value, pid=None):
+        paths = waits.windows(directory, kind)
         assert paths, "no profile of kind %s" % kind
         self.ns, self.facts, self.others_ns, self.times = 0, {}, 0, []
         for path in paths:
@@ -78,34 +78,34 @@ class HostMeter:
 
 
 def profile_all(rest_s, life_s, programs, work_s=0, read_process=lambda pid: 0):
-    """(pyprofd's run, CPU time by the clock, folder, pid of the threads)"""
-    folder = harness.temporary()
+    """(pyprofd's run, CPU time by the clock, directory, pid of the threads)"""
+    directory = harness.temporary()
     with harness.Target("many_stacks.py", 180, rest_s, life_s, work_s) as target, harness.Target("spawns.py", programs):
         meter = HostMeter(lambda: read_process(target.pid))
-        run = harness.profile(duration=SECONDS, out=folder + "/")
+        run = harness.profile(duration=SECONDS, out=directory + "/")
         meter.stop()
-    return run, meter, folder, target.pid
+    return run, meter, directory, target.pid
 
 
-def check_cpu(folder, meter, low):
-    cpu = Windows(folder, "cpu", ("cpu", "nanoseconds"))
+def check_cpu(directory, meter, low):
+    cpu = Windows(directory, "cpu", ("cpu", "nanoseconds"))
     wanted_ns = sum(meter.at(end) - meter.at(begin) for begin, end in cpu.times)
     assert cpu.ns >= low * wanted_ns, "%.2f s of %.2f s are in the profile: %s" % (
         cpu.ns / SECOND, wanted_ns / SECOND, cpu.facts)
     return cpu
 
 
-def check_coverage(folder, kind, low, high=1.03):
-    got = Windows(folder, kind, ("cpu", "nanoseconds") if kind == "cpu" else ("off_cpu", "nanoseconds")).facts
+def check_coverage(directory, kind, low, high=1.03):
+    got = Windows(directory, kind, ("cpu", "nanoseconds") if kind == "cpu" else ("off_cpu", "nanoseconds")).facts
     part, whole = ("cpu_ns", "scheduler_ns") if kind == "cpu" else ("wait_ns", "ledger_wait_ns")
     assert low * got[whole] <= got[part] <= high * got[whole], got
 
 
-def check_waits(folder, pid, low=0.9, high=1.1):
+def check_waits(directory, pid, low=0.9, high=1.1):
     """Of one process against the ledger.  Waits that were taken by chance stand for others."""
-    offcpu = Windows(folder, "offcpu", ("off_cpu", "nanoseconds"), pid)
+    offcpu = Windows(directory, "offcpu", ("off_cpu", "nanoseconds"), pid)
     wanted_ns = 0
-    for path in waits.windows(folder, "offcpu"):
+    for path in waits.windows(directory, "offcpu"):
         line = waits.ledger(pprof.load(path), pid)
         wanted_ns += waits.ledger_sum(line) - line["cpu"]
     assert low * wanted_ns <= offcpu.ns <= high * wanted_ns, "%.1f s of %.1f s of waits: %s" % (
@@ -138,32 +138,32 @@ class CpusKeptBusy:
 
 def test_waits_take_no_room_from_samples():
     with CpusKeptBusy():
-        run, meter, folder, pid = profile_all(0.02, 0, 30)
-    cpu = check_cpu(folder, meter, 0.97)
+        run, meter, directory, pid = profile_all(0.02, 0, 30)
+    cpu = check_cpu(directory, meter, 0.97)
     check_detail(cpu)
-    check_detail(check_waits(folder, pid))
+    check_detail(check_waits(directory, pid))
     assert not cpu.facts["lost"], run.err
-    check_coverage(folder, "cpu", 0.97)
-    check_coverage(folder, "offcpu", 0.85, 1.15)
+    check_coverage(directory, "cpu", 0.97)
+    check_coverage(directory, "offcpu", 0.85, 1.15)
     assert " of CPU time and " in run.err and "of waits are in the profile" in run.err, run.err
 
 
 def test_threads_of_30_ms():
     with CpusKeptBusy():
-        run, meter, folder, pid = profile_all(0.01, 0.03, 1, work_s=0.001, read_process=process_cpu_ns)
-    check_detail(check_cpu(folder, meter, 0.97))
-    threads = Windows(folder, "cpu", ("cpu", "nanoseconds"), pid)
+        run, meter, directory, pid = profile_all(0.01, 0.03, 1, work_s=0.001, read_process=process_cpu_ns)
+    check_detail(check_cpu(directory, meter, 0.97))
+    threads = Windows(directory, "cpu", ("cpu", "nanoseconds"), pid)
     wanted_ns = sum(meter.at(end, 2) - meter.at(begin, 2) for begin, end in threads.times)
     assert 0.9 * wanted_ns <= threads.ns <= 1.1 * wanted_ns, "%.2f s of %.2f s of the threads: %s" % (
         threads.ns / SECOND, wanted_ns / SECOND, threads.facts)
-    check_detail(check_waits(folder, pid))
+    check_detail(check_waits(directory, pid))
 
 
 def test_ten_times_as_much_has_right_sums():
     """So much that a table is half full before the window ends: several tables make one window."""
-    run, meter, folder, pid = profile_all(0.001, 0.03, 100)
-    cpu = check_cpu(folder, meter, 0.95)
-    check_waits(folder, pid)
+    run, meter, directory, pid = profile_all(0.001, 0.03, 100)
+    cpu = check_cpu(directory, meter, 0.95)
+    check_waits(directory, pid)
     assert cpu.facts.get("early_swaps"), cpu.facts
 
 

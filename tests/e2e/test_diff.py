@@ -17,9 +17,9 @@ RULE = "self > 3% p < 0.01"
 
 
 def side(windows, grown=0, seed=1, comment="pyprofd 0.1.0 cpu 99Hz host=box"):
-    """A folder; of 500 samples a window about 100 + `grown` are those of fib."""
+    """A directory; of 500 samples a window about 100 + `grown` are those of fib."""
     chance = random.Random(seed)
-    folder = os.path.join(harness.temporary(), "store")
+    directory = os.path.join(harness.temporary(), "store")
     for i in range(windows):
         writer = Writer("/app/w.py")
         fib = 100 + grown + chance.randint(-12, 12)
@@ -28,13 +28,13 @@ def side(windows, grown=0, seed=1, comment="pyprofd 0.1.0 cpu 99Hz host=box"):
         writer.add(CALLS, inner)
         writer.add("<module>:18 main:16", 500 - fib - inner)
         start_ms = START_MS + i * 5000
-        below = os.path.join(folder, time.strftime("%Y-%m-%d/%H", time.gmtime(start_ms / 1000)))
+        below = os.path.join(directory, time.strftime("%Y-%m-%d/%H", time.gmtime(start_ms / 1000)))
         os.makedirs(below, exist_ok=True)
         text = writer.at(comment)
         content = gzip.decompress(writer.bytes(start_ms, 5000)) + message((13, varint(text)))
         with open(os.path.join(below, "%d-5000-cpu.pb.gz" % start_ms), "wb") as file:
             file.write(gzip.compress(content))
-    return folder
+    return directory
 
 
 def diff(*arguments, status=0):
@@ -94,7 +94,7 @@ def test_unlike_inputs_are_refused():
         assert word in diff(a, b, status=2), word
         assert "not alike" in diff(a, b, "--force")
     assert "no samples" in diff(a, a, "--pid", 8, status=2)
-    assert "wants two" in diff(a, status=2)
+    assert "needs two" in diff(a, status=2)
     load = "facts elapsed_ns=5000000000 host_busy_ns=%d000000000 host_cpus=2"
     assert "cannot be compared" in diff(loaded(load % 6), loaded(load % 9), status=2)
     diff(loaded(load % 6), loaded(load % 6))

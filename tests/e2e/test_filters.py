@@ -18,18 +18,18 @@ def test_pid_leaves_others_out():
 
 def test_pid_includes_children_that_run_already():
     python = harness.interpreter()
-    folder = harness.temporary()
+    directory = harness.temporary()
     command = [python.command[0], os.path.join(harness.TARGETS, "burn.py"), "0"]
-    env = dict(os.environ, E2E_DIR=folder)
+    env = dict(os.environ, E2E_DIR=directory)
     shell = subprocess.Popen(["sh", "-c", '"$@" & "$@" & wait', "sh"] + command, env=env)
     try:
         children = harness.wait_for(lambda: len(harness.children(shell.pid)) == 2 and harness.children(shell.pid))
-        harness.wait_for(lambda: os.path.exists(folder + "/ready"))
+        harness.wait_for(lambda: os.path.exists(directory + "/ready"))
         run = harness.profile(shell.pid, duration=2)
         assert pids_of(run) == set(children), (pids_of(run), children)
         harness.expect_share(harness.samples(run.out), lambda s: harness.holds(s, "main"), 0.95, "names")
     finally:
-        open(folder + "/stop", "w").close()
+        open(directory + "/stop", "w").close()
         shell.wait(20)
 
 
@@ -44,10 +44,10 @@ def test_uid():
     nobody = 65534
     python = [i for i in harness.interpreters() if i.command[0].startswith("/usr/bin/")]
     harness.need(python, "no interpreter that another user can run")
-    folder = harness.temporary()
-    os.chmod(folder, 0o777)
+    directory = harness.temporary()
+    os.chmod(directory, 0o777)
     with harness.Target("burn.py", 0) as other:
-        one = harness.Target("burn.py", 0, python=python[-1], folder=folder,
+        one = harness.Target("burn.py", 0, python=python[-1], directory=directory,
                              wrap=["setpriv", "--reuid=%d" % nobody, "--clear-groups"])
         with one:
             run = harness.profile(None, duration=2, options=["--uid", str(nobody)])
@@ -78,9 +78,9 @@ def test_cgroup():
             harness.wait_for(lambda p=place: remove(p), what="end of " + place)
 
 
-def remove(folder):
+def remove(directory):
     try:
-        os.rmdir(folder)
+        os.rmdir(directory)
     except OSError:
         pass
-    return not os.path.exists(folder)
+    return not os.path.exists(directory)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs of an unprivileged user that try to read others' data through pyprofd."""
 import bisect
+import concurrent.futures
 import os
 import re
 import subprocess
+import time
 
 import harness
 import pprof
@@ -29,18 +31,23 @@ class Program:
     """A Python program of nobody's."""
 
     def __init__(self, source, user=NOBODY, wrap=(), before=None):
-        self.folder = harness.temporary()
-        os.chown(self.folder, user, user)
-        self.path = os.path.join(self.folder, "program.py")
+        self.directory = harness.temporary()
+        os.chown(self.directory, user, user)
+        self.path = os.path.join(self.directory, "program.py")
         with open(self.path, "w") as f:
             f.write(source)
         # Who is not root may not reach the other interpreters.
-        self.process = subprocess.Popen(list(wrap) + ["/usr/bin/python3", self.path], cwd=self.folder,
-                                        stdout=subprocess.PIPE, preexec_fn=lambda: become(user))
+        self.process = subprocess.Popen(list(wrap) + ["/usr/bin/python3", self.path], cwd=self.directory,
+                                        stdout=subprocess.PIPE, preexec_fn=lambda: self.begin(user))
         self.pid = self.process.pid
         if before:
             before(self)
         assert self.process.stdout.readline() == b"ready\n"
+
+    @staticmethod
+    def begin(user):
+        harness.forget_perf_map(os.getpid())
+        become(user)
 
     def __enter__(self):
         return self
@@ -49,11 +56,12 @@ class Program:
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
+        harness.forget_perf_map(self.pid)
 
 
-def agent(folder, *options):
+def agent(directory, *options):
     """A pyprofd that records all kinds into a store, and serves a socket."""
-    return test_dump.agent(folder, "store/", 499, options)
+    return test_dump.agent(directory, "store/", 499, options)
 
 
 # ---------------------------------------------------------------- kernel addresses
@@ -106,17 +114,23 @@ for _ in range(int(sys.argv[3])):
         told = told[int(size):]
 
 
+def at_once(path, user, requests):
+    """[(request, its windows)] of clients that ask at a time: each waits for the ends of two windows."""
+    with concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:
+        asked = [pool.submit(lambda r=request: list(live_windows(path, user, r))) for request in requests]
+        return [(request, one.result()) for request, one in zip(requests, asked)]
+
+
 def test_kernel_addresses_are_roots():
     harness.need(os.geteuid() == 0, "only root can become somebody else")
     symbols = KernelSymbols()
-    folder = harness.temporary()
-    process, path = agent(folder)
+    directory = harness.temporary()
+    process, path = agent(directory)
     with Program(CALLS) as program:
         for user in (0, NOBODY):
             found = []
-            for request in ("top all", "top all kinds=cpu", "top all kinds=offcpu",
-                            "top all kinds=wall"):
-                windows = list(live_windows(path, user, request))
+            for request, windows in at_once(path, user, ("top all", "top all kinds=cpu", "top all kinds=offcpu",
+                                                         "top all kinds=wall")):
                 frames = [f for w in windows for s in w.samples for f in s.frames
                           if s.labels["pid"] == program.pid]
                 assert any(f.kind == "kernel" for f in frames), (request, user, frames)
@@ -127,12 +141,14 @@ def test_kernel_addresses_are_roots():
                     assert not far, far
             assert not any(found) if user else all(found), (user, found)
         words = ("--live", "--socket", path, "--pid", program.pid, "--for", 1)
-        said = [ask("--pid", program.pid, "--socket", path, user=NOBODY),
-                ask("--socket", path, "--count", 2, "--pid", program.pid, verb="top", user=NOBODY),
-                ask(*words, verb="report", user=NOBODY), ask(*words, verb="tree", user=NOBODY)]
-        for kind in ("--folded", "--speedscope", "--chrome", "--csv", "--json", "--callgrind"):
-            out = os.path.join(program.folder, "out" + kind)
-            ask(kind, *words, "-o", out, verb="export", user=NOBODY)
+        verbs = [("dump", "--pid", program.pid, "--socket", path),
+                 ("top", "--socket", path, "--count", 2, "--pid", program.pid), ("report",) + words, ("tree",) + words]
+        outs = [os.path.join(program.directory, "out" + kind) for kind in (
+            "--folded", "--speedscope", "--chrome", "--csv", "--json", "--callgrind")]
+        verbs += [("export", out[out.rindex("--"):]) + words + ("-o", out) for out in outs]
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            said = list(pool.map(lambda verb: ask(*verb[1:], verb=verb[0], user=NOBODY), verbs))
+        for out in outs:
             with open(out, encoding="utf-8", errors="replace") as f:
                 said.append(f.read())
         for text in said:
@@ -169,8 +185,8 @@ def jit_functions(how, before=None, wrap=()):
     """What `pyprof report --live` of nobody's shows of nobody's JIT, and what the agent says.
     With capabilities in a namespace of its own the program is root's to see, until it drops them."""
     harness.need(os.uname().machine == "x86_64", "the machine code is x86-64's")
-    folder = harness.temporary()
-    process, path = agent(folder)
+    directory = harness.temporary()
+    process, path = agent(directory)
     with Program(JIT % how, before=before, wrap=wrap) as program:
         out = ask("--live", "--socket", path, "--pid", program.pid, "--for", 2, "--top", 0,
                   verb="report", user=None if wrap else NOBODY)
@@ -182,8 +198,8 @@ def jit_functions(how, before=None, wrap=()):
     return out, said
 
 
-def secret_file(folder):
-    path = os.path.join(folder, "shadow")
+def secret_file(directory):
+    path = os.path.join(directory, "shadow")
     with open(path, "w") as f:
         f.write("10000000 1000 %s\n" % SECRET)
     os.chmod(path, 0o600)
@@ -250,13 +266,13 @@ while True:
 """
 
 
-def build_libraries(folder):
+def build_libraries(directory):
     """Two with one build-id: root's, and nobody's forgery of it."""
     harness.need(subprocess.call(["gcc", "--version"], stdout=subprocess.DEVNULL) == 0, "no gcc")
     found = []
     for name, inner, outer in (("honest", "honest_inner", "honest_outer"),
                                ("forged", "forged_inner", "forged_outer")):
-        place = os.path.join(folder, name)
+        place = os.path.join(directory, name)
         os.mkdir(place)
         source = os.path.join(place, "lib.c")
         with open(source, "w") as f:
@@ -273,8 +289,8 @@ def build_libraries(folder):
 def test_forged_build_id_names_nobody_else():
     harness.need(os.geteuid() == 0, "only root can become somebody else")
     (honest, honest_call), (forged, forged_call) = build_libraries(harness.temporary())
-    folder = harness.temporary()
-    process, path = agent(folder)
+    directory = harness.temporary()
+    process, path = agent(directory)
     try:
         with Program(CALLER % (forged, forged_call)) as attacker:
             ask("--live", "--socket", path, "--pid", attacker.pid, "--for", 2, verb="report")
@@ -287,3 +303,41 @@ def test_forged_build_id_names_nobody_else():
         assert "honest" not in out[attacker.pid], out[attacker.pid]
     finally:
         harness.finish(process, signal_number=2)
+
+
+# ---------------------------------------------------------------- memory that never comes
+
+RUNTIME = """
+import ctypes, os
+path = os.path.realpath("/proc/self/exe")
+at = ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, "_PyRuntime"))
+with open(path, "rb") as f:
+    is_moved = f.read(17)[16] == 3
+if is_moved:
+    at -= min(int(line.split("-")[0], 16) for line in open("/proc/self/maps") if path in line)
+print(path, hex(at))
+"""
+
+
+def test_memory_that_never_comes_holds_nobody_up():
+    harness.need(os.geteuid() == 0, "userfaultfd is root's")
+    harness.need(harness.shutil.which("gcc"), "no gcc")
+    directory = harness.temporary()
+    program = os.path.join(directory, "never_comes")
+    subprocess.check_call(["gcc", "-O1", "-o", program, os.path.join(harness.TARGETS, "never_comes.c")])
+    path, address = subprocess.check_output(["/usr/bin/python3", "-c", RUNTIME], text=True).split()
+    with subprocess.Popen([program, path, address], stdout=subprocess.PIPE) as trap:
+        try:
+            harness.need(trap.stdout.readline() == b"ready\n", "no userfaultfd")
+            begun = time.monotonic()
+            run = harness.profile(duration=3, hz=99, limit_s=20)
+            took_s = time.monotonic() - begun
+        finally:
+            trap.kill()
+    assert "memory_late" in run.err, run.err
+    assert took_s < 15, (took_s, run.err)
+    with open(run.out, "rb") as f:
+        profile = pprof.Profile(f.read())
+    # Its own code has names all the same.
+    frames = {f.name for s in profile.samples if s.labels["pid"] == trap.pid for f in s.frames}
+    assert "main" in frames, frames

@@ -9,10 +9,10 @@ import harness
 
 BUILD = os.path.dirname(harness.PYPROFD)
 COMPLETION = os.path.join(harness.TOP, "deploy", "completion")
-FILES = {"bin/pyprofd", "bin/pyprof", "lib/systemd/system/pyprofd.service", "share/man/man1/pyprofd.1",
+FILES = {"bin/pyprofd", "bin/pyprof", "lib/systemd/system/pyprofd.service", "lib/sysusers.d/pyprofd.conf", "share/man/man1/pyprofd.1",
          "share/man/man1/pyprof.1", "share/bash-completion/completions/pyprof", "share/zsh/site-functions/_pyprof",
          "share/doc/pyprofd/LICENSE", "share/doc/pyprofd/GPL-2.0-only.txt", "share/doc/pyprofd/README.md",
-         "share/doc/pyprofd/CHANGELOG.md"}
+         "share/doc/pyprofd/CHANGELOG.md", "share/doc/pyprofd/unprivileged.conf"}
 
 
 def make(target, root, prefix):

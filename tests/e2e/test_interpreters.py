@@ -75,12 +75,12 @@ def check_zoo(target, samples, minimum=120):
 
 def test_frames(interpreter):
     with harness.Target("zoo.py", python=interpreter) as target:
-        run = harness.profile(target.pid, hz=499, duration=3)
-        samples = harness.samples(run.out, pid=target.pid)
-        check_zoo(target, samples)
-        version = "%d.%d" % interpreter.version
-        harness.expect_share(samples, lambda s: str(s.labels.get("python_version", "")).startswith(version),
-                             0.97, "label python_version %s" % version)
+        run = harness.profile_work(target.pid, 0.7)
+    samples = harness.samples(run.out, pid=target.pid)
+    check_zoo(target, samples)
+    version = "%d.%d" % interpreter.version
+    harness.expect_share(samples, lambda s: str(s.labels.get("python_version", "")).startswith(version),
+                         0.97, "label python_version %s" % version)
 
 
 test_frames.cases = everyone
@@ -119,35 +119,43 @@ test_all_at_once_system_wide.alone = True
 test_all_at_once_system_wide.limit_s = 180
 
 
-def test_perf_trampolines():
-    """-X perf puts native code without unwind rows between all Python frames."""
-    chosen = [i for i in harness.interpreters() if i.version >= (3, 12) and subprocess.run(
+def with_trampolines():
+    return [(i.label, i) for i in harness.interpreters() if i.version >= (3, 12) and subprocess.run(
         i.command + ["-X", "perf", "-c", "import sys; sys.exit(not sys.is_stack_trampoline_active())"],
         stderr=subprocess.DEVNULL, check=False).returncode == 0]
-    need(chosen, "no CPython 3.12 or later that takes -X perf")
-    for python in chosen:
-        with harness.Target("zoo.py", python=python, options=["-X", "perf"]) as target:
-            samples = harness.samples(harness.profile(target.pid, duration=3).out, pid=target.pid)
-            truth = read_truth(target)
-            bad = [s for s in samples if problems_of(s, truth)]
-            assert harness.total(bad) <= 0.01 * harness.total(samples), "%s:%s" % (
-                python.label, harness.show(bad))
-            harness.expect_share(samples, harness.is_python_rooted, 0.97, python.label + ": root")
-            harness.expect_share(samples, harness.is_rooted, 0.95, python.label + ": native root")
 
 
-def copied_interpreter(python, folder):
+def test_perf_trampolines(python):
+    """-X perf puts native code without unwind rows between all Python frames."""
+    with harness.Target("zoo.py", python=python, options=["-X", "perf"]) as target:
+        out = harness.profile_work(target.pid, 0.7).out
+    samples = harness.samples(out, pid=target.pid)
+    truth = read_truth(target)
+    bad = [s for s in samples if problems_of(s, truth)]
+    assert harness.total(bad) <= 0.01 * harness.total(samples), harness.show(bad)
+    harness.expect_share(samples, harness.is_python_rooted, 0.97, "root")
+    harness.expect_share(samples, harness.is_rooted, 0.95, "native root")
+
+
+test_perf_trampolines.cases = with_trampolines
+
+
+def test_perf_trampolines_are_at_hand():
+    need(with_trampolines(), "no CPython 3.12 or later that takes -X perf")
+
+
+def copied_interpreter(python, directory):
     """A copy that can be deleted while it runs: (command, environment, files to delete)."""
     libraries = subprocess.run(["ldd", python.command[0]], stdout=subprocess.PIPE, check=True)
     files = [python.command[0]] + [
         w for w in libraries.stdout.decode().split() if "/libpython" in w and os.path.exists(w)]
     copies = []
     for file in files:
-        copy = os.path.join(folder, os.path.basename(file))
+        copy = os.path.join(directory, os.path.basename(file))
         shutil.copy(os.path.realpath(file), copy)
         copies.append(copy)
     home = os.path.dirname(os.path.dirname(os.path.realpath(python.command[0])))
-    return copies, {"LD_LIBRARY_PATH": folder, "PYTHONHOME": home}
+    return copies, {"LD_LIBRARY_PATH": directory, "PYTHONHOME": home}
 
 
 def deleted(python, make_replacement):
@@ -159,8 +167,8 @@ def deleted(python, make_replacement):
             if make_replacement:
                 with open(copy, "wb") as file:
                     file.write(b"another file of the same name")
-        samples = harness.samples(harness.profile(target.pid, duration=3).out, pid=target.pid)
-        check_zoo(target, samples)
+        out = harness.profile_work(target.pid, 0.7).out
+    check_zoo(target, harness.samples(out, pid=target.pid))
 
 
 def plain_interpreters():

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Options that bound or choose: what is kept of a folder, the memory of the kernel's maps, the clock of the samples."""
+"""Options that bound or choose: what is kept of a directory, the memory of the kernel's maps, the clock of the samples."""
 import os
 import re
+import resource
 import time
 
 import harness
@@ -10,18 +11,18 @@ import waits
 MIB = 1 << 20
 
 
-def files(folder):
+def files(directory):
     """{path: bytes} of all profiles below, whatever their kind."""
     return {os.path.join(base, name): os.path.getsize(os.path.join(base, name))
-            for base, _, names in os.walk(folder) for name in names if name.endswith(".pb.gz")}
+            for base, _, names in os.walk(directory) for name in names if name.endswith(".pb.gz")}
 
 
-def fill(folder, count, size):
+def fill(directory, count, size):
     """Profiles of a while ago, as another pyprofd left them; names of the oldest first."""
     made = []
     for number in range(count):
         begin_ms = (int(time.time()) - 7200 + number * 10) * 1000
-        hour = os.path.join(folder, time.strftime("%Y-%m-%d/%H", time.gmtime(begin_ms // 1000)))
+        hour = os.path.join(directory, time.strftime("%Y-%m-%d/%H", time.gmtime(begin_ms // 1000)))
         os.makedirs(hour, exist_ok=True)
         made.append(os.path.join(hour, "%d-10000-cpu.pb.gz" % begin_ms))
         with open(made[-1], "wb") as file:
@@ -30,22 +31,22 @@ def fill(folder, count, size):
 
 
 def test_store_max_deletes_the_oldest_files():
-    folder = harness.temporary()
-    before = fill(folder, 20, MIB // 4)
-    run = harness.profile(duration=3, hz=99, out=folder + "/", options=["--store-max", "2M", "--interval", "1"])
-    left = files(folder)
+    directory = harness.temporary()
+    before = fill(directory, 20, MIB // 4)
+    run = harness.profile(duration=3, hz=99, out=directory + "/", options=["--store-max", "2M", "--interval", "1"])
+    left = files(directory)
     assert sum(left.values()) <= 2 * MIB, (sum(left.values()), run.err)
     kept = [path for path in before if path in left]
     # The newest of the old ones, as many as there is room for.
     assert kept and kept == before[-len(kept):] and sum(left.values()) > 1.5 * MIB, (len(kept), left)
-    assert len(waits.windows(folder, "cpu")) > len(kept), left
+    assert len(waits.windows(directory, "cpu")) > len(kept), left
 
 
 def test_without_need_nothing_is_deleted():
-    folder = harness.temporary()
-    before = fill(folder, 20, MIB // 4)
-    harness.profile(duration=1, hz=99, out=folder + "/", options=["--store-max", "20M"])
-    assert set(before) <= set(files(folder))
+    directory = harness.temporary()
+    before = fill(directory, 20, MIB // 4)
+    harness.profile(duration=1, hz=99, out=directory + "/", options=["--store-max", "20M"])
+    assert set(before) <= set(files(directory))
 
 
 def map_bytes(pid):
@@ -76,6 +77,15 @@ def test_budget_mem_bounds_the_maps():
     assert 0.4 * 256 * MIB < seen[1] < 256 * MIB and seen[0] < seen[1] - 64 * MIB, (seen, told)
     for ours, kernels in zip(told, seen):
         assert abs(ours - kernels) < 0.25 * kernels, (told, seen)
+
+
+def test_few_descriptors_are_enough_or_said_to_be_too_few():
+    with harness.Target("burn.py", 0) as target:
+        for most in 54, 63, 100:
+            process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid, duration=0.3,
+                                    preexec_fn=lambda m=most: resource.setrlimit(resource.RLIMIT_NOFILE, (m, m)))
+            run = harness.finish(process)
+            assert run.rc == 0 and os.path.exists(run.out) or run.rc == 1 and "open files" in run.err, (most, run)
 
 
 def has_cycles():

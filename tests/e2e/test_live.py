@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """pyprof VERB --live: the verbs that read files, on what happens at this moment."""
+import contextlib
 import os
 import pty
 import re
 import select
 import signal
+import socket
 import subprocess
 import time
 
@@ -46,14 +48,69 @@ class Worker(test_top.Worker):
     source = WORKER
 
 
-def agent(folder, *options):
+def agent(directory, *options):
     """A pyprofd that records all kinds into a store, and serves a socket."""
-    return test_dump.agent(folder, "store/", 499, options)
+    return test_dump.agent(directory, "store/", 499, options)
+
+
+def machine_row(out, pid):
+    """%CPU, Python, native, kernel, %WAIT of a process in the table of the machine."""
+    table = out.split("FUNCTION")[0]
+    found = re.search(r"^" + r" +([0-9.]+)" * 5 + r"  %d \S+(.*)$" % pid, table, re.M)
+    assert found, out
+    return [float(v) for v in found.groups()[:5]] + [found.group(6)]
+
+
+def scheduled_s(pid):
+    """CPU time of all threads, by the scheduler."""
+    return sum(int(open("/proc/%d/task/%s/schedstat" % (pid, tid)).read().split()[0])
+               for tid in os.listdir("/proc/%d/task" % pid)) / 1e9
+
+
+def check_machine(worker, *words, user=None):
+    """What the process took is what the scheduler says."""
+    before, began = scheduled_s(worker.pid), time.monotonic()
+    out = ask("--live", "--for", 4, *words, verb="report", user=user)
+    truth = 100 * (scheduled_s(worker.pid) - before) / (time.monotonic() - began)
+    cpu, python, native, kernel, wait, waits = machine_row(out, worker.pid)
+    # The time of the report is within that of the two looks; the load is steady.
+    assert abs(cpu - truth) <= 0.35 * truth, (cpu, truth, out)
+    assert python + native + kernel <= cpu + 0.2 and python + native > kernel, out
+    # Three threads: two wait nearly all of the time, the third waits or works.
+    assert abs(cpu + wait - 300) <= 30 and re.match(r"  waits: \S.* \d+ %", waits), out
+    return out
+
+
+def test_report_begins_with_the_machine():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    folder = harness.temporary()
+    with Worker(user=USER) as own, Worker(user=USER) as other, Worker() as worker:
+        # Only these, so that all of them are among the few rows.
+        process, path = agent(folder, "--pid", ",".join(str(w.pid) for w in (own, other, worker)))
+        out = check_machine(worker, "--socket", path)
+        assert re.search(r"^machine: \d+ % of " + str(os.sysconf("SC_NPROCESSORS_ONLN")) +
+                         r" CPUs? busy; 3 processes took [0-9.]+ % of one: Python \d+ %", out, re.M), out
+        out = ask("--live", "--for", 1, "--socket", path, "--pid", worker.pid, verb="report")
+        assert "machine:" not in out and " processes took " not in out, out
+        out = check_machine(own, "--socket", path, user=USER)
+        machine_row(out, other.pid)
+        assert re.search(r"^2 processes took [0-9.]+ % of one CPU: Python ", out, re.M), out
+        assert " %d " % worker.pid not in out and "machine:" not in out, out
+        told = raw_windows(path, USER, "top all kinds=cpu")
+        assert b"ledger pid=%d " % own.pid in told and b"ledger pid=%d " % worker.pid not in told
+    harness.finish(process, signal_number=2)
+
+
+def test_report_of_the_machine_without_a_pyprofd():
+    harness.need(not os.path.exists(SOCKET), "a pyprofd runs already")
+    with Worker():
+        out = ask("--live", "--for", 1, verb="report")
+        assert re.search(r"^machine: \d+ % of \d+ CPUs? busy; \d+ processes took ", out, re.M), out
 
 
 def recorded(out):
     """Windows, and seconds recorded."""
-    windows, seconds = re.search(r"of what runs now \((\d+) windows\): .*?([0-9.]+) s recorded",
+    windows, seconds = re.search(r"of what runs now \((\d+) windows?\): .*?([0-9.]+) s recorded",
                                  out).groups()
     return int(windows), float(seconds)
 
@@ -115,22 +172,22 @@ def test_threads_and_kinds():
 def label_keys(path, pid):
     samples = [s for s in pprof.load(path).samples if s.labels.get("pid") == pid]
     assert samples, path
-    # Whether the collector ran is chance, and of waits whether one began with the GIL held, or by a preemption.
-    chance = {"gc"} if any("wait" not in s.labels for s in samples) else {"gc", "gil", "stack"}
+    # Whether the collector ran is chance, and of waits whether one began with the GIL held, by a preemption, or before pyprofd.
+    chance = {"gc"} if any("wait" not in s.labels for s in samples) else {"gc", "gil", "stack", "swept"}
     return {key for s in samples for key in s.labels} - chance
 
 
 def test_windows_are_those_of_files():
     """The same labels, sample types and period as what is written meanwhile."""
-    folder = harness.temporary()
-    process, path = agent(folder, "--interval", "2")
+    directory = harness.temporary()
+    process, path = agent(directory, "--interval", "2")
     with Worker() as worker:
-        now = os.path.join(folder, "now.pb.gz")
+        now = os.path.join(directory, "now.pb.gz")
         for kind in ("cpu", "offcpu"):
             ask("--pprof", "--live", "--socket", path, "--pid", worker.pid, "--for", 3, "--kind",
                 kind, "-o", now, verb="export")
-            then = os.path.join(folder, "then.pb.gz")
-            ask("--pprof", os.path.join(folder, "store"), "--pid", worker.pid, "--kind", kind,
+            then = os.path.join(directory, "then.pb.gz")
+            ask("--pprof", os.path.join(directory, "store"), "--pid", worker.pid, "--kind", kind,
                 "-o", then, verb="export")
             keys = label_keys(now, worker.pid), label_keys(then, worker.pid)
             assert keys[0] == keys[1], keys
@@ -166,8 +223,8 @@ def test_users_see_their_own():
         for user, is_theirs in ((USER, False), (0, True)):
             for kind in ("cpu", "offcpu", "wall"):
                 told = raw_windows(path, user, "top all kinds=" + kind)
-                assert os.path.basename(own.folder).encode() in told
-                assert (os.path.basename(worker.folder).encode() in told) == is_theirs
+                assert os.path.basename(own.directory).encode() in told
+                assert (os.path.basename(worker.directory).encode() in told) == is_theirs
                 assert (b"facts elapsed_ns" in told) == is_theirs
     harness.finish(process, signal_number=2)
 
@@ -241,8 +298,8 @@ def test_what_cannot_be_asked():
     assert "--live reads no profile" in refuse("--live", "p.pb.gz")
     assert "--since and --until" in refuse("--live", "--since", "1h")
     assert "--since and --until" in refuse("--live", "--until", "1h")
-    assert "--for is of --live" in refuse("--for", 3, "p.pb.gz")
-    assert "--socket is of --live" in refuse("--socket", "/x", "p.pb.gz")
+    assert "--for works only with --live" in refuse("--for", 3, "p.pb.gz")
+    assert "--socket works only with --live" in refuse("--socket", "/x", "p.pb.gz")
     assert "No such file" in refuse("--live", "--socket", "/nonexistent/live.sock")
     assert "cpu, offcpu, wall and gil only" in refuse("--live", "--kind", "waker")
     assert "no process has" in refuse("--live", "--pid", "0", "--socket", "/nonexistent")
@@ -257,13 +314,13 @@ def test_what_cannot_be_asked():
 def test_without_a_pyprofd_and_without_privilege():
     harness.need(os.geteuid() == 0, "only root can become somebody else")
     harness.need(not os.path.exists(SOCKET), "a pyprofd runs already")
-    assert "start one, or run this as root" in refuse("--live", user=USER)
+    assert "no pyprofd is running" in refuse("--live", user=USER)
 
 
 def test_kinds_that_are_not_recorded():
-    folder = harness.temporary()
-    path = os.path.join(folder, "live.sock")
-    process = harness.start(os.path.join(folder, "p.pb.gz"), hz=99,
+    directory = harness.temporary()
+    path = os.path.join(directory, "live.sock")
+    process = harness.start(os.path.join(directory, "p.pb.gz"), hz=99,
                             options=["--events", "offcpu", "--live", path])
     harness.wait_for(lambda: os.path.exists(path), 30, "the live socket")
     words = ("--live", "--socket", path, "--for", 1)
@@ -271,3 +328,99 @@ def test_kinds_that_are_not_recorded():
     assert "does not record kind cpu" in refuse("w.py", *words, verb="lines")
     assert ask(*words, "--kind", "offcpu", verb="report").startswith("off_cpu of what runs now")
     harness.finish(process, signal_number=2)
+
+
+# Another test's pyprofd would answer.
+for _test in (test_report_of_the_machine_without_a_pyprofd, test_without_a_pyprofd,
+              test_without_a_pyprofd_and_without_privilege):
+    _test.alone = True
+
+
+# ---------------------------------------------------------------- users who are in the way
+
+# Four clients that watch, and then nothing.
+WATCH = """
+import socket, sys, time
+watching = []
+for _ in range(4):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    s.sendall(b"pyprofd 1 top all\\n")
+    watching.append(s)
+print("ready", flush=True)
+time.sleep(600)
+"""
+# As many connections as go.
+FLOOD = """
+import socket, sys
+count = 0
+print("ready", flush=True)
+while True:
+    s = socket.socket(socket.AF_UNIX)
+    s.setblocking(False)
+    try:
+        s.connect(sys.argv[1])
+    except BlockingIOError:
+        pass
+    s.close()
+"""
+
+
+@contextlib.contextmanager
+def programs(source, path, users):
+    started = [subprocess.Popen(["/usr/bin/python3", "-c", source, path], stdout=subprocess.PIPE,
+                                preexec_fn=lambda user=user: become(user)) for user in users]
+    try:
+        for process in started:
+            assert process.stdout.readline() == b"ready\n"
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
+def test_four_users_who_watch_lock_nobody_out():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    process, path = agent(harness.temporary())
+    with programs(WATCH, path, range(60000, 60004)):
+        assert "process" in ask("--all", "--socket", path)
+        # Root's name among others', as an older pyprof would ask.
+        with socket.socket(socket.AF_UNIX) as plain:
+            plain.connect(path)
+            plain.sendall(b"pyprofd 1 dump 1\n")
+            assert plain.makefile("rb").readline().startswith((b"process\t", b"end\t"))
+        for _ in range(3):
+            with programs("print('ready', flush=True); import time; time.sleep(600)", path, [USER]):
+                assert "uid %d" % USER in ask("--all", "--socket", path, user=USER)
+    said = harness.finish(process, signal_number=2).err
+    assert said.count("loses one to a user who has fewer") == 1, said
+
+
+def cpu_seconds(pid):
+    with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as file:
+        words = file.read().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_loop_of_connections_costs_little():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    process, path = agent(harness.temporary())
+
+    def cost(seconds):
+        before = cpu_seconds(process.pid)
+        time.sleep(seconds)
+        return (cpu_seconds(process.pid) - before) / seconds
+    quiet = cost(3)
+    with programs(FLOOD, path, [60000, 60001]):
+        flooded = cost(4)
+        began = time.monotonic()
+        assert "process" in ask("--all", "--socket", path)
+        answer_s = time.monotonic() - began
+        other = ask("--all", "--socket", path, user=USER)
+    print("# %.1f %% of a CPU without, %.1f %% with; root's dump took %.2f s" % (quiet * 100, flooded * 100, answer_s))
+    assert flooded - quiet < 0.10, (quiet, flooded)
+    assert "uid %d" % USER in other, other
+    said = harness.finish(process, signal_number=2).err
+    assert said.count("connections a second") == 1, said

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Time off the CPU: each wait reason compared with the program's own clocks, and the sums."""
 import json
+import math
 import os
 import re
 import shutil
@@ -116,13 +117,13 @@ def test_stopped():
                    "stopped")
 
 
-def test_a_folder_gets_all_kinds_and_they_add_up():
+def test_a_directory_gets_all_kinds_and_they_add_up():
     """wall = cpu + offcpu = threads x time, and the ledger too."""
     with harness.Target("waiters.py", "spin") as target:
-        meter, folder = waits.Meter(target.pid), harness.temporary()
-        run = harness.profile(target.pid, out=folder, duration=6.5, hz=997, options=["--interval", "2"])
+        meter, directory = waits.Meter(target.pid), harness.temporary()
+        run = harness.profile(target.pid, out=directory, duration=6.5, hz=997, options=["--interval", "2"])
         meter.stop()
-        paths = {kind: waits.windows(folder, kind) for kind in ("cpu", "offcpu", "wall", "gil")}
+        paths = {kind: waits.windows(directory, kind) for kind in ("cpu", "offcpu", "wall", "gil")}
         counts = {kind: len(found) for kind, found in paths.items()}
         assert len(set(counts.values())) == 1 and counts["cpu"] in (3, 4), counts
         all_ns = all_wanted = all_stolen = 0
@@ -149,15 +150,15 @@ def test_a_folder_gets_all_kinds_and_they_add_up():
 
 def test_a_sleep_of_many_windows():
     with harness.Target("lives.py", "long") as target:
-        folder = harness.temporary()
-        process = harness.start(folder, target.pid, None, 7, ["--events", "offcpu", "--interval", "1"])
+        directory = harness.temporary()
+        process = harness.start(directory, target.pid, None, 7, ["--events", "offcpu", "--interval", "1"])
         harness.sampling(process)
         time.sleep(1)
         open(target.path("go"), "w").close()
         run = harness.finish(process)
         assert run.rc == 0, run.err
         tid, seen = target.read("tid.json"), []
-        for path in waits.windows(folder, "offcpu"):
+        for path in waits.windows(directory, "offcpu"):
             profile = waits.Waits(path, target.pid, "off_cpu")
             length = profile.end_ns - profile.begin_ns
             seen.append(profile.ns(lambda s: s.tid == tid) / length)
@@ -171,13 +172,13 @@ def test_a_sleep_of_many_windows():
 
 
 def whole_life(mode, options=()):
-    """(off-CPU profile of all of its life, folder of what it wrote, what pyprofd said)"""
-    folder = harness.temporary()
+    """(off-CPU profile of all of its life, directory of what it wrote, what pyprofd said)"""
+    directory = harness.temporary()
     command = list(harness.interpreter().command) + [os.path.join(harness.TARGETS, "lives.py"), mode]
     run = harness.profile(None, hz=None, duration=None, options=["--events", "offcpu"] + list(options),
                           command=command,
-                          env={"E2E_DIR": folder, "PYTHONDONTWRITEBYTECODE": "1"})
-    return waits.Waits(run.out, None, "off_cpu"), folder, run.err
+                          env={"E2E_DIR": directory, "PYTHONDONTWRITEBYTECODE": "1"})
+    return waits.Waits(run.out, None, "off_cpu"), directory, run.err
 
 
 def napped(profile, name="nap"):
@@ -239,12 +240,12 @@ def test_only_the_command_is_in_its_ledger():
 
 
 def test_a_thousand_short_threads():
-    profile, folder, said = whole_life("churn")
-    with open(os.path.join(folder, "churn.json"), encoding="utf-8") as file:
+    profile, directory, said = whole_life("churn")
+    with open(os.path.join(directory, "churn.json"), encoding="utf-8") as file:
         truth = json.load(file)
     asleep = napped(profile)
     # New threads are new stacks: the budget leaves some to chance, and of 1,000 few stand for many then.
-    assert truth["count"] == 1000 and 200 < len(asleep) <= 1000, (len(asleep), truth)
+    assert truth["count"] == 1000 and 50 < len(asleep) <= 1000, (len(asleep), truth)
     (threads, line), = lines_of(profile)
     assert threads in (1000, 1001), line
     assert 4.9 * SECOND <= line["sleep"] <= truth["asleep_ns"], (line, truth)
@@ -279,7 +280,9 @@ def test_ten_thousand_threads():
     program = built(os.path.join(harness.TARGETS, "many_threads.c"), "-pthread")
     profile, printed, said = run_command([program, str(count)])
     truth = int(printed)
-    line = next(x for x in waits.ledgers(profile.profile) if x["comm"] == "many_threads")
+    lines = [x for x in waits.ledgers(profile.profile) if x["comm"] == "many_threads"]
+    assert len(lines) == 1, (waits.ledgers(profile.profile), said)
+    line = lines[0]
     waits.check_ledger(line, line["seconds"])
     waits.near(line["sleep"], truth, 0.05, "sleep of the ledger: " + said)
     assert 0 <= count + 1 - line["threads"] <= lost(said, "threads_full"), (line, said)
@@ -310,20 +313,28 @@ def test_200000_switches_a_second():
 
 
 def test_callers_change_where_a_thread_often_waits():
-    """The place is known without a walk; its callers are seen again.  The share of the first one rests on some ten walks
-    and was 0.15 (one standard error of 48 runs) off its truth of 0.25: what the budget refuses at the start is in no
-    weight (docs/design/0012).  So this holds only that neither takes nearly all."""
+    """The place is known without a walk; its callers are seen again, each 20 to 100 ms.  The program ends just behind the
+    edge of the first window, where its sums must still be that window's."""
     program = built(os.path.join(harness.TARGETS, "two_callers.c"), "-fno-optimize-sibling-calls")
-    profile, printed, said = run_command([program, "400", "1200"])
+    profile, printed, said = run_command([program, "2500", "7500"])
     truth = [int(ns) for ns in printed.split()]
-    early, late = (profile.ns(lambda s, name=name: any(f.name == name for f in s.frames)) for name in ("early", "late"))
-    share, wanted = early / (early + late), truth[0] / sum(truth)
-    assert wanted / 50 < share < 3 * wanted, (early, late, truth, said)
+    ns, spread = {"early": 0, "late": 0}, {"early": 0, "late": 0}
+    for sample in profile.profile.samples:
+        names = {frame.name for frame in sample.frames} & set(ns)
+        if names and sample.labels["wait"] == "pipe":
+            (name,), (value, _, effective) = names, sample.values
+            ns[name] += value
+            spread[name] += value ** 2 / effective
+    share, wanted = ns["early"] / sum(ns.values()), truth[0] / sum(truth)
+    error = math.sqrt((1 - share) ** 2 * spread["early"] + share ** 2 * spread["late"]) / sum(ns.values())
+    print("early: %.3f, +- %.3f, by its own clock %.3f" % (share, error, wanted))
+    assert 0 < error < 0.12, (error, ns, said)
+    assert abs(share - wanted) < 4 * error, (share, error, wanted, ns, said)
 
 
 def test_several_kinds_in_one_file_are_refused():
     run = harness.profile(None, hz=None, duration=1, options=["--events", "offcpu,gil"], check=False)
-    assert run.rc == 2 and "give a folder" in run.err and not os.path.exists(run.out), run.err
+    assert run.rc == 2 and "give a directory" in run.err and not os.path.exists(run.out), run.err
 
 
 def test_short_waits_can_be_left_out():
@@ -347,3 +358,10 @@ def test_cpu_of_the_ledger():
         waits.near(line["cpu"], cpu, 0.01, "CPU of the ledger", 20 * MS + stolen)
         # It may have waited for a CPU when the profile began: up to its first turn nobody knows it.
         waits.check_ledger(line, profile.end_ns - profile.begin_ns, 0.05)
+
+
+# These compare the program's own clocks, or the scheduler's of its threads, with what pyprofd has of the same time:
+# other programs beside them change both.
+for test in (test_run_queue, test_stopped, test_a_directory_gets_all_kinds_and_they_add_up, test_a_sleep_of_many_windows,
+             test_several_kinds_in_one_file_are_refused, test_short_waits_can_be_left_out, test_cpu_of_the_ledger):
+    test.alone = False

@@ -5,7 +5,7 @@ import math
 import harness
 import waits
 
-ALONE = True  # clocks are compared with clocks
+ALONE = "sleepers"  # each wait is counted, and on a busy machine some have no switch
 
 
 def share(period, short, long, seconds=10):
@@ -42,15 +42,16 @@ def check(period, short, long, largest_error):
     assert abs(p - wanted) < 4 * error, (p, error, wanted)
 
 
+# The longest first, as these run beside each other.
+def test_caller_that_is_rare():
+    """One wait in 50; its error rests on few walks."""
+    p, error, wanted = share(50, 0.0005, 0.0005, 20)
+    assert abs(p - wanted) < max(4 * error, 0.04), (p, error, wanted)
+
+
 def test_callers_that_take_turns():
     check(2, 0.001, 0.004, 0.06)
 
 
 def test_callers_in_sixes():
     check(6, 0.001, 0.001, 0.08)
-
-
-def test_caller_that_is_rare():
-    """One wait in 50; its error rests on few walks."""
-    p, error, wanted = share(50, 0.0005, 0.0005, 20)
-    assert abs(p - wanted) < max(4 * error, 0.04), (p, error, wanted)

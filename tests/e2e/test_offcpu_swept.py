@@ -142,11 +142,11 @@ def test_who_wakes_is_split_without_double_count():
 
 def test_once_in_each_window():
     """More windows than the dictionary keeps a stack for that nobody sends."""
-    folder = harness.temporary()
+    directory = harness.temporary()
     with Asleep() as target:
-        harness.profile(target.pid, out=folder, duration=4, options=[
+        harness.profile(target.pid, out=directory, duration=4, options=[
             "--interval", "200ms", "--events", "offcpu"])
-    files = [os.path.join(base, n) for base, _, names in os.walk(folder) for n in names
+    files = [os.path.join(base, n) for base, _, names in os.walk(directory) for n in names
              if n.endswith("pb.gz")]
     assert len(files) >= 15, files
     for path in files:
@@ -177,5 +177,6 @@ def test_who_sleeps_before_a_filter_wants_him():
     profile = harness.load(run.out)
     could = profile.time_ns + profile.duration_ns - began
     got = ns(of_thread(harness.samples(run.out), sleeper.pid))
-    # Up to a tick and the time until the filters are asked again, twice on a busy machine.
-    assert could - 1.2e9 <= got <= could, "%.3f of %.3f s" % (got / 1e9, could / 1e9)
+    # Up to a tick and the time until the filters are asked again, twice on a busy machine; the two clocks are not
+    # read at once.
+    assert could - 1.2e9 <= got <= could + 1e7, "%.3f of %.3f s" % (got / 1e9, could / 1e9)

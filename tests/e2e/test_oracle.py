@@ -121,12 +121,12 @@ def test_each_format_is_read():
 def test_programs_measure_what_the_cases_know():
     """Each program's keys are calls that its case allows, and no clock is left at 0."""
     for name, case in oracle.CASES.items():
-        folder = harness.temporary()
+        directory = harness.temporary()
         for mark in ("go", "stop"):
-            open(os.path.join(folder, mark), "w").close()
+            open(os.path.join(directory, mark), "w").close()
         subprocess.run([sys.executable, os.path.join(BENCH, "workloads", "oracle.py"), name, "2"], check=True,
-                       env=dict(os.environ, E2E_DIR=folder), timeout=60)
-        with open(os.path.join(folder, "truth.json"), encoding="utf-8") as file:
+                       env=dict(os.environ, E2E_DIR=directory), timeout=60)
+        with open(os.path.join(directory, "truth.json"), encoding="utf-8") as file:
             truth = harness.json.load(file)
         assert truth["wall_ns"] > 0 and truth["ns"] and all(ns > 0 for ns in truth["ns"].values()), (name, truth)
         assert all(tuple(key.split(">")) in case.edges for key in truth["ns"]), (name, truth)

@@ -35,13 +35,13 @@ def test_sigterm_still_writes():
     early_end(signal.SIGTERM)
 
 
-def windows_of(folder):
+def windows_of(directory):
     """[(relative name, start in ms, length in ms)] of the CPU profiles, oldest first.  Files of other
     kinds may lie beside them; everything else is a mistake."""
     found = []
-    for base, _, files in os.walk(folder):
+    for base, _, files in os.walk(directory):
         for name in files:
-            relative = os.path.relpath(os.path.join(base, name), folder)
+            relative = os.path.relpath(os.path.join(base, name), directory)
             match = WINDOW.match(relative)
             if match:
                 if match.group(3) == "cpu":
@@ -52,16 +52,16 @@ def windows_of(folder):
     return sorted(found, key=lambda w: w[1])
 
 
-def test_folder_gets_a_file_a_window():
-    folder = os.path.join(harness.temporary(), "store")
-    os.mkdir(folder, 0o750)
+def test_directory_gets_a_file_a_window():
+    directory = os.path.join(harness.temporary(), "store")
+    os.mkdir(directory, 0o750)
     with harness.Target("burn.py", 0) as target:
-        harness.profile(target.pid, out=folder, duration=3.5, options=["--interval", "1"])
-    windows = windows_of(folder)
+        harness.profile(target.pid, out=directory, duration=3.5, options=["--interval", "1"])
+    windows = windows_of(directory)
     assert len(windows) in (4, 5), windows
     end = None
     for name, start_ms, length_ms in windows:
-        path = os.path.join(folder, name)
+        path = os.path.join(directory, name)
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o640, oct(os.stat(path).st_mode)
         for parent in (os.path.dirname(path), os.path.dirname(os.path.dirname(path))):
             assert stat.S_IMODE(os.stat(parent).st_mode) == 0o750, oct(os.stat(parent).st_mode)
@@ -152,11 +152,11 @@ def second_instance(out):
         return target.pid
 
 
-def test_second_instance_on_a_folder():
-    folder = harness.temporary()
-    pid = second_instance(folder)
-    windows = windows_of(folder)
-    assert windows and sum(harness.total(harness.samples(os.path.join(folder, w[0]), pid=pid))
+def test_second_instance_on_a_directory():
+    directory = harness.temporary()
+    pid = second_instance(directory)
+    windows = windows_of(directory)
+    assert windows and sum(harness.total(harness.samples(os.path.join(directory, w[0]), pid=pid))
                            for w in windows) > 400
 
 
@@ -179,8 +179,8 @@ def test_two_instances_on_two_outputs():
 
 
 def small_disk(size):
-    folder = harness.temporary()
-    point = os.path.join(folder, "disk")
+    directory = harness.temporary()
+    point = os.path.join(directory, "disk")
     os.mkdir(point)
     harness.need(subprocess.call(["mount", "-t", "tmpfs", "-o", "size=" + size, "tmpfs", point]) == 0,
                  "no tmpfs can be mounted")
@@ -237,6 +237,6 @@ def test_full_disk_to_the_end():
         subprocess.call(["umount", "-l", disk])
 
 
-def test_unreadable_folder_is_refused():
+def test_unreadable_directory_is_refused():
     run = harness.profile(None, out="/proc/1/nowhere/o.pb.gz", duration=1, check=False)
     assert run.rc != 0 and len([x for x in run.err.splitlines() if x.strip()]) == 1, run.err

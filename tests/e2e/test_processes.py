@@ -25,7 +25,7 @@ def test_fork_children_from_their_first_sample():
         pids = target.read("pids.json")
         samples = harness.samples(run.out, pids=pids)
         seen = by_pid(samples)
-        assert len(seen) > 30, "%d children sampled" % len(seen)
+        assert len(seen) > max(10, 0.5 * len(pids)), "%d of %d children sampled" % (len(seen), len(pids))
         harness.expect_share(samples, lambda s: harness.holds(s, "main", "forked_work", "forked_leaf")
                              or not s.frames or harness.holds(s, "main"), 0.97, "frames of forked children")
         nameless = [p for p, own in seen.items() if not any(harness.holds(s, "forked_work") for s in own)]

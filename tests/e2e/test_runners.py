@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The programs that run the tests: what dies, says nothing, runs nothing or is tried too often is a failure."""
+import fcntl
 import glob
 import os
 import re
@@ -8,6 +9,8 @@ import stat
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 
 import cases
 import harness
@@ -70,8 +73,8 @@ FAKES = {
 }
 
 
-def write_program(folder, name, text):
-    path = os.path.join(folder, name)
+def write_program(directory, name, text):
+    path = os.path.join(directory, name)
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
@@ -85,21 +88,21 @@ def a_profile():
 
 def run_cases(fake, pyprofd_rc=0):
     """(exit status, output) of cases.py with a runner and a pyprofd that are not the real ones."""
-    folder = harness.temporary()
-    os.makedirs(folder + "/cases/d01")
-    with open(folder + "/cases/d01/case.json", "w", encoding="ascii") as file:
+    directory = harness.temporary()
+    os.makedirs(directory + "/cases/d01")
+    with open(directory + "/cases/d01/case.json", "w", encoding="ascii") as file:
         file.write('{"id": "d01"}')
-    with open(folder + "/cases/run_cases.py", "w", encoding="ascii") as file:
+    with open(directory + "/cases/run_cases.py", "w", encoding="ascii") as file:
         file.write(RUNNER + FAKES[fake] + "if __name__ == '__main__': sys.exit(0)\n")
     profile = a_profile()
     # Writes its profile, and then ends as it is told.
-    pyprofd = write_program(folder, "pyprofd", '#!/bin/sh\nfor out; do :; done\ncase $out in */) mkdir -p "$out"; '
+    pyprofd = write_program(directory, "pyprofd", '#!/bin/sh\nfor out; do :; done\ncase $out in */) mkdir -p "$out"; '
                             'out=$out/x.pb.gz;; esac\ncp %s "$out"\nexit %d\n' % (profile, pyprofd_rc))
-    pyprof = write_program(folder, "pyprof", '#!/bin/sh\n[ "$1" = report ] && exit 0\n'
+    pyprof = write_program(directory, "pyprof", '#!/bin/sh\n[ "$1" = report ] && exit 0\n'
                            'while [ "$1" != -o ]; do shift; done\ncp %s "$2"\n' % profile)
     done = subprocess.run([sys.executable, os.path.join(harness.HERE, "cases.py")], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, universal_newlines=True, check=False, env=dict(
-                              os.environ, CASES=folder + "/cases", CASES_WORK=folder + "/work", PYPROFD=pyprofd, PYPROF=pyprof))
+                              os.environ, CASES=directory + "/cases", CASES_WORK=directory + "/work", PYPROFD=pyprofd, PYPROF=pyprof))
     return done.returncode, done.stdout
 
 
@@ -118,6 +121,25 @@ def test_a_runner_that_dies_fails_its_case():
         assert rc == 1 and last(said) == "0 passed, 3 failed, 0 skipped", (fake, said)
 
 
+def test_two_cases_run_at_a_time_but_those_of_the_gil():
+    both, running = threading.Barrier(2, timeout=20), []
+
+    class Fake:
+        modes = {"a": "cpu", "g": "gil", "b": "offcpu", "h": "gil"}
+
+        def run(self, name):
+            running.append(name)
+            if name in "ab":
+                both.wait()
+            else:
+                assert running == [name], running
+                time.sleep(0.1)
+            running.remove(name)
+            return {"pid": name}
+    harness.need(os.cpu_count() > 1, "one CPU: one program at a time")
+    assert dict(cases.run_all(Fake(), list("agbh"))) == {name: {"pid": name} for name in "agbh"}
+
+
 def test_a_retry_counts_and_is_told():
     rc, said = run_cases("fails_once")
     assert rc == 0 and last(said) == "3 passed, 0 failed, 0 skipped, 1 retried", said
@@ -131,7 +153,7 @@ def test_a_retry_that_dies_fails_its_case():
 
 
 def test_many_failures_are_not_tried_again():
-    failed = ["test %d" % number for number in range(5)]
+    failed = ["test %d" % number for number in range(10)]
     assert retries.chosen(failed, 249) == [] and retries.chosen(failed, 250) == failed
 
 
@@ -142,10 +164,10 @@ def test_a_pyprofd_that_crashes_after_writing_fails_its_case():
 
 
 def test_a_case_of_no_name_is_an_error():
-    folder = harness.temporary()
-    write_program(folder, "run_cases.py", "")
+    directory = harness.temporary()
+    write_program(directory, "run_cases.py", "")
     done = subprocess.run([sys.executable, os.path.join(harness.HERE, "cases.py"), "nothing"], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, universal_newlines=True, check=False, env=dict(os.environ, CASES=folder))
+                          stderr=subprocess.STDOUT, universal_newlines=True, check=False, env=dict(os.environ, CASES=directory))
     assert done.returncode == 2 and "no case matches nothing" in done.stdout, done.stdout
 
 
@@ -188,9 +210,9 @@ import glob
 import os
 import re
 import harness
-FOLDER = os.environ["FAKE_FOLDER"]
+DIRECTORY = os.environ["FAKE_DIRECTORY"]
 def first(name):
-    path = os.path.join(FOLDER, name)
+    path = os.path.join(DIRECTORY, name)
     seen = os.path.exists(path)
     open(path, "w").close()
     return not seen
@@ -207,14 +229,53 @@ def test_fails():
 '''
 
 
+ALONE_TESTS = '''
+import os
+def test_light():
+    open(os.environ["FAKE_DIRECTORY"] + "/light", "w").close()
+def test_alone():
+    assert not os.path.exists(os.environ["FAKE_DIRECTORY"] + "/work")
+    assert len(os.listdir(os.environ["FAKE_DIRECTORY"] + "/sleepers")) == 2
+test_alone.alone = True
+def sleeper(name):
+    import harness
+    open(os.environ["FAKE_DIRECTORY"] + "/sleepers/" + name, "w").close()
+    harness.wait_for(lambda: len(os.listdir(os.environ["FAKE_DIRECTORY"] + "/sleepers")) == 2, 10, "the other sleeper")
+    assert not os.path.exists(os.environ["FAKE_DIRECTORY"] + "/work")
+def test_one_sleeper():
+    sleeper("one")
+def test_other_sleeper():
+    sleeper("other")
+test_one_sleeper.alone = test_other_sleeper.alone = "sleepers"
+'''
+
+
 def run_tests(pattern, *options):
-    folder = harness.temporary()
-    with open(folder + "/test_fakes.py", "w", encoding="ascii") as file:
+    directory = harness.temporary()
+    with open(directory + "/test_fakes.py", "w", encoding="ascii") as file:
         file.write(TESTS)
-    done = subprocess.run([os.path.join(harness.HERE, "run.py"), "-k", pattern, *options, folder + "/test_fakes.py"],
+    done = subprocess.run([os.path.join(harness.HERE, "run.py"), "-k", pattern, *options, directory + "/test_fakes.py"],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False,
-                          env=dict(os.environ, FAKE_FOLDER=folder))
+                          env=dict(os.environ, FAKE_DIRECTORY=directory))
     return done.returncode, done.stdout
+
+
+def test_tests_that_run_alone_wait_for_the_lock():
+    directory = harness.temporary()
+    with open(directory + "/test_fakes.py", "w", encoding="ascii") as file:
+        file.write(ALONE_TESTS)
+    os.mkdir(directory + "/sleepers")
+    with open(directory + "/lock", "w", encoding="ascii") as lock, open(directory + "/work", "w", encoding="ascii"):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = subprocess.Popen([os.path.join(harness.HERE, "run.py"), "--no-retry", "--alone-after", lock.name,
+                                    directory + "/test_fakes.py"], stdout=subprocess.PIPE, universal_newlines=True,
+                                   env=dict(os.environ, FAKE_DIRECTORY=directory))
+        harness.wait_for(lambda: os.path.exists(directory + "/light"), what="the test that need not wait")
+        time.sleep(0.5)
+        os.unlink(directory + "/work")
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        said = process.communicate()[0]
+    assert process.returncode == 0 and last(said) == "4 passed, 0 failed, 0 skipped", said
 
 
 def test_no_test_of_that_name_is_an_error():
@@ -232,7 +293,7 @@ def test_a_retry_is_no_skip():
     assert rc == 1 and last(said) == "1 passed, 1 failed, 0 skipped, 1 retried", said
 
 
-def test_more_failures_than_a_fiftieth_are_not_retried():
+def test_more_failures_than_a_twenty_fifth_are_not_retried():
     rc, said = run_tests("fails_once|fails$|passes")
     assert rc == 1 and last(said) == "1 passed, 2 failed, 0 skipped", said
 
@@ -244,21 +305,28 @@ def test_sanitizers_are_not_retried():
 
 # ---------------------------------------------------------------- check.sh
 
-def check(step, floor=1, unit="echo 5 passed, 0 failed, 0 skipped", e2e="echo 2 passed, 0 failed, 0 skipped", lint="true"):
+with open(os.path.join(harness.TOP, "tests/check.sh"), encoding="utf-8") as script:
+    CHECK = script.read()
+LINTERS = re.findall(r"tests/lint/(check_\w+\.sh)", CHECK)
+
+
+def check(step, floor=1, unit="echo 5 passed, 0 failed, 0 skipped", e2e="echo 2 passed, 0 failed, 0 skipped", lint="true",
+          plain=""):
     """(exit status, output) of check.sh in a tree whose tests are these commands."""
-    folder = harness.temporary()
+    directory = harness.temporary()
     for name in "unit", "e2e", "lint", "interpreters":
-        os.makedirs("%s/tests/%s" % (folder, name))
+        os.makedirs("%s/tests/%s" % (directory, name))
     for name, text in (("unit/run.sh", unit), ("e2e/run.py", e2e), ("interpreters/fetch.sh", "touch fetched"),
                        ("lint/check_size.sh", lint)):
-        write_program(folder + "/tests", name, "#!/bin/sh\n%s\n" % text)
-    for name in "banned", "unit", "man", "kinds":
-        write_program(folder + "/tests/lint", "check_%s.sh" % name, "#!/bin/sh\ntrue\n")
-    write_program(folder, "Makefile", "all asan unit-programs unit-asan-programs print-unit-programs: ; @true\n")
-    write_program(folder, "tests/floors.tsv", "# comment\n%s\t%d\n" % (step, floor))
-    with open(os.path.join(harness.TOP, "tests/check.sh"), encoding="utf-8") as file:
-        write_program(folder, "tests/check.sh", file.read())
-    done = subprocess.run([folder + "/tests/check.sh", step], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        write_program(directory + "/tests", name, "#!/bin/sh\n%s\n" % text)
+    for name in LINTERS:
+        if name != "check_size.sh":
+            write_program(directory + "/tests/lint", name, "#!/bin/sh\ntrue\n")
+    write_program(directory, "Makefile", "all asan unit-asan-programs unit-plain-programs print-unit-programs: ; @true\n"
+                  "print-plain-programs: ; @echo %s\n" % plain)
+    write_program(directory, "tests/floors.tsv", "# comment\n%s\t%d\n" % (step, floor))
+    write_program(directory, "tests/check.sh", CHECK)
+    done = subprocess.run([directory + "/tests/check.sh", *step.split()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           universal_newlines=True, check=False, env=dict(os.environ, BUILD="build"))
     return done.returncode, done.stdout
 
@@ -270,17 +338,37 @@ def test_fewer_tests_than_the_floor_are_a_failure():
     assert rc == 1 and "5 tests were found, 5 ran, and there are 6 at least" in said, said
     rc, said = check("unit", 1, unit="echo 0 passed, 0 failed, 9 skipped")
     assert rc == 1, said
-    rc, said = check("unit", 6, unit="echo skip unit: no compiler; echo 0 passed, 0 failed, 1 skipped")
+    rc, said = check("e2e", 6, e2e="echo skip e2e: no Python; echo 0 passed, 0 failed, 1 skipped")
     assert rc == 0 and last(said) == "1 passed, 0 failed, 1 skipped", said
 
 
-def test_either_half_of_asan_that_dies_is_a_failure():
-    rc, said = check("asan")
+def test_end_to_end_tests_run_beside_the_others_until_they_need_the_machine():
+    rc, said = check("e2e unit", unit="for i in $(seq 200); do [ -e begun ] && break; sleep 0.05; done; [ -e begun ] || exit 1\n"
+                     "sleep 0.5; touch unit-done; echo 5 passed, 0 failed, 0 skipped",
+                     e2e="touch begun; flock \"$2\" [ -e unit-done ] && echo 2 passed, 0 failed, 0 skipped")
     assert rc == 0 and last(said) == "8 passed, 0 failed, 0 skipped", said
-    for half in {"unit": "kill -9 $$"}, {"e2e": "kill -9 $$"}, {"e2e": "exit 0"}, {
-            "e2e": "echo 1 passed, 0 failed, 0 skipped; exit 3"}, {"e2e": "echo 0 passed, 1 failed, 0 skipped; exit 1"}:
-        rc, said = check("asan", **half)
-        assert rc == 1 and ", 1 failed," in last(said), (half, said)
+    for e2e in "echo 1 passed, 1 failed, 0 skipped; exit 1", "kill -9 $$", "kill -9 $PPID":
+        rc, said = check("unit e2e", e2e=e2e)
+        assert rc == 1 and "failed: e2e(" in said and ", 0 failed," not in last(said), said
+
+
+def test_either_half_of_unit_that_dies_is_a_failure():
+    both = "echo 5 passed, 0 failed, 0 skipped"
+    rc, said = check("unit", 10, unit=both, plain="program")
+    assert rc == 0 and last(said) == "11 passed, 0 failed, 0 skipped", said
+    for half in "-n", "-z":
+        for end in "kill -9 $$", "exit 0", "echo 1 passed, 0 failed, 0 skipped; exit 3", "echo 0 passed, 1 failed, 0 skipped; exit 1":
+            rc, said = check("unit", unit='[ %s "$*" ] || { %s; exit; }\n%s' % (half, end, both), plain="program")
+            assert rc == 1 and ", 1 failed," in last(said), (half, end, said)
+
+
+def test_an_agent_that_dies_under_sanitizers_is_a_failure():
+    rc, said = check("asan")
+    assert rc == 0 and last(said) == "3 passed, 0 failed, 0 skipped", said
+    for e2e in ("kill -9 $$", "exit 0", "echo 1 passed, 0 failed, 0 skipped; exit 3",
+                "echo 0 passed, 1 failed, 0 skipped; exit 1"):
+        rc, said = check("asan", e2e=e2e)
+        assert rc == 1 and ", 1 failed," in last(said), (e2e, said)
 
 
 def test_unit_tests_have_the_fetched_interpreters():
@@ -290,15 +378,54 @@ def test_unit_tests_have_the_fetched_interpreters():
 
 def test_a_missing_linter_is_a_skip_with_its_reason():
     rc, said = check("lint", lint="echo no pmccabe; exit 77")
-    assert rc == 0 and "skip sizes: no pmccabe" in said and last(said) == "5 passed, 0 failed, 1 skipped", said
+    assert rc == 0 and "skip sizes: no pmccabe" in said, said
+    assert last(said) == "%d passed, 0 failed, 1 skipped" % len(LINTERS), said
     rc, said = check("lint", lint="exit 1")
     assert rc == 1, said
 
 
 def test_retries_are_in_the_closing_line():
-    rc, said = check("unit", unit="echo '# once more, one at a time: a, b'; echo 5 passed, 0 failed, 0 skipped, 2 retried")
-    assert rc == 0 and "retried, unit: a, b" in said and "retried: 2" in said, said
-    assert last(said) == "6 passed, 0 failed, 0 skipped", said
+    two = "echo '# once more, one at a time: a, b'; echo 5 passed, 0 failed, 0 skipped, 2 retried"
+    for step, tests in ("e2e", {"e2e": two}), ("unit", {"unit": two}):
+        rc, said = check(step, **tests)
+        assert rc == 0 and "retried, %s: a, b" % step in said and "retried: 2" in said, said
+        assert last(said) == "6 passed, 0 failed, 0 skipped", said
+
+
+# ---------------------------------------------------------------- unit/run.sh
+
+CMOCKA_ONCE = "#!/bin/sh\n[ -e %s ] && { echo ok 1 - a; exit 0; }\ntouch %s\necho not ok 1 - a\nexit 1\n"
+
+
+def run_units(*programs):
+    """(exit status, output) of unit/run.sh on these programs: "passes", "fails", "once", "crashes"."""
+    directory, paths = harness.temporary(), []
+    texts = {"passes": "#!/bin/sh\necho ok 1 - a\n", "fails": "#!/bin/sh\necho not ok 1 - a\nexit 1\n",
+             "crashes": "#!/bin/sh\nkill -9 $$\n"}
+    for number, kind in enumerate(programs):
+        name = "%s%d" % (kind, number)
+        write_program(directory, name, texts.get(kind) or CMOCKA_ONCE % ((directory + "/mark" + name,) * 2))
+        paths.append(os.path.join(directory, name))
+    done = subprocess.run([os.path.join(harness.TOP, "tests/unit/run.sh"), *paths], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+    return done.returncode, done.stdout
+
+
+def test_a_unit_program_that_fails_once_is_told():
+    rc, said = run_units("passes", "once")
+    assert rc == 0 and last(said) == "2 passed, 0 failed, 0 skipped, 1 retried", said
+    assert "not ok" in said and "# once more, one at a time: " in said, said
+
+
+def test_a_unit_program_that_fails_twice_has_failed():
+    for kind in "fails", "crashes":
+        rc, said = run_units("passes", kind)
+        assert rc == 1 and last(said) == "1 passed, 1 failed, 0 skipped, 1 retried", said
+
+
+def test_many_unit_programs_that_fail_are_not_run_again():
+    rc, said = run_units("passes", "once", "once")
+    assert rc == 1 and last(said) == "1 passed, 2 failed, 0 skipped", said
 
 
 def test_floors_are_near_the_tests_in_the_sources():
@@ -320,13 +447,13 @@ def test_floors_are_near_the_tests_in_the_sources():
 
 def guest_check(stacks):
     """What guest/check.py says of stacks in folded text: {frames: count}."""
-    folder = os.path.join(harness.TOP, "tests", "kernel-matrix", "guest")
+    directory = os.path.join(harness.TOP, "tests", "kernel-matrix", "guest")
     path = os.path.join(harness.temporary(), "x.folded")
     with open(path, "w", encoding="ascii") as file:
         for frames, count in stacks.items():
             file.write("process 7: python;_start;%s %d\n" % (frames, count))
     harness.need(sys.version_info >= (3, 10), "no co_lines() before Python 3.10")
-    return subprocess.run([sys.executable, folder + "/check.py", path, "7"], stdout=subprocess.DEVNULL, check=False).returncode
+    return subprocess.run([sys.executable, directory + "/check.py", path, "7"], stdout=subprocess.DEVNULL, check=False).returncode
 
 
 def test_a_guest_whose_stacks_are_cut_fails():
@@ -345,21 +472,66 @@ def test_a_guest_whose_stacks_are_cut_fails():
     assert guest_check(dict(deep, **{cut: 20})) == 1
 
 
+# An emulator that boots only as the test wants, and notes how it was asked.
+QEMU = """#!/bin/sh
+case "$*" in *'-accel kvm'*) accel=kvm ;; *) accel=tcg ;; esac
+echo $accel >> %s/asked
+case ' '$BOOTS' ' in *" $accel "*) echo 'guest: booted 6.1.0 after 1 s'; echo 'guest: rc=0 after 2 s' ;; esac
+"""
+
+
+def guest(boots, has_device, flags):
+    """(exit status of the kernel matrix with one kernel, the accelerators it asked qemu for)"""
+    harness.need(shutil.which("busybox") and shutil.which("qemu-system-x86_64"), "no busybox or no qemu")
+    directory = harness.temporary()
+    os.mkdir(directory + "/bin")
+    write_program(directory + "/bin", "qemu-system-x86_64", QEMU % directory)
+    # What is packed is looked at by nobody.
+    write_program(directory + "/bin", "gzip", "#!/bin/sh\nexec cat\n")
+    for name, text in ("vmlinuz-6.1", "x"), ("vmlinuz-6.1.release", "6.1.0"), ("cpuinfo", "flags\t: fpu %s sse\n" % flags):
+        with open("%s/%s" % (directory, name), "w", encoding="ascii") as file:
+            file.write(text)
+    if has_device:
+        open(directory + "/kvm", "w").close()
+    environment = dict(os.environ, PATH="%s/bin:%s" % (directory, os.environ["PATH"]), KERNEL_CACHE=directory, BOOTS=boots,
+                       KERNEL_LOGS=directory + "/logs", PYPROFD=harness.PYPROFD, CPUINFO=directory + "/cpuinfo",
+                       KVM_DEVICE=directory + "/kvm")
+    done = subprocess.run([harness.TOP + "/tests/kernel-matrix/run.sh", "6.1"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, universal_newlines=True, check=False, env=environment)
+    assert last(done.stdout) in ("1 passed, 0 failed, 0 skipped", "0 passed, 1 failed, 0 skipped"), done.stdout
+    with open(directory + "/asked", encoding="ascii") as file:
+        return done.returncode, file.read().split()
+
+
+def test_a_guest_gets_kvm_where_there_is_one():
+    for flags in "vmx", "svm":
+        assert guest("kvm tcg", True, flags) == (0, ["kvm"])
+    # A device without the CPU's own virtualization boots nothing.
+    assert guest("kvm tcg", True, "vmx_of_no_use") == (0, ["tcg"])
+    assert guest("kvm tcg", False, "vmx") == (0, ["tcg"])
+
+
+def test_a_guest_that_kvm_does_not_boot_is_emulated():
+    assert guest("tcg", True, "vmx") == (0, ["kvm", "tcg"])
+    assert guest("", True, "vmx") == (1, ["kvm", "tcg"])
+    assert guest("", False, "") == (1, ["tcg", "tcg"])
+
+
 # ---------------------------------------------------------------- what is fetched
 
 def mirror(sources=None, more=None):
     """What apt_root.sh takes as the mirror, for sources of apt as these."""
-    folder = harness.temporary()
-    os.makedirs(folder + "/sources.list.d")
-    with open(folder + "/mirrors", "w", encoding="ascii") as file:
+    directory = harness.temporary()
+    os.makedirs(directory + "/sources.list.d")
+    with open(directory + "/mirrors", "w", encoding="ascii") as file:
         file.write("# near\nhttp://near.example/debian/\tpriority:1\nhttp://far.example/debian\n")
     for name, text in (("sources.list", sources), ("sources.list.d/debian.sources", more)):
         if text:
-            with open(os.path.join(folder, name), "w", encoding="ascii") as file:
-                file.write(text.replace("FOLDER", folder))
+            with open(os.path.join(directory, name), "w", encoding="ascii") as file:
+                file.write(text.replace("DIRECTORY", directory))
     environment = {key: value for key, value in os.environ.items() if key != "DEBIAN_MIRROR"}
     said = [subprocess.check_output([shell, "-c", ". %s/tests/interpreters/apt_root.sh; apt_root_mirror" % harness.TOP],
-                                    env=dict(environment, APT_FOLDER=folder)).decode().strip() for shell in ("sh", "bash")]
+                                    env=dict(environment, APT_DIRECTORY=directory)).decode().strip() for shell in ("sh", "bash")]
     assert said[0] == said[1], said
     return said[0]
 
@@ -370,17 +542,62 @@ def test_the_mirror_is_that_of_apt():
     assert mirror("deb cdrom:[x]/ bookworm main\ndeb http://c.example/debian x main\n") == "http://c.example/debian"
     assert mirror(more="Types: deb\nURIs: http://d.example/debian-security http://d.example/debian\n") == "http://d.example/debian"
     for slashes in "", "//":
-        assert mirror("deb mirror+file:%sFOLDER/mirrors bookworm main\n" % slashes) == "http://near.example/debian"
-        assert mirror(more="URIs: mirror+file:%sFOLDER/mirrors\n" % slashes) == "http://near.example/debian"
+        assert mirror("deb mirror+file:%sDIRECTORY/mirrors bookworm main\n" % slashes) == "http://near.example/debian"
+        assert mirror(more="URIs: mirror+file:%sDIRECTORY/mirrors\n" % slashes) == "http://near.example/debian"
     assert mirror("deb file:/srv/debian bookworm main\n") == "file:/srv/debian"
+
+
+# ---------------------------------------------------------------- packages
+
+APT_GET = """#!/bin/sh
+case "$*" in
+*install*) ;;
+*) exit 0 ;;
+esac
+echo x >> DIRECTORY/calls
+case " $* " in *' in-conflict '*) exit 100 ;; esac
+for word; do echo "$word" >> DIRECTORY/installed; done
+"""
+
+
+def deps(optional, programs=()):
+    """(what deps.sh said, optional packages that it installed, calls of apt-get to install)"""
+    directory = harness.temporary()
+    fakes = {"apt-get": APT_GET.replace("DIRECTORY", directory), "dpkg-query": "#!/bin/sh\n",
+             "apt-cache": "#!/bin/sh\necho '  Candidate: 1'\n", **{name: "#!/bin/sh\n" for name in programs}}
+    for name, text in fakes.items():
+        write_program(directory, name, text)
+    done = subprocess.run(["sh", harness.TOP + "/tests/deps.sh", "install", "--optional", *optional], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
+                          env=dict(os.environ, PATH="%s:/usr/bin:/bin" % directory))
+    assert done.returncode == 0, done.stdout
+    found = []
+    for name in "installed", "calls":
+        path = os.path.join(directory, name)
+        found.append(open(path, encoding="ascii").read().split() if os.path.exists(path) else [])
+    return done.stdout, sorted(set(found[0]) & set(optional)), len(found[1])
+
+
+def test_a_package_in_conflict_keeps_no_other_away():
+    others = ["package-%d" % number for number in range(24)]
+    said, installed, calls = deps(others[:17] + ["in-conflict"] + others[17:])
+    assert installed == sorted(others), installed
+    assert "tests that need in-conflict will be skipped" in said, said
+    assert calls <= 11, "%d calls of apt-get" % calls
+    assert deps(["in-conflict"])[1:] == ([], 1)
+
+
+def test_an_npm_that_came_with_node_is_enough():
+    said, installed, calls = deps(["npm"], programs=["npm"])
+    assert (said, installed, calls) == ("", [], 0), said
 
 
 # ---------------------------------------------------------------- fuzz
 
 def fuzz(program, inputs=10):
-    folder = harness.temporary()
-    paths = [write_program(folder, "fuzz_%d" % number, "#!/bin/sh\n" + program) for number in range(3)]
-    done = subprocess.run([os.path.join(harness.TOP, "tests/fuzz/run.sh"), folder, str(inputs), "0", *paths],
+    directory = harness.temporary()
+    paths = [write_program(directory, "fuzz_%d" % number, "#!/bin/sh\n" + program) for number in range(3)]
+    done = subprocess.run([os.path.join(harness.TOP, "tests/fuzz/run.sh"), directory, str(inputs), "0", *paths],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
     return done.returncode, last(done.stdout)
 

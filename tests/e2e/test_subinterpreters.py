@@ -36,12 +36,12 @@ def of_role(role, what):
 
 
 def check_turns(how, interpreter, roles):
-    folder = harness.temporary(interpreter.root)
+    directory = harness.temporary(interpreter.root)
     if how == "served":
         need(shutil.which("cc"), "no C compiler")
-        subprocess.check_call(MAKE + ["-o", os.path.join(folder, "interpreters_of_thread.so"),
+        subprocess.check_call(MAKE + ["-o", os.path.join(directory, "interpreters_of_thread.so"),
                                       os.path.join(harness.TARGETS, "interpreters_of_thread.c")])
-    with harness.Target("subinterpreter_turns.py", how, python=interpreter, folder=folder) as target:
+    with harness.Target("subinterpreter_turns.py", how, python=interpreter, directory=directory) as target:
         out = harness.profile(target.pid, hz=HZ, duration=4, out=harness.temporary() + "/").out
         assert target.stop() == 0, target.output()
         truth = {role: target.read(role + ".json") for role in roles}
@@ -65,7 +65,8 @@ def check_digests(profile, truth):
     digests = [s for s in profile.samples if any(f.name == "digest_here" for f in s.frames)]
     wanted = {role: sum(profile.clipped(spent["digest"])) / 2 for role, spent in truth.items()}
     all_ns = sum(s.ns for s in digests)
-    count = all_ns * HZ / 1e9
+    # As many as they are: beyond the budget a sample stands for others too.
+    count = all_ns ** 2 / sum(s.ns ** 2 / s.count for s in digests)
     for role, ns in wanted.items():
         p = ns / sum(wanted.values())
         got = profile.ns(of_role(role, "digest_here")) / all_ns
@@ -86,6 +87,8 @@ def test_interpreter_inside_of_another(interpreter):
 
 
 test_interpreter_inside_of_another.cases = that_create
+# On a busy machine too few of its turns end within the profile.
+test_interpreter_inside_of_another.alone = "sleepers"
 
 
 def test_thread_that_serves_two_interpreters(interpreter):

@@ -24,28 +24,29 @@ def is_gil_held(sample):
 
 def test_names_and_gil(interpreter):
     with harness.Target("threads.py", python=interpreter) as target:
-        samples = harness.samples(harness.profile(target.pid, duration=3).out, pid=target.pid)
-        tids = target.read("tids.json")
-        by_thread = {name: [s for s in samples if s.tid == tid] for name, tid in tids.items()}
-        if target.python.root:
-            # Tids in truth are as the kernel gives them: a chroot shares the pid namespace.
-            assert any(by_thread.values()), "no tid matches"
-        spinner, hasher = by_thread["the-spinner"], by_thread["the-hasher"]
-        assert harness.total(spinner) > 60 and harness.total(hasher) > 60, (
-            {n: harness.total(s) for n, s in by_thread.items()})
-        for name in ("the-sleeper", "the-waiter"):
-            got = harness.total(by_thread[name])
-            assert got <= 0.01 * harness.total(samples), "%s: %d samples%s" % (
-                name, got, harness.show(by_thread[name]))
-        for name in ("the-spinner", "the-hasher"):
-            harness.expect_share(by_thread[name], lambda s, n=name: s.labels.get("thread_name") == n,
-                                 0.97, "label thread_name=%s" % name)
-        harness.expect_share(spinner, lambda s: harness.holds(s, "run", "spin"), 0.98, "spin")
-        # A thread without the GIL has no attached thread state; its frames are found all the same.
-        harness.expect_share(hasher, lambda s: harness.holds(s, "run", "digest"), 0.98, "digest")
-        harness.expect_share(spinner, is_gil_held, 0.95, "gil=held of the spinner")
-        harness.expect_share(hasher, is_gil_held, 0.0, "gil=held of the hasher", high=0.1)
-        harness.expect_whole(samples)
+        out = harness.profile_work(target.pid, 0.7).out
+    samples = harness.samples(out, pid=target.pid)
+    tids = target.read("tids.json")
+    by_thread = {name: [s for s in samples if s.tid == tid] for name, tid in tids.items()}
+    if target.python.root:
+        # Tids in truth are as the kernel gives them: a chroot shares the pid namespace.
+        assert any(by_thread.values()), "no tid matches"
+    spinner, hasher = by_thread["the-spinner"], by_thread["the-hasher"]
+    assert harness.total(spinner) > 60 and harness.total(hasher) > 60, (
+        {n: harness.total(s) for n, s in by_thread.items()})
+    for name in ("the-sleeper", "the-waiter"):
+        got = harness.total(by_thread[name])
+        assert got <= 0.01 * harness.total(samples), "%s: %d samples%s" % (
+            name, got, harness.show(by_thread[name]))
+    for name in ("the-spinner", "the-hasher"):
+        harness.expect_share(by_thread[name], lambda s, n=name: s.labels.get("thread_name") == n,
+                             0.97, "label thread_name=%s" % name)
+    harness.expect_share(spinner, lambda s: harness.holds(s, "run", "spin"), 0.98, "spin")
+    # A thread without the GIL has no attached thread state; its frames are found all the same.
+    harness.expect_share(hasher, lambda s: harness.holds(s, "run", "digest"), 0.98, "digest")
+    harness.expect_share(spinner, is_gil_held, 0.95, "gil=held of the spinner")
+    harness.expect_share(hasher, is_gil_held, 0.0, "gil=held of the hasher", high=0.1)
+    harness.expect_whole(samples)
 
 
 test_names_and_gil.cases = several
@@ -70,7 +71,7 @@ def test_names_in_a_pid_namespace():
 
 def test_gc_label(interpreter):
     with harness.Target("collector.py", python=interpreter) as target:
-        samples = harness.samples(harness.profile(target.pid, duration=2).out, pid=target.pid)
+        samples = harness.samples(harness.profile_work(target.pid, 0.5).out, pid=target.pid)
         collecting = [s for s in samples if harness.holds(s, "collecting")]
         working = [s for s in samples if harness.holds(s, "working")]
         assert harness.total(collecting) > 30 and harness.total(working) > 30, harness.show(samples)
@@ -89,7 +90,7 @@ def with_subinterpreters():
 
 def test_subinterpreters(interpreter):
     with harness.Target("subinterpreters.py", python=interpreter) as target:
-        samples = harness.samples(harness.profile(target.pid, duration=3).out, pid=target.pid)
+        samples = harness.samples(harness.profile_work(target.pid, 0.7).out, pid=target.pid)
         sub = [s for s in samples if harness.holds(s, "in_sub")]
         main = [s for s in samples if harness.holds(s, "in_main")]
         assert not [s for s in samples if harness.holds(s, "in_main") and harness.holds(s, "sub_leaf")]
@@ -118,7 +119,7 @@ def with_greenlets():
 def test_greenlets_have_stacks_of_their_own():
     """What lies above a greenlet on the one C stack is another one's, or overwritten."""
     with harness.Target("greenlets.py", python=with_greenlets()) as target:
-        run = harness.profile(target.pid, hz=499, duration=4)
+        run = harness.profile_work(target.pid, 1)
     samples = [s for s in harness.samples(run.out) if harness.holds(s, "greenlet_leaf")]
     assert harness.total(samples) > 500, run.err
     harness.expect_share(samples, lambda s: harness.holds(s, "greenlet_one"), 0.68, "one", high=0.82)

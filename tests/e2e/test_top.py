@@ -40,9 +40,9 @@ class Worker:
     source = WORKER
 
     def __init__(self, user=None):
-        self.folder = harness.temporary()
-        os.chmod(self.folder, 0o755)
-        self.path = os.path.join(self.folder, "worker.py")
+        self.directory = harness.temporary()
+        os.chmod(self.directory, 0o755)
+        self.path = os.path.join(self.directory, "worker.py")
         with open(self.path, "w") as f:
             f.write(self.source)
         os.chmod(self.path, 0o644)
@@ -101,8 +101,8 @@ def run_and_check(*words):
 
 
 def test_text_of_a_running_pyprofd():
-    folder = harness.temporary()
-    process, path = agent(folder)
+    directory = harness.temporary()
+    process, path = agent(directory)
     run_and_check("--socket", path)
     harness.finish(process, signal_number=2)
 
@@ -114,15 +114,15 @@ def test_without_a_pyprofd():
 
 def test_windows_stay_whole():
     """Who watches cuts no profile: the one that is written has all of the time."""
-    folder = harness.temporary()
+    directory = harness.temporary()
     with Worker() as worker:
-        path = os.path.join(folder, "live.sock")
-        process = harness.start(os.path.join(folder, "store/"), hz=99,
+        path = os.path.join(directory, "live.sock")
+        process = harness.start(os.path.join(directory, "store/"), hz=99,
                                 options=["--interval", "4", "--live", path])
         harness.wait_for(lambda: os.path.exists(path), 30, "the live socket")
         ask("--pid", worker.pid, "--count", 6, "--socket", path)
         harness.finish(process, signal_number=2)
-        store = os.path.join(folder, "store")
+        store = os.path.join(directory, "store")
         out = subprocess.check_output([PYPROF, "report", store, "--kind", "wall", "--pid",
                                        str(worker.pid), "--by", "process"]).decode()
         windows, used_s, recorded_s = re.search(
@@ -134,9 +134,9 @@ def test_windows_stay_whole():
 
 def test_users_see_their_own():
     harness.need(os.geteuid() == 0, "only root can become somebody else")
-    folder = harness.temporary()
+    directory = harness.temporary()
     with Worker() as worker, Worker(user=USER) as own:
-        process, path = agent(folder)
+        process, path = agent(directory)
         words = ("--socket", path, "--interval", 2, "--count", 1, "--sort", "wait")
         out = ask(*words, user=USER)
         assert process_row(out, own.pid).group(4).startswith("python3"), out
@@ -151,9 +151,9 @@ def test_users_see_their_own():
         # Nor is anything else of others among the bytes.
         for user, is_theirs in ((USER, False), (0, True)):
             told = raw_windows(path, user)
-            assert os.path.basename(own.folder).encode() in told
-            assert (os.path.basename(worker.folder).encode() in told) == is_theirs
-            # A folder's name, and what marks where a stack was cut, are no process.
+            assert os.path.basename(own.directory).encode() in told
+            assert (os.path.basename(worker.directory).encode() in told) == is_theirs
+            # A directory's name, and what marks where a stack was cut, are no process.
             others = told.replace(b"pyprofd-e2e", b"").replace(b"[pyprofd]", b"")
             assert (b"pyprofd" in others) == is_theirs, (user, others)
         harness.finish(process, signal_number=2)
@@ -232,9 +232,9 @@ class Terminal:
 
 
 def test_keys():
-    folder = harness.temporary()
+    directory = harness.temporary()
     with Worker() as worker:
-        process, path = agent(folder)
+        process, path = agent(directory)
         terminal = Terminal("--pid", worker.pid, "--socket", path)
         terminal.wait_for(r"^ .*work_hard  .*worker\.py:6$")
         assert "\033[1m" in terminal.bytes.decode(), "colours"
@@ -260,8 +260,8 @@ def test_keys():
 
 
 def test_the_terminal_is_as_it_was():
-    folder = harness.temporary()
-    process, path = agent(folder)
+    directory = harness.temporary()
+    process, path = agent(directory)
     for number, key in ((None, "q"), (None, "\003"), (signal.SIGTERM, None),
                         (signal.SIGINT, None), (signal.SIGHUP, None)):
         terminal = Terminal("--socket", path)
@@ -296,3 +296,7 @@ def test_what_cannot_be_asked():
     assert "not a regular expression" in ask("--filter", "(", rc=2)
     assert "not from 1 to 3600" in ask("--interval", "0", rc=2)
     assert "No such file" in ask("--socket", "/nonexistent/live.sock", rc=2)
+
+
+# Another test's pyprofd would answer.
+test_without_a_pyprofd.alone = test_what_is_private_leaves_nothing.alone = True

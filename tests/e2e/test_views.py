@@ -102,7 +102,7 @@ def test_hostile_path_stays_escaped():
     path = made()
     for words in (["report", path], ["report", path, "--full-paths"], ["tree", path], ["flame", path]):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f]", run(*words)), words
-    assert "  ev\ufffd[2J\ufffdil.py:7\n" in run("report", path)
+    assert "  ev\\x1b[2J\\x07il.py:7\n" in run("report", path)
     for columns in range(20, 120, 7):
         assert "\x1b" not in in_terminal(columns, "report", path)
 
@@ -119,9 +119,29 @@ def test_lines_fit_the_terminal_and_keep_file_and_line():
         assert "directory5" in run("report", path), "nothing is cut where there is no terminal"
 
 
+def test_every_table_fits_the_terminal():
+    """Nothing is wider; what identifies a row is there; on a wide terminal nothing is left out."""
+    name = "very_long_name_of_a_function_" * 4
+    stack = " ".join("frame_%d:%d@/srv/app/shop/models.py" % (i, i + 1) for i in range(20)) + " %s:321@%s" % (name, "/srv/app/leaf.py")
+    now, before = profile([(stack, 500), ("other:7@/srv/app/leaf.py", 500)]), profile([(stack, 900), ("other:7@/srv/app/leaf.py", 100)])
+    lines_path, source = make()
+    for columns in (80, 140, 200):
+        for words in (["diff", before, now], ["info", now], ["lines", source, lines_path], ["report", now], ["tree", now]):
+            said = in_terminal(columns, *words)
+            assert max(map(len, said.split("\n"))) <= columns, (columns, words, max(said.split("\n"), key=len))
+        said = in_terminal(columns, "diff", before, now)
+        assert re.search(r"^ +10\.0  50\.0  \+40\.00\* .* other  \S*leaf\.py:7$", said, re.M), said
+        assert re.search(r"^ .* \(\d+ more\);.*…\S+$" if columns == 80 else r"^ .*;very_long", said, re.M), said
+        assert ("95 % of it" in said) == (columns >= 140), said
+    # A terminal shows as much of a source line as fits, elsewhere all of it is there.
+    for line in open(source):
+        if len(line) > 60:
+            assert line.rstrip() in run("lines", source, lines_path, "--all")
+
+
 def test_machine_comes_before_the_functions():
     """Two windows of a machine; the ledgers say who took what."""
-    folder = harness.temporary()
+    directory = harness.temporary()
     for i in range(2):
         writer = FilesWriter("")
         writer.add("<module>:1@/srv/app/run.py", 50)
@@ -130,34 +150,34 @@ def test_machine_comes_before_the_functions():
                     "ledger pid=42 comm=nginx threads=1 seconds=1.000 unsampled=0.100 net=0.900"]
         numbers = [writer.at(text) for text in comments]
         content = gzip.decompress(writer.bytes()) + b"".join(message((13, varint(number))) for number in numbers)
-        with open(os.path.join(folder, "%d-1000-cpu.pb.gz" % (1795273200000 + i * 1000)), "wb") as file:
+        with open(os.path.join(directory, "%d-1000-cpu.pb.gz" % (1795273200000 + i * 1000)), "wb") as file:
             file.write(gzip.compress(content))
-    said = run("report", folder).split("\n")
+    said = run("report", directory).split("\n")
     assert said[1].startswith("machine: 60 % of 2 CPUs busy; 2 processes took 60.0 % of one: Python 50 %,"), said
     assert said[3].split() == "50.0 30.0 15.0 5.0 150.0 41 python3 waits: lock 100 %".split(), said
     assert said[4].split()[:7] == "10.0 0.0 0.0 0.0 90.0 42 nginx".split(), said
     assert "FUNCTION" in said[6], said
     for words in (["--pid", "7"], ["--focus", "module"], ["--by", "thread"], ["--callers", "module"]):
-        assert "machine:" not in run("report", folder, *words), words
+        assert "machine:" not in run("report", directory, *words), words
 
 
-def without_arguments(folder):
-    done = subprocess.run([PYPROF], cwd=folder, capture_output=True, text=True, timeout=10, check=False)
+def without_arguments(directory):
+    done = subprocess.run([PYPROF], cwd=directory, capture_output=True, text=True, timeout=10, check=False)
     assert done.returncode == 2 and "Usage: pyprof" in done.stderr, done
     return done.stderr
 
 
 def test_the_newest_profile_is_named_above_the_usage():
-    folder, later = harness.temporary(), time.time() + 3600
+    directory, later = harness.temporary(), time.time() + 3600
     for name, age in (("old.pb.gz", 20), ("cpu.pb.gz", 10), ("x;reboot.pb.gz", 5), ("\x1b[2Jy.pb.gz", 4), ("notes.txt", 1)):
-        with open(os.path.join(folder, name), "w"):
+        with open(os.path.join(directory, name), "w"):
             pass
-        os.utime(os.path.join(folder, name), (later - age,) * 2)
-    os.symlink("/etc/passwd", os.path.join(folder, "link.pb.gz"))
-    said = without_arguments(folder)
+        os.utime(os.path.join(directory, name), (later - age,) * 2)
+    os.symlink("/etc/passwd", os.path.join(directory, "link.pb.gz"))
+    said = without_arguments(directory)
     assert said.startswith("The newest profile here:\n  pyprof report cpu.pb.gz\n"), said
-    os.utime(os.path.join(folder, "old.pb.gz"), (later,) * 2)
-    assert "  pyprof report old.pb.gz\n" in without_arguments(folder)
+    os.utime(os.path.join(directory, "old.pb.gz"), (later,) * 2)
+    assert "  pyprof report old.pb.gz\n" in without_arguments(directory)
     said = without_arguments(harness.temporary())
     assert re.match(r"(There is no profile here yet|The newest profile here).*\n  (sudo pyprofd -d|pyprof report /var)", said), said
 
@@ -189,17 +209,36 @@ def test_page_holds_the_source_that_ran():
 
 
 def test_page_reads_only_plain_python_files():
-    folder = harness.temporary()
-    os.mkfifo(os.path.join(folder, "pipe.py"))
-    os.mkdir(os.path.join(folder, "folder.py"))
-    with open(os.path.join(folder, "key.pem"), "w") as file:
+    directory = harness.temporary()
+    os.mkfifo(os.path.join(directory, "pipe.py"))
+    os.mkdir(os.path.join(directory, "directory.py"))
+    with open(os.path.join(directory, "key.pem"), "w") as file:
         file.write("secret\n" * 20)
-    names = ["pipe.py", "folder.py", "key.pem", "gone.py"]
-    path = profile([("<module>:1@%s/%s" % (folder, name), 5) for name in names] + [("<module>:1@/etc/passwd", 5),
+    names = ["pipe.py", "directory.py", "key.pem", "gone.py"]
+    path = profile([("<module>:1@%s/%s" % (directory, name), 5) for name in names] + [("<module>:1@/etc/passwd", 5),
                                                                                    ("<module>:1@w.py", 5)])
     shown = page_data(path)["sources"]
-    assert sorted(os.path.basename(one["file"]) for one in shown) == ["folder.py", "gone.py", "pipe.py"], shown
+    assert sorted(os.path.basename(one["file"]) for one in shown) == ["directory.py", "gone.py", "pipe.py"], shown
     assert all(one["lines"] == [] and one["note"] for one in shown), shown
+
+
+def test_page_of_a_difference_has_the_source_of_after():
+    file = os.path.join(harness.temporary(), "w.py")
+    with open(file, "w") as out:
+        out.write("import math\n\ndef work():\n" + "    math.sqrt(2)\n" * 20)
+    os.utime(file, (10**9, 10**9))  # before the profile
+    now, before = profile([("work:3@" + file, 500)]), profile([("work:1@" + file, 500)])
+
+    def sources(*words):
+        page = run("diff", *words, "--html")
+        return json.loads(page.split('type="application/json">\n')[1].split("\n</script>")[0]).get("sources")
+    shown, = sources(now, now)
+    assert shown["note"] == "" and [3, "def work():"] in shown["lines"], shown
+    shown, = sources(before, now)
+    assert [3, "def work():"] in shown["lines"] and "changed since the profile before" in shown["note"], shown
+    shown, = sources(now, before)
+    assert shown["lines"] == [] and "changed since it ran" in shown["note"], shown
+    assert sources(now, now, "--no-source") is None
 
 
 def test_page_has_what_each_window_added():

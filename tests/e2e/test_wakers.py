@@ -51,11 +51,11 @@ def test_one_file():
         check(harness.samples(run.out, pid=target.pid), target)
 
 
-def test_folder_has_both():
+def test_directory_has_both():
     with harness.Target("lanes.py") as target:
-        folder = harness.temporary() + "/"
-        harness.profile(target.pid, duration=4, out=folder, options=["--wakers"])
-        waker, offcpu = (glob.glob(os.path.join(folder, "*", "*", "*-%s.pb.gz" % kind))
+        directory = harness.temporary() + "/"
+        run = harness.profile(target.pid, duration=4, out=directory, options=["--wakers"])
+        waker, offcpu = (glob.glob(os.path.join(directory, "*", "*", "*-%s.pb.gz" % kind))
                          for kind in ("waker", "offcpu"))
         assert len(waker) == len(offcpu) == 1, (waker, offcpu)
         loaded = harness.samples(waker[0], pid=target.pid)
@@ -63,8 +63,10 @@ def test_folder_has_both():
         tid = target.read("tids.json")["the-waiter"]
         ended = sum(s.count for s in of(loaded, tid, "lock"))
         waited = sum(s.count for s in of(harness.samples(offcpu[0], pid=target.pid), tid, "lock"))
-        # The wait that goes on at the end has no waker yet.
-        assert 0.7 * waited < ended < 1.1 * waited, "%d of %d ns have a waker" % (ended, waited)
+        # The wait that goes on at the end has no waker yet.  Where walks took more than their budget, few of them stand for
+        # the others, in each of the two profiles by chance.
+        low, high = (0.4, 1.8) if "weighted" in run.err else (0.7, 1.1)
+        assert low * waited < ended < high * waited, "%d of %d ns have a waker: %s" % (ended, waited, run.err)
 
 
 def test_events_without_waits_are_refused():

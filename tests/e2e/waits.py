@@ -18,13 +18,13 @@ class Waits:
         self.profile = harness.load(path)
         types = [name for name, _ in self.profile.sample_types]
         index = types.index(value) if value else 0
-        count = types.index("events") if "events" in types else -1
+        count = next((types.index(name) for name in ("events", "samples") if name in types), -1)
         self.begin_ns = self.profile.time_ns
         self.end_ns = self.begin_ns + self.profile.duration_ns
         self.samples = []
         for s in self.profile.samples:
             if pid is None or s.labels.get("pid") == pid:
-                frames = [harness.Frame(f.kind, f.name, f.file, f.line, f.module) for f in reversed(s.frames)]
+                frames = s.frames[::-1]
                 self.samples.append(harness.Sample(s.values[count], s.values[index], s.labels.get("pid", 0),
                                                    s.labels.get("tid", 0), s.labels, frames))
 
@@ -85,6 +85,7 @@ def ledgers(profile):
         line = {key: int(words.pop(key)) for key in ("pid", "threads")}
         line["comm"] = words.pop("comm")
         words.pop("off_scheduler", None)
+        words.pop("processes", None)
         line.update((key, round(float(text) * SECOND)) for key, text in words.items())
         line["cpu"] = sum(line.pop(key, 0) for key in ("python", "native", "kernel", "unsampled"))
         found.append(line)
@@ -131,9 +132,9 @@ class Meter:
 
     def read(self):
         cpu = delay = count = 0
-        folder = "/proc/%d/task" % self.pid
-        for tid in [self.tid] if self.tid else os.listdir(folder):
-            with open("%s/%s/schedstat" % (folder, tid), encoding="ascii") as file:
+        directory = "/proc/%d/task" % self.pid
+        for tid in [self.tid] if self.tid else os.listdir(directory):
+            with open("%s/%s/schedstat" % (directory, tid), encoding="ascii") as file:
                 words = file.read().split()
             cpu, delay, count = cpu + int(words[0]), delay + int(words[1]), count + 1
         return cpu, delay, count, stolen_ns()
@@ -167,10 +168,10 @@ class Meter:
         raise AssertionError("not watched at that time")
 
 
-def windows(folder, kind):
+def windows(directory, kind):
     """Paths of the files of this kind, oldest first."""
     found = []
-    for base, _, files in os.walk(folder):
+    for base, _, files in os.walk(directory):
         for name in files:
             match = re.match(r"(\d+)-(\d+)-%s\.pb\.gz$" % kind, name)
             if match:

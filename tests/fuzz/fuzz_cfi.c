@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c elf/elf_image.c */
+/* sources: unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c elf/elf_image.c */
 /* Input: one byte of choices, then 64 bytes of .eh_frame_hdr when chosen, then .eh_frame or
  * .debug_frame.  Rows must be sorted and in range, and agree with the single rules. */
 #include "unwind/cfi.h"
@@ -59,7 +59,7 @@ static void check_store(struct cfi *cfi)
 
 	memset(pages, 0, sizeof(pages));
 	assert(!row_store_new(&memory, &store));
-	assert(!row_store_add_file(store, 0, BUILT_SIZE, &page0));
+	assert(!row_store_add_file(store, 0, 0, BUILT_SIZE, &page0));
 	assert(!row_store_load(store, page0, cfi, 0, BUILT_SIZE));
 	for (uint64_t vaddr = 0; vaddr < BUILT_SIZE; vaddr += 0x10000) {
 		uint64_t page = pages[page0 + (vaddr >> 16)];

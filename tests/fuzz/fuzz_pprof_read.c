@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c pprof/folded.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c pprof/folded.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
 /* Any bytes, read twice as two files into one profile, which is then encoded. */
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +12,7 @@
 #include "pprof/pprof.h"
 
 #define MAX_BYTES 65536U
+#define MAX_BEYOND (4U << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -58,6 +59,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	(void)add(reader, data, size);
 	(void)add(reader, data, size);
+	/* Beyond the bound: what one sample of 65,536 frames adds before it is looked at, and
+	 * arrays that grow by half. */
+	if (profile_reader_bytes(reader) >
+	    PROFILE_READ_MEMORY_FREE + 2 * size * PROFILE_READ_MEMORY_FACTOR + MAX_BEYOND)
+		abort();
 	profile = profile_reader_profile(reader);
 	if (profile)
 		write_again(profile);

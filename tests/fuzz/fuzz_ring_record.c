@@ -59,13 +59,14 @@ static void on_code(void *context, const struct pp_code_record *record)
 	python_code_line(dictionary_code(context, index), record->first_line);
 }
 
-static void on_miss(void *context, const struct decoded_miss *miss)
+static void on_incomplete(void *context, const struct decoded_incomplete *incomplete)
 {
 	(void)context;
-	touch(miss->python, miss->record->python_stored * sizeof(*miss->python));
-	touch(miss->native, miss->record->native_stored * sizeof(*miss->native));
-	touch(miss->segment, miss->record->segment_count * sizeof(*miss->segment));
-	touch(miss->stack, miss->record->stack_bytes);
+	touch(incomplete->python, incomplete->record->python_stored * sizeof(*incomplete->python));
+	touch(incomplete->native, incomplete->record->native_stored * sizeof(*incomplete->native));
+	touch(incomplete->segment,
+	      incomplete->record->segment_count * sizeof(*incomplete->segment));
+	touch(incomplete->stack, incomplete->record->stack_bytes);
 }
 
 static void on_event(void *context, const struct pp_event *event)
@@ -80,7 +81,7 @@ static void feed(struct dictionary *dictionary, uint8_t ring, const uint8_t *byt
 						.stack = on_stack,
 						.kernel = on_kernel,
 						.code = on_code,
-						.miss = on_miss,
+						.incomplete = on_incomplete,
 						.event = on_event};
 	/* Its own allocation, so that a read behind its end is seen. */
 	uint8_t *copy = malloc(size + 1);

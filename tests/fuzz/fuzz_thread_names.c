@@ -31,6 +31,12 @@ int process_read(pid_t pid, uint64_t address, void *buffer, size_t size)
 	return 0;
 }
 
+uint32_t process_count_threads(pid_t pid)
+{
+	(void)pid;
+	return UINT32_MAX;
+}
+
 int process_read_pieces(pid_t pid, const struct process_piece *piece, size_t count)
 {
 	int err = 0;

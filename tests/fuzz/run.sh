@@ -1,33 +1,33 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# run.sh FOLDER RUNS SECONDS PROGRAM...   Each libFuzzer program for a number of inputs, or for a time (SECONDS not 0), as
-# many at once as there are CPUs; what it finds stays in FOLDER/NAME.found, what it learns in FOLDER/NAME.corpus.
+# run.sh DIRECTORY RUNS SECONDS PROGRAM...   Each libFuzzer program for a number of inputs, or for a time (SECONDS not 0), as
+# many at once as there are CPUs; what it finds stays in DIRECTORY/NAME.found, what it learns in DIRECTORY/NAME.corpus.
 set -u
 here=$(dirname "$(realpath "$0")")
-folder=$1 inputs=$2 seconds=$3
+directory=$1 inputs=$2 seconds=$3
 shift 3
 
 LIMIT_S=300
 one() { # PROGRAM
 	name=${1##*/fuzz_}
-	mkdir -p "$folder/$name.corpus" "$folder/$name.found"
+	mkdir -p "$directory/$name.corpus" "$directory/$name.found"
 	seeds=$here/corpus/$name
 	[ -d "$seeds" ] || seeds=
 	bound=-max_total_time=$seconds
 	[ "$seconds" != 0 ] || bound=-runs=$inputs
 	# shellcheck disable=SC2086
 	timeout -k 5 $((seconds * 2 + LIMIT_S)) "$1" $bound -timeout=5 -rss_limit_mb=1024 \
-		-print_final_stats=1 -artifact_prefix="$folder/$name.found/" "$folder/$name.corpus" $seeds \
-		> "$folder/$name.log" 2>&1
+		-print_final_stats=1 -artifact_prefix="$directory/$name.found/" "$directory/$name.corpus" $seeds \
+		> "$directory/$name.log" 2>&1
 	rc=$?
-	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$folder/$name.log")
+	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$directory/$name.log")
 	if [ $rc = 0 ] && [ "$seconds" = 0 ] && [ "${runs:-0}" -lt "$inputs" ]; then
 		echo "not ok fuzz $name: ${runs:-0} of $inputs inputs"
 	elif [ $rc = 0 ]; then
 		echo "ok fuzz $name (${runs:-?} inputs)"
 	else
-		echo "not ok fuzz $name: exit status $rc; $folder/$name.log ends with:"
-		tail -n 25 "$folder/$name.log" | sed 's/^/    /'
+		echo "not ok fuzz $name: exit status $rc; $directory/$name.log ends with:"
+		tail -n 25 "$directory/$name.log" | sed 's/^/    /'
 	fi
 }
 

@@ -3,15 +3,15 @@
 # Sourced: a private apt root, so that packages of any Debian suite can be fetched and nothing on the
 # machine changes.  The mirror is the one that the machine's own sources name.
 
-# Prints the mirror: $DEBIAN_MIRROR, or the first URI that ends in /debian in the sources of apt below $APT_FOLDER.  A
+# Prints the mirror: $DEBIAN_MIRROR, or the first URI that ends in /debian in the sources of apt below $APT_DIRECTORY.  A
 # source may name a file with mirrors, one a line (mirror+file:).
 apt_root_mirror() {
-	local uri folder=${APT_FOLDER:-/etc/apt}
+	local uri directory=${APT_DIRECTORY:-/etc/apt}
 	if [ -n "${DEBIAN_MIRROR:-}" ]; then
 		echo "$DEBIAN_MIRROR"
 		return
 	fi
-	cat "$folder"/sources.list "$folder"/sources.list.d/*.list "$folder"/sources.list.d/*.sources 2>/dev/null |
+	cat "$directory"/sources.list "$directory"/sources.list.d/*.list "$directory"/sources.list.d/*.sources 2>/dev/null |
 		sed -n -e 's/^URIs:[ \t]*//p' -e 's/^deb\(-src\)\{0,1\} \(\[[^]]*\] *\)\{0,1\}\([^ ]*\) .*/\3/p' | tr -s ' \t' '\n\n' |
 		while read -r uri; do
 			case $uri in

@@ -48,7 +48,7 @@ unpack() { # ROOT VERSION TREE
 		mknod -m 666 "$3/dev/${name%:*}" c 1 "${name#*:}" 2> /dev/null
 	done
 	for deb in "$1"/deb/*.deb; do
-		# Not dpkg-deb -x: it would replace the links above by folders.
+		# Not dpkg-deb -x: it would replace the links above by directories.
 		dpkg-deb --fsys-tarfile "$deb" | tar -x --keep-directory-symlink -C "$3" \
 			--exclude='./usr/share/doc' --exclude='./usr/share/man' --exclude='./usr/share/locale' || return 1
 	done

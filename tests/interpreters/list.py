@@ -30,14 +30,14 @@ def candidates(fetched):
     roots = [os.environ.get("PYENV_ROOT")] + [h + "/.pyenv" for h in homes()]
     seen = set()
     for root in filter(None, roots):
-        for folder in sorted(glob.glob(root + "/versions/*")):
-            match = re.match(r"(\d+)\.(\d+)\.\d+$", os.path.basename(folder))
-            if not match or os.path.realpath(folder) in seen:
+        for directory in sorted(glob.glob(root + "/versions/*")):
+            match = re.match(r"(\d+)\.(\d+)\.\d+$", os.path.basename(directory))
+            if not match or os.path.realpath(directory) in seen:
                 continue
-            seen.add(os.path.realpath(folder))
+            seen.add(os.path.realpath(directory))
             # The versioned name: `python` may be a link that a tool changed.
-            yield ("pyenv-" + os.path.basename(folder),
-                   ["%s/bin/python%s.%s" % ((folder,) + match.groups())])
+            yield ("pyenv-" + os.path.basename(directory),
+                   ["%s/bin/python%s.%s" % ((directory,) + match.groups())])
     for path in sorted(glob.glob("/usr/bin/python[23].[0-9]*")):
         match = re.match(r"/usr/bin/python([23]\.\d+)$", path)
         if match:
@@ -71,12 +71,12 @@ def at_hand(fetched):
     return sorted(result, key=lambda item: (item[2], item[0]))
 
 
-def default_folder():
+def default_directory():
     top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     build = os.path.join(top, os.environ.get("BUILD") or "build")
     return os.environ.get("INTERPRETERS") or os.path.join(build, "interpreters")
 
 
 if __name__ == "__main__":
-    for name, words, _ in at_hand(sys.argv[1] if len(sys.argv) > 1 else default_folder()):
+    for name, words, _ in at_hand(sys.argv[1] if len(sys.argv) > 1 else default_directory()):
         print("%s\t%s" % (name, " ".join(words)))

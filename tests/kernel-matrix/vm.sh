@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # vm.sh VMLINUZ INITRAMFS LOG   Boots under qemu, with KVM where this machine has one, else under the emulator; VM_ACCEL
-# chooses (kvm, tcg).  The console goes to LOG.  The exit status is that of guest/run.sh, 99 when the guest did not get
+# chooses (kvm, tcg); KVM_DEVICE and CPUINFO are other paths, for tests.  The console goes to LOG.  The exit status is that of guest/run.sh, 99 when the guest did not get
 # that far.
 set -u
 accel=${VM_ACCEL:-tcg}
 # A /dev/kvm without the CPU's own virtualization boots nothing.
-[ -n "${VM_ACCEL:-}" ] || [ ! -w /dev/kvm ] || ! grep -qwE 'vmx|svm' /proc/cpuinfo || accel=kvm
+[ -n "${VM_ACCEL:-}" ] || [ ! -w "${KVM_DEVICE:-/dev/kvm}" ] || ! grep -qwE 'vmx|svm' "${CPUINFO:-/proc/cpuinfo}" ||
+	accel=kvm
 case $accel in
 kvm) machine='-cpu host -accel kvm' ;;
 *) machine='-cpu max -accel tcg,thread=multi' ;;

@@ -41,11 +41,11 @@ for event in $events; do
 	entry docs/man/pyprofd.1 --events | grep -qw "$event" || bad docs/man/pyprofd.1 "--events: $event is missing"
 done
 
-# The names of a table of stops.h: the second word of its rows.
+# The names of a table of stops.h: the second word of its rows, whose text may stand on the next line.
 reasons() { # TABLE
 	awk -v table="#define $1(" '
 		index($0, table) { inside = 1; next }
-		inside && match($0, /"[^"]*"/) { print substr($0, RSTART + 1, RLENGTH - 2) }
+		inside && /X\(/ && match($0, /"[^"]*"/) { print substr($0, RSTART + 1, RLENGTH - 2) }
 		inside && !/\\$/ { exit }' include/pyprofd/stops.h
 }
 page=docs/pyprof.md

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# awk -f check_layers.awk userspace/*/*.[ch]   A folder includes only what stands before it on the data
+# awk -f check_layers.awk userspace/*/*.[ch]   A directory includes only what stands before it on the data
 # path, and of that only what is listed.  agent/ wires all; base/ and <pyprofd/...> are for everybody.
 BEGIN {
 	allowed["unwind"] = "elf"
@@ -17,9 +17,9 @@ BEGIN {
 	allowed["export"] = "profile render"
 	allowed["diff"] = "profile pprof render"
 	allowed["reader"] = "profile pprof store render export diff live"
-	allowed["agent"] = "discover elf unwind python attach drain symbolize finish profile pprof store timeline ledger live options"
-	folders = "base discover elf unwind python attach drain symbolize finish profile pprof store timeline ledger live options render export diff reader agent"
-	# What the build generates has no folder; who reads it.
+	allowed["agent"] = "parser discover elf unwind python attach drain symbolize finish profile pprof store timeline ledger live options"
+	directories = "base parser discover elf unwind python attach drain symbolize finish profile pprof store timeline ledger live options render export diff reader agent"
+	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_older.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "pprof"
@@ -34,23 +34,23 @@ function bad(why) {
 }
 FNR == 1 {
 	split(FILENAME, part, "/")
-	folder = part[2]
-	if (!has(folders, folder))
-		bad("folder '" folder "' has no place on the data path: list it here")
+	directory = part[2]
+	if (!has(directories, directory))
+		bad("directory '" directory "' has no place on the data path: list it here")
 }
 /^[ \t]*#[ \t]*include[ \t]*"/ {
 	name = $0
 	sub(/^[^"]*"/, "", name)
 	sub(/".*/, "", name)
 	if (name in generated) {
-		if (!has(generated[name], folder))
+		if (!has(generated[name], directory))
 			bad("only " generated[name] " may read it")
 	} else if (name ~ /\.\./) {
 		bad("no ../")
 	} else if (split(name, where, "/") != 2) {
-		bad("write \"folder/file.h\"")
-	} else if (where[1] != folder && where[1] != "base" && !has(allowed[folder], where[1])) {
-		bad(folder "/ may not include " where[1] "/")
+		bad("write \"directory/file.h\"")
+	} else if (where[1] != directory && where[1] != "base" && !has(allowed[directory], where[1])) {
+		bad(directory "/ may not include " where[1] "/")
 	}
 }
 /^[ \t]*#[ \t]*include[ \t]*<(\.\.|bpf\/bpf_helpers|bpf\/bpf_tracing)/ { bad("kernel side only") }

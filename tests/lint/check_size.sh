@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# check_size.sh   No file over 800 lines, no function over 80 lines or a complexity over 15.
+# check_size.sh   No line over 100 columns, no file over 800 lines, no function over 80 lines or a complexity over 15.
 set -u
 cd "$(dirname "$(realpath "$0")")/../.." || exit 1
 files=$(find bpf include userspace -name '*.[ch]')
@@ -11,6 +11,12 @@ for file in $files; do
 		echo "$file: $lines lines, more than 800: split it by topic"
 		failed=1
 	}
+done
+# Tabs stop at every eighth column.
+for file in $files; do
+	expand -t 8 "$file" | awk -v file="$file" '
+		length($0) > 100 { printf "%s:%d: %d columns, more than 100\n", file, NR, length($0); failed = 1 }
+		END { exit failed }' || failed=1
 done
 if ! command -v pmccabe > /dev/null; then
 	echo 'no pmccabe: functions are not looked at'

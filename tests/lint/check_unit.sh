@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# check_unit.sh   The systemd unit parses, gives the agent its priority, and stays as closed as it is (exposure, 10 is worst).
+# check_unit.sh   The systemd unit parses, gives the agent its priority, its bounds and its watchdog, and stays as closed as it is
+# (exposure, 10 is worst).
 set -u
 cd "$(dirname "$(realpath "$0")")/../.." || exit 1
 # Without CAP_SYS_NICE it cannot give itself more than the unit does.
@@ -10,11 +11,35 @@ if [ -z "$wanted" ] || [ "$wanted" != "$given" ]; then
 	echo "deploy/systemd/pyprofd.service: Nice=$given, but the agent runs at '$wanted' (AGENT_NICE)"
 	exit 1
 fi
+unit=deploy/systemd/pyprofd.service
+for setting in Type=notify WatchdogSec= MemoryMax= LimitNOFILE= CapabilityBoundingSet= NoNewPrivileges=yes; do
+	grep -q "^$setting" $unit || {
+		echo "$unit: no $setting"
+		exit 1
+	}
+done
+# Each capability is explained, and the drop-in without root has the same.
+for capability in $(sed -n 's/^CapabilityBoundingSet=//p' $unit); do
+	grep -q "^| $capability |" docs/security.md || {
+		echo "docs/security.md: what is $capability for?"
+		exit 1
+	}
+	grep '^AmbientCapabilities=' deploy/systemd/unprivileged.conf | grep -qw "$capability" || {
+		echo "deploy/systemd/unprivileged.conf: no $capability"
+		exit 1
+	}
+done
+# A list that begins with ~ takes away from the one before it.  @debug has ptrace, @system-service writing to other memory.
+for call in ptrace process_vm_writev; do
+	grep '^SystemCallFilter=~' $unit | grep -qw "$call" && ! grep '^SystemCallFilter=[^~]' $unit | grep -qwe "$call" -e @debug || {
+		echo "$unit: the system call filter allows $call"
+		exit 1
+	}
+done
 command -v systemd-analyze > /dev/null || {
 	echo 'no systemd-analyze'
 	exit 77
 }
-unit=deploy/systemd/pyprofd.service
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 # The program that ExecStart names must exist.
@@ -24,6 +49,6 @@ if [ -n "$said" ]; then
 	echo "$said"
 	exit 1
 fi
-systemd-analyze security --offline=true --threshold=45 --no-pager "$root/pyprofd.service" > "$root/said" 2>&1 && exit 0
+systemd-analyze security --offline=true --threshold=35 --no-pager "$root/pyprofd.service" > "$root/said" 2>&1 && exit 0
 tail -n 1 "$root/said"
 exit 1

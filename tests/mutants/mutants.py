@@ -2,21 +2,30 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """mutants.py [--only AREA,...] [-n COUNT] [--seed N] [--file REGEX] [--list]   Do the unit tests notice a small change?
 
-Draws COUNT changes (mutator.py) over the areas, by a seed that is printed, applies one at a time to a copy of the tree
-($BUILD/mutants), and builds and runs the unit programs that name the changed file until one fails, under address and
-undefined sanitizers.  A change is caught when a program fails, is killed or does not end.  Changes that the compiler
-refuses or that leave the object files as they were are drawn again; so are those of equivalent.tsv, which have a reason.
+Draws COUNT changes (mutator.py) in turns over the areas, by a seed that is printed.  Each changed file is compiled apart,
+below $BUILD/mutants, and linked into the unit programs that name the file, one program after the other until one fails;
+two changes are tried at a time.  No source file is ever changed: the programs are built from a copy of the tree, so the
+checkout may be edited meanwhile.  All runs under address and undefined sanitizers.
 
-Prints a line for each, and those that survived once more at the end.  Exit status 1: fewer than 95 % were caught."""
+A change is caught when a program fails, is killed or does not end.  Drawn again are changes that the compiler refuses,
+those of which it makes the same code as before (as the tests are built, or at -O2), and those that equivalent.tsv lists
+with a reason.  Areas in parentheses (--list) are drawn from only when --only names them.
+
+Prints a line for each change, the survivors once more, and a table of areas.  Exit status 1: fewer than 95 % were caught."""
 import argparse
 import collections
+import concurrent.futures
 import hashlib
 import os
+import queue
 import random
 import re
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -26,23 +35,47 @@ sys.dont_write_bytecode = True
 import mutator  # noqa: E402
 
 WANTED = 0.95
-PROGRAMS = 5  # at most, for one change
-LIMIT_S = 90
-# Name of an area: the files that it is.  A file may lie in another folder some day; an area without files is an error.
+PROGRAMS = 8  # at most, for one change
+AT_A_TIME = 2
+SLOW_S = 2
+LIMIT_S = 30  # for one program, and ten times what it takes without a change
+# Name of an area: the files that it is.  A file may move to another directory some day; an area without files is an error.
 AREAS = {
     "walk": r"bpf/lib/(walk(_native|_python|_state|_clock)?|frames|thread_state|code)\.bpf\.h$",
     "budget": r"bpf/lib/budget\.bpf\.h$|/walk_budgets\.c$",
     "unwind": r"/(unwind|finish)/(row|cfi|rule|fde|stack_)\w*\.c$",
     "python": r"/python/(line_table|python_(code|text|objects|info|frames|tls)|thread_names)\.c$",
     "ledger": r"/ledger/\w+\.c$",
-    "window": r"/(live_windows|window|window_facts|profile|stack_table)\.c$",
+    "window": r"/(live_windows|window|window_facts|samples|tables|epochs|profile|stack_table)\.c$",
     "labels": r"/(labels|profiles|identify_process)\.c$",
-    "diff": r"/diff/(significance|statistics|rule|table)\.c$",
+    "diff": r"/diff/(significance|statistics|rule|table|comparable)\.c$",
     "store": r"/store/\w+\.c$",
     "live": r"/live/(access|request|record)\.c$",
 }
+# Those that are drawn from only by name.
+MORE_AREAS = {
+    "agent": r"/agent/(?!main)\w+\.c$",
+    "finish": r"/finish/\w+\.c$",
+    "pprof": r"/pprof/\w+\.c$",
+    "facts": r"/profile/facts\.c$",
+    "serve": r"/live/(client|feed|model|server)\.c$",
+    "options": r"/options/\w+\.c$",
+    "symbolize": r"/symbolize/\w+\.c$",
+    "timeline": r"/timeline/\w+\.c$",
+    "render": r"/render/\w+\.c$",
+    "export": r"/export/\w+\.c$",
+    "reader": r"/reader/(?!main)\w+\.c$",
+    "base": r"/base/\w+\.c$",
+    "attach": r"/attach/\w+\.c$",
+    "discover": r"/discover/\w+\.c$",
+    "drain": r"/drain/\w+\.c$",
+    "elf": r"/elf/\w+\.c$",
+}
 SOURCES = re.compile(r"^/\* sources: (.*) \*/$", re.M)
 TREE = ("Makefile", "bpf", "include", "userspace", "tests/unit", "tests/bpf", "tests/tests.mk", "tests/deps.mk", "tests/web/page.c")
+# As the asan step builds it, without what only people read.
+FLAGS = "-O1 -g0 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+SANITIZERS = [flag for flag in FLAGS.split() if "sanitize" in flag or flag == "-O1"]
 
 
 def read(path):
@@ -50,75 +83,166 @@ def read(path):
         return file.read()
 
 
-class Tree:
-    """A copy of what is built, with a build folder of its own, in which one file at a time is changed."""
+def read_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
 
-    def __init__(self, folder):
-        self.folder = os.path.join(folder, "tree")
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+class Tree:
+    """A copy of what is built, with a build directory of its own.  It is brought up to date once, and not changed then."""
+
+    def __init__(self, directory):
+        self.directory, self.lock, self.made = os.path.join(directory, "tree"), threading.Lock(), {}
         names = subprocess.check_output(["git", "-C", TOP, "ls-files", "-co", "--exclude-standard", *TREE],
                                         universal_newlines=True).split("\n")
         self.names = {name for name in names if name and os.path.exists(os.path.join(TOP, name))}
-        self.texts = {name: read(os.path.join(TOP, name)) for name in self.names if name.endswith((".c", ".h"))}
         for name in self.names:
             self.copy(name)
-        for base, _, files in os.walk(self.folder):
+        for base, _, files in os.walk(self.directory):
             for name in files:
-                path = os.path.relpath(os.path.join(base, name), self.folder)
+                path = os.path.relpath(os.path.join(base, name), self.directory)
                 if not path.startswith("build") and path not in self.names:
-                    os.unlink(os.path.join(self.folder, path))
-        # As the asan step builds it.
-        self.flags = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+                    os.unlink(os.path.join(self.directory, path))
+        self.texts = {name: read(os.path.join(self.directory, name)) for name in self.names if name.endswith((".c", ".h"))}
 
     def copy(self, name):
-        source, copy = os.path.join(TOP, name), os.path.join(self.folder, name)
+        source, copy = os.path.join(TOP, name), os.path.join(self.directory, name)
         if not os.path.exists(copy) or read_bytes(source) != read_bytes(copy):
             os.makedirs(os.path.dirname(copy), exist_ok=True)
             shutil.copyfile(source, copy)
             shutil.copymode(source, copy)
 
-    def write(self, name, text):
-        with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
-            file.write(text)
+    def make(self, *words):
+        return subprocess.run(["make", "--no-print-directory", "-C", self.directory, "BUILD=build", "CI=", "CFLAGS=" + FLAGS,
+                               *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
 
-    def make(self, *targets):
-        """(it was built, what the compiler said)"""
-        done = subprocess.run(["make", "-s", "--no-print-directory", "-C", self.folder, "BUILD=build", "CI=", "-j%d" % (
-            os.cpu_count() or 1), "CFLAGS=" + self.flags, *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            universal_newlines=True, check=False)
-        return done.returncode == 0, done.stdout
+    def commands(self, name, program):
+        """([what compiles the file, or the program's own file for a header], [what links the program])"""
+        with self.lock:
+            if (name, program) not in self.made:
+                said = self.make("-n", "V=1", "-W", name, program).stdout
+                compiles, links = [], []
+                for line in said.split("\n"):
+                    words = shlex.split(line) if " -o build/" in line else []
+                    if "-c" in words and (name.endswith(".h") or name in words):
+                        compiles = words
+                    elif words and words[-1] == program:
+                        links = words
+                if not compiles or not links:
+                    sys.exit("make does not say how %s gets into %s:\n%s" % (name, program, said[-2000:]))
+                self.made[name, program] = compiles, links
+            return self.made[name, program]
 
-    def run(self, program):
-        """None when it passes, else how it ended."""
+
+class Place:
+    """A directory for one of the changes that are tried at a time: the changed file, what is made of it, what programs write."""
+
+    def __init__(self, tree, directory):
+        self.tree, self.directory, self.sums = tree, directory, {}
+        shutil.rmtree(directory, ignore_errors=True)
+        shutil.copytree(os.path.join(tree.directory, "bpf"), os.path.join(directory, "source/bpf"))
+
+    def execute(self, words, limit):
+        """(exit status or None, output).  Whatever the program started ends with it."""
+        output, temporary = os.path.join(self.directory, "output"), os.path.join(self.directory, "tmp")
+        os.makedirs(temporary, exist_ok=True)
+        with open(output, "wb") as file:
+            # An endless loop shall not fill disk or memory.
+            child = subprocess.Popen(["sh", "-c", 'ulimit -f 2000000; exec "$@"', "sh", *words], cwd=self.tree.directory,
+                                     stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, start_new_session=True,
+                                     env=dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", TMPDIR=temporary,
+                                              ASAN_OPTIONS="hard_rss_limit_mb=3000:allocator_may_return_null=1"))
+            try:
+                child.wait(limit)
+            except subprocess.TimeoutExpired:
+                pass
+            finally:
+                try:
+                    os.killpg(child.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            status = child.poll()
+            child.wait()
+        shutil.rmtree(temporary, ignore_errors=True)
+        return status, read_bytes(output)
+
+    def compile(self, name, text, words, is_plain):
+        """The object's sum, None when the compiler refuses.  Plain: at -O2 without sanitizers."""
+        source, thing = os.path.join(self.directory, "source"), os.path.join(self.directory, "changed.o")
+        words = [word for word in words if word not in ("-MMD", "-MP", "-Wall", "-Wextra")]
+        if is_plain:
+            words = [word for word in words if word not in SANITIZERS] + ["-O2"]
+        words[words.index("-o") + 1] = thing
+        if name.startswith("bpf/"):
+            words[words.index("bpf")] = os.path.join(source, "bpf")
+        else:
+            words[words.index("-c") + 1] = os.path.join(source, name)
         try:
-            done = subprocess.run([os.path.join(self.folder, program)], cwd=self.folder, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False,
-                                  env=dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP"))
-        except subprocess.TimeoutExpired:
-            return "no end within %d s" % LIMIT_S
-        if not done.returncode:
+            write(os.path.join(source, name), text)
+            status, _ = self.execute([*words, "-w", "-ffile-prefix-map=%s/=" % source], 300)
+        finally:
+            write(os.path.join(source, name), self.tree.texts[name])
+        return hashlib.sha256(read_bytes(thing)).hexdigest() if status == 0 else None
+
+    def is_same(self, name, text, words, is_plain):
+        """None when the compiler refuses it.  The last object compiled is the changed one."""
+        key = name, words[words.index("-o") + 1], is_plain
+        if key not in self.sums:
+            self.sums[key] = self.compile(name, self.tree.texts[name], words, is_plain)
+        found = self.compile(name, text, words, is_plain)
+        return None if found is None else found == self.sums[key]
+
+    def link(self, program, words):
+        """The path of the program with the changed object."""
+        replaced_object = os.path.join(self.directory, "changed.o")
+        changed = os.path.join(self.directory, os.path.basename(program))
+        words = [replaced_object if word == self.object else word for word in words]
+        words[words.index("-o") + 1] = changed
+        status, said = self.execute(words, 300)
+        if status != 0:
+            sys.exit("%s does not link:\n%s" % (program, said.decode()[-2000:]))
+        return changed
+
+    def attempt(self, mutant, programs):
+        """What caught it, "" when nothing did, None when it is no change."""
+        lines = self.tree.texts[mutant.path].split("\n")
+        lines[mutant.line - 1] = mutant.after
+        text, tried, is_compiled = "\n".join(lines), [], False
+        for program, takes_s in programs:
+            compiles, links = self.tree.commands(mutant.path, program)
+            # A header is compiled with each program.
+            if mutant.path.endswith(".h") or not is_compiled:
+                same, is_compiled = self.is_same(mutant.path, text, compiles, False), True
+                if same is None:
+                    return None
+                if same:
+                    continue
+            tried.append(compiles)
+            self.object = compiles[compiles.index("-o") + 1]
+            changed = self.link(program, links)
+            status, output = self.execute([changed], LIMIT_S + 10 * takes_s)
+            os.unlink(changed)
+            if status is None:
+                return "%s: no end" % os.path.basename(program)
+            if status:
+                failed = re.findall(rb"^not ok \d+ - (\S+)", output, re.M)
+                return "%s: %s" % (os.path.basename(program), failed[0].decode() if failed else "exit status %d" % status)
+        if all(self.is_same(mutant.path, text, compiles, True) for compiles in tried):
             return None
-        failed = re.findall(rb"^not ok \d+ - (\S+)", done.stdout, re.M)
-        return failed[0].decode() if failed else "exit status %d" % done.returncode
-
-    def objects(self, programs, name):
-        """A sum over the objects that a change of the file can change."""
-        found = hashlib.sha256()
-        for path in ["build/" + name[:-2] + ".o"] if name.endswith(".c") and not name.startswith("bpf/") else [
-                program + ".o" for program in programs]:
-            found.update(read_bytes(os.path.join(self.folder, path)))
-        return found.digest()
-
-
-def read_bytes(path):
-    with open(path, "rb") as file:
-        return file.read()
+        return ""
 
 
 class Programs:
     """Which unit programs look at a file."""
 
     def __init__(self, tree):
-        self.tree, self.sources, self.texts, self.is_well = tree, {}, {}, {}
+        self.tree, self.sources, self.texts, self.takes_s = tree, {}, {}, {}
         for name in tree.names:
             if re.search(r"/test_\w+\.c$", name) and not name.endswith("_arm64.c"):
                 text = tree.texts[name]
@@ -143,45 +267,28 @@ class Programs:
                     name.startswith("bpf/") and -len(re.findall(r"\b%s" % base, text)), len(self.sources[program]), program)
         return sorted(found, key=rank)[:PROGRAMS]
 
-    def pass_unchanged(self, programs):
-        for program in programs:
-            if program not in self.is_well:
-                built, said = self.tree.make(program)
-                if not built:
-                    sys.exit("%s does not build:\n%s" % (program, said[-2000:]))
-                self.is_well[program] = self.tree.run(program)
-                if self.is_well[program]:
-                    print("# %s fails without a change (%s) and is left out" % (program, self.is_well[program]))
-        return [program for program in programs if not self.is_well[program]]
+    def build(self, names, place):
+        """Builds those of the files and runs each once without a change: what fails then is left out."""
+        wanted = sorted({program for name in names for program in self.of(name)})
+        begin = time.monotonic()
+        print("# building %d unit programs under sanitizers" % len(wanted))
+        sys.stdout.flush()
+        done = self.tree.make("-s", "-j%d" % AT_A_TIME, *wanted)
+        if done.returncode:
+            sys.exit("the unit programs do not build:\n" + done.stdout[-2000:])
+        for program in wanted:
+            started = time.monotonic()
+            status, output = place.execute([os.path.abspath(os.path.join(self.tree.directory, program))], 300)
+            self.takes_s[program] = None if status != 0 else time.monotonic() - started
+            if status != 0:
+                print("# left out, as it fails without a change: %s\n%s" % (program, output.decode(errors="replace")[-600:]))
+        print("# built and run in %.0f s" % (time.monotonic() - begin))
+        sys.stdout.flush()
 
-
-def try_one(tree, programs, mutant):
-    """What caught it, "" when nothing did, None when it is no change."""
-    well = programs.pass_unchanged(programs.of(mutant.path))
-    if not well:
-        return ""
-    original = tree.texts[mutant.path]
-    lines = original.split("\n")
-    lines[mutant.line - 1] = mutant.after
-    same = True
-    try:
-        # Each is built in its turn: most are caught by the first one.
-        for program in well:
-            tree.make(program)
-            before = tree.objects([program], mutant.path)
-            tree.write(mutant.path, "\n".join(lines))
-            built, _ = tree.make(program)
-            if not built:
-                return None
-            if tree.objects([program], mutant.path) != before:
-                same = False
-                how = tree.run(program)
-                if how:
-                    return "%s: %s" % (os.path.basename(program), how)
-            tree.write(mutant.path, original)
-    finally:
-        tree.write(mutant.path, original)
-    return None if same else ""
+    def timed(self, name):
+        """Those that pass without a change with the seconds that each takes; what takes long comes last."""
+        found = [(program, self.takes_s[program]) for program in self.of(name) if self.takes_s[program] is not None]
+        return sorted(found, key=lambda pair: pair[1] > SLOW_S)
 
 
 def equivalent():
@@ -205,16 +312,61 @@ def draw(tree, files, generator):
 
 
 def areas_of(names, only, file):
+    every = {**AREAS, **MORE_AREAS}
     wanted = only.split(",") if only else list(AREAS)
-    unknown = [area for area in wanted if area not in AREAS]
+    unknown = [area for area in wanted if area not in every]
     if unknown:
-        sys.exit("no area %s; there are %s" % (",".join(unknown), " ".join(AREAS)))
-    found = {area: [name for name in names if re.search(AREAS[area], name) and not name.startswith("tests/")
+        sys.exit("no area %s; there are %s" % (",".join(unknown), " ".join(every)))
+    found = {area: [name for name in names if re.search(every[area], name) and not name.startswith("tests/")
                     and re.search(file, name)] for area in wanted}
     empty = [area for area in found if not found[area]]
     if empty and not file:
         sys.exit("no file belongs to %s: see AREAS" % ",".join(empty))
     return {area: names for area, names in found.items() if names}
+
+
+def attempts(tree, programs, drawn, directory, first):
+    """(area, Mutant, what caught it, seconds) in the order of the draw, whichever is ready first."""
+    places = queue.Queue()
+    for place in [first] + [Place(tree, os.path.join(directory, "place%d" % i)) for i in range(1, AT_A_TIME)]:
+        places.put(place)
+
+    def attempt(mutant):
+        begin, place = time.monotonic(), places.get()
+        try:
+            return place.attempt(mutant, programs.timed(mutant.path)), time.monotonic() - begin
+        finally:
+            places.put(place)
+    pool, ahead = concurrent.futures.ThreadPoolExecutor(AT_A_TIME), collections.deque()
+    try:
+        for area, mutant in drawn:
+            ahead.append((area, mutant, pool.submit(attempt, mutant)))
+            if len(ahead) > AT_A_TIME:
+                area, mutant, future = ahead.popleft()
+                yield (area, mutant, *future.result())
+        while ahead:
+            area, mutant, future = ahead.popleft()
+            yield (area, mutant, *future.result())
+    finally:
+        for _, _, future in ahead:
+            future.cancel()
+        pool.shutdown()
+
+
+def report(results, files, seed, nothing):
+    """Prints who survived, and how many in each area; returns the share that was caught."""
+    survivors = [text for _, how, text in results if not how]
+    if survivors:
+        print("# survived:\n" + "\n".join(survivors))
+    for area in files:
+        of = [how for other, how, _ in results if other == area]
+        if of:
+            print("# %-9s %3d of %3d caught (%3.0f %%)" % (area, sum(map(bool, of)), len(of), 100 * sum(map(bool, of)) / len(of)))
+    caught = len(results) - len(survivors)
+    share = caught / max(len(results), 1)
+    print("seed %d: %d of %d changes caught (%.0f %%), %d drawn again as they change nothing" % (
+        seed, caught, len(results), 100 * share, nothing))
+    return share
 
 
 def main():
@@ -226,37 +378,41 @@ def main():
     parser.add_argument("--list", action="store_true", help="areas, files and their programs")
     options = parser.parse_args()
     seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
-    print("# seed %d" % seed)
-    tree = Tree(os.path.join(TOP, os.environ.get("BUILD") or "build", "mutants"))
+    # Signals that would end Python at once end it in order: programs and compilers are children.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    directory = os.path.abspath(os.path.join(TOP, os.environ.get("BUILD") or "build", "mutants"))
+    tree = Tree(directory)
     programs = Programs(tree)
-    files = areas_of(tree.names, options.only, options.file)
     if options.list:
-        for area, names in files.items():
+        for area, names in areas_of(tree.names, options.only or ",".join([*AREAS, *MORE_AREAS]), options.file).items():
             for name in sorted(names):
-                print("%-8s %-44s %s" % (area, name, " ".join(os.path.basename(p) for p in programs.of(name))))
+                print("%-11s %-44s %s" % (area if area in AREAS else "(%s)" % area, name, " ".join(
+                    os.path.basename(p) for p in programs.of(name))))
         return 0
-    count, survivors = collections.Counter(), []
-    for area, mutant in draw(tree, files, random.Random(seed)):
-        if count["caught"] + count["survived"] >= options.n:
-            break
-        begin = time.monotonic()
-        how = try_one(tree, programs, mutant)
-        if how is None:
-            count["no change"] += 1
-            continue
-        count["caught" if how else "survived"] += 1
-        text = "%-7s %s:%d: %s: `%s` -> `%s`" % (area, mutant.path, mutant.line, mutant.kind, mutant.before.strip(),
-                                              mutant.after.strip())
-        print("%s %s (%.0f s)%s" % ("ok" if how else "SURVIVED", text, time.monotonic() - begin, how and " by " + how))
-        sys.stdout.flush()
-        if not how:
-            survivors.append(text)
-    total = count["caught"] + count["survived"]
-    if survivors:
-        print("# survived:\n" + "\n".join(survivors))
-    print("seed %d: %d of %d changes caught (%.0f %%), %d drawn again as they change nothing" % (
-        seed, count["caught"], total, 100 * count["caught"] / max(total, 1), count["no change"]))
-    return 0 if total and count["caught"] >= WANTED * total else 1
+    files = areas_of(tree.names, options.only, options.file)
+    print("# seed %d" % seed)
+    first = Place(tree, os.path.join(directory, "place0"))
+    programs.build([name for names in files.values() for name in names], first)
+    results, nothing = [], 0
+    found = attempts(tree, programs, draw(tree, files, random.Random(seed)), directory, first)
+    try:
+        for area, mutant, how, took_s in found if options.n > 0 else ():
+            if how is None:
+                nothing += 1
+                continue
+            text = "%-7s %s:%d: %s: `%s` -> `%s`" % (area, mutant.path, mutant.line, mutant.kind, mutant.before.strip(),
+                                                  mutant.after.strip())
+            results.append((area, how, text))
+            print("[%d/%d] %s %s (%.0f s)%s" % (len(results), options.n, "ok" if how else "SURVIVED", text, took_s,
+                                                how and " by " + how))
+            sys.stdout.flush()
+            if len(results) >= options.n:
+                break
+    finally:
+        # Also when it is ended early: what was tried is told.
+        share = report(results, files, seed, nothing)
+    found.close()
+    return 0 if results and share >= WANTED else 1
 
 
 if __name__ == "__main__":

@@ -11,18 +11,29 @@ SWAPS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+"
          "&=": "|="}
 BINARY = re.compile(r"(?<= )(%s)(?= )" % "|".join(re.escape(o) for o in sorted(SWAPS, key=len, reverse=True)))
 STEP = re.compile(r"\+\+|--")
-NUMBER = re.compile(r"(?<![\w.])(\d+)(?=(?:[uU]?[lL]{0,2})(?![\w.]))")
+# Not the exponent of a tolerance, 1e-14.
+NUMBER = re.compile(r"(?<![\w.])(?<!\de-)(\d+)(?=(?:[uU]?[lL]{0,2})(?![\w.]))")
 ERROR = re.compile(r"-E[A-Z0-9]+\b")
 TRUTH = re.compile(r"\breturn (true|false);")
 CONDITION = re.compile(r"^\t+(?:\} else )?(?:if|while) \((.*)\)(?: \{)?$")
 DECLARATION = re.compile(r"^\t+(const|static|struct|union|enum|unsigned|signed|int|char|long|short|bool|void|double|float|"
                          r"size_t|ssize_t|pid_t|FILE|OWNED\w*|\w+_t|__[us]\d+|Elf\w*|GElf\w*|Dwarf\w*)\b.*")
 NO_STATEMENT = re.compile(r"^\t+(return|break|continue|case|default|else|for|if|while|do|switch|\(void\))\b")
-# No unit test runs out of memory, and `x > MOST ? MOST : x` is the same with >=.
-UNTESTED = re.compile(r"-ENOMEM\b|(\S+) [<>] (\S+) \? \2 : \1;")
+# No unit test runs out of memory, and what is asserted is for who changes the code.
+UNTESTED = re.compile(r"-ENOMEM\b|\basprintf\(.*\) < 0|\bassert\(")
+# `x > MOST ? MOST : x` and `x > y ? x - y : 0` are the same with >=, as is `y < x ? x - y : 0` with <=.
+BOUNDED = re.compile(r"(\S+) (?:<|>)=? (\S+) \? (?:\2 : \1|\1 - \2 : 0|\2 - \1 : 0)(?!\w)")
+# So is `if (x > MOST)` before `x = MOST;`.
+CAST = r"(?:\(\w+\))?"
+CLAMP = re.compile(r"if \((\S+) ([<>]) (-?)" + CAST + r"(\w[\w.>-]*)\)\n(\S+) = (-?)" + CAST + r"(\w[\w.>-]*);$")
+# Who sorts looks at the sign alone.
+SIGN = re.compile(r"^\t+return .*\? -?1 : (-?1;|0;|.* \? |[\w.>-]+ > [\w.>-]+;)")
+# No call gives descriptor 0 while standard input is open, and each negative number is as good as -1.
+DESCRIPTOR = re.compile(r"fd (<|>=) 0\b|fd = -1\b")
 # More than is needed is well, too.
 ALLOCATES = re.compile(r"\b(calloc|malloc|realloc|reallocarray)\(")
-LOGS = re.compile(r"\b(log_\w+|bpf_printk|print_message|_?[Ss]tatic_assert|BUILD_BUG\w*)\b")
+# A compiler barrier keeps what the verifier needs; in user space it says nothing.
+LOGS = re.compile(r"\b(BARRIER|log_\w+|bpf_printk|print_message|_?[Ss]tatic_assert|BUILD_BUG\w*)\b")
 
 
 def masked(text):
@@ -49,15 +60,34 @@ def replaced(line, begin, end, new):
     return line[:begin] + new + line[end:]
 
 
-def changes(line, clean, previous):
-    """(kind, new line) for each change of one line."""
+def changes(line, clean, previous, following):
+    """(kind, new line) for each change of one line.  The lines before and after it are without indentation."""
     declares = DECLARATION.match(clean)
+    spans = [match.span() for match in DESCRIPTOR.finditer(clean)]
+    spans += [(match.end(1), match.start(2)) for match in BOUNDED.finditer(clean)]
+
+    clamp = CLAMP.match(clean.strip() + "\n" + following)
+    if clamp and clamp.group(1, 3, 4) == clamp.group(5, 6, 7):
+        indentation = len(clean) - len(clean.lstrip())
+        spans.append((indentation + clamp.start(2), indentation + clamp.end(2)))
+
+    # `if (a != b)` before `return a < b ? -1 : 1`: they are not equal there.
+    unequal = re.match(r"if \((\S+) != (\S+)\)$", previous)
+    ordered = re.match(r"\t+return (\S+) ([<>]) (\S+) \? ", clean)
+    if unequal and ordered and unequal.groups() == ordered.group(1, 3):
+        spans.append(ordered.span(2))
+
+    def is_same(match):
+        return any(begin <= match.start() < end for begin, end in spans)
     for match in BINARY.finditer(clean):
+        # Which of two allocations has failed does not matter: none does.
+        if is_same(match) or (match.group() == "||" and following == "return -ENOMEM;"):
+            continue
         yield "operator", replaced(line, *match.span(), SWAPS[match.group()])
     for match in STEP.finditer(clean):
         yield "operator", replaced(line, *match.span(), "--" if match.group() == "++" else "++")
     for match in NUMBER.finditer(clean):
-        if ALLOCATES.search(clean):
+        if ALLOCATES.search(clean) or is_same(match) or (match.group() == "1" and SIGN.search(clean)):
             continue
         # Callers look at whether an exit status is 0.
         if not (declares and "[" in clean and "=" not in clean) and not re.match(r"\t+return [1-9]\d*;", clean):
@@ -83,6 +113,7 @@ def mutants(path, text):
         if LOGS.search(clean[index]) or UNTESTED.search(clean[index]) or not clean[index].strip():
             continue
         previous = next((clean[i].strip() for i in range(index - 1, -1, -1) if clean[i].strip()), "")
-        for kind, new in changes(lines[index], clean[index], previous):
+        following = clean[index + 1].strip() if index + 1 < len(clean) else ""
+        for kind, new in changes(lines[index], clean[index], previous, following):
             found.append(Mutant(path, index + 1, lines[index], new, kind))
     return found

@@ -25,16 +25,35 @@ has() { # WORDS COMMAND...: its output has these words
 lacks() { ! has "$@"; }
 as_joe() { su joe -c "cd; $*"; }
 
+# What a program gets that has the unit's filter of system calls.
+calls_under_filter() {
+	{
+		printf '%s\n' '[Service]' Type=oneshot 'ExecStart=/usr/bin/python3 /root/calls.py' StandardOutput=file:/root/calls
+		grep '^SystemCall' /usr/local/lib/systemd/system/pyprofd.service
+	} > /etc/systemd/system/calls.service
+	systemctl daemon-reload && systemctl start calls && cat /root/calls
+}
+drop_in() { # LINE...: the only lines that change the unit
+	mkdir -p /etc/systemd/system/pyprofd.service.d
+	printf '%s\n' '[Service]' "$@" > /etc/systemd/system/pyprofd.service.d/test.conf
+	systemctl daemon-reload
+}
+status_of() { grep "^$1:" "/proc/$(systemctl show -p MainPID --value pyprofd)/status"; }
+
 as_joe python3 work.py &
 for _ in $(seq 100); do [ ! -s /home/joe/pid ] || break; sleep 0.2; done
 pid=$(cat /home/joe/pid)
-systemctl start pyprofd
+check 'the unit says that it is ready' systemctl start pyprofd
+check 'and samples by then' has perf_event ls -l "/proc/$(systemctl show -p MainPID --value pyprofd)/fd"
 sleep "$seconds"
 check 'the unit runs' systemctl is-active pyprofd
-check 'it has the priority that it asks for' has '^ *-10$' ps -o ni= -p "$(systemctl show -p MainPID --value pyprofd)"
+check 'it has the priority that it asks for' has '^-10$' cut -d ' ' -f 19 "/proc/$(systemctl show -p MainPID --value pyprofd)/stat"
 check 'it was not started twice' has 'NRestarts=0' systemctl show -p NRestarts pyprofd
+check 'its memory is bounded' grep -q '^[0-9]' /sys/fs/cgroup/system.slice/pyprofd.service/memory.max
+check 'its system calls are filtered' has '2' status_of Seccomp
+check 'it cannot write to others, nor stop them' has 'ptrace EPERM, writev EPERM, readv ok' calls_under_filter
 check 'it warns of nothing' lacks 'not available\|have no names\|cannot' journalctl -u pyprofd --no-pager -o cat
-check 'the program is in the windows' has 'inner  /home/joe/work.py' pyprof report /var/lib/pyprofd --by function
+check 'the program is in the windows' has 'inner  .*work\.py' pyprof report /var/lib/pyprofd --by function
 check 'the kernel has names' has 'schedule .*kernel' pyprof report /var/lib/pyprofd --kind offcpu --by function
 check 'profiles are root'\''s' lacks 'inner' as_joe pyprof report /var/lib/pyprofd
 check 'a user sees his program' has 'inner' as_joe pyprof dump --pid "$pid"
@@ -52,5 +71,39 @@ check 'sudo pyprofd' as_joe sudo pyprofd --hz 99 -d 3 -o prof.pb.gz
 check 'its file is the user'\''s' has '^joe$' stat -c %U /home/joe/prof.pb.gz
 check 'and has the program' has 'inner' as_joe pyprof report prof.pb.gz
 check 'without sudo it says what lacks' has 'run it with sudo' as_joe pyprofd -d 1 -o x.pb.gz
+check 'the command of sudo pyprofd is the user'\''s' has '^joe /home/joe joe$' as_joe 'sudo pyprofd -q -o c.pb.gz -- sh -c "echo \$(id -un) \$HOME \$USER"'
+check 'or root'\''s, when asked for' has '^root$' as_joe 'sudo pyprofd -q -o c.pb.gz --as-root -- id -un'
+# One that hangs is ended and started again.
+drop_in WatchdogSec=10 RestartSec=1
+systemctl start pyprofd
+systemctl kill -s STOP --kill-who=main pyprofd
+sleep 30
+check 'one that hangs is started again' has 'NRestarts=[1-9]' systemctl show -p NRestarts pyprofd
+check 'by the watchdog' has 'atchdog' journalctl -u pyprofd --no-pager -o cat
+systemctl stop pyprofd
+drop_in
+# Without root: with the kernel's own kernel.perf_event_paranoid, then where CAP_SYS_ADMIN is not needed.
+systemd-sysusers
+conf=/etc/systemd/system/pyprofd.service.d/unprivileged.conf
+without_root() { # NAME CAPABILITIES
+	local since
+	since=$(date '+%F %T')
+	systemctl daemon-reload
+	check "$1: the unit starts without root" systemctl start pyprofd
+	sleep "$seconds"
+	check "$1: nobody but its user" has "[[:space:]]$(id -u pyprofd)$" status_of Uid
+	check "$1: its capabilities" has "$2\$" status_of CapEff
+	check "$1: it warns of nothing" lacks 'not available\|have no names\|cannot' journalctl -u pyprofd --no-pager -o cat --since "$since"
+	check "$1: it profiles the program" has 'inner  .*work\.py' pyprof report /var/lib/pyprofd --since 30s --by function
+	check "$1: a user sees his program" has 'inner' as_joe pyprof dump --pid "$pid"
+	check "$1: and no other's" lacks 'process 1 ' as_joe pyprof dump --pid 1
+	check "$1: it ends well" systemctl stop pyprofd
+	check "$1: and says what it counted" has ' complete' journalctl -u pyprofd --no-pager -o cat --since "$since"
+}
+install -D -m 0644 /usr/local/share/doc/pyprofd/unprivileged.conf $conf
+without_root "paranoid $(cat /proc/sys/kernel/perf_event_paranoid)" 000001c400280004
+echo 2 > /proc/sys/kernel/perf_event_paranoid
+sed -i '/=CAP_SYS_ADMIN$/d' $conf
+without_root 'paranoid 2' 000001c400080004
 echo 'guest: rc=0 end'
 systemctl poweroff -ff

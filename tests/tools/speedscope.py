@@ -24,10 +24,10 @@ def percent(text):
     return float(re.search(r"\(<?([\d.]+)%\)", text).group(1))
 
 
-def read(browser, index, profile, folder):
+def read(browser, index, profile, directory):
     with open(profile, "rb") as file:
         content = base64.b64encode(file.read()).decode("ascii")
-    script = os.path.join(folder, "profile.js")
+    script = os.path.join(directory, "profile.js")
     with open(script, "w", encoding="ascii") as out:
         out.write("speedscope.loadFileFromBase64(%s, %s)" % tuple(map(json.dumps, (os.path.basename(profile), content))))
     browser.open(index, "#view=sandwich&localProfilePath=" + script, OPENED)
@@ -46,9 +46,9 @@ def main():
     index = os.path.join(sys.argv[1], "dist/release/index.html")
     browser = Browser()
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as directory:
             for profile in sys.argv[2:]:
-                print(json.dumps(read(browser, index, profile, folder)))
+                print(json.dumps(read(browser, index, profile, directory)))
     finally:
         browser.close()
 

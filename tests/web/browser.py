@@ -36,14 +36,14 @@ def pages(port):
 
 class Browser:
     def __init__(self, width=1280, height=800):
-        self.folder = tempfile.mkdtemp(prefix="pyprof-web-")
+        self.directory = tempfile.mkdtemp(prefix="pyprof-web-")
         words = [find(), "--headless=new", "--remote-debugging-port=0", "--remote-allow-origins=*",
-                 "--user-data-dir=" + self.folder, "--no-first-run", "--disable-gpu", "--hide-scrollbars",
+                 "--user-data-dir=" + self.directory, "--no-first-run", "--disable-gpu", "--hide-scrollbars",
                  "--disable-background-networking", "--disable-component-update", "--force-color-profile=srgb",
                  "--window-size=%d,%d" % (width, height), "about:blank"]
         if os.geteuid() == 0:
             words.insert(1, "--no-sandbox")
-        with open(self.folder + "/log", "wb") as log:
+        with open(self.directory + "/log", "wb") as log:
             self.process = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
         self.number, self.events, self.errors, self.said = 0, [], [], []
         self.socket = websocket.create_connection(self.address(), timeout=300)
@@ -52,7 +52,7 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def address(self):
-        path = self.folder + "/DevToolsActivePort"
+        path = self.directory + "/DevToolsActivePort"
         end = time.monotonic() + 30
         while time.monotonic() < end and self.process.poll() is None:
             if os.path.exists(path):
@@ -62,14 +62,14 @@ class Browser:
                 if found:
                     return found[0]
             time.sleep(0.05)
-        with open(self.folder + "/log", errors="replace", encoding="utf-8") as file:
+        with open(self.directory + "/log", errors="replace", encoding="utf-8") as file:
             raise RuntimeError("chromium does not start: " + file.read()[-2000:])
 
     def close(self):
         self.socket.close()
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def call(self, method, **parameters):
         self.number += 1

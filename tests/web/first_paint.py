@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""first_paint.py PAGE.html PROFILE.speedscope.json SPEEDSCOPE_FOLDER [ROUNDS]   How long a profile takes from the start
+"""first_paint.py PAGE.html PROFILE.speedscope.json SPEEDSCOPE_DIRECTORY [ROUNDS]   How long a profile takes from the start
 of the navigation until it is drawn: our page, and speedscope (its npm package, unpacked) on the same stacks
 in the same browser, in turn.  Prints both medians and their ratio; and what speedscope says of its import
 alone, as without a GPU (software WebGL) its drawing is slower than on a desktop."""
@@ -20,11 +20,11 @@ from browser import Browser  # noqa: E402
 PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))))"
 
 
-def prepare(profile, folder):
+def prepare(profile, directory):
     """What speedscope's own command writes: a script that hands the file over."""
     with open(profile, "rb") as file:
         text = base64.b64encode(file.read()).decode("ascii")
-    path = os.path.join(folder, "profile.js")
+    path = os.path.join(directory, "profile.js")
     with open(path, "w", encoding="ascii") as out:
         out.write("speedscope.loadFileFromBase64(%s, %s)" % (json.dumps("profile.json"), json.dumps(text)))
     return path
@@ -40,8 +40,8 @@ def main():
     rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 3
     index = os.path.join(speedscope, "dist/release/index.html")
     found = {"ours": [], "speedscope": [], "speedscope_import": []}
-    with tempfile.TemporaryDirectory() as folder:
-        script = prepare(profile, folder)
+    with tempfile.TemporaryDirectory() as directory:
+        script = prepare(profile, directory)
         for _ in range(rounds):
             # A new browser each: no cache, no garbage of the other.
             browser = Browser()

@@ -115,6 +115,19 @@ def times():
     return made
 
 
+def tenths():
+    """20 s in windows of 100 ms: 10 ms of `quiet` each, and 100 ms of `busy` instead at the half of each second."""
+    made = Maker("tenths")
+    group = made.group(7, "python3", 7, "main")
+    ms, file = 10**6, "/srv/app/beat.py"
+    made.add([made.frame_id("quiet", file, 3)], 180 * 10 * ms, group)
+    made.add([made.frame_id("busy", file, 9)], 20 * 100 * ms, group)
+    made.times = {"start": [1795273200000 + i * 100 for i in range(200)], "duration": [100] * 200,
+                  "first": list(range(200)), "sample": [int(i % 10 == 5) for i in range(200)],
+                  "value": [(100 if i % 10 == 5 else 10) * ms for i in range(200)]}
+    return made
+
+
 def paths():
     """Two functions of installed packages: what is shown for their files, and a name too long for any column."""
     made = Maker("paths")

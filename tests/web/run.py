@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""run.py [-k REGEX] [--shots FOLDER]   Tests the page of the flame graph in Chromium without a window.
+"""run.py [-k REGEX] [--shots DIRECTORY]   Tests the page of the flame graph in Chromium without a window.
 
 $PAGE is the program that puts JSON into the page, $VENV where the one Python package that is needed is
 kept.  Prints `ok`, `not ok` or `skip`, and sums up; skips all with the reason where there is no Chromium.
@@ -17,7 +17,7 @@ import traceback
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
-PACKAGE = "websocket-client==1.9.2"
+PACKAGE = "websocket-client"
 
 
 def skip(reason):
@@ -38,7 +38,7 @@ def in_venv():
     if not (os.path.exists(python) and have_package(python)):
         made = subprocess.run([sys.executable, "-m", "venv", venv], capture_output=True, text=True, check=False)
         if made.returncode == 0:
-            made = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", PACKAGE],
+            made = subprocess.run([os.path.join(HERE, "../tools/pip.sh"), python, PACKAGE],
                                   capture_output=True, text=True, check=False)
         if made.returncode:
             skip("no %s: %s" % (PACKAGE, (made.stdout + made.stderr).strip().splitlines()[-1:]))
@@ -66,8 +66,8 @@ def main():
         skip("no chromium (Debian: chromium)")
     import test_page
     passed = failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        pages = test_page.Pages(os.environ["PAGE"], folder, options.shots)
+    with tempfile.TemporaryDirectory() as directory:
+        pages = test_page.Pages(os.environ["PAGE"], directory, options.shots)
         try:
             for name, function in list(vars(test_page).items()):
                 if not name.startswith("test_") or not re.search(options.k, name):

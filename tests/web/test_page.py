@@ -14,8 +14,8 @@ LABEL = "(n) => pyprof.flame.chart.style.label(pyprof.flame.layout.tree, n)"
 class Pages:
     """Pages in one browser."""
 
-    def __init__(self, program, folder, shots):
-        self.program, self.folder, self.shots = program, folder, shots
+    def __init__(self, program, directory, shots):
+        self.program, self.directory, self.shots = program, directory, shots
         self.browser = browser_module.Browser()
         self.made = {}
 
@@ -28,9 +28,11 @@ class Pages:
     def path(self, kind):
         if kind not in self.made:
             data = {"small": lambda: make_profile.small().data(), "diff": lambda: make_profile.small().data(True),
+                    "diffsources": lambda: make_profile.sources().data(True),
                     "sources": lambda: make_profile.sources().data(),
                     "badsource": lambda: dict(make_profile.small().data(), sources=[{"file": "/x.py"}]),
                     "times": lambda: make_profile.times().data(),
+                    "tenths": lambda: make_profile.tenths().data(),
                     "badtime": lambda: dict(make_profile.small().data(), times={
                         "start": [0, 1], "duration": [1, 1], "first": [0, 1], "sample": [0, 99], "value": [1, 1]}),
                     "paths": lambda: make_profile.paths().data(),
@@ -39,7 +41,7 @@ class Pages:
                     "empty": lambda: make_profile.Maker("nothing").data(),
                     "damaged": lambda: dict(make_profile.small().data(), stacks={"frame": [0, 1], "parent": [0, 1]}),
                     "future": lambda: {"version": 2}}[kind]()
-            self.made[kind] = os.path.join(self.folder, kind + ".html")
+            self.made[kind] = os.path.join(self.directory, kind + ".html")
             with open(self.made[kind], "wb") as out:
                 subprocess.run([self.program, kind], input=json.dumps(data).encode(), stdout=out, check=True)
         return self.made[kind]
@@ -374,6 +376,55 @@ def test_time_map_chooses_what_all_views_show(pages):
     assert page.run("document.getElementById('time').hidden")
 
 
+def test_many_windows_are_a_heat_map(pages):
+    """20 s in windows of 100 ms: a column a second, time runs down it, and a range goes on in the next column."""
+    page = pages.open("tenths")
+    same(page.run("[pyprof.times.column, pyprof.times.columns]"), [1000, 20])
+    box = page.run("(() => { const b = document.getElementById('time-map').getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; })()")
+    assert box[3] >= 100, box
+
+    def at(second, tenth):
+        return box[0] + (second + 0.5) / 20 * box[2], box[1] + (tenth + 0.5) / 10 * box[3]
+    page.mouse("mouseMoved", *at(2, 7))
+    same(text(page, "#time-at"), "15:00:02.7: 10.0 ms in 100 ms")
+    page.mouse("mousePressed", *at(2, 7), button="left", buttons=1, clickCount=1)
+    page.mouse("mouseMoved", *at(4, 0), button="left", buttons=1)
+    page.mouse("mouseMoved", *at(4, 1), button="left", buttons=1)
+    page.mouse("mouseReleased", *at(4, 1), button="left", clickCount=1)
+    page.settle()
+    same(page.run("[pyprof.state.from, pyprof.state.to]"), [27, 41])
+    same(text(page, "#time-range"), "15:00:02.7–15:00:04.2 UTC, 1.50 s; columns: second")
+    # 14 quiet windows, and the busy one at 3.5 s: 14 * 10 + 100.
+    whole = "Math.round(pyprof.flame.layout.weight[0] / 1e6)"
+    same(page.run(whole), 240)
+    page.key("3")
+    same(rows(page, "functions")[0][0:1] + rows(page, "functions")[0][2:4], ["quiet", "140 ms", "58.3%"])
+    page.key("1")
+    # The same moment of each second is a row: each column has its hot cell at 0.5 s.
+    heat = page.run("""(() => {
+        const { canvas, columns } = pyprof.times;
+        const pixels = (column, tenth) => canvas.getContext("2d").getImageData(
+            (column + 0.5) / columns * canvas.width, (tenth + 0.5) / 10 * canvas.height, 1, 1).data[3];
+        return [3, 9].map((column) => [0, 5, 9].map((tenth) => pixels(column, tenth)));
+    })()""")
+    assert heat[0][1] > 250 and heat[0][0] < 60 and heat[0][2] < 60, heat
+    assert 50 < heat[1][1] < 80 and heat[1][0] < 15, heat
+    pages.shot("tenths")
+    page.run("document.getElementById('time-map').focus()")
+    page.key("ArrowRight")
+    same(page.run("[pyprof.state.from, pyprof.state.to]"), [37, 51])
+    page.key("ArrowUp")
+    same(page.run("[pyprof.state.from, pyprof.state.to]"), [36, 50])
+    page.key("ArrowDown", "Shift")
+    same(page.run("[pyprof.state.from, pyprof.state.to]"), [36, 51])
+    page.key("ArrowLeft")
+    same(page.run("[pyprof.state.from, pyprof.state.to]"), [26, 41])
+    page.click_on("#time-all")
+    same(page.run(whole), 180 * 10 + 20 * 100)
+    page = pages.open("tenths", scheme="dark")
+    pages.shot("tenths-dark")
+
+
 LINES = "[...document.querySelectorAll('#source-text tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
 CALLS = "[...document.querySelectorAll('#line-%s li')].map((one) => one.textContent)"
 
@@ -400,6 +451,19 @@ def test_source_has_heat_callers_and_callees(pages):
     choose(page, "/srv/app/tree.py:7")
     assert text(page, "#source-note").startswith("The source has changed since it ran."), text(page, "#source-note")
     same(page.run("document.getElementById('source-figures').textContent"), "total 200 ms (20.0%)")
+
+
+def test_source_of_a_difference_has_the_heat_of_both(pages):
+    page = pages.open("diffsources", "#tab=lines")
+    choose(page, "/srv/app/codec.py:12")
+    same(page.run("[...document.querySelectorAll('#source-text th')].map((cell) => cell.textContent)"),
+         ["Line", "Self", "Total", "Self before", "Total before", ""])
+    # In all 1000 ms both times: line 10 took 200 + 100 ms, before 100 + 50; line 12 took 100 + 150, before 150 + 150.
+    same(page.run(LINES), [["9", "", "", "", "", "def decode(block):"],
+                           ["10", "20.0%", "30.0%", "10.0%", "15.0%", "\tfor part in block:"], ["…"],
+                           ["12", "10.0%", "25.0%", "15.0%", "30.0%", "\t\tcopy(part)  # </script>"]])
+    same([row[2:] for row in rows(page, "line-list") if row[0] == "/srv/app/codec.py:12"], [["25.0%", "-5.00 pp"]])
+    pages.shot("difference-source")
 
 
 def test_tabs_have_roles_and_arrow_keys(pages):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* attach OBJECT   Attaches the first BPF program of an object at the first line that it reads, detaches it at the
- * next one, and so on; answers each with a line when that is done. */
+/* attach OBJECT   Attaches the first BPF program of an object at the first line that it reads,
+ * detaches it at the next one, and so on; answers each with a line when that is done. */
 #include <bpf/libbpf.h>
 #include <stdio.h>
 

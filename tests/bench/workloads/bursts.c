@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* bursts WORK_US REST_US SECONDS   Works for WORK_US and sleeps for about REST_US, on the last CPU, before others that
- * are there.  Prints its CPU time in ns and the number of bursts.  The rests vary: nothing comes in step with them. */
+/* bursts WORK_US REST_US SECONDS   Works for WORK_US and sleeps for about REST_US, on the last CPU,
+ * before others that are there.  Prints its CPU time in ns and the number of bursts.  The rests
+ * vary: nothing comes in step with them. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdint.h>
@@ -21,7 +22,8 @@ int main(int argc, char **argv)
 {
 	const uint64_t work_ns = argc > 3 ? strtoull(argv[1], NULL, 10) * 1000 : 0;
 	const uint64_t rest_ns = argc > 3 ? strtoull(argv[2], NULL, 10) * 1000 : 0;
-	const uint64_t end_ns = now_ns(CLOCK_MONOTONIC) + (argc > 3 ? strtoull(argv[3], NULL, 10) : 0) * 1000000000U;
+	const uint64_t end_ns = now_ns(CLOCK_MONOTONIC) +
+				(argc > 3 ? strtoull(argv[3], NULL, 10) : 0) * 1000000000U;
 	const struct sched_param first = {.sched_priority = 1};
 	uint64_t cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID), bursts = 0, chance = 1;
 	cpu_set_t set;

@@ -11,7 +11,7 @@ import threading
 import time
 import zlib
 
-FOLDER = os.environ.get("E2E_DIR", ".")
+DIRECTORY = os.environ.get("E2E_DIR", ".")
 truth = {}
 lock = threading.Lock()
 
@@ -258,7 +258,7 @@ CASES = {"callers": o_callers, "ccalls": o_ccalls, "waits": o_waits, "threads": 
 
 
 def path(name):
-    return os.path.join(FOLDER, name)
+    return os.path.join(DIRECTORY, name)
 
 
 def main():

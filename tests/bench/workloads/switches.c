@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* switches pingpong               two processes on one CPU hand a byte to and fro until SIGTERM; prints for
- *                                 each part when it ended (CLOCK_MONOTONIC, ns) and ns a switch
+/* switches pingpong               two processes on one CPU hand a byte to and fro until SIGTERM;
+ *                                 prints for each part when it ended (CLOCK_MONOTONIC, ns) and
+ *                                 ns a switch
  * switches paced RATE SECONDS     the same for a time, RATE switches a second
  * switches fresh RATE SECONDS     the same, each wait at a stack that was never seen before */
 #include <sched.h>
@@ -134,7 +135,8 @@ int main(int argc, char **argv)
 	if (argc < 4)
 		pingpong(there[1], back[0]);
 	else
-		paced(there[1], back[0], strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10), depth);
+		paced(there[1], back[0], strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10),
+		      depth);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	return 0;

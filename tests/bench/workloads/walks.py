@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""walks.py deep|wide|cold   Works for 2 ms and waits for 0.5 ms, in turn: deep: below 1,000 Python frames; wide: each
+"""walks.py deep|wide|cold   Works for 2 ms, wakes another process and waits for 0.5 ms, in turn, at six lines, so that pyprofd
+takes each wait for a new one and walks its stack; deep: below 1,000 Python frames; wide: each
 time at the end of another chain of 20 out of 2,000 functions; cold: the same, with 64 MiB read in between."""
+import os
 import random
 import sys
 import time
@@ -11,11 +13,29 @@ DEEP, WIDE, CHAIN = 1000, 2000, 20
 COLD_BYTES = 64 << 20
 
 
+WAITS = [eval(compile("lambda sleep: sleep(0.0005)", "wait_%d.py" % number, "eval")) for number in range(6)]
+
+
+def start_sleeper():
+    """Returns a descriptor: a process waits for each byte that is written there."""
+    reader, writer = os.pipe()
+    if os.fork():
+        os.close(reader)
+        return writer
+    os.close(writer)
+    while os.read(reader, 1):
+        pass
+    os._exit(0)
+
+
 def leaf():
     end = time.perf_counter() + 0.002
     while time.perf_counter() < end:
         pass
-    time.sleep(0.0005)
+    os.write(SLEEPER, b"x")
+    wait = WAITS.pop(0)
+    WAITS.append(wait)
+    wait(time.sleep)
 
 
 def deep(left):
@@ -47,6 +67,8 @@ def wide(memory):
 
 def main():
     sys.setrecursionlimit(10 * DEEP)
+    global SLEEPER
+    SLEEPER = start_sleeper()
     common.ready()
     if sys.argv[1] == "deep":
         deep(DEEP)

@@ -118,7 +118,8 @@ struct host {
 	const char *missing_field[2]; /* bpf_core_field_exists() says no to these */
 	bool missing_helper; /* and bpf_core_enum_value_exists() to all */
 
-	struct host_hash processes, images, thread_states, codes, sent, counts[2], ledgers, claims, waits[2], coarse[2];
+	struct host_hash processes, contexts, thread_states, codes, sent, counts[2], ledgers,
+		claims, waits[2], coarse[2];
 	struct pp_fill fill[PP_FILL_COUNT];
 	struct pp_count rest[2 * PP_REST_ROWS];
 	struct host_record record[HOST_RECORDS];
@@ -128,7 +129,7 @@ struct host {
 	struct task_struct task;
 	struct task_struct *current;	 /* NULL: `task` */
 	struct pt_regs *saved_registers; /* NULL: none to be had */
-	uint64_t kernel_stack[8];
+	uint64_t kernel_stack[PP_MAX_KERNEL_FRAMES + 1];
 	uint32_t kernel_frames;
 	uint64_t user_reads;
 	/* What another CPU does before an update of `slot_claims`, and before a deletion. */
@@ -160,8 +161,8 @@ static struct host_hash *hash_of(void *map)
 {
 	if (map == &processes)
 		return &host->processes;
-	if (map == &images)
-		return &host->images;
+	if (map == &contexts)
+		return &host->contexts;
 	if (map == &thread_states)
 		return &host->thread_states;
 	if (map == &codes)
@@ -422,7 +423,9 @@ long bpf_get_stack(void *context, void *to, __u32 size, __u64 flags)
 	uint32_t bytes = host->kernel_frames * 8;
 
 	(void)context;
-	(void)flags;
+	/* All frames of the kernel: none is left out, no user's. */
+	assert_int_equal(flags, 0);
+	assert_true(size <= sizeof(host->walk.kernel.address)); /* as the verifier would say */
 	memcpy(to, host->kernel_stack, bytes < size ? bytes : size);
 	return bytes < size ? bytes : size;
 }
@@ -454,7 +457,8 @@ static void host_add_page(uint32_t page, uint32_t first_rule)
 	host->page[page] = PP_PAGE(first_rule, FUNCTIONS, PP_PAGE_LOADED);
 }
 
-static void host_set_range(uint32_t at, uint64_t start, uint32_t file, uint32_t page0, uint64_t bias)
+static void host_set_range(uint32_t at, uint64_t start, uint32_t file, uint32_t page0,
+			   uint64_t bias)
 {
 	host->chunk[0].start[at] = start;
 	host->chunk[0].range[at] = (struct pp_range){.file = file, .page0 = page0, .bias = bias};
@@ -488,14 +492,18 @@ static int host_setup(void **state)
 	for (uint32_t i = 0; i < 2 * FUNCTIONS; i++)
 		host->rule[i] = (struct pp_rule){.kind = PP_RULE_STOP};
 	host_hash_init(&host->processes, sizeof(uint32_t), sizeof(uint32_t));
-	host_hash_init(&host->images, sizeof(struct pp_process_id), sizeof(struct pp_image));
+	host_hash_init(&host->contexts, sizeof(struct pp_process_id),
+		       sizeof(struct pp_process_context));
 	host_hash_init(&host->thread_states, sizeof(struct pp_thread_key), sizeof(uint64_t));
 	host_hash_init(&host->codes, sizeof(struct code_key), sizeof(uint64_t));
 	host_hash_init(&host->sent, sizeof(uint64_t), sizeof(uint32_t));
 	for (int i = 0; i < 2; i++) {
-		host_hash_init(&host->counts[i], sizeof(struct pp_count_key), sizeof(struct pp_count));
-		host_hash_init(&host->waits[i], sizeof(struct pp_count_key), sizeof(struct pp_count));
-		host_hash_init(&host->coarse[i], sizeof(struct pp_count_key), sizeof(struct pp_count));
+		host_hash_init(&host->counts[i], sizeof(struct pp_count_key),
+			       sizeof(struct pp_count));
+		host_hash_init(&host->waits[i], sizeof(struct pp_count_key),
+			       sizeof(struct pp_count));
+		host_hash_init(&host->coarse[i], sizeof(struct pp_count_key),
+			       sizeof(struct pp_count));
 	}
 	host->cpu_place = 1;
 	host_hash_init(&host->claims, sizeof(uint32_t), sizeof(uint32_t));
@@ -505,7 +513,8 @@ static int host_setup(void **state)
 	host->missing_field[0] = "old->state"; /* 5.14 and later */
 	host->now_ns = 1000000;
 	host->walk.started_ns = host->walk.deadline_ns = UINT64_MAX;
-	host->walk.image = (struct pp_image){.map_set = 1, .map_chunks = 1, .map_version = 1};
+	host->walk.context =
+		(struct pp_process_context){.map_set = 1, .map_chunks = 1, .map_version = 1};
 	host->walk.native_room = PP_MAX_FRAMES;
 	host->walk.is_leaf = 1;
 	host->python.file = INTERPRETER_FILE;
@@ -635,7 +644,7 @@ static inline int python_step(void)
 #define assert_interpreter(at, function)                                                           \
 	assert_frame(native_frame(at), PP_FRAME_NATIVE, (function) * FUNCTION_BYTES + 0xf,         \
 		     INTERPRETER_FILE)
-#define assert_run(at, frames) assert_frame(native_frame(at), PP_FRAME_PYTHON_RUN, frames, 0)
+#define assert_segment(at, frames) assert_frame(native_frame(at), PP_FRAME_SEGMENT, frames, 0)
 
 #define host_test(test) cmocka_unit_test_setup_teardown(test, host_setup, host_teardown)
 

@@ -5,7 +5,8 @@
 
 #define CODE_TYPE (INTERPRETER + 0x7000) /* PyCode_Type in memory */
 
-/* An invented layout, as far from CPython's as the headers allow: only struct pp_python tells it. */
+/* An invented layout, as far from CPython's as the headers allow: only struct pp_python tells
+ * it. */
 enum layout {
 	TS_INTERP = 8,
 	TS_THREAD_ID = 24,
@@ -141,15 +142,38 @@ static inline void python_begin(uint8_t chain, uint8_t minor)
 	host->walk.id = (struct pp_process_id){.tgid = 70, .generation = 3};
 	host->walk.tid = 71;
 	host->walk.thread_pointer = THREAD_POINTER;
-	host->walk.image.python = 1;
-	host->walk.image.python_bias = INTERPRETER;
-	host->walk.image.code_space = 9;
+	host->walk.context.python = 1;
+	host->walk.context.python_bias = INTERPRETER;
+	host->walk.context.code_space = 9;
 	state_address = heap_take(256);
 	put_word(state_address + TS_THREAD_ID, THREAD_POINTER);
 	/* Its address lies in a global, as in 2.7. */
-	host->walk.image.tls[0] =
+	host->walk.context.tls[0] =
 		(struct pp_tls){.mode = PP_TLS_GLOBAL, .address = heap_take(16)};
-	put_word(host->walk.image.tls[0].address, state_address);
+	put_word(host->walk.context.tls[0].address, state_address);
 }
+
+/* The code record whose id a stored frame has. */
+static inline const struct pp_code_record *code_of(const struct pp_frame *frame)
+{
+	for (uint32_t i = 0; i < host->record_count; i++) {
+		const struct pp_code_record *record = host->record[i].data;
+
+		if (record->record.type == PP_RECORD_CODE && record->id == frame->where)
+			return record;
+	}
+	fail_msg("no record of this code");
+	return NULL;
+}
+
+#define assert_python(at, name, instruction)                                                       \
+	do {                                                                                       \
+		const struct pp_code_record *record_ = code_of(python_frame(at));                  \
+                                                                                                   \
+		assert_int_equal(python_frame(at)->kind, PP_FRAME_PYTHON);                         \
+		assert_int_equal(python_frame(at)->what, instruction);                             \
+		assert_int_equal(record_->name_bytes, strlen(name));                               \
+		assert_memory_equal(record_->bytes, name, strlen(name));                           \
+	} while (0)
 
 #endif

@@ -63,22 +63,25 @@ static inline void actor_init(struct actor *actor, uint32_t tgid, uint32_t tid)
 static inline void process_add(uint32_t tgid, uint32_t generation, uint16_t flags)
 {
 	const struct pp_process_id id = {.tgid = tgid, .generation = generation};
-	const struct pp_image image = {
+	const struct pp_process_context context = {
 		.map_set = 1, .map_chunks = 1, .map_version = 1, .flags = flags};
 
 	bpf_map_update_elem(&processes, &id.tgid, &id.generation, BPF_ANY);
-	bpf_map_update_elem(&images, &id, &image, BPF_ANY);
+	bpf_map_update_elem(&contexts, &id, &context, BPF_ANY);
 }
 
 static inline int switch_setup(void **state)
 {
 	host_setup(state);
-	host->config = (struct pp_config){
-		.window = 6, .slots_read = 5, .epoch = 1, .miss_tokens = 4, .thread_mask = HOST_THREADS - 1,
-		.switch_budget_ns = SWITCH_BUDGET_NS};
+	host->config = (struct pp_config){.window = 6,
+					  .slots_read = 5,
+					  .epoch = 1,
+					  .incomplete_tokens = 4,
+					  .thread_mask = HOST_THREADS - 1,
+					  .switch_budget_ns = SWITCH_BUDGET_NS};
 	host->config.window_start_ns[0] = host->config.window_start_ns[1] = START_NS;
 	window_start_ns[0] = window_start_ns[1] = ledger_ns = 0;
-	process_add(70, GENERATION, PP_IMAGE_WANTED);
+	process_add(70, GENERATION, PP_CONTEXT_MATCHES);
 	actor_init(&one, 70, 71);
 	actor_init(&two, 70, 72);
 	idle.se.cfs_rq = &fair_queue;
@@ -134,11 +137,11 @@ static inline void switch_at(uint64_t at_ns, bool is_preempted, struct actor *pr
 	next->task.sched_info.last_queued = 0;
 }
 
-static inline void comes(struct actor *actor, uint64_t at_ns)
+static inline void switch_in(struct actor *actor, uint64_t at_ns)
 {
 	switch_at(at_ns, false, NULL, actor);
 }
-static inline void leaves(struct actor *actor, uint64_t at_ns)
+static inline void switch_out(struct actor *actor, uint64_t at_ns)
 {
 	actor->task.__state = INTERRUPTIBLE;
 	switch_at(at_ns, false, actor, NULL);
@@ -165,22 +168,22 @@ static inline struct pp_thread *slot_of(const struct actor *actor)
 }
 
 /* No walk comes by chance. */
-static inline void places_rest(const struct actor *actor)
+static inline void sites_rest(const struct actor *actor)
 {
-	for (uint32_t i = 0; i < PP_THREAD_PLACES; i++)
-		slot_of(actor)->place[i].left = UINT32_MAX;
+	for (uint32_t i = 0; i < PP_THREAD_WAIT_SITES; i++)
+		slot_of(actor)->site[i].left = UINT32_MAX;
 }
 
-/* The place of this wait, or of the last one, and what it has got in the open window. */
-static inline struct pp_place *place_of(const struct actor *actor)
+/* The site of this wait, or of the last one, and what it has got in the open window. */
+static inline struct pp_wait_site *wait_site_of(const struct actor *actor)
 {
 	struct pp_thread *t = slot_of(actor);
 
-	return place_at(t, t->at);
+	return wait_site_at(t, t->at);
 }
-static inline const struct pp_place_sum *sum_of(const struct actor *actor)
+static inline const struct pp_wait_site_sum *sum_of(const struct actor *actor)
 {
-	return &place_of(actor)->sum[host->config.window & 1];
+	return &wait_site_of(actor)->sum[host->config.window & 1];
 }
 
 /* ---- the agent ---- */

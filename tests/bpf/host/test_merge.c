@@ -13,7 +13,7 @@ static uint64_t first_pc;
 
 static void begin(uint8_t chain)
 {
-	host->walk.image.python = 1;
+	host->walk.context.python = 1;
 	host->python.chain = chain;
 	*interpreter_rule(EVAL) = rule_sp_fp(EVAL_BYTES);
 	*interpreter_rule(CALL) = rule_sp(16);
@@ -36,18 +36,18 @@ static uint64_t add_frame(uint64_t pc, uint64_t bytes)
 	return sp;
 }
 
-static void add_mark(uint64_t mark, uint64_t frames)
+static void add_anchor(uint64_t anchor, uint64_t frames)
 {
 	host->walk.segment[host->walk.segment_count++] =
-		(struct pp_segment){.mark = mark, .frames = frames};
+		(struct pp_segment){.anchor = anchor, .frames = frames};
 }
 
-/* An eval activation whose mark lies 0x20 bytes into its frame, with `frames` Python frames. */
+/* An eval activation whose anchor lies 0x20 bytes into its frame, with `frames` Python frames. */
 static uint64_t add_eval(uint64_t frames)
 {
 	uint64_t sp = add_frame(interpreter_pc(EVAL), EVAL_BYTES);
 
-	add_mark(sp + 0x20, frames);
+	add_anchor(sp + 0x20, frames);
 	return sp;
 }
 static void add_calls(uint32_t count)
@@ -72,7 +72,7 @@ static void walk(void)
 		continue;
 }
 
-static void merge__run_replaces_the_frame_that_holds_its_mark(void **state)
+static void merge__segment_replaces_the_frame_that_holds_its_anchor(void **state)
 {
 	(void)state;
 	begin(PP_CHAIN_SHIM);
@@ -84,14 +84,14 @@ static void merge__run_replaces_the_frame_that_holds_its_mark(void **state)
 	assert_int_equal(host->walk.stop, PP_STOP_ROOT);
 	assert_int_equal(host->walk.native_count, 5);
 	assert_library(0, 10, true);
-	assert_run(1, 3);
+	assert_segment(1, 3);
 	assert_library(2, 11, false);
-	assert_run(3, 2);
+	assert_segment(3, 2);
 	assert_library(4, 0, false);
 	assert_int_equal(host->walk.segment_next, 2);
 }
 
-static void merge__mark_at_the_ends_of_a_frame(void **state)
+static void merge__anchor_at_the_ends_of_a_frame(void **state)
 {
 	uint64_t sp;
 
@@ -99,38 +99,38 @@ static void merge__mark_at_the_ends_of_a_frame(void **state)
 	begin(PP_CHAIN_SHIM);
 	add_library(10);
 	sp = add_frame(interpreter_pc(EVAL), EVAL_BYTES);
-	add_mark(sp, 1); /* the lowest byte belongs to it */
+	add_anchor(sp, 1); /* the lowest byte belongs to it */
 	sp = add_frame(interpreter_pc(EVAL), EVAL_BYTES);
-	add_mark(sp + EVAL_BYTES, 2); /* the CFA does not */
+	add_anchor(sp + EVAL_BYTES, 2); /* the CFA does not */
 	walk();
 	assert_int_equal(host->walk.native_count, 4);
-	assert_run(1, 1);
+	assert_segment(1, 1);
 	assert_interpreter(2, EVAL);
-	/* The root has no end that is known: the mark stays for the agent. */
+	/* The root has no end that is known: the anchor stays for the agent. */
 	assert_library(3, 0, false);
 	assert_int_equal(host->walk.segment_next, 1);
 }
 
-static void merge__mark_in_another_files_frame_is_not_its_activation(void **state)
+static void merge__anchor_in_another_files_frame_is_not_its_activation(void **state)
 {
 	uint64_t sp;
 
 	(void)state;
 	begin(PP_CHAIN_SHIM);
 	sp = add_frame(library_pc(10), 16);
-	add_mark(sp + 8, 4);
+	add_anchor(sp + 8, 4);
 	add_library(11);
 	walk();
 	/* Passed: put before the next frame. */
 	assert_int_equal(host->walk.native_count, 4);
 	assert_library(0, 10, true);
-	assert_run(1, 4);
+	assert_segment(1, 4);
 	assert_library(2, 11, false);
 }
 
 /* ---- folding ---- */
 
-static void fold__few_own_frames_between_two_runs_are_dropped(void **state)
+static void fold__few_own_frames_between_two_segments_are_dropped(void **state)
 {
 	(void)state;
 	begin(PP_CHAIN_SHIM);
@@ -142,8 +142,8 @@ static void fold__few_own_frames_between_two_runs_are_dropped(void **state)
 	assert_int_equal(host->walk.native_count, 4);
 	assert_int_equal(host->walk.native_stored, 4);
 	assert_library(0, 10, true);
-	assert_run(1, 1);
-	assert_run(2, 2);
+	assert_segment(1, 1);
+	assert_segment(2, 2);
 	assert_library(3, 0, false);
 }
 
@@ -156,9 +156,9 @@ static void fold__more_own_frames_stay(void **state)
 	add_eval(2);
 	walk();
 	assert_int_equal(host->walk.native_count, 2 + PP_MAX_FOLDED_FRAMES + 1 + 1);
-	assert_run(0, 1);
+	assert_segment(0, 1);
 	assert_interpreter(1, CALL);
-	assert_run(1 + PP_MAX_FOLDED_FRAMES + 1, 2);
+	assert_segment(1 + PP_MAX_FOLDED_FRAMES + 1, 2);
 }
 
 static void fold__one_foreign_frame_keeps_all(void **state)
@@ -171,13 +171,13 @@ static void fold__one_foreign_frame_keeps_all(void **state)
 	add_eval(2);
 	walk();
 	assert_int_equal(host->walk.native_count, 5);
-	assert_run(0, 1);
+	assert_segment(0, 1);
 	assert_interpreter(1, CALL);
 	assert_library(2, 10, false);
-	assert_run(3, 2);
+	assert_segment(3, 2);
 }
 
-static void fold__leaf_frames_before_the_first_run_stay(void **state)
+static void fold__leaf_frames_before_the_first_segment_stay(void **state)
 {
 	(void)state;
 	begin(PP_CHAIN_SHIM);
@@ -186,14 +186,14 @@ static void fold__leaf_frames_before_the_first_run_stay(void **state)
 	walk();
 	assert_int_equal(host->walk.native_count, 4);
 	assert_interpreter(1, CALL);
-	assert_run(2, 1);
+	assert_segment(2, 1);
 }
 
 static void fold__raw_keeps_call_frames_and_eval_frames(void **state)
 {
 	(void)state;
 	begin(PP_CHAIN_SHIM);
-	host->walk.image.flags = PP_IMAGE_NO_FOLD;
+	host->walk.context.flags = PP_CONTEXT_NO_FOLD;
 	add_library(10);
 	add_eval(1);
 	add_calls(1);
@@ -201,15 +201,15 @@ static void fold__raw_keeps_call_frames_and_eval_frames(void **state)
 	walk();
 	assert_int_equal(host->walk.native_count, 7);
 	assert_frame(native_frame(1), PP_FRAME_EVAL, EVAL * FUNCTION_BYTES + 0xf, INTERPRETER_FILE);
-	assert_run(2, 1);
+	assert_segment(2, 1);
 	assert_interpreter(3, CALL);
 	assert_int_equal(native_frame(4)->kind, PP_FRAME_EVAL);
-	assert_run(5, 2);
+	assert_segment(5, 2);
 }
 
 /* ---- 2.7 to 3.9 ---- */
 
-static void eval_ranges__each_activation_is_a_run_of_one(void **state)
+static void eval_ranges__each_activation_is_a_segment_of_one(void **state)
 {
 	(void)state;
 	begin(PP_CHAIN_FRAME_OBJECT);
@@ -225,8 +225,8 @@ static void eval_ranges__each_activation_is_a_run_of_one(void **state)
 	*interpreter_rule(3) = rule_sp(16);
 	walk();
 	assert_int_equal(host->walk.native_count, 5);
-	assert_run(1, 1);
-	assert_run(2, 1);
+	assert_segment(1, 1);
+	assert_segment(2, 1);
 	assert_interpreter(3, 3);
 }
 
@@ -252,7 +252,7 @@ static void resync__is_learnt_after_three_equal_observations(void **state)
 	add_eval(1);
 	walk();
 	assert_int_equal(host->resync.agreed, 2);
-	assert_int_equal(host->resync.cfa_minus_mark, EVAL_BYTES - 0x20);
+	assert_int_equal(host->resync.cfa_minus_anchor, EVAL_BYTES - 0x20);
 	assert_int_equal(host->resync.fp_offset, -16);
 	host_teardown(NULL);
 	host_setup(NULL);
@@ -276,21 +276,21 @@ static void resync__a_wrong_distance_is_unlearned(void **state)
 	(void)state;
 	begin(PP_CHAIN_SHIM);
 	host->resync = (struct pp_resync){
-		.cfa_minus_mark = 0x1230, .fp_offset = -16, .agreed = PP_RESYNC_SURE};
+		.cfa_minus_anchor = 0x1230, .fp_offset = -16, .agreed = PP_RESYNC_SURE};
 	/* One that does not agree changes nothing yet. */
 	add_eval(1);
 	walk();
-	assert_int_equal(host->resync.cfa_minus_mark, 0x1230);
+	assert_int_equal(host->resync.cfa_minus_anchor, 0x1230);
 	assert_int_equal(host->resync.agreed, PP_RESYNC_SURE - 1);
 	host_teardown(NULL);
 	host_setup(NULL);
 	begin(PP_CHAIN_SHIM);
 	host->resync = (struct pp_resync){
-		.cfa_minus_mark = 0x1230, .fp_offset = -16, .agreed = PP_RESYNC_SURE};
+		.cfa_minus_anchor = 0x1230, .fp_offset = -16, .agreed = PP_RESYNC_SURE};
 	for (uint32_t i = 0; i < PP_RESYNC_SURE + 2; i++)
 		add_eval(1);
 	walk();
-	assert_int_equal(host->resync.cfa_minus_mark, EVAL_BYTES - 0x20);
+	assert_int_equal(host->resync.cfa_minus_anchor, EVAL_BYTES - 0x20);
 	assert_true(host->resync.agreed >= PP_RESYNC_AGREED);
 }
 
@@ -303,10 +303,10 @@ static void resync__another_distance_begins_anew(void **state)
 	add_eval(1);
 	add_eval(1);
 	sp = add_frame(interpreter_pc(EVAL), EVAL_BYTES);
-	add_mark(sp + 0x28, 1);
+	add_anchor(sp + 0x28, 1);
 	walk();
 	assert_int_equal(host->resync.agreed, 1);
-	assert_int_equal(host->resync.cfa_minus_mark, EVAL_BYTES - 0x28);
+	assert_int_equal(host->resync.cfa_minus_anchor, EVAL_BYTES - 0x28);
 }
 
 static void resync__frame_pointer_steps_teach_nothing(void **state)
@@ -320,11 +320,11 @@ static void resync__frame_pointer_steps_teach_nothing(void **state)
 	host->walk.fp = sp + EVAL_BYTES - 16;
 	walk();
 	assert_int_equal(host->walk.native_count, 2);
-	assert_run(0, 1);
+	assert_segment(0, 1);
 	assert_int_equal(host->resync.agreed, 0);
 }
 
-static void resync__a_stuck_walk_that_was_not_taught_is_for_the_agent_until_64_were_sent(void **state)
+static void resync__a_stuck_walk_not_taught_is_for_the_agent_until_64_were_sent(void **state)
 {
 	uint64_t sp;
 
@@ -336,7 +336,7 @@ static void resync__a_stuck_walk_that_was_not_taught_is_for_the_agent_until_64_w
 		host->resync.asked = asked;
 		*library_rule(10) = (struct pp_rule){.kind = PP_RULE_NO_INFO};
 		sp = add_frame(library_pc(10), 0x300);
-		add_mark(sp + 0x400, 1);
+		add_anchor(sp + 0x400, 1);
 		walk();
 		assert_int_equal(host->walk.stop, PP_STOP_NO_INFO);
 		assert_int_equal(host->walk.is_resumable, asked < 64);
@@ -351,7 +351,7 @@ static void stuck_below_an_activation(uint32_t agreed)
 
 	begin(PP_CHAIN_SHIM);
 	host->resync = (struct pp_resync){
-		.cfa_minus_mark = EVAL_BYTES - 0x20, .fp_offset = -16, .agreed = agreed};
+		.cfa_minus_anchor = EVAL_BYTES - 0x20, .fp_offset = -16, .agreed = agreed};
 	*library_rule(10) = (struct pp_rule){.kind = PP_RULE_NO_INFO};
 	add_frame(library_pc(10), 0x300);
 	sp = add_eval(3);
@@ -368,7 +368,7 @@ static void resync__goes_on_at_the_next_activation_and_marks_the_gap(void **stat
 	assert_int_equal(host->walk.native_count, 5);
 	assert_library(0, 10, true);
 	assert_frame(native_frame(1), PP_FRAME_GAP, 0, 0);
-	assert_run(2, 3);
+	assert_segment(2, 3);
 	assert_library(3, 11, false);
 	assert_library(4, 0, false);
 	assert_int_equal(host->walk.fp, 0xbeef);
@@ -397,10 +397,10 @@ static void resync__never_goes_back(void **state)
 	(void)state;
 	begin(PP_CHAIN_SHIM);
 	host->resync = (struct pp_resync){
-		.cfa_minus_mark = -0x20, .fp_offset = -16, .agreed = PP_RESYNC_AGREED};
+		.cfa_minus_anchor = -0x20, .fp_offset = -16, .agreed = PP_RESYNC_AGREED};
 	*library_rule(10) = (struct pp_rule){.kind = PP_RULE_NO_INFO};
 	add_frame(library_pc(10), 0x300);
-	add_mark(SP + 0x20, 1);
+	add_anchor(SP + 0x20, 1);
 	walk();
 	assert_int_equal(host->walk.stop, PP_STOP_NO_INFO);
 	assert_int_equal(host->walk.native_count, 1);
@@ -414,8 +414,9 @@ static void resync__garbage_return_address_of_a_caller(void **state)
 
 	(void)state;
 	begin(PP_CHAIN_SHIM);
-	host->resync = (struct pp_resync){
-		.cfa_minus_mark = EVAL_BYTES - 0x20, .fp_offset = -16, .agreed = PP_RESYNC_AGREED};
+	host->resync = (struct pp_resync){.cfa_minus_anchor = EVAL_BYTES - 0x20,
+					  .fp_offset = -16,
+					  .agreed = PP_RESYNC_AGREED};
 	add_library(10);
 	add_frame(0x1111, 0x300);
 	sp = add_eval(2);
@@ -424,7 +425,7 @@ static void resync__garbage_return_address_of_a_caller(void **state)
 	assert_int_equal(host->walk.stop, PP_STOP_ROOT);
 	assert_int_equal(host->walk.native_count, 4);
 	assert_frame(native_frame(1), PP_FRAME_GAP, 0, 0);
-	assert_run(2, 2);
+	assert_segment(2, 2);
 }
 
 /* ---- anonymous memory ---- */
@@ -440,8 +441,8 @@ static void trampoline__is_left_without_a_frame(void **state)
 	walk();
 	assert_int_equal(host->walk.stop, PP_STOP_ROOT);
 	assert_int_equal(host->walk.native_count, 3);
-	assert_run(0, 1);
-	assert_run(1, 2);
+	assert_segment(0, 1);
+	assert_segment(1, 2);
 	assert_library(2, 0, false);
 }
 
@@ -465,8 +466,9 @@ static void anonymous__without_a_frame_pointer_resyncs(void **state)
 {
 	(void)state;
 	begin(PP_CHAIN_SHIM);
-	host->resync = (struct pp_resync){
-		.cfa_minus_mark = EVAL_BYTES - 0x20, .fp_offset = -16, .agreed = PP_RESYNC_AGREED};
+	host->resync = (struct pp_resync){.cfa_minus_anchor = EVAL_BYTES - 0x20,
+					  .fp_offset = -16,
+					  .agreed = PP_RESYNC_AGREED};
 	add_frame(ANONYMOUS + 0x40, 0x80);
 	add_eval(1);
 	walk();
@@ -474,24 +476,24 @@ static void anonymous__without_a_frame_pointer_resyncs(void **state)
 	assert_int_equal(host->walk.native_count, 4);
 	assert_frame(native_frame(0), PP_FRAME_ANONYMOUS, ANONYMOUS + 0x40, PP_FILE_ANONYMOUS);
 	assert_frame(native_frame(1), PP_FRAME_GAP, 0, 0);
-	assert_run(2, 1);
+	assert_segment(2, 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		host_test(merge__run_replaces_the_frame_that_holds_its_mark),
-		host_test(merge__mark_at_the_ends_of_a_frame),
-		host_test(merge__mark_in_another_files_frame_is_not_its_activation),
-		host_test(fold__few_own_frames_between_two_runs_are_dropped),
+		host_test(merge__segment_replaces_the_frame_that_holds_its_anchor),
+		host_test(merge__anchor_at_the_ends_of_a_frame),
+		host_test(merge__anchor_in_another_files_frame_is_not_its_activation),
+		host_test(fold__few_own_frames_between_two_segments_are_dropped),
 		host_test(fold__more_own_frames_stay),
 		host_test(fold__one_foreign_frame_keeps_all),
-		host_test(fold__leaf_frames_before_the_first_run_stay),
+		host_test(fold__leaf_frames_before_the_first_segment_stay),
 		host_test(fold__raw_keeps_call_frames_and_eval_frames),
-		host_test(eval_ranges__each_activation_is_a_run_of_one),
+		host_test(eval_ranges__each_activation_is_a_segment_of_one),
 		host_test(eval_ranges__other_files_at_the_same_address_are_not_meant),
 		host_test(resync__is_learnt_after_three_equal_observations),
-		host_test(resync__a_stuck_walk_that_was_not_taught_is_for_the_agent_until_64_were_sent),
+		host_test(resync__a_stuck_walk_not_taught_is_for_the_agent_until_64_were_sent),
 		host_test(resync__another_distance_begins_anew),
 		host_test(resync__a_wrong_distance_is_unlearned),
 		host_test(resync__frame_pointer_steps_teach_nothing),

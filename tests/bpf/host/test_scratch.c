@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which of a CPU's scratch areas a program gets: programs interrupt one another, tasks end in any
- * order. */
+/* bpf/lib/walk.bpf.h: which of a CPU's scratch areas a program gets; programs interrupt one
+ * another, tasks end in any order. */
 #define HOST_WHOLE_PROGRAM
 #include "host.h"
 

@@ -18,9 +18,9 @@ static void wait__is_counted_under_its_stacks_with_its_length(void **state)
 	host->kernel_frames = 2;
 	host->kernel_stack[0] = 0xffffffff81000100;
 	host->kernel_stack[1] = 0xffffffff81000200;
-	comes(&one, 1 * MS);
-	leaves(&one, 2 * MS);
-	comes(&one, 7 * MS);
+	switch_in(&one, 1 * MS);
+	switch_out(&one, 2 * MS);
+	switch_in(&one, 7 * MS);
 	window_close(10 * MS);
 	assert_int_equal(host->record_count, 2);
 	stack = host->record[1].data;
@@ -40,19 +40,19 @@ static void wait__is_counted_under_its_stacks_with_its_length(void **state)
 	assert_waited(&one, PP_WAIT_NONE, 1, 5 * MS);
 }
 
-static void wait__at_the_same_place_costs_no_walk_and_adds_up_in_the_slot(void **state)
+static void wait__at_the_same_site_costs_no_walk_and_adds_up_in_the_slot(void **state)
 {
 	uint64_t reads;
 
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	places_rest(&one);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	sites_rest(&one);
 	reads = host->user_reads;
 	assert_true(reads > 0);
 	for (uint64_t i = 1; i < 30; i++) {
-		comes(&one, 2 * i * MS);
-		leaves(&one, (2 * i + 1) * MS);
+		switch_in(&one, 2 * i * MS);
+		switch_out(&one, (2 * i + 1) * MS);
 	}
 	assert_int_equal(host->user_reads, reads);
 	assert_int_equal(host->record_count, 1);
@@ -64,7 +64,7 @@ static void wait__at_the_same_place_costs_no_walk_and_adds_up_in_the_slot(void *
 }
 
 /* Callers may differ above the same leaf: less often, the more walks agree. */
-static void wait__at_the_same_place_is_walked_again_now_and_then(void **state)
+static void wait__at_the_same_site_is_walked_again_now_and_then(void **state)
 {
 	uint64_t reads, at = 0;
 	int walks = 0;
@@ -72,22 +72,23 @@ static void wait__at_the_same_place_is_walked_again_now_and_then(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 128000; i++) {
 		reads = host->user_reads;
-		comes(&one, at++ * 100 * US);
-		leaves(&one, at++ * 100 * US);
+		switch_in(&one, at++ * 100 * US);
+		switch_out(&one, at++ * 100 * US);
 		walks += host->user_reads > reads;
 	}
-	/* 5,000 a second: one in 256 comes 50 ms after the last one, in the mean; more in the beginning. */
-	assert_int_equal(place_of(&one)->limit, 256);
+	/* 5,000 a second: one in 256 comes 50 ms after the last one, in the mean; more in the
+	 * beginning. */
+	assert_int_equal(wait_site_of(&one)->limit, 256);
 	assert_in_range(walks, 128000 / 256 - 5 * 23, 128000 / 256 + 5 * 23 + 8);
 	assert_int_equal(host->record_count, 1);
-	comes(&one, at++ * 100 * US);
+	switch_in(&one, at++ * 100 * US);
 	host->config.epoch++;
 	host_drop_records();
-	leaves(&one, at++ * 100 * US);
+	switch_out(&one, at++ * 100 * US);
 	assert_int_equal(host->record_count, 1);
 }
 
-/* Each use of a place for itself, so no pattern of uses is met more often than others. */
+/* Each use of a site for itself, so no pattern of uses is met more often than others. */
 static void chance__gap_is_that_of_independent_uses(void **state)
 {
 	(void)state;
@@ -111,25 +112,26 @@ static void chance__gap_is_that_of_independent_uses(void **state)
 		wanted = 1 - pow(1 - 1.0 / limit, limit / 2);
 		assert_true(half / draws > wanted - 0.01 && half / draws < wanted + 0.01);
 		wanted = pow(1 - 1.0 / limit, limit * 3.0);
-		assert_true(long_ones / draws > wanted - 0.005 && long_ones / draws < wanted + 0.005);
+		assert_true(long_ones / draws > wanted - 0.005 &&
+			    long_ones / draws < wanted + 0.005);
 		wanted = (limit - 1.0) / (2.0 * limit - 1);
 		assert_true(even / draws > wanted - 0.01 && even / draws < wanted + 0.01);
 	}
 }
 
-static void wait__of_another_descriptor_is_another_place(void **state)
+static void wait__of_another_descriptor_is_another_site(void **state)
 {
 	uint64_t reads;
 
 	(void)state;
 	one.regs.orig_rax = __NR_read;
 	one.regs.rdi = 5;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
 	reads = host->user_reads;
-	comes(&one, 2 * MS);
+	switch_in(&one, 2 * MS);
 	one.regs.rdi = 6;
-	leaves(&one, 3 * MS);
+	switch_out(&one, 3 * MS);
 	assert_true(host->user_reads > reads);
 }
 
@@ -137,18 +139,18 @@ static void wait__of_another_descriptor_is_another_place(void **state)
 static void wait__without_a_free_walk_is_under_no_stack(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 2 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 2 * MS);
 	actor_stands(&one, 2);
 	take_scratch(true);
-	leaves(&one, 3 * MS);
+	switch_out(&one, 3 * MS);
 	take_scratch(false);
-	comes(&one, 7 * MS);
+	switch_in(&one, 7 * MS);
 	assert_int_equal(host->losses[PP_LOSS_NO_SCRATCH], 1);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_SLEEP], 5 * MS);
-	leaves(&one, 8 * MS);
-	comes(&one, 10 * MS);
+	switch_out(&one, 8 * MS);
+	switch_in(&one, 10 * MS);
 	window_close(20 * MS);
 	assert_int_equal(harvested.count, 2);
 	assert_waited(&one, PP_WAIT_SLEEP, 2, 3 * MS);
@@ -158,13 +160,13 @@ static void nobody__paused_idle_and_kernel_threads(void **state)
 {
 	(void)state;
 	host->config.flags = PP_CONFIG_PAUSED;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
 	assert_int_equal(used_slots(), 0);
 	host->config.flags = 0;
 	one.task.flags = PF_KTHREAD;
-	comes(&one, 2 * MS);
-	leaves(&one, 3 * MS);
+	switch_in(&one, 2 * MS);
+	switch_out(&one, 3 * MS);
 	switch_at(4 * MS, false, NULL, NULL);
 	assert_int_equal(used_slots(), 0);
 	assert_int_equal(host->user_reads, 0);
@@ -181,21 +183,21 @@ static void clock__is_read_once_a_millisecond_and_follows_the_queues(void **stat
 {
 	(void)state;
 	host->ns_a_reading = 1;
-	comes(&one, 0);
-	leaves(&one, 256 * US); /* a walk, which reads it as well */
-	comes(&one, 512 * US);
+	switch_in(&one, 0);
+	switch_out(&one, 256 * US); /* a walk, which reads it as well */
+	switch_in(&one, 512 * US);
 	assert_int_equal(readings(), 0);
 	assert_int_equal(slot_of(&one)->since_ns, START_NS + 512 * US);
-	leaves(&one, 768 * US);
+	switch_out(&one, 768 * US);
 	assert_int_equal(readings(), 0);
-	comes(&one, 1024 * US);
+	switch_in(&one, 1024 * US);
 	assert_int_equal(readings(), 1);
 }
 
 static void clock__of_the_queue_that_jumps_back_is_not_followed(void **state)
 {
 	(void)state;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	set_time(100 * MS);
 	run_queue.clock = 5;
 	host->saved_registers = &one.regs;
@@ -204,14 +206,14 @@ static void clock__of_the_queue_that_jumps_back_is_not_followed(void **state)
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_CPU], 100 * MS);
 }
 
-/* ---- places ---- */
+/* ---- wait sites ---- */
 
 /* One wait in function `function`, `ns` long, from at_ns on. */
 static void waits_in(struct actor *actor, uint32_t function, uint64_t at_ns, uint64_t ns)
 {
 	actor_stands(actor, function);
-	leaves(actor, at_ns);
-	comes(actor, at_ns + ns);
+	switch_out(actor, at_ns);
+	switch_in(actor, at_ns + ns);
 }
 
 /* What was harvested under the stack whose leaf is the library's function `function`. */
@@ -244,16 +246,16 @@ static uint32_t counters_used(uint32_t window)
 	return used;
 }
 
-static void place__three_in_turn_cost_three_walks_and_no_table(void **state)
+static void wait_site__three_in_turn_cost_three_walks_and_no_table(void **state)
 {
 	uint64_t reads;
 
 	(void)state;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	for (uint64_t i = 0; i < 30; i++) {
 		if (i == 3)
 			reads = host->user_reads;
-		places_rest(&one);
+		sites_rest(&one);
 		waits_in(&one, 1 + i % 3, (10 * i + 1) * MS, (1 + i % 3) * MS);
 	}
 	assert_int_equal(host->user_reads, reads);
@@ -267,18 +269,18 @@ static void place__three_in_turn_cost_three_walks_and_no_table(void **state)
 	}
 }
 
-static void place__fourth_moves_the_sums_of_the_oldest_to_the_counters(void **state)
+static void wait_site__fourth_moves_the_sums_of_the_oldest_to_the_counters(void **state)
 {
 	uint64_t reads;
 
 	(void)state;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	for (uint32_t i = 1; i <= 3; i++)
 		waits_in(&one, i, 10 * i * MS, i * MS);
 	assert_int_equal(counters_used(6), 0);
 	waits_in(&one, 4, 40 * MS, 4 * MS);
 	assert_int_equal(counters_used(6), 1);
-	places_rest(&one);
+	sites_rest(&one);
 	reads = host->user_reads;
 	waits_in(&one, 2, 50 * MS, 5 * MS); /* two and three are still there */
 	waits_in(&one, 3, 60 * MS, 6 * MS);
@@ -296,14 +298,14 @@ static void place__fourth_moves_the_sums_of_the_oldest_to_the_counters(void **st
 }
 
 /* Its queue part goes under the same stack. */
-static void place__that_gives_way_takes_its_queue_part_along(void **state)
+static void wait_site__that_gives_way_takes_its_queue_part_along(void **state)
 {
 	(void)state;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	actor_stands(&one, 1);
-	leaves(&one, 1 * MS);
+	switch_out(&one, 1 * MS);
 	is_woken(&one, 3 * MS);
-	comes(&one, 8 * MS);
+	switch_in(&one, 8 * MS);
 	for (uint32_t i = 2; i <= 4; i++)
 		waits_in(&one, i, 10 * i * MS, i * MS);
 	assert_int_equal(counters_used(6), 2);
@@ -314,11 +316,11 @@ static void place__that_gives_way_takes_its_queue_part_along(void **state)
 	assert_waited(&one, PP_WAIT_SLEEP, 4, 11 * MS);
 }
 
-static void place__full_table_of_counters_is_counted(void **state)
+static void wait_site__full_table_of_counters_is_counted(void **state)
 {
 	(void)state;
 	host->waits[0].room = 0;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	for (uint32_t i = 1; i <= 4; i++)
 		waits_in(&one, i, 10 * i * MS, i * MS);
 	assert_int_equal(host->losses[PP_LOSS_WAITS_FULL], 1);
@@ -329,39 +331,39 @@ static void place__full_table_of_counters_is_counted(void **state)
 	assert_int_equal(waited(0, PP_WAIT_SLEEP).weight, 1 * MS);
 }
 
-/* A preempted thread's registers are anything, so its argument is no place; a waiting one's are. */
-static void place__of_a_preempted_thread_is_not_that_of_a_wait(void **state)
+/* A preempted thread's registers are anything, so its argument is no site; a waiting one's are. */
+static void wait_site__of_a_preempted_thread_is_not_that_of_a_wait(void **state)
 {
 	uint64_t reads;
 
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 3 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 3 * MS);
 	is_preempted(&one, 4 * MS);
-	comes(&one, 8 * MS);
+	switch_in(&one, 8 * MS);
 	reads = host->user_reads;
 	one.regs.rdi = 99;
 	is_preempted(&one, 9 * MS);
 	assert_int_equal(host->user_reads, reads);
-	comes(&one, 10 * MS);
+	switch_in(&one, 10 * MS);
 	window_close(20 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 2 * MS);
 	assert_waited(&one, PP_WAIT_RUN_QUEUE, 2, 5 * MS);
 }
 
 /* A waker on another CPU is faster than the program: the thread's own state is WAKING by then. */
-static void place__is_the_same_when_a_waker_is_faster(void **state)
+static void wait_site__is_the_same_when_a_waker_is_faster(void **state)
 {
 	uint64_t reads;
 
 	for (int is_told = 0; is_told < 2; is_told++) {
 		switch_tells_state = is_told;
 		switch_arguments[3] = UNINTERRUPTIBLE;
-		comes(&one, 0);
+		switch_in(&one, 0);
 		one.task.__state = is_told ? UNINTERRUPTIBLE : INTERRUPTIBLE;
 		switch_at(1 * MS, false, &one, NULL);
-		comes(&one, 3 * MS);
+		switch_in(&one, 3 * MS);
 		reads = host->user_reads;
 		one.task.__state = STATE_WAKING;
 		switch_at(4 * MS, false, &one, NULL);
@@ -379,7 +381,7 @@ static void queue__thread_with_a_signal_is_on_it(void **state)
 	(void)state;
 	switch_tells_state = true;
 	switch_arguments[3] = INTERRUPTIBLE;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	one.task.__state = 0;
 	switch_at(1 * MS, false, &one, NULL);
 	switch_tells_state = false;
@@ -397,23 +399,23 @@ static uint64_t sampled_in(struct actor *actor, uint32_t function)
 	return host->walk.hash;
 }
 
-/* It stands anywhere: that costs no walk, and pushes no wait out of its place. */
+/* It stands anywhere: that costs no walk, and pushes no wait out of its site. */
 static void preempted__thread_stands_where_its_last_sample_was(void **state)
 {
 	uint64_t reads, stack[2];
 
 	(void)state;
 	host->config.flags |= PP_CONFIG_SEE_RUNNING;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	for (uint32_t i = 1; i <= 3; i++)
 		waits_in(&one, i, 10 * i * MS, i * MS);
-	places_rest(&one);
+	sites_rest(&one);
 	reads = host->user_reads;
 	for (uint32_t i = 0; i < 20; i++) {
 		stack[i / 10] = sampled_in(&one, 50 + i / 10);
 		actor_stands(&one, 100 + i);
 		is_preempted(&one, (100 + 2 * i) * MS);
-		comes(&one, (101 + 2 * i) * MS);
+		switch_in(&one, (101 + 2 * i) * MS);
 	}
 	assert_int_equal(host->user_reads, reads);
 	assert_int_equal(counters_used(6), 1); /* the first sample's */
@@ -438,11 +440,11 @@ static void preempted__thread_without_a_sample_stands_at_its_last_walk(void **st
 {
 	(void)state;
 	host->config.flags |= PP_CONFIG_SEE_RUNNING;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	waits_in(&one, 2, 1 * MS, 1 * MS);
 	actor_stands(&one, 9);
 	is_preempted(&one, 3 * MS);
-	comes(&one, 4 * MS);
+	switch_in(&one, 4 * MS);
 	assert_int_equal(host->record_count, 1);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_RUN_QUEUE, 1, 1 * MS);
@@ -454,10 +456,10 @@ static void preempted__thread_that_nobody_has_seen_is_walked(void **state)
 {
 	(void)state;
 	host->config.flags |= PP_CONFIG_SEE_RUNNING;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	actor_stands(&one, 9);
 	is_preempted(&one, 3 * MS);
-	comes(&one, 4 * MS);
+	switch_in(&one, 4 * MS);
 	assert_int_equal(host->record_count, 1);
 	window_close(10 * MS);
 	assert_int_equal(waited_in(9).weight, 1 * MS);
@@ -465,7 +467,7 @@ static void preempted__thread_that_nobody_has_seen_is_walked(void **state)
 }
 
 /* Before 5.15 no helper tells of the registers: they lie at the top of the kernel stack. */
-static void place__is_the_same_on_a_kernel_without_task_pt_regs(void **state)
+static void wait_site__is_the_same_on_a_kernel_without_task_pt_regs(void **state)
 {
 	uint8_t *stack = calloc(1, THREAD_BYTES);
 	struct pt_regs *top = (void *)(stack + THREAD_BYTES - sizeof(*top));
@@ -475,17 +477,17 @@ static void place__is_the_same_on_a_kernel_without_task_pt_regs(void **state)
 	assert_non_null(stack);
 	host->missing_helper = true;
 	one.task.stack = stack;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	*top = one.regs;
-	leaves(&one, 1 * MS);
+	switch_out(&one, 1 * MS);
 	assert_int_equal(host->record_count, 1);
 	reads = host->user_reads;
-	comes(&one, 3 * MS);
-	leaves(&one, 4 * MS);
+	switch_in(&one, 3 * MS);
+	switch_out(&one, 4 * MS);
 	assert_int_equal(host->user_reads, reads);
-	comes(&one, 9 * MS);
+	switch_in(&one, 9 * MS);
 	top->rdi = 7;
-	leaves(&one, 10 * MS);
+	switch_out(&one, 10 * MS);
 	assert_true(host->user_reads > reads);
 	window_close(20 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 3, 17 * MS);
@@ -497,10 +499,10 @@ static void place__is_the_same_on_a_kernel_without_task_pt_regs(void **state)
 static void queue__woken_and_not_running_is_apart_from_the_wait(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
 	is_woken(&one, 5 * MS);
-	comes(&one, 8 * MS);
+	switch_in(&one, 8 * MS);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 4 * MS);
 	assert_waited(&one, PP_WAIT_RUN_QUEUE, 0, 3 * MS);
@@ -512,12 +514,12 @@ static void queue__woken_and_not_running_is_apart_from_the_wait(void **state)
 static void queue__time_on_other_queues_counts(void **state)
 {
 	(void)state;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	one.task.sched_info.run_delay = 100 * MS; /* before this wait */
-	leaves(&one, 1 * MS);
+	switch_out(&one, 1 * MS);
 	one.task.sched_info.run_delay += 2 * MS;
 	is_woken(&one, 7 * MS);
-	comes(&one, 8 * MS);
+	switch_in(&one, 8 * MS);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 4 * MS);
 	assert_waited(&one, PP_WAIT_RUN_QUEUE, 0, 3 * MS);
@@ -526,10 +528,10 @@ static void queue__time_on_other_queues_counts(void **state)
 static void queue__longer_than_the_wait_is_the_whole_wait(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
 	one.task.sched_info.run_delay += 500 * MS;
-	comes(&one, 8 * MS);
+	switch_in(&one, 8 * MS);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 0);
 	assert_waited(&one, PP_WAIT_RUN_QUEUE, 0, 7 * MS);
@@ -540,11 +542,11 @@ static void queue__without_the_clock_only_other_queues_count(void **state)
 {
 	(void)state;
 	host->missing_field[1] = "task->se.cfs_rq";
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
 	one.task.sched_info.run_delay += 2 * MS;
 	is_woken(&one, 7 * MS);
-	comes(&one, 8 * MS);
+	switch_in(&one, 8 * MS);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 5 * MS);
 	assert_waited(&one, PP_WAIT_RUN_QUEUE, 0, 2 * MS);
@@ -553,11 +555,11 @@ static void queue__without_the_clock_only_other_queues_count(void **state)
 static void queue__woken_before_the_edge_is_cut_there(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
 	is_woken(&one, 8 * MS);
 	window_edge(10 * MS);
-	comes(&one, 11 * MS);
+	switch_in(&one, 11 * MS);
 	window_harvest();
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 7 * MS);
 	assert_waited(&one, PP_WAIT_RUN_QUEUE, 0, 2 * MS);
@@ -570,14 +572,14 @@ static void queue__woken_before_the_edge_is_cut_there(void **state)
 static void queue__preempted_thread_is_nowhere_else(void **state)
 {
 	(void)state;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	is_preempted(&one, 1 * MS);
-	comes(&one, 4 * MS);
+	switch_in(&one, 4 * MS);
 	is_preempted(&one, 6 * MS);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_RUN_QUEUE, 2, 7 * MS);
 	assert_waited(&one, PP_WAIT_NONE, 2, 7 * MS);
-	comes(&one, 11 * MS);
+	switch_in(&one, 11 * MS);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_RUN_QUEUE], 8 * MS);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_CPU], 3 * MS);
 }
@@ -586,11 +588,11 @@ static void queue__preempted_thread_is_nowhere_else(void **state)
 static void queue__thread_that_yields_is_on_it(void **state)
 {
 	(void)state;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	one.task.__state = 0;
 	one.regs.orig_rax = __NR_sched_yield;
 	switch_at(1 * MS, false, &one, NULL);
-	comes(&one, 3 * MS);
+	switch_in(&one, 3 * MS);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_RUN_QUEUE, 1, 2 * MS);
 	assert_waited(&one, PP_WAIT_NONE, 1, 2 * MS);
@@ -600,25 +602,25 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		switch_test(wait__is_counted_under_its_stacks_with_its_length),
-		switch_test(wait__at_the_same_place_costs_no_walk_and_adds_up_in_the_slot),
-		switch_test(wait__at_the_same_place_is_walked_again_now_and_then),
+		switch_test(wait__at_the_same_site_costs_no_walk_and_adds_up_in_the_slot),
+		switch_test(wait__at_the_same_site_is_walked_again_now_and_then),
 		switch_test(chance__gap_is_that_of_independent_uses),
-		switch_test(wait__of_another_descriptor_is_another_place),
+		switch_test(wait__of_another_descriptor_is_another_site),
 		switch_test(wait__without_a_free_walk_is_under_no_stack),
 		switch_test(nobody__paused_idle_and_kernel_threads),
 		switch_test(clock__is_read_once_a_millisecond_and_follows_the_queues),
 		switch_test(clock__of_the_queue_that_jumps_back_is_not_followed),
-		switch_test(place__three_in_turn_cost_three_walks_and_no_table),
-		switch_test(place__fourth_moves_the_sums_of_the_oldest_to_the_counters),
-		switch_test(place__that_gives_way_takes_its_queue_part_along),
-		switch_test(place__full_table_of_counters_is_counted),
-		switch_test(place__of_a_preempted_thread_is_not_that_of_a_wait),
+		switch_test(wait_site__three_in_turn_cost_three_walks_and_no_table),
+		switch_test(wait_site__fourth_moves_the_sums_of_the_oldest_to_the_counters),
+		switch_test(wait_site__that_gives_way_takes_its_queue_part_along),
+		switch_test(wait_site__full_table_of_counters_is_counted),
+		switch_test(wait_site__of_a_preempted_thread_is_not_that_of_a_wait),
 		switch_test(preempted__thread_stands_where_its_last_sample_was),
 		switch_test(preempted__thread_without_a_sample_stands_at_its_last_walk),
 		switch_test(preempted__thread_that_nobody_has_seen_is_walked),
-		switch_test(place__is_the_same_when_a_waker_is_faster),
+		switch_test(wait_site__is_the_same_when_a_waker_is_faster),
 		switch_test(queue__thread_with_a_signal_is_on_it),
-		switch_test(place__is_the_same_on_a_kernel_without_task_pt_regs),
+		switch_test(wait_site__is_the_same_on_a_kernel_without_task_pt_regs),
 		switch_test(queue__woken_and_not_running_is_apart_from_the_wait),
 		switch_test(queue__time_on_other_queues_counts),
 		switch_test(queue__longer_than_the_wait_is_the_whole_wait),

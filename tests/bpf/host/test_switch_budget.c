@@ -44,7 +44,8 @@ static void wait_at_random(struct outcome *outcome, uint32_t function)
 		outcome->long_truth_ns += length_ns;
 		outcome->long_waits++;
 	}
-	/* A wait of length d that stands for 2^s is missed or overstated: d^2 (2^s - 1) in the mean. */
+	/* A wait of length d that stands for 2^s is missed or overstated: d^2 (2^s - 1) in the
+	 * mean. */
 	outcome->variance += (double)length_ns * (double)length_ns *
 			     (double)((1U << t->weight_shift) - 1);
 	host->now_ns += 10 * US;
@@ -56,27 +57,27 @@ static uint64_t stack_of_function(uint32_t function)
 
 	actor_init(&two, 70, 72);
 	actor_stands(&two, function);
-	comes(&two, 0);
-	leaves(&two, 1);
-	hash = place_of(&two)->user_stack;
-	comes(&two, 2);
+	switch_in(&two, 0);
+	switch_out(&two, 1);
+	hash = wait_site_of(&two)->user_stack;
+	switch_in(&two, 2);
 	dies(&two, 3);
 	assert_int_not_equal(hash, 0);
 	return hash;
 }
 
-/* Each wait at another place than the three before it: none is known. */
+/* Each wait at another site than the three before it: none is known. */
 static struct outcome waits_at_random(uint64_t seed, bool is_scaled)
 {
 	struct outcome outcome = {};
 	uint64_t long_stack;
 
 	host->random = seed;
-	host->config.miss_tokens = 0;
+	host->config.incomplete_tokens = 0;
 	for (uint32_t i = 1; i <= RANDOM_PLACES; i++)
 		*library_rule(i) = rule_sp(16);
 	long_stack = stack_of_function(LONG_PLACE);
-	comes(&one, 10);
+	switch_in(&one, 10);
 	host->ns_a_copy = 10 * US;
 	for (uint32_t i = 0; i < RANDOM_WAITS; i++)
 		wait_at_random(&outcome, 1 + i % RANDOM_PLACES);
@@ -108,7 +109,8 @@ static void budget__sums_beyond_it_stay_true(void **state)
 	/* The test is sharp: 5 sigma are less than a third of the sum. */
 	assert_true(25 * outcome.variance < truth_ns / 3 * truth_ns / 3);
 	/* The budget, the credit of the start, and the debt that is allowed. */
-	assert_true(outcome.walk_ns < (host->now_ns - START_NS) / 150 + 2 * (int64_t)PP_BUDGET_CREDIT_NS);
+	assert_true(outcome.walk_ns <
+		    (host->now_ns - START_NS) / 150 + 2 * (int64_t)PP_BUDGET_CREDIT_NS);
 	assert_true(outcome.walks > 1000);
 	assert_true(host->losses[PP_LOSS_WAITS_WEIGHTED] > outcome.walks / 2);
 	/* The ledger is exact all the same; what a look took is in it. */
@@ -165,17 +167,17 @@ static void budget__sums_beyond_it_are_the_ledgers(void **state)
 	assert_in_range(effective, outcome.walks / 8, outcome.walks);
 }
 
-static void budget__is_not_touched_at_known_places(void **state)
+static void budget__is_not_touched_at_known_sites(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
 	host->switch_state.budget =
 		(struct budget){.started_ns = host->now_ns, .credit_ns = -1, .shift = 14};
-	places_rest(&one);
+	sites_rest(&one);
 	for (uint64_t i = 1; i < 30; i++) {
-		comes(&one, 2 * i * MS);
-		leaves(&one, (2 * i + 1) * MS);
+		switch_in(&one, 2 * i * MS);
+		switch_out(&one, (2 * i + 1) * MS);
 	}
 	window_close(60 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 30, 30 * MS);
@@ -183,18 +185,18 @@ static void budget__is_not_touched_at_known_places(void **state)
 }
 
 /* A walk that cannot be paid is put off; the wait is known all the same. */
-static void budget__that_pays_no_new_walk_of_a_known_place_leaves_no_wait_out(void **state)
+static void budget__that_pays_no_new_walk_of_a_known_site_leaves_no_wait_out(void **state)
 {
 	const uint64_t count = 320;
 
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
 	for (uint64_t i = 1; i < count; i++) {
 		host->switch_state.budget =
 			(struct budget){.started_ns = host->now_ns, .credit_ns = -1, .shift = 14};
-		comes(&one, 2 * i * MS);
-		leaves(&one, (2 * i + 1) * MS);
+		switch_in(&one, 2 * i * MS);
+		switch_out(&one, (2 * i + 1) * MS);
 	}
 	window_close(2 * count * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, (uint32_t)count, count * MS);
@@ -205,13 +207,13 @@ static void budget__that_pays_no_new_walk_of_a_known_place_leaves_no_wait_out(vo
 static void budget__wait_left_out_is_in_the_ledger_only(void **state)
 {
 	(void)state;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	host->switch_state.budget =
 		(struct budget){.started_ns = START_NS, .credit_ns = -1, .shift = 14};
-	leaves(&one, 1 * MS);
+	switch_out(&one, 1 * MS);
 	assert_true(slot_of(&one)->flags & PP_THREAD_SKIPPED);
 	window_close(10 * MS);
-	comes(&one, 12 * MS);
+	switch_in(&one, 12 * MS);
 	window_close(20 * MS);
 	assert_int_equal(waited(71, PP_WAIT_NONE).weight, 0);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_SLEEP], 11 * MS);
@@ -251,6 +253,10 @@ static void budget__halves_and_doubles_the_share(void **state)
 	}
 	assert_int_equal(budget.shift, 5);
 	assert_int_equal(budget.credit_ns, -(int64_t)PP_BUDGET_CREDIT_NS / 2);
+	/* Nobody asked for long: the share is whole again at once. */
+	budget.shift = 9;
+	budget_tick_of_switches(&budget, now_ns += 100 * PP_BUDGET_PERIOD_NS);
+	assert_int_equal(budget.shift, 0);
 	/* A long time without waits is not saved up. */
 	budget.credit_ns = 0;
 	budget_tick_of_switches(&budget, now_ns + (1ULL << 60));
@@ -263,8 +269,8 @@ int main(void)
 		switch_test(budget__sums_beyond_it_stay_true),
 		switch_test(budget__sums_are_unbiased),
 		switch_test(budget__sums_beyond_it_are_the_ledgers),
-		switch_test(budget__is_not_touched_at_known_places),
-		switch_test(budget__that_pays_no_new_walk_of_a_known_place_leaves_no_wait_out),
+		switch_test(budget__is_not_touched_at_known_sites),
+		switch_test(budget__that_pays_no_new_walk_of_a_known_site_leaves_no_wait_out),
 		switch_test(budget__wait_left_out_is_in_the_ledger_only),
 		switch_test(budget__halves_and_doubles_the_share),
 	};

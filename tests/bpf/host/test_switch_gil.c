@@ -34,7 +34,7 @@ static void put_holder(uint64_t state, uint32_t is_locked)
 static int gil_setup(void **state)
 {
 	const struct pp_process_id id = {.tgid = 70, .generation = GENERATION};
-	struct pp_image image;
+	struct pp_process_context context;
 
 	switch_setup(state);
 	python_init(PP_CHAIN_SHIM, 13);
@@ -43,11 +43,11 @@ static int gil_setup(void **state)
 	host->python.gil_offset = host->python.interp_gil = INTERP_GIL;
 	host->python.gil_holder = GIL_LAST_HOLDER;
 	host->python.gil_locked = GIL_LAST_HOLDER + 8;
-	image = *(struct pp_image *)bpf_map_lookup_elem(&images, &id);
-	image.python = 1;
-	image.python_bias = INTERPRETER;
-	image.tls[0] = (struct pp_tls){.mode = PP_TLS_THREAD_OFFSET};
-	bpf_map_update_elem(&images, &id, &image, BPF_ANY);
+	context = *(struct pp_process_context *)bpf_map_lookup_elem(&contexts, &id);
+	context.python = 1;
+	context.python_bias = INTERPRETER;
+	context.tls[0] = (struct pp_tls){.mode = PP_TLS_THREAD_OFFSET};
+	bpf_map_update_elem(&contexts, &id, &context, BPF_ANY);
 	gil_address = heap_take(256);
 	interpreter = heap_take(64);
 	put_word(interpreter + INTERP_GIL, gil_address);
@@ -105,9 +105,9 @@ static void gil__wait_is_counted_with_its_holder_to_blame(void **state)
 	char name[32] = "";
 
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 6 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 6 * MS);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_GIL, 1, 5 * MS);
 	count = blamed(1072, &stack);
@@ -140,17 +140,17 @@ static void gil__other_futex_is_a_lock(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		comes(&one, 2 * i * MS);
+		switch_in(&one, 2 * i * MS);
 		one.regs.rdi = gil_address + GIL_LAST_HOLDER + row[i].at;
-		leaves(&one, (2 * i + 1) * MS);
-		assert_int_equal(place_wait(place_of(&one)), row[i].wait);
+		switch_out(&one, (2 * i + 1) * MS);
+		assert_int_equal(wait_site_reason(wait_site_of(&one)), row[i].wait);
 	}
 	/* A call that is no futex, with an argument that looks like it. */
-	comes(&one, 100 * MS);
+	switch_in(&one, 100 * MS);
 	one.regs.orig_rax = __NR_poll;
 	one.regs.rdi = gil_address + GIL_LAST_HOLDER + FUTEX_AT;
-	leaves(&one, 101 * MS);
-	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_POLL);
+	switch_out(&one, 101 * MS);
+	assert_int_equal(wait_site_reason(wait_site_of(&one)), PP_WAIT_POLL);
 }
 
 /* The switch interval: the wait ends every 5 ms and begins again. */
@@ -161,19 +161,19 @@ static void gil__timed_retries_are_one_event(void **state)
 	uint64_t at = 1 * MS;
 
 	(void)state;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	for (uint32_t i = 0; i < 3 * GIL_RETRIES; i++) {
-		leaves(&one, at);
-		comes(&one, at += 5 * MS);
+		switch_out(&one, at);
+		switch_in(&one, at += 5 * MS);
 		at += 20 * US;
 	}
 	window_close(at);
 	assert_waited(&one, PP_WAIT_GIL, 1, 3 * GIL_RETRIES * 5 * MS);
 	harvest_drop();
-	leaves(&one, at += GIL_RETRY_NS);
-	comes(&one, at += 5 * MS);
-	leaves(&one, at += GIL_RETRY_NS);
-	comes(&one, at += 5 * MS);
+	switch_out(&one, at += GIL_RETRY_NS);
+	switch_in(&one, at += 5 * MS);
+	switch_out(&one, at += GIL_RETRY_NS);
+	switch_in(&one, at += 5 * MS);
 	window_close(at + MS);
 	assert_waited(&one, PP_WAIT_GIL, 2, 10 * MS);
 }
@@ -185,15 +185,15 @@ static void gil__wait_after_another_wait_is_an_event_of_its_own(void **state)
 	uint64_t at = 0;
 
 	(void)state;
-	comes(&one, at);
+	switch_in(&one, at);
 	for (uint32_t i = 0; i < 10; i++) {
 		one.regs.orig_rax = __NR_nanosleep;
-		leaves(&one, at += 10 * US);
-		comes(&one, at += MS);
+		switch_out(&one, at += 10 * US);
+		switch_in(&one, at += MS);
 		one.regs.orig_rax = __NR_futex;
 		one.regs.rdi = word;
-		leaves(&one, at += 10 * US);
-		comes(&one, at += MS);
+		switch_out(&one, at += 10 * US);
+		switch_in(&one, at += MS);
 	}
 	window_close(at);
 	assert_waited(&one, PP_WAIT_GIL, 10, 10 * MS);
@@ -208,18 +208,18 @@ static void gil__parts_that_are_left_out_are_no_events(void **state)
 	double events, sigma = 22.4 * 3.9; /* sqrt(500) times sqrt(16 - 1) */
 
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 500 * US);
-	comes(&one, at);
+	switch_in(&one, 0);
+	switch_out(&one, 500 * US);
+	switch_in(&one, at);
 	for (uint32_t i = 0; i < 500; i++) {
-		/* A place of its own each time: none is known. */
+		/* A site of its own each time: none is known. */
 		one.regs.rsp = STACK + 0x2000 + i * 16;
 		host->config.epoch++;
 		for (uint32_t k = 0; k < 20; k++) {
 			host->switch_state.budget = (struct budget){
 				.started_ns = START_NS + at, .credit_ns = -1, .shift = 4};
-			leaves(&one, at += 10 * US);
-			comes(&one, at += 5 * MS);
+			switch_out(&one, at += 10 * US);
+			switch_in(&one, at += 5 * MS);
 		}
 		at += MS;
 		host_drop_records();
@@ -238,12 +238,12 @@ static void gil__each_holder_gets_its_part(void **state)
 	(void)state;
 	actor_init(&three, 70, 73);
 	state_of_three = new_state(&three, "holds too");
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 6 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 6 * MS);
 	put_holder(state_of_three, 1);
-	leaves(&one, 6 * MS + 10 * US);
-	comes(&one, 9 * MS + 10 * US);
+	switch_out(&one, 6 * MS + 10 * US);
+	switch_in(&one, 9 * MS + 10 * US);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_GIL, 1, 8 * MS);
 	assert_int_equal(blamed(1072, &stack).weight, 5 * MS);
@@ -257,12 +257,12 @@ static void gil__without_a_holder_nobody_is_to_blame(void **state)
 
 	(void)state;
 	put_holder(state_of_two, 0);
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 2 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 2 * MS);
 	put_holder(state_of_one, 1);
-	leaves(&one, 3 * MS);
-	comes(&one, 5 * MS);
+	switch_out(&one, 3 * MS);
+	switch_in(&one, 5 * MS);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_GIL, 2, 3 * MS);
 	assert_int_equal(blamed(0, &stack).weight, 3 * MS);
@@ -276,13 +276,13 @@ static void gil__without_a_free_walk_nobody_is_to_blame(void **state)
 	uint64_t stack;
 
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 2 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 2 * MS);
 	take_scratch(true);
-	leaves(&one, 3 * MS);
+	switch_out(&one, 3 * MS);
 	take_scratch(false);
-	comes(&one, 5 * MS);
+	switch_in(&one, 5 * MS);
 	window_close(10 * MS);
 	assert_int_equal(host->losses[PP_LOSS_NO_SCRATCH], 1);
 	assert_waited(&one, PP_WAIT_GIL, 2, 3 * MS);
@@ -296,12 +296,12 @@ static void gil__blame_is_cut_at_the_edge(void **state)
 	uint64_t stack;
 
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 8 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 8 * MS);
 	window_close(10 * MS);
 	assert_int_equal(blamed(1072, &stack).weight, 2 * MS);
 	harvest_drop();
-	comes(&one, 11 * MS);
+	switch_in(&one, 11 * MS);
 	window_close(20 * MS);
 	assert_int_equal(blamed(1072, &stack).weight, 1 * MS);
 	assert_waited(&one, PP_WAIT_GIL, 0, 1 * MS);
@@ -326,22 +326,22 @@ static void gil__of_each_sub_interpreter(void **state)
 	new_state(&two, "waits there");
 	two.regs.orig_rax = __NR_futex;
 	two.regs.rdi = gil_address + GIL_LAST_HOLDER + FUTEX_AT;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&two, 1 * MS);
-	leaves(&two, 2 * MS);
-	comes(&one, 4 * MS);
-	comes(&two, 7 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&two, 1 * MS);
+	switch_out(&two, 2 * MS);
+	switch_in(&one, 4 * MS);
+	switch_in(&two, 7 * MS);
 	one.regs.rdi = gil_address + GIL_LAST_HOLDER + FUTEX_AT;
-	leaves(&one, 8 * MS);
-	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_LOCK);
+	switch_out(&one, 8 * MS);
+	assert_int_equal(wait_site_reason(wait_site_of(&one)), PP_WAIT_LOCK);
 	/* The same thread runs the other interpreter's code now. */
-	comes(&one, 9 * MS);
+	switch_in(&one, 9 * MS);
 	put_word(state_of_one + TS_INTERP, interpreter);
 	one.regs.rsp += 64;
-	leaves(&one, 10 * MS);
-	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_GIL);
-	comes(&one, 16 * MS);
+	switch_out(&one, 10 * MS);
+	assert_int_equal(wait_site_reason(wait_site_of(&one)), PP_WAIT_GIL);
+	switch_in(&one, 16 * MS);
 	window_close(20 * MS);
 	assert_int_equal(blamed(1072, &stack).weight, 3 * MS);
 	assert_int_equal(blamed(1073, &stack).weight, 11 * MS);
@@ -356,15 +356,15 @@ static void gil__unreadable_one_is_a_lock_and_blames_nobody(void **state)
 
 	(void)state;
 	put_fault(interpreter, 64);
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_LOCK);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	assert_int_equal(wait_site_reason(wait_site_of(&one)), PP_WAIT_LOCK);
 	host->fault_count = 0;
 	put_fault(gil_address, 64);
-	comes(&one, 2 * MS);
+	switch_in(&one, 2 * MS);
 	one.regs.rsp += 64;
-	leaves(&one, 3 * MS);
-	comes(&one, 5 * MS);
+	switch_out(&one, 3 * MS);
+	switch_in(&one, 5 * MS);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_GIL, 1, 2 * MS);
 	assert_int_equal(blamed(0, &stack).weight, 2 * MS);
@@ -376,13 +376,13 @@ static void gil__blame_is_only_looked_for_when_asked(void **state)
 
 	(void)state;
 	host->config.flags = 0;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
 	reads = host->user_reads;
-	comes(&one, 2 * MS);
-	leaves(&one, 3 * MS);
+	switch_in(&one, 2 * MS);
+	switch_out(&one, 3 * MS);
 	assert_int_equal(host->user_reads, reads + 2); /* the frame, its instruction */
-	comes(&one, 4 * MS);
+	switch_in(&one, 4 * MS);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_GIL, 2, 2 * MS);
 	assert_int_equal(blamed(0, &stack).weight, 2 * MS);
@@ -395,13 +395,13 @@ static void gil__in_the_runtime(void **state)
 	host->python.gil_mode = PP_GIL_RUNTIME;
 	host->python.gil_offset = 0x40;
 	one.regs.rdi = INTERPRETER + host->python.runtime + 0x40 + FUTEX_AT;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_GIL);
-	comes(&one, 2 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	assert_int_equal(wait_site_reason(wait_site_of(&one)), PP_WAIT_GIL);
+	switch_in(&one, 2 * MS);
 	one.regs.rdi = INTERPRETER + host->python.runtime + 0x40 + GIL_WAIT_HIGH;
-	leaves(&one, 3 * MS);
-	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_LOCK);
+	switch_out(&one, 3 * MS);
+	assert_int_equal(wait_site_reason(wait_site_of(&one)), PP_WAIT_LOCK);
 }
 
 /* 3.6: its words lie among the static data, and the holder is _PyThreadState_Current.  2.7: no
@@ -409,33 +409,33 @@ static void gil__in_the_runtime(void **state)
 static void gil__of_3_6_and_2_7(void **state)
 {
 	const struct pp_process_id id = {.tgid = 70, .generation = GENERATION};
-	struct pp_image *image = bpf_map_lookup_elem(&images, &id);
+	struct pp_process_context *context = bpf_map_lookup_elem(&contexts, &id);
 	uint64_t current = heap_take(16), stack;
 
 	(void)state;
 	host->python.gil_mode = PP_GIL_CURRENT;
 	host->python.gil_wait_low = 0x9000;
 	host->python.gil_wait_bytes = 0x100;
-	image->tls[0].address = current;
-	image->tls[0].mode = PP_TLS_GLOBAL;
-	image->tls[1] = (struct pp_tls){.mode = PP_TLS_THREAD_OFFSET};
+	context->tls[0].address = current;
+	context->tls[0].mode = PP_TLS_GLOBAL;
+	context->tls[1] = (struct pp_tls){.mode = PP_TLS_THREAD_OFFSET};
 	put_word(current, state_of_one);
-	comes(&one, 0);
+	switch_in(&one, 0);
 	one.regs.rdi = INTERPRETER + 0x90ff;
-	leaves(&one, 1 * MS);
-	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_GIL);
+	switch_out(&one, 1 * MS);
+	assert_int_equal(wait_site_reason(wait_site_of(&one)), PP_WAIT_GIL);
 	put_word(current, state_of_two);
-	comes(&one, 3 * MS);
-	leaves(&one, 4 * MS);
-	comes(&one, 8 * MS);
+	switch_in(&one, 3 * MS);
+	switch_out(&one, 4 * MS);
+	switch_in(&one, 8 * MS);
 	one.regs.rdi = INTERPRETER + 0x9100;
-	leaves(&one, 9 * MS);
-	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_LOCK);
-	comes(&one, 10 * MS);
+	switch_out(&one, 9 * MS);
+	assert_int_equal(wait_site_reason(wait_site_of(&one)), PP_WAIT_LOCK);
+	switch_in(&one, 10 * MS);
 	host->python.gil_wait_bytes = 0;
 	one.regs.rdi = INTERPRETER + 0x9000;
-	leaves(&one, 11 * MS);
-	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_LOCK);
+	switch_out(&one, 11 * MS);
+	assert_int_equal(wait_site_reason(wait_site_of(&one)), PP_WAIT_LOCK);
 	window_close(20 * MS);
 	assert_waited(&one, PP_WAIT_GIL, 2, 6 * MS);
 	assert_int_equal(blamed(1072, &stack).weight, 4 * MS);
@@ -445,34 +445,34 @@ static void gil__free_threaded_has_none(void **state)
 {
 	(void)state;
 	host->python.flags = PP_PYTHON_FREE_THREADED;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	assert_int_equal(place_wait(place_of(&one)), PP_WAIT_LOCK);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	assert_int_equal(wait_site_reason(wait_site_of(&one)), PP_WAIT_LOCK);
 }
 
 /* The same C stack runs other Python code. */
-static void python__another_frame_or_instruction_is_another_place(void **state)
+static void python__another_frame_or_instruction_is_another_site(void **state)
 {
 	uint64_t frame = heap_take(PP_FRAME_READ_BYTES), code = new_code("other", 1);
 	uint32_t records;
 
 	(void)state;
 	one.regs.orig_rax = __NR_nanosleep;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 2 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 2 * MS);
 	records = host->record_count;
 	put_word(frame + FRAME_CODE, code);
 	put_word(frame + FRAME_INSTR, code + CODE_ADAPTIVE + 10);
 	put_word(state_of_one + TS_FRAME, frame);
-	leaves(&one, 3 * MS);
-	comes(&one, 5 * MS);
+	switch_out(&one, 3 * MS);
+	switch_in(&one, 5 * MS);
 	assert_int_equal(host->record_count, records + 2); /* its code, the stack */
 	put_word(frame + FRAME_INSTR, code + CODE_ADAPTIVE + 20);
-	leaves(&one, 6 * MS);
-	comes(&one, 10 * MS);
+	switch_out(&one, 6 * MS);
+	switch_in(&one, 10 * MS);
 	assert_int_equal(host->record_count, records + 3);
-	leaves(&one, 11 * MS);
+	switch_out(&one, 11 * MS);
 	assert_int_equal(host->record_count, records + 3);
 	window_close(12 * MS);
 	assert_int_equal(harvested.count, 3);
@@ -480,7 +480,7 @@ static void python__another_frame_or_instruction_is_another_place(void **state)
 }
 
 /* The same function waits at the same instruction, called by another one. */
-static void python__another_frame_of_the_same_code_is_another_place(void **state)
+static void python__another_frame_of_the_same_code_is_another_site(void **state)
 {
 	uint64_t code = new_code("same", 1), frame[2];
 
@@ -488,11 +488,11 @@ static void python__another_frame_of_the_same_code_is_another_place(void **state
 	one.regs.orig_rax = __NR_nanosleep;
 	frame[0] = new_frame(code, new_frame(new_code("caller", 1), 0, 0), 0);
 	frame[1] = new_frame(code, new_frame(new_code("other caller", 1), 0, 0), 0);
-	comes(&one, 0);
+	switch_in(&one, 0);
 	for (uint32_t i = 0; i < 6; i++) {
 		put_word(state_of_one + TS_FRAME, frame[i % 2]);
-		leaves(&one, (10 * i + 1) * MS);
-		comes(&one, (10 * i + 2 + i % 2) * MS);
+		switch_out(&one, (10 * i + 1) * MS);
+		switch_in(&one, (10 * i + 2 + i % 2) * MS);
 	}
 	window_close(100 * MS);
 	assert_int_equal(harvested.count, 2);
@@ -508,7 +508,7 @@ static void budget__blame_is_paid_from_it(void **state)
 	double truth_ns = 0, variance = 0, error;
 
 	(void)state;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	start_ns = host->now_ns;
 	host->ns_a_reading = 10 * US;
 	for (int i = 0; i < 20000; i++) {
@@ -560,8 +560,8 @@ int main(void)
 		gil_test(gil__in_the_runtime),
 		gil_test(gil__of_3_6_and_2_7),
 		gil_test(gil__free_threaded_has_none),
-		gil_test(python__another_frame_or_instruction_is_another_place),
-		gil_test(python__another_frame_of_the_same_code_is_another_place),
+		gil_test(python__another_frame_or_instruction_is_another_site),
+		gil_test(python__another_frame_of_the_same_code_is_another_site),
 		gil_test(budget__blame_is_paid_from_it),
 	};
 

@@ -9,7 +9,7 @@
 static void slot__one_switch_serves_both_threads(void **state)
 {
 	(void)state;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	one.task.__state = INTERRUPTIBLE;
 	two.task.__state = INTERRUPTIBLE;
 	switch_at(1 * MS, false, &one, &two);
@@ -25,10 +25,10 @@ static void slot__thread_has_two_places(void **state)
 {
 	(void)state;
 	actor_init(&two, 70, 71 + HOST_THREADS); /* the first place is the same */
-	comes(&one, 0);
-	comes(&two, 0);
-	leaves(&one, 1 * MS);
-	leaves(&two, 2 * MS);
+	switch_in(&one, 0);
+	switch_in(&two, 0);
+	switch_out(&one, 1 * MS);
+	switch_out(&two, 2 * MS);
 	assert_ptr_not_equal(slot_of(&one), slot_of(&two));
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 9 * MS);
@@ -40,10 +40,10 @@ static void slot__full_pair_is_counted(void **state)
 {
 	(void)state;
 	host->config.thread_mask = 0;
-	comes(&one, 0);
-	comes(&two, 1 * MS);
-	leaves(&two, 2 * MS);
-	leaves(&one, 3 * MS);
+	switch_in(&one, 0);
+	switch_in(&two, 1 * MS);
+	switch_out(&two, 2 * MS);
+	switch_out(&one, 3 * MS);
 	assert_int_equal(host->losses[PP_LOSS_THREADS_FULL], 2);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 7 * MS);
@@ -55,10 +55,10 @@ static void exit__ledger_and_counters_get_everything(void **state)
 	const struct pp_ledger_sum *sum;
 
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 4 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
 	is_woken(&one, 8 * MS);
-	comes(&one, 9 * MS);
+	switch_in(&one, 9 * MS);
 	dies(&one, 15 * MS);
 	assert_int_equal(used_slots(), 0);
 	sum = ledger_of(70, GENERATION);
@@ -69,7 +69,7 @@ static void exit__ledger_and_counters_get_everything(void **state)
 	assert_int_equal(sum->total_ns[PP_LEDGER_SLEEP], 4 * MS);
 	assert_int_equal(sum->total_ns[PP_LEDGER_RUN_QUEUE], 1 * MS);
 	assert_int_equal(ledger_total(sum), sum->life_ns);
-	comes(&two, 16 * MS);
+	switch_in(&two, 16 * MS);
 	dies(&two, 18 * MS);
 	assert_int_equal(sum->threads, 2);
 	assert_int_equal(sum->life_ns, 17 * MS);
@@ -82,12 +82,12 @@ static void exit__ledger_and_counters_get_everything(void **state)
 static void exit__before_the_reading_leaves_each_window_its_sums(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 4 * MS);
-	comes(&one, 9 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
+	switch_in(&one, 9 * MS);
 	window_edge(10 * MS);
-	leaves(&one, 11 * MS);
-	comes(&one, 12 * MS);
+	switch_out(&one, 11 * MS);
+	switch_in(&one, 12 * MS);
 	dies(&one, 13 * MS);
 	assert_int_equal(used_slots(), 0);
 	window_harvest();
@@ -100,9 +100,9 @@ static void exit__before_the_reading_leaves_each_window_its_sums(void **state)
 static void exit__after_the_reading_counts_nothing_twice(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 4 * MS);
-	comes(&one, 9 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
+	switch_in(&one, 9 * MS);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 5 * MS);
 	dies(&one, 11 * MS);
@@ -117,11 +117,11 @@ static void exit__of_a_blocked_thread_ends_its_wait(void **state)
 	const struct pp_ledger_sum *sum;
 
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 4 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 6 * MS);
-	comes(&one, 13 * MS);
+	switch_in(&one, 13 * MS);
 	dies(&one, 13 * MS + 50 * US);
 	sum = ledger_of(70, GENERATION);
 	assert_non_null(sum);
@@ -138,17 +138,17 @@ static void exit__reused_tid_is_another_thread(void **state)
 	const struct pp_ledger_sum *first, *second;
 
 	(void)state;
-	process_add(80, GENERATION + 5, PP_IMAGE_WANTED);
-	comes(&one, 0);
-	leaves(&one, 4 * MS);
-	comes(&one, 9 * MS);
+	process_add(80, GENERATION + 5, PP_CONTEXT_MATCHES);
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
+	switch_in(&one, 9 * MS);
 	window_edge(10 * MS);
 	dies(&one, 11 * MS);
 	actor_init(&two, 80, 71);
-	comes(&two, 12 * MS);
+	switch_in(&two, 12 * MS);
 	window_harvest();
-	leaves(&two, 13 * MS);
-	comes(&two, 20 * MS);
+	switch_out(&two, 13 * MS);
+	switch_in(&two, 20 * MS);
 	dies(&two, 21 * MS);
 	first = ledger_of(70, GENERATION);
 	second = ledger_of(80, GENERATION + 5);
@@ -171,14 +171,14 @@ static void exit__slot_given_back_is_empty(void **state)
 {
 	(void)state;
 	host->config.thread_mask = 0;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 5 * MS);
-	comes(&two, 5 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 5 * MS);
+	switch_in(&two, 5 * MS);
 	assert_int_equal(host->losses[PP_LOSS_THREADS_FULL], 1);
 	dies(&one, 6 * MS);
-	comes(&two, 7 * MS);
-	leaves(&two, 8 * MS);
+	switch_in(&two, 7 * MS);
+	switch_out(&two, 8 * MS);
 	assert_int_equal(host->losses[PP_LOSS_THREADS_FULL], 1);
 	assert_int_equal(host->thread[0].tid, 72);
 	assert_int_equal(host->thread[0].created_ns, START_NS + 7 * MS);
@@ -192,7 +192,7 @@ static void exit__full_ledger_is_counted(void **state)
 {
 	(void)state;
 	host->ledgers.room = 0;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	dies(&one, 1 * MS);
 	assert_int_equal(host->losses[PP_LOSS_LEDGERS_FULL], 1);
 	assert_int_equal(used_slots(), 0);
@@ -207,11 +207,11 @@ static void slot__full_table_makes_no_total_wrong(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 4 * HOST_THREADS; i++) {
 		actor_init(&crowd[i], 70, 1000 + i);
-		comes(&crowd[i], at += 10 * US);
-		leaves(&crowd[i], at += 10 * US);
+		switch_in(&crowd[i], at += 10 * US);
+		switch_out(&crowd[i], at += 10 * US);
 	}
 	for (uint32_t i = 0; i < 4 * HOST_THREADS; i++)
-		comes(&crowd[i], 100 * MS + i * MS);
+		switch_in(&crowd[i], 100 * MS + i * MS);
 	window_close(200 * MS);
 	for (uint32_t i = 0; i < 4 * HOST_THREADS; i++) {
 		struct pp_count count = waited(1000 + i, PP_WAIT_NONE);
@@ -232,20 +232,20 @@ static void slot__full_table_makes_no_total_wrong(void **state)
 
 /* ---- who is wanted ---- */
 
-static void filter__unwanted_thread_costs_no_walk_and_appears_nowhere(void **state)
+static void filter__thread_left_out_costs_no_walk_and_appears_nowhere(void **state)
 {
 	(void)state;
 	host->config.flags = PP_CONFIG_FILTER;
 	process_add(70, GENERATION, 0);
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 5 * MS);
-	leaves(&one, 6 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 5 * MS);
+	switch_out(&one, 6 * MS);
 	assert_int_equal(host->user_reads, 0);
 	assert_int_equal(host->record_count, 0);
 	window_close(10 * MS);
 	assert_int_equal(harvested.count, 0);
-	comes(&one, 11 * MS);
+	switch_in(&one, 11 * MS);
 	dies(&one, 12 * MS);
 	assert_null(ledger_of(70, GENERATION));
 	window_close(20 * MS);
@@ -253,50 +253,50 @@ static void filter__unwanted_thread_costs_no_walk_and_appears_nowhere(void **sta
 }
 
 /* Else the threads of everybody fill the table of a profiler that asked for one process. */
-static void filter__unwanted_thread_that_exits_gives_its_slot_back(void **state)
+static void filter__thread_left_out_that_exits_gives_its_slot_back(void **state)
 {
 	(void)state;
 	host->config.flags = PP_CONFIG_FILTER;
 	process_add(70, GENERATION, 0);
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 5 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 5 * MS);
 	dies(&one, 6 * MS);
 	assert_int_equal(used_slots(), 0);
 }
 
-static void filter__thread_becomes_wanted_within_100_ms(void **state)
+static void filter__thread_matches_within_100_ms(void **state)
 {
 	(void)state;
 	host->config.flags = PP_CONFIG_FILTER;
 	process_add(70, GENERATION, 0);
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	process_add(70, GENERATION, PP_IMAGE_WANTED);
-	comes(&one, 50 * MS);
-	leaves(&one, 51 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	process_add(70, GENERATION, PP_CONTEXT_MATCHES);
+	switch_in(&one, 50 * MS);
+	switch_out(&one, 51 * MS);
 	assert_int_equal(host->user_reads, 0);
-	comes(&one, 130 * MS);
-	leaves(&one, 131 * MS);
-	comes(&one, 134 * MS);
+	switch_in(&one, 130 * MS);
+	switch_out(&one, 131 * MS);
+	switch_in(&one, 134 * MS);
 	window_close(140 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 3 * MS);
 }
 
 /* What it did before is not known: it was not looked at. */
-static void filter__time_before_a_thread_was_wanted_is_nobodys(void **state)
+static void filter__time_before_a_thread_matched_is_nobodys(void **state)
 {
 	const struct pp_ledger_sum *sum;
 
 	(void)state;
 	host->config.flags = PP_CONFIG_FILTER;
 	process_add(70, GENERATION, 0);
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	process_add(70, GENERATION, PP_IMAGE_WANTED);
-	comes(&one, 5000 * MS);
-	leaves(&one, 5001 * MS);
-	comes(&one, 5003 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	process_add(70, GENERATION, PP_CONTEXT_MATCHES);
+	switch_in(&one, 5000 * MS);
+	switch_out(&one, 5001 * MS);
+	switch_in(&one, 5003 * MS);
 	dies(&one, 5010 * MS);
 	sum = ledger_of(70, GENERATION);
 	assert_non_null(sum);
@@ -305,17 +305,17 @@ static void filter__time_before_a_thread_was_wanted_is_nobodys(void **state)
 	assert_int_equal(ledger_total(sum), sum->life_ns);
 }
 
-static void filter__thread_that_is_no_more_wanted_is_settled(void **state)
+static void filter__thread_that_matches_no_more_is_settled(void **state)
 {
 	const struct pp_ledger_sum *sum;
 
 	(void)state;
 	host->config.flags = PP_CONFIG_FILTER;
-	comes(&one, 0);
-	leaves(&one, 10 * MS);
-	comes(&one, 30 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 10 * MS);
+	switch_in(&one, 30 * MS);
 	process_add(70, GENERATION, 0);
-	leaves(&one, 150 * MS);
+	switch_out(&one, 150 * MS);
 	sum = ledger_of(70, GENERATION);
 	assert_non_null(sum);
 	assert_int_equal(sum->life_ns, 150 * MS);
@@ -330,12 +330,12 @@ static void exec__times_before_it_are_the_old_programs(void **state)
 	const struct pp_ledger_sum *before, *after;
 
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 10 * MS);
-	comes(&one, 30 * MS);
-	process_add(70, GENERATION + 1, PP_IMAGE_WANTED);
-	leaves(&one, 150 * MS);
-	comes(&one, 160 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 10 * MS);
+	switch_in(&one, 30 * MS);
+	process_add(70, GENERATION + 1, PP_CONTEXT_MATCHES);
+	switch_out(&one, 150 * MS);
+	switch_in(&one, 160 * MS);
 	dies(&one, 165 * MS);
 	before = ledger_of(70, GENERATION);
 	after = ledger_of(70, GENERATION + 1);
@@ -364,12 +364,12 @@ static void exec__by_another_thread_than_the_leader_leaves_no_slot_behind(void *
 
 	(void)state;
 	actor_init(&two, 70, 70); /* the leader */
-	comes(&two, 0);
-	leaves(&two, 1 * MS);
-	comes(&one, 1 * MS);
-	leaves(&one, 2 * MS);
-	comes(&one, 5 * MS);
-	comes(&two, 6 * MS);
+	switch_in(&two, 0);
+	switch_out(&two, 1 * MS);
+	switch_in(&one, 1 * MS);
+	switch_out(&one, 2 * MS);
+	switch_in(&one, 5 * MS);
+	switch_in(&two, 6 * MS);
 	dies(&two, 7 * MS);
 	set_time(10 * MS);
 	one.task.pid = 70;
@@ -381,8 +381,8 @@ static void exec__by_another_thread_than_the_leader_leaves_no_slot_behind(void *
 	assert_int_equal(before->threads, 2);
 	assert_int_equal(before->life_ns, 7 * MS + 9 * MS);
 	assert_int_equal(ledger_total(before), before->life_ns);
-	leaves(&one, 12 * MS);
-	comes(&one, 20 * MS);
+	switch_out(&one, 12 * MS);
+	switch_in(&one, 20 * MS);
 	dies(&one, 21 * MS);
 	after = ledger_of(70, generation);
 	assert_int_equal(after->threads, 1);
@@ -400,9 +400,9 @@ static void exec__by_the_leader_begins_new_times(void **state)
 	const struct pp_ledger_sum *before;
 
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 3 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 3 * MS);
 	set_time(3 * MS - 5);
 	assert_int_equal(on_exec(NULL, &one.task, 71), 0);
 	assert_int_equal(used_slots(), 1);
@@ -426,7 +426,7 @@ static void exit__of_a_process_that_never_slept_is_in_its_ledger(void **state)
 	(void)state;
 	host->config.flags |= PP_CONFIG_FILTER;
 	one.task.signal = &nobody_is_left;
-	comes(&one, 0);
+	switch_in(&one, 0);
 	set_time(4 * MS);
 	assert_int_equal(watch_exit(NULL, &one.task), 0);
 	dies(&one, 5 * MS);
@@ -443,8 +443,8 @@ static void process__that_was_not_known_is_one_in_the_ledger(void **state)
 
 	(void)state;
 	actor_init(&two, 90, 91);
-	comes(&two, 0);
-	leaves(&two, 1 * MS);
+	switch_in(&two, 0);
+	switch_out(&two, 1 * MS);
 	assert_int_equal(host->record_count, 2); /* it is told of, with its stack */
 	id = &slot_of(&two)->id;
 	assert_int_equal(id->tgid, 90);
@@ -453,7 +453,7 @@ static void process__that_was_not_known_is_one_in_the_ledger(void **state)
 			 *(uint32_t *)bpf_map_lookup_elem(&processes, &id->tgid));
 	window_close(10 * MS);
 	assert_int_equal(harvested.entry[0].key.id.generation, id->generation);
-	comes(&two, 500 * MS);
+	switch_in(&two, 500 * MS);
 	dies(&two, 501 * MS);
 	assert_null(ledger_of(90, 0));
 	assert_int_equal(ledger_of(90, (START_NS + 1 * MS) >> 10)->life_ns, 501 * MS);
@@ -474,28 +474,28 @@ static void running__thread_that_came_once_has_its_time(void **state)
 	uint64_t total_ns[PP_LEDGER_COUNT];
 
 	(void)state;
-	comes(&one, 2 * MS);
+	switch_in(&one, 2 * MS);
 	sampled_at(&one, 10 * MS);
 	sampled_at(&one, 20 * MS);
 	window_close(100 * MS);
-	assert_true(slot_of(&one)->flags & PP_THREAD_WANTED);
+	assert_true(slot_of(&one)->flags & PP_THREAD_MATCHES);
 	assert_int_equal(slot_of(&one)->id.generation, GENERATION);
 	assert_int_equal(slot_of(&one)->created_ns, START_NS + 2 * MS);
 	thread_slot_totals(slot_of(&one), START_NS + 100 * MS, total_ns);
 	assert_int_equal(total_ns[PP_LEDGER_CPU], 98 * MS);
 }
 
-static void running__thread_has_no_time_from_before_it_was_wanted(void **state)
+static void running__thread_has_no_time_from_before_it_matched(void **state)
 {
 	uint64_t total_ns[PP_LEDGER_COUNT];
 
 	(void)state;
 	host->config.flags |= PP_CONFIG_FILTER;
 	process_add(70, GENERATION, 0);
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 5 * MS);
-	assert_false(slot_of(&one)->flags & PP_THREAD_WANTED);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 5 * MS);
+	assert_false(slot_of(&one)->flags & PP_THREAD_MATCHES);
 	sampled_at(&one, 10 * MS);
 	thread_slot_totals(slot_of(&one), START_NS + 100 * MS, total_ns);
 	assert_int_equal(total_ns[PP_LEDGER_CPU], 90 * MS);
@@ -515,7 +515,8 @@ static void they_look(void)
 {
 	/* Their first slot is being taken; they have another one. */
 	they_claim();
-	assert_int_equal(host->thread[pp_thread_index(THEIRS, 0, host->config.thread_mask)].tid, OURS);
+	assert_int_equal(host->thread[pp_thread_index(THEIRS, 0, host->config.thread_mask)].tid,
+			 OURS);
 }
 
 static void assert_whole(uint32_t tid, uint32_t tgid, uint64_t since_ns)
@@ -590,18 +591,18 @@ int main(void)
 		switch_test(exit__slot_given_back_is_empty),
 		switch_test(exit__full_ledger_is_counted),
 		switch_test(slot__full_table_makes_no_total_wrong),
-		switch_test(filter__unwanted_thread_costs_no_walk_and_appears_nowhere),
-		switch_test(filter__unwanted_thread_that_exits_gives_its_slot_back),
-		switch_test(filter__thread_becomes_wanted_within_100_ms),
-		switch_test(filter__time_before_a_thread_was_wanted_is_nobodys),
-		switch_test(filter__thread_that_is_no_more_wanted_is_settled),
+		switch_test(filter__thread_left_out_costs_no_walk_and_appears_nowhere),
+		switch_test(filter__thread_left_out_that_exits_gives_its_slot_back),
+		switch_test(filter__thread_matches_within_100_ms),
+		switch_test(filter__time_before_a_thread_matched_is_nobodys),
+		switch_test(filter__thread_that_matches_no_more_is_settled),
 		switch_test(exec__times_before_it_are_the_old_programs),
 		switch_test(exec__by_another_thread_than_the_leader_leaves_no_slot_behind),
 		switch_test(exec__by_the_leader_begins_new_times),
 		switch_test(exit__of_a_process_that_never_slept_is_in_its_ledger),
 		switch_test(process__that_was_not_known_is_one_in_the_ledger),
 		switch_test(running__thread_that_came_once_has_its_time),
-		switch_test(running__thread_has_no_time_from_before_it_was_wanted),
+		switch_test(running__thread_has_no_time_from_before_it_matched),
 	};
 
 	return cmocka_run_group_tests_name("bpf/switch_life", tests, NULL, NULL);

@@ -7,18 +7,18 @@
 
 #define NO_CALL ((unsigned long)-1) /* orig_rax of a fault or an interrupt */
 
-/* Leaves with this system call and first argument; a place of its own each time. */
+/* Leaves with this system call and first argument; a site of its own each time. */
 static enum pp_wait reason(uint32_t task_state, unsigned long call, unsigned long argument)
 {
 	uint64_t at_ns = host->now_ns + MS - START_NS;
 
-	comes(&one, at_ns);
+	switch_in(&one, at_ns);
 	one.regs.orig_rax = call;
 	one.regs.rdi = argument;
 	one.regs.rsp += 16;
 	one.task.__state = task_state;
 	switch_at(at_ns + MS, false, &one, NULL);
-	return place_wait(place_of(&one));
+	return wait_site_reason(wait_site_of(&one));
 }
 
 static int reason_setup(void **state)
@@ -67,7 +67,7 @@ static void reason__by_the_system_call_alone(void **state)
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		if (reason(INTERRUPTIBLE, row[i].call, 3) != row[i].wait)
 			fail_msg("system call %lu: %d", row[i].call,
-				 place_wait(place_of(&one)));
+				 wait_site_reason(wait_site_of(&one)));
 		assert_int_equal(reason(UNINTERRUPTIBLE, row[i].call, 3), row[i].wait);
 	}
 }
@@ -127,13 +127,13 @@ static void reason__groups_of_the_ledger_get_its_time(void **state)
 	(void)state;
 	reason(INTERRUPTIBLE, __NR_futex, 0);
 	before_ns = host->now_ns - START_NS;
-	comes(&one, before_ns + 5 * MS);
+	switch_in(&one, before_ns + 5 * MS);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_LOCK], 5 * MS);
 	reason(UNINTERRUPTIBLE, NO_CALL, 0);
-	comes(&one, host->now_ns - START_NS + 6 * MS);
+	switch_in(&one, host->now_ns - START_NS + 6 * MS);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_FAULT], 6 * MS);
 	reason(INTERRUPTIBLE, __NR_poll, 0);
-	comes(&one, host->now_ns - START_NS + 7 * MS);
+	switch_in(&one, host->now_ns - START_NS + 7 * MS);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_NET], 7 * MS);
 }
 
@@ -202,7 +202,7 @@ static void descriptor__kinds(void **state)
 	put_socket(9, 2, 255);
 	for (uint32_t fd = 0; fd < sizeof(expected) / sizeof(expected[0]); fd++)
 		if (reason(INTERRUPTIBLE, __NR_read, fd) != expected[fd])
-			fail_msg("descriptor %u: %d", fd, place_wait(place_of(&one)));
+			fail_msg("descriptor %u: %d", fd, wait_site_reason(wait_site_of(&one)));
 }
 
 /* eventfd, timerfd, inotify, ...: without a type before 6.16, a regular file since. */
@@ -241,7 +241,7 @@ static void descriptor__of_each_call(void **state)
 	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++)
 		if (reason(INTERRUPTIBLE, call[i], 5) != PP_WAIT_TCP)
 			fail_msg("system call %lu: %d", call[i],
-				 place_wait(place_of(&one)));
+				 wait_site_reason(wait_site_of(&one)));
 }
 
 #define reason_test(test) cmocka_unit_test_setup_teardown(test, reason_setup, switch_teardown)

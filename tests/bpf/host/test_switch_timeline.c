@@ -54,10 +54,10 @@ static void timeline__cycle_has_its_four_moments(void **state)
 	struct pp_timeline_record record;
 
 	(void)state;
-	comes(&one, 1 * MS);
-	leaves(&one, 3 * MS);
+	switch_in(&one, 1 * MS);
+	switch_out(&one, 3 * MS);
 	is_woken(&one, 7 * MS);
-	comes(&one, 8 * MS);
+	switch_in(&one, 8 * MS);
 	assert_int_equal(timeline_count(), 1);
 	record = timeline_at(0);
 	assert_int_equal(record.record.type, PP_TIMELINE_SWITCH);
@@ -69,7 +69,7 @@ static void timeline__cycle_has_its_four_moments(void **state)
 	assert_int_equal(record.leave_ns, START_NS + 3 * MS);
 	assert_int_equal(record.woken_ns, START_NS + 7 * MS);
 	assert_int_equal(record.back_ns, START_NS + 8 * MS);
-	assert_int_equal(record.user_stack, place_of(&one)->user_stack);
+	assert_int_equal(record.user_stack, wait_site_of(&one)->user_stack);
 	assert_true(record.user_stack);
 	assert_int_equal(record.flags, 0); /* no Python */
 }
@@ -79,11 +79,11 @@ static void timeline__next_run_begins_where_the_thread_came_back(void **state)
 	struct pp_timeline_record record;
 
 	(void)state;
-	comes(&one, 1 * MS);
-	leaves(&one, 3 * MS);
-	comes(&one, 8 * MS);
+	switch_in(&one, 1 * MS);
+	switch_out(&one, 3 * MS);
+	switch_in(&one, 8 * MS);
 	is_preempted(&one, 9 * MS);
-	comes(&one, 11 * MS);
+	switch_in(&one, 11 * MS);
 	record = timeline_at(1);
 	assert_int_equal(record.wait, PP_WAIT_RUN_QUEUE);
 	assert_int_equal(record.run_ns, START_NS + 8 * MS);
@@ -97,9 +97,9 @@ static void timeline__exit_is_the_last_record(void **state)
 	struct pp_timeline_record record;
 
 	(void)state;
-	comes(&one, 1 * MS);
-	leaves(&one, 3 * MS);
-	comes(&one, 8 * MS);
+	switch_in(&one, 1 * MS);
+	switch_out(&one, 3 * MS);
+	switch_in(&one, 8 * MS);
 	dies(&one, 9 * MS);
 	assert_int_equal(timeline_count(), 2);
 	record = timeline_at(1);
@@ -114,14 +114,14 @@ static void timeline__wait_that_was_left_out_has_its_time(void **state)
 	struct pp_timeline_record record;
 
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 2 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 2 * MS);
 	actor_stands(&one, 2);
 	take_scratch(true);
-	leaves(&one, 3 * MS);
+	switch_out(&one, 3 * MS);
 	take_scratch(false);
-	comes(&one, 7 * MS);
+	switch_in(&one, 7 * MS);
 	record = timeline_at(1);
 	assert_int_equal(record.leave_ns, START_NS + 3 * MS);
 	assert_int_equal(record.back_ns, START_NS + 7 * MS);
@@ -132,10 +132,10 @@ static void timeline__wait_that_was_left_out_has_its_time(void **state)
 static void timeline__full_ring_is_counted(void **state)
 {
 	(void)state;
-	comes(&one, 1 * MS);
-	leaves(&one, 3 * MS);
+	switch_in(&one, 1 * MS);
+	switch_out(&one, 3 * MS);
 	host->ring_is_full = true;
-	comes(&one, 8 * MS);
+	switch_in(&one, 8 * MS);
 	assert_int_equal(host->losses[PP_LOSS_TIMELINE_FULL], 1);
 	assert_int_equal(timeline_count(), 0);
 }
@@ -144,23 +144,23 @@ static void timeline__that_is_off_tells_nothing(void **state)
 {
 	(void)state;
 	timeline_is_on = false;
-	comes(&one, 1 * MS);
-	leaves(&one, 3 * MS);
-	comes(&one, 8 * MS);
+	switch_in(&one, 1 * MS);
+	switch_out(&one, 3 * MS);
+	switch_in(&one, 8 * MS);
 	dies(&one, 9 * MS);
 	assert_int_equal(timeline_count(), 0);
 	assert_int_equal(host->losses[PP_LOSS_TIMELINE_FULL], 0);
 }
 
-static void timeline__thread_that_is_not_wanted_is_not_told(void **state)
+static void timeline__thread_that_does_not_match_is_not_told(void **state)
 {
 	(void)state;
 	host->config.flags = PP_CONFIG_FILTER;
 	process_add(80, GENERATION, 0);
 	actor_init(&two, 80, 81);
-	comes(&two, 1 * MS);
-	leaves(&two, 3 * MS);
-	comes(&two, 8 * MS);
+	switch_in(&two, 1 * MS);
+	switch_out(&two, 3 * MS);
+	switch_in(&two, 8 * MS);
 	dies(&two, 9 * MS);
 	assert_int_equal(timeline_count(), 0);
 }
@@ -176,7 +176,7 @@ int main(void)
 		TIMELINE_TEST(timeline__wait_that_was_left_out_has_its_time),
 		TIMELINE_TEST(timeline__full_ring_is_counted),
 		TIMELINE_TEST(timeline__that_is_off_tells_nothing),
-		TIMELINE_TEST(timeline__thread_that_is_not_wanted_is_not_told),
+		TIMELINE_TEST(timeline__thread_that_does_not_match_is_not_told),
 	};
 
 	return cmocka_run_group_tests_name("bpf/timeline", tests, NULL, NULL);

@@ -17,10 +17,10 @@ static void coming__that_was_not_seen_is_known_when_the_thread_leaves(void **sta
 	const struct pp_thread *t;
 
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
 	comes_unseen(&one, 40 * MS, 42 * MS);
-	leaves(&one, 45 * MS);
+	switch_out(&one, 45 * MS);
 	t = slot_of(&one);
 	assert_int_equal(t->total_ns[PP_LEDGER_CPU], 1 * MS + 3 * MS);
 	assert_int_equal(t->total_ns[PP_LEDGER_SLEEP], 39 * MS);
@@ -34,10 +34,10 @@ static void coming__that_was_not_seen_is_known_when_the_thread_leaves(void **sta
 static void coming__without_notes_takes_no_time_on_the_cpu(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
 	one.task.se.cfs_rq = &(struct cfs_rq){.rq = &(struct rq){}};
-	leaves(&one, 45 * MS);
+	switch_out(&one, 45 * MS);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_CPU], 1 * MS);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_SLEEP], 44 * MS);
 }
@@ -45,8 +45,8 @@ static void coming__without_notes_takes_no_time_on_the_cpu(void **state)
 static void coming__that_was_not_seen_is_known_when_the_thread_dies(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
 	comes_unseen(&one, 10 * MS, 10 * MS);
 	dies(&one, 11 * MS);
 	assert_int_equal(used_slots(), 0);
@@ -57,25 +57,25 @@ static void coming__that_was_not_seen_is_known_when_the_thread_dies(void **state
 static void leaving__that_was_not_seen_makes_the_time_unknown(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 2 * MS);
-	comes(&one, 900 * MS);
-	leaves(&one, 901 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 2 * MS);
+	switch_in(&one, 900 * MS);
+	switch_out(&one, 901 * MS);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_CPU], 2 * MS);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_UNKNOWN], 898 * MS);
 	assert_int_equal(host->losses[PP_LOSS_SWITCHES_UNSEEN], 1);
 }
 
 /* Filters leave its times out: its slot never says that it waits. */
-static void unwanted_thread__misses_no_switch(void **state)
+static void filtered_thread__misses_no_switch(void **state)
 {
 	(void)state;
 	host->config.flags |= PP_CONFIG_FILTER;
 	process_add(70, GENERATION, 0);
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 2 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 2 * MS);
 	assert_int_equal(host->losses[PP_LOSS_SWITCHES_UNSEEN], 0);
 }
 
@@ -86,7 +86,7 @@ int main(void)
 		switch_test(coming__without_notes_takes_no_time_on_the_cpu),
 		switch_test(coming__that_was_not_seen_is_known_when_the_thread_dies),
 		switch_test(leaving__that_was_not_seen_makes_the_time_unknown),
-		switch_test(unwanted_thread__misses_no_switch),
+		switch_test(filtered_thread__misses_no_switch),
 	};
 
 	return cmocka_run_group_tests_name("bpf/switch_unseen", tests, NULL, NULL);

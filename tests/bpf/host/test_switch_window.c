@@ -8,15 +8,15 @@
 static void window__open_wait_is_cut_at_each_edge(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 4 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 6 * MS);
 	harvest_drop();
 	window_close(20 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 0, 10 * MS);
 	harvest_drop();
-	comes(&one, 23 * MS);
+	switch_in(&one, 23 * MS);
 	window_close(30 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 0, 3 * MS);
 	harvest_drop();
@@ -27,10 +27,10 @@ static void window__open_wait_is_cut_at_each_edge(void **state)
 static void window__wait_that_ends_before_the_reading_is_in_both_windows(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 4 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
 	window_edge(10 * MS);
-	comes(&one, 11 * MS);
+	switch_in(&one, 11 * MS);
 	window_harvest();
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 6 * MS);
 	harvest_drop();
@@ -41,14 +41,14 @@ static void window__wait_that_ends_before_the_reading_is_in_both_windows(void **
 static void window__wait_since_long_ago_that_ends_before_the_reading(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 4 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
 	window_close(10 * MS);
 	window_close(20 * MS);
 	harvest_drop();
 	window_edge(30 * MS);
-	comes(&one, 31 * MS);
-	leaves(&one, 32 * MS);
+	switch_in(&one, 31 * MS);
+	switch_out(&one, 32 * MS);
 	window_harvest();
 	assert_waited(&one, PP_WAIT_SLEEP, 0, 10 * MS);
 	harvest_drop();
@@ -56,15 +56,15 @@ static void window__wait_since_long_ago_that_ends_before_the_reading(void **stat
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 9 * MS);
 }
 
-static void window__sum_of_another_place_stays_with_its_window(void **state)
+static void window__sum_of_another_site_stays_with_its_window(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 4 * MS);
-	comes(&one, 6 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
+	switch_in(&one, 6 * MS);
 	window_edge(10 * MS);
 	actor_stands(&one, 2);
-	leaves(&one, 11 * MS);
+	switch_out(&one, 11 * MS);
 	window_harvest();
 	assert_int_equal(harvested.count, 1);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 2 * MS);
@@ -74,24 +74,24 @@ static void window__sum_of_another_place_stays_with_its_window(void **state)
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 9 * MS);
 }
 
-/* Three new places from 11 ms on, 1 ms each: the one before has to give way. */
-static void waits_at_three_other_places(void)
+/* Three new wait sites from 11 ms on, 1 ms each: the one before has to give way. */
+static void waits_at_three_other_sites(void)
 {
 	for (uint32_t i = 0; i < 3; i++) {
 		actor_stands(&one, 2 + i);
-		leaves(&one, (11 + 2 * i) * MS);
-		comes(&one, (12 + 2 * i) * MS);
+		switch_out(&one, (11 + 2 * i) * MS);
+		switch_in(&one, (12 + 2 * i) * MS);
 	}
 }
 
-static void window__place_that_gives_way_before_the_reading_stays_with_its_window(void **state)
+static void window__site_that_gives_way_before_the_reading_stays_with_its_window(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 4 * MS);
-	comes(&one, 6 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
+	switch_in(&one, 6 * MS);
 	window_edge(10 * MS);
-	waits_at_three_other_places();
+	waits_at_three_other_sites();
 	window_harvest();
 	assert_int_equal(harvested.count, 1);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 2 * MS);
@@ -101,31 +101,47 @@ static void window__place_that_gives_way_before_the_reading_stays_with_its_windo
 	assert_waited(&one, PP_WAIT_SLEEP, 3, 3 * MS);
 }
 
+/* The map of the configuration begins as zeros. */
+static void window__first_one_has_the_sums_of_a_thread_that_ends_before_the_reading(void **state)
+{
+	(void)state;
+	host->config.window = host->config.slots_read = 0;
+	thread_slots_open(&host->config, 0, START_NS);
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
+	switch_in(&one, 6 * MS);
+	window_edge(10 * MS);
+	dies(&one, 11 * MS);
+	window_harvest();
+	assert_int_equal(harvested.count, 1);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 2 * MS);
+}
+
 /* Its window's counters are closed when it gives way: late by a window, but there. */
 static void window__slot_that_could_not_be_read_is_late(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 4 * MS);
-	comes(&one, 6 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
+	switch_in(&one, 6 * MS);
 	window_edge(10 * MS);
 	host->config.slots_read = host->config.window - 1;
-	waits_at_three_other_places();
+	waits_at_three_other_sites();
 	window_close(20 * MS);
 	assert_int_equal(harvested.count, 4);
 	assert_waited(&one, PP_WAIT_SLEEP, 4, 5 * MS);
 }
 
 /* The agent's mark says so: what it has taken does not go to the counters once more. */
-static void window__place_that_gives_way_after_the_reading_is_not_counted_twice(void **state)
+static void window__site_that_gives_way_after_the_reading_is_not_counted_twice(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 4 * MS);
-	comes(&one, 6 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
+	switch_in(&one, 6 * MS);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 2 * MS);
-	waits_at_three_other_places();
+	waits_at_three_other_sites();
 	window_close(20 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 4, 5 * MS);
 }
@@ -134,15 +150,15 @@ static void window__place_that_gives_way_after_the_reading_is_not_counted_twice(
 static void window__wait_over_many_has_each_windows_length(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 3 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 3 * MS);
 	for (uint64_t i = 1; i <= 60; i++) {
 		window_close(10 * i * MS);
 		assert_waited(&one, PP_WAIT_SLEEP, i == 1, i == 1 ? 7 * MS : 10 * MS);
 		assert_int_equal(harvested.count, 1);
 		harvest_drop();
 	}
-	comes(&one, 604 * MS);
+	switch_in(&one, 604 * MS);
 	window_close(610 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 0, 4 * MS);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_SLEEP], 601 * MS);
@@ -152,12 +168,12 @@ static void window__wait_over_many_has_each_windows_length(void **state)
 static void window__switch_that_read_the_clock_before_the_edge_ends_there(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 4 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
 	window_edge(10 * MS);
-	comes(&one, 9 * MS);
-	leaves(&one, 9 * MS);
-	comes(&one, 12 * MS);
+	switch_in(&one, 9 * MS);
+	switch_out(&one, 9 * MS);
+	switch_in(&one, 12 * MS);
 	window_harvest();
 	assert_waited(&one, PP_WAIT_NONE, 1, 6 * MS);
 	harvest_drop();
@@ -173,15 +189,15 @@ static void clock__that_goes_back_makes_no_time(void **state)
 	uint64_t total_ns = 0;
 
 	(void)state;
-	comes(&one, 5 * MS);
-	leaves(&one, 5 * MS - 3);
-	comes(&one, 5 * MS - 9);
-	leaves(&one, 5 * MS - 12);
+	switch_in(&one, 5 * MS);
+	switch_out(&one, 5 * MS - 3);
+	switch_in(&one, 5 * MS - 9);
+	switch_out(&one, 5 * MS - 12);
 	for (uint32_t i = 0; i < PP_LEDGER_COUNT; i++)
 		assert_int_equal(slot_of(&one)->total_ns[i], 0);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 2, 5 * MS);
-	comes(&one, 11 * MS);
+	switch_in(&one, 11 * MS);
 	dies(&one, 11 * MS - 4);
 	for (uint32_t i = 0; i < PP_LEDGER_COUNT; i++)
 		total_ns += ledger_of(70, GENERATION)->total_ns[i];
@@ -193,11 +209,11 @@ static void clock__that_goes_back_makes_no_time(void **state)
 static void clock__jump_over_windows_is_cut_like_any_wait(void **state)
 {
 	(void)state;
-	comes(&one, 0);
-	leaves(&one, 4 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
 	window_close(10 * MS);
 	harvest_drop();
-	comes(&one, 3600000 * MS);
+	switch_in(&one, 3600000 * MS);
 	window_close(3600001 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 0, 3599990 * MS);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_SLEEP], 3599996 * MS);
@@ -209,13 +225,13 @@ static void min__shorter_waits_are_in_the_ledger_only(void **state)
 {
 	(void)state;
 	host->config.wait_min_ns = 2 * MS;
-	comes(&one, 0);
-	leaves(&one, 1 * MS);
-	comes(&one, 3 * MS - 1);
+	switch_in(&one, 0);
+	switch_out(&one, 1 * MS);
+	switch_in(&one, 3 * MS - 1);
 	window_close(4 * MS);
 	assert_int_equal(harvested.count, 0);
-	leaves(&one, 5 * MS);
-	comes(&one, 7 * MS);
+	switch_out(&one, 5 * MS);
+	switch_in(&one, 7 * MS);
 	window_close(10 * MS);
 	assert_waited(&one, PP_WAIT_NONE, 1, 2 * MS);
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_SLEEP], 4 * MS - 1);
@@ -226,16 +242,16 @@ static void min__short_wait_over_an_edge_is_in_no_window(void **state)
 {
 	(void)state;
 	host->config.wait_min_ns = 2 * MS;
-	comes(&one, 0);
-	leaves(&one, 9 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 9 * MS);
 	window_close(10 * MS);
-	comes(&one, 10 * MS + 500 * US);
+	switch_in(&one, 10 * MS + 500 * US);
 	window_close(20 * MS);
 	assert_int_equal(harvested.count, 0);
 	/* The same, back before the reading. */
-	leaves(&one, 29 * MS);
+	switch_out(&one, 29 * MS);
 	window_edge(30 * MS);
-	comes(&one, 30 * MS + 500 * US);
+	switch_in(&one, 30 * MS + 500 * US);
 	window_harvest();
 	window_close(40 * MS);
 	assert_int_equal(harvested.count, 0);
@@ -246,11 +262,11 @@ static void min__wait_that_was_short_at_the_edge_is_counted_at_its_end(void **st
 {
 	(void)state;
 	host->config.wait_min_ns = 2 * MS;
-	comes(&one, 0);
-	leaves(&one, 9 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 9 * MS);
 	window_close(10 * MS);
 	assert_int_equal(harvested.count, 0);
-	comes(&one, 14 * MS);
+	switch_in(&one, 14 * MS);
 	window_close(20 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 5 * MS);
 }
@@ -260,14 +276,14 @@ static void min__wait_that_was_short_at_the_first_of_many_edges(void **state)
 {
 	(void)state;
 	host->config.wait_min_ns = 2 * MS;
-	comes(&one, 0);
-	leaves(&one, 9 * MS);
+	switch_in(&one, 0);
+	switch_out(&one, 9 * MS);
 	window_close(10 * MS);
 	assert_int_equal(harvested.count, 0);
 	window_close(20 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 0, 11 * MS);
 	window_close(30 * MS);
-	comes(&one, 33 * MS);
+	switch_in(&one, 33 * MS);
 	window_close(40 * MS);
 	assert_waited(&one, PP_WAIT_SLEEP, 1, 24 * MS);
 }
@@ -294,11 +310,11 @@ static void model_step(struct model *model, uint64_t at_ns)
 	if (model->is_off) {
 		if (bpf_get_prandom_u32() % 2)
 			is_woken(model->actor, at_ns - bpf_get_prandom_u32() % (20 * US));
-		comes(model->actor, at_ns);
+		switch_in(model->actor, at_ns);
 	} else {
 		actor_stands(model->actor, 1 + bpf_get_prandom_u32() % 5);
 		if (bpf_get_prandom_u32() % 4)
-			leaves(model->actor, at_ns);
+			switch_out(model->actor, at_ns);
 		else
 			is_preempted(model->actor, at_ns);
 	}
@@ -316,7 +332,7 @@ static uint64_t models_run(struct model models[2], uint64_t at, uint32_t steps, 
 	return at + 30 * US;
 }
 
-/* Each second of a thread is in exactly one place. */
+/* Each second of a thread is in exactly one site. */
 static void assert_ledger_is_whole(const struct model *model, uint64_t end_ns)
 {
 	uint64_t total_ns[PP_LEDGER_COUNT], sum_ns = 0, off_ns = 0;
@@ -330,15 +346,17 @@ static void assert_ledger_is_whole(const struct model *model, uint64_t end_ns)
 	assert_int_equal(off_ns, model->off_ns);
 }
 
-/* Long waits, short ones, edges within waits, five places, tables swapped early, switches between an edge and
- * its reading.  Where tables are too small as well, only the sum of both threads is known. */
+/* Long waits, short ones, edges within waits, five wait sites, tables swapped early, switches
+ * between an edge and its reading.  Where tables are too small as well, only the sum of both
+ * threads is known. */
 static void compare_windows(bool are_small)
 {
-	struct model models[2] = {{.actor = &one, .created_ns = 1}, {.actor = &two, .created_ns = 1}};
+	struct model models[2] = {{.actor = &one, .created_ns = 1},
+				  {.actor = &two, .created_ns = 1}};
 	uint64_t at = 1;
 
-	comes(&one, at);
-	comes(&two, at);
+	switch_in(&one, at);
+	switch_in(&two, at);
 	for (int window = 0; window < 400; window++) {
 		uint32_t gap_steps = bpf_get_prandom_u32() % 8;
 		uint64_t off_ns[2], got_ns[2];
@@ -388,10 +406,12 @@ int main(void)
 		switch_test(window__open_wait_is_cut_at_each_edge),
 		switch_test(window__wait_that_ends_before_the_reading_is_in_both_windows),
 		switch_test(window__wait_since_long_ago_that_ends_before_the_reading),
-		switch_test(window__sum_of_another_place_stays_with_its_window),
-		switch_test(window__place_that_gives_way_before_the_reading_stays_with_its_window),
+		switch_test(window__sum_of_another_site_stays_with_its_window),
+		switch_test(window__site_that_gives_way_before_the_reading_stays_with_its_window),
+		switch_test(
+			window__first_one_has_the_sums_of_a_thread_that_ends_before_the_reading),
 		switch_test(window__slot_that_could_not_be_read_is_late),
-		switch_test(window__place_that_gives_way_after_the_reading_is_not_counted_twice),
+		switch_test(window__site_that_gives_way_after_the_reading_is_not_counted_twice),
 		switch_test(window__wait_over_many_has_each_windows_length),
 		switch_test(window__switch_that_read_the_clock_before_the_edge_ends_there),
 		switch_test(clock__that_goes_back_makes_no_time),

@@ -17,7 +17,7 @@ static void thread_state__by_thread_offset(void **state)
 	host->walk.thread_pointer = HEAP + 0x8000;
 	put_word(state_address + TS_THREAD_ID, HEAP + 0x8000);
 	put_word(HEAP + 0x8000 - 0x40, state_address);
-	host->walk.image.tls[0] = (struct pp_tls){.mode = PP_TLS_THREAD_OFFSET, .offset = -0x40};
+	host->walk.context.tls[0] = (struct pp_tls){.mode = PP_TLS_THREAD_OFFSET, .offset = -0x40};
 	assert_true(finds_state());
 }
 
@@ -29,7 +29,7 @@ static void thread_state__by_glibc_key_in_both_places(void **state)
 	python_begin(PP_CHAIN_SHIM, 13);
 	host->walk.thread_pointer = HEAP + 0x8000;
 	put_word(state_address + TS_THREAD_ID, HEAP + 0x8000);
-	host->walk.image.tls[0] = (struct pp_tls){.mode = PP_TLS_PTHREAD_KEY, .address = key};
+	host->walk.context.tls[0] = (struct pp_tls){.mode = PP_TLS_PTHREAD_KEY, .address = key};
 	put_u32(key - 4, 1);
 	put_u32(key, 3);
 	put_word(HEAP + 0x8000 + 0x310 + 16 * 3 + 8, state_address);
@@ -43,6 +43,78 @@ static void thread_state__by_glibc_key_in_both_places(void **state)
 	assert_false(finds_state());
 }
 
+/* The first key beyond the 32 in the thread itself; keys up to 1024 are taken. */
+static void thread_state__by_the_outermost_keys(void **state)
+{
+	static const struct {
+		uint32_t key;
+		bool is_found;
+	} cases[] = {{0, true}, {31, true}, {32, true}, {1023, true}, {1024, true}, {1025, false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const uint64_t key = HEAP + 0x9004, block = HEAP + 0xa000, tp = HEAP + 0x8000;
+		const uint32_t number = cases[i].key;
+
+		host_teardown(NULL);
+		host_setup(NULL);
+		python_begin(PP_CHAIN_SHIM, 13);
+		host->walk.thread_pointer = tp;
+		host->walk.context.tls[0] =
+			(struct pp_tls){.mode = PP_TLS_PTHREAD_KEY, .address = key};
+		put_u32(key, number);
+		if (number < 32) {
+			put_word(tp + 0x310 + 16 * number + 8, state_address);
+		} else {
+			put_word(tp + 0x510 + 8 * (number / 32), block);
+			put_word(block + 16 * (number % 32) + 8, state_address);
+		}
+		if (finds_state() != cases[i].is_found)
+			fail_msg("key %u", number);
+	}
+}
+
+/* Py_tss_t is the last that the interpreter's memory has. */
+static void thread_state__key_may_end_where_memory_does(void **state)
+{
+	const uint64_t key = HEAP + HEAP_BYTES - 4, tp = HEAP + 0x8000;
+
+	(void)state;
+	python_begin(PP_CHAIN_SHIM, 13);
+	host->walk.thread_pointer = tp;
+	host->walk.context.tls[0] = (struct pp_tls){.mode = PP_TLS_PTHREAD_KEY, .address = key};
+	put_u32(key, 5);
+	put_word(tp + 0x310 + 16 * 5 + 8, state_address);
+	assert_true(finds_state());
+}
+
+/* Modules have numbers from 1 on; no program has more than 4096. */
+static void thread_state__by_dtv_of_the_outermost_modules(void **state)
+{
+	static const struct {
+		uint32_t module;
+		bool is_found;
+	} cases[] = {{0, false}, {1, true}, {4096, true}, {4097, false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const uint64_t module = HEAP + 0x9000, dtv = HEAP + 0x10000, block = HEAP + 0xb000;
+
+		host_teardown(NULL);
+		host_setup(NULL);
+		python_begin(PP_CHAIN_SHIM, 13);
+		host->walk.thread_pointer = HEAP + 0x8000;
+		put_word(module, cases[i].module);
+		put_word(HEAP + 0x8000 + 8, dtv);
+		put_word(block + 0x28, state_address);
+		put_word(dtv + 16ULL * cases[i].module, block);
+		host->walk.context.tls[0] =
+			(struct pp_tls){.mode = PP_TLS_DTV, .offset = 0x28, .address = module};
+		if (finds_state() != cases[i].is_found)
+			fail_msg("module %u", cases[i].module);
+	}
+}
+
 static void thread_state__by_musl_key(void **state)
 {
 	uint64_t key = HEAP + 0x9004, values = HEAP + 0xa000;
@@ -51,7 +123,8 @@ static void thread_state__by_musl_key(void **state)
 	python_begin(PP_CHAIN_SHIM, 13);
 	host->walk.thread_pointer = HEAP + 0x8000;
 	put_word(state_address + TS_THREAD_ID, HEAP + 0x8000);
-	host->walk.image.tls[0] = (struct pp_tls){.mode = PP_TLS_PTHREAD_KEY_MUSL, .address = key};
+	host->walk.context.tls[0] =
+		(struct pp_tls){.mode = PP_TLS_PTHREAD_KEY_MUSL, .address = key};
 	put_u32(key, 6);
 	put_word(HEAP + 0x8000 + 0x80, values);
 	put_word(values + 8 * 6, state_address);
@@ -70,13 +143,13 @@ static void thread_state__by_dtv_of_both_libcs(void **state)
 	put_word(HEAP + 0x8000 + 8, dtv);
 	put_word(block + 0x28, state_address);
 	put_word(dtv + 16 * 5, block);
-	host->walk.image.tls[0] =
+	host->walk.context.tls[0] =
 		(struct pp_tls){.mode = PP_TLS_DTV, .offset = 0x28, .address = module};
 	assert_true(finds_state());
 	put_word(dtv + 16 * 5, ~0ULL); /* not allocated yet */
 	assert_false(finds_state());
 	put_word(dtv + 8 * 5, block);
-	host->walk.image.tls[0].mode = PP_TLS_DTV_MUSL;
+	host->walk.context.tls[0].mode = PP_TLS_DTV_MUSL;
 	assert_true(finds_state());
 }
 
@@ -84,10 +157,10 @@ static void thread_state__second_slot_serves_a_detached_thread(void **state)
 {
 	(void)state;
 	python_begin(PP_CHAIN_SHIM, 13);
-	put_word(host->walk.image.tls[0].address, 0);
-	host->walk.image.tls[1] =
+	put_word(host->walk.context.tls[0].address, 0);
+	host->walk.context.tls[1] =
 		(struct pp_tls){.mode = PP_TLS_GLOBAL, .address = heap_take(16)};
-	put_word(host->walk.image.tls[1].address, state_address);
+	put_word(host->walk.context.tls[1].address, state_address);
 	assert_true(finds_state());
 }
 
@@ -107,7 +180,7 @@ static void thread_state__is_asked_for_once_and_used_when_answered(void **state)
 
 	(void)state;
 	python_begin(PP_CHAIN_FRAME_OBJECT, 6);
-	put_word(host->walk.image.tls[0].address, 0);
+	put_word(host->walk.context.tls[0].address, 0);
 	assert_false(finds_state());
 	assert_int_equal(host->record_count, 1);
 	event = host->record[0].data;
@@ -131,7 +204,7 @@ static void thread_state__is_looked_up_and_no_more_where_a_lock_may_be_held(void
 
 	(void)state;
 	python_begin(PP_CHAIN_FRAME_OBJECT, 6);
-	put_word(host->walk.image.tls[0].address, 0);
+	put_word(host->walk.context.tls[0].address, 0);
 	host->walk.may_hold_lock = 1;
 	assert_false(finds_state());
 	assert_int_equal(host->record_count, 0);
@@ -165,8 +238,8 @@ static uint64_t new_interpreter(uint64_t next, uint64_t state)
 	return at;
 }
 
-/* The thread was bound to state_address, of the main interpreter, first; other_state is of another one, and was
- * made by another thread. */
+/* The thread was bound to state_address, of the main interpreter, first; other_state is of another
+ * one, and was made by another thread. */
 static void several_begin(uint8_t chain, uint8_t minor)
 {
 	uint64_t list = heap_take(32), key = HEAP + 0x9004;
@@ -183,10 +256,10 @@ static void several_begin(uint8_t chain, uint8_t minor)
 	put_word(list, other_interpreter);
 	put_word(list + 8, main_interpreter);
 	/* It has left the GIL. */
-	put_word(host->walk.image.tls[0].address, 0);
+	put_word(host->walk.context.tls[0].address, 0);
 	host->walk.thread_pointer = STACK + STACK_BYTES - 0x1000;
 	put_word(state_address + TS_THREAD_ID, host->walk.thread_pointer);
-	host->walk.image.tls[1] = (struct pp_tls){.mode = PP_TLS_PTHREAD_KEY, .address = key};
+	host->walk.context.tls[1] = (struct pp_tls){.mode = PP_TLS_PTHREAD_KEY, .address = key};
 	put_u32(key - 4, 1);
 	put_u32(key, 3);
 	put_word(host->walk.thread_pointer + 0x310 + 16 * 3 + 8, state_address);
@@ -303,6 +376,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		host_test(thread_state__by_thread_offset),
 		host_test(thread_state__by_glibc_key_in_both_places),
+		host_test(thread_state__by_the_outermost_keys),
+		host_test(thread_state__key_may_end_where_memory_does),
+		host_test(thread_state__by_dtv_of_the_outermost_modules),
 		host_test(thread_state__by_musl_key),
 		host_test(thread_state__by_dtv_of_both_libcs),
 		host_test(thread_state__second_slot_serves_a_detached_thread),

@@ -262,7 +262,8 @@ static void walk_native__frame_pointer_that_is_none_is_not_followed(void **state
 }
 
 /* As stack_finish__code_without_information_at_the_stacks_end_is_the_root. */
-static void no_info_at(uint64_t first_word, uint64_t thread_pointer, bool is_leaf, enum pp_stop stop)
+static void no_info_at(uint64_t first_word, uint64_t thread_pointer, bool is_leaf,
+		       enum pp_stop stop)
 {
 	struct mm_struct mm = {.start_stack = first_word};
 
@@ -386,10 +387,10 @@ static void walk_native__address_outside_of_mappings_is_no_mapping(void **state)
 	assert_walked(0, PP_STOP_NO_MAPPING);
 }
 
-static void walk_native__process_without_a_map_set_is_no_image(void **state)
+static void walk_native__process_without_a_map_set_has_no_context(void **state)
 {
 	(void)state;
-	host->walk.image.map_set = 0;
+	host->walk.context.map_set = 0;
 	walk_from(library_pc(1), SP, 0);
 	assert_walked(0, PP_STOP_NO_IMAGE);
 }
@@ -464,7 +465,169 @@ static void walk_native__return_address_after_a_last_call_is_its_callers(void **
 	assert_frame(native_frame(1), PP_FRAME_NATIVE, 3 * FUNCTION_BYTES - 1, LIBRARY_FILE);
 }
 
+/* ---- the window of the stack ---- */
+
+static bool reads(uint64_t address)
+{
+	__u64 word;
+
+	return read_word(&host->walk, 0, address, &word) && word == address;
+}
+
+static void put_own_addresses(uint64_t from, uint64_t to)
+{
+	for (uint64_t at = from; at < to; at += 8)
+		put_word(at, at);
+}
+
+static void walk_window__is_read_once(void **state)
+{
+	(void)state;
+	put_own_addresses(SP, SP + WALK_WINDOW_BYTES + 16);
+	assert_true(reads(SP));
+	assert_int_equal(host->user_reads, 1);
+	assert_true(reads(SP + 8));
+	assert_true(reads(SP + WALK_WINDOW_BYTES - 8));
+	assert_int_equal(host->user_reads, 1);
+	/* Part of that word lies behind it. */
+	put_word(SP + WALK_WINDOW_BYTES - 7, SP + WALK_WINDOW_BYTES - 7);
+	assert_true(reads(SP + WALK_WINDOW_BYTES - 7));
+	assert_int_equal(host->user_reads, 2);
+	/* Below its start. */
+	assert_true(reads(SP));
+	assert_int_equal(host->user_reads, 3);
+}
+
+/* Where the stack ends, two words are tried, then one. */
+static void walk_window__ends_where_memory_does(void **state)
+{
+	__u64 word;
+
+	(void)state;
+	put_own_addresses(SP, SP + 64);
+	put_fault(SP + 16, 8);
+	assert_true(reads(SP));
+	assert_int_equal(host->user_reads, 2);
+	assert_true(reads(SP + 8));
+	assert_int_equal(host->user_reads, 2);
+	assert_false(read_word(&host->walk, 0, SP + 9, &word));
+	assert_int_equal(host->user_reads, 5);
+	assert_true(reads(SP + 8));
+	assert_int_equal(host->user_reads, 8);
+	assert_false(read_word(&host->walk, 0, SP + 9, &word));
+	/* Nothing is there, the second time neither. */
+	assert_false(read_word(&host->walk, 0, SP + 16, &word));
+	assert_false(read_word(&host->walk, 0, SP + 16, &word));
+}
+
 /* ---- look-ups ---- */
+
+static uint32_t sites_of(uint64_t stride)
+{
+	static bool is_used[WALK_SITES];
+	uint32_t used = 0;
+
+	memset(is_used, 0, sizeof(is_used));
+	for (uint32_t i = 0; i < 4 * WALK_SITES; i++) {
+		size_t at = (size_t)(site_of(&host->walk, LIBRARY + i * stride) - host->walk.site);
+
+		assert_true(at < WALK_SITES);
+		used += !is_used[at];
+		is_used[at] = true;
+	}
+	return used;
+}
+
+/* Return addresses that lie close together or far apart use most of the memo. */
+static void sites__spread_over_the_memo(void **state)
+{
+	static const uint64_t strides[] = {1, 5, 16, 0x100, 0x1000};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(strides) / sizeof(strides[0]); i++)
+		if (sites_of(strides[i]) < WALK_SITES * 3 / 4)
+			fail_msg("stride %u: %u sites", (uint32_t)strides[i], sites_of(strides[i]));
+}
+
+/* An entry of the memo that another address had: what it said of its rule is forgotten. */
+static void sites__rule_of_the_entry_before_is_forgotten(void **state)
+{
+	struct walk_site *site = site_of(&host->walk, library_pc(1));
+
+	(void)state;
+	memset(host->walk.site, 0xff, sizeof(host->walk.site));
+	*library_rule(1) = (struct pp_rule){.kind = PP_RULE_NO_INFO};
+	host->walk.pc = library_pc(1);
+	walk_any_step(0);
+	assert_int_equal(site->is_plain, 0);
+	memset(host->walk.site, 0, sizeof(host->walk.site));
+	*library_rule(1) = rule_sp(16);
+	host->walk.pc = library_pc(1);
+	host->walk.is_leaf = 1;
+	walk_any_step(0);
+	assert_int_equal(site->is_plain, 1);
+}
+
+static void eval_range__holds_its_first_address_and_not_its_end(void **state)
+{
+	struct pp_python py = {.eval_range_count = 2, .eval = {{0x100, 0x180}, {0x400, 0x500}}};
+
+	(void)state;
+	assert_false(in_eval_range(&py, 0xff));
+	assert_true(in_eval_range(&py, 0x100));
+	assert_true(in_eval_range(&py, 0x17f));
+	assert_false(in_eval_range(&py, 0x180));
+	assert_true(in_eval_range(&py, 0x400));
+	py.eval_range_count = 1;
+	assert_false(in_eval_range(&py, 0x400));
+}
+
+/* What is hashed tells stacks apart: the parts of each frame, and their order. */
+static uint64_t hash_of_frames(uint64_t where, uint32_t what, uint16_t kind, bool is_native)
+{
+	host->walk.hash = 0;
+	if (is_native) {
+		native_push(&host->walk, where, what, kind);
+		native_push(&host->walk, 0x1000, LIBRARY_FILE, PP_FRAME_NATIVE);
+	} else {
+		python_push(&host->walk, where, what, kind);
+		python_push(&host->walk, 0x1000, 3, PP_FRAME_PYTHON);
+	}
+	return host->walk.hash;
+}
+
+static void frames__each_part_changes_the_hash(void **state)
+{
+	uint64_t hash = hash_of_frames(0x2000, LIBRARY_FILE, PP_FRAME_NATIVE, true);
+
+	(void)state;
+	assert_int_equal(hash_of_frames(0x2000, LIBRARY_FILE, PP_FRAME_NATIVE, true), hash);
+	assert_int_not_equal(hash_of_frames(0x2001, LIBRARY_FILE, PP_FRAME_NATIVE, true), hash);
+	assert_int_not_equal(hash_of_frames(0x2000, LIBRARY_FILE + 1, PP_FRAME_NATIVE, true), hash);
+	assert_int_not_equal(hash_of_frames(0x2000, LIBRARY_FILE, PP_FRAME_EVAL, true), hash);
+	hash = hash_of_frames(0x2000, 7, PP_FRAME_PYTHON, false);
+	assert_int_equal(hash_of_frames(0x2000, 7, PP_FRAME_PYTHON, false), hash);
+	assert_int_not_equal(hash_of_frames(0x2001, 7, PP_FRAME_PYTHON, false), hash);
+	assert_int_not_equal(hash_of_frames(0x2000, 8, PP_FRAME_PYTHON, false), hash);
+	assert_int_not_equal(hash_mix(hash_mix(0, 1), 2), hash_mix(hash_mix(0, 2), 1));
+}
+
+/* An address of an object says something in one process alone. */
+static void frames__raw_ones_of_two_processes_differ(void **state)
+{
+	uint64_t hash;
+
+	(void)state;
+	host->walk.id = (struct pp_process_id){.tgid = 70, .generation = 3};
+	hash = hash_of_frames(0x2000, 7, PP_FRAME_PYTHON_RAW, false);
+	host->walk.id.generation = 4;
+	assert_int_not_equal(hash_of_frames(0x2000, 7, PP_FRAME_PYTHON_RAW, false), hash);
+	host->walk.id = (struct pp_process_id){.tgid = 71, .generation = 3};
+	assert_int_not_equal(hash_of_frames(0x2000, 7, PP_FRAME_PYTHON_RAW, false), hash);
+	hash = hash_of_frames(0x2000, 7, PP_FRAME_PYTHON, false);
+	host->walk.id.tgid = 70;
+	assert_int_equal(hash_of_frames(0x2000, 7, PP_FRAME_PYTHON, false), hash);
+}
 
 static void find_range__every_address_has_its_range_in_many_chunks(void **state)
 {
@@ -478,8 +641,8 @@ static void find_range__every_address_has_its_range_in_many_chunks(void **state)
 		chunk->start[i % PP_MAP_CHUNK_RANGES] = i * 0x1000ULL;
 		chunk->range[i % PP_MAP_CHUNK_RANGES] = (struct pp_range){.file = 100 + i};
 	}
-	host->walk.image.map_set = 4;
-	host->walk.image.map_chunks = 6;
+	host->walk.context.map_set = 4;
+	host->walk.context.map_chunks = 6;
 	for (uint32_t i = 0; i < ranges; i++) {
 		assert_int_equal(walk_find_range(0, i * 0x1000ULL), 0);
 		assert_int_equal(host->walk.range.file, 100 + i);
@@ -537,7 +700,7 @@ static void sites__answer_holds_for_its_map_version_only(void **state)
 	host->walk.is_leaf = 1;
 	walk_from(library_pc(1), SP, 0);
 	assert_walked(1, PP_STOP_ROOT);
-	host->walk.image.map_version = 2;
+	host->walk.context.map_version = 2;
 	host->walk.native_count = host->walk.native_stored = 0;
 	host->walk.is_leaf = 1;
 	walk_from(library_pc(1), SP, 0);
@@ -606,12 +769,19 @@ int main(void)
 		host_test(walk_native__faults_in_each_kind_of_read),
 		host_test(walk_native__page_that_is_not_loaded_is_no_rows),
 		host_test(walk_native__address_outside_of_mappings_is_no_mapping),
-		host_test(walk_native__process_without_a_map_set_is_no_image),
+		host_test(walk_native__process_without_a_map_set_has_no_context),
 		host_test(walk_native__caller_that_does_not_move_stops),
 		host_test(walk_native__too_long_ends_by_time),
 		host_test(walk_native__deadline_is_the_events),
 		host_test(walk_native__pause_by_the_hypervisor_ends_it),
 		host_test(walk_native__return_address_after_a_last_call_is_its_callers),
+		host_test(walk_window__is_read_once),
+		host_test(walk_window__ends_where_memory_does),
+		host_test(sites__spread_over_the_memo),
+		host_test(sites__rule_of_the_entry_before_is_forgotten),
+		host_test(eval_range__holds_its_first_address_and_not_its_end),
+		host_test(frames__each_part_changes_the_hash),
+		host_test(frames__raw_ones_of_two_processes_differ),
 		host_test(find_range__every_address_has_its_range_in_many_chunks),
 		host_test(find_rule__every_address_has_the_rule_in_force),
 		host_test(find_rule__page_of_one_row_at_the_end_of_a_shard),

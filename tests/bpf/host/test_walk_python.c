@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: python/python_code.c python/python_text.c python/line_table.c python/python_objects.c base/io.c */
-/* bpf/lib/walk_python.bpf.h on synthetic interpreters: the five chains, code objects. */
+/* bpf/lib/walk_python.bpf.h on synthetic interpreters: the five chains; lib/thread_state.bpf.h: the
+ * GIL and garbage collection. */
 #include "host.h"
 #include "python.h"
-
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "python/python_code.h"
 
 static void walk(void)
 {
@@ -24,34 +19,11 @@ static void assert_segments(uint32_t count, ...)
 	assert_int_equal(host->walk.segment_count, count);
 	va_start(args, count);
 	for (uint32_t i = 0; i < count; i++) {
-		assert_int_equal(host->walk.segment[i].mark, va_arg(args, uint64_t));
+		assert_int_equal(host->walk.segment[i].anchor, va_arg(args, uint64_t));
 		assert_int_equal(host->walk.segment[i].frames, va_arg(args, int));
 	}
 	va_end(args);
 }
-
-/* The code record whose id a stored frame has. */
-static const struct pp_code_record *code_of(const struct pp_frame *frame)
-{
-	for (uint32_t i = 0; i < host->record_count; i++) {
-		const struct pp_code_record *record = host->record[i].data;
-
-		if (record->record.type == PP_RECORD_CODE && record->id == frame->where)
-			return record;
-	}
-	fail_msg("no record of this code");
-	return NULL;
-}
-
-#define assert_python(at, name, instruction)                                                       \
-	do {                                                                                       \
-		const struct pp_code_record *record_ = code_of(python_frame(at));                  \
-                                                                                                   \
-		assert_int_equal(python_frame(at)->kind, PP_FRAME_PYTHON);                         \
-		assert_int_equal(python_frame(at)->what, instruction);                             \
-		assert_int_equal(record_->name_bytes, strlen(name));                               \
-		assert_memory_equal(record_->bytes, name, strlen(name));                           \
-	} while (0)
 
 /* ---- the five chains ---- */
 
@@ -74,7 +46,7 @@ static void chain__frame_objects_of_2_7_to_3_9(void **state)
 	assert_python(0, "short", UINT32_MAX);
 	assert_python(1, "short", 12);
 	assert_int_equal(code_of(python_frame(0))->first_line, 10);
-	/* No marks: the eval function's ranges find the activations. */
+	/* No anchors: the eval function's ranges find the activations. */
 	assert_int_equal(host->walk.segment_count, 0);
 }
 
@@ -94,6 +66,31 @@ static void chain__frame_objects_with_cframes_of_3_10(void **state)
 	assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
 	assert_python(0, "inner", (uint32_t)(python_frame(0)->what));
 	assert_segments(2, cframe, 1, outer_cframe, 1);
+}
+
+/* Of a PyFrameObject 128 bytes are read: f_lasti lies at 96 in 3.10. */
+static void chain__frame_object_has_its_instruction_far_behind(void **state)
+{
+	static const uint8_t chains[] = {PP_CHAIN_FRAME_OBJECT, PP_CHAIN_FRAME_CFRAME};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(chains); i++)
+		for (uint16_t offset = 96; offset <= 120; offset += 8) {
+			uint64_t frame;
+
+			host_teardown(NULL);
+			host_setup(NULL);
+			python_begin(chains[i], 10);
+			host->python.flags = PP_PYTHON_LASTI;
+			host->python.frame_instr = offset;
+			frame = new_frame(new_code("a", 1), 0, 0);
+			put_u32(frame + offset, 24);
+			put_word(state_address + TS_FRAME, frame);
+			put_word(state_address + TS_CFRAME, STACK + 0x900);
+			walk();
+			assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
+			assert_python(0, "a", 24);
+		}
 }
 
 static void chain__entry_frames_of_3_11(void **state)
@@ -196,6 +193,37 @@ static void chain__own_copy_of_the_bytecode_counts_as_the_main_one(void **state)
 	assert_python(0, "a", CODE_ADAPTIVE + 36);
 }
 
+/* No thread of a sane process has more copies than that: the frame is read as one of the first. */
+static void walk_python__bytecode_copies_are_bounded(void **state)
+{
+	static const struct {
+		uint32_t copy;
+		bool is_used;
+	} cases[] = {{0, false}, {1, true}, {4096, true}, {4097, false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t code, frame, copies, copy;
+
+		host_teardown(NULL);
+		host_setup(NULL);
+		python_begin(PP_CHAIN_SHIM, 14);
+		host->python.frame_tlbc_index = FRAME_TLBC;
+		code = new_code("a", 1);
+		copies = heap_take(8 + 8 * 4098);
+		copy = heap_take(512);
+		put_word(code + CODE_TLBC, copies);
+		for (uint32_t entry = 0; entry < 4098; entry++)
+			put_word(copies + 8 + 8 * entry, copy);
+		frame = new_frame(code, 0, 0);
+		put_u32(frame + FRAME_TLBC, cases[i].copy);
+		put_word(frame + FRAME_INSTR, (cases[i].is_used ? copy : code) + 36);
+		put_word(state_address + TS_FRAME, frame);
+		walk();
+		assert_python(0, "a", (cases[i].is_used ? CODE_ADAPTIVE : 0) + 36);
+	}
+}
+
 /* ---- what ends the walk ---- */
 
 static void walk_python__no_frames_at_all_is_the_root(void **state)
@@ -212,10 +240,10 @@ static void walk_python__process_without_interpreter(void **state)
 {
 	(void)state;
 	python_begin(PP_CHAIN_SHIM, 13);
-	host->walk.image.python = 0;
+	host->walk.context.python = 0;
 	walk();
 	assert_int_equal(host->walk.py_stop, PP_PY_STOP_NOT_PYTHON);
-	host->walk.image.python = 1;
+	host->walk.context.python = 1;
 	host->python.chain = PP_CHAIN_NONE; /* its self-test failed */
 	walk();
 	assert_int_equal(host->walk.py_stop, PP_PY_STOP_NOT_PYTHON);
@@ -282,7 +310,7 @@ static void walk_python__circle_ends_by_time(void **state)
 	walk_clock_start(&host->walk, bpf_ktime_get_ns(), 200000);
 	walk();
 	assert_int_equal(host->walk.py_stop, PP_PY_STOP_MAX_TIME);
-	/* After the object was described, and three times more. */
+	/* After the object was sent, and three times more. */
 	assert_int_equal(host->walk.python_count, 1 + 3 * PP_CLOCK_STEPS);
 	assert_int_equal(host->record_count, 1);
 }
@@ -322,7 +350,7 @@ static void walk_python__deep_stack_keeps_leaf_and_root(void **state)
 				python_frame(i < leaf ? i : leaf + (i - leaf) % ring)->what, i);
 }
 
-static void walk_python__more_marks_than_room_are_counted(void **state)
+static void walk_python__more_anchors_than_room_are_counted(void **state)
 {
 	uint64_t frame;
 
@@ -336,6 +364,49 @@ static void walk_python__more_marks_than_room_are_counted(void **state)
 		assert_int_equal(python_step(), 0);
 	assert_int_equal(host->walk.segment_count, PP_MAX_SEGMENTS);
 	assert_int_equal(host->losses[PP_LOSS_SEGMENTS_FULL], 3);
+}
+
+/* ---- of another thread ---- */
+
+static void walk_python_other__begins_at_the_state_that_it_is_given(void **state)
+{
+	uint64_t other = heap_take(256), a;
+
+	(void)state;
+	python_begin(PP_CHAIN_SHIM, 13);
+	put_word(state_address + TS_FRAME, new_frame(new_code("own", 1), 0, 0));
+	a = new_frame(new_code("other", 1), 0, 0);
+	put_word(other + TS_FRAME, a);
+	host->walk.thread_state = other;
+	assert_int_equal(walk_python_other(0), 0);
+	assert_true(host->walk.count_flags & PP_COUNT_PYTHON);
+	assert_int_equal(host->walk.python_frame, a);
+	while (!python_step())
+		continue;
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
+	assert_int_equal(host->walk.python_count, 1);
+	assert_python(0, "other", CODE_ADAPTIVE + 100);
+}
+
+static void walk_python_other__needs_an_interpreter_and_the_state(void **state)
+{
+	(void)state;
+	python_begin(PP_CHAIN_SHIM, 13);
+	host->walk.thread_state = state_address;
+	host->walk.context.python = 0;
+	assert_int_not_equal(walk_python_other(0), 0);
+	host->walk.context.python = 1;
+	host->python.chain = PP_CHAIN_NONE;
+	assert_int_not_equal(walk_python_other(0), 0);
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_NONE);
+	host->python.chain = PP_CHAIN_SHIM;
+	host->walk.thread_state = 0x1000; /* ended meanwhile */
+	assert_int_not_equal(walk_python_other(0), 0);
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_READ_FAULT);
+	assert_false(host->walk.count_flags & PP_COUNT_PYTHON);
+	host->walk.thread_state = state_address;
+	assert_int_equal(walk_python_other(0), 0);
+	assert_true(host->walk.count_flags & PP_COUNT_PYTHON);
 }
 
 /* ---- GIL and garbage collection ---- */
@@ -391,11 +462,40 @@ static void gil__each_mode(void **state)
 	assert_int_equal(flags_now(), PP_COUNT_GIL_HELD);
 }
 
+/* Its last two words, behind which no memory is. */
+static void gil__may_end_where_memory_does(void **state)
+{
+	const uint64_t gil = HEAP + HEAP_BYTES - 16;
+	uint64_t interp;
+
+	(void)state;
+	python_begin(PP_CHAIN_SHIM, 13);
+	interp = heap_take(256);
+	put_word(state_address + TS_INTERP, interp);
+	put_word(interp + 0x40, gil);
+	put_word(gil, state_address);
+	put_word(gil + 8, 1);
+	host->python.gil_mode = PP_GIL_INTERPRETER;
+	host->python.gil_offset = 0x40;
+	assert_int_equal(flags_now(), PP_COUNT_GIL_HELD);
+	put_word(interp + 0x40, 0);
+	assert_int_equal(flags_now(), 0);
+	host->walk.context.python_bias = gil;
+	host->python.runtime = host->python.gil_offset = 0;
+	host->python.gil_mode = PP_GIL_RUNTIME;
+	assert_int_equal(flags_now(), PP_COUNT_GIL_HELD);
+	put_word(gil + 8, 2);
+	assert_int_equal(flags_now(), 0);
+	put_word(gil + 8, 1);
+	put_word(gil, state_address + 8);
+	assert_int_equal(flags_now(), 0);
+}
+
 static void gil_and_gc__at_the_runtime_of_3_7_to_3_11(void **state)
 {
 	(void)state;
 	python_begin(PP_CHAIN_FRAME_OBJECT, 8);
-	host->walk.image.python_bias = HEAP + 0x10000;
+	host->walk.context.python_bias = HEAP + 0x10000;
 	host->python.runtime = 0x800;
 	host->python.gil_mode = PP_GIL_RUNTIME;
 	host->python.gil_offset = 0x20;
@@ -424,278 +524,25 @@ static void gc__of_the_interpreter_and_of_a_global(void **state)
 	put_u32(interp + 0x10, 1);
 	assert_int_equal(flags_now(), PP_COUNT_GC);
 	host->python.gc_mode = PP_GC_GLOBAL;
-	host->walk.image.python_bias = HEAP;
+	host->walk.context.python_bias = HEAP;
 	host->python.gc_offset = 0x20000;
 	assert_int_equal(flags_now(), 0);
 	put_u32(HEAP + 0x20000, 1);
 	assert_int_equal(flags_now(), PP_COUNT_GC);
 }
 
-/* ---- code objects ---- */
-
-static uint64_t describe(uint64_t code)
-{
-	host->walk.code_address = code;
-	/* As the next walk would: the memo of this one does not answer. */
-	host->walk.started_ns++;
-	assert_int_equal(walk_code(0), 0);
-	return host->walk.code_id;
-}
-
-static void code__is_described_once_and_whole(void **state)
-{
-	const struct pp_code_record *record;
-	uint64_t code, id;
-
-	(void)state;
-	python_begin(PP_CHAIN_SHIM, 13);
-	code = new_code("Job.run", 42);
-	id = describe(code);
-	assert_int_equal(host->record_count, 1);
-	assert_ptr_equal(host->record[0].ring, &stacks);
-	record = host->record[0].data;
-	assert_int_equal(host->record[0].size, sizeof(*record) + 7 + 11 + 3);
-	assert_int_equal(record->record.size, host->record[0].size);
-	assert_int_equal(record->id, id);
-	assert_int_not_equal(id, 0);
-	assert_int_equal(record->address, code);
-	assert_int_equal(record->process.tgid, 70);
-	assert_int_equal(record->first_line, 42);
-	assert_int_equal(record->code_flags, 0x43);
-	assert_int_equal(record->python, 1);
-	assert_int_equal(record->flags, 0);
-	assert_int_equal(record->name_kind, 1);
-	assert_int_equal(record->filename_kind, 1);
-	assert_int_equal(record->line_table_bytes, 3);
-	assert_memory_equal(record->bytes, "Job.run/srv/app.py\x80\x01\x02", 21);
-	assert_int_equal(describe(code), id);
-	assert_int_equal(host->record_count, 1);
-}
-
-static void code__same_content_elsewhere_has_the_same_id(void **state)
-{
-	uint64_t first, id;
-
-	(void)state;
-	python_begin(PP_CHAIN_SHIM, 13);
-	first = new_code("Job.run", 42);
-	id = describe(first);
-	/* The body of another lies in the buffer in between: old bytes must not count. */
-	describe(new_code("a_much_longer_name_than_the_first_one", 42));
-	assert_int_equal(describe(new_code("Job.run", 42)), id);
-	assert_int_equal(host->record_count, 2);
-	host->walk.image.code_space = 10;
-	assert_int_equal(describe(first), id);
-	assert_int_equal(host->record_count, 2);
-}
-
-static void code__each_part_of_the_content_changes_the_id(void **state)
-{
-	uint64_t id, code;
-
-	(void)state;
-	python_begin(PP_CHAIN_SHIM, 13);
-	id = describe(new_code("Job.run", 42));
-	assert_int_not_equal(describe(new_code("Job.ruN", 42)), id);
-	assert_int_not_equal(describe(new_code("Job.run", 43)), id);
-	code = new_code("Job.run", 42);
-	put_word(code + CODE_FILENAME, new_string("/srv/app.pz"));
-	assert_int_not_equal(describe(code), id);
-	code = new_code("Job.run", 42);
-	put_word(code + CODE_LINES, new_line_table("\x80\x01\x03", 3));
-	assert_int_not_equal(describe(code), id);
-	code = new_code("Job.run", 42);
-	put_u32(code + CODE_FLAGS, 0x63);
-	assert_int_not_equal(describe(code), id);
-	assert_int_equal(host->record_count, 6);
-}
-
-static void code__new_one_at_a_known_address_is_described(void **state)
-{
-	uint64_t code, id;
-
-	(void)state;
-	python_begin(PP_CHAIN_SHIM, 13);
-	code = new_code("Job.run", 42);
-	id = describe(code);
-	put_word(code + CODE_NAME, new_string("other"));
-	put_word(code + CODE_QUALNAME, new_string("Job.other"));
-	assert_int_not_equal(describe(code), id);
-	assert_int_equal(host->record_count, 2);
-	/* The same function, compiled anew. */
-	id = host->walk.code_id;
-	put_word(code + CODE_LINES, new_line_table("\x80\x05\x06", 3));
-	assert_int_not_equal(describe(code), id);
-	assert_int_equal(host->record_count, 3);
-}
-
-static void code__long_parts_are_cut_and_marked(void **state)
-{
-	static char name[PP_MAX_NAME_BYTES + 200], lines[PP_MAX_LINE_TABLE_BYTES + 77];
-	const struct pp_code_record *record;
-	uint64_t code;
-
-	(void)state;
-	python_begin(PP_CHAIN_SHIM, 13);
-	memset(name, 'n', sizeof(name) - 1);
-	memset(lines, 7, sizeof(lines));
-	code = new_code(name, 1);
-	put_word(code + CODE_LINES, new_line_table(lines, sizeof(lines)));
-	describe(code);
-	record = host->record[0].data;
-	assert_int_equal(record->flags, PP_CODE_TRUNCATED);
-	assert_int_equal(record->name_bytes, PP_MAX_NAME_BYTES);
-	assert_int_equal(record->filename_bytes, 11);
-	assert_int_equal(record->line_table_bytes, PP_MAX_LINE_TABLE_BYTES);
-	/* The agent reads the rest from the live process: soon. */
-	assert_int_equal(host->record[0].flags, BPF_RB_FORCE_WAKEUP);
-}
-
-static void code__wide_names_tell_their_kind(void **state)
-{
-	const struct pp_code_record *record;
-	uint64_t code, name;
-
-	(void)state;
-	python_begin(PP_CHAIN_SHIM, 13);
-	code = new_code("-", 1);
-	name = heap_take(128);
-	put_word(name + STR_LENGTH, 3);
-	put_u32(name + STR_STATE, 2 << 2);
-	put_bytes(name + STR_COMPACT, "\x31\x04\x32\x04\x33\x04", 6);
-	put_word(code + CODE_QUALNAME, name);
-	describe(code);
-	record = host->record[0].data;
-	assert_int_equal(record->name_kind, 2);
-	assert_int_equal(record->name_bytes, 6);
-	assert_memory_equal(record->bytes, "\x31\x04\x32\x04\x33\x04", 6);
-}
-
-static void code__byte_names_of_2_7(void **state)
-{
-	const struct pp_code_record *record;
-	uint64_t code, name;
-
-	(void)state;
-	python_begin(PP_CHAIN_FRAME_OBJECT, 7);
-	host->python.major = 2;
-	host->python.flags = PP_PYTHON_BYTES_NAMES | PP_PYTHON_LASTI;
-	host->python.code_qualname = PP_NO_OFFSET;
-	code = new_code("-", 1);
-	name = heap_take(128);
-	put_word(name + STR_LENGTH, 4);
-	put_bytes(name + STR_ASCII, "old\xe9", 4);
-	put_word(code + CODE_NAME, name);
-	describe(code);
-	record = host->record[0].data;
-	assert_int_equal(record->name_kind, 1);
-	assert_memory_equal(record->bytes, "old\xe9", 4);
-}
-
-static void code__that_is_not_resident_is_left_to_the_agent(void **state)
-{
-	uint64_t code, frame;
-
-	(void)state;
-	python_begin(PP_CHAIN_SHIM, 13);
-	code = new_code("a", 1);
-	frame = new_frame(code, 0, 0);
-	put_word(state_address + TS_FRAME, frame);
-	put_fault(code, 8);
-	walk();
-	assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
-	assert_frame(python_frame(0), PP_FRAME_PYTHON_RAW, code, CODE_ADAPTIVE + 100);
-	assert_int_equal(host->record_count, 0);
-}
-
-static void code__whose_name_cannot_be_read_is_counted(void **state)
-{
-	uint64_t code, frame, name;
-
-	(void)state;
-	python_begin(PP_CHAIN_SHIM, 13);
-	code = new_code("a", 1);
-	name = new_string("gone");
-	put_word(code + CODE_QUALNAME, name);
-	put_fault(name, 8);
-	frame = new_frame(code, 0, 0);
-	put_word(state_address + TS_FRAME, frame);
-	walk();
-	assert_frame(python_frame(0), PP_FRAME_PYTHON_RAW, code, CODE_ADAPTIVE + 100);
-	assert_int_equal(host->losses[PP_LOSS_CODE_FAULT], 1);
-}
-
-static void code__that_does_not_fit_into_the_ring_is_described_later(void **state)
-{
-	uint64_t code;
-
-	(void)state;
-	python_begin(PP_CHAIN_SHIM, 13);
-	code = new_code("a", 1);
-	host->ring_is_full = true;
-	assert_int_equal(describe(code), 0);
-	assert_int_equal(host->losses[PP_LOSS_RING_FULL], 1);
-	host->ring_is_full = false;
-	assert_int_not_equal(describe(code), 0);
-	assert_int_equal(host->record_count, 1);
-}
-
-static void code__table_that_is_busy_is_counted(void **state)
-{
-	uint64_t code, id;
-
-	(void)state;
-	python_begin(PP_CHAIN_SHIM, 13);
-	code = new_code("a", 1);
-	host->codes.refuses = -EBUSY;
-	id = describe(code);
-	assert_int_not_equal(id, 0);
-	assert_int_equal(host->losses[PP_LOSS_CODES_BUSY], 1);
-	/* Described again, not sent again. */
-	assert_int_equal(describe(code), id);
-	assert_int_equal(host->record_count, 1);
-}
-
-/* Stacks that the agent finishes hold codes that either side has read. */
-static void code__has_the_id_that_the_agent_gives_it(void **state)
-{
-	OWNED(python_code) struct python_code *code = NULL;
-	char name[PP_MAX_NAME_BYTES + 100];
-	uint64_t short_code, long_code;
-	void *memory;
-
-	(void)state;
-	memset(name, 'n', sizeof(name) - 1);
-	name[sizeof(name) - 1] = 0;
-	python_begin(PP_CHAIN_SHIM, 13);
-	short_code = new_code("outer.<locals>.inner", 7);
-	long_code = new_code(name, 8);
-	put_word(state_address + TS_FRAME, new_frame(short_code, new_frame(long_code, 0, 0), 0));
-	walk();
-	/* The target's memory is our own, at the same addresses. */
-	memory = mmap((void *)HEAP, HEAP_BYTES, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	assert_ptr_equal(memory, HEAP);
-	memcpy(memory, host->region[1].bytes, HEAP_BYTES);
-	assert_int_equal(python_code_read(getpid(), &host->python, INTERPRETER, short_code, &code), 0);
-	assert_int_equal(host->walk.out.frame[0].where, code->id);
-	python_code_free(TAKE(code));
-	assert_int_equal(python_code_read(getpid(), &host->python, INTERPRETER, long_code, &code), 0);
-	assert_int_equal(host->walk.out.frame[1].where, code->id);
-	munmap(memory, HEAP_BYTES);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		host_test(code__has_the_id_that_the_agent_gives_it),
 		host_test(chain__frame_objects_of_2_7_to_3_9),
 		host_test(chain__frame_objects_with_cframes_of_3_10),
+		host_test(chain__frame_object_has_its_instruction_far_behind),
 		host_test(chain__entry_frames_of_3_11),
 		host_test(chain__shims_of_3_12),
 		host_test(chain__shims_of_3_13_and_later_mask_stack_references),
 		host_test(chain__frame_owned_by_the_interpreter_is_skipped),
 		host_test(chain__own_copy_of_the_bytecode_counts_as_the_main_one),
+		host_test(walk_python__bytecode_copies_are_bounded),
 		host_test(walk_python__no_frames_at_all_is_the_root),
 		host_test(walk_python__process_without_interpreter),
 		host_test(walk_python__fault_on_a_frame_keeps_those_before),
@@ -703,21 +550,13 @@ int main(void)
 		host_test(walk_python__what_is_no_code_object_ends_it),
 		host_test(walk_python__circle_ends_by_time),
 		host_test(walk_python__deep_stack_keeps_leaf_and_root),
-		host_test(walk_python__more_marks_than_room_are_counted),
+		host_test(walk_python__more_anchors_than_room_are_counted),
+		host_test(walk_python_other__begins_at_the_state_that_it_is_given),
+		host_test(walk_python_other__needs_an_interpreter_and_the_state),
 		host_test(gil__each_mode),
+		host_test(gil__may_end_where_memory_does),
 		host_test(gil_and_gc__at_the_runtime_of_3_7_to_3_11),
 		host_test(gc__of_the_interpreter_and_of_a_global),
-		host_test(code__is_described_once_and_whole),
-		host_test(code__same_content_elsewhere_has_the_same_id),
-		host_test(code__each_part_of_the_content_changes_the_id),
-		host_test(code__new_one_at_a_known_address_is_described),
-		host_test(code__long_parts_are_cut_and_marked),
-		host_test(code__wide_names_tell_their_kind),
-		host_test(code__byte_names_of_2_7),
-		host_test(code__that_is_not_resident_is_left_to_the_agent),
-		host_test(code__whose_name_cannot_be_read_is_counted),
-		host_test(code__that_does_not_fit_into_the_ring_is_described_later),
-		host_test(code__table_that_is_busy_is_counted),
 	};
 
 	return cmocka_run_group_tests_name("bpf/walk_python", tests, NULL, NULL);

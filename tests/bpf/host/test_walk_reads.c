@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How often a walk reads the program's memory: each read costs as much as a whole step without one. */
+/* How often a walk reads the program's memory: each read costs as much as a whole step without
+ * one. */
 #include "host.h"
 #include "python.h"
 
@@ -11,8 +12,8 @@ static uint64_t code;
 static void begin(void)
 {
 	python_init(PP_CHAIN_SHIM, 13);
-	host->walk.image.python = 1;
-	host->walk.image.python_bias = INTERPRETER;
+	host->walk.context.python = 1;
+	host->walk.context.python_bias = INTERPRETER;
 	code = new_code("a", 1);
 	/* Described once: the steps of the test have it in the memo. */
 	host->walk.code_address = code;
@@ -88,7 +89,7 @@ static void python_frames__elsewhere_do_not_end_what_is_read(void **state)
 	assert_frames(2, generator, 1);
 	assert_frames(3, root + 100, 2);
 	assert_int_equal(host->walk.segment_count, 1);
-	assert_int_equal(host->walk.segment[0].mark, SP);
+	assert_int_equal(host->walk.segment[0].anchor, SP);
 	assert_int_equal(host->walk.segment[0].frames, 4);
 }
 
@@ -132,6 +133,23 @@ static void python_frames__that_are_not_there_end_the_walk(void **state)
 	assert_int_equal(host->walk.python_count, 2);
 }
 
+/* The frames below cannot be read at once: what was read before is gone then, and read again. */
+static void python_frames__failed_read_forgets_what_was_read(void **state)
+{
+	const uint64_t page = HEAP + 5 * PAGE_BYTES;
+
+	(void)state;
+	begin();
+	put_frame(page, 0, 0);
+	put_frame(page - 200, page, 0);
+	put_frame(page + 100, page - 200, 0);
+	put_fault(page - PAGE_BYTES, PAGE_BYTES - 300);
+	walk_python(page + 100);
+	assert_int_equal(host->walk.py_stop, PP_PY_STOP_ROOT);
+	assert_int_equal(host->walk.python_count, 3);
+	assert_frame(python_frame(2), PP_FRAME_PYTHON, host->walk.code_id, CODE_ADAPTIVE);
+}
+
 static void native_frames__of_one_window_take_one_read(void **state)
 {
 	/* Compiled without frame pointers: rbp is one of the registers saved. */
@@ -167,6 +185,7 @@ int main(void)
 		host_test(python_frames__of_a_chunk_far_below_are_read_together),
 		host_test(python_frames__page_below_is_not_touched),
 		host_test(python_frames__that_are_not_there_end_the_walk),
+		host_test(python_frames__failed_read_forgets_what_was_read),
 		host_test(native_frames__of_one_window_take_one_read),
 	};
 

@@ -31,9 +31,9 @@ static struct pp_rule draw_rule(void)
 				.fp_kind = (uint8_t)draw(PP_FP_AT_CFA + 1),
 				.fp_offset = -16,
 				.ra_offset = -8};
-	static const uint8_t kinds[] = {PP_RULE_CFA_SP,	  PP_RULE_CFA_SP,	PP_RULE_CFA_SP,
-					PP_RULE_CFA_FP,	  PP_RULE_CFA_DEREF,	PP_RULE_CFA_REGISTER,
-					PP_RULE_PLT,	  PP_RULE_SIGNAL,	PP_RULE_NO_INFO,
+	static const uint8_t kinds[] = {PP_RULE_CFA_SP, PP_RULE_CFA_SP,	   PP_RULE_CFA_SP,
+					PP_RULE_CFA_FP, PP_RULE_CFA_DEREF, PP_RULE_CFA_REGISTER,
+					PP_RULE_PLT,	PP_RULE_SIGNAL,	   PP_RULE_NO_INFO,
 					PP_RULE_STOP};
 	struct pp_rule rule = {.kind = kinds[draw(sizeof(kinds))],
 			       .cfa_register = (uint8_t)draw(PP_REG_COUNT),
@@ -45,7 +45,8 @@ static struct pp_rule draw_rule(void)
 
 	if (draw(4))
 		return usual;
-	if (rule.kind == PP_RULE_NO_INFO || rule.kind == PP_RULE_STOP || rule.kind == PP_RULE_SIGNAL)
+	if (rule.kind == PP_RULE_NO_INFO || rule.kind == PP_RULE_STOP ||
+	    rule.kind == PP_RULE_SIGNAL)
 		return (struct pp_rule){.kind = rule.kind};
 	if (rule.kind == PP_RULE_CFA_DEREF)
 		rule.cfa_register = draw(2) ? PP_REG_FP : PP_REG_SP;
@@ -131,7 +132,7 @@ static void begin(uint32_t seed, struct finish_state *ret_state)
 	for (uint32_t i = 0; i < PP_REG_COUNT; i++)
 		ret_state->registers[i] = draw_word();
 	walk_reset(w, 0, bpf_ktime_get_ns(), PP_SAMPLE_WALK_NS);
-	w->image.map_version = seed; /* sites of the last one are of other rules */
+	w->context.map_version = seed; /* sites of the last one are of other rules */
 	w->pc = ret_state->pc;
 	w->sp = ret_state->sp;
 	w->fp = ret_state->fp;
@@ -146,6 +147,20 @@ static enum pp_stop stuck(enum pp_stop stop)
 	return stop == PP_STOP_BAD_RULE || stop == PP_STOP_NOT_MOVING ? PP_STOP_READ_FAULT : stop;
 }
 
+/* Where both ended: what the next frame would be found by. */
+static void expect_state(uint32_t seed, const struct finish_state *twin)
+{
+	const struct pp_walk *w = &host->walk;
+
+	if (w->pc != twin->pc || w->sp != twin->sp || w->fp != twin->fp ||
+	    !w->is_leaf != !twin->is_leaf)
+		fail_msg("seed %u: pc %llx sp %llx fp %llx leaf %u, the agent %lx %lx %lx %u", seed,
+			 w->pc, w->sp, w->fp, w->is_leaf, twin->pc, twin->sp, twin->fp,
+			 twin->is_leaf);
+	if (twin->is_leaf)
+		assert_memory_equal(w->registers, twin->registers, sizeof(twin->registers));
+}
+
 static void walk__both_find_the_same_frames_and_stop(void **state)
 {
 	const struct finish_callbacks callbacks = {
@@ -155,17 +170,23 @@ static void walk__both_find_the_same_frames_and_stop(void **state)
 	enum pp_stop stop;
 
 	(void)state;
-	for (uint32_t seed = 1; seed <= SEEDS; seed++) {
+	/* Each twice: the second time by what is known of each address. */
+	for (uint32_t turn = 2; turn < 2 * (SEEDS + 1); turn++) {
+		const uint32_t seed = turn / 2;
+
 		begin(seed, &twin);
 		stop = stack_finish(&twin, &callbacks);
 		for (uint32_t i = 0; i < PP_MAX_STEPS && !native_step(); i++)
 			continue;
-		if (stuck(host->walk.stop) != stuck(stop) || host->walk.native_count != finished_count)
+		if (stuck(host->walk.stop) != stuck(stop) ||
+		    host->walk.native_count != finished_count)
 			fail_msg("seed %u: %u frames and stop %u, the agent %u and %u", seed,
 				 host->walk.native_count, host->walk.stop, finished_count, stop);
 		for (uint32_t i = 0; i < finished_count; i++)
 			assert_frame(native_frame(i), finished[i].kind, finished[i].where,
 				     finished[i].what);
+		if (stop == PP_STOP_ROOT)
+			expect_state(seed, &twin);
 		if (finished_count > deepest)
 			deepest = finished_count;
 	}

@@ -5,11 +5,11 @@ import json
 import os
 import time
 
-FOLDER = os.environ["E2E_DIR"]
+DIRECTORY = os.environ["E2E_DIR"]
 
 
 def path(name):
-    return os.path.join(FOLDER, name)
+    return os.path.join(DIRECTORY, name)
 
 
 def ready():

@@ -138,8 +138,8 @@ def held():
 
 INSIDE = """
 import os, sys, threading
-sys.path.insert(0, {folder!r})
-os.environ["E2E_DIR"] = {folder!r}
+sys.path.insert(0, {directory!r})
+os.environ["E2E_DIR"] = {directory!r}
 import common
 tids = []
 def inside():
@@ -163,7 +163,7 @@ def subinterpreter():
     """Two threads share the GIL of another interpreter; the main one's thread has its own."""
     import subinterpreters
     create, run = subinterpreters.api()
-    thread = threading.Thread(target=run, args=(create(), INSIDE.format(folder=common.FOLDER)))
+    thread = threading.Thread(target=run, args=(create(), INSIDE.format(directory=common.DIRECTORY)))
     thread.start()
     common.write("main.json", threading.get_native_id())
     while not os.path.exists(common.path("inside.json")):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A thread that serves several interpreters in turn, each with a thread state that it made itself, as web servers
- * do that embed Python.  Loaded by ctypes.PyDLL; the functions are CPython's, which no header is needed for. */
+/* A thread that serves several interpreters in turn, each with a thread state that it made itself,
+ * as web servers do that embed Python.  Loaded by ctypes.PyDLL; the functions are CPython's, which
+ * no header is needed for. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>

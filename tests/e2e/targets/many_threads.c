@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* many_threads COUNT   So many threads sleep for a second each in two naps, all at once; prints how long
- * they slept in all, in ns. */
+/* many_threads COUNT   So many threads sleep for a second each in two naps, all at once; prints how
+ * long they slept in all, in ns. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -15,8 +15,8 @@ import common
 import subinterpreters
 import turns_work as work
 
-FOLDER = os.path.dirname(os.path.abspath(__file__))
-BEGIN = "import sys\nsys.path.insert(0, %r)\nimport turns_work as work\n" % FOLDER
+DIRECTORY = os.path.dirname(os.path.abspath(__file__))
+BEGIN = "import sys\nsys.path.insert(0, %r)\nimport turns_work as work\n" % DIRECTORY
 TURN = BEGIN + "work.in_%s()\n"
 UNTIL_STOPPED = BEGIN + "while not work.stopped():\n    work.in_sub()\nwork.write('sub')\n"
 
@@ -55,7 +55,7 @@ def nested():
 
 
 def served():
-    path = os.path.join(FOLDER, "interpreters_of_thread.so")
+    path = os.path.join(DIRECTORY, "interpreters_of_thread.so")
     codes = [(TURN % name + "if work.stopped():\n    work.write(%r)\n" % name).encode() for name in ("sub", "other")]
     stop = common.path("stop").encode()
     assert ctypes.PyDLL(path).begin(codes[0], codes[1], stop) == 0

@@ -11,6 +11,6 @@ def sub_leaf():
     return total
 
 
-def in_sub(folder):
+def in_sub(directory):
     while not os.path.exists(os.environ["E2E_DIR"] + "/stop"):
         sub_leaf()

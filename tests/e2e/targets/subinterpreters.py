@@ -9,9 +9,9 @@ import common
 
 CODE = """
 import sys
-sys.path.insert(0, {folder!r})
+sys.path.insert(0, {directory!r})
 import subinterpreter_work
-subinterpreter_work.in_sub({folder!r})
+subinterpreter_work.in_sub({directory!r})
 """
 
 
@@ -35,9 +35,9 @@ def in_main():
 
 def main():
     create, run = api()
-    folder = os.path.dirname(os.path.abspath(__file__))
+    directory = os.path.dirname(os.path.abspath(__file__))
     other = create()
-    code = CODE.format(folder=folder)
+    code = CODE.format(directory=directory)
     thread = threading.Thread(target=run, args=(other, code), name="sub")
     thread.start()
     common.ready()

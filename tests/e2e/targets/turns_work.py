@@ -25,10 +25,12 @@ def wait_here():
 
 
 def digest_here():
+    """Not always as long: turns of one length can keep pace with the sampling clock."""
+    part = 0.5 + time.monotonic() * 1e4 % 1
     if pbkdf2_hmac:
-        pbkdf2_hmac("sha256", b"word", b"salt", 3000)
+        pbkdf2_hmac("sha256", b"word", b"salt", int(3000 * part))
     else:
-        zlib.crc32(DATA)
+        zlib.crc32(memoryview(DATA)[:int(len(DATA) * part / 1.5)])
 
 
 def timed(what, clock, function):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* two_callers EARLY_MS LATE_MS   Waits at one place, as often as a pipe to a child and back lets it, first called by
- * early(), then by late(), whose frames are alike; prints how long read() took below each, in ns. */
+/* two_callers EARLY_MS LATE_MS   Waits at one place, as often as a pipe to a child and back lets
+ * it, first called by early(), then by late(), whose frames are alike; prints how long read() took
+ * below each, in ns. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>

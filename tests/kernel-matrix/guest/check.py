@@ -4,7 +4,7 @@ import os
 import sys
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "target.py")
-MINIMUM_SAMPLES = 60  # of 495; an emulated machine is slow
+MINIMUM_SAMPLES = 60  # of 297; an emulated machine is slow
 MINIMUM_WHOLE = 0.97
 MINIMUM_DEEP = 0.9  # that reach inner(), where nearly all of the time is spent
 

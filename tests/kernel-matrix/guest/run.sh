@@ -17,7 +17,7 @@ profile() { # NAME TARGET_PID OPTION...
 	name=$1
 	pid=$2
 	shift 2
-	timeout 60 $pyprofd --hz 99 --duration 5 -o "/tmp/$name.folded" "$@" > "/tmp/$name.log" 2>&1
+	timeout 60 $pyprofd --hz 99 --duration 3 -o "/tmp/$name.folded" "$@" > "/tmp/$name.log" 2>&1
 	rc=$?
 	sed 's/^/guest: pyprofd: /' "/tmp/$name.log" | tail -n 8
 	[ "$rc" = 0 ] || fail "$name: pyprofd ended with $rc"
@@ -67,7 +67,7 @@ traces() {
 traces $target
 kill -9 $target
 
-# By default all events go into a folder.  The guest could have 240 CPUs, each of which has a part of some maps.
+# By default all events go into a directory.  The guest could have 240 CPUs, each of which has a part of some maps.
 timeout 60 $pyprofd --duration 3 -o /tmp/all/ > /tmp/all.log 2>&1 || fail "all: pyprofd ended with $?"
 sed -n 's/^\(pyprofd: .* MiB of maps\).*/guest: \1/p' /tmp/all.log
 mib=$(sed -n 's/.*memory .* + \([0-9]*\)\.[0-9]* MiB of maps.*/\1/p' /tmp/all.log)

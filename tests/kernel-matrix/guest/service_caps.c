@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* service_caps PROGRAM...   Runs it as root with the capabilities that pyprofd asks for and no others, and
- * with a service's LimitMEMLOCK=infinity. */
+/* service_caps PROGRAM...   Runs it as root with the capabilities that pyprofd asks for and no
+ * others, and with a service's LimitMEMLOCK=infinity. */
 #include <linux/capability.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -9,8 +9,9 @@
 
 int main(int argc, char **argv)
 {
-	static const unsigned int kept[] = {CAP_BPF,	CAP_PERFMON,	     CAP_SYS_PTRACE,
-					    CAP_SYSLOG, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE};
+	static const unsigned int kept[] = {
+		CAP_BPF,    CAP_PERFMON,	 CAP_SYS_PTRACE,
+		CAP_SYSLOG, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE};
 	const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
 	unsigned long long mask = 0;
 

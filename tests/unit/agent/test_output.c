@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/output.c base/log.c */
+/* sources: agent/output.c base/log.c base/sudo_user.c base/utf8.c */
 /* The store and the encoders are fakes in this file, so that a test decides when the disk is
  * full. */
 #include "agent/output.h"
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "pprof/folded.h"
@@ -38,11 +40,11 @@ static size_t write_count;
 
 static int write_one(const char *kind, uint64_t start_wall_ns, const void *bytes, size_t size)
 {
-	struct write *write = &writes[write_count];
+	struct write *write = &writes[write_count % MAX_WRITES];
 
 	if (disk.is_full)
 		return -ENOSPC;
-	assert_in_range(write_count++, 0, MAX_WRITES - 1);
+	write_count++;
 	*write = (struct write){.kind = kind, .start_wall_ns = start_wall_ns};
 	assert_in_range(size, 0, sizeof(write->text) - 1);
 	memcpy(write->text, bytes, size);
@@ -114,8 +116,8 @@ int profile_encode_folded(const struct profile *profile, char **ret_text, size_t
 	return 0;
 }
 
-static const struct options folder = {.output = "profiles/",
-				      .output_kind = OPTIONS_OUTPUT_DIRECTORY};
+static const struct options directory = {.output = "profiles/",
+					 .output_kind = OPTIONS_OUTPUT_DIRECTORY};
 
 static int start(void **state)
 {
@@ -146,7 +148,7 @@ static void output_write__store_gets_each_profile_under_its_kind(void **state)
 	OWNED(output) struct output *output = NULL;
 
 	(void)state;
-	assert_int_equal(output_open(&folder, &output), 0);
+	assert_int_equal(output_open(&directory, &output), 0);
 	assert_true(output_is_store(output));
 	assert_int_equal(put(output, "cpu", 1, false), 0);
 	assert_int_equal(put(output, "offcpu", 1, false), 0);
@@ -187,7 +189,7 @@ static void output_write__what_waited_for_room_keeps_its_kind_and_order(void **s
 	OWNED(output) struct output *output = NULL;
 
 	(void)state;
-	assert_int_equal(output_open(&folder, &output), 0);
+	assert_int_equal(output_open(&directory, &output), 0);
 	disk.is_full = true;
 	assert_int_equal(put(output, "cpu", 1, false), 0);
 	assert_int_equal(put(output, "offcpu", 1, false), 0);
@@ -209,7 +211,7 @@ static void output_write__too_many_waiting_give_up_the_oldest_windows_whole(void
 	uint64_t windows = WAITING_MAX / ARRAY_SIZE(kinds) + 2;
 
 	(void)state;
-	assert_int_equal(output_open(&folder, &output), 0);
+	assert_int_equal(output_open(&directory, &output), 0);
 	disk.is_full = true;
 	for (uint64_t window = 1; window <= windows; window++)
 		for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
@@ -222,12 +224,94 @@ static void output_write__too_many_waiting_give_up_the_oldest_windows_whole(void
 		assert_write(i, kinds[i % ARRAY_SIZE(kinds)], 3 + i / ARRAY_SIZE(kinds));
 }
 
+/* stderr as a file whose lines are counted. */
+struct capture {
+	FILE *file;
+	int before;
+};
+
+static struct capture begin_capture(void)
+{
+	struct capture capture = {.file = tmpfile(), .before = dup(STDERR_FILENO)};
+
+	assert_non_null(capture.file);
+	assert_int_equal(dup2(fileno(capture.file), STDERR_FILENO), STDERR_FILENO);
+	log_set_level(LOG_LEVEL_INFO);
+	return capture;
+}
+
+static size_t end_capture(const struct capture *capture, const char *has)
+{
+	char line[512];
+	size_t count = 0;
+	bool found = !has;
+
+	dup2(capture->before, STDERR_FILENO);
+	close(capture->before);
+	rewind(capture->file);
+	for (; fgets(line, sizeof(line), capture->file); count++)
+		found |= has && strstr(line, has);
+	fclose(capture->file);
+	assert_true(found);
+	return count;
+}
+
+static void output_write__store_that_stays_full_does_not_fill_the_log(void **state)
+{
+	struct output *output = NULL;
+	struct capture capture = begin_capture();
+
+	(void)state;
+	assert_int_equal(output_open(&directory, &output), 0);
+	disk.is_full = true;
+	for (uint64_t window = 1; window <= WAITING_MAX + 1000; window++)
+		assert_int_equal(put(output, "cpu", window, false), 0);
+	/* That it is full; 1, 2, 4 ... 512 profiles are dropped. */
+	assert_int_equal(end_capture(&capture, "(512 so far)"), 11);
+	capture = begin_capture();
+	disk.is_full = false;
+	output_retry(output);
+	assert_int_equal(end_capture(&capture, "again; 1000 profiles were dropped"), 1);
+	output_free(output);
+}
+
+static void output_write__store_that_is_full_now_and_then_is_told_once(void **state)
+{
+	struct output *output = NULL;
+	struct capture capture = begin_capture();
+
+	(void)state;
+	assert_int_equal(output_open(&directory, &output), 0);
+	for (uint64_t window = 1; window <= 100; window++) {
+		disk.is_full = window & 1;
+		assert_int_equal(put(output, "cpu", window, false), 0);
+	}
+	assert_int_equal(write_count % MAX_WRITES, 100 % MAX_WRITES);
+	assert_int_equal(end_capture(&capture, "can be written again\n"), 2);
+	output_free(output);
+}
+
+static void output_free__profiles_that_wait_are_told(void **state)
+{
+	struct output *output = NULL;
+	struct capture capture;
+
+	(void)state;
+	assert_int_equal(output_open(&directory, &output), 0);
+	disk.is_full = true;
+	assert_int_equal(put(output, "cpu", 1, false), 0);
+	assert_int_equal(put(output, "cpu", 2, false), 0);
+	capture = begin_capture();
+	output_free(output);
+	assert_int_equal(end_capture(&capture, "2 profiles that waited for room are lost"), 1);
+}
+
 static void output_write__full_disk_at_the_end_is_enospc(void **state)
 {
 	OWNED(output) struct output *output = NULL;
 
 	(void)state;
-	assert_int_equal(output_open(&folder, &output), 0);
+	assert_int_equal(output_open(&directory, &output), 0);
 	disk.is_full = true;
 	assert_int_equal(put(output, "cpu", 1, false), 0);
 	assert_int_equal(put(output, "cpu", 2, true), -ENOSPC);
@@ -244,6 +328,9 @@ int main(void)
 		TEST(output_write__one_file_gets_whichever_profile_there_is),
 		TEST(output_write__what_waited_for_room_keeps_its_kind_and_order),
 		TEST(output_write__too_many_waiting_give_up_the_oldest_windows_whole),
+		TEST(output_write__store_that_stays_full_does_not_fill_the_log),
+		TEST(output_write__store_that_is_full_now_and_then_is_told_once),
+		TEST(output_free__profiles_that_wait_are_told),
 		TEST(output_write__full_disk_at_the_end_is_enospc),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c agent/profiles.c */
+/* sources: base/kinds.c agent/profiles.c profile/writer.c */
 /* Profiles and the output are fakes in this file that record what they are given. */
 #include "agent/profiles.h"
 
@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <pyprofd/wait.h>
 
@@ -140,7 +141,8 @@ static void kinds__wakers_take_the_place_of_waits_in_one_file(void **state)
 	assert_int_equal(profiles_open(&profiles, &options, NULL, START_WALL_NS), 0);
 	assert_non_null(profiles.profile[PP_PROFILE_OFFCPU]);
 	assert_string_equal(profiles.profile[PP_PROFILE_WAKER]->options.kind, "waker");
-	assert_string_equal(profiles.profile[PP_PROFILE_WAKER]->options.value_type[0].type, "off_cpu");
+	assert_string_equal(profiles.profile[PP_PROFILE_WAKER]->options.value_type[0].type,
+			    "off_cpu");
 	profiles_close(&profiles);
 	options.output_kind = OPTIONS_OUTPUT_PPROF;
 	assert_int_equal(profiles_open(&profiles, &options, NULL, START_WALL_NS), 0);
@@ -166,7 +168,9 @@ static void kinds__have_the_types_that_collectors_know(void **state)
 		{"wall", "wall", {{"wall", "nanoseconds"}}, 1, 1},
 		{"gil",
 		 "gil_wait",
-		 {{"gil_wait", "nanoseconds"}, {"gil_blame", "nanoseconds"}, {"gil_held", "nanoseconds"}},
+		 {{"gil_wait", "nanoseconds"},
+		  {"gil_blame", "nanoseconds"},
+		  {"gil_held", "nanoseconds"}},
 		 3,
 		 1},
 	};
@@ -380,6 +384,35 @@ static void write__each_kind_also_when_one_fails(void **state)
 	profiles_close(&profiles);
 }
 
+static void any__is_one_of_the_open_ones(void **state)
+{
+	struct profiles profiles = {};
+
+	(void)state;
+	assert_null(profiles_any(&profiles));
+	open_events(&profiles, PP_CAPTURE_CPU);
+	assert_ptr_equal(profiles_any(&profiles), profiles.profile[PP_PROFILE_CPU]);
+	profiles_close(&profiles);
+	open_events(&profiles, PP_CAPTURE_GIL);
+	assert_ptr_equal(profiles_any(&profiles), profiles.profile[PP_PROFILE_GIL]);
+	profiles_close(&profiles);
+}
+
+static void comment__names_the_host(void **state)
+{
+	struct profiles profiles;
+	char host[64] = "";
+	const char *named;
+
+	(void)state;
+	assert_int_equal(gethostname(host, sizeof(host) - 1), 0);
+	open_events(&profiles, PP_CAPTURE_CPU);
+	named = strstr(profiles.profile[PP_PROFILE_CPU]->comment, " cpu 100Hz host=");
+	assert_non_null(named);
+	assert_string_equal(named + strlen(" cpu 100Hz host="), host);
+	profiles_close(&profiles);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -392,6 +425,8 @@ int main(void)
 		cmocka_unit_test(add__wake_is_one_of_kind_waker_only),
 		cmocka_unit_test(add__to_what_is_not_asked_for_is_nothing),
 		cmocka_unit_test(add__empty_counter_is_no_sample),
+		cmocka_unit_test(any__is_one_of_the_open_ones),
+		cmocka_unit_test(comment__names_the_host),
 		cmocka_unit_test(modules__have_the_same_index_in_each),
 		cmocka_unit_test(write__each_kind_also_when_one_fails),
 	};

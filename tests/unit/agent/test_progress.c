@@ -218,7 +218,8 @@ static void summary_format__tells_what_has_lost_its_stack(void **state)
 
 	(void)state;
 	summary_format(&summary, line, sizeof(line));
-	assert_non_null(strstr(line, "; 20.0 s of waits counted without their stacks: tables were full"));
+	assert_non_null(
+		strstr(line, "; 20.0 s of waits counted without their stacks: tables were full"));
 	summary.coarse_cpu_ns = 3100000000;
 	summary_format(&summary, line, sizeof(line));
 	assert_non_null(strstr(line, "; 3.1 s of CPU time and 20.0 s of waits counted without"));
@@ -244,7 +245,8 @@ static void summary_format__tells_how_much_of_the_time_is_in_the_profile(void **
 	summary.is_cycles = true;
 	summary_format(&summary, line, sizeof(line));
 	assert_null(strstr(line, "scheduler's"));
-	assert_non_null(strstr(line, "; 99.6 % of the ledger's 10.0 s of waits are in the profile"));
+	assert_non_null(
+		strstr(line, "; 99.6 % of the ledger's 10.0 s of waits are in the profile"));
 	summary.wait_ns = 11000000000;
 	summary_format(&summary, line, sizeof(line));
 	assert_non_null(strstr(line, "; 100.0 % of the ledger's"));

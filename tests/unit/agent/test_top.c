@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c agent/top.c agent/profiles.c live/request.c live/record.c base/io.c base/log.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: base/kinds.c agent/top.c agent/profiles.c profile/writer.c live/request.c live/record.c base/io.c base/log.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
 /* Clients, processes and access rights are fakes in this file. */
 #include <cmocka.h>
 #include <errno.h>
@@ -94,6 +94,18 @@ bool live_may_see(uid_t uid, uint32_t tgid)
 {
 	assert_int_equal(uid, 1000);
 	return tgid != 8;
+}
+
+void ledger_format(const struct ledger_line *line, const char *comm, char *text, size_t size)
+{
+	snprintf(text, size, "pid=%u comm=%s processes=%u seconds=%llu", line->id.tgid, comm,
+		 line->processes, (unsigned long long)line->life_ns);
+}
+
+void ledger_add_to_rest(struct ledger_line *rest, const struct ledger_line *line)
+{
+	rest->life_ns += line->life_ns;
+	rest->processes++;
 }
 
 /* ---- */
@@ -328,9 +340,9 @@ static size_t pushed_kinds(struct kind_sums ret_sums[PP_PROFILE_COUNT],
 static void kinds__are_sent_in_one_part_with_all_labels(void **state)
 {
 	/* No counters of the GIL are recorded. */
-	const struct live_request request = {.verb = LIVE_TOP,
-					     .kinds = 1U << PP_PROFILE_GIL | 1U << PP_PROFILE_OFFCPU |
-						      1U << PP_PROFILE_CPU};
+	const struct live_request request = {
+		.verb = LIVE_TOP,
+		.kinds = 1U << PP_PROFILE_GIL | 1U << PP_PROFILE_OFFCPU | 1U << PP_PROFILE_CPU};
 	OWNED(top) struct top *top = watched(&request, 0, OPTIONS_CLOCK_CPU);
 	struct kind_sums sums[PP_PROFILE_COUNT];
 	enum pp_profile kind[PP_PROFILE_COUNT];
@@ -378,6 +390,85 @@ static void kinds__of_users_are_of_their_programs_that_run_now(void **state)
 	assert_int_equal(sums[0].addresses + sums[1].addresses, 0);
 }
 
+static unsigned int ledger_lines;
+static char last_ledger[LEDGER_TEXT_BYTES];
+
+static void read_ledger(const char *file, size_t size)
+{
+	const struct profile_read_options options = {};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	OWNED_FD int fd = memfd_create("window", 0);
+	const struct profile *profile;
+
+	assert_int_equal(write_full(fd, file, size), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(profile_reader_new(&options, &reader), 0);
+	assert_int_equal(profile_reader_add(reader, fd, "cpu"), 0);
+	profile = profile_reader_profile(reader);
+	for (uint32_t i = 0; i < profile->comment_count; i++) {
+		const char *text = intern_get(profile->strings, profile->comment[i], NULL);
+
+		if (strncmp(text, LEDGER_PREFIX, strlen(LEDGER_PREFIX)))
+			continue;
+		ledger_lines++;
+		snprintf(last_ledger, sizeof(last_ledger), "%s", text);
+	}
+}
+
+/* Sends a window with a ledger of 300 lines and reads those that arrived.  The first `others` lines
+ * are of other users' processes, the rest of the process 7. */
+static void fill_ledger(struct top *top, unsigned int others)
+{
+	OWNED(intern) struct intern *strings = NULL;
+	const char *at;
+
+	assert_int_equal(intern_new(&strings), 0);
+	top_begin(top, strings, 5);
+	for (uint32_t i = 0; i < 300; i++) {
+		const struct ledger_line line = {
+			.id = {i < others ? 1000 + i : 7, i < others ? 1 : 2}, .life_ns = i + 1};
+
+		top_add_ledger(top, &line, "a");
+	}
+	top_end(top, &(struct top_facts){.duration_ns = 77});
+	ledger_lines = 0;
+	last_ledger[0] = '\0';
+	at = memchr(pushed, '\n', pushed_size);
+	assert_non_null(at++);
+	read_ledger(at, (size_t)(pushed + pushed_size - at));
+}
+
+static void ledger__processes_beyond_256_are_summed_up_for_each_client(void **state)
+{
+	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CPU};
+	OWNED(top) struct top *top = watched(&request, 0, OPTIONS_CLOCK_CPU);
+
+	(void)state;
+	fill_ledger(top, 299);
+	assert_int_equal(ledger_lines, 0); /* the window before the request */
+	for (unsigned int i = 0; i < 2; i++) {
+		fill_ledger(top, 299);
+		assert_int_equal(ledger_lines, 257);
+		/* 257 + 258 + ... + 300 */
+		assert_string_equal(last_ledger, "ledger pid=0 comm= processes=44 seconds=12254");
+	}
+}
+
+/* Others' processes, which use more of the CPUs, take no line from a user's own. */
+static void ledger__users_get_lines_of_their_own_processes_only(void **state)
+{
+	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CPU};
+	OWNED(top) struct top *top = watched(&request, 1000, OPTIONS_CLOCK_CPU);
+
+	(void)state;
+	fill_ledger(top, 299);
+	fill_ledger(top, 299);
+	assert_int_equal(ledger_lines, 1);
+	assert_string_equal(last_ledger, "ledger pid=7 comm=a processes=0 seconds=300");
+	fill_ledger(top, 0);
+	assert_int_equal(ledger_lines, 257);
+}
+
 static void kinds__that_are_not_recorded_are_refused(void **state)
 {
 	const struct live_request gil = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_GIL};
@@ -408,6 +499,8 @@ int main(void)
 		cmocka_unit_test(top__cycles_are_no_time),
 		cmocka_unit_test(kinds__are_sent_in_one_part_with_all_labels),
 		cmocka_unit_test(kinds__of_users_are_of_their_programs_that_run_now),
+		cmocka_unit_test(ledger__processes_beyond_256_are_summed_up_for_each_client),
+		cmocka_unit_test(ledger__users_get_lines_of_their_own_processes_only),
 		cmocka_unit_test(kinds__that_are_not_recorded_are_refused),
 	};
 

@@ -32,10 +32,12 @@ static void assign__who_has_a_place_keeps_it(void **state)
 	assert_int_equal(place[2], 4);
 }
 
-/* Walks on a CPU that goes and comes back find their memory as it was, unless another one needed it. */
+/* Walks on a CPU that goes and comes back find their memory as it was, unless another one needed
+ * it. */
 static void assign__a_cpu_that_went_gives_its_place_when_no_other_is_free(void **state)
 {
-	const uint32_t first[] = {0, 1}, gone[] = {0}, other[] = {0, 2}, third[] = {0, 2, 3}, all[] = {0, 1, 2, 3};
+	const uint32_t first[] = {0, 1}, gone[] = {0}, other[] = {0, 2}, third[] = {0, 2, 3},
+		       all[] = {0, 1, 2, 3};
 	uint64_t place[8] = {0};
 
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_table.c attach/file_identity.c attach/file_names.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/mapping.c base/io.c drain/dictionary.c drain/shares.c python/python_code.c python/line_table.c python/python_text.c python/python_objects.c */
+/* sources: attach/file_table.c attach/file_descriptors.c attach/btrfs_devices.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/file_text.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/mapping.c base/io.c drain/dictionary.c drain/shares.c python/python_code.c python/line_table.c python/python_text.c python/python_objects.c */
 /* Ids of very many files, when no file can be opened. */
 #include "attach/file_table.h"
 
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "discover/file_open.h"
+#include "discover/process_user.h"
 #include "drain/dictionary.h"
 #include "python/greenlet.h"
 
@@ -25,6 +26,12 @@ int file_key_from_fd(int fd, struct file_key *ret_key)
 {
 	(void)fd, (void)ret_key;
 	return -EBADF;
+}
+
+uint32_t process_user(const struct process *process)
+{
+	(void)process;
+	return 0;
 }
 
 int python_info_read(const struct elf_image *image, struct python_info **ret_info,

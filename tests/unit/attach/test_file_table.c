@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_table.c attach/file_identity.c attach/file_names.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c */
+/* sources: attach/file_table.c attach/file_descriptors.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/file_text.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c */
 /* Files are written to a temporary directory and looked up as mappings of this process.  A fake
  * decides whether a file is an interpreter. */
 #include "attach/file_table.h"
@@ -14,6 +14,8 @@
 #include <sys/sysmacros.h>
 
 #include "../unwind/build_elf.h"
+#include "attach/btrfs_devices.h"
+#include "discover/process_user.h"
 #include "python/greenlet.h"
 
 /* version 1, "zR", code 1, data -8, RA 16, pcrel sdata4; CFA rsp+8, RA at CFA-8 */
@@ -48,8 +50,29 @@ void python_info_free(struct python_info *info)
 	free(info);
 }
 
+static bool fake_is_btrfs;
+
+bool btrfs_devices_have(struct btrfs_devices *devices, uint32_t major, uint32_t minor)
+{
+	(void)devices, (void)major, (void)minor;
+	return fake_is_btrfs;
+}
+
+void btrfs_devices_forget(struct btrfs_devices *devices)
+{
+	(void)devices;
+}
+
+static uint32_t fake_user;
+
+uint32_t process_user(const struct process *process)
+{
+	(void)process;
+	return fake_user;
+}
+
 struct fixture {
-	char folder[64];
+	char directory[64];
 	struct row_store_memory memory;
 	struct row_store *store;
 	struct file_table *table;
@@ -63,8 +86,8 @@ static int setup(void **state)
 	struct row_store_memory *memory;
 
 	assert_non_null(fixture);
-	snprintf(fixture->folder, sizeof(fixture->folder), "/tmp/test_file_table.XXXXXX");
-	assert_non_null(mkdtemp(fixture->folder));
+	snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/test_file_table.XXXXXX");
+	assert_non_null(mkdtemp(fixture->directory));
 	memory = &fixture->memory;
 	*memory = (struct row_store_memory){
 		.page_count = PAGES, .shard_count = SHARDS, .rule_count = RULES};
@@ -76,6 +99,8 @@ static int setup(void **state)
 	assert_int_equal(file_table_new(fixture->store, &fixture->table), 0);
 	fixture->process.id.tgid = (uint32_t)getpid();
 	fake_python_answer = -ENOENT;
+	fake_is_btrfs = false;
+	fake_user = 0;
 	*state = fixture;
 	return 0;
 }
@@ -92,10 +117,10 @@ static int teardown(void **state)
 	free(fixture->memory.pages);
 	free(fixture->memory.rules);
 	for (char name = 'a'; name <= 'e'; name++) {
-		snprintf(path, sizeof(path), "%s/%c", fixture->folder, name);
+		snprintf(path, sizeof(path), "%s/%c", fixture->directory, name);
 		unlink(path);
 	}
-	assert_int_equal(rmdir(fixture->folder), 0);
+	assert_int_equal(rmdir(fixture->directory), 0);
 	free(fixture);
 	return 0;
 }
@@ -138,7 +163,7 @@ static struct mapping mapping_of(struct fixture *fixture, char name, const void 
 	struct stat stat;
 	int fd;
 
-	snprintf(path, PATH_MAX, "%s/%c", fixture->folder, name);
+	snprintf(path, PATH_MAX, "%s/%c", fixture->directory, name);
 	fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, bytes, size), (ssize_t)size);
@@ -201,6 +226,38 @@ static void file_table_get__new_file_is_compiled_whole(void **state)
 	assert_int_equal(stats_of(fixture).files, 1);
 }
 
+/* 2,000 program headers of notes, each of 5,000 empty ones. */
+static void file_table_get__file_that_takes_too_much_work_is_refused_for_good(void **state)
+{
+	struct fixture *fixture = *state;
+	Elf64_Ehdr *header = (Elf64_Ehdr *)fixture->elf.data;
+	Elf64_Phdr *program = (Elf64_Phdr *)(fixture->elf.data + BUILT_TEXT);
+	struct elf_image *image = NULL;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct pp_rule rule;
+	struct file *file;
+
+	build_elf(&fixture->elf, EM_X86_64, NULL, 0, ".eh_frame", NULL, 0);
+	program[0] = *(Elf64_Phdr *)(fixture->elf.data + sizeof(*header));
+	header->e_phoff = BUILT_TEXT;
+	header->e_phnum = 2000;
+	for (size_t i = 1; i < header->e_phnum; i++)
+		program[i] = (Elf64_Phdr){.p_type = PT_NOTE,
+					  .p_offset = BUILT_FRAME,
+					  .p_filesz = BUILT_TEXT - BUILT_FRAME};
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	file = get(fixture, &mapping);
+	assert_true(file->is_refused);
+	assert_int_equal(stats_of(fixture).refused, 1);
+	/* It is not parsed again, and asking for its rows is harmless. */
+	assert_int_equal(file_image(fixture->table, file, &image), -ENODATA);
+	assert_int_equal(file_rule_at(fixture->table, file, BUILT_TEXT, &rule), 0);
+	assert_int_equal(rule.kind, PP_RULE_NO_INFO);
+	assert_ptr_equal(get(fixture, &mapping), file);
+	assert_int_equal(stats_of(fixture).refused, 1);
+}
+
 static void file_table_get__same_inode_is_one_file(void **state)
 {
 	struct fixture *fixture = *state;
@@ -222,7 +279,7 @@ static struct mapping replaced(struct fixture *fixture, char name, char path[PAT
 	struct mapping mapping = mapping_of(fixture, 'e', fixture->elf.data, BUILT_SIZE, path);
 	char wanted[PATH_MAX];
 
-	snprintf(wanted, sizeof(wanted), "%s/%c", fixture->folder, name);
+	snprintf(wanted, sizeof(wanted), "%s/%c", fixture->directory, name);
 	assert_int_equal(rename(path, wanted), 0);
 	strcpy(path, wanted);
 	return mapping;
@@ -293,7 +350,7 @@ static void file_table_get__one_inode_under_two_paths_shares_rows_alone(void **s
 
 	build_library(fixture, NULL);
 	a = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path_a);
-	snprintf(path_b, sizeof(path_b), "%s/b", fixture->folder);
+	snprintf(path_b, sizeof(path_b), "%s/b", fixture->directory);
 	assert_int_equal(link(path_a, path_b), 0);
 	b = a;
 	b.path = path_b;
@@ -401,6 +458,93 @@ static void file_table_get__vdso_is_one_file_with_rows(void **state)
 	assert_ptr_equal(file_table_find(fixture->table, file->id), file);
 }
 
+/* ---- what users share ---- */
+
+/* Maps different files until one gets no pages. */
+static struct file *map_until_refused(struct fixture *fixture, struct mapping *ret_mapping,
+				      char path[PATH_MAX])
+{
+	for (uint8_t i = 0; i < PAGES; i++) {
+		struct file *file;
+
+		fixture->elf.data[BUILT_TEXT + 64] = i;
+		fixture->elf.data[NOTE + 16] = i; /* its build-id */
+		*ret_mapping = replaced(fixture, 'a', path);
+		file = get(fixture, ret_mapping);
+		file->references = 1;
+		if (!file->has_pages)
+			return file;
+	}
+	fail_msg("no file was refused");
+	return NULL;
+}
+
+static void file_table_get__users_excess_is_that_users_loss(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	fake_user = 1000;
+	file = map_until_refused(fixture, &mapping, path);
+	assert_int_equal(file->error, -EDQUOT);
+	/* Half of 63 pages, 3 a file. */
+	assert_int_equal(stats_of(fixture).files, 11);
+	assert_int_equal(stats_of(fixture).text_refused, 1);
+	assert_false(get(fixture, &mapping)->has_pages);
+	/* The same file, mapped by somebody else. */
+	fake_user = 1001;
+	assert_ptr_equal(get(fixture, &mapping), file);
+	assert_true(file->has_pages && file->is_whole);
+	assert_int_equal(file->error, 0);
+	fake_user = 1000;
+	assert_true(get(fixture, &mapping)->has_pages);
+}
+
+static void file_table_get__copy_of_a_refused_file_is_not_lost_for_others(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct file *file, *copy;
+
+	build_library(fixture, "\1\2\3\4\5\6\7\10");
+	fake_user = 1000;
+	file = map_until_refused(fixture, &mapping, path);
+	fake_user = 1001;
+	mapping = mapping_of(fixture, 'b', fixture->elf.data, BUILT_SIZE, path);
+	copy = get(fixture, &mapping);
+	assert_ptr_equal(copy->rows_of, file);
+	assert_true(copy->has_pages && file->has_pages);
+	assert_int_equal(copy->page0, file->page0);
+}
+
+/* A file says that its code spans terabytes. */
+static void file_table_get__code_that_is_a_hole_gets_no_pages(void **state)
+{
+	struct fixture *fixture = *state;
+	Elf64_Phdr *program = (Elf64_Phdr *)(fixture->elf.data + sizeof(Elf64_Ehdr));
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	program->p_memsz = 1ULL << 40;
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	file = get(fixture, &mapping);
+	assert_int_equal(file->error, 0);
+	assert_int_equal(file->max_vaddr, BUILT_SIZE);
+	program->p_filesz = 1 << 30;
+	mapping = mapping_of(fixture, 'c', fixture->elf.data, BUILT_SIZE, path);
+	assert_int_equal(truncate(path, 1 << 30), 0);
+	file = get(fixture, &mapping);
+	assert_int_equal(file->error, -EFBIG);
+	assert_false(file->has_pages);
+	assert_int_equal(stats_of(fixture).text_refused, 1);
+}
+
 /* ---- files that cannot be used ---- */
 
 static void file_table_get__file_that_is_gone_is_a_file_without_rows(void **state)
@@ -419,7 +563,7 @@ static void file_table_get__file_that_is_gone_is_a_file_without_rows(void **stat
 	assert_false(file->has_pages);
 	assert_int_not_equal(file->error, 0);
 	assert_int_equal(stats_of(fixture).open_failures, 1);
-	assert_int_equal(file_image(file, &image), -ENODATA);
+	assert_int_equal(file_image(fixture->table, file, &image), -ENODATA);
 	assert_int_equal(file_table_load_at(fixture->table, file, 0x1000), -ENODATA);
 	assert_int_equal(file_rule_at(fixture->table, file, 0x1000, &rule), 0);
 	assert_int_equal(rule.kind, PP_RULE_NO_INFO);
@@ -438,7 +582,7 @@ static void file_table_get__file_that_can_be_opened_later_is_examined_then(void 
 	build_library(fixture, NULL);
 	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
 	/* Seen first in a process that is gone. */
-	snprintf(away, sizeof(away), "%s/b", fixture->folder);
+	snprintf(away, sizeof(away), "%s/b", fixture->directory);
 	assert_int_equal(rename(path, away), 0);
 	file = get(fixture, &mapping);
 	assert_false(file->has_pages);
@@ -446,6 +590,184 @@ static void file_table_get__file_that_can_be_opened_later_is_examined_then(void 
 	assert_ptr_equal(get(fixture, &mapping), file);
 	assert_int_equal(file->error, 0);
 	assert_true(file->is_whole);
+}
+
+/* ---- numbers that several files may have (btrfs) ---- */
+
+/* Two files under one path and, as the kernel shows it, under one number: `a` is known, and the
+ * path leads to the second now. */
+static struct file *know_first_of_two(struct fixture *fixture, char path[PATH_MAX],
+				      struct mapping *mapping)
+{
+	char away[PATH_MAX];
+	struct file *first;
+
+	build_library(fixture, NULL);
+	*mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	first = get(fixture, mapping);
+	assert_true(first->fd >= 0);
+	snprintf(away, sizeof(away), "%s/b", fixture->directory);
+	assert_int_equal(rename(path, away), 0);
+	return first;
+}
+
+static void file_table_get__numbers_are_believed_without_a_look(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct file *first = know_first_of_two(fixture, path, &mapping);
+
+	mapping_of(fixture, 'a', "another file", 12, path);
+	assert_ptr_equal(get(fixture, &mapping), first);
+}
+
+static void file_table_get__live_programs_numbers_on_btrfs_are_looked_at(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct file *first;
+
+	fake_is_btrfs = true;
+	build_library(fixture, NULL);
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	first = get(fixture, &mapping);
+	/* By the numbers alone another user's file would be refused. */
+	first->identity.owner = 1000;
+	fixture->process.uid = 1001;
+	assert_ptr_equal(get(fixture, &mapping), first);
+	assert_int_equal(stats_of(fixture).open_failures, 0);
+}
+
+static void file_table_get__ended_programs_btrfs_numbers_name_its_users_and_roots_files(
+	void **state)
+{
+	static const struct {
+		uint32_t owner, user;
+		bool is_named;
+	} cases[] = {{0, 1000, true}, {1000, 1000, true}, {1000, 1001, false}, {1000, 0, false}};
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct file *first = know_first_of_two(fixture, path, &mapping), *found;
+
+	fake_is_btrfs = true;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		first->identity.owner = cases[i].owner;
+		fixture->process.uid = cases[i].user;
+		found = get(fixture, &mapping);
+		assert_int_equal(found == first, cases[i].is_named);
+		assert_string_equal(found->path, path);
+		assert_int_equal(found->has_pages, cases[i].is_named);
+	}
+	assert_int_equal(stats_of(fixture).open_failures, 2);
+}
+
+static void file_table_get__file_opened_later_on_btrfs_is_not_that_of_an_ended_program(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX], away[PATH_MAX];
+	struct mapping mapping;
+	struct file *ended, *later;
+
+	fake_is_btrfs = true;
+	build_library(fixture, NULL);
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	snprintf(away, sizeof(away), "%s/b", fixture->directory);
+	assert_int_equal(rename(path, away), 0);
+	ended = get(fixture, &mapping);
+	assert_int_equal(rename(away, path), 0);
+	assert_int_equal(chown(path, 1000, 1000), 0);
+	later = get(fixture, &mapping);
+	assert_ptr_not_equal(later, ended);
+	assert_int_equal(ended->fd, -1);
+	assert_true(later->is_whole);
+	assert_ptr_equal(get(fixture, &mapping), later);
+}
+
+/* ---- closed files ---- */
+
+static void close_unused(struct fixture *fixture)
+{
+	OWNED_MEM uint64_t *slots = calloc(FILE_SLOTS / 64, sizeof(*slots));
+
+	assert_non_null(slots);
+	if (file_table_find_unused(fixture->table, UINT64_MAX, slots))
+		file_table_close(fixture->table, slots);
+}
+
+static void file_table_close__file_is_the_same_when_it_is_mapped_again(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct elf_image *image;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	file = get(fixture, &mapping);
+	file->references = 1;
+	close_unused(fixture);
+	assert_true(file->fd >= 0);
+	file->references = 0;
+	close_unused(fixture);
+	assert_int_equal(file->fd, -1);
+	/* For names, and for a process. */
+	assert_int_equal(file_image(fixture->table, file, &image), 0);
+	assert_true(file->fd >= 0);
+	close_unused(fixture);
+	assert_int_equal(file->fd, -1);
+	assert_null(file->image);
+	assert_ptr_equal(get(fixture, &mapping), file);
+	assert_true(file->fd >= 0);
+	assert_int_equal(stats_of(fixture).lost, 0);
+	assert_int_equal(stats_of(fixture).created, 1);
+}
+
+static void file_table_close__file_that_was_replaced_is_another_one(void **state)
+{
+	struct fixture *fixture = *state;
+	struct elf_image *image;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	file = get(fixture, &mapping);
+	close_unused(fixture);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(file_image(fixture->table, file, &image), -ENODATA);
+	assert_int_equal(stats_of(fixture).lost, 1);
+	build_library(fixture, "\1\2\3\4\5\6\7\10");
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	assert_ptr_not_equal(get(fixture, &mapping), file);
+}
+
+/* Its program has ended, and its file cannot be found from here. */
+static void file_table_close__numbers_with_a_generation_are_believed(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping, bare;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	bare = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	mapping = bare;
+	file = get(fixture, &bare);
+	mapping.key.inode_generation = file->identity.key.inode_generation;
+	if (!mapping.key.inode_generation) {
+		print_message("skipped: this file system has no generations\n");
+		skip();
+	}
+	assert_ptr_equal(get(fixture, &mapping), file);
+	close_unused(fixture);
+	assert_int_equal(unlink(path), 0);
+	assert_ptr_equal(get(fixture, &mapping), file);
+	assert_ptr_not_equal(get(fixture, &bare), file);
 }
 
 static void file_table_get__what_is_no_elf_file_has_no_rows(void **state)
@@ -486,13 +808,16 @@ static void file_table_get__file_beyond_the_pages_is_kept_without_them(void **st
 	struct fixture *fixture = *state;
 	char path[PATH_MAX];
 	struct mapping mapping;
+	const size_t size = (PAGES + 1ULL) << PP_PAGE_SHIFT;
+	OWNED_MEM uint8_t *large = calloc(1, size);
 	Elf64_Phdr *program;
 	struct file *file;
 
 	build_library(fixture, NULL);
 	program = (Elf64_Phdr *)(fixture->elf.data + sizeof(Elf64_Ehdr));
-	program[0].p_memsz = (PAGES + 1ULL) << PP_PAGE_SHIFT;
-	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	program[0].p_filesz = program[0].p_memsz = size;
+	memcpy(large, fixture->elf.data, BUILT_SIZE);
+	mapping = mapping_of(fixture, 'a', large, size, path);
 	file = get(fixture, &mapping);
 	assert_non_null(file);
 	assert_false(file->has_pages);
@@ -501,7 +826,7 @@ static void file_table_get__file_beyond_the_pages_is_kept_without_them(void **st
 
 /* ---- interpreters ---- */
 
-static void file_table_get__interpreter_is_noted_and_never_forgotten(void **state)
+static void file_table_get__interpreter_with_a_number_is_not_forgotten(void **state)
 {
 	struct fixture *fixture = *state;
 	char path[PATH_MAX];
@@ -657,7 +982,7 @@ static void tidy__deleted_file_can_still_be_read(void **state)
 	file->references = 1;
 	assert_int_equal(unlink(path), 0);
 	file_table_tidy(fixture->table, UINT64_MAX);
-	assert_int_equal(file_image(file, &image), 0);
+	assert_int_equal(file_image(fixture->table, file, &image), 0);
 	assert_int_equal(image->size, BUILT_SIZE);
 }
 
@@ -667,6 +992,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(file_table_get__new_file_is_compiled_whole),
+		test(file_table_get__file_that_takes_too_much_work_is_refused_for_good),
 		test(file_table_get__same_inode_is_one_file),
 		test(file_table_get__equal_files_under_one_path_are_one),
 		test(file_table_get__equal_files_under_other_paths_share_rows_alone),
@@ -676,12 +1002,22 @@ int main(void)
 		test(file_table_get__other_build_ids_are_other_files),
 		test(file_table_get__anonymous_memory_has_no_file),
 		test(file_table_get__vdso_is_one_file_with_rows),
+		test(file_table_get__users_excess_is_that_users_loss),
+		test(file_table_get__copy_of_a_refused_file_is_not_lost_for_others),
+		test(file_table_get__code_that_is_a_hole_gets_no_pages),
 		test(file_table_get__file_that_is_gone_is_a_file_without_rows),
+		test(file_table_get__numbers_are_believed_without_a_look),
+		test(file_table_get__live_programs_numbers_on_btrfs_are_looked_at),
+		test(file_table_get__ended_programs_btrfs_numbers_name_its_users_and_roots_files),
+		test(file_table_get__file_opened_later_on_btrfs_is_not_that_of_an_ended_program),
 		test(file_table_get__file_that_can_be_opened_later_is_examined_then),
+		test(file_table_close__file_is_the_same_when_it_is_mapped_again),
+		test(file_table_close__file_that_was_replaced_is_another_one),
+		test(file_table_close__numbers_with_a_generation_are_believed),
 		test(file_table_get__what_is_no_elf_file_has_no_rows),
 		test(file_table_get__code_without_unwind_information_is_no_info),
 		test(file_table_get__file_beyond_the_pages_is_kept_without_them),
-		test(file_table_get__interpreter_is_noted_and_never_forgotten),
+		test(file_table_get__interpreter_with_a_number_is_not_forgotten),
 		test(file_table_get__unreadable_interpreter_has_its_reason),
 		cmocka_unit_test(file_bias__follows_the_segment_of_the_offset),
 		cmocka_unit_test(file_bias__shared_page_belongs_to_the_segment_that_begins_there),

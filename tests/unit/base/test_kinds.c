@@ -71,7 +71,7 @@ static void counters__each_feeds_a_profile(void **state)
 	(void)state;
 	for (unsigned int from = 0; from < PP_KIND_COUNT; from++) {
 		/* These become waits before there is a profile: drain/wait_shares.h. */
-		bool is_divided = from == PP_KIND_PLACE || from == PP_KIND_WALKED ||
+		bool is_divided = from == PP_KIND_WAIT_SITE || from == PP_KIND_WALKED ||
 				  from == PP_KIND_WEIGHTED;
 		unsigned int fed = 0;
 
@@ -91,7 +91,8 @@ static void captures__each_makes_a_profile_possible(void **state)
 
 		assert_true(kind->needs != 0);
 		needed |= kind->needs;
-		/* A private capture has what the kind needs; kinds that it cannot have are not served. */
+		/* A private capture has what the kind needs; kinds that it cannot have are not
+		 * served. */
 		if (KINDS_SERVED & 1U << i)
 			assert_int_equal(kind->needs & ~kind->private_captures, 0);
 		else
@@ -130,8 +131,8 @@ static void kind_names__are_joined(void **state)
 	assert_string_equal(names, "");
 	kind_names(KINDS_SERVED, ",", ",", names);
 	assert_string_equal(names, "cpu,offcpu,wall,gil");
-	kind_names(1U << PP_PROFILE_CPU | 1U << PP_PROFILE_GIL | 1U << PP_PROFILE_WALL, ", ", " and ",
-		   names);
+	kind_names(1U << PP_PROFILE_CPU | 1U << PP_PROFILE_GIL | 1U << PP_PROFILE_WALL, ", ",
+		   " and ", names);
 	assert_string_equal(names, "cpu, wall and gil");
 	kind_names(UINT32_MAX, ",", ",", names);
 	assert_string_equal(names, "cpu,offcpu,wall,gil,waker");

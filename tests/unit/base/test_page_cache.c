@@ -65,6 +65,21 @@ static void page__is_read_once(void **state)
 	assert_int_equal(now, was);
 }
 
+/* The block around it may not be mapped as a whole. */
+static void page__near_the_end_of_a_mapping_is_read_once_too(void **state)
+{
+	const size_t last = 2 * PAGE_CACHE_PAGE_BYTES - 4;
+	struct page_cache cache;
+	uint8_t was = memory[last], now;
+
+	(void)state;
+	page_cache_init(&cache, getpid());
+	assert_reads(&cache, last, 4);
+	memory[last] = (uint8_t)(was + 1);
+	assert_int_equal(page_cache_read(&cache, (uintptr_t)memory + last, &now, 1), 0);
+	assert_int_equal(now, was);
+}
+
 static void page__that_is_not_there_is_a_fault_each_time(void **state)
 {
 	struct page_cache cache;
@@ -85,7 +100,8 @@ static void page__that_is_not_there_is_a_fault_each_time(void **state)
 static void page__read_after_a_witness_has_changed_is_stale(void **state)
 {
 	uint64_t word = 0x1234567800000001, was = word;
-	const struct page_witness low = {.address = (uintptr_t)&word, .word = was, .mask = UINT32_MAX};
+	const struct page_witness low = {
+		.address = (uintptr_t)&word, .word = was, .mask = UINT32_MAX};
 	struct page_cache cache;
 	uint8_t byte;
 
@@ -97,7 +113,8 @@ static void page__read_after_a_witness_has_changed_is_stale(void **state)
 	assert_true(page_cache_holds(&cache));
 	word ^= 2;
 	assert_int_equal(page_cache_read(&cache, (uintptr_t)memory + 1, &byte, 1), 0);
-	assert_int_equal(page_cache_read(&cache, (uintptr_t)memory + PAGE_CACHE_PAGE_BYTES, &byte, 1),
+	assert_int_equal(page_cache_read(&cache, (uintptr_t)memory + PAGE_CACHE_PAGE_BYTES, &byte,
+					 1),
 			 -ESTALE);
 	/* It came back: what was read meanwhile may still be of another moment. */
 	word = was;
@@ -114,6 +131,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(page__is_read_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			page__read_after_a_witness_has_changed_is_stale, setup, teardown),
+		cmocka_unit_test_setup_teardown(page__near_the_end_of_a_mapping_is_read_once_too,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(page__that_is_not_there_is_a_fault_each_time, setup,
 						teardown),
 	};

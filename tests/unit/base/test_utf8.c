@@ -49,14 +49,47 @@ static void utf8_clean__broken_sequences_become_one_mark_a_maximal_part(void **s
 	ASSERT_CLEANED("\xf0\x80\xf1\x80\x80\xc3\xb6", R R R "\xc3\xb6");
 }
 
-static void utf8_clean__control_codes_do_not_reach_a_terminal(void **state)
+static void utf8_clean__control_codes_become_escapes(void **state)
 {
 	(void)state;
-	ASSERT_CLEANED("a\nb\tc\r", "a b c ");
-	ASSERT_CLEANED("\x1b[31m", R "[31m");
-	ASSERT_CLEANED("a\0b", "a" R "b");
-	ASSERT_CLEANED("\x7f", R);
-	ASSERT_CLEANED("\xc2\x9b" "31m", R "31m");
+	ASSERT_CLEANED("a\nb\tc\r", "a\\nb\\tc\\r");
+	ASSERT_CLEANED("\x1b[31m", "\\x1b[31m");
+	ASSERT_CLEANED("a\0b", "a\\x00" "b");
+	ASSERT_CLEANED("\x0b\x0c\x1f \x7f", "\\x0b\\x0c\\x1f \\x7f");
+	ASSERT_CLEANED("\xc2\x80\xc2\x9b" "31m\xc2\x9f", "\\u0080\\u009b31m\\u009f");
+}
+
+static void utf8_clean__turned_directions_become_escapes(void **state)
+{
+	(void)state;
+	ASSERT_CLEANED("\xd8\x9c\xe2\x80\x8e\xe2\x80\x8f", "\\u061c\\u200e\\u200f");
+	ASSERT_CLEANED("\xe2\x80\xaa\xe2\x80\xab\xe2\x80\xac\xe2\x80\xad\xe2\x80\xae",
+		       "\\u202a\\u202b\\u202c\\u202d\\u202e");
+	ASSERT_CLEANED("\xe2\x81\xa6\xe2\x81\xa7\xe2\x81\xa8\xe2\x81\xa9\xe2\x81\xaf",
+		       "\\u2066\\u2067\\u2068\\u2069\\u206f");
+	ASSERT_CLEANED("\xe2\x80\xa8\xe2\x80\xa9", "\\u2028\\u2029");
+	ASSERT_CLEANED("\xef\xbb\xbf", "\\ufeff");
+	/* Their neighbours, and letters that are written from the right, stay. */
+	ASSERT_CLEANED("\xd8\x9b\xd8\x9d\xe2\x80\x8d\xe2\x80\x90\xe2\x80\xa7\xe2\x80\xaf",
+		       "\xd8\x9b\xd8\x9d\xe2\x80\x8d\xe2\x80\x90\xe2\x80\xa7\xe2\x80\xaf");
+	ASSERT_CLEANED("\xe2\x81\xa5\xe2\x81\xb0\xd7\x90", "\xe2\x81\xa5\xe2\x81\xb0\xd7\x90");
+}
+
+static void utf8_clean__growth_is_bounded_and_the_second_time_changes_nothing(void **state)
+{
+	char clean[16 * UTF8_CLEAN_MAX_GROWTH], again[sizeof(clean) * UTF8_CLEAN_MAX_GROWTH];
+
+	(void)state;
+	for (unsigned int first = 0; first < 256; first++)
+		for (unsigned int second = 0; second < 256; second++) {
+			const char bytes[] = {(char)first, (char)second, (char)0x80, (char)0xae};
+			size_t size = utf8_clean(bytes, sizeof(bytes), clean);
+
+			assert_in_range(size, 1, sizeof(bytes) * UTF8_CLEAN_MAX_GROWTH);
+			assert_true(utf8_is_clean(clean, size));
+			assert_int_equal(utf8_clean(clean, size, again), size);
+			assert_memory_equal(again, clean, size);
+		}
 }
 
 int main(void)
@@ -64,8 +97,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(utf8_clean__valid_text_stays),
 		cmocka_unit_test(utf8_clean__broken_sequences_become_one_mark_a_maximal_part),
-		cmocka_unit_test(utf8_clean__control_codes_do_not_reach_a_terminal),
+		cmocka_unit_test(utf8_clean__control_codes_become_escapes),
+		cmocka_unit_test(utf8_clean__turned_directions_become_escapes),
+		cmocka_unit_test(
+			utf8_clean__growth_is_bounded_and_the_second_time_changes_nothing),
 	};
 
-	return cmocka_run_group_tests_name("profile/utf8", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("base/utf8", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* sources: diff/statistics.c */
 #include <cmocka.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "diff/statistics.h"
 
@@ -39,8 +40,8 @@ static void mann_whitney__eight_apart_have_the_smallest_p(void **state)
 	assert_near(u_test(a, 8, b, 8), 2.0 / 12870, 1e-15);
 }
 
-/* By hand: of the C(6, 3) = 20 choices out of the ranks 1, 3, 3, 3, 5, 6, whose mean is 10.5, a's 7 is reached
- * by 3 and its mirror image 14 by 3. */
+/* By hand: of the C(6, 3) = 20 choices out of the ranks 1, 3, 3, 3, 5, 6, whose mean is 10.5, a's 7
+ * is reached by 3 and its mirror image 14 by 3. */
 static void mann_whitney__ties_are_counted_out(void **state)
 {
 	const double a[] = {1, 2, 2}, b[] = {2, 3, 4}, same[] = {7, 7, 7};
@@ -83,12 +84,59 @@ static void mann_whitney__is_what_trying_all_choices_gives(void **state)
 	const double apart[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 13};
 
 	(void)state;
-	assert_near(u_test(mostly_zero, 7, mostly_zero + 7, 7), by_trying(mostly_zero, 7, 14), 1e-12);
+	assert_near(u_test(mostly_zero, 7, mostly_zero + 7, 7), by_trying(mostly_zero, 7, 14),
+		    1e-12);
 	assert_near(u_test(pairs, 5, pairs + 5, 9), by_trying(pairs, 5, 14), 1e-12);
 	assert_near(u_test(apart, 6, apart + 6, 8), by_trying(apart, 6, 14), 1e-12);
 }
 
-/* By hand: 21 a side, of which each has one 0 and the others stand apart: U = 1 / 2, ties 2^3 - 2 = 6. */
+/* Values out of 2, 3, 6 and 1,000 different ones, by a generator of Numerical Recipes; up to 6 a
+ * side. */
+static void mann_whitney__is_what_trying_gives_for_all_small_sizes(void **state)
+{
+	static const uint32_t ranges[] = {2, 3, 6, 1000};
+	uint32_t random = 1;
+
+	(void)state;
+	for (uint32_t a_count = 1; a_count <= 6; a_count++)
+		for (uint32_t b_count = 1; b_count <= 6; b_count++)
+			for (uint32_t i = 0; i < 12; i++) {
+				double value[12], p;
+
+				for (uint32_t k = 0; k < a_count + b_count; k++) {
+					random = random * 1664525 + 1013904223;
+					value[k] = (random >> 16) % ranges[i % 4];
+				}
+				p = by_trying(value, a_count, a_count + b_count);
+				assert_near(u_test(value, a_count, value + a_count, b_count), p,
+					    1e-12);
+			}
+}
+
+/* 20 a side are counted out: 2 of C(40, 20) orders.  With 21 on a side the normal distribution is
+ * asked. */
+static void mann_whitney__twenty_a_side_are_the_most_that_are_counted_out(void **state)
+{
+	double a[21], b[21], distance, variance;
+
+	(void)state;
+	for (int i = 0; i < 21; i++) {
+		a[i] = i;
+		b[i] = 100 + i;
+	}
+	assert_near(u_test(a, 20, b, 20), 2.0 / 137846528820, 1e-24);
+	distance = 20 * 21 / 2.0 - 0.5;
+	variance = 20 * 21 * 42 / 12.0;
+	assert_near(u_test(a, 20, b, 21), erfc(distance / sqrt(variance) / M_SQRT2), 1e-15);
+	assert_near(u_test(a, 21, b, 20), erfc(distance / sqrt(variance) / M_SQRT2), 1e-15);
+	assert_near(u_test(a, 21, a, 21), 1, 0);
+	for (int i = 0; i < 21; i++)
+		a[i] = b[i] = 7;
+	assert_near(u_test(a, 21, b, 21), 1, 0);
+}
+
+/* By hand: 21 a side, of which each has one 0 and the others stand apart: U = 1 / 2, ties 2^3 - 2 =
+ * 6. */
 static void mann_whitney__many_ties_are_corrected(void **state)
 {
 	double a[21], b[21], variance = 441 / 12.0 * (43 - 6 / (42 * 41.0));
@@ -132,6 +180,34 @@ static void student__is_that_of_the_tables(void **state)
 	assert_near(stat_student_p(INFINITY, 5), 0, 0);
 }
 
+/* The density of Student's t, (1 + x^2 / f)^(-(f + 1) / 2) by a factor, integrated by Simpson's
+ * rule. */
+static double student_by_simpson(double t, double freedom)
+{
+	const int steps = 4000;
+	double factor = exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2)) / sqrt(freedom * M_PI),
+	       sum = 0;
+
+	for (int i = 0; i <= steps; i++) {
+		double x = t * i / steps, weight = !i || i == steps ? 1 : i % 2 ? 4 : 2;
+
+		sum += weight * pow(1 + x * x / freedom, -(freedom + 1) / 2);
+	}
+	return 1 - 2 * factor * sum * t / steps / 3;
+}
+
+static void student__is_the_integral_of_its_density(void **state)
+{
+	static const double ts[] = {0.01, 0.1, 0.5, 1, 1.5, 2, 3, 5},
+			    freedoms[] = {1, 1.5, 2, 3, 7, 30, 200, 1000};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ts) / sizeof(ts[0]); i++)
+		for (size_t k = 0; k < sizeof(freedoms) / sizeof(freedoms[0]); k++)
+			assert_near(stat_student_p(ts[i], freedoms[k]),
+				    student_by_simpson(ts[i], freedoms[k]), 1e-8);
+}
+
 /* p 0.01 of 4, 0.02 of 3, 0.04 of 2: 0.04, 0.06, 0.08; the last one is not below the one before. */
 static void holm__corrects_by_what_is_left(void **state)
 {
@@ -150,8 +226,8 @@ static void holm__corrects_by_what_is_left(void **state)
 	assert_int_equal(stat_holm(large, 0), 0);
 }
 
-/* p / weight is 0.01, 0.02, 0.3; of the weights 10, 9.5 and 1.5 are left: 0.005 * 10 / 0.5, 0.16 * 9.5 / 8,
- * 0.45 * 1.5 / 1.5. */
+/* p / weight is 0.01, 0.02, 0.3; of the weights 10, 9.5 and 1.5 are left: 0.005 * 10 / 0.5, 0.16 *
+ * 9.5 / 8, 0.45 * 1.5 / 1.5. */
 static void holm__more_weight_needs_less(void **state)
 {
 	struct stat_test test[] = {{0.16, 8}, {0.005, 0.5}, {0.45, 1.5}};
@@ -172,6 +248,23 @@ static void cov__is_deviation_by_mean(void **state)
 	assert_near(stat_cov(&three), 0.5, 1e-12);
 	assert_true(stat_cov(&one) < 0);
 	assert_near(stat_share(&three), 0.2, 1e-12);
+}
+
+/* Windows without weight have no share; 2 and 4 are left: sqrt(2) / 3. */
+static void cov__windows_without_weight_are_left_out(void **state)
+{
+	const double value[] = {1, 7, 1, 9}, weight[] = {0.5, 0, 0.25, 0}, none[] = {0, 0, 0, 0};
+	const struct stat_side two = {value, weight, 4}, one = {value + 1, weight + 1, 3},
+			       nothing = {value, none, 4};
+	const struct stat_side idle = {none, value, 4};
+
+	(void)state;
+	assert_near(stat_cov(&two), M_SQRT2 / 3, 1e-12);
+	assert_true(stat_cov(&one) < 0);
+	assert_true(stat_cov(&nothing) < 0);
+	assert_true(stat_cov(&idle) < 0);
+	assert_near(stat_share(&nothing), 0, 0);
+	assert_near(stat_share(&two), 24, 1e-12);
 }
 
 /* The error of a mean of n values is their deviation (by n) / sqrt(n). */
@@ -196,6 +289,93 @@ static void bootstrap__error_is_that_of_the_mean(void **state)
 	assert_memory_equal(&interval, &again, sizeof(again));
 }
 
+/* splitmix64 as published (Steele, Lea, Flood 2014). */
+static uint64_t splitmix64(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15U;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9U;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebU;
+	return z ^ z >> 31;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+#define DRAWS 1000
+
+/* The share of `count` windows drawn with replacement: the upper 32 random bits choose one. */
+static double drawn_share(const double *value, const double *weight, uint32_t count,
+			  uint64_t *random)
+{
+	double values = 0, weights = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t at = (splitmix64(random) >> 32) * count / 4294967296U;
+
+		values += value[at];
+		weights += weight[at];
+	}
+	return values / weights;
+}
+
+/* 1,000 draws of both sides in turns, the 26th from either end, and the deviation of each side. */
+static void bootstrap__draws_what_its_seed_says(void **state)
+{
+	static const double a[] = {1.3, 5.1, 2.7, 8.9, 3.2, 6.1, 4.4, 7.8, 0.6},
+			    b[] = {9.1, 4.3, 7.7, 5.2, 8.4, 6.9, 3.3},
+			    a_weight[] = {10, 20, 10.5, 30, 15, 12, 17, 21, 13},
+			    b_weight[] = {12, 11, 30, 14.5, 16, 19, 23};
+	const struct stat_side side_a = {a, a_weight, 9}, side_b = {b, b_weight, 7};
+	static double share[2][DRAWS], change[DRAWS];
+	struct stat_interval interval;
+	uint64_t random = 0;
+
+	(void)state;
+	/* The published first numbers of seed 0. */
+	assert_true(splitmix64(&random) == 0xe220a8397b1dcdafU);
+	assert_true(splitmix64(&random) == 0x6e789e6aa1b965f4U);
+	random = 12345;
+	for (int i = 0; i < DRAWS; i++) {
+		share[0][i] = drawn_share(a, a_weight, 9, &random);
+		share[1][i] = drawn_share(b, b_weight, 7, &random);
+		change[i] = share[1][i] - share[0][i];
+	}
+	qsort(change, DRAWS, sizeof(change[0]), ascending);
+	assert_int_equal(stat_bootstrap(&side_a, &side_b, 12345, &interval), 0);
+	assert_near(interval.low, change[25], 1e-12);
+	assert_near(interval.high, change[DRAWS - 26], 1e-12);
+	assert_true(change[24] < change[25] && change[25] < change[26]);
+	for (int side = 0; side < 2; side++) {
+		double mean = 0, squares = 0;
+
+		for (int i = 0; i < DRAWS; i++)
+			mean += share[side][i] / DRAWS;
+		for (int i = 0; i < DRAWS; i++)
+			squares += pow(share[side][i] - mean, 2);
+		assert_near(interval.error[side], sqrt(squares / (DRAWS - 1)), 1e-9);
+	}
+}
+
+/* A side in whose windows nothing ran has a share of 0, whichever are drawn. */
+static void bootstrap__of_windows_without_weight_is_0(void **state)
+{
+	static const double value[] = {0, 0}, none[] = {0, 0}, some[] = {5, 5};
+	const struct stat_side idle = {value, none, 2}, other = {some, some, 2};
+	struct stat_interval interval;
+
+	(void)state;
+	assert_int_equal(stat_bootstrap(&idle, &idle, 1, &interval), 0);
+	assert_true(interval.low == 0 && interval.high == 0);
+	assert_true(interval.error[0] == 0 && interval.error[1] == 0);
+	assert_int_equal(stat_bootstrap(&idle, &other, 1, &interval), 0);
+	assert_true(interval.low == 1 && interval.high == 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,13 +383,19 @@ int main(void)
 		cmocka_unit_test(mann_whitney__eight_apart_have_the_smallest_p),
 		cmocka_unit_test(mann_whitney__ties_are_counted_out),
 		cmocka_unit_test(mann_whitney__is_what_trying_all_choices_gives),
+		cmocka_unit_test(mann_whitney__is_what_trying_gives_for_all_small_sizes),
+		cmocka_unit_test(mann_whitney__twenty_a_side_are_the_most_that_are_counted_out),
+		cmocka_unit_test(student__is_the_integral_of_its_density),
+		cmocka_unit_test(cov__windows_without_weight_are_left_out),
 		cmocka_unit_test(mann_whitney__many_ties_are_corrected),
 		cmocka_unit_test(mann_whitney__approximation_is_near_the_exact_one),
 		cmocka_unit_test(student__is_that_of_the_tables),
 		cmocka_unit_test(holm__corrects_by_what_is_left),
 		cmocka_unit_test(holm__more_weight_needs_less),
 		cmocka_unit_test(cov__is_deviation_by_mean),
+		cmocka_unit_test(bootstrap__draws_what_its_seed_says),
 		cmocka_unit_test(bootstrap__error_is_that_of_the_mean),
+		cmocka_unit_test(bootstrap__of_windows_without_weight_is_0),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,9 +19,9 @@
 #include "base/io.h"
 #include "discover/proc_maps.h"
 
-/* A folder for one test, and the one mapping that the test looks for. */
+/* A directory for one test, and the one mapping that the test looks for. */
 struct fixture {
-	char folder[64];
+	char directory[64];
 	char path[128];
 	struct mapping mapping;
 	char mapping_path[512];
@@ -54,9 +54,9 @@ static void write_file(const char *path, const char *text)
 static void start(struct fixture *fixture, const char *text)
 {
 	memset(fixture, 0, sizeof(*fixture));
-	snprintf(fixture->folder, sizeof(fixture->folder), "/tmp/file_open_XXXXXX");
-	assert_non_null(mkdtemp(fixture->folder));
-	snprintf(fixture->path, sizeof(fixture->path), "%s/lib.so", fixture->folder);
+	snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/file_open_XXXXXX");
+	assert_non_null(mkdtemp(fixture->directory));
+	snprintf(fixture->path, sizeof(fixture->path), "%s/lib.so", fixture->directory);
 	fixture->wanted = "/lib.so";
 	write_file(fixture->path, text);
 }
@@ -64,7 +64,7 @@ static void start(struct fixture *fixture, const char *text)
 static void finish(struct fixture *fixture)
 {
 	unlink(fixture->path);
-	assert_int_equal(rmdir(fixture->folder), 0);
+	assert_int_equal(rmdir(fixture->directory), 0);
 }
 
 static void *map_file(const char *path)
@@ -205,12 +205,12 @@ static void file_open__names_are_those_of_the_process_root(void **state)
 
 	(void)state;
 	start(&fixture, "inside");
-	snprintf(link_path, sizeof(link_path), "%s/link", fixture.folder);
+	snprintf(link_path, sizeof(link_path), "%s/link", fixture.directory);
 	assert_int_equal(symlink("/lib.so", link_path), 0);
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	if (pid == 0) {
-		byte = chroot(fixture.folder) == 0 ? 'y' : 'n';
+		byte = chroot(fixture.directory) == 0 ? 'y' : 'n';
 		if (write(ready[1], &byte, 1) == 1)
 			for (;;)
 				pause();
@@ -239,15 +239,15 @@ static void file_open__names_are_those_of_the_process_root(void **state)
 	}
 }
 
-/* In a mount namespace of its own a child mounts an overlay and maps a file of it, as containers do;
- * /proc then shows another device than stat. */
+/* In a mount namespace of its own a child mounts an overlay and maps a file of it, as containers
+ * do; /proc then shows another device than stat. */
 static bool map_overlay_file(const struct fixture *fixture)
 {
 	char path[256];
 
 	if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
 		return false;
-	snprintf(path, sizeof(path), "%s/x", fixture->folder);
+	snprintf(path, sizeof(path), "%s/x", fixture->directory);
 	if (mkdir(path, 0700) != 0 || mount("none", path, "tmpfs", 0, NULL) != 0 ||
 	    chdir(path) != 0 || mkdir("lower", 0755) != 0 || mkdir("upper", 0755) != 0 ||
 	    mkdir("work", 0755) != 0 || mkdir("merged", 0755) != 0)
@@ -263,7 +263,7 @@ static bool map_overlay_file(const struct fixture *fixture)
 static void file_open__overlay_of_another_mount_namespace(void **state)
 {
 	struct fixture fixture;
-	char folder[128];
+	char directory[128];
 	int ready[2], fd = -1;
 	char byte = 0;
 	pid_t pid;
@@ -296,8 +296,8 @@ static void file_open__overlay_of_another_mount_namespace(void **state)
 	waitpid(pid, NULL, 0);
 	close(ready[0]);
 	close(ready[1]);
-	snprintf(folder, sizeof(folder), "%s/x", fixture.folder);
-	rmdir(folder);
+	snprintf(directory, sizeof(directory), "%s/x", fixture.directory);
+	rmdir(directory);
 	finish(&fixture);
 	if (byte != 'y') {
 		print_message("skipped: not allowed to mount an overlay\n");

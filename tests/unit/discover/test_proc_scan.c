@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../at_rest.h"
 #include "base/clock.h"
 
 static int parse_stat(const char *text, struct proc_stat *ret_stat)
@@ -138,7 +139,7 @@ static void thread_status_read__a_thread_that_sleeps_has_the_same_switches(void 
 	assert_int_equal(pthread_create(&thread, NULL, sleep_for_long, (void *)&tid), 0);
 	while (!tid)
 		usleep(1000);
-	usleep(50000);
+	wait_for_thread_rest(getpid(), (pid_t)tid);
 	assert_int_equal(thread_status_read((uint32_t)getpid(), tid, &first), 0);
 	usleep(50000);
 	assert_int_equal(thread_status_read((uint32_t)getpid(), tid, &second), 0);
@@ -149,7 +150,10 @@ static void thread_status_read__a_thread_that_sleeps_has_the_same_switches(void 
 	assert_int_equal(first.tgid, getpid());
 	pthread_cancel(thread);
 	pthread_join(thread, NULL);
-	usleep(50000); /* joined a moment before the kernel lets go of it */
+	/* Joined a moment before the kernel lets go of it. */
+	for (unsigned int i = 0; i < 20000 && !thread_status_read((uint32_t)getpid(), tid, &first);
+	     i++)
+		usleep(1000);
 	assert_int_equal(thread_status_read((uint32_t)getpid(), tid, &first), -ESRCH);
 }
 

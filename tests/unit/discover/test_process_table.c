@@ -76,7 +76,7 @@ static void process_table_map__unknown_process_is_esrch_and_remembered(void **st
 	assert_int_equal(process_table_fork(table, id(2, 1), id(2, 2), 50), 0);
 	assert_true(process_table_wants_read(process_table_find(table, id(2, 2))));
 	assert_int_equal(process_table_exec(table, id(2, 2), id(2, 3), 60), 0);
-	process_table_new_image(table, 2, 70);
+	process_table_new_context(table, 2, 70);
 	map(table, 2, 0x1000, "/b", 80);
 	process_table_exec(table, id(2, 3), id(2, 4), 90);
 	assert_false(process_table_wants_read(process_table_find(table, id(2, 4))));
@@ -186,7 +186,7 @@ static void process_table_exec__records_in_order(void **state)
 	(void)state;
 	assert_int_equal(process_table_new(&table), 0);
 	start_exec(table);
-	assert_int_equal(process_table_new_image(table, 10, 300), 0);
+	assert_int_equal(process_table_new_context(table, 10, 300), 0);
 	map(table, 10, 0x1000, "/bin/python", 310);
 	map(table, 10, 0x4000, "/ld.so", 320);
 	assert_int_equal(process_table_exec(table, id(10, 1), id(10, 2), 330), 0);
@@ -211,14 +211,14 @@ static void process_table_exec__told_before_the_side_band(void **state)
 	assert_string_equal(paths(table, id(10, 2)), "");
 	assert_true(process_table_wants_read(process_table_find(table, id(10, 2))));
 	map(table, 10, 0x6000, "/libc", 340);
-	process_table_new_image(table, 10, 300);
+	process_table_new_context(table, 10, 300);
 	map(table, 10, 0x1000, "/bin/python", 310);
 	/* Of the old program: */
 	map(table, 10, 0xa000, "/older", 250);
 	assert_string_equal(paths(table, id(10, 2)), "/bin/python /libc");
 }
 
-static void process_table_exec__mappings_told_before_the_new_image(void **state)
+static void process_table_exec__mappings_told_before_the_new_context(void **state)
 {
 	OWNED(process_table) struct process_table *table = NULL;
 
@@ -226,7 +226,7 @@ static void process_table_exec__mappings_told_before_the_new_image(void **state)
 	assert_int_equal(process_table_new(&table), 0);
 	start_exec(table);
 	map(table, 10, 0x1000, "/bin/python", 310);
-	process_table_new_image(table, 10, 300);
+	process_table_new_context(table, 10, 300);
 	process_table_exec(table, id(10, 1), id(10, 2), 330);
 	assert_string_equal(paths(table, id(10, 2)), "/bin/python");
 }
@@ -253,11 +253,11 @@ static void process_table_exec__twice_after_a_fork(void **state)
 	start_exec(table);
 	process_table_fork(table, id(10, 1), id(11, 2), 400);
 	assert_string_equal(paths(table, id(11, 2)), "/bin/sh /dlopened");
-	process_table_new_image(table, 11, 410);
+	process_table_new_context(table, 11, 410);
 	map(table, 11, 0x1000, "/bin/env", 420);
 	process_table_exec(table, id(11, 2), id(11, 3), 430);
 	map(table, 11, 0x2000, "/libc", 440);
-	process_table_new_image(table, 11, 450);
+	process_table_new_context(table, 11, 450);
 	map(table, 11, 0x1000, "/bin/python", 460);
 	process_table_exec(table, id(11, 3), id(11, 4), 470);
 	assert_string_equal(paths(table, id(11, 4)), "/bin/python");
@@ -272,7 +272,7 @@ static void process_table_exec__unknown_process_is_added(void **state)
 	assert_int_equal(process_table_new(&table), 0);
 	assert_int_equal(process_table_exec(table, id(10, 1), id(10, 2), 330), 0);
 	assert_true(process_table_wants_read(process_table_find(table, id(10, 2))));
-	assert_int_equal(process_table_new_image(table, 99, 1), -ESRCH);
+	assert_int_equal(process_table_new_context(table, 99, 1), -ESRCH);
 }
 
 static void process_table_exit__stays_findable_until_it_expires(void **state)
@@ -319,6 +319,27 @@ static void process_table_expire__any_of_several_of_one_tgid(void **state)
 	process_table_expire(table, 1000, count_release, &released);
 	assert_int_equal(released, 7);
 	assert_null(process_table_find_tgid(table, 10));
+}
+
+/* A stack is read before the event that tells of its program. */
+static void process_table_apply__names_what_was_known_without_a_name(void **state)
+{
+	OWNED(process_table) struct process_table *table = NULL;
+	struct pp_event event = {
+		.type = PP_EVENT_EXEC, .id = id(10, 2), .parent = id(10, 1), .comm = "named"};
+	struct process *process;
+
+	(void)state;
+	assert_int_equal(process_table_new(&table), 0);
+	assert_int_equal(process_table_add(table, id(10, 1), 0, 50, NULL), 0);
+	assert_int_equal(process_table_add(table, id(10, 2), 0, 100, &process), 0);
+	event.time_ns = 90;
+	assert_int_equal(process_table_apply(table, &event), -EEXIST);
+	assert_int_equal(process_table_find(table, id(10, 1))->exit_ns, 90);
+	assert_string_equal(process_table_find(table, id(10, 2))->comm, "named");
+	memcpy(event.comm, "other", 6);
+	assert_int_equal(process_table_apply(table, &event), -EEXIST);
+	assert_string_equal(process_table_find(table, id(10, 2))->comm, "named");
 }
 
 static void process_table_apply__a_life_from_records(void **state)
@@ -478,13 +499,14 @@ int main(void)
 			process_table_map__record_of_an_earlier_process_of_that_pid_is_stale),
 		cmocka_unit_test(process_table_exec__records_in_order),
 		cmocka_unit_test(process_table_exec__told_before_the_side_band),
-		cmocka_unit_test(process_table_exec__mappings_told_before_the_new_image),
+		cmocka_unit_test(process_table_exec__mappings_told_before_the_new_context),
 		cmocka_unit_test(process_table_exec__without_a_side_band_keeps_only_what_is_newer),
 		cmocka_unit_test(process_table_exec__twice_after_a_fork),
 		cmocka_unit_test(process_table_exec__unknown_process_is_added),
 		cmocka_unit_test(process_table_exit__stays_findable_until_it_expires),
 		cmocka_unit_test(process_table_expire__any_of_several_of_one_tgid),
 		cmocka_unit_test(process_table_apply__a_life_from_records),
+		cmocka_unit_test(process_table_apply__names_what_was_known_without_a_name),
 		cmocka_unit_test(process_table_next__visits_each_once),
 		cmocka_unit_test(process_table_map__strings_no_longer_used_are_thrown_out),
 		cmocka_unit_test(process_table_fork__thousands_of_children_share_their_mappings),

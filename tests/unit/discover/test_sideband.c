@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,7 @@ struct seen {
 	size_t count;
 	struct mapping mapping[MAX_SEEN];
 	char path[MAX_SEEN][256];
-	uint64_t new_image_ns;
+	uint64_t new_context_ns;
 	uint64_t lost;
 	uint64_t last_ns;
 	bool is_out_of_order;
@@ -53,15 +54,15 @@ static void on_mapping(void *context, uint32_t tgid, const struct mapping *mappi
 	seen->count++;
 }
 
-static void on_new_image(void *context, uint32_t tgid, uint64_t time_ns)
+static void on_new_context(void *context, uint32_t tgid, uint64_t time_ns)
 {
 	struct seen *seen = context;
 
 	note_time(seen, time_ns);
 	if (seen->table)
-		process_table_new_image(seen->table, tgid, time_ns);
+		process_table_new_context(seen->table, tgid, time_ns);
 	if (tgid == seen->tgid)
-		seen->new_image_ns = time_ns;
+		seen->new_context_ns = time_ns;
 }
 
 static void on_lost(void *context, uint32_t cpu, uint64_t count)
@@ -72,8 +73,10 @@ static void on_lost(void *context, uint32_t cpu, uint64_t count)
 
 static struct sideband_handlers handlers_of(struct seen *seen)
 {
-	return (struct sideband_handlers){
-		.context = seen, .mapping = on_mapping, .new_image = on_new_image, .lost = on_lost};
+	return (struct sideband_handlers){.context = seen,
+					  .mapping = on_mapping,
+					  .new_context = on_new_context,
+					  .lost = on_lost};
 }
 
 static void open_or_skip(const struct sideband_options *options, struct sideband **ret_sideband)
@@ -137,13 +140,13 @@ static void check_exec_of_true(const struct sideband_options *options)
 	sideband_get_stats(sideband, &stats);
 	assert_int_equal(stats.bad, 0);
 	assert_false(seen.is_out_of_order);
-	assert_true(seen.new_image_ns > before_ns);
+	assert_true(seen.new_context_ns > before_ns);
 	assert_non_null(seen_path(&seen, "/true"));
 	assert_non_null(seen_path(&seen, "[vdso]"));
 	/* The program, its loader, libc. */
 	assert_true(seen.count >= 3);
 	for (size_t i = 0; i < seen.count; i++) {
-		assert_true(seen.mapping[i].time_ns > seen.new_image_ns);
+		assert_true(seen.mapping[i].time_ns > seen.new_context_ns);
 		assert_true(seen.mapping[i].time_ns < mono_ns());
 		if (seen.path[i][0] == '/')
 			expect_key_of_file(&seen.mapping[i]);
@@ -324,6 +327,16 @@ static void sideband_read__records_that_wrap_around_the_ring_are_whole(void **st
 		assert_int_equal(count, 700);
 }
 
+/* Each CPU has a ring, and its losses are told there. */
+static void stay_on_this_cpu(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)sched_getcpu(), &set);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+}
+
 static void sideband_read__full_ring_tells_how_many_are_lost(void **state)
 {
 	static struct seen seen;
@@ -334,6 +347,7 @@ static void sideband_read__full_ring_tells_how_many_are_lost(void **state)
 
 	(void)state;
 	open_or_skip(&options, &sideband);
+	stay_on_this_cpu();
 	memset(&seen, 0, sizeof(seen));
 	seen.tgid = (uint32_t)getpid();
 	map_pages(500);

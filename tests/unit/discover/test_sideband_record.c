@@ -93,7 +93,7 @@ static void sideband_record_parse__exec_and_lost(void **state)
 
 	(void)state;
 	assert_int_equal(sideband_record_parse(exec_record, sizeof(exec_record), &record), 0);
-	assert_int_equal(record.kind, SIDEBAND_NEW_IMAGE);
+	assert_int_equal(record.kind, SIDEBAND_NEW_CONTEXT);
 	assert_int_equal(record.tgid, 1234);
 	assert_int_equal(record.time_ns, 123456789);
 	memcpy(renamed, exec_record, sizeof(renamed));

@@ -40,9 +40,12 @@ static void counts_add__equal_keys_are_one_entry(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 9000; i++) {
-		const struct pp_count_key key = {.user_stack = i % 1000, .kind = i / 1000 % 3, .detail = i % 2};
+		const struct pp_count_key key = {
+			.user_stack = i % 1000, .kind = i / 1000 % 3, .detail = i % 2};
 
-		assert_int_equal(counts_add(&counts, &key, &(struct pp_count){.samples = 1, .weight = i}), 0);
+		assert_int_equal(counts_add(&counts, &key,
+					    &(struct pp_count){.samples = 1, .weight = i}),
+				 0);
 	}
 	assert_int_equal(counts.count, 3000);
 	assert_int_equal(counts.entry[5].count.samples, 3);
@@ -59,10 +62,14 @@ static void counts_add__beyond_the_bound_is_counted_by_process(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < all; i++) {
-		const struct pp_count_key key = {.user_stack = 2 * i + 1, .id = {i, 1}, .kind = PP_KIND_WAIT,
+		const struct pp_count_key key = {.user_stack = 2 * i + 1,
+						 .id = {i, 1},
+						 .kind = PP_KIND_WAIT,
 						 .flags = PP_COUNT_PYTHON};
 
-		assert_int_equal(counts_add(&counts, &key, &(struct pp_count){.samples = 1, .weight = 7}), 0);
+		assert_int_equal(counts_add(&counts, &key,
+					    &(struct pp_count){.samples = 1, .weight = 7}),
+				 0);
 	}
 	for (size_t i = 0; i < counts.count; i++) {
 		const struct counted *entry = &counts.entry[i];

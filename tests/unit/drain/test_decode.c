@@ -10,10 +10,10 @@
 
 /* What the handlers saw last. */
 struct seen {
-	unsigned int stacks, kernels, codes, misses, events, timelines;
+	unsigned int stacks, kernels, codes, incompletes, events, timelines;
 	struct decoded_stack stack;
 	struct decoded_kernel kernel;
-	struct decoded_miss miss;
+	struct decoded_incomplete incomplete;
 	const struct pp_code_record *code;
 	const struct pp_event *event;
 	const struct pp_timeline_record *timeline;
@@ -40,12 +40,12 @@ static void on_code(void *context, const struct pp_code_record *record)
 	seen->codes++;
 	seen->code = record;
 }
-static void on_miss(void *context, const struct decoded_miss *miss)
+static void on_incomplete(void *context, const struct decoded_incomplete *incomplete)
 {
 	struct seen *seen = context;
 
-	seen->misses++;
-	seen->miss = *miss;
+	seen->incompletes++;
+	seen->incomplete = *incomplete;
 }
 static void on_event(void *context, const struct pp_event *event)
 {
@@ -69,7 +69,7 @@ static int decode(const void *data, size_t size, struct seen *seen)
 						.stack = on_stack,
 						.kernel = on_kernel,
 						.code = on_code,
-						.miss = on_miss,
+						.incomplete = on_incomplete,
 						.event = on_event};
 
 	*seen = (struct seen){};
@@ -81,7 +81,7 @@ static void assert_refused(const void *data, size_t size)
 	struct seen seen;
 
 	assert_int_equal(decode(data, size, &seen), -EBADMSG);
-	assert_int_equal(seen.stacks + seen.kernels + seen.codes + seen.misses, 0);
+	assert_int_equal(seen.stacks + seen.kernels + seen.codes + seen.incompletes, 0);
 }
 
 /* ---- stacks ---- */
@@ -105,7 +105,7 @@ static struct stack_of_three good_stack(void)
 			   .native_count = 2,
 			   .stop = PP_STOP_ROOT,
 			   .py_stop = PP_PY_STOP_ROOT},
-		.frame = {FRAME(PP_FRAME_PYTHON, 0xc0de), FRAME(PP_FRAME_PYTHON_RUN, 1),
+		.frame = {FRAME(PP_FRAME_PYTHON, 0xc0de), FRAME(PP_FRAME_SEGMENT, 1),
 			  FRAME(PP_FRAME_NATIVE, 0x400)},
 	};
 }
@@ -120,7 +120,7 @@ static void decode_record__stack_gives_both_areas(void **state)
 	assert_int_equal(seen.stacks, 1);
 	assert_int_equal(seen.stack.record->hash, 0x1234);
 	assert_int_equal(seen.stack.python[0].where, 0xc0de);
-	assert_int_equal(seen.stack.native[0].kind, PP_FRAME_PYTHON_RUN);
+	assert_int_equal(seen.stack.native[0].kind, PP_FRAME_SEGMENT);
 	assert_int_equal(seen.stack.native[1].where, 0x400);
 }
 
@@ -226,7 +226,7 @@ static void decode_record__unknown_type_is_refused(void **state)
 	(void)state;
 	stack.record.record.type = 0;
 	assert_refused(&stack, sizeof(stack));
-	stack.record.record.type = PP_RECORD_MISS + 1;
+	stack.record.record.type = PP_RECORD_INCOMPLETE + 1;
 	assert_refused(&stack, sizeof(stack));
 }
 
@@ -320,17 +320,18 @@ static void decode_record__code_object_whose_parts_do_not_add_up_is_refused(void
 
 /* ---- missed stacks ---- */
 
-struct miss_of {
-	struct pp_miss_record record;
+struct incomplete_of {
+	struct pp_incomplete_record record;
 	struct pp_frame frame[2];
 	struct pp_segment segment[1];
 	uint8_t stack[16];
 };
 
-static struct miss_of good_miss(void)
+static struct incomplete_of good_incomplete(void)
 {
-	return (struct miss_of){
-		.record = {.record = {.type = PP_RECORD_MISS, .size = sizeof(struct miss_of)},
+	return (struct incomplete_of){
+		.record = {.record = {.type = PP_RECORD_INCOMPLETE,
+				      .size = sizeof(struct incomplete_of)},
 			   .pc = 0x401000,
 			   .stack_bytes = 16,
 			   .segment_count = 1,
@@ -340,87 +341,87 @@ static struct miss_of good_miss(void)
 			   .native_count = 1,
 			   .stop = PP_STOP_NO_ROWS},
 		.frame = {FRAME(PP_FRAME_PYTHON_RAW, 0xc0de), FRAME(PP_FRAME_ANONYMOUS, 0x400)},
-		.segment = {{.mark = 0x7ffc, .frames = 1}},
+		.segment = {{.anchor = 0x7ffc, .frames = 1}},
 		.stack = "0123456789abcde",
 	};
 }
 
-static void decode_record__miss_gives_all_its_parts(void **state)
+static void decode_record__incomplete_gives_all_its_parts(void **state)
 {
-	struct miss_of miss = good_miss();
+	struct incomplete_of incomplete = good_incomplete();
 	struct seen seen;
 
 	(void)state;
-	assert_int_equal(decode(&miss, sizeof(miss), &seen), 0);
-	assert_int_equal(seen.misses, 1);
-	assert_int_equal(seen.miss.record->pc, 0x401000);
-	assert_int_equal(seen.miss.python[0].where, 0xc0de);
-	assert_int_equal(seen.miss.native[0].where, 0x400);
-	assert_int_equal(seen.miss.segment[0].mark, 0x7ffc);
-	assert_memory_equal(seen.miss.stack, "0123456789abcde", 16);
+	assert_int_equal(decode(&incomplete, sizeof(incomplete), &seen), 0);
+	assert_int_equal(seen.incompletes, 1);
+	assert_int_equal(seen.incomplete.record->pc, 0x401000);
+	assert_int_equal(seen.incomplete.python[0].where, 0xc0de);
+	assert_int_equal(seen.incomplete.native[0].where, 0x400);
+	assert_int_equal(seen.incomplete.segment[0].anchor, 0x7ffc);
+	assert_memory_equal(seen.incomplete.stack, "0123456789abcde", 16);
 }
 
-static void decode_record__miss_whose_parts_do_not_add_up_is_refused(void **state)
+static void decode_record__incomplete_whose_parts_do_not_add_up_is_refused(void **state)
 {
-	struct miss_of miss = good_miss();
+	struct incomplete_of incomplete = good_incomplete();
 
 	(void)state;
-	for (size_t size = 0; size < sizeof(miss); size++) {
-		miss.record.record.size = (uint32_t)size;
-		assert_refused(&miss, size);
+	for (size_t size = 0; size < sizeof(incomplete); size++) {
+		incomplete.record.record.size = (uint32_t)size;
+		assert_refused(&incomplete, size);
 	}
-	miss = good_miss();
-	miss.record.stack_bytes += 8;
-	assert_refused(&miss, sizeof(miss));
-	miss = good_miss();
-	miss.record.stack_bytes = UINT32_MAX;
-	assert_refused(&miss, sizeof(miss));
-	miss = good_miss();
-	miss.record.segment_count = 2;
-	assert_refused(&miss, sizeof(miss));
-	miss = good_miss();
-	miss.record.segment_count = UINT32_MAX;
-	assert_refused(&miss, sizeof(miss));
-	miss = good_miss();
-	miss.record.python_count = 0;
-	assert_refused(&miss, sizeof(miss));
-	miss = good_miss();
-	miss.record.py_stop = PP_PY_STOP_COUNT;
-	assert_refused(&miss, sizeof(miss));
-	miss = good_miss();
-	miss.frame[1].kind = PP_FRAME_PYTHON;
-	assert_refused(&miss, sizeof(miss));
-	miss = good_miss();
-	miss.record.since_run = miss.record.native_count + 1;
-	assert_refused(&miss, sizeof(miss));
-	miss = good_miss();
-	miss.record.foldable = 2;
-	assert_refused(&miss, sizeof(miss));
+	incomplete = good_incomplete();
+	incomplete.record.stack_bytes += 8;
+	assert_refused(&incomplete, sizeof(incomplete));
+	incomplete = good_incomplete();
+	incomplete.record.stack_bytes = UINT32_MAX;
+	assert_refused(&incomplete, sizeof(incomplete));
+	incomplete = good_incomplete();
+	incomplete.record.segment_count = 2;
+	assert_refused(&incomplete, sizeof(incomplete));
+	incomplete = good_incomplete();
+	incomplete.record.segment_count = UINT32_MAX;
+	assert_refused(&incomplete, sizeof(incomplete));
+	incomplete = good_incomplete();
+	incomplete.record.python_count = 0;
+	assert_refused(&incomplete, sizeof(incomplete));
+	incomplete = good_incomplete();
+	incomplete.record.py_stop = PP_PY_STOP_COUNT;
+	assert_refused(&incomplete, sizeof(incomplete));
+	incomplete = good_incomplete();
+	incomplete.frame[1].kind = PP_FRAME_PYTHON;
+	assert_refused(&incomplete, sizeof(incomplete));
+	incomplete = good_incomplete();
+	incomplete.record.since_segment = incomplete.record.native_count + 1;
+	assert_refused(&incomplete, sizeof(incomplete));
+	incomplete = good_incomplete();
+	incomplete.record.foldable = 2;
+	assert_refused(&incomplete, sizeof(incomplete));
 }
 
 /* Parts that add up, but each beyond its own bound. */
-static void decode_record__miss_with_too_many_marks_is_refused(void **state)
+static void decode_record__incomplete_with_too_many_anchors_is_refused(void **state)
 {
-	size_t size = sizeof(struct pp_miss_record) +
+	size_t size = sizeof(struct pp_incomplete_record) +
 		      (PP_MAX_SEGMENTS + 1) * sizeof(struct pp_segment);
-	struct pp_miss_record *record = calloc(1, size);
+	struct pp_incomplete_record *record = calloc(1, size);
 
 	(void)state;
 	assert_non_null(record);
-	record->record = (struct pp_record){.type = PP_RECORD_MISS, .size = (uint32_t)size};
+	record->record = (struct pp_record){.type = PP_RECORD_INCOMPLETE, .size = (uint32_t)size};
 	record->segment_count = PP_MAX_SEGMENTS + 1;
 	assert_refused(record, size);
 	free(record);
 }
 
-static void decode_record__miss_with_too_much_stack_is_refused(void **state)
+static void decode_record__incomplete_with_too_much_stack_is_refused(void **state)
 {
-	size_t size = sizeof(struct pp_miss_record) + PP_STACK_COPY_BYTES + 8;
-	struct pp_miss_record *record = calloc(1, size);
+	size_t size = sizeof(struct pp_incomplete_record) + PP_STACK_COPY_BYTES + 8;
+	struct pp_incomplete_record *record = calloc(1, size);
 
 	(void)state;
 	assert_non_null(record);
-	record->record = (struct pp_record){.type = PP_RECORD_MISS, .size = (uint32_t)size};
+	record->record = (struct pp_record){.type = PP_RECORD_INCOMPLETE, .size = (uint32_t)size};
 	record->stack_bytes = PP_STACK_COPY_BYTES + 8;
 	assert_refused(record, size);
 	free(record);
@@ -538,10 +539,10 @@ int main(void)
 		cmocka_unit_test(decode_record__kernel_stack_of_broken_size_is_refused),
 		cmocka_unit_test(decode_record__code_object_passes_whole),
 		cmocka_unit_test(decode_record__code_object_whose_parts_do_not_add_up_is_refused),
-		cmocka_unit_test(decode_record__miss_gives_all_its_parts),
-		cmocka_unit_test(decode_record__miss_whose_parts_do_not_add_up_is_refused),
-		cmocka_unit_test(decode_record__miss_with_too_many_marks_is_refused),
-		cmocka_unit_test(decode_record__miss_with_too_much_stack_is_refused),
+		cmocka_unit_test(decode_record__incomplete_gives_all_its_parts),
+		cmocka_unit_test(decode_record__incomplete_whose_parts_do_not_add_up_is_refused),
+		cmocka_unit_test(decode_record__incomplete_with_too_many_anchors_is_refused),
+		cmocka_unit_test(decode_record__incomplete_with_too_much_stack_is_refused),
 		cmocka_unit_test(decode_event__passes_each_type),
 		cmocka_unit_test(decode_event__broken_one_is_refused),
 		cmocka_unit_test(decode_timeline__passes_each_type),

@@ -68,7 +68,11 @@ static const struct pp_process_id nobody;
 static int add_plain_of(struct dictionary *dictionary, uint32_t tgid, uint64_t hash)
 {
 	const struct stack_of_four stack = {
-		.record = {.hash = hash, .id = {.tgid = tgid}, .native_stored = 1, .native_count = 1, .stop = PP_STOP_ROOT},
+		.record = {.hash = hash,
+			   .id = {.tgid = tgid},
+			   .native_stored = 1,
+			   .native_count = 1,
+			   .stop = PP_STOP_ROOT},
 		.frame = {{.where = 0x400, .what = 16, .kind = PP_FRAME_NATIVE}},
 	};
 
@@ -124,7 +128,7 @@ static void add_stack__keeps_both_areas_and_what_is_told_of_them(void **state)
 			   .py_stop = PP_PY_STOP_ROOT,
 			   .python = 2},
 		.frame = {{.where = 0xc0de, .what = 44, .kind = PP_FRAME_PYTHON},
-			  {.where = 3, .kind = PP_FRAME_PYTHON_RUN},
+			  {.where = 3, .kind = PP_FRAME_SEGMENT},
 			  {.where = 0x7f0012345678, .what = 1, .kind = PP_FRAME_ANONYMOUS},
 			  {.kind = PP_FRAME_GAP}},
 	};
@@ -149,7 +153,7 @@ static void add_stack__keeps_both_areas_and_what_is_told_of_them(void **state)
 	assert_int_equal(packed_kind(found->frame[0]), PP_FRAME_PYTHON);
 	assert_int_equal(packed_code(found->frame[0]), index);
 	assert_int_equal(packed_what(found->frame[0]), 44);
-	assert_int_equal(packed_kind(found->frame[1]), PP_FRAME_PYTHON_RUN);
+	assert_int_equal(packed_kind(found->frame[1]), PP_FRAME_SEGMENT);
 	assert_int_equal(packed_what(found->frame[1]), 3);
 	assert_int_equal(packed_kind(found->frame[2]), PP_FRAME_ANONYMOUS);
 	assert_int_equal(found->frame[2] & ((1ULL << 61) - 1), 0x7f0012345678);
@@ -216,6 +220,39 @@ static void note_files__those_that_native_frames_name(void **state)
 	for (size_t i = 0; i < (1U << 21) / 64; i++)
 		all += named[i] != 0;
 	assert_int_equal(all, 2);
+}
+
+static void count_frame(void *context, packed_frame frame)
+{
+	uint64_t *sum = context;
+
+	sum[0]++;
+	sum[1] += packed_address(frame) + packed_file(frame);
+}
+
+static void find_frames__those_in_the_files_asked_for(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	OWNED_MEM uint64_t *files = calloc((1U << 21) / 64, sizeof(*files));
+	const struct stack_of_four stack = {
+		.record = {.hash = 77, .native_stored = 4, .native_count = 4, .stop = PP_STOP_ROOT},
+		.frame = {{.where = 3000, .what = 70, .kind = PP_FRAME_NATIVE},
+			  {.where = 5000, .what = 70, .kind = PP_FRAME_EVAL},
+			  {.where = 100, .what = 71, .kind = PP_FRAME_NATIVE},
+			  {.where = 100, .what = 70, .kind = PP_FRAME_ANONYMOUS}},
+	};
+	uint64_t sum[2] = {0};
+
+	(void)state;
+	assert_non_null(files);
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	assert_int_equal(add_stack(dictionary, &stack), 0);
+	dictionary_find_frames(dictionary, files, count_frame, sum);
+	assert_int_equal(sum[0], 0);
+	files[70 / 64] = 1ULL << 70 % 64;
+	dictionary_find_frames(dictionary, files, count_frame, sum);
+	assert_int_equal(sum[0], 2);
+	assert_int_equal(sum[1], 3000 + 70 + 5000 + 70);
 }
 
 static void set_epoch__entries_not_sent_in_two_epochs_go(void **state)
@@ -348,7 +385,9 @@ static void add_code__many_survive_growth(void **state)
 	for (uint32_t i = 0; i < 3000; i++) {
 		uint32_t index = 0;
 
-		assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(1000 + i, "f"), &index), 0);
+		assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(1000 + i, "f"),
+						     &index),
+				 0);
 		assert_int_equal(index, i + 1);
 	}
 	for (uint32_t i = 0; i < 3000; i++)
@@ -451,7 +490,8 @@ static void budget__what_does_not_fit_is_refused_and_counted(void **state)
 	assert_int_equal(add_plain(dictionary, 1), 0);
 	assert_int_equal(add_plain(dictionary, 2), 0);
 	assert_int_equal(add_plain(dictionary, 3), -ENOSPC);
-	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(9, "f"), &index), -ENOSPC);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(9, "f"), &index),
+			 -ENOSPC);
 	assert_int_equal(index, 12345);
 	assert_int_equal(stats_of(dictionary).refused, 2);
 	assert_int_equal(stats_of(dictionary).bytes, 2 * one);
@@ -509,7 +549,10 @@ static void make_room__greedy_ones_go_and_the_others_stay(void **state)
 {
 	OWNED(dictionary) struct dictionary *dictionary = NULL;
 	const struct stack_of_four honest = {
-		.record = {.hash = 1ULL << 40, .id = {.tgid = 77}, .python_stored = 1, .python_count = 1},
+		.record = {.hash = 1ULL << 40,
+			   .id = {.tgid = 77},
+			   .python_stored = 1,
+			   .python_count = 1},
 		.frame = {{.where = 0xc0de, .kind = PP_FRAME_PYTHON}},
 	};
 	uint32_t used = 0, unused = 0, next = 0;
@@ -518,7 +561,8 @@ static void make_room__greedy_ones_go_and_the_others_stay(void **state)
 	(void)state;
 	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
 	dictionary_set_epoch(dictionary, 5);
-	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(0xdead, "g"), &unused), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(0xdead, "g"), &unused),
+			 0);
 	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(0xc0de, "f"), &used), 0);
 	assert_int_equal(add_stack(dictionary, &honest), 0);
 	while (!add_plain_of(dictionary, 1, hash))
@@ -582,6 +626,7 @@ int main(void)
 		cmocka_unit_test(packed_native__keeps_file_and_address),
 		cmocka_unit_test(packed_native__too_large_parts_do_not_touch_each_other),
 		cmocka_unit_test(note_files__those_that_native_frames_name),
+		cmocka_unit_test(find_frames__those_in_the_files_asked_for),
 		cmocka_unit_test(packed_python__keeps_code_and_instruction),
 		cmocka_unit_test(add_stack__keeps_both_areas_and_what_is_told_of_them),
 		cmocka_unit_test(add_stack__many_survive_growth),

@@ -5,6 +5,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -14,35 +15,36 @@
 #define MS 1000000ULL
 #define WINDOW 7U
 
-static const struct slots_window window = {.number = WINDOW, .start_ns = 100 * MS, .end_ns = 200 * MS};
+static const struct slots_window window = {
+	.number = WINDOW, .start_ns = 100 * MS, .end_ns = 200 * MS};
 
 static uint32_t wait_flags(enum pp_wait wait)
 {
 	return (uint32_t)wait << PP_COUNT_WAIT_SHIFT | PP_STOP_ROOT << PP_COUNT_STOP_SHIFT;
 }
 
-/* A thread that began to wait at since_ns, at its place 0x11. */
+/* A thread that began to wait at since_ns, at its site 0x11. */
 static struct pp_thread waiting(enum pp_wait wait, uint64_t since_ns)
 {
 	return (struct pp_thread){
 		.tid = 71,
 		.id = {.tgid = 70, .generation = 3},
-		.flags = PP_THREAD_WANTED | PP_THREAD_WAITING,
+		.flags = PP_THREAD_MATCHES | PP_THREAD_WAITING,
 		.read_window = WINDOW - 1,
 		.wait = (uint8_t)wait,
 		.since_ns = since_ns,
-		.place = {{.key = 1,
-			   .user_stack = 0x11,
-			   .kernel_stack = 0x22,
-			   .flags = wait_flags(wait),
-			   .sum = {{.window = ~0U}, {.window = ~0U}}}},
+		.site = {{.key = 1,
+			  .user_stack = 0x11,
+			  .kernel_stack = 0x22,
+			  .flags = wait_flags(wait),
+			  .sum = {{.window = ~0U}, {.window = ~0U}}}},
 	};
 }
 
-/* What its place has got in the window. */
-static struct pp_place_sum *sum_of(struct pp_thread *thread)
+/* What its site has got in the window. */
+static struct pp_wait_site_sum *sum_of(struct pp_thread *thread)
 {
-	struct pp_place_sum *sum = &thread->place[0].sum[WINDOW & 1];
+	struct pp_wait_site_sum *sum = &thread->site[0].sum[WINDOW & 1];
 
 	sum->window = WINDOW;
 	return sum;
@@ -54,7 +56,7 @@ static void count(const struct pp_thread *thread, struct counts *counts)
 	assert_int_equal(thread_slot_count(thread, &window, counts), 0);
 }
 
-#define assert_counted(entry_at, stack, wait, kind_, events, ns)                                     \
+#define assert_counted(entry_at, stack, wait, kind_, events, ns)                                   \
 	do {                                                                                       \
 		const struct counted *counted_ = (entry_at);                                       \
                                                                                                    \
@@ -105,6 +107,35 @@ static void thread_slot_take__torn_slot_is_not_marked(void **state)
 	assert_int_equal(torn, 5);
 	assert_int_equal(slot.read_window, WINDOW - 1);
 }
+
+#if defined(__x86_64__)
+/* The processor traps after each instruction, and each time the slot has been written once more. */
+static struct pp_thread written;
+
+static void write_once(int number)
+{
+	(void)number;
+	written.sequence += 2;
+}
+
+static void thread_slot_take__slot_written_at_each_look_is_not_marked(void **state)
+{
+	const struct sigaction trap = {.sa_handler = write_once};
+	struct pp_thread copy;
+	uint64_t torn = 0;
+	bool is_taken;
+
+	(void)state;
+	written = waiting(PP_WAIT_SLEEP, 5);
+	assert_int_equal(sigaction(SIGTRAP, &trap, NULL), 0);
+	asm volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+	is_taken = thread_slot_take(&written, WINDOW, &copy, &torn);
+	asm volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+	assert_false(is_taken);
+	assert_int_equal(torn, 1);
+	assert_int_equal(written.read_window, WINDOW - 1);
+}
+#endif
 
 struct writer {
 	struct pp_thread slot;
@@ -202,7 +233,7 @@ static void thread_slot_count__sum_of_the_window(void **state)
 	struct counts counts;
 
 	(void)state;
-	thread.flags = PP_THREAD_WANTED; /* it runs */
+	thread.flags = PP_THREAD_MATCHES; /* it runs */
 	sum_of(&thread)->events = 3;
 	sum_of(&thread)->ns = 30 * MS;
 	count(&thread, &counts);
@@ -216,42 +247,42 @@ static void thread_slot_count__sum_of_the_window(void **state)
 	counts_release(&counts);
 }
 
-static void thread_slot_count__each_place(void **state)
+static void thread_slot_count__each_site(void **state)
 {
 	struct pp_thread thread = waiting(PP_WAIT_SLEEP, 190 * MS);
 	struct counts counts;
 
 	(void)state;
-	for (unsigned int i = 0; i < PP_THREAD_PLACES; i++) {
-		thread.place[i] = thread.place[0];
-		thread.place[i].user_stack = 0x11 + i;
-		thread.place[i].sum[WINDOW & 1] =
-			(struct pp_place_sum){.window = WINDOW, .events = 1, .ns = (i + 1) * MS};
+	for (unsigned int i = 0; i < PP_THREAD_WAIT_SITES; i++) {
+		thread.site[i] = thread.site[0];
+		thread.site[i].user_stack = 0x11 + i;
+		thread.site[i].sum[WINDOW & 1] = (struct pp_wait_site_sum){
+			.window = WINDOW, .events = 1, .ns = (i + 1) * MS};
 	}
 	thread.at = 1;
 	count(&thread, &counts);
-	assert_int_equal(counts.count, PP_THREAD_PLACES);
+	assert_int_equal(counts.count, PP_THREAD_WAIT_SITES);
 	assert_counted(&counts.entry[0], 0x11, PP_WAIT_SLEEP, PP_KIND_WAIT, 1, 1 * MS);
 	assert_counted(&counts.entry[1], 0x12, PP_WAIT_SLEEP, PP_KIND_WAIT, 1, 12 * MS);
 	assert_counted(&counts.entry[2], 0x13, PP_WAIT_SLEEP, PP_KIND_WAIT, 1, 3 * MS);
 	assert_counted(&counts.entry[3], 0x14, PP_WAIT_SLEEP, PP_KIND_WAIT, 1, 4 * MS);
 	counts_release(&counts);
-	thread.place[1].key = 0; /* a walk that failed */
+	thread.site[1].key = 0; /* a walk that failed */
 	count(&thread, &counts);
-	assert_int_equal(counts.count, PP_THREAD_PLACES - 1);
+	assert_int_equal(counts.count, PP_THREAD_WAIT_SITES - 1);
 	counts_release(&counts);
 }
 
 static void thread_slot_count__sums_of_other_windows_are_left(void **state)
 {
 	struct pp_thread thread = waiting(PP_WAIT_SLEEP, 50);
-	struct pp_place_sum *sum = thread.place[0].sum;
+	struct pp_wait_site_sum *sum = thread.site[0].sum;
 	struct counts counts;
 
 	(void)state;
-	thread.flags = PP_THREAD_WANTED;
-	sum[0] = (struct pp_place_sum){.window = WINDOW + 1, .events = 1, .ns = 1};
-	sum[1] = (struct pp_place_sum){.window = WINDOW - 2, .events = 1, .ns = 1};
+	thread.flags = PP_THREAD_MATCHES;
+	sum[0] = (struct pp_wait_site_sum){.window = WINDOW + 1, .events = 1, .ns = 1};
+	sum[1] = (struct pp_wait_site_sum){.window = WINDOW - 2, .events = 1, .ns = 1};
 	count(&thread, &counts);
 	assert_int_equal(counts.count, 0);
 	sum[0].window = WINDOW - 1; /* taken then */
@@ -266,10 +297,10 @@ static void thread_slot_count__window_in_which_it_was_torn_is_made_up_for(void *
 	struct counts counts;
 
 	(void)state;
-	thread.flags = PP_THREAD_WANTED;
+	thread.flags = PP_THREAD_MATCHES;
 	thread.read_window = WINDOW - 2;
-	*sum_of(&thread) = (struct pp_place_sum){.window = WINDOW, .events = 1, .ns = MS};
-	thread.place[0].sum[(WINDOW - 1) & 1] = (struct pp_place_sum){
+	*sum_of(&thread) = (struct pp_wait_site_sum){.window = WINDOW, .events = 1, .ns = MS};
+	thread.site[0].sum[(WINDOW - 1) & 1] = (struct pp_wait_site_sum){
 		.window = WINDOW - 1, .events = 2, .ns = 5 * MS, .queue_ns = 7 * MS};
 	count(&thread, &counts);
 	assert_int_equal(counts.count, 2);
@@ -326,25 +357,25 @@ static void thread_slot_count__open_wait_that_is_too_short_so_far(void **state)
 	}
 }
 
-static void thread_slot_count__open_wait_that_was_walked_tells_of_its_place(void **state)
+static void thread_slot_count__open_wait_that_was_walked_tells_of_its_site(void **state)
 {
 	struct pp_thread thread = waiting(PP_WAIT_SLEEP, 190 * MS);
 	struct counts counts;
 
 	(void)state;
 	thread.walk_weight = 8;
-	thread.place[0].is_mixed[WINDOW & 1] = 1;
+	thread.site[0].is_mixed[WINDOW & 1] = 1;
 	sum_of(&thread)->events = 9;
 	sum_of(&thread)->ns = 7 * MS;
 	count(&thread, &counts);
 	assert_int_equal(counts.count, 2);
 	assert_counted(&counts.entry[0], 0x11, PP_WAIT_SLEEP, PP_KIND_WALKED, 0, 80 * MS);
-	assert_counted(&counts.entry[1], 0x11, PP_WAIT_SLEEP, PP_KIND_PLACE, 9, 17 * MS);
-	assert_int_equal(counts.entry[0].key.detail, thread.place[0].key);
-	assert_int_equal(counts.entry[1].key.detail, thread.place[0].key);
+	assert_counted(&counts.entry[1], 0x11, PP_WAIT_SLEEP, PP_KIND_WAIT_SITE, 9, 17 * MS);
+	assert_int_equal(counts.entry[0].key.detail, thread.site[0].key);
+	assert_int_equal(counts.entry[1].key.detail, thread.site[0].key);
 	assert_int_equal(counts.entry[0].count.squares, pp_wait_square(80 * MS));
 	counts_release(&counts);
-	thread.place[0].is_mixed[WINDOW & 1] = 0;
+	thread.site[0].is_mixed[WINDOW & 1] = 0;
 	count(&thread, &counts);
 	assert_int_equal(counts.count, 1);
 	assert_counted(&counts.entry[0], 0x11, PP_WAIT_SLEEP, PP_KIND_WAIT, 9, 17 * MS);
@@ -368,7 +399,7 @@ static void thread_slot_count__open_wait_that_stands_for_others_is_apart(void **
 	counts_release(&counts);
 }
 
-static void thread_slot_count__skipped_and_unwanted(void **state)
+static void thread_slot_count__skipped_and_filtered(void **state)
 {
 	struct pp_thread thread = waiting(PP_WAIT_SLEEP, 150 * MS);
 	struct counts counts;
@@ -398,7 +429,7 @@ static void thread_slot_count__run_queue_has_an_entry_of_its_own(void **state)
 	assert_counted(&counts.entry[0], 0x11, PP_WAIT_RUN_QUEUE, PP_KIND_WAIT, 0, 20 * MS);
 	counts_release(&counts);
 	thread = waiting(PP_WAIT_TCP, 180 * MS);
-	*sum_of(&thread) = (struct pp_place_sum){
+	*sum_of(&thread) = (struct pp_wait_site_sum){
 		.window = WINDOW, .events = 2, .ns = MS, .queue_ns = 3 * MS};
 	count(&thread, &counts);
 	assert_int_equal(counts.count, 2);
@@ -414,8 +445,8 @@ static void thread_slot_count__gil_wait_blames_its_holder(void **state)
 	struct counts counts;
 
 	(void)state;
-	thread.place[0].blame_stack = 0xb1;
-	thread.place[0].blame_tid = 1072;
+	thread.site[0].blame_stack = 0xb1;
+	thread.site[0].blame_tid = 1072;
 	count(&thread, &counts);
 	assert_int_equal(counts.count, 2);
 	assert_counted(&counts.entry[0], 0x11, PP_WAIT_GIL, PP_KIND_WAIT, 0, 5 * MS);
@@ -426,7 +457,7 @@ static void thread_slot_count__gil_wait_blames_its_holder(void **state)
 	assert_true(counts.entry[1].key.flags & PP_COUNT_PYTHON);
 	counts_release(&counts);
 	/* The run queue is nobody's fault. */
-	thread.flags = PP_THREAD_WANTED;
+	thread.flags = PP_THREAD_MATCHES;
 	sum_of(&thread)->queue_ns = 3 * MS;
 	count(&thread, &counts);
 	assert_int_equal(counts.count, 1);
@@ -450,7 +481,7 @@ static void thread_slot_totals__what_goes_on_is_cut_at_the_end(void **state)
 	thread.flags |= PP_THREAD_SKIPPED; /* left out of the counters only */
 	thread_slot_totals(&thread, 200 * MS, total_ns);
 	assert_int_equal(total_ns[PP_LEDGER_NET], 56 * MS);
-	thread.flags = PP_THREAD_WANTED;
+	thread.flags = PP_THREAD_MATCHES;
 	thread_slot_totals(&thread, 200 * MS, total_ns);
 	assert_int_equal(total_ns[PP_LEDGER_CPU], 54 * MS);
 	assert_int_equal(total_ns[PP_LEDGER_NET], 6 * MS);
@@ -473,14 +504,14 @@ static void wait_names__all_have_one_and_what_is_unknown_too(void **state)
 	assert_int_equal(wait_ledger((enum pp_wait)31), PP_LEDGER_UNKNOWN);
 }
 
-static void thread_slot_stray__waits_for_nobody_knows_what_at_no_place(void **state)
+static void thread_slot_stray__waits_for_nobody_knows_what_at_no_site(void **state)
 {
 	struct pp_thread thread = waiting(PP_WAIT_NONE, 120 * MS);
 	uint64_t total_ns[PP_LEDGER_COUNT];
 	struct counts counts;
 
 	(void)state;
-	thread.flags = PP_THREAD_WANTED;
+	thread.flags = PP_THREAD_MATCHES;
 	thread_slot_stray(&thread);
 	thread_slot_totals(&thread, 200 * MS, total_ns);
 	assert_int_equal(total_ns[PP_LEDGER_UNKNOWN], 80 * MS);
@@ -510,21 +541,24 @@ int main(void)
 		cmocka_unit_test(thread_slot_take__free_slot_is_none),
 		cmocka_unit_test(thread_slot_take__copies_all_and_marks_the_window),
 		cmocka_unit_test(thread_slot_take__torn_slot_is_not_marked),
+#if defined(__x86_64__)
+		cmocka_unit_test(thread_slot_take__slot_written_at_each_look_is_not_marked),
+#endif
 		cmocka_unit_test(thread_slot_take__copy_is_whole_while_another_writes),
 		cmocka_unit_test(thread_slot_take__waits_for_a_walk),
 		cmocka_unit_test(thread_slot_count__sum_of_the_window),
-		cmocka_unit_test(thread_slot_count__each_place),
+		cmocka_unit_test(thread_slot_count__each_site),
 		cmocka_unit_test(thread_slot_count__sums_of_other_windows_are_left),
 		cmocka_unit_test(thread_slot_count__window_in_which_it_was_torn_is_made_up_for),
 		cmocka_unit_test(thread_slot_count__open_wait_is_cut_at_both_edges),
 		cmocka_unit_test(thread_slot_count__open_wait_that_is_too_short_so_far),
-		cmocka_unit_test(thread_slot_count__open_wait_that_was_walked_tells_of_its_place),
+		cmocka_unit_test(thread_slot_count__open_wait_that_was_walked_tells_of_its_site),
 		cmocka_unit_test(thread_slot_count__open_wait_that_stands_for_others_is_apart),
-		cmocka_unit_test(thread_slot_count__skipped_and_unwanted),
+		cmocka_unit_test(thread_slot_count__skipped_and_filtered),
 		cmocka_unit_test(thread_slot_count__run_queue_has_an_entry_of_its_own),
 		cmocka_unit_test(thread_slot_count__gil_wait_blames_its_holder),
 		cmocka_unit_test(thread_slot_totals__what_goes_on_is_cut_at_the_end),
-		cmocka_unit_test(thread_slot_stray__waits_for_nobody_knows_what_at_no_place),
+		cmocka_unit_test(thread_slot_stray__waits_for_nobody_knows_what_at_no_site),
 		cmocka_unit_test(thread_slot_free__only_one_that_was_not_written_since),
 		cmocka_unit_test(wait_names__all_have_one_and_what_is_unknown_too),
 	};

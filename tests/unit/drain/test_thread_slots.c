@@ -67,13 +67,13 @@ static void glance__finds_a_live_thread_in_both_ways(void **state)
 	assert_false(thread_slots_glance(slot, SLOTS, TID, &glance));
 	slot[other_way(TID)] = (struct pp_thread){.sequence = 4,
 						  .tid = TID,
-						  .flags = PP_THREAD_WANTED,
+						  .flags = PP_THREAD_MATCHES,
 						  .first_ns = 700,
 						  .created_ns = 800};
 	assert_true(thread_slots_glance(slot, SLOTS, TID, &glance));
 	assert_int_equal(glance.first_ns, 700);
 	assert_int_equal(glance.created_ns, 800);
-	assert_int_equal(glance.flags, PP_THREAD_WANTED);
+	assert_int_equal(glance.flags, PP_THREAD_MATCHES);
 	assert_false(glance.has_exited);
 	slot[7] = (struct pp_thread){.sequence = 2, .tid = TID, .first_ns = 900};
 	assert_true(thread_slots_glance(slot, SLOTS, TID, &glance));
@@ -145,13 +145,13 @@ static void count__a_wait_that_goes_on_is_cut_at_both_edges(void **state)
 	struct pp_thread thread = {
 		.tid = TID,
 		.id = {.tgid = TID, .generation = 9},
-		.flags = PP_THREAD_WANTED | PP_THREAD_WAITING,
+		.flags = PP_THREAD_MATCHES | PP_THREAD_WAITING,
 		.wait = PP_WAIT_LOCK,
 		.since_ns = 400,
-		.place[0] = {.key = 1,
-			     .user_stack = 77,
-			     .kernel_stack = 88,
-			     .flags = PP_COUNT_SWEPT | PP_WAIT_LOCK << PP_COUNT_WAIT_SHIFT},
+		.site[0] = {.key = 1,
+			    .user_stack = 77,
+			    .kernel_stack = 88,
+			    .flags = PP_COUNT_SWEPT | PP_WAIT_LOCK << PP_COUNT_WAIT_SHIFT},
 	};
 
 	(void)state;

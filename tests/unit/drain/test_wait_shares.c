@@ -8,7 +8,7 @@
 
 #define MS 1000000ULL
 #define SECOND (1000 * MS)
-#define PLACE 0x1001
+#define SITE 0x1001
 
 static struct counts counts;
 static uint64_t ledger_ns; /* 0: not known */
@@ -49,7 +49,8 @@ static void add(enum pp_count_kind kind, uint64_t stack, uint64_t detail, enum p
 
 static void divide(bool leaves_short_out)
 {
-	const struct wait_shares shares = {.exact_ns = exact_ns, .leaves_short_out = leaves_short_out};
+	const struct wait_shares shares = {.exact_ns = exact_ns,
+					   .leaves_short_out = leaves_short_out};
 
 	assert_int_equal(wait_shares_divide(&shares, &counts), 0);
 	for (size_t i = 0; i < counts.count; i++)
@@ -88,28 +89,28 @@ static struct pp_count walked(uint64_t walks, uint64_t ns)
 	return (struct pp_count){walks * 16, walks * 16 * ns, {walks * pp_wait_square(16 * ns)}};
 }
 
-static void place__is_divided_by_what_was_walked(void **state)
+static void wait_site__is_divided_by_what_was_walked(void **state)
 {
 	(void)state;
-	add(PP_KIND_PLACE, 1, PLACE, PP_WAIT_PIPE, (struct pp_count){1000, 10 * SECOND, {0}});
-	add(PP_KIND_PLACE, 2, PLACE, PP_WAIT_PIPE, (struct pp_count){1001, 5 * SECOND + 1, {0}});
-	add(PP_KIND_WALKED, 1, PLACE, PP_WAIT_PIPE, walked(40, 3 * MS));
-	add(PP_KIND_WALKED, 2, PLACE, PP_WAIT_PIPE, walked(60, 8 * MS));
+	add(PP_KIND_WAIT_SITE, 1, SITE, PP_WAIT_PIPE, (struct pp_count){1000, 10 * SECOND, {0}});
+	add(PP_KIND_WAIT_SITE, 2, SITE, PP_WAIT_PIPE, (struct pp_count){1001, 5 * SECOND + 1, {0}});
+	add(PP_KIND_WALKED, 1, SITE, PP_WAIT_PIPE, walked(40, 3 * MS));
+	add(PP_KIND_WALKED, 2, SITE, PP_WAIT_PIPE, walked(60, 8 * MS));
 	divide(false);
 	assert_int_equal(counts.count, 2);
 	assert_row(1, PP_WAIT_PIPE, 800, 3 * SECOND, 40);
 	assert_row(2, PP_WAIT_PIPE, 1201, 12 * SECOND + 1, 60);
 }
 
-/* The part of a place that its threads were on the run queue is divided for itself. */
-static void place__has_a_queue_part_of_its_own(void **state)
+/* The part of a site that its threads were on the run queue is divided for itself. */
+static void wait_site__has_a_queue_part_of_its_own(void **state)
 {
 	(void)state;
-	add(PP_KIND_PLACE, 1, PLACE, PP_WAIT_PIPE, (struct pp_count){100, 1000 * MS, {0}});
-	add(PP_KIND_PLACE, 1, PLACE, PP_WAIT_RUN_QUEUE, (struct pp_count){0, 10 * MS, {0}});
-	add(PP_KIND_WALKED, 1, PLACE, PP_WAIT_PIPE, walked(1, 20 * MS));
-	add(PP_KIND_WALKED, 2, PLACE, PP_WAIT_PIPE, walked(1, 20 * MS));
-	add(PP_KIND_WALKED, 2, PLACE, PP_WAIT_RUN_QUEUE, (struct pp_count){0, 32 * MS, {0}});
+	add(PP_KIND_WAIT_SITE, 1, SITE, PP_WAIT_PIPE, (struct pp_count){100, 1000 * MS, {0}});
+	add(PP_KIND_WAIT_SITE, 1, SITE, PP_WAIT_RUN_QUEUE, (struct pp_count){0, 10 * MS, {0}});
+	add(PP_KIND_WALKED, 1, SITE, PP_WAIT_PIPE, walked(1, 20 * MS));
+	add(PP_KIND_WALKED, 2, SITE, PP_WAIT_PIPE, walked(1, 20 * MS));
+	add(PP_KIND_WALKED, 2, SITE, PP_WAIT_RUN_QUEUE, (struct pp_count){0, 32 * MS, {0}});
 	divide(false);
 	assert_row(1, PP_WAIT_PIPE, 50, 500 * MS, 1);
 	assert_row(2, PP_WAIT_PIPE, 50, 500 * MS, 1);
@@ -117,12 +118,12 @@ static void place__has_a_queue_part_of_its_own(void **state)
 	assert_row(2, PP_WAIT_RUN_QUEUE, 0, 10 * MS, 0);
 }
 
-static void place__without_a_walk_is_its_last_stacks(void **state)
+static void wait_site__without_a_walk_is_its_last_stacks(void **state)
 {
 	(void)state;
-	add(PP_KIND_PLACE, 1, PLACE, PP_WAIT_PIPE, (struct pp_count){100, 1000 * MS, {0}});
-	add(PP_KIND_PLACE, 2, PLACE + 2, PP_WAIT_PIPE, (struct pp_count){100, 1000 * MS, {0}});
-	add(PP_KIND_WALKED, 3, PLACE + 2, PP_WAIT_PIPE, walked(1, 20 * MS));
+	add(PP_KIND_WAIT_SITE, 1, SITE, PP_WAIT_PIPE, (struct pp_count){100, 1000 * MS, {0}});
+	add(PP_KIND_WAIT_SITE, 2, SITE + 2, PP_WAIT_PIPE, (struct pp_count){100, 1000 * MS, {0}});
+	add(PP_KIND_WALKED, 3, SITE + 2, PP_WAIT_PIPE, walked(1, 20 * MS));
 	divide(false);
 	assert_row(1, PP_WAIT_PIPE, 100, 1000 * MS, 100);
 	assert_row(2, PP_WAIT_PIPE, 0, 0, 0);
@@ -130,10 +131,10 @@ static void place__without_a_walk_is_its_last_stacks(void **state)
 }
 
 /* Its own row found no room: what was walked says nothing of how much it was. */
-static void place__whose_sums_are_lost_is_not_made_up(void **state)
+static void wait_site__whose_sums_are_lost_is_not_made_up(void **state)
 {
 	(void)state;
-	add(PP_KIND_WALKED, 3, PLACE, PP_WAIT_PIPE, walked(1, 20 * MS));
+	add(PP_KIND_WALKED, 3, SITE, PP_WAIT_PIPE, walked(1, 20 * MS));
 	divide(false);
 	assert_int_equal(counts.count, 0);
 }
@@ -149,7 +150,7 @@ static void weighted__waits_are_never_more_than_the_ledger_has(void **state)
 	(void)state;
 	ledger_ns = 14 * SECOND;
 	add(PP_KIND_WAIT, 1, 0, PP_WAIT_TCP, (struct pp_count){7, 2 * SECOND, {0}});
-	add(PP_KIND_PLACE, 2, PLACE, PP_WAIT_UDP, (struct pp_count){7, 1 * SECOND, {0}});
+	add(PP_KIND_WAIT_SITE, 2, SITE, PP_WAIT_UDP, (struct pp_count){7, 1 * SECOND, {0}});
 	add(PP_KIND_WEIGHTED, 3, 0, PP_WAIT_PIPE, weighted(256, 10 * SECOND));
 	add(PP_KIND_WAIT, 4, 0, PP_WAIT_SLEEP, (struct pp_count){1, 100 * SECOND, {0}});
 	divide(false);
@@ -205,7 +206,8 @@ static void samples__are_left_alone(void **state)
 {
 	(void)state;
 	add(PP_KIND_CPU, 1, 7, PP_WAIT_NONE, (struct pp_count){3, 30 * MS, {0}});
-	assert_int_equal(wait_shares_divide(&(struct wait_shares){.exact_ns = exact_ns}, &counts), 0);
+	assert_int_equal(wait_shares_divide(&(struct wait_shares){.exact_ns = exact_ns}, &counts),
+			 0);
 	assert_int_equal(counts.count, 1);
 	assert_int_equal(counts.entry[0].key.detail, 7);
 	assert_int_equal(counts.entry[0].count.weight, 30 * MS);
@@ -216,10 +218,10 @@ static void samples__are_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		shares_test(place__is_divided_by_what_was_walked),
-		shares_test(place__has_a_queue_part_of_its_own),
-		shares_test(place__without_a_walk_is_its_last_stacks),
-		shares_test(place__whose_sums_are_lost_is_not_made_up),
+		shares_test(wait_site__is_divided_by_what_was_walked),
+		shares_test(wait_site__has_a_queue_part_of_its_own),
+		shares_test(wait_site__without_a_walk_is_its_last_stacks),
+		shares_test(wait_site__whose_sums_are_lost_is_not_made_up),
 		shares_test(weighted__waits_are_never_more_than_the_ledger_has),
 		shares_test(weighted__waits_share_what_the_ledger_has),
 		shares_test(weighted__waits_are_only_made_less_with_a_minimum),

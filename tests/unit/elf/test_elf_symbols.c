@@ -25,7 +25,7 @@ static const char source[] =
 	"	\".rept 8\\nnop\\n.endr\\n.size sized, . - sized\\n\");\n";
 
 struct fixture {
-	char folder[64];
+	char directory[64];
 };
 
 static int run(const char *format, ...)
@@ -45,9 +45,9 @@ static int set_up(void **state)
 	char path[128];
 	FILE *file;
 
-	strcpy(fixture->folder, "/tmp/test_elf_symbols.XXXXXX");
-	assert_non_null(mkdtemp(fixture->folder));
-	snprintf(path, sizeof(path), "%s/lib.c", fixture->folder);
+	strcpy(fixture->directory, "/tmp/test_elf_symbols.XXXXXX");
+	assert_non_null(mkdtemp(fixture->directory));
+	snprintf(path, sizeof(path), "%s/lib.c", fixture->directory);
 	file = fopen(path, "w");
 	assert_non_null(file);
 	fputs(source, file);
@@ -60,7 +60,7 @@ static int tear_down(void **state)
 {
 	struct fixture *fixture = *state;
 
-	run("rm -rf %s", fixture->folder);
+	run("rm -rf %s", fixture->directory);
 	free(fixture);
 	return 0;
 }
@@ -68,7 +68,7 @@ static int tear_down(void **state)
 static void build_library(const struct fixture *fixture)
 {
 	if (run("gcc -O1 -fPIC -shared -Wl,--build-id -o %s/lib.so %s/lib.c 2>/dev/null",
-		fixture->folder, fixture->folder)) {
+		fixture->directory, fixture->directory)) {
 		print_message("skipped: no gcc\n");
 		skip();
 	}
@@ -90,7 +90,7 @@ static uint64_t nm_address(const struct fixture *fixture, const char *file, cons
 	FILE *pipe;
 
 	snprintf(command, sizeof(command), "nm %s/%s | awk '$3 == \"%s\" {print $1}'",
-		 fixture->folder, file, symbol);
+		 fixture->directory, file, symbol);
 	pipe = popen(command, "r");
 	assert_non_null(pipe);
 	assert_non_null(fgets(line, sizeof(line), pipe));
@@ -173,7 +173,7 @@ static void elf_symbols__names_are_chosen_as_promised(void **state)
 		{0x10, 0, NULL},
 	};
 	qsort(expected, ARRAY_SIZE(expected), sizeof(*expected), compare_expected);
-	snprintf(path, sizeof(path), "%s/lib.so", fixture->folder);
+	snprintf(path, sizeof(path), "%s/lib.so", fixture->directory);
 	check_names("/", path, expected, ARRAY_SIZE(expected));
 }
 
@@ -186,10 +186,11 @@ static void elf_symbols__stripped_file_keeps_exported_names_only(void **state)
 	build_library(fixture);
 	spam = nm_address(fixture, "lib.so", "spam");
 	hidden = nm_address(fixture, "lib.so", "hidden_egg");
-	assert_int_equal(run("strip -o %s/bare.so %s/lib.so", fixture->folder, fixture->folder), 0);
+	assert_int_equal(
+		run("strip -o %s/bare.so %s/lib.so", fixture->directory, fixture->directory), 0);
 	struct expected expected[] = {{spam, spam, "spam"}, {hidden, 0, NULL}};
 	qsort(expected, ARRAY_SIZE(expected), sizeof(*expected), compare_expected);
-	snprintf(path, sizeof(path), "%s/bare.so", fixture->folder);
+	snprintf(path, sizeof(path), "%s/bare.so", fixture->directory);
 	check_names("/", path, expected, ARRAY_SIZE(expected));
 }
 
@@ -203,12 +204,12 @@ static void elf_symbols__both_tables_of_a_partly_stripped_file_count(void **stat
 	build_library(fixture);
 	spam = nm_address(fixture, "lib.so", "spam");
 	hidden = nm_address(fixture, "lib.so", "hidden_egg");
-	assert_int_equal(run("strip -K hidden_egg -o %s/part.so %s/lib.so", fixture->folder,
-			     fixture->folder),
+	assert_int_equal(run("strip -K hidden_egg -o %s/part.so %s/lib.so", fixture->directory,
+			     fixture->directory),
 			 0);
 	struct expected expected[] = {{spam, spam, "spam"}, {hidden, hidden, "hidden_egg"}};
 	qsort(expected, ARRAY_SIZE(expected), sizeof(*expected), compare_expected);
-	snprintf(path, sizeof(path), "%s/part.so", fixture->folder);
+	snprintf(path, sizeof(path), "%s/part.so", fixture->directory);
 	check_names("/", path, expected, ARRAY_SIZE(expected));
 }
 
@@ -224,10 +225,10 @@ static void elf_symbols__build_id_debug_file_below_the_root_is_used(void **state
 		    " dir=usr/lib/debug/.build-id/$(echo $id | cut -c1-2) && mkdir -p $dir &&"
 		    " objcopy --only-keep-debug lib.so $dir/$(echo $id | cut -c3-).debug &&"
 		    " strip -o bare.so lib.so",
-		    fixture->folder),
+		    fixture->directory),
 		0);
 	const struct expected expected[] = {{hidden + 1, hidden, "hidden_egg"}};
-	check_names(fixture->folder, "/bare.so", expected, 1);
+	check_names(fixture->directory, "/bare.so", expected, 1);
 }
 
 static void elf_symbols__debuglink_is_used_when_its_crc_matches(void **state)
@@ -241,23 +242,25 @@ static void elf_symbols__debuglink_is_used_when_its_crc_matches(void **state)
 			     " mkdir .debug && objcopy --only-keep-debug noid.so .debug/l.debug &&"
 			     " strip -o bare.so noid.so &&"
 			     " objcopy --add-gnu-debuglink=.debug/l.debug bare.so",
-			     fixture->folder),
+			     fixture->directory),
 			 0);
 	const struct expected good[] = {{hidden, hidden, "hidden_egg"}};
-	check_names(fixture->folder, "/bare.so", good, 1);
+	check_names(fixture->directory, "/bare.so", good, 1);
 	const struct expected bad[] = {{hidden, 0, NULL}};
 	if (!getuid()) {
-		/* Another user's, or root's and not for all: nobody may have their names by a link. */
-		run("chown 12345 %s/.debug/l.debug", fixture->folder);
-		check_names(fixture->folder, "/bare.so", bad, 1);
-		run("chown 12345 %s/bare.so && chown 0 %s/.debug/l.debug && chmod 600 %s/.debug/l.debug",
-		    fixture->folder, fixture->folder, fixture->folder);
-		check_names(fixture->folder, "/bare.so", bad, 1);
-		run("chmod 644 %s/.debug/l.debug", fixture->folder);
-		check_names(fixture->folder, "/bare.so", good, 1);
+		/* Another user's, or root's and not for all: nobody may have their names by a
+		 * link. */
+		run("chown 12345 %s/.debug/l.debug", fixture->directory);
+		check_names(fixture->directory, "/bare.so", bad, 1);
+		run("chown 12345 %s/bare.so && chown 0 %s/.debug/l.debug && chmod 600 "
+		    "%s/.debug/l.debug",
+		    fixture->directory, fixture->directory, fixture->directory);
+		check_names(fixture->directory, "/bare.so", bad, 1);
+		run("chmod 644 %s/.debug/l.debug", fixture->directory);
+		check_names(fixture->directory, "/bare.so", good, 1);
 	}
-	assert_int_equal(run("printf x >> %s/.debug/l.debug", fixture->folder), 0);
-	check_names(fixture->folder, "/bare.so", bad, 1);
+	assert_int_equal(run("printf x >> %s/.debug/l.debug", fixture->directory), 0);
+	check_names(fixture->directory, "/bare.so", bad, 1);
 }
 
 static void elf_symbols__gnu_debugdata_is_decompressed(void **state)
@@ -275,17 +278,17 @@ static void elf_symbols__gnu_debugdata_is_decompressed(void **state)
 		run("cd %s && objcopy -S --keep-symbol=hidden_egg lib.so mini && xz -k mini &&"
 		    " strip -o bare.so lib.so &&"
 		    " objcopy --add-section .gnu_debugdata=mini.xz bare.so",
-		    fixture->folder),
+		    fixture->directory),
 		0);
 	const struct expected expected[] = {{hidden, hidden, "hidden_egg"}};
-	check_names(fixture->folder, "/bare.so", expected, 1);
+	check_names(fixture->directory, "/bare.so", expected, 1);
 	/* Damaged: as good as none. */
 	assert_int_equal(run("cd %s && strip -o bare.so lib.so && head -c 200 mini.xz > cut.xz &&"
 			     " objcopy --add-section .gnu_debugdata=cut.xz bare.so",
-			     fixture->folder),
+			     fixture->directory),
 			 0);
 	const struct expected none[] = {{hidden, 0, NULL}};
-	check_names(fixture->folder, "/bare.so", none, 1);
+	check_names(fixture->directory, "/bare.so", none, 1);
 }
 
 static void root_file_open__absolute_link_stays_inside_the_root(void **state)
@@ -295,13 +298,13 @@ static void root_file_open__absolute_link_stays_inside_the_root(void **state)
 	char text[8] = "";
 
 	assert_int_equal(run("cd %s && echo inner > file && ln -s /file link && mkfifo fifo",
-			     fixture->folder),
+			     fixture->directory),
 			 0);
-	assert_int_equal(root_file_open(fixture->folder, "/link", &fd), 0);
+	assert_int_equal(root_file_open(fixture->directory, "/link", &fd), 0);
 	assert_int_equal(read(fd, text, 5), 5);
 	assert_string_equal(text, "inner");
-	assert_int_equal(root_file_open(fixture->folder, "/../../etc/passwd", &fd), -ENOENT);
-	assert_int_equal(root_file_open(fixture->folder, "/fifo", &fd), -EINVAL);
+	assert_int_equal(root_file_open(fixture->directory, "/../../etc/passwd", &fd), -ENOENT);
+	assert_int_equal(root_file_open(fixture->directory, "/fifo", &fd), -EINVAL);
 }
 
 /* ---- against nm, on libc ---- */

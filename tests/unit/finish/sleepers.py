@@ -90,13 +90,37 @@ def in_sort():
     sorted([Deep(3), Deep(3)])
 
 
+def look():
+    """How often each thread was switched out, None while one of them runs; without /proc, as in a chroot, their lines."""
+    counts = []
+    if not os.path.exists("/proc/self/status"):
+        return sorted((thread, frame.f_lineno) for thread, frame in sys._current_frames().items())
+    for tid, _ in tids.values():
+        with open("/proc/self/task/%d/status" % tid) as status:
+            lines = dict(line.split(":", 1) for line in status)
+        if lines["State"].split()[0] != "S":
+            return None
+        counts.append((lines["voluntary_ctxt_switches"], lines["nonvoluntary_ctxt_switches"]))
+    return counts
+
+
+def wait_for_rest():
+    """Until all threads sleep and none has run since the last look.  Who waits for the GIL runs every 5 ms."""
+    seen = None
+    for _ in range(200):
+        before, seen = seen, look()
+        if seen and seen == before:
+            return
+        time.sleep(0.1)
+
+
 def main():
     for function in (in_sleep, in_lock, in_queue, in_accept, in_pipe, in_poll, in_sort):
         thread = threading.Thread(target=function)
         thread.daemon = True
         thread.start()
         ready.acquire()
-    time.sleep(0.2)
+    wait_for_rest()
     out = ["PID %d" % os.getpid()]
     for thread, frame in sys._current_frames().items():
         if thread not in tids:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: finish/stack_finish.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c base/io.c */
-/* Real stacks of this process are compared with glibc's backtrace(); synthetic ones cover what a
- * sane program does not do. */
+/* Real stacks of this process are compared with glibc's backtrace(); test_stack_finish_rules.c has
+ * what a sane program does not do. */
 #include "finish/stack_finish.h"
 
 #include <cmocka.h>
@@ -24,7 +24,7 @@
 #define MAX_MODULES 32
 
 struct module {
-	struct elf_image *image;
+	struct elf_image *context;
 	struct cfi *cfi;
 	uint64_t bias;
 };
@@ -50,10 +50,10 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *context)
 	if (fd < 0)
 		return 0; /* the vDSO */
 	assert_true(process->count < MAX_MODULES);
-	assert_int_equal(elf_image_open(fd, &module->image), 0);
+	assert_int_equal(elf_image_open(fd, &module->context), 0);
 	close(fd);
-	if (cfi_open(module->image, &module->cfi)) {
-		elf_image_free(module->image);
+	if (cfi_open(module->context, &module->cfi)) {
+		elf_image_free(module->context);
 		return 0;
 	}
 	module->bias = info->dlpi_addr;
@@ -71,7 +71,7 @@ static void close_process(struct process *process)
 {
 	for (uint32_t i = 0; i < process->count; i++) {
 		cfi_free(process->module[i].cfi);
-		elf_image_free(process->module[i].image);
+		elf_image_free(process->module[i].context);
 	}
 }
 
@@ -89,8 +89,8 @@ static int find(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_va
 		struct module *module = &process->module[i];
 		uint64_t vaddr = pc - module->bias;
 
-		for (size_t s = 0; s < module->image->segment_count; s++) {
-			const struct elf_segment *segment = &module->image->segment[s];
+		for (size_t s = 0; s < module->context->segment_count; s++) {
+			const struct elf_segment *segment = &module->context->segment[s];
 
 			if (!segment->executable || vaddr < segment->vaddr ||
 			    vaddr - segment->vaddr >= segment->memory_size)
@@ -374,321 +374,6 @@ static void stack_finish__crosses_a_perf_trampoline(void **state)
 #endif
 }
 
-/* ---- made-up stacks ---- */
-
-/* Code: 0x1000…0x10ff are 16 functions of 16 bytes, rule[] says which rule each has; 0x2000… is
- * anonymous.  Stack: word[i] lies at 0x7000 + 8 * i. */
-#define STACK 0x7000ULL
-struct model {
-	struct pp_rule rule[16];
-	uint64_t word[64];
-	uint64_t seen[64];
-	size_t count, max;
-};
-
-static int model_find(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_vaddr,
-		      struct pp_rule *ret_rule)
-{
-	struct model *model = context;
-
-	if (pc < 0x1000 || pc >= 0x3000 || (pc >= 0x1100 && pc < 0x2000))
-		return -ENOENT;
-	*ret_vaddr = pc;
-	*ret_file = PP_FILE_FIRST;
-	if (pc >= 0x2000)
-		*ret_file = PP_FILE_ANONYMOUS;
-	else
-		*ret_rule = model->rule[(pc - 0x1000) / 16];
-	return 0;
-}
-
-static int model_read(void *context, uint64_t address, void *buffer, size_t size)
-{
-	struct model *model = context;
-
-	if (address < STACK || address + size > STACK + sizeof(model->word))
-		return -EFAULT;
-	memcpy(buffer, (uint8_t *)model->word + (address - STACK), size);
-	return 0;
-}
-
-static bool model_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low, uint64_t cfa)
-{
-	struct model *model = context;
-
-	(void)file;
-	(void)low;
-	(void)cfa;
-	if (model->count == model->max)
-		return false;
-	if (model->count < ARRAY_SIZE(model->seen))
-		model->seen[model->count] = vaddr;
-	model->count++;
-	return true;
-}
-
-static enum pp_stop finish_model(struct model *model, struct finish_state *state)
-{
-	const struct finish_callbacks callbacks = {
-		.context = model, .find = model_find, .read = model_read, .frame = model_frame};
-
-	if (!model->max)
-		model->max = SIZE_MAX;
-	return stack_finish(state, &callbacks);
-}
-
-static const struct pp_rule sp_8 = {.kind = PP_RULE_CFA_SP, .cfa_offset = 8, .ra_offset = -8};
-
-static void stack_finish__caller_is_looked_up_one_byte_before(void **state)
-{
-	struct model model = {.rule = {sp_8, sp_8}, .word = {0x1020, 0}};
-	struct finish_state at = {.pc = 0x1000, .sp = STACK, .is_leaf = true};
-
-	(void)state;
-	/* 0x1020 is the first byte of a function without information; the call is in the one before */
-	assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
-	assert_int_equal(model.count, 2);
-	assert_int_equal(model.seen[0], 0x1000);
-	assert_int_equal(model.seen[1], 0x101f);
-}
-
-static void stack_finish__stops_say_why(void **state)
-{
-	const struct pp_rule r10 = {
-		.kind = PP_RULE_CFA_REGISTER, .cfa_register = 10, .ra_offset = -8};
-	const struct pp_rule zero = {.kind = PP_RULE_CFA_SP, .ra_offset = -8};
-	struct model model = {.rule = {sp_8, {.kind = PP_RULE_STOP}, r10, zero}};
-	static const struct {
-		uint64_t return_address;
-		enum pp_stop stop;
-		size_t frames;
-	} expected[] = {
-		{0, PP_STOP_ROOT, 1},
-		{0x1011, PP_STOP_ROOT, 2},
-		{0x1021, PP_STOP_BAD_RULE, 2},
-		{0x1031, PP_STOP_NOT_MOVING, 2},
-		{0x9000, PP_STOP_NO_MAPPING, 1},
-		{0x1041, PP_STOP_NO_INFO, 2},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
-		struct finish_state at = {.pc = 0x1000, .sp = STACK, .is_leaf = true};
-
-		model.word[0] = expected[i].return_address;
-		model.count = 0;
-		assert_int_equal(finish_model(&model, &at), expected[i].stop);
-		assert_int_equal(model.count, expected[i].frames);
-	}
-}
-
-static void stack_finish__unreadable_stack_is_a_fault_and_keeps_the_state(void **state)
-{
-	struct model model = {.rule = {sp_8}};
-	struct finish_state at = {.pc = 0x1005, .sp = 0x100, .fp = 7, .is_leaf = true};
-
-	(void)state;
-	assert_int_equal(finish_model(&model, &at), PP_STOP_READ_FAULT);
-	assert_int_equal(model.count, 1);
-	assert_int_equal(at.pc, 0x1005);
-	assert_int_equal(at.sp, 0x100);
-	assert_int_equal(at.fp, 7);
-	assert_true(at.is_leaf);
-}
-
-static void stack_finish__leaf_may_use_any_register(void **state)
-{
-	const struct pp_rule r10 = {.kind = PP_RULE_CFA_REGISTER,
-				    .cfa_register = 10,
-				    .cfa_offset = 16,
-				    .ra_offset = -8};
-	const struct pp_rule deref = {.kind = PP_RULE_CFA_DEREF,
-				      .cfa_register = PP_REG_FP,
-				      .cfa_offset = -8,
-				      .cfa_add = 8,
-				      .fp_kind = PP_FP_AT_FP,
-				      .ra_offset = -8};
-	struct model model = {.rule = {r10, deref, sp_8}};
-	struct finish_state at = {.pc = 0x1000, .sp = STACK, .fp = STACK + 40, .is_leaf = true};
-
-	(void)state;
-	at.registers[10] = STACK + 8;
-	model.word[2] = 0x1011;	    /* CFA = r10 + 16 = STACK + 24 */
-	model.word[4] = STACK + 56; /* CFA = *(fp - 8) + 8 = STACK + 64 */
-	model.word[5] = 0xabcd;	    /* *(fp) */
-	model.word[7] = 0x1021;
-	model.word[8] = 0;
-	assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
-	assert_int_equal(model.count, 3);
-	assert_int_equal(at.fp, 0xabcd);
-}
-
-/* vfork pops its return address into rdi. */
-static void stack_finish__return_address_may_be_in_a_register_at_the_leaf(void **state)
-{
-	const struct pp_rule rdi = {
-		.kind = PP_RULE_CFA_SP, .ra_kind = PP_RA_REGISTER, .ra_offset = 5};
-	struct model model = {.rule = {rdi, {.kind = PP_RULE_STOP}, sp_8}};
-	struct finish_state at = {.pc = 0x1000, .sp = STACK, .is_leaf = true};
-
-	(void)state;
-	at.registers[5] = 0x1011;
-	assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
-	assert_int_equal(model.count, 2);
-	assert_int_equal(at.sp, STACK);
-	model.count = 0;
-	model.word[0] = 0x1001;
-	at = (struct finish_state){.pc = 0x1020, .sp = STACK, .is_leaf = true};
-	assert_int_equal(finish_model(&model, &at), PP_STOP_BAD_RULE);
-	model.rule[0].ra_offset = 16;
-	at = (struct finish_state){.pc = 0x1000, .sp = STACK, .is_leaf = true};
-	assert_int_equal(finish_model(&model, &at), PP_STOP_BAD_RULE);
-}
-
-static void stack_finish__plt_entry_counts_its_push(void **state)
-{
-	const struct pp_rule plt = {.kind = PP_RULE_PLT, .cfa_offset = 11, .ra_offset = -8};
-	struct model model = {.rule = {plt, {.kind = PP_RULE_STOP}}, .word = {0x1011, 0x1015}};
-
-	(void)state;
-	for (uint64_t offset = 0; offset < 16; offset++) {
-		struct finish_state at = {.pc = 0x1000 + offset, .sp = STACK, .is_leaf = true};
-
-		model.count = 0;
-		assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
-		assert_int_equal(model.seen[1], offset >= 11 ? 0x1014 : 0x1010);
-	}
-}
-
-static void stack_finish__frame_pointer_is_followed_where_it_is_plausible(void **state)
-{
-	struct model model = {.rule = {[2] = {.kind = PP_RULE_STOP}}};
-	static const struct {
-		uint64_t fp;
-		uint64_t return_address;
-		enum pp_stop stop;
-	} expected[] = {
-		{STACK + 16, 0x1021, PP_STOP_ROOT},
-		{STACK + 16, 0x9000, PP_STOP_NO_INFO}, /* no code there */
-		{STACK + 12, 0x1021, PP_STOP_NO_INFO},
-		{STACK - 8, 0x1021, PP_STOP_NO_INFO},
-		{STACK + (5 << 20), 0x1021, PP_STOP_NO_INFO},
-		{STACK + 4096, 0x1021, PP_STOP_NO_INFO}, /* not readable */
-	};
-
-	(void)state;
-	for (int anonymous = 0; anonymous < 2; anonymous++) {
-		for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
-			struct finish_state at = {.pc = anonymous ? 0x2000 : 0x1000,
-						  .sp = STACK,
-						  .fp = expected[i].fp,
-						  .is_leaf = true};
-
-			model.count = 0;
-			model.word[2] = STACK + 64;
-			model.word[3] = expected[i].return_address;
-			assert_int_equal(finish_model(&model, &at), expected[i].stop);
-			assert_int_equal(model.count, 1 + (expected[i].stop == PP_STOP_ROOT));
-			if (expected[i].stop == PP_STOP_ROOT) {
-				assert_int_equal(at.fp, STACK + 64);
-				assert_int_equal(at.sp, STACK + 32);
-			}
-		}
-	}
-}
-
-static void stack_finish__code_without_information_at_the_stacks_end_is_the_root(void **state)
-{
-	struct model model = {.rule = {sp_8}, .word = {0x1041}};
-	static const struct {
-		uint64_t first_word, thread_pointer; /* the caller's sp is STACK + 8 */
-		enum pp_stop stop;
-	} expected[] = {
-		{STACK + 8, 0, PP_STOP_ROOT},
-		{STACK + 8 + 256, 0, PP_STOP_ROOT},
-		{STACK + 8 + 257, 0, PP_STOP_NO_INFO},
-		{STACK + 7, 0, PP_STOP_NO_INFO},
-		{0, STACK + 8 + 1024, PP_STOP_ROOT},
-		{0, STACK + 8 + 1025, PP_STOP_NO_INFO},
-		{0, STACK, PP_STOP_NO_INFO},
-		{0, 0, PP_STOP_NO_INFO},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
-		struct finish_state at = {.pc = 0x1000, .sp = STACK, .is_leaf = true,
-					  .first_word = expected[i].first_word,
-					  .thread_pointer = expected[i].thread_pointer};
-
-		model.count = 0;
-		assert_int_equal(finish_model(&model, &at), expected[i].stop);
-		assert_int_equal(model.count, 2);
-	}
-}
-
-/* A leaf has not called anybody: it is the entry point itself, or anything. */
-static void stack_finish__leaf_is_the_root_only_beside_the_first_word(void **state)
-{
-	struct model model = {.count = 0};
-	struct finish_state at = {.pc = 0x1041, .sp = STACK, .is_leaf = true};
-
-	(void)state;
-	at.first_word = STACK + 32;
-	assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
-	at.first_word = STACK + 40;
-	at.thread_pointer = STACK + 40;
-	assert_int_equal(finish_model(&model, &at), PP_STOP_NO_INFO);
-}
-
-static void stack_finish__frame_pointer_of_0_ends_a_chain_of_them(void **state)
-{
-	struct model model = {.rule = {[2] = {.kind = PP_RULE_NO_INFO}}};
-	struct finish_state at = {.pc = 0x1000, .sp = STACK, .fp = STACK + 16, .is_leaf = true};
-
-	(void)state;
-	model.word[3] = 0x1021;
-	assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
-	assert_int_equal(model.count, 2);
-	/* At the leaf it is any register. */
-	model.count = 0;
-	at = (struct finish_state){.pc = 0x1000, .sp = STACK, .is_leaf = true};
-	assert_int_equal(finish_model(&model, &at), PP_STOP_NO_INFO);
-	assert_int_equal(model.count, 1);
-}
-
-static void stack_finish__forged_signal_frames_end_at_the_bound(void **state)
-{
-	struct model model = {.rule = {{.kind = PP_RULE_SIGNAL}}};
-	struct finish_state at = {.pc = 0x1001, .sp = STACK};
-
-	(void)state;
-#if defined(__aarch64__)
-	print_message("skipped: the frame below is x86-64's\n");
-	skip();
-#endif
-	model.word[5 + 15] = STACK;  /* rsp: this very frame again */
-	model.word[5 + 16] = 0x1001; /* rip */
-	model.word[5 + 2] = 0x1010;  /* r10 */
-	assert_int_equal(finish_model(&model, &at), PP_STOP_MAX_STEPS);
-	assert_int_equal(model.count, PP_MAX_STEPS);
-	assert_int_equal(model.seen[0], 0x1000);
-	assert_int_equal(model.seen[1], 0x1001); /* exact after a signal */
-	assert_int_equal(at.registers[10], 0x1010);
-	assert_true(at.is_leaf);
-}
-
-static void stack_finish__frame_callback_can_end_the_walk(void **state)
-{
-	struct model model = {.rule = {sp_8}, .max = 3};
-	struct finish_state at = {.pc = 0x1000, .sp = STACK, .is_leaf = true};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(model.word); i++)
-		model.word[i] = 0x1008;
-	assert_int_equal(finish_model(&model, &at), PP_STOP_MAX_STEPS);
-	assert_int_equal(model.count, 3);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -696,18 +381,6 @@ int main(void)
 		cmocka_unit_test(stack_finish__walks_through_a_signal_handler),
 		cmocka_unit_test(stack_finish__any_interrupted_instruction_equals_backtrace),
 		cmocka_unit_test(stack_finish__crosses_a_perf_trampoline),
-		cmocka_unit_test(stack_finish__caller_is_looked_up_one_byte_before),
-		cmocka_unit_test(stack_finish__stops_say_why),
-		cmocka_unit_test(stack_finish__unreadable_stack_is_a_fault_and_keeps_the_state),
-		cmocka_unit_test(stack_finish__leaf_may_use_any_register),
-		cmocka_unit_test(stack_finish__return_address_may_be_in_a_register_at_the_leaf),
-		cmocka_unit_test(stack_finish__plt_entry_counts_its_push),
-		cmocka_unit_test(stack_finish__frame_pointer_is_followed_where_it_is_plausible),
-		cmocka_unit_test(stack_finish__code_without_information_at_the_stacks_end_is_the_root),
-		cmocka_unit_test(stack_finish__leaf_is_the_root_only_beside_the_first_word),
-		cmocka_unit_test(stack_finish__frame_pointer_of_0_ends_a_chain_of_them),
-		cmocka_unit_test(stack_finish__forged_signal_frames_end_at_the_bound),
-		cmocka_unit_test(stack_finish__frame_callback_can_end_the_walk),
 	};
 
 	return cmocka_run_group_tests_name("unwind/stack_finish", tests, NULL, NULL);

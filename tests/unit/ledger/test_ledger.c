@@ -81,7 +81,7 @@ static struct pp_thread running(uint32_t tgid, uint64_t created_ns, uint64_t sin
 	return (struct pp_thread){
 		.tid = tgid + 1,
 		.id = {.tgid = tgid, .generation = 3},
-		.flags = PP_THREAD_WANTED,
+		.flags = PP_THREAD_MATCHES,
 		.created_ns = created_ns,
 		.since_ns = since_ns,
 		.total_ns = {[PP_LEDGER_CPU] = since_ns - created_ns},
@@ -186,7 +186,8 @@ static void ledger__every_reason_has_its_group(void **state)
 
 	(void)state;
 	for (unsigned int wait = 0; wait < PP_WAIT_COUNT; wait++) {
-		const struct pp_thread thread = waiting(100 + wait, end_ns, end_ns, (enum pp_wait)wait);
+		const struct pp_thread thread =
+			waiting(100 + wait, end_ns, end_ns, (enum pp_wait)wait);
 		struct ledger_line *line;
 		size_t count;
 
@@ -199,7 +200,7 @@ static void ledger__every_reason_has_its_group(void **state)
 	}
 }
 
-static void ledger__unwanted_and_later_threads_are_not_in_it(void **state)
+static void ledger__filtered_and_later_threads_are_not_in_it(void **state)
 {
 	struct pp_thread thread[2] = {running(70, 0, 1 * S), running(71, 10 * S, 10 * S)};
 	size_t count;
@@ -211,7 +212,8 @@ static void ledger__unwanted_and_later_threads_are_not_in_it(void **state)
 
 static void ledger__thread_that_exits_goes_on_where_it_was(void **state)
 {
-	const struct pp_thread thread[2] = {waiting(70, 0, 1 * S, PP_WAIT_SLEEP), running(70, 0, 0)};
+	const struct pp_thread thread[2] = {waiting(70, 0, 1 * S, PP_WAIT_SLEEP),
+					    running(70, 0, 0)};
 	struct ledger_line *line;
 	size_t count;
 
@@ -232,7 +234,9 @@ static void ledger__thread_that_exits_goes_on_where_it_was(void **state)
 
 static void ledger__thread_whose_end_was_not_seen_keeps_its_times(void **state)
 {
-	const struct pp_thread thread[2] = {waiting(70, 0, 1 * S, PP_WAIT_OTHER), running(70, 0, 0)};
+	const struct pp_thread thread[2] = {waiting(70, 0, 1 * S, PP_WAIT_OTHER),
+					    running(70, 0, 0)};
+	const struct pp_thread later = waiting(71, 15 * S, 16 * S, PP_WAIT_SLEEP);
 	struct ledger_line *line;
 	size_t count;
 
@@ -240,8 +244,13 @@ static void ledger__thread_whose_end_was_not_seen_keeps_its_times(void **state)
 	read_one(*state, thread, 2, 10 * S, &count);
 	ledger_begin(*state);
 	assert_int_equal(ledger_add_gone(*state, &thread[0], 20 * S), 0);
+	assert_int_equal(ledger_add_gone(*state, &later, 20 * S), 0);
 	assert_int_equal(ledger_add_thread(*state, &thread[1], 20 * S), 0);
 	assert_int_equal(ledger_end(*state, &line, &count), 0);
+	assert_int_equal(line[1].id.tgid, 71);
+	assert_int_equal(line[1].life_ns, 5 * S);
+	assert_int_equal(total(&line[1]), 5 * S);
+	assert_int_equal(line->life_ns, 20 * S);
 	assert_int_equal(line->exits, 1);
 	assert_int_equal(line->total_ns[PP_LEDGER_UNKNOWN], 10 * S);
 	assert_int_equal(total(line), 20 * S);
@@ -256,9 +265,9 @@ static void ledger__gone_thread_that_is_not_asked_for_or_came_later_is_left_out(
 	const struct pp_thread unwanted = {.id = {.tgid = 70, .generation = 3},
 					   .flags = PP_THREAD_WAITING};
 	const struct pp_thread later = waiting(71, 20 * S, 20 * S, PP_WAIT_SLEEP);
-	const struct pp_thread unwanted_later = {.id = {.tgid = 72, .generation = 3},
+	const struct pp_thread filtered_later = {.id = {.tgid = 72, .generation = 3},
 						 .created_ns = 30 * S};
-	const struct pp_thread *const none[] = {&unwanted, &later, &unwanted_later};
+	const struct pp_thread *const none[] = {&unwanted, &later, &filtered_later};
 	struct ledger_line *line;
 	size_t count;
 
@@ -294,7 +303,8 @@ static void ledger__process_that_exits_within_the_reading_is_counted_once(void *
 /* As above: nobody can tell a torn slot from one that is gone. */
 static void ledger__torn_slot_is_made_up_for_in_the_next_reading(void **state)
 {
-	const struct pp_thread thread[2] = {waiting(70, 0, 1 * S, PP_WAIT_SLEEP), running(70, 0, 0)};
+	const struct pp_thread thread[2] = {waiting(70, 0, 1 * S, PP_WAIT_SLEEP),
+					    running(70, 0, 0)};
 	struct ledger_line *line;
 	size_t count;
 
@@ -317,9 +327,120 @@ static void ledger__process_that_is_gone_is_forgotten(void **state)
 
 	(void)state;
 	read_one(*state, &thread, 1, 1 * S, &count);
-	for (uint64_t i = 0; i < 4; i++)
+	for (uint64_t i = 0; i < 3; i++) {
 		read_one(*state, NULL, 0, (2 + i) * S, &count);
+		assert_int_equal(count, 1);
+	}
+	read_one(*state, NULL, 0, 5 * S, &count);
 	assert_int_equal(count, 0);
+}
+
+/* Whenever it is seen, three readings without it begin again: its life is not counted a second
+ * time. */
+static void ledger__process_that_comes_back_is_remembered(void **state)
+{
+	const struct pp_thread thread = running(70, 0, 0);
+	struct ledger_line *line;
+	size_t count;
+
+	(void)state;
+	read_one(*state, &thread, 1, 100 * S, &count);
+	for (uint64_t i = 1; i < 6; i++) {
+		read_one(*state, NULL, 0, 100 * S + (30 * i + 10) * S, &count);
+		read_one(*state, NULL, 0, 100 * S + (30 * i + 20) * S, &count);
+		line = read_one(*state, &thread, 1, 100 * S + (30 * i + 30) * S, &count);
+		assert_int_equal(count, 1);
+		assert_int_equal(total(line), i == 1 ? 60 * S : 30 * S);
+	}
+}
+
+static void ledger__all_exited_threads_of_the_map_are_read(void **state)
+{
+	struct ledger_line *line;
+	size_t count;
+
+	(void)state;
+	add_exited(70, 2 * S, 1 * S);
+	add_exited(71, 3 * S, 1 * S);
+	add_exited(70, 4 * S, 5 * S);
+	line = read_one(*state, NULL, 0, 10 * S, &count);
+	assert_int_equal(exited_count, 0);
+	assert_int_equal(count, 2);
+	assert_int_equal(line[0].id.tgid, 70);
+	assert_int_equal(line[0].exits, 2);
+	assert_int_equal(line[0].threads, 2);
+	assert_int_equal(line[0].life_ns, 12 * S);
+	assert_int_equal(line[0].total_ns[PP_LEDGER_CPU], 6 * S);
+	assert_int_equal(line[1].total_ns[PP_LEDGER_SLEEP], 1 * S);
+}
+
+/* ---- while a reading is complete, and not yet ended ---- */
+
+static uint32_t busy_tgids[8];
+static size_t busy_count;
+
+static void note_busy(void *context, uint32_t tgid)
+{
+	assert_ptr_equal(context, busy_tgids);
+	busy_tgids[busy_count++] = tgid;
+}
+
+static void ledger_busy__is_called_for_what_has_used_the_cpu_since_the_last_reading(void **state)
+{
+	const struct pp_thread thread[2] = {running(70, 0, 0), running(71, 4 * S, 4 * S)};
+	struct ledger_line *line;
+	size_t count;
+
+	(void)state;
+	busy_count = 0;
+	read_one(*state, thread, 1, 10 * S, &count);
+	ledger_begin(*state);
+	assert_int_equal(ledger_add_thread(*state, &thread[0], 12 * S), 0);
+	assert_int_equal(ledger_add_thread(*state, &thread[1], 12 * S), 0);
+	add_exited(70, 1 * S, 0);
+	assert_int_equal(ledger_add_exited(*state, MAP_FD), 0);
+	/* 3 s and 8 s of it are new. */
+	ledger_busy(*state, 8 * S + 1, note_busy, busy_tgids);
+	assert_int_equal(busy_count, 0);
+	ledger_busy(*state, 8 * S, note_busy, busy_tgids);
+	assert_int_equal(busy_count, 1);
+	assert_int_equal(busy_tgids[0], 71);
+	ledger_busy(*state, 3 * S + 1, note_busy, busy_tgids);
+	assert_int_equal(busy_count, 2);
+	ledger_busy(*state, 3 * S, note_busy, busy_tgids);
+	assert_int_equal(busy_count, 4);
+	assert_int_equal(ledger_end(*state, &line, &count), 0);
+}
+
+static void ledger_find__is_what_a_process_has_used_since_the_last_reading(void **state)
+{
+	const struct pp_thread thread[2] = {waiting(70, 0, 1 * S, PP_WAIT_SLEEP),
+					    running(70, 0, 0)};
+	struct ledger_line *line;
+	uint64_t ns = 77;
+	size_t count;
+
+	(void)state;
+	assert_false(ledger_find(*state, thread[0].id, PP_LEDGER_CPU, &ns));
+	assert_int_equal(ns, 77);
+	read_one(*state, thread, 2, 10 * S, &count);
+	ledger_begin(*state);
+	assert_int_equal(ledger_add_thread(*state, &thread[0], 13 * S), 0);
+	/* The second one is torn: what is known is less than before. */
+	assert_true(ledger_find(*state, thread[0].id, PP_LEDGER_CPU, &ns));
+	assert_int_equal(ns, 0);
+	assert_int_equal(ledger_add_thread(*state, &thread[1], 13 * S), 0);
+	add_exited(70, 2 * S, 5 * S);
+	assert_int_equal(ledger_add_exited(*state, MAP_FD), 0);
+	assert_true(ledger_find(*state, thread[0].id, PP_LEDGER_CPU, &ns));
+	assert_int_equal(ns, 5 * S);
+	assert_true(ledger_find(*state, thread[0].id, PP_LEDGER_SLEEP, &ns));
+	assert_int_equal(ns, 8 * S);
+	assert_true(ledger_find(*state, thread[0].id, PP_LEDGER_GIL, &ns));
+	assert_int_equal(ns, 0);
+	assert_false(ledger_find(*state, (struct pp_process_id){.tgid = 70, .generation = 4},
+				 PP_LEDGER_CPU, &ns));
+	assert_int_equal(ledger_end(*state, &line, &count), 0);
 }
 
 static void ledger__map_that_cannot_be_read_is_an_error(void **state)
@@ -330,19 +451,19 @@ static void ledger__map_that_cannot_be_read_is_an_error(void **state)
 
 static void ledger__lines_are_sorted_by_time_on_the_cpu(void **state)
 {
-	const struct pp_thread thread[3] = {
-		waiting(70, 0, 1 * S, PP_WAIT_SLEEP),
-		running(71, 0, 0),
-		waiting(72, 0, 5 * S, PP_WAIT_SLEEP),
+	const struct pp_thread thread[5] = {
+		waiting(70, 0, 1 * S, PP_WAIT_SLEEP), running(71, 0, 0),
+		waiting(72, 0, 5 * S, PP_WAIT_SLEEP), waiting(69, 0, 5 * S, PP_WAIT_SLEEP),
+		waiting(73, 0, 5 * S, PP_WAIT_SLEEP),
 	};
+	static const uint32_t order[5] = {71, 69, 72, 73, 70};
 	struct ledger_line *line;
 	size_t count;
 
-	line = read_one(*state, thread, 3, 10 * S, &count);
-	assert_int_equal(count, 3);
-	assert_int_equal(line[0].id.tgid, 71);
-	assert_int_equal(line[1].id.tgid, 72);
-	assert_int_equal(line[2].id.tgid, 70);
+	line = read_one(*state, thread, 5, 10 * S, &count);
+	assert_int_equal(count, 5);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(line[i].id.tgid, order[i]);
 }
 
 static void ledger__samples_are_of_the_window(void **state)
@@ -396,18 +517,56 @@ static void format__samples_divide_the_cpu_time(void **state)
 	memset(line.part, 0, sizeof(line.part));
 	ledger_format(&line, "python3", text, sizeof(text));
 	assert_non_null(strstr(text, " seconds=10.000 unsampled=2.000 gil=0.250 "));
+	line.over_ns = -150 * (int64_t)MS;
+	line.checked_ns = 6 * S;
+	ledger_format(&line, "python3", text, sizeof(text));
+	assert_non_null(strstr(text, " unknown=0.831 off_scheduler=-2.50%"));
+}
+
+static void format__rest_says_how_many_processes_it_sums_up(void **state)
+{
+	const struct ledger_line first = {
+		.id = {.tgid = 7},
+		.threads = 2,
+		.exits = 1,
+		.life_ns = 4 * S,
+		.part = {3, 0, 1},
+		.over_ns = -3,
+		.checked_ns = 100,
+		.total_ns = {[PP_LEDGER_CPU] = 2 * S, [PP_LEDGER_UNKNOWN] = 2 * S}};
+	const struct ledger_line several = {
+		.threads = 5, .life_ns = 6 * S, .processes = 4, .checked_ns = 200};
+	struct ledger_line rest = {};
+	char text[512];
+
+	(void)state;
+	ledger_add_to_rest(&rest, &first);
+	ledger_add_to_rest(&rest, &several);
+	ledger_add_to_rest(&rest, &first);
+	assert_int_equal(rest.exits, 2);
+	ledger_format(&rest, "", text, sizeof(text));
+	assert_string_equal(text, "pid=0 comm= threads=9 seconds=14.000 python=3.000 "
+				  "native=0.000 kernel=1.000 gil=0.000 lock=0.000 disk=0.000 "
+				  "net=0.000 sleep=0.000 child=0.000 fault=0.000 stopped=0.000 "
+				  "run_queue=0.000 unknown=4.000 off_scheduler=-1.50% processes=6");
 }
 
 static void format__cut_line_ends_within_its_room(void **state)
 {
-	const struct ledger_line line = {.life_ns = 1 * S};
-	char text[600];
+	const struct ledger_line line = {
+		.life_ns = 1 * S, .part = {1}, .over_ns = 1, .checked_ns = 3};
+	char whole[600], text[600];
 
 	(void)state;
+	ledger_format(&line, "python3", whole, sizeof(whole));
+	assert_true(strlen(whole) < 300);
 	for (size_t size = 1; size < 300; size++) {
+		size_t kept = size - 1 < strlen(whole) ? size - 1 : strlen(whole);
+
 		memset(text, '#', sizeof(text));
 		ledger_format(&line, "python3", text, size);
-		assert_true(memchr(text, '\0', size) != NULL);
+		assert_int_equal(strlen(text), kept);
+		assert_memory_equal(text, whole, kept);
 		assert_int_equal(text[size], '#');
 	}
 }
@@ -419,17 +578,23 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ledger_test(ledger__sums_are_threads_times_wall),
 		ledger_test(ledger__every_reason_has_its_group),
-		ledger_test(ledger__unwanted_and_later_threads_are_not_in_it),
+		ledger_test(ledger__filtered_and_later_threads_are_not_in_it),
 		ledger_test(ledger__thread_that_exits_goes_on_where_it_was),
 		ledger_test(ledger__thread_whose_end_was_not_seen_keeps_its_times),
 		ledger_test(ledger__gone_thread_that_is_not_asked_for_or_came_later_is_left_out),
 		ledger_test(ledger__process_that_exits_within_the_reading_is_counted_once),
 		ledger_test(ledger__torn_slot_is_made_up_for_in_the_next_reading),
 		ledger_test(ledger__process_that_is_gone_is_forgotten),
+		ledger_test(ledger__process_that_comes_back_is_remembered),
+		ledger_test(ledger__all_exited_threads_of_the_map_are_read),
+		ledger_test(
+			ledger_busy__is_called_for_what_has_used_the_cpu_since_the_last_reading),
+		ledger_test(ledger_find__is_what_a_process_has_used_since_the_last_reading),
 		ledger_test(ledger__map_that_cannot_be_read_is_an_error),
 		ledger_test(ledger__lines_are_sorted_by_time_on_the_cpu),
 		ledger_test(ledger__samples_are_of_the_window),
 		cmocka_unit_test(format__samples_divide_the_cpu_time),
+		cmocka_unit_test(format__rest_says_how_many_processes_it_sums_up),
 		cmocka_unit_test(format__cut_line_ends_within_its_room),
 	};
 

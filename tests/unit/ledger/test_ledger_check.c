@@ -42,6 +42,17 @@ static struct ledger_line line_of(uint32_t tgid, uint64_t cpu_ns, uint64_t life_
 	return line;
 }
 
+/* Process 7 was read when it had used 1,000 ns. */
+static struct ledger_check *begun(void)
+{
+	struct ledger_check *check;
+
+	assert_int_equal(ledger_check_new(&check), 0);
+	says_now(5, 1000);
+	ledger_check_begin(check, 7);
+	return check;
+}
+
 /* A window's lines, each added and then compared. */
 static void window(struct ledger_check *check, struct ledger_line *line, size_t count)
 {
@@ -53,13 +64,10 @@ static void window(struct ledger_check *check, struct ledger_line *line, size_t 
 
 static void compare__all_lines_of_a_process_since_the_reading_before(void **state)
 {
-	OWNED(ledger_check) struct ledger_check *check = NULL;
+	OWNED(ledger_check) struct ledger_check *check = begun();
 	struct ledger_line line[3] = {line_of(7, 100, 1000), line_of(7, 30, 500), line_of(8, 9, 9)};
 
 	(void)state;
-	assert_int_equal(ledger_check_new(&check), 0);
-	says_now(5, 1000);
-	ledger_check_begin(check, 7);
 	/* A window without a reading is compared with the next one's. */
 	window(check, line, 3);
 	assert_int_equal(line[0].checked_ns, 0);
@@ -77,13 +85,10 @@ static void compare__all_lines_of_a_process_since_the_reading_before(void **stat
 
 static void compare__begins_again_with_each_reading(void **state)
 {
-	OWNED(ledger_check) struct ledger_check *check = NULL;
+	OWNED(ledger_check) struct ledger_check *check = begun();
 	struct ledger_line line = line_of(7, 40, 100);
 
 	(void)state;
-	assert_int_equal(ledger_check_new(&check), 0);
-	says_now(5, 1000);
-	ledger_check_begin(check, 7);
 	for (uint64_t i = 1; i <= 3; i++) {
 		says_now(5, 1000 + 50 * i);
 		ledger_check_read(check, 7);
@@ -114,13 +119,10 @@ static void compare__first_reading_has_nothing_before_it(void **state)
 
 static void compare__another_process_of_the_same_pid_is_not_compared(void **state)
 {
-	OWNED(ledger_check) struct ledger_check *check = NULL;
+	OWNED(ledger_check) struct ledger_check *check = begun();
 	struct ledger_line line = line_of(7, 40, 100);
 
 	(void)state;
-	assert_int_equal(ledger_check_new(&check), 0);
-	says_now(5, 1000);
-	ledger_check_begin(check, 7);
 	says_now(6, 1040);
 	ledger_check_read(check, 7);
 	window(check, &line, 1);

@@ -16,7 +16,7 @@ static struct pp_thread waiting(uint32_t tid, uint64_t since_ns)
 {
 	return (struct pp_thread){.tid = tid,
 				  .id = id,
-				  .flags = PP_THREAD_WANTED | PP_THREAD_WAITING,
+				  .flags = PP_THREAD_MATCHES | PP_THREAD_WAITING,
 				  .wait = PP_WAIT_LOCK,
 				  .created_ns = since_ns,
 				  .since_ns = since_ns};
@@ -73,9 +73,10 @@ static void add_sleep__alone_makes_a_line(void **state)
 	ledger_begin(ledger);
 	assert_int_equal(ledger_add_sleep(ledger, id, PP_WAIT_CHILD, 2 * NS_PER_SEC, true), 0);
 	ledger_format(only_line(ledger), "waiter", text, sizeof(text));
-	assert_string_equal(text, "pid=12 comm=waiter threads=1 seconds=2.000 unsampled=0.000 "
-				  "gil=0.000 lock=0.000 disk=0.000 net=0.000 sleep=0.000 child=2.000 "
-				  "fault=0.000 stopped=0.000 run_queue=0.000 unknown=0.000");
+	assert_string_equal(text,
+			    "pid=12 comm=waiter threads=1 seconds=2.000 unsampled=0.000 "
+			    "gil=0.000 lock=0.000 disk=0.000 net=0.000 sleep=0.000 child=2.000 "
+			    "fault=0.000 stopped=0.000 run_queue=0.000 unknown=0.000");
 }
 
 int main(void)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: live/access.c base/io.c */
 #include <cmocka.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,9 +16,15 @@
 
 static int ready[2];
 
+/* The capabilities of a process that has changed its uids: those that the kernel leaves it (all
+ * where one of the uids is root's), none, or all. */
+enum capabilities { AS_THE_KERNEL_SAYS, NONE, ALL };
+
 /* A process of that user; without root it can only be one of our own. */
-static pid_t start(uid_t real, uid_t effective, uid_t saved, int is_dumpable)
+static pid_t start(uid_t real, uid_t effective, uid_t saved, int is_dumpable, enum capabilities has)
 {
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {};
 	char byte = 'x';
 	pid_t pid;
 
@@ -24,7 +32,11 @@ static pid_t start(uid_t real, uid_t effective, uid_t saved, int is_dumpable)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
+		if (has == ALL && prctl(PR_SET_KEEPCAPS, 1))
+			byte = '-';
 		if (setresuid(real, effective, saved))
+			byte = '-';
+		if (has == NONE && syscall(SYS_capset, &header, none))
 			byte = '-';
 		/* A change of uid takes it away. */
 		prctl(PR_SET_DUMPABLE, is_dumpable);
@@ -63,7 +75,7 @@ static void access__of_ones_own(void **state)
 		print_message("skipped: only root can become somebody else\n");
 		skip();
 	}
-	pid = start(USER, USER, USER, 1);
+	pid = start(USER, USER, USER, 1, AS_THE_KERNEL_SAYS);
 	assert_true(live_may_see(USER, (uint32_t)pid));
 	assert_false(live_may_see(USER + 1, (uint32_t)pid));
 	end(pid);
@@ -74,9 +86,21 @@ static void access__not_of_what_was_set_uid_or_hides(void **state)
 	static const struct {
 		uid_t real, effective, saved;
 		int is_dumpable;
+		enum capabilities has;
 	} cases[] = {
-		{USER, 0, 0, 1},    {USER, USER, 0, 1},	  {USER, 0, USER, 1},
-		{0, USER, USER, 1}, {USER, USER, USER, 0},
+		{USER, 0, 0, 1, AS_THE_KERNEL_SAYS},
+		{USER, USER, 0, 1, AS_THE_KERNEL_SAYS},
+		{USER, 0, USER, 1, AS_THE_KERNEL_SAYS},
+		{0, USER, USER, 1, AS_THE_KERNEL_SAYS},
+		{USER, USER, USER, 0, AS_THE_KERNEL_SAYS},
+		/* Each of what is asked of it is enough to refuse it. */
+		{USER, USER, 0, 1, NONE},
+		{0, USER, USER, 1, NONE},
+		{USER, USER, USER + 1, 1, NONE},
+		{USER + 1, USER, USER, 1, NONE},
+		{USER, USER + 1, USER, 1, NONE},
+		{USER, USER, USER, 1, ALL},
+		{USER, USER, USER, 0, NONE},
 	};
 
 	(void)state;
@@ -86,7 +110,7 @@ static void access__not_of_what_was_set_uid_or_hides(void **state)
 	}
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		pid_t pid = start(cases[i].real, cases[i].effective, cases[i].saved,
-				  cases[i].is_dumpable);
+				  cases[i].is_dumpable, cases[i].has);
 		bool may_see = live_may_see(USER, (uint32_t)pid);
 
 		end(pid);

@@ -32,7 +32,8 @@ static int on_window(void *context, const char *file, size_t size, uint64_t flag
 /* The same however the bytes are cut. */
 static void feed__windows_of_any_pieces(void **state)
 {
-	static const char text[] = "window\t3\t1\nabcweather\t7\nwindow\t0\t0\nwindow\t5\t0\t9\na\nb\nc";
+	static const char text[] =
+		"window\t3\t1\nabcweather\t7\nwindow\t0\t0\nwindow\t5\t0\t9\na\nb\nc";
 
 	(void)state;
 	for (size_t piece = 1; piece <= sizeof(text); piece++) {
@@ -71,7 +72,8 @@ static void feed__what_is_wrong(void **state)
 		struct seen seen = {};
 		const struct live_feed_handler handler = {.on_window = on_window, .context = &seen};
 
-		assert_int_equal(live_feed_take(&feed, cases[i].text, strlen(cases[i].text), &handler),
+		assert_int_equal(live_feed_take(&feed, cases[i].text, strlen(cases[i].text),
+						&handler),
 				 cases[i].err);
 		if (cases[i].err == -EREMOTEIO)
 			assert_string_equal(feed.why, "it counts cycles");

@@ -80,7 +80,7 @@ static void model__control_codes_do_not_get_through(void **state)
 					"thread\t7\t1\t0\t0\t\t\n" END,
 				   &seen, &end, &why),
 			 0);
-	assert_string_equal(seen.name, "a\xef\xbf\xbd[2Jb");
+	assert_string_equal(seen.name, "a\\x1b[2Jb");
 }
 
 static void model__an_error_is_told(void **state)

@@ -2,6 +2,7 @@
 /* sources: live/record.c */
 #include <cmocka.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,9 +70,52 @@ static void record__long_texts_are_cut(void **state)
 	name[100000] = '\0';
 	text = written(&record);
 	assert_int_equal(live_record_parse(text, strlen(text) - 1, &again), 0);
-	assert_true(strlen(again.text[2]) > 4000);
+	assert_int_equal(strlen(again.text[0]), 5000);
+	assert_int_equal(strlen(again.text[2]), 5000);
 	free(text);
+	/* The longest that is not cut, and one more. */
+	for (size_t size = 4999; size <= 5001; size++) {
+		name[size] = '\0';
+		text = written(&record);
+		assert_int_equal(live_record_parse(text, strlen(text) - 1, &again), 0);
+		assert_int_equal(strlen(again.text[1]), size < 5000 ? size : 5000);
+		name[size] = '\n';
+		free(text);
+	}
 	free(name);
+}
+
+/* Each byte but NUL, alone: control characters and the backslash are escaped, all come back. */
+static void record__each_byte_comes_back(void **state)
+{
+	(void)state;
+	for (int byte = 1; byte < 256; byte++) {
+		const char name[2] = {(char)byte};
+		struct live_record record = {.kind = LIVE_PROCESS, .text = {name}}, again;
+		char *text = written(&record), escaped[8];
+		bool is_plain = byte >= ' ' && byte != '\\' && byte != 0x7f;
+
+		snprintf(escaped, sizeof(escaped), is_plain ? "%c\n" : "\\x%02x\n", byte);
+		assert_string_equal(strrchr(text, '\t') + 1, escaped);
+		assert_int_equal(live_record_parse(text, strlen(text) - 1, &again), 0);
+		assert_string_equal(again.text[0], name);
+		free(text);
+	}
+}
+
+static void record__line_of_more_bytes_than_a_reader_keeps_is_refused(void **state)
+{
+	char *line = malloc(LIVE_LINE_BYTES + 1);
+	struct live_record record;
+
+	(void)state;
+	assert_non_null(line);
+	memset(line, 'a', LIVE_LINE_BYTES);
+	memcpy(line, "error\t1\t", 8);
+	assert_int_equal(live_record_parse(line, LIVE_LINE_BYTES, &record), -EBADMSG);
+	assert_int_equal(live_record_parse(line, LIVE_LINE_BYTES - 1, &record), 0);
+	assert_int_equal(strlen(record.text[0]), LIVE_LINE_BYTES - 1 - 8);
+	free(line);
 }
 
 static void record__of_a_later_version(void **state)
@@ -89,13 +133,29 @@ static void record__of_a_later_version(void **state)
 static void record__what_is_wrong_is_refused(void **state)
 {
 	static const char *const cases[] = {
-		"stack",	       "stack\t1",
-		"stack\t1\t",	       "stack\t1\t-2",
-		"stack\t1\t0x2",       "stack\t1\t18446744073709551616",
-		"error\t1",	       "error\t1\tbad \\",
-		"error\t1\tbad \\x",   "error\t1\tbad \\x4",
-		"error\t1\tbad \\x4g", "error\t1\tbad \\x00",
+		"stack",
+		"stack\t1",
+		"stack\t1\t",
+		"stack\t1\t-2",
+		"stack\t1\t0x2",
+		"stack\t1\t18446744073709551616",
+		"error\t1",
+		"error\t1\tbad \\",
+		"error\t1\tbad \\x",
+		"error\t1\tbad \\x4",
+		"error\t1\tbad \\x4g",
+		"error\t1\tbad \\x00",
 		"error\t1\tbad \\n",
+		"stack\t1\t:",
+		"stack\t1\t/",
+		"stack\t1\t18446744073709551610 ",
+		"stack\t1\t20000000000000000000",
+		"stack\t1\t2 ",
+		"error\t1\tbad \\xg4",
+		"error\t1\tbad \\x4:",
+		"error\t1\tbad \\x/4",
+		"error\t1\tbad \\x4`",
+		"error\t1\tbad \\y41",
 	};
 	struct live_record record = {.kind = LIVE_END};
 	char line[256];
@@ -116,6 +176,8 @@ int main(void)
 		cmocka_unit_test(record__is_written_as_documented),
 		cmocka_unit_test(record__any_text_comes_back),
 		cmocka_unit_test(record__long_texts_are_cut),
+		cmocka_unit_test(record__each_byte_comes_back),
+		cmocka_unit_test(record__line_of_more_bytes_than_a_reader_keeps_is_refused),
 		cmocka_unit_test(record__of_a_later_version),
 		cmocka_unit_test(record__what_is_wrong_is_refused),
 	};

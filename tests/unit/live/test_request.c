@@ -3,13 +3,22 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "live/request.h"
 
+/* From a buffer that ends with the line: what reads on is found by the address sanitizer. */
 static int parse(const char *line, struct live_request *ret_request)
 {
-	return live_request_parse(line, strlen(line), ret_request);
+	char *bytes = malloc(strlen(line) + 1);
+	int err;
+
+	assert_non_null(bytes);
+	memcpy(bytes + 1, line, strlen(line));
+	err = live_request_parse(bytes + 1, strlen(line), ret_request);
+	free(bytes);
+	return err;
 }
 
 static void request__all(void **state)
@@ -64,6 +73,9 @@ static void request__what_is_wrong_is_refused_and_changes_nothing(void **state)
 		{"pyprofd 1 dump 1;2", -EINVAL},
 		{"pyprofd 1 dump 4294967297", -EINVAL},
 		{"pyprofd 1 dump 4194305", -EINVAL},
+		{"pyprofd 1 dump 4194299,4194310", -EINVAL},
+		{"pyprofd 1 dump 1,0", -EINVAL},
+		{"pyprofd 1 dump 01", -EINVAL},
 		{"pyprofd 1 dump 41943040", -EINVAL},
 		{"pyprofd 1 dump all raw", -EINVAL},
 		{"pyprofd 1 dump all\r", -EINVAL},
@@ -165,7 +177,8 @@ static void request__bounds(void **state)
 
 static void request__is_written_as_it_is_read(void **state)
 {
-	struct live_request request = {.pid = {5, 4194304}, .pid_count = 2, .no_kernel = true}, again;
+	struct live_request request = {.pid = {5, 4194304}, .pid_count = 2, .no_kernel = true},
+			    again;
 	char text[LIVE_REQUEST_BYTES];
 	size_t size;
 

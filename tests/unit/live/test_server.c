@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c live/server.c live/request.c live/record.c */
+/* sources: base/kinds.c live/server.c live/listener.c live/request.c live/record.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "live/server.h"
 
-static char folder[] = "/tmp/live-XXXXXX", path[64];
+static char directory[] = "/tmp/live-XXXXXX", path[64];
 static uint64_t now_ns = 1000;
 static const struct live_choice dumps = {.verb = LIVE_DUMP};
 static const struct live_choice of_root = {.verb = LIVE_DUMP, .root_only = true};
@@ -95,10 +96,7 @@ static void server__request_and_reply(void **state)
 	assert_int_equal(poll(&poller, 1, 0), 1);
 	live_server_serve(server, now_ns);
 	assert_false(live_server_next(server, dumps, &job));
-	say(fd, "pyprofd 1 du"); /* in two parts */
-	live_server_serve(server, now_ns);
-	assert_false(live_server_next(server, dumps, &job));
-	say(fd, "mp 17\n");
+	say(fd, "pyprofd 1 dump 17\n");
 	live_server_serve(server, now_ns);
 	assert_true(live_server_next(server, dumps, &job));
 	assert_int_equal(job.uid, geteuid());
@@ -198,6 +196,7 @@ static void server__clients_are_bounded(void **state)
 {
 	struct live_server *server = opened();
 	unsigned int most = geteuid() ? LIVE_CLIENTS_OF_UID_MAX : LIVE_CLIENTS_MAX;
+	struct live_server_facts facts;
 	int fd[LIVE_CLIENTS_MAX], more;
 	char text[256];
 
@@ -209,6 +208,9 @@ static void server__clients_are_bounded(void **state)
 	more = connect_to(path);
 	listen_to(server, more, text, sizeof(text));
 	assert_non_null(strstr(text, "too many"));
+	live_server_facts(server, &facts);
+	assert_int_equal(facts.turned_away, 1);
+	assert_int_equal(facts.turned_uid, geteuid());
 	close(fd[0]);
 	live_server_serve(server, now_ns); /* sees the end */
 	more = connect_to(path);
@@ -264,6 +266,174 @@ static void server__clients_of_an_ordinary_user_are_bounded(void **state)
 	live_server_close(server);
 }
 
+/* Connects as a user who watches, and sends no byte more. */
+static int watch_as(struct live_server *server, uid_t uid)
+{
+	int fd = connect_as(uid);
+
+	live_server_serve(server, now_ns);
+	say(fd, "pyprofd 1 top all\n");
+	live_server_serve(server, now_ns);
+	return fd;
+}
+
+/* Returns whether a request of that user's reaches whoever works on requests. */
+static bool is_served(struct live_server *server, const char *where, uid_t uid, int *ret_fd)
+{
+	struct live_job job;
+
+	assert_int_equal(seteuid(uid), 0);
+	*ret_fd = connect_to(where);
+	assert_int_equal(seteuid(0), 0);
+	live_server_serve(server, now_ns);
+	(void)!send(*ret_fd, "pyprofd 1 dump 7\n", 17, MSG_NOSIGNAL);
+	live_server_serve(server, now_ns);
+	return live_server_next(server, dumps, &job) && job.uid == uid;
+}
+
+static void server__users_who_take_all_places_lock_nobody_out(void **state)
+{
+	enum { USERS = LIVE_CLIENTS_OF_USERS_MAX / LIVE_CLIENTS_OF_UID_MAX };
+	int fd[LIVE_CLIENTS_OF_USERS_MAX], other[LIVE_CLIENTS_OF_UID_MAX], root[2];
+	struct live_server_facts facts;
+	struct live_server *server;
+	struct live_job job;
+	char of_roots[80], text[256];
+
+	(void)state;
+	need_root();
+	server = opened();
+	for (unsigned int i = 0; i < LIVE_CLIENTS_OF_USERS_MAX; i++) {
+		fd[i] = watch_as(server, 60000 + i % USERS);
+		assert_true(live_server_next(server, tops, &job));
+	}
+	snprintf(of_roots, sizeof(of_roots), "%s" LIVE_ROOT_SUFFIX, path);
+	assert_true(is_served(server, path, 0, &root[0]));
+	assert_true(is_served(server, of_roots, 0, &root[1]));
+	live_server_facts(server, &facts);
+	assert_int_equal(facts.replaced, 0);
+	/* Another user takes places of who has most, until nobody has more than one more. */
+	for (unsigned int i = 0; i < 3; i++)
+		assert_true(is_served(server, path, ONE_UID, &other[i]));
+	live_server_facts(server, &facts);
+	assert_int_equal(facts.replaced, 3);
+	assert_int_equal(facts.turned_away, 0);
+	assert_false(is_served(server, path, ONE_UID, &other[3]));
+	live_server_facts(server, &facts);
+	assert_int_equal(facts.turned_away, 1);
+	/* The one that lost its place came last of its user's, and was told. */
+	listen_to(NULL, fd[LIVE_CLIENTS_OF_USERS_MAX - 1], text, sizeof(text));
+	assert_non_null(strstr(text, "too many"));
+	for (unsigned int i = 0; i < LIVE_CLIENTS_OF_USERS_MAX - 1; i++)
+		close(fd[i]);
+	for (unsigned int i = 0; i < ARRAY_SIZE(other); i++)
+		close(other[i]);
+	close(root[0]);
+	close(root[1]);
+	live_server_close(server);
+	assert_int_equal(access(of_roots, F_OK), -1);
+}
+
+static void server__the_socket_of_root_is_roots(void **state)
+{
+	struct live_server *server;
+	struct stat status;
+	char of_roots[80];
+
+	(void)state;
+	server = opened();
+	snprintf(of_roots, sizeof(of_roots), "%s" LIVE_ROOT_SUFFIX, path);
+	assert_int_equal(stat(of_roots, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0600);
+	live_server_close(server);
+	/* What is no socket stays, and the other path is served nevertheless. */
+	close(open(of_roots, O_CREAT | O_WRONLY, 0600));
+	server = opened();
+	live_server_close(server);
+	assert_int_equal(unlink(of_roots), 0);
+}
+
+/* Returns how many of the connections have been accepted: those were closed or told something. */
+static unsigned int accepted(const int *fd, unsigned int count)
+{
+	unsigned int done = 0;
+	char byte;
+
+	for (unsigned int i = 0; i < count; i++)
+		done += recv(fd[i], &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0;
+	return done;
+}
+
+static void server__connections_above_the_budget_wait_and_roots_do_not(void **state)
+{
+	enum {
+		STEP = LIVE_CONNECTS_PER_S / (NS_PER_SEC / LIVE_REST_NS),
+		AT_ONCE = LIVE_CONNECTS_AT_ONCE - LIVE_CLIENTS_OF_UID_MAX,
+		MANY = AT_ONCE + 32, /* the queue of connections is longer */
+	};
+	const uint64_t later_ns = now_ns + NS_PER_SEC;
+	struct live_server *server;
+	struct pollfd poller;
+	int fd[MANY], full[LIVE_CLIENTS_OF_UID_MAX], root;
+	struct live_server_facts facts;
+	char of_roots[80];
+
+	(void)state;
+	need_root();
+	server = opened();
+	for (unsigned int i = 0; i < LIVE_CLIENTS_OF_UID_MAX; i++)
+		full[i] = watch_as(server, ONE_UID);
+	for (unsigned int i = 0; i < MANY; i++) {
+		fd[i] = connect_as(ONE_UID);
+		live_server_serve(server, now_ns);
+	}
+	assert_int_equal(accepted(fd, MANY), AT_ONCE);
+	live_server_facts(server, &facts);
+	assert_int_equal(facts.rests, 1);
+	/* They do not wake us either, until the timer does. */
+	poller = (struct pollfd){.fd = live_server_fd(server), .events = POLLIN};
+	assert_int_equal(poll(&poller, 1, 10000), 1);
+	live_server_serve(server, now_ns);
+	assert_int_equal(accepted(fd, MANY), AT_ONCE);
+	/* Root does not wait. */
+	snprintf(of_roots, sizeof(of_roots), "%s" LIVE_ROOT_SUFFIX, path);
+	assert_true(is_served(server, of_roots, 0, &root));
+	live_server_serve(server, now_ns + LIVE_REST_NS);
+	assert_int_equal(accepted(fd, MANY), AT_ONCE + STEP);
+	live_server_serve(server, later_ns);
+	assert_int_equal(accepted(fd, MANY), MANY);
+	live_server_facts(server, &facts);
+	assert_int_equal(facts.rests, 1);
+	for (unsigned int i = 0; i < MANY; i++)
+		close(fd[i]);
+	for (unsigned int i = 0; i < LIVE_CLIENTS_OF_UID_MAX; i++)
+		close(full[i]);
+	close(root);
+	live_server_close(server);
+}
+
+static void server__a_request_in_pieces_is_looked_at_now_and_then(void **state)
+{
+	struct live_server *server = opened();
+	struct pollfd poller = {.fd = live_server_fd(server), .events = POLLIN};
+	int fd = connect_to(path);
+	struct live_job job;
+
+	(void)state;
+	live_server_serve(server, now_ns);
+	say(fd, "pyprofd 1 du");
+	live_server_serve(server, now_ns);
+	say(fd, "mp 17\n");
+	live_server_serve(server, now_ns + LIVE_REST_NS - 1);
+	assert_false(live_server_next(server, dumps, &job));
+	assert_int_equal(poll(&poller, 1, 10000), 1);
+	live_server_serve(server, now_ns + LIVE_REST_NS);
+	assert_true(live_server_next(server, dumps, &job));
+	assert_int_equal(job.request.pid[0], 17);
+	close(fd);
+	live_server_close(server);
+}
+
 static void server__request_of_an_ordinary_user_is_not_roots(void **state)
 {
 	struct live_server *server;
@@ -304,7 +474,8 @@ static void server__slow_clients_are_closed(void **state)
 	(void)state;
 	live_server_serve(server, now_ns);
 	say(fd, "pyprofd 1");
-	live_server_serve(server, now_ns + LIVE_REQUEST_NS);
+	now_ns += LIVE_REQUEST_NS;
+	live_server_serve(server, now_ns);
 	assert_int_equal(listen_to(NULL, fd, text, sizeof(text)), 0);
 	/* One that does not read. */
 	fd = connect_to(path);
@@ -373,29 +544,29 @@ static void server__path(void **state)
 	close(fd);
 	assert_int_equal(live_server_open(path, &other), -EEXIST);
 	assert_int_equal(unlink(path), 0);
-	snprintf(deep, sizeof(deep), "%s/run/live.sock", folder);
+	snprintf(deep, sizeof(deep), "%s/run/live.sock", directory);
 	assert_int_equal(live_server_open(deep, &server), 0);
 	live_server_close(server);
-	snprintf(deep, sizeof(deep), "%s/run", folder);
+	snprintf(deep, sizeof(deep), "%s/run", directory);
 	assert_int_equal(rmdir(deep), 0);
 	memset(deep, 'x', sizeof(deep) - 1);
 	deep[sizeof(deep) - 1] = '\0';
 	assert_int_equal(live_server_open(deep, &server), -ENAMETOOLONG);
 }
 
-static int make_folder(void **state)
+static int make_directory(void **state)
 {
 	(void)state;
-	if (!mkdtemp(folder) || chmod(folder, 0755))
+	if (!mkdtemp(directory) || chmod(directory, 0755))
 		return 1;
-	snprintf(path, sizeof(path), "%s/sock", folder);
+	snprintf(path, sizeof(path), "%s/sock", directory);
 	return 0;
 }
 
-static int remove_folder(void **state)
+static int remove_directory(void **state)
 {
 	(void)state;
-	return rmdir(folder);
+	return rmdir(directory);
 }
 
 int main(void)
@@ -407,11 +578,15 @@ int main(void)
 		cmocka_unit_test(server__bad_requests_are_told),
 		cmocka_unit_test(server__clients_are_bounded),
 		cmocka_unit_test(server__clients_of_an_ordinary_user_are_bounded),
+		cmocka_unit_test(server__users_who_take_all_places_lock_nobody_out),
+		cmocka_unit_test(server__the_socket_of_root_is_roots),
+		cmocka_unit_test(server__connections_above_the_budget_wait_and_roots_do_not),
+		cmocka_unit_test(server__a_request_in_pieces_is_looked_at_now_and_then),
 		cmocka_unit_test(server__request_of_an_ordinary_user_is_not_roots),
 		cmocka_unit_test(server__slow_clients_are_closed),
 		cmocka_unit_test(server__first_come_first_served_and_root_alone),
 		cmocka_unit_test(server__path),
 	};
 
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

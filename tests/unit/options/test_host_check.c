@@ -6,13 +6,15 @@
 #include <errno.h>
 #include <ftw.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/io.h"
 
 /* A host made of files. */
 struct host_tree {
-	char folder[32];
+	char directory[32];
 	char proc[64], btf[64], lockdown[64], cgroup[64];
 	struct host_paths paths;
 	struct options options;
@@ -24,12 +26,12 @@ struct host_tree {
 #define STATUS_ROOT                                                                                \
 	"Name:\tpyprofd\nUid:\t0\t0\t0\t0\nCapPrm:\t000001ffffffffff\nCapEff:\t000001fffeffffff\n"
 
-static void put(const char *folder, const char *name, const char *text)
+static void put(const char *directory, const char *name, const char *text)
 {
 	char path[256];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		mkdir(path, 0755);
@@ -46,13 +48,13 @@ static int setup(void **state)
 	struct host_tree *tree = calloc(1, sizeof(*tree));
 
 	assert_non_null(tree);
-	strncpy(tree->folder, "/tmp/pyprofd-test-XXXXXX", sizeof(tree->folder) - 1);
-	assert_non_null(mkdtemp(tree->folder));
-	snprintf(tree->proc, sizeof(tree->proc), "%s/proc", tree->folder);
-	snprintf(tree->btf, sizeof(tree->btf), "%s/btf", tree->folder);
-	snprintf(tree->lockdown, sizeof(tree->lockdown), "%s/lockdown", tree->folder);
-	snprintf(tree->cgroup, sizeof(tree->cgroup), "%s/cgroup", tree->folder);
-	snprintf(tree->output, sizeof(tree->output), "%s/out.pb.gz", tree->folder);
+	strncpy(tree->directory, "/tmp/pyprofd-test-XXXXXX", sizeof(tree->directory) - 1);
+	assert_non_null(mkdtemp(tree->directory));
+	snprintf(tree->proc, sizeof(tree->proc), "%s/proc", tree->directory);
+	snprintf(tree->btf, sizeof(tree->btf), "%s/btf", tree->directory);
+	snprintf(tree->lockdown, sizeof(tree->lockdown), "%s/lockdown", tree->directory);
+	snprintf(tree->cgroup, sizeof(tree->cgroup), "%s/cgroup", tree->directory);
+	snprintf(tree->output, sizeof(tree->output), "%s/out.pb.gz", tree->directory);
 	tree->paths = (struct host_paths){.proc = tree->proc,
 					  .btf = tree->btf,
 					  .lockdown = tree->lockdown,
@@ -60,7 +62,7 @@ static int setup(void **state)
 					  .release = "6.1.0-56-amd64"};
 	tree->options = (struct options){
 		.hz = 99, .output = tree->output, .output_kind = OPTIONS_OUTPUT_PPROF};
-	put(tree->folder, "btf", "BTF");
+	put(tree->directory, "btf", "BTF");
 	put(tree->proc, "self/status", STATUS_ROOT);
 	put(tree->proc, "self/uid_map", "         0          0 4294967295\n");
 	put(tree->proc, "sys/kernel/perf_event_max_sample_rate", "100000\n");
@@ -80,7 +82,7 @@ static int teardown(void **state)
 {
 	struct host_tree *tree = *state;
 
-	nftw(tree->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	nftw(tree->directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	free(tree);
 	return 0;
 }
@@ -97,12 +99,12 @@ static void assert_refused(struct host_tree *tree, int err, const char *why)
 	assert_string_equal(tree->why, why);
 }
 
-/* The same where the text names a file of the tree: `start`, the folder, `end`. */
+/* The same where the text names a file of the tree: `start`, the directory, `end`. */
 static void assert_refused_at(struct host_tree *tree, int err, const char *start, const char *end)
 {
 	char why[HOST_WHY_BYTES];
 
-	snprintf(why, sizeof(why), "%s%s%s", start, tree->folder, end);
+	snprintf(why, sizeof(why), "%s%s%s", start, tree->directory, end);
 	assert_refused(tree, err, why);
 }
 
@@ -155,9 +157,9 @@ static void host_check__lockdown_confidentiality_is_refused_integrity_is_not(voi
 {
 	struct host_tree *tree = *state;
 
-	put(tree->folder, "lockdown", "none [integrity] confidentiality\n");
+	put(tree->directory, "lockdown", "none [integrity] confidentiality\n");
 	assert_int_equal(check(tree), 0);
-	put(tree->folder, "lockdown", "none integrity [confidentiality]\n");
+	put(tree->directory, "lockdown", "none integrity [confidentiality]\n");
 	assert_refused_at(tree, -EPERM, "the kernel is locked down (",
 			  "/lockdown: confidentiality): BPF may not read memory; boot with "
 			  "lockdown=integrity or none");
@@ -261,6 +263,31 @@ static void host_check__pid_namespace_other_than_the_first_is_named(void **state
 			  "run --pid=host, Kubernetes hostPID: true");
 }
 
+/* Later it would look like any other error, or end in a profile with half of its names.  A hard
+ * limit cannot be raised again, so a child lowers it. */
+static void host_check__too_few_open_files_are_told_with_the_way_out(void **state)
+{
+	struct host_tree *tree = *state;
+	struct rlimit limit;
+	int status;
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (!child) {
+		/* The soft limit alone is raised later. */
+		bool fine = !getrlimit(RLIMIT_NOFILE, &limit);
+
+		limit.rlim_cur = 20;
+		fine &= !setrlimit(RLIMIT_NOFILE, &limit) && !check(tree);
+		limit.rlim_max = 63;
+		fine &= !setrlimit(RLIMIT_NOFILE, &limit) && check(tree) == -EMFILE &&
+			strstr(tree->why, " and may have 63: raise the limit (ulimit -n, ");
+		_exit(!fine);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void host_check__rate_above_sysctl_names_it_and_its_value(void **state)
 {
 	struct host_tree *tree = *state;
@@ -281,9 +308,10 @@ static void host_explain_perf__a_kernel_that_wants_sys_admin_is_named(void **sta
 
 	put(tree->proc, "sys/kernel/perf_event_paranoid", "3\n");
 	host_explain_perf(&tree->paths, -EACCES, tree->why, sizeof(tree->why));
-	assert_string_equal(tree->why,
-			    "kernel.perf_event_paranoid = 3: this kernel wants CAP_SYS_ADMIN for perf "
-			    "events: grant it, or run 'sysctl kernel.perf_event_paranoid=2'");
+	assert_string_equal(
+		tree->why,
+		"kernel.perf_event_paranoid = 3: this kernel wants CAP_SYS_ADMIN for perf "
+		"events: grant it, or run 'sysctl kernel.perf_event_paranoid=2'");
 	host_explain_perf(&tree->paths, -EMFILE, tree->why, sizeof(tree->why));
 	assert_string_equal(tree->why,
 			    "cannot watch mappings (perf_event_open): Too many open files");
@@ -332,8 +360,8 @@ static void host_check__cgroup_is_found_in_each_layout(void **state)
 	assert_int_equal(host_find_cgroup(&tree->paths, want, &path), 0);
 	assert_string_equal(path, want);
 	free(path);
-	tree->options.cgroup = tree->folder;
-	assert_refused_at(tree, -ENOENT, "--cgroup '", "' is no cgroup: it has no cgroup.procs");
+	tree->options.cgroup = tree->directory;
+	assert_refused_at(tree, -ENOENT, "--cgroup '", "' is not a cgroup: it has no cgroup.procs");
 }
 
 static void host_check__command_must_be_executable(void **state)
@@ -346,37 +374,37 @@ static void host_check__command_must_be_executable(void **state)
 
 	tree->options.command = missing;
 	assert_refused(tree, -ENOENT, "command 'no-such-command-here' not found in PATH");
-	snprintf(name, sizeof(name), "%s/run", tree->folder);
+	snprintf(name, sizeof(name), "%s/run", tree->directory);
 	tree->options.command = command;
 	assert_refused_at(tree, -ENOENT, "command '", "/run' not found");
-	put(tree->folder, "run", "#!/bin/sh\n");
+	put(tree->directory, "run", "#!/bin/sh\n");
 	assert_refused_at(tree, -EACCES, "command '",
 			  "/run' cannot be executed: Permission denied");
 	assert_int_equal(chmod(name, 0755), 0);
 	assert_int_equal(check(tree), 0);
-	snprintf(name, sizeof(name), "%s", tree->folder);
+	snprintf(name, sizeof(name), "%s", tree->directory);
 	assert_int_equal(check(tree), -EACCES);
 	tree->options.command = shell;
 	assert_int_equal(check(tree), 0);
 }
 
-static void host_check__output_needs_its_folder(void **state)
+static void host_check__output_needs_its_directory(void **state)
 {
 	struct host_tree *tree = *state;
 	char path[96];
 
 	tree->options.output = path;
-	snprintf(path, sizeof(path), "%s/no/such/x.pb.gz", tree->folder);
+	snprintf(path, sizeof(path), "%s/no/such/x.pb.gz", tree->directory);
 	assert_int_equal(check(tree), -ENOENT);
 	assert_non_null(strstr(tree->why, "/no/such' does not exist: create it first"));
 	tree->options.output_kind = OPTIONS_OUTPUT_DIRECTORY;
-	snprintf(path, sizeof(path), "%s/no/such/", tree->folder);
+	snprintf(path, sizeof(path), "%s/no/such/", tree->directory);
 	assert_int_equal(check(tree), -ENOENT);
 	assert_non_null(strstr(tree->why, "/no' does not exist: create it first"));
 	/* The last part is created when it is needed. */
-	snprintf(path, sizeof(path), "%s/new//", tree->folder);
+	snprintf(path, sizeof(path), "%s/new//", tree->directory);
 	assert_refused(tree, 0, "");
-	snprintf(path, sizeof(path), "%s", tree->folder);
+	snprintf(path, sizeof(path), "%s", tree->directory);
 	assert_refused(tree, 0, "");
 	snprintf(path, sizeof(path), "new-here");
 	assert_refused(tree, 0, "");
@@ -390,30 +418,30 @@ static void host_check__output_of_the_wrong_type_is_refused(void **state)
 	tree->options.output = "/dev/null";
 	assert_refused(
 		tree, -EINVAL,
-		"--output '/dev/null' is no regular file: give a file name, or - for standard "
+		"--output '/dev/null' is not a regular file: give a file name, or - for standard "
 		"output");
 	tree->options.output = path;
-	snprintf(path, sizeof(path), "%s/btf/x.pb.gz", tree->folder);
+	snprintf(path, sizeof(path), "%s/btf/x.pb.gz", tree->directory);
 	assert_int_equal(check(tree), -ENOTDIR);
-	assert_non_null(strstr(tree->why, "/btf' is no folder"));
+	assert_non_null(strstr(tree->why, "/btf' is not a directory"));
 	tree->options.output_kind = OPTIONS_OUTPUT_DIRECTORY;
-	snprintf(path, sizeof(path), "%s/btf", tree->folder);
-	assert_refused_at(tree, -ENOTDIR, "--output '", "/btf' is no folder");
+	snprintf(path, sizeof(path), "%s/btf", tree->directory);
+	assert_refused_at(tree, -ENOTDIR, "--output '", "/btf' is not a directory");
 }
 
-static void host_check__unwritable_folder_is_refused(void **state)
+static void host_check__unwritable_directory_is_refused(void **state)
 {
 	struct host_tree *tree = *state;
 	int err;
 
-	assert_int_equal(chmod(tree->folder, 0555), 0);
+	assert_int_equal(chmod(tree->directory, 0555), 0);
 	/* Root may write everywhere; "nobody" may not. */
 	if (!geteuid())
 		assert_int_equal(seteuid(65534), 0);
 	err = check(tree);
 	if (!getuid())
 		assert_int_equal(seteuid(0), 0);
-	assert_int_equal(chmod(tree->folder, 0755), 0);
+	assert_int_equal(chmod(tree->directory, 0755), 0);
 	assert_int_equal(err, -EACCES);
 	assert_non_null(strstr(tree->why, ": cannot write to '"));
 	assert_non_null(strstr(tree->why, "': Permission denied"));
@@ -449,14 +477,15 @@ int main(void)
 		TEST(host_check__unreadable_status_is_refused),
 		TEST(host_check__user_namespace_is_named),
 		TEST(host_check__pid_namespace_other_than_the_first_is_named),
+		TEST(host_check__too_few_open_files_are_told_with_the_way_out),
 		TEST(host_check__rate_above_sysctl_names_it_and_its_value),
 		TEST(host_explain_perf__a_kernel_that_wants_sys_admin_is_named),
 		TEST(host_check__each_pid_must_be_a_living_process),
 		TEST(host_check__cgroup_is_found_in_each_layout),
 		TEST(host_check__command_must_be_executable),
-		TEST(host_check__output_needs_its_folder),
+		TEST(host_check__output_needs_its_directory),
 		TEST(host_check__output_of_the_wrong_type_is_refused),
-		TEST(host_check__unwritable_folder_is_refused),
+		TEST(host_check__unwritable_directory_is_refused),
 		TEST(host_check__memlock_on_5_10_is_only_a_warning),
 	};
 

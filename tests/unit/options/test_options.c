@@ -83,7 +83,8 @@ static void options_parse__every_long_option_lands_in_its_field(void **state)
 	(void)state;
 	run_line(&run, "--hz 1999 --clock cycles --pid 12,34 --comm ^py --cgroup /a/b --uid 0,1000 "
 		       "--duration 2m --delay 500ms --interval=30s --events cpu --output x.pb.gz "
-		       "--store-max 2G --no-kernel --no-native --raw --budget-mem 64M --budget-cpu 2.5 --verbose");
+		       "--store-max 2G --no-kernel --no-native --raw --budget-mem 64M --budget-cpu "
+		       "2.5 --verbose");
 	assert_int_equal(run.result, 0);
 	assert_int_equal(run.options.hz, 1999);
 	assert_int_equal(run.options.clock, OPTIONS_CLOCK_CYCLES);
@@ -137,6 +138,7 @@ static void options_parse__a_command_keeps_its_own_options(void **state)
 	run_line(&run, "-F 49 -- python3 -V --hz 5 -- x");
 	assert_int_equal(run.result, 0);
 	assert_int_equal(run.options.hz, 49);
+	assert_false(run.options.as_root);
 	assert_non_null(run.options.command);
 	assert_string_equal(run.options.command[0], "python3");
 	assert_string_equal(run.options.command[1], "-V");
@@ -145,6 +147,17 @@ static void options_parse__a_command_keeps_its_own_options(void **state)
 	assert_string_equal(run.options.command[4], "--");
 	assert_string_equal(run.options.command[5], "x");
 	assert_null(run.options.command[6]);
+}
+
+static void options_parse__a_command_is_roots_where_asked_for(void **state)
+{
+	RUN run = {0};
+
+	(void)state;
+	run_line(&run, "--as-root -- true --as-root");
+	assert_int_equal(run.result, 0);
+	assert_true(run.options.as_root);
+	assert_string_equal(run.options.command[1], "--as-root");
 }
 
 static void options_parse__output_kind_follows_the_name(void **state)
@@ -156,13 +169,13 @@ static void options_parse__output_kind_follows_the_name(void **state)
 		{"-o /", OPTIONS_OUTPUT_DIRECTORY},
 		{"-o no", OPTIONS_OUTPUT_NONE},
 		{"-o /tmp", OPTIONS_OUTPUT_DIRECTORY},
-		{"-o /no/such/folder/", OPTIONS_OUTPUT_DIRECTORY},
+		{"-o /no/such/directory/", OPTIONS_OUTPUT_DIRECTORY},
 		{"-o a.folded", OPTIONS_OUTPUT_FOLDED},
 		{"-o a.txt", OPTIONS_OUTPUT_FOLDED},
 		{"-o a.txt.gz", OPTIONS_OUTPUT_PPROF},
 		{"-o folded", OPTIONS_OUTPUT_PPROF},
 		{"-o cpu.pb.gz", OPTIONS_OUTPUT_PPROF},
-		{"-o /no/such/folder", OPTIONS_OUTPUT_PPROF},
+		{"-o /no/such/directory", OPTIONS_OUTPUT_PPROF},
 	};
 
 	(void)state;
@@ -175,19 +188,19 @@ static void options_parse__output_kind_follows_the_name(void **state)
 	}
 }
 
-static void options_parse__a_folder_called_txt_is_a_folder(void **state)
+static void options_parse__a_directory_called_txt_is_a_directory(void **state)
 {
-	char folder[] = "/tmp/pyprofd-test-XXXXXX", path[64], line[96];
+	char directory[] = "/tmp/pyprofd-test-XXXXXX", path[64], line[96];
 	RUN run = {0};
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/a.txt", folder);
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/a.txt", directory);
 	assert_int_equal(mkdir(path, 0700), 0);
 	snprintf(line, sizeof(line), "-o %s", path);
 	run_line(&run, line);
 	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(rmdir(folder), 0);
+	assert_int_equal(rmdir(directory), 0);
 	assert_int_equal(run.result, 0);
 	assert_int_equal(run.options.output_kind, OPTIONS_OUTPUT_DIRECTORY);
 }
@@ -198,10 +211,10 @@ static void options_parse__events_follow_the_list_or_else_the_output(void **stat
 		const char *line;
 		uint32_t events;
 	} cases[] = {
-		/* A folder holds all kinds, a file one. */
+		/* A directory holds all kinds, a file one. */
 		{"-o /tmp", PP_CAPTURES_ALL},
 		{"-o no", PP_CAPTURES_ALL},
-		{"-o /no/such/folder/", PP_CAPTURES_ALL},
+		{"-o /no/such/directory/", PP_CAPTURES_ALL},
 		{"-d 5", PP_CAPTURES_ALL},
 		{"-o cpu.pb.gz", PP_CAPTURE_CPU},
 		{"-o a.folded", PP_CAPTURE_CPU},
@@ -362,13 +375,13 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 		{"--events ''",
 		 "--events '' is not known: the known events are: cpu, offcpu, gil\n"},
 		{"--events cpu,offcpu -o a.pb.gz", "--events cpu,offcpu makes several profiles: "
-						   "give a folder with --output, as in -o "
+						   "give a directory with --output, as in -o "
 						   "profiles/\n"},
 		{"-o - --events gil,offcpu,cpu", "--events cpu,offcpu,gil makes several profiles: "
-						 "give a folder with --output, as in "
+						 "give a directory with --output, as in "
 						 "-o profiles/\n"},
 		{"-o a.folded --events gil,offcpu", "--events offcpu,gil makes several profiles: "
-						    "give a folder with --output, as in -o "
+						    "give a directory with --output, as in -o "
 						    "profiles/\n"},
 		{"--clock cycles --events offcpu -o a.pb.gz",
 		 "--clock cycles and --events offcpu exclude each other: waits are measured in "
@@ -379,10 +392,12 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 		 "--clock cycles and --events offcpu,gil exclude each other: waits are measured in "
 		 "time\n"},
 		{"--clock cycles --timeline a.json -o a.pb.gz",
-		 "--clock cycles and --timeline exclude each other: a cycle counter's interrupt in a "
+		 "--clock cycles and --timeline exclude each other: a cycle counter's interrupt in "
+		 "a "
 		 "context switch could lock the CPU up\n"},
 		{"--timeline a.pftrace --clock cycles --events cpu -o no",
-		 "--clock cycles and --timeline exclude each other: a cycle counter's interrupt in a "
+		 "--clock cycles and --timeline exclude each other: a cycle counter's interrupt in "
+		 "a "
 		 "context switch could lock the CPU up\n"},
 		{"--offcpu-min 1000001",
 		 "--offcpu-min '1000001' is out of range: give whole microseconds, 0 to 1000000\n"},
@@ -394,8 +409,9 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 		 "--offcpu-min '0.5' is out of range: give whole microseconds, 0 to 1000000\n"},
 		{"--offcpu-min ''",
 		 "--offcpu-min '' is out of range: give whole microseconds, 0 to 1000000\n"},
-		{"--timeline run.txt", "--timeline 'run.txt': the ending tells the format: .pftrace, "
-				       ".perfetto-trace, .pb, .json or .json.gz\n"},
+		{"--timeline run.txt",
+		 "--timeline 'run.txt': the ending tells the format: .pftrace, "
+		 ".perfetto-trace, .pb, .json or .json.gz\n"},
 		{"--timeline .json", "--timeline '.json': the ending tells the format: .pftrace, "
 				     ".perfetto-trace, .pb, .json or .json.gz\n"},
 		{"--timeline a.json --timeline-max 1K",
@@ -417,8 +433,8 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 		 "--pid '4294967297' is not a process id: give numbers, as in --pid 12,34"},
 		{"--comm [", "--comm '[' is not a regular expression: "},
 		{"--comm ''", "--comm is empty: give an extended regular expression"},
-		{"--uid no-such-user-here",
-		 "--uid 'no-such-user-here' is no user of this machine: give a number or a name"},
+		{"--uid no-such-user-here", "--uid 'no-such-user-here' is not a user of this "
+					    "machine: give a number or a name"},
 		{"-d 0", "--duration '0' is out of range: give more than 0, up to 366 days"},
 		{"-d 10d", "--duration '10d' is not a time: give seconds, or 500ms, 10s, 2m, 1h"},
 		{"-d -1", "--duration '-1' is not a time: give seconds, or 500ms, 10s, 2m, 1h"},
@@ -440,7 +456,8 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 		 "--budget-cpu '1x' is out of range: give percent of a CPU, 0.1 to 50"},
 		{"--budget-cpu 1%",
 		 "--budget-cpu needs an end of the run: give --duration or -- COMMAND"},
-		{"-o ''", "--output is empty: give a file, a folder or -"},
+		{"--as-root -p 1", "--as-root needs a command to run: give -- COMMAND"},
+		{"-o ''", "--output is empty: give a file, a directory or -"},
 		{"--cgroup ''", "--cgroup is empty: give a path"},
 		{"--nosuch", "unknown option '--nosuch'; pyprofd --help lists all"},
 		{"-v --nosuch=3 -q", "unknown option '--nosuch'; pyprofd --help lists all"},
@@ -451,7 +468,7 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 		{"--hz", "--hz needs a value: --hz N"},
 		{"-v -qd", "-d needs a value: -d TIME"},
 		{"--raw=1", "--raw takes no value"},
-		{"python3 x.py", "'python3' is no option; to profile a command write: "
+		{"python3 x.py", "'python3' is not an option; to profile a command write: "
 				 "pyprofd [OPTION...] -- python3"},
 		{"-v --", "no command after --: write pyprofd [OPTION...] -- COMMAND [ARG...]"},
 		{"-- ''", "the command after -- is empty"},
@@ -651,8 +668,9 @@ int main(void)
 		cmocka_unit_test(options_parse__every_long_option_lands_in_its_field),
 		cmocka_unit_test(options_parse__letters_and_repetition),
 		cmocka_unit_test(options_parse__a_command_keeps_its_own_options),
+		cmocka_unit_test(options_parse__a_command_is_roots_where_asked_for),
 		cmocka_unit_test(options_parse__output_kind_follows_the_name),
-		cmocka_unit_test(options_parse__a_folder_called_txt_is_a_folder),
+		cmocka_unit_test(options_parse__a_directory_called_txt_is_a_directory),
 		cmocka_unit_test(options_parse__events_follow_the_list_or_else_the_output),
 		cmocka_unit_test(options_parse__offcpu_min_is_in_microseconds),
 		cmocka_unit_test(options_parse__ending_of_a_timeline_is_its_format),

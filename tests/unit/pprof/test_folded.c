@@ -72,7 +72,7 @@ static void profile_encode_folded__separators_in_names_are_replaced(void **state
 	fixture_init(&f);
 	frame = python_frame(&f, "a;b\nc\xff", "/x;y.py", 1, 1);
 	add_thread_sample(&f, &frame, 1, 1, 1, "c;d", 2, "e\nf");
-	assert_folded(&f, "process 1: c:d;thread 2: e f;a:b c\xef\xbf\xbd (/x:y.py:1) 1\n");
+	assert_folded(&f, "process 1: c:d;thread 2: e\\nf;a:b\\nc\xef\xbf\xbd (/x:y.py:1) 1\n");
 }
 
 static void profile_encode_folded__equal_lines_are_summed(void **state)

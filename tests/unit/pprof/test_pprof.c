@@ -239,7 +239,7 @@ static void profile_encode_pprof__foreign_bytes_become_clean_text_stored_once(vo
 	p = encode_and_decode(f.profile);
 	assert_string_equal(text(p, function_of(p, 1)->name), "na\xef\xbf\xbd");
 	assert_int_equal(function_of(p, 1)->name, function_of(p, 2)->name);
-	assert_string_equal(text(p, p->sample[0]->label[1]->str), "\xef\xbf\xbd[2Jred");
+	assert_string_equal(text(p, p->sample[0]->label[1]->str), "\\x1b[2Jred");
 	for (size_t i = 0; i < p->n_string_table; i++)
 		for (size_t j = 0; j < i; j++)
 			assert_string_not_equal(p->string_table[i], p->string_table[j]);

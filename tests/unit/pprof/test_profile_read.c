@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
 #include "read_fixture.h"
 
 #include <errno.h>
 
 #include "base/kinds.h"
 
-/* ---- a file of another tool: ids that are no row, no mapping, inlined lines, its own units ---- */
+/* ---- a file of another tool: ids of no row, no mapping, inlined lines, its own units ---- */
 
 static char other_strings[][16] = {"",	    "alloc_objects", "count",	"alloc_space",
 				   "bytes", "main.work",     "main.go", "main.in",
@@ -120,7 +120,7 @@ static void profile_read__labels_keep_their_units(void **state)
 	assert_string_equal(intern_get(p->strings, (uint32_t)label->value, NULL), "python3");
 }
 
-static void profile_read__control_codes_are_taken_out(void **state)
+static void profile_read__control_codes_become_escapes(void **state)
 {
 	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
 	struct other o;
@@ -129,7 +129,7 @@ static void profile_read__control_codes_are_taken_out(void **state)
 	other_init(&o);
 	o.function[1].name = 9;
 	assert_int_equal(read_message(reader, &o.message), 0);
-	assert_string_equal(name_of(profile_reader_profile(reader), 0, 0), "weird\357\277\275[1m");
+	assert_string_equal(name_of(profile_reader_profile(reader), 0, 0), "weird\\x1b[1m");
 }
 
 static void profile_read__default_sample_type_is_shown(void **state)
@@ -213,6 +213,16 @@ static void encode(struct fixture *f, void **ret_bytes, size_t *ret_size)
 	assert_int_equal(profile_encode_pprof(f->profile, ret_bytes, ret_size), 0);
 }
 
+/* Writes the fixture's profile and reads it. */
+static void read_written(struct profile_reader *reader, struct fixture *f)
+{
+	OWNED_MEM void *bytes = NULL;
+	size_t size;
+
+	encode(f, &bytes, &size);
+	assert_int_equal(read_bytes(reader, bytes, size), 0);
+}
+
 static void profile_read__cut_off_at_every_byte_is_an_error(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f = {0};
@@ -243,7 +253,8 @@ static void profile_read__cut_off_at_every_byte_is_an_error(void **state)
 
 /* ---- our own files ---- */
 
-/* By the value types alone, as when a file is given without a folder.  Of kinds with the same ones it is the first. */
+/* By the value types alone, as when a file is given without a directory.  Of kinds with the same
+ * ones it is the first. */
 static void profile_read__each_kind_is_known_by_its_values(void **state)
 {
 	(void)state;
@@ -341,14 +352,11 @@ static void profile_read__other_kind_is_eproto(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f = {0};
 	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
-	OWNED_MEM void *bytes = NULL;
 	struct other o;
-	size_t size;
 
 	(void)state;
 	fixture_init(&f);
-	encode(&f, &bytes, &size);
-	assert_int_equal(read_bytes(reader, bytes, size), 0);
+	read_written(reader, &f);
 	other_init(&o);
 	assert_int_equal(read_message(reader, &o.message), -EPROTO);
 }
@@ -372,9 +380,7 @@ static void profile_read__rows_merge_without_their_labels(void **state)
 	struct profile_read_options options = {.keep_labels = kept};
 	CLEANUP(fixture_release) struct fixture f = {0};
 	OWNED(profile_reader) struct profile_reader *reader = new_reader(&options);
-	OWNED_MEM void *bytes = NULL;
 	struct frame frame;
-	size_t size;
 
 	(void)state;
 	fixture_init(&f);
@@ -382,8 +388,7 @@ static void profile_read__rows_merge_without_their_labels(void **state)
 	add_sample(&f, &frame, 1, 5, 41, "a");
 	add_sample(&f, &frame, 1, 6, 42, "a");
 	add_sample(&f, &frame, 1, 7, 42, "b");
-	encode(&f, &bytes, &size);
-	assert_int_equal(read_bytes(reader, bytes, size), 0);
+	read_written(reader, &f);
 	assert_int_equal(profile_reader_profile(reader)->row_count, 2);
 	assert_int_equal(profile_row_values(profile_reader_profile(reader), 0)[0], 11);
 }
@@ -404,18 +409,15 @@ static void profile_read__unwanted_labels_are_left_out(void **state)
 	struct profile_read_options options = {.wants_labels = wants_pid_42};
 	CLEANUP(fixture_release) struct fixture f = {0};
 	OWNED(profile_reader) struct profile_reader *reader = new_reader(&options);
-	OWNED_MEM void *bytes = NULL;
 	struct profile_read_totals totals;
 	struct frame frame;
-	size_t size;
 
 	(void)state;
 	fixture_init(&f);
 	frame = python_frame(&f, "work", "/app/w.py", 12, 10);
 	add_sample(&f, &frame, 1, 5, 41, "a");
 	add_sample(&f, &frame, 1, 6, 42, "a");
-	encode(&f, &bytes, &size);
-	assert_int_equal(read_bytes(reader, bytes, size), 0);
+	read_written(reader, &f);
 	assert_int_equal(profile_reader_profile(reader)->row_count, 1);
 	assert_int_equal(profile_row_values(profile_reader_profile(reader), 0)[0], 6);
 	profile_reader_totals(reader, &totals);
@@ -427,10 +429,8 @@ static void profile_read__python_only_gives_native_time_to_its_caller(void **sta
 	struct profile_read_options options = {.python_only = true};
 	CLEANUP(fixture_release) struct fixture f = {0};
 	OWNED(profile_reader) struct profile_reader *reader = new_reader(&options);
-	OWNED_MEM void *bytes = NULL;
 	const struct profile *p;
 	struct frame frame[2];
-	size_t size;
 
 	(void)state;
 	fixture_init(&f);
@@ -440,8 +440,7 @@ static void profile_read__python_only_gives_native_time_to_its_caller(void **sta
 	add_sample(&f, frame, 2, 5, 41, NULL);
 	add_sample(&f, &frame[1], 1, 2, 41, NULL);
 	add_sample(&f, frame, 1, 3, 41, NULL);
-	encode(&f, &bytes, &size);
-	assert_int_equal(read_bytes(reader, bytes, size), 0);
+	read_written(reader, &f);
 	p = profile_reader_profile(reader);
 	assert_int_equal(p->row_count, 2);
 	assert_string_equal(name_of(p, 0, 0), "work");
@@ -454,7 +453,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(profile_read__inlined_lines_become_frames),
 		cmocka_unit_test(profile_read__labels_keep_their_units),
-		cmocka_unit_test(profile_read__control_codes_are_taken_out),
+		cmocka_unit_test(profile_read__control_codes_become_escapes),
 		cmocka_unit_test(profile_read__default_sample_type_is_shown),
 		cmocka_unit_test(profile_read__unpacked_lists_are_read),
 		cmocka_unit_test(profile_read__missing_location_is_ebadmsg),

@@ -5,6 +5,7 @@
 #ifndef TESTS_UNIT_PYTHON_INTERPRETERS_H
 #define TESTS_UNIT_PYTHON_INTERPRETERS_H
 
+#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,13 +35,14 @@ static inline size_t interpreters_add(struct interpreter *interpreters, size_t c
 /* Returns how many there are. */
 static inline size_t interpreters_find(struct interpreter interpreters[MAX_INTERPRETERS])
 {
-	const char *folder = getenv("PYPROFD_INTERPRETERS"), *more = getenv("PYPROFD_PYTHONS");
+	const char *directory = getenv("PYPROFD_INTERPRETERS"), *more = getenv("PYPROFD_PYTHONS");
 	OWNED_MEM char *copy = more ? strdup(more) : NULL;
 	char line[1024], *rest = copy, *command;
 	size_t count = 0;
 	FILE *list;
 
-	snprintf(line, sizeof(line), "python3 tests/interpreters/list.py %s", folder ? folder : "");
+	snprintf(line, sizeof(line), "python3 tests/interpreters/list.py %s",
+		 directory ? directory : "");
 	list = popen(line, "r");
 	while (list && fgets(line, sizeof(line), list)) {
 		char *tab = strchr(line, '\t');
@@ -56,6 +58,22 @@ static inline size_t interpreters_find(struct interpreter interpreters[MAX_INTER
 	while ((command = strsep(&rest, ":")))
 		count = interpreters_add(interpreters, count, command, command);
 	return count;
+}
+
+/* Calls check() for each interpreter; skips the test when there is none. */
+static inline void interpreters_check(void (*check)(const struct interpreter *interpreter))
+{
+	struct interpreter interpreters[MAX_INTERPRETERS];
+	size_t count = interpreters_find(interpreters);
+
+	if (!count) {
+		print_message("# skipped: no CPython at hand\n");
+		skip();
+	}
+	for (size_t i = 0; i < count; i++) {
+		print_message("  %s\n", interpreters[i].label);
+		check(&interpreters[i]);
+	}
 }
 
 /* An interpreter that runs a script; the script prints `PID n` first, at last `END`, and then waits

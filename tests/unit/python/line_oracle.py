@@ -43,11 +43,11 @@ def awkward():
 def sources(modules):
     for text in awkward():
         yield text
-    folder = os.path.dirname(os.__file__)
+    directory = os.path.dirname(os.__file__)
     names = []
     for top in ("", "asyncio", "email", "json", "unittest", "multiprocessing", "xml/dom", "ctypes",
                 "encodings", "importlib", "concurrent/futures", "logging", "sqlite3", "idlelib"):
-        path = os.path.join(folder, top)
+        path = os.path.join(directory, top)
         if os.path.isdir(path):
             names += [os.path.join(path, n) for n in sorted(os.listdir(path)) if n.endswith(".py")]
     step = max(1, len(names) // modules) if modules else 1

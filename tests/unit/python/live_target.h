@@ -66,6 +66,7 @@ static const char target_script[] =
 	"    say('collect')\n"
 	"    while keep:\n"
 	"        gc.collect()\n"
+	"        time.sleep(0.001)\n" /* in 2.7 nobody else gets the GIL otherwise */
 	"os.write(1, ('version %d 0\\n' % sys.hexversion).encode())\n"
 	"say('main')\n"
 	"started.acquire()\n"

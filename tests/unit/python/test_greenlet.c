@@ -15,21 +15,21 @@
 static uint64_t found_in(const char *source, const char *flags, const char *name,
 			 uint64_t *ret_expected)
 {
-	char folder[] = "/tmp/test_greenlet.XXXXXX", path[64], command[512], line[512];
+	char directory[] = "/tmp/test_greenlet.XXXXXX", path[64], command[512], line[512];
 	struct elf_image *image = NULL;
 	unsigned long address = 0;
 	uint64_t found;
 	FILE *pipe;
 	int fd;
 
-	assert_non_null(mkdtemp(folder));
+	assert_non_null(mkdtemp(directory));
 	snprintf(command, sizeof(command), "gcc -shared -fPIC -O1 %s -xc -o %s/a.so -", flags,
-		 folder);
+		 directory);
 	pipe = popen(command, "w");
 	assert_non_null(pipe);
 	fputs(source, pipe);
 	assert_int_equal(pclose(pipe), 0);
-	snprintf(path, sizeof(path), "%s/a.so", folder);
+	snprintf(path, sizeof(path), "%s/a.so", directory);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(elf_image_open(fd, &image), 0);
 	found = greenlet_first_function(image);
@@ -49,7 +49,7 @@ static uint64_t found_in(const char *source, const char *flags, const char *name
 	}
 	pclose(pipe);
 	unlink(path);
-	rmdir(folder);
+	rmdir(directory);
 	return found;
 }
 

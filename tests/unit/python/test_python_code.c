@@ -2,6 +2,7 @@
 /* sources: python/python_code.c python/line_table.c python/python_objects.c python/python_text.c python/python_offsets.c base/io.c */
 #include <cmocka.h>
 #include <errno.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "interpreters.h"
@@ -101,6 +102,22 @@ static void record__sizes_that_do_not_add_up_are_refused(void **state)
 	free(record);
 }
 
+/* 2.7's lines only grow; since 3.6 a step may lead back. */
+static void line__steps_back_since_3_6(void **state)
+{
+	uint8_t lnotab[] = {2, 0xff};
+	struct python_code code = {.first_line = 40,
+				   .major = 2,
+				   .minor = 7,
+				   .line_table = lnotab,
+				   .line_table_bytes = sizeof(lnotab)};
+
+	(void)state;
+	assert_int_equal(python_code_line(&code, 2), 40 + 255);
+	code.major = 3;
+	assert_int_equal(python_code_line(&code, 2), 39);
+}
+
 static void line__what_is_understood_by_version(void **state)
 {
 	uint8_t lnotab[] = {2, 1, 4, 3}, table_310[] = {2, 1, 4, 3, 4, 0x80},
@@ -125,6 +142,12 @@ static void line__what_is_understood_by_version(void **state)
 	assert_int_equal(python_code_line(&code, 1), 44);
 	assert_int_equal(python_code_line(&code, 3), 40); /* no line */
 	/* 3.11+: from the code object's address; 3.12's frame that has not begun is at -2. */
+	code.minor = 11;
+	code.code_adaptive = 184;
+	code.line_table = table_311;
+	code.line_table_bytes = sizeof(table_311);
+	assert_int_equal(python_code_line(&code, 184), 41);
+	assert_int_equal(python_code_line(&code, 186), 42);
 	code.minor = 12;
 	code.code_adaptive = 192;
 	code.line_table = table_311;
@@ -142,7 +165,7 @@ static void line__what_is_understood_by_version(void **state)
 struct fake_code {
 	uint8_t head[208];
 	uint8_t name[40 + 6000];
-	uint8_t filename[40 + 64];
+	uint8_t filename[40 + 700];
 	uint8_t table[32 + 5000];
 };
 
@@ -241,6 +264,39 @@ static void truncated_record__of_memory_that_changed_stays_as_it_is(void **state
 	free(fake);
 }
 
+/* What is whole is not read again: the memory may have another object by now. */
+static void whole_record__stays_as_it_is(void **state)
+{
+	struct fake_code *fake = fake_code_new(700, 3000);
+	struct pp_code_record *record = truncated_record(fake);
+	struct python_code *code;
+
+	(void)state;
+	record->flags = 0;
+	assert_int_equal(python_code_from_record(record, layout_of(3, 12), getpid(), &code), 0);
+	assert_int_equal(strlen(code->name), 512);
+	assert_int_equal(code->line_table_bytes, 2048);
+	python_code_free(code);
+	free(record);
+	free(fake);
+}
+
+/* Nothing of the object was resident. */
+static void empty_record__has_empty_parts(void **state)
+{
+	struct pp_code_record *record = record_of("", 0, 0, "", "", 0);
+	struct python_code *code;
+
+	(void)state;
+	assert_int_equal(python_code_from_record(record, layout_of(3, 12), 0, &code), 0);
+	assert_true(code->is_truncated);
+	assert_string_equal(code->name, "");
+	assert_string_equal(code->filename, "");
+	assert_int_equal(code->first_line, 40);
+	python_code_free(code);
+	free(record);
+}
+
 static void unread_filename__is_read_from_the_live_process(void **state)
 {
 	struct fake_code *fake = fake_code_new(20, 30);
@@ -288,6 +344,229 @@ static void read__bounds_names_and_refuses_other_objects(void **state)
 	assert_int_equal(python_code_read(getpid(), &layout, 0x77, address, &code), -EBADMSG);
 	assert_null(code);
 	free(fake);
+}
+
+/* The object's bytes that are read: up to its last field, wherever a version has that. */
+static void read__each_field_may_be_the_last_that_is_read(void **state)
+{
+	static const size_t fields[] = {
+		offsetof(struct pp_python, ob_type),
+		offsetof(struct pp_python, code_flags),
+		offsetof(struct pp_python, code_first_line),
+		offsetof(struct pp_python, code_filename),
+		offsetof(struct pp_python, code_line_table),
+		offsetof(struct pp_python, code_qualname),
+	};
+	const uint16_t last = PP_CODE_READ_BYTES - 8;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		struct fake_code *fake = fake_code_new(20, 30);
+		struct pp_python layout = *layout_of(3, 12);
+		uint16_t *offset = (uint16_t *)((uint8_t *)&layout + fields[i]);
+		struct python_code *code = NULL;
+
+		layout.code_type = 0x5000;
+		memmove(fake->head + last, fake->head + *offset, 8);
+		memset(fake->head + *offset, 0, i == 1 || i == 2 ? 4 : 8);
+		*offset = last;
+		assert_int_equal(
+			python_code_read(getpid(), &layout, 0x77, (uintptr_t)fake->head, &code), 0);
+		assert_int_equal(strlen(code->name), 20);
+		assert_string_equal(code->filename, "ffffffffff");
+		assert_int_equal(code->line_table_bytes, 30);
+		assert_int_equal(code->first_line, 40);
+		assert_int_equal(code->flags, 67);
+		python_code_free(TAKE(code));
+		*offset = last + 1;
+		assert_int_equal(python_code_read(getpid(), &layout, 0x77, (uintptr_t)fake->head,
+						  &code),
+				 -EBADMSG);
+		assert_null(code);
+		free(fake);
+	}
+}
+
+/* 2.7 to 3.10 have no qualified name: its last field may be the plain one. */
+static void read__name_is_the_qualified_one_where_there_is_one(void **state)
+{
+	struct fake_code *fake = fake_code_new(20, 30);
+	struct pp_python layout = *layout_of(3, 12);
+	struct python_code *code = NULL;
+
+	(void)state;
+	layout.code_name = PP_CODE_READ_BYTES - 8;
+	put_u64(fake->head + layout.code_name, (uintptr_t)fake->filename);
+	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, &code), 0);
+	assert_string_equal(code->name, "nnnnnnnnnnnnnnnnnnnn");
+	python_code_free(TAKE(code));
+	/* behind the other fields */
+	layout.code_qualname = 144;
+	put_u64(fake->head + 144, (uintptr_t)fake->name);
+	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, &code), 0);
+	assert_string_equal(code->name, "nnnnnnnnnnnnnnnnnnnn");
+	python_code_free(TAKE(code));
+	/* not set yet */
+	put_u64(fake->head + layout.code_qualname, 0);
+	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, &code), 0);
+	assert_string_equal(code->name, "ffffffffff");
+	python_code_free(TAKE(code));
+	layout.code_qualname = PP_NO_OFFSET;
+	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, &code), 0);
+	assert_string_equal(code->name, "ffffffffff");
+	python_code_free(TAKE(code));
+	layout.code_name++;
+	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, &code),
+			 -EBADMSG);
+	free(fake);
+}
+
+/* Behind its last field a page may end. */
+static void read__object_may_end_where_memory_does(void **state)
+{
+	uint8_t *page =
+		mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct fake_code *fake = fake_code_new(20, 30);
+	const struct pp_python *layout = layout_of(3, 12);
+	const size_t bytes = layout->code_line_table + 8U;
+	struct python_code *code = NULL;
+
+	(void)state;
+	assert_true(page != MAP_FAILED);
+	munmap(page + 4096, 4096);
+	memcpy(page + 4096 - bytes, fake->head, bytes);
+	assert_int_equal(
+		python_code_read(getpid(), layout, 0, (uintptr_t)page + 4096 - bytes, &code), 0);
+	assert_int_equal(code->line_table_bytes, 30);
+	python_code_free(code);
+	munmap(page, 4096);
+	free(fake);
+}
+
+/* 3.13 and later say where bytecode begins; up to 3.10 no version does. */
+static void code__bytecode_begins_where_the_layout_says(void **state)
+{
+	static const struct {
+		unsigned int major, minor, code_adaptive;
+	} cases[] = {{2, 7, 0}, {3, 12, 192}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct pp_python layout = *layout_of(cases[i].major, cases[i].minor);
+		struct pp_code_record *record = record_of("f", 1, 1, "a.py", "", 0);
+		struct python_code *code;
+
+		if (!cases[i].code_adaptive)
+			layout.code_adaptive = PP_NO_OFFSET;
+		assert_int_equal(python_code_from_record(record, &layout, 0, &code), 0);
+		assert_int_equal(code->code_adaptive, cases[i].code_adaptive);
+		assert_int_equal(code->major, cases[i].major);
+		assert_int_equal(code->minor, cases[i].minor);
+		python_code_free(code);
+		free(record);
+	}
+}
+
+/* From 3.10 on each object has a line table: without one it was not resident. */
+static void record__without_a_line_table_is_incomplete_since_3_10(void **state)
+{
+	static const struct {
+		unsigned int major, minor;
+		bool is_incomplete;
+	} cases[] = {{2, 7, false}, {3, 9, false}, {3, 10, true}, {3, 12, true}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct pp_code_record *record = record_of("f", 1, 1, "a.py", "", 0);
+		struct python_code *code;
+
+		assert_int_equal(python_code_from_record(record,
+							 layout_of(cases[i].major, cases[i].minor),
+							 0, &code),
+				 0);
+		assert_int_equal(code->is_truncated, cases[i].is_incomplete);
+		python_code_free(code);
+		free(record);
+	}
+}
+
+static void record__line_table_has_a_bound(void **state)
+{
+	uint8_t *table = calloc(1, PYTHON_MAX_LINE_TABLE_BYTES + 1);
+
+	(void)state;
+	assert_non_null(table);
+	for (uint32_t more = 0; more < 2; more++) {
+		struct pp_code_record *record =
+			record_of("f", 1, 1, "a.py", table, PYTHON_MAX_LINE_TABLE_BYTES + more);
+		struct python_code *code = NULL;
+
+		assert_int_equal(python_code_from_record(record, layout_of(3, 12), 0, &code),
+				 more ? -EBADMSG : 0);
+		python_code_free(code);
+		free(record);
+	}
+	free(table);
+}
+
+/* The bound counts bytes, not characters. */
+static void read__wide_names_are_bounded_by_their_bytes(void **state)
+{
+	static const struct {
+		uint64_t characters, kept;
+	} cases[] = {{PYTHON_MAX_NAME_BYTES / 2, PYTHON_MAX_NAME_BYTES / 2},
+		     {PYTHON_MAX_NAME_BYTES / 2 + 1, PYTHON_MAX_NAME_BYTES / 2}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_code *fake = fake_code_new(0, 30);
+		struct python_code *code;
+
+		put_u64(fake->name + 16, cases[i].characters);
+		put_u64(fake->name + 32, 2 << 2 | 1 << 5); /* two bytes a character, compact */
+		for (uint64_t at = 0; at < cases[i].characters; at++)
+			memcpy(fake->name + 56 + 2 * at, (uint16_t[]){0x3b1}, 2);
+		assert_int_equal(python_code_read(getpid(), layout_of(3, 12), 0,
+						  (uintptr_t)fake->head, &code),
+				 0);
+		assert_int_equal(strlen(code->name), 2 * cases[i].kept); /* of UTF-8 */
+		assert_int_equal(code->is_truncated, cases[i].characters > cases[i].kept);
+		python_code_free(code);
+		free(fake);
+	}
+}
+
+/* What an object before it left behind does not count. */
+static void read__equal_objects_have_one_id(void **state)
+{
+	uint64_t id[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct fake_code *fake = fake_code_new(i ? 21 : 22, 30), *same;
+		struct python_code *code;
+
+		assert_int_equal(python_code_read(getpid(), layout_of(3, 12), 0,
+						  (uintptr_t)fake->head, &code),
+				 0);
+		id[0] = code->id;
+		python_code_free(code);
+		same = fake_code_new(600, 3000);
+		fake_ascii(same->filename, 'g', 700);
+		assert_int_equal(python_code_read(getpid(), layout_of(3, 12), 0,
+						  (uintptr_t)same->head, &code),
+				 0);
+		assert_int_not_equal(code->id, id[0]);
+		python_code_free(code);
+		assert_int_equal(python_code_read(getpid(), layout_of(3, 12), 0,
+						  (uintptr_t)fake->head, &code),
+				 0);
+		id[1] = code->id;
+		python_code_free(code);
+		assert_true(id[0] == id[1]);
+		free(same);
+		free(fake);
+	}
 }
 
 /* What the interpreter prints, as strings: "-" is empty. */
@@ -359,16 +638,8 @@ static void check_interpreter(const struct interpreter *interpreter)
 
 static void live_code_objects__are_read_as_the_interpreter_has_them(void **state)
 {
-	struct interpreter interpreters[MAX_INTERPRETERS];
-	size_t count = interpreters_find(interpreters);
-
 	(void)state;
-	if (!count) {
-		print_message("# skipped: no CPython at hand\n");
-		skip();
-	}
-	for (size_t i = 0; i < count; i++)
-		check_interpreter(&interpreters[i]);
+	interpreters_check(check_interpreter);
 }
 
 int main(void)
@@ -382,6 +653,17 @@ int main(void)
 		cmocka_unit_test(truncated_record__of_memory_that_changed_stays_as_it_is),
 		cmocka_unit_test(unread_filename__is_read_from_the_live_process),
 		cmocka_unit_test(read__bounds_names_and_refuses_other_objects),
+		cmocka_unit_test(record__without_a_line_table_is_incomplete_since_3_10),
+		cmocka_unit_test(record__line_table_has_a_bound),
+		cmocka_unit_test(read__wide_names_are_bounded_by_their_bytes),
+		cmocka_unit_test(read__equal_objects_have_one_id),
+		cmocka_unit_test(line__steps_back_since_3_6),
+		cmocka_unit_test(whole_record__stays_as_it_is),
+		cmocka_unit_test(empty_record__has_empty_parts),
+		cmocka_unit_test(read__each_field_may_be_the_last_that_is_read),
+		cmocka_unit_test(read__name_is_the_qualified_one_where_there_is_one),
+		cmocka_unit_test(read__object_may_end_where_memory_does),
+		cmocka_unit_test(code__bytecode_begins_where_the_layout_says),
 		cmocka_unit_test(live_code_objects__are_read_as_the_interpreter_has_them),
 	};
 

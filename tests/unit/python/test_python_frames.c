@@ -2,6 +2,8 @@
 /* sources: base/io.c base/page_cache.c elf/elf_image.c elf/elf_symbol_table.c python/line_table.c python/python_accessor.c python/python_code.c python/python_debug_offsets.c python/python_eval.c python/python_frames.c python/python_info.c python/python_objects.c python/python_offsets.c python/python_process.c python/python_text.c python/python_tls.c */
 #include <cmocka.h>
 
+#include "../at_rest.h"
+#include "fake_frames.h"
 #include "interpreters.h"
 #include "live_target.h"
 #include "python/python_code.h"
@@ -9,25 +11,6 @@
 
 /* ---- memory of our own plays the target ---- */
 
-enum layout {
-	TS_INTERP = 8,
-	TS_THREAD_ID = 24,
-	TS_FRAME = 40,
-	TS_CFRAME = 48,
-	CFRAME_CURRENT = 8,
-	CFRAME_PREVIOUS = 16,
-	FRAME_CODE = 8,
-	FRAME_PREVIOUS = 24,
-	FRAME_INSTR = 40,
-	FRAME_OWNER = 70,
-	FRAME_IS_ENTRY = 71,
-	OB_TYPE = 8,
-};
-
-#define BIAS 0x10000ULL
-#define CODE_TYPE 0x700ULL
-#define FRAMES 8U
-#define SHIM 3U
 /* bpf/lib/gil.bpf.h */
 #define GIL_WAIT_LOW 24U
 #if defined(__aarch64__)
@@ -36,83 +19,7 @@ enum layout {
 #define GIL_WAIT_HIGH 200U
 #endif
 
-static struct fake {
-	struct pp_python layout;
-	struct python_where where;
-	uint8_t state[PP_TSTATE_READ_BYTES];
-	uint8_t frame[FRAMES][PP_FRAME_READ_BYTES];
-	uint64_t cframe[FRAMES][4];
-	uint64_t code[FRAMES][8];
-} fake;
-
-static uint64_t at(const void *pointer)
-{
-	return (uint64_t)(uintptr_t)pointer;
-}
-
-static void put(void *object, uint16_t offset, uint64_t value)
-{
-	memcpy((uint8_t *)object + offset, &value, sizeof(value));
-}
-
-static void fake_begin(uint8_t chain)
-{
-	fake = (struct fake){
-		.layout = {.chain = chain,
-			   .shim_owner = SHIM,
-			   .code_type = CODE_TYPE,
-			   .ts_frame = TS_FRAME,
-			   .ts_cframe = TS_CFRAME,
-			   .ts_interp = TS_INTERP,
-			   .ts_thread_id = TS_THREAD_ID,
-			   .cframe_current = CFRAME_CURRENT,
-			   .cframe_previous = CFRAME_PREVIOUS,
-			   .frame_code = FRAME_CODE,
-			   .frame_previous = FRAME_PREVIOUS,
-			   .frame_instr = FRAME_INSTR,
-			   .frame_owner = FRAME_OWNER,
-			   .frame_is_entry = FRAME_IS_ENTRY,
-			   .frame_tlbc_index = PP_NO_OFFSET,
-			   .interp_gil = PP_NO_OFFSET,
-			   .ob_type = OB_TYPE},
-		.where = {.pid = getpid(), .layout = &fake.layout, .bias = BIAS},
-	};
-	if (chain <= PP_CHAIN_FRAME_CFRAME)
-		fake.layout.flags = PP_PYTHON_LASTI;
-	/* Frame i runs code i at instruction 10 i; its caller is i + 1. */
-	for (size_t i = 0; i < FRAMES; i++) {
-		put(fake.code[i], OB_TYPE, CODE_TYPE + BIAS);
-		put(fake.frame[i], FRAME_CODE, at(fake.code[i]));
-		put(fake.frame[i], FRAME_INSTR,
-		    fake.layout.flags & PP_PYTHON_LASTI ? 10 * i : at(fake.code[i]) + 10 * i);
-		put(fake.frame[i], FRAME_PREVIOUS, i + 1 < FRAMES ? at(fake.frame[i + 1]) : 0);
-		put(fake.cframe[i], CFRAME_PREVIOUS, i + 1 < FRAMES ? at(fake.cframe[i + 1]) : 0);
-	}
-	put(fake.cframe[0], CFRAME_CURRENT, at(fake.frame[0]));
-	put(fake.state, TS_FRAME, at(fake.frame[0]));
-	if (chain == PP_CHAIN_FRAME_CFRAME)
-		put(fake.state, TS_CFRAME, at(fake.cframe[0]));
-	if (chain == PP_CHAIN_CFRAME_ENTRY || chain == PP_CHAIN_CFRAME_SHIM)
-		put(fake.state, TS_FRAME, at(fake.cframe[0]));
-}
-
-static struct python_frames *fake_read(void)
-{
-	static struct python_frames frames;
-
-	python_frames_read(&fake.where, at(fake.state), &frames);
-	assert_int_equal(frames.thread_state, at(fake.state));
-	return &frames;
-}
-
-static void assert_frame(const struct python_frames *frames, size_t index, size_t code)
-{
-	assert_int_equal(frames->frame[index].kind, PP_FRAME_PYTHON_RAW);
-	assert_int_equal(frames->frame[index].where, at(fake.code[code]));
-	assert_int_equal(frames->frame[index].what, 10 * code);
-}
-
-static void python_frames_read__frame_objects_have_no_marks(void **state)
+static void python_frames_read__frame_objects_have_no_anchors(void **state)
 {
 	struct python_frames *frames;
 
@@ -138,12 +45,12 @@ static void python_frames_read__each_frame_of_3_10_ends_at_its_cframe(void **sta
 	assert_int_equal(frames->stop, PP_PY_STOP_ROOT);
 	assert_int_equal(frames->segment_count, FRAMES);
 	for (size_t i = 0; i < FRAMES; i++) {
-		assert_int_equal(frames->segment[i].mark, at(fake.cframe[i]));
+		assert_int_equal(frames->segment[i].anchor, at(fake.cframe[i]));
 		assert_int_equal(frames->segment[i].frames, 1);
 	}
 }
 
-static void python_frames_read__entry_frames_of_3_11_end_a_run_at_their_cframe(void **state)
+static void python_frames_read__entry_frames_of_3_11_end_a_segment_at_their_cframe(void **state)
 {
 	struct python_frames *frames;
 
@@ -155,9 +62,9 @@ static void python_frames_read__entry_frames_of_3_11_end_a_run_at_their_cframe(v
 	assert_int_equal(frames->stop, PP_PY_STOP_ROOT);
 	assert_int_equal(frames->count, FRAMES);
 	assert_int_equal(frames->segment_count, 2);
-	assert_int_equal(frames->segment[0].mark, at(fake.cframe[0]));
+	assert_int_equal(frames->segment[0].anchor, at(fake.cframe[0]));
 	assert_int_equal(frames->segment[0].frames, 3);
-	assert_int_equal(frames->segment[1].mark, at(fake.cframe[1]));
+	assert_int_equal(frames->segment[1].anchor, at(fake.cframe[1]));
 	assert_int_equal(frames->segment[1].frames, 5);
 }
 
@@ -167,7 +74,7 @@ static void check_shims(uint8_t chain)
 
 	fake_begin(chain);
 	fake.frame[1][FRAME_OWNER] = SHIM;
-	fake.frame[4][FRAME_OWNER] = SHIM + 1; /* 3.14: an interpreter's own, no mark */
+	fake.frame[4][FRAME_OWNER] = SHIM + 1; /* 3.14: an interpreter's own, no anchor */
 	fake.frame[7][FRAME_OWNER] = SHIM;
 	/* What a shim points to is no code object. */
 	put(fake.frame[1], FRAME_CODE, 8);
@@ -179,13 +86,13 @@ static void check_shims(uint8_t chain)
 	assert_frame(frames, 1, 2);
 	assert_frame(frames, 3, 5);
 	assert_int_equal(frames->segment_count, 2);
-	assert_int_equal(frames->segment[0].mark, at(fake.frame[1]));
+	assert_int_equal(frames->segment[0].anchor, at(fake.frame[1]));
 	assert_int_equal(frames->segment[0].frames, 1);
-	assert_int_equal(frames->segment[1].mark, at(fake.frame[7]));
+	assert_int_equal(frames->segment[1].anchor, at(fake.frame[7]));
 	assert_int_equal(frames->segment[1].frames, 4);
 }
 
-static void python_frames_read__shims_of_3_12_and_later_end_a_run(void **state)
+static void python_frames_read__shims_of_3_12_and_later_end_a_segment(void **state)
 {
 	(void)state;
 	check_shims(PP_CHAIN_CFRAME_SHIM);
@@ -194,14 +101,16 @@ static void python_frames_read__shims_of_3_12_and_later_end_a_run(void **state)
 
 static void python_frames_read__what_is_no_code_object_ends_the_walk(void **state)
 {
-	struct python_frames *frames;
-
 	(void)state;
-	fake_begin(PP_CHAIN_SHIM);
-	put(fake.code[3], OB_TYPE, CODE_TYPE);
-	frames = fake_read();
-	assert_int_equal(frames->stop, PP_PY_STOP_BAD_CODE);
-	assert_int_equal(frames->count, 3);
+	for (uint8_t chain = PP_CHAIN_FRAME_OBJECT; chain <= PP_CHAIN_SHIM; chain++) {
+		struct python_frames *frames;
+
+		fake_begin(chain);
+		put(fake.code[3], OB_TYPE, CODE_TYPE);
+		frames = fake_read();
+		assert_int_equal(frames->stop, PP_PY_STOP_BAD_CODE);
+		assert_int_equal(frames->count, 3);
+	}
 }
 
 static void python_frames_read__unreadable_memory_ends_the_walk(void **state)
@@ -242,7 +151,7 @@ static void python_frames_read__endless_chain_is_bounded(void **state)
 
 /* ---- going on where the kernel side ended ---- */
 
-/* As it hands over after `walked` frames of a walk that ends runs at `marks` of them. */
+/* As it hands over after `walked` frames of a walk that ends runs at `anchors` of them. */
 static struct python_frames *resume_after(size_t walked, uint32_t segments, uint32_t in_open,
 					  const uint8_t *head, int *ret_err)
 {
@@ -433,10 +342,10 @@ static void check_segments(const struct python_info *info, const struct python_f
 	assert_true(frames->segment_count > 0);
 	for (size_t i = 0; i < frames->segment_count; i++) {
 		sum += frames->segment[i].frames;
-		/* Marks lie on the C stack, towards its root; 3.15's outermost frame, in the heap, ends
-		 * an empty run. */
+		/* Marks lie on the C stack, towards its root; 3.15's outermost frame, in the heap,
+		 * ends an empty run. */
 		if (i && frames->segment[i].frames)
-			assert_true(frames->segment[i].mark > frames->segment[i - 1].mark);
+			assert_true(frames->segment[i].anchor > frames->segment[i - 1].anchor);
 	}
 	assert_int_equal(sum, frames->count);
 }
@@ -462,39 +371,34 @@ static void check_thread(const struct target *target, const struct python_info *
 	check_segments(info, &frames);
 }
 
+static void check_sleeping_threads(const struct interpreter *interpreter)
+{
+	OWNED(python_info) struct python_info *info = NULL;
+	CLEANUP(target_release) struct target target;
+	const char *reason = "";
+
+	assert_int_equal(target_start(interpreter->command, "sleep_long wait_for_lock", &target),
+			 0);
+	assert_int_equal(python_info_read(target.image, &info, &reason), 0);
+	wait_for_rest(target.pid, 0);
+	check_thread(&target, info, "sleep", "sleep_long", "    time.sleep(10000)");
+	check_thread(&target, info, "wait", "wait_for_lock", "    lock.acquire()\ndef collect");
+}
+
 static void python_frames_read__sleeping_threads_of_every_interpreter(void **state)
 {
-	static struct interpreter interpreters[MAX_INTERPRETERS];
-	size_t count = interpreters_find(interpreters);
-
 	(void)state;
-	if (!count)
-		print_message("skipped: no Python at hand\n");
-	for (size_t i = 0; i < count; i++) {
-		OWNED(python_info) struct python_info *info = NULL;
-		CLEANUP(target_release) struct target target;
-		const char *reason = "";
-
-		print_message("  %s\n", interpreters[i].label);
-		assert_int_equal(target_start(interpreters[i].command, "sleep_long wait_for_lock",
-					      &target),
-				 0);
-		assert_int_equal(python_info_read(target.image, &info, &reason), 0);
-		usleep(100000);
-		check_thread(&target, info, "sleep", "sleep_long", "    time.sleep(10000)");
-		check_thread(&target, info, "wait", "wait_for_lock",
-			     "    lock.acquire()\ndef collect");
-	}
+	interpreters_check(check_sleeping_threads);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(python_frames_read__frame_objects_have_no_marks),
+		cmocka_unit_test(python_frames_read__frame_objects_have_no_anchors),
 		cmocka_unit_test(python_frames_read__each_frame_of_3_10_ends_at_its_cframe),
 		cmocka_unit_test(
-			python_frames_read__entry_frames_of_3_11_end_a_run_at_their_cframe),
-		cmocka_unit_test(python_frames_read__shims_of_3_12_and_later_end_a_run),
+			python_frames_read__entry_frames_of_3_11_end_a_segment_at_their_cframe),
+		cmocka_unit_test(python_frames_read__shims_of_3_12_and_later_end_a_segment),
 		cmocka_unit_test(python_frames_read__what_is_no_code_object_ends_the_walk),
 		cmocka_unit_test(python_frames_read__unreadable_memory_ends_the_walk),
 		cmocka_unit_test(python_frames_read__endless_chain_is_bounded),

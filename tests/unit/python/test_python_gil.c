@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <sys/syscall.h>
 
+#include "../at_rest.h"
 #include "interpreters.h"
 #include "live_target.h"
 
@@ -194,7 +195,7 @@ static void gil_fields__leave_other_locks_alone(void **state)
 		assert_int_equal(python_info_read(target.image, &info, &reason), 0);
 		assert_int_equal(
 			python_process_threads(info, target.pid, target.bias, &threads, &count), 0);
-		usleep(50000);
+		wait_for_rest(target.pid, 0);
 		for (unsigned int n = 0; n < 20; n++)
 			look_at_threads(&target, &info->bpf,
 					gil_find(&target, info, threads[0].thread_state), &looks);

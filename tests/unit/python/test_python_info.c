@@ -251,20 +251,20 @@ static void python_info_read__needs_no_symtab(void **state)
 /* A library from C source, stripped or not.  -ENOTSUP: no gcc that can. */
 static int build_library(const char *source, const char *flags, struct elf_image **ret_image)
 {
-	char folder[] = "/tmp/test_python_info.XXXXXX", command[2048], path[64];
+	char directory[] = "/tmp/test_python_info.XXXXXX", command[2048], path[64];
 	OWNED_FD int fd = -1;
 	int status;
 
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/f.so", folder);
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/f.so", directory);
 	snprintf(command, sizeof(command),
 		 "gcc -O2 -fPIC -shared %s -x c -o %s - >%s/log 2>&1 <<'EOF'\n%s\nEOF\n", flags,
-		 path, folder, source);
+		 path, directory, source);
 	status = system(command);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	snprintf(command, sizeof(command), "rm -rf %s", directory);
 	if (system(command))
-		print_error("cannot remove %s\n", folder);
+		print_error("cannot remove %s\n", directory);
 	return status || fd < 0 ? -ENOTSUP : elf_image_open(fd, ret_image);
 }
 

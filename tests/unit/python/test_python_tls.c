@@ -23,7 +23,7 @@ static const char library_source[] =
 	"void set_both(void *a, void *b) { _Py_tss_tstate = a; _Py_tss_gilstate = b; }\n";
 
 struct library {
-	char folder[32];
+	char directory[32];
 	void *handle;
 	struct elf_image *image;
 	uint64_t bias;
@@ -36,9 +36,9 @@ static void library_release(struct library *library)
 	elf_image_free(library->image);
 	if (library->handle)
 		dlclose(library->handle);
-	snprintf(command, sizeof(command), "rm -rf %s", library->folder);
-	if (library->folder[0] && system(command))
-		print_error("cannot remove %s\n", library->folder);
+	snprintf(command, sizeof(command), "rm -rf %s", library->directory);
+	if (library->directory[0] && system(command))
+		print_error("cannot remove %s\n", library->directory);
 }
 
 /* Returns 0; -ENOTSUP: no such compiler, or it does not know these flags. */
@@ -49,16 +49,16 @@ static int library_build(const char *compiler, const char *flags, struct library
 	struct link_map *map;
 	OWNED_FD int fd = -1;
 
-	*library = (struct library){.folder = "/tmp/test_tls.XXXXXX"};
-	assert_non_null(mkdtemp(library->folder));
-	snprintf(source, sizeof(source), "%s/tls.c", library->folder);
-	snprintf(object, sizeof(object), "%s/tls.so", library->folder);
+	*library = (struct library){.directory = "/tmp/test_tls.XXXXXX"};
+	assert_non_null(mkdtemp(library->directory));
+	snprintf(source, sizeof(source), "%s/tls.c", library->directory);
+	snprintf(object, sizeof(object), "%s/tls.so", library->directory);
 	file = fopen(source, "w");
 	assert_non_null(file);
 	fputs(library_source, file);
 	fflush(file);
 	snprintf(command, sizeof(command), "%s %s -shared -fPIC -o %s %s >%s/log 2>&1", compiler,
-		 flags, object, source, library->folder);
+		 flags, object, source, library->directory);
 	if (system(command))
 		return -ENOTSUP;
 	library->handle = dlopen(object, RTLD_NOW);
@@ -138,8 +138,8 @@ static void python_tls_plan__reads_what_each_tls_model_compiles_to(void **state)
 #ifndef __x86_64__
 	skip();
 #endif
-	/* Each model with each compiler and both visibilities; the optimisations take turns (all 100
-	 * pairings take a minute, and were right). */
+	/* Each model with each compiler and both visibilities; the optimisations take turns (all
+	 * 100 pairings take a minute, and were right). */
 	for (unsigned int i = 0; i < 2 * 5 * 2; i++) {
 		CLEANUP(library_release) struct library library;
 		const char *compiler = compilers[i / 10];

@@ -33,7 +33,8 @@ static void coverage__says_what_is_missing_of_a_kind(void **state)
 	assert_string_equal(say("facts samples=3", "wall"), "");
 }
 
-/* 10 s at 99 Hz: 97 % is within the counting error of both; of a thousand times as much it is not. */
+/* 10 s at 99 Hz: 97 % is within the counting error of both; of a thousand times as much it is
+ * not. */
 static void coverage__counting_error_misses_nothing(void **state)
 {
 	(void)state;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -133,6 +134,174 @@ static void windows__that_are_wrong_end_it(void **state)
 	}
 }
 
+/* The same, and what is printed to standard error. */
+static int take_and_hear(const struct live_windows_options *options, const char *const *window,
+			 const char *behind, char heard[512], struct live_windows **ret_windows)
+{
+	OWNED_FD int saved = dup(STDERR_FILENO), file = memfd_create("stderr", MFD_CLOEXEC);
+	ssize_t size;
+	int status;
+
+	assert_true(saved >= 0 && file >= 0);
+	fflush(stderr);
+	dup2(file, STDERR_FILENO);
+	status = take(options, window, behind, ret_windows);
+	fflush(stderr);
+	dup2(saved, STDERR_FILENO);
+	size = pread(file, heard, 511, 0);
+	assert_true(size >= 0);
+	heard[size] = '\0';
+	return status;
+}
+
+static void windows__end_is_explained(void **state)
+{
+	static const char ended[] = "pyprof: pyprofd has ended: this is what came before\n";
+	static const struct {
+		const char *window[6], *behind;
+		unsigned long seconds;
+		uint32_t more;
+		size_t count;
+		const char *heard;
+	} cases[] = {
+		{{"0old", "0a"}, "", 3600, 0, 1, ended},
+		{{"0old", "0a", "0b"}, "", 3600, 0, 2, ended},
+		/* The time is over with the first whole window: all kinds of it. */
+		{{"0old", "0a"}, "", 0, 0, 1, ""},
+		{{"0old", "1old", "0a"}, "", 0, 1U << PP_PROFILE_OFFCPU, 1, ended},
+		{{"0old", "1old", "0a", "1b"}, "", 0, 1U << PP_PROFILE_OFFCPU, 2, ""},
+		{{"0old", "1old", "0a", "1b", "0c"}, "", 0, 1U << PP_PROFILE_OFFCPU, 3, ended},
+		{{"0old"}, "", 0, 0, 0, ""},
+		{{"0old", "0a"},
+		 "window\t1\t0\nx",
+		 3600,
+		 0,
+		 1,
+		 "pyprof: --live: Bad message: this is what came before\n"},
+		{{NULL},
+		 "error\t22\tno\n",
+		 3600,
+		 0,
+		 0,
+		 "pyprof: this pyprofd cannot send profiles, as it is older than this pyprof: "
+		 "restart "
+		 "it with the version of this pyprof\n"},
+		{{NULL}, "error\t95\tno\n", 3600, 0, 0, ""},
+		{{"1x"},
+		 "",
+		 3600,
+		 1U << PP_PROFILE_OFFCPU,
+		 0,
+		 "pyprof: the running pyprofd does not record kind cpu: choose another one with "
+		 "--kind\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct live_windows_options options = {
+			.kind = PP_PROFILE_CPU, .more = cases[i].more, .seconds = cases[i].seconds};
+		OWNED(live_windows) struct live_windows *windows = NULL;
+		char heard[512];
+		int status =
+			take_and_hear(&options, cases[i].window, cases[i].behind, heard, &windows);
+
+		if (strcmp(heard, cases[i].heard))
+			fail_msg("case %zu: '%s'", i, heard);
+		assert_int_equal(status, cases[i].count ? 0 : READER_BAD_INPUT);
+		assert_int_equal(windows ? live_windows_count(windows) : 0, cases[i].count);
+	}
+}
+
+/* A kind that comes before the one that is wanted counts, too: the CPU's window is still to
+ * come. */
+static void windows__all_kinds_belong_to_a_whole_one(void **state)
+{
+	static const char *const part[] = {"1old", "0old", "1a", NULL}, *const whole[] = {
+										"1old", "0old",
+										"1a", "0b", NULL};
+	const struct live_windows_options options = {.kind = PP_PROFILE_OFFCPU,
+						     .more = 1U << PP_PROFILE_CPU};
+	struct live_windows *windows = NULL;
+	char heard[512];
+
+	(void)state;
+	assert_int_equal(take_and_hear(&options, part, "", heard, &windows), 0);
+	assert_non_null(strstr(heard, "has ended"));
+	live_windows_free(windows);
+	assert_int_equal(take_and_hear(&options, whole, "", heard, &windows), 0);
+	assert_string_equal(heard, "");
+	live_windows_free(windows);
+}
+
+static void windows__of_the_kind_that_is_wanted(void **state)
+{
+	static const char *const window[] = {"2old", "2x", NULL};
+	const struct live_windows_options options = {.kind = PP_PROFILE_WALL, .seconds = 3600};
+	OWNED(live_windows) struct live_windows *windows = NULL;
+
+	(void)state;
+	assert_int_equal(PP_PROFILE_WALL, 2);
+	assert_int_equal(take(&options, window, "", &windows), 0);
+	assert_int_equal(asked.kinds, 1U << PP_PROFILE_WALL);
+	assert_int_equal(live_windows_count(windows), 1);
+	assert_int_equal(live_windows_kind(windows, 0), PP_PROFILE_WALL);
+}
+
+/* Windows are copied in pieces of 65,536 bytes: one less, as many, one more, and behind another
+ * one. */
+static void windows__of_any_size_come_back_whole(void **state)
+{
+	static char window[70000], bytes[70000];
+
+	(void)state;
+	for (size_t size = 65534; size <= 65538; size++) {
+		const char *const windows_of[] = {"0old", "0first", window, NULL};
+		OWNED(live_windows) struct live_windows *windows = NULL;
+		OWNED_FD int fd = -1;
+
+		for (size_t i = 0; i < size; i++)
+			window[1 + i] = (char)('a' + i % 23);
+		window[0] = '0';
+		window[1 + size] = '\0';
+		assert_int_equal(take(&cpu, windows_of, "", &windows), 0);
+		assert_int_equal(live_windows_count(windows), 2);
+		assert_int_equal(live_windows_open(windows, 1, &fd), 0);
+		assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), size);
+		assert_memory_equal(bytes, window + 1, size);
+		assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
+	}
+}
+
+static void windows__of_the_most_and_the_greatest_pids(void **state)
+{
+	static const char *const window[] = {"0old", "0a", NULL};
+	int64_t pid[LIVE_PIDS_MAX + 1];
+	struct live_windows_options options = {.kind = PP_PROFILE_CPU, .pid = pid, .seconds = 0};
+	struct live_windows *windows = NULL;
+
+	(void)state;
+	for (unsigned int i = 0; i <= LIVE_PIDS_MAX; i++)
+		pid[i] = i + 1;
+	pid[0] = INT32_MAX;
+	pid[1] = 1;
+	options.pid_count = LIVE_PIDS_MAX;
+	assert_int_equal(take(&options, window, "", &windows), 0);
+	assert_int_equal(asked.pid_count, LIVE_PIDS_MAX);
+	assert_int_equal(asked.pid[0], INT32_MAX);
+	assert_int_equal(asked.pid[LIVE_PIDS_MAX - 1], LIVE_PIDS_MAX);
+	live_windows_free(windows);
+	windows = NULL;
+	connection = -1;
+	options.pid_count = LIVE_PIDS_MAX + 1;
+	assert_int_equal(live_windows_take(&options, &windows), READER_BAD_INPUT);
+	options.pid_count = 1;
+	pid[0] = (int64_t)INT32_MAX + 1;
+	assert_int_equal(live_windows_take(&options, &windows), READER_BAD_INPUT);
+	pid[0] = -1;
+	assert_int_equal(live_windows_take(&options, &windows), READER_BAD_INPUT);
+	assert_null(windows);
+}
+
 /* Waits alone are no answer to who asked for the CPU. */
 static void windows__without_the_kind_that_is_wanted(void **state)
 {
@@ -189,6 +358,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows__are_kept_but_the_first_of_each_kind),
 		cmocka_unit_test(windows__that_are_wrong_end_it),
+		cmocka_unit_test(windows__end_is_explained),
+		cmocka_unit_test(windows__all_kinds_belong_to_a_whole_one),
+		cmocka_unit_test(windows__of_the_kind_that_is_wanted),
+		cmocka_unit_test(windows__of_any_size_come_back_whole),
+		cmocka_unit_test(windows__of_the_most_and_the_greatest_pids),
 		cmocka_unit_test(windows__without_the_kind_that_is_wanted),
 		cmocka_unit_test(windows__of_numbers_that_no_process_has),
 		cmocka_unit_test(windows__until_a_signal),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c reader/coverage.c profile/facts.c reader/machine.c reader/text.c render/code_table.c render/short_paths.c render/frame_text.c render/format.c base/io.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: base/kinds.c reader/coverage.c profile/facts.c reader/machine.c reader/text.c render/code_table.c render/short_paths.c render/frame_text.c render/format.c base/io.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
 #include "reader/machine.h"
 
 #include <cmocka.h>
@@ -71,6 +71,26 @@ static void machine__one_process_is_no_machine(void **state)
 	none = NULL;
 }
 
+/* pyprofd writes 256 lines and one that sums up the other processes. */
+static void machine__processes_without_a_line_are_in_the_sums(void **state)
+{
+	static const char *const comment[] = {
+		FACTS,
+		"ledger pid=7 comm=a threads=1 seconds=2.000 python=1.000 sleep=1.000",
+		"ledger pid=8 comm=b threads=1 seconds=2.000 python=0.400 sleep=1.600",
+		"ledger pid=0 comm= threads=9 seconds=4.000 python=0.600 net=2.000 processes=5",
+	};
+	OWNED_MEM char *text = printed(comment, ARRAY_SIZE(comment), 1, 0);
+	OWNED_MEM char *all = printed(comment, ARRAY_SIZE(comment), 5, 0);
+
+	(void)state;
+	assert_non_null(strstr(text, "; more than 2 processes took 100.0 % of one: Python 100 %,"));
+	assert_non_null(strstr(text, "    50.0    50.0     0.0     0.0   180.0  over 1 more  "
+				     "waits: net 56 %, sleep 44 %\n\n"));
+	assert_non_null(strstr(all, "    30.0    30.0     0.0     0.0   100.0  others  "
+				    "waits: net 100 %\n\n"));
+}
+
 static void machine__names_and_numbers_are_not_believed(void **state)
 {
 	static const char *const comment[] = {
@@ -99,15 +119,16 @@ static void machine__rows_fit_the_terminal(void **state)
 		FACTS,
 		"ledger pid=4194303 comm=a_name_of_fifteen threads=9 native=1.234 gil=1 sleep=1 "
 		"run_queue=1 disk=1",
-		"ledger pid=8 comm=b threads=1 native=0.1 fault=1",
+		"ledger pid=8 comm=b threads=1 native=0.1 unsampled=0.5 fault=1",
 	};
 
 	(void)state;
-	for (unsigned int columns = 60; columns < 120; columns += 3) {
+	for (unsigned int columns = 66; columns < 126; columns += 3) {
 		OWNED_MEM char *text = printed(comment, ARRAY_SIZE(comment), 5, columns);
-		char *line = strstr(text, "PROCESS"), *rest;
+		char *line, *rest;
 
-		for (line = strtok_r(line, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		assert_non_null(strstr(text, "kernel 0 %, without a sample 27 %\n"));
+		for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
 			assert_true(text_columns_of(line) <= columns);
 	}
 }
@@ -131,6 +152,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(machine__windows_add_up_and_the_busiest_come_first),
 		cmocka_unit_test(machine__one_process_is_no_machine),
+		cmocka_unit_test(machine__processes_without_a_line_are_in_the_sums),
 		cmocka_unit_test(machine__names_and_numbers_are_not_believed),
 		cmocka_unit_test(machine__rows_fit_the_terminal),
 		cmocka_unit_test(machine__processes_are_bounded),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c reader/coverage.c profile/facts.c reader/top_model.c reader/top_view.c reader/top_keys.c reader/text.c render/code_table.c render/short_paths.c render/frame_text.c render/format.c base/io.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: base/kinds.c reader/coverage.c profile/facts.c reader/top_model.c reader/top_view.c reader/top_keys.c reader/text.c render/code_table.c render/short_paths.c render/frame_text.c render/format.c base/io.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
@@ -274,6 +274,48 @@ static void top__a_screen_has_its_size(void **state)
 	free(text);
 }
 
+/* Makes one blank of each newline and the blanks around it. */
+static void unwrap(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; from++)
+		if ((*from != '\n' && *from != ' ') || (to > text && to[-1] != ' '))
+			*to++ = *from == '\n' ? ' ' : *from;
+	*to = '\0';
+}
+
+/* The head says what is missing from the window, in as many lines as that needs. */
+static void top__head_fits_the_terminal(void **state)
+{
+	static const char said[] =
+		"by cpu only 14.0 % of the scheduler's 100.0 s of CPU time and 50.0 % of the "
+		"ledger's 200.0 s of waits are in it";
+	OWNED(top_model) struct top_model *model = model_of_one();
+	struct top_view view = as_started;
+	char *text, *line, *rest, *head, *end;
+
+	(void)state;
+	model->coverage = (struct coverage){.cpu_ns = 14 * NS_PER_SEC,
+					    .scheduler_ns = 100 * NS_PER_SEC,
+					    .wait_ns = 100 * NS_PER_SEC,
+					    .ledger_wait_ns = 200 * NS_PER_SEC,
+					    .samples = 100000};
+	for (view.columns = 64; view.columns < 200; view.columns += 7) {
+		text = printed(&view, model);
+		end = strstr(text, "    %CPU");
+		assert_non_null(end);
+		*end = '\0';
+		head = strdup(text);
+		for (line = strtok_r(head, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+			assert_true(strlen(line) <= view.columns);
+		free(head);
+		unwrap(text);
+		assert_non_null(strstr(text, said));
+		free(text);
+	}
+}
+
 /* What a process calls itself moves no cursor and changes no colour. */
 static void top__names_cannot_speak_to_the_terminal(void **state)
 {
@@ -317,6 +359,7 @@ int main(void)
 		cmocka_unit_test(top__keys),
 		cmocka_unit_test(top__filter_keeps_processes_or_only_functions),
 		cmocka_unit_test(top__a_screen_has_its_size),
+		cmocka_unit_test(top__head_fits_the_terminal),
 		cmocka_unit_test(top__names_cannot_speak_to_the_terminal),
 		cmocka_unit_test(top__broken_windows_are_refused),
 	};

@@ -98,8 +98,8 @@ static void flame_svg_write__names_are_text_and_cut(void **state)
 	free(svg);
 	svg = drawn(nodes, 4, true);
 	/* (100 px - 6) / (11 px * 0.62) = 13 letters. */
-	assert_non_null(strstr(svg, ">größenwahnsi…</text>") ?: strstr(svg, ">größenwahnsin…</text>") ?:
-								strstr(svg, ">größenwahns…</text>"));
+	assert_true(strstr(svg, ">größenwahnsi…</text>") ||
+		    strstr(svg, ">größenwahnsin…</text>") || strstr(svg, ">größenwahns…</text>"));
 	assert_non_null(strstr(svg, ">xy</text>"));
 	assert_null(strstr(svg, ">na…</text>"));
 	assert_non_null(strstr(svg, "<title>narrow\n"));

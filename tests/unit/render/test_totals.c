@@ -75,7 +75,8 @@ static void totals__one_window_has_the_error_of_its_samples(void **state)
 			 187);
 }
 
-/* The same samples, if each stood for others: as many as there are say how far off their own spread is. */
+/* The same samples, if each stood for others: as many as there are say how far off their own spread
+ * is. */
 static void totals__few_that_stand_for_others_have_a_larger_error(void **state)
 {
 	static const struct {

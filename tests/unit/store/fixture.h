@@ -10,12 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define PATH_CHARS 512U
 
-static inline int make_folder(void **state)
+static inline int make_directory(void **state)
 {
 	char path[] = "/tmp/test_store_XXXXXX";
 
@@ -33,7 +34,7 @@ static inline int remove_entry(const char *path, const struct stat *stat, int ty
 	return remove(path);
 }
 
-static inline int remove_folder(void **state)
+static inline int remove_directory(void **state)
 {
 	int err = nftw(*state, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 
@@ -41,7 +42,7 @@ static inline int remove_folder(void **state)
 	return err;
 }
 
-static inline const char *in_folder(void **state, const char *name, char path[PATH_CHARS])
+static inline const char *in_directory(void **state, const char *name, char path[PATH_CHARS])
 {
 	snprintf(path, PATH_CHARS, "%s/%s", (const char *)*state, name);
 	return path;
@@ -67,6 +68,26 @@ static inline void assert_content(const char *path, const char *expected)
 	fclose(file);
 	content[size] = '\0';
 	assert_string_equal(content, expected);
+}
+
+/* Lets this process open that many more files; returns the bound of before, for setrlimit(). */
+static inline struct rlimit allow_files(unsigned int more)
+{
+	struct rlimit before, small;
+	int next[8];
+
+	assert_true(more < 8);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (unsigned int i = 0; i <= more; i++) {
+		next[i] = dup(STDERR_FILENO);
+		assert_true(next[i] >= 0);
+	}
+	for (unsigned int i = 0; i <= more; i++)
+		close(next[i]);
+	small = before;
+	small.rlim_cur = (rlim_t)next[more];
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+	return before;
 }
 
 static inline void assert_mode(const char *path, unsigned int mode)

@@ -2,17 +2,19 @@
 /* sources: store/lock_file.c base/io.c */
 #include "fixture.h"
 
+#include "libc.h"
+
 #include "base/cleanup.h"
 #include "store/lock_file.h"
 
 static int owner_of(void **state, const char *text, pid_t *ret_pid)
 {
-	OWNED_FD int folder = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	OWNED_FD int directory = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char path[PATH_CHARS];
 
 	if (text)
-		write_text(in_folder(state, "lock", path), text);
-	return lock_file_owner(folder, "lock", ret_pid);
+		write_text(in_directory(state, "lock", path), text);
+	return lock_file_owner(directory, "lock", ret_pid);
 }
 
 static void lock_file_owner__is_the_pid_of_the_first_line(void **state)
@@ -52,20 +54,200 @@ static void lock_file_owner__no_file_is_enoent(void **state)
 
 static void lock_file_take__writes_its_own_pid_whole(void **state)
 {
-	OWNED_FD int folder = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	OWNED_FD int directory = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
 	char path[PATH_CHARS];
 	pid_t pid = 0;
+	int taken;
 
-	write_text(in_folder(state, "lock", path), "1234567890 what an earlier one has left\n");
-	assert_int_equal(lock_file_take(folder, "lock", &fd), 0);
-	assert_int_equal(lock_file_owner(folder, "lock", &pid), 0);
+	write_text(in_directory(state, "lock", path), "1234567890 what an earlier one has left\n");
+	assert_int_equal(lock_file_take(directory, "lock", &fd), 0);
+	assert_int_equal(lock_file_owner(directory, "lock", &pid), 0);
 	assert_int_equal(pid, getpid());
-	lock_file_remove(folder, "lock", TAKE_FD(fd));
-	assert_int_equal(lock_file_owner(folder, "lock", &pid), -ENOENT);
-	lock_file_remove(folder, "lock", -1);
+	taken = fd;
+	lock_file_remove(directory, "lock", TAKE_FD(fd));
+	assert_int_equal(fcntl(taken, F_GETFD), -1);
+	assert_int_equal(lock_file_owner(directory, "lock", &pid), -ENOENT);
+	lock_file_remove(directory, "lock", -1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+/* The file is opened in a way in which nobody can lead us astray or make us wait. */
+static void lock_file__is_opened_with_care(void **state)
+{
+	OWNED_FD int directory = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	const int careful = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+	pid_t pid;
+
+	libc_begin();
+	assert_int_equal(lock_file_take(directory, "lock", &fd), 0);
+	assert_int_equal(opened, 2);
+	assert_int_equal(common_flags & careful, careful);
+	libc_begin();
+	assert_int_equal(lock_file_owner(directory, "lock", &pid), 0);
+	assert_int_equal(common_flags & careful, careful);
+}
+
+/* 31 bytes are read: as many digits as that, and a newline that is not among them. */
+static void lock_file_owner__reads_31_bytes(void **state)
+{
+	pid_t pid = 0;
+
+	assert_int_equal(owner_of(state, "000000000000000000000000000012\n", &pid), 0);
+	assert_int_equal(pid, 12);
+	pid = 77;
+	assert_int_equal(owner_of(state, "0000000000000000000000000000012\n", &pid), -ENODATA);
+	assert_int_equal(pid, 77);
+}
+
+static void lock_file__is_a_regular_file(void **state)
+{
+	OWNED_FD int directory = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char path[PATH_CHARS];
+	pid_t pid;
+	int fd = -1;
+
+	libc_begin();
+	assert_int_equal(mkfifo(in_directory(state, "fifo", path), 0600), 0);
+	assert_int_equal(lock_file_take(directory, "fifo", &fd), -EINVAL);
+	assert_int_equal(lock_calls, 0);
+	assert_int_equal(mkdir(in_directory(state, "below", path), 0700), 0);
+	assert_int_equal(lock_file_take(directory, "below", &fd), -EISDIR);
+	assert_int_equal(lock_file_owner(directory, "below", &pid), -EISDIR);
+	assert_int_equal(symlink("none", in_directory(state, "link", path)), 0);
+	assert_int_equal(lock_file_take(directory, "link", &fd), -ELOOP);
+	assert_int_equal(lock_file_owner(directory, "link", &pid), -ELOOP);
+	assert_int_equal(fd, -1);
+}
+
+static char lock_path[PATH_CHARS];
+static unsigned int replaced, replacements;
+
+/* Who held the lock removes the file, and somebody else makes a new one. */
+static void replace_lock(void)
+{
+	if (replaced++ < replacements) {
+		unlink(lock_path);
+		write_text(lock_path, "");
+	}
+}
+
+/* A lock on a file that has lost its name is none. */
+static void lock_file_take__tries_again_when_the_file_was_replaced(void **state)
+{
+	OWNED_FD int directory = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	struct stat named, taken;
+
+	libc_begin();
+	in_directory(state, "lock", lock_path);
+	before_lock = replace_lock;
+	replaced = 0;
+	replacements = 15;
+	assert_int_equal(lock_file_take(directory, "lock", &fd), 0);
+	assert_int_equal(lock_calls, 16);
+	assert_int_equal(fstat(fd, &taken), 0);
+	assert_int_equal(stat(lock_path, &named), 0);
+	assert_int_equal(taken.st_ino, named.st_ino);
+	close(TAKE_FD(fd));
+	/* Not for ever. */
+	libc_begin();
+	before_lock = replace_lock;
+	replaced = 0;
+	replacements = 1000;
+	assert_int_equal(lock_file_take(directory, "lock", &fd), -EBUSY);
+	assert_int_equal(lock_calls, 16);
+	assert_int_equal(fd, -1);
+	assert_int_equal(bad_closes, 0);
+}
+
+/* Another one creates the file between our two attempts to open it, or removes its directory. */
+static void lock_file_take__tries_again_when_the_file_comes_or_goes(void **state)
+{
+	static const int errs[] = {EEXIST, ENOENT};
+	OWNED_FD int directory = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = 0; i < ARRAY_SIZE(errs); i++) {
+		int fd = -1;
+
+		libc_begin();
+		let_fail("open", errs[i], 1, 1);
+		assert_int_equal(lock_file_take(directory, "lock", &fd), 0);
+		assert_int_equal(opened, 4);
+		lock_file_remove(directory, "lock", fd);
+		libc_begin();
+		fd = -1;
+		let_fail("open", ENOENT, 0, 1);
+		assert_int_equal(lock_file_take(directory, "lock", &fd), 0);
+		lock_file_remove(directory, "lock", fd);
+	}
+	/* A directory that was removed has no room for it. */
+	libc_begin();
+	let_fail("open", ENOENT, 0, UINT32_MAX);
+	assert_int_equal(lock_file_take(directory, "lock", &(int){-1}), -ENOENT);
+	assert_int_equal(opened, 32);
+	libc_begin();
+	let_fail("open", EACCES, 0, 1);
+	assert_int_equal(lock_file_take(directory, "lock", &(int){-1}), -EACCES);
+	assert_int_equal(opened, 1);
+	libc_begin();
+	let_fail("open", EACCES, 1, 1);
+	assert_int_equal(lock_file_take(directory, "lock", &(int){-1}), -EACCES);
+	assert_int_equal(opened, 2);
+}
+
+static void lock_file_take__says_why_it_cannot_be_locked(void **state)
+{
+	OWNED_FD int directory = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+
+	libc_begin();
+	let_fail("flock", ENOLCK, 0, 1);
+	assert_int_equal(lock_file_take(directory, "lock", &fd), -ENOLCK);
+	assert_int_equal(fd, -1);
+	assert_int_equal(lock_file_take(directory, "lock", &fd), 0);
+	assert_int_equal(lock_file_take(directory, "lock", &(int){-1}), -EBUSY);
+}
+
+/* The lock is what counts; without room for the pid the file is empty, and nobody else's pid is
+ * in it. */
+static void lock_file_take__needs_no_room_for_the_pid(void **state)
+{
+	OWNED_FD int directory = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	char path[PATH_CHARS];
+	struct stat stat;
+	pid_t pid;
+
+	libc_begin();
+	write_text(in_directory(state, "lock", path), "1234\n");
+	let_fail("pwrite", ENOSPC, 0, 1);
+	assert_int_equal(lock_file_take(directory, "lock", &fd), 0);
+	assert_int_equal(fstat(fd, &stat), 0);
+	assert_int_equal(stat.st_size, 0);
+	assert_int_equal(lock_file_owner(directory, "lock", &pid), -ENODATA);
+}
+
+/* 0 is a descriptor like any other: a service may start without standard input. */
+static void lock_file_take__descriptor_0_is_one(void **state)
+{
+	OWNED_FD int directory = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int saved = dup(STDIN_FILENO), fd[2] = {77, 77}, err[2];
+
+	libc_begin();
+	in_directory(state, "lock", lock_path);
+	close(STDIN_FILENO);
+	err[0] = lock_file_take(directory, "lock", &fd[0]);
+	if (!fd[0])
+		lock_file_remove(directory, "lock", fd[0]);
+	before_lock = replace_lock;
+	replaced = 0;
+	replacements = 1000;
+	err[1] = lock_file_take(directory, "lock", &fd[1]);
+	dup2(saved, STDIN_FILENO);
+	close(saved);
+	assert_int_equal(err[0], 0);
+	assert_int_equal(fd[0], 0);
+	assert_int_equal(err[1], -EBUSY);
+	assert_int_equal(fd[1], 77);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
 
 int main(void)
 {
@@ -74,6 +256,14 @@ int main(void)
 		TEST(lock_file_owner__what_is_no_pid_is_enodata),
 		TEST(lock_file_owner__no_file_is_enoent),
 		TEST(lock_file_take__writes_its_own_pid_whole),
+		TEST(lock_file__is_opened_with_care),
+		TEST(lock_file_owner__reads_31_bytes),
+		TEST(lock_file__is_a_regular_file),
+		TEST(lock_file_take__tries_again_when_the_file_was_replaced),
+		TEST(lock_file_take__tries_again_when_the_file_comes_or_goes),
+		TEST(lock_file_take__says_why_it_cannot_be_locked),
+		TEST(lock_file_take__needs_no_room_for_the_pid),
+		TEST(lock_file_take__descriptor_0_is_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,8 @@
 /* sources: store/store.c store/retention.c store/store_names.c store/lock_file.c base/io.c */
 #include "fixture.h"
 
+#include "libc.h"
+
 #include <sys/mount.h>
 
 #include "store/store.h"
@@ -27,7 +29,7 @@ static bool exists(void **state, const char *name)
 	char path[PATH_CHARS];
 	struct stat stat;
 
-	return !lstat(in_folder(state, name, path), &stat);
+	return !lstat(in_directory(state, name, path), &stat);
 }
 
 static void store_put__name_holds_utc_start_duration_and_kind(void **state)
@@ -40,7 +42,7 @@ static void store_put__name_holds_utc_start_duration_and_kind(void **state)
 	open_store(state, 0, &store);
 	assert_int_equal(store_put(store, "gil_wait", START_NS + 7, WINDOW_NS, "bytes", 5, &path),
 			 0);
-	in_folder(state, "2026-01-31/22/1769900390000-10000-gil_wait.pb.gz", expected);
+	in_directory(state, "2026-01-31/22/1769900390000-10000-gil_wait.pb.gz", expected);
 	assert_string_equal(path, expected);
 	assert_content(path, "bytes");
 	store_get_stats(store, &stats);
@@ -55,22 +57,22 @@ static void store_put__modes_do_not_depend_on_the_umask(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(umasks); i++) {
 		OWNED(store) struct store *store = NULL;
 		OWNED_MEM char *path = NULL;
-		char folder[PATH_CHARS], below[PATH_CHARS + 32];
+		char directory[PATH_CHARS], below[PATH_CHARS + 32];
 		char name[] = "store-0";
 		mode_t old = umask(umasks[i]);
 
 		name[6] = (char)('0' + i);
-		in_folder(state, name, folder);
-		assert_int_equal(store_open(folder, 0, &store), 0);
+		in_directory(state, name, directory);
+		assert_int_equal(store_open(directory, 0, &store), 0);
 		assert_int_equal(store_put(store, "cpu", START_NS, WINDOW_NS, "x", 1, &path), 0);
 		umask(old);
-		assert_mode(folder, 0750);
-		snprintf(below, sizeof(below), "%s/2026-01-31", folder);
+		assert_mode(directory, 0750);
+		snprintf(below, sizeof(below), "%s/2026-01-31", directory);
 		assert_mode(below, 0750);
-		snprintf(below, sizeof(below), "%s/2026-01-31/22", folder);
+		snprintf(below, sizeof(below), "%s/2026-01-31/22", directory);
 		assert_mode(below, 0750);
 		assert_mode(path, 0640);
-		snprintf(below, sizeof(below), "%s/.lock", folder);
+		snprintf(below, sizeof(below), "%s/.lock", directory);
 		assert_mode(below, 0640);
 	}
 }
@@ -89,6 +91,65 @@ static void store_put__taken_name_is_not_replaced(void **state)
 	assert_non_null(strstr(second, "/1769900390001-10000-cpu.pb.gz"));
 }
 
+/* The clock was set back by a second, a thousand times: no older window is written over. */
+static void store_put__thousand_taken_names_are_tried(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	char path[PATH_CHARS], name[96];
+
+	open_store(state, 0, &store);
+	put(store, START_NS, "first");
+	for (unsigned int i = 1; i < 1000; i++) {
+		snprintf(name, sizeof(name), "2026-01-31/22/%llu-10000-cpu.pb.gz",
+			 1769900390000ULL + i);
+		if (i == 999)
+			put(store, START_NS, "last");
+		else
+			write_text(in_directory(state, name, path), "taken");
+	}
+	assert_content(path, "taken");
+	assert_content(in_directory(state, "2026-01-31/22/1769900390999-10000-cpu.pb.gz", path),
+		       "last");
+	assert_int_equal(store_put(store, "cpu", START_NS, WINDOW_NS, "x", 1, NULL), -EEXIST);
+	assert_false(exists(state, "2026-01-31/22/.1769900390000-10000-cpu.pb.gz.tmp"));
+	assert_false(exists(state, "2026-01-31/22/1769900391000-10000-cpu.pb.gz"));
+	assert_content(path, "last");
+}
+
+/* A store that is too full is counted again first; what is deleted then makes room for a while. */
+static void store_put__trim_frees_a_64th_and_only_when_the_count_says_so(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	struct store_stats stats;
+	char path[PATH_CHARS], text[65];
+
+	memset(text, 'x', 64);
+	text[64] = '\0';
+	open_store(state, 640, &store);
+	for (uint64_t i = 0; i < 10; i++)
+		put(store, START_NS + i * WINDOW_NS, text);
+	write_text(in_directory(state, "2026-01-31/22/.7-1-cpu.pb.gz.tmp", path), "being written");
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.bytes, 640);
+	assert_int_equal(stats.deleted_files, 0);
+	/* 64 bytes are gone unseen; the next file makes 640 again. */
+	assert_int_equal(
+		unlink(in_directory(state, "2026-01-31/22/1769900390000-10000-cpu.pb.gz", path)),
+		0);
+	put(store, START_NS + 10 * WINDOW_NS, text);
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.files, 10);
+	assert_int_equal(stats.bytes, 640);
+	assert_int_equal(stats.deleted_files, 0);
+	/* One byte too much: 641 have to become 630 at most. */
+	put(store, START_NS + 11 * WINDOW_NS, "1");
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.files, 10);
+	assert_int_equal(stats.bytes, 577);
+	assert_int_equal(stats.deleted_files, 1);
+	assert_true(exists(state, "2026-01-31/22/.7-1-cpu.pb.gz.tmp"));
+}
+
 static void store_put__kind_that_is_no_name_is_einval(void **state)
 {
 	static const char *const kinds[] = {
@@ -101,7 +162,7 @@ static void store_put__kind_that_is_no_name_is_einval(void **state)
 	assert_false(exists(state, "2026-01-31"));
 }
 
-static void store_put__oldest_files_and_their_folders_go_first(void **state)
+static void store_put__oldest_files_and_their_directories_go_first(void **state)
 {
 	OWNED(store) struct store *store = NULL;
 	struct store_stats stats;
@@ -160,7 +221,8 @@ static void store_put__files_deleted_by_hand_leave_room(void **state)
 	put(store, START_NS, "ten bytes.");
 	put(store, START_NS + WINDOW_NS, "ten bytes.");
 	assert_int_equal(
-		unlink(in_folder(state, "2026-01-31/22/1769900390000-10000-cpu.pb.gz", path)), 0);
+		unlink(in_directory(state, "2026-01-31/22/1769900390000-10000-cpu.pb.gz", path)),
+		0);
 	put(store, START_NS + 2 * WINDOW_NS, "ten bytes.");
 	store_get_stats(store, &stats);
 	assert_int_equal(stats.files, 2);
@@ -184,14 +246,14 @@ static void store_put__foreign_names_are_neither_counted_nor_deleted(void **stat
 	char path[PATH_CHARS];
 	struct store_stats stats;
 
-	assert_int_equal(mkdir(in_folder(state, "2026-01-30", path), 0700), 0);
-	assert_int_equal(mkdir(in_folder(state, "2026-01-30/10", path), 0700), 0);
-	assert_int_equal(mkdir(in_folder(state, "2026-01-30/24", path), 0700), 0);
-	assert_int_equal(mkdir(in_folder(state, "old", path), 0700), 0);
-	assert_int_equal(mkdir(in_folder(state, "old/10", path), 0700), 0);
+	assert_int_equal(mkdir(in_directory(state, "2026-01-30", path), 0700), 0);
+	assert_int_equal(mkdir(in_directory(state, "2026-01-30/10", path), 0700), 0);
+	assert_int_equal(mkdir(in_directory(state, "2026-01-30/24", path), 0700), 0);
+	assert_int_equal(mkdir(in_directory(state, "old", path), 0700), 0);
+	assert_int_equal(mkdir(in_directory(state, "old/10", path), 0700), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(foreign); i++)
-		write_text(in_folder(state, foreign[i], path), "ten bytes.");
-	write_text(in_folder(state, "2026-01-30/10/5-1-cpu.pb.gz", path), "four");
+		write_text(in_directory(state, foreign[i], path), "ten bytes.");
+	write_text(in_directory(state, "2026-01-30/10/5-1-cpu.pb.gz", path), "four");
 	open_store(state, 11, &store);
 	store_get_stats(store, &stats);
 	assert_int_equal(stats.files, 1);
@@ -207,11 +269,11 @@ static void store_put__links_in_the_store_are_not_followed(void **state)
 	OWNED(store) struct store *store = NULL;
 	char path[PATH_CHARS], other[PATH_CHARS];
 
-	assert_int_equal(mkdir(in_folder(state, "other", other), 0700), 0);
-	assert_int_equal(mkdir(in_folder(state, "other/10", path), 0700), 0);
-	write_text(in_folder(state, "other/10/5-1-cpu.pb.gz", path), "ten bytes.");
-	assert_int_equal(symlink(other, in_folder(state, "2026-01-30", path)), 0);
-	assert_int_equal(symlink(other, in_folder(state, "2026-01-31", path)), 0);
+	assert_int_equal(mkdir(in_directory(state, "other", other), 0700), 0);
+	assert_int_equal(mkdir(in_directory(state, "other/10", path), 0700), 0);
+	write_text(in_directory(state, "other/10/5-1-cpu.pb.gz", path), "ten bytes.");
+	assert_int_equal(symlink(other, in_directory(state, "2026-01-30", path)), 0);
+	assert_int_equal(symlink(other, in_directory(state, "2026-01-31", path)), 0);
 	open_store(state, 1, &store);
 	assert_int_equal(store_put(store, "cpu", START_NS, WINDOW_NS, "x", 1, NULL), -ENOTDIR);
 	put(store, START_NS + 24 * HOUR_NS, "ten bytes.");
@@ -229,10 +291,10 @@ static void store_open__counts_what_is_there_and_removes_stale_temporary_files(v
 	open_store(state, 0, &store);
 	put(store, START_NS, "ten bytes.");
 	store_free(TAKE(store));
-	write_text(in_folder(state, "2026-01-31/22/.7-1-cpu.pb.gz.tmp", path), "new");
-	write_text(in_folder(state, "2026-01-31/22/.mine.tmp", path), "foreign");
+	write_text(in_directory(state, "2026-01-31/22/.7-1-cpu.pb.gz.tmp", path), "new");
+	write_text(in_directory(state, "2026-01-31/22/.mine.tmp", path), "foreign");
 	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
-	write_text(in_folder(state, "2026-01-31/22/.8-1-cpu.pb.gz.tmp", path), "stale");
+	write_text(in_directory(state, "2026-01-31/22/.8-1-cpu.pb.gz.tmp", path), "stale");
 	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
 	open_store(state, 0, &store);
 	store_get_stats(store, &stats);
@@ -250,9 +312,11 @@ static void store_put__left_over_of_a_crash_is_written_anew(void **state)
 
 	open_store(state, 0, &store);
 	put(store, START_NS, "first");
-	write_text(in_folder(state, "2026-01-31/22/.1769900391000-10000-cpu.pb.gz.tmp", path), "a part of what");
+	write_text(in_directory(state, "2026-01-31/22/.1769900391000-10000-cpu.pb.gz.tmp", path),
+		   "a part of what");
 	put(store, START_NS + SECOND_NS, "second");
-	assert_content(in_folder(state, "2026-01-31/22/1769900391000-10000-cpu.pb.gz", path), "second");
+	assert_content(in_directory(state, "2026-01-31/22/1769900391000-10000-cpu.pb.gz", path),
+		       "second");
 	assert_false(exists(state, "2026-01-31/22/.1769900391000-10000-cpu.pb.gz.tmp"));
 }
 
@@ -271,17 +335,18 @@ static void store_open__second_instance_is_ebusy_and_can_name_the_first(void **s
 	open_store(state, 0, &store);
 }
 
-static void store_open__folder_that_cannot_be_is_an_error(void **state)
+static void store_open__directory_that_cannot_be_is_an_error(void **state)
 {
 	struct store *store = NULL;
 	char path[PATH_CHARS];
 
-	assert_int_equal(store_open(in_folder(state, "no/such", path), 0, &store), -ENOENT);
-	write_text(in_folder(state, "file", path), "");
+	assert_int_equal(store_open(in_directory(state, "no/such", path), 0, &store), -ENOENT);
+	write_text(in_directory(state, "file", path), "");
 	assert_int_equal(store_open(path, 0, &store), -ENOTDIR);
 	/* No file can be made there, the lock neither. */
 	assert_int_equal(store_open("/proc/self", 0, &store), -ENOENT);
 	assert_null(store);
+	assert_int_not_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
 }
 
 static void store_put__full_disk_is_enospc_and_leaves_nothing(void **state)
@@ -291,7 +356,7 @@ static void store_put__full_disk_is_enospc_and_leaves_nothing(void **state)
 	char path[PATH_CHARS];
 	struct store_stats stats;
 
-	in_folder(state, "disk", path);
+	in_directory(state, "disk", path);
 	assert_int_equal(mkdir(path, 0700), 0);
 	if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=256k,mode=0700")) {
 		print_message("skipped: cannot mount a tmpfs: %s\n", strerror(errno));
@@ -307,25 +372,137 @@ static void store_put__full_disk_is_enospc_and_leaves_nothing(void **state)
 	store_get_stats(store, &stats);
 	assert_int_equal(stats.files, 1);
 	assert_int_equal(stats.bytes, 5);
-	assert_int_equal(rmdir(in_folder(state, "disk/2026-01-31/22", path)), -1);
-	assert_int_equal(
-		unlink(in_folder(state, "disk/2026-01-31/22/1769900390000-10000-cpu.pb.gz", path)),
-		0);
+	assert_int_equal(rmdir(in_directory(state, "disk/2026-01-31/22", path)), -1);
+	assert_int_equal(unlink(in_directory(
+				 state, "disk/2026-01-31/22/1769900390000-10000-cpu.pb.gz", path)),
+			 0);
 	/* That was all there was. */
-	assert_int_equal(rmdir(in_folder(state, "disk/2026-01-31/22", path)), 0);
+	assert_int_equal(rmdir(in_directory(state, "disk/2026-01-31/22", path)), 0);
 	store_free(TAKE(store));
-	assert_int_equal(umount(in_folder(state, "disk", path)), 0);
+	assert_int_equal(umount(in_directory(state, "disk", path)), 0);
 }
 
-static int unmount_and_remove_folder(void **state)
+static int unmount_and_remove_directory(void **state)
 {
 	char path[PATH_CHARS];
 
-	umount2(in_folder(state, "disk", path), MNT_DETACH); /* left by a failed assertion */
-	return remove_folder(state);
+	umount2(in_directory(state, "disk", path), MNT_DETACH); /* left by a failed assertion */
+	return remove_directory(state);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+static ino_t file_number(void **state, const char *name)
+{
+	char path[PATH_CHARS];
+	struct stat stat;
+
+	assert_int_equal(lstat(in_directory(state, name, path), &stat), 0);
+	return stat.st_ino;
+}
+
+/* From the directories that are new to the file and then its name: a power cut loses nothing. */
+static void store_put__is_synced(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	const int before = next_descriptor();
+	int next;
+
+	open_store(state, 0, &store);
+	next = next_descriptor();
+	libc_begin();
+	put(store, START_NS, "first");
+	assert_int_equal(synced_count, 4);
+	assert_int_equal(synced[0], file_number(state, "2026-01-31"));
+	assert_int_equal(synced[1], file_number(state, "."));
+	assert_int_equal(synced[2],
+			 file_number(state, "2026-01-31/22/1769900390000-10000-cpu.pb.gz"));
+	assert_int_equal(synced[3], file_number(state, "2026-01-31/22"));
+	libc_begin();
+	put(store, START_NS + HOUR_NS, "another hour");
+	assert_int_equal(synced_count, 3);
+	assert_int_equal(synced[0], file_number(state, "2026-01-31"));
+	assert_int_equal(synced[2], file_number(state, "2026-01-31/23"));
+	libc_begin();
+	put(store, START_NS + SECOND_NS, "the same hour");
+	assert_int_equal(synced_count, 2);
+	assert_int_equal(synced[0],
+			 file_number(state, "2026-01-31/22/1769900391000-10000-cpu.pb.gz"));
+	assert_int_equal(synced[1], file_number(state, "2026-01-31/22"));
+	assert_int_equal(next_descriptor(), next);
+	assert_int_equal(bad_closes, 0);
+	store_free(TAKE(store));
+	assert_int_equal(next_descriptor(), before);
+}
+
+static void store_put__failed_step_leaves_nothing(void **state)
+{
+	static const struct {
+		const char *call;
+		unsigned int skip;
+	} steps[] = {{"fsync", 0},  {"fsync", 1},  {"fsync", 2},   {"fsync", 3},
+		     {"fchmod", 0}, {"fchmod", 1}, {"fchmod", 2},  {"open", 0},
+		     {"open", 1},   {"open", 2},   {"renameat", 0}};
+	OWNED(store) struct store *store = NULL;
+	struct store_stats stats;
+	int next;
+
+	open_store(state, 0, &store);
+	next = next_descriptor();
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		libc_begin();
+		let_fail(steps[i].call, EIO, steps[i].skip, 1);
+		if (store_put(store, "cpu", START_NS, WINDOW_NS, "x", 1, NULL) != -EIO)
+			fail_msg("%s %u", steps[i].call, steps[i].skip);
+		if (exists(state, "2026-01-31"))
+			fail_msg("%s %u left something", steps[i].call, steps[i].skip);
+		assert_int_equal(next_descriptor(), next);
+	}
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.files, 0);
+	put(store, START_NS, "x");
+}
+
+static void store_put__opens_with_care(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+
+	open_store(state, 0, &store);
+	libc_begin();
+	put(store, START_NS, "x");
+	assert_int_equal(opened, 3);
+	assert_int_equal(common_flags & (O_CLOEXEC | O_NOFOLLOW), O_CLOEXEC | O_NOFOLLOW);
+	assert_int_equal(opened_flags & O_EXCL, O_EXCL);
+}
+
+/* A directory that goes as soon as it is there. */
+static void store_open__directory_that_goes_at_once_is_enoent(void **state)
+{
+	struct store *store = NULL;
+	char path[PATH_CHARS];
+
+	libc_begin();
+	let_fail("open", ENOENT, 0, 1);
+	assert_int_equal(store_open(in_directory(state, "new", path), 0, &store), -ENOENT);
+	/* The directory exists already: mkdir() says so, but open() knows more. */
+	let_fail("open", EACCES, 0, 1);
+	assert_int_equal(store_open(path, 0, &store), -EACCES);
+	let_fail("open", ENOENT, 0, 1);
+	assert_int_equal(store_open(path, 0, &store), -EEXIST);
+	assert_null(store);
+}
+
+static void store_open__that_cannot_count_is_an_error(void **state)
+{
+	struct store *store = NULL;
+	int next = next_descriptor();
+
+	libc_begin();
+	let_fail("open", EIO, 3, 1); /* after the directory and both attempts for the lock */
+	assert_int_equal(store_open(*state, 0, &store), -EIO);
+	assert_null(store);
+	assert_int_equal(next_descriptor(), next);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
 
 int main(void)
 {
@@ -333,8 +510,10 @@ int main(void)
 		TEST(store_put__name_holds_utc_start_duration_and_kind),
 		TEST(store_put__modes_do_not_depend_on_the_umask),
 		TEST(store_put__taken_name_is_not_replaced),
+		TEST(store_put__thousand_taken_names_are_tried),
+		TEST(store_put__trim_frees_a_64th_and_only_when_the_count_says_so),
 		TEST(store_put__kind_that_is_no_name_is_einval),
-		TEST(store_put__oldest_files_and_their_folders_go_first),
+		TEST(store_put__oldest_files_and_their_directories_go_first),
 		TEST(store_put__starts_are_compared_as_numbers),
 		TEST(store_put__file_just_written_stays_though_it_is_too_large),
 		TEST(store_put__files_deleted_by_hand_leave_room),
@@ -343,9 +522,14 @@ int main(void)
 		TEST(store_open__counts_what_is_there_and_removes_stale_temporary_files),
 		TEST(store_put__left_over_of_a_crash_is_written_anew),
 		TEST(store_open__second_instance_is_ebusy_and_can_name_the_first),
-		TEST(store_open__folder_that_cannot_be_is_an_error),
+		TEST(store_open__directory_that_cannot_be_is_an_error),
+		TEST(store_put__is_synced),
+		TEST(store_put__failed_step_leaves_nothing),
+		TEST(store_put__opens_with_care),
+		TEST(store_open__directory_that_goes_at_once_is_enoent),
+		TEST(store_open__that_cannot_count_is_an_error),
 		cmocka_unit_test_setup_teardown(store_put__full_disk_is_enospc_and_leaves_nothing,
-						make_folder, unmount_and_remove_folder),
+						make_directory, unmount_and_remove_directory),
 	};
 
 	return cmocka_run_group_tests_name("store/store", tests, NULL, NULL);

@@ -126,13 +126,13 @@ struct fixture {
 static int set_up(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	char folder[80];
+	char directory[80];
 
 	strcpy(fixture->root, "/tmp/test_perf_map.XXXXXX");
 	assert_non_null(mkdtemp(fixture->root));
-	snprintf(folder, sizeof(folder), "%s/tmp", fixture->root);
-	assert_int_equal(mkdir(folder, 0755), 0);
-	snprintf(fixture->path, sizeof(fixture->path), "%s/perf-7.map", folder);
+	snprintf(directory, sizeof(directory), "%s/tmp", fixture->root);
+	assert_int_equal(mkdir(directory, 0755), 0);
+	snprintf(fixture->path, sizeof(fixture->path), "%s/perf-7.map", directory);
 	*state = fixture;
 	return 0;
 }

@@ -9,8 +9,8 @@
 #define FILE_ID 20U
 #define MAX_FRAMES 64U
 
-/* A stack whose frames are written as short words: p1 p2 (Python, by number), n1 (native), r2 (a run of
- * 2), g (gap). */
+/* A stack whose frames are written as short words: p1 p2 (Python, by number), n1 (native), r2 (a
+ * run of 2), g (gap). */
 struct built {
 	union {
 		struct dict_stack stack;
@@ -28,7 +28,7 @@ static packed_frame parse_frame(const char *word)
 	case 'n':
 		return packed_native(PP_FRAME_NATIVE, FILE_ID, number);
 	case 'r':
-		return (uint64_t)PP_FRAME_PYTHON_RUN << 61 | number;
+		return (uint64_t)PP_FRAME_SEGMENT << 61 | number;
 	default:
 		return packed_gap(number);
 	}
@@ -68,7 +68,7 @@ static void show(packed_frame frame, char *text, size_t size)
 	case PP_FRAME_NATIVE:
 		snprintf(text, size, "n%u", (uint32_t)packed_address(frame));
 		return;
-	case PP_FRAME_PYTHON_RUN:
+	case PP_FRAME_SEGMENT:
 		snprintf(text, size, "r%u", packed_what(frame));
 		return;
 	default:
@@ -79,11 +79,12 @@ static void show(packed_frame frame, char *text, size_t size)
 	}
 }
 
-static void assert_stitched(const struct built *built, bool one_frame_runs, const char *expected)
+static void assert_stitched(const struct built *built, bool one_frame_segments,
+			    const char *expected)
 {
 	packed_frame out[STITCH_MAX_FRAMES];
 	char text[1024] = "", word[32];
-	size_t count = stitch(&built->stack, one_frame_runs, out);
+	size_t count = stitch(&built->stack, one_frame_segments, out);
 
 	for (size_t i = 0; i < count; i++) {
 		show(out[i], word, sizeof(word));
@@ -94,7 +95,7 @@ static void assert_stitched(const struct built *built, bool one_frame_runs, cons
 	assert_string_equal(text, expected);
 }
 
-static void stitch__runs_stand_where_their_activations_are(void **state)
+static void stitch__segments_stand_where_their_activations_are(void **state)
 {
 	struct built built;
 
@@ -116,7 +117,7 @@ static void stitch__native_only_and_python_only_stay_as_they_are(void **state)
 	assert_stitched(&built, false, "");
 }
 
-static void stitch__empty_run_takes_no_frame(void **state)
+static void stitch__empty_segment_takes_no_frame(void **state)
 {
 	struct built built;
 
@@ -134,7 +135,7 @@ static void stitch__gap_between_native_frames_stays(void **state)
 	assert_stitched(&built, false, "n1 g p1 n2");
 }
 
-static void stitch__leaf_activation_without_a_frame_is_empty_on_one_frame_runs(void **state)
+static void stitch__leaf_activation_without_a_frame_is_empty_on_one_frame_segments(void **state)
 {
 	struct built built;
 
@@ -159,7 +160,7 @@ static void stitch__cut_python_frames_leave_a_gap_towards_the_root(void **state)
 	assert_stitched(&built, false, "n1 p1 p2 n2 p3 g n3");
 }
 
-static void stitch__as_many_frames_as_runs_fill_all_of_them(void **state)
+static void stitch__as_many_frames_as_segments_fill_all_of_them(void **state)
 {
 	struct built built;
 
@@ -168,7 +169,7 @@ static void stitch__as_many_frames_as_runs_fill_all_of_them(void **state)
 	assert_stitched(&built, true, "p1 n1 p2 n2");
 }
 
-static void stitch__leftover_frames_join_the_last_run_of_a_whole_stack(void **state)
+static void stitch__leftover_frames_join_the_last_segment_of_a_whole_stack(void **state)
 {
 	struct built built;
 
@@ -192,7 +193,7 @@ static void stitch__leftover_frames_follow_a_gap_when_the_walk_broke_off(void **
 	assert_stitched(&built, false, "n1 n2 g p1 p2");
 }
 
-static void stitch__broken_off_between_runs_loses_no_python_frame(void **state)
+static void stitch__broken_off_between_segments_loses_no_python_frame(void **state)
 {
 	struct built built;
 
@@ -214,7 +215,7 @@ static void stitch__omitted_native_middle_is_counted_and_its_ring_is_in_order(vo
 	assert_stitched(&built, false, "n1 n2 n3 n4 n5 n6 g3 n10 n11");
 }
 
-static void stitch__omitted_python_middle_is_counted_inside_its_run(void **state)
+static void stitch__omitted_python_middle_is_counted_inside_its_segment(void **state)
 {
 	struct built built;
 
@@ -235,7 +236,7 @@ static void stitch__omitted_python_middle_is_split_by_native_frames(void **state
 }
 
 /* Native 1..11 are n1 r1 n2 r1 n3 r1 | n4 r1 n5 | r1 n6: the 4th run is omitted with its place. */
-static void stitch__python_frames_of_omitted_runs_stand_in_the_middle(void **state)
+static void stitch__python_frames_of_omitted_segments_stand_in_the_middle(void **state)
 {
 	struct built built;
 
@@ -279,8 +280,8 @@ static void stitch__output_is_bounded(void **state)
 	stack->native_stored = PP_MAX_FRAMES - 4;
 	stack->native_count = stack->native_stored;
 	for (uint32_t i = 0; i < PP_MAX_FRAMES - 4; i++)
-		stack->frame[4 + i] = i & 1 ? packed_native(PP_FRAME_NATIVE, FILE_ID, i) :
-					      (uint64_t)PP_FRAME_PYTHON_RUN << 61 | 1;
+		stack->frame[4 + i] = i & 1 ? packed_native(PP_FRAME_NATIVE, FILE_ID, i)
+					    : (uint64_t)PP_FRAME_SEGMENT << 61 | 1;
 	assert_in_range(stitch(stack, false, out), PP_MAX_FRAMES - 4, STITCH_MAX_FRAMES);
 	free(stack);
 	free(out);
@@ -289,22 +290,21 @@ static void stitch__output_is_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stitch__runs_stand_where_their_activations_are),
+		cmocka_unit_test(stitch__segments_stand_where_their_activations_are),
 		cmocka_unit_test(stitch__native_only_and_python_only_stay_as_they_are),
-		cmocka_unit_test(stitch__empty_run_takes_no_frame),
+		cmocka_unit_test(stitch__empty_segment_takes_no_frame),
 		cmocka_unit_test(stitch__gap_between_native_frames_stays),
 		cmocka_unit_test(
-			stitch__leaf_activation_without_a_frame_is_empty_on_one_frame_runs),
+			stitch__leaf_activation_without_a_frame_is_empty_on_one_frame_segments),
 		cmocka_unit_test(stitch__cut_python_frames_leave_a_gap_towards_the_root),
-		cmocka_unit_test(stitch__as_many_frames_as_runs_fill_all_of_them),
-		cmocka_unit_test(stitch__leftover_frames_join_the_last_run_of_a_whole_stack),
+		cmocka_unit_test(stitch__as_many_frames_as_segments_fill_all_of_them),
+		cmocka_unit_test(stitch__leftover_frames_join_the_last_segment_of_a_whole_stack),
 		cmocka_unit_test(stitch__leftover_frames_follow_a_gap_when_the_walk_broke_off),
-		cmocka_unit_test(stitch__broken_off_between_runs_loses_no_python_frame),
-		cmocka_unit_test(
-			stitch__omitted_native_middle_is_counted_and_its_ring_is_in_order),
-		cmocka_unit_test(stitch__omitted_python_middle_is_counted_inside_its_run),
+		cmocka_unit_test(stitch__broken_off_between_segments_loses_no_python_frame),
+		cmocka_unit_test(stitch__omitted_native_middle_is_counted_and_its_ring_is_in_order),
+		cmocka_unit_test(stitch__omitted_python_middle_is_counted_inside_its_segment),
 		cmocka_unit_test(stitch__omitted_python_middle_is_split_by_native_frames),
-		cmocka_unit_test(stitch__python_frames_of_omitted_runs_stand_in_the_middle),
+		cmocka_unit_test(stitch__python_frames_of_omitted_segments_stand_in_the_middle),
 		cmocka_unit_test(stitch__counts_beyond_a_tiny_area_read_nothing_outside),
 		cmocka_unit_test(stitch__output_is_bounded),
 	};

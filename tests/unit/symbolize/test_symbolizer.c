@@ -77,7 +77,7 @@ static bool fake_is_interpreter(void *context, uint32_t file)
 	return file == PYTHON_FILE;
 }
 
-static bool fake_has_one_frame_runs(void *context, uint8_t python)
+static bool fake_has_one_frame_segments(void *context, uint8_t python)
 {
 	(void)context;
 	return python == 2;
@@ -92,7 +92,7 @@ static void open_fixture(struct fixture *fixture, bool raw, bool no_native)
 		.anonymous = fake_anonymous,
 		.module = fake_module,
 		.is_interpreter = fake_is_interpreter,
-		.has_one_frame_runs = fake_has_one_frame_runs,
+		.has_one_frame_segments = fake_has_one_frame_segments,
 	};
 	const struct symbolizer_options options = {.raw = raw, .no_native = no_native};
 
@@ -128,7 +128,9 @@ static uint32_t add_code(struct fixture *fixture, const char *name, uint32_t fir
 	assert_non_null(code->line_table);
 	memcpy(code->line_table, "\x0a\x01", 2);
 	code->line_table_bytes = 2;
-	assert_int_equal(dictionary_add_code(fixture->dictionary, (struct pp_process_id){}, code, &index), 0);
+	assert_int_equal(dictionary_add_code(fixture->dictionary, (struct pp_process_id){}, code,
+					     &index),
+			 0);
 	return index;
 }
 
@@ -156,7 +158,7 @@ static void build(struct built *built, uint16_t python, uint16_t native, const p
 #define NATIVE(file, address) packed_native(PP_FRAME_NATIVE, file, address)
 #define EVAL(address) packed_native(PP_FRAME_EVAL, PYTHON_FILE, address)
 #define ANONYMOUS(address) ((uint64_t)PP_FRAME_ANONYMOUS << 61 | (address))
-#define RUN(count) ((uint64_t)PP_FRAME_PYTHON_RUN << 61 | (count))
+#define RUN(count) ((uint64_t)PP_FRAME_SEGMENT << 61 | (count))
 
 static const char *name_of(const struct fixture *fixture, const struct frame *frame)
 {
@@ -361,7 +363,8 @@ static void symbolizer_stack__anonymous_memory_is_asked_by_process(void **state)
 
 static void symbolizer_stack__kernel_frames_come_first(void **state)
 {
-	uint64_t bytes[(sizeof(struct dict_kernel) + 2 * sizeof(uint64_t)) / sizeof(uint64_t)] = {0};
+	uint64_t bytes[(sizeof(struct dict_kernel) + 2 * sizeof(uint64_t)) / sizeof(uint64_t)] = {
+		0};
 	struct dict_kernel *kernel = (struct dict_kernel *)bytes;
 	const packed_frame frames[] = {NATIVE(LIB_FILE, 0x10)};
 	const struct frame *frame;
@@ -446,7 +449,7 @@ static void symbolizer_stack__survives_growth_of_its_memo(void **state)
 	close_fixture(&fixture);
 }
 
-static void symbolizer_stack__one_frame_runs_follow_the_stacks_interpreter(void **state)
+static void symbolizer_stack__one_frame_segments_follow_the_stacks_interpreter(void **state)
 {
 	struct fixture fixture;
 	struct built built;
@@ -478,7 +481,8 @@ int main(void)
 		cmocka_unit_test(symbolizer_resolve__asks_once_a_file_and_once_an_address),
 		cmocka_unit_test(symbolizer_stack__native_frame_that_was_not_noted_is_named),
 		cmocka_unit_test(symbolizer_stack__survives_growth_of_its_memo),
-		cmocka_unit_test(symbolizer_stack__one_frame_runs_follow_the_stacks_interpreter),
+		cmocka_unit_test(
+			symbolizer_stack__one_frame_segments_follow_the_stacks_interpreter),
 	};
 
 	return cmocka_run_group_tests_name("symbolize/symbolizer", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: timeline/trace_file.c base/io.c */
+/* sources: timeline/trace_file.c base/io.c base/safe_file.c base/sudo_user.c */
 #include "timeline/trace_file.h"
 
 #include <cmocka.h>
@@ -12,16 +12,16 @@
 
 #define MIB (1U << 20)
 
-static char folder[] = "/tmp/pyprofd-trace.XXXXXX";
+static char directory[] = "/tmp/pyprofd-trace.XXXXXX";
 static char path[64];
 
 static int set_up(void **state)
 {
 	(void)state;
-	strcpy(strrchr(folder, '.'), ".XXXXXX");
-	if (!mkdtemp(folder))
+	strcpy(strrchr(directory, '.'), ".XXXXXX");
+	if (!mkdtemp(directory))
 		return -1;
-	snprintf(path, sizeof(path), "%s/t", folder);
+	snprintf(path, sizeof(path), "%s/t", directory);
 	return 0;
 }
 
@@ -29,7 +29,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	unlink(path);
-	return rmdir(folder);
+	return rmdir(directory);
 }
 
 static struct trace_file *open_it(uint64_t max_bytes, bool gzip)
@@ -121,7 +121,7 @@ static void trace_file__what_is_no_file_is_left_alone(void **state)
 
 	(void)state;
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_true(trace_file_open(&fifo, &file) < 0);
+	assert_int_equal(trace_file_open(&fifo, &file), -EINVAL);
 	unlink(path);
 	assert_int_equal(symlink("/dev/null", path), 0);
 	assert_int_equal(trace_file_open(&fifo, &file), -ELOOP);

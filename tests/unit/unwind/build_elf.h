@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A small ELF file in memory, for hand-written unwind information.  Addresses equal file offsets. */
+/* A small ELF file in memory, for hand-written unwind information.  Addresses equal file
+ * offsets. */
 #ifndef TESTS_BUILD_ELF_H
 #define TESTS_BUILD_ELF_H
 
@@ -69,7 +70,8 @@ static inline void build_elf(struct built_elf *elf, uint16_t machine, const void
 				   .sh_addr = strcmp(section, ".eh_frame") ? 0 : BUILT_FRAME,
 				   .sh_offset = BUILT_FRAME,
 				   .sh_size = frame_size};
-	memcpy(elf->data + BUILT_FRAME, frame, frame_size);
+	if (frame_size)
+		memcpy(elf->data + BUILT_FRAME, frame, frame_size);
 }
 
 /* Appends records to a .eh_frame under construction. */

@@ -1,53 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c */
-#include "unwind/cfi.h"
+#include "cfi_fixture.h"
 
-#include <cmocka.h>
 #include <errno.h>
-#include <stdbool.h>
 
-#include "build_elf.h"
-
-/* version 1, "zR", code 1, data -8, RA 16, pcrel sdata4; CFA rsp+8, RA at CFA-8 */
-#define X86_CIE "\x01zR\0\x01\x78\x10\x01\x1b\x0c\x07\x08\x90\x01"
-#define X86_SIGNAL_CIE "\x01zRS\0\x01\x78\x10\x01\x1b\x0c\x07\x08\x90\x01"
-/* version 1, "zR", code 4, data -8, RA x30; CFA sp+0 */
-#define ARM_CIE "\x01zR\0\x04\x78\x1e\x01\x1b\x0c\x1f\x00"
-#define TEXT BUILT_TEXT
 /* def_cfa_offset 16; rbp at CFA-16 */
 #define PUSHED_RBP "\x0e\x10\x86\x02"
-
-struct fixture {
-	struct built_elf elf;
-	struct elf_image *image;
-	struct cfi *cfi;
-};
-
-static void open_fixture(struct fixture *fixture, uint16_t machine, struct frame_builder *frame)
-{
-	put_u32(frame, 0);
-	build_elf(&fixture->elf, machine, NULL, 0, ".eh_frame", frame->data, frame->size);
-	assert_int_equal(elf_image_from_memory(fixture->elf.data, BUILT_SIZE, &fixture->image), 0);
-	assert_int_equal(cfi_open(fixture->image, &fixture->cfi), 0);
-}
-
-static void close_fixture(struct fixture *fixture)
-{
-	cfi_free(fixture->cfi);
-	elf_image_free(fixture->image);
-}
-
-static void expect_rule(struct fixture *fixture, uint64_t vaddr, struct pp_rule expected)
-{
-	struct pp_rule rule;
-
-	assert_int_equal(cfi_rule_at(fixture->cfi, vaddr, &rule), 0);
-	if (memcmp(&rule, &expected, sizeof(rule)))
-		print_message("%lx: kind %d reg %d cfa %d add %d fp %d %d ra %d %d\n", vaddr,
-			      rule.kind, rule.cfa_register, rule.cfa_offset, rule.cfa_add,
-			      rule.fp_kind, rule.fp_offset, rule.ra_kind, rule.ra_offset);
-	assert_memory_equal(&rule, &expected, sizeof(rule));
-}
 
 static const struct pp_rule no_info = {.kind = PP_RULE_NO_INFO};
 static const struct pp_rule stop = {.kind = PP_RULE_STOP};
@@ -295,6 +253,33 @@ static void cfi_rule_at__signal_frame_covers_the_byte_before(void **state)
 	close_fixture(&fixture);
 }
 
+static void cfi_rule_at__aarch64_signal_frame_covers_the_byte_before(void **state)
+{
+	/* mov x8,#139; svc #0 */
+	static const uint32_t trampoline[] = {0xd2801168, 0xd4000001};
+
+	(void)state;
+	for (size_t damaged = 0; damaged <= sizeof(trampoline); damaged++) {
+		struct frame_builder frame = {0};
+		struct fixture fixture;
+		size_t plain = CIE(&frame, ARM_CIE);
+		size_t cie = CIE(&frame, "\x01zRS\0\x04\x78\x1e\x01\x1b\x0c\x1f\x00");
+		struct pp_rule rule;
+
+		FDE(&frame, plain, TEXT, 16, "");
+		FDE(&frame, cie, TEXT + 16, 16, "");
+		open_fixture(&fixture, EM_AARCH64, &frame);
+		memcpy(fixture.elf.data + TEXT + 16, trampoline, sizeof(trampoline));
+		if (damaged < sizeof(trampoline))
+			fixture.elf.data[TEXT + 16 + damaged] ^= 1;
+		expect_rule(&fixture, TEXT + 16, signal_frame);
+		assert_int_equal(cfi_rule_at(fixture.cfi, TEXT + 15, &rule), 0);
+		assert_int_equal(rule.kind,
+				 damaged < sizeof(trampoline) ? PP_RULE_CFA_SP : PP_RULE_SIGNAL);
+		close_fixture(&fixture);
+	}
+}
+
 static void cfi_compile__damaged_fde_has_no_rule_and_counts(void **state)
 {
 	struct frame_builder frame = {0};
@@ -403,8 +388,7 @@ static void open_with_hdr(struct fixture *fixture, bool is_sorted, bool has_sect
 		  frame.size);
 	if (!has_sections)
 		((Elf64_Ehdr *)fixture->elf.data)->e_shnum = 0;
-	assert_int_equal(elf_image_from_memory(fixture->elf.data, BUILT_SIZE, &fixture->image), 0);
-	assert_int_equal(cfi_open(fixture->image, &fixture->cfi), 0);
+	assert_int_equal(open_elf(fixture), 0);
 }
 
 static void cfi_open__header_table_is_used_where_it_lies(void **state)
@@ -450,8 +434,7 @@ static void cfi_open__debug_frame_is_the_last_resort(void **state)
 
 	(void)state;
 	build_elf(&fixture.elf, EM_X86_64, NULL, 0, ".debug_frame", frame, sizeof(frame));
-	assert_int_equal(elf_image_from_memory(fixture.elf.data, BUILT_SIZE, &fixture.image), 0);
-	assert_int_equal(cfi_open(fixture.image, &fixture.cfi), 0);
+	assert_int_equal(open_elf(&fixture), 0);
 	assert_int_equal(cfi_fde_count(fixture.cfi), 1);
 	expect_rule(&fixture, TEXT + 0x20, pushed_rbp);
 	expect_rule(&fixture, TEXT + 0x30, no_info);
@@ -522,6 +505,7 @@ int main(void)
 		cmocka_unit_test(cfi_rule_at__aarch64_leaf_frame_and_signed_return_address),
 		cmocka_unit_test(cfi_rule_at__padding_keeps_the_rule_and_a_gap_has_none),
 		cmocka_unit_test(cfi_rule_at__signal_frame_covers_the_byte_before),
+		cmocka_unit_test(cfi_rule_at__aarch64_signal_frame_covers_the_byte_before),
 		cmocka_unit_test(cfi_compile__damaged_fde_has_no_rule_and_counts),
 		cmocka_unit_test(cfi_compile__appends_and_begins_with_the_rule_in_force),
 		cmocka_unit_test(cfi_fde_bounds__tells_the_covering_fde_only),

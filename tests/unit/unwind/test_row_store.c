@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: unwind/row_store.c unwind/row_space.c unwind/page_ranges.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c */
+/* sources: unwind/row_store.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c */
 #include "unwind/row_store.h"
 
 #include <cmocka.h>
@@ -159,6 +159,7 @@ static void check_lookups(struct fixture *fixture, uint32_t page0, uint64_t low,
 		random = random * 6364136223846793005ULL + 1442695040888963407ULL;
 		vaddr = low + (random >> 16) % (high - low);
 		assert_true(look_up(fixture, page0, vaddr, &ours));
+		fixture->image->work->spent = 0; /* thousands of them are the test's alone */
 		cfi_rule_at(fixture->cfi, vaddr, &expected);
 		assert_memory_equal(&ours, &expected, sizeof(ours));
 	}
@@ -173,7 +174,7 @@ static void row_store_load__lookups_agree_with_single_rules(void **state)
 	(void)state;
 	open_libc(&fixture);
 	new_store(&fixture, 1024, 2, 4096);
-	assert_int_equal(row_store_add_file(fixture.store, fixture.image->min_vaddr,
+	assert_int_equal(row_store_add_file(fixture.store, 0, fixture.image->min_vaddr,
 					    fixture.image->max_vaddr, &page0),
 			 0);
 	assert_int_equal(row_store_load(fixture.store, page0, fixture.cfi, fixture.image->min_vaddr,
@@ -200,7 +201,7 @@ static void row_store_load__takes_whole_pages_and_leaves_loaded_ones(void **stat
 	(void)state;
 	open_dense(&fixture, 3);
 	new_store(&fixture, 16, 1, 64);
-	assert_int_equal(row_store_add_file(fixture.store, 0, BUILT_SIZE, &page0), 0);
+	assert_int_equal(row_store_add_file(fixture.store, 0, 0, BUILT_SIZE, &page0), 0);
 	assert_int_equal(row_store_load(fixture.store, page0, fixture.cfi, BUILT_TEXT + 100,
 					BUILT_TEXT + 101),
 			 0);
@@ -227,7 +228,7 @@ static void row_store_load__code_without_information_shares_one_row(void **state
 
 	(void)state;
 	new_store(&fixture, 1024, 1, 64);
-	assert_int_equal(row_store_add_file(fixture.store, 0x400000, 0x1400000, &page0), 0);
+	assert_int_equal(row_store_add_file(fixture.store, 0, 0x400000, 0x1400000, &page0), 0);
 	row_store_get_stats(fixture.store, &before);
 	assert_int_equal(row_store_load(fixture.store, page0, NULL, 0x400000, 0x1400000), 0);
 	row_store_get_stats(fixture.store, &after);
@@ -250,22 +251,22 @@ static void row_store_add_file__ranges_are_apart_and_rest_two_ticks(void **state
 	(void)state;
 	new_store(&fixture, 8, 1, 64);
 	/* 7 pages beside page 0: 3, then 4. */
-	assert_int_equal(row_store_add_file(fixture.store, 0x10000, 0x3ffff, &first), 0);
+	assert_int_equal(row_store_add_file(fixture.store, 0, 0x10000, 0x3ffff, &first), 0);
 	assert_int_equal((uint32_t)(first + 1), 1);
-	assert_int_equal(row_store_add_file(fixture.store, 0x12345, 0x50000, &second), 0);
+	assert_int_equal(row_store_add_file(fixture.store, 0, 0x12345, 0x50000, &second), 0);
 	assert_int_equal((uint32_t)(second + 1), 4);
-	assert_int_equal(row_store_add_file(fixture.store, 0, 1, &index), -ENOSPC);
-	assert_int_equal(row_store_add_file(fixture.store, 0, UINT64_MAX, &index), -ENOSPC);
-	assert_int_equal(row_store_add_file(fixture.store, 5, 5, &index), -ENOSPC);
+	assert_int_equal(row_store_add_file(fixture.store, 0, 0, 1, &index), -ENOSPC);
+	assert_int_equal(row_store_add_file(fixture.store, 0, 0, UINT64_MAX, &index), -ENOSPC);
+	assert_int_equal(row_store_add_file(fixture.store, 0, 5, 5, &index), -ENOSPC);
 	assert_int_equal(index, 7);
 	row_store_get_stats(fixture.store, &stats);
 	assert_int_equal(stats.pages_exhausted, 2);
 	row_store_remove_file(fixture.store, first, 0x10000, 0x3ffff);
 	row_store_tick(fixture.store);
-	assert_int_equal(row_store_add_file(fixture.store, 0, 1, &third), -ENOSPC);
+	assert_int_equal(row_store_add_file(fixture.store, 0, 0, 1, &third), -ENOSPC);
 	row_store_tick(fixture.store);
 	/* An address above 4 GiB of pages: page0 wraps. */
-	assert_int_equal(row_store_add_file(fixture.store, 1ULL << 52, (1ULL << 52) + 1, &third),
+	assert_int_equal(row_store_add_file(fixture.store, 0, 1ULL << 52, (1ULL << 52) + 1, &third),
 			 0);
 	assert_int_equal((uint32_t)(third + (uint32_t)(1ULL << 36)), 1);
 	free_fixture(&fixture);
@@ -283,7 +284,7 @@ static void row_store_load__out_of_space_evicts_what_is_not_used(void **state)
 	open_dense(&fixture, 3);
 	new_store(&fixture, 256, 1, 64);
 	while (files < 16) {
-		assert_int_equal(row_store_add_file(fixture.store, 0, BUILT_SIZE, &page0[files]),
+		assert_int_equal(row_store_add_file(fixture.store, 0, 0, BUILT_SIZE, &page0[files]),
 				 0);
 		err = row_store_load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE);
 		if (err)
@@ -319,6 +320,86 @@ static void row_store_load__out_of_space_evicts_what_is_not_used(void **state)
 	free_fixture(&fixture);
 }
 
+static void mark_used(const struct fixture *fixture, uint32_t page0)
+{
+	for (uint64_t vaddr = 0; vaddr < BUILT_SIZE; vaddr += PAGE)
+		__atomic_or_fetch(&fixture->memory.pages[page0 + (vaddr >> 16)],
+				  (uint64_t)PP_PAGE_USED << 48, __ATOMIC_RELAXED);
+}
+
+/* One user fills the rows, and uses all of them all the time. */
+static void row_store_load__greedy_user_does_not_displace_others(void **state)
+{
+	enum { GREEDY = 1000, OTHER = 1001 };
+	struct fixture fixture = {0};
+	uint32_t page0[40], files = 0, other, late;
+	struct pp_rule rule;
+
+	(void)state;
+	open_dense(&fixture, 3);
+	new_store(&fixture, 256, 2, 64);
+	assert_int_equal(row_store_add_file(fixture.store, OTHER, 0, BUILT_SIZE, &other), 0);
+	assert_int_equal(row_store_load(fixture.store, other, fixture.cfi, 0, BUILT_SIZE), 0);
+	for (; files < 40; files++) {
+		assert_int_equal(
+			row_store_add_file(fixture.store, GREEDY, 0, BUILT_SIZE, &page0[files]), 0);
+		if (row_store_load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE))
+			break;
+	}
+	for (int i = 0; i < 8; i++) {
+		for (uint32_t file = 0; file <= files; file++) {
+			(void)row_store_load(fixture.store, page0[file], fixture.cfi, 0,
+					     BUILT_SIZE);
+			mark_used(&fixture, page0[file]);
+		}
+		row_store_tick(fixture.store);
+	}
+	assert_true(row_store_quotas(fixture.store).rows->refused > 0);
+	/* The other one's rows were not used for a while, but they stay, and more find room. */
+	assert_true(look_up(&fixture, other, BUILT_TEXT, &rule));
+	assert_int_equal(row_store_add_file(fixture.store, OTHER, 0, BUILT_SIZE, &late), 0);
+	assert_int_equal(
+		row_store_load(fixture.store, late, fixture.cfi, BUILT_TEXT, BUILT_TEXT + PAGE), 0);
+	assert_true(look_up(&fixture, late, BUILT_TEXT, &rule));
+	free_fixture(&fixture);
+}
+
+static void row_store_add_file__user_leaves_pages_to_others(void **state)
+{
+	struct fixture fixture = {0};
+	uint32_t page0;
+
+	(void)state;
+	new_store(&fixture, 1025, 1, 64);
+	assert_int_equal(row_store_add_file(fixture.store, 1000, 0, 513 * PAGE, &page0), -EDQUOT);
+	assert_int_equal(row_store_add_file(fixture.store, 1000, 0, 512 * PAGE, &page0), 0);
+	assert_int_equal(row_store_add_file(fixture.store, 1000, 0, PAGE, &page0), -EDQUOT);
+	assert_int_equal(row_store_add_file(fixture.store, 1001, 0, 256 * PAGE, &page0), 0);
+	assert_int_equal(row_store_add_file(fixture.store, 0, 0, 256 * PAGE, &page0), 0);
+	assert_int_equal(row_store_quotas(fixture.store).pages->refused, 2);
+	free_fixture(&fixture);
+}
+
+static void row_store_load__user_leaves_rules_to_others(void **state)
+{
+	struct fixture fixture = {0};
+	uint32_t first, second;
+	struct pp_rule rule;
+
+	(void)state;
+	open_dense(&fixture, 8);
+	/* 15 beside NO_INFO: STOP and half of the 14 that are left */
+	new_store(&fixture, 64, 1, 16);
+	assert_int_equal(row_store_add_file(fixture.store, 1000, 0, BUILT_SIZE, &first), 0);
+	assert_int_equal(row_store_load(fixture.store, first, fixture.cfi, 0, BUILT_SIZE), 0);
+	assert_int_equal(user_quota_held(row_store_quotas(fixture.store).rules, 1000), 7);
+	assert_int_equal(row_store_add_file(fixture.store, 1001, 0, BUILT_SIZE, &second), 0);
+	assert_int_equal(row_store_load(fixture.store, second, fixture.cfi, 0, BUILT_SIZE), 0);
+	check_lookups(&fixture, second, BUILT_TEXT, BUILT_SIZE, 3000);
+	assert_true(look_up(&fixture, first, BUILT_TEXT, &rule));
+	free_fixture(&fixture);
+}
+
 static void row_store_remove_file__rows_stay_readable_for_two_ticks(void **state)
 {
 	struct fixture fixture = {0};
@@ -329,7 +410,7 @@ static void row_store_remove_file__rows_stay_readable_for_two_ticks(void **state
 	(void)state;
 	open_dense(&fixture, 3);
 	new_store(&fixture, 256, 1, 64);
-	assert_int_equal(row_store_add_file(fixture.store, 0, BUILT_SIZE, &first), 0);
+	assert_int_equal(row_store_add_file(fixture.store, 0, 0, BUILT_SIZE, &first), 0);
 	assert_int_equal(row_store_load(fixture.store, first, fixture.cfi, 0, BUILT_SIZE), 0);
 	entry = page_entry(&fixture, first, BUILT_TEXT);
 	row = fixture.memory.shard[0] + PP_PAGE_ROW_START(entry);
@@ -338,7 +419,7 @@ static void row_store_remove_file__rows_stay_readable_for_two_ticks(void **state
 	/* A walk that read the page before goes on in its rows. */
 	old = row[5];
 	for (int i = 0; i < 2; i++) {
-		while (!row_store_add_file(fixture.store, 0, BUILT_SIZE, &other))
+		while (!row_store_add_file(fixture.store, 0, 0, BUILT_SIZE, &other))
 			if (row_store_load(fixture.store, other, fixture.cfi, 0, BUILT_SIZE))
 				break;
 		assert_int_equal(row[5], old);
@@ -363,7 +444,7 @@ static void row_store_load__late_use_mark_does_not_revive_a_page(void **state)
 	(void)state;
 	open_dense(&fixture, 3);
 	new_store(&fixture, 16, 1, 64);
-	assert_int_equal(row_store_add_file(fixture.store, 0, BUILT_SIZE, &page0), 0);
+	assert_int_equal(row_store_add_file(fixture.store, 0, 0, BUILT_SIZE, &page0), 0);
 	/* The kernel side read the page, the agent unloaded it, the mark came afterwards. */
 	fixture.memory.pages[page0 + 1] = (uint64_t)PP_PAGE_USED << 48;
 	assert_false(look_up(&fixture, page0, BUILT_TEXT, &rule));
@@ -383,12 +464,13 @@ static void row_store_load__exhausted_rules_become_no_info(void **state)
 	open_dense(&fixture, 8);
 	/* NO_INFO, STOP, and the entry's and two more of eight */
 	new_store(&fixture, 16, 1, 5);
-	assert_int_equal(row_store_add_file(fixture.store, 0, BUILT_SIZE, &page0), 0);
+	assert_int_equal(row_store_add_file(fixture.store, 0, 0, BUILT_SIZE, &page0), 0);
 	assert_int_equal(row_store_load(fixture.store, page0, fixture.cfi, 0, BUILT_SIZE), 0);
 	row_store_get_stats(fixture.store, &stats);
 	assert_int_equal(stats.rules_used, 5);
 	assert_true(stats.rules_exhausted > 1000);
 	for (uint64_t vaddr = 0; vaddr < BUILT_SIZE; vaddr++) {
+		fixture.image->work->spent = 0; /* as above */
 		cfi_rule_at(fixture.cfi, vaddr & ~7ULL, &expected);
 		assert_true(look_up(&fixture, page0, vaddr & ~7ULL, &rule));
 		if (memcmp(&rule, &expected, sizeof(rule)))
@@ -406,6 +488,9 @@ int main(void)
 		cmocka_unit_test(row_store_load__code_without_information_shares_one_row),
 		cmocka_unit_test(row_store_add_file__ranges_are_apart_and_rest_two_ticks),
 		cmocka_unit_test(row_store_load__out_of_space_evicts_what_is_not_used),
+		cmocka_unit_test(row_store_load__greedy_user_does_not_displace_others),
+		cmocka_unit_test(row_store_add_file__user_leaves_pages_to_others),
+		cmocka_unit_test(row_store_load__user_leaves_rules_to_others),
 		cmocka_unit_test(row_store_remove_file__rows_stay_readable_for_two_ticks),
 		cmocka_unit_test(row_store_load__late_use_mark_does_not_revive_a_page),
 		cmocka_unit_test(row_store_load__exhausted_rules_become_no_info),

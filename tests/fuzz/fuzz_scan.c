@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/page_cache.c finish/sweep_reader.c python/python_frames.c python/python_offsets.c */
+/* sources: base/page_cache.c finish/scan_reader.c python/python_frames.c python/python_offsets.c */
 /* The records of a scan of blocked threads, then one thread's frames from a process whose memory
  * repeats endlessly, so that any pointer is valid. */
 #include <assert.h>
@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/io.h"
-#include "finish/sweep_reader.h"
+#include "finish/scan_reader.h"
 #include "python/python_frames.h"
 #include "python/python_offsets.h"
 
@@ -47,18 +47,18 @@ int process_read_pieces(pid_t pid, const struct process_piece *piece, size_t cou
 
 static void read_records(const uint8_t *data, size_t size)
 {
-	OWNED(sweep_reader) struct sweep_reader *reader = NULL;
-	const struct pp_sweep_record *record;
-	int fd = memfd_create("sweep", MFD_CLOEXEC);
+	OWNED(scan_reader) struct scan_reader *reader = NULL;
+	const struct pp_scan_record *record;
+	int fd = memfd_create("scan", MFD_CLOEXEC);
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET)) {
 		if (fd >= 0)
 			close(fd);
 		return;
 	}
-	if (sweep_reader_new(fd, &reader))
+	if (scan_reader_new(fd, &reader))
 		return;
-	while (sweep_reader_next(reader, &record) > 0) {
+	while (scan_reader_next(reader, &record) > 0) {
 		assert(record->wait < PP_WAIT_COUNT);
 		for (uint32_t i = 0; i < record->kernel_count; i++)
 			sink ^= (uint8_t)record->kernel[i];

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/image_table.c */
+/* sources: attach/context_table.c attach/python_slots.c base/user_quota.c */
 /* The kernel side, the files and the interpreter's TLS are fakes in this file. */
-#include "attach/image_table.h"
+#include "attach/context_table.h"
 
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
+#include "attach/python_slots.h"
+#include "discover/process_user.h"
 #include "python/python_process.h"
 
 #define CHUNKS 128U
-#define FILES 8U
-#define IMAGES 8U
+#define FILES 400U
+#define CONTEXTS 8U
 #define MAX_MAPPINGS 5000U
 
 /* ---- fakes ---- */
@@ -20,10 +22,12 @@ struct kernel_side {
 	struct pp_map_chunk chunk[CHUNKS];
 	struct {
 		struct pp_process_id id;
-		struct pp_image image;
+		struct pp_process_context context;
 		bool is_set;
-	} image[IMAGES];
+	} context[CONTEXTS];
 	uint32_t pythons;
+	uint32_t file_of[PYTHON_SLOTS]; /* by number */
+	bool has_resync[PYTHON_SLOTS];
 	unsigned int deleted;
 };
 
@@ -38,41 +42,56 @@ struct pp_map_chunk *kernel_side_map_chunks(const struct kernel_side *side, uint
 	return (struct pp_map_chunk *)side->chunk;
 }
 
-static struct pp_image *image_slot(struct kernel_side *side, struct pp_process_id id, bool create)
+static struct pp_process_context *context_slot(struct kernel_side *side, struct pp_process_id id,
+					       bool create)
 {
-	for (size_t i = 0; i < IMAGES; i++)
-		if (side->image[i].is_set && !memcmp(&side->image[i].id, &id, sizeof(id)))
-			return &side->image[i].image;
-	for (size_t i = 0; create && i < IMAGES; i++)
-		if (!side->image[i].is_set) {
-			side->image[i].is_set = true;
-			side->image[i].id = id;
-			return &side->image[i].image;
+	for (size_t i = 0; i < CONTEXTS; i++)
+		if (side->context[i].is_set && !memcmp(&side->context[i].id, &id, sizeof(id)))
+			return &side->context[i].context;
+	for (size_t i = 0; create && i < CONTEXTS; i++)
+		if (!side->context[i].is_set) {
+			side->context[i].is_set = true;
+			side->context[i].id = id;
+			return &side->context[i].context;
 		}
 	return NULL;
 }
 
-int kernel_side_set_image(struct kernel_side *side, struct pp_process_id id,
-			  const struct pp_image *image)
+int kernel_side_set_context(struct kernel_side *side, struct pp_process_id id,
+			    const struct pp_process_context *context)
 {
-	*image_slot(side, id, true) = *image;
+	*context_slot(side, id, true) = *context;
 	return 0;
 }
 
-void kernel_side_delete_image(struct kernel_side *side, struct pp_process_id id)
+void kernel_side_delete_context(struct kernel_side *side, struct pp_process_id id)
 {
-	for (size_t i = 0; i < IMAGES; i++)
-		if (side->image[i].is_set && !memcmp(&side->image[i].id, &id, sizeof(id)))
-			side->image[i].is_set = false;
+	for (size_t i = 0; i < CONTEXTS; i++)
+		if (side->context[i].is_set && !memcmp(&side->context[i].id, &id, sizeof(id)))
+			side->context[i].is_set = false;
 	side->deleted++;
 }
 
 int kernel_side_set_python(struct kernel_side *side, uint32_t index, const struct pp_python *python)
 {
-	(void)python;
-	assert_int_equal(index, side->pythons);
+	assert_true(index < PYTHON_SLOTS);
+	side->file_of[index] = python->file;
 	side->pythons++;
 	return 0;
+}
+
+int kernel_side_set_resync(struct kernel_side *side, uint32_t index, const struct pp_resync *resync)
+{
+	side->has_resync[index] = resync->agreed;
+	return 0;
+}
+
+static uint32_t fake_user;
+
+uint32_t process_user(const struct process *process)
+{
+	(void)process;
+	return fake_user;
 }
 
 struct file *file_table_find(const struct file_table *table, uint32_t id)
@@ -120,7 +139,7 @@ int python_process_tls_read(const struct python_info *info, pid_t pid, uint64_t 
 struct fixture {
 	struct kernel_side side;
 	struct file_table files;
-	struct image_table *table;
+	struct context_table *table;
 	struct python_info python;
 	struct process process, child;
 	struct mapping mapping[MAX_MAPPINGS];
@@ -141,7 +160,8 @@ static int setup(void **state)
 	fixture->process.mapping = fixture->mapping;
 	fixture->child.id = (struct pp_process_id){.tgid = 80, .generation = 2};
 	fixture->child.mapping = fixture->mapping;
-	assert_int_equal(image_table_new(&fixture->side, &fixture->files, &fixture->table), 0);
+	assert_int_equal(context_table_new(&fixture->side, &fixture->files, &fixture->table), 0);
+	fake_user = 0;
 	*state = fixture;
 	return 0;
 }
@@ -150,9 +170,9 @@ static int teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
-	image_table_release(fixture->table, &fixture->process);
-	image_table_release(fixture->table, &fixture->child);
-	image_table_free(fixture->table);
+	context_table_release(fixture->table, &fixture->process);
+	context_table_release(fixture->table, &fixture->child);
+	context_table_free(fixture->table);
 	free(fixture);
 	return 0;
 }
@@ -173,22 +193,23 @@ static void map(struct fixture *fixture, uint64_t start, uint64_t end, uint64_t 
 	fixture->process.mappings_changed = true;
 }
 
-static const struct pp_image *image_of(struct fixture *fixture, const struct process *process)
+static const struct pp_process_context *context_of(struct fixture *fixture,
+						   const struct process *process)
 {
-	return image_slot(&fixture->side, process->id, false);
+	return context_slot(&fixture->side, process->id, false);
 }
 
 /* The range that holds an address, by a linear search: what a walk must find. */
 static struct pp_range range_at(struct fixture *fixture, uint64_t address)
 {
-	const struct pp_image *image = image_of(fixture, &fixture->process);
+	const struct pp_process_context *context = context_of(fixture, &fixture->process);
 	struct pp_range found = {.file = UINT32_MAX};
 
-	assert_non_null(image);
-	assert_int_not_equal(image->map_set, 0);
-	for (uint32_t i = 0; i < image->map_chunks * PP_MAP_CHUNK_RANGES; i++) {
+	assert_non_null(context);
+	assert_int_not_equal(context->map_set, 0);
+	for (uint32_t i = 0; i < context->map_chunks * PP_MAP_CHUNK_RANGES; i++) {
 		const struct pp_map_chunk *chunk =
-			&fixture->side.chunk[image->map_set - 1 + i / PP_MAP_CHUNK_RANGES];
+			&fixture->side.chunk[context->map_set - 1 + i / PP_MAP_CHUNK_RANGES];
 
 		if (chunk->start[i % PP_MAP_CHUNK_RANGES] <= address)
 			found = chunk->range[i % PP_MAP_CHUNK_RANGES];
@@ -204,20 +225,20 @@ static uint32_t file_at(struct fixture *fixture, uint64_t address)
 /* Ranges in use: those whose start is not ~0. */
 static uint32_t count_ranges(struct fixture *fixture)
 {
-	const struct pp_image *image = image_of(fixture, &fixture->process);
+	const struct pp_process_context *context = context_of(fixture, &fixture->process);
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < image->map_chunks * PP_MAP_CHUNK_RANGES; i++)
-		count += fixture->side.chunk[image->map_set - 1 + i / PP_MAP_CHUNK_RANGES]
+	for (uint32_t i = 0; i < context->map_chunks * PP_MAP_CHUNK_RANGES; i++)
+		count += fixture->side.chunk[context->map_set - 1 + i / PP_MAP_CHUNK_RANGES]
 				 .start[i % PP_MAP_CHUNK_RANGES] != UINT64_MAX;
 	return count;
 }
 
 static uint64_t chunks_used(struct fixture *fixture)
 {
-	struct image_table_stats stats;
+	struct context_table_stats stats;
 
-	image_table_get_stats(fixture->table, &stats);
+	context_table_get_stats(fixture->table, &stats);
 	return stats.chunks_used;
 }
 
@@ -225,13 +246,42 @@ static uint64_t chunks_used(struct fixture *fixture)
 
 /* ---- ranges ---- */
 
+/* Each call finds one new file at least, and the next one goes on there. */
+static void find_files__goes_on_where_its_slice_ended(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct slice over = {.ends_ns = 0};
+
+	for (uint32_t i = 1; i <= 3; i++)
+		map(fixture, i * 0x10000, i * 0x10000 + 0x1000, 0, i);
+	for (uint32_t i = 1; i <= 3; i++) {
+		assert_int_equal(context_table_find_files(fixture->table, &fixture->process, &over),
+				 i < 3 ? -EAGAIN : 0);
+		for (uint32_t j = 1; j <= 3; j++)
+			assert_int_equal(fixture->process.mapping[j - 1].file,
+					 j <= i ? FILE(j) : PP_FILE_NONE);
+	}
+	assert_int_equal(context_table_find_files(fixture->table, &fixture->process, &over), 0);
+}
+
+static void find_files__without_a_slice_finds_all(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint32_t i = 1; i <= 3; i++)
+		map(fixture, i * 0x10000, i * 0x10000 + 0x1000, 0, i);
+	assert_int_equal(context_table_find_files(fixture->table, &fixture->process, NULL), 0);
+	assert_int_equal(fixture->process.mapping[2].file, FILE(3));
+}
+
 static void publish__mappings_and_gaps_become_ranges(void **state)
 {
 	struct fixture *fixture = *state;
 
 	map(fixture, 0x1000, 0x3000, 0x1000, 1);
 	map(fixture, 0x8000, 0x9000, 0x2000, 2);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, PP_IMAGE_WANTED), 0);
+	assert_int_equal(
+		context_table_publish(fixture->table, &fixture->process, PP_CONTEXT_MATCHES), 0);
 	assert_false(fixture->process.mappings_changed);
 	assert_int_equal(file_at(fixture, 0), PP_FILE_NONE);
 	assert_int_equal(file_at(fixture, 0xfff), PP_FILE_NONE);
@@ -244,8 +294,8 @@ static void publish__mappings_and_gaps_become_ranges(void **state)
 	assert_int_equal(file_at(fixture, UINT64_MAX - 1), PP_FILE_NONE);
 	assert_int_equal(range_at(fixture, 0x8000).bias, 0x8000 - 0x2000);
 	assert_int_equal(range_at(fixture, 0x8000).page0, 200);
-	assert_int_equal(image_of(fixture, &fixture->process)->flags, PP_IMAGE_WANTED);
-	assert_int_not_equal(image_of(fixture, &fixture->process)->map_version, 0);
+	assert_int_equal(context_of(fixture, &fixture->process)->flags, PP_CONTEXT_MATCHES);
+	assert_int_not_equal(context_of(fixture, &fixture->process)->map_version, 0);
 }
 
 static void publish__neighbours_that_go_on_are_one_range(void **state)
@@ -257,7 +307,7 @@ static void publish__neighbours_that_go_on_are_one_range(void **state)
 	map(fixture, 0x3000, 0x4000, 0x9000, 1); /* another one */
 	map(fixture, 0x4000, 0x5000, 0, 0);
 	map(fixture, 0x5000, 0x6000, 0, 0);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
 	/* gap, 1, 1 again, anonymous, gap */
 	assert_int_equal(count_ranges(fixture), 5);
 	assert_int_equal(range_at(fixture, 0x2fff).bias, 0);
@@ -272,7 +322,7 @@ static void publish__equal_neighbours_with_a_gap_stay_apart(void **state)
 
 	map(fixture, 0x1000, 0x2000, 0, 0);
 	map(fixture, 0x3000, 0x4000, 0, 0);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
 	assert_int_equal(file_at(fixture, 0x1fff), PP_FILE_ANONYMOUS);
 	assert_int_equal(file_at(fixture, 0x2000), PP_FILE_NONE);
 	assert_int_equal(file_at(fixture, 0x3000), PP_FILE_ANONYMOUS);
@@ -284,7 +334,7 @@ static void publish__file_without_pages_is_anonymous_code(void **state)
 
 	fixture->files.file[0].has_pages = false;
 	map(fixture, 0x1000, 0x2000, 0, 1);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
 	assert_int_equal(file_at(fixture, 0x1000), PP_FILE_ANONYMOUS);
 }
 
@@ -292,9 +342,9 @@ static void publish__process_without_mappings_is_one_gap(void **state)
 {
 	struct fixture *fixture = *state;
 
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
 	assert_int_equal(file_at(fixture, 0x400000), PP_FILE_NONE);
-	assert_int_equal(image_of(fixture, &fixture->process)->map_chunks, 1);
+	assert_int_equal(context_of(fixture, &fixture->process)->map_chunks, 1);
 }
 
 static void publish__many_mappings_take_several_chunks(void **state)
@@ -303,9 +353,9 @@ static void publish__many_mappings_take_several_chunks(void **state)
 
 	for (uint64_t i = 0; i < 500; i++)
 		map(fixture, 0x10000 + i * 0x2000, 0x11000 + i * 0x2000, 0, 1 + (uint32_t)(i & 3));
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
 	/* A gap in front and one behind each: 1,001 ranges. */
-	assert_int_equal(image_of(fixture, &fixture->process)->map_chunks, 16);
+	assert_int_equal(context_of(fixture, &fixture->process)->map_chunks, 16);
 	assert_int_equal(count_ranges(fixture), 1001);
 	for (uint64_t i = 0; i < 500; i++) {
 		assert_int_equal(file_at(fixture, 0x10fff + i * 0x2000), FILE(1 + (i & 3)));
@@ -321,8 +371,8 @@ static void publish__what_is_beyond_the_bound_is_a_gap(void **state)
 	/* No gaps but the first: range 4,095 would be the last one kept. */
 	for (uint64_t i = 0; i < most + 100; i++)
 		map(fixture, 0x10000 + i * 0x1000, 0x11000 + i * 0x1000, 0, 1 + (uint32_t)(i & 1));
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	assert_int_equal(image_of(fixture, &fixture->process)->map_chunks, PP_MAX_MAP_CHUNKS);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_of(fixture, &fixture->process)->map_chunks, PP_MAX_MAP_CHUNKS);
 	assert_int_equal(file_at(fixture, 0x10000), FILE(1));
 	assert_int_equal(file_at(fixture, 0x10000 + (most - 3) * 0x1000ULL), FILE(2));
 	assert_int_equal(file_at(fixture, 0x10000 + (most - 2) * 0x1000ULL), PP_FILE_NONE);
@@ -336,10 +386,10 @@ static void publish__known_files_are_not_asked_again(void **state)
 
 	map(fixture, 0x1000, 0x2000, 0, 1);
 	map(fixture, 0x3000, 0x4000, 0, 0);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
 	assert_int_equal(fixture->files.asked, 2);
 	map(fixture, 0x8000, 0x9000, 0, 2);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
 	assert_int_equal(fixture->files.asked, 3);
 }
 
@@ -351,16 +401,16 @@ static void chunks__replaced_run_is_reused_after_two_ticks(void **state)
 	uint32_t first;
 
 	map(fixture, 0x1000, 0x2000, 0, 1);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	first = image_of(fixture, &fixture->process)->map_set;
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	assert_int_not_equal(image_of(fixture, &fixture->process)->map_set, first);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	first = context_of(fixture, &fixture->process)->map_set;
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_not_equal(context_of(fixture, &fixture->process)->map_set, first);
 	/* A walk may still read the old one. */
 	assert_int_equal(chunks_used(fixture), 2);
 	assert_int_equal(fixture->side.chunk[first - 1].start[1], 0x1000);
-	image_table_tick(fixture->table);
+	context_table_tick(fixture->table);
 	assert_int_equal(chunks_used(fixture), 2);
-	image_table_tick(fixture->table);
+	context_table_tick(fixture->table);
 	assert_int_equal(chunks_used(fixture), 1);
 }
 
@@ -369,10 +419,10 @@ static void chunks__each_set_has_its_own_version(void **state)
 	struct fixture *fixture = *state;
 	uint32_t first;
 
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	first = image_of(fixture, &fixture->process)->map_version;
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	assert_int_not_equal(image_of(fixture, &fixture->process)->map_version, first);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	first = context_of(fixture, &fixture->process)->map_version;
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_not_equal(context_of(fixture, &fixture->process)->map_version, first);
 }
 
 static void chunks__publishing_for_ever_needs_no_more_room(void **state)
@@ -382,32 +432,32 @@ static void chunks__publishing_for_ever_needs_no_more_room(void **state)
 	for (uint64_t i = 0; i < 400; i++)
 		map(fixture, 0x10000 + i * 0x2000, 0x11000 + i * 0x2000, 0, 1);
 	for (int i = 0; i < 1000; i++) {
-		assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-		image_table_tick(fixture->table);
+		assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+		context_table_tick(fixture->table);
 	}
-	image_table_tick(fixture->table);
-	image_table_tick(fixture->table);
+	context_table_tick(fixture->table);
+	context_table_tick(fixture->table);
 	assert_int_equal(chunks_used(fixture), 13); /* 801 ranges */
 }
 
 static void chunks__no_room_leaves_the_process_without_a_set(void **state)
 {
 	struct fixture *fixture = *state;
-	struct image_table_stats stats;
+	struct context_table_stats stats;
 
 	for (uint64_t i = 0; i < 1500; i++)
 		map(fixture, 0x10000 + i * 0x2000, 0x11000 + i * 0x2000, 0, 1);
 	/* 47 chunks each: two fit into 128, three do not. */
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), -ENOSPC);
-	assert_int_equal(image_of(fixture, &fixture->process)->map_set, 0);
-	image_table_get_stats(fixture->table, &stats);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), -ENOSPC);
+	assert_int_equal(context_of(fixture, &fixture->process)->map_set, 0);
+	context_table_get_stats(fixture->table, &stats);
 	assert_int_equal(stats.sets_refused, 1);
-	image_table_tick(fixture->table);
-	image_table_tick(fixture->table);
+	context_table_tick(fixture->table);
+	context_table_tick(fixture->table);
 	assert_int_equal(chunks_used(fixture), 0);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
 	assert_int_equal(file_at(fixture, 0x10000), FILE(1));
 }
 
@@ -419,24 +469,25 @@ static void fork__child_shares_the_set_until_both_have_gone(void **state)
 	uint32_t set;
 
 	map(fixture, 0x1000, 0x2000, 0, 1);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, PP_IMAGE_WANTED), 0);
-	set = image_of(fixture, &fixture->process)->map_set;
-	assert_int_equal(image_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
-	assert_int_equal(image_of(fixture, &fixture->child)->map_set, set);
-	assert_int_equal(image_table_flags(&fixture->child), PP_IMAGE_WANTED);
+	assert_int_equal(
+		context_table_publish(fixture->table, &fixture->process, PP_CONTEXT_MATCHES), 0);
+	set = context_of(fixture, &fixture->process)->map_set;
+	assert_int_equal(context_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
+	assert_int_equal(context_of(fixture, &fixture->child)->map_set, set);
+	assert_int_equal(context_table_flags(&fixture->child), PP_CONTEXT_MATCHES);
 	assert_int_equal(chunks_used(fixture), 1);
 	assert_int_equal(fixture->files.file[0].references, 2);
 
-	image_table_release(fixture->table, &fixture->process);
-	image_table_tick(fixture->table);
-	image_table_tick(fixture->table);
+	context_table_release(fixture->table, &fixture->process);
+	context_table_tick(fixture->table);
+	context_table_tick(fixture->table);
 	assert_int_equal(chunks_used(fixture), 1);
-	assert_int_equal(image_of(fixture, &fixture->child)->map_set, set);
-	assert_null(image_of(fixture, &fixture->process));
-	image_table_release(fixture->table, &fixture->child);
+	assert_int_equal(context_of(fixture, &fixture->child)->map_set, set);
+	assert_null(context_of(fixture, &fixture->process));
+	context_table_release(fixture->table, &fixture->child);
 	assert_int_equal(fixture->files.file[0].references, 0);
-	image_table_tick(fixture->table);
-	image_table_tick(fixture->table);
+	context_table_tick(fixture->table);
+	context_table_tick(fixture->table);
 	assert_int_equal(chunks_used(fixture), 0);
 }
 
@@ -446,14 +497,14 @@ static void fork__child_that_maps_something_gets_its_own_set(void **state)
 	uint32_t set;
 
 	map(fixture, 0x1000, 0x2000, 0, 1);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	set = image_of(fixture, &fixture->process)->map_set;
-	assert_int_equal(image_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->child, 0), 0);
-	assert_int_not_equal(image_of(fixture, &fixture->child)->map_set, set);
-	assert_int_equal(image_of(fixture, &fixture->process)->map_set, set);
-	image_table_tick(fixture->table);
-	image_table_tick(fixture->table);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	set = context_of(fixture, &fixture->process)->map_set;
+	assert_int_equal(context_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->child, 0), 0);
+	assert_int_not_equal(context_of(fixture, &fixture->child)->map_set, set);
+	assert_int_equal(context_of(fixture, &fixture->process)->map_set, set);
+	context_table_tick(fixture->table);
+	context_table_tick(fixture->table);
 	assert_int_equal(chunks_used(fixture), 2);
 	assert_int_equal(fixture->files.file[0].references, 2);
 }
@@ -462,9 +513,9 @@ static void fork__of_a_process_that_was_never_published_is_nothing(void **state)
 {
 	struct fixture *fixture = *state;
 
-	assert_int_equal(image_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
+	assert_int_equal(context_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
 	assert_null(fixture->child.tables);
-	assert_null(image_table_python(&fixture->child));
+	assert_null(context_table_python(&fixture->child));
 }
 
 static void release__gives_back_image_files_and_tables(void **state)
@@ -473,14 +524,14 @@ static void release__gives_back_image_files_and_tables(void **state)
 
 	map(fixture, 0x1000, 0x2000, 0, 1);
 	map(fixture, 0x3000, 0x4000, 0x1000, 1);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
 	assert_int_equal(fixture->files.file[0].references, 2);
-	image_table_release(fixture->table, &fixture->process);
+	context_table_release(fixture->table, &fixture->process);
 	assert_int_equal(fixture->files.file[0].references, 0);
 	assert_int_not_equal(fixture->files.file[0].unused_since_ns, 0);
 	assert_null(fixture->process.tables);
-	assert_null(image_of(fixture, &fixture->process));
-	image_table_release(fixture->table, &fixture->process); /* twice is fine */
+	assert_null(context_of(fixture, &fixture->process));
+	context_table_release(fixture->table, &fixture->process); /* twice is fine */
 }
 
 static void retire__dead_process_still_knows_its_interpreter(void **state)
@@ -490,15 +541,15 @@ static void retire__dead_process_still_knows_its_interpreter(void **state)
 
 	fixture->files.file[0].python = &fixture->python;
 	map(fixture, 0x1000, 0x2000, 0, 1);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	image_table_retire(fixture->table, &fixture->process);
-	assert_null(image_of(fixture, &fixture->process));
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	context_table_retire(fixture->table, &fixture->process);
+	assert_null(context_of(fixture, &fixture->process));
 	assert_int_equal(fixture->files.file[0].references, 0);
-	python = image_table_python(&fixture->process);
+	python = context_table_python(&fixture->process);
 	assert_non_null(python);
 	assert_ptr_equal(python->file, &fixture->files.file[0]);
-	image_table_release(fixture->table, &fixture->process);
-	assert_null(image_table_python(&fixture->process));
+	context_table_release(fixture->table, &fixture->process);
+	assert_null(context_table_python(&fixture->process));
 	assert_int_equal(fixture->files.file[0].references, 0);
 }
 
@@ -508,8 +559,8 @@ static void publish__file_in_old_and_new_mappings_is_never_unused(void **state)
 	struct fixture *fixture = *state;
 
 	map(fixture, 0x1000, 0x2000, 0, 1);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
 	assert_int_equal(fixture->files.file[0].references, 1);
 	assert_int_equal(fixture->files.file[0].unused_since_ns, 0);
 }
@@ -519,27 +570,27 @@ static void publish__file_in_old_and_new_mappings_is_never_unused(void **state)
 static void python__first_interpreter_gets_a_slot_once(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct pp_image *image;
+	const struct pp_process_context *context;
 
 	fixture->files.file[1].python = &fixture->python;
 	map(fixture, 0x1000, 0x2000, 0, 1);
 	map(fixture, 0x8000, 0x9000, 0x1000, 2);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	image = image_of(fixture, &fixture->process);
-	assert_int_equal(image->python, 1);
-	assert_ptr_equal(image_table_interpreter(fixture->table, 1), &fixture->files.file[1]);
-	assert_null(image_table_interpreter(fixture->table, 0));
-	assert_null(image_table_interpreter(fixture->table, 2));
-	assert_int_equal(image->python_bias, 0x7000);
-	assert_int_equal(image->tls[0].address, 0x7010);
-	assert_int_not_equal(image->code_space, 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	context = context_of(fixture, &fixture->process);
+	assert_int_equal(context->python, 1);
+	assert_ptr_equal(context_table_interpreter(fixture->table, 1), &fixture->files.file[1]);
+	assert_null(context_table_interpreter(fixture->table, 0));
+	assert_null(context_table_interpreter(fixture->table, 2));
+	assert_int_equal(context->python_bias, 0x7000);
+	assert_int_equal(context->tls[0].address, 0x7010);
+	assert_int_not_equal(context->code_space, 0);
 	assert_int_equal(fixture->python.bpf.file, FILE(2));
-	assert_int_equal(image_table_publish(fixture->table, &fixture->child, 0), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->child, 0), 0);
 	assert_int_equal(fixture->side.pythons, 1);
-	assert_int_equal(image_of(fixture, &fixture->child)->python, 1);
+	assert_int_equal(context_of(fixture, &fixture->child)->python, 1);
 	/* Not by fork: their code objects are not each other's. */
-	assert_int_not_equal(image_of(fixture, &fixture->child)->code_space,
-			     image_of(fixture, &fixture->process)->code_space);
+	assert_int_not_equal(context_of(fixture, &fixture->child)->code_space,
+			     context_of(fixture, &fixture->process)->code_space);
 }
 
 static void python__fork_shares_the_code_space(void **state)
@@ -548,11 +599,11 @@ static void python__fork_shares_the_code_space(void **state)
 
 	fixture->files.file[0].python = &fixture->python;
 	map(fixture, 0x1000, 0x2000, 0, 1);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	assert_int_equal(image_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->child, 0), 0);
-	assert_int_equal(image_of(fixture, &fixture->child)->code_space,
-			 image_of(fixture, &fixture->process)->code_space);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->child, 0), 0);
+	assert_int_equal(context_of(fixture, &fixture->child)->code_space,
+			 context_of(fixture, &fixture->process)->code_space);
 }
 
 static void python__reason_of_an_unreadable_one_is_kept(void **state)
@@ -561,15 +612,15 @@ static void python__reason_of_an_unreadable_one_is_kept(void **state)
 
 	fixture->files.file[0].python_reason = "too old";
 	map(fixture, 0x1000, 0x2000, 0, 1);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	assert_string_equal(image_table_python(&fixture->process)->reason, "too old");
-	assert_int_equal(image_of(fixture, &fixture->process)->python, 0);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_string_equal(context_table_python(&fixture->process)->reason, "too old");
+	assert_int_equal(context_of(fixture, &fixture->process)->python, 0);
 	/* One that can be read is mapped later. */
 	fixture->files.file[1].python = &fixture->python;
 	map(fixture, 0x8000, 0x9000, 0, 2);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	assert_null(image_table_python(&fixture->process)->reason);
-	assert_int_equal(image_of(fixture, &fixture->process)->python, 1);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_null(context_table_python(&fixture->process)->reason);
+	assert_int_equal(context_of(fixture, &fixture->process)->python, 1);
 }
 
 /* The program and its loader are mapped first, libpython a moment later. */
@@ -578,14 +629,14 @@ static void python__interpreter_that_comes_later_is_still_to_be_checked(void **s
 	struct fixture *fixture = *state;
 
 	map(fixture, 0x1000, 0x2000, 0, 1);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	image_table_python(&fixture->process)->is_checked = true;
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	assert_true(image_table_python(&fixture->process)->is_checked);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	context_table_python(&fixture->process)->is_checked = true;
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_true(context_table_python(&fixture->process)->is_checked);
 	fixture->files.file[1].python = &fixture->python;
 	map(fixture, 0x8000, 0x9000, 0, 2);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	assert_false(image_table_python(&fixture->process)->is_checked);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_false(context_table_python(&fixture->process)->is_checked);
 }
 
 static void python__what_the_self_test_said_survives_new_mappings(void **state)
@@ -594,13 +645,14 @@ static void python__what_the_self_test_said_survives_new_mappings(void **state)
 
 	fixture->files.file[0].python = &fixture->python;
 	map(fixture, 0x1000, 0x2000, 0, 1);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	image_table_python(&fixture->process)->is_checked = true;
-	image_table_python(&fixture->process)->reason = "the self-test failed";
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	context_table_python(&fixture->process)->is_checked = true;
+	context_table_python(&fixture->process)->reason = "the self-test failed";
 	map(fixture, 0x8000, 0x9000, 0, 2);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	assert_true(image_table_python(&fixture->process)->is_checked);
-	assert_string_equal(image_table_python(&fixture->process)->reason, "the self-test failed");
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_true(context_table_python(&fixture->process)->is_checked);
+	assert_string_equal(context_table_python(&fixture->process)->reason,
+			    "the self-test failed");
 }
 
 static void python__refused_process_has_no_interpreter_any_more(void **state)
@@ -610,17 +662,106 @@ static void python__refused_process_has_no_interpreter_any_more(void **state)
 
 	fixture->files.file[0].python = &fixture->python;
 	map(fixture, 0x1000, 0x2000, 0, 1);
-	assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-	python = image_table_python(&fixture->process);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	python = context_table_python(&fixture->process);
 	python->is_checked = true;
 	python->is_refused = true;
 	python->reason = "the self-test failed";
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(image_table_publish(fixture->table, &fixture->process, 0), 0);
-		assert_int_equal(image_of(fixture, &fixture->process)->python, 0);
+		assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+		assert_int_equal(context_of(fixture, &fixture->process)->python, 0);
 		assert_true(python->is_checked);
 		assert_string_equal(python->reason, "the self-test failed");
 	}
+}
+
+/* A short program maps one interpreter file.  Returns whether it has Python frames. */
+static bool run_python(struct fixture *fixture, uint32_t file)
+{
+	bool has_frames;
+
+	fixture->files.file[file - 1].python = &fixture->python;
+	fixture->mapping_count = 0;
+	map(fixture, 0x1000, 0x2000, 0, file);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	has_frames = context_of(fixture, &fixture->process)->python != 0;
+	context_table_release(fixture->table, &fixture->process);
+	context_table_tick(fixture->table);
+	return has_frames;
+}
+
+static void end_epochs(struct fixture *fixture, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		context_table_end_epoch(fixture->table);
+}
+
+static void numbers__of_files_that_are_gone_are_used_again_after_a_rest(void **state)
+{
+	struct fixture *fixture = *state;
+	struct context_table_stats stats;
+
+	for (uint32_t i = 1; i <= PYTHON_SLOTS; i++)
+		assert_true(run_python(fixture, i));
+	assert_false(run_python(fixture, 300));
+	assert_non_null(fixture->files.file[299].python_reason);
+	assert_false(run_python(fixture, 300));
+	context_table_get_stats(fixture->table, &stats);
+	assert_int_equal(stats.pythons_refused, 1); /* a file, however often it is mapped */
+	fixture->side.has_resync[0] = true;
+	context_table_tidy(fixture->table, UINT64_MAX);
+	/* Records and stacks may still have the numbers. */
+	assert_null(context_table_interpreter(fixture->table, 1));
+	assert_int_equal(fixture->files.file[0].python_index, 0);
+	end_epochs(fixture, FILE_SLOT_REST_EPOCHS - 1);
+	assert_false(run_python(fixture, 300));
+	end_epochs(fixture, 1);
+	assert_true(run_python(fixture, 300));
+	assert_null(fixture->files.file[299].python_reason);
+	assert_int_equal(fixture->side.file_of[0], FILE(300));
+	assert_false(fixture->side.has_resync[0]); /* that of another interpreter */
+	assert_ptr_equal(context_table_interpreter(fixture->table, 1), &fixture->files.file[299]);
+}
+
+static void numbers__stay_while_a_process_is_known(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->files.file[0].python = &fixture->python;
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
+	context_table_tidy(fixture->table, UINT64_MAX);
+	assert_int_equal(fixture->files.file[0].python_index, 1);
+	context_table_release(fixture->table, &fixture->process);
+	context_table_retire(fixture->table, &fixture->child);
+	context_table_tidy(fixture->table, UINT64_MAX);
+	assert_int_equal(fixture->files.file[0].python_index, 1);
+	assert_ptr_equal(context_table_python(&fixture->child)->file, &fixture->files.file[0]);
+	context_table_release(fixture->table, &fixture->child);
+	assert_int_equal(fixture->files.file[0].interpreted, 0);
+	context_table_tidy(fixture->table, 1); /* unused, but not for long */
+	assert_int_equal(fixture->files.file[0].python_index, 1);
+	context_table_tidy(fixture->table, UINT64_MAX);
+	assert_int_equal(fixture->files.file[0].python_index, 0);
+}
+
+static void numbers__user_leaves_some_to_others(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t own = 0;
+
+	fake_user = 1000;
+	while (run_python(fixture, own + 1))
+		own++;
+	assert_int_equal(own, PYTHON_SLOTS / 2);
+	/* The file that was refused serves another user. */
+	fake_user = 1001;
+	assert_true(run_python(fixture, own + 1));
+	for (uint32_t i = 0; i < 20; i++)
+		assert_true(run_python(fixture, 300 + i));
+	fake_user = 1000;
+	assert_false(run_python(fixture, 350));
 }
 
 /* ---- mappings by address ---- */
@@ -650,6 +791,8 @@ static void find_mapping__ends_are_exclusive(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		test(find_files__goes_on_where_its_slice_ended),
+		test(find_files__without_a_slice_finds_all),
 		test(publish__mappings_and_gaps_become_ranges),
 		test(publish__neighbours_that_go_on_are_one_range),
 		test(publish__equal_neighbours_with_a_gap_stay_apart),
@@ -674,8 +817,11 @@ int main(void)
 		test(python__interpreter_that_comes_later_is_still_to_be_checked),
 		test(python__what_the_self_test_said_survives_new_mappings),
 		test(python__refused_process_has_no_interpreter_any_more),
+		test(numbers__of_files_that_are_gone_are_used_again_after_a_rest),
+		test(numbers__stay_while_a_process_is_known),
+		test(numbers__user_leaves_some_to_others),
 		test(find_mapping__ends_are_exclusive),
 	};
 
-	return cmocka_run_group_tests_name("attach/image_table", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("attach/context_table", tests, NULL, NULL);
 }

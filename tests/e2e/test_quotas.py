@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs of one user that want all of a table that everybody shares."""
+import os
+import re
+import subprocess
+import time
+
+import harness
+from test_dump import become
+from test_hostile import NOBODY, Program
+
+OTHER = 54321
+
+# Its stacks need unwind rows that nobody has loaded before.
+WORK = """
+__attribute__((noinline)) void inner(void) { for (volatile int i = 0; i < 1000000; i++) ; }
+__attribute__((noinline)) void middle(void) { inner(); __asm__ volatile(""); }
+int main(void) { for (;;) { middle(); __asm__ volatile(""); } }
+"""
+
+
+def build(directory, name, source, *options):
+    harness.need(subprocess.call(["gcc", "--version"], stdout=subprocess.DEVNULL) == 0, "no gcc")
+    path = os.path.join(directory, name)
+    with open(path + ".c", "w") as f:
+        f.write(source)
+    subprocess.check_call(["gcc", "-O1", "-fno-optimize-sibling-calls", "-fomit-frame-pointer"] + list(options) +
+                          ["-o", path, path + ".c"])
+    return path
+
+
+class Victim:
+    """A new program of another user, in a file of its own."""
+
+    def __init__(self):
+        self.path = build(harness.temporary(), "victim", WORK)
+
+    def run(self, cpu_s):
+        process = subprocess.Popen([self.path], preexec_fn=lambda: become(OTHER))
+        harness.wait_for(lambda: harness.cpu_of(process.pid) >= cpu_s, 30, "%g s of the victim's CPU time" % cpu_s)
+        process.kill()
+        process.wait()
+        self.pid = process.pid
+
+    def check(self, path):
+        chosen = harness.samples(path, pid=self.pid)
+        assert sum(s.ns for s in chosen) > 1e9, harness.show(chosen)
+        harness.expect_share(chosen, lambda s: harness.is_rooted(s) and {"main", "middle", "inner"} <=
+                             {f.name for f in s.frames}, 0.97, "whole stacks of the victim")
+
+
+def lost(said, name):
+    found = re.search(r"([0-9,]+) %s\b" % name, said)
+    return int(found.group(1).replace(",", "")) if found else 0
+
+
+# ---------------------------------------------------------------- pages
+
+FORGED = """
+import mmap, os, struct, time
+# ELF files of one page of code; they say, or look, as if they had up to 256 MiB
+def forge(path, in_file, in_memory):
+    header = b"\\x7fELF\\x02\\x01\\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, in_file, in_memory, 4096)
+    with open(path, "wb") as f:
+        f.write((header + segment).ljust(8192, b"\\xcc"))
+        f.truncate(max(in_file, 8192))
+    fd = os.open(path, os.O_RDONLY)
+    os.unlink(path)
+    return mmap.mmap(fd, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC, flags=mmap.MAP_PRIVATE)
+kept = []
+for big in (256 << 20, 16 << 20, 1 << 20, 1 << 17):
+    kept += [forge("memory", 8192, big) for i in range(40)]
+    kept += [forge("hole", big, big) for i in range(40)]
+print("ready", flush=True)
+while True:
+    time.sleep(1)
+"""
+
+
+def test_code_that_is_not_there_takes_no_pages():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    victim = Victim()
+    out = os.path.join(harness.temporary(), "p.pb.gz")
+    process = harness.start(out, hz=499, options=["--events", "cpu"])
+    harness.sampling(process)
+    with Program(FORGED):
+        time.sleep(1)
+        victim.run(1.5)
+    run = harness.finish(process, signal_number=2)
+    victim.check(out)
+    assert lost(run.err, "text_refused") >= 80, run.err
+
+
+# ---------------------------------------------------------------- interpreters
+
+# As much of an interpreter as a file needs to be taken for one: 3.12.
+FAKE = """
+#include <stddef.h>
+char _PyRuntime[4096] = {1};
+size_t PyCode_Type[52] = {[4] = 192};
+unsigned long Py_Version = 0x030c00f0;
+void _PyEval_EvalFrameDefault(void) {}
+"""
+# Short programs, each of which maps a copy of its own.
+FAKES = """
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char image[1 << 20];
+int main(int count, char **words)
+{
+	int fd = open(words[1], O_RDONLY);
+	ssize_t size = read(fd, image, sizeof(image) - sizeof(int));
+	for (int i = 0; i < 300; i++) {
+		char path[32];
+		snprintf(path, sizeof(path), "fake%d.so", i);
+		*(int *)(image + size) = i;
+		fd = open(path, O_CREAT | O_RDWR, 0700);
+		if (write(fd, image, size + sizeof(int)) < 0)
+			return 1;
+		close(fd);
+		if (!fork()) {
+			fd = open(path, O_RDONLY);
+			if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+				return 1;
+			usleep(20000);
+			return 0;
+		}
+		wait(NULL);
+		unlink(path);
+	}
+	return 0;
+}
+"""
+
+
+def test_fake_interpreters_take_no_frames_from_others():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    place = harness.temporary()
+    fake = build(place, "fake.so", FAKE, "-shared", "-fPIC")
+    fakes = build(place, "fakes", FAKES)
+    own = harness.temporary()
+    os.chown(own, NOBODY, NOBODY)
+    out = os.path.join(harness.temporary(), "p.pb.gz")
+    process = harness.start(out, hz=499, options=["--events", "cpu"])
+    harness.sampling(process)
+    subprocess.check_call([fakes, fake], cwd=own, preexec_fn=lambda: become(NOBODY))
+    with harness.Target("burn.py", 0) as honest:
+        harness.wait_for(lambda: harness.cpu_of(honest.pid) > 3, 30, "the honest program's CPU time")
+        honest.stop()
+    run = harness.finish(process, signal_number=2)
+    chosen = harness.samples(out, pid=honest.pid)
+    harness.expect_share(chosen, lambda s: harness.holds(s, "<module>", "main", "burn_python"), 0.9,
+                         "Python frames of the honest program")
+    assert lost(run.err, "pythons_refused") > 100, run.err

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: all */
+/* Incomplete stacks of processes that are gone: nothing can be added to what was walked. */
+#include <cmocka.h>
+#include <string.h>
+
+#include "agent/incomplete_counts.h"
+#include "base/clock.h"
+#include "drain/counts.h"
+#include "drain/decode.h"
+#include "finish/finisher.h"
+
+#define GENERATION 3U
+#define WAIT_HASH 0x77ULL
+
+static struct finisher finisher;
+static struct counts counts;
+static struct incomplete_counts incompletes;
+static struct process *known; /* what find_process() finds */
+static unsigned int followed;
+
+static struct process *find_process(void *context, struct pp_process_id id)
+{
+	(void)context;
+	assert_int_equal(id.generation, GENERATION);
+	return known;
+}
+
+/* The process is gone when the side-band was read. */
+static int follow_processes(void *context)
+{
+	(void)context;
+	followed++;
+	known = NULL;
+	return 0;
+}
+
+/* Two native frames of a thread whose process nobody knows any more. */
+static void incomplete_of(uint64_t user_stack, enum pp_stop stop)
+{
+	static const struct pp_frame native[2] = {{.where = 0x1000, .what = 1},
+						  {.where = 0x2000, .what = 1}};
+	struct pp_incomplete_record record = {
+		.key = {.user_stack = user_stack,
+			.id = {.tgid = 0x7ffffffe, .generation = GENERATION},
+			.tid = 0x7ffffffe,
+			.flags = 0xffffU << PP_COUNT_STOP_SHIFT | PP_COUNT_GIL_HELD},
+		.weight = 500,
+		.native_stored = 2,
+		.native_count = 2,
+		.stop = (uint8_t)stop,
+	};
+	const struct decoded_incomplete incomplete = {
+		.record = &record, .python = native, .native = native};
+
+	incomplete_counts_on_record(&incompletes, &incomplete);
+}
+
+static void incomplete_now(uint64_t user_stack)
+{
+	incomplete_of(user_stack, PP_STOP_NO_ROWS);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	counts = (struct counts){};
+	known = NULL;
+	followed = 0;
+	finisher = (struct finisher){.find_process = find_process,
+				     .follow_processes = follow_processes};
+	incompletes = (struct incomplete_counts){.finisher = &finisher, .counts = &counts};
+	return dictionary_new(1 << 20, &finisher.dictionary);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	counts_release(&counts);
+	dictionary_free(finisher.dictionary);
+	return 0;
+}
+
+static void incomplete__of_a_sample_is_counted_under_what_it_holds(void **state)
+{
+	(void)state;
+	incomplete_now(0);
+	assert_int_equal(counts.count, 1);
+	assert_int_equal(counts.entry[0].count.samples, 1);
+	assert_int_equal(counts.entry[0].count.weight, 500);
+	assert_non_null(dictionary_find_stack(finisher.dictionary, counts.entry[0].key.user_stack));
+}
+
+static void incomplete__of_a_wait_is_only_kept_under_its_hash(void **state)
+{
+	(void)state;
+	incomplete_now(WAIT_HASH);
+	assert_int_equal(counts.count, 0);
+	assert_non_null(dictionary_find_stack(finisher.dictionary, WAIT_HASH));
+	/* Another walk that ended elsewhere found the same stack: it is kept once. */
+	incomplete_now(WAIT_HASH + 1);
+	assert_ptr_equal(dictionary_find_stack(finisher.dictionary, WAIT_HASH + 1),
+			 dictionary_find_stack(finisher.dictionary, WAIT_HASH));
+}
+
+static void incomplete__keeps_the_flags_and_gets_the_stop_of_the_whole_walk(void **state)
+{
+	(void)state;
+	incomplete_now(0);
+	/* Nobody can walk on: the stop remains. */
+	assert_int_equal(counts.entry[0].key.flags >> PP_COUNT_STOP_SHIFT & 0xff, PP_STOP_NO_ROWS);
+	assert_int_equal(counts.entry[0].key.flags >> PP_COUNT_PY_STOP_SHIFT & 0xff, 0);
+	assert_int_equal(counts.entry[0].key.flags & PP_COUNT_GIL_HELD, PP_COUNT_GIL_HELD);
+}
+
+/* The first one is taken to cost half of a millisecond; a sixteenth of the mean is new. */
+static void incomplete__changes_the_mean_cost_slowly(void **state)
+{
+	(void)state;
+	incomplete_now(0);
+	assert_true(incompletes.mean_ns >= 500000 - 500000 / 16);
+	incompletes.mean_ns = 1ULL << 50;
+	incomplete_now(0);
+	/* Thirteen days become a sixteenth less, as this one took less than a minute. */
+	assert_in_range(incompletes.mean_ns, 15ULL << 46, (15ULL << 46) + (60 * NS_PER_SEC >> 4));
+}
+
+static void incomplete__without_a_mapping_reads_the_side_band_first(void **state)
+{
+	static struct process process = {.id = {.tgid = 0x7ffffffe, .generation = GENERATION}};
+
+	(void)state;
+	incomplete_of(0, PP_STOP_NO_MAPPING);
+	assert_int_equal(followed, 0); /* nobody knows the process */
+	known = &process;
+	incomplete_of(0, PP_STOP_NO_MAPPING);
+	assert_int_equal(followed, 1);
+	known = &process;
+	incomplete_of(0, PP_STOP_NO_IMAGE);
+	assert_int_equal(followed, 2);
+}
+
+/* Half of a millisecond is assumed for a walk, and 30 % of the time may be spent: 600 in a
+ * second. */
+static void tokens__are_what_samples_need_as_long_as_that_can_be_paid(void **state)
+{
+	(void)state;
+	/* 100 samples a second, a quarter more as ticks may be late, and 48 for bursts. */
+	assert_int_equal(incomplete_counts_tokens(&incompletes, 100, NS_PER_SEC), 125 + 48);
+	assert_int_equal(incomplete_counts_tokens(&incompletes, 40, NS_PER_SEC / 4), 10 + 2 + 48);
+	assert_int_equal(incomplete_counts_tokens(&incompletes, 100000, NS_PER_SEC), 600);
+	incompletes.mean_ns = 3000000; /* 3 ms */
+	assert_int_equal(incomplete_counts_tokens(&incompletes, 100000, NS_PER_SEC), 100);
+	incompletes.mean_ns = 300000000;
+	assert_int_equal(incomplete_counts_tokens(&incompletes, 100000, NS_PER_SEC), 48);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			incomplete__of_a_sample_is_counted_under_what_it_holds, setup, teardown),
+		cmocka_unit_test_setup_teardown(incomplete__of_a_wait_is_only_kept_under_its_hash,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			incomplete__keeps_the_flags_and_gets_the_stop_of_the_whole_walk, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(incomplete__changes_the_mean_cost_slowly, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			incomplete__without_a_mapping_reads_the_side_band_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			tokens__are_what_samples_need_as_long_as_that_can_be_paid, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

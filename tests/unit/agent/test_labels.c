@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: agent/labels.c base/intern.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c */
+/* Names of threads and what is known of interpreters are stand-ins. */
+#include "agent/labels.h"
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <pyprofd/wait.h>
+
+#include "agent/thread_names.h"
+#include "agent/who.h"
+#include "attach/context_table.h"
+#include "attach/file_table.h"
+#include "base/intern.h"
+#include "discover/process_table.h"
+#include "profile/profile.h"
+#include "python/python_info.h"
+
+static struct intern *strings;
+static struct process_python *interpreter;
+static const char *thread_name;
+
+const char *thread_names_get(struct thread_names *names, const struct process *process,
+			     uint32_t tid)
+{
+	(void)names, (void)process;
+	assert_true(tid == 71 || tid == 710);
+	return thread_name;
+}
+
+/* In its pid namespace the thread is 5, for the host it is 710. */
+uint32_t thread_names_host_tid(const struct thread_names *names, const struct process *process,
+			       uint32_t inner)
+{
+	(void)names, (void)process;
+	return inner == 5 ? 710 : 0;
+}
+
+struct process_python *context_table_python(struct process *process)
+{
+	(void)process;
+	return interpreter;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	interpreter = NULL;
+	thread_name = "worker";
+	return intern_new(&strings);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	intern_free(strings);
+	return 0;
+}
+
+/* All labels as "key=value key=value". */
+static const char *labels_of(const struct pp_count_key *key, const struct who *who)
+{
+	static char text[1024];
+	const struct labels labels = {.strings = strings};
+	struct profile_sample sample = {};
+	size_t used = 0;
+
+	memset(sample.label, 0xff, sizeof(sample.label));
+	assert_int_equal(labels_add(&labels, &sample, key, who), 0);
+	text[0] = '\0';
+	for (size_t i = 0; i < sample.label_count; i++) {
+		const struct profile_label *label = &sample.label[i];
+
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s=", i ? " " : "",
+					 label->key);
+		assert_in_range(label->is_number, 0, 1);
+		if (label->is_number)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%lld",
+						 (long long)label->number);
+		else
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s",
+						 intern_get(strings, label->string, NULL));
+	}
+	return text;
+}
+
+static struct process process = {.id = {.tgid = 70, .generation = 2},
+				 .ppid = 1,
+				 .container_id = "c0ffee",
+				 .cgroup = "/a.slice"};
+
+static struct pp_count_key key_of(enum pp_count_kind kind, uint32_t tid, uint32_t flags)
+{
+	return (struct pp_count_key){
+		.id = {.tgid = 70, .generation = 2}, .tid = tid, .kind = kind, .flags = flags};
+}
+
+static void process__is_named_in_full(void **state)
+{
+	const struct who who = {.process = &process, .comm = "python3"};
+	const struct pp_count_key key = key_of(PP_KIND_CPU, 71, 0);
+
+	(void)state;
+	assert_string_equal(labels_of(&key, &who),
+			    "pid=70 tid=71 ppid=1 comm=python3 thread_name=worker "
+			    "container_id=c0ffee cgroup=/a.slice");
+}
+
+static void process__that_nobody_knows_has_its_numbers(void **state)
+{
+	const struct who who = {.comm = "kworker/0:1"}, nobody = {};
+	const struct pp_count_key key = key_of(PP_KIND_CPU, 71, PP_COUNT_GIL_HELD);
+
+	(void)state;
+	assert_string_equal(labels_of(&key, &who), "pid=70 tid=71 comm=kworker/0:1");
+	assert_string_equal(labels_of(&key, &nobody), "pid=70 tid=71");
+}
+
+static void labels__without_a_value_are_left_out(void **state)
+{
+	struct process bare = {.id = process.id};
+	const struct who who = {.process = &bare};
+	const struct pp_count_key key = key_of(PP_KIND_CPU, 71, 0);
+
+	(void)state;
+	thread_name = "";
+	assert_string_equal(labels_of(&key, &who), "pid=70 tid=71 ppid=0");
+}
+
+static void thread__of_all_stacks_together_has_no_number(void **state)
+{
+	const struct who who = {.process = &process};
+	const struct pp_count_key key = key_of(PP_KIND_CPU, 0, 0);
+
+	(void)state;
+	assert_string_equal(labels_of(&key, &who),
+			    "pid=70 ppid=1 container_id=c0ffee cgroup=/a.slice");
+}
+
+static void python__has_its_version_the_gil_and_collections(void **state)
+{
+	static struct python_info info = {.bpf = {.major = 3, .minor = 12}};
+	static struct file file = {.python = &info};
+	static struct process_python python = {.file = &file};
+	static struct process_python unknown;
+	struct process bare = {.id = process.id};
+	const struct who who = {.process = &bare};
+	struct pp_count_key key = key_of(PP_KIND_CPU, 71, PP_COUNT_GIL_HELD | PP_COUNT_GC);
+
+	(void)state;
+	interpreter = &python;
+	assert_string_equal(labels_of(&key, &who), "pid=70 tid=71 ppid=0 thread_name=worker "
+						   "python_version=3.12 gil=held gc=collecting");
+	key.flags = PP_COUNT_GIL_HELD;
+	interpreter = &unknown; /* its interpreter could not be read */
+	assert_string_equal(labels_of(&key, &who),
+			    "pid=70 tid=71 ppid=0 thread_name=worker gil=held");
+	key.flags = PP_COUNT_GC;
+	assert_string_equal(labels_of(&key, &who),
+			    "pid=70 tid=71 ppid=0 thread_name=worker gc=collecting");
+}
+
+static void wait__has_its_reason_and_how_it_was_found(void **state)
+{
+	const struct who nobody = {};
+	struct pp_count_key key =
+		key_of(PP_KIND_WAIT, 71, (uint32_t)PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT);
+
+	(void)state;
+	assert_string_equal(labels_of(&key, &nobody), "wait=gil pid=70 tid=71");
+	key.flags |= PP_COUNT_SWEPT;
+	assert_string_equal(labels_of(&key, &nobody), "wait=gil swept=yes pid=70 tid=71");
+	key.flags ^= PP_COUNT_SWEPT | PP_COUNT_EARLIER;
+	assert_string_equal(labels_of(&key, &nobody), "wait=gil stack=earlier pid=70 tid=71");
+	/* What is no wait has no reason. */
+	key.kind = PP_KIND_CPU;
+	assert_string_equal(labels_of(&key, &nobody), "pid=70 tid=71");
+	key.kind = PP_KIND_COUNT;
+	assert_string_equal(labels_of(&key, &nobody), "pid=70 tid=71");
+}
+
+static void blame__is_of_the_thread_that_the_host_knows(void **state)
+{
+	const struct who who = {.process = &process}, nobody = {};
+	struct pp_count_key key = key_of(PP_KIND_BLAME, 5, 0);
+
+	(void)state;
+	assert_string_equal(labels_of(&key, &who), "pid=70 tid=710 ppid=1 thread_name=worker "
+						   "container_id=c0ffee cgroup=/a.slice");
+	key.tid = 6;
+	assert_string_equal(labels_of(&key, &who),
+			    "pid=70 ppid=1 container_id=c0ffee cgroup=/a.slice");
+	assert_string_equal(labels_of(&key, &nobody), "pid=70 tid=6");
+}
+
+static void labels__beyond_the_most_are_left_out(void **state)
+{
+	const struct labels labels = {.strings = strings};
+	const struct who who = {.process = &process, .comm = "python3"};
+	const struct pp_count_key key = key_of(PP_KIND_CPU, 71, 0);
+
+	(void)state;
+	for (size_t used = PROFILE_MAX_LABELS - 3; used <= PROFILE_MAX_LABELS; used++) {
+		struct profile_sample sample = {.label_count = used};
+
+		assert_int_equal(labels_add(&labels, &sample, &key, &who), 0);
+		assert_int_equal(sample.label_count, PROFILE_MAX_LABELS);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(process__is_named_in_full),
+		TEST(process__that_nobody_knows_has_its_numbers),
+		TEST(labels__without_a_value_are_left_out),
+		TEST(thread__of_all_stacks_together_has_no_number),
+		TEST(python__has_its_version_the_gil_and_collections),
+		TEST(wait__has_its_reason_and_how_it_was_found),
+		TEST(blame__is_of_the_thread_that_the_host_knows),
+		TEST(labels__beyond_the_most_are_left_out),
+	};
+
+	return cmocka_run_group_tests_name("agent/labels", tests, NULL, NULL);
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: agent/live.c base/log.c base/utf8.c */
+/* The server, clients that watch, and dumps are stand-ins. */
+#include "agent/live.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/dump.h"
+#include "agent/top.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "live/server.h"
+#include "options/options.h"
+
+struct live_server {
+	bool is_open, has_job, root_only, is_waited_for;
+	uid_t uid; /* of the job */
+	char reply[16];
+	int refused; /* why */
+	char why[80];
+	unsigned int served;
+};
+struct top {
+	unsigned int served;
+	bool is_open;
+};
+struct dump {
+	unsigned int steps, refreshed;
+	bool is_open;
+};
+
+static struct live_server server;
+static struct top top;
+static struct dump dump;
+static int open_err, top_err, dump_err, step_result, take_err;
+static uint64_t step_ns; /* how long a step takes */
+static uint64_t now_ns;
+static const struct dump_sources sources;
+
+/* Time passes when a test says so. */
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	(void)clock;
+	*time = (struct timespec){.tv_sec = (time_t)(now_ns / NS_PER_SEC),
+				  .tv_nsec = (long)(now_ns % NS_PER_SEC)};
+	return 0;
+}
+
+int live_server_open(const char *path, struct live_server **ret_server)
+{
+	assert_string_equal(path, "/run/p.sock");
+	if (open_err)
+		return open_err;
+	server = (struct live_server){.is_open = true, .is_waited_for = true};
+	*ret_server = &server;
+	return 0;
+}
+
+void live_server_close(struct live_server *of)
+{
+	if (of)
+		of->is_open = false;
+}
+
+int live_server_fd(const struct live_server *of)
+{
+	assert_ptr_equal(of, &server);
+	return 9;
+}
+
+void live_server_facts(const struct live_server *of, struct live_server_facts *ret_facts)
+{
+	(void)of;
+	*ret_facts = (struct live_server_facts){0};
+}
+
+void live_server_serve(struct live_server *of, uint64_t at_ns)
+{
+	assert_true(at_ns == now_ns);
+	of->served++;
+}
+
+bool live_server_next(struct live_server *of, struct live_choice choice, struct live_job *ret_job)
+{
+	assert_int_equal(choice.verb, LIVE_DUMP);
+	of->root_only = choice.root_only;
+	if (!of->has_job || (choice.root_only && of->uid))
+		return false;
+	of->has_job = false;
+	*ret_job = (struct live_job){.number = 3, .uid = of->uid};
+	return true;
+}
+
+bool live_server_waits(const struct live_server *of, uint64_t number)
+{
+	assert_int_equal(number, 3);
+	return of->is_waited_for;
+}
+
+void live_server_reply(struct live_server *of, uint64_t number, char *text, size_t size,
+		       uint64_t at_ns)
+{
+	assert_true(at_ns == now_ns);
+	assert_int_equal(number, 3);
+	assert_int_equal(size, 5);
+	memcpy(of->reply, text, 6);
+	free(text);
+}
+
+void live_server_refuse(struct live_server *of, uint64_t number, int err, const char *why,
+			uint64_t at_ns)
+{
+	assert_true(at_ns == now_ns);
+	assert_int_equal(number, 3);
+	of->refused = err;
+	strncpy(of->why, why, sizeof(of->why) - 1);
+}
+
+int top_new(const struct options *options, struct live_server *of,
+	    const struct process_table *processes, struct top **ret_top)
+{
+	(void)options, (void)processes;
+	assert_ptr_equal(of, &server);
+	if (top_err)
+		return top_err;
+	top = (struct top){.is_open = true};
+	*ret_top = &top;
+	return 0;
+}
+
+void top_free(struct top *of)
+{
+	if (of)
+		of->is_open = false;
+}
+
+void top_serve(struct top *of, uint64_t at_ns)
+{
+	assert_true(at_ns == now_ns);
+	of->served++;
+}
+
+int dump_new(const struct dump_sources *of, uid_t uid, const struct live_request *request,
+	     struct dump **ret_dump)
+{
+	(void)request;
+	assert_ptr_equal(of, &sources);
+	assert_int_equal(uid, server.uid);
+	if (dump_err)
+		return dump_err;
+	dump = (struct dump){.is_open = true};
+	*ret_dump = &dump;
+	return 0;
+}
+
+void dump_free(struct dump *of)
+{
+	if (of)
+		of->is_open = false;
+}
+
+int dump_step(struct dump *of, uint64_t budget_ns)
+{
+	assert_int_equal(budget_ns, 10 * NS_PER_MS);
+	of->steps++;
+	now_ns += step_ns;
+	return step_result;
+}
+
+int dump_take(struct dump *of, char **ret_text, size_t *ret_size)
+{
+	(void)of;
+	if (take_err)
+		return take_err;
+	*ret_text = strdup("stack");
+	*ret_size = 5;
+	return 0;
+}
+
+void dump_refresh(struct dump *of)
+{
+	of->refreshed++;
+}
+
+/* ---- */
+
+static struct live *live;
+
+static int open_socket(bool is_default)
+{
+	const struct options options = {.live = (char *)"/run/p.sock",
+					.live_is_default = is_default};
+
+	live = NULL;
+	return live_open(&options, NULL, &sources, &live);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	open_err = top_err = dump_err = take_err = 0;
+	step_result = 1;
+	step_ns = 0;
+	dump = (struct dump){};
+	log_set_level(LOG_LEVEL_ERROR);
+	return open_socket(true);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	live_free(live);
+	return server.is_open || top.is_open || dump.is_open;
+}
+
+static void ask(uid_t uid)
+{
+	server.has_job = true;
+	server.uid = uid;
+}
+
+static void open__without_a_socket_is_no_error(void **state)
+{
+	const struct options none = {};
+
+	(void)state;
+	live_free(live);
+	live = NULL;
+	assert_int_equal(live_open(&none, NULL, &sources, &live), 0);
+	assert_null(live);
+	live_serve(NULL);
+	live_step(NULL);
+	live_refresh(NULL);
+	live_free(NULL);
+	assert_null(live_top(NULL));
+	assert_int_equal(live_timeout_ms(NULL, 55), 55);
+}
+
+static void open__fails_for_a_path_that_was_given(void **state)
+{
+	(void)state;
+	live_free(live);
+	open_err = -EADDRINUSE;
+	assert_int_equal(open_socket(true), 0);
+	assert_null(live);
+	assert_int_equal(open_socket(false), -EADDRINUSE);
+	assert_null(live);
+	open_err = 0;
+	top_err = -ENOMEM;
+	assert_int_equal(open_socket(true), -ENOMEM);
+	assert_null(live);
+	assert_false(server.is_open);
+}
+
+static void serve__is_for_the_socket_and_who_watches(void **state)
+{
+	(void)state;
+	live_serve(live);
+	assert_int_equal(server.served, 1);
+	assert_int_equal(top.served, 1);
+	assert_ptr_equal(live_top(live), &top);
+	assert_int_equal(live_fd(live), 9);
+}
+
+static void dump__is_made_in_steps_and_sent(void **state)
+{
+	(void)state;
+	live_step(live);
+	assert_int_equal(dump.steps, 0);
+	assert_int_equal(live_timeout_ms(live, 500), 500); /* nothing to do */
+	ask(0);
+	live_step(live);
+	assert_int_equal(dump.steps, 1);
+	assert_int_equal(live_timeout_ms(live, 500), 11); /* the next one begins after 10 ms */
+	assert_int_equal(live_timeout_ms(live, 7), 7);
+	now_ns += 10 * NS_PER_MS - 1;
+	assert_int_equal(live_timeout_ms(live, 500), 1);
+	live_step(live);
+	assert_int_equal(dump.steps, 1); /* other work comes first */
+	now_ns++;
+	assert_int_equal(live_timeout_ms(live, 500), 0);
+	step_result = 0;
+	live_step(live);
+	assert_int_equal(dump.steps, 2);
+	assert_string_equal(server.reply, "stack");
+	assert_int_equal(server.refused, 0);
+	assert_false(dump.is_open);
+	assert_int_equal(live_timeout_ms(live, 500), 500);
+}
+
+static void dump__that_fails_says_so(void **state)
+{
+	(void)state;
+	ask(0);
+	step_result = -EIO;
+	live_step(live);
+	assert_int_equal(server.refused, -EIO);
+	assert_string_equal(server.why, "the dump failed");
+	assert_string_equal(server.reply, "");
+	assert_false(dump.is_open);
+	now_ns += 10 * NS_PER_MS;
+	ask(0);
+	step_result = 0;
+	take_err = -ENOMEM;
+	live_step(live);
+	assert_int_equal(server.refused, -ENOMEM);
+	assert_false(dump.is_open);
+}
+
+static void dump__without_waits_says_what_it_needs(void **state)
+{
+	(void)state;
+	ask(0);
+	dump_err = -ENOTSUP;
+	live_step(live);
+	assert_int_equal(server.refused, -ENOTSUP);
+	assert_non_null(strstr(server.why, "--events offcpu"));
+	assert_int_equal(live_timeout_ms(live, 500), 500);
+	/* The next request is served. */
+	dump_err = 0;
+	ask(0);
+	live_step(live);
+	assert_int_equal(dump.steps, 1);
+}
+
+static void dump__ends_when_its_client_has_gone(void **state)
+{
+	(void)state;
+	ask(0);
+	live_step(live);
+	now_ns += 10 * NS_PER_MS;
+	server.is_waited_for = false;
+	live_step(live);
+	assert_int_equal(dump.steps, 1);
+	assert_false(dump.is_open);
+	assert_string_equal(server.reply, "");
+	assert_int_equal(server.refused, 0);
+}
+
+/* Nine times as long as the last one took. */
+static void users__wait_before_another_dump_and_root_does_not(void **state)
+{
+	(void)state;
+	ask(1000);
+	step_ns = 60 * NS_PER_MS;
+	live_step(live);
+	now_ns += 10 * NS_PER_MS;
+	step_ns = 40 * NS_PER_MS;
+	step_result = 0;
+	live_step(live);
+	assert_string_equal(server.reply, "stack");
+	assert_false(server.root_only);
+	now_ns += 900 * NS_PER_MS - 1;
+	ask(1000);
+	live_step(live);
+	assert_true(server.root_only);
+	assert_true(server.has_job);
+	now_ns++;
+	step_ns = 0;
+	live_step(live);
+	assert_false(server.root_only);
+	assert_false(server.has_job);
+}
+
+static void root__makes_nobody_wait(void **state)
+{
+	(void)state;
+	ask(0);
+	step_ns = 100 * NS_PER_MS;
+	step_result = 0;
+	live_step(live);
+	now_ns += 10 * NS_PER_MS;
+	ask(1000);
+	live_step(live);
+	assert_false(server.root_only);
+	assert_false(server.has_job);
+	/* A user's pause is not root's. */
+	now_ns += 10 * NS_PER_MS;
+	ask(0);
+	live_step(live);
+	assert_true(server.root_only);
+	assert_false(server.has_job);
+}
+
+static void refresh__is_for_the_dump_that_goes_on(void **state)
+{
+	(void)state;
+	live_refresh(live);
+	assert_int_equal(dump.refreshed, 0);
+	ask(0);
+	live_step(live);
+	live_refresh(live);
+	assert_int_equal(dump.refreshed, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(open__without_a_socket_is_no_error),
+		TEST(open__fails_for_a_path_that_was_given),
+		TEST(serve__is_for_the_socket_and_who_watches),
+		TEST(dump__is_made_in_steps_and_sent),
+		TEST(dump__that_fails_says_so),
+		TEST(dump__without_waits_says_what_it_needs),
+		TEST(dump__ends_when_its_client_has_gone),
+		TEST(users__wait_before_another_dump_and_root_does_not),
+		TEST(root__makes_nobody_wait),
+		TEST(refresh__is_for_the_dump_that_goes_on),
+	};
+
+	return cmocka_run_group_tests_name("agent/live", tests, NULL, NULL);
+}

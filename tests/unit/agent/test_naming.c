@@ -1,0 +1,901 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: agent/naming.c */
+/* Caches of symbols, files, stacks and processes are stand-ins; the questions are asked as the
+ * symbolizer asks them. */
+#include "agent/naming.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/modules.h"
+#include "attach/context_table.h"
+#include "attach/file_table.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "discover/proc_scan.h"
+#include "discover/process_table.h"
+#include "drain/dictionary.h"
+#include "symbolize/kernel_symbols.h"
+#include "symbolize/native_symbols.h"
+#include "symbolize/perf_map.h"
+#include "symbolize/symbolizer.h"
+
+#define MIB (1ULL << 20)
+#define JITS_MAX 256U
+#define KEPT_MAX 65536U
+
+struct native_symbols {
+	char dummy;
+};
+struct kernel_symbols {
+	char dummy;
+};
+struct symbolizer {
+	char dummy;
+};
+struct perf_map {
+	size_t bytes;
+	unsigned int refreshes;
+	const char *refusal;
+};
+
+static const char *fails; /* the name of the call that fails */
+static int error;	  /* what it returns */
+static int open_parts;
+static char calls[4096];
+static char told[1024];
+static uint64_t now_ns, wall_ahead_ns;
+static uint64_t code[8]; /* what elf_image_at() finds before an address */
+static bool has_code;
+
+__attribute__((format(printf, 1, 2))) static void call(const char *format, ...)
+{
+	const size_t used = strlen(calls);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(calls + used, sizeof(calls) - used, format, args);
+	va_end(args);
+}
+
+static int result(const char *name)
+{
+	return fails && !strcmp(fails, name) ? error : 0;
+}
+
+/* ---- stand-ins ---- */
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	const uint64_t ns = now_ns + (clock == CLOCK_REALTIME ? wall_ahead_ns : 0);
+
+	*time = (struct timespec){.tv_sec = (time_t)(ns / NS_PER_SEC),
+				  .tv_nsec = (long)(ns % NS_PER_SEC)};
+	return 0;
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+	const size_t used = strlen(told);
+	va_list args;
+
+	assert_int_equal(level, LOG_LEVEL_WARN);
+	va_start(args, format);
+	vsnprintf(told + used, sizeof(told) - used, format, args);
+	va_end(args);
+	strcat(told, "\n");
+}
+
+int log_line_errno(enum log_level level, int err, const char *format, ...)
+{
+	log_line(level, "%s", format);
+	return err;
+}
+
+int native_symbols_new(size_t max_bytes, struct native_symbols **ret_symbols)
+{
+	static struct native_symbols symbols;
+
+	assert_int_equal(max_bytes, 3 * MIB);
+	if (result("native"))
+		return error;
+	*ret_symbols = &symbols;
+	open_parts++;
+	return 0;
+}
+
+void native_symbols_free(struct native_symbols *symbols)
+{
+	open_parts -= symbols != NULL;
+}
+
+static struct native_file asked; /* of the last resolve */
+
+/* Odd addresses lie in no function. */
+int native_symbols_resolve(struct native_symbols *symbols, const struct native_file *file,
+			   const uint64_t *vaddr, size_t count, struct native_symbol *ret_symbol)
+{
+	assert_non_null(symbols);
+	asked = *file;
+	assert_string_equal(file->root, "/");
+	call("%s#%u:", file->path, file->id);
+	for (size_t i = 0; i < count; i++)
+		call(i < 4 ? " %llx" : "", (unsigned long long)vaddr[i]);
+	call(" (%zu)\n", count);
+	for (size_t i = 0; i < count; i++)
+		ret_symbol[i] =
+			(struct native_symbol){.name = vaddr[i] & 1 ? "[file]" : "function",
+					       .system_name = vaddr[i] & 1 ? "" : "_Zfunction",
+					       .found = !(vaddr[i] & 1)};
+	return result("resolve");
+}
+
+struct native_symbols_counters native_symbols_counters(const struct native_symbols *symbols)
+{
+	assert_non_null(symbols);
+	return (struct native_symbols_counters){.refused_files = 5, .bad_files = 100};
+}
+
+int kernel_symbols_new(const char *proc, struct kernel_symbols **ret_symbols)
+{
+	static struct kernel_symbols symbols;
+
+	assert_string_equal(proc, "/proc");
+	if (result("kernel"))
+		return error;
+	*ret_symbols = &symbols;
+	open_parts++;
+	return 0;
+}
+
+void kernel_symbols_free(struct kernel_symbols *symbols)
+{
+	open_parts -= symbols != NULL;
+}
+
+int kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address, const char **ret_name,
+			const char **ret_module)
+{
+	assert_non_null(symbols);
+	call("kernel %llx\n", (unsigned long long)address);
+	*ret_name = "do_idle";
+	*ret_module = "";
+	return result("find");
+}
+
+int kernel_symbols_refresh(struct kernel_symbols *symbols)
+{
+	assert_non_null(symbols);
+	call("refresh\n");
+	return 0;
+}
+
+static struct perf_map_source source; /* of the last refresh */
+static size_t read_bytes;	      /* that each refresh reads */
+static const char *map_refusal;
+static size_t map_bytes;
+static unsigned int refreshes;
+
+int perf_map_new(struct perf_map **ret_map)
+{
+	if (result("map"))
+		return error;
+	*ret_map = calloc(1, sizeof(**ret_map));
+	assert_non_null(*ret_map);
+	open_parts++;
+	return 0;
+}
+
+void perf_map_free(struct perf_map *map)
+{
+	open_parts -= map != NULL;
+	free(map);
+}
+
+static char source_root[64];
+
+int perf_map_refresh(struct perf_map *map, const struct perf_map_source *of, size_t *ret_read_bytes)
+{
+	source = *of;
+	snprintf(source_root, sizeof(source_root), "%s", of->root);
+	refreshes++;
+	map->refreshes++;
+	map->refusal = map_refusal;
+	map->bytes = map_bytes;
+	*ret_read_bytes = read_bytes < of->max_bytes ? read_bytes : of->max_bytes;
+	return 0;
+}
+
+const char *perf_map_refusal(const struct perf_map *map)
+{
+	return map->refusal;
+}
+
+/* Entries are known once the file was read. */
+int perf_map_find(const struct perf_map *map, uint64_t address, const char **ret_name,
+		  uint64_t *ret_start)
+{
+	if (!map->refreshes || address != 0x1000)
+		return -ENOENT;
+	*ret_name = "jitted";
+	*ret_start = address;
+	return 0;
+}
+
+size_t perf_map_bytes(const struct perf_map *map)
+{
+	return map->bytes;
+}
+
+static struct python_info interpreter;
+static char path_a[] = "/lib/a.so", path_b[] = "/bin/b";
+static struct file files[] = {
+	{.id = 0x40000003, .path = path_a},
+	{.id = 0x40000005, .path = path_b, .python = &interpreter},
+};
+static bool is_gone; /* file_table_find() has forgotten the file */
+static int descriptor;
+static struct elf_image image;
+static struct pp_rule rule;
+
+struct file *file_table_in_slot(const struct file_table *table, uint32_t slot)
+{
+	(void)table;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (file_slot(files[i].id) == slot)
+			return &files[i];
+	return NULL;
+}
+
+struct file *file_table_find(const struct file_table *table, uint32_t id)
+{
+	struct file *file = file_table_in_slot(table, file_slot(id));
+
+	return !is_gone && file && file->id == id ? file : NULL;
+}
+
+int file_table_descriptor(struct file_table *table, struct file *file, int *ret_fd)
+{
+	(void)table, (void)file;
+	*ret_fd = descriptor;
+	return result("descriptor");
+}
+
+int file_image(struct file_table *table, struct file *file, struct elf_image **ret_image)
+{
+	(void)table, (void)file;
+	*ret_image = &image;
+	return fails && !strcmp(fails, "image") ? -EBADMSG : 0;
+}
+
+int file_rule_at(struct file_table *table, struct file *file, uint64_t vaddr,
+		 struct pp_rule *ret_rule)
+{
+	(void)table, (void)file, (void)vaddr;
+	*ret_rule = rule;
+	return result("rule");
+}
+
+static uint64_t code_vaddr;
+
+const uint8_t *elf_image_at(const struct elf_image *of, uint64_t vaddr, size_t size)
+{
+	assert_ptr_equal(of, &image);
+	assert_int_equal(size, sizeof(code));
+	code_vaddr = vaddr;
+	return has_code ? (const uint8_t *)code : NULL;
+}
+
+void file_table_get_stats(const struct file_table *table, struct file_table_stats *ret_stats)
+{
+	(void)table;
+	*ret_stats = (struct file_table_stats){.refused = 30, .files = 100};
+}
+
+packed_frame packed_native(enum pp_frame_kind kind, uint32_t file, uint64_t address)
+{
+	return (packed_frame)kind << 61 | (packed_frame)file << 40 | address;
+}
+
+static packed_frame frames[KEPT_MAX + 1];
+static size_t frame_count;
+static const uint64_t wanted_files[1] = {0x28};
+
+void dictionary_find_frames(const struct dictionary *dictionary, const uint64_t *of,
+			    void (*found)(void *context, packed_frame frame), void *context)
+{
+	(void)dictionary;
+	assert_ptr_equal(of, wanted_files);
+	for (size_t i = 0; i < frame_count; i++)
+		found(context, frames[i]);
+}
+
+static struct process processes[2];
+static bool is_forgotten; /* the table knows no process any more */
+
+struct process *process_table_find(const struct process_table *table, struct pp_process_id id)
+{
+	(void)table;
+	if (is_forgotten)
+		return NULL;
+	if (id.tgid == 8)
+		return &processes[1];
+	processes[0].id = id;
+	return &processes[0];
+}
+
+int process_live_task(pid_t pid, pid_t *ret_tid)
+{
+	*ret_tid = pid + 1; /* the main thread has ended */
+	return result("task");
+}
+
+int proc_status_read(uint32_t pid, struct proc_status *ret_status)
+{
+	*ret_status = (struct proc_status){.uid = pid + 1000};
+	return result("status");
+}
+
+int write_full(int fd, const void *data, size_t size)
+{
+	const ssize_t written = write(fd, data, size);
+
+	return written < 0 || (size_t)written != size ? -EIO : result("write");
+}
+
+const struct python_info *context_table_python_info(const struct context_table *table,
+						    uint32_t index)
+{
+	(void)table;
+	return index == 4 ? &interpreter : NULL;
+}
+
+static char numbered, renumbered; /* stand for modules */
+
+uint32_t modules_get(struct modules *modules, uint32_t slot)
+{
+	return slot + ((void *)modules == &numbered ? 100 : 200);
+}
+
+static struct symbolizer_sources ask;
+static struct symbolizer_options how;
+
+int symbolizer_new(struct intern *strings, const struct dictionary *dictionary,
+		   const struct symbolizer_sources *sources,
+		   const struct symbolizer_options *options, struct symbolizer **ret_symbolizer)
+{
+	static struct symbolizer symbolizer;
+
+	(void)strings, (void)dictionary;
+	ask = *sources;
+	how = *options;
+	*ret_symbolizer = &symbolizer;
+	return result("symbolizer");
+}
+
+/* ---- */
+
+static struct naming *naming;
+static struct naming_sources sources;
+static char table; /* stands for the file table */
+
+static void begin(void)
+{
+	struct symbolizer *symbolizer;
+
+	assert_int_equal(naming_begin(naming, &(struct naming_options){}, &symbolizer), 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	fails = NULL;
+	error = -ENOMEM;
+	open_parts = 0;
+	calls[0] = told[0] = '\0';
+	now_ns = 100 * NS_PER_SEC;
+	wall_ahead_ns = 5000 * NS_PER_SEC;
+	has_code = is_gone = is_forgotten = false;
+	memset(code, 0, sizeof(code));
+	read_bytes = map_bytes = 0;
+	map_refusal = NULL;
+	refreshes = 0;
+	frame_count = 0;
+	image = (struct elf_image){.machine = EM_X86_64, .entry = 0x4001};
+	rule = (struct pp_rule){.kind = PP_RULE_STOP};
+	interpreter.bpf.chain = PP_CHAIN_FRAME_OBJECT;
+	processes[0] = (struct process){.inner_pid = 3, .start_ns = 90 * NS_PER_SEC};
+	processes[1] = (struct process){.id = {.tgid = 8}, .start_ns = 100 * NS_PER_SEC};
+	sources = (struct naming_sources){.files = (struct file_table *)&table};
+	assert_int_equal(naming_new(&sources, &naming), 0);
+	begin();
+	calls[0] = '\0';
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	naming_free(naming);
+	return open_parts;
+}
+
+static void new__releases_what_it_had_when_memory_ends(void **state)
+{
+	static const char *const part[] = {"native", "kernel"};
+
+	(void)state;
+	naming_free(naming);
+	naming = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(part); i++) {
+		fails = part[i];
+		assert_int_equal(naming_new(&sources, &naming), -ENOMEM);
+		assert_null(naming);
+		assert_int_equal(open_parts, 0);
+	}
+}
+
+/* ---- native ---- */
+
+static struct symbol name_of(uint64_t address)
+{
+	struct symbol symbol = {};
+
+	ask.native(ask.context, 3, &address, 1, &symbol);
+	return symbol;
+}
+
+static void native__names_are_those_of_the_file_in_the_slot(void **state)
+{
+	const uint64_t address[] = {0x10, 0x20, 0x31};
+	struct symbol symbol[3] = {};
+
+	(void)state;
+	rule.kind = PP_RULE_STOP + 1;
+	ask.native(ask.context, 3, address, 3, symbol);
+	assert_string_equal(calls, "/lib/a.so#1073741827: 10 20 31 (3)\n");
+	assert_string_equal(symbol[0].name, "function");
+	assert_string_equal(symbol[1].system_name, "_Zfunction");
+	assert_string_equal(symbol[2].name, "[file]");
+	assert_string_equal(symbol[2].system_name, "");
+}
+
+static void native__names_are_missing_without_the_file_or_memory(void **state)
+{
+	uint64_t address = 0x10;
+	struct symbol symbol = {};
+
+	(void)state;
+	ask.native(ask.context, 4, &address, 1, &symbol);
+	assert_string_equal(symbol.name, "[unmapped file]");
+	assert_string_equal(symbol.system_name, "");
+	assert_string_equal(calls, "");
+	fails = "resolve";
+	assert_string_equal(name_of(0x10).name, "[unmapped file]");
+	assert_string_equal(name_of(0x10).system_name, "");
+}
+
+static void native__start_function_is_told_by_the_entry_point(void **state)
+{
+	(void)state;
+	assert_string_equal(name_of(0x4001).name, "_start");
+	assert_string_equal(name_of(0x4001 + 62).name, "_start");
+	assert_string_equal(name_of(0x4001 + 64).name, "[file]");
+	assert_string_equal(name_of(0x3fff).name, "[file]"); /* before it */
+	/* The file's own name is better. */
+	image.entry = 0x4000;
+	assert_string_equal(name_of(0x4000).name, "function");
+	rule.kind = PP_RULE_STOP + 1;
+	assert_string_equal(name_of(0x4001).name, "[file]");
+	rule.kind = PP_RULE_STOP;
+	fails = "rule";
+	assert_string_equal(name_of(0x4001).name, "[file]");
+	fails = "image";
+	assert_string_equal(name_of(0x4001).name, "[file]");
+	fails = NULL;
+	image.machine = EM_AARCH64;
+	assert_string_equal(name_of(0x4001).name, "[file]");
+}
+
+static void native__thread_start_is_told_by_its_system_call(void **state)
+{
+	static const uint8_t clone3[] = {0xb8, 0xb3, 0x01, 0, 0}, clone[] = {0xb8, 0x38, 0, 0, 0};
+	uint8_t *bytes = (uint8_t *)code;
+
+	(void)state;
+	assert_string_equal(name_of(0x9001).name, "[file]");
+	assert_int_equal(code_vaddr, 0x9001 - 64);
+	has_code = true;
+	assert_string_equal(name_of(0x9001).name, "[file]");
+	memcpy(bytes + 64 - sizeof(clone), clone, sizeof(clone));
+	assert_string_equal(name_of(0x9001).name, "clone");
+	memcpy(bytes, clone3, sizeof(clone3)); /* glibc tries it first */
+	assert_string_equal(name_of(0x9001).name, "clone3");
+	bytes[4] = 1;
+	assert_string_equal(name_of(0x9001).name, "clone");
+}
+
+static void native__file_is_given_as_a_descriptor_of_its_own(void **state)
+{
+	struct stat mine, theirs;
+	int fd = -1;
+
+	(void)state;
+	(void)name_of(0x10);
+	descriptor = STDERR_FILENO;
+	assert_int_equal(asked.open(asked.open_context, &asked, &fd), 0);
+	assert_true(fd > STDERR_FILENO);
+	assert_int_equal(fstat(descriptor, &mine), 0);
+	assert_int_equal(fstat(fd, &theirs), 0);
+	assert_int_equal(mine.st_ino, theirs.st_ino);
+	assert_int_equal(close(fd), 0);
+	descriptor = -1;
+	assert_int_equal(asked.open(asked.open_context, &asked, &fd), -EBADF);
+	fails = "descriptor";
+	error = -ESTALE;
+	assert_int_equal(asked.open(asked.open_context, &asked, &fd), -ESTALE);
+	/* Another file has its slot by now. */
+	fails = NULL;
+	is_gone = true;
+	error = -EIO;
+	assert_int_equal(asked.open(asked.open_context, &asked, &fd), -ESTALE);
+}
+
+static void native__file_that_is_none_is_opened_as_a_copy(void **state)
+{
+	static const uint8_t vdso[] = "the image";
+	char read_back[sizeof(vdso)] = "";
+	int fd = -1;
+
+	(void)state;
+	(void)name_of(0x10);
+	image.data = vdso;
+	image.size = sizeof(vdso);
+	fails = "descriptor";
+	error = -ENODATA;
+	assert_int_equal(asked.open(asked.open_context, &asked, &fd), 0);
+	assert_int_equal(pread(fd, read_back, sizeof(read_back), 0), sizeof(vdso));
+	assert_string_equal(read_back, "the image");
+	assert_int_equal(close(fd), 0);
+}
+
+/* ---- files about to be closed ---- */
+
+static void keep__names_the_frames_of_each_file_at_once(void **state)
+{
+	(void)state;
+	frames[0] = packed_native(PP_FRAME_NATIVE, 5, 0x70);
+	frames[1] = packed_native(PP_FRAME_NATIVE, 3, 0x30);
+	frames[2] = packed_native(PP_FRAME_NATIVE, 5, 0x10);
+	frames[3] = packed_native(PP_FRAME_NATIVE, 4, 0x10); /* no file any more */
+	frames[4] = packed_native(PP_FRAME_NATIVE + 1, 3, 0x20);
+	frames[5] = packed_native(PP_FRAME_NATIVE, 3, 0xffffffffff);
+	frame_count = 6;
+	naming_keep(naming, wanted_files);
+	assert_string_equal(calls, "/lib/a.so#1073741827: 20 30 ffffffffff (3)\n"
+				   "/bin/b#1073741829: 10 70 (2)\n");
+	/* It goes on with the next file. */
+	calls[0] = '\0';
+	fails = "resolve";
+	naming_keep(naming, wanted_files);
+	assert_non_null(strstr(calls, "/bin/b"));
+}
+
+static void keep__does_nothing_without_frames(void **state)
+{
+	(void)state;
+	naming_keep(naming, wanted_files);
+	assert_string_equal(calls, "");
+}
+
+static void keep__is_bounded(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
+		frames[i] = packed_native(PP_FRAME_NATIVE, 3, 0x10000000 - i);
+	frame_count = KEPT_MAX;
+	naming_keep(naming, wanted_files);
+	assert_string_equal(calls, "/lib/a.so#1073741827: fff0001 fff0002 fff0003 fff0004 "
+				   "(65536)\n");
+	calls[0] = '\0';
+	frame_count = KEPT_MAX + 1;
+	naming_keep(naming, wanted_files);
+	assert_string_equal(calls, "/lib/a.so#1073741827: fff0001 fff0002 fff0003 fff0004 "
+				   "(65536)\n");
+}
+
+/* ---- the kernel ---- */
+
+static void kernel__names_that_cannot_be_read_are_told_once(void **state)
+{
+	const char *name = NULL, *module = NULL;
+
+	(void)state;
+	ask.kernel(ask.context, 0x55, &name, &module);
+	assert_string_equal(name, "do_idle");
+	assert_string_equal(calls, "kernel 55\n");
+	fails = "find";
+	error = -ENOENT; /* there is no such function */
+	ask.kernel(ask.context, 0x55, &name, &module);
+	assert_string_equal(told, "");
+	error = -EACCES;
+	ask.kernel(ask.context, 0x55, &name, &module);
+	ask.kernel(ask.context, 0x56, &name, &module);
+	assert_string_equal(told, "kernel frames have no names: cannot read /proc/kallsyms\n");
+}
+
+static void prepare__reads_the_kernels_names_unless_none_are_wanted(void **state)
+{
+	struct naming *other;
+
+	(void)state;
+	naming_prepare(naming);
+	assert_string_equal(calls, "kernel ffffffffffffffff\n");
+	sources.no_kernel = true;
+	assert_int_equal(naming_new(&sources, &other), 0);
+	naming_prepare(other);
+	assert_string_equal(calls, "kernel ffffffffffffffff\n");
+	naming_free(other);
+}
+
+/* ---- JITs ---- */
+
+static bool jit(uint32_t tgid)
+{
+	const struct pp_process_id id = {.tgid = tgid, .generation = 1};
+	const char *name = NULL;
+
+	if (!ask.anonymous(ask.context, id, 0x1000, &name))
+		return false;
+	assert_string_equal(name, "jitted");
+	return true;
+}
+
+static void jit__file_is_read_once_a_window(void **state)
+{
+	const char *name;
+
+	(void)state;
+	assert_true(jit(7));
+	assert_true(jit(7));
+	assert_false(ask.anonymous(ask.context, (struct pp_process_id){7, 1}, 0x2000, &name));
+	assert_int_equal(refreshes, 1);
+	begin();
+	assert_true(jit(7));
+	assert_int_equal(refreshes, 2);
+	assert_true(jit(9)); /* one file for each process */
+	assert_int_equal(refreshes, 3);
+}
+
+static void jit__file_is_looked_for_as_its_process_sees_it(void **state)
+{
+	(void)state;
+	assert_true(jit(7));
+	assert_string_equal(source_root, "/proc/8/root");
+	assert_int_equal(source.inner_pid, 3);
+	assert_int_equal(source.uid, 1008);
+	assert_int_equal(source.started_s, 5090);
+	assert_true(jit(8));
+	assert_int_equal(source.inner_pid, 8); /* not known: it is in no namespace */
+	assert_int_equal(source.started_s, 5100);
+}
+
+static void jit__of_a_process_that_cannot_be_asked_is_not_read(void **state)
+{
+	(void)state;
+	fails = "map";
+	assert_false(jit(7));
+	fails = "task";
+	assert_false(jit(7));
+	fails = NULL;
+	processes[0].exit_ns = 1;
+	assert_false(jit(7));
+	is_forgotten = true;
+	assert_false(jit(7));
+	is_forgotten = false;
+	processes[0].exit_ns = 0;
+	assert_int_equal(refreshes, 0);
+	assert_true(jit(7));
+	begin();
+	fails = "status"; /* the names that were read stay */
+	assert_true(jit(7));
+	assert_int_equal(refreshes, 1);
+}
+
+static void jit__refusals_are_counted_and_each_reason_told_once(void **state)
+{
+	static const char link[] = "it is a link", other[] = "it is of another user";
+
+	(void)state;
+	map_refusal = link;
+	(void)jit(7);
+	(void)jit(9);
+	assert_int_equal(naming_refused_jits(naming), 2);
+	assert_string_equal(told, "process 7: its /tmp/perf-PID.map is not read: it is a link; its "
+				  "JIT code has no names\n");
+	begin();
+	(void)jit(7); /* still the same */
+	assert_int_equal(naming_refused_jits(naming), 2);
+	begin();
+	map_refusal = other;
+	(void)jit(7);
+	assert_int_equal(naming_refused_jits(naming), 3);
+	assert_non_null(strstr(told, "process 7: its /tmp/perf-PID.map is not read: it is of"));
+	begin();
+	map_refusal = NULL;
+	(void)jit(7);
+	begin();
+	map_refusal = link;
+	told[0] = '\0';
+	(void)jit(7);
+	assert_int_equal(naming_refused_jits(naming), 4);
+	assert_string_equal(told, "");
+}
+
+static void jit__number_of_files_is_bounded_to_living_processes(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < JITS_MAX; i++)
+		assert_true(jit(1000 + i));
+	assert_false(jit(999));
+	assert_true(jit(1000));
+	begin();
+	assert_false(jit(999));
+	is_forgotten = true;
+	begin();
+	assert_int_equal(open_parts, 2);
+	is_forgotten = false;
+	assert_true(jit(999));
+}
+
+static void jit__memory_of_all_files_is_bounded(void **state)
+{
+	(void)state;
+	map_bytes = 64 * MIB - 1;
+	assert_true(jit(7));
+	map_bytes = 1;
+	assert_true(jit(9));
+	assert_int_equal(refreshes, 2);
+	assert_string_equal(told, "");
+	(void)jit(10);
+	assert_int_equal(refreshes, 2);
+	assert_non_null(strstr(told, "process 10: its /tmp/perf-PID.map is not read: all such "
+				     "files took too much memory"));
+	assert_int_equal(naming_refused_jits(naming), 1);
+}
+
+static void jit__files_are_read_within_a_bound_a_second(void **state)
+{
+	(void)state;
+	read_bytes = 10 * MIB;
+	(void)jit(7);
+	assert_int_equal(source.max_bytes, 32 * MIB);
+	(void)jit(9);
+	assert_int_equal(source.max_bytes, 22 * MIB);
+	read_bytes = 0;
+	now_ns += 2 * NS_PER_SEC;
+	(void)jit(10);
+	assert_int_equal(source.max_bytes, 20 * MIB); /* 12 and what 2 s add */
+	now_ns += 59 * NS_PER_SEC;
+	(void)jit(11);
+	assert_int_equal(source.max_bytes, 32 * MIB); /* no more is saved */
+	read_bytes = 32 * MIB;
+	(void)jit(12);
+	(void)jit(13);
+	assert_int_equal(source.max_bytes, 0);
+	now_ns += 61 * NS_PER_SEC;
+	(void)jit(14);
+	assert_int_equal(source.max_bytes, 32 * MIB);
+}
+
+/* ---- the symbolizer ---- */
+
+static void begin__takes_the_options_of_the_run_and_of_the_call(void **state)
+{
+	struct symbolizer *symbolizer = NULL;
+	struct naming_options options = {};
+	struct naming *other;
+
+	(void)state;
+	assert_false(how.raw);
+	assert_false(how.no_native);
+	options.no_native = true;
+	assert_int_equal(naming_begin(naming, &options, &symbolizer), 0);
+	assert_non_null(symbolizer);
+	assert_true(how.no_native);
+	assert_false(how.raw);
+	sources.raw = sources.no_native = true;
+	options.no_native = false;
+	assert_int_equal(naming_new(&sources, &other), 0);
+	assert_int_equal(naming_begin(other, &options, &symbolizer), 0);
+	assert_true(how.no_native);
+	assert_true(how.raw);
+	naming_free(other);
+	/* Modules that came or went in the kernel. */
+	assert_string_equal(calls, "refresh\nrefresh\n");
+	fails = "symbolizer";
+	assert_int_equal(naming_begin(naming, &options, &symbolizer), -ENOMEM);
+}
+
+static void module__is_numbered_as_last_told_or_the_slot(void **state)
+{
+	struct naming_options options = {.modules = (struct modules *)&numbered};
+	struct symbolizer_sources first;
+	struct symbolizer *symbolizer;
+
+	(void)state;
+	assert_int_equal(ask.module(ask.context, 3), 3);
+	assert_int_equal(naming_begin(naming, &options, &symbolizer), 0);
+	assert_int_equal(ask.module(ask.context, 3), 103);
+	first = ask;
+	begin(); /* for a timeline, in between */
+	assert_int_equal(ask.module(ask.context, 3), 3);
+	assert_int_equal(first.module(first.context, 3), 103);
+	options.modules = (struct modules *)&renumbered;
+	assert_int_equal(naming_begin(naming, &options, &symbolizer), 0);
+	assert_int_equal(ask.module(ask.context, 3), 203);
+}
+
+static void interpreter__is_known_by_its_file(void **state)
+{
+	(void)state;
+	assert_false(ask.is_interpreter(ask.context, 3));
+	assert_true(ask.is_interpreter(ask.context, 5));
+	assert_false(ask.is_interpreter(ask.context, 4));
+	assert_true(ask.has_one_frame_segments(ask.context, 4));
+	assert_false(ask.has_one_frame_segments(ask.context, 0));
+	interpreter.bpf.chain = PP_CHAIN_FRAME_OBJECT + 1;
+	assert_false(ask.has_one_frame_segments(ask.context, 4));
+}
+
+static void refused_files__are_those_without_rows_and_those_without_names(void **state)
+{
+	struct naming *other;
+
+	(void)state;
+	assert_int_equal(naming_refused_files(naming), 35);
+	sources.files = NULL;
+	assert_int_equal(naming_new(&sources, &other), 0);
+	assert_int_equal(naming_refused_files(other), 5);
+	naming_free(other);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(new__releases_what_it_had_when_memory_ends),
+		TEST(native__names_are_those_of_the_file_in_the_slot),
+		TEST(native__names_are_missing_without_the_file_or_memory),
+		TEST(native__start_function_is_told_by_the_entry_point),
+		TEST(native__thread_start_is_told_by_its_system_call),
+		TEST(native__file_is_given_as_a_descriptor_of_its_own),
+		TEST(native__file_that_is_none_is_opened_as_a_copy),
+		TEST(keep__names_the_frames_of_each_file_at_once),
+		TEST(keep__does_nothing_without_frames),
+		TEST(keep__is_bounded),
+		TEST(kernel__names_that_cannot_be_read_are_told_once),
+		TEST(prepare__reads_the_kernels_names_unless_none_are_wanted),
+		TEST(jit__file_is_read_once_a_window),
+		TEST(jit__file_is_looked_for_as_its_process_sees_it),
+		TEST(jit__of_a_process_that_cannot_be_asked_is_not_read),
+		TEST(jit__refusals_are_counted_and_each_reason_told_once),
+		TEST(jit__number_of_files_is_bounded_to_living_processes),
+		TEST(jit__memory_of_all_files_is_bounded),
+		TEST(jit__files_are_read_within_a_bound_a_second),
+		TEST(begin__takes_the_options_of_the_run_and_of_the_call),
+		TEST(module__is_numbered_as_last_told_or_the_slot),
+		TEST(interpreter__is_known_by_its_file),
+		TEST(refused_files__are_those_without_rows_and_those_without_names),
+	};
+
+	return cmocka_run_group_tests_name("agent/naming", tests, NULL, NULL);
+}

@@ -1,0 +1,747 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: agent/window.c base/log.c base/utf8.c */
+/* All stages are stand-ins that write down when they are called: what a window is made of is their
+ * order. */
+#include "agent/window.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/coverage.h"
+#include "agent/epochs.h"
+#include "agent/live.h"
+#include "agent/modules.h"
+#include "agent/naming.h"
+#include "agent/output.h"
+#include "agent/process_watch.h"
+#include "agent/profiles.h"
+#include "agent/scans.h"
+#include "agent/tables.h"
+#include "agent/thread_names.h"
+#include "agent/top.h"
+#include "agent/waits.h"
+#include "agent/wakers.h"
+#include "agent/window_facts.h"
+#include "attach/context_table.h"
+#include "attach/file_table.h"
+#include "base/clock.h"
+#include "base/intern.h"
+#include "base/log.h"
+#include "discover/process_table.h"
+#include "drain/ring.h"
+#include "drain/thread_slots.h"
+#include "options/options.h"
+
+#define INTERVAL_NS (10 * NS_PER_SEC)
+#define CLOSED_TABLES 6U
+
+static char calls[512];
+static const char *fails; /* the name of the call that fails */
+static bool is_store, wants_comment, begins_epoch;
+static struct slots_window slots;
+static uint64_t begun_wall_ns, written_start_ns, written_length_ns, watched_ns, forgotten_ns;
+static uint64_t unused_before_ns, unused_slots;
+static bool written_last;
+static const char *watched_comment;
+static int interns; /* that are open */
+static struct summary *told[2];
+
+static int call(const char *name)
+{
+	const size_t used = strlen(calls);
+
+	snprintf(calls + used, sizeof(calls) - used, "%s%s", used ? " " : "", name);
+	return fails && !strcmp(fails, name) ? -EIO : 0;
+}
+
+/* ---- stand-ins ---- */
+
+int intern_new(struct intern **ret_intern)
+{
+	interns++;
+	*ret_intern = (struct intern *)calls;
+	return 0;
+}
+
+void intern_free(struct intern *intern)
+{
+	interns -= intern != NULL;
+}
+
+void modules_begin(struct modules *modules, struct intern *strings)
+{
+	(void)modules;
+	assert_non_null(strings);
+	call("modules");
+}
+
+int profiles_open(struct profiles *profiles, const struct options *options, struct intern *strings,
+		  uint64_t start_wall_ns)
+{
+	(void)options, (void)strings;
+	begun_wall_ns = start_wall_ns;
+	profiles->is_open = true;
+	return call("open");
+}
+
+void profiles_close(struct profiles *profiles)
+{
+	profiles->is_open = false;
+}
+
+const struct profile *profiles_any(const struct profiles *profiles)
+{
+	(void)profiles;
+	return (const struct profile *)calls;
+}
+
+int profiles_add_comment(struct profiles *profiles, const char *comment)
+{
+	(void)profiles;
+	assert_string_equal(comment, "facts");
+	return call("comment");
+}
+
+int profiles_write(struct profiles *profiles, struct output *output, uint64_t start_wall_ns,
+		   uint64_t duration_ns, bool is_last)
+{
+	(void)profiles, (void)output;
+	written_start_ns = start_wall_ns;
+	written_length_ns = duration_ns;
+	written_last = is_last;
+	return call("write");
+}
+
+void tables_start(const struct tables *tables, uint64_t started_ns)
+{
+	(void)tables, (void)started_ns;
+	call("start");
+}
+
+uint32_t tables_begin_window(struct tables *tables, uint64_t ended_ns)
+{
+	assert_true(ended_ns > 0);
+	tables->window++;
+	call("swap");
+	return CLOSED_TABLES;
+}
+
+uint64_t coverage_take(struct coverage *coverage)
+{
+	(void)coverage;
+	call("coverage");
+	return 1000;
+}
+
+void tables_settle(void)
+{
+	call("settle");
+}
+
+int process_watch_follow(struct process_watch *watch)
+{
+	(void)watch;
+	return call("follow");
+}
+
+int ring_consume(struct ring *ring)
+{
+	(void)ring;
+	return call("stacks");
+}
+
+void tables_take(struct tables *tables, struct counts *ret_counts, struct wakes *ret_wakes)
+{
+	(void)tables;
+	*ret_counts = (struct counts){.count = 2};
+	*ret_wakes = (struct wakes){.count = 3};
+	call("take");
+}
+
+int waits_collect(struct waits *waits, const struct slots_window *window, struct counts *counts)
+{
+	(void)waits;
+	assert_int_equal(counts->count, 2);
+	slots = *window;
+	return call("slots");
+}
+
+struct ledger *waits_ledger(struct waits *waits)
+{
+	(void)waits;
+	return NULL;
+}
+
+int scans_collect(struct scans *scans, const struct slots_window *window, struct ledger *ledger,
+		  struct counts *counts)
+{
+	(void)scans, (void)ledger, (void)counts;
+	assert_int_equal(window->number, slots.number);
+	return call("scans");
+}
+
+void tables_end_slots(const struct tables *tables, uint32_t window)
+{
+	/* That of the window that was closed, not of the open one. */
+	assert_int_equal(window + 1, tables->window);
+	call("slots_read");
+}
+
+int tables_drain(struct tables *tables, uint32_t number, struct counts *counts, struct wakes *wakes)
+{
+	(void)tables, (void)wakes;
+	assert_int_equal(number, CLOSED_TABLES);
+	counts->bounded = 5;
+	return call("drain");
+}
+
+int waits_divide(struct waits *waits, const struct slots_window *window, struct counts *counts)
+{
+	(void)waits, (void)window, (void)counts;
+	return call("divide");
+}
+
+void counts_release(struct counts *counts)
+{
+	(void)counts;
+	call("release");
+}
+
+void wakes_release(struct wakes *wakes)
+{
+	(void)wakes;
+}
+
+void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
+{
+	(void)top, (void)strings;
+	begun_wall_ns = start_wall_ns;
+	call("top");
+}
+
+int samples_add(const struct samples *samples, const struct counts *counts)
+{
+	(void)samples;
+	assert_int_equal(counts->count, 2);
+	return call("samples");
+}
+
+int waits_close(struct waits *waits)
+{
+	(void)waits;
+	return call("ledger");
+}
+
+bool top_wants_comment(const struct top *top)
+{
+	(void)top;
+	return wants_comment;
+}
+
+void top_end(struct top *top, const struct top_facts *facts)
+{
+	(void)top;
+	assert_non_null(facts->modules);
+	watched_ns = facts->duration_ns;
+	watched_comment = facts->comment ? "facts" : NULL;
+	call("top_end");
+}
+
+int wakers_add(const struct samples *samples, const struct wakes *wakes)
+{
+	(void)samples;
+	assert_int_equal(wakes->count, 3);
+	return call("wakers");
+}
+
+int window_facts_tell(const struct window_facts *facts, struct summary *summary, char **ret_text)
+{
+	const int err = call("facts");
+
+	(void)facts;
+	told[1] = told[0];
+	told[0] = summary;
+	if (!err)
+		*ret_text = strdup("facts");
+	return err;
+}
+
+int waits_describe(struct waits *waits, struct profiles *profiles)
+{
+	(void)waits, (void)profiles;
+	return call("describe");
+}
+
+bool output_is_store(const struct output *output)
+{
+	(void)output;
+	return is_store;
+}
+
+void thread_names_expire(struct thread_names *names, uint64_t before_ns)
+{
+	(void)names;
+	forgotten_ns = before_ns;
+	call("forget");
+}
+
+static struct process *expired;
+void process_table_expire(struct process_table *table, uint64_t before_ns,
+			  void (*release)(void *context, struct process *process), void *context)
+{
+	(void)table;
+	assert_int_equal(before_ns, forgotten_ns);
+	release(context, expired);
+}
+
+void context_table_release(struct context_table *table, struct process *process)
+{
+	assert_ptr_equal(table, calls);
+	assert_ptr_equal(process, expired);
+	call("image");
+}
+
+void context_table_tidy(struct context_table *table, uint64_t before_ns)
+{
+	assert_ptr_equal(table, calls);
+	assert_int_equal(before_ns, forgotten_ns);
+	call("numbers");
+}
+
+void file_table_tidy(struct file_table *table, uint64_t before_ns)
+{
+	(void)table;
+	assert_int_equal(before_ns, forgotten_ns);
+	call("files");
+}
+
+bool file_table_find_unused(const struct file_table *table, uint64_t before_ns, uint64_t *ret_slots)
+{
+	(void)table;
+	unused_before_ns = before_ns;
+	ret_slots[0] = unused_slots;
+	return unused_slots != 0;
+}
+
+void naming_keep(struct naming *naming, const uint64_t *files)
+{
+	(void)naming;
+	assert_int_equal(files[0], unused_slots);
+	call("keep");
+}
+
+void file_table_close(struct file_table *table, const uint64_t *slots_of_files)
+{
+	(void)table;
+	assert_int_equal(slots_of_files[0], unused_slots);
+	call("close");
+}
+
+bool epochs_end_window(struct epochs *epochs)
+{
+	(void)epochs;
+	call("epoch");
+	return begins_epoch;
+}
+
+void scans_refresh(struct scans *scans)
+{
+	(void)scans;
+	call("refresh");
+}
+
+void live_refresh(struct live *live)
+{
+	(void)live;
+	call("live");
+}
+
+/* ---- */
+
+#define COLLECT "swap coverage settle follow stacks take slots scans slots_read drain divide "
+#define TAKE_ALL "top samples ledger top_end wakers release"
+#define FORGET " forget image numbers files epoch"
+
+static struct profiles profiles;
+static struct summary summary;
+static struct tables tables;
+static struct window_facts facts;
+static struct samples samples;
+static struct options options;
+static struct window window;
+
+static void opened_at(uint64_t started_ns)
+{
+	assert_int_equal(window_open(&window, started_ns), 0);
+	calls[0] = '\0';
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	calls[0] = '\0';
+	fails = NULL;
+	is_store = wants_comment = begins_epoch = false;
+	written_start_ns = written_length_ns = watched_ns = 0;
+	profiles = (struct profiles){};
+	summary = (struct summary){};
+	tables = (struct tables){.window = 7};
+	facts = (struct window_facts){};
+	options = (struct options){.interval_ns = INTERVAL_NS, .offcpu_min_ns = 77};
+	samples = (struct samples){.profiles = &profiles, .summary = &summary, .tables = &tables};
+	window = (struct window){.options = &options,
+				 .samples = &samples,
+				 .facts = &facts,
+				 .contexts = (struct context_table *)calls};
+	log_set_level(LOG_LEVEL_ERROR);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	window_release(&window);
+	return interns;
+}
+
+static void open__first_window_begins_where_samples_do(void **state)
+{
+	const uint64_t now_ns = mono_ns(), now_wall_ns = wall_ns();
+
+	(void)state;
+	assert_int_equal(window_open(&window, now_ns - 500), 0);
+	assert_string_equal(calls, "start modules open");
+	assert_int_equal(window.started_ns, now_ns - 500);
+	assert_int_equal(window.profile_started_ns, now_ns - 500);
+	assert_int_equal(window.profile_started_wall_ns, window.started_wall_ns);
+	assert_int_equal(begun_wall_ns, window.started_wall_ns);
+	/* The same moment by the other clock; both were read one after the other. */
+	assert_in_range(window.started_wall_ns, now_wall_ns - 500 - NS_PER_SEC,
+			now_wall_ns + NS_PER_SEC);
+	calls[0] = '\0';
+	assert_int_equal(window_open(&window, now_ns), 0);
+	assert_string_equal(calls, ""); /* it is open */
+	assert_int_equal(window.started_ns, now_ns - 500);
+}
+
+static void open__wall_time_is_that_of_the_start(void **state)
+{
+	const uint64_t hour_ns = 3600 * NS_PER_SEC;
+
+	(void)state;
+	/* Both clocks are read within a minute of each other. */
+	assert_int_equal(window_open(&window, mono_ns() - hour_ns), 0);
+	assert_in_range(window.started_wall_ns, wall_ns() - hour_ns - 60 * NS_PER_SEC,
+			wall_ns() - hour_ns + 60 * NS_PER_SEC);
+}
+
+static void close__collects_in_the_order_in_which_nothing_is_missed(void **state)
+{
+	(void)state;
+	opened_at(1000);
+	window.paused_ns = 5000;
+	assert_int_equal(window_close(&window, WINDOW_PART), 0);
+	assert_string_equal(calls, COLLECT TAKE_ALL);
+	assert_int_equal(slots.number, 7);
+	assert_int_equal(slots.start_ns, 1000);
+	assert_int_equal(slots.end_ns, 5000);
+	assert_int_equal(slots.wait_min_ns, 77);
+	assert_int_equal(watched_ns, 4000);
+	assert_null(watched_comment);
+	assert_int_equal(summary.scheduler_ns, 1000);
+	assert_int_equal(facts.bounded, 5);
+}
+
+static void close__next_window_begins_where_this_one_ends(void **state)
+{
+	uint64_t wall;
+
+	(void)state;
+	opened_at(1000);
+	wall = window.started_wall_ns;
+	window.paused_ns = 5000;
+	window_close(&window, WINDOW_PART);
+	assert_int_equal(begun_wall_ns, wall); /* that of the window, not of its end */
+	assert_int_equal(window.started_ns, 5000);
+	assert_int_equal(window.started_wall_ns, wall + 4000);
+	window.paused_ns = 5700;
+	window_close(&window, WINDOW_PART);
+	assert_int_equal(slots.number, 8);
+	assert_int_equal(slots.start_ns, 5000);
+	assert_int_equal(watched_ns, 700);
+	assert_int_equal(summary.scheduler_ns, 2000);
+	assert_int_equal(facts.bounded, 10);
+}
+
+static void close__without_a_pause_ends_now(void **state)
+{
+	uint64_t before_ns = mono_ns();
+
+	(void)state;
+	opened_at(1000);
+	window_close(&window, WINDOW_PART);
+	assert_in_range(slots.end_ns, before_ns, mono_ns());
+}
+
+static void close__of_one_file_goes_on_until_the_last(void **state)
+{
+	uint64_t wall;
+
+	(void)state;
+	opened_at(1000);
+	wall = window.started_wall_ns;
+	window.paused_ns = 5000;
+	assert_int_equal(window_close(&window, WINDOW_WHOLE), 0);
+	assert_string_equal(calls, COLLECT TAKE_ALL FORGET);
+	assert_true(profiles.is_open);
+	calls[0] = '\0';
+	window.paused_ns = 9000;
+	assert_int_equal(window_close(&window, WINDOW_LAST), 0);
+	assert_string_equal(calls, COLLECT TAKE_ALL " facts comment" FORGET " describe write");
+	assert_int_equal(written_start_ns, wall);
+	assert_int_equal(written_length_ns, 8000); /* of both windows */
+	assert_true(written_last);
+	assert_false(profiles.is_open);
+	assert_null(samples.strings);
+	assert_int_equal(interns, 0);
+}
+
+static void close__of_a_store_writes_each_window(void **state)
+{
+	(void)state;
+	is_store = true;
+	opened_at(1000);
+	window.paused_ns = 5000;
+	assert_int_equal(window_close(&window, WINDOW_PART), 0);
+	assert_string_equal(calls, COLLECT TAKE_ALL);
+	calls[0] = '\0';
+	window.paused_ns = 6000;
+	assert_int_equal(window_close(&window, WINDOW_WHOLE), 0);
+	assert_string_equal(calls, COLLECT TAKE_ALL " facts comment" FORGET " describe write");
+	assert_int_equal(written_length_ns, 5000); /* its part is in it */
+	assert_false(written_last);
+	assert_false(profiles.is_open);
+	/* The next one has a file of its own. */
+	opened_at(99);
+	assert_true(profiles.is_open);
+	assert_int_equal(window.profile_started_ns, 6000);
+	assert_int_equal(window.started_ns, 6000);
+	assert_ptr_equal(told[0], &window.facts_told);
+}
+
+/* Clients see the longest turn of the window so far; the next file begins anew. */
+static void close__forgets_the_loops_longest_turn_when_it_is_written(void **state)
+{
+	(void)state;
+	wants_comment = is_store = true;
+	opened_at(1000);
+	samples.summary->loop_stall_max_ns = 77;
+	assert_int_equal(window_close(&window, WINDOW_PART), 0);
+	assert_int_equal(samples.summary->loop_stall_max_ns, 77);
+	assert_int_equal(window_close(&window, WINDOW_WHOLE), 0);
+	assert_int_equal(samples.summary->loop_stall_max_ns, 0);
+}
+
+static void close__tells_clients_what_changed_for_them(void **state)
+{
+	(void)state;
+	wants_comment = is_store = true;
+	opened_at(1000);
+	assert_int_equal(window_close(&window, WINDOW_WHOLE), 0);
+	assert_string_equal(watched_comment, "facts");
+	assert_ptr_equal(told[1], &window.facts_watched);
+	assert_ptr_equal(told[0], &window.facts_told);
+	fails = "facts";
+	opened_at(1000);
+	assert_int_equal(window_close(&window, WINDOW_PART), 0);
+	assert_null(watched_comment);
+}
+
+static void close__describes_stacks_again_in_a_new_epoch(void **state)
+{
+	(void)state;
+	begins_epoch = true;
+	opened_at(1000);
+	assert_int_equal(window_close(&window, WINDOW_WHOLE), 0);
+	assert_string_equal(calls, COLLECT TAKE_ALL FORGET " refresh live");
+}
+
+/* A window that cannot be read is told and lost; what was collected is released, and the slots
+ * count as read. */
+/* What there is gets written.  At the end it is no success; before, the run goes on. */
+static void close__goes_on_after_what_cannot_be_read(void **state)
+{
+	static const struct {
+		const char *fails, *calls;
+	} row[] = {
+		{"follow", "swap coverage settle follow take slots_read top top_end release"},
+		{"stacks",
+		 "swap coverage settle follow stacks take slots_read top top_end release"},
+		{"slots", "swap coverage settle follow stacks take slots slots_read top top_end "
+			  "release"},
+		{"scans", "swap coverage settle follow stacks take slots scans slots_read top "
+			  "top_end release"},
+		{"drain", "swap coverage settle follow stacks take slots scans slots_read drain "
+			  "top top_end release"},
+		{"divide", COLLECT "top top_end release"},
+		{"samples", COLLECT "top samples top_end release"},
+		{"ledger", COLLECT "top samples ledger top_end release"},
+		{"wakers", COLLECT TAKE_ALL},
+	};
+	char wanted[512];
+
+	(void)state;
+	log_set_level(LOG_LEVEL_ERROR);
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		opened_at(1000);
+		fails = row[i].fails;
+		snprintf(wanted, sizeof(wanted), "%s%s describe write", row[i].calls, FORGET);
+		assert_int_equal(window_close(&window, WINDOW_LAST), -EIO);
+		assert_string_equal(calls, wanted);
+		assert_false(profiles.is_open);
+		opened_at(1000);
+		is_store = true;
+		fails = row[i].fails;
+		assert_int_equal(window_close(&window, WINDOW_WHOLE), 0);
+		assert_string_equal(calls, wanted);
+		is_store = false;
+	}
+}
+
+static void close__says_what_cannot_be_read(void **state)
+{
+	const int saved = dup(STDERR_FILENO), file = memfd_create("stderr", MFD_CLOEXEC);
+	char heard[256] = "";
+	ssize_t silent;
+
+	(void)state;
+	assert_true(saved >= 0 && file >= 0);
+	dup2(file, STDERR_FILENO);
+	opened_at(1000);
+	window_close(&window, WINDOW_PART);
+	silent = pread(file, heard, sizeof(heard) - 1, 0);
+	fails = "stacks";
+	window_close(&window, WINDOW_PART);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	assert_int_equal(silent, 0);
+	assert_true(pread(file, heard, sizeof(heard) - 1, 0) > 0);
+	assert_non_null(strstr(heard, "cannot read the counters of a window"));
+	close(file);
+}
+
+static void close__tells_when_it_cannot_be_written(void **state)
+{
+	(void)state;
+	fails = "write";
+	opened_at(1000);
+	assert_int_equal(window_close(&window, WINDOW_LAST), -EIO);
+	assert_false(profiles.is_open);
+	fails = "describe";
+	opened_at(1000);
+	assert_int_equal(window_close(&window, WINDOW_LAST), -EIO);
+	assert_null(strstr(calls, "write"));
+	assert_false(profiles.is_open);
+	fails = "comment";
+	opened_at(1000);
+	assert_int_equal(window_close(&window, WINDOW_LAST), -EIO);
+	assert_non_null(strstr(calls, "write"));
+}
+
+static void forget__keeps_three_windows(void **state)
+{
+	const uint64_t before_ns = mono_ns();
+
+	(void)state;
+	options.interval_ns = 1000;
+	window_forget(&window);
+	assert_in_range(forgotten_ns, before_ns - 3000, mono_ns() - 3000);
+	options.interval_ns = UINT64_MAX / 4; /* longer than the machine has run */
+	window_forget(&window);
+	assert_int_equal(forgotten_ns, 0);
+}
+
+static void close_files__names_what_is_in_them_first(void **state)
+{
+	const uint64_t before_ns = mono_ns();
+
+	(void)state;
+	unused_slots = 0;
+	window_close_files(&window);
+	assert_string_equal(calls, "");
+	assert_in_range(unused_before_ns, before_ns - NS_PER_SEC, mono_ns() - NS_PER_SEC);
+	unused_slots = 5;
+	window_close_files(&window);
+	assert_string_equal(calls, "keep close");
+}
+
+static void release__of_a_window_that_never_was(void **state)
+{
+	(void)state;
+	window_release(&(struct window){});
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+/* Ends come at multiples of the interval.  A pause is one window, and no burst follows it. */
+static void next_end__leaves_out_the_ends_that_have_passed(void **state)
+{
+	static const struct {
+		double started, due, next; /* intervals */
+		uint64_t missed;
+	} cases[] = {
+		{1, 1, 2, 0},
+		{1.01, 1, 2, 0},
+		{1.49, 1, 2, 0},
+		{1.5, 1, 3, 1},
+		{2, 1, 3, 1},
+		{2.4, 1, 3, 1},
+		{2.6, 1, 4, 2},
+		{101.2, 1, 102, 100},
+		/* Closed before its time, at the end of the run. */
+		{0.5, 1, 2, 0},
+	};
+	const struct options every = {.interval_ns = INTERVAL_NS};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct window open = {.options = &every,
+				      .started_ns = (uint64_t)(cases[i].started * INTERVAL_NS)};
+		uint64_t missed = 77;
+		uint64_t next_ns =
+			window_next_end(&open, (uint64_t)(cases[i].due * INTERVAL_NS), &missed);
+
+		assert_int_equal(next_ns, (uint64_t)(cases[i].next * INTERVAL_NS));
+		assert_int_equal(missed, cases[i].missed);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(open__first_window_begins_where_samples_do),
+		TEST(open__wall_time_is_that_of_the_start),
+		TEST(close__collects_in_the_order_in_which_nothing_is_missed),
+		TEST(close__next_window_begins_where_this_one_ends),
+		TEST(close__without_a_pause_ends_now),
+		TEST(close__of_one_file_goes_on_until_the_last),
+		TEST(close__of_a_store_writes_each_window),
+		TEST(close__forgets_the_loops_longest_turn_when_it_is_written),
+		TEST(close__tells_clients_what_changed_for_them),
+		TEST(close__describes_stacks_again_in_a_new_epoch),
+		TEST(close__goes_on_after_what_cannot_be_read),
+		TEST(close__says_what_cannot_be_read),
+		TEST(close__tells_when_it_cannot_be_written),
+		TEST(forget__keeps_three_windows),
+		TEST(close_files__names_what_is_in_them_first),
+		TEST(release__of_a_window_that_never_was),
+		TEST(next_end__leaves_out_the_ends_that_have_passed),
+	};
+
+	return cmocka_run_group_tests_name("agent/window", tests, NULL, NULL);
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: agent/window_facts.c agent/progress.c profile/facts.c */
+/* /proc, the kernel side and the other stages are stand-ins, so that each figure is known. */
+#include "agent/window_facts.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "agent/naming.h"
+#include "agent/progress.h"
+#include "agent/scans.h"
+#include "agent/tables.h"
+#include "agent/waits.h"
+#include "attach/kernel_side.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "drain/dictionary.h"
+#include "parser/client.h"
+#include "profile/facts.h"
+
+static const char *host, *statm;
+static uint64_t losses[PP_LOSS_COUNT];
+static struct pp_times times[PP_PROGRAM_COUNT];
+static struct dictionary_stats dictionary;
+static struct tables tables;
+static struct summary summary;
+static struct window_facts facts;
+static char *text; /* of the last comment */
+
+int read_file(const char *path, size_t max_bytes, char **ret_text, size_t *ret_size)
+{
+	const char *content = !strcmp(path, "/proc/stat") ? host : statm;
+
+	if (!strcmp(path, "/proc/self/statm"))
+		assert_int_equal(max_bytes, 256); /* seven numbers */
+	else
+		assert_true(max_bytes >= 1 << 20);
+	assert_true(!ret_size);
+	assert_true(!strcmp(path, "/proc/stat") || !strcmp(path, "/proc/self/statm"));
+	if (!content)
+		return -EACCES;
+	*ret_text = strdup(content);
+	return *ret_text ? 0 : -ENOMEM;
+}
+
+int getrusage(__rusage_who_t who, struct rusage *usage)
+{
+	assert_int_equal(who, RUSAGE_SELF);
+	*usage = (struct rusage){.ru_utime = {.tv_sec = 1, .tv_usec = 250000},
+				 .ru_stime = {.tv_sec = 2, .tv_usec = 500}};
+	return 0;
+}
+
+int kernel_side_get_losses(const struct kernel_side *side, uint64_t ret_losses[PP_LOSS_COUNT])
+{
+	(void)side;
+	memcpy(ret_losses, losses, sizeof(losses));
+	return 0;
+}
+
+int kernel_side_get_times(const struct kernel_side *side,
+			  struct pp_times ret_times[PP_PROGRAM_COUNT])
+{
+	(void)side;
+	memcpy(ret_times, times, sizeof(times));
+	return 0;
+}
+
+void dictionary_get_stats(const struct dictionary *stats_of, struct dictionary_stats *ret_stats)
+{
+	(void)stats_of;
+	*ret_stats = dictionary;
+}
+
+uint64_t waits_torn(const struct waits *waits)
+{
+	(void)waits;
+	return 21;
+}
+
+uint64_t waits_stray(const struct waits *waits)
+{
+	(void)waits;
+	return 22;
+}
+
+uint64_t scans_lost(const struct scans *scans)
+{
+	(void)scans;
+	return 23;
+}
+
+uint64_t naming_refused_jits(const struct naming *naming)
+{
+	(void)naming;
+	return 24;
+}
+
+void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT])
+{
+	(void)quotas;
+	loss[PP_LOSS_TEXT_REFUSED] = 28;
+	loss[PP_LOSS_ROWS_REFUSED] = 29;
+}
+
+uint64_t naming_refused_files(const struct naming *naming)
+{
+	(void)naming;
+	return 28;
+}
+
+void parser_get_stats(const struct parser *parser, struct parser_stats *ret_stats)
+{
+	(void)parser;
+	*ret_stats = (struct parser_stats){.late = 29, .left_alone = 30};
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	host = statm = NULL;
+	memset(losses, 0, sizeof(losses));
+	memset(times, 0, sizeof(times));
+	dictionary = (struct dictionary_stats){};
+	tables = (struct tables){};
+	summary = (struct summary){};
+	facts = (struct window_facts){
+		.summary = &summary, .tables = &tables, .started_ns = mono_ns()};
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	free(text);
+	text = NULL;
+	return 0;
+}
+
+struct wanted {
+	const char *name;
+	uint64_t value;
+	bool has;
+};
+
+static void on_fact(void *context, const char *name, size_t size, uint64_t value)
+{
+	struct wanted *wanted = context;
+
+	if (strlen(wanted->name) != size || strncmp(wanted->name, name, size))
+		return;
+	assert_false(wanted->has); /* each is told once */
+	wanted->has = true;
+	wanted->value = value;
+}
+
+static uint64_t fact(const char *name)
+{
+	struct wanted wanted = {.name = name};
+
+	facts_read(text, on_fact, &wanted);
+	if (!wanted.has)
+		fail_msg("no %s in %s", name, text);
+	return wanted.value;
+}
+
+static bool has_fact(const char *name)
+{
+	struct wanted wanted = {.name = name};
+
+	facts_read(text, on_fact, &wanted);
+	return wanted.has;
+}
+
+static void tell(struct summary *told)
+{
+	free(text);
+	text = NULL;
+	assert_int_equal(window_facts_tell(&facts, told, &text), 0);
+}
+
+/* ---- the summary ---- */
+
+static void update__adds_the_losses_of_user_space(void **state)
+{
+	(void)state;
+	losses[PP_LOSS_SWITCHES_UNSEEN] = 100;
+	losses[PP_LOSS_RING_FULL] = 7;
+	losses[PP_LOSS_THREADS_TORN] = 9; /* the kernel side has none of these */
+	dictionary.refused = 25;
+	facts.bounded = 26;
+	tables.early_swaps = 27;
+	window_facts_update(&facts);
+	window_facts_update(&facts); /* sums are read, not added to */
+	assert_int_equal(summary.loss[PP_LOSS_RING_FULL], 7);
+	assert_int_equal(summary.loss[PP_LOSS_THREADS_TORN], 21);
+	assert_int_equal(summary.loss[PP_LOSS_SWITCHES_UNSEEN], 122);
+	assert_int_equal(summary.loss[PP_LOSS_SWEPT_LOST], 23);
+	assert_int_equal(summary.loss[PP_LOSS_PERF_MAPS_REFUSED], 24);
+	assert_int_equal(summary.loss[PP_LOSS_FILES_REFUSED], 28);
+	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LATE], 29);
+	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LEFT_ALONE], 30);
+	assert_int_equal(summary.loss[PP_LOSS_DICTIONARY_FULL], 25);
+	assert_int_equal(summary.loss[PP_LOSS_ROWS_BOUNDED], 26);
+	assert_int_equal(summary.early_swaps, 27);
+	assert_int_equal(summary.loss[PP_LOSS_TEXT_REFUSED], 28);
+	assert_int_equal(summary.loss[PP_LOSS_ROWS_REFUSED], 29);
+}
+
+static void update__measures_the_agent_itself(void **state)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), before_ns = mono_ns();
+
+	(void)state;
+	statm = "1000 123 45 6 0 7 0\n";
+	facts.started_ns = before_ns - 5 * NS_PER_SEC;
+	window_facts_update(&facts);
+	assert_in_range(summary.elapsed_ns, 5 * NS_PER_SEC,
+			5 * NS_PER_SEC + (mono_ns() - before_ns));
+	assert_int_equal(summary.own_cpu_ns, 3250500000); /* 1.25 s and 2.0005 s */
+	assert_int_equal(summary.own_rss_bytes, 123 * page);
+	statm = NULL;
+	window_facts_update(&facts);
+	assert_int_equal(summary.own_rss_bytes, 123 * page);
+	statm = "1000";
+	window_facts_update(&facts);
+	assert_int_equal(summary.own_rss_bytes, 123 * page);
+}
+
+/* proc_stat(5): user nice system idle iowait irq softirq steal, in ticks. */
+static void start__begins_with_what_the_host_did_before(void **state)
+{
+	const uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct summary told = {};
+
+	(void)state;
+	host = "cpu 1 20 300 99999 88888 4000 50000 600000 7 8\ncpu0 1\n";
+	facts.is_cycles = true;
+	window_facts_start(&facts, &told);
+	assert_true(summary.is_cycles);
+	assert_int_equal(summary.host_busy_ns, 654321 * tick_ns);
+	assert_int_equal(summary.host_steal_ns, 600000 * tick_ns);
+	assert_int_equal(summary.host_steal_start_ns, 600000 * tick_ns);
+	host = "cpu 2 20 300 99999 88888 4000 50000 600005 7 8\n";
+	tell(&told);
+	assert_int_equal(fact("host_busy_ns"), 6 * tick_ns);
+	assert_int_equal(fact("host_steal_ns"), 5 * tick_ns);
+	assert_int_equal(fact("host_cpus"), sysconf(_SC_NPROCESSORS_ONLN));
+	assert_int_equal(summary.host_steal_start_ns, 600000 * tick_ns);
+}
+
+static void start__of_an_old_kernel_knows_no_steal(void **state)
+{
+	const uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct summary told = {};
+
+	(void)state;
+	host = "cpu 1 2 3 4 5 6 7\n";
+	window_facts_start(&facts, &told);
+	assert_int_equal(summary.host_busy_ns, (1 + 2 + 3 + 6 + 7) * tick_ns);
+	assert_int_equal(summary.host_steal_ns, 0);
+	host = "cpu 1 2 3 4 5 6\n"; /* no line of this file */
+	summary.host_busy_ns = 5;
+	window_facts_start(&facts, &told);
+	assert_int_equal(summary.host_busy_ns, 5);
+	host = NULL;
+	window_facts_start(&facts, &told);
+	assert_int_equal(summary.host_busy_ns, 5);
+	assert_false(summary.is_cycles);
+}
+
+/* ---- a comment ---- */
+
+static void tell__has_what_changed_since_the_last_one(void **state)
+{
+	struct summary told = {};
+
+	(void)state;
+	summary.samples = 100;
+	summary.stop[PP_STOP_ROOT] = 60;
+	summary.stop[PP_STOP_FINISHED] = 20;
+	summary.stop[PP_STOP_NO_USER] = 10;
+	summary.stop[PP_STOP_NO_INFO] = 10;
+	losses[PP_LOSS_NO_SCRATCH] = 4;
+	losses[PP_LOSS_RING_FULL] = 2;
+	statm = "1000 123 45 6 0 7 0\n";
+	tell(&told);
+	assert_int_equal(fact("own_rss_bytes"), 123 * (uint64_t)sysconf(_SC_PAGESIZE));
+	assert_int_equal(fact("samples"), 100);
+	assert_int_equal(fact("complete"), 90);
+	assert_int_equal(fact("lost"), 4);
+	assert_int_equal(fact("cut_no_info"), 10);
+	assert_int_equal(fact("lost_ring_full"), 2);
+	assert_int_equal(fact("lost_no_scratch"), 4);
+	assert_int_equal(fact("own_cpu_ns"), 3250500000);
+	assert_false(has_fact("cut_root"));
+	assert_false(has_fact("cut_finished"));
+	assert_false(has_fact("cut_no_user"));
+	assert_int_equal(told.samples, 100);
+	summary.samples = 130;
+	summary.stop[PP_STOP_ROOT] = 85;
+	summary.stop[PP_STOP_NO_INFO] = 15;
+	losses[PP_LOSS_NO_SCRATCH] = 5;
+	tell(&told);
+	assert_int_equal(fact("samples"), 30);
+	assert_int_equal(fact("complete"), 25);
+	assert_int_equal(fact("cut_no_info"), 5);
+	assert_int_equal(fact("lost"), 1);
+	assert_int_equal(fact("lost_no_scratch"), 1);
+	assert_int_equal(fact("own_cpu_ns"), 0);
+	assert_false(has_fact("lost_ring_full")); /* nothing new */
+}
+
+static void tell__has_the_time_since_the_last_one(void **state)
+{
+	struct summary told = {.elapsed_ns = 3 * NS_PER_SEC};
+	uint64_t before_ns = mono_ns();
+
+	(void)state;
+	facts.started_ns = before_ns - 10 * NS_PER_SEC;
+	tell(&told);
+	assert_in_range(fact("elapsed_ns"), 7 * NS_PER_SEC,
+			7 * NS_PER_SEC + (mono_ns() - before_ns));
+}
+
+static void tell__compares_with_the_scheduler_where_it_can(void **state)
+{
+	struct summary told = {.cpu_ns = 50, .scheduler_ns = 60, .wait_ns = 5, .ledger_wait_ns = 6};
+	struct summary same = told;
+
+	(void)state;
+	summary = (struct summary){
+		.cpu_ns = 150, .scheduler_ns = 170, .wait_ns = 25, .ledger_wait_ns = 36};
+	same.scheduler_ns = 170;
+	same.ledger_wait_ns = 36;
+	tell(&told);
+	assert_int_equal(fact("cpu_ns"), 100);
+	assert_int_equal(fact("scheduler_ns"), 110);
+	assert_int_equal(fact("wait_ns"), 20);
+	assert_int_equal(fact("ledger_wait_ns"), 30);
+	tell(&same); /* nothing to compare with */
+	assert_false(has_fact("cpu_ns"));
+	assert_false(has_fact("scheduler_ns"));
+	assert_false(has_fact("wait_ns"));
+	assert_false(has_fact("ledger_wait_ns"));
+	told = (struct summary){};
+	summary.is_cycles = true; /* no time */
+	tell(&told);
+	assert_false(has_fact("cpu_ns"));
+	assert_int_equal(fact("wait_ns"), 25);
+}
+
+static void tell__says_what_tables_had_no_room_for(void **state)
+{
+	struct summary told = {.early_swaps = 1, .coarse_cpu_ns = 10, .coarse_wait_ns = 20};
+
+	(void)state;
+	summary.coarse_cpu_ns = 15;
+	summary.coarse_wait_ns = 27;
+	tables.early_swaps = 4;
+	tell(&told);
+	assert_int_equal(fact("early_swaps"), 3);
+	assert_int_equal(fact("coarse_cpu_ns"), 5);
+	assert_int_equal(fact("coarse_wait_ns"), 7);
+	tell(&told);
+	assert_false(has_fact("early_swaps"));
+	assert_false(has_fact("coarse_cpu_ns"));
+	assert_false(has_fact("coarse_wait_ns"));
+}
+
+/* The longest of a window is no difference of two sums: a shorter turn than before is told, too. */
+static void tell__has_the_loops_longest_turn(void **state)
+{
+	struct summary told = {.loop_stall_max_ns = 300};
+
+	(void)state;
+	summary.loop_stall_max_ns = 200;
+	tell(&told);
+	assert_int_equal(fact("loop_stall_max_ns"), 200);
+	summary.loop_stall_max_ns = 0;
+	tell(&told);
+	assert_false(has_fact("loop_stall_max_ns"));
+}
+
+/* include/pyprofd/times.h: eight buckets an octave from 256 ns on; the first ends at 288 ns, the
+ * ninth begins the second octave and ends at 576 ns. */
+static void tell__has_the_times_of_programs_by_their_ends(void **state)
+{
+	struct summary told = {};
+
+	(void)state;
+	times[PP_PROGRAM_SAMPLE].count[0] = 5;
+	times[PP_PROGRAM_SAMPLE].count[8] = 6;
+	times[PP_PROGRAM_WAKING].count[PP_TIME_BUCKETS - 1] = 7;
+	told.times[PP_PROGRAM_SAMPLE].count[8] = 4;
+	tell(&told);
+	assert_int_equal(fact("on_cpu_sample_288"), 5);
+	assert_int_equal(fact("on_cpu_sample_576"), 2);
+	assert_int_equal(fact("on_waking_67108864"), 7);
+	assert_null(strstr(text, "on_switch_"));
+	tell(&told);
+	assert_null(strstr(text, "on_"));
+}
+
+static void tell__has_every_reason(void **state)
+{
+#define NAME_OF(id, name, text) name,
+	static const char *const stops[] = {PP_STOPS(NAME_OF)}, *const names[] = {
+									PP_LOSSES(NAME_OF)};
+	struct summary told = {};
+	char name[80];
+
+	(void)state;
+	for (unsigned int i = 0; i < PP_LOSS_COUNT; i++)
+		losses[i] = i + 1000;
+	for (unsigned int i = 0; i < PP_STOP_COUNT; i++)
+		summary.stop[i] = i + 1;
+	dictionary.refused = 25;
+	facts.bounded = 26;
+	tell(&told);
+	for (unsigned int i = 0; i < PP_LOSS_COUNT; i++) {
+		snprintf(name, sizeof(name), "lost_%s", names[i]);
+		assert_true(fact(name) > 0);
+	}
+	assert_int_equal(fact("lost_images_full"), 1000 + PP_LOSS_IMAGES_FULL);
+	for (unsigned int i = 0; i < PP_STOP_COUNT; i++) {
+		snprintf(name, sizeof(name), "cut_%s", stops[i]);
+		if (i != PP_STOP_ROOT && i != PP_STOP_FINISHED && i != PP_STOP_NO_USER)
+			assert_int_equal(fact(name), i + 1);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(update__adds_the_losses_of_user_space),
+		TEST(update__measures_the_agent_itself),
+		TEST(start__begins_with_what_the_host_did_before),
+		TEST(start__of_an_old_kernel_knows_no_steal),
+		TEST(tell__has_what_changed_since_the_last_one),
+		TEST(tell__has_the_time_since_the_last_one),
+		TEST(tell__compares_with_the_scheduler_where_it_can),
+		TEST(tell__says_what_tables_had_no_room_for),
+		TEST(tell__has_the_loops_longest_turn),
+		TEST(tell__has_the_times_of_programs_by_their_ends),
+		TEST(tell__has_every_reason),
+	};
+
+	return cmocka_run_group_tests_name("agent/window_facts", tests, NULL, NULL);
+}

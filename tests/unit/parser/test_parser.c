@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: parser/client.c parser/child.c parser/sandbox.c parser/late.c base/io.c */
+/* The client with real children: this program is its own child, good or bad as TEST_CHILD says. */
+#include "parser/client.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "parser/child.h"
+#include "parser/late.h"
+#include "parser/sandbox.h"
+
+#define US ((pid_t)getpid())
+#define LARGE_BYTES (3U * PARSER_MEMORY_BYTES + 100)
+
+/* ---- children ---- */
+
+static void answer_nonsense(void)
+{
+	struct parser_request request;
+	struct parser_reply reply = {0};
+
+	while (recv(PARSER_SOCKET_FD, &request, sizeof(request), 0) > 0) {
+		reply.serial = request.serial + 1;
+		send(PARSER_SOCKET_FD, &reply, sizeof(reply), 0);
+	}
+}
+
+/* One request, and more CPU time for it than the deadline allows. */
+static void answer_after_work(void)
+{
+	struct parser_request request;
+	struct parser_reply reply = {0};
+
+	if (recv(PARSER_SOCKET_FD, &request, sizeof(request), 0) < 0)
+		return;
+	for (const uint64_t end_ns = mono_ns() + 2 * PARSER_DEADLINE_NS; mono_ns() < end_ns;)
+		;
+	reply.serial = request.serial;
+	send(PARSER_SOCKET_FD, &reply, sizeof(reply), 0);
+}
+
+static void be_child(void)
+{
+	const char *how = getenv("TEST_CHILD");
+
+	if (!how)
+		parser_child_main();
+	if (!strcmp(how, "slow")) {
+		usleep(PARSER_DEADLINE_NS * 2 / 1000);
+		parser_child_main();
+	}
+	if (strcmp(how, "ends"))
+		parser_child_answer(&(struct parser_reply){.serial = PARSER_HELLO}, -1);
+	if (!strcmp(how, "silent"))
+		pause();
+	if (!strcmp(how, "busy"))
+		answer_after_work();
+	if (!strcmp(how, "nonsense"))
+		answer_nonsense();
+	_exit(0);
+}
+
+static struct parser *with_child(const char *how)
+{
+	struct parser *parser = NULL;
+
+	if (how)
+		setenv("TEST_CHILD", how, 1);
+	else
+		unsetenv("TEST_CHILD");
+	assert_int_equal(parser_new("/proc/self/exe", &parser), 0);
+	return parser;
+}
+
+static struct parser_stats stats_of(const struct parser *parser)
+{
+	struct parser_stats stats;
+
+	parser_get_stats(parser, &stats);
+	return stats;
+}
+
+static int read_one(struct parser *parser, pid_t tid, const void *from, void *to, size_t size)
+{
+	const struct process_piece piece = {(uintptr_t)from, to, size};
+
+	return parser_read(parser, tid, &piece, 1);
+}
+
+/* ---- reading ---- */
+
+static void parser_read__pieces_come_from_the_process(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child(NULL);
+	struct process_piece piece[PROCESS_PIECES_MAX];
+	uint64_t from[PROCESS_PIECES_MAX], to[PROCESS_PIECES_MAX] = {0};
+
+	(void)state;
+	for (size_t i = 0; i < PROCESS_PIECES_MAX; i++) {
+		from[i] = i * 77 + 1;
+		piece[i] = (struct process_piece){(uintptr_t)&from[i], &to[i], sizeof(to[i])};
+	}
+	assert_int_equal(parser_read(parser, US, piece, PROCESS_PIECES_MAX), 0);
+	assert_memory_equal(from, to, sizeof(from));
+	assert_int_equal(stats_of(parser).starts, 1);
+}
+
+static void parser_read__more_than_the_shared_memory_takes_several_requests(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child(NULL);
+	OWNED_MEM uint8_t *from = malloc(LARGE_BYTES), *to = calloc(1, LARGE_BYTES);
+	const struct process_piece piece[] = {{(uintptr_t)from, to, 10},
+					      {(uintptr_t)from + 10, to + 10, LARGE_BYTES - 20},
+					      {(uintptr_t)from + LARGE_BYTES - 10,
+					       to + LARGE_BYTES - 10, 10}};
+
+	(void)state;
+	assert_true(from && to);
+	for (size_t i = 0; i < LARGE_BYTES; i++)
+		from[i] = (uint8_t)(i * 31 >> 3);
+	assert_int_equal(parser_read(parser, US, piece, 3), 0);
+	assert_memory_equal(from, to, LARGE_BYTES);
+}
+
+static void parser_read__memory_that_is_not_mapped_is_efault(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child(NULL);
+	uint8_t *page =
+		mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t to[64];
+
+	(void)state;
+	assert_int_equal(munmap(page + 4096, 4096), 0);
+	assert_int_equal(read_one(parser, US, page + 4096, to, 1), -EFAULT);
+	assert_int_equal(read_one(parser, US, page + 4090, to, 64), -EFAULT);
+	assert_int_equal(read_one(parser, US, (void *)-4096UL, to, 8), -EFAULT);
+	assert_int_equal(read_one(parser, US, page + 4090, to, 6), 0);
+	munmap(page, 4096);
+}
+
+static void parser_read__process_that_has_ended_is_esrch(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child(NULL);
+	const pid_t pid = fork();
+	uint8_t to;
+
+	(void)state;
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(read_one(parser, pid, &to, &to, 1), -ESRCH);
+}
+
+static void process_access_by__takes_all_reads(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child(NULL);
+	uint64_t from = 12345, to = 0;
+
+	(void)state;
+	process_access_by(&parser_access, parser);
+	assert_int_equal(process_read(US, (uintptr_t)&from, &to, sizeof(to)), 0);
+	process_access_by(NULL, NULL);
+	assert_int_equal(to, from);
+	assert_int_equal(stats_of(parser).reads, 1);
+	assert_int_equal(process_read(US, (uintptr_t)&from, &to, sizeof(to)), 0);
+	assert_int_equal(stats_of(parser).reads, 1);
+}
+
+/* ---- mappings ---- */
+
+static void parser_read_maps__text_is_that_of_the_process(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child(NULL);
+	OWNED_MEM char *text = NULL, *same = NULL;
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = 8000;
+	size_t size, same_size;
+	uint8_t *memory = mmap(NULL, pages * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(memory != MAP_FAILED);
+	/* So many mappings that the text takes several requests. */
+	for (size_t i = 0; i < pages; i += 2)
+		assert_int_equal(mprotect(memory + i * page, page, PROT_NONE), 0);
+	assert_int_equal(parser_read_maps(parser, US, 64U << 20, &text, &size), 0);
+	assert_int_equal(munmap(memory, pages * page), 0);
+	assert_true(size > PARSER_MEMORY_BYTES);
+	assert_int_equal(strlen(text), size);
+	assert_int_equal(text[size - 1], '\n');
+	assert_int_equal(parser_read_maps(parser, getppid(), 64U << 20, &same, &same_size), 0);
+	assert_string_not_equal(text, same);
+	assert_int_equal(stats_of(parser).reads, 2);
+	assert_int_equal(stats_of(parser).starts, 1);
+}
+
+static void parser_read_maps__longer_text_than_wanted_is_efbig(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child(NULL);
+	char *text = NULL;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(parser_read_maps(parser, US, 100, &text, &size), -EFBIG);
+	assert_null(text);
+}
+
+static void parser_open_mapped__file_comes_with_the_reply(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child(NULL);
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	OWNED_FD int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), path_fd = -1;
+	struct stat wanted, got;
+	uint8_t *memory = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
+	const uint64_t start = (uintptr_t)memory;
+
+	(void)state;
+	if (geteuid()) {
+		print_message("skipped: map_files needs root\n");
+		skip();
+	}
+	assert_true(memory != MAP_FAILED);
+	assert_int_equal(parser_open_mapped(parser, US, start, start + page, &path_fd), 0);
+	assert_int_equal(fstat(fd, &wanted), 0);
+	assert_int_equal(fstat(path_fd, &got), 0);
+	assert_int_equal(got.st_ino, wanted.st_ino);
+	assert_int_equal(got.st_dev, wanted.st_dev);
+	assert_int_equal(fcntl(path_fd, F_GETFL) & O_PATH, O_PATH);
+	assert_int_equal(fcntl(path_fd, F_GETFD), FD_CLOEXEC);
+	close(TAKE_FD(path_fd));
+	assert_int_equal(parser_open_mapped(parser, US, start, start + 2 * page, &path_fd),
+			 -ENOENT);
+	assert_int_equal(path_fd, -1);
+	munmap(memory, page);
+}
+
+/* Whoever takes the lock of its mappings would wait. */
+static void mappings__of_a_process_that_was_late_are_left_alone(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child("silent");
+	char *text = NULL;
+	size_t size;
+	int fd = -1;
+
+	(void)state;
+	assert_int_equal(parser_read_maps(parser, US, 64U << 20, &text, &size), -ETIMEDOUT);
+	assert_int_equal(stats_of(parser).late, 1);
+	unsetenv("TEST_CHILD");
+	assert_int_equal(parser_read_maps(parser, US, 64U << 20, &text, &size), -ETIMEDOUT);
+	assert_int_equal(parser_open_mapped(parser, US, 0, 1, &fd), -ETIMEDOUT);
+	assert_int_equal(stats_of(parser).late, 1);
+	assert_int_equal(stats_of(parser).left_alone, 2);
+	assert_int_equal(stats_of(parser).starts, 1);
+}
+
+/* ---- children that fail ---- */
+
+static void parser_read__late_child_is_replaced_and_the_process_left_alone(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child("silent");
+	const uint64_t start_ns = mono_ns();
+	uint64_t from = 7, to = 0;
+
+	(void)state;
+	assert_int_equal(read_one(parser, US, &from, &to, 8), -ETIMEDOUT);
+	assert_true(mono_ns() - start_ns >= PARSER_DEADLINE_NS);
+	assert_true(mono_ns() - start_ns < 10 * PARSER_DEADLINE_NS);
+	assert_int_equal(stats_of(parser).late, 1);
+	unsetenv("TEST_CHILD");
+	assert_int_equal(read_one(parser, US, &from, &to, 8), -ETIMEDOUT);
+	assert_int_equal(stats_of(parser).late, 1);
+	assert_int_equal(stats_of(parser).left_alone, 1);
+	/* Others are read on. */
+	assert_int_equal(read_one(parser, getppid(), &from, &to, 8) == -ETIMEDOUT, 0);
+	assert_int_equal(stats_of(parser).starts, 2);
+}
+
+/* Returns a process of a user's that only waits. */
+static pid_t start_of(uid_t user)
+{
+	int said[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(said), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		if (setresuid(user, user, user) || prctl(PR_SET_DUMPABLE, 1) ||
+		    write(said[1], "", 1) != 1)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	close(said[1]);
+	assert_int_equal(read(said[0], &byte, 1), 1);
+	close(said[0]);
+	return pid;
+}
+
+/* Returns how long the read took that was late. A child that starts slowly is awaited in others. */
+static uint64_t read_late(struct parser *parser, pid_t tid)
+{
+	const uint64_t late = stats_of(parser).late;
+	uint64_t from = 7, to = 0, start_ns;
+
+	do {
+		start_ns = mono_ns();
+		assert_int_equal(read_one(parser, tid, &from, &to, 8), -ETIMEDOUT);
+	} while (stats_of(parser).late == late);
+	return mono_ns() - start_ns;
+}
+
+static void parser_read__user_of_a_late_process_gets_a_shorter_deadline(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child("silent");
+	uint64_t shortest_ns = UINT64_MAX;
+	pid_t pid[PARSER_USER_LATE_MAX];
+
+	(void)state;
+	if (geteuid())
+		skip();
+	for (size_t i = 0; i < ARRAY_SIZE(pid); i++)
+		pid[i] = start_of(65534);
+	assert_true(read_late(parser, pid[0]) >= PARSER_DEADLINE_NS);
+	for (size_t i = 1; i < ARRAY_SIZE(pid); i++) {
+		uint64_t took_ns = read_late(parser, pid[i]);
+
+		if (took_ns < shortest_ns)
+			shortest_ns = took_ns;
+	}
+	assert_true(shortest_ns < PARSER_DEADLINE_NS);
+	for (size_t i = 0; i < ARRAY_SIZE(pid); i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+}
+
+static void parser_read__child_that_ends_is_started_again_once_a_second(void **state)
+{
+	static const char *const bad[] = {"ends", "nonsense"};
+	uint64_t from = 7, to = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		OWNED(parser) struct parser *parser = with_child(bad[i]);
+
+		for (int k = 0; k < 10; k++)
+			assert_int_equal(read_one(parser, US, &from, &to, 8), -ETIMEDOUT);
+		assert_int_equal(stats_of(parser).starts, 1);
+		assert_int_equal(stats_of(parser).late, 0);
+		assert_int_equal(stats_of(parser).left_alone, 10);
+	}
+}
+
+/* It has a process to read that answers, and no CPU, or a quota of it. */
+static void parser_read__child_that_lacks_the_cpu_is_given_more_time(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child("busy");
+	uint64_t from = 7, to = 0;
+
+	(void)state;
+	parser_await(parser);
+	assert_int_equal(read_one(parser, US, &from, &to, 8), 0);
+	assert_int_equal(stats_of(parser).late, 0);
+}
+
+static void parser_await__child_that_starts_slowly_is_ready_then(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child("slow");
+	uint64_t from = 7, to = 0;
+
+	(void)state;
+	parser_await(parser);
+	assert_int_equal(read_one(parser, US, &from, &to, 8), 0);
+	assert_int_equal(to, 7);
+	assert_int_equal(stats_of(parser).left_alone, 0);
+	parser_await(parser); /* it is ready */
+	assert_int_equal(stats_of(parser).starts, 1);
+}
+
+static void parser_await__child_that_ends_is_not_awaited(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child("ends");
+	const uint64_t start_ns = mono_ns();
+
+	(void)state;
+	parser_await(parser);
+	assert_true(mono_ns() - start_ns < PARSER_START_NS / 2);
+}
+
+/* A program may take long to start on a busy machine. */
+static void parser_read__child_that_starts_slowly_is_no_fault_of_the_process(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child("slow");
+	uint64_t from = 7, to = 0;
+	int err = -ETIMEDOUT;
+
+	(void)state;
+	for (int i = 0; i < 100 && err == -ETIMEDOUT; i++) {
+		err = read_one(parser, US, &from, &to, 8);
+		usleep(20000);
+	}
+	assert_int_equal(err, 0);
+	assert_int_equal(to, 7);
+	assert_int_equal(stats_of(parser).late, 0);
+	assert_int_equal(stats_of(parser).starts, 1);
+}
+
+static void parser_read__program_that_cannot_be_started_is_etimedout(void **state)
+{
+	OWNED(parser) struct parser *parser = NULL;
+	uint64_t from = 7, to = 0;
+
+	(void)state;
+	assert_int_equal(parser_new("/nonexistent/program", &parser), 0);
+	assert_int_equal(read_one(parser, US, &from, &to, 8), -ETIMEDOUT);
+	assert_int_equal(stats_of(parser).starts, 0);
+}
+
+/* Else one that does not know that it is a child would start its own, and so on. */
+static void parser_read__child_starts_no_children(void **state)
+{
+	OWNED(parser) struct parser *parser = NULL;
+	uint64_t from = 7, to = 0;
+
+	(void)state;
+	setenv("PYPROFD_PARSER_CHILD", "1", 1);
+	parser = with_child(NULL);
+	parser_await(parser);
+	assert_int_equal(read_one(parser, US, &from, &to, 8), -ETIMEDOUT);
+	unsetenv("PYPROFD_PARSER_CHILD");
+	assert_int_equal(stats_of(parser).starts, 0);
+}
+
+/* ---- the sandbox ---- */
+
+/* Returns how a process ends that makes a system call in the sandbox. */
+static int status_after(long call)
+{
+	const pid_t pid = fork();
+	int status = 0;
+
+	if (!pid) {
+		if (parser_sandbox_enter())
+			_exit(1);
+		syscall(call, 0, 0, 0, 0, 0, 0);
+		syscall(SYS_exit_group, 0); /* a sanitizer's _exit() does more */
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void parser_sandbox_enter__only_reads_and_answers_are_left(void **state)
+{
+	static const long forbidden[] = {SYS_openat /* flags 0 */, SYS_write,
+					 SYS_clone,		   SYS_execve,
+					 SYS_mmap,		   SYS_mprotect,
+					 SYS_ptrace,		   SYS_socket,
+					 SYS_kill,		   SYS_process_vm_writev};
+	int status = status_after(SYS_close);
+
+	(void)state;
+	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+	for (size_t i = 0; i < ARRAY_SIZE(forbidden); i++) {
+		status = status_after(forbidden[i]);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
+	}
+}
+
+/* ---- who was late ---- */
+
+static void late_table__process_is_left_alone_for_a_time(void **state)
+{
+	struct late_table table = {0};
+	const uint64_t now = 1000 * NS_PER_SEC;
+
+	(void)state;
+	assert_false(late_table_has_task(&table, 5, now));
+	late_table_add(&table, 5, 1000, now);
+	assert_true(late_table_has_task(&table, 5, now + PARSER_ALONE_NS - 1));
+	assert_false(late_table_has_task(&table, 5, now + PARSER_ALONE_NS));
+	assert_false(late_table_has_task(&table, 6, now));
+	assert_false(late_table_has_user(&table, 1000, now));
+}
+
+static void late_table__user_of_several_is_left_alone_but_not_root(void **state)
+{
+	struct late_table table = {0};
+	const uint64_t now = 1000 * NS_PER_SEC;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2 * PARSER_USER_LATE_MAX; i++) {
+		late_table_add(&table, (pid_t)(10 + i), 0, now);
+		late_table_add(&table, (pid_t)(100 + i), 1000, now);
+		assert_int_equal(late_table_has_user(&table, 1000, now),
+				 i + 1 >= PARSER_USER_LATE_MAX);
+	}
+	assert_false(late_table_has_user(&table, 0, now));
+	assert_int_equal(table.users_until_ns, now + PARSER_USER_ALONE_NS);
+	assert_false(late_table_has_user(&table, 1000, now + PARSER_USER_ALONE_NS));
+	/* Seldom ones do not add up. */
+	for (uint64_t i = 1; i < 10; i++) {
+		late_table_add(&table, 1, 1001, now + i * 2 * PARSER_USER_ALONE_NS);
+		assert_false(late_table_has_user(&table, 1001, now + i * 2 * PARSER_USER_ALONE_NS));
+	}
+}
+
+static void late_table__user_of_a_late_process_is_suspected_but_not_root(void **state)
+{
+	struct late_table table = {0};
+	const uint64_t now = NS_PER_SEC;
+
+	(void)state;
+	late_table_add(&table, 10, 0, now);
+	assert_int_equal(table.suspects_until_ns, 0);
+	late_table_add(&table, 11, 1000, now);
+	assert_false(late_table_suspects(&table, 0, now));
+	assert_false(late_table_suspects(&table, 1001, now));
+	assert_true(late_table_suspects(&table, 1000, now));
+	assert_true(late_table_suspects(&table, 1000, now + PARSER_USER_ALONE_NS - 1));
+	assert_false(late_table_suspects(&table, 1000, now + PARSER_USER_ALONE_NS));
+	assert_int_equal(table.suspects_until_ns, now + PARSER_USER_ALONE_NS);
+}
+
+static void late_table__new_entries_take_the_place_of_the_first(void **state)
+{
+	struct late_table table = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i <= LATE_ENTRIES; i++)
+		late_table_add(&table, (pid_t)(10 + i), 0, NS_PER_SEC + i);
+	assert_false(late_table_has_task(&table, 10, NS_PER_SEC));
+	for (uint32_t i = 1; i <= LATE_ENTRIES; i++)
+		assert_true(late_table_has_task(&table, (pid_t)(10 + i), NS_PER_SEC));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parser_read__pieces_come_from_the_process),
+		cmocka_unit_test(parser_read__more_than_the_shared_memory_takes_several_requests),
+		cmocka_unit_test(parser_read__memory_that_is_not_mapped_is_efault),
+		cmocka_unit_test(parser_read__process_that_has_ended_is_esrch),
+		cmocka_unit_test(process_access_by__takes_all_reads),
+		cmocka_unit_test(parser_read__child_that_lacks_the_cpu_is_given_more_time),
+		cmocka_unit_test(parser_await__child_that_starts_slowly_is_ready_then),
+		cmocka_unit_test(parser_await__child_that_ends_is_not_awaited),
+		cmocka_unit_test(parser_read_maps__text_is_that_of_the_process),
+		cmocka_unit_test(parser_read_maps__longer_text_than_wanted_is_efbig),
+		cmocka_unit_test(parser_open_mapped__file_comes_with_the_reply),
+		cmocka_unit_test(mappings__of_a_process_that_was_late_are_left_alone),
+		cmocka_unit_test(parser_read__late_child_is_replaced_and_the_process_left_alone),
+		cmocka_unit_test(parser_read__user_of_a_late_process_gets_a_shorter_deadline),
+		cmocka_unit_test(parser_read__child_that_ends_is_started_again_once_a_second),
+		cmocka_unit_test(parser_read__child_that_starts_slowly_is_no_fault_of_the_process),
+		cmocka_unit_test(parser_read__program_that_cannot_be_started_is_etimedout),
+		cmocka_unit_test(parser_read__child_starts_no_children),
+		cmocka_unit_test(parser_sandbox_enter__only_reads_and_answers_are_left),
+		cmocka_unit_test(late_table__process_is_left_alone_for_a_time),
+		cmocka_unit_test(late_table__user_of_several_is_left_alone_but_not_root),
+		cmocka_unit_test(late_table__user_of_a_late_process_is_suspected_but_not_root),
+		cmocka_unit_test(late_table__new_entries_take_the_place_of_the_first),
+	};
+
+	(void)argc;
+	if (parser_child_is_meant(argv[0]))
+		be_child();
+	return cmocka_run_group_tests_name("parser/parser", tests, NULL, NULL);
+}

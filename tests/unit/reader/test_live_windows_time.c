@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: base/kinds.c reader/live_windows.c base/io.c */
+/* Windows come by a script: each step is one poll(), which lets time pass.  The clock, the
+ * terminal, the socket and the disk are stand-ins. */
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "live/feed.h"
+#include "live/record.h"
+#include "reader/live_options.h"
+#include "reader/live_windows.h"
+#include "reader/verb.h"
+
+#define CONNECTION 1000
+#define CPU(bytes)                                                                                 \
+	.flags = (uint64_t)(PP_PROFILE_CPU + 1) << LIVE_WINDOW_KIND_SHIFT | 1, .size = (bytes)
+
+struct step {
+	uint64_t passes_ns; /* before it happens */
+	uint64_t flags;	    /* of a window of that size; 0: none comes */
+	size_t size;
+	int poll_err, feed_err; /* that the step ends with */
+	bool interrupts;	/* SIGINT comes */
+};
+
+static const struct step *steps;
+static size_t step_count, step_at;
+static uint64_t clock_now_ns, written_bytes;
+static bool is_terminal, swallows_writes;
+static int open_errno, memfd_errno, open_flags, explained, client_err;
+static int open_returns; /* -1: whatever is free */
+static mode_t open_mode;
+static char opened_path[64];
+static sigset_t signal_mask;
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	if (clock != CLOCK_MONOTONIC)
+		return (int)syscall(SYS_clock_gettime, clock, time);
+	*time = (struct timespec){.tv_sec = (time_t)(clock_now_ns / NS_PER_SEC),
+				  .tv_nsec = (long)(clock_now_ns % NS_PER_SEC)};
+	return 0;
+}
+
+int isatty(int fd)
+{
+	assert_int_equal(fd, STDERR_FILENO);
+	return is_terminal;
+}
+
+int open(const char *path, int flags, ...)
+{
+	int fd;
+	va_list more;
+
+	va_start(more, flags);
+	open_mode = va_arg(more, mode_t);
+	va_end(more);
+	snprintf(opened_path, sizeof(opened_path), "%s", path);
+	open_flags = flags;
+	if (open_errno) {
+		errno = open_errno;
+		return -1;
+	}
+	fd = (int)syscall(SYS_memfd_create, "spool", MFD_CLOEXEC);
+	if (open_returns < 0)
+		return fd;
+	dup2(fd, open_returns);
+	close(fd);
+	return open_returns;
+}
+
+int memfd_create(const char *name, unsigned int flags)
+{
+	assert_int_equal(flags, MFD_CLOEXEC);
+	if (memfd_errno) {
+		errno = memfd_errno;
+		return -1;
+	}
+	return (int)syscall(SYS_memfd_create, name, flags);
+}
+
+int signalfd(int fd, const sigset_t *mask, int flags)
+{
+	signal_mask = *mask;
+	assert_int_equal(flags, SFD_CLOEXEC | SFD_NONBLOCK);
+	return (int)syscall(SYS_signalfd4, fd, mask, 8, flags);
+}
+
+ssize_t write(int fd, const void *bytes, size_t size)
+{
+	if (!swallows_writes)
+		return (ssize_t)syscall(SYS_write, fd, bytes, size);
+	written_bytes += size;
+	return (ssize_t)size;
+}
+
+int poll(struct pollfd *source, nfds_t count, int timeout_ms)
+{
+	const struct step *step = &steps[step_at];
+
+	assert_int_equal(count, 2);
+	assert_int_equal(source[0].fd, CONNECTION);
+	assert_int_equal(timeout_ms, 200);
+	if (step_at == step_count)
+		fail_msg("it should have ended before");
+	clock_now_ns += step->passes_ns;
+	source[0].revents = step->flags || step->feed_err ? POLLIN : 0;
+	source[1].revents = step->interrupts ? POLLIN : 0;
+	if (!source[0].revents)
+		step_at++;
+	errno = step->poll_err;
+	return step->poll_err ? -1 : source[0].revents != 0;
+}
+
+int live_feed_read(struct live_feed *feed, int fd, const struct live_feed_handler *handler)
+{
+	const struct step *step = &steps[step_at++];
+
+	(void)feed;
+	assert_int_equal(fd, CONNECTION);
+	return step->feed_err
+		       ? step->feed_err
+		       : handler->on_window(handler->context, "file", step->size, step->flags);
+}
+
+void live_feed_release(struct live_feed *feed)
+{
+	(void)feed;
+}
+
+int live_client_open(const char *path, const struct live_request *request, FILE *words,
+		     struct live_client **ret_client)
+{
+	(void)path, (void)request, (void)words;
+	*ret_client = client_err ? NULL : (struct live_client *)&explained;
+	return client_err;
+}
+
+void live_client_close(struct live_client *client)
+{
+	(void)client;
+}
+
+int live_client_fd(const struct live_client *client)
+{
+	(void)client;
+	return CONNECTION;
+}
+
+int live_explain(const struct live_client *client, int err, const char *why)
+{
+	(void)client, (void)why;
+	explained = err;
+	return READER_BAD_INPUT;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	steps = NULL;
+	step_count = step_at = 0;
+	clock_now_ns = 1000 * NS_PER_SEC;
+	written_bytes = 0;
+	is_terminal = swallows_writes = false;
+	open_errno = memfd_errno = explained = client_err = 0;
+	open_returns = -1;
+	unsetenv("TMPDIR");
+	return 0;
+}
+
+static const struct live_windows_options five_seconds = {.kind = PP_PROFILE_CPU, .seconds = 5};
+
+/* Plays the script; what is said goes to `heard`. */
+static int play(const struct live_windows_options *options, const struct step *script, size_t count,
+		char heard[1024], struct live_windows **ret_windows)
+{
+	OWNED_FD int saved = dup(STDERR_FILENO);
+	OWNED_FD int file = (int)syscall(SYS_memfd_create, "stderr", MFD_CLOEXEC);
+	ssize_t size;
+	int status;
+
+	assert_true(saved >= 0 && file >= 0);
+	steps = script;
+	step_count = count;
+	step_at = 0;
+	fflush(stderr);
+	dup2(file, STDERR_FILENO);
+	status = live_windows_take(options, ret_windows);
+	fflush(stderr);
+	dup2(saved, STDERR_FILENO);
+	size = pread(file, heard, 1023, 0);
+	assert_true(size >= 0);
+	heard[size] = '\0';
+	return status;
+}
+
+#define PLAY(options, script, heard, ret_windows)                                                  \
+	play(options, script, ARRAY_SIZE(script), heard, ret_windows)
+
+/* The first window began before; what is kept begins with its end. */
+static void time__is_over_a_quarter_of_a_second_early(void **state)
+{
+	static const struct step early[] = {
+		{.passes_ns = 700000000, CPU(4)},  {.passes_ns = 1000000000, CPU(4)},
+		{.passes_ns = 1000000000, CPU(4)}, {.passes_ns = 1000000000, CPU(4)},
+		{.passes_ns = 1000000000, CPU(4)}, {.passes_ns = 749999999, CPU(4)},
+		{.passes_ns = 1, CPU(4)}};
+	struct live_windows *windows = NULL;
+	char heard[1024];
+
+	(void)state;
+	assert_int_equal(PLAY(&five_seconds, early, heard, &windows), 0);
+	assert_string_equal(heard, "");
+	assert_int_equal(step_at, 7);
+	assert_int_equal(live_windows_count(windows), 6);
+	live_windows_free(windows);
+}
+
+/* 90 s without a window, from the begin or from the last one. */
+static void time__without_a_window_is_bounded(void **state)
+{
+	static const struct step never[] = {{.passes_ns = 90 * NS_PER_SEC}, {.passes_ns = 1}};
+	static const struct step once[] = {{.passes_ns = 80 * NS_PER_SEC, CPU(4)},
+					   {.passes_ns = 90 * NS_PER_SEC},
+					   {.passes_ns = 0, CPU(4)},
+					   {.passes_ns = 90 * NS_PER_SEC},
+					   {.passes_ns = 1}};
+	const struct live_windows_options hour = {.kind = PP_PROFILE_CPU, .seconds = 3600};
+	struct live_windows *windows = NULL;
+	char heard[1024];
+
+	(void)state;
+	assert_int_equal(PLAY(&five_seconds, never, heard, &windows), READER_BAD_INPUT);
+	assert_int_equal(explained, -EBADMSG);
+	assert_int_equal(step_at, 2);
+	assert_null(windows);
+	assert_int_equal(PLAY(&hour, once, heard, &windows), 0);
+	assert_string_equal(heard, "pyprof: --live: Bad message: this is what came before\n");
+	assert_int_equal(step_at, 5);
+	live_windows_free(windows);
+}
+
+static void terminal__shows_the_seconds_and_is_cleared(void **state)
+{
+#define LINE(seconds) "\rwatching: " seconds " of 5 s; Ctrl-C ends it\033[K"
+	static const struct step script[] = {{.passes_ns = 2 * NS_PER_SEC, CPU(4)},
+					     {.passes_ns = NS_PER_SEC},
+					     {.passes_ns = 2 * NS_PER_SEC - 1},
+					     {.passes_ns = 3 * NS_PER_SEC, CPU(4)}};
+	struct live_windows_options options = five_seconds;
+	struct live_windows *windows = NULL;
+	char heard[1024];
+
+	(void)state;
+	is_terminal = true;
+	assert_int_equal(PLAY(&options, script, heard, &windows), 0);
+	assert_string_equal(heard, LINE("0") LINE("0") LINE("1") LINE("2") "\r\033[K");
+	live_windows_free(windows);
+	options.no_progress = true;
+	assert_int_equal(PLAY(&options, script, heard, &windows), 0);
+	assert_string_equal(heard, "");
+	live_windows_free(windows);
+	is_terminal = options.no_progress = false;
+	assert_int_equal(PLAY(&options, script, heard, &windows), 0);
+	assert_string_equal(heard, "");
+	live_windows_free(windows);
+}
+
+static void poll__that_is_interrupted_goes_on(void **state)
+{
+	static const struct step script[] = {
+		{.passes_ns = NS_PER_SEC, CPU(4)},
+		{.poll_err = EINTR},
+		{.passes_ns = 0},
+		{.passes_ns = 5 * NS_PER_SEC, CPU(4)},
+	};
+	static const struct step broken[] = {{.poll_err = EFAULT}};
+	struct live_windows *windows = NULL;
+	char heard[1024];
+
+	(void)state;
+	assert_int_equal(PLAY(&five_seconds, script, heard, &windows), 0);
+	assert_string_equal(heard, "");
+	assert_int_equal(live_windows_count(windows), 1);
+	live_windows_free(windows);
+	windows = NULL;
+	assert_int_equal(PLAY(&five_seconds, broken, heard, &windows), READER_BAD_INPUT);
+	assert_int_equal(explained, -EFAULT);
+	assert_null(windows);
+}
+
+/* Only SIGINT is taken. */
+static void signal__ends_it_with_what_came(void **state)
+{
+	static const struct step script[] = {{.passes_ns = NS_PER_SEC, CPU(4)},
+					     {.passes_ns = NS_PER_SEC, CPU(4)},
+					     {.interrupts = true}};
+	struct live_windows *windows = NULL;
+	char heard[1024];
+
+	(void)state;
+	assert_int_equal(PLAY(&five_seconds, script, heard, &windows), 0);
+	assert_string_equal(heard, "");
+	assert_int_equal(live_windows_count(windows), 1);
+	for (int i = 1; i < 32; i++)
+		assert_int_equal(sigismember(&signal_mask, i), i == SIGINT);
+	live_windows_free(windows);
+	windows = NULL;
+	assert_int_equal(play(&five_seconds, script + 2, 1, heard, &windows), READER_BAD_INPUT);
+	assert_string_equal(heard, "pyprof: ended before the first window, which takes a second, "
+				   "was complete\n");
+	assert_null(windows);
+}
+
+static void end__of_the_connection_is_told(void **state)
+{
+	static const int errs[] = {-EPIPE, -ECONNRESET};
+	struct step script[] = {
+		{.passes_ns = NS_PER_SEC, CPU(4)}, {.passes_ns = NS_PER_SEC, CPU(4)}, {}};
+	char heard[1024];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(errs); i++) {
+		struct live_windows *windows = NULL;
+
+		script[2].feed_err = errs[i];
+		assert_int_equal(PLAY(&five_seconds, script, heard, &windows), 0);
+		assert_string_equal(heard, "pyprof: pyprofd has ended: this is what came before\n");
+		live_windows_free(windows);
+	}
+}
+
+/* 1 GiB is kept, and not a byte more. */
+static void spool__is_bounded(void **state)
+{
+	static const struct step full[] = {{.passes_ns = NS_PER_SEC, CPU(1 << 30)},
+					   {.passes_ns = NS_PER_SEC, CPU(1 << 29)},
+					   {.passes_ns = NS_PER_SEC, CPU(1 << 29)},
+					   {.passes_ns = NS_PER_SEC, CPU(0)},
+					   {.passes_ns = 0, CPU(1)}};
+	static const struct step fits[] = {{.passes_ns = NS_PER_SEC, CPU(4)},
+					   {.passes_ns = 5 * NS_PER_SEC, CPU(1 << 30)}};
+	struct live_windows *windows = NULL;
+	char heard[1024];
+
+	(void)state;
+	swallows_writes = true;
+	assert_int_equal(PLAY(&five_seconds, fits, heard, &windows), 0);
+	assert_int_equal(live_windows_count(windows), 1);
+	assert_int_equal(written_bytes, 1 << 30);
+	live_windows_free(windows);
+	written_bytes = 0;
+	assert_int_equal(PLAY(&five_seconds, full, heard, &windows), 0);
+	swallows_writes = false;
+	assert_int_equal(step_at, 5);
+	assert_int_equal(live_windows_count(windows), 3);
+	assert_int_equal(written_bytes, 1 << 30);
+	live_windows_free(windows);
+}
+
+static void spool__that_is_full_is_told(void **state)
+{
+	static const struct step script[] = {{.passes_ns = NS_PER_SEC, CPU(4)},
+					     {.passes_ns = NS_PER_SEC, CPU(4)},
+					     {.passes_ns = 0, CPU((1 << 30) - 3)}};
+	struct live_windows *windows = NULL;
+	char heard[1024];
+
+	(void)state;
+	assert_int_equal(PLAY(&five_seconds, script, heard, &windows), 0);
+	assert_string_equal(heard, "pyprof: --live: more than 1024 MiB of profiles: this is what "
+				   "came before\n");
+	assert_int_equal(live_windows_count(windows), 1);
+	live_windows_free(windows);
+}
+
+/* An unnamed file in TMPDIR, in /tmp, or in memory. */
+static void spool__is_where_temporary_files_are(void **state)
+{
+	static const struct {
+		const char *tmpdir, *opened;
+	} cases[] = {
+		{NULL, "/tmp"}, {"", "/tmp"}, {"/", "/"}, {"x", "x"}, {"/var/tmp", "/var/tmp"}};
+	static const struct step script[] = {{.passes_ns = NS_PER_SEC, CPU(4)},
+					     {.passes_ns = 5 * NS_PER_SEC, CPU(4)}};
+	char heard[1024], bytes[8] = "";
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		struct live_windows *windows = NULL;
+		OWNED_FD int fd = -1;
+
+		if (cases[i / 2].tmpdir)
+			setenv("TMPDIR", cases[i / 2].tmpdir, 1);
+		open_errno = i % 2 ? EOPNOTSUPP : 0;
+		assert_int_equal(PLAY(&five_seconds, script, heard, &windows), 0);
+		assert_string_equal(opened_path, cases[i / 2].opened);
+		assert_int_equal(open_flags, O_TMPFILE | O_RDWR | O_CLOEXEC);
+		assert_int_equal(open_mode, 0600);
+		assert_int_equal(live_windows_open(windows, 0, &fd), 0);
+		assert_int_equal(read(fd, bytes, sizeof(bytes)), 4);
+		assert_string_equal(bytes, "file");
+		live_windows_free(windows);
+	}
+}
+
+static void spool__that_cannot_be_is_told(void **state)
+{
+	struct live_windows *windows = NULL;
+	char heard[1024];
+
+	(void)state;
+	open_errno = EOPNOTSUPP;
+	memfd_errno = EMFILE;
+	assert_int_equal(play(&five_seconds, NULL, 0, heard, &windows), READER_BAD_INPUT);
+	assert_string_equal(heard, "pyprof: cannot create a temporary file: Too many open files\n");
+	assert_null(windows);
+}
+
+/* Without standard input the spool may be descriptor 0.  All are closed at the end. */
+static void spool__may_be_descriptor_0(void **state)
+{
+	static const struct step script[] = {{.passes_ns = NS_PER_SEC, CPU(4)},
+					     {.passes_ns = 5 * NS_PER_SEC, CPU(4)}};
+	struct live_windows *windows = NULL;
+	const int saved = dup(STDIN_FILENO), next = dup(STDIN_FILENO);
+	int status, after, left;
+	char heard[1024];
+
+	(void)state;
+	close(next);
+	open_returns = STDIN_FILENO;
+	status = PLAY(&five_seconds, script, heard, &windows);
+	after = dup(saved);
+	live_windows_free(windows);
+	left = fcntl(STDIN_FILENO, F_GETFD);
+	dup2(saved, STDIN_FILENO);
+	close(saved);
+	close(after);
+	assert_int_equal(status, 0);
+	assert_string_equal(heard, "");
+	assert_int_equal(after, next);
+	assert_int_equal(left, -1);
+}
+
+static void request__that_cannot_be_made_is_told(void **state)
+{
+	static const int64_t none = 0;
+	struct live_windows_options options = {
+		.kind = PP_PROFILE_CPU, .pid = &none, .pid_count = 1, .seconds = 5};
+	struct live_windows *windows = NULL;
+	char heard[1024];
+
+	(void)state;
+	assert_int_equal(play(&options, NULL, 0, heard, &windows), READER_BAD_INPUT);
+	assert_string_equal(heard, "pyprof: --live: --pid has a number that no process has\n");
+	client_err = 1;
+	assert_int_equal(play(&five_seconds, NULL, 0, heard, &windows), READER_BAD_INPUT);
+	assert_string_equal(heard, "");
+	assert_int_equal(explained, 0);
+	assert_null(windows);
+}
+
+/* Also when all bits are asked for. */
+static void window__of_a_kind_that_there_is_not(void **state)
+{
+	struct step script[] = {
+		{.passes_ns = NS_PER_SEC, CPU(4)},
+		{.passes_ns = NS_PER_SEC,
+		 .flags = (uint64_t)(PP_PROFILE_COUNT + 1) << LIVE_WINDOW_KIND_SHIFT | 1,
+		 .size = 4}};
+	const struct live_windows_options options = {
+		.kind = PP_PROFILE_CPU, .more = UINT32_MAX, .seconds = 5};
+	struct live_windows *windows = NULL;
+	char heard[1024];
+
+	(void)state;
+	assert_int_equal(PLAY(&options, script, heard, &windows), READER_BAD_INPUT);
+	assert_int_equal(explained, -EBADMSG);
+	assert_null(windows);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(time__is_over_a_quarter_of_a_second_early),
+		TEST(time__without_a_window_is_bounded),
+		TEST(terminal__shows_the_seconds_and_is_cleared),
+		TEST(poll__that_is_interrupted_goes_on),
+		TEST(signal__ends_it_with_what_came),
+		TEST(end__of_the_connection_is_told),
+		TEST(spool__is_bounded),
+		TEST(spool__that_is_full_is_told),
+		TEST(spool__is_where_temporary_files_are),
+		TEST(spool__that_cannot_be_is_told),
+		TEST(spool__may_be_descriptor_0),
+		TEST(request__that_cannot_be_made_is_told),
+		TEST(window__of_a_kind_that_there_is_not),
+	};
+
+	return cmocka_run_group_tests_name("reader/live_windows_time", tests, NULL, NULL);
+}
