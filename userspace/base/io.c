@@ -126,6 +126,11 @@ int process_live_task(pid_t pid, pid_t *ret_tid)
 	OWNED_DIR DIR *dir = NULL;
 	const struct dirent *item;
 
+	/* Mostly it is the main thread: one call of readdir() lists a thousand others. */
+	if (has_memory(pid, pid)) {
+		*ret_tid = pid;
+		return 0;
+	}
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
 	while (dir && (item = readdir(dir))) {
