@@ -33,6 +33,8 @@
 /* How late a window may end so that what was left by slices is served in turns, not at once. */
 #define BACKLOG_MAX_NS (500 * NS_PER_MS)
 #define BACKLOG_MAX_SHARE 4U /* of a window */
+/* How long a window that has ended is worked on in one turn. */
+#define CLOSING_NS (40 * NS_PER_MS)
 
 enum source {
 	SOURCE_SIGNAL,
@@ -204,7 +206,7 @@ int loop_serve(struct agent *agent, struct loop *loop, int timeout_ms)
 
 	note_turn(loop, &agent->summary);
 	loop->has_served_processes = loop->has_served_stacks = false;
-	if (has_backlog(agent, loop))
+	if (has_backlog(agent, loop) || window_is_closing(&agent->window))
 		timeout_ms = 0;
 	count = epoll_wait(loop->epoll, event, ARRAY_SIZE(event), timeout_ms);
 	wait_err = count < 0 && errno != EINTR ? -errno : 0;
@@ -283,35 +285,57 @@ static void find_window_end(const struct agent *agent, struct loop *loop)
 			 (unsigned long long)loop->pauses);
 }
 
+/* A window's end waits for a while for what is served in turns. */
+static bool must_wait(struct agent *agent, const struct loop *loop, uint64_t now_ns)
+{
+	const bool has_scan = scans_hurry(agent->scans);
+
+	return (has_scan || has_backlog(agent, loop)) &&
+	       now_ns - loop->window_ends_ns < backlog_max_ns(agent);
+}
+
+/* Ends a window that is due, or goes on with one that has ended: one that is due meanwhile
+ * waits. */
+static int serve_windows(struct agent *agent, struct loop *loop)
+{
+	const struct slice slice = slice_begin(CLOSING_NS);
+	const uint64_t now_ns = mono_ns();
+	int more;
+
+	if (!window_is_closing(&agent->window)) {
+		if (now_ns >= loop->window_ends_ns && !must_wait(agent, loop, now_ns)) {
+			window_cut(&agent->window, WINDOW_WHOLE);
+			find_window_end(agent, loop);
+		} else if (now_ns >= find_part_end(agent, loop)) {
+			window_cut(&agent->window, WINDOW_PART);
+		}
+		return 0;
+	}
+	more = window_step(&agent->window, &slice);
+	if (more)
+		return more < 0 ? more : 0;
+	return window_open(&agent->window, agent->started_ns);
+}
+
+/* Returns how long the loop may sleep. */
+static int find_timeout_ms(const struct agent *agent, const struct loop *loop)
+{
+	const uint64_t now_ns = mono_ns();
+	const uint64_t ends_ns = earlier(find_part_end(agent, loop),
+					 earlier(loop->window_ends_ns, loop->all_ends_ns));
+	int timeout_ms = ends_ns > now_ns ? (int)((ends_ns - now_ns) / NS_PER_MS) + 1 : 0;
+
+	return live_timeout_ms(agent->live, scans_timeout_ms(agent->scans, timeout_ms));
+}
+
 int loop_run_windows(struct agent *agent, struct loop *loop)
 {
 	int err = 0;
 
-	while (!agent->is_ending && !err) {
-		uint64_t now_ns = mono_ns();
-		uint64_t part_ends_ns = find_part_end(agent, loop);
-		uint64_t ends_ns =
-			earlier(part_ends_ns, earlier(loop->window_ends_ns, loop->all_ends_ns));
-
-		if (now_ns >= loop->all_ends_ns)
-			break;
-		if (now_ns >= loop->window_ends_ns &&
-		    (!has_backlog(agent, loop) ||
-		     now_ns - loop->window_ends_ns >= backlog_max_ns(agent))) {
-			err = window_close(&agent->window, WINDOW_WHOLE);
-			if (!err)
-				err = window_open(&agent->window, agent->started_ns);
-			find_window_end(agent, loop);
-			continue;
-		}
-		if (now_ns >= part_ends_ns) {
-			err = window_close(&agent->window, WINDOW_PART);
-			continue;
-		}
-		int timeout_ms = ends_ns > now_ns ? (int)((ends_ns - now_ns) / NS_PER_MS) + 1 : 0;
-
-		timeout_ms = scans_timeout_ms(agent->scans, timeout_ms);
-		err = loop_serve(agent, loop, live_timeout_ms(agent->live, timeout_ms));
+	while (!agent->is_ending && !err && mono_ns() < loop->all_ends_ns) {
+		err = serve_windows(agent, loop);
+		if (!err)
+			err = loop_serve(agent, loop, find_timeout_ms(agent, loop));
 		if (!err)
 			err = tables_relieve(&agent->tables);
 		if (!err) {

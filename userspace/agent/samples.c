@@ -116,21 +116,58 @@ static int add_sample(const struct samples *samples, struct symbolizer *symboliz
 	return profiles_add(samples->profiles, key, &counted->count, &sample);
 }
 
-int samples_add(const struct samples *samples, const struct counts *counts)
+void samples_adding_release(struct samples_adding *adding)
 {
-	OWNED(symbolizer) struct symbolizer *symbolizer = NULL;
+	symbolizer_free(adding->symbolizer);
+	*adding = (struct samples_adding){};
+}
+
+/* All stacks are noted before any is named: a file's symbols are read once. */
+static int note_stacks(const struct counts *counts, struct samples_adding *adding,
+		       const struct slice *slice)
+{
+	while (adding->noted < counts->count) {
+		const uint64_t stack = counts->entry[adding->noted].key.user_stack;
+		int err = symbolizer_note_hash(adding->symbolizer, stack);
+
+		if (err)
+			return err;
+		if (++adding->noted < counts->count && slice_is_over(slice))
+			return 1;
+	}
+	return 0;
+}
+
+static int add_samples(const struct samples *samples, const struct counts *counts,
+		       struct samples_adding *adding, const struct slice *slice)
+{
+	while (adding->added < counts->count) {
+		int err = add_sample(samples, adding->symbolizer, &counts->entry[adding->added]);
+
+		if (!err && adding->added % NAMED_AT_ONCE == 0)
+			err = tables_relieve(samples->tables);
+		if (err)
+			return err;
+		if (++adding->added < counts->count && slice_is_over(slice))
+			return 1;
+	}
+	return 0;
+}
+
+int samples_add(const struct samples *samples, const struct counts *counts,
+		struct samples_adding *adding, const struct slice *slice)
+{
 	const struct naming_options options = {.strings = samples->strings,
 					       .modules = samples->modules};
-	int err = naming_begin(samples->naming, &options, &symbolizer);
+	int more = 0;
 
-	for (size_t i = 0; i < counts->count && !err; i++)
-		err = symbolizer_note_hash(symbolizer, counts->entry[i].key.user_stack);
-	if (!err)
-		err = symbolizer_resolve(symbolizer);
-	for (size_t i = 0; i < counts->count && !err; i++) {
-		err = add_sample(samples, symbolizer, &counts->entry[i]);
-		if (!err && i % NAMED_AT_ONCE == 0)
-			err = tables_relieve(samples->tables);
+	if (!adding->symbolizer)
+		more = naming_begin(samples->naming, &options, &adding->symbolizer);
+	if (!more)
+		more = note_stacks(counts, adding, slice);
+	if (!more && !adding->is_resolved) {
+		more = symbolizer_resolve_slice(adding->symbolizer, slice);
+		adding->is_resolved = !more;
 	}
-	return err;
+	return more ? more : add_samples(samples, counts, adding, slice);
 }

@@ -4,6 +4,11 @@
 #ifndef AGENT_SAMPLES_H
 #define AGENT_SAMPLES_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/slice.h"
+
 struct counts;
 struct dictionary;
 struct intern;
@@ -12,6 +17,7 @@ struct naming;
 struct process_table;
 struct profiles;
 struct summary;
+struct symbolizer;
 struct tables;
 struct thread_names;
 struct top;
@@ -31,8 +37,17 @@ struct samples {
 	struct waits *waits; /* NULL: waits are not captured */
 	struct summary *summary;
 };
-/* Adds all counters to the profiles of their kinds, the ledger, the summary, and to who watches.
- * Returns 0; -ENOMEM; -errno. */
-int samples_add(const struct samples *samples, const struct counts *counts);
+/* How far the counters of one window have come.  All zeros: not begun. */
+struct samples_adding {
+	struct symbolizer *symbolizer; /* owned */
+	size_t noted, added;	       /* counters */
+	bool is_resolved;	       /* all that was noted has names */
+};
+void samples_adding_release(struct samples_adding *adding);
+/* Adds counters to the profiles of their kinds, the ledger, the summary, and to who watches, until
+ * the slice is over (NULL: all).  Call it with the same counters until it returns something else
+ * than 1: there are more.  Returns 0: all were added; -ENOMEM; -errno. */
+int samples_add(const struct samples *samples, const struct counts *counts,
+		struct samples_adding *adding, const struct slice *slice);
 
 #endif

@@ -13,7 +13,8 @@
 
 #define STEP_NS (10 * NS_PER_MS)
 #define PAUSE_NS (20 * NS_PER_MS) /* between steps: a third of a CPU at most */
-#define CLOSE_MAX_NS NS_PER_SEC	  /* at the end of a window, and at most half of its length */
+#define CLOSE_MAX_NS (40 * NS_PER_MS) /* at the end of a window: while it lasts, nobody is served */
+#define LAST_MAX_NS NS_PER_SEC	  /* at the end of the last one, and at most half of its length */
 #define AGAIN_MIN_NS NS_PER_SEC
 /* IDENTIFY_NS of bpf/switch_thread.bpf.c and a margin: until then a thread may switch out
  * unseen. */
@@ -32,6 +33,7 @@ struct scans {
 	struct one one[SCANS_MAX];
 	size_t count;
 	bool is_running;     /* the last one is not done */
+	bool is_hurried;     /* a window's end waits for it */
 	bool was_cut;	     /* a window ended before it was done */
 	size_t counted;	     /* threads that it had found by then */
 	uint64_t wanted_ns;  /* when another scan was asked for; 0: none is */
@@ -161,7 +163,17 @@ void scans_step(struct scans *scans)
 	if (!scans->is_running || now_ns < scans->next_step_ns)
 		return;
 	(void)go_on(scans, STEP_NS);
-	scans->next_step_ns = mono_ns() + PAUSE_NS;
+	scans->next_step_ns = scans->is_hurried ? 0 : mono_ns() + PAUSE_NS;
+}
+
+bool scans_hurry(struct scans *scans)
+{
+	if (!scans || !scans->is_running)
+		return false;
+	if (!scans->is_hurried)
+		scans->next_step_ns = 0;
+	scans->is_hurried = true;
+	return true;
 }
 
 int scans_timeout_ms(const struct scans *scans, int longest_ms)
@@ -296,15 +308,17 @@ static int count_one(const struct counting *counting, struct one *one)
 
 /* The window may not be held up for long; threads that the scan has not reached by then miss this
  * window. */
-static void hurry(struct scans *scans)
+static void reach_end(struct scans *scans, bool is_last)
 {
+	const uint64_t max_ns = is_last ? LAST_MAX_NS : CLOSE_MAX_NS;
 	uint64_t budget_ns = scans->interval_ns / 2;
 	struct scan_stats stats;
 
+	scans->is_hurried = false;
 	if (!scans->is_running)
 		return;
-	if (budget_ns > CLOSE_MAX_NS)
-		budget_ns = CLOSE_MAX_NS;
+	if (budget_ns > max_ns)
+		budget_ns = max_ns;
 	if (!go_on(scans, budget_ns))
 		return;
 	scan_get_stats(scans->one[scans->count - 1].scan, &stats);
@@ -331,8 +345,8 @@ static void tidy(struct scans *scans)
 	scans->count = kept;
 }
 
-int scans_collect(struct scans *scans, const struct slots_window *window, struct ledger *ledger,
-		  struct counts *counts)
+int scans_collect(struct scans *scans, const struct slots_window *window, bool is_last,
+		  struct ledger *ledger, struct counts *counts)
 {
 	struct counting counting = {
 		.scans = scans, .window = window, .ledger = ledger, .counts = counts};
@@ -341,7 +355,7 @@ int scans_collect(struct scans *scans, const struct slots_window *window, struct
 
 	if (!scans)
 		return 0;
-	hurry(scans);
+	reach_end(scans, is_last);
 	counting.slot = kernel_side_threads(scans->finisher->kernel, &counting.slot_count);
 	if (kernel_side_get_losses(scans->finisher->kernel, loss))
 		loss[PP_LOSS_THREADS_FULL] = UINT64_MAX;

@@ -34,6 +34,9 @@ void scans_want(struct scans *scans);
 /* Continues a scan for some ms, if one is not done and its next step is due.  Call it as often as
  * you like. */
 void scans_step(struct scans *scans);
+/* A window's end waits for the scan: steps are due without a pause until scans_collect().  Returns
+ * whether there is a scan to wait for. */
+bool scans_hurry(struct scans *scans);
 /* Returns in how many ms the next step is due, or longest_ms if that is earlier. */
 int scans_timeout_ms(const struct scans *scans, int longest_ms);
 
@@ -41,9 +44,10 @@ int scans_timeout_ms(const struct scans *scans, int longest_ms);
 const struct scanned *scans_find(const struct scans *scans, uint32_t tid);
 
 /* Adds the time that scanned threads slept in a window that has ended to its counters and to the
- * ledger.  A scan that is not done is continued first, within a bound.  Returns 0 or -ENOMEM. */
-int scans_collect(struct scans *scans, const struct slots_window *window, struct ledger *ledger,
-		  struct counts *counts);
+ * ledger.  A scan that is not done is continued first, within a bound, which is longer for the
+ * last window.  Returns 0 or -ENOMEM. */
+int scans_collect(struct scans *scans, const struct slots_window *window, bool is_last,
+		  struct ledger *ledger, struct counts *counts);
 /* Describes the stacks of scanned threads again: call it after each change of the dictionary's
  * epoch, and when the dictionary made room. */
 void scans_refresh(struct scans *scans);

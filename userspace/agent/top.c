@@ -14,6 +14,15 @@
 #define PART_NS NS_PER_SEC
 /* After a window was cut, the next cut waits for so many times as long as the CPU time it took. */
 #define PART_FACTOR 9U
+/* Processes for which a client's rights are kept. */
+#define ANSWERS 512U
+
+/* Whether a client may see a process.  To find out takes several reads of /proc, and rows of many
+ * processes come in any order. */
+struct answer {
+	struct pp_process_id id; /* tgid 0: none */
+	bool may_see;
+};
 
 struct watcher {
 	uint64_t number; /* of the connection */
@@ -21,9 +30,7 @@ struct watcher {
 	bool is_new; /* has received no window yet */
 	struct live_request request;
 	struct profiles profiles; /* owned; open between top_begin() and top_end() only */
-	/* The process that wants() was asked about last. */
-	struct pp_process_id asked;
-	bool may_see;
+	struct answer answer[ANSWERS]; /* of wants(), in this window */
 	unsigned int ledger_lines;	/* in the comments of the window's profiles */
 	struct ledger_line ledger_rest; /* of processes beyond LEDGER_LINES_MAX */
 };
@@ -34,7 +41,6 @@ struct top {
 	const struct process_table *processes;
 	struct watcher watcher[TOP_WATCHERS_MAX];
 	size_t count;
-	uint64_t begun_cpu_ns; /* of this thread */
 	uint64_t rests_until_ns;
 	struct frame *shown_frame; /* owned: a stack as users other than root get it */
 	size_t shown_capacity;
@@ -67,9 +73,12 @@ static void forget_gone(struct top *top)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < top->count; i++)
+	for (size_t i = 0; i < top->count; i++) {
 		if (live_server_waits(top->server, top->watcher[i].number))
 			top->watcher[kept++] = top->watcher[i];
+		else /* maybe in the middle of a window */
+			profiles_close(&top->watcher[i].profiles);
+	}
 	top->count = kept;
 }
 
@@ -144,10 +153,9 @@ void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
 {
 	if (!top)
 		return;
-	top->begun_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	forget_gone(top);
 	for (size_t i = 0; i < top->count; i++) {
-		top->watcher[i].asked = (struct pp_process_id){};
+		memset(top->watcher[i].answer, 0, sizeof(top->watcher[i].answer));
 		top->watcher[i].ledger_lines = 0;
 		top->watcher[i].ledger_rest = (struct ledger_line){};
 		if (open_profiles(top, &top->watcher[i], strings, start_wall_ns))
@@ -166,14 +174,17 @@ static bool is_of_now(const struct top *top, struct pp_process_id id)
 
 static bool wants(const struct top *top, struct watcher *watcher, struct pp_process_id id)
 {
+	struct answer *answer = &watcher->answer[(id.tgid + 31 * id.generation) % ANSWERS];
+
 	if (!live_request_wants(&watcher->request, id.tgid))
 		return false;
-	if (watcher->asked.tgid != id.tgid || watcher->asked.generation != id.generation) {
-		watcher->asked = id;
-		watcher->may_see = !watcher->uid || (is_of_now(top, id) &&
-						     live_may_see(watcher->uid, id.tgid));
-	}
-	return watcher->may_see;
+	if (!watcher->uid)
+		return true;
+	if (answer->id.tgid != id.tgid || answer->id.generation != id.generation)
+		*answer = (struct answer){.id = id,
+					  .may_see = is_of_now(top, id) &&
+						     live_may_see(watcher->uid, id.tgid)};
+	return answer->may_see;
 }
 
 static bool is_shown(const char *label)
@@ -364,28 +375,36 @@ bool top_wants_comment(const struct top *top)
 	return false;
 }
 
-void top_end(struct top *top, const struct top_facts *facts)
+static void send_window(struct top *top, struct watcher *watcher, const struct top_facts *facts)
 {
-	uint64_t now_ns = mono_ns();
+	char *text;
+	size_t size;
+	int err = format(top, watcher, facts, &text, &size);
+
+	watcher->is_new = false;
+	profiles_close(&watcher->profiles);
+	if (err)
+		log_warn_errno(err, "cannot send a window to a client of --live");
+	else
+		live_server_push(top->server, watcher->number, text, size, mono_ns());
+}
+
+bool top_end(struct top *top, const struct top_facts *facts, const struct slice *slice)
+{
+	const uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	bool has_sent = false;
 
 	for (size_t i = 0; top && i < top->count; i++) {
-		struct watcher *watcher = &top->watcher[i];
-		char *text;
-		size_t size;
-		int err;
-
-		if (!watcher->profiles.is_open)
+		if (!top->watcher[i].profiles.is_open)
 			continue;
-		err = format(top, watcher, facts, &text, &size);
-		watcher->is_new = false;
-		profiles_close(&watcher->profiles);
-		if (err)
-			log_warn_errno(err, "cannot send a window to a client of --live");
-		else
-			live_server_push(top->server, watcher->number, text, size, now_ns);
+		if (has_sent && slice_is_over(slice))
+			return true;
+		send_window(top, &top->watcher[i], facts);
+		has_sent = true;
 	}
 	if (top && top->count)
 		top->rests_until_ns =
-			mono_ns() + PART_FACTOR * (clock_ns(CLOCK_THREAD_CPUTIME_ID) -
-						   top->begun_cpu_ns);
+			mono_ns() + PART_FACTOR * (facts->spent_ns +
+						   clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns);
+	return false;
 }

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/intern.h"
+#include "base/slice.h"
 #include "discover/process_table.h"
 #include "ledger/ledger.h"
 #include "live/server.h"
@@ -45,10 +46,12 @@ struct top_facts {
 	const struct profile *modules; /* has all modules that the frames name */
 	uint64_t duration_ns;
 	const char *comment; /* of the window's profiles, for root; NULL: none */
+	uint64_t spent_ns;   /* CPU time that the window has cost since top_begin() */
 };
 /* Returns whether any client would get the comment. */
 bool top_wants_comment(const struct top *top);
-/* Sends the window. */
-void top_end(struct top *top, const struct top_facts *facts);
+/* Sends the window, a client at least, until the slice is over (NULL: to all).  Returns whether
+ * clients are left for the next call. */
+bool top_end(struct top *top, const struct top_facts *facts, const struct slice *slice);
 
 #endif

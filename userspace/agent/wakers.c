@@ -26,10 +26,16 @@
 
 struct chain {
 	const struct samples *samples;
-	struct symbolizer *symbolizer;
-	struct frame *frame; /* owned; CHAIN_FRAMES_MAX */
+	struct symbolizer *symbolizer; /* owned */
+	struct frame *frame;	       /* owned; CHAIN_FRAMES_MAX */
 	size_t count;
 	struct frame separator, interrupt;
+};
+
+struct wakers_adding {
+	struct chain chain;
+	size_t noted, added; /* waits */
+	bool is_resolved;
 };
 
 static int get_stack(struct chain *chain, struct pp_process_id id, uint64_t user, uint64_t kernel,
@@ -164,48 +170,90 @@ static int add_wake(struct chain *chain, const struct woken *woken)
 	return profiles_add(samples->profiles, &waiter, &woken->count, &sample);
 }
 
-static int add_all(struct chain *chain, const struct wakes *wakes)
+static int note_stacks(const struct wakes *wakes, struct wakers_adding *adding,
+		       const struct slice *slice)
 {
-	int err = 0;
+	while (adding->noted < wakes->count) {
+		const struct pp_wake_key *key = &wakes->entry[adding->noted].key;
+		int err = symbolizer_note_hash(adding->chain.symbolizer, key->user_stack);
 
-	for (size_t i = 0; i < wakes->count && !err; i++) {
-		const struct pp_wake_key *key = &wakes->entry[i].key;
-
-		err = symbolizer_note_hash(chain->symbolizer, key->user_stack);
 		if (!err)
-			err = symbolizer_note_hash(chain->symbolizer, key->waker.user_stack);
+			err = symbolizer_note_hash(adding->chain.symbolizer, key->waker.user_stack);
+		if (err)
+			return err;
+		if (++adding->noted < wakes->count && slice_is_over(slice))
+			return 1;
 	}
-	if (!err)
-		err = symbolizer_resolve(chain->symbolizer);
-	for (size_t i = 0; i < wakes->count && !err; i++) {
-		err = add_wake(chain, &wakes->entry[i]);
-		if (!err && i % NAMED_AT_ONCE == 0)
+	return 0;
+}
+
+static int add_wakes(const struct wakes *wakes, struct wakers_adding *adding,
+		     const struct slice *slice)
+{
+	struct chain *chain = &adding->chain;
+
+	while (adding->added < wakes->count) {
+		int err = add_wake(chain, &wakes->entry[adding->added]);
+
+		if (!err && adding->added % NAMED_AT_ONCE == 0)
 			err = tables_relieve(chain->samples->tables);
+		if (err)
+			return err;
+		if (++adding->added < wakes->count && slice_is_over(slice))
+			return 1;
 	}
+	return 0;
+}
+
+void wakers_adding_free(struct wakers_adding *adding)
+{
+	if (!adding)
+		return;
+	symbolizer_free(adding->chain.symbolizer);
+	free(adding->chain.frame);
+	free(adding);
+}
+
+static int begin(const struct samples *samples, struct wakers_adding **ret_adding)
+{
+	OWNED(wakers_adding) struct wakers_adding *adding = calloc(1, sizeof(*adding));
+	const struct naming_options options = {.strings = samples->strings,
+					       .modules = samples->modules};
+	struct chain *chain;
+	int err;
+
+	if (!adding)
+		return -ENOMEM;
+	chain = &adding->chain;
+	chain->samples = samples;
+	chain->separator.kind = chain->interrupt.kind = FRAME_MARKER;
+	chain->frame = calloc(CHAIN_FRAMES_MAX, sizeof(*chain->frame));
+	if (!chain->frame)
+		return -ENOMEM;
+	err = naming_begin(samples->naming, &options, &chain->symbolizer);
+	if (!err)
+		err = intern_string(samples->strings, SEPARATOR, &chain->separator.name);
+	if (!err)
+		err = intern_string(samples->strings, INTERRUPT, &chain->interrupt.name);
+	if (!err)
+		*ret_adding = TAKE(adding);
 	return err;
 }
 
-int wakers_add(const struct samples *samples, const struct wakes *wakes)
+int wakers_add(const struct samples *samples, const struct wakes *wakes,
+	       struct wakers_adding **adding, const struct slice *slice)
 {
-	OWNED(symbolizer) struct symbolizer *symbolizer = NULL;
-	OWNED_MEM struct frame *frame = NULL;
-	const struct naming_options options = {.strings = samples->strings,
-					       .modules = samples->modules};
-	struct chain chain = {.samples = samples,
-			      .separator = {.kind = FRAME_MARKER},
-			      .interrupt = {.kind = FRAME_MARKER}};
-	int err;
+	int more = 0;
 
 	if (!wakes->count)
 		return 0;
-	chain.frame = frame = calloc(CHAIN_FRAMES_MAX, sizeof(*frame));
-	if (!frame)
-		return -ENOMEM;
-	err = naming_begin(samples->naming, &options, &symbolizer);
-	chain.symbolizer = symbolizer;
-	if (!err)
-		err = intern_string(samples->strings, SEPARATOR, &chain.separator.name);
-	if (!err)
-		err = intern_string(samples->strings, INTERRUPT, &chain.interrupt.name);
-	return err ? err : add_all(&chain, wakes);
+	if (!*adding)
+		more = begin(samples, adding);
+	if (!more)
+		more = note_stacks(wakes, *adding, slice);
+	if (!more && !(*adding)->is_resolved) {
+		more = symbolizer_resolve_slice((*adding)->chain.symbolizer, slice);
+		(*adding)->is_resolved = !more;
+	}
+	return more ? more : add_wakes(wakes, *adding, slice);
 }

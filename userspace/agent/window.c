@@ -28,9 +28,12 @@
 #include "drain/thread_slots.h"
 #include "options/options.h"
 
-/* How many windows ended processes and unmapped files are kept. */
 #define CLOSE_AFTER_NS NS_PER_SEC
+/* How many windows ended processes and unmapped files are kept. */
 #define KEEP_WINDOWS 3U
+/* How long the ring of stacks is read at once at the end of a window, and in all. */
+#define STACKS_NS (40 * NS_PER_MS)
+#define LATE_STACKS_NS (500 * NS_PER_MS)
 
 static int open_profiles(struct window *window)
 {
@@ -57,123 +60,255 @@ int window_open(struct window *window, uint64_t started_ns)
 	return window->samples->profiles->is_open ? 0 : open_profiles(window);
 }
 
+static void closing_release(struct window_closing *closing)
+{
+	counts_release(&closing->counts);
+	wakes_release(&closing->wakes);
+	samples_adding_release(&closing->samples);
+	wakers_adding_free(closing->wakers);
+	free(closing->comment);
+	*closing = (struct window_closing){};
+}
+
 void window_release(struct window *window)
 {
 	if (!window->samples)
 		return;
 	profiles_close(window->samples->profiles);
 	intern_free(TAKE(window->samples->strings));
+	closing_release(&window->closing);
+}
+
+/* ---- the end of a window ---- */
+
+/* Reads the ring until it is empty; but for the last window what comes late is read by the next
+ * stage. */
+static int read_stacks(const struct window *window)
+{
+	const struct slice slice = slice_begin(STACKS_NS);
+	const bool is_last = window->closing.end == WINDOW_LAST;
+	int got = ring_consume_slice(window->stacks_ring, is_last ? NULL : &slice);
+
+	return got < 0 ? got : 0;
 }
 
 /* Ends the kernel side's window and collects all its counters. */
-static int collect(struct window *window, uint64_t ended_ns, struct counts *counts,
-		   struct wakes *wakes)
+static int collect(struct window *window)
 {
 	const struct samples *samples = window->samples;
+	struct window_closing *closing = &window->closing;
+	struct counts *counts = &closing->counts;
 	struct tables *tables = samples->tables;
 	const struct slots_window slots = {.number = tables->window,
 					   .start_ns = window->started_ns,
-					   .end_ns = ended_ns,
+					   .end_ns = closing->ended_ns,
 					   .wait_min_ns = window->options->offcpu_min_ns};
-	const uint32_t closed = tables_begin_window(tables, ended_ns);
+	const uint32_t closed = tables_begin_window(tables, closing->ended_ns);
 	int err;
 
 	samples->summary->scheduler_ns += coverage_take(window->coverage);
 	tables_settle();
 	err = process_watch_follow(window->watch);
 	if (!err)
-		err = ring_consume(window->stacks_ring);
-	tables_take(tables, counts, wakes);
+		err = read_stacks(window);
+	tables_take(tables, counts, &closing->wakes);
 	if (!err)
 		err = waits_collect(samples->waits, &slots, counts);
 	if (!err)
-		err = scans_collect(window->scans, &slots, waits_ledger(samples->waits), counts);
+		err = scans_collect(window->scans, &slots, closing->end == WINDOW_LAST,
+				    waits_ledger(samples->waits), counts);
 	tables_end_slots(tables, slots.number);
 	if (!err)
-		err = tables_drain(tables, closed, counts, wakes);
+		err = tables_drain(tables, closed, counts, &closing->wakes);
 	if (!err)
 		err = waits_divide(samples->waits, &slots, counts);
 	window->facts->bounded += counts->bounded;
 	return err;
 }
 
-static void end_top(struct window *window, uint64_t length_ns)
+void window_cut(struct window *window, enum window_end end)
 {
+	struct window_closing *closing = &window->closing;
+
+	closing->end = end;
+	closing->stage = 1;
+	closing->ended_ns = window->paused_ns ? window->paused_ns : mono_ns();
+	closing->length_ns = closing->ended_ns - window->started_ns;
+	closing->err = collect(window);
+	top_begin(window->samples->top, window->samples->strings, window->started_wall_ns);
+	window->started_ns = closing->ended_ns;
+	window->started_wall_ns += closing->length_ns;
+}
+
+bool window_is_closing(const struct window *window)
+{
+	return window->closing.stage;
+}
+
+/* ---- its stages: each returns 1 while it has more to do, 0 when it is done, or -errno ---- */
+
+/* Stacks that the closed tables' rows refer to may lie in the ring still. */
+static int read_late_stacks(struct window *window, const struct slice *slice)
+{
+	const uint64_t late_ns = mono_ns() - window->closing.ended_ns;
+	int got;
+
+	if (window->closing.end == WINDOW_LAST)
+		return 0;
+	got = ring_consume_slice(window->stacks_ring, slice);
+	return got > 0 && late_ns >= LATE_STACKS_NS ? 0 : got;
+}
+
+static int add_samples(struct window *window, const struct slice *slice)
+{
+	struct window_closing *closing = &window->closing;
+
+	return samples_add(window->samples, &closing->counts, &closing->samples, slice);
+}
+
+static int close_ledger(struct window *window, const struct slice *slice)
+{
+	(void)slice;
+	return waits_close(window->samples->waits);
+}
+
+static int send_to_clients(struct window *window, const struct slice *slice)
+{
+	struct window_closing *closing = &window->closing;
 	const struct samples *samples = window->samples;
-	OWNED_MEM char *comment = NULL;
 	struct top_facts facts = {.modules = profiles_any(samples->profiles),
-				  .duration_ns = length_ns};
+				  .duration_ns = closing->length_ns,
+				  .spent_ns = closing->spent_ns};
 
-	if (top_wants_comment(samples->top) &&
-	    !window_facts_tell(window->facts, &window->facts_watched, &comment))
-		facts.comment = comment;
-	top_end(samples->top, &facts);
+	if (!closing->is_told && top_wants_comment(samples->top))
+		(void)window_facts_tell(window->facts, &window->facts_watched, &closing->comment);
+	closing->is_told = true;
+	facts.comment = closing->comment;
+	return top_end(samples->top, &facts, slice);
 }
 
-/* Adds what was counted to the profiles, and sends it to who watches. */
-static int take(struct window *window, uint64_t ended_ns)
+static int add_wakers(struct window *window, const struct slice *slice)
 {
-	CLEANUP(counts_release) struct counts counts = {};
-	CLEANUP(wakes_release) struct wakes wakes = {};
-	const struct samples *samples = window->samples;
-	uint64_t length_ns = ended_ns - window->started_ns;
-	int err = collect(window, ended_ns, &counts, &wakes);
+	struct window_closing *closing = &window->closing;
 
-	top_begin(samples->top, samples->strings, window->started_wall_ns);
-	window->started_ns = ended_ns;
-	window->started_wall_ns += length_ns;
-	if (!err)
-		err = samples_add(samples, &counts);
-	if (!err)
-		err = waits_close(samples->waits);
-	end_top(window, length_ns);
-	return err ? err : wakers_add(samples, &wakes);
+	return wakers_add(window->samples, &closing->wakes, &closing->wakers, slice);
 }
 
-static int add_facts(struct window *window)
+static bool is_written(const struct window *window)
+{
+	return window->closing.end == WINDOW_LAST ||
+	       (window->closing.end == WINDOW_WHOLE && output_is_store(window->output));
+}
+
+static int add_facts(struct window *window, const struct slice *slice)
 {
 	OWNED_MEM char *text = NULL;
-	int err = window_facts_tell(window->facts, &window->facts_told, &text);
+	int err;
 
+	(void)slice;
+	if (!is_written(window))
+		return 0;
+	err = window_facts_tell(window->facts, &window->facts_told, &text);
 	window->samples->summary->loop_stall_max_ns = 0;
 	return err ? err : profiles_add_comment(window->samples->profiles, text);
 }
 
-static int write_profiles(struct window *window, uint64_t ended_ns, bool is_last)
+/* From here on the window's rows are named, and need nothing of what is given up. */
+static int end_epoch(struct window *window, const struct slice *slice)
 {
-	struct profiles *profiles = window->samples->profiles;
-	int err = waits_describe(window->samples->waits, profiles);
-
-	if (!err)
-		err = profiles_write(profiles, window->output, window->profile_started_wall_ns,
-				     ended_ns - window->profile_started_ns, is_last);
-	window_release(window);
-	return err;
-}
-
-int window_close(struct window *window, enum window_end end)
-{
-	const bool is_last = end == WINDOW_LAST;
-	const bool is_written = end != WINDOW_PART && (is_last || output_is_store(window->output));
-	uint64_t ended_ns = window->paused_ns ? window->paused_ns : mono_ns();
-	int err = take(window, ended_ns), wrote;
-
-	if (!err && is_written)
-		err = add_facts(window);
-	if (err)
-		log_error_errno(err, "cannot read the counters of a window");
-	if (end == WINDOW_PART)
+	(void)slice;
+	if (window->closing.end == WINDOW_PART)
 		return 0;
 	window_forget(window);
 	if (epochs_end_window(window->epochs)) {
 		scans_refresh(window->scans);
 		live_refresh(window->live);
 	}
-	if (!is_written)
+	return 0;
+}
+
+static int write_profiles(struct window *window, const struct slice *slice)
+{
+	struct profiles *profiles = window->samples->profiles;
+	int err;
+
+	(void)slice;
+	if (!is_written(window))
 		return 0;
-	wrote = write_profiles(window, ended_ns, is_last);
+	err = waits_describe(window->samples->waits, profiles);
+	if (!err)
+		err = profiles_write(profiles, window->output, window->profile_started_wall_ns,
+				     window->closing.ended_ns - window->profile_started_ns,
+				     window->closing.end == WINDOW_LAST);
+	profiles_close(profiles);
+	intern_free(TAKE(window->samples->strings));
+	return err;
+}
+
+static const struct {
+	int (*run)(struct window *window, const struct slice *slice);
+	bool needs_rows; /* left out when the window's rows are not whole */
+} stages[] = {
+	{}, /* no window is being closed */
+	{read_late_stacks, true}, {add_samples, true}, {close_ledger, true},
+	{send_to_clients, false}, {add_wakers, true},  {add_facts, true},
+	{end_epoch, false},	  {write_profiles, false},
+};
+
+static bool is_last_stage(const struct window *window)
+{
+	return window->closing.stage == ARRAY_SIZE(stages) - 1;
+}
+
+/* Goes to the next stage, with what the one before has returned. */
+static int end_stage(struct window *window, int err)
+{
+	struct window_closing *closing = &window->closing;
+	const int rows_err = closing->err;
+	const bool was_last = closing->end == WINDOW_LAST;
+
+	if (!is_last_stage(window)) {
+		if (!closing->err)
+			closing->err = err;
+		closing->stage++;
+		return 1;
+	}
+	if (rows_err)
+		log_error_errno(rows_err, "cannot read the counters of a window");
+	closing_release(closing);
 	/* A run goes on after a window that is not whole; at its end it is no success. */
-	return wrote ? wrote : is_last ? err : 0;
+	return err ? err : was_last ? rows_err : 0;
+}
+
+int window_step(struct window *window, const struct slice *slice)
+{
+	struct window_closing *closing = &window->closing;
+	int more = window_is_closing(window);
+
+	while (more > 0) {
+		const uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		const bool is_run = !closing->err || !stages[closing->stage].needs_rows;
+
+		more = is_run ? stages[closing->stage].run(window, slice) : 0;
+		closing->spent_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
+		if (more <= 0)
+			more = end_stage(window, more);
+		if (slice_is_over(slice))
+			break;
+	}
+	return more;
+}
+
+int window_close(struct window *window, enum window_end end)
+{
+	int err = window_step(window, NULL);
+
+	if (!err)
+		err = window_open(window, window->started_ns);
+	if (err)
+		return err;
+	window_cut(window, end);
+	return window_step(window, NULL);
 }
 
 uint64_t window_next_end(const struct window *window, uint64_t due_ns, uint64_t *ret_missed)

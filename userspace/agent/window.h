@@ -9,6 +9,9 @@
 
 #include "agent/progress.h"
 #include "agent/samples.h"
+#include "base/slice.h"
+#include "drain/counts.h"
+#include "drain/wakes.h"
 
 struct coverage;
 struct file_table;
@@ -21,8 +24,29 @@ struct output;
 struct process_watch;
 struct ring;
 struct scans;
+struct wakers_adding;
 struct window_facts;
 
+enum window_end {
+	WINDOW_PART,  /* the window goes on: clients want to see what was counted so far */
+	WINDOW_WHOLE, /* a store's profiles are written; those of one file go on */
+	WINDOW_LAST,  /* all are written */
+};
+/* A window that has ended, on its way into the profiles.  What its rows refer to stays until all
+ * are named: ids of files and code are given up by its last stages. */
+struct window_closing {
+	enum window_end end;
+	uint32_t stage; /* the next one of window.c: stages[]; 0: no window is being closed */
+	uint64_t ended_ns, length_ns;
+	uint64_t spent_ns; /* CPU time */
+	int err;	   /* why its rows are not whole */
+	struct counts counts;
+	struct wakes wakes;
+	struct samples_adding samples;
+	struct wakers_adding *wakers; /* owned */
+	char *comment;		      /* owned; for clients */
+	bool is_told;		      /* clients: the comment was asked for */
+};
 struct window {
 	/* Borrowed. */
 	const struct options *options;
@@ -44,17 +68,21 @@ struct window {
 	uint64_t paused_ns;	      /* when the kernel side stopped for good; 0: it runs */
 	struct summary facts_told;    /* the summary when facts went into the profiles last */
 	struct summary facts_watched; /* ... when they went to clients last */
-};
-enum window_end {
-	WINDOW_PART,  /* the window goes on: clients want to see what was counted so far */
-	WINDOW_WHOLE, /* a store's profiles are written; those of one file go on */
-	WINDOW_LAST,  /* all are written */
+	struct window_closing closing;
 };
 /* Begins the first window at started_ns, or opens the profiles of the next one.  Returns 0 or
  * -ENOMEM. */
 int window_open(struct window *window, uint64_t started_ns);
-/* Collects what was counted, adds it to the profiles, and begins the next window.  Returns 0 or
- * -errno: the profiles could not be written. */
+/* Ends the open window: collects what was counted and begins the next one, which counts at once.
+ * No other window may be closing. */
+void window_cut(struct window *window, enum window_end end);
+/* Goes on with the window that was cut, until the slice is over (NULL: to its end): names what was
+ * counted, adds it to the profiles, and writes them.  Returns 1: there is more; 0: it is closed, or
+ * none was cut; -errno: the profiles could not be written. */
+int window_step(struct window *window, const struct slice *slice);
+bool window_is_closing(const struct window *window);
+/* Closes the open window in one go; before it, the one that is closing.  Returns 0 or -errno: the
+ * profiles could not be written. */
 int window_close(struct window *window, enum window_end end);
 /* Returns when the open window ends whose predecessor was due at `due_ns`: an interval later.  Ends
  * that have passed meanwhile, because the agent or the machine stood still, are left out: the

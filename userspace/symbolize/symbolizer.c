@@ -29,6 +29,7 @@ struct symbolizer {
 	size_t mask, count;
 	packed_frame *noted; /* native frames not named yet */
 	size_t noted_count, noted_capacity;
+	size_t resolved; /* of noted, which is sorted as soon as some are */
 	struct frame frame[MAX_FRAMES];
 	packed_frame stitched[STITCH_MAX_FRAMES];
 };
@@ -195,24 +196,34 @@ static int resolve_file(struct symbolizer *symbolizer, const packed_frame *frame
 	return 0;
 }
 
-int symbolizer_resolve(struct symbolizer *symbolizer)
+int symbolizer_resolve_slice(struct symbolizer *symbolizer, const struct slice *slice)
 {
 	packed_frame *noted = symbolizer->noted;
-	size_t count = symbolizer->noted_count;
+	const size_t count = symbolizer->noted_count;
 
-	if (count)
+	if (count && !symbolizer->resolved)
 		qsort(noted, count, sizeof(*noted), compare_frames);
-	for (size_t from = 0, to; from < count; from = to) {
-		for (to = from + 1;
-		     to < count && packed_file(noted[to]) == packed_file(noted[from]);)
-			to++;
-		int err = resolve_file(symbolizer, noted + from, to - from);
+	while (symbolizer->resolved < count) {
+		const size_t from = symbolizer->resolved;
+		size_t to = from + 1;
+		int err;
 
+		while (to < count && packed_file(noted[to]) == packed_file(noted[from]))
+			to++;
+		err = resolve_file(symbolizer, noted + from, to - from);
 		if (err)
 			return err;
+		symbolizer->resolved = to;
+		if (to < count && slice_is_over(slice))
+			return 1;
 	}
-	symbolizer->noted_count = 0;
+	symbolizer->noted_count = symbolizer->resolved = 0;
 	return 0;
+}
+
+int symbolizer_resolve(struct symbolizer *symbolizer)
+{
+	return symbolizer_resolve_slice(symbolizer, NULL);
 }
 
 /* ---- frames ---- */

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/intern.h"
+#include "base/slice.h"
 #include "drain/dictionary.h"
 #include "symbolize/frame.h"
 
@@ -62,6 +63,9 @@ int symbolizer_note(struct symbolizer *symbolizer, const struct dict_stack *stac
  * it. */
 int symbolizer_note_hash(struct symbolizer *symbolizer, uint64_t hash);
 int symbolizer_resolve(struct symbolizer *symbolizer);
+/* The same until the slice is over, for one file at least.  Returns 0: all are named; 1: the next
+ * call goes on, and nothing may be noted before; -ENOMEM. */
+int symbolizer_resolve_slice(struct symbolizer *symbolizer, const struct slice *slice);
 
 /* Returns the frames of one sample, leaf first; user and kernel may be NULL.  id: of the counted
  * process.  The array belongs to the symbolizer until the next call.  Returns 0 or -ENOMEM. */

@@ -30,6 +30,7 @@ static struct intern *strings; /* NULL: those of the call */
 static uint64_t noted[8192];
 static size_t noted_count;
 static bool is_resolved;
+static unsigned int late_files; /* that are not named by the first calls */
 static unsigned int symbolizers; /* that are open */
 static struct naming_options begun_with;
 static const char *stacks_fail; /* "begin", "note", "resolve", "stack": -ENOMEM from there */
@@ -74,11 +75,22 @@ int symbolizer_note_hash(struct symbolizer *symbolizer, uint64_t hash)
 	return stacks_result("note");
 }
 
-int symbolizer_resolve(struct symbolizer *symbolizer)
+int symbolizer_resolve_slice(struct symbolizer *symbolizer, const struct slice *slice)
 {
 	(void)symbolizer;
+	assert_false(is_resolved && noted_count);
+	if (late_files && slice_is_over(slice)) {
+		late_files--;
+		return 1;
+	}
 	is_resolved = true;
 	return stacks_result("resolve");
+}
+
+int symbolizer_resolve(struct symbolizer *symbolizer)
+{
+	is_resolved = false;
+	return symbolizer_resolve_slice(symbolizer, NULL);
 }
 
 static const struct known_stack *known_stack(uint64_t hash)

@@ -147,7 +147,9 @@ static int add(struct counted *counted, size_t count)
 	const struct counts counts = {.entry = counted, .count = count};
 	const struct samples samples = {.strings = strings, .summary = &summary};
 
-	return samples_add(&samples, &counts);
+	CLEANUP(samples_adding_release) struct samples_adding adding = {};
+
+	return samples_add(&samples, &counts, &adding, NULL);
 }
 
 static void add_one(struct pp_count_key key)
@@ -344,6 +346,40 @@ static void many__look_at_the_tables_in_between(void **state)
 	assert_int_equal(relieved, 2); /* after the first, and after 256 more */
 }
 
+/* A slice that is over makes one step a call; what comes of it is the same. */
+static void many__go_on_where_the_slice_ended(void **state)
+{
+	static const struct slice over = {.ends_ns = 1};
+	struct counted counted[3] = {{.key = {.user_stack = 11, .kind = PP_KIND_CPU}},
+				     {.key = {.user_stack = 13, .kind = PP_KIND_CPU}},
+				     {.key = {.user_stack = 11, .kind = PP_KIND_WAIT}}};
+	const struct counts counts = {.entry = counted, .count = 3};
+	const struct samples samples = {.strings = strings, .summary = &summary};
+	CLEANUP(samples_adding_release) struct samples_adding adding = {};
+	/* Stacks are noted, two files are named before the last one, counters are added. */
+	static const size_t profiled_after[] = {0, 0, 0, 0, 1, 2, 3};
+
+	(void)state;
+	late_files = 2;
+	for (size_t i = 0; i < ARRAY_SIZE(profiled_after); i++) {
+		const int wanted = i + 1 < ARRAY_SIZE(profiled_after);
+
+		assert_int_equal(samples_add(&samples, &counts, &adding, &over), wanted);
+		assert_int_equal(profiled_count, profiled_after[i]);
+		assert_int_equal(symbolizers, 1);
+	}
+	assert_int_equal(noted_count, 3);
+	assert_int_equal(relieved, 1);
+	assert_string_equal(profiled[1].stack, "memcpy<main");
+}
+
+static void many__of_none_is_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(add(NULL, 0), 0);
+	assert_int_equal(profiled_count, 0);
+}
+
 static void error__ends_it(void **state)
 {
 	struct counted counted[2] = {{.key = {.user_stack = 11, .kind = PP_KIND_CPU}},
@@ -372,6 +408,8 @@ int main(void)
 		TEST(no_frame__of_a_refused_stack_blames_its_process),
 		TEST(no_frame__is_native_time),
 		TEST(many__look_at_the_tables_in_between),
+		TEST(many__go_on_where_the_slice_ended),
+		TEST(many__of_none_is_nothing),
 		TEST(error__ends_it),
 	};
 

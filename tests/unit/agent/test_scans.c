@@ -39,6 +39,7 @@ static struct scan scan[SCANS_MAX + 1];
 static size_t scan_count;
 static int scan_err;
 static uint64_t budget_ns; /* of the last step */
+static bool is_last;	   /* the window that is collected */
 static unsigned int steps;
 static char calls[1024];
 static char told[512];
@@ -224,6 +225,7 @@ static int setup(void **state)
 	scan_count = 0;
 	scan_err = losses_err = status_err = 0;
 	budget_ns = steps = status_reads = 0;
+	is_last = false;
 	calls[0] = told[0] = '\0';
 	glance = (struct thread_glance){};
 	has_slot = false;
@@ -265,7 +267,7 @@ static const char *collected_in(uint64_t start_ns, uint64_t end_ns)
 	const struct slots_window window = {.number = 6, .start_ns = start_ns, .end_ns = end_ns};
 
 	calls[0] = '\0';
-	assert_int_equal(scans_collect(scans, &window, NULL, &counts), 0);
+	assert_int_equal(scans_collect(scans, &window, is_last, NULL, &counts), 0);
 	return calls;
 }
 
@@ -285,7 +287,7 @@ static void nothing__is_done_where_nothing_is_scanned(void **state)
 	scans_refresh(NULL);
 	assert_int_equal(scans_timeout_ms(NULL, 250), 250);
 	assert_null(scans_find(NULL, 71));
-	assert_int_equal(scans_collect(NULL, &window, NULL, &counts), 0);
+	assert_int_equal(scans_collect(NULL, &window, true, NULL, &counts), 0);
 	assert_int_equal(scans_lost(NULL), 0);
 	scans_free(NULL);
 	assert_int_equal(scan_count, 0);
@@ -433,15 +435,41 @@ static void window__hurries_a_scan_within_a_bound(void **state)
 	scans_start(scans, SINCE_NS);
 	assert_string_equal(collected(), "");
 	assert_int_equal(steps, 1);
-	assert_int_equal(budget_ns, NS_PER_SEC);
-	scans_free(scans);
-	assert_int_equal(scans_new(&finisher, NS_PER_SEC, &scans), 0);
-	scans_start(scans, SINCE_NS);
+	assert_int_equal(budget_ns, 40 * NS_PER_MS);
+	for (unsigned int seconds = 1; seconds <= 10; seconds += 9) {
+		scans_free(scans);
+		assert_int_equal(scans_new(&finisher, seconds * NS_PER_SEC, &scans), 0);
+		scans_start(scans, SINCE_NS);
+		is_last = true;
+		assert_string_equal(collected(), "");
+		assert_int_equal(budget_ns, seconds == 1 ? NS_PER_SEC / 2 : NS_PER_SEC);
+	}
 	assert_string_equal(collected(), "");
-	assert_int_equal(budget_ns, NS_PER_SEC / 2);
-	assert_string_equal(collected(), "");
-	assert_int_equal(steps, 2);
+	assert_int_equal(steps, 3);
 	assert_int_equal(scans_lost(scans), 0);
+}
+
+/* The loop waits for a scan before it ends a window. */
+static void window__that_waits_leaves_no_pauses(void **state)
+{
+	(void)state;
+	assert_false(scans_hurry(NULL));
+	assert_false(scans_hurry(scans));
+	scans_start(scans, SINCE_NS);
+	scan[0].steps = 4;
+	scan[0].stats.passes = 2;
+	scans_step(scans);
+	scans_step(scans);
+	assert_int_equal(steps, 1);
+	assert_true(scans_hurry(scans));
+	scans_step(scans);
+	scans_step(scans);
+	assert_int_equal(steps, 3);
+	assert_string_equal(collected(), "");
+	assert_int_equal(steps, 4);
+	scans_step(scans);
+	assert_int_equal(steps, 5);
+	assert_false(scans_hurry(scans)); /* done */
 }
 
 static void window__that_ends_before_the_scan_misses_what_is_found_later(void **state)
@@ -660,7 +688,7 @@ static void collect__ends_where_memory_ends(void **state)
 	scan_one_sleeper();
 	for (size_t i = 0; i < ARRAY_SIZE(part_of); i++) {
 		fails = part_of[i];
-		assert_int_equal(scans_collect(scans, &window, NULL, &counts), -ENOMEM);
+		assert_int_equal(scans_collect(scans, &window, false, NULL, &counts), -ENOMEM);
 	}
 	fails = NULL;
 	assert_string_equal(collected(), "71:100-110 10|");
@@ -678,6 +706,7 @@ int main(void)
 		TEST(scans__with_sleepers_are_bounded),
 		TEST(lost__are_all_that_a_scan_left_out),
 		TEST(window__hurries_a_scan_within_a_bound),
+		TEST(window__that_waits_leaves_no_pauses),
 		TEST(window__that_ends_before_the_scan_misses_what_is_found_later),
 		TEST(window__misses_none_when_all_threads_were_reached),
 		TEST(sleep__is_counted_window_by_window),

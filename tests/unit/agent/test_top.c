@@ -25,6 +25,7 @@ static char *pushed; /* the last one */
 static size_t pushed_size;
 static unsigned int pushes;
 static bool has_gone;
+static unsigned int questions; /* who may see what */
 
 bool live_server_next(struct live_server *server, struct live_choice choice,
 		      struct live_job *ret_job)
@@ -93,6 +94,7 @@ struct process *process_table_find(const struct process_table *table, struct pp_
 bool live_may_see(uid_t uid, uint32_t tgid)
 {
 	assert_int_equal(uid, 1000);
+	questions++;
 	return tgid != 8;
 }
 
@@ -180,7 +182,7 @@ static void fill_window(struct top *top)
 	add(top, strings, (struct pp_process_id){8, 1}, PP_KIND_CPU, 10000);
 	add(top, strings, (struct pp_process_id){9, 1}, PP_KIND_CPU, 100000);
 	add(top, strings, (struct pp_process_id){10, 1}, PP_KIND_CPU, 1000000);
-	top_end(top, &(struct top_facts){.duration_ns = 77, .comment = "facts samples=5"});
+	top_end(top, &(struct top_facts){.duration_ns = 77, .comment = "facts samples=5"}, NULL);
 }
 
 static size_t count_addresses(const struct profile *profile)
@@ -230,6 +232,28 @@ static void top__users_see_the_programs_that_run_now(void **state)
 	assert_int_equal(pushed_addresses, 0);
 }
 
+/* Rows of many processes come in any order, and each answer takes several reads of /proc. */
+static void top__rights_are_asked_for_once_a_window(void **state)
+{
+	OWNED(top) struct top *top = watched_by(1000, 0, OPTIONS_CLOCK_CPU);
+	OWNED(intern) struct intern *strings = NULL;
+
+	(void)state;
+	assert_int_equal(intern_new(&strings), 0);
+	for (unsigned int window = 1; window <= 2; window++) {
+		questions = 0;
+		top_begin(top, strings, 5);
+		for (unsigned int i = 0; i < 100; i++) {
+			add(top, strings, (struct pp_process_id){7, 2}, PP_KIND_CPU, 1);
+			add(top, strings, (struct pp_process_id){8, 1}, PP_KIND_CPU, 1000);
+			add(top, strings, (struct pp_process_id){7, 1}, PP_KIND_CPU, 1000);
+		}
+		top_end(top, &(struct top_facts){.duration_ns = 77}, NULL);
+		assert_int_equal(questions, 2);
+		assert_int_equal(pushed_sum(), 100);
+	}
+}
+
 static void top__root_sees_all(void **state)
 {
 	OWNED(top) struct top *top = watched_by(0, 0, OPTIONS_CLOCK_CPU);
@@ -267,6 +291,54 @@ static void top__first_at_once_then_each_second(void **state)
 	assert_true(top_due_ns(top, now_ns) == UINT64_MAX);
 }
 
+/* A client that has gone in the middle of a window misses the rest; one that comes waits for the
+ * next. */
+static void top__clients_come_and_go_in_the_middle_of_a_window(void **state)
+{
+	OWNED(top) struct top *top = watched_by(0, 0, OPTIONS_CLOCK_CPU);
+	OWNED(intern) struct intern *strings = NULL;
+
+	(void)state;
+	pushes = 0;
+	assert_int_equal(intern_new(&strings), 0);
+	top_begin(top, strings, 5);
+	add(top, strings, (struct pp_process_id){7, 1}, PP_KIND_CPU, 1);
+	has_gone = true;
+	top_serve(top, 1);
+	has_gone = false;
+	jobs[0].number = 2;
+	jobs_waiting = 1;
+	top_serve(top, 1);
+	add(top, strings, (struct pp_process_id){7, 1}, PP_KIND_CPU, 1);
+	assert_false(top_end(top, &(struct top_facts){.duration_ns = 77}, NULL));
+	assert_int_equal(pushes, 0);
+	fill_window(top);
+	assert_int_equal(pushes, 1);
+}
+
+static void top__one_client_is_served_in_each_slice_that_is_over(void **state)
+{
+	static const struct slice over = {.ends_ns = 1};
+	const struct top_facts facts = {.duration_ns = 77, .spent_ns = NS_PER_SEC};
+	OWNED(top) struct top *top = watched_by(0, 0, OPTIONS_CLOCK_CPU);
+	OWNED(intern) struct intern *strings = NULL;
+
+	(void)state;
+	pushes = 0;
+	jobs[0].number = 2;
+	jobs_waiting = 1;
+	top_serve(top, 1);
+	assert_int_equal(intern_new(&strings), 0);
+	top_begin(top, strings, 5);
+	add(top, strings, (struct pp_process_id){7, 1}, PP_KIND_CPU, 1);
+	assert_true(top_end(top, &facts, &over));
+	assert_int_equal(pushes, 1);
+	assert_false(top_end(top, &facts, &over));
+	assert_int_equal(pushes, 2);
+	/* Clients pay for all that the window has cost. */
+	assert_true(top_due_ns(top, 0) > mono_ns() + 8 * NS_PER_SEC);
+}
+
 static void top__cycles_are_no_time(void **state)
 {
 	OWNED(top) struct top *top = watched_by(0, 0, OPTIONS_CLOCK_CYCLES);
@@ -276,7 +348,7 @@ static void top__cycles_are_no_time(void **state)
 	assert_true(top_due_ns(top, 1) == UINT64_MAX);
 	top_serve(NULL, 1);
 	top_begin(NULL, NULL, 1);
-	top_end(NULL, &(struct top_facts){.duration_ns = 1});
+	assert_false(top_end(NULL, &(struct top_facts){.duration_ns = 1}, NULL));
 	assert_false(top_wants_comment(NULL));
 	assert_true(top_due_ns(NULL, 1) == UINT64_MAX);
 }
@@ -430,7 +502,7 @@ static void fill_ledger(struct top *top, unsigned int others)
 
 		top_add_ledger(top, &line, "a");
 	}
-	top_end(top, &(struct top_facts){.duration_ns = 77});
+	top_end(top, &(struct top_facts){.duration_ns = 77}, NULL);
 	ledger_lines = 0;
 	last_ledger[0] = '\0';
 	at = memchr(pushed, '\n', pushed_size);
@@ -493,9 +565,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(top__users_see_the_programs_that_run_now),
+		cmocka_unit_test(top__rights_are_asked_for_once_a_window),
 		cmocka_unit_test(top__root_sees_all),
 		cmocka_unit_test(top__those_that_were_named),
 		cmocka_unit_test(top__first_at_once_then_each_second),
+		cmocka_unit_test(top__clients_come_and_go_in_the_middle_of_a_window),
+		cmocka_unit_test(top__one_client_is_served_in_each_slice_that_is_over),
 		cmocka_unit_test(top__cycles_are_no_time),
 		cmocka_unit_test(kinds__are_sent_in_one_part_with_all_labels),
 		cmocka_unit_test(kinds__of_users_are_of_their_programs_that_run_now),

@@ -155,6 +155,13 @@ static int teardown(void **state)
 static const struct pp_waker by_thread = {
 	.id = {.tgid = 7}, .tid = 77, .user_stack = 3, .kernel_stack = 4};
 
+static void add_wakes(const struct samples *samples, const struct wakes *wakes)
+{
+	OWNED(wakers_adding) struct wakers_adding *adding = NULL;
+
+	assert_int_equal(wakers_add(samples, wakes, &adding, NULL), 0);
+}
+
 static void wake_by(const struct pp_waker *waker)
 {
 	struct woken woken = {.key = {.id = {.tgid = 5},
@@ -167,7 +174,7 @@ static void wake_by(const struct pp_waker *waker)
 	const struct wakes wakes = {.entry = &woken, .count = 1};
 	const struct samples samples = {.strings = strings};
 
-	assert_int_equal(wakers_add(&samples, &wakes), 0);
+	add_wakes(&samples, &wakes);
 	assert_int_equal(added, 1);
 	added = 0;
 }
@@ -178,7 +185,7 @@ static void nothing__was_woken(void **state)
 	const struct samples samples = {.strings = strings};
 
 	(void)state;
-	assert_int_equal(wakers_add(&samples, &wakes), 0);
+	add_wakes(&samples, &wakes);
 	assert_int_equal(added, 0);
 }
 
@@ -287,10 +294,34 @@ static void many__look_at_the_tables_in_between(void **state)
 	for (size_t i = 0; i < wakes.count; i++)
 		woken[i] = (struct woken){.key = {.id = {.tgid = 5}, .tid = 55, .waker = by_thread},
 					  .count = {.weight = 900}};
-	assert_int_equal(wakers_add(&samples, &wakes), 0);
+	add_wakes(&samples, &wakes);
 	assert_int_equal(added, wakes.count);
 	assert_int_equal(noted_count, 2 * wakes.count);
 	assert_int_equal(relieved, 2);
+}
+
+/* A slice that is over makes one step a call. */
+static void many__go_on_where_the_slice_ended(void **state)
+{
+	static const struct slice over = {.ends_ns = 1};
+	const struct woken one = {.key = {.id = {.tgid = 5}, .tid = 55, .waker = by_thread},
+				  .count = {.weight = 900}};
+	struct woken woken[2] = {one, one};
+	const struct wakes wakes = {.entry = woken, .count = 2};
+	const struct samples samples = {.strings = strings};
+	OWNED(wakers_adding) struct wakers_adding *adding = NULL;
+	static const unsigned int added_after[] = {0, 0, 1, 2};
+
+	(void)state;
+	late_files = 1;
+	for (size_t i = 0; i < sizeof(added_after) / sizeof(added_after[0]); i++) {
+		const int wanted = added_after[i] < 2;
+
+		assert_int_equal(wakers_add(&samples, &wakes, &adding, &over), wanted);
+		assert_int_equal(added, added_after[i]);
+	}
+	assert_int_equal(noted_count, 4);
+	assert_int_equal(symbolizers, 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -305,6 +336,7 @@ int main(void)
 		TEST(chain__of_frames_without_a_tracepoint),
 		TEST(label__names_the_waker),
 		TEST(many__look_at_the_tables_in_between),
+		TEST(many__go_on_where_the_slice_ended),
 	};
 
 	return cmocka_run_group_tests_name("agent/wakers", tests, NULL, NULL);

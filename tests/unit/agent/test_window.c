@@ -49,6 +49,10 @@ static uint64_t unused_before_ns, unused_slots;
 static bool written_last;
 static const char *watched_comment;
 static int interns; /* that are open */
+static int late_stacks; /* calls that leave records in the ring */
+static bool has_stacks_slice;
+static unsigned int more_samples, more_clients; /* calls that leave some */
+static bool window_closes_last;
 static struct summary *told[2];
 
 static int call(const char *name)
@@ -149,10 +153,11 @@ int process_watch_follow(struct process_watch *watch)
 	return call("follow");
 }
 
-int ring_consume(struct ring *ring)
+int ring_consume_slice(struct ring *ring, const struct slice *slice)
 {
 	(void)ring;
-	return call("stacks");
+	has_stacks_slice = slice;
+	return call("stacks") ? -EIO : late_stacks ? late_stacks-- > 0 : 0;
 }
 
 void tables_take(struct tables *tables, struct counts *ret_counts, struct wakes *ret_wakes)
@@ -177,10 +182,11 @@ struct ledger *waits_ledger(struct waits *waits)
 	return NULL;
 }
 
-int scans_collect(struct scans *scans, const struct slots_window *window, struct ledger *ledger,
-		  struct counts *counts)
+int scans_collect(struct scans *scans, const struct slots_window *window, bool is_last,
+		  struct ledger *ledger, struct counts *counts)
 {
 	(void)scans, (void)ledger, (void)counts;
+	assert_int_equal(is_last, window_closes_last);
 	assert_int_equal(window->number, slots.number);
 	return call("scans");
 }
@@ -224,11 +230,19 @@ void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
 	call("top");
 }
 
-int samples_add(const struct samples *samples, const struct counts *counts)
+int samples_add(const struct samples *samples, const struct counts *counts,
+		struct samples_adding *adding, const struct slice *slice)
 {
 	(void)samples;
 	assert_int_equal(counts->count, 2);
-	return call("samples");
+	adding->noted++;
+	assert_true(!more_samples || slice);
+	return call("samples") ? -EIO : more_samples ? (int)(more_samples-- > 0) : 0;
+}
+
+void samples_adding_release(struct samples_adding *adding)
+{
+	*adding = (struct samples_adding){};
 }
 
 int waits_close(struct waits *waits)
@@ -243,18 +257,25 @@ bool top_wants_comment(const struct top *top)
 	return wants_comment;
 }
 
-void top_end(struct top *top, const struct top_facts *facts)
+bool top_end(struct top *top, const struct top_facts *facts, const struct slice *slice)
 {
-	(void)top;
+	(void)top, (void)slice;
 	assert_non_null(facts->modules);
 	watched_ns = facts->duration_ns;
 	watched_comment = facts->comment ? "facts" : NULL;
 	call("top_end");
+	return more_clients ? more_clients-- > 0 : false;
 }
 
-int wakers_add(const struct samples *samples, const struct wakes *wakes)
+void wakers_adding_free(struct wakers_adding *adding)
 {
-	(void)samples;
+	(void)adding;
+}
+
+int wakers_add(const struct samples *samples, const struct wakes *wakes,
+	       struct wakers_adding **adding, const struct slice *slice)
+{
+	(void)samples, (void)adding, (void)slice;
 	assert_int_equal(wakes->count, 3);
 	return call("wakers");
 }
@@ -364,7 +385,8 @@ void live_refresh(struct live *live)
 /* ---- */
 
 #define COLLECT "swap coverage settle follow stacks take slots scans slots_read drain divide "
-#define TAKE_ALL "top samples ledger top_end wakers release"
+#define TAKE_LAST "top samples ledger top_end wakers"
+#define TAKE_ALL "top stacks samples ledger top_end wakers"
 #define FORGET " forget image numbers files epoch"
 
 static struct profiles profiles;
@@ -381,12 +403,20 @@ static void opened_at(uint64_t started_ns)
 	calls[0] = '\0';
 }
 
+static int close_as(enum window_end end)
+{
+	window_closes_last = end == WINDOW_LAST;
+	return window_close(&window, end);
+}
+
 static int setup(void **state)
 {
 	(void)state;
 	calls[0] = '\0';
 	fails = NULL;
-	is_store = wants_comment = begins_epoch = false;
+	is_store = wants_comment = begins_epoch = window_closes_last = false;
+	late_stacks = 0;
+	more_samples = more_clients = 0;
 	written_start_ns = written_length_ns = watched_ns = 0;
 	profiles = (struct profiles){};
 	summary = (struct summary){};
@@ -445,8 +475,8 @@ static void close__collects_in_the_order_in_which_nothing_is_missed(void **state
 	(void)state;
 	opened_at(1000);
 	window.paused_ns = 5000;
-	assert_int_equal(window_close(&window, WINDOW_PART), 0);
-	assert_string_equal(calls, COLLECT TAKE_ALL);
+	assert_int_equal(close_as(WINDOW_PART), 0);
+	assert_string_equal(calls, COLLECT TAKE_ALL " release");
 	assert_int_equal(slots.number, 7);
 	assert_int_equal(slots.start_ns, 1000);
 	assert_int_equal(slots.end_ns, 5000);
@@ -465,12 +495,12 @@ static void close__next_window_begins_where_this_one_ends(void **state)
 	opened_at(1000);
 	wall = window.started_wall_ns;
 	window.paused_ns = 5000;
-	window_close(&window, WINDOW_PART);
+	close_as(WINDOW_PART);
 	assert_int_equal(begun_wall_ns, wall); /* that of the window, not of its end */
 	assert_int_equal(window.started_ns, 5000);
 	assert_int_equal(window.started_wall_ns, wall + 4000);
 	window.paused_ns = 5700;
-	window_close(&window, WINDOW_PART);
+	close_as(WINDOW_PART);
 	assert_int_equal(slots.number, 8);
 	assert_int_equal(slots.start_ns, 5000);
 	assert_int_equal(watched_ns, 700);
@@ -484,7 +514,7 @@ static void close__without_a_pause_ends_now(void **state)
 
 	(void)state;
 	opened_at(1000);
-	window_close(&window, WINDOW_PART);
+	close_as(WINDOW_PART);
 	assert_in_range(slots.end_ns, before_ns, mono_ns());
 }
 
@@ -496,13 +526,14 @@ static void close__of_one_file_goes_on_until_the_last(void **state)
 	opened_at(1000);
 	wall = window.started_wall_ns;
 	window.paused_ns = 5000;
-	assert_int_equal(window_close(&window, WINDOW_WHOLE), 0);
-	assert_string_equal(calls, COLLECT TAKE_ALL FORGET);
+	assert_int_equal(close_as(WINDOW_WHOLE), 0);
+	assert_string_equal(calls, COLLECT TAKE_ALL FORGET " release");
 	assert_true(profiles.is_open);
 	calls[0] = '\0';
 	window.paused_ns = 9000;
-	assert_int_equal(window_close(&window, WINDOW_LAST), 0);
-	assert_string_equal(calls, COLLECT TAKE_ALL " facts comment" FORGET " describe write");
+	assert_int_equal(close_as(WINDOW_LAST), 0);
+	assert_string_equal(calls, COLLECT TAKE_LAST " facts comment" FORGET
+						     " describe write release");
 	assert_int_equal(written_start_ns, wall);
 	assert_int_equal(written_length_ns, 8000); /* of both windows */
 	assert_true(written_last);
@@ -517,12 +548,13 @@ static void close__of_a_store_writes_each_window(void **state)
 	is_store = true;
 	opened_at(1000);
 	window.paused_ns = 5000;
-	assert_int_equal(window_close(&window, WINDOW_PART), 0);
-	assert_string_equal(calls, COLLECT TAKE_ALL);
+	assert_int_equal(close_as(WINDOW_PART), 0);
+	assert_string_equal(calls, COLLECT TAKE_ALL " release");
 	calls[0] = '\0';
 	window.paused_ns = 6000;
-	assert_int_equal(window_close(&window, WINDOW_WHOLE), 0);
-	assert_string_equal(calls, COLLECT TAKE_ALL " facts comment" FORGET " describe write");
+	assert_int_equal(close_as(WINDOW_WHOLE), 0);
+	assert_string_equal(calls, COLLECT TAKE_ALL " facts comment" FORGET
+						    " describe write release");
 	assert_int_equal(written_length_ns, 5000); /* its part is in it */
 	assert_false(written_last);
 	assert_false(profiles.is_open);
@@ -541,9 +573,9 @@ static void close__forgets_the_loops_longest_turn_when_it_is_written(void **stat
 	wants_comment = is_store = true;
 	opened_at(1000);
 	samples.summary->loop_stall_max_ns = 77;
-	assert_int_equal(window_close(&window, WINDOW_PART), 0);
+	assert_int_equal(close_as(WINDOW_PART), 0);
 	assert_int_equal(samples.summary->loop_stall_max_ns, 77);
-	assert_int_equal(window_close(&window, WINDOW_WHOLE), 0);
+	assert_int_equal(close_as(WINDOW_WHOLE), 0);
 	assert_int_equal(samples.summary->loop_stall_max_ns, 0);
 }
 
@@ -552,13 +584,13 @@ static void close__tells_clients_what_changed_for_them(void **state)
 	(void)state;
 	wants_comment = is_store = true;
 	opened_at(1000);
-	assert_int_equal(window_close(&window, WINDOW_WHOLE), 0);
+	assert_int_equal(close_as(WINDOW_WHOLE), 0);
 	assert_string_equal(watched_comment, "facts");
 	assert_ptr_equal(told[1], &window.facts_watched);
 	assert_ptr_equal(told[0], &window.facts_told);
 	fails = "facts";
 	opened_at(1000);
-	assert_int_equal(window_close(&window, WINDOW_PART), 0);
+	assert_int_equal(close_as(WINDOW_PART), 0);
 	assert_null(watched_comment);
 }
 
@@ -567,8 +599,8 @@ static void close__describes_stacks_again_in_a_new_epoch(void **state)
 	(void)state;
 	begins_epoch = true;
 	opened_at(1000);
-	assert_int_equal(window_close(&window, WINDOW_WHOLE), 0);
-	assert_string_equal(calls, COLLECT TAKE_ALL FORGET " refresh live");
+	assert_int_equal(close_as(WINDOW_WHOLE), 0);
+	assert_string_equal(calls, COLLECT TAKE_ALL FORGET " refresh live release");
 }
 
 /* A window that cannot be read is told and lost; what was collected is released, and the slots
@@ -579,19 +611,17 @@ static void close__goes_on_after_what_cannot_be_read(void **state)
 	static const struct {
 		const char *fails, *calls;
 	} row[] = {
-		{"follow", "swap coverage settle follow take slots_read top top_end release"},
-		{"stacks",
-		 "swap coverage settle follow stacks take slots_read top top_end release"},
-		{"slots", "swap coverage settle follow stacks take slots slots_read top top_end "
-			  "release"},
-		{"scans", "swap coverage settle follow stacks take slots scans slots_read top "
-			  "top_end release"},
+		{"follow", "swap coverage settle follow take slots_read top top_end"},
+		{"stacks", "swap coverage settle follow stacks take slots_read top top_end"},
+		{"slots", "swap coverage settle follow stacks take slots slots_read top top_end"},
+		{"scans",
+		 "swap coverage settle follow stacks take slots scans slots_read top top_end"},
 		{"drain", "swap coverage settle follow stacks take slots scans slots_read drain "
-			  "top top_end release"},
-		{"divide", COLLECT "top top_end release"},
-		{"samples", COLLECT "top samples top_end release"},
-		{"ledger", COLLECT "top samples ledger top_end release"},
-		{"wakers", COLLECT TAKE_ALL},
+			  "top top_end"},
+		{"divide", COLLECT "top top_end"},
+		{"samples", COLLECT "top samples top_end"},
+		{"ledger", COLLECT "top samples ledger top_end"},
+		{"wakers", COLLECT TAKE_LAST},
 	};
 	char wanted[512];
 
@@ -600,17 +630,111 @@ static void close__goes_on_after_what_cannot_be_read(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
 		opened_at(1000);
 		fails = row[i].fails;
-		snprintf(wanted, sizeof(wanted), "%s%s describe write", row[i].calls, FORGET);
-		assert_int_equal(window_close(&window, WINDOW_LAST), -EIO);
+		snprintf(wanted, sizeof(wanted), "%s%s describe write release", row[i].calls,
+			 FORGET);
+		assert_int_equal(close_as(WINDOW_LAST), -EIO);
 		assert_string_equal(calls, wanted);
 		assert_false(profiles.is_open);
 		opened_at(1000);
 		is_store = true;
 		fails = row[i].fails;
-		assert_int_equal(window_close(&window, WINDOW_WHOLE), 0);
-		assert_string_equal(calls, wanted);
+		assert_int_equal(close_as(WINDOW_WHOLE), 0);
+		assert_non_null(strstr(calls, "describe write release"));
 		is_store = false;
 	}
+}
+
+/* ---- in slices ---- */
+
+static const struct slice over = {.ends_ns = 1};
+
+static void step__makes_one_stage_a_slice_that_is_over(void **state)
+{
+	static const char *const stage[] = {"stacks", "samples", "ledger", "top_end", "wakers",
+					    "facts comment", "forget image numbers files epoch",
+					    "describe write release"};
+
+	(void)state;
+	is_store = true;
+	opened_at(1000);
+	assert_int_equal(window_step(&window, &over), 0); /* there is none */
+	window.paused_ns = 5000;
+	window_cut(&window, WINDOW_WHOLE);
+	assert_string_equal(calls, COLLECT "top");
+	assert_int_equal(window.started_ns, 5000); /* the next one counts */
+	for (size_t i = 0; i < ARRAY_SIZE(stage); i++) {
+		const bool is_last_stage = i + 1 == ARRAY_SIZE(stage);
+
+		calls[0] = '\0';
+		assert_true(window_is_closing(&window));
+		assert_true(profiles.is_open);
+		assert_int_equal(window_step(&window, &over), !is_last_stage);
+		assert_string_equal(calls, stage[i]);
+	}
+	assert_false(window_is_closing(&window));
+	assert_false(profiles.is_open);
+	assert_int_equal(written_length_ns, 4000);
+}
+
+static void step__goes_on_with_a_stage_that_has_more(void **state)
+{
+	(void)state;
+	wants_comment = true;
+	opened_at(1000);
+	window_cut(&window, WINDOW_PART);
+	assert_true(has_stacks_slice);
+	calls[0] = '\0';
+	late_stacks = 2;
+	more_samples = more_clients = 2;
+	while (window_step(&window, &over))
+		;
+	assert_string_equal(calls, "stacks stacks stacks samples samples samples ledger facts "
+				   "top_end top_end top_end wakers release");
+	assert_string_equal(watched_comment, "facts");
+}
+
+/* Stacks that come all the time do not hold up a window for ever. */
+static void step__does_not_wait_for_ever_for_stacks(void **state)
+{
+	(void)state;
+	opened_at(1000);
+	late_stacks = 1000;
+	window.paused_ns = mono_ns() - NS_PER_SEC; /* it ended long ago */
+	window_cut(&window, WINDOW_PART);
+	calls[0] = '\0';
+	assert_int_equal(window_step(&window, &over), 1);
+	assert_int_equal(window_step(&window, &over), 1);
+	assert_string_equal(calls, "stacks samples");
+}
+
+static void close__ends_the_one_before_first(void **state)
+{
+	(void)state;
+	is_store = true;
+	opened_at(1000);
+	window.paused_ns = 5000;
+	window_cut(&window, WINDOW_WHOLE);
+	assert_int_equal(window_step(&window, &over), 1);
+	calls[0] = '\0';
+	window.paused_ns = 6000;
+	assert_int_equal(close_as(WINDOW_LAST), 0);
+	assert_string_equal(calls, "samples ledger top_end wakers facts comment" FORGET
+				   " describe write release modules open " COLLECT TAKE_LAST
+				   " facts comment" FORGET " describe write release");
+	assert_false(has_stacks_slice); /* the last one is whole */
+	assert_int_equal(written_length_ns, 1000);
+	assert_true(written_last);
+}
+
+static void release__of_a_window_that_is_closing(void **state)
+{
+	(void)state;
+	opened_at(1000);
+	window_cut(&window, WINDOW_WHOLE);
+	calls[0] = '\0';
+	window_release(&window);
+	assert_string_equal(calls, "release");
+	assert_false(window_is_closing(&window));
 }
 
 static void close__says_what_cannot_be_read(void **state)
@@ -623,10 +747,10 @@ static void close__says_what_cannot_be_read(void **state)
 	assert_true(saved >= 0 && file >= 0);
 	dup2(file, STDERR_FILENO);
 	opened_at(1000);
-	window_close(&window, WINDOW_PART);
+	close_as(WINDOW_PART);
 	silent = pread(file, heard, sizeof(heard) - 1, 0);
 	fails = "stacks";
-	window_close(&window, WINDOW_PART);
+	close_as(WINDOW_PART);
 	dup2(saved, STDERR_FILENO);
 	close(saved);
 	assert_int_equal(silent, 0);
@@ -640,16 +764,16 @@ static void close__tells_when_it_cannot_be_written(void **state)
 	(void)state;
 	fails = "write";
 	opened_at(1000);
-	assert_int_equal(window_close(&window, WINDOW_LAST), -EIO);
+	assert_int_equal(close_as(WINDOW_LAST), -EIO);
 	assert_false(profiles.is_open);
 	fails = "describe";
 	opened_at(1000);
-	assert_int_equal(window_close(&window, WINDOW_LAST), -EIO);
+	assert_int_equal(close_as(WINDOW_LAST), -EIO);
 	assert_null(strstr(calls, "write"));
 	assert_false(profiles.is_open);
 	fails = "comment";
 	opened_at(1000);
-	assert_int_equal(window_close(&window, WINDOW_LAST), -EIO);
+	assert_int_equal(close_as(WINDOW_LAST), -EIO);
 	assert_non_null(strstr(calls, "write"));
 }
 
@@ -736,6 +860,11 @@ int main(void)
 		TEST(close__describes_stacks_again_in_a_new_epoch),
 		TEST(close__goes_on_after_what_cannot_be_read),
 		TEST(close__says_what_cannot_be_read),
+		TEST(step__makes_one_stage_a_slice_that_is_over),
+		TEST(step__goes_on_with_a_stage_that_has_more),
+		TEST(step__does_not_wait_for_ever_for_stacks),
+		TEST(close__ends_the_one_before_first),
+		TEST(release__of_a_window_that_is_closing),
 		TEST(close__tells_when_it_cannot_be_written),
 		TEST(forget__keeps_three_windows),
 		TEST(close_files__names_what_is_in_them_first),

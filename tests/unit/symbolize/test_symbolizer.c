@@ -410,6 +410,30 @@ static void symbolizer_resolve__asks_once_a_file_and_once_an_address(void **stat
 	close_fixture(&fixture);
 }
 
+static void symbolizer_resolve__names_a_file_in_each_slice_that_is_over(void **state)
+{
+	static const struct slice over = {.ends_ns = 1};
+	const packed_frame frames[] = {NATIVE(LIB_FILE, 0x30), NATIVE(PYTHON_FILE, 0x200),
+				       NATIVE(LIB_FILE, 0x10)};
+	struct fixture fixture;
+	struct built built;
+
+	(void)state;
+	open_fixture(&fixture, false, false);
+	build(&built, 0, 3, frames);
+	assert_int_equal(symbolizer_note(fixture.symbolizer, &built.stack), 0);
+	assert_int_equal(symbolizer_resolve_slice(fixture.symbolizer, &over), 1);
+	assert_int_equal(fixture.native_calls, 1);
+	assert_int_equal(symbolizer_resolve_slice(fixture.symbolizer, &over), 0);
+	assert_int_equal(fixture.native_calls, 2);
+	assert_int_equal(fixture.addresses_asked, 3);
+	/* Nothing is left, and nothing is asked again. */
+	assert_int_equal(symbolizer_resolve_slice(fixture.symbolizer, &over), 0);
+	names(&fixture, &built.stack, NULL);
+	assert_int_equal(fixture.native_calls, 2);
+	close_fixture(&fixture);
+}
+
 static void symbolizer_stack__native_frame_that_was_not_noted_is_named(void **state)
 {
 	const packed_frame frames[] = {NATIVE(LIB_FILE, 0x30)};
@@ -479,6 +503,7 @@ int main(void)
 		cmocka_unit_test(symbolizer_stack__anonymous_memory_is_asked_by_process),
 		cmocka_unit_test(symbolizer_stack__kernel_frames_come_first),
 		cmocka_unit_test(symbolizer_resolve__asks_once_a_file_and_once_an_address),
+		cmocka_unit_test(symbolizer_resolve__names_a_file_in_each_slice_that_is_over),
 		cmocka_unit_test(symbolizer_stack__native_frame_that_was_not_noted_is_named),
 		cmocka_unit_test(symbolizer_stack__survives_growth_of_its_memo),
 		cmocka_unit_test(
