@@ -40,8 +40,14 @@ static void check_rows(struct cfi *cfi, uint64_t low, uint64_t high)
 	free(rows.row);
 }
 
+static int compile(void *context, uint64_t low, uint64_t high, struct cfi_rows *rows)
+{
+	return cfi_compile(context, low, high, rows, NULL);
+}
+
 static void check_store(struct cfi *cfi)
 {
+	const struct row_source source = {.rows = compile, .context = cfi};
 	static uint64_t pages[8];
 	static uint32_t shard[PP_ROW_SHARD_ROWS];
 	static struct pp_rule rules[16];
@@ -60,7 +66,7 @@ static void check_store(struct cfi *cfi)
 	memset(pages, 0, sizeof(pages));
 	assert(!row_store_new(&memory, &store));
 	assert(!row_store_add_file(store, 0, 0, BUILT_SIZE, &page0));
-	assert(!row_store_load(store, page0, cfi, 0, BUILT_SIZE));
+	assert(!row_store_load(store, page0, &source, 0, BUILT_SIZE));
 	for (uint64_t vaddr = 0; vaddr < BUILT_SIZE; vaddr += 0x10000) {
 		uint64_t page = pages[page0 + (vaddr >> 16)];
 		const uint32_t *row = shard + PP_PAGE_ROW_START(page);

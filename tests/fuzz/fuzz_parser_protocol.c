@@ -36,7 +36,8 @@ static void check_request(const uint8_t *data, size_t size)
 				(uintptr_t)ours + request.piece[i].address % OURS_BYTES;
 	parser_child_do(&request, memory, &reply, &fd);
 	assert(reply.serial == request.serial);
-	assert(parser_reply_is_sound(&reply, sizeof(reply), request.serial));
+	assert(parser_reply_is_sound(&reply, sizeof(reply), request.serial,
+				     PARSER_MEMORY_BYTES));
 	assert(fd < 0 || (!reply.error && request.kind == PARSER_MAPPED_FILE));
 	assert(!reply.size || (request.kind == PARSER_MAPS && reply.size <= request.piece[0].size));
 }
@@ -46,7 +47,7 @@ static void check_reply(const uint8_t *data, size_t size)
 	struct parser_reply reply = {0};
 
 	memcpy(&reply, data, size < sizeof(reply) ? size : sizeof(reply));
-	if (!parser_reply_is_sound(&reply, size, SERIAL))
+	if (!parser_reply_is_sound(&reply, size, SERIAL, PARSER_MEMORY_BYTES))
 		return;
 	assert(reply.serial == SERIAL && reply.error <= 0 && reply.error >= -4095);
 }

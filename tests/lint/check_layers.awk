@@ -4,7 +4,8 @@
 BEGIN {
 	allowed["unwind"] = "elf"
 	allowed["python"] = "discover elf"
-	allowed["attach"] = "discover elf unwind python"
+	allowed["foreign"] = "parser elf unwind python" # docs/design/0029
+	allowed["attach"] = "discover foreign unwind python"
 	allowed["drain"] = "python" # docs/design/0001
 	allowed["symbolize"] = "discover elf python drain"
 	allowed["finish"] = "discover unwind python attach drain symbolize"
@@ -17,8 +18,8 @@ BEGIN {
 	allowed["export"] = "profile render"
 	allowed["diff"] = "profile pprof render"
 	allowed["reader"] = "profile pprof store render export diff live"
-	allowed["agent"] = "parser discover elf unwind python attach drain symbolize finish profile pprof store timeline ledger live options"
-	directories = "base parser discover elf unwind python attach drain symbolize finish profile pprof store timeline ledger live options render export diff reader agent"
+	allowed["agent"] = "parser discover elf unwind python foreign attach drain symbolize finish profile pprof store timeline ledger live options"
+	directories = "base parser discover elf unwind python foreign attach drain symbolize finish profile pprof store timeline ledger live options render export diff reader agent"
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_older.skel.h"] = "attach"

@@ -19,6 +19,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "elf/elf_guard.h"
+#include "foreign/client.h"
 #include "options/options.h"
 #include "parser/client.h"
 
@@ -110,6 +111,9 @@ static int run(struct agent *agent, struct loop *loop)
 		err = start_command(agent, loop);
 	if (!err) {
 		parser_await(agent->parser);
+		if (!foreign_await(agent->foreign))
+			log_error("cannot start the child that parses files: stacks "
+				  "end early, and no interpreter is known");
 		err = process_watch_start(agent->watch);
 	}
 	if (!err)
@@ -163,8 +167,14 @@ static void explain_end(int err)
 
 static void print_summary(struct agent *agent)
 {
+	struct foreign_stats parsing = {0};
 	struct parser_stats reads = {0};
 
+	foreign_get_stats(agent->foreign, &parsing);
+	log_debug("elf child: %" PRIu64 " requests, %" PRIu64 " late, %" PRIu64 " ended, %" PRIu64
+		  " without it, %" PRIu64 " starts, %" PRIu64 " us of CPU time",
+		  parsing.requests, parsing.late, parsing.ended, parsing.none, parsing.starts,
+		  (uint64_t)(parsing.cpu_ns / NS_PER_US));
 	parser_get_stats(agent->parser, &reads);
 	log_debug("parser child: %" PRIu64 " reads, %" PRIu64 " starts, %" PRIu64 " us of CPU time",
 		  reads.reads, reads.starts, (uint64_t)(reads.cpu_ns / NS_PER_US));
@@ -178,6 +188,7 @@ static void print_summary(struct agent *agent)
 int agent_run(const struct options *options, const char *child_program)
 {
 	OWNED(parser) struct parser *parser = NULL;
+	OWNED(foreign) struct foreign *foreign = NULL;
 	struct agent agent = {.options = options};
 	struct loop loop = {.epoll = -1, .signals = -1, .tick = -1};
 	int err;
@@ -196,12 +207,15 @@ int agent_run(const struct options *options, const char *child_program)
 	if (err)
 		log_warn_errno(err, "cannot tell the service manager (NOTIFY_SOCKET) how it goes");
 	err = parser_new(child_program, &parser);
+	if (!err)
+		err = foreign_new(child_program, &foreign);
 	if (err) {
 		log_error_errno(err, "cannot start");
 		return OPTIONS_EXIT_FAILURE;
 	}
 	/* From here on nobody else reads other processes' memory. */
 	agent.parser = parser;
+	agent.foreign = foreign;
 	process_access_by(&parser_access, parser);
 	progress_init(&agent.progress, stderr, options->quiet);
 	err = run(&agent, &loop);

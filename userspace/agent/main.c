@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "foreign/child.h"
 #include "options/host_check.h"
 #include "options/options.h"
 #include "parser/child.h"
@@ -16,6 +17,8 @@ int main(int argc, char **argv)
 
 	if (parser_child_is_meant(argv[0]))
 		parser_child_main();
+	if (foreign_child_is_meant(argv[0]))
+		foreign_child_main();
 	err = options_parse(argc, argv, &options);
 	if (err == -ENOMEM) {
 		log_error_errno(err, "cannot read the options");

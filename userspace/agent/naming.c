@@ -98,20 +98,6 @@ void naming_free(struct naming *naming)
 
 /* ---- native ---- */
 
-/* The vDSO has no file, so a copy of it in memory is opened. */
-static int open_image_copy(struct file_table *files, struct file *file, int *ret_fd)
-{
-	OWNED_FD int fd = memfd_create("vdso", MFD_CLOEXEC);
-	struct elf_image *image;
-	int err = fd < 0 ? -errno : file_image(files, file, &image);
-
-	if (!err)
-		err = write_full(fd, image->data, image->size);
-	if (!err)
-		*ret_fd = TAKE_FD(fd);
-	return err;
-}
-
 static int open_file(void *context, const struct native_file *native, int *ret_fd)
 {
 	struct file_table *files = context;
@@ -119,7 +105,7 @@ static int open_file(void *context, const struct native_file *native, int *ret_f
 	int fd, err = file ? file_table_descriptor(files, file, &fd) : -ESTALE;
 
 	if (err)
-		return err == -ENODATA ? open_image_copy(files, file, ret_fd) : err;
+		return err;
 	*ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	return *ret_fd < 0 ? -errno : 0;
 }
@@ -132,12 +118,14 @@ static const char *thread_start_name(struct naming *naming, struct file *file, u
 {
 	static const uint8_t load_clone3[] = {0xb8, 0xb3, 0x01, 0x00, 0x00}; /* mov $435,%eax */
 	static const uint8_t load_clone[] = {0xb8, 0x38, 0x00, 0x00, 0x00};  /* mov $56,%eax */
-	struct elf_image *image;
+	OWNED(elf_image) struct elf_image *image = NULL;
 	struct pp_rule rule;
 	const uint8_t *code;
+	int fd;
 
 	if (file_rule_at(naming->sources.files, file, vaddr, &rule) || rule.kind != PP_RULE_STOP ||
-	    file_image(naming->sources.files, file, &image) || image->machine != EM_X86_64)
+	    file_table_descriptor(naming->sources.files, file, &fd) ||
+	    elf_image_open(fd, &image) || image->machine != EM_X86_64)
 		return NULL;
 	if (vaddr - image->entry < START_CODE_BYTES)
 		return "_start";

@@ -245,7 +245,7 @@ static int open_tables(struct agent *agent)
 	int err = row_store_new(kernel_side_row_memory(agent->kernel), &agent->rows);
 
 	if (!err)
-		err = file_table_new(agent->rows, &agent->files);
+		err = file_table_new(agent->rows, agent->foreign, &agent->files);
 	if (!err)
 		err = context_table_new(agent->kernel, agent->files, &agent->contexts);
 	if (!err)
@@ -373,6 +373,7 @@ static void prepare_window(struct agent *agent)
 		.waits = agent->waits,
 		.scans = agent->scans,
 		.parser = agent->parser,
+		.foreign = agent->foreign,
 		.summary = &agent->summary,
 		.is_cycles = agent->options->clock == OPTIONS_CLOCK_CYCLES};
 	agent->window = (struct window){.options = agent->options,

@@ -46,6 +46,7 @@ struct agent {
 	struct sideband *sideband;
 	struct process_watch *watch;
 
+	struct foreign *foreign; /* borrowed; parses files */
 	struct parser *parser; /* borrowed; reads other processes' memory. NULL: nobody else does */
 
 	/* What samples bring. */

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "drain/dictionary.h"
+#include "foreign/client.h"
 #include "parser/client.h"
 #include "profile/facts.h"
 
@@ -87,6 +88,7 @@ void window_facts_update(const struct window_facts *facts)
 	struct summary *summary = facts->summary;
 	uint64_t rss_bytes = read_own_rss_bytes();
 	struct parser_stats reads = {0};
+	struct foreign_stats parsing = {0};
 	struct rusage usage;
 
 	summary->elapsed_ns = mono_ns() - facts->started_ns;
@@ -95,7 +97,8 @@ void window_facts_update(const struct window_facts *facts)
 		(uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SEC +
 		(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
 	parser_get_stats(facts->parser, &reads);
-	summary->own_cpu_ns += reads.cpu_ns;
+	foreign_get_stats(facts->foreign, &parsing);
+	summary->own_cpu_ns += reads.cpu_ns + parsing.cpu_ns;
 	summary->early_swaps = facts->tables->early_swaps;
 	(void)kernel_side_get_losses(facts->kernel, summary->loss);
 	add_own_losses(facts, summary->loss);

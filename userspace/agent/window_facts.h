@@ -9,6 +9,7 @@
 #include "agent/quotas.h"
 
 struct dictionary;
+struct foreign;
 struct kernel_side;
 struct naming;
 struct parser;
@@ -27,6 +28,7 @@ struct window_facts {
 	const struct waits *waits; /* NULL: waits are not captured */
 	const struct scans *scans; /* NULL: nothing is scanned */
 	const struct parser *parser;
+	const struct foreign *foreign;
 	struct summary *summary;
 	uint64_t started_ns; /* CLOCK_MONOTONIC, of the first window */
 	uint64_t bounded;    /* PP_LOSS_ROWS_BOUNDED: added to by who closes windows */

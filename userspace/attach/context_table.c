@@ -422,6 +422,16 @@ static int take_file_references(struct context_table *table, const struct proces
 	return 0;
 }
 
+static bool is_file_known(const struct context_table *table, const struct mapping *mapping)
+{
+	const struct file *file;
+
+	if (mapping->file < PP_FILE_FIRST)
+		return mapping->file != PP_FILE_NONE;
+	file = file_table_find(table->files, mapping->file);
+	return file && !file->unread_ns;
+}
+
 int context_table_find_files(struct context_table *table, struct process *process,
 			     const struct slice *slice)
 {
@@ -432,8 +442,7 @@ int context_table_find_files(struct context_table *table, struct process *proces
 		struct file *file;
 		int err;
 
-		if (mapping->file != PP_FILE_NONE &&
-		    (mapping->file < PP_FILE_FIRST || file_table_find(table->files, mapping->file)))
+		if (is_file_known(table, mapping))
 			continue;
 		if (has_found && slice_is_over(slice))
 			return -EAGAIN;

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "discover/file_open.h"
 #include "discover/mapping.h"
-#include "unwind/cfi.h"
+#include "foreign/client.h"
 
 #include <utlist.h>
 
@@ -20,26 +20,21 @@
 #define DESCRIPTORS_MIN 8U
 #define TRY_AGAIN_NS NS_PER_SEC
 
-void file_descriptors_init(struct file_descriptors *descriptors)
+void file_descriptors_init(struct file_descriptors *descriptors, struct foreign *foreign)
 {
 	struct rlimit limit;
 
+	descriptors->foreign = foreign;
 	descriptors->max = DESCRIPTORS_MIN;
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur / SHARE_OF_LIMIT > DESCRIPTORS_MIN)
 		descriptors->max = limit.rlim_cur / SHARE_OF_LIMIT;
 }
 
-void file_close_image(struct file *file)
-{
-	cfi_free(TAKE(file->cfi));
-	elf_image_free(TAKE(file->image));
-}
-
 void file_descriptors_close(struct file_descriptors *descriptors, struct file *file)
 {
-	file_close_image(file);
 	if (file->fd < 0)
 		return;
+	foreign_close(descriptors->foreign, file->id);
 	DL_DELETE2(descriptors->least_used, file, less_used, more_used);
 	descriptors->open--;
 	close(TAKE_FD(file->fd));

@@ -11,27 +11,26 @@
 #include <stdint.h>
 
 struct file;
+struct foreign;
 struct mapping;
 struct process;
 
 struct file_descriptors {
 	struct file *least_used; /* of the open ones, a list by use */
 	size_t open, max;
+	struct foreign *foreign; /* borrowed; it closes the files too */
 	uint64_t lost; /* times that a file was not there to be opened again */
 };
 /* Sets the bound by RLIMIT_NOFILE, as it is now. */
-void file_descriptors_init(struct file_descriptors *descriptors);
+void file_descriptors_init(struct file_descriptors *descriptors, struct foreign *foreign);
 
 /* Gives a file its open descriptor, which belongs to it from now on; may close others. */
 void file_descriptors_put(struct file_descriptors *descriptors, struct file *file, int fd);
 /* Finds a file's descriptor, which is valid until the next call, and opens the file again if it was
  * closed.  Returns 0; -ENODATA: it was never opened; -ESTALE: it is gone, or another one. */
 int file_descriptors_get(struct file_descriptors *descriptors, struct file *file, int *ret_fd);
-/* Closes a file and its image. */
+/* Closes a file, in the child that parses it too. */
 void file_descriptors_close(struct file_descriptors *descriptors, struct file *file);
-
-/* Frees what was read from a file to read more; the descriptor stays open. */
-void file_close_image(struct file *file);
 
 /* As file_table_find_unused() and file_table_close(). */
 bool file_descriptors_find_unused(const struct file_descriptors *descriptors, uint64_t before_ns,

@@ -4,27 +4,29 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "attach/btrfs_devices.h"
+#include "attach/file_facts.h"
 #include "attach/file_slots.h"
 #include "attach/file_text.h"
 #include "base/clock.h"
 #include "discover/file_open.h"
 #include "discover/mapping.h"
 #include "discover/process_user.h"
-#include "python/greenlet.h"
-#include "unwind/cfi.h"
+#include "foreign/client.h"
 
-/* How soon a file whose user had no share left is tried again for that user. */
+/* How soon a file whose user had no share left is tried again for that user, and one for which
+ * there was no child to parse it. */
 #define RETRY_NS NS_PER_SEC
 
 struct file_table {
 	struct row_store *rows;	  /* borrowed */
+	struct foreign *foreign;  /* borrowed */
 	struct file_names *names; /* owned */
 	struct file_slots slots;  /* owns the files */
 	struct file *vdso;
+	int vdso_fd; /* owned; a copy of our own, which is the same in all processes */
 	struct file_descriptors descriptors;
 	struct btrfs_devices btrfs;
 	struct file_table_stats stats;
@@ -35,14 +37,13 @@ static void file_free(struct file *file)
 {
 	if (!file)
 		return;
-	file_close_image(file);
 	python_info_free(file->python);
 	free(file->path);
 	free(file);
 }
 DEFINE_OWNED(struct file, file)
 
-int file_table_new(struct row_store *rows, struct file_table **ret_table)
+int file_table_new(struct row_store *rows, struct foreign *foreign, struct file_table **ret_table)
 {
 	OWNED(file_table) struct file_table *table = calloc(1, sizeof(*table));
 	int err;
@@ -50,10 +51,12 @@ int file_table_new(struct row_store *rows, struct file_table **ret_table)
 	if (!table)
 		return -ENOMEM;
 	table->rows = rows;
+	table->foreign = foreign;
+	table->vdso_fd = -1;
 	err = file_names_new(&table->names);
 	if (err)
 		return err;
-	file_descriptors_init(&table->descriptors);
+	file_descriptors_init(&table->descriptors, foreign);
 	*ret_table = TAKE(table);
 	return 0;
 }
@@ -69,6 +72,7 @@ void file_table_free(struct file_table *table)
 			file_free(table->slots.file[i]);
 		}
 	file_slots_release(&table->slots);
+	close_owned_fd(&table->vdso_fd);
 	free(table);
 }
 
@@ -166,70 +170,59 @@ static void table_drop(struct file_table *table, struct file *file)
 	file_free(file);
 }
 
-static void take_segments(struct file *file, const struct elf_image *image)
-{
-	for (size_t i = 0; i < image->segment_count && file->segment_count < FILE_MAX_SEGMENTS; i++)
-		if (image->segment[i].executable)
-			file->segment[file->segment_count++] = image->segment[i];
-	file->min_vaddr = UINT64_MAX;
-	for (size_t i = 0; i < file->segment_count; i++) {
-		const struct elf_segment *segment = &file->segment[i];
-
-		if (segment->vaddr < file->min_vaddr)
-			file->min_vaddr = segment->vaddr;
-		/* What is in memory alone is a mapping without a file. */
-		if (segment->vaddr + segment->file_size > file->max_vaddr)
-			file->max_vaddr = segment->vaddr + segment->file_size;
-	}
-}
-
 int file_table_descriptor(struct file_table *table, struct file *file, int *ret_fd)
 {
-	return file_descriptors_get(&table->descriptors, file, ret_fd);
-}
-
-int file_image(struct file_table *table, struct file *file, struct elf_image **ret_image)
-{
-	int fd, err;
-
-	if (!file->image) {
-		if (file->is_refused || file_table_descriptor(table, file, &fd))
-			return -ENODATA;
-		err = elf_image_open(fd, &file->image);
-		file->is_refused = err == -E2BIG || err == -ENOTSUP;
-		if (err)
-			return err;
-	}
-	*ret_image = file->image;
+	if (file != table->vdso || table->vdso_fd < 0)
+		return file_descriptors_get(&table->descriptors, file, ret_fd);
+	*ret_fd = table->vdso_fd;
 	return 0;
 }
 
-static int file_cfi(struct file_table *table, struct file *file, struct cfi **ret_cfi)
-{
-	struct elf_image *image;
-	int err;
+/* ---- what the child says of it ---- */
 
-	if (!file->cfi) {
-		err = file_image(table, file, &image);
-		if (!err)
-			err = cfi_open(image, &file->cfi);
-		file->is_refused |= err == -E2BIG;
-		if (err)
-			return err == -E2BIG ? -ENODATA : err;
-		cfi_set_outermost(file->cfi, greenlet_first_function(image));
-	}
-	*ret_cfi = file->cfi;
-	return 0;
+/* A file that the child is asked about. */
+struct question {
+	struct file_table *table;
+	struct file *file;
+};
+
+static int find_descriptor(void *context, int *ret_fd)
+{
+	const struct question *question = context;
+
+	return file_table_descriptor(question->table, question->file, ret_fd);
 }
 
-static void note_python(struct file_table *table, struct file *file)
+static struct foreign_file ask_about(struct question *question)
 {
-	int err = python_info_read(file->image, &file->python, &file->python_reason);
+	return (struct foreign_file){.number = question->file->id,
+				     .user = question->file->uid,
+				     .descriptor = find_descriptor,
+				     .context = question};
+}
 
-	if (err && err != -ENOTSUP)
-		file->python_reason = NULL;
-	if (!err)
-		table->stats.interpreters++;
+static void ask_facts(struct file_table *table, struct file *file)
+{
+	struct question question = {.table = table, .file = file};
+	const struct foreign_file asked = ask_about(&question);
+	const bool was_unread = file->unread_ns != 0;
+
+	file_facts_ask(table->foreign, &asked, file);
+	table->stats.refused += file->unread_ns && !was_unread;
+}
+
+static int ask_rows(void *context, uint64_t low, uint64_t high, struct cfi_rows *rows)
+{
+	struct question *question = context;
+	const struct foreign_file asked = ask_about(question);
+
+	return foreign_rows(question->table->foreign, &asked, low, high, rows);
+}
+
+/* Returns whether rows may come with a later try. */
+static bool is_for_now(int err)
+{
+	return err == -ENOSPC || err == -ENOMEM || err == -ETIMEDOUT;
 }
 
 /* Compiles rows.  Code without any unwind information, and that of a refused file, gets pages too,
@@ -237,16 +230,17 @@ static void note_python(struct file_table *table, struct file *file)
  * rows each time. */
 static int compile(struct file_table *table, struct file *file, uint64_t low, uint64_t high)
 {
-	struct cfi *cfi = NULL;
-	int err = file_cfi(table, file, &cfi);
+	struct question question = {.table = table, .file = file};
+	const struct row_source source = {.rows = ask_rows, .context = &question};
+	const bool is_asked = file->has_rows && !file->is_refused;
+	int err = row_store_load(table->rows, file->page0, is_asked ? &source : NULL, low, high);
 
-	if (err && err != -ENODATA && err != -EBADMSG)
-		return err;
-	err = row_store_load(table->rows, file->page0, cfi, low, high);
-	if (err == -E2BIG) {
-		/* take_in() counts the others */
-		table->stats.refused += file->is_giant && !file->is_refused;
-		file->is_refused = true;
+	if (err && !is_for_now(err)) {
+		if (file_facts_are_refused(err)) {
+			/* take_in() counts the others */
+			table->stats.refused += file->is_giant && !file->is_refused;
+			file->is_refused = true;
+		}
 		err = row_store_load(table->rows, file->page0, NULL, low, high);
 	}
 	if (err == -ENOSPC)
@@ -286,18 +280,15 @@ static int reserve_pages(struct file_table *table, struct file *file)
 
 static int load_rows(struct file_table *table, struct file *file)
 {
-	struct cfi *cfi;
 	int err = reserve_pages(table, file);
 
 	if (err)
 		return err;
 	file->has_pages = true;
-	if (!file_cfi(table, file, &cfi))
-		file->is_giant = cfi_fde_count(cfi) > FILE_GIANT_FDES;
 	if (file->is_giant)
 		return 0;
 	for (size_t i = 0; i < file->segment_count; i++) {
-		const struct elf_segment *segment = &file->segment[i];
+		const struct foreign_segment *segment = &file->segment[i];
 
 		err = compile(table, file, segment->vaddr, segment->vaddr + segment->file_size);
 		if (err)
@@ -309,16 +300,19 @@ static int load_rows(struct file_table *table, struct file *file)
 
 static int examine(struct file_table *table, struct file *file)
 {
-	struct elf_image *image;
-	int err = file_image(table, file, &image);
-
-	if (err)
-		return err;
-	take_segments(file, image);
+	if (file->error)
+		return file->error;
 	if (!file->segment_count)
 		return -ENOEXEC;
-	note_python(table, file);
+	table->stats.interpreters += file->python != NULL;
 	return file->rows_of ? share_rows(file) : load_rows(table, file);
+}
+
+/* The child keeps those that more will be asked about. */
+static void let_go(const struct file_table *table, const struct file *file)
+{
+	if (!file->is_giant)
+		foreign_done(table->foreign, file->id);
 }
 
 /* A process maps a file that got no pages because the share of who mapped it first was used up:
@@ -331,24 +325,10 @@ static void retry_rows(struct file_table *table, const struct process *process, 
 	if (file->refused_ns && (uid != file->uid || mono_ns() - file->refused_ns >= RETRY_NS)) {
 		file->uid = uid;
 		file->error = load_rows(table, file);
-		if (!file->is_giant)
-			file_close_image(file);
+		let_go(table, file);
 	}
 	if (named != file)
 		named->error = share_rows(named);
-}
-
-/* Opens our own vDSO, which is the same in all processes.  It ends with its section headers
- * (vdso2c). */
-static int vdso_image(struct elf_image **ret_image)
-{
-	const uint8_t *vdso = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-	const Elf64_Ehdr *header = (const Elf64_Ehdr *)vdso;
-
-	if (!vdso)
-		return -ENODATA;
-	return elf_image_from_memory(
-		vdso, header->e_shoff + (size_t)header->e_shnum * header->e_shentsize, ret_image);
 }
 
 static int create(struct file_table *table, const char *path, struct file **ret_file)
@@ -370,17 +350,6 @@ static int create(struct file_table *table, const char *path, struct file **ret_
 		return err;
 	*ret_file = TAKE(file);
 	return 0;
-}
-
-static void take_build_id(struct file_table *table, struct file *file)
-{
-	struct elf_image *image;
-
-	if (file_image(table, file, &image) || !image->build_id ||
-	    image->build_id_size > BUILD_ID_MAX_BYTES)
-		return;
-	memcpy(file->build_id, image->build_id, image->build_id_size);
-	file->build_id_size = (uint8_t)image->build_id_size;
 }
 
 /* ---- the same file again ---- */
@@ -467,8 +436,7 @@ static int take_in(struct file_table *table, struct file *file)
 	err = name_opened(table, file, &file->identity);
 	if (!err && !file->rows_of)
 		err = offer_rows(table, file);
-	if (!file->is_giant)
-		file_close_image(file);
+	let_go(table, file);
 	return err;
 }
 
@@ -484,7 +452,7 @@ static int get_created(struct file_table *table, const struct process *process, 
 	file_descriptors_put(&table->descriptors, file, TAKE_FD(opened->fd));
 	file->identity = opened->identity;
 	file->uid = process_user(process);
-	take_build_id(table, file);
+	ask_facts(table, file);
 	*ret_file = file;
 	return 0;
 }
@@ -628,14 +596,31 @@ static int get_vdso(struct file_table *table, struct file **ret_file)
 	if (!table->vdso) {
 		err = create(table, "[vdso]", &table->vdso);
 		if (!err)
-			err = vdso_image(&table->vdso->image);
+			err = file_facts_vdso(&table->vdso_fd);
 		if (err == -ENOMEM)
 			return err;
-		if (!err)
+		if (!err) {
+			ask_facts(table, table->vdso);
 			table->vdso->error = examine(table, table->vdso);
+		}
 	}
 	*ret_file = table->vdso;
 	return 0;
+}
+
+/* A file for which there was no child to parse it is asked about once more. */
+static void look_again(struct file_table *table, struct file *file)
+{
+	if (!file->unread_ns || mono_ns() - file->unread_ns < RETRY_NS)
+		return;
+	ask_facts(table, file);
+	if (file->unread_ns)
+		return;
+	file->error = examine(table, file);
+	table->stats.refused += file->is_refused;
+	if (file->was_opened && !file->rows_of)
+		(void)offer_rows(table, file);
+	let_go(table, file);
 }
 
 int file_table_get(struct file_table *table, const struct process *process,
@@ -645,8 +630,12 @@ int file_table_get(struct file_table *table, const struct process *process,
 	struct file *file;
 	int err;
 
-	if (!strcmp(mapping->path, "[vdso]"))
-		return get_vdso(table, ret_file);
+	if (!strcmp(mapping->path, "[vdso]")) {
+		err = get_vdso(table, ret_file);
+		if (!err)
+			look_again(table, *ret_file);
+		return err;
+	}
 	if (mapping_is_anonymous(mapping)) {
 		*ret_file = NULL;
 		return 0;
@@ -665,31 +654,14 @@ int file_table_get(struct file_table *table, const struct process *process,
 		if (err)
 			return err;
 	}
+	if (file)
+		look_again(table, file);
 	if (file && file->refused_ns)
 		retry_rows(table, process, file);
 	if (file && file->was_opened)
 		file_descriptors_note(file, process, mapping);
 	*ret_file = file;
 	return 0;
-}
-
-uint64_t file_bias(const struct file *file, const struct mapping *mapping)
-{
-	const struct elf_segment *found = NULL;
-	uint64_t page = mapping->offset & ~4095ULL;
-
-	for (size_t i = 0; i < file->segment_count; i++) {
-		const struct elf_segment *segment = &file->segment[i];
-
-		/* mmap rounds a segment's ends to pages.  A page that two segments share is mapped
-		 * for each of them; a mapping that starts with that page belongs to the second. */
-		if (page + 4096 > segment->offset && page < segment->offset + segment->file_size &&
-		    (!found || segment->offset >= page))
-			found = segment;
-	}
-	if (!found)
-		return mapping->start - mapping->offset;
-	return mapping->start - (found->vaddr + (mapping->offset - found->offset));
 }
 
 /* ---- rows on demand ---- */
@@ -709,17 +681,30 @@ int file_table_load_at(struct file_table *table, struct file *named, uint64_t va
 	return compile(table, file, low, high);
 }
 
-int file_rule_at(struct file_table *table, struct file *file, uint64_t vaddr,
+static void rows_release(struct cfi_rows *rows)
+{
+	free(rows->row);
+}
+
+int file_rule_at(struct file_table *table, struct file *named, uint64_t vaddr,
 		 struct pp_rule *ret_rule)
 {
-	struct cfi *cfi;
-	int err = file_cfi(table, file, &cfi);
+	CLEANUP(rows_release) struct cfi_rows rows = {.count = 0};
+	struct file *file = named->rows_of ? named->rows_of : named;
+	struct question question = {.table = table, .file = file};
+	int err;
 
-	if (err == -ENODATA || err == -EBADMSG) {
-		*ret_rule = (struct pp_rule){.kind = PP_RULE_NO_INFO};
+	*ret_rule = (struct pp_rule){.kind = PP_RULE_NO_INFO};
+	if (!file->has_pages || vaddr < file->min_vaddr || vaddr >= file->max_vaddr)
 		return 0;
-	}
-	return err ? err : cfi_rule_at(cfi, vaddr, ret_rule);
+	if (!row_store_rule_at(table->rows, file->page0, vaddr, ret_rule) || !file->has_rows ||
+	    file->is_refused)
+		return 0;
+	/* There was no room for its page. */
+	err = ask_rows(&question, vaddr, vaddr + 1, &rows);
+	if (!err)
+		*ret_rule = rows.row[0].rule;
+	return is_for_now(err) ? err : 0;
 }
 
 /* ---- forgetting ---- */
@@ -738,13 +723,12 @@ void file_table_tidy(struct file_table *table, uint64_t before_ns)
 {
 	btrfs_devices_forget(&table->btrfs);
 	file_names_tidy(table->names, before_ns);
+	foreign_close_all(table->foreign);
 	for (uint32_t i = 0; i < table->slots.count; i++) {
 		struct file *file = table->slots.file[i];
 
 		if (!file)
 			continue;
-		if (file != table->vdso)
-			file_close_image(file);
 		/* context_table_tidy() takes an interpreter's number from it before. */
 		if (!file->references && !file->sharers && !file->python_index &&
 		    file != table->vdso && file->unused_since_ns < before_ns)

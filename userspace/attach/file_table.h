@@ -16,11 +16,10 @@
 #include "attach/file_names.h"
 #include "base/cleanup.h"
 #include "discover/process.h"
-#include "elf/elf_image.h"
+#include "foreign/protocol.h"
 #include "python/python_info.h"
 #include "unwind/row_store.h"
 
-#define FILE_MAX_SEGMENTS 8U /* executable ones; more are left out and counted */
 /* Files with more FDEs than this are compiled on demand, in units of 1 MiB (libtorch, triton,
  * ...). */
 #define FILE_GIANT_FDES 100000U
@@ -53,7 +52,7 @@ struct file {
 	uint64_t lost_ns; /* when it was not there to be opened again; 0: it was */
 	struct file *less_used, *more_used; /* of the open ones; file_descriptors.c */
 	int error;		 /* why it has no rows: 0 or -errno */
-	struct elf_segment segment[FILE_MAX_SEGMENTS];
+	struct foreign_segment segment[FOREIGN_MAX_SEGMENTS]; /* executable ones */
 	size_t segment_count;
 	uint64_t min_vaddr, max_vaddr;
 	uint32_t uid; /* whose share of pages and rows it takes: the user who mapped it first */
@@ -65,9 +64,11 @@ struct file {
 	bool is_giant;
 	bool is_whole; /* all rows are published */
 	bool is_musl;
-	/* its parsers are not called again: it takes more work than elf/elf_work.h allows, or lies
-	 * in huge pages */
+	bool has_rows; /* unwind information */
+	/* it is not parsed again: it takes more work than elf/elf_work.h allows, lies in huge
+	 * pages, or the child that parses it was late or ended */
 	bool is_refused;
+	uint64_t unread_ns; /* when there was no child to examine it; 0: there was one */
 	uint8_t machine_ok;
 	struct python_info *python; /* owned; NULL: no interpreter */
 	uint32_t python_index;	    /* 1 + index in pythons[]; 0: none */
@@ -78,9 +79,6 @@ struct file {
 	uint32_t references;	   /* mappings of live processes */
 	uint32_t sharers;	   /* files whose rows_of it is */
 	uint64_t unused_since_ns;  /* when references, or then sharers, fell to 0 */
-	/* Kept open for giants, and while a stack is finished in user space. */
-	struct elf_image *image;
-	struct cfi *cfi;
 };
 
 struct file_table_stats {
@@ -92,8 +90,11 @@ struct file_table_stats {
 	uint64_t lost;	       /* closed files that were gone when they were needed again */
 };
 
+struct foreign;
 struct file_table;
-int file_table_new(struct row_store *rows, struct file_table **ret_table);
+/* foreign: what parses files. */
+int file_table_new(struct row_store *rows, struct foreign *foreign,
+		   struct file_table **ret_table);
 void file_table_free(struct file_table *table);
 DEFINE_OWNED(struct file_table, file_table)
 
@@ -121,9 +122,6 @@ int file_table_load_at(struct file_table *table, struct file *file, uint64_t vad
 /* Finds the rule at an address, for a walk in user space.  Returns 0; -ENODATA. */
 int file_rule_at(struct file_table *table, struct file *file, uint64_t vaddr,
 		 struct pp_rule *ret_rule);
-/* Opens an image to read symbols from; it stays open until another file is looked at, or until
- * file_table_tidy().  Returns 0; -ENODATA: there is none; other -errno. */
-int file_image(struct file_table *table, struct file *file, struct elf_image **ret_image);
 /* Finds the descriptor of a file, valid until the next call; opens it again if it was closed.
  * Returns 0; -ENODATA: it could never be opened; -ESTALE: it is gone. */
 int file_table_descriptor(struct file_table *table, struct file *file, int *ret_fd);
@@ -134,7 +132,8 @@ bool file_table_find_unused(const struct file_table *table, uint64_t before_ns,
 /* Closes these files.  What they are stays known; names that are asked for later need the file
  * again. */
 void file_table_close(struct file_table *table, const uint64_t *slots);
-/* Closes images, and forgets files that no live process has mapped since before_ns. */
+/* Closes the files that the child has mapped, and forgets files that no live process has mapped
+ * since before_ns. */
 void file_table_tidy(struct file_table *table, uint64_t before_ns);
 /* Makes the slots of forgotten files reusable after FILE_SLOT_REST_EPOCHS of these calls, unless a
  * stack in the dictionary refers to them: bit `slot` of `named`, FILE_SLOTS bits. */

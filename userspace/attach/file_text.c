@@ -34,8 +34,8 @@ static uint64_t count_data(int fd, uint64_t offset, uint64_t size, unsigned int 
 	return bytes;
 }
 
-int file_text_check(int fd, const struct file_identity *identity, const struct elf_segment *segment,
-		    size_t count)
+int file_text_check(int fd, const struct file_identity *identity,
+		    const struct foreign_segment *segment, size_t count)
 {
 	/* A FUSE file's program may never answer, and says what it likes: the quota bounds it. */
 	const bool is_dense = identity->is_fuse || identity->disk_bytes >= identity->size;

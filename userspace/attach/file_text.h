@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 #include "attach/file_identity.h"
-#include "elf/elf_image.h"
+#include "foreign/protocol.h"
 
 /* Checks that a file's executable segments have bytes behind what they span; holes do not count.
  * Segments lie far apart only in forged files.  Returns 0; -EFBIG. */
-int file_text_check(int fd, const struct file_identity *identity, const struct elf_segment *segment,
-		    size_t count);
+int file_text_check(int fd, const struct file_identity *identity,
+		    const struct foreign_segment *segment, size_t count);
 
 #endif

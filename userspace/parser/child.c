@@ -210,7 +210,7 @@ _Noreturn void parser_child_main(void)
 	/* What whoever started the agent left open. */
 	(void)syscall(SYS_close_range, PARSER_MEMORY_FD + 1, ~0U, 0);
 	grow_stack();
-	if (memory == MAP_FAILED || parser_sandbox_enter())
+	if (memory == MAP_FAILED || parser_sandbox_enter(PARSER_SANDBOX_MEMORY))
 		_exit(1);
 	for (bool goes_on = parser_child_answer(&hello, -1); goes_on;)
 		goes_on = serve(memory);

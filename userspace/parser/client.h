@@ -17,13 +17,9 @@
 /* For processes of a user, other than root, of whom one was late: the few that may follow come in
  * one turn of the loop. */
 #define PARSER_SUSPECT_MS 10
-#define PARSER_RUNNING_MAX 4U /* so often a child that has no CPU is awaited once more */
 #define PARSER_ALONE_NS 10000000000ULL	    /* a process that was late */
 #define PARSER_USER_ALONE_NS 60000000000ULL /* a user whose processes were late, other than root */
 #define PARSER_USER_LATE_MAX 4U		    /* so often within PARSER_USER_ALONE_NS */
-#define PARSER_STUCK_MAX 4U		    /* children that were killed and have not ended */
-#define PARSER_START_NS 5000000000ULL	    /* a child that is not ready by then is replaced */
-#define PARSER_RESTART_NS 1000000000ULL	    /* after a start that failed */
 
 struct parser_stats {
 	uint64_t reads, late; /* late: did not answer before the deadline */
@@ -36,7 +32,7 @@ struct parser;
 /* program: what children are, "/proc/self/exe" for the agent's own. Starts the first one, if that
  * can be done. Returns 0 or -ENOMEM. */
 int parser_new(const char *program, struct parser **ret_parser);
-/* Waits until the first child is ready, PARSER_START_NS at most: reads do not wait for it, and a
+/* Waits until the first child is ready, WORKER_START_NS at most: reads do not wait for it, and a
  * slow machine's first look at its processes would find nothing. */
 void parser_await(struct parser *parser);
 /* Ends the child. */

@@ -13,6 +13,7 @@
 
 #include "base/io.h"
 
+#define WORKER_FDS_MAX 6U	       /* that go to a child with a request */
 #define PARSER_ARGV0 "pyprofd-parser" /* the agent's own program under this name is the child */
 #define PARSER_SOCKET_FD 3	      /* in the child */
 #define PARSER_MEMORY_FD 4
@@ -87,11 +88,12 @@ static inline bool parser_request_is_sound(const struct parser_request *request,
 	return sum <= PARSER_MEMORY_BYTES;
 }
 
+/* Returns whether a message is the reply to a request of a child with that much shared memory. */
 static inline bool parser_reply_is_sound(const struct parser_reply *reply, size_t size,
-					 uint32_t serial)
+					 uint32_t serial, size_t memory_bytes)
 {
 	return size == sizeof(*reply) && reply->serial == serial && reply->error <= 0 &&
-	       reply->error >= PARSER_LOWEST_ERROR && reply->size <= PARSER_MEMORY_BYTES;
+	       reply->error >= PARSER_LOWEST_ERROR && reply->size <= memory_bytes;
 }
 
 #endif

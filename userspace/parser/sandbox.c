@@ -2,13 +2,16 @@
 #include "parser/sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -25,17 +28,31 @@
 #define X32_BIT 0x80000000U
 #endif
 
-static int limit_all(void)
-{
-	static const struct {
-		int resource;
-		rlim_t most;
-	} limits[] = {
-		{RLIMIT_FSIZE, 0}, {RLIMIT_CORE, 0},   {RLIMIT_NPROC, 0},
-		{RLIMIT_AS, 0},	   {RLIMIT_NOFILE, 8},
-	};
+/* Memory that the child which parses files may add: .gnu_debugdata unpacks to 64 MiB, whose buffer
+ * may be copied as it grows, by a decoder that takes 34 MiB more. */
+#define DATA_MAX_BYTES (256U << 20)
 
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+struct limit {
+	int resource;
+	rlim_t most;
+};
+static const struct limit memory_limits[] = {
+	{RLIMIT_FSIZE, 0}, {RLIMIT_CORE, 0}, {RLIMIT_NPROC, 0}, {RLIMIT_AS, 0}, {RLIMIT_NOFILE, 8},
+};
+/* Mapped files are not bounded: RLIMIT_AS would count them. */
+static const struct limit files_limits[] = {
+	{RLIMIT_FSIZE, 0},
+	{RLIMIT_CORE, 0},
+	{RLIMIT_NPROC, 0},
+	{RLIMIT_NOFILE, 16},
+#ifndef __SANITIZE_ADDRESS__ /* whose shadow memory counts */
+	{RLIMIT_DATA, DATA_MAX_BYTES},
+#endif
+};
+
+static int limit_all(const struct limit *limits, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
 		const struct rlimit limit = {limits[i].most, limits[i].most};
 
 		if (setrlimit(limits[i].resource, &limit))
@@ -47,16 +64,19 @@ static int limit_all(void)
 #define WORD(capability) ((capability) / 32)
 #define BIT(capability) (1U << (capability) % 32)
 
-/* Keeps what looking at other users' processes takes, where it is permitted: CAP_CHECKPOINT_RESTORE
- * for /proc/PID/map_files, whose directory is the owner's alone. */
-static int drop_capabilities(void)
+/* What looking at other users' processes takes: CAP_CHECKPOINT_RESTORE for /proc/PID/map_files,
+ * whose directory is the owner's alone. */
+static const uint32_t memory_capabilities[2] = {
+	[WORD(CAP_SYS_PTRACE)] = BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH),
+	[WORD(CAP_CHECKPOINT_RESTORE)] = BIT(CAP_CHECKPOINT_RESTORE),
+};
+static const uint32_t no_capabilities[2];
+
+/* Keeps these, where they are permitted. */
+static int drop_capabilities(const uint32_t kept[2])
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {{0}, {0}};
-	static const uint32_t kept[2] = {
-		[WORD(CAP_SYS_PTRACE)] = BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH),
-		[WORD(CAP_CHECKPOINT_RESTORE)] = BIT(CAP_CHECKPOINT_RESTORE),
-	};
 
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) && errno != EINVAL)
 		return -errno;
@@ -74,37 +94,81 @@ static int drop_capabilities(void)
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1),                                     \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-static int filter_calls(void)
+#define CHECK_MACHINE                                                                              \
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),                   \
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OUR_ARCH, 1, 0),                               \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),                               \
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),             \
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, X32_BIT, 0, 1),                               \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+#define ARGUMENT(index)                                                                            \
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[index]))
+
+static const struct sock_filter memory_filter[] = {
+	CHECK_MACHINE,
+	ALLOW(process_vm_readv),
+	ALLOW(pread64),
+	ALLOW(recvmsg),
+	ALLOW(sendmsg),
+	ALLOW(close),
+	ALLOW(exit_group),
+	ALLOW(rt_sigreturn),
+	/* Opening to read, or with O_PATH: nothing can be written. */
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 4),
+	ARGUMENT(2),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PARSER_OPEN_TEXT, 1, 0),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PARSER_OPEN_PATH, 0, 1),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+};
+
+#ifdef __SANITIZE_ADDRESS__ /* whose run-time library does what it likes */
+#define REFUSE (SECCOMP_RET_ERRNO | ENOSYS)
+#else
+#define REFUSE SECCOMP_RET_KILL_PROCESS
+#endif
+/* Nothing is opened; memory is added, and what was given is mapped. */
+static const struct sock_filter files_filter[] = {
+	CHECK_MACHINE,
+	ALLOW(recvmsg),
+	ALLOW(sendmsg),
+	ALLOW(close),
+	ALLOW(exit_group),
+	ALLOW(rt_sigreturn),
+	ALLOW(rt_sigaction), /* the guard against a lost page: elf/elf_guard.c */
+	ALLOW(munmap),
+	ALLOW(mremap),
+	ALLOW(brk),
+	ALLOW(madvise),
+	ALLOW(lseek),
+	ALLOW(pread64),
+	ALLOW(fstat),
+	ALLOW(fstatfs),
+	ALLOW(futex),
+	ALLOW(sysinfo), /* qsort() asks how much memory there is */
+	/* fstat() of some C libraries. */
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_newfstatat, 0, 3),
+	ARGUMENT(3),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AT_EMPTY_PATH, 4, 0),
+	BPF_STMT(BPF_RET | BPF_K, REFUSE),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
+	ARGUMENT(2),
+	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	BPF_STMT(BPF_RET | BPF_K, REFUSE),
+};
+
+static int filter_calls(const struct sock_filter *filter, size_t count)
 {
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OUR_ARCH, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, X32_BIT, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		ALLOW(process_vm_readv),
-		ALLOW(pread64),
-		ALLOW(recvmsg),
-		ALLOW(sendmsg),
-		ALLOW(close),
-		ALLOW(exit_group),
-		ALLOW(rt_sigreturn),
-		/* Opening to read, or with O_PATH: nothing can be written. */
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 4),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PARSER_OPEN_TEXT, 1, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PARSER_OPEN_PATH, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-	};
-	const struct sock_fprog program = {.len = ARRAY_SIZE(filter), .filter = filter};
+	const struct sock_fprog program = {.len = (unsigned short)count,
+					   .filter = (struct sock_filter *)filter};
 
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
 }
 
-int parser_sandbox_enter(void)
+int parser_sandbox_enter(enum parser_sandbox which)
 {
+	const bool is_memory = which == PARSER_SANDBOX_MEMORY;
 	int err;
 
 	/* A terminal's Ctrl-C and a service's stop reach the child as well; it ends with the agent,
@@ -114,10 +178,12 @@ int parser_sandbox_enter(void)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || prctl(PR_SET_DUMPABLE, 0) ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
-	err = drop_capabilities();
+	err = drop_capabilities(is_memory ? memory_capabilities : no_capabilities);
 	if (!err)
-		err = limit_all();
+		err = is_memory ? limit_all(memory_limits, ARRAY_SIZE(memory_limits))
+				: limit_all(files_limits, ARRAY_SIZE(files_limits));
 	if (!err)
-		err = filter_calls();
+		err = is_memory ? filter_calls(memory_filter, ARRAY_SIZE(memory_filter))
+				: filter_calls(files_filter, ARRAY_SIZE(files_filter));
 	return err;
 }

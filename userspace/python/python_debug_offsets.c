@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "python/python_told.h"
+
 #define COOKIE "xdebugpy"
 /* The kernel side reads no more of a frame, because its page may end there. */
 #define INTERPRETER_FRAME_BYTES 88U
@@ -143,7 +145,7 @@ static void read_frame_and_code(struct debug_reader *reader, const struct debug_
 	bpf->frame_code = word(reader, words->frame_code, 8, frame);
 	bpf->frame_instr = word(reader, words->frame_instr, 8, frame);
 	bpf->frame_owner = word(reader, words->frame_owner, 1, frame);
-	bpf->ob_type = word(reader, words->ob_type, 8, 64);
+	bpf->ob_type = word(reader, words->ob_type, 8, code < 64 ? code : 64);
 	bpf->code_filename = word(reader, words->code_filename, 8, code);
 	bpf->code_name = word(reader, words->code_name, 8, code);
 	bpf->code_qualname = word(reader, words->code_qualname, 8, code);
@@ -211,5 +213,130 @@ int python_debug_offsets_read(const struct elf_image *image, uint64_t runtime,
 		return -EBADMSG;
 	filled.offsets_from_file = true;
 	*info = filled;
+	return 0;
+}
+
+/* ---- what another process has read ---- */
+
+static bool fits(uint32_t offset, uint32_t size, uint32_t limit)
+{
+	return offset <= limit - size && !(offset % size);
+}
+
+static bool do_lists_fit(const struct python_told *told)
+{
+	const struct pp_python *bpf = &told->bpf;
+	const uint32_t limit = INTERPRETER_MAX_BYTES;
+
+	return fits(told->runtime_interpreters_head, 8, limit) &&
+	       fits(told->interp_next, 8, limit) && fits(told->interp_threads_head, 8, limit) &&
+	       fits(told->interp_modules, 8, limit) &&
+	       fits(told->ts_next, 8, PP_TSTATE_READ_BYTES) &&
+	       fits(bpf->gc_offset, 4, limit + 4096) && bpf->gil_holder && bpf->gil_locked &&
+	       bpf->gil_holder <= 256 && bpf->gil_locked <= 256 &&
+	       (bpf->interp_gil == PP_NO_OFFSET ||
+		(fits(bpf->interp_gil, 8, PP_NO_OFFSET) &&
+		 bpf->gil_locked == bpf->gil_holder + 8));
+}
+
+static bool does_thread_fit(const struct pp_python *bpf)
+{
+	const uint32_t limit = PP_TSTATE_READ_BYTES;
+
+	return fits(bpf->ts_interp, 8, limit) && fits(bpf->ts_frame, 8, limit) &&
+	       fits(bpf->ts_thread_id, 8, limit) && fits(bpf->ts_native_id, 8, limit) &&
+	       bpf->gil_offset <= limit - 8;
+}
+
+static bool does_frame_fit(const struct pp_python *bpf)
+{
+	const uint32_t limit = INTERPRETER_FRAME_BYTES;
+
+	return fits(bpf->frame_previous, 8, limit) && fits(bpf->frame_code, 8, limit) &&
+	       fits(bpf->frame_instr, 8, limit) && fits(bpf->frame_owner, 1, limit) &&
+	       (bpf->frame_tlbc_index == PP_NO_OFFSET ||
+		fits(bpf->frame_tlbc_index, 4, limit - 4));
+}
+
+static bool does_code_fit(const struct pp_python *bpf)
+{
+	const uint32_t limit = bpf->code_line_table + 8U;
+
+	return fits(bpf->code_line_table, 8, PP_CODE_READ_BYTES) && fits(bpf->ob_type, 8, 64) &&
+	       bpf->ob_type <= bpf->code_line_table && fits(bpf->code_filename, 8, limit) &&
+	       fits(bpf->code_name, 8, limit) && fits(bpf->code_qualname, 8, limit) &&
+	       fits(bpf->code_first_line, 4, limit) &&
+	       bpf->code_first_line <= bpf->code_line_table &&
+	       fits(bpf->code_adaptive, 2, 4096) &&
+	       (bpf->code_tlbc == PP_NO_OFFSET || fits(bpf->code_tlbc, 8, 4096));
+}
+
+static bool do_strings_fit(const struct pp_python *bpf)
+{
+	return fits(bpf->str_length, 8, 64) && fits(bpf->str_state, 4, 64) &&
+	       fits(bpf->str_ascii_data, 8, 256) && fits(bpf->str_compact_data, 8, 256 + 16) &&
+	       fits(bpf->bytes_size, 8, 64) && fits(bpf->bytes_data, 1, 256);
+}
+
+static void copy_interpreter(const struct python_told *told, struct python_info *info)
+{
+	const struct pp_python *from = &told->bpf;
+	struct pp_python *to = &info->bpf;
+
+	info->runtime_interpreters_head = told->runtime_interpreters_head;
+	info->interp_next = told->interp_next;
+	info->interp_threads_head = told->interp_threads_head;
+	info->interp_modules = told->interp_modules;
+	info->ts_next = (uint16_t)told->ts_next;
+	to->gc_offset = from->gc_offset;
+	to->gil_holder = from->gil_holder;
+	to->gil_locked = from->gil_locked;
+	to->gil_offset = from->gil_offset;
+	to->interp_gil = from->interp_gil;
+	to->ts_interp = from->ts_interp;
+	to->ts_frame = from->ts_frame;
+	to->ts_thread_id = from->ts_thread_id;
+	to->ts_native_id = from->ts_native_id;
+}
+
+static void copy_objects(const struct pp_python *from, struct pp_python *to)
+{
+	const uint16_t flags_before_line = to->code_first_line - to->code_flags;
+
+	to->frame_previous = from->frame_previous;
+	to->frame_code = from->frame_code;
+	to->frame_instr = from->frame_instr;
+	to->frame_owner = from->frame_owner;
+	to->ob_type = from->ob_type;
+	to->code_filename = from->code_filename;
+	to->code_name = from->code_name;
+	to->code_qualname = from->code_qualname;
+	to->code_line_table = from->code_line_table;
+	to->code_first_line = from->code_first_line;
+	to->code_flags = from->code_first_line - flags_before_line;
+	to->code_adaptive = from->code_adaptive;
+	if (to->flags & PP_PYTHON_FREE_THREADED) {
+		to->frame_tlbc_index = from->frame_tlbc_index;
+		to->code_tlbc = from->code_tlbc;
+	}
+	to->str_length = from->str_length;
+	to->str_state = from->str_state;
+	to->str_ascii_data = from->str_ascii_data;
+	to->str_compact_data = from->str_compact_data;
+	to->bytes_size = from->bytes_size;
+	to->bytes_data = from->bytes_data;
+}
+
+int python_debug_offsets_take(const struct python_told *told, struct python_info *info)
+{
+	const struct pp_python *bpf = &told->bpf;
+	const uint16_t flags_before_line = info->bpf.code_first_line - info->bpf.code_flags;
+
+	if (!do_lists_fit(told) || !does_thread_fit(bpf) || !does_frame_fit(bpf) ||
+	    !does_code_fit(bpf) || !do_strings_fit(bpf) || bpf->code_first_line < flags_before_line)
+		return -EBADMSG;
+	copy_interpreter(told, info);
+	copy_objects(bpf, &info->bpf);
+	info->offsets_from_file = true;
 	return 0;
 }

@@ -31,5 +31,9 @@ int python_debug_offsets_read(const struct elf_image *image, uint64_t runtime,
 /* Reads only the head of _Py_DebugOffsets.  Returns 0; -ENOENT: no cookie there. */
 int python_debug_offsets_version(const struct elf_image *image, uint64_t runtime,
 				 uint32_t *ret_version_hex, bool *ret_is_free_threaded);
+struct python_told;
+/* Copies into *info, a copy of the layout of the same version, the offsets that another process has
+ * read from _Py_DebugOffsets.  Returns 0; -EBADMSG: one is out of its bounds. */
+int python_debug_offsets_take(const struct python_told *told, struct python_info *info);
 
 #endif

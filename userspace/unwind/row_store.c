@@ -252,7 +252,7 @@ void row_store_remove_file(struct row_store *store, uint32_t page0, uint64_t min
 /* What is loaded: a file of a user. */
 struct loading {
 	uint32_t page0, uid;
-	struct cfi *cfi; /* NULL: it has no unwind information */
+	const struct row_source *source; /* NULL: it has no unwind information */
 };
 
 /* Takes row space for a user.  Half of what is kept in reserve is not for those who hold more than
@@ -319,16 +319,16 @@ static int publish_page(struct row_store *store, const struct loading *loading, 
 static int load_run(struct row_store *store, const struct loading *loading, uint64_t low,
 		    uint64_t high)
 {
-	struct cfi *cfi = loading->cfi;
+	const struct row_source *source = loading->source;
 	struct cfi_row no_row = {.vaddr = low};
 	struct cfi_rows none = {.row = &no_row, .count = 1};
-	struct cfi_rows *rows = cfi ? &store->scratch : &none;
+	struct cfi_rows *rows = source ? &store->scratch : &none;
 	size_t at = 0;
 	int err;
 
-	if (cfi) {
+	if (source) {
 		rows->count = 0;
-		err = cfi_compile(cfi, low, high, rows, NULL);
+		err = source->rows(source->context, low, high, rows);
 		if (err)
 			return err;
 	}
@@ -370,10 +370,10 @@ static int load_unit(struct row_store *store, const struct loading *loading, uin
 	return 0;
 }
 
-int row_store_load(struct row_store *store, uint32_t page0, struct cfi *cfi, uint64_t low,
-		   uint64_t high)
+int row_store_load(struct row_store *store, uint32_t page0, const struct row_source *source,
+		   uint64_t low, uint64_t high)
 {
-	struct loading loading = {.page0 = page0, .cfi = cfi};
+	struct loading loading = {.page0 = page0, .source = source};
 	const struct page_range *range;
 	uint64_t pages;
 
@@ -402,6 +402,33 @@ int row_store_load(struct row_store *store, uint32_t page0, struct cfi *cfi, uin
 			return err;
 		low = end;
 	}
+	return 0;
+}
+
+int row_store_rule_at(const struct row_store *store, uint32_t page0, uint64_t vaddr,
+		      struct pp_rule *ret_rule)
+{
+	const uint32_t page = page_of(page0, vaddr);
+	const uint32_t *row;
+	uint32_t low = 0, high;
+	uint64_t entry;
+
+	if (page >= store->memory.page_count)
+		return -ENOENT;
+	entry = __atomic_load_n(&store->memory.pages[page], __ATOMIC_ACQUIRE);
+	if (!(PP_PAGE_FLAGS(entry) & PP_PAGE_LOADED))
+		return -ENOENT;
+	row = row_at(store, PP_PAGE_ROW_START(entry));
+	high = PP_PAGE_ROW_COUNT(entry);
+	while (high - low > 1) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (PP_ROW_PC_LOW(row[middle]) <= (uint16_t)vaddr)
+			low = middle;
+		else
+			high = middle;
+	}
+	*ret_rule = store->memory.rules[PP_ROW_RULE(row[low])];
 	return 0;
 }
 

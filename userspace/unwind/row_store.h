@@ -49,14 +49,23 @@ int row_store_add_file(struct row_store *store, uint32_t uid, uint64_t min_vaddr
  * row_store_tick(). */
 void row_store_remove_file(struct row_store *store, uint32_t page0, uint64_t min_vaddr,
 			   uint64_t max_vaddr);
+/* Where the rows of a file come from: as cfi_compile(), rows of [low, high). */
+struct row_source {
+	int (*rows)(void *context, uint64_t low, uint64_t high, struct cfi_rows *rows);
+	void *context;
+};
 /* Publishes the rows of every 64 KiB page that [low, high) touches and that lies in the file's
- * span; pages are compiled whole. cfi NULL: a file without unwind information, all rows are
+ * span; pages are compiled whole. source NULL: a file without unwind information, all rows are
  * NO_INFO.
  * Pages that are loaded already stay as they are. When row space runs out, pages are evicted: of
  * users who hold more than their share, else unused ones.
- * Returns 0; -ENOSPC; -E2BIG when the file takes more work than its budget; -ENOMEM. */
-int row_store_load(struct row_store *store, uint32_t page0, struct cfi *cfi, uint64_t low,
-		   uint64_t high);
+ * Returns 0; -ENOSPC; what the source returns; -ENOMEM. */
+int row_store_load(struct row_store *store, uint32_t page0, const struct row_source *source,
+		   uint64_t low, uint64_t high);
+/* Finds the rule that is published for an address of a file. Returns 0; -ENOENT: its page is not
+ * loaded. */
+int row_store_rule_at(const struct row_store *store, uint32_t page0, uint64_t vaddr,
+		      struct pp_rule *ret_rule);
 /* Makes freed row space reusable. Call it about once a second and at least 10 ms apart: then no
  * walk that could still read the old rows is running. */
 void row_store_tick(struct row_store *store);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_table.c attach/file_descriptors.c attach/btrfs_devices.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/file_text.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/mapping.c base/io.c drain/dictionary.c drain/shares.c python/python_code.c python/line_table.c python/python_text.c python/python_objects.c */
+/* sources: attach/file_table.c attach/file_facts.c attach/file_descriptors.c attach/btrfs_devices.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/file_text.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c discover/mapping.c base/io.c drain/dictionary.c drain/shares.c python/python_code.c python/line_table.c python/python_text.c python/python_objects.c */
 /* Ids of very many files, when no file can be opened. */
 #include "attach/file_table.h"
 
@@ -11,7 +11,7 @@
 #include "discover/file_open.h"
 #include "discover/process_user.h"
 #include "drain/dictionary.h"
-#include "python/greenlet.h"
+#include "foreign/client.h"
 
 #define ROUND_FILES 4000U
 #define ROUNDS 600U /* 2.4 million files */
@@ -34,22 +34,40 @@ uint32_t process_user(const struct process *process)
 	return 0;
 }
 
-int python_info_read(const struct elf_image *image, struct python_info **ret_info,
-		     const char **ret_reason)
-{
-	(void)image, (void)ret_info, (void)ret_reason;
-	return -ENOENT;
-}
-
 void python_info_free(struct python_info *info)
 {
 	free(info);
 }
 
-uint64_t greenlet_first_function(const struct elf_image *image)
+/* No file can be opened, so none is asked about. */
+int foreign_examine(struct foreign *foreign, const struct foreign_file *file,
+		    struct foreign_facts *ret_facts, struct python_info **ret_python,
+		    const char **ret_reason)
 {
-	(void)image;
-	return 0;
+	(void)foreign, (void)file, (void)ret_facts, (void)ret_python, (void)ret_reason;
+	return -ETIMEDOUT;
+}
+
+int foreign_rows(struct foreign *foreign, const struct foreign_file *file, uint64_t low,
+		 uint64_t high, struct cfi_rows *rows)
+{
+	(void)foreign, (void)file, (void)low, (void)high, (void)rows;
+	return -ETIMEDOUT;
+}
+
+void foreign_done(struct foreign *foreign, uint32_t number)
+{
+	(void)foreign, (void)number;
+}
+
+void foreign_close(struct foreign *foreign, uint32_t number)
+{
+	(void)foreign, (void)number;
+}
+
+void foreign_close_all(struct foreign *foreign)
+{
+	(void)foreign;
 }
 
 static struct row_store *new_rows(struct row_store_memory *memory)
@@ -98,7 +116,7 @@ static void ids__two_million_files_and_no_wrong_name(void **state)
 	char path[64];
 
 	(void)state;
-	assert_int_equal(file_table_new(rows, &table), 0);
+	assert_int_equal(file_table_new(rows, NULL, &table), 0);
 	kept = new_file(table, 1);
 	kept->references = 1;
 	stale_id = new_file(table, 2)->id;

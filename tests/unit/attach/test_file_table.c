@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_table.c attach/file_descriptors.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/file_text.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c */
+/* sources: attach/file_table.c attach/file_facts.c attach/file_descriptors.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/file_text.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c foreign/client.c foreign/check.c foreign/serve.c parser/late.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c */
 /* Files are written to a temporary directory and looked up as mappings of this process.  A fake
  * decides whether a file is an interpreter. */
 #include "attach/file_table.h"
@@ -13,9 +13,11 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "../foreign/here.h"
 #include "../unwind/build_elf.h"
 #include "attach/btrfs_devices.h"
 #include "discover/process_user.h"
+#include "foreign/client.h"
 #include "python/greenlet.h"
 
 /* version 1, "zR", code 1, data -8, RA 16, pcrel sdata4; CFA rsp+8, RA at CFA-8 */
@@ -42,6 +44,18 @@ int python_info_read(const struct elf_image *image, struct python_info **ret_inf
 uint64_t greenlet_first_function(const struct elf_image *image)
 {
 	(void)image;
+	return 0;
+}
+
+void python_told_from(const struct python_info *info, struct python_told *ret_told)
+{
+	(void)info, (void)ret_told;
+}
+
+int python_told_check(const struct python_told *told, struct python_info **ret_info)
+{
+	(void)told;
+	*ret_info = calloc(1, sizeof(**ret_info));
 	return 0;
 }
 
@@ -75,6 +89,7 @@ struct fixture {
 	char directory[64];
 	struct row_store_memory memory;
 	struct row_store *store;
+	struct foreign *foreign;
 	struct file_table *table;
 	struct process process;
 	struct built_elf elf;
@@ -96,7 +111,8 @@ static int setup(void **state)
 	memory->shard[0] = calloc(PP_ROW_SHARD_ROWS, sizeof(uint32_t));
 	memory->rules = calloc(RULES, sizeof(*memory->rules));
 	assert_int_equal(row_store_new(memory, &fixture->store), 0);
-	assert_int_equal(file_table_new(fixture->store, &fixture->table), 0);
+	assert_int_equal(foreign_new("", &fixture->foreign), 0);
+	assert_int_equal(file_table_new(fixture->store, fixture->foreign, &fixture->table), 0);
 	fixture->process.id.tgid = (uint32_t)getpid();
 	fake_python_answer = -ENOENT;
 	fake_is_btrfs = false;
@@ -111,6 +127,7 @@ static int teardown(void **state)
 	char path[96];
 
 	file_table_free(fixture->table);
+	foreign_free(fixture->foreign);
 	row_store_free(fixture->store);
 	free(fixture->memory.shard[0]);
 	free(fixture->memory.shard);
@@ -232,7 +249,6 @@ static void file_table_get__file_that_takes_too_much_work_is_refused_for_good(vo
 	struct fixture *fixture = *state;
 	Elf64_Ehdr *header = (Elf64_Ehdr *)fixture->elf.data;
 	Elf64_Phdr *program = (Elf64_Phdr *)(fixture->elf.data + BUILT_TEXT);
-	struct elf_image *image = NULL;
 	char path[PATH_MAX];
 	struct mapping mapping;
 	struct pp_rule rule;
@@ -251,7 +267,6 @@ static void file_table_get__file_that_takes_too_much_work_is_refused_for_good(vo
 	assert_true(file->is_refused);
 	assert_int_equal(stats_of(fixture).refused, 1);
 	/* It is not parsed again, and asking for its rows is harmless. */
-	assert_int_equal(file_image(fixture->table, file, &image), -ENODATA);
 	assert_int_equal(file_rule_at(fixture->table, file, BUILT_TEXT, &rule), 0);
 	assert_int_equal(rule.kind, PP_RULE_NO_INFO);
 	assert_ptr_equal(get(fixture, &mapping), file);
@@ -555,7 +570,6 @@ static void file_table_get__file_that_is_gone_is_a_file_without_rows(void **stat
 					.path = "/nowhere/lib.so",
 					.key = {.major = 8, .minor = 1, .inode = 123}};
 	struct file *file = get(fixture, &mapping);
-	struct elf_image *image;
 	struct pp_rule rule;
 
 	assert_non_null(file);
@@ -563,7 +577,6 @@ static void file_table_get__file_that_is_gone_is_a_file_without_rows(void **stat
 	assert_false(file->has_pages);
 	assert_int_not_equal(file->error, 0);
 	assert_int_equal(stats_of(fixture).open_failures, 1);
-	assert_int_equal(file_image(fixture->table, file, &image), -ENODATA);
 	assert_int_equal(file_table_load_at(fixture->table, file, 0x1000), -ENODATA);
 	assert_int_equal(file_rule_at(fixture->table, file, 0x1000, &rule), 0);
 	assert_int_equal(rule.kind, PP_RULE_NO_INFO);
@@ -702,8 +715,8 @@ static void file_table_close__file_is_the_same_when_it_is_mapped_again(void **st
 	struct fixture *fixture = *state;
 	char path[PATH_MAX];
 	struct mapping mapping;
-	struct elf_image *image;
 	struct file *file;
+	int fd;
 
 	build_library(fixture, NULL);
 	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
@@ -715,11 +728,10 @@ static void file_table_close__file_is_the_same_when_it_is_mapped_again(void **st
 	close_unused(fixture);
 	assert_int_equal(file->fd, -1);
 	/* For names, and for a process. */
-	assert_int_equal(file_image(fixture->table, file, &image), 0);
+	assert_int_equal(file_table_descriptor(fixture->table, file, &fd), 0);
 	assert_true(file->fd >= 0);
 	close_unused(fixture);
 	assert_int_equal(file->fd, -1);
-	assert_null(file->image);
 	assert_ptr_equal(get(fixture, &mapping), file);
 	assert_true(file->fd >= 0);
 	assert_int_equal(stats_of(fixture).lost, 0);
@@ -729,17 +741,17 @@ static void file_table_close__file_is_the_same_when_it_is_mapped_again(void **st
 static void file_table_close__file_that_was_replaced_is_another_one(void **state)
 {
 	struct fixture *fixture = *state;
-	struct elf_image *image;
 	char path[PATH_MAX];
 	struct mapping mapping;
 	struct file *file;
+	int fd;
 
 	build_library(fixture, NULL);
 	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
 	file = get(fixture, &mapping);
 	close_unused(fixture);
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(file_image(fixture->table, file, &image), -ENODATA);
+	assert_int_equal(file_table_descriptor(fixture->table, file, &fd), -ESTALE);
 	assert_int_equal(stats_of(fixture).lost, 1);
 	build_library(fixture, "\1\2\3\4\5\6\7\10");
 	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
@@ -973,8 +985,8 @@ static void tidy__deleted_file_can_still_be_read(void **state)
 	struct fixture *fixture = *state;
 	char path[PATH_MAX];
 	struct mapping mapping;
-	struct elf_image *image;
 	struct file *file;
+	int fd;
 
 	build_library(fixture, NULL);
 	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
@@ -982,8 +994,8 @@ static void tidy__deleted_file_can_still_be_read(void **state)
 	file->references = 1;
 	assert_int_equal(unlink(path), 0);
 	file_table_tidy(fixture->table, UINT64_MAX);
-	assert_int_equal(file_image(fixture->table, file, &image), 0);
-	assert_int_equal(image->size, BUILT_SIZE);
+	assert_int_equal(file_table_descriptor(fixture->table, file, &fd), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_END), BUILT_SIZE);
 }
 
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

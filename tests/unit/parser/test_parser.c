@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: parser/client.c parser/child.c parser/sandbox.c parser/late.c base/io.c */
+/* sources: parser/client.c parser/worker.c parser/child.c parser/sandbox.c parser/late.c base/io.c */
 /* The client with real children: this program is its own child, good or bad as TEST_CHILD says. */
 #include "parser/client.h"
 
@@ -21,6 +21,7 @@
 #include "parser/child.h"
 #include "parser/late.h"
 #include "parser/sandbox.h"
+#include "parser/worker.h"
 
 #define US ((pid_t)getpid())
 #define LARGE_BYTES (3U * PARSER_MEMORY_BYTES + 100)
@@ -397,7 +398,7 @@ static void parser_await__child_that_ends_is_not_awaited(void **state)
 
 	(void)state;
 	parser_await(parser);
-	assert_true(mono_ns() - start_ns < PARSER_START_NS / 2);
+	assert_true(mono_ns() - start_ns < WORKER_START_NS / 2);
 }
 
 /* A program may take long to start on a busy machine. */
@@ -453,7 +454,7 @@ static int status_after(long call)
 	int status = 0;
 
 	if (!pid) {
-		if (parser_sandbox_enter())
+		if (parser_sandbox_enter(PARSER_SANDBOX_MEMORY))
 			_exit(1);
 		syscall(call, 0, 0, 0, 0, 0, 0);
 		syscall(SYS_exit_group, 0); /* a sanitizer's _exit() does more */

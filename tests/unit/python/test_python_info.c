@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/io.c elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_process.c python/python_tls.c */
+/* sources: base/io.c elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_process.c python/python_tls.c python/python_told.c */
 /* Real interpreter files, and copies of them with a few bytes changed. */
 #include "python/python_info.h"
 
@@ -10,6 +10,7 @@
 #include "live_target.h"
 #include "python/python_eval.h"
 #include "python/python_offsets.h"
+#include "python/python_told.h"
 
 #define MAX_FILE_BYTES (128U << 20)
 
@@ -146,6 +147,58 @@ static void python_debug_offsets_read__tells_what_the_table_tells(void **state)
 		assert_int_equal(info->interp_threads_head, layout->info.interp_threads_head);
 		assert_int_equal(info->interp_modules, layout->info.interp_modules);
 		assert_int_equal(info->ts_next, layout->info.ts_next);
+	}
+}
+
+/* What another process has read is the same when it has been checked. */
+static void python_told_check__gives_what_was_read(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sample_count; i++) {
+		const struct python_info *info = samples[i].info;
+		OWNED(python_info) struct python_info *checked = NULL;
+		struct python_told told;
+
+		python_told_from(info, &told);
+		assert_int_equal(python_told_check(&told, &checked), 0);
+		assert_memory_equal(&checked->bpf, &info->bpf, sizeof(info->bpf));
+		assert_memory_equal(&checked->symbols, &info->symbols, sizeof(info->symbols));
+		assert_memory_equal(&checked->tls, &info->tls, sizeof(info->tls));
+		assert_int_equal(checked->version_hex, info->version_hex);
+		assert_int_equal(checked->offsets_from_file, info->offsets_from_file);
+		assert_int_equal(checked->is_static_exe, info->is_static_exe);
+		assert_int_equal(checked->runtime_interpreters_head,
+				 info->runtime_interpreters_head);
+		assert_int_equal(checked->interp_next, info->interp_next);
+		assert_int_equal(checked->interp_threads_head, info->interp_threads_head);
+		assert_int_equal(checked->interp_modules, info->interp_modules);
+		assert_int_equal(checked->ts_next, info->ts_next);
+	}
+}
+
+/* Each of these would lead the kernel side out of what it has read. */
+static void python_told_check__what_no_file_says_is_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sample_count; i++) {
+		OWNED(python_info) struct python_info *checked = NULL;
+		struct python_told told[9];
+
+		for (size_t k = 0; k < ARRAY_SIZE(told); k++)
+			python_told_from(samples[i].info, &told[k]);
+		told[0].version_hex = 0x63000000;
+		told[1].bpf.code_type = 0;
+		told[2].has_offsets = !told[2].has_offsets;
+		told[3].bpf.eval_range_count = PP_MAX_EVAL_RANGES + 1;
+		told[4].tls.source[1].mode = PP_TLS_GLOBAL + 1;
+		told[5].symbols.runtime = told[5].symbols.runtime ? 0 : 1;
+		told[6].bpf.gil_wait_low = UINT64_MAX;
+		told[6].bpf.gil_wait_bytes = 2;
+		told[7].bpf.code_line_table = PP_CODE_READ_BYTES;
+		told[8].bpf.ts_frame = PP_TSTATE_READ_BYTES;
+		for (size_t k = 0; k < ARRAY_SIZE(told); k++)
+			if (k < 7 || told[k].has_offsets)
+				assert_int_equal(python_told_check(&told[k], &checked), -EBADMSG);
 	}
 }
 
@@ -517,6 +570,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(python_info_read__files_without_an_interpreter_are_enoent),
 		cmocka_unit_test(python_debug_offsets_read__tells_what_the_table_tells),
+		cmocka_unit_test(python_told_check__gives_what_was_read),
+		cmocka_unit_test(python_told_check__what_no_file_says_is_refused),
 		cmocka_unit_test(python_info_read__newer_version_is_named_in_the_reason),
 		cmocka_unit_test(python_info_read__debug_offset_out_of_bounds_is_enotsup),
 		cmocka_unit_test(python_info_read__other_size_of_code_objects_is_enotsup),

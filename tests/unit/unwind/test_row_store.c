@@ -26,6 +26,19 @@ struct fixture {
 	struct cfi *cfi;
 };
 
+static int compile(void *context, uint64_t low, uint64_t high, struct cfi_rows *rows)
+{
+	return cfi_compile(context, low, high, rows, NULL);
+}
+
+static int load(struct row_store *store, uint32_t page0, struct cfi *cfi, uint64_t low,
+		uint64_t high)
+{
+	const struct row_source source = {.rows = compile, .context = cfi};
+
+	return row_store_load(store, page0, cfi ? &source : NULL, low, high);
+}
+
 static void new_store(struct fixture *fixture, uint32_t page_count, uint32_t shard_count,
 		      uint32_t rule_count)
 {
@@ -177,7 +190,7 @@ static void row_store_load__lookups_agree_with_single_rules(void **state)
 	assert_int_equal(row_store_add_file(fixture.store, 0, fixture.image->min_vaddr,
 					    fixture.image->max_vaddr, &page0),
 			 0);
-	assert_int_equal(row_store_load(fixture.store, page0, fixture.cfi, fixture.image->min_vaddr,
+	assert_int_equal(load(fixture.store, page0, fixture.cfi, fixture.image->min_vaddr,
 					fixture.image->max_vaddr),
 			 0);
 	check_lookups(&fixture, page0, fixture.image->min_vaddr, fixture.image->max_vaddr, 20000);
@@ -202,7 +215,7 @@ static void row_store_load__takes_whole_pages_and_leaves_loaded_ones(void **stat
 	open_dense(&fixture, 3);
 	new_store(&fixture, 16, 1, 64);
 	assert_int_equal(row_store_add_file(fixture.store, 0, 0, BUILT_SIZE, &page0), 0);
-	assert_int_equal(row_store_load(fixture.store, page0, fixture.cfi, BUILT_TEXT + 100,
+	assert_int_equal(load(fixture.store, page0, fixture.cfi, BUILT_TEXT + 100,
 					BUILT_TEXT + 101),
 			 0);
 	assert_false(look_up(&fixture, page0, BUILT_TEXT - 1, &rule));
@@ -211,7 +224,7 @@ static void row_store_load__takes_whole_pages_and_leaves_loaded_ones(void **stat
 	before = page_entry(&fixture, page0, BUILT_TEXT);
 	assert_int_equal(PP_PAGE_ROW_COUNT(before), DENSE_ROWS_A_PAGE);
 	/* Far more than the file has. */
-	assert_int_equal(row_store_load(fixture.store, page0, fixture.cfi, 0, 1ULL << 40), 0);
+	assert_int_equal(load(fixture.store, page0, fixture.cfi, 0, 1ULL << 40), 0);
 	assert_int_equal(page_entry(&fixture, page0, BUILT_TEXT), before);
 	check_lookups(&fixture, page0, 0, BUILT_SIZE, 3000);
 	check_rows(&fixture, page0, 0, BUILT_SIZE);
@@ -230,7 +243,7 @@ static void row_store_load__code_without_information_shares_one_row(void **state
 	new_store(&fixture, 1024, 1, 64);
 	assert_int_equal(row_store_add_file(fixture.store, 0, 0x400000, 0x1400000, &page0), 0);
 	row_store_get_stats(fixture.store, &before);
-	assert_int_equal(row_store_load(fixture.store, page0, NULL, 0x400000, 0x1400000), 0);
+	assert_int_equal(load(fixture.store, page0, NULL, 0x400000, 0x1400000), 0);
 	row_store_get_stats(fixture.store, &after);
 	assert_int_equal(after.pages_loaded, 256);
 	assert_int_equal(after.rows_used, before.rows_used);
@@ -286,7 +299,7 @@ static void row_store_load__out_of_space_evicts_what_is_not_used(void **state)
 	while (files < 16) {
 		assert_int_equal(row_store_add_file(fixture.store, 0, 0, BUILT_SIZE, &page0[files]),
 				 0);
-		err = row_store_load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE);
+		err = load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE);
 		if (err)
 			break;
 		files++;
@@ -308,11 +321,11 @@ static void row_store_load__out_of_space_evicts_what_is_not_used(void **state)
 	assert_true(look_up(&fixture, page0[0], BUILT_TEXT, &rule));
 	assert_false(look_up(&fixture, page0[1], BUILT_TEXT, &rule));
 	/* What was evicted rests. */
-	assert_int_equal(row_store_load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE),
+	assert_int_equal(load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE),
 			 -ENOSPC);
 	row_store_tick(fixture.store);
 	row_store_tick(fixture.store);
-	assert_int_equal(row_store_load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE),
+	assert_int_equal(load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE),
 			 0);
 	check_lookups(&fixture, page0[files], 0, BUILT_SIZE, 2000);
 	check_rows(&fixture, page0[files], 0, BUILT_SIZE);
@@ -339,16 +352,16 @@ static void row_store_load__greedy_user_does_not_displace_others(void **state)
 	open_dense(&fixture, 3);
 	new_store(&fixture, 256, 2, 64);
 	assert_int_equal(row_store_add_file(fixture.store, OTHER, 0, BUILT_SIZE, &other), 0);
-	assert_int_equal(row_store_load(fixture.store, other, fixture.cfi, 0, BUILT_SIZE), 0);
+	assert_int_equal(load(fixture.store, other, fixture.cfi, 0, BUILT_SIZE), 0);
 	for (; files < 40; files++) {
 		assert_int_equal(
 			row_store_add_file(fixture.store, GREEDY, 0, BUILT_SIZE, &page0[files]), 0);
-		if (row_store_load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE))
+		if (load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE))
 			break;
 	}
 	for (int i = 0; i < 8; i++) {
 		for (uint32_t file = 0; file <= files; file++) {
-			(void)row_store_load(fixture.store, page0[file], fixture.cfi, 0,
+			(void)load(fixture.store, page0[file], fixture.cfi, 0,
 					     BUILT_SIZE);
 			mark_used(&fixture, page0[file]);
 		}
@@ -359,7 +372,7 @@ static void row_store_load__greedy_user_does_not_displace_others(void **state)
 	assert_true(look_up(&fixture, other, BUILT_TEXT, &rule));
 	assert_int_equal(row_store_add_file(fixture.store, OTHER, 0, BUILT_SIZE, &late), 0);
 	assert_int_equal(
-		row_store_load(fixture.store, late, fixture.cfi, BUILT_TEXT, BUILT_TEXT + PAGE), 0);
+		load(fixture.store, late, fixture.cfi, BUILT_TEXT, BUILT_TEXT + PAGE), 0);
 	assert_true(look_up(&fixture, late, BUILT_TEXT, &rule));
 	free_fixture(&fixture);
 }
@@ -391,10 +404,10 @@ static void row_store_load__user_leaves_rules_to_others(void **state)
 	/* 15 beside NO_INFO: STOP and half of the 14 that are left */
 	new_store(&fixture, 64, 1, 16);
 	assert_int_equal(row_store_add_file(fixture.store, 1000, 0, BUILT_SIZE, &first), 0);
-	assert_int_equal(row_store_load(fixture.store, first, fixture.cfi, 0, BUILT_SIZE), 0);
+	assert_int_equal(load(fixture.store, first, fixture.cfi, 0, BUILT_SIZE), 0);
 	assert_int_equal(user_quota_held(row_store_quotas(fixture.store).rules, 1000), 7);
 	assert_int_equal(row_store_add_file(fixture.store, 1001, 0, BUILT_SIZE, &second), 0);
-	assert_int_equal(row_store_load(fixture.store, second, fixture.cfi, 0, BUILT_SIZE), 0);
+	assert_int_equal(load(fixture.store, second, fixture.cfi, 0, BUILT_SIZE), 0);
 	check_lookups(&fixture, second, BUILT_TEXT, BUILT_SIZE, 3000);
 	assert_true(look_up(&fixture, first, BUILT_TEXT, &rule));
 	free_fixture(&fixture);
@@ -411,7 +424,7 @@ static void row_store_remove_file__rows_stay_readable_for_two_ticks(void **state
 	open_dense(&fixture, 3);
 	new_store(&fixture, 256, 1, 64);
 	assert_int_equal(row_store_add_file(fixture.store, 0, 0, BUILT_SIZE, &first), 0);
-	assert_int_equal(row_store_load(fixture.store, first, fixture.cfi, 0, BUILT_SIZE), 0);
+	assert_int_equal(load(fixture.store, first, fixture.cfi, 0, BUILT_SIZE), 0);
 	entry = page_entry(&fixture, first, BUILT_TEXT);
 	row = fixture.memory.shard[0] + PP_PAGE_ROW_START(entry);
 	row_store_remove_file(fixture.store, first, 0, BUILT_SIZE);
@@ -420,7 +433,7 @@ static void row_store_remove_file__rows_stay_readable_for_two_ticks(void **state
 	old = row[5];
 	for (int i = 0; i < 2; i++) {
 		while (!row_store_add_file(fixture.store, 0, 0, BUILT_SIZE, &other))
-			if (row_store_load(fixture.store, other, fixture.cfi, 0, BUILT_SIZE))
+			if (load(fixture.store, other, fixture.cfi, 0, BUILT_SIZE))
 				break;
 		assert_int_equal(row[5], old);
 		row[5] = 0xdead0000 + (uint32_t)i;
@@ -430,7 +443,7 @@ static void row_store_remove_file__rows_stay_readable_for_two_ticks(void **state
 	assert_int_equal(row[5], old);
 	reused = other;
 	for (int i = 0; i < 2; i++)
-		row_store_load(fixture.store, reused, fixture.cfi, 0, BUILT_SIZE);
+		load(fixture.store, reused, fixture.cfi, 0, BUILT_SIZE);
 	assert_int_not_equal(row[5], old);
 	free_fixture(&fixture);
 }
@@ -448,7 +461,7 @@ static void row_store_load__late_use_mark_does_not_revive_a_page(void **state)
 	/* The kernel side read the page, the agent unloaded it, the mark came afterwards. */
 	fixture.memory.pages[page0 + 1] = (uint64_t)PP_PAGE_USED << 48;
 	assert_false(look_up(&fixture, page0, BUILT_TEXT, &rule));
-	assert_int_equal(row_store_load(fixture.store, page0, fixture.cfi, 0, BUILT_SIZE), 0);
+	assert_int_equal(load(fixture.store, page0, fixture.cfi, 0, BUILT_SIZE), 0);
 	check_lookups(&fixture, page0, 0, BUILT_SIZE, 1000);
 	free_fixture(&fixture);
 }
@@ -465,7 +478,7 @@ static void row_store_load__exhausted_rules_become_no_info(void **state)
 	/* NO_INFO, STOP, and the entry's and two more of eight */
 	new_store(&fixture, 16, 1, 5);
 	assert_int_equal(row_store_add_file(fixture.store, 0, 0, BUILT_SIZE, &page0), 0);
-	assert_int_equal(row_store_load(fixture.store, page0, fixture.cfi, 0, BUILT_SIZE), 0);
+	assert_int_equal(load(fixture.store, page0, fixture.cfi, 0, BUILT_SIZE), 0);
 	row_store_get_stats(fixture.store, &stats);
 	assert_int_equal(stats.rules_used, 5);
 	assert_true(stats.rules_exhausted > 1000);

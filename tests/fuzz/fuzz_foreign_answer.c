@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: foreign/client.c foreign/check.c parser/late.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_told.c python/python_accessor.c python/python_eval.c python/python_tls.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c */
+/* What the agent does with what a child says that is no longer ours: the input is its reply and the
+ * shared memory.  What is taken from it must keep the bounds that the kernel side relies on. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "foreign/check.h"
+#include "foreign/client.h"
+#include "parser/worker.h"
+
+#define LOW 0x1000U
+#define HIGH 0x2000U
+#define SHARED_BYTES FOREIGN_MEMORY_BYTES
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A child that says what the input says. */
+struct worker {
+	struct parser_reply reply;
+	int result;
+	uint8_t *memory;
+};
+static struct worker child;
+
+int worker_new(const struct worker_kind *kind, const char *program, struct worker **ret_worker)
+{
+	(void)kind, (void)program;
+	*ret_worker = &child;
+	return 0;
+}
+
+bool worker_await(struct worker *worker)
+{
+	return worker != NULL;
+}
+
+void worker_free(struct worker *worker)
+{
+	(void)worker;
+}
+
+void worker_answer_release(struct worker_answer *answer)
+{
+	(void)answer;
+}
+
+int worker_ask(struct worker *worker, const struct worker_request *request,
+	       struct worker_answer *ret_answer)
+{
+	const struct foreign_request *message = request->message;
+
+	assert(foreign_request_is_sound(message, request->bytes));
+	*ret_answer = (struct worker_answer){.reply = worker->reply, .fd = -1};
+	/* One answer is for one request; what follows is refused. */
+	if (message->kind == FOREIGN_ROWS && message->low != LOW)
+		return -ETIMEDOUT;
+	return worker->result;
+}
+
+const uint8_t *worker_memory(const struct worker *worker)
+{
+	return worker->memory;
+}
+
+void worker_get_stats(const struct worker *worker, struct worker_stats *ret_stats)
+{
+	(void)worker;
+	*ret_stats = (struct worker_stats){0};
+}
+
+static int no_descriptor(void *context, int *ret_fd)
+{
+	(void)context;
+	*ret_fd = 0;
+	return 0;
+}
+
+static void check_python(const struct python_info *info)
+{
+	const struct pp_python *bpf = &info->bpf;
+
+	assert(bpf->chain > PP_CHAIN_NONE && bpf->chain <= PP_CHAIN_SHIM);
+	assert(bpf->ts_frame <= PP_TSTATE_READ_BYTES - 8);
+	assert(bpf->ts_interp <= PP_TSTATE_READ_BYTES - 8);
+	assert(bpf->ts_thread_id <= PP_TSTATE_READ_BYTES - 8);
+	assert(bpf->frame_code <= PP_FRAME_READ_BYTES - 8);
+	assert(bpf->frame_previous <= PP_FRAME_READ_BYTES - 8);
+	assert(bpf->frame_instr <= PP_FRAME_READ_BYTES - 8);
+	assert(bpf->code_line_table <= PP_CODE_READ_BYTES - 8);
+	assert(bpf->code_first_line <= bpf->code_line_table);
+	assert(bpf->code_flags <= bpf->code_line_table);
+	assert(bpf->code_filename <= bpf->code_line_table);
+	assert(bpf->code_name <= bpf->code_line_table);
+	assert(bpf->eval_range_count <= PP_MAX_EVAL_RANGES);
+	assert(bpf->code_type && (bpf->runtime || info->symbols.thread_state_current));
+	for (unsigned int i = 0; i < bpf->eval_range_count; i++)
+		assert(bpf->eval[i].low < bpf->eval[i].high);
+	assert(bpf->gil_wait_low + bpf->gil_wait_bytes >= bpf->gil_wait_low);
+	if (bpf->gil_mode == PP_GIL_TSTATE_BIT || bpf->gil_mode == PP_GIL_TSTATE_INT)
+		assert(bpf->gil_offset <= PP_TSTATE_READ_BYTES - 8);
+	for (int i = 0; i < 2; i++)
+		assert(info->tls.source[i].mode <= PP_TLS_GLOBAL);
+}
+
+static void check_facts(struct foreign *foreign, const struct foreign_file *file)
+{
+	struct python_info *python = NULL;
+	const char *reason = NULL;
+	struct foreign_facts facts;
+
+	if (foreign_examine(foreign, file, &facts, &python, &reason))
+		return;
+	assert(facts.segment_count <= FOREIGN_MAX_SEGMENTS);
+	assert(facts.build_id_bytes <= FOREIGN_BUILD_ID_BYTES);
+	assert(!python == !!facts.python_error);
+	if (python)
+		check_python(python);
+	if (reason)
+		assert(strlen(reason) < FOREIGN_REASON_BYTES);
+	python_info_free(python);
+}
+
+static void check_rows(struct foreign *foreign, const struct foreign_file *file)
+{
+	struct cfi_rows rows = {0};
+	uint64_t last = 0;
+
+	(void)foreign_rows(foreign, file, LOW, HIGH, &rows);
+	for (size_t i = 0; i < rows.count; i++) {
+		assert(rows.row[i].vaddr >= LOW && rows.row[i].vaddr < HIGH);
+		assert(rows.row[i].vaddr > last);
+		assert(rows.row[i].rule.kind <= PP_RULE_SIGNAL);
+		last = rows.row[i].vaddr;
+	}
+	free(rows.row);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct foreign_file file = {.number = 1, .descriptor = no_descriptor};
+	OWNED(foreign) struct foreign *foreign = NULL;
+
+	if (size < sizeof(child.reply) + 1 || size > SHARED_BYTES)
+		return 0;
+	if (!child.memory)
+		child.memory = malloc(SHARED_BYTES);
+	assert(child.memory && !foreign_new("", &foreign));
+	memcpy(&child.reply, data + 1, sizeof(child.reply));
+	memset(child.memory, 0, SHARED_BYTES);
+	size -= sizeof(child.reply) + 1;
+	memcpy(child.memory, data + sizeof(child.reply) + 1, size);
+	child.result = parser_reply_is_sound(&child.reply, sizeof(child.reply), child.reply.serial,
+					     FOREIGN_MEMORY_BYTES)
+			       ? 0
+			       : -EPIPE;
+	if (data[0] & 1)
+		check_facts(foreign, &file);
+	else
+		check_rows(foreign, &file);
+	return 0;
+}

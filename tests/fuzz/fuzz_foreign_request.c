@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: foreign/serve.c foreign/check.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c */
+/* What the child does with requests about a file: the input is two requests and the file.  What it
+ * answers must pass the agent's checks, whatever the file is. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "foreign/check.h"
+#include "foreign/serve.h"
+
+#define REQUESTS 2U
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_facts(const uint8_t *memory)
+{
+	struct foreign_facts facts;
+	struct python_info *python = NULL;
+
+	memcpy(&facts, memory, sizeof(facts));
+	assert(foreign_facts_are_sound(&facts));
+	assert(facts.python_error || !python_told_check(&facts.python, &python));
+	python_info_free(python);
+}
+
+static void check_rows(const uint8_t *memory, const struct foreign_request *request, uint32_t size)
+{
+	const struct foreign_rows *rows = (const struct foreign_rows *)memory;
+
+	assert(rows->high > request->low && rows->high <= request->high);
+	assert(size == sizeof(*rows) + rows->count * sizeof(*rows->row));
+	assert(foreign_rows_are_sound(rows->row, rows->count, request->low, rows->high));
+}
+
+static void ask(struct foreign_server *server, const uint8_t *data, int fd)
+{
+	struct foreign_request request;
+	struct parser_reply reply;
+
+	memcpy(&request, data, sizeof(request));
+	request.kind %= FOREIGN_KINDS;
+	request.slot %= 2;
+	if (!foreign_request_is_sound(&request, sizeof(request)))
+		return;
+	/* As the agent asks: a unit of a file, and what there is no room for. */
+	if (request.high - request.low > 1 << 20)
+		request.high = request.low + (1 << 20);
+	foreign_serve(server, &request, fd, &reply);
+	assert(parser_reply_is_sound(&reply, sizeof(reply), request.serial, FOREIGN_MEMORY_BYTES));
+	if (!reply.error && request.kind == FOREIGN_EXAMINE)
+		check_facts(server->memory);
+	if (!reply.error && request.kind == FOREIGN_ROWS)
+		check_rows(server->memory, &request, reply.size);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const size_t head = REQUESTS * sizeof(struct foreign_request);
+	OWNED_MEM uint8_t *memory = malloc(FOREIGN_MEMORY_BYTES);
+	struct foreign_server server = {.memory = memory};
+	OWNED_FD int fd = -1;
+
+	if (size < head)
+		return 0;
+	fd = memfd_create("fuzz", MFD_CLOEXEC);
+	assert(fd >= 0 && memory && !write_full(fd, data + head, size - head));
+	for (size_t i = 0; i < REQUESTS; i++)
+		ask(&server, data + i * sizeof(struct foreign_request), data[0] & 1 && i ? -1 : fd);
+	foreign_server_release(&server);
+	return 0;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The child that parses files, as a part of the test program: foreign/client.c's requests are
+ * carried out at once. */
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "foreign/serve.h"
+#include "parser/worker.h"
+
+struct worker {
+	const struct worker_kind *kind;
+	struct foreign_server server;
+};
+
+int worker_new(const struct worker_kind *kind, const char *program, struct worker **ret_worker)
+{
+	struct worker *worker = calloc(1, sizeof(*worker));
+
+	(void)program;
+	assert_non_null(worker);
+	worker->kind = kind;
+	worker->server.memory = malloc(kind->memory_bytes);
+	assert_non_null(worker->server.memory);
+	*ret_worker = worker;
+	return 0;
+}
+
+bool worker_await(struct worker *worker)
+{
+	return worker != NULL;
+}
+
+void worker_free(struct worker *worker)
+{
+	if (!worker)
+		return;
+	foreign_server_release(&worker->server);
+	free(worker->server.memory);
+	free(worker);
+}
+
+void worker_answer_release(struct worker_answer *answer)
+{
+	(void)answer;
+}
+
+int worker_ask(struct worker *worker, const struct worker_request *request,
+	       struct worker_answer *ret_answer)
+{
+	assert_true(foreign_request_is_sound(request->message, request->bytes));
+	ret_answer->fd = -1;
+	foreign_serve(&worker->server, request->message, request->fd_count ? *request->fd : -1,
+		      &ret_answer->reply);
+	return 0;
+}
+
+const uint8_t *worker_memory(const struct worker *worker)
+{
+	return worker->server.memory;
+}
+
+void worker_get_stats(const struct worker *worker, struct worker_stats *ret_stats)
+{
+	(void)worker;
+	*ret_stats = (struct worker_stats){.starts = 1};
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: foreign/client.c foreign/check.c foreign/child.c foreign/serve.c parser/worker.c parser/late.c parser/child.c parser/sandbox.c elf/elf_image.c elf/elf_symbol_table.c elf/elf_guard.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c */
+/* The client with real children: this program is its own child, good or bad as TEST_CHILD says. */
+#include "foreign/client.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "foreign/child.h"
+#include "foreign/protocol.h"
+#include "parser/late.h"
+#include "parser/protocol.h"
+#include "parser/worker.h"
+
+#define NUMBER 16U
+/* one that computes is given its time of a busy CPU */
+#define STALL_NS (6ULL * FOREIGN_DEADLINE_MS * NS_PER_MS)
+
+/* ---- children ---- */
+
+static const char *lie; /* what the child that lies says */
+
+static void put_rows(uint8_t *memory, const struct foreign_request *request)
+{
+	struct foreign_rows *rows = (struct foreign_rows *)memory;
+
+	rows->high = request->high;
+	rows->count = 2;
+	rows->row[0] = (struct cfi_row){.vaddr = request->low};
+	rows->row[1] = (struct cfi_row){.vaddr = request->low + 1};
+	if (!strcmp(lie, "unsorted"))
+		rows->row[1].vaddr = request->low;
+	if (!strcmp(lie, "outside"))
+		rows->row[1].vaddr = request->high;
+	if (!strcmp(lie, "rule"))
+		rows->row[1].rule.kind = PP_RULE_SIGNAL + 1;
+	if (!strcmp(lie, "huge"))
+		rows->count = UINT64_MAX / sizeof(struct cfi_row) + 2;
+	if (!strcmp(lie, "backwards"))
+		rows->high = request->low;
+}
+
+static void put_facts(uint8_t *memory)
+{
+	struct foreign_facts *facts = (struct foreign_facts *)memory;
+
+	facts->python_error = -ENOENT;
+	facts->segment_count = 1;
+	facts->segment[0] = (struct foreign_segment){.memory_size = 10, .file_size = 10};
+	if (!strcmp(lie, "segments"))
+		facts->segment_count = FOREIGN_MAX_SEGMENTS + 1;
+	if (!strcmp(lie, "wraps"))
+		facts->segment[0].vaddr = UINT64_MAX - 5;
+	if (!strcmp(lie, "build-id"))
+		facts->build_id_bytes = FOREIGN_BUILD_ID_BYTES + 1;
+	if (!strcmp(lie, "text"))
+		memset(facts->reason, 'a', sizeof(facts->reason));
+	if (!strcmp(lie, "python"))
+		facts->python_error = 0;
+}
+
+/* Answers as the protocol wants it, with what cannot be. */
+static void answer_lies(void)
+{
+	uint8_t *memory = mmap(NULL, FOREIGN_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+			       PARSER_MEMORY_FD, 0);
+	struct foreign_request request;
+
+	while (recv(PARSER_SOCKET_FD, &request, sizeof(request), 0) > 0) {
+		struct parser_reply reply = {.serial = request.serial, .size = 4096};
+
+		if (request.kind == FOREIGN_ROWS)
+			put_rows(memory, &request);
+		else
+			put_facts(memory);
+		reply.serial += !strcmp(lie, "serial");
+		if (!strcmp(lie, "size"))
+			reply.size = 8;
+		send(PARSER_SOCKET_FD, &reply, sizeof(reply), 0);
+	}
+}
+
+/* One request, and no end to the work for it. */
+static void work_for_ever(void)
+{
+	struct foreign_request request;
+	volatile bool goes_on = recv(PARSER_SOCKET_FD, &request, sizeof(request), 0) > 0;
+
+	while (goes_on)
+		;
+}
+
+static void be_child(void)
+{
+	const struct parser_reply hello = {.serial = PARSER_HELLO};
+	const char *how = getenv("TEST_CHILD");
+	struct foreign_request request;
+
+	if (!how)
+		foreign_child_main();
+	if (!strcmp(how, "ends"))
+		_exit(0);
+	send(PARSER_SOCKET_FD, &hello, sizeof(hello), 0);
+	if (!strcmp(how, "silent"))
+		pause();
+	if (!strcmp(how, "busy"))
+		work_for_ever();
+	if (!strcmp(how, "dies"))
+		(void)!recv(PARSER_SOCKET_FD, &request, sizeof(request), 0);
+	lie = how;
+	if (strcmp(how, "dies"))
+		answer_lies();
+	_exit(0);
+}
+
+static struct foreign *with_child(const char *how)
+{
+	struct foreign *foreign = NULL;
+
+	if (how)
+		setenv("TEST_CHILD", how, 1);
+	else
+		unsetenv("TEST_CHILD");
+	assert_int_equal(foreign_new("/proc/self/exe", &foreign), 0);
+	(void)foreign_await(foreign);
+	return foreign;
+}
+
+static struct foreign_stats stats_of(const struct foreign *foreign)
+{
+	struct foreign_stats stats = {0};
+
+	foreign_get_stats(foreign, &stats);
+	return stats;
+}
+
+/* ---- files ---- */
+
+static int given; /* how often the descriptor was asked for */
+
+static int open_libc(void *context, int *ret_fd)
+{
+	given++;
+	*ret_fd = *(int *)context;
+	return *ret_fd < 0 ? -ESTALE : 0;
+}
+
+static int find_libc(struct dl_phdr_info *info, size_t size, void *fd)
+{
+	(void)size;
+	if (!strstr(info->dlpi_name, "libc.so"))
+		return 0;
+	*(int *)fd = open(info->dlpi_name, O_RDONLY | O_CLOEXEC);
+	return 1;
+}
+
+static int libc = -1;
+
+static struct foreign_file file_of(int *fd, uint32_t number, uid_t user)
+{
+	return (struct foreign_file){
+		.number = number, .user = user, .descriptor = open_libc, .context = fd};
+}
+
+static int examine(struct foreign *foreign, const struct foreign_file *file,
+		   struct foreign_facts *facts)
+{
+	struct python_info *python = NULL;
+	const char *reason;
+	int err = foreign_examine(foreign, file, facts, &python, &reason);
+
+	python_info_free(python);
+	return err;
+}
+
+/* The only child of this process. */
+static pid_t find_child(void)
+{
+	OWNED_MEM char *text = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	assert_int_equal(read_file(path, 4096, &text, NULL), 0);
+	return (pid_t)atoi(text);
+}
+
+/* ---- what is true ---- */
+
+static void foreign_rows__are_those_of_the_file(void **state)
+{
+	OWNED(foreign) struct foreign *foreign = with_child(NULL);
+	const struct foreign_file file = file_of(&libc, NUMBER, 0);
+	OWNED(elf_image) struct elf_image *image = NULL;
+	OWNED(cfi) struct cfi *cfi = NULL;
+	struct cfi_rows rows = {0}, expected = {0};
+	struct foreign_facts facts;
+	uint64_t low, high;
+
+	(void)state;
+	assert_int_equal(examine(foreign, &file, &facts), 0);
+	assert_int_equal(elf_image_open(libc, &image), 0);
+	assert_int_equal(cfi_open(image, &cfi), 0);
+	assert_int_equal(facts.build_id_bytes, image->build_id_size);
+	assert_memory_equal(facts.build_id, image->build_id, image->build_id_size);
+	assert_int_equal(facts.fde_count, cfi_fde_count(cfi));
+	assert_int_equal(facts.segment_count, 1);
+	assert_int_equal(facts.python_error, -ENOENT);
+	low = facts.segment[0].vaddr;
+	high = low + facts.segment[0].file_size;
+	given = 0;
+	assert_int_equal(foreign_rows(foreign, &file, low, high, &rows), 0);
+	assert_int_equal(given, 0); /* the child has it */
+	assert_int_equal(cfi_compile(cfi, low, high, &expected, NULL), 0);
+	assert_true(rows.count >= expected.count);
+	for (size_t i = 0, at = 0; i < rows.count; i++) {
+		while (at + 1 < expected.count && expected.row[at + 1].vaddr <= rows.row[i].vaddr)
+			at++;
+		assert_memory_equal(&rows.row[i].rule, &expected.row[at].rule,
+				    sizeof(struct pp_rule));
+	}
+	free(rows.row);
+	free(expected.row);
+	assert_int_equal(stats_of(foreign).starts, 1);
+	assert_int_equal(stats_of(foreign).late + stats_of(foreign).ended, 0);
+}
+
+static void foreign_examine__what_is_no_elf_file_says_so(void **state)
+{
+	OWNED(foreign) struct foreign *foreign = with_child(NULL);
+	OWNED_FD int text = memfd_create("text", MFD_CLOEXEC);
+	const struct foreign_file file = file_of(&text, NUMBER, 0);
+	struct foreign_facts facts;
+
+	(void)state;
+	assert_int_equal(write_full(text, "#!/bin/sh\necho this is a script, and no more than that: "
+					  "it is as long as a header\n", 70), 0);
+	assert_int_equal(examine(foreign, &file, &facts), -ENOEXEC);
+	assert_int_equal(stats_of(foreign).ended, 0);
+}
+
+static void foreign_close__file_is_brought_again(void **state)
+{
+	OWNED(foreign) struct foreign *foreign = with_child(NULL);
+	struct foreign_file file = file_of(&libc, NUMBER, 0);
+	struct foreign_facts facts;
+
+	(void)state;
+	given = 0;
+	assert_int_equal(examine(foreign, &file, &facts), 0);
+	assert_int_equal(examine(foreign, &file, &facts), 0);
+	assert_int_equal(given, 1);
+	foreign_close(foreign, NUMBER);
+	assert_int_equal(examine(foreign, &file, &facts), 0);
+	assert_int_equal(given, 2);
+	foreign_close_all(foreign);
+	assert_int_equal(examine(foreign, &file, &facts), 0);
+	assert_int_equal(given, 3);
+	/* The one that was not used for longest makes room. */
+	for (uint32_t i = 1; i < FOREIGN_SLOTS; i++) {
+		file.number = NUMBER + i;
+		assert_int_equal(examine(foreign, &file, &facts), 0);
+	}
+	given = 0;
+	file.number = NUMBER;
+	assert_int_equal(examine(foreign, &file, &facts), 0);
+	assert_int_equal(given, 0);
+	file.number = 100;
+	assert_int_equal(examine(foreign, &file, &facts), 0);
+	file.number = NUMBER + 1;
+	assert_int_equal(examine(foreign, &file, &facts), 0);
+	assert_int_equal(given, 2);
+}
+
+static void foreign_examine__file_that_is_gone_says_so(void **state)
+{
+	OWNED(foreign) struct foreign *foreign = with_child(NULL);
+	int none = -1;
+	const struct foreign_file file = file_of(&none, NUMBER, 0);
+	struct foreign_facts facts;
+
+	(void)state;
+	assert_int_equal(examine(foreign, &file, &facts), -ESTALE);
+}
+
+/* ---- a child that fails ---- */
+
+static void foreign_rows__child_that_is_killed_is_replaced(void **state)
+{
+	OWNED(foreign) struct foreign *foreign = NULL;
+	const struct foreign_file file = file_of(&libc, NUMBER, 0);
+	struct cfi_rows rows = {0};
+	struct foreign_facts facts;
+
+	(void)state;
+	while (waitpid(-1, NULL, 0) > 0)
+		; /* of earlier tests */
+	foreign = with_child(NULL);
+	assert_int_equal(examine(foreign, &file, &facts), 0);
+	usleep(WORKER_RESTART_NS / NS_PER_US); /* an end right after the start counts as a bad start */
+	assert_int_equal(kill(find_child(), SIGKILL), 0);
+	assert_int_equal(foreign_rows(foreign, &file, facts.segment[0].vaddr,
+				      facts.segment[0].vaddr + 1000, &rows),
+			 0);
+	free(rows.row);
+	assert_int_equal(stats_of(foreign).starts, 2);
+	assert_int_equal(stats_of(foreign).ended, 0);
+}
+
+static void bad_child(const char *how, uint64_t *ret_late, uint64_t *ret_ended)
+{
+	OWNED(foreign) struct foreign *foreign = with_child(how);
+	const struct foreign_file file = file_of(&libc, NUMBER, 1000);
+	const struct foreign_file other = file_of(&libc, NUMBER + 1, 0);
+	const uint64_t start_ns = mono_ns();
+	struct foreign_facts facts;
+
+	assert_int_equal(examine(foreign, &file, &facts), -ETIME);
+	assert_true(mono_ns() - start_ns < STALL_NS);
+	*ret_late = stats_of(foreign).late;
+	*ret_ended = stats_of(foreign).ended;
+	/* It is not asked about again; others are, by the next child. */
+	assert_int_equal(examine(foreign, &file, &facts), -ETIMEDOUT);
+	unsetenv("TEST_CHILD");
+	(void)foreign_await(foreign);
+	if (!strcmp(how, "silent") || !strcmp(how, "busy"))
+		assert_int_equal(examine(foreign, &other, &facts), 0);
+}
+
+static void foreign_examine__child_that_is_late_costs_the_file(void **state)
+{
+	uint64_t late, ended;
+
+	(void)state;
+	bad_child("silent", &late, &ended);
+	assert_int_equal(late, 1);
+	assert_int_equal(ended, 0);
+	bad_child("busy", &late, &ended);
+	assert_int_equal(late, 1);
+	assert_int_equal(ended, 0);
+}
+
+static void foreign_examine__child_that_dies_twice_costs_the_file(void **state)
+{
+	static const char *const how[] = {"dies", "serial", "size", "segments", "wraps",
+					  "build-id", "text", "python"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(how); i++) {
+		OWNED(foreign) struct foreign *foreign = with_child(how[i]);
+		const struct foreign_file file = file_of(&libc, NUMBER, 1000);
+		struct foreign_facts facts;
+		int err = examine(foreign, &file, &facts);
+
+		/* A child that ends at once is not started again at once. */
+		if (i < 2)
+			assert_true(err == -ETIME || err == -ETIMEDOUT);
+		else
+			assert_int_equal(err, -ETIME);
+		assert_int_equal(stats_of(foreign).late, 0);
+	}
+}
+
+static void foreign_rows__what_cannot_be_is_not_believed(void **state)
+{
+	static const char *const how[] = {"unsorted", "outside", "rule", "huge", "backwards",
+					  "size"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(how); i++) {
+		OWNED(foreign) struct foreign *foreign = with_child(how[i]);
+		const struct foreign_file file = file_of(&libc, NUMBER, 1000);
+		struct cfi_rows rows = {0};
+
+		assert_int_equal(foreign_rows(foreign, &file, 4096, 8192, &rows), -ETIME);
+		assert_int_equal(rows.count, 0);
+		assert_int_equal(stats_of(foreign).ended, 1);
+		free(rows.row);
+	}
+}
+
+static void foreign_examine__without_a_child_there_is_no_answer(void **state)
+{
+	OWNED(foreign) struct foreign *foreign = NULL;
+	const struct foreign_file file = file_of(&libc, NUMBER, 1000);
+	struct foreign_facts facts;
+
+	(void)state;
+	assert_int_equal(foreign_new("/nonexistent/program", &foreign), 0);
+	assert_false(foreign_await(foreign));
+	assert_int_equal(examine(foreign, &file, &facts), -ETIMEDOUT);
+	assert_int_equal(stats_of(foreign).none, 1);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(foreign_rows__are_those_of_the_file),
+		cmocka_unit_test(foreign_examine__what_is_no_elf_file_says_so),
+		cmocka_unit_test(foreign_close__file_is_brought_again),
+		cmocka_unit_test(foreign_examine__file_that_is_gone_says_so),
+		cmocka_unit_test(foreign_rows__child_that_is_killed_is_replaced),
+		cmocka_unit_test(foreign_examine__child_that_is_late_costs_the_file),
+		cmocka_unit_test(foreign_examine__child_that_dies_twice_costs_the_file),
+		cmocka_unit_test(foreign_rows__what_cannot_be_is_not_believed),
+		cmocka_unit_test(foreign_examine__without_a_child_there_is_no_answer),
+	};
+
+	(void)argc;
+	if (foreign_child_is_meant(argv[0]))
+		be_child();
+	dl_iterate_phdr(find_libc, &libc);
+	if (libc < 0) {
+		print_message("skipped: libc is linked in\n");
+		return 0;
+	}
+	return cmocka_run_group_tests_name("foreign/client", tests, NULL, NULL);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Checks what the child says of a file before anybody uses it: the child has read what others
+ * wrote, and may be theirs by now.  No state. */
+#ifndef FOREIGN_CHECK_H
+#define FOREIGN_CHECK_H
+
+#include "foreign/protocol.h"
+
+/* Returns whether facts, the caller's copy, are such as a file can have.  Beside that python is
+ * checked by python_told_check(). */
+bool foreign_facts_are_sound(const struct foreign_facts *facts);
+/* Returns whether rows, the caller's copy, begin at low, ascend, stay below high, and have rules
+ * that a walk knows. */
+bool foreign_rows_are_sound(const struct cfi_row *row, size_t count, uint64_t low, uint64_t high);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "foreign/child.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "elf/elf_guard.h"
+#include "foreign/serve.h"
+#include "parser/child.h"
+#include "parser/sandbox.h"
+
+#define SORTED_BYTES 4096U /* more than qsort() keeps on the stack */
+
+/* The descriptors that came with a request. */
+struct brought {
+	int fd[WORKER_FDS_MAX]; /* owned */
+	size_t count;
+};
+
+static void brought_release(struct brought *brought)
+{
+	for (size_t i = 0; i < brought->count; i++)
+		close(brought->fd[i]);
+}
+
+bool foreign_child_is_meant(const char *argv0)
+{
+	return argv0 && !strcmp(argv0, FOREIGN_ARGV0);
+}
+
+static void take_descriptors(struct msghdr *message, struct brought *brought)
+{
+	const struct cmsghdr *header = CMSG_FIRSTHDR(message);
+
+	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+		return;
+	brought->count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(brought->fd, CMSG_DATA(header), brought->count * sizeof(int));
+}
+
+/* Returns whether to go on. */
+static bool serve(struct foreign_server *server)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(WORKER_FDS_MAX * sizeof(int))];
+	} control = {0};
+	CLEANUP(brought_release) struct brought brought = {.count = 0};
+	struct foreign_request request = {0};
+	struct parser_reply reply;
+	struct iovec part = {.iov_base = &request, .iov_len = sizeof(request)};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	const ssize_t size = recvmsg(PARSER_SOCKET_FD, &message, MSG_TRUNC | MSG_CMSG_CLOEXEC);
+
+	if (size < 0 && errno == EINTR)
+		return true;
+	if (size > 0)
+		take_descriptors(&message, &brought);
+	if (size <= 0 || !foreign_request_is_sound(&request, (size_t)size))
+		return false;
+	foreign_serve(server, &request, brought.count ? brought.fd[0] : -1, &reply);
+	return parser_child_answer(&reply, -1);
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+	return *(const uint8_t *)a - *(const uint8_t *)b;
+}
+
+/* What a C library does at its first use, and may need other system calls for. */
+static void warm_up(void)
+{
+	uint8_t *bytes = calloc(1, SORTED_BYTES);
+
+	if (bytes)
+		qsort(bytes, SORTED_BYTES, 1, compare_bytes);
+	free(bytes);
+}
+
+_Noreturn void foreign_child_main(void)
+{
+	static const struct parser_reply hello = {.serial = PARSER_HELLO};
+	struct foreign_server server = {
+		.memory = mmap(NULL, FOREIGN_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+			       PARSER_MEMORY_FD, 0)};
+
+	(void)prctl(PR_SET_NAME, FOREIGN_ARGV0); /* else it is "exe", as it was started */
+	/* What whoever started the agent left open. */
+	(void)syscall(SYS_close_range, PARSER_MEMORY_FD + 1, ~0U, 0);
+	warm_up();
+	if (server.memory == MAP_FAILED || elf_guard_install() ||
+	    parser_sandbox_enter(PARSER_SANDBOX_FILES))
+		_exit(1);
+	for (bool goes_on = parser_child_answer(&hello, -1); goes_on;)
+		goes_on = serve(&server);
+	_exit(0);
+}

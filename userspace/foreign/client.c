@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "foreign/client.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "foreign/check.h"
+#include "foreign/protocol.h"
+#include "parser/late.h"
+#include "parser/worker.h"
+
+#define REASONS_MAX 16U /* different ones; our own texts, of which there are fewer */
+
+/* What the child has mapped. */
+struct held {
+	uint32_t number; /* 0: nothing */
+	uint64_t used_at;
+};
+
+struct foreign {
+	struct worker *worker; /* owned */
+	struct held held[FOREIGN_SLOTS];
+	uint64_t starts; /* of children, when `held` was true */
+	uint64_t asked;
+	struct late_table late;
+	char *reason[REASONS_MAX]; /* owned */
+	struct foreign_stats stats;
+};
+
+static const struct worker_kind kind = {
+	.argv0 = FOREIGN_ARGV0, .memory_bytes = FOREIGN_MEMORY_BYTES, .is_computing = true};
+
+int foreign_new(const char *program, struct foreign **ret_foreign)
+{
+	OWNED(foreign) struct foreign *foreign = calloc(1, sizeof(*foreign));
+	int err;
+
+	if (!foreign)
+		return -ENOMEM;
+	err = worker_new(&kind, program, &foreign->worker);
+	if (err)
+		return err;
+	*ret_foreign = TAKE(foreign);
+	return 0;
+}
+
+bool foreign_await(struct foreign *foreign)
+{
+	return worker_await(foreign->worker);
+}
+
+void foreign_free(struct foreign *foreign)
+{
+	if (!foreign)
+		return;
+	worker_free(foreign->worker);
+	for (size_t i = 0; i < REASONS_MAX; i++)
+		free(foreign->reason[i]);
+	free(foreign);
+}
+
+/* ---- what the child has mapped ---- */
+
+static void forget_old_child(struct foreign *foreign)
+{
+	struct worker_stats stats;
+
+	worker_get_stats(foreign->worker, &stats);
+	if (stats.starts != foreign->starts)
+		memset(foreign->held, 0, sizeof(foreign->held));
+	foreign->starts = stats.starts;
+}
+
+/* Returns the slot of a file; of one that is not held, that which was not used for longest. */
+static struct held *slot_of(struct foreign *foreign, uint32_t number)
+{
+	struct held *oldest = &foreign->held[0];
+
+	for (struct held *held = foreign->held; held < foreign->held + FOREIGN_SLOTS; held++) {
+		if (held->number == number)
+			return held;
+		if (held->used_at < oldest->used_at)
+			oldest = held;
+	}
+	return oldest;
+}
+
+/* ---- one request ---- */
+
+static bool is_left_alone(const struct foreign *foreign, const struct foreign_file *file)
+{
+	const uint64_t now_ns = mono_ns();
+
+	return late_table_has_task(&foreign->late, (pid_t)file->number, now_ns) ||
+	       (now_ns < foreign->late.users_until_ns &&
+		late_table_has_user(&foreign->late, file->user, now_ns));
+}
+
+static unsigned int limit_ms(const struct foreign *foreign, const struct foreign_file *file)
+{
+	const uint64_t now_ns = mono_ns();
+
+	return now_ns < foreign->late.suspects_until_ns &&
+			       late_table_suspects(&foreign->late, file->user, now_ns)
+		       ? FOREIGN_SUSPECT_MS
+		       : FOREIGN_DEADLINE_MS;
+}
+
+/* The file is bad: the child was late, ended, or said what cannot be. */
+static int blame(struct foreign *foreign, const struct foreign_file *file, uint64_t *counter)
+{
+	++*counter;
+	late_table_add(&foreign->late, (pid_t)file->number, file->user, mono_ns());
+	return -ETIME;
+}
+
+/* Sends a request, with the file if the child is not known to have it.  Returns what the child
+ * says, or as worker_ask(). */
+static int send_once(struct foreign *foreign, const struct foreign_file *file,
+		     struct foreign_request *message, bool has_file, uint32_t *ret_size)
+{
+	CLEANUP(worker_answer_release) struct worker_answer answer = {.fd = -1};
+	struct worker_request request = {.message = message,
+					 .bytes = sizeof(*message),
+					 .limit_ms = limit_ms(foreign, file)};
+	int fd, err = has_file ? 0 : file->descriptor(file->context, &fd);
+
+	if (err)
+		return err;
+	request.fd = &fd;
+	request.fd_count = !has_file;
+	err = worker_ask(foreign->worker, &request, &answer);
+	if (err == -ETIME)
+		return blame(foreign, file, &foreign->stats.late);
+	if (err == -EPIPE)
+		return blame(foreign, file, &foreign->stats.ended);
+	foreign->stats.none += err == -ETIMEDOUT;
+	if (err)
+		return err;
+	*ret_size = answer.reply.size;
+	err = answer.reply.error;
+	if (err == -ETIME || err == -ETIMEDOUT)
+		return -EBADMSG; /* these are ours to say */
+	return err == -ENOMEM ? -E2BIG : err;
+}
+
+static int ask(struct foreign *foreign, const struct foreign_file *file,
+	       struct foreign_request *message, uint32_t *ret_size)
+{
+	struct held *held;
+	bool has_file;
+	int err;
+
+	if (is_left_alone(foreign, file)) {
+		foreign->stats.none++;
+		return -ETIMEDOUT;
+	}
+	forget_old_child(foreign);
+	held = slot_of(foreign, file->number);
+	has_file = held->number == file->number;
+	message->number = file->number;
+	message->slot = (uint32_t)(held - foreign->held);
+	foreign->stats.requests++;
+	err = send_once(foreign, file, message, has_file, ret_size);
+	if (err == -ESTALE && has_file) /* it is a new child */
+		err = send_once(foreign, file, message, false, ret_size);
+	forget_old_child(foreign);
+	*held = (struct held){.number = err ? 0 : file->number, .used_at = ++foreign->asked};
+	return err;
+}
+
+/* Copies from the shared memory.  Returns false when the child did not put so much there. */
+static bool copy(const struct foreign *foreign, uint32_t size, size_t offset, void *to,
+		 size_t bytes)
+{
+	if (offset > size || bytes > size - offset)
+		return false;
+	memcpy(to, worker_memory(foreign->worker) + offset, bytes);
+	return true;
+}
+
+static int call_nonsense(struct foreign *foreign, const struct foreign_file *file)
+{
+	return blame(foreign, file, &foreign->stats.ended);
+}
+
+/* ---- the questions ---- */
+
+/* Returns our copy of a reason, which has to stay: others keep the pointer. */
+static const char *keep_reason(struct foreign *foreign, const char *reason)
+{
+	for (size_t i = 0; i < REASONS_MAX; i++) {
+		if (!foreign->reason[i])
+			foreign->reason[i] = strdup(reason);
+		if (foreign->reason[i] && !strcmp(foreign->reason[i], reason))
+			return foreign->reason[i];
+	}
+	return "it cannot be read";
+}
+
+int foreign_examine(struct foreign *foreign, const struct foreign_file *file,
+		    struct foreign_facts *ret_facts, struct python_info **ret_python,
+		    const char **ret_reason)
+{
+	struct foreign_request message = {.kind = FOREIGN_EXAMINE};
+	struct python_info *python = NULL;
+	struct foreign_facts facts;
+	uint32_t size;
+	int err = ask(foreign, file, &message, &size);
+
+	if (err)
+		return err;
+	if (!copy(foreign, size, 0, &facts, sizeof(facts)) || !foreign_facts_are_sound(&facts))
+		return call_nonsense(foreign, file);
+	if (!facts.python_error)
+		err = python_told_check(&facts.python, &python);
+	if (err)
+		return err == -ENOMEM ? err : call_nonsense(foreign, file);
+	*ret_python = python;
+	*ret_reason = facts.python_error == -ENOTSUP ? keep_reason(foreign, facts.reason) : NULL;
+	*ret_facts = facts;
+	return 0;
+}
+
+/* Appends the rows that a reply brought.  Returns 0; -EBADMSG; -ENOMEM. */
+static int take_rows(const struct foreign *foreign, uint32_t size,
+		     const struct foreign_request *message, struct cfi_rows *rows,
+		     uint64_t *ret_high)
+{
+	struct foreign_rows head;
+	struct cfi_row *grown;
+	size_t count;
+
+	if (!copy(foreign, size, 0, &head, sizeof(head)) || head.high <= message->low ||
+	    head.high > message->high || !head.count || head.count > FOREIGN_MAX_ROWS)
+		return -EBADMSG;
+	count = rows->count + head.count;
+	if (count > rows->capacity) {
+		grown = realloc(rows->row, count * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		rows->row = grown;
+		rows->capacity = count;
+	}
+	if (!copy(foreign, size, sizeof(head), rows->row + rows->count,
+		  head.count * sizeof(*rows->row)) ||
+	    !foreign_rows_are_sound(rows->row + rows->count, head.count, message->low, head.high))
+		return -EBADMSG;
+	rows->count = count;
+	*ret_high = head.high;
+	return 0;
+}
+
+int foreign_rows(struct foreign *foreign, const struct foreign_file *file, uint64_t low,
+		 uint64_t high, struct cfi_rows *rows)
+{
+	struct foreign_request message = {.kind = FOREIGN_ROWS, .low = low, .high = high};
+	uint32_t size;
+	int err = 0;
+
+	while (!err && message.low < high) {
+		err = ask(foreign, file, &message, &size);
+		if (!err)
+			err = take_rows(foreign, size, &message, rows, &message.low);
+		else if (err == -EBADMSG)
+			return err;
+	}
+	return err == -EBADMSG ? call_nonsense(foreign, file) : err;
+}
+
+static void close_held(struct foreign *foreign, struct held *held)
+{
+	struct foreign_request message = {.kind = FOREIGN_CLOSE,
+					  .slot = (uint32_t)(held - foreign->held),
+					  .number = held->number};
+	const struct worker_request request = {
+		.message = &message, .bytes = sizeof(message), .limit_ms = FOREIGN_DEADLINE_MS};
+	struct worker_answer answer = {.fd = -1};
+
+	*held = (struct held){.number = 0};
+	if (!worker_ask(foreign->worker, &request, &answer))
+		worker_answer_release(&answer);
+}
+
+void foreign_done(struct foreign *foreign, uint32_t number)
+{
+	struct held *held = slot_of(foreign, number);
+
+	if (held->number == number)
+		held->used_at = 0;
+}
+
+void foreign_close(struct foreign *foreign, uint32_t number)
+{
+	struct held *held = slot_of(foreign, number);
+
+	forget_old_child(foreign);
+	if (held->number == number)
+		close_held(foreign, held);
+}
+
+void foreign_close_all(struct foreign *foreign)
+{
+	forget_old_child(foreign);
+	for (size_t i = 0; i < FOREIGN_SLOTS; i++)
+		if (foreign->held[i].number)
+			close_held(foreign, &foreign->held[i]);
+}
+
+void foreign_get_stats(const struct foreign *foreign, struct foreign_stats *ret_stats)
+{
+	struct worker_stats worker;
+
+	if (!foreign)
+		return;
+	worker_get_stats(foreign->worker, &worker);
+	*ret_stats = foreign->stats;
+	ret_stats->starts = worker.starts;
+	ret_stats->cpu_ns = worker.cpu_ns;
+}

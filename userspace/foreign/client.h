@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The agent's side of the child that parses files.  A file at which the child is late, or ends
+ * twice, costs one deadline, and is bad from then on; after some of them its user's files are left
+ * alone for a time.  One thread. */
+#ifndef FOREIGN_CLIENT_H
+#define FOREIGN_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "python/python_info.h"
+#include "unwind/cfi.h"
+
+/* More than a file's work may take (elf/elf_work.h), and the longest stall of the agent's loop. */
+#define FOREIGN_DEADLINE_MS 250U
+/* For files of a user, other than root, of whom one was late. */
+#define FOREIGN_SUSPECT_MS 50U
+
+struct foreign_stats {
+	uint64_t requests;
+	uint64_t late;	 /* files that were not answered for before the deadline */
+	uint64_t ended;	 /* files at which two children ended, or said what cannot be */
+	uint64_t none;	 /* requests for which there was no child */
+	uint64_t starts; /* of children */
+	uint64_t cpu_ns; /* of all children */
+};
+
+struct foreign;
+/* program: what children are, "/proc/self/exe" for the agent's own.  Starts the first one, if that
+ * can be done.  Returns 0 or -ENOMEM. */
+int foreign_new(const char *program, struct foreign **ret_foreign);
+/* Waits until the first child is ready.  Returns whether it is: if not, no file is parsed until one
+ * can be started. */
+bool foreign_await(struct foreign *foreign);
+/* Ends the child. */
+void foreign_free(struct foreign *foreign);
+DEFINE_OWNED(struct foreign, foreign)
+
+/* A file that is asked about. */
+struct foreign_file {
+	uint32_t number; /* not 0; no other file has it, nor will soon */
+	uid_t user;	 /* who is suspected when the child is late */
+	/* Finds the descriptor, which is borrowed until the next call.  Returns 0 or -errno, which
+	 * is what the question about the file then gives. */
+	int (*descriptor)(void *context, int *ret_fd);
+	void *context;
+};
+
+struct foreign_facts;
+/* All questions return 0; -ETIME: the file is bad, it is not to be asked about again soon;
+ * -ETIMEDOUT: there is no child, or the user is left alone; -E2BIG: it takes more work or memory
+ * than its budget; else what parsing it gave: */
+
+/* Finds out what a file is.  *ret_python is the caller's, NULL: it is no interpreter, or one that
+ * cannot be read; then *ret_reason says why, and lives as long as `foreign`; NULL: it is none.
+ * -ENOEXEC, -EBADMSG: it is no ELF file that we support; -ENOTSUP: it lies in huge pages;
+ * -ENOMEM. */
+int foreign_examine(struct foreign *foreign, const struct foreign_file *file,
+		    struct foreign_facts *ret_facts, struct python_info **ret_python,
+		    const char **ret_reason);
+/* As cfi_compile().  -ENODATA, -EBADMSG: it has no unwind information; -ENOMEM. */
+int foreign_rows(struct foreign *foreign, const struct foreign_file *file, uint64_t low,
+		 uint64_t high, struct cfi_rows *rows);
+/* Says that a file will hardly be asked about soon: the child keeps the others first. */
+void foreign_done(struct foreign *foreign, uint32_t number);
+/* Lets the child forget a file, which its mapping would keep from being unmounted; all of them. */
+void foreign_close(struct foreign *foreign, uint32_t number);
+void foreign_close_all(struct foreign *foreign);
+/* foreign NULL: there is none, *ret_stats is untouched. */
+void foreign_get_stats(const struct foreign *foreign, struct foreign_stats *ret_stats);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The child's side of a request: maps a file, parses it, writes what it found. */
+#ifndef FOREIGN_SERVE_H
+#define FOREIGN_SERVE_H
+
+#include "foreign/protocol.h"
+#include "parser/protocol.h"
+
+/* One file that stays mapped. */
+struct foreign_slot {
+	uint32_t number; /* 0: free */
+	struct elf_image *image;
+	struct cfi *cfi; /* NULL: not opened, or it has none */
+	int cfi_error;	 /* of opening it; 1: not tried */
+};
+
+struct foreign_server {
+	uint8_t *memory; /* FOREIGN_MEMORY_BYTES */
+	struct foreign_slot slot[FOREIGN_SLOTS];
+	struct cfi_rows rows; /* scratch */
+};
+void foreign_server_release(struct foreign_server *server);
+
+/* Carries out a sound request.  fd: the file's descriptor, borrowed; -1: none came.  Sets
+ * *ret_reply; its error is -ESTALE when the file is not in its slot and none came. */
+void foreign_serve(struct foreign_server *server, const struct foreign_request *request, int fd,
+		   struct parser_reply *ret_reply);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A child of the agent: its own program under another name, which takes requests over a socket and
+ * puts what it finds into memory that both map.  A child that is late or ends is replaced, so
+ * whatever it does costs the agent one deadline.  One thread. */
+#ifndef PARSER_WORKER_H
+#define PARSER_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "parser/protocol.h"
+
+#define WORKER_RUNNING_MAX 4U /* so often a child that has no CPU is awaited once more */
+#define WORKER_STUCK_MAX 4U   /* children that were killed and have not ended */
+#define WORKER_START_NS 5000000000ULL	/* a child that is not ready by then is replaced */
+#define WORKER_HELLO_NS 100000000ULL	/* awaited when a request comes to a new child */
+#define WORKER_RESTART_NS 1000000000ULL /* after a start that failed */
+
+struct worker_kind {
+	const char *argv0;   /* tells the program which child it is */
+	size_t memory_bytes; /* shared */
+	/* Its own CPU time counts as being late, because it computes what others have written; that
+	 * of a child that only waits does not. */
+	bool is_computing;
+};
+
+struct worker_stats {
+	uint64_t starts; /* of children */
+	uint64_t cpu_ns; /* of all children */
+};
+
+struct worker;
+/* program: what children are, "/proc/self/exe" for the agent's own.  Starts the first one, if that
+ * can be done.  kind is borrowed.  Returns 0 or -ENOMEM. */
+int worker_new(const struct worker_kind *kind, const char *program, struct worker **ret_worker);
+/* Waits until the child is ready, WORKER_START_NS at most.  Returns whether it is. */
+bool worker_await(struct worker *worker);
+/* Ends the child. */
+void worker_free(struct worker *worker);
+DEFINE_OWNED(struct worker, worker)
+
+struct worker_request {
+	void *message; /* begins with a uint32_t, which becomes its serial */
+	size_t bytes;
+	const int *fd; /* borrowed; go to the child */
+	size_t fd_count;
+	unsigned int limit_ms;
+};
+
+/* What a request brought. */
+struct worker_answer {
+	struct parser_reply reply;
+	int fd; /* owned; -1: none came */
+};
+void worker_answer_release(struct worker_answer *answer);
+
+/* Sends a request and awaits its reply.  When the child ends meanwhile, another one is asked.
+ * Returns 0: it has answered, perhaps with an error; -ETIME: it was late, and is replaced; -EPIPE:
+ * two children in a row have ended at the request; -ETIMEDOUT: no child is to be had now. */
+int worker_ask(struct worker *worker, const struct worker_request *request,
+	       struct worker_answer *ret_answer);
+/* The shared memory as it is now: the child may write to it at any time. */
+const uint8_t *worker_memory(const struct worker *worker);
+void worker_get_stats(const struct worker *worker, struct worker_stats *ret_stats);
+
+#endif
