@@ -3,12 +3,14 @@
 import glob
 import os
 import re
+import shutil
 import signal
 import stat
 import subprocess
 import time
 
 import harness
+import test_counts
 
 WINDOW = re.compile(r"^\d{4}-\d\d-\d\d/\d\d/(\d+)-(\d+)-([a-z0-9_]+)\.pb\.gz$")
 
@@ -233,6 +235,46 @@ def test_full_disk_to_the_end():
             assert run.rc != 0, "a profile that cannot be written is no success: " + run.err
             assert re.search("no space|full", run.err, re.I), run.err
             assert glob.glob(disk + "/*") == [os.path.join(disk, "ballast")], os.listdir(disk)
+    finally:
+        subprocess.call(["umount", "-l", disk])
+
+
+def loop_mount(directory):
+    """A file system of its own, which can be frozen."""
+    image, point = os.path.join(directory, "image"), os.path.join(directory, "disk")
+    for tool in ("mkfs.ext4", "fsfreeze"):
+        harness.need(shutil.which(tool), "no " + tool)
+    os.mkdir(point)
+    with open(image, "wb") as file:
+        file.truncate(64 << 20)
+    harness.need(subprocess.call(["mkfs.ext4", "-q", image]) == 0, "mkfs.ext4 makes no file system")
+    harness.need(subprocess.call(["mount", "-o", "loop", image, point]) == 0, "this kernel mounts no ext4 from a file")
+    return point
+
+
+def test_frozen_store_loses_nothing():
+    """A disk that stands still for some windows: the loop goes on, and afterwards all of them are there."""
+    disk = loop_mount(harness.temporary())
+    store = os.path.join(disk, "store")
+    os.mkdir(store)
+    try:
+        with harness.Target("burn.py", 0) as target:
+            process = harness.start(store, target.pid, duration=9, options=["--interval", "1"])
+            harness.sampling(process)
+            time.sleep(1.5)
+            subprocess.check_call(["fsfreeze", "-f", disk])
+            try:
+                time.sleep(4)
+            finally:
+                subprocess.check_call(["fsfreeze", "-u", disk])
+            run = harness.finish(process)
+        assert run.rc == 0, "%d: %s" % (run.rc, run.err)
+        assert "could not run" not in run.err, run.err
+        windows = windows_of(store)
+        assert abs(sum(w[2] for w in windows) - 9000) < 200, "windows are lost: %s: %s" % (windows, run.err)
+        stalls = [harness.load(os.path.join(store, name)) for name, _, _ in windows]
+        stalls = [test_counts.facts(profile).get("loop_stall_max_ns", 0) for profile in stalls]
+        assert max(stalls) < 1.5e9, "the loop waited for the disk: %s" % stalls
     finally:
         subprocess.call(["umount", "-l", disk])
 

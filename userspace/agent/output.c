@@ -9,6 +9,7 @@
 #include "base/sudo_user.h"
 #include "pprof/folded.h"
 #include "pprof/pprof.h"
+#include "profile/profile.h"
 #include "store/store.h"
 
 /* How many profiles are kept while the disk is full, of all kinds together.  A window writes one to
@@ -16,6 +17,8 @@
  * another. */
 #define WAITING_MAX 24U
 #define WARN_AGAIN_NS (600 * NS_PER_SEC)
+/* How long the end of the run waits for the disk. */
+#define DRAIN_NS (30 * NS_PER_SEC)
 
 struct waiting {
 	const char *kind; /* of the profile: a literal */
@@ -30,17 +33,41 @@ struct output {
 	int lock_fd;
 	uid_t uid;
 	gid_t gid;
+	/* Writes into the store, and has all that follows from then on.  NULL: nothing was written
+	 * yet. */
+	struct writer *writer;
 	struct waiting waiting[WAITING_MAX];
 	size_t waiting_count;
 	uint64_t dropped, dropped_before; /* dropped_before: when the disk was found full */
 	uint64_t warned_ns;		  /* when a full disk was told last; 0: never */
 	bool has_warned;		  /* that it is full now */
+	/* The loop's. */
+	uint64_t queue_dropped; /* profiles that the writer could not take in time */
+	uint64_t queue_told;	/* ... when that was told last */
+	bool is_stuck;		/* the disk did not answer at the end of the run */
 };
+
+/* Waits for the writer.  Returns 0; -errno of the last window; -ETIMEDOUT, after a line about
+ * it. */
+static int drain(struct output *output)
+{
+	int err = writer_wait(output->writer, mono_ns() + DRAIN_NS);
+
+	output->is_stuck = err == -ETIMEDOUT;
+	if (output->is_stuck)
+		log_error("'%s' does not answer: %zu windows are not written",
+			  output->options->output, writer_waiting(output->writer));
+	return err;
+}
 
 void output_free(struct output *output)
 {
 	if (!output)
 		return;
+	if (output->writer && !output->is_stuck)
+		(void)drain(output);
+	if (!writer_free(output->writer, output->is_stuck ? 0 : mono_ns() + DRAIN_NS))
+		return; /* it still uses what it borrowed, until the process ends */
 	if (output->waiting_count)
 		log_error("'%s' is still full: %zu profiles that waited for room are lost",
 			  output->options->output, output->waiting_count);
@@ -55,11 +82,6 @@ void output_free(struct output *output)
 bool output_is_store(const struct output *output)
 {
 	return output->store || output->options->output_kind == OPTIONS_OUTPUT_NONE;
-}
-
-uint64_t output_dropped(const struct output *output)
-{
-	return output->dropped;
 }
 
 void output_owner(uid_t *ret_uid, gid_t *ret_gid)
@@ -172,7 +194,8 @@ static void tell_room(struct output *output)
 	output->has_warned = false;
 }
 
-void output_retry(struct output *output)
+/* Tries to write the profiles that were kept. */
+static void retry(struct output *output)
 {
 	const bool was_waiting = output->waiting_count;
 
@@ -198,26 +221,23 @@ static int encode(const struct output *output, const struct profile *profile, st
 	return err;
 }
 
-int output_write(struct output *output, const struct profile *profile, uint64_t start_wall_ns,
-		 uint64_t duration_ns, bool is_last)
+static int write_profile(struct output *output, const struct profile *profile,
+			 const struct writer_window *window)
 {
 	struct waiting fresh = {.kind = profile_kind(profile),
-				.start_wall_ns = start_wall_ns,
-				.duration_ns = duration_ns};
-	int err;
+				.start_wall_ns = window->start_wall_ns,
+				.duration_ns = window->duration_ns};
+	int err = encode(output, profile, &fresh);
 
-	if (output->options->output_kind == OPTIONS_OUTPUT_NONE)
-		return 0;
-	err = encode(output, profile, &fresh);
 	if (err)
 		return log_error_errno(err, "cannot encode the profile");
-	output_retry(output);
+	retry(output);
 	err = output->waiting_count ? -ENOSPC : write_once(output, &fresh);
 	if (!err) {
 		free(fresh.bytes);
 		return 0;
 	}
-	if (!is_last && output->store) {
+	if (!window->is_last && output->store) {
 		tell_full(output, err);
 		keep(output, &fresh);
 		return 0;
@@ -225,4 +245,60 @@ int output_write(struct output *output, const struct profile *profile, uint64_t 
 	free(fresh.bytes);
 	return log_error_errno(err, "cannot write the profile (%s) to '%s'", fresh.kind,
 			       output->options->output);
+}
+
+static int write_window(void *context, const struct writer_window *window)
+{
+	struct output *output = context;
+	int first_err = 0;
+
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++) {
+		int err = window->profile[kind]
+				  ? write_profile(output, window->profile[kind], window)
+				  : 0;
+
+		if (!first_err)
+			first_err = err;
+	}
+	return first_err;
+}
+
+/* Told for the first profile, and for each doubling. */
+static void tell_late(struct output *output, size_t dropped)
+{
+	output->queue_dropped += dropped;
+	if (output->queue_dropped < 2 * output->queue_told)
+		return;
+	output->queue_told = output->queue_dropped;
+	log_warn("'%s' is written too slowly: the oldest profiles that waited have been "
+		 "dropped (%lu so far)",
+		 output->options->output, (unsigned long)output->queue_dropped);
+}
+
+static int hand_over(struct output *output, struct writer_window *window)
+{
+	const bool is_last = window->is_last;
+	size_t dropped;
+	int err = output->writer ? 0 : writer_new(write_window, output, &output->writer);
+
+	if (err) {
+		log_debug("profiles are written by the loop: %s", strerror(-err));
+		return write_window(output, window);
+	}
+	dropped = writer_put(output->writer, window);
+	if (dropped)
+		tell_late(output, dropped);
+	return is_last ? drain(output) : 0;
+}
+
+int output_write(struct output *output, struct writer_window *window)
+{
+	int err = 0;
+
+	if (output->store)
+		err = hand_over(output, window);
+	else if (output->options->output_kind != OPTIONS_OUTPUT_NONE)
+		err = write_window(output, window);
+	writer_window_release(window);
+	return err;
 }

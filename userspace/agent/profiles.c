@@ -186,21 +186,13 @@ int profiles_add_comment(struct profiles *profiles, const char *comment)
 	return err;
 }
 
-int profiles_write(struct profiles *profiles, struct output *output, uint64_t start_wall_ns,
-		   uint64_t duration_ns, bool is_last)
+int profiles_write(struct profiles *profiles, struct output *output, struct writer_window *window)
 {
-	int first_err = 0;
-
 	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++) {
-		int err;
-
 		if (!profiles->profile[kind])
 			continue;
-		profile_set_duration(profiles->profile[kind], duration_ns);
-		err = output_write(output, profiles->profile[kind], start_wall_ns, duration_ns,
-				   is_last);
-		if (!first_err)
-			first_err = err;
+		profile_set_duration(profiles->profile[kind], window->duration_ns);
+		window->profile[kind] = TAKE(profiles->profile[kind]);
 	}
-	return first_err;
+	return output_write(output, window);
 }

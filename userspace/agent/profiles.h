@@ -42,7 +42,8 @@ int profiles_add_module(struct profiles *profiles, const struct module *module,
 int profiles_add(struct profiles *profiles, const struct pp_count_key *key,
 		 const struct pp_count *count, struct profile_sample *sample);
 int profiles_add_comment(struct profiles *profiles, const char *comment);
-int profiles_write(struct profiles *profiles, struct output *output, uint64_t start_wall_ns,
-		   uint64_t duration_ns, bool is_last);
+/* Hands the profiles over to be written.  window has their strings and times; it becomes empty, as
+ * the profiles do.  Returns what output_write() does. */
+int profiles_write(struct profiles *profiles, struct output *output, struct writer_window *window);
 
 #endif

@@ -227,19 +227,24 @@ static int end_epoch(struct window *window, const struct slice *slice)
 	return 0;
 }
 
+/* Hands the profiles over with their strings: whoever writes them has them alone. */
 static int write_profiles(struct window *window, const struct slice *slice)
 {
 	struct profiles *profiles = window->samples->profiles;
+	struct writer_window written = {
+		.start_wall_ns = window->profile_started_wall_ns,
+		.duration_ns = window->closing.ended_ns - window->profile_started_ns,
+		.is_last = window->closing.end == WINDOW_LAST};
 	int err;
 
 	(void)slice;
 	if (!is_written(window))
 		return 0;
 	err = waits_describe(window->samples->waits, profiles);
-	if (!err)
-		err = profiles_write(profiles, window->output, window->profile_started_wall_ns,
-				     window->closing.ended_ns - window->profile_started_ns,
-				     window->closing.end == WINDOW_LAST);
+	if (!err) {
+		written.strings = TAKE(window->samples->strings);
+		err = profiles_write(profiles, window->output, &written);
+	}
 	profiles_close(profiles);
 	intern_free(TAKE(window->samples->strings));
 	return err;

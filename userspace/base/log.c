@@ -2,6 +2,7 @@
 #include "base/log.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #define LINE_BYTES 1024U /* longer messages are cut */
 
 static enum log_level max_level = LOG_LEVEL_INFO;
-static bool has_error;
+static atomic_bool has_error; /* any thread sets it */
 
 void log_set_level(enum log_level level)
 {
@@ -45,7 +46,8 @@ static void log_text(enum log_level level, const char *suffix, const char *forma
 	char text[LINE_BYTES] = "", clean[LINE_BYTES * UTF8_CLEAN_MAX_GROWTH];
 	size_t size;
 
-	has_error |= level == LOG_LEVEL_ERROR;
+	if (level == LOG_LEVEL_ERROR)
+		has_error = true;
 	vsnprintf(text, sizeof(text), format, args);
 	/* A process or a file may be named "\n<3>pyprofd: ..." or "\033[2J". */
 	size = utf8_clean(text, strlen(text), clean);

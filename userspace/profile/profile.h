@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The counted, named stacks of one kind in one window.  The agent's loop builds it, encodes it and
- * drops it. */
+/* The counted, named stacks of one kind in one window.  The agent's loop builds it; whoever
+ * encodes and drops it has it alone, with its strings. */
 #ifndef PROFILE_PROFILE_H
 #define PROFILE_PROFILE_H
 

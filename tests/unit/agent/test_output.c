@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: agent/output.c base/log.c base/sudo_user.c base/utf8.c */
-/* The store and the encoders are fakes in this file, so that a test decides when the disk is
- * full. */
+/* The store, the encoders and the writer, which has no thread here, are fakes in this file, so that
+ * a test decides when the disk is full, or too slow. */
 #include "agent/output.h"
 
 #include <cmocka.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "pprof/folded.h"
 #include "pprof/pprof.h"
@@ -37,6 +38,7 @@ struct write {
 static struct store disk;
 static struct write writes[MAX_WRITES];
 static size_t write_count;
+static const char *refused; /* the kind that cannot be written */
 
 static int write_one(const char *kind, uint64_t start_wall_ns, const void *bytes, size_t size)
 {
@@ -44,6 +46,8 @@ static int write_one(const char *kind, uint64_t start_wall_ns, const void *bytes
 
 	if (disk.is_full)
 		return -ENOSPC;
+	if (refused && kind && !strcmp(refused, kind))
+		return -EIO;
 	write_count++;
 	*write = (struct write){.kind = kind, .start_wall_ns = start_wall_ns};
 	assert_in_range(size, 0, sizeof(write->text) - 1);
@@ -116,6 +120,60 @@ int profile_encode_folded(const struct profile *profile, char **ret_text, size_t
 	return 0;
 }
 
+/* ---- the writer ---- */
+
+struct writer {
+	writer_write write;
+	void *context;
+	int last_err;
+};
+
+static struct writer writer;
+static int writer_err;	   /* of writer_new() */
+static size_t too_slow;	   /* profiles that the next writer_put() drops */
+static bool is_stuck;	   /* the disk does not answer */
+static unsigned int waits; /* for the disk */
+
+int writer_new(writer_write write, void *context, struct writer **ret_writer)
+{
+	writer = (struct writer){.write = write, .context = context};
+	if (!writer_err)
+		*ret_writer = &writer;
+	return writer_err;
+}
+
+void writer_window_release(struct writer_window *window)
+{
+	*window = (struct writer_window){};
+}
+
+size_t writer_put(struct writer *to, struct writer_window *window)
+{
+	if (!is_stuck)
+		to->last_err = to->write(to->context, window);
+	writer_window_release(window);
+	return too_slow;
+}
+
+int writer_wait(struct writer *of, uint64_t until_ns)
+{
+	assert_in_range(until_ns - mono_ns(), 20 * NS_PER_SEC, 30 * NS_PER_SEC);
+	waits++;
+	return is_stuck ? -ETIMEDOUT : of->last_err;
+}
+
+size_t writer_waiting(struct writer *of)
+{
+	(void)of;
+	return is_stuck ? 3 : 0;
+}
+
+bool writer_free(struct writer *of, uint64_t until_ns)
+{
+	(void)of, (void)until_ns;
+	return !is_stuck;
+}
+
 static const struct options directory = {.output = "profiles/",
 					 .output_kind = OPTIONS_OUTPUT_DIRECTORY};
 
@@ -123,16 +181,24 @@ static int start(void **state)
 {
 	(void)state;
 	write_count = 0;
-	disk.is_full = false;
+	disk.is_full = is_stuck = false;
+	writer_err = 0;
+	too_slow = waits = 0;
 	log_set_level(LOG_LEVEL_ERROR); /* the warnings of a full disk are expected */
 	return 0;
 }
 
 static int put(struct output *output, const char *kind, uint64_t start_wall_ns, bool is_last)
 {
-	const struct profile profile = {.kind = kind};
+	struct profile profile = {.kind = kind};
+	struct writer_window window = {.profile[PP_PROFILE_WALL] = &profile,
+				       .start_wall_ns = start_wall_ns,
+				       .duration_ns = WINDOW_NS,
+				       .is_last = is_last};
+	int err = output_write(output, &window);
 
-	return output_write(output, &profile, start_wall_ns, WINDOW_NS, is_last);
+	assert_null(window.profile[PP_PROFILE_WALL]); /* it was taken over */
+	return err;
 }
 
 static void assert_write(size_t index, const char *kind, uint64_t start_wall_ns)
@@ -193,7 +259,6 @@ static void output_write__what_waited_for_room_keeps_its_kind_and_order(void **s
 	disk.is_full = true;
 	assert_int_equal(put(output, "cpu", 1, false), 0);
 	assert_int_equal(put(output, "offcpu", 1, false), 0);
-	output_retry(output);
 	assert_int_equal(write_count, 0);
 	disk.is_full = false;
 	assert_int_equal(put(output, "cpu", 2, false), 0);
@@ -201,7 +266,6 @@ static void output_write__what_waited_for_room_keeps_its_kind_and_order(void **s
 	assert_write(0, "cpu", 1);
 	assert_write(1, "offcpu", 1);
 	assert_write(2, "cpu", 2);
-	assert_int_equal(output_dropped(output), 0);
 }
 
 static void output_write__too_many_waiting_give_up_the_oldest_windows_whole(void **state)
@@ -216,10 +280,9 @@ static void output_write__too_many_waiting_give_up_the_oldest_windows_whole(void
 	for (uint64_t window = 1; window <= windows; window++)
 		for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 			assert_int_equal(put(output, kinds[i], window, false), 0);
-	assert_int_equal(output_dropped(output), 2 * ARRAY_SIZE(kinds));
 	disk.is_full = false;
-	output_retry(output);
-	assert_int_equal(write_count, WAITING_MAX);
+	assert_int_equal(put(output, "cpu", windows + 1, false), 0);
+	assert_int_equal(write_count, WAITING_MAX + 1);
 	for (size_t i = 0; i < WAITING_MAX; i++)
 		assert_write(i, kinds[i % ARRAY_SIZE(kinds)], 3 + i / ARRAY_SIZE(kinds));
 }
@@ -270,7 +333,7 @@ static void output_write__store_that_stays_full_does_not_fill_the_log(void **sta
 	assert_int_equal(end_capture(&capture, "(512 so far)"), 11);
 	capture = begin_capture();
 	disk.is_full = false;
-	output_retry(output);
+	assert_int_equal(put(output, "cpu", WAITING_MAX + 1001, false), 0);
 	assert_int_equal(end_capture(&capture, "again; 1000 profiles were dropped"), 1);
 	output_free(output);
 }
@@ -319,6 +382,108 @@ static void output_write__full_disk_at_the_end_is_enospc(void **state)
 	assert_int_equal(write_count, 0);
 }
 
+static void output_write__window_is_whole_also_when_one_kind_fails(void **state)
+{
+	struct profile profile[] = {{.kind = "cpu"}, {.kind = "offcpu"}};
+	struct writer_window window = {.profile = {&profile[0], &profile[1]},
+				       .start_wall_ns = 7,
+				       .duration_ns = WINDOW_NS,
+				       .is_last = true};
+	OWNED(output) struct output *output = NULL;
+
+	(void)state;
+	assert_int_equal(output_open(&directory, &output), 0);
+	assert_int_equal(output_write(output, &window), 0);
+	assert_write(0, "cpu", 7);
+	assert_write(1, "offcpu", 7);
+	refused = "cpu";
+	window = (struct writer_window){.profile = {&profile[0], &profile[1]},
+					.start_wall_ns = 8,
+					.duration_ns = WINDOW_NS,
+					.is_last = true};
+	assert_int_equal(output_write(output, &window), -EIO);
+	refused = NULL;
+	assert_int_equal(write_count, 3);
+	assert_write(2, "offcpu", 8);
+}
+
+/* Only the end of the run waits for a store. */
+static void output_write__last_window_waits_for_the_disk(void **state)
+{
+	struct output *output = NULL;
+
+	(void)state;
+	assert_int_equal(output_open(&directory, &output), 0);
+	assert_int_equal(put(output, "cpu", 1, false), 0);
+	assert_int_equal(waits, 0);
+	assert_int_equal(put(output, "cpu", 2, true), 0);
+	assert_int_equal(waits, 1);
+	output_free(output);
+	/* Without a last window, for example after an error, what was handed over is written, too. */
+	assert_int_equal(output_open(&directory, &output), 0);
+	assert_int_equal(put(output, "cpu", 1, false), 0);
+	waits = 0;
+	output_free(output);
+	assert_int_equal(waits, 1);
+}
+
+static void output_write__disk_that_does_not_answer_is_told_once(void **state)
+{
+	static struct output *output; /* the writer keeps it */
+	struct capture capture;
+
+	(void)state;
+	assert_int_equal(output_open(&directory, &output), 0);
+	is_stuck = true;
+	assert_int_equal(put(output, "cpu", 1, false), 0);
+	capture = begin_capture();
+	assert_int_equal(put(output, "cpu", 2, true), -ETIMEDOUT);
+	output_free(output);
+	assert_int_equal(end_capture(&capture, "does not answer: 3 windows are not written"), 1);
+	assert_int_equal(waits, 1);
+}
+
+static void output_write__windows_that_waited_too_long_are_told_now_and_then(void **state)
+{
+	struct output *output = NULL;
+	struct capture capture = begin_capture();
+
+	(void)state;
+	assert_int_equal(output_open(&directory, &output), 0);
+	too_slow = 4;
+	for (uint64_t window = 1; window <= 100; window++)
+		assert_int_equal(put(output, "cpu", window, false), 0);
+	/* 4, 8, 16, ... 256 */
+	assert_int_equal(end_capture(&capture, "too slowly"), 7);
+	output_free(output);
+}
+
+static void output_write__without_a_thread_the_loop_writes(void **state)
+{
+	OWNED(output) struct output *output = NULL;
+
+	(void)state;
+	writer_err = -EAGAIN;
+	assert_int_equal(output_open(&directory, &output), 0);
+	assert_int_equal(put(output, "cpu", 1, false), 0);
+	assert_write(0, "cpu", 1);
+	disk.is_full = true;
+	assert_int_equal(put(output, "cpu", 2, true), -ENOSPC);
+}
+
+static void output_write__none_is_written_nowhere(void **state)
+{
+	const struct options none = {.output = "no", .output_kind = OPTIONS_OUTPUT_NONE};
+	OWNED(output) struct output *output = NULL;
+
+	(void)state;
+	assert_int_equal(output_open(&none, &output), 0);
+	assert_true(output_is_store(output));
+	assert_int_equal(put(output, "cpu", 1, true), 0);
+	assert_int_equal(write_count, 0);
+	assert_int_equal(waits, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, start)
 
 int main(void)
@@ -332,6 +497,12 @@ int main(void)
 		TEST(output_write__store_that_is_full_now_and_then_is_told_once),
 		TEST(output_free__profiles_that_wait_are_told),
 		TEST(output_write__full_disk_at_the_end_is_enospc),
+		TEST(output_write__window_is_whole_also_when_one_kind_fails),
+		TEST(output_write__last_window_waits_for_the_disk),
+		TEST(output_write__disk_that_does_not_answer_is_told_once),
+		TEST(output_write__windows_that_waited_too_long_are_told_now_and_then),
+		TEST(output_write__without_a_thread_the_loop_writes),
+		TEST(output_write__none_is_written_nowhere),
 	};
 
 	return cmocka_run_group_tests_name("agent/output", tests, NULL, NULL);

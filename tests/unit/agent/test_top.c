@@ -61,10 +61,9 @@ void live_server_refuse(struct live_server *server, uint64_t number, int err, co
 	refused = err;
 }
 
-int output_write(struct output *output, const struct profile *profile, uint64_t start_wall_ns,
-		 uint64_t duration_ns, bool is_last)
+int output_write(struct output *output, struct writer_window *window)
 {
-	(void)output, (void)profile, (void)start_wall_ns, (void)duration_ns, (void)is_last;
+	(void)output, (void)window;
 	fail_msg("a window for clients is no file");
 	return -EIO;
 }

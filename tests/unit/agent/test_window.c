@@ -111,13 +111,14 @@ int profiles_add_comment(struct profiles *profiles, const char *comment)
 	return call("comment");
 }
 
-int profiles_write(struct profiles *profiles, struct output *output, uint64_t start_wall_ns,
-		   uint64_t duration_ns, bool is_last)
+int profiles_write(struct profiles *of, struct output *output, struct writer_window *written)
 {
-	(void)profiles, (void)output;
-	written_start_ns = start_wall_ns;
-	written_length_ns = duration_ns;
-	written_last = is_last;
+	(void)of, (void)output;
+	written_start_ns = written->start_wall_ns;
+	written_length_ns = written->duration_ns;
+	written_last = written->is_last;
+	assert_non_null(written->strings);
+	intern_free(TAKE(written->strings)); /* the window's are gone */
 	return call("write");
 }
 
