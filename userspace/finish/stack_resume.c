@@ -6,9 +6,9 @@
 /* An eval function's frame: 0x90 to 0x2a0 bytes in CPython 3.10 to 3.15. */
 #define MAX_FRAME_BYTES 2048U
 
-/* The most frames that all walks of one search may visit: a hostile stack can consist of nothing
- * but candidate calls. */
-#define SEARCH_STEPS 4096U
+/* The most addresses that all walks of one search may look up: a hostile stack can consist of
+ * nothing but candidate calls, or of return addresses into trampolines, which are no frames. */
+#define SEARCH_LOOK_UPS 4096U
 
 int stack_resume_at(const struct finish_callbacks *callbacks, const struct pp_resync *resync,
 		    uint64_t anchor, struct finish_state *state)
@@ -17,8 +17,7 @@ int stack_resume_at(const struct finish_callbacks *callbacks, const struct pp_re
 	uint64_t pc, fp;
 
 	if (cfa <= state->sp || callbacks->read(callbacks->context, cfa - 8, &pc, sizeof(pc)) ||
-	    callbacks->read(callbacks->context, cfa + (uint64_t)resync->fp_offset, &fp,
-			    sizeof(fp)))
+	    callbacks->read(callbacks->context, cfa + (uint64_t)resync->fp_offset, &fp, sizeof(fp)))
 		return -EFAULT;
 	state->pc = pc;
 	state->sp = cfa;
@@ -33,15 +32,19 @@ struct search {
 	const struct finish_callbacks *callbacks;
 	uint32_t file;
 	uint64_t sp, anchor;
-	uint32_t steps; /* frames visited so far */
-	bool is_tried;	/* by_frame_pointer() ran */
+	uint32_t look_ups; /* of all walks so far */
+	bool is_tried;	   /* by_frame_pointer() ran */
 };
 
 static int search_find(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_vaddr,
 		       struct pp_rule *ret_rule)
 {
-	const struct finish_callbacks *callbacks = ((struct search *)context)->callbacks;
+	struct search *search = context;
+	const struct finish_callbacks *callbacks = search->callbacks;
 
+	if (search->look_ups >= SEARCH_LOOK_UPS)
+		return -ENOENT;
+	search->look_ups++;
 	return callbacks->find(callbacks->context, pc, ret_file, ret_vaddr, ret_rule);
 }
 
@@ -52,25 +55,24 @@ static int search_read(void *context, uint64_t address, void *buffer, size_t siz
 	return callbacks->read(callbacks->context, address, buffer, size);
 }
 
-static bool count_step(void *context, uint32_t file, uint64_t vaddr, uint64_t low, uint64_t cfa)
+static bool pass_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low, uint64_t cfa)
 {
-	struct search *search = context;
-
+	(void)context;
 	(void)file;
 	(void)vaddr;
 	(void)low;
 	(void)cfa;
-	return ++search->steps < SEARCH_STEPS;
+	return true;
 }
 
 /* Returns whether the stack can be unwound to its root from an activation with these distances. */
 static bool reaches_root(struct search *search, const struct pp_resync *found)
 {
 	const struct finish_callbacks quiet = {
-		.context = search, .find = search_find, .read = search_read, .frame = count_step};
+		.context = search, .find = search_find, .read = search_read, .frame = pass_frame};
 	struct finish_state state = {.sp = search->sp};
 
-	return search->steps < SEARCH_STEPS &&
+	return search->look_ups < SEARCH_LOOK_UPS &&
 	       !stack_resume_at(search->callbacks, found, search->anchor, &state) &&
 	       stack_finish(&state, &quiet) == PP_STOP_ROOT;
 }

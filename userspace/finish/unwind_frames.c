@@ -36,7 +36,9 @@ static bool in_eval(const struct pp_python *python, uint64_t vaddr)
 
 uint32_t unwind_frames_foldable(const struct unwind_frames *frames)
 {
-	return frames->foldable && frames->since_segment <= PP_MAX_FOLDED_FRAMES
+	/* Where the record's area was full, most of the frames since then are not in it. */
+	return frames->foldable && frames->since_segment <= PP_MAX_FOLDED_FRAMES &&
+			       frames->since_segment <= frames->record->native_stored
 		       ? frames->since_segment
 		       : 0;
 }
@@ -46,11 +48,10 @@ uint32_t unwind_frames_foldable(const struct unwind_frames *frames)
 static bool place_segment(struct unwind_frames *frames, uint64_t python_frames)
 {
 	struct pp_stack_record *record = frames->record;
+	const uint32_t folded = frames->raw ? 0 : unwind_frames_foldable(frames);
 
-	if (!frames->raw) {
-		record->native_stored -= (uint16_t)unwind_frames_foldable(frames);
-		record->native_count -= unwind_frames_foldable(frames);
-	}
+	record->native_stored -= (uint16_t)folded;
+	record->native_count -= folded;
 	frames->since_segment = 0;
 	frames->foldable = true;
 	return push(frames, python_frames, 0, PP_FRAME_SEGMENT);

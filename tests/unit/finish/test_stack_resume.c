@@ -183,6 +183,57 @@ static void stack_resume__a_stack_of_calls_costs_a_bounded_search(void **state)
 	assert_in_range(model.finds, 4000, 5000);
 }
 
+#if !defined(__aarch64__)
+#define TRAMPOLINE 0x7ffd0000ULL
+
+static unsigned int trampolines_found;
+
+static int trampoline_find(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_vaddr,
+			   struct pp_rule *ret_rule)
+{
+	if (pc + 1 != TRAMPOLINE)
+		return model_find(context, pc, ret_file, ret_vaddr, ret_rule);
+	trampolines_found++;
+	*ret_file = PP_FILE_ANONYMOUS;
+	*ret_vaddr = pc;
+	return 0;
+}
+
+/* Every address is mapped, and a return address into the trampoline, but for the calls. */
+static int trampoline_read(void *context, uint64_t address, void *buffer, size_t size)
+{
+	static const uint8_t tail[] = {0x48, 0x83, 0xc4, 0x08, 0xc3};
+	const uint64_t word = address < ANCHOR && address % 16 == 8 ? IN(EVAL) : TRAMPOLINE;
+
+	(void)context;
+	if (address == TRAMPOLINE)
+		memcpy(buffer, tail, size);
+	else if (size == sizeof(word))
+		memcpy(buffer, &word, sizeof(word));
+	else
+		return -EFAULT;
+	return 0;
+}
+
+/* Trampolines of CPython's perf support are passed without a frame: they count, too. */
+static void stack_resume__a_stack_of_trampolines_costs_a_bounded_search(void **state)
+{
+	struct model model = new_model();
+	const struct finish_callbacks callbacks = {.context = &model,
+						   .find = trampoline_find,
+						   .read = trampoline_read,
+						   .frame = model_frame};
+	struct pp_resync found;
+
+	(void)state;
+	model.rule[EVAL].cfa_offset = 0x408;
+	trampolines_found = 0;
+	assert_int_equal(stack_resume_find(&callbacks, FILE_ID, ANCHOR - 4096, ANCHOR, &found),
+			 -ENOENT);
+	assert_in_range(trampolines_found, 4000, 5000);
+}
+#endif
+
 static void stack_resume__forged_anchors_are_refused(void **state)
 {
 	struct model model = new_model();
@@ -418,6 +469,9 @@ int main(void)
 			stack_resume__frame_with_a_frame_pointer_is_found_by_its_return_address),
 		cmocka_unit_test(stack_resume__calls_that_lead_nowhere_are_not_taken),
 		cmocka_unit_test(stack_resume__a_stack_of_calls_costs_a_bounded_search),
+#if !defined(__aarch64__)
+		cmocka_unit_test(stack_resume__a_stack_of_trampolines_costs_a_bounded_search),
+#endif
 		cmocka_unit_test(stack_resume__forged_anchors_are_refused),
 		cmocka_unit_test(stack_resume__frame_of_the_call_within_bounds),
 		cmocka_unit_test(stack_resume__call_is_looked_for_within_bounds),

@@ -98,6 +98,22 @@ static void unwind_frames__interpreters_frames_between_segments_are_folded(void 
 	check_fold(OTHER, false, false);
 }
 
+/* The record says that three of its frames may be folded, and holds one. */
+static void unwind_frames__frames_that_are_not_in_the_record_are_not_folded(void **state)
+{
+	struct fixture f = {
+		.incomplete = {
+			.native_stored = 0, .native_count = 3, .since_segment = 3, .foldable = 1}};
+
+	(void)state;
+	begin(&f, 1);
+	assert_int_equal(unwind_frames_foldable(&f.frames), 0);
+	assert_true(unwind_frames_add(&f.frames, INTERPRETER, 0x20, 0x1080, 0x1200));
+	assert_int_equal(f.record->native_stored, 2);
+	expect(&f, 1, PP_FRAME_SEGMENT, 3);
+	end(&f);
+}
+
 static void unwind_frames__one_foreign_frame_between_segments_keeps_all(void **state)
 {
 	struct fixture f = {};
@@ -360,6 +376,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unwind_frames__segment_stands_at_the_frame_that_holds_its_anchor),
 		cmocka_unit_test(unwind_frames__interpreters_frames_between_segments_are_folded),
+		cmocka_unit_test(unwind_frames__frames_that_are_not_in_the_record_are_not_folded),
 		cmocka_unit_test(unwind_frames__one_foreign_frame_between_segments_keeps_all),
 		cmocka_unit_test(unwind_frames__anchor_that_was_passed_is_placed_before_the_frame),
 		cmocka_unit_test(unwind_frames_skip__leaves_a_gap_and_the_segment),
