@@ -5,8 +5,11 @@
 #include <stdlib.h>
 
 #include "base/json_writer.h"
+#include "base/saturating.h"
 #include "export/exports.h"
 #include "render/format.h"
+
+#define MAX_US (1LL << 53) /* the largest number that JavaScript reads exactly */
 
 struct chrome {
 	struct json_writer json;
@@ -36,16 +39,23 @@ static void put_name(struct chrome *chrome, const char *what, const char *name)
 	json_close(json, '}');
 }
 
+/* Rounds to whole microseconds: with fractions, rounding errors could let a child end after its
+ * parent, and a reader's stack would be wrong from there on. */
+static int64_t microseconds(const struct chrome *chrome, int64_t at)
+{
+	const double us = (double)at * chrome->unit_us;
+
+	return us < (double)MAX_US ? llround(us) : MAX_US;
+}
+
 static void put_node(struct chrome *chrome, uint32_t index)
 {
 	struct json_writer *json = &chrome->json;
 	const struct code_table *table = &chrome->tree->code;
 	const struct code *code = &table->code[chrome->tree->node[index].frame];
-	int64_t total = chrome->value[(size_t)index * 2 + 1];
-	/* Round to whole microseconds: with fractions, rounding errors could let a child end after
-	 * its parent, and a reader's stack would be wrong from there on. */
-	int64_t from_us = llround((double)chrome->start[index] * chrome->unit_us);
-	int64_t to_us = llround((double)(chrome->start[index] + total) * chrome->unit_us);
+	const int64_t start = chrome->start[index];
+	const int64_t end = add_saturating(start, chrome->value[(size_t)index * 2 + 1]);
+	const int64_t from_us = microseconds(chrome, start), to_us = microseconds(chrome, end);
 
 	if (from_us == to_us)
 		return;
@@ -85,7 +95,7 @@ static void put_group(struct chrome *chrome, uint32_t group)
 
 	flame_tree_group_values(tree, group, chrome->value);
 	chrome->start[0] = end_of_track(chrome, group);
-	chrome->end[group] = chrome->start[0] + chrome->value[1];
+	chrome->end[group] = add_saturating(chrome->start[0], chrome->value[1]);
 	for (uint32_t i = 0; i < tree->node_count; i++) {
 		int64_t at = chrome->start[i];
 
@@ -95,7 +105,7 @@ static void put_group(struct chrome *chrome, uint32_t group)
 			put_node(chrome, i);
 		for (uint32_t c = chrome->first[i]; c < chrome->first[i + 1]; c++) {
 			chrome->start[chrome->child[c]] = at;
-			at += chrome->value[(size_t)chrome->child[c] * 2 + 1];
+			at = add_saturating(at, chrome->value[(size_t)chrome->child[c] * 2 + 1]);
 		}
 	}
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/saturating.h"
 #include "export/exports.h"
 #include "export/proto_writer.h"
 #include "render/format.h"
@@ -227,6 +228,11 @@ static int put_row(struct perfetto *perfetto, uint32_t row)
 	return err;
 }
 
+static int64_t at_least_0(int64_t value)
+{
+	return value > 0 ? value : 0;
+}
+
 static void choose_quantum(struct perfetto *perfetto)
 {
 	const struct export_facts *facts = perfetto->facts;
@@ -235,9 +241,10 @@ static void choose_quantum(struct perfetto *perfetto)
 	for (uint32_t i = 0; i < perfetto->profile->row_count; i++) {
 		const int64_t *value = profile_row_values(perfetto->profile, i);
 
-		values += value[facts->value_index];
+		/* Rows of negative values, which have no samples, make no room for others. */
+		values = add_saturating(values, at_least_0(value[facts->value_index]));
 		if (facts->count_index >= 0)
-			counted += value[facts->count_index];
+			counted = add_saturating(counted, at_least_0(value[facts->count_index]));
 	}
 	if (facts->count_index >= 0 && counted <= MAX_SAMPLES)
 		return;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json_writer.h"
+#include "base/saturating.h"
 #include "export/exports.h"
 #include "render/format.h"
 
@@ -114,7 +115,7 @@ static void put_profile(struct json_writer *json, const struct flame_tree *tree,
 		int64_t value = tree->sample[samples->order[i]].value;
 
 		json_int(json, value);
-		sum += value;
+		sum = add_saturating(sum, value);
 	}
 	json_close(json, ']');
 	json_put_int(json, "endValue", sum);

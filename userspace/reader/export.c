@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturating.h"
 #include "export/call_exports.h"
 #include "export/exports.h"
 #include "pprof/folded.h"
@@ -70,7 +71,7 @@ static int64_t sum_of(const struct profile *profile, int value_index)
 	int64_t sum = 0;
 
 	for (uint32_t i = 0; value_index >= 0 && i < profile->row_count; i++)
-		sum += profile_row_values(profile, i)[value_index];
+		sum = add_saturating(sum, profile_row_values(profile, i)[value_index]);
 	return sum;
 }
 

@@ -123,7 +123,7 @@ static void svg_node(void *arg, uint32_t number, struct flame_svg_node *ret_node
 	const struct flame_tree *tree = arg;
 	const struct flame_node *node = &tree->node[number];
 	const struct code_table *table = &tree->code;
-	const struct code *code = &table->code[node->frame];
+	const struct code *code;
 
 	*ret_node = (struct flame_svg_node){.parent = node->parent,
 					    .self = node->self > 0 ? (uint64_t)node->self : 0,
@@ -133,6 +133,7 @@ static void svg_node(void *arg, uint32_t number, struct flame_svg_node *ret_node
 		ret_node->kind = FLAME_SVG_OTHER;
 		return;
 	}
+	code = &table->code[node->frame];
 	ret_node->name = code->name ? code_text(table, code->name) : "[unknown]";
 	ret_node->file = code_text(table, code->file);
 	ret_node->module = code_text(table, code->module);

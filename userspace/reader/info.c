@@ -6,6 +6,8 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/memory_file.h"
+#include "base/saturating.h"
 #include "profile/facts.h"
 #include "reader/complain.h"
 #include "reader/program_times.h"
@@ -195,7 +197,7 @@ static void print_facts(struct info *info)
 	if (!out)
 		return;
 	put_facts(info, out);
-	if (!fclose(out))
+	if (!close_memory_file(out, &text))
 		text_wrap(stdout, text, NAME_COLUMNS, text_columns());
 }
 
@@ -225,7 +227,7 @@ static void print_types(const struct input *input)
 		int64_t sum = 0;
 
 		for (uint32_t row = 0; row < profile->row_count; row++)
-			sum += profile_row_values(profile, row)[i];
+			sum = add_saturating(sum, profile_row_values(profile, row)[i]);
 		printf("%-13s %s/%s: %s%s\n", i ? "" : "sample types", types->value_type[i].type,
 		       types->value_type[i].unit,
 		       format_value(sum, types->value_type[i].unit, text),
@@ -270,7 +272,7 @@ static void print_labels(const struct profile *profile)
 	for (uint32_t i = 0; i < profile->key_count; i++)
 		fprintf(out, " %s", profile->key[i].name);
 	fprintf(out, "%s\n", profile->key_count ? "" : " none");
-	if (!fclose(out))
+	if (!close_memory_file(out, &text))
 		text_wrap(stdout, text, NAME_COLUMNS, text_columns());
 }
 
@@ -313,7 +315,8 @@ static int sum_processes(const struct input *input, struct groups *groups, int64
 
 		if (err)
 			return err;
-		sum[group] += profile_row_values(profile, i)[value_index];
+		sum[group] =
+			add_saturating(sum[group], profile_row_values(profile, i)[value_index]);
 	}
 	*ret_sum = TAKE(sum);
 	return 0;

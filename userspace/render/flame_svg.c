@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -170,7 +171,9 @@ static void write_box(struct drawing *drawing, uint32_t number)
 	const struct box *box = &drawing->box[number];
 	const struct flame_svg *svg = drawing->svg;
 	double scale = drawing->width / (double)drawing->box[0].total;
-	double x = SIDE_PX + box->x * scale, width = (double)box->total * scale;
+	double x = SIDE_PX + fmin(box->x * scale, drawing->width);
+	/* Beside boxes of negative values, others are wider than all together. */
+	double width = fmin((double)box->total * scale, drawing->width);
 	uint32_t line = svg->icicle ? box->row : drawing->rows - 1 - box->row;
 	double y = HEAD_PX + line * (double)ROW_PX;
 	struct flame_svg_node node = {0};

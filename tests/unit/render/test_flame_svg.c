@@ -54,6 +54,19 @@ static char *drawn(const struct flame_svg_node *nodes, uint32_t count, bool icic
 	return text;
 }
 
+/* Beside one of a negative value: the root's value is what is left of both. */
+static void flame_svg_write__box_is_no_wider_than_the_picture(void **state)
+{
+	static const struct flame_svg_node nodes[] = {{.total = 1},
+						      {.total = UINT64_MAX, .name = "wide"}};
+	char *svg = drawn(nodes, 2, true);
+
+	(void)state;
+	assert_non_null(strstr(svg, "width=\"999.50\""));
+	assert_non_null(strstr(svg, ">wide</text>"));
+	free(svg);
+}
+
 static void flame_svg_write__heavy_children_lie_left(void **state)
 {
 	char *svg = drawn(small, 5, true);
@@ -98,8 +111,8 @@ static void flame_svg_write__names_are_text_and_cut(void **state)
 	free(svg);
 	svg = drawn(nodes, 4, true);
 	/* (100 px - 6) / (11 px * 0.62) = 13 letters. */
-	assert_true(strstr(svg, ">größenwahnsi…</text>") ||
-		    strstr(svg, ">größenwahnsin…</text>") || strstr(svg, ">größenwahns…</text>"));
+	assert_true(strstr(svg, ">größenwahnsi…</text>") || strstr(svg, ">größenwahnsin…</text>") ||
+		    strstr(svg, ">größenwahns…</text>"));
 	assert_non_null(strstr(svg, ">xy</text>"));
 	assert_null(strstr(svg, ">na…</text>"));
 	assert_non_null(strstr(svg, "<title>narrow\n"));
@@ -161,6 +174,7 @@ static void flame_svg_write__deep_recursion_is_cut_and_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(flame_svg_write__box_is_no_wider_than_the_picture),
 		cmocka_unit_test(flame_svg_write__heavy_children_lie_left),
 		cmocka_unit_test(flame_svg_write__flame_grows_upward),
 		cmocka_unit_test(flame_svg_write__names_are_text_and_cut),
