@@ -34,6 +34,26 @@
 /* How long the ring of stacks is read at once at the end of a window, and in all. */
 #define STACKS_NS (40 * NS_PER_MS)
 #define LATE_STACKS_NS (500 * NS_PER_MS)
+/* How far the clock may be off the names of windows: it is kept in time by slewing it.  From which
+ * distance on that is told. */
+#define CLOCK_OFF_NS (100 * NS_PER_MS)
+#define CLOCK_TOLD_NS (10 * NS_PER_SEC)
+
+/* Windows begin where the one before ended, also by their names.  When somebody has set the clock,
+ * or the machine has slept, which is no time for CLOCK_MONOTONIC, they go on at the new time. */
+static void follow_clock(struct window *window)
+{
+	const uint64_t clock_says_ns = wall_ns() - (mono_ns() - window->started_ns);
+	const int64_t off_ns = (int64_t)(clock_says_ns - window->started_wall_ns);
+	const uint64_t far_ns = (uint64_t)(off_ns < 0 ? -off_ns : off_ns);
+
+	if (far_ns < CLOCK_OFF_NS)
+		return;
+	window->started_wall_ns = clock_says_ns;
+	if (far_ns >= CLOCK_TOLD_NS)
+		log_info("the clock has gone %.0f s %s: windows are named by the new time",
+			 (double)far_ns / (double)NS_PER_SEC, off_ns < 0 ? "back" : "on");
+}
 
 static int open_profiles(struct window *window)
 {
@@ -42,6 +62,7 @@ static int open_profiles(struct window *window)
 
 	if (err)
 		return err;
+	follow_clock(window);
 	modules_begin(samples->modules, samples->strings);
 	window->profile_started_ns = window->started_ns;
 	window->profile_started_wall_ns = window->started_wall_ns;

@@ -471,6 +471,39 @@ static void open__wall_time_is_that_of_the_start(void **state)
 			wall_ns() - hour_ns + 60 * NS_PER_SEC);
 }
 
+/* Somebody has set the clock by that much since the window before. */
+static void check_set_clock(int64_t by_ns, bool is_followed)
+{
+	uint64_t wall;
+
+	window_release(&window);
+	window.started_ns = 0;
+	opened_at(mono_ns());
+	window_release(&window);
+	wall = window.started_wall_ns;
+	window.started_wall_ns -= (uint64_t)by_ns;
+	assert_int_equal(window_open(&window, 0), 0);
+	if (is_followed)
+		assert_in_range(window.started_wall_ns, wall - 50 * NS_PER_MS,
+				wall + 50 * NS_PER_MS);
+	else
+		assert_int_equal(window.started_wall_ns, wall - (uint64_t)by_ns);
+	assert_int_equal(window.profile_started_wall_ns, window.started_wall_ns);
+}
+
+static void open__name_follows_a_clock_that_was_set(void **state)
+{
+	const int64_t year_ns = 365 * 86400 * (int64_t)NS_PER_SEC;
+
+	(void)state;
+	check_set_clock(year_ns, true);
+	check_set_clock(-year_ns, true);
+	check_set_clock((int64_t)NS_PER_SEC, true);
+	/* Slewed: the windows' names meet. */
+	check_set_clock(20 * (int64_t)NS_PER_MS, false);
+	check_set_clock(-20 * (int64_t)NS_PER_MS, false);
+}
+
 static void close__collects_in_the_order_in_which_nothing_is_missed(void **state)
 {
 	(void)state;
@@ -851,6 +884,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(open__first_window_begins_where_samples_do),
 		TEST(open__wall_time_is_that_of_the_start),
+		TEST(open__name_follows_a_clock_that_was_set),
 		TEST(close__collects_in_the_order_in_which_nothing_is_missed),
 		TEST(close__next_window_begins_where_this_one_ends),
 		TEST(close__without_a_pause_ends_now),
