@@ -12,6 +12,7 @@
 #include "agent/thread_names.h"
 #include "attach/file_table.h"
 #include "base/intern.h"
+#include "base/memory_file.h"
 #include "discover/process_table.h"
 #include "drain/dictionary.h"
 #include "drain/thread_slots.h"
@@ -40,7 +41,7 @@ struct dump_text {
 	struct sent_stack *sent;
 	uint64_t last_number;
 	uint64_t threads, torn, bare, left_out;
-	FILE *out; /* writes to text */
+	FILE *out;  /* writes to text */
 	char *text; /* owned */
 	size_t size;
 };
@@ -117,15 +118,15 @@ static const char *string(const struct dump_text *text, uint32_t id)
 static void write_frames(const struct dump_text *text, uint64_t number, const struct frame *frame,
 			 size_t count)
 {
-	live_record_write(text->out, &(struct live_record){.kind = LIVE_STACK,
-							   .number = {number, count}});
+	live_record_write(text->out,
+			  &(struct live_record){.kind = LIVE_STACK, .number = {number, count}});
 	for (size_t i = 0; i < count; i++)
-		live_record_write(text->out, &(struct live_record){
-						     .kind = LIVE_FRAME,
-						     .number = {frame[i].kind, frame[i].line},
-						     .text = {string(text, frame[i].name),
-							      string(text, frame[i].file),
-							      module_path(text, &frame[i])}});
+		live_record_write(text->out,
+				  &(struct live_record){.kind = LIVE_FRAME,
+							.number = {frame[i].kind, frame[i].line},
+							.text = {string(text, frame[i].name),
+								 string(text, frame[i].file),
+								 module_path(text, &frame[i])}});
 }
 
 /* Writes the thread's stack unless another thread had the same one.  *ret_number is 0 when there is
@@ -256,7 +257,7 @@ int dump_text_take(struct dump_text *text, char **ret_text, size_t *ret_size)
 	live_record_write(text->out, &(struct live_record){.kind = LIVE_END,
 							   .number = {text->threads, text->torn,
 								      text->bare, text->left_out}});
-	if (fclose(TAKE(text->out)))
+	if (close_memory_file(TAKE(text->out), &text->text))
 		return -ENOMEM;
 	*ret_text = TAKE(text->text);
 	*ret_size = text->size;

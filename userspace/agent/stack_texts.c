@@ -9,6 +9,7 @@
 
 #include "agent/naming.h"
 #include "agent/switch_frames.h"
+#include "base/memory_file.h"
 #include "drain/dictionary.h"
 #include "symbolize/symbolizer.h"
 
@@ -148,7 +149,7 @@ static int print_stack(struct stack_texts *texts, const struct frame *frame, siz
 	}
 	if (shown < count)
 		fprintf(out, " < ... %zu more", count - shown);
-	if (fclose(out))
+	if (close_memory_file(out, &text))
 		return -ENOMEM;
 	return intern_bytes(texts->sources.strings, text, size, ret_text);
 }

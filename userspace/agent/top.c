@@ -7,6 +7,7 @@
 #include "agent/profiles.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory_file.h"
 #include "live/access.h"
 #include "live/record.h"
 #include "pprof/pprof.h"
@@ -94,11 +95,10 @@ static bool is_served(const struct top *top, const struct live_job *job, uint64_
 	kind_names(recorded, ",", ",", names);
 	snprintf(why, sizeof(why), "this pyprofd records other kinds: choose with --kind from %s",
 		 names);
-	live_server_refuse(top->server, job->number, -ENOTSUP,
-			   job->request.kinds
-				   ? why
-				   : "this pyprofd counts cycles, not time: --clock cycles",
-			   now_ns);
+	live_server_refuse(
+		top->server, job->number, -ENOTSUP,
+		job->request.kinds ? why : "this pyprofd counts cycles, not time: --clock cycles",
+		now_ns);
 	return false;
 }
 
@@ -113,11 +113,10 @@ void top_serve(struct top *top, uint64_t now_ns)
 	       live_server_next(top->server, (struct live_choice){.verb = LIVE_TOP}, &job)) {
 		if (!is_served(top, &job, now_ns))
 			continue;
-		top->watcher[top->count++] = (struct watcher){
-			.number = job.number,
-			.uid = job.uid,
-			.is_new = true,
-			.request = job.request};
+		top->watcher[top->count++] = (struct watcher){.number = job.number,
+							      .uid = job.uid,
+							      .is_new = true,
+							      .request = job.request};
 	}
 }
 
@@ -215,8 +214,8 @@ static int hide_kernel_addresses(struct top *top, const struct profile_sample *s
 				 const struct frame **ret_frame)
 {
 	if (top->shown_capacity < sample->frame_count) {
-		struct frame *grown = realloc(top->shown_frame,
-					      sample->frame_count * sizeof(*grown));
+		struct frame *grown =
+			realloc(top->shown_frame, sample->frame_count * sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
@@ -358,7 +357,7 @@ static int format(const struct top *top, struct watcher *watcher, const struct t
 		err = add_ledger_line(watcher, &watcher->ledger_rest, "");
 	if (!err)
 		err = write_files(top, watcher, facts, out);
-	if (fclose(out) && !err)
+	if (close_memory_file(out, &text) && !err)
 		err = -ENOMEM;
 	if (err)
 		return err;

@@ -14,6 +14,7 @@
 #include "attach/kernel_side.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/memory_file.h"
 #include "drain/dictionary.h"
 #include "foreign/client.h"
 #include "parser/client.h"
@@ -181,7 +182,7 @@ int window_facts_tell(const struct window_facts *facts, struct summary *told, ch
 	(void)kernel_side_get_times(facts->kernel, summary->times);
 	put_facts(out, summary, told);
 	put_times(out, summary, told);
-	if (fclose(out))
+	if (close_memory_file(out, &text))
 		return -ENOMEM;
 	*told = *summary;
 	*ret_text = TAKE(text);

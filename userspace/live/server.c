@@ -12,6 +12,7 @@
 #include <sys/timerfd.h>
 
 #include "base/clock.h"
+#include "base/memory_file.h"
 #include "live/listener.h"
 #include "live/record.h"
 
@@ -126,7 +127,7 @@ static void refuse(struct live_server *server, struct client *client, int err, c
 		return;
 	}
 	live_record_write(out, &record);
-	if (fclose(out)) {
+	if (close_memory_file(out, &text)) {
 		free(text);
 		drop(client);
 		return;
@@ -307,9 +308,8 @@ static int take_client(struct live_server *server, int connected, uint64_t deadl
 static bool accept_one(struct live_server *server, const struct live_listener *listener,
 		       uint64_t now_ns)
 {
-	int fd = listener->fd < 0
-			 ? -1
-			 : accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = listener->fd < 0 ? -1
+				  : accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)
 		return false;

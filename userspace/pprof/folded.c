@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory_file.h"
 #include "base/utf8.h"
 #include "profile/profile_data.h"
 
@@ -94,7 +95,7 @@ static int render_locations(struct folded_writer *writer)
 		if (!out)
 			return -ENOMEM;
 		printed = print_frame(out, writer->profile, &stacks->location[i]);
-		if (fclose(out) || printed < 0)
+		if (close_memory_file(out, &text) || printed < 0)
 			return -ENOMEM;
 		err = keep_text(writer, text, size, &writer->location_text[i]);
 		if (err)

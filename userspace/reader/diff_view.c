@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory_file.h"
 #include "diff/significance.h"
 #include "reader/text.h"
 #include "render/format.h"
@@ -303,7 +304,7 @@ int diff_view_head(const struct diff_view *view)
 	if (!out)
 		return -ENOMEM;
 	err = put_head(view, out);
-	if (fclose(out) && !err)
+	if (close_memory_file(out, &text) && !err)
 		err = -ENOMEM;
 	if (!err)
 		text_wrap(stdout, text, 2, text_columns());

@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/memory_file.h"
+#include "base/saturating.h"
 #include "render/format.h"
 
 bool text_wants_color(bool no_color)
@@ -52,9 +54,10 @@ void text_head(FILE *out, const struct input *input)
 
 	profile_reader_totals(reader, &totals);
 	for (uint32_t i = 0; i < profile->row_count; i++) {
-		all += profile_row_values(profile, i)[value_index];
+		all = add_saturating(all, profile_row_values(profile, i)[value_index]);
 		if (count_index >= 0)
-			samples += profile_row_values(profile, i)[count_index];
+			samples = add_saturating(samples,
+						 profile_row_values(profile, i)[count_index]);
 	}
 	fprintf(head, "%s of %s: %s", type->type, input_title(input),
 		format_value(all, type->unit, text));
@@ -66,7 +69,7 @@ void text_head(FILE *out, const struct input *input)
 			format_value((int64_t)totals.duration_ns, "nanoseconds", text));
 	if (input_coverage(input, missing)[0])
 		fprintf(head, "; %s", missing);
-	if (!fclose(head))
+	if (!close_memory_file(head, &line))
 		text_wrap(out, line, 2, text_columns());
 	if (!profile->row_count)
 		fprintf(out, "No samples%s.\n",

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/memory_file.h"
 
 void groups_init(struct groups *groups, struct profile *profile, uint32_t by)
 {
@@ -132,7 +133,7 @@ static int make_label(struct groups *groups, struct group *group)
 	if (!out)
 		return -ENOMEM;
 	put_label(groups, group, out);
-	if (fclose(out))
+	if (close_memory_file(out, &text))
 		return -ENOMEM;
 	return intern_bytes(groups->profile->strings, text, size, &group->label);
 }
