@@ -7,79 +7,13 @@
 #include <zlib.h>
 
 #include "base/utf8.h"
+#include "made_profile.h"
 #include "pprof/folded.h"
 #include "pprof/pprof.h"
-#include "profile/profile.h"
 
-#define MAX_FRAMES 64U
 #define MAX_RAW_BYTES (4U << 20)
 #define FIELD_SAMPLE 2U
 #define FIELD_STRING_TABLE 6U
-
-struct input {
-	const uint8_t *at;
-	size_t left;
-};
-
-static uint8_t next(struct input *input)
-{
-	if (!input->left)
-		return 0;
-	input->left--;
-	return *input->at++;
-}
-
-/* One of the last few strings, or the next bytes. */
-static uint32_t next_string(struct input *input, struct intern *strings)
-{
-	uint8_t head = next(input);
-	size_t size = head & 15;
-	uint32_t id;
-
-	if (head & 128)
-		return head % intern_count(strings);
-	if (size > input->left)
-		size = input->left;
-	assert(!intern_bytes(strings, (const char *)input->at, size, &id));
-	input->at += size;
-	input->left -= size;
-	return id;
-}
-
-static struct frame next_frame(struct input *input, struct intern *strings)
-{
-	return (struct frame){.kind = next(input) % 6, /* one kind too many */
-			      .name = next_string(input, strings),
-			      .system_name = next_string(input, strings),
-			      .file = next_string(input, strings),
-			      .line = next(input),
-			      .module = next(input) % 8, /* most are not there */
-			      .address = next(input)};
-}
-
-static int64_t add_samples(struct input *input, struct intern *strings, struct profile *profile)
-{
-	struct frame frame[MAX_FRAMES];
-	int64_t total = 0;
-
-	while (input->left) {
-		struct profile_sample sample = {.frame = frame, .value = {next(input)}};
-		uint8_t labels = next(input);
-
-		sample.frame_count = 1 + next(input) % MAX_FRAMES;
-		for (size_t i = 0; i < sample.frame_count; i++)
-			frame[i] = next_frame(input, strings);
-		if (labels & 1)
-			sample.label[sample.label_count++] = (struct profile_label){
-				.key = "pid", .number = labels, .is_number = 1};
-		if (labels & 2)
-			sample.label[sample.label_count++] = (struct profile_label){
-				.key = "comm", .string = next_string(input, strings)};
-		assert(!profile_add(profile, &sample));
-		total += sample.value[0];
-	}
-	return total;
-}
 
 static uint64_t varint(const uint8_t **at, const uint8_t *end)
 {
@@ -159,25 +93,10 @@ static void check_folded(const struct profile *profile, int64_t total)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct profile_options options = {.kind = "cpu",
-						.value_type = {{"samples", "count"}},
-						.value_count = 1,
-						.default_value_type = "samples",
-						.period_type = {"cpu", "nanoseconds"},
-						.period = 1};
-	struct input input = {.at = data, .left = size};
 	OWNED(intern) struct intern *strings = NULL;
 	OWNED(profile) struct profile *profile = NULL;
-	int64_t total;
+	int64_t total = made_profile(data, size, false, &strings, &profile);
 
-	assert(!intern_new(&strings) && !profile_new(&options, strings, &profile));
-	for (int i = 0; i < 3; i++) {
-		const struct module module = {.path = next_string(&input, strings)};
-		uint32_t index;
-
-		assert(!profile_add_module(profile, &module, &index));
-	}
-	total = add_samples(&input, strings, profile);
 	check_pprof(profile, total);
 	check_folded(profile, total);
 	return 0;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# run.sh DIRECTORY RUNS SECONDS PROGRAM...   Each libFuzzer program for a number of inputs, or for a time (SECONDS not 0), as
-# many at once as there are CPUs; what it finds stays in DIRECTORY/NAME.found, what it learns in DIRECTORY/NAME.corpus.
+# run.sh DIRECTORY RUNS SECONDS PROGRAM...   Each libFuzzer program for a number of inputs (fewer where its source says
+# "runs: N at most"), or for a time (SECONDS not 0), as many at once as there are CPUs; what it finds stays in DIRECTORY/NAME.found, what it learns in DIRECTORY/NAME.corpus.
 set -u
 here=$(dirname "$(realpath "$0")")
 directory=$1 inputs=$2 seconds=$3
@@ -10,6 +10,8 @@ shift 3
 LIMIT_S=300
 one() { # PROGRAM
 	name=${1##*/fuzz_}
+	at_most=$(sed -n 's/.*runs: \([0-9]*\) at most.*/\1/p' "$here/fuzz_$name.c" 2> /dev/null)
+	[ "${at_most:-$inputs}" -ge "$inputs" ] || inputs=$at_most
 	mkdir -p "$directory/$name.corpus" "$directory/$name.found"
 	seeds=$here/corpus/$name
 	[ -d "$seeds" ] || seeds=
@@ -21,10 +23,12 @@ one() { # PROGRAM
 		> "$directory/$name.log" 2>&1
 	rc=$?
 	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$directory/$name.log")
+	# "#10000 DONE cov: 512 ft: 1400 corp: 210/31Kb ...": edges of the program, inputs that are worth keeping.
+	reached=$(sed -n 's/^#[0-9]*.* cov: \([0-9]*\) .* corp: \([0-9]*\)\/.*/\1 edges, \2 in the corpus/p' "$directory/$name.log" | tail -n 1)
 	if [ $rc = 0 ] && [ "$seconds" = 0 ] && [ "${runs:-0}" -lt "$inputs" ]; then
 		echo "not ok fuzz $name: ${runs:-0} of $inputs inputs"
 	elif [ $rc = 0 ]; then
-		echo "ok fuzz $name (${runs:-?} inputs)"
+		echo "ok fuzz $name (${runs:-?} inputs, ${reached:-no coverage told})"
 	else
 		echo "not ok fuzz $name: exit status $rc; $directory/$name.log ends with:"
 		tail -n 25 "$directory/$name.log" | sed 's/^/    /'

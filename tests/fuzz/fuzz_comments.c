@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: profile/facts.c profile/writer.c reader/coverage.c diff/comparable.c base/kinds.c */
+/* The comments of profiles, one a line, as whoever wrote the files chose them: capture metadata, and
+ * the program that wrote it.  Every second line is of the other side of a comparison.
+ * runs: 4000 at most in `make check`. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "diff/comparable.h"
+#include "profile/facts.h"
+#include "profile/writer.h"
+#include "reader/coverage.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct checked {
+	const char *text;
+	FILE *again; /* NULL: the text is what was written */
+	uint64_t hash;
+};
+
+/* Each fact lies in the text; it is written again. */
+static void on_fact(void *context, const char *name, size_t size, uint64_t value)
+{
+	struct checked *checked = context;
+	char *copy = strndup(name, size);
+
+	assert(name >= checked->text && name + size < checked->text + strlen(checked->text));
+	assert(!memchr(name, ' ', size) && !memchr(name, '=', size) && name[size] == '=');
+	for (size_t i = 0; i < size; i++)
+		checked->hash = checked->hash * 31 + (uint8_t)name[i];
+	checked->hash = checked->hash * 31 + value;
+	assert(copy);
+	if (checked->again)
+		facts_put(checked->again, "", copy, value);
+	free(copy);
+}
+
+static void read_comment(const char *text)
+{
+	OWNED_MEM char *again = NULL;
+	struct checked first = {.text = text}, second = {0};
+	struct profile_writer writer;
+	size_t size;
+
+	first.again = open_memstream(&again, &size);
+	assert(first.again);
+	facts_begin(first.again);
+	facts_read(text, on_fact, &first);
+	fclose(first.again);
+	second.text = again;
+	facts_read(again, on_fact, &second);
+	assert(first.hash == second.hash);
+	if (profile_writer_parse(text, &writer))
+		assert(memchr(writer.version, 0, sizeof(writer.version)) &&
+		       memchr(writer.kind, 0, sizeof(writer.kind)) &&
+		       memchr(writer.host, 0, sizeof(writer.host)));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	OWNED_MEM char *copy = malloc(size + 1);
+	struct coverage coverage = {0};
+	struct diff_facts side[2] = {{.unit_ns = 1}, {.unit_ns = 1}};
+	char text[COVERAGE_BYTES], why[DIFF_WHY_BYTES], *rest = copy, *line;
+
+	assert(copy);
+	if (size)
+		memcpy(copy, data, size);
+	copy[size] = '\0';
+	for (unsigned int i = 0; (line = strsep(&rest, "\n")); i++) {
+		read_comment(line);
+		coverage_add(&coverage, line);
+		diff_facts_add_comment(&side[i & 1], line);
+		diff_facts_add_window(&side[i & 1], (int64_t)strtoull(line, NULL, 10),
+				      1 + (int64_t)i);
+	}
+	(void)coverage_text(&coverage, "cpu", text);
+	assert(strlen(coverage_text(&coverage, "wall", text)) < sizeof(text));
+	if (comparable_sides(&side[0], &side[1], why) != COMPARABLE)
+		assert(strlen(why) < sizeof(why));
+	return 0;
+}
