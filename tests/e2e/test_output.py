@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import time
 
@@ -223,6 +224,46 @@ def test_full_disk_is_retried():
         subprocess.call(["umount", "-l", disk])
 
 
+def quiet_gaps(windows, slack_ms):
+    """[(end of one window, begin of the next)] in ms, where they do not meet."""
+    ends = [(start + length, follower[1]) for (_, start, length), follower in zip(windows, windows[1:])]
+    return [(end, begin) for end, begin in ends if abs(begin - end) > slack_ms]
+
+
+def test_full_disk_loses_nothing_in_silence():
+    """Full for longer than what is kept in memory: what is missing afterwards is what was said to be dropped, in one gap."""
+    disk = small_disk("1m")
+    store = os.path.join(disk, "store")
+    os.mkdir(store)
+    try:
+        with harness.Target("burn.py", 0) as target:
+            process = harness.start(store, target.pid, duration=14, options=["--interval", "200ms", "--events", "cpu"])
+            harness.sampling(process)
+            time.sleep(1)
+            fill(os.path.join(disk, "ballast"))
+            time.sleep(8)
+            os.unlink(os.path.join(disk, "ballast"))
+            run = harness.finish(process)
+        assert run.rc == 0, "%d: %s" % (run.rc, run.err)
+        told = [line for line in run.err.splitlines() if re.search("no space", line, re.I)]
+        assert len(told) == 1, "one line says that the disk is full: " + run.err
+        dropped = re.findall(r"([0-9]+) profiles were dropped", run.err)
+        assert len(dropped) == 1 and int(dropped[0]) > 0, run.err
+        # Powers of two are told while it lasts, and the sum when there is room again.
+        assert len(run.err.splitlines()) < 20, run.err
+        windows = windows_of(store)
+        gaps = quiet_gaps(windows, 3)
+        assert len(gaps) == 1, (gaps, windows, run.err)
+        missing = (gaps[0][1] - gaps[0][0]) / 200.0
+        # Each of 200 ms, but one that a busy machine ended late is longer.
+        assert abs(missing - int(dropped[0])) <= 1 + 0.1 * missing, (missing, dropped, windows, run.err)
+        assert windows[-1][1] + windows[-1][2] - windows[0][1] > 13500, windows
+        for name, _, _ in windows:
+            harness.load(os.path.join(store, name))
+    finally:
+        subprocess.call(["umount", "-l", disk])
+
+
 def test_full_disk_to_the_end():
     disk = small_disk("64k")
     out = os.path.join(disk, "o.pb.gz")
@@ -277,6 +318,44 @@ def test_frozen_store_loses_nothing():
         assert max(stalls) < 1.5e9, "the loop waited for the disk: %s" % stalls
     finally:
         subprocess.call(["umount", "-l", disk])
+
+
+def test_clock_that_is_set_loses_no_window():
+    """A year on, then two years back: windows follow each other without a gap or a burst, under the names of their time."""
+    year_s = 365 * 86400
+    directory = harness.temporary()
+    store, offset = os.path.join(directory, "store"), os.path.join(directory, "offset")
+    os.mkdir(store)
+    library = os.path.join(directory, "clock.so")
+    subprocess.check_call(["gcc", "-O1", "-shared", "-fPIC", "-o", library, os.path.join(harness.TOP, "tests", "hostile", "clock.c")])
+
+    def set_clock(seconds):
+        with open(offset, "r+b") as file:
+            file.write(struct.pack("<q", seconds))
+
+    with open(offset, "wb") as file:
+        file.truncate(4096)
+    with harness.Target("burn.py", 0) as target:
+        process = harness.start(store, target.pid, duration=8, options=["--interval", "500ms", "--events", "cpu"],
+                                env={"LD_PRELOAD": library, "CLOCK_OFF": offset})
+        harness.sampling(process)
+        for seconds in (year_s, -year_s):
+            time.sleep(2.3)
+            set_clock(seconds)
+        run = harness.finish(process)
+    assert run.rc == 0, "%d: %s" % (run.rc, run.err)
+    windows = windows_of(store)
+    years = {0: [], 1: [], -1: []}
+    for window in windows:
+        years[round((window[1] / 1000 - time.time()) / year_s)].append(window)
+    for year, found in years.items():
+        assert len(found) >= 3 and not quiet_gaps(found, 3), (year, windows, run.err)
+    covered = sum(w[2] for w in windows)
+    assert 7500 < covered < 8600 and len(windows) <= 18, (covered, windows, run.err)
+    assert min(w[2] for w in windows[:-1]) > 100, windows  # none is replayed
+    said = subprocess.run([os.path.join(os.path.dirname(harness.PYPROFD), "pyprof"), "info", store], stdout=subprocess.PIPE,
+                          check=True, universal_newlines=True).stdout
+    assert re.search(r"\b%d\b" % len(windows), said), said
 
 
 def test_unreadable_directory_is_refused():

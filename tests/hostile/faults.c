@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For LD_PRELOAD: the FAULT_N-th call of the kind FAULT_CALL fails.  With FAULT_N=0 none does;
- * then, and always, each call's place (a hash of the addresses below it) goes to the file
- * FAULT_PLACES, eight bytes each. */
+/* For LD_PRELOAD: the first call of the kind FAULT_CALL from the place FAULT_PLACE fails.  A place
+ * is a hash of the addresses below the call.  The places of all calls go to the file FAULT_PLACES,
+ * eight bytes each; with FAULT_PLACE, only that of the call that fails. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,10 +25,11 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
 
 static const char *chosen;
-static long wanted;
+static uint64_t wanted; /* 0: none fails */
 static int places = -1;
-static atomic_long count;
-static atomic_bool is_inside; /* backtrace() allocates and opens */
+static atomic_bool has_failed;
+/* backtrace() allocates and opens */
+static _Thread_local bool is_inside __attribute__((tls_model("initial-exec")));
 
 __attribute__((constructor)) static void begin(void)
 {
@@ -36,7 +37,7 @@ __attribute__((constructor)) static void begin(void)
 	void *warm[1];
 
 	backtrace(warm, 1);
-	wanted = getenv("FAULT_N") ? atol(getenv("FAULT_N")) : 0;
+	wanted = getenv("FAULT_PLACE") ? strtoull(getenv("FAULT_PLACE"), NULL, 10) : 0;
 	if (path)
 		places = (int)syscall(SYS_openat, AT_FDCWD, path,
 				      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -58,21 +59,20 @@ static uint64_t place(void)
 
 static bool fails(const char *call, int err)
 {
+	bool failing;
 	uint64_t hash;
-	long number;
 
-	if (!chosen || strcmp(chosen, call) != 0 || atomic_exchange(&is_inside, true))
+	if (!chosen || strcmp(chosen, call) != 0 || is_inside || has_failed)
 		return false;
-	number = ++count;
-	if (places >= 0) {
-		hash = place();
-		syscall(SYS_write, places, &hash, sizeof(hash));
-	}
+	is_inside = true;
+	hash = place();
 	is_inside = false;
-	if (number != wanted)
-		return false;
-	errno = err;
-	return true;
+	failing = wanted && hash == wanted && !atomic_exchange(&has_failed, true);
+	if (places >= 0 && (failing || !wanted))
+		syscall(SYS_write, places, &hash, sizeof(hash));
+	if (failing)
+		errno = err;
+	return failing;
 }
 
 #define NEXT(function) ((__typeof__(&(function)))dlsym(RTLD_NEXT, #function))

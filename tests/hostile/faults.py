@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""faults.py [--points N] [-j N] [-v] [CALL...]   Lets the n-th malloc, open, mmap, read, write, fsync, bpf or
-perf_event_open of a short run of pyprofd fail (faults.c, by LD_PRELOAD), for one n of each place in the program that calls
-it; the first N places of each CALL when that is said.
+"""faults.py [--points N] [-j N] [-v] [CALL...]   Lets one malloc, open, mmap, read, write, fsync, bpf or
+perf_event_open of a short run of pyprofd fail (faults.c, by LD_PRELOAD): the first one from each place in the program, which
+is told by the addresses of the six innermost calls.  --points: so many places of each CALL.
 
 And lets pyprofd run within limits (RLIMIT_NOFILE, RLIMIT_AS) from far too little to enough.
 
 Each run either goes on and writes a profile that parses, or ends with an exit status and says why.  A crash, a hang, a
-silent end or a profile that does not parse is a failure.  Prints how many places there are, were tried, and the outcomes.
+silent end or a profile that does not parse is a failure.  Prints how many places there are, were tried, and the outcomes.  A
+place that a later run does not come to (which it does is a matter of time, too) is tried twice more.
 """
 import argparse
 import collections
@@ -32,18 +33,19 @@ LIMITS = {"descriptors": (resource.RLIMIT_NOFILE, list(range(3, 64, 3)) + [80, 1
 LIMIT_S = 30
 GOES_ON, ENDS, FAILURE = "goes on", "ends and says why", "failure"
 
-Outcome = collections.namedtuple("Outcome", "kind said")
+ATTEMPTS = 3
+
+Outcome = collections.namedtuple("Outcome", "kind said reached")
 
 
-def run(library, directory, pid, call, number, places=None):
-    """A run of a fifth of a second: its exit status (None: no end), what it said, its profile's path."""
+def run(library, directory, pid, call, number, places):
+    """A run of a fifth of a second: its exit status (None: no end), what it said, its profile's path.  number: a limit, or a
+    place."""
     out = os.path.join(directory, "%s-%d.pb.gz" % (call, number))
     is_limit = call in LIMITS
     words = dict(os.environ)
     if not is_limit:
-        words.update(LD_PRELOAD=library, FAULT_CALL=call, FAULT_N=str(number))
-    if places:
-        words["FAULT_PLACES"] = places
+        words.update(LD_PRELOAD=library, FAULT_CALL=call, FAULT_PLACES=places, FAULT_PLACE=str(number))
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen([harness.PYPROFD, "-d", "0.2", "--hz", "499", "--pid", str(pid), "-o", out],
                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=words, preexec_fn=lambda: is_limit
@@ -59,35 +61,44 @@ def run(library, directory, pid, call, number, places=None):
 
 
 def judge(rc, said, out):
+    """The kind of the outcome, and what was said."""
     if rc is None:
-        return Outcome(FAILURE, "no end within %d s: %s" % (LIMIT_S, said[-300:]))
+        return FAILURE, "no end within %d s: %s" % (LIMIT_S, said[-300:])
     if rc < 0:
-        return Outcome(FAILURE, "signal %d: %s" % (-rc, said[-300:]))
+        return FAILURE, "signal %d: %s" % (-rc, said[-300:])
     there = os.path.exists(out)
     if there:
         try:
             pprof.load(out)
         except (ValueError, OSError, EOFError) as error:
-            return Outcome(FAILURE, "exit status %d and a profile that does not parse: %s: %s" % (rc, error, said[-300:]))
+            return FAILURE, "exit status %d and a profile that does not parse: %s: %s" % (rc, error, said[-300:])
         os.unlink(out)
     if rc == 0:
-        return Outcome(GOES_ON, "") if there else Outcome(FAILURE, "exit status 0 without a profile: %s" % said[-300:])
-    return Outcome(ENDS, said.strip()[-200:]) if said.strip() else Outcome(FAILURE, "exit status %d without a word" % rc)
+        return (GOES_ON, said.strip()[-200:]) if there else (FAILURE, "exit status 0 without a profile: %s" % said[-300:])
+    return (ENDS, said.strip()[-200:]) if said.strip() else (FAILURE, "exit status %d without a word" % rc)
+
+
+def try_one(library, directory, pid, call, number):
+    """A run with that fault, or within that limit."""
+    places = os.path.join(directory, "reached-%s-%d" % (call, number))
+    for _ in range(ATTEMPTS):
+        kind, said = judge(*run(library, directory, pid, call, number, places))
+        reached = call in LIMITS or os.path.getsize(places) > 0
+        if reached or kind == FAILURE:
+            break
+    return Outcome(kind, said, reached)
 
 
 def points(library, directory, pid, call):
-    """[n]: the first call of each place, in the order of the calls; and how many calls there were."""
+    """[place], in the order of the first call from each; and how many calls there were."""
     if call in LIMITS:
         return LIMITS[call][1], len(LIMITS[call][1])
     places = os.path.join(directory, "places-" + call)
     rc, said, out = run(library, directory, pid, call, 0, places)
     assert rc == 0 and os.path.exists(out), "without a fault: %s: %s" % (rc, said)
-    first, count = {}, 0
-    if os.path.exists(places):
-        with open(places, "rb") as file:
-            for count, (place,) in enumerate(struct.iter_unpack("<Q", file.read()), 1):
-                first.setdefault(place, count)
-    return sorted(first.values()), count
+    with open(places, "rb") as file:
+        found = [place for (place,) in struct.iter_unpack("<Q", file.read())]
+    return list(dict.fromkeys(found)), len(found)
 
 
 def main():
@@ -111,17 +122,19 @@ def main():
                 numbers, count = points(library, directory, victim.pid, call)
                 # Evenly over the run: its end is as much of interest as its begin.
                 chosen = numbers[::max(1, len(numbers) // options.points)] if options.points else numbers
-                outcomes = list(pool.map(lambda n, c=call: judge(*run(library, directory, victim.pid, c, n)), chosen))
-                kinds = collections.Counter(outcome.kind for outcome in outcomes)
+                outcomes = list(pool.map(lambda n, c=call: try_one(library, directory, victim.pid, c, n), chosen))
+                kinds = collections.Counter(outcome.kind for outcome in outcomes if outcome.reached)
+                unreached = sum(not outcome.reached for outcome in outcomes)
                 bad = [(n, o.said) for n, o in zip(chosen, outcomes) if o.kind == FAILURE]
-                print("%s %s: %d calls at %d places, %d tried: %d go on, %d end and say why, %d failures" % (
-                    "not ok" if bad else "ok", call, count, len(numbers), len(chosen), kinds[GOES_ON], kinds[ENDS], len(bad)),
-                    flush=True)
+                print("%s %s: %d calls at %d places, %d tried: %d go on, %d end and say why, %d failures, %d not reached" % (
+                    "not ok" if bad else "ok", call, count, len(numbers), len(chosen), kinds[GOES_ON], kinds[ENDS], len(bad),
+                    unreached), flush=True)
                 for number, said in bad:
                     print("    %s %d: %s" % (call, number, said.replace("\n", "\n        ")))
                 if options.v:
                     for number, outcome in zip(chosen, outcomes):
-                        print("    %d: %s: %s" % (number, outcome.kind, outcome.said))
+                        print("    %d: %s%s: %s" % (number, outcome.kind, "" if outcome.reached else ", not reached",
+                                                    outcome.said))
                 passed, failed = passed + (not bad), failed + bool(bad)
         finally:
             victim.kill()

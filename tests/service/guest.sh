@@ -82,6 +82,32 @@ check 'one that hangs is started again' has 'NRestarts=[1-9]' systemctl show -p 
 check 'by the watchdog' has 'atchdog' journalctl -u pyprofd --no-pager -o cat
 systemctl stop pyprofd
 drop_in
+# The clock goes a year on and two back, and a CPU goes and comes.
+year=31536000
+set_clock() { date -s "@$(($(date +%s) + $1))" > /dev/null; } # SECONDS
+cpu_1() { echo "$1" > /sys/devices/system/cpu/cpu1/online; } # 0 or 1
+jump() {
+	local agent rc
+	pyprofd --events cpu --interval 2 -d 40 -o /root/times/ > /root/times.log 2>&1 &
+	agent=$!
+	for _ in $(seq 100); do ! ls /root/times/*/*/*.pb.gz > /dev/null 2>&1 || break; sleep 0.2; done
+	set_clock $year
+	sleep 6
+	cpu_1 0 || return 1
+	sleep 6
+	cpu_1 1 || return 1
+	sleep 6
+	set_clock -$((2 * year))
+	wait $agent
+	rc=$?
+	set_clock $year
+	cat /root/times.log
+	return $rc
+}
+check 'the clock is set and a CPU goes and comes: it ends well' jump
+check 'its windows follow each other' python3 /root/times.py /root/times 40
+check 'that is told' grep -q 'the clock has gone [0-9]* s back' /root/times.log
+check 'and are read' has 'inner' pyprof report /root/times --by function
 # Without root: with the kernel's own kernel.perf_event_paranoid, then where CAP_SYS_ADMIN is not needed.
 systemd-sysusers
 conf=/etc/systemd/system/pyprofd.service.d/unprivileged.conf

@@ -39,7 +39,7 @@ fi
 make --no-print-directory BUILD="$build" install DESTDIR="$root" > "$work/install.log" 2>&1 || exit 1
 cp "$here/guest.sh" "$root/root/check.sh"
 cp "$here/work.py" "$root/home/joe/work.py"
-cp "$here/calls.py" "$root/root/calls.py"
+cp "$here/calls.py" "$here/times.py" "$root/root/"
 cat > "$root/etc/systemd/system/check.service" << 'UNIT'
 [Unit]
 After=multi-user.target
