@@ -28,7 +28,7 @@
 #define REREAD_LAST_NS (64 * NS_PER_SEC)
 #define READ_KEEP_NS (2 * REREAD_LAST_NS)
 #define NAMES_MAX 65536U
-#define NAMES_NS (40 * NS_PER_MS) /* of one tick */
+#define NAMES_NS (40 * NS_PER_MS) /* of one tick; a process with many threads takes several */
 #define TASKS_MAX 1024U /* of one process in a pid namespace; later ones keep the kernel's name */
 
 struct thread_name {
@@ -48,6 +48,7 @@ struct names_read {
 	uint64_t read_ns, wait_ns;
 	/* Number of the last look that read names; later ones found the same threads. */
 	uint32_t look;
+	bool is_cut; /* the last look was: the next one goes on */
 	struct python_names_hint hint;
 	UT_hash_handle hh;
 };
@@ -225,19 +226,24 @@ static void set_inner_tid(struct thread_names *names, struct thread_name *name, 
 	HASH_ADD(hh_inner, names->by_inner, inner_key, sizeof(name->inner_key), name);
 }
 
-static void read_process(struct thread_names *names, struct process *process,
+/* Returns whether the slice was over before all names were read. */
+static bool read_process(struct thread_names *names, struct process *process,
 			 struct names_read *read)
 {
 	struct process_python *python = context_table_python(process);
 	OWNED_MEM struct python_thread_name *name = NULL;
 	OWNED_MEM struct tid_map *map = malloc(sizeof(*map));
 	size_t count = 0;
+	int more;
 
-	if (!map || !python || !python->file ||
-	    python_process_thread_names(python->file->python, (pid_t)process->id.tgid, python->bias,
-					&read->hint, &name, &count))
-		return;
-	read->look = ++names->looks;
+	if (!map || !python || !python->file)
+		return false;
+	more = python_process_thread_names(python->file->python, (pid_t)process->id.tgid,
+					   python->bias, &read->hint, &name, &count);
+	if (more < 0)
+		return false;
+	if (!read->is_cut)
+		read->look = ++names->looks;
 	tid_map_read(process, map);
 	for (size_t i = 0; i < count; i++) {
 		struct thread_name *entry;
@@ -256,41 +262,73 @@ static void read_process(struct thread_names *names, struct process *process,
 		entry->seen_ns = mono_ns();
 		set_inner_tid(names, entry, inner);
 	}
+	return more;
 }
 
-/* Reads until the slice is over; the others are read with the next tick. */
+static void begin_look(struct names_read *read)
+{
+	read->read_ns = mono_ns();
+	read->wait_ns = read->wait_ns ? read->wait_ns * 2 : REREAD_FIRST_NS;
+	if (read->wait_ns > REREAD_LAST_NS)
+		read->wait_ns = REREAD_LAST_NS;
+	read->hint.keeps_names =
+		read->wait_ns > REREAD_SETTLED_NS && read->wait_ns < REREAD_LAST_NS;
+}
+
+static struct names_read *read_get(struct thread_names *names, struct pp_process_id id)
+{
+	struct names_read *read = read_find(names, id);
+
+	if (read)
+		return read;
+	read = calloc(1, sizeof(*read));
+	if (!read)
+		return NULL;
+	read->id = id;
+	HASH_ADD(hh, names->read, id, sizeof(read->id), read);
+	return read;
+}
+
+/* Returns whether names are left for the next tick. */
+static bool look_at(struct thread_names *names, struct pp_process_id id, const struct slice *slice)
+{
+	struct process *process = process_table_find(names->processes, id);
+	struct names_read *read;
+
+	if (!process || process->exit_ns)
+		return false;
+	/* The details say whether the process is in a pid namespace of its own. */
+	who_read_details(names->processes, process);
+	read = read_get(names, id);
+	if (!read)
+		return false;
+	if (!read->is_cut)
+		begin_look(read);
+	read->hint.slice = slice;
+	read->is_cut = read_process(names, process, read);
+	read->hint.slice = NULL;
+	return read->is_cut;
+}
+
+/* Reads until the slice is over; the others are read with the next tick, and the rest of a process
+ * after them. */
 void thread_names_tick(struct thread_names *names)
 {
 	const struct slice slice = slice_begin(NAMES_NS);
+	struct pp_process_id rest = {};
 	size_t done = 0;
 
 	for (; done < names->wanted.count && (!done || !slice_is_over(&slice)); done++) {
-		struct pp_process_id id = names->wanted.id[done];
-		struct process *process = process_table_find(names->processes, id);
-		struct names_read *read = read_find(names, id);
-
-		if (!process || process->exit_ns)
+		if (!look_at(names, names->wanted.id[done], &slice))
 			continue;
-		/* The details say whether the process is in a pid namespace of its own. */
-		who_read_details(names->processes, process);
-		if (!read) {
-			read = calloc(1, sizeof(*read));
-			if (!read)
-				continue;
-			read->id = id;
-			HASH_ADD(hh, names->read, id, sizeof(read->id), read);
-		}
-		read->read_ns = mono_ns();
-		read->wait_ns = read->wait_ns ? read->wait_ns * 2 : REREAD_FIRST_NS;
-		if (read->wait_ns > REREAD_LAST_NS)
-			read->wait_ns = REREAD_LAST_NS;
-		read->hint.keeps_names =
-			read->wait_ns > REREAD_SETTLED_NS && read->wait_ns < REREAD_LAST_NS;
-		read_process(names, process, read);
+		rest = names->wanted.id[done++];
+		break;
 	}
 	names->wanted.count -= done;
 	memmove(names->wanted.id, names->wanted.id + done,
 		names->wanted.count * sizeof(*names->wanted.id));
+	if (rest.tgid)
+		(void)process_list_add(&names->wanted, rest);
 }
 
 /* A thread showed up that did not exist when the names were read. */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/slice.h"
 #include "python/python_info.h"
 
 /* Fills pp_process_context.tls for one process from the file's plan, its load bias and its libc
@@ -56,12 +57,15 @@ struct python_thread_name {
  * hint first, so that a hint never misleads, not even one from another process. */
 struct python_names_hint {
 	bool keeps_names; /* set by the caller: names that were read already are not read again */
+	/* Set by the caller: a look ends with it, after one thread at least.  NULL: never. */
+	const struct slice *slice;
 	struct python_names_known *known; /* owned */
 };
 void python_names_hint_release(struct python_names_hint *hint);
 /* Reads the names of all threads.  hint: NULL for a single look.  The first look costs about 100
  * reads, most of them in batches; a later one takes 4 to find the threads, and about 15 a thread.
- * Returns 0 with a heap array (possibly empty); -EALREADY: hint->keeps_names, and nothing has
+ * Returns 0 with a heap array (possibly empty); 1 with one as well: the slice was over, and the
+ * next look gives the names of the other threads; -EALREADY: hint->keeps_names, and nothing has
  * changed since the last look that gave all names (a thread that replaced one that ended may be
  * missed); -EAGAIN: threading is not imported; -EFAULT; -ENOTSUP; -ENOMEM. */
 int python_process_thread_names(const struct python_info *info, pid_t pid, uint64_t bias,

@@ -29,11 +29,21 @@ struct known_place {
 	struct python_key name, native_id;
 };
 
+/* Where a look begins, and goes on after its slice was over. */
+struct look_part {
+	size_t active, entry; /* indexes of the first dictionary and its first entry */
+	size_t given;	      /* names, in earlier parts */
+	uint32_t reads_left;  /* for this part and those after it */
+	uint64_t fingerprint; /* of all entries; 0: the parts before are not whole */
+};
+
 struct python_names_known {
 	const struct python_info *info; /* of the last look; only compared */
 	struct known_place *place;	/* owned; in the order of the interpreters */
 	size_t place_count;
 	uint64_t fingerprint; /* of all entries, when all their names were read; 0: not known */
+	bool is_cut;	      /* the last look was, and the next one begins at: */
+	struct look_part next;
 };
 
 /* One interpreter's `threading._active`. */
@@ -52,6 +62,9 @@ struct thread_names {
 	struct active_dict active[MAX_INTERPRETERS];
 	size_t active_count, active_entries;
 	bool is_partial;		  /* the name of some thread could not be read */
+	const struct slice *slice;
+	struct look_part part;
+	bool is_cut; /* the slice was over: known->next has the rest */
 	struct python_thread_name *entry; /* owned */
 	size_t count, capacity;
 };
@@ -149,13 +162,23 @@ static bool is_ident(uint64_t hash)
 	return hash && hash < MAX_HASHED_INT;
 }
 
-/* Adds the threads of one dictionary.  A thread whose object cannot be read now is left to the next
- * look. */
-static int add_active(struct thread_names *names, const struct active_dict *active)
+static void cut(struct thread_names *names, size_t active, size_t entry)
 {
-	struct known_place *known = &names->known->place[active->place];
+	names->is_cut = true;
+	names->known->next = (struct look_part){
+		.active = active, .entry = entry, .fingerprint = names->part.fingerprint};
+}
 
-	for (size_t at = 0; at < active->dict.count && names->count < MAX_THREADS; at++) {
+/* Adds the threads of one dictionary, until the slice is over.  A thread whose object cannot be
+ * read now is left to the next look. */
+static int add_active(struct thread_names *names, size_t index)
+{
+	const struct active_dict *active = &names->active[index];
+	struct known_place *known = &names->known->place[active->place];
+	const size_t most = MAX_THREADS - names->part.given;
+	size_t at = index == names->part.active ? names->part.entry : 0;
+
+	for (; at < active->dict.count && names->count < most; at++) {
 		const struct python_dict_entry *entry = &active->dict.entry[at];
 		int err = is_ident(entry->hash)
 				  ? add_thread(names, known, entry->hash, entry->value)
@@ -167,6 +190,10 @@ static int add_active(struct thread_names *names, const struct active_dict *acti
 			names->is_partial = true;
 		if (err == -ETIME)
 			break;
+		if (slice_is_over(names->slice)) {
+			cut(names, index, at + 1);
+			break;
+		}
 	}
 	return 0;
 }
@@ -207,13 +234,13 @@ static int keep_active(struct thread_names *names, size_t first, const struct ac
 	return 0;
 }
 
-static int read_names(struct thread_names *names, const struct active_dict *active)
+static int read_names(struct thread_names *names, size_t index)
 {
 	size_t first = names->count;
-	int err = add_active(names, active);
+	int err = add_active(names, index);
 
 	if (!err)
-		err = keep_active(names, first, active);
+		err = keep_active(names, first, &names->active[index]);
 	if (err)
 		names->count = first;
 	return err;
@@ -224,8 +251,8 @@ static int read_all_names(struct thread_names *names)
 {
 	int result = -EAGAIN;
 
-	for (size_t at = 0; at < names->active_count; at++) {
-		int err = read_names(names, &names->active[at]);
+	for (size_t at = names->part.active; at < names->active_count && !names->is_cut; at++) {
+		int err = read_names(names, at);
 
 		if (err == -ENOMEM || err == -ESRCH)
 			return err;
@@ -365,11 +392,20 @@ static int look(struct thread_names *names, uint64_t bias, bool keeps_names)
 	if (err)
 		return err;
 	now = fingerprint(names);
-	if (keeps_names && !names->is_partial && known->fingerprint == now)
+	if (keeps_names && !known->is_cut && !names->is_partial && known->fingerprint == now)
 		return -EALREADY;
+	if (known->is_cut)
+		names->part = known->next;
+	else
+		names->part.fingerprint = now;
 	err = read_all_names(names);
-	known->fingerprint = !err && !names->is_partial ? now : 0;
-	return err;
+	if (err || names->is_partial || names->part.fingerprint != now)
+		now = 0;
+	known->is_cut = names->is_cut && !err;
+	known->fingerprint = known->is_cut ? 0 : now;
+	known->next.fingerprint = now;
+	known->next.given = names->part.given + names->count;
+	return known->is_cut ? 1 : err;
 }
 
 static void thread_names_release(struct thread_names *names)
@@ -391,16 +427,22 @@ static int look_with(const struct python_info *info, pid_t pid, uint64_t bias,
 		     struct python_names_hint *hint, struct python_thread_name **ret_names,
 		     size_t *ret_count)
 {
-	uint32_t reads_left = reads_for(pid);
+	/* All parts of a look have as many as one that is not cut. */
+	uint32_t reads_left =
+		hint->known->is_cut ? hint->known->next.reads_left : reads_for(pid);
 	struct thread_names names = {
 		.memory = {.pid = pid, .layout = &info->bpf, .reads_left = &reads_left},
 		.info = info,
 		.known = hint->known,
+		.slice = hint->slice,
 		.has_native_id = info->bpf.major == 3 && info->bpf.minor >= 8,
 	};
 	int err = look(&names, bias, hint->keeps_names);
 
-	if (!err) {
+	hint->known->next.reads_left = reads_left;
+	if (err < 0) {
+		hint->known->is_cut = false;
+	} else {
 		*ret_names = TAKE(names.entry);
 		*ret_count = names.count;
 	}

@@ -6,7 +6,8 @@ import time
 import craft
 
 COUNT = 1000
-NAMES = [b"\x1b]0;x\x07", b"\n<0>forged", b"\xff\xc3", b"late_inner", b"kworker/0:1", b"\xf0\x9f\x98", b"%s%n%p", b"a" * 15]
+# Not late_inner: that is what the attacker may not see.
+NAMES = [b"\x1b]0;x\x07", b"\n<0>forged", b"\xff\xc3", b"late_outer", b"kworker/0:1", b"\xf0\x9f\x98", b"%s%n%p", b"a" * 15]
 
 
 def attack(box):

@@ -509,6 +509,97 @@ static void thread_names__reads_of_one_look_are_bounded(void **state)
 	python_names_hint_release(&hint);
 }
 
+/* ---- a look in slices ---- */
+
+static const struct slice over = {.ends_ns = 1};
+
+/* What a part of a look returns; its names are said as look() says them. */
+static int look_part(struct python_names_hint *hint, const char *wanted)
+{
+	OWNED_MEM struct python_thread_name *names = NULL;
+	char said[128] = "";
+	size_t count = 0;
+	int more = python_process_thread_names(&info, getpid(), bias(), hint, &names, &count);
+
+	assert_in_range(count, 0, 1);
+	if (count)
+		snprintf(said, sizeof(said), "%s:%lu:%u", names[0].name,
+			 (unsigned long)names[0].thread_id, names[0].native_id);
+	assert_string_equal(said, wanted);
+	return more;
+}
+
+static void thread_names__slice_that_is_over_gives_a_thread(void **state)
+{
+	struct python_names_hint hint = {.keeps_names = true, .slice = &over};
+
+	(void)state;
+	begin(9);
+	a.word[0] = at(&b);
+	add_thread(&a, 7, "one", 70);
+	add_thread(&a, 8, "two", 80);
+	add_thread(&b, 9, "three", 90);
+	assert_int_equal(look_part(&hint, "one:7:70"), 1);
+	assert_int_equal(look_part(&hint, "two:8:80"), 1);
+	assert_int_equal(look_part(&hint, "three:9:90"), 1);
+	assert_int_equal(look_part(&hint, ""), 0);
+	/* All parts together are a whole look. */
+	assert_string_equal(look(&hint), error(-EALREADY));
+	hint.slice = NULL;
+	hint.keeps_names = false;
+	assert_string_equal(look(&hint), "one:7:70,two:8:80,three:9:90");
+	python_names_hint_release(&hint);
+}
+
+/* What was read before the change may not be true any more. */
+static void thread_names__change_between_slices_is_looked_at_again(void **state)
+{
+	struct python_names_hint hint = {.keeps_names = true, .slice = &over};
+
+	(void)state;
+	begin(9);
+	add_thread(&a, 7, "one", 70);
+	add_thread(&a, 8, "two", 80);
+	assert_int_equal(look_part(&hint, "one:7:70"), 1);
+	add_thread(&a, 9, "three", 90);
+	assert_int_equal(look_part(&hint, "two:8:80"), 1);
+	assert_int_equal(look_part(&hint, "three:9:90"), 1);
+	assert_int_equal(look_part(&hint, ""), 0);
+	hint.slice = NULL;
+	assert_string_equal(look(&hint), "one:7:70,two:8:80,three:9:90");
+	assert_string_equal(look(&hint), error(-EALREADY));
+	/* A look that fails begins anew. */
+	hint.keeps_names = false;
+	hint.slice = &over;
+	assert_int_equal(look_part(&hint, "one:7:70"), 1);
+	runtime[HEAD_OFFSET / 8] = 0;
+	assert_int_equal(look_part(&hint, ""), -EAGAIN);
+	runtime[HEAD_OFFSET / 8] = at(&a);
+	assert_int_equal(look_part(&hint, "one:7:70"), 1);
+	python_names_hint_release(&hint);
+}
+
+static void thread_names__parts_of_a_look_share_its_reads(void **state)
+{
+	struct python_names_hint hint = {.keeps_names = true, .slice = &over};
+	OWNED_MEM void *keys = NULL;
+	unsigned int parts = 0;
+	int more;
+
+	(void)state;
+	begin(9);
+	add_thread(&a, 7, "one", 70)->name_key.text[0] = 'x';
+	keys = big_table(&a.active, 6000, true, &a.thread[0]);
+	calls = 0;
+	do
+		more = look_part(&hint, "");
+	while (more == 1 && ++parts < 6000);
+	assert_int_equal(more, -ETIME);
+	assert_in_range(parts, 10, 1000);
+	assert_in_range(calls, 100, 8192 + 32 * 3);
+	python_names_hint_release(&hint);
+}
+
 /* An endless list. */
 static void thread_names__at_most_64_interpreters(void **state)
 {
@@ -654,6 +745,9 @@ int main(void)
 		cmocka_unit_test(thread_names__at_most_4096_threads),
 		cmocka_unit_test(thread_names__at_most_65536_entries),
 		cmocka_unit_test(thread_names__reads_of_one_look_are_bounded),
+		cmocka_unit_test(thread_names__slice_that_is_over_gives_a_thread),
+		cmocka_unit_test(thread_names__change_between_slices_is_looked_at_again),
+		cmocka_unit_test(thread_names__parts_of_a_look_share_its_reads),
 		cmocka_unit_test(thread_names__at_most_64_interpreters),
 		cmocka_unit_test(thread_names__any_change_of_the_dictionary_is_seen),
 		cmocka_unit_test(thread_names__not_imported_is_remembered),
