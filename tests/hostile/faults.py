@@ -74,8 +74,10 @@ def judge(rc, said, out):
             return FAILURE, "exit status %d and a profile that does not parse: %s: %s" % (rc, error, said[-300:])
         os.unlink(out)
     if rc == 0:
-        return (GOES_ON, said.strip()[-200:]) if there else (FAILURE, "exit status 0 without a profile: %s" % said[-300:])
-    return (ENDS, said.strip()[-200:]) if said.strip() else (FAILURE, "exit status %d without a word" % rc)
+        return (GOES_ON, said.strip()[-400:]) if there else (FAILURE, "exit status 0 without a profile: %s" % said[-300:])
+    if not any(len(line.split()) > 2 for line in said.splitlines()):
+        return FAILURE, "exit status %d without a word that says why: %s" % (rc, said)
+    return ENDS, said.strip()[-400:]
 
 
 def try_one(library, directory, pid, call, number):

@@ -617,6 +617,9 @@ int host_check_at(const struct host_paths *paths, const struct options *options,
 	why[0] = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(checks) && !err; i++)
 		err = checks[i](&host);
+	if (err && !why[0])
+		return because(&host, err, "cannot find out what this host allows: %s",
+			       strerror(-err));
 	return err;
 }
 

@@ -108,6 +108,50 @@ static void assert_refused_at(struct host_tree *tree, int err, const char *start
 	assert_refused(tree, err, why);
 }
 
+/* Sanitizers have an allocator of their own. */
+#if !defined(__SANITIZE_ADDRESS__)
+void *__libc_malloc(size_t size);
+void *__libc_realloc(void *old, size_t size);
+
+static unsigned int allocations_left = -1U;
+
+static bool has_memory(void)
+{
+	if (allocations_left != -1U && !allocations_left)
+		return false;
+	allocations_left -= allocations_left != -1U;
+	return true;
+}
+
+void *malloc(size_t size)
+{
+	return has_memory() ? __libc_malloc(size) : NULL;
+}
+
+void *realloc(void *old, size_t size)
+{
+	return has_memory() ? __libc_realloc(old, size) : NULL;
+}
+
+/* Memory ends at each allocation in turn. */
+static void host_check__every_error_has_words(void **state)
+{
+	struct host_tree *tree = *state;
+	unsigned int refusals = 0;
+	int err = -ENOMEM;
+
+	for (unsigned int left = 0; left < 100 && err; left++) {
+		allocations_left = left;
+		err = check(tree);
+		allocations_left = -1U;
+		if (err)
+			assert_true(strlen(tree->why) > 20);
+		refusals += !!err;
+	}
+	assert_in_range(refusals, 3, 50);
+}
+#endif
+
 static void host_check__all_well_says_nothing(void **state)
 {
 	struct host_tree *tree = *state;
@@ -465,6 +509,9 @@ static void host_check__memlock_on_5_10_is_only_a_warning(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+#if !defined(__SANITIZE_ADDRESS__)
+		TEST(host_check__every_error_has_words),
+#endif
 		TEST(host_check__all_well_says_nothing),
 		TEST(host_check__old_kernel_is_named),
 		TEST(host_check__old_name_with_new_features_is_accepted),
