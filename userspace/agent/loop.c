@@ -33,6 +33,8 @@
 /* How late a window may end so that what was left by slices is served in turns, not at once. */
 #define BACKLOG_MAX_NS (500 * NS_PER_MS)
 #define BACKLOG_MAX_SHARE 4U /* of a window */
+/* How long the kernel's names are read in one tick. */
+#define PREPARE_NS (20 * NS_PER_MS)
 /* How long a window that has ended is worked on in one turn. */
 #define CLOSING_NS (40 * NS_PER_MS)
 
@@ -144,6 +146,15 @@ static bool has_backlog(const struct agent *agent, const struct loop *loop)
 	return loop->has_more_stacks || process_watch_has_more(agent->watch);
 }
 
+/* The first second belongs to what has just started. */
+static void prepare_names(const struct agent *agent, uint64_t now_ns)
+{
+	const struct slice slice = slice_begin(PREPARE_NS);
+
+	if (now_ns - agent->started_ns >= NS_PER_SEC)
+		naming_prepare(agent->naming, &slice);
+}
+
 static void slow_tick(struct agent *agent)
 {
 	uint64_t lost = agent->summary.loss[PP_LOSS_EVENTS_FULL];
@@ -152,8 +163,6 @@ static void slow_tick(struct agent *agent)
 	if (cpu_events_follow(agent->cpu_events))
 		log_debug("a CPU that came online cannot be sampled");
 	live_serve(agent->live); /* closes connections that are late */
-	if (mono_ns() - agent->started_ns >= NS_PER_SEC)
-		naming_prepare(agent->naming);
 	window_facts_update(&agent->facts);
 	quotas_tell(&agent->facts.quotas);
 	window_close_files(&agent->window);
@@ -180,6 +189,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	row_store_tick(agent->rows);
 	context_table_tick(agent->contexts);
 	thread_names_tick(agent->thread_names);
+	prepare_names(agent, now_ns);
 	process_watch_tick(agent->watch);
 	if (agent->timeline)
 		timeline_tick(agent->timeline);

@@ -236,24 +236,26 @@ void naming_keep(struct naming *naming, const uint64_t *files)
 
 /* ---- the kernel ---- */
 
+static void tell_kernel(struct naming *naming, int err)
+{
+	if (err >= 0 || err == -ENOENT || naming->has_warned_kernel)
+		return;
+	log_warn_errno(err, "kernel frames have no names: cannot read /proc/kallsyms");
+	naming->has_warned_kernel = true;
+}
+
 static void name_kernel(void *context, uint64_t address, const char **ret_name,
 			const char **ret_module)
 {
 	struct naming *naming = context;
-	int err = kernel_symbols_find(naming->kernel, address, ret_name, ret_module);
 
-	if (err && err != -ENOENT && !naming->has_warned_kernel) {
-		log_warn_errno(err, "kernel frames have no names: cannot read /proc/kallsyms");
-		naming->has_warned_kernel = true;
-	}
+	tell_kernel(naming, kernel_symbols_find(naming->kernel, address, ret_name, ret_module));
 }
 
-void naming_prepare(struct naming *naming)
+void naming_prepare(struct naming *naming, const struct slice *slice)
 {
-	const char *name, *module;
-
 	if (!naming->sources.no_kernel)
-		name_kernel(naming, UINT64_MAX, &name, &module);
+		tell_kernel(naming, kernel_symbols_read(naming->kernel, slice));
 }
 
 /* ---- JITs ---- */

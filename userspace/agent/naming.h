@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/slice.h"
+
 struct dictionary;
 struct file_table;
 struct context_table;
@@ -25,9 +27,9 @@ struct naming_sources {
 };
 int naming_new(const struct naming_sources *sources, struct naming **ret_naming);
 void naming_free(struct naming *naming);
-/* Reads the kernel's names, once.  That takes 60 ms, which the end of the first window is
- * spared. */
-void naming_prepare(struct naming *naming);
+/* Reads the kernel's names until the slice is over, if they are not there.  All of it takes 60 to
+ * 80 ms, which the end of a window is spared. */
+void naming_prepare(struct naming *naming, const struct slice *slice);
 /* Returns how many processes' /tmp/perf-PID.map were not read; the log has each reason once. */
 uint64_t naming_refused_jits(const struct naming *naming);
 /* Returns how many files were given up, for their rows or for their names (elf/elf_work.h). */

@@ -34,7 +34,11 @@ struct kernel_symbols {
 	size_t names_size;
 	uint32_t *module_name; /* owned; offset in names; 0: the kernel */
 	size_t module_count;
+	struct load *load; /* owned; while the file is read. NULL: it is not */
 };
+
+static void load_free(struct load *load);
+DEFINE_OWNED(struct load, load)
 
 void kernel_symbols_forget(struct kernel_symbols *symbols)
 {
@@ -44,6 +48,7 @@ void kernel_symbols_forget(struct kernel_symbols *symbols)
 	free(symbols->region);
 	free(symbols->names);
 	free(symbols->module_name);
+	load_free(symbols->load);
 	*symbols = (struct kernel_symbols){.proc = symbols->proc};
 }
 
@@ -84,13 +89,23 @@ struct load {
 	uint32_t *module_name;
 	size_t module_count;
 	bool has_address; /* some symbol has an address; otherwise the kernel hides them */
+	/* Where the reading is. */
+	uint64_t modules_hash; /* from before it began */
+	int fd;
+	char *buffer;	    /* owned; READ_BYTES */
+	size_t buffer_size; /* of it: a line that is not whole */
 };
 
-static void load_release(struct load *load)
+static void load_free(struct load *load)
 {
+	if (!load)
+		return;
+	close_owned_fd(&load->fd);
 	free(load->symbol);
 	free(load->names);
 	free(load->module_name);
+	free(load->buffer);
+	free(load);
 }
 
 static int add_name(struct load *load, const char *name, uint32_t *ret_offset)
@@ -239,16 +254,15 @@ static int take_lines(struct load *load, char *buffer, size_t *size)
 	return err;
 }
 
-static int read_lines(struct load *load, int fd)
+/* Returns 1 when the slice was over before the file. */
+static int read_lines(struct load *load, const struct slice *slice)
 {
-	OWNED_MEM char *buffer = malloc(READ_BYTES);
-	size_t size = 0;
+	char *const buffer = load->buffer;
 	int err = 0;
 
-	if (!buffer)
-		return -ENOMEM;
 	while (!err) {
-		ssize_t got = read(fd, buffer + size, READ_BYTES - 1 - size);
+		size_t size = load->buffer_size;
+		ssize_t got = read(load->fd, buffer + size, READ_BYTES - 1 - size);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -260,26 +274,13 @@ static int read_lines(struct load *load, int fd)
 		if (!got)
 			buffer[size++] = '\n';
 		err = take_lines(load, buffer, &size);
+		load->buffer_size = size;
 		if (!err && size == READ_BYTES - 1)
 			err = -EFBIG;
+		if (!err && slice_is_over(slice))
+			return 1;
 	}
 	return err;
-}
-
-/* Reads all symbols; above a bound the rest is left out. */
-static int read_symbols(struct load *load, int fd)
-{
-	uint32_t nothing;
-	int err;
-
-	load->module_name = calloc(KERNEL_MODULES_MAX, sizeof(*load->module_name));
-	if (!load->module_name)
-		return -ENOMEM;
-	load->module_count = 1;
-	err = add_name(load, "", &nothing);
-	if (!err)
-		err = read_lines(load, fd);
-	return err == -EFBIG ? 0 : err;
 }
 
 /* ---- the table ---- */
@@ -420,23 +421,58 @@ static uint64_t hash_modules(const char *proc)
 	return hash;
 }
 
-static int load(struct kernel_symbols *symbols)
+static int begin(const struct kernel_symbols *symbols, struct load *load)
 {
-	struct load loaded = {0};
 	char path[PATH_MAX_BYTES];
-	int err;
+	uint32_t nothing;
 
+	load->fd = -1;
+	/* Before reading the symbols: a module loaded in between is noticed at the next refresh. */
+	load->modules_hash = hash_modules(symbols->proc);
+	load->buffer = malloc(READ_BYTES);
+	load->module_name = calloc(KERNEL_MODULES_MAX, sizeof(*load->module_name));
+	if (!load->buffer || !load->module_name)
+		return -ENOMEM;
+	load->module_count = 1;
 	snprintf(path, sizeof(path), "%s/kallsyms", symbols->proc);
-	OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	err = read_symbols(&loaded, fd);
-	if (!err && !loaded.has_address)
+	load->fd = open(path, O_RDONLY | O_CLOEXEC);
+	return load->fd < 0 ? -errno : add_name(load, "", &nothing);
+}
+
+/* The table is what was read; above a bound the rest is left out. */
+static int end(struct kernel_symbols *symbols, struct load *load, int err)
+{
+	if (err == -EFBIG)
+		err = 0;
+	if (!err && !load->has_address)
 		err = -EPERM;
 	if (!err)
-		err = take_load(symbols, &loaded);
-	load_release(&loaded);
+		err = take_load(symbols, load);
+	symbols->is_loaded = true;
+	symbols->modules_hash = load->modules_hash;
 	return err;
+}
+
+int kernel_symbols_read(struct kernel_symbols *symbols, const struct slice *slice)
+{
+	OWNED(load) struct load *load = NULL;
+	int more = 0;
+
+	if (symbols->is_loaded)
+		return 0;
+	load = TAKE(symbols->load);
+	if (!load) {
+		load = calloc(1, sizeof(*load));
+		if (!load)
+			return -ENOMEM;
+		more = begin(symbols, load);
+	}
+	if (!more)
+		more = read_lines(load, slice);
+	if (more <= 0)
+		return end(symbols, load, more);
+	symbols->load = TAKE(load);
+	return more;
 }
 
 int kernel_symbols_refresh(struct kernel_symbols *symbols)
@@ -489,17 +525,10 @@ static int find(const struct kernel_symbols *symbols, uint64_t address, const ch
 int kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address, const char **ret_name,
 			const char **ret_module)
 {
-	if (!symbols->is_loaded) {
-		/* Before reading the symbols: a module loaded in between is noticed at the next
-		 * refresh. */
-		const uint64_t modules_hash = hash_modules(symbols->proc);
-		int err = load(symbols);
+	int err = kernel_symbols_read(symbols, NULL);
 
-		symbols->is_loaded = true;
-		symbols->modules_hash = modules_hash;
-		if (err)
-			return err;
-	}
+	if (err)
+		return err;
 	return find(symbols, address, ret_name, ret_module);
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/slice.h"
 
 #define KERNEL_SYMBOLS_MAX (1U << 19)
 #define KERNEL_MODULES_MAX 4096U
@@ -23,6 +24,10 @@ int kernel_symbols_new(const char *proc, struct kernel_symbols **ret_symbols);
 void kernel_symbols_free(struct kernel_symbols *symbols);
 DEFINE_OWNED(struct kernel_symbols, kernel_symbols)
 
+/* Reads the file until the slice is over (NULL: to its end), so that the first find need not.
+ * Returns 1: the next call goes on; 0: it is read; the errors of reading, as the first find
+ * would. */
+int kernel_symbols_read(struct kernel_symbols *symbols, const struct slice *slice);
 /* Finds the function of an address.  module: "nf_tables", "bpf", "" for the kernel itself.  The
  * strings are valid until kernel_symbols_refresh() or kernel_symbols_forget().
  * Returns 0; -ENOENT; -ENOMEM.  Two errors are returned once after each load, and -ENOENT after

@@ -160,6 +160,15 @@ void kernel_symbols_free(struct kernel_symbols *symbols)
 	open_parts -= symbols != NULL;
 }
 
+static const struct slice *read_until;
+int kernel_symbols_read(struct kernel_symbols *symbols, const struct slice *slice)
+{
+	(void)symbols;
+	read_until = slice;
+	call("kernel read\n");
+	return 1;
+}
+
 int kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address, const char **ret_name,
 			const char **ret_module)
 {
@@ -620,15 +629,17 @@ static void kernel__names_that_cannot_be_read_are_told_once(void **state)
 
 static void prepare__reads_the_kernels_names_unless_none_are_wanted(void **state)
 {
+	const struct slice slice = {.ends_ns = 1};
 	struct naming *other;
 
 	(void)state;
-	naming_prepare(naming);
-	assert_string_equal(calls, "kernel ffffffffffffffff\n");
+	naming_prepare(naming, &slice);
+	assert_string_equal(calls, "kernel read\n");
+	assert_ptr_equal(read_until, &slice);
 	sources.no_kernel = true;
 	assert_int_equal(naming_new(&sources, &other), 0);
-	naming_prepare(other);
-	assert_string_equal(calls, "kernel ffffffffffffffff\n");
+	naming_prepare(other, &slice);
+	assert_string_equal(calls, "kernel read\n");
 	naming_free(other);
 }
 

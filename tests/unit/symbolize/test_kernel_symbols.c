@@ -234,6 +234,41 @@ static void kernel_symbols_forget__next_find_reads_anew(void **state)
 	assert_symbol(fixture, 0xffffffff81000000, "after", "");
 }
 
+/* A slice that is over makes one read of 32 KiB a call. */
+static void kernel_symbols_read__goes_on_in_slices(void **state)
+{
+	static const struct slice over = {.ends_ns = 1};
+	struct fixture *fixture = *state;
+	char text[90000] = "", line[64];
+	unsigned int parts = 0;
+	size_t size = 0;
+
+	for (unsigned int i = 0; size < sizeof(text) - sizeof(line); i++) {
+		snprintf(line, sizeof(line), "ffffffff%08x T function_%u\n", 0x1000 * i, i);
+		memcpy(text + size, line, strlen(line) + 1);
+		size += strlen(line);
+	}
+	write_file(fixture, "kallsyms", text);
+	while (kernel_symbols_read(fixture->symbols, &over) == 1) {
+		assert_int_equal(kernel_symbols_count(fixture->symbols), 0);
+		parts++;
+	}
+	assert_in_range(parts, 3, 4);
+	assert_symbol(fixture, 0xffffffff00001000, "function_1", "");
+	assert_symbol(fixture, 0xffffffff00400010, "function_1024", "");
+	/* A find in the middle reads the rest; what is forgotten is read anew. */
+	kernel_symbols_forget(fixture->symbols);
+	assert_int_equal(kernel_symbols_read(fixture->symbols, &over), 1);
+	assert_symbol(fixture, 0xffffffff00400010, "function_1024", "");
+	kernel_symbols_forget(fixture->symbols);
+	assert_int_equal(kernel_symbols_read(fixture->symbols, &over), 1);
+	kernel_symbols_forget(fixture->symbols);
+	assert_symbol(fixture, 0xffffffff00400010, "function_1024", "");
+	/* The last one is freed in the middle. */
+	kernel_symbols_forget(fixture->symbols);
+	assert_int_equal(kernel_symbols_read(fixture->symbols, &over), 1);
+}
+
 static void kernel_symbols__running_kernel_fits_in_6_mib(void **state)
 {
 	OWNED(kernel_symbols) struct kernel_symbols *symbols = NULL;
@@ -285,6 +320,8 @@ int main(void)
 			kernel_symbols_refresh__only_a_changed_module_list_reloads, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(kernel_symbols_forget__next_find_reads_anew, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(kernel_symbols_read__goes_on_in_slices, set_up,
 						tear_down),
 		cmocka_unit_test(kernel_symbols__running_kernel_fits_in_6_mib),
 	};
