@@ -206,7 +206,7 @@ static int trampoline_read(void *context, uint64_t address, void *buffer, size_t
 	const uint64_t word = address < ANCHOR && address % 16 == 8 ? IN(EVAL) : TRAMPOLINE;
 
 	(void)context;
-	if (address == TRAMPOLINE)
+	if (address == TRAMPOLINE && size == sizeof(tail))
 		memcpy(buffer, tail, size);
 	else if (size == sizeof(word))
 		memcpy(buffer, &word, sizeof(word));
