@@ -28,7 +28,9 @@ struct waiting {
 };
 
 struct output {
-	const struct options *options;
+	/* Of its own: a writer that hangs may outlive the options. */
+	char *path; /* owned; as given */
+	enum options_output_kind kind;
 	struct store *store; /* NULL: one file */
 	int lock_fd;
 	uid_t uid;
@@ -56,7 +58,7 @@ static int drain(struct output *output)
 	output->is_stuck = err == -ETIMEDOUT;
 	if (output->is_stuck)
 		log_error("'%s' does not answer: %zu windows are not written",
-			  output->options->output, writer_waiting(output->writer));
+			  output->path, writer_waiting(output->writer));
 	return err;
 }
 
@@ -70,18 +72,19 @@ void output_free(struct output *output)
 		return; /* it still uses what it borrowed, until the process ends */
 	if (output->waiting_count)
 		log_error("'%s' is still full: %zu profiles that waited for room are lost",
-			  output->options->output, output->waiting_count);
+			  output->path, output->waiting_count);
 	for (size_t i = 0; i < output->waiting_count; i++)
 		free(output->waiting[i].bytes);
 	store_free(output->store);
 	if (output->lock_fd >= 0)
-		file_output_unlock(output->options->output, output->lock_fd);
+		file_output_unlock(output->path, output->lock_fd);
+	free(output->path);
 	free(output);
 }
 
 bool output_is_store(const struct output *output)
 {
-	return output->store || output->options->output_kind == OPTIONS_OUTPUT_NONE;
+	return output->store || output->kind == OPTIONS_OUTPUT_NONE;
 }
 
 void output_owner(uid_t *ret_uid, gid_t *ret_gid)
@@ -107,8 +110,11 @@ int output_open(const struct options *options, struct output **ret_output)
 
 	if (!output)
 		return -ENOMEM;
-	output->options = options;
 	output->lock_fd = -1;
+	output->kind = options->output_kind;
+	output->path = strdup(options->output);
+	if (!output->path)
+		return -ENOMEM;
 	output_owner(&output->uid, &output->gid);
 	if (options->output_kind == OPTIONS_OUTPUT_DIRECTORY)
 		err = store_open(options->output, options->store_max_bytes, &output->store);
@@ -128,7 +134,7 @@ static int write_once(struct output *output, const struct waiting *profile)
 	int err;
 
 	if (!output->store)
-		return file_output_write(output->options->output, profile->bytes, profile->size,
+		return file_output_write(output->path, profile->bytes, profile->size,
 					 output->uid, output->gid);
 	err = store_put(output->store, profile->kind, profile->start_wall_ns, profile->duration_ns,
 			profile->bytes, profile->size, &path);
@@ -152,7 +158,7 @@ static void tell_dropped(const struct output *output)
 	if (!(count & (count - 1)))
 		log_warn("'%s' is still full: the oldest profile (%s) that was kept has been "
 			 "dropped (%lu so far)",
-			 output->options->output, output->waiting[0].kind,
+			 output->path, output->waiting[0].kind,
 			 (unsigned long)output->dropped);
 }
 
@@ -177,7 +183,7 @@ static void tell_full(struct output *output, int err)
 	if (output->warned_ns && now_ns - output->warned_ns < WARN_AGAIN_NS)
 		return;
 	log_warn_errno(err, "cannot write to '%s': profiles are kept in memory and written later",
-		       output->options->output);
+		       output->path);
 	output->warned_ns = now_ns;
 	output->has_warned = true;
 }
@@ -188,9 +194,9 @@ static void tell_room(struct output *output)
 
 	if (count)
 		log_warn("'%s' can be written again; %lu profiles were dropped meanwhile",
-			 output->options->output, (unsigned long)count);
+			 output->path, (unsigned long)count);
 	else if (output->has_warned)
-		log_info("'%s' can be written again", output->options->output);
+		log_info("'%s' can be written again", output->path);
 	output->has_warned = false;
 }
 
@@ -213,7 +219,7 @@ static int encode(const struct output *output, const struct profile *profile, st
 	char *text;
 	int err;
 
-	if (output->options->output_kind != OPTIONS_OUTPUT_FOLDED)
+	if (output->kind != OPTIONS_OUTPUT_FOLDED)
 		return profile_encode_pprof(profile, &ret->bytes, &ret->size);
 	err = profile_encode_folded(profile, &text, &ret->size);
 	if (!err)
@@ -244,7 +250,7 @@ static int write_profile(struct output *output, const struct profile *profile,
 	}
 	free(fresh.bytes);
 	return log_error_errno(err, "cannot write the profile (%s) to '%s'", fresh.kind,
-			       output->options->output);
+			       output->path);
 }
 
 static int write_window(void *context, const struct writer_window *window)
@@ -272,7 +278,7 @@ static void tell_late(struct output *output, size_t dropped)
 	output->queue_told = output->queue_dropped;
 	log_warn("'%s' is written too slowly: the oldest profiles that waited have been "
 		 "dropped (%lu so far)",
-		 output->options->output, (unsigned long)output->queue_dropped);
+		 output->path, (unsigned long)output->queue_dropped);
 }
 
 static int hand_over(struct output *output, struct writer_window *window)
@@ -297,7 +303,7 @@ int output_write(struct output *output, struct writer_window *window)
 
 	if (output->store)
 		err = hand_over(output, window);
-	else if (output->options->output_kind != OPTIONS_OUTPUT_NONE)
+	else if (output->kind != OPTIONS_OUTPUT_NONE)
 		err = write_window(output, window);
 	writer_window_release(window);
 	return err;
