@@ -28,7 +28,7 @@ import pprof  # noqa: E402
 
 CALLS = ("malloc", "open", "mmap", "read", "write", "fsync", "bpf", "perf_event_open")
 # By setrlimit(2): what runs within it, from far too little to enough.
-LIMITS = {"descriptors": (resource.RLIMIT_NOFILE, list(range(3, 64, 3)) + [80, 100, 128, 200, 256]),
+LIMITS = {"descriptors": (resource.RLIMIT_NOFILE, list(range(3, 64, 3)) + [80, 100, 120, 139, 140, 150, 200, 256]),
           "address_space": (resource.RLIMIT_AS, [mib << 20 for mib in list(range(8, 160, 8)) + [192, 256, 384, 512, 1024]])}
 LIMIT_S = 30
 GOES_ON, ENDS, FAILURE = "goes on", "ends and says why", "failure"
