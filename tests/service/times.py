@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """times.py DIRECTORY SECONDS   Whether the windows of a run in which the clock was set a year on and two back follow each
-other: without a gap under the names of each year, without a burst, and as long in all as the run was."""
+other: without a gap under the names of each year, without a burst, and as long in all as the run was at least."""
 import os
 import re
 import sys
@@ -22,8 +22,8 @@ def main():
         for (start, length), (follower, _) in zip(found, found[1:]):
             assert abs(start + length - follower) < 10, (start, length, follower)
     covered_s = sum(length for _, length in windows) / 1000
-    assert 0.95 * float(sys.argv[2]) < covered_s < 1.2 * float(sys.argv[2]), covered_s
-    assert len(windows) <= float(sys.argv[2]) / 2 + 2, len(windows)
+    assert covered_s > float(sys.argv[2]), covered_s
+    assert len(windows) <= covered_s / 2 + 2, len(windows)
 
 
 if __name__ == "__main__":
