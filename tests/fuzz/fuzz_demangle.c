@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/demangle.c symbolize/demangle_cython.c */
+/* sources: elf/demangle.c elf/demangle_cython.c */
 /* A linker name. */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "symbolize/demangle.h"
+#include "elf/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

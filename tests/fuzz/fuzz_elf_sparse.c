@@ -77,7 +77,7 @@ static void read_names(const struct elf_image *image)
 
 	for (uint64_t i = 0; i < ADDRESSES; i++)
 		vaddr[i] = image->min_vaddr + (image->max_vaddr - image->min_vaddr) / ADDRESSES * i;
-	(void)elf_symbols_find_many(image, "/nonexistent", "/a/b", vaddr, ADDRESSES, ignore, NULL);
+	(void)elf_symbols_find_many(image, NULL, vaddr, ADDRESSES, ignore, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

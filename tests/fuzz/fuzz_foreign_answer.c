@@ -55,6 +55,8 @@ int worker_ask(struct worker *worker, const struct worker_request *request,
 	assert(foreign_request_is_sound(message, request->bytes));
 	*ret_answer = (struct worker_answer){.reply = worker->reply, .fd = -1};
 	/* One answer is for one request; what follows is refused. */
+	if (message->kind == FOREIGN_NAMES && message->vaddr_count != 4)
+		return -ETIMEDOUT;
 	if (message->kind == FOREIGN_ROWS && message->low != LOW)
 		return -ETIMEDOUT;
 	return worker->result;
@@ -114,7 +116,8 @@ static void check_facts(struct foreign *foreign, const struct foreign_file *file
 	if (foreign_examine(foreign, file, &facts, &python, &reason))
 		return;
 	assert(facts.segment_count <= FOREIGN_MAX_SEGMENTS);
-	assert(facts.build_id_bytes <= FOREIGN_BUILD_ID_BYTES);
+	assert(facts.debug.build_id_bytes <= sizeof(facts.debug.build_id));
+	assert(!strchr(facts.debug.link, '/') && strlen(facts.debug.link) <= NAME_MAX);
 	assert(!python == !!facts.python_error);
 	if (python)
 		check_python(python);
@@ -138,6 +141,25 @@ static void check_rows(struct foreign *foreign, const struct foreign_file *file)
 	free(rows.row);
 }
 
+static void on_function(void *context, const struct foreign_function *function)
+{
+	uint32_t *count = context;
+
+	assert(!function->name || strlen(function->name) <= FOREIGN_NAME_MAX_BYTES);
+	assert(strlen(function->system_name) <= FOREIGN_NAME_MAX_BYTES);
+	assert(function->low <= LOW + 2 && function->high > LOW);
+	++*count;
+}
+
+static void check_names(struct foreign *foreign, const struct foreign_file *file)
+{
+	static const uint64_t vaddr[] = {LOW, LOW, LOW + 1, LOW + 2};
+	uint32_t count = 0;
+
+	(void)foreign_names(foreign, file, vaddr, ARRAY_SIZE(vaddr), on_function, &count);
+	assert(count <= ARRAY_SIZE(vaddr));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct foreign_file file = {.number = 1, .descriptor = no_descriptor};
@@ -156,9 +178,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					     FOREIGN_MEMORY_BYTES)
 			       ? 0
 			       : -EPIPE;
-	if (data[0] & 1)
+	if (data[0] % 3 == 0)
 		check_facts(foreign, &file);
-	else
+	else if (data[0] % 3 == 1)
 		check_rows(foreign, &file);
+	else
+		check_names(foreign, &file);
 	return 0;
 }

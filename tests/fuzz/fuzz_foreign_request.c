@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/serve.c foreign/check.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c */
+/* sources: foreign/serve.c foreign/check.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
 /* What the child does with requests about a file: the input is two requests and the file.  What it
  * answers must pass the agent's checks, whatever the file is. */
 #include <assert.h>
@@ -15,6 +15,8 @@
 #include "foreign/serve.h"
 
 #define REQUESTS 2U
+#define ADDRESSES 4U
+#define REQUEST_BYTES (sizeof(struct foreign_request) + ADDRESSES * sizeof(uint64_t))
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,28 +42,37 @@ static void check_rows(const uint8_t *memory, const struct foreign_request *requ
 
 static void ask(struct foreign_server *server, const uint8_t *data, int fd)
 {
-	struct foreign_request request;
+	const struct foreign_files files = {.file = fd, .debug = {.fd = {fd, fd, -1, -1}}};
+	union {
+		struct foreign_request request;
+		uint8_t bytes[REQUEST_BYTES];
+	} room;
+	struct foreign_request *request = &room.request;
 	struct parser_reply reply;
 
-	memcpy(&request, data, sizeof(request));
-	request.kind %= FOREIGN_KINDS;
-	request.slot %= 2;
-	if (!foreign_request_is_sound(&request, sizeof(request)))
+	memcpy(&room, data, sizeof(room));
+	request->kind %= FOREIGN_KINDS;
+	request->slot %= 2;
+	request->vaddr_count = request->kind == FOREIGN_NAMES ? ADDRESSES : 0;
+	if (!foreign_request_is_sound(request, sizeof(*request) + request->vaddr_count * 8))
 		return;
 	/* As the agent asks: a unit of a file, and what there is no room for. */
-	if (request.high - request.low > 1 << 20)
-		request.high = request.low + (1 << 20);
-	foreign_serve(server, &request, fd, &reply);
-	assert(parser_reply_is_sound(&reply, sizeof(reply), request.serial, FOREIGN_MEMORY_BYTES));
-	if (!reply.error && request.kind == FOREIGN_EXAMINE)
+	if (request->high - request->low > 1 << 20)
+		request->high = request->low + (1 << 20);
+	foreign_serve(server, request, &files, &reply);
+	assert(parser_reply_is_sound(&reply, sizeof(reply), request->serial, FOREIGN_MEMORY_BYTES));
+	if (!reply.error && request->kind == FOREIGN_EXAMINE)
 		check_facts(server->memory);
-	if (!reply.error && request.kind == FOREIGN_ROWS)
-		check_rows(server->memory, &request, reply.size);
+	if (!reply.error && request->kind == FOREIGN_ROWS)
+		check_rows(server->memory, request, reply.size);
+	if (!reply.error && request->kind == FOREIGN_NAMES)
+		assert(foreign_names_are_sound((const struct foreign_names *)server->memory,
+					       reply.size, request->vaddr, ADDRESSES));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const size_t head = REQUESTS * sizeof(struct foreign_request);
+	const size_t head = REQUESTS * REQUEST_BYTES;
 	OWNED_MEM uint8_t *memory = malloc(FOREIGN_MEMORY_BYTES);
 	struct foreign_server server = {.memory = memory};
 	OWNED_FD int fd = -1;
@@ -71,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fd = memfd_create("fuzz", MFD_CLOEXEC);
 	assert(fd >= 0 && memory && !write_full(fd, data + head, size - head));
 	for (size_t i = 0; i < REQUESTS; i++)
-		ask(&server, data + i * sizeof(struct foreign_request), data[0] & 1 && i ? -1 : fd);
+		ask(&server, data + i * REQUEST_BYTES, data[0] & 1 && i ? -1 : fd);
 	foreign_server_release(&server);
 	return 0;
 }

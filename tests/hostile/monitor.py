@@ -27,11 +27,14 @@ def read(path):
 
 
 def run_delay_s(pid):
-    """For how long the process' main thread could run, and did not."""
-    try:
-        return int(read("/proc/%d/schedstat" % pid).split()[1]) / 1e9
-    except OSError:
-        return 0.0
+    """For how long the process' main thread, or a child that it waits for, could run, and did not."""
+    delay_s = 0.0
+    for each in tree(pid):
+        try:
+            delay_s += int(read("/proc/%d/schedstat" % each).split()[1]) / 1e9
+        except OSError:
+            pass
+    return delay_s
 
 
 def steal_s():

@@ -7,7 +7,7 @@ BEGIN {
 	allowed["foreign"] = "parser elf unwind python" # docs/design/0029
 	allowed["attach"] = "discover foreign unwind python"
 	allowed["drain"] = "python" # docs/design/0001
-	allowed["symbolize"] = "discover elf python drain"
+	allowed["symbolize"] = "discover foreign python drain"
 	allowed["finish"] = "discover unwind python attach drain symbolize"
 	allowed["profile"] = "symbolize"
 	allowed["pprof"] = "profile"

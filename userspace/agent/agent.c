@@ -18,7 +18,6 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "elf/elf_guard.h"
 #include "foreign/client.h"
 #include "options/options.h"
 #include "parser/client.h"
@@ -198,11 +197,6 @@ int agent_run(const struct options *options, const char *child_program)
 	getrlimit(RLIMIT_MEMLOCK, &loop.command_setting.locked_memory);
 	raise_fd_limit();
 	raise_priority(loop.command_setting.nice);
-	err = elf_guard_install();
-	if (err) {
-		log_error_errno(err, "cannot install the SIGBUS handler");
-		return OPTIONS_EXIT_FAILURE;
-	}
 	err = service_open(&loop.service);
 	if (err)
 		log_warn_errno(err, "cannot tell the service manager (NOTIFY_SOCKET) how it goes");

@@ -2,10 +2,8 @@
 #include "agent/naming.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <uthash.h>
 
@@ -32,8 +30,6 @@
 #define PERF_MAPS_BYTES_PER_S (4ULL << 20)
 #define REFUSALS_TOLD_MAX 16U
 #define KEPT_FRAMES_MAX 65536U /* of 8 bytes, once a second at most */
-#define CLONE_CODE_BYTES 64U
-#define START_CODE_BYTES 64U
 
 /* A JIT's names for one process. */
 struct jit {
@@ -98,65 +94,23 @@ void naming_free(struct naming *naming)
 
 /* ---- native ---- */
 
-static int open_file(void *context, const struct native_file *native, int *ret_fd)
+static int find_functions(void *context, const struct native_file *native, const uint64_t *vaddr,
+			  size_t count, foreign_function_handler *found, void *found_context)
 {
 	struct file_table *files = context;
 	struct file *file = file_table_find(files, native->id);
-	int fd, err = file ? file_table_descriptor(files, file, &fd) : -ESTALE;
 
-	if (err)
-		return err;
-	*ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	return *ret_fd < 0 ? -errno : 0;
-}
-
-/* Names the functions at which stacks begin where stripping has removed them: _start, and clone3 or
- * clone for threads.  A function whose unwind rule says that it has no caller is _start when it
- * lies at the file's entry point, and clone when it follows that system call. Source: the psABI's
- * system call convention; arch/x86/entry/syscalls/syscall_64.tbl. */
-static const char *thread_start_name(struct naming *naming, struct file *file, uint64_t vaddr)
-{
-	static const uint8_t load_clone3[] = {0xb8, 0xb3, 0x01, 0x00, 0x00}; /* mov $435,%eax */
-	static const uint8_t load_clone[] = {0xb8, 0x38, 0x00, 0x00, 0x00};  /* mov $56,%eax */
-	OWNED(elf_image) struct elf_image *image = NULL;
-	struct pp_rule rule;
-	const uint8_t *code;
-	int fd;
-
-	if (file_rule_at(naming->sources.files, file, vaddr, &rule) || rule.kind != PP_RULE_STOP ||
-	    file_table_descriptor(naming->sources.files, file, &fd) ||
-	    elf_image_open(fd, &image) || image->machine != EM_X86_64)
-		return NULL;
-	if (vaddr - image->entry < START_CODE_BYTES)
-		return "_start";
-	code = elf_image_at(image, vaddr - CLONE_CODE_BYTES, CLONE_CODE_BYTES);
-	if (!code)
-		return NULL;
-	if (memmem(code, CLONE_CODE_BYTES, load_clone3, sizeof(load_clone3)))
-		return "clone3";
-	return memmem(code, CLONE_CODE_BYTES, load_clone, sizeof(load_clone)) ? "clone" : NULL;
-}
-
-static void take_names(struct naming *naming, struct file *file, const uint64_t *address, size_t n,
-		       const struct native_symbol *symbol, struct symbol *ret)
-{
-	for (size_t i = 0; i < n; i++) {
-		const char *start =
-			symbol[i].found ? NULL : thread_start_name(naming, file, address[i]);
-
-		ret[i].name = start ? start : symbol[i].name;
-		ret[i].system_name = symbol[i].system_name;
-	}
+	return file ? file_table_functions(files, file, vaddr, count, found, found_context)
+		    : -ESTALE;
 }
 
 static int find_names(struct naming *naming, const struct file *file, const uint64_t *address,
 		      size_t n, struct native_symbol *ret)
 {
 	const struct native_file native = {.id = file->id,
-					   .root = "/",
 					   .path = file->path,
-					   .open = open_file,
-					   .open_context = naming->sources.files};
+					   .find = find_functions,
+					   .context = naming->sources.files};
 
 	return native_symbols_resolve(naming->native, &native, address, n, ret);
 }
@@ -172,7 +126,10 @@ static void name_native(void *context, uint32_t slot, const uint64_t *address, s
 		ret[i] = (struct symbol){.name = "[unmapped file]", .system_name = ""};
 	if (!file || !symbol || find_names(naming, file, address, n, symbol))
 		return;
-	take_names(naming, file, address, n, symbol, ret);
+	for (size_t i = 0; i < n; i++) {
+		ret[i].name = symbol[i].name;
+		ret[i].system_name = symbol[i].system_name;
+	}
 }
 
 /* Frames of files that are about to be closed. */

@@ -35,6 +35,20 @@ static void take_segments(struct file *file, const struct foreign_facts *facts)
 	}
 }
 
+static void take_names(struct file *file, const struct foreign_facts *facts)
+{
+	const struct debug_names *names = &facts->debug;
+
+	if (!facts->has_symbols && (names->build_id_bytes || names->link[0]))
+		file->debug = malloc(sizeof(*names)); /* without it, it has its own names alone */
+	if (file->debug)
+		*file->debug = *names;
+	if (names->build_id_bytes > BUILD_ID_MAX_BYTES)
+		return;
+	memcpy(file->build_id, names->build_id, names->build_id_bytes);
+	file->build_id_size = (uint8_t)names->build_id_bytes;
+}
+
 void file_facts_ask(struct foreign *foreign, const struct foreign_file *asked, struct file *file)
 {
 	struct foreign_facts facts;
@@ -48,10 +62,7 @@ void file_facts_ask(struct foreign *foreign, const struct foreign_file *asked, s
 	file->has_rows = !facts.rows_error;
 	file->is_refused = file_facts_are_refused(facts.rows_error);
 	file->is_giant = facts.fde_count > FILE_GIANT_FDES;
-	if (facts.build_id_bytes > BUILD_ID_MAX_BYTES)
-		return;
-	memcpy(file->build_id, facts.build_id, facts.build_id_bytes);
-	file->build_id_size = (uint8_t)facts.build_id_bytes;
+	take_names(file, &facts);
 }
 
 uint64_t file_bias(const struct file *file, const struct mapping *mapping)

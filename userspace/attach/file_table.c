@@ -38,6 +38,7 @@ static void file_free(struct file *file)
 	if (!file)
 		return;
 	python_info_free(file->python);
+	free(file->debug);
 	free(file->path);
 	free(file);
 }
@@ -705,6 +706,23 @@ int file_rule_at(struct file_table *table, struct file *named, uint64_t vaddr,
 	if (!err)
 		*ret_rule = rows.row[0].rule;
 	return is_for_now(err) ? err : 0;
+}
+
+/* ---- names ---- */
+
+int file_table_functions(struct file_table *table, struct file *file, const uint64_t *vaddr,
+			 size_t count, foreign_function_handler *found, void *context)
+{
+	CLEANUP(debug_files_release) struct debug_files debug = DEBUG_FILES_NONE;
+	struct question question = {.table = table, .file = file};
+	struct foreign_file asked = ask_about(&question);
+
+	if (file->is_refused)
+		return -E2BIG;
+	if (file->debug)
+		debug_files_open(file->debug, "/", file->path, file->identity.owner, &debug);
+	asked.debug = &debug;
+	return foreign_names(table->foreign, &asked, vaddr, count, found, context);
 }
 
 /* ---- forgetting ---- */

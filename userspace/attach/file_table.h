@@ -16,6 +16,7 @@
 #include "attach/file_names.h"
 #include "base/cleanup.h"
 #include "discover/process.h"
+#include "foreign/client.h"
 #include "foreign/protocol.h"
 #include "python/python_info.h"
 #include "unwind/row_store.h"
@@ -45,6 +46,7 @@ struct file {
 	uint8_t build_id[BUILD_ID_MAX_BYTES];
 	uint8_t build_id_size;	 /* bytes, 0: none */
 	struct file_link *names; /* owned by the table */
+	struct debug_names *debug; /* owned; NULL: it has symbols of its own, or none was asked */
 	char *path;		 /* as its processes see it */
 	int fd;			 /* owned; -1: it is closed, or could never be opened */
 	bool was_opened;	 /* it has an identity, and can be opened again */
@@ -122,6 +124,9 @@ int file_table_load_at(struct file_table *table, struct file *file, uint64_t vad
 /* Finds the rule at an address, for a walk in user space.  Returns 0; -ENODATA. */
 int file_rule_at(struct file_table *table, struct file *file, uint64_t vaddr,
 		 struct pp_rule *ret_rule);
+/* As foreign_names(), with the debug files that are installed. */
+int file_table_functions(struct file_table *table, struct file *file, const uint64_t *vaddr,
+			 size_t count, foreign_function_handler *found, void *context);
 /* Finds the descriptor of a file, valid until the next call; opens it again if it was closed.
  * Returns 0; -ENODATA: it could never be opened; -ESTALE: it is gone. */
 int file_table_descriptor(struct file_table *table, struct file *file, int *ret_fd);

@@ -5,13 +5,10 @@
 #include <limits.h>
 #include <lzma.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <zlib.h>
 
-#include "base/root_file.h"
 #include "elf/symbol_sources.h"
 
-#define DEBUG_ROOT "/usr/lib/debug"
 #define FIRST_OUTPUT_BYTES (1U << 20)
 
 struct debuglink {
@@ -58,28 +55,25 @@ static bool belongs_to(const struct elf_image *debug, const struct elf_image *im
 	       elf_work_pay(debug->work, debug->size, 1) && file_crc(debug) == link->crc;
 }
 
-/* Returns whether a debug file may be used.  Its path came from the file or from the process that
- * maps it, so it may name anything: we accept a file that belongs to root and that all may read,
- * because its names are no secret, or one that belongs to the image's owner. */
-static bool may_name(const struct elf_image *image, int fd)
+void debug_names_read(const struct elf_image *image, struct debug_names *ret_names)
 {
-	struct stat status;
+	struct debuglink link;
 
-	if (fstat(fd, &status) || status.st_mode & S_IWOTH)
-		return false;
-	return status.st_uid == image->owner || (!status.st_uid && status.st_mode & S_IROTH);
+	*ret_names = (struct debug_names){.link = ""};
+	if (image->build_id && image->build_id_size <= sizeof(ret_names->build_id)) {
+		memcpy(ret_names->build_id, image->build_id, image->build_id_size);
+		ret_names->build_id_bytes = image->build_id_size;
+	}
+	if (!read_debuglink(image, &link))
+		memcpy(ret_names->link, link.name, sizeof(link.name));
 }
 
-static int try_path(const struct elf_image *image, const char *root, const char *path,
-		    const struct debuglink *link, struct elf_image **ret_debug)
+static int try_file(const struct elf_image *image, int fd, const struct debuglink *link,
+		    struct elf_image **ret_debug)
 {
 	OWNED(elf_image) struct elf_image *debug = NULL;
-	OWNED_FD int fd = -1;
-	int err = root_file_open(root, path, &fd);
+	int err = fd < 0 ? -ENOENT : elf_image_open(fd, &debug);
 
-	if (err || !may_name(image, fd))
-		return -ENOENT;
-	err = elf_image_open(fd, &debug);
 	if (err)
 		return err == -ENOMEM ? err : -ENOENT;
 	if (!belongs_to(debug, image, link))
@@ -88,57 +82,20 @@ static int try_path(const struct elf_image *image, const char *root, const char 
 	return 0;
 }
 
-static int try_build_id(const struct elf_image *image, const char *root,
-			struct elf_image **ret_debug)
-{
-	char path[sizeof(DEBUG_ROOT) + 256];
-	int used;
-
-	if (image->build_id_size < 2) /* at most 64: elf_image.c */
-		return -ENOENT;
-	used = snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%02x/", image->build_id[0]);
-	for (size_t i = 1; i < image->build_id_size; i++)
-		used += snprintf(path + used, sizeof(path) - (size_t)used, "%02x",
-				 image->build_id[i]);
-	snprintf(path + used, sizeof(path) - (size_t)used, ".debug");
-	return try_path(image, root, path, NULL, ret_debug);
-}
-
-static int try_debuglink(const struct elf_image *image, const char *root, const char *path,
-			 struct elf_image **ret_debug)
-{
-	static const char *const shapes[] = {"%.*s/%s", "%.*s/.debug/%s", DEBUG_ROOT "%.*s/%s"};
-	const char *slash = strrchr(path, '/');
-	struct debuglink link;
-	char candidate[PATH_MAX];
-
-	if (!slash || path[0] != '/' || read_debuglink(image, &link))
-		return -ENOENT;
-	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
-		int err, size;
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		size = snprintf(candidate, sizeof(candidate), shapes[i], (int)(slash - path), path,
-				link.name);
-#pragma GCC diagnostic pop
-		if (size < 0 || (size_t)size >= sizeof(candidate))
-			continue;
-		err = try_path(image, root, candidate, &link, ret_debug);
-		if (err != -ENOENT)
-			return err;
-	}
-	return -ENOENT;
-}
-
-int debug_file_open(const struct elf_image *image, const char *root, const char *path,
+int debug_file_open(const struct elf_image *image, const struct debug_files *files,
 		    struct elf_image **ret_debug)
 {
-	int err = try_build_id(image, root, ret_debug);
+	struct debuglink link;
+	bool has_link;
+	int err = -ENOENT;
 
-	if (err != -ENOENT)
+	if (!files)
 		return err;
-	return try_debuglink(image, root, path, ret_debug);
+	err = try_file(image, files->fd[0], NULL, ret_debug);
+	has_link = !read_debuglink(image, &link);
+	for (size_t i = 1; has_link && err == -ENOENT && i < DEBUG_FILES_MAX; i++)
+		err = try_file(image, files->fd[i], &link, ret_debug);
+	return err;
 }
 
 /* What is unpacked from one image. */

@@ -4,14 +4,14 @@
 #ifndef ELF_DEBUG_FILE_H
 #define ELF_DEBUG_FILE_H
 
+#include "elf/debug_paths.h"
 #include "elf/elf_image.h"
 
-/* Looks where gdb does: ROOT/usr/lib/debug/.build-id/xx/yyyy.debug, then the name in .gnu_debuglink
- * beside the file, in .debug/ there, and in ROOT/usr/lib/debug/DIR. A file is accepted when it has
- * the same build-id (or, without one, the CRC in .gnu_debuglink), and when it belongs to root and
- * all may read it, or belongs to the owner of the image.
- * Returns 0; -ENOENT; -ENOMEM. */
-int debug_file_open(const struct elf_image *image, const char *root, const char *path,
+/* Reads where an image's symbols may be. */
+void debug_names_read(const struct elf_image *image, struct debug_names *ret_names);
+/* Opens the first of these files that belongs to the image: it has the same build-id or, without
+ * one, the CRC in .gnu_debuglink.  files NULL: there are none.  Returns 0; -ENOENT; -ENOMEM. */
+int debug_file_open(const struct elf_image *image, const struct debug_files *files,
 		    struct elf_image **ret_debug);
 
 /* Decompresses .gnu_debugdata (xz) into at most max_bytes. The image uses the memory in ret_bytes,

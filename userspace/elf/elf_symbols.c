@@ -200,7 +200,7 @@ static void trim(struct elf_symbols *symbols)
 	}
 }
 
-int elf_symbols_read(const struct elf_image *image, const char *root, const char *path,
+int elf_symbols_read(const struct elf_image *image, const struct debug_files *files,
 		     struct elf_symbols **ret_symbols)
 {
 	OWNED(symbol_sources) struct symbol_sources *sources = NULL;
@@ -210,7 +210,7 @@ int elf_symbols_read(const struct elf_image *image, const char *root, const char
 
 	if (!symbols)
 		return -ENOMEM;
-	err = symbol_sources_open(image, root, path, &sources);
+	err = symbol_sources_open(image, files, &sources);
 	if (err)
 		return err;
 	err = collect_refs(sources, &refs);

@@ -14,18 +14,18 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "elf/debug_paths.h"
 #include "elf/elf_image.h"
 
 #define ELF_SYMBOLS_MAX_NAME_BYTES (256U << 20) /* of one table; later names are left out */
 
 struct elf_symbols;
 
-/* Reads all function names. root: where the process sees its files ("/" or "/proc/PID/root"), for
- * debug files; path: the file's path below it. A file without any symbol gives an empty table and
- * 0.
+/* Reads all function names. files: where a stripped file's symbols may be; NULL: nowhere.
+ * A file without any symbol gives an empty table and 0.
  * Memory: 16 bytes a function, and each name once. Returns 0; -E2BIG when the file takes more work
  * than its budget (elf/elf_work.h); -ENOMEM. */
-int elf_symbols_read(const struct elf_image *image, const char *root, const char *path,
+int elf_symbols_read(const struct elf_image *image, const struct debug_files *files,
 		     struct elf_symbols **ret_symbols);
 void elf_symbols_free(struct elf_symbols *symbols);
 DEFINE_OWNED(struct elf_symbols, elf_symbols)
@@ -51,7 +51,7 @@ typedef void elf_function_handler(void *context, size_t index, const struct elf_
  * Memory: some 100 bytes an address while it runs, and the debug files.
  * Returns 0; -EBADMSG when functions overlap as in no honest file; -E2BIG when the file takes more
  * work than its budget; -ENOMEM. After an error found() has not been called. */
-int elf_symbols_find_many(const struct elf_image *image, const char *root, const char *path,
+int elf_symbols_find_many(const struct elf_image *image, const struct debug_files *files,
 			  const uint64_t *vaddr, size_t count, elf_function_handler *found,
 			  void *context);
 

@@ -162,7 +162,7 @@ static struct elf_function answer(const struct batch_slot *slot, uint64_t vaddr)
 	return found;
 }
 
-int elf_symbols_find_many(const struct elf_image *image, const char *root, const char *path,
+int elf_symbols_find_many(const struct elf_image *image, const struct debug_files *files,
 			  const uint64_t *vaddr, size_t count, elf_function_handler *found,
 			  void *context)
 {
@@ -180,7 +180,7 @@ int elf_symbols_find_many(const struct elf_image *image, const char *root, const
 		slot[i].next_start = UINT64_MAX;
 	batch.slot = slot;
 	batch.steps_left = COVER_MAX_STEPS(count);
-	err = symbol_sources_open(image, root, path, &sources);
+	err = symbol_sources_open(image, files, &sources);
 	if (err)
 		return err;
 	for (size_t i = 0; i < sources->count; i++) {

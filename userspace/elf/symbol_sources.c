@@ -58,9 +58,9 @@ static int add_source(struct symbol_sources *sources, const struct elf_image *im
 	return 0;
 }
 
-static int add_separate(struct symbol_sources *sources, const char *root, const char *path)
+static int add_separate(struct symbol_sources *sources, const struct debug_files *files)
 {
-	int err = debug_file_open(sources->image, root, path, &sources->debug_file);
+	int err = debug_file_open(sources->image, files, &sources->debug_file);
 
 	if (!err)
 		return add_source(sources, sources->debug_file, SHT_SYMTAB);
@@ -84,7 +84,7 @@ static bool holds_dynamic(const struct symbol_sources *sources)
 	       sources->source[0].table.count >= dynamic.count;
 }
 
-int symbol_sources_open(const struct elf_image *image, const char *root, const char *path,
+int symbol_sources_open(const struct elf_image *image, const struct debug_files *files,
 			struct symbol_sources **ret_sources)
 {
 	OWNED(symbol_sources) struct symbol_sources *sources = calloc(1, sizeof(*sources));
@@ -95,7 +95,7 @@ int symbol_sources_open(const struct elf_image *image, const char *root, const c
 	sources->image = image;
 	err = add_source(sources, image, SHT_SYMTAB);
 	if (!err && !sources->count)
-		err = add_separate(sources, root, path);
+		err = add_separate(sources, files);
 	if (!err && !holds_dynamic(sources))
 		err = add_source(sources, image, SHT_DYNSYM);
 	if (!err && elf_work_is_over(image->work))

@@ -4,6 +4,7 @@
 #ifndef ELF_SYMBOL_SOURCES_H
 #define ELF_SYMBOL_SOURCES_H
 
+#include "elf/debug_paths.h"
 #include "elf/elf_image.h"
 #include "elf/elf_symbol_table.h"
 
@@ -45,10 +46,10 @@ struct symbol_function {
 	bool has_size, is_local;
 };
 
-/* Opens all tables of an image. root, path: as for elf_symbols_read(). Missing or damaged debug
+/* Opens all tables of an image. files: as for elf_symbols_read(). Missing or damaged debug
  * files are ignored. Returns 0 (count 0: no symbols); -E2BIG when the file takes more work than its
  * budget; -ENOMEM. */
-int symbol_sources_open(const struct elf_image *image, const char *root, const char *path,
+int symbol_sources_open(const struct elf_image *image, const struct debug_files *files,
 			struct symbol_sources **ret_sources);
 void symbol_sources_free(struct symbol_sources *sources);
 DEFINE_OWNED(struct symbol_sources, symbol_sources)

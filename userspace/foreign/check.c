@@ -23,9 +23,17 @@ static bool is_plain(const char *text, size_t room)
 	return false;
 }
 
+static bool is_link_name(const char *name, size_t room)
+{
+	const size_t size = strnlen(name, room);
+
+	return size < room && !memchr(name, '/', size);
+}
+
 bool foreign_facts_are_sound(const struct foreign_facts *facts)
 {
-	if (facts->build_id_bytes > FOREIGN_BUILD_ID_BYTES ||
+	if (facts->debug.build_id_bytes > sizeof(facts->debug.build_id) ||
+	    !is_link_name(facts->debug.link, sizeof(facts->debug.link)) ||
 	    facts->segment_count > FOREIGN_MAX_SEGMENTS || !is_rows_error(facts->rows_error) ||
 	    !is_plain(facts->reason, sizeof(facts->reason)))
 		return false;
@@ -56,5 +64,28 @@ bool foreign_rows_are_sound(const struct cfi_row *row, size_t count, uint64_t lo
 	for (size_t i = 0; i < count; i++)
 		if ((i && row[i].vaddr <= row[i - 1].vaddr) || !is_rule_known(&row[i].rule))
 			return false;
+	return true;
+}
+
+static bool is_in_text(const struct foreign_names *names, uint32_t at, uint32_t bytes)
+{
+	return bytes <= FOREIGN_NAME_MAX_BYTES && at <= names->text_bytes &&
+	       bytes <= names->text_bytes - at;
+}
+
+bool foreign_names_are_sound(const struct foreign_names *names, size_t bytes, const uint64_t *vaddr,
+			     size_t count)
+{
+	if (bytes < FOREIGN_TEXT_AT || names->text_bytes > bytes - FOREIGN_TEXT_AT ||
+	    !names->count || names->count > count || names->count > FOREIGN_MAX_NAMES)
+		return false;
+	for (uint32_t i = 0; i < names->count; i++) {
+		const struct foreign_name *name = &names->name[i];
+
+		if (vaddr[i] < name->low || vaddr[i] >= name->high ||
+		    !is_in_text(names, name->name_at, name->name_bytes) ||
+		    !is_in_text(names, name->system_at, name->system_bytes))
+			return false;
+	}
 	return true;
 }

@@ -13,4 +13,9 @@ bool foreign_facts_are_sound(const struct foreign_facts *facts);
  * that a walk knows. */
 bool foreign_rows_are_sound(const struct cfi_row *row, size_t count, uint64_t low, uint64_t high);
 
+/* Returns whether answers, the caller's copy of `bytes`, are at least one and at most `count`, each
+ * for a range with its address, with names inside the text. */
+bool foreign_names_are_sound(const struct foreign_names *names, size_t bytes, const uint64_t *vaddr,
+			     size_t count);
+
 #endif

@@ -50,9 +50,13 @@ static bool serve(struct foreign_server *server)
 		char room[CMSG_SPACE(WORKER_FDS_MAX * sizeof(int))];
 	} control = {0};
 	CLEANUP(brought_release) struct brought brought = {.count = 0};
-	struct foreign_request request = {0};
+	union {
+		struct foreign_request request;
+		uint8_t bytes[FOREIGN_REQUEST_MAX_BYTES];
+	} room = {0};
+	struct foreign_files files;
 	struct parser_reply reply;
-	struct iovec part = {.iov_base = &request, .iov_len = sizeof(request)};
+	struct iovec part = {.iov_base = &room, .iov_len = sizeof(room)};
 	struct msghdr message = {.msg_iov = &part,
 				 .msg_iovlen = 1,
 				 .msg_control = &control,
@@ -63,9 +67,11 @@ static bool serve(struct foreign_server *server)
 		return true;
 	if (size > 0)
 		take_descriptors(&message, &brought);
-	if (size <= 0 || !foreign_request_is_sound(&request, (size_t)size))
+	if (size <= 0 || (size_t)size > sizeof(room) ||
+	    !foreign_request_is_sound(&room.request, (size_t)size) ||
+	    !foreign_files_sort(&room.request, brought.fd, brought.count, &files))
 		return false;
-	foreign_serve(server, &request, brought.count ? brought.fd[0] : -1, &reply);
+	foreign_serve(server, &room.request, &files, &reply);
 	return parser_child_answer(&reply, -1);
 }
 

@@ -115,6 +115,11 @@ static int blame(struct foreign *foreign, const struct foreign_file *file, uint6
 	return -ETIME;
 }
 
+static size_t request_bytes(const struct foreign_request *message)
+{
+	return sizeof(*message) + message->vaddr_count * sizeof(*message->vaddr);
+}
+
 /* Sends a request, with the file if the child is not known to have it.  Returns what the child
  * says, or as worker_ask(). */
 static int send_once(struct foreign *foreign, const struct foreign_file *file,
@@ -122,14 +127,21 @@ static int send_once(struct foreign *foreign, const struct foreign_file *file,
 {
 	CLEANUP(worker_answer_release) struct worker_answer answer = {.fd = -1};
 	struct worker_request request = {.message = message,
-					 .bytes = sizeof(*message),
+					 .bytes = request_bytes(message),
 					 .limit_ms = limit_ms(foreign, file)};
-	int fd, err = has_file ? 0 : file->descriptor(file->context, &fd);
+	int fd[1 + DEBUG_FILES_MAX], err = has_file ? 0 : file->descriptor(file->context, &fd[0]);
 
 	if (err)
 		return err;
-	request.fd = &fd;
+	request.fd = fd;
+	message->files = has_file ? 0 : FOREIGN_FILE_BIT;
 	request.fd_count = !has_file;
+	for (size_t i = 0; file->debug && i < DEBUG_FILES_MAX; i++) {
+		if (file->debug->fd[i] < 0)
+			continue;
+		message->files |= 1U << (1 + i);
+		fd[request.fd_count++] = file->debug->fd[i];
+	}
 	err = worker_ask(foreign->worker, &request, &answer);
 	if (err == -ETIME)
 		return blame(foreign, file, &foreign->stats.late);
@@ -267,6 +279,74 @@ int foreign_rows(struct foreign *foreign, const struct foreign_file *file, uint6
 			return err;
 	}
 	return err == -EBADMSG ? call_nonsense(foreign, file) : err;
+}
+
+/* ---- names ---- */
+
+/* Hands the answers on, with texts that end. */
+static void tell_names(const struct foreign_names *names, foreign_function_handler *found,
+		       void *context)
+{
+	const char *text = (const char *)names + FOREIGN_TEXT_AT;
+	char name[FOREIGN_NAME_MAX_BYTES + 1], system_name[FOREIGN_NAME_MAX_BYTES + 1];
+
+	for (uint32_t i = 0; i < names->count; i++) {
+		const struct foreign_name *at = &names->name[i];
+		const struct foreign_function function = {.name = at->name_bytes ? name : NULL,
+							  .system_name = system_name,
+							  .start = at->start,
+							  .low = at->low,
+							  .high = at->high};
+
+		memcpy(name, text + at->name_at, at->name_bytes);
+		name[at->name_bytes] = '\0';
+		memcpy(system_name, text + at->system_at, at->system_bytes);
+		system_name[at->system_bytes] = '\0';
+		found(context, &function);
+	}
+}
+
+/* Asks about the first of some addresses.  Returns how many were answered; -errno. */
+static int ask_names(struct foreign *foreign, const struct foreign_file *file,
+		     struct foreign_request *message, foreign_function_handler *found,
+		     void *context)
+{
+	OWNED_MEM struct foreign_names *names = NULL;
+	uint32_t size;
+	int err = ask(foreign, file, message, &size);
+
+	if (err)
+		return err;
+	names = malloc(size + 1);
+	if (!names)
+		return -ENOMEM;
+	memcpy(names, worker_memory(foreign->worker), size);
+	if (!foreign_names_are_sound(names, size, message->vaddr, message->vaddr_count))
+		return call_nonsense(foreign, file);
+	tell_names(names, found, context);
+	return (int)names->count;
+}
+
+int foreign_names(struct foreign *foreign, const struct foreign_file *file, const uint64_t *vaddr,
+		  size_t count, foreign_function_handler *found, void *context)
+{
+	OWNED_MEM struct foreign_request *message = calloc(1, FOREIGN_REQUEST_MAX_BYTES);
+	int answered = 0;
+
+	if (!message)
+		return -ENOMEM;
+	for (size_t done = 0; done < count; done += (size_t)answered) {
+		const size_t left = count - done;
+
+		message->kind = FOREIGN_NAMES;
+		message->vaddr_count = left < FOREIGN_MAX_NAMES ? (uint32_t)left
+								 : FOREIGN_MAX_NAMES;
+		memcpy(message->vaddr, vaddr + done, message->vaddr_count * sizeof(*vaddr));
+		answered = ask_names(foreign, file, message, found, context);
+		if (answered < 0)
+			return answered;
+	}
+	return 0;
 }
 
 static void close_held(struct foreign *foreign, struct held *held)

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
+#include "elf/debug_paths.h"
 #include "python/python_info.h"
 #include "unwind/cfi.h"
 
@@ -46,6 +47,7 @@ struct foreign_file {
 	 * is what the question about the file then gives. */
 	int (*descriptor)(void *context, int *ret_fd);
 	void *context;
+	const struct debug_files *debug; /* for foreign_names(); NULL: none */
 };
 
 struct foreign_facts;
@@ -63,6 +65,20 @@ int foreign_examine(struct foreign *foreign, const struct foreign_file *file,
 /* As cfi_compile().  -ENODATA, -EBADMSG: it has no unwind information; -ENOMEM. */
 int foreign_rows(struct foreign *foreign, const struct foreign_file *file, uint64_t low,
 		 uint64_t high, struct cfi_rows *rows);
+/* The function at an address.  Texts are valid during the call; the child has made them readable,
+ * but any byte may be in them. */
+struct foreign_function {
+	const char *name;	 /* NULL: there is none */
+	const char *system_name; /* the linker's where it differs, else "" */
+	uint64_t start;
+	/* Every address in [low, high) has this answer, also when the answer is "none". */
+	uint64_t low, high;
+};
+typedef void foreign_function_handler(void *context, const struct foreign_function *function);
+/* Finds the functions of ascending addresses, and calls found() for each address in turn; after an
+ * error some may be left out.  -EBADMSG: functions overlap as in no honest file. */
+int foreign_names(struct foreign *foreign, const struct foreign_file *file, const uint64_t *vaddr,
+		  size_t count, foreign_function_handler *found, void *context);
 /* Says that a file will hardly be asked about soon: the child keeps the others first. */
 void foreign_done(struct foreign *foreign, uint32_t number);
 /* Lets the child forget a file, which its mapping would keep from being unmounted; all of them. */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elf/debug_paths.h"
 #include "python/python_told.h"
 #include "unwind/cfi.h"
 
@@ -17,12 +18,14 @@
 #define FOREIGN_MEMORY_BYTES (2U << 20)
 #define FOREIGN_SLOTS 16U /* files that the child keeps mapped; the agent chooses which */
 #define FOREIGN_MAX_SEGMENTS 8U	/* executable ones; more are left out */
-#define FOREIGN_BUILD_ID_BYTES 64U
+#define FOREIGN_MAX_NAMES 4096U	       /* addresses in a request */
+#define FOREIGN_NAME_MAX_BYTES 4096U   /* longer ones are cut */
 #define FOREIGN_REASON_BYTES 128U /* with its NUL */
 
 enum foreign_kind {
 	FOREIGN_EXAMINE, /* what the file is: struct foreign_facts */
 	FOREIGN_ROWS,	 /* how to unwind [low, high): struct foreign_rows */
+	FOREIGN_NAMES,	 /* the functions at these addresses: struct foreign_names */
 	FOREIGN_CLOSE,	 /* forget the file */
 	FOREIGN_KINDS
 };
@@ -34,7 +37,15 @@ struct foreign_request {
 	/* Which file is to be in that slot.  If it is not, the request brings its descriptor. */
 	uint32_t number;
 	uint64_t low, high;
+	/* Which descriptors come, in this order: bit 0, the file; bit 1 + i, debug file i. */
+	uint32_t files;
+	uint32_t vaddr_count; /* FOREIGN_NAMES: addresses, ascending */
+	uint64_t vaddr[];
 };
+#define FOREIGN_FILE_BIT 1U
+#define FOREIGN_FILES_MASK ((2U << DEBUG_FILES_MAX) - 1)
+#define FOREIGN_REQUEST_MAX_BYTES                                                                  \
+	(sizeof(struct foreign_request) + FOREIGN_MAX_NAMES * sizeof(uint64_t))
 
 /* An executable PT_LOAD, as struct elf_segment. */
 struct foreign_segment {
@@ -42,8 +53,8 @@ struct foreign_segment {
 };
 
 struct foreign_facts {
-	uint32_t build_id_bytes; /* 0: none */
-	uint8_t build_id[FOREIGN_BUILD_ID_BYTES];
+	struct debug_names debug; /* its build-id, and where its symbols may be */
+	uint32_t has_symbols;	  /* 0: its symbols are elsewhere, if there are any */
 	uint32_t segment_count;
 	struct foreign_segment segment[FOREIGN_MAX_SEGMENTS];
 	uint64_t fde_count;
@@ -64,11 +75,42 @@ struct foreign_rows {
 	((FOREIGN_MEMORY_BYTES - sizeof(struct foreign_rows)) / sizeof(struct cfi_row))
 _Static_assert(FOREIGN_MAX_ROWS > 1 << PP_PAGE_SHIFT, "a page's rows fit");
 
+/* The answer for one address.  name_bytes 0: no function. */
+struct foreign_name {
+	uint64_t start;
+	/* Every address in [low, high) has this answer. */
+	uint64_t low, high;
+	uint32_t name_at, name_bytes;	  /* in the text; readable */
+	uint32_t system_at, system_bytes; /* the linker's, where it differs; 0 bytes: it does not */
+};
+/* The answers for the first `count` addresses; the text is at FOREIGN_TEXT_AT. */
+struct foreign_names {
+	uint32_t count;
+	uint32_t text_bytes;
+	struct foreign_name name[];
+};
+#define FOREIGN_TEXT_AT                                                                            \
+	(sizeof(struct foreign_names) + FOREIGN_MAX_NAMES * sizeof(struct foreign_name))
+#define FOREIGN_TEXT_BYTES (FOREIGN_MEMORY_BYTES - FOREIGN_TEXT_AT)
+
+static inline bool foreign_vaddrs_ascend(const struct foreign_request *request)
+{
+	for (uint32_t i = 1; i < request->vaddr_count; i++)
+		if (request->vaddr[i] < request->vaddr[i - 1])
+			return false;
+	return true;
+}
+
 static inline bool foreign_request_is_sound(const struct foreign_request *request, size_t size)
 {
-	return size == sizeof(*request) && request->kind < FOREIGN_KINDS &&
-	       request->slot < FOREIGN_SLOTS && request->number &&
-	       (request->kind != FOREIGN_ROWS || request->low < request->high);
+	if (size < sizeof(*request) || request->kind >= FOREIGN_KINDS ||
+	    request->slot >= FOREIGN_SLOTS || !request->number ||
+	    request->files & ~FOREIGN_FILES_MASK || request->vaddr_count > FOREIGN_MAX_NAMES ||
+	    size != sizeof(*request) + request->vaddr_count * sizeof(*request->vaddr) ||
+	    !request->vaddr_count != (request->kind != FOREIGN_NAMES))
+		return false;
+	return (request->kind != FOREIGN_ROWS || request->low < request->high) &&
+	       foreign_vaddrs_ascend(request);
 }
 
 #endif

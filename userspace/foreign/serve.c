@@ -4,11 +4,17 @@
 #include <errno.h>
 #include <string.h>
 
+#include "elf/debug_file.h"
+#include "elf/demangle.h"
+#include "elf/elf_symbol_table.h"
+#include "elf/elf_symbols.h"
+#include "foreign/thread_start.h"
 #include "python/greenlet.h"
 #include "python/python_info.h"
 
 #define PAGE_BYTES (1ULL << PP_PAGE_SHIFT)
 #define NOT_TRIED 1
+#define NARROW_MAX_BYTES 65536U /* of a function whose rows are looked at for a name */
 
 static void slot_release(struct foreign_slot *slot)
 {
@@ -58,6 +64,8 @@ static int slot_cfi(struct foreign_slot *slot)
 
 static void tell_image(const struct elf_image *image, struct foreign_facts *facts)
 {
+	struct elf_symbol_table symbols;
+
 	for (size_t i = 0; i < image->segment_count; i++) {
 		const struct elf_segment *segment = &image->segment[i];
 
@@ -70,10 +78,8 @@ static void tell_image(const struct elf_image *image, struct foreign_facts *fact
 						 .memory_size = segment->memory_size,
 						 .align = segment->align};
 	}
-	if (!image->build_id || image->build_id_size > FOREIGN_BUILD_ID_BYTES)
-		return;
-	memcpy(facts->build_id, image->build_id, image->build_id_size);
-	facts->build_id_bytes = (uint32_t)image->build_id_size;
+	debug_names_read(image, &facts->debug);
+	facts->has_symbols = !elf_image_symbol_table(image, SHT_SYMTAB, &symbols);
 }
 
 static void tell_python(const struct elf_image *image, struct foreign_facts *facts)
@@ -142,8 +148,147 @@ static int tell_rows(struct foreign_server *server, struct foreign_slot *slot,
 	return 0;
 }
 
-void foreign_serve(struct foreign_server *server, const struct foreign_request *request, int fd,
-		   struct parser_reply *ret_reply)
+/* ---- names ---- */
+
+/* Answers that are being written. */
+struct writing {
+	uint8_t *memory; /* as in struct foreign_server */
+	struct foreign_slot *slot;
+	struct cfi_rows *rows; /* scratch */
+	const uint64_t *vaddr;
+	struct foreign_names head;
+	struct foreign_name last;
+	bool is_full;
+};
+
+static bool add_text(struct writing *writing, const char *text, size_t size, uint32_t *ret_at,
+		     uint32_t *ret_bytes)
+{
+	if (size > FOREIGN_NAME_MAX_BYTES)
+		size = FOREIGN_NAME_MAX_BYTES;
+	if (size > FOREIGN_TEXT_BYTES - writing->head.text_bytes)
+		return false;
+	memcpy(writing->memory + FOREIGN_TEXT_AT + writing->head.text_bytes, text, size);
+	*ret_at = writing->head.text_bytes;
+	*ret_bytes = (uint32_t)size;
+	writing->head.text_bytes += (uint32_t)size;
+	return true;
+}
+
+static bool add_name(struct writing *writing, const struct elf_function *found,
+		     struct foreign_name *name)
+{
+	char demangled[DEMANGLE_MAX_BYTES];
+
+	if (!demangle(found->name, found->name_size, demangled))
+		return add_text(writing, found->name, found->name_size, &name->name_at,
+				&name->name_bytes);
+	return add_text(writing, demangled, strlen(demangled), &name->name_at,
+			&name->name_bytes) &&
+	       add_text(writing, found->name, found->name_size, &name->system_at,
+			&name->system_bytes);
+}
+
+/* Narrows the range of an answer "none" so that no start of a thread is in it: to the function, by
+ * its unwind information, or else to the address alone. */
+static void narrow(struct writing *writing, uint64_t vaddr, struct foreign_name *name)
+{
+	struct cfi *cfi = writing->slot->cfi;
+	uint64_t low = vaddr, high = vaddr + 1;
+	struct cfi_rows *rows = writing->rows;
+
+	rows->count = 0;
+	if (!cfi_fde_bounds(cfi, vaddr, &low, &high) && high - low <= NARROW_MAX_BYTES &&
+	    cfi_compile(cfi, low, high, rows, NULL))
+		rows->count = 0;
+	for (size_t i = 0; i < rows->count; i++)
+		if (rows->row[i].rule.kind == PP_RULE_STOP)
+			rows->count = 0;
+	if (!rows->count || vaddr < low || vaddr >= high) {
+		low = vaddr;
+		high = vaddr + 1;
+	}
+	name->low = low > name->low ? low : name->low;
+	name->high = high < name->high ? high : name->high;
+}
+
+/* Stripping removes the names of the functions at which stacks begin: for each address alone. */
+static bool add_start(struct writing *writing, uint64_t vaddr, struct foreign_name *name)
+{
+	struct foreign_slot *slot = writing->slot;
+	const char *start;
+
+	if (slot_cfi(slot))
+		return true;
+	start = thread_start_name(slot->image, slot->cfi, vaddr);
+	if (!start) {
+		narrow(writing, vaddr, name);
+		return true;
+	}
+	name->low = vaddr;
+	name->high = vaddr + 1;
+	return add_text(writing, start, strlen(start), &name->name_at, &name->name_bytes);
+}
+
+static void on_function(void *context, size_t index, const struct elf_function *found)
+{
+	struct writing *writing = context;
+	struct foreign_name name = {
+		.start = found->start, .low = found->low, .high = found->high};
+
+	if (writing->is_full)
+		return;
+	/* Several addresses may be in one range. */
+	if (index && found->name && found->high == writing->last.high &&
+	    found->start == writing->last.start)
+		name = writing->last;
+	else if (found->name && found->name_size)
+		writing->is_full = !add_name(writing, found, &name);
+	else
+		writing->is_full = !add_start(writing, writing->vaddr[index], &name);
+	if (writing->is_full)
+		return;
+	writing->last = name;
+	memcpy(writing->memory + sizeof(writing->head) + index * sizeof(name), &name, sizeof(name));
+	writing->head.count++;
+}
+
+static int tell_names(struct foreign_server *server, struct foreign_slot *slot,
+		      const struct foreign_request *request, const struct debug_files *debug,
+		      uint32_t *ret_size)
+{
+	struct writing writing = {.memory = server->memory,
+				  .slot = slot,
+				  .rows = &server->rows,
+				  .vaddr = request->vaddr};
+	int err = elf_symbols_find_many(slot->image, debug, request->vaddr, request->vaddr_count,
+					on_function, &writing);
+
+	if (err)
+		return err;
+	memcpy(server->memory, &writing.head, sizeof(writing.head));
+	*ret_size = (uint32_t)FOREIGN_TEXT_AT + writing.head.text_bytes;
+	return 0;
+}
+
+bool foreign_files_sort(const struct foreign_request *request, const int *fd, size_t count,
+			struct foreign_files *ret_files)
+{
+	size_t at = 0;
+
+	if (count != (size_t)__builtin_popcount(request->files))
+		return false;
+	*ret_files = (struct foreign_files){.file = -1, .debug = DEBUG_FILES_NONE};
+	if (request->files & FOREIGN_FILE_BIT)
+		ret_files->file = fd[at++];
+	for (size_t i = 0; i < DEBUG_FILES_MAX; i++)
+		if (request->files >> (1 + i) & 1)
+			ret_files->debug.fd[i] = fd[at++];
+	return true;
+}
+
+void foreign_serve(struct foreign_server *server, const struct foreign_request *request,
+		   const struct foreign_files *files, struct parser_reply *ret_reply)
 {
 	struct foreign_slot *slot = NULL;
 	uint32_t size = 0;
@@ -152,10 +297,12 @@ void foreign_serve(struct foreign_server *server, const struct foreign_request *
 	if (request->kind == FOREIGN_CLOSE)
 		slot_release(&server->slot[request->slot]);
 	else
-		err = slot_open(server, request, fd, &slot);
+		err = slot_open(server, request, files->file, &slot);
 	if (!err && request->kind == FOREIGN_EXAMINE)
 		err = examine(server, slot, &size);
 	else if (!err && request->kind == FOREIGN_ROWS)
 		err = tell_rows(server, slot, request, &size);
+	else if (!err && request->kind == FOREIGN_NAMES)
+		err = tell_names(server, slot, request, &files->debug, &size);
 	*ret_reply = (struct parser_reply){.serial = request->serial, .error = err, .size = size};
 }

@@ -21,9 +21,17 @@ struct foreign_server {
 };
 void foreign_server_release(struct foreign_server *server);
 
-/* Carries out a sound request.  fd: the file's descriptor, borrowed; -1: none came.  Sets
- * *ret_reply; its error is -ESTALE when the file is not in its slot and none came. */
-void foreign_serve(struct foreign_server *server, const struct foreign_request *request, int fd,
-		   struct parser_reply *ret_reply);
+/* The descriptors that came with a request, borrowed; -1: none. */
+struct foreign_files {
+	int file;
+	struct debug_files debug;
+};
+/* Sorts the descriptors that came.  Returns false when they are not those of the request. */
+bool foreign_files_sort(const struct foreign_request *request, const int *fd, size_t count,
+			struct foreign_files *ret_files);
+/* Carries out a sound request.  Sets *ret_reply; its error is -ESTALE when the file is not in its
+ * slot and did not come. */
+void foreign_serve(struct foreign_server *server, const struct foreign_request *request,
+		   const struct foreign_files *files, struct parser_reply *ret_reply);
 
 #endif

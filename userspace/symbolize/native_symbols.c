@@ -4,15 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/root_file.h"
-#include "elf/elf_image.h"
-#include "elf/elf_symbols.h"
-#include "symbolize/demangle.h"
-
 #include <uthash.h>
 
-#define BATCH_MAX_ADDRESSES 8192U /* in one scan, which uses some 1.5 MiB */
-#define SYSTEM_NAME_MAX_BYTES 4096U
 #define FILE_NAME_MAX_BYTES 255U
 #define NO_FUNCTION UINT32_MAX
 
@@ -223,6 +216,8 @@ static void sort_ranges(struct cached_file *file)
 {
 	size_t kept = 0;
 
+	if (!file->range_count)
+		return;
 	qsort(file->range, file->range_count, sizeof(*file->range), compare_ranges);
 	for (size_t i = 0; i < file->range_count; i++) {
 		struct range range = file->range[i];
@@ -256,22 +251,17 @@ struct scan {
 };
 
 static int add_function(struct native_symbols *symbols, struct cached_file *file,
-			const struct elf_function *found, uint32_t *ret_function)
+			const struct foreign_function *found, uint32_t *ret_function)
 {
-	char demangled[DEMANGLE_MAX_BYTES];
 	struct function function = {.start = found->start, .system_name = TEXT_EMPTY};
-	const size_t size =
-		found->name_size < SYSTEM_NAME_MAX_BYTES ? found->name_size : SYSTEM_NAME_MAX_BYTES;
 	int err = reserve(symbols, (void **)&file->function, &file->function_capacity,
 			  file->function_count + 1, sizeof(*file->function));
 
-	if (!err && demangle(found->name, found->name_size, demangled)) {
-		err = add_text(symbols, file, found->name, size, &function.system_name);
-		if (!err)
-			err = add_text(symbols, file, demangled, strlen(demangled), &function.name);
-	} else if (!err) {
-		err = add_text(symbols, file, found->name, size, &function.name);
-	}
+	if (!err && found->system_name[0])
+		err = add_text(symbols, file, found->system_name, strlen(found->system_name),
+			       &function.system_name);
+	if (!err)
+		err = add_text(symbols, file, found->name, strlen(found->name), &function.name);
 	if (err)
 		return err;
 	*ret_function = (uint32_t)file->function_count;
@@ -279,13 +269,12 @@ static int add_function(struct native_symbols *symbols, struct cached_file *file
 	return 0;
 }
 
-static void on_function(void *context, size_t index, const struct elf_function *found)
+static void on_function(void *context, const struct foreign_function *found)
 {
 	struct scan *scan = context;
 	struct cached_file *file = scan->file;
 	struct range range = {.low = found->low, .high = found->high, .function = NO_FUNCTION};
 
-	(void)index;
 	/* Several addresses of the batch may be in one range. */
 	if (scan->err || (range.high == scan->high && file->range_count))
 		return;
@@ -293,7 +282,7 @@ static void on_function(void *context, size_t index, const struct elf_function *
 		scan->symbols->counters.dropped_symbols++;
 		return;
 	}
-	if (found->name && found->name_size) {
+	if (found->name) {
 		scan->err = add_function(scan->symbols, file, found, &range.function);
 		if (scan->err)
 			return;
@@ -302,22 +291,11 @@ static void on_function(void *context, size_t index, const struct elf_function *
 	scan->high = range.high;
 }
 
-static int open_image(const struct native_file *wanted, struct elf_image **ret_image)
-{
-	OWNED_FD int fd = -1;
-	int err = wanted->open ? wanted->open(wanted->open_context, wanted, &fd)
-			       : root_file_open(wanted->root, wanted->path, &fd);
-
-	if (err)
-		return -ENOENT;
-	return elf_image_open(fd, ret_image);
-}
-
 /* From now on a file that is not ELF, or takes too much work, answers "none". */
 static int give_up(struct native_symbols *symbols, struct cached_file *file, int why)
 {
 	symbols->counters.bad_files++;
-	symbols->counters.refused_files += why == -E2BIG || why == -ENOTSUP;
+	symbols->counters.refused_files += why != -ENOEXEC && why != -EBADMSG;
 	file->range_count = 0;
 	return add_range(symbols, file,
 			 (struct range){.high = UINT64_MAX, .function = NO_FUNCTION});
@@ -325,37 +303,24 @@ static int give_up(struct native_symbols *symbols, struct cached_file *file, int
 
 static bool is_bad(int err)
 {
-	return err == -ENOEXEC || err == -EBADMSG || err == -E2BIG || err == -ENOTSUP;
+	return err == -ENOEXEC || err == -EBADMSG || err == -E2BIG || err == -ENOTSUP ||
+	       err == -ETIME;
 }
 
 /* missing: sorted. */
 static int scan_file(struct native_symbols *symbols, struct cached_file *file,
 		     const struct native_file *wanted, const uint64_t *missing, size_t count)
 {
-	OWNED(elf_image) struct elf_image *image = NULL;
 	struct scan scan = {.symbols = symbols, .file = file};
-	int err = open_image(wanted, &image);
+	int err;
 
-	if (err == -ENOMEM)
-		return err;
+	symbols->counters.scans++;
+	err = wanted->find(wanted->context, wanted, missing, count, on_function, &scan);
+	if (err == -ENOMEM || scan.err)
+		return err ? err : scan.err;
 	if (is_bad(err))
 		return give_up(symbols, file, err);
-	if (err) {
-		symbols->counters.open_failures++;
-		return 0;
-	}
-	for (size_t first = 0; first < count; first += BATCH_MAX_ADDRESSES) {
-		const size_t left = count - first;
-
-		symbols->counters.scans++;
-		err = elf_symbols_find_many(image, wanted->root, wanted->path, missing + first,
-					    left < BATCH_MAX_ADDRESSES ? left : BATCH_MAX_ADDRESSES,
-					    on_function, &scan);
-		if (is_bad(err))
-			return give_up(symbols, file, err);
-		if (err || scan.err)
-			return err ? err : scan.err;
-	}
+	symbols->counters.open_failures += err != 0;
 	sort_ranges(file);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names addresses in ELF files, for all files of the host, with a bounded cache.
- * Path: (file, vaddr) -> cached ranges -> one scan of the file's symbols for all that is missing.
+ * Path: (file, vaddr) -> cached ranges -> the child that parses files, for all that is missing.
  * No symbol table stays in memory: only the functions that were found, and the range of addresses
  * around each lookup for which the answer is the same.  One thread per object. */
 #ifndef SYMBOLIZE_NATIVE_SYMBOLS_H
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "foreign/client.h"
 
 struct native_symbols;
 
@@ -26,13 +27,12 @@ struct native_symbol {
 
 struct native_file {
 	uint32_t id;	  /* same id: same contents */
-	const char *root; /* "/" or "/proc/PID/root" */
-	const char *path; /* below root, as the process sees it; "[vdso]"; "" anonymous */
-	/* Opens the file (regular, or a memfd as for the vDSO) when an address is missing in the
-	 * cache.
-	 * NULL: root_file_open(root, path).  Returns 0 and a descriptor to close, or -errno. */
-	int (*open)(void *context, const struct native_file *file, int *ret_fd);
-	void *open_context;
+	const char *path; /* as the process sees it; "[vdso]"; "" anonymous */
+	/* Finds the functions of ascending addresses that are missing in the cache, as
+	 * foreign_names(). */
+	int (*find)(void *context, const struct native_file *file, const uint64_t *vaddr,
+		    size_t count, foreign_function_handler *found, void *found_context);
+	void *context;
 };
 
 struct native_symbols_counters {
@@ -40,7 +40,8 @@ struct native_symbols_counters {
 	uint64_t scans;		  /* of a file's symbols */
 	uint64_t open_failures;	  /* tried again at the next resolve */
 	uint64_t bad_files;	  /* unreadable as ELF; not tried again */
-	uint64_t refused_files;	  /* of these, for more work than elf/elf_work.h allows */
+	uint64_t refused_files;	  /* of these, for more work than elf/elf_work.h allows, or because
+				   * the child was late or ended */
 	uint64_t dropped_files;	  /* from the cache, least recently used first */
 	uint64_t dropped_symbols; /* left unnamed: one resolve exceeded twice the bound */
 };

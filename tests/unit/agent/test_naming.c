@@ -52,8 +52,6 @@ static int open_parts;
 static char calls[4096];
 static char told[1024];
 static uint64_t now_ns, wall_ahead_ns;
-static uint64_t code[8]; /* what elf_image_at() finds before an address */
-static bool has_code;
 
 __attribute__((format(printf, 1, 2))) static void call(const char *format, ...)
 {
@@ -124,7 +122,6 @@ int native_symbols_resolve(struct native_symbols *symbols, const struct native_f
 {
 	assert_non_null(symbols);
 	asked = *file;
-	assert_string_equal(file->root, "/");
 	call("%s#%u:", file->path, file->id);
 	for (size_t i = 0; i < count; i++)
 		call(i < 4 ? " %llx" : "", (unsigned long long)vaddr[i]);
@@ -250,9 +247,6 @@ static struct file files[] = {
 	{.id = 0x40000005, .path = path_b, .python = &interpreter},
 };
 static bool is_gone; /* file_table_find() has forgotten the file */
-static int descriptor;
-static struct elf_image image;
-static struct pp_rule rule;
 
 struct file *file_table_in_slot(const struct file_table *table, uint32_t slot)
 {
@@ -270,41 +264,15 @@ struct file *file_table_find(const struct file_table *table, uint32_t id)
 	return !is_gone && file && file->id == id ? file : NULL;
 }
 
-int file_table_descriptor(struct file_table *table, struct file *file, int *ret_fd)
+int file_table_functions(struct file_table *table, struct file *file, const uint64_t *vaddr,
+			 size_t count, foreign_function_handler *found, void *context)
 {
-	(void)table, (void)file;
-	*ret_fd = descriptor;
-	return result("descriptor");
-}
+	const struct foreign_function function = {.name = file->path, .system_name = ""};
 
-int elf_image_open(int fd, struct elf_image **ret_image)
-{
-	assert_int_equal(fd, descriptor);
-	*ret_image = &image;
-	return fails && !strcmp(fails, "image") ? -EBADMSG : 0;
-}
-
-void elf_image_free(struct elf_image *of)
-{
-	(void)of;
-}
-
-int file_rule_at(struct file_table *table, struct file *file, uint64_t vaddr,
-		 struct pp_rule *ret_rule)
-{
-	(void)table, (void)file, (void)vaddr;
-	*ret_rule = rule;
-	return result("rule");
-}
-
-static uint64_t code_vaddr;
-
-const uint8_t *elf_image_at(const struct elf_image *of, uint64_t vaddr, size_t size)
-{
-	assert_ptr_equal(of, &image);
-	assert_int_equal(size, sizeof(code));
-	code_vaddr = vaddr;
-	return has_code ? (const uint8_t *)code : NULL;
+	(void)table, (void)vaddr;
+	for (size_t i = 0; i < count; i++)
+		found(context, &function);
+	return result("functions");
 }
 
 void file_table_get_stats(const struct file_table *table, struct file_table_stats *ret_stats)
@@ -416,14 +384,11 @@ static int setup(void **state)
 	calls[0] = told[0] = '\0';
 	now_ns = 100 * NS_PER_SEC;
 	wall_ahead_ns = 5000 * NS_PER_SEC;
-	has_code = is_gone = is_forgotten = false;
-	memset(code, 0, sizeof(code));
+	is_gone = is_forgotten = false;
 	read_bytes = map_bytes = 0;
 	map_refusal = NULL;
 	refreshes = 0;
 	frame_count = 0;
-	image = (struct elf_image){.machine = EM_X86_64, .entry = 0x4001};
-	rule = (struct pp_rule){.kind = PP_RULE_STOP};
 	interpreter.bpf.chain = PP_CHAIN_FRAME_OBJECT;
 	processes[0] = (struct process){.inner_pid = 3, .start_ns = 90 * NS_PER_SEC};
 	processes[1] = (struct process){.id = {.tgid = 8}, .start_ns = 100 * NS_PER_SEC};
@@ -472,7 +437,6 @@ static void native__names_are_those_of_the_file_in_the_slot(void **state)
 	struct symbol symbol[3] = {};
 
 	(void)state;
-	rule.kind = PP_RULE_STOP + 1;
 	ask.native(ask.context, 3, address, 3, symbol);
 	assert_string_equal(calls, "/lib/a.so#1073741827: 10 20 31 (3)\n");
 	assert_string_equal(symbol[0].name, "function");
@@ -496,70 +460,29 @@ static void native__names_are_missing_without_the_file_or_memory(void **state)
 	assert_string_equal(name_of(0x10).system_name, "");
 }
 
-static void native__start_function_is_told_by_the_entry_point(void **state)
+static void count_function(void *context, const struct foreign_function *function)
 {
-	(void)state;
-	assert_string_equal(name_of(0x4001).name, "_start");
-	assert_string_equal(name_of(0x4001 + 62).name, "_start");
-	assert_string_equal(name_of(0x4001 + 64).name, "[file]");
-	assert_string_equal(name_of(0x3fff).name, "[file]"); /* before it */
-	/* The file's own name is better. */
-	image.entry = 0x4000;
-	assert_string_equal(name_of(0x4000).name, "function");
-	rule.kind = PP_RULE_STOP + 1;
-	assert_string_equal(name_of(0x4001).name, "[file]");
-	rule.kind = PP_RULE_STOP;
-	fails = "rule";
-	assert_string_equal(name_of(0x4001).name, "[file]");
-	fails = "image";
-	assert_string_equal(name_of(0x4001).name, "[file]");
-	fails = NULL;
-	image.machine = EM_AARCH64;
-	assert_string_equal(name_of(0x4001).name, "[file]");
+	assert_string_equal(function->name, path_a);
+	++*(size_t *)context;
 }
 
-static void native__thread_start_is_told_by_its_system_call(void **state)
+static void native__functions_are_those_of_the_file(void **state)
 {
-	static const uint8_t clone3[] = {0xb8, 0xb3, 0x01, 0, 0}, clone[] = {0xb8, 0x38, 0, 0, 0};
-	uint8_t *bytes = (uint8_t *)code;
-
-	(void)state;
-	assert_string_equal(name_of(0x9001).name, "[file]");
-	assert_int_equal(code_vaddr, 0x9001 - 64);
-	has_code = true;
-	assert_string_equal(name_of(0x9001).name, "[file]");
-	memcpy(bytes + 64 - sizeof(clone), clone, sizeof(clone));
-	assert_string_equal(name_of(0x9001).name, "clone");
-	memcpy(bytes, clone3, sizeof(clone3)); /* glibc tries it first */
-	assert_string_equal(name_of(0x9001).name, "clone3");
-	bytes[4] = 1;
-	assert_string_equal(name_of(0x9001).name, "clone");
-}
-
-static void native__file_is_given_as_a_descriptor_of_its_own(void **state)
-{
-	struct stat mine, theirs;
-	int fd = -1;
+	static const uint64_t vaddr[] = {1, 2, 3};
+	size_t count = 0;
 
 	(void)state;
 	(void)name_of(0x10);
-	descriptor = STDERR_FILENO;
-	assert_int_equal(asked.open(asked.open_context, &asked, &fd), 0);
-	assert_true(fd > STDERR_FILENO);
-	assert_int_equal(fstat(descriptor, &mine), 0);
-	assert_int_equal(fstat(fd, &theirs), 0);
-	assert_int_equal(mine.st_ino, theirs.st_ino);
-	assert_int_equal(close(fd), 0);
-	descriptor = -1;
-	assert_int_equal(asked.open(asked.open_context, &asked, &fd), -EBADF);
-	fails = "descriptor";
-	error = -ESTALE;
-	assert_int_equal(asked.open(asked.open_context, &asked, &fd), -ESTALE);
-	/* Another file has its slot by now. */
+	assert_int_equal(asked.find(asked.context, &asked, vaddr, 3, count_function, &count), 0);
+	assert_int_equal(count, 3);
+	fails = "functions";
+	error = -EBADF;
+	assert_int_equal(asked.find(asked.context, &asked, vaddr, 3, count_function, &count),
+			 -EBADF);
 	fails = NULL;
 	is_gone = true;
-	error = -EIO;
-	assert_int_equal(asked.open(asked.open_context, &asked, &fd), -ESTALE);
+	assert_int_equal(asked.find(asked.context, &asked, vaddr, 3, count_function, &count),
+			 -ESTALE);
 }
 
 /* ---- files about to be closed ---- */
@@ -873,9 +796,7 @@ int main(void)
 		TEST(new__releases_what_it_had_when_memory_ends),
 		TEST(native__names_are_those_of_the_file_in_the_slot),
 		TEST(native__names_are_missing_without_the_file_or_memory),
-		TEST(native__start_function_is_told_by_the_entry_point),
-		TEST(native__thread_start_is_told_by_its_system_call),
-		TEST(native__file_is_given_as_a_descriptor_of_its_own),
+		TEST(native__functions_are_those_of_the_file),
 		TEST(keep__names_the_frames_of_each_file_at_once),
 		TEST(keep__does_nothing_without_frames),
 		TEST(keep__is_bounded),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_table.c attach/file_facts.c attach/file_descriptors.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/file_text.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c foreign/client.c foreign/check.c foreign/serve.c parser/late.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c */
+/* sources: attach/file_table.c attach/file_facts.c attach/file_descriptors.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/file_text.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c foreign/client.c foreign/check.c foreign/serve.c parser/late.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c elf/debug_file.c elf/debug_paths.c elf/demangle.c elf/demangle_cython.c elf/elf_symbol_table.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
 /* Files are written to a temporary directory and looked up as mappings of this process.  A fake
  * decides whether a file is an interpreter. */
 #include "attach/file_table.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/elf_symbols.c elf/elf_symbols_find_many.c elf/symbol_sources.c elf/debug_file.c base/root_file.c elf/elf_image.c elf/elf_symbol_table.c */
+/* sources: elf/elf_symbols.c elf/elf_symbols_find_many.c elf/symbol_sources.c elf/debug_file.c base/root_file.c elf/elf_image.c elf/elf_symbol_table.c elf/debug_paths.c */
 #include "elf/elf_symbols.h"
 
 #include <cmocka.h>
@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/root_file.h"
+#include "elf/debug_file.h"
 
 /* A library with what the choice of a name is about: aliases, static functions, assembler without
  * type or size, a label inside a function. */
@@ -123,10 +124,14 @@ static void check_names(const char *root, const char *path, const struct expecte
 			size_t count)
 {
 	OWNED(elf_image) struct elf_image *image = open_image(root, path);
+	CLEANUP(debug_files_release) struct debug_files files = DEBUG_FILES_NONE;
 	OWNED(elf_symbols) struct elf_symbols *symbols = NULL;
+	struct debug_names names;
 	uint64_t vaddr[16];
 
-	assert_int_equal(elf_symbols_read(image, root, path, &symbols), 0);
+	debug_names_read(image, &names);
+	debug_files_open(&names, root, path, image->owner, &files);
+	assert_int_equal(elf_symbols_read(image, &files, &symbols), 0);
 	for (size_t i = 0; i < count; i++) {
 		const char *name = NULL;
 		uint64_t start;
@@ -139,7 +144,7 @@ static void check_names(const char *root, const char *path, const struct expecte
 		assert_string_equal(name, expected[i].name);
 		assert_int_equal(start, expected[i].start);
 	}
-	assert_int_equal(elf_symbols_find_many(image, root, path, vaddr, count, check_answer,
+	assert_int_equal(elf_symbols_find_many(image, &files, vaddr, count, check_answer,
 					       (void *)expected),
 			 0);
 }
@@ -358,7 +363,7 @@ static void elf_symbols__every_function_that_nm_knows_is_found(void **state)
 		skip();
 	}
 	OWNED(elf_image) struct elf_image *image = open_image("/", path);
-	assert_int_equal(elf_symbols_read(image, "/nowhere", path, &symbols), 0);
+	assert_int_equal(elf_symbols_read(image, NULL, &symbols), 0);
 	for (size_t i = 0; i < count; i++) {
 		const char *name;
 		uint64_t start;
@@ -411,11 +416,11 @@ static void elf_symbols_find_many__agrees_with_the_table_all_over_libcrypto(void
 		skip();
 	}
 	OWNED(elf_image) struct elf_image *image = open_image("/", path);
-	assert_int_equal(elf_symbols_read(image, "/nowhere", path, &symbols), 0);
+	assert_int_equal(elf_symbols_read(image, NULL, &symbols), 0);
 	comparison.symbols = symbols;
 	for (size_t i = 0; i < ARRAY_SIZE(vaddr); i++)
 		vaddr[i] = image->max_vaddr / ARRAY_SIZE(vaddr) * i;
-	assert_int_equal(elf_symbols_find_many(image, "/nowhere", path, vaddr, ARRAY_SIZE(vaddr),
+	assert_int_equal(elf_symbols_find_many(image, NULL, vaddr, ARRAY_SIZE(vaddr),
 					       compare_with_table, &comparison),
 			 0);
 	assert_true(comparison.named > 1000);

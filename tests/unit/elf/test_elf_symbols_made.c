@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/elf_symbols.c elf/elf_symbols_find_many.c elf/symbol_sources.c elf/debug_file.c base/root_file.c elf/elf_image.c elf/elf_symbol_table.c */
+/* sources: elf/elf_symbols.c elf/elf_symbols_find_many.c elf/symbol_sources.c elf/debug_file.c base/root_file.c elf/elf_image.c elf/elf_symbol_table.c elf/debug_paths.c */
 /* Functions that overlap, lack a size or share an address, in files written by hand. */
 #include "elf/elf_symbols.h"
 
@@ -51,7 +51,7 @@ static void check_table(const struct elf_image *image, const struct expected *ex
 	uint64_t start = 0;
 	int err;
 
-	assert_int_equal(elf_symbols_read(image, "/nowhere", "/x", &symbols), 0);
+	assert_int_equal(elf_symbols_read(image, NULL, &symbols), 0);
 	err = elf_symbols_find(symbols, MADE_BASE + expected->at, &name, &start);
 	assert_int_equal(err, expected->name ? 0 : -ENOENT);
 	if (err)
@@ -69,13 +69,13 @@ static void check_all(struct expected *expected, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		vaddr[i] = MADE_BASE + expected[i].at;
 		check_table(image, &expected[i]);
-		assert_int_equal(elf_symbols_find_many(image, "/nowhere", "/x", &vaddr[i], 1, check,
+		assert_int_equal(elf_symbols_find_many(image, NULL, &vaddr[i], 1, check,
 						       &expected[i]),
 				 0);
 	}
 	assert_int_equal(
-		elf_symbols_find_many(image, "/nowhere", "/x", vaddr, count, check, expected), 0);
-	assert_int_equal(elf_symbols_find_many(image, "/nowhere", "/x", vaddr, 0, check, NULL), 0);
+		elf_symbols_find_many(image, NULL, vaddr, count, check, expected), 0);
+	assert_int_equal(elf_symbols_find_many(image, NULL, vaddr, 0, check, NULL), 0);
 }
 
 /* In no order, as linkers write them. */
@@ -204,7 +204,7 @@ static bool is_function(Elf64_Sym symbol, struct symbol_function *ret_function)
 	elf.section[1].sh_flags = SHF_ALLOC;
 	memcpy(elf.data + MADE_SYMBOLS + sizeof(symbol), &symbol, sizeof(symbol));
 	image = made_open(&elf);
-	assert_int_equal(symbol_sources_open(image, "/nowhere", "/x", &sources), 0);
+	assert_int_equal(symbol_sources_open(image, NULL, &sources), 0);
 	return symbol_source_function(sources, 0, 1, ret_function);
 }
 
@@ -295,7 +295,9 @@ static void put_build_id(size_t size)
 
 static int open_debug_file(const char *root, size_t id_bytes)
 {
+	CLEANUP(debug_files_release) struct debug_files files = DEBUG_FILES_NONE;
 	OWNED(elf_image) struct elf_image *image = NULL, *debug = NULL;
+	struct debug_names names;
 	char command[256], path[512];
 	OWNED_FILE FILE *file = NULL;
 	size_t used;
@@ -315,7 +317,9 @@ static int open_debug_file(const char *root, size_t id_bytes)
 	assert_int_equal(chmod(path, 0644), 0);
 	image = made_open(&elf);
 	image->owner = getuid();
-	return debug_file_open(image, root, "/x", &debug);
+	debug_names_read(image, &names);
+	debug_files_open(&names, root, "/x", image->owner, &files);
+	return debug_file_open(image, &files, &debug);
 }
 
 static void debug_file_open__by_build_ids_of_2_to_64_bytes(void **state)
@@ -340,7 +344,7 @@ static size_t source_count(void)
 	OWNED(symbol_sources) struct symbol_sources *sources = NULL;
 	OWNED(elf_image) struct elf_image *image = made_open(&elf);
 
-	assert_int_equal(symbol_sources_open(image, "/nowhere", "/x", &sources), 0);
+	assert_int_equal(symbol_sources_open(image, NULL, &sources), 0);
 	return sources->count;
 }
 

@@ -174,9 +174,9 @@ static void elf_symbols__names_that_take_too_much_work_are_e2big(void **state)
 					.st_value = MADE_BASE,
 					.st_size = 0x1000};
 	assert_int_equal(elf_image_from_memory(data, size, &image), 0);
-	assert_int_equal(elf_symbols_find_many(image, "/nowhere", "/x", &vaddr, 1, ignore, NULL),
+	assert_int_equal(elf_symbols_find_many(image, NULL, &vaddr, 1, ignore, NULL),
 			 -E2BIG);
-	assert_int_equal(elf_symbols_read(image, "/nowhere", "/x", &symbols), -E2BIG);
+	assert_int_equal(elf_symbols_read(image, NULL, &symbols), -E2BIG);
 	assert_true(cpu_ns() - start_ns < MAX_CPU_NS);
 }
 

@@ -48,10 +48,12 @@ void worker_answer_release(struct worker_answer *answer)
 int worker_ask(struct worker *worker, const struct worker_request *request,
 	       struct worker_answer *ret_answer)
 {
+	struct foreign_files files;
+
 	assert_true(foreign_request_is_sound(request->message, request->bytes));
+	assert_true(foreign_files_sort(request->message, request->fd, request->fd_count, &files));
 	ret_answer->fd = -1;
-	foreign_serve(&worker->server, request->message, request->fd_count ? *request->fd : -1,
-		      &ret_answer->reply);
+	foreign_serve(&worker->server, request->message, &files, &ret_answer->reply);
 	return 0;
 }
 

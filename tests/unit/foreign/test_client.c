@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/client.c foreign/check.c foreign/child.c foreign/serve.c parser/worker.c parser/late.c parser/child.c parser/sandbox.c elf/elf_image.c elf/elf_symbol_table.c elf/elf_guard.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c */
+/* sources: foreign/client.c foreign/check.c foreign/child.c foreign/serve.c parser/worker.c parser/late.c parser/child.c parser/sandbox.c elf/elf_image.c elf/elf_symbol_table.c elf/elf_guard.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
 /* The client with real children: this program is its own child, good or bad as TEST_CHILD says. */
 #include "foreign/client.h"
 
@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "elf/elf_symbols.h"
 #include "foreign/child.h"
 #include "foreign/protocol.h"
 #include "parser/late.h"
@@ -51,6 +52,28 @@ static void put_rows(uint8_t *memory, const struct foreign_request *request)
 		rows->high = request->low;
 }
 
+static void put_names(uint8_t *memory, const struct foreign_request *request)
+{
+	struct foreign_names *names = (struct foreign_names *)memory;
+
+	names->count = 1;
+	names->text_bytes = 8;
+	names->name[0] = (struct foreign_name){
+		.low = request->vaddr[0], .high = request->vaddr[0] + 1, .name_bytes = 8};
+	if (!strcmp(lie, "none"))
+		names->count = 0;
+	if (!strcmp(lie, "many"))
+		names->count = FOREIGN_MAX_NAMES + 1;
+	if (!strcmp(lie, "beside"))
+		names->name[0].high--;
+	if (!strcmp(lie, "beyond"))
+		names->name[0].name_at = 1;
+	if (!strcmp(lie, "behind"))
+		names->name[0].system_at = UINT32_MAX;
+	if (!strcmp(lie, "long"))
+		names->text_bytes = UINT32_MAX;
+}
+
 static void put_facts(uint8_t *memory)
 {
 	struct foreign_facts *facts = (struct foreign_facts *)memory;
@@ -63,7 +86,9 @@ static void put_facts(uint8_t *memory)
 	if (!strcmp(lie, "wraps"))
 		facts->segment[0].vaddr = UINT64_MAX - 5;
 	if (!strcmp(lie, "build-id"))
-		facts->build_id_bytes = FOREIGN_BUILD_ID_BYTES + 1;
+		facts->debug.build_id_bytes = DEBUG_BUILD_ID_MAX_BYTES + 1;
+	if (!strcmp(lie, "link"))
+		strcpy(facts->debug.link, "../x");
 	if (!strcmp(lie, "text"))
 		memset(facts->reason, 'a', sizeof(facts->reason));
 	if (!strcmp(lie, "python"))
@@ -75,13 +100,20 @@ static void answer_lies(void)
 {
 	uint8_t *memory = mmap(NULL, FOREIGN_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
 			       PARSER_MEMORY_FD, 0);
-	struct foreign_request request;
+	static union {
+		struct foreign_request request;
+		uint8_t bytes[FOREIGN_REQUEST_MAX_BYTES];
+	} room;
 
-	while (recv(PARSER_SOCKET_FD, &request, sizeof(request), 0) > 0) {
-		struct parser_reply reply = {.serial = request.serial, .size = 4096};
+	while (recv(PARSER_SOCKET_FD, &room, sizeof(room), 0) > 0) {
+		const struct foreign_request *request = &room.request;
+		struct parser_reply reply = {.serial = request->serial,
+					     .size = FOREIGN_TEXT_AT + 8};
 
-		if (request.kind == FOREIGN_ROWS)
-			put_rows(memory, &request);
+		if (request->kind == FOREIGN_ROWS)
+			put_rows(memory, request);
+		else if (request->kind == FOREIGN_NAMES)
+			put_names(memory, request);
 		else
 			put_facts(memory);
 		reply.serial += !strcmp(lie, "serial");
@@ -211,8 +243,8 @@ static void foreign_rows__are_those_of_the_file(void **state)
 	assert_int_equal(examine(foreign, &file, &facts), 0);
 	assert_int_equal(elf_image_open(libc, &image), 0);
 	assert_int_equal(cfi_open(image, &cfi), 0);
-	assert_int_equal(facts.build_id_bytes, image->build_id_size);
-	assert_memory_equal(facts.build_id, image->build_id, image->build_id_size);
+	assert_int_equal(facts.debug.build_id_bytes, image->build_id_size);
+	assert_memory_equal(facts.debug.build_id, image->build_id, image->build_id_size);
 	assert_int_equal(facts.fde_count, cfi_fde_count(cfi));
 	assert_int_equal(facts.segment_count, 1);
 	assert_int_equal(facts.python_error, -ENOENT);
@@ -233,6 +265,80 @@ static void foreign_rows__are_those_of_the_file(void **state)
 	free(expected.row);
 	assert_int_equal(stats_of(foreign).starts, 1);
 	assert_int_equal(stats_of(foreign).late + stats_of(foreign).ended, 0);
+}
+
+/* What was asked, and what came. */
+struct named {
+	const uint64_t *vaddr;
+	size_t count, found;
+	char name[64][256];
+};
+
+static void on_name(void *context, const struct foreign_function *function)
+{
+	struct named *named = context;
+	const uint64_t vaddr = named->vaddr[named->count];
+
+	assert_true(function->low <= vaddr && vaddr < function->high);
+	snprintf(named->name[named->count % 64], sizeof(named->name[0]), "%s",
+		 function->name ? function->name : "");
+	named->found += function->name != NULL;
+	named->count++;
+}
+
+static void on_expected(void *context, size_t index, const struct elf_function *function)
+{
+	struct named *named = context;
+
+	if (index < 64)
+		snprintf(named->name[index], sizeof(named->name[0]), "%.*s",
+			 (int)function->name_size, function->name ? function->name : "");
+	named->found += function->name != NULL;
+}
+
+static void foreign_names__are_those_of_the_file(void **state)
+{
+	OWNED(foreign) struct foreign *foreign = with_child(NULL);
+	const struct foreign_file file = file_of(&libc, NUMBER, 0);
+	static uint64_t vaddr[2 * FOREIGN_MAX_NAMES + 10];
+	static struct named named, expected;
+	OWNED(elf_image) struct elf_image *image = NULL;
+	struct foreign_facts facts;
+
+	(void)state;
+	named = (struct named){.vaddr = vaddr};
+	assert_int_equal(examine(foreign, &file, &facts), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(vaddr); i++)
+		vaddr[i] = facts.segment[0].vaddr + 100 * i;
+	assert_int_equal(foreign_names(foreign, &file, vaddr, ARRAY_SIZE(vaddr), on_name, &named),
+			 0);
+	assert_int_equal(named.count, ARRAY_SIZE(vaddr));
+	assert_int_equal(elf_image_open(libc, &image), 0);
+	named = (struct named){.vaddr = vaddr};
+	assert_int_equal(foreign_names(foreign, &file, vaddr, 64, on_name, &named), 0);
+	assert_int_equal(elf_symbols_find_many(image, NULL, vaddr, 64, on_expected, &expected), 0);
+	assert_true(named.found >= expected.found && expected.found > 0);
+	for (size_t i = 0; i < 64; i++)
+		if (expected.name[i][0])
+			assert_string_equal(named.name[i], expected.name[i]);
+}
+
+static void foreign_names__what_cannot_be_is_not_believed(void **state)
+{
+	static const char *const how[] = {"none", "many", "beside", "beyond", "behind", "long",
+					  "size"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(how); i++) {
+		OWNED(foreign) struct foreign *foreign = with_child(how[i]);
+		const struct foreign_file file = file_of(&libc, NUMBER, 1000);
+		static const uint64_t vaddr[] = {4096};
+		struct named named = {.vaddr = vaddr};
+
+		assert_int_equal(foreign_names(foreign, &file, vaddr, 1, on_name, &named), -ETIME);
+		assert_int_equal(named.count, 0);
+		assert_int_equal(stats_of(foreign).ended, 1);
+	}
 }
 
 static void foreign_examine__what_is_no_elf_file_says_so(void **state)
@@ -353,7 +459,7 @@ static void foreign_examine__child_that_is_late_costs_the_file(void **state)
 static void foreign_examine__child_that_dies_twice_costs_the_file(void **state)
 {
 	static const char *const how[] = {"dies", "serial", "size", "segments", "wraps",
-					  "build-id", "text", "python"};
+					  "build-id", "link", "text", "python"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(how); i++) {
@@ -406,6 +512,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(foreign_rows__are_those_of_the_file),
+		cmocka_unit_test(foreign_names__are_those_of_the_file),
+		cmocka_unit_test(foreign_names__what_cannot_be_is_not_believed),
 		cmocka_unit_test(foreign_examine__what_is_no_elf_file_says_so),
 		cmocka_unit_test(foreign_close__file_is_brought_again),
 		cmocka_unit_test(foreign_examine__file_that_is_gone_says_so),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/native_symbols.c symbolize/demangle.c symbolize/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c elf/debug_file.c base/root_file.c elf/elf_image.c elf/elf_symbol_table.c */
+/* sources: symbolize/native_symbols.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/elf_image.c elf/elf_symbol_table.c */
+/* The child that parses files is a part of this program. */
 #include "symbolize/native_symbols.h"
 
 #include <cmocka.h>
@@ -8,6 +9,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "elf/demangle.h"
+#include "elf/elf_symbols.h"
 
 #define LIBSTDCXX "/usr/lib/x86_64-linux-gnu/libstdc++.so.6"
 #define MAX_BYTES (1U << 20)
@@ -44,16 +48,48 @@ static size_t read_nm(const char *path, struct nm_line *line, size_t room)
 	return count;
 }
 
-static int count_opens(void *context, const struct native_file *file, int *ret_fd)
-{
-	int *opens = context;
-	int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+static int opens;
 
-	++*opens;
+/* Whom an answer is for. */
+struct asker {
+	foreign_function_handler *found;
+	void *context;
+};
+
+static void on_function(void *context, size_t index, const struct elf_function *found)
+{
+	const struct asker *asker = context;
+	char demangled[DEMANGLE_MAX_BYTES], name[4096] = "";
+	struct foreign_function function = {
+		.system_name = "", .start = found->start, .low = found->low, .high = found->high};
+
+	(void)index;
+	if (found->name && found->name_size) {
+		memcpy(name, found->name, found->name_size);
+		name[found->name_size] = '\0';
+		function.name = name;
+		if (demangle(name, found->name_size, demangled)) {
+			function.name = demangled;
+			function.system_name = name;
+		}
+	}
+	asker->found(asker->context, &function);
+}
+
+static int find(void *context, const struct native_file *file, const uint64_t *vaddr, size_t count,
+		foreign_function_handler *found, void *found_context)
+{
+	struct asker asker = {.found = found, .context = found_context};
+	OWNED(elf_image) struct elf_image *image = NULL;
+	OWNED_FD int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	int err;
+
+	(void)context;
 	if (fd < 0)
 		return -errno;
-	*ret_fd = fd;
-	return 0;
+	opens++;
+	err = elf_image_open(fd, &image);
+	return err ? err : elf_symbols_find_many(image, NULL, vaddr, count, on_function, &asker);
 }
 
 static void native_symbols__second_resolve_opens_nothing(void **state)
@@ -63,14 +99,10 @@ static void native_symbols__second_resolve_opens_nothing(void **state)
 	static struct native_symbol symbol[512];
 	const size_t count = read_nm(LIBSTDCXX, line, 512);
 	OWNED(native_symbols) struct native_symbols *symbols = NULL;
-	int opens = 0;
-	const struct native_file file = {.id = 7,
-					 .root = "/",
-					 .path = LIBSTDCXX,
-					 .open = count_opens,
-					 .open_context = &opens};
+	const struct native_file file = {.id = 7, .path = LIBSTDCXX, .find = find};
 
 	(void)state;
+	opens = 0;
 	assert_int_equal(native_symbols_new(MAX_BYTES, &symbols), 0);
 	for (size_t i = 0; i < count; i++) {
 		first[i] = line[i].start;
@@ -95,7 +127,7 @@ static void native_symbols__mangled_name_is_kept_beside_the_readable_one(void **
 	static struct nm_line line[8192];
 	const size_t count = read_nm(LIBSTDCXX, line, 8192);
 	OWNED(native_symbols) struct native_symbols *symbols = NULL;
-	const struct native_file file = {.id = 1, .root = "/", .path = LIBSTDCXX};
+	const struct native_file file = {.id = 1, .path = LIBSTDCXX, .find = find};
 	struct native_symbol symbol[2];
 	uint64_t vaddr[2] = {0};
 
@@ -118,11 +150,11 @@ static void native_symbols__mangled_name_is_kept_beside_the_readable_one(void **
 static void native_symbols__file_without_answer_is_named_in_brackets(void **state)
 {
 	OWNED(native_symbols) struct native_symbols *symbols = NULL;
-	const struct native_file missing = {.id = 1, .root = "/", .path = "/nowhere/libfoo.so"};
-	const struct native_file no_elf = {.id = 2, .root = "/", .path = "/etc/passwd"};
-	const struct native_file vdso = {.id = 3, .root = "/", .path = "[vdso]"};
-	const struct native_file anonymous = {.id = 4, .root = "/", .path = ""};
-	const struct native_file real = {.id = 5, .root = "/", .path = LIBSTDCXX};
+	const struct native_file missing = {.id = 1, .path = "/nowhere/libfoo.so", .find = find};
+	const struct native_file no_elf = {.id = 2, .path = "/etc/passwd", .find = find};
+	const struct native_file vdso = {.id = 3, .path = "[vdso]", .find = find};
+	const struct native_file anonymous = {.id = 4, .path = "", .find = find};
+	const struct native_file real = {.id = 5, .path = LIBSTDCXX, .find = find};
 	const uint64_t vaddr[] = {0x10, 0x10};
 	struct native_symbol symbol[2];
 
@@ -156,7 +188,7 @@ static void native_symbols__least_used_files_go_first(void **state)
 	static struct native_symbol symbol[4096];
 	const size_t count = read_nm(LIBSTDCXX, line, 4096);
 	OWNED(native_symbols) struct native_symbols *symbols = NULL;
-	struct native_file file = {.root = "/", .path = LIBSTDCXX};
+	struct native_file file = {.path = LIBSTDCXX, .find = find};
 	size_t one_file;
 
 	(void)state;
@@ -183,7 +215,7 @@ static void native_symbols__one_resolve_stays_within_twice_the_bound(void **stat
 	static struct native_symbol symbol[4096];
 	const size_t count = read_nm(LIBSTDCXX, line, 4096), max_bytes = 32768;
 	OWNED(native_symbols) struct native_symbols *symbols = NULL;
-	const struct native_file file = {.root = "/", .path = LIBSTDCXX};
+	const struct native_file file = {.path = LIBSTDCXX, .find = find};
 
 	(void)state;
 	for (size_t i = 0; i < count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "symbolize/demangle.h"
+#include "elf/demangle.h"
 
 #include <ctype.h>
 #include <libiberty/demangle.h>

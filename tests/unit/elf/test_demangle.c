@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/demangle.c symbolize/demangle_cython.c */
-#include "symbolize/demangle.h"
+/* sources: elf/demangle.c elf/demangle_cython.c */
+#include "elf/demangle.h"
 
 #include <cmocka.h>
 #include <pthread.h>
@@ -197,5 +197,5 @@ int main(void)
 		cmocka_unit_test(demangle__agrees_with_cxxfilt_on_libstdcxx),
 	};
 
-	return cmocka_run_group_tests_name("symbolize/demangle", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("elf/demangle", tests, NULL, NULL);
 }

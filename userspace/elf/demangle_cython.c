@@ -2,7 +2,7 @@
 /* Cython's C names are a prefix for the kind of function, then the scopes, each as its length and
  * its name, then the function.  In __pyx_pw_4spam_3Egg_5boil the last part has no length: the 5
  * only tells it from others in its scope (Cython/Compiler: Naming.py, Symtab.py next_id). */
-#include "symbolize/demangle.h"
+#include "elf/demangle.h"
 
 #include <string.h>
 
