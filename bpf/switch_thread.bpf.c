@@ -198,7 +198,7 @@ static __always_inline bool wait_walk(void *ctx, const struct switch_state *stat
 		/* This is done here because on 5.10 no other function may have the context. */
 		if (look != LOOK_HOLDER && !(cfg->flags & PP_CONFIG_NO_KERNEL)) {
 			take_kernel_stack(taken.walk, taken.slot, ctx);
-			walk_clock_hurry(taken.walk); /* the kernel's own walk may have taken all */
+			walk_clock_extend(taken.walk);
 		}
 	}
 	err = thread_look(t->tid, taken.slot, task_state, look);

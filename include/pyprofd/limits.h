@@ -20,6 +20,8 @@
 #ifndef PP_SWITCH_WALK_NS
 #define PP_SWITCH_WALK_NS 40000U
 #endif
+/* Of that, what the user stack's walk has at a switch however long the kernel's own took. */
+#define PP_SWITCH_USER_NS 25000U
 #define PP_CLOCK_STEPS 32U /* from one look at the clock to the next; a power of two */
 #define PP_CLOCK_NEAR_NS 8000U /* so near to a switch's deadline each step looks */
 /* For so long after the deadline a cut walk's stack may still be copied. */

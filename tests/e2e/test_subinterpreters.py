@@ -52,13 +52,15 @@ def check_turns(how, interpreter, roles):
 
 def check_waits(profile, truth):
     """Sleeps alone, which are as long as the program asked for: on a busy machine what comes after them, for the CPU and for
-    the GIL, is no sleep."""
+    the GIL, is no sleep.  Where switches took more than their budget the sums are estimates, which say how good they are."""
+    error = 4 * profile.spread(lambda s: s.labels["wait"] == "sleep")
     for role, spent in truth.items():
         got = profile.ns(lambda s, here=of_role(role, "wait_here"): here(s) and s.labels["wait"] == "sleep")
         low = SLEEP_NS * sum(begin >= profile.begin_ns and end <= profile.end_ns for begin, end, _ in spent["wait"])
         high = profile.clipped(spent["wait"])[1]
-        assert 0.97 * low <= got <= 1.03 * high, "sleeps of %s: %.3f s, by its clock %.3f to %.3f%s" % (
-            role, got / 1e9, low / 1e9, high / 1e9, harness.show(profile.samples, 8))
+        assert 0.97 * low - error <= got <= 1.03 * high + error, (
+            "sleeps of %s: %.3f s, by its clock %.3f to %.3f, and %.3f for what is an estimate%s" % (
+                role, got / 1e9, low / 1e9, high / 1e9, error / 1e9, harness.show(profile.samples, 8)))
 
 
 def check_digests(profile, truth):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Shared by the tests of off-CPU, wall and GIL profiles: sums of samples, ledger lines, intervals that a
 program measured itself, a process's clocks read from outside."""
+import math
 import os
 import re
 import threading
@@ -16,20 +17,30 @@ class Waits:
 
     def __init__(self, path, pid=None, value=None):
         self.profile = harness.load(path)
-        types = [name for name, _ in self.profile.sample_types]
+        self.types = types = [name for name, _ in self.profile.sample_types]
         index = types.index(value) if value else 0
         count = next((types.index(name) for name in ("events", "samples") if name in types), -1)
         self.begin_ns = self.profile.time_ns
         self.end_ns = self.begin_ns + self.profile.duration_ns
-        self.samples = []
+        self.samples, self.values = [], []
         for s in self.profile.samples:
             if pid is None or s.labels.get("pid") == pid:
                 frames = s.frames[::-1]
+                self.values.append(s.values)
                 self.samples.append(harness.Sample(s.values[count], s.values[index], s.labels.get("pid", 0),
                                                    s.labels.get("tid", 0), s.labels, frames))
 
     def ns(self, condition=lambda s: True):
         return sum(s.ns for s in self.samples if condition(s))
+
+    def spread(self, condition=lambda s: True):
+        """ns of one standard error: of the sums that rest on fewer waits than they have, as waits were left out or shared
+        out.  They take from each other what they have too much, so a sum's error may be that of all of them together."""
+        if "effective" not in self.types:
+            return 0
+        index = self.types.index("effective")
+        return math.sqrt(sum(s.ns ** 2 / values[index] for s, values in zip(self.samples, self.values)
+                             if condition(s) and 0 < values[index] < s.count))
 
     def by_label(self, key, condition=lambda s: True):
         """{value of the label: ns}"""

@@ -21,6 +21,17 @@ static bool lacks_mapping(enum pp_stop stop)
 	return stop == PP_STOP_NO_MAPPING || stop == PP_STOP_NO_IMAGE;
 }
 
+/* The kernel side sends a stack of this name once an epoch, and all waits of that minute have the
+ * frames that we found.  Where the thread ran on before we read them, the next walk sends it anew. */
+static void name_wait(const struct finisher *finisher, uint64_t name, uint64_t stack)
+{
+	bool again = false;
+
+	(void)dictionary_add_alias(finisher->dictionary, name, stack, &again);
+	if (again)
+		finisher->send_again(finisher->context, name);
+}
+
 static void finish_record(const struct incomplete_counts *counts,
 			  const struct decoded_incomplete *incomplete)
 {
@@ -40,7 +51,7 @@ static void finish_record(const struct incomplete_counts *counts,
 		return;
 	(void)user_unwind_describe(finisher->dictionary, record);
 	if (key.user_stack) { /* of a wait, which the kernel side counts under this hash */
-		(void)dictionary_add_alias(finisher->dictionary, key.user_stack, record->hash);
+		name_wait(finisher, key.user_stack, record->hash);
 		return;
 	}
 	key.user_stack = record->hash;

@@ -100,6 +100,13 @@ static void want_names(void *context, struct pp_process_id id)
 	thread_names_want(agent->thread_names, id);
 }
 
+static void send_again(void *context, uint64_t hash)
+{
+	struct agent *agent = context;
+
+	kernel_side_send_again(agent->kernel, hash);
+}
+
 static void prepare_finisher(struct agent *agent)
 {
 	agent->finisher = (struct finisher){
@@ -116,6 +123,7 @@ static void prepare_finisher(struct agent *agent)
 		.find_process = find_process,
 		.follow_processes = follow_processes,
 		.want_names = want_names,
+		.send_again = send_again,
 	};
 	agent->incomplete = (struct incomplete_counts){.finisher = &agent->finisher,
 						       .counts = &agent->tables.counts};

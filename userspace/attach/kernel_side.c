@@ -637,6 +637,11 @@ int kernel_side_set_python(struct kernel_side *side, uint32_t index, const struc
 				   BPF_ANY);
 }
 
+void kernel_side_send_again(struct kernel_side *side, uint64_t hash)
+{
+	bpf_map_delete_elem(bpf_map__fd(side->skeleton->maps.sent), &hash);
+}
+
 int kernel_side_set_resync(struct kernel_side *side, uint32_t index,
 			   const struct pp_resync *resync)
 {

@@ -87,6 +87,8 @@ int kernel_side_set_python(struct kernel_side *side, uint32_t index,
 			   const struct pp_python *python);
 int kernel_side_set_resync(struct kernel_side *side, uint32_t index,
 			   const struct pp_resync *resync);
+/* The kernel side sends the stack of this hash once more when it meets it, also in this epoch. */
+void kernel_side_send_again(struct kernel_side *side, uint64_t hash);
 /* Call it only when the kernel side has asked for the thread, because the table drops entries that
  * it does not use. */
 int kernel_side_set_thread_state(struct kernel_side *side, const struct pp_thread_key *key,

@@ -43,6 +43,7 @@ struct alias {
 	uint64_t hash;
 	uint64_t stack; /* its hash */
 	uint32_t epoch;
+	uint32_t tries; /* unwinds that were torn */
 };
 
 static uint64_t entry_hash(const void *entry)
@@ -414,28 +415,46 @@ int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_sta
 	return 0;
 }
 
-int dictionary_add_alias(struct dictionary *dictionary, uint64_t hash, uint64_t stack)
+static bool is_torn(const struct dictionary *dictionary, uint64_t hash)
 {
-	struct alias *known = set_find(&dictionary->aliases, hash);
-	OWNED_MEM struct alias *alias = NULL;
-	int err;
+	const struct dict_stack *stack = set_find(&dictionary->stacks, hash);
 
-	if (known) {
-		known->stack = stack;
-		known->epoch = dictionary->epoch;
-		return 0;
-	}
-	err = reserve(dictionary, NULL, sizeof(*alias));
+	return stack && (stack->stop == PP_STOP_TORN || stack->py_stop == PP_PY_STOP_TORN);
+}
+
+static int new_alias(struct dictionary *dictionary, uint64_t hash, struct alias **ret_alias)
+{
+	OWNED_MEM struct alias *alias = NULL;
+	int err = reserve(dictionary, NULL, sizeof(*alias));
+
 	if (err)
 		return err;
-	alias = malloc(sizeof(*alias));
+	alias = calloc(1, sizeof(*alias));
 	if (!alias)
 		return -ENOMEM;
-	*alias = (struct alias){.hash = hash, .stack = stack, .epoch = dictionary->epoch};
+	alias->hash = hash;
 	err = set_add(&dictionary->aliases, alias);
 	if (err)
 		return err;
-	TAKE(alias);
+	*ret_alias = TAKE(alias);
+	return 0;
+}
+
+int dictionary_add_alias(struct dictionary *dictionary, uint64_t hash, uint64_t stack,
+			 bool *ret_again)
+{
+	struct alias *alias = set_find(&dictionary->aliases, hash);
+	const bool found_torn = is_torn(dictionary, stack);
+	int err = alias ? 0 : new_alias(dictionary, hash, &alias);
+
+	*ret_again = false;
+	if (err)
+		return err;
+	alias->epoch = dictionary->epoch;
+	if (!alias->stack || !found_torn || is_torn(dictionary, alias->stack))
+		alias->stack = stack;
+	if (is_torn(dictionary, alias->stack))
+		*ret_again = ++alias->tries < DICTIONARY_ALIAS_TRIES;
 	return 0;
 }
 

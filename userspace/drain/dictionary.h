@@ -82,8 +82,12 @@ void dictionary_set_reader(struct dictionary *dictionary, dictionary_read_raw re
  * -ENOMEM. */
 int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_stack *stack);
 /* Gives a stack a second hash.  The kernel side names an incomplete stack by the frame at which the
- * walk ended, which differs each time.  Returns 0; -ENOSPC; -ENOMEM. */
-int dictionary_add_alias(struct dictionary *dictionary, uint64_t hash, uint64_t stack);
+ * walk ended, which differs each time.  A torn stack does not take the place of one that is not
+ * torn.  *ret_again: the hash still stands for a torn stack, and another unwind of it is worth the
+ * try; never after DICTIONARY_ALIAS_TRIES.  Returns 0; -ENOSPC; -ENOMEM. */
+#define DICTIONARY_ALIAS_TRIES 16U
+int dictionary_add_alias(struct dictionary *dictionary, uint64_t hash, uint64_t stack,
+			 bool *ret_again);
 int dictionary_add_kernel(struct dictionary *dictionary, const struct decoded_kernel *kernel);
 /* Adds a code object and takes ownership of it, also on failure.  `id`: the process in which it was
  * seen first. */

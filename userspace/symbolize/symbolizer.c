@@ -341,6 +341,35 @@ static bool is_beside_python(packed_frame frame)
 	return packed_kind(frame) != PP_FRAME_PYTHON;
 }
 
+/* Returns whether Python frames ran here of which none was read. */
+static bool lacks_python(const struct dict_stack *stack)
+{
+	switch ((enum pp_py_stop)stack->py_stop) {
+	case PP_PY_STOP_NONE:
+	case PP_PY_STOP_ROOT:
+	case PP_PY_STOP_NOT_PYTHON:
+	case PP_PY_STOP_NO_THREAD_STATE:
+		return false;
+	default:
+		return !stack->python_count;
+	}
+}
+
+/* The interpreter's frames are left out where Python's stand for them; where these are not known
+ * the stack would look as if nothing was missing. */
+static int mark_unread(struct symbolizer *symbolizer, size_t *count)
+{
+	struct frame *frame = &symbolizer->frame[*count];
+	uint32_t name;
+	int err = intern_string(symbolizer->strings, "[Python frames not read]", &name);
+
+	if (err || (*count && frame[-1].kind == FRAME_MARKER && frame[-1].name == name))
+		return err;
+	*frame = (struct frame){.kind = FRAME_MARKER, .name = name};
+	++*count;
+	return 0;
+}
+
 int symbolizer_stack(struct symbolizer *symbolizer, struct pp_process_id id,
 		     const struct dict_stack *user, const struct dict_kernel *kernel,
 		     const struct frame **ret_frames, size_t *ret_count)
@@ -364,6 +393,10 @@ int symbolizer_stack(struct symbolizer *symbolizer, struct pp_process_id id,
 		if (hides_native(symbolizer, user) && is_beside_python(symbolizer->stitched[i]))
 			continue;
 		err = name_frame(symbolizer, id, symbolizer->stitched[i], &named);
+		if (err)
+			return err;
+		if (named.is_hidden && lacks_python(user))
+			err = mark_unread(symbolizer, &count);
 		if (err)
 			return err;
 		if (named.is_hidden ||

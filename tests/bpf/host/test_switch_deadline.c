@@ -88,6 +88,32 @@ static void deadline__ends_the_copy_of_a_stack_that_is_slow(void **state)
 	assert_true(took_ns <= 100 * US);
 }
 
+static void deadline__of_the_user_stack_is_not_the_kernels(void **state)
+{
+	uint64_t took_ns;
+
+	(void)state;
+	host->ns_kernel_stack = 60 * US;
+	took_ns = look_takes_ns(1 * US);
+	assert_null(incomplete_sent());
+	assert_true(took_ns > 60 * US);
+}
+
+static void deadline__holds_when_the_kernel_stack_is_slow_as_well(void **state)
+{
+	uint64_t took_ns;
+
+	(void)state;
+	stands_deep();
+	host->ns_kernel_stack = 60 * US;
+	took_ns = look_takes_ns(5 * US);
+	assert_non_null(incomplete_sent());
+	assert_int_equal(incomplete_sent()->stop, PP_STOP_MAX_TIME);
+	/* Half as many steps as usual may pass before the first look at the clock. */
+	assert_in_range(took_ns, 60 * US + PP_SWITCH_USER_NS,
+			60 * US + PP_SWITCH_USER_NS + (PP_CLOCK_STEPS / 4) * 5 * US);
+}
+
 static void deadline__leaves_a_copy_that_is_fast_whole(void **state)
 {
 	(void)state;
@@ -166,6 +192,8 @@ int main(void)
 		deadline_test(deadline__of_steps_that_are_slow_is_met),
 		deadline_test(deadline__near_it_each_step_looks_at_the_clock),
 		deadline_test(deadline__ends_the_copy_of_a_stack_that_is_slow),
+		deadline_test(deadline__of_the_user_stack_is_not_the_kernels),
+		deadline_test(deadline__holds_when_the_kernel_stack_is_slow_as_well),
 		deadline_test(deadline__leaves_a_copy_that_is_fast_whole),
 		deadline_test(incomplete__under_other_callers_has_another_name),
 		deadline_test(incomplete__near_the_end_of_the_stack_has_its_callers_too),

@@ -18,6 +18,7 @@ static struct counts counts;
 static struct incomplete_counts incompletes;
 static struct process *known; /* what find_process() finds */
 static unsigned int followed;
+static uint64_t sent_again; /* the last hash; 0: none */
 
 static struct process *find_process(void *context, struct pp_process_id id)
 {
@@ -35,8 +36,14 @@ static int follow_processes(void *context)
 	return 0;
 }
 
+static void send_again(void *context, uint64_t hash)
+{
+	(void)context;
+	sent_again = hash;
+}
+
 /* Two native frames of a thread whose process nobody knows any more. */
-static void incomplete_of(uint64_t user_stack, enum pp_stop stop)
+static void incomplete_of(uint64_t user_stack, enum pp_stop stop, enum pp_py_stop py_stop)
 {
 	static const struct pp_frame native[2] = {{.where = 0x1000, .what = 1},
 						  {.where = 0x2000, .what = 1}};
@@ -49,6 +56,7 @@ static void incomplete_of(uint64_t user_stack, enum pp_stop stop)
 		.native_stored = 2,
 		.native_count = 2,
 		.stop = (uint8_t)stop,
+		.py_stop = (uint8_t)py_stop,
 	};
 	const struct decoded_incomplete incomplete = {
 		.record = &record, .python = native, .native = native};
@@ -58,7 +66,7 @@ static void incomplete_of(uint64_t user_stack, enum pp_stop stop)
 
 static void incomplete_now(uint64_t user_stack)
 {
-	incomplete_of(user_stack, PP_STOP_NO_ROWS);
+	incomplete_of(user_stack, PP_STOP_NO_ROWS, PP_PY_STOP_NONE);
 }
 
 static int setup(void **state)
@@ -67,8 +75,10 @@ static int setup(void **state)
 	counts = (struct counts){};
 	known = NULL;
 	followed = 0;
+	sent_again = 0;
 	finisher = (struct finisher){.find_process = find_process,
-				     .follow_processes = follow_processes};
+				     .follow_processes = follow_processes,
+				     .send_again = send_again};
 	incompletes = (struct incomplete_counts){.finisher = &finisher, .counts = &counts};
 	return dictionary_new(1 << 20, &finisher.dictionary);
 }
@@ -103,6 +113,22 @@ static void incomplete__of_a_wait_is_only_kept_under_its_hash(void **state)
 			 dictionary_find_stack(finisher.dictionary, WAIT_HASH));
 }
 
+static void incomplete__of_a_wait_that_is_torn_is_sent_again(void **state)
+{
+	(void)state;
+	incomplete_of(WAIT_HASH, PP_STOP_TORN, PP_PY_STOP_NONE);
+	assert_int_equal(sent_again, WAIT_HASH);
+}
+
+static void incomplete__of_a_wait_whose_python_frames_are_torn_is_sent_again(void **state)
+{
+	(void)state;
+	incomplete_of(0, PP_STOP_NO_ROWS, PP_PY_STOP_TORN);
+	assert_int_equal(sent_again, 0); /* a sample has no name that others share */
+	incomplete_of(WAIT_HASH, PP_STOP_NO_ROWS, PP_PY_STOP_TORN);
+	assert_int_equal(sent_again, WAIT_HASH);
+}
+
 static void incomplete__keeps_the_flags_and_gets_the_stop_of_the_whole_walk(void **state)
 {
 	(void)state;
@@ -130,13 +156,13 @@ static void incomplete__without_a_mapping_reads_the_side_band_first(void **state
 	static struct process process = {.id = {.tgid = 0x7ffffffe, .generation = GENERATION}};
 
 	(void)state;
-	incomplete_of(0, PP_STOP_NO_MAPPING);
+	incomplete_of(0, PP_STOP_NO_MAPPING, PP_PY_STOP_NONE);
 	assert_int_equal(followed, 0); /* nobody knows the process */
 	known = &process;
-	incomplete_of(0, PP_STOP_NO_MAPPING);
+	incomplete_of(0, PP_STOP_NO_MAPPING, PP_PY_STOP_NONE);
 	assert_int_equal(followed, 1);
 	known = &process;
-	incomplete_of(0, PP_STOP_NO_IMAGE);
+	incomplete_of(0, PP_STOP_NO_IMAGE, PP_PY_STOP_NONE);
 	assert_int_equal(followed, 2);
 }
 
@@ -162,6 +188,11 @@ int main(void)
 			incomplete__of_a_sample_is_counted_under_what_it_holds, setup, teardown),
 		cmocka_unit_test_setup_teardown(incomplete__of_a_wait_is_only_kept_under_its_hash,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			incomplete__of_a_wait_that_is_torn_is_sent_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			incomplete__of_a_wait_whose_python_frames_are_torn_is_sent_again, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(
 			incomplete__keeps_the_flags_and_gets_the_stop_of_the_whole_walk, setup,
 			teardown),

@@ -291,6 +291,15 @@ static void set_epoch__entries_not_sent_in_two_epochs_go(void **state)
 	assert_int_equal(stats_of(dictionary).bytes, 0);
 }
 
+static int add_alias(struct dictionary *dictionary, uint64_t hash, uint64_t stack)
+{
+	bool again;
+	int err = dictionary_add_alias(dictionary, hash, stack, &again);
+
+	assert_false(again);
+	return err;
+}
+
 static void add_alias__leads_to_the_stack_while_it_is_used(void **state)
 {
 	OWNED(dictionary) struct dictionary *dictionary = NULL;
@@ -299,12 +308,12 @@ static void add_alias__leads_to_the_stack_while_it_is_used(void **state)
 	(void)state;
 	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
 	dictionary_set_epoch(dictionary, 10);
-	assert_int_equal(dictionary_add_alias(dictionary, 100, 1), 0);
+	assert_int_equal(add_alias(dictionary, 100, 1), 0);
 	assert_null(dictionary_find_stack(dictionary, 100));
 	assert_int_equal(add_plain(dictionary, 1), 0);
 	bytes = stats_of(dictionary).bytes;
 	assert_int_equal(dictionary_find_stack(dictionary, 100)->hash, 1);
-	assert_int_equal(dictionary_add_alias(dictionary, 100, 1), 0);
+	assert_int_equal(add_alias(dictionary, 100, 1), 0);
 	assert_int_equal(stats_of(dictionary).bytes, bytes);
 	dictionary_set_epoch(dictionary, 11);
 	assert_int_equal(stats_of(dictionary).bytes, bytes);
@@ -315,12 +324,61 @@ static void add_alias__leads_to_the_stack_while_it_is_used(void **state)
 	assert_null(dictionary_find_stack(dictionary, 100));
 	assert_int_equal(stats_of(dictionary).bytes, 0);
 	assert_int_equal(add_plain(dictionary, 1), 0);
-	assert_int_equal(dictionary_add_alias(dictionary, 101, 1), 0);
-	assert_int_equal(dictionary_add_alias(dictionary, 102, 2), 0);
+	assert_int_equal(add_alias(dictionary, 101, 1), 0);
+	assert_int_equal(add_alias(dictionary, 102, 2), 0);
 	dictionary_make_room(dictionary);
 	assert_non_null(dictionary_find_stack(dictionary, 101));
 	assert_int_equal(add_plain(dictionary, 2), 0);
 	assert_null(dictionary_find_stack(dictionary, 102));
+}
+
+static void add_torn(struct dictionary *dictionary, uint64_t hash, enum pp_py_stop py_stop)
+{
+	struct pp_stack_record record = {.hash = hash, .py_stop = (uint8_t)py_stop};
+	const struct decoded_stack stack = {.record = &record};
+
+	assert_int_equal(dictionary_add_stack(dictionary, &stack), 0);
+}
+
+static void add_alias__asks_again_for_a_torn_stack_until_a_whole_one_comes(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	bool again = false;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	add_torn(dictionary, 1, PP_PY_STOP_TORN);
+	add_torn(dictionary, 2, PP_PY_STOP_ROOT);
+	add_torn(dictionary, 3, PP_PY_STOP_TORN);
+	assert_int_equal(dictionary_add_alias(dictionary, 100, 1, &again), 0);
+	assert_true(again);
+	/* Another torn one says as little, but it is the newer one. */
+	assert_int_equal(dictionary_add_alias(dictionary, 100, 3, &again), 0);
+	assert_true(again);
+	assert_int_equal(dictionary_find_stack(dictionary, 100)->hash, 3);
+	assert_int_equal(dictionary_add_alias(dictionary, 100, 2, &again), 0);
+	assert_false(again);
+	assert_int_equal(dictionary_find_stack(dictionary, 100)->hash, 2);
+	/* In a later epoch it is torn: what is known stays. */
+	assert_int_equal(dictionary_add_alias(dictionary, 100, 1, &again), 0);
+	assert_false(again);
+	assert_int_equal(dictionary_find_stack(dictionary, 100)->hash, 2);
+}
+
+static void add_alias__gives_up_a_stack_that_is_always_torn(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	unsigned int asked = 0;
+	bool again = true;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	add_torn(dictionary, 1, PP_PY_STOP_TORN);
+	for (; again; asked += again)
+		assert_int_equal(dictionary_add_alias(dictionary, 100, 1, &again), 0);
+	assert_int_equal(asked, DICTIONARY_ALIAS_TRIES - 1);
+	assert_int_equal(dictionary_add_alias(dictionary, 100, 1, &again), 0);
+	assert_false(again);
 }
 
 static void set_epoch__wraps(void **state)
@@ -633,6 +691,8 @@ int main(void)
 		cmocka_unit_test(add_stack__same_hash_is_kept_once),
 		cmocka_unit_test(set_epoch__entries_not_sent_in_two_epochs_go),
 		cmocka_unit_test(add_alias__leads_to_the_stack_while_it_is_used),
+		cmocka_unit_test(add_alias__asks_again_for_a_torn_stack_until_a_whole_one_comes),
+		cmocka_unit_test(add_alias__gives_up_a_stack_that_is_always_torn),
 		cmocka_unit_test(set_epoch__wraps),
 		cmocka_unit_test(set_epoch__keeps_code_objects_and_frees_room),
 		cmocka_unit_test(add_code__same_id_is_one_code),

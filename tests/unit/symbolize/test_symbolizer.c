@@ -247,6 +247,25 @@ static void symbolizer_stack__hides_machinery_of_the_interpreter_only(void **sta
 	close_fixture(&fixture);
 }
 
+static void symbolizer_stack__says_where_python_frames_were_not_read(void **state)
+{
+	struct fixture fixture;
+	struct built built;
+
+	(void)state;
+	open_fixture(&fixture, false, false);
+	const packed_frame frames[] = {NATIVE(PYTHON_FILE, 0x200), NATIVE(PYTHON_FILE, 0x100),
+				       NATIVE(PYTHON_FILE, 0x110), NATIVE(LIB_FILE, 0x100)};
+	build(&built, 0, 4, frames);
+	built.stack.py_stop = PP_PY_STOP_TORN;
+	assert_string_equal(names(&fixture, &built.stack, NULL),
+			    "list_sort\n[Python frames not read]\nfast::run()");
+	/* A thread that runs no Python has none. */
+	built.stack.py_stop = PP_PY_STOP_NO_THREAD_STATE;
+	assert_string_equal(names(&fixture, &built.stack, NULL), "list_sort\nfast::run()");
+	close_fixture(&fixture);
+}
+
 static void symbolizer_stack__raw_keeps_machinery_and_eval_frames(void **state)
 {
 	struct fixture fixture;
@@ -495,6 +514,7 @@ int main(void)
 		cmocka_unit_test(symbolizer_stack__python_frame_has_name_file_and_lines),
 		cmocka_unit_test(symbolizer_stack__native_frame_has_both_names_module_and_address),
 		cmocka_unit_test(symbolizer_stack__hides_machinery_of_the_interpreter_only),
+		cmocka_unit_test(symbolizer_stack__says_where_python_frames_were_not_read),
 		cmocka_unit_test(symbolizer_stack__raw_keeps_machinery_and_eval_frames),
 		cmocka_unit_test(symbolizer_stack__no_native_leaves_python_and_kernel),
 		cmocka_unit_test(symbolizer_stack__no_native_keeps_a_stack_without_python),
