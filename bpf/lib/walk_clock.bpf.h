@@ -25,9 +25,9 @@ static __always_inline void walk_clock_hurry(struct pp_walk *w)
 	w->steps |= PP_CLOCK_STEPS - 1;
 }
 
-/* After the kernel's own walk, which may have taken all: the user stack's has some time in any case.
- * Without it a slow CPU reads no Python frame, and by the time that the agent does the thread may
- * have run on. */
+/* After the kernel's own walk, which may have taken all: the user stack's has some time in any
+ * case.  Without it a slow CPU reads no Python frame, and by the time that the agent does the
+ * thread may have run on. */
 static __always_inline void walk_clock_extend(struct pp_walk *w)
 {
 	__u64 least_ns = bpf_ktime_get_ns() + PP_SWITCH_USER_NS;

@@ -22,7 +22,7 @@ static bool lacks_mapping(enum pp_stop stop)
 }
 
 /* The kernel side sends a stack of this name once an epoch, and all waits of that minute have the
- * frames that we found.  Where the thread ran on before we read them, the next walk sends it anew. */
+ * frames that we found.  If the thread ran on before we read them, the next walk is sent again. */
 static void name_wait(const struct finisher *finisher, uint64_t name, uint64_t stack)
 {
 	bool again = false;

@@ -35,7 +35,7 @@ struct finisher {
 	int (*follow_processes)(void *context);
 	/* Called for each Python stack found, so that the process's thread names are read later. */
 	void (*want_names)(void *context, struct pp_process_id id);
-	/* Called for a stack that was torn, by the kernel side's hash: its next walk is sent too. */
+	/* Called for a torn stack by the kernel side's hash: its next walk is to be sent, too. */
 	void (*send_again)(void *context, uint64_t hash);
 };
 

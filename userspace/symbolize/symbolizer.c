@@ -370,6 +370,25 @@ static int mark_unread(struct symbolizer *symbolizer, size_t *count)
 	return 0;
 }
 
+static int add_user_frame(struct symbolizer *symbolizer, struct pp_process_id id,
+			  const struct dict_stack *user, packed_frame key, size_t *count)
+{
+	struct named named;
+	int err;
+
+	if (hides_native(symbolizer, user) && is_beside_python(key))
+		return 0;
+	err = name_frame(symbolizer, id, key, &named);
+	if (err)
+		return err;
+	if (named.is_hidden)
+		return lacks_python(user) ? mark_unread(symbolizer, count) : 0;
+	if (!*count ||
+	    !repeats_unnamed(symbolizer, &symbolizer->frame[*count - 1], &named.frame))
+		symbolizer->frame[(*count)++] = named.frame;
+	return 0;
+}
+
 int symbolizer_stack(struct symbolizer *symbolizer, struct pp_process_id id,
 		     const struct dict_stack *user, const struct dict_kernel *kernel,
 		     const struct frame **ret_frames, size_t *ret_count)
@@ -388,22 +407,9 @@ int symbolizer_stack(struct symbolizer *symbolizer, struct pp_process_id id,
 				  sources->has_one_frame_segments(sources->context, user->python),
 				  symbolizer->stitched);
 	for (size_t i = 0; i < stitched; i++) {
-		struct named named;
-
-		if (hides_native(symbolizer, user) && is_beside_python(symbolizer->stitched[i]))
-			continue;
-		err = name_frame(symbolizer, id, symbolizer->stitched[i], &named);
+		err = add_user_frame(symbolizer, id, user, symbolizer->stitched[i], &count);
 		if (err)
 			return err;
-		if (named.is_hidden && lacks_python(user))
-			err = mark_unread(symbolizer, &count);
-		if (err)
-			return err;
-		if (named.is_hidden ||
-		    (count && repeats_unnamed(symbolizer, &symbolizer->frame[count - 1],
-					      &named.frame)))
-			continue;
-		symbolizer->frame[count++] = named.frame;
 	}
 	*ret_frames = symbolizer->frame;
 	*ret_count = count;
