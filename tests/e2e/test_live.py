@@ -68,14 +68,14 @@ def scheduled_s(pid):
 
 
 def check_machine(worker, *words, user=None):
-    """What the process took is what the scheduler says."""
+    """What the process took is what the scheduler says; on some machines its system calls cost much."""
     before, began = scheduled_s(worker.pid), time.monotonic()
     out = ask("--live", "--for", 4, *words, verb="report", user=user)
     truth = 100 * (scheduled_s(worker.pid) - before) / (time.monotonic() - began)
     cpu, python, native, kernel, wait, waits = machine_row(out, worker.pid)
     # The time of the report is within that of the two looks; the load is steady.
     assert abs(cpu - truth) <= 0.35 * truth, (cpu, truth, out)
-    assert python + native + kernel <= cpu + 0.2 and python + native > kernel, out
+    assert python + native + kernel <= cpu + 0.2 and 2 * (python + native) > kernel, out
     # Three threads: two wait nearly all of the time, the third waits or works.
     assert abs(cpu + wait - 300) <= 30 and re.match(r"  waits: \S.* \d+ %", waits), out
     return out
