@@ -324,6 +324,8 @@ void thread_names_tick(struct thread_names *names)
 		rest = names->wanted.id[done++];
 		break;
 	}
+	if (!done)
+		return;
 	names->wanted.count -= done;
 	memmove(names->wanted.id, names->wanted.id + done,
 		names->wanted.count * sizeof(*names->wanted.id));

@@ -176,6 +176,13 @@ static void tick__of_a_process_that_has_ended_reads_nothing(void **state)
 	assert_string_equal(looked_at, "1");
 }
 
+static void tick__has_nothing_to_do_before_any_is_wanted(void **state)
+{
+	(void)state;
+	thread_names_tick(names);
+	assert_string_equal(looked_at, "");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -184,6 +191,7 @@ int main(void)
 		TEST(tick__reads_those_that_are_wanted),
 		TEST(tick__goes_on_with_the_rest_after_the_others),
 		TEST(expire__keeps_the_names_of_all_parts),
+		TEST(tick__has_nothing_to_do_before_any_is_wanted),
 		TEST(tick__of_a_process_that_has_ended_reads_nothing),
 	};
 

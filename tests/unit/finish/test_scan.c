@@ -18,6 +18,8 @@
 #include "base/clock.h"
 #include "drain/thread_slots.h"
 #include "finish/scan.h"
+#include "foreign/child.h"
+#include "foreign/client.h"
 #include "symbolize/stitch.h"
 
 #define TARGET_THREADS 7U
@@ -40,13 +42,14 @@ static struct options options = {.hz = 99,
 				 .output = "no",
 				 .output_kind = OPTIONS_OUTPUT_NONE};
 static struct agent agent;
+static struct foreign *foreign; /* this program, started again */
 
 /* Of one process or, with 0, of the whole machine, which takes a second under sanitizers. */
 static int agent_open(pid_t wanted)
 {
 	int pid = (int)wanted, err;
 
-	agent = (struct agent){.options = &options};
+	agent = (struct agent){.options = &options, .foreign = foreign};
 	options.pid = &pid;
 	options.pid_count = wanted != 0;
 	err = stages_open(&agent);
@@ -370,7 +373,7 @@ static void scan_step__works_in_slices(void **state)
 	stop_sleeper(pid);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scan__sleeping_threads_of_every_interpreter),
@@ -380,12 +383,20 @@ int main(void)
 		cmocka_unit_test(scan_step__works_in_slices),
 	};
 
+	int failed;
+
+	if (argc && foreign_child_is_meant(argv[0]))
+		foreign_child_main();
 	if (geteuid()) {
 		printf("skipped: the scan needs root\n");
 		return 0;
 	}
-	if (agent_open(0))
+	if (foreign_new("/proc/self/exe", &foreign) || !foreign_await(foreign) || agent_open(0)) {
+		foreign_free(foreign);
 		return 0;
+	}
 	agent_close();
-	return cmocka_run_group_tests_name("agent/scan", tests, NULL, NULL);
+	failed = cmocka_run_group_tests_name("agent/scan", tests, NULL, NULL);
+	foreign_free(foreign);
+	return failed;
 }

@@ -255,7 +255,7 @@ static void symbolizer_stack__says_where_python_frames_were_not_read(void **stat
 	(void)state;
 	open_fixture(&fixture, false, false);
 	const packed_frame frames[] = {NATIVE(PYTHON_FILE, 0x200), NATIVE(PYTHON_FILE, 0x100),
-				       NATIVE(PYTHON_FILE, 0x110), NATIVE(LIB_FILE, 0x100)};
+				       NATIVE(PYTHON_FILE, 0x100), NATIVE(LIB_FILE, 0x100)};
 	build(&built, 0, 4, frames);
 	built.stack.py_stop = PP_PY_STOP_TORN;
 	assert_string_equal(names(&fixture, &built.stack, NULL),
