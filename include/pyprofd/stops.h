@@ -106,4 +106,12 @@ enum pp_stop { PP_STOPS(PP_ENUM_STOP) PP_STOP_COUNT };
 enum pp_py_stop { PP_PY_STOPS(PP_ENUM_PY_STOP) PP_PY_STOP_COUNT };
 enum pp_loss { PP_LOSSES(PP_ENUM_LOSS) PP_LOSS_COUNT };
 
+/* Returns whether no Python frame is missing behind this enum pp_py_stop: all were found, or none
+ * runs there. */
+static inline int pp_py_stop_is_whole(unsigned int stop)
+{
+	return stop == PP_PY_STOP_NONE || stop == PP_PY_STOP_ROOT ||
+	       stop == PP_PY_STOP_NOT_PYTHON || stop == PP_PY_STOP_NO_THREAD_STATE;
+}
+
 #endif

@@ -145,12 +145,6 @@ static bool is_whole(unsigned int stop)
 	return stop == PP_STOP_ROOT || stop == PP_STOP_FINISHED || stop == PP_STOP_NO_USER;
 }
 
-static bool is_whole_python(unsigned int stop)
-{
-	return stop == PP_PY_STOP_NONE || stop == PP_PY_STOP_ROOT ||
-	       stop == PP_PY_STOP_NOT_PYTHON || stop == PP_PY_STOP_NO_THREAD_STATE;
-}
-
 static void add_truncated(struct line *line, const struct summary *summary)
 {
 	const char *start = " (truncated: ", *first = start;
@@ -160,7 +154,7 @@ static void add_truncated(struct line *line, const struct summary *summary)
 			add_reason(line, &start, summary->stop[i], "", stop_names[i]);
 	}
 	for (unsigned int i = 0; i < PP_PY_STOP_COUNT; i++) {
-		if (!is_whole_python(i))
+		if (!pp_py_stop_is_whole(i))
 			add_reason(line, &start, summary->py_stop[i], "python_", py_stop_names[i]);
 	}
 	if (start != first)

@@ -344,15 +344,7 @@ static bool is_beside_python(packed_frame frame)
 /* Returns whether Python frames ran here of which none was read. */
 static bool lacks_python(const struct dict_stack *stack)
 {
-	switch ((enum pp_py_stop)stack->py_stop) {
-	case PP_PY_STOP_NONE:
-	case PP_PY_STOP_ROOT:
-	case PP_PY_STOP_NOT_PYTHON:
-	case PP_PY_STOP_NO_THREAD_STATE:
-		return false;
-	default:
-		return !stack->python_count;
-	}
+	return !stack->python_count && !pp_py_stop_is_whole(stack->py_stop);
 }
 
 /* The interpreter's frames are left out where Python's stand for them; where these are not known
