@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io.h"
 #include "python/python_offsets.h"
 #include "python/python_process.h"
 
@@ -16,25 +15,11 @@
 #define MAX_READS (8U * (1U + 4096U + 2U * 64U + 16U * (2U + 64U * 7U)))
 #define MAX_THREADS 4096U
 
+#include "process_memory.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const uint8_t *memory_bytes;
-static size_t memory_size;
-static unsigned int reads;
 static uint32_t threads_of_process;
-
-/* Instead of base/io.c's. */
-int process_read(pid_t pid, uint64_t address, void *buffer, size_t size)
-{
-	size_t at = address % memory_size;
-
-	(void)pid;
-	assert(++reads <= MAX_READS);
-	if (size > memory_size - at)
-		return -EFAULT;
-	memcpy(buffer, memory_bytes + at, size);
-	return 0;
-}
 
 uint32_t process_count_threads(pid_t pid)
 {

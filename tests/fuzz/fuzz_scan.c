@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/io.h"
 #include "finish/scan_reader.h"
 #include "python/python_frames.h"
 #include "python/python_offsets.h"
@@ -19,31 +18,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
  * state tells. */
 #define MAX_READS (8 * (5 * PP_MAX_STEPS + 100U))
 
-static const uint8_t *memory_bytes;
-static size_t memory_size;
-static unsigned int reads;
+#include "process_memory.h"
+
 static volatile uint8_t sink;
-
-/* Instead of base/io.c's. */
-int process_read(pid_t pid, uint64_t address, void *buffer, size_t size)
-{
-	size_t at = address % memory_size;
-
-	(void)pid;
-	assert(++reads <= MAX_READS);
-	if (size > memory_size - at)
-		return -EFAULT;
-	memcpy(buffer, memory_bytes + at, size);
-	return 0;
-}
-
-int process_read_pieces(pid_t pid, const struct process_piece *piece, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (process_read(pid, piece[i].address, piece[i].buffer, piece[i].size))
-			return -EFAULT;
-	return 0;
-}
 
 static void read_records(const uint8_t *data, size_t size)
 {

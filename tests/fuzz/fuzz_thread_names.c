@@ -4,48 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io.h"
 #include "python/python_offsets.h"
 #include "python/python_process.h"
 
-/* One input is one process: its memory repeats for ever, so that any pointer points somewhere. */
-static const uint8_t *memory_bytes;
-static size_t memory_size;
-static unsigned int reads;
-
 #define MAX_READS 200000U /* what one look may cost: thread_names.c */
 
+#include "process_memory.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Instead of base/io.c's. */
-int process_read(pid_t pid, uint64_t address, void *buffer, size_t size)
-{
-	size_t at = address % memory_size;
-
-	(void)pid;
-	if (++reads > MAX_READS)
-		abort();
-	if (size > memory_size - at)
-		return -EFAULT;
-	memcpy(buffer, memory_bytes + at, size);
-	return 0;
-}
 
 uint32_t process_count_threads(pid_t pid)
 {
 	(void)pid;
 	return UINT32_MAX;
-}
-
-int process_read_pieces(pid_t pid, const struct process_piece *piece, size_t count)
-{
-	int err = 0;
-
-	if (count > PROCESS_PIECES_MAX)
-		abort();
-	for (size_t i = 0; !err && i < count; i++)
-		err = process_read(pid, piece[i].address, piece[i].buffer, piece[i].size);
-	return err;
 }
 
 static int look(const struct python_info *info, struct python_names_hint *hint)
