@@ -2,10 +2,12 @@
 # awk -f check_layers.awk userspace/*/*.[ch]   A directory includes only what stands before it on the data
 # path, and of that only what is listed.  agent/ wires all; base/ and <pyprofd/...> are for everybody.
 BEGIN {
+	allowed["perf"] = "parser"
+	allowed["discover"] = "perf"
 	allowed["unwind"] = "elf"
 	allowed["python"] = "discover elf"
 	allowed["foreign"] = "parser elf unwind python" # docs/design/0029
-	allowed["attach"] = "discover foreign unwind python"
+	allowed["attach"] = "perf discover foreign unwind python"
 	allowed["drain"] = "python" # docs/design/0001
 	allowed["symbolize"] = "discover foreign python drain"
 	allowed["finish"] = "discover unwind python attach drain symbolize"
@@ -13,13 +15,13 @@ BEGIN {
 	allowed["pprof"] = "profile"
 	allowed["timeline"] = "drain"
 	allowed["ledger"] = "discover drain"
-	allowed["options"] = "live"
+	allowed["options"] = "perf live"
 	allowed["render"] = "profile pprof"
 	allowed["export"] = "profile render"
 	allowed["diff"] = "profile pprof render"
 	allowed["reader"] = "profile pprof store render export diff live"
-	allowed["agent"] = "parser discover elf unwind python foreign attach drain symbolize finish profile pprof store timeline ledger live options"
-	directories = "base parser discover elf unwind python foreign attach drain symbolize finish profile pprof store timeline ledger live options render export diff reader agent"
+	allowed["agent"] = "parser perf discover elf unwind python foreign attach drain symbolize finish profile pprof store timeline ledger live options"
+	directories = "base parser perf discover elf unwind python foreign attach drain symbolize finish profile pprof store timeline ledger live options render export diff reader agent"
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_older.skel.h"] = "attach"

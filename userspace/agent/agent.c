@@ -15,12 +15,14 @@
 #include "agent/timeline.h"
 #include "agent/waits.h"
 #include "attach/cpu_events.h"
+#include "base/capabilities.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "foreign/client.h"
 #include "options/options.h"
 #include "parser/client.h"
+#include "perf/opener.h"
 
 #define WANTED_FDS 65536U
 #define AGENT_NICE (-10) /* and Nice= in deploy/systemd/pyprofd.service */
@@ -184,8 +186,33 @@ static void print_summary(struct agent *agent)
 		waits_print(agent->waits, stderr);
 }
 
+/* What pyprofd does takes these. */
+#define NEEDED_CAPABILITIES                                                                        \
+	(CAPABILITY_BIT(CAP_BPF) | CAPABILITY_BIT(CAP_PERFMON) | CAPABILITY_BIT(CAP_SYS_PTRACE) |  \
+	 CAPABILITY_BIT(CAP_SYSLOG) | CAPABILITY_BIT(CAP_DAC_READ_SEARCH) |                        \
+	 CAPABILITY_BIT(CAP_CHECKPOINT_RESTORE))
+/* What root uses besides: to write where others may not, to give a profile to the user behind sudo,
+ * to run a command as that user and stop it, to go before other work, to lock memory. */
+#define ROOT_CAPABILITIES                                                                          \
+	(CAPABILITY_BIT(CAP_DAC_OVERRIDE) | CAPABILITY_BIT(CAP_CHOWN) |                            \
+	 CAPABILITY_BIT(CAP_FOWNER) | CAPABILITY_BIT(CAP_SETUID) | CAPABILITY_BIT(CAP_SETGID) |    \
+	 CAPABILITY_BIT(CAP_KILL) | CAPABILITY_BIT(CAP_SYS_NICE) |                                 \
+	 CAPABILITY_BIT(CAP_SYS_RESOURCE) | CAPABILITY_BIT(CAP_IPC_LOCK))
+
+/* Gives up all other capabilities, CAP_SYS_ADMIN above all: perf events that take it are opened by
+ * a child.  Where something is missing, CAP_SYS_ADMIN may stand for it (host_check.c). */
+static void give_up_capabilities(void)
+{
+	const uint64_t kept = NEEDED_CAPABILITIES | ROOT_CAPABILITIES;
+	int err = capabilities_are_held(NEEDED_CAPABILITIES) ? capabilities_keep(kept, kept) : 0;
+
+	if (err)
+		log_warn_errno(err, "cannot give up the capabilities that pyprofd does not need");
+}
+
 int agent_run(const struct options *options, const char *child_program)
 {
+	OWNED(perf_opener) struct perf_opener *opener = NULL;
 	OWNED(parser) struct parser *parser = NULL;
 	OWNED(foreign) struct foreign *foreign = NULL;
 	struct agent agent = {.options = options};
@@ -203,10 +230,14 @@ int agent_run(const struct options *options, const char *child_program)
 	err = parser_new(child_program, &parser);
 	if (!err)
 		err = foreign_new(child_program, &foreign);
+	if (!err)
+		err = perf_opener_new(child_program, PERF_PARANOID_PATH, &opener);
 	if (err) {
 		log_error_errno(err, "cannot start");
 		return OPTIONS_EXIT_FAILURE;
 	}
+	give_up_capabilities();
+	agent.opener = opener;
 	/* From here on nobody else reads other processes' memory. */
 	agent.parser = parser;
 	agent.foreign = foreign;

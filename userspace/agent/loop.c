@@ -155,13 +155,24 @@ static void prepare_names(const struct agent *agent, uint64_t now_ns)
 		naming_prepare(agent->naming, &slice);
 }
 
-static void slow_tick(struct agent *agent)
+/* CPUs come and go. */
+static void follow_cpus(struct agent *agent, struct loop *loop)
+{
+	int err;
+
+	process_watch_follow_cpus(agent->watch);
+	err = cpu_events_follow(agent->cpu_events);
+	if (err && !loop->is_unsampled_told)
+		log_warn_errno(err, "cannot sample a CPU that came online, whose time is missing "
+				    "from the profiles; restart pyprofd");
+	loop->is_unsampled_told = err;
+}
+
+static void slow_tick(struct agent *agent, struct loop *loop)
 {
 	uint64_t lost = agent->summary.loss[PP_LOSS_EVENTS_FULL];
 
-	process_watch_follow_cpus(agent->watch);
-	if (cpu_events_follow(agent->cpu_events))
-		log_debug("a CPU that came online cannot be sampled");
+	follow_cpus(agent, loop);
 	live_serve(agent->live); /* closes connections that are late */
 	window_facts_update(&agent->facts);
 	quotas_tell(&agent->facts.quotas);
@@ -196,7 +207,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	if (now_ns < loop->next_slow_ns)
 		return;
 	loop->next_slow_ns = now_ns + SLOW_TICK_NS;
-	slow_tick(agent);
+	slow_tick(agent, loop);
 	progress_update(&agent->progress, &agent->summary, now_ns);
 }
 

@@ -22,6 +22,7 @@ struct loop {
 	bool has_served_processes, has_served_stacks; /* since then */
 	bool has_more_stacks; /* in the ring, when its slice was over */
 	uint64_t pauses; /* that were longer than a window */
+	bool is_unsampled_told; /* that a CPU which came online is not sampled */
 	int exit_status;
 	struct command_setting command_setting;
 	bool is_giving_up;

@@ -8,6 +8,7 @@
 #include "options/host_check.h"
 #include "options/options.h"
 #include "parser/child.h"
+#include "perf/child.h"
 
 int main(int argc, char **argv)
 {
@@ -19,6 +20,8 @@ int main(int argc, char **argv)
 		parser_child_main();
 	if (foreign_child_is_meant(argv[0]))
 		foreign_child_main();
+	if (perf_child_is_meant(argv[0]))
+		perf_child_main();
 	err = options_parse(argc, argv, &options);
 	if (err == -ENOMEM) {
 		log_error_errno(err, "cannot read the options");

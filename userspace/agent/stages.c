@@ -289,7 +289,8 @@ static int open_watch(struct agent *agent)
 						.on_match = on_match,
 						.context = agent};
 	char why[HOST_WHY_BYTES];
-	int err = sideband_open(NULL, &agent->sideband);
+	const struct sideband_options options = {.opener = agent->opener};
+	int err = sideband_open(&options, &agent->sideband);
 
 	if (err) {
 		host_explain_perf(&host_paths_real, err, why, sizeof(why));
@@ -425,8 +426,12 @@ int stages_open(struct agent *agent)
 int stages_open_sampling(struct agent *agent)
 {
 	const struct options *options = agent->options;
-	int err = cpu_events_new(kernel_side_sample_program(agent->kernel), options->hz,
-				 options->clock == OPTIONS_CLOCK_CYCLES, &agent->cpu_events);
+	const struct cpu_events_options wanted = {
+		.program = kernel_side_sample_program(agent->kernel),
+		.hz = options->hz,
+		.use_cycles = options->clock == OPTIONS_CLOCK_CYCLES,
+		.opener = agent->opener};
+	int err = cpu_events_new(&wanted, &agent->cpu_events);
 
 	if (err == -ENOENT || err == -EOPNOTSUPP)
 		log_error(

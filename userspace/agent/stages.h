@@ -47,6 +47,7 @@ struct agent {
 	struct process_watch *watch;
 
 	struct foreign *foreign; /* borrowed; parses files */
+	struct perf_opener *opener; /* borrowed; NULL: the agent opens perf events itself */
 	struct parser *parser; /* borrowed; reads other processes' memory. NULL: nobody else does */
 
 	/* What samples bring. */

@@ -2,18 +2,14 @@
 #include "attach/cpu_events.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "discover/cpus.h"
 
 struct cpu_events {
-	int program;
-	uint32_t hz;
-	bool use_cycles;
+	struct cpu_events_options options;
 	int *fd; /* by CPU, -1: not open */
 	uint32_t cpu_count;
 };
@@ -29,14 +25,14 @@ void cpu_events_free(struct cpu_events *events)
 	free(events);
 }
 
-int cpu_events_new(int program, uint32_t hz, bool use_cycles, struct cpu_events **ret_events)
+int cpu_events_new(const struct cpu_events_options *options, struct cpu_events **ret_events)
 {
 	OWNED(cpu_events) struct cpu_events *events = calloc(1, sizeof(*events));
 	int err;
 
 	if (!events)
 		return -ENOMEM;
-	*events = (struct cpu_events){.program = program, .hz = hz, .use_cycles = use_cycles};
+	events->options = *options;
 	err = cpus_possible_count(&events->cpu_count);
 	if (err)
 		return err;
@@ -56,32 +52,21 @@ int cpu_events_new(int program, uint32_t hz, bool use_cycles, struct cpu_events 
 
 uint64_t cpu_events_period_ns(const struct cpu_events *events)
 {
-	return events->use_cycles ? 0 : NS_PER_SEC / events->hz;
+	return events->options.use_cycles ? 0 : NS_PER_SEC / events->options.hz;
 }
 
 static int open_event(const struct cpu_events *events, uint32_t cpu, int *ret_fd)
 {
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.exclude_idle = 1,
-		.exclude_guest = 1,
-		.sample_period = NS_PER_SEC / events->hz,
-	};
+	const struct perf_event_request request = {
+		.kind = events->options.use_cycles ? PERF_EVENT_CYCLES : PERF_EVENT_CPU_CLOCK,
+		.cpu = cpu,
+		.hz = events->options.hz};
 	OWNED_FD int fd = -1;
+	int err = perf_opener_open(events->options.opener, &request, &fd);
 
-	if (events->use_cycles) {
-		attr.type = PERF_TYPE_HARDWARE;
-		attr.config = PERF_COUNT_HW_CPU_CYCLES;
-		attr.freq = 1;
-		attr.sample_freq = events->hz;
-		attr.exclude_idle = 0;
-	}
-	fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, events->program))
+	if (err)
+		return err;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, events->options.program))
 		return -errno;
 	if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 		return -errno;

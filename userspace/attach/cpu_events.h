@@ -7,13 +7,21 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "perf/opener.h"
 
 struct cpu_events;
 
-/* Creates the events.  `use_cycles`: the PMU's cycles with a target frequency of hz; else cpu-clock
- * with the fixed period 1e9 / hz ns, so that each sample has the same weight.  program: fd of the
- * BPF program, borrowed. */
-int cpu_events_new(int program, uint32_t hz, bool use_cycles, struct cpu_events **ret_events);
+struct cpu_events_options {
+	int program; /* fd of the BPF program, borrowed */
+	uint32_t hz;
+	/* The PMU's cycles with a target frequency of hz; else cpu-clock with the fixed period
+	 * 1e9 / hz ns, so that each sample has the same weight. */
+	bool use_cycles;
+	struct perf_opener *opener; /* borrowed; NULL: the calling process opens the events */
+};
+
+/* Creates the events. */
+int cpu_events_new(const struct cpu_events_options *options, struct cpu_events **ret_events);
 void cpu_events_free(struct cpu_events *events);
 DEFINE_OWNED(struct cpu_events, cpu_events)
 

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -33,6 +31,7 @@ struct pending {
 };
 
 struct sideband {
+	struct perf_opener *opener;
 	int epoll_fd;
 	size_t ring_bytes, page_bytes;
 	struct ring *ring;
@@ -66,42 +65,18 @@ void sideband_free(struct sideband *sideband)
 	free(sideband);
 }
 
-static int event_open(uint32_t cpu)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = SIDEBAND_SAMPLE_TYPE,
-		.sample_id_all = 1,
-		.exclude_kernel = 1,
-		.mmap = 1,
-		.mmap2 = 1,
-		.comm = 1,
-		.comm_exec = 1,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-		/* wakeup_events counts only samples; side-band records wake by bytes. */
-		.watermark = 1,
-		.wakeup_watermark = 1,
-	};
-	long fd = syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-
-	return fd < 0 ? -errno : (int)fd;
-}
-
 static int ring_open(struct sideband *sideband, uint32_t cpu, struct ring *ring)
 {
-	int fd = event_open(cpu);
+	const struct perf_event_request request = {.kind = PERF_EVENT_MAPPINGS, .cpu = cpu};
+	int err = perf_opener_open(sideband->opener, &request, &ring->fd);
 	void *memory;
 
-	if (fd < 0)
-		return fd;
-	ring->fd = fd;
+	if (err)
+		return err;
 	ring->cpu = cpu;
 	ring->bytes = sideband->ring_bytes;
 	memory = mmap(NULL, sideband->page_bytes + ring->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		      fd, 0);
+		      ring->fd, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
 	ring->page = memory;
@@ -162,6 +137,7 @@ int sideband_open(const struct sideband_options *options, struct sideband **ret_
 
 	if (!sideband)
 		return -ENOMEM;
+	sideband->opener = options ? options->opener : NULL;
 	sideband->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	sideband->ring_bytes =
 		options && options->ring_bytes ? options->ring_bytes : SIDEBAND_RING_BYTES;

@@ -2,18 +2,20 @@
 /* Reports executable mappings about 0.1 ms after they appear, from the kernel's perf side-band: one
  * dummy perf event per CPU with mmap2, and with comm for the moment when execve replaces the
  * address space. The process lifecycle comes from BPF instead. No global state; one thread.
- * Needs CAP_PERFMON (CAP_SYS_ADMIN before 5.8). Pids are those of the opener's pid namespace, so
- * the opener must be in the host's. */
+ * What it needs: perf/opener.h. Pids are those of the pid namespace of who opens the events, which
+ * must be the host's. */
 #ifndef DISCOVER_SIDEBAND_H
 #define DISCOVER_SIDEBAND_H
 
 #include "base/cleanup.h"
 #include "discover/process.h"
+#include "perf/opener.h"
 
 #define SIDEBAND_RING_BYTES 65536U /* per CPU; room for 500 mappings and more */
 
 struct sideband_options {
 	size_t ring_bytes; /* a power of two of at least a page; 0: SIDEBAND_RING_BYTES */
+	struct perf_opener *opener; /* borrowed; NULL: the calling process opens the events */
 };
 
 struct sideband_handlers {

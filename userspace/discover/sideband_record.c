@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The end of each record: sample_id_all with SIDEBAND_SAMPLE_TYPE. */
+/* The end of each record: sample_id_all with PERF_EVENT_MAPPINGS_SAMPLE_TYPE. */
 struct trailer {
 	uint32_t pid, tid;
 	uint64_t time_ns;

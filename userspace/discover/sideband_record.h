@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Parses one record of the perf side-band.
  * Source: include/uapi/linux/perf_event.h, enum perf_event_type. The events' sample_type is
- * SIDEBAND_SAMPLE_TYPE, which decides what each record ends with. */
+ * PERF_EVENT_MAPPINGS_SAMPLE_TYPE, which decides what each record ends with. */
 #ifndef DISCOVER_SIDEBAND_RECORD_H
 #define DISCOVER_SIDEBAND_RECORD_H
 
@@ -9,8 +9,7 @@
 
 #include "discover/mapping.h"
 #include "discover/process.h"
-
-#define SIDEBAND_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
+#include "perf/event.h"
 
 enum sideband_kind {
 	/* not of interest: a thread renamed, a mapping that is not executable */

@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 
 #include "base/io.h"
+#include "perf/event.h"
 
 #define SMALL_FILE_BYTES 65536U
 #define BTF_MAX_BYTES (64U << 20)
@@ -309,11 +310,6 @@ static int check_rate(const struct host *host)
 		       host->options->hz, limit, host->options->hz);
 }
 
-/* Debian's kernels have a perf_event_paranoid of 3, Ubuntu's of 4, with which perf_event_open()
- * needs CAP_SYS_ADMIN even where there is CAP_PERFMON (Debian's patch "Allow further restriction of
- * perf_event_open"). */
-#define PARANOID_MAX 2
-
 void host_explain_perf(const struct host_paths *paths, int err, char *why, size_t why_size)
 {
 	const struct host host = {.paths = paths, .why = why, .why_size = why_size};
@@ -322,12 +318,12 @@ void host_explain_perf(const struct host_paths *paths, int err, char *why, size_
 
 	if (err == -EACCES && !read_proc(&host, "sys/kernel/perf_event_paranoid", &text)) {
 		paranoid = strtol(text, NULL, 10);
-		if (paranoid > PARANOID_MAX) {
+		if (paranoid > PERF_PARANOID_MAX) {
 			because(&host, err,
 				"kernel.perf_event_paranoid = %ld: this kernel wants CAP_SYS_ADMIN "
 				"for perf "
 				"events: grant it, or run 'sysctl kernel.perf_event_paranoid=%d'",
-				paranoid, PARANOID_MAX);
+				paranoid, PERF_PARANOID_MAX);
 			return;
 		}
 	}

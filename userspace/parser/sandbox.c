@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/capabilities.h"
 #include "base/cleanup.h"
 #include "parser/protocol.h"
 
@@ -36,6 +37,7 @@ struct limit {
 	int resource;
 	rlim_t most;
 };
+/* Of the children that add no memory. */
 static const struct limit memory_limits[] = {
 	{RLIMIT_FSIZE, 0}, {RLIMIT_CORE, 0}, {RLIMIT_NPROC, 0}, {RLIMIT_AS, 0}, {RLIMIT_NOFILE, 8},
 };
@@ -49,46 +51,6 @@ static const struct limit files_limits[] = {
 	{RLIMIT_DATA, DATA_MAX_BYTES},
 #endif
 };
-
-static int limit_all(const struct limit *limits, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		const struct rlimit limit = {limits[i].most, limits[i].most};
-
-		if (setrlimit(limits[i].resource, &limit))
-			return -errno;
-	}
-	return 0;
-}
-
-#define WORD(capability) ((capability) / 32)
-#define BIT(capability) (1U << (capability) % 32)
-
-/* What looking at other users' processes takes: CAP_CHECKPOINT_RESTORE for /proc/PID/map_files,
- * whose directory is the owner's alone. */
-static const uint32_t memory_capabilities[2] = {
-	[WORD(CAP_SYS_PTRACE)] = BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH),
-	[WORD(CAP_CHECKPOINT_RESTORE)] = BIT(CAP_CHECKPOINT_RESTORE),
-};
-static const uint32_t no_capabilities[2];
-
-/* Keeps these, where they are permitted. */
-static int drop_capabilities(const uint32_t kept[2])
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {{0}, {0}};
-
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) && errno != EINVAL)
-		return -errno;
-	if (syscall(SYS_capget, &header, data))
-		return -errno;
-	for (size_t i = 0; i < ARRAY_SIZE(data); i++) {
-		const uint32_t left = data[i].permitted & kept[i];
-
-		data[i] = (struct __user_cap_data_struct){.effective = left, .permitted = left};
-	}
-	return syscall(SYS_capset, &header, data) ? -errno : 0;
-}
 
 #define ALLOW(name)                                                                                \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1),                                     \
@@ -158,17 +120,67 @@ static const struct sock_filter files_filter[] = {
 	BPF_STMT(BPF_RET | BPF_K, REFUSE),
 };
 
-static int filter_calls(const struct sock_filter *filter, size_t count)
+/* perf_event_open(2) of a CPU: no process, no group, closed at exec. */
+static const struct sock_filter events_filter[] = {
+	CHECK_MACHINE,
+	ALLOW(recvfrom),
+	ALLOW(sendmsg),
+	ALLOW(close),
+	ALLOW(exit_group),
+	ALLOW(rt_sigreturn),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 6),
+	ARGUMENT(1),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)-1, 0, 4),
+	ARGUMENT(3),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)-1, 0, 2),
+	ARGUMENT(4),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PERF_FLAG_FD_CLOEXEC, 1, 0),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+};
+
+#define LIST(array) (array), ARRAY_SIZE(array)
+
+/* What a kind of child keeps. */
+static const struct sandbox {
+	uint64_t capabilities; /* where they are permitted */
+	const struct limit *limit;
+	size_t limit_count;
+	const struct sock_filter *filter;
+	size_t filter_count;
+} sandbox_table[] = {
+	/* CAP_CHECKPOINT_RESTORE is for /proc/PID/map_files, whose directory is the owner's. */
+	[PARSER_SANDBOX_MEMORY] = {CAPABILITY_BIT(CAP_SYS_PTRACE) |
+					   CAPABILITY_BIT(CAP_DAC_READ_SEARCH) |
+					   CAPABILITY_BIT(CAP_CHECKPOINT_RESTORE),
+				   LIST(memory_limits), LIST(memory_filter)},
+	[PARSER_SANDBOX_FILES] = {0, LIST(files_limits), LIST(files_filter)},
+	[PARSER_SANDBOX_EVENTS] = {CAPABILITY_BIT(CAP_SYS_ADMIN) | CAPABILITY_BIT(CAP_PERFMON),
+				   LIST(memory_limits), LIST(events_filter)},
+};
+
+static int limit_all(const struct sandbox *sandbox)
 {
-	const struct sock_fprog program = {.len = (unsigned short)count,
-					   .filter = (struct sock_filter *)filter};
+	for (size_t i = 0; i < sandbox->limit_count; i++) {
+		const struct rlimit limit = {sandbox->limit[i].most, sandbox->limit[i].most};
+
+		if (setrlimit(sandbox->limit[i].resource, &limit))
+			return -errno;
+	}
+	return 0;
+}
+
+static int filter_calls(const struct sandbox *sandbox)
+{
+	const struct sock_fprog program = {.len = (unsigned short)sandbox->filter_count,
+					   .filter = (struct sock_filter *)sandbox->filter};
 
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
 }
 
 int parser_sandbox_enter(enum parser_sandbox which)
 {
-	const bool is_memory = which == PARSER_SANDBOX_MEMORY;
+	const struct sandbox *sandbox = &sandbox_table[which];
 	int err;
 
 	/* A terminal's Ctrl-C and a service's stop reach the child as well; it ends with the agent,
@@ -178,12 +190,8 @@ int parser_sandbox_enter(enum parser_sandbox which)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || prctl(PR_SET_DUMPABLE, 0) ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
-	err = drop_capabilities(is_memory ? memory_capabilities : no_capabilities);
+	err = capabilities_keep(sandbox->capabilities, 0);
 	if (!err)
-		err = is_memory ? limit_all(memory_limits, ARRAY_SIZE(memory_limits))
-				: limit_all(files_limits, ARRAY_SIZE(files_limits));
-	if (!err)
-		err = is_memory ? filter_calls(memory_filter, ARRAY_SIZE(memory_filter))
-				: filter_calls(files_filter, ARRAY_SIZE(files_filter));
-	return err;
+		err = limit_all(sandbox);
+	return err ? err : filter_calls(sandbox);
 }

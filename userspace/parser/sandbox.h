@@ -11,6 +11,8 @@ enum parser_sandbox {
 	/* Parses files: no capabilities, opens nothing, maps what it is given, and has memory up to
 	 * a limit. */
 	PARSER_SANDBOX_FILES,
+	/* Opens perf events of whole CPUs, with CAP_SYS_ADMIN and CAP_PERFMON, and nothing else. */
+	PARSER_SANDBOX_EVENTS,
 };
 
 /* Leaves the calling process what its kind needs: no files to write, no new processes, and only the
