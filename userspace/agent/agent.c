@@ -172,10 +172,9 @@ static void print_summary(struct agent *agent)
 	struct parser_stats reads = {0};
 
 	foreign_get_stats(agent->foreign, &parsing);
-	log_debug("elf child: %" PRIu64 " requests, %" PRIu64 " late, %" PRIu64 " ended, %" PRIu64
-		  " without it, %" PRIu64 " starts, %" PRIu64 " us of CPU time",
-		  parsing.requests, parsing.late, parsing.ended, parsing.none, parsing.starts,
-		  (uint64_t)(parsing.cpu_ns / NS_PER_US));
+	log_debug("elf child: %" PRIu64 " late, %" PRIu64 " ended, %" PRIu64 " without it, %" PRIu64
+		  " starts",
+		  parsing.late, parsing.ended, parsing.none, parsing.starts);
 	parser_get_stats(agent->parser, &reads);
 	log_debug("parser child: %" PRIu64 " reads, %" PRIu64 " starts, %" PRIu64 " us of CPU time",
 		  reads.reads, reads.starts, (uint64_t)(reads.cpu_ns / NS_PER_US));

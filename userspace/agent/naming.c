@@ -49,6 +49,7 @@ struct naming {
 	const char *told[REFUSALS_TOLD_MAX]; /* refusals that were logged */
 	uint64_t credit_bytes, credited_ns;  /* for reading perf maps */
 	uint32_t serial;		     /* of naming_begin() */
+	uint32_t round; /* of that and of naming_keep() */
 	bool has_warned_kernel;
 	struct modules *modules; /* borrowed; of the last naming_begin() that gave some */
 };
@@ -109,6 +110,7 @@ static int find_names(struct naming *naming, const struct file *file, const uint
 {
 	const struct native_file native = {.id = file->id,
 					   .path = file->path,
+					   .round = naming->round,
 					   .find = find_functions,
 					   .context = naming->sources.files};
 
@@ -180,6 +182,7 @@ void naming_keep(struct naming *naming, const uint64_t *files)
 {
 	CLEANUP(kept_frames_release) struct kept_frames kept = {};
 
+	naming->round++;
 	dictionary_find_frames(naming->sources.dictionary, files, keep_frame, &kept);
 	if (kept.count)
 		qsort(kept.frame, kept.count, sizeof(*kept.frame), compare_frames);
@@ -406,6 +409,7 @@ int naming_begin(struct naming *naming, const struct naming_options *options,
 	};
 
 	naming->serial++;
+	naming->round++;
 	(void)kernel_symbols_refresh(naming->kernel);
 	forget_jits(naming);
 	if (options->modules)

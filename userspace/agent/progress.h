@@ -12,6 +12,8 @@
 #include <pyprofd/times.h>
 #include <pyprofd/wait.h>
 
+#include "foreign/questions.h"
+
 #define PROGRESS_LINE_BYTES 2048U
 
 /* Totals since the start. */
@@ -32,7 +34,8 @@ struct summary {
 	/* Of cpu_ns and wait_ns: without their stacks, for want of room. */
 	uint64_t coarse_cpu_ns, coarse_wait_ns;
 	uint64_t early_swaps; /* of tables that were half full before the window's end */
-	uint64_t own_cpu_ns;	/* of all threads of this process */
+	uint64_t own_cpu_ns;	/* of all threads of this process, and of its children */
+	uint64_t asked[FOREIGN_COUNTERS]; /* of the child that parses files */
 	uint64_t own_rss_bytes; /* resident */
 	uint64_t own_map_bytes; /* kernel maps */
 	uint64_t loop_stall_max_ns; /* longest turn of the loop since facts were written */

@@ -99,7 +99,8 @@ void window_facts_update(const struct window_facts *facts)
 		(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
 	parser_get_stats(facts->parser, &reads);
 	foreign_get_stats(facts->foreign, &parsing);
-	summary->own_cpu_ns += reads.cpu_ns + parsing.cpu_ns;
+	memcpy(summary->asked, parsing.count, sizeof(summary->asked));
+	summary->own_cpu_ns += reads.cpu_ns + parsing.count[FOREIGN_COST_CPU_NS];
 	summary->early_swaps = facts->tables->early_swaps;
 	(void)kernel_side_get_losses(facts->kernel, summary->loss);
 	add_own_losses(facts, summary->loss);
@@ -122,6 +123,7 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 {
 	static const char *const stops[] = {PP_STOPS(STOP_NAME)};
 	static const char *const losses[] = {PP_LOSSES(STOP_NAME)};
+	static const char *const asked[] = {FOREIGN_QUESTIONS(STOP_NAME) FOREIGN_COSTS(STOP_NAME)};
 
 	facts_begin(out);
 	facts_put(out, "", "elapsed_ns", now->elapsed_ns - before->elapsed_ns);
@@ -150,6 +152,8 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 			put(out, "cut_", stops[i], now->stop[i], before->stop[i]);
 	for (unsigned int i = 0; i < PP_LOSS_COUNT; i++)
 		put(out, "lost_", losses[i], now->loss[i], before->loss[i]);
+	for (unsigned int i = 0; i < FOREIGN_COUNTERS; i++)
+		put(out, "", asked[i], now->asked[i], before->asked[i]);
 }
 
 /* Names each bucket by the time at which it ends: on_switch_45056=3. */

@@ -10,14 +10,15 @@
 #include "attach/file_facts.h"
 #include "attach/file_slots.h"
 #include "attach/file_text.h"
+#include "attach/rule_cache.h"
 #include "base/clock.h"
 #include "discover/file_open.h"
 #include "discover/mapping.h"
 #include "discover/process_user.h"
 #include "foreign/client.h"
 
-/* How soon a file whose user had no share left is tried again for that user, and one for which
- * there was no child to parse it. */
+/* How soon a file whose user had no share left is tried again for that user, one for which there
+ * was no child to parse it, and one for whose rows there was no room. */
 #define RETRY_NS NS_PER_SEC
 
 struct file_table {
@@ -29,6 +30,7 @@ struct file_table {
 	int vdso_fd; /* owned; a copy of our own, which is the same in all processes */
 	struct file_descriptors descriptors;
 	struct btrfs_devices btrfs;
+	struct rule_cache rules;
 	struct file_table_stats stats;
 };
 
@@ -73,6 +75,7 @@ void file_table_free(struct file_table *table)
 			file_free(table->slots.file[i]);
 		}
 	file_slots_release(&table->slots);
+	rule_cache_release(&table->rules);
 	close_owned_fd(&table->vdso_fd);
 	free(table);
 }
@@ -220,12 +223,6 @@ static int ask_rows(void *context, uint64_t low, uint64_t high, struct cfi_rows 
 	return foreign_rows(question->table->foreign, &asked, low, high, rows);
 }
 
-/* Returns whether rows may come with a later try. */
-static bool is_for_now(int err)
-{
-	return err == -ENOSPC || err == -ENOMEM || err == -ETIMEDOUT;
-}
-
 /* Compiles rows.  Code without any unwind information, and that of a refused file, gets pages too,
  * with NO_INFO everywhere: there a walk then uses the checked frame pointer instead of asking for
  * rows each time. */
@@ -236,7 +233,7 @@ static int compile(struct file_table *table, struct file *file, uint64_t low, ui
 	const bool is_asked = file->has_rows && !file->is_refused;
 	int err = row_store_load(table->rows, file->page0, is_asked ? &source : NULL, low, high);
 
-	if (err && !is_for_now(err)) {
+	if (err && !rows_may_come(err)) {
 		if (file_facts_are_refused(err)) {
 			/* take_in() counts the others */
 			table->stats.refused += file->is_giant && !file->is_refused;
@@ -244,6 +241,7 @@ static int compile(struct file_table *table, struct file *file, uint64_t low, ui
 		}
 		err = row_store_load(table->rows, file->page0, NULL, low, high);
 	}
+	file->no_room_ns = err == -ENOSPC ? mono_ns() : 0;
 	if (err == -ENOSPC)
 		table->stats.no_space++;
 	if (!err)
@@ -675,6 +673,9 @@ int file_table_load_at(struct file_table *table, struct file *named, uint64_t va
 
 	if (!file->has_pages || vaddr < file->min_vaddr || vaddr >= file->max_vaddr)
 		return -ENODATA;
+	/* Each frame of a deep stack would bring rows that find no room. */
+	if (file->no_room_ns && mono_ns() - file->no_room_ns < RETRY_NS)
+		return -ENOSPC;
 	if (low < file->min_vaddr)
 		low = file->min_vaddr;
 	if (high > file->max_vaddr)
@@ -682,18 +683,12 @@ int file_table_load_at(struct file_table *table, struct file *named, uint64_t va
 	return compile(table, file, low, high);
 }
 
-static void rows_release(struct cfi_rows *rows)
-{
-	free(rows->row);
-}
-
 int file_rule_at(struct file_table *table, struct file *named, uint64_t vaddr,
 		 struct pp_rule *ret_rule)
 {
-	CLEANUP(rows_release) struct cfi_rows rows = {.count = 0};
 	struct file *file = named->rows_of ? named->rows_of : named;
 	struct question question = {.table = table, .file = file};
-	int err;
+	const struct row_source source = {.rows = ask_rows, .context = &question};
 
 	*ret_rule = (struct pp_rule){.kind = PP_RULE_NO_INFO};
 	if (!file->has_pages || vaddr < file->min_vaddr || vaddr >= file->max_vaddr)
@@ -702,10 +697,7 @@ int file_rule_at(struct file_table *table, struct file *named, uint64_t vaddr,
 	    file->is_refused)
 		return 0;
 	/* There was no room for its page. */
-	err = ask_rows(&question, vaddr, vaddr + 1, &rows);
-	if (!err)
-		*ret_rule = rows.row[0].rule;
-	return is_for_now(err) ? err : 0;
+	return rule_cache_find(&table->rules, file->id, &source, vaddr, ret_rule);
 }
 
 /* ---- names ---- */

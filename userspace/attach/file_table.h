@@ -70,6 +70,7 @@ struct file {
 	/* it is not parsed again: it takes more work than elf/elf_work.h allows, lies in huge
 	 * pages, or the child that parses it was late or ended */
 	bool is_refused;
+	uint64_t no_room_ns; /* when rows of it last found no room; 0: they did */
 	uint64_t unread_ns; /* when there was no child to examine it; 0: there was one */
 	uint8_t machine_ok;
 	struct python_info *python; /* owned; NULL: no interpreter */

@@ -76,8 +76,9 @@ static bool is_in_text(const struct foreign_names *names, uint32_t at, uint32_t 
 bool foreign_names_are_sound(const struct foreign_names *names, size_t bytes, const uint64_t *vaddr,
 			     size_t count)
 {
-	if (bytes < FOREIGN_TEXT_AT || names->text_bytes > bytes - FOREIGN_TEXT_AT ||
-	    !names->count || names->count > count || names->count > FOREIGN_MAX_NAMES)
+	if (count > FOREIGN_MAX_NAMES || bytes < foreign_text_at((uint32_t)count) ||
+	    names->text_bytes > bytes - foreign_text_at((uint32_t)count) || !names->count ||
+	    names->count > count)
 		return false;
 	for (uint32_t i = 0; i < names->count; i++) {
 		const struct foreign_name *name = &names->name[i];

@@ -18,11 +18,19 @@ struct held {
 	uint64_t used_at;
 };
 
+/* The rows that came with the facts of a file. */
+struct first_rows {
+	uint32_t number; /* 0: none */
+	uint64_t low, high;
+	struct cfi_rows rows;
+};
+
 struct foreign {
 	struct worker *worker; /* owned */
 	struct held held[FOREIGN_SLOTS];
 	uint64_t starts; /* of children, when `held` was true */
 	uint64_t asked;
+	struct first_rows first;
 	struct late_table late;
 	char *reason[REASONS_MAX]; /* owned */
 	struct foreign_stats stats;
@@ -57,6 +65,7 @@ void foreign_free(struct foreign *foreign)
 	worker_free(foreign->worker);
 	for (size_t i = 0; i < REASONS_MAX; i++)
 		free(foreign->reason[i]);
+	free(foreign->first.rows.row);
 	free(foreign);
 }
 
@@ -142,6 +151,7 @@ static int send_once(struct foreign *foreign, const struct foreign_file *file,
 		message->files |= 1U << (1 + i);
 		fd[request.fd_count++] = file->debug->fd[i];
 	}
+	foreign->stats.count[message->kind]++;
 	err = worker_ask(foreign->worker, &request, &answer);
 	if (err == -ETIME)
 		return blame(foreign, file, &foreign->stats.late);
@@ -150,6 +160,8 @@ static int send_once(struct foreign *foreign, const struct foreign_file *file,
 	foreign->stats.none += err == -ETIMEDOUT;
 	if (err)
 		return err;
+	foreign->stats.count[FOREIGN_COST_FILES] += request.fd_count;
+	foreign->stats.count[FOREIGN_COST_BYTES] += answer.reply.size;
 	*ret_size = answer.reply.size;
 	err = answer.reply.error;
 	if (err == -ETIME || err == -ETIMEDOUT)
@@ -173,7 +185,6 @@ static int ask(struct foreign *foreign, const struct foreign_file *file,
 	has_file = held->number == file->number;
 	message->number = file->number;
 	message->slot = (uint32_t)(held - foreign->held);
-	foreign->stats.requests++;
 	err = send_once(foreign, file, message, has_file, ret_size);
 	if (err == -ESTALE && has_file) /* it is a new child */
 		err = send_once(foreign, file, message, false, ret_size);
@@ -211,6 +222,84 @@ static const char *keep_reason(struct foreign *foreign, const char *reason)
 	return "it cannot be read";
 }
 
+static int reserve_rows(struct cfi_rows *rows, size_t count)
+{
+	struct cfi_row *grown;
+
+	if (rows->count + count <= rows->capacity)
+		return 0;
+	grown = realloc(rows->row, (rows->count + count) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	rows->row = grown;
+	rows->capacity = rows->count + count;
+	return 0;
+}
+
+/* What a reply of `size` bytes has rows of, from byte `at` on. */
+struct rows_reply {
+	uint32_t size;
+	size_t at;
+	uint64_t low, high;
+};
+
+/* Appends the rows that a reply brought.  Returns 0; -EBADMSG; -ENOMEM. */
+static int take_rows(const struct foreign *foreign, const struct rows_reply *reply,
+		     struct cfi_rows *rows, uint64_t *ret_high)
+{
+	struct foreign_rows head;
+
+	if (!copy(foreign, reply->size, reply->at, &head, sizeof(head)) ||
+	    head.high <= reply->low || head.high > reply->high || !head.count ||
+	    head.count > FOREIGN_MAX_ROWS)
+		return -EBADMSG;
+	if (reserve_rows(rows, head.count))
+		return -ENOMEM;
+	if (!copy(foreign, reply->size, reply->at + sizeof(head), rows->row + rows->count,
+		  head.count * sizeof(*rows->row)) ||
+	    !foreign_rows_are_sound(rows->row + rows->count, head.count, reply->low, head.high))
+		return -EBADMSG;
+	rows->count += head.count;
+	*ret_high = head.high;
+	return 0;
+}
+
+/* Keeps the rows that came with a file's facts until they are asked for. */
+static int take_first_rows(struct foreign *foreign, uint32_t number, uint32_t size,
+			   const struct foreign_facts *facts)
+{
+	struct rows_reply reply = {.size = size, .at = FOREIGN_FIRST_ROWS_AT};
+	struct first_rows *first = &foreign->first;
+	int err;
+
+	first->number = 0;
+	first->rows.count = 0;
+	if (size <= FOREIGN_FIRST_ROWS_AT ||
+	    !foreign_has_first_rows(facts, &reply.low, &reply.high))
+		return 0;
+	first->low = reply.low;
+	err = take_rows(foreign, &reply, &first->rows, &first->high);
+	if (!err && first->high == reply.high)
+		first->number = number;
+	return err;
+}
+
+/* Hands over the rows that came with the facts of a file, once.  Returns whether there are some. */
+static bool give_first_rows(struct foreign *foreign, uint32_t number, uint64_t low, uint64_t high,
+			    struct cfi_rows *rows)
+{
+	struct first_rows *first = &foreign->first;
+
+	if (first->number != number || first->low != low || first->high != high ||
+	    reserve_rows(rows, first->rows.count))
+		return false;
+	memcpy(rows->row + rows->count, first->rows.row,
+	       first->rows.count * sizeof(*rows->row));
+	rows->count += first->rows.count;
+	first->number = 0;
+	return true;
+}
+
 int foreign_examine(struct foreign *foreign, const struct foreign_file *file,
 		    struct foreign_facts *ret_facts, struct python_info **ret_python,
 		    const char **ret_reason)
@@ -225,7 +314,8 @@ int foreign_examine(struct foreign *foreign, const struct foreign_file *file,
 		return err;
 	if (!copy(foreign, size, 0, &facts, sizeof(facts)) || !foreign_facts_are_sound(&facts))
 		return call_nonsense(foreign, file);
-	if (!facts.python_error)
+	err = take_first_rows(foreign, file->number, size, &facts);
+	if (!err && !facts.python_error)
 		err = python_told_check(&facts.python, &python);
 	if (err)
 		return err == -ENOMEM ? err : call_nonsense(foreign, file);
@@ -235,46 +325,21 @@ int foreign_examine(struct foreign *foreign, const struct foreign_file *file,
 	return 0;
 }
 
-/* Appends the rows that a reply brought.  Returns 0; -EBADMSG; -ENOMEM. */
-static int take_rows(const struct foreign *foreign, uint32_t size,
-		     const struct foreign_request *message, struct cfi_rows *rows,
-		     uint64_t *ret_high)
-{
-	struct foreign_rows head;
-	struct cfi_row *grown;
-	size_t count;
-
-	if (!copy(foreign, size, 0, &head, sizeof(head)) || head.high <= message->low ||
-	    head.high > message->high || !head.count || head.count > FOREIGN_MAX_ROWS)
-		return -EBADMSG;
-	count = rows->count + head.count;
-	if (count > rows->capacity) {
-		grown = realloc(rows->row, count * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		rows->row = grown;
-		rows->capacity = count;
-	}
-	if (!copy(foreign, size, sizeof(head), rows->row + rows->count,
-		  head.count * sizeof(*rows->row)) ||
-	    !foreign_rows_are_sound(rows->row + rows->count, head.count, message->low, head.high))
-		return -EBADMSG;
-	rows->count = count;
-	*ret_high = head.high;
-	return 0;
-}
 
 int foreign_rows(struct foreign *foreign, const struct foreign_file *file, uint64_t low,
 		 uint64_t high, struct cfi_rows *rows)
 {
 	struct foreign_request message = {.kind = FOREIGN_ROWS, .low = low, .high = high};
-	uint32_t size;
+	struct rows_reply reply = {.high = high};
 	int err = 0;
 
+	if (give_first_rows(foreign, file->number, low, high, rows))
+		return 0;
 	while (!err && message.low < high) {
-		err = ask(foreign, file, &message, &size);
+		reply.low = message.low;
+		err = ask(foreign, file, &message, &reply.size);
 		if (!err)
-			err = take_rows(foreign, size, &message, rows, &message.low);
+			err = take_rows(foreign, &reply, rows, &message.low);
 		else if (err == -EBADMSG)
 			return err;
 	}
@@ -284,10 +349,9 @@ int foreign_rows(struct foreign *foreign, const struct foreign_file *file, uint6
 /* ---- names ---- */
 
 /* Hands the answers on, with texts that end. */
-static void tell_names(const struct foreign_names *names, foreign_function_handler *found,
-		       void *context)
+static void tell_names(const struct foreign_names *names, const char *text,
+		       foreign_function_handler *found, void *context)
 {
-	const char *text = (const char *)names + FOREIGN_TEXT_AT;
 	char name[FOREIGN_NAME_MAX_BYTES + 1], system_name[FOREIGN_NAME_MAX_BYTES + 1];
 
 	for (uint32_t i = 0; i < names->count; i++) {
@@ -317,13 +381,14 @@ static int ask_names(struct foreign *foreign, const struct foreign_file *file,
 
 	if (err)
 		return err;
-	names = malloc(size + 1);
+	names = malloc(size + sizeof(*names));
 	if (!names)
 		return -ENOMEM;
 	memcpy(names, worker_memory(foreign->worker), size);
 	if (!foreign_names_are_sound(names, size, message->vaddr, message->vaddr_count))
 		return call_nonsense(foreign, file);
-	tell_names(names, found, context);
+	tell_names(names, (const char *)names + foreign_text_at(message->vaddr_count), found,
+		   context);
 	return (int)names->count;
 }
 
@@ -359,6 +424,7 @@ static void close_held(struct foreign *foreign, struct held *held)
 	struct worker_answer answer = {.fd = -1};
 
 	*held = (struct held){.number = 0};
+	foreign->stats.count[FOREIGN_CLOSE]++;
 	if (!worker_ask(foreign->worker, &request, &answer))
 		worker_answer_release(&answer);
 }
@@ -397,5 +463,5 @@ void foreign_get_stats(const struct foreign *foreign, struct foreign_stats *ret_
 	worker_get_stats(foreign->worker, &worker);
 	*ret_stats = foreign->stats;
 	ret_stats->starts = worker.starts;
-	ret_stats->cpu_ns = worker.cpu_ns;
+	ret_stats->count[FOREIGN_COST_CPU_NS] = worker.cpu_ns;
 }

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "elf/debug_paths.h"
+#include "foreign/questions.h"
 #include "python/python_info.h"
 #include "unwind/cfi.h"
 
@@ -20,12 +21,13 @@
 #define FOREIGN_SUSPECT_MS 50U
 
 struct foreign_stats {
-	uint64_t requests;
+	/* By enum foreign_kind and enum foreign_cost.  A question that is put to a second child
+	 * counts once. */
+	uint64_t count[FOREIGN_COUNTERS];
 	uint64_t late;	 /* files that were not answered for before the deadline */
 	uint64_t ended;	 /* files at which two children ended, or said what cannot be */
 	uint64_t none;	 /* requests for which there was no child */
 	uint64_t starts; /* of children */
-	uint64_t cpu_ns; /* of all children */
 };
 
 struct foreign;

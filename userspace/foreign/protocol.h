@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "elf/debug_paths.h"
+#include "foreign/questions.h"
 #include "python/python_told.h"
 #include "unwind/cfi.h"
 
@@ -21,14 +22,6 @@
 #define FOREIGN_MAX_NAMES 4096U	       /* addresses in a request */
 #define FOREIGN_NAME_MAX_BYTES 4096U   /* longer ones are cut */
 #define FOREIGN_REASON_BYTES 128U /* with its NUL */
-
-enum foreign_kind {
-	FOREIGN_EXAMINE, /* what the file is: struct foreign_facts */
-	FOREIGN_ROWS,	 /* how to unwind [low, high): struct foreign_rows */
-	FOREIGN_NAMES,	 /* the functions at these addresses: struct foreign_names */
-	FOREIGN_CLOSE,	 /* forget the file */
-	FOREIGN_KINDS
-};
 
 struct foreign_request {
 	uint32_t serial;
@@ -64,13 +57,34 @@ struct foreign_facts {
 	char reason[FOREIGN_REASON_BYTES];
 	struct python_told python;
 };
-_Static_assert(sizeof(struct foreign_facts) < FOREIGN_MEMORY_BYTES, "fits into the shared memory");
+
+/* Whether the reply about a file brings the rows of all of its code, behind the facts: most new
+ * files are small programs, which would be asked about twice.  [*ret_low, *ret_high) is what
+ * unwind/row_store.h asks for. */
+#define FOREIGN_FIRST_FDES 512U
+#define FOREIGN_FIRST_BYTES (1ULL << 20)
+static inline bool foreign_has_first_rows(const struct foreign_facts *facts, uint64_t *ret_low,
+					  uint64_t *ret_high)
+{
+	const struct foreign_segment *segment = facts->segment;
+	const uint64_t mask = (1ULL << PP_PAGE_SHIFT) - 1;
+
+	if (facts->rows_error || facts->segment_count != 1 || !segment->file_size ||
+	    facts->fde_count > FOREIGN_FIRST_FDES ||
+	    segment->file_size > FOREIGN_FIRST_BYTES ||
+	    segment->vaddr > UINT64_MAX - 2ULL * FOREIGN_FIRST_BYTES)
+		return false;
+	*ret_low = segment->vaddr & ~mask;
+	*ret_high = (segment->vaddr + segment->file_size + mask) & ~mask;
+	return (*ret_low ^ (*ret_high - 1)) < FOREIGN_FIRST_BYTES;
+}
 
 struct foreign_rows {
 	uint64_t high; /* so far they go; from there on they are asked for again */
 	uint64_t count;
 	struct cfi_row row[];
 };
+#define FOREIGN_FIRST_ROWS_AT ((sizeof(struct foreign_facts) + 7) & ~(size_t)7)
 #define FOREIGN_MAX_ROWS                                                                           \
 	((FOREIGN_MEMORY_BYTES - sizeof(struct foreign_rows)) / sizeof(struct cfi_row))
 _Static_assert(FOREIGN_MAX_ROWS > 1 << PP_PAGE_SHIFT, "a page's rows fit");
@@ -83,15 +97,17 @@ struct foreign_name {
 	uint32_t name_at, name_bytes;	  /* in the text; readable */
 	uint32_t system_at, system_bytes; /* the linker's, where it differs; 0 bytes: it does not */
 };
-/* The answers for the first `count` addresses; the text is at FOREIGN_TEXT_AT. */
+/* The answers for the first `count` addresses; the text begins behind the room for all of those
+ * that were asked for. */
 struct foreign_names {
 	uint32_t count;
 	uint32_t text_bytes;
 	struct foreign_name name[];
 };
-#define FOREIGN_TEXT_AT                                                                            \
-	(sizeof(struct foreign_names) + FOREIGN_MAX_NAMES * sizeof(struct foreign_name))
-#define FOREIGN_TEXT_BYTES (FOREIGN_MEMORY_BYTES - FOREIGN_TEXT_AT)
+static inline size_t foreign_text_at(uint32_t vaddr_count)
+{
+	return sizeof(struct foreign_names) + vaddr_count * sizeof(struct foreign_name);
+}
 
 static inline bool foreign_vaddrs_ascend(const struct foreign_request *request)
 {

@@ -94,9 +94,47 @@ static void tell_python(const struct elf_image *image, struct foreign_facts *fac
 		strncpy(facts->reason, reason, sizeof(facts->reason) - 1);
 }
 
+/* Returns how many rows there are below `high`. */
+static size_t count_below(const struct cfi_rows *rows, uint64_t high)
+{
+	size_t count = rows->count;
+
+	while (count && rows->row[count - 1].vaddr >= high)
+		count--;
+	return count;
+}
+
+/* Writes the rows of [low, high), as far as they fit into the shared memory from `at` on. */
+static int put_rows(struct foreign_server *server, struct foreign_slot *slot, uint64_t low,
+		    uint64_t high, size_t at, uint32_t *ret_size)
+{
+	const size_t room = (FOREIGN_MEMORY_BYTES - at - sizeof(struct foreign_rows)) /
+			    sizeof(struct cfi_row);
+	struct foreign_rows head = {.high = high};
+	struct cfi_rows *rows = &server->rows;
+	int err = slot_cfi(slot);
+
+	rows->count = 0;
+	if (!err)
+		err = cfi_compile(slot->cfi, low, high, rows, NULL);
+	if (err)
+		return err;
+	if (rows->count > room) {
+		head.high = rows->row[room].vaddr & ~(PAGE_BYTES - 1);
+		if (head.high <= low)
+			return -E2BIG; /* it is asked for from a page's beginning on */
+	}
+	head.count = count_below(rows, head.high);
+	memcpy(server->memory + at, &head, sizeof(head));
+	memcpy(server->memory + at + sizeof(head), rows->row, head.count * sizeof(*rows->row));
+	*ret_size = (uint32_t)(at + sizeof(head) + head.count * sizeof(*rows->row));
+	return 0;
+}
+
 static int examine(struct foreign_server *server, struct foreign_slot *slot, uint32_t *ret_size)
 {
 	struct foreign_facts facts = {0};
+	uint64_t low, high;
 
 	tell_image(slot->image, &facts);
 	if (facts.segment_count) {
@@ -109,42 +147,9 @@ static int examine(struct foreign_server *server, struct foreign_slot *slot, uin
 		return -ENOMEM;
 	memcpy(server->memory, &facts, sizeof(facts));
 	*ret_size = sizeof(facts);
-	return 0;
-}
-
-/* ---- rows ---- */
-
-/* Returns how many rows there are below `high`. */
-static size_t count_below(const struct cfi_rows *rows, uint64_t high)
-{
-	size_t count = rows->count;
-
-	while (count && rows->row[count - 1].vaddr >= high)
-		count--;
-	return count;
-}
-
-static int tell_rows(struct foreign_server *server, struct foreign_slot *slot,
-		     const struct foreign_request *request, uint32_t *ret_size)
-{
-	struct foreign_rows head = {.high = request->high};
-	struct cfi_rows *rows = &server->rows;
-	int err = slot_cfi(slot);
-
-	rows->count = 0;
-	if (!err)
-		err = cfi_compile(slot->cfi, request->low, request->high, rows, NULL);
-	if (err)
-		return err;
-	if (rows->count > FOREIGN_MAX_ROWS) {
-		head.high = rows->row[FOREIGN_MAX_ROWS].vaddr & ~(PAGE_BYTES - 1);
-		if (head.high <= request->low)
-			return -E2BIG; /* it is asked for from a page's beginning on */
-	}
-	head.count = count_below(rows, head.high);
-	memcpy(server->memory, &head, sizeof(head));
-	memcpy(server->memory + sizeof(head), rows->row, head.count * sizeof(*rows->row));
-	*ret_size = (uint32_t)(sizeof(head) + head.count * sizeof(*rows->row));
+	/* If there are none, the question about them says why. */
+	if (foreign_has_first_rows(&facts, &low, &high))
+		(void)put_rows(server, slot, low, high, FOREIGN_FIRST_ROWS_AT, ret_size);
 	return 0;
 }
 
@@ -153,6 +158,7 @@ static int tell_rows(struct foreign_server *server, struct foreign_slot *slot,
 /* Answers that are being written. */
 struct writing {
 	uint8_t *memory; /* as in struct foreign_server */
+	size_t text_at;
 	struct foreign_slot *slot;
 	struct cfi_rows *rows; /* scratch */
 	const uint64_t *vaddr;
@@ -166,9 +172,9 @@ static bool add_text(struct writing *writing, const char *text, size_t size, uin
 {
 	if (size > FOREIGN_NAME_MAX_BYTES)
 		size = FOREIGN_NAME_MAX_BYTES;
-	if (size > FOREIGN_TEXT_BYTES - writing->head.text_bytes)
+	if (size > FOREIGN_MEMORY_BYTES - writing->text_at - writing->head.text_bytes)
 		return false;
-	memcpy(writing->memory + FOREIGN_TEXT_AT + writing->head.text_bytes, text, size);
+	memcpy(writing->memory + writing->text_at + writing->head.text_bytes, text, size);
 	*ret_at = writing->head.text_bytes;
 	*ret_bytes = (uint32_t)size;
 	writing->head.text_bytes += (uint32_t)size;
@@ -258,6 +264,7 @@ static int tell_names(struct foreign_server *server, struct foreign_slot *slot,
 		      uint32_t *ret_size)
 {
 	struct writing writing = {.memory = server->memory,
+				  .text_at = foreign_text_at(request->vaddr_count),
 				  .slot = slot,
 				  .rows = &server->rows,
 				  .vaddr = request->vaddr};
@@ -267,7 +274,7 @@ static int tell_names(struct foreign_server *server, struct foreign_slot *slot,
 	if (err)
 		return err;
 	memcpy(server->memory, &writing.head, sizeof(writing.head));
-	*ret_size = (uint32_t)FOREIGN_TEXT_AT + writing.head.text_bytes;
+	*ret_size = (uint32_t)writing.text_at + writing.head.text_bytes;
 	return 0;
 }
 
@@ -301,7 +308,7 @@ void foreign_serve(struct foreign_server *server, const struct foreign_request *
 	if (!err && request->kind == FOREIGN_EXAMINE)
 		err = examine(server, slot, &size);
 	else if (!err && request->kind == FOREIGN_ROWS)
-		err = tell_rows(server, slot, request, &size);
+		err = put_rows(server, slot, request->low, request->high, 0, &size);
 	else if (!err && request->kind == FOREIGN_NAMES)
 		err = tell_names(server, slot, request, &files->debug, &size);
 	*ret_reply = (struct parser_reply){.serial = request->serial, .error = err, .size = size};

@@ -16,7 +16,7 @@
 #include "render/format.h"
 #include "render/groups.h"
 
-#define MAX_FACTS 64U
+#define MAX_FACTS 96U
 #define FACT_NAME_BYTES 40U
 #define NAME_COLUMNS 14U
 #define MAX_COMMENTS_SHOWN 8U
@@ -158,6 +158,19 @@ static void print_times(const struct info *info, FILE *out)
 	}
 }
 
+/* Prints what the child that parses files was asked, which is part of the agent's own cost. */
+static void print_asked(struct info *info, uint64_t elapsed_ns, FILE *out)
+{
+	char text[FORMAT_BYTES];
+
+	if (!elapsed_ns || !fact_sum(info, "child_cpu_ns"))
+		return;
+	fprintf(out, "files parsed  %.2f %% of one CPU in a child, part of own cost; %s of answers",
+		100.0 * (double)fact_sum(info, "child_cpu_ns") / (double)elapsed_ns,
+		format_value((int64_t)fact_sum(info, "child_bytes"), "bytes", text));
+	print_reasons(info, "asked_", out);
+}
+
 static void put_facts(struct info *info, FILE *out)
 {
 	uint64_t samples = fact_sum(info, "samples"), elapsed_ns = fact_sum(info, "elapsed_ns");
@@ -181,6 +194,7 @@ static void put_facts(struct info *info, FILE *out)
 	if (rss)
 		fprintf(out, ", %s of memory", format_value((int64_t)rss->max, "bytes", text));
 	fprintf(out, "\n");
+	print_asked(info, elapsed_ns, out);
 	if (stall)
 		fprintf(out, "loop          busy for %s at a time at most\n",
 			format_value((int64_t)stall->max, "nanoseconds", text));

@@ -33,6 +33,8 @@ struct cached_file {
 	char *text; /* owned */
 	size_t text_size, text_capacity;
 	uint64_t used_at; /* resolve count */
+	bool has_failed;  /* in that round: it could not be asked about */
+	uint32_t round;
 	UT_hash_handle hh;
 };
 
@@ -321,6 +323,8 @@ static int scan_file(struct native_symbols *symbols, struct cached_file *file,
 	if (is_bad(err))
 		return give_up(symbols, file, err);
 	symbols->counters.open_failures += err != 0;
+	file->has_failed = err != 0;
+	file->round = wanted->round;
 	sort_ranges(file);
 	return 0;
 }
@@ -349,7 +353,7 @@ static int scan_missing(struct native_symbols *symbols, struct cached_file *file
 			return -ENOMEM;
 		missing[missing_count++] = vaddr[i];
 	}
-	if (!missing_count)
+	if (!missing_count || (file->has_failed && file->round == wanted->round))
 		return 0;
 	qsort(missing, missing_count, sizeof(*missing), compare_addresses);
 	return scan_file(symbols, file, wanted, missing, missing_count);

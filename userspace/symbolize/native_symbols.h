@@ -28,6 +28,8 @@ struct native_symbol {
 struct native_file {
 	uint32_t id;	  /* same id: same contents */
 	const char *path; /* as the process sees it; "[vdso]"; "" anonymous */
+	/* A file that cannot be asked about is not tried again in the same round. */
+	uint32_t round;
 	/* Finds the functions of ascending addresses that are missing in the cache, as
 	 * foreign_names(). */
 	int (*find)(void *context, const struct native_file *file, const uint64_t *vaddr,
@@ -38,7 +40,7 @@ struct native_file {
 struct native_symbols_counters {
 	uint64_t asked, cached;	  /* addresses */
 	uint64_t scans;		  /* of a file's symbols */
-	uint64_t open_failures;	  /* tried again at the next resolve */
+	uint64_t open_failures;	  /* tried again in the next round */
 	uint64_t bad_files;	  /* unreadable as ELF; not tried again */
 	uint64_t refused_files;	  /* of these, for more work than elf/elf_work.h allows, or because
 				   * the child was late or ended */

@@ -121,10 +121,12 @@ void parser_get_stats(const struct parser *parser, struct parser_stats *ret_stat
 	*ret_stats = (struct parser_stats){.late = 29, .left_alone = 30};
 }
 
+static struct foreign_stats asked;
+
 void foreign_get_stats(const struct foreign *foreign, struct foreign_stats *ret_stats)
 {
 	(void)foreign;
-	*ret_stats = (struct foreign_stats){.cpu_ns = 0};
+	*ret_stats = asked;
 }
 
 static int setup(void **state)
@@ -135,6 +137,7 @@ static int setup(void **state)
 	memset(times, 0, sizeof(times));
 	dictionary = (struct dictionary_stats){};
 	tables = (struct tables){};
+	asked = (struct foreign_stats){0};
 	summary = (struct summary){};
 	facts = (struct window_facts){
 		.summary = &summary, .tables = &tables, .started_ns = mono_ns()};
@@ -323,6 +326,29 @@ static void tell__has_what_changed_since_the_last_one(void **state)
 	assert_false(has_fact("lost_ring_full")); /* nothing new */
 }
 
+/* Its CPU time is part of the agent's. */
+static void tell__has_the_questions_to_the_child_that_parses_files(void **state)
+{
+	struct summary told = {};
+
+	(void)state;
+	asked.count[FOREIGN_EXAMINE] = 3;
+	asked.count[FOREIGN_NAMES] = 7;
+	asked.count[FOREIGN_COST_BYTES] = 5000;
+	asked.count[FOREIGN_COST_CPU_NS] = 4000;
+	tell(&told);
+	assert_int_equal(fact("asked_layout"), 3);
+	assert_int_equal(fact("asked_names"), 7);
+	assert_int_equal(fact("child_bytes"), 5000);
+	assert_int_equal(fact("child_cpu_ns"), 4000);
+	assert_int_equal(fact("own_cpu_ns"), 3250504000);
+	assert_false(has_fact("asked_rows"));
+	asked.count[FOREIGN_ROWS] = 2;
+	tell(&told);
+	assert_int_equal(fact("asked_rows"), 2);
+	assert_false(has_fact("asked_layout"));
+}
+
 static void tell__has_the_time_since_the_last_one(void **state)
 {
 	struct summary told = {.elapsed_ns = 3 * NS_PER_SEC};
@@ -452,6 +478,7 @@ int main(void)
 		TEST(start__begins_with_what_the_host_did_before),
 		TEST(start__of_an_old_kernel_knows_no_steal),
 		TEST(tell__has_what_changed_since_the_last_one),
+		TEST(tell__has_the_questions_to_the_child_that_parses_files),
 		TEST(tell__has_the_time_since_the_last_one),
 		TEST(tell__compares_with_the_scheduler_where_it_can),
 		TEST(tell__says_what_tables_had_no_room_for),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_table.c attach/file_facts.c attach/file_descriptors.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/file_text.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c foreign/client.c foreign/check.c foreign/serve.c parser/late.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c elf/debug_file.c elf/debug_paths.c elf/demangle.c elf/demangle_cython.c elf/elf_symbol_table.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
+/* sources: attach/file_table.c attach/file_facts.c attach/file_descriptors.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/file_text.c attach/rule_cache.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c foreign/client.c foreign/check.c foreign/serve.c parser/late.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c elf/debug_file.c elf/debug_paths.c elf/demangle.c elf/demangle_cython.c elf/elf_symbol_table.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
 /* Files are written to a temporary directory and looked up as mappings of this process.  A fake
  * decides whether a file is an interpreter. */
 #include "attach/file_table.h"
@@ -950,6 +950,94 @@ static void load_at__evicted_page_comes_back(void **state)
 	assert_true(PP_PAGE_FLAGS(*page) & PP_PAGE_LOADED);
 }
 
+static uint64_t asked(const struct fixture *fixture, enum foreign_kind kind)
+{
+	struct foreign_stats stats;
+
+	foreign_get_stats(fixture->foreign, &stats);
+	return stats.count[kind];
+}
+
+static void file_table_get__small_program_is_asked_about_once(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	file = get(fixture, &mapping);
+	assert_true(file->is_whole);
+	assert_int_equal(asked(fixture, FOREIGN_EXAMINE), 1);
+	assert_int_equal(asked(fixture, FOREIGN_ROWS), 0);
+	/* The next process brings no question. */
+	assert_ptr_equal(get(fixture, &mapping), file);
+	assert_int_equal(asked(fixture, FOREIGN_EXAMINE), 1);
+}
+
+/* Rows for *step bytes each. */
+static int many_rows(void *step, uint64_t low, uint64_t high, struct cfi_rows *rows)
+{
+	const uint64_t bytes = *(const uint64_t *)step;
+	const size_t count = (high - low) / bytes;
+
+	rows->row = realloc(rows->row, count * sizeof(*rows->row));
+	assert_non_null(rows->row);
+	rows->count = rows->capacity = count;
+	for (size_t i = 0; i < count; i++)
+		rows->row[i] = (struct cfi_row){.vaddr = low + bytes * i,
+						.rule = {.kind = PP_RULE_CFA_SP,
+							 .cfa_offset = 8 * (int)(i % 2)}};
+	return 0;
+}
+
+/* Fills the row space with pages of 32,768, then of 1,024 rows, then of a granule. */
+static void fill_rows(struct fixture *fixture)
+{
+	static const uint64_t step[] = {2, 64, 1024};
+	const uint64_t pages = PAGES - 4;
+	uint32_t page0;
+
+	assert_int_equal(row_store_add_file(fixture->store, 0, 0, pages << PP_PAGE_SHIFT, &page0),
+			 0);
+	for (size_t i = 0; i < ARRAY_SIZE(step); i++) {
+		const struct row_source source = {.rows = many_rows,
+						  .context = (void *)&step[i]};
+		uint64_t page = 0;
+
+		while (page < pages && !row_store_load(fixture->store, page0, &source,
+						       page << PP_PAGE_SHIFT,
+						       (page << PP_PAGE_SHIFT) + 1))
+			page++;
+		assert_true(page < pages);
+	}
+}
+
+/* As while the frames of deep stacks are looked up. */
+static void rule_at__code_without_room_is_asked_about_once(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct pp_rule rule;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	file = get(fixture, &mapping);
+	fixture->memory.pages[file->page0 + (BUILT_TEXT >> PP_PAGE_SHIFT)] = 0;
+	fill_rows(fixture);
+	for (int i = 0; i < 100; i++) {
+		const uint64_t vaddr = BUILT_TEXT + (uint64_t)i;
+
+		assert_int_equal(file_table_load_at(fixture->table, file, vaddr), -ENOSPC);
+		assert_int_equal(file_rule_at(fixture->table, file, vaddr, &rule), 0);
+		assert_int_equal(rule.cfa_offset, 24);
+	}
+	assert_int_equal(asked(fixture, FOREIGN_ROWS), 2);
+}
+
 static void tidy__forgets_what_is_unused_for_long(void **state)
 {
 	struct fixture *fixture = *state;
@@ -1035,6 +1123,8 @@ int main(void)
 		cmocka_unit_test(file_bias__shared_page_belongs_to_the_segment_that_begins_there),
 		test(load_at__address_outside_of_the_file_is_no_data),
 		test(load_at__evicted_page_comes_back),
+		test(file_table_get__small_program_is_asked_about_once),
+		test(rule_at__code_without_room_is_asked_about_once),
 		test(tidy__forgets_what_is_unused_for_long),
 		test(tidy__deleted_file_can_still_be_read),
 	};

@@ -32,24 +32,28 @@
 
 static const char *lie; /* what the child that lies says */
 
-static void put_rows(uint8_t *memory, const struct foreign_request *request)
+struct rows_of {
+	uint64_t low, high;
+};
+
+static void put_rows(uint8_t *memory, struct rows_of request)
 {
 	struct foreign_rows *rows = (struct foreign_rows *)memory;
 
-	rows->high = request->high;
+	rows->high = request.high;
 	rows->count = 2;
-	rows->row[0] = (struct cfi_row){.vaddr = request->low};
-	rows->row[1] = (struct cfi_row){.vaddr = request->low + 1};
+	rows->row[0] = (struct cfi_row){.vaddr = request.low};
+	rows->row[1] = (struct cfi_row){.vaddr = request.low + 1};
 	if (!strcmp(lie, "unsorted"))
-		rows->row[1].vaddr = request->low;
+		rows->row[1].vaddr = request.low;
 	if (!strcmp(lie, "outside"))
-		rows->row[1].vaddr = request->high;
+		rows->row[1].vaddr = request.high;
 	if (!strcmp(lie, "rule"))
 		rows->row[1].rule.kind = PP_RULE_SIGNAL + 1;
 	if (!strcmp(lie, "huge"))
 		rows->count = UINT64_MAX / sizeof(struct cfi_row) + 2;
 	if (!strcmp(lie, "backwards"))
-		rows->high = request->low;
+		rows->high = request.low;
 }
 
 static void put_names(uint8_t *memory, const struct foreign_request *request)
@@ -57,9 +61,9 @@ static void put_names(uint8_t *memory, const struct foreign_request *request)
 	struct foreign_names *names = (struct foreign_names *)memory;
 
 	names->count = 1;
-	names->text_bytes = 8;
+	names->text_bytes = 4096 - (uint32_t)foreign_text_at(request->vaddr_count);
 	names->name[0] = (struct foreign_name){
-		.low = request->vaddr[0], .high = request->vaddr[0] + 1, .name_bytes = 8};
+		.low = request->vaddr[0], .high = request->vaddr[0] + 1, .name_bytes = names->text_bytes};
 	if (!strcmp(lie, "none"))
 		names->count = 0;
 	if (!strcmp(lie, "many"))
@@ -81,6 +85,7 @@ static void put_facts(uint8_t *memory)
 	facts->python_error = -ENOENT;
 	facts->segment_count = 1;
 	facts->segment[0] = (struct foreign_segment){.memory_size = 10, .file_size = 10};
+	put_rows(memory + FOREIGN_FIRST_ROWS_AT, (struct rows_of){0, 1 << PP_PAGE_SHIFT});
 	if (!strcmp(lie, "segments"))
 		facts->segment_count = FOREIGN_MAX_SEGMENTS + 1;
 	if (!strcmp(lie, "wraps"))
@@ -108,10 +113,10 @@ static void answer_lies(void)
 	while (recv(PARSER_SOCKET_FD, &room, sizeof(room), 0) > 0) {
 		const struct foreign_request *request = &room.request;
 		struct parser_reply reply = {.serial = request->serial,
-					     .size = FOREIGN_TEXT_AT + 8};
+					     .size = 4096};
 
 		if (request->kind == FOREIGN_ROWS)
-			put_rows(memory, request);
+			put_rows(memory, (struct rows_of){request->low, request->high});
 		else if (request->kind == FOREIGN_NAMES)
 			put_names(memory, request);
 		else
@@ -296,6 +301,57 @@ static void on_expected(void *context, size_t index, const struct elf_function *
 	named->found += function->name != NULL;
 }
 
+/* The whole of its code; the rows of a small one come with what it is. */
+static void foreign_rows__of_a_small_file_cost_no_question(void **state)
+{
+	OWNED(foreign) struct foreign *foreign = with_child(NULL);
+	OWNED_FD int own = open("/bin/true", O_RDONLY | O_CLOEXEC);
+	const struct foreign_file file = file_of(&own, NUMBER, 0);
+	const struct foreign_file again = file_of(&own, NUMBER + 1, 0);
+	struct cfi_rows rows = {0}, asked = {0};
+	struct foreign_facts facts;
+	uint64_t low = 0, high = 0;
+
+	(void)state;
+	assert_int_equal(examine(foreign, &file, &facts), 0);
+	if (!foreign_has_first_rows(&facts, &low, &high))
+		skip();
+	assert_int_equal(foreign_rows(foreign, &file, low, high, &rows), 0);
+	assert_int_equal(stats_of(foreign).count[FOREIGN_ROWS], 0);
+	/* They are given once, and to that file alone. */
+	assert_int_equal(examine(foreign, &again, &facts), 0);
+	assert_int_equal(foreign_rows(foreign, &file, low, high, &asked), 0);
+	assert_int_equal(stats_of(foreign).count[FOREIGN_ROWS], 1);
+	assert_int_equal(rows.count, asked.count);
+	assert_memory_equal(rows.row, asked.row, rows.count * sizeof(*rows.row));
+	assert_int_equal(foreign_rows(foreign, &again, low, high - (1 << PP_PAGE_SHIFT) / 2, &rows),
+			 0);
+	assert_int_equal(stats_of(foreign).count[FOREIGN_ROWS], 2);
+	assert_true(stats_of(foreign).count[FOREIGN_COST_BYTES] > 0);
+	assert_true(stats_of(foreign).count[FOREIGN_COST_CPU_NS] > 0);
+	assert_int_equal(stats_of(foreign).count[FOREIGN_COST_FILES], 2);
+	free(rows.row);
+	free(asked.row);
+}
+
+/* One name does not bring the room for 4,096. */
+static void foreign_names__answer_is_as_long_as_the_question(void **state)
+{
+	OWNED(foreign) struct foreign *foreign = with_child(NULL);
+	const struct foreign_file file = file_of(&libc, NUMBER, 0);
+	static struct named named;
+	struct foreign_facts facts;
+	uint64_t before;
+
+	(void)state;
+	assert_int_equal(examine(foreign, &file, &facts), 0);
+	before = stats_of(foreign).count[FOREIGN_COST_BYTES];
+	named = (struct named){.vaddr = &facts.segment[0].vaddr};
+	assert_int_equal(foreign_names(foreign, &file, named.vaddr, 1, on_name, &named), 0);
+	assert_in_range(stats_of(foreign).count[FOREIGN_COST_BYTES] - before, 1, 1024);
+	assert_int_equal(stats_of(foreign).count[FOREIGN_NAMES], 1);
+}
+
 static void foreign_names__are_those_of_the_file(void **state)
 {
 	OWNED(foreign) struct foreign *foreign = with_child(NULL);
@@ -397,6 +453,7 @@ static void foreign_examine__file_that_is_gone_says_so(void **state)
 
 	(void)state;
 	assert_int_equal(examine(foreign, &file, &facts), -ESTALE);
+	assert_int_equal(stats_of(foreign).count[FOREIGN_EXAMINE], 0); /* nobody was asked */
 }
 
 /* ---- a child that fails ---- */
@@ -459,7 +516,8 @@ static void foreign_examine__child_that_is_late_costs_the_file(void **state)
 static void foreign_examine__child_that_dies_twice_costs_the_file(void **state)
 {
 	static const char *const how[] = {"dies", "serial", "size", "segments", "wraps",
-					  "build-id", "link", "text", "python"};
+					  "build-id", "link", "text", "python",
+					  "unsorted", "outside", "rule", "huge", "backwards"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(how); i++) {
@@ -512,6 +570,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(foreign_rows__are_those_of_the_file),
+		cmocka_unit_test(foreign_rows__of_a_small_file_cost_no_question),
+		cmocka_unit_test(foreign_names__answer_is_as_long_as_the_question),
 		cmocka_unit_test(foreign_names__are_those_of_the_file),
 		cmocka_unit_test(foreign_names__what_cannot_be_is_not_believed),
 		cmocka_unit_test(foreign_examine__what_is_no_elf_file_says_so),

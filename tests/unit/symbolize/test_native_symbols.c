@@ -122,6 +122,38 @@ static void native_symbols__second_resolve_opens_nothing(void **state)
 	assert_int_equal(native_symbols_counters(symbols).cached, count);
 }
 
+static int calls;
+
+static int cannot_find(void *context, const struct native_file *file, const uint64_t *vaddr,
+		       size_t count, foreign_function_handler *found, void *found_context)
+{
+	(void)context, (void)file, (void)vaddr, (void)count, (void)found, (void)found_context;
+	calls++;
+	return -ESTALE;
+}
+
+static void native_symbols__file_that_is_gone_is_asked_about_once_a_round(void **state)
+{
+	OWNED(native_symbols) struct native_symbols *symbols = NULL;
+	struct native_file file = {.id = 1, .path = "/x/gone.so", .find = cannot_find};
+	struct native_symbol symbol;
+
+	(void)state;
+	assert_int_equal(native_symbols_new(MAX_BYTES, &symbols), 0);
+	for (uint64_t vaddr = 0; vaddr < 100; vaddr++) {
+		file.round = vaddr < 50 ? 1 : 2;
+		assert_int_equal(native_symbols_resolve(symbols, &file, &vaddr, 1, &symbol), 0);
+		assert_string_equal(symbol.name, "[gone.so]");
+	}
+	assert_int_equal(calls, 2);
+	file.round = 3;
+	file.find = find;
+	file.path = LIBSTDCXX;
+	opens = 0;
+	assert_int_equal(native_symbols_resolve(symbols, &file, &(uint64_t){0}, 1, &symbol), 0);
+	assert_int_equal(opens, 1);
+}
+
 static void native_symbols__mangled_name_is_kept_beside_the_readable_one(void **state)
 {
 	static struct nm_line line[8192];
@@ -233,6 +265,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(native_symbols__second_resolve_opens_nothing),
+		cmocka_unit_test(native_symbols__file_that_is_gone_is_asked_about_once_a_round),
 		cmocka_unit_test(native_symbols__mangled_name_is_kept_beside_the_readable_one),
 		cmocka_unit_test(native_symbols__file_without_answer_is_named_in_brackets),
 		cmocka_unit_test(native_symbols__least_used_files_go_first),
