@@ -180,22 +180,22 @@ static int open_kernel(struct agent *agent)
 {
 	bool waits = agent->options->events & PP_CAPTURES_OF_WAITS;
 	struct kernel_side_options options = {
-		.hz = agent->options->hz,
-		.interval_ns = agent->options->interval_ns,
-		.budget_bytes = agent->options->budget_bytes,
-		.waits = waits || agent->options->timeline,
+		.sizes = {.hz = agent->options->hz,
+			  .interval_ns = agent->options->interval_ns,
+			  .budget_bytes = agent->options->budget_bytes,
+			  .waits = waits || agent->options->timeline},
 		.timeline = agent->options->timeline,
 		.wakers = agent->options->wakers,
 	};
 	CLEANUP(cpu_list_release) struct cpu_list online = {};
 	char why[512] = "";
-	int err = cpus_possible_count(&options.cpu_count);
+	int err = cpus_possible_count(&options.sizes.cpu_count);
 
 	if (!err)
 		err = cpus_online(&online);
 	if (err)
 		return log_error_errno(err, "cannot read the list of CPUs");
-	options.online_count = agent->online_cpus = (uint32_t)online.count;
+	options.sizes.online_count = agent->online_cpus = (uint32_t)online.count;
 	err = kernel_side_open(&options, why, sizeof(why), &agent->kernel);
 	if (err) {
 		log_error("%s", why[0] ? why : strerror(-err));

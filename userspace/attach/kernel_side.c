@@ -13,6 +13,7 @@
 #include "attach/sched_switch.h"
 #include "attach/cpu_places.h"
 #include "attach/map_bytes.h"
+#include "attach/verifier_log.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -26,43 +27,7 @@
 #error "pyprofd needs libbpf 1.0 or later (Debian 12, Ubuntu 24.04)"
 #endif
 
-#define PROCESSES_MIN 8192U
-#define COUNTS_MIN 4096U
-#define COUNTS_MAX_ROWS (1U << 19)
-#define WAITS_PER_CPU 4096U
-#define WAITS_MIN 8192U
-#define WAITS_MAX (1U << 18)
-#define WAKES_MIN 8192U
-#define COARSE_PER_CPU 512U
-#define COARSE_MIN 1024U
-#define COARSE_MAX (1U << 14)
-#define SENT_PER_CPU_MIN 4096U
-#define SENT_PER_CPU_MAX 16384U
-#define SENT_MIN 16384U
-#define SENT_MAX (1U << 20)
-#define CODES_PER_CPU 4096U
-#define RING_BYTES_PER_CPU (512U << 10)
-#define RING_BYTES_MAX (16U << 20)
-#define TIMELINE_BYTES_PER_CPU (1U << 20)
-#define TIMELINE_BYTES_MIN (4U << 20)
-#define TIMELINE_BYTES_MAX (32U << 20)
-#define MAP_CHUNKS_MIN 2048U
-#define MAP_CHUNKS_PER_CPU 1024U /* beyond SMALL_CPUS */
-#define ROW_SHARDS_MIN 2U
-#define ROW_SHARDS_DEFAULT_MIN 4U
-#define ROW_SHARDS_DEFAULT 12U
-#define ROW_SHARDS_PER_CPU 2U
-#define THREADS_PER_CPU 4096U
-#define THREADS_MIN 16384U
-#define THREADS_MAX 131072U
 #define SCRATCH_LEVELS 2U /* interrupt and NMI: no program can be preempted */
-/* CPUs that may come online later and are then sampled.  A walk's memory (0.23 MiB a CPU) is too
- * large for all CPUs that a hypervisor might ever add, and BPF arrays do not grow. */
-#define SPARE_CPUS_MIN 4U
-/* All maps together: the rows take what the others leave. */
-#define SMALL_CPUS 4U
-#define SMALL_BYTES (40ULL << 20)
-#define BYTES_PER_CPU (10ULL << 20) /* beyond SMALL_CPUS */
 #define VERIFIER_LOG_BYTES (1U << 20)
 #define SHARD_BYTES ((size_t)PP_ROW_SHARD_ROWS * sizeof(uint32_t))
 
@@ -82,44 +47,22 @@ struct kernel_side {
 	struct row_store_memory memory;
 };
 
-static uint32_t next_pow2(uint64_t value)
-{
-	uint32_t power = 1;
-
-	while (power < value && power < 1U << 31)
-		power <<= 1;
-	return power;
-}
-
-static uint32_t clamp(uint64_t value, uint32_t low, uint32_t high)
-{
-	return value < low ? low : value > high ? high : (uint32_t)value;
-}
-
 static void set_table(struct bpf_map *map[2], uint32_t rows)
 {
 	bpf_map__set_max_entries(map[0], rows);
 	bpf_map__set_max_entries(map[1], rows);
 }
 
-/* Sizes the tables.  Each sample makes at most one row, and half a window of samples fits.  The
- * number of waits is not bounded: when an open table is half full the agent closes it, and the
- * other half has room for what comes before that. */
-static void set_tables(struct kernel_side *side, const struct kernel_side_options *options)
+static void set_tables(const struct pyprofd *skeleton, const struct map_sizes *sizes)
 {
-	struct pyprofd *skeleton = side->skeleton;
-	uint64_t cpus = options->online_count;
-	uint64_t samples = options->hz * cpus * options->interval_ns / NS_PER_SEC;
-	uint32_t waits = clamp(next_pow2(cpus * WAITS_PER_CPU), WAITS_MIN, WAITS_MAX);
-
 	set_table((struct bpf_map *[]){skeleton->maps.counts_0, skeleton->maps.counts_1},
-		  next_pow2(clamp(samples / 2, COUNTS_MIN, COUNTS_MAX_ROWS)));
+		  sizes->counts);
 	set_table((struct bpf_map *[]){skeleton->maps.waits_0, skeleton->maps.waits_1},
-		  options->waits ? waits : 1);
+		  sizes->waits);
 	set_table((struct bpf_map *[]){skeleton->maps.wakes_0, skeleton->maps.wakes_1},
-		  clamp(waits / 2, WAKES_MIN, WAITS_MAX));
+		  sizes->wakes);
 	set_table((struct bpf_map *[]){skeleton->maps.coarse_0, skeleton->maps.coarse_1},
-		  clamp(next_pow2(cpus * COARSE_PER_CPU), COARSE_MIN, COARSE_MAX));
+		  sizes->coarse);
 }
 
 static void set_wakers(struct kernel_side *side, bool is_on)
@@ -143,108 +86,69 @@ static bool running_kernel_tells_state(void)
 	return is_told;
 }
 
-static void set_places(struct kernel_side *side, const struct kernel_side_options *options)
-{
-	uint32_t spare = clamp(options->online_count / 4, SPARE_CPUS_MIN, UINT32_MAX);
-
-	side->cpu_count = options->cpu_count;
-	side->place_count = clamp((uint64_t)options->online_count + spare, 1, options->cpu_count);
-	bpf_map__set_max_entries(side->skeleton->maps.scratch, side->place_count * SCRATCH_LEVELS);
-	bpf_map__set_max_entries(side->skeleton->maps.cpu_slots, options->cpu_count);
-}
-
-static void set_stacks(struct kernel_side *side, const struct kernel_side_options *options)
-{
-	struct pyprofd *skeleton = side->skeleton;
-	uint32_t cpus = options->online_count;
-	uint64_t samples = options->hz * (uint64_t)cpus * options->interval_ns / NS_PER_SEC;
-
-	bpf_map__set_max_entries(skeleton->maps.sent,
-				 clamp(clamp(samples * EPOCH_WINDOWS, cpus * SENT_PER_CPU_MIN,
-					     cpus * SENT_PER_CPU_MAX),
-				       SENT_MIN, SENT_MAX));
-	bpf_map__set_max_entries(skeleton->maps.codes,
-				 clamp((uint64_t)cpus * CODES_PER_CPU, 16384, 1U << 18));
-	bpf_map__set_max_entries(skeleton->maps.stacks,
-				 next_pow2(clamp((uint64_t)cpus * RING_BYTES_PER_CPU, 1U << 20,
-						 RING_BYTES_MAX)));
-}
-
-static void set_waits(struct kernel_side *side, const struct kernel_side_options *options)
+static void set_waits(struct kernel_side *side, bool is_on)
 {
 	struct pyprofd *skeleton = side->skeleton;
 
-	side->thread_count = 1;
-	if (options->waits)
-		side->thread_count =
-			clamp(next_pow2((uint64_t)options->online_count * THREADS_PER_CPU),
-			      THREADS_MIN, THREADS_MAX);
-	bpf_map__set_max_entries(skeleton->maps.threads, side->thread_count);
 	skeleton->rodata->switch_tells_state = running_kernel_tells_state();
-	if (!options->waits) {
-		bpf_program__set_autoload(skeleton->progs.on_switch, false);
-		bpf_program__set_autoload(skeleton->progs.on_scan, false);
-		bpf_map__set_max_entries(skeleton->maps.ledgers, 1);
-		bpf_map__set_max_entries(skeleton->maps.slot_claims, 1);
-	}
+	if (is_on)
+		return;
+	bpf_program__set_autoload(skeleton->progs.on_switch, false);
+	bpf_program__set_autoload(skeleton->progs.on_scan, false);
+	bpf_map__set_max_entries(skeleton->maps.ledgers, 1);
+	bpf_map__set_max_entries(skeleton->maps.slot_claims, 1);
 }
 
-static void set_timeline(struct kernel_side *side, const struct kernel_side_options *options)
+static void set_timeline(struct kernel_side *side, bool is_on, uint32_t bytes)
 {
 	struct pyprofd *skeleton = side->skeleton;
 
-	skeleton->rodata->timeline_is_on = options->timeline;
-	if (options->timeline)
-		bpf_map__set_max_entries(
-			skeleton->maps.timeline,
-			next_pow2(clamp((uint64_t)options->online_count * TIMELINE_BYTES_PER_CPU,
-					TIMELINE_BYTES_MIN, TIMELINE_BYTES_MAX)));
-	bpf_map__set_autocreate(skeleton->maps.timeline, options->timeline);
-	bpf_map__set_autocreate(skeleton->maps.timeline_records, options->timeline);
+	skeleton->rodata->timeline_is_on = is_on;
+	if (is_on)
+		bpf_map__set_max_entries(skeleton->maps.timeline, bytes);
+	bpf_map__set_autocreate(skeleton->maps.timeline, is_on);
+	bpf_map__set_autocreate(skeleton->maps.timeline_records, is_on);
 }
 
-static uint32_t row_shards(const struct kernel_side *side,
-			   const struct kernel_side_options *options)
+static uint64_t bytes_beside_rows(const struct kernel_side *side)
 {
-	uint32_t cpus = options->online_count;
-	uint64_t bytes =
-		SMALL_BYTES + (cpus > SMALL_CPUS ? (cpus - SMALL_CPUS) * BYTES_PER_CPU : 0);
-	uint64_t others = 0;
 	struct bpf_map *map;
+	uint64_t bytes = 0;
 
-	if (options->budget_bytes)
-		return clamp(options->budget_bytes / 2 / SHARD_BYTES, ROW_SHARDS_MIN,
-			     PP_MAX_ROW_SHARDS);
 	bpf_object__for_each_map(map, side->skeleton->obj)
 		if (map != side->skeleton->maps.rows)
-			others += map_bytes(map, options->cpu_count);
-	return clamp(bytes > others ? (bytes - others) / SHARD_BYTES : 0, ROW_SHARDS_DEFAULT_MIN,
-		     clamp(ROW_SHARDS_DEFAULT + (cpus > 2 ? (cpus - 2) * ROW_SHARDS_PER_CPU : 0),
-			   ROW_SHARDS_MIN, PP_MAX_ROW_SHARDS));
+			bytes += map_bytes(map, side->cpu_count);
+	return bytes;
 }
 
-/* Fixed tables first; rows of unwind information take what the budget leaves. */
+/* Fixed maps first; rows of unwind information take what they leave. */
 static void set_sizes(struct kernel_side *side, const struct kernel_side_options *options)
 {
 	struct pyprofd *skeleton = side->skeleton;
-	uint32_t cpus = options->online_count, more = cpus > SMALL_CPUS ? cpus - SMALL_CPUS : 0;
-	uint32_t processes = clamp(next_pow2((uint64_t)cpus * 1024), PROCESSES_MIN, 1U << 17);
+	struct map_sizes sizes;
 
+	map_sizes_compute(&options->sizes, &sizes);
+	side->cpu_count = options->sizes.cpu_count;
+	side->place_count = sizes.places;
+	side->thread_count = sizes.threads;
+	side->map_chunk_count = sizes.map_chunks;
 	skeleton->rodata->scratch_levels = SCRATCH_LEVELS;
-	set_places(side, options);
-	side->map_chunk_count = clamp(MAP_CHUNKS_MIN + (uint64_t)more * MAP_CHUNKS_PER_CPU,
-				      MAP_CHUNKS_MIN, 1U << 17);
-	bpf_map__set_max_entries(skeleton->maps.map_sets, side->map_chunk_count);
-	bpf_map__set_max_entries(skeleton->maps.processes, processes);
-	bpf_map__set_max_entries(skeleton->maps.contexts, processes);
-	set_tables(side, options);
-	set_stacks(side, options);
-	set_waits(side, options);
-	set_timeline(side, options);
+	bpf_map__set_max_entries(skeleton->maps.scratch, sizes.places * SCRATCH_LEVELS);
+	bpf_map__set_max_entries(skeleton->maps.cpu_slots, side->cpu_count);
+	bpf_map__set_max_entries(skeleton->maps.map_sets, sizes.map_chunks);
+	bpf_map__set_max_entries(skeleton->maps.processes, sizes.processes);
+	bpf_map__set_max_entries(skeleton->maps.contexts, sizes.processes);
+	bpf_map__set_max_entries(skeleton->maps.threads, sizes.threads);
+	bpf_map__set_max_entries(skeleton->maps.sent, sizes.sent);
+	bpf_map__set_max_entries(skeleton->maps.codes, sizes.codes);
+	bpf_map__set_max_entries(skeleton->maps.stacks, sizes.stacks_bytes);
+	set_tables(skeleton, &sizes);
+	set_waits(side, options->sizes.waits);
+	set_timeline(side, options->timeline, sizes.timeline_bytes);
 	set_wakers(side, options->wakers);
 	side->memory.page_count = PP_MAX_PAGES;
 	side->memory.rule_count = PP_MAX_RULES;
-	side->memory.shard_count = row_shards(side, options);
+	side->memory.shard_count = map_sizes_row_shards(&options->sizes, bytes_beside_rows(side));
 	bpf_map__set_max_entries(skeleton->maps.rows, side->memory.shard_count);
 }
 
@@ -264,21 +168,10 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 	return 0;
 }
 
-/* Copies the last informative line of a verifier's log into `why`. */
 static void explain_load(int err, char *log, char *why, size_t why_size)
 {
-	char *line = log, *said = NULL;
+	const char *said = verifier_log_reason(log);
 
-	while (line && *line) {
-		char *end = strchr(line, '\n');
-
-		if (end)
-			*end = '\0';
-		if (*line && strncmp(line, "processed ", 10) &&
-		    strncmp(line, "verification time", 17) && strncmp(line, "stack depth", 11))
-			said = line;
-		line = end ? end + 1 : NULL;
-	}
 	if (said)
 		snprintf(why, why_size, "the kernel refused the BPF program: %s (%s)",
 			 strerror(-err), said);

@@ -16,23 +16,15 @@
 #include <pyprofd/times.h>
 #include <pyprofd/wait.h>
 
+#include "attach/map_sizes.h"
 #include "base/cleanup.h"
 #include "unwind/row_store.h"
 
-/* The number of windows after which the kernel side sends every stack once more, and unused ones
- * are dropped. */
-#define EPOCH_WINDOWS 6U
-
 struct kernel_side_options {
-	uint32_t cpu_count;    /* possible CPUs: their numbers are below this */
-	uint32_t online_count; /* tables are sized for these: a guest may have 8 of 240 online */
-	uint32_t hz;	       /* samples per second and CPU */
-	uint64_t interval_ns;  /* of a window */
-	/* of all maps; 0: depends on the number of CPUs, 40 MiB for up to 4 */
-	uint64_t budget_bytes;
-	bool waits; /* also attach to context switches, and scan for threads asleep at the start */
-	bool timeline;	       /* send records for the timeline; needs waits */
-	bool wakers;	       /* record who ended waits; needs waits */
+	struct map_sizes_options sizes; /* with waits: also attach to context switches, and scan
+					 * for threads asleep at the start */
+	bool timeline;			/* send records for the timeline; needs waits */
+	bool wakers;			/* record who ended waits; needs waits */
 };
 
 struct kernel_side;

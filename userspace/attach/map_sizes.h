@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Decides how many entries the BPF maps have, by the machine's CPUs and by what is asked for. */
+#ifndef ATTACH_MAP_SIZES_H
+#define ATTACH_MAP_SIZES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The number of windows after which the kernel side sends every stack once more, and unused ones
+ * are dropped. */
+#define EPOCH_WINDOWS 6U
+
+struct map_sizes_options {
+	uint32_t cpu_count;    /* possible CPUs: their numbers are below this */
+	uint32_t online_count; /* tables are sized for these: a guest may have 8 of 240 online */
+	uint32_t hz;	       /* samples per second and CPU */
+	uint64_t interval_ns;  /* of a window */
+	/* of all maps; 0: depends on the number of CPUs, 40 MiB for up to 4 */
+	uint64_t budget_bytes;
+	bool waits; /* threads and waits are followed */
+};
+
+/* Entries, unless they are bytes. */
+struct map_sizes {
+	uint32_t counts, waits, wakes, coarse; /* each of a pair of tables */
+	uint32_t sent, codes;
+	uint32_t stacks_bytes, timeline_bytes; /* of rings: powers of two */
+	uint32_t processes;		       /* and contexts */
+	uint32_t threads;		       /* a power of two; 1 without waits */
+	uint32_t places;     /* of CPUs in `scratch`: those online, and some that may come */
+	uint32_t map_chunks; /* of map_sets */
+};
+void map_sizes_compute(const struct map_sizes_options *options, struct map_sizes *ret_sizes);
+
+/* Returns how many shards the rows of unwind information have: half of the budget, or what the
+ * other maps leave of the default, within bounds.  others_bytes: of all maps but the rows. */
+uint32_t map_sizes_row_shards(const struct map_sizes_options *options, uint64_t others_bytes);
+
+#endif

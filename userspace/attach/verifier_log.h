@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads what the kernel's BPF verifier says of a program. */
+#ifndef ATTACH_VERIFIER_LOG_H
+#define ATTACH_VERIFIER_LOG_H
+
+/* Returns the reason why a program was refused: the last line of its log that is no statistic
+ * (kernel/bpf/verifier.c: print_verification_stats()); NULL: there is none.  Ends the log's lines
+ * where they end; the reason is a part of it. */
+const char *verifier_log_reason(char *log);
+
+#endif
