@@ -5,6 +5,7 @@
 #define BPF_LIB_CODE_H
 
 #include "lib/frames.bpf.h"
+#include "lib/user_share.bpf.h"
 #include "lib/walk_clock.bpf.h"
 
 static __always_inline __u64 code_field(const struct pp_walk *w, __u16 offset)
@@ -127,12 +128,10 @@ static __always_inline int code_emit(struct pp_walk *w, __u64 id, __u32 bytes)
 	out->record.record.size = size;
 	out->record.id = id;
 	/* The agent completes a truncated record from the live process, so wake it at once. */
-	if (bpf_ringbuf_output(&stacks, out, size,
-			       out->record.flags & PP_CODE_TRUNCATED ? BPF_RB_FORCE_WAKEUP :
-								       ring_wakeup())) {
-		count_loss(PP_LOSS_RING_FULL);
+	if (ring_send(out, size,
+		      out->record.flags & PP_CODE_TRUNCATED ? BPF_RB_FORCE_WAKEUP :
+							      ring_wakeup()))
 		return -1;
-	}
 	bpf_map_update_elem(&sent, &id, &epoch, BPF_ANY);
 	return 0;
 }

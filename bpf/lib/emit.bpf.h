@@ -5,6 +5,7 @@
 #define BPF_LIB_EMIT_H
 
 #include "lib/count.bpf.h"
+#include "lib/user_share.bpf.h"
 #include "lib/walk.bpf.h"
 
 #define FRAME_BYTES ((__u32)sizeof(struct pp_frame))
@@ -73,10 +74,8 @@ __noinline int emit_user_record(__u32 slot)
 	record->py_stop = w->py_stop;
 	record->python = w->context.python;
 	record->pad = 0;
-	if (bpf_ringbuf_output(&stacks, record, size, ring_wakeup())) {
-		count_loss(PP_LOSS_RING_FULL);
+	if (ring_send(record, size, ring_wakeup()))
 		return 1;
-	}
 	if (w->python_count > w->python_stored || w->native_count > w->native_stored)
 		count_loss(PP_LOSS_FRAMES_OMITTED);
 	remember_sent(w->hash, cfg->epoch);
@@ -101,10 +100,8 @@ __noinline int emit_kernel_record(__u32 slot)
 	record->record.type = PP_RECORD_KERNEL;
 	record->record.size = size;
 	record->hash = w->kernel_hash;
-	if (bpf_ringbuf_output(&stacks, record, size, ring_wakeup())) {
-		count_loss(PP_LOSS_RING_FULL);
+	if (ring_send(record, size, ring_wakeup()))
 		return 1;
-	}
 	remember_sent(w->kernel_hash, cfg->epoch);
 	return 0;
 }
@@ -233,7 +230,6 @@ static __always_inline void fill_incomplete(struct pp_walk *w, __u64 hash)
 	incomplete->segment_frames = w->segment_frames;
 	incomplete->since_segment = w->since_segment;
 	incomplete->foldable = w->foldable;
-	incomplete->pad = 0;
 	incomplete->python_stored = w->python_stored;
 	incomplete->native_stored = w->native_stored;
 	incomplete->python_count = w->python_count;
@@ -259,19 +255,20 @@ static __always_inline void count_asked(const struct pp_walk *w)
 __noinline int emit_incomplete(__u32 slot, __u64 hash)
 {
 	struct pp_walk *w = walk_get(slot);
-	struct pp_config *cfg = config_get();
 	struct pp_incomplete_record *incomplete;
+	__u32 user;
 	__u64 size;
 
-	if (!w || !cfg)
+	if (!w)
 		return 1;
 	incomplete = &w->out.incomplete;
-	if (cfg->incomplete_tokens <= 0) {
+	user = (__u32)user_of_current();
+	if (token_take(user)) {
 		count_loss(PP_LOSS_MISS_DROPPED);
 		return 1;
 	}
-	__sync_fetch_and_add(&cfg->incomplete_tokens, -1);
 	fill_incomplete(w, hash);
+	incomplete->user = user;
 	w->body_bytes = stored_frames_bytes(w);
 	append_segments(slot);
 	append_stack(slot);
@@ -281,7 +278,8 @@ __noinline int emit_incomplete(__u32 slot, __u64 hash)
 		return 1;
 	size += sizeof(*incomplete);
 	incomplete->record.size = size;
-	if (bpf_ringbuf_output(&stacks, incomplete, size, BPF_RB_FORCE_WAKEUP)) {
+	if (ring_share_take(user, (__u32)size) ||
+	    bpf_ringbuf_output(&stacks, incomplete, size, BPF_RB_FORCE_WAKEUP)) {
 		count_loss(PP_LOSS_MISS_DROPPED);
 		return 1;
 	}

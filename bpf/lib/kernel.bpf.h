@@ -109,6 +109,21 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq; /* the same */
 };
 
+typedef struct {
+	unsigned int val;
+} kuid_t;
+
+struct user_namespace {
+	struct user_namespace *parent;
+	int level; /* 0: the machine's own */
+	kuid_t owner;
+};
+
+struct cred {
+	kuid_t euid;
+	struct user_namespace *user_ns;
+};
+
 struct task_struct {
 	void *stack;
 	unsigned int flags;
@@ -125,6 +140,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	unsigned long nvcsw, nivcsw; /* times it left the CPU: asleep, preempted */
 	__u64 start_time; /* ns, CLOCK_MONOTONIC */
+	const struct cred *cred;
 	struct signal_struct *signal;
 	char comm[PP_COMM_BYTES];
 	struct thread_struct thread;

@@ -15,6 +15,7 @@
 #include <pyprofd/timeline.h>
 #include <pyprofd/times.h>
 #include <pyprofd/unwind.h>
+#include <pyprofd/user_share.h>
 #include <pyprofd/wait.h>
 #include <pyprofd/wake.h>
 
@@ -182,6 +183,15 @@ struct sent_map {
 	__type(value, __u32);
 };
 PP_MAP struct sent_map sent SEC(".maps");
+
+/* User id modulo PP_USER_SHARES -> what this user has taken of what all users share. */
+struct user_shares_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PP_USER_SHARES);
+	__type(key, __u32);
+	__type(value, struct pp_user_share);
+};
+PP_MAP struct user_shares_map user_shares SEC(".maps");
 
 /* Counters: of samples, of waits, and of what found no room in those (agent: sizes). */
 struct counts_map {

@@ -37,6 +37,8 @@ struct pp_config {
 	__u32 process_changes;
 	/* the last window of which the agent has read all slots; its counters close then */
 	__u32 slots_read;
+	/* struct pp_user_share: both count up, before the ring is emptied and after each refill */
+	__u32 ring_turn, token_round;
 };
 
 #endif

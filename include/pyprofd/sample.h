@@ -169,7 +169,7 @@ struct pp_incomplete_record {
 	__u32 segment_frames;		      /* frames of the segment that has no anchor yet */
 	__u32 since_segment;		      /* native frames since the last segment ... */
 	__u32 foldable; /* ... and whether all of them are the interpreter's own */
-	__u32 pad;
+	__u32 user;	/* who answers for the thread: bpf/lib/user_share.bpf.h */
 	__u32 stack_bytes;
 	__u32 segment_count;
 	__u16 python_stored, native_stored;

@@ -20,7 +20,8 @@
 	X(MAX_TIME, "max_time", "the walk reached its time limit")                                 \
 	X(COMPAT, "compat", "32-bit code is not unwound")                                          \
 	X(FINISHED, "finished", "incomplete in the kernel, completed by the agent")                \
-	X(TORN, "torn", "the stack changed before the agent could finish it")
+	X(TORN, "torn", "the stack changed before the agent could finish it")                      \
+	X(LEFT_OUT, "left_out", "incomplete in the kernel, and its user has too many of them")
 
 /* Reasons that end the walk of the Python frames. */
 #define PP_PY_STOPS(X)                                                                             \
@@ -97,7 +98,11 @@
 	X(ROWS_REFUSED, "rows_refused",                                                            \
 	  "unwind rows and rules left out: their user's share was used up")                        \
 	X(PYTHONS_REFUSED, "pythons_refused",                                                      \
-	  "interpreter files without Python frames: their user's share was used up")
+	  "interpreter files without Python frames: their user's share was used up")               \
+	X(RING_SHARE, "ring_share",                                                                \
+	  "a new stack did not fit into its user's share of the ring; it is sent next time")       \
+	X(STACKS_LEFT_OUT, "stacks_left_out",                                                      \
+	  "incomplete stacks that stay so: their user's share of the queue was used up")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

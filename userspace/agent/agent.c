@@ -51,7 +51,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 	loop->all_ends_ns = agent->options->duration_ns ?
 				    agent->started_ns + agent->options->duration_ns :
 				    UINT64_MAX;
-	config->incomplete_tokens = stages_miss_tokens(agent, LOOP_TICK_NS);
+	stack_intake_give_tokens(&agent->stacks, stages_miss_tokens(agent, LOOP_TICK_NS));
 	config->flags &= ~(uint32_t)PP_CONFIG_PAUSED;
 	command_release(loop->command);
 	service_ready(&loop->service, mono_ns());
@@ -178,6 +178,9 @@ static void print_summary(struct agent *agent)
 	parser_get_stats(agent->parser, &reads);
 	log_debug("parser child: %" PRIu64 " reads, %" PRIu64 " starts, %" PRIu64 " us of CPU time",
 		  reads.reads, reads.starts, (uint64_t)(reads.cpu_ns / NS_PER_US));
+	log_debug("incomplete stacks: %.2f ms each, the longest wait in the queue %.1f ms",
+		  (double)agent->incomplete.mean_ns / NS_PER_MS,
+		  (double)agent->incomplete.age_max_ns / NS_PER_MS);
 	window_facts_update(&agent->facts);
 	agent->summary.own_map_bytes = kernel_side_map_bytes(agent->kernel);
 	progress_finish(&agent->progress, &agent->summary, agent->options->quiet);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "drain/counts.h"
 #include "drain/decode.h"
+#include "drain/incomplete_queue.h"
 #include "finish/finisher.h"
 #include "finish/user_unwind.h"
 
@@ -15,6 +16,21 @@
 #define FIRST_WALK_NS 500000U
 #define MEAN_SHIFT 4U	  /* an average of some 16 walks */
 #define TOKENS_BESIDE 48U /* for new code, which comes in bursts */
+/* A user may take as many tokens as are left, which is half of them. */
+#define TOKENS_OF_ONE 2U
+/* The queue's size.  On two CPUs the most that a tick's tokens bring is 5 MiB. */
+#define QUEUE_BYTES (4U << 20)
+#define QUEUE_BYTES_PER_CPU (1U << 20)
+#define QUEUE_BYTES_MAX (32U << 20)
+#define QUEUE_BUDGET_SHARE 16U
+
+uint64_t incomplete_queue_limit(uint64_t budget_bytes, uint32_t cpus)
+{
+	const uint64_t bytes = QUEUE_BYTES + (uint64_t)cpus * QUEUE_BYTES_PER_CPU;
+	const uint64_t max = budget_bytes ? budget_bytes / QUEUE_BUDGET_SHARE : QUEUE_BYTES_MAX;
+
+	return bytes < max ? bytes : max;
+}
 
 static bool lacks_mapping(enum pp_stop stop)
 {
@@ -32,23 +48,16 @@ static void name_wait(const struct finisher *finisher, uint64_t name, uint64_t s
 		finisher->send_again(finisher->context, name);
 }
 
-static void finish_record(const struct incomplete_counts *counts,
-			  const struct decoded_incomplete *incomplete)
+/* Counts the sample of a stack that is as whole as it gets.  A wait's stack only gets the name by
+ * which the kernel side counts the wait. */
+static void count_record(const struct incomplete_counts *counts,
+			 const struct pp_incomplete_record *incomplete,
+			 const struct pp_stack_record *record)
 {
 	const struct finisher *finisher = counts->finisher;
-	OWNED_MEM struct pp_stack_record *record = NULL;
-	struct process *process =
-		finisher->find_process(finisher->context, incomplete->record->key.id);
-	struct pp_count_key key = incomplete->record->key;
-	struct pp_count one = {.samples = 1, .weight = incomplete->record->weight};
+	struct pp_count_key key = incomplete->key;
+	struct pp_count one = {.samples = 1, .weight = incomplete->weight};
 
-	if (process && lacks_mapping(incomplete->record->stop)) {
-		/* The mapping may have arrived in the side-band meanwhile. */
-		(void)finisher->follow_processes(finisher->context);
-		process = finisher->find_process(finisher->context, incomplete->record->key.id);
-	}
-	if (user_unwind(finisher, process, incomplete, &record))
-		return;
 	(void)user_unwind_describe(finisher->dictionary, record);
 	if (key.user_stack) { /* of a wait, which the kernel side counts under this hash */
 		name_wait(finisher, key.user_stack, record->hash);
@@ -61,16 +70,55 @@ static void finish_record(const struct incomplete_counts *counts,
 	(void)counts_add(counts->counts, &key, &one);
 }
 
-void incomplete_counts_on_record(struct incomplete_counts *counts,
+static void finish_record(const struct incomplete_counts *counts,
+			  const struct decoded_incomplete *incomplete)
+{
+	const struct finisher *finisher = counts->finisher;
+	OWNED_MEM struct pp_stack_record *record = NULL;
+	struct process *process =
+		finisher->find_process(finisher->context, incomplete->record->key.id);
+
+	if (process && lacks_mapping(incomplete->record->stop)) {
+		/* The mapping may have arrived in the side-band meanwhile. */
+		(void)finisher->follow_processes(finisher->context);
+		process = finisher->find_process(finisher->context, incomplete->record->key.id);
+	}
+	if (!user_unwind(finisher, process, incomplete, &record))
+		count_record(counts, incomplete->record, record);
+}
+
+void incomplete_counts_on_record(const struct incomplete_counts *counts,
 				 const struct decoded_incomplete *incomplete)
 {
+	OWNED_MEM struct pp_stack_record *record = NULL;
+
+	if (incomplete_queue_add(counts->queue, incomplete, mono_ns()) &&
+	    !user_unwind_leave_out(incomplete, &record))
+		count_record(counts, incomplete->record, record);
+}
+
+static void finish_next(struct incomplete_counts *counts)
+{
+	OWNED_MEM struct queued_incomplete *queued = incomplete_queue_take(counts->queue);
 	uint64_t started_ns = mono_ns(), spent_ns;
 
-	finish_record(counts, incomplete);
+	if (started_ns - queued->queued_ns > counts->age_max_ns)
+		counts->age_max_ns = started_ns - queued->queued_ns;
+	finish_record(counts, &queued->incomplete);
 	spent_ns = mono_ns() - started_ns;
 	if (!counts->mean_ns)
 		counts->mean_ns = FIRST_WALK_NS;
 	counts->mean_ns += (spent_ns >> MEAN_SHIFT) - (counts->mean_ns >> MEAN_SHIFT);
+}
+
+int incomplete_counts_step(struct incomplete_counts *counts, const struct slice *slice)
+{
+	while (!incomplete_queue_is_empty(counts->queue)) {
+		finish_next(counts);
+		if (slice_is_over(slice))
+			break;
+	}
+	return !incomplete_queue_is_empty(counts->queue);
 }
 
 int64_t incomplete_counts_tokens(const struct incomplete_counts *counts, uint64_t samples_per_s,
@@ -84,5 +132,5 @@ int64_t incomplete_counts_tokens(const struct incomplete_counts *counts, uint64_
 	wanted += wanted / 4 + TOKENS_BESIDE;
 	if (affordable < TOKENS_BESIDE)
 		affordable = TOKENS_BESIDE;
-	return (int64_t)(wanted < affordable ? wanted : affordable);
+	return TOKENS_OF_ONE * (int64_t)(wanted < affordable ? wanted : affordable);
 }

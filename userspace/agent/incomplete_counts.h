@@ -9,19 +9,28 @@
 struct counts;
 struct decoded_incomplete;
 struct finisher;
+struct incomplete_queue;
+struct slice;
 
-/* Both are borrowed. */
+/* All are borrowed. */
 struct incomplete_counts {
 	const struct finisher *finisher;
 	struct counts *counts; /* what the samples are added to */
-	uint64_t mean_ns;      /* what one of them costs; 0: unknown yet */
+	struct incomplete_queue *queue;
+	uint64_t mean_ns;    /* what one of them costs; 0: unknown yet */
+	uint64_t age_max_ns; /* the longest that one has waited in the queue */
 };
-/* Completes the stack of one record and counts its sample.  A wait's stack only gets the name by
- * which the kernel side counts the wait. */
-void incomplete_counts_on_record(struct incomplete_counts *counts,
+/* Returns the size of the queue, in bytes.  budget_bytes: --budget-mem; 0: none. */
+uint64_t incomplete_queue_limit(uint64_t budget_bytes, uint32_t cpus);
+/* Copies a record into the queue.  Where the user's share of it is used up, the sample is counted
+ * with the frames that the kernel side has walked (PP_STOP_LEFT_OUT). */
+void incomplete_counts_on_record(const struct incomplete_counts *counts,
 				 const struct decoded_incomplete *incomplete);
-/* Returns how many may come in a tick: all of samples_per_s, while they leave the agent most of its
- * CPU. */
+/* Completes stacks of the queue and counts their samples until the slice is over, and one at least.
+ * Returns 1: the queue has more; 0: it is empty. */
+int incomplete_counts_step(struct incomplete_counts *counts, const struct slice *slice);
+/* Returns how many may come in a tick: twice what one user may take, which is all of samples_per_s,
+ * while they leave the agent most of its CPU. */
 int64_t incomplete_counts_tokens(const struct incomplete_counts *counts, uint64_t samples_per_s,
 				 uint64_t tick_ns);
 

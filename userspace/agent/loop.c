@@ -28,7 +28,7 @@
 #define SLOW_TICK_NS NS_PER_SEC
 /* A window that ends by itself within this time is not cut for clients. */
 #define PART_MIN_NS (500 * NS_PER_MS)
-/* How long the ring of stacks is read in one turn; the next turn goes on. */
+/* How long the ring of stacks is read and stacks are completed in one turn; the next goes on. */
 #define STACKS_NS (40 * NS_PER_MS)
 /* How late a window may end so that what was left by slices is served in turns, not at once. */
 #define BACKLOG_MAX_NS (500 * NS_PER_MS)
@@ -136,7 +136,7 @@ static int serve_stacks(struct agent *agent, struct loop *loop)
 		return 0;
 	loop->has_served_stacks = true;
 	slice = slice_begin(STACKS_NS);
-	got = ring_consume_slice(agent->stacks_ring, &slice);
+	got = stack_intake_serve(&agent->stacks, &slice);
 	loop->has_more_stacks = got > 0;
 	return got < 0 ? got : 0;
 }
@@ -195,8 +195,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	loop->ticked_ns = now_ns;
 	service_tick(&loop->service, now_ns);
 	(void)serve_stacks(agent, loop);
-	kernel_side_config(agent->kernel)->incomplete_tokens =
-		stages_miss_tokens(agent, LOOP_TICK_NS);
+	stack_intake_give_tokens(&agent->stacks, stages_miss_tokens(agent, LOOP_TICK_NS));
 	row_store_tick(agent->rows);
 	context_table_tick(agent->contexts);
 	thread_names_tick(agent->thread_names);

@@ -20,7 +20,7 @@ struct loop {
 	uint64_t ticked_ns, next_slow_ns, window_ends_ns, all_ends_ns; /* UINT64_MAX: never */
 	uint64_t woken_ns; /* when the loop last woke; 0: not yet */
 	bool has_served_processes, has_served_stacks; /* since then */
-	bool has_more_stacks; /* in the ring, when its slice was over */
+	bool has_more_stacks; /* in the ring or in the queue, when their slice was over */
 	uint64_t pauses; /* that were longer than a window */
 	bool is_unsampled_told; /* that a CPU which came online is not sampled */
 	int exit_status;

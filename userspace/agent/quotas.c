@@ -5,6 +5,7 @@
 #include "attach/file_table.h"
 #include "base/log.h"
 #include "base/user_quota.h"
+#include "drain/incomplete_queue.h"
 #include "unwind/row_store.h"
 
 void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT])
@@ -19,6 +20,7 @@ void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT])
 	context_table_get_stats(quotas->contexts, &contexts);
 	loss[PP_LOSS_PYTHONS_REFUSED] = contexts.pythons_refused;
 	loss[PP_LOSS_ROWS_REFUSED] = rows.rows->refused + rows.rules->refused;
+	loss[PP_LOSS_STACKS_LEFT_OUT] = incomplete_queue_quota(quotas->incompletes)->refused;
 }
 
 static void tell(struct user_quota *quota, const char *what, const char *counter)
@@ -39,5 +41,7 @@ void quotas_tell(const struct quotas *quotas)
 	tell(rows.rows, "unwind rows are not loaded, or dropped", "rows_refused");
 	tell(context_table_python_quota(quotas->contexts),
 	     "more interpreter files are mapped and get no Python frames", "pythons_refused");
+	tell(incomplete_queue_quota(quotas->incompletes), "more stacks are incomplete and stay so",
+	     "stacks_left_out");
 	tell(rows.rules, "code with new unwind rules has none", "rows_refused");
 }

@@ -9,6 +9,7 @@
 
 struct context_table;
 struct file_table;
+struct incomplete_queue;
 struct row_store;
 
 /* All is borrowed. */
@@ -16,6 +17,7 @@ struct quotas {
 	struct row_store *rows;
 	struct file_table *files;
 	struct context_table *contexts;
+	struct incomplete_queue *incompletes;
 };
 /* Sets the losses of these tables. */
 void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT]);

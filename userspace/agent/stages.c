@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "discover/cpus.h"
 #include "discover/sideband.h"
+#include "drain/incomplete_queue.h"
 #include "drain/ring.h"
 #include "finish/unwind_python.h"
 #include "options/host_check.h"
@@ -126,7 +127,8 @@ static void prepare_finisher(struct agent *agent)
 		.send_again = send_again,
 	};
 	agent->incomplete = (struct incomplete_counts){.finisher = &agent->finisher,
-						       .counts = &agent->tables.counts};
+						       .counts = &agent->tables.counts,
+						       .queue = agent->incomplete_queue};
 }
 
 /* ---- opening ---- */
@@ -264,6 +266,10 @@ static int open_tables(struct agent *agent)
 		err = unwind_python_new(agent->dictionary, &agent->unwind_python);
 	if (!err)
 		err = open_names(agent);
+	if (!err)
+		err = incomplete_queue_new(incomplete_queue_limit(agent->options->budget_bytes,
+								  agent->online_cpus),
+					   &agent->incomplete_queue);
 	if (err)
 		return log_error_errno(err, "cannot create the tables");
 	prepare_finisher(agent);
@@ -336,6 +342,9 @@ static int open_stacks_ring(struct agent *agent)
 	int err = ring_new(kernel_side_stacks_ring(agent->kernel), RING_STACKS, &handlers,
 			   &agent->stacks_ring);
 
+	agent->stacks = (struct stack_intake){.kernel = agent->kernel,
+					      .ring = agent->stacks_ring,
+					      .incomplete = &agent->incomplete};
 	return err ? log_error_errno(err, "cannot read the ring of stacks") : 0;
 }
 
@@ -346,7 +355,7 @@ static int open_timeline(struct agent *agent)
 						 .watch = agent->watch,
 						 .processes = agent->processes,
 						 .thread_names = agent->thread_names,
-						 .stacks_ring = agent->stacks_ring,
+						 .stacks = &agent->stacks,
 						 .dictionary = agent->dictionary,
 						 .naming = agent->naming};
 
@@ -377,7 +386,10 @@ static void prepare_window(struct agent *agent)
 		.kernel = agent->kernel,
 		.dictionary = agent->dictionary,
 		.naming = agent->naming,
-		.quotas = {.rows = agent->rows, .files = agent->files, .contexts = agent->contexts},
+		.quotas = {.rows = agent->rows,
+			   .files = agent->files,
+			   .contexts = agent->contexts,
+			   .incompletes = agent->incomplete_queue},
 		.tables = &agent->tables,
 		.waits = agent->waits,
 		.scans = agent->scans,
@@ -387,7 +399,7 @@ static void prepare_window(struct agent *agent)
 		.is_cycles = agent->options->clock == OPTIONS_CLOCK_CYCLES};
 	agent->window = (struct window){.options = agent->options,
 					.samples = &agent->samples,
-					.stacks_ring = agent->stacks_ring,
+					.stacks = &agent->stacks,
 					.watch = agent->watch,
 					.scans = agent->scans,
 					.epochs = &agent->epochs,
@@ -474,6 +486,7 @@ void stages_release(struct agent *agent)
 	timeline_free(agent->timeline);
 	output_free(agent->output);
 	ring_free(agent->stacks_ring);
+	incomplete_queue_free(agent->incomplete_queue);
 	naming_free(agent->naming);
 	modules_free(agent->modules);
 	thread_names_free(agent->thread_names);

@@ -4,7 +4,8 @@
  * own.
  *
  *   process_watch.c  processes start, change, end    who.c       the process of a counter
- *   incomplete_counts.c    samples that finish/ completes  tables.c    swaps the kernel's tables
+ *   stack_intake.c   the ring of stacks              tables.c    swaps the kernel's tables
+ *   incomplete_counts.c    samples that finish/ completes
  *   window.c         collects what was counted       epochs.c    when stacks are sent again
  *   waits.c          slots of threads, the ledger    scans.c    threads asleep since the start
  *   samples.c        counters -> samples             wakers.c    who ended waits
@@ -25,6 +26,7 @@
 #include "agent/epochs.h"
 #include "agent/incomplete_counts.h"
 #include "agent/profiles.h"
+#include "agent/stack_intake.h"
 #include "agent/tables.h"
 #include "agent/window.h"
 #include "agent/window_facts.h"
@@ -57,7 +59,9 @@ struct agent {
 	struct epochs epochs;
 	struct unwind_python *unwind_python;
 	struct finisher finisher;
+	struct incomplete_queue *incomplete_queue;
 	struct incomplete_counts incomplete;
+	struct stack_intake stacks;
 	struct thread_names *thread_names;
 	struct waits *waits;   /* NULL: waits are not captured */
 	struct scans *scans;   /* NULL: as well */

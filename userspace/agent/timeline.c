@@ -9,6 +9,7 @@
 
 #include "agent/output.h"
 #include "agent/process_watch.h"
+#include "agent/stack_intake.h"
 #include "agent/stack_texts.h"
 #include "agent/thread_names.h"
 #include "attach/kernel_side.h"
@@ -20,6 +21,8 @@
 #include "options/options.h"
 #include "timeline/lanes.h"
 
+/* How long stacks are completed that the records of a tick name. */
+#define STACKS_NS (100 * NS_PER_MS)
 #define RECORDS_MAX 131072U
 /* One text in the file for each stack, or one for each event. */
 #define FRAMES_INTERNED 128U
@@ -234,6 +237,7 @@ static int write_records(struct timeline *timeline)
 
 void timeline_tick(struct timeline *timeline)
 {
+	struct slice slice;
 	int err;
 
 	(void)ring_consume(timeline->ring);
@@ -241,7 +245,8 @@ void timeline_tick(struct timeline *timeline)
 		return;
 	/* What the records name was sent before them. */
 	(void)process_watch_follow(timeline->sources.watch);
-	(void)ring_consume(timeline->sources.stacks_ring);
+	slice = slice_begin(STACKS_NS);
+	(void)stack_intake_serve(timeline->sources.stacks, &slice);
 	err = write_records(timeline);
 	if (err)
 		stop(timeline, err);

@@ -9,7 +9,7 @@ struct naming;
 struct options;
 struct process_table;
 struct process_watch;
-struct ring;
+struct stack_intake;
 struct thread_names;
 struct timeline;
 
@@ -20,7 +20,7 @@ struct timeline_sources {
 	struct process_watch *watch;
 	struct process_table *processes;
 	struct thread_names *thread_names;
-	struct ring *stacks_ring; /* brings the stacks that records name */
+	const struct stack_intake *stacks; /* brings the stacks that records name */
 	const struct dictionary *dictionary;
 	struct naming *naming;
 };

@@ -12,6 +12,7 @@
 #include "agent/process_watch.h"
 #include "agent/profiles.h"
 #include "agent/scans.h"
+#include "agent/stack_intake.h"
 #include "agent/tables.h"
 #include "agent/thread_names.h"
 #include "agent/top.h"
@@ -24,7 +25,6 @@
 #include "base/intern.h"
 #include "base/log.h"
 #include "discover/process_table.h"
-#include "drain/ring.h"
 #include "drain/thread_slots.h"
 #include "options/options.h"
 
@@ -102,13 +102,13 @@ void window_release(struct window *window)
 
 /* ---- the end of a window ---- */
 
-/* Reads the ring until it is empty; but for the last window what comes late is read by the next
- * stage. */
+/* Reads the ring and completes stacks until there are no more; but for the last window the rest is
+ * for the next stage. */
 static int read_stacks(const struct window *window)
 {
 	const struct slice slice = slice_begin(STACKS_NS);
 	const bool is_last = window->closing.end == WINDOW_LAST;
-	int got = ring_consume_slice(window->stacks_ring, is_last ? NULL : &slice);
+	int got = stack_intake_serve(window->stacks, is_last ? NULL : &slice);
 
 	return got < 0 ? got : 0;
 }
@@ -168,7 +168,7 @@ bool window_is_closing(const struct window *window)
 
 /* ---- its stages: each returns 1 while it has more to do, 0 when it is done, or -errno ---- */
 
-/* Stacks that the closed tables' rows refer to may lie in the ring still. */
+/* Stacks that the closed tables' rows refer to may lie in the ring or in the queue still. */
 static int read_late_stacks(struct window *window, const struct slice *slice)
 {
 	const uint64_t late_ns = mono_ns() - window->closing.ended_ns;
@@ -176,7 +176,7 @@ static int read_late_stacks(struct window *window, const struct slice *slice)
 
 	if (window->closing.end == WINDOW_LAST)
 		return 0;
-	got = ring_consume_slice(window->stacks_ring, slice);
+	got = stack_intake_serve(window->stacks, slice);
 	return got > 0 && late_ns >= LATE_STACKS_NS ? 0 : got;
 }
 

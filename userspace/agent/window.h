@@ -22,8 +22,8 @@ struct live;
 struct options;
 struct output;
 struct process_watch;
-struct ring;
 struct scans;
+struct stack_intake;
 struct wakers_adding;
 struct window_facts;
 
@@ -51,7 +51,7 @@ struct window {
 	/* Borrowed. */
 	const struct options *options;
 	struct samples *samples; /* strings are set when profiles are opened */
-	struct ring *stacks_ring;
+	const struct stack_intake *stacks;
 	struct process_watch *watch;
 	struct coverage *coverage;
 	struct scans *scans; /* NULL: nothing is scanned */

@@ -71,10 +71,22 @@ static int decode_code(const void *data, size_t size, const struct drain_handler
 	return 0;
 }
 
+void decoded_incomplete_set(const struct pp_incomplete_record *record,
+			    struct decoded_incomplete *ret_incomplete)
+{
+	const size_t frames = (size_t)record->python_stored + record->native_stored;
+
+	ret_incomplete->record = record;
+	ret_incomplete->python = (const struct pp_frame *)record->bytes;
+	ret_incomplete->native = ret_incomplete->python + record->python_stored;
+	ret_incomplete->segment = (const struct pp_segment *)(ret_incomplete->python + frames);
+	ret_incomplete->stack = (const uint8_t *)(ret_incomplete->segment + record->segment_count);
+}
+
 static int decode_incomplete(const void *data, size_t size, const struct drain_handlers *handlers)
 {
 	const struct pp_incomplete_record *record = data;
-	struct decoded_incomplete incomplete = {.record = record};
+	struct decoded_incomplete incomplete;
 	size_t frames;
 
 	if (size < sizeof(*record))
@@ -92,12 +104,9 @@ static int decode_incomplete(const void *data, size_t size, const struct drain_h
 		return -EBADMSG;
 	if (record->foldable > 1 || record->since_segment > record->native_count)
 		return -EBADMSG;
-	incomplete.python = (const struct pp_frame *)record->bytes;
+	decoded_incomplete_set(record, &incomplete);
 	if (!kinds_are_known(incomplete.python, record->python_stored, record->native_stored))
 		return -EBADMSG;
-	incomplete.native = incomplete.python + record->python_stored;
-	incomplete.segment = (const struct pp_segment *)(incomplete.python + frames);
-	incomplete.stack = (const uint8_t *)(incomplete.segment + record->segment_count);
 	handlers->incomplete(handlers->context, &incomplete);
 	return 0;
 }

@@ -27,6 +27,9 @@ struct decoded_incomplete {
 	const struct pp_segment *segment; /* record->segment_count */
 	const uint8_t *stack;		  /* record->stack_bytes */
 };
+/* Points at the parts of a record whose lengths were checked. */
+void decoded_incomplete_set(const struct pp_incomplete_record *record,
+			    struct decoded_incomplete *ret_incomplete);
 
 struct drain_handlers {
 	void *context;

@@ -415,11 +415,13 @@ int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_sta
 	return 0;
 }
 
+/* A stack that was left out is worth another try just as well. */
 static bool is_torn(const struct dictionary *dictionary, uint64_t hash)
 {
 	const struct dict_stack *stack = set_find(&dictionary->stacks, hash);
 
-	return stack && (stack->stop == PP_STOP_TORN || stack->py_stop == PP_PY_STOP_TORN);
+	return stack && (stack->stop == PP_STOP_TORN || stack->stop == PP_STOP_LEFT_OUT ||
+			 stack->py_stop == PP_PY_STOP_TORN);
 }
 
 static int new_alias(struct dictionary *dictionary, uint64_t hash, struct alias **ret_alias)

@@ -16,6 +16,9 @@
 
 /* How long one stack may wait for files that were not seen before. */
 #define FINISH_FILES_NS (50 * NS_PER_MS)
+/* Sets the hash of a stack that was left out apart from that of a whole stack with the same frames:
+ * the dictionary keeps one reason for each hash.  Even, as hashes are odd. */
+#define LEFT_OUT_HASH 0x9e3779b97f4a7c14ULL
 /* A cache of look-ups by pc: recursive calls repeat their return addresses. */
 #define SITES 256U
 struct site {
@@ -261,6 +264,22 @@ static void set_hash(struct pp_stack_record *record)
 		seed = (uint64_t)record->id.generation << 32 | record->id.tgid;
 	record->hash =
 		XXH3_64bits_withSeed(record->frame, frames * sizeof(struct pp_frame), seed) | 1;
+}
+
+int user_unwind_leave_out(const struct decoded_incomplete *incomplete,
+			  struct pp_stack_record **ret_record)
+{
+	struct pp_stack_record *record = malloc(unwind_frames_record_bytes());
+	struct unwind_frames frames;
+
+	if (!record)
+		return -ENOMEM;
+	unwind_frames_begin(&frames, incomplete, record);
+	record->stop = PP_STOP_LEFT_OUT;
+	set_hash(record);
+	record->hash ^= LEFT_OUT_HASH;
+	*ret_record = record;
+	return 0;
 }
 
 int user_unwind_describe(struct dictionary *dictionary, const struct pp_stack_record *record)

@@ -95,6 +95,9 @@ struct host {
 	struct pp_rule rule[2 * FUNCTIONS];
 	struct pp_python python;
 	struct pp_resync resync;
+	struct pp_user_share user_share[PP_USER_SHARES];
+	struct cred cred;
+	uint64_t ring_used; /* bytes of the megabyte */
 	struct scratch_claims scratch_claims;
 	uint64_t cpu_place;
 	struct sampling sampling;
@@ -218,6 +221,8 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 		return array_at(&host->python, key, 1, sizeof(host->python));
 	if (map == &resyncs)
 		return array_at(&host->resync, key, 1, sizeof(host->resync));
+	if (map == &user_shares)
+		return array_at(host->user_share, key, PP_USER_SHARES, sizeof(host->user_share[0]));
 	if (map == &fills)
 		return array_at(host->fill, key, PP_FILL_COUNT, sizeof(host->fill[0]));
 	if (map == &rest)
@@ -360,7 +365,7 @@ long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags)
 __u64 bpf_ringbuf_query(void *ring, __u64 flags)
 {
 	(void)ring;
-	return flags == BPF_RB_RING_SIZE ? 1 << 20 : 0;
+	return flags == BPF_RB_RING_SIZE ? 1 << 20 : host->ring_used;
 }
 
 void *bpf_get_current_task_btf(void)

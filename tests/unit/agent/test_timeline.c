@@ -11,6 +11,7 @@
 
 #include "agent/output.h"
 #include "agent/process_watch.h"
+#include "agent/stack_intake.h"
 #include "agent/stack_texts.h"
 #include "agent/thread_names.h"
 #include "attach/kernel_side.h"
@@ -47,7 +48,8 @@ static char told[1024];
 static const char *fails; /* the name of the call that fails */
 static int error;	  /* what it returns */
 static int open_parts;
-static struct ring ring, stacks_ring;
+static struct ring ring;
+static const struct stack_intake stacks;
 static struct pp_timeline_record coming[8]; /* what the ring holds */
 static size_t coming_count;
 static size_t coming_times; /* each is there so often */
@@ -158,10 +160,16 @@ int ring_fd(const struct ring *of)
 	return 56;
 }
 
+int stack_intake_serve(const struct stack_intake *intake, const struct slice *slice)
+{
+	assert_ptr_equal(intake, &stacks);
+	assert_non_null(slice);
+	return call("stacks");
+}
+
 int ring_consume(struct ring *of)
 {
-	if (of == &stacks_ring)
-		return call("stacks");
+	assert_ptr_equal(of, &ring);
 	for (size_t i = 0; i < coming_times * coming_count; i++)
 		ring.handlers.timeline(ring.handlers.context, &coming[i % coming_count]);
 	coming_count = 0;
@@ -395,7 +403,7 @@ uint32_t thread_names_host_tid(const struct thread_names *of, const struct proce
 /* ---- */
 
 static struct options options;
-static const struct timeline_sources sources = {.options = &options, .stacks_ring = &stacks_ring};
+static const struct timeline_sources sources = {.options = &options, .stacks = &stacks};
 static struct timeline *timeline;
 
 static int setup(void **state)

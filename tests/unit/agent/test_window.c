@@ -21,6 +21,7 @@
 #include "agent/process_watch.h"
 #include "agent/profiles.h"
 #include "agent/scans.h"
+#include "agent/stack_intake.h"
 #include "agent/tables.h"
 #include "agent/thread_names.h"
 #include "agent/top.h"
@@ -33,7 +34,6 @@
 #include "base/intern.h"
 #include "base/log.h"
 #include "discover/process_table.h"
-#include "drain/ring.h"
 #include "drain/thread_slots.h"
 #include "options/options.h"
 
@@ -49,7 +49,7 @@ static uint64_t unused_before_ns, unused_slots;
 static bool written_last;
 static const char *watched_comment;
 static int interns; /* that are open */
-static int late_stacks; /* calls that leave records in the ring */
+static int late_stacks; /* calls that leave stacks in the ring or the queue */
 static bool has_stacks_slice;
 static unsigned int more_samples, more_clients; /* calls that leave some */
 static bool window_closes_last;
@@ -154,9 +154,9 @@ int process_watch_follow(struct process_watch *watch)
 	return call("follow");
 }
 
-int ring_consume_slice(struct ring *ring, const struct slice *slice)
+int stack_intake_serve(const struct stack_intake *intake, const struct slice *slice)
 {
-	(void)ring;
+	(void)intake;
 	has_stacks_slice = slice;
 	return call("stacks") ? -EIO : late_stacks ? late_stacks-- > 0 : 0;
 }

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Divides the ring `stacks` and the tokens for incomplete stacks among users
+ * (include/pyprofd/user_share.h).  Two CPUs may both find the last room of a user: shares bound
+ * what others are left with, they are no exact account. */
+#ifndef BPF_LIB_USER_SHARE_H
+#define BPF_LIB_USER_SHARE_H
+
+#include "lib/maps.bpf.h"
+
+#define USER_NAMESPACES_MAX 33U /* user_namespaces(7): they nest 32 deep */
+
+/* Returns who answers for the current thread, by the rule of process_user() in
+ * userspace/discover/process_user.h. */
+__noinline int user_of_current(void)
+{
+	const struct task_struct *task = (const void *)bpf_get_current_task();
+	const struct cred *cred = BPF_CORE_READ(task, cred);
+	const struct user_namespace *inner = BPF_CORE_READ(cred, user_ns);
+	__u32 user = BPF_CORE_READ(cred, euid.val);
+
+	for (__u32 i = 0; i < USER_NAMESPACES_MAX; i++) {
+		__u32 owner;
+
+		if (BPF_CORE_READ(inner, level) <= 0)
+			break;
+		owner = BPF_CORE_READ(inner, owner.val);
+		if (owner)
+			user = owner;
+		inner = BPF_CORE_READ(inner, parent);
+	}
+	return (int)user;
+}
+
+static __always_inline struct pp_user_share *share_of(__u32 user)
+{
+	__u32 index = user % PP_USER_SHARES;
+
+	return user ? bpf_map_lookup_elem(&user_shares, &index) : NULL;
+}
+
+/* Takes so many bytes of the ring for a user.  Returns 0; 1: he has no such room left. */
+__noinline int ring_share_take(__u32 user, __u32 bytes)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_user_share *share = share_of(user);
+	__u64 size = bpf_ringbuf_query(&stacks, BPF_RB_RING_SIZE);
+	__u64 used = bpf_ringbuf_query(&stacks, BPF_RB_AVAIL_DATA);
+
+	if (!cfg || !share)
+		return 0;
+	if (share->turn != cfg->ring_turn) {
+		share->turn = cfg->ring_turn;
+		share->bytes = 0;
+	}
+	if (used + share->bytes + 2ULL * bytes > size)
+		return 1;
+	__sync_fetch_and_add(&share->bytes, bytes);
+	return 0;
+}
+
+/* Takes a token for a user.  Returns 0; 1: none is left, or none for him. */
+__noinline int token_take(__u32 user)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_user_share *share = share_of(user);
+
+	if (!cfg || cfg->incomplete_tokens <= 0)
+		return 1;
+	if (share) {
+		if (share->round != cfg->token_round) {
+			share->round = cfg->token_round;
+			share->tokens = 0;
+		}
+		if (share->tokens >= cfg->incomplete_tokens)
+			return 1;
+		__sync_fetch_and_add(&share->tokens, 1);
+	}
+	__sync_fetch_and_add(&cfg->incomplete_tokens, -1);
+	return 0;
+}
+
+/* Puts a record into the ring, unless its user's share is used up.  Returns 0, or counts why it was
+ * not sent. */
+#define ring_send(data, bytes, wakeup)                                                             \
+	({                                                                                         \
+		int failed_ = ring_share_take((__u32)user_of_current(), (__u32)(bytes));          \
+                                                                                                   \
+		if (failed_) {                                                                     \
+			count_loss(PP_LOSS_RING_SHARE);                                            \
+		} else if (bpf_ringbuf_output(&stacks, data, bytes, wakeup)) {                     \
+			count_loss(PP_LOSS_RING_FULL);                                             \
+			failed_ = 1;                                                               \
+		}                                                                                  \
+		failed_;                                                                           \
+	})
+
+#endif

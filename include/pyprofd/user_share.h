@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What one user has taken of the ring `stacks` and of the tokens for incomplete stacks.  A user may
+ * take as much as is still free: one who wants all gets half, and N greedy ones leave 1/(N + 1).
+ * Root is bounded by the whole alone.  docs/design/0031-shares-of-the-ring.md. */
+#ifndef PYPROFD_USER_SHARE_H
+#define PYPROFD_USER_SHARE_H
+
+#include <linux/types.h>
+
+/* Users whose ids are equal modulo this share one share. */
+#define PP_USER_SHARES 1024U
+
+struct pp_user_share {
+	__u32 turn, bytes;   /* bytes sent since the agent began to empty the ring: ring_turn */
+	__u32 round, tokens; /* tokens taken since the agent gave new ones: token_round */
+};
+
+#endif

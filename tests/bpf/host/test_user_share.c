@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What one user may take of the ring and of the tokens. */
+#include "sample.h"
+
+#define RING_BYTES (1U << 20)
+#define RECORD_BYTES 16384U
+
+static struct user_namespace machine, outer, inner;
+
+static int setup_user(void **state)
+{
+	int err = host_setup(state);
+
+	machine = (struct user_namespace){};
+	outer = (struct user_namespace){.level = 1, .parent = &machine};
+	inner = (struct user_namespace){.level = 2, .parent = &outer};
+	host->cred = (struct cred){.euid.val = 1000, .user_ns = &machine};
+	begin();
+	host->task.cred = &host->cred;
+	return err;
+}
+
+static void user__is_the_effective_one(void **state)
+{
+	(void)state;
+	assert_int_equal(user_of_current(), 1000);
+	host->cred.euid.val = 4294967294U;
+	assert_int_equal((uint32_t)user_of_current(), 4294967294U);
+}
+
+/* Whoever made the namespace may act there as tens of thousands of users. */
+static void user__of_a_namespace_is_its_owner(void **state)
+{
+	(void)state;
+	host->cred.user_ns = &outer;
+	host->cred.euid.val = 100123;
+	outer.owner.val = 1001;
+	assert_int_equal(user_of_current(), 1001);
+	/* A namespace in it is owned by one of those. */
+	host->cred.user_ns = &inner;
+	inner.owner.val = 100007;
+	assert_int_equal(user_of_current(), 1001);
+	/* A container of root's has the machine's users. */
+	outer.owner.val = inner.owner.val = 0;
+	assert_int_equal(user_of_current(), 100123);
+}
+
+static void share__of_the_ring_is_what_is_free(void **state)
+{
+	uint32_t taken = 0;
+
+	(void)state;
+	for (; !ring_share_take(1000, RECORD_BYTES); taken++)
+		host->ring_used += RECORD_BYTES;
+	assert_int_equal(taken, RING_BYTES / RECORD_BYTES / 2);
+	/* Half of the rest, and root all of it. */
+	for (taken = 0; !ring_share_take(1001, RECORD_BYTES); taken++)
+		host->ring_used += RECORD_BYTES;
+	assert_int_equal(taken, RING_BYTES / RECORD_BYTES / 4);
+	host->ring_used = RING_BYTES;
+	assert_int_equal(ring_share_take(0, RECORD_BYTES), 0);
+}
+
+static void share__of_the_ring_begins_anew_when_it_is_emptied(void **state)
+{
+	(void)state;
+	while (!ring_share_take(1000, RECORD_BYTES))
+		host->ring_used += RECORD_BYTES;
+	host->ring_used = 0;
+	/* It was read, but the agent has not begun another turn. */
+	while (!ring_share_take(1000, RECORD_BYTES))
+		;
+	host->config.ring_turn++;
+	assert_int_equal(ring_share_take(1000, RECORD_BYTES), 0);
+}
+
+static void tokens__are_half_for_one_user(void **state)
+{
+	uint32_t taken = 0;
+
+	(void)state;
+	host->config.incomplete_tokens = 100;
+	for (; !token_take(1000); taken++)
+		;
+	assert_int_equal(taken, 50);
+	assert_int_equal(host->config.incomplete_tokens, 50);
+	for (taken = 0; !token_take(1001); taken++)
+		;
+	assert_int_equal(taken, 25);
+	for (taken = 0; !token_take(0); taken++)
+		;
+	assert_int_equal(taken, 25);
+	assert_int_equal(host->config.incomplete_tokens, 0);
+	host->config.incomplete_tokens = 100;
+	host->config.token_round++;
+	assert_int_equal(token_take(1000), 0);
+}
+
+static void complete__stack_beyond_the_share_is_counted_and_sent_later(void **state)
+{
+	struct pp_count count;
+
+	(void)state;
+	host->ring_used = RING_BYTES - 64;
+	sample_now();
+	assert_int_equal(host->record_count, 0);
+	assert_int_equal(host->losses[PP_LOSS_RING_SHARE], 1);
+	assert_int_equal(host->losses[PP_LOSS_RING_FULL], 0);
+	(void)the_key(0, &count);
+	assert_int_equal(count.samples, 1);
+	host->ring_used = 0;
+	sample_now();
+	assert_int_equal(host->record_count, 1);
+}
+
+static void incomplete__says_whose_it_is(void **state)
+{
+	(void)state;
+	host->page[LIBRARY_PAGE0] = 0;
+	sample_now();
+	assert_int_equal(host->record_count, 1);
+	assert_int_equal(((const struct pp_incomplete_record *)host->record[0].data)->user, 1000);
+}
+
+static void incomplete__beyond_the_share_is_counted_here(void **state)
+{
+	struct pp_count count;
+
+	(void)state;
+	host->page[LIBRARY_PAGE0] = 0;
+	host->ring_used = RING_BYTES - 4096; /* the cut stack finds room */
+	sample_now();
+	assert_int_equal(host->losses[PP_LOSS_MISS_DROPPED], 1);
+	assert_int_equal(stop_of(the_key(0, &count)), PP_STOP_NO_ROWS);
+	assert_int_equal(host->record_count, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(user__is_the_effective_one, setup_user,
+						host_teardown),
+		cmocka_unit_test_setup_teardown(user__of_a_namespace_is_its_owner, setup_user,
+						host_teardown),
+		cmocka_unit_test_setup_teardown(share__of_the_ring_is_what_is_free, setup_user,
+						host_teardown),
+		cmocka_unit_test_setup_teardown(share__of_the_ring_begins_anew_when_it_is_emptied,
+						setup_user, host_teardown),
+		cmocka_unit_test_setup_teardown(tokens__are_half_for_one_user, setup_user,
+						host_teardown),
+		cmocka_unit_test_setup_teardown(
+			complete__stack_beyond_the_share_is_counted_and_sent_later, setup_user,
+			host_teardown),
+		cmocka_unit_test_setup_teardown(incomplete__says_whose_it_is, setup_user,
+						host_teardown),
+		cmocka_unit_test_setup_teardown(incomplete__beyond_the_share_is_counted_here,
+						setup_user, host_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
