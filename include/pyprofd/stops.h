@@ -70,7 +70,7 @@
 	X(WAKES_FULL, "wakes_full",                                                                \
 	  "waits counted without their wakers: the window's table was full")                       \
 	X(PERF_MAPS_REFUSED, "perf_maps_refused",                                                  \
-	  "a JIT's /tmp/perf-PID.map was not read: a link, or not the process' own file")          \
+	  "a JIT's perf-PID.map was not read: a link, not its own file, or its parser failed")     \
 	X(MEMORY_LATE, "memory_late",                                                              \
 	  "reads of a process' memory without an answer within 0.1 s")                             \
 	X(MEMORY_LEFT_ALONE, "memory_left_alone",                                                  \

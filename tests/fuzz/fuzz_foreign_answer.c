@@ -160,6 +160,26 @@ static void check_names(struct foreign *foreign, const struct foreign_file *file
 	assert(count <= ARRAY_SIZE(vaddr));
 }
 
+static void check_lines(struct foreign *foreign, const struct foreign_file *file)
+{
+	OWNED_MEM struct foreign_lines *lines = NULL;
+	const uint8_t *at;
+
+	if (foreign_lines(foreign, file, LOW, HIGH, &lines))
+		return;
+	assert(lines->next >= LOW && lines->next <= HIGH);
+	at = lines->line;
+	for (uint32_t i = 0; i < lines->count; i++) {
+		struct foreign_line line;
+
+		memcpy(&line, at, sizeof(line));
+		assert(line.code_bytes && line.start + line.code_bytes >= line.start);
+		assert(line.name_bytes && line.name_bytes <= FOREIGN_LINE_NAME_BYTES);
+		at += sizeof(line) + line.name_bytes;
+	}
+	assert(at == lines->line + lines->bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct foreign_file file = {.number = 1, .descriptor = no_descriptor};
@@ -178,11 +198,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					     FOREIGN_MEMORY_BYTES)
 			       ? 0
 			       : -EPIPE;
-	if (data[0] % 3 == 0)
+	switch (data[0] % 4) {
+	case 0:
 		check_facts(foreign, &file);
-	else if (data[0] % 3 == 1)
+		break;
+	case 1:
 		check_rows(foreign, &file);
-	else
+		break;
+	case 2:
 		check_names(foreign, &file);
+		break;
+	default:
+		check_lines(foreign, &file);
+	}
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/serve.c foreign/check.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
+/* sources: foreign/perf_lines.c foreign/serve.c foreign/check.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
 /* What the child does with requests about a file: the input is two requests and the file.  What it
  * answers must pass the agent's checks, whatever the file is. */
 #include <assert.h>
@@ -20,8 +20,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_facts(const uint8_t *memory)
+static void check_facts(const uint8_t *memory, uint32_t size)
 {
+	const struct foreign_rows *rows =
+		(const struct foreign_rows *)(memory + FOREIGN_FIRST_ROWS_AT);
+	uint64_t low, high;
 	struct foreign_facts facts;
 	struct python_info *python = NULL;
 
@@ -29,6 +32,12 @@ static void check_facts(const uint8_t *memory)
 	assert(foreign_facts_are_sound(&facts));
 	assert(facts.python_error || !python_told_check(&facts.python, &python));
 	python_info_free(python);
+	if (size == sizeof(facts))
+		return;
+	assert(foreign_has_first_rows(&facts, &low, &high));
+	assert(rows->high > low && rows->high <= high);
+	assert(size == FOREIGN_FIRST_ROWS_AT + sizeof(*rows) + rows->count * sizeof(*rows->row));
+	assert(foreign_rows_are_sound(rows->row, rows->count, low, rows->high));
 }
 
 static void check_rows(const uint8_t *memory, const struct foreign_request *request, uint32_t size)
@@ -62,12 +71,15 @@ static void ask(struct foreign_server *server, const uint8_t *data, int fd)
 	foreign_serve(server, request, &files, &reply);
 	assert(parser_reply_is_sound(&reply, sizeof(reply), request->serial, FOREIGN_MEMORY_BYTES));
 	if (!reply.error && request->kind == FOREIGN_EXAMINE)
-		check_facts(server->memory);
+		check_facts(server->memory, reply.size);
 	if (!reply.error && request->kind == FOREIGN_ROWS)
 		check_rows(server->memory, request, reply.size);
 	if (!reply.error && request->kind == FOREIGN_NAMES)
 		assert(foreign_names_are_sound((const struct foreign_names *)server->memory,
 					       reply.size, request->vaddr, ADDRESSES));
+	if (!reply.error && request->kind == FOREIGN_LINES)
+		assert(foreign_lines_are_sound((const struct foreign_lines *)server->memory,
+					       reply.size, request->low, request->high));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -331,6 +331,9 @@ static void jit_refresh(struct naming *naming, struct jit *jit)
 	source.uid = status.uid;
 	source.started_s = (int64_t)((wall_ns() - (now_ns - process->start_ns)) / NS_PER_SEC);
 	source.max_bytes = read_credit(naming);
+	source.foreign = naming->sources.foreign;
+	/* Ids of files come that far only when slots have been reused 2,046 times. */
+	source.number = -process->id.tgid;
 	(void)perf_map_refresh(jit->map, &source, &used);
 	naming->credit_bytes -= used;
 	note_refusal(naming, jit, process, perf_map_refusal(jit->map));

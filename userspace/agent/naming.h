@@ -10,6 +10,7 @@
 
 struct dictionary;
 struct file_table;
+struct foreign;
 struct context_table;
 struct intern;
 struct modules;
@@ -23,6 +24,7 @@ struct naming_sources {
 	struct file_table *files;
 	struct context_table *contexts;
 	struct process_table *processes;
+	struct foreign *foreign; /* what parses perf maps */
 	bool raw, no_native, no_kernel; /* as the options */
 };
 int naming_new(const struct naming_sources *sources, struct naming **ret_naming);

@@ -240,6 +240,7 @@ static int open_names(struct agent *agent)
 					       .files = agent->files,
 					       .contexts = agent->contexts,
 					       .processes = agent->processes,
+					       .foreign = agent->foreign,
 					       .raw = options->raw,
 					       .no_native = options->no_native,
 					       .no_kernel = options->no_kernel};

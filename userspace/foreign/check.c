@@ -90,3 +90,39 @@ bool foreign_names_are_sound(const struct foreign_names *names, size_t bytes, co
 	}
 	return true;
 }
+
+static bool is_line_sound(const struct foreign_line *line, const uint8_t *name)
+{
+	if (!line->code_bytes || line->start + line->code_bytes < line->start)
+		return false;
+	for (uint32_t i = 0; i < line->name_bytes; i++)
+		if (name[i] < ' ')
+			return false;
+	return true;
+}
+
+bool foreign_lines_are_sound(const struct foreign_lines *lines, size_t bytes, uint64_t low,
+			     uint64_t high)
+{
+	size_t left, at = 0;
+
+	if (bytes < sizeof(*lines) || lines->bytes != bytes - sizeof(*lines) ||
+	    lines->next < low || lines->next > high)
+		return false;
+	left = lines->bytes;
+	for (uint32_t i = 0; i < lines->count; i++) {
+		struct foreign_line line;
+
+		if (left < sizeof(line))
+			return false;
+		memcpy(&line, lines->line + at, sizeof(line));
+		left -= sizeof(line);
+		at += sizeof(line);
+		if (!line.name_bytes || line.name_bytes > FOREIGN_LINE_NAME_BYTES ||
+		    line.name_bytes > left || !is_line_sound(&line, lines->line + at))
+			return false;
+		left -= line.name_bytes;
+		at += line.name_bytes;
+	}
+	return !left;
+}

@@ -18,4 +18,9 @@ bool foreign_rows_are_sound(const struct cfi_row *row, size_t count, uint64_t lo
 bool foreign_names_are_sound(const struct foreign_names *names, size_t bytes, const uint64_t *vaddr,
 			     size_t count);
 
+/* Returns whether lines, the caller's copy of `bytes`, are of [low, high): none is code that wraps,
+ * and names can be shown. */
+bool foreign_lines_are_sound(const struct foreign_lines *lines, size_t bytes, uint64_t low,
+			     uint64_t high);
+
 #endif

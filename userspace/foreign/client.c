@@ -169,6 +169,18 @@ static int send_once(struct foreign *foreign, const struct foreign_file *file,
 	return err == -ENOMEM ? -E2BIG : err;
 }
 
+/* As ask(), about a file that the child is not to keep. */
+static int ask_once(struct foreign *foreign, const struct foreign_file *file,
+		    struct foreign_request *message, uint32_t *ret_size)
+{
+	if (is_left_alone(foreign, file)) {
+		foreign->stats.none++;
+		return -ETIMEDOUT;
+	}
+	message->number = file->number;
+	return send_once(foreign, file, message, false, ret_size);
+}
+
 static int ask(struct foreign *foreign, const struct foreign_file *file,
 	       struct foreign_request *message, uint32_t *ret_size)
 {
@@ -413,6 +425,30 @@ int foreign_names(struct foreign *foreign, const struct foreign_file *file, cons
 	}
 	return 0;
 }
+
+/* ---- perf maps ---- */
+
+int foreign_lines(struct foreign *foreign, const struct foreign_file *file, uint64_t low,
+		  uint64_t high, struct foreign_lines **ret_lines)
+{
+	struct foreign_request message = {.kind = FOREIGN_LINES, .low = low, .high = high};
+	OWNED_MEM struct foreign_lines *lines = NULL;
+	uint32_t size;
+	int err = ask_once(foreign, file, &message, &size);
+
+	if (err)
+		return err;
+	lines = malloc(size + sizeof(*lines));
+	if (!lines)
+		return -ENOMEM;
+	memcpy(lines, worker_memory(foreign->worker), size);
+	if (!foreign_lines_are_sound(lines, size, low, high))
+		return call_nonsense(foreign, file);
+	*ret_lines = TAKE(lines);
+	return 0;
+}
+
+/* ---- closing ---- */
 
 static void close_held(struct foreign *foreign, struct held *held)
 {

@@ -81,6 +81,12 @@ typedef void foreign_function_handler(void *context, const struct foreign_functi
  * error some may be left out.  -EBADMSG: functions overlap as in no honest file. */
 int foreign_names(struct foreign *foreign, const struct foreign_file *file, const uint64_t *vaddr,
 		  size_t count, foreign_function_handler *found, void *context);
+struct foreign_lines;
+/* Reads the complete lines in [low, high) of a JIT's perf map, as many as fit into an answer.  The
+ * descriptor is asked for each time.  *ret_lines is the caller's, checked; no lines, and next ==
+ * low: there are none yet.  -errno: it cannot be read; -ENOMEM. */
+int foreign_lines(struct foreign *foreign, const struct foreign_file *file, uint64_t low,
+		  uint64_t high, struct foreign_lines **ret_lines);
 /* Says that a file will hardly be asked about soon: the child keeps the others first. */
 void foreign_done(struct foreign *foreign, uint32_t number);
 /* Lets the child forget a file, which its mapping would keep from being unmounted; all of them. */

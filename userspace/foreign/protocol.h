@@ -109,6 +109,21 @@ static inline size_t foreign_text_at(uint32_t vaddr_count)
 	return sizeof(struct foreign_names) + vaddr_count * sizeof(struct foreign_name);
 }
 
+#define FOREIGN_LINE_MAX_BYTES 65536U /* of a perf map; longer ones are not read */
+#define FOREIGN_LINE_NAME_BYTES 512U /* longer names are cut */
+/* A line of a perf map; its name comes behind it, without a NUL, and then the next line. */
+struct foreign_line {
+	uint64_t start;
+	uint32_t code_bytes, name_bytes;
+};
+/* The lines in [low, next) of the file. */
+struct foreign_lines {
+	uint64_t next;
+	uint32_t count;
+	uint32_t bytes; /* of them all */
+	uint8_t line[];
+};
+
 static inline bool foreign_vaddrs_ascend(const struct foreign_request *request)
 {
 	for (uint32_t i = 1; i < request->vaddr_count; i++)
@@ -125,8 +140,14 @@ static inline bool foreign_request_is_sound(const struct foreign_request *reques
 	    size != sizeof(*request) + request->vaddr_count * sizeof(*request->vaddr) ||
 	    !request->vaddr_count != (request->kind != FOREIGN_NAMES))
 		return false;
-	return (request->kind != FOREIGN_ROWS || request->low < request->high) &&
-	       foreign_vaddrs_ascend(request);
+	if ((request->kind == FOREIGN_ROWS || request->kind == FOREIGN_LINES) &&
+	    request->low >= request->high)
+		return false;
+	/* A perf map is not kept: it grows.  Its offsets are those of a file. */
+	if (request->kind == FOREIGN_LINES &&
+	    (request->files != FOREIGN_FILE_BIT || request->high > INT64_MAX))
+		return false;
+	return foreign_vaddrs_ascend(request);
 }
 
 #endif

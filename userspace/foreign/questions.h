@@ -9,6 +9,7 @@
 	X(EXAMINE, "asked_layout", "what a file is: segments, build-id, interpreter")              \
 	X(ROWS, "asked_rows", "how to unwind some of its code")                                    \
 	X(NAMES, "asked_names", "the functions at some addresses")                                 \
+	X(LINES, "asked_perf_maps", "the lines of a JIT's perf map that are new")                  \
 	X(CLOSE, "asked_close", "to forget a file")
 #define FOREIGN_COSTS(X)                                                                           \
 	X(FILES, "child_files", "files that were handed over, debug files included")               \

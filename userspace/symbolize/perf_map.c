@@ -10,8 +10,10 @@
 #include <sys/vfs.h>
 
 #include "base/root_file.h"
+#include "foreign/client.h"
+#include "foreign/protocol.h"
 
-#define READ_CHUNK_BYTES 65536U
+#define ASK_BYTES (1U << 20) /* of the file at once */
 /* A JIT that reuses memory leaves old entries below new ones. */
 #define FIND_MAX_STEPS 16U
 
@@ -99,93 +101,21 @@ static bool is_full(const struct perf_map *map)
 	       map->count * sizeof(*map->entry) + map->names_size >= PERF_MAP_MAX_BYTES;
 }
 
-static int add_entry(struct perf_map *map, struct entry entry, const char *name, size_t size)
+static int add_line(struct perf_map *map, const struct foreign_line *line, const void *name)
 {
 	int err;
 
 	if (is_full(map))
 		return 0;
-	err = reserve(map, size + 1);
+	err = reserve(map, line->name_bytes + 1);
 	if (err)
 		return err;
-	entry.name = (uint32_t)map->names_size;
-	for (size_t i = 0; i < size; i++)
-		map->names[map->names_size++] = (unsigned char)name[i] < ' ' ? '?' : name[i];
+	map->entry[map->count++] = (struct entry){.start = line->start,
+						  .size = line->code_bytes,
+						  .name = (uint32_t)map->names_size};
+	memcpy(map->names + map->names_size, name, line->name_bytes);
+	map->names_size += line->name_bytes;
 	map->names[map->names_size++] = '\0';
-	map->entry[map->count++] = entry;
-	return 0;
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Reads a number and the spaces after it.  Returns false when there is none, or it exceeds 64
- * bits. */
-static bool take_hex(const char **at, const char *end, uint64_t *ret_value)
-{
-	uint64_t value = 0;
-	size_t digits = 0;
-
-	if (end - *at > 2 && (*at)[0] == '0' && ((*at)[1] | 0x20) == 'x')
-		*at += 2;
-	for (; *at < end && hex_digit(**at) >= 0; ++*at, digits++) {
-		if (value >> 60)
-			return false;
-		value = value << 4 | (uint64_t)hex_digit(**at);
-	}
-	if (!digits || *at == end || **at != ' ')
-		return false;
-	while (*at < end && **at == ' ')
-		++*at;
-	*ret_value = value;
-	return true;
-}
-
-/* A line that does not parse is skipped. */
-static int add_line(struct perf_map *map, const char *line, size_t size)
-{
-	const char *at = line, *end = line + size;
-	uint64_t start, code_bytes;
-	size_t name_size;
-
-	if (!take_hex(&at, end, &start) || !take_hex(&at, end, &code_bytes) || at == end)
-		return 0;
-	if (!code_bytes || code_bytes > UINT32_MAX || start + code_bytes < start)
-		return 0;
-	name_size = (size_t)(end - at);
-	if (at[name_size - 1] == '\r')
-		name_size--;
-	if (!name_size || (name_size >= 4 && !memcmp(at, "py::", 4)))
-		return 0;
-	if (name_size > PERF_MAP_MAX_NAME_BYTES)
-		name_size = PERF_MAP_MAX_NAME_BYTES;
-	return add_entry(map, (struct entry){.start = start, .size = (uint32_t)code_bytes}, at,
-			 name_size);
-}
-
-/* Adds the complete lines.  *ret_used: bytes up to the first incomplete one. */
-static int add_lines(struct perf_map *map, const char *text, size_t size, size_t *ret_used)
-{
-	size_t used = 0;
-
-	for (;;) {
-		const char *line = text + used;
-		const char *newline = memchr(line, '\n', size - used);
-		int err;
-
-		if (!newline)
-			break;
-		err = add_line(map, line, (size_t)(newline - line));
-		if (err)
-			return err;
-		used += (size_t)(newline - line) + 1;
-	}
-	*ret_used = used;
 	return 0;
 }
 
@@ -225,14 +155,19 @@ static int sort_new(struct perf_map *map, size_t sorted)
 	return 0;
 }
 
-int perf_map_add_text(struct perf_map *map, const char *text, size_t size)
+int perf_map_add(struct perf_map *map, const struct foreign_lines *lines)
 {
 	const size_t sorted = map->count;
-	size_t used;
-	int err = add_lines(map, text, size, &used);
+	const uint8_t *at = lines->line;
+	int err = 0;
 
-	if (!err && used < size)
-		err = add_line(map, text + used, size - used);
+	for (uint32_t i = 0; i < lines->count && !err; i++) {
+		struct foreign_line line;
+
+		memcpy(&line, at, sizeof(line));
+		err = add_line(map, &line, at + sizeof(line));
+		at += sizeof(line) + line.name_bytes;
+	}
 	return sort_new(map, sorted) ?: err;
 }
 
@@ -324,37 +259,49 @@ static bool is_unchanged(const struct perf_map *map, const struct stat *status)
 	       map->changed.tv_nsec == status->st_mtim.tv_nsec;
 }
 
-/* Reads complete lines from map->offset on; a line longer than the chunk is skipped in pieces. */
-static int read_new_lines(struct perf_map *map, int fd, size_t max_bytes, size_t *ret_bytes)
+/* The file that the child is asked about. */
+static int find_descriptor(void *context, int *ret_fd)
 {
-	OWNED_MEM char *chunk = malloc(READ_CHUNK_BYTES);
+	*ret_fd = *(const int *)context;
+	return 0;
+}
 
-	if (!chunk)
-		return -ENOMEM;
-	map->is_behind = false;
-	while (map->offset < (off_t)PERF_MAP_MAX_FILE_BYTES && !is_full(map)) {
-		ssize_t got;
-		size_t used;
+/* Returns whether there is more of it, as it was when it was opened. */
+static bool has_more(const struct perf_map *map)
+{
+	return map->offset < (off_t)PERF_MAP_MAX_FILE_BYTES && map->offset < map->size &&
+	       !is_full(map);
+}
+
+/* Reads complete lines from map->offset on. */
+static int read_new_lines(struct perf_map *map, const struct perf_map_source *source, int fd,
+			  size_t *ret_bytes)
+{
+	const struct foreign_file file = {.number = source->number,
+					  .user = source->uid,
+					  .descriptor = find_descriptor,
+					  .context = &fd};
+
+	while (has_more(map)) {
+		const uint64_t from = (uint64_t)map->offset;
+		OWNED_MEM struct foreign_lines *lines = NULL;
+		size_t left = source->max_bytes - *ret_bytes;
 		int err;
 
-		if (*ret_bytes + READ_CHUNK_BYTES > max_bytes) {
-			map->is_behind = true;
+		/* A line may take so much. */
+		map->is_behind = left < FOREIGN_LINE_MAX_BYTES;
+		if (map->is_behind)
 			return 0;
-		}
-		got = pread(fd, chunk, READ_CHUNK_BYTES, map->offset);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		*ret_bytes += (size_t)got;
-		err = add_lines(map, chunk, (size_t)got, &used);
+		left = left < ASK_BYTES ? left : ASK_BYTES;
+		err = foreign_lines(source->foreign, &file, from, from + left, &lines);
+		if (!err)
+			err = perf_map_add(map, lines);
 		if (err)
 			return err;
-		if (!used && got == READ_CHUNK_BYTES)
-			used = (size_t)got;
-		if (!used)
+		if (lines->next == from)
 			return 0;
-		map->offset += (off_t)used;
+		*ret_bytes += lines->next - from;
+		map->offset = (off_t)lines->next;
 	}
 	return 0;
 }
@@ -378,14 +325,18 @@ int perf_map_refresh(struct perf_map *map, const struct perf_map_source *source,
 		forget(map);
 		count = 0;
 	}
-	err = read_new_lines(map, fd, source->max_bytes, ret_read_bytes);
-	err = sort_new(map, count) ?: err;
-	if (err)
-		return err;
 	map->device = status.st_dev;
 	map->inode = status.st_ino;
 	map->changed = status.st_mtim;
 	map->size = status.st_size;
+	map->is_behind = false;
+	err = read_new_lines(map, source, fd, ret_read_bytes);
+	/* What there is of it stays; the next refresh goes on. */
+	map->is_behind |= err != 0;
+	if (err == -ETIME)
+		return refuse(map, "the process that parses it was late, or ended");
+	if (err)
+		return err;
 	return is_new || count != map->count;
 }
 

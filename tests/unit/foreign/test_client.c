@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/client.c foreign/check.c foreign/child.c foreign/serve.c parser/worker.c parser/late.c parser/child.c parser/sandbox.c base/capabilities.c elf/elf_image.c elf/elf_symbol_table.c elf/elf_guard.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
+/* sources: foreign/client.c foreign/check.c foreign/child.c foreign/perf_lines.c foreign/serve.c parser/worker.c parser/late.c parser/child.c parser/sandbox.c base/capabilities.c elf/elf_image.c elf/elf_symbol_table.c elf/elf_guard.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
 /* The client with real children: this program is its own child, good or bad as TEST_CHILD says. */
 #include "foreign/client.h"
 
@@ -100,6 +100,43 @@ static void put_facts(uint8_t *memory)
 		facts->python_error = 0;
 }
 
+/* Two lines, in a reply of that size. */
+static uint32_t put_lines(uint8_t *memory, const struct foreign_request *request)
+{
+	struct foreign_lines *lines = (struct foreign_lines *)memory;
+	struct foreign_line line = {.start = 4096, .code_bytes = 16, .name_bytes = 3};
+	char name[] = "abc";
+
+	*lines = (struct foreign_lines){.next = request->low + 10, .count = 2};
+	if (!strcmp(lie, "count"))
+		lines->count = 3;
+	if (!strcmp(lie, "rest"))
+		lines->count = 1;
+	if (!strcmp(lie, "back"))
+		lines->next = request->low - 1;
+	if (!strcmp(lie, "ahead"))
+		lines->next = request->high + 1;
+	if (!strcmp(lie, "no code"))
+		line.code_bytes = 0;
+	if (!strcmp(lie, "wrap"))
+		line.start = UINT64_MAX - 15;
+	if (!strcmp(lie, "nameless"))
+		line.name_bytes = 0;
+	if (!strcmp(lie, "escape"))
+		name[1] = '\x1b';
+	for (int i = 0; i < 2; i++) {
+		memcpy(lines->line + lines->bytes, &line, sizeof(line));
+		memcpy(lines->line + lines->bytes + sizeof(line), name, line.name_bytes);
+		lines->bytes += (uint32_t)sizeof(line) + line.name_bytes;
+	}
+	if (!strcmp(lie, "cut")) { /* the last name goes beyond the end */
+		line.name_bytes++;
+		memcpy(lines->line + lines->bytes - line.name_bytes + 1 - sizeof(line), &line,
+		       sizeof(line));
+	}
+	return (uint32_t)sizeof(*lines) + lines->bytes;
+}
+
 /* Answers as the protocol wants it, with what cannot be. */
 static void answer_lies(void)
 {
@@ -119,6 +156,8 @@ static void answer_lies(void)
 			put_rows(memory, (struct rows_of){request->low, request->high});
 		else if (request->kind == FOREIGN_NAMES)
 			put_names(memory, request);
+		else if (request->kind == FOREIGN_LINES)
+			reply.size = put_lines(memory, request);
 		else
 			put_facts(memory);
 		reply.serial += !strcmp(lie, "serial");
@@ -397,6 +436,76 @@ static void foreign_names__what_cannot_be_is_not_believed(void **state)
 	}
 }
 
+static int lines_of(struct foreign *foreign, int fd, uint64_t low, struct foreign_lines **ret)
+{
+	const struct foreign_file file = file_of(&fd, NUMBER, 1000);
+
+	return foreign_lines(foreign, &file, low, low + 1000, ret);
+}
+
+static void foreign_lines__are_those_of_the_file(void **state)
+{
+	static const char text[] = "1000 10 one\n2000 20 py::two\n3000 30 three\n4000 40 fo";
+	OWNED(foreign) struct foreign *foreign = with_child(NULL);
+	OWNED_FD int map = memfd_create("map", MFD_CLOEXEC);
+	OWNED_MEM struct foreign_lines *lines = NULL, *rest = NULL;
+	struct foreign_line line;
+
+	(void)state;
+	assert_int_equal(write_full(map, text, sizeof(text) - 1), 0);
+	assert_int_equal(lines_of(foreign, map, 0, &lines), 0);
+	assert_int_equal(lines->count, 2);
+	memcpy(&line, lines->line, sizeof(line));
+	assert_int_equal(line.start, 0x1000);
+	assert_int_equal(line.code_bytes, 0x10);
+	assert_memory_equal(lines->line + sizeof(line), "one", line.name_bytes);
+	/* The last one is not complete. */
+	assert_int_equal(lines->next, strlen(text) - strlen("4000 40 fo"));
+	assert_int_equal(lines_of(foreign, map, lines->next, &rest), 0);
+	assert_int_equal(rest->count, 0);
+	assert_int_equal(rest->next, lines->next);
+	assert_int_equal(stats_of(foreign).count[FOREIGN_LINES], 2);
+	/* What is no file at all. */
+	free(rest);
+	rest = NULL;
+	assert_int_equal(lines_of(foreign, open("/", O_RDONLY | O_CLOEXEC), 0, &rest), -EISDIR);
+	assert_int_equal(stats_of(foreign).starts, 1);
+}
+
+static void foreign_lines__what_cannot_be_is_not_believed(void **state)
+{
+	static const char *const how[] = {"count", "rest", "back", "ahead", "no code", "wrap",
+					  "nameless", "escape", "cut", "size"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(how); i++) {
+		OWNED(foreign) struct foreign *foreign = with_child(how[i]);
+		OWNED_MEM struct foreign_lines *lines = NULL;
+
+		assert_int_equal(lines_of(foreign, libc, 4096, &lines), -ETIME);
+		assert_null(lines);
+		assert_int_equal(stats_of(foreign).ended, 1);
+		assert_int_equal(lines_of(foreign, libc, 4096, &lines), -ETIMEDOUT);
+	}
+}
+
+static void foreign_lines__child_that_dies_or_is_silent_costs_the_file(void **state)
+{
+	static const char *const how[] = {"dies", "silent"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(how); i++) {
+		OWNED(foreign) struct foreign *foreign = with_child(how[i]);
+		OWNED_MEM struct foreign_lines *lines = NULL;
+		const uint64_t start_ns = mono_ns();
+		int err = lines_of(foreign, libc, 0, &lines);
+
+		assert_true(err == -ETIME || (err == -ETIMEDOUT && !i));
+		assert_true(mono_ns() - start_ns < STALL_NS);
+		assert_null(lines);
+	}
+}
+
 static void foreign_examine__what_is_no_elf_file_says_so(void **state)
 {
 	OWNED(foreign) struct foreign *foreign = with_child(NULL);
@@ -574,6 +683,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(foreign_names__answer_is_as_long_as_the_question),
 		cmocka_unit_test(foreign_names__are_those_of_the_file),
 		cmocka_unit_test(foreign_names__what_cannot_be_is_not_believed),
+		cmocka_unit_test(foreign_lines__are_those_of_the_file),
+		cmocka_unit_test(foreign_lines__what_cannot_be_is_not_believed),
+		cmocka_unit_test(foreign_lines__child_that_dies_or_is_silent_costs_the_file),
 		cmocka_unit_test(foreign_examine__what_is_no_elf_file_says_so),
 		cmocka_unit_test(foreign_close__file_is_brought_again),
 		cmocka_unit_test(foreign_examine__file_that_is_gone_says_so),

@@ -1,23 +1,49 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/perf_map.c base/root_file.c */
+/* sources: symbolize/perf_map.c base/root_file.c foreign/client.c foreign/check.c foreign/perf_lines.c foreign/serve.c parser/late.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c base/io.c elf/debug_file.c elf/debug_paths.c elf/demangle.c elf/demangle_cython.c elf/elf_symbol_table.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
+/* The child that parses files is a part of this program. */
 #include "symbolize/perf_map.h"
 
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utime.h>
 
+#include "../foreign/here.h"
+#include "base/io.h"
+#include "foreign/check.h"
+#include "foreign/client.h"
+#include "foreign/perf_lines.h"
+
 #define INNER_PID 7U
+
+/* Adds a text's lines as they come from the child. */
+static void add_text(struct perf_map *map, const char *text, size_t size)
+{
+	OWNED_MEM uint8_t *memory = malloc(FOREIGN_MEMORY_BYTES);
+	const struct foreign_lines *lines = (struct foreign_lines *)memory;
+	OWNED_FD int fd = memfd_create("map", MFD_CLOEXEC);
+	uint32_t bytes;
+
+	assert_int_equal(write_full(fd, text, size), 0);
+	for (uint64_t at = 0; at < size; at = lines->next) {
+		assert_int_equal(
+			perf_lines_read(fd, at, size, memory, FOREIGN_MEMORY_BYTES, &bytes), 0);
+		assert_true(foreign_lines_are_sound(lines, bytes, at, size));
+		assert_int_equal(perf_map_add(map, lines), 0);
+		assert_true(lines->next > at);
+	}
+}
 
 static struct perf_map *map_of(const char *text)
 {
 	struct perf_map *map = NULL;
 
 	assert_int_equal(perf_map_new(&map), 0);
-	assert_int_equal(perf_map_add_text(map, text, strlen(text)), 0);
+	add_text(map, text, strlen(text));
 	return map;
 }
 
@@ -36,7 +62,7 @@ static void perf_map__finds_by_range_in_any_order(void **state)
 {
 	OWNED(perf_map) struct perf_map *map = map_of("2000 10 second one\n"
 						      "0x1000 0x20 first\n"
-						      "7f0000000000 5 last");
+						      "7f0000000000 5 last\n");
 
 	(void)state;
 	assert_name(map, 0xfff, NULL);
@@ -108,10 +134,10 @@ static void perf_map__long_names_are_cut_and_memory_is_bounded(void **state)
 		for (size_t k = 0; k < pieces; k++)
 			size += (size_t)snprintf(text + size, sizeof(line), "%zx 10 %0640d\n",
 						 (i * pieces + k) * 16 + 4096, 1);
-		assert_int_equal(perf_map_add_text(map, text, size), 0);
+		add_text(map, text, size);
 	}
 	assert_int_equal(perf_map_find(map, 4096, &name, &start), 0);
-	assert_int_equal(strlen(name), PERF_MAP_MAX_NAME_BYTES);
+	assert_int_equal(strlen(name), FOREIGN_LINE_NAME_BYTES);
 	/* Arrays grow by doubling. */
 	assert_true(perf_map_bytes(map) <= 3U * PERF_MAP_MAX_BYTES);
 	assert_true(perf_map_count(map) < 65536);
@@ -121,6 +147,7 @@ static void perf_map__long_names_are_cut_and_memory_is_bounded(void **state)
 
 struct fixture {
 	char root[64], path[128];
+	struct foreign *foreign;
 };
 
 static int set_up(void **state)
@@ -133,6 +160,7 @@ static int set_up(void **state)
 	snprintf(directory, sizeof(directory), "%s/tmp", fixture->root);
 	assert_int_equal(mkdir(directory, 0755), 0);
 	snprintf(fixture->path, sizeof(fixture->path), "%s/perf-7.map", directory);
+	assert_int_equal(foreign_new("", &fixture->foreign), 0);
 	*state = fixture;
 	return 0;
 }
@@ -144,6 +172,7 @@ static int tear_down(void **state)
 
 	snprintf(command, sizeof(command), "rm -rf %s", fixture->root);
 	assert_int_equal(system(command), 0);
+	foreign_free(fixture->foreign);
 	free(fixture);
 	return 0;
 }
@@ -163,7 +192,8 @@ static int refresh(const struct fixture *fixture, struct perf_map *map, uint32_t
 {
 	const struct perf_map_source source = {.root = fixture->root, .inner_pid = INNER_PID,
 					       .uid = uid, .started_s = started_s,
-					       .max_bytes = 64U << 20};
+					       .max_bytes = 64U << 20,
+					       .foreign = fixture->foreign, .number = 1};
 	size_t used;
 	int result = perf_map_refresh(map, &source, &used);
 
@@ -292,7 +322,8 @@ static void perf_map_refresh__reads_so_much_at_a_time(void **state)
 	const struct fixture *fixture = *state;
 	OWNED(perf_map) struct perf_map *map = NULL;
 	struct perf_map_source source = {.root = fixture->root, .inner_pid = INNER_PID,
-					 .uid = getuid(), .max_bytes = 1U << 17};
+					 .uid = getuid(), .max_bytes = 1U << 17,
+					 .foreign = fixture->foreign, .number = 1};
 	size_t used, all = 0;
 	unsigned int calls = 0;
 	char line[64];
@@ -325,6 +356,29 @@ static void perf_map_refresh__reads_so_much_at_a_time(void **state)
 	assert_int_equal(perf_map_refresh(map, &source, &used), 0);
 }
 
+/* An answer has 2 MiB, and these lines take 3. */
+static void perf_map_refresh__answer_that_is_full_is_gone_on_from(void **state)
+{
+	const struct fixture *fixture = *state;
+	OWNED(perf_map) struct perf_map *map = NULL;
+	OWNED_MEM char *text = malloc(1U << 20);
+	struct foreign_stats stats;
+	size_t size = 0, lines = 0;
+
+	assert_non_null(text);
+	for (; size < (1U << 20) - 32; lines++)
+		size += (size_t)sprintf(text + size, "1 1 a\n");
+	write_map(fixture, "w", text);
+	assert_int_equal(perf_map_new(&map), 0);
+	assert_int_equal(refresh(fixture, map, getuid(), 0), 1);
+	assert_int_equal(perf_map_count(map), lines);
+	foreign_get_stats(fixture->foreign, &stats);
+	assert_int_equal(stats.count[FOREIGN_LINES], 2);
+	assert_int_equal(refresh(fixture, map, getuid(), 0), 0);
+	foreign_get_stats(fixture->foreign, &stats);
+	assert_int_equal(stats.count[FOREIGN_LINES], 2); /* nothing is new */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +403,8 @@ int main(void)
 			perf_map_refresh__only_the_process_own_plain_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(perf_map_refresh__reads_so_much_at_a_time, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(
+			perf_map_refresh__answer_that_is_full_is_gone_on_from, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("symbolize/perf_map", tests, NULL, NULL);
