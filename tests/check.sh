@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # check.sh [STEP...]   Builds with -Werror, runs the steps (default: all), each into $BUILD/check/STEP.log,
 # and sums them up.  A step whose tests are fewer than tests/floors.tsv says has failed.  The closing line is
-# `N passed, N failed, N skipped`, after one that tells how many were tried twice; exit 1 when any failed.
+# `N passed, N failed, N skipped`, after lines that tell how many were tried twice and how many are left to check-long;
+# exit 1 when any failed.  CHECK_LONG=1 leaves none.  docs/design/0026 says what is where and why.
 set -u
 cd "$(dirname "$(realpath "$0")")/.." || exit 1
 build=${BUILD:-build}
@@ -13,7 +14,9 @@ export CI=1 PYTHONDONTWRITEBYTECODE=1 PYPROFD=$(realpath -m "$build/pyprofd")
 export INTERPRETERS=${INTERPRETERS:-$(realpath -m "$build/interpreters")}
 PYPROFD_ASAN=$(realpath -m "$build-asan/pyprofd")
 jobs=$(nproc)
-passed=0 failed=0 skipped=0 retried=0 failures=
+few=--few
+[ -z "${CHECK_LONG:-}" ] || few=
+passed=0 failed=0 skipped=0 retried=0 left=0 failures=
 
 make_() { make --no-print-directory -j"$jobs" BUILD="$build" "$@"; }
 sum() { echo "$1 passed, $2 failed, $3 skipped${4:+, $4 retried}"; } # ... [RETRIED]
@@ -110,7 +113,7 @@ step_asan() {
 	export UBSAN_OPTIONS=print_stacktrace=1
 	make_ asan || return
 	fetch_interpreters
-	PYPROFD=$PYPROFD_ASAN tests/e2e/run.py --no-retry -j "$jobs" \
+	PYPROFD=$PYPROFD_ASAN tests/e2e/run.py $few --no-retry -j "$jobs" \
 		-k '^cli(?!.the_unit_keeps_up)|^interpreters.frames|command.only_the'
 }
 step_fuzz() {
@@ -135,26 +138,34 @@ step_e2e() {
 	tests/tools/fetch.sh "$build/tools" || echo '# no tools from PyPI'
 	PYPROF_PYTHON=$(realpath -ms "$build/tools/bin/python")
 	export PYPROF_PYTHON
-	tests/e2e/run.py --alone-after "$logs/computing"
+	tests/e2e/run.py --alone-after "$logs/computing" $few
 }
 # A minute of the attacks; `make hostile` runs all.
 step_hostile() { tests/hostile/run.py --quick; }
 step_cases() { tests/e2e/cases.py; }
-step_kernels() { tests/kernel-matrix/run.sh; }
+step_kernels() { tests/kernel-matrix/run.sh $few; }
 
 # The least number of tests of a step; a step that is skipped as a whole (`skip STEP: REASON`) has none.
-floor_of() { awk -F'\t' -v step="$1" '!/^#/ && $1 == step { print $2; exit }' tests/floors.tsv; }
+floor_of() { awk -F'\t' -v step="$1" -v column="${few:+2}" '!/^#/ && $1 == step { print $(column ? column : NF); exit }' tests/floors.tsv; }
 
-# A step's output goes to LOG; END has its exit status and how many seconds it took.
+# What the shell's `times` said, of itself and of all that it waited for, in s: FILE has lines `0m1.25s 0m0.50s`.
+cpu_seconds() { cat "$1" 2> /dev/null | tr 'ms' '  ' | awk '{ s += $1 * 60 + $2 + $3 * 60 + $4 } END { printf "%d", s + 0.5 }'; }
+# A step's output goes to LOG; END has its exit status, how many seconds it took, and the CPU time of its processes.
 do_step() { # STEP
 	local begin=$SECONDS
 	set -o pipefail
-	"step_$1" 2>&1 | tee "$logs/$1.log"
-	echo "$? $((SECONDS - begin))" > "$logs/$1.end"
+	rm -f "$logs/$1.times"
+	{
+		"step_$1"
+		rc=$?
+		times > "$logs/$1.times"
+		exit $rc
+	} 2>&1 | tee "$logs/$1.log"
+	echo "$? $((SECONDS - begin)) $(cpu_seconds "$logs/$1.times")" > "$logs/$1.end"
 }
 count_step() { # STEP: adds what do_step left to the sums
-	local step=$1 log=$logs/$1.log rc= seconds line floor p f s r
-	[ ! -f "$logs/$step.end" ] || read -r rc seconds < "$logs/$step.end"
+	local step=$1 log=$logs/$1.log rc= seconds cpu line floor p f s r l
+	[ ! -f "$logs/$step.end" ] || read -r rc seconds cpu < "$logs/$step.end"
 	line=$(closing_line "$log")
 	# A step that broke off counts as a failed test.
 	[ -n "$line" ] || line='0 passed, 1 failed, 0 skipped'
@@ -167,9 +178,12 @@ count_step() { # STEP: adds what do_step left to the sums
 	fi
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s)) retried=$((retried + r))
 	[ "$f" = 0 ] || failures="$failures $step($f)"
+	l=$(sed -n 's/^# left to check-long: \([0-9]*\).*/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
+	left=$((left + l))
+	[ "$l" = 0 ] || leaving="$leaving $step($l)"
 	[ "$r" = 0 ] || again="$again$(sed -n "s/^# once more, one at a time:/retried, $step:/p" "$log")"$'\n'
-	took="$took$(printf '  %-8s %4d s  %4d passed, %d failed, %d skipped, %d retried' "$step" \
-		"${seconds:-0}" "$p" "$f" "$s" "$r")"$'\n'
+	took="$took$(printf '  %-8s %4d s %5d s of CPU  %4d passed, %d failed, %d skipped, %d retried' "$step" \
+		"${seconds:-0}" "${cpu:-0}" "$p" "$f" "$s" "$r")"$'\n'
 }
 run_step() { # STEP
 	echo "== $1"
@@ -206,7 +220,7 @@ for step in $steps; do
 		exit 2
 	}
 done
-took='' again=''
+took='' again='' leaving=
 started=$SECONDS
 run_step build
 if [ "$failed" = 0 ]; then
@@ -217,8 +231,10 @@ if [ "$failed" = 0 ]; then
 fi
 echo '== all'
 printf '%s' "$took$again"
-printf '  in all %6d s\n' $((SECONDS - started))
+times > "$logs/all.times"
+printf '  in all %6d s %5d s of CPU\n' $((SECONDS - started)) "$(cpu_seconds "$logs/all.times")"
 [ -z "$failures" ] || echo "failed:$failures; see $logs/"
 [ $retried = 0 ] || echo "retried: $retried"
+[ $left = 0 ] || echo "left to check-long: $left:$leaving; each log tells which"
 sum $passed $failed $skipped
 [ $failed = 0 ]

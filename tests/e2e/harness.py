@@ -75,6 +75,39 @@ def interpreter(minimum=(3, 8), maximum=(3, 99), chroot=False, prefer=(3, 12)):
     return fit[-1]
 
 
+# ---------------------------------------------------------------- what `make check` runs of a test's cases
+#
+# Each takes cases [(label, argument)], oldest interpreter first, and gives some of them: for a test's attribute `few`
+# (run.py --few).  check-long runs all.  That the layout of each version is right is what interpreters.frames tells, which has
+# one of each version in `make check`, too; other tests need one of each way that the code they look at can go.
+
+def version_of(argument):
+    """The version of the interpreter that a case's argument is or begins with."""
+    return (argument if isinstance(argument, Interpreter) else argument[0]).version
+
+
+def each_version(every):
+    """One of each minor version: the first."""
+    return list({version_of(argument): (label, argument) for label, argument in reversed(every)}.values())
+
+
+def each_chain(every):
+    """One of each way from a frame to its caller (enum pp_chain, the GIL's and the collector's place): frame objects to 3.10,
+    3.11's interpreter frames, those with shims since 3.12.  The oldest of the first, the newest of the last."""
+    groups = [[case for case in every if low <= version_of(case[1]) <= high]
+              for low, high in (((2, 7), (3, 10)), ((3, 11), (3, 11)), ((3, 12), (3, 99)))]
+    return [group[-1 if number == 2 else 0] for number, group in enumerate(groups) if group]
+
+
+def ends(every):
+    """The oldest and the newest."""
+    return every[:1] + every[1:][-1:]
+
+
+def newest(every):
+    return every[-1:]
+
+
 # ---------------------------------------------------------------- programs to profile
 
 _running = []
@@ -178,6 +211,12 @@ class Target:
 
     def __exit__(self, *_):
         self.stop()
+
+
+def light(comm="", **options):
+    """A program for a test that needs samples but no whole CPU, which others have then: a quarter of a CPU, which it also gets
+    on a busy machine.  Where so many samples are asked for, more Hz give them."""
+    return Target("burn.py", 0, "light", comm, **options)
 
 
 def clean_up():

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""run.py [-k REGEX] [-v] [-j N] [--list] [--alone-after FILE] [FILE...]   Runs the end-to-end tests.
+"""run.py [-k REGEX] [-v] [-j N] [--list] [--few] [--alone-after FILE] [FILE...]   Runs the end-to-end tests.
 
 Functions test_* of test_*.py, each in its own process; a function with an attribute `cases` (a callable that gives
 [(label, argument)]) runs once for each.  Executable test_*.sh are one test each: exit status 0 is ok, 77 skips.
+
+--few is for `make check`: a function's attribute `few` is given the cases and gives those that run (harness.py has ways to
+choose), and a function without cases whose `few` is False does not run.  A line tells how many are left to check-long.
 
 Two tests a CPU run at a time, as most of them wait for a profile's end.  A function (or module: ALONE) with an attribute
 `alone` needs a quiet machine and comes last: "sleepers", whose programs hardly compute, beside each other, then those
@@ -39,17 +42,18 @@ DEFAULT_LIMIT_S = 120
 SKIPPED = 77
 
 
-Test = collections.namedtuple("Test", "name function limit_s alone")
+Test = collections.namedtuple("Test", "name function limit_s alone is_left")  # is_left: to check-long
 
 
 def collect(files):
+    """All of them; is_left says which of them --few leaves out."""
     found = []
     for path in files:
         base = os.path.basename(path)
         if os.path.dirname(os.path.abspath(path)) not in sys.path:
             sys.path.append(os.path.dirname(os.path.abspath(path)))
         if base.endswith(".sh"):
-            found.append(Test(base[:-3], lambda path=path: shell(path), DEFAULT_LIMIT_S, False))
+            found.append(Test(base[:-3], lambda path=path: shell(path), DEFAULT_LIMIT_S, False, False))
             continue
         module = importlib.import_module(base[:-3])
         for key, function in list(vars(module).items()):
@@ -59,12 +63,22 @@ def collect(files):
                     getattr(function, "alone", getattr(module, "ALONE", False)))
             name = base[len("test_"):-3] + "." + key[len("test_"):]
             if hasattr(function, "cases"):
-                for label, argument in function.cases():
+                every = list(function.cases())
+                kept = {label for label, _ in getattr(function, "few", list)(every)}
+                for label, argument in every:
                     found.append(Test("%s[%s]" % (name, label),
-                                      lambda f=function, a=argument: f(a), *rest))
+                                      lambda f=function, a=argument: f(a), *rest, label not in kept))
             else:
-                found.append(Test(name, function, *rest))
+                found.append(Test(name, function, *rest, not getattr(function, "few", True)))
     return found
+
+
+def tell_left(tests):
+    """What --few leaves out, by function.  check.sh adds these numbers up."""
+    count = collections.Counter(t.name.partition("[")[0] for t in tests if t.is_left)
+    if count:
+        print("# left to check-long: %d (%s)" % (
+            sum(count.values()), ", ".join("%s %d" % (name, n) for name, n in sorted(count.items()))))
 
 
 def shell(path):
@@ -201,6 +215,7 @@ def main():
     parser.add_argument("-k", metavar="REGEX", default="", help="tests whose name matches")
     parser.add_argument("-v", action="store_true", help="what passing tests print, too")
     parser.add_argument("--list", action="store_true", help="names only")
+    parser.add_argument("--few", action="store_true", help="leave out what is left to check-long")
     parser.add_argument("-j", type=int, default=2 * os.cpu_count(), metavar="N", help="tests at a time (two a CPU)")
     parser.add_argument("--alone-after", metavar="FILE", help="before those that run alone and retries: wait for this lock")
     parser.add_argument("--no-retry", action="store_true", help="what fails fails: for sanitizers")
@@ -213,9 +228,12 @@ def main():
     if not tests:
         print("no test matches %s" % options.k, file=sys.stderr)
         return 2
+    left = tests if options.few else []
+    tests = [t for t in tests if not (options.few and t.is_left)]
     if options.list:
         print("\n".join(t.name for t in tests))
         return 0
+    tell_left(left)
     if os.geteuid() != 0:
         print("# not root: nothing can be profiled")
         print("0 passed, 0 failed, %d skipped" % len(tests))

@@ -70,6 +70,7 @@ def test_blame(interpreter):
 
 
 test_blame.cases = several
+test_blame.few = harness.each_chain
 # On a machine that does other work pyprofd does not see each change of the GIL's holder.
 test_blame.alone = True
 
@@ -88,6 +89,7 @@ def test_held(interpreter):
 
 
 test_held.cases = several
+test_held.few = harness.each_chain
 
 
 def test_sub_interpreters(interpreter):
@@ -111,6 +113,7 @@ def test_sub_interpreters(interpreter):
 
 
 test_sub_interpreters.cases = newer
+test_sub_interpreters.few = harness.newest
 
 
 def test_free_threaded():

@@ -84,6 +84,7 @@ def test_frames(interpreter):
 
 
 test_frames.cases = everyone
+test_frames.few = harness.each_version
 
 
 def test_five_minor_versions_ran():
@@ -138,6 +139,7 @@ def test_perf_trampolines(python):
 
 
 test_perf_trampolines.cases = with_trampolines
+test_perf_trampolines.few = harness.ends
 
 
 def test_perf_trampolines_are_at_hand():
@@ -183,6 +185,7 @@ def test_deleted_files(interpreter):
 
 
 test_deleted_files.cases = plain_interpreters
+test_deleted_files.few = harness.ends
 
 
 def test_replaced_files(interpreter):
@@ -190,3 +193,4 @@ def test_replaced_files(interpreter):
 
 
 test_replaced_files.cases = plain_interpreters
+test_replaced_files.few = harness.newest

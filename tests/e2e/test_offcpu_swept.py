@@ -109,6 +109,7 @@ def test_threads_asleep_before_the_start(interpreter):
 
 
 test_threads_asleep_before_the_start.cases = several
+test_threads_asleep_before_the_start.few = harness.each_chain
 
 
 def test_who_wakes_is_split_without_double_count():

@@ -81,6 +81,7 @@ def test_the_main_thread_has_ended(case):
 
 
 test_the_main_thread_has_ended.cases = leaders
+test_the_main_thread_has_ended.few = harness.ends
 
 
 def test_the_main_thread_ends_meanwhile():
@@ -233,6 +234,8 @@ def test_mount_and_pid_namespace_with_pivot_root(python):
 
 test_mount_and_pid_namespace_with_chroot.cases = lambda: trees()[:1] + trees()[-1:]
 test_mount_and_pid_namespace_with_pivot_root.cases = lambda: trees()[:1] + trees()[-1:]
+test_mount_and_pid_namespace_with_chroot.few = lambda every: every[:1]
+test_mount_and_pid_namespace_with_pivot_root.few = harness.newest
 
 
 def test_trees_are_at_hand():

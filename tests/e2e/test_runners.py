@@ -260,6 +260,59 @@ def run_tests(pattern, *options):
     return done.returncode, done.stdout
 
 
+FEW_TESTS = """
+import harness
+PYTHONS = [harness.Interpreter("%d.%d" % v, [], v, "") for v in ((3, 6), (3, 9), (3, 11), (3, 12), (3, 12), (3, 15))]
+def test_each(python):
+    assert python
+test_each.cases = lambda: [("%s-%d" % (p.label, number), p) for number, p in enumerate(PYTHONS)]
+test_each.few = harness.each_chain
+def test_every(python):
+    assert python
+test_every.cases = test_each.cases
+def test_long():
+    pass
+test_long.few = False
+"""
+
+
+def test_what_is_left_to_check_long_is_told_and_runs_there():
+    directory = harness.temporary()
+    with open(directory + "/test_fakes.py", "w", encoding="ascii") as file:
+        file.write(FEW_TESTS)
+
+    def told(*options):
+        return subprocess.run([os.path.join(harness.HERE, "run.py"), *options, directory + "/test_fakes.py"], check=True,
+                              stdout=subprocess.PIPE, universal_newlines=True).stdout
+    said = told("--few")
+    assert last(said) == "9 passed, 0 failed, 0 skipped", said
+    assert "# left to check-long: 4 (fakes.each 3, fakes.long 1)\n" in said, said
+    kept = [line for line in told("--few", "--list").splitlines() if "each" in line]
+    assert kept == ["fakes.each[3.6-0]", "fakes.each[3.11-2]", "fakes.each[3.15-5]"], kept
+    said = told()
+    assert last(said) == "13 passed, 0 failed, 0 skipped" and "left to" not in said, said
+
+
+def test_ways_to_choose_few():
+    every = [("%d.%d %s" % (v + (how,)), (harness.Interpreter("", [], v, ""), how)) for v in ((3, 10), (3, 14)) for how in "ab"]
+    assert [label for label, _ in harness.ends(every)] == ["3.10 a", "3.14 b"]
+    assert [label for label, _ in harness.newest(every)] == ["3.14 b"]
+    assert [label for label, _ in harness.each_chain(every)] == ["3.10 a", "3.14 b"]
+    assert sorted(label for label, _ in harness.each_version(every)) == ["3.10 a", "3.14 a"]
+    for few in harness.ends, harness.newest, harness.each_chain, harness.each_version:
+        assert few([]) == [] and few(every[:1]) == every[:1], few
+
+
+def test_functions_without_a_case_in_make_check_are_these():
+    """A function is left to check-long as a whole by its own `few = False` alone: no `few` that chooses cases finds none."""
+    listed = {options: subprocess.run([os.path.join(harness.HERE, "run.py"), *options, "--list"], check=True, stdout=subprocess.PIPE,
+                                      universal_newlines=True).stdout.split("\n") for options in ((), ("--few",))}
+    functions = {options: {name.partition("[")[0] for name in names} for options, names in listed.items()}
+    assert set(listed["--few",]) < set(listed[()]), "the few are some of all"
+    whole = {"counts.threads_of_30_ms", "pyprof_truth.calls_beside_gprof2dot", "timeline.chrome"}
+    assert functions[()] - functions["--few",] == whole, functions[()] ^ functions["--few",]
+
+
 def test_tests_that_run_alone_wait_for_the_lock():
     directory = harness.temporary()
     with open(directory + "/test_fakes.py", "w", encoding="ascii") as file:
@@ -311,7 +364,7 @@ LINTERS = re.findall(r"tests/lint/(check_\w+\.sh)", CHECK)
 
 
 def check(step, floor=1, unit="echo 5 passed, 0 failed, 0 skipped", e2e="echo 2 passed, 0 failed, 0 skipped", lint="true",
-          plain=""):
+          plain="", **environment):
     """(exit status, output) of check.sh in a tree whose tests are these commands."""
     directory = harness.temporary()
     for name in "unit", "e2e", "lint", "interpreters":
@@ -324,10 +377,10 @@ def check(step, floor=1, unit="echo 5 passed, 0 failed, 0 skipped", e2e="echo 2 
             write_program(directory + "/tests/lint", name, "#!/bin/sh\ntrue\n")
     write_program(directory, "Makefile", "all asan unit-asan-programs unit-plain-programs print-unit-programs: ; @true\n"
                   "print-plain-programs: ; @echo %s\n" % plain)
-    write_program(directory, "tests/floors.tsv", "# comment\n%s\t%d\n" % (step, floor))
+    write_program(directory, "tests/floors.tsv", "# comment\n%s\t%s\n" % (step, floor))
     write_program(directory, "tests/check.sh", CHECK)
     done = subprocess.run([directory + "/tests/check.sh", *step.split()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          universal_newlines=True, check=False, env=dict(os.environ, BUILD="build"))
+                          universal_newlines=True, check=False, env=dict(os.environ, BUILD="build", **environment))
     return done.returncode, done.stdout
 
 
@@ -384,6 +437,23 @@ def test_a_missing_linter_is_a_skip_with_its_reason():
     assert rc == 1, said
 
 
+def test_what_is_left_to_check_long_is_summed_up():
+    e2e = """case " $* " in *" --few "*) echo '# left to check-long: 7 (a 3, b 4)' ;; esac; echo 2 passed, 0 failed, 0 skipped"""
+    rc, said = check("e2e", "2\t3", e2e=e2e)
+    assert rc == 0 and "left to check-long: 7: e2e(7);" in said and last(said) == "3 passed, 0 failed, 0 skipped", said
+    # All of them: then the floor is that of all.
+    rc, said = check("e2e", "2\t3", e2e=e2e, CHECK_LONG="1")
+    assert rc == 1 and "left to check-long" not in said and "2 tests were found, 2 ran, and there are 3 at least" in said, said
+    rc, said = check("e2e", "2", e2e=e2e, CHECK_LONG="1")
+    assert rc == 0, said
+
+
+def test_the_cpu_time_of_a_step_is_told():
+    burn = "python3 -c 'import time\nwhile time.process_time() < 1.6: pass'; echo 5 passed, 0 failed, 0 skipped"
+    rc, said = check("unit", unit=burn)
+    assert rc == 0 and re.search(r"^  unit +\d+ s +2 s of CPU  .*^  in all +\d+ s +[23] s of CPU$", said, re.M | re.S), said
+
+
 def test_retries_are_in_the_closing_line():
     two = "echo '# once more, one at a time: a, b'; echo 5 passed, 0 failed, 0 skipped, 2 retried"
     for step, tests in ("e2e", {"e2e": two}), ("unit", {"unit": two}):
@@ -430,7 +500,7 @@ def test_many_unit_programs_that_fail_are_not_run_again():
 
 def test_floors_are_near_the_tests_in_the_sources():
     with open(os.path.join(harness.TOP, "tests/floors.tsv"), encoding="utf-8") as file:
-        floors = dict(line.split() for line in file if not line.startswith("#"))
+        floors = {line.split()[0]: line.split()[-1] for line in file if not line.startswith("#")}
     steps = re.findall(r"^step_(\w+)\(\)", open(os.path.join(harness.TOP, "tests/check.sh"), encoding="utf-8").read(), re.M)
     assert set(steps) == set(floors), (steps, floors)
     unit = 0
@@ -480,15 +550,16 @@ case ' '$BOOTS' ' in *" $accel "*) echo 'guest: booted 6.1.0 after 1 s'; echo 'g
 """
 
 
-def guest(boots, has_device, flags):
-    """(exit status of the kernel matrix with one kernel, the accelerators it asked qemu for)"""
+def guest(boots, has_device, flags, options=("6.1",), series=("6.1",)):
+    """(exit status of the kernel matrix with these kernels, what it said, the accelerators it asked qemu for)"""
     harness.need(shutil.which("busybox") and shutil.which("qemu-system-x86_64"), "no busybox or no qemu")
     directory = harness.temporary()
     os.mkdir(directory + "/bin")
     write_program(directory + "/bin", "qemu-system-x86_64", QEMU % directory)
     # What is packed is looked at by nobody.
     write_program(directory + "/bin", "gzip", "#!/bin/sh\nexec cat\n")
-    for name, text in ("vmlinuz-6.1", "x"), ("vmlinuz-6.1.release", "6.1.0"), ("cpuinfo", "flags\t: fpu %s sse\n" % flags):
+    for name, text in [("vmlinuz-" + one, "x") for one in series] + [("vmlinuz-%s.release" % one, one + ".0") for one in series] + [
+            ("cpuinfo", "flags\t: fpu %s sse\n" % flags)]:
         with open("%s/%s" % (directory, name), "w", encoding="ascii") as file:
             file.write(text)
     if has_device:
@@ -496,25 +567,39 @@ def guest(boots, has_device, flags):
     environment = dict(os.environ, PATH="%s/bin:%s" % (directory, os.environ["PATH"]), KERNEL_CACHE=directory, BOOTS=boots,
                        KERNEL_LOGS=directory + "/logs", PYPROFD=harness.PYPROFD, CPUINFO=directory + "/cpuinfo",
                        KVM_DEVICE=directory + "/kvm")
-    done = subprocess.run([harness.TOP + "/tests/kernel-matrix/run.sh", "6.1"], stdout=subprocess.PIPE,
+    done = subprocess.run([harness.TOP + "/tests/kernel-matrix/run.sh", *options], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, universal_newlines=True, check=False, env=environment)
-    assert last(done.stdout) in ("1 passed, 0 failed, 0 skipped", "0 passed, 1 failed, 0 skipped"), done.stdout
+    count = len(series)
+    assert last(done.stdout) in ("%d passed, 0 failed, 0 skipped" % count, "0 passed, %d failed, 0 skipped" % count), done.stdout
     with open(directory + "/asked", encoding="ascii") as file:
-        return done.returncode, file.read().split()
+        return done.returncode, done.stdout, file.read().split()
+
+
+def booted(*arguments):
+    rc, _, accelerators = guest(*arguments)
+    return rc, accelerators
 
 
 def test_a_guest_gets_kvm_where_there_is_one():
     for flags in "vmx", "svm":
-        assert guest("kvm tcg", True, flags) == (0, ["kvm"])
+        assert booted("kvm tcg", True, flags) == (0, ["kvm"])
     # A device without the CPU's own virtualization boots nothing.
-    assert guest("kvm tcg", True, "vmx_of_no_use") == (0, ["tcg"])
-    assert guest("kvm tcg", False, "vmx") == (0, ["tcg"])
+    assert booted("kvm tcg", True, "vmx_of_no_use") == (0, ["tcg"])
+    assert booted("kvm tcg", False, "vmx") == (0, ["tcg"])
 
 
 def test_a_guest_that_kvm_does_not_boot_is_emulated():
-    assert guest("tcg", True, "vmx") == (0, ["kvm", "tcg"])
-    assert guest("", True, "vmx") == (1, ["kvm", "tcg"])
-    assert guest("", False, "") == (1, ["tcg", "tcg"])
+    assert booted("tcg", True, "vmx") == (0, ["kvm", "tcg"])
+    assert booted("", True, "vmx") == (1, ["kvm", "tcg"])
+    assert booted("", False, "") == (1, ["tcg", "tcg"])
+
+
+def test_few_guests_are_the_first_and_the_last():
+    rc, said, asked = guest("tcg", False, "", ["--few"], ["5.10", "7.2"])
+    assert rc == 0 and len(asked) == 2 and "# left to check-long: 3 (6.1 6.12 6.18)\n" in said, said
+    every = ["5.10", "6.1", "6.12", "6.18", "7.2"]
+    rc, said, asked = guest("tcg", False, "", [], every)
+    assert rc == 0 and len(asked) == 5 and "left to" not in said, said
 
 
 # ---------------------------------------------------------------- what is fetched

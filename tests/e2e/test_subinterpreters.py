@@ -82,6 +82,7 @@ def test_interpreter_with_a_thread_of_its_own(interpreter):
 
 
 test_interpreter_with_a_thread_of_its_own.cases = that_create
+test_interpreter_with_a_thread_of_its_own.few = harness.each_chain
 
 
 def test_interpreter_inside_of_another(interpreter):
@@ -89,6 +90,7 @@ def test_interpreter_inside_of_another(interpreter):
 
 
 test_interpreter_inside_of_another.cases = that_create
+test_interpreter_inside_of_another.few = harness.each_chain
 # On a busy machine too few of its turns end within the profile.
 test_interpreter_inside_of_another.alone = "sleepers"
 
@@ -98,6 +100,7 @@ def test_thread_that_serves_two_interpreters(interpreter):
 
 
 test_thread_that_serves_two_interpreters.cases = lambda: one_of_each((3, 6))
+test_thread_that_serves_two_interpreters.few = harness.each_chain
 
 
 def test_threads_that_sleep_since_before(interpreter):
@@ -112,6 +115,7 @@ def test_threads_that_sleep_since_before(interpreter):
 
 
 test_threads_that_sleep_since_before.cases = that_create
+test_threads_that_sleep_since_before.few = harness.each_chain
 
 
 def test_interpreters_are_at_hand():

@@ -50,6 +50,7 @@ def test_names_and_gil(interpreter):
 
 
 test_names_and_gil.cases = several
+test_names_and_gil.few = harness.each_chain
 
 
 def test_names_in_a_pid_namespace():
@@ -80,6 +81,7 @@ def test_gc_label(interpreter):
 
 
 test_gc_label.cases = several
+test_gc_label.few = harness.each_chain
 
 
 def with_subinterpreters():
@@ -103,6 +105,7 @@ def test_subinterpreters(interpreter):
 
 
 test_subinterpreters.cases = with_subinterpreters
+test_subinterpreters.few = harness.ends
 
 
 def test_subinterpreters_are_at_hand():

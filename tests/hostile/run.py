@@ -37,7 +37,7 @@ def attacks(quick):
     for path in sorted(glob.glob(os.path.join(HERE, "attacks", "*.py"))):
         if not quick or says(path, "QUICK"):
             name = os.path.basename(path)[:-3]
-            yield e2e.Test(name, lambda name=name: rig.play(name), LIMIT_S, says(path, "ALONE"))
+            yield e2e.Test(name, lambda name=name: rig.play(name), LIMIT_S, says(path, "ALONE"), False)
 
 
 def main():
@@ -50,6 +50,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="each attack N times")
     options = parser.parse_args()
     tests = list(attacks(options.quick))
+    count = len(list(attacks(False))) - len(tests)
     if not options.quick:
         tests += e2e.collect(sorted(glob.glob(os.path.join(HERE, "test_*.py"))))
     tests = [t for t in tests if re.search(options.k, t.name)]
@@ -60,6 +61,8 @@ def main():
         print("# not root, or no %s: nothing can be attacked" % harness.PYPROFD)
         print("0 passed, 0 failed, %d skipped" % len(tests))
         return 1
+    if count:
+        print("# left to check-long: %d attacks (make hostile)" % count)
     tally = e2e.Tally(options.v)
     for run in e2e.run_all(tests * options.repeat, max(1, options.j)):
         tally.add(run)

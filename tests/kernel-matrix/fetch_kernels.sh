@@ -43,7 +43,7 @@ fetch() { # SERIES SUITES
 }
 
 count=0
-while read -r series suites; do
+while read -r series suites _; do
 	case $series in '#'* | '') continue ;; esac
 	case $only in '  ') ;; *" $series "*) ;; *) continue ;; esac
 	if [ -s "$cache/vmlinuz-$series" ] || fetch "$series" "$suites"; then

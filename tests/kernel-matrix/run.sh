@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# run.sh [SERIES...]   Boots the kernels of kernels.tsv with the built pyprofd and checks the names
-# and lines of a live Python stack in each.  One line a kernel and a closing line.
+# run.sh [--few] [SERIES...]   Boots the kernels of kernels.tsv with the built pyprofd and checks the names
+# and lines of a live Python stack in each.  One line a kernel and a closing line.  --few is for `make check`: those with a
+# third column; the others are left to check-long.
 # PYPROFD, KERNEL_CACHE, INTERPRETERS and VM_TIMEOUT (s) are read from the environment.
 set -u
 here=$(dirname "$(realpath "$0")")
@@ -13,7 +14,15 @@ cache=$(realpath -m "${KERNEL_CACHE:-$build/kernels}")
 interpreters=$(realpath -m "${INTERPRETERS:-$build/interpreters}")
 logs=$(realpath -m "${KERNEL_LOGS:-$build/kernel-matrix}")
 mkdir -p "$cache" "$logs"
-series=${*:-$(grep -v '^#' "$here/kernels.tsv" | cut -f1)}
+chosen='!/^#/'
+if [ "${1:-}" = --few ]; then
+	shift
+	chosen='!/^#/ && $3 == "check"'
+	left=$(awk -F'\t' '!/^#/ && $3 != "check" { print $1 }' "$here/kernels.tsv" | tr '\n' ' ')
+	# shellcheck disable=SC2086
+	[ -z "$left" ] || echo "# left to check-long: $(echo $left | wc -w) (${left% })"
+fi
+series=${*:-$(awk -F'\t' "$chosen { print \$1 }" "$here/kernels.tsv")}
 
 skip_all() {
 	for s in $series; do echo "skip $s $1"; done
