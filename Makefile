@@ -72,9 +72,10 @@ $(BUILD)/pyprofd.bpf.o: $(BPF_OBJ) Makefile
 BPF_OLDER_OBJ := $(BPF_OBJ:$(BUILD)/bpf/switch_thread.%=$(BUILD)/bpf/older/switch_thread.%)
 $(BUILD)/pyprofd_older.bpf.o: $(BPF_OLDER_OBJ) Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(BPF_OLDER_OBJ)
-$(BUILD)/gen/%.skel.h: $(BUILD)/%.bpf.o
+# SKELETONS: where another build for this machine has them; the BPF side has no flags of the C compiler's.
+$(BUILD)/gen/%.skel.h: $(if $(SKELETONS),$(SKELETONS)/%.skel.h,$(BUILD)/%.bpf.o)
 	@mkdir -p $(@D)
-	$(call msg,SKEL,$@)$(BPFTOOL) gen skeleton $< name $* > $@
+	$(call msg,SKEL,$@)$(if $(SKELETONS),cp $< $@,$(BPFTOOL) gen skeleton $< name $* > $@)
 $(BUILD)/gen/%.pb-c.h: include/proto/%.proto
 	@mkdir -p $(@D)
 	$(call msg,PROTOC,$@)protoc-c --proto_path=include/proto --c_out=$(@D) $< 2> $@.log || { cat $@.log; exit 1; }
@@ -185,8 +186,9 @@ uninstall:
 	rm -f $(bashdir)/pyprof $(zshdir)/_pyprof $(usersdir)/pyprofd.conf
 	rm -rf $(docdir)
 
-asan:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan CFLAGS='$(ASAN_CFLAGS)' all
+SKELETON_FILES := $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/pyprofd_older.skel.h
+asan: $(SKELETON_FILES)
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan SKELETONS=$(BUILD)/gen CFLAGS='$(ASAN_CFLAGS)' all
 cross:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-aarch64 CC=aarch64-linux-gnu-gcc \
 		CFLAGS='-O2 -g -idirafter /usr/include -idirafter /usr/include/$(shell gcc -print-multiarch)' cross-objects

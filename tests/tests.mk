@@ -46,8 +46,8 @@ unit: $(UNIT_BIN)
 # One directory's: make unit-elf; make unit-host
 directory_tests = $(patsubst %.c,$(BUILD)/%,$(filter tests/unit/$(1)/% tests/bpf/$(1)/%,$(UNIT_SRC)))
 unit-%: ; @$(MAKE) --no-print-directory $(call directory_tests,$*) && set -e && for t in $(call directory_tests,$*); do $$t; done
-unit-asan-programs:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan CFLAGS='$(ASAN_CFLAGS)' unit-programs
+unit-asan-programs: $(SKELETON_FILES)
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan SKELETONS=$(BUILD)/gen CFLAGS='$(ASAN_CFLAGS)' unit-programs
 
 # Small changes to the product that unit tests must notice: make mutants ARGS='--only diff -n 10'
 .PHONY: mutants
