@@ -11,7 +11,7 @@ def pids_of(run):
 
 
 def test_pid_leaves_others_out():
-    with harness.Target("burn.py", 0) as one, harness.Target("burn.py", 0) as other:
+    with harness.light() as one, harness.light() as other:
         assert pids_of(harness.profile(one.pid, duration=1)) == {one.pid}
         assert pids_of(harness.profile([one.pid, other.pid], duration=1)) == {one.pid, other.pid}
 
@@ -19,7 +19,7 @@ def test_pid_leaves_others_out():
 def test_pid_includes_children_that_run_already():
     python = harness.interpreter()
     directory = harness.temporary()
-    command = [python.command[0], os.path.join(harness.TARGETS, "burn.py"), "0"]
+    command = [python.command[0], os.path.join(harness.TARGETS, "burn.py"), "0", "light"]
     env = dict(os.environ, E2E_DIR=directory)
     shell = subprocess.Popen(["sh", "-c", '"$@" & "$@" & wait', "sh"] + command, env=env)
     try:
@@ -34,8 +34,8 @@ def test_pid_includes_children_that_run_already():
 
 
 def test_comm():
-    with harness.Target("burn.py", 0, "python", "apple-tree") as one, \
-            harness.Target("burn.py", 0, "python", "pear-tree"):
+    with harness.light("apple-tree") as one, \
+            harness.light("pear-tree"):
         run = harness.profile(None, duration=2, options=["--comm", "^apple"])
         assert pids_of(run) == {one.pid}, {(s.pid, s.labels.get("comm")) for s in harness.samples(run.out)}
 
@@ -46,9 +46,9 @@ def test_uid():
     harness.need(python, "no interpreter that another user can run")
     directory = harness.temporary()
     os.chmod(directory, 0o777)
-    with harness.Target("burn.py", 0) as other:
-        one = harness.Target("burn.py", 0, python=python[-1], directory=directory,
-                             wrap=["setpriv", "--reuid=%d" % nobody, "--clear-groups"])
+    with harness.light() as other:
+        one = harness.light(python=python[-1], directory=directory,
+                            wrap=["setpriv", "--reuid=%d" % nobody, "--clear-groups"])
         with one:
             run = harness.profile(None, duration=2, options=["--uid", str(nobody)])
             assert one.pid in pids_of(run) and other.pid not in pids_of(run), pids_of(run)
@@ -66,8 +66,8 @@ def test_cgroup():
     inner = os.path.join(group, "inner")
     os.mkdir(inner)
     try:
-        with harness.Target("burn.py", 0) as one, harness.Target("burn.py", 0) as two, \
-                harness.Target("burn.py", 0):
+        with harness.light() as one, harness.light() as two, \
+                harness.light():
             for place, target in ((group, one), (inner, two)):
                 with open(os.path.join(place, "cgroup.procs"), "w", encoding="ascii") as file:
                     file.write(str(target.pid))

@@ -78,7 +78,7 @@ def test_names_control_no_terminal_and_no_journal():
 
 def test_names_of_files_control_no_terminal():
     path = os.path.join(harness.temporary(), "a\n\x1b[2J\u202e.pb.gz")
-    with harness.Target("burn.py", 0) as target:
+    with harness.light() as target:
         harness.profile(target.pid, out=path, duration=1)
     for verb, words in (("info", ()), ("report", ()), ("diff", (path,))):
         out = ask(path, *words, verb=verb)
@@ -107,7 +107,7 @@ def shared_directory():
 def test_fifo_in_the_place_of_the_output_gets_nothing():
     for has_reader in (False, True):
         path = os.path.join(shared_directory(), "o.pb.gz")
-        with harness.Target("burn.py", 0) as target:
+        with harness.light() as target:
             process = harness.start(path, target.pid, duration=1)
             harness.sampling(process)
             os.mkfifo(path, 0o666)
@@ -136,7 +136,7 @@ def test_timeline_does_not_go_into_a_strangers_file():
 def test_exports_do_not_go_into_what_a_stranger_made():
     directory = shared_directory()
     fifo, file, link = (os.path.join(directory, n) for n in ("fifo", "file", "link"))
-    with harness.Target("burn.py", 0) as target:
+    with harness.light() as target:
         profile = harness.profile(target.pid, duration=1).out
     os.mkfifo(fifo)
     with open(file, "w"):
@@ -155,7 +155,7 @@ def test_exports_do_not_go_into_what_a_stranger_made():
 
 def test_exports_go_to_files_devices_and_open_descriptors():
     directory = harness.temporary()
-    with harness.Target("burn.py", 0) as target:
+    with harness.light() as target:
         profile = harness.profile(target.pid, duration=1).out
     folded = ask(profile, "--folded", verb="export")
     assert ";" in folded

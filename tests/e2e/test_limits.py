@@ -80,7 +80,7 @@ def test_budget_mem_bounds_the_maps():
 
 
 def test_few_descriptors_are_enough_or_said_to_be_too_few():
-    with harness.Target("burn.py", 0) as target:
+    with harness.light() as target:
         for most in 54, 63, 100:
             process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid, duration=0.3,
                                     preexec_fn=lambda m=most: resource.setrlimit(resource.RLIMIT_NOFILE, (m, m)))

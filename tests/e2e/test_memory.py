@@ -24,7 +24,7 @@ def maps_bytes(pid):
 def test_maps_of_the_default_mode():
     cpus = os.sysconf("SC_NPROCESSORS_ONLN")
     harness.need(cpus <= 4, "%d CPUs: the bound is for 4" % cpus)
-    with harness.Target("burn.py", 0):
+    with harness.light():
         process = harness.start(harness.temporary() + "/", hz=None)
         harness.sampling(process)
         took = maps_bytes(process.pid)

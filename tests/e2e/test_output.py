@@ -17,8 +17,8 @@ WINDOW = re.compile(r"^\d{4}-\d\d-\d\d/\d\d/(\d+)-(\d+)-([a-z0-9_]+)\.pb\.gz$")
 
 
 def early_end(number):
-    with harness.Target("burn.py", 0) as target:
-        process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid, duration=60)
+    with harness.light() as target:
+        process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid, hz=1999, duration=60)
         harness.sampling(process)
         time.sleep(1.5)
         run = harness.finish(process, 20, number)
@@ -83,7 +83,7 @@ def test_directory_gets_a_file_a_window():
 
 
 def test_one_file_holds_exactly_the_period():
-    with harness.Target("burn.py", 0) as target:
+    with harness.light() as target:
         run = harness.profile(target.pid, duration=3, options=["--interval", "1"])
         profile = harness.load(run.out)
         assert abs(profile.duration_ns - 3e9) < 0.1e9, profile.duration_ns
@@ -91,7 +91,7 @@ def test_one_file_holds_exactly_the_period():
 
 
 def test_delay():
-    with harness.Target("burn.py", 0) as target:
+    with harness.light() as target:
         begin = time.time()
         run = harness.profile(target.pid, duration=1, options=["--delay", "1.5"])
         assert harness.load(run.out).time_ns / 1e9 >= begin + 1.5
@@ -108,9 +108,9 @@ def folded_lines(data):
 
 def test_folded_text():
     for ending in ("folded", "txt"):
-        with harness.Target("burn.py", 0) as target:
+        with harness.light() as target:
             out = os.path.join(harness.temporary(), "stacks." + ending)
-            harness.profile(target.pid, out=out, duration=1)
+            harness.profile(target.pid, hz=1999, out=out, duration=1)
             with open(out, "rb") as file:
                 lines = folded_lines(file.read())
             own = [x for x in lines if x.startswith("process %d: " % target.pid)]
@@ -122,8 +122,8 @@ def test_folded_text():
 
 
 def test_standard_output():
-    with harness.Target("burn.py", 0) as target:
-        done = subprocess.run(harness.arguments("-", target.pid, 499, 1), stdout=subprocess.PIPE,
+    with harness.light() as target:
+        done = subprocess.run(harness.arguments("-", target.pid, 1999, 1), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=60, check=False)
         assert done.returncode == 0, done.stderr
         assert done.stdout[:2] == b"\x1f\x8b", done.stdout[:20]
@@ -134,7 +134,7 @@ def test_standard_output():
 
 
 def test_sudo_users_file():
-    with harness.Target("burn.py", 0) as target:
+    with harness.light() as target:
         env = {"SUDO_UID": "65534", "SUDO_GID": "65534"}
         run = harness.profile(target.pid, duration=1, env=env)
         status = os.stat(run.out)
@@ -143,8 +143,8 @@ def test_sudo_users_file():
 
 
 def second_instance(out):
-    with harness.Target("burn.py", 0) as target:
-        first = harness.start(out, target.pid, duration=6)
+    with harness.light() as target:
+        first = harness.start(out, target.pid, hz=1999, duration=6)
         harness.sampling(first)
         second = harness.profile(target.pid, out=out, duration=1, check=False)
         assert second.rc != 0, "a second instance on the same output runs"
@@ -205,7 +205,7 @@ def test_full_disk_is_retried():
     store = os.path.join(disk, "store")
     os.mkdir(store)
     try:
-        with harness.Target("burn.py", 0) as target:
+        with harness.light() as target:
             process = harness.start(store, target.pid, duration=7, options=["--interval", "1"])
             harness.sampling(process)
             time.sleep(1.2)
@@ -236,7 +236,7 @@ def test_full_disk_loses_nothing_in_silence():
     store = os.path.join(disk, "store")
     os.mkdir(store)
     try:
-        with harness.Target("burn.py", 0) as target:
+        with harness.light() as target:
             process = harness.start(store, target.pid, duration=14, options=["--interval", "200ms", "--events", "cpu"])
             harness.sampling(process)
             time.sleep(1)
@@ -268,7 +268,7 @@ def test_full_disk_to_the_end():
     disk = small_disk("64k")
     out = os.path.join(disk, "o.pb.gz")
     try:
-        with harness.Target("burn.py", 0) as target:
+        with harness.light() as target:
             process = harness.start(out, target.pid, duration=2)
             harness.sampling(process)
             fill(os.path.join(disk, "ballast"))
@@ -299,7 +299,7 @@ def test_frozen_store_loses_nothing():
     store = os.path.join(disk, "store")
     os.mkdir(store)
     try:
-        with harness.Target("burn.py", 0) as target:
+        with harness.light() as target:
             process = harness.start(store, target.pid, duration=9, options=["--interval", "1"])
             harness.sampling(process)
             time.sleep(1.5)
@@ -335,7 +335,7 @@ def test_clock_that_is_set_loses_no_window():
 
     with open(offset, "wb") as file:
         file.truncate(4096)
-    with harness.Target("burn.py", 0) as target:
+    with harness.light() as target:
         process = harness.start(store, target.pid, duration=8, options=["--interval", "500ms", "--events", "cpu"],
                                 env={"LD_PRELOAD": library, "CLOCK_OFF": offset})
         harness.sampling(process)

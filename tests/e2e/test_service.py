@@ -80,7 +80,7 @@ def test_the_command_does_not_speak_for_the_agent():
 
 
 def test_a_manager_that_is_not_there_is_told_and_survived():
-    with harness.Target("burn.py", 0) as target:
+    with harness.light() as target:
         run = harness.profile(target.pid, duration=1, env={"NOTIFY_SOCKET": "/nowhere/notify"})
         assert "NOTIFY_SOCKET" in run.err, run.err
 

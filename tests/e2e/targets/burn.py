@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
 """burn.py SECONDS [KIND] [COMM]   Uses so much CPU time (0: until `stop`) and writes how much it was to
-cpu.json at its very end.  KIND: python, kernel, mixed, threads."""
+cpu.json at its very end.  KIND: python, light (python, a quarter of the time), kernel, mixed, threads."""
 import os
 import sys
 import threading
@@ -16,6 +16,12 @@ def burn_python(end):
         for number in range(3000):
             total += number * number
     return total
+
+
+def burn_light(end):
+    while time.process_time() < end:
+        burn_python(time.process_time() + 0.02)
+        time.sleep(0.06)
 
 
 def burn_kernel(end):
@@ -41,7 +47,7 @@ def burn_threads(end):
         thread.join()
 
 
-KINDS = {"python": burn_python, "kernel": burn_kernel, "mixed": burn_mixed, "threads": burn_threads}
+KINDS = {"python": burn_python, "light": burn_light, "kernel": burn_kernel, "mixed": burn_mixed, "threads": burn_threads}
 
 
 def main(seconds, kind="python", comm=""):
@@ -54,7 +60,7 @@ def main(seconds, kind="python", comm=""):
         KINDS[kind](begin + seconds)
     else:
         while not common.stopped():
-            KINDS[kind](time.process_time() + 0.1)
+            KINDS[kind](time.process_time() + (0.02 if kind == "light" else 0.1))
     common.write("cpu.json", {"cpu_s": time.process_time(), "pid": os.getpid()})
 
 
