@@ -102,7 +102,9 @@
 	X(RING_SHARE, "ring_share",                                                                \
 	  "a new stack did not fit into its user's share of the ring; it is sent next time")       \
 	X(STACKS_LEFT_OUT, "stacks_left_out",                                                      \
-	  "incomplete stacks that stay so: their user's share of the queue was used up")
+	  "incomplete stacks that stay so: their user's share of the queue was used up")           \
+	X(PROFILE_REFUSED, "profile_refused",                                                      \
+	  "stacks left out of the profiles: their user's share of a window was used up")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

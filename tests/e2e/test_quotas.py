@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs of one user that want all of a table that everybody shares."""
+import glob
 import os
 import re
 import subprocess
@@ -43,7 +44,10 @@ class Victim:
         self.pid = process.pid
 
     def check(self, path):
-        chosen = harness.samples(path, pid=self.pid)
+        self.expect(harness.samples(path))
+
+    def expect(self, samples):
+        chosen = [s for s in samples if s.pid == self.pid]
         assert sum(s.ns for s in chosen) > 1e9, harness.show(chosen)
         harness.expect_share(chosen, lambda s: harness.is_rooted(s) and {"main", "middle", "inner"} <=
                              {f.name for f in s.frames}, 0.97, "whole stacks of the victim")
@@ -156,3 +160,57 @@ def test_fake_interpreters_take_no_frames_from_others():
     harness.expect_share(chosen, lambda s: harness.holds(s, "<module>", "main", "burn_python"), 0.9,
                          "Python frames of the honest program")
     assert lost(run.err, "pythons_refused") > 100, run.err
+
+
+# ---------------------------------------------------------------- the store
+
+# Threads in deep stacks that never repeat, of functions with long random names.
+FLOOD = """
+import os, random, threading, time
+def make():
+    code = compile("def f(fs, i, at):\\n if i: fs[(i * 7919 + at) % len(fs)](fs, i - 1, at)\\n else: time.sleep(0.0005)\\n", "f", "exec")
+    names = {"time": time}
+    exec(code, names)
+    f = names["f"]
+    f.__code__ = f.__code__.replace(co_name="f" + os.urandom(2000).hex(), co_filename="/" + os.urandom(2000).hex())
+    return f
+functions = [make() for _ in range(2000)]
+def run():
+    while True:
+        at = random.randrange(2000)
+        functions[at](functions, 200, at)
+for _ in range(4):
+    threading.Thread(target=run, daemon=True).start()
+print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
+def test_names_without_end_leave_the_store_to_others():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    victim = Victim()
+    store = os.path.join(harness.temporary(), "store") + "/"
+    with Program(FLOOD) as flood:
+        process = harness.start(store, hz=99, options=["--interval", "2s"])
+        harness.sampling(process)
+        before_s = harness.cpu_of(flood.pid)
+        victim.run(1.5)
+        harness.wait_for(lambda: len(glob.glob(store + "*/*/*-wall.pb.gz")) >= 3, 30, "three windows")
+        used_s = harness.cpu_of(flood.pid) - before_s
+        run = harness.finish(process, signal_number=2)
+    cpu = sorted(glob.glob(store + "*/*/*-cpu.pb.gz"))
+    samples = [sample for path in cpu for sample in harness.samples(path)]
+    # Without shares each window had four files of 9 MB.
+    windows = {}
+    for path in glob.glob(store + "*/*/*.pb.gz"):
+        windows.setdefault(os.path.basename(path).rpartition("-")[0], []).append(os.path.getsize(path))
+    largest = max(sum(sizes) for sizes in windows.values())
+    assert largest < 3 << 20, (largest, windows)
+    assert lost(run.err, "profile_refused") > 10, run.err
+    assert "user %d: stacks are left out of the profiles" % NOBODY in run.err, run.err
+    victim.expect(samples)
+    # What is left out is counted still, for its process.
+    flooded_s = sum(s.ns for s in samples if s.pid == flood.pid) / 1e9
+    assert abs(flooded_s - used_s) < 0.3 + 0.2 * used_s, (flooded_s, used_s)
+    left_out = [s for s in samples if s.pid == flood.pid and s.frames[0].name.startswith("[stack left out: its user")]
+    assert left_out and not any(s.labels.get("tid") for s in left_out)

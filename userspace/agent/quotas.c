@@ -19,6 +19,7 @@ void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT])
 	loss[PP_LOSS_FILES_LOST] = files.lost;
 	context_table_get_stats(quotas->contexts, &contexts);
 	loss[PP_LOSS_PYTHONS_REFUSED] = contexts.pythons_refused;
+	loss[PP_LOSS_PROFILE_REFUSED] = quotas->profiles->refused;
 	loss[PP_LOSS_ROWS_REFUSED] = rows.rows->refused + rows.rules->refused;
 	loss[PP_LOSS_STACKS_LEFT_OUT] = incomplete_queue_quota(quotas->incompletes)->refused;
 }
@@ -43,5 +44,7 @@ void quotas_tell(const struct quotas *quotas)
 	     "more interpreter files are mapped and get no Python frames", "pythons_refused");
 	tell(incomplete_queue_quota(quotas->incompletes), "more stacks are incomplete and stay so",
 	     "stacks_left_out");
+	tell(quotas->profiles, "stacks are left out of the profiles, and counted without them",
+	     "profile_refused");
 	tell(rows.rules, "code with new unwind rules has none", "rows_refused");
 }

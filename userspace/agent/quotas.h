@@ -11,6 +11,7 @@ struct context_table;
 struct file_table;
 struct incomplete_queue;
 struct row_store;
+struct user_quota;
 
 /* All is borrowed. */
 struct quotas {
@@ -18,6 +19,7 @@ struct quotas {
 	struct file_table *files;
 	struct context_table *contexts;
 	struct incomplete_queue *incompletes;
+	struct user_quota *profiles; /* agent/profile_shares.h */
 };
 /* Sets the losses of these tables. */
 void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT]);

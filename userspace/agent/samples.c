@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent/samples.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "agent/labels.h"
 #include "agent/naming.h"
+#include "agent/profile_shares.h"
 #include "agent/profiles.h"
 #include "agent/progress.h"
 #include "agent/switch_frames.h"
@@ -79,6 +81,35 @@ static enum ledger_part leaf_part(const struct profile_sample *sample)
 	}
 }
 
+/* Adds a value without its stack: to its process or, where that is one of too many, to a row for
+ * all of them. */
+static int leave_out(const struct samples *samples, const struct pp_count_key *key,
+		     const struct who *who, const struct pp_count *count)
+{
+	const struct labels labels = {.strings = samples->strings,
+				      .thread_names = samples->thread_names};
+	const struct pp_count_key process = {
+		.id = key->id, .kind = key->kind, .flags = key->flags};
+	struct frame reason = {.kind = FRAME_MARKER};
+	struct profile_sample sample = {.frame = &reason, .frame_count = 1};
+	int err = intern_string(samples->strings, "[stack left out: its user has too many]",
+				&reason.name);
+
+	if (!err && profile_shares_has_row(samples->shares, who->process))
+		err = labels_add(&labels, &sample, &process, who);
+	return err ? err : profiles_add(samples->profiles, key, count, &sample);
+}
+
+int samples_put(const struct samples *samples, const struct pp_count_key *key,
+		const struct who *who, const struct pp_count *count, struct profile_sample *sample)
+{
+	int err = profile_shares_take(samples->shares, samples->strings, who->process, sample);
+
+	if (err == -EDQUOT)
+		return leave_out(samples, key, who, count);
+	return err ? err : profiles_add(samples->profiles, key, count, sample);
+}
+
 static int add_sample(const struct samples *samples, struct symbolizer *symbolizer,
 		      const struct counted *counted)
 {
@@ -113,7 +144,7 @@ static int add_sample(const struct samples *samples, struct symbolizer *symboliz
 		return err;
 	top_add(samples->top, key, &counted->count, &sample);
 	summarize(samples->summary, who.process, counted);
-	return profiles_add(samples->profiles, key, &counted->count, &sample);
+	return samples_put(samples, key, &who, &counted->count, &sample);
 }
 
 void samples_adding_release(struct samples_adding *adding)

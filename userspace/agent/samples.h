@@ -14,7 +14,11 @@ struct dictionary;
 struct intern;
 struct modules;
 struct naming;
+struct pp_count;
+struct pp_count_key;
 struct process_table;
+struct profile_sample;
+struct profile_shares;
 struct profiles;
 struct summary;
 struct symbolizer;
@@ -22,6 +26,7 @@ struct tables;
 struct thread_names;
 struct top;
 struct waits;
+struct who;
 
 /* What samples are made from and where they go; all is borrowed. */
 struct samples {
@@ -33,6 +38,7 @@ struct samples {
 	struct tables *tables;	/* fill while counters are named */
 	struct intern *strings; /* of the open profiles */
 	struct profiles *profiles;
+	struct profile_shares *shares; /* of the profiles, by user */
 	struct top *top;     /* NULL: there is no live socket */
 	struct waits *waits; /* NULL: waits are not captured */
 	struct summary *summary;
@@ -49,5 +55,10 @@ void samples_adding_release(struct samples_adding *adding);
  * than 1: there are more.  Returns 0: all were added; -ENOMEM; -errno. */
 int samples_add(const struct samples *samples, const struct counts *counts,
 		struct samples_adding *adding, const struct slice *slice);
+
+/* Adds one counter, with frames and labels, to the profiles of its kind: without its stack where
+ * its user has too many.  who: its process.  Returns 0 or -ENOMEM. */
+int samples_put(const struct samples *samples, const struct pp_count_key *key,
+		const struct who *who, const struct pp_count *count, struct profile_sample *sample);
 
 #endif

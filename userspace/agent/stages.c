@@ -380,6 +380,7 @@ static void prepare_window(struct agent *agent)
 					  .modules = agent->modules,
 					  .tables = &agent->tables,
 					  .profiles = &agent->profiles,
+					  .shares = &agent->shares,
 					  .top = live_top(agent->live),
 					  .waits = agent->waits,
 					  .summary = &agent->summary};
@@ -390,7 +391,8 @@ static void prepare_window(struct agent *agent)
 		.quotas = {.rows = agent->rows,
 			   .files = agent->files,
 			   .contexts = agent->contexts,
-			   .incompletes = agent->incomplete_queue},
+			   .incompletes = agent->incomplete_queue,
+			   .profiles = &agent->shares.quota},
 		.tables = &agent->tables,
 		.waits = agent->waits,
 		.scans = agent->scans,
@@ -408,7 +410,8 @@ static void prepare_window(struct agent *agent)
 					.facts = &agent->facts,
 					.output = agent->output,
 					.files = agent->files,
-					.contexts = agent->contexts};
+					.contexts = agent->contexts,
+					.online_cpus = agent->online_cpus};
 }
 
 int stages_open(struct agent *agent)

@@ -11,7 +11,7 @@
  *   samples.c        counters -> samples             wakers.c    who ended waits
  *   naming.c         names for symbolize/            modules.c   modules of the profiles
  *   labels.c         labels of a sample              thread_names.c, switch_frames.c
- *   profiles.c       kinds of profiles               output.c    profile -> disk
+ *   profiles.c       kinds of profiles               profile_shares.c  what a user may add
  *   window_facts.c   how a profile was taken         coverage.c  the scheduler's CPU time
  *   timeline.c       records -> a trace file         stack_texts.c  its stacks as text
  *   live.c           clients of the live socket      dump.c      all stacks of this moment
@@ -25,6 +25,7 @@
 #include "agent/dump.h"
 #include "agent/epochs.h"
 #include "agent/incomplete_counts.h"
+#include "agent/profile_shares.h"
 #include "agent/profiles.h"
 #include "agent/stack_intake.h"
 #include "agent/tables.h"
@@ -72,6 +73,7 @@ struct agent {
 	struct naming *naming;
 	struct modules *modules;
 	struct profiles profiles; /* closed between the windows of a store */
+	struct profile_shares shares; /* of the profiles */
 	struct samples samples;
 	struct coverage *coverage; /* NULL: no sample yet, or the ledger is used */
 	struct window_facts facts;

@@ -167,7 +167,7 @@ static int add_wake(struct chain *chain, const struct woken *woken)
 		return err;
 	sample.frame = chain->frame;
 	sample.frame_count = chain->count;
-	return profiles_add(samples->profiles, &waiter, &woken->count, &sample);
+	return samples_put(samples, &waiter, &who, &woken->count, &sample);
 }
 
 static int note_stacks(const struct wakes *wakes, struct wakers_adding *adding,

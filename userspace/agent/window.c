@@ -10,6 +10,7 @@
 #include "agent/naming.h"
 #include "agent/output.h"
 #include "agent/process_watch.h"
+#include "agent/profile_shares.h"
 #include "agent/profiles.h"
 #include "agent/scans.h"
 #include "agent/stack_intake.h"
@@ -63,6 +64,7 @@ static int open_profiles(struct window *window)
 	if (err)
 		return err;
 	follow_clock(window);
+	profile_shares_reset(samples->shares);
 	modules_begin(samples->modules, samples->strings);
 	window->profile_started_ns = window->started_ns;
 	window->profile_started_wall_ns = window->started_wall_ns;
@@ -97,6 +99,7 @@ void window_release(struct window *window)
 		return;
 	profiles_close(window->samples->profiles);
 	intern_free(TAKE(window->samples->strings));
+	profile_shares_release(window->samples->shares);
 	closing_release(&window->closing);
 }
 
@@ -155,6 +158,9 @@ void window_cut(struct window *window, enum window_end end)
 	closing->stage = 1;
 	closing->ended_ns = window->paused_ns ? window->paused_ns : mono_ns();
 	closing->length_ns = closing->ended_ns - window->started_ns;
+	profile_shares_allow(window->samples->shares,
+			     closing->ended_ns - window->profile_started_ns, window->online_cpus,
+			     window->options->hz);
 	closing->err = collect(window);
 	top_begin(window->samples->top, window->samples->strings, window->started_wall_ns);
 	window->started_ns = closing->ended_ns;

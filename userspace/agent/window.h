@@ -61,6 +61,7 @@ struct window {
 	struct output *output;
 	struct file_table *files;
 	struct context_table *contexts;
+	uint32_t online_cpus;
 	/* Its own. */
 	uint64_t started_ns, started_wall_ns; /* of the open window; 0: none was opened */
 	/* Of the first window of the profiles. */

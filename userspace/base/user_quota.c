@@ -112,6 +112,14 @@ void user_quota_give(struct user_quota *quota, uint32_t uid, uint64_t amount)
 	}
 }
 
+void user_quota_give_all(struct user_quota *quota)
+{
+	struct user_holding *holding, *next;
+
+	HASH_ITER (hh, quota->holding, holding, next)
+		user_quota_give(quota, holding->uid, holding->amount);
+}
+
 static bool is_greedy(const struct user_quota *quota, const struct user_holding *holding)
 {
 	return holding->amount > quota->total / (quota->users + 1);

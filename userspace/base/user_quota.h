@@ -25,6 +25,7 @@ int user_quota_take(struct user_quota *quota, uint32_t uid, uint64_t amount);
  * greedy when they are short.  Returns 0; -ENOMEM. */
 int user_quota_note(struct user_quota *quota, uint32_t uid, uint64_t amount);
 void user_quota_give(struct user_quota *quota, uint32_t uid, uint64_t amount);
+void user_quota_give_all(struct user_quota *quota); /* all that all users hold */
 uint64_t user_quota_held(const struct user_quota *quota, uint32_t uid);
 /* Returns whether a user holds more than each would have if one more came and all took the same. */
 bool user_quota_is_greedy(const struct user_quota *quota, uint32_t uid);

@@ -4,11 +4,13 @@
  * they get. */
 #include "agent/samples.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "stacks.h"
 
 #include "agent/labels.h"
+#include "agent/profile_shares.h"
 #include "agent/profiles.h"
 #include "agent/progress.h"
 #include "agent/tables.h"
@@ -31,7 +33,9 @@ static unsigned int relieved;
 static uint64_t refused_hash;
 static struct process process;
 static struct summary summary;
-static int profile_err;
+static int profile_err, share_err;
+static bool has_row;
+static struct pp_count_key labelled; /* last */
 
 static void write_stack(const struct profile_sample *sample, struct written *ret)
 {
@@ -71,8 +75,9 @@ void who_find(struct process_table *processes, struct pp_process_id id, uint32_t
 int labels_add(const struct labels *labels, struct profile_sample *sample,
 	       const struct pp_count_key *key, const struct who *who)
 {
-	(void)sample, (void)key, (void)who;
+	(void)sample, (void)who;
 	assert_ptr_equal(labels->strings, strings);
+	labelled = *key;
 	labelled_count++;
 	return 0;
 }
@@ -104,6 +109,21 @@ int profiles_add(struct profiles *profiles, const struct pp_count_key *key,
 	return profile_err;
 }
 
+int profile_shares_take(struct profile_shares *shares, const struct intern *taken_strings,
+			const struct process *whose, const struct profile_sample *sample)
+{
+	(void)shares, (void)whose;
+	assert_ptr_equal(taken_strings, strings);
+	assert_true(sample->frame_count);
+	return share_err;
+}
+
+bool profile_shares_has_row(struct profile_shares *shares, const struct process *whose)
+{
+	(void)shares, (void)whose;
+	return has_row;
+}
+
 int tables_relieve(struct tables *tables)
 {
 	(void)tables;
@@ -129,7 +149,8 @@ static int setup(void **state)
 	memset(part_weight, 0, sizeof(part_weight));
 	relieved = 0;
 	refused_hash = 0;
-	profile_err = 0;
+	profile_err = share_err = 0;
+	has_row = false;
 	process = (struct process){.id = {.tgid = 7, .generation = 1}};
 	summary = (struct summary){};
 	return intern_new(&strings);
@@ -264,6 +285,50 @@ static void summary__says_what_was_counted_without_its_stack(void **state)
 	assert_int_equal(summary.coarse_cpu_ns, 30);
 	assert_int_equal(summary.coarse_wait_ns, 60);
 	assert_int_equal(summary.wait_ns, 90);
+}
+
+/* ---- samples of users who have too many stacks ---- */
+
+static void sample__beyond_its_users_share_counts_without_its_stack(void **state)
+{
+	(void)state;
+	share_err = -EDQUOT;
+	has_row = true;
+	add_one((struct pp_count_key){.user_stack = 11,
+				      .kernel_stack = 21,
+				      .kind = PP_KIND_WAIT,
+				      .tid = 9,
+				      .flags = PP_COUNT_SWEPT});
+	assert_int_equal(profiled_count, 1);
+	assert_string_equal(profiled[0].stack, "[stack left out: its user has too many]");
+	assert_int_equal(profiled[0].weight, 30);
+	assert_int_equal(profiled[0].kind, PP_KIND_WAIT);
+	/* A row for its process, not for each thread. */
+	assert_int_equal(labelled.id.tgid, 7);
+	assert_int_equal(labelled.tid, 0);
+	assert_int_equal(labelled.flags, PP_COUNT_SWEPT);
+	assert_int_equal(summary.wait_ns, 30);
+}
+
+static void sample__of_one_of_too_many_processes_has_no_labels(void **state)
+{
+	(void)state;
+	share_err = -EDQUOT;
+	add_one((struct pp_count_key){.user_stack = 11, .kind = PP_KIND_CPU});
+	/* Those of the whole sample, which clients of the live socket have got. */
+	assert_int_equal(labelled_count, 1);
+	assert_int_equal(watched_count, 1);
+	assert_string_equal(profiled[0].stack, "[stack left out: its user has too many]");
+}
+
+static void sample__without_memory_for_shares_is_an_error(void **state)
+{
+	struct counted counted = {.key = {.user_stack = 11, .kind = PP_KIND_CPU}};
+
+	(void)state;
+	share_err = -ENOMEM;
+	assert_int_equal(add(&counted, 1), -ENOMEM);
+	assert_int_equal(profiled_count, 0);
 }
 
 /* ---- samples without a frame ---- */
@@ -404,6 +469,9 @@ int main(void)
 		TEST(summary__ignores_reasons_that_it_does_not_know),
 		TEST(summary__counts_a_process_at_its_first_sample),
 		TEST(summary__says_what_was_counted_without_its_stack),
+		TEST(sample__beyond_its_users_share_counts_without_its_stack),
+		TEST(sample__of_one_of_too_many_processes_has_no_labels),
+		TEST(sample__without_memory_for_shares_is_an_error),
 		TEST(no_frame__says_why),
 		TEST(no_frame__of_a_refused_stack_blames_its_process),
 		TEST(no_frame__is_native_time),

@@ -74,12 +74,13 @@ int thread_comm_read(uint32_t tgid, uint32_t tid, char comm[PP_COMM_BYTES])
 	return 0;
 }
 
-int profiles_add(struct profiles *profiles, const struct pp_count_key *key,
-		 const struct pp_count *count, struct profile_sample *sample)
+int samples_put(const struct samples *samples, const struct pp_count_key *key,
+		const struct who *who, const struct pp_count *count, struct profile_sample *sample)
 {
 	size_t used = 0;
 
-	(void)profiles;
+	(void)samples;
+	assert_string_equal(who->comm, "waiter");
 	assert_int_equal(count->weight, 900);
 	counted = *key;
 	for (size_t i = 0; i < sample->frame_count; i++)

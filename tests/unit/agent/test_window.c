@@ -19,6 +19,7 @@
 #include "agent/naming.h"
 #include "agent/output.h"
 #include "agent/process_watch.h"
+#include "agent/profile_shares.h"
 #include "agent/profiles.h"
 #include "agent/scans.h"
 #include "agent/stack_intake.h"
@@ -39,11 +40,14 @@
 
 #define INTERVAL_NS (10 * NS_PER_SEC)
 #define CLOSED_TABLES 6U
+#define CPUS 12U
+#define HZ 97U
 
 static char calls[512];
 static const char *fails; /* the name of the call that fails */
 static bool is_store, wants_comment, begins_epoch;
 static struct slots_window slots;
+static uint64_t allowed_ns; /* of which the open profiles have the share of the store */
 static uint64_t begun_wall_ns, written_start_ns, written_length_ns, watched_ns, forgotten_ns;
 static uint64_t unused_before_ns, unused_slots;
 static bool written_last;
@@ -91,6 +95,26 @@ int profiles_open(struct profiles *profiles, const struct options *options, stru
 	begun_wall_ns = start_wall_ns;
 	profiles->is_open = true;
 	return call("open");
+}
+
+void profile_shares_reset(struct profile_shares *shares)
+{
+	(void)shares;
+	allowed_ns = 0;
+}
+
+void profile_shares_allow(struct profile_shares *shares, uint64_t duration_ns, uint32_t cpus,
+			  uint32_t hz)
+{
+	(void)shares;
+	assert_int_equal(cpus, CPUS);
+	assert_int_equal(hz, HZ);
+	allowed_ns = duration_ns;
+}
+
+void profile_shares_release(struct profile_shares *shares)
+{
+	(void)shares;
 }
 
 void profiles_close(struct profiles *profiles)
@@ -423,12 +447,13 @@ static int setup(void **state)
 	summary = (struct summary){};
 	tables = (struct tables){.window = 7};
 	facts = (struct window_facts){};
-	options = (struct options){.interval_ns = INTERVAL_NS, .offcpu_min_ns = 77};
+	options = (struct options){.hz = HZ, .interval_ns = INTERVAL_NS, .offcpu_min_ns = 77};
 	samples = (struct samples){.profiles = &profiles, .summary = &summary, .tables = &tables};
 	window = (struct window){.options = &options,
 				 .samples = &samples,
 				 .facts = &facts,
-				 .contexts = (struct context_table *)calls};
+				 .contexts = (struct context_table *)calls,
+				 .online_cpus = CPUS};
 	log_set_level(LOG_LEVEL_ERROR);
 	return 0;
 }
@@ -570,6 +595,7 @@ static void close__of_one_file_goes_on_until_the_last(void **state)
 						     " describe write release");
 	assert_int_equal(written_start_ns, wall);
 	assert_int_equal(written_length_ns, 8000); /* of both windows */
+	assert_int_equal(allowed_ns, 8000);
 	assert_true(written_last);
 	assert_false(profiles.is_open);
 	assert_null(samples.strings);
@@ -590,6 +616,7 @@ static void close__of_a_store_writes_each_window(void **state)
 	assert_string_equal(calls, COLLECT TAKE_ALL " facts comment" FORGET
 						    " describe write release");
 	assert_int_equal(written_length_ns, 5000); /* its part is in it */
+	assert_int_equal(allowed_ns, 5000);
 	assert_false(written_last);
 	assert_false(profiles.is_open);
 	/* The next one has a file of its own. */
