@@ -12,6 +12,7 @@
 #include "attach/file_table.h"
 #include "attach/kernel_side.h"
 #include "base/clock.h"
+#include "base/slice.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
 #include "drain/thread_slots.h"
@@ -24,6 +25,16 @@
 
 #define THREADS_MAX 4096U /* of one process */
 #define PROCESSES_MAX 32768U
+
+/* What was found of one process so far.  A process with thousands of threads takes many steps. */
+struct visit {
+	uint32_t stage; /* the next one of stages[] */
+	size_t slept, count; /* threads: those that the scan has found, all */
+	DIR *tasks; /* owned; NULL: not opened */
+	struct python_thread *state; /* owned */
+	size_t state_count, state_at;
+	size_t inner_at; /* the thread whose number in its own pid namespace is read next */
+};
 
 struct dump {
 	const struct dump_sources *sources;
@@ -38,7 +49,8 @@ struct dump {
 	size_t scanned_count, scanned_at;
 	struct pp_process_id *process; /* owned; sorted by tgid */
 	size_t process_count, process_at;
-	struct dump_thread *thread; /* owned; those of one process */
+	struct visit visit; /* to the process at process_at */
+	struct dump_thread *thread; /* owned; those of this process */
 	struct dump_text *text;
 };
 
@@ -173,31 +185,34 @@ static bool has_thread(const struct dump_thread *thread, size_t count, uint32_t 
 	return false;
 }
 
-/* Adds the threads of /proc/PID/task that the scan has not found.  Returns how many threads there
- * are then. */
-static size_t add_running(const struct dump *dump, struct pp_process_id id, size_t slept)
+/* Adds the threads of /proc/PID/task that the scan has not found. */
+static int add_running(struct dump *dump, struct process *process, const struct slice *slice)
 {
-	char path[64];
-	OWNED_DIR DIR *dir = NULL;
+	struct visit *visit = &dump->visit;
+	const uint32_t tgid = process->id.tgid;
 	const struct dirent *item;
-	size_t count = slept;
+	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%u/task", id.tgid);
-	dir = opendir(path);
-	while (dir && count < THREADS_MAX && (item = readdir(dir))) {
+	if (!visit->tasks) {
+		snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+		visit->tasks = opendir(path);
+	}
+	while (visit->tasks && visit->count < THREADS_MAX && (item = readdir(visit->tasks))) {
 		char *end;
 		unsigned long tid = strtoul(item->d_name, &end, 10);
 		struct proc_status status;
 
-		if (!tid || *end || has_thread(dump->thread, slept, (uint32_t)tid) ||
-		    thread_status_read(id.tgid, (uint32_t)tid, &status) || status.has_ended)
-			continue;
 		/* The thread may have gone to sleep since the scan. */
-		dump->thread[count++] = (struct dump_thread){.tid = (uint32_t)tid,
-							     .wait = PP_WAIT_OTHER,
-							     .runs = status.is_runnable};
+		if (tid && !*end && !has_thread(dump->thread, visit->slept, (uint32_t)tid) &&
+		    !thread_status_read(tgid, (uint32_t)tid, &status) && !status.has_ended)
+			dump->thread[visit->count++] =
+				(struct dump_thread){.tid = (uint32_t)tid,
+						     .wait = PP_WAIT_OTHER,
+						     .runs = status.is_runnable};
+		if (slice_is_over(slice))
+			return 1;
 	}
-	return count;
+	return 0;
 }
 
 /* Returns the id that the thread has in its own pid namespace; 0: unknown. */
@@ -239,59 +254,142 @@ static int walk_inner(struct dump *dump, struct process *process, uint32_t inner
 	return err;
 }
 
-static int find_running(struct dump *dump, struct process *process, struct dump_thread *thread,
-			size_t count)
+/* Lists the thread states of an interpreter's process. */
+static int list_states(struct dump *dump, struct process *process, const struct slice *slice)
 {
 	const struct process_python *python = context_table_python(process);
-	OWNED_MEM struct python_thread *state = NULL;
-	size_t states = 0;
-	int err = 0;
+	struct visit *visit = &dump->visit;
 
-	if (!count || !python || !python->file || python->is_refused ||
-	    python_process_threads(python->file->python, (pid_t)process->id.tgid, python->bias,
-				   &state, &states))
-		return 0;
-	for (size_t j = 0; j < count; j++)
-		thread[j].inner = inner_of(process, thread[j].tid);
-	for (size_t i = 0; i < states && i < THREADS_MAX && !err; i++) {
+	(void)slice;
+	if (visit->count > visit->slept && python && python->file && !python->is_refused)
+		(void)python_process_threads(python->file->python, (pid_t)process->id.tgid,
+					     python->bias, &visit->state, &visit->state_count);
+	if (visit->state_count > THREADS_MAX)
+		visit->state_count = THREADS_MAX;
+	visit->inner_at = visit->state_count ? visit->slept : visit->count;
+	return 0;
+}
+
+static int find_inner(struct dump *dump, struct process *process, const struct slice *slice)
+{
+	struct visit *visit = &dump->visit;
+
+	while (visit->inner_at < visit->count) {
+		struct dump_thread *thread = &dump->thread[visit->inner_at++];
+
+		thread->inner = inner_of(process, thread->tid);
+		if (slice_is_over(slice))
+			return 1;
+	}
+	return 0;
+}
+
+static int walk_states(struct dump *dump, struct process *process, const struct slice *slice)
+{
+	const struct process_python *python = context_table_python(process);
+	struct visit *visit = &dump->visit;
+
+	while (python && visit->state_at < visit->state_count) {
+		const struct python_thread *state = &visit->state[visit->state_at++];
 		uint32_t inner;
+		int err;
 
 		if (python_process_inner_tid((pid_t)process->id.tgid, python->is_musl,
-					     state[i].thread_id, state[i].native_id, &inner))
+					     state->thread_id, state->native_id, &inner))
 			continue;
-		err = walk_inner(dump, process, inner, state[i].thread_state, thread, count);
+		err = walk_inner(dump, process, inner, state->thread_state,
+				 dump->thread + visit->slept, visit->count - visit->slept);
+		if (err || slice_is_over(slice))
+			return err ? err : 1;
 	}
-	return err;
+	return 0;
 }
 
 /* ---- a process ---- */
 
-static int add_process(struct dump *dump, struct pp_process_id id)
+static int begin_process(struct dump *dump, struct process *process, const struct slice *slice)
+{
+	struct proc_status status;
+
+	(void)slice;
+	who_read_details(dump->sources->finisher->processes, process);
+	if (!proc_status_read(process->id.tgid, &status))
+		process->uid = status.uid; /* it may have changed since */
+	dump->visit.count = dump->visit.slept;
+	return 0;
+}
+
+static int name_threads(struct dump *dump, struct process *process, const struct slice *slice)
 {
 	const struct dump_sources *sources = dump->sources;
-	struct process *process = process_table_find(sources->finisher->processes, id);
-	size_t slept = take_scanned(dump, id), count;
-	const struct process_python *python;
-	struct proc_status status;
-	int err;
+	const struct process_python *python = context_table_python(process);
 
-	if (!process || process->exit_ns || !live_may_see(dump->uid, id.tgid))
-		return 0;
-	who_read_details(sources->finisher->processes, process);
-	if (!proc_status_read(id.tgid, &status))
-		process->uid = status.uid; /* it may have changed since */
-	count = add_running(dump, id, slept);
-	err = find_running(dump, process, dump->thread + slept, count - slept);
-	python = context_table_python(process);
+	(void)slice;
 	if (python && python->file) {
-		thread_names_want(sources->thread_names, id);
+		thread_names_want(sources->thread_names, process->id);
 		thread_names_tick(sources->thread_names);
 	}
-	/* Ask again, now that all was read: the process may have executed a program of another
-	 * user. */
-	if (!err && live_may_see(dump->uid, id.tgid))
-		err = dump_text_add(dump->text, process, dump->thread, count);
-	return err;
+	return 0;
+}
+
+/* Ask again, now that all was read: the process may have executed a program of another user. */
+static int begin_text(struct dump *dump, struct process *process, const struct slice *slice)
+{
+	(void)slice;
+	return live_may_see(dump->uid, process->id.tgid) ? 0 : -ESRCH;
+}
+
+static int write_threads(struct dump *dump, struct process *process, const struct slice *slice)
+{
+	return dump_text_add(dump->text, process, dump->thread, dump->visit.count, slice);
+}
+
+/* Each returns 1 while it has more to do, 0 when it is done, -ESRCH to leave the process out, or
+ * -errno. */
+static int (*const stages[])(struct dump *dump, struct process *process,
+			     const struct slice *slice) = {
+	begin_process, add_running,  list_states, find_inner,
+	walk_states,   name_threads, begin_text,  write_threads,
+};
+/* The last one needs nothing of the process itself. */
+#define WRITING (ARRAY_SIZE(stages) - 1)
+
+static void end_visit(struct dump *dump)
+{
+	struct visit *visit = &dump->visit;
+
+	if (visit->tasks)
+		closedir(visit->tasks);
+	free(visit->state);
+	*visit = (struct visit){};
+	dump_text_end_process(dump->text);
+}
+
+/* Goes on with the process at process_at; the table may have moved or forgotten it since the last
+ * step.  Returns 1 while there is more of it. */
+static int visit_process(struct dump *dump, const struct slice *slice)
+{
+	const struct pp_process_id id = dump->process[dump->process_at];
+	struct visit *visit = &dump->visit;
+	struct process *process = process_table_find(dump->sources->finisher->processes, id);
+	int more = 0;
+
+	if (!visit->stage)
+		visit->slept = take_scanned(dump, id);
+	if (!process || (process->exit_ns && visit->stage < WRITING) ||
+	    (!visit->stage && !live_may_see(dump->uid, id.tgid)))
+		more = -ESRCH;
+	while (!more && visit->stage < ARRAY_SIZE(stages)) {
+		more = stages[visit->stage](dump, process, slice);
+		visit->stage += !more;
+		if (!more && visit->stage <= WRITING && slice_is_over(slice))
+			more = 1;
+	}
+	if (more > 0)
+		return 1;
+	end_visit(dump);
+	dump->process_at++;
+	return more == -ESRCH ? 0 : more;
 }
 
 /* ---- the whole ---- */
@@ -311,7 +409,7 @@ static int end_scan(struct dump *dump)
 int dump_step(struct dump *dump, uint64_t budget_ns)
 {
 	const struct finisher *finisher = dump->sources->finisher;
-	uint64_t until_ns = mono_ns() + budget_ns;
+	const struct slice slice = slice_begin(budget_ns);
 	int err;
 
 	if (!dump->is_scanned) {
@@ -322,8 +420,11 @@ int dump_step(struct dump *dump, uint64_t budget_ns)
 		return more ? 1 : end_scan(dump) ?: 1;
 	}
 	err = finisher->follow_processes(finisher->context);
-	while (!err && dump->process_at < dump->process_count && mono_ns() < until_ns)
-		err = add_process(dump, dump->process[dump->process_at++]);
+	while (!err && dump->process_at < dump->process_count) {
+		err = visit_process(dump, &slice);
+		if (slice_is_over(&slice))
+			break;
+	}
 	if (err)
 		return err;
 	return dump->process_at < dump->process_count;
@@ -337,6 +438,10 @@ int dump_take(struct dump *dump, char **ret_text, size_t *ret_size)
 void dump_refresh(struct dump *dump)
 {
 	(void)scan_refresh(dump->scan);
+	for (size_t i = 0; i < dump->visit.count; i++)
+		(void)dictionary_use_stack(dump->sources->finisher->dictionary,
+					   dump->thread[i].user_stack);
+	dump_text_refresh(dump->text);
 }
 
 int dump_new(const struct dump_sources *sources, uid_t uid, const struct live_request *request,
@@ -367,6 +472,8 @@ void dump_free(struct dump *dump)
 {
 	if (!dump)
 		return;
+	if (dump->text)
+		end_visit(dump);
 	scan_free(dump->scan);
 	scan_walker_free(dump->walker);
 	dump_text_free(dump->text);

@@ -30,12 +30,12 @@ int dump_new(const struct dump_sources *sources, uid_t uid, const struct live_re
 void dump_free(struct dump *dump);
 DEFINE_OWNED(struct dump, dump)
 
-/* Continues for about budget_ns, and by one process at least.  Returns 1: there is more to do; 0:
+/* Continues for about budget_ns, and by one thread at least.  Returns 1: there is more to do; 0:
  * done; -errno. */
 int dump_step(struct dump *dump, uint64_t budget_ns);
 /* Takes the reply of a dump that is done; *ret_text is heap.  Returns 0 or -ENOMEM. */
 int dump_take(struct dump *dump, char **ret_text, size_t *ret_size);
-/* Call it when scan_refresh() is called: the dump has a scan of its own. */
+/* Call it when scan_refresh() is called: the dump has a scan, stacks and names of its own. */
 void dump_refresh(struct dump *dump);
 
 #endif

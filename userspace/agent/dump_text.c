@@ -34,11 +34,19 @@ struct sent_stack {
 	UT_hash_handle hh;
 };
 
+/* The process that is being written, over several slices. */
+struct adding {
+	struct symbolizer *symbolizer; /* owned; NULL: not begun */
+	size_t count, noted, written; /* threads */
+	bool is_begun, is_resolved;
+};
+
 struct dump_text {
 	const struct dump_sources *sources;
 	bool no_native;
 	struct intern *strings;
 	struct sent_stack *sent;
+	struct adding adding;
 	uint64_t last_number;
 	uint64_t threads, torn, bare, left_out;
 	FILE *out;  /* writes to text */
@@ -79,7 +87,7 @@ void dump_text_free(struct dump_text *text)
 {
 	if (!text)
 		return;
-	forget_stacks(text);
+	dump_text_end_process(text);
 	if (text->out)
 		fclose(text->out);
 	free(text->text);
@@ -214,42 +222,81 @@ static int write_thread(struct dump_text *text, struct symbolizer *symbolizer,
 	return 0;
 }
 
-static int note_stacks(struct symbolizer *symbolizer, const struct dump_thread *thread,
-		       size_t count)
+/* All stacks are noted before any is named: a file's symbols are read once. */
+static int name_stacks(struct dump_text *text, const struct dump_thread *thread, size_t count,
+		       const struct slice *slice)
 {
-	int err = 0;
+	const struct naming_options how = {.strings = text->strings, .no_native = text->no_native};
+	struct adding *adding = &text->adding;
+	int more = 0;
 
-	for (size_t i = 0; i < count && !err; i++)
-		err = symbolizer_note_hash(symbolizer, thread[i].user_stack);
-	return err ? err : symbolizer_resolve(symbolizer);
+	if (!adding->symbolizer)
+		more = naming_begin(text->sources->naming, &how, &adding->symbolizer);
+	while (!more && adding->noted < count) {
+		more = symbolizer_note_hash(adding->symbolizer, thread[adding->noted].user_stack);
+		adding->noted++;
+		if (!more && slice_is_over(slice))
+			return 1;
+	}
+	if (!more && !adding->is_resolved)
+		more = symbolizer_resolve_slice(adding->symbolizer, slice);
+	adding->is_resolved = !more;
+	return more;
 }
 
-int dump_text_add(struct dump_text *text, const struct process *process,
-		  const struct dump_thread *thread, size_t count)
+static void write_process(struct dump_text *text, const struct process *process)
 {
-	OWNED(symbolizer) struct symbolizer *symbolizer = NULL;
-	const struct naming_options how = {.strings = text->strings, .no_native = text->no_native};
 	char name[sizeof(process->comm) + 1] = "";
-	int err;
 
-	if (is_full(text)) {
-		text->left_out += count;
-		return 0;
-	}
-	err = naming_begin(text->sources->naming, &how, &symbolizer);
-	if (!err)
-		err = note_stacks(symbolizer, thread, count);
-	if (err)
-		return err;
 	memcpy(name, process->comm, sizeof(process->comm));
 	live_record_write(text->out,
 			  &(struct live_record){.kind = LIVE_PROCESS,
 						.number = {process->id.tgid, process->uid},
 						.text = {name}});
-	for (size_t i = 0; i < count && !err; i++)
-		err = write_thread(text, symbolizer, process, &thread[i]);
+}
+
+int dump_text_add(struct dump_text *text, const struct process *process,
+		  const struct dump_thread *thread, size_t count, const struct slice *slice)
+{
+	struct adding *adding = &text->adding;
+	int more;
+
+	if (!adding->is_begun && is_full(text)) {
+		text->left_out += count;
+		return 0;
+	}
+	more = name_stacks(text, thread, count, slice);
+	if (more)
+		return more;
+	if (!adding->is_begun)
+		write_process(text, process);
+	adding->is_begun = true;
+	adding->count = count;
+	while (adding->written < count) {
+		more = write_thread(text, adding->symbolizer, process, &thread[adding->written++]);
+		if (more)
+			return more;
+		if (adding->written < count && slice_is_over(slice))
+			return 1;
+	}
+	return 0;
+}
+
+void dump_text_end_process(struct dump_text *text)
+{
+	text->left_out += text->adding.count - text->adding.written;
+	symbolizer_free(text->adding.symbolizer);
+	text->adding = (struct adding){};
 	forget_stacks(text);
-	return err;
+}
+
+void dump_text_refresh(struct dump_text *text)
+{
+	struct adding *adding = &text->adding;
+
+	symbolizer_free(TAKE(adding->symbolizer));
+	adding->noted = adding->written;
+	adding->is_resolved = false;
 }
 
 int dump_text_take(struct dump_text *text, char **ret_text, size_t *ret_size)

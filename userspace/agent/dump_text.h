@@ -16,6 +16,7 @@
 struct dump_sources;
 struct dump_text;
 struct process;
+struct slice;
 
 struct dump_thread {
 	uint32_t tid;
@@ -33,9 +34,16 @@ int dump_text_new(const struct dump_sources *sources, bool no_native, struct dum
 void dump_text_free(struct dump_text *text);
 DEFINE_OWNED(struct dump_text, dump_text)
 
-/* 0; -ENOMEM. */
+/* Writes a process' threads until the slice is over, and one step of that at least: the stacks of
+ * one thread, the names of one file, or one thread.  Returns 1: the next call, with the same
+ * threads, goes on; 0: all are written; -ENOMEM.  dump_text_end_process() in the end. */
 int dump_text_add(struct dump_text *text, const struct process *process,
-		  const struct dump_thread *thread, size_t count);
+		  const struct dump_thread *thread, size_t count, const struct slice *slice);
+/* Ends the process that was added, also when not all of it was written. */
+void dump_text_end_process(struct dump_text *text);
+/* The dictionary may give ids of code to other code from now on: what has no name yet is named
+ * anew. */
+void dump_text_refresh(struct dump_text *text);
 /* Threads that are missing. */
 void dump_text_count(struct dump_text *text, uint64_t left_out);
 /* Ends it; heap.  0; -ENOMEM. */

@@ -18,6 +18,7 @@
 #include "attach/kernel_side.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/slice.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
 #include "drain/thread_slots.h"
@@ -56,11 +57,15 @@ static uint32_t hidden_later; /* ... from the second question on */
 static unsigned int asked;
 static struct thread_glance glance;
 static bool has_slot;
-static uint64_t now_ns;
+static uint64_t now_ns, ns_a_reading;
+static size_t written, ended; /* threads, processes */
+static unsigned int refreshed_text;
+static uint64_t used_stack; /* the last one */
 
 int clock_gettime(clockid_t clock, struct timespec *time)
 {
 	(void)clock;
+	now_ns += ns_a_reading;
 	*time = (struct timespec){.tv_sec = (time_t)(now_ns / NS_PER_SEC),
 				  .tv_nsec = (long)(now_ns % NS_PER_SEC)};
 	return 0;
@@ -156,23 +161,49 @@ void dump_text_count(struct dump_text *text, uint64_t count)
 	left_out += count;
 }
 
+/* One thread a slice. */
 int dump_text_add(struct dump_text *text, const struct process *process,
-		  const struct dump_thread *thread, size_t count)
+		  const struct dump_thread *thread, size_t count, const struct slice *slice)
 {
 	size_t used = strlen(text->text);
 
-	used += (size_t)snprintf(text->text + used, sizeof(text->text) - used,
-				 "%u:", process->id.tgid);
-	for (size_t i = 0; i < count; i++)
+	if (!written)
 		used += (size_t)snprintf(text->text + used, sizeof(text->text) - used,
-					 " %u/%llu/%llu/%llu%s%s", thread[i].tid,
-					 (unsigned long long)thread[i].user_stack,
-					 (unsigned long long)thread[i].kernel_stack,
-					 (unsigned long long)thread[i].waited_ns,
-					 thread[i].is_torn ? " torn" : "",
-					 thread[i].runs ? " runs" : "");
+					 "%u:", process->id.tgid);
+	while (written < count) {
+		const struct dump_thread *one = &thread[written++];
+
+		used += (size_t)snprintf(text->text + used, sizeof(text->text) - used,
+					 " %u/%llu/%llu/%llu%s%s", one->tid,
+					 (unsigned long long)one->user_stack,
+					 (unsigned long long)one->kernel_stack,
+					 (unsigned long long)one->waited_ns,
+					 one->is_torn ? " torn" : "", one->runs ? " runs" : "");
+		if (written < count && slice_is_over(slice))
+			return 1;
+	}
 	snprintf(text->text + used, sizeof(text->text) - used, "\n");
 	return text_err;
+}
+
+void dump_text_end_process(struct dump_text *text)
+{
+	(void)text;
+	written = 0;
+	ended++;
+}
+
+void dump_text_refresh(struct dump_text *text)
+{
+	(void)text;
+	refreshed_text++;
+}
+
+const struct dict_stack *dictionary_use_stack(struct dictionary *dictionary, uint64_t hash)
+{
+	(void)dictionary;
+	used_stack = hash;
+	return NULL;
 }
 
 int dump_text_take(struct dump_text *text, char **ret_text, size_t *ret_size)
@@ -316,6 +347,10 @@ static int setup(void **state)
 	hidden = hidden_later = 0;
 	has_slot = false;
 	now_ns = 100 * NS_PER_SEC;
+	ns_a_reading = 0;
+	written = ended = 0;
+	refreshed_text = 0;
+	used_stack = 0;
 	request = (struct live_request){};
 	finisher.is_filtered = false;
 	return 0;
@@ -494,6 +529,70 @@ static void steps__scan_first_then_go_process_by_process(void **state)
 	assert_int_equal(size, 24);
 }
 
+/* The process with two sleepers, in steps of which each is over when it looks. */
+static unsigned int steps_of_two_sleepers(struct dump *dump)
+{
+	unsigned int steps = 0;
+
+	add_process(PID_A, 1);
+	add_sleeper(PID_A, 1, 7);
+	add_sleeper(PID_A, 1, 8);
+	ns_a_reading = 1000;
+	while (!steps || !written) {
+		assert_int_equal(dump_step(dump, 1000), 1);
+		steps++;
+	}
+	return steps;
+}
+
+static void steps__go_thread_by_thread(void **state)
+{
+	OWNED(dump) struct dump *dump = NULL;
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(dump_new(&sources, 1000, &request, &dump), 0);
+	assert_true(steps_of_two_sleepers(dump) > 2);
+	assert_int_equal(written, 1);
+	assert_int_equal(ended, 0);
+	dump_refresh(dump);
+	assert_int_equal(refreshed_text, 1);
+	assert_int_equal(used_stack, 1008);
+	assert_int_equal(dump_step(dump, 1000), 0);
+	assert_int_equal(ended, 1);
+	assert_int_equal(dump_take(dump, &text, &size), 0);
+	assert_string_equal(text, "2147483633: 7/1007/2007/0 8/1008/2008/0\n");
+}
+
+/* Its stacks are known already. */
+static void process__that_ends_while_it_is_written_is_written(void **state)
+{
+	OWNED(dump) struct dump *dump = NULL;
+	char *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(dump_new(&sources, 1000, &request, &dump), 0);
+	(void)steps_of_two_sleepers(dump);
+	processes[0].exit_ns = 1;
+	assert_int_equal(dump_step(dump, 1000), 0);
+	assert_int_equal(dump_take(dump, &text, &size), 0);
+	assert_string_equal(text, "2147483633: 7/1007/2007/0 8/1008/2008/0\n");
+}
+
+static void process__that_is_forgotten_meanwhile_is_left(void **state)
+{
+	OWNED(dump) struct dump *dump = NULL;
+
+	(void)state;
+	assert_int_equal(dump_new(&sources, 1000, &request, &dump), 0);
+	(void)steps_of_two_sleepers(dump);
+	process_count = 0;
+	assert_int_equal(dump_step(dump, 1000), 0);
+	assert_int_equal(ended, 1);
+}
+
 static void error__ends_it(void **state)
 {
 	OWNED(dump) struct dump *dump = NULL;
@@ -532,6 +631,9 @@ int main(void)
 		TEST(kernel_stacks__are_left_out_on_demand),
 		TEST(running__threads_are_those_that_no_scan_has_found),
 		TEST(steps__scan_first_then_go_process_by_process),
+		TEST(steps__go_thread_by_thread),
+		TEST(process__that_ends_while_it_is_written_is_written),
+		TEST(process__that_is_forgotten_meanwhile_is_left),
 		TEST(error__ends_it),
 	};
 

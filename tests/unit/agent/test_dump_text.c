@@ -7,6 +7,7 @@
 #include "agent/dump.h"
 #include "agent/thread_names.h"
 #include "attach/file_table.h"
+#include "base/slice.h"
 #include "discover/process_table.h"
 #include "drain/thread_slots.h"
 #include "finish/finisher.h"
@@ -89,7 +90,10 @@ static int teardown(void **state)
 
 static int add(const struct dump_thread *thread, size_t count)
 {
-	return dump_text_add(text, &process, thread, count);
+	int err = dump_text_add(text, &process, thread, count, NULL);
+
+	dump_text_end_process(text);
+	return err;
 }
 
 static const char *taken(void)
@@ -143,6 +147,82 @@ static void reply__has_each_stack_once_a_process(void **state)
 				     "frame\t1\t0\tlost\t\t\n"
 				     "thread\t72\t4\t0\t0\t\tsleep\n"
 				     "end\t5\t0\t0\t0\n");
+}
+
+static const struct dump_thread some[] = {
+	{.tid = 70, .user_stack = 1, .kernel_stack = 5, .flags = ROOT},
+	{.tid = 71, .user_stack = 3, .flags = ROOT},
+	{.tid = 72, .user_stack = 1, .kernel_stack = 5, .flags = ROOT},
+};
+
+/* Each slice is over after one step. */
+static int add_a_step(void)
+{
+	const struct slice over = {};
+
+	return dump_text_add(text, &process, some, 3, &over);
+}
+
+static void process__in_slices_is_the_same(void **state)
+{
+	char *whole;
+	unsigned int slices = 1;
+
+	(void)state;
+	assert_int_equal(add(some, 3), 0);
+	whole = strdup(taken());
+	dump_text_free(text);
+	assert_int_equal(dump_text_new(&sources, false, &text), 0);
+	late_files = 2;
+	while (add_a_step() == 1)
+		slices++;
+	/* Three stacks noted, two files named, three threads written; the last file and thread
+	 * share a slice. */
+	assert_int_equal(slices, 3 + 2 + 3);
+	dump_text_end_process(text);
+	assert_string_equal(taken(), whole);
+	free(whole);
+}
+
+static void process__that_is_left_in_the_middle_tells_of_the_rest(void **state)
+{
+	(void)state;
+	while (!symbolizers || !is_resolved)
+		assert_int_equal(add_a_step(), 1);
+	dump_text_end_process(text);
+	assert_int_equal(symbolizers, 0);
+	assert_string_equal(taken(), "process\t70\t1000\tapp\n"
+				     "stack\t1\t3\n"
+				     "frame\t2\t0\tdo_sleep\t\t\n"
+				     "frame\t0\t12\twork\t/app/mod.py\t\n"
+				     "frame\t1\t0\tmain\t\t/usr/bin/python3\n"
+				     "thread\t70\t1\t0\t0\tworker\tsleep\n"
+				     "end\t1\t0\t0\t2\n");
+}
+
+/* What has no name yet gets another symbolizer, and nothing is written twice. */
+static void refresh__names_the_rest_anew(void **state)
+{
+	(void)state;
+	while (!symbolizers || !is_resolved)
+		assert_int_equal(add_a_step(), 1);
+	dump_text_refresh(text);
+	assert_int_equal(symbolizers, 0);
+	while (add_a_step() == 1)
+		;
+	assert_int_equal(noted_count, 2);
+	dump_text_end_process(text);
+	assert_string_equal(taken(), "process\t70\t1000\tapp\n"
+				     "stack\t1\t3\n"
+				     "frame\t2\t0\tdo_sleep\t\t\n"
+				     "frame\t0\t12\twork\t/app/mod.py\t\n"
+				     "frame\t1\t0\tmain\t\t/usr/bin/python3\n"
+				     "thread\t70\t1\t0\t0\tworker\tsleep\n"
+				     "stack\t2\t1\n"
+				     "frame\t1\t0\tlost\t\t\n"
+				     "thread\t71\t2\t0\t0\t\tsleep\n"
+				     "thread\t72\t1\t0\t0\t\tsleep\n"
+				     "end\t3\t0\t0\t0\n");
 }
 
 static void thread__without_a_stack_is_bare(void **state)
@@ -278,6 +358,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(reply__has_each_stack_once_a_process),
+		TEST(process__in_slices_is_the_same),
+		TEST(process__that_is_left_in_the_middle_tells_of_the_rest),
+		TEST(refresh__names_the_rest_anew),
 		TEST(thread__without_a_stack_is_bare),
 		TEST(flags__tell_what_the_thread_does),
 		TEST(stack__that_does_not_reach_the_root_is_cut),
