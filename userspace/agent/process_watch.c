@@ -31,6 +31,14 @@ struct event_batch {
 	size_t count, capacity;
 };
 
+/* A reading of all of /proc, after a lost record. */
+struct rescan {
+	bool is_running;
+	struct process_list known; /* processes, from known_at on to be read again */
+	size_t known_at;
+	struct proc_scanning listing; /* of those that are not known */
+};
+
 struct process_watch {
 	struct process_watch_sources sources;
 	struct ring *ring; /* owned */
@@ -38,7 +46,8 @@ struct process_watch {
 	struct process_list queue;	/* to publish; is_queued of each is set */
 	struct process_list unverified; /* interpreters that are not initialised yet */
 	struct process_list unread;	/* whose mappings could not be read in time */
-	bool must_rescan;		/* a record was lost */
+	bool must_rescan;		/* a record was lost, since `rescan` has begun */
+	struct rescan rescan;
 	bool lacks_cpus; /* the log says that more CPUs are online than there is memory for */
 };
 
@@ -168,7 +177,7 @@ static void publish_all(struct process_watch *watch, const struct slice *slice)
 
 bool process_watch_has_more(const struct process_watch *watch)
 {
-	return watch->queue.count > 0;
+	return watch->queue.count > 0 || watch->rescan.is_running;
 }
 
 /* ---- processes found by reading /proc ---- */
@@ -398,6 +407,55 @@ int process_watch_take_in(struct process_watch *watch)
 	return 0;
 }
 
+static void read_known(struct process_watch *watch, struct process *process)
+{
+	if (!process || process->exit_ns)
+		return;
+	if (read_maps(watch, process) == -ESRCH) {
+		context_table_retire(watch->sources.contexts, process);
+		(void)process_table_exit(watch->sources.processes, process->id, mono_ns());
+	} else if (process->mappings_changed) {
+		queue(watch, process);
+	}
+}
+
+static void begin_rescan(struct process_watch *watch)
+{
+	struct process *process = NULL;
+
+	watch->must_rescan = false;
+	watch->rescan.is_running = true;
+	while ((process = process_table_next(watch->sources.processes, process)))
+		/* What cannot be noted for later is read now. */
+		if (!process->exit_ns && process_list_add(&watch->rescan.known, process->id))
+			read_known(watch, process);
+}
+
+static void end_rescan(struct process_watch *watch)
+{
+	free(watch->rescan.known.id);
+	proc_scanning_end(&watch->rescan.listing);
+	watch->rescan = (struct rescan){};
+}
+
+/* Goes on until the slice is over, and by one process at least.  Events are taken in between: each
+ * process is read after those that it has seen. */
+static void rescan_step(struct process_watch *watch, const struct slice *slice)
+{
+	struct rescan *rescan = &watch->rescan;
+
+	if (!rescan->is_running)
+		return;
+	while (rescan->known_at < rescan->known.count) {
+		read_known(watch, process_table_find(watch->sources.processes,
+						     rescan->known.id[rescan->known_at++]));
+		if (slice_is_over(slice))
+			return;
+	}
+	if (proc_scan_step(&rescan->listing, on_scanned, watch, slice) <= 0)
+		end_rescan(watch);
+}
+
 int process_watch_follow(struct process_watch *watch)
 {
 	int err = process_watch_take_in(watch);
@@ -406,6 +464,7 @@ int process_watch_follow(struct process_watch *watch)
 	if (err)
 		return err;
 	slice = slice_begin(PUBLISH_NS);
+	rescan_step(watch, &slice);
 	publish_all(watch, &slice);
 	return 0;
 }
@@ -441,24 +500,6 @@ void process_watch_follow_cpus(struct process_watch *watch)
 	}
 }
 
-static void rescan(struct process_watch *watch)
-{
-	struct process *process = NULL;
-
-	watch->must_rescan = false;
-	while ((process = process_table_next(watch->sources.processes, process))) {
-		if (process->exit_ns)
-			continue;
-		if (read_maps(watch, process) == -ESRCH) {
-			context_table_retire(watch->sources.contexts, process);
-			(void)process_table_exit(watch->sources.processes, process->id, mono_ns());
-		} else if (process->mappings_changed) {
-			queue(watch, process);
-		}
-	}
-	(void)proc_scan(on_scanned, watch);
-}
-
 static void read_again(struct process_watch *watch)
 {
 	struct process_list again = watch->unread;
@@ -491,8 +532,8 @@ void process_watch_tick(struct process_watch *watch)
 		queue(watch, process);
 	}
 	free(again.id);
-	if (watch->must_rescan)
-		rescan(watch);
+	if (watch->must_rescan && !watch->rescan.is_running)
+		begin_rescan(watch);
 }
 
 void process_watch_want_rescan(struct process_watch *watch)
@@ -529,6 +570,7 @@ void process_watch_free(struct process_watch *watch)
 		return;
 	while ((process = process_table_next(watch->sources.processes, process)))
 		context_table_release(watch->sources.contexts, process);
+	end_rescan(watch);
 	ring_free(watch->ring);
 	free(watch->events.event);
 	free(watch->queue.id);

@@ -50,7 +50,7 @@ int process_watch_take_in(struct process_watch *watch);
 /* Takes in, and publishes for a slice of time, so that the loop serves all others in between.
  * Returns 0 or -errno. */
 int process_watch_follow(struct process_watch *watch);
-/* Returns whether a call of process_watch_follow() would go on publishing. */
+/* Returns whether a call of process_watch_follow() would go on publishing, or reading /proc. */
 bool process_watch_has_more(const struct process_watch *watch);
 /* Queues the processes whose self-tests could not be made yet, and reads /proc when records were
  * lost. */

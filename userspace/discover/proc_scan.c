@@ -269,29 +269,48 @@ int thread_status_read(uint32_t tgid, uint32_t tid, struct proc_status *ret_stat
 	return proc_status_parse(text, size, ret_status);
 }
 
-int proc_scan(int (*callback)(void *context, const struct proc_stat *stat), void *context)
+int proc_scan_step(struct proc_scanning *scanning,
+		   int (*callback)(void *context, const struct proc_stat *stat), void *context,
+		   const struct slice *slice)
 {
-	OWNED_DIR DIR *dir = opendir("/proc");
 	struct dirent *item;
-	int err;
 
-	if (!dir)
+	if (!scanning->dir)
+		scanning->dir = opendir("/proc");
+	if (!scanning->dir)
 		return -errno;
-	for (errno = 0; (item = readdir(dir)); errno = 0) {
+	for (errno = 0; (item = readdir(scanning->dir)); errno = 0) {
 		const char *at = item->d_name, *end = at + strlen(at);
 		struct proc_stat stat;
 		uint32_t pid;
+		int err;
 
 		if (!take_u32(&at, end, &pid) || at != end)
 			continue;
 		/* The process may go between the listing and the reading. */
-		if (proc_stat_read(pid, &stat))
-			continue;
-		err = callback(context, &stat);
+		err = proc_stat_read(pid, &stat) ? 0 : callback(context, &stat);
 		if (err)
 			return err;
+		if (slice_is_over(slice))
+			return 1;
 	}
 	return -errno;
+}
+
+void proc_scanning_end(struct proc_scanning *scanning)
+{
+	if (scanning->dir)
+		closedir(scanning->dir);
+	*scanning = (struct proc_scanning){};
+}
+
+int proc_scan(int (*callback)(void *context, const struct proc_stat *stat), void *context)
+{
+	struct proc_scanning scanning = {};
+	int err = proc_scan_step(&scanning, callback, context, NULL);
+
+	proc_scanning_end(&scanning);
+	return err;
 }
 
 static int read_comm(const char *path, char ret_comm[PP_COMM_BYTES])

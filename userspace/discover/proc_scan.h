@@ -4,6 +4,9 @@
 #ifndef DISCOVER_PROC_SCAN_H
 #define DISCOVER_PROC_SCAN_H
 
+#include <dirent.h>
+
+#include "base/slice.h"
 #include "discover/process.h"
 #include "discover/process_table.h"
 
@@ -43,6 +46,16 @@ int thread_status_read(uint32_t tgid, uint32_t tid, struct proc_status *ret_stat
 /* Calls back for each process, kernel threads and zombies included, in the order of pids. A result
  * other than 0 from the callback ends the scan and is returned. Otherwise returns 0 or -errno. */
 int proc_scan(int (*callback)(void *context, const struct proc_stat *stat), void *context);
+/* The same in slices.  All zero begins; proc_scanning_end() in any case. */
+struct proc_scanning {
+	DIR *dir; /* owned */
+};
+/* Goes on until the slice is over, and by one process at least.  Returns 1: there may be more; else
+ * as proc_scan(). */
+int proc_scan_step(struct proc_scanning *scanning,
+		   int (*callback)(void *context, const struct proc_stat *stat), void *context,
+		   const struct slice *slice);
+void proc_scanning_end(struct proc_scanning *scanning);
 
 /* Fills uid, inner_pid, comm, cgroup and container_id, and ppid where it is 0. A ppid that came
  * with a fork event stays, because /proc shows who adopted an orphan. Sets details_read.

@@ -375,6 +375,20 @@ int proc_scan(int (*callback)(void *context, const struct proc_stat *stat), void
 	return call("scan");
 }
 
+int proc_scan_step(struct proc_scanning *scanning,
+		   int (*callback)(void *context, const struct proc_stat *stat), void *context,
+		   const struct slice *slice)
+{
+	assert_null(scanning->dir);
+	assert_non_null(slice);
+	return proc_scan(callback, context);
+}
+
+void proc_scanning_end(struct proc_scanning *scanning)
+{
+	(void)scanning;
+}
+
 bool target_needs_details(const struct target_filter *filter)
 {
 	assert_non_null(filter);

@@ -28,6 +28,8 @@
 #define PROCESSES 20U
 #define FILES 10U
 #define FILE_NS (30 * NS_PER_MS)
+#define MAPS_NS (7 * NS_PER_MS)
+#define PROC_STEPS 30U
 /* The slice, and the file that it could not foresee. */
 #define TURN_MAX_NS (40 * NS_PER_MS + FILE_NS)
 
@@ -38,7 +40,8 @@ struct ring {
 static struct ring ring;
 static uint64_t now_ns;
 static struct process process[PROCESSES];
-static unsigned int files_read[PROCESSES], published[PROCESSES];
+static unsigned int files_read[PROCESSES], published[PROCESSES], maps_read[PROCESSES];
+static unsigned int proc_steps, listings_ended;
 static unsigned int forks; /* in the ring of events */
 static char tables;
 static size_t endless; /* the process that maps new files all the time */
@@ -123,8 +126,10 @@ struct process *process_table_find_tgid(const struct process_table *table, uint3
 struct process *process_table_next(const struct process_table *table,
 				   const struct process *previous)
 {
-	(void)table, (void)previous;
-	return NULL;
+	const size_t next = previous ? number_of(previous) + 1 : 0;
+
+	(void)table;
+	return next < PROCESSES ? &process[next] : NULL;
 }
 int process_table_add(struct process_table *table, struct pp_process_id id, uint32_t ppid,
 		      uint64_t start_ns, struct process **ret_process)
@@ -157,7 +162,9 @@ int process_table_new_context(struct process_table *table, uint32_t tgid, uint64
 int process_table_read_maps(struct process_table *table, struct process *of,
 			    struct proc_maps_summary *ret_summary)
 {
-	(void)table, (void)of, (void)ret_summary;
+	(void)table, (void)ret_summary;
+	maps_read[number_of(of)]++;
+	now_ns += MAPS_NS;
 	return 0;
 }
 bool process_table_wants_read(const struct process *of)
@@ -169,6 +176,24 @@ int proc_scan(int (*callback)(void *context, const struct proc_stat *stat), void
 {
 	(void)callback, (void)context;
 	return 0;
+}
+/* It takes PROC_STEPS readings. */
+int proc_scan_step(struct proc_scanning *scanning,
+		   int (*callback)(void *context, const struct proc_stat *stat), void *context,
+		   const struct slice *slice)
+{
+	(void)scanning, (void)callback, (void)context;
+	do {
+		now_ns += MAPS_NS;
+		if (++proc_steps >= PROC_STEPS)
+			return 0;
+	} while (!slice_is_over(slice));
+	return 1;
+}
+void proc_scanning_end(struct proc_scanning *scanning)
+{
+	(void)scanning;
+	listings_ended++;
 }
 
 /* ---- events ---- */
@@ -303,6 +328,8 @@ static int setup(void **state)
 
 	memset(files_read, 0, sizeof(files_read));
 	memset(published, 0, sizeof(published));
+	memset(maps_read, 0, sizeof(maps_read));
+	proc_steps = listings_ended = 0;
 	for (uint32_t i = 0; i < PROCESSES; i++)
 		process[i] = (struct process){.id.tgid = i + 1, .mappings_changed = true};
 	forks = PROCESSES;
@@ -407,6 +434,56 @@ static void follow__a_process_that_maps_files_all_the_time_holds_up_nobody(void 
 	assert_true(process_watch_has_more(watch));
 }
 
+/* A record was lost: each process is read again, and then all of /proc. */
+static void rescan__takes_turns_of_a_slice(void **state)
+{
+	struct process_watch *watch = *state;
+	unsigned int turns = 0;
+
+	forks = 0;
+	for (unsigned int i = 0; i < PROCESSES; i++)
+		process[i].mappings_changed = false;
+	process[3].exit_ns = 1;
+	process_watch_want_rescan(watch);
+	assert_false(process_watch_has_more(watch));
+	process_watch_tick(watch);
+	assert_int_equal(maps_read[0], 0);
+	while (process_watch_has_more(watch)) {
+		assert_in_range(follow(watch), 1, 40 * NS_PER_MS + MAPS_NS);
+		turns++;
+		/* One that ends meanwhile is left alone. */
+		process[PROCESSES - 1].exit_ns = 1;
+	}
+	assert_true(turns >= (PROCESSES + PROC_STEPS) * MAPS_NS / (40 * NS_PER_MS + MAPS_NS));
+	for (unsigned int i = 0; i < PROCESSES; i++)
+		assert_int_equal(maps_read[i], i != 3 && i != PROCESSES - 1);
+	assert_int_equal(proc_steps, PROC_STEPS);
+	assert_int_equal(listings_ended, 1);
+}
+
+/* What was lost while /proc was read may lie before the place where that was. */
+static void rescan__that_is_wanted_meanwhile_comes_after(void **state)
+{
+	struct process_watch *watch = *state;
+
+	forks = 0;
+	process_watch_want_rescan(watch);
+	process_watch_tick(watch);
+	(void)follow(watch);
+	assert_int_equal(maps_read[0], 1);
+	process_watch_want_rescan(watch);
+	process_watch_tick(watch);
+	while (process_watch_has_more(watch))
+		(void)follow(watch);
+	assert_int_equal(maps_read[0], 1);
+	process_watch_tick(watch);
+	while (process_watch_has_more(watch))
+		(void)follow(watch);
+	assert_int_equal(maps_read[0], 2);
+	process_watch_tick(watch);
+	assert_false(process_watch_has_more(watch));
+}
+
 /* What is taken in for a stack is not published then. */
 static void take_in__publishes_nothing(void **state)
 {
@@ -431,6 +508,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			follow__a_process_that_maps_files_all_the_time_holds_up_nobody, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(rescan__takes_turns_of_a_slice, setup, teardown),
+		cmocka_unit_test_setup_teardown(rescan__that_is_wanted_meanwhile_comes_after, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(take_in__publishes_nothing, setup, teardown),
 	};
 

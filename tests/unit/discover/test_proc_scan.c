@@ -16,6 +16,7 @@
 
 #include "../at_rest.h"
 #include "base/clock.h"
+#include "base/slice.h"
 
 static int parse_stat(const char *text, struct proc_stat *ret_stat)
 {
@@ -213,6 +214,26 @@ static void proc_scan__finds_this_process_once(void **state)
 	assert_int_equal(calls, 2);
 }
 
+static void proc_scan_step__goes_on_where_it_was(void **state)
+{
+	const struct slice over = {};
+	struct proc_scanning scanning = {};
+	struct found found = {0};
+	uint32_t steps = 0;
+	int more;
+
+	(void)state;
+	while ((more = proc_scan_step(&scanning, note, &found, &over)) == 1) {
+		steps++;
+	}
+	assert_int_equal(more, 0);
+	assert_true(steps >= 2);
+	assert_int_equal(found.self, 1);
+	proc_scanning_end(&scanning);
+	assert_null(scanning.dir);
+	proc_scanning_end(&scanning);
+}
+
 static void process_read_details__of_a_child(void **state)
 {
 	OWNED(process_table) struct process_table *table = NULL;
@@ -344,6 +365,7 @@ int main(void)
 		cmocka_unit_test(proc_status_parse__tells_switches_and_state),
 		cmocka_unit_test(thread_status_read__a_thread_that_sleeps_has_the_same_switches),
 		cmocka_unit_test(proc_scan__finds_this_process_once),
+		cmocka_unit_test(proc_scan_step__goes_on_where_it_was),
 		cmocka_unit_test(process_read_details__of_a_child),
 		cmocka_unit_test(process_read_details__inner_pid_in_a_pid_namespace),
 		cmocka_unit_test(thread_comm_read__of_a_thread),
