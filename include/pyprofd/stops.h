@@ -104,7 +104,11 @@
 	X(STACKS_LEFT_OUT, "stacks_left_out",                                                      \
 	  "incomplete stacks that stay so: their user's share of the queue was used up")           \
 	X(PROFILE_REFUSED, "profile_refused",                                                      \
-	  "stacks left out of the profiles: their user's share of a window was used up")
+	  "stacks left out of the profiles: their user's share of a window was used up")           \
+	X(MAP_SETS_REFUSED, "map_sets_refused",                                                    \
+	  "processes whose stacks the agent alone can unwind: their user's share was used up")     \
+	X(FILES_PUT_OFF, "files_put_off",                                                          \
+	  "questions about a file put off: its user had used up a share of the parser's time")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

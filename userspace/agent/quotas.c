@@ -20,6 +20,7 @@ void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT])
 	context_table_get_stats(quotas->contexts, &contexts);
 	loss[PP_LOSS_PYTHONS_REFUSED] = contexts.pythons_refused;
 	loss[PP_LOSS_PROFILE_REFUSED] = quotas->profiles->refused;
+	loss[PP_LOSS_MAP_SETS_REFUSED] = contexts.sets_refused;
 	loss[PP_LOSS_ROWS_REFUSED] = rows.rows->refused + rows.rules->refused;
 	loss[PP_LOSS_STACKS_LEFT_OUT] = incomplete_queue_quota(quotas->incompletes)->refused;
 }
@@ -46,5 +47,8 @@ void quotas_tell(const struct quotas *quotas)
 	     "stacks_left_out");
 	tell(quotas->profiles, "stacks are left out of the profiles, and counted without them",
 	     "profile_refused");
+	tell(context_table_sets_quota(quotas->contexts),
+	     "the mappings of more processes find no room, and only the agent can unwind them",
+	     "map_sets_refused");
 	tell(rows.rules, "code with new unwind rules has none", "rows_refused");
 }

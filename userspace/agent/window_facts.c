@@ -68,6 +68,7 @@ static uint64_t read_own_rss_bytes(void)
 static void add_own_losses(const struct window_facts *facts, uint64_t loss[PP_LOSS_COUNT])
 {
 	struct dictionary_stats stats;
+	struct foreign_stats parsing = {0};
 	struct parser_stats reads = {0};
 
 	dictionary_get_stats(facts->dictionary, &stats);
@@ -79,6 +80,8 @@ static void add_own_losses(const struct window_facts *facts, uint64_t loss[PP_LO
 	loss[PP_LOSS_PERF_MAPS_REFUSED] = naming_refused_jits(facts->naming);
 	quotas_count(&facts->quotas, loss);
 	loss[PP_LOSS_FILES_REFUSED] = naming_refused_files(facts->naming);
+	foreign_get_stats(facts->foreign, &parsing);
+	loss[PP_LOSS_FILES_PUT_OFF] = parsing.put_off;
 	parser_get_stats(facts->parser, &reads);
 	loss[PP_LOSS_MEMORY_LATE] = reads.late;
 	loss[PP_LOSS_MEMORY_LEFT_ALONE] = reads.left_alone;

@@ -14,17 +14,20 @@
 struct map_set {
 	uint32_t first, count;
 	uint32_t references;
+	uint32_t user; /* whose share they are of */
 };
 
 /* Chunks that a walk may still read. */
 struct retired_run {
 	uint32_t first, count;
 	uint32_t ticks;
+	uint32_t user;
 };
 
 /* process->tables */
 struct process_tables {
 	struct map_set *set; /* NULL: none */
+	bool is_set_refused; /* there was no room for one at the last try */
 	struct pp_process_context context;
 	struct process_python python;
 	uint32_t *file; /* ids that this process refers to; owned */
@@ -37,6 +40,7 @@ struct context_table {
 	struct pp_map_chunk *chunk;
 	uint32_t chunk_count, cursor;
 	uint8_t *taken; /* one byte a chunk */
+	struct user_quota sets; /* chunks; those that rest are held, too */
 	struct retired_run *retired;
 	size_t retired_count, retired_capacity;
 	struct python_slots pythons;
@@ -54,7 +58,7 @@ int context_table_new(struct kernel_side *side, struct file_table *files,
 	table->side = side;
 	table->files = files;
 	table->chunk = kernel_side_map_chunks(side, &table->chunk_count);
-	table->stats.chunks_total = table->chunk_count;
+	table->stats.chunks_total = table->sets.total = table->chunk_count;
 	python_slots_init(&table->pythons);
 	table->taken = calloc(table->chunk_count, 1);
 	if (!table->taken)
@@ -68,6 +72,7 @@ void context_table_free(struct context_table *table)
 	if (!table)
 		return;
 	python_slots_release(&table->pythons);
+	user_quota_release(&table->sets);
 	free(table->taken);
 	free(table->retired);
 	free(table);
@@ -75,10 +80,14 @@ void context_table_free(struct context_table *table)
 
 /* ---- chunks ---- */
 
-static int run_take(struct context_table *table, uint32_t count, uint32_t *ret_first)
+static int run_take(struct context_table *table, uint32_t user, uint32_t count,
+		    uint32_t *ret_first)
 {
 	uint32_t length = 0;
+	int err = user_quota_take(&table->sets, user, count);
 
+	if (err)
+		return err;
 	for (uint32_t step = 0; step < table->chunk_count + count; step++) {
 		uint32_t at = (table->cursor + step) % table->chunk_count;
 
@@ -93,7 +102,8 @@ static int run_take(struct context_table *table, uint32_t count, uint32_t *ret_f
 		table->stats.chunks_used += count;
 		return 0;
 	}
-	table->stats.sets_refused++;
+	user_quota_give(&table->sets, user, count);
+	user_quota_refuse(&table->sets, user);
 	return -ENOSPC;
 }
 
@@ -102,7 +112,7 @@ static void run_retire(struct context_table *table, const struct map_set *set)
 	if (ARRAY_RESERVE(table->retired, table->retired_count, table->retired_capacity))
 		return; /* the chunks stay taken: safe, and counted as used */
 	table->retired[table->retired_count++] =
-		(struct retired_run){.first = set->first, .count = set->count};
+		(struct retired_run){.first = set->first, .count = set->count, .user = set->user};
 }
 
 void context_table_tick(struct context_table *table)
@@ -118,6 +128,7 @@ void context_table_tick(struct context_table *table)
 		}
 		memset(table->taken + run.first, 0, run.count);
 		table->stats.chunks_used -= run.count;
+		user_quota_give(&table->sets, run.user, run.count);
 	}
 	table->retired_count = kept;
 }
@@ -194,7 +205,7 @@ static int list_ranges(struct context_table *table, struct process *process,
 	return 0;
 }
 
-static int write_set(struct context_table *table, const struct range_list *list,
+static int write_set(struct context_table *table, uint32_t user, const struct range_list *list,
 		     struct map_set **ret_set)
 {
 	size_t ranges = list->count;
@@ -207,10 +218,11 @@ static int write_set(struct context_table *table, const struct range_list *list,
 	if (ranges > (size_t)PP_MAP_CHUNK_RANGES * PP_MAX_MAP_CHUNKS)
 		ranges = (size_t)PP_MAP_CHUNK_RANGES * PP_MAX_MAP_CHUNKS;
 	chunks = (uint32_t)((ranges + PP_MAP_CHUNK_RANGES - 1) / PP_MAP_CHUNK_RANGES);
-	err = run_take(table, chunks, &set->first);
+	err = run_take(table, user, chunks, &set->first);
 	if (err)
 		return err;
 	set->count = chunks;
+	set->user = user;
 	set->references = 1;
 	for (size_t i = 0; i < (size_t)chunks * PP_MAP_CHUNK_RANGES; i++) {
 		struct pp_map_chunk *chunk = &table->chunk[set->first + i / PP_MAP_CHUNK_RANGES];
@@ -279,6 +291,11 @@ void context_table_end_epoch(struct context_table *table)
 struct user_quota *context_table_python_quota(struct context_table *table)
 {
 	return &table->pythons.quota;
+}
+
+struct user_quota *context_table_sets_quota(struct context_table *table)
+{
+	return &table->sets;
 }
 
 struct file *context_table_interpreter(const struct context_table *table, uint32_t python)
@@ -474,7 +491,10 @@ int context_table_publish(struct context_table *table, struct process *process, 
 	err = list_ranges(table, process, &list);
 	if (err)
 		return err;
-	full = write_set(table, &list, &set);
+	full = write_set(table, process_user_kept(process), &list, &set);
+	/* Counted once a process: it may be published often. */
+	table->stats.sets_refused += full && !tables->is_set_refused;
+	tables->is_set_refused = full != 0;
 	fill_python(table, process, tables);
 	tables->context.map_set = set ? set->first + 1 : 0;
 	tables->context.map_chunks = set ? (uint16_t)set->count : 0;

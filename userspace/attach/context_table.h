@@ -67,13 +67,18 @@ struct process_python *context_table_python(struct process *process);
 uint16_t context_table_flags(const struct process *process);
 
 struct context_table_stats {
-	uint64_t chunks_used, chunks_total, sets_refused;
+	uint64_t chunks_used, chunks_total;
+	/* Processes for whose mappings there was no room: walks end at once, and the agent
+	 * completes what it has time for. */
+	uint64_t sets_refused;
 	uint64_t pythons_refused; /* interpreter files without a number */
 };
 void context_table_get_stats(const struct context_table *table,
 			     struct context_table_stats *ret_stats);
 /* Returns who holds how many numbers of interpreter files. */
 struct user_quota *context_table_python_quota(struct context_table *table);
+/* Returns who holds how much of map_sets[]. */
+struct user_quota *context_table_sets_quota(struct context_table *table);
 /* Finds the mapping at an address of the process.  Returns 0; -ENOENT. */
 int process_find_mapping(const struct process *process, uint64_t address,
 			 const struct mapping **ret_mapping);

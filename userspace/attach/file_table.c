@@ -199,8 +199,12 @@ static int find_descriptor(void *context, int *ret_fd)
 
 static struct foreign_file ask_about(struct question *question)
 {
-	return (struct foreign_file){.number = question->file->id,
-				     .user = question->file->uid,
+	const struct file *file = question->file;
+
+	/* What root has made is parsed for whoever comes first, and for all. */
+	return (struct foreign_file){.number = file->id,
+				     .user = file->uid,
+				     .payer = file->identity.owner ? file->uid : 0,
 				     .descriptor = find_descriptor,
 				     .context = question};
 }
@@ -607,11 +611,18 @@ static int get_vdso(struct file_table *table, struct file **ret_file)
 	return 0;
 }
 
-/* A file for which there was no child to parse it is asked about once more. */
-static void look_again(struct file_table *table, struct file *file)
+/* A file for which there was no child to parse it is asked about once more, for another user at
+ * once: who mapped it first may have used up a share of the child's time. */
+static void look_again(struct file_table *table, const struct process *process, struct file *file)
 {
-	if (!file->unread_ns || mono_ns() - file->unread_ns < RETRY_NS)
+	uint32_t uid;
+
+	if (!file->unread_ns)
 		return;
+	uid = process_user(process);
+	if (uid == file->uid && mono_ns() - file->unread_ns < RETRY_NS)
+		return;
+	file->uid = uid;
 	ask_facts(table, file);
 	if (file->unread_ns)
 		return;
@@ -632,7 +643,7 @@ int file_table_get(struct file_table *table, const struct process *process,
 	if (!strcmp(mapping->path, "[vdso]")) {
 		err = get_vdso(table, ret_file);
 		if (!err)
-			look_again(table, *ret_file);
+			look_again(table, process, *ret_file);
 		return err;
 	}
 	if (mapping_is_anonymous(mapping)) {
@@ -654,7 +665,7 @@ int file_table_get(struct file_table *table, const struct process *process,
 			return err;
 	}
 	if (file)
-		look_again(table, file);
+		look_again(table, process, file);
 	if (file && file->refused_ns)
 		retry_rows(table, process, file);
 	if (file && file->was_opened)

@@ -50,6 +50,8 @@ struct process {
 	bool mappings_changed; /* since the owner last cleared this flag */
 	bool is_sampled;       /* the owner has seen a sample of it */
 	bool is_queued;	       /* the owner has yet to publish it */
+	bool is_user_known;    /* process_user_kept() has found out */
+	uint32_t user;	       /* who answers for it, once that is known */
 	void *tables;	       /* the data that attach and python keep for it; owned by attach */
 };
 

@@ -43,3 +43,11 @@ uint32_t process_user(const struct process *process)
 	owner = namespace_owner(process->id.tgid);
 	return owner ? owner : status.uid;
 }
+
+uint32_t process_user_kept(struct process *process)
+{
+	if (!process->is_user_known)
+		process->user = process_user(process);
+	process->is_user_known = true;
+	return process->user;
+}

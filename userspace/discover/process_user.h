@@ -9,5 +9,7 @@
  * namespace's owner, because he may act there as tens of thousands of users.  For a process that
  * has ended: what the table of processes knows. */
 uint32_t process_user(const struct process *process);
+/* The same as of the first call for this process: it is asked for often. */
+uint32_t process_user_kept(struct process *process);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "foreign/check.h"
 #include "foreign/protocol.h"
+#include "foreign/user_time.h"
 #include "parser/late.h"
 #include "parser/worker.h"
 
@@ -32,6 +33,7 @@ struct foreign {
 	uint64_t asked;
 	struct first_rows first;
 	struct late_table late;
+	struct user_times times;
 	char *reason[REASONS_MAX]; /* owned */
 	struct foreign_stats stats;
 };
@@ -106,6 +108,16 @@ static bool is_left_alone(const struct foreign *foreign, const struct foreign_fi
 		late_table_has_user(&foreign->late, file->user, now_ns));
 }
 
+static bool may_ask(struct foreign *foreign, const struct foreign_file *file)
+{
+	const bool has_time = user_times_allow(&foreign->times, file->payer, mono_ns());
+	const bool is_alone = is_left_alone(foreign, file);
+
+	foreign->stats.none += is_alone;
+	foreign->stats.put_off += !is_alone && !has_time;
+	return has_time && !is_alone;
+}
+
 static unsigned int limit_ms(const struct foreign *foreign, const struct foreign_file *file)
 {
 	const uint64_t now_ns = mono_ns();
@@ -127,6 +139,20 @@ static int blame(struct foreign *foreign, const struct foreign_file *file, uint6
 static size_t request_bytes(const struct foreign_request *message)
 {
 	return sizeof(*message) + message->vaddr_count * sizeof(*message->vaddr);
+}
+
+/* Asks the child, and notes for whom it computed. */
+static int ask_worker(struct foreign *foreign, const struct foreign_file *file,
+		      const struct worker_request *request, struct worker_answer *ret_answer)
+{
+	struct worker_stats before, after;
+	int err;
+
+	worker_get_stats(foreign->worker, &before);
+	err = worker_ask(foreign->worker, request, ret_answer);
+	worker_get_stats(foreign->worker, &after);
+	user_times_add(&foreign->times, file->payer, after.cpu_ns - before.cpu_ns, mono_ns());
+	return err;
 }
 
 /* Sends a request, with the file if the child is not known to have it.  Returns what the child
@@ -152,7 +178,7 @@ static int send_once(struct foreign *foreign, const struct foreign_file *file,
 		fd[request.fd_count++] = file->debug->fd[i];
 	}
 	foreign->stats.count[message->kind]++;
-	err = worker_ask(foreign->worker, &request, &answer);
+	err = ask_worker(foreign, file, &request, &answer);
 	if (err == -ETIME)
 		return blame(foreign, file, &foreign->stats.late);
 	if (err == -EPIPE)
@@ -173,10 +199,8 @@ static int send_once(struct foreign *foreign, const struct foreign_file *file,
 static int ask_once(struct foreign *foreign, const struct foreign_file *file,
 		    struct foreign_request *message, uint32_t *ret_size)
 {
-	if (is_left_alone(foreign, file)) {
-		foreign->stats.none++;
+	if (!may_ask(foreign, file))
 		return -ETIMEDOUT;
-	}
 	message->number = file->number;
 	return send_once(foreign, file, message, false, ret_size);
 }
@@ -188,10 +212,8 @@ static int ask(struct foreign *foreign, const struct foreign_file *file,
 	bool has_file;
 	int err;
 
-	if (is_left_alone(foreign, file)) {
-		foreign->stats.none++;
+	if (!may_ask(foreign, file))
 		return -ETIMEDOUT;
-	}
 	forget_old_child(foreign);
 	held = slot_of(foreign, file->number);
 	has_file = held->number == file->number;

@@ -27,6 +27,7 @@ struct foreign_stats {
 	uint64_t late;	 /* files that were not answered for before the deadline */
 	uint64_t ended;	 /* files at which two children ended, or said what cannot be */
 	uint64_t none;	 /* requests for which there was no child */
+	uint64_t put_off; /* requests not made: the user had used up a share of the time */
 	uint64_t starts; /* of children */
 };
 
@@ -45,6 +46,7 @@ DEFINE_OWNED(struct foreign, foreign)
 struct foreign_file {
 	uint32_t number; /* not 0; no other file has it, nor will soon */
 	uid_t user;	 /* who is suspected when the child is late */
+	uid_t payer; /* whose share of the child's time it takes; 0: nobody's */
 	/* Finds the descriptor, which is borrowed until the next call.  Returns 0 or -errno, which
 	 * is what the question about the file then gives. */
 	int (*descriptor)(void *context, int *ret_fd);
@@ -54,8 +56,9 @@ struct foreign_file {
 
 struct foreign_facts;
 /* All questions return 0; -ETIME: the file is bad, it is not to be asked about again soon;
- * -ETIMEDOUT: there is no child, or the user is left alone; -E2BIG: it takes more work or memory
- * than its budget; else what parsing it gave: */
+ * -ETIMEDOUT: there is no child, the user is left alone, or its payer has used up a share of the
+ * child's time (foreign/user_time.h); -E2BIG: it takes more work or memory than its budget; else
+ * what parsing it gave: */
 
 /* Finds out what a file is.  *ret_python is the caller's, NULL: it is no interpreter, or one that
  * cannot be read; then *ret_reason says why, and lives as long as `foreign`; NULL: it is none.

@@ -279,6 +279,7 @@ static int read_new_lines(struct perf_map *map, const struct perf_map_source *so
 {
 	const struct foreign_file file = {.number = source->number,
 					  .user = source->uid,
+					  .payer = source->uid,
 					  .descriptor = find_descriptor,
 					  .context = &fd};
 

@@ -205,6 +205,7 @@ static void update__adds_the_losses_of_user_space(void **state)
 	dictionary.refused = 25;
 	facts.bounded = 26;
 	tables.early_swaps = 27;
+	asked.put_off = 31;
 	window_facts_update(&facts);
 	window_facts_update(&facts); /* sums are read, not added to */
 	assert_int_equal(summary.loss[PP_LOSS_RING_FULL], 7);
@@ -220,6 +221,7 @@ static void update__adds_the_losses_of_user_space(void **state)
 	assert_int_equal(summary.early_swaps, 27);
 	assert_int_equal(summary.loss[PP_LOSS_TEXT_REFUSED], 28);
 	assert_int_equal(summary.loss[PP_LOSS_ROWS_REFUSED], 29);
+	assert_int_equal(summary.loss[PP_LOSS_FILES_PUT_OFF], 31);
 }
 
 static void update__measures_the_agent_itself(void **state)
@@ -455,6 +457,7 @@ static void tell__has_every_reason(void **state)
 		summary.stop[i] = i + 1;
 	dictionary.refused = 25;
 	facts.bounded = 26;
+	asked.put_off = 31;
 	tell(&told);
 	for (unsigned int i = 0; i < PP_LOSS_COUNT; i++) {
 		snprintf(name, sizeof(name), "lost_%s", names[i]);

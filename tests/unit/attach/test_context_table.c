@@ -94,6 +94,11 @@ uint32_t process_user(const struct process *process)
 	return fake_user;
 }
 
+uint32_t process_user_kept(struct process *process)
+{
+	return process->user;
+}
+
 struct file *file_table_find(const struct file_table *table, uint32_t id)
 {
 	uint32_t at = id - PP_FILE_FIRST;
@@ -461,6 +466,46 @@ static void chunks__no_room_leaves_the_process_without_a_set(void **state)
 	assert_int_equal(file_at(fixture, 0x10000), FILE(1));
 }
 
+/* One user takes all that he can get; the next user's programs have all of their mappings, and what
+ * the first one gives back can be taken again. */
+static void chunks__users_excess_is_that_users_loss(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process greedy[4] = {}, other = {.id = {.tgid = 99, .generation = 1}, .user = 1001};
+	struct context_table_stats stats;
+	uint32_t uid;
+	int refused = 0;
+
+	for (uint64_t i = 0; i < 640; i++)
+		map(fixture, 0x10000 + i * 0x2000, 0x11000 + i * 0x2000, 0, 1);
+	for (uint32_t i = 0; i < ARRAY_SIZE(greedy); i++) {
+		greedy[i] = (struct process){.id = {.tgid = 100 + i}, .user = 1000};
+		greedy[i].mapping = fixture->mapping;
+		greedy[i].mapping_count = fixture->mapping_count; /* 21 chunks */
+		for (int k = 0; k < 3; k++) /* each try counts once */
+			refused += context_table_publish(fixture->table, &greedy[i], 0) == -EDQUOT;
+		context_table_tick(fixture->table);
+		context_table_tick(fixture->table);
+	}
+	assert_in_range(chunks_used(fixture), 1, CHUNKS / 2);
+	assert_true(refused > 1);
+	context_table_get_stats(fixture->table, &stats);
+	assert_in_range(stats.sets_refused, 1, ARRAY_SIZE(greedy));
+	assert_true(user_quota_tell(context_table_sets_quota(fixture->table), &uid));
+	assert_int_equal(uid, 1000);
+	other.mapping = fixture->mapping;
+	other.mapping_count = fixture->mapping_count;
+	assert_int_equal(context_table_publish(fixture->table, &other, 0), 0);
+	assert_int_not_equal(context_of(fixture, &other)->map_set, 0);
+	for (uint32_t i = 0; i < ARRAY_SIZE(greedy); i++)
+		context_table_release(fixture->table, &greedy[i]);
+	context_table_release(fixture->table, &other);
+	context_table_tick(fixture->table);
+	context_table_tick(fixture->table);
+	assert_int_equal(chunks_used(fixture), 0);
+	assert_int_equal(context_table_sets_quota(fixture->table)->used, 0);
+}
+
 /* ---- lives ---- */
 
 static void fork__child_shares_the_set_until_both_have_gone(void **state)
@@ -805,6 +850,7 @@ int main(void)
 		test(chunks__replaced_run_is_reused_after_two_ticks),
 		test(chunks__each_set_has_its_own_version),
 		test(chunks__publishing_for_ever_needs_no_more_room),
+		test(chunks__users_excess_is_that_users_loss),
 		test(chunks__no_room_leaves_the_process_without_a_set),
 		test(fork__child_shares_the_set_until_both_have_gone),
 		test(fork__child_that_maps_something_gets_its_own_set),

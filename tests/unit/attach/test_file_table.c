@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_table.c attach/file_facts.c attach/file_descriptors.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/file_text.c attach/rule_cache.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c foreign/client.c foreign/check.c foreign/perf_lines.c foreign/serve.c parser/late.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c elf/debug_file.c elf/debug_paths.c elf/demangle.c elf/demangle_cython.c elf/elf_symbol_table.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
+/* sources: attach/file_table.c attach/file_facts.c attach/file_descriptors.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/file_text.c attach/rule_cache.c unwind/row_store.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c foreign/client.c foreign/user_time.c foreign/check.c foreign/perf_lines.c foreign/serve.c parser/late.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c elf/debug_file.c elf/debug_paths.c elf/demangle.c elf/demangle_cython.c elf/elf_symbol_table.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
 /* Files are written to a temporary directory and looked up as mappings of this process.  A fake
  * decides whether a file is an interpreter. */
 #include "attach/file_table.h"
@@ -18,6 +18,7 @@
 #include "attach/btrfs_devices.h"
 #include "discover/process_user.h"
 #include "foreign/client.h"
+#include "foreign/user_time.h"
 #include "python/greenlet.h"
 
 /* version 1, "zR", code 1, data -8, RA 16, pcrel sdata4; CFA rsp+8, RA at CFA-8 */
@@ -976,6 +977,42 @@ static void file_table_get__small_program_is_asked_about_once(void **state)
 	assert_int_equal(asked(fixture, FOREIGN_EXAMINE), 1);
 }
 
+/* One user's files take the child all of his share of its time; another user's are read meanwhile,
+ * and so is the first one's where another user maps it. */
+static void file_table_get__users_files_put_off_his_own_alone(void **state)
+{
+	struct fixture *fixture = *state;
+	struct foreign_stats stats;
+	char path[5][PATH_MAX];
+	struct mapping mapping[5];
+	struct file *file;
+
+	build_library(fixture, NULL);
+	for (int i = 0; i < 5; i++) {
+		mapping[i] = mapping_of(fixture, (char)('a' + i), fixture->elf.data, BUILT_SIZE,
+					path[i]);
+		/* Root's files are parsed for all. */
+		if (!getuid())
+			assert_int_equal(chown(path[i], 12345, 12345), 0);
+	}
+	fake_user = 1000;
+	here_question_ns = USER_TIME_BURST_NS / 4 * 3;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(get(fixture, &mapping[i])->error, 0);
+	file = get(fixture, &mapping[2]);
+	assert_int_equal(file->error, -ETIMEDOUT);
+	assert_int_equal(get(fixture, &mapping[3])->error, -ETIMEDOUT);
+	foreign_get_stats(fixture->foreign, &stats);
+	assert_int_equal(stats.put_off, 2);
+	assert_int_equal(stats.none, 0);
+	fake_user = 1001;
+	assert_int_equal(get(fixture, &mapping[4])->error, 0);
+	assert_ptr_equal(get(fixture, &mapping[2]), file);
+	assert_int_equal(file->error, 0);
+	assert_true(file->is_whole || file->rows_of);
+	here_question_ns = 0;
+}
+
 /* Rows for *step bytes each. */
 static int many_rows(void *step, uint64_t low, uint64_t high, struct cfi_rows *rows)
 {
@@ -1124,6 +1161,7 @@ int main(void)
 		test(load_at__address_outside_of_the_file_is_no_data),
 		test(load_at__evicted_page_comes_back),
 		test(file_table_get__small_program_is_asked_about_once),
+		test(file_table_get__users_files_put_off_his_own_alone),
 		test(rule_at__code_without_room_is_asked_about_once),
 		test(tidy__forgets_what_is_unused_for_long),
 		test(tidy__deleted_file_can_still_be_read),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/perf_map.c base/root_file.c foreign/client.c foreign/check.c foreign/perf_lines.c foreign/serve.c parser/late.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c base/io.c elf/debug_file.c elf/debug_paths.c elf/demangle.c elf/demangle_cython.c elf/elf_symbol_table.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
+/* sources: symbolize/perf_map.c base/root_file.c foreign/client.c foreign/user_time.c foreign/check.c foreign/perf_lines.c foreign/serve.c parser/late.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c base/io.c elf/debug_file.c elf/debug_paths.c elf/demangle.c elf/demangle_cython.c elf/elf_symbol_table.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
 /* The child that parses files is a part of this program. */
 #include "symbolize/perf_map.h"
 
