@@ -10,7 +10,7 @@
 #include "symbolize/stitch.h"
 
 #define FIRST_SLOTS 4096U
-#define MAX_FRAMES (STITCH_MAX_FRAMES + PP_MAX_KERNEL_FRAMES)
+#define MAX_FRAMES (STITCH_MAX_FRAMES + PP_MAX_KERNEL_FRAMES + 1) /* mark_left_out() */
 
 /* A packed frame with its name. */
 struct named {
@@ -362,6 +362,19 @@ static int mark_unread(struct symbolizer *symbolizer, size_t *count)
 	return 0;
 }
 
+/* Nobody has looked for the callers of these frames.  A stack without a frame is told by its
+ * reason. */
+static int mark_left_out(struct symbolizer *symbolizer, size_t *count)
+{
+	struct frame *frame = &symbolizer->frame[*count];
+
+	*frame = (struct frame){.kind = FRAME_MARKER};
+	++*count;
+	return intern_string(symbolizer->strings,
+			     "[callers left out: its user has too many incomplete stacks]",
+			     &frame->name);
+}
+
 static int add_user_frame(struct symbolizer *symbolizer, struct pp_process_id id,
 			  const struct dict_stack *user, packed_frame key, size_t *count)
 {
@@ -400,6 +413,11 @@ int symbolizer_stack(struct symbolizer *symbolizer, struct pp_process_id id,
 				  symbolizer->stitched);
 	for (size_t i = 0; i < stitched; i++) {
 		err = add_user_frame(symbolizer, id, user, symbolizer->stitched[i], &count);
+		if (err)
+			return err;
+	}
+	if (user && user->stop == PP_STOP_LEFT_OUT && count) {
+		err = mark_left_out(symbolizer, &count);
 		if (err)
 			return err;
 	}

@@ -266,6 +266,26 @@ static void symbolizer_stack__says_where_python_frames_were_not_read(void **stat
 	close_fixture(&fixture);
 }
 
+static void symbolizer_stack__says_that_callers_were_left_out(void **state)
+{
+	struct fixture fixture;
+	struct built built;
+
+	(void)state;
+	open_fixture(&fixture, false, false);
+	const packed_frame frames[] = {NATIVE(LIB_FILE, 0x100)};
+	build(&built, 0, 1, frames);
+	built.stack.stop = PP_STOP_LEFT_OUT;
+	assert_string_equal(names(&fixture, &built.stack, NULL),
+			    "fast::run()\n"
+			    "[callers left out: its user has too many incomplete stacks]");
+	/* Without a frame the reason stands alone: agent/samples.c. */
+	build(&built, 0, 0, frames);
+	built.stack.stop = PP_STOP_LEFT_OUT;
+	assert_string_equal(names(&fixture, &built.stack, NULL), "");
+	close_fixture(&fixture);
+}
+
 static void symbolizer_stack__raw_keeps_machinery_and_eval_frames(void **state)
 {
 	struct fixture fixture;
@@ -515,6 +535,7 @@ int main(void)
 		cmocka_unit_test(symbolizer_stack__native_frame_has_both_names_module_and_address),
 		cmocka_unit_test(symbolizer_stack__hides_machinery_of_the_interpreter_only),
 		cmocka_unit_test(symbolizer_stack__says_where_python_frames_were_not_read),
+		cmocka_unit_test(symbolizer_stack__says_that_callers_were_left_out),
 		cmocka_unit_test(symbolizer_stack__raw_keeps_machinery_and_eval_frames),
 		cmocka_unit_test(symbolizer_stack__no_native_leaves_python_and_kernel),
 		cmocka_unit_test(symbolizer_stack__no_native_keeps_a_stack_without_python),
