@@ -4,6 +4,8 @@
  * (userspace/discover/sideband.c). */
 #include "lib/threads.bpf.h"
 
+int user_of_current(void); /* lib/user_share.bpf.h, which walk.bpf.c has */
+
 static __always_inline void tell(struct pp_event *event, const char *comm)
 {
 	bpf_probe_read_kernel_str(event->comm, sizeof(event->comm), comm);
@@ -31,6 +33,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (child->pid != child->tgid || child->flags & PF_KTHREAD)
 		return 0;
 	event.tid = child->pid;
+	event.user = (__u32)user_of_current(); /* its parent's */
 	event.id.tgid = child->tgid;
 	event.id.generation = event.time_ns >> 10;
 	event.parent.tgid = parent->tgid;
@@ -74,6 +77,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
 	if (cfg)
 		restart_thread(task, old_tid, event.time_ns, cfg);
 	event.tid = task->pid;
+	event.user = (__u32)user_of_current();
 	event.id.tgid = event.parent.tgid = task->tgid;
 	event.id.generation = event.time_ns >> 10;
 	generation = bpf_map_lookup_elem(&processes, &event.id.tgid);

@@ -52,6 +52,8 @@ struct pp_event {
 	struct pp_process_id id;
 	struct pp_process_id parent;
 	char comm[PP_COMM_BYTES];
+	__u32 user; /* FORK, EXEC: who answers for the process (bpf/lib/user_share.bpf.h) */
+	__u32 pad;
 };
 
 /* thread_states[pp_thread_key]: the agent fills it where no TLS slot points to the state. */

@@ -105,6 +105,8 @@
 	  "incomplete stacks that stay so: their user's share of the queue was used up")           \
 	X(PROFILE_REFUSED, "profile_refused",                                                      \
 	  "stacks left out of the profiles: their user's share of a window was used up")           \
+	X(DICTIONARY_SHARE, "dictionary_share",                                                    \
+	  "stacks and code objects left out: their user's share of the room was used up")          \
 	X(MAP_SETS_REFUSED, "map_sets_refused",                                                    \
 	  "processes whose stacks the agent alone can unwind: their user's share was used up")     \
 	X(FILES_PUT_OFF, "files_put_off",                                                          \

@@ -337,6 +337,8 @@ static void apply_event(struct process_watch *watch, const struct pp_event *even
 	parent = process_table_find(watch->sources.processes, event->parent);
 	if (!process)
 		return;
+	process->user = event->user;
+	process->is_user_known = true;
 	if (event->type == PP_EVENT_FORK && parent) {
 		(void)context_table_fork(watch->sources.contexts, parent, process);
 		if (watch->sources.filter && !(context_table_flags(process) & PP_CONTEXT_MATCHES))

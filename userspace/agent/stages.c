@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "discover/cpus.h"
 #include "discover/sideband.h"
+#include "discover/process_user.h"
 #include "drain/incomplete_queue.h"
 #include "drain/ring.h"
 #include "finish/unwind_python.h"
@@ -212,6 +213,15 @@ static int open_kernel(struct agent *agent)
 	return 0;
 }
 
+/* Who answers for what has ended and is forgotten is not known: all of it shares one share. */
+static uint32_t user_of(void *context, struct pp_process_id id)
+{
+	struct agent *agent = context;
+	struct process *process = process_table_find(agent->processes, id);
+
+	return process ? process_user_kept(process) : UINT32_MAX;
+}
+
 static int open_dictionary(struct agent *agent)
 {
 	const struct dictionary_limits limits = {.budget_bytes = agent->options->budget_bytes,
@@ -230,6 +240,7 @@ static int open_dictionary(struct agent *agent)
 					.limits = limits};
 	epochs_start(&agent->epochs);
 	dictionary_set_reader(agent->dictionary, read_raw_code, agent);
+	dictionary_set_users(agent->dictionary, user_of, agent);
 	return 0;
 }
 

@@ -76,7 +76,8 @@ static void add_own_losses(const struct window_facts *facts, uint64_t loss[PP_LO
 	loss[PP_LOSS_SWITCHES_UNSEEN] += waits_stray(facts->waits);
 	loss[PP_LOSS_ROWS_BOUNDED] = facts->bounded;
 	loss[PP_LOSS_SWEPT_LOST] = scans_lost(facts->scans);
-	loss[PP_LOSS_DICTIONARY_FULL] = stats.refused;
+	loss[PP_LOSS_DICTIONARY_FULL] = stats.refused - stats.users_refused;
+	loss[PP_LOSS_DICTIONARY_SHARE] = stats.users_refused;
 	loss[PP_LOSS_PERF_MAPS_REFUSED] = naming_refused_jits(facts->naming);
 	quotas_count(&facts->quotas, loss);
 	loss[PP_LOSS_FILES_REFUSED] = naming_refused_files(facts->naming);

@@ -29,11 +29,14 @@ struct dictionary {
 	struct dictionary_stats stats;
 	dictionary_read_raw read_raw;
 	void *read_context;
+	dictionary_user_of user_of; /* NULL: all are root's */
+	void *user_context;
 };
 
 struct code_entry {
 	uint64_t hash; /* the code's id */
 	struct pp_process_id id;
+	uint32_t user; /* whose share it is part of */
 	uint32_t index;
 	bool is_used; /* by some stack: dictionary_make_room() */
 	struct python_code *code;
@@ -195,11 +198,37 @@ void dictionary_set_reader(struct dictionary *dictionary, dictionary_read_raw re
 	dictionary->read_context = context;
 }
 
-/* Takes room from the budget.  id NULL: it belongs to no process. */
-static int reserve(struct dictionary *dictionary, const struct pp_process_id *id, size_t bytes)
+void dictionary_set_users(struct dictionary *dictionary, dictionary_user_of user_of, void *context)
 {
-	if (id ? shares_take(&dictionary->shares, *id, bytes) :
-		 shares_take_common(&dictionary->shares, bytes))
+	dictionary->user_of = user_of;
+	dictionary->user_context = context;
+}
+
+static struct share_holder holder_of(const struct dictionary *dictionary, struct pp_process_id id)
+{
+	struct share_holder holder = {.id = id};
+
+	if (dictionary->user_of)
+		holder.user = dictionary->user_of(dictionary->user_context, id);
+	return holder;
+}
+
+/* Takes room from the budget. */
+static int reserve(struct dictionary *dictionary, const struct share_holder *holder, size_t bytes)
+{
+	const int err = shares_take(&dictionary->shares, holder, bytes);
+
+	if (!err)
+		return 0;
+	dictionary->stats.refused++;
+	dictionary->stats.users_refused += err == -EDQUOT;
+	return -ENOSPC;
+}
+
+/* The same for what belongs to no process. */
+static int reserve_common(struct dictionary *dictionary, size_t bytes)
+{
+	if (shares_take_common(&dictionary->shares, bytes))
 		return 0;
 	dictionary->stats.refused++;
 	return -ENOSPC;
@@ -280,19 +309,22 @@ int dictionary_add_code(struct dictionary *dictionary, struct pp_process_id id,
 	OWNED(python_code) struct python_code *code = given;
 	struct code_entry *known = set_find(&dictionary->codes, code->id);
 	OWNED_MEM struct code_entry *entry = NULL;
+	struct share_holder holder;
 	int err;
 
 	if (known) {
 		*ret_index = known->index;
 		return 0;
 	}
-	err = reserve(dictionary, &id, code_bytes(code));
+	holder = holder_of(dictionary, id);
+	err = reserve(dictionary, &holder, code_bytes(code));
 	if (err)
 		return err;
 	entry = malloc(sizeof(*entry));
 	if (!entry)
 		return -ENOMEM;
-	*entry = (struct code_entry){.hash = code->id, .id = id, .code = code};
+	*entry = (struct code_entry){
+		.hash = code->id, .id = id, .user = holder.user, .code = code};
 	err = code_append(dictionary, entry);
 	if (err)
 		return err;
@@ -378,6 +410,7 @@ int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_sta
 	size_t frames = (size_t)record->python_stored + record->native_stored;
 	size_t bytes = sizeof(*known) + frames * sizeof(packed_frame);
 	OWNED_MEM struct dict_stack *stack = NULL;
+	struct share_holder holder;
 	int err;
 
 	if (known) {
@@ -387,7 +420,8 @@ int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_sta
 			pack_all(dictionary, decoded, known);
 		return 0;
 	}
-	err = reserve(dictionary, &record->id, bytes);
+	holder = holder_of(dictionary, record->id);
+	err = reserve(dictionary, &holder, bytes);
 	if (err) {
 		note_refused(dictionary, record->hash);
 		return err;
@@ -398,6 +432,7 @@ int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_sta
 	*stack = (struct dict_stack){
 		.hash = record->hash,
 		.id = record->id,
+		.user = holder.user,
 		.epoch = dictionary->epoch,
 		.python_count = record->python_count,
 		.native_count = record->native_count,
@@ -427,7 +462,7 @@ static bool is_torn(const struct dictionary *dictionary, uint64_t hash)
 static int new_alias(struct dictionary *dictionary, uint64_t hash, struct alias **ret_alias)
 {
 	OWNED_MEM struct alias *alias = NULL;
-	int err = reserve(dictionary, NULL, sizeof(*alias));
+	int err = reserve_common(dictionary, sizeof(*alias));
 
 	if (err)
 		return err;
@@ -471,7 +506,7 @@ int dictionary_add_kernel(struct dictionary *dictionary, const struct decoded_ke
 		known->epoch = dictionary->epoch;
 		return 0;
 	}
-	err = reserve(dictionary, NULL, bytes);
+	err = reserve_common(dictionary, bytes);
 	if (err) {
 		note_refused(dictionary, decoded->record->hash);
 		return err;
@@ -598,12 +633,15 @@ static void count_bytes(struct dictionary *dictionary)
 	shares_reset(shares);
 	for (size_t i = 0; i <= dictionary->stacks.mask; i++) {
 		const struct dict_stack *stack = dictionary->stacks.slot[i];
+		struct share_holder holder;
 
-		if (stack)
-			shares_recount(shares, stack->id,
-				       sizeof(*stack) + ((size_t)stack->python_stored +
-							 stack->native_stored) *
-								sizeof(packed_frame));
+		if (!stack)
+			continue;
+		holder = (struct share_holder){.id = stack->id, .user = stack->user};
+		shares_recount(shares, &holder,
+			       sizeof(*stack) +
+				       ((size_t)stack->python_stored + stack->native_stored) *
+					       sizeof(packed_frame));
 	}
 	for (size_t i = 0; i <= dictionary->kernels.mask; i++) {
 		const struct dict_kernel *kernel = dictionary->kernels.slot[i];
@@ -611,10 +649,15 @@ static void count_bytes(struct dictionary *dictionary)
 		if (kernel)
 			shares->used_bytes += sizeof(*kernel) + kernel->count * sizeof(uint64_t);
 	}
-	for (uint32_t i = 1; i < dictionary->code_count; i++)
-		if (dictionary->code[i])
-			shares_recount(shares, dictionary->code[i]->id,
-				       code_bytes(dictionary->code[i]->code));
+	for (uint32_t i = 1; i < dictionary->code_count; i++) {
+		const struct code_entry *code = dictionary->code[i];
+		struct share_holder holder;
+
+		if (!code)
+			continue;
+		holder = (struct share_holder){.id = code->id, .user = code->user};
+		shares_recount(shares, &holder, code_bytes(code->code));
+	}
 	shares->used_bytes += dictionary->aliases.count * sizeof(struct alias);
 }
 

@@ -51,6 +51,7 @@ struct dict_stack {
 	uint8_t stop, py_stop, python;
 	/* a frame's code object is missing: it is looked up again when the stack is sent again */
 	bool lacks_code;
+	uint32_t user; /* whose share it is part of */
 	packed_frame frame[];
 };
 
@@ -63,8 +64,8 @@ struct dict_kernel {
 
 struct dictionary;
 
-/* Creates a dictionary of at most max_bytes.  An entry that exceeds this budget, or the process's
- * share of it (drain/shares.h), is refused and counted. */
+/* Creates a dictionary of at most max_bytes.  An entry that exceeds this budget, or the share that
+ * its process or its user has of it (drain/shares.h), is refused and counted. */
 int dictionary_new(size_t max_bytes, struct dictionary **ret_dictionary);
 void dictionary_set_max_bytes(struct dictionary *dictionary, size_t max_bytes);
 void dictionary_free(struct dictionary *dictionary);
@@ -77,6 +78,11 @@ typedef int (*dictionary_read_raw)(void *context, struct pp_process_id id, uint8
 				   uint64_t address, struct python_code **ret_code);
 void dictionary_set_reader(struct dictionary *dictionary, dictionary_read_raw read_raw,
 			   void *context);
+
+/* Sets a function that finds who answers for a process; 0: root, whose processes are bounded one by
+ * one.  Without it all are root's. */
+typedef uint32_t (*dictionary_user_of)(void *context, struct pp_process_id id);
+void dictionary_set_users(struct dictionary *dictionary, dictionary_user_of user_of, void *context);
 
 /* Adds a stack, or marks it as used in this epoch.  Returns 0; -ENOSPC: over the budget;
  * -ENOMEM. */
@@ -126,6 +132,7 @@ void dictionary_make_room(struct dictionary *dictionary);
 struct dictionary_stats {
 	size_t stacks, kernel_stacks, codes, bytes;
 	uint64_t refused, unknown_code;
+	uint64_t users_refused; /* of the refused: the user had no share left */
 };
 void dictionary_get_stats(const struct dictionary *dictionary, struct dictionary_stats *ret_stats);
 

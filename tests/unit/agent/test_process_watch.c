@@ -843,6 +843,22 @@ static void events__are_applied_by_time_with_the_sideband(void **state)
 	assert_string_equal(seen(), "");
 }
 
+/* The agent need not ask /proc who answers for it. */
+static void fork__user_is_known_by_the_event(void **state)
+{
+	const struct process *process;
+
+	(void)state;
+	add_known(70, 1)->flags = PP_CONTEXT_MATCHES;
+	come(PP_EVENT_FORK, 71, 70, 20);
+	coming[coming_count - 1].user = 1000;
+	assert_int_equal(process_watch_follow(watch), 0);
+	process = process_table_find(NULL, (struct pp_process_id){71, 1});
+	assert_non_null(process);
+	assert_true(process->is_user_known);
+	assert_int_equal(process->user, 1000);
+}
+
 static void fork__child_that_may_match_by_itself_is_published(void **state)
 {
 	(void)state;
@@ -1083,6 +1099,7 @@ int main(void)
 		TEST(self_test__refuses_what_fails_again_and_again),
 		TEST(python__that_is_not_known_is_told_once),
 		TEST(events__are_applied_by_time_with_the_sideband),
+		TEST(fork__user_is_known_by_the_event),
 		TEST(fork__child_that_may_match_by_itself_is_published),
 		TEST(exec__retires_what_ran_before),
 		TEST(unknown__process_is_read),

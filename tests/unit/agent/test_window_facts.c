@@ -202,7 +202,8 @@ static void update__adds_the_losses_of_user_space(void **state)
 	losses[PP_LOSS_SWITCHES_UNSEEN] = 100;
 	losses[PP_LOSS_RING_FULL] = 7;
 	losses[PP_LOSS_THREADS_TORN] = 9; /* the kernel side has none of these */
-	dictionary.refused = 25;
+	dictionary.refused = 25 + 32;
+	dictionary.users_refused = 32;
 	facts.bounded = 26;
 	tables.early_swaps = 27;
 	asked.put_off = 31;
@@ -222,6 +223,7 @@ static void update__adds_the_losses_of_user_space(void **state)
 	assert_int_equal(summary.loss[PP_LOSS_TEXT_REFUSED], 28);
 	assert_int_equal(summary.loss[PP_LOSS_ROWS_REFUSED], 29);
 	assert_int_equal(summary.loss[PP_LOSS_FILES_PUT_OFF], 31);
+	assert_int_equal(summary.loss[PP_LOSS_DICTIONARY_SHARE], 32);
 }
 
 static void update__measures_the_agent_itself(void **state)
@@ -455,7 +457,8 @@ static void tell__has_every_reason(void **state)
 		losses[i] = i + 1000;
 	for (unsigned int i = 0; i < PP_STOP_COUNT; i++)
 		summary.stop[i] = i + 1;
-	dictionary.refused = 25;
+	dictionary.refused = 25 + 32;
+	dictionary.users_refused = 32;
 	facts.bounded = 26;
 	asked.put_off = 31;
 	tell(&told);

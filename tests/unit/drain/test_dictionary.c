@@ -603,6 +603,36 @@ static void budget__greedy_processes_leave_room_to_the_others(void **state)
 	assert_true(stats_of(dictionary).bytes <= ROOM);
 }
 
+/* tgid 77 is another user's. */
+static uint32_t user_of(void *context, struct pp_process_id id)
+{
+	(void)context;
+	return id.tgid == 77 ? 1001 : 1000;
+}
+
+/* One user, in 9,000 processes with ten stacks each, and another user's with hundreds. */
+static void budget__greedy_user_leaves_room_to_the_others(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	uint64_t hash = 1, honest = 1ULL << 40;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	dictionary_set_users(dictionary, user_of, NULL);
+	for (uint32_t i = 0; i < 90000; i++)
+		(void)add_plain_of(dictionary, 100 + i % 9000, hash++);
+	assert_true(stats_of(dictionary).users_refused > 1000);
+	assert_int_equal(stats_of(dictionary).users_refused, stats_of(dictionary).refused);
+	assert_true(stats_of(dictionary).bytes <= ROOM / 2 + 1024);
+	for (uint32_t i = 0; i < 300; i++)
+		assert_int_equal(add_plain_of(dictionary, 77, honest + i), 0);
+	/* Stacks keep their user when all is counted again. */
+	dictionary_set_epoch(dictionary, 1);
+	assert_int_equal(add_plain_of(dictionary, 100, hash++), -ENOSPC);
+	for (uint32_t i = 300; i < 400; i++)
+		assert_int_equal(add_plain_of(dictionary, 77, honest + i), 0);
+}
+
 static void make_room__greedy_ones_go_and_the_others_stay(void **state)
 {
 	OWNED(dictionary) struct dictionary *dictionary = NULL;
@@ -703,6 +733,7 @@ int main(void)
 		cmocka_unit_test(budget__what_does_not_fit_is_refused_and_counted),
 		cmocka_unit_test(budget__expiry_makes_room),
 		cmocka_unit_test(budget__greedy_processes_leave_room_to_the_others),
+		cmocka_unit_test(budget__greedy_user_leaves_room_to_the_others),
 		cmocka_unit_test(make_room__greedy_ones_go_and_the_others_stay),
 		cmocka_unit_test(make_room__what_this_epoch_did_not_use_goes),
 		cmocka_unit_test(add_stack__that_lacks_code_is_completed_when_it_comes_again),
