@@ -189,9 +189,10 @@ uninstall:
 SKELETON_FILES := $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/pyprofd_older.skel.h
 asan: $(SKELETON_FILES)
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan SKELETONS=$(BUILD)/gen CFLAGS='$(ASAN_CFLAGS)' all
+CROSS_CFLAGS ?= -O2 -g
 cross:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-aarch64 CC=aarch64-linux-gnu-gcc \
-		CFLAGS='-O2 -g -idirafter /usr/include -idirafter /usr/include/$(shell gcc -print-multiarch)' cross-objects
+		CFLAGS='$(CROSS_CFLAGS) -idirafter /usr/include -idirafter /usr/include/$(shell gcc -print-multiarch)' cross-objects
 # No arm64 libraries are needed to compile; the headers of the host's serve.
 .PHONY: cross-objects
 cross-objects: $(BUILD)/pyprofd.bpf.o $(BUILD)/pyprofd_older.bpf.o $(LIB_OBJ) $(MAIN_SRC:%.c=$(BUILD)/%.o)

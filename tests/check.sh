@@ -101,6 +101,8 @@ step_unit() {
 	export UBSAN_OPTIONS=print_stacktrace=1
 	make_ unit-asan-programs && make_ unit-plain-programs && plain=$(print_programs plain "$build") || return
 	fetch_interpreters
+	export PYPROFD_PYTHON_LIST=$(realpath "$logs")/pythons
+	tests/interpreters/list.py $few > "$PYPROFD_PYTHON_LIST"
 	part "$logs/unit-asan.log" tests/unit/run.sh $(print_programs unit "$build-asan")
 	[ -z "$plain" ] || part "$logs/unit-plain.log" tests/unit/run.sh $plain
 	sum $ok $bad $missed ${tried#0}
@@ -128,7 +130,8 @@ step_fuzz() {
 step_cross() {
 	command -v aarch64-linux-gnu-gcc > /dev/null || { skip 'cross: no aarch64-linux-gnu-gcc'; return; }
 	local ok=0 bad=0 missed=0
-	one 'compiles for aarch64' make_ cross
+	one 'compiles for aarch64' make_ cross ${few:+CROSS_CFLAGS=-O0}
+	[ -z "$few" ] || echo '# left to check-long: 1 (the same, optimized)'
 	sum $ok $bad $missed
 }
 # The flame graph's page in Chromium.

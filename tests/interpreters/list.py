@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""list.py [FETCHED]   Prints LABEL<TAB>COMMAND for every CPython at hand.
+"""list.py [--few] [FETCHED]   Prints LABEL<TAB>COMMAND for every CPython at hand; --few: for the first of each minor version.
 
 Looked for: ~/.pyenv/versions/* (of root and of SUDO_UID; PYENV_ROOT), /usr/bin/python[23].X, and the
 trees that fetch.sh made in FETCHED (default: $INTERPRETERS, $BUILD/interpreters) as `chroot TREE /usr/bin/python3.X`.
@@ -77,6 +77,19 @@ def default_directory():
     return os.environ.get("INTERPRETERS") or os.path.join(build, "interpreters")
 
 
+def main():
+    few = "--few" in sys.argv
+    words = [word for word in sys.argv[1:] if word != "--few"]
+    found = at_hand(words[0] if words else default_directory())
+    versions = set()
+    for name, command, version in found:
+        if not (few and version in versions):
+            print("%s\t%s" % (name, " ".join(command)))
+        versions.add(version)
+    if few and len(found) > len(versions):
+        sys.stderr.write("# left to check-long: %d interpreters of versions that unit tests look at (one of each is)\n" % (
+            len(found) - len(versions)))
+
+
 if __name__ == "__main__":
-    for name, words, _ in at_hand(sys.argv[1] if len(sys.argv) > 1 else default_directory()):
-        print("%s\t%s" % (name, " ".join(words)))
+    main()

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Finds the installed CPythons, for tests that need live ones.  Run from the repository's root.
  * PYPROFD_INTERPRETERS: a directory that tests/interpreters/fetch.sh filled (default:
- * build/interpreters); PYPROFD_PYTHONS: more commands, separated by colons. */
+ * build/interpreters); PYPROFD_PYTHON_LIST: a file with what tests/interpreters/list.py has
+ * printed, instead of all; PYPROFD_PYTHONS: more commands, separated by colons. */
 #ifndef TESTS_UNIT_PYTHON_INTERPRETERS_H
 #define TESTS_UNIT_PYTHON_INTERPRETERS_H
 
@@ -36,6 +37,7 @@ static inline size_t interpreters_add(struct interpreter *interpreters, size_t c
 static inline size_t interpreters_find(struct interpreter interpreters[MAX_INTERPRETERS])
 {
 	const char *directory = getenv("PYPROFD_INTERPRETERS"), *more = getenv("PYPROFD_PYTHONS");
+	const char *listed = getenv("PYPROFD_PYTHON_LIST");
 	OWNED_MEM char *copy = more ? strdup(more) : NULL;
 	char line[1024], *rest = copy, *command;
 	size_t count = 0;
@@ -43,6 +45,8 @@ static inline size_t interpreters_find(struct interpreter interpreters[MAX_INTER
 
 	snprintf(line, sizeof(line), "python3 tests/interpreters/list.py %s",
 		 directory ? directory : "");
+	if (listed)
+		snprintf(line, sizeof(line), "exec cat '%s'", listed);
 	list = popen(line, "r");
 	while (list && fgets(line, sizeof(line), list)) {
 		char *tab = strchr(line, '\t');
