@@ -145,7 +145,7 @@ step_e2e() {
 }
 # A minute of the attacks; `make hostile` runs all.
 step_hostile() { tests/hostile/run.py --quick; }
-step_cases() { tests/e2e/cases.py; }
+step_cases() { tests/e2e/cases.py $few; }
 step_kernels() { tests/kernel-matrix/run.sh $few; }
 
 # The least number of tests of a step; a step that is skipped as a whole (`skip STEP: REASON`) has none.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cases.py [ID-REGEX,...]   Runs the acceptance cases of modes cpu, offcpu and gil in $CASES (default: ../shared/devcases
+"""cases.py [--few] [ID-REGEX,...]   Runs the acceptance cases of modes cpu, offcpu and gil in $CASES (default: ../shared/devcases
 beside the checkout), each under all ways of case_ways.py.
 
 One test is one case under one way.  It fails when a check fails, when pyprofd ends with an error, and when the runner
@@ -29,6 +29,8 @@ import case_ways  # noqa: E402
 import retries  # noqa: E402
 
 MODES = ("cpu", "offcpu", "gil")
+# Not in `make check` (--few), but in check-long: Python on one thread, as in d07 and in test_beside.py, and 3.7, as 2.7 in d15.
+LEFT = re.compile("(d01_json_regex|d03_fix_headers|d04_indirect_inc|d08_recursion|d16_py37)$")
 LIMIT_S = 180
 
 # status: pass, skip, fail (checks failed) or error (pyprofd or the runner ended badly, or there is no profile)
@@ -149,6 +151,11 @@ class Cases:
         return found
 
 
+def left_of(names):
+    """What --few leaves to check-long."""
+    return [name for name in names if LEFT.match(name)]
+
+
 def run_all(cases, names):
     """Yields (name, verdicts of its ways).  Two programs at a time, as most have a thread that computes, and what is judged
     are their own clocks; those whose threads wait for each other (gil) have the machine to themselves."""
@@ -179,11 +186,16 @@ def main():
     work = os.path.abspath(os.environ.get("CASES_WORK") or os.path.join(build, "cases"))
     os.makedirs(work, exist_ok=True)
     cases = Cases(directory, work)
-    wanted = (sys.argv[1] if len(sys.argv) > 1 else ".").split(",")
+    words = [word for word in sys.argv[1:] if word != "--few"]
+    wanted = (words[0] if words else ".").split(",")
     names = [name for name in cases.modes if any(re.search(regex, name) for regex in wanted)]
     if not names:
         print("no case matches %s" % ",".join(wanted), file=sys.stderr)
         return 2
+    left = left_of(names) if "--few" in sys.argv else []
+    if left:
+        print("# left to check-long: %d (%s, under each way)" % (len(left) * len(case_ways.WAYS), ", ".join(left)))
+        names = [name for name in names if name not in left]
     cases.set_up(names)
     verdicts = {}
     for name, found in run_all(cases, names):

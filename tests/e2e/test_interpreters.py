@@ -92,9 +92,9 @@ def test_five_minor_versions_ran():
     assert len(versions) >= MINIMUM_VERSIONS, "only %s" % sorted(versions)
 
 
-def test_all_at_once_system_wide():
-    """One run over every interpreter together: none is taken for another."""
-    targets = [harness.Target("zoo.py", python=i, ready=False) for i in harness.interpreters()]
+def test_all_at_once_system_wide(several):
+    """One run over several interpreters together: none is taken for another."""
+    targets = [harness.Target("zoo.py", python=i, ready=False) for _, i in several]
     try:
         for target in targets:
             target.wait("ready", 100)
@@ -116,6 +116,8 @@ def test_all_at_once_system_wide():
                              target.python.label + ": Python frames")
 
 
+test_all_at_once_system_wide.cases = lambda: [("each version", harness.each_version(everyone())), ("all", everyone())]
+test_all_at_once_system_wide.few = lambda every: every[:1]
 test_all_at_once_system_wide.alone = True
 test_all_at_once_system_wide.limit_s = 180
 

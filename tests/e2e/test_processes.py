@@ -149,6 +149,8 @@ def test_short_lived_back_to_back():
 
 test_short_lived_20_a_second.alone = True
 test_short_lived_back_to_back.alone = True
+# As the one before, but for the rate.
+test_short_lived_back_to_back.few = False
 
 
 def test_short_lived_by_the_parents_pid():

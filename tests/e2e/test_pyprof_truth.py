@@ -72,7 +72,7 @@ def test_lines_beside_line_profiler():
     same("line", ours, theirs)
 
 
-# test_beside.py holds boxes and edges against gprof2dot's of the same run.
+# test_beside.py holds lines, boxes and edges against those of the same run.
 def test_calls_beside_gprof2dot():
     python = python_with("gprof2dot")
     lesson = sys.executable
@@ -85,7 +85,7 @@ def test_calls_beside_gprof2dot():
     same("box %", {n: float(p) for n, p in boxes.findall(ours) if n in names},
          {n: float(p) for n, p in boxes.findall(theirs) if n in names})
 
-test_calls_beside_gprof2dot.few = False
+test_lines_beside_line_profiler.few = test_calls_beside_gprof2dot.few = False
 # Two programs are measured one after the other: what else runs changes their shares.
 for _test in [value for name, value in list(globals().items()) if name.startswith("test_")]:
     _test.alone = True

@@ -86,7 +86,7 @@ def a_profile():
     return make()[0]
 
 
-def run_cases(fake, pyprofd_rc=0):
+def run_cases(fake, pyprofd_rc=0, options=()):
     """(exit status, output) of cases.py with a runner and a pyprofd that are not the real ones."""
     directory = harness.temporary()
     os.makedirs(directory + "/cases/d01")
@@ -100,7 +100,7 @@ def run_cases(fake, pyprofd_rc=0):
                             'out=$out/x.pb.gz;; esac\ncp %s "$out"\nexit %d\n' % (profile, pyprofd_rc))
     pyprof = write_program(directory, "pyprof", '#!/bin/sh\n[ "$1" = report ] && exit 0\n'
                            'while [ "$1" != -o ]; do shift; done\ncp %s "$2"\n' % profile)
-    done = subprocess.run([sys.executable, os.path.join(harness.HERE, "cases.py")], stdout=subprocess.PIPE,
+    done = subprocess.run([sys.executable, os.path.join(harness.HERE, "cases.py"), *options], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, universal_newlines=True, check=False, env=dict(
                               os.environ, CASES=directory + "/cases", CASES_WORK=directory + "/work", PYPROFD=pyprofd, PYPROF=pyprof))
     return done.returncode, done.stdout
@@ -113,6 +113,11 @@ def last(said):
 def test_cases_that_pass_pass():
     rc, said = run_cases("well")
     assert rc == 0 and last(said) == "3 passed, 0 failed, 0 skipped", said
+
+
+def test_cases_that_are_left_to_check_long_are_told():
+    assert run_cases("well", options=["--few"])[1].count("left to check-long") == 0
+    assert cases.left_of(["d01_json_regex", "d02_named_threads"]) == ["d01_json_regex"]
 
 
 def test_a_runner_that_dies_fails_its_case():
@@ -309,7 +314,8 @@ def test_functions_without_a_case_in_make_check_are_these():
                                       universal_newlines=True).stdout.split("\n") for options in ((), ("--few",))}
     functions = {options: {name.partition("[")[0] for name in names} for options, names in listed.items()}
     assert set(listed["--few",]) < set(listed[()]), "the few are some of all"
-    whole = {"counts.threads_of_30_ms", "pyprof_truth.calls_beside_gprof2dot", "timeline.chrome"}
+    whole = {"counts.threads_of_30_ms", "processes.short_lived_back_to_back", "pyprof_truth.calls_beside_gprof2dot",
+             "pyprof_truth.lines_beside_line_profiler", "timeline.chrome"}
     assert functions[()] - functions["--few",] == whole, functions[()] ^ functions["--few",]
 
 

@@ -119,7 +119,7 @@ def expect_profile_without_root(look):
     directory = harness.temporary()
     os.chown(directory, 65534, 65534)
     out = os.path.join(directory, "o.pb.gz")
-    with harness.Target("burn.py", 0, wrap=harness.AHEAD) as target:
+    with harness.light(wrap=harness.AHEAD) as target:
         with subprocess.Popen(as_the_drop_in_says(out, target.pid), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
             harness.wait_for(lambda: perf_events(process.pid) or process.poll() is not None, 20, "perf events")
             assert process.poll() is None, process.stdout.read()

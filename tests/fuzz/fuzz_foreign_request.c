@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: foreign/perf_lines.c foreign/serve.c foreign/check.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
 /* What the child does with requests about a file: the input is two requests and the file.  What it
- * answers must pass the agent's checks, whatever the file is. */
+ * answers must pass the agent's checks, whatever the file is.
+ * runs: 6000 at most in `make check`: each writes a file. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
