@@ -7,6 +7,7 @@
 
 #include "unwind/page_ranges.h"
 #include "unwind/row_space.h"
+#include "unwind/rule_ids.h"
 
 #define PAGE_BYTES (1ULL << PP_PAGE_SHIFT)
 /* compiled at once, so that an FDE that crosses pages is executed once */
@@ -15,74 +16,18 @@
 /* When less than this share of the rows is free (or soon will be), a tick evicts unused pages. */
 #define RESERVE_SHARE 16U
 
-enum { RULE_ID_NO_INFO = 0, RULE_ID_STOP = 1 };
-
 struct row_store {
 	struct row_store_memory memory;
 	struct row_space *space;
 	struct page_ranges ranges;
-	struct user_quota rows, rules; /* granules; ids */
-	uint16_t *rule_slot; /* hash table of rule ids; 0: empty, because rule 0 is not in it */
-	uint32_t rule_slots; /* a power of two */
+	struct user_quota rows; /* granules */
+	struct rule_ids rules;
 	uint64_t *fresh;     /* a bit a page: loaded since the last tick */
 	uint32_t hand;	     /* the page that the eviction checks next */
 	uint32_t empty_row;  /* one NO_INFO row that all pages without code share */
 	struct cfi_rows scratch;
 	struct row_store_stats stats;
 };
-
-static uint32_t rule_hash(const struct pp_rule *rule)
-{
-	uint64_t word[2];
-
-	memcpy(word, rule, sizeof(word));
-	word[0] = (word[0] ^ word[1] * 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
-	return (uint32_t)(word[0] >> 32 ^ word[0] >> 11);
-}
-
-/* Returns the id of a rule; a new one, which counts for the user, is written to rules[] before any
- * row can refer to it. */
-static uint16_t rule_id(struct row_store *store, uint32_t uid, const struct pp_rule *rule)
-{
-	static const struct pp_rule no_info = {.kind = PP_RULE_NO_INFO};
-	const uint32_t mask = store->rule_slots - 1;
-	uint32_t slot = rule_hash(rule) & mask, id;
-
-	if (!memcmp(rule, &no_info, sizeof(*rule)))
-		return RULE_ID_NO_INFO;
-	for (; store->rule_slot[slot]; slot = (slot + 1) & mask) {
-		id = store->rule_slot[slot];
-		if (!memcmp(&store->memory.rules[id], rule, sizeof(*rule)))
-			return (uint16_t)id;
-	}
-	if (store->stats.rules_used == store->memory.rule_count ||
-	    user_quota_take(&store->rules, uid, 1)) {
-		store->stats.rules_exhausted++;
-		return RULE_ID_NO_INFO;
-	}
-	id = store->stats.rules_used++;
-	store->memory.rules[id] = *rule;
-	store->rule_slot[slot] = (uint16_t)id;
-	return (uint16_t)id;
-}
-
-static int init_rules(struct row_store *store)
-{
-	const struct pp_rule stop = {.kind = PP_RULE_STOP};
-	uint32_t slots = 4;
-
-	/* At most half full. */
-	while (slots < store->memory.rule_count * 2)
-		slots *= 2;
-	store->rule_slots = slots;
-	store->rule_slot = calloc(slots, sizeof(*store->rule_slot));
-	if (!store->rule_slot)
-		return -ENOMEM;
-	memset(&store->memory.rules[RULE_ID_NO_INFO], 0, sizeof(struct pp_rule));
-	store->stats.rules_used = 1;
-	store->rules.total = store->memory.rule_count - 1;
-	return rule_id(store, 0, &stop) == RULE_ID_STOP ? 0 : -EINVAL;
-}
 
 static uint32_t *row_at(const struct row_store *store, uint32_t row)
 {
@@ -108,7 +53,7 @@ int row_store_new(const struct row_store_memory *memory, struct row_store **ret_
 	store->fresh = calloc(memory->page_count / 64 + 1, sizeof(*store->fresh));
 	if (!store->fresh)
 		return -ENOMEM;
-	err = init_rules(store);
+	err = rule_ids_init(&store->rules, memory->rules, memory->rule_count);
 	if (err)
 		return err;
 	err = row_space_take(store->space, 1, &store->empty_row);
@@ -126,8 +71,7 @@ void row_store_free(struct row_store *store)
 	row_space_free(store->space);
 	page_ranges_release(&store->ranges);
 	user_quota_release(&store->rows);
-	user_quota_release(&store->rules);
-	free(store->rule_slot);
+	rule_ids_release(&store->rules);
 	free(store->fresh);
 	free(store->scratch.row);
 	free(store);
@@ -275,6 +219,14 @@ static int take_rows(struct row_store *store, uint32_t uid, uint32_t count, uint
 	return err;
 }
 
+static uint16_t get_rule(struct row_store *store, uint32_t uid, const struct pp_rule *rule)
+{
+	const uint16_t id = rule_ids_get(&store->rules, uid, rule);
+
+	store->stats.rules_exhausted += !id && rule->kind != PP_RULE_NO_INFO;
+	return id;
+}
+
 /* Publishes the rows row[0, count) of one page, at once.  row[0] may be before the page. */
 static int publish_page(struct row_store *store, const struct loading *loading, uint32_t page,
 			const struct cfi_row *row, size_t count)
@@ -297,7 +249,7 @@ static int publish_page(struct row_store *store, const struct loading *loading, 
 	to = row_at(store, start);
 	for (size_t i = 0; i < count; i++) {
 		uint32_t low = i ? (uint16_t)row[i].vaddr : 0;
-		uint16_t id = rule_id(store, loading->uid, &row[i].rule);
+		uint16_t id = get_rule(store, loading->uid, &row[i].rule);
 
 		if (start == store->empty_row)
 			id = RULE_ID_NO_INFO;
@@ -432,8 +384,38 @@ int row_store_rule_at(const struct row_store *store, uint32_t page0, uint64_t va
 	return 0;
 }
 
+/* Marks the ids of all rows of loaded pages. */
+static void name_rules(const struct row_store *store, uint64_t *named)
+{
+	for (uint32_t page = 0; page < store->memory.page_count; page++) {
+		const uint64_t entry =
+			__atomic_load_n(&store->memory.pages[page], __ATOMIC_RELAXED);
+		const uint32_t *row;
+
+		if (!(PP_PAGE_FLAGS(entry) & PP_PAGE_LOADED))
+			continue;
+		row = row_at(store, PP_PAGE_ROW_START(entry));
+		for (uint32_t i = 0; i < PP_PAGE_ROW_COUNT(entry); i++)
+			named[PP_ROW_RULE(row[i]) / 64] |= 1ULL << PP_ROW_RULE(row[i]) % 64;
+	}
+}
+
+/* Ids are short: those that no page has any more go to whoever needs some. */
+static void sweep_rules(struct row_store *store)
+{
+	OWNED_MEM uint64_t *named = calloc(PP_MAX_RULES / 64, sizeof(*named));
+
+	if (!named)
+		return;
+	name_rules(store, named);
+	rule_ids_sweep(&store->rules, named);
+}
+
 void row_store_tick(struct row_store *store)
 {
+	rule_ids_tick(&store->rules);
+	if (rule_ids_want_sweep(&store->rules))
+		sweep_rules(store);
 	row_space_tick(store->space);
 	page_ranges_tick(&store->ranges);
 	evict_until(store, reserve_granules(store));
@@ -443,7 +425,7 @@ void row_store_tick(struct row_store *store)
 struct row_store_quotas row_store_quotas(struct row_store *store)
 {
 	return (struct row_store_quotas){
-		.pages = &store->ranges.quota, .rows = &store->rows, .rules = &store->rules};
+		.pages = &store->ranges.quota, .rows = &store->rows, .rules = &store->rules.quota};
 }
 
 void row_store_get_stats(const struct row_store *store, struct row_store_stats *ret_stats)
@@ -451,6 +433,7 @@ void row_store_get_stats(const struct row_store *store, struct row_store_stats *
 	const uint64_t total = (uint64_t)store->memory.shard_count * ROW_SHARD_GRANULES;
 
 	*ret_stats = store->stats;
+	ret_stats->rules_used = store->rules.used;
 	ret_stats->rows_total = total * ROW_GRANULE_ROWS;
 	ret_stats->rows_used = (total - store->space->free_count) * ROW_GRANULE_ROWS;
 }

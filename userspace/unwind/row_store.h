@@ -33,7 +33,7 @@ struct row_store_stats {
 struct row_store_quotas {
 	struct user_quota *pages; /* entries of pages[] */
 	struct user_quota *rows; /* granules; the greedy are refused and evicted first when short */
-	struct user_quota *rules; /* never given back: ids of rules are not reused */
+	struct user_quota *rules; /* ids; given back when ids are short and no page has them */
 };
 
 struct row_store;

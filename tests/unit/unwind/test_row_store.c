@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: unwind/row_store.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c */
+/* sources: unwind/row_store.c unwind/rule_ids.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c */
 #include "unwind/row_store.h"
 
 #include <cmocka.h>
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "build_elf.h"
+#include "unwind/rule_ids.h"
 
 #define PAGE 0x10000ULL
 /* version 1, "zR", code 1, data -8, RA 16, pcrel sdata4; CFA rsp+8, RA at CFA-8 */
@@ -93,6 +94,22 @@ static void open_dense(struct fixture *fixture, unsigned int rules)
 	assert_int_equal(elf_image_from_memory(fixture->elf.data, BUILT_SIZE, &fixture->image), 0);
 	assert_int_equal(cfi_open(fixture->image, &fixture->cfi), 0);
 }
+
+static int many_offset;
+
+/* One row for all of it, with a rule that no other file has. */
+static int one_row(void *context, uint64_t low, uint64_t high, struct cfi_rows *rows)
+{
+	(void)context, (void)high;
+	if (!rows->row)
+		rows->row = calloc(rows->capacity = 1, sizeof(*rows->row));
+	assert_non_null(rows->row);
+	rows->count = 1;
+	rows->row[0] = (struct cfi_row){
+		.vaddr = low, .rule = {.kind = PP_RULE_CFA_SP, .cfa_offset = many_offset}};
+	return 0;
+}
+static const struct row_source one_rule = {.rows = one_row};
 
 static int find_libc(struct dl_phdr_info *info, size_t size, void *path)
 {
@@ -466,6 +483,64 @@ static void row_store_load__late_use_mark_does_not_revive_a_page(void **state)
 	free_fixture(&fixture);
 }
 
+/* A file whose rules nobody else has takes all ids; when it is gone, they are the next file's, after
+ * the time that walks may still read them. */
+static void row_store_tick__rules_of_files_that_are_gone_are_given_again(void **state)
+{
+	struct fixture fixture = {0};
+	struct user_quota *quota;
+	struct row_store_stats stats;
+	struct pp_rule rule;
+	uint32_t page0, other;
+
+	(void)state;
+	new_store(&fixture, 16, 1, 12);
+	open_dense(&fixture, 14);
+	quota = row_store_quotas(fixture.store).rules;
+	assert_int_equal(row_store_add_file(fixture.store, 0, BUILT_TEXT, BUILT_TEXT + PAGE, &page0),
+			 0);
+	assert_int_equal(load(fixture.store, page0, fixture.cfi, BUILT_TEXT, BUILT_TEXT + PAGE), 0);
+	row_store_get_stats(fixture.store, &stats);
+	assert_int_equal(stats.rules_used, 12);
+	assert_true(stats.rules_exhausted > 0);
+	/* While its pages are loaded no id is taken back. */
+	for (unsigned int i = 0; i < 3 * RULE_SWEEP_TICKS; i++)
+		row_store_tick(fixture.store);
+	assert_int_equal(quota->used, 11);
+	assert_int_equal(row_store_rule_at(fixture.store, page0, BUILT_TEXT + 8, &rule), 0);
+	assert_int_equal(rule.cfa_offset, 16);
+	/* Another user's file finds none. */
+	assert_int_equal(row_store_add_file(fixture.store, 1000, BUILT_TEXT, BUILT_TEXT + PAGE,
+					    &other),
+			 0);
+	row_store_remove_file(fixture.store, page0, BUILT_TEXT, BUILT_TEXT + PAGE);
+	many_offset = 1000;
+	assert_int_equal(row_store_load(fixture.store, other, &one_rule, BUILT_TEXT,
+					BUILT_TEXT + PAGE),
+			 0);
+	assert_int_equal(row_store_rule_at(fixture.store, other, BUILT_TEXT, &rule), 0);
+	assert_int_equal(rule.kind, PP_RULE_NO_INFO);
+	for (unsigned int i = 0; i < RULE_REST_TICKS; i++)
+		row_store_tick(fixture.store);
+	assert_int_equal(quota->used, 11); /* they rest */
+	assert_int_not_equal(fixture.memory.rules[5].kind, PP_RULE_NO_INFO);
+	row_store_tick(fixture.store);
+	assert_int_equal(quota->used, 1); /* PP_RULE_STOP */
+	/* What was loaded without a rule has it when it is loaded again. */
+	row_store_remove_file(fixture.store, other, BUILT_TEXT, BUILT_TEXT + PAGE);
+	assert_int_equal(row_store_add_file(fixture.store, 1000, BUILT_TEXT, BUILT_TEXT + PAGE,
+					    &other),
+			 0);
+	assert_int_equal(row_store_load(fixture.store, other, &one_rule, BUILT_TEXT,
+					BUILT_TEXT + PAGE),
+			 0);
+	assert_int_equal(row_store_rule_at(fixture.store, other, BUILT_TEXT, &rule), 0);
+	assert_int_equal(rule.cfa_offset, many_offset);
+	assert_int_equal(user_quota_held(quota, 1000), 1);
+	assert_int_equal(quota->used, 2);
+	free_fixture(&fixture);
+}
+
 static void row_store_load__exhausted_rules_become_no_info(void **state)
 {
 	struct fixture fixture = {0};
@@ -506,6 +581,7 @@ int main(void)
 		cmocka_unit_test(row_store_load__user_leaves_rules_to_others),
 		cmocka_unit_test(row_store_remove_file__rows_stay_readable_for_two_ticks),
 		cmocka_unit_test(row_store_load__late_use_mark_does_not_revive_a_page),
+		cmocka_unit_test(row_store_tick__rules_of_files_that_are_gone_are_given_again),
 		cmocka_unit_test(row_store_load__exhausted_rules_become_no_info),
 	};
 
