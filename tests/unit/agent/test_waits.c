@@ -199,8 +199,10 @@ void ledger_check_compare(struct ledger_check *of, struct ledger_line *line)
 
 int ledger_sums_add(struct ledger_sums *of, const struct ledger_line *line, const char *comm)
 {
-	struct ledger_sum *sum = &of->sum[of->count++];
+	struct ledger_sum *sum;
 
+	assert_true(of->count < ARRAY_SIZE(of->sum));
+	sum = &of->sum[of->count++];
 	sum->line = *line;
 	snprintf(sum->comm, sizeof(sum->comm), "%s", comm);
 	return call("%s%u", of == &sums[0] ? "profile" : "run", line->id.tgid);
@@ -669,7 +671,7 @@ static void describe__sums_up_processes_beyond_256_in_one_line(void **state)
 	assert_int_equal(waits_describe(waits, NULL), 0);
 	assert_int_equal(comment_count, 257);
 	assert_non_null(strstr(comments, "|ledger pid=0 comm= cpu=1000 processes=2|"));
-	comment_count = ledger.count = 0;
+	comment_count = ledger.count = sums[1].count = 0;
 	comments[0] = '\0';
 	add_line(0, 1000, 1, 0);
 	ledger.line[0].processes = 2;
