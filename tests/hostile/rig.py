@@ -13,6 +13,7 @@ and may have
     OPTIONS = ()        of pyprofd
     LIMITS = {}         of pyprofd: {resource.RLIMIT_NOFILE: 512}
     CPU_SHARE = None    the most of a CPU that the agent may take
+    TIME_HIGH = 1.1     the most that a victim's named CPU time may be of what its own clock says
     GROWTH = 96 MiB     the most that it and its children may grow
 
 What is held is in Rig.judge().
@@ -326,7 +327,7 @@ class Rig:
             victim.name, 100.0 * whole / max(count, 1), count, told_s, victim.took_s))
         assert count - whole <= (1 - COMPLETE) * count + TORN_SAMPLES + excess_s * HZ, "%s is not whole:%s" % (victim.name, harness.show(
             [s for s in own if s not in named and not harness.is_whole(s)]))
-        assert TIME_LOW * victim.took_s - excess_s <= told_s <= TIME_HIGH * victim.took_s + excess_s, "%s: %.3f s of %.3f s have its functions' names:%s" % (
+        assert TIME_LOW * victim.took_s - excess_s <= told_s <= self.get("TIME_HIGH", TIME_HIGH) * victim.took_s + excess_s, "%s: %.3f s of %.3f s have its functions' names:%s" % (
             victim.name, told_s, victim.took_s, harness.show([s for s in own if s not in named]))
 
     def judge_loop(self):

@@ -8,6 +8,9 @@ import time
 import craft  # noqa: F401
 
 NATIVE, PYTHON = 100000, 10000
+# Threads that sleep by short timers wake just after the timer that samples: programs that only do that, with shallow stacks, are
+# seen for 57 to 78 % of their CPU time, and those beside them for up to 14 % too much.
+TIME_HIGH = 1.2
 
 
 def attack(box):
