@@ -4,7 +4,9 @@
  * (userspace/discover/sideband.c). */
 #include "lib/threads.bpf.h"
 
-int user_of_current(void); /* lib/user_share.bpf.h, which walk.bpf.c has */
+/* lib/user_share.bpf.h, which walk.bpf.c has */
+int user_of_current(void);
+int process_share_take(__u32 user);
 
 static __always_inline void tell(struct pp_event *event, const char *comm)
 {
@@ -34,6 +36,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	event.tid = child->pid;
 	event.user = (__u32)user_of_current(); /* its parent's */
+	if (process_share_take(event.user)) {
+		count_loss(PP_LOSS_PROCESSES_SHARE);
+		return 0;
+	}
 	event.id.tgid = child->tgid;
 	event.id.generation = event.time_ns >> 10;
 	event.parent.tgid = parent->tgid;
@@ -87,6 +93,9 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
 		if (old)
 			context.flags = old->flags & kept;
 		bpf_map_delete_elem(&contexts, &event.parent);
+	} else if (process_share_take(event.user)) {
+		count_loss(PP_LOSS_PROCESSES_SHARE);
+		return 0;
 	}
 	remember(&event.id, &context);
 	tell(&event, task->comm);

@@ -79,6 +79,24 @@ __noinline int token_take(__u32 user)
 	return 0;
 }
 
+/* Takes room in `processes` and `contexts` for a process of a user.  Returns 0; 1: he has as many
+ * as are left for all others. */
+__noinline int process_share_take(__u32 user)
+{
+	struct pp_config *cfg = config_get();
+	__u32 index = user % PP_USER_SHARES;
+	__u64 *held = user ? bpf_map_lookup_elem(&process_shares, &index) : NULL;
+	__s64 left = cfg ? cfg->processes_left : 0;
+
+	if (!cfg || !held)
+		return 0;
+	if (left < 0 || *held >= (__u64)left)
+		return 1;
+	__sync_fetch_and_add(held, 1);
+	__sync_fetch_and_add(&cfg->processes_left, -1);
+	return 0;
+}
+
 /* Puts a record into the ring, unless its user's share is used up.  Returns 0, or counts why it was
  * not sent. */
 #define ring_send(data, bytes, wakeup)                                                             \

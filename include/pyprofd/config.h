@@ -39,6 +39,7 @@ struct pp_config {
 	__u32 slots_read;
 	/* struct pp_user_share: both count up, before the ring is emptied and after each refill */
 	__u32 ring_turn, token_round;
+	__s64 processes_left; /* room in `processes`, by the agent's last count */
 };
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/process_list.h"
+#include "agent/process_shares.h"
 #include "agent/who.h"
 #include "attach/context_table.h"
 #include "attach/kernel_side.h"
@@ -229,6 +230,8 @@ static int on_scanned(void *context, const struct proc_stat *stat)
 	/* The kernel side has given a generation to processes that were forked since the
 	 * tracepoints are attached. */
 	if (kernel_side_get_generation(watch->sources.kernel, id.tgid, &id.generation)) {
+		if (!process_shares_allow(watch->sources.kernel, id.tgid))
+			return 0;
 		id.generation = (uint32_t)(mono_ns() >> 10);
 		if (kernel_side_add_process(watch->sources.kernel, id) &&
 		    kernel_side_get_generation(watch->sources.kernel, id.tgid, &id.generation))
@@ -523,6 +526,7 @@ void process_watch_tick(struct process_watch *watch)
 	struct process_list again = watch->unverified;
 
 	read_again(watch);
+	process_shares_count(watch->sources.kernel, watch->sources.processes);
 	watch->unverified = (struct process_list){};
 	for (size_t i = 0; i < again.count; i++) {
 		struct process *process = process_table_find(watch->sources.processes, again.id[i]);

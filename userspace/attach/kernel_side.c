@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include <pyprofd/user_share.h>
+
 #include "attach/sched_switch.h"
 #include "attach/cpu_places.h"
 #include "attach/map_bytes.h"
@@ -34,6 +36,8 @@
 struct kernel_side {
 	struct pyprofd *skeleton;
 	uint32_t map_chunk_count;
+	uint32_t process_room; /* entries of `processes` and of `contexts` */
+	uint64_t *process_share; /* of PP_USER_SHARES users */
 	uint32_t cpu_count;   /* possible CPUs */
 	uint32_t place_count; /* of CPUs in `scratch` */
 	uint32_t thread_count; /* a power of two */
@@ -132,6 +136,7 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 	side->place_count = sizes.places;
 	side->thread_count = sizes.threads;
 	side->map_chunk_count = sizes.map_chunks;
+	side->process_room = sizes.processes;
 	skeleton->rodata->scratch_levels = SCRATCH_LEVELS;
 	bpf_map__set_max_entries(skeleton->maps.scratch, sizes.places * SCRATCH_LEVELS);
 	bpf_map__set_max_entries(skeleton->maps.cpu_slots, side->cpu_count);
@@ -270,6 +275,7 @@ static int map_all(struct kernel_side *side)
 		return err;
 	side->config = at;
 	side->config->thread_mask = side->thread_count - 1;
+	side->config->processes_left = side->process_room;
 	err = map_tables(side);
 	if (err)
 		return err;
@@ -290,6 +296,11 @@ static int map_all(struct kernel_side *side)
 	if (err)
 		return err;
 	side->map_chunk = at;
+	err = map_memory(side->skeleton->maps.process_shares,
+			 PP_USER_SHARES * sizeof(*side->process_share), &at);
+	if (err)
+		return err;
+	side->process_share = at;
 	err = map_memory(side->skeleton->maps.pages, memory->page_count * sizeof(uint64_t), &at);
 	if (err)
 		return err;
@@ -396,6 +407,7 @@ void kernel_side_free(struct kernel_side *side)
 	unmap(side->thread, side->thread_count * sizeof(*side->thread));
 	unmap((void *)side->cpu_place, side->cpu_count * sizeof(*side->cpu_place));
 	unmap(side->map_chunk, side->map_chunk_count * sizeof(*side->map_chunk));
+	unmap(side->process_share, PP_USER_SHARES * sizeof(*side->process_share));
 	unmap(side->memory.pages, side->memory.page_count * sizeof(uint64_t));
 	unmap(side->memory.rules, side->memory.rule_count * sizeof(struct pp_rule));
 	unmap(side->row, side->memory.shard_count * SHARD_BYTES);
@@ -484,6 +496,16 @@ int kernel_side_open_scan(struct kernel_side *side, int *ret_fd)
 		return -errno;
 	*ret_fd = fd;
 	return 0;
+}
+
+uint32_t kernel_side_process_room(const struct kernel_side *side)
+{
+	return side->process_room;
+}
+
+uint64_t *kernel_side_process_shares(const struct kernel_side *side)
+{
+	return side->process_share;
 }
 
 void kernel_side_processes_changed(struct kernel_side *side)

@@ -74,6 +74,24 @@ static void share__of_the_ring_begins_anew_when_it_is_emptied(void **state)
 	assert_int_equal(ring_share_take(1000, RECORD_BYTES), 0);
 }
 
+static void share__of_the_processes_is_what_is_left(void **state)
+{
+	uint32_t taken;
+
+	(void)state;
+	host->config.processes_left = 1000;
+	for (taken = 0; !process_share_take(1000); taken++)
+		;
+	assert_int_equal(taken, 500);
+	/* Half of the rest for the next one, and root all of it. */
+	for (taken = 0; !process_share_take(1001); taken++)
+		;
+	assert_int_equal(taken, 250);
+	host->config.processes_left = -1;
+	assert_int_equal(process_share_take(0), 0);
+	assert_int_equal(process_share_take(1002), 1);
+}
+
 static void tokens__are_half_for_one_user(void **state)
 {
 	uint32_t taken = 0;
@@ -146,6 +164,8 @@ int main(void)
 						host_teardown),
 		cmocka_unit_test_setup_teardown(share__of_the_ring_begins_anew_when_it_is_emptied,
 						setup_user, host_teardown),
+		cmocka_unit_test_setup_teardown(share__of_the_processes_is_what_is_left, setup_user,
+						host_teardown),
 		cmocka_unit_test_setup_teardown(tokens__are_half_for_one_user, setup_user,
 						host_teardown),
 		cmocka_unit_test_setup_teardown(

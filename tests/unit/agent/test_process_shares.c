@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: agent/process_shares.c */
+/* The kernel side, the processes and their users are fakes in this file. */
+#include "agent/process_shares.h"
+
+#include <cmocka.h>
+#include <string.h>
+
+#include <pyprofd/config.h>
+#include <pyprofd/user_share.h>
+
+#include "attach/kernel_side.h"
+#include "discover/process_table.h"
+#include "discover/process_user.h"
+
+#define ROOM 100U
+
+static struct pp_config config;
+static uint64_t shares[PP_USER_SHARES];
+static struct process known[ROOM];
+static size_t known_count;
+static unsigned int asked;
+
+volatile struct pp_config *kernel_side_config(const struct kernel_side *side)
+{
+	(void)side;
+	return &config;
+}
+
+uint32_t kernel_side_process_room(const struct kernel_side *side)
+{
+	(void)side;
+	return ROOM;
+}
+
+uint64_t *kernel_side_process_shares(const struct kernel_side *side)
+{
+	(void)side;
+	return shares;
+}
+
+struct process *process_table_next(const struct process_table *table, const struct process *process)
+{
+	const size_t next = process ? (size_t)(process - known) + 1 : 0;
+
+	(void)table;
+	return next < known_count ? &known[next] : NULL;
+}
+
+uint32_t process_user(const struct process *process)
+{
+	asked++;
+	return process->id.tgid;
+}
+
+uint32_t process_user_kept(struct process *process)
+{
+	if (!process->is_user_known)
+		process->user = 7;
+	asked += !process->is_user_known;
+	process->is_user_known = true;
+	return process->user;
+}
+
+static void add(uint32_t user, size_t count)
+{
+	while (count--)
+		known[known_count++] = (struct process){.user = user, .is_user_known = user};
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	known_count = asked = 0;
+	memset(shares, 0, sizeof(shares));
+	config = (struct pp_config){.processes_left = ROOM};
+	return 0;
+}
+
+static void count__is_of_live_processes_by_user(void **state)
+{
+	(void)state;
+	add(1000, 20);
+	add(1001, 3);
+	add(1000 + PP_USER_SHARES, 2); /* shares with 1000 */
+	known[0].exit_ns = 5;
+	shares[5] = 55;
+	process_shares_count(NULL, NULL);
+	assert_int_equal(shares[1000], 21);
+	assert_int_equal(shares[1001], 3);
+	assert_int_equal(shares[5], 0);
+	assert_int_equal(config.processes_left, ROOM - 24);
+}
+
+static void count__asks_for_some_users_a_call(void **state)
+{
+	(void)state;
+	add(0, 80);
+	process_shares_count(NULL, NULL);
+	assert_int_equal(asked, 32);
+	assert_int_equal(shares[7], 32);
+	assert_int_equal(config.processes_left, ROOM - 80);
+	process_shares_count(NULL, NULL);
+	process_shares_count(NULL, NULL);
+	assert_int_equal(asked, 80);
+	assert_int_equal(shares[7], 80);
+}
+
+/* One user has all that he can get; another user's and root's processes are followed. */
+static void allow__users_excess_is_that_users_loss(void **state)
+{
+	(void)state;
+	assert_true(process_shares_allow(NULL, 1000));
+	assert_int_equal(asked, 0); /* there is room */
+	add(1000, 50);
+	process_shares_count(NULL, NULL);
+	assert_false(process_shares_allow(NULL, 1000));
+	assert_true(process_shares_allow(NULL, 1001));
+	assert_true(process_shares_allow(NULL, 0));
+	config.processes_left = -1;
+	assert_false(process_shares_allow(NULL, 1001));
+	assert_true(process_shares_allow(NULL, 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(count__is_of_live_processes_by_user, setup),
+		cmocka_unit_test_setup(count__asks_for_some_users_a_call, setup),
+		cmocka_unit_test_setup(allow__users_excess_is_that_users_loss, setup),
+	};
+
+	return cmocka_run_group_tests_name("agent/process_shares", tests, NULL, NULL);
+}

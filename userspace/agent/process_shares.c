@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/process_shares.h"
+
+#include <string.h>
+
+#include <pyprofd/config.h>
+#include <pyprofd/user_share.h>
+
+#include "attach/kernel_side.h"
+#include "discover/process_table.h"
+#include "discover/process_user.h"
+
+#define ASKED_A_CALL 32U /* 1.3 ms */
+
+static void publish(struct kernel_side *kernel, const uint64_t *held, int64_t live)
+{
+	uint64_t *shares = kernel_side_process_shares(kernel);
+
+	/* The kernel side adds to both; what comes in between these lines is in the next count. */
+	for (uint32_t i = 0; i < PP_USER_SHARES; i++)
+		__atomic_store_n(&shares[i], held[i], __ATOMIC_RELAXED);
+	kernel_side_config(kernel)->processes_left =
+		(int64_t)kernel_side_process_room(kernel) - live;
+}
+
+void process_shares_count(struct kernel_side *kernel, struct process_table *processes)
+{
+	uint64_t held[PP_USER_SHARES] = {0};
+	struct process *process = NULL;
+	unsigned int asked = 0;
+	int64_t live = 0;
+
+	while ((process = process_table_next(processes, process))) {
+		if (process->exit_ns)
+			continue;
+		live++;
+		if (process->is_user_known || asked++ < ASKED_A_CALL)
+			held[process_user_kept(process) % PP_USER_SHARES]++;
+	}
+	publish(kernel, held, live);
+}
+
+bool process_shares_allow(const struct kernel_side *kernel, uint32_t tgid)
+{
+	const int64_t left = kernel_side_config(kernel)->processes_left;
+	const struct process process = {.id.tgid = tgid};
+	uint32_t user;
+
+	if (left > kernel_side_process_room(kernel) / 2)
+		return true;
+	user = process_user(&process);
+	return !user || (left > 0 && kernel_side_process_shares(kernel)[user % PP_USER_SHARES] <
+					     (uint64_t)left);
+}
