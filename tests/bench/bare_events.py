@@ -27,13 +27,16 @@ class BareEvents:
     def __init__(self, period_ns):
         self.rings = []
         for cpu in online_cpus():
-            attr = struct.pack("<IIQQQQ", TYPE_SOFTWARE, ATTR_BYTES, CONFIG_CPU_CLOCK, period_ns, SAMPLE_TID, 0)
+            attr = struct.pack("<IIQQQQ", TYPE_SOFTWARE, ATTR_BYTES, CONFIG_CPU_CLOCK, period_ns,
+                               SAMPLE_TID, 0)
             attr = ctypes.create_string_buffer(attr, ATTR_BYTES)
             fd = libc.syscall(SYS_PERF_EVENT_OPEN, attr, -1, cpu, -1, FLAG_CLOEXEC)
             if fd < 0:
-                raise OSError(ctypes.get_errno(), "perf_event_open: " + os.strerror(ctypes.get_errno()))
+                raise OSError(ctypes.get_errno(),
+                              "perf_event_open: " + os.strerror(ctypes.get_errno()))
             size = (1 + DATA_PAGES) * mmap.PAGESIZE
-            self.rings.append((fd, mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)))
+            self.rings.append(
+                (fd, mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)))
 
     def stop(self):
         """({pid: samples}, lost records); the events are closed."""

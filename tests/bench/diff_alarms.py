@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""diff_alarms.py PYPROF A [B [--busy]]   How often `pyprof diff` cries wolf, and how often it sees one.
+"""diff_alarms.py PYPROF A [B [--busy]]   How often `pyprof diff` cries wolf, and how often it sees
+one.
 
-A and B are directories of windows of --interval 1; in B the function that GROWN names (default: scan) has 5 points more:
+A and B are directories of windows of --interval 1; in B the function that GROWN names (default:
+scan) has 5 points more:
 
     pyprofd --events=cpu --interval 1 -o A/ -- python3 tests/bench/workloads/grown.py 1210 10
     pyprofd --events=cpu --interval 1 -o B/ -- python3 tests/bench/workloads/grown.py 1210 15
 
-A/A: 200 pairs of 60 windows of A, drawn at random without overlap; an alarm is any function whose self or total has
-p < 0.05.  A/B: 20 runs of 60 s a side in windows of 5 s, that is of 5 windows in a row put into one, 12 in a row of
-each directory: 20 minutes of each make 20 runs that have nothing in common.  --busy: of 5 s of CPU time, so that the runs
-are those of a program that has a CPU of its own, also where the machine is shared.
+A/A: 200 pairs of 60 windows of A, drawn at random without overlap; an alarm is any function whose
+self or total has p < 0.05.  A/B: 20 runs of 60 s a side in windows of 5 s, that is of 5 windows in
+a row put into one, 12 in a row of each directory: 20 minutes of each make 20 runs that have nothing
+in common.  --busy: of 5 s of CPU time, so that the runs are those of a program that has a CPU of
+its own, also where the machine is shared.
 """
 import os
 import pathlib
@@ -39,8 +42,11 @@ def side(directory, paths):
 def diff(pyprof, a, b, rules):
     with tempfile.TemporaryDirectory() as place:
         place = pathlib.Path(place)
-        return subprocess.run([pyprof, "diff", "--by", "function", side(place / "a", a), side(place / "b", b),
-                               *rules], capture_output=True, text=True, check=False)
+        return subprocess.run([
+            pyprof, "diff", "--by", "function",
+            side(place / "a", a),
+            side(place / "b", b), *rules
+        ], capture_output=True, text=True, check=False)
 
 
 def cpu_seconds(pyprof, path):
@@ -84,7 +90,8 @@ def alarms(pyprof, paths):
 def found(pyprof, a, b, grown):
     count = 0
     for run in range(RUNS):
-        first, second = (paths[(len(paths) - SLOTS) * run // (RUNS - 1):][:SLOTS] for paths in (a, b))
+        first, second = (paths[(len(paths) - SLOTS) * run // (RUNS - 1):][:SLOTS]
+                         for paths in (a, b))
         done = diff(pyprof, first, second, ["--fail-if=total > 0% p < 0.05"])
         assert done.returncode in (0, 1), done.stderr
         count += bool(re.search(rf"^fail-if .*: {grown} ", done.stdout, re.M))
@@ -96,13 +103,17 @@ def main():
     pyprof, *directories = [argument for argument in sys.argv[1:] if argument != "--busy"]
     first = windows(directories[0])
     random.seed(1)
-    print(f"A/A: {alarms(pyprof, first)} false alarms of {PAIRS} pairs, {len(first)} windows recorded", flush=True)
+    print(
+        f"A/A: {alarms(pyprof, first)} false alarms of {PAIRS} pairs, {len(first)} windows recorded",
+        flush=True)
     if len(directories) > 1:
         with tempfile.TemporaryDirectory() as place:
             place = pathlib.Path(place)
-            a, b = (join(pyprof, windows(directory), place / name, busy) for directory, name in zip(directories, "ab"))
-            print(f"A/B: {found(pyprof, a, b, os.environ.get('GROWN', 'scan'))} of {RUNS} runs found it, "
-                  f"{len(a)} and {len(b)} windows of {JOINED} s")
+            a, b = (join(pyprof, windows(directory), place / name, busy)
+                    for directory, name in zip(directories, "ab"))
+            print(
+                f"A/B: {found(pyprof, a, b, os.environ.get('GROWN', 'scan'))} of {RUNS} runs found it, "
+                f"{len(a)} and {len(b)} windows of {JOINED} s")
 
 
 if __name__ == "__main__":

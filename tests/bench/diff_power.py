@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""diff_power.py   What `pyprof diff` can see, simulated: a function that grows from 10 to 15 %, 12 windows a side.
+"""diff_power.py   What `pyprof diff` can see, simulated: a function that grows from 10 to 15 %, 12
+windows a side.
 
-Two ways to rank a window for Mann-Whitney's U: by the share, and by what lies above the share of both sides together.
-Found is p < 0.05 / TESTS: what Holm's correction asks of the smallest p.
+Two ways to rank a window for Mann-Whitney's U: by the share, and by what lies above the share of
+both sides together. Found is p < 0.05 / TESTS: what Holm's correction asks of the smallest p.
 """
 import math
 import random
@@ -18,7 +19,9 @@ def chances():
     for i in range(2 * WINDOWS):
         for k in range(min(i + 1, WINDOWS), max(0, i - WINDOWS), -1):
             gain = i + 1 - k
-            ways[k] = [n + (ways[k - 1][u - gain] if u >= gain else 0) for u, n in enumerate(ways[k])]
+            ways[k] = [
+                n + (ways[k - 1][u - gain] if u >= gain else 0) for u, n in enumerate(ways[k])
+            ]
     total = math.comb(2 * WINDOWS, WINDOWS)
     assert sum(ways[WINDOWS]) == total
     return [sum(ways[WINDOWS][:u + 1]) / total for u in range(WINDOWS ** 2 + 1)]
@@ -51,8 +54,10 @@ def main():
     random.seed(1)
     below = chances()
     for samples, cov in ((495, 0.02), (250, 0.3), (250, 0.6), (170, 0.6)):
-        print(f"{samples} samples a window, CoV {cov:.0%}: found: {part((.10, .15), samples, cov, below, .05 / TESTS)}"
-              f"; p < 0.05 without a change: {part((.10, .10), samples, cov, below, .05)}", flush=True)
+        print(
+            f"{samples} samples a window, CoV {cov:.0%}: found: {part((.10, .15), samples, cov, below, .05 / TESTS)}"
+            f"; p < 0.05 without a change: {part((.10, .10), samples, cov, below, .05)}",
+            flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""CPU time of a dump of 100 programs: pyprof dump and what it costs the running pyprofd, beside py-spy dump for each."""
+"""CPU time of a dump of 100 programs: pyprof dump and what it costs the running pyprofd, beside
+py-spy dump for each."""
 import os
 import resource
 import subprocess
@@ -20,14 +21,17 @@ def children_cpu_s():
 def ask(words):
     """(CPU time of the program, wall time, what it printed)"""
     cpu, wall = children_cpu_s(), time.monotonic()
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False)
     out = done.stdout.decode("utf-8", "replace")
-    assert done.returncode == 0, "%s: %s" % (words[0], done.stderr.decode("utf-8", "replace")[-300:])
+    assert done.returncode == 0, "%s: %s" % (words[0], done.stderr.decode(
+        "utf-8", "replace")[-300:])
     return children_cpu_s() - cpu, time.monotonic() - wall, out
 
 
 def ours(pids, rounds):
-    """The agent's own work goes on meanwhile: what it costs in as much time without a dump is taken off."""
+    """The agent's own work goes on meanwhile: what it costs in as much time without a dump is taken
+    off."""
     path = os.path.join(harness.temporary(), "live.sock")
     process = harness.start(harness.temporary(), hz=99, options=["--live", path])
     try:
@@ -43,7 +47,8 @@ def ours(pids, rounds):
             before = measure.own_cpu_s(process.pid)
             time.sleep(span)
             idle = measure.own_cpu_s(process.pid) - before
-            results.append((cpu + max(0.0, agent - idle), wall, out.count("\nprocess ") + out.startswith("process ")))
+            results.append((cpu + max(0.0, agent - idle), wall,
+                            out.count("\nprocess ") + out.startswith("process ")))
         return results
     finally:
         harness.finish(process, signal_number=2)
@@ -58,8 +63,10 @@ def section(peers, quick, say):
         target.wait("ready", 180)
         pids = target.read("pids.json")
         mine = ours(pids, 3 if quick else 7)
-        result = {"programs": len(pids), "cpu_s": [m[0] for m in mine], "wall_s": [m[1] for m in mine],
-                  "shown": [m[2] for m in mine]}
+        result = {
+            "programs": len(pids), "cpu_s": [m[0] for m in mine], "wall_s": [m[1] for m in mine],
+            "shown": [m[2] for m in mine]
+        }
         say("dump     %d programs: first %.3f s of CPU, then median %.3f s (wall %.2f s); %d shown"
             % (len(pids), mine[0][0], measure.median([m[0] for m in mine[1:]]),
                measure.median([m[1] for m in mine[1:]]), mine[-1][2]))

@@ -21,7 +21,8 @@ def bpf(command, attributes):
 
 
 def held(pid, key):
-    """Ids of the maps ("map_id") or programs ("prog_id", also of links) that a process holds open."""
+    """Ids of the maps ("map_id") or programs ("prog_id", also of links) that a process holds
+    open."""
     found = set()
     for fd in os.listdir("/proc/%d/fdinfo" % pid):
         try:
@@ -86,8 +87,10 @@ def entries(numbers, kind, bound=2000000):
 def name(fd):
     """Of a map."""
     info = ctypes.create_string_buffer(40)  # struct bpf_map_info up to its name
-    attributes = ctypes.create_string_buffer(struct.pack("<IIQ", fd, len(info), ctypes.addressof(info)), 64)
-    return info.raw[24:].rstrip(b"\0").decode() if bpf(OBJ_GET_INFO_BY_FD, attributes) is not None else ""
+    attributes = ctypes.create_string_buffer(
+        struct.pack("<IIQ", fd, len(info), ctypes.addressof(info)), 64)
+    return info.raw[24:].rstrip(b"\0").decode() if bpf(OBJ_GET_INFO_BY_FD,
+                                                       attributes) is not None else ""
 
 
 def mapped(numbers, wanted):

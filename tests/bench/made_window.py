@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Windows of ten seconds as pyprofd writes them, from a random generator with a fixed seed: programs with
-threads, each with a graph of Python and native functions along which calls are made."""
+"""Windows of ten seconds as pyprofd writes them, from a random generator with a fixed seed:
+programs with threads, each with a graph of Python and native functions along which calls are
+made."""
 import random
 
 PROGRAMS, THREADS, FUNCTIONS, ROWS = 5, 4, 350, 420
@@ -27,13 +28,17 @@ def field(number, value):
 class Program:
     def __init__(self, number, rng):
         self.pid, self.comm = 1000 + 37 * number, "service-%d" % number
-        words = [rng.choice(("read", "parse", "merge", "encode", "update", "find", "apply", "flush")) + "_" +
-                 rng.choice(("record", "request", "frame", "index", "batch", "token", "header")) for _ in range(FUNCTIONS)]
+        words = [
+            rng.choice(("read", "parse", "merge", "encode", "update", "find", "apply", "flush"))
+            + "_" + rng.choice(("record", "request", "frame", "index", "batch", "token", "header"))
+            for _ in range(FUNCTIONS)
+        ]
         # (name, file, line of the def, mapping); the first are the outermost.
-        self.functions = [
-            ("%s_%d" % (word, i), "/srv/app%d/%s_%d.py" % (number, word[:4], i % 60), 20 * (i % 40) + 3, PYTHON)
-            if rng.random() < 0.7 else ("%s_%d" % (word, i), "", 0, NATIVE) for i, word in enumerate(words)]
-        self.callees = [[min(FUNCTIONS - 1, i + 1 + int(rng.expovariate(0.08))) for _ in range(4)] for i in range(FUNCTIONS)]
+        self.functions = [("%s_%d" % (word, i), "/srv/app%d/%s_%d.py" % (number, word[:4], i % 60),
+                           20 * (i % 40) + 3, PYTHON) if rng.random() < 0.7 else
+                          ("%s_%d" % (word, i), "", 0, NATIVE) for i, word in enumerate(words)]
+        self.callees = [[min(FUNCTIONS - 1, i + 1 + int(rng.expovariate(0.08))) for _ in range(4)]
+                        for i in range(FUNCTIONS)]
 
     def stack(self, rng):
         """[(function, line)], the root first.  A function's calls lie in a few of its lines."""
@@ -56,14 +61,17 @@ class Window:
 
     def location(self, function, line):
         number = self.functions.setdefault(function, len(self.functions) + 1)
-        return self.locations.setdefault((number, function[2] + line if function[2] else 0, function[3]),
-                                         len(self.locations) + 1)
+        return self.locations.setdefault(
+            (number, function[2] + line if function[2] else 0, function[3]),
+            len(self.locations) + 1)
 
     def add(self, program, thread, stack, count):
-        ids = b"".join(varint(self.location(program.functions[at], line)) for at, line in reversed(stack))
-        labels = [("pid", program.pid), ("tid", program.pid + thread), ("ppid", 1), ("comm", program.comm),
-                  ("thread_name", "worker-%d" % thread if thread else "MainThread"), ("python_version", "3.12"),
-                  ("cgroup", "/system.slice/%s.service" % program.comm)]
+        ids = b"".join(
+            varint(self.location(program.functions[at], line)) for at, line in reversed(stack))
+        labels = [("pid", program.pid), ("tid", program.pid + thread), ("ppid", 1),
+                  ("comm", program.comm),
+                  ("thread_name", "worker-%d" % thread if thread else "MainThread"),
+                  ("python_version", "3.12"), ("cgroup", "/system.slice/%s.service" % program.comm)]
         message = field(1, ids) + field(2, varint(count) + varint(count * PERIOD_NS))
         for key, value in labels:
             value = field(3, value) if isinstance(value, int) else field(2, self.text(value))
@@ -83,7 +91,11 @@ class Window:
         for (name, file, line, _), number in self.functions.items():
             name = self.text(name)
             file = self.text(file)
-            out.append(field(5, field(1, number) + field(2, name) + field(3, name) + field(4, file) + field(5, line)))
+            out.append(
+                field(
+                    5,
+                    field(1, number) + field(2, name) + field(3, name) + field(4, file) + field(
+                        5, line)))
         out.append(field(11, types[1]) + field(12, PERIOD_NS))
         return b"".join(out + [field(6, text.encode()) for text in self.strings])
 
@@ -96,6 +108,7 @@ def make(count=40):
         window = Window()
         for _ in range(ROWS):
             program = programs[min(int(rng.expovariate(0.7)), PROGRAMS - 1)]
-            window.add(program, int(rng.random() ** 2 * THREADS), program.stack(rng), 1 + int(rng.expovariate(1.0)))
+            window.add(program, int(rng.random()**2 * THREADS), program.stack(rng),
+                       1 + int(rng.expovariate(1.0)))
         made.append(window.bytes())
     return made

@@ -41,7 +41,8 @@ def interval_95(values, rounds=4000, seed=1):
     if not values:
         return float("nan"), float("nan")
     chance = random.Random(seed)
-    medians = sorted(statistics.median(chance.choices(values, k=len(values))) for _ in range(rounds))
+    medians = sorted(
+        statistics.median(chance.choices(values, k=len(values))) for _ in range(rounds))
     return medians[int(0.025 * rounds)], medians[int(0.975 * rounds) - 1]
 
 
@@ -50,7 +51,8 @@ def loadavg():
 
 
 def quiet(limit_s=20):
-    """Waits a little while other programs keep the machine busy; returns the share of idle time seen."""
+    """Waits a little while other programs keep the machine busy; returns the share of idle time
+    seen."""
     share = 0.0
     for _ in range(limit_s):
         before = cpu_times()

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs that know the truth, under pyprofd and its peers in turn: the error of shares, impossible stacks, missing
-samples, and how much slower the program is.
+"""Programs that know the truth, under pyprofd and its peers in turn: the error of shares,
+impossible stacks, missing samples, and how much slower the program is.
 
-workloads/oracle.py measures by its own clocks.  Each profiler gets the whole work of each program once, at the same rate,
-with a run without any before and after.  A stack counts by its functions o_*, from the root: the last two are the key
-under which the program measured; which may call which is CASES' edges.  Nothing here is asserted."""
+workloads/oracle.py measures by its own clocks.  Each profiler gets the whole work of each program
+once, at the same rate, with a run without any before and after.  A stack counts by its functions
+o_*, from the root: the last two are the key under which the program measured; which may call which
+is CASES' edges.  Nothing here is asserted."""
 import collections
 import glob
 import json
@@ -26,8 +27,8 @@ HZ = 499
 SETTLE_S = 1.0
 SCRIPT_TRIES = 4  # perf 6.1 crashes now and then
 
-# roots: functions at which a stack may begin.  edges: caller>callee.  levels: how many of RECURSIVE lie above a
-# function.
+# roots: functions at which a stack may begin.  edges: caller>callee.  levels: how many of RECURSIVE
+# lie above a function.
 Case = collections.namedtuple("Case", "rounds clock roots edges levels")
 
 
@@ -36,22 +37,31 @@ def edges(*chains):
 
 
 CASES = {
-    "callers": Case(850, "cpu", {"o_callers"}, edges("o_callers>o_first>o_work", "o_callers>o_second>o_work"), {}),
-    "ccalls": Case(240, "cpu", {"o_ccalls"}, edges("o_ccalls>o_python>o_work", "o_ccalls>o_sort", "o_ccalls>o_crc",
-                                                   "o_ccalls>o_copy"), {}),
-    "waits": Case(170, "wall", {"o_waits"}, edges("o_waits>o_short>o_wait", "o_waits>o_long>o_wait",
-                                                  "o_waits>o_busy>o_work"), {}),
-    "threads": Case(420, "cpu", {"o_threads", "o_thread"}, edges(
-        "o_thread>o_one>o_work", "o_thread>o_two>o_work", "o_thread>o_three>o_work", "o_thread>o_four>o_work"), {}),
-    "short": Case(18, "cpu", {"o_child"}, edges("o_child>o_child_a>o_work", "o_child>o_child_b>o_work"), {}),
-    "deep": Case(320, "cpu", {"o_deep"}, edges(
-        "o_deep>o_even>o_odd>o_even", "o_deep>o_same>o_same>o_flat>o_work", "o_even>o_low>o_work",
-        "o_odd>o_low>o_work", "o_even>o_high>o_work", "o_odd>o_high>o_work"),
-        {"o_low": 40, "o_high": 400, "o_flat": 25}),
+    "callers": Case(850, "cpu", {"o_callers"},
+                    edges("o_callers>o_first>o_work", "o_callers>o_second>o_work"), {}),
+    "ccalls": Case(
+        240, "cpu", {"o_ccalls"},
+        edges("o_ccalls>o_python>o_work", "o_ccalls>o_sort", "o_ccalls>o_crc", "o_ccalls>o_copy"),
+        {}),
+    "waits": Case(170, "wall", {"o_waits"},
+                  edges("o_waits>o_short>o_wait", "o_waits>o_long>o_wait", "o_waits>o_busy>o_work"),
+                  {}),
+    "threads": Case(
+        420, "cpu", {"o_threads", "o_thread"},
+        edges("o_thread>o_one>o_work", "o_thread>o_two>o_work", "o_thread>o_three>o_work",
+              "o_thread>o_four>o_work"), {}),
+    "short": Case(18, "cpu", {"o_child"},
+                  edges("o_child>o_child_a>o_work", "o_child>o_child_b>o_work"), {}),
+    "deep": Case(
+        320, "cpu", {"o_deep"},
+        edges("o_deep>o_even>o_odd>o_even", "o_deep>o_same>o_same>o_flat>o_work",
+              "o_even>o_low>o_work", "o_odd>o_low>o_work", "o_even>o_high>o_work",
+              "o_odd>o_high>o_work"), {"o_low": 40, "o_high": 400, "o_flat": 25}),
 }
 RECURSIVE = {"o_even", "o_odd", "o_same"}
 
-# frames: names from the root.  value: the profiler's own measure (its samples, or time).  count: samples.
+# frames: names from the root.  value: the profiler's own measure (its samples, or time).  count:
+# samples.
 Stack = collections.namedtuple("Stack", "frames value count")
 
 
@@ -75,8 +85,8 @@ def verdict(case, path):
 
 
 def judge(case, truth_ns, stacks, hz=HZ):
-    """truth_ns: by key.  Shares are of what has a key, is cut or impossible: time that a profiler puts
-    elsewhere is missing from its keys."""
+    """truth_ns: by key.  Shares are of what has a key, is cut or impossible: time that a profiler
+    puts elsewhere is missing from its keys."""
     found = dict.fromkeys(truth_ns, 0.0)
     total = missing = 0.0
     count = collections.Counter()
@@ -97,18 +107,24 @@ def judge(case, truth_ns, stacks, hz=HZ):
     whole_ns = sum(truth_ns.values())
     due = whole_ns / 1e9 * hz
     taken = sum(count.values())
-    errors = {key: (found[key] / total if total else 0.0) - ns / whole_ns for key, ns in truth_ns.items()}
+    errors = {
+        key: (found[key] / total if total else 0.0) - ns / whole_ns for key, ns in truth_ns.items()
+    }
     worst = max(errors, key=lambda key: abs(errors[key]))
     share = truth_ns[worst] / whole_ns
-    return {"samples": taken, "due": due, "taken": taken / due if due else math.nan, "cut": count["cut"],
-            "impossible": count["impossible"], "worst": worst, "error": errors[worst],
-            "sigma": math.sqrt(share * (1 - share) / taken) if taken else math.nan,
-            "shares": {key: found[key] / total if total else 0.0 for key in found}, "missing": missing,
-            "truth": {key: ns / whole_ns for key, ns in truth_ns.items()}}
+    return {
+        "samples": taken, "due": due, "taken": taken / due if due else math.nan,
+        "cut": count["cut"], "impossible": count["impossible"], "worst": worst,
+        "error": errors[worst],
+        "sigma": math.sqrt(share * (1 - share) / taken) if taken else math.nan, "shares": {
+            key: found[key] / total if total else 0.0 for key in found
+        }, "missing": missing, "truth": {key: ns / whole_ns for key, ns in truth_ns.items()}
+    }
 
 
 def slowdowns(runs):
-    """[(name or None, seconds)] in the order of the runs: each over the mean of the runs without a profiler beside it."""
+    """[(name or None, seconds)] in the order of the runs: each over the mean of the runs without a
+    profiler beside it."""
     result = {}
     for at, (name, seconds) in enumerate(runs):
         if name is None:
@@ -155,7 +171,8 @@ def parse_sampling(text):
 
 
 def parse_perf(text):
-    """perf script: a blank line ends a sample, frames are leaf first; py::function:file of Python's own map."""
+    """perf script: a blank line ends a sample, frames are leaf first; py::function:file of Python's
+    own map."""
     names = []
     for line in text.splitlines() + [""]:
         frame = re.match(r"\s+[0-9a-f]+ py::(.+?):.* \(", line)
@@ -184,7 +201,7 @@ class Profiler:
     """command() profiles the target until SIGINT; stacks() reads what it wrote."""
     name = needs = ""
     is_new_python = False  # it runs on Debian's CPython 3.15 only
-    options = ()	       # of the interpreter
+    options = ()        # of the interpreter
 
     def __init__(self, peers):
         self.peers = peers
@@ -231,9 +248,14 @@ class PySpy(Profiler):
     name = needs = "py-spy"
 
     def command(self, case, target):
-        words = [self.peers.path["py-spy"], "record", "-p", str(target.pid), "-r", str(HZ), "-f", "raw", "-d", "100000",
-                 "-o", self.out(target)]
-        return words + (["--idle"] if case.clock == "wall" else []) + (["-s"] if case is CASES["short"] else [])
+        words = [
+            self.peers.path["py-spy"], "record", "-p",
+            str(target.pid), "-r",
+            str(HZ), "-f", "raw", "-d", "100000", "-o",
+            self.out(target)
+        ]
+        return words + (["--idle"] if case.clock == "wall" else []) + (
+            ["-s"] if case is CASES["short"] else [])
 
     def stacks(self, case, target):
         del case
@@ -247,8 +269,14 @@ class Austin(Profiler):
         return super().why_not(case) or self.peers.why.get("mojo2austin")
 
     def command(self, case, target):
-        words = [self.peers.path["austin"], "-i", "%dus" % (1000000 // HZ), "-p", str(target.pid), "-o", self.out(target)]
-        return words + (["-c"] if case.clock == "cpu" else []) + (["-C"] if case is CASES["short"] else [])
+        words = [
+            self.peers.path["austin"], "-i",
+            "%dus" % (1000000 // HZ), "-p",
+            str(target.pid), "-o",
+            self.out(target)
+        ]
+        return words + (["-c"] if case.clock == "cpu" else []) + (
+            ["-C"] if case is CASES["short"] else [])
 
     def stacks(self, case, target):
         del case
@@ -265,8 +293,9 @@ class Sampling(Profiler):
 
     def command(self, case, target):
         words = ["nsenter", "-t", str(target.pid), "-m", "-r"] + target.python.command[2:] + [
-            "-m", "profiling.sampling", "attach", "-r", str(HZ), "-a", "--mode", case.clock, "--collapsed",
-            "-o", target.inside + "/profile"]
+            "-m", "profiling.sampling", "attach", "-r",
+            str(HZ), "-a", "--mode", case.clock, "--collapsed", "-o", target.inside + "/profile"
+        ]
         return words + (["--subprocesses"] if case is CASES["short"] else []) + [str(target.pid)]
 
     def environment(self):
@@ -290,12 +319,19 @@ class Perf(Profiler):
 
     def command(self, case, target):
         del case
-        return [self.peers.path["perf"], "record", "-q", "-e", "cpu-clock", "-F", str(HZ), "-g", "-p", str(target.pid),
-                "--no-buildid", "--no-buildid-cache", "-o", self.out(target)]
+        return [
+            self.peers.path["perf"], "record", "-q", "-e", "cpu-clock", "-F",
+            str(HZ), "-g", "-p",
+            str(target.pid), "--no-buildid", "--no-buildid-cache", "-o",
+            self.out(target)
+        ]
 
     def stacks(self, case, target):
         del case
-        maps = [m for m in glob.glob(target.python.root + "/tmp/perf-*.map") if os.path.getmtime(m) >= target.began]
+        maps = [
+            m for m in glob.glob(target.python.root + "/tmp/perf-*.map")
+            if os.path.getmtime(m) >= target.began
+        ]
         links = ["/tmp/" + os.path.basename(m) for m in maps]
         for made, link in zip(maps, links):
             os.symlink(made, link)
@@ -307,11 +343,14 @@ class Perf(Profiler):
 
     def script(self, target):
         for _ in range(SCRIPT_TRIES):
-            done = subprocess.run([self.peers.path["perf"], "script", "-i", self.out(target), "--no-inline", "-F",
-                                   "ip,sym,dso"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+            done = subprocess.run([
+                self.peers.path["perf"], "script", "-i",
+                self.out(target), "--no-inline", "-F", "ip,sym,dso"
+            ], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
             if done.returncode == 0:
                 return done.stdout.decode("utf-8", "replace")
-        raise AssertionError("perf script ended with %d, %d times" % (done.returncode, SCRIPT_TRIES))
+        raise AssertionError(
+            "perf script ended with %d, %d times" % (done.returncode, SCRIPT_TRIES))
 
 
 PROFILERS = (Pyprofd, PySpy, Austin, PyprofdNew, Sampling, Perf)
@@ -320,7 +359,8 @@ PROFILERS = (Pyprofd, PySpy, Austin, PyprofdNew, Sampling, Perf)
 # ---------------------------------------------------------------- runs
 
 def new_python():
-    """Debian's 3.15 with /proc in its tree, which profiling.sampling reads; None: it is not there."""
+    """Debian's 3.15 with /proc in its tree, which profiling.sampling reads; None: it is not
+    there."""
     for one in harness.interpreters():
         if one.version == (3, 15) and one.root:
             return one
@@ -347,8 +387,8 @@ def start_target(case_name, rounds, python, profiler):
 
 def attach(profiler, case, target):
     log = harness.tempfile.TemporaryFile()
-    process = subprocess.Popen(profiler.command(case, target), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                               env=profiler.environment())
+    process = subprocess.Popen(profiler.command(case, target), stdin=subprocess.DEVNULL, stdout=log,
+                               stderr=log, env=profiler.environment())
     process.e2e_log, process.e2e_out = log, profiler.out(target)
     profiler.begun(process, target)
     return process
@@ -380,10 +420,11 @@ def text_of(one):
         return one["why"]
     if not one["samples"]:
         return "no sample in the program's functions, program x %.3f" % one["slowdown"]
-    return ("error %+.1f points (%s; counting error %.1f), impossible %d, cut %d, taken %.0f %% of %.0f, program x %.3f, by "
-            "its own clocks x %.3f" % (
-                100 * one["error"], one["worst"], 100 * one["sigma"], one["impossible"], one["cut"],
-                100 * one["taken"], one["due"], one["slowdown"], one["slowdown_own"]))
+    return (
+        "error %+.1f points (%s; counting error %.1f), impossible %d, cut %d, taken %.0f %% of %.0f, program x %.3f, by "
+        "its own clocks x %.3f"
+        % (100 * one["error"], one["worst"], 100 * one["sigma"], one["impossible"], one["cut"],
+           100 * one["taken"], one["due"], one["slowdown"], one["slowdown_own"]))
 
 
 def run_case(case_name, profilers, pythons, rounds, say):
@@ -403,7 +444,8 @@ def run_case(case_name, profilers, pythons, rounds, say):
                 runs.append((None, run_once(case_name, python, None, rounds)[0]))
             try:
                 seconds, result[profiler.name] = run_once(case_name, python, profiler, rounds)
-                runs += [(profiler.name, seconds), (None, run_once(case_name, python, None, rounds)[0])]
+                runs += [(profiler.name, seconds),
+                         (None, run_once(case_name, python, None, rounds)[0])]
             except (AssertionError, OSError, subprocess.SubprocessError) as error:
                 result[profiler.name] = {"why": str(error)[-300:]}
         for at, kind in enumerate(("slowdown", "slowdown_own")):
@@ -448,18 +490,26 @@ def cell(one):
     if not one["samples"]:
         return "no sample"
     faults = [("%d impossible", one["impossible"]), ("%d cut", one["cut"])]
-    words = ["%+.1f (%.1f)" % (100 * one["error"], 100 * one["sigma"]), "%.0f %%" % (100 * one["taken"])]
+    words = [
+        "%+.1f (%.1f)" % (100 * one["error"], 100 * one["sigma"]),
+        "%.0f %%" % (100 * one["taken"])
+    ]
     return "; ".join(words + [text % count for text, count in faults if count])
 
 
 def rows(cases):
-    """cases: as section() returns.  A line a profiler, a column a program, at the end the median slow-downs."""
+    """cases: as section() returns.  A line a profiler, a column a program, at the end the median
+    slow-downs."""
     yield "| profiler | " + " | ".join(cases) + " | slower by the wall clock | by its own clocks |"
     yield "|---" * (len(cases) + 3) + "|"
     for profiler in PROFILERS:
         found = [case[profiler.name] for case in cases.values()]
-        ratios = [[one[kind] for one in found if kind in one] for kind in ("slowdown", "slowdown_own")]
-        slower = ["x %.3f (%.3f to %.3f)" % (measure.median(r), min(r), max(r)) if r else "–" for r in ratios]
+        ratios = [[one[kind] for one in found if kind in one]
+                  for kind in ("slowdown", "slowdown_own")]
+        slower = [
+            "x %.3f (%.3f to %.3f)" % (measure.median(r), min(r), max(r)) if r else "–"
+            for r in ratios
+        ]
         yield "| %s | %s |" % (profiler.name, " | ".join([cell(one) for one in found] + slower))
     for profiler in PROFILERS:
         for name, case in cases.items():
@@ -468,7 +518,8 @@ def rows(cases):
 
 
 def main(paths):
-    """oracle.py FILE...   The table of what `run.py --only oracle -o FILE` wrote, of one run or of a run a program."""
+    """oracle.py FILE...   The table of what `run.py --only oracle -o FILE` wrote, of one run or of
+    a run a program."""
     cases = {}
     for path in paths:
         with open(path, encoding="utf-8") as file:

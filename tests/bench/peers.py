@@ -10,8 +10,8 @@ import sys
 def said(words, limit_s=600):
     """(works, last line of what it printed)"""
     try:
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit_s,
-                              check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=limit_s, check=False, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as error:
         return False, str(error)
     lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
@@ -35,8 +35,11 @@ class Peers:
             self.pip("austin", "/bin", "austin-dist")
             if "austin" not in self.path:
                 self.pip("austin", "/musl/bin", "austin-dist", [
-                    "--platform", "musllinux_1_2_%s" % os.uname().machine, "--platform",
-                    "musllinux_1_1_%s" % os.uname().machine, "--no-deps", "--upgrade", "--target", self.venv + "/musl"])
+                    "--platform",
+                    "musllinux_1_2_%s" % os.uname().machine, "--platform",
+                    "musllinux_1_1_%s" % os.uname().machine, "--no-deps", "--upgrade", "--target",
+                    self.venv + "/musl"
+                ])
 
     def take(self, name, path, reason):
         if not path:
@@ -52,7 +55,8 @@ class Peers:
     def make_venv(self):
         if os.access(self.venv + "/bin/pip", os.X_OK):
             return True
-        candidates = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.1[0-9]*/bin/python3")))
+        candidates = sorted(glob.glob(
+            os.path.expanduser("~/.pyenv/versions/3.1[0-9]*/bin/python3")))
         line = "no Python with venv"
         for python in [sys.executable] + candidates:
             works, line = said([python, "-m", "venv", self.venv])

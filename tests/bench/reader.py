@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""reader.py DIRECTORY [PYPROF]   `pyprof report` beside `go tool pprof -top` on the windows of a directory (see
-reader_windows.py): CPU seconds, wall seconds and peak memory of one run each, and their ratios."""
+"""reader.py DIRECTORY [PYPROF]   `pyprof report` beside `go tool pprof -top` on the windows of a
+directory (see reader_windows.py): CPU seconds, wall seconds and peak memory of one run each, and
+their ratios."""
 import glob
 import os
 import shutil
@@ -20,8 +21,8 @@ NAMES = ("wall_s", "cpu_s", "peak_mib")
 
 
 def peak_kib(pid):
-    """Of a process and its child: `go tool` is a parent of what it runs.  Not ru_maxrss, which begins with the memory of
-    the process that forked it."""
+    """Of a process and its child: `go tool` is a parent of what it runs.  Not ru_maxrss, which
+    begins with the memory of the process that forked it."""
     pids = [pid]
     try:
         for path in glob.glob("/proc/%d/task/*/children" % pid):  # of each thread
@@ -52,21 +53,24 @@ def compare(directory, pyprof, rounds, say):
     result = {"files": len(files), "bytes": sum(map(os.path.getsize, files))}
     go = shutil.which("go")
     if go:  # builds it when it is the first time
-        subprocess.call([go, "tool", "pprof", "-top", files[0]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.call([go, "tool", "pprof", "-top", files[0]], stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL)
     ours, theirs = [], []
     for _ in range(rounds):
         ours.append(measure([pyprof, "report", directory]))
         if go:
             theirs.append(measure([go, "tool", "pprof", "-top", *files]))
     ours = result["pyprof"] = dict(zip(NAMES, map(min, zip(*ours))))
-    line = "reader   %d windows, %.0f MB: pyprof report %%s (peak wanted <= 300)" % (len(files), result["bytes"] / 1e6)
+    line = "reader   %d windows, %.0f MB: pyprof report %%s (peak wanted <= 300)" % (
+        len(files), result["bytes"] / 1e6)
     say(line % "%(wall_s).2f s, %(cpu_s).2f s of CPU, %(peak_mib).0f MiB" % ours)
     if not go:
         say("reader   go tool pprof skipped: no go")
         return result
     theirs = result["pprof"] = dict(zip(NAMES, map(min, zip(*theirs))))
     result["ratio"] = {name: ours[name] / theirs[name] for name in NAMES}
-    say("reader   go tool pprof -top %(wall_s).2f s, %(cpu_s).2f s of CPU, %(peak_mib).0f MiB" % theirs)
+    say("reader   go tool pprof -top %(wall_s).2f s, %(cpu_s).2f s of CPU, %(peak_mib).0f MiB"
+        % theirs)
     say("reader   ratio %(wall_s).3f of the time (wanted < 1), %(cpu_s).3f of the CPU time, %(peak_mib).3f of the memory"
         % result["ratio"])
     return result

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """reader_windows.py OUT COUNT [SOURCE...]   A store of COUNT windows; 3,600 have about 100 MB.
 
-Each window takes one of the SOURCEs (pprof files of ten seconds) and leaves out a third of its samples, chosen by
-chance, so that no two are alike; the times go on by ten seconds.  The layout is that of pyprofd's store.  Without
-SOURCEs they come from made_window.py, the same ones each time.
+Each window takes one of the SOURCEs (pprof files of ten seconds) and leaves out a third of its
+samples, chosen by chance, so that no two are alike; the times go on by ten seconds.  The layout is
+that of pyprofd's store.  Without SOURCEs they come from made_window.py, the same ones each time.
 """
 import gzip
 import os

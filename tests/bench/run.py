@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""run.py [--quick] [--only SECTION,...] [-o FILE]   What pyprofd costs, side by side with its peers.
+"""run.py [--quick] [--only SECTION,...] [-o FILE]   What pyprofd costs, side by side with its
+peers.
 
 Sections: bpf (BPF time of a sample), pairs (the program's CPU time at 1999 Hz against perf record),
 samples (share of what a bare perf event sees), fleet (own CPU, memory and names at 10, 100 and 500
 programs), start (time to the first named stack), short (short-lived programs), leak (100 spawns a
-second), switch (what off-CPU profiles add to a context switch), harmless (for how long a walk holds a CPU), bursts
-(what samples see of a thread that works for microseconds), paint (how soon the flame graph of 200,000 stacks is drawn), reader (pyprof report beside go tool pprof on 3,600 windows), dump (a dump of
-100 programs), oracle (programs that know the truth under all profilers: docs/accuracy.md; --cases takes some of them).  Prints ratios of this run and writes them to build/bench.json.  Nothing is asserted: the
-machine's noise is printed beside each number.
+second), switch (what off-CPU profiles add to a context switch), harmless (for how long a walk holds
+a CPU), bursts (what samples see of a thread that works for microseconds), paint (how soon the flame
+graph of 200,000 stacks is drawn), reader (pyprof report beside go tool pprof on 3,600 windows),
+dump (a dump of 100 programs), oracle (programs that know the truth under all profilers:
+docs/accuracy.md; --cases takes some of them).  Prints ratios of this run and writes them to
+build/bench.json.  Nothing is asserted: the machine's noise is printed beside each number.
 
 "all events" beside "cpu": pyprofd as it runs by default, all events into a directory.
 """
@@ -60,7 +63,8 @@ class Running:
     def __init__(self, words, out, settle_s=0.0, perf_events=True):
         self.out = out
         self.log = harness.tempfile.TemporaryFile()
-        self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self.log,
+                                        stderr=self.log)
         self.process.e2e_log, self.process.e2e_out = self.log, out
         self.pid = self.process.pid
         if perf_events:
@@ -108,8 +112,9 @@ def bpftrace(peers, hz):
 
 def perf_record(peers, hz):
     out = os.path.join(harness.temporary(), "perf.data")
-    return Running([peers.path["perf"], "record", "-q", "-e", "cpu-clock", "-F", str(hz), "-a", "-g"]
-                   + NO_BUILD_IDS + ["-o", out], out, 0.5)
+    return Running(
+        [peers.path["perf"], "record", "-q", "-e", "cpu-clock", "-F",
+         str(hz), "-a", "-g"] + NO_BUILD_IDS + ["-o", out], out, 0.5)
 
 
 def go(target):
@@ -126,14 +131,15 @@ def work(rounds):
 
 # ---------------------------------------------------------------- bpf
 
-# A program that is sampled often finds its data in the caches, one at the default rate does not: (hz, seconds
-# of a round, wanted and aim as multiples of bpftrace's frame-pointer walk).
+# A program that is sampled often finds its data in the caches, one at the default rate does not:
+# (hz, seconds of a round, wanted and aim as multiples of bpftrace's frame-pointer walk).
 RATES = (1999, 2, 2.2, 1.5), (99, 10, 1.7, 1.5)
 
 
 def bpf_together(starts, hz, seconds):
-    """The same of several profilers of one program at the same time: its pace and the machine's are one.  {name:
-    (ns of the program that takes most a sample, share of a CPU of all its programs)}"""
+    """The same of several profilers of one program at the same time: its pace and the machine's are
+    one.  {name: (ns of the program that takes most a sample, share of a CPU of all its
+    programs)}"""
     with harness.Target("pure.py", 0) as target:
         go(target)
         profilers = {name: start() for name, start in starts.items()}
@@ -151,15 +157,19 @@ def bpf_together(starts, hz, seconds):
                 profiler.kill()
         took = {name: [ns - before[name].get(number, (0, 0))[0] for number, (ns, _) in runs.items()]
                 for name, runs in after.items()}
-        return {name: (max(ns, default=0) / expected, sum(ns) / 1e9 / seconds) for name, ns in took.items()}
+        return {
+            name: (max(ns, default=0) / expected, sum(ns) / 1e9 / seconds)
+            for name, ns in took.items()
+        }
 
 
 def bpf_say(hz, rounds, name):
     """Prints and returns what rounds found of a profiler."""
     values = [r[name][0] for r in rounds]
     one = {"ns": measure.median(values), "of_a_cpu": measure.median([r[name][1] for r in rounds])}
-    say("bpf      %d Hz: %s %.1f us a busy sample (%s), all its programs %.2f %% of a CPU" % (
-        hz, name, one["ns"] / 1e3, ", ".join("%.1f" % (v / 1e3) for v in values), 100 * one["of_a_cpu"]))
+    say("bpf      %d Hz: %s %.1f us a busy sample (%s), all its programs %.2f %% of a CPU"
+        % (hz, name, one["ns"] / 1e3, ", ".join("%.1f" % (v / 1e3)
+                                                for v in values), 100 * one["of_a_cpu"]))
     return one
 
 
@@ -172,15 +182,22 @@ def section_bpf(peers, quick):
         # In turns with the others: another one beside them would warm the caches for them.
         by_default = {"pyprofd, all events": lambda hz=hz: pyprofd_all(hz, settle_s=0)}
         with kernel_bpf.stats():
-            rounds = [bpf_together(starts, hz, seconds / 2 if quick else seconds) for _ in range(2 if quick else 5)]
-            more = [bpf_together(by_default, hz, seconds / 2 if quick else seconds) for _ in range(1 if quick else 2)]
+            rounds = [
+                bpf_together(starts, hz, seconds / 2 if quick else seconds)
+                for _ in range(2 if quick else 5)
+            ]
+            more = [
+                bpf_together(by_default, hz, seconds / 2 if quick else seconds)
+                for _ in range(1 if quick else 2)
+            ]
         result[str(hz)] = one = {"rounds": rounds, "rounds_all_events": more}
         for name in starts:
             one[name] = bpf_say(hz, rounds, name)
         one["pyprofd, all events"] = bpf_say(hz, more, "pyprofd, all events")
         if "bpftrace" in starts:
             one["ratio"] = measure.median([r["pyprofd"][0] / r["bpftrace"][0] for r in rounds])
-            say("bpf      %d Hz: ratio %.2f (wanted <= %.1f, aim %.1f)" % (hz, one["ratio"], wanted, aim))
+            say("bpf      %d Hz: ratio %.2f (wanted <= %.1f, aim %.1f)"
+                % (hz, one["ratio"], wanted, aim))
         else:
             say("bpf      bpftrace skipped: " + peers.why["bpftrace"])
     return result
@@ -208,7 +225,8 @@ def section_pairs(peers, quick):
         pair = {}
         order = ("perf", "pyprofd") if number % 2 else ("pyprofd", "perf")
         for name in order:
-            pair[name] = under((lambda: pyprofd(hz)) if name == "pyprofd" else lambda: perf_record(peers, hz))
+            pair[name] = under((
+                lambda: pyprofd(hz)) if name == "pyprofd" else lambda: perf_record(peers, hz))
         if number % 4 == 0:
             bare.append(work(rounds))
         ours.append(pair["pyprofd"])
@@ -242,8 +260,10 @@ def section_samples(peers, quick):
         counts, lost = events.stop()
         theirs = counts.get(pid, 0)
         ours = harness.total(cpu_samples(run.out, {pid}))
-        result["%d %s" % (hz, mode)] = {"pyprofd": ours, "bare": theirs, "lost": lost, "share": ours / max(1, theirs),
-                           "cpu_s": cpu_s}
+        result["%d %s" % (hz, mode)] = {
+            "pyprofd": ours, "bare": theirs, "lost": lost, "share": ours / max(1, theirs),
+            "cpu_s": cpu_s
+        }
         say("samples  at %d Hz, %s: %d of the %d that a bare perf event sees (%.2f %%; wanted >= 99.9); CPU time x hz "
             "%.0f" % (hz, mode, ours, theirs, 100 * ours / max(1, theirs), cpu_s * hz))
     return result
@@ -263,9 +283,15 @@ def fleet_samples(directory):
 
 def fleet_peer(name, peers, target, seconds):
     out = os.path.join(harness.temporary(), name)
-    words = {"py-spy": [peers.path.get("py-spy"), "record", "-s", "-p", str(target.pid), "-r", "99", "-f", "raw",
-                        "-o", out, "-d", "100000"],
-             "austin": [peers.path.get("austin"), "-i", "10101us", "-C", "-p", str(target.pid), "-o", out]}[name]
+    words = {
+        "py-spy": [
+            peers.path.get("py-spy"), "record", "-s", "-p",
+            str(target.pid), "-r", "99", "-f", "raw", "-o", out, "-d", "100000"
+        ], "austin": [
+            peers.path.get("austin"), "-i", "10101us", "-C", "-p",
+            str(target.pid), "-o", out
+        ]
+    }[name]
     profiler = Running(words, out, 3, perf_events=False)
     try:
         if profiler.process.poll() is not None:
@@ -284,7 +310,8 @@ def fleet(count, seconds, mode):
         target.wait("ready", 180)
         pids = set(target.read("pids.json"))
         directory = harness.temporary()
-        profiler = pyprofd(99, directory, settle_s=3, options=["--events", "cpu"] if mode == "cpu" else [])
+        profiler = pyprofd(99, directory, settle_s=3,
+                           options=["--events", "cpu"] if mode == "cpu" else [])
         cpu = measure.own_cpu_s(profiler.pid)
         time.sleep(seconds)
         cpu = measure.own_cpu_s(profiler.pid) - cpu
@@ -314,10 +341,10 @@ def section_fleet(peers, quick):
         one = fleet(count, 20 if quick else 60, mode)
         result["%d %s" % (count, mode)] = one
         say("fleet    %d programs, %s: own CPU %.2f %% of a core (wanted <= %s), RSS %.1f MiB (%.1f anonymous; wanted <= "
-            "%d) + maps %.1f MiB (wanted <= %d), %d sampled, of these named %d, %d of %d samples" % (
-                count, mode, one["own_cpu_percent"], "1" if count > 100 else "0.3", one["rss_mib"],
-                one["anonymous_mib"], 64 if count > 100 else 40, one["maps_mib"], MAPS_MIB[mode],
-                one["sampled"], one["named"], one["named_samples"], one["samples"]))
+            "%d) + maps %.1f MiB (wanted <= %d), %d sampled, of these named %d, %d of %d samples"
+            % (count, mode, one["own_cpu_percent"], "1" if count > 100 else "0.3", one["rss_mib"],
+               one["anonymous_mib"], 64 if count > 100 else 40, one["maps_mib"], MAPS_MIB[mode],
+               one["sampled"], one["named"], one["named_samples"], one["samples"]))
     for name in ("py-spy", "austin"):
         if name not in peers.path:
             say("fleet    %s skipped: %s" % (name, peers.why[name]))
@@ -329,9 +356,9 @@ def section_fleet(peers, quick):
         if "skipped" in one:
             say("fleet    %s skipped: %s" % (name, one["skipped"]))
             continue
-        say("fleet    100 programs, %s: own CPU %.1f %% of a core (%.0f times pyprofd's), RSS %.0f MiB" % (
-            name, one["own_cpu_percent"], one["own_cpu_percent"] / result["100 cpu"]["own_cpu_percent"],
-            one["rss_mib"]))
+        say("fleet    100 programs, %s: own CPU %.1f %% of a core (%.0f times pyprofd's), RSS %.0f MiB"
+            % (name, one["own_cpu_percent"],
+               one["own_cpu_percent"] / result["100 cpu"]["own_cpu_percent"], one["rss_mib"]))
     return result
 
 
@@ -349,7 +376,8 @@ def first_slot(names, begin):
 
 def start_once(words, out, read):
     begin = time.monotonic()
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
     try:
         process.wait(30)
     except subprocess.TimeoutExpired:
@@ -362,7 +390,10 @@ def start_once(words, out, read):
 
 
 def names_of_profile(path):
-    return {n for s in cpu_samples(path if os.path.exists(path) else path + ".d") for n in harness.names(s)}
+    return {
+        n for s in cpu_samples(path if os.path.exists(path) else path + ".d")
+        for n in harness.names(s)
+    }
 
 
 def names_of_text(path):
@@ -382,8 +413,9 @@ def section_start(peers, quick):
             time.sleep(0.3)
         known = [v for v in values if v == v]
         result[label] = {"median_s": measure.median(known), "values_s": values}
-        say("start    %s: first named stack after %.0f ms (median of %d; %s)" % (
-            label, 1000 * measure.median(known), len(known), ", ".join("%.0f" % (1000 * v) for v in values)))
+        say("start    %s: first named stack after %.0f ms (median of %d; %s)"
+            % (label, 1000 * measure.median(known), len(known), ", ".join(
+                "%.0f" % (1000 * v) for v in values)))
 
     def ours(out):
         return harness.arguments(out, None, hz, 2)
@@ -395,13 +427,21 @@ def section_start(peers, quick):
         several("pyprofd, one interpreter (wanted <= 300)", ours, names_of_profile)
         several("pyprofd, one interpreter, all events", ours_by_default, names_of_profile)
         if "py-spy" in peers.path:
-            several("py-spy", lambda out: [peers.path["py-spy"], "record", "-p", str(target.pid), "-r", str(hz), "-f",
-                                           "raw", "-o", out, "-d", "1"], names_of_text)
-        other = [i for i in harness.interpreters() if i.version >= (3, 6) and i.command != target.python.command][-4:]
+            several(
+                "py-spy", lambda out: [
+                    peers.path["py-spy"], "record", "-p",
+                    str(target.pid), "-r",
+                    str(hz), "-f", "raw", "-o", out, "-d", "1"
+                ], names_of_text)
+        other = [
+            i for i in harness.interpreters()
+            if i.version >= (3, 6) and i.command != target.python.command
+        ][-4:]
         more = [harness.Target("burn.py", 0, python=i) for i in other]
         if more:
-            several("pyprofd, %d interpreters (wanted <= %d)" % (1 + len(more), 300 + 150 * len(more)), ours,
-                    names_of_profile)
+            several(
+                "pyprofd, %d interpreters (wanted <= %d)" % (1 + len(more), 300 + 150 * len(more)),
+                ours, names_of_profile)
         for one in more:
             one.stop()
     return result
@@ -426,15 +466,17 @@ def section_short(peers, quick):
         for sample in cpu_samples(run.out, pids):
             own.setdefault(sample.pid, []).append(sample)
         named = sum(any(harness.names(s) for s in chosen) for chosen in own.values())
-        worked = sum(any(harness.holds(s, "spawn_child_work") for s in chosen) for chosen in own.values())
+        worked = sum(
+            any(harness.holds(s, "spawn_child_work") for s in chosen) for chosen in own.values())
         count = sum(harness.total(chosen) for chosen in own.values())
         with_names = sum(s.count for chosen in own.values() for s in chosen if harness.names(s))
-        result[label] = {"started": len(pids), "sampled": len(own), "named": named, "own_function": worked,
-                         "samples": count, "named_samples": with_names}
+        result[label] = {
+            "started": len(pids), "sampled": len(own), "named": named, "own_function": worked,
+            "samples": count, "named_samples": with_names
+        }
         say("short    %s: %d sampled of %d started; with Python names %.1f %% (wanted >= 95), with their own "
-            "function %.1f %%; %.1f %% of samples" % (label, len(own), len(pids), 100 * named / max(1, len(own)),
-                                                    100 * worked / max(1, len(own)),
-                                                    100 * with_names / max(1, count)))
+            "function %.1f %%; %.1f %% of samples" % (label, len(own), len(pids), 100 * named / max(
+                1, len(own)), 100 * worked / max(1, len(own)), 100 * with_names / max(1, count)))
     return result
 
 
@@ -466,9 +508,10 @@ def section_leak(peers, quick):
     after = state()
     profiler.stop()
     say("leak     %d programs spawned: RSS %d -> %d KiB (anonymous %d -> %d), file descriptors %d -> %d, map "
-        "entries %d -> %d (in caches %d -> %d)" % (started, before["rss_kib"], after["rss_kib"], before["anonymous_kib"],
-                             after["anonymous_kib"], before["fds"], after["fds"], before["entries"],
-                             after["entries"], before["cached"], after["cached"]))
+        "entries %d -> %d (in caches %d -> %d)"
+        % (started, before["rss_kib"], after["rss_kib"], before["anonymous_kib"],
+           after["anonymous_kib"], before["fds"], after["fds"], before["entries"], after["entries"],
+           before["cached"], after["cached"]))
     return {"spawned": started, "before": before, "after": after}
 
 
@@ -477,27 +520,33 @@ def section_leak(peers, quick):
 def section_switch(peers, quick):
     def bpftrace_switches():
         out = os.path.join(harness.temporary(), "out.txt")
-        return Running(switches.with_tracefs([peers.path["bpftrace"], "-q", "-o", out, "-e", switches.BPFTRACE]), out, 4,
-                       perf_events=False)
+        return Running(
+            switches.with_tracefs(
+                [peers.path["bpftrace"], "-q", "-o", out, "-e", switches.BPFTRACE]), out, 4,
+            perf_events=False)
 
-    # Three seconds: what the agent reads once (processes, names of the kernel) is not a cost of each switch.
+    # Three seconds: what the agent reads once (processes, names of the kernel) is not a cost of
+    # each switch.
     return switches.section(lambda: pyprofd(99, options=["--events", "offcpu"], settle_s=3),
                             bpftrace_switches if "bpftrace" in peers.path else None, quick, say)
 
 
 def section_harmless(peers, quick):
     del peers
-    # Often, for many figures: the budget is not the question here.  Of the case alone: other stacks are less deep.
+    # Often, for many figures: the budget is not the question here.  Of the case alone: other stacks
+    # are less deep.
     options = ["--duration", 600, "--budget-cpu", 40, "--wakers"]
-    return walk_times.section(lambda pid: pyprofd_all(499, options=options + ["--pid", pid]), quick, say)
+    return walk_times.section(lambda pid: pyprofd_all(499, options=options + ["--pid", pid]), quick,
+                              say)
 
 
 def section_bursts(peers, quick):
     perf = peers.path.get("perf")
     if not perf:
         say("bursts   perf skipped: " + peers.why["perf"])
-    return bursts.section(lambda: pyprofd(bursts.HZ), (lambda: perf_record(peers, bursts.HZ)) if perf else None, perf,
-                          quick, say)
+    return bursts.section(lambda: pyprofd(bursts.HZ),
+                          (lambda: perf_record(peers, bursts.HZ)) if perf else None, perf, quick,
+                          say)
 
 
 def section_paint(peers, quick):
@@ -517,18 +566,23 @@ def section_oracle(peers, quick):
     return oracle.section(peers, quick, say, ORACLE_CASES)
 
 
-SECTIONS = {"bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
-            "start": section_start, "short": section_short, "leak": section_leak,
-            "switch": section_switch, "harmless": section_harmless, "bursts": section_bursts, "paint": section_paint, "reader": section_reader, "dump": section_dump,
-            "oracle": section_oracle}
+SECTIONS = {
+    "bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
+    "start": section_start, "short": section_short, "leak": section_leak, "switch": section_switch,
+    "harmless": section_harmless, "bursts": section_bursts, "paint": section_paint,
+    "reader": section_reader, "dump": section_dump, "oracle": section_oracle
+}
 ORACLE_CASES = ""
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="short runs, for the harness itself")
     parser.add_argument("--only", default=",".join(SECTIONS), help="comma-separated sections")
-    parser.add_argument("-o", "--output", default=os.path.join(TOP, os.environ.get("BUILD") or "build", "bench.json"))
+    parser.add_argument("-o", "--output", default=os.path.join(TOP,
+                                                               os.environ.get("BUILD") or "build",
+                                                               "bench.json"))
     parser.add_argument("--cases", default="", help="of section oracle: " + ", ".join(oracle.CASES))
     options = parser.parse_args()
     global ORACLE_CASES
@@ -541,11 +595,15 @@ def main():
         return 1
     os.makedirs(os.path.dirname(os.path.abspath(options.output)), exist_ok=True)
     peers = peers_module.Peers(os.path.dirname(os.path.abspath(options.output)))
-    result = {"machine": {"kernel": platform.release(), "cpus": os.cpu_count()}, "quick": options.quick,
-              "peers": peers.version, "peers_absent": peers.why, "load_before": os.getloadavg(),
-              "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-    say("machine  Linux %s, %d CPUs, load %.1f; %s" % (
-        platform.release(), os.cpu_count(), measure.loadavg(), ", ".join(sorted(peers.version.values()))))
+    result = {
+        "machine": {"kernel": platform.release(),
+                    "cpus": os.cpu_count()}, "quick": options.quick, "peers": peers.version,
+        "peers_absent": peers.why, "load_before": os.getloadavg(), "time": time.strftime(
+            "%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    }
+    say("machine  Linux %s, %d CPUs, load %.1f; %s"
+        % (platform.release(), os.cpu_count(), measure.loadavg(), ", ".join(
+            sorted(peers.version.values()))))
     failed = 0
     os.environ["E2E_TMP"] = directory = harness.temporary()
     for name in options.only.split(","):

@@ -18,9 +18,13 @@ BPFTRACE = "tracepoint:sched:sched_switch /pid > 0/ { @[kstack, ustack] = count(
 
 
 def with_tracefs(command):
-    """The command with tracefs where bpftrace looks for it, whether the machine has mounted it or not."""
-    return ["unshare", "--mount", "sh", "-c", "mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing\n"
-            'exec "$@"', "sh", *command]
+    """The command with tracefs where bpftrace looks for it, whether the machine has mounted it or
+    not."""
+    return [
+        "unshare", "--mount", "sh", "-c",
+        "mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing\n"
+        'exec "$@"', "sh", *command
+    ]
 
 
 def build(name, *libraries):
@@ -31,7 +35,8 @@ def build(name, *libraries):
 
 
 class Empty:
-    """A handler of sched_switch that does nothing: what a switch costs beyond it is what can be saved."""
+    """A handler of sched_switch that does nothing: what a switch costs beyond it is what can be
+    saved."""
 
     def __init__(self):
         compiled = os.path.join(harness.temporary(), "empty_switch.bpf.o")
@@ -58,8 +63,8 @@ class Empty:
 
 
 class Held:
-    """A pyprofd that returns at once from each switch (PP_CONFIG_PAUSED), as with --delay, but while it is
-    started."""
+    """A pyprofd that returns at once from each switch (PP_CONFIG_PAUSED), as with --delay, but
+    while it is started."""
 
     def __init__(self, profiler):
         self.profiler = profiler
@@ -85,9 +90,9 @@ class Held:
 
 
 class PingPong:
-    """Two processes that hand the CPU to each other all the time.  On a shared machine their pace wanders by 7 %
-    from one tenth of a second to the next, hardly less from one second to the next: what can be turned on and off
-    quickly is seen best, however small."""
+    """Two processes that hand the CPU to each other all the time.  On a shared machine their pace
+    wanders by 7 % from one tenth of a second to the next, hardly less from one second to the next:
+    what can be turned on and off quickly is seen best, however small."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -100,17 +105,21 @@ class PingPong:
         return begin, time.monotonic_ns()
 
     def stop(self):
-        """A function that tells ns a switch of a window: the median of its parts of some ms, which what comes in
-        bursts (interrupts of the host, the end of a profile's window) does not move."""
+        """A function that tells ns a switch of a window: the median of its parts of some ms, which
+        what comes in bursts (interrupts of the host, the end of a profile's window) does not
+        move."""
         self.process.terminate()
-        parts = [(int(end), float(ns)) for end, ns in map(str.split, self.process.communicate()[0].splitlines())]
+        parts = [(int(end), float(ns))
+                 for end, ns in map(str.split,
+                                    self.process.communicate()[0].splitlines())]
         # The first part in a window began before it.
-        return lambda window: measure.median([ns for end, ns in parts if window[0] < end <= window[1]][1:])
+        return lambda window: measure.median(
+            [ns for end, ns in parts if window[0] < end <= window[1]][1:])
 
 
 def added(command, start, pairs, seconds):
-    """ns that are added to a switch between start() and its result's stop(): with it less without, just before and
-    just after; and without."""
+    """ns that are added to a switch between start() and its result's stop(): with it less without,
+    just before and just after; and without."""
     pingpong, windows = PingPong(command), []
     for _ in range(pairs):
         before = pingpong.window(seconds)
@@ -137,7 +146,8 @@ def share_of_a_core(program, start, mode, rate, seconds):
     """BPF time of all programs that the profiler holds, in percent of a core; switches a second."""
     profiler = start()
     try:
-        process = subprocess.Popen([program, mode, str(rate), str(seconds)], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [program, mode, str(rate), str(seconds)], stdout=subprocess.DEVNULL)
         time.sleep(1)
         begin, before = time.monotonic(), kernel_bpf.run_times(profiler.programs())
         time.sleep(seconds - 2)
@@ -165,12 +175,15 @@ def section(pyprofd, peer, quick, say):
     found, bare = added(native, pyprofd, pairs, 1.5)
     result["bare_ns"] = measure.median(bare)
     say("switch   a switch of a pinned ping-pong takes %.0f ns" % result["bare_ns"])
-    say("switch   pyprofd, started and ended, adds %.0f ns (95 %%: %.0f to %.0f, %d pairs)" % tell("pyprofd_ns", found))
+    say("switch   pyprofd, started and ended, adds %.0f ns (95 %%: %.0f to %.0f, %d pairs)" % tell(
+        "pyprofd_ns", found))
     empty = tell("empty_ns", quickly(native, Empty(), quick_pairs))
     more = tell("more_ns", quickly(native, Held(pyprofd()), quick_pairs))
     result["sum_ns"] = empty[0] + more[0]
-    say("switch   in quick turns an empty tp_btf handler adds %.0f ns (95 %%: %.0f to %.0f, %d pairs)" % empty)
-    say("switch   and pyprofd %.0f more than when it returns at once (95 %%: %.0f to %.0f, %d pairs)" % more)
+    say("switch   in quick turns an empty tp_btf handler adds %.0f ns (95 %%: %.0f to %.0f, %d pairs)"
+        % empty)
+    say("switch   and pyprofd %.0f more than when it returns at once (95 %%: %.0f to %.0f, %d pairs)"
+        % more)
     say("switch   both together are %.0f ns (wanted <= 350)" % result["sum_ns"])
     say("switch   between two CPythons pyprofd adds %.0f ns to an empty handler (95 %%: %.0f to %.0f, %d pairs; wanted <= 250)"
         % tell("python_more_ns", quickly(python, Held(pyprofd()), quick_pairs)))
@@ -185,6 +198,7 @@ def section(pyprofd, peer, quick, say):
         for mode, wanted in (("paced", 3.5), ("fresh", 5)):
             share, rate = share_of_a_core(program, pyprofd, mode, 100000, seconds)
             result[mode] = {"percent": share, "rate": rate}
-            say("switch   %s, %.0f switches a second: BPF programs take %.2f %% of a core (wanted <= %s)" % (
-                "always new stacks" if mode == "fresh" else "the same stacks", rate, share, wanted))
+            say("switch   %s, %.0f switches a second: BPF programs take %.2f %% of a core (wanted <= %s)"
+                % ("always new stacks" if mode == "fresh" else "the same stacks", rate, share,
+                   wanted))
     return result

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long pyprofd's programs hold a CPU when they walk a stack, by their own histograms (include/pyprofd/times.h), over
-the half seconds and CPUs in which the hypervisor took no time."""
+"""How long pyprofd's programs hold a CPU when they walk a stack, by their own histograms
+(include/pyprofd/times.h), over the half seconds and CPUs in which the hypervisor took no time."""
 import ctypes
 import os
 import struct
@@ -42,7 +42,8 @@ class Times:
     def __init__(self, numbers):
         self.fd = None
         for number in numbers:
-            attributes = ctypes.create_string_buffer(struct.pack("<III", number, 0, 0) + bytes(52), 64)
+            attributes = ctypes.create_string_buffer(
+                struct.pack("<III", number, 0, 0) + bytes(52), 64)
             fd = kernel_bpf.bpf(kernel_bpf.MAP_GET_FD_BY_ID, attributes)
             if fd is not None and kernel_bpf.name(fd) == "times":
                 self.fd = fd
@@ -58,8 +59,9 @@ class Times:
     def read(self, program):
         """A list of counts for each CPU."""
         key = ctypes.create_string_buffer(struct.pack("<I", program), 4)
-        attributes = ctypes.create_string_buffer(struct.pack(
-            "<IIQQQ", self.fd, 0, ctypes.addressof(key), ctypes.addressof(self.value), 0) + bytes(32), 64)
+        attributes = ctypes.create_string_buffer(
+            struct.pack("<IIQQQ", self.fd, 0, ctypes.addressof(key), ctypes.addressof(self.value),
+                        0) + bytes(32), 64)
         if kernel_bpf.bpf(MAP_LOOKUP_ELEM, attributes) is None:
             raise OSError("the map `times` cannot be read")
         size = 8 * BUCKETS
@@ -68,7 +70,8 @@ class Times:
 
 
 def observe(times, seconds):
-    """(sums of each program's buckets where nothing was stolen, share of CPUs x time that this was)"""
+    """(sums of each program's buckets where nothing was stolen, share of CPUs x time that this
+    was)"""
     sums = [[0] * BUCKETS for _ in PROGRAMS]
     kept = seen = 0
     end = time.monotonic() + seconds
@@ -98,10 +101,12 @@ def quantile_us(counts, share):
 
 
 def section(start, quick, say):
-    """start(pid): a pyprofd that captures all events of a process and its children and has a budget that lets it walk often."""
+    """start(pid): a pyprofd that captures all events of a process and its children and has a budget
+    that lets it walk often."""
     result = {}
     for case in ("deep", "wide", "cold"):
-        with harness.Target("walks.py", case, python=harness.interpreter((3, 6), (3, 6), prefer=(3, 6))) as target:
+        with harness.Target("walks.py", case, python=harness.interpreter(
+                (3, 6), (3, 6), prefer=(3, 6))) as target:
             profiler = start(target.pid)
             times = Times(profiler.maps())
             try:
@@ -110,10 +115,13 @@ def section(start, quick, say):
                 times.close()
                 profiler.kill()
         for (name, wanted), counts in zip(PROGRAMS, sums):
-            one = {"walks": sum(counts), "median_us": quantile_us(counts, 0.5), "p999_us": quantile_us(counts, 0.999),
-                   "longest_us": quantile_us(counts, 1), "kept": kept}
+            one = {
+                "walks": sum(counts), "median_us": quantile_us(counts, 0.5), "p999_us": quantile_us(
+                    counts, 0.999), "longest_us": quantile_us(counts, 1), "kept": kept
+            }
             result["%s %s" % (case, name)] = one
             say("harmless %s, %s: %d walks (%.0f %% of the time no hypervisor took), half up to %.0f us, 99.9 %% up to "
-                "%.0f us (wanted <= %d), all up to %.0f us" % (case, name, one["walks"], 100 * kept, one["median_us"],
-                                                             one["p999_us"], wanted, one["longest_us"]))
+                "%.0f us (wanted <= %d), all up to %.0f us"
+                % (case, name, one["walks"], 100 * kept, one["median_us"], one["p999_us"], wanted,
+                   one["longest_us"]))
     return result

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""case_ways.py CASES ID WORK OUT   One run of a case's program under all ways of profiling it at once.
+"""case_ways.py CASES ID WORK OUT   One run of a case's program under all ways of profiling it at
+once.
 
-The ways: `pid` (one kind, one process), `system-wide` (one kind, the whole machine) and `all-events` (the default: all
-events into a directory, of which the case gets its kind).  The runner of CASES (run_cases.py) starts a program once and this
-script as its profiler, which starts a pyprofd for each way.  When they have ended the runner is forked: each process
-goes on with the profile of one way and writes OUT/WAY.json, which is what `run_cases.py --json` writes.
+The ways: `pid` (one kind, one process), `system-wide` (one kind, the whole machine) and
+`all-events` (the default: all events into a directory, of which the case gets its kind).  The
+runner of CASES (run_cases.py) starts a program once and this script as its profiler, which starts a
+pyprofd for each way.  When they have ended the runner is forked: each process goes on with the
+profile of one way and writes OUT/WAY.json, which is what `run_cases.py --json` writes.
 
-PYPROFD and PYPROF in the environment name the programs.  Exit status: that of the runner, 1 when any way failed."""
+PYPROFD and PYPROF in the environment name the programs.  Exit status: that of the runner, 1 when
+any way failed."""
 import json
 import os
 import signal
@@ -60,7 +63,8 @@ def profile(mode, pid, hz, duration, out):
 # ---------------------------------------------------------------- around the runner
 
 def merged(mode, directory):
-    """The one kind out of the directory of all.  A profile that says that much of the CPU time is missing is refused."""
+    """The one kind out of the directory of all.  A profile that says that much of the CPU time is
+    missing is refused."""
     pyprof, out = os.environ["PYPROF"], directory.rstrip("/") + ".pb.gz"
     if mode == "cpu":
         said = subprocess.run([pyprof, "report", "--kind", mode, directory], stdout=subprocess.PIPE,
@@ -72,9 +76,10 @@ def merged(mode, directory):
 
 
 class Ways:
-    """Stands between the runner's main() and its functions.  The runner judges rates: it takes the program's counters of
-    the last seconds before its profiler ended, and divides what the profile has by the time asked for.  Several that
-    run at once do not begin and end together, so here both are of the time that the profile itself covers."""
+    """Stands between the runner's main() and its functions.  The runner judges rates: it takes the
+    program's counters of the last seconds before its profiler ended, and divides what the profile
+    has by the time asked for.  Several that run at once do not begin and end together, so here both
+    are of the time that the profile itself covers."""
 
     def __init__(self, runner, directory):
         self.runner, self.directory, self.way, self.status = runner, directory, None, {}
@@ -129,11 +134,14 @@ class Ways:
         profile = self.load_one(self.path, *rest)
         # The runner divides by the time that it asked for.
         factor = float(self.asked["seconds"]) * 1e9 / (self.end_ns - self.begin_ns)
-        profile.samples = [sample._replace(value=sample.value * factor) for sample in profile.samples]
+        profile.samples = [
+            sample._replace(value=sample.value * factor) for sample in profile.samples
+        ]
         return profile
 
     def run(self, case, env, options):
-        # Three agents take longer to begin than the one for which a program's longest life was chosen; it is told to stop.
+        # Three agents take longer to begin than the one for which a program's longest life was
+        # chosen; it is told to stop.
         case.j.setdefault("seconds", PROGRAM_S)
         result = self.run_one(case, env, options)
         for way in [self.way] if self.way else WAYS:  # without a profile: the same is true of all
@@ -151,9 +159,13 @@ def main():
     sys.path.insert(0, os.path.abspath(cases))
     import run_cases
     Ways(run_cases, os.path.abspath(directory))
-    template = "%s %s --profile {mode} {pid} {hz} {duration} {out}" % (sys.executable, os.path.abspath(__file__))
-    sys.argv = ["run_cases.py", cases, "--work", work, "--only", "^%s$" % name, "--profiler", template,
-                "--mode-profiler", "offcpu=" + template, "--mode-profiler", "gil=" + template]
+    template = "%s %s --profile {mode} {pid} {hz} {duration} {out}" % (
+        sys.executable, os.path.abspath(__file__))
+    sys.argv = [
+        "run_cases.py", cases, "--work", work, "--only",
+        "^%s$" % name, "--profiler", template, "--mode-profiler", "offcpu=" + template,
+        "--mode-profiler", "gil=" + template
+    ]
     return run_cases.main()
 
 

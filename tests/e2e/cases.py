@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cases.py [--few] [ID-REGEX,...]   Runs the acceptance cases of modes cpu, offcpu and gil in $CASES (default: ../shared/devcases
-beside the checkout), each under all ways of case_ways.py.
+"""cases.py [--few] [ID-REGEX,...]   Runs the acceptance cases of modes cpu, offcpu and gil in
+$CASES (default: ../shared/devcases beside the checkout), each under all ways of case_ways.py.
 
-One test is one case under one way.  It fails when a check fails, when pyprofd ends with an error, and when the runner
-ends without a result.  One whose checks failed is run once more and the second result counts, if there are no more such
-than a 25th of all (retries.py); one that ended with an error is not (a program's three ways are one run).
+One test is one case under one way.  It fails when a check fails, when pyprofd ends with an error,
+and when the runner ends without a result.  One whose checks failed is run once more and the second
+result counts, if there are no more such than a 25th of all (retries.py); one that ended with an
+error is not (a program's three ways are one run).
 
-Time that a hypervisor steals is in no clock of the program, but a sample that was due meanwhile is its own.  A check of
-CPU time that got more than it may is passed when the excess is at most the program's part of what /proc/stat says was
-stolen meanwhile; the figures are printed.  $CASES_WORK: work directory (default: build/cases)."""
+Time that a hypervisor steals is in no clock of the program, but a sample that was due meanwhile is
+its own.  A check of CPU time that got more than it may is passed when the excess is at most the
+program's part of what /proc/stat says was stolen meanwhile; the figures are printed.  $CASES_WORK:
+work directory (default: build/cases)."""
 import collections
 import concurrent.futures
 import glob
@@ -29,11 +31,13 @@ import case_ways  # noqa: E402
 import retries  # noqa: E402
 
 MODES = ("cpu", "offcpu", "gil")
-# Not in `make check` (--few), but in check-long: Python on one thread, as in d07 and in test_beside.py, and 3.7, as 2.7 in d15.
+# Not in `make check` (--few), but in check-long: Python on one thread, as in d07 and in
+# test_beside.py, and 3.7, as 2.7 in d15.
 LEFT = re.compile("(d01_json_regex|d03_fix_headers|d04_indirect_inc|d08_recursion|d16_py37)$")
 LIMIT_S = 180
 
-# status: pass, skip, fail (checks failed) or error (pyprofd or the runner ended badly, or there is no profile)
+# status: pass, skip, fail (checks failed) or error (pyprofd or the runner ended badly, or there is
+# no profile)
 Verdict = collections.namedtuple("Verdict", "status lines")
 Reading = collections.namedtuple("Reading", "busy_ns idle_ns stolen_ns")
 
@@ -41,22 +45,28 @@ Reading = collections.namedtuple("Reading", "busy_ns idle_ns stolen_ns")
 def read_machine():
     """What all CPUs did, by /proc/stat."""
     with open("/proc/stat", encoding="ascii") as file:
-        user, nice, system, idle, wait, irq, soft, stolen = [int(word) for word in file.readline().split()[1:9]]
+        user, nice, system, idle, wait, irq, soft, stolen = [
+            int(word) for word in file.readline().split()[1:9]
+        ]
     tick_ns = 10**9 // os.sysconf("SC_CLK_TCK")
-    return Reading((user + nice + system + irq + soft) * tick_ns, (idle + wait) * tick_ns, stolen * tick_ns)
+    return Reading((user + nice + system + irq + soft) * tick_ns, (idle + wait) * tick_ns,
+                   stolen * tick_ns)
 
 
 def stolen_part_ns(result, machine):
-    """Of what was stolen from the machine, the program's part: time is stolen from CPUs that have something to run."""
+    """Of what was stolen from the machine, the program's part: time is stolen from CPUs that have
+    something to run."""
     cpu_ns = result.get("truth", {}).get("cpu", 0)
     return machine.stolen_ns * min(1, cpu_ns / machine.busy_ns) if machine.busy_ns else 0
 
 
 def excess_is_stolen(result, check, mode, machine):
-    """A line that says so, or None.  A check of an amount says `got` and `V+-T%`, both per second."""
+    """A line that says so, or None.  A check of an amount says `got` and `V+-T%`, both per
+    second."""
     _, said, got, wanted = check
     match = re.match(r"([\d.e+-]+)\+-([\d.]+)%$", wanted)
-    if mode != "cpu" or not said.startswith("amount") or not match or not re.match(r"[\d.e+-]+$", got):
+    if mode != "cpu" or not said.startswith("amount") or not match or not re.match(
+            r"[\d.e+-]+$", got):
         return None
     excess = float(got) - float(match.group(1)) * (1 + float(match.group(2)) / 100)
     part = stolen_part_ns(result, machine) / (result["truth"]["duration"] / 1e9)
@@ -75,7 +85,8 @@ def judge(result, mode, machine):
         return Verdict("error", lines + ["pyprofd ended with %s" % result["profiler_rc"]])
     if status == "skip":
         return Verdict("skip", lines)
-    if status not in ("pass", "fail") or not any(check[0] in ("ok", "FAIL") for check in result["checks"]):
+    if status not in ("pass", "fail") or not any(check[0] in ("ok", "FAIL")
+                                                 for check in result["checks"]):
         return Verdict("error", lines + ["the runner's status is %s" % status])
     passed = True
     for check in result["checks"]:
@@ -87,8 +98,9 @@ def judge(result, mode, machine):
             lines.append(noise or "%s: got %s, want %s" % tuple(check[1:]))
     if not lines:
         return Verdict("pass", lines)
-    lines.append("meanwhile the machine was busy for %.1f s, idle for %.1f s, and %.2f s were stolen" % tuple(
-        ns / 1e9 for ns in machine))
+    lines.append(
+        "meanwhile the machine was busy for %.1f s, idle for %.1f s, and %.2f s were stolen"
+        % tuple(ns / 1e9 for ns in machine))
     return Verdict("pass" if passed else "fail", lines)
 
 
@@ -102,14 +114,19 @@ class Cases:
                 self.modes[case["id"]] = case.get("mode", "cpu")
 
     def set_up(self, names):
-        """A marker saves the second time; it is tied to the cases as they stand.  What cannot be set up fails its case."""
-        state = zlib.crc32(b"".join(open(path, "rb").read() for path in sorted(glob.glob(self.directory + "/*/case.json"))))
-        marker = os.path.join(self.work, ".setup-%08x" % zlib.crc32(",".join(names).encode(), state))
+        """A marker saves the second time; it is tied to the cases as they stand.  What cannot be
+        set up fails its case."""
+        state = zlib.crc32(b"".join(
+            open(path, "rb").read() for path in sorted(glob.glob(self.directory + "/*/case.json"))))
+        marker = os.path.join(self.work,
+                              ".setup-%08x" % zlib.crc32(",".join(names).encode(), state))
         if os.path.exists(marker):
             return
-        done = subprocess.run([sys.executable, os.path.join(self.directory, "run_cases.py"), self.directory, "--setup", "--work",
-                               self.work, "--only", ",".join("^%s$" % name for name in names)],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+        done = subprocess.run([
+            sys.executable,
+            os.path.join(self.directory, "run_cases.py"), self.directory, "--setup", "--work",
+            self.work, "--only", ",".join("^%s$" % name for name in names)
+        ], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
         if done.returncode == 0:
             open(marker, "w", encoding="ascii").close()
         else:
@@ -124,8 +141,11 @@ class Cases:
         before = read_machine()
         with open(os.path.join(out, "log"), "wb") as log:
             try:
-                rc = subprocess.run([sys.executable, os.path.join(HERE, "case_ways.py"), self.directory, name, self.work, out],
-                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=LIMIT_S, check=False).returncode
+                rc = subprocess.run([
+                    sys.executable,
+                    os.path.join(HERE, "case_ways.py"), self.directory, name, self.work, out
+                ], stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=LIMIT_S,
+                                    check=False).returncode
             except subprocess.TimeoutExpired:
                 rc = "no result within %d s" % LIMIT_S
         machine = Reading(*[b - a for a, b in zip(before, read_machine())])
@@ -139,11 +159,13 @@ class Cases:
         return self.verdicts(name, rc, results, machine)
 
     def verdicts(self, name, rc, results, machine):
-        """A runner that says 0 has passed all, one that says 1 has failed some; any other end is an error."""
+        """A runner that says 0 has passed all, one that says 1 has failed some; any other end is an
+        error."""
         expected = 0 if all(r and r["status"] in ("pass", "skip") for r in results.values()) else 1
         found = {way: judge(result, self.modes[name], machine) for way, result in results.items()}
         if rc != expected:
-            with open(os.path.join(self.work, "results", name, "log"), encoding="utf-8", errors="replace") as file:
+            with open(os.path.join(self.work, "results", name, "log"), encoding="utf-8",
+                      errors="replace") as file:
                 end = file.read()[-600:]
             return {way: verdict if verdict.status == "error" and results[way] else
                     Verdict("error", verdict.lines + ["the runner ended with %s: %s" % (rc, end)])
@@ -157,10 +179,12 @@ def left_of(names):
 
 
 def run_all(cases, names):
-    """Yields (name, verdicts of its ways).  Two programs at a time, as most have a thread that computes, and what is judged
-    are their own clocks; those whose threads wait for each other (gil) have the machine to themselves."""
+    """Yields (name, verdicts of its ways).  Two programs at a time, as most have a thread that
+    computes, and what is judged are their own clocks; those whose threads wait for each other (gil)
+    have the machine to themselves."""
     alone = [name for name in names if cases.modes[name] == "gil"]
-    for group, at_a_time in ([name for name in names if name not in alone], min(2, os.cpu_count())), (alone, 1):
+    for group, at_a_time in ([name for name in names if name not in alone], min(
+            2, os.cpu_count())), (alone, 1):
         with concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
             yield from zip(group, pool.map(cases.run, group))
 
@@ -178,11 +202,13 @@ def main():
     directory = os.environ.get("CASES") or os.path.join(TOP, "../shared/devcases")
     build = os.path.join(TOP, os.environ.get("BUILD") or "build")
     if not os.path.isfile(os.path.join(directory, "run_cases.py")):
-        print("skip cases: no %s (the acceptance cases are not part of this repository)" % os.path.relpath(directory, TOP))
+        print("skip cases: no %s (the acceptance cases are not part of this repository)"
+              % os.path.relpath(directory, TOP))
         print("0 passed, 0 failed, 1 skipped")
         return 0
     for program in "pyprofd", "pyprof":
-        os.environ[program.upper()] = os.path.abspath(os.environ.get(program.upper()) or os.path.join(build, program))
+        os.environ[program.upper()] = os.path.abspath(
+            os.environ.get(program.upper()) or os.path.join(build, program))
     work = os.path.abspath(os.environ.get("CASES_WORK") or os.path.join(build, "cases"))
     os.makedirs(work, exist_ok=True)
     cases = Cases(directory, work)
@@ -194,7 +220,8 @@ def main():
         return 2
     left = left_of(names) if "--few" in sys.argv else []
     if left:
-        print("# left to check-long: %d (%s, under each way)" % (len(left) * len(case_ways.WAYS), ", ".join(left)))
+        print("# left to check-long: %d (%s, under each way)"
+              % (len(left) * len(case_ways.WAYS), ", ".join(left)))
         names = [name for name in names if name not in left]
     cases.set_up(names)
     verdicts = {}
@@ -203,18 +230,22 @@ def main():
             verdicts[name, way] = verdict
             show(name, way, verdict)
     # One run of a program is what fails by chance, under all of its ways.
-    again = retries.chosen(sorted({name for (name, _), v in verdicts.items() if v.status == "fail"}), len(names))
+    again = retries.chosen(
+        sorted({name for (name, _), v in verdicts.items() if v.status == "fail"}), len(names))
     for name in again:
         for way, verdict in cases.run(name).items():
-            # The other ways of the same run are judged again: they must be well twice.  A skip does not undo a failure.
+            # The other ways of the same run are judged again: they must be well twice.  A skip does
+            # not undo a failure.
             if verdict.status != "skip":
                 verdicts[name, way] = verdict
             show(name, way, verdict)
-    count = collections.Counter({"error": "fail"}.get(v.status, v.status) for v in verdicts.values())
+    count = collections.Counter(
+        {"error": "fail"}.get(v.status, v.status) for v in verdicts.values())
     for (name, way), verdict in verdicts.items():
         if verdict.status in ("fail", "error"):
             print("# failed: %s %s" % (name, way))
-    print("%d passed, %d failed, %d skipped%s" % (count["pass"], count["fail"], count["skip"], retries.said(again)))
+    print("%d passed, %d failed, %d skipped%s"
+          % (count["pass"], count["fail"], count["skip"], retries.said(again)))
     return 1 if count["fail"] else 0
 
 

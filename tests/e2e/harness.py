@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Shared by all end-to-end tests: programs to profile, runs of pyprofd, access to samples.
 
-Python 3.9 and the standard library.  Tests ask for a third of the samples that a quiet machine gives, so
-that neighbours do not fail them; test_accuracy.py, which runs alone, counts exactly.  run.py forks a process for each test, so module state here
-belongs to one test; its temporary directories and left-over processes are removed by run.py.
+Python 3.9 and the standard library.  Tests ask for a third of the samples that a quiet machine
+gives, so that neighbours do not fail them; test_accuracy.py, which runs alone, counts exactly.
+run.py forks a process for each test, so module state here belongs to one test; its temporary
+directories and left-over processes are removed by run.py.
 """
 import collections
 import importlib.util
@@ -19,7 +20,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-PYPROFD = os.path.abspath(os.environ.get("PYPROFD") or os.path.join(TOP, os.environ.get("BUILD") or "build", "pyprofd"))
+PYPROFD = os.path.abspath(
+    os.environ.get("PYPROFD") or os.path.join(TOP,
+                                              os.environ.get("BUILD") or "build", "pyprofd"))
 TARGETS = os.path.join(HERE, "targets")
 TARGET_DIRECTORIES = [TARGETS]  # the benchmark adds its own
 TMP_PREFIX = "pyprofd-e2e."
@@ -27,12 +30,14 @@ TMP_PREFIX = "pyprofd-e2e."
 sys.path.insert(0, HERE)
 
 # Root frames: where a native stack begins.
-NATIVE_ROOT = re.compile(r"^(_start|_dl_start_user|(__)?clone3?|thread_start|__libc_start.*)(\.|@|$)")
+NATIVE_ROOT = re.compile(
+    r"^(_start|_dl_start_user|(__)?clone3?|thread_start|__libc_start.*)(\.|@|$)")
 
 STRIPPED_LIBC = re.compile(r"^\[(libc|libpthread)[-.0-9]*\.so[.0-9]*\]$")
 
 
-# Before a program whose CPU time is what a test looks at: the machine's other work takes little of it.
+# Before a program whose CPU time is what a test looks at: the machine's other work takes little of
+# it.
 AHEAD = ("nice", "-n", "-15")
 
 
@@ -75,11 +80,12 @@ def interpreter(minimum=(3, 8), maximum=(3, 99), chroot=False, prefer=(3, 12)):
     return fit[-1]
 
 
-# ---------------------------------------------------------------- what `make check` runs of a test's cases
+# ------------------------------------------------ what `make check` runs of a test's cases
 #
-# Each takes cases [(label, argument)], oldest interpreter first, and gives some of them: for a test's attribute `few`
-# (run.py --few).  check-long runs all.  That the layout of each version is right is what interpreters.frames tells, which has
-# one of each version in `make check`, too; other tests need one of each way that the code they look at can go.
+# Each takes cases [(label, argument)], oldest interpreter first, and gives some of them: for a
+# test's attribute `few` (run.py --few).  check-long runs all.  That the layout of each version is
+# right is what interpreters.frames tells, which has one of each version in `make check`, too; other
+# tests need one of each way that the code they look at can go.
 
 def version_of(argument):
     """The version of the interpreter that a case's argument is or begins with."""
@@ -88,12 +94,14 @@ def version_of(argument):
 
 def each_version(every):
     """One of each minor version: the first."""
-    return list({version_of(argument): (label, argument) for label, argument in reversed(every)}.values())
+    return list(
+        {version_of(argument): (label, argument) for label, argument in reversed(every)}.values())
 
 
 def each_chain(every):
-    """One of each way from a frame to its caller (enum pp_chain, the GIL's and the collector's place): frame objects to 3.10,
-    3.11's interpreter frames, those with shims since 3.12.  The oldest of the first, the newest of the last."""
+    """One of each way from a frame to its caller (enum pp_chain, the GIL's and the collector's
+    place): frame objects to 3.10, 3.11's interpreter frames, those with shims since 3.12.  The
+    oldest of the first, the newest of the last."""
     groups = [[case for case in every if low <= version_of(case[1]) <= high]
               for low, high in (((2, 7), (3, 10)), ((3, 11), (3, 11)), ((3, 12), (3, 99)))]
     return [group[-1 if number == 2 else 0] for number, group in enumerate(groups) if group]
@@ -131,7 +139,8 @@ def wait_for(condition, limit_s=30.0, what="condition", step_s=0.01):
 
 
 def forget_perf_map(pid):
-    """Removes what a process of this number has left for perf: the next one may be another user's."""
+    """Removes what a process of this number has left for perf: the next one may be another
+    user's."""
     try:
         os.unlink("/tmp/perf-%d.map" % pid)
     except FileNotFoundError:
@@ -214,8 +223,9 @@ class Target:
 
 
 def light(comm="", **options):
-    """A program for a test that needs samples but no whole CPU, which others have then: a quarter of a CPU, which it also gets
-    on a busy machine.  Where so many samples are asked for, more Hz give them."""
+    """A program for a test that needs samples but no whole CPU, which others have then: a quarter
+    of a CPU, which it also gets on a busy machine.  Where so many samples are asked for, more Hz
+    give them."""
     return Target("burn.py", 0, "light", comm, **options)
 
 
@@ -266,7 +276,9 @@ def arguments(out, pid=None, hz=None, duration=None, options=()):
     if hz:
         words += ["--hz", str(hz)]
     if pid:
-        words += ["--pid", ",".join(str(p) for p in pid) if isinstance(pid, (list, tuple)) else str(pid)]
+        words += [
+            "--pid", ",".join(str(p) for p in pid) if isinstance(pid, (list, tuple)) else str(pid)
+        ]
     if duration:
         words += ["--duration", str(duration)]
     if out:
@@ -278,11 +290,13 @@ def start(out, pid=None, hz=499, duration=None, options=(), command=(), env=None
     """pyprofd in the background; wait_started() tells when it samples."""
     words = arguments(out, pid, hz, duration, options) + (["--"] + list(command) if command else [])
     # Who called the tests through sudo is not whom a test's command or file is meant for.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SUDO_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("SUDO_")
+    }
     environment.update(env or {})
     log = tempfile.TemporaryFile()
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL,
-                               stdout=popen.pop("stdout", log), stderr=log, env=environment, **popen)
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=popen.pop("stdout", log),
+                               stderr=log, env=environment, **popen)
     process.e2e_log = log
     process.e2e_out = out
     return process
@@ -318,11 +332,13 @@ def profile(pid=None, hz=499, duration=2, options=(), command=(), out=None, env=
 
 
 def profile_work(pid, cpu_s, hz=999, options=(), limit_s=30.0):
-    """Runs pyprofd until the process has used so much CPU time: as many samples on a busy machine as on a quiet one."""
+    """Runs pyprofd until the process has used so much CPU time: as many samples on a busy machine
+    as on a quiet one."""
     process = start(os.path.join(temporary(), "out.pb.gz"), pid, hz, options=options)
     sampling(process, settle_s=0)
     end = cpu_of(pid) + cpu_s
-    wait_for(lambda: process.poll() is not None or cpu_of(pid) >= end, limit_s, "%g s of CPU time of %d" % (cpu_s, pid))
+    wait_for(lambda: process.poll() is not None or cpu_of(pid) >= end, limit_s,
+             "%g s of CPU time of %d" % (cpu_s, pid))
     run = finish(process, signal_number=signal.SIGINT)
     assert run.rc == 0, "pyprofd ended with %d: %s" % (run.rc, run.err)
     return run
@@ -336,8 +352,9 @@ def cpu_of(pid):
 
 
 def sampling(process, limit_s=20.0, settle_s=0.3):
-    """Waits until a pyprofd in the background has its perf events open, which are enabled just after that.  On each CPU one tells
-    of mappings, before the machine's programs are looked at, and one takes the samples, after that."""
+    """Waits until a pyprofd in the background has its perf events open, which are enabled just
+    after that.  On each CPU one tells of mappings, before the machine's programs are looked at, and
+    one takes the samples, after that."""
     def attached():
         if process.poll() is not None:
             raise AssertionError("pyprofd ended with %d: %s" % (process.returncode, said(process)))
@@ -432,7 +449,8 @@ def is_rooted(sample):
 
 def is_python_rooted(sample):
     found = names(sample)
-    return bool(found) and plain(found[0]) in ("<module>", "_bootstrap", "__bootstrap", "_run_module_as_main")
+    return bool(found) and plain(
+        found[0]) in ("<module>", "_bootstrap", "__bootstrap", "_run_module_as_main")
 
 
 def frame_text(frame):
@@ -474,12 +492,14 @@ def expect_whole(chosen, low=0.97):
 
 
 def is_whole(sample, root=None):
-    """By its frames alone: it begins where a program or a thread does, or at a frame of this name or module, and nothing
-    says that frames are missing.  A sample in the kernel with nothing of user space is a kernel thread's, or one that ends."""
+    """By its frames alone: it begins where a program or a thread does, or at a frame of this name
+    or module, and nothing says that frames are missing.  A sample in the kernel with nothing of
+    user space is a kernel thread's, or one that ends."""
     if any(re.search(r"\bgap\b|truncated|\[unknown", f.name) for f in sample.frames):
         return False
     user = [f for f in sample.frames if f.kind != "kernel"]
-    return not user or is_rooted(sample) or bool(root and re.search(root, user[0].name + " " + user[0].module))
+    return not user or is_rooted(sample) or bool(
+        root and re.search(root, user[0].name + " " + user[0].module))
 
 
 def expect_told_complete(said, samples, low, root=None):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""ns_run.py chroot|pivot TREE COMMAND...   Runs COMMAND in TREE, in new mount and pid namespaces, as a
-container runtime does; `pivot` takes the old root away."""
+"""ns_run.py chroot|pivot TREE COMMAND...   Runs COMMAND in TREE, in new mount and pid namespaces,
+as a container runtime does; `pivot` takes the old root away."""
 import ctypes
 import os
 import signal
@@ -20,7 +20,8 @@ def checked(result, what):
 
 
 def mount(source, target, kind, flags):
-    checked(libc.mount(source.encode(), target.encode(), kind.encode(), flags, None), "mount " + target)
+    checked(libc.mount(source.encode(), target.encode(), kind.encode(), flags, None),
+            "mount " + target)
 
 
 def main(mode, tree, command):

@@ -6,7 +6,8 @@
     pprof.py FILE...      # prints what is in them
 
 A field that is missing, of the wrong wire type, cut off, or an index without an entry is an error
-(ValueError): a test must not go on with half a profile.  Field numbers: include/proto/profile.proto.
+(ValueError): a test must not go on with half a profile.  Field numbers:
+include/proto/profile.proto.
 """
 import collections
 import gzip
@@ -19,7 +20,8 @@ Frame = collections.namedtuple("Frame", "kind name file line module")
 Sample = collections.namedtuple("Sample", "frames values labels")
 Mapping = collections.namedtuple("Mapping", "start limit offset file build_id symbolized")
 Function = collections.namedtuple("Function", "name system_name file start_line")
-Location = collections.namedtuple("Location", "mapping address lines")  # lines: [(function id, line)]
+Location = collections.namedtuple("Location",
+                                  "mapping address lines")  # lines: [(function id, line)]
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _JIT_MODULE = re.compile(r"^(\[anon|//anon|.*/perf-\d+\.map$|.*\.jitdump$)")
@@ -235,7 +237,8 @@ class Profile:
             frames.extend(self._frames[location_id])
         values = [_signed(value) for value in message.all_numbers(2)]
         if len(values) != len(self.sample_types):
-            raise ValueError("a sample has %d values, not %d" % (len(values), len(self.sample_types)))
+            raise ValueError(
+                "a sample has %d values, not %d" % (len(values), len(self.sample_types)))
         labels = {}
         for label in message.all_messages(3):
             key = self._text(label.number(1))
@@ -261,8 +264,9 @@ def describe(profile):
         yield "comment: %s" % comment
     for number in sorted(profile.mappings):
         m = profile.mappings[number]
-        yield "mapping %d: %#x %#x %#x %s %s%s" % (
-            number, m.start, m.limit, m.offset, m.file, m.build_id or "-", "" if m.symbolized else " raw")
+        yield "mapping %d: %#x %#x %#x %s %s%s" % (number, m.start, m.limit, m.offset, m.file,
+                                                   m.build_id
+                                                   or "-", "" if m.symbolized else " raw")
     for sample in profile.samples:
         labels = ["%s=%s" % (key, sample.labels[key]) for key in sorted(sample.labels)]
         yield "sample %s: %s" % (" ".join(map(str, sample.values)), " ".join(labels))

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """profiled.py TOOL OUT SCRIPT [ARGUMENT...]   SCRIPT as a program under
    cprofile           cProfile, timed by the thread's CPU clock; OUT.PID is what each process wrote
-   lines:NAME,...     line_profiler; OUT.PID is JSON: [[function, line, events, seconds]]: one event a hit, and one more
+   lines:NAME,...     line_profiler; OUT.PID is JSON: [[function, line, events, seconds]]: one event
+   a hit, and one more
                       where the function returns
 
-Workers of a multiprocessing pool are profiled too, each from its start to its end.  OUT-clocks has cost_s, what the tool
-spends on a call or a line and does not tell as that call's or line's, and the script's wall_s and cpu_s.
+Workers of a multiprocessing pool are profiled too, each from its start to its end.  OUT-clocks has
+cost_s, what the tool spends on a call or a line and does not tell as that call's or line's, and the
+script's wall_s and cpu_s.
 """
 import ast
 import cProfile
@@ -40,7 +42,8 @@ class Calls:
         pass
 
     def cost(self):
-        """Of a call, beside what it takes alone and what cProfile tells as the called function's."""
+        """Of a call, beside what it takes alone and what cProfile tells as the called
+        function's."""
         count, took = 100000, []
         for profiled in (False, True):
             if profiled:
@@ -50,7 +53,8 @@ class Calls:
                 empty()
             took.append(time.thread_time() - begin)
         self.profile.disable()
-        told = next(entry.inlinetime for entry in self.profile.getstats() if entry.code is empty.__code__)
+        told = next(
+            entry.inlinetime for entry in self.profile.getstats() if entry.code is empty.__code__)
         return max(took[1] - took[0] - told, 0) / count
 
 
@@ -93,11 +97,13 @@ class Lines:
                 mark = ast.Name("line_profiled", ast.Load())
                 node.decorator_list.append(ast.fix_missing_locations(ast.copy_location(mark, node)))
                 self.ends.add(node.body[-1].lineno)
-                self.ends.update(inner.lineno for inner in ast.walk(node) if isinstance(inner, ast.Return))
+                self.ends.update(
+                    inner.lineno for inner in ast.walk(node) if isinstance(inner, ast.Return))
 
 
 def close(pool, *_):
-    """For Pool.__exit__, which ends the workers by a signal: here they leave, and write what they have."""
+    """For Pool.__exit__, which ends the workers by a signal: here they leave, and write what they
+    have."""
     pool.close()
     pool.join()
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which failed tests are run once more.  Shares and counts are samples of a shared machine; but a retry can hide a
-fault that comes now and then, so few are allowed and all are told in the closing line, `..., N retried`."""
+"""Which failed tests are run once more.  Shares and counts are samples of a shared machine; but a
+retry can hide a fault that comes now and then, so few are allowed and all are told in the closing
+line, `..., N retried`."""
 
 SHARE = 0.04
 
@@ -11,7 +12,8 @@ def allowed(tests):
 
 
 def chosen(failed, tests):
-    """Of the failed ones those to be run once more: all, or none when they are too many.  Says so."""
+    """Of the failed ones those to be run once more: all, or none when they are too many.  Says
+    so."""
     if not failed:
         return []
     if len(failed) > allowed(tests):

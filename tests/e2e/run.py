@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""run.py [-k REGEX] [-v] [-j N] [--list] [--few] [--alone-after FILE] [FILE...]   Runs the end-to-end tests.
+"""run.py [-k REGEX] [-v] [-j N] [--list] [--few] [--alone-after FILE] [FILE...]   Runs the
+end-to-end tests.
 
-Functions test_* of test_*.py, each in its own process; a function with an attribute `cases` (a callable that gives
-[(label, argument)]) runs once for each.  Executable test_*.sh are one test each: exit status 0 is ok, 77 skips.
+Functions test_* of test_*.py, each in its own process; a function with an attribute `cases` (a
+callable that gives [(label, argument)]) runs once for each.  Executable test_*.sh are one test
+each: exit status 0 is ok, 77 skips.
 
---few is for `make check`: a function's attribute `few` is given the cases and gives those that run (harness.py has ways to
-choose), and a function without cases whose `few` is False does not run.  A line tells how many are left to check-long.
+--few is for `make check`: a function's attribute `few` is given the cases and gives those that run
+(harness.py has ways to choose), and a function without cases whose `few` is False does not run.  A
+line tells how many are left to check-long.
 
-Two tests a CPU run at a time, as most of them wait for a profile's end.  A function (or module: ALONE) with an attribute
-`alone` needs a quiet machine and comes last: "sleepers", whose programs hardly compute, beside each other, then those
-with True, one at a time.  With --alone-after FILE they wait until nobody has a lock on FILE, which is held while other
-work would disturb them.
+Two tests a CPU run at a time, as most of them wait for a profile's end.  A function (or module:
+ALONE) with an attribute `alone` needs a quiet machine and comes last: "sleepers", whose programs
+hardly compute, beside each other, then those with True, one at a time.  With --alone-after FILE
+they wait until nobody has a lock on FILE, which is held while other work would disturb them.
 
-Prints `ok`, `not ok` or `skip` with each test's time and the CPU time of its processes, and sums up.  Failed tests are run
-once more, alone, when they are no more than a 25th (retries.py); the closing line tells how many.  Exit status 2: no
-test matches.
+Prints `ok`, `not ok` or `skip` with each test's time and the CPU time of its processes, and sums
+up.  Failed tests are run once more, alone, when they are no more than a 25th (retries.py); the
+closing line tells how many.  Exit status 2: no test matches.
 """
 import argparse
 import collections
@@ -42,7 +45,8 @@ DEFAULT_LIMIT_S = 120
 SKIPPED = 77
 
 
-Test = collections.namedtuple("Test", "name function limit_s alone is_left")  # is_left: to check-long
+Test = collections.namedtuple("Test",
+                              "name function limit_s alone is_left")  # is_left: to check-long
 
 
 def collect(files):
@@ -53,7 +57,8 @@ def collect(files):
         if os.path.dirname(os.path.abspath(path)) not in sys.path:
             sys.path.append(os.path.dirname(os.path.abspath(path)))
         if base.endswith(".sh"):
-            found.append(Test(base[:-3], lambda path=path: shell(path), DEFAULT_LIMIT_S, False, False))
+            found.append(
+                Test(base[:-3], lambda path=path: shell(path), DEFAULT_LIMIT_S, False, False))
             continue
         module = importlib.import_module(base[:-3])
         for key, function in list(vars(module).items()):
@@ -66,8 +71,9 @@ def collect(files):
                 every = list(function.cases())
                 kept = {label for label, _ in getattr(function, "few", list)(every)}
                 for label, argument in every:
-                    found.append(Test("%s[%s]" % (name, label),
-                                      lambda f=function, a=argument: f(a), *rest, label not in kept))
+                    found.append(
+                        Test("%s[%s]" % (name, label), lambda f=function, a=argument: f(a), *rest,
+                             label not in kept))
             else:
                 found.append(Test(name, function, *rest, not getattr(function, "few", True)))
     return found
@@ -77,12 +83,13 @@ def tell_left(tests):
     """What --few leaves out, by function.  check.sh adds these numbers up."""
     count = collections.Counter(t.name.partition("[")[0] for t in tests if t.is_left)
     if count:
-        print("# left to check-long: %d (%s)" % (
-            sum(count.values()), ", ".join("%s %d" % (name, n) for name, n in sorted(count.items()))))
+        print("# left to check-long: %d (%s)" % (sum(count.values()), ", ".join(
+            "%s %d" % (name, n) for name, n in sorted(count.items()))))
 
 
 def shell(path):
-    rc = subprocess.call([path], stdin=subprocess.DEVNULL, env=dict(os.environ, PYPROFD=harness.PYPROFD))
+    rc = subprocess.call([path], stdin=subprocess.DEVNULL, env=dict(
+        os.environ, PYPROFD=harness.PYPROFD))
     if rc == SKIPPED:
         raise harness.Skip("see its output")
     assert rc == 0, "exit status %d" % rc
@@ -156,7 +163,8 @@ class Running:
 
 
 def run_all(tests, jobs, alone_after=None):
-    """Yields each Running at its end.  alone_after: a file; who holds a lock on it is waited for."""
+    """Yields each Running at its end.  alone_after: a file; who holds a lock on it is waited
+    for."""
     for kind, count in (False, jobs), ("sleepers", jobs), (True, 1):
         group = [t for t in tests if t.alone == kind]
         if group and kind and alone_after:
@@ -216,8 +224,10 @@ def main():
     parser.add_argument("-v", action="store_true", help="what passing tests print, too")
     parser.add_argument("--list", action="store_true", help="names only")
     parser.add_argument("--few", action="store_true", help="leave out what is left to check-long")
-    parser.add_argument("-j", type=int, default=2 * os.cpu_count(), metavar="N", help="tests at a time (two a CPU)")
-    parser.add_argument("--alone-after", metavar="FILE", help="before those that run alone and retries: wait for this lock")
+    parser.add_argument("-j", type=int, default=2 * os.cpu_count(), metavar="N",
+                        help="tests at a time (two a CPU)")
+    parser.add_argument("--alone-after", metavar="FILE",
+                        help="before those that run alone and retries: wait for this lock")
     parser.add_argument("--no-retry", action="store_true", help="what fails fails: for sanitizers")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="each test N times")
     options = parser.parse_args()
@@ -244,9 +254,11 @@ def main():
     tally = Tally(options.v)
     for run in run_all(tests * options.repeat, max(1, options.j), options.alone_after):
         tally.add(run)
-    names = [] if options.no_retry or options.repeat > 1 else retries.chosen(sorted(set(tally.failed)), len(tests))
+    names = [] if options.no_retry or options.repeat > 1 else retries.chosen(
+        sorted(set(tally.failed)), len(tests))
     if names:
-        # Shares and counts are samples of a shared machine: once more, alone.  Both results are shown.
+        # Shares and counts are samples of a shared machine: once more, alone.  Both results are
+        # shown.
         if options.alone_after:
             wait_for_lock(options.alone_after)
         for name in names:
@@ -256,7 +268,8 @@ def main():
     passed, failed, skipped = tally.passed, tally.failed, tally.skipped
     for name in failed:
         print("# failed: " + name)
-    print("%d passed, %d failed, %d skipped%s" % (passed, len(failed), skipped, retries.said(names)))
+    print(
+        "%d passed, %d failed, %d skipped%s" % (passed, len(failed), skipped, retries.said(names)))
     return 1 if failed else 0
 
 

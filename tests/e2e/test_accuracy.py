@@ -12,7 +12,8 @@ HZ = 499
 
 
 def counted(kind, hz, seconds, python=None):
-    """(samples, CPU seconds by the program's own clock) of a program profiled for its whole life."""
+    """(samples, CPU seconds by the program's own clock) of a program profiled for its whole
+    life."""
     python = python or harness.interpreter()
     directory = harness.temporary()
     target_env = {"E2E_DIR": directory, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -28,9 +29,11 @@ def check(kind, hz, seconds):
     samples, cpu_s, run = counted(kind, hz, seconds)
     stolen = (waits.stolen_ns() - stolen) / waits.SECOND * hz
     got, wanted = harness.total(samples), cpu_s * hz
-    # Beyond 2 %: what the clock's phase may add or take for each thread, and process start and exit.
+    # Beyond 2 %: what the clock's phase may add or take for each thread, and process start and
+    # exit.
     slack = TOLERANCE * wanted + 8
-    said = "%d samples, CPU time x hz %.0f (%.2f %%), stolen x hz %.0f" % (got, wanted, 100 * got / wanted, stolen)
+    said = "%d samples, CPU time x hz %.0f (%.2f %%), stolen x hz %.0f" % (
+        got, wanted, 100 * got / wanted, stolen)
     print(said, file=sys.stderr)
     # A part of what was stolen was so while the program ran.
     assert wanted - slack <= got <= wanted + slack + stolen, "%s: %s" % (said, run.err)

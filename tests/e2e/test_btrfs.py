@@ -12,7 +12,8 @@ NAMES = ["work_in_first", "work_in_second"]
 
 
 def run(*words):
-    return subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode
+    return subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          check=False).returncode
 
 
 def subvolumes():
@@ -41,7 +42,8 @@ def subvolumes():
 
 
 def mapping(pid):
-    """(device, inode, path) of its program, as mappings show it; between two programs it has none."""
+    """(device, inode, path) of its program, as mappings show it; between two programs it has
+    none."""
     with open("/proc/%d/maps" % pid, encoding="utf-8") as file:
         words = file.readline().split() or ["", "", "", "", ""]
     return words[3], words[4], "".join(words[5:])
@@ -51,7 +53,8 @@ def begin(directory, path):
     """The subvolume's program, under the path that both have."""
     same = os.path.join(directory, "same")
     os.makedirs(same, exist_ok=True)
-    program = subprocess.Popen(["unshare", "-m", "sh", "-c", 'mount --bind "$0" "$1" && exec "$1/program"', path, same])
+    program = subprocess.Popen(
+        ["unshare", "-m", "sh", "-c", 'mount --bind "$0" "$1" && exec "$1/program"', path, same])
     harness.wait_for(lambda: mapping(program.pid)[2] == same + "/program", what="the program")
     return program
 
@@ -60,7 +63,8 @@ def end(directory, programs):
     for program in programs:
         program.kill()
         program.wait()
-    harness.wait_for(lambda: run("umount", os.path.join(directory, "mounted")) == 0, what="the end of the mount")
+    harness.wait_for(lambda: run("umount", os.path.join(directory, "mounted")) == 0,
+                     what="the end of the mount")
 
 
 def check(out, programs):
@@ -68,7 +72,8 @@ def check(out, programs):
     for program, name in zip(programs, NAMES):
         samples = harness.samples(out, pid=program.pid)
         assert harness.total(samples) > 20, harness.show(samples)
-        harness.expect_share(samples, lambda s, name=name: any(f.name == name for f in s.frames), 0.9, name)
+        harness.expect_share(samples, lambda s, name=name: any(f.name == name for f in s.frames),
+                             0.9, name)
 
 
 def test_files_of_two_subvolumes_under_one_path():

@@ -17,12 +17,14 @@ def oldest():
 
 def info(path):
     pyprof = os.path.join(os.path.dirname(harness.PYPROFD), "pyprof")
-    return subprocess.run([pyprof, "info", path], check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run([pyprof, "info", path], check=True, capture_output=True, text=True,
+                          timeout=60).stdout
 
 
 def walks(path, program):
     """(runs, the longest time as it is shown)"""
-    found = re.search(r"^time a walk +(\d+) walks in %s; .*, all up to ([0-9.]+ [a-z]+)$" % program, info(path), re.M)
+    found = re.search(r"^time a walk +(\d+) walks in %s; .*, all up to ([0-9.]+ [a-z]+)$" % program,
+                      info(path), re.M)
     return (int(found.group(1)), found.group(2)) if found else (0, "")
 
 
@@ -38,15 +40,18 @@ def test_info_tells_how_long_walks_took():
         assert walks(path, "on_switch")[0] > 0, info(path)
 
 
-# An older kernel's verifier goes through several times as many, and refuses what is above a million.
+# An older kernel's verifier goes through several times as many, and refuses what is above a
+# million.
 VERIFIED_MAX = 160_000
 
 
 def verified(pid):
-    """Instructions that the verifier went through for each program that the process holds (kernels from 5.16 on)."""
+    """Instructions that the verifier went through for each program that the process holds (kernels
+    from 5.16 on)."""
     found = []
     for fd in os.listdir("/proc/%d/fdinfo" % pid):
-        with contextlib.suppress(OSError), open("/proc/%d/fdinfo/%s" % (pid, fd), encoding="ascii") as file:
+        with contextlib.suppress(OSError), open("/proc/%d/fdinfo/%s" % (pid, fd),
+                                                encoding="ascii") as file:
             found += [int(line.split()[1]) for line in file if line.startswith("verified_insns:")]
     return sorted(found)
 
@@ -68,7 +73,8 @@ def test_budget_cpu_bounds_the_walks(interpreter):
     counts = {}
     with harness.Target("deep.py", 1000, python=interpreter) as target:
         for percent in (1, 30):
-            run = harness.profile(target.pid, hz=1999, duration=3, options=["--budget-cpu", percent])
+            run = harness.profile(target.pid, hz=1999, duration=3,
+                                  options=["--budget-cpu", percent])
             samples = harness.samples(run.out, pid=target.pid)
             counts[percent] = harness.total(samples)
             assert percent > 1 or "samples_weighted" in run.err, run.err
@@ -76,7 +82,8 @@ def test_budget_cpu_bounds_the_walks(interpreter):
 
 
 def test_long_walks_leave_no_time_out(interpreter):
-    """A walk of 1,000 levels is longer than the 0.1 ms to the next sample, which the timer passes over."""
+    """A walk of 1,000 levels is longer than the 0.1 ms to the next sample, which the timer passes
+    over."""
     with harness.Target("deep.py", 1000, python=interpreter) as target:
         out = os.path.join(harness.temporary(), "out.pb.gz")
         process = harness.start(out, target.pid, hz=9999, duration=3)
@@ -85,7 +92,9 @@ def test_long_walks_leave_no_time_out(interpreter):
         run = harness.finish(process)
         share = (harness.scheduled_s(target.pid) - cpu) / (time.monotonic() - wall)
         samples = harness.samples(out, pid=target.pid)
-    lost = sum(int(n.replace(",", "")) for n in re.findall(r"([0-9,]+) samples_(?:swallowed|unseen)", run.err))
+    lost = sum(
+        int(n.replace(",", ""))
+        for n in re.findall(r"([0-9,]+) samples_(?:swallowed|unseen)", run.err))
     counted_s = sum(s.ns for s in samples) / 1e9
     assert counted_s + lost / 9999 > 0.93 * 3 * share, "%.2f s and %d samples of %.2f s; %s" % (
         counted_s, lost, 3 * share, run.err)

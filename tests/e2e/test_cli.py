@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Bad command lines and bad hosts: one clear line on stderr, the right exit status, nothing written."""
+"""Bad command lines and bad hosts: one clear line on stderr, the right exit status, nothing
+written."""
 import os
 import re
 import shutil
@@ -104,8 +105,10 @@ test_host_cannot.cases = run_cases
 
 def test_cycles_need_a_counter():
     """The clock that this machine lacks is named with the one that it has."""
-    harness.need(not os.path.exists("/sys/bus/event_source/devices/cpu"), "a machine without a hardware counter")
-    refuse(["--clock", "cycles", "-d", "1", "-o", "out.pb.gz"], FAILURE, r"hardware counter.*--clock cpu$")
+    harness.need(not os.path.exists("/sys/bus/event_source/devices/cpu"),
+                 "a machine without a hardware counter")
+    refuse(["--clock", "cycles", "-d", "1", "-o", "out.pb.gz"], FAILURE,
+           r"hardware counter.*--clock cpu$")
 
 
 def test_thread_is_no_process():
@@ -124,7 +127,8 @@ def test_thread_is_no_process():
                 stop.set()
                 thread.join()
             return
-        refuse(["-p", others[0], "-o", "out.pb.gz"], FAILURE, r"is a thread: .*--pid %d" % target.pid)
+        refuse(["-p", others[0], "-o", "out.pb.gz"], FAILURE,
+               r"is a thread: .*--pid %d" % target.pid)
 
 
 def test_terminal_gets_no_binary():
@@ -166,7 +170,8 @@ def test_not_root_names_what_is_missing():
                           timeout=60, check=False)
     said = done.stderr.decode()
     assert done.returncode == FAILURE, said
-    assert re.match(r"^pyprofd: not root and lacks CAP_BPF, CAP_PERFMON, .*sudo[^\n]*\n$", said), said
+    assert re.match(r"^pyprofd: not root and lacks CAP_BPF, CAP_PERFMON, .*sudo[^\n]*\n$",
+                    said), said
     assert os.listdir(directory) == []
 
 
@@ -225,24 +230,29 @@ def at_nice(value):
 def as_the_unit(nice, options):
     """pyprofd with the unit's capabilities, at this nice value."""
     kept = ",".join("+" + name for name in unit_capabilities())
-    return subprocess.Popen(setpriv("--no-new-privs", "--bounding-set", "-all," + kept)
-                            + [harness.PYPROFD] + options, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=at_nice(nice))
+    return subprocess.Popen(
+        setpriv("--no-new-privs", "--bounding-set", "-all," + kept) + [harness.PYPROFD] + options,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        preexec_fn=at_nice(nice))
 
 
 def test_priority_that_is_refused_is_told():
     done = as_the_unit(5, ["-d", "0.3", "-o", os.path.join(harness.temporary(), "out.pb.gz")])
     said = done.communicate(timeout=60)[1].decode()
     assert done.returncode == 0, said
-    assert re.search(r"^pyprofd: .*cannot run at nice -10 .*stays at 5: .*Nice=-10", said, re.M), said
+    assert re.search(r"^pyprofd: .*cannot run at nice -10 .*stays at 5: .*Nice=-10", said,
+                     re.M), said
 
 
 def test_the_unit_keeps_up_on_busy_cpus():
     """Four programs a CPU that never wait, and short ones, whose stacks need rows in time."""
-    hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4 * os.cpu_count())]
+    hogs = [
+        subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4 * os.cpu_count())
+    ]
     try:
         # The children are more than the hogs leave room for, whatever else the machine does.
-        with harness.Target("spawns.py", 4, python=harness.interpreter((3, 12)), wrap=("nice", "-n", "-5")) as target:
+        with harness.Target("spawns.py", 4, python=harness.interpreter((3, 12)),
+                            wrap=("nice", "-n", "-5")) as target:
             out = os.path.join(harness.temporary(), "out.pb.gz")
             process = as_the_unit(unit_nice(), ["-F", "299", "-d", "8", "-o", out])
             said = process.communicate(timeout=90)[1].decode()
@@ -270,15 +280,17 @@ test_the_unit_keeps_up_on_busy_cpus.alone = True
 
 def test_rootless_container_is_named():
     tool = shutil.which("unshare")
-    harness.need(tool and subprocess.call([tool, "-U", "-r", "true"], stderr=subprocess.DEVNULL) == 0,
-                 "no user namespaces here")
+    harness.need(
+        tool and subprocess.call([tool, "-U", "-r", "true"], stderr=subprocess.DEVNULL) == 0,
+        "no user namespaces here")
     refuse(["-d", "1", "-o", "out.pb.gz"], FAILURE, r"user namespace", wrap=[tool, "-U", "-r"])
 
 
 def test_container_with_its_own_processes_is_named():
     tool = shutil.which("unshare")
     harness.need(tool, "no unshare (util-linux)")
-    refuse(["-d", "1", "-o", "out.pb.gz"], FAILURE, r"pid namespace .*--pid=host", wrap=[tool, "-p", "-f", "--mount-proc"])
+    refuse(["-d", "1", "-o", "out.pb.gz"], FAILURE, r"pid namespace .*--pid=host",
+           wrap=[tool, "-p", "-f", "--mount-proc"])
 
 
 # ---------------------------------------------------------------- kernels
@@ -304,8 +316,9 @@ def test_old_kernel():
 def test_lockdown():
     harness.need(os.path.isdir("/sys/kernel/security"), "no /sys/kernel/security")
     refuse(["-d", "1", "-o", "out.pb.gz"], FAILURE, r"locked down .*confidentiality",
-           wrap=other_host("mount -t tmpfs none /sys/kernel/security; "
-                           "echo 'none integrity [confidentiality]' > /sys/kernel/security/lockdown"))
+           wrap=other_host(
+               "mount -t tmpfs none /sys/kernel/security; "
+               "echo 'none integrity [confidentiality]' > /sys/kernel/security/lockdown"))
 
 
 def test_sample_rate_sysctl():
@@ -322,8 +335,9 @@ def test_help_and_version():
     done = run(["--help"])
     assert done.returncode == 0 and not done.stderr
     for option in ("--hz", "--pid", "--comm", "--cgroup", "--uid", "--duration", "--delay",
-                   "--interval", "--events", "--offcpu-min", "--output", "--no-kernel", "--no-native",
-                   "--raw", "--budget-mem", "--budget-cpu", "--verbose", "--quiet", "--version", "Examples:"):
+                   "--interval", "--events", "--offcpu-min", "--output", "--no-kernel",
+                   "--no-native", "--raw", "--budget-mem", "--budget-cpu", "--verbose", "--quiet",
+                   "--version", "Examples:"):
         assert option in done.stdout.decode(), option
     assert max(len(line) for line in done.stdout.decode().splitlines()) <= 80
     done = run(["--version"])

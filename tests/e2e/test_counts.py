@@ -80,7 +80,8 @@ class HostMeter:
 def profile_all(rest_s, life_s, programs, work_s=0, read_process=lambda pid: 0):
     """(pyprofd's run, CPU time by the clock, directory, pid of the threads)"""
     directory = harness.temporary()
-    with harness.Target("many_stacks.py", 180, rest_s, life_s, work_s) as target, harness.Target("spawns.py", programs):
+    with harness.Target("many_stacks.py", 180, rest_s, life_s, work_s) as target, harness.Target(
+            "spawns.py", programs):
         meter = HostMeter(lambda: read_process(target.pid))
         run = harness.profile(duration=SECONDS, out=directory + "/")
         meter.stop()
@@ -96,7 +97,8 @@ def check_cpu(directory, meter, low):
 
 
 def check_coverage(directory, kind, low, high=1.03):
-    got = Windows(directory, kind, ("cpu", "nanoseconds") if kind == "cpu" else ("off_cpu", "nanoseconds")).facts
+    got = Windows(directory, kind, ("cpu", "nanoseconds") if kind == "cpu" else
+                  ("off_cpu", "nanoseconds")).facts
     part, whole = ("cpu_ns", "scheduler_ns") if kind == "cpu" else ("wait_ns", "ledger_wait_ns")
     assert low * got[whole] <= got[part] <= high * got[whole], got
 
@@ -114,22 +116,27 @@ def check_waits(directory, pid, low=0.9, high=1.1):
 
 
 def check_detail(found):
-    assert not found.others_ns, "%.2f s without their stacks: %s" % (found.others_ns / SECOND, found.facts)
+    assert not found.others_ns, "%.2f s without their stacks: %s" % (
+        found.others_ns / SECOND, found.facts)
 
 
 def process_cpu_ns(pid):
-    """Of all threads, those that have ended too: fields 14 and 15, which the kernel scales to its exact sum."""
+    """Of all threads, those that have ended too: fields 14 and 15, which the kernel scales to its
+    exact sum."""
     with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
         user, system = [int(word) for word in file.read().rpartition(")")[2].split()[11:13]]
     return (user + system) * SECOND // os.sysconf("SC_CLK_TCK")
 
 
 class CpusKeptBusy:
-    """Programs that take what nobody else wants of the CPUs.  Of threads that work for some 60 us between waits the
-    scheduler's account, its tick and all samplers see amounts that lie 20 % apart (docs/accuracy.md)."""
+    """Programs that take what nobody else wants of the CPUs.  Of threads that work for some 60 us
+    between waits the scheduler's account, its tick and all samplers see amounts that lie 20 % apart
+    (docs/accuracy.md)."""
 
     def __enter__(self):
-        self.programs = [harness.Target("burn.py", 0, wrap=("nice", "-n", "19")) for _ in range(os.cpu_count())]
+        self.programs = [
+            harness.Target("burn.py", 0, wrap=("nice", "-n", "19")) for _ in range(os.cpu_count())
+        ]
 
     def __exit__(self, *_):
         for program in self.programs:
@@ -150,7 +157,8 @@ def test_waits_take_no_room_from_samples():
 
 def test_threads_of_30_ms():
     with CpusKeptBusy():
-        run, meter, directory, pid = profile_all(0.01, 0.03, 1, work_s=0.001, read_process=process_cpu_ns)
+        run, meter, directory, pid = profile_all(0.01, 0.03, 1, work_s=0.001,
+                                                 read_process=process_cpu_ns)
     check_detail(check_cpu(directory, meter, 0.97))
     threads = Windows(directory, "cpu", ("cpu", "nanoseconds"), pid)
     wanted_ns = sum(meter.at(end, 2) - meter.at(begin, 2) for begin, end in threads.times)
@@ -159,7 +167,8 @@ def test_threads_of_30_ms():
     check_detail(check_waits(directory, pid))
 
 
-# Of three runs that take all CPUs this one is left out of `make check`; offcpu has short threads, too.
+# Of three runs that take all CPUs this one is left out of `make check`; offcpu has short threads,
+# too.
 test_threads_of_30_ms.few = False
 
 

@@ -38,9 +38,10 @@ def side(windows, grown=0, seed=1, comment="pyprofd 0.1.0 cpu 99Hz host=box"):
 
 
 def diff(*arguments, status=0):
-    done = subprocess.run([PYPROF, "diff", *map(str, arguments)], capture_output=True, text=True, timeout=60,
-                          check=False)
-    assert done.returncode == status, "%s: %d: %s%s" % (arguments, done.returncode, done.stdout, done.stderr)
+    done = subprocess.run([PYPROF, "diff", *map(str, arguments)], capture_output=True, text=True,
+                          timeout=60, check=False)
+    assert done.returncode == status, "%s: %d: %s%s" % (arguments, done.returncode, done.stdout,
+                                                        done.stderr)
     return done.stdout + done.stderr
 
 
@@ -55,7 +56,8 @@ def test_growth_is_marked_and_the_same_is_not():
     assert re.search(r"\+[3-7]\.\d\d\*", row(said, "fib")), said
     assert "*" not in row(said, "inner"), said
     assert "Mann-Whitney" in said and "12 windows" in said, said
-    assert "*" not in diff(side(12), side(12, seed=3), "--by", "function").split("FUNCTION")[1], said
+    assert "*" not in diff(side(12), side(12, seed=3), "--by",
+                           "function").split("FUNCTION")[1], said
 
 
 def test_all_three_tables():
@@ -141,7 +143,8 @@ def test_first_lines_tell_what_is_missing():
     assert text in run("tree", lost).splitlines()[0]
     assert "only" not in run("report", whole).splitlines()[0]
     said = run("flame", lost)
-    data = json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', said, re.S).group(1))
+    data = json.loads(
+        re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', said, re.S).group(1))
     assert data["title"].endswith(text), data["title"]
     assert text in run("flame", "--svg", lost).replace("&#39;", "'")
     assert "only" not in run("flame", "--svg", whole)
@@ -150,7 +153,9 @@ def test_first_lines_tell_what_is_missing():
 def test_page_has_both_sides():
     a, b = side(12), side(12, grown=25, seed=2)
     page = diff(a, b, "--html")
-    data = json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.S).group(1))
-    assert len(data["samples"]["base"]) == len(data["samples"]["value"]) == data["samples"]["count"], data["samples"]
+    data = json.loads(
+        re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.S).group(1))
+    assert len(data["samples"]["base"]) == len(
+        data["samples"]["value"]) == data["samples"]["count"], data["samples"]
     assert sum(data["samples"]["base"]) == sum(data["samples"]["value"]) == 12 * 500 * 10000000
     assert data["samples"]["base"] != data["samples"]["value"]

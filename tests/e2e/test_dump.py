@@ -16,7 +16,8 @@ THREAD = re.compile(r'(\d+) "[^"]*"')
 def agent(directory, out="p.pb.gz", hz=99, options=("--events", "offcpu")):
     """A pyprofd that serves a socket."""
     path = os.path.join(directory, "live.sock")
-    process = harness.start(os.path.join(directory, out), hz=hz, options=["--live", path] + list(options))
+    process = harness.start(os.path.join(directory, out), hz=hz,
+                            options=["--live", path] + list(options))
 
     def there():
         assert process.poll() is None, harness.said(process)

@@ -41,7 +41,10 @@ def test_more_files_than_descriptors():
     directory = harness.temporary()
     library = build(directory, "library.so", LIBRARY, "-shared", "-fPIC")
     caller = build(directory, "caller", CALLER)
-    copies = [shutil.copy(library, os.path.join(directory, "copy%d.so" % number)) for number in range(FILES)]
+    copies = [
+        shutil.copy(library, os.path.join(directory, "copy%d.so" % number))
+        for number in range(FILES)
+    ]
     out = os.path.join(directory, "p.pb.gz")
     with subprocess.Popen([caller] + copies, stdout=subprocess.PIPE) as program:
         try:
@@ -59,16 +62,20 @@ def test_more_files_than_descriptors():
     assert run.rc == 0, run.err
     assert DESCRIPTORS / 2 <= most < DESCRIPTORS - 32, "%d descriptors" % most
     found = harness.samples(out, pid=program.pid)
-    harness.expect_share(found, lambda s: harness.is_rooted(s) and {"main", "work", "inner"} <= {f.name for f in s.frames},
-                         0.97, "whole stacks with names")
-    assert len({f.module for s in found for f in s.frames if f.name == "inner"}) > DESCRIPTORS, harness.show(found)
+    harness.expect_share(
+        found,
+        lambda s: harness.is_rooted(s) and {"main", "work", "inner"} <= {f.name for f in s.frames},
+        0.97, "whole stacks with names")
+    assert len({f.module for s in found for f in s.frames
+                if f.name == "inner"}) > DESCRIPTORS, harness.show(found)
 
 
 def unmount(path, limit_s):
     """Returns after how many seconds it worked."""
     start = time.monotonic()
     while subprocess.call(["umount", path], stderr=subprocess.DEVNULL):
-        assert time.monotonic() - start < limit_s, "%s is busy: %s" % (path, os.strerror(errno.EBUSY))
+        assert time.monotonic() - start < limit_s, "%s is busy: %s" % (path, os.strerror(
+            errno.EBUSY))
         time.sleep(0.1)
     return time.monotonic() - start
 
@@ -78,7 +85,9 @@ def test_files_of_ended_programs_do_not_keep_a_file_system():
     directory = harness.temporary()
     place = os.path.join(directory, "mounted")
     os.mkdir(place)
-    harness.need(subprocess.call(["mount", "-t", "tmpfs", "none", place], stderr=subprocess.DEVNULL) == 0, "no right to mount")
+    harness.need(
+        subprocess.call(["mount", "-t", "tmpfs", "none", place], stderr=subprocess.DEVNULL) == 0,
+        "no right to mount")
     out = os.path.join(directory, "p.pb.gz")
     try:
         path = shutil.copy(build(directory, "worker", WORK), place)
@@ -96,5 +105,6 @@ def test_files_of_ended_programs_do_not_keep_a_file_system():
     assert run.rc == 0, run.err
     found = harness.samples(out, pid=program.pid)
     assert sum(s.ns for s in found) > 5e8, harness.show(found)
-    harness.expect_share(found, lambda s: harness.is_rooted(s) and {"main", "middle", "inner"} <= {f.name for f in s.frames},
-                         0.97, "whole stacks with names")
+    harness.expect_share(
+        found, lambda s: harness.is_rooted(s) and {"main", "middle", "inner"} <=
+        {f.name for f in s.frames}, 0.97, "whole stacks with names")

@@ -23,11 +23,13 @@ def test_pid_includes_children_that_run_already():
     env = dict(os.environ, E2E_DIR=directory)
     shell = subprocess.Popen(["sh", "-c", '"$@" & "$@" & wait', "sh"] + command, env=env)
     try:
-        children = harness.wait_for(lambda: len(harness.children(shell.pid)) == 2 and harness.children(shell.pid))
+        children = harness.wait_for(
+            lambda: len(harness.children(shell.pid)) == 2 and harness.children(shell.pid))
         harness.wait_for(lambda: os.path.exists(directory + "/ready"))
         run = harness.profile(shell.pid, duration=2)
         assert pids_of(run) == set(children), (pids_of(run), children)
-        harness.expect_share(harness.samples(run.out), lambda s: harness.holds(s, "main"), 0.95, "names")
+        harness.expect_share(harness.samples(run.out), lambda s: harness.holds(s, "main"), 0.95,
+                             "names")
     finally:
         open(directory + "/stop", "w").close()
         shell.wait(20)
@@ -37,7 +39,8 @@ def test_comm():
     with harness.light("apple-tree") as one, \
             harness.light("pear-tree"):
         run = harness.profile(None, duration=2, options=["--comm", "^apple"])
-        assert pids_of(run) == {one.pid}, {(s.pid, s.labels.get("comm")) for s in harness.samples(run.out)}
+        assert pids_of(run) == {one.pid}, {(s.pid, s.labels.get("comm"))
+                                           for s in harness.samples(run.out)}
 
 
 def test_uid():

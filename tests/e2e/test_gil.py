@@ -13,7 +13,8 @@ def several():
     """Each way to find the GIL."""
     chosen = {}
     for i in harness.interpreters():
-        if i.version in ((3, 8), (3, 11), (3, 12), (3, 15)) and not (i.root and i.version in chosen):
+        if i.version in ((3, 8), (3, 11), (3, 12),
+                         (3, 15)) and not (i.root and i.version in chosen):
             chosen[i.version] = i
     return [("%d.%d" % v, i) for v, i in sorted(chosen.items())]
 
@@ -34,9 +35,11 @@ def in_function(name):
 def test_where_threads_wait():
     """The share of one function in all waits for the GIL."""
     directory = harness.temporary()
-    command = list(harness.interpreter().command) + [os.path.join(harness.TARGETS, "gil.py"), "share"]
+    command = list(
+        harness.interpreter().command) + [os.path.join(harness.TARGETS, "gil.py"), "share"]
     stolen = waits.stolen_ns()
-    run = harness.profile(None, hz=None, duration=None, options=["--events", "gil"], command=command,
+    run = harness.profile(None, hz=None, duration=None, options=[
+        "--events", "gil"], command=command,
                           env={"E2E_DIR": directory, "PYTHONDONTWRITEBYTECODE": "1"})
     stolen = waits.stolen_ns() - stolen
     with open(os.path.join(directory, "gil.json"), encoding="utf-8") as file:
@@ -49,9 +52,10 @@ def test_where_threads_wait():
     print("share of the GIL wait in dot(): %.4f, by its own clocks %.4f; all: %.2f s, %.2f s" % (
         got, wanted, everything / SECOND, truth["all_ns"] / SECOND))
     assert abs(got - wanted) < 0.03, (got, wanted, run.err)
-    # Beyond the budget some waits stand for others.  What was stolen from the thread that had the GIL is no CPU time
-    # by its clocks: they take it for a wait.
-    waits.near(everything, truth["all_ns"], 0.12 if "waits_weighted" in run.err else 0.05, "wait for the GIL", stolen)
+    # Beyond the budget some waits stand for others.  What was stolen from the thread that had the
+    # GIL is no CPU time by its clocks: they take it for a wait.
+    waits.near(everything, truth["all_ns"], 0.12 if "waits_weighted" in run.err else 0.05,
+               "wait for the GIL", stolen)
 
 
 def test_blame(interpreter):
@@ -63,7 +67,8 @@ def test_blame(interpreter):
         assert waited.ns() > 2 * SECOND, "%.3f s" % (waited.ns() / SECOND)
         at_line = blamed.ns(lambda s: waits.leaf(s) is not None and waits.leaf(s).line == line)
         assert at_line >= 0.95 * blamed.ns(), "%.3f of %.3f s:%s" % (
-            at_line / SECOND, blamed.ns() / SECOND, harness.show([s for s in blamed.samples if s.ns]))
+            at_line / SECOND, blamed.ns() / SECOND, harness.show(
+                [s for s in blamed.samples if s.ns]))
         waits.near(blamed.ns(), waited.ns(), 0.01, "blame, and what is waited")
         waiters = waited.ns(in_function("waiter"))
         assert waiters > 0.9 * waited.ns(), harness.show([s for s in waited.samples if s.ns])
@@ -106,9 +111,11 @@ def test_sub_interpreters(interpreter):
             cpu, delay, _, stolen = meter.between(profile.begin_ns, profile.end_ns)
             wanted = wall - cpu - delay
             assert wanted > 0.05 * wall, (cpu, delay)
-            waits.near(profile.ns(lambda s, t=tid: s.tid == t), wanted, 0.05, "wait inside", stolen + 0.05 * wall)
+            waits.near(profile.ns(lambda s, t=tid: s.tid == t), wanted, 0.05, "wait inside",
+                       stolen + 0.05 * wall)
         main = profile.ns(lambda s, t=target.read("main.json"): s.tid == t)
-        assert main < 0.02 * wall, "the main interpreter's thread is alone: %.3f s" % (main / SECOND)
+        assert main < 0.02 * wall, "the main interpreter's thread is alone: %.3f s" % (
+            main / SECOND)
         here = profile.ns(in_function("inside"))
         assert here > 0.95 * profile.ns(), harness.show([s for s in profile.samples if s.ns])
 

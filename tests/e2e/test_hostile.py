@@ -37,8 +37,9 @@ class Program:
         with open(self.path, "w") as f:
             f.write(source)
         # Who is not root may not reach the other interpreters.
-        self.process = subprocess.Popen(list(wrap) + ["/usr/bin/python3", self.path], cwd=self.directory,
-                                        stdout=subprocess.PIPE, preexec_fn=lambda: self.begin(user))
+        self.process = subprocess.Popen(
+            list(wrap) + ["/usr/bin/python3", self.path], cwd=self.directory,
+            stdout=subprocess.PIPE, preexec_fn=lambda: self.begin(user))
         self.pid = self.process.pid
         if before:
             before(self)
@@ -115,9 +116,12 @@ for _ in range(int(sys.argv[3])):
 
 
 def at_once(path, user, requests):
-    """[(request, its windows)] of clients that ask at a time: each waits for the ends of two windows."""
+    """[(request, its windows)] of clients that ask at a time: each waits for the ends of two
+    windows."""
     with concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:
-        asked = [pool.submit(lambda r=request: list(live_windows(path, user, r))) for request in requests]
+        asked = [
+            pool.submit(lambda r=request: list(live_windows(path, user, r))) for request in requests
+        ]
         return [(request, one.result()) for request, one in zip(requests, asked)]
 
 
@@ -129,8 +133,9 @@ def test_kernel_addresses_are_roots():
     with Program(CALLS) as program:
         for user in (0, NOBODY):
             found = []
-            for request, windows in at_once(path, user, ("top all", "top all kinds=cpu", "top all kinds=offcpu",
-                                                         "top all kinds=wall")):
+            for request, windows in at_once(
+                    path, user,
+                ("top all", "top all kinds=cpu", "top all kinds=offcpu", "top all kinds=wall")):
                 frames = [f for w in windows for s in w.samples for f in s.frames
                           if s.labels["pid"] == program.pid]
                 assert any(f.kind == "kernel" for f in frames), (request, user, frames)
@@ -142,7 +147,8 @@ def test_kernel_addresses_are_roots():
             assert not any(found) if user else all(found), (user, found)
         words = ("--live", "--socket", path, "--pid", program.pid, "--for", 1)
         verbs = [("dump", "--pid", program.pid, "--socket", path),
-                 ("top", "--socket", path, "--count", 2, "--pid", program.pid), ("report",) + words, ("tree",) + words]
+                 ("top", "--socket", path, "--count", 2, "--pid", program.pid),
+                 ("report", ) + words, ("tree", ) + words]
         outs = [os.path.join(program.directory, "out" + kind) for kind in (
             "--folded", "--speedscope", "--chrome", "--csv", "--json", "--callgrind")]
         verbs += [("export", out[out.rindex("--"):]) + words + ("-o", out) for out in outs]
@@ -182,8 +188,8 @@ OWN = "name_of_its_own"
 
 
 def jit_functions(how, before=None, wrap=()):
-    """What `pyprof report --live` of nobody's shows of nobody's JIT, and what the agent says.
-    With capabilities in a namespace of its own the program is root's to see, until it drops them."""
+    """What `pyprof report --live` of nobody's shows of nobody's JIT, and what the agent says. With
+    capabilities in a namespace of its own the program is root's to see, until it drops them."""
     harness.need(os.uname().machine == "x86_64", "the machine code is x86-64's")
     directory = harness.temporary()
     process, path = agent(directory)
@@ -295,8 +301,10 @@ def test_forged_build_id_names_nobody_else():
         with Program(CALLER % (forged, forged_call)) as attacker:
             ask("--live", "--socket", path, "--pid", attacker.pid, "--for", 2, verb="report")
             with Program(CALLER % (honest, honest_call), user=54321) as victim:
-                out = {p.pid: ask("--live", "--socket", path, "--pid", p.pid, "--for", 2, "--top", 0,
-                                  verb="report") for p in (attacker, victim)}
+                out = {
+                    p.pid: ask("--live", "--socket", path, "--pid", p.pid, "--for", 2, "--top", 0,
+                               verb="report") for p in (attacker, victim)
+                }
         assert "forged_inner" in out[attacker.pid] and "libforged" in out[attacker.pid], out
         assert "honest_inner" in out[victim.pid] and "libhonest" in out[victim.pid], out[victim.pid]
         assert "forged" not in out[victim.pid], out[victim.pid]
@@ -324,7 +332,9 @@ def test_memory_that_never_comes_holds_nobody_up():
     harness.need(harness.shutil.which("gcc"), "no gcc")
     directory = harness.temporary()
     program = os.path.join(directory, "never_comes")
-    subprocess.check_call(["gcc", "-O1", "-o", program, os.path.join(harness.TARGETS, "never_comes.c")])
+    subprocess.check_call(
+        ["gcc", "-O1", "-o", program,
+         os.path.join(harness.TARGETS, "never_comes.c")])
     path, address = subprocess.check_output(["/usr/bin/python3", "-c", RUNTIME], text=True).split()
     with subprocess.Popen([program, path, address], stdout=subprocess.PIPE) as trap:
         try:

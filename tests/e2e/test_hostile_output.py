@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs that attack what pyprofd prints and writes: their names, and what lies at the output's path."""
+"""Programs that attack what pyprofd prints and writes: their names, and what lies at the output's
+path."""
 import json
 import os
 import random
@@ -17,7 +18,8 @@ from test_dump import agent, ask
 from test_output import windows_of
 
 PYTHON = "/usr/bin/python3"
-# Under the journal the second line would have the priority of an error.  A process' name has 15 bytes.
+# Under the journal the second line would have the priority of an error.  A process' name has 15
+# bytes.
 NAME = b"\n<3>\x1b[2J\xe2\x80\xae\xc2\x9b1"
 NAMED = """
 import ctypes, sys
@@ -29,13 +31,15 @@ while True:
 
 
 class Named:
-    """A process with that name.  Its interpreter states a version that pyprofd does not know, which is worth a line."""
+    """A process with that name.  Its interpreter states a version that pyprofd does not know, which
+    is worth a line."""
 
     def __init__(self, name):
         directory = harness.temporary()
         with open(os.path.realpath(PYTHON), "rb") as file:
             image = file.read()
-        told = subprocess.check_output([PYTHON, "-c", "import sys; print(sys.hexversion, sys.base_prefix)"], text=True)
+        told = subprocess.check_output(
+            [PYTHON, "-c", "import sys; print(sys.hexversion, sys.base_prefix)"], text=True)
         version, prefix = struct.pack("<I", int(told.split()[0])), told.split()[1]
         harness.need(version in image, "the interpreter has no Py_Version")
         path = os.path.join(directory, "python3")
@@ -64,14 +68,17 @@ def expect_harmless(text):
 def test_names_control_no_terminal_and_no_journal():
     with Named(NAME) as target:
         process, path = agent(harness.temporary(), options=["--events", "cpu,offcpu"], out="store/")
-        for verb, words in (("dump", ()), ("top", ("--count", 1)), ("report", ("--live", "--for", 1, "--by", "process")),
+        for verb, words in (("dump", ()), ("top", ("--count", 1)), ("report", (
+                "--live", "--for", 1, "--by", "process")),
                             ("tree", ("--live", "--for", 1, "--group-by", "comm"))):
             out = ask("--pid", target.pid, "--socket", path, *words, verb=verb)
             assert "\\u202e" in out, (verb, out)
             expect_harmless(out)
         run = harness.finish(process, signal_number=2)
     lines = run.err.splitlines()
-    assert [x for x in lines if "Python frames are not available" in x and "<3>" in x and "\\u202e" in x], run.err
+    assert [
+        x for x in lines if "Python frames are not available" in x and "<3>" in x and "\\u202e" in x
+    ], run.err
     assert all(x.startswith("pyprofd: ") for x in lines), run.err
     expect_harmless(run.err)
 
@@ -91,7 +98,7 @@ def test_names_of_files_control_no_terminal():
     expect_harmless(out)
 
 
-# ---------------------------------------------------------------- what lies at the path of the output
+# -------------------------------------------------- what lies at the path of the output
 
 USER = 54321
 
@@ -197,7 +204,9 @@ def test_pause_is_one_window():
     assert abs(sum(lengths) - 9000) < 400, lengths
     said = [x for x in run.err.splitlines() if "one window covers" in x]
     assert len(said) == 1 and re.search(r"for [45]\.\d s", said[0]), run.err
-    samples = sum(harness.total(harness.samples(os.path.join(store, name), pid=target.pid)) for name, _, _ in windows)
+    samples = sum(
+        harness.total(harness.samples(os.path.join(store, name), pid=target.pid))
+        for name, _, _ in windows)
     assert samples > 0.7 * 9 * 499 or os.getloadavg()[0] > 1.5, samples
 
 
@@ -240,7 +249,10 @@ def kill(process):
 
 
 def profiles_of(store):
-    return [os.path.join(base, name) for base, _, files in os.walk(store) for name in files if not name.startswith(".")]
+    return [
+        os.path.join(base, name) for base, _, files in os.walk(store) for name in files
+        if not name.startswith(".")
+    ]
 
 
 def test_killed_at_any_moment_leaves_whole_files_and_nothing_in_the_kernel():
@@ -264,7 +276,8 @@ def test_killed_at_any_moment_leaves_whole_files_and_nothing_in_the_kernel():
     for path in profiles_of(store):
         ask(path, verb="info")
     # The kernel frees programs and maps after a grace period.
-    harness.wait_for(lambda: not still_there(objects), 30, "the kernel to free %d objects" % len(objects))
+    harness.wait_for(lambda: not still_there(objects), 30,
+                     "the kernel to free %d objects" % len(objects))
     process, again_s = seconds_to_start(store)
     # Two seconds are the aim; other tests run beside this one.
     assert again_s < 2 + 3 * bare_s, (bare_s, again_s)
@@ -272,7 +285,8 @@ def test_killed_at_any_moment_leaves_whole_files_and_nothing_in_the_kernel():
     run = harness.finish(process, signal_number=2)
     assert run.rc == 0, run.err
     assert profiles_of(store)
-    print("a bare start took %.2f s, one after %d kills %.2f s; %d files" % (bare_s, KILLS, again_s, len(profiles_of(store))))
+    print("a bare start took %.2f s, one after %d kills %.2f s; %d files"
+          % (bare_s, KILLS, again_s, len(profiles_of(store))))
 
 
 # ---------------------------------------------------------------- limits of the process
@@ -295,10 +309,13 @@ def run_limited(limit, number):
 def test_low_limits_end_in_a_profile_or_in_a_clear_line():
     works = []
     for limit, numbers in ((resource.RLIMIT_NOFILE, (8, 24, 48, 64, 96, 112, 128, 144, 160, 1024)),
-                           (resource.RLIMIT_AS, [n << 20 for n in (16, 32, 64, 72, 80, 96, 128, 256, 1024)])):
+                           (resource.RLIMIT_AS, [
+                               n << 20 for n in (16, 32, 64, 72, 80, 96, 128, 256, 1024)
+                           ])):
         runs = [run_limited(limit, number) for number in numbers]
         # What is too low is told before anything is opened, and by its name.
-        assert runs[0].rc == 1 and runs[0].err.count("\n") == 1 and "ulimit" in runs[0].err, runs[0].err
+        assert runs[0].rc == 1 and runs[0].err.count(
+            "\n") == 1 and "ulimit" in runs[0].err, runs[0].err
         works.append([n for n, run in zip(numbers, runs) if run.rc == 0])
     print("works with %s open files and %s MiB" % (works[0], [n >> 20 for n in works[1]]))
     assert works[1][-1:] == [1 << 30] and works[0][-1:] == [1024], works

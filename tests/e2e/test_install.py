@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `make install` lays out, and the shells' completion: names come from the programs, and are complete."""
+"""What `make install` lays out, and the shells' completion: names come from the programs, and are
+complete."""
 import os
 import re
 import shutil
@@ -9,22 +10,30 @@ import harness
 
 BUILD = os.path.dirname(harness.PYPROFD)
 COMPLETION = os.path.join(harness.TOP, "deploy", "completion")
-FILES = {"bin/pyprofd", "bin/pyprof", "lib/systemd/system/pyprofd.service", "lib/sysusers.d/pyprofd.conf", "share/man/man1/pyprofd.1",
-         "share/man/man1/pyprof.1", "share/bash-completion/completions/pyprof", "share/zsh/site-functions/_pyprof",
-         "share/doc/pyprofd/LICENSE", "share/doc/pyprofd/GPL-2.0-only.txt", "share/doc/pyprofd/README.md",
-         "share/doc/pyprofd/CHANGELOG.md", "share/doc/pyprofd/unprivileged.conf"}
+FILES = {
+    "bin/pyprofd", "bin/pyprof", "lib/systemd/system/pyprofd.service",
+    "lib/sysusers.d/pyprofd.conf", "share/man/man1/pyprofd.1", "share/man/man1/pyprof.1",
+    "share/bash-completion/completions/pyprof", "share/zsh/site-functions/_pyprof",
+    "share/doc/pyprofd/LICENSE", "share/doc/pyprofd/GPL-2.0-only.txt",
+    "share/doc/pyprofd/README.md", "share/doc/pyprofd/CHANGELOG.md",
+    "share/doc/pyprofd/unprivileged.conf"
+}
 
 
 def make(target, root, prefix):
     # What is built stays as it is: -o says of both programs that they are not older than anything.
-    done = subprocess.run(["make", "-s", "-C", harness.TOP, "BUILD=" + BUILD, "-o", BUILD + "/pyprofd", "-o",
-                           BUILD + "/pyprof", "DESTDIR=" + root, "prefix=" + prefix, target], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+    done = subprocess.run([
+        "make", "-s", "-C", harness.TOP, "BUILD=" + BUILD, "-o", BUILD + "/pyprofd", "-o",
+        BUILD + "/pyprof", "DESTDIR=" + root, "prefix=" + prefix, target
+    ], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
 def installed(root):
-    return {os.path.relpath(os.path.join(base, name), root) for base, _, names in os.walk(root) for name in names}
+    return {
+        os.path.relpath(os.path.join(base, name), root) for base, _, names in os.walk(root)
+        for name in names
+    }
 
 
 def test_install_and_uninstall():
@@ -38,7 +47,8 @@ def test_install_and_uninstall():
         assert os.stat(path).st_mode & 0o7777 == 0o755
     with open(root + prefix + "/lib/systemd/system/pyprofd.service", encoding="utf-8") as file:
         unit = file.read()
-    assert re.search(r"^ExecStart=/opt/py/bin/pyprofd\b", unit, re.M) and "/usr/local" not in unit, unit
+    assert re.search(r"^ExecStart=/opt/py/bin/pyprofd\b", unit,
+                     re.M) and "/usr/local" not in unit, unit
     make("uninstall", root, prefix)
     assert not installed(root), installed(root)
 
@@ -54,9 +64,11 @@ def verbs():
 def bash(*words):
     """What bash offers for the last one of these words after `pyprof`."""
     harness.need(shutil.which("bash"), "no bash")
-    script = ('. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _pyprof; '
-              'printf "%s\\n" "${COMPREPLY[@]}"')
-    said = subprocess.check_output(["bash", "-c", script, "bash", COMPLETION + "/pyprof.bash", BUILD + "/pyprof", *words])
+    script = (
+        '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _pyprof; '
+        'printf "%s\\n" "${COMPREPLY[@]}"')
+    said = subprocess.check_output(
+        ["bash", "-c", script, "bash", COMPLETION + "/pyprof.bash", BUILD + "/pyprof", *words])
     return said.decode().split()
 
 
@@ -67,22 +79,31 @@ def test_bash_offers_the_verbs():
 
 def test_bash_offers_every_option_of_a_verb():
     for verb in verbs():
-        wanted = set(re.findall(r"(?<!\S)--[a-z][a-z-]*", pyprof(verb, "--help").replace("=", " ").replace("[", " ")))
-        assert len(wanted) > 2 and wanted <= set(bash(verb, "--")), (verb, wanted - set(bash(verb, "--")))
+        wanted = set(
+            re.findall(r"(?<!\S)--[a-z][a-z-]*",
+                       pyprof(verb, "--help").replace("=", " ").replace("[", " ")))
+        assert len(wanted) > 2 and wanted <= set(bash(verb, "--")), (
+            verb, wanted - set(bash(verb, "--")))
 
 
 def test_bash_offers_values_that_the_program_takes():
     """Each value is accepted by the option: a profile that is not there is the only complaint."""
-    for verb, option in ("report", "--by"), ("report", "--sort"), ("diff", "--by"), ("diff", "--sort"), ("calls", "--color-by"):
+    for verb, option in ("report",
+                         "--by"), ("report",
+                                   "--sort"), ("diff", "--by"), ("diff", "--sort"), (
+                                       "calls", "--color-by"):
         values = bash(verb, option, "")
         assert values and set(values) == set(bash(verb, option, "=", "")), (verb, option, values)
         for value in values:
             files = ["/no/profile"] * (2 if verb == "diff" else 1)
-            done = subprocess.run([BUILD + "/pyprof", verb, option, value, *files], stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.PIPE, universal_newlines=True, check=False)
-            assert done.returncode and "/no/profile" in done.stderr and option not in done.stderr, (verb, value, done.stderr)
-        done = subprocess.run([BUILD + "/pyprof", verb, option, "nonsense", "/no/profile"], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, universal_newlines=True, check=False)
+            done = subprocess.run([BUILD + "/pyprof", verb, option, value, *files],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                  universal_newlines=True, check=False)
+            assert done.returncode and "/no/profile" in done.stderr and option not in done.stderr, (
+                verb, value, done.stderr)
+        done = subprocess.run([BUILD + "/pyprof", verb, option, "nonsense", "/no/profile"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              universal_newlines=True, check=False)
         assert done.returncode and "nonsense" in done.stderr, (verb, option, done.stderr)
 
 
@@ -91,7 +112,8 @@ def test_zsh_has_the_values_of_bash():
     with open(COMPLETION + "/pyprof.bash", encoding="utf-8") as file:
         ours = dict(re.findall(r"^\t(--[a-z-]+)(?: \| -\w)?\) echo '(.*)' ;;", file.read(), re.M))
     with open(COMPLETION + "/_pyprof", encoding="utf-8") as file:
-        theirs = dict(re.findall(r"^\t(--[a-z-]+)(?: \| -\w)?\) compadd (.*); return ;;", file.read(), re.M))
+        theirs = dict(
+            re.findall(r"^\t(--[a-z-]+)(?: \| -\w)?\) compadd (.*); return ;;", file.read(), re.M))
     assert len(theirs) >= 5, theirs
     for option, values in theirs.items():
         assert ours.get(option) == values, (option, ours.get(option), values)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every installed CPython: names, order and lines of all frames, compared with the interpreter's own."""
+"""Every installed CPython: names, order and lines of all frames, compared with the interpreter's
+own."""
 import collections
 import os
 import shutil
@@ -79,8 +80,9 @@ def test_frames(interpreter):
     samples = harness.samples(run.out, pid=target.pid)
     check_zoo(target, samples)
     version = "%d.%d" % interpreter.version
-    harness.expect_share(samples, lambda s: str(s.labels.get("python_version", "")).startswith(version),
-                         0.97, "label python_version %s" % version)
+    harness.expect_share(
+        samples, lambda s: str(s.labels.get("python_version", "")).startswith(version), 0.97,
+        "label python_version %s" % version)
 
 
 test_frames.cases = everyone
@@ -116,7 +118,8 @@ def test_all_at_once_system_wide(several):
                              target.python.label + ": Python frames")
 
 
-test_all_at_once_system_wide.cases = lambda: [("each version", harness.each_version(everyone())), ("all", everyone())]
+test_all_at_once_system_wide.cases = lambda: [("each version", harness.each_version(everyone())),
+                                              ("all", everyone())]
 test_all_at_once_system_wide.few = lambda every: every[:1]
 test_all_at_once_system_wide.alone = True
 test_all_at_once_system_wide.limit_s = 180
@@ -124,7 +127,8 @@ test_all_at_once_system_wide.limit_s = 180
 
 def with_trampolines():
     return [(i.label, i) for i in harness.interpreters() if i.version >= (3, 12) and subprocess.run(
-        i.command + ["-X", "perf", "-c", "import sys; sys.exit(not sys.is_stack_trampoline_active())"],
+        i.command +
+        ["-X", "perf", "-c", "import sys; sys.exit(not sys.is_stack_trampoline_active())"],
         stderr=subprocess.DEVNULL, check=False).returncode == 0]
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Options that bound or choose: what is kept of a directory, the memory of the kernel's maps, the clock of the samples."""
+"""Options that bound or choose: what is kept of a directory, the memory of the kernel's maps, the
+clock of the samples."""
 import os
 import re
 import resource
@@ -33,12 +34,14 @@ def fill(directory, count, size):
 def test_store_max_deletes_the_oldest_files():
     directory = harness.temporary()
     before = fill(directory, 20, MIB // 4)
-    run = harness.profile(duration=3, hz=99, out=directory + "/", options=["--store-max", "2M", "--interval", "1"])
+    run = harness.profile(duration=3, hz=99, out=directory + "/",
+                          options=["--store-max", "2M", "--interval", "1"])
     left = files(directory)
     assert sum(left.values()) <= 2 * MIB, (sum(left.values()), run.err)
     kept = [path for path in before if path in left]
     # The newest of the old ones, as many as there is room for.
-    assert kept and kept == before[-len(kept):] and sum(left.values()) > 1.5 * MIB, (len(kept), left)
+    assert kept and kept == before[-len(kept):] and sum(left.values()) > 1.5 * MIB, (
+        len(kept), left)
     assert len(waits.windows(directory, "cpu")) > len(kept), left
 
 
@@ -82,21 +85,26 @@ def test_budget_mem_bounds_the_maps():
 def test_few_descriptors_are_enough_or_said_to_be_too_few():
     with harness.light() as target:
         for most in 54, 63, 100:
-            process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid, duration=0.3,
-                                    preexec_fn=lambda m=most: resource.setrlimit(resource.RLIMIT_NOFILE, (m, m)))
+            process = harness.start(
+                os.path.join(harness.temporary(), "o.pb.gz"), target.pid, duration=0.3,
+                preexec_fn=lambda m=most: resource.setrlimit(resource.RLIMIT_NOFILE, (m, m)))
             run = harness.finish(process)
-            assert run.rc == 0 and os.path.exists(run.out) or run.rc == 1 and "open files" in run.err, (most, run)
+            assert run.rc == 0 and os.path.exists(
+                run.out) or run.rc == 1 and "open files" in run.err, (most, run)
 
 
 def has_cycles():
-    return any(os.path.exists("/sys/bus/event_source/devices/" + name) for name in ("cpu", "cpu_core", "armv8_pmuv3_0"))
+    return any(
+        os.path.exists("/sys/bus/event_source/devices/" + name)
+        for name in ("cpu", "cpu_core", "armv8_pmuv3_0"))
 
 
 def test_clock_cycles_is_refused_where_there_is_no_counter():
     harness.need(not has_cycles(), "this machine has a counter of cycles")
     out = os.path.join(harness.temporary(), "o.pb.gz")
     run = harness.profile(duration=1, out=out, options=["--clock", "cycles"], check=False)
-    assert run.rc == 1 and "--clock cycles" in run.err and "--clock cpu" in run.err and not os.path.exists(out), run.err
+    assert run.rc == 1 and "--clock cycles" in run.err and "--clock cpu" in run.err and not os.path.exists(
+        out), run.err
 
 
 def test_clock_cycles_samples_by_the_counter():

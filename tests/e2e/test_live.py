@@ -68,7 +68,8 @@ def scheduled_s(pid):
 
 
 def check_machine(worker, *words, user=None):
-    """What the process took is what the scheduler says; on some machines its system calls cost much."""
+    """What the process took is what the scheduler says; on some machines its system calls cost
+    much."""
     before, began = scheduled_s(worker.pid), time.monotonic()
     out = ask("--live", "--for", 4, *words, verb="report", user=user)
     truth = 100 * (scheduled_s(worker.pid) - before) / (time.monotonic() - began)
@@ -88,8 +89,9 @@ def test_report_begins_with_the_machine():
         # Only these, so that all of them are among the few rows.
         process, path = agent(folder, "--pid", ",".join(str(w.pid) for w in (own, other, worker)))
         out = check_machine(worker, "--socket", path)
-        assert re.search(r"^machine: \d+ % of " + str(os.sysconf("SC_NPROCESSORS_ONLN")) +
-                         r" CPUs? busy; 3 processes took [0-9.]+ % of one: Python \d+ %", out, re.M), out
+        assert re.search(
+            r"^machine: \d+ % of " + str(os.sysconf("SC_NPROCESSORS_ONLN"))
+            + r" CPUs? busy; 3 processes took [0-9.]+ % of one: Python \d+ %", out, re.M), out
         out = ask("--live", "--for", 1, "--socket", path, "--pid", worker.pid, verb="report")
         assert "machine:" not in out and " processes took " not in out, out
         out = check_machine(own, "--socket", path, user=USER)
@@ -159,7 +161,8 @@ def test_threads_and_kinds():
             assert abs(float(found[name]) - seconds) < 0.25 * seconds, out
         out = ask(*words, "--for", 2, "--kind", "offcpu", "--thread", "^idler$", "--group-by",
                   "thread", verb="report")
-        assert re.search(r"^pid %d .* thread \d+ idler: .* 100.0 %% of all" % worker.pid, out, re.M), out
+        assert re.search(r"^pid %d .* thread \d+ idler: .* 100.0 %% of all" % worker.pid, out,
+                         re.M), out
         assert "three_parts" not in out, out
         out = ask(*words, "--for", 1, "--kind", "gil", verb="tree")
         assert out.startswith("gil_wait of what runs now"), out
@@ -172,8 +175,10 @@ def test_threads_and_kinds():
 def label_keys(path, pid):
     samples = [s for s in pprof.load(path).samples if s.labels.get("pid") == pid]
     assert samples, path
-    # Whether the collector ran is chance, and of waits whether one began with the GIL held, by a preemption, or before pyprofd.
-    chance = {"gc"} if any("wait" not in s.labels for s in samples) else {"gc", "gil", "stack", "swept"}
+    # Whether the collector ran is chance, and of waits whether one began with the GIL held, by a
+    # preemption, or before pyprofd.
+    chance = {"gc"} if any(
+        "wait" not in s.labels for s in samples) else {"gc", "gil", "stack", "swept"}
     return {key for s in samples for key in s.labels} - chance
 
 
@@ -277,9 +282,10 @@ def test_progress_and_an_early_end():
 def test_the_agent_ends_meanwhile():
     process, path = agent(harness.temporary())
     with Worker() as worker:
-        asking = subprocess.Popen([PYPROF, "report", "--live", "--socket", path, "--pid",
-                                   str(worker.pid), "--for", "600", "--python"], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE)
+        asking = subprocess.Popen([
+            PYPROF, "report", "--live", "--socket", path, "--pid",
+            str(worker.pid), "--for", "600", "--python"
+        ], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         time.sleep(4)
         harness.finish(process, signal_number=2)
         out, err = asking.communicate(timeout=30)
@@ -419,7 +425,8 @@ def test_a_loop_of_connections_costs_little():
         assert "process" in ask("--all", "--socket", path)
         answer_s = time.monotonic() - began
         other = ask("--all", "--socket", path, user=USER)
-    print("# %.1f %% of a CPU without, %.1f %% with; root's dump took %.2f s" % (quiet * 100, flooded * 100, answer_s))
+    print("# %.1f %% of a CPU without, %.1f %% with; root's dump took %.2f s"
+          % (quiet * 100, flooded * 100, answer_s))
     assert flooded - quiet < 0.10, (quiet, flooded)
     assert "uid %d" % USER in other, other
     said = harness.finish(process, signal_number=2).err

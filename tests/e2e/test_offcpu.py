@@ -16,9 +16,11 @@ from waits import MS, SECOND
 ALONE = True  # clocks are compared with clocks
 
 # kind in targets/waiters.py -> label `wait`
-LABELS = {"sleep": "sleep", "signal": "sleep", "lock": "lock", "pipe": "pipe", "unix": "unix socket",
-          "tcp": "tcp socket", "udp": "udp socket", "poll": "poll", "eventfd": "eventfd",
-          "terminal": "terminal", "child": "child", "file": "file", "disk": "disk", "fault": "page fault"}
+LABELS = {
+    "sleep": "sleep", "signal": "sleep", "lock": "lock", "pipe": "pipe", "unix": "unix socket",
+    "tcp": "tcp socket", "udp": "udp socket", "poll": "poll", "eventfd": "eventfd",
+    "terminal": "terminal", "child": "child", "file": "file", "disk": "disk", "fault": "page fault"
+}
 BUSY = ("file", "disk")  # these two are on the CPU for a third of the time
 # The GIL on the way back, and turns on the CPU, are counted apart at the same line.
 BESIDE = ("run queue", "gil")
@@ -26,7 +28,8 @@ BESIDE = ("run queue", "gil")
 
 def offcpu(target, seconds, options=()):
     """(off-CPU profile of a running target, what pyprofd said)"""
-    run = harness.profile(target.pid, duration=seconds, hz=None, options=["--events", "offcpu"] + list(options))
+    run = harness.profile(target.pid, duration=seconds, hz=None,
+                          options=["--events", "offcpu"] + list(options))
     return waits.Waits(run.out, target.pid, "off_cpu"), run.err
 
 
@@ -36,18 +39,20 @@ def is_at(kind):
 
 
 def check_kind(profile, kind, truth, tolerance, slack, held_ns):
-    """held_ns: how long threads of the program had or wanted a CPU, in which one of them may have held the GIL."""
+    """held_ns: how long threads of the program had or wanted a CPU, in which one of them may have
+    held the GIL."""
     label, (low, high) = LABELS[kind], profile.clipped(truth["intervals"])
     here = [s for s in profile.samples if s.tid == truth["tid"] and is_at(kind)(s)]
     assert here, "nothing at the line of %s" % kind
     got = sum(s.ns for s in here if s.labels["wait"] == label)
-    # On the way back it may wait for the GIL, which is in its bracket, too: together they are what the program measured,
-    # and nobody waits for the GIL while no thread has or wants a CPU.
+    # On the way back it may wait for the GIL, which is in its bracket, too: together they are what
+    # the program measured, and nobody waits for the GIL while no thread has or wants a CPU.
     regained = sum(s.ns for s in here if s.labels["wait"] == "gil")
     both = got + regained
     waits.near(both, min(max(both, low), high), tolerance, kind, slack)
-    assert regained <= min(held_ns, 0.2 * high), "%s: %.3f s for the GIL, which was held for %.3f s at most" % (
-        kind, regained / SECOND, held_ns / SECOND)
+    assert regained <= min(
+        held_ns, 0.2 * high), "%s: %.3f s for the GIL, which was held for %.3f s at most" % (
+            kind, regained / SECOND, held_ns / SECOND)
     wanted = min(max(both, low), high)
     others = sum(s.ns for s in here if s.labels["wait"] not in BESIDE + (label,))
     assert others <= 0.01 * wanted, "%s: %.3f s of %.3f s have another label:%s" % (
@@ -56,7 +61,8 @@ def check_kind(profile, kind, truth, tolerance, slack, held_ns):
         assert s.labels["thread_name"] == "wait-" + kind and s.labels["comm"], s.labels
         assert harness.names(s)[-1].endswith("wait_" + kind), harness.text(s)
         kernel = harness.kernel_frames(s)
-        # What was asleep before the start is read from outside, where schedule() is not in the stack.
+        # What was asleep before the start is read from outside, where schedule() is not in the
+        # stack.
         assert s.labels["wait"] != label or "swept" in s.labels or (
             kernel and kernel[-1].name in ("__schedule", "schedule")), harness.text(s)
     return 2 * got / (low + high)
@@ -73,9 +79,12 @@ def test_reasons_to_wait():
         cpu, delay, _, stolen = meter.between(profile.begin_ns, profile.end_ns)
         # Beyond the budget, which a busy host's machine reaches early, some waits stand for others.
         tolerance = 0.2 if lost(said, "waits_weighted") > 20 else 0.05
-        print({kind: round(check_kind(profile, kind, truth[kind], tolerance, stolen if kind in BUSY else 0,
-                                      cpu + delay + stolen), 4)
-               for kind in truth}, said)
+        print(
+            {
+                kind: round(
+                    check_kind(profile, kind, truth[kind], tolerance, stolen if kind in BUSY else 0,
+                               cpu + delay + stolen), 4) for kind in truth
+            }, said)
         missing = set(LABELS) - set(truth) - {"fault"}
         assert not missing, missing
         harness.need("fault" in truth, "all but page faults: userfaultfd is not allowed here")
@@ -98,7 +107,7 @@ def test_run_queue():
             turns = sum(s.ns for s in queue if waits.leaf(s) and waits.leaf(s).name == "turns")
             assert turns > 0.9 * wanted, harness.show(queue)
             assert profile.ns() - wanted < 0.06 * wanted, profile.by_label("wait")
-    
+
 
 def test_stopped():
     with harness.Target("burn.py", 0) as target:
@@ -113,15 +122,17 @@ def test_stopped():
         wanted = time.monotonic_ns() - begin
         run = harness.finish(process)
         assert run.rc == 0, run.err
-        waits.near(waits.Waits(run.out, target.pid, "off_cpu").by_label("wait")["stopped"], wanted, 0.05,
-                   "stopped")
+        waits.near(
+            waits.Waits(run.out, target.pid, "off_cpu").by_label("wait")["stopped"], wanted, 0.05,
+            "stopped")
 
 
 def test_a_directory_gets_all_kinds_and_they_add_up():
     """wall = cpu + offcpu = threads x time, and the ledger too."""
     with harness.Target("waiters.py", "spin") as target:
         meter, directory = waits.Meter(target.pid), harness.temporary()
-        run = harness.profile(target.pid, out=directory, duration=6.5, hz=997, options=["--interval", "2"])
+        run = harness.profile(target.pid, out=directory, duration=6.5, hz=997,
+                              options=["--interval", "2"])
         meter.stop()
         paths = {kind: waits.windows(directory, kind) for kind in ("cpu", "offcpu", "wall", "gil")}
         counts = {kind: len(found) for kind, found in paths.items()}
@@ -137,21 +148,26 @@ def test_a_directory_gets_all_kinds_and_they_add_up():
             wanted = threads * (wall.end_ns - wall.begin_ns)
             line = waits.ledger(wall.profile, target.pid)
             # What a busy agent reads late of one window is in the next one.
-            waits.near(wall.ns(), wanted, 0.3, "wall of window %d: %s, %s" % (number, line, run.err), stolen)
+            waits.near(wall.ns(), wanted, 0.3,
+                       "wall of window %d: %s, %s" % (number, line, run.err), stolen)
             if wanted > 25 * SECOND:
                 waits.check_ledger(line, wanted, 0.02)
-            all_ns, all_wanted, all_stolen = all_ns + wall.ns(), all_wanted + wanted, all_stolen + stolen
+            all_ns, all_wanted, all_stolen = all_ns + wall.ns(
+            ), all_wanted + wanted, all_stolen + stolen
             assert line["threads"] == threads, (line, threads)
             for kind in ("cpu", "offcpu"):
                 assert waits.ledger(kinds[kind].profile, target.pid) == line, kind
-        # Beyond the budget some waits stand for others; no sample is taken while the host has the CPU.
-        waits.near(all_ns, all_wanted, 0.04 if "waits_weighted" in run.err else 0.01, "wall: " + run.err, all_stolen)
+        # Beyond the budget some waits stand for others; no sample is taken while the host has the
+        # CPU.
+        waits.near(all_ns, all_wanted, 0.04 if "waits_weighted" in run.err else 0.01,
+                   "wall: " + run.err, all_stolen)
 
 
 def test_a_sleep_of_many_windows():
     with harness.Target("lives.py", "long") as target:
         directory = harness.temporary()
-        process = harness.start(directory, target.pid, None, 7, ["--events", "offcpu", "--interval", "1"])
+        process = harness.start(directory, target.pid, None, 7,
+                                ["--events", "offcpu", "--interval", "1"])
         harness.sampling(process)
         time.sleep(1)
         open(target.path("go"), "w").close()
@@ -174,9 +190,10 @@ def test_a_sleep_of_many_windows():
 def whole_life(mode, options=()):
     """(off-CPU profile of all of its life, directory of what it wrote, what pyprofd said)"""
     directory = harness.temporary()
-    command = list(harness.interpreter().command) + [os.path.join(harness.TARGETS, "lives.py"), mode]
-    run = harness.profile(None, hz=None, duration=None, options=["--events", "offcpu"] + list(options),
-                          command=command,
+    command = list(
+        harness.interpreter().command) + [os.path.join(harness.TARGETS, "lives.py"), mode]
+    run = harness.profile(None, hz=None, duration=None,
+                          options=["--events", "offcpu"] + list(options), command=command,
                           env={"E2E_DIR": directory, "PYTHONDONTWRITEBYTECODE": "1"})
     return waits.Waits(run.out, None, "off_cpu"), directory, run.err
 
@@ -191,13 +208,15 @@ def napped(profile, name="nap"):
 
 
 def lines_of(profile):
-    """The ledger's lines, the fork of pyprofd that became the command left out: [(threads, line)]."""
+    """The ledger's lines, the fork of pyprofd that became the command left out: [(threads,
+    line)]."""
     found = waits.ledgers(profile.profile)
     for line in found:
         waits.check_ledger(line, line["seconds"])
     pids = {s.pid for s in profile.samples}
     assert {line["pid"] for line in found} == pids and len(pids) == 1, (pids, found)
-    assert all(line["seconds"] - line["run_queue"] < 0.3 * SECOND for line in found if line["comm"] == "pyprofd"), found
+    assert all(line["seconds"] - line["run_queue"] < 0.3 * SECOND for line in found
+               if line["comm"] == "pyprofd"), found
     return sorted((line["threads"], line) for line in found if line["comm"] != "pyprofd")
 
 
@@ -244,12 +263,14 @@ def test_a_thousand_short_threads():
     with open(os.path.join(directory, "churn.json"), encoding="utf-8") as file:
         truth = json.load(file)
     asleep = napped(profile)
-    # New threads are new stacks: the budget leaves some to chance, and of 1,000 few stand for many then.
+    # New threads are new stacks: the budget leaves some to chance, and of 1,000 few stand for many
+    # then.
     assert truth["count"] == 1000 and 50 < len(asleep) <= 1000, (len(asleep), truth)
     (threads, line), = lines_of(profile)
     assert threads in (1000, 1001), line
     assert 4.9 * SECOND <= line["sleep"] <= truth["asleep_ns"], (line, truth)
-    waits.near(sum(asleep.values()), line["sleep"], 0.4 if "waits_weighted" in said else 0.03, "asleep")
+    waits.near(sum(asleep.values()), line["sleep"], 0.4 if "waits_weighted" in said else 0.03,
+               "asleep")
     assert "threads_full" not in said, said
 
 
@@ -296,7 +317,8 @@ def test_ten_thousand_threads():
 
 
 def test_200000_switches_a_second():
-    """Beyond the budget waits stand for others; what a look costs must not be among what they stand for."""
+    """Beyond the budget waits stand for others; what a look costs must not be among what they stand
+    for."""
     source = os.path.join(harness.TOP, "tests", "bench", "workloads", "switches.c")
     # Twice as many as a machine can.
     profile, _, said = run_command(list(harness.AHEAD) + [built(source), "paced", "800000", "1"])
@@ -306,15 +328,18 @@ def test_200000_switches_a_second():
         waits.check_ledger(line, profile.end_ns - profile.begin_ns, 0.05)
         mine = [s for s in profile.samples if s.pid == line["pid"]]
         by_wait = sum(s.ns for s in mine)
-        waits.near(by_wait, line["net"] + line["run_queue"] + line["child"], 0.3, "off the CPU: " + said)
-        # Whether a reader blocks, or the writer is preempted by it, is the scheduler's choice; together they are all.
+        waits.near(by_wait, line["net"] + line["run_queue"] + line["child"], 0.3,
+                   "off the CPU: " + said)
+        # Whether a reader blocks, or the writer is preempted by it, is the scheduler's choice;
+        # together they are all.
         times = sum(s.count for s in mine if s.labels["wait"] in ("pipe", "run queue"))
         assert 200000 < times < 500000, times
 
 
 def test_callers_change_where_a_thread_often_waits():
-    """The place is known without a walk; its callers are seen again, each 20 to 100 ms.  The program ends just behind the
-    edge of the first window, where its sums must still be that window's."""
+    """The place is known without a walk; its callers are seen again, each 20 to 100 ms.  The
+    program ends just behind the edge of the first window, where its sums must still be that
+    window's."""
     program = built(os.path.join(harness.TARGETS, "two_callers.c"), "-fno-optimize-sibling-calls")
     profile, printed, said = run_command([program, "2500", "7500"])
     truth = [int(ns) for ns in printed.split()]
@@ -326,14 +351,16 @@ def test_callers_change_where_a_thread_often_waits():
             ns[name] += value
             spread[name] += value ** 2 / effective
     share, wanted = ns["early"] / sum(ns.values()), truth[0] / sum(truth)
-    error = math.sqrt((1 - share) ** 2 * spread["early"] + share ** 2 * spread["late"]) / sum(ns.values())
+    error = math.sqrt((1 - share)**2 * spread["early"] + share**2 * spread["late"]) / sum(
+        ns.values())
     print("early: %.3f, +- %.3f, by its own clock %.3f" % (share, error, wanted))
     assert 0 < error < 0.12, (error, ns, said)
     assert abs(share - wanted) < 4 * error, (share, error, wanted, ns, said)
 
 
 def test_several_kinds_in_one_file_are_refused():
-    run = harness.profile(None, hz=None, duration=1, options=["--events", "offcpu,gil"], check=False)
+    run = harness.profile(None, hz=None, duration=1, options=["--events", "offcpu,gil"],
+                          check=False)
     assert run.rc == 2 and "give a directory" in run.err and not os.path.exists(run.out), run.err
 
 
@@ -348,7 +375,8 @@ def test_short_waits_can_be_left_out():
 
 
 def test_cpu_of_the_ledger():
-    """Beside the scheduler's own clock; what the host takes from the machine is in ours, but not in its."""
+    """Beside the scheduler's own clock; what the host takes from the machine is in ours, but not in
+    its."""
     with harness.Target("burn.py", 0) as target:
         meter = waits.Meter(target.pid)
         profile, _ = offcpu(target, 4)
@@ -360,8 +388,9 @@ def test_cpu_of_the_ledger():
         waits.check_ledger(line, profile.end_ns - profile.begin_ns, 0.05)
 
 
-# These compare the program's own clocks, or the scheduler's of its threads, with what pyprofd has of the same time:
-# other programs beside them change both.
-for test in (test_run_queue, test_stopped, test_a_directory_gets_all_kinds_and_they_add_up, test_a_sleep_of_many_windows,
-             test_several_kinds_in_one_file_are_refused, test_short_waits_can_be_left_out, test_cpu_of_the_ledger):
+# These compare the program's own clocks, or the scheduler's of its threads, with what pyprofd has
+# of the same time: other programs beside them change both.
+for test in (test_run_queue, test_stopped, test_a_directory_gets_all_kinds_and_they_add_up,
+             test_a_sleep_of_many_windows, test_several_kinds_in_one_file_are_refused,
+             test_short_waits_can_be_left_out, test_cpu_of_the_ledger):
     test.alone = False

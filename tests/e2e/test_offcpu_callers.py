@@ -11,7 +11,8 @@ ALONE = "sleepers"  # each wait is counted, and on a busy machine some have no s
 def share(period, short, long, seconds=10):
     """Of second()'s time: (as profiled, its standard error, by the program's clock)."""
     with harness.Target("callers.py", period, short, long) as target:
-        out = harness.profile(target.pid, duration=seconds, hz=None, options=["--events", "offcpu"]).out
+        out = harness.profile(target.pid, duration=seconds, hz=None, options=[
+            "--events", "offcpu"]).out
         target.stop()
         truth = target.read("callers.json")
     profile = waits.Waits(out, target.pid, "off_cpu")
@@ -27,12 +28,14 @@ def share(period, short, long, seconds=10):
         events += count
     known = {name: sum(profile.clipped(truth[name])) / 2 for name in ns}
     waits.near(sum(ns.values()), sum(known.values()), 0.03, "the time of all waits")
-    inside = sum(profile.begin_ns <= begin < profile.end_ns for name in truth for begin, _, _ in truth[name])
+    inside = sum(
+        profile.begin_ns <= begin < profile.end_ns for name in truth for begin, _, _ in truth[name])
     assert abs(events - inside) <= 0.03 * inside + 2, (events, inside)
     p, all_ns = ns["second"] / sum(ns.values()), sum(ns.values())
     error = math.sqrt((1 - p) ** 2 * spread["second"] + p ** 2 * spread["first"]) / all_ns
     wanted = known["second"] / sum(known.values())
-    print("one in %d: %.3f, +- %.3f, by its own clock %.3f; %d waits" % (period, p, error, wanted, events))
+    print("one in %d: %.3f, +- %.3f, by its own clock %.3f; %d waits"
+          % (period, p, error, wanted, events))
     return p, error, wanted
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads that have been asleep since before the profiler started are found, and counted in each window."""
+"""Threads that have been asleep since before the profiler started are found, and counted in each
+window."""
 import os
 import re
 import shutil
@@ -127,9 +128,11 @@ def test_who_wakes_is_split_without_double_count():
     tid, line = target.threads["that_wakes"]
     before, after = of_thread(samples, tid, True), of_thread(samples, tid, False)
     slept = (woken - profile.time_ns) / 1e9
-    assert abs(ns(before) / 1e9 - slept) < 0.05, "%.3f s before, %.3f s slept" % (ns(before) / 1e9, slept)
+    assert abs(ns(before) / 1e9 - slept) < 0.05, "%.3f s before, %.3f s slept" % (
+        ns(before) / 1e9, slept)
     assert {s.labels["wait"] for s in before} == {"pipe"}, harness.show(before)
-    assert all(line in [f.line for f in harness.python_frames(s)] for s in before), harness.show(before)
+    assert all(
+        line in [f.line for f in harness.python_frames(s)] for s in before), harness.show(before)
     asleep = [s for s in after if s.labels["wait"] == "sleep"]
     near(ns(asleep), profile.duration_ns - slept * 1e9, "asleep again")
     near(ns(before + after), profile.duration_ns, "both together")
@@ -158,7 +161,9 @@ def test_once_in_each_window():
         for name in WAITS:
             tid, line = target.threads[name]
             expect_asleep(samples, name, tid, line, duration_ns)
-        near(ledger(path, target.pid)["seconds"], 8 * duration_ns / 1e9, "threads x wall of a window", 0.01)
+        near(
+            ledger(path, target.pid)["seconds"], 8 * duration_ns / 1e9,
+            "threads x wall of a window", 0.01)
 
 
 def test_who_sleeps_before_a_filter_wants_him():
@@ -178,6 +183,6 @@ def test_who_sleeps_before_a_filter_wants_him():
     profile = harness.load(run.out)
     could = profile.time_ns + profile.duration_ns - began
     got = ns(of_thread(harness.samples(run.out), sleeper.pid))
-    # Up to a tick and the time until the filters are asked again, twice on a busy machine; the two clocks are not
-    # read at once.
+    # Up to a tick and the time until the filters are asked again, twice on a busy machine; the two
+    # clocks are not read at once.
     assert could - 1.2e9 <= got <= could + 1e7, "%.3f of %.3f s" % (got / 1e9, could / 1e9)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The oracle's own arithmetic (tests/bench/oracle.py): it accepts what is right, and detects each kind of error."""
+"""The oracle's own arithmetic (tests/bench/oracle.py): it accepts what is right, and detects each
+kind of error."""
 import math
 import os
 import subprocess
@@ -38,7 +39,8 @@ def test_a_wrong_caller_is_an_error_of_the_share():
 
 
 def test_a_caller_that_never_calls_is_impossible():
-    one = judge(stack(FIRST, 20), stack(SECOND, 70), stack(["o_callers", "o_first", "o_second", "o_work"], 7),
+    one = judge(stack(FIRST, 20), stack(SECOND, 70),
+                stack(["o_callers", "o_first", "o_second", "o_work"], 7),
                 stack(["o_callers", "o_work"], 3))
     assert one["impossible"] == 10, one
     # What it took from the right place is missing there.
@@ -66,7 +68,8 @@ def test_no_sample_at_all_is_no_success():
 
 
 def test_what_is_not_measured_does_not_count():
-    one = judge(stack(FIRST, 20), stack(SECOND, 80), stack(["main", "o_callers"], 5), stack(["main", "join"], 50))
+    one = judge(stack(FIRST, 20), stack(SECOND, 80), stack(["main", "o_callers"], 5),
+                stack(["main", "join"], 50))
     assert one["samples"] == 100 and abs(one["error"]) < 1e-9, one
 
 
@@ -94,8 +97,10 @@ def test_levels_of_a_deep_stack_are_counted():
 
 
 def test_slowdown_is_over_the_runs_beside_it():
-    found = oracle.slowdowns([(None, 1.0), ("a", 2.2), (None, 1.2), ("b", 1.0), (None, 0.8), ("c", 1.0)])
-    assert math.isclose(found["a"], 2.0) and math.isclose(found["b"], 1.0) and math.isclose(found["c"], 1.25), found
+    found = oracle.slowdowns([(None, 1.0), ("a", 2.2), (None, 1.2), ("b", 1.0), (None, 0.8),
+                              ("c", 1.0)])
+    assert math.isclose(found["a"], 2.0) and math.isclose(found["b"], 1.0) and math.isclose(
+        found["c"], 1.25), found
     assert oracle.slowdowns([("a", 2.0)]) == {}
 
 
@@ -107,13 +112,17 @@ def test_each_format_is_read():
     assert parsed(oracle.parse_py_spy(
         'process 7:"python3 x";<module> (w.py:9);o_callers (w.py:48);o_first (w.py:3) 12\n')) == [
             (["o_callers", "o_first"], 12, 12)]
-    assert parsed(oracle.parse_austin(
-        "# mode: cpu\nP7;T0:7;/a b/w.py:<module>:9;/a b/w.py:o_callers:48;/a b/w.py:o_first:3 2054\n")) == [
-            (["o_callers", "o_first"], 2054, 1)]
-    assert parsed(oracle.parse_sampling(
-        "tid:7;w.py:<module>:9;w.py:o_callers:48;w.py:o_first:3 28\n")) == [(["o_callers", "o_first"], 28, 28)]
-    perf = ("\t  18514e [unknown] (/usr/bin/python3.15)\n\t 7f3a py::o_first:/tmp/w.py (/tmp/perf-7.map)\n"
-            "\t 7f3b py::o_callers:/tmp/w.py (/tmp/perf-7.map)\n\n\t 1 [unknown] (x)\n\n")
+    assert parsed(
+        oracle.parse_austin(
+            "# mode: cpu\nP7;T0:7;/a b/w.py:<module>:9;/a b/w.py:o_callers:48;/a b/w.py:o_first:3 2054\n"
+        )) == [(["o_callers", "o_first"], 2054, 1)]
+    assert parsed(
+        oracle.parse_sampling("tid:7;w.py:<module>:9;w.py:o_callers:48;w.py:o_first:3 28\n")) == [([
+            "o_callers", "o_first"
+        ], 28, 28)]
+    perf = (
+        "\t  18514e [unknown] (/usr/bin/python3.15)\n\t 7f3a py::o_first:/tmp/w.py (/tmp/perf-7.map)\n"
+        "\t 7f3b py::o_callers:/tmp/w.py (/tmp/perf-7.map)\n\n\t 1 [unknown] (x)\n\n")
     assert parsed(oracle.parse_perf(perf)) == [(["o_callers", "o_first"], 1, 1)]
     assert oracle.markers(["o_deep.<locals>.measured", "o_low"]) == ["o_low"]
 
@@ -124,9 +133,11 @@ def test_programs_measure_what_the_cases_know():
         directory = harness.temporary()
         for mark in ("go", "stop"):
             open(os.path.join(directory, mark), "w").close()
-        subprocess.run([sys.executable, os.path.join(BENCH, "workloads", "oracle.py"), name, "2"], check=True,
+        subprocess.run([sys.executable,
+                        os.path.join(BENCH, "workloads", "oracle.py"), name, "2"], check=True,
                        env=dict(os.environ, E2E_DIR=directory), timeout=60)
         with open(os.path.join(directory, "truth.json"), encoding="utf-8") as file:
             truth = harness.json.load(file)
-        assert truth["wall_ns"] > 0 and truth["ns"] and all(ns > 0 for ns in truth["ns"].values()), (name, truth)
+        assert truth["wall_ns"] > 0 and truth["ns"], (name, truth)
+        assert all(ns > 0 for ns in truth["ns"].values()), (name, truth)
         assert all(tuple(key.split(">")) in case.edges for key in truth["ns"]), (name, truth)

@@ -18,7 +18,8 @@ WINDOW = re.compile(r"^\d{4}-\d\d-\d\d/\d\d/(\d+)-(\d+)-([a-z0-9_]+)\.pb\.gz$")
 
 def early_end(number):
     with harness.light() as target:
-        process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid, hz=1999, duration=60)
+        process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid, hz=1999,
+                                duration=60)
         harness.sampling(process)
         time.sleep(1.5)
         run = harness.finish(process, 20, number)
@@ -39,8 +40,8 @@ def test_sigterm_still_writes():
 
 
 def windows_of(directory):
-    """[(relative name, start in ms, length in ms)] of the CPU profiles, oldest first.  Files of other
-    kinds may lie beside them; everything else is a mistake."""
+    """[(relative name, start in ms, length in ms)] of the CPU profiles, oldest first.  Files of
+    other kinds may lie beside them; everything else is a mistake."""
     found = []
     for base, _, files in os.walk(directory):
         for name in files:
@@ -71,7 +72,8 @@ def test_directory_gets_a_file_a_window():
         profile = harness.load(path)
         assert abs(profile.time_ns // 1000000 - start_ms) <= 1, (profile.time_ns, start_ms)
         assert abs(profile.duration_ns / 1e6 - length_ms) <= 1, (profile.duration_ns, length_ms)
-        assert time.strftime("%Y-%m-%d/%H", time.gmtime(start_ms / 1000)) == os.path.dirname(name), name
+        assert time.strftime("%Y-%m-%d/%H", time.gmtime(
+            start_ms / 1000)) == os.path.dirname(name), name
         assert end is None or abs(start_ms - end) <= 20, "a gap between windows: %s" % windows
         end = start_ms + length_ms
         if length_ms > 900:
@@ -185,8 +187,9 @@ def small_disk(size):
     directory = harness.temporary()
     point = os.path.join(directory, "disk")
     os.mkdir(point)
-    harness.need(subprocess.call(["mount", "-t", "tmpfs", "-o", "size=" + size, "tmpfs", point]) == 0,
-                 "no tmpfs can be mounted")
+    harness.need(
+        subprocess.call(["mount", "-t", "tmpfs", "-o", "size=" + size, "tmpfs", point]) == 0,
+        "no tmpfs can be mounted")
     return point
 
 
@@ -226,18 +229,21 @@ def test_full_disk_is_retried():
 
 def quiet_gaps(windows, slack_ms):
     """[(end of one window, begin of the next)] in ms, where they do not meet."""
-    ends = [(start + length, follower[1]) for (_, start, length), follower in zip(windows, windows[1:])]
+    ends = [(start + length, follower[1])
+            for (_, start, length), follower in zip(windows, windows[1:])]
     return [(end, begin) for end, begin in ends if abs(begin - end) > slack_ms]
 
 
 def test_full_disk_loses_nothing_in_silence():
-    """Full for longer than what is kept in memory: what is missing afterwards is what was said to be dropped, in one gap."""
+    """Full for longer than what is kept in memory: what is missing afterwards is what was said to
+    be dropped, in one gap."""
     disk = small_disk("1m")
     store = os.path.join(disk, "store")
     os.mkdir(store)
     try:
         with harness.light() as target:
-            process = harness.start(store, target.pid, duration=14, options=["--interval", "200ms", "--events", "cpu"])
+            process = harness.start(store, target.pid, duration=14,
+                                    options=["--interval", "200ms", "--events", "cpu"])
             harness.sampling(process)
             time.sleep(1)
             fill(os.path.join(disk, "ballast"))
@@ -256,7 +262,8 @@ def test_full_disk_loses_nothing_in_silence():
         assert len(gaps) == 1, (gaps, windows, run.err)
         missing = (gaps[0][1] - gaps[0][0]) / 200.0
         # Each of 200 ms, but one that a busy machine ended late is longer.
-        assert abs(missing - int(dropped[0])) <= 1 + 0.1 * missing, (missing, dropped, windows, run.err)
+        assert abs(missing - int(dropped[0])) <= 1 + 0.1 * missing, (
+            missing, dropped, windows, run.err)
         assert windows[-1][1] + windows[-1][2] - windows[0][1] > 13500, windows
         for name, _, _ in windows:
             harness.load(os.path.join(store, name))
@@ -289,12 +296,15 @@ def loop_mount(directory):
     with open(image, "wb") as file:
         file.truncate(64 << 20)
     harness.need(subprocess.call(["mkfs.ext4", "-q", image]) == 0, "mkfs.ext4 makes no file system")
-    harness.need(subprocess.call(["mount", "-o", "loop", image, point]) == 0, "this kernel mounts no ext4 from a file")
+    harness.need(
+        subprocess.call(["mount", "-o", "loop", image, point]) == 0,
+        "this kernel mounts no ext4 from a file")
     return point
 
 
 def test_frozen_store_loses_nothing():
-    """A disk that stands still for some windows: the loop goes on, and afterwards all of them are there."""
+    """A disk that stands still for some windows: the loop goes on, and afterwards all of them are
+    there."""
     disk = loop_mount(harness.temporary())
     store = os.path.join(disk, "store")
     os.mkdir(store)
@@ -312,7 +322,8 @@ def test_frozen_store_loses_nothing():
         assert run.rc == 0, "%d: %s" % (run.rc, run.err)
         assert "could not run" not in run.err, run.err
         windows = windows_of(store)
-        assert abs(sum(w[2] for w in windows) - 9000) < 200, "windows are lost: %s: %s" % (windows, run.err)
+        assert abs(sum(
+            w[2] for w in windows) - 9000) < 200, "windows are lost: %s: %s" % (windows, run.err)
         stalls = [harness.load(os.path.join(store, name)) for name, _, _ in windows]
         stalls = [test_counts.facts(profile).get("loop_stall_max_ns", 0) for profile in stalls]
         assert max(stalls) < 1.5e9, "the loop waited for the disk: %s" % stalls
@@ -321,13 +332,17 @@ def test_frozen_store_loses_nothing():
 
 
 def test_clock_that_is_set_loses_no_window():
-    """A year on, then two years back: windows follow each other without a gap or a burst, under the names of their time."""
+    """A year on, then two years back: windows follow each other without a gap or a burst, under the
+    names of their time."""
     year_s = 365 * 86400
     directory = harness.temporary()
     store, offset = os.path.join(directory, "store"), os.path.join(directory, "offset")
     os.mkdir(store)
     library = os.path.join(directory, "clock.so")
-    subprocess.check_call(["gcc", "-O1", "-shared", "-fPIC", "-o", library, os.path.join(harness.TOP, "tests", "hostile", "clock.c")])
+    subprocess.check_call([
+        "gcc", "-O1", "-shared", "-fPIC", "-o", library,
+        os.path.join(harness.TOP, "tests", "hostile", "clock.c")
+    ])
 
     def set_clock(seconds):
         with open(offset, "r+b") as file:
@@ -336,8 +351,9 @@ def test_clock_that_is_set_loses_no_window():
     with open(offset, "wb") as file:
         file.truncate(4096)
     with harness.light() as target:
-        process = harness.start(store, target.pid, duration=8, options=["--interval", "500ms", "--events", "cpu"],
-                                env={"LD_PRELOAD": library, "CLOCK_OFF": offset})
+        process = harness.start(store, target.pid, duration=8,
+                                options=["--interval", "500ms", "--events",
+                                         "cpu"], env={"LD_PRELOAD": library, "CLOCK_OFF": offset})
         harness.sampling(process)
         for seconds in (year_s, -year_s):
             time.sleep(2.3)
@@ -353,8 +369,8 @@ def test_clock_that_is_set_loses_no_window():
     covered = sum(w[2] for w in windows)
     assert 7500 < covered < 8600 and len(windows) <= 18, (covered, windows, run.err)
     assert min(w[2] for w in windows[:-1]) > 100, windows  # none is replayed
-    said = subprocess.run([os.path.join(os.path.dirname(harness.PYPROFD), "pyprof"), "info", store], stdout=subprocess.PIPE,
-                          check=True, universal_newlines=True).stdout
+    said = subprocess.run([os.path.join(os.path.dirname(harness.PYPROFD), "pyprof"), "info", store],
+                          stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
     assert re.search(r"\b%d\b" % len(windows), said), said
 
 

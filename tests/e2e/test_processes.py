@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The lifecycle of processes: fork, exec, short-lived ones, late libraries, namespaces, children."""
+"""The lifecycle of processes: fork, exec, short-lived ones, late libraries, namespaces,
+children."""
 import os
 import re
 import signal
@@ -25,10 +26,14 @@ def test_fork_children_from_their_first_sample():
         pids = target.read("pids.json")
         samples = harness.samples(run.out, pids=pids)
         seen = by_pid(samples)
-        assert len(seen) > max(10, 0.5 * len(pids)), "%d of %d children sampled" % (len(seen), len(pids))
-        harness.expect_share(samples, lambda s: harness.holds(s, "main", "forked_work", "forked_leaf")
-                             or not s.frames or harness.holds(s, "main"), 0.97, "frames of forked children")
-        nameless = [p for p, own in seen.items() if not any(harness.holds(s, "forked_work") for s in own)]
+        assert len(seen) > max(
+            10, 0.5 * len(pids)), "%d of %d children sampled" % (len(seen), len(pids))
+        harness.expect_share(
+            samples, lambda s: harness.holds(s, "main", "forked_work", "forked_leaf") or not s.
+            frames or harness.holds(s, "main"), 0.97, "frames of forked children")
+        nameless = [
+            p for p, own in seen.items() if not any(harness.holds(s, "forked_work") for s in own)
+        ]
         assert len(nameless) <= 0.05 * len(seen), "%d of %d children without names" % (
             len(nameless), len(seen))
 
@@ -46,7 +51,8 @@ def test_multiprocessing_pool():
 
 
 def check_leaderless(target, run):
-    """The threads that are left, by name and stack, and a library that came after the main thread's end."""
+    """The threads that are left, by name and stack, and a library that came after the main thread's
+    end."""
     samples = harness.samples(run.out, pid=target.read("left.json"))
     for name in ("even", "odd"):
         own = [s for s in samples if s.labels.get("thread_name") == name]
@@ -54,14 +60,16 @@ def check_leaderless(target, run):
         harness.expect_share(own, lambda s, n=name: harness.holds(s, "spin", n), 0.95, name)
     library = [s for s in samples if any("_decimal" in f.module for f in s.frames)]
     assert harness.total(library) > 60, harness.show(samples)
-    harness.expect_share(library, lambda s: harness.holds(s, "load_later"), 0.95, "the late library's caller")
+    harness.expect_share(library, lambda s: harness.holds(s, "load_later"), 0.95,
+                         "the late library's caller")
     harness.expect_whole(samples, 0.95)
     assert not [s for s in samples if "comm" not in s.labels], harness.show(samples)
 
 
 def leaders():
-    return [("%d.%d by %s" % (i.version + (how,)), (i, how)) for i in harness.interpreters()
-            if i.version in ((3, 8), (3, 10), (3, 12), (3, 13)) and not i.root for how in ("pid", "all")]
+    return [("%d.%d by %s" % (i.version + (how, )), (i, how)) for i in harness.interpreters()
+            if i.version in ((3, 8), (3, 10), (3, 12), (3, 13)) and not i.root
+            for how in ("pid", "all")]
 
 
 def test_the_main_thread_has_ended(case):
@@ -86,7 +94,8 @@ test_the_main_thread_has_ended.few = harness.ends
 
 def test_the_main_thread_ends_meanwhile():
     with harness.Target("leaderless.py") as target:
-        process = harness.start(os.path.join(harness.temporary(), "out.pb.gz"), target.pid, duration=4)
+        process = harness.start(os.path.join(harness.temporary(), "out.pb.gz"), target.pid,
+                                duration=4)
         harness.sampling(process)
         open(target.path("leave"), "w").close()
         target.wait("left.json")
@@ -99,7 +108,9 @@ def test_the_main_thread_ends_meanwhile():
 def test_exec_keeps_the_pid_and_changes_the_program():
     with harness.Target("execs.py", 0) as target:
         samples = harness.samples(harness.profile(target.pid, duration=4).out, pid=target.pid)
-        both = [s for s in samples if harness.holds(s, "even_turn") and harness.holds(s, "odd_turn")]
+        both = [
+            s for s in samples if harness.holds(s, "even_turn") and harness.holds(s, "odd_turn")
+        ]
         assert not both, harness.show(both)
         even = [s for s in samples if harness.holds(s, "even_turn", "work_of_turn")]
         odd = [s for s in samples if harness.holds(s, "odd_turn", "work_of_turn")]
@@ -130,9 +141,12 @@ def short_lived(rate, hz, seconds=6):
     assert len(seen) >= 5 * seconds, "%d children sampled" % len(seen)
     named = [p for p, own in seen.items() if any(harness.names(s) for s in own)]
     nameless = [s for p, own in seen.items() if p not in named for s in own]
-    assert len(named) >= 0.95 * len(seen), "%d of %d sampled children have Python names; others:%s" % (
-        len(named), len(seen), harness.show(nameless))
-    worked = [p for p, own in seen.items() if any(harness.holds(s, "spawn_child_work") for s in own)]
+    assert len(
+        named) >= 0.95 * len(seen), "%d of %d sampled children have Python names; others:%s" % (
+            len(named), len(seen), harness.show(nameless))
+    worked = [
+        p for p, own in seen.items() if any(harness.holds(s, "spawn_child_work") for s in own)
+    ]
     idle = [s for p, own in seen.items() if p not in worked for s in own]
     assert len(worked) >= 0.95 * len(seen), "%d of %d show their function; others:%s" % (
         len(worked), len(seen), harness.show(idle, 8))
@@ -172,7 +186,8 @@ def test_programs_that_only_start_are_whole():
     linked = [s for s in harness.samples(run.out)
               if s.frames[0].module.split("/")[-1].startswith("ld-linux")]
     assert harness.total(linked) > 100, run.err
-    harness.expect_share(linked, lambda s: s.frames[0].name in ("_start", "_dl_start_user"), 0.9, "root")
+    harness.expect_share(linked, lambda s: s.frames[0].name in ("_start", "_dl_start_user"), 0.9,
+                         "root")
     counted = re.search(r"([0-9,]+) no_info", run.err)
     cut = int(counted.group(1).replace(",", "")) if counted else 0
     assert cut < 0.4 * harness.total(linked), "%d linking; %s" % (harness.total(linked), run.err)
@@ -196,13 +211,16 @@ def test_programs_started_by_python_are_whole():
 
 def test_library_loaded_late():
     with harness.Target("loads.py") as target:
-        process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid, duration=4)
+        process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid,
+                                duration=4)
         harness.sampling(process)
         time.sleep(1)
         open(target.path("go"), "w").close()
         run = harness.finish(process)
         assert run.rc == 0, run.err
-        late = [s for s in harness.samples(run.out, pid=target.pid) if harness.holds(s, "in_library")]
+        late = [
+            s for s in harness.samples(run.out, pid=target.pid) if harness.holds(s, "in_library")
+        ]
         assert harness.total(late) > 100, harness.total(late)
         working = [s for s in late if any("lzma" in f.module for f in harness.native_frames(s))]
         assert harness.total(working) >= 0.9 * harness.total(late), harness.show(late)
@@ -218,7 +236,8 @@ def in_namespaces(python, mode):
     wrap = [sys.executable, os.path.join(harness.HERE, "ns_run.py"), mode, python.root]
     moved = python._replace(command=python.command[2:])
     with harness.Target("zoo.py", python=moved, wrap=wrap) as target:
-        inner = harness.wait_for(lambda: harness.children(target.pid), what="the process in the namespace")[0]
+        inner = harness.wait_for(lambda: harness.children(target.pid),
+                                 what="the process in the namespace")[0]
         samples = harness.samples(harness.profile(inner, duration=3).out, pid=inner)
         test_interpreters.check_zoo(target, samples)
         # System-wide, and started when the mount namespace is there already.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pyprof: synthetic profiles with known shares, through every verb; exports are opened by the real tools where these are
-installed (pprof, Graphviz, gprof2dot, snakeviz, python -m pstats)."""
+"""pyprof: synthetic profiles with known shares, through every verb; exports are opened by the real
+tools where these are installed (pprof, Graphviz, gprof2dot, snakeviz, python -m pstats)."""
 import csv
 import gzip
 import io
@@ -39,7 +39,8 @@ def main():
 main()
 """
 # (stack, root first, as name:line; samples) of w.py; a name in [] is native.
-STACKS = [("<module>:18 main:14 outer:7 inner:4 [sum]", 60), ("<module>:18 main:14 outer:8 inner:4 [sum]", 20),
+STACKS = [("<module>:18 main:14 outer:7 inner:4 [sum]", 60),
+          ("<module>:18 main:14 outer:8 inner:4 [sum]", 20),
           ("<module>:18 main:15 fib:11 fib:11 fib:11", 15), ("<module>:18 main:16", 5)]
 ROW = re.compile(r"^ *([\d.]+) % +\S+ +([\d.]+) % +\S+ +\S+ \S+ +\S+ \S+ +\d+[~ ] (\S+)", re.M)
 STARTS = {"<module>": 1, "inner": 3, "outer": 6, "fib": 10, "main": 13}
@@ -79,17 +80,19 @@ class Writer:
             name = name.strip("[]")
             fields.append((4, message((1, number), (2, 2 if native else 1),
                                       (4, message((1, number), (2, int(line or 0)))))))
-            fields.append((5, message((1, number), (2, self.at(name)), (4, self.at("" if native else self.file)),
-                                      (5, STARTS.get(name, 0)))))
+            fields.append(
+                (5,
+                 message((1, number), (2, self.at(name)), (4, self.at("" if native else self.file)),
+                         (5, STARTS.get(name, 0)))))
         return fields
 
     def bytes(self, start_ms=START_MS, duration_ms=1000):
         types = [(1, message((1, self.at("samples")), (2, self.at("count")))),
                  (1, message((1, self.at("cpu")), (2, self.at("nanoseconds"))))]
         code = self.code()
-        tail = [(9, start_ms * 1000000), (10, duration_ms * 1000000), (11, message((1, self.at("cpu")),
-                                                                               (2, self.at("nanoseconds")))),
-                (12, PERIOD), (14, self.at("cpu"))]
+        tail = [(9, start_ms * 1000000), (10, duration_ms * 1000000),
+                (11, message((1, self.at("cpu")), (2, self.at("nanoseconds")))), (12, PERIOD),
+                (14, self.at("cpu"))]
         return gzip.compress(message(*types, *[(2, s) for s in self.samples], *code, *tail,
                                      *[(6, s.encode()) for s in self.strings]))
 
@@ -125,11 +128,13 @@ def make_store(windows=12):
 
 
 def run(*arguments, status=0, text=True, stdin=None):
-    done = subprocess.run([PYPROF, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
-                          input=stdin)
-    assert done.returncode == status, "%s: %d: %s" % (arguments, done.returncode, done.stderr.decode())
+    done = subprocess.run([PYPROF, *map(str, arguments)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=60, input=stdin)
+    assert done.returncode == status, "%s: %d: %s" % (arguments, done.returncode,
+                                                      done.stderr.decode())
     assert status or not done.stderr, done.stderr.decode()
-    return done.stdout.decode() if text and not status else done.stderr.decode() if status else done.stdout
+    return done.stdout.decode() if text and not status else done.stderr.decode(
+    ) if status else done.stdout
 
 
 def rows(text):
@@ -146,7 +151,8 @@ def tool(name):
 def python_with(module):
     """A Python that has a module; the one that PYPROF_PYTHON names, first."""
     for python in (os.environ.get("PYPROF_PYTHON"), sys.executable):
-        if python and subprocess.call([python, "-c", "import " + module], stderr=subprocess.DEVNULL) == 0:
+        if python and subprocess.call([python, "-c", "import " + module],
+                                      stderr=subprocess.DEVNULL) == 0:
             return python
     raise harness.Skip("no Python with " + module)
 
@@ -179,14 +185,16 @@ def test_report_filters():
     assert "inner" not in rows(run("report", path, "--focus", "^fib$"))
     assert "fib" not in rows(run("report", path, "--ignore", "fib"))
     assert "No samples are left" in run("report", path, "--pid", 8)
-    assert rows(run("report", path, "--pid", 7, "--comm", "^python", "--thread", "Main"))["main"][1] == 100
+    assert rows(run("report", path, "--pid", 7, "--comm", "^python", "--thread",
+                    "Main"))["main"][1] == 100
     assert "fib" in run("report", path, "--callers", "^fib$")
     assert "inner" in run("report", path, "--callees", "^outer$")
 
 
 def test_report_by_everything():
     directory = make_store()
-    for what in ("function", "line", "file", "module", "thread", "process", "comm", "thread-name", "container"):
+    for what in ("function", "line", "file", "module", "thread", "process", "comm", "thread-name",
+                 "container"):
         assert "12 windows" in run("report", directory, "--by", what)
     assert "pid 7 python3" in run("report", directory, "--by", "process")
     assert run("report", directory, "--group-by", "process").count("of all") >= 2
@@ -197,7 +205,8 @@ def test_directory_and_its_times():
     assert "12 windows" in run("report", directory)
     middle = "@%d" % (START_MS // 1000 + 6)
     assert "6 windows" in run("report", directory, "--until", middle)
-    assert "6 windows" in run("report", directory, "--since", middle)  # without the one that ends then
+    assert "6 windows" in run("report", directory, "--since",
+                              middle)  # without the one that ends then
     assert "no profiles between" in run("report", directory, "--since", "1s", status=2)
     assert "no profiles of kind gil" in run("report", directory, "--kind", "gil", status=2)
 
@@ -209,7 +218,8 @@ def test_lines():
     assert "80.0 %" in by_line["4"] and "sum(range(n))" in by_line["4"], said
     assert "60.0 %" in by_line["7"] and "20.0 %" in by_line["8"], said
     assert "Note" not in said, said
-    assert "outer" in run("lines", "w.py:outer", path) and "fib(n - 1)" not in run("lines", "w.py:outer", path)
+    assert "outer" in run("lines", "w.py:outer", path) and "fib(n - 1)" not in run(
+        "lines", "w.py:outer", path)
     assert "<table" in run("lines", "w.py", path, "--html")
     with open(source, "w") as file:
         file.write("\n\n" + SOURCE)
@@ -311,7 +321,10 @@ def test_json_and_csv():
     assert data["version"] == 1 and by_name["sum"]["self"]["share"] == 0.8, by_name["sum"]
     assert sum(data["samples"]["value"]) == 100 * PERIOD
     assert all(p < i for i, p in enumerate(data["stacks"]["parent"]) if i)
-    table = {row["name"]: row for row in csv.DictReader(io.StringIO(open(export("csv", path), newline="").read()))}
+    table = {
+        row["name"]: row
+        for row in csv.DictReader(io.StringIO(open(export("csv", path), newline="").read()))
+    }
     assert float(table["fib"]["total_share"]) == 0.15, table["fib"]
 
 
@@ -330,13 +343,17 @@ def test_speedscope_and_chrome():
 
 def test_folded():
     lines = open(export("folded", make()[0])).read().splitlines()
-    assert any(line.endswith("fib (w.py:11) 150000000") or "fib" in line and line.endswith(" 150000000")
-               for line in lines), lines
+    assert any(
+        line.endswith("fib (w.py:11) 150000000") or "fib" in line and line.endswith(" 150000000")
+        for line in lines), lines
 
 
 def go_with_pprof():
-    """One that has it as a program: later ones compile it when it is first asked for, which takes 50 s of CPU time."""
-    found = [path for path in ("/usr/lib/go/bin/go", shutil.which("go")) if path and os.path.exists(path)]
+    """One that has it as a program: later ones compile it when it is first asked for, which takes
+    50 s of CPU time."""
+    found = [
+        path for path in ("/usr/lib/go/bin/go", shutil.which("go")) if path and os.path.exists(path)
+    ]
     made = [path for path in found if os.path.exists(os.path.join(
         subprocess.check_output([path, "env", "GOTOOLDIR"]).decode().strip(), "pprof"))]
     harness.need(found, "no go")
@@ -346,7 +363,8 @@ def go_with_pprof():
 def test_pprof_opens_it():
     go = go_with_pprof()
     out = export("pprof", make()[0], "pb.gz")
-    done = subprocess.run([go, "tool", "pprof", "-top", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run([go, "tool", "pprof", "-top", out], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
     said = done.stdout.decode()
     assert done.returncode == 0, done.stderr.decode()
     assert "Total samples = 1000ms" in said and "80.00%" in said and "sum" in said, said
@@ -354,7 +372,8 @@ def test_pprof_opens_it():
 
 def test_graphviz_draws_it():
     dot = tool("dot")
-    drawn = subprocess.run([dot, "-Tsvg"], input=run("calls", "--dot", make()[0]).encode(), stdout=subprocess.PIPE,
+    drawn = subprocess.run([dot, "-Tsvg"], input=run("calls", "--dot",
+                                                     make()[0]).encode(), stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE)
     assert drawn.returncode == 0 and not drawn.stderr, drawn.stderr
     assert b"inner" in drawn.stdout and b"80.00%" in drawn.stdout
@@ -363,7 +382,8 @@ def test_graphviz_draws_it():
 def test_pstats_reads_it():
     out = os.path.join(harness.temporary(), "x.prof")
     run("calls", "--pstats", out, make()[0])
-    said = subprocess.run([sys.executable, "-m", "pstats", out], input=b"sort cumtime\nstats 10\ncallers inner\n",
+    said = subprocess.run([sys.executable, "-m", "pstats", out],
+                          input=b"sort cumtime\nstats 10\ncallers inner\n",
                           stdout=subprocess.PIPE).stdout.decode()
     assert "in 1.000 seconds" in said and "(outer)" in said and "sampled by pyprofd" in run(
         "calls", "--pstats", "-", make()[0], text=False).decode("latin-1"), said
@@ -373,8 +393,12 @@ def test_gprof2dot_reads_it():
     python = python_with("gprof2dot")
     out = os.path.join(harness.temporary(), "x.prof")
     run("calls", "--pstats", out, make()[0])
-    for arguments in (["-f", "pstats", out], ["-f", "callgrind", export("callgrind", make()[0], "callgrind")]):
-        done = subprocess.run([python, "-m", "gprof2dot", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for arguments in (["-f", "pstats",
+                       out], ["-f", "callgrind",
+                              export("callgrind",
+                                     make()[0], "callgrind")]):
+        done = subprocess.run([python, "-m", "gprof2dot", *arguments], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
         assert done.returncode == 0, done.stderr.decode()
         assert b"inner" in done.stdout and b"80.00%" in done.stdout, done.stdout.decode()
 
@@ -383,14 +407,17 @@ def test_snakeviz_reads_it():
     python = python_with("snakeviz")
     out = os.path.join(harness.temporary(), "x.prof")
     run("calls", "--pstats", out, make()[0])
-    said = subprocess.check_output([python, "-c", "import sys, pstats; from snakeviz.stats import table_rows, json_stats\n"
-                                    "s = pstats.Stats(sys.argv[1]); print(len(table_rows(s)), 'inner' in str(json_stats(s)))",
-                                    out]).decode()
+    said = subprocess.check_output([
+        python, "-c", "import sys, pstats; from snakeviz.stats import table_rows, json_stats\n"
+        "s = pstats.Stats(sys.argv[1]); print(len(table_rows(s)), 'inner' in str(json_stats(s)))",
+        out
+    ]).decode()
     assert said.split() == ["7", "True"], said
 
 
 def test_otlp_is_what_the_schema_says():
-    python = python_with("opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2")
+    python = python_with(
+        "opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2")
     said = subprocess.check_output([python, "-c", """
 import sys
 from opentelemetry.proto.collector.profiles.v1development import profiles_service_pb2 as s

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pyprof compared with cProfile, line_profiler and gprof2dot on one program: same order, shares within noise."""
+"""pyprof compared with cProfile, line_profiler and gprof2dot on one program: same order, shares
+within noise."""
 import os
 import pstats
 import re
@@ -39,7 +40,10 @@ def test_report_beside_cprofile():
     subprocess.check_call([python, "-m", "cProfile", "-o", out, LESSON, str(SECONDS)])
     stats = pstats.Stats(out)
     names = ("chunk", "records", "scatter", "normalize", "work")
-    total = {key[2]: 100 * value[3] / stats.total_tt for key, value in stats.stats.items() if key[2] in names}
+    total = {
+        key[2]: 100 * value[3] / stats.total_tt for key, value in stats.stats.items()
+        if key[2] in names
+    }
     profile = sampled(python)
     found = rows(run("report", "--python", "--focus", "^work$", "--top", 0, profile))
     same("total %", {name: found[name][1] for name in names}, total)

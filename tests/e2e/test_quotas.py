@@ -25,8 +25,8 @@ def build(directory, name, source, *options):
     path = os.path.join(directory, name)
     with open(path + ".c", "w") as f:
         f.write(source)
-    subprocess.check_call(["gcc", "-O1", "-fno-optimize-sibling-calls", "-fomit-frame-pointer"] + list(options) +
-                          ["-o", path, path + ".c"])
+    subprocess.check_call(["gcc", "-O1", "-fno-optimize-sibling-calls", "-fomit-frame-pointer"] +
+                          list(options) + ["-o", path, path + ".c"])
     return path
 
 
@@ -38,7 +38,8 @@ class Victim:
 
     def run(self, cpu_s):
         process = subprocess.Popen([self.path], preexec_fn=lambda: become(OTHER))
-        harness.wait_for(lambda: harness.cpu_of(process.pid) >= cpu_s, 30, "%g s of the victim's CPU time" % cpu_s)
+        harness.wait_for(lambda: harness.cpu_of(process.pid) >= cpu_s, 30,
+                         "%g s of the victim's CPU time" % cpu_s)
         process.kill()
         process.wait()
         self.pid = process.pid
@@ -49,8 +50,9 @@ class Victim:
     def expect(self, samples):
         chosen = [s for s in samples if s.pid == self.pid]
         assert sum(s.ns for s in chosen) > 1e9, harness.show(chosen)
-        harness.expect_share(chosen, lambda s: harness.is_rooted(s) and {"main", "middle", "inner"} <=
-                             {f.name for f in s.frames}, 0.97, "whole stacks of the victim")
+        harness.expect_share(
+            chosen, lambda s: harness.is_rooted(s) and {"main", "middle", "inner"} <=
+            {f.name for f in s.frames}, 0.97, "whole stacks of the victim")
 
 
 def lost(said, name):
@@ -153,7 +155,8 @@ def test_fake_interpreters_take_no_frames_from_others():
     harness.sampling(process)
     subprocess.check_call([fakes, fake], cwd=own, preexec_fn=lambda: become(NOBODY))
     with harness.Target("burn.py", 0) as honest:
-        harness.wait_for(lambda: harness.cpu_of(honest.pid) > 3, 30, "the honest program's CPU time")
+        harness.wait_for(lambda: harness.cpu_of(honest.pid) > 3, 30,
+                         "the honest program's CPU time")
         honest.stop()
     run = harness.finish(process, signal_number=2)
     chosen = harness.samples(out, pid=honest.pid)
@@ -195,7 +198,8 @@ def test_names_without_end_leave_the_store_to_others():
         harness.sampling(process)
         before_s = harness.cpu_of(flood.pid)
         victim.run(1.5)
-        harness.wait_for(lambda: len(glob.glob(store + "*/*/*-wall.pb.gz")) >= 3, 30, "three windows")
+        harness.wait_for(lambda: len(glob.glob(store + "*/*/*-wall.pb.gz")) >= 3, 30,
+                         "three windows")
         used_s = harness.cpu_of(flood.pid) - before_s
         run = harness.finish(process, signal_number=2)
     cpu = sorted(glob.glob(store + "*/*/*-cpu.pb.gz"))
@@ -203,7 +207,8 @@ def test_names_without_end_leave_the_store_to_others():
     # Without shares each window had four files of 9 MB.
     windows = {}
     for path in glob.glob(store + "*/*/*.pb.gz"):
-        windows.setdefault(os.path.basename(path).rpartition("-")[0], []).append(os.path.getsize(path))
+        windows.setdefault(os.path.basename(path).rpartition("-")[0], []).append(
+            os.path.getsize(path))
     largest = max(sum(sizes) for sizes in windows.values())
     assert largest < 3 << 20, (largest, windows)
     assert lost(run.err, "profile_refused") > 10, run.err
@@ -212,5 +217,8 @@ def test_names_without_end_leave_the_store_to_others():
     # What is left out is counted still, for its process.
     flooded_s = sum(s.ns for s in samples if s.pid == flood.pid) / 1e9
     assert abs(flooded_s - used_s) < 0.3 + 0.2 * used_s, (flooded_s, used_s)
-    left_out = [s for s in samples if s.pid == flood.pid and s.frames[0].name.startswith("[stack left out: its user")]
+    left_out = [
+        s for s in samples
+        if s.pid == flood.pid and s.frames[0].name.startswith("[stack left out: its user")
+    ]
     assert left_out and not any(s.labels.get("tid") for s in left_out)

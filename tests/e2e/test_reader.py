@@ -37,21 +37,25 @@ def parts():
     """The fields of a whole profile, by name, so that a test can change one."""
     def at(text):
         return STRINGS.index(text)
+
     return {
         "types": [(1, message((1, at("samples")), (2, at("count"))))],
         "samples": [
-            (2, message((1, b"\x04\x03\x02\x01"), (2, b"\x07"),
-                        (3, message((1, at("pid")), (3, 300))),
-                        (3, message((1, at("comm")), (2, at("python3")))))),
+            (2,
+             message((1, b"\x04\x03\x02\x01"), (2, b"\x07"), (3, message((1, at("pid")), (3, 300))),
+                     (3, message((1, at("comm")), (2, at("python3")))))),
             (2, message((1, 1), (2, -5))),  # not packed
         ],
-        "mappings": [(3, message((1, 1), (2, 0x1000), (3, 0x2000), (5, at("/lib/l.so")), (7, 1), (8, 1),
-                                 (9, 1), (10, 1))),
+        "mappings": [(3,
+                      message((1, 1), (2, 0x1000), (3, 0x2000), (5, at("/lib/l.so")), (7, 1),
+                              (8, 1), (9, 1), (10, 1))),
                      (3, message((1, 2), (5, at("[kernel.kallsyms]"))))],
         "locations": [
             (4, message((1, 1), (4, message((1, 1), (2, 70000))))),
             (4, message((1, 2), (4, message((1, 4))))),
-            (4, message((1, 3), (2, 1), (3, 0x1100), (4, message((1, 5), (2, 3))), (4, message((1, 2))))),
+            (4,
+             message((1, 3), (2, 1), (3, 0x1100), (4, message((1, 5), (2, 3))), (4, message(
+                 (1, 2))))),
             (4, message((1, 4), (2, 2), (3, 0xffffffff81000000), (4, message((1, 3))))),
         ],
         "functions": [(5, message((1, 1), (2, at("f")), (4, at("/a.py")), (5, 9))),
@@ -60,7 +64,7 @@ def parts():
                       (5, message((1, 4), (2, at("[unwind gap]")))),
                       (5, message((1, 5), (2, at("inlined"))))],
         "strings": [(6, text.encode()) for text in STRINGS],
-        "window": [(9, 1 << 60), (10, 10 ** 10), (11, message((1, at("samples")), (2, at("count")))),
+        "window": [(9, 1 << 60), (10, 10**10), (11, message((1, at("samples")), (2, at("count")))),
                    (12, 1), (13, varint(at("f"))), (14, at("samples"))],
     }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Options of pyprof's views that no other test looks at, on a folded profile whose sums are known."""
+"""Options of pyprof's views that no other test looks at, on a folded profile whose sums are
+known."""
 import html
 import os
 import re
@@ -11,8 +12,9 @@ PYPROF = os.path.join(os.path.dirname(harness.PYPROFD), "pyprof")
 
 
 def pyprof(*words, env=None):
-    done = subprocess.run([PYPROF, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=60, check=False, env=dict(os.environ, COLUMNS="200", **(env or {})))
+    done = subprocess.run([PYPROF, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=60, check=False, env=dict(
+                              os.environ, COLUMNS="200", **(env or {})))
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 
@@ -22,11 +24,14 @@ def recorded():
     directory = harness.temporary()
     program = os.path.join(directory, "twice.py")
     with open(program, "w", encoding="utf-8") as file:
-        file.write("import time\n\n\ndef work(seconds):\n    end = time.process_time() + seconds\n"
-                   "    while time.process_time() < end:\n        sum(range(3000))\n\n\n"
-                   "def often():\n    work(1.2)\n\n\ndef seldom():\n    work(0.4)\n\n\noften()\nseldom()\n")
+        file.write(
+            "import time\n\n\ndef work(seconds):\n    end = time.process_time() + seconds\n"
+            "    while time.process_time() < end:\n        sum(range(3000))\n\n\n"
+            "def often():\n    work(1.2)\n\n\ndef seldom():\n    work(0.4)\n\n\noften()\nseldom()\n"
+        )
     out = os.path.join(directory, "out.pb.gz")
-    harness.profile(hz=499, duration=None, out=out, command=[*harness.interpreter().command, program])
+    harness.profile(hz=499, duration=None, out=out,
+                    command=[*harness.interpreter().command, program])
     return directory, program, out
 
 
@@ -42,13 +47,16 @@ def test_tree_depth_min_and_lines():
     named = [name for _, name in whole]
     assert "often" in named and "seldom" in named and named.count("work") == 2, whole
     flat = functions(pyprof("tree", "--python", "--min", "0", "--depth", "2", out))
-    assert "<module>" in [name for _, name in flat] and "work" not in [name for _, name in flat], flat
+    assert "<module>" in [name for _, name in flat] and "work" not in [
+        name for _, name in flat], flat
     # often has three quarters of the time, seldom one.
     large = functions(pyprof("tree", "--python", "--min", "50", out))
-    assert "often" in [name for _, name in large] and "seldom" not in [name for _, name in large], large
+    assert "often" in [name for _, name in large] and "seldom" not in [
+        name for _, name in large], large
     assert all(percent >= 50 for percent, _ in large), large
     lines = pyprof("tree", "--python", "--min", "5", "--lines", out)
-    assert re.search(r"<module>\s+twice\.py:18$", lines, re.M) and re.search(r"<module>\s+twice\.py:19$", lines, re.M), lines
+    assert re.search(r"<module>\s+twice\.py:18$", lines, re.M) and re.search(
+        r"<module>\s+twice\.py:19$", lines, re.M), lines
     assert not re.search(r"<module>\s+twice\.py:1$", lines, re.M), lines
 
 
@@ -64,7 +72,8 @@ def test_flame_title_and_icicle():
         svg = pyprof("flame", "--svg", "--python", *words, out)
         found = {}
         for group in re.findall(r"<g\b.*?</g>", svg, re.S):
-            name, y = re.search(r"<title>(\S+)", group), re.search(r"<rect\b[^>]*\by=\"([\d.]+)\"", group)
+            name, y = re.search(r"<title>(\S+)", group), re.search(
+                r"<rect\b[^>]*\by=\"([\d.]+)\"", group)
             if name and y:
                 found.setdefault(html.unescape(name.group(1)), float(y.group(1)))
         return found

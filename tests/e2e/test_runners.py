@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The programs that run the tests: what dies, says nothing, runs nothing or is tried too often is a failure."""
+"""The programs that run the tests: what dies, says nothing, runs nothing or is tried too often is a
+failure."""
 import fcntl
 import glob
 import os
@@ -60,14 +61,15 @@ def check(case, env, result):
 """
 FAKES = {
     "well": "def before_profile(case, env, tmp): pass\n"
-            "def check(case, env, result): return dict(result, status='pass', checks=[('ok', 'x', '1', '1')])\n",
+    "def check(case, env, result): return dict(result, status='pass', checks=[('ok', 'x', '1', '1')])\n",
     "dies": "def before_profile(case, env, tmp): os._exit(0)\n",
     "is_killed": "def before_profile(case, env, tmp): os.kill(os.getpid(), 9)\n",
     "checks_nothing": "def before_profile(case, env, tmp): pass\n"
-                      "def check(case, env, result): return dict(result, status='pass')\n",
+    "def check(case, env, result): return dict(result, status='pass')\n",
     "says_otherwise": "def before_profile(case, env, tmp): pass\n"
-                      "def check(case, env, result): os._exit(0)\n",
-    "dies_in_the_retry": ONCE + "    if os.path.exists(env.work + '/again'): os._exit(0)\n" + FIRST_FAILS,
+    "def check(case, env, result): os._exit(0)\n",
+    "dies_in_the_retry": ONCE + "    if os.path.exists(env.work + '/again'): os._exit(0)\n"
+    + FIRST_FAILS,
     "fails_once": ONCE + FIRST_FAILS,
     "all_fail_once": ONCE + FIRST_FAILS.replace("loaded.endswith('.pid') and ", ""),
 }
@@ -96,13 +98,16 @@ def run_cases(fake, pyprofd_rc=0, options=()):
         file.write(RUNNER + FAKES[fake] + "if __name__ == '__main__': sys.exit(0)\n")
     profile = a_profile()
     # Writes its profile, and then ends as it is told.
-    pyprofd = write_program(directory, "pyprofd", '#!/bin/sh\nfor out; do :; done\ncase $out in */) mkdir -p "$out"; '
-                            'out=$out/x.pb.gz;; esac\ncp %s "$out"\nexit %d\n' % (profile, pyprofd_rc))
+    pyprofd = write_program(
+        directory, "pyprofd", '#!/bin/sh\nfor out; do :; done\ncase $out in */) mkdir -p "$out"; '
+        'out=$out/x.pb.gz;; esac\ncp %s "$out"\nexit %d\n' % (profile, pyprofd_rc))
     pyprof = write_program(directory, "pyprof", '#!/bin/sh\n[ "$1" = report ] && exit 0\n'
                            'while [ "$1" != -o ]; do shift; done\ncp %s "$2"\n' % profile)
-    done = subprocess.run([sys.executable, os.path.join(harness.HERE, "cases.py"), *options], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, universal_newlines=True, check=False, env=dict(
-                              os.environ, CASES=directory + "/cases", CASES_WORK=directory + "/work", PYPROFD=pyprofd, PYPROF=pyprof))
+    done = subprocess.run(
+        [sys.executable, os.path.join(harness.HERE, "cases.py"), *options], stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, universal_newlines=True, check=False, env=dict(
+            os.environ, CASES=directory + "/cases", CASES_WORK=directory + "/work", PYPROFD=pyprofd,
+            PYPROF=pyprof))
     return done.returncode, done.stdout
 
 
@@ -164,23 +169,30 @@ def test_many_failures_are_not_tried_again():
 
 def test_a_pyprofd_that_crashes_after_writing_fails_its_case():
     rc, said = run_cases("well", 139)
-    assert rc == 1 and last(said) == "0 passed, 3 failed, 0 skipped" and "pyprofd ended with 139" in said, said
+    assert rc == 1 and last(
+        said) == "0 passed, 3 failed, 0 skipped" and "pyprofd ended with 139" in said, said
     assert "once more" not in said, said
 
 
 def test_a_case_of_no_name_is_an_error():
     directory = harness.temporary()
     write_program(directory, "run_cases.py", "")
-    done = subprocess.run([sys.executable, os.path.join(harness.HERE, "cases.py"), "nothing"], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, universal_newlines=True, check=False, env=dict(os.environ, CASES=directory))
+    done = subprocess.run(
+        [sys.executable, os.path.join(harness.HERE, "cases.py"), "nothing"], stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, universal_newlines=True, check=False, env=dict(
+            os.environ, CASES=directory))
     assert done.returncode == 2 and "no case matches nothing" in done.stdout, done.stdout
 
 
 # ---------------------------------------------------------------- what was stolen
 
 def result(got="1.013e+09", **more):
-    return dict({"status": "fail", "truth": {"duration": 6e9, "cpu": 5e9}, "checks": [
-        ("FAIL", "amount run;dot", got, "8.353e+08+-15%"), ("ok", "threads", "missing [], 4 tids", ">=4 tids")]}, **more)
+    return dict(
+        {
+            "status": "fail", "truth": {"duration": 6e9, "cpu": 5e9},
+            "checks": [("FAIL", "amount run;dot", got, "8.353e+08+-15%"),
+                       ("ok", "threads", "missing [], 4 tids", ">=4 tids")]
+        }, **more)
 
 
 def machine(stolen_s, busy_s=10):
@@ -259,8 +271,9 @@ def run_tests(pattern, *options):
     directory = harness.temporary()
     with open(directory + "/test_fakes.py", "w", encoding="ascii") as file:
         file.write(TESTS)
-    done = subprocess.run([os.path.join(harness.HERE, "run.py"), "-k", pattern, *options, directory + "/test_fakes.py"],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False,
+    done = subprocess.run([
+        os.path.join(harness.HERE, "run.py"), "-k", pattern, *options, directory + "/test_fakes.py"
+    ], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False,
                           env=dict(os.environ, FAKE_DIRECTORY=directory))
     return done.returncode, done.stdout
 
@@ -287,8 +300,9 @@ def test_what_is_left_to_check_long_is_told_and_runs_there():
         file.write(FEW_TESTS)
 
     def told(*options):
-        return subprocess.run([os.path.join(harness.HERE, "run.py"), *options, directory + "/test_fakes.py"], check=True,
-                              stdout=subprocess.PIPE, universal_newlines=True).stdout
+        return subprocess.run(
+            [os.path.join(harness.HERE, "run.py"), *options, directory + "/test_fakes.py"],
+            check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
     said = told("--few")
     assert last(said) == "9 passed, 0 failed, 0 skipped", said
     assert "# left to check-long: 4 (fakes.each 3, fakes.long 1)\n" in said, said
@@ -299,7 +313,8 @@ def test_what_is_left_to_check_long_is_told_and_runs_there():
 
 
 def test_ways_to_choose_few():
-    every = [("%d.%d %s" % (v + (how,)), (harness.Interpreter("", [], v, ""), how)) for v in ((3, 10), (3, 14)) for how in "ab"]
+    every = [("%d.%d %s" % (v + (how, )), (harness.Interpreter("", [], v, ""), how))
+             for v in ((3, 10), (3, 14)) for how in "ab"]
     assert [label for label, _ in harness.ends(every)] == ["3.10 a", "3.14 b"]
     assert [label for label, _ in harness.newest(every)] == ["3.14 b"]
     assert [label for label, _ in harness.each_chain(every)] == ["3.10 a", "3.14 b"]
@@ -309,13 +324,23 @@ def test_ways_to_choose_few():
 
 
 def test_functions_without_a_case_in_make_check_are_these():
-    """A function is left to check-long as a whole by its own `few = False` alone: no `few` that chooses cases finds none."""
-    listed = {options: subprocess.run([os.path.join(harness.HERE, "run.py"), *options, "--list"], check=True, stdout=subprocess.PIPE,
-                                      universal_newlines=True).stdout.split("\n") for options in ((), ("--few",))}
-    functions = {options: {name.partition("[")[0] for name in names} for options, names in listed.items()}
+    """A function is left to check-long as a whole by its own `few = False` alone: no `few` that
+    chooses cases finds none."""
+    listed = {
+        options: subprocess.run([os.path.join(harness.HERE, "run.py"), *options, "--list"],
+                                check=True, stdout=subprocess.PIPE,
+                                universal_newlines=True).stdout.split("\n")
+        for options in ((), ("--few", ))
+    }
+    functions = {
+        options: {name.partition("[")[0] for name in names} for options, names in listed.items()
+    }
     assert set(listed["--few",]) < set(listed[()]), "the few are some of all"
-    whole = {"counts.threads_of_30_ms", "processes.short_lived_back_to_back", "pyprof_truth.calls_beside_gprof2dot",
-             "pyprof_truth.lines_beside_line_profiler", "timeline.chrome"}
+    whole = {
+        "counts.threads_of_30_ms", "processes.short_lived_back_to_back",
+        "pyprof_truth.calls_beside_gprof2dot", "pyprof_truth.lines_beside_line_profiler",
+        "timeline.chrome"
+    }
     assert functions[()] - functions["--few",] == whole, functions[()] ^ functions["--few",]
 
 
@@ -324,12 +349,16 @@ def test_tests_that_run_alone_wait_for_the_lock():
     with open(directory + "/test_fakes.py", "w", encoding="ascii") as file:
         file.write(ALONE_TESTS)
     os.mkdir(directory + "/sleepers")
-    with open(directory + "/lock", "w", encoding="ascii") as lock, open(directory + "/work", "w", encoding="ascii"):
+    with open(directory + "/lock", "w", encoding="ascii") as lock, open(
+            directory + "/work", "w", encoding="ascii"):
         fcntl.flock(lock, fcntl.LOCK_EX)
-        process = subprocess.Popen([os.path.join(harness.HERE, "run.py"), "--no-retry", "--alone-after", lock.name,
-                                    directory + "/test_fakes.py"], stdout=subprocess.PIPE, universal_newlines=True,
-                                   env=dict(os.environ, FAKE_DIRECTORY=directory))
-        harness.wait_for(lambda: os.path.exists(directory + "/light"), what="the test that need not wait")
+        process = subprocess.Popen([
+            os.path.join(harness.HERE, "run.py"), "--no-retry", "--alone-after", lock.name,
+            directory + "/test_fakes.py"
+        ], stdout=subprocess.PIPE, universal_newlines=True, env=dict(
+            os.environ, FAKE_DIRECTORY=directory))
+        harness.wait_for(lambda: os.path.exists(directory + "/light"),
+                         what="the test that need not wait")
         time.sleep(0.5)
         os.unlink(directory + "/work")
         fcntl.flock(lock, fcntl.LOCK_UN)
@@ -369,24 +398,27 @@ with open(os.path.join(harness.TOP, "tests/check.sh"), encoding="utf-8") as scri
 LINTERS = re.findall(r"tests/lint/(check_\w+\.sh)", CHECK)
 
 
-def check(step, floor=1, unit="echo 5 passed, 0 failed, 0 skipped", e2e="echo 2 passed, 0 failed, 0 skipped", lint="true",
-          plain="", **environment):
+def check(step, floor=1, unit="echo 5 passed, 0 failed, 0 skipped",
+          e2e="echo 2 passed, 0 failed, 0 skipped", lint="true", plain="", **environment):
     """(exit status, output) of check.sh in a tree whose tests are these commands."""
     directory = harness.temporary()
     for name in "unit", "e2e", "lint", "interpreters":
         os.makedirs("%s/tests/%s" % (directory, name))
-    for name, text in (("unit/run.sh", unit), ("e2e/run.py", e2e), ("interpreters/fetch.sh", "touch fetched"),
-                       ("lint/check_size.sh", lint)):
+    for name, text in (("unit/run.sh", unit), ("e2e/run.py", e2e),
+                       ("interpreters/fetch.sh", "touch fetched"), ("lint/check_size.sh", lint)):
         write_program(directory + "/tests", name, "#!/bin/sh\n%s\n" % text)
     for name in LINTERS:
         if name != "check_size.sh":
             write_program(directory + "/tests/lint", name, "#!/bin/sh\ntrue\n")
-    write_program(directory, "Makefile", "all asan unit-asan-programs unit-plain-programs print-unit-programs: ; @true\n"
-                  "print-plain-programs: ; @echo %s\n" % plain)
+    write_program(
+        directory, "Makefile",
+        "all asan unit-asan-programs unit-plain-programs print-unit-programs: ; @true\n"
+        "print-plain-programs: ; @echo %s\n" % plain)
     write_program(directory, "tests/floors.tsv", "# comment\n%s\t%s\n" % (step, floor))
     write_program(directory, "tests/check.sh", CHECK)
-    done = subprocess.run([directory + "/tests/check.sh", *step.split()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          universal_newlines=True, check=False, env=dict(os.environ, BUILD="build", **environment))
+    done = subprocess.run([directory + "/tests/check.sh", *step.split()], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, universal_newlines=True, check=False, env=dict(
+                              os.environ, BUILD="build", **environment))
     return done.returncode, done.stdout
 
 
@@ -402,9 +434,11 @@ def test_fewer_tests_than_the_floor_are_a_failure():
 
 
 def test_end_to_end_tests_run_beside_the_others_until_they_need_the_machine():
-    rc, said = check("e2e unit", unit="for i in $(seq 200); do [ -e begun ] && break; sleep 0.05; done; [ -e begun ] || exit 1\n"
-                     "sleep 0.5; touch unit-done; echo 5 passed, 0 failed, 0 skipped",
-                     e2e="touch begun; flock \"$2\" [ -e unit-done ] && echo 2 passed, 0 failed, 0 skipped")
+    rc, said = check(
+        "e2e unit", unit=
+        "for i in $(seq 200); do [ -e begun ] && break; sleep 0.05; done; [ -e begun ] || exit 1\n"
+        "sleep 0.5; touch unit-done; echo 5 passed, 0 failed, 0 skipped",
+        e2e="touch begun; flock \"$2\" [ -e unit-done ] && echo 2 passed, 0 failed, 0 skipped")
     assert rc == 0 and last(said) == "8 passed, 0 failed, 0 skipped", said
     for e2e in "echo 1 passed, 1 failed, 0 skipped; exit 1", "kill -9 $$", "kill -9 $PPID":
         rc, said = check("unit e2e", e2e=e2e)
@@ -417,7 +451,8 @@ def test_either_half_of_unit_that_dies_is_a_failure():
     assert rc == 0 and last(said) == "11 passed, 0 failed, 0 skipped", said
     for half in "-n", "-z":
         for end in "kill -9 $$", "exit 0", "echo 1 passed, 0 failed, 0 skipped; exit 3", "echo 0 passed, 1 failed, 0 skipped; exit 1":
-            rc, said = check("unit", unit='[ %s "$*" ] || { %s; exit; }\n%s' % (half, end, both), plain="program")
+            rc, said = check("unit", unit='[ %s "$*" ] || { %s; exit; }\n%s' % (half, end, both),
+                             plain="program")
             assert rc == 1 and ", 1 failed," in last(said), (half, end, said)
 
 
@@ -446,7 +481,8 @@ def test_a_missing_linter_is_a_skip_with_its_reason():
 def test_what_is_left_to_check_long_is_summed_up():
     e2e = """case " $* " in *" --few "*) echo '# left to check-long: 7 (a 3, b 4)' ;; esac; echo 2 passed, 0 failed, 0 skipped"""
     rc, said = check("e2e", "2\t3", e2e=e2e)
-    assert rc == 0 and "left to check-long: 7: e2e(7);" in said and last(said) == "3 passed, 0 failed, 0 skipped", said
+    assert rc == 0 and "left to check-long: 7: e2e(7);" in said and last(
+        said) == "3 passed, 0 failed, 0 skipped", said
     # All of them: then the floor is that of all.
     rc, said = check("e2e", "2\t3", e2e=e2e, CHECK_LONG="1")
     assert rc == 1 and "left to check-long" not in said and "2 tests were found, 2 ran, and there are 3 at least" in said, said
@@ -457,7 +493,8 @@ def test_what_is_left_to_check_long_is_summed_up():
 def test_the_cpu_time_of_a_step_is_told():
     burn = "python3 -c 'import time\nwhile time.process_time() < 1.6: pass'; echo 5 passed, 0 failed, 0 skipped"
     rc, said = check("unit", unit=burn)
-    assert rc == 0 and re.search(r"^  unit +\d+ s +2 s of CPU  .*^  in all +\d+ s +[23] s of CPU$", said, re.M | re.S), said
+    assert rc == 0 and re.search(r"^  unit +\d+ s +2 s of CPU  .*^  in all +\d+ s +[23] s of CPU$",
+                                 said, re.M | re.S), said
 
 
 def test_retries_are_in_the_closing_line():
@@ -474,16 +511,21 @@ CMOCKA_ONCE = "#!/bin/sh\n[ -e %s ] && { echo ok 1 - a; exit 0; }\ntouch %s\nech
 
 
 def run_units(*programs):
-    """(exit status, output) of unit/run.sh on these programs: "passes", "fails", "once", "crashes"."""
+    """(exit status, output) of unit/run.sh on these programs: "passes", "fails", "once",
+    "crashes"."""
     directory, paths = harness.temporary(), []
-    texts = {"passes": "#!/bin/sh\necho ok 1 - a\n", "fails": "#!/bin/sh\necho not ok 1 - a\nexit 1\n",
-             "crashes": "#!/bin/sh\nkill -9 $$\n"}
+    texts = {
+        "passes": "#!/bin/sh\necho ok 1 - a\n", "fails": "#!/bin/sh\necho not ok 1 - a\nexit 1\n",
+        "crashes": "#!/bin/sh\nkill -9 $$\n"
+    }
     for number, kind in enumerate(programs):
         name = "%s%d" % (kind, number)
-        write_program(directory, name, texts.get(kind) or CMOCKA_ONCE % ((directory + "/mark" + name,) * 2))
+        write_program(directory, name,
+                      texts.get(kind) or CMOCKA_ONCE % ((directory + "/mark" + name, ) * 2))
         paths.append(os.path.join(directory, name))
-    done = subprocess.run([os.path.join(harness.TOP, "tests/unit/run.sh"), *paths], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+    done = subprocess.run([os.path.join(harness.TOP, "tests/unit/run.sh"), *paths],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
+                          check=False)
     return done.returncode, done.stdout
 
 
@@ -507,16 +549,20 @@ def test_many_unit_programs_that_fail_are_not_run_again():
 def test_floors_are_near_the_tests_in_the_sources():
     with open(os.path.join(harness.TOP, "tests/floors.tsv"), encoding="utf-8") as file:
         floors = {line.split()[0]: line.split()[-1] for line in file if not line.startswith("#")}
-    steps = re.findall(r"^step_(\w+)\(\)", open(os.path.join(harness.TOP, "tests/check.sh"), encoding="utf-8").read(), re.M)
+    steps = re.findall(r"^step_(\w+)\(\)",
+                       open(os.path.join(harness.TOP, "tests/check.sh"), encoding="utf-8").read(),
+                       re.M)
     assert set(steps) == set(floors), (steps, floors)
     unit = 0
-    for path in glob.glob(harness.TOP + "/tests/unit/*/*.c") + glob.glob(harness.TOP + "/tests/bpf/host/*.c"):
+    for path in glob.glob(harness.TOP + "/tests/unit/*/*.c") + glob.glob(
+            harness.TOP + "/tests/bpf/host/*.c"):
         with open(path, encoding="utf-8") as file:
             unit += len(re.findall(r"\bcmocka_unit_test\w*\(", file.read()))
     assert int(floors["unit"]) >= 0.85 * unit, "raise unit in tests/floors.tsv: %d tests" % unit
     end_to_end = sum(len(re.findall(r"^def test_", open(path, encoding="utf-8").read(), re.M))
                      for path in glob.glob(harness.HERE + "/test_*.py"))
-    assert int(floors["e2e"]) >= 0.85 * end_to_end, "raise e2e in tests/floors.tsv: %d functions" % end_to_end
+    assert int(floors["e2e"]
+               ) >= 0.85 * end_to_end, "raise e2e in tests/floors.tsv: %d functions" % end_to_end
 
 
 # ---------------------------------------------------------------- the guests of the kernel matrix
@@ -529,18 +575,22 @@ def guest_check(stacks):
         for frames, count in stacks.items():
             file.write("process 7: python;_start;%s %d\n" % (frames, count))
     harness.need(sys.version_info >= (3, 10), "no co_lines() before Python 3.10")
-    return subprocess.run([sys.executable, directory + "/check.py", path, "7"], stdout=subprocess.DEVNULL, check=False).returncode
+    return subprocess.run([sys.executable, directory + "/check.py", path, "7"],
+                          stdout=subprocess.DEVNULL, check=False).returncode
 
 
 def test_a_guest_whose_stacks_are_cut_fails():
     source = os.path.join(harness.TOP, "tests", "kernel-matrix", "guest", "target.py")
     with open(source, encoding="ascii") as file:
         lines = file.read().split("\n")
-    line = {name: number for number, text in enumerate(lines, 1) for name in ("module", "outer", "step")
-            if text.endswith("# L:" + name)}
+    line = {
+        name: number for number, text in enumerate(lines, 1) for name in ("module", "outer", "step")
+        if text.endswith("# L:" + name)
+    }
     begin = lines.index("def inner(count):") + 1
     cut = "<module> (/t/target.py:%d)" % line["module"]
-    whole = cut + ";outer (/t/target.py:%d);Worker.step (/t/target.py:%d)" % (line["outer"], line["step"])
+    whole = cut + ";outer (/t/target.py:%d);Worker.step (/t/target.py:%d)" % (
+        line["outer"], line["step"])
     deep = {whole + ";inner (/t/target.py:%d)" % (begin + n): 40 for n in (2, 3, 4)}
     assert guest_check(deep) == 0
     assert guest_check(dict(deep, **{cut: 5})) == 0
@@ -557,26 +607,32 @@ case ' '$BOOTS' ' in *" $accel "*) echo 'guest: booted 6.1.0 after 1 s'; echo 'g
 
 
 def guest(boots, has_device, flags, options=("6.1",), series=("6.1",)):
-    """(exit status of the kernel matrix with these kernels, what it said, the accelerators it asked qemu for)"""
-    harness.need(shutil.which("busybox") and shutil.which("qemu-system-x86_64"), "no busybox or no qemu")
+    """(exit status of the kernel matrix with these kernels, what it said, the accelerators it asked
+    qemu for)"""
+    harness.need(
+        shutil.which("busybox") and shutil.which("qemu-system-x86_64"), "no busybox or no qemu")
     directory = harness.temporary()
     os.mkdir(directory + "/bin")
     write_program(directory + "/bin", "qemu-system-x86_64", QEMU % directory)
     # What is packed is looked at by nobody.
     write_program(directory + "/bin", "gzip", "#!/bin/sh\nexec cat\n")
-    for name, text in [("vmlinuz-" + one, "x") for one in series] + [("vmlinuz-%s.release" % one, one + ".0") for one in series] + [
-            ("cpuinfo", "flags\t: fpu %s sse\n" % flags)]:
+    for name, text in [("vmlinuz-" + one, "x") for one in series] + [
+        ("vmlinuz-%s.release" % one, one + ".0") for one in series
+    ] + [("cpuinfo", "flags\t: fpu %s sse\n" % flags)]:
         with open("%s/%s" % (directory, name), "w", encoding="ascii") as file:
             file.write(text)
     if has_device:
         open(directory + "/kvm", "w").close()
-    environment = dict(os.environ, PATH="%s/bin:%s" % (directory, os.environ["PATH"]), KERNEL_CACHE=directory, BOOTS=boots,
-                       KERNEL_LOGS=directory + "/logs", PYPROFD=harness.PYPROFD, CPUINFO=directory + "/cpuinfo",
+    environment = dict(os.environ, PATH="%s/bin:%s" % (directory, os.environ["PATH"]),
+                       KERNEL_CACHE=directory, BOOTS=boots, KERNEL_LOGS=directory + "/logs",
+                       PYPROFD=harness.PYPROFD, CPUINFO=directory + "/cpuinfo",
                        KVM_DEVICE=directory + "/kvm")
-    done = subprocess.run([harness.TOP + "/tests/kernel-matrix/run.sh", *options], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, universal_newlines=True, check=False, env=environment)
+    done = subprocess.run([harness.TOP + "/tests/kernel-matrix/run.sh", *options],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
+                          check=False, env=environment)
     count = len(series)
-    assert last(done.stdout) in ("%d passed, 0 failed, 0 skipped" % count, "0 passed, %d failed, 0 skipped" % count), done.stdout
+    assert last(done.stdout) in ("%d passed, 0 failed, 0 skipped" % count,
+                                 "0 passed, %d failed, 0 skipped" % count), done.stdout
     with open(directory + "/asked", encoding="ascii") as file:
         return done.returncode, done.stdout, file.read().split()
 
@@ -621,20 +677,30 @@ def mirror(sources=None, more=None):
             with open(os.path.join(directory, name), "w", encoding="ascii") as file:
                 file.write(text.replace("DIRECTORY", directory))
     environment = {key: value for key, value in os.environ.items() if key != "DEBIAN_MIRROR"}
-    said = [subprocess.check_output([shell, "-c", ". %s/tests/interpreters/apt_root.sh; apt_root_mirror" % harness.TOP],
-                                    env=dict(environment, APT_DIRECTORY=directory)).decode().strip() for shell in ("sh", "bash")]
+    said = [
+        subprocess.check_output(
+            [shell, "-c",
+             ". %s/tests/interpreters/apt_root.sh; apt_root_mirror" % harness.TOP], env=dict(
+                 environment, APT_DIRECTORY=directory)).decode().strip() for shell in ("sh", "bash")
+    ]
     assert said[0] == said[1], said
     return said[0]
 
 
 def test_the_mirror_is_that_of_apt():
     assert mirror("deb http://a.example/debian bookworm main\n") == "http://a.example/debian"
-    assert mirror("deb [signed-by=/x.gpg arch=amd64] http://b.example/debian/ bookworm main\n") == "http://b.example/debian"
-    assert mirror("deb cdrom:[x]/ bookworm main\ndeb http://c.example/debian x main\n") == "http://c.example/debian"
-    assert mirror(more="Types: deb\nURIs: http://d.example/debian-security http://d.example/debian\n") == "http://d.example/debian"
+    assert mirror("deb [signed-by=/x.gpg arch=amd64] http://b.example/debian/ bookworm main\n"
+                  ) == "http://b.example/debian"
+    assert mirror("deb cdrom:[x]/ bookworm main\ndeb http://c.example/debian x main\n"
+                  ) == "http://c.example/debian"
+    assert mirror(
+        more="Types: deb\nURIs: http://d.example/debian-security http://d.example/debian\n"
+    ) == "http://d.example/debian"
     for slashes in "", "//":
-        assert mirror("deb mirror+file:%sDIRECTORY/mirrors bookworm main\n" % slashes) == "http://near.example/debian"
-        assert mirror(more="URIs: mirror+file:%sDIRECTORY/mirrors\n" % slashes) == "http://near.example/debian"
+        assert mirror("deb mirror+file:%sDIRECTORY/mirrors bookworm main\n"
+                      % slashes) == "http://near.example/debian"
+        assert mirror(more="URIs: mirror+file:%sDIRECTORY/mirrors\n" %
+                      slashes) == "http://near.example/debian"
     assert mirror("deb file:/srv/debian bookworm main\n") == "file:/srv/debian"
 
 
@@ -654,13 +720,17 @@ for word; do echo "$word" >> DIRECTORY/installed; done
 def deps(optional, programs=()):
     """(what deps.sh said, optional packages that it installed, calls of apt-get to install)"""
     directory = harness.temporary()
-    fakes = {"apt-get": APT_GET.replace("DIRECTORY", directory), "dpkg-query": "#!/bin/sh\n",
-             "apt-cache": "#!/bin/sh\necho '  Candidate: 1'\n", **{name: "#!/bin/sh\n" for name in programs}}
+    fakes = {
+        "apt-get": APT_GET.replace("DIRECTORY", directory), "dpkg-query": "#!/bin/sh\n",
+        "apt-cache": "#!/bin/sh\necho '  Candidate: 1'\n",
+        **{name: "#!/bin/sh\n" for name in programs}
+    }
     for name, text in fakes.items():
         write_program(directory, name, text)
-    done = subprocess.run(["sh", harness.TOP + "/tests/deps.sh", "install", "--optional", *optional], check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
-                          env=dict(os.environ, PATH="%s:/usr/bin:/bin" % directory))
+    done = subprocess.run(
+        ["sh", harness.TOP + "/tests/deps.sh", "install", "--optional", *optional], check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, env=dict(
+            os.environ, PATH="%s:/usr/bin:/bin" % directory))
     assert done.returncode == 0, done.stdout
     found = []
     for name in "installed", "calls":
@@ -687,9 +757,13 @@ def test_an_npm_that_came_with_node_is_enough():
 
 def fuzz(program, inputs=10):
     directory = harness.temporary()
-    paths = [write_program(directory, "fuzz_%d" % number, "#!/bin/sh\n" + program) for number in range(3)]
-    done = subprocess.run([os.path.join(harness.TOP, "tests/fuzz/run.sh"), directory, str(inputs), "0", *paths],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+    paths = [
+        write_program(directory, "fuzz_%d" % number, "#!/bin/sh\n" + program) for number in range(3)
+    ]
+    done = subprocess.run(
+        [os.path.join(harness.TOP, "tests/fuzz/run.sh"), directory,
+         str(inputs), "0", *paths], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        universal_newlines=True, check=False)
     return done.returncode, last(done.stdout)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a service manager hears (sd_notify): ready once samples are taken, alive while the loop turns, stopping at the end."""
+"""What a service manager hears (sd_notify): ready once samples are taken, alive while the loop
+turns, stopping at the end."""
 import os
 import re
 import shutil
@@ -72,8 +73,9 @@ def test_an_agent_that_hangs_is_silent():
 def test_the_command_does_not_speak_for_the_agent():
     heard, path = listener()
     out = os.path.join(harness.temporary(), "o.pb.gz")
-    process = harness.start(out, command=["sh", "-c", "echo ${NOTIFY_SOCKET-none} ${WATCHDOG_USEC-none}"],
-                            env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "1000000"}, stdout=harness.subprocess.PIPE)
+    process = harness.start(
+        out, command=["sh", "-c", "echo ${NOTIFY_SOCKET-none} ${WATCHDOG_USEC-none}"],
+        env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "1000000"}, stdout=harness.subprocess.PIPE)
     said, _ = process.communicate(timeout=60)
     assert said == b"none none\n", said
     assert heard.recv(100) == b"READY=1"
@@ -105,13 +107,19 @@ def child_named(pid, name):
 
 
 def as_the_drop_in_says(out, pid):
-    """The words that start pyprofd as somebody else, with the ambient capabilities of unprivileged.conf and no others."""
+    """The words that start pyprofd as somebody else, with the ambient capabilities of
+    unprivileged.conf and no others."""
     harness.need(shutil.which("setpriv"), "no setpriv")
-    with open(os.path.join(harness.TOP, "deploy", "systemd", "unprivileged.conf"), encoding="utf-8") as file:
-        given = " ".join(re.findall(r"^AmbientCapabilities=(.*)$", file.read(), re.M)).lower().replace("cap_", "").split()
+    with open(os.path.join(harness.TOP, "deploy", "systemd", "unprivileged.conf"),
+              encoding="utf-8") as file:
+        given = " ".join(re.findall(r"^AmbientCapabilities=(.*)$", file.read(),
+                                    re.M)).lower().replace("cap_", "").split()
     capabilities = ",".join(["-all"] + ["+" + name for name in given])
-    return (["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs", "--inh-caps=" + capabilities,
-             "--ambient-caps=" + capabilities, "--bounding-set=" + capabilities] + harness.arguments(out, pid, 499, 2))
+    return ([
+        "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
+        "--inh-caps=" + capabilities, "--ambient-caps=" + capabilities,
+        "--bounding-set=" + capabilities
+    ] + harness.arguments(out, pid, 499, 2))
 
 
 def expect_profile_without_root(look):
@@ -120,8 +128,10 @@ def expect_profile_without_root(look):
     os.chown(directory, 65534, 65534)
     out = os.path.join(directory, "o.pb.gz")
     with harness.light(wrap=harness.AHEAD) as target:
-        with subprocess.Popen(as_the_drop_in_says(out, target.pid), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-            harness.wait_for(lambda: perf_events(process.pid) or process.poll() is not None, 20, "perf events")
+        with subprocess.Popen(as_the_drop_in_says(out, target.pid), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT) as process:
+            harness.wait_for(lambda: perf_events(process.pid) or process.poll() is not None, 20,
+                             "perf events")
             assert process.poll() is None, process.stdout.read()
             look(process.pid)
             said = process.communicate(timeout=60)[0]
@@ -129,7 +139,8 @@ def expect_profile_without_root(look):
         samples = harness.samples(out, pid=target.pid)
         assert harness.total(samples) > 50, said
         harness.expect_whole(samples)
-        harness.expect_share(samples, lambda s: harness.holds(s, "burn_python"), 0.8, "the program's function")
+        harness.expect_share(samples, lambda s: harness.holds(s, "burn_python"), 0.8,
+                             "the program's function")
     assert os.stat(out).st_uid == 65534
 
 
@@ -149,7 +160,8 @@ def test_the_drop_in_without_root_has_what_it_needs():
 
 
 def test_where_perf_events_take_admin_a_child_has_it_and_the_agent_has_not():
-    """Only kernels with Debian's patch insist on it; on others the child opens the events as well."""
+    """Only kernels with Debian's patch insist on it; on others the child opens the events as
+    well."""
     before = paranoid()
 
     def admin_in_child(pid):
@@ -174,7 +186,8 @@ test_where_perf_events_take_admin_a_child_has_it_and_the_agent_has_not.alone = T
 
 def test_root_gives_up_what_it_does_not_need():
     with harness.Target("burn.py", 0) as target:
-        process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid, duration=2)
+        process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid,
+                                duration=2)
         harness.wait_for(lambda: perf_events(process.pid), 20, "perf events")
         held = capabilities_of(process.pid)
         assert harness.finish(process).rc == 0

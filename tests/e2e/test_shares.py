@@ -28,11 +28,12 @@ def test_endless_code_takes_no_names_from_others():
     for window in windows:
         samples = harness.samples(window, pids=pids)
         own = [s for s in samples if s.pid == honest.pid]
-        harness.expect_share(own, lambda s: harness.holds(s, "<module>", "main", "burn_python"), 0.97,
-                             "the honest program in " + os.path.basename(window))
+        harness.expect_share(own, lambda s: harness.holds(s, "<module>", "main", "burn_python"),
+                             0.97, "the honest program in " + os.path.basename(window))
         for pid in pids:
             total[pid] += sum(s.ns for s in samples if s.pid == pid)
-        left_out += sum(s.ns for s in samples if s.pid == greedy.pid and s.frames[0].name == LEFT_OUT)
+        left_out += sum(
+            s.ns for s in samples if s.pid == greedy.pid and s.frames[0].name == LEFT_OUT)
     # Its samples count all the same, and say why they have no stack.
     assert left_out > 0.02 * total[greedy.pid], (left_out, total)
     ratio, truth = total[greedy.pid] / total[honest.pid], ran[greedy.pid] / ran[honest.pid]

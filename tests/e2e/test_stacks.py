@@ -24,14 +24,18 @@ def test_kernel_below_native_below_python():
             assert set(kinds) <= set(order), kinds
         reading = [s for s in kernel if harness.holds(s, "burn_kernel")]
         assert harness.total(reading) >= 0.9 * harness.total(kernel)
-        harness.expect_share(reading, lambda s: any(
-            f.name.startswith(("read", "__read", "__libc_read", "__GI___read")) or "libc" in f.module
-            for f in harness.native_frames(s)), 0.9, "libc's read between Python and the kernel")
+        harness.expect_share(
+            reading, lambda s: any(
+                f.name.startswith(
+                    ("read", "__read", "__libc_read", "__GI___read")) or "libc" in f.module
+                for f in harness.native_frames(s)), 0.9,
+            "libc's read between Python and the kernel")
 
 
 def test_no_kernel():
     with kernel_target() as target:
-        samples = harness.samples(harness.profile_work(target.pid, 0.5, options=["--no-kernel"]).out, pid=target.pid)
+        samples = harness.samples(
+            harness.profile_work(target.pid, 0.5, options=["--no-kernel"]).out, pid=target.pid)
         assert harness.total(samples) > 100
         assert not [s for s in samples if harness.kernel_frames(s)]
         harness.expect_whole(samples)
@@ -39,7 +43,8 @@ def test_no_kernel():
 
 def test_no_native():
     with kernel_target() as target:
-        samples = harness.samples(harness.profile_work(target.pid, 0.5, options=["--no-native"]).out, pid=target.pid)
+        samples = harness.samples(
+            harness.profile_work(target.pid, 0.5, options=["--no-native"]).out, pid=target.pid)
         assert harness.total(samples) > 100
         found = [s for s in samples if harness.native_frames(s) and harness.names(s)]
         assert not found, harness.show(found)
@@ -53,8 +58,10 @@ def is_eval(frame):
 def test_raw_keeps_the_interpreters_own_frames():
     with harness.Target("burn.py", 0) as target:
         folded = harness.samples(harness.profile_work(target.pid, 0.5).out, pid=target.pid)
-        raw = harness.samples(harness.profile_work(target.pid, 0.5, options=["--raw"]).out, pid=target.pid)
-        harness.expect_share(raw, lambda s: any(is_eval(f) for f in s.frames), 0.9, "eval frames with --raw")
+        raw = harness.samples(
+            harness.profile_work(target.pid, 0.5, options=["--raw"]).out, pid=target.pid)
+        harness.expect_share(raw, lambda s: any(is_eval(f) for f in s.frames), 0.9,
+                             "eval frames with --raw")
         harness.expect_share(folded, lambda s: any(is_eval(f) for f in s.frames), 0.0,
                              "eval frames without --raw", high=0.01)
         harness.expect_whole(raw)
@@ -96,11 +103,13 @@ def test_a_program_without_python():
         harness.expect_whole(samples)
         leaves = [s for s in samples if s.frames[-1].name == "leaf"]
         assert harness.total(leaves) > 0.8 * harness.total(samples), harness.show(samples)
-        harness.expect_share(leaves, lambda s: [f.name for f in s.frames if f.name in (
-            "main", "recurse", "compare", "leaf")] == ["main"] + 21 * ["recurse"] + ["compare", "leaf"],
-            0.98, "main, 21 x recurse, compare, leaf")
-        harness.expect_share(leaves, lambda s: any("libc" in f.module for f in s.frames[5:-2]), 0.98,
-                             "qsort between recurse and compare")
+        harness.expect_share(
+            leaves, lambda s: [
+                f.name for f in s.frames if f.name in ("main", "recurse", "compare", "leaf")
+            ] == ["main"] + 21 * ["recurse"] + ["compare", "leaf"], 0.98,
+            "main, 21 x recurse, compare, leaf")
+        harness.expect_share(leaves, lambda s: any("libc" in f.module for f in s.frames[5:-2]),
+                             0.98, "qsort between recurse and compare")
     finally:
         process.kill()
         process.wait()
@@ -108,7 +117,8 @@ def test_a_program_without_python():
 
 def test_labels():
     with harness.Target("burn.py", 0, "python", "a-new-name") as target:
-        sample = max(harness.samples(harness.profile_work(target.pid, 0.5).out, pid=target.pid), key=lambda s: s.count)
+        sample = max(harness.samples(harness.profile_work(target.pid, 0.5).out, pid=target.pid),
+                     key=lambda s: s.count)
         labels = sample.labels
         assert labels["pid"] == target.pid and labels["tid"] == target.pid, labels
         assert labels["ppid"] == harness.os.getpid(), labels
@@ -125,7 +135,8 @@ def test_profile_header():
         assert 1.95e9 < profile.duration_ns < 2.5e9, profile.duration_ns
         assert before - 1 < profile.time_ns / 1e9 < before + 10, profile.time_ns
         assert profile.comments, "no comment"
-        assert [tuple(t) for t in profile.sample_types] == [("samples", "count"), ("cpu", "nanoseconds")]
+        assert [tuple(t) for t in profile.sample_types] == [("samples", "count"),
+                                                            ("cpu", "nanoseconds")]
 
 
 def newer():
@@ -145,13 +156,17 @@ def test_code_without_information_in_every_sample(python):
     samples = harness.samples(run.out, pid=target.pid)
     spun = [s for s in samples if harness.holds(s, "jit_outer", "jit_caller")]
     profile = harness.load(run.out)
-    due = 999 * meter.between(profile.time_ns, profile.time_ns + profile.duration_ns)[0] / waits.SECOND
-    assert harness.total(samples) > max(0.9 * due - 20, 50), "%d of %d samples" % (harness.total(samples), due)
+    due = 999 * meter.between(profile.time_ns,
+                              profile.time_ns + profile.duration_ns)[0] / waits.SECOND
+    assert harness.total(samples) > max(0.9 * due - 20,
+                                        50), "%d of %d samples" % (harness.total(samples), due)
     assert harness.total(spun) > 0.9 * harness.total(samples), python.label + harness.show(samples)
     harness.expect_share(spun, harness.is_rooted, 0.9, "native root, " + python.label)
-    harness.expect_share(spun, lambda s: harness.names(s)[-4:] == [
-        "main", "jit_outer", "jit_outer.<locals>.<lambda>" if python.version >= (3, 11) else "<lambda>",
-        "jit_caller"], 0.97, "Python frames, " + python.label)
+    harness.expect_share(
+        spun, lambda s: harness.names(s)[-4:] == [
+            "main", "jit_outer", "jit_outer.<locals>.<lambda>"
+            if python.version >= (3, 11) else "<lambda>", "jit_caller"
+        ], 0.97, "Python frames, " + python.label)
 
 
 test_code_without_information_in_every_sample.cases = newer

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads that leave the GIL inside of several interpreters: their waits, and what they compute without it, against
-the programs' own clocks."""
+"""Threads that leave the GIL inside of several interpreters: their waits, and what they compute
+without it, against the programs' own clocks."""
 import math
 import os
 import shutil
@@ -41,7 +41,8 @@ def check_turns(how, interpreter, roles):
         need(shutil.which("cc"), "no C compiler")
         subprocess.check_call(MAKE + ["-o", os.path.join(directory, "interpreters_of_thread.so"),
                                       os.path.join(harness.TARGETS, "interpreters_of_thread.c")])
-    with harness.Target("subinterpreter_turns.py", how, python=interpreter, directory=directory) as target:
+    with harness.Target("subinterpreter_turns.py", how, python=interpreter,
+                        directory=directory) as target:
         out = harness.profile(target.pid, hz=HZ, duration=4, out=harness.temporary() + "/").out
         assert target.stop() == 0, target.output()
         truth = {role: target.read(role + ".json") for role in roles}
@@ -51,16 +52,19 @@ def check_turns(how, interpreter, roles):
 
 
 def check_waits(profile, truth):
-    """Sleeps alone, which are as long as the program asked for: on a busy machine what comes after them, for the CPU and for
-    the GIL, is no sleep.  Where switches took more than their budget the sums are estimates, which say how good they are."""
+    """Sleeps alone, which are as long as the program asked for: on a busy machine what comes after
+    them, for the CPU and for the GIL, is no sleep.  Where switches took more than their budget the
+    sums are estimates, which say how good they are."""
     error = 4 * profile.spread(lambda s: s.labels["wait"] == "sleep")
     for role, spent in truth.items():
-        got = profile.ns(lambda s, here=of_role(role, "wait_here"): here(s) and s.labels["wait"] == "sleep")
-        low = SLEEP_NS * sum(begin >= profile.begin_ns and end <= profile.end_ns for begin, end, _ in spent["wait"])
+        got = profile.ns(
+            lambda s, here=of_role(role, "wait_here"): here(s) and s.labels["wait"] == "sleep")
+        low = SLEEP_NS * sum(begin >= profile.begin_ns and end <= profile.end_ns
+                             for begin, end, _ in spent["wait"])
         high = profile.clipped(spent["wait"])[1]
         assert 0.97 * low - error <= got <= 1.03 * high + error, (
-            "sleeps of %s: %.3f s, by its clock %.3f to %.3f, and %.3f for what is an estimate%s" % (
-                role, got / 1e9, low / 1e9, high / 1e9, error / 1e9, harness.show(profile.samples, 8)))
+            "sleeps of %s: %.3f s, by its clock %.3f to %.3f, and %.3f for what is an estimate%s" %
+            (role, got / 1e9, low / 1e9, high / 1e9, error / 1e9, harness.show(profile.samples, 8)))
 
 
 def check_digests(profile, truth):
@@ -72,8 +76,9 @@ def check_digests(profile, truth):
     for role, ns in wanted.items():
         p = ns / sum(wanted.values())
         got = profile.ns(of_role(role, "digest_here")) / all_ns
-        assert abs(got - p) < 4 * math.sqrt(p * (1 - p) / count), "share of %s: %.3f, by its clock %.3f%s" % (
-            role, got, p, harness.show(digests, 8))
+        assert abs(got - p) < 4 * math.sqrt(
+            p * (1 - p) / count), "share of %s: %.3f, by its clock %.3f%s" % (
+                role, got, p, harness.show(digests, 8))
     assert abs(all_ns / sum(wanted.values()) - 1) < 4 / math.sqrt(count), (all_ns, wanted)
 
 
@@ -109,9 +114,12 @@ def test_threads_that_sleep_since_before(interpreter):
         out = harness.profile(target.pid, hz=None, duration=2, options=["--events", "offcpu"]).out
         target.process.kill()
     profile = waits.Waits(out, target.pid, "off_cpu")
-    for role, tid in ("main", lambda s: s.tid == target.pid), ("sub", lambda s: s.tid != target.pid):
-        got = profile.ns(lambda s, of=tid, role=role: of(s) and harness.holds(s, role + "_sleeps", "sleep_long"))
-        waits.near(got, profile.end_ns - profile.begin_ns, 0.05, "%s asleep%s" % (role, harness.show(profile.samples)))
+    for role, tid in ("main", lambda s: s.tid == target.pid), ("sub",
+                                                               lambda s: s.tid != target.pid):
+        got = profile.ns(
+            lambda s, of=tid, role=role: of(s) and harness.holds(s, role + "_sleeps", "sleep_long"))
+        waits.near(got, profile.end_ns - profile.begin_ns, 0.05,
+                   "%s asleep%s" % (role, harness.show(profile.samples)))
 
 
 test_threads_that_sleep_since_before.cases = that_create

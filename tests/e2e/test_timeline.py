@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""--timeline: lanes of threads that sleep, wait for a lock and compete for the GIL, compared with their own clocks."""
+"""--timeline: lanes of threads that sleep, wait for a lock and compete for the GIL, compared with
+their own clocks."""
 import collections
 import json
 import os
@@ -95,13 +96,17 @@ def check_gil(slices):
     assert waits, "nobody waits for the GIL"
     named = [s for s in waits if s.notes.get("holder")]
     # Nobody holds it while the next one is on its way.
-    assert len(named) > 0.2 * len(waits), "%d of %d waits name the holder" % (len(named), len(waits))
+    assert len(named) > 0.2 * len(waits), "%d of %d waits name the holder" % (
+        len(named), len(waits))
 
 
 def check_samples(found):
     spin = [s for s in found.instants if "spin" in s.notes.get("stack", "")]
     assert len(spin) > 20, "%d samples of %d" % (len(spin), len(found.instants))
-    whole = [s for s in spin if "spin (lanes.py:" in s.notes["stack"] and "_bootstrap" in s.notes["stack"]]
+    whole = [
+        s for s in spin
+        if "spin (lanes.py:" in s.notes["stack"] and "_bootstrap" in s.notes["stack"]
+    ]
     assert len(whole) > 0.8 * len(spin), spin[0]
 
 
@@ -149,7 +154,8 @@ def test_full_file_is_whole():
         path = os.path.join(harness.temporary(), "run.json")
         process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), hz=9999,
                                 options=["--timeline", path, "--timeline-max", "1M"])
-        harness.wait_for(lambda: "it has reached --timeline-max" in harness.said(process), 60, "a full file")
+        harness.wait_for(lambda: "it has reached --timeline-max" in harness.said(process), 60,
+                         "a full file")
         assert process.poll() is None
         assert harness.finish(process, signal_number=signal.SIGINT).rc == 0
         assert (1 << 20) * 0.8 < os.path.getsize(path) <= 1 << 20
@@ -165,5 +171,6 @@ def test_unknown_ending_is_refused():
 
 # How much of the time threads have a CPU is among what is looked at.
 test_perfetto.alone = test_chrome.alone = True
-# The same lanes by another writer, whose files test_gzip_with_all_events and test_full_file_is_whole look at.
+# The same lanes by another writer, whose files test_gzip_with_all_events and
+# test_full_file_is_whole look at.
 test_chrome.few = False

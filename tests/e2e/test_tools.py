@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tools without a Python module: speedscope's own importer in Chromium, Perfetto's trace processor."""
+"""Tools without a Python module: speedscope's own importer in Chromium, Perfetto's trace
+processor."""
 import collections
 import glob
 import json
@@ -19,10 +20,13 @@ FORMATS = [("speedscope", "x.speedscope.json"), ("chrome", "x.json"), ("folded",
 def speedscope(*profiles):
     """What speedscope's page shows of each: name -> [total %, self %]."""
     python = python_with("websocket")
-    found = glob.glob(os.path.join(os.path.dirname(os.path.dirname(python)), "speedscope-*", "package"))
+    found = glob.glob(
+        os.path.join(os.path.dirname(os.path.dirname(python)), "speedscope-*", "package"))
     harness.need(found, "no speedscope beside %s (tests/tools/fetch.sh)" % python)
-    harness.need(any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "no chromium")
-    done = subprocess.run([python, BROWSER, found[0], *profiles], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    harness.need(any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
+                 "no chromium")
+    done = subprocess.run([python, BROWSER, found[0], *profiles], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
     assert done.returncode == 0, done.stderr.decode()
     shown = [json.loads(line) for line in done.stdout.decode().splitlines()]
     for profile, one in zip(profiles, shown):
@@ -53,11 +57,12 @@ def test_speedscope_opens_every_format():
 
 
 def renamed():
-    """A thread that had another name before: two sets of labels, one thread; parts of a period that is no number of
-    microseconds."""
+    """A thread that had another name before: two sets of labels, one thread; parts of a period that
+    is no number of microseconds."""
     writer = Writer("/app/w.py")
     for i, (stack, samples) in enumerate(STACKS * 40):
-        writer.add(" ".join(stack.split()[i % 3:]), samples + i % 7, thread=("python3", "MainThread")[i % 2])
+        writer.add(" ".join(stack.split()[i % 3:]), samples + i % 7,
+                   thread=("python3", "MainThread")[i % 2])
     path = os.path.join(harness.temporary(), "R.pb.gz")
     with open(path, "wb") as file:
         file.write(writer.bytes())
@@ -86,18 +91,26 @@ def test_chrome_slices_lie_in_their_callers():
 
 def test_callgrind_names_a_number_once():
     text = open(export("callgrind", make()[0], "callgrind.out.1")).read()
-    named = [line.partition("=")[2] for line in text.splitlines() if line.startswith(("fn=", "cfn=")) and " " in line]
+    named = [
+        line.partition("=")[2] for line in text.splitlines()
+        if line.startswith(("fn=", "cfn=")) and " " in line
+    ]
     assert named and len(named) == len({name.split()[0] for name in named}), named
 
 
 def test_trace_processor_opens_it():
     path = os.environ.get("TRACE_PROCESSOR") or shutil.which("trace_processor_shell")
-    harness.need(path, "no trace_processor_shell: PyPI's perfetto fetches it from elsewhere, no package of PyPI, npm "
-                 "or Debian has it ($TRACE_PROCESSOR names one)")
+    harness.need(
+        path,
+        "no trace_processor_shell: PyPI's perfetto fetches it from elsewhere, no package of PyPI, npm "
+        "or Debian has it ($TRACE_PROCESSOR names one)")
     query = os.path.join(harness.temporary(), "query.sql")
     with open(query, "w") as file:
-        file.write("select f.name as name, count(*) as samples from perf_sample s join stack_profile_callsite c on "
-                   "s.callsite_id = c.id join stack_profile_frame f on c.frame_id = f.id group by f.name")
-    said = subprocess.check_output([path, "-q", query, export("perfetto", make()[0], "x.pftrace")]).decode()
+        file.write(
+            "select f.name as name, count(*) as samples from perf_sample s join stack_profile_callsite c on "
+            "s.callsite_id = c.id join stack_profile_frame f on c.frame_id = f.id group by f.name")
+    said = subprocess.check_output([path, "-q", query,
+                                    export("perfetto",
+                                           make()[0], "x.pftrace")]).decode()
     counts = dict(line.replace('"', "").split(",") for line in said.splitlines() if "," in line)
     assert counts["sum"] == "80" and counts["fib"] == "15", said

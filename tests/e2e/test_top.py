@@ -72,7 +72,8 @@ def process_row(out, pid):
 
 
 def cpu_share(pid, command):
-    """What the command prints, and the share of a CPU that the process took in the time it tells of."""
+    """What the command prints, and the share of a CPU that the process took in the time it tells
+    of."""
     series = []
     with subprocess.Popen(command, stdout=subprocess.PIPE) as asking:
         while not select.select([asking.stdout], [], [], 0.05)[0]:
@@ -86,7 +87,8 @@ def cpu_share(pid, command):
 
 
 def run_and_check(*words):
-    """The share of the process, and of the function that took it, is what the kernel has counted."""
+    """The share of the process, and of the function that took it, is what the kernel has
+    counted."""
     with Worker() as worker:
         out, truth = cpu_share(worker.pid, [PYPROF, "top", "--pid", str(worker.pid), "--interval",
                                             "3", "--count", "1"] + list(words))

@@ -34,8 +34,10 @@ def check(loaded, target):
         waiter, waker = parts(sample)
         plain = [harness.plain(name) for name in waker]
         return (any(harness.plain(n) == "wait_lock" for n in waiter) and "release" in plain
-                and plain.index("try_to_wake_up") == 0 and plain.index("release") < plain.index("main")
-                and sample.labels["waker_tid"] == target.pid and sample.labels["waker_pid"] == target.pid
+                and plain.index("try_to_wake_up") == 0
+                and plain.index("release") < plain.index("main")
+                and sample.labels["waker_tid"] == target.pid
+                and sample.labels["waker_pid"] == target.pid
                 and sample.labels["waker_comm"].startswith("python"))
 
     assert ns_share(locks, by_main) > 0.9, harness.show(locks)
@@ -63,10 +65,11 @@ def test_directory_has_both():
         tid = target.read("tids.json")["the-waiter"]
         ended = sum(s.count for s in of(loaded, tid, "lock"))
         waited = sum(s.count for s in of(harness.samples(offcpu[0], pid=target.pid), tid, "lock"))
-        # The wait that goes on at the end has no waker yet.  Where walks took more than their budget, few of them stand for
-        # the others, in each of the two profiles by chance.
+        # The wait that goes on at the end has no waker yet.  Where walks took more than their
+        # budget, few of them stand for the others, in each of the two profiles by chance.
         low, high = (0.4, 1.8) if "weighted" in run.err else (0.7, 1.1)
-        assert low * waited < ended < high * waited, "%d of %d ns have a waker: %s" % (ended, waited, run.err)
+        assert low * waited < ended < high * waited, "%d of %d ns have a waker: %s" % (
+            ended, waited, run.err)
 
 
 def test_events_without_waits_are_refused():

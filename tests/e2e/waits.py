@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Shared by the tests of off-CPU, wall and GIL profiles: sums of samples, ledger lines, intervals that a
-program measured itself, a process's clocks read from outside."""
+"""Shared by the tests of off-CPU, wall and GIL profiles: sums of samples, ledger lines, intervals
+that a program measured itself, a process's clocks read from outside."""
 import math
 import os
 import re
@@ -27,20 +27,23 @@ class Waits:
             if pid is None or s.labels.get("pid") == pid:
                 frames = s.frames[::-1]
                 self.values.append(s.values)
-                self.samples.append(harness.Sample(s.values[count], s.values[index], s.labels.get("pid", 0),
-                                                   s.labels.get("tid", 0), s.labels, frames))
+                self.samples.append(
+                    harness.Sample(s.values[count], s.values[index], s.labels.get("pid", 0),
+                                   s.labels.get("tid", 0), s.labels, frames))
 
     def ns(self, condition=lambda s: True):
         return sum(s.ns for s in self.samples if condition(s))
 
     def spread(self, condition=lambda s: True):
-        """ns of one standard error: of the sums that rest on fewer waits than they have, as waits were left out or shared
-        out.  They take from each other what they have too much, so a sum's error may be that of all of them together."""
+        """ns of one standard error: of the sums that rest on fewer waits than they have, as waits
+        were left out or shared out.  They take from each other what they have too much, so a sum's
+        error may be that of all of them together."""
         if "effective" not in self.types:
             return 0
         index = self.types.index("effective")
-        return math.sqrt(sum(s.ns ** 2 / values[index] for s, values in zip(self.samples, self.values)
-                             if condition(s) and 0 < values[index] < s.count))
+        return math.sqrt(
+            sum(s.ns**2 / values[index] for s, values in zip(self.samples, self.values)
+                if condition(s) and 0 < values[index] < s.count))
 
     def by_label(self, key, condition=lambda s: True):
         """{value of the label: ns}"""
@@ -52,8 +55,8 @@ class Waits:
         return found
 
     def clipped(self, intervals):
-        """Of [begin, end, ns]: (the ns of those that begin in the profile's time, of all in it), parts by
-        their length.  What goes on when the profile begins may be seen later than that."""
+        """Of [begin, end, ns]: (the ns of those that begin in the profile's time, of all in it),
+        parts by their length.  What goes on when the profile begins may be seen later than that."""
         low = high = 0
         for begin, end, ns in intervals:
             inside = ns * max(0, min(end, self.end_ns) - max(begin, self.begin_ns)) / (end - begin)
@@ -79,15 +82,16 @@ def mark_line(name, mark):
 
 def near(got, wanted, tolerance, what, slack=0):
     """got and wanted in ns."""
-    assert abs(got - wanted) <= tolerance * wanted + slack, "%s: %.4f s, wanted %.4f s (%.2f %% off)" % (
-        what, got / SECOND, wanted / SECOND, 100 * (got / wanted - 1) if wanted else 0)
+    assert abs(got -
+               wanted) <= tolerance * wanted + slack, "%s: %.4f s, wanted %.4f s (%.2f %% off)" % (
+                   what, got / SECOND, wanted / SECOND, 100 * (got / wanted - 1) if wanted else 0)
 
 
 # ---------------------------------------------------------------- ledger
 
 def ledgers(profile):
-    """Each line of the ledger in the comments: {name: ns}, with `cpu` for what samples divided, and pid,
-    comm and threads as they stand.  A process that called exec has a line for each program."""
+    """Each line of the ledger in the comments: {name: ns}, with `cpu` for what samples divided, and
+    pid, comm and threads as they stand.  A process that called exec has a line for each program."""
     found = []
     for comment in profile.comments:
         if not comment.startswith("ledger "):
@@ -125,15 +129,16 @@ def check_ledger(line, wanted_ns, tolerance=0.01):
 # ---------------------------------------------------------------- a process from outside
 
 def stolen_ns():
-    """What a hypervisor took from this machine's CPUs.  The scheduler leaves it out of a thread's time, when it tells of
-    it at all; a sample that was due meanwhile comes late and is the thread's."""
+    """What a hypervisor took from this machine's CPUs.  The scheduler leaves it out of a thread's
+    time, when it tells of it at all; a sample that was due meanwhile comes late and is the
+    thread's."""
     with open("/proc/stat", encoding="ascii") as file:
         return int(file.readline().split()[8]) * SECOND // os.sysconf("SC_CLK_TCK")
 
 
 class Meter:
-    """Reads the scheduler's clocks of a process's threads until stop(): CPU, run queue, threads; and what
-    the machine's host took from all of its CPUs, which is neither for the scheduler."""
+    """Reads the scheduler's clocks of a process's threads until stop(): CPU, run queue, threads;
+    and what the machine's host took from all of its CPUs, which is neither for the scheduler."""
 
     def __init__(self, pid, period_s=0.05, tid=None):
         """tid: only this thread."""
@@ -168,7 +173,8 @@ class Meter:
 
     def between(self, begin_ns, end_ns):
         """(CPU ns, run queue ns, threads at the end, stolen ns) of that time."""
-        (cpu0, delay0, _, stolen0), (cpu1, delay1, count, stolen1) = self.at(begin_ns), self.at(end_ns)
+        (cpu0, delay0, _, stolen0), (cpu1, delay1, count,
+                                     stolen1) = self.at(begin_ns), self.at(end_ns)
         return cpu1 - cpu0, delay1 - delay0, count, stolen1 - stolen0
 
     def at(self, when_ns):

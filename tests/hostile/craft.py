@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What attacks share: ELF files made by hand, machine code that burns, fakes of an interpreter.  The Python of the system
-and the standard library; attacks run as somebody who may read little else."""
+"""What attacks share: ELF files made by hand, machine code that burns, fakes of an interpreter.
+The Python of the system and the standard library; attacks run as somebody who may read little
+else."""
 import ctypes
 import mmap
 import os
@@ -21,7 +22,8 @@ libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 class Box:
-    """What the rig tells an attack: its directory, the agent's live socket, a file of root's, pids of the victims."""
+    """What the rig tells an attack: its directory, the agent's live socket, a file of root's, pids
+    of the victims."""
 
     def __init__(self, told):
         self.directory, self.socket, self.secret = told["directory"], told["socket"], told["secret"]
@@ -41,7 +43,8 @@ def perf_map():
 
 
 class Elf:
-    """An ELF file for x86-64, as little of one as wanted.  Offsets are the caller's: holes cost nothing."""
+    """An ELF file for x86-64, as little of one as wanted.  Offsets are the caller's: holes cost
+    nothing."""
 
     def __init__(self, size=PAGE):
         self.size, self.parts, self.segments, self.sections = size, [], [], []
@@ -51,8 +54,10 @@ class Elf:
         self.size = max(self.size, offset + len(data))
 
     def segment(self, kind, flags, offset, vaddr, file_size, memory_size=None, align=PAGE):
-        self.segments.append((vaddr, struct.pack("<IIQQQQQQ", kind, flags, offset, vaddr, vaddr, file_size,
-                                                 file_size if memory_size is None else memory_size, align)))
+        self.segments.append(
+            (vaddr,
+             struct.pack("<IIQQQQQQ", kind, flags, offset, vaddr, vaddr, file_size,
+                         file_size if memory_size is None else memory_size, align)))
 
     def section(self, name, kind, address, offset, size, link=0, entry_size=0, flags=2):
         """Returns its index."""
@@ -68,10 +73,13 @@ class Elf:
         names_at = self.size + 7 & ~7
         table_at = names_at + len(names) + 7 & ~7
         rows[-1][4:6] = names_at, len(names)
-        head = b"\x7fELF\2\1\1" + bytes(9) + struct.pack(
-            "<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, table_at, 0, 64, 56, len(self.segments), 64, len(rows), len(rows) - 1)
+        head = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1,
+                                                         0, 64, table_at, 0, 64, 56,
+                                                         len(self.segments), 64, len(rows),
+                                                         len(rows) - 1)
         with open(path, "wb") as file:
-            for offset, data in [(0, head), (64, b"".join(row for _, row in sorted(self.segments))), (names_at, names)] + self.parts:
+            for offset, data in [(0, head), (64, b"".join(row for _, row in sorted(self.segments))),
+                                 (names_at, names)] + self.parts:
                 file.seek(offset)
                 file.write(data)
             file.seek(table_at)
@@ -81,15 +89,17 @@ class Elf:
 
 
 def symbols(elf, offset, address, wanted, kind=SHT_DYNSYM):
-    """Puts a table of symbols [(name, address, size, type)] at the offset, mapped at the address; the end's offset."""
+    """Puts a table of symbols [(name, address, size, type)] at the offset, mapped at the address;
+    the end's offset."""
     text, rows = b"\0", bytes(24)
     for name, value, size, symbol in wanted:
         rows += struct.pack("<IBBHQQ", len(text), 0x10 | symbol, 0, 1, value, size)
         text += name.encode("utf-8", "surrogateescape") + b"\0"
     elf.put(offset, rows + text)
-    link = elf.section(".dynstr" if kind == SHT_DYNSYM else ".strtab", SHT_STRTAB, address + len(rows),
-                       offset + len(rows), len(text))
-    elf.section(".dynsym" if kind == SHT_DYNSYM else ".symtab", kind, address, offset, len(rows), link, 24)
+    link = elf.section(".dynstr" if kind == SHT_DYNSYM else ".strtab", SHT_STRTAB,
+                       address + len(rows), offset + len(rows), len(text))
+    elf.section(".dynsym" if kind == SHT_DYNSYM else ".symtab", kind, address, offset, len(rows),
+                link, 24)
     return offset + len(rows) + len(text)
 
 
@@ -147,35 +157,44 @@ def become_root_of_nobody():
     user = os.getuid()
     if libc.unshare(0x10000000 | 0x20000):
         skip("no user namespaces for users")
-    for name, told in ("setgroups", "deny"), ("uid_map", "0 %d 1" % user), ("gid_map", "0 %d 1" % user):
+    for name, told in ("setgroups", "deny"), ("uid_map", "0 %d 1" % user), (
+            "gid_map", "0 %d 1" % user):
         with open("/proc/self/" + name, "w", encoding="ascii") as file:
             file.write(told)
     check(libc.mount(b"none", b"/", None, 0x4000 | 0x40000, None), "mount of / as private")
 
 
 def mount_fuse(device, path, user=0):
-    """Mounts a file of 1 MiB over the path, whose pages nobody ever gets, as somebody who may mount here.  Returns where its
-    requests come from, for answer_fuse(), which the user runs."""
+    """Mounts a file of 1 MiB over the path, whose pages nobody ever gets, as somebody who may mount
+    here.  Returns where its requests come from, for answer_fuse(), which the user runs."""
     fd = os.open(device, os.O_RDWR)
-    check(libc.mount(b"never", path.encode(), b"fuse", 0, b"fd=%d,rootmode=100755,user_id=%d,group_id=%d" % (fd, user, user)),
-          "mount of a FUSE")
+    check(
+        libc.mount(b"never", path.encode(), b"fuse", 0,
+                   b"fd=%d,rootmode=100755,user_id=%d,group_id=%d" % (fd, user, user)),
+        "mount of a FUSE")
     return fd
 
 
 def answer_fuse(fd):
     """Everything that is asked of a file but to read it."""
-    attributes = struct.pack("<QQQQQQIIIIIIIIII", 1, 1 << 20, 2048, 0, 0, 0, 0, 0, 0, 0o100755, 1, 0, 0, 0, PAGE, 0)
-    answers = {26: struct.pack("<IIIIHHIIHHIII", 7, 31, 0, 0, 16, 12, PAGE, 1, 0, 0, 0, 0, 0) + bytes(20),  # INIT
-               3: struct.pack("<QII", 3600, 0, 0) + attributes,  # GETATTR
-               14: struct.pack("<QII", 1, 0, 0)}  # OPEN
+    attributes = struct.pack("<QQQQQQIIIIIIIIII", 1, 1 << 20, 2048, 0, 0, 0, 0, 0, 0, 0o100755, 1,
+                             0, 0, 0, PAGE, 0)
+    answers = {
+        26: struct.pack("<IIIIHHIIHHIII", 7, 31, 0, 0, 16, 12, PAGE, 1, 0, 0, 0, 0, 0)
+        + bytes(20),  # INIT
+        3: struct.pack("<QII", 3600, 0, 0) + attributes,  # GETATTR
+        14: struct.pack("<QII", 1, 0, 0)
+    }  # OPEN
     while True:
         request = os.read(fd, 1 << 17)
         _, code, unique = struct.unpack_from("<IIQ", request)
         if code in (15, 2, 36, 42):  # READ, and what has no answer
             continue
         answer = answers.get(code)
-        os.write(fd, struct.pack("<IiQ", 16 + len(answer or b""), 0 if answer is not None or code in (18, 25) else -38, unique) +
-                 (answer or b""))
+        os.write(
+            fd,
+            struct.pack("<IiQ", 16 + len(answer or b""), 0 if answer is not None or code in (18, 25)
+                        else -38, unique) + (answer or b""))
 
 
 # sizeof(PyCodeObject) of CPython 3.11, which an interpreter's file must agree with.
@@ -184,23 +203,26 @@ RUNTIME, CODE_TYPE, VERSION = 0x3000, 0x3800, 0x3900  # addresses in a fake
 
 
 def fake_interpreter(path, version=0x030b08f0, head=b"", unique=0):
-    """A file that claims to be a CPython: burner() with its variables in a page of data at 0x3000."""
+    """A file that claims to be a CPython: burner() with its variables in a page of data at
+    0x3000."""
     elf = burner(4 * PAGE)
     elf.put(RUNTIME, head)
     elf.put(CODE_TYPE + 32, struct.pack("<Q", CODE_BYTES_311))
     elf.put(VERSION, struct.pack("<QQ", version, unique))
     elf.segment(PT_LOAD, 6, 3 * PAGE, 3 * PAGE, PAGE)
-    end = symbols(elf, 2 * PAGE, 2 * PAGE, [
-        ("_PyRuntime", RUNTIME, 0x700, 1), ("PyCode_Type", CODE_TYPE, 408, 1), ("Py_Version", VERSION, 8, 1),
-        ("_Py_NoneStruct", CODE_TYPE + 408, 16, 1), ("_PyEval_EvalFrameDefault", PAGE, len(BURN), 2)])
+    end = symbols(elf, 2 * PAGE, 2 * PAGE, [("_PyRuntime", RUNTIME, 0x700, 1),
+                                            ("PyCode_Type", CODE_TYPE, 408, 1),
+                                            ("Py_Version", VERSION, 8, 1),
+                                            ("_Py_NoneStruct", CODE_TYPE + 408, 16, 1),
+                                            ("_PyEval_EvalFrameDefault", PAGE, len(BURN), 2)])
     assert end < 3 * PAGE
     elf.segment(PT_LOAD, 4, 2 * PAGE, 2 * PAGE, PAGE)
     return elf.write(path)
 
 
 def map_fake(path, base=0x100000):
-    """Where it begins: its code at PAGE, its data, private, at RUNTIME.  Below the real interpreter of this process: the
-    first one that is mapped counts."""
+    """Where it begins: its code at PAGE, its data, private, at RUNTIME.  Below the real interpreter
+    of this process: the first one that is mapped counts."""
     anonymous(4 * PAGE, base, 0)
     for offset, protection in (PAGE, 5), (2 * PAGE, 1), (3 * PAGE, 3):
         map_file(path, offset, PAGE, protection, base + offset, 0x12)
@@ -217,7 +239,8 @@ def set_name(text):
 
 
 def make_refused(base):
-    """The fake's thread does not belong to its interpreter: the agent says so, and the process' name."""
+    """The fake's thread does not belong to its interpreter: the agent says so, and the process'
+    name."""
     far = anonymous(1 << 20, protection=3)
     write_at(far, struct.pack("<Q", base) * (1 << 17))
     near = anonymous(1 << 20, protection=3)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""monitor.py SOCKET AGENT_PID   Asks the agent for something cheap every 50 ms, until its standard input ends.
+"""monitor.py SOCKET AGENT_PID   Asks the agent for something cheap every 50 ms, until its standard
+input ends.
 
-Prints a line of JSON for each question: when it was asked, how long the answer took and what it was, for how much of that
-time the machine (not the agent) is to blame, and what the agent and its children have and took by then.  Run as root, by
-rig.py.
+Prints a line of JSON for each question: when it was asked, how long the answer took and what it
+was, for how much of that time the machine (not the agent) is to blame, and what the agent and its
+children have and took by then.  Run as root, by rig.py.
 """
 import json
 import os
@@ -27,7 +28,8 @@ def read(path):
 
 
 def run_delay_s(pid):
-    """For how long the process' main thread, or a child that it waits for, could run, and did not."""
+    """For how long the process' main thread, or a child that it waits for, could run, and did
+    not."""
     delay_s = 0.0
     for each in tree(pid):
         try:
@@ -39,7 +41,10 @@ def run_delay_s(pid):
 
 def steal_s():
     """The most that a hypervisor took of one CPU."""
-    rows = [line.split() for line in read("/proc/stat").splitlines() if line[:3] == "cpu" and line[3] != " "]
+    rows = [
+        line.split() for line in read("/proc/stat").splitlines()
+        if line[:3] == "cpu" and line[3] != " "
+    ]
     return max(int(row[8]) for row in rows) * TICK_S
 
 
@@ -47,7 +52,9 @@ def tree(pid):
     found = [pid]
     for each in found:
         try:
-            found += [int(child) for child in read("/proc/%d/task/%d/children" % (each, each)).split()]
+            found += [
+                int(child) for child in read("/proc/%d/task/%d/children" % (each, each)).split()
+            ]
         except OSError:
             pass
     return found
@@ -96,7 +103,12 @@ def main():
         began = time.monotonic()
         answer = ask(path)
         took = time.monotonic() - began
-        excuses = [b - a for a, b in zip(excuses, [run_delay_s(agent), run_delay_s(os.getpid()), steal_s()])]
+        excuses = [
+            b - a
+            for a, b in zip(excuses, [run_delay_s(agent),
+                                      run_delay_s(os.getpid()),
+                                      steal_s()])
+        ]
         resident, cpu_s = usage(agent)
         print(json.dumps({"at": began, "took_s": took, "answer": answer, "excused_s": sum(excuses),
                           "resident_bytes": resident, "cpu_s": cpu_s}), flush=True)

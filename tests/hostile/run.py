@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""run.py [-k REGEX] [-v] [-j N] [--quick] [--list]   Attacks the built pyprofd, by programs of an unprivileged user.
+"""run.py [-k REGEX] [-v] [-j N] [--quick] [--list]   Attacks the built pyprofd, by programs of an
+unprivileged user.
 
-Each file of attacks/ is one test (rig.py says what is held), and so is each function test_* of the files here.  --quick
-takes those that `make check` has room for.  Output as tests/e2e/run.py: a test's line, and a closing line that sums up.
-With --quick one that fails is run once more, alone, and told (tests/e2e/retries.py): the machine of `make check` is shared.
+Each file of attacks/ is one test (rig.py says what is held), and so is each function test_* of the
+files here.  --quick takes those that `make check` has room for.  Output as tests/e2e/run.py: a
+test's line, and a closing line that sums up. With --quick one that fails is run once more, alone,
+and told (tests/e2e/retries.py): the machine of `make check` is shared.
 """
 import argparse
 import ast
@@ -28,23 +30,27 @@ LIMIT_S = 120
 def says(path, name):
     """Whether the file sets this constant to True."""
     with open(path, encoding="utf-8") as file:
-        return any(isinstance(node, ast.Assign) and node.targets[0].id == name and node.value.value is True
-                   for node in ast.parse(file.read()).body if isinstance(node, ast.Assign)
-                   and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Constant))
+        return any(
+            isinstance(node, ast.Assign) and node.targets[0].id == name and node.value.value is True
+            for node in ast.parse(file.read()).body if isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Constant))
 
 
 def attacks(quick):
     for path in sorted(glob.glob(os.path.join(HERE, "attacks", "*.py"))):
         if not quick or says(path, "QUICK"):
             name = os.path.basename(path)[:-3]
-            yield e2e.Test(name, lambda name=name: rig.play(name), LIMIT_S, says(path, "ALONE"), False)
+            yield e2e.Test(name, lambda name=name: rig.play(name), LIMIT_S, says(path, "ALONE"),
+                           False)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-k", metavar="REGEX", default="", help="attacks whose name matches")
     parser.add_argument("-v", action="store_true", help="the figures of those that passed, too")
-    parser.add_argument("-j", type=int, default=os.cpu_count(), metavar="N", help="attacks at a time (one a CPU)")
+    parser.add_argument("-j", type=int, default=os.cpu_count(), metavar="N",
+                        help="attacks at a time (one a CPU)")
     parser.add_argument("--quick", action="store_true", help="a minute of them")
     parser.add_argument("--list", action="store_true", help="names only")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="each attack N times")
@@ -66,14 +72,16 @@ def main():
     tally = e2e.Tally(options.v)
     for run in e2e.run_all(tests * options.repeat, max(1, options.j)):
         tally.add(run)
-    again = retries.chosen(sorted(set(tally.failed)), len(tests)) if options.quick and options.repeat == 1 else []
+    again = retries.chosen(sorted(set(tally.failed)),
+                           len(tests)) if options.quick and options.repeat == 1 else []
     for name in again:
         tally.failed.remove(name)
     for run in e2e.run_all([t for t in tests if t.name in again], 1) if again else []:
         tally.add(run, is_retry=True)
     for name in tally.failed:
         print("# failed: " + name)
-    print("%d passed, %d failed, %d skipped%s" % (tally.passed, len(tally.failed), tally.skipped, retries.said(again)))
+    print("%d passed, %d failed, %d skipped%s" % (tally.passed, len(
+        tally.failed), tally.skipped, retries.said(again)))
     return 1 if tally.failed else 0
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""victim.py NAME   Works for a sixth of the time in NAME_outer -> NAME_middle -> NAME_inner, from a line on its standard
-input until that ends; then prints the CPU time that it took for that, by its own clock."""
+"""victim.py NAME   Works for a sixth of the time in NAME_outer -> NAME_middle -> NAME_inner, from a
+line on its standard input until that ends; then prints the CPU time that it took for that, by its
+own clock."""
 import os
 import select
 import sys

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""list.py [--few] [FETCHED]   Prints LABEL<TAB>COMMAND for every CPython at hand; --few: for the first of each minor version.
+"""list.py [--few] [FETCHED]   Prints LABEL<TAB>COMMAND for every CPython at hand; --few: for the
+first of each minor version.
 
-Looked for: ~/.pyenv/versions/* (of root and of SUDO_UID; PYENV_ROOT), /usr/bin/python[23].X, and the
-trees that fetch.sh made in FETCHED (default: $INTERPRETERS, $BUILD/interpreters) as `chroot TREE /usr/bin/python3.X`.
-One that does not start is told on stderr and left out.
+Looked for: ~/.pyenv/versions/* (of root and of SUDO_UID; PYENV_ROOT), /usr/bin/python[23].X, and
+the trees that fetch.sh made in FETCHED (default: $INTERPRETERS, $BUILD/interpreters) as `chroot
+TREE /usr/bin/python3.X`. One that does not start is told on stderr and left out.
 """
 import glob
 import os
@@ -87,8 +88,9 @@ def main():
             print("%s\t%s" % (name, " ".join(command)))
         versions.add(version)
     if few and len(found) > len(versions):
-        sys.stderr.write("# left to check-long: %d interpreters of versions that unit tests look at (one of each is)\n" % (
-            len(found) - len(versions)))
+        sys.stderr.write(
+            "# left to check-long: %d interpreters of versions that unit tests look at (one of each is)\n"
+            % (len(found) - len(versions)))
 
 
 if __name__ == "__main__":

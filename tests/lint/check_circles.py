@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""check_circles.py BUILD   Files of userspace/ that use each other's symbols in a circle, from the object files.
+"""check_circles.py BUILD   Files of userspace/ that use each other's symbols in a circle, from the
+object files.
 
-An edge is an undefined symbol of one object that another one defines.  Callbacks make none: who is called back
-is not named by the caller.
+An edge is an undefined symbol of one object that another one defines.  Callbacks make none: who is
+called back is not named by the caller.
 """
 import pathlib
 import subprocess
@@ -13,7 +14,8 @@ import sys
 def symbols(build, sources):
     """{source: (defined, undefined)}"""
     objects = {str(pathlib.Path(build, source).with_suffix('.o')): source for source in sources}
-    said = subprocess.run(['nm', '-A', '-P', '-g', *objects], check=True, capture_output=True, text=True).stdout
+    said = subprocess.run(['nm', '-A', '-P', '-g', *objects], check=True, capture_output=True,
+                          text=True).stdout
     found = {source: (set(), set()) for source in sources}
     for line in said.splitlines():
         path, name, kind = line.split()[:3]
@@ -56,9 +58,14 @@ def circles(edges):
 
 def main():
     sources = sorted(str(path) for path in pathlib.Path('userspace').glob('*/*.c'))
-    missing = [source for source in sources if not pathlib.Path(sys.argv[1], source).with_suffix('.o').exists()]
+    missing = [
+        source for source in sources
+        if not pathlib.Path(sys.argv[1], source).with_suffix('.o').exists()
+    ]
     if missing:
-        print(f'no object in {sys.argv[1]}, build first: {" ".join(missing[:3])} ... ({len(missing)})')
+        print(
+            f'no object in {sys.argv[1]}, build first: {" ".join(missing[:3])} ... ({len(missing)})'
+        )
         return 1
     found = symbols(sys.argv[1], sources)
     edges = graph(found)
@@ -71,7 +78,9 @@ def main():
                 print(f'    {a} -> {b}: {" ".join(names)}')
     # A check that saw nothing has checked nothing.
     if sum(map(len, edges.values())) < len(sources):
-        print(f'{len(sources)} files and only {sum(map(len, edges.values()))} edges: are these objects?')
+        print(
+            f'{len(sources)} files and only {sum(map(len, edges.values()))} edges: are these objects?'
+        )
         return 1
     return 1 if bad else 0
 

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""mutants.py [--only AREA,...] [-n COUNT] [--seed N] [--file REGEX] [--list]   Do the unit tests notice a small change?
+"""mutants.py [--only AREA,...] [-n COUNT] [--seed N] [--file REGEX] [--list]   Do the unit tests
+notice a small change?
 
-Draws COUNT changes (mutator.py) in turns over the areas, by a seed that is printed.  Each changed file is compiled apart,
-below $BUILD/mutants, and linked into the unit programs that name the file, one program after the other until one fails;
-two changes are tried at a time.  No source file is ever changed: the programs are built from a copy of the tree, so the
-checkout may be edited meanwhile.  All runs under address and undefined sanitizers.
+Draws COUNT changes (mutator.py) in turns over the areas, by a seed that is printed.  Each changed
+file is compiled apart, below $BUILD/mutants, and linked into the unit programs that name the file,
+one program after the other until one fails; two changes are tried at a time.  No source file is
+ever changed: the programs are built from a copy of the tree, so the checkout may be edited
+meanwhile.  All runs under address and undefined sanitizers.
 
-A change is caught when a program fails, is killed or does not end.  Drawn again are changes that the compiler refuses,
-those of which it makes the same code as before (as the tests are built, or at -O2), and those that equivalent.tsv lists
-with a reason.  Areas in parentheses (--list) are drawn from only when --only names them.
+A change is caught when a program fails, is killed or does not end.  Drawn again are changes that
+the compiler refuses, those of which it makes the same code as before (as the tests are built, or at
+-O2), and those that equivalent.tsv lists with a reason.  Areas in parentheses (--list) are drawn
+from only when --only names them.
 
-Prints a line for each change, the survivors once more, and a table of areas.  Exit status 1: fewer than 95 % were caught."""
+Prints a line for each change, the survivors once more, and a table of areas.  Exit status 1: fewer
+than 95 % were caught."""
 import argparse
 import collections
 import concurrent.futures
@@ -39,7 +43,8 @@ PROGRAMS = 8  # at most, for one change
 AT_A_TIME = 2
 SLOW_S = 2
 LIMIT_S = 30  # for one program, and ten times what it takes without a change
-# Name of an area: the files that it is.  A file may move to another directory some day; an area without files is an error.
+# Name of an area: the files that it is.  A file may move to another directory some day; an area
+# without files is an error.
 AREAS = {
     "walk": r"bpf/lib/(walk(_native|_python|_state|_clock)?|frames|thread_state|code)\.bpf\.h$",
     "budget": r"bpf/lib/budget\.bpf\.h$|/walk_budgets\.c$",
@@ -72,7 +77,8 @@ MORE_AREAS = {
     "elf": r"/elf/\w+\.c$",
 }
 SOURCES = re.compile(r"^/\* sources: (.*) \*/$", re.M)
-TREE = ("Makefile", "bpf", "include", "userspace", "tests/unit", "tests/bpf", "tests/tests.mk", "tests/deps.mk", "tests/web/page.c")
+TREE = ("Makefile", "bpf", "include", "userspace", "tests/unit", "tests/bpf", "tests/tests.mk",
+        "tests/deps.mk", "tests/web/page.c")
 # As the asan step builds it, without what only people read.
 FLAGS = "-O1 -g0 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 SANITIZERS = [flag for flag in FLAGS.split() if "sanitize" in flag or flag == "-O1"]
@@ -95,12 +101,14 @@ def write(path, text):
 
 
 class Tree:
-    """A copy of what is built, with a build directory of its own.  It is brought up to date once, and not changed then."""
+    """A copy of what is built, with a build directory of its own.  It is brought up to date once,
+    and not changed then."""
 
     def __init__(self, directory):
         self.directory, self.lock, self.made = os.path.join(directory, "tree"), threading.Lock(), {}
-        names = subprocess.check_output(["git", "-C", TOP, "ls-files", "-co", "--exclude-standard", *TREE],
-                                        universal_newlines=True).split("\n")
+        names = subprocess.check_output(
+            ["git", "-C", TOP, "ls-files", "-co", "--exclude-standard", *TREE],
+            universal_newlines=True).split("\n")
         self.names = {name for name in names if name and os.path.exists(os.path.join(TOP, name))}
         for name in self.names:
             self.copy(name)
@@ -109,7 +117,10 @@ class Tree:
                 path = os.path.relpath(os.path.join(base, name), self.directory)
                 if not path.startswith("build") and path not in self.names:
                     os.unlink(os.path.join(self.directory, path))
-        self.texts = {name: read(os.path.join(self.directory, name)) for name in self.names if name.endswith((".c", ".h"))}
+        self.texts = {
+            name: read(os.path.join(self.directory, name)) for name in self.names
+            if name.endswith((".c", ".h"))
+        }
 
     def copy(self, name):
         source, copy = os.path.join(TOP, name), os.path.join(self.directory, name)
@@ -119,11 +130,14 @@ class Tree:
             shutil.copymode(source, copy)
 
     def make(self, *words):
-        return subprocess.run(["make", "--no-print-directory", "-C", self.directory, "BUILD=build", "CI=", "CFLAGS=" + FLAGS,
-                               *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+        return subprocess.run([
+            "make", "--no-print-directory", "-C", self.directory, "BUILD=build", "CI=",
+            "CFLAGS=" + FLAGS, *words
+        ], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
 
     def commands(self, name, program):
-        """([what compiles the file, or the program's own file for a header], [what links the program])"""
+        """([what compiles the file, or the program's own file for a header], [what links the
+        program])"""
         with self.lock:
             if (name, program) not in self.made:
                 said = self.make("-n", "V=1", "-W", name, program).stdout
@@ -135,13 +149,15 @@ class Tree:
                     elif words and words[-1] == program:
                         links = words
                 if not compiles or not links:
-                    sys.exit("make does not say how %s gets into %s:\n%s" % (name, program, said[-2000:]))
+                    sys.exit("make does not say how %s gets into %s:\n%s"
+                             % (name, program, said[-2000:]))
                 self.made[name, program] = compiles, links
             return self.made[name, program]
 
 
 class Place:
-    """A directory for one of the changes that are tried at a time: the changed file, what is made of it, what programs write."""
+    """A directory for one of the changes that are tried at a time: the changed file, what is made
+    of it, what programs write."""
 
     def __init__(self, tree, directory):
         self.tree, self.directory, self.sums = tree, directory, {}
@@ -150,14 +166,17 @@ class Place:
 
     def execute(self, words, limit):
         """(exit status or None, output).  Whatever the program started ends with it."""
-        output, temporary = os.path.join(self.directory, "output"), os.path.join(self.directory, "tmp")
+        output, temporary = os.path.join(self.directory, "output"), os.path.join(
+            self.directory, "tmp")
         os.makedirs(temporary, exist_ok=True)
         with open(output, "wb") as file:
             # An endless loop shall not fill disk or memory.
-            child = subprocess.Popen(["sh", "-c", 'ulimit -f 2000000; exec "$@"', "sh", *words], cwd=self.tree.directory,
-                                     stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, start_new_session=True,
-                                     env=dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", TMPDIR=temporary,
-                                              ASAN_OPTIONS="hard_rss_limit_mb=3000:allocator_may_return_null=1"))
+            child = subprocess.Popen(
+                ["sh", "-c", 'ulimit -f 2000000; exec "$@"', "sh", *words], cwd=self.tree.directory,
+                stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
+                start_new_session=True, env=dict(
+                    os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", TMPDIR=temporary,
+                    ASAN_OPTIONS="hard_rss_limit_mb=3000:allocator_may_return_null=1"))
             try:
                 child.wait(limit)
             except subprocess.TimeoutExpired:
@@ -174,7 +193,8 @@ class Place:
 
     def compile(self, name, text, words, is_plain):
         """The object's sum, None when the compiler refuses.  Plain: at -O2 without sanitizers."""
-        source, thing = os.path.join(self.directory, "source"), os.path.join(self.directory, "changed.o")
+        source, thing = os.path.join(self.directory, "source"), os.path.join(
+            self.directory, "changed.o")
         words = [word for word in words if word not in ("-MMD", "-MP", "-Wall", "-Wextra")]
         if is_plain:
             words = [word for word in words if word not in SANITIZERS] + ["-O2"]
@@ -232,7 +252,8 @@ class Place:
                 return "%s: no end" % os.path.basename(program)
             if status:
                 failed = re.findall(rb"^not ok \d+ - (\S+)", output, re.M)
-                return "%s: %s" % (os.path.basename(program), failed[0].decode() if failed else "exit status %d" % status)
+                return "%s: %s" % (os.path.basename(program),
+                                   failed[0].decode() if failed else "exit status %d" % status)
         if all(self.is_same(mutant.path, text, compiles, True) for compiles in tried):
             return None
         return ""
@@ -260,15 +281,17 @@ class Programs:
             found = found or [p for p in self.sources if "all" in self.sources[p]]
 
         def rank(program):
-            text, words = self.texts[program], set(os.path.basename(program)[len("test_"):].split("_"))
+            text, words = self.texts[program], set(
+                os.path.basename(program)[len("test_"):].split("_"))
             return (os.path.basename(program) != "test_" + base,
                     not ("lib/%s.bpf.h:" % base in text or "lib/%s.bpf.h" % base in text[:600]),
-                    -len(words & set(base.split("_"))),
-                    name.startswith("bpf/") and -len(re.findall(r"\b%s" % base, text)), len(self.sources[program]), program)
+                    -len(words & set(base.split("_"))), name.startswith("bpf/")
+                    and -len(re.findall(r"\b%s" % base, text)), len(self.sources[program]), program)
         return sorted(found, key=rank)[:PROGRAMS]
 
     def build(self, names, place):
-        """Builds those of the files and runs each once without a change: what fails then is left out."""
+        """Builds those of the files and runs each once without a change: what fails then is left
+        out."""
         wanted = sorted({program for name in names for program in self.of(name)})
         begin = time.monotonic()
         print("# building %d unit programs under sanitizers" % len(wanted))
@@ -278,22 +301,29 @@ class Programs:
             sys.exit("the unit programs do not build:\n" + done.stdout[-2000:])
         for program in wanted:
             started = time.monotonic()
-            status, output = place.execute([os.path.abspath(os.path.join(self.tree.directory, program))], 300)
+            status, output = place.execute(
+                [os.path.abspath(os.path.join(self.tree.directory, program))], 300)
             self.takes_s[program] = None if status != 0 else time.monotonic() - started
             if status != 0:
-                print("# left out, as it fails without a change: %s\n%s" % (program, output.decode(errors="replace")[-600:]))
+                print("# left out, as it fails without a change: %s\n%s"
+                      % (program, output.decode(errors="replace")[-600:]))
         print("# built and run in %.0f s" % (time.monotonic() - begin))
         sys.stdout.flush()
 
     def timed(self, name):
-        """Those that pass without a change with the seconds that each takes; what takes long comes last."""
-        found = [(program, self.takes_s[program]) for program in self.of(name) if self.takes_s[program] is not None]
+        """Those that pass without a change with the seconds that each takes; what takes long comes
+        last."""
+        found = [(program, self.takes_s[program]) for program in self.of(name)
+                 if self.takes_s[program] is not None]
         return sorted(found, key=lambda pair: pair[1] > SLOW_S)
 
 
 def equivalent():
     """(base name, line before, line after), without their indentation."""
-    rows = [line.split("\t") for line in read(os.path.join(HERE, "equivalent.tsv")).split("\n") if line and line[0] != "#"]
+    rows = [
+        line.split("\t") for line in read(os.path.join(HERE, "equivalent.tsv")).split("\n")
+        if line and line[0] != "#"
+    ]
     return {(row[0], row[1].strip(), row[2].strip()) for row in rows}
 
 
@@ -317,8 +347,12 @@ def areas_of(names, only, file):
     unknown = [area for area in wanted if area not in every]
     if unknown:
         sys.exit("no area %s; there are %s" % (",".join(unknown), " ".join(every)))
-    found = {area: [name for name in names if re.search(every[area], name) and not name.startswith("tests/")
-                    and re.search(file, name)] for area in wanted}
+    found = {
+        area: [
+            name for name in names if re.search(every[area], name) and not name.startswith("tests/")
+            and re.search(file, name)
+        ] for area in wanted
+    }
     empty = [area for area in found if not found[area]]
     if empty and not file:
         sys.exit("no file belongs to %s: see AREAS" % ",".join(empty))
@@ -326,9 +360,12 @@ def areas_of(names, only, file):
 
 
 def attempts(tree, programs, drawn, directory, first):
-    """(area, Mutant, what caught it, seconds) in the order of the draw, whichever is ready first."""
+    """(area, Mutant, what caught it, seconds) in the order of the draw, whichever is ready
+    first."""
     places = queue.Queue()
-    for place in [first] + [Place(tree, os.path.join(directory, "place%d" % i)) for i in range(1, AT_A_TIME)]:
+    for place in [first] + [
+            Place(tree, os.path.join(directory, "place%d" % i)) for i in range(1, AT_A_TIME)
+    ]:
         places.put(place)
 
     def attempt(mutant):
@@ -361,7 +398,8 @@ def report(results, files, seed, nothing):
     for area in files:
         of = [how for other, how, _ in results if other == area]
         if of:
-            print("# %-9s %3d of %3d caught (%3.0f %%)" % (area, sum(map(bool, of)), len(of), 100 * sum(map(bool, of)) / len(of)))
+            print("# %-9s %3d of %3d caught (%3.0f %%)" % (area, sum(map(
+                bool, of)), len(of), 100 * sum(map(bool, of)) / len(of)))
     caught = len(results) - len(survivors)
     share = caught / max(len(results), 1)
     print("seed %d: %d of %d changes caught (%.0f %%), %d drawn again as they change nothing" % (
@@ -370,7 +408,8 @@ def report(results, files, seed, nothing):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="AREA,...")
     parser.add_argument("-n", type=int, default=60, metavar="COUNT")
     parser.add_argument("--seed", type=int, default=None)
@@ -384,7 +423,8 @@ def main():
     tree = Tree(directory)
     programs = Programs(tree)
     if options.list:
-        for area, names in areas_of(tree.names, options.only or ",".join([*AREAS, *MORE_AREAS]), options.file).items():
+        for area, names in areas_of(tree.names, options.only or ",".join([*AREAS, *MORE_AREAS]),
+                                    options.file).items():
             for name in sorted(names):
                 print("%-11s %-44s %s" % (area if area in AREAS else "(%s)" % area, name, " ".join(
                     os.path.basename(p) for p in programs.of(name))))
@@ -400,11 +440,12 @@ def main():
             if how is None:
                 nothing += 1
                 continue
-            text = "%-7s %s:%d: %s: `%s` -> `%s`" % (area, mutant.path, mutant.line, mutant.kind, mutant.before.strip(),
-                                                  mutant.after.strip())
+            text = "%-7s %s:%d: %s: `%s` -> `%s`" % (area, mutant.path, mutant.line, mutant.kind,
+                                                     mutant.before.strip(), mutant.after.strip())
             results.append((area, how, text))
-            print("[%d/%d] %s %s (%.0f s)%s" % (len(results), options.n, "ok" if how else "SURVIVED", text, took_s,
-                                                how and " by " + how))
+            print(
+                "[%d/%d] %s %s (%.0f s)%s" % (len(results), options.n, "ok" if how else "SURVIVED",
+                                              text, took_s, how and " by " + how))
             sys.stdout.flush()
             if len(results) >= options.n:
                 break

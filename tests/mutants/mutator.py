@@ -1,34 +1,44 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Small changes to C code: operators, bounds, conditions, deleted statements.  Only lines of function bodies are changed,
-formatted as clang-format leaves them; what is in comments, strings and log messages is not."""
+"""Small changes to C code: operators, bounds, conditions, deleted statements.  Only lines of
+function bodies are changed, formatted as clang-format leaves them; what is in comments, strings and
+log messages is not."""
 import collections
 import re
 
-Mutant = collections.namedtuple("Mutant", "path line before after kind")  # before, after: the whole line, line: from 1
+Mutant = collections.namedtuple(
+    "Mutant", "path line before after kind")  # before, after: the whole line, line: from 1
 
-SWAPS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+", "*": "+", "/": "*",
-         "%": "/", "&&": "||", "||": "&&", "<<": ">>", ">>": "<<", "&": "|", "|": "&", "+=": "-=", "-=": "+=", "|=": "&=",
-         "&=": "|="}
-BINARY = re.compile(r"(?<= )(%s)(?= )" % "|".join(re.escape(o) for o in sorted(SWAPS, key=len, reverse=True)))
+SWAPS = {
+    "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+",
+    "*": "+", "/": "*", "%": "/", "&&": "||", "||": "&&", "<<": ">>", ">>": "<<", "&": "|",
+    "|": "&", "+=": "-=", "-=": "+=", "|=": "&=", "&=": "|="
+}
+BINARY = re.compile(
+    r"(?<= )(%s)(?= )" % "|".join(re.escape(o) for o in sorted(SWAPS, key=len, reverse=True)))
 STEP = re.compile(r"\+\+|--")
 # Not the exponent of a tolerance, 1e-14.
 NUMBER = re.compile(r"(?<![\w.])(?<!\de-)(\d+)(?=(?:[uU]?[lL]{0,2})(?![\w.]))")
 ERROR = re.compile(r"-E[A-Z0-9]+\b")
 TRUTH = re.compile(r"\breturn (true|false);")
 CONDITION = re.compile(r"^\t+(?:\} else )?(?:if|while) \((.*)\)(?: \{)?$")
-DECLARATION = re.compile(r"^\t+(const|static|struct|union|enum|unsigned|signed|int|char|long|short|bool|void|double|float|"
-                         r"size_t|ssize_t|pid_t|FILE|OWNED\w*|\w+_t|__[us]\d+|Elf\w*|GElf\w*|Dwarf\w*)\b.*")
-NO_STATEMENT = re.compile(r"^\t+(return|break|continue|case|default|else|for|if|while|do|switch|\(void\))\b")
+DECLARATION = re.compile(
+    r"^\t+(const|static|struct|union|enum|unsigned|signed|int|char|long|short|bool|void|double|float|"
+    r"size_t|ssize_t|pid_t|FILE|OWNED\w*|\w+_t|__[us]\d+|Elf\w*|GElf\w*|Dwarf\w*)\b.*")
+NO_STATEMENT = re.compile(
+    r"^\t+(return|break|continue|case|default|else|for|if|while|do|switch|\(void\))\b")
 # No unit test runs out of memory, and what is asserted is for who changes the code.
 UNTESTED = re.compile(r"-ENOMEM\b|\basprintf\(.*\) < 0|\bassert\(")
-# `x > MOST ? MOST : x` and `x > y ? x - y : 0` are the same with >=, as is `y < x ? x - y : 0` with <=.
+# `x > MOST ? MOST : x` and `x > y ? x - y : 0` are the same with >=, as is `y < x ? x - y : 0` with
+# <=.
 BOUNDED = re.compile(r"(\S+) (?:<|>)=? (\S+) \? (?:\2 : \1|\1 - \2 : 0|\2 - \1 : 0)(?!\w)")
 # So is `if (x > MOST)` before `x = MOST;`.
 CAST = r"(?:\(\w+\))?"
-CLAMP = re.compile(r"if \((\S+) ([<>]) (-?)" + CAST + r"(\w[\w.>-]*)\)\n(\S+) = (-?)" + CAST + r"(\w[\w.>-]*);$")
+CLAMP = re.compile(r"if \((\S+) ([<>]) (-?)" + CAST + r"(\w[\w.>-]*)\)\n(\S+) = (-?)" + CAST +
+                   r"(\w[\w.>-]*);$")
 # Who sorts looks at the sign alone.
 SIGN = re.compile(r"^\t+return .*\? -?1 : (-?1;|0;|.* \? |[\w.>-]+ > [\w.>-]+;)")
-# No call gives descriptor 0 while standard input is open, and each negative number is as good as -1.
+# No call gives descriptor 0 while standard input is open, and each negative number is as good as
+# -1.
 DESCRIPTOR = re.compile(r"fd (<|>=) 0\b|fd = -1\b")
 # More than is needed is well, too.
 ALLOCATES = re.compile(r"\b(calloc|malloc|realloc|reallocarray)\(")
@@ -40,11 +50,14 @@ def masked(text):
     """The same length, with comments, strings and characters blanked out."""
     def blank(match):
         return re.sub(r"[^\n]", " ", match.group())
-    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', blank, text, flags=re.S)
+
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', blank, text,
+                  flags=re.S)
 
 
 def body_lines(lines):
-    """Indexes of the lines inside function bodies: from a `{` to a `}` that stand alone at the line's begin."""
+    """Indexes of the lines inside function bodies: from a `{` to a `}` that stand alone at the
+    line's begin."""
     inside, found = False, []
     for index, line in enumerate(lines):
         if line == "{":
@@ -61,7 +74,8 @@ def replaced(line, begin, end, new):
 
 
 def changes(line, clean, previous, following):
-    """(kind, new line) for each change of one line.  The lines before and after it are without indentation."""
+    """(kind, new line) for each change of one line.  The lines before and after it are without
+    indentation."""
     declares = DECLARATION.match(clean)
     spans = [match.span() for match in DESCRIPTOR.finditer(clean)]
     spans += [(match.end(1), match.start(2)) for match in BOUNDED.finditer(clean)]
@@ -87,18 +101,22 @@ def changes(line, clean, previous, following):
     for match in STEP.finditer(clean):
         yield "operator", replaced(line, *match.span(), "--" if match.group() == "++" else "++")
     for match in NUMBER.finditer(clean):
-        if ALLOCATES.search(clean) or is_same(match) or (match.group() == "1" and SIGN.search(clean)):
+        if ALLOCATES.search(clean) or is_same(match) or (match.group() == "1"
+                                                         and SIGN.search(clean)):
             continue
         # Callers look at whether an exit status is 0.
-        if not (declares and "[" in clean and "=" not in clean) and not re.match(r"\t+return [1-9]\d*;", clean):
+        if not (declares and "[" in clean and "=" not in clean) and not re.match(
+                r"\t+return [1-9]\d*;", clean):
             yield "bound", replaced(line, *match.span(), str(int(match.group()) + 1))
     for match in ERROR.finditer(clean):
         yield "condition", replaced(line, *match.span(), "0")
     for match in TRUTH.finditer(clean):
-        yield "condition", replaced(line, *match.span(1), {"true": "false", "false": "true"}[match.group(1)])
+        yield "condition", replaced(line, *match.span(1), {"true": "false",
+                                                           "false": "true"}[match.group(1)])
     match = CONDITION.match(clean)
     if match and clean.count("(") == clean.count(")"):
-        yield "condition", replaced(line, *match.span(1), "!(%s)" % line[match.start(1):match.end(1)])
+        yield "condition", replaced(line, *match.span(1),
+                                    "!(%s)" % line[match.start(1):match.end(1)])
     whole = (clean.rstrip().endswith(";") and clean.count("(") == clean.count(")")
              and (not previous or previous[-1] in ";{}:)" or previous.endswith("else")))
     if whole and not declares and not NO_STATEMENT.match(clean):
@@ -112,7 +130,8 @@ def mutants(path, text):
     for index in body_lines(lines):
         if LOGS.search(clean[index]) or UNTESTED.search(clean[index]) or not clean[index].strip():
             continue
-        previous = next((clean[i].strip() for i in range(index - 1, -1, -1) if clean[i].strip()), "")
+        previous = next((clean[i].strip() for i in range(index - 1, -1, -1) if clean[i].strip()),
+                        "")
         following = clean[index + 1].strip() if index + 1 < len(clean) else ""
         for kind, new in changes(lines[index], clean[index], previous, following):
             found.append(Mutant(path, index + 1, lines[index], new, kind))

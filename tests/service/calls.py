@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a process gets of the calls that touch another one: PTRACE_TRACEME, and memory of its own written and read."""
+"""What a process gets of the calls that touch another one: PTRACE_TRACEME, and memory of its own
+written and read."""
 import ctypes
 import errno
 import os
@@ -18,5 +19,6 @@ def outcome(result):
 buffer = ctypes.create_string_buffer(16)
 piece = Piece(ctypes.addressof(buffer), 16)
 arguments = os.getpid(), ctypes.byref(piece), 1, ctypes.byref(piece), 1, 0
-writev, readv = outcome(libc.process_vm_writev(*arguments)), outcome(libc.process_vm_readv(*arguments))
+writev, readv = outcome(libc.process_vm_writev(*arguments)), outcome(
+    libc.process_vm_readv(*arguments))
 print("ptrace %s, writev %s, readv %s" % (outcome(libc.ptrace(0, 0, 0, 0)), writev, readv))

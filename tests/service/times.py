@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""times.py DIRECTORY SECONDS   Whether the windows of a run in which the clock was set a year on and two back follow each
-other: without a gap under the names of each year, without a burst, and as long in all as the run was at least."""
+"""times.py DIRECTORY SECONDS   Whether the windows of a run in which the clock was set a year on
+and two back follow each other: without a gap under the names of each year, without a burst, and as
+long in all as the run was at least."""
 import os
 import re
 import sys

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""speedscope.py PACKAGE PROFILE...   What speedscope (its npm package, unpacked) reads out of profiles: its page is
-opened in Chromium as its own command opens it, and the table of its view "Sandwich" is read.  Prints one line of JSON
-for each: {"title", "rows": [[symbol, total %, self %]]}; the symbol is followed by the place where speedscope tells one."""
+"""speedscope.py PACKAGE PROFILE...   What speedscope (its npm package, unpacked) reads out of
+profiles: its page is opened in Chromium as its own command opens it, and the table of its view
+"Sandwich" is read.  Prints one line of JSON for each: {"title", "rows": [[symbol, total %, self
+%]]}; the symbol is followed by the place where speedscope tells one."""
 import base64
 import json
 import os
@@ -29,7 +30,8 @@ def read(browser, index, profile, directory):
         content = base64.b64encode(file.read()).decode("ascii")
     script = os.path.join(directory, "profile.js")
     with open(script, "w", encoding="ascii") as out:
-        out.write("speedscope.loadFileFromBase64(%s, %s)" % tuple(map(json.dumps, (os.path.basename(profile), content))))
+        out.write("speedscope.loadFileFromBase64(%s, %s)" % tuple(
+            map(json.dumps, (os.path.basename(profile), content))))
     browser.open(index, "#view=sandwich&localProfilePath=" + script, OPENED)
     title = browser.run("document.title")
     if " - speedscope" not in title:

@@ -14,16 +14,21 @@ import websocket
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 # key: (code, number of the key, text that it types)
-KEYS = {"Enter": ("Enter", 13, "\r"), "Escape": ("Escape", 27, ""), "Backspace": ("Backspace", 8, ""),
-        "Tab": ("Tab", 9, ""), "Home": ("Home", 36, ""), "End": ("End", 35, ""), "PageDown": ("PageDown", 34, ""),
-        "ArrowLeft": ("ArrowLeft", 37, ""), "ArrowUp": ("ArrowUp", 38, ""),
-        "ArrowRight": ("ArrowRight", 39, ""), "ArrowDown": ("ArrowDown", 40, "")}
+KEYS = {
+    "Enter": ("Enter", 13, "\r"), "Escape": ("Escape", 27, ""), "Backspace": ("Backspace", 8, ""),
+    "Tab": ("Tab", 9, ""), "Home": ("Home", 36, ""), "End": ("End", 35, ""),
+    "PageDown": ("PageDown", 34, ""), "ArrowLeft": ("ArrowLeft", 37, ""),
+    "ArrowUp": ("ArrowUp", 38, ""), "ArrowRight": ("ArrowRight", 39, ""),
+    "ArrowDown": ("ArrowDown", 40, "")
+}
 MODIFIERS = {"Alt": 1, "Control": 2, "Shift": 8}
 
 
 def find():
     """The program, or None."""
-    return next((path for path in map(shutil.which, (os.environ.get("CHROMIUM", ""),) + NAMES) if path), None)
+    return next(
+        (path for path in map(shutil.which, (os.environ.get("CHROMIUM", ""), ) + NAMES) if path),
+        None)
 
 
 def pages(port):
@@ -37,10 +42,13 @@ def pages(port):
 class Browser:
     def __init__(self, width=1280, height=800):
         self.directory = tempfile.mkdtemp(prefix="pyprof-web-")
-        words = [find(), "--headless=new", "--remote-debugging-port=0", "--remote-allow-origins=*",
-                 "--user-data-dir=" + self.directory, "--no-first-run", "--disable-gpu", "--hide-scrollbars",
-                 "--disable-background-networking", "--disable-component-update", "--force-color-profile=srgb",
-                 "--window-size=%d,%d" % (width, height), "about:blank"]
+        words = [
+            find(), "--headless=new", "--remote-debugging-port=0", "--remote-allow-origins=*",
+            "--user-data-dir=" + self.directory, "--no-first-run", "--disable-gpu",
+            "--hide-scrollbars", "--disable-background-networking", "--disable-component-update",
+            "--force-color-profile=srgb",
+            "--window-size=%d,%d" % (width, height), "about:blank"
+        ]
         if os.geteuid() == 0:
             words.insert(1, "--no-sandbox")
         with open(self.directory + "/log", "wb") as log:
@@ -49,7 +57,8 @@ class Browser:
         self.socket = websocket.create_connection(self.address(), timeout=300)
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(domain + ".enable")
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=False)
 
     def address(self):
         path = self.directory + "/DevToolsActivePort"
@@ -58,7 +67,9 @@ class Browser:
             if os.path.exists(path):
                 with open(path, encoding="ascii") as file:
                     port = file.readline().strip()
-                found = [page["webSocketDebuggerUrl"] for page in pages(port) if page["type"] == "page"]
+                found = [
+                    page["webSocketDebuggerUrl"] for page in pages(port) if page["type"] == "page"
+                ]
                 if found:
                     return found[0]
             time.sleep(0.05)
@@ -104,16 +115,19 @@ class Browser:
 
     def run(self, script):
         """The value of a JavaScript expression."""
-        result = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        result = self.call("Runtime.evaluate", expression=script, returnByValue=True,
+                           awaitPromise=True)
         if "exceptionDetails" in result:
-            raise RuntimeError(result["exceptionDetails"].get("exception", {}).get("description", "script failed"))
+            raise RuntimeError(result["exceptionDetails"].get("exception", {}).get(
+                "description", "script failed"))
         return result["result"].get("value")
 
     def wait(self, condition, limit_s=10):
         end = time.monotonic() + limit_s
         while not self.run("Boolean(%s)" % condition):
             if time.monotonic() > end:
-                raise AssertionError("not within %d s: %s; errors: %s" % (limit_s, condition, self.errors))
+                raise AssertionError(
+                    "not within %d s: %s; errors: %s" % (limit_s, condition, self.errors))
             time.sleep(0.02)
 
     def key(self, key, *modifiers):
@@ -139,17 +153,20 @@ class Browser:
         self.mouse("mouseReleased", x, y, button="left", clickCount=count)
 
     def click_on(self, selector):
-        box = self.run("(() => { const b = document.querySelector(%s).getBoundingClientRect();"
-                       " return [b.x + b.width / 2, b.y + b.height / 2]; })()" % json.dumps(selector))
+        box = self.run(
+            "(() => { const b = document.querySelector(%s).getBoundingClientRect();"
+            " return [b.x + b.width / 2, b.y + b.height / 2]; })()" % json.dumps(selector))
         self.click(*box)
 
     def settle(self):
         """Till animations have ended and a picture is drawn."""
-        self.run("new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame("
-                 "() => done(1))), 200))")
+        self.run(
+            "new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame("
+            "() => done(1))), 200))")
 
     def size(self, width, height):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=False)
         self.settle()
 
     def picture(self, path):
@@ -158,4 +175,5 @@ class Browser:
             file.write(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
     def scheme(self, name):
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
+        self.call("Emulation.setEmulatedMedia",
+                  features=[{"name": "prefers-color-scheme", "value": name}])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""make_profile.py [--stacks N | --folded FILE | --small | --hostile] [--base] [--write-speedscope FILE] > data.json
+"""make_profile.py [--stacks N | --folded FILE | --small | --hostile] [--base] [--write-speedscope
+FILE] > data.json
 
 Makes what the page of the flame graph reads: a small profile with known figures, a large one with N
 distinct stacks, one with hostile names, or one of a folded file of pyprofd's.
@@ -50,26 +51,35 @@ class Maker:
         self.samples[(node, group)] = (old[0] + value, old[1] + base)
 
     def data(self, with_base=False):
-        groups = [{"label": "pid %d %s / thread %d %s" % key, "pid": key[0], "comm": key[1], "tid": key[2],
-                   "thread": key[3]} for key in self.groups]
-        samples = {"node": [key[0] for key in self.samples], "group": [key[1] for key in self.samples],
-                   "value": [value[0] for value in self.samples.values()]}
+        groups = [{
+            "label": "pid %d %s / thread %d %s" % key, "pid": key[0], "comm": key[1], "tid": key[2],
+            "thread": key[3]
+        } for key in self.groups]
+        samples = {
+            "node": [key[0] for key in self.samples], "group": [key[1] for key in self.samples],
+            "value": [value[0] for value in self.samples.values()]
+        }
         if with_base:
             samples["base"] = [value[1] for value in self.samples.values()]
         total = sum(samples["value"])
-        return {"version": 1, "title": self.title, "unit": self.unit, "kind": "cpu",
-                "sampleTypes": [{"type": "samples", "unit": "count"}, {"type": "cpu", "unit": "nanoseconds"}],
-                "shortFiles": [[self.strings[file], text] for file, text in self.short.items()],
-                "sources": self.sources, "times": self.times, "sampleType": "cpu", "duration_ns": 60 * 10**9, "period": PERIOD, "strings": list(self.strings),
-                "frames": [list(row) for row in self.frames], "groups": groups,
-                "stacks": {"frame": self.frame, "parent": self.parent}, "samples": samples,
-                "windows": 12, "sampleCount": total // PERIOD}
+        return {
+            "version": 1, "title": self.title, "unit": self.unit, "kind": "cpu",
+            "sampleTypes": [{"type": "samples", "unit": "count"},
+                            {"type": "cpu", "unit": "nanoseconds"}],
+            "shortFiles": [[self.strings[file], text] for file, text in self.short.items()],
+            "sources": self.sources, "times": self.times, "sampleType": "cpu",
+            "duration_ns": 60 * 10**9, "period": PERIOD, "strings": list(
+                self.strings), "frames": [list(row) for row in self.frames], "groups": groups,
+            "stacks": {"frame": self.frame, "parent": self.parent}, "samples": samples,
+            "windows": 12, "sampleCount": total // PERIOD
+        }
 
 
 def small():
     """Known figures: 1000 ms in all; `decode` has lines 10 and 12; `walk` is recursive."""
     made = Maker("train.py on host1")
-    main_thread, worker = made.group(12, "python3", 12, "main"), made.group(12, "python3", 14, "loader-0")
+    main_thread, worker = made.group(12, "python3", 12, "main"), made.group(
+        12, "python3", 14, "loader-0")
     other = made.group(90, "uwsgi", 90, "uwsgi")
     train, libc, vmlinux = "/srv/app/train.py", "/usr/lib/x86_64-linux-gnu/libc.so.6", "[kernel]"
     main = made.frame_id("<module>", train, 3)
@@ -97,11 +107,14 @@ WHOLE = "/var/tmp/build-4711/venv/lib/python3.12/site-packages/"
 
 
 def sources():
-    """small() with the source of codec.py, whose line 12 calls memmove, and a note in the place of tree.py's."""
+    """small() with the source of codec.py, whose line 12 calls memmove, and a note in the place of
+    tree.py's."""
     made = small()
-    made.sources = [{"file": "/srv/app/codec.py", "note": "",
-                     "lines": [[9, "def decode(block):"], [10, "\tfor part in block:"], [12, "\t\tcopy(part)  # </script>"]]},
-                    {"file": "/srv/app/tree.py", "note": "The source has changed since it ran.", "lines": []}]
+    made.sources = [{
+        "file": "/srv/app/codec.py", "note": "", "lines": [[9, "def decode(block):"],
+                                                           [10, "\tfor part in block:"],
+                                                           [12, "\t\tcopy(part)  # </script>"]]
+    }, {"file": "/srv/app/tree.py", "note": "The source has changed since it ran.", "lines": []}]
     return made
 
 
@@ -109,14 +122,17 @@ def times():
     """small() in four windows of 1, 2, 3 and 4 tenths of each sample."""
     made = small()
     values = [value for value, _ in made.samples.values()]
-    made.times = {"start": [1795273200000 + i * 1000 for i in range(4)], "duration": [1000] * 4,
-                  "first": [i * len(values) for i in range(4)], "sample": list(range(len(values))) * 4,
-                  "value": [value // 10 * tenths for tenths in (1, 2, 3, 4) for value in values]}
+    made.times = {
+        "start": [1795273200000 + i * 1000 for i in range(4)], "duration": [1000] * 4,
+        "first": [i * len(values) for i in range(4)], "sample": list(range(len(values))) * 4,
+        "value": [value // 10 * tenths for tenths in (1, 2, 3, 4) for value in values]
+    }
     return made
 
 
 def tenths():
-    """20 s in windows of 100 ms: 10 ms of `quiet` each, and 100 ms of `busy` instead at the half of each second."""
+    """20 s in windows of 100 ms: 10 ms of `quiet` each, and 100 ms of `busy` instead at the half of
+    each second."""
     made = Maker("tenths")
     group = made.group(7, "python3", 7, "main")
     ms, file = 10**6, "/srv/app/beat.py"
@@ -129,19 +145,24 @@ def tenths():
 
 
 def paths():
-    """Two functions of installed packages: what is shown for their files, and a name too long for any column."""
+    """Two functions of installed packages: what is shown for their files, and a name too long for
+    any column."""
     made = Maker("paths")
     group = made.group(7, "pip", 7, "pip")
     top = made.frame_id("main", WHOLE + "pip/_internal/cli/main.py", 46)
-    made.add([top, made.frame_id("work", WHOLE + "d/" * 60 + "n" * 150 + ".py", 12345)], 10**9, group)
+    made.add([top, made.frame_id("work", WHOLE + "d/" * 60 + "n" * 150 + ".py", 12345)], 10**9,
+             group)
     made.short = {WHOLE + "pip/_internal/cli/main.py": "pip/_internal/cli/main.py",
                   WHOLE + "d/" * 60 + "n" * 150 + ".py": "d/" * 60 + "n" * 150 + ".py"}
     return made
 
 
-HOSTILE = ["</script><script>window.broken=1</script>", "<!--<script>", "<img src=x onerror=window.broken=1>", "]]>",
-           "&lt;b&gt;&amp;", "a\"b'c\\d", "\u202egpj.exe", "new\nline\tand\x00nul", "\u2028\u2029", "日本語の関数名 🎉" * 8,
-           "x" * 10000, "__proto__", "constructor", "", " ", "${1+1}`", "\ud83d"]
+HOSTILE = [
+    "</script><script>window.broken=1</script>", "<!--<script>",
+    "<img src=x onerror=window.broken=1>", "]]>", "&lt;b&gt;&amp;", "a\"b'c\\d", "\u202egpj.exe",
+    "new\nline\tand\x00nul", "\u2028\u2029", "日本語の関数名 🎉" * 8, "x" * 10000, "__proto__",
+    "constructor", "", " ", "${1+1}`", "\ud83d"
+]
 
 
 def hostile():
@@ -157,7 +178,10 @@ def large(stacks, seed=1):
     """Distinct stacks as a service has them: few roots, most frames shared, long tails."""
     chance = random.Random(seed)
     made = Maker("%d distinct stacks" % stacks)
-    groups = [made.group(100 + i // 4, "worker%d" % (i // 4), 200 + i, "thread-%d" % (i % 4)) for i in range(16)]
+    groups = [
+        made.group(100 + i // 4, "worker%d" % (i // 4), 200 + i, "thread-%d" % (i % 4))
+        for i in range(16)
+    ]
     functions = []
     for i in range(4000):
         kind = chance.choices((PYTHON, NATIVE, KERNEL), (70, 22, 8))[0]
@@ -166,8 +190,10 @@ def large(stacks, seed=1):
                 KERNEL: "sys_%d" % i}[kind]
         file = "/srv/%s/module%d.py" % (package, i % 40) if kind == PYTHON else ""
         module = "" if kind == PYTHON else "[kernel]" if kind == KERNEL else "lib%s.so" % package
-        functions.append([made.frame_id(name, file, i % 700 + 1 + 3 * j if file else 0, kind, module)
-                          for j in range(3 if file else 1)])
+        functions.append([
+            made.frame_id(name, file, i % 700 + 1 + 3 * j if file else 0, kind, module)
+            for j in range(3 if file else 1)
+        ])
     done = set()
     live = [[functions[0][0]]]
     while len(done) < stacks:
@@ -189,7 +215,8 @@ def large(stacks, seed=1):
 
 
 def from_folded(path):
-    """The agent's folded text: process; thread; frames as `name (file:line)` `name (module)` or `name_[k]`."""
+    """The agent's folded text: process; thread; frames as `name (file:line)` `name (module)` or
+    `name_[k]`."""
     made = Maker(os.path.basename(path))
     with open(path, encoding="utf-8", errors="replace") as lines:
         for line in lines:
@@ -199,7 +226,8 @@ def from_folded(path):
             tid, name = re.match(r"thread (\d+): (.*)", thread).groups()
             frames = []
             for text in names:
-                name_, place, line_ = re.match(r"(.*?)(?: \(([^()]*?)(?::(\d+))?\))?$", text).groups()
+                name_, place, line_ = re.match(r"(.*?)(?: \(([^()]*?)(?::(\d+))?\))?$",
+                                               text).groups()
                 if line_:
                     frames.append(made.frame_id(name_, place, int(line_)))
                 elif name_.endswith("_[k]"):
@@ -211,23 +239,32 @@ def from_folded(path):
 
 
 def write_speedscope(made, path):
-    """speedscope's own format, the one it reads fastest; frames by function, as it merges no lines."""
+    """speedscope's own format, the one it reads fastest; frames by function, as it merges no
+    lines."""
     strings, rows, functions = list(made.strings), list(made.frames), {}
     function = [functions.setdefault((row[0], row[1]), len(functions)) for row in rows]
-    frames = [{"name": strings[name] or "[unknown]", "file": strings[file]} for name, file in functions]
+    frames = [{"name": strings[name] or "[unknown]", "file": strings[file]}
+              for name, file in functions]
     stacks = [[]]
     for node in range(1, len(made.frame)):
         stacks.append(stacks[made.parent[node]] + [function[made.frame[node]]])
     values = [value for value, _ in made.samples.values()]
-    profile = {"type": "sampled", "name": made.title, "unit": made.unit, "startValue": 0, "endValue": sum(values),
-               "samples": [stacks[node] for node, _ in made.samples], "weights": values}
+    profile = {
+        "type": "sampled", "name": made.title, "unit": made.unit, "startValue": 0,
+        "endValue": sum(values), "samples": [stacks[node] for node, _ in made.samples],
+        "weights": values
+    }
     with open(path, "w", encoding="utf-8") as out:
-        json.dump({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": frames},
-                   "profiles": [profile]}, out, separators=(",", ":"))
+        json.dump(
+            {
+                "$schema": "https://www.speedscope.app/file-format-schema.json",
+                "shared": {"frames": frames}, "profiles": [profile]
+            }, out, separators=(",", ":"))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stacks", type=int)
     parser.add_argument("--folded")
     parser.add_argument("--small", action="store_true")
@@ -235,8 +272,8 @@ def main():
     parser.add_argument("--base", action="store_true", help="with values of a profile before")
     parser.add_argument("--write-speedscope", metavar="FILE", help="the same stacks for speedscope")
     options = parser.parse_args()
-    made = (large(options.stacks) if options.stacks else from_folded(options.folded) if options.folded
-            else hostile() if options.hostile else small())
+    made = (large(options.stacks) if options.stacks else from_folded(options.folded)
+            if options.folded else hostile() if options.hostile else small())
     if options.write_speedscope:
         write_speedscope(made, options.write_speedscope)
     json.dump(made.data(options.base), sys.stdout, separators=(",", ":"))

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""run.py [-k REGEX] [--shots DIRECTORY]   Tests the page of the flame graph in Chromium without a window.
+"""run.py [-k REGEX] [--shots DIRECTORY]   Tests the page of the flame graph in Chromium without a
+window.
 
-$PAGE is the program that puts JSON into the page, $VENV where the one Python package that is needed is
-kept.  Prints `ok`, `not ok` or `skip`, and sums up; skips all with the reason where there is no Chromium.
+$PAGE is the program that puts JSON into the page, $VENV where the one Python package that is needed
+is kept.  Prints `ok`, `not ok` or `skip`, and sums up; skips all with the reason where there is no
+Chromium.
 """
 import argparse
 import os
@@ -26,7 +28,8 @@ def skip(reason):
 
 
 def have_package(python):
-    return subprocess.run([python, "-c", "import websocket"], capture_output=True, check=False).returncode == 0
+    return subprocess.run([python, "-c", "import websocket"], capture_output=True,
+                          check=False).returncode == 0
 
 
 def in_venv():
@@ -36,7 +39,8 @@ def in_venv():
     if os.environ.get("IN_VENV"):
         skip("the package is not found in %s" % venv)
     if not (os.path.exists(python) and have_package(python)):
-        made = subprocess.run([sys.executable, "-m", "venv", venv], capture_output=True, text=True, check=False)
+        made = subprocess.run([sys.executable, "-m", "venv", venv], capture_output=True, text=True,
+                              check=False)
         if made.returncode == 0:
             made = subprocess.run([os.path.join(HERE, "../tools/pip.sh"), python, PACKAGE],
                                   capture_output=True, text=True, check=False)
@@ -48,13 +52,16 @@ def in_venv():
 def have_chromium():
     import browser
     if not browser.find() and os.geteuid() == 0:
-        subprocess.run(["apt-get", "install", "-y", "-q", "--no-install-recommends", "chromium", "fonts-dejavu-core"],
-                       capture_output=True, check=False)
+        subprocess.run([
+            "apt-get", "install", "-y", "-q", "--no-install-recommends", "chromium",
+            "fonts-dejavu-core"
+        ], capture_output=True, check=False)
     return browser.find()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-k", default=".", metavar="REGEX")
     parser.add_argument("--shots", help="keep pictures of the views here")
     options = parser.parse_args()

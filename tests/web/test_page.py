@@ -27,23 +27,29 @@ class Pages:
 
     def path(self, kind):
         if kind not in self.made:
-            data = {"small": lambda: make_profile.small().data(), "diff": lambda: make_profile.small().data(True),
-                    "diffsources": lambda: make_profile.sources().data(True),
-                    "sources": lambda: make_profile.sources().data(),
-                    "badsource": lambda: dict(make_profile.small().data(), sources=[{"file": "/x.py"}]),
-                    "times": lambda: make_profile.times().data(),
-                    "tenths": lambda: make_profile.tenths().data(),
-                    "badtime": lambda: dict(make_profile.small().data(), times={
-                        "start": [0, 1], "duration": [1, 1], "first": [0, 1], "sample": [0, 99], "value": [1, 1]}),
-                    "paths": lambda: make_profile.paths().data(),
-                    "badpath": lambda: dict(make_profile.small().data(), shortFiles=[[10**6, "x"]]),
-                    "hostile": lambda: make_profile.hostile().data(), "large": lambda: make_profile.large(20000).data(),
-                    "empty": lambda: make_profile.Maker("nothing").data(),
-                    "damaged": lambda: dict(make_profile.small().data(), stacks={"frame": [0, 1], "parent": [0, 1]}),
-                    "future": lambda: {"version": 2}}[kind]()
+            data = {
+                "small": lambda: make_profile.small().data(),
+                "diff": lambda: make_profile.small().data(True),
+                "diffsources": lambda: make_profile.sources().data(True),
+                "sources": lambda: make_profile.sources().data(),
+                "badsource": lambda: dict(make_profile.small().data(), sources=[{"file": "/x.py"}]),
+                "times": lambda: make_profile.times().data(),
+                "tenths": lambda: make_profile.tenths().data(), "badtime": lambda: dict(
+                    make_profile.small().data(), times={
+                        "start": [0, 1], "duration": [1, 1], "first": [0, 1], "sample": [0, 99],
+                        "value": [1, 1]
+                    }), "paths": lambda: make_profile.paths().data(),
+                "badpath": lambda: dict(make_profile.small().data(), shortFiles=[[10**6, "x"]]),
+                "hostile": lambda: make_profile.hostile().data(),
+                "large": lambda: make_profile.large(20000).data(),
+                "empty": lambda: make_profile.Maker("nothing").data(), "damaged": lambda: dict(
+                    make_profile.small().data(), stacks={"frame": [0, 1], "parent": [0, 1]}),
+                "future": lambda: {"version": 2}
+            }[kind]()
             self.made[kind] = os.path.join(self.directory, kind + ".html")
             with open(self.made[kind], "wb") as out:
-                subprocess.run([self.program, kind], input=json.dumps(data).encode(), stdout=out, check=True)
+                subprocess.run([self.program, kind], input=json.dumps(data).encode(), stdout=out,
+                               check=True)
         return self.made[kind]
 
     def open(self, kind="small", fragment="", scheme="light"):
@@ -95,7 +101,8 @@ def same(found, wanted):
 
 def test_is_drawn_from_a_file_without_network(pages):
     page = pages.open()
-    same([url for url in page.events if not url.startswith("about:")], ["file://" + pages.path("small")])
+    same([url for url in page.events if not url.startswith("about:")],
+         ["file://" + pages.path("small")])
     same(text(page, "#title"), "train.py on host1")
     same(text(page, "#facts"), "cpu · 1.00 s · over 60.0 s · 99 samples · 12 windows")
     same(page.run("document.title"), "train.py on host1 – pyprof")
@@ -134,9 +141,13 @@ def test_tooltip_tells_place_and_figures(pages):
     x, y = place_of(page, "Trainer.fit")
     page.mouse("mouseMoved", x, y)
     page.wait("!document.getElementById('tooltip').hidden")
-    told = page.run("[...document.querySelectorAll('#tooltip b, #tooltip p, #tooltip dt, #tooltip dd')].map((e) => e.textContent)")
-    same(told, ["Trainer.fit", "/srv/app/train.py:88", "Python", "total", "600 ms", "60.0%", "self", "100 ms", "10.0%",
-                "of caller", "", "60.0%"])
+    told = page.run(
+        "[...document.querySelectorAll('#tooltip b, #tooltip p, #tooltip dt, #tooltip dd')].map((e) => e.textContent)"
+    )
+    same(told, [
+        "Trainer.fit", "/srv/app/train.py:88", "Python", "total", "600 ms", "60.0%", "self",
+        "100 ms", "10.0%", "of caller", "", "60.0%"
+    ])
     pages.shot("tooltip")
     page.mouse("mouseMoved", x, 5)
     page.wait("document.getElementById('tooltip').hidden")
@@ -154,18 +165,21 @@ def test_wheel_and_drag(pages):
     page.mouse("mouseReleased", x + 100, y, button="left", clickCount=1)
     page.settle()
     moved = page.run("pyprof.flame.chart.view")
-    assert moved[0] < narrow[0] and abs((moved[1] - moved[0]) - (narrow[1] - narrow[0])) < 10, (narrow, moved)
+    assert moved[0] < narrow[0] and abs((moved[1] - moved[0]) - (narrow[1] - narrow[0])) < 10, (
+        narrow, moved)
     same(crumbs(page), ["all"])
 
 
 def test_keys_move_zoom_and_leave(pages):
     page = pages.open()
     page.key("1")
-    for key, wanted in (("ArrowDown", "all"), ("ArrowDown", "<module>"), ("ArrowDown", "Trainer.fit"),
-                        ("ArrowRight", "walk"), ("ArrowDown", "walk"), ("ArrowUp", "walk"), ("ArrowLeft", "Trainer.fit")):
+    for key, wanted in (("ArrowDown", "all"), ("ArrowDown", "<module>"),
+                        ("ArrowDown", "Trainer.fit"), ("ArrowRight", "walk"), ("ArrowDown", "walk"),
+                        ("ArrowUp", "walk"), ("ArrowLeft", "Trainer.fit")):
         page.key(key)
         same(selected(page), wanted)
-    assert "Trainer.fit, /srv/app/train.py:88, total 600 ms 60.0%" in text(page, "#live"), text(page, "#live")
+    assert "Trainer.fit, /srv/app/train.py:88, total 600 ms 60.0%" in text(page, "#live"), text(
+        page, "#live")
     page.key("Enter")
     page.settle()
     same(crumbs(page), ["all", "<module>", "Trainer.fit"])
@@ -224,7 +238,8 @@ def test_search_marks_counts_and_steps(pages):
     page.click_on("#search-regex")
     same(text(page, "#search-result"), "2 functions, 30.0% (300 ms)")
     page.run("pyprof.update({ q: '(' })")
-    assert text(page, "#search-result").startswith("Not a regular expression"), text(page, "#search-result")
+    assert text(page, "#search-result").startswith("Not a regular expression"), text(
+        page, "#search-result")
     page.run("pyprof.update({ q: 'codec.py' })")
     same(text(page, "#search-result"), "1 function, 55.0% (550 ms)")
 
@@ -235,7 +250,9 @@ def test_groups_by_thread_and_process(pages):
     page.key("g")
     same(page.run("document.getElementById('group').value"), "thread")
     labels = page.run("[...pyprof.flame.layout.order].slice(1, 6).map(%s)" % LABEL)
-    same(labels, ["pid 12 python3", "pid 90 uwsgi", "thread 12 main", "thread 14 loader-0", "thread 90 uwsgi"])
+    same(labels, [
+        "pid 12 python3", "pid 90 uwsgi", "thread 12 main", "thread 14 loader-0", "thread 90 uwsgi"
+    ])
     same(page.run("pyprof.flame.layout.tree.total[pyprof.flame.layout.order[1]]"), 900000000)
     pages.shot("threads")
     page.key("g")
@@ -244,10 +261,14 @@ def test_groups_by_thread_and_process(pages):
 
 def test_lines_split_functions(pages):
     page = pages.open()
-    same(page.run("[...pyprof.flame.layout.order].map(%s).filter((t) => /decode/.test(t))" % LABEL), ["decode"] * 2)
+    same(page.run("[...pyprof.flame.layout.order].map(%s).filter((t) => /decode/.test(t))" % LABEL),
+         ["decode"] * 2)
     page.key("l")
-    same(sorted(page.run("[...pyprof.flame.layout.order].map(%s).filter((t) => /decode/.test(t))" % LABEL)),
-         ["decode:10", "decode:10", "decode:12"])
+    same(
+        sorted(
+            page.run(
+                "[...pyprof.flame.layout.order].map(%s).filter((t) => /decode/.test(t))" % LABEL)),
+        ["decode:10", "decode:10", "decode:12"])
 
 
 def test_sandwich_shows_callers_and_callees(pages):
@@ -260,11 +281,14 @@ def test_sandwich_shows_callers_and_callees(pages):
     tree = "((c) => [...c.layout.order].map((n) => [c.style.label(c.layout.tree, n), c.layout.tree.total[n] / 1e6]))"
     same(page.run(tree + "(pyprof.sandwich.callers)"),
          [["decode", 550], ["Trainer.fit", 450], ["<module>", 100], ["<module>", 450]])
-    same(page.run(tree + "(pyprof.sandwich.callees)"), [["decode", 550], ["__memmove_avx_unaligned_erms", 150], ["vfs_read", 100]])
+    same(page.run(tree + "(pyprof.sandwich.callees)"),
+         [["decode", 550], ["__memmove_avx_unaligned_erms", 150], ["vfs_read", 100]])
     pages.shot("sandwich")
     # A recursive function's total counts once.
-    page.run("pyprof.update({ fn: pyprof.sandwich.list.table.rows.find((id) => "
-             "pyprof.profile.strings[pyprof.profile.frameName[pyprof.profile.functionFrame[id]]] === 'walk') })")
+    page.run(
+        "pyprof.update({ fn: pyprof.sandwich.list.table.rows.find((id) => "
+        "pyprof.profile.strings[pyprof.profile.frameName[pyprof.profile.functionFrame[id]]] === 'walk') })"
+    )
     same(text(page, "#sandwich-figures"), "total 200 ms (20.0%) · self 200 ms (20.0%)")
     same(page.run(tree + "(pyprof.sandwich.callers)"),
          [["walk", 200], ["walk", 120], ["<module>", 80], ["walk", 120], ["<module>", 120]])
@@ -280,18 +304,23 @@ def test_table_sorts_and_filters(pages):
     page = pages.open()
     page.key("3")
     found = rows(page, "functions")
-    same([row[0] for row in found], ["decode", "__memmove_avx_unaligned_erms", "walk", "Trainer.fit", "vfs_read",
-                                     "cudaLaunchKernel", "<module>"])
+    same([row[0] for row in found], [
+        "decode", "__memmove_avx_unaligned_erms", "walk", "Trainer.fit", "vfs_read",
+        "cudaLaunchKernel", "<module>"
+    ])
     same(found[0], ["decode", "/srv/app/codec.py:10", "300 ms", "30.0%", "550 ms", "55.0%"])
-    same(page.run("document.querySelector('#functions th[aria-sort=descending]').textContent"), "Self")
+    same(page.run("document.querySelector('#functions th[aria-sort=descending]').textContent"),
+         "Self")
     page.click_on("#functions th:nth-child(5) button")
-    same([row[5] for row in rows(page, "functions")], ["100%", "60.0%", "55.0%", "25.0%", "20.0%", "10.0%", "5.00%"])
+    same([row[5] for row in rows(page, "functions")],
+         ["100%", "60.0%", "55.0%", "25.0%", "20.0%", "10.0%", "5.00%"])
     page.click_on("#functions th:nth-child(1) button")
     same(rows(page, "functions")[0][0], "<module>")
     pages.shot("table")
     page.key("/")
     page.type("srv")
-    same(sorted(row[0] for row in rows(page, "functions")), ["<module>", "Trainer.fit", "decode", "walk"])
+    same(sorted(row[0] for row in rows(page, "functions")),
+         ["<module>", "Trainer.fit", "decode", "walk"])
     page.key("Escape")
     same(page.run("document.activeElement.tagName"), "TABLE")
     page.key("End")
@@ -305,7 +334,9 @@ def test_lines_tab_tells_lines_apart(pages):
     found = {row[0]: row[2:] for row in rows(page, "line-list")}
     same(found["/srv/app/codec.py:10"], ["20.0%", "30.0%"])
     same(found["/srv/app/codec.py:12"], ["10.0%", "25.0%"])
-    titles = page.run("[...document.querySelectorAll('#line-list tr[data-row]')].map((r) => [...r.cells].map((c) => c.title))")
+    titles = page.run(
+        "[...document.querySelectorAll('#line-list tr[data-row]')].map((r) => [...r.cells].map((c) => c.title))"
+    )
     assert ["", "decode\n/srv/app/codec.py:10", "200 ms", "300 ms"] in titles, titles
     pages.shot("lines")
 
@@ -314,10 +345,12 @@ def test_short_path_is_shown_and_the_whole_one_on_hover(pages):
     page = pages.open("paths", "#tab=lines")
     first = "[...document.querySelectorAll('#line-list tr[data-row]')].find((row) => row.textContent.includes('main.py'))"
     same(page.run(first + ".cells[0].textContent"), "pip/_internal/cli/main.py:46")
-    same(page.run(first + ".querySelector('[title]').title"), make_profile.WHOLE + "pip/_internal/cli/main.py:46")
+    same(page.run(first + ".querySelector('[title]').title"),
+         make_profile.WHOLE + "pip/_internal/cli/main.py:46")
     page = pages.open("paths")
     page.mouse("mouseMoved", *place_of(page, "main"))
-    same(page.run("document.querySelector('#tooltip p').textContent"), make_profile.WHOLE + "pip/_internal/cli/main.py:46")
+    same(page.run("document.querySelector('#tooltip p').textContent"),
+         make_profile.WHOLE + "pip/_internal/cli/main.py:46")
     page.click(*place_of(page, "main"))
     same(text(page, "#flame-details .place"), "pip/_internal/cli/main.py:46")
 
@@ -335,8 +368,11 @@ def test_line_number_is_in_sight_however_long_the_path(pages):
 
 def drag(page, begin, end):
     """Over the time map, from one share of its width to another."""
-    box = page.run("(() => { const b = document.getElementById('time-map').getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; })()")
-    at = [(box[0] + share * box[2], box[1] + box[3] / 2) for share in (begin, (begin + end) / 2, end)]
+    box = page.run(
+        "(() => { const b = document.getElementById('time-map').getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; })()"
+    )
+    at = [(box[0] + share * box[2], box[1] + box[3] / 2)
+          for share in (begin, (begin + end) / 2, end)]
     page.mouse("mouseMoved", *at[0])
     page.mouse("mousePressed", *at[0], button="left", buttons=1, clickCount=1)
     page.mouse("mouseMoved", *at[1], button="left", buttons=1)
@@ -352,12 +388,14 @@ def test_time_map_chooses_what_all_views_show(pages):
     drag(page, 0.30, 0.70)
     same(page.run("[pyprof.state.from, pyprof.state.to]"), [1, 2])
     same(page.run(whole), 500)
-    assert text(page, "#time-range").endswith(":02–15:00:03 UTC, 2.00 s") or "2.00 s" in text(page, "#time-range"), text(page, "#time-range")
+    assert text(page, "#time-range").endswith(":02–15:00:03 UTC, 2.00 s") or "2.00 s" in text(
+        page, "#time-range"), text(page, "#time-range")
     pages.shot("times")
     page.key("3")
     same(rows(page, "functions")[0][2:], ["150 ms", "30.0%", "275 ms", "55.0%"])
     page.key("4")
-    same({row[0]: row[2:] for row in rows(page, "line-list")}["/srv/app/codec.py:12"], ["10.0%", "25.0%"])
+    same({row[0]: row[2:] for row in rows(page, "line-list")}["/srv/app/codec.py:12"],
+         ["10.0%", "25.0%"])
     choose(page, "/srv/app/codec.py:12")
     same(text(page, "#source-figures"), "total 125 ms (25.0%)")
     page.key("1")
@@ -377,10 +415,13 @@ def test_time_map_chooses_what_all_views_show(pages):
 
 
 def test_many_windows_are_a_heat_map(pages):
-    """20 s in windows of 100 ms: a column a second, time runs down it, and a range goes on in the next column."""
+    """20 s in windows of 100 ms: a column a second, time runs down it, and a range goes on in the
+    next column."""
     page = pages.open("tenths")
     same(page.run("[pyprof.times.column, pyprof.times.columns]"), [1000, 20])
-    box = page.run("(() => { const b = document.getElementById('time-map').getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; })()")
+    box = page.run(
+        "(() => { const b = document.getElementById('time-map').getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; })()"
+    )
     assert box[3] >= 100, box
 
     def at(second, tenth):
@@ -398,7 +439,9 @@ def test_many_windows_are_a_heat_map(pages):
     whole = "Math.round(pyprof.flame.layout.weight[0] / 1e6)"
     same(page.run(whole), 240)
     page.key("3")
-    same(rows(page, "functions")[0][0:1] + rows(page, "functions")[0][2:4], ["quiet", "140 ms", "58.3%"])
+    same(
+        rows(page, "functions")[0][0:1] + rows(page, "functions")[0][2:4],
+        ["quiet", "140 ms", "58.3%"])
     page.key("1")
     # The same moment of each second is a row: each column has its hot cell at 0.5 s.
     heat = page.run("""(() => {
@@ -437,32 +480,44 @@ def choose(page, place):
 def test_source_has_heat_callers_and_callees(pages):
     page = pages.open("sources", "#tab=lines")
     choose(page, "/srv/app/codec.py:12")
-    same(page.run(LINES), [["9", "", "", "def decode(block):"], ["10", "20.0%", "30.0%", "\tfor part in block:"], ["…"],
-                           ["12", "10.0%", "25.0%", "\t\tcopy(part)  # </script>"]])
+    same(page.run(LINES),
+         [["9", "", "", "def decode(block):"], ["10", "20.0%", "30.0%", "\tfor part in block:"],
+          ["…"], ["12", "10.0%", "25.0%", "\t\tcopy(part)  # </script>"]])
     same(page.run(CALLS % "callers"), ["100%Trainer.fit/srv/app/train.py:88"])
     same(page.run(CALLS % "callees"), ["60.0%__memmove_avx_unaligned_ermslibc.so.6"])
     pages.shot("source")
     page.click_on("#source-text tr[data-line='10']")
-    same(page.run("document.querySelector('#source-text tr[aria-selected=true]').cells[0].textContent"), "10")
-    same(sorted(page.run(CALLS % "callers")), ["33.3%<module>/srv/app/train.py:3", "66.7%Trainer.fit/srv/app/train.py:88"])
+    same(
+        page.run(
+            "document.querySelector('#source-text tr[aria-selected=true]').cells[0].textContent"),
+        "10")
+    same(sorted(page.run(CALLS % "callers")),
+         ["33.3%<module>/srv/app/train.py:3", "66.7%Trainer.fit/srv/app/train.py:88"])
     page.click_on("#line-callers button")
     same(text(page, "#source-name"), "/srv/app/train.py:88")
-    assert text(page, "#source-note").startswith("The source is not in this page."), text(page, "#source-note")
+    assert text(page, "#source-note").startswith("The source is not in this page."), text(
+        page, "#source-note")
     choose(page, "/srv/app/tree.py:7")
-    assert text(page, "#source-note").startswith("The source has changed since it ran."), text(page, "#source-note")
+    assert text(page, "#source-note").startswith("The source has changed since it ran."), text(
+        page, "#source-note")
     same(page.run("document.getElementById('source-figures').textContent"), "total 200 ms (20.0%)")
 
 
 def test_source_of_a_difference_has_the_heat_of_both(pages):
     page = pages.open("diffsources", "#tab=lines")
     choose(page, "/srv/app/codec.py:12")
-    same(page.run("[...document.querySelectorAll('#source-text th')].map((cell) => cell.textContent)"),
-         ["Line", "Self", "Total", "Self before", "Total before", ""])
-    # In all 1000 ms both times: line 10 took 200 + 100 ms, before 100 + 50; line 12 took 100 + 150, before 150 + 150.
-    same(page.run(LINES), [["9", "", "", "", "", "def decode(block):"],
-                           ["10", "20.0%", "30.0%", "10.0%", "15.0%", "\tfor part in block:"], ["…"],
-                           ["12", "10.0%", "25.0%", "15.0%", "30.0%", "\t\tcopy(part)  # </script>"]])
-    same([row[2:] for row in rows(page, "line-list") if row[0] == "/srv/app/codec.py:12"], [["25.0%", "-5.00 pp"]])
+    same(
+        page.run(
+            "[...document.querySelectorAll('#source-text th')].map((cell) => cell.textContent)"),
+        ["Line", "Self", "Total", "Self before", "Total before", ""])
+    # In all 1000 ms both times: line 10 took 200 + 100 ms, before 100 + 50; line 12 took 100 + 150,
+    # before 150 + 150.
+    same(page.run(LINES),
+         [["9", "", "", "", "", "def decode(block):"],
+          ["10", "20.0%", "30.0%", "10.0%", "15.0%", "\tfor part in block:"], ["…"],
+          ["12", "10.0%", "25.0%", "15.0%", "30.0%", "\t\tcopy(part)  # </script>"]])
+    same([row[2:] for row in rows(page, "line-list") if row[0] == "/srv/app/codec.py:12"],
+         [["25.0%", "-5.00 pp"]])
     pages.shot("difference-source")
 
 
@@ -471,13 +526,19 @@ def test_tabs_have_roles_and_arrow_keys(pages):
     page.run("document.getElementById('tab-flame').focus()")
     for wanted in ("sandwich", "table", "lines", "flame"):
         page.key("ArrowRight")
-        same(page.run("[document.activeElement.id, document.querySelector('[role=tab][aria-selected=true]').id,"
-                      " document.querySelectorAll('[role=tabpanel]:not([hidden])').length]"),
-             ["tab-" + wanted, "tab-" + wanted, 1])
+        same(
+            page.run(
+                "[document.activeElement.id, document.querySelector('[role=tab][aria-selected=true]').id,"
+                " document.querySelectorAll('[role=tabpanel]:not([hidden])').length]"),
+            ["tab-" + wanted, "tab-" + wanted, 1])
     # Everything that can be used has a name.
-    same(page.run("""[...document.querySelectorAll('button, input, select, [tabindex="0"]')].filter((e) => !(
+    same(
+        page.run(
+            """[...document.querySelectorAll('button, input, select, [tabindex="0"]')].filter((e) => !(
         e.ariaLabel || e.textContent.trim() || e.labels?.length)).map((e) => e.outerHTML)"""), [])
-    same(page.run("""[...document.querySelectorAll('[aria-controls], [aria-labelledby], [for]')].filter((e) =>
+    same(
+        page.run(
+            """[...document.querySelectorAll('[aria-controls], [aria-labelledby], [for]')].filter((e) =>
         !['aria-controls', 'aria-labelledby', 'for'].every((a) => !e.getAttribute(a) || document.getElementById(
         e.getAttribute(a)))).map((e) => e.outerHTML)"""), [])
 
@@ -518,11 +579,13 @@ def test_theme_follows_the_system_until_chosen(pages):
         page.key(tab)
         pages.shot(name + "-dark")
     page.key("t")
-    same([text(page, "#theme"), page.run("document.documentElement.dataset.theme")], ["Theme: light", "light"])
+    same([text(page, "#theme"),
+          page.run("document.documentElement.dataset.theme")], ["Theme: light", "light"])
     page.key("t")
     page.scheme("light")
     page.settle()
-    same([text(page, "#theme"), page.run("document.documentElement.dataset.theme")], ["Theme: dark", "dark"])
+    same([text(page, "#theme"),
+          page.run("document.documentElement.dataset.theme")], ["Theme: dark", "dark"])
     page.open(pages.path("small"))
     same(page.run("document.documentElement.dataset.theme"), "dark")
     page.run("localStorage.clear()")
@@ -565,8 +628,10 @@ def test_link_brings_the_same_view(pages):
     page = pages.open(fragment=fragment)
     same(crumbs(page), ["all", "<module>", "walk"])
     same(text(page, "#search-result"), "1 function, 20.0% (200 ms)")
-    page = pages.open(fragment="#tab=table&zoom=99999999&fn=-5&group=nonsense&constructor=1&q=%3Cb%3E")
-    same(page.run("[pyprof.state.tab, pyprof.state.group, pyprof.state.q]"), ["table", "all", "<b>"])
+    page = pages.open(
+        fragment="#tab=table&zoom=99999999&fn=-5&group=nonsense&constructor=1&q=%3Cb%3E")
+    same(page.run("[pyprof.state.tab, pyprof.state.group, pyprof.state.q]"),
+         ["table", "all", "<b>"])
     page.key("1")
     same(crumbs(page), ["all"])
 
@@ -589,7 +654,11 @@ def test_difference_has_its_colours(pages):
     assert "+5.00 pp" in page.run("document.getElementById('tooltip').innerText")
     pages.shot("difference")
     page.key("3")
-    same(rows(page, "functions")[0], ["decode", "/srv/app/codec.py:10", "300 ms", "30.0%", "+5.00 pp", "550 ms", "55.0%", "+10.00 pp"])
+    same(
+        rows(page, "functions")[0], [
+            "decode", "/srv/app/codec.py:10", "300 ms", "30.0%", "+5.00 pp", "550 ms", "55.0%",
+            "+10.00 pp"
+        ])
 
 
 def test_hostile_names_are_only_text(pages):
@@ -597,7 +666,8 @@ def test_hostile_names_are_only_text(pages):
     for tab in "1234":
         page.key(tab)
         page.settle()
-        same(page.run("[window.broken, document.scripts.length, document.images.length]"), [None, 1, 0])
+        same(page.run("[window.broken, document.scripts.length, document.images.length]"),
+             [None, 1, 0])
     page.key("1")
     page.mouse("mouseMoved", *place_of(page, "<img src=x onerror=window.broken=1>"))
     page.wait("!document.getElementById('tooltip').hidden")
@@ -611,9 +681,10 @@ def test_nothing_and_damage_are_told(pages):
     for tab in "1234":
         page.key(tab)
     for kind, said in (("damaged", "damaged: node 1"), ("future", "version 1, not 2"),
-                       ("badpath", "damaged: short path 0"),
-                       ("badsource", "damaged: its sources"), ("badtime", "damaged: sample of time 1")):
-        page.open(pages.path(kind), until="document.getElementById('loading')?.className === 'error'")
+                       ("badpath", "damaged: short path 0"), ("badsource", "damaged: its sources"),
+                       ("badtime", "damaged: sample of time 1")):
+        page.open(pages.path(kind),
+                  until="document.getElementById('loading')?.className === 'error'")
         assert said in text(page, "#loading"), text(page, "#loading")
         page.errors.clear()
 
@@ -636,8 +707,9 @@ def test_paper_shows_the_whole_graph_in_light(pages):
 
 def test_large_profile_stays_quick(pages):
     page = pages.open("large")
-    took = page.run("(() => { const t = performance.now(); for (let i = 0; i < 5; i++) pyprof.flame.chart.draw();"
-                    " return (performance.now() - t) / 5; })()")
+    took = page.run(
+        "(() => { const t = performance.now(); for (let i = 0; i < 5; i++) pyprof.flame.chart.draw();"
+        " return (performance.now() - t) / 5; })()")
     print("# one picture of 20,000 stacks: %.0f ms" % took)
     for tab in "23":
         page.key(tab)
@@ -646,14 +718,20 @@ def test_large_profile_stays_quick(pages):
     page.run("document.getElementById('functions').scrollTop = 1e6")
     page.settle()
     last = rows(page, "functions")[-1]
-    same(last[3], page.run("(() => { const t = pyprof.views.table.table; return t.columns[3].text(t.rows.at(-1)); })()"))
+    same(
+        last[3],
+        page.run(
+            "(() => { const t = pyprof.views.table.table; return t.columns[3].text(t.rows.at(-1)); })()"
+        ))
     pages.shot("large-table")
 
 
 def test_narrow_window_keeps_everything(pages):
     page = pages.open()
-    page.call("Emulation.setDeviceMetricsOverride", width=420, height=800, deviceScaleFactor=2, mobile=False)
+    page.call("Emulation.setDeviceMetricsOverride", width=420, height=800, deviceScaleFactor=2,
+              mobile=False)
     page.settle()
     same(page.run("document.documentElement.scrollWidth"), 420)
     pages.shot("narrow")
-    page.call("Emulation.setDeviceMetricsOverride", width=1280, height=800, deviceScaleFactor=1, mobile=False)
+    page.call("Emulation.setDeviceMetricsOverride", width=1280, height=800, deviceScaleFactor=1,
+              mobile=False)

@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads that sleep in all sorts of calls until the end, one that a byte in the FIFO `wake` wakes up,
-and one that exits after its byte.  Writes threads.json: name -> [tid, line of its call]."""
+"""Threads that sleep in all sorts of calls until the end, one that a byte in the FIFO `wake` wakes
+up, and one that exits after its byte.  Writes threads.json: name -> [tid, line of its call]."""
 import inspect
 import os
 import queue

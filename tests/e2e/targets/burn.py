@@ -1,7 +1,8 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
-"""burn.py SECONDS [KIND] [COMM]   Uses so much CPU time (0: until `stop`) and writes how much it was to
-cpu.json at its very end.  KIND: python, light (python, a quarter of the time), kernel, mixed, threads."""
+"""burn.py SECONDS [KIND] [COMM]   Uses so much CPU time (0: until `stop`) and writes how much it
+was to cpu.json at its very end.  KIND: python, light (python, a quarter of the time), kernel,
+mixed, threads."""
 import os
 import sys
 import threading
@@ -47,7 +48,10 @@ def burn_threads(end):
         thread.join()
 
 
-KINDS = {"python": burn_python, "light": burn_light, "kernel": burn_kernel, "mixed": burn_mixed, "threads": burn_threads}
+KINDS = {
+    "python": burn_python, "light": burn_light, "kernel": burn_kernel, "mixed": burn_mixed,
+    "threads": burn_threads
+}
 
 
 def main(seconds, kind="python", comm=""):

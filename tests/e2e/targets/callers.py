@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""callers.py PERIOD SHORT LONG: two callers of one wait.  first() and second() both call wait_once(), which reads a
-pipe.  Another process ends the waits: after SHORT seconds those of first(), after LONG every PERIOD-th, second()'s.
-callers.json: caller -> [begin, end, length] of each of its waits in ns of CLOCK_REALTIME.  3.7 and later."""
+"""callers.py PERIOD SHORT LONG: two callers of one wait.  first() and second() both call
+wait_once(), which reads a pipe.  Another process ends the waits: after SHORT seconds those of
+first(), after LONG every PERIOD-th, second()'s. callers.json: caller -> [begin, end, length] of
+each of its waits in ns of CLOCK_REALTIME.  3.7 and later."""
 import os
 import sys
 import time

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A program's own clocks: the CPU time of whole calls.  It prints `TRUTH {"name": ns}` when it ends."""
+"""A program's own clocks: the CPU time of whole calls.  It prints `TRUTH {"name": ns}` when it
+ends."""
 import json
 import time
 

@@ -27,7 +27,10 @@ def main(turn):
     common.ready()
     (odd_turn if turn % 2 else even_turn)(time.process_time() + 0.2)
     if not common.stopped():
-        os.execv(sys.executable, [sys.executable, "-S", "-E", os.path.abspath(__file__), str(turn + 1)])
+        os.execv(sys.executable,
+                 [sys.executable, "-S", "-E",
+                  os.path.abspath(__file__),
+                  str(turn + 1)])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gil.py MODE   Threads that wait for the GIL, with the truth by their own clocks in gil.json.  3.8 and later."""
+"""gil.py MODE   Threads that wait for the GIL, with the truth by their own clocks in gil.json.  3.8
+and later."""
 import ctypes
 import functools
 import os
@@ -18,9 +19,9 @@ pread = ctypes.PyDLL(None).pread  # keeps the GIL, unlike os.pread()
 class Bracket:
     """How long this thread waits between two readings of its clocks: not on the CPU, nor for one.
 
-    A call of C code lets go of the GIL, when it is asked to, after it has its result: a wait right behind
-    a stamp would be in the bracket.  The next value of an iterator is fetched without that.  A reading
-    in which the thread lost its CPU is repeated."""
+    A call of C code lets go of the GIL, when it is asked to, after it has its result: a wait right
+    behind a stamp would be in the bracket.  The next value of an iterator is fetched without that.
+    A reading in which the thread lost its CPU is repeated."""
 
     def __init__(self):
         fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
@@ -163,7 +164,8 @@ def subinterpreter():
     """Two threads share the GIL of another interpreter; the main one's thread has its own."""
     import subinterpreters
     create, run = subinterpreters.api()
-    thread = threading.Thread(target=run, args=(create(), INSIDE.format(directory=common.DIRECTORY)))
+    thread = threading.Thread(target=run,
+                              args=(create(), INSIDE.format(directory=common.DIRECTORY)))
     thread.start()
     common.write("main.json", threading.get_native_id())
     while not os.path.exists(common.path("inside.json")):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Nearly all of its time is in machine code of its own making, without unwind information, that uses the
-frame pointer for something else: as programs under numba."""
+"""Nearly all of its time is in machine code of its own making, without unwind information, that
+uses the frame pointer for something else: as programs under numba."""
 import ctypes
 import mmap
 

@@ -36,7 +36,8 @@ def load_later():
     while not os.path.exists(common.path("load")):
         time.sleep(0.02)
     import _decimal
-    # One call is shorter than the switch interval of 5 ms: it holds the GIL, and the others want their share.
+    # One call is shorter than the switch interval of 5 ms: it holds the GIL, and the others want
+    # their share.
     while not common.stopped():
         _decimal.Decimal(2).ln(_decimal.Context(prec=300))
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A program to be profiled by two tools: few calls, each long, so that neither's cost per call shows."""
+"""A program to be profiled by two tools: few calls, each long, so that neither's cost per call
+shows."""
 import sys
 import time
 

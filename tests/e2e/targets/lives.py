@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""lives.py MODE   Threads that sleep through windows, exits and execs; many short threads; two processes
-that share a CPU."""
+"""lives.py MODE   Threads that sleep through windows, exits and execs; many short threads; two
+processes that share a CPU."""
 import os
 import sys
 import threading

@@ -1,8 +1,8 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
-"""many_stacks.py THREADS REST_S LIFE_S [WORK_S]   THREADS threads that wait for about REST_S each time at one of 4,000 stacks,
-and live for LIFE_S (0: until `stop`); another one takes the place of one that ends.
-After each wait they work for WORK_S of CPU time.  Writes what they did."""
+"""many_stacks.py THREADS REST_S LIFE_S [WORK_S]   THREADS threads that wait for about REST_S each
+time at one of 4,000 stacks, and live for LIFE_S (0: until `stop`); another one takes the place of
+one that ends. After each wait they work for WORK_S of CPU time.  Writes what they did."""
 import random
 import sys
 import threading
@@ -40,7 +40,8 @@ def work(rest_s, life_s, work_s, stop):
     choose = random.Random(threading.get_ident())
     end = time.monotonic() + life_s
     while not stop.is_set() and (not life_s or time.monotonic() < end):
-        choose.choice(STEPS)(choose.randrange(DEPTHS), choose.choice(PLACES), rest_s * choose.uniform(0.5, 1.5))
+        choose.choice(STEPS)(choose.randrange(DEPTHS), choose.choice(PLACES),
+                             rest_s * choose.uniform(0.5, 1.5))
         burn(work_s)
 
 

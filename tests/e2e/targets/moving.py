@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
-"""moving.py DEPTH   Goes down so many levels and back again, by one line and by another in turn: a stack that
-holds both never was."""
+"""moving.py DEPTH   Goes down so many levels and back again, by one line and by another in turn: a
+stack that holds both never was."""
 import sys
 
 import common

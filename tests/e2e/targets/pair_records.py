@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A pipeline: two sets of records are read, put in order and paired by their key.  $CASE_SECONDS of CPU time."""
+"""A pipeline: two sets of records are read, put in order and paired by their key.  $CASE_SECONDS of
+CPU time."""
 import os
 import random
 import time

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The same sum three ways: values are added up by their index, in numpy and in Python.  $CASE_SECONDS of CPU time."""
+"""The same sum three ways: values are added up by their index, in numpy and in Python.
+$CASE_SECONDS of CPU time."""
 import os
 import time
 

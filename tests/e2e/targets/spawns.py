@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
-"""spawns.py RATE [COMMAND]   Starts so many short programs a second (0: back to back), until `stop`: COMMAND,
-or 30 ms of Python's work."""
+"""spawns.py RATE [COMMAND]   Starts so many short programs a second (0: back to back), until
+`stop`: COMMAND, or 30 ms of Python's work."""
 import os
 import subprocess
 import sys

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A pool of three workers; one of them has four times as much to do.  $CASE_SECONDS of CPU time in all."""
+"""A pool of three workers; one of them has four times as much to do.  $CASE_SECONDS of CPU time in
+all."""
 import json
 import multiprocessing
 import os
@@ -40,7 +41,8 @@ def main():
     with multiprocessing.get_context("fork").Pool(len(SHARES)) as pool:
         found = pool.map(item, [seconds * share / sum(SHARES) for share in SHARES], chunksize=1)
     truth = {name: sum(spent[name] for spent in found) for name in found[0]}
-    print("TRUTH " + json.dumps(dict(truth, processes=[spent["item"] for spent in found])), flush=True)
+    print("TRUTH " + json.dumps(dict(truth, processes=[spent["item"] for spent in found])),
+          flush=True)
 
 
 if __name__ == "__main__":

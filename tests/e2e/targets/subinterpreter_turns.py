@@ -1,11 +1,12 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
-"""subinterpreter_turns.py HOW: threads that leave the GIL inside of several interpreters: they wait, and compute
-without it.  HOW: `apart`: the other interpreter has a thread of its own; `nested`: the main thread goes into it and back;
-`served`: interpreters_of_thread.so in E2E_DIR has a thread that serves two in turn, the main thread is in the main one;
-`asleep`: as apart, but both threads sleep until the program is killed.
-main.json, sub.json, other.json: of each interpreter {"wait": [[begin, end, ns]], "digest": [[begin, end, CPU ns]]},
-ns of CLOCK_REALTIME.  3.6 and later."""
+"""subinterpreter_turns.py HOW: threads that leave the GIL inside of several interpreters: they
+wait, and compute without it.  HOW: `apart`: the other interpreter has a thread of its own;
+`nested`: the main thread goes into it and back; `served`: interpreters_of_thread.so in E2E_DIR has
+a thread that serves two in turn, the main thread is in the main one; `asleep`: as apart, but both
+threads sleep until the program is killed. main.json, sub.json, other.json: of each interpreter
+{"wait": [[begin, end, ns]], "digest": [[begin, end, CPU ns]]}, ns of CLOCK_REALTIME.  3.6 and
+later."""
 import ctypes
 import os
 import sys
@@ -56,7 +57,8 @@ def nested():
 
 def served():
     path = os.path.join(DIRECTORY, "interpreters_of_thread.so")
-    codes = [(TURN % name + "if work.stopped():\n    work.write(%r)\n" % name).encode() for name in ("sub", "other")]
+    codes = [(TURN % name + "if work.stopped():\n    work.write(%r)\n" % name).encode()
+             for name in ("sub", "other")]
     stop = common.path("stop").encode()
     assert ctypes.PyDLL(path).begin(codes[0], codes[1], stop) == 0
     main_until_stopped()

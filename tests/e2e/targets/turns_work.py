@@ -1,6 +1,7 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
-"""What each interpreter of subinterpreter_turns.py does: it waits, and computes without the GIL, in turn."""
+"""What each interpreter of subinterpreter_turns.py does: it waits, and computes without the GIL, in
+turn."""
 import json
 import os
 import time
@@ -37,7 +38,8 @@ def timed(what, clock, function):
     begin, before = time.monotonic(), time.clock_gettime(clock)
     function()
     end, after = time.monotonic(), time.clock_gettime(clock)
-    spent[what].append([int((t + TO_REAL_S) * 1e9) for t in (begin, end)] + [int((after - before) * 1e9)])
+    spent[what].append([int((t + TO_REAL_S) * 1e9)
+                        for t in (begin, end)] + [int((after - before) * 1e9)])
 
 
 def turns():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A thread for each reason to wait, woken every 20 ms by a helper, each wait measured by the thread's
-own clocks.  waiters.json: kind -> tid, and [begin, end, blocked] in ns of CLOCK_REALTIME.  3.8 and later."""
+"""A thread for each reason to wait, woken every 20 ms by a helper, each wait measured by the
+thread's own clocks.  waiters.json: kind -> tid, and [begin, end, blocked] in ns of CLOCK_REALTIME.
+3.8 and later."""
 import ctypes
 import fcntl
 import mmap
@@ -102,7 +103,8 @@ def start_socket(kind, one, other):
     def wait_udp(_):
         one.recv(1)  # L:udp
 
-    start(kind, {"unix": wait_unix, "tcp": wait_tcp, "udp": wait_udp}[kind], lambda: other.send(b"x"))
+    start(kind, {"unix": wait_unix, "tcp": wait_tcp, "udp": wait_udp}[kind],
+          lambda: other.send(b"x"))
 
 
 def start_sockets():
@@ -209,7 +211,8 @@ def start_fault():
             event = os.read(fd, 32)
             time.sleep(PAUSE_S)
             where = struct.unpack_from("Q", event, 16)[0] // page * page
-            fcntl.ioctl(fd, 0xc020aa04, bytearray(struct.pack("QQQQ", where, page, 0, 0)))  # ZEROPAGE
+            fcntl.ioctl(fd, 0xc020aa04, bytearray(struct.pack("QQQQ", where, page, 0,
+                                                              0)))  # ZEROPAGE
 
     def wait_fault(number):
         libc.memcpy(room, address + number * page, 8)  # L:fault

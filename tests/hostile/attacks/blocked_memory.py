@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A file system of the attacker's (FUSE) never answers for the memory of a forged _PyRuntime, in one process after the other."""
+"""A file system of the attacker's (FUSE) never answers for the memory of a forged _PyRuntime, in
+one process after the other."""
 import os
 import signal
 import time
@@ -12,8 +13,8 @@ FUSE = "/dev/fuse"
 
 
 def prepare(rig):
-    """What fusermount does for a user.  A file system that he mounts in a user namespace of his own holds up only who has a user
-    id there."""
+    """What fusermount does for a user.  A file system that he mounts in a user namespace of his own
+    holds up only who has a user id there."""
     import harness  # not there for who attacks
     from test_dump import become
     harness.need(os.path.exists(FUSE), "no FUSE")
@@ -28,8 +29,11 @@ def prepare(rig):
             become(user)
             craft.answer_fuse(fd)
         os.close(fd)
-        rig.at_end.append(lambda pid=pid, path=path: [os.kill(pid, signal.SIGKILL), os.waitpid(pid, 0),
-                                                      craft.libc.umount2(path.encode(), 2)])
+        rig.at_end.append(lambda pid=pid, path=path: [
+            os.kill(pid, signal.SIGKILL),
+            os.waitpid(pid, 0),
+            craft.libc.umount2(path.encode(), 2)
+        ])
 
 
 def attack(box):
@@ -37,7 +41,9 @@ def attack(box):
     for number in range(PROCESSES):
         if os.fork():
             continue
-        base = craft.map_fake(craft.fake_interpreter(os.path.join(box.directory, "trapped%d.so" % number), unique=number))
+        base = craft.map_fake(
+            craft.fake_interpreter(os.path.join(box.directory, "trapped%d.so" % number),
+                                   unique=number))
         path = os.path.join(os.path.dirname(box.directory), "trap%d" % number)
         os.stat(path)  # its size is not known before
         craft.map_file(path, 0, PAGE, 3, base + craft.RUNTIME, 0x12)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Connects to the live socket and leaves again, as fast as two processes can: some 30,000 times a second."""
+"""Connects to the live socket and leaves again, as fast as two processes can: some 30,000 times a
+second."""
 import os
 import socket
 import time
@@ -36,5 +37,6 @@ def check(rig):
     for attacker in rig.attackers:
         for name in sorted(os.listdir(os.path.join(rig.directory, "attacker-%d" % attacker.user))):
             if name.startswith("rate-"):
-                with open(os.path.join(rig.directory, "attacker-%d" % attacker.user, name), encoding="ascii") as file:
+                with open(os.path.join(rig.directory, "attacker-%d" % attacker.user, name),
+                          encoding="ascii") as file:
                     print("connected: " + ", ".join(file.read().split("\n")[:4]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Memory that looks like a CPython whose lists of interpreters, threads and frames lead back to themselves, and whose
-strings have no end."""
+"""Memory that looks like a CPython whose lists of interpreters, threads and frames lead back to
+themselves, and whose strings have no end."""
 import os
 import struct
 
@@ -14,7 +14,9 @@ def attack(box):
     for i, version in enumerate((0x030b08f0, 0x030a08f0, 0x030908f0)):
         if os.fork():
             continue
-        base = craft.map_fake(craft.fake_interpreter(os.path.join(box.directory, "cyclic%d.so" % i), version, unique=i))
+        base = craft.map_fake(
+            craft.fake_interpreter(os.path.join(box.directory, "cyclic%d.so" % i), version,
+                                   unique=i))
         # Whatever a word is read as, it leads to itself, or to a state that leads back.
         page = base + craft.RUNTIME
         huge = craft.anonymous(1 << 24, protection=3)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files of 100 KiB whose .gnu_debugdata unpacks to 512 MiB, in one stream and in many; one that is cut off, and one that asks
-for a dictionary of 1.5 GiB."""
+"""Files of 100 KiB whose .gnu_debugdata unpacks to 512 MiB, in one stream and in many; one that is
+cut off, and one that asks for a dictionary of 1.5 GiB."""
 import binascii
 import lzma
 import os
@@ -17,7 +17,8 @@ def bombs():
         {"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": MIB}])
     one = b"".join([packer.compress(bytes(MIB)) for _ in range(UNPACKED_MIB)]) + packer.flush()
     small = lzma.compress(bytes(16 * MIB), check=lzma.CHECK_CRC64, preset=0)
-    # The property byte of LZMA2's dictionary is the last of the first block's filters; its head has a checksum.
+    # The property byte of LZMA2's dictionary is the last of the first block's filters; its head has
+    # a checksum.
     greedy = bytearray(lzma.compress(bytes(PAGE), preset=0))
     greedy[16] = 39
     head = bytes(greedy[12:12 + (greedy[12] + 1) * 4 - 4])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A process whose name and files have escape sequences, newlines and a forged priority gets them into the log."""
+"""A process whose name and files have escape sequences, newlines and a forged priority gets them
+into the log."""
 import os
 
 import craft

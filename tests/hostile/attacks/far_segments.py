@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files whose segments lie terabytes apart, overlap, end before they begin, or claim all addresses there are."""
+"""Files whose segments lie terabytes apart, overlap, end before they begin, or claim all addresses
+there are."""
 import os
 
 import craft

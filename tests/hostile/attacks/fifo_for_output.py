@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Puts a FIFO, then a link to a file of root's, in the place of the output file and of its lock, in a directory open to all."""
+"""Puts a FIFO, then a link to a file of root's, in the place of the output file and of its lock, in
+a directory open to all."""
 import os
 import stat
 

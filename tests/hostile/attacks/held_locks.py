@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Processes that hold the lock of their own mappings for ever: one thread reads a page that never comes through /proc/self/mem,
-another wants to map, and whoever looks at the process' mappings or command line waits behind them."""
+"""Processes that hold the lock of their own mappings for ever: one thread reads a page that never
+comes through /proc/self/mem, another wants to map, and whoever looks at the process' mappings or
+command line waits behind them."""
 import glob
 import os
 import stat

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Functions whose names have a million characters, control characters and halves of surrogates, a new one each time."""
+"""Functions whose names have a million characters, control characters and halves of surrogates, a
+new one each time."""
 import craft  # noqa: F401
 
 QUICK = True

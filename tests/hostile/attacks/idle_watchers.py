@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Four users hold four live watchers each, which ask for everything and read nothing; who is closed comes again.  Root still has
-its answers."""
+"""Four users hold four live watchers each, which ask for everything and read nothing; who is closed
+comes again.  Root still has its answers."""
 import select
 import socket
 import subprocess
@@ -44,8 +44,9 @@ def meanwhile(rig):
     from test_dump import PYPROF  # not there for who attacks
     for words in (["dump", "--all"], ["report", "--live", "--for", "1"], ["top", "--count", "1"]):
         began = time.monotonic()
-        said = subprocess.run([PYPROF, words[0], "--socket", rig.socket] + words[1:], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30, check=False)
+        said = subprocess.run([PYPROF, words[0], "--socket", rig.socket] + words[1:],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=30, check=False)
         took = time.monotonic() - began
         print("root's %s took %.1f s" % (words[0], took))
         assert said.returncode == 0 and said.stdout, "%s: %s" % (words, said.stdout)

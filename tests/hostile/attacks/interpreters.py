@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Four hundred forged interpreters, each a file of its own, in programs that end at once and in some that stay."""
+"""Four hundred forged interpreters, each a file of its own, in programs that end at once and in
+some that stay."""
 import os
 import time
 
@@ -18,8 +19,8 @@ def attack(box):
     while True:
         pid = os.fork()
         if pid == 0:
-            path = craft.fake_interpreter(os.path.join(folder, "libpython%d.so" % count), VERSIONS[count % len(VERSIONS)],
-                                          unique=count)
+            path = craft.fake_interpreter(os.path.join(folder, "libpython%d.so" % count),
+                                          VERSIONS[count % len(VERSIONS)], unique=count)
             base = craft.map_fake(path)
             while True:
                 craft.call(base + craft.PAGE)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""No attack by a file that we know: root kills the child that parses files again and again, as a file would that it does not
-survive.  Programs keep their stacks, and new ones get theirs."""
+"""No attack by a file that we know: root kills the child that parses files again and again, as a
+file would that it does not survive.  Programs keep their stacks, and new ones get theirs."""
 import os
 import signal
 import threading

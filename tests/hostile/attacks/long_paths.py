@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Executable files at the end of paths of 3.9 KiB and of 40 KiB, which no system call takes in one piece."""
+"""Executable files at the end of paths of 3.9 KiB and of 40 KiB, which no system call takes in one
+piece."""
 import os
 
 import craft

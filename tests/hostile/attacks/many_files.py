@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One process maps four thousand executable files of 8 KiB, each another one, and calls into all."""
+"""One process maps four thousand executable files of 8 KiB, each another one, and calls into
+all."""
 import os
 import resource
 

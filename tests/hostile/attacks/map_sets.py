@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Thirty processes with 4,000 executable mappings that lie apart, and 100 with a few for what is left between theirs: more than
-the table of mappings holds."""
+"""Thirty processes with 4,000 executable mappings that lie apart, and 100 with a few for what is
+left between theirs: more than the table of mappings holds."""
 import ctypes
 import os
 import re

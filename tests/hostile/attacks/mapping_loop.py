@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Maps executable files, calls into them and takes them away again, as fast as two processes can."""
+"""Maps executable files, calls into them and takes them away again, as fast as two processes
+can."""
 import os
 
 import craft
@@ -11,7 +12,9 @@ SECONDS = 5
 
 def attack(box):
     craft.needs_x86()
-    paths = [craft.burner().write(os.path.join(box.directory, "mapped%d.so" % i)) for i in range(FILES)]
+    paths = [
+        craft.burner().write(os.path.join(box.directory, "mapped%d.so" % i)) for i in range(FILES)
+    ]
     if os.fork():
         box.ready()
     while True:

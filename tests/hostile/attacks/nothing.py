@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""No attack: what holds under one holds without, and the rig asks for nothing that a quiet agent does not give."""
+"""No attack: what holds under one holds without, and the rig asks for nothing that a quiet agent
+does not give."""
 import time
 
 import craft  # noqa: F401

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Perf maps: of 1 GiB that is one hole, of 60 MiB with millions of lines, one with a line of 60 MiB, one that is a link to a file
-of root's, one that is written to all the time, and one whose ranges all overlap."""
+"""Perf maps: of 1 GiB that is one hole, of 60 MiB with millions of lines, one with a line of 60
+MiB, one that is a link to a file of root's, one that is written to all the time, and one whose
+ranges all overlap."""
 import os
 import time
 
@@ -39,7 +40,8 @@ def attack(box):
         file = make(kind, path, at, box.secret)
         while True:
             if kind == 4:
-                file.write(b"".join(b"%x 10 grown%d\n" % (at + 16 * i % PAGE, i) for i in range(1000)))
+                file.write(b"".join(
+                    b"%x 10 grown%d\n" % (at + 16 * i % PAGE, i) for i in range(1000)))
                 file.flush()
             craft.call(at)
             time.sleep(0.01)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A thousand threads that give themselves new names all the time: escape sequences, halves of characters, others' names."""
+"""A thousand threads that give themselves new names all the time: escape sequences, halves of
+characters, others' names."""
 import threading
 import time
 
@@ -7,7 +8,10 @@ import craft
 
 COUNT = 1000
 # Not late_inner: that is what the attacker may not see.
-NAMES = [b"\x1b]0;x\x07", b"\n<0>forged", b"\xff\xc3", b"late_outer", b"kworker/0:1", b"\xf0\x9f\x98", b"%s%n%p", b"a" * 15]
+NAMES = [
+    b"\x1b]0;x\x07", b"\n<0>forged", b"\xff\xc3", b"late_outer", b"kworker/0:1", b"\xf0\x9f\x98",
+    b"%s%n%p", b"a" * 15
+]
 
 
 def attack(box):

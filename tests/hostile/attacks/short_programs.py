@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Forks and executes as fast as one process can, each time with another name and from another file."""
+"""Forks and executes as fast as one process can, each time with another name and from another
+file."""
 import os
 import shutil
 
@@ -9,7 +10,9 @@ QUICK = True
 
 
 def attack(box):
-    copies = [shutil.copy("/bin/true", os.path.join(box.directory, "true\x1b\n%d" % i)) for i in range(8)]
+    copies = [
+        shutil.copy("/bin/true", os.path.join(box.directory, "true\x1b\n%d" % i)) for i in range(8)
+    ]
     box.ready()
     count = 0
     while True:

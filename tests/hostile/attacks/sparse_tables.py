@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files of 8 GiB that store 20 KiB: symbols, their names, the index of FDEs or notes are holes of 2 GiB and more."""
+"""Files of 8 GiB that store 20 KiB: symbols, their names, the index of FDEs or notes are holes of 2
+GiB and more."""
 import os
 import struct
 
@@ -17,7 +18,8 @@ def sparse(kind):
         elf.put(FAR, symbol)
         names, size = (FAR + len(symbol), 2 * GIB) if kind == "strtab" else (PAGE + 64, 64)
         link = elf.section(".strtab", craft.SHT_STRTAB, 0, names, size)
-        elf.section(".symtab", craft.SHT_SYMTAB, 0, FAR, len(symbol) if kind == "strtab" else 4 * GIB // 24 * 24, link, 24)
+        elf.section(".symtab", craft.SHT_SYMTAB, 0, FAR,
+                    len(symbol) if kind == "strtab" else 4 * GIB // 24 * 24, link, 24)
     elif kind == "dynsym":
         elf.segment(craft.PT_LOAD, 4, FAR, FAR, 6 * GIB)
         link = elf.section(".dynstr", craft.SHT_STRTAB, FAR, FAR, 2 * GIB)
@@ -43,7 +45,9 @@ def attack(box):
     places = []
     for kind in ("symtab", "strtab", "dynsym", "header", "notes", "zero_notes"):
         for i in range(3):
-            places.append(craft.map_file(sparse(kind).write(os.path.join(box.directory, "%s%d.so" % (kind, i)))))
+            places.append(
+                craft.map_file(
+                    sparse(kind).write(os.path.join(box.directory, "%s%d.so" % (kind, i)))))
     box.ready()
     while True:
         for at in places:

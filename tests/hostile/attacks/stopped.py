@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs that are stopped and go on a thousand times a second, threads whose leader has gone, and dead whom nobody collects."""
+"""Programs that are stopped and go on a thousand times a second, threads whose leader has gone, and
+dead whom nobody collects."""
 import os
 import random
 import signal

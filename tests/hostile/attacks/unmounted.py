@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs files on a file system of its own, in a user and mount namespace of its own, and takes it away while they run, again and
-again."""
+"""Runs files on a file system of its own, in a user and mount namespace of its own, and takes it
+away while they run, again and again."""
 import glob
 import os
 import time
@@ -28,8 +28,12 @@ def attack(box):
         pid = os.fork()
         if pid == 0:
             craft.become_root_of_nobody()
-            craft.check(craft.libc.mount(b"none", mounted.encode(), b"tmpfs", 0, None), "mount of a tmpfs")
-            places = [craft.map_file(craft.burner().write("%s/gone%d-%d" % (mounted, count, i))) for i in range(FILES)]
+            craft.check(craft.libc.mount(b"none", mounted.encode(), b"tmpfs", 0, None),
+                        "mount of a tmpfs")
+            places = [
+                craft.map_file(craft.burner().write("%s/gone%d-%d" % (mounted, count, i)))
+                for i in range(FILES)
+            ]
             for i, at in enumerate(places):
                 if i == FILES // 2:
                     craft.check(craft.libc.umount2(mounted.encode(), 2), "umount")
@@ -65,5 +69,6 @@ def meanwhile(rig):
     while held(rig.agent.pid) and time.monotonic() < end:
         time.sleep(0.1)
     left = held(rig.agent.pid)
-    print("%d files of theirs were open, after %.1f s %d" % (before, time.monotonic() - end + 10, left))
+    print("%d files of theirs were open, after %.1f s %d"
+          % (before, time.monotonic() - end + 10, left))
     assert not left, "%d files are kept open, and with them their file systems" % left
