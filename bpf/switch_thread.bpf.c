@@ -112,7 +112,7 @@ static __always_inline void thread_switch_in(struct task_struct *next, __u64 clo
 	struct pp_thread *t = thread_find(next->pid, cfg);
 
 	if (unlikely(!t))
-		thread_new(next->pid, next->tgid, now_ns);
+		thread_new(next->pid, next->tgid, user_of(next), now_ns);
 	else if (likely(t->flags & PP_THREAD_WAITING))
 		wait_ends(t, queued_ns(next, t, clock), now_ns, cfg);
 	else if (t->flags & PP_THREAD_MATCHES)
@@ -330,12 +330,11 @@ static __always_inline __u64 arrived_at(struct task_struct *prev, __u64 clock, _
 
 static __always_inline void thread_switch_out(void *ctx, struct switch_state *state,
 					      struct task_struct *prev, __u32 task_state,
-					      __u64 clock, __u64 now_ns,
-					      const struct pp_config *cfg)
+					      __u64 clock, __u64 now_ns, struct pp_config *cfg)
 {
 	struct pp_thread *t = thread_find(prev->pid, cfg);
 
-	if (unlikely(!t) && !thread_new(prev->pid, prev->tgid, now_ns))
+	if (unlikely(!t) && !thread_new(prev->pid, prev->tgid, user_of(prev), now_ns))
 		t = thread_find(prev->pid, cfg);
 	if (unlikely(!t))
 		return;
@@ -351,8 +350,7 @@ static __always_inline void thread_switch_out(void *ctx, struct switch_state *st
 			timeline_exit(t, t->since_ns, now_ns);
 		if (t->flags & PP_THREAD_MATCHES)
 			thread_settle(t->tid, now_ns, COUNTING_SWITCH);
-		t->was_tid = t->tid;
-		t->tid = 0;
+		thread_release(t, cfg);
 	} else if (t->flags & PP_THREAD_MATCHES) {
 		thread_stops(ctx, state, t, prev, task_state, now_ns, cfg);
 	}

@@ -89,11 +89,24 @@ __noinline int wait_site_count(__u32 tid, __u32 at, __u32 counting_at)
 
 /* ---- threads that come and go ---- */
 
-__noinline int thread_new(__u32 tid, __u32 tgid, __u64 now_ns)
+__noinline int thread_find_way(__u32 tid)
 {
 	struct pp_config *cfg = config_get();
 
-	return !cfg || !thread_claim(tid, tgid, now_ns, cfg);
+	for (__u32 way = 1; cfg && way < PP_THREAD_WAYS; way++) {
+		struct pp_thread *t = thread_at(tid, way, cfg);
+
+		if (t && t->tid == tid)
+			return (int)way;
+	}
+	return 0;
+}
+
+__noinline int thread_new(__u32 tid, __u32 tgid, __u32 user, __u64 now_ns)
+{
+	struct pp_config *cfg = config_get();
+
+	return !cfg || !thread_claim(tid, tgid, user, now_ns, cfg);
 }
 
 /* Adds the times of a thread, at its last switch, to its process's. */
@@ -470,8 +483,10 @@ int thread_see(__u32 slot)
 	t = thread_find(w->tid, cfg);
 	if (t && t->flags & (PP_THREAD_MATCHES | PP_THREAD_WAITING))
 		return 0; /* it waits: a switch was not seen, which the next one finds */
-	if (!t && !thread_new(w->tid, w->id.tgid, now_ns))
+	if (!t) {
+		thread_new(w->tid, w->id.tgid, user_of_current(), now_ns);
 		t = thread_find(w->tid, cfg);
+	}
 	if (!t)
 		return 0;
 	thread_begin(t);

@@ -5,7 +5,6 @@
 #include "lib/threads.bpf.h"
 
 /* lib/user_share.bpf.h, which walk.bpf.c has */
-int user_of_current(void);
 int process_share_take(__u32 user);
 
 static __always_inline void tell(struct pp_event *event, const char *comm)
@@ -35,7 +34,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (child->pid != child->tgid || child->flags & PF_KTHREAD)
 		return 0;
 	event.tid = child->pid;
-	event.user = (__u32)user_of_current(); /* its parent's */
+	event.user = user_of_current(); /* its parent's */
 	if (process_share_take(event.user)) {
 		count_loss(PP_LOSS_PROCESSES_SHARE);
 		return 0;
@@ -58,7 +57,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 /* Starts the times of another program.  A thread that was not the first one has the first one's id
  * from now on. */
 static __always_inline void restart_thread(struct task_struct *task, int old_tid, __u64 now_ns,
-					   const struct pp_config *cfg)
+					   struct pp_config *cfg)
 {
 	bool is_measured = thread_retire(old_tid, now_ns, cfg);
 
@@ -66,7 +65,7 @@ static __always_inline void restart_thread(struct task_struct *task, int old_tid
 		thread_retire(task->pid, now_ns, cfg);
 	/* A sample may have come in between and have reported the process. */
 	if (is_measured && !thread_find(task->pid, cfg))
-		thread_new(task->pid, task->tgid, now_ns);
+		thread_new(task->pid, task->tgid, user_of(task), now_ns);
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -83,7 +82,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
 	if (cfg)
 		restart_thread(task, old_tid, event.time_ns, cfg);
 	event.tid = task->pid;
-	event.user = (__u32)user_of_current();
+	event.user = user_of_current();
 	event.id.tgid = event.parent.tgid = task->tgid;
 	event.id.generation = event.time_ns >> 10;
 	generation = bpf_map_lookup_elem(&processes, &event.id.tgid);

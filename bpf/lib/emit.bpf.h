@@ -262,7 +262,7 @@ __noinline int emit_incomplete(__u32 slot, __u64 hash)
 	if (!w)
 		return 1;
 	incomplete = &w->out.incomplete;
-	user = (__u32)user_of_current();
+	user = user_of_current();
 	if (token_take(user)) {
 		count_loss(PP_LOSS_MISS_DROPPED);
 		return 1;

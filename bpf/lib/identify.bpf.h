@@ -3,9 +3,8 @@
 #ifndef BPF_LIB_IDENTIFY_H
 #define BPF_LIB_IDENTIFY_H
 
-#include "lib/maps.bpf.h"
+#include "lib/user.bpf.h"
 
-int user_of_current(void); /* lib/user_share.bpf.h, which walk.bpf.c has */
 int process_share_take(__u32 user);
 
 /* Reports a tgid that no fork and no scan of /proc has shown. */
@@ -15,7 +14,7 @@ static __always_inline __u32 announce_unknown(struct task_struct *task, __u32 tg
 	__u64 now = bpf_ktime_get_ns();
 	__u32 generation = now >> 10;
 
-	if (flags & (PF_KTHREAD | PF_EXITING) || process_share_take((__u32)user_of_current()))
+	if (flags & (PF_KTHREAD | PF_EXITING) || process_share_take(user_of_current()))
 		return 0;
 	if (bpf_map_update_elem(&processes, &tgid, &generation, BPF_NOEXIST)) {
 		__u32 *known = bpf_map_lookup_elem(&processes, &tgid);

@@ -5,27 +5,29 @@
 
 #include "lib/count.bpf.h"
 #include "lib/frames.bpf.h"
+#include "lib/slot_share.bpf.h"
 
 static __always_inline struct pp_thread *thread_at(__u32 tid, __u32 way,
 						   const struct pp_config *cfg)
 {
-	__u32 index = pp_thread_index(tid, way, cfg->thread_mask);
+	__u32 index = pp_thread_index(tid, way, cfg->thread_mask, cfg->thread_seed);
 
 	return bpf_map_lookup_elem(&threads, &index);
 }
 
+/* Returns the way in which a thread has its slot, if it is not the first; 0: it has none.  In
+ * threads.bpf.c, for the verifier. */
+int thread_find_way(__u32 tid);
+
 static __always_inline struct pp_thread *thread_find(__u32 tid, const struct pp_config *cfg)
 {
 	struct pp_thread *t = thread_at(tid, 0, cfg);
+	__u32 way;
 
 	if (likely(t && t->tid == tid))
 		return t;
-	for (__u32 way = 1; way < PP_THREAD_WAYS; way++) {
-		t = thread_at(tid, way, cfg);
-		if (t && t->tid == tid)
-			return t;
-	}
-	return NULL;
+	way = (__u32)thread_find_way(tid);
+	return way ? thread_at(tid, way, cfg) : NULL;
 }
 
 /* Brackets a write with a sequence number so that the agent's copies are consistent.  Only one CPU
@@ -58,21 +60,26 @@ static __always_inline struct pp_thread *thread_take(__u32 tid, __u32 index)
 	return NULL;
 }
 
-/* Claims a slot for a thread that has none and begins to run now.  Returns NULL when none is free,
- * which is counted. */
-static __always_inline struct pp_thread *thread_claim(__u32 tid, __u32 tgid, __u64 now_ns,
-						      const struct pp_config *cfg)
+/* Claims a slot for a thread of a user that has none and begins to run now.  Returns NULL when none
+ * is free, or free for that user, which is counted. */
+static __always_inline struct pp_thread *thread_claim(__u32 tid, __u32 tgid, __u32 user,
+						      __u64 now_ns, struct pp_config *cfg)
 {
 	struct pp_thread *t = NULL;
 	__u64 first_ns = now_ns;
 	__u32 sequence, index = 0;
 
+	if (slot_share_take(user, cfg)) {
+		count_loss(PP_LOSS_THREADS_SHARE);
+		return NULL;
+	}
 	for (__u32 way = 0; way < PP_THREAD_WAYS && !t; way++) {
-		index = pp_thread_index(tid, way, cfg->thread_mask);
+		index = pp_thread_index(tid, way, cfg->thread_mask, cfg->thread_seed);
 		t = thread_take(tid, index);
 	}
 	if (!t) {
 		count_loss(PP_LOSS_THREADS_FULL);
+		slot_share_give(user, cfg);
 		return NULL;
 	}
 	thread_begin(t);
@@ -82,6 +89,7 @@ static __always_inline struct pp_thread *thread_claim(__u32 tid, __u32 tgid, __u
 	__builtin_memset(t, 0, sizeof(*t));
 	t->sequence = sequence;
 	t->tid = tid;
+	t->user = user;
 	t->id.tgid = tgid;
 	t->created_ns = t->since_ns = now_ns;
 	t->first_ns = first_ns;
@@ -135,9 +143,9 @@ static __always_inline enum pp_wait wait_site_reason(const struct pp_wait_site *
 /* Defined in threads.bpf.c.  Their arguments are numbers, not pointers, so the verifier goes
  * through each function once. */
 
-/* Claims a slot for a thread that has none.  Returns nonzero when none is free, which is
+/* Claims a slot for a thread of a user that has none.  Returns nonzero when there is none, which is
  * counted. */
-int thread_new(__u32 tid, __u32 tgid, __u64 now_ns);
+int thread_new(__u32 tid, __u32 tgid, __u32 user, __u64 now_ns);
 /* Moves what a running thread has collected to the open window's counters and to its process's
  * ledger. */
 int thread_settle(__u32 tid, __u64 now_ns, __u32 counting_at);
@@ -228,8 +236,16 @@ static __always_inline void ledger_add(struct pp_thread *t, __u32 wait, __u64 ns
 		t->total_ns[group] += ns;
 }
 
+/* Gives a slot back, while it is being written. */
+static __always_inline void thread_release(struct pp_thread *t, struct pp_config *cfg)
+{
+	slot_share_give(t->user, cfg);
+	t->was_tid = t->tid;
+	t->tid = 0;
+}
+
 /* Frees a running thread's slot and counts what is in it.  Returns false when it has none. */
-static __always_inline bool thread_retire(__u32 tid, __u64 now_ns, const struct pp_config *cfg)
+static __always_inline bool thread_retire(__u32 tid, __u64 now_ns, struct pp_config *cfg)
 {
 	struct pp_thread *t = thread_find(tid, cfg);
 
@@ -239,8 +255,7 @@ static __always_inline bool thread_retire(__u32 tid, __u64 now_ns, const struct 
 	now_ns = thread_clock(t, now_ns);
 	if (t->flags & PP_THREAD_MATCHES)
 		thread_settle(tid, now_ns, COUNTING_EXEC);
-	t->was_tid = tid;
-	t->tid = 0;
+	thread_release(t, cfg);
 	thread_end(t);
 	return true;
 }

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Divides the ring `stacks` and the tokens for incomplete stacks among users
- * (include/pyprofd/user_share.h).  Two CPUs may both find the last room of a user: shares bound
- * what others are left with, they are no exact account. */
+/* Divides the ring `stacks` and the tokens for incomplete stacks among users. */
 #ifndef BPF_LIB_USER_SHARE_H
 #define BPF_LIB_USER_SHARE_H
 
-#include "lib/maps.bpf.h"
+#include "lib/user.bpf.h"
 
 #define USER_NAMESPACES_MAX 33U /* user_namespaces(7): they nest 32 deep */
 
-/* Returns who answers for the current thread, by the rule of process_user() in
- * userspace/discover/process_user.h. */
-__noinline int user_of_current(void)
+int user_of_cred(__u64 address)
 {
-	const struct task_struct *task = (const void *)bpf_get_current_task();
-	const struct cred *cred = BPF_CORE_READ(task, cred);
+	const struct cred *cred = (const void *)address;
 	const struct user_namespace *inner = BPF_CORE_READ(cred, user_ns);
 	__u32 user = BPF_CORE_READ(cred, euid.val);
 
@@ -29,13 +24,6 @@ __noinline int user_of_current(void)
 		inner = BPF_CORE_READ(inner, parent);
 	}
 	return (int)user;
-}
-
-static __always_inline struct pp_user_share *share_of(__u32 user)
-{
-	__u32 index = user % PP_USER_SHARES;
-
-	return user ? bpf_map_lookup_elem(&user_shares, &index) : NULL;
 }
 
 /* Takes so many bytes of the ring for a user.  Returns 0; 1: he has no such room left. */
@@ -101,7 +89,7 @@ __noinline int process_share_take(__u32 user)
  * not sent. */
 #define ring_send(data, bytes, wakeup)                                                             \
 	({                                                                                         \
-		int failed_ = ring_share_take((__u32)user_of_current(), (__u32)(bytes));          \
+		int failed_ = ring_share_take(user_of_current(), (__u32)(bytes));          \
                                                                                                    \
 		if (failed_) {                                                                     \
 			count_loss(PP_LOSS_RING_SHARE);                                            \

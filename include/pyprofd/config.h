@@ -26,6 +26,7 @@ struct pp_config {
 	__u64 window_start_ns[2];
 	__u64 wait_min_ns;	  /* shorter waits are in the ledger only */
 	__u32 thread_mask;	  /* slots of threads[] - 1 */
+	__u32 thread_seed;	  /* random: pp_thread_index() */
 	__u32 sample_period_ns; /* from one sample to the next; 0: they are not spaced by time */
 	__u32 sample_budget_ns, switch_budget_ns; /* what walks may cost in PP_BUDGET_PERIOD_NS */
 	/* By bit 0 of the window: the number of its open tables; its bit 0 says which of each
@@ -40,6 +41,7 @@ struct pp_config {
 	/* struct pp_user_share: both count up, before the ring is emptied and after each refill */
 	__u32 ring_turn, token_round;
 	__s64 processes_left; /* room in `processes`, by the agent's last count */
+	__u32 slots_taken; /* of threads[] */
 };
 
 #endif

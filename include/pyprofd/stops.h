@@ -103,6 +103,8 @@
 	  "a new stack did not fit into its user's share of the ring; it is sent next time")       \
 	X(STACKS_LEFT_OUT, "stacks_left_out",                                                      \
 	  "incomplete stacks that stay so: their user's share of the queue was used up")           \
+	X(THREADS_SHARE, "threads_share",                                                          \
+	  "switches of threads whose waits are missing: their user's slots are used up")           \
 	X(PROFILE_REFUSED, "profile_refused",                                                      \
 	  "stacks left out of the profiles: their user's share of a window was used up")           \
 	X(DICTIONARY_SHARE, "dictionary_share",                                                    \

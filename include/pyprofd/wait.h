@@ -134,6 +134,8 @@ struct pp_thread {
 	__u32 walk_weight;
 	__u32 seen_flags;    /* of the last sample's stack: enum pp_count_flag */
 	__u32 seen_epoch;    /* of that sample: pp_config.epoch */
+	__u32 user;	     /* whose share of threads[] the slot is part of; 0: root */
+	__u32 pad;
 	__u64 seen_stack;    /* hash of that stack; 0: none */
 	__u64 created_ns;   /* when a switch first saw the thread, or it executed another program */
 	__u64 first_ns;	    /* when this tid first had the slot; an exec does not change it */
@@ -150,12 +152,16 @@ struct pp_thread {
 _Static_assert(sizeof(struct pp_thread) % 8 == 0, "pp_thread crosses the kernel boundary");
 _Static_assert(PP_MAX_PYTHONS <= 256, "pp_thread.python");
 
-/* A thread may take one of four slots: the one at its tid, or one of three at a hash of its tid. */
-static __inline__ __u32 pp_thread_index(__u32 tid, __u32 way, __u32 mask)
+/* A thread may take one of eight slots: the one at its tid, or one of seven at hashes of its tid
+ * that nobody knows beforehand.  seed: pp_config.thread_seed. */
+static __inline__ __u32 pp_thread_index(__u32 tid, __u32 way, __u32 mask, __u32 seed)
 {
-	return (way ? (tid * 0x9e3779b1U >> 8) ^ (way - 1) : tid) & mask;
+	__u32 hash = ((tid + way * 0x85ebca6bU) ^ seed) * 0x9e3779b1U;
+
+	hash = (hash ^ hash >> 15) * 0xc2b2ae35U;
+	return (way ? hash >> 8 : tid) & mask;
 }
-#define PP_THREAD_WAYS 4U
+#define PP_THREAD_WAYS 8U
 
 /* Returns what a weighted wait adds to the variance of the sum: a square, in units of 131 us.
  * There is room for a hundred thousand waits with weighted lengths of minutes. */

@@ -222,3 +222,71 @@ def test_names_without_end_leave_the_store_to_others():
         if s.pid == flood.pid and s.frames[0].name.startswith("[stack left out: its user")
     ]
     assert left_out and not any(s.labels.get("tid") for s in left_out)
+
+
+# ---------------------------------------------------------------- slots of threads
+
+THREADS = 20000  # more than there are slots: 16,384 up to 4 CPUs
+SLEEPERS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+static void *live(void *unused)
+{
+	const struct timespec second = {.tv_sec = 1};
+	for (;;) nanosleep(&second, NULL);
+	return unused;
+}
+int main(void)
+{
+	pthread_attr_t small;
+	pthread_t thread;
+	int count = 0;
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 16384);
+	while (count < %d && !pthread_create(&thread, &small, live, NULL)) count++;
+	printf("%%d\\n", count);
+	fflush(stdout);
+	sleep(1000);
+}
+""" % THREADS
+
+WAITS = """
+import time
+begun = time.monotonic()
+def wait_here():
+    time.sleep(0.02)
+while time.monotonic() < begun + 4:
+    wait_here()
+"""
+
+
+def test_thousands_of_threads_leave_slots_to_others():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    place = harness.temporary()
+    sleepers = build(place, "sleepers", SLEEPERS, "-pthread")
+    work = os.path.join(place, "work.py")
+    with open(work, "w") as f:
+        f.write(WAITS)
+    out = os.path.join(place, "p.pb.gz")
+    with subprocess.Popen([sleepers], stdout=subprocess.PIPE, preexec_fn=lambda: become(NOBODY)) as crowd:
+        try:
+            count = int(crowd.stdout.readline())
+            harness.need(count == THREADS, "a user may have %d threads only" % count)
+            process = harness.start(out, options=["--events", "offcpu"])
+            harness.sampling(process, settle_s=1.5)  # all of them have run
+            victims = [subprocess.Popen(["/usr/bin/python3", work], preexec_fn=lambda: become(OTHER)) for _ in range(10)]
+            for each in victims:
+                assert each.wait(60) == 0
+            run = harness.finish(process, signal_number=2, limit_s=120)
+        finally:
+            crowd.kill()
+    assert lost(run.err, "threads_share") > THREADS / 2, run.err
+    for each in victims:
+        waited = [s for s in harness.samples(out, pid=each.pid) if harness.holds(s, "wait_here")]
+        assert sum(s.count for s in waited) > 3e9, (each.pid, harness.show(waited), run.err)
+
+
+test_thousands_of_threads_leave_slots_to_others.alone = True
+test_thousands_of_threads_leave_slots_to_others.few = False

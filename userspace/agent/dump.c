@@ -126,11 +126,12 @@ static int list_processes(struct dump *dump)
 static uint64_t waited_ns(const struct dump *dump, uint32_t tid, uint64_t now_ns)
 {
 	uint32_t count;
-	const struct pp_thread *slots =
-		kernel_side_threads(dump->sources->finisher->kernel, &count);
+	const struct kernel_side *kernel = dump->sources->finisher->kernel;
+	const struct pp_thread *slots = kernel_side_threads(kernel, &count);
+	const uint32_t seed = kernel_side_config(kernel)->thread_seed;
 	struct thread_glance glance;
 
-	if (!thread_slots_glance(slots, count, tid, &glance) || glance.has_exited ||
+	if (!thread_slots_glance(slots, count, seed, tid, &glance) || glance.has_exited ||
 	    !(glance.flags & PP_THREAD_WAITING) || glance.since_ns > now_ns)
 		return 0;
 	return now_ns - glance.since_ns;

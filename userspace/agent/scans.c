@@ -38,7 +38,7 @@ struct scans {
 	size_t counted;	     /* threads that it had found by then */
 	uint64_t wanted_ns;  /* when another scan was asked for; 0: none is */
 	uint64_t next_step_ns, next_scan_ns;
-	uint64_t threads_full; /* losses at the last look */
+	uint64_t no_slot; /* threads that found none, at the last look */
 	uint64_t lost;
 };
 
@@ -49,7 +49,7 @@ struct counting {
 	struct ledger *ledger;
 	struct counts *counts;
 	const struct pp_thread *slot;
-	uint32_t slot_count;
+	uint32_t slot_count, slot_seed;
 	bool was_full; /* a thread found no slot, so that one without a slot may run */
 };
 
@@ -205,18 +205,24 @@ void scans_refresh(struct scans *scans)
 
 /* ---- counting ---- */
 
+static bool glance_at(const struct counting *counting, const struct scanned *scanned,
+		      struct thread_glance *ret_glance)
+{
+	return thread_slots_glance(counting->slot, counting->slot_count, counting->slot_seed,
+				   scanned->tid, ret_glance);
+}
+
 /* Returns until when the thread slept: the window's end if it still does, 0 when it woke up at an
  * unknown time. */
 static uint64_t slept_until(const struct counting *counting, struct scanned *scanned,
 			    uint64_t since_ns)
 {
 	uint64_t end_ns = counting->window->end_ns;
-	uint64_t moves = thread_slots_moves(counting->slot, counting->slot_count, scanned->tid);
+	uint64_t moves = thread_slots_moves(counting->slot, counting->slot_count,
+					    counting->slot_seed, scanned->tid);
 	struct proc_status status;
 	struct thread_glance glance;
-	bool has_slot =
-		thread_slots_glance(counting->slot, counting->slot_count, scanned->tid, &glance);
-
+	bool has_slot = glance_at(counting, scanned, &glance);
 	uint64_t woke_ns = has_slot && glance.first_ns >= since_ns ? glance.first_ns
 			   : has_slot			      ? glance.created_ns
 							      : 0;
@@ -242,7 +248,7 @@ static bool is_in_ledger(const struct counting *counting, const struct scanned *
 {
 	struct thread_glance glance;
 
-	return thread_slots_glance(counting->slot, counting->slot_count, scanned->tid, &glance) &&
+	return glance_at(counting, scanned, &glance) &&
 	       glance.created_ns < counting->window->end_ns && glance.flags & PP_THREAD_MATCHES;
 }
 
@@ -350,17 +356,19 @@ int scans_collect(struct scans *scans, const struct slots_window *window, bool i
 {
 	struct counting counting = {
 		.scans = scans, .window = window, .ledger = ledger, .counts = counts};
-	uint64_t loss[PP_LOSS_COUNT] = {};
+	uint64_t loss[PP_LOSS_COUNT] = {}, no_slot;
 	int err = 0;
 
 	if (!scans)
 		return 0;
 	reach_end(scans, is_last);
 	counting.slot = kernel_side_threads(scans->finisher->kernel, &counting.slot_count);
+	counting.slot_seed = kernel_side_config(scans->finisher->kernel)->thread_seed;
 	if (kernel_side_get_losses(scans->finisher->kernel, loss))
 		loss[PP_LOSS_THREADS_FULL] = UINT64_MAX;
-	counting.was_full = loss[PP_LOSS_THREADS_FULL] != scans->threads_full;
-	scans->threads_full = loss[PP_LOSS_THREADS_FULL];
+	no_slot = loss[PP_LOSS_THREADS_FULL] + loss[PP_LOSS_THREADS_SHARE];
+	counting.was_full = no_slot != scans->no_slot;
+	scans->no_slot = no_slot;
 	for (size_t i = 0; i < scans->count && !err; i++)
 		err = count_one(&counting, &scans->one[i]);
 	tidy(scans);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 
 #include <pyprofd/user_share.h>
@@ -267,6 +268,7 @@ static int map_tables(struct kernel_side *side)
 static int map_all(struct kernel_side *side)
 {
 	struct row_store_memory *memory = &side->memory;
+	uint32_t seed;
 	void *at;
 	int err;
 
@@ -276,6 +278,8 @@ static int map_all(struct kernel_side *side)
 	side->config = at;
 	side->config->thread_mask = side->thread_count - 1;
 	side->config->processes_left = side->process_room;
+	if (getrandom(&seed, sizeof(seed), 0) == sizeof(seed))
+		side->config->thread_seed = seed;
 	err = map_tables(side);
 	if (err)
 		return err;

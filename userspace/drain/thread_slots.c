@@ -92,13 +92,13 @@ static bool glance(const struct pp_thread *slot, uint32_t tid, struct thread_gla
 	return (owner == tid || (!owner && was_tid == tid)) && ret_glance->first_ns;
 }
 
-bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t tid,
+bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t seed, uint32_t tid,
 			 struct thread_glance *ret_glance)
 {
 	struct thread_glance found;
 
 	for (uint32_t way = 0; way < PP_THREAD_WAYS && count; way++) {
-		if (!glance(&slots[pp_thread_index(tid, way, count - 1)], tid, &found))
+		if (!glance(&slots[pp_thread_index(tid, way, count - 1, seed)], tid, &found))
 			continue;
 		*ret_glance = found;
 		return true;
@@ -106,12 +106,13 @@ bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t
 	return false;
 }
 
-uint64_t thread_slots_moves(const struct pp_thread *slots, uint32_t count, uint32_t tid)
+uint64_t thread_slots_moves(const struct pp_thread *slots, uint32_t count, uint32_t seed,
+			    uint32_t tid)
 {
 	uint64_t moves = 0;
 
 	for (uint32_t way = 0; way < PP_THREAD_WAYS && count; way++) {
-		const struct pp_thread *slot = &slots[pp_thread_index(tid, way, count - 1)];
+		const struct pp_thread *slot = &slots[pp_thread_index(tid, way, count - 1, seed)];
 
 		moves = moves * MOVES_FACTOR +
 			atomic_load_explicit((const _Atomic uint32_t *)&slot->sequence,

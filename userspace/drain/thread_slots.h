@@ -41,13 +41,14 @@ struct thread_glance {
 	bool has_exited;
 };
 
-/* Reads the slot of `tid`; `slots` is the map's array.  Returns false when the thread has no slot,
- * or when another thread has taken it after the exit. */
-bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t tid,
+/* Reads the slot of `tid`; `slots` is the map's array, seed pp_config.thread_seed.  Returns false
+ * when the thread has no slot, or when another thread has taken it after the exit. */
+bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t seed, uint32_t tid,
 			 struct thread_glance *ret_glance);
 /* Returns a number that changes when a thread without a slot takes one (or another thread
  * moves). */
-uint64_t thread_slots_moves(const struct pp_thread *slots, uint32_t count, uint32_t tid);
+uint64_t thread_slots_moves(const struct pp_thread *slots, uint32_t count, uint32_t seed,
+			    uint32_t tid);
 
 /* Corrects a copy whose slot says that the thread runs, although it does not: we missed its
  * switch-out.  In the copy the thread then waits since its last switch-in, for an unknown

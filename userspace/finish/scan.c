@@ -53,7 +53,7 @@ struct scan {
 	size_t count, capacity;
 	size_t pending; /* entries that are not settled yet */
 	const struct pp_thread *slot;
-	uint32_t slot_count;
+	uint32_t slot_count, slot_seed;
 	struct kept *kept;
 	size_t bytes;
 	struct scan_stats stats;
@@ -192,7 +192,7 @@ static bool identify(struct scan *scan, uint32_t tgid, struct process **ret_proc
 
 static uint64_t moves_now(const struct scan *scan, uint32_t tid)
 {
-	return thread_slots_moves(scan->slot, scan->slot_count, tid);
+	return thread_slots_moves(scan->slot, scan->slot_count, scan->slot_seed, tid);
 }
 
 /* While counting is paused the kernel side gives no thread a slot. */
@@ -207,7 +207,7 @@ static bool is_seen(const struct scan *scan, uint32_t tid)
 	struct thread_glance glance;
 
 	return !scan->scope.wants &&
-	       thread_slots_glance(scan->slot, scan->slot_count, tid, &glance) &&
+	       thread_slots_glance(scan->slot, scan->slot_count, scan->slot_seed, tid, &glance) &&
 	       (glance.has_exited || glance.flags & PP_THREAD_MATCHES);
 }
 
@@ -390,6 +390,7 @@ int scan_new(const struct finisher *finisher, const struct scan_scope *scope,
 	scan->finisher = finisher;
 	scan->scope = *scope;
 	scan->slot = kernel_side_threads(finisher->kernel, &scan->slot_count);
+	scan->slot_seed = kernel_side_config(finisher->kernel)->thread_seed;
 	err = scan_walker_new(finisher, &scan->walker);
 	if (!err)
 		err = begin_pass(scan);

@@ -501,6 +501,83 @@ static void running__thread_has_no_time_from_before_it_matched(void **state)
 	assert_int_equal(total_ns[PP_LEDGER_CPU], 90 * MS);
 }
 
+/* ---- shares of users ---- */
+
+static struct user_namespace machine_users;
+static const struct cred of_alice = {.euid.val = 1000, .user_ns = &machine_users};
+static const struct cred of_bob = {.euid.val = 1001, .user_ns = &machine_users};
+
+static void share__one_users_threads_leave_two_thirds(void **state)
+{
+	static struct actor crowd[4 * HOST_THREADS];
+	uint64_t at = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 4 * HOST_THREADS; i++) {
+		actor_init(&crowd[i], 70, 1000 + i);
+		crowd[i].task.cred = &of_alice;
+		switch_in(&crowd[i], at += 10 * US);
+		switch_out(&crowd[i], at += 10 * US);
+	}
+	assert_int_equal(used_slots(), HOST_THREADS / 3);
+	assert_int_equal(host->losses[PP_LOSS_THREADS_FULL], 0);
+	assert_int_equal(host->losses[PP_LOSS_THREADS_SHARE],
+			 2 * (4 * HOST_THREADS - HOST_THREADS / 3));
+	/* Of another user, and root's. */
+	one.task.cred = &of_bob;
+	switch_in(&one, 10 * MS);
+	switch_out(&one, 11 * MS);
+	switch_in(&two, 12 * MS);
+	switch_out(&two, 13 * MS);
+	window_close(20 * MS);
+	assert_waited(&one, PP_WAIT_SLEEP, 1, 9 * MS);
+	assert_waited(&two, PP_WAIT_SLEEP, 1, 7 * MS);
+	/* What is given back may be taken again, by whom it was. */
+	for (uint32_t i = 0; i < 4 * HOST_THREADS; i++)
+		dies(&crowd[i], 30 * MS);
+	assert_int_equal(host->user_share[1000].slots, 0);
+	assert_int_equal(host->user_share[1001].slots, 1);
+	assert_int_equal(host->config.slots_taken, 2);
+	assert_int_equal(used_slots(), 2);
+}
+
+static void share__of_a_thread_that_changes_its_user_stays_with_the_first(void **state)
+{
+	(void)state;
+	one.task.cred = &of_alice;
+	switch_in(&one, 0);
+	assert_int_equal(host->user_share[1000].slots, 1);
+	one.task.cred = &of_bob;
+	dies(&one, 1 * MS);
+	assert_int_equal(host->user_share[1000].slots, 0);
+	assert_int_equal(host->user_share[1001].slots, 0);
+	assert_int_equal(host->config.slots_taken, 0);
+}
+
+static void share__of_a_thread_without_a_slot_is_given_back(void **state)
+{
+	(void)state;
+	host->config.thread_mask = 3; /* of which another user's slots are all that it may take */
+	for (uint32_t i = 0; i < 4; i++)
+		host->thread[i].tid = 9000 + i;
+	one.task.cred = &of_alice;
+	switch_in(&one, 0);
+	assert_int_equal(host->losses[PP_LOSS_THREADS_FULL], 1);
+	assert_int_equal(host->user_share[1000].slots, 0);
+	assert_int_equal(host->config.slots_taken, 0);
+}
+
+static void share__follows_an_exec(void **state)
+{
+	(void)state;
+	one.task.cred = &of_alice;
+	switch_in(&one, 0);
+	set_time(1 * MS);
+	assert_int_equal(on_exec(NULL, &one.task, one.task.pid), 0);
+	assert_int_equal(host->user_share[1000].slots, 1);
+	assert_int_equal(host->config.slots_taken, 1);
+}
+
 /* ---- two CPUs want one slot ---- */
 
 #define OURS 5U
@@ -508,14 +585,15 @@ static void running__thread_has_no_time_from_before_it_matched(void **state)
 
 static void they_claim(void)
 {
-	assert_non_null(thread_claim(THEIRS, 80, 2000, &host->config));
+	assert_non_null(thread_claim(THEIRS, 80, 0, 2000, &host->config));
 }
 
 static void they_look(void)
 {
 	/* Their first slot is being taken; they have another one. */
 	they_claim();
-	assert_int_equal(host->thread[pp_thread_index(THEIRS, 0, host->config.thread_mask)].tid,
+	assert_int_equal(host->thread[pp_thread_index(THEIRS, 0, host->config.thread_mask,
+					 host->config.thread_seed)].tid,
 			 OURS);
 }
 
@@ -547,7 +625,7 @@ static void claim__another_cpu_is_done_between_look_and_claim(void **state)
 	(void)state;
 	host->config.thread_mask = HOST_THREADS - 1;
 	host->before_claim = they_claim;
-	assert_non_null(thread_claim(OURS, 70, 1000, &host->config));
+	assert_non_null(thread_claim(OURS, 70, 0, 1000, &host->config));
 	assert_both_have_one();
 }
 
@@ -556,7 +634,7 @@ static void claim__another_cpu_comes_meanwhile(void **state)
 	(void)state;
 	host->config.thread_mask = HOST_THREADS - 1;
 	host->before_release = they_look;
-	assert_non_null(thread_claim(OURS, 70, 1000, &host->config));
+	assert_non_null(thread_claim(OURS, 70, 0, 1000, &host->config));
 	assert_both_have_one();
 }
 
@@ -569,8 +647,9 @@ static void claim__a_slot_that_is_being_taken_is_not_free(void **state)
 	(void)state;
 	host->config.thread_mask = HOST_THREADS - 1;
 	assert_int_equal(bpf_map_update_elem(&slot_claims, &index, &they, BPF_NOEXIST), 0);
-	assert_ptr_equal(thread_claim(OURS, 70, 1000, &host->config),
-			 &host->thread[pp_thread_index(OURS, 1, host->config.thread_mask)]);
+	assert_ptr_equal(thread_claim(OURS, 70, 0, 1000, &host->config),
+			 &host->thread[pp_thread_index(OURS, 1, host->config.thread_mask,
+					 host->config.thread_seed)]);
 	assert_int_equal(host->thread[OURS].tid, 0);
 }
 
@@ -580,6 +659,10 @@ int main(void)
 		host_test(claim__another_cpu_is_done_between_look_and_claim),
 		host_test(claim__another_cpu_comes_meanwhile),
 		host_test(claim__a_slot_that_is_being_taken_is_not_free),
+		switch_test(share__one_users_threads_leave_two_thirds),
+		switch_test(share__of_a_thread_that_changes_its_user_stays_with_the_first),
+		switch_test(share__of_a_thread_without_a_slot_is_given_back),
+		switch_test(share__follows_an_exec),
 		switch_test(slot__one_switch_serves_both_threads),
 		switch_test(slot__thread_has_two_places),
 		switch_test(slot__full_pair_is_counted),

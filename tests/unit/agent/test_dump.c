@@ -30,6 +30,7 @@
 #include "python/python_process.h"
 
 /* Numbers that no process has: nothing of them is in /proc. */
+#define SEED 31U
 #define PID_A 0x7ffffff1U
 #define PID_B 0x7ffffff2U
 #define PID_C 0x7ffffff3U
@@ -241,6 +242,14 @@ struct process_python *context_table_python(struct process *process)
 	return NULL;
 }
 
+volatile struct pp_config *kernel_side_config(const struct kernel_side *side)
+{
+	static struct pp_config config = {.thread_seed = SEED};
+
+	(void)side;
+	return &config;
+}
+
 struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count)
 {
 	(void)side;
@@ -248,10 +257,11 @@ struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *
 	return NULL;
 }
 
-bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t tid,
+bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t seed, uint32_t tid,
 			 struct thread_glance *ret_glance)
 {
 	(void)slots, (void)count, (void)tid;
+	assert_int_equal(seed, SEED);
 	*ret_glance = glance;
 	return has_slot;
 }

@@ -18,6 +18,7 @@
 #include "ledger/ledger.h"
 
 #define SCANS_MAX 16U
+#define SEED 31U
 #define SLEEPERS_MAX 4U
 #define WINDOW_NS (10 * NS_PER_SEC)
 #define START_NS (100 * NS_PER_SEC)
@@ -49,7 +50,7 @@ static uint64_t moves;
 static struct proc_status status;
 static int status_err;
 static unsigned int status_reads;
-static uint64_t threads_full;
+static uint64_t threads_full, threads_share;
 static int losses_err;
 static struct pp_thread counted; /* last */
 static struct slots_window part;
@@ -149,6 +150,14 @@ void scan_get_stats(const struct scan *of, struct scan_stats *ret_stats)
 	*ret_stats = of->stats;
 }
 
+volatile struct pp_config *kernel_side_config(const struct kernel_side *side)
+{
+	static struct pp_config config = {.thread_seed = SEED};
+
+	(void)side;
+	return &config;
+}
+
 struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count)
 {
 	(void)side;
@@ -161,21 +170,26 @@ int kernel_side_get_losses(const struct kernel_side *side, uint64_t ret_losses[P
 	(void)side;
 	if (!losses_err)
 		ret_losses[PP_LOSS_THREADS_FULL] = threads_full;
+	if (!losses_err)
+		ret_losses[PP_LOSS_THREADS_SHARE] = threads_share;
 	return losses_err;
 }
 
-uint64_t thread_slots_moves(const struct pp_thread *slots, uint32_t count, uint32_t tid)
+uint64_t thread_slots_moves(const struct pp_thread *slots, uint32_t count, uint32_t seed,
+			    uint32_t tid)
 {
 	(void)slots, (void)tid;
 	assert_int_equal(count, 9);
+	assert_int_equal(seed, SEED);
 	return moves;
 }
 
-bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t tid,
+bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t seed, uint32_t tid,
 			 struct thread_glance *ret_glance)
 {
 	(void)slots, (void)tid;
 	assert_int_equal(count, 9);
+	assert_int_equal(seed, SEED);
 	*ret_glance = glance;
 	return has_slot;
 }
@@ -230,7 +244,7 @@ static int setup(void **state)
 	glance = (struct thread_glance){};
 	has_slot = false;
 	moves = 5;
-	threads_full = 0;
+	threads_full = threads_share = 0;
 	status = (struct proc_status){.tgid = 70, .switches = 40};
 	fails = NULL;
 	assert_int_equal(scans_new(&finisher, WINDOW_NS, &scans), 0);
@@ -620,6 +634,10 @@ static void proc__is_asked_where_slots_do_not_tell(void **state)
 	assert_int_equal(status_reads, 2);
 	assert_string_equal(collected(), "71:100-110 10|");
 	assert_int_equal(status_reads, 2); /* none was left out since */
+	threads_share = 1;
+	assert_string_equal(collected(), "71:100-110 10|");
+	assert_int_equal(status_reads, 3);
+	status_reads = 2;
 	losses_err = -EIO;
 	assert_string_equal(collected(), "71:100-110 10|");
 	assert_int_equal(status_reads, 3);

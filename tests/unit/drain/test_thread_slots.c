@@ -10,29 +10,25 @@
 #include "base/cleanup.h"
 
 #define SLOTS 64U
-#define TID 71U	       /* its slots: 7, and three where its hash points */
+#define SEED 12U
+#define TID 71U	       /* its slots: 7, and seven where its hashes point */
 #define NEIGHBOUR 135U /* 7 as well */
 
 static uint32_t other_way(uint32_t tid)
 {
-	return pp_thread_index(tid, 1, SLOTS - 1);
+	return pp_thread_index(tid, 1, SLOTS - 1, SEED);
 }
 
-static void index__all_ways_are_inside_and_differ(void **state)
+static void index__all_ways_are_inside(void **state)
 {
 	(void)state;
-	assert_int_equal(pp_thread_index(TID, 0, SLOTS - 1), 7);
-	assert_int_equal(pp_thread_index(NEIGHBOUR, 0, SLOTS - 1), 7);
-	for (uint32_t tid = 1; tid < 5000; tid++) {
-		for (uint32_t way = 1; way < PP_THREAD_WAYS; way++) {
-			assert_true(pp_thread_index(tid, way, SLOTS - 1) < SLOTS);
-			assert_int_not_equal(pp_thread_index(tid, way, SLOTS - 1),
-					     pp_thread_index(tid, way % (PP_THREAD_WAYS - 1) + 1,
-							     SLOTS - 1));
-		}
-	}
+	assert_int_equal(pp_thread_index(TID, 0, SLOTS - 1, SEED), 7);
+	assert_int_equal(pp_thread_index(NEIGHBOUR, 0, SLOTS - 1, SEED), 7);
+	for (uint32_t tid = 1; tid < 5000; tid++)
+		for (uint32_t way = 1; way < PP_THREAD_WAYS; way++)
+			assert_true(pp_thread_index(tid, way, SLOTS - 1, SEED) < SLOTS);
 	for (uint32_t way = 1; way < PP_THREAD_WAYS; way++)
-		assert_int_not_equal(pp_thread_index(TID, way, SLOTS - 1), 7);
+		assert_int_not_equal(pp_thread_index(TID, way, SLOTS - 1, SEED), 7);
 }
 
 /* Ids of a machine that has run for long lie anywhere. */
@@ -47,10 +43,10 @@ static void index__a_quarter_full_table_has_room_for_nearly_all(void **state)
 		uint32_t way = 0;
 
 		tid = tid * 1664525U + 1013904223U;
-		while (way < PP_THREAD_WAYS && is_taken[pp_thread_index(tid >> 10, way, COUNT - 1)])
+		while (way < PP_THREAD_WAYS && is_taken[pp_thread_index(tid >> 10, way, COUNT - 1, SEED)])
 			way++;
 		if (way < PP_THREAD_WAYS)
-			is_taken[pp_thread_index(tid >> 10, way, COUNT - 1)] = true;
+			is_taken[pp_thread_index(tid >> 10, way, COUNT - 1, SEED)] = true;
 		else
 			full++;
 	}
@@ -64,21 +60,21 @@ static void glance__finds_a_live_thread_in_both_ways(void **state)
 	struct thread_glance glance;
 
 	(void)state;
-	assert_false(thread_slots_glance(slot, SLOTS, TID, &glance));
+	assert_false(thread_slots_glance(slot, SLOTS, SEED, TID, &glance));
 	slot[other_way(TID)] = (struct pp_thread){.sequence = 4,
 						  .tid = TID,
 						  .flags = PP_THREAD_MATCHES,
 						  .first_ns = 700,
 						  .created_ns = 800};
-	assert_true(thread_slots_glance(slot, SLOTS, TID, &glance));
+	assert_true(thread_slots_glance(slot, SLOTS, SEED, TID, &glance));
 	assert_int_equal(glance.first_ns, 700);
 	assert_int_equal(glance.created_ns, 800);
 	assert_int_equal(glance.flags, PP_THREAD_MATCHES);
 	assert_false(glance.has_exited);
 	slot[7] = (struct pp_thread){.sequence = 2, .tid = TID, .first_ns = 900};
-	assert_true(thread_slots_glance(slot, SLOTS, TID, &glance));
+	assert_true(thread_slots_glance(slot, SLOTS, SEED, TID, &glance));
 	assert_int_equal(glance.first_ns, 900);
-	assert_false(thread_slots_glance(slot, SLOTS, NEIGHBOUR, &glance));
+	assert_false(thread_slots_glance(slot, SLOTS, SEED, NEIGHBOUR, &glance));
 }
 
 static void glance__tells_of_an_exited_thread_until_its_slot_is_taken(void **state)
@@ -88,11 +84,11 @@ static void glance__tells_of_an_exited_thread_until_its_slot_is_taken(void **sta
 
 	(void)state;
 	slot[7] = (struct pp_thread){.sequence = 8, .was_tid = TID, .first_ns = 900};
-	assert_true(thread_slots_glance(slot, SLOTS, TID, &glance));
+	assert_true(thread_slots_glance(slot, SLOTS, SEED, TID, &glance));
 	assert_true(glance.has_exited);
 	assert_int_equal(glance.first_ns, 900);
 	slot[7].tid = NEIGHBOUR;
-	assert_false(thread_slots_glance(slot, SLOTS, TID, &glance));
+	assert_false(thread_slots_glance(slot, SLOTS, SEED, TID, &glance));
 }
 
 /* Its owner is walked for while we look. */
@@ -103,10 +99,10 @@ static void glance__reads_a_slot_that_is_being_written(void **state)
 
 	(void)state;
 	slot[7] = (struct pp_thread){.sequence = 3, .tid = TID, .first_ns = 900};
-	assert_true(thread_slots_glance(slot, SLOTS, TID, &glance));
+	assert_true(thread_slots_glance(slot, SLOTS, SEED, TID, &glance));
 	assert_int_equal(glance.first_ns, 900);
 	slot[7].first_ns = 0; /* just being taken */
-	assert_false(thread_slots_glance(slot, SLOTS, TID, &glance));
+	assert_false(thread_slots_glance(slot, SLOTS, SEED, TID, &glance));
 }
 
 static void moves__change_with_each_of_the_slots(void **state)
@@ -115,14 +111,14 @@ static void moves__change_with_each_of_the_slots(void **state)
 	uint64_t moves[2 + PP_THREAD_WAYS];
 
 	(void)state;
-	moves[0] = thread_slots_moves(slot, SLOTS, TID);
-	assert_int_equal(thread_slots_moves(slot, SLOTS, TID), moves[0]);
+	moves[0] = thread_slots_moves(slot, SLOTS, SEED, TID);
+	assert_int_equal(thread_slots_moves(slot, SLOTS, SEED, TID), moves[0]);
 	for (uint32_t way = 0; way < PP_THREAD_WAYS; way++) {
-		slot[pp_thread_index(TID, way, SLOTS - 1)].sequence = 2;
-		moves[1 + way] = thread_slots_moves(slot, SLOTS, TID);
+		slot[pp_thread_index(TID, way, SLOTS - 1, SEED)].sequence = 2;
+		moves[1 + way] = thread_slots_moves(slot, SLOTS, SEED, TID);
 	}
 	slot[7].sequence = 4;
-	moves[1 + PP_THREAD_WAYS] = thread_slots_moves(slot, SLOTS, TID);
+	moves[1 + PP_THREAD_WAYS] = thread_slots_moves(slot, SLOTS, SEED, TID);
 	for (size_t i = 0; i < 2 + PP_THREAD_WAYS; i++)
 		for (size_t k = 0; k < i; k++)
 			assert_true(moves[i] != moves[k]);
@@ -133,8 +129,8 @@ static void no_slots__nothing_is_found(void **state)
 	struct thread_glance glance;
 
 	(void)state;
-	assert_false(thread_slots_glance(NULL, 0, TID, &glance));
-	assert_int_equal(thread_slots_moves(NULL, 0, TID), 0);
+	assert_false(thread_slots_glance(NULL, 0, SEED, TID, &glance));
+	assert_int_equal(thread_slots_moves(NULL, 0, SEED, TID), 0);
 }
 
 /* A wait that goes on is counted up to the window's end, from its begin or the window's. */
@@ -171,10 +167,47 @@ static void count__a_wait_that_goes_on_is_cut_at_both_edges(void **state)
 			 PP_COUNT_SWEPT | PP_WAIT_LOCK << PP_COUNT_WAIT_SHIFT);
 }
 
+/* One user's threads were started one after the other, and took their share: a third of all slots,
+ * side by side.  Whoever comes later has a slot whatever its id is. */
+static void index__ways_are_not_side_by_side(void **state)
+{
+	enum { COUNT = 1U << 14 };
+	uint32_t full = 0;
+
+	(void)state;
+	for (uint32_t tid = 1; tid <= 1U << 17; tid++) {
+		uint32_t way = 0;
+
+		while (way < PP_THREAD_WAYS &&
+		       pp_thread_index(tid, way, COUNT - 1, SEED) < COUNT / 3)
+			way++;
+		full += way == PP_THREAD_WAYS;
+	}
+	/* 3^-8 of them: 20. */
+	print_message("%u of %u threads find no slot\n", full, 1U << 17);
+	assert_in_range(full, 5, 60);
+}
+
+/* Else whoever knows the next ids could take just their slots. */
+static void index__ways_but_the_first_depend_on_the_seed(void **state)
+{
+	uint32_t same = 0;
+
+	(void)state;
+	for (uint32_t tid = 1; tid <= 10000; tid++)
+		for (uint32_t way = 1; way < PP_THREAD_WAYS; way++)
+			same += pp_thread_index(tid, way, 16383, 1) ==
+				pp_thread_index(tid, way, 16383, 2);
+	assert_true(same < 30); /* of 70,000, by chance: 4 */
+	assert_int_equal(pp_thread_index(TID, 0, 16383, 1), pp_thread_index(TID, 0, 16383, 2));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(index__all_ways_are_inside_and_differ),
+		cmocka_unit_test(index__all_ways_are_inside),
+		cmocka_unit_test(index__ways_are_not_side_by_side),
+		cmocka_unit_test(index__ways_but_the_first_depend_on_the_seed),
 		cmocka_unit_test(index__a_quarter_full_table_has_room_for_nearly_all),
 		cmocka_unit_test(glance__finds_a_live_thread_in_both_ways),
 		cmocka_unit_test(glance__tells_of_an_exited_thread_until_its_slot_is_taken),

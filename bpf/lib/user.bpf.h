@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Who answers for a thread, and what this user has taken of what all users share
+ * (include/pyprofd/user_share.h).  Two CPUs may both find the last room of a user: shares bound
+ * what others are left with, they are no exact account. */
+#ifndef BPF_LIB_USER_H
+#define BPF_LIB_USER_H
+
+#include "lib/maps.bpf.h"
+
+/* Returns who answers for a thread with these credentials, by the rule of process_user() in
+ * userspace/discover/process_user.h.  Takes a number, so that the verifier goes through it
+ * once; user_share.bpf.h has it. */
+int user_of_cred(__u64 address);
+
+static __always_inline __u32 user_of(const struct task_struct *task)
+{
+	return (__u32)user_of_cred((__u64)BPF_CORE_READ(task, cred));
+}
+
+/* Returns who answers for the current thread. */
+static __always_inline __u32 user_of_current(void)
+{
+	return user_of((const void *)bpf_get_current_task());
+}
+
+/* Returns NULL for root, who is bounded by the whole alone. */
+static __always_inline struct pp_user_share *share_of(__u32 user)
+{
+	__u32 index = user % PP_USER_SHARES;
+
+	return user ? bpf_map_lookup_elem(&user_shares, &index) : NULL;
+}
+
+#endif
