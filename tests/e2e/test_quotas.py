@@ -3,12 +3,14 @@
 import glob
 import os
 import re
+import signal
 import subprocess
 import time
 
 import harness
 from test_dump import become
 from test_hostile import NOBODY, Program
+from test_service import child_named
 
 OTHER = 54321
 
@@ -290,3 +292,34 @@ def test_thousands_of_threads_leave_slots_to_others():
 
 test_thousands_of_threads_leave_slots_to_others.alone = True
 test_thousands_of_threads_leave_slots_to_others.few = False
+
+
+# ---------------------------------------------------------------- a moment without the child
+
+def test_file_at_which_the_child_was_late_is_read_later():
+    victim = Victim()
+    store = os.path.join(harness.temporary(), "store") + "/"
+    process = harness.start(store, hz=99, options=["--interval", "2s", "--events", "cpu"])
+    harness.sampling(process)
+    child = child_named(process.pid, "pyprofd-elf")
+    os.kill(child, signal.SIGSTOP)  # as if it had no CPU, or no memory; it is replaced when it is late
+    with subprocess.Popen([victim.path]) as program:
+        try:
+            victim.pid = program.pid
+
+            def windows():
+                return sorted(glob.glob(store + "*/*/*-cpu.pb.gz"))
+
+            def is_whole(path):
+                chosen = harness.samples(path, pid=program.pid)
+                return harness.share(chosen, harness.is_rooted) > 0.9 if chosen else None
+            harness.wait_for(lambda: any(is_whole(path) is False for path in windows()), 20, "a window without its callers")
+            # It is left alone for ten seconds.
+            harness.wait_for(lambda: is_whole(windows()[-1]), 60, "a window with whole stacks")
+        finally:
+            program.kill()
+    run = harness.finish(process, signal_number=2)
+    assert lost(run.err, "files_refused") >= 1, run.err
+
+
+test_file_at_which_the_child_was_late_is_read_later.few = False

@@ -521,11 +521,28 @@ static void read_again(struct process_watch *watch)
 	free(again.id);
 }
 
+/* Files that the child was late at, or that came while there was none. */
+static void find_files_again(struct process_watch *watch)
+{
+	struct process *process = NULL;
+
+	if (!context_table_is_due(watch->sources.contexts, mono_ns()))
+		return;
+	while ((process = process_table_next(watch->sources.processes, process))) {
+		if (process->exit_ns || process->is_queued ||
+		    !context_table_wants_files(watch->sources.contexts, process))
+			continue;
+		process->mappings_changed = true;
+		queue(watch, process);
+	}
+}
+
 void process_watch_tick(struct process_watch *watch)
 {
 	struct process_list again = watch->unverified;
 
 	read_again(watch);
+	find_files_again(watch);
 	process_shares_count(watch->sources.kernel, watch->sources.processes);
 	watch->unverified = (struct process_list){};
 	for (size_t i = 0; i < again.count; i++) {

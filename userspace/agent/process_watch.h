@@ -52,8 +52,8 @@ int process_watch_take_in(struct process_watch *watch);
 int process_watch_follow(struct process_watch *watch);
 /* Returns whether a call of process_watch_follow() would go on publishing, or reading /proc. */
 bool process_watch_has_more(const struct process_watch *watch);
-/* Queues the processes whose self-tests could not be made yet, and reads /proc when records were
- * lost. */
+/* Queues the processes whose self-tests could not be made yet and those with files that could not
+ * be examined, and reads /proc when records were lost. */
 void process_watch_tick(struct process_watch *watch);
 /* A record was lost: the next tick reads /proc. */
 void process_watch_want_rescan(struct process_watch *watch);

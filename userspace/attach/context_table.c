@@ -449,6 +449,19 @@ static bool is_file_known(const struct context_table *table, const struct mappin
 	return file && !file->unread_ns;
 }
 
+bool context_table_is_due(struct context_table *table, uint64_t now_ns)
+{
+	return file_table_is_due(table->files, now_ns);
+}
+
+bool context_table_wants_files(const struct context_table *table, const struct process *process)
+{
+	for (size_t i = 0; i < process->mapping_count; i++)
+		if (!is_file_known(table, &process->mapping[i]))
+			return true;
+	return false;
+}
+
 int context_table_find_files(struct context_table *table, struct process *process,
 			     const struct slice *slice)
 {

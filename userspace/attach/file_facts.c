@@ -18,6 +18,14 @@ bool file_facts_are_refused(int err)
 	return err == -E2BIG || err == -ENOTSUP || err == -ETIME;
 }
 
+int file_facts_soften(struct file *file, int err)
+{
+	if (err != -ETIME || file->lates == FILE_LATES_MAX)
+		return err;
+	file->lates++;
+	return -ETIMEDOUT;
+}
+
 static void take_segments(struct file *file, const struct foreign_facts *facts)
 {
 	memcpy(file->segment, facts->segment, sizeof(file->segment));
@@ -53,7 +61,9 @@ void file_facts_ask(struct foreign *foreign, const struct foreign_file *asked, s
 {
 	struct foreign_facts facts;
 
-	file->error = foreign_examine(foreign, asked, &facts, &file->python, &file->python_reason);
+	file->error = file_facts_soften(
+		file,
+		foreign_examine(foreign, asked, &facts, &file->python, &file->python_reason));
 	file->is_refused = file_facts_are_refused(file->error);
 	file->unread_ns = file->error == -ETIMEDOUT ? mono_ns() : 0;
 	if (file->error)

@@ -32,6 +32,7 @@ struct file_table {
 	struct btrfs_devices btrfs;
 	struct rule_cache rules;
 	struct file_table_stats stats;
+	uint64_t unread_due_ns; /* when files are to be asked about again; 0: there are none */
 };
 
 /* Its descriptor is closed already, or it has none. */
@@ -217,6 +218,8 @@ static void ask_facts(struct file_table *table, struct file *file)
 
 	file_facts_ask(table->foreign, &asked, file);
 	table->stats.refused += file->unread_ns && !was_unread;
+	if (file->unread_ns)
+		table->unread_due_ns = file->unread_ns + RETRY_NS;
 }
 
 static int ask_rows(void *context, uint64_t low, uint64_t high, struct cfi_rows *rows)
@@ -237,6 +240,10 @@ static int compile(struct file_table *table, struct file *file, uint64_t low, ui
 	const bool is_asked = file->has_rows && !file->is_refused;
 	int err = row_store_load(table->rows, file->page0, is_asked ? &source : NULL, low, high);
 
+	if (err == -ETIME) {
+		table->stats.refused += !file->lates;
+		err = file_facts_soften(file, err);
+	}
 	if (err && !rows_may_come(err)) {
 		if (file_facts_are_refused(err)) {
 			/* take_in() counts the others */
@@ -611,7 +618,7 @@ static int get_vdso(struct file_table *table, struct file **ret_file)
 	return 0;
 }
 
-/* A file for which there was no child to parse it is asked about once more, for another user at
+/* A file that the child did not examine is asked about once more, for another user at
  * once: who mapped it first may have used up a share of the child's time. */
 static void look_again(struct file_table *table, const struct process *process, struct file *file)
 {
@@ -672,6 +679,14 @@ int file_table_get(struct file_table *table, const struct process *process,
 		file_descriptors_note(file, process, mapping);
 	*ret_file = file;
 	return 0;
+}
+
+bool file_table_is_due(struct file_table *table, uint64_t now_ns)
+{
+	if (!table->unread_due_ns || now_ns < table->unread_due_ns)
+		return false;
+	table->unread_due_ns = 0;
+	return true;
 }
 
 /* ---- rows on demand ---- */

@@ -68,10 +68,12 @@ struct file {
 	bool is_musl;
 	bool has_rows; /* unwind information */
 	/* it is not parsed again: it takes more work than elf/elf_work.h allows, lies in huge
-	 * pages, or the child that parses it was late or ended */
+	 * pages, or the child that parses it was late or ended too often */
 	bool is_refused;
 	uint64_t no_room_ns; /* when rows of it last found no room; 0: they did */
-	uint64_t unread_ns; /* when there was no child to examine it; 0: there was one */
+	/* when the child did not examine it: there was none, or it was late; 0: it did */
+	uint64_t unread_ns;
+	uint8_t lates; /* how often it was late, or ended, FILE_LATES_MAX at most */
 	uint8_t machine_ok;
 	struct python_info *python; /* owned; NULL: no interpreter */
 	uint32_t python_index;	    /* 1 + index in pythons[]; 0: none */
@@ -83,6 +85,10 @@ struct file {
 	uint32_t sharers;	   /* files whose rows_of it is */
 	uint64_t unused_since_ns;  /* when references, or then sharers, fell to 0 */
 };
+
+/* How often the child may be late, or end, at a file before it is refused.  It is left alone for
+ * PARSER_ALONE_NS each time. */
+#define FILE_LATES_MAX 3U
 
 struct file_table_stats {
 	uint64_t created; /* since the start */
@@ -118,6 +124,10 @@ static inline uint32_t file_slot(uint32_t id)
 struct file *file_table_in_slot(const struct file_table *table, uint32_t slot);
 /* Returns the load bias of a mapping of this file. */
 uint64_t file_bias(const struct file *file, const struct mapping *mapping);
+
+/* Returns true once a second while files wait for a child that answers: who maps them is to ask for
+ * them again, as file_table_get() does. */
+bool file_table_is_due(struct file_table *table, uint64_t now_ns);
 
 /* Publishes the rows around an address where a walk found none.  Returns 0; -ENODATA: there are
  * none; -ENOSPC. */

@@ -46,6 +46,8 @@ static const char *fails; /* the call that fails */
 static int error;	  /* what it returns */
 static struct known known[8];
 static size_t known_count;
+static bool files_are_due;
+static uint32_t unread_tgid; /* maps a file that the child has not examined */
 static bool must_match; /* the filter's answer */
 static bool needs_details;
 static unsigned int matches; /* that on_match() was told of */
@@ -208,6 +210,22 @@ int context_table_find_files(struct context_table *table, struct process *proces
 {
 	(void)table, (void)process, (void)slice;
 	return 0;
+}
+
+bool context_table_is_due(struct context_table *table, uint64_t now_ns)
+{
+	const bool was_due = files_are_due;
+
+	(void)table;
+	assert_true(now_ns);
+	files_are_due = false;
+	return was_due;
+}
+
+bool context_table_wants_files(const struct context_table *table, const struct process *process)
+{
+	(void)table;
+	return process->id.tgid == unread_tgid;
 }
 
 int context_table_publish(struct context_table *table, struct process *process, uint16_t flags)
@@ -485,7 +503,8 @@ static int setup(void **state)
 	fails = NULL;
 	error = -ENOMEM;
 	known_count = coming_count = listed_count = deliveries = thread_count = online_count = 0;
-	must_match = needs_details = is_forked_meanwhile = false;
+	must_match = needs_details = is_forked_meanwhile = files_are_due = false;
+	unread_tgid = 0;
 	matches = 0;
 	memset(generations, 0, sizeof(generations));
 	self_test = 0;
@@ -688,6 +707,28 @@ static void process__that_cannot_be_read_in_time_is_dropped_when_it_ends(void **
 	tick();
 	assert_string_equal(seen(), "");
 	known[0].process.exit_ns = 0;
+	tick();
+	assert_string_equal(seen(), "");
+}
+
+static void process__with_a_file_that_was_not_examined_is_published_again(void **state)
+{
+	(void)state;
+	come(PP_EVENT_UNKNOWN, 71, 0, 20);
+	come(PP_EVENT_UNKNOWN, 72, 0, 21);
+	assert_int_equal(process_watch_follow(watch), 0);
+	(void)seen();
+	unread_tgid = 71;
+	tick();
+	assert_string_equal(seen(), "");
+	files_are_due = true;
+	tick();
+	assert_string_equal(seen(), "publish71");
+	tick();
+	assert_string_equal(seen(), "");
+	/* Nobody waits for what has ended. */
+	known[0].process.exit_ns = NOW_NS;
+	files_are_due = true;
 	tick();
 	assert_string_equal(seen(), "");
 }
@@ -1105,6 +1146,7 @@ int main(void)
 		TEST(process__that_ends_while_it_is_read_is_marked),
 		TEST(process__that_cannot_be_read_in_time_is_read_with_the_next_ticks),
 		TEST(process__that_cannot_be_read_in_time_is_dropped_when_it_ends),
+		TEST(process__with_a_file_that_was_not_examined_is_published_again),
 		TEST(find__makes_a_process_known_that_a_sample_shows),
 		TEST(publish__tells_the_filters_result),
 		TEST(match__that_is_new_asks_for_a_scan),

@@ -78,6 +78,18 @@ int context_table_find_files(struct context_table *table, struct process *of,
 	return 0;
 }
 
+bool context_table_is_due(struct context_table *table, uint64_t at_ns)
+{
+	(void)table, (void)at_ns;
+	return false;
+}
+
+bool context_table_wants_files(const struct context_table *table, const struct process *of)
+{
+	(void)table, (void)of;
+	return false;
+}
+
 int context_table_publish(struct context_table *table, struct process *of, uint16_t flags)
 {
 	(void)table, (void)flags;

@@ -32,6 +32,7 @@ struct kernel_side {
 };
 
 struct file_table {
+	uint64_t due_ns;
 	struct file file[FILES];
 	unsigned int asked;
 };
@@ -114,6 +115,11 @@ int file_table_get(struct file_table *table, const struct process *process,
 	table->asked++;
 	*ret_file = mapping->key.inode ? &table->file[mapping->key.inode - 1] : NULL;
 	return 0;
+}
+
+bool file_table_is_due(struct file_table *table, uint64_t now_ns)
+{
+	return table->due_ns && now_ns >= table->due_ns;
 }
 
 uint64_t file_bias(const struct file *file, const struct mapping *mapping)
@@ -599,6 +605,27 @@ static void retire__dead_process_still_knows_its_interpreter(void **state)
 }
 
 /* A file that stays mapped must not look unused in between. */
+/* The child was late at a file: it is asked for again, and no other is. */
+static void publish__file_that_was_not_examined_is_asked_for_again(void **state)
+{
+	struct fixture *fixture = *state;
+
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	map(fixture, 0x3000, 0x4000, 0, 2);
+	fixture->files.file[0].unread_ns = 5;
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(fixture->files.asked, 2);
+	assert_true(context_table_wants_files(fixture->table, &fixture->process));
+	fixture->files.due_ns = 100;
+	assert_false(context_table_is_due(fixture->table, 99));
+	assert_true(context_table_is_due(fixture->table, 100));
+	fixture->files.file[0].unread_ns = 0;
+	assert_false(context_table_wants_files(fixture->table, &fixture->process));
+	fixture->files.file[0].unread_ns = 5;
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(fixture->files.asked, 3);
+}
+
 static void publish__file_in_old_and_new_mappings_is_never_unused(void **state)
 {
 	struct fixture *fixture = *state;
@@ -846,6 +873,7 @@ int main(void)
 		test(publish__many_mappings_take_several_chunks),
 		test(publish__what_is_beyond_the_bound_is_a_gap),
 		test(publish__known_files_are_not_asked_again),
+		test(publish__file_that_was_not_examined_is_asked_for_again),
 		test(publish__file_in_old_and_new_mappings_is_never_unused),
 		test(chunks__replaced_run_is_reused_after_two_ticks),
 		test(chunks__each_set_has_its_own_version),

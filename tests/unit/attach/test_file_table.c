@@ -16,6 +16,8 @@
 #include "../foreign/here.h"
 #include "../unwind/build_elf.h"
 #include "attach/btrfs_devices.h"
+#include "attach/file_facts.h"
+#include "base/clock.h"
 #include "discover/process_user.h"
 #include "foreign/client.h"
 #include "foreign/user_time.h"
@@ -1013,6 +1015,46 @@ static void file_table_get__users_files_put_off_his_own_alone(void **state)
 	here_question_ns = 0;
 }
 
+/* A machine that stood still for a moment must not cost a library its rows for good. */
+static void file_table_get__file_at_which_the_child_was_late_is_asked_about_again(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct mapping mapping;
+	struct file *file;
+
+	build_library(fixture, NULL);
+	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
+	here_lates = 1;
+	file = get(fixture, &mapping);
+	assert_int_equal(file->error, -ETIMEDOUT);
+	assert_false(file->is_refused);
+	assert_true(file->unread_ns);
+	assert_int_equal(stats_of(fixture).refused, 1);
+	assert_false(file_table_is_due(fixture->table, file->unread_ns + NS_PER_SEC - 1));
+	assert_true(file_table_is_due(fixture->table, file->unread_ns + NS_PER_SEC));
+	assert_false(file_table_is_due(fixture->table, file->unread_ns + NS_PER_SEC)); /* told */
+	/* The child is not asked about it for a while; then it is. */
+	file->unread_ns -= NS_PER_SEC;
+	assert_ptr_equal(get(fixture, &mapping), file);
+	assert_int_equal(asked(fixture, FOREIGN_EXAMINE), 1);
+	assert_true(file_table_is_due(fixture->table, file->unread_ns + NS_PER_SEC));
+	assert_int_equal(stats_of(fixture).refused, 1);
+}
+
+static void file_facts_soften__is_so_for_the_first_times(void **state)
+{
+	struct file file = {};
+
+	(void)state;
+	assert_int_equal(file_facts_soften(&file, 0), 0);
+	assert_int_equal(file_facts_soften(&file, -E2BIG), -E2BIG);
+	for (unsigned int i = 0; i < FILE_LATES_MAX; i++)
+		assert_int_equal(file_facts_soften(&file, -ETIME), -ETIMEDOUT);
+	assert_int_equal(file_facts_soften(&file, -ETIME), -ETIME);
+	assert_true(file_facts_are_refused(-ETIME));
+}
+
 /* Rows for *step bytes each. */
 static int many_rows(void *step, uint64_t low, uint64_t high, struct cfi_rows *rows)
 {
@@ -1130,6 +1172,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(file_table_get__new_file_is_compiled_whole),
 		test(file_table_get__file_that_takes_too_much_work_is_refused_for_good),
+		test(file_table_get__file_at_which_the_child_was_late_is_asked_about_again),
+		cmocka_unit_test(file_facts_soften__is_so_for_the_first_times),
 		test(file_table_get__same_inode_is_one_file),
 		test(file_table_get__equal_files_under_one_path_are_one),
 		test(file_table_get__equal_files_under_other_paths_share_rows_alone),
