@@ -118,7 +118,7 @@ help:
 	@echo 'make run            install what is missing, build, profile until Ctrl-C (as root; ARGS=...)'
 	@echo 'make check          install what the tests need, build, run every test (as root)'
 	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web hostile e2e cases kernels'
-	@echo 'make check-long     all of check and what it leaves out, then unit tests without sanitizers, all attacks, faults, 200 kills, fuzzing, mutants, check-service'
+	@echo 'make check-long     all of check and what it leaves out (all attacks, too), then unit tests without sanitizers, faults, 200 kills, fuzzing, mutants, check-service'
 	@echo 'make web            the flame graph page in Chromium (ARGS=--shots DIRECTORY keeps pictures)'
 	@echo 'make unit-DIRECTORY    the unit tests of userspace/DIRECTORY'
 	@echo 'make hostile        attacks by an unprivileged user (ARGS=-k REGEX); a minute of them is in check'
@@ -144,7 +144,6 @@ check: test-deps
 # What takes long: before a release.  One part that fails does not hide what the others find.
 check-long: test-deps
 	@failed=; CHECK_LONG=1 BUILD=$(BUILD) tests/check.sh || failed="$$failed check"; \
-	$(MAKE) --no-print-directory hostile || failed="$$failed hostile"; \
 	$(MAKE) --no-print-directory faults || failed="$$failed faults"; \
 	$(MAKE) --no-print-directory unit || failed="$$failed unit"; \
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=60 || failed="$$failed fuzz"; \

@@ -143,8 +143,8 @@ step_e2e() {
 	export PYPROF_PYTHON
 	tests/e2e/run.py --alone-after "$logs/computing" $few
 }
-# A minute of the attacks; `make hostile` runs all.
-step_hostile() { tests/hostile/run.py --quick; }
+# A minute of the attacks; check-long and `make hostile` run all.
+step_hostile() { tests/hostile/run.py ${few:+--quick}; }
 step_cases() { tests/e2e/cases.py $few; }
 step_kernels() { tests/kernel-matrix/run.sh $few; }
 

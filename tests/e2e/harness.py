@@ -7,6 +7,7 @@ run.py forks a process for each test, so module state here belongs to one test; 
 directories and left-over processes are removed by run.py.
 """
 import collections
+import glob
 import importlib.util
 import json
 import os
@@ -241,6 +242,24 @@ def clean_up():
                 target.process.kill()
             target.process.wait()
         shutil.rmtree(target.directory, ignore_errors=True)
+
+
+def at_rest(pid, threads, limit_s=30.0):
+    """Waits until so many threads of the process sleep, and none had the CPU for a tenth of a second.
+    """
+    def turns():
+        found = []
+        for status in glob.glob("/proc/%d/task/*/status" % pid):
+            with open(status, encoding="utf-8", errors="replace") as file:
+                told = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+            found.append((told["State"][0], told["voluntary_ctxt_switches"]))
+        return found
+
+    def rests():
+        before = turns()
+        time.sleep(0.1)
+        return before == turns() and [state for state, _ in before] == ["S"] * threads
+    wait_for(rests, limit_s, "%d threads of %d at rest" % (threads, pid))
 
 
 def children(pid):

@@ -5,7 +5,6 @@ import math
 import os
 import shutil
 import subprocess
-import time
 
 import harness
 import waits
@@ -110,7 +109,7 @@ test_thread_that_serves_two_interpreters.few = harness.each_chain
 
 def test_threads_that_sleep_since_before(interpreter):
     with harness.Target("subinterpreter_turns.py", "asleep", python=interpreter) as target:
-        time.sleep(1.0)  # until both sleep
+        harness.at_rest(target.pid, 2)
         out = harness.profile(target.pid, hz=None, duration=2, options=["--events", "offcpu"]).out
         target.process.kill()
     profile = waits.Waits(out, target.pid, "off_cpu")
