@@ -27,6 +27,7 @@ $(foreach t,$(UNIT_SRC),$(eval $(call unit_rule,$(t))))
 UNIT_OBJ := $(UNIT_BIN:%=%.o)
 $(filter $(BUILD)/tests/unit/profile/% $(BUILD)/tests/unit/pprof/%,$(UNIT_OBJ)): $(BUILD)/gen/profile.pb-c.h
 $(filter $(BUILD)/tests/unit/timeline/%,$(UNIT_OBJ)): $(BUILD)/gen/perfetto.pb-c.h
+$(BUILD)/tests/unit/attach/test_kernel_side.o: $(BUILD)/gen/pyprofd.skel.h
 # cmocka.h wants these first.
 $(BUILD)/tests/unit/%.o: CPPFLAGS += -include stdarg.h -include stddef.h -include setjmp.h -include stdint.h
 # As system headers, so that only the tests are warned of; the BPF code reads fields wherever they lie.
