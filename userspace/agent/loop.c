@@ -37,6 +37,10 @@
 #define PREPARE_NS (20 * NS_PER_MS)
 /* How long a window that has ended is worked on in one turn. */
 #define CLOSING_NS (40 * NS_PER_MS)
+/* From so many turns in a period on, each waits a moment before the next. */
+#define TURNS_PERIOD_NS (100 * NS_PER_MS)
+#define TURNS_MAX 50U
+#define GATHER_NS 1000000L
 
 enum source {
 	SOURCE_SIGNAL,
@@ -219,6 +223,21 @@ static void note_turn(const struct loop *loop, struct summary *summary)
 		summary->loop_stall_max_ns = turn_ns;
 }
 
+/* Lets records gather when they come one by one, and each wakes the loop: a program that changes
+ * its executable mappings all the time would cost a quarter of a CPU in wake-ups alone.  The rings
+ * hold what comes meanwhile. */
+static void moderate(struct loop *loop)
+{
+	const struct timespec gather = {.tv_nsec = GATHER_NS};
+
+	if (loop->woken_ns - loop->turns_since_ns >= TURNS_PERIOD_NS) {
+		loop->turns_since_ns = loop->woken_ns;
+		loop->turns = 0;
+	}
+	if (++loop->turns > TURNS_MAX)
+		(void)nanosleep(&gather, NULL);
+}
+
 int loop_serve(struct agent *agent, struct loop *loop, int timeout_ms)
 {
 	struct epoll_event event[8];
@@ -228,6 +247,8 @@ int loop_serve(struct agent *agent, struct loop *loop, int timeout_ms)
 	loop->has_served_processes = loop->has_served_stacks = false;
 	if (has_backlog(agent, loop) || window_is_closing(&agent->window))
 		timeout_ms = 0;
+	else
+		moderate(loop);
 	count = epoll_wait(loop->epoll, event, ARRAY_SIZE(event), timeout_ms);
 	wait_err = count < 0 && errno != EINTR ? -errno : 0;
 	loop->woken_ns = mono_ns();

@@ -19,6 +19,8 @@ struct loop {
 	int epoll, signals, tick;
 	uint64_t ticked_ns, next_slow_ns, window_ends_ns, all_ends_ns; /* UINT64_MAX: never */
 	uint64_t woken_ns; /* when the loop last woke; 0: not yet */
+	uint64_t turns_since_ns; /* when `turns` began to count */
+	uint32_t turns;
 	bool has_served_processes, has_served_stacks; /* since then */
 	bool has_more_stacks; /* in the ring or in the queue, when their slice was over */
 	uint64_t pauses; /* that were longer than a window */
