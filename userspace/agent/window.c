@@ -32,6 +32,8 @@
 #define CLOSE_AFTER_NS NS_PER_SEC
 /* How many windows ended processes and unmapped files are kept. */
 #define KEEP_WINDOWS 3U
+/* From so many processes on one window is enough: what ended before it is in the profiles. */
+#define CROWD_PROCESSES 16384U
 /* How long the ring of stacks is read at once at the end of a window, and in all. */
 #define STACKS_NS (40 * NS_PER_MS)
 #define LATE_STACKS_NS (500 * NS_PER_MS)
@@ -360,7 +362,9 @@ static void release_process(void *context, struct process *process)
 
 void window_forget(const struct window *window)
 {
-	uint64_t keep_ns = KEEP_WINDOWS * window->options->interval_ns, now_ns = mono_ns();
+	const bool is_crowd = process_table_count(window->samples->processes) > CROWD_PROCESSES;
+	const uint64_t keep_ns = (is_crowd ? 1 : KEEP_WINDOWS) * window->options->interval_ns;
+	const uint64_t now_ns = mono_ns();
 	uint64_t before_ns = now_ns > keep_ns ? now_ns - keep_ns : 0;
 
 	thread_names_expire(window->samples->thread_names, before_ns);

@@ -31,6 +31,20 @@ void mapping_set_release(struct process *process)
 	process->mapping_capacity = 0;
 }
 
+void mapping_set_trim(struct process *process)
+{
+	struct mapping_block *block;
+
+	if (!process->mapping || !process->mapping_count || block_of(process)->share_count > 1)
+		return;
+	block = realloc(block_of(process), sizeof(*block) + process->mapping_count *
+							    sizeof(block->mapping[0]));
+	if (!block)
+		return;
+	process->mapping = block->mapping;
+	process->mapping_capacity = process->mapping_count;
+}
+
 size_t mapping_set_memory_bytes(const struct process *process)
 {
 	if (!process->mapping)

@@ -24,6 +24,8 @@ int mapping_set_drop_older(struct process *process, uint64_t cut_ns, uint64_t re
  * -ENOMEM. */
 int mapping_set_share(struct process *to, const struct process *from, uint64_t newest_ns);
 
+/* Gives back the room for more mappings, of a set that nobody shares: its process has ended. */
+void mapping_set_trim(struct process *process);
 void mapping_set_release(struct process *process);
 
 /* Returns the memory of the set, divided by the number of processes that share it. */

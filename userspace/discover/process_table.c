@@ -166,6 +166,13 @@ static void rebuild_strings(struct process_table *table)
 		used * 2 > PROCESS_TABLE_STRING_BYTES ? used * 2 : PROCESS_TABLE_STRING_BYTES;
 }
 
+/* Machines that start thousands of programs a second keep as many that have ended. */
+static void end(struct entry *entry, uint64_t time_ns)
+{
+	entry->process.exit_ns = time_ns ? time_ns : 1;
+	mapping_set_trim(&entry->process);
+}
+
 /* Makes the entry the newest with its tgid. */
 static int link_tgid(struct process_table *table, struct entry *entry)
 {
@@ -178,7 +185,7 @@ static int link_tgid(struct process_table *table, struct entry *entry)
 		return -ENOMEM;
 	entry->older = older;
 	if (older && !older->process.exit_ns)
-		older->process.exit_ns = entry->process.start_ns ? entry->process.start_ns : 1;
+		end(older, entry->process.start_ns);
 	return 0;
 }
 
@@ -293,7 +300,7 @@ int process_table_exec(struct process_table *table, struct pp_process_id from,
 	int err;
 
 	if (old && (!old->process.exit_ns || old->process.exit_ns > time_ns))
-		old->process.exit_ns = time_ns;
+		end(old, time_ns);
 	err = entry_new(table, to, time_ns, &entry);
 	if (err)
 		return err;
@@ -325,7 +332,7 @@ int process_table_exit(struct process_table *table, struct pp_process_id id, uin
 	if (!entry)
 		return -ESRCH;
 	if (!entry->process.exit_ns)
-		entry->process.exit_ns = time_ns ? time_ns : 1;
+		end(entry, time_ns);
 	return 0;
 }
 

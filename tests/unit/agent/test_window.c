@@ -47,6 +47,7 @@ static char calls[512];
 static const char *fails; /* the name of the call that fails */
 static bool is_store, wants_comment, begins_epoch;
 static struct slots_window slots;
+static size_t process_count;
 static uint64_t allowed_ns; /* of which the open profiles have the share of the store */
 static uint64_t begun_wall_ns, written_start_ns, written_length_ns, watched_ns, forgotten_ns;
 static uint64_t unused_before_ns, unused_slots;
@@ -337,6 +338,13 @@ void thread_names_expire(struct thread_names *names, uint64_t before_ns)
 }
 
 static struct process *expired;
+
+size_t process_table_count(const struct process_table *table)
+{
+	(void)table;
+	return process_count;
+}
+
 void process_table_expire(struct process_table *table, uint64_t before_ns,
 			  void (*release)(void *context, struct process *process), void *context)
 {
@@ -441,6 +449,7 @@ static int setup(void **state)
 	fails = NULL;
 	is_store = wants_comment = begins_epoch = window_closes_last = false;
 	late_stacks = 0;
+	process_count = 5;
 	more_samples = more_clients = 0;
 	written_start_ns = written_length_ns = watched_ns = 0;
 	profiles = (struct profiles){};
@@ -844,6 +853,13 @@ static void forget__keeps_three_windows(void **state)
 
 	(void)state;
 	options.interval_ns = 1000;
+	window_forget(&window);
+	assert_in_range(forgotten_ns, before_ns - 3000, mono_ns() - 3000);
+	/* Thousands of programs a second: one is enough, in which they are named. */
+	process_count = 16385;
+	window_forget(&window);
+	assert_in_range(forgotten_ns, before_ns - 1000, mono_ns() - 1000);
+	process_count = 16384;
 	window_forget(&window);
 	assert_in_range(forgotten_ns, before_ns - 3000, mono_ns() - 3000);
 	options.interval_ns = UINT64_MAX / 4; /* longer than the machine has run */

@@ -302,6 +302,31 @@ static void mapping_set_put__order_of_arrival_does_not_matter(void **state)
 	}
 }
 
+static void mapping_set_trim__leaves_the_mappings_and_what_others_share(void **state)
+{
+	struct process parent = {0}, child = {0};
+
+	(void)state;
+	mapping_set_trim(&parent);
+	assert_null(parent.mapping);
+	assert_int_equal(put(&parent, file_mapping(0x1000, 0x2000, 0, 1, 1)), 0);
+	assert_int_equal(put(&parent, file_mapping(0x3000, 0x4000, 0, 2, 1)), 0);
+	assert_int_equal(mapping_set_share(&child, &parent, 6), 0);
+	mapping_set_trim(&parent);
+	assert_true(parent.mapping_capacity > 2);
+	assert_int_equal(put(&child, file_mapping(0x5000, 0x6000, 0, 3, 2)), 0);
+	mapping_set_trim(&parent);
+	assert_int_equal(parent.mapping_capacity, 2);
+	expect_range(&parent, 0, 0x1000, 0x2000, 0, 1);
+	expect_range(&parent, 1, 0x3000, 0x4000, 0, 2);
+	/* A record that comes late still finds room. */
+	assert_int_equal(put(&parent, file_mapping(0x7000, 0x8000, 0, 4, 3)), 0);
+	expect_range(&parent, 2, 0x7000, 0x8000, 0, 4);
+	expect_range(&child, 2, 0x5000, 0x6000, 0, 3);
+	mapping_set_release(&parent);
+	mapping_set_release(&child);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +340,7 @@ int main(void)
 		cmocka_unit_test(mapping_set_drop_older__read_ones_count_as_of_the_reading),
 		cmocka_unit_test(mapping_set_share__a_change_of_one_does_not_show_in_the_other),
 		cmocka_unit_test(mapping_set_share__leaves_out_what_is_newer_than_the_fork),
+		cmocka_unit_test(mapping_set_trim__leaves_the_mappings_and_what_others_share),
 		cmocka_unit_test(mapping_set_put__agrees_with_a_model_by_pages),
 		cmocka_unit_test(mapping_set_put__order_of_arrival_does_not_matter),
 	};
