@@ -359,6 +359,25 @@ static void file_table_get__equal_files_under_other_paths_share_rows_alone(void 
 	assert_int_equal(stats_of(fixture).files, 0);
 }
 
+/* It would keep the build-id from a file of which rows can be shared. */
+static void file_table_get__file_that_all_may_write_stands_for_none(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[3][PATH_MAX];
+	struct file *file[3];
+
+	build_library(fixture, "\1\2\3\4\5\6\7\10");
+	for (int i = 0; i < 3; i++) {
+		struct mapping mapping = mapping_of(fixture, (char)('a' + i), fixture->elf.data,
+						    BUILT_SIZE, path[i]);
+
+		assert_int_equal(chmod(path[i], i ? 0600 : 0666), 0);
+		file[i] = get(fixture, &mapping);
+	}
+	assert_int_not_equal(file[1]->page0, file[0]->page0);
+	assert_int_equal(file[2]->page0, file[1]->page0);
+}
+
 static void file_table_get__one_inode_under_two_paths_shares_rows_alone(void **state)
 {
 	struct fixture *fixture = *state;
@@ -1177,6 +1196,7 @@ int main(void)
 		test(file_table_get__same_inode_is_one_file),
 		test(file_table_get__equal_files_under_one_path_are_one),
 		test(file_table_get__equal_files_under_other_paths_share_rows_alone),
+		test(file_table_get__file_that_all_may_write_stands_for_none),
 		test(file_table_get__one_inode_under_two_paths_shares_rows_alone),
 		test(file_table_get__forged_build_id_is_another_file),
 		test(file_table_get__equal_file_of_another_user_stands_for_none),

@@ -606,8 +606,7 @@ static void budget__greedy_processes_leave_room_to_the_others(void **state)
 /* tgid 77 is another user's. */
 static uint32_t user_of(void *context, struct pp_process_id id)
 {
-	(void)context;
-	return id.tgid == 77 ? 1001 : 1000;
+	return id.tgid == 77 ? *(const uint32_t *)context : 1000;
 }
 
 /* One user, in 9,000 processes with ten stacks each, and another user's with hundreds. */
@@ -615,10 +614,11 @@ static void budget__greedy_user_leaves_room_to_the_others(void **state)
 {
 	OWNED(dictionary) struct dictionary *dictionary = NULL;
 	uint64_t hash = 1, honest = 1ULL << 40;
+	uint32_t other = 1001;
 
 	(void)state;
 	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
-	dictionary_set_users(dictionary, user_of, NULL);
+	dictionary_set_users(dictionary, user_of, &other);
 	for (uint32_t i = 0; i < 90000; i++)
 		(void)add_plain_of(dictionary, 100 + i % 9000, hash++);
 	assert_true(stats_of(dictionary).users_refused > 1000);
@@ -668,6 +668,34 @@ static void make_room__greedy_ones_go_and_the_others_stay(void **state)
 	assert_int_equal(next, unused);
 	assert_string_equal(dictionary_code(dictionary, next)->name, "h");
 	assert_int_equal(add_plain_of(dictionary, 1, 1), 0);
+}
+
+/* Their numbers are used again, each once. */
+static void make_room__many_code_objects_may_go_at_once(void **state)
+{
+	enum { CODES = 3000 };
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	static bool is_taken[CODES + 1];
+	uint32_t index = 0;
+
+	(void)state;
+	memset(is_taken, 0, sizeof(is_taken));
+	assert_int_equal(dictionary_new(4 * ROOM, &dictionary), 0);
+	for (uint64_t i = 0; i < CODES; i++)
+		assert_int_equal(
+			dictionary_add_code(dictionary, nobody, new_code(1 + i, "f"), &index), 0);
+	assert_int_equal(index, CODES);
+	dictionary_make_room(dictionary);
+	assert_null(dictionary_code(dictionary, CODES));
+	for (uint64_t i = 0; i < CODES; i++) {
+		assert_int_equal(
+			dictionary_add_code(dictionary, nobody, new_code(9000 + i, "f"), &index),
+			0);
+		assert_in_range(index, 1, CODES);
+		assert_false(is_taken[index]);
+		is_taken[index] = true;
+		assert_int_equal(dictionary_code(dictionary, index)->id, 9000 + i);
+	}
 }
 
 static void make_room__what_this_epoch_did_not_use_goes(void **state)
@@ -735,6 +763,7 @@ int main(void)
 		cmocka_unit_test(budget__greedy_processes_leave_room_to_the_others),
 		cmocka_unit_test(budget__greedy_user_leaves_room_to_the_others),
 		cmocka_unit_test(make_room__greedy_ones_go_and_the_others_stay),
+		cmocka_unit_test(make_room__many_code_objects_may_go_at_once),
 		cmocka_unit_test(make_room__what_this_epoch_did_not_use_goes),
 		cmocka_unit_test(add_stack__that_lacks_code_is_completed_when_it_comes_again),
 	};

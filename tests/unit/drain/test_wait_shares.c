@@ -130,6 +130,26 @@ static void wait_site__without_a_walk_is_its_last_stacks(void **state)
 	assert_row(3, PP_WAIT_PIPE, 100, 1000 * MS, 1);
 }
 
+/* As of a thread that waits since before the window. */
+static void wait_site__walks_of_a_nanosecond_and_no_event_have_its_time(void **state)
+{
+	(void)state;
+	add(PP_KIND_WAIT_SITE, 1, SITE, PP_WAIT_PIPE, (struct pp_count){10, 500, {0}});
+	add(PP_KIND_WALKED, 3, SITE, PP_WAIT_PIPE, (struct pp_count){0, 1, {1}});
+	divide(false);
+	assert_row(3, PP_WAIT_PIPE, 10, 500, 1);
+}
+
+/* Waits that end at once have events, which are divided though there is no time. */
+static void wait_site__walks_of_one_event_and_no_time_have_its_events(void **state)
+{
+	(void)state;
+	add(PP_KIND_WAIT_SITE, 1, SITE, PP_WAIT_PIPE, (struct pp_count){10, 500, {0}});
+	add(PP_KIND_WALKED, 3, SITE, PP_WAIT_PIPE, (struct pp_count){1, 0, {1}});
+	divide(false);
+	assert_row(3, PP_WAIT_PIPE, 10, 500, 1);
+}
+
 /* Its own row found no room: what was walked says nothing of how much it was. */
 static void wait_site__whose_sums_are_lost_is_not_made_up(void **state)
 {
@@ -221,6 +241,8 @@ int main(void)
 		shares_test(wait_site__is_divided_by_what_was_walked),
 		shares_test(wait_site__has_a_queue_part_of_its_own),
 		shares_test(wait_site__without_a_walk_is_its_last_stacks),
+		shares_test(wait_site__walks_of_a_nanosecond_and_no_event_have_its_time),
+		shares_test(wait_site__walks_of_one_event_and_no_time_have_its_events),
 		shares_test(wait_site__whose_sums_are_lost_is_not_made_up),
 		shares_test(weighted__waits_are_never_more_than_the_ledger_has),
 		shares_test(weighted__waits_share_what_the_ledger_has),

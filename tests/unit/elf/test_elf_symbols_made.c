@@ -167,6 +167,7 @@ static void elf_symbols__better_name_of_an_address_is_chosen(void **state)
 	assert_better("zz", 16, STB_GLOBAL, "aaa", 16, STB_GLOBAL);
 	assert_better("ab", 16, STB_GLOBAL, "ac", 16, STB_GLOBAL);
 	assert_better("_", 16, STB_GLOBAL, "__", 16, STB_GLOBAL);
+	assert_better("ab", 0, STB_GLOBAL, "abc", 0, STB_GLOBAL); /* none has a size */
 }
 
 static void symbol_function_name_size__is_without_the_version(void **state)

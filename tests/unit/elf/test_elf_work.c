@@ -147,6 +147,61 @@ static void ignore(void *context, size_t index, const struct elf_function *funct
 }
 
 /* All symbols share an address, so the better one of two long names is chosen each time. */
+/* An empty note after the other. */
+static uint64_t work_of_notes(size_t count)
+{
+	OWNED(elf_image) struct elf_image *image = NULL;
+
+	made_begin(&elf, EM_X86_64);
+	elf.program[1] = (Elf64_Phdr){
+		.p_type = PT_NOTE, .p_offset = MADE_FREE, .p_filesz = count * sizeof(Elf64_Nhdr)};
+	assert_int_equal(elf_image_from_memory(elf.data, MADE_BYTES, &image), 0);
+	return image->work->spent;
+}
+
+static void elf_image_open__each_note_is_paid_for(void **state)
+{
+	(void)state;
+	assert_int_equal(work_of_notes(600) - work_of_notes(500), 100 * ELF_WORK_PER_HEADER);
+}
+
+/* So many functions of 0x8000 bytes, all at one place, are asked about 0x4000 addresses in them. */
+static int find_in_overlapping(size_t functions)
+{
+	enum { ADDRESSES = 0x4000 };
+	static uint64_t vaddr[ADDRESSES];
+	const size_t size = MADE_BYTES + functions * sizeof(Elf64_Sym);
+	OWNED_MEM uint8_t *data = calloc(1, size);
+	OWNED(elf_image) struct elf_image *image = NULL;
+
+	assert_non_null(data);
+	made_begin(&elf, EM_X86_64);
+	elf.section[2].sh_offset = MADE_BYTES;
+	elf.section[2].sh_size = functions * sizeof(Elf64_Sym);
+	memcpy(elf.data + MADE_STRINGS + 1, "f", 2);
+	memcpy(data, elf.data, MADE_BYTES);
+	for (size_t i = 1; i < functions; i++)
+		((Elf64_Sym *)(data + MADE_BYTES))[i] =
+			(Elf64_Sym){.st_name = 1,
+				    .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+				    .st_shndx = 1,
+				    .st_value = MADE_BASE + 0x4000,
+				    .st_size = 0x8000};
+	for (size_t i = 0; i < ADDRESSES; i++)
+		vaddr[i] = MADE_BASE + 0x4000 + i;
+	assert_int_equal(elf_image_from_memory(data, size, &image), 0);
+	return elf_symbols_find_many(image, NULL, vaddr, ADDRESSES, ignore, NULL);
+}
+
+/* 4,194,304 steps and 64 an address are 320 functions over all of them. */
+static void elf_symbols_find_many__functions_that_overlap_as_in_no_honest_file_are_ebadmsg(
+	void **state)
+{
+	(void)state;
+	assert_int_equal(find_in_overlapping(300), 0);
+	assert_int_equal(find_in_overlapping(340), -EBADMSG);
+}
+
 static void elf_symbols__names_that_take_too_much_work_are_e2big(void **state)
 {
 	enum { SYMBOLS = 200000, NAME_BYTES = 16000 };
@@ -251,6 +306,9 @@ int main(void)
 		cmocka_unit_test(elf_image_open__data_behind_too_many_holes_is_a_hole),
 		cmocka_unit_test(elf_image_open__notes_that_take_too_much_work_are_e2big),
 		cmocka_unit_test(elf_symbols__names_that_take_too_much_work_are_e2big),
+		cmocka_unit_test(elf_image_open__each_note_is_paid_for),
+		cmocka_unit_test(
+			elf_symbols_find_many__functions_that_overlap_as_in_no_honest_file_are_ebadmsg),
 		cmocka_unit_test(debugdata_open__is_bounded_by_the_file_s_budget),
 		cmocka_unit_test(debugdata_open__decoder_that_wants_much_memory_is_ebadmsg),
 		cmocka_unit_test(elf_image_open__file_in_huge_pages_is_enotsup),

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "drain/thread_slots.h"
 #include "finish/scan.h"
+#include "finish/scan_walk.h"
 #include "foreign/child.h"
 #include "foreign/client.h"
 #include "symbolize/stitch.h"
@@ -154,6 +155,30 @@ static int scan_in_time(struct scan **ret_scan)
 	}
 }
 
+/* Of no thread state: there are no frames. */
+static int walk_state(struct process *process)
+{
+	OWNED(scan_walker) struct scan_walker *walker = NULL;
+	OWNED_MEM struct pp_stack_record *record = NULL;
+	struct scanned scanned = {};
+	int err;
+
+	assert_int_equal(scan_walker_new(&agent.finisher, &walker), 0);
+	err = scan_walk_state(walker, process, process->id.tgid, 0, &scanned, &record);
+	assert_int_equal(record != NULL, !err);
+	if (record)
+		assert_int_equal(record->python_stored, 0);
+	return err;
+}
+
+static void check_walk_state(struct process *process, struct process_python *python)
+{
+	assert_int_equal(walk_state(process), 0);
+	python->is_refused = true;
+	assert_int_equal(walk_state(process), -ENOENT);
+	python->is_refused = false;
+}
+
 static void check_interpreter(const struct interpreter *interpreter)
 {
 	CLEANUP(live_python_stop) struct live_python live =
@@ -176,6 +201,7 @@ static void check_interpreter(const struct interpreter *interpreter)
 	for (size_t i = 0; i < count; i++)
 		check_thread(scan, &said[i],
 			     python->file->python->bpf.chain == PP_CHAIN_FRAME_OBJECT);
+	check_walk_state(process, python);
 	agent_close();
 }
 
@@ -340,6 +366,8 @@ static void scan__only_threads_that_pass_the_filter(void **state)
 	     scanned = scan_next(scan, scanned))
 		count++;
 	assert_int_equal(count, 1);
+	assert_int_equal(
+		walk_state(process_table_find_tgid(agent.processes, (uint32_t)wanted)), -ENOENT);
 	agent_close();
 	stop_sleeper(wanted);
 	stop_sleeper(other);
@@ -367,6 +395,13 @@ static void scan_step__works_in_slices(void **state)
 	scan_get_stats(scan, &stats);
 	assert_true(slices >= stats.threads);
 	assert_true(stats.passes >= 2);
+	/* Without a bound, as few steps as there are tasks before it. */
+	scan_free(TAKE(scan));
+	assert_int_equal(scan_new(&agent.finisher, &(struct scan_scope){}, &scan), 0);
+	for (slices = 0; scan_step(scan, UINT64_MAX) > 0; slices++)
+		;
+	assert_true(slices < stats.threads / 2);
+	assert_non_null(scan_find(scan, (uint32_t)pid));
 	print_message("  %zu threads, %zu torn, %zu walks, %zu passes, %.1f ms\n", stats.threads,
 		      stats.torn, stats.walks, stats.passes, (double)stats.spent_ns / 1e6);
 	agent_close();
