@@ -188,6 +188,7 @@ PP_MAP struct sent_map sent SEC(".maps");
 struct user_shares_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, PP_USER_SHARES);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct pp_user_share);
 };

@@ -121,7 +121,8 @@ static int collect_thread(struct waits *waits, struct pp_thread *slot, struct pp
 
 	if (err || exists)
 		return err ? err : ledger_add_thread(waits->ledger, thread, window->end_ns);
-	thread_slot_free(slot, thread);
+	if (thread_slot_free(slot, thread))
+		kernel_side_give_slot(waits->sources.kernel, thread->user);
 	return ledger_add_gone(waits->ledger, thread, window->end_ns);
 }
 

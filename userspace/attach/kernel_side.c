@@ -38,7 +38,8 @@ struct kernel_side {
 	struct pyprofd *skeleton;
 	uint32_t map_chunk_count;
 	uint32_t process_room; /* entries of `processes` and of `contexts` */
-	uint64_t *process_share; /* of PP_USER_SHARES users */
+	uint64_t *process_share; /* of PP_USER_SHARES users, as the next */
+	struct pp_user_share *user_share;
 	uint32_t cpu_count;   /* possible CPUs */
 	uint32_t place_count; /* of CPUs in `scratch` */
 	uint32_t thread_count; /* a power of two */
@@ -305,6 +306,11 @@ static int map_all(struct kernel_side *side)
 	if (err)
 		return err;
 	side->process_share = at;
+	err = map_memory(side->skeleton->maps.user_shares,
+			 PP_USER_SHARES * sizeof(*side->user_share), &at);
+	if (err)
+		return err;
+	side->user_share = at;
 	err = map_memory(side->skeleton->maps.pages, memory->page_count * sizeof(uint64_t), &at);
 	if (err)
 		return err;
@@ -411,6 +417,7 @@ void kernel_side_free(struct kernel_side *side)
 	unmap(side->thread, side->thread_count * sizeof(*side->thread));
 	unmap((void *)side->cpu_place, side->cpu_count * sizeof(*side->cpu_place));
 	unmap(side->map_chunk, side->map_chunk_count * sizeof(*side->map_chunk));
+	unmap(side->user_share, PP_USER_SHARES * sizeof(*side->user_share));
 	unmap(side->process_share, PP_USER_SHARES * sizeof(*side->process_share));
 	unmap(side->memory.pages, side->memory.page_count * sizeof(uint64_t));
 	unmap(side->memory.rules, side->memory.rule_count * sizeof(struct pp_rule));
@@ -505,6 +512,14 @@ int kernel_side_open_scan(struct kernel_side *side, int *ret_fd)
 uint32_t kernel_side_process_room(const struct kernel_side *side)
 {
 	return side->process_room;
+}
+
+void kernel_side_give_slot(struct kernel_side *side, uint32_t user)
+{
+	if (user)
+		__atomic_fetch_sub(&side->user_share[user % PP_USER_SHARES].slots, 1,
+				   __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&side->config->slots_taken, 1, __ATOMIC_RELAXED);
 }
 
 uint64_t *kernel_side_process_shares(const struct kernel_side *side)

@@ -54,14 +54,15 @@ void thread_slot_stray(struct pp_thread *copy)
 	copy->wait = PP_WAIT_OTHER;
 }
 
-void thread_slot_free(struct pp_thread *slot, const struct pp_thread *copy)
+bool thread_slot_free(struct pp_thread *slot, const struct pp_thread *copy)
 {
 	const _Atomic uint32_t *sequence = (const _Atomic uint32_t *)&slot->sequence;
 
 	if (atomic_load_explicit(sequence, memory_order_acquire) != copy->sequence)
-		return;
+		return false;
 	slot->was_tid = copy->tid;
 	atomic_store_explicit((_Atomic uint32_t *)&slot->tid, 0, memory_order_release);
+	return true;
 }
 
 /* Reads a slot without waiting.  During a walk the sequence is odd for long, but the owner stays

@@ -54,9 +54,9 @@ uint64_t thread_slots_moves(const struct pp_thread *slots, uint32_t count, uint3
  * switch-out.  In the copy the thread then waits since its last switch-in, for an unknown
  * reason. */
 void thread_slot_stray(struct pp_thread *copy);
-/* Frees the slot of a thread that no longer exists and whose last switch we missed, unless the slot
- * was written since the copy. */
-void thread_slot_free(struct pp_thread *slot, const struct pp_thread *copy);
+/* Frees the slot of a thread that no longer exists and whose last switch we missed.  Returns false
+ * when the slot was written since the copy, and stays. */
+bool thread_slot_free(struct pp_thread *slot, const struct pp_thread *copy);
 
 /* Adds to counts the waits of one thread (a copy) in the window.  Returns 0 or -ENOMEM. */
 int thread_slot_count(const struct pp_thread *thread, const struct slots_window *window,

@@ -48,6 +48,7 @@ static struct process processes[3];
 static size_t process_count;
 static struct proc_status status;
 static int status_err;
+static bool is_written_meanwhile;
 static char comments[16384];
 static size_t comment_count;
 static struct summary summary;
@@ -281,10 +282,17 @@ void thread_slot_stray(struct pp_thread *copy)
 	copy->wait = PP_WAIT_OTHER;
 }
 
-void thread_slot_free(struct pp_thread *slot, const struct pp_thread *copy)
+bool thread_slot_free(struct pp_thread *slot, const struct pp_thread *copy)
 {
 	assert_int_equal(slot->tid, copy->tid);
 	call("free%u", slot->tid);
+	return !is_written_meanwhile;
+}
+
+void kernel_side_give_slot(struct kernel_side *side, uint32_t user)
+{
+	(void)side;
+	call("give%u", user);
 }
 
 int thread_status_read(uint32_t pid, uint32_t tid, struct proc_status *ret_status)
@@ -366,6 +374,7 @@ static int setup(void **state)
 	memset(processes, 0, sizeof(processes));
 	status = (struct proc_status){.is_runnable = true};
 	status_err = 0;
+	is_written_meanwhile = false;
 	summary = (struct summary){};
 	waits = NULL;
 	return 0;
@@ -509,16 +518,21 @@ static void stray__thread_that_does_not_run_is_corrected(void **state)
 
 static void stray__thread_that_has_ended_gives_its_slot_back(void **state)
 {
-	const struct pp_thread thread = {.tid = 8, .id = {.tgid = 5}, .flags = PP_THREAD_MATCHES};
+	const struct pp_thread thread = {
+		.tid = 8, .id = {.tgid = 5}, .flags = PP_THREAD_MATCHES, .user = 1000};
 
 	(void)state;
 	open_waits(false, true);
 	status_err = -ESRCH;
-	collect_one(&thread, "begin exited status5:8 count8! free8 gone8 busy");
+	collect_one(&thread, "begin exited status5:8 count8! free8 give1000 gone8 busy");
 	assert_int_equal(waits_stray(waits), 1);
+	/* Who has it now, has it from the kernel side. */
+	is_written_meanwhile = true;
+	collect_one(&thread, "begin exited status5:8 count8! free8 gone8 busy");
+	is_written_meanwhile = false;
 	status_err = -EMFILE; /* nobody can say */
 	collect_one(&thread, "begin exited status5:8 count8 thread8 busy");
-	assert_int_equal(waits_stray(waits), 1);
+	assert_int_equal(waits_stray(waits), 2);
 }
 
 static void divide__asks_the_ledger(void **state)

@@ -397,6 +397,21 @@ static void memory__is_that_of_the_maps(void **state)
 	assert_int_equal(kernel_side_process_room(side), sizes.processes);
 }
 
+/* Which the kernel side has counted: what it does not see end is given back here. */
+static void slot__of_a_thread_that_is_gone_is_its_users_again(void **state)
+{
+	const struct kernel_side_options options = machine(true);
+	struct kernel_side *side = open_side(&options);
+	volatile struct pp_config *config = kernel_side_config(side);
+
+	(void)state;
+	config->slots_taken = 7;
+	kernel_side_give_slot(side, 1000);
+	kernel_side_give_slot(side, 0); /* root has no share */
+	assert_int_equal(config->slots_taken, 5);
+	kernel_side_free(side);
+}
+
 /* All of it can be written to, and nothing stays mapped. */
 static void memory__has_the_size_of_the_maps_and_is_given_back(void **state)
 {
@@ -600,6 +615,7 @@ int main(void)
 		TEST(open__newer_programs_are_taken_where_they_load),
 		TEST(open__refusal_says_why),
 		TEST(memory__is_that_of_the_maps),
+		TEST(slot__of_a_thread_that_is_gone_is_its_users_again),
 		TEST(memory__has_the_size_of_the_maps_and_is_given_back),
 		TEST(tables__are_pairs_that_tell_when_half_full),
 		TEST(cpus__get_places_in_the_map),

@@ -527,10 +527,10 @@ static void thread_slot_free__only_one_that_was_not_written_since(void **state)
 
 	(void)state;
 	slot.sequence += 2;
-	thread_slot_free(&slot, &copy);
+	assert_false(thread_slot_free(&slot, &copy));
 	assert_int_equal(slot.tid, 71);
 	copy = slot;
-	thread_slot_free(&slot, &copy);
+	assert_true(thread_slot_free(&slot, &copy));
 	assert_int_equal(slot.tid, 0);
 	assert_int_equal(slot.was_tid, 71);
 }
