@@ -580,6 +580,10 @@ static void file_table_get__code_that_is_a_hole_gets_no_pages(void **state)
 	assert_int_equal(file->error, -EFBIG);
 	assert_false(file->has_pages);
 	assert_int_equal(stats_of(fixture).text_refused, 1);
+	/* It is the file's fault: nobody has it tried again. */
+	fake_user = 1001;
+	assert_false(get(fixture, &mapping)->has_pages);
+	assert_int_equal(stats_of(fixture).text_refused, 1);
 }
 
 /* ---- files that cannot be used ---- */

@@ -698,6 +698,53 @@ static void make_room__many_code_objects_may_go_at_once(void **state)
 	}
 }
 
+/* Stacks lie by the low bits of their hashes: here all are 0, or all are 1. */
+static void make_room__code_of_a_stack_stays_wherever_the_stack_lies(void **state)
+{
+	static const uint64_t hash[] = {1ULL << 40, (1ULL << 40) - 1};
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	uint32_t index[2];
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	for (int i = 0; i < 2; i++) {
+		const struct stack_of_four stack = {
+			.record = {.hash = hash[i], .python_stored = 1, .python_count = 1},
+			.frame = {{.where = 0xc0de + (uint64_t)i, .kind = PP_FRAME_PYTHON}},
+		};
+
+		assert_int_equal(dictionary_add_code(dictionary, nobody,
+						     new_code(stack.frame[0].where, "f"),
+						     &index[i]),
+				 0);
+		assert_int_equal(add_stack(dictionary, &stack), 0);
+	}
+	dictionary_make_room(dictionary);
+	for (int i = 0; i < 2; i++)
+		assert_non_null(dictionary_code(dictionary, index[i]));
+}
+
+/* An address that no program has must not pass for another kind of frame. */
+static void add_stack__anonymous_code_is_that_wherever_it_lies(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	const struct stack_of_four stack = {
+		.record = {.hash = 5, .native_stored = 2, .native_count = 2},
+		.frame = {{.where = UINT64_MAX, .kind = PP_FRAME_ANONYMOUS},
+			  {.where = 0x7fffffffffff, .kind = PP_FRAME_ANONYMOUS}},
+	};
+	const struct dict_stack *found;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	assert_int_equal(add_stack(dictionary, &stack), 0);
+	found = dictionary_find_stack(dictionary, 5);
+	assert_non_null(found);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(packed_kind(found->frame[i]), PP_FRAME_ANONYMOUS);
+	assert_int_equal(found->frame[1] & 0x7fffffffffff, 0x7fffffffffff);
+}
+
 static void make_room__what_this_epoch_did_not_use_goes(void **state)
 {
 	OWNED(dictionary) struct dictionary *dictionary = NULL;
@@ -764,6 +811,8 @@ int main(void)
 		cmocka_unit_test(budget__greedy_user_leaves_room_to_the_others),
 		cmocka_unit_test(make_room__greedy_ones_go_and_the_others_stay),
 		cmocka_unit_test(make_room__many_code_objects_may_go_at_once),
+		cmocka_unit_test(make_room__code_of_a_stack_stays_wherever_the_stack_lies),
+		cmocka_unit_test(add_stack__anonymous_code_is_that_wherever_it_lies),
 		cmocka_unit_test(make_room__what_this_epoch_did_not_use_goes),
 		cmocka_unit_test(add_stack__that_lacks_code_is_completed_when_it_comes_again),
 	};

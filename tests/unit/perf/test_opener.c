@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -58,6 +60,14 @@ static void expect_event(struct perf_opener *opener, const struct perf_event_req
 	assert_int_equal(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), 0);
 }
 
+/* Returns whether a link is there. */
+static int access_link(const char *path)
+{
+	char target[64];
+
+	return readlink(path, target, sizeof(target)) < 0 ? -errno : 0;
+}
+
 static void opener__where_cap_perfmon_is_enough_there_is_no_child(void **state)
 {
 	OWNED(perf_opener) struct perf_opener *opener = NULL;
@@ -104,6 +114,28 @@ static void opener__what_cannot_be_opened_has_its_error(void **state)
 	assert_true(perf_opener_open(opener, &no_cpu, &fd) < 0);
 	assert_int_equal(fd, -1);
 	expect_event(opener, &samples);
+}
+
+/* What whoever started the agent left open is no business of the child's. */
+static void opener__child_has_no_descriptors_of_ours(void **state)
+{
+	enum { LEFT_OPEN = 200 };
+	OWNED(perf_opener) struct perf_opener *opener = NULL;
+	OWNED_MEM char *children = NULL;
+	char path[64];
+
+	(void)state;
+	need_events();
+	assert_int_equal(dup2(STDERR_FILENO, LEFT_OPEN), LEFT_OPEN);
+	open_with("3\n", &opener);
+	expect_event(opener, &samples); /* it serves: its descriptors are closed */
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	assert_int_equal(read_file(path, 4096, &children, NULL), 0);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), LEFT_OPEN);
+	assert_int_equal(access_link(path), 0);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", atoi(children), LEFT_OPEN);
+	assert_int_equal(access_link(path), -ENOENT);
+	close(LEFT_OPEN);
 }
 
 /* ---- the sandbox ---- */
@@ -185,6 +217,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(opener__where_cap_perfmon_is_enough_there_is_no_child),
 		cmocka_unit_test(opener__where_the_kernel_wants_more_a_child_opens_them),
 		cmocka_unit_test(opener__what_cannot_be_opened_has_its_error),
+		cmocka_unit_test(opener__child_has_no_descriptors_of_ours),
 		cmocka_unit_test(
 			parser_sandbox_enter__opens_events_of_cpus_and_nothing_else),
 	};
