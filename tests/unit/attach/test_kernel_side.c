@@ -250,18 +250,16 @@ static void assert_is_memory_of(const char *name, const volatile void *memory)
 
 /* ---- sizes ---- */
 
-static void open__maps_have_the_sizes_of_the_machine(void **state)
+static void check_sizes(const struct kernel_side_options *options)
 {
 	static const char *const pair[][2] = {{"counts_0", "counts_1"}, {"waits_0", "waits_1"},
 					      {"wakes_0", "wakes_1"}, {"coarse_0", "coarse_1"}};
-	const struct kernel_side_options options = machine(true);
-	OWNED(kernel_side) struct kernel_side *side = open_side(&options);
+	OWNED(kernel_side) struct kernel_side *side = open_side(options);
 	uint64_t beside_rows = 0;
 	struct map_sizes sizes;
 	struct bpf_map *map;
 
-	(void)state;
-	map_sizes_compute(&options.sizes, &sizes);
+	map_sizes_compute(&options->sizes, &sizes);
 	for (int i = 0; i < 2; i++) {
 		assert_entries(pair[0][i], sizes.counts);
 		assert_entries(pair[1][i], sizes.waits);
@@ -269,7 +267,7 @@ static void open__maps_have_the_sizes_of_the_machine(void **state)
 		assert_entries(pair[3][i], sizes.coarse);
 	}
 	assert_entries("scratch", sizes.places * 2); /* a walk may be interrupted by an NMI's */
-	assert_entries("cpu_slots", POSSIBLE_CPUS);
+	assert_entries("cpu_slots", options->sizes.cpu_count);
 	assert_entries("map_sets", sizes.map_chunks);
 	assert_entries("processes", sizes.processes);
 	assert_entries("contexts", sizes.processes);
@@ -280,9 +278,26 @@ static void open__maps_have_the_sizes_of_the_machine(void **state)
 	assert_entries("timeline", sizes.timeline_bytes);
 	bpf_object__for_each_map(map, kernel.skeleton->obj)
 		if (strcmp(bpf_map__name(map), "rows") != 0)
-			beside_rows += map_bytes(map, POSSIBLE_CPUS);
-	assert_entries("rows", map_sizes_row_shards(&options.sizes, beside_rows));
+			beside_rows += map_bytes(map, options->sizes.cpu_count);
+	assert_entries("rows", map_sizes_row_shards(&options->sizes, beside_rows));
 	assert_int_equal(kernel.skeleton->rodata->scratch_levels, 2);
+}
+
+/* The object's own sizes are those of one machine at most. */
+static void open__maps_have_the_sizes_of_the_machine(void **state)
+{
+	static const uint32_t cpus[][2] = {{3, 8}, {24, 40}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cpus); i++) {
+		struct kernel_side_options options = machine(true);
+
+		options.sizes.online_count = cpus[i][0];
+		options.sizes.cpu_count = cpus[i][1];
+		setup(state);
+		check_sizes(&options);
+		teardown(state);
+		kernel.map_count = 0;
+	}
 }
 
 static void open__what_is_not_asked_for_is_left_out(void **state)
@@ -403,35 +418,77 @@ static void slot__of_a_thread_that_is_gone_is_its_users_again(void **state)
 	const struct kernel_side_options options = machine(true);
 	struct kernel_side *side = open_side(&options);
 	volatile struct pp_config *config = kernel_side_config(side);
+	struct pp_user_share share = {.slots = 5};
+	const off_t at = 1000 * sizeof(share);
 
 	(void)state;
 	config->slots_taken = 7;
+	assert_int_equal(pwrite(fd_named("user_shares"), &share, sizeof(share), at),
+			 sizeof(share));
 	kernel_side_give_slot(side, 1000);
 	kernel_side_give_slot(side, 0); /* root has no share */
 	assert_int_equal(config->slots_taken, 5);
+	assert_int_equal(pread(fd_named("user_shares"), &share, sizeof(share), at), sizeof(share));
+	assert_int_equal(share.slots, 4);
+	assert_int_equal(pread(fd_named("user_shares"), &share, sizeof(share), 0), sizeof(share));
+	assert_int_equal(share.slots, 0);
 	kernel_side_free(side);
 }
 
-/* All of it can be written to, and nothing stays mapped. */
+/* Returns how many bytes of a map are mapped. */
+static uint64_t mapped_bytes(const char *name)
+{
+	OWNED_MEM char *maps = NULL;
+	uint64_t bytes = 0, start, end;
+	char wanted[96];
+
+	snprintf(wanted, sizeof(wanted), "/memfd:%s (", name);
+	assert_int_equal(read_file("/proc/self/maps", 4 << 20, &maps, NULL), 0);
+	for (char *line = strtok(maps, "\n"); line; line = strtok(NULL, "\n"))
+		if (strstr(line, wanted) && sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			bytes += end - start;
+	return bytes;
+}
+
+static uint64_t pages_of(uint64_t bytes)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) / page * page;
+}
+
+/* Whole pages of each, and nothing stays mapped. */
 static void memory__has_the_size_of_the_maps_and_is_given_back(void **state)
 {
 	const struct kernel_side_options options = machine(true);
 	struct kernel_side *side = open_side(&options);
-	const struct row_store_memory *rows = kernel_side_row_memory(side);
-	OWNED_MEM char *maps = NULL;
-	uint32_t count;
+	const struct {
+		const char *name;
+		uint64_t bytes;
+	} row[] = {
+		{"config", sizeof(struct pp_config)},
+		{"fills", PP_FILL_COUNT * sizeof(struct pp_fill)},
+		{"rest", 2 * PP_REST_ROWS * sizeof(struct pp_count)},
+		{"threads", bpf_map__max_entries(map_named("threads")) * sizeof(struct pp_thread)},
+		{"cpu_slots", POSSIBLE_CPUS * sizeof(uint64_t)},
+		{"map_sets",
+		 bpf_map__max_entries(map_named("map_sets")) * sizeof(struct pp_map_chunk)},
+		{"process_shares", PP_USER_SHARES * sizeof(uint64_t)},
+		{"user_shares", PP_USER_SHARES * sizeof(struct pp_user_share)},
+		{"pages", PP_MAX_PAGES * sizeof(uint64_t)},
+		{"rules", PP_MAX_RULES * sizeof(struct pp_rule)},
+		{"rows",
+		 bpf_map__max_entries(map_named("rows")) * PP_ROW_SHARD_ROWS * sizeof(uint32_t)},
+	};
 
 	(void)state;
-	kernel_side_rest(side)[2 * PP_REST_ROWS - 1].weight = 1;
-	memset(&kernel_side_threads(side, &count)[count - 1], 0, sizeof(struct pp_thread));
-	kernel_side_map_chunks(side, &count)[count - 1] = (struct pp_map_chunk){};
-	kernel_side_process_shares(side)[PP_USER_SHARES - 1] = 1;
-	rows->pages[PP_MAX_PAGES - 1] = 1;
-	rows->rules[PP_MAX_RULES - 1] = (struct pp_rule){};
-	rows->shard[rows->shard_count - 1][PP_ROW_SHARD_ROWS - 1] = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++)
+		if (mapped_bytes(row[i].name) != pages_of(row[i].bytes))
+			fail_msg("%s: %lu bytes are mapped, not %lu", row[i].name,
+				 mapped_bytes(row[i].name), pages_of(row[i].bytes));
 	kernel_side_free(side);
-	assert_int_equal(read_file("/proc/self/maps", 4 << 20, &maps, NULL), 0);
-	assert_null(strstr(maps, "memfd:"));
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++)
+		assert_int_equal(mapped_bytes(row[i].name), 0);
 	kernel_side_free(NULL);
 }
 

@@ -722,6 +722,11 @@ static void make_room__code_of_a_stack_stays_wherever_the_stack_lies(void **stat
 	dictionary_make_room(dictionary);
 	for (int i = 0; i < 2; i++)
 		assert_non_null(dictionary_code(dictionary, index[i]));
+	/* It goes with its stack. */
+	dictionary_set_epoch(dictionary, 1);
+	dictionary_make_room(dictionary);
+	for (int i = 0; i < 2; i++)
+		assert_null(dictionary_code(dictionary, index[i]));
 }
 
 /* An address that no program has must not pass for another kind of frame. */
