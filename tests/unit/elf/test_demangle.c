@@ -69,6 +69,8 @@ static void demangle__cython(void **state)
 		{"__pyx_f_4spam_3Egg_boil.isra.0", "spam.Egg.boil"},
 		{"__pyx_fuse_0__pyx_f_4spam_boil", "spam.boil"},
 		{"__pyx_pw_4spam_9__pyx_fuse_1boil", "spam.boil"},
+		{"__pyx_pw_4spam_9__pyx_fuse_0_1boil", "spam.boil"}, /* two fused types */
+		{"__pyx_pw_4spam_9__pyx_fuse_0_boil", "spam._boil"},
 		{"__pyx_gb_4spam_2generator", "spam.generator"},
 		{"__pyx_pymod_exec_mtrand", "mtrand.<module>"},
 		{"__pyx_pw_boil", NULL},

@@ -209,6 +209,20 @@ static void elf_image_symbol_table__gnu_hash_s_last_chain_ends_the_table(void **
 	assert_int_equal(symbol_count(SHT_DYNSYM), SYMBOLS);
 }
 
+/* A large filter, one bucket and one symbol, and not a byte behind them. */
+static void elf_image_symbol_table__hash_may_be_the_last_in_the_file(void **state)
+{
+	const uint32_t head[] = {1, FIRST_SYMBOL, 64, BLOOM_SHIFT}, chain[] = {FIRST_SYMBOL, 1};
+	const size_t at = MADE_BYTES - sizeof(head) - 64 * sizeof(uint64_t) - sizeof(chain);
+
+	(void)state;
+	begin();
+	memcpy(elf.data + at, head, sizeof(head));
+	memcpy(elf.data + MADE_BYTES - sizeof(chain), chain, sizeof(chain));
+	tables()->dynamic[3].d_un.d_ptr = MADE_BASE + at;
+	assert_int_equal(symbol_count(SHT_DYNSYM), FIRST_SYMBOL + 1);
+}
+
 static void elf_image_symbol_table__hash_without_filter_or_buckets_is_ebadmsg(void **state)
 {
 	(void)state;
@@ -318,6 +332,7 @@ int main(void)
 		cmocka_unit_test(elf_image_symbol__empty_bucket_has_no_symbol),
 		cmocka_unit_test(elf_image_symbol__number_of_symbols_bounds_the_search),
 		cmocka_unit_test(elf_image_symbol_table__gnu_hash_s_last_chain_ends_the_table),
+		cmocka_unit_test(elf_image_symbol_table__hash_may_be_the_last_in_the_file),
 		cmocka_unit_test(elf_image_symbol_table__hash_without_filter_or_buckets_is_ebadmsg),
 		cmocka_unit_test(elf_image_symbol_table__tables_outside_the_file_are_ebadmsg),
 		cmocka_unit_test(elf_image_symbol_table__dynamic_entries_end),
