@@ -273,6 +273,42 @@ static pid_t find_child(void)
 
 /* ---- what is true ---- */
 
+/* Anybody maps a file as code in which nothing is.  Its facts are an answer like any other: one
+ * that is refused ends the child. */
+static void foreign_examine__file_without_code_is_no_interpreter(void **state)
+{
+	OWNED(foreign) struct foreign *foreign = with_child(NULL);
+	const struct {
+		Elf64_Ehdr head;
+		Elf64_Phdr data;
+	} image = {
+		.head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+				     EV_CURRENT},
+			 .e_type = ET_DYN,
+			 .e_machine = EM_X86_64,
+			 .e_version = EV_CURRENT,
+			 .e_phoff = sizeof(Elf64_Ehdr),
+			 .e_ehsize = sizeof(Elf64_Ehdr),
+			 .e_phentsize = sizeof(Elf64_Phdr),
+			 .e_phnum = 1},
+		.data = {.p_type = PT_LOAD,
+			 .p_flags = PF_R,
+			 .p_filesz = sizeof(image),
+			 .p_memsz = sizeof(image)},
+	};
+	OWNED_FD int own = memfd_create("data", MFD_CLOEXEC);
+	const struct foreign_file file = file_of(&own, NUMBER, 0);
+	struct foreign_facts facts;
+
+	(void)state;
+	assert_true(own >= 0);
+	assert_int_equal(write_full(own, &image, sizeof(image)), 0);
+	assert_int_equal(examine(foreign, &file, &facts), 0);
+	assert_int_equal(facts.segment_count, 0);
+	assert_int_equal(facts.python_error, -ENOENT);
+	assert_int_equal(stats_of(foreign).starts, 1);
+}
+
 static void foreign_rows__are_those_of_the_file(void **state)
 {
 	OWNED(foreign) struct foreign *foreign = with_child(NULL);
@@ -678,6 +714,7 @@ static void foreign_examine__without_a_child_there_is_no_answer(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(foreign_examine__file_without_code_is_no_interpreter),
 		cmocka_unit_test(foreign_rows__are_those_of_the_file),
 		cmocka_unit_test(foreign_rows__of_a_small_file_cost_no_question),
 		cmocka_unit_test(foreign_names__answer_is_as_long_as_the_question),
