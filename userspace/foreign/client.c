@@ -434,6 +434,8 @@ int foreign_names(struct foreign *foreign, const struct foreign_file *file, cons
 
 	if (!message)
 		return -ENOMEM;
+	while (count && vaddr[count - 1] == UINT64_MAX)
+		count--; /* no function is there, and no question: foreign_request_is_sound() */
 	for (size_t done = 0; done < count; done += (size_t)answered) {
 		const size_t left = count - done;
 

@@ -124,8 +124,11 @@ struct foreign_lines {
 	uint8_t line[];
 };
 
+/* The last address is none to ask about: a range ends behind it. */
 static inline bool foreign_vaddrs_ascend(const struct foreign_request *request)
 {
+	if (request->vaddr_count && request->vaddr[request->vaddr_count - 1] == UINT64_MAX)
+		return false;
 	for (uint32_t i = 1; i < request->vaddr_count; i++)
 		if (request->vaddr[i] < request->vaddr[i - 1])
 			return false;

@@ -134,7 +134,8 @@ static int put_rows(struct foreign_server *server, struct foreign_slot *slot, ui
 
 static int examine(struct foreign_server *server, struct foreign_slot *slot, uint32_t *ret_size)
 {
-	struct foreign_facts facts = {.python_error = -ENOENT}; /* without code it is no interpreter */
+	/* Without code it is no interpreter. */
+	struct foreign_facts facts = {.python_error = -ENOENT};
 	uint64_t low, high;
 
 	tell_image(slot->image, &facts);

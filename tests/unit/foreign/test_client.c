@@ -454,6 +454,22 @@ static void foreign_names__are_those_of_the_file(void **state)
 			assert_string_equal(named.name[i], expected.name[i]);
 }
 
+/* No range ends behind it, so there is no sound answer, which ends the child. */
+static void foreign_names__last_address_is_not_asked_about(void **state)
+{
+	OWNED(foreign) struct foreign *foreign = with_child(NULL);
+	const struct foreign_file file = file_of(&libc, NUMBER, 0);
+	static const uint64_t vaddr[] = {4096, UINT64_MAX, UINT64_MAX};
+	static struct named named = {.vaddr = vaddr};
+
+	(void)state;
+	assert_int_equal(foreign_names(foreign, &file, vaddr + 1, 2, on_name, &named), 0);
+	assert_int_equal(stats_of(foreign).count[FOREIGN_NAMES], 0);
+	assert_int_equal(foreign_names(foreign, &file, vaddr, 3, on_name, &named), 0);
+	assert_int_equal(named.count, 1);
+	assert_int_equal(stats_of(foreign).starts, 1);
+}
+
 static void foreign_names__what_cannot_be_is_not_believed(void **state)
 {
 	static const char *const how[] = {"none", "many", "beside", "beyond", "behind", "long",
@@ -718,6 +734,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(foreign_rows__are_those_of_the_file),
 		cmocka_unit_test(foreign_rows__of_a_small_file_cost_no_question),
 		cmocka_unit_test(foreign_names__answer_is_as_long_as_the_question),
+		cmocka_unit_test(foreign_names__last_address_is_not_asked_about),
 		cmocka_unit_test(foreign_names__are_those_of_the_file),
 		cmocka_unit_test(foreign_names__what_cannot_be_is_not_believed),
 		cmocka_unit_test(foreign_lines__are_those_of_the_file),
