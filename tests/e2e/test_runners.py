@@ -772,6 +772,12 @@ def fuzz(program, inputs=10):
     return done.returncode, last(done.stdout)
 
 
+def test_a_fuzz_target_that_reaches_nothing_fails():
+    runs = "echo 'stat::number_of_executed_units: 2000'; echo '#2000 DONE cov: %d ft: 4 corp: 1/1b lim: 4 exec/s: 0'\n"
+    assert fuzz(runs % 3) == (1, "0 passed, 3 failed, 0 skipped")
+    assert fuzz(runs % 30) == (0, "3 passed, 0 failed, 0 skipped")
+
+
 def test_a_fuzz_target_that_dies_or_runs_little_fails():
     runs = "echo 'stat::number_of_executed_units: 10' >&2; case $* in *-runs=10*) ;; *) exit 9 ;; esac\n"
     assert fuzz(runs) == (0, "3 passed, 0 failed, 0 skipped")

@@ -8,6 +8,7 @@ directory=$1 inputs=$2 seconds=$3
 shift 3
 
 LIMIT_S=300
+EDGES_MIN=10 # a thousand inputs that reach fewer fail the first check of their shape
 one() { # PROGRAM
 	name=${1##*/fuzz_}
 	at_most=$(sed -n 's/.*runs: \([0-9]*\) at most.*/\1/p' "$here/fuzz_$name.c" 2> /dev/null)
@@ -25,8 +26,11 @@ one() { # PROGRAM
 	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$directory/$name.log")
 	# "#10000 DONE cov: 512 ft: 1400 corp: 210/31Kb ...": edges of the program, inputs that are worth keeping.
 	reached=$(sed -n 's/^#[0-9]*.* cov: \([0-9]*\) .* corp: \([0-9]*\)\/.*/\1 edges, \2 in the corpus/p' "$directory/$name.log" | tail -n 1)
+	edges=${reached%% *}
 	if [ $rc = 0 ] && [ "$seconds" = 0 ] && [ "${runs:-0}" -lt "$inputs" ]; then
 		echo "not ok fuzz $name: ${runs:-0} of $inputs inputs"
+	elif [ $rc = 0 ] && [ "${runs:-0}" -ge 1000 ] && [ "${edges:-0}" -lt "$EDGES_MIN" ]; then
+		echo "not ok fuzz $name: ${reached:-nothing} of the program reached: it needs seeds, in $here/corpus/$name"
 	elif [ $rc = 0 ]; then
 		echo "ok fuzz $name (${runs:-?} inputs, ${reached:-no coverage told})"
 	else
