@@ -289,6 +289,9 @@ def test_killed_at_any_moment_leaves_whole_files_and_nothing_in_the_kernel():
           % (bare_s, KILLS, again_s, len(profiles_of(store))))
 
 
+test_killed_at_any_moment_leaves_whole_files_and_nothing_in_the_kernel.limit_s = 100 + 3 * KILLS
+
+
 # ---------------------------------------------------------------- limits of the process
 
 def run_limited(limit, number):
