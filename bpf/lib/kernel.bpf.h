@@ -120,7 +120,7 @@ struct user_namespace {
 };
 
 struct cred {
-	kuid_t euid;
+	kuid_t uid, euid;
 	struct user_namespace *user_ns;
 };
 

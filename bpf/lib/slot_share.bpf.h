@@ -25,9 +25,11 @@ static __always_inline void slot_share_give(__u32 user, struct pp_config *cfg)
 {
 	struct pp_user_share *share = share_of(user);
 
-	if (share)
+	/* The agent may have given it back a moment ago: a wrap would last. */
+	if (share && share->slots)
 		__sync_fetch_and_add(&share->slots, -1);
-	__sync_fetch_and_add(&cfg->slots_taken, -1);
+	if (cfg->slots_taken)
+		__sync_fetch_and_add(&cfg->slots_taken, -1);
 }
 
 #endif

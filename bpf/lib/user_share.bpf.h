@@ -13,6 +13,9 @@ int user_of_cred(__u64 address)
 	const struct user_namespace *inner = BPF_CORE_READ(cred, user_ns);
 	__u32 user = BPF_CORE_READ(cred, euid.val);
 
+	if (!user) /* anybody may start a set-user-ID program */
+		user = BPF_CORE_READ(cred, uid.val);
+
 	for (__u32 i = 0; i < USER_NAMESPACES_MAX; i++) {
 		__u32 owner;
 

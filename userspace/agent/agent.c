@@ -201,13 +201,24 @@ static void print_summary(struct agent *agent)
 	 CAPABILITY_BIT(CAP_KILL) | CAPABILITY_BIT(CAP_SYS_NICE) |                                 \
 	 CAPABILITY_BIT(CAP_SYS_RESOURCE) | CAPABILITY_BIT(CAP_IPC_LOCK))
 
+/* Those for which CAP_SYS_ADMIN can stand: host_check.c. */
+#define ADMIN_STANDS_FOR                                                                           \
+	(CAPABILITY_BIT(CAP_BPF) | CAPABILITY_BIT(CAP_PERFMON) |                                   \
+	 CAPABILITY_BIT(CAP_CHECKPOINT_RESTORE))
+
 /* Gives up all other capabilities, CAP_SYS_ADMIN above all: perf events that take it are opened by
- * a child.  Where something is missing, CAP_SYS_ADMIN may stand for it (host_check.c). */
+ * a child. */
 static void give_up_capabilities(void)
 {
-	const uint64_t kept = NEEDED_CAPABILITIES | ROOT_CAPABILITIES;
-	int err = capabilities_are_held(NEEDED_CAPABILITIES) ? capabilities_keep(kept, kept) : 0;
+	uint64_t kept = NEEDED_CAPABILITIES | ROOT_CAPABILITIES;
+	int err;
 
+	if (!capabilities_are_held(ADMIN_STANDS_FOR)) {
+		kept |= CAPABILITY_BIT(CAP_SYS_ADMIN);
+		log_warn("CAP_SYS_ADMIN stands for capabilities that are missing, and is kept; "
+			 "grant CAP_BPF, CAP_PERFMON and CAP_CHECKPOINT_RESTORE in its place");
+	}
+	err = capabilities_keep(kept, kept);
 	if (err)
 		log_warn_errno(err, "cannot give up the capabilities that pyprofd does not need");
 }

@@ -34,21 +34,26 @@ void process_shares_count(struct kernel_side *kernel, struct process_table *proc
 		if (process->exit_ns)
 			continue;
 		live++;
-		if (process->is_user_known || asked++ < ASKED_A_CALL)
-			held[process_user_kept(process) % PP_USER_SHARES]++;
+		if (!process->is_user_known && asked++ >= ASKED_A_CALL)
+			continue;
+		/* Root has no share, and others may have its place. */
+		if (process_user_kept(process))
+			held[process->user % PP_USER_SHARES]++;
 	}
 	publish(kernel, held, live);
 }
 
-bool process_shares_allow(const struct kernel_side *kernel, uint32_t tgid)
+bool process_shares_take(const struct kernel_side *kernel, uint32_t tgid)
 {
-	const int64_t left = kernel_side_config(kernel)->processes_left;
+	volatile struct pp_config *config = kernel_side_config(kernel);
 	const struct process process = {.id.tgid = tgid};
-	uint32_t user;
+	const uint32_t user = process_user(&process);
+	uint64_t *held = &kernel_side_process_shares(kernel)[user % PP_USER_SHARES];
 
-	if (left > kernel_side_process_room(kernel) / 2)
-		return true;
-	user = process_user(&process);
-	return !user || (left > 0 && kernel_side_process_shares(kernel)[user % PP_USER_SHARES] <
-					     (uint64_t)left);
+	if (user && (config->processes_left <= 0 || *held >= (uint64_t)config->processes_left))
+		return false;
+	if (user)
+		__atomic_fetch_add(held, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_sub((int64_t *)&config->processes_left, 1, __ATOMIC_RELAXED);
+	return true;
 }

@@ -13,8 +13,8 @@ struct process_table;
 /* Counts the processes that live.  Those of whom nobody has asked yet who answers for them are
  * looked up, some a call. */
 void process_shares_count(struct kernel_side *kernel, struct process_table *processes);
-/* Returns whether a process that was found in /proc may be followed: not while its user has his
- * share.  To look that up takes 40 us, and is done while less than half of the room is left. */
-bool process_shares_allow(const struct kernel_side *kernel, uint32_t tgid);
+/* Takes room for a process that was found in /proc.  Returns false when its user has his share;
+ * root has none.  To look up whose it is takes 40 us. */
+bool process_shares_take(const struct kernel_side *kernel, uint32_t tgid);
 
 #endif

@@ -26,6 +26,7 @@
 /* How long new programs are published in one turn of the loop, and for one stack of such a
  * program. */
 #define PUBLISH_NS (40 * NS_PER_MS)
+#define FILES_AGAIN_NS (20 * NS_PER_MS)
 
 struct event_batch {
 	struct pp_event *event; /* owned */
@@ -230,7 +231,7 @@ static int on_scanned(void *context, const struct proc_stat *stat)
 	/* The kernel side has given a generation to processes that were forked since the
 	 * tracepoints are attached. */
 	if (kernel_side_get_generation(watch->sources.kernel, id.tgid, &id.generation)) {
-		if (!process_shares_allow(watch->sources.kernel, id.tgid))
+		if (!process_shares_take(watch->sources.kernel, id.tgid))
 			return 0;
 		id.generation = (uint32_t)(mono_ns() >> 10);
 		if (kernel_side_add_process(watch->sources.kernel, id) &&
@@ -524,13 +525,14 @@ static void read_again(struct process_watch *watch)
 /* Files that the child was late at, or that came while there was none. */
 static void find_files_again(struct process_watch *watch)
 {
+	const struct slice slice = slice_begin(FILES_AGAIN_NS);
 	struct process *process = NULL;
 
 	if (!context_table_is_due(watch->sources.contexts, mono_ns()))
 		return;
 	while ((process = process_table_next(watch->sources.processes, process))) {
 		if (process->exit_ns || process->is_queued ||
-		    !context_table_wants_files(watch->sources.contexts, process))
+		    !context_table_ask_again(watch->sources.contexts, process, &slice))
 			continue;
 		process->mappings_changed = true;
 		queue(watch, process);

@@ -83,6 +83,14 @@ void profile_shares_release(struct profile_shares *shares)
 	*shares = (struct profile_shares){};
 }
 
+static uint32_t user_of(const struct process *process)
+{
+	/* Another process may have its number by now. */
+	if (process->exit_ns && !process->is_user_known)
+		return PROFILE_SHARES_UNKNOWN;
+	return process_user(process);
+}
+
 static struct process_owner *owner_find(const struct profile_shares *shares,
 					const struct process *process)
 {
@@ -117,9 +125,7 @@ static int owner_of(struct profile_shares *shares, const struct process *process
 		if (!owner)
 			return -ENOMEM;
 		owner->id = process->id;
-		owner->uid = process->exit_ns && !process->details_read ?
-				     PROFILE_SHARES_UNKNOWN :
-				     process_user(process);
+		owner->uid = user_of(process);
 		HASH_ADD(hh, shares->owner, id, sizeof(owner->id), owner);
 		if (!owner->hh.tbl) { /* no memory for the table */
 			free(owner);

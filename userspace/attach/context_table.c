@@ -28,6 +28,8 @@ struct retired_run {
 struct process_tables {
 	struct map_set *set; /* NULL: none */
 	bool is_set_refused; /* there was no room for one at the last try */
+	/* mappings of files that the child had not examined when this was published */
+	uint32_t unread;
 	struct pp_process_context context;
 	struct process_python python;
 	uint32_t *file; /* ids that this process refers to; owned */
@@ -441,12 +443,9 @@ static int take_file_references(struct context_table *table, const struct proces
 
 static bool is_file_known(const struct context_table *table, const struct mapping *mapping)
 {
-	const struct file *file;
-
 	if (mapping->file < PP_FILE_FIRST)
 		return mapping->file != PP_FILE_NONE;
-	file = file_table_find(table->files, mapping->file);
-	return file && !file->unread_ns;
+	return file_table_find(table->files, mapping->file) != NULL;
 }
 
 bool context_table_is_due(struct context_table *table, uint64_t now_ns)
@@ -454,12 +453,48 @@ bool context_table_is_due(struct context_table *table, uint64_t now_ns)
 	return file_table_is_due(table->files, now_ns);
 }
 
-bool context_table_wants_files(const struct context_table *table, const struct process *process)
+static struct file *unread_file(const struct context_table *table, const struct mapping *mapping)
 {
-	for (size_t i = 0; i < process->mapping_count; i++)
-		if (!is_file_known(table, &process->mapping[i]))
-			return true;
-	return false;
+	struct file *file = file_table_find(table->files, mapping->file);
+
+	return file && file->unread_ns ? file : NULL;
+}
+
+bool context_table_ask_again(struct context_table *table, const struct process *process,
+			     const struct slice *slice)
+{
+	const struct process_tables *tables = tables_of(process);
+	uint32_t unread = 0;
+
+	if (!tables || !tables->unread)
+		return false;
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		struct file *file = unread_file(table, &process->mapping[i]);
+
+		/* Asked about once a second, whoever maps it. */
+		if (file && !slice_is_over(slice))
+			(void)file_table_get(table->files, process, &process->mapping[i], &file);
+		unread += file && file->unread_ns;
+	}
+	return unread < tables->unread;
+}
+
+/* Notes how many of its files are still to be examined.  Of those that have been since the process
+ * was published last the segments are known now, and with them the bias. */
+static void note_unread(const struct context_table *table, struct process *process,
+			struct process_tables *tables)
+{
+	const bool had_unread = tables->unread;
+
+	tables->unread = 0;
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		struct mapping *mapping = &process->mapping[i];
+		const struct file *file = file_table_find(table->files, mapping->file);
+
+		if (file && had_unread)
+			mapping->bias = file_bias(file, mapping);
+		tables->unread += file && file->unread_ns;
+	}
 }
 
 int context_table_find_files(struct context_table *table, struct process *process,
@@ -498,6 +533,7 @@ int context_table_publish(struct context_table *table, struct process *process, 
 	err = context_table_find_files(table, process, NULL);
 	if (err)
 		return err;
+	note_unread(table, process, tables);
 	err = take_file_references(table, process, tables);
 	if (err)
 		return err;
@@ -536,6 +572,7 @@ int context_table_fork(struct context_table *table, const struct process *parent
 		return err;
 	to->context = from->context;
 	to->python = from->python;
+	to->unread = from->unread;
 	if (to->python.file)
 		to->python.file->interpreted++;
 	to->set = from->set;

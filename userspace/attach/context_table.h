@@ -26,11 +26,13 @@ DEFINE_OWNED(struct context_table, context_table)
  * context. flags: enum pp_context_flag.  Returns 0; -ENOSPC: no room for the map set (counted; the
  * process is sampled without user frames); -ENOMEM. */
 int context_table_publish(struct context_table *table, struct process *process, uint16_t flags);
-/* Returns true once a second while there are files that the child has not examined: the processes
- * that map them are to be published again. */
+/* Returns true once a second while there are files that the child has not examined: they are to be
+ * asked about again. */
 bool context_table_is_due(struct context_table *table, uint64_t now_ns);
-/* Returns whether a process maps a file that the child has not examined yet. */
-bool context_table_wants_files(const struct context_table *table, const struct process *process);
+/* Asks about the files of a process that the child has not examined, until the slice is over.
+ * Returns whether one has an answer: the process is to be published again. */
+bool context_table_ask_again(struct context_table *table, const struct process *process,
+			     const struct slice *slice);
 /* Sets mapping.file and bias of all mappings; the first half of publishing, which also works for a
  * dead process.  Stops when the slice is over, after one new file at least; the next call goes on
  * there.  Returns 0; -EAGAIN: there are more; -ENOMEM. */

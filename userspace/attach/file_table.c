@@ -32,7 +32,7 @@ struct file_table {
 	struct btrfs_devices btrfs;
 	struct rule_cache rules;
 	struct file_table_stats stats;
-	uint64_t unread_due_ns; /* when files are to be asked about again; 0: there are none */
+	uint64_t unread_due_ns; /* when files are asked about again; 0: there never was one */
 };
 
 /* Its descriptor is closed already, or it has none. */
@@ -622,11 +622,10 @@ static int get_vdso(struct file_table *table, struct file **ret_file)
  * once: who mapped it first may have used up a share of the child's time. */
 static void look_again(struct file_table *table, const struct process *process, struct file *file)
 {
-	uint32_t uid;
+	const uint32_t uid = file->unread_ns ? process_user(process) : 0;
 
 	if (!file->unread_ns)
 		return;
-	uid = process_user(process);
 	if (uid == file->uid && mono_ns() - file->unread_ns < RETRY_NS)
 		return;
 	file->uid = uid;
@@ -685,7 +684,7 @@ bool file_table_is_due(struct file_table *table, uint64_t now_ns)
 {
 	if (!table->unread_due_ns || now_ns < table->unread_due_ns)
 		return false;
-	table->unread_due_ns = 0;
+	table->unread_due_ns = now_ns + RETRY_NS;
 	return true;
 }
 
@@ -740,7 +739,8 @@ int file_table_functions(struct file_table *table, struct file *file, const uint
 	if (file->debug)
 		debug_files_open(file->debug, "/", file->path, file->identity.owner, &debug);
 	asked.debug = &debug;
-	return foreign_names(table->foreign, &asked, vaddr, count, found, context);
+	return file_facts_soften(
+		file, foreign_names(table->foreign, &asked, vaddr, count, found, context));
 }
 
 /* ---- forgetting ---- */

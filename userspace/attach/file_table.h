@@ -125,8 +125,8 @@ struct file *file_table_in_slot(const struct file_table *table, uint32_t slot);
 /* Returns the load bias of a mapping of this file. */
 uint64_t file_bias(const struct file *file, const struct mapping *mapping);
 
-/* Returns true once a second while files wait for a child that answers: who maps them is to ask for
- * them again, as file_table_get() does. */
+/* Returns true once a second from the first file on that the child has not examined: who maps them
+ * is to ask for them again, as file_table_get() does. */
 bool file_table_is_due(struct file_table *table, uint64_t now_ns);
 
 /* Publishes the rows around an address where a walk found none.  Returns 0; -ENODATA: there are

@@ -516,10 +516,12 @@ uint32_t kernel_side_process_room(const struct kernel_side *side)
 
 void kernel_side_give_slot(struct kernel_side *side, uint32_t user)
 {
-	if (user)
-		__atomic_fetch_sub(&side->user_share[user % PP_USER_SHARES].slots, 1,
-				   __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&side->config->slots_taken, 1, __ATOMIC_RELAXED);
+	uint32_t *held = &side->user_share[user % PP_USER_SHARES].slots;
+
+	if (user && *held)
+		__atomic_fetch_sub(held, 1, __ATOMIC_RELAXED);
+	if (side->config->slots_taken)
+		__atomic_fetch_sub(&side->config->slots_taken, 1, __ATOMIC_RELAXED);
 }
 
 uint64_t *kernel_side_process_shares(const struct kernel_side *side)

@@ -41,7 +41,7 @@ static int read_page(struct rule_page *page, uint32_t file, const struct row_sou
 	page->file = 0;
 	page->rows.count = 0;
 	err = source->rows(source->context, low, low + PAGE_BYTES, &page->rows);
-	if (rows_may_come(err))
+	if (rows_may_come(err) || err == -ETIME)
 		return err;
 	if (err)
 		page->rows.count = 0;

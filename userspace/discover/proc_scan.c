@@ -198,7 +198,8 @@ int proc_status_parse(const char *text, size_t size, struct proc_status *ret_sta
 			has_ppid = nth_number(value, line_end, 0, &status.ppid);
 		value = value_of(line, line_end, "Uid:");
 		if (value) /* real, effective, saved, file system */
-			has_uid = nth_number(value, line_end, 1, &status.uid);
+			has_uid = nth_number(value, line_end, 0, &status.real_uid) &&
+				  nth_number(value, line_end, 1, &status.uid);
 		value = value_of(line, line_end, "NSpid:");
 		if (value)
 			has_inner = nth_number(value, line_end, UINT32_MAX, &status.inner_pid);

@@ -25,6 +25,7 @@ struct proc_stat {
 struct proc_status {
 	uint32_t tgid, ppid;
 	uint32_t uid;	    /* the effective one, as ps shows it */
+	uint32_t real_uid;  /* who started it, where a set-user-ID program runs */
 	uint32_t inner_pid; /* its pid in the innermost pid namespace */
 	uint64_t switches;  /* how often it was switched out; 0: not known */
 	bool is_runnable;   /* running, or ready to run */

@@ -38,16 +38,20 @@ uint32_t process_user(const struct process *process)
 	struct proc_status status;
 	uint32_t owner;
 
+	if (process->is_user_known)
+		return process->user;
 	if (proc_status_read(process->id.tgid, &status) || status.tgid != process->id.tgid)
 		return process->uid;
 	owner = namespace_owner(process->id.tgid);
-	return owner ? owner : status.uid;
+	if (owner)
+		return owner;
+	/* Anybody may start a set-user-ID program. */
+	return status.uid ? status.uid : status.real_uid;
 }
 
 uint32_t process_user_kept(struct process *process)
 {
-	if (!process->is_user_known)
-		process->user = process_user(process);
+	process->user = process_user(process);
 	process->is_user_known = true;
 	return process->user;
 }

@@ -26,6 +26,12 @@ static void user__is_the_effective_one(void **state)
 	assert_int_equal(user_of_current(), 1000);
 	host->cred.euid.val = 4294967294U;
 	assert_int_equal((uint32_t)user_of_current(), 4294967294U);
+	/* Of a set-user-ID program, who started it. */
+	host->cred.uid.val = 1002;
+	host->cred.euid.val = 0;
+	assert_int_equal(user_of_current(), 1002);
+	host->cred.uid.val = 0;
+	assert_int_equal(user_of_current(), 0);
 }
 
 /* Whoever made the namespace may act there as tens of thousands of users. */

@@ -107,19 +107,24 @@ static void count__asks_for_some_users_a_call(void **state)
 }
 
 /* One user has all that he can get; another user's and root's processes are followed. */
-static void allow__users_excess_is_that_users_loss(void **state)
+static void take__users_excess_is_that_users_loss(void **state)
 {
+	unsigned int taken = 0;
+
 	(void)state;
-	assert_true(process_shares_allow(NULL, 1000));
-	assert_int_equal(asked, 0); /* there is room */
-	add(1000, 50);
-	process_shares_count(NULL, NULL);
-	assert_false(process_shares_allow(NULL, 1000));
-	assert_true(process_shares_allow(NULL, 1001));
-	assert_true(process_shares_allow(NULL, 0));
+	/* Before anything was counted, as at the start. */
+	config.processes_left = ROOM;
+	while (process_shares_take(NULL, 1000))
+		taken++;
+	assert_int_equal(taken, ROOM / 2);
+	assert_int_equal(shares[1000], ROOM / 2);
+	assert_int_equal(config.processes_left, ROOM / 2);
+	assert_true(process_shares_take(NULL, 1001));
+	assert_true(process_shares_take(NULL, 0));
+	assert_int_equal(shares[0], 0);
 	config.processes_left = -1;
-	assert_false(process_shares_allow(NULL, 1001));
-	assert_true(process_shares_allow(NULL, 0));
+	assert_false(process_shares_take(NULL, 1001));
+	assert_true(process_shares_take(NULL, 0));
 }
 
 int main(void)
@@ -127,7 +132,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(count__is_of_live_processes_by_user, setup),
 		cmocka_unit_test_setup(count__asks_for_some_users_a_call, setup),
-		cmocka_unit_test_setup(allow__users_excess_is_that_users_loss, setup),
+		cmocka_unit_test_setup(take__users_excess_is_that_users_loss, setup),
 	};
 
 	return cmocka_run_group_tests_name("agent/process_shares", tests, NULL, NULL);

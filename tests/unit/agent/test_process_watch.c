@@ -222,9 +222,11 @@ bool context_table_is_due(struct context_table *table, uint64_t now_ns)
 	return was_due;
 }
 
-bool context_table_wants_files(const struct context_table *table, const struct process *process)
+bool context_table_ask_again(struct context_table *table, const struct process *process,
+			     const struct slice *slice)
 {
 	(void)table;
+	assert_non_null(slice);
 	return process->id.tgid == unread_tgid;
 }
 
@@ -281,7 +283,7 @@ void process_shares_count(struct kernel_side *kernel, struct process_table *proc
 	(void)kernel, (void)processes;
 }
 
-bool process_shares_allow(const struct kernel_side *kernel, uint32_t tgid)
+bool process_shares_take(const struct kernel_side *kernel, uint32_t tgid)
 {
 	(void)kernel;
 	return tgid != refused_tgid;

@@ -84,9 +84,10 @@ bool context_table_is_due(struct context_table *table, uint64_t at_ns)
 	return false;
 }
 
-bool context_table_wants_files(const struct context_table *table, const struct process *of)
+bool context_table_ask_again(struct context_table *table, const struct process *of,
+			     const struct slice *slice)
 {
-	(void)table, (void)of;
+	(void)table, (void)of, (void)slice;
 	return false;
 }
 
@@ -274,7 +275,7 @@ void process_shares_count(struct kernel_side *kernel, struct process_table *proc
 	(void)kernel, (void)processes;
 }
 
-bool process_shares_allow(const struct kernel_side *kernel, uint32_t tgid)
+bool process_shares_take(const struct kernel_side *kernel, uint32_t tgid)
 {
 	(void)kernel;
 	return tgid != refused_tgid;

@@ -32,7 +32,7 @@ static uint32_t new_names;
 uint32_t process_user(const struct process *process)
 {
 	looked_up++;
-	return process->uid;
+	return process->is_user_known ? process->user : process->uid;
 }
 
 static int setup(void **state)
@@ -235,7 +235,7 @@ static void owner__is_looked_up_once_a_process(void **state)
 static void owner__that_nobody_knows_has_one_share(void **state)
 {
 	struct process gone = {.id = {.tgid = 30}, .exit_ns = 5},
-		       known = {.id = {.tgid = 31}, .exit_ns = 5, .details_read = true, .uid = BOB};
+		       known = {.id = {.tgid = 31}, .exit_ns = 5, .is_user_known = true, .user = BOB};
 
 	(void)state;
 	assert_int_equal(take_new(&gone), 0);

@@ -31,6 +31,8 @@ struct kernel_side {
 	unsigned int deleted;
 };
 
+static uint64_t bias_of_all; /* 0: each has its own */
+
 struct file_table {
 	uint64_t due_ns;
 	struct file file[FILES];
@@ -125,7 +127,7 @@ bool file_table_is_due(struct file_table *table, uint64_t now_ns)
 uint64_t file_bias(const struct file *file, const struct mapping *mapping)
 {
 	(void)file;
-	return mapping->start - mapping->offset;
+	return bias_of_all ? bias_of_all : mapping->start - mapping->offset;
 }
 
 void python_process_tls(const struct python_info *info, uint64_t bias, bool is_musl,
@@ -173,6 +175,7 @@ static int setup(void **state)
 	fixture->child.mapping = fixture->mapping;
 	assert_int_equal(context_table_new(&fixture->side, &fixture->files, &fixture->table), 0);
 	fake_user = 0;
+	bias_of_all = 0;
 	*state = fixture;
 	return 0;
 }
@@ -604,28 +607,56 @@ static void retire__dead_process_still_knows_its_interpreter(void **state)
 	assert_int_equal(fixture->files.file[0].references, 0);
 }
 
-/* A file that stays mapped must not look unused in between. */
-/* The child was late at a file: it is asked for again, and no other is. */
-static void publish__file_that_was_not_examined_is_asked_for_again(void **state)
+/* The child was late at a file: it is asked about again, and no other is. */
+static void ask_again__brings_a_file_that_was_not_examined(void **state)
+{
+	struct fixture *fixture = *state;
+	struct file *late = &fixture->files.file[0];
+
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	map(fixture, 0x3000, 0x4000, 0, 2);
+	late->unread_ns = 5;
+	assert_false(context_table_ask_again(fixture->table, &fixture->process, NULL));
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(fixture->files.asked, 2);
+	/* It has no answer yet, and publishing does not ask. */
+	assert_false(context_table_ask_again(fixture->table, &fixture->process, NULL));
+	assert_int_equal(fixture->files.asked, 3);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(fixture->files.asked, 3);
+	/* Now it has: where it lies in memory is known, too. */
+	late->unread_ns = 0;
+	bias_of_all = 0x700;
+	assert_true(context_table_ask_again(fixture->table, &fixture->process, NULL));
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(fixture->mapping[0].bias, 0x700);
+	assert_false(context_table_ask_again(fixture->table, &fixture->process, NULL));
+	assert_int_equal(fixture->files.asked, 3);
+}
+
+static void ask_again__is_for_files_that_are_due(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->files.due_ns = 100;
+	assert_false(context_table_is_due(fixture->table, 99));
+	assert_true(context_table_is_due(fixture->table, 100));
+}
+
+/* A child that was forked meanwhile waits for the same files. */
+static void ask_again__child_of_a_fork_has_its_parents_files(void **state)
 {
 	struct fixture *fixture = *state;
 
 	map(fixture, 0x1000, 0x2000, 0, 1);
-	map(fixture, 0x3000, 0x4000, 0, 2);
 	fixture->files.file[0].unread_ns = 5;
 	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
-	assert_int_equal(fixture->files.asked, 2);
-	assert_true(context_table_wants_files(fixture->table, &fixture->process));
-	fixture->files.due_ns = 100;
-	assert_false(context_table_is_due(fixture->table, 99));
-	assert_true(context_table_is_due(fixture->table, 100));
+	assert_int_equal(context_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
 	fixture->files.file[0].unread_ns = 0;
-	assert_false(context_table_wants_files(fixture->table, &fixture->process));
-	fixture->files.file[0].unread_ns = 5;
-	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
-	assert_int_equal(fixture->files.asked, 3);
+	assert_true(context_table_ask_again(fixture->table, &fixture->child, NULL));
 }
 
+/* A file that stays mapped must not look unused in between. */
 static void publish__file_in_old_and_new_mappings_is_never_unused(void **state)
 {
 	struct fixture *fixture = *state;
@@ -873,7 +904,9 @@ int main(void)
 		test(publish__many_mappings_take_several_chunks),
 		test(publish__what_is_beyond_the_bound_is_a_gap),
 		test(publish__known_files_are_not_asked_again),
-		test(publish__file_that_was_not_examined_is_asked_for_again),
+		test(ask_again__brings_a_file_that_was_not_examined),
+		test(ask_again__is_for_files_that_are_due),
+		test(ask_again__child_of_a_fork_has_its_parents_files),
 		test(publish__file_in_old_and_new_mappings_is_never_unused),
 		test(chunks__replaced_run_is_reused_after_two_ticks),
 		test(chunks__each_set_has_its_own_version),
