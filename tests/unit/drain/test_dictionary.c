@@ -253,6 +253,21 @@ static void find_frames__those_in_the_files_asked_for(void **state)
 	dictionary_find_frames(dictionary, files, count_frame, sum);
 	assert_int_equal(sum[0], 2);
 	assert_int_equal(sum[1], 3000 + 70 + 5000 + 70);
+	/* Of high numbers. */
+	for (uint32_t file = 200000; file < 200003; file++) {
+		const struct stack_of_four high = {
+			.record = {.hash = file, .native_stored = 1, .native_count = 1},
+			.frame = {{.where = 100, .what = file, .kind = PP_FRAME_NATIVE}},
+		};
+
+		assert_int_equal(add_stack(dictionary, &high), 0);
+	}
+	memset(files, 0, (1U << 21) / 8);
+	memset(sum, 0, sizeof(sum));
+	files[200001 / 64] = 1ULL << 200001 % 64;
+	dictionary_find_frames(dictionary, files, count_frame, sum);
+	assert_int_equal(sum[0], 1);
+	assert_int_equal(sum[1], 100 + 200001);
 }
 
 static void set_epoch__entries_not_sent_in_two_epochs_go(void **state)
@@ -788,6 +803,36 @@ static void add_stack__that_lacks_code_is_completed_when_it_comes_again(void **s
 	assert_int_equal(packed_what(dictionary_find_stack(dictionary, 7)->frame[0]), 3);
 }
 
+/* Two stacks of one hash: the first one's room is not the second one's. */
+static void add_stack__of_a_known_hash_and_another_length_changes_nothing(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	const struct pp_frame native = {.where = 0x400, .what = 16, .kind = PP_FRAME_NATIVE};
+	struct stack_of_four stack = {
+		.record = {.hash = 7, .python_stored = 1, .python_count = 1},
+		.frame = {{.where = 0xc0de, .what = 3, .kind = PP_FRAME_PYTHON}, native, native,
+			  native},
+	};
+	const struct dict_stack *found;
+	uint32_t index;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	assert_int_equal(add_stack(dictionary, &stack), 0);
+	stack.record.native_stored = stack.record.native_count = 3;
+	assert_int_equal(add_stack(dictionary, &stack), 0);
+	found = dictionary_find_stack(dictionary, 7);
+	assert_int_equal(found->native_stored, 0);
+	assert_int_equal(packed_what(found->frame[0]), 3);
+	/* Nor is one changed that lacks nothing. */
+	stack.record.native_stored = stack.record.native_count = 0;
+	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(0xc0de, "f"), &index), 0);
+	assert_int_equal(add_stack(dictionary, &stack), 0);
+	stack.frame[0].what = 4;
+	assert_int_equal(add_stack(dictionary, &stack), 0);
+	assert_int_equal(packed_what(dictionary_find_stack(dictionary, 7)->frame[0]), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -820,6 +865,7 @@ int main(void)
 		cmocka_unit_test(add_stack__anonymous_code_is_that_wherever_it_lies),
 		cmocka_unit_test(make_room__what_this_epoch_did_not_use_goes),
 		cmocka_unit_test(add_stack__that_lacks_code_is_completed_when_it_comes_again),
+		cmocka_unit_test(add_stack__of_a_known_hash_and_another_length_changes_nothing),
 	};
 
 	return cmocka_run_group_tests_name("drain/dictionary", tests, NULL, NULL);
