@@ -4,9 +4,6 @@
  * (userspace/discover/sideband.c). */
 #include "lib/threads.bpf.h"
 
-/* lib/user_share.bpf.h, which walk.bpf.c has */
-int process_share_take(__u32 user);
-
 static __always_inline void tell(struct pp_event *event, const char *comm)
 {
 	bpf_probe_read_kernel_str(event->comm, sizeof(event->comm), comm);

@@ -5,8 +5,6 @@
 
 #include "lib/user.bpf.h"
 
-int process_share_take(__u32 user);
-
 /* Reports a tgid that no fork and no scan of /proc has shown. */
 static __always_inline __u32 announce_unknown(struct task_struct *task, __u32 tgid, __u32 flags)
 {

@@ -7,10 +7,15 @@
 
 #include "lib/maps.bpf.h"
 
+/* These two are in user_share.bpf.h, and take numbers, so that the verifier goes through each
+ * once. */
+
 /* Returns who answers for a thread with these credentials, by the rule of process_user() in
- * userspace/discover/process_user.h.  Takes a number, so that the verifier goes through it
- * once; user_share.bpf.h has it. */
+ * userspace/discover/process_user.h. */
 int user_of_cred(__u64 address);
+/* Takes room in `processes` and `contexts` for a process of a user.  Returns 0; 1: he has as many
+ * as are left for all others. */
+int process_share_take(__u32 user);
 
 static __always_inline __u32 user_of(const struct task_struct *task)
 {

@@ -70,8 +70,6 @@ __noinline int token_take(__u32 user)
 	return 0;
 }
 
-/* Takes room in `processes` and `contexts` for a process of a user.  Returns 0; 1: he has as many
- * as are left for all others. */
 __noinline int process_share_take(__u32 user)
 {
 	struct pp_config *cfg = config_get();
