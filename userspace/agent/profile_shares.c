@@ -35,20 +35,19 @@
 /* Marks a number of `steps` in `added`; others are of `strings`. */
 #define IS_STEP (1ULL << 63)
 
-struct process_owner {
+/* A process whose stacks are left out, and which has rows of its own. */
+struct left_out {
 	struct pp_process_id id;
-	uint32_t uid;
-	bool has_row;
 	UT_hash_handle hh;
 };
 
-static void forget_owners(struct profile_shares *shares)
+static void forget_left_out(struct profile_shares *shares)
 {
-	struct process_owner *owner, *next;
+	struct left_out *process, *next;
 
-	HASH_ITER (hh, shares->owner, owner, next) {
-		HASH_DEL(shares->owner, owner);
-		free(owner);
+	HASH_ITER (hh, shares->left_out, process, next) {
+		HASH_DEL(shares->left_out, process);
+		free(process);
 	}
 }
 
@@ -60,8 +59,7 @@ static void met_release(struct met *met)
 
 void profile_shares_reset(struct profile_shares *shares)
 {
-	forget_owners(shares);
-	shares->row_count = 0;
+	forget_left_out(shares);
 	met_release(&shares->strings);
 	met_release(&shares->steps);
 	user_quota_give_all(&shares->quota);
@@ -83,57 +81,38 @@ void profile_shares_release(struct profile_shares *shares)
 	*shares = (struct profile_shares){};
 }
 
-static uint32_t user_of(const struct process *process)
+static uint32_t user_of(struct process *process)
 {
-	/* Another process may have its number by now. */
-	if (process->exit_ns && !process->is_user_known)
+	/* Another process may have the number of one that has ended. */
+	if (!process || (process->exit_ns && !process->is_user_known))
 		return PROFILE_SHARES_UNKNOWN;
-	return process_user(process);
+	return process_user_kept(process);
 }
 
-static struct process_owner *owner_find(const struct profile_shares *shares,
-					const struct process *process)
+static bool add_left_out(struct profile_shares *shares, struct pp_process_id id)
 {
-	struct process_owner *owner = NULL;
+	struct left_out *added = HASH_COUNT(shares->left_out) < ROW_PROCESSES_MAX ?
+					 calloc(1, sizeof(*added)) :
+					 NULL;
 
-	if (process)
-		HASH_FIND(hh, shares->owner, &process->id, sizeof(process->id), owner);
-	return owner;
+	if (!added)
+		return false;
+	added->id = id;
+	HASH_ADD(hh, shares->left_out, id, sizeof(added->id), added);
+	if (added->hh.tbl)
+		return true;
+	free(added); /* no memory for the table */
+	return false;
 }
 
 bool profile_shares_has_row(struct profile_shares *shares, const struct process *process)
 {
-	struct process_owner *owner = owner_find(shares, process);
+	struct left_out *known = NULL;
 
-	if (owner && !owner->has_row && shares->row_count < ROW_PROCESSES_MAX) {
-		owner->has_row = true;
-		shares->row_count++;
-	}
-	return owner && owner->has_row;
-}
-
-/* Finds out once for each process of a window whose it is.  Returns 0 or -ENOMEM. */
-static int owner_of(struct profile_shares *shares, const struct process *process, uint32_t *ret_uid)
-{
-	struct process_owner *owner = owner_find(shares, process);
-
-	*ret_uid = PROFILE_SHARES_UNKNOWN;
 	if (!process)
-		return 0;
-	if (!owner) {
-		owner = calloc(1, sizeof(*owner));
-		if (!owner)
-			return -ENOMEM;
-		owner->id = process->id;
-		owner->uid = user_of(process);
-		HASH_ADD(hh, shares->owner, id, sizeof(owner->id), owner);
-		if (!owner->hh.tbl) { /* no memory for the table */
-			free(owner);
-			return -ENOMEM;
-		}
-	}
-	*ret_uid = owner->uid;
-	return 0;
+		return false;
+	HASH_FIND(hh, shares->left_out, &process->id, sizeof(process->id), known);
+	return known || add_left_out(shares, process->id);
 }
 
 static int met_grow(struct met *met, size_t words)
@@ -259,15 +238,15 @@ static int prepare(struct profile_shares *shares, const struct intern *strings)
 }
 
 int profile_shares_take(struct profile_shares *shares, const struct intern *strings,
-			const struct process *process, const struct profile_sample *sample)
+			struct process *process, const struct profile_sample *sample)
 {
 	const uint64_t most = shares->quota.total;
+	const uint32_t uid = user_of(process);
 	uint64_t bytes = ROW_BYTES;
-	uint32_t uid;
-	int err = owner_of(shares, process, &uid);
+	int err;
 
-	if (err || !uid)
-		return err;
+	if (!uid)
+		return 0;
 	err = prepare(shares, strings);
 	if (!err)
 		err = add_frames(shares, strings, sample, most, &bytes);

@@ -28,8 +28,7 @@ struct met {
 
 struct profile_shares {
 	struct user_quota quota;	/* bytes; its total is that of the open profiles */
-	struct process_owner *owner;	/* owned, by process; of the open profiles */
-	uint32_t row_count;		/* processes that have rows of left-out stacks */
+	struct left_out *left_out;	/* owned: processes with rows of left-out stacks */
 	struct met strings;		/* by id */
 	struct met steps;		/* by hash of two frames */
 	uint64_t *added;		/* owned: what the last sample met first, to take it back */
@@ -46,7 +45,7 @@ void profile_shares_release(struct profile_shares *shares);
  * are not counted.  strings: the table that they refer to.  Returns 0; -EDQUOT: it is more than
  * what is left for that user, and nothing was counted; -ENOMEM. */
 int profile_shares_take(struct profile_shares *shares, const struct intern *strings,
-			const struct process *process, const struct profile_sample *sample);
+			struct process *process, const struct profile_sample *sample);
 /* Returns whether a process whose stacks are left out has rows of its own: the first 1,024 of a
  * window.  NULL has none. */
 bool profile_shares_has_row(struct profile_shares *shares, const struct process *process);

@@ -110,7 +110,7 @@ int profiles_add(struct profiles *profiles, const struct pp_count_key *key,
 }
 
 int profile_shares_take(struct profile_shares *shares, const struct intern *taken_strings,
-			const struct process *whose, const struct profile_sample *sample)
+			struct process *whose, const struct profile_sample *sample)
 {
 	(void)shares, (void)whose;
 	assert_ptr_equal(taken_strings, strings);
