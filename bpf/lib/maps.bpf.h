@@ -194,17 +194,6 @@ struct user_shares_map {
 };
 PP_MAP struct user_shares_map user_shares SEC(".maps");
 
-/* User id modulo PP_USER_SHARES -> processes in `processes`; the agent counts, the kernel side adds
- * what comes in between. */
-struct process_shares_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, PP_USER_SHARES);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, __u64);
-};
-PP_MAP struct process_shares_map process_shares SEC(".maps");
-
 /* Counters: of samples, of waits, and of what found no room in those (agent: sizes). */
 struct counts_map {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -73,15 +73,14 @@ __noinline int token_take(__u32 user)
 __noinline int process_share_take(__u32 user)
 {
 	struct pp_config *cfg = config_get();
-	__u32 index = user % PP_USER_SHARES;
-	__u64 *held = user ? bpf_map_lookup_elem(&process_shares, &index) : NULL;
+	struct pp_user_share *share = share_of(user);
 	__s64 left = cfg ? cfg->processes_left : 0;
 
-	if (!cfg || !held)
+	if (!cfg || !share)
 		return 0;
-	if (left < 0 || *held >= (__u64)left)
+	if (left < 0 || share->processes >= (__u64)left)
 		return 1;
-	__sync_fetch_and_add(held, 1);
+	__sync_fetch_and_add(&share->processes, 1);
 	__sync_fetch_and_add(&cfg->processes_left, -1);
 	return 0;
 }

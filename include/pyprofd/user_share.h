@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What one user has taken of the ring `stacks`, of the tokens for incomplete stacks and of the
- * slots of threads.  A user may take as much as is still free: one who wants all gets half, and N
- * greedy ones leave 1/(N + 1); of slots a third and 2/(N + 2).  Root is bounded by the whole alone.
- * docs/design/0031-shares-of-the-ring.md, 0033-shares-of-thread-slots.md. */
+/* What one user has taken of the ring `stacks`, of the tokens for incomplete stacks, of the slots
+ * of threads and of the room for processes.  A user may take as much as is still free: one who
+ * wants all gets half, and N greedy ones leave 1/(N + 1); of slots a third and 2/(N + 2).  Root is
+ * bounded by the whole alone.  docs/design/0028-quotas-by-user.md, 0031-shares-of-the-ring.md,
+ * 0033-shares-of-thread-slots.md. */
 #ifndef PYPROFD_USER_SHARE_H
 #define PYPROFD_USER_SHARE_H
 
@@ -15,7 +16,7 @@ struct pp_user_share {
 	__u32 turn, bytes;   /* bytes sent since the agent began to empty the ring: ring_turn */
 	__u32 round, tokens; /* tokens taken since the agent gave new ones: token_round */
 	__u32 slots;	     /* of threads[] that the user's threads have */
-	__u32 pad;
+	__u32 processes;     /* in `processes`: the agent counts, the kernel side adds */
 };
 
 #endif

@@ -12,20 +12,20 @@
 
 #define ASKED_A_CALL 32U /* 1.3 ms */
 
-static void publish(struct kernel_side *kernel, const uint64_t *held, int64_t live)
+static void publish(struct kernel_side *kernel, const uint32_t *held, int64_t live)
 {
-	uint64_t *shares = kernel_side_process_shares(kernel);
+	struct pp_user_share *shares = kernel_side_user_shares(kernel);
 
 	/* The kernel side adds to both; what comes in between these lines is in the next count. */
 	for (uint32_t i = 0; i < PP_USER_SHARES; i++)
-		__atomic_store_n(&shares[i], held[i], __ATOMIC_RELAXED);
+		__atomic_store_n(&shares[i].processes, held[i], __ATOMIC_RELAXED);
 	kernel_side_config(kernel)->processes_left =
 		(int64_t)kernel_side_process_room(kernel) - live;
 }
 
 void process_shares_count(struct kernel_side *kernel, struct process_table *processes)
 {
-	uint64_t held[PP_USER_SHARES] = {0};
+	uint32_t held[PP_USER_SHARES] = {0};
 	struct process *process = NULL;
 	unsigned int asked = 0;
 	int64_t live = 0;
@@ -48,7 +48,7 @@ bool process_shares_take(const struct kernel_side *kernel, uint32_t tgid)
 	volatile struct pp_config *config = kernel_side_config(kernel);
 	const struct process process = {.id.tgid = tgid};
 	const uint32_t user = process_user(&process);
-	uint64_t *held = &kernel_side_process_shares(kernel)[user % PP_USER_SHARES];
+	uint32_t *held = &kernel_side_user_shares(kernel)[user % PP_USER_SHARES].processes;
 
 	if (user && (config->processes_left <= 0 || *held >= (uint64_t)config->processes_left))
 		return false;

@@ -38,8 +38,7 @@ struct kernel_side {
 	struct pyprofd *skeleton;
 	uint32_t map_chunk_count;
 	uint32_t process_room; /* entries of `processes` and of `contexts` */
-	uint64_t *process_share; /* of PP_USER_SHARES users, as the next */
-	struct pp_user_share *user_share;
+	struct pp_user_share *user_share; /* PP_USER_SHARES */
 	uint32_t cpu_count;   /* possible CPUs */
 	uint32_t place_count; /* of CPUs in `scratch` */
 	uint32_t thread_count; /* a power of two */
@@ -301,11 +300,6 @@ static int map_all(struct kernel_side *side)
 	if (err)
 		return err;
 	side->map_chunk = at;
-	err = map_memory(side->skeleton->maps.process_shares,
-			 PP_USER_SHARES * sizeof(*side->process_share), &at);
-	if (err)
-		return err;
-	side->process_share = at;
 	err = map_memory(side->skeleton->maps.user_shares,
 			 PP_USER_SHARES * sizeof(*side->user_share), &at);
 	if (err)
@@ -418,7 +412,6 @@ void kernel_side_free(struct kernel_side *side)
 	unmap((void *)side->cpu_place, side->cpu_count * sizeof(*side->cpu_place));
 	unmap(side->map_chunk, side->map_chunk_count * sizeof(*side->map_chunk));
 	unmap(side->user_share, PP_USER_SHARES * sizeof(*side->user_share));
-	unmap(side->process_share, PP_USER_SHARES * sizeof(*side->process_share));
 	unmap(side->memory.pages, side->memory.page_count * sizeof(uint64_t));
 	unmap(side->memory.rules, side->memory.rule_count * sizeof(struct pp_rule));
 	unmap(side->row, side->memory.shard_count * SHARD_BYTES);
@@ -524,9 +517,9 @@ void kernel_side_give_slot(struct kernel_side *side, uint32_t user)
 		__atomic_fetch_sub(&side->config->slots_taken, 1, __ATOMIC_RELAXED);
 }
 
-uint64_t *kernel_side_process_shares(const struct kernel_side *side)
+struct pp_user_share *kernel_side_user_shares(const struct kernel_side *side)
 {
-	return side->process_share;
+	return side->user_share;
 }
 
 void kernel_side_processes_changed(struct kernel_side *side)

@@ -53,10 +53,10 @@ int kernel_side_ledgers(const struct kernel_side *side);
 /* Returns mapped memory: the next sample sees what is written here. */
 volatile struct pp_config *kernel_side_config(const struct kernel_side *side);
 const struct row_store_memory *kernel_side_row_memory(const struct kernel_side *side);
-/* Returns how many processes the kernel side's tables hold, and its counts of them, of
- * PP_USER_SHARES users. */
+/* Returns how many processes the kernel side's tables hold. */
 uint32_t kernel_side_process_room(const struct kernel_side *side);
-uint64_t *kernel_side_process_shares(const struct kernel_side *side);
+/* Returns what each of PP_USER_SHARES users has taken. */
+struct pp_user_share *kernel_side_user_shares(const struct kernel_side *side);
 struct pp_map_chunk *kernel_side_map_chunks(const struct kernel_side *side, uint32_t *ret_count);
 
 struct pp_fill *kernel_side_fill(const struct kernel_side *side, enum pp_table table,

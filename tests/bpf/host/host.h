@@ -96,7 +96,6 @@ struct host {
 	struct pp_python python;
 	struct pp_resync resync;
 	struct pp_user_share user_share[PP_USER_SHARES];
-	uint64_t process_share[PP_USER_SHARES];
 	struct cred cred;
 	uint64_t ring_used; /* bytes of the megabyte */
 	struct scratch_claims scratch_claims;
@@ -224,8 +223,6 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 		return array_at(&host->resync, key, 1, sizeof(host->resync));
 	if (map == &user_shares)
 		return array_at(host->user_share, key, PP_USER_SHARES, sizeof(host->user_share[0]));
-	if (map == &process_shares)
-		return array_at(host->process_share, key, PP_USER_SHARES, sizeof(uint64_t));
 	if (map == &fills)
 		return array_at(host->fill, key, PP_FILL_COUNT, sizeof(host->fill[0]));
 	if (map == &rest)

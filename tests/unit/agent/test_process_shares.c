@@ -16,7 +16,7 @@
 #define ROOM 100U
 
 static struct pp_config config;
-static uint64_t shares[PP_USER_SHARES];
+static struct pp_user_share shares[PP_USER_SHARES];
 static struct process known[ROOM];
 static size_t known_count;
 static unsigned int asked;
@@ -33,7 +33,7 @@ uint32_t kernel_side_process_room(const struct kernel_side *side)
 	return ROOM;
 }
 
-uint64_t *kernel_side_process_shares(const struct kernel_side *side)
+struct pp_user_share *kernel_side_user_shares(const struct kernel_side *side)
 {
 	(void)side;
 	return shares;
@@ -84,11 +84,11 @@ static void count__is_of_live_processes_by_user(void **state)
 	add(1001, 3);
 	add(1000 + PP_USER_SHARES, 2); /* shares with 1000 */
 	known[0].exit_ns = 5;
-	shares[5] = 55;
+	shares[5].processes = 55;
 	process_shares_count(NULL, NULL);
-	assert_int_equal(shares[1000], 21);
-	assert_int_equal(shares[1001], 3);
-	assert_int_equal(shares[5], 0);
+	assert_int_equal(shares[1000].processes, 21);
+	assert_int_equal(shares[1001].processes, 3);
+	assert_int_equal(shares[5].processes, 0);
 	assert_int_equal(config.processes_left, ROOM - 24);
 }
 
@@ -98,12 +98,12 @@ static void count__asks_for_some_users_a_call(void **state)
 	add(0, 80);
 	process_shares_count(NULL, NULL);
 	assert_int_equal(asked, 32);
-	assert_int_equal(shares[7], 32);
+	assert_int_equal(shares[7].processes, 32);
 	assert_int_equal(config.processes_left, ROOM - 80);
 	process_shares_count(NULL, NULL);
 	process_shares_count(NULL, NULL);
 	assert_int_equal(asked, 80);
-	assert_int_equal(shares[7], 80);
+	assert_int_equal(shares[7].processes, 80);
 }
 
 /* One user has all that he can get; another user's and root's processes are followed. */
@@ -117,11 +117,11 @@ static void take__users_excess_is_that_users_loss(void **state)
 	while (process_shares_take(NULL, 1000))
 		taken++;
 	assert_int_equal(taken, ROOM / 2);
-	assert_int_equal(shares[1000], ROOM / 2);
+	assert_int_equal(shares[1000].processes, ROOM / 2);
 	assert_int_equal(config.processes_left, ROOM / 2);
 	assert_true(process_shares_take(NULL, 1001));
 	assert_true(process_shares_take(NULL, 0));
-	assert_int_equal(shares[0], 0);
+	assert_int_equal(shares[0].processes, 0);
 	config.processes_left = -1;
 	assert_false(process_shares_take(NULL, 1001));
 	assert_true(process_shares_take(NULL, 0));

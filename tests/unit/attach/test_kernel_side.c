@@ -398,7 +398,7 @@ static void memory__is_that_of_the_maps(void **state)
 	assert_int_equal(threads, sizes.threads);
 	assert_is_memory_of("map_sets", kernel_side_map_chunks(side, &chunks));
 	assert_int_equal(chunks, sizes.map_chunks);
-	assert_is_memory_of("process_shares", kernel_side_process_shares(side));
+	assert_is_memory_of("user_shares", kernel_side_user_shares(side));
 	assert_is_memory_of("pages", rows->pages);
 	assert_is_memory_of("rules", rows->rules);
 	assert_is_memory_of("rows", rows->shard[0]);
@@ -473,7 +473,6 @@ static void memory__has_the_size_of_the_maps_and_is_given_back(void **state)
 		{"cpu_slots", POSSIBLE_CPUS * sizeof(uint64_t)},
 		{"map_sets",
 		 bpf_map__max_entries(map_named("map_sets")) * sizeof(struct pp_map_chunk)},
-		{"process_shares", PP_USER_SHARES * sizeof(uint64_t)},
 		{"user_shares", PP_USER_SHARES * sizeof(struct pp_user_share)},
 		{"pages", PP_MAX_PAGES * sizeof(uint64_t)},
 		{"rules", PP_MAX_RULES * sizeof(struct pp_rule)},
