@@ -81,6 +81,26 @@ static struct kept *find_kept(const struct scan *scan, uint64_t hash)
 	return kept;
 }
 
+/* Returns NULL when there is no room. */
+static struct kept *copy_record(struct scan *scan, uint64_t hash, const void *record, size_t bytes,
+				bool is_kernel)
+{
+	struct kept *kept = NULL;
+
+	if (scan->bytes + bytes <= SCAN_MAX_BYTES)
+		kept = malloc(sizeof(*kept) + bytes);
+	if (!kept)
+		return NULL;
+	*kept = (struct kept){
+		.hash = hash, .references = 1, .bytes = (uint32_t)bytes, .is_kernel = is_kernel};
+	memcpy(kept->record, record, bytes);
+	HASH_ADD(hh, scan->kept, hash, sizeof(hash), kept);
+	if (find_kept(scan, hash))
+		return kept;
+	free(kept);
+	return NULL;
+}
+
 /* Keeps a copy of the record and adds it to the dictionary.  Returns its hash; 0: no room. */
 static uint64_t keep(struct scan *scan, uint64_t hash, const void *record, size_t bytes,
 		     bool is_kernel)
@@ -91,18 +111,8 @@ static uint64_t keep(struct scan *scan, uint64_t hash, const void *record, size_
 		kept->references++;
 		return hash;
 	}
-	if (scan->bytes + bytes <= SCAN_MAX_BYTES)
-		kept = malloc(sizeof(*kept) + bytes);
+	kept = copy_record(scan, hash, record, bytes, is_kernel);
 	if (!kept) {
-		scan->stats.refused++;
-		return 0;
-	}
-	*kept = (struct kept){
-		.hash = hash, .references = 1, .bytes = (uint32_t)bytes, .is_kernel = is_kernel};
-	memcpy(kept->record, record, bytes);
-	HASH_ADD(hh, scan->kept, hash, sizeof(hash), kept);
-	if (!find_kept(scan, hash)) {
-		free(kept);
 		scan->stats.refused++;
 		return 0;
 	}
@@ -290,9 +300,7 @@ static void take_record(struct scan *scan, const struct pp_scan_record *thread)
 	    entry->scanned.switches == thread->switches) {
 		entry->scanned.is_torn = false;
 		settle(scan, entry);
-	} else if (is_seen(scan, thread->tid)) {
-		settle(scan, entry);
-	} else if (scan->stats.passes <= SCAN_WALKS &&
+	} else if (scan->stats.passes <= SCAN_WALKS && !is_seen(scan, thread->tid) &&
 		   identify(scan, thread->tgid, &process, &id)) {
 		entry->scanned.id = id;
 		entry->scanned.moves = moves_now(scan, thread->tid);

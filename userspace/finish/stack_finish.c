@@ -236,14 +236,11 @@ static enum pp_stop finish_step(struct finish_state *state,
 
 	if (callbacks->find(callbacks->context, pc, &file, &vaddr, &rule))
 		return PP_STOP_NO_MAPPING;
-	if (file == PP_FILE_ANONYMOUS) {
-		rule = (struct pp_rule){.kind = PP_RULE_NO_INFO};
-		if (leave_trampoline(state, callbacks, &caller)) {
-			/* The trampoline calls the eval loop and is no frame worth showing. */
-			state->pc = caller.pc;
-			state->sp = caller.sp;
-			return caller.pc ? PP_STOP_NONE : PP_STOP_ROOT;
-		}
+	if (file == PP_FILE_ANONYMOUS && leave_trampoline(state, callbacks, &caller)) {
+		/* The trampoline calls the eval loop and is no frame worth showing. */
+		state->pc = caller.pc;
+		state->sp = caller.sp;
+		return caller.pc ? PP_STOP_NONE : PP_STOP_ROOT;
 	}
 	stop = leave_frame(state, &rule, callbacks, registers, &caller);
 	if (!callbacks->frame(callbacks->context, file, vaddr, low, caller.sp))

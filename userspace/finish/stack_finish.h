@@ -24,7 +24,7 @@ struct finish_callbacks {
 	void *context;
 	/* Finds the file, the address in the file and the unwind rule of a pc; for callers pc is
 	 * the return address - 1.  Returns 0; -ENOENT: no mapping covers pc.  The file may be
-	 * PP_FILE_ANONYMOUS, which has no rule. */
+	 * PP_FILE_ANONYMOUS, whose rule is PP_RULE_NO_INFO. */
 	int (*find)(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_vaddr,
 		    struct pp_rule *ret_rule);
 	/* Reads user memory: the copy of the stack first, then the live process.  Returns 0 or

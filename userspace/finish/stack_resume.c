@@ -72,8 +72,7 @@ static bool reaches_root(struct search *search, const struct pp_resync *found)
 		.context = search, .find = search_find, .read = search_read, .frame = pass_frame};
 	struct finish_state state = {.sp = search->sp};
 
-	return search->look_ups < SEARCH_LOOK_UPS &&
-	       !stack_resume_at(search->callbacks, found, search->anchor, &state) &&
+	return !stack_resume_at(search->callbacks, found, search->anchor, &state) &&
 	       stack_finish(&state, &quiet) == PP_STOP_ROOT;
 }
 

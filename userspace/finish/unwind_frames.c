@@ -95,8 +95,7 @@ bool unwind_frames_add(struct unwind_frames *frames, uint32_t file, uint64_t vad
 	if (segment && segment->anchor && segment->anchor < low) {
 		frames->segment_next++;
 		frames->foldable = false;
-		if (!place_segment(frames, segment->frames))
-			return false;
+		(void)place_segment(frames, segment->frames); /* full: so it is for the frame */
 	}
 	frames->since_segment++;
 	frames->foldable &= own;

@@ -112,6 +112,18 @@ static void stack_resume__frame_is_found_by_the_call_that_it_made(void **state)
 	assert_int_equal(model.frames, 0);
 }
 
+static void stack_resume__anchor_is_any_word(void **state)
+{
+	struct model model = new_model();
+	const struct finish_callbacks callbacks = {
+		.context = &model, .find = model_find, .read = model_read, .frame = model_frame};
+	struct pp_resync found;
+
+	(void)state;
+	assert_int_equal(stack_resume_find(&callbacks, FILE_ID, STACK, ANCHOR + 8, &found), 0);
+	assert_int_equal(found.cfa_minus_anchor, CFA - ANCHOR - 8);
+}
+
 static void stack_resume__state_is_that_of_the_caller(void **state)
 {
 	struct model model = new_model();
@@ -464,6 +476,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stack_resume__frame_is_found_by_the_call_that_it_made),
+		cmocka_unit_test(stack_resume__anchor_is_any_word),
 		cmocka_unit_test(stack_resume__state_is_that_of_the_caller),
 		cmocka_unit_test(
 			stack_resume__frame_with_a_frame_pointer_is_found_by_its_return_address),

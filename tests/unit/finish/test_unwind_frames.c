@@ -20,7 +20,7 @@ static const struct pp_python python = {.file = INTERPRETER, .chain = PP_CHAIN_S
 struct fixture {
 	struct pp_incomplete_record incomplete;
 	struct decoded_incomplete decoded;
-	struct pp_frame walked[9]; /* Python frames, then native ones */
+	struct pp_frame walked[16]; /* Python frames, then native ones */
 	struct pp_stack_record *record;
 	struct unwind_frames frames;
 };
@@ -141,6 +141,30 @@ static void unwind_frames__anchor_that_was_passed_is_placed_before_the_frame(voi
 	end(&f);
 }
 
+/* The interpreter's frames before it belong to the way from another activation. */
+static void unwind_frames__anchor_that_was_passed_folds_nothing(void **state)
+{
+	struct fixture f = {};
+
+	(void)state;
+	begin(&f, 2);
+	assert_true(unwind_frames_add(&f.frames, INTERPRETER, 0x20, 0x1080, 0x1200));
+	assert_true(unwind_frames_add(&f.frames, INTERPRETER, 0x21, 0x1200, 0x1300));
+	assert_true(unwind_frames_add(&f.frames, OTHER, 0x30, 0x2200, 0x2300));
+	assert_int_equal(f.record->native_stored, 4);
+	expect(&f, 1, PP_FRAME_NATIVE, 0x21);
+	expect(&f, 2, PP_FRAME_SEGMENT, 2);
+	end(&f);
+	/* One after the other. */
+	begin(&f, 2);
+	assert_true(unwind_frames_add(&f.frames, OTHER, 0x30, 0x1200, 0x1300));
+	assert_true(unwind_frames_add(&f.frames, OTHER, 0x31, 0x2200, 0x2300));
+	assert_int_equal(f.record->native_stored, 4);
+	expect(&f, 0, PP_FRAME_SEGMENT, 3);
+	expect(&f, 2, PP_FRAME_SEGMENT, 2);
+	end(&f);
+}
+
 static void unwind_frames_skip__leaves_a_gap_and_the_segment(void **state)
 {
 	struct fixture f = {};
@@ -152,6 +176,13 @@ static void unwind_frames_skip__leaves_a_gap_and_the_segment(void **state)
 	expect(&f, 1, PP_FRAME_SEGMENT, 3);
 	assert_false(unwind_frames_skip(&f.frames));
 	assert_int_equal(f.record->native_stored, 2);
+	end(&f);
+	/* Each segment comes once. */
+	begin(&f, 2);
+	assert_true(unwind_frames_skip(&f.frames));
+	assert_true(unwind_frames_skip(&f.frames));
+	expect(&f, 3, PP_FRAME_SEGMENT, 2);
+	assert_false(unwind_frames_skip(&f.frames));
 	end(&f);
 }
 
@@ -294,10 +325,19 @@ static void unwind_frames__eval_ranges_are_half_open(void **state)
 		       expected[i].is_eval ? 1 : expected[i].vaddr);
 		end(&f);
 	}
-	/* A count beyond the array's size reads no more than there is. */
 	struct pp_python damaged = by_range;
 	struct fixture f = {};
 
+	/* What lies behind the last range is none. */
+	damaged.eval[2].low = 0x300;
+	damaged.eval[2].high = 0x310;
+	begin(&f, 0);
+	f.frames.python = &damaged;
+	assert_true(unwind_frames_add(&f.frames, INTERPRETER, 0x300, 0x1000, 0x1080));
+	expect(&f, 0, PP_FRAME_NATIVE, 0x300);
+	end(&f);
+	/* A count beyond the array's size reads no more than there is. */
+	damaged.eval[2].high = 0;
 	damaged.eval_range_count = PP_MAX_EVAL_RANGES + 1;
 	begin(&f, 0);
 	f.frames.python = &damaged;
@@ -339,36 +379,40 @@ static void unwind_frames_skip__folds_nothing(void **state)
 
 /* The kernel side keeps the first frames and, in a ring, the last quarter: they come in order, with
  * a gap that says how many are missing. */
+static void expect_unrolled(uint16_t stored, uint32_t walked)
+{
+	const uint32_t ring = stored / PP_ROOT_SHARE, leaf = stored - ring;
+	struct fixture f = {.incomplete = {.python_stored = 1,
+					   .native_stored = stored,
+					   .native_count = walked}};
+
+	/* Frame n is at n, and those behind the leaf's take turns in the ring. */
+	for (uint32_t n = 0; n < walked; n++)
+		f.walked[1 + (n < leaf ? n : leaf + (n - leaf) % ring)] =
+			(struct pp_frame){.where = 100 + n, .kind = PP_FRAME_NATIVE};
+	f.walked[0] = (struct pp_frame){.where = 99, .kind = PP_FRAME_PYTHON};
+	begin(&f, 0);
+	assert_int_equal(f.record->frame[0].where, 99);
+	assert_int_equal(f.record->native_stored, stored + (walked > stored));
+	assert_int_equal(f.record->native_count, f.record->native_stored);
+	for (uint32_t n = 0; n < leaf; n++)
+		expect(&f, n, PP_FRAME_NATIVE, 100 + n);
+	if (walked > stored)
+		expect(&f, leaf, PP_FRAME_GAP, walked - stored);
+	for (uint32_t n = 0; n < ring; n++)
+		expect(&f, f.record->native_stored - ring + n, PP_FRAME_NATIVE,
+		       100 + walked - ring + n);
+	/* Nothing is written behind the last one. */
+	assert_int_equal(f.record->frame[1 + f.record->native_stored].kind, 0xeeee);
+	end(&f);
+}
+
 static void unwind_frames_begin__ring_of_the_last_frames_is_unrolled(void **state)
 {
 	(void)state;
-	for (uint32_t walked = 8; walked < 16; walked++) {
-		struct fixture f = {.incomplete = {.python_stored = 1,
-						   .native_stored = 8,
-						   .native_count = walked}};
-
-		/* Frame n is at n, and from the 7th on at 6 + n % 2. */
-		for (uint32_t n = 0; n < walked; n++)
-			f.walked[1 + (n < 6 ? n : 6 + n % 2)] =
-				(struct pp_frame){.where = 100 + n, .kind = PP_FRAME_NATIVE};
-		f.walked[0] = (struct pp_frame){.where = 99, .kind = PP_FRAME_PYTHON};
-		begin(&f, 0);
-		assert_int_equal(f.record->frame[0].where, 99);
-		for (uint32_t n = 0; n < 6; n++)
-			expect(&f, n, PP_FRAME_NATIVE, 100 + n);
-		if (walked == 8) {
-			assert_int_equal(f.record->native_stored, 8);
-		} else {
-			assert_int_equal(f.record->native_stored, 9);
-			expect(&f, 6, PP_FRAME_GAP, walked - 8);
-		}
-		assert_int_equal(f.record->native_count, f.record->native_stored);
-		/* nothing is written behind the last one */
-		assert_int_equal(f.record->frame[1 + f.record->native_stored].kind, 0xeeee);
-		expect(&f, f.record->native_stored - 2U, PP_FRAME_NATIVE, 100 + walked - 2);
-		expect(&f, f.record->native_stored - 1U, PP_FRAME_NATIVE, 100 + walked - 1);
-		end(&f);
-	}
+	for (uint16_t stored = 8; stored < 16; stored++)
+		for (uint32_t walked = stored; walked < 2 * stored; walked++)
+			expect_unrolled(stored, walked);
 }
 
 int main(void)
@@ -379,6 +423,7 @@ int main(void)
 		cmocka_unit_test(unwind_frames__frames_that_are_not_in_the_record_are_not_folded),
 		cmocka_unit_test(unwind_frames__one_foreign_frame_between_segments_keeps_all),
 		cmocka_unit_test(unwind_frames__anchor_that_was_passed_is_placed_before_the_frame),
+		cmocka_unit_test(unwind_frames__anchor_that_was_passed_folds_nothing),
 		cmocka_unit_test(unwind_frames_skip__leaves_a_gap_and_the_segment),
 		cmocka_unit_test(unwind_frames__end_where_the_record_is_full),
 		cmocka_unit_test(unwind_frames_begin__takes_what_was_walked),

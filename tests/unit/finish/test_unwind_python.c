@@ -17,6 +17,8 @@
 
 #define LINE_TABLE 16U /* offset of its pointer, behind the other word that guards an object */
 #define CODES 3U
+#define ANCHOR 0x7700000000002000ULL
+#define WHERE 0x7700000000000010ULL /* of the first frame that was walked */
 
 /* Of an object: a word that nobody looks at, the two that guard it. */
 static uint64_t code[CODES][3];
@@ -93,13 +95,13 @@ int python_frames_resume(const struct python_where *where, const struct python_r
 	assert_int_equal(frames->stored, resumed_frames);
 	assert_int_equal(frames->count, 5);
 	assert_int_equal(frames->segment_count, 2);
-	assert_int_equal(frames->frame[0].where, 10);
-	assert_int_equal(frames->frame[1].where, 11);
-	assert_int_equal(frames->segment[1].anchor, 0x2000);
+	assert_int_equal(frames->frame[0].where, WHERE);
+	assert_int_equal(frames->frame[1].where, WHERE + 1);
+	assert_int_equal(frames->segment[1].anchor, ANCHOR);
 	if (resume_result)
 		return resume_result;
-	frames->frame[2].where = 12;
-	frames->frame[3].where = 13;
+	frames->frame[2].where = WHERE + 2;
+	frames->frame[3].where = WHERE + 3;
 	frames->stored = 4;
 	frames->count = 8;
 	frames->segment_count = 3;
@@ -253,6 +255,7 @@ static void unwind_python_name__what_cannot_be_read_keeps_its_address(void **sta
 	code[0][1]++;
 	read_result = -EFAULT;
 	assert_false(names(0));
+	assert_false(names(0));
 	code[0][1]--;
 	assert_false(names(0));
 }
@@ -279,8 +282,9 @@ static void unwind_python_name__needs_a_live_interpreter(void **state)
 
 static const struct python_frames *resume(uint16_t stored, struct pp_stack_record *record)
 {
-	static struct pp_frame frame[PP_MAX_PYTHON_FRAMES + 1] = {{.where = 10}, {.where = 11}};
-	static const struct pp_segment segment[] = {{.anchor = 0x1000}, {.anchor = 0x2000}};
+	static struct pp_frame frame[PP_MAX_PYTHON_FRAMES + 1] = {{.where = WHERE},
+							    {.where = WHERE + 1}};
+	static const struct pp_segment segment[] = {{.anchor = 0x1000}, {.anchor = ANCHOR}};
 	struct pp_incomplete_record from = {.python_frame = 0x100,
 					    .cframe = 0x200,
 					    .segment_frames = 7,
@@ -308,7 +312,7 @@ static void unwind_python_resume__goes_on_where_the_kernel_side_stopped(void **s
 	assert_int_equal(record->python_count, 8);
 	assert_int_equal(record->py_stop, PP_PY_STOP_ROOT);
 	for (unsigned int i = 0; i < 4; i++)
-		assert_int_equal(record->frame[i].where, 10 + i);
+		assert_int_equal(record->frame[i].where, WHERE + i);
 	/* The frame is another one by now. */
 	record->python_stored = 2;
 	resume_result = -ESTALE;

@@ -361,6 +361,98 @@ static void user_unwind__code_without_a_file_is_anonymous(void **state)
 	free(record);
 }
 
+/* Not even that of another address that was looked up before. */
+static void user_unwind__code_without_a_file_has_no_rule(void **state)
+{
+	struct pp_stack_record *record;
+
+	(void)state;
+	for (unsigned int i = 1; i < 0x1000; i++) {
+		incomplete.copy[1] = ANONYMOUS + i;
+		record = unwind(&process);
+		assert_int_equal(record->stop, PP_STOP_NO_INFO);
+		assert_int_equal(record->native_stored, 2);
+		free(record);
+	}
+}
+
+/* A frame pointer that leads nowhere, into memory that is no part of the stack. */
+static void user_unwind__memory_that_cannot_be_read_ends_the_walk(void **state)
+{
+	(void)state;
+	rules[1].kind = PP_RULE_CFA_FP;
+	incomplete.record.fp = 0x1000;
+	expect(unwind(&process), 1, PP_STOP_READ_FAULT);
+}
+
+static void user_unwind__leafs_rule_may_use_any_register(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < PP_REG_COUNT; i++) {
+		if (i == PP_REG_SP || i == PP_REG_FP)
+			continue;
+		rules[1].kind = PP_RULE_CFA_REGISTER;
+		rules[1].cfa_register = (uint8_t)i;
+		memset(incomplete.record.registers, 0, sizeof(incomplete.record.registers));
+		incomplete.record.registers[i] = (uint64_t)live;
+		expect(unwind(&process), 9, PP_STOP_FINISHED);
+	}
+}
+
+/* Of a library that stands for the interpreter: function 1 is an activation, behind two frames of
+ * its way there. */
+static void user_unwind__raw_keeps_the_interpreters_frames(void **state)
+{
+	(void)state;
+	is_python = true;
+	python_info = (struct python_info){.bpf = {.file = LIBRARY_FILE, .chain = PP_CHAIN_SHIM}};
+	interpreter = (struct file){.id = LIBRARY_FILE, .python = &python_info};
+	process_python = (struct process_python){.file = &interpreter};
+	incomplete.record.segment_count = 1;
+	incomplete.record.native_stored = incomplete.record.native_count = 2;
+	incomplete.record.since_segment = 2;
+	incomplete.record.foldable = 1;
+	for (unsigned int raw = 0; raw < 2; raw++) {
+		struct pp_stack_record *record;
+
+		finisher.raw = raw;
+		record = unwind(&process);
+		finisher.raw = false;
+		assert_int_equal(record->native_stored, 9 + 2 * raw);
+		assert_int_equal(record->frame[2 * raw].kind, PP_FRAME_SEGMENT);
+		free(record);
+	}
+}
+
+static void user_unwind_leave_out__keeps_the_kernel_sides_frames(void **state)
+{
+	const struct decoded_incomplete decoded = {.record = &incomplete.record,
+						   .python = incomplete.frame,
+						   .native = incomplete.frame,
+						   .stack = (const uint8_t *)incomplete.copy};
+	struct pp_stack_record *left_out, *whole;
+
+	(void)state;
+	incomplete.record.native_stored = incomplete.record.native_count = 1;
+	incomplete.frame[0] = (struct pp_frame){.where = 5, .kind = PP_FRAME_NATIVE, .what = 1};
+	assert_int_equal(user_unwind_leave_out(&decoded, &left_out), 0);
+	assert_int_equal(left_out->stop, PP_STOP_LEFT_OUT);
+	assert_int_equal(left_out->native_stored, 1);
+	assert_int_equal(left_out->frame[0].where, 5);
+	assert_int_equal(left_out->hash & 1, 1);
+	/* A whole stack of the same frames is another one. */
+	incomplete.record.stop = PP_STOP_ROOT;
+	whole = unwind(&process);
+	assert_int_not_equal(left_out->hash, whole->hash);
+	/* So is one that was left out with another frame. */
+	free(whole);
+	incomplete.frame[0].where = 6;
+	assert_int_equal(user_unwind_leave_out(&decoded, &whole), 0);
+	assert_int_not_equal(left_out->hash, whole->hash);
+	free(whole);
+	free(left_out);
+}
+
 /* At the root nothing is left to walk; without a process nothing can be. */
 static void user_unwind__keeps_what_was_walked(void **state)
 {
@@ -392,20 +484,23 @@ static void user_unwind__keeps_what_was_walked(void **state)
 	free(record);
 }
 
+static uint64_t hash_of_record(void)
+{
+	struct pp_stack_record *record = unwind(&process);
+	const uint64_t hash = record->hash;
+
+	free(record);
+	return hash;
+}
+
 static uint64_t hash_of(enum pp_frame_kind kind, uint32_t generation, uint64_t where)
 {
-	struct pp_stack_record *record;
-	uint64_t hash;
-
 	incomplete.record.stop = PP_STOP_ROOT;
 	incomplete.record.key.id.generation = generation;
 	incomplete.record.python_stored = 1;
 	incomplete.record.python_count = 1;
 	incomplete.frame[0] = (struct pp_frame){.where = where, .kind = (uint16_t)kind};
-	record = unwind(&process);
-	hash = record->hash;
-	free(record);
-	return hash;
+	return hash_of_record();
 }
 
 /* The address of a code object says something in one process only. */
@@ -413,6 +508,7 @@ static void user_unwind__equal_stacks_have_one_hash(void **state)
 {
 	const uint64_t hash = hash_of(PP_FRAME_PYTHON, 3, 77),
 		       raw = hash_of(PP_FRAME_PYTHON_RAW, 3, 77);
+	uint64_t other;
 
 	(void)state;
 	assert_int_equal(hash_of(PP_FRAME_PYTHON, 3, 77), hash);
@@ -421,6 +517,12 @@ static void user_unwind__equal_stacks_have_one_hash(void **state)
 	assert_int_equal(hash_of(PP_FRAME_PYTHON_RAW, 3, 77), raw);
 	assert_int_not_equal(hash_of(PP_FRAME_PYTHON_RAW, 4, 77), raw);
 	assert_int_not_equal(hash_of(PP_FRAME_PYTHON_RAW, 3, 78), raw);
+	/* So does all of each frame. */
+	incomplete.record.python_stored = incomplete.record.python_count = 2;
+	incomplete.frame[1] = (struct pp_frame){.where = 77, .kind = PP_FRAME_PYTHON};
+	other = hash_of_record();
+	incomplete.frame[1].what = 1;
+	assert_int_not_equal(hash_of_record(), other);
 }
 
 /* The leaf is JIT code, which an activation of the interpreter called. */
@@ -673,6 +775,27 @@ static void user_unwind__return_address_of_the_innermost_call_is_watched(void **
 		free(record);
 	}
 }
+
+/* The two frames walked might be folded by a segment that is in doubt. */
+static void user_unwind__torn_stack_is_without_what_may_be_folded(void **state)
+{
+	struct pp_stack_record *record;
+
+	(void)state;
+	incomplete.record.is_leaf = 0;
+	incomplete.record.pc = pc_of(2);
+	incomplete.record.sp = incomplete.record.stack_start = (uint64_t)&live[2];
+	incomplete.record.stack_bytes = 0;
+	incomplete.record.native_stored = incomplete.record.native_count = 3;
+	incomplete.record.since_segment = 2;
+	incomplete.record.foldable = 1;
+	live[1]++;
+	record = unwind(&process);
+	assert_int_equal(record->stop, PP_STOP_TORN);
+	assert_int_equal(record->native_stored, 1);
+	assert_int_equal(record->native_count, 1);
+	free(record);
+}
 #endif
 
 /* A walk of Python that ran out of time has not begun with the native frames. */
@@ -685,6 +808,7 @@ static void user_unwind__python_frames_are_resumed_first(void **state)
 	(void)state;
 	frames.segment[0].anchor = ANCHOR;
 	setup_stuck(3, 3);
+	anchor_now = 0; /* what the record has is of before */
 	incomplete.record.segment_count = 0;
 	incomplete.record.py_stop = PP_PY_STOP_MAX_TIME;
 	expect_stuck();
@@ -729,6 +853,13 @@ int main(void)
 		cmocka_unit_test_setup(user_unwind__stack_that_is_gone_counts_as_changed, setup),
 		cmocka_unit_test_setup(user_unwind__equal_addresses_are_looked_up_once, setup),
 		cmocka_unit_test_setup(user_unwind__code_without_a_file_is_anonymous, setup),
+		cmocka_unit_test_setup(user_unwind__code_without_a_file_has_no_rule, setup),
+		cmocka_unit_test_setup(user_unwind__memory_that_cannot_be_read_ends_the_walk,
+				       setup),
+		cmocka_unit_test_setup(user_unwind__leafs_rule_may_use_any_register, setup),
+		cmocka_unit_test_setup(user_unwind__raw_keeps_the_interpreters_frames, setup),
+		cmocka_unit_test_setup(user_unwind_leave_out__keeps_the_kernel_sides_frames,
+				       setup),
 		cmocka_unit_test_setup(user_unwind__keeps_what_was_walked, setup),
 		cmocka_unit_test_setup(user_unwind__equal_stacks_have_one_hash, setup),
 		cmocka_unit_test_setup(user_unwind__learns_where_to_resume, setup),
@@ -744,6 +875,8 @@ int main(void)
 		cmocka_unit_test_setup(user_unwind__failed_look_up_leaves_no_trace, setup),
 #if !defined(__aarch64__)
 		cmocka_unit_test_setup(user_unwind__return_address_of_the_innermost_call_is_watched,
+				       setup),
+		cmocka_unit_test_setup(user_unwind__torn_stack_is_without_what_may_be_folded,
 				       setup),
 #endif
 		cmocka_unit_test_setup(user_unwind__python_frames_are_resumed_first, setup),
