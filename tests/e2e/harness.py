@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -49,6 +50,13 @@ class Skip(Exception):
 def need(condition, reason):
     if not condition:
         raise Skip(reason)
+
+
+def need_no_pyprofd():
+    """Nobody answers where pyprof asks when it is not told where.  A killed pyprofd leaves its
+    socket there."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        need(client.connect_ex("/run/pyprofd/live.sock"), "a pyprofd runs already")
 
 
 # ---------------------------------------------------------------- interpreters

@@ -13,7 +13,8 @@ line tells how many are left to check-long.
 
 Two tests a CPU run at a time, as most of them wait for a profile's end.  A function (or module:
 ALONE) with an attribute `alone` needs a quiet machine and comes last: "sleepers", whose programs
-hardly compute, beside each other, then those with True, one at a time.  With --alone-after FILE
+hardly compute, beside each other; then "one a CPU", whose programs have one thread that computes,
+as many at a time as there are CPUs; then those with True, one at a time.  With --alone-after FILE
 they wait until nobody has a lock on FILE, which is held while other work would disturb them.
 
 Prints `ok`, `not ok` or `skip` with each test's time and the CPU time of its processes, and sums
@@ -165,7 +166,8 @@ class Running:
 def run_all(tests, jobs, alone_after=None):
     """Yields each Running at its end.  alone_after: a file; who holds a lock on it is waited
     for."""
-    for kind, count in (False, jobs), ("sleepers", jobs), (True, 1):
+    for kind, count in ((False, jobs), ("sleepers", jobs),
+                        ("one a CPU", min(jobs, os.cpu_count())), (True, 1)):
         group = [t for t in tests if t.alone == kind]
         if group and kind and alone_after:
             wait_for_lock(alone_after)

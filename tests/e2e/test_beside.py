@@ -348,4 +348,4 @@ test_report_and_calls.few = lambda every: [
 test_lines.few = lambda every: [case for case in every if case[0] == "scatter_sum"]
 test_own_clocks.few = lambda every: [case for case in every if case[0] == "straggler"]
 # Shares of CPU time, timed by the wall's clock.
-ALONE = True
+ALONE = "one a CPU"

@@ -185,3 +185,6 @@ def test_idle_tables_are_left_alone():
     run = harness.profile(duration=2, hz=None)
     found = facts(pprof.load(run.out))
     assert "early_swaps" not in found and found["scheduler_ns"] > 0, found
+
+
+test_idle_tables_are_left_alone.alone = "sleepers"

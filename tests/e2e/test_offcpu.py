@@ -394,3 +394,9 @@ for test in (test_run_queue, test_stopped, test_a_directory_gets_all_kinds_and_t
              test_a_sleep_of_many_windows, test_several_kinds_in_one_file_are_refused,
              test_short_waits_can_be_left_out, test_cpu_of_the_ledger):
     test.alone = False
+for test in (test_reasons_to_wait, test_exit_while_threads_sleep, test_exec_while_a_thread_sleeps,
+             test_exec_by_another_thread, test_only_the_command_is_in_its_ledger):
+    test.alone = "sleepers"
+for test in (test_a_thousand_short_threads, test_ten_thousand_threads,
+             test_callers_change_where_a_thread_often_waits):
+    test.alone = "one a CPU"

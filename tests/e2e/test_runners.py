@@ -248,6 +248,7 @@ def test_fails():
 
 ALONE_TESTS = '''
 import os
+import time
 def test_light():
     open(os.environ["FAKE_DIRECTORY"] + "/light", "w").close()
 def test_alone():
@@ -264,6 +265,19 @@ def test_one_sleeper():
 def test_other_sleeper():
     sleeper("other")
 test_one_sleeper.alone = test_other_sleeper.alone = "sleepers"
+def test_computes(number):
+    import harness
+    directory, cpus = os.environ["FAKE_DIRECTORY"] + "/computing/", os.cpu_count()
+    assert not os.path.exists(os.environ["FAKE_DIRECTORY"] + "/work")
+    open(directory + "begun%d" % number, "w").close()
+    names = os.listdir(directory)
+    assert sum("begun" in n for n in names) - sum("ended" in n for n in names) <= cpus, names
+    if number < cpus:
+        harness.wait_for(lambda: all(os.path.exists(directory + "begun%d" % n) for n in range(cpus)), 10, "one a CPU")
+    time.sleep(0.3)  # as if it computed
+    open(directory + "ended%d" % number, "w").close()
+test_computes.cases = lambda: [(str(number), number) for number in range(os.cpu_count() + 2)]
+test_computes.alone = "one a CPU"
 '''
 
 
@@ -354,6 +368,7 @@ def test_tests_that_run_alone_wait_for_the_lock():
     with open(directory + "/test_fakes.py", "w", encoding="ascii") as file:
         file.write(ALONE_TESTS)
     os.mkdir(directory + "/sleepers")
+    os.mkdir(directory + "/computing")
     with open(directory + "/lock", "w", encoding="ascii") as lock, open(
             directory + "/work", "w", encoding="ascii"):
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -368,7 +383,8 @@ def test_tests_that_run_alone_wait_for_the_lock():
         os.unlink(directory + "/work")
         fcntl.flock(lock, fcntl.LOCK_UN)
         said = process.communicate()[0]
-    assert process.returncode == 0 and last(said) == "4 passed, 0 failed, 0 skipped", said
+    count = 4 + os.cpu_count() + 2
+    assert process.returncode == 0 and last(said) == "%d passed, 0 failed, 0 skipped" % count, said
 
 
 def test_no_test_of_that_name_is_an_error():
