@@ -45,15 +45,26 @@ static struct options options = {.hz = 99,
 static struct agent agent;
 static struct foreign *foreign; /* this program, started again */
 
-/* Of one process or, with 0, of the whole machine, which takes a second under sanitizers. */
-static int agent_open(pid_t wanted)
+/* An interpreter at work, and what it said of its threads. */
+struct target {
+	struct live_python live;
+	struct said said[TARGET_THREADS];
+	size_t count;
+};
+static struct target targets[MAX_INTERPRETERS];
+static size_t target_count;
+
+/* Of these processes or, without any, of the whole machine, which takes a second under
+ * sanitizers. */
+static int agent_open(int *pid, size_t count)
 {
-	int pid = (int)wanted, err;
+	int err;
 
 	agent = (struct agent){.options = &options, .foreign = foreign};
-	options.pid = &pid;
-	options.pid_count = wanted != 0;
+	options.pid = pid;
+	options.pid_count = count;
 	err = stages_open(&agent);
+	options.pid = NULL;
 	options.pid_count = 0;
 	if (err) {
 		print_message("skipped: %s\n", strerror(-err));
@@ -179,36 +190,82 @@ static void check_walk_state(struct process *process, struct process_python *pyt
 	python->is_refused = false;
 }
 
-static void check_interpreter(const struct interpreter *interpreter)
+static bool runs_any(const struct interpreter *interpreter)
 {
-	CLEANUP(live_python_stop) struct live_python live =
-		live_python_start(interpreter, "tests/unit/finish/sleepers.py");
-	static struct said said[TARGET_THREADS];
-	OWNED(scan) struct scan *scan = NULL;
+	(void)interpreter;
+	return true;
+}
+
+/* Starts the script in all interpreters that can run it: one agent looks at all of them, as the
+ * kernel's verifier takes a third of a second for each agent. */
+static void targets_start(const char *script, bool (*can_run)(const struct interpreter *))
+{
+	static struct interpreter interpreters[MAX_INTERPRETERS];
+	size_t count = interpreters_find(interpreters);
+
+	for (size_t i = 0; i < count; i++) {
+		struct target *target = &targets[target_count];
+
+		if (!can_run(&interpreters[i]))
+			continue;
+		print_message("  %s\n", interpreters[i].label);
+		target->live = live_python_start(&interpreters[i], script);
+		target_count++;
+		assert_true(target->live.pid > 0);
+		target->count = read_said(target->live.text, target->said);
+	}
+	if (!target_count) {
+		print_message("skipped: no CPython that can run %s\n", script);
+		skip();
+	}
+}
+
+static void targets_open(void)
+{
+	int pid[MAX_INTERPRETERS];
+
+	for (size_t i = 0; i < target_count; i++)
+		pid[i] = (int)targets[i].live.pid;
+	assert_int_equal(agent_open(pid, target_count), 0);
+}
+
+/* cmocka's teardown: a check that failed leaves its function without cleaning up. */
+static int targets_stop(void **state)
+{
+	(void)state;
+	while (target_count)
+		live_python_stop(&targets[--target_count].live);
+	return 0;
+}
+
+static void check_target(const struct scan *scan, const struct target *target)
+{
 	struct process_python *python;
 	struct process *process;
-	size_t count;
 
-	assert_true(live.pid > 0);
-	count = read_said(live.text, said);
-	assert_int_equal(count, TARGET_THREADS);
-	assert_int_equal(agent_open(live.pid), 0);
-	assert_int_equal(scan_in_time(&scan), 0);
-	process = process_table_find_tgid(agent.processes, (uint32_t)live.pid);
+	process = process_table_find_tgid(agent.processes, (uint32_t)target->live.pid);
 	assert_non_null(process);
 	python = context_table_python(process);
 	assert_non_null(python->file);
-	for (size_t i = 0; i < count; i++)
-		check_thread(scan, &said[i],
+	for (size_t i = 0; i < target->count; i++)
+		check_thread(scan, &target->said[i],
 			     python->file->python->bpf.chain == PP_CHAIN_FRAME_OBJECT);
 	check_walk_state(process, python);
-	agent_close();
 }
 
 static void scan__sleeping_threads_of_every_interpreter(void **state)
 {
+	OWNED(scan) struct scan *scan = NULL;
+
 	(void)state;
-	interpreters_check(check_interpreter);
+	targets_start("tests/unit/finish/sleepers.py", runs_any);
+	targets_open();
+	assert_int_equal(scan_in_time(&scan), 0);
+	for (size_t i = 0; i < target_count; i++) {
+		assert_int_equal(targets[i].count, TARGET_THREADS);
+		check_target(scan, &targets[i]);
+	}
+	agent_close();
 }
 
 /* Returns the number of the system call that the thread sleeps in; -1: it is in none. */
@@ -242,21 +299,11 @@ static void wait_for_gil_waiter(pid_t pid, const struct said said[2])
 }
 
 /* The waiter wakes up every 5 ms to ask again: whether it is torn is a matter of chance. */
-static void check_gil(const struct interpreter *interpreter)
+static void check_gil(const struct scan *scan, const struct said said[2])
 {
-	CLEANUP(live_python_stop) struct live_python live =
-		live_python_start(interpreter, "tests/unit/finish/gil_waiters.py");
-	static struct said said[TARGET_THREADS];
-	OWNED(scan) struct scan *scan = NULL;
-	const struct scanned *holder, *waiter;
+	const struct scanned *holder = scan_find(scan, said[0].tid);
+	const struct scanned *waiter = scan_find(scan, said[1].tid);
 
-	assert_true(live.pid > 0);
-	assert_int_equal(read_said(live.text, said), 2);
-	wait_for_gil_waiter(live.pid, said);
-	assert_int_equal(agent_open(live.pid), 0);
-	assert_int_equal(scan_run(&agent.finisher, &scan), 0);
-	holder = scan_find(scan, said[0].tid);
-	waiter = scan_find(scan, said[1].tid);
 	assert_non_null(holder);
 	assert_int_equal(holder->wait, PP_WAIT_SLEEP);
 	assert_true(holder->flags & PP_COUNT_GIL_HELD);
@@ -265,9 +312,9 @@ static void check_gil(const struct interpreter *interpreter)
 		assert_int_equal(waiter->wait, PP_WAIT_GIL);
 		assert_false(waiter->flags & PP_COUNT_GIL_HELD);
 	}
-	agent_close();
 }
 
+/* Python 3.8 or later with ctypes. */
 static bool can_hold_gil(const struct interpreter *interpreter)
 {
 	char command[1024];
@@ -280,19 +327,19 @@ static bool can_hold_gil(const struct interpreter *interpreter)
 
 static void scan__tells_of_the_gil(void **state)
 {
-	static struct interpreter interpreters[MAX_INTERPRETERS];
-	size_t count = interpreters_find(interpreters), checked = 0;
+	OWNED(scan) struct scan *scan = NULL;
 
 	(void)state;
-	for (size_t i = 0; i < count; i++) {
-		if (!can_hold_gil(&interpreters[i]))
-			continue;
-		print_message("  %s\n", interpreters[i].label);
-		check_gil(&interpreters[i]);
-		checked++;
+	targets_start("tests/unit/finish/gil_waiters.py", can_hold_gil);
+	for (size_t i = 0; i < target_count; i++) {
+		assert_int_equal(targets[i].count, 2);
+		wait_for_gil_waiter(targets[i].live.pid, targets[i].said);
 	}
-	if (!checked)
-		print_message("skipped: no Python 3.8 or later with ctypes at hand\n");
+	targets_open();
+	assert_int_equal(scan_run(&agent.finisher, &scan), 0);
+	for (size_t i = 0; i < target_count; i++)
+		check_gil(scan, targets[i].said);
+	agent_close();
 }
 
 /* A child that sleeps, in a process of its own. */
@@ -323,7 +370,7 @@ static void scan_refresh__keeps_what_the_dictionary_would_forget(void **state)
 	uint64_t user, kernel;
 
 	(void)state;
-	assert_int_equal(agent_open(0), 0);
+	assert_int_equal(agent_open(NULL, 0), 0);
 	assert_int_equal(scan_run(&agent.finisher, &scan), 0);
 	scanned = scan_find(scan, (uint32_t)pid);
 	assert_non_null(scanned);
@@ -358,7 +405,7 @@ static void scan__only_threads_that_pass_the_filter(void **state)
 	size_t count = 0;
 
 	(void)state;
-	assert_int_equal(agent_open(wanted), 0);
+	assert_int_equal(agent_open(&wanted, 1), 0);
 	assert_int_equal(scan_run(&agent.finisher, &scan), 0);
 	assert_non_null(scan_find(scan, (uint32_t)wanted));
 	assert_null(scan_find(scan, (uint32_t)other));
@@ -383,7 +430,7 @@ static void scan_step__works_in_slices(void **state)
 	int more;
 
 	(void)state;
-	assert_int_equal(agent_open(0), 0);
+	assert_int_equal(agent_open(NULL, 0), 0);
 	assert_int_equal(scan_new(&agent.finisher, &(struct scan_scope){}, &scan), 0);
 	while ((more = scan_step(scan, 1)) > 0) {
 		assert_null(scan_find(scan, (uint32_t)pid));
@@ -412,8 +459,9 @@ static void scan_step__works_in_slices(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scan__sleeping_threads_of_every_interpreter),
-		cmocka_unit_test(scan__tells_of_the_gil),
+		cmocka_unit_test_teardown(scan__sleeping_threads_of_every_interpreter,
+					  targets_stop),
+		cmocka_unit_test_teardown(scan__tells_of_the_gil, targets_stop),
 		cmocka_unit_test(scan_refresh__keeps_what_the_dictionary_would_forget),
 		cmocka_unit_test(scan__only_threads_that_pass_the_filter),
 		cmocka_unit_test(scan_step__works_in_slices),
@@ -427,7 +475,7 @@ int main(int argc, char **argv)
 		printf("skipped: the scan needs root\n");
 		return 0;
 	}
-	if (foreign_new("/proc/self/exe", &foreign) || !foreign_await(foreign) || agent_open(0)) {
+	if (foreign_new("/proc/self/exe", &foreign) || !foreign_await(foreign) || agent_open(NULL, 0)) {
 		foreign_free(foreign);
 		return 0;
 	}
