@@ -192,8 +192,8 @@ static struct host_hash *hash_of(void *map)
 
 void *bpf_map_lookup_elem(void *map, const void *key)
 {
-	struct host_hash *hash = hash_of(map);
 	struct host_entry *entry;
+	struct host_hash *hash;
 
 	if (map == &config)
 		return array_at(&host->config, key, 1, sizeof(host->config));
@@ -235,6 +235,7 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 		return array_at(host->counting, key, COUNTING_COUNT, sizeof(host->counting[0]));
 	if (map == &switches)
 		return array_at(&host->switch_state, key, 1, sizeof(host->switch_state));
+	hash = hash_of(map);
 	assert_non_null(hash);
 	entry = hash_find(hash, key);
 	return entry ? entry->value : NULL;
