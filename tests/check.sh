@@ -97,14 +97,15 @@ step_lint() {
 # Under address and undefined sanitizers, whose build sees all that another one sees; a finding or a leak ends a program
 # with an error.  In the plain build those that do less under sanitizers.  Some look at the interpreters that are fetched.
 step_unit() {
-	local ok=0 bad=0 missed=0 tried=0 plain
+	local ok=0 bad=0 missed=0 tried=0 plain sanitized
 	export UBSAN_OPTIONS=print_stacktrace=1
-	make_ unit-asan-programs && make_ unit-plain-programs && plain=$(print_programs plain "$build") || return
+	make_ unit-asan-programs && make_ unit-plain-programs && plain=$(print_programs plain "$build") &&
+		sanitized=$(print_programs unit "$build-asan") || return
 	fetch_interpreters
 	export PYPROFD_PYTHON_LIST=$(realpath "$logs")/pythons
 	tests/interpreters/list.py $few > "$PYPROFD_PYTHON_LIST"
-	part "$logs/unit-asan.log" tests/unit/run.sh $(print_programs unit "$build-asan")
-	[ -z "$plain" ] || part "$logs/unit-plain.log" tests/unit/run.sh $plain
+	# The plain ones first: one of them takes longest, on one CPU.
+	part "$logs/unit-programs.log" tests/unit/run.sh $plain $sanitized
 	sum $ok $bad $missed ${tried#0}
 	[ $bad = 0 ]
 }
@@ -195,11 +196,22 @@ run_step() { # STEP
 	count_step "$1"
 }
 
+run_two() { # STEP STEP: beside each other
+	rm -f "$logs/$1.end"
+	do_step "$1" > /dev/null &
+	local first=$!
+	run_step "$2"
+	echo "== $1, begun beside $2"
+	wait "$first"
+	cat "$logs/$1.log"
+	count_step "$1"
+}
+
 # The end-to-end tests wait for profiles' ends more than they compute: they run beside the other steps, until it is the
 # turn of those that need the machine, which begin when the lock is gone.  Attacks, which bound how long the agent lets
 # others wait, and the acceptance cases come last, alone.
 run_beside() { # STEP...
-	local step e2e usual=$(nice) last=' hostile cases '
+	local step e2e usual=$(nice)
 	rm -f "$logs/e2e.end"
 	exec {lock}> "$logs/computing"
 	flock "$lock"
@@ -207,14 +219,22 @@ run_beside() { # STEP...
 	e2e=$!
 	# The CPU goes to the profiled programs of e2e first, of whose samples many tests want a number.
 	renice -n "$((usual + 10))" -p $$ > /dev/null
-	for step; do [[ $last = *" $step "* ]] || run_step "$step"; done
+	for step; do
+		case " $*  / $step" in
+		*' / hostile' | *' / cases') ;;
+		# A browser and guests wait half of their time: beside each other.
+		*' kernels '*' / web') ;;
+		*' web '*' / kernels') run_two web kernels ;;
+		*) run_step "$step" ;;
+		esac
+	done
 	renice -n "$usual" -p $$ > /dev/null
 	flock -u "$lock"
 	echo '== e2e, begun beside the steps above'
 	wait "$e2e"
 	cat "$logs/e2e.log"
 	count_step e2e
-	for step; do [[ $last != *" $step "* ]] || run_step "$step"; done
+	for step; do [[ $step != hostile && $step != cases ]] || run_step "$step"; done
 }
 
 for step in $steps; do

@@ -420,21 +420,24 @@ LINTERS = re.findall(r"tests/lint/(check_\w+\.sh)", CHECK)
 
 
 def check(step, floor=1, unit="echo 5 passed, 0 failed, 0 skipped",
-          e2e="echo 2 passed, 0 failed, 0 skipped", lint="true", plain="", **environment):
+          e2e="echo 2 passed, 0 failed, 0 skipped", lint="true", plain="", web="true",
+          kernels="true", **environment):
     """(exit status, output) of check.sh in a tree whose tests are these commands."""
     directory = harness.temporary()
-    for name in "unit", "e2e", "lint", "interpreters":
+    for name in "unit", "e2e", "lint", "interpreters", "kernel-matrix":
         os.makedirs("%s/tests/%s" % (directory, name))
     for name, text in (("unit/run.sh", unit), ("e2e/run.py", e2e),
-                       ("interpreters/fetch.sh", "touch fetched"), ("lint/check_size.sh", lint)):
+                       ("interpreters/fetch.sh", "touch fetched"), ("lint/check_size.sh", lint),
+                       ("kernel-matrix/run.sh", kernels), ("web.sh", web)):
         write_program(directory + "/tests", name, "#!/bin/sh\n%s\n" % text)
     for name in LINTERS:
         if name != "check_size.sh":
             write_program(directory + "/tests/lint", name, "#!/bin/sh\ntrue\n")
     write_program(
         directory, "Makefile",
-        "all asan unit-asan-programs unit-plain-programs print-unit-programs: ; @true\n"
-        "print-plain-programs: ; @echo %s\n" % plain)
+        "all asan unit-asan-programs unit-plain-programs: ; @true\n"
+        "print-unit-programs: ; @echo $(BUILD)/unit\nprint-plain-programs: ; @echo %s\n"
+        "web: ; @tests/web.sh\n" % plain)
     write_program(directory, "tests/floors.tsv", "# comment\n%s\t%s\n" % (step, floor))
     write_program(directory, "tests/check.sh", CHECK)
     done = subprocess.run([directory + "/tests/check.sh", *step.split()], stdout=subprocess.PIPE,
@@ -466,15 +469,31 @@ def test_end_to_end_tests_run_beside_the_others_until_they_need_the_machine():
         assert rc == 1 and "failed: e2e(" in said and ", 0 failed," not in last(said), said
 
 
-def test_either_half_of_unit_that_dies_is_a_failure():
-    both = "echo 5 passed, 0 failed, 0 skipped"
-    rc, said = check("unit", 10, unit=both, plain="program")
-    assert rc == 0 and last(said) == "11 passed, 0 failed, 0 skipped", said
-    for half in "-n", "-z":
-        for end in "kill -9 $$", "exit 0", "echo 1 passed, 0 failed, 0 skipped; exit 3", "echo 0 passed, 1 failed, 0 skipped; exit 1":
-            rc, said = check("unit", unit='[ %s "$*" ] || { %s; exit; }\n%s' % (half, end, both),
-                             plain="program")
-            assert rc == 1 and ", 1 failed," in last(said), (half, end, said)
+def test_the_browser_runs_beside_the_guests():
+    meet = ("touch %s; for i in $(seq 200); do [ -e %s ] && break; sleep 0.05; done\n"
+            "[ -e %s ] && echo 1 passed, 0 failed, 0 skipped")
+    both = {"web": meet % ("web-begun", "guests-begun", "guests-begun"),
+            "kernels": meet % ("guests-begun", "web-begun", "web-begun")}
+    rc, said = check("web e2e kernels", **both)
+    assert rc == 0 and last(said) == "5 passed, 0 failed, 0 skipped", said
+    rc, said = check("web e2e kernels", **dict(both, web="touch web-begun; exit 1"))
+    assert rc == 1 and "failed: web(1)" in said, said
+    rc, said = check("web e2e", web="echo 3 passed, 0 failed, 0 skipped")
+    assert rc == 0 and last(said) == "6 passed, 0 failed, 0 skipped", said
+
+
+def test_units_are_run_with_and_without_sanitizers():
+    rc, said = check(
+        "unit", plain="plain",
+        unit='[ "$*" = "plain build-asan/unit" ] && echo 5 passed, 0 failed, 0 skipped')
+    assert rc == 0 and last(said) == "6 passed, 0 failed, 0 skipped", said
+
+
+def test_units_that_die_are_a_failure():
+    for end in ("kill -9 $$", "exit 0", "echo 1 passed, 0 failed, 0 skipped; exit 3",
+                "echo 0 passed, 1 failed, 0 skipped; exit 1"):
+        rc, said = check("unit", unit=end)
+        assert rc == 1 and ", 1 failed," in last(said), (end, said)
 
 
 def test_an_agent_that_dies_under_sanitizers_is_a_failure():
