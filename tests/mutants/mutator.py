@@ -42,6 +42,15 @@ SIGN = re.compile(r"^\t+return .*\? -?1 : (-?1;|0;|.* \? |[\w.>-]+ > [\w.>-]+;)"
 DESCRIPTOR = re.compile(r"fd (<|>=) 0\b|fd = -1\b")
 # More than is needed is well, too.
 ALLOCATES = re.compile(r"\b(calloc|malloc|realloc|reallocarray)\(")
+# A binary search may look anywhere between its ends; that is slower.
+BISECTS = re.compile(r"\(high - low\) / 2\b")
+# How fast an array grows does not matter either.
+GROWS = re.compile(r"\bcapacity \* 2 : \d+")
+# What is hashed may be shifted by one more: its parts stay apart.
+HASHES = re.compile(r"\b(?:hash|seed) [*+^]?= |\breturn hash\b|\b(?:hash_)?mix\(")
+SHIFT = re.compile(r"(?:<<|>>) \d+")
+# `if (x < least)` before `least = x;` is the same with <=.
+EXTREME = re.compile(r"if \((.+) ([<>]) ([\w.>-]+)\)\n(\S+) = (.+);$")
 # A compiler barrier keeps what the verifier needs; in user space it says nothing.
 LOGS = re.compile(r"\b(BARRIER|log_\w+|bpf_printk|print_message|_?[Ss]tatic_assert|BUILD_BUG\w*)\b")
 
@@ -90,6 +99,16 @@ def changes(line, clean, previous, following):
     ordered = re.match(r"\t+return (\S+) ([<>]) (\S+) \? ", clean)
     if unequal and ordered and unequal.groups() == ordered.group(1, 3):
         spans.append(ordered.span(2))
+
+    extreme = EXTREME.match(clean.strip() + "\n" + following)
+    if extreme and extreme.group(1, 3) == extreme.group(5, 4):
+        indentation = len(clean) - len(clean.lstrip())
+        spans.append((indentation + extreme.start(2), indentation + extreme.end(2)))
+
+    shifts = SHIFT.finditer(clean) if HASHES.search(clean) else ()
+    spans += [(match.start() + 2, match.end()) for match in shifts]
+    for pattern in (BISECTS, GROWS):
+        spans += [match.span() for match in pattern.finditer(clean)]
 
     def is_same(match):
         return any(begin <= match.start() < end for begin, end in spans)

@@ -23,7 +23,7 @@ static uint64_t count_data(int fd, uint64_t offset, uint64_t size, unsigned int 
 		--*extents;
 		if (data < 0 && errno != ENXIO)
 			return bytes + (end - offset); /* this file system does not say */
-		if (data < 0 || (uint64_t)data >= end)
+		if ((uint64_t)data >= end) /* -1, too: nothing follows */
 			break;
 		hole = lseek(fd, data, SEEK_HOLE);
 		if (hole <= data)

@@ -46,7 +46,7 @@ static int read_page(struct rule_page *page, uint32_t file, const struct row_sou
 	if (err)
 		page->rows.count = 0;
 	page->low = low;
-	page->file = page->rows.count <= RULE_CACHE_MAX_ROWS ? file : 0;
+	page->file = file;
 	return 0;
 }
 
@@ -68,6 +68,7 @@ static void find_rule(const struct cfi_rows *rows, uint64_t vaddr, struct pp_rul
 		*ret_rule = rows->row[low - 1].rule;
 }
 
+/* Rows that are too many to keep are dropped as soon as one of them was found. */
 static void drop_large(struct rule_page *page)
 {
 	if (page->rows.capacity <= RULE_CACHE_MAX_ROWS)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 
 #include "base/capabilities.h"
 #include "base/io.h"
+#include "parser/child.h"
 #include "parser/sandbox.h"
 #include "perf/child.h"
 
@@ -27,15 +29,21 @@
 static const struct perf_event_request samples = {.kind = PERF_EVENT_CPU_CLOCK, .hz = HZ};
 
 /* Makes an opener on a kernel whose kernel.perf_event_paranoid is `paranoid`. */
-static void open_with(const char *paranoid, struct perf_opener **ret_opener)
+static void open_program(const char *program, const char *paranoid,
+			 struct perf_opener **ret_opener)
 {
 	char path[] = "/tmp/pyprofd-paranoid-XXXXXX";
 	OWNED_FD int fd = mkstemp(path);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, paranoid, strlen(paranoid)), (ssize_t)strlen(paranoid));
-	assert_int_equal(perf_opener_new(OURSELVES, path, ret_opener), 0);
+	assert_int_equal(perf_opener_new(program, path, ret_opener), 0);
 	unlink(path);
+}
+
+static void open_with(const char *paranoid, struct perf_opener **ret_opener)
+{
+	open_program(OURSELVES, paranoid, ret_opener);
 }
 
 static void need_events(void)
@@ -114,6 +122,45 @@ static void opener__what_cannot_be_opened_has_its_error(void **state)
 	assert_true(perf_opener_open(opener, &no_cpu, &fd) < 0);
 	assert_int_equal(fd, -1);
 	expect_event(opener, &samples);
+}
+
+static void opener__child_that_cannot_be_started_is_etimedout(void **state)
+{
+	OWNED(perf_opener) struct perf_opener *opener = NULL;
+	int fd = -1;
+
+	(void)state;
+	need_events();
+	open_program("/nonexistent/program", "3\n", &opener);
+	assert_true(perf_opener_has_child(opener));
+	assert_int_equal(perf_opener_open(opener, &samples, &fd), -ETIMEDOUT);
+	assert_int_equal(fd, -1);
+}
+
+/* Says that there is an event, and sends none. */
+static _Noreturn void be_liar(void)
+{
+	struct perf_event_request request;
+	struct parser_reply reply = {.serial = PARSER_HELLO};
+
+	while (parser_child_answer(&reply, -1) &&
+	       recv(PARSER_SOCKET_FD, &request, sizeof(request), 0) == sizeof(request))
+		reply.serial = request.serial;
+	_exit(0);
+}
+
+static void opener__answer_without_an_event_is_epipe(void **state)
+{
+	OWNED(perf_opener) struct perf_opener *opener = NULL;
+	int fd = -1;
+
+	(void)state;
+	need_events();
+	setenv("TEST_CHILD", "lies", 1);
+	open_with("3\n", &opener);
+	assert_int_equal(perf_opener_open(opener, &samples, &fd), -EPIPE);
+	unsetenv("TEST_CHILD");
+	assert_int_equal(fd, -1);
 }
 
 /* What whoever started the agent left open is no business of the child's. */
@@ -217,12 +264,16 @@ int main(int argc, char **argv)
 		cmocka_unit_test(opener__where_cap_perfmon_is_enough_there_is_no_child),
 		cmocka_unit_test(opener__where_the_kernel_wants_more_a_child_opens_them),
 		cmocka_unit_test(opener__what_cannot_be_opened_has_its_error),
+		cmocka_unit_test(opener__child_that_cannot_be_started_is_etimedout),
+		cmocka_unit_test(opener__answer_without_an_event_is_epipe),
 		cmocka_unit_test(opener__child_has_no_descriptors_of_ours),
 		cmocka_unit_test(
 			parser_sandbox_enter__opens_events_of_cpus_and_nothing_else),
 	};
 
 	(void)argc;
+	if (perf_child_is_meant(argv[0]) && getenv("TEST_CHILD"))
+		be_liar();
 	if (perf_child_is_meant(argv[0]))
 		perf_child_main();
 	return cmocka_run_group_tests_name("perf/opener", tests, NULL, NULL);

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: perf/child.c */
+/* The child that opens events, in a fork of this program: its sandbox and its events are fakes. */
+#include "perf/child.h"
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "parser/child.h"
+#include "parser/sandbox.h"
+#include "perf/event.h"
+
+#define LEFT_OPEN 77
+
+/* ---- in the child ---- */
+
+static int sandbox_result;
+static unsigned int interrupts;
+
+int parser_sandbox_enter(enum parser_sandbox kind)
+{
+	char name[17] = "";
+
+	/* By then it has its name, and no descriptor that it was not given. */
+	if (kind != PARSER_SANDBOX_EVENTS || prctl(PR_GET_NAME, name) ||
+	    strncmp(name, PERF_ARGV0, 15) != 0 || fcntl(LEFT_OPEN, F_GETFD) >= 0 ||
+	    fcntl(PARSER_MEMORY_FD, F_GETFD) >= 0 || fcntl(PARSER_SOCKET_FD, F_GETFD) < 0)
+		return -EINVAL;
+	return sandbox_result;
+}
+
+ssize_t recv(int fd, void *buffer, size_t size, int flags)
+{
+	if (interrupts) {
+		interrupts--;
+		errno = EINTR;
+		return -1;
+	}
+	errno = EINTR; /* of before: what comes now is no error */
+	return syscall(SYS_recvfrom, fd, buffer, size, flags, NULL, NULL);
+}
+
+/* hz 7: there is an event, which is a new descriptor. */
+int perf_event_open_here(const struct perf_event_request *request, int *ret_fd)
+{
+	if (request->hz != 7)
+		return -ENODEV;
+	*ret_fd = dup(PARSER_SOCKET_FD);
+	return 0;
+}
+
+/* As parser/child.c, but the padding tells the number of the descriptor. */
+bool parser_child_answer(const struct parser_reply *reply, int fd)
+{
+	struct parser_reply told = *reply;
+
+	told.padding = (uint32_t)fd;
+	return send(PARSER_SOCKET_FD, &told, sizeof(told), MSG_NOSIGNAL) == sizeof(told);
+}
+
+/* ---- the agent ---- */
+
+static int ours; /* our end of the child's socket */
+static pid_t child;
+
+static void start(void)
+{
+	const struct timeval limit = {.tv_sec = 20};
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(
+		setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+	ours = pair[0];
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		if (dup2(pair[1], LEFT_OPEN) < 0 || dup2(pair[1], PARSER_SOCKET_FD) < 0 ||
+		    dup2(LEFT_OPEN, PARSER_MEMORY_FD) < 0)
+			_exit(99);
+		perf_child_main();
+	}
+	close(pair[1]);
+}
+
+/* Returns how it ended, after we have gone. */
+static int end(void)
+{
+	int status = 0;
+
+	close(ours);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static struct parser_reply hear(void)
+{
+	struct parser_reply reply = {.serial = 4711};
+
+	assert_int_equal(syscall(SYS_recvfrom, ours, &reply, sizeof(reply), 0, NULL, NULL),
+			 sizeof(reply));
+	assert_int_equal(reply.size, 0);
+	return reply;
+}
+
+static void ask(uint32_t serial, uint32_t hz)
+{
+	const struct perf_event_request request = {.serial = serial, .hz = hz};
+
+	assert_int_equal(send(ours, &request, sizeof(request), MSG_NOSIGNAL), sizeof(request));
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	sandbox_result = 0;
+	interrupts = 0;
+	return 0;
+}
+
+static void perf_child_main__answers_until_the_agent_goes(void **state)
+{
+	struct parser_reply reply;
+
+	(void)state;
+	interrupts = 3;
+	start();
+	reply = hear();
+	assert_int_equal(reply.serial, PARSER_HELLO);
+	assert_int_equal(reply.error, 0);
+	assert_int_equal((int)reply.padding, -1);
+	for (uint32_t serial = 5; serial < 10; serial++) {
+		ask(serial, 7);
+		reply = hear();
+		assert_int_equal(reply.serial, serial);
+		assert_int_equal(reply.error, 0);
+		/* The one before was closed. */
+		assert_int_equal(reply.padding, PARSER_MEMORY_FD);
+		ask(++serial, 8);
+		reply = hear();
+		assert_int_equal(reply.serial, serial);
+		assert_int_equal(reply.error, -ENODEV);
+		assert_int_equal((int)reply.padding, -1);
+	}
+	assert_int_equal(end(), 0);
+}
+
+static void perf_child_main__nonsense_ends_it(void **state)
+{
+	const char request[sizeof(struct perf_event_request) + 1] = "";
+
+	(void)state;
+	for (int more = -1; more <= 1; more += 2) {
+		char reply[64];
+
+		start();
+		hear();
+		assert_true(send(ours, request, sizeof(struct perf_event_request) + (size_t)more,
+				 MSG_NOSIGNAL) > 0);
+		assert_int_equal(syscall(SYS_recvfrom, ours, reply, sizeof(reply), 0, NULL, NULL),
+				 0);
+		assert_int_equal(end(), 0);
+	}
+}
+
+static void perf_child_main__without_a_sandbox_it_does_not_serve(void **state)
+{
+	struct parser_reply reply;
+
+	(void)state;
+	sandbox_result = -ENOSYS;
+	start();
+	assert_int_equal(syscall(SYS_recvfrom, ours, &reply, sizeof(reply), 0, NULL, NULL), 0);
+	assert_int_equal(end(), 1);
+}
+
+static void perf_child_is_meant__by_its_name(void **state)
+{
+	(void)state;
+	assert_true(perf_child_is_meant(PERF_ARGV0));
+	assert_false(perf_child_is_meant("pyprofd"));
+	assert_false(perf_child_is_meant(PERF_ARGV0 "x"));
+	assert_false(perf_child_is_meant(NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(perf_child_main__answers_until_the_agent_goes, setup),
+		cmocka_unit_test_setup(perf_child_main__nonsense_ends_it, setup),
+		cmocka_unit_test_setup(perf_child_main__without_a_sandbox_it_does_not_serve,
+				       setup),
+		cmocka_unit_test(perf_child_is_meant__by_its_name),
+	};
+
+	return cmocka_run_group_tests_name("perf/child", tests, NULL, NULL);
+}
