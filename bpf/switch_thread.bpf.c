@@ -348,9 +348,7 @@ static __always_inline void thread_switch_out(void *ctx, struct switch_state *st
 	if (unlikely(task_state & STATE_DEAD)) {
 		if (timeline_is_on && t->flags & PP_THREAD_MATCHES)
 			timeline_exit(t, t->since_ns, now_ns);
-		if (t->flags & PP_THREAD_MATCHES)
-			thread_settle(t->tid, now_ns, COUNTING_SWITCH);
-		thread_release(t, cfg);
+		thread_release(t, now_ns, COUNTING_SWITCH, cfg);
 	} else if (t->flags & PP_THREAD_MATCHES) {
 		thread_stops(ctx, state, t, prev, task_state, now_ns, cfg);
 	}

@@ -109,24 +109,57 @@ __noinline int thread_new(__u32 tid, __u32 tgid, __u32 user, __u64 now_ns)
 	return !cfg || !thread_claim(tid, tgid, user, now_ns, cfg);
 }
 
-/* Adds the times of a thread, at its last switch, to its process's. */
-static __always_inline void ledger_close(const struct pp_thread *t,
-					 const struct pp_ledger_sum *none, __u64 now_ns)
+/* Returns a new row of the ledger for the process of a thread; NULL: there is none, or none for its
+ * user. */
+static __always_inline struct pp_ledger_sum *
+ledger_new(const struct pp_thread *t, const struct pp_ledger_sum *none, struct pp_config *cfg)
+{
+	struct pp_ledger_sum *sum;
+
+	if (ledger_share_take(t->user, cfg))
+		return NULL;
+	bpf_map_update_elem(&ledgers, &t->id, none, BPF_NOEXIST);
+	sum = bpf_map_lookup_elem(&ledgers, &t->id);
+	if (sum)
+		sum->user = t->user;
+	return sum;
+}
+
+/* Returns where the times of a thread go whose process has no row; NULL: the agent may have read
+ * the thread's slot in an earlier window, and would count its life a second time. */
+static __always_inline struct pp_ledger_sum *ledger_rest(const struct pp_thread *t,
+							 const struct pp_config *cfg)
+{
+	__u32 index = t->user % PP_USER_SHARES;
+	struct pp_user_share *share = bpf_map_lookup_elem(&user_shares, &index);
+
+	if (!share || t->created_ns < cfg->window_start_ns[cfg->window & 1])
+		return NULL;
+	count_loss(cfg->ledgers_taken < PP_LEDGER_ROWS ? PP_LOSS_LEDGERS_SHARE :
+							 PP_LOSS_LEDGERS_FULL);
+	return &share->rest;
+}
+
+/* Adds the times of a thread, at its last switch, to its process's.  Returns 0; 1: there is no
+ * room. */
+static __always_inline int ledger_close(const struct pp_thread *t, const struct pp_ledger_sum *none,
+					__u64 now_ns, struct pp_config *cfg)
 {
 	struct pp_ledger_sum *sum = bpf_map_lookup_elem(&ledgers, &t->id);
 
-	if (!sum) {
-		bpf_map_update_elem(&ledgers, &t->id, none, BPF_NOEXIST);
-		sum = bpf_map_lookup_elem(&ledgers, &t->id);
-		if (!sum) {
-			count_loss(PP_LOSS_LEDGERS_FULL);
-			return;
-		}
-	}
+	if (!sum)
+		sum = ledger_new(t, none, cfg);
+	if (!sum)
+		sum = ledger_rest(t, cfg);
+	if (!sum)
+		return 1;
 	for (__u32 i = 0; i < PP_LEDGER_COUNT; i++)
 		__sync_fetch_and_add(&sum->total_ns[i], t->total_ns[i]);
 	__sync_fetch_and_add(&sum->life_ns, now_ns - t->created_ns);
 	__sync_fetch_and_add(&sum->threads, 1);
+	if (t->tid == t->id.tgid)
+		__sync_fetch_and_add(&sum->leaders, 1);
+	return 0;
 }
 
 __noinline int thread_settle(__u32 tid, __u64 now_ns, __u32 counting_at)
@@ -137,14 +170,13 @@ __noinline int thread_settle(__u32 tid, __u64 now_ns, __u32 counting_at)
 	struct switch_state *state = bpf_map_lookup_elem(&switches, &zero);
 
 	if (!t || !state)
-		return 1;
+		return 0;
 	t->total_ns[PP_LEDGER_CPU] += now_ns - t->since_ns;
 	t->since_ns = now_ns;
 	for (__u32 i = 0; i < PP_THREAD_WAIT_SITES; i++)
 		if (t->site[i].key)
 			wait_site_count(tid, i, counting_at);
-	ledger_close(t, &state->ledger, now_ns);
-	return 0;
+	return ledger_close(t, &state->ledger, now_ns, cfg);
 }
 
 /* Separates what the thread did before an exec or a change of the filters from what follows. */
@@ -155,8 +187,9 @@ static __always_inline void thread_turns(struct pp_thread *t, const struct pp_pr
 	/* Generation 0: the process was not known yet. */
 	bool is_other = t->id.generation && t->id.generation != id->generation;
 
-	if (did_match && (!matches || is_other))
-		thread_settle(t->tid, now_ns, COUNTING_SWITCH);
+	if (did_match && (!matches || is_other) &&
+	    thread_settle(t->tid, now_ns, COUNTING_SWITCH))
+		count_loss(PP_LOSS_LEDGERS_FULL);
 	if (t->identified_ns && (!did_match || !matches || is_other))
 		thread_restart(t, now_ns);
 	t->id = *id;

@@ -249,7 +249,7 @@ PP_MAP struct slot_claims_map slot_claims SEC(".maps");
 
 struct ledgers_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8192); /* processes that end in a window */
+	__uint(max_entries, PP_LEDGER_ROWS); /* processes that end in a window */
 	__type(key, struct pp_process_id);
 	__type(value, struct pp_ledger_sum);
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Divides the slots of threads among users. */
+/* Divides the slots of threads, and the rows of the ledger of ended ones, among users. */
 #ifndef BPF_LIB_SLOT_SHARE_H
 #define BPF_LIB_SLOT_SHARE_H
 
@@ -30,6 +30,24 @@ static __always_inline void slot_share_give(__u32 user, struct pp_config *cfg)
 		__sync_fetch_and_add(&share->slots, -1);
 	if (cfg->slots_taken)
 		__sync_fetch_and_add(&cfg->slots_taken, -1);
+}
+
+/* Takes a row of ledgers[] for a user.  Returns 0; 1: he has no such row left. */
+static __always_inline int ledger_share_take(__u32 user, struct pp_config *cfg)
+{
+	struct pp_user_share *share = share_of(user);
+
+	if (share) {
+		if (share->ledger_turn != cfg->ledger_turn) {
+			share->ledger_turn = cfg->ledger_turn;
+			share->ledgers = 0;
+		}
+		if (cfg->ledgers_taken + share->ledgers >= PP_LEDGER_ROWS)
+			return 1;
+		__sync_fetch_and_add(&share->ledgers, 1);
+	}
+	__sync_fetch_and_add(&cfg->ledgers_taken, 1);
+	return 0;
 }
 
 #endif

@@ -147,7 +147,7 @@ static __always_inline enum pp_wait wait_site_reason(const struct pp_wait_site *
  * counted. */
 int thread_new(__u32 tid, __u32 tgid, __u32 user, __u64 now_ns);
 /* Moves what a running thread has collected to the open window's counters and to its process's
- * ledger. */
+ * ledger.  Returns nonzero when the ledger had no room for its times: they stay in its slot. */
 int thread_settle(__u32 tid, __u64 now_ns, __u32 counting_at);
 /* Looks up the thread's process and whether it matches the filters. */
 int thread_identify(__u32 tid, __u32 tgid, __u64 now_ns);
@@ -236,11 +236,18 @@ static __always_inline void ledger_add(struct pp_thread *t, __u32 wait, __u64 ns
 		t->total_ns[group] += ns;
 }
 
-/* Gives a slot back, while it is being written. */
-static __always_inline void thread_release(struct pp_thread *t, struct pp_config *cfg)
+/* Counts what is in a running thread's slot, and gives it back, while it is being written. */
+static __always_inline void thread_release(struct pp_thread *t, __u64 now_ns, __u32 counting_at,
+					   struct pp_config *cfg)
 {
+	__u32 tid = t->tid;
+
+	t->was_tid = tid;
+	if (t->flags & PP_THREAD_MATCHES && thread_settle(tid, now_ns, counting_at)) {
+		t->tid = tid | PP_TID_ENDED;
+		return;
+	}
 	slot_share_give(t->user, cfg);
-	t->was_tid = t->tid;
 	t->tid = 0;
 }
 
@@ -253,9 +260,7 @@ static __always_inline bool thread_retire(__u32 tid, __u64 now_ns, struct pp_con
 		return false;
 	thread_begin(t);
 	now_ns = thread_clock(t, now_ns);
-	if (t->flags & PP_THREAD_MATCHES)
-		thread_settle(tid, now_ns, COUNTING_EXEC);
-	thread_release(t, cfg);
+	thread_release(t, now_ns, COUNTING_EXEC, cfg);
 	thread_end(t);
 	return true;
 }

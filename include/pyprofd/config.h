@@ -42,6 +42,8 @@ struct pp_config {
 	__u32 ring_turn, token_round;
 	__s64 processes_left; /* room in `processes`, by the agent's last count */
 	__u32 slots_taken; /* of threads[] */
+	/* The agent empties ledgers[], writes 0 and counts up; the kernel side counts rows. */
+	__u32 ledgers_taken, ledger_turn;
 };
 
 #endif

@@ -57,7 +57,8 @@
 	X(THREADS_FULL, "threads_full", "a thread found no slot: its waits are not measured")      \
 	X(SWITCHES_UNSEEN, "switches_unseen",                                                      \
 	  "switches that the kernel did not report: times from sched_info, or unknown")            \
-	X(LEDGERS_FULL, "ledgers_full", "an exited thread's times are missing in the ledger")      \
+	X(LEDGERS_FULL, "ledgers_full",                                                            \
+	  "ended threads that are not in their process's line of the ledger: it was full")         \
 	X(WAITS_WEIGHTED, "waits_weighted",                                                        \
 	  "waits chosen at random, which also count for waits left out")                           \
 	X(SAMPLES_WEIGHTED, "samples_weighted",                                                    \
@@ -114,7 +115,9 @@
 	X(MAP_SETS_REFUSED, "map_sets_refused",                                                    \
 	  "processes whose stacks the agent alone can unwind: their user's share was used up")     \
 	X(FILES_PUT_OFF, "files_put_off",                                                          \
-	  "questions about a file put off: its user had used up a share of the parser's time")
+	  "questions about a file put off: its user had used up a share of the parser's time")     \
+	X(LEDGERS_SHARE, "ledgers_share",                                                          \
+	  "ended threads that are not in their process's line: their user's share was used up")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

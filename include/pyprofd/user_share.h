@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What one user has taken of the ring `stacks`, of the tokens for incomplete stacks, of the slots
- * of threads and of the room for processes.  A user may take as much as is still free: one who
- * wants all gets half, and N greedy ones leave 1/(N + 1); of slots a third and 2/(N + 2).  Root is
- * bounded by the whole alone.  docs/design/0028-quotas-by-user.md, 0031-shares-of-the-ring.md,
- * 0033-shares-of-thread-slots.md. */
+ * of threads, of the rows of the ledger and of the room for processes.  A user may take as much as
+ * is still free: one who wants all gets half, and N greedy ones leave 1/(N + 1); of slots a third
+ * and 2/(N + 2).  Root is bounded by the whole alone.  docs/design/0028-quotas-by-user.md,
+ * 0031-shares-of-the-ring.md, 0033-shares-of-thread-slots.md. */
 #ifndef PYPROFD_USER_SHARE_H
 #define PYPROFD_USER_SHARE_H
 
 #include <linux/types.h>
+#include <pyprofd/wait.h>
 
 /* Users whose ids are equal modulo this share one share. */
 #define PP_USER_SHARES 1024U
@@ -17,6 +18,10 @@ struct pp_user_share {
 	__u32 round, tokens; /* tokens taken since the agent gave new ones: token_round */
 	__u32 slots;	     /* of threads[] that the user's threads have */
 	__u32 processes;     /* in `processes`: the agent counts, the kernel side adds */
+	__u32 ledger_turn, ledgers; /* rows of ledgers[] since it was read last: ledger_turn */
+	/* Of ended threads that found no row in ledgers[], until the agent takes it.  Its `user` is
+	 * not set. */
+	struct pp_ledger_sum rest;
 };
 
 #endif

@@ -117,7 +117,7 @@ enum pp_thread_flag {
  * only grow. */
 struct pp_thread {
 	__u32 sequence;
-	__u32 tid; /* as the host sees it; 0: free */
+	__u32 tid; /* as the host sees it; 0: free; with PP_TID_ENDED: the agent frees it */
 	struct pp_process_id id;
 	__u32 flags;	    /* enum pp_thread_flag */
 	/* the last window that the agent read, with the waits that had not ended */
@@ -226,6 +226,13 @@ struct pp_ledger_sum {
 	__u64 total_ns[PP_LEDGER_COUNT];
 	__u64 life_ns; /* since created_ns */
 	__u64 threads;
+	__u32 leaders; /* of them: first threads of a process */
+	__u32 user;    /* pp_thread.user of the first of them */
 };
+#define PP_LEDGER_ROWS 8192U
+
+/* The bit of pp_thread.tid in the slot of a thread that has ended, but whose times found no row in
+ * ledgers[]: the agent takes them from the slot, and frees it. */
+#define PP_TID_ENDED (1U << 31)
 
 #endif

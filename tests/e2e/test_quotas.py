@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import harness
+import waits
 from test_dump import become
 from test_hostile import NOBODY, Program
 from test_service import child_named
@@ -293,6 +294,77 @@ def test_thousands_of_threads_leave_slots_to_others():
 test_thousands_of_threads_leave_slots_to_others.alone = True
 test_thousands_of_threads_leave_slots_to_others.few = False
 
+
+# ---------------------------------------------------------------- the ledger
+
+# Thousands of programs a second that end at once, and more than a profile has lines that wait, but
+# have computed more than any of another user that waits.
+ENDED = """
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static double now(clockid_t clock)
+{
+	struct timespec at;
+	clock_gettime(clock, &at);
+	return at.tv_sec + at.tv_nsec / 1e9;
+}
+int main(void)
+{
+	int count;
+	for (count = 0; count < 400; count++) {
+		if (fork()) continue;
+		while (now(CLOCK_PROCESS_CPUTIME_ID) < 0.01) ;
+		for (;;) usleep(100000);
+	}
+	printf("ready\\n");
+	fflush(stdout);
+	for (double end = now(CLOCK_MONOTONIC) + 7; now(CLOCK_MONOTONIC) < end; count++) {
+		if (!vfork()) _exit(0);
+		wait(NULL);
+	}
+	printf("%d\\n", count);
+	return 0;
+}
+"""
+
+
+def test_ended_processes_leave_the_ledger_to_others():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    ended = build(harness.temporary(), "ended", ENDED)
+    out = os.path.join(harness.temporary(), "p.pb.gz")
+    process = harness.start(out, hz=99, options=["--events", "offcpu"])
+    harness.sampling(process)
+    with subprocess.Popen([ended], stdout=subprocess.PIPE, start_new_session=True,
+                          preexec_fn=lambda: become(NOBODY)) as crowd:
+        try:
+            assert crowd.stdout.readline() == b"ready\n"
+            victims = []
+            for _ in range(14):
+                victims.append(subprocess.Popen(["/bin/sleep", "0.5"], preexec_fn=lambda: become(OTHER)))
+                assert victims[-1].wait() == 0
+            count = int(crowd.stdout.readline())
+            run = harness.finish(process, signal_number=2, limit_s=60)
+        finally:
+            os.killpg(crowd.pid, signal.SIGKILL)
+    lines = waits.ledgers(harness.load(out))
+    missing = []
+    for each in victims:
+        slept = [line for line in lines if line["pid"] == each.pid and line["comm"] == "sleep"]
+        if len(slept) != 1 or abs(slept[0]["sleep"] - 5e8) > 5e7:
+            missing.append((each.pid, slept))
+    assert not missing, (len(missing), missing, run.err)
+    # Half of the ledger's 8,192 rows in each window.
+    assert lost(run.err, "ledgers_share") > count - 3 * 4096, (count, run.err)
+    assert not lost(run.err, "ledgers_full"), run.err
+    # What has no line is in the sum of the others: all of its threads' time is somewhere.
+    told = re.search(r"ledger: .*, ([0-9.]+) % of threads x wall", run.err)
+    assert abs(float(told.group(1)) - 100) < 0.1, run.err
+    assert sum(line["seconds"] for line in lines if not line["pid"]) > 100e9, lines
+
+
+test_ended_processes_leave_the_ledger_to_others.few = False
 
 # ---------------------------------------------------------------- a moment without the child
 

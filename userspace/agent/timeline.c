@@ -261,8 +261,8 @@ static bool last_record(const struct pp_thread *thread, uint64_t now_ns,
 	const struct pp_wait_site *site = &thread->site[thread->at % PP_THREAD_WAIT_SITES];
 	bool is_waiting = thread->flags & PP_THREAD_WAITING;
 
-	if (!thread->tid || !(thread->flags & PP_THREAD_MATCHES) || thread->since_ns > now_ns ||
-	    thread->ran_since_ns > thread->since_ns)
+	if (!thread->tid || thread->tid & PP_TID_ENDED || !(thread->flags & PP_THREAD_MATCHES) ||
+	    thread->since_ns > now_ns || thread->ran_since_ns > thread->since_ns)
 		return false;
 	*ret_record = (struct pp_timeline_record){
 		.record = {.type = PP_TIMELINE_SWITCH, .size = sizeof(*ret_record)},

@@ -276,7 +276,7 @@ void top_add_ledger(struct top *top, const struct ledger_line *line, const char 
 		if (!watcher->request.kinds || watcher->is_new || !watcher->profiles.is_open ||
 		    !wants(top, watcher, line->id))
 			continue;
-		if (watcher->ledger_lines++ >= LEDGER_LINES_MAX)
+		if (!line->id.tgid || watcher->ledger_lines++ >= LEDGER_LINES_MAX)
 			ledger_add_to_rest(&watcher->ledger_rest, line);
 		else if (add_ledger_line(watcher, line, comm))
 			profiles_close(&watcher->profiles);

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include <pyprofd/config.h>
+#include <pyprofd/user_share.h>
+
 #include "agent/profiles.h"
 #include "agent/progress.h"
 #include "attach/context_table.h"
@@ -116,14 +119,50 @@ static bool correct_stray(struct waits *waits, struct pp_thread *thread,
 static int collect_thread(struct waits *waits, struct pp_thread *slot, struct pp_thread *thread,
 			  const struct slots_window *window, struct counts *counts)
 {
-	bool exists = correct_stray(waits, thread, window);
-	int err = thread_slot_count(thread, window, counts);
+	const bool has_ended = thread->tid & PP_TID_ENDED;
+	bool exists = !has_ended && correct_stray(waits, thread, window);
+	int err;
 
+	thread->tid &= ~PP_TID_ENDED;
+	err = thread_slot_count(thread, window, counts);
 	if (err || exists)
 		return err ? err : ledger_add_thread(waits->ledger, thread, window->end_ns);
 	if (thread_slot_free(slot, thread))
 		kernel_side_give_slot(waits->sources.kernel, thread->user);
-	return ledger_add_gone(waits->ledger, thread, window->end_ns);
+	return ledger_add_gone(waits->ledger, thread,
+			       has_ended ? thread->since_ns : window->end_ns);
+}
+
+/* Empties a sum to which the kernel side may add meanwhile: what it adds is in this one or in the
+ * next. */
+static void take_rest(struct pp_ledger_sum *sum, struct pp_ledger_sum *ret_sum)
+{
+	*ret_sum = (struct pp_ledger_sum){.user = LEDGER_USER_UNKNOWN};
+	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
+		ret_sum->total_ns[i] =
+			__atomic_exchange_n(&sum->total_ns[i], 0, __ATOMIC_RELAXED);
+	ret_sum->life_ns = __atomic_exchange_n(&sum->life_ns, 0, __ATOMIC_RELAXED);
+	ret_sum->threads = __atomic_exchange_n(&sum->threads, 0, __ATOMIC_RELAXED);
+	ret_sum->leaders = __atomic_exchange_n(&sum->leaders, 0, __ATOMIC_RELAXED);
+}
+
+static int collect_exited(struct waits *waits)
+{
+	struct kernel_side *kernel = waits->sources.kernel;
+	volatile struct pp_config *config = kernel_side_config(kernel);
+	struct pp_user_share *shares = kernel_side_user_shares(kernel);
+	int err = ledger_add_exited(waits->ledger, kernel_side_ledgers(kernel));
+	struct pp_ledger_sum sum;
+
+	config->ledgers_taken = 0;
+	config->ledger_turn++;
+	for (uint32_t i = 0; i < PP_USER_SHARES && !err; i++) {
+		if (!__atomic_load_n(&shares[i].rest.threads, __ATOMIC_RELAXED))
+			continue;
+		take_rest(&shares[i].rest, &sum);
+		err = ledger_add_rest(waits->ledger, &sum);
+	}
+	return err;
 }
 
 int waits_collect(struct waits *waits, const struct slots_window *window, struct counts *counts)
@@ -136,7 +175,7 @@ int waits_collect(struct waits *waits, const struct slots_window *window, struct
 		return 0;
 	slot = kernel_side_threads(waits->sources.kernel, &slot_count);
 	ledger_begin(waits->ledger);
-	err = ledger_add_exited(waits->ledger, kernel_side_ledgers(waits->sources.kernel));
+	err = collect_exited(waits);
 	for (uint32_t i = 0; i < slot_count && !err; i++) {
 		if (!slot[i].tid ||
 		    !thread_slot_take(&slot[i], window->number, &thread, &waits->torn))
@@ -213,6 +252,20 @@ static int add_line(struct waits *waits, struct ledger_line *line)
 	return err ? err : ledger_sums_add(waits->run, line, comm);
 }
 
+/* Of processes whose threads have all slept since before the start. */
+static void find_users(const struct waits *waits, struct ledger_line *line, size_t count)
+{
+	const struct process *process;
+
+	for (size_t i = 0; i < count; i++) {
+		if (line[i].user != LEDGER_USER_UNKNOWN)
+			continue;
+		process = process_table_find(waits->sources.processes, line[i].id);
+		if (process && process->is_user_known)
+			line[i].user = process->user;
+	}
+}
+
 int waits_close(struct waits *waits)
 {
 	struct ledger_line *line;
@@ -222,8 +275,12 @@ int waits_close(struct waits *waits)
 	if (!waits)
 		return 0;
 	err = ledger_end(waits->ledger, &line, &count);
-	for (size_t i = 0; i < count && !err; i++)
+	if (err)
+		return err;
+	for (size_t i = 0; i < count; i++)
 		ledger_check_add(waits->check, &line[i]);
+	find_users(waits, line, count);
+	ledger_take_turns(line, count, sizeof(*line));
 	for (size_t i = 0; i < count && !err; i++)
 		err = add_line(waits, &line[i]);
 	return err;
@@ -249,6 +306,8 @@ int waits_describe(struct waits *waits, struct profiles *profiles)
 	if (!waits)
 		return 0;
 	err = ledger_sums_list(waits->profile, &list, &count);
+	if (!err)
+		ledger_take_turns(list, count, sizeof(*list));
 	for (size_t i = 0; i < count && !err; i++) {
 		if (!list[i].line.id.tgid || lines++ >= LEDGER_LINES_MAX)
 			ledger_add_to_rest(&rest, &list[i].line);

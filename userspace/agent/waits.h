@@ -26,7 +26,8 @@ struct waits_sources {
 	struct summary *summary; /* gets how much time there was to profile */
 	bool is_filtered;	 /* only processes with PP_CONTEXT_MATCHES are measured */
 	bool has_short_waits;	 /* no --offcpu-min: all waits are in the profiles */
-	/* Receives all lines of a window's ledger, most CPU time first.  NULL: nobody does. */
+	/* Receives all lines of a window's ledger, in the order of ledger_take_turns().  NULL:
+	 * nobody does. */
 	void (*on_line)(void *context, const struct ledger_line *line, const char *comm);
 	void *context;
 };

@@ -28,6 +28,8 @@ struct entry {
 	struct times live, exited, before;
 	uint64_t part[LEDGER_PART_COUNT];
 	uint64_t threads, exits;
+	uint32_t leaders; /* of those that exited, in the entry with tgid 0 */
+	uint32_t user;
 	unsigned int readings_without; /* consecutive readings without a thread of it */
 	UT_hash_handle hh;
 };
@@ -72,6 +74,7 @@ static struct entry *entry_get(struct ledger *ledger, struct pp_process_id id)
 	if (!entry)
 		return NULL;
 	entry->id = id;
+	entry->user = LEDGER_USER_UNKNOWN;
 	HASH_ADD(hh, ledger->entry, id, sizeof(entry->id), entry);
 	return entry;
 }
@@ -83,6 +86,7 @@ void ledger_begin(struct ledger *ledger)
 	HASH_ITER (hh, ledger->entry, entry, next) {
 		entry->live = (struct times){};
 		entry->threads = entry->exits = 0;
+		entry->leaders = 0;
 		memset(entry->part, 0, sizeof(entry->part));
 	}
 	free(TAKE(ledger->line));
@@ -98,6 +102,7 @@ int ledger_add_thread(struct ledger *ledger, const struct pp_thread *thread, uin
 	entry = entry_get(ledger, thread->id);
 	if (!entry)
 		return -ENOMEM;
+	entry->user = thread->user;
 	thread_slot_totals(thread, end_ns, total_ns);
 	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
 		entry->live.total_ns[i] += total_ns[i];
@@ -132,12 +137,19 @@ static int add_exited(struct ledger *ledger, const struct pp_process_id *id,
 	entry->exited.life_ns += sum->life_ns;
 	entry->threads += sum->threads;
 	entry->exits += sum->threads;
+	entry->leaders += sum->leaders;
+	entry->user = sum->user;
 	return 0;
+}
+
+int ledger_add_rest(struct ledger *ledger, const struct pp_ledger_sum *sum)
+{
+	return add_exited(ledger, &(struct pp_process_id){}, sum);
 }
 
 int ledger_add_gone(struct ledger *ledger, const struct pp_thread *thread, uint64_t end_ns)
 {
-	struct pp_ledger_sum sum = {.threads = 1};
+	struct pp_ledger_sum sum = {.threads = 1, .user = thread->user};
 	uint64_t total_ns[PP_LEDGER_COUNT];
 
 	if (!(thread->flags & PP_THREAD_MATCHES) || thread->created_ns >= end_ns)
@@ -217,7 +229,11 @@ static uint64_t grown(uint64_t *before, uint64_t now)
 static void fill_line(struct entry *entry, struct ledger_line *line)
 {
 	*line = (struct ledger_line){
-		.id = entry->id, .threads = entry->threads, .exits = entry->exits};
+		.id = entry->id,
+		.threads = entry->threads,
+		.exits = entry->exits,
+		.processes = entry->id.tgid ? 0 : entry->leaders,
+		.user = entry->user};
 	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
 		line->total_ns[i] =
 			grown(&entry->before.total_ns[i],
@@ -253,6 +269,34 @@ int ledger_by_cpu(const void *left, const void *right)
 	if (a->total_ns[PP_LEDGER_CPU] != b->total_ns[PP_LEDGER_CPU])
 		return a->total_ns[PP_LEDGER_CPU] < b->total_ns[PP_LEDGER_CPU] ? 1 : -1;
 	return a->id.tgid < b->id.tgid ? -1 : 1;
+}
+
+static int by_user(const void *left, const void *right)
+{
+	const struct ledger_line *a = left, *b = right;
+
+	return a->user != b->user ? (a->user < b->user ? -1 : 1) : ledger_by_cpu(left, right);
+}
+
+static int by_turn(const void *left, const void *right)
+{
+	const struct ledger_line *a = left, *b = right;
+
+	return a->turn != b->turn ? (a->turn < b->turn ? -1 : 1) : ledger_by_cpu(left, right);
+}
+
+void ledger_take_turns(void *lines, size_t count, size_t size)
+{
+	const struct ledger_line *before = NULL;
+
+	qsort(lines, count, size, by_user);
+	for (size_t i = 0; i < count; i++) {
+		struct ledger_line *line = (void *)((char *)lines + i * size);
+
+		line->turn = before && before->user == line->user ? before->turn + 1 : 0;
+		before = line;
+	}
+	qsort(lines, count, size, by_turn);
 }
 
 int ledger_end(struct ledger *ledger, struct ledger_line **ret_lines, size_t *ret_count)

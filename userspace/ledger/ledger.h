@@ -29,7 +29,10 @@ struct ledger_line {
 	/* Of a line that sums up several processes, with tgid 0: how many they are.  0: the line is
 	 * of one process. */
 	uint32_t processes;
+	uint32_t user; /* who answers for the process; LEDGER_USER_UNKNOWN */
+	uint32_t turn; /* ledger_take_turns() */
 };
+#define LEDGER_USER_UNKNOWN UINT32_MAX
 
 struct ledger;
 int ledger_new(struct ledger **ret_ledger);
@@ -43,6 +46,9 @@ DEFINE_OWNED(struct ledger, ledger)
 void ledger_begin(struct ledger *ledger);
 int ledger_add_exited(struct ledger *ledger, int map_fd);
 int ledger_add_thread(struct ledger *ledger, const struct pp_thread *thread, uint64_t end_ns);
+/* Adds the times of ended threads whose processes found no room in that map, to the line with
+ * tgid 0. */
+int ledger_add_rest(struct ledger *ledger, const struct pp_ledger_sum *sum);
 /* Adds a thread that has ended and will not be in the map of exited threads. */
 int ledger_add_gone(struct ledger *ledger, const struct pp_thread *thread, uint64_t end_ns);
 /* Adds the time of a thread without a slot.  is_alone: no other call for this window counts the
@@ -69,13 +75,18 @@ int ledger_end(struct ledger *ledger, struct ledger_line **ret_lines, size_t *re
 void ledger_add_times(struct ledger_line *to, const struct ledger_line *from);
 void ledger_add_to_rest(struct ledger_line *rest, const struct ledger_line *line);
 
+/* Orders lines, or structures of `size` bytes that begin with one, for who takes the first of them:
+ * each user's busiest one, then each user's second, so that no user's lines leave no room for
+ * another's.  Without those of other users, each user's are ordered by ledger_by_cpu(). */
+void ledger_take_turns(void *lines, size_t count, size_t size);
+
 /* Orders two lines for qsort(): the more CPU time first, and of as much the smaller pid. */
 int ledger_by_cpu(const void *left, const void *right);
 
 #define LEDGER_PREFIX "ledger " /* of a line among the comments of a profile */
 #define LEDGER_TEXT_BYTES 512U	/* of such a line, the prefix included */
-/* The most processes with a line of their own in one profile's comments: those with the most CPU
- * time.  One more line, "pid=0 comm= ... processes=N", sums up the others. */
+/* The most processes with a line of their own in one profile's comments: the first of
+ * ledger_take_turns().  One more line, "pid=0 comm= ... processes=N", sums up the others. */
 #define LEDGER_LINES_MAX 256U
 /* Formats "pid=12 comm=python3 threads=4 seconds=40.000 python=1.204 ... unknown=0.000
  * off_scheduler=+0.01%": seconds, and over_ns in percent of threads x wall.  Cut to `size` bytes

@@ -8,6 +8,7 @@
 #include <uthash.h>
 
 #include "base/clock.h"
+#include "base/user_quota.h"
 #include "base/utf8.h"
 
 #define PRINTED_PROCESSES 10U
@@ -18,7 +19,8 @@ struct entry {
 };
 
 struct ledger_sums {
-	struct entry *entry; /* by sum.line.id */
+	struct entry *entry;	 /* by sum.line.id */
+	struct user_quota quota; /* of LEDGER_SUMS_MAX sums, those with tgid 0 not counted */
 };
 
 int ledger_sums_new(struct ledger_sums **ret_sums)
@@ -27,6 +29,7 @@ int ledger_sums_new(struct ledger_sums **ret_sums)
 
 	if (!sums)
 		return -ENOMEM;
+	sums->quota.total = LEDGER_SUMS_MAX;
 	*ret_sums = sums;
 	return 0;
 }
@@ -39,6 +42,7 @@ void ledger_sums_clear(struct ledger_sums *sums)
 		HASH_DEL(sums->entry, entry);
 		free(entry);
 	}
+	user_quota_give_all(&sums->quota);
 }
 
 void ledger_sums_free(struct ledger_sums *sums)
@@ -46,15 +50,17 @@ void ledger_sums_free(struct ledger_sums *sums)
 	if (!sums)
 		return;
 	ledger_sums_clear(sums);
+	user_quota_release(&sums->quota);
 	free(sums);
 }
 
-static struct entry *entry_get(struct ledger_sums *sums, struct pp_process_id id)
+static struct entry *entry_get(struct ledger_sums *sums, const struct ledger_line *line)
 {
+	struct pp_process_id id = line->id;
 	struct entry *entry;
 
 	HASH_FIND(hh, sums->entry, &id, sizeof(id), entry);
-	if (!entry && HASH_COUNT(sums->entry) >= LEDGER_SUMS_MAX) {
+	if (!entry && id.tgid && user_quota_take(&sums->quota, line->user, 1)) {
 		id = (struct pp_process_id){};
 		HASH_FIND(hh, sums->entry, &id, sizeof(id), entry);
 	}
@@ -64,13 +70,14 @@ static struct entry *entry_get(struct ledger_sums *sums, struct pp_process_id id
 	if (!entry)
 		return NULL;
 	entry->sum.line.id = id;
+	entry->sum.line.user = id.tgid ? line->user : LEDGER_USER_UNKNOWN;
 	HASH_ADD(hh, sums->entry, sum.line.id, sizeof(id), entry);
 	return entry;
 }
 
 int ledger_sums_add(struct ledger_sums *sums, const struct ledger_line *line, const char *comm)
 {
-	struct entry *entry = entry_get(sums, line->id);
+	struct entry *entry = entry_get(sums, line);
 	struct ledger_line *sum;
 
 	if (!entry)
@@ -82,7 +89,7 @@ int ledger_sums_add(struct ledger_sums *sums, const struct ledger_line *line, co
 	if (line->threads > sum->threads)
 		sum->threads = line->threads;
 	if (!sum->id.tgid)
-		sum->processes++;
+		sum->processes += line->processes ? line->processes : 1;
 	else if (comm[0])
 		snprintf(entry->sum.comm, sizeof(entry->sum.comm), "%s", comm);
 	return 0;
@@ -195,8 +202,7 @@ void ledger_sums_print(const struct ledger_sums *sums, FILE *stream)
 		if (list[i].line.id.tgid)
 			print_name(&list[i], stream);
 		else
-			fprintf(stream,
-				"pyprofd:   processes beyond the first %u: ", LEDGER_SUMS_MAX);
+			fprintf(stream, "pyprofd:   processes without a line of their own: ");
 		fprintf(stream,
 			"%.1f thread-seconds: ", (double)list[i].line.life_ns / (double)NS_PER_SEC);
 		print_shares(&list[i].line, stream);

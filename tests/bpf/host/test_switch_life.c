@@ -188,14 +188,70 @@ static void exit__slot_given_back_is_empty(void **state)
 	assert_waited(&two, PP_WAIT_SLEEP, 1, 2 * MS);
 }
 
-static void exit__full_ledger_is_counted(void **state)
+static void exit__full_ledger_sums_up_who_found_no_row(void **state)
 {
+	const struct pp_ledger_sum *rest = &host->user_share[0].rest;
+
+	(void)state;
+	host->ledgers.room = 0;
+	host->config.ledgers_taken = PP_LEDGER_ROWS;
+	switch_in(&one, 0);
+	switch_in(&two, 0);
+	switch_out(&one, 4 * MS);
+	switch_in(&one, 5 * MS);
+	dies(&one, 6 * MS);
+	dies(&two, 7 * MS);
+	assert_int_equal(host->losses[PP_LOSS_LEDGERS_FULL], 2);
+	assert_int_equal(host->losses[PP_LOSS_LEDGERS_SHARE], 0);
+	assert_int_equal(used_slots(), 0);
+	assert_int_equal(rest->threads, 2);
+	assert_int_equal(rest->leaders, 0); /* of process 70, which has another first thread */
+	assert_int_equal(rest->life_ns, 13 * MS);
+	assert_int_equal(rest->total_ns[PP_LEDGER_CPU], 12 * MS);
+	assert_int_equal(ledger_total(rest), rest->life_ns);
+}
+
+/* What the agent has counted for its process, it would count once more for the sum. */
+static void exit__thread_of_an_older_window_keeps_its_slot_while_the_ledger_is_full(void **state)
+{
+	struct pp_thread *slot;
+
 	(void)state;
 	host->ledgers.room = 0;
 	switch_in(&one, 0);
-	dies(&one, 1 * MS);
-	assert_int_equal(host->losses[PP_LOSS_LEDGERS_FULL], 1);
-	assert_int_equal(used_slots(), 0);
+	window_close(10 * MS);
+	slot = slot_of(&one);
+	dies(&one, 16 * MS);
+	assert_int_equal(host->losses[PP_LOSS_LEDGERS_FULL], 0);
+	assert_int_equal(host->user_share[0].rest.threads, 0);
+	assert_int_equal(slot->tid, one.task.pid | PP_TID_ENDED);
+	assert_int_equal(slot->sequence % 2, 0);
+	assert_int_equal(slot->since_ns - slot->created_ns, 16 * MS);
+	assert_int_equal(slot->total_ns[PP_LEDGER_CPU], 16 * MS);
+	assert_int_equal(host->config.slots_taken, 1); /* until the agent frees it */
+	/* Its tid is soon another thread's. */
+	switch_in(&one, 17 * MS);
+	assert_ptr_not_equal(slot_of(&one), slot);
+	assert_int_equal(slot_of(&one)->created_ns, START_NS + 17 * MS);
+}
+
+static void exec__leaves_times_in_a_slot_while_the_ledger_is_full(void **state)
+{
+	struct pp_thread *slot;
+
+	(void)state;
+	host->ledgers.room = 0;
+	switch_in(&one, 0);
+	switch_out(&one, 4 * MS);
+	switch_in(&one, 5 * MS);
+	window_close(10 * MS);
+	slot = slot_of(&one);
+	set_time(15 * MS);
+	assert_int_equal(on_exec(NULL, &one.task, one.task.pid), 0);
+	assert_int_equal(slot->tid, one.task.pid | PP_TID_ENDED);
+	assert_int_equal(slot->total_ns[PP_LEDGER_CPU], 14 * MS);
+	assert_non_null(slot_of(&one));
+	assert_int_equal(slot_of(&one)->created_ns, START_NS + 15 * MS);
 }
 
 /* Many more threads than slots: some are not measured, the others are exact. */
@@ -578,6 +634,66 @@ static void share__follows_an_exec(void **state)
 	assert_int_equal(host->config.slots_taken, 1);
 }
 
+/* Ends threads of three processes of a user. */
+static void ends_three(const struct cred *cred, uint64_t at)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		process_add(90 + i, GENERATION, PP_CONTEXT_MATCHES);
+		actor_init(&two, 90 + i, 90 + i);
+		two.task.cred = cred;
+		switch_in(&two, at);
+		dies(&two, at += 1 * MS);
+	}
+}
+
+static void share__of_the_ledger_is_what_is_free(void **state)
+{
+	const struct pp_ledger_sum *rest = &host->user_share[1000].rest;
+
+	(void)state;
+	host->config.ledgers_taken = PP_LEDGER_ROWS - 3;
+	ends_three(&of_alice, 0); /* 3 and 2 are free, and he has 0 and 1; then 1, and he has 2 */
+	assert_non_null(ledger_of(90, GENERATION));
+	assert_int_equal(ledger_of(90, GENERATION)->user, 1000);
+	assert_non_null(ledger_of(91, GENERATION));
+	assert_null(ledger_of(92, GENERATION));
+	assert_int_equal(host->losses[PP_LOSS_LEDGERS_SHARE], 1);
+	assert_int_equal(host->losses[PP_LOSS_LEDGERS_FULL], 0);
+	assert_int_equal(rest->threads, 1);
+	assert_int_equal(rest->leaders, 1);
+	assert_int_equal(rest->life_ns, 1 * MS);
+	/* Another user's, and one more thread of a process that has its row. */
+	one.task.cred = &of_bob;
+	switch_in(&one, 4 * MS);
+	dies(&one, 5 * MS);
+	assert_int_equal(ledger_of(70, GENERATION)->user, 1001);
+	actor_init(&two, 91, 191);
+	two.task.cred = &of_alice;
+	switch_in(&two, 6 * MS);
+	dies(&two, 7 * MS);
+	assert_int_equal(ledger_of(91, GENERATION)->threads, 2);
+	assert_int_equal(rest->threads, 1);
+	/* When the agent has emptied it, everybody begins anew. */
+	for (uint32_t i = 0; i < HOST_ENTRIES; i++)
+		host->ledgers.entry[i].is_taken = false;
+	host->config.ledgers_taken = PP_LEDGER_ROWS - 3;
+	host->config.ledger_turn++;
+	ends_three(&of_alice, 8 * MS);
+	assert_non_null(ledger_of(91, GENERATION));
+	assert_int_equal(host->losses[PP_LOSS_LEDGERS_SHARE], 2);
+}
+
+static void share__of_the_ledger_bounds_all_but_root(void **state)
+{
+	static const struct cred of_root = {.user_ns = &machine_users};
+
+	(void)state;
+	host->config.ledgers_taken = PP_LEDGER_ROWS - 1;
+	ends_three(&of_root, 0);
+	assert_non_null(ledger_of(92, GENERATION));
+	assert_int_equal(host->losses[PP_LOSS_LEDGERS_SHARE], 0);
+}
+
 /* ---- two CPUs want one slot ---- */
 
 #define OURS 5U
@@ -662,6 +778,8 @@ int main(void)
 		switch_test(share__one_users_threads_leave_two_thirds),
 		switch_test(share__of_a_thread_that_changes_its_user_stays_with_the_first),
 		switch_test(share__of_a_thread_without_a_slot_is_given_back),
+		switch_test(share__of_the_ledger_is_what_is_free),
+		switch_test(share__of_the_ledger_bounds_all_but_root),
 		switch_test(share__follows_an_exec),
 		switch_test(slot__one_switch_serves_both_threads),
 		switch_test(slot__thread_has_two_places),
@@ -672,7 +790,9 @@ int main(void)
 		switch_test(exit__of_a_blocked_thread_ends_its_wait),
 		switch_test(exit__reused_tid_is_another_thread),
 		switch_test(exit__slot_given_back_is_empty),
-		switch_test(exit__full_ledger_is_counted),
+		switch_test(exit__thread_of_an_older_window_keeps_its_slot_while_the_ledger_is_full),
+		switch_test(exec__leaves_times_in_a_slot_while_the_ledger_is_full),
+		switch_test(exit__full_ledger_sums_up_who_found_no_row),
 		switch_test(slot__full_table_makes_no_total_wrong),
 		switch_test(filter__thread_left_out_costs_no_walk_and_appears_nowhere),
 		switch_test(filter__thread_left_out_that_exits_gives_its_slot_back),

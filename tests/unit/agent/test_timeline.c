@@ -722,6 +722,7 @@ static void close__leaves_out_slots_that_say_nothing(void **state)
 	add_slot(74)->ran_since_ns = NOW_NS - 19; /* half written */
 	add_slot(75)->flags |= PP_THREAD_WAITING;
 	slots[75 - 71].wait = PP_WAIT_COUNT;
+	add_slot(76)->tid |= PP_TID_ENDED; /* its end was recorded */
 	assert_int_equal(timeline_close(timeline), 0);
 	assert_int_equal(added_count, 0);
 }

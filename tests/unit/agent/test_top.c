@@ -106,7 +106,7 @@ void ledger_format(const struct ledger_line *line, const char *comm, char *text,
 void ledger_add_to_rest(struct ledger_line *rest, const struct ledger_line *line)
 {
 	rest->life_ns += line->life_ns;
-	rest->processes++;
+	rest->processes += line->processes ? line->processes : 1;
 }
 
 /* ---- */
@@ -463,6 +463,7 @@ static void kinds__of_users_are_of_their_programs_that_run_now(void **state)
 
 static unsigned int ledger_lines;
 static char last_ledger[LEDGER_TEXT_BYTES];
+static const struct ledger_line *first_line; /* before the 300 */
 
 static void read_ledger(const char *file, size_t size)
 {
@@ -495,6 +496,8 @@ static void fill_ledger(struct top *top, unsigned int others)
 
 	assert_int_equal(intern_new(&strings), 0);
 	top_begin(top, strings, 5);
+	if (first_line)
+		top_add_ledger(top, first_line, "");
 	for (uint32_t i = 0; i < 300; i++) {
 		const struct ledger_line line = {
 			.id = {i < others ? 1000 + i : 7, i < others ? 1 : 2}, .life_ns = i + 1};
@@ -540,6 +543,22 @@ static void ledger__users_get_lines_of_their_own_processes_only(void **state)
 	assert_int_equal(ledger_lines, 257);
 }
 
+/* The first line is the sum of processes that have none. */
+static void ledger__sum_of_many_is_no_processes_line(void **state)
+{
+	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CPU};
+	OWNED(top) struct top *top = watched(&request, 0, OPTIONS_CLOCK_CPU);
+	const struct ledger_line line = {.life_ns = 500, .processes = 20};
+
+	(void)state;
+	fill_ledger(top, 299);
+	first_line = &line;
+	fill_ledger(top, 299);
+	first_line = NULL;
+	assert_int_equal(ledger_lines, 257);
+	assert_string_equal(last_ledger, "ledger pid=0 comm= processes=64 seconds=12754");
+}
+
 static void kinds__that_are_not_recorded_are_refused(void **state)
 {
 	const struct live_request gil = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_GIL};
@@ -574,6 +593,7 @@ int main(void)
 		cmocka_unit_test(kinds__are_sent_in_one_part_with_all_labels),
 		cmocka_unit_test(kinds__of_users_are_of_their_programs_that_run_now),
 		cmocka_unit_test(ledger__processes_beyond_256_are_summed_up_for_each_client),
+		cmocka_unit_test(ledger__sum_of_many_is_no_processes_line),
 		cmocka_unit_test(ledger__users_get_lines_of_their_own_processes_only),
 		cmocka_unit_test(kinds__that_are_not_recorded_are_refused),
 	};

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pyprofd/config.h>
+#include <pyprofd/user_share.h>
+
 #include "agent/profiles.h"
 #include "agent/progress.h"
 #include "attach/context_table.h"
@@ -42,6 +45,9 @@ static struct ledger ledger;
 static struct ledger_check check;
 static struct ledger_sums sums[2]; /* of the profile, of the run */
 static size_t opened_sums;
+static struct pp_config config;
+static struct pp_user_share user_share[PP_USER_SHARES];
+static bool turns_go_round;
 static int open_parts;
 static struct pp_thread slots[SLOTS];
 static struct process processes[3];
@@ -139,8 +145,28 @@ int ledger_add_thread(struct ledger *of, const struct pp_thread *thread, uint64_
 int ledger_add_gone(struct ledger *of, const struct pp_thread *thread, uint64_t end_ns)
 {
 	(void)of;
-	assert_int_equal(end_ns, 10 * NS_PER_SEC);
-	return call("gone%u", thread->tid);
+	return call("gone%u@%llu", thread->tid, (unsigned long long)(end_ns / NS_PER_SEC));
+}
+
+int ledger_add_rest(struct ledger *of, const struct pp_ledger_sum *sum)
+{
+	(void)of;
+	return call("rest%llu:%llu:%llu:%u", (unsigned long long)sum->total_ns[PP_LEDGER_SLEEP],
+		    (unsigned long long)sum->life_ns, (unsigned long long)sum->threads,
+		    sum->leaders);
+}
+
+/* Turns the order round. */
+void ledger_take_turns(void *lines, size_t count, size_t size)
+{
+	char kept[sizeof(struct ledger_sum)];
+	char *first = lines, *last = first + (count - 1) * size;
+
+	for (size_t i = 0; turns_go_round && i < count / 2; i++, first += size, last -= size) {
+		memcpy(kept, first, size);
+		memcpy(first, last, size);
+		memcpy(last, kept, size);
+	}
 }
 
 void ledger_busy(const struct ledger *of, uint64_t min_ns,
@@ -253,6 +279,18 @@ struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *
 	return slots;
 }
 
+volatile struct pp_config *kernel_side_config(const struct kernel_side *side)
+{
+	(void)side;
+	return &config;
+}
+
+struct pp_user_share *kernel_side_user_shares(const struct kernel_side *side)
+{
+	(void)side;
+	return user_share;
+}
+
 int kernel_side_ledgers(const struct kernel_side *side)
 {
 	(void)side;
@@ -284,8 +322,8 @@ void thread_slot_stray(struct pp_thread *copy)
 
 bool thread_slot_free(struct pp_thread *slot, const struct pp_thread *copy)
 {
-	assert_int_equal(slot->tid, copy->tid);
-	call("free%u", slot->tid);
+	assert_int_equal(slot->tid & ~PP_TID_ENDED, copy->tid);
+	call("free%u", copy->tid);
 	return !is_written_meanwhile;
 }
 
@@ -376,6 +414,9 @@ static int setup(void **state)
 	status_err = 0;
 	is_written_meanwhile = false;
 	summary = (struct summary){};
+	config = (struct pp_config){};
+	memset(user_share, 0, sizeof(user_share));
+	turns_go_round = false;
 	waits = NULL;
 	return 0;
 }
@@ -524,15 +565,54 @@ static void stray__thread_that_has_ended_gives_its_slot_back(void **state)
 	(void)state;
 	open_waits(false, true);
 	status_err = -ESRCH;
-	collect_one(&thread, "begin exited status5:8 count8! free8 give1000 gone8 busy");
+	collect_one(&thread, "begin exited status5:8 count8! free8 give1000 gone8@10 busy");
 	assert_int_equal(waits_stray(waits), 1);
 	/* Who has it now, has it from the kernel side. */
 	is_written_meanwhile = true;
-	collect_one(&thread, "begin exited status5:8 count8! free8 gone8 busy");
+	collect_one(&thread, "begin exited status5:8 count8! free8 gone8@10 busy");
 	is_written_meanwhile = false;
 	status_err = -EMFILE; /* nobody can say */
 	collect_one(&thread, "begin exited status5:8 count8 thread8 busy");
 	assert_int_equal(waits_stray(waits), 2);
+}
+
+static void collect__thread_that_ended_in_its_slot_gives_it_back(void **state)
+{
+	const struct pp_thread thread = {.tid = 8 | PP_TID_ENDED,
+					 .id = {.tgid = 5},
+					 .flags = PP_THREAD_MATCHES,
+					 .since_ns = 4 * NS_PER_SEC,
+					 .user = 1000};
+
+	(void)state;
+	open_waits(false, true);
+	collect_one(&thread, "begin exited count8 free8 give1000 gone8@4 busy");
+	assert_int_equal(waits_stray(waits), 0);
+}
+
+static void collect__takes_what_found_no_row_once(void **state)
+{
+	struct counts counts = {};
+
+	(void)state;
+	config.ledgers_taken = 70;
+	config.ledger_turn = 3;
+	user_share[0].rest = (struct pp_ledger_sum){.life_ns = 6, .threads = 2, .leaders = 1};
+	user_share[0].rest.total_ns[PP_LEDGER_SLEEP] = 5;
+	user_share[1023].rest = (struct pp_ledger_sum){.life_ns = 9, .threads = 4, .leaders = 3};
+	open_waits(false, true);
+	assert_int_equal(waits_collect(waits, &ten_s, &counts), 0);
+	assert_string_equal(calls, "begin exited rest5:6:2:1 rest0:9:4:3 busy");
+	assert_int_equal(config.ledgers_taken, 0);
+	assert_int_equal(config.ledger_turn, 4);
+	calls[0] = '\0';
+	assert_int_equal(waits_collect(waits, &ten_s, &counts), 0);
+	assert_string_equal(calls, "begin exited busy");
+	user_share[7].rest = user_share[8].rest = (struct pp_ledger_sum){.threads = 1};
+	fails = "rest0:0:1:0";
+	calls[0] = '\0';
+	assert_int_equal(waits_collect(waits, &ten_s, &counts), -ENOMEM);
+	assert_string_equal(calls, "begin exited rest0:0:1:0");
 }
 
 static void divide__asks_the_ledger(void **state)
@@ -699,6 +779,31 @@ static void describe__sums_up_processes_beyond_256_in_one_line(void **state)
 	assert_int_equal(sums[0].count, 0);
 }
 
+/* The second half of them have less time; one of them has a user. */
+static void describe__lines_are_those_whose_turn_it_is(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 290; i++)
+		add_line(i + 1, 1000 - i, 1, 0);
+	for (uint32_t i = 0; i < 290; i++)
+		ledger.line[i].user = LEDGER_USER_UNKNOWN;
+	ledger.line[1].user = 0;
+	process_count = 3;
+	for (size_t i = 0; i < 3; i++)
+		processes[i] = (struct process){
+			.id.tgid = (uint32_t)i + 1, .user = 77, .is_user_known = i < 2};
+	open_waits(false, true);
+	turns_go_round = true;
+	assert_int_equal(waits_close(waits), 0);
+	assert_int_equal(sums[0].sum[0].line.id.tgid, 290);
+	assert_int_equal(sums[0].sum[287].line.user, LEDGER_USER_UNKNOWN);
+	assert_int_equal(sums[0].sum[288].line.user, 0);
+	assert_int_equal(sums[0].sum[289].line.user, 77);
+	assert_int_equal(waits_describe(waits, NULL), 0);
+	assert_non_null(strstr(comments, "|ledger pid=2 "));
+	assert_null(strstr(comments, "|ledger pid=257 "));
+}
+
 static size_t told_lines;
 
 static void on_line(void *context, const struct ledger_line *line, const char *comm)
@@ -751,6 +856,8 @@ int main(void)
 		TEST(collect__ends_at_the_first_error),
 		TEST(stray__thread_that_does_not_run_is_corrected),
 		TEST(stray__thread_that_has_ended_gives_its_slot_back),
+		TEST(collect__thread_that_ended_in_its_slot_gives_it_back),
+		TEST(collect__takes_what_found_no_row_once),
 		TEST(divide__asks_the_ledger),
 		TEST(sample__goes_to_the_ledger),
 		TEST(close__adds_each_line_to_profile_and_run),
@@ -760,6 +867,7 @@ int main(void)
 		TEST(close__ends_at_the_first_error),
 		TEST(describe__writes_a_line_a_process_and_begins_anew),
 		TEST(describe__sums_up_processes_beyond_256_in_one_line),
+		TEST(describe__lines_are_those_whose_turn_it_is),
 		TEST(close__tells_clients_of_every_process),
 		TEST(describe__begins_anew_after_an_error_too),
 	};

@@ -466,6 +466,71 @@ static void ledger__lines_are_sorted_by_time_on_the_cpu(void **state)
 		assert_int_equal(line[i].id.tgid, order[i]);
 }
 
+static void ledger__users_take_turns(void **state)
+{
+	struct {
+		struct ledger_line line;
+		const char *name;
+	} sum[6] = {
+		{{.id.tgid = 1, .user = 1000, .total_ns = {9}}, "1"},
+		{{.id.tgid = 2, .user = 1000, .total_ns = {8}}, "2"},
+		{{.id.tgid = 3, .user = 1000, .total_ns = {7}}, "3"},
+		{{.id.tgid = 4, .user = 0, .total_ns = {2}}, "4"},
+		{{.id.tgid = 5, .user = 1001, .total_ns = {3}}, "5"},
+		{{.id.tgid = 6, .user = 1001, .total_ns = {1}}, "6"},
+	};
+	char order[7] = "";
+
+	(void)state;
+	ledger_take_turns(sum, 6, sizeof(sum[0]));
+	for (size_t i = 0; i < 6; i++)
+		order[i] = sum[i].name[0];
+	assert_string_equal(order, "154263");
+	ledger_take_turns(sum, 0, sizeof(sum[0]));
+}
+
+static void ledger__lines_have_their_user(void **state)
+{
+	const struct pp_process_id other = {.tgid = 72};
+	struct pp_thread thread = running(70, 0, 0);
+	struct ledger_line *line;
+	size_t count;
+
+	thread.user = 1000;
+	add_exited(71, 2 * S, 4 * S);
+	exited[0].sum.user = 1001;
+	ledger_begin(*state);
+	assert_int_equal(ledger_add_exited(*state, MAP_FD), 0);
+	assert_int_equal(ledger_add_thread(*state, &thread, 10 * S), 0);
+	assert_int_equal(ledger_add_sleep(*state, other, PP_WAIT_SLEEP, 1 * S, true), 0);
+	assert_int_equal(ledger_end(*state, &line, &count), 0);
+	assert_int_equal(count, 3);
+	assert_int_equal(line[0].user, 1000);
+	assert_int_equal(line[1].user, 1001);
+	assert_int_equal(line[2].user, LEDGER_USER_UNKNOWN);
+}
+
+static void ledger__ended_threads_without_a_row_are_in_one_line(void **state)
+{
+	const struct pp_ledger_sum sum = {
+		.total_ns = {3 * S}, .life_ns = 3 * S, .threads = 7, .leaders = 5};
+	struct ledger_line *line;
+	size_t count;
+
+	for (int window = 0; window < 2; window++) {
+		ledger_begin(*state);
+		assert_int_equal(ledger_add_rest(*state, &sum), 0);
+		assert_int_equal(ledger_add_rest(*state, &sum), 0);
+		assert_int_equal(ledger_end(*state, &line, &count), 0);
+		assert_int_equal(count, 1);
+		assert_int_equal(line->id.tgid, 0);
+		assert_int_equal(line->processes, 10);
+		assert_int_equal(line->threads, 14);
+		assert_int_equal(line->total_ns[PP_LEDGER_CPU], 6 * S);
+		assert_int_equal(line->life_ns, 6 * S);
+	}
+}
+
 static void ledger__samples_are_of_the_window(void **state)
 {
 	const struct pp_thread thread = running(70, 0, 0);
@@ -592,6 +657,9 @@ int main(void)
 		ledger_test(ledger_find__is_what_a_process_has_used_since_the_last_reading),
 		ledger_test(ledger__map_that_cannot_be_read_is_an_error),
 		ledger_test(ledger__lines_are_sorted_by_time_on_the_cpu),
+		cmocka_unit_test(ledger__users_take_turns),
+		ledger_test(ledger__lines_have_their_user),
+		ledger_test(ledger__ended_threads_without_a_row_are_in_one_line),
 		ledger_test(ledger__samples_are_of_the_window),
 		cmocka_unit_test(format__samples_divide_the_cpu_time),
 		cmocka_unit_test(format__rest_says_how_many_processes_it_sums_up),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: ledger/ledger_sums.c ledger/ledger.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c base/utf8.c */
+/* sources: ledger/ledger_sums.c ledger/ledger.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c base/user_quota.c base/utf8.c */
 #include "ledger/ledger_sums.h"
 
 #include <cmocka.h>
@@ -88,6 +88,57 @@ static void ledger_sums__too_many_processes_share_a_line(void **state)
 	/* Of as much time the smaller pid comes first: 1, 2, 3 and so on. */
 	for (size_t i = 1; i < count; i++)
 		assert_int_equal(list[i].line.id.tgid, i);
+}
+
+static void ledger_sums__one_users_processes_leave_room_for_others(void **state)
+{
+	OWNED(ledger_sums) struct ledger_sums *sums = NULL;
+	OWNED_MEM struct ledger_sum *list = NULL;
+	size_t count;
+
+	(void)state;
+	assert_int_equal(ledger_sums_new(&sums), 0);
+	for (int profile = 0; profile < 2; profile++) {
+		for (uint32_t tgid = 1; tgid <= LEDGER_SUMS_MAX; tgid++) {
+			struct ledger_line line = line_of(tgid, S, 0);
+
+			line.user = 1000;
+			assert_int_equal(ledger_sums_add(sums, &line, "a"), 0);
+		}
+		for (uint32_t tgid = 1; tgid <= 10; tgid++) {
+			struct ledger_line line = line_of(5000 + tgid, 2 * S, 0);
+
+			line.user = 1001;
+			assert_int_equal(ledger_sums_add(sums, &line, "b"), 0);
+		}
+		assert_int_equal(ledger_sums_list(sums, &list, &count), 0);
+		assert_int_equal(count, LEDGER_SUMS_MAX / 2 + 1 + 10);
+		assert_int_equal(list[0].line.processes, LEDGER_SUMS_MAX / 2);
+		for (size_t i = 1; i <= 10; i++) {
+			assert_int_equal(list[i].line.id.tgid, 5000 + i);
+			assert_int_equal(list[i].line.user, 1001);
+		}
+		free(TAKE(list));
+		ledger_sums_clear(sums);
+	}
+}
+
+/* Its processes have no line in any window. */
+static void ledger_sums__line_of_many_processes_counts_them(void **state)
+{
+	OWNED(ledger_sums) struct ledger_sums *sums = NULL;
+	OWNED_MEM struct ledger_sum *list = NULL;
+	struct ledger_line line = line_of(0, S, 0);
+	size_t count;
+
+	(void)state;
+	line.processes = 40;
+	assert_int_equal(ledger_sums_new(&sums), 0);
+	assert_int_equal(ledger_sums_add(sums, &line, ""), 0);
+	assert_int_equal(ledger_sums_add(sums, &line, ""), 0);
+	assert_int_equal(ledger_sums_list(sums, &list, &count), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(list[0].line.processes, 80);
 }
 
 static void ledger_sums_print__says_where_the_time_was_and_how_far_it_is_off(void **state)
@@ -216,7 +267,7 @@ static void ledger_sums_print__processes_without_time_or_name(void **state)
 			    "pyprofd: ledger: 3.0 thread-seconds, 100.00 % of threads x wall\n"
 			    "pyprofd:   7 (name not known): 2.0 thread-seconds: Python 75.0 %, "
 			    "kernel 25.0 %\n"
-			    "pyprofd:   processes beyond the first 1024: 1.0 thread-seconds: "
+			    "pyprofd:   processes without a line of their own: 1.0 thread-seconds: "
 			    "Python 75.0 %, kernel 25.0 %\n");
 	free(text);
 	/* Threads whose times are unknown are told from those that waited. */
@@ -263,6 +314,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ledger_sums__windows_of_a_process_are_one_line),
 		cmocka_unit_test(ledger_sums__too_many_processes_share_a_line),
+		cmocka_unit_test(ledger_sums__one_users_processes_leave_room_for_others),
+		cmocka_unit_test(ledger_sums__line_of_many_processes_counts_them),
 		cmocka_unit_test(ledger_sums_print__says_where_the_time_was_and_how_far_it_is_off),
 		cmocka_unit_test(ledger_sums_print__shares_of_a_thousandth),
 		cmocka_unit_test(ledger_sums_print__ten_processes_and_how_many_more),
