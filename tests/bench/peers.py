@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import sys
 
+import otel
+
 
 def said(words, limit_s=600):
     """(works, last line of what it printed)"""
@@ -29,6 +31,8 @@ class Peers:
         self.venv = os.path.join(build, "bench-venv")
         for name, package in (("perf", "linux-perf"), ("bpftrace", "bpftrace")):
             self.take(name, shutil.which(name), "not installed (Debian: %s)" % package)
+        self.take("otel", shutil.which(otel.PROGRAM),
+                  "no %s on PATH (it is in no package registry)" % otel.PROGRAM, "-version")
         if self.make_venv():
             self.pip("py-spy", "/bin", "py-spy")
             # Its glibc wheel wants a newer libc than Debian 12 has; the musl one brings its own.
@@ -41,11 +45,11 @@ class Peers:
                     self.venv + "/musl"
                 ])
 
-    def take(self, name, path, reason):
+    def take(self, name, path, reason, version="--version"):
         if not path:
             self.why.setdefault(name, reason)
             return
-        works, line = said([path, "--version"], 30)
+        works, line = said([path, version], 30)
         if works:
             self.path[name], self.version[name] = path, line
             self.why.pop(name, None)

@@ -38,6 +38,7 @@ import harness  # noqa: E402
 import kernel_bpf  # noqa: E402
 import measure  # noqa: E402
 import oracle  # noqa: E402
+import otel as otel_module  # noqa: E402
 import paint  # noqa: E402
 import peers as peers_module  # noqa: E402
 import reader  # noqa: E402
@@ -110,6 +111,11 @@ def bpftrace(peers, hz):
     return Running([peers.path["bpftrace"], "-q", "-o", out, "-e", BPFTRACE % hz], out, 0.5)
 
 
+def otel(peers, hz, collector):
+    return Running(otel_module.words(peers.path["otel"], hz, collector.port), None,
+                   otel_module.SETTLE_S)
+
+
 def perf_record(peers, hz):
     out = os.path.join(harness.temporary(), "perf.data")
     return Running(
@@ -173,6 +179,28 @@ def bpf_say(hz, rounds, name):
     return one
 
 
+def bpf_beside_otel(peers, hz, seconds, count, one):
+    """In rounds of their own: a third walk of the same stack would warm the caches for the others."""
+    if "otel" not in peers.path:
+        say("bpf      otel skipped: " + peers.why["otel"])
+        return
+    collector = otel_module.Collector()
+    starts = {
+        "pyprofd beside otel": lambda: pyprofd(hz, settle_s=0),
+        "otel": lambda: otel(peers, hz, collector)
+    }
+    try:
+        with kernel_bpf.stats():
+            rounds = [bpf_together(starts, hz, seconds) for _ in range(count)]
+    finally:
+        collector.close()
+    one["rounds_otel"] = rounds
+    for name in starts:
+        one[name] = bpf_say(hz, rounds, name)
+    one["ratio_otel"] = measure.median([r["pyprofd beside otel"][0] / r["otel"][0] for r in rounds])
+    say("bpf      %d Hz: %.2f of otel's (wanted <= 0.50)" % (hz, one["ratio_otel"]))
+
+
 def section_bpf(peers, quick):
     result = {}
     for hz, seconds, wanted, aim in RATES:
@@ -191,6 +219,7 @@ def section_bpf(peers, quick):
                 for _ in range(1 if quick else 2)
             ]
         result[str(hz)] = one = {"rounds": rounds, "rounds_all_events": more}
+        bpf_beside_otel(peers, hz, seconds / 2 if quick else seconds, 2 if quick else 5, one)
         for name in starts:
             one[name] = bpf_say(hz, rounds, name)
         one["pyprofd, all events"] = bpf_say(hz, more, "pyprofd, all events")
