@@ -117,7 +117,9 @@
 	X(FILES_PUT_OFF, "files_put_off",                                                          \
 	  "questions about a file put off: its user had used up a share of the parser's time")     \
 	X(LEDGERS_SHARE, "ledgers_share",                                                          \
-	  "ended threads that are not in their process's line: their user's share was used up")
+	  "ended threads that are not in their process's line: their user's share was used up")    \
+	X(CODES_REFUSED, "codes_refused",                                                          \
+	  "Python code objects without names and lines: their parser was late or failed")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

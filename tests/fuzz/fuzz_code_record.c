@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/io.c */
+/* sources: python/code_text.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/io.c */
 #include <stdlib.h>
 #include <string.h>
 
-#include "python/python_code.h"
+#include "python/code_text.h"
 
 #define FIRST_LAYOUT_BYTES 4U
 
@@ -60,6 +60,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			record->filename_kind = 1 << record->filename_kind % 3;
 	}
 	if (!python_code_from_record(record, &layout, 0, &code)) {
+		struct python_code_text text;
+
+		if (!python_code_raw_is_sound(code->raw) ||
+		    python_code_text_decode(code->raw, &text))
+			abort();
+		python_code_set_text(code, &text);
 		check_utf8(code->name);
 		check_utf8(code->filename);
 		for (uint32_t what = 0; what < 1024; what++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/client.c foreign/user_time.c foreign/check.c parser/late.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_told.c python/python_accessor.c python/python_eval.c python/python_tls.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c */
+/* sources: foreign/client.c foreign/user_time.c foreign/check.c parser/late.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_told.c python/python_accessor.c python/python_eval.c python/python_tls.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/code_text.c python/line_table.c python/python_text.c python/python_code.c python/python_objects.c base/io.c */
 /* What the agent does with what a child says that is no longer ours: the input is its reply and the
  * shared memory.  What is taken from it must keep the bounds that the kernel side relies on. */
 #include <assert.h>
@@ -180,6 +180,38 @@ static void check_lines(struct foreign *foreign, const struct foreign_file *file
 	assert(at == lines->line + lines->bytes);
 }
 
+static void on_code(void *context, size_t index, struct python_code_text *text)
+{
+	const struct python_code_raw *const *raw = context;
+
+	assert(strlen(text->name) <= 3U * raw[index]->name_bytes);
+	assert(strlen(text->filename) <= 3U * raw[index]->filename_bytes);
+	assert(text->row_count && text->row_count <= python_code_rows_max(raw[index]));
+	assert(!text->row[0].start);
+	for (uint32_t i = 0; i < text->row_count; i++) {
+		assert(text->row[i].line <= INT32_MAX);
+		assert(!i || text->row[i].start > text->row[i - 1].start);
+	}
+	python_code_text_release(text);
+}
+
+/* Two code objects were asked about, with names of 4 and 0 bytes and tables of 8. */
+static void check_codes(struct foreign *foreign, const struct foreign_file *file)
+{
+	static const struct python_code_raw head[] = {
+		{.size = sizeof(head[0]) + 16, .line_table_bytes = 8, .name_bytes = 4,
+		 .filename_bytes = 4, .name_kind = 1, .filename_kind = 1},
+		{.size = sizeof(head[0]) + 8, .line_table_bytes = 8},
+	};
+	OWNED_MEM uint8_t *first = calloc(1, head[0].size), *second = calloc(1, head[1].size);
+	const struct python_code_raw *raw[] = {(const void *)first, (const void *)second};
+
+	assert(first && second);
+	memcpy(first, &head[0], sizeof(head[0]));
+	memcpy(second, &head[1], sizeof(head[1]));
+	assert(foreign_codes(foreign, file, raw, 2, on_code, raw) <= 2);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct foreign_file file = {.number = 1, .descriptor = no_descriptor};
@@ -198,7 +230,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					     FOREIGN_MEMORY_BYTES)
 			       ? 0
 			       : -EPIPE;
-	switch (data[0] % 4) {
+	switch (data[0] % 5) {
 	case 0:
 		check_facts(foreign, &file);
 		break;
@@ -208,8 +240,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 2:
 		check_names(foreign, &file);
 		break;
-	default:
+	case 3:
 		check_lines(foreign, &file);
+		break;
+	default:
+		check_codes(foreign, &file);
 	}
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/perf_lines.c foreign/serve.c foreign/check.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
+/* sources: foreign/perf_lines.c foreign/serve.c foreign/check.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c foreign/code_objects.c python/code_text.c python/line_table.c python/python_text.c python/python_code.c python/python_objects.c */
 /* What the child does with requests about a file: the input is two requests and the file.  What it
  * answers must pass the agent's checks, whatever the file is.
  * runs: 6000 at most in `make check`: each writes a file. */
@@ -50,6 +50,36 @@ static void check_rows(const uint8_t *memory, const struct foreign_request *requ
 	assert(foreign_rows_are_sound(rows->row, rows->count, request->low, rows->high));
 }
 
+/* The code objects that were in the file, for as far as the answer goes, are those that the agent
+ * asked about. */
+static void check_codes(const uint8_t *memory, const struct foreign_request *request, uint32_t size,
+			int fd)
+{
+	OWNED_MEM struct python_code_raw **raw = NULL;
+	struct foreign_codes codes;
+	uint64_t at = request->low;
+
+	memcpy(&codes, memory, sizeof(codes));
+	raw = calloc(codes.count, sizeof(*raw));
+	assert(raw);
+	for (uint32_t i = 0; i < codes.count; i++) {
+		struct python_code_raw head;
+
+		assert(pread(fd, &head, sizeof(head), (off_t)at) == sizeof(head));
+		raw[i] = malloc(head.size);
+		assert(raw[i] && pread(fd, raw[i], head.size, (off_t)at) == (ssize_t)head.size);
+		at += head.size;
+	}
+	assert(at == codes.next && at <= request->high);
+	/* The agent asks about a file of its own, from the beginning on. */
+	if (!request->low)
+		assert(foreign_codes_are_sound((const struct foreign_codes *)memory, size,
+					       (const struct python_code_raw *const *)raw,
+					       codes.count));
+	for (uint32_t i = 0; i < codes.count; i++)
+		free(raw[i]);
+}
+
 static void ask(struct foreign_server *server, const uint8_t *data, int fd)
 {
 	const struct foreign_files files = {.file = fd, .debug = {.fd = {fd, fd, -1, -1}}};
@@ -78,6 +108,8 @@ static void ask(struct foreign_server *server, const uint8_t *data, int fd)
 	if (!reply.error && request->kind == FOREIGN_NAMES)
 		assert(foreign_names_are_sound((const struct foreign_names *)server->memory,
 					       reply.size, request->vaddr, ADDRESSES));
+	if (!reply.error && request->kind == FOREIGN_CODES)
+		check_codes(server->memory, request, reply.size, fd);
 	if (!reply.error && request->kind == FOREIGN_LINES)
 		assert(foreign_lines_are_sound((const struct foreign_lines *)server->memory,
 					       reply.size, request->low, request->high));

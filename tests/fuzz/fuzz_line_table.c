@@ -3,14 +3,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "python/python_code.h"
+#include "python/line_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* First line, offset, then the table, which is looked at in all formats. */
+static void check_rows(const struct line_row *row, size_t count, size_t max)
+{
+	if (count > max || !count != !max || (count && row[0].start))
+		abort();
+	for (size_t i = 0; i < count; i++) {
+		/* A line is an int in CPython. */
+		if (row[i].line > INT32_MAX || (i && row[i].start <= row[i - 1].start))
+			abort();
+		if (line_rows_find(row, count, row[i].start) != row[i].line)
+			abort();
+	}
+}
+
+/* First line, how much room there is, then the table, which is looked at in all formats. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	uint32_t head[2], found = 0;
+	struct line_row *row;
+	uint32_t head[2];
 	uint8_t *table;
 
 	if (size < sizeof(head))
@@ -18,21 +32,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(head, data, sizeof(head));
 	size -= sizeof(head);
 	table = malloc(size + 1);
-	if (!table)
-		return 0;
-	memcpy(table, data + sizeof(head), size);
-	for (uint32_t offset = 0; offset < 2 * size; offset += 2) {
-		found |= line_table_find_lnotab(table, size, head[0], offset, 0);
-		found |= line_table_find_lnotab(table, size, head[0], offset, 1);
-		found |= line_table_find_310(table, size, head[0], offset);
-		found |= line_table_find_311(table, size, head[0], offset);
+	for (size_t max = size + 2;; max = head[1] % (size + 2)) {
+		row = malloc(max * sizeof(*row));
+		if (!table || (max && !row))
+			abort();
+		memcpy(table, data + sizeof(head), size);
+		for (unsigned int format = 0; format < LINE_TABLE_FORMATS; format++)
+			check_rows(row,
+				   line_table_rows((enum line_table_format)format, table, size,
+						   head[0], row, max),
+				   max);
+		free(row);
+		if (max != size + 2)
+			break;
 	}
-	found |= line_table_find_lnotab(table, size, head[0], head[1], 0);
-	found |= line_table_find_310(table, size, head[0], head[1]);
-	found |= line_table_find_311(table, size, head[0], head[1]);
 	free(table);
-	/* A line is an int in CPython. */
-	if (found > INT32_MAX)
-		abort();
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
 #include "drain/dictionary.h"
+#include "symbolize/code_decoder.h"
 #include "symbolize/kernel_symbols.h"
 #include "symbolize/native_symbols.h"
 #include "symbolize/perf_map.h"
@@ -44,6 +45,7 @@ struct naming {
 	struct naming_sources sources;
 	struct native_symbols *native;
 	struct kernel_symbols *kernel;
+	struct code_decoder codes;
 	struct jit *jit;
 	uint64_t refused_jits;
 	const char *told[REFUSALS_TOLD_MAX]; /* refusals that were logged */
@@ -62,6 +64,8 @@ int naming_new(const struct naming_sources *sources, struct naming **ret_naming)
 	if (!naming)
 		return -ENOMEM;
 	naming->sources = *sources;
+	naming->codes = (struct code_decoder){.dictionary = sources->dictionary,
+					      .foreign = sources->foreign};
 	err = native_symbols_new(NATIVE_CACHE_BYTES, &naming->native);
 	if (!err)
 		err = kernel_symbols_new("/proc", &naming->kernel);
@@ -362,6 +366,20 @@ static void forget_jits(struct naming *naming)
 			jit_free(naming, jit);
 }
 
+/* ---- Python ---- */
+
+static bool decode_codes(void *context, const struct slice *slice)
+{
+	struct naming *naming = context;
+
+	return code_decoder_run(&naming->codes, slice);
+}
+
+uint64_t naming_refused_codes(const struct naming *naming)
+{
+	return naming->codes.given_up;
+}
+
 /* ---- the symbolizer's questions ---- */
 
 static uint32_t module_of(void *context, uint32_t slot)
@@ -406,6 +424,7 @@ int naming_begin(struct naming *naming, const struct naming_options *options,
 		.native = name_native,
 		.kernel = name_kernel,
 		.anonymous = name_anonymous,
+		.codes = decode_codes,
 		.module = options->modules ? module_of : slot_itself,
 		.is_interpreter = is_interpreter,
 		.has_one_frame_segments = has_one_frame_segments,

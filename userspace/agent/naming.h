@@ -24,7 +24,7 @@ struct naming_sources {
 	struct file_table *files;
 	struct context_table *contexts;
 	struct process_table *processes;
-	struct foreign *foreign; /* what parses perf maps */
+	struct foreign *foreign; /* what parses perf maps and code objects */
 	bool raw, no_native, no_kernel; /* as the options */
 };
 int naming_new(const struct naming_sources *sources, struct naming **ret_naming);
@@ -36,6 +36,8 @@ void naming_prepare(struct naming *naming, const struct slice *slice);
 uint64_t naming_refused_jits(const struct naming *naming);
 /* Returns how many files were given up, for their rows or for their names (elf/elf_work.h). */
 uint64_t naming_refused_files(const struct naming *naming);
+/* Returns how many Python code objects were given up: the child was late or ended at them. */
+uint64_t naming_refused_codes(const struct naming *naming);
 /* Names the functions of these files (bits as in dictionary_note_files()) that stacks refer to, and
  * keeps the names: the files are about to be closed, and may be gone when the window ends. */
 void naming_keep(struct naming *naming, const uint64_t *files);

@@ -80,6 +80,7 @@ static void add_own_losses(const struct window_facts *facts, uint64_t loss[PP_LO
 	loss[PP_LOSS_DICTIONARY_SHARE] = stats.users_refused;
 	loss[PP_LOSS_PERF_MAPS_REFUSED] = naming_refused_jits(facts->naming);
 	quotas_count(&facts->quotas, loss);
+	loss[PP_LOSS_CODES_REFUSED] = naming_refused_codes(facts->naming);
 	loss[PP_LOSS_FILES_REFUSED] = naming_refused_files(facts->naming);
 	foreign_get_stats(facts->foreign, &parsing);
 	loss[PP_LOSS_FILES_PUT_OFF] = parsing.put_off;

@@ -22,6 +22,7 @@ struct dictionary {
 	uint32_t code_count, code_capacity;
 	uint32_t *free_code; /* indices below code_count that are free; as large as code */
 	uint32_t free_code_count;
+	uint32_t raw_count; /* of code objects that are not decoded */
 	uint32_t epoch;
 	struct shares shares;
 	/* bitmap of REFUSED_BITS, by hash; NULL: nothing refused in this epoch */
@@ -263,8 +264,7 @@ bool dictionary_was_refused(const struct dictionary *dictionary, uint64_t hash)
 
 static size_t code_bytes(const struct python_code *code)
 {
-	return sizeof(*code) + sizeof(struct code_entry) + strlen(code->name) +
-	       strlen(code->filename) + code->line_table_bytes + 64;
+	return python_code_bytes(code) + sizeof(struct code_entry) + 64;
 }
 
 static int codes_grow(struct dictionary *dictionary)
@@ -329,6 +329,7 @@ int dictionary_add_code(struct dictionary *dictionary, struct pp_process_id id,
 	if (err)
 		return err;
 	*ret_index = entry->index;
+	dictionary->raw_count += code->raw != NULL;
 	TAKE(code);
 	TAKE(entry);
 	return 0;
@@ -344,6 +345,48 @@ const struct python_code *dictionary_code(const struct dictionary *dictionary, u
 	return index && index < dictionary->code_count && dictionary->code[index] ?
 		       dictionary->code[index]->code :
 		       NULL;
+}
+
+uint32_t dictionary_next_raw(const struct dictionary *dictionary, uint32_t from,
+			     uint32_t *ret_user)
+{
+	for (uint32_t i = from; dictionary->raw_count && i < dictionary->code_count; i++) {
+		const struct code_entry *entry = dictionary->code[i];
+
+		if (entry && entry->code->raw) {
+			*ret_user = entry->user;
+			return i;
+		}
+	}
+	return 0;
+}
+
+void dictionary_decode_code(struct dictionary *dictionary, uint32_t index,
+			    struct python_code_text *text)
+{
+	const struct code_entry *entry = dictionary->code[index];
+	const struct share_holder holder = {.id = entry->id, .user = entry->user};
+	struct python_code *code = entry->code;
+	const uint64_t before = python_code_bytes(code);
+
+	dictionary->raw_count--;
+	python_code_set_text(code, text);
+	/* What they take less is given back at the next count_bytes(). */
+	if (python_code_bytes(code) > before &&
+	    reserve(dictionary, &holder, python_code_bytes(code) - before)) {
+		free(code->row);
+		code->row = NULL;
+		code->row_count = 0;
+	}
+}
+
+void dictionary_give_up_code(struct dictionary *dictionary, uint32_t index)
+{
+	struct python_code *code = dictionary->code[index]->code;
+
+	dictionary->raw_count--;
+	free(code->raw);
+	code->raw = NULL;
 }
 
 /* ---- stacks ---- */
@@ -729,6 +772,7 @@ static void drop_unused_codes(struct dictionary *dictionary)
 
 		if (!entry || entry->is_used)
 			continue;
+		dictionary->raw_count -= entry->code->raw != NULL;
 		python_code_free(entry->code);
 		entry->code = NULL; /* the entry itself is freed with the set's */
 		dictionary->code[i] = NULL;

@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "drain/decode.h"
-#include "python/python_code.h"
+#include "python/code_text.h"
 
 /* kind:3 | native: slot of the file:21, address:40 | Python: code index:29, what:32 | segment, gap:
  * count:32 */
@@ -117,6 +117,16 @@ const struct dict_kernel *dictionary_use_kernel(struct dictionary *dictionary, u
 bool dictionary_knows_code(const struct dictionary *dictionary, uint64_t id);
 /* Returns NULL for index 0. */
 const struct python_code *dictionary_code(const struct dictionary *dictionary, uint32_t index);
+/* Returns the first code object from an index on whose bytes are not decoded; 0: there is none.
+ * *ret_user: whose share it is part of. */
+uint32_t dictionary_next_raw(const struct dictionary *dictionary, uint32_t from,
+			     uint32_t *ret_user);
+/* Gives a code object its texts, which it takes over.  Where its share has no room for its lines,
+ * all are the first one. */
+void dictionary_decode_code(struct dictionary *dictionary, uint32_t index,
+			    struct python_code_text *text);
+/* Gives up on decoding a code object. */
+void dictionary_give_up_code(struct dictionary *dictionary, uint32_t index);
 
 /* Returns whether this stack was refused since the epoch began.  Wrong for a few in a million. */
 bool dictionary_was_refused(const struct dictionary *dictionary, uint64_t hash);

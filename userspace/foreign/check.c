@@ -126,3 +126,58 @@ bool foreign_lines_are_sound(const struct foreign_lines *lines, size_t bytes, ui
 	}
 	return !left;
 }
+
+static bool is_name_sound(const uint8_t *name, uint32_t bytes, uint32_t raw_bytes)
+{
+	return bytes <= 3 * raw_bytes && (!bytes || !memchr(name, 0, bytes));
+}
+
+static bool are_line_rows_sound(const uint8_t *rows, uint32_t count)
+{
+	struct line_row row, last = {0};
+
+	for (uint32_t i = 0; i < count; i++, last = row) {
+		memcpy(&row, rows + i * sizeof(row), sizeof(row));
+		if (row.line > INT32_MAX || (i ? row.start <= last.start : row.start != 0))
+			return false;
+	}
+	return true;
+}
+
+static bool is_code_sound(const struct foreign_code *code, const uint8_t *rows,
+			  const struct python_code_raw *raw)
+{
+	const uint8_t *name = rows + code->row_count * sizeof(struct line_row);
+
+	return are_line_rows_sound(rows, code->row_count) &&
+	       is_name_sound(name, code->name_bytes, raw->name_bytes) &&
+	       is_name_sound(name + code->name_bytes, code->filename_bytes, raw->filename_bytes);
+}
+
+bool foreign_codes_are_sound(const struct foreign_codes *codes, size_t bytes,
+			     const struct python_code_raw *const *raw, size_t count)
+{
+	uint64_t next = 0;
+	size_t at = 0;
+
+	if (bytes < sizeof(*codes) || codes->bytes != bytes - sizeof(*codes) || !codes->count ||
+	    codes->count > count)
+		return false;
+	for (uint32_t i = 0; i < codes->count; i++) {
+		struct foreign_code code;
+		size_t size;
+
+		if (codes->bytes - at < sizeof(code))
+			return false;
+		memcpy(&code, codes->code + at, sizeof(code));
+		if (!code.row_count || code.row_count > python_code_rows_max(raw[i]))
+			return false;
+		size = foreign_code_bytes(&code);
+		if (size > codes->bytes - at ||
+		    !is_code_sound(&code, codes->code + at + sizeof(code), raw[i]))
+			return false;
+		at += size;
+		next += raw[i]->size;
+	}
+	return at == codes->bytes && codes->next == next;
+}

@@ -23,4 +23,10 @@ bool foreign_names_are_sound(const struct foreign_names *names, size_t bytes, co
 bool foreign_lines_are_sound(const struct foreign_lines *lines, size_t bytes, uint64_t low,
 			     uint64_t high);
 
+/* Returns whether answers, the caller's copy of `bytes`, are of the first of some code objects:
+ * rows ascend from 0 on and are no more than the table can have, and names have no NUL and no more
+ * bytes than theirs can become. */
+bool foreign_codes_are_sound(const struct foreign_codes *codes, size_t bytes,
+			     const struct python_code_raw *const *raw, size_t count);
+
 #endif

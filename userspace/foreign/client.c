@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "foreign/check.h"
@@ -32,6 +33,7 @@ struct foreign {
 	uint64_t starts; /* of children, when `held` was true */
 	uint64_t asked;
 	struct first_rows first;
+	int codes_fd; /* owned; a memory file with code objects for the child; -1: not made */
 	struct late_table late;
 	struct user_times times;
 	char *reason[REASONS_MAX]; /* owned */
@@ -48,6 +50,7 @@ int foreign_new(const char *program, struct foreign **ret_foreign)
 
 	if (!foreign)
 		return -ENOMEM;
+	foreign->codes_fd = -1;
 	err = worker_new(&kind, program, &foreign->worker);
 	if (err)
 		return err;
@@ -68,6 +71,7 @@ void foreign_free(struct foreign *foreign)
 	for (size_t i = 0; i < REASONS_MAX; i++)
 		free(foreign->reason[i]);
 	free(foreign->first.rows.row);
+	close_owned_fd(&foreign->codes_fd);
 	free(foreign);
 }
 
@@ -470,6 +474,125 @@ int foreign_lines(struct foreign *foreign, const struct foreign_file *file, uint
 		return call_nonsense(foreign, file);
 	*ret_lines = TAKE(lines);
 	return 0;
+}
+
+/* ---- code objects ---- */
+
+/* Returns how many of the code objects go into a request; they have *ret_bytes. */
+static size_t count_codes(const struct python_code_raw *const *raw, size_t count, size_t *ret_bytes)
+{
+	size_t bytes = 0, i = 0;
+
+	while (i < count && (!i || bytes + raw[i]->size <= FOREIGN_CODES_BYTES))
+		bytes += raw[i++]->size;
+	*ret_bytes = bytes;
+	return i;
+}
+
+/* Puts code objects where the child reads them. */
+static int put_codes(struct foreign *foreign, const struct python_code_raw *const *raw,
+		     size_t count, size_t bytes)
+{
+	OWNED_MEM uint8_t *all = malloc(bytes);
+	size_t at = 0;
+
+	if (!all)
+		return -ENOMEM;
+	if (foreign->codes_fd < 0)
+		foreign->codes_fd = memfd_create("pyprofd-codes", MFD_CLOEXEC);
+	if (foreign->codes_fd < 0)
+		return -errno;
+	for (size_t i = 0; i < count; at += raw[i++]->size)
+		memcpy(all + at, raw[i], raw[i]->size);
+	for (size_t done = 0; done < bytes;) {
+		const ssize_t put =
+			pwrite(foreign->codes_fd, all + done, bytes - done, (off_t)done);
+
+		if (put <= 0)
+			return put ? -errno : -EIO;
+		done += (size_t)put;
+	}
+	return 0;
+}
+
+static int codes_descriptor(void *context, int *ret_fd)
+{
+	const struct foreign *foreign = context;
+
+	*ret_fd = foreign->codes_fd;
+	return 0;
+}
+
+/* Takes our own copy of the texts of a code object, which begin at `at`. */
+static int take_text(const struct foreign_code *code, const uint8_t *at,
+		     struct python_code_text *ret_text)
+{
+	CLEANUP(python_code_text_release) struct python_code_text text = {0};
+	const size_t rows_bytes = code->row_count * sizeof(*text.row);
+	const char *name = (const char *)at + rows_bytes;
+
+	text.row = malloc(rows_bytes);
+	text.name = strndup(name, code->name_bytes);
+	text.filename = strndup(name + code->name_bytes, code->filename_bytes);
+	if (!text.row || !text.name || !text.filename)
+		return -ENOMEM;
+	memcpy(text.row, at, rows_bytes);
+	text.row_count = code->row_count;
+	*ret_text = text;
+	text = (struct python_code_text){0};
+	return 0;
+}
+
+static int tell_codes(const struct foreign_codes *codes, foreign_code_handler *decoded,
+		      void *context)
+{
+	const uint8_t *at = codes->code;
+
+	for (uint32_t i = 0; i < codes->count; i++) {
+		struct python_code_text text;
+		struct foreign_code code;
+		int err;
+
+		memcpy(&code, at, sizeof(code));
+		err = take_text(&code, at + sizeof(code), &text);
+		if (err)
+			return err;
+		decoded(context, i, &text);
+		at += foreign_code_bytes(&code);
+	}
+	return (int)codes->count;
+}
+
+int foreign_codes(struct foreign *foreign, const struct foreign_file *file,
+		  const struct python_code_raw *const *raw, size_t count,
+		  foreign_code_handler *decoded, void *context)
+{
+	struct foreign_file codes_file = *file;
+	struct foreign_request message = {.kind = FOREIGN_CODES};
+	OWNED_MEM struct foreign_codes *codes = NULL;
+	uint32_t size;
+	size_t bytes;
+	int err;
+
+	count = count_codes(raw, count, &bytes);
+	err = put_codes(foreign, raw, count, bytes);
+	if (err)
+		return err;
+	codes_file.descriptor = codes_descriptor;
+	codes_file.context = foreign;
+	message.high = bytes;
+	err = ask_once(foreign, &codes_file, &message, &size);
+	if (err == -EBADMSG) /* they are sound: it is no longer our child */
+		return call_nonsense(foreign, file);
+	if (err)
+		return err;
+	codes = malloc(size + sizeof(*codes));
+	if (!codes)
+		return -ENOMEM;
+	memcpy(codes, worker_memory(foreign->worker), size);
+	if (!foreign_codes_are_sound(codes, size, raw, count))
+		return call_nonsense(foreign, file);
+	return tell_codes(codes, decoded, context);
 }
 
 /* ---- closing ---- */

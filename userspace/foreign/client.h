@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "elf/debug_paths.h"
 #include "foreign/questions.h"
+#include "python/code_text.h"
 #include "python/python_info.h"
 #include "unwind/cfi.h"
 
@@ -19,6 +20,9 @@
 #define FOREIGN_DEADLINE_MS 250U
 /* For files of a user, other than root, of whom one was late. */
 #define FOREIGN_SUSPECT_MS 50U
+/* Code objects in a request have no more bytes together, unless it is one.  The child takes 2 to 3
+ * ms for as many. */
+#define FOREIGN_CODES_BYTES (256U << 10)
 
 struct foreign_stats {
 	/* By enum foreign_kind and enum foreign_cost.  A question that is put to a second child
@@ -90,6 +94,14 @@ struct foreign_lines;
  * low: there are none yet.  -errno: it cannot be read; -ENOMEM. */
 int foreign_lines(struct foreign *foreign, const struct foreign_file *file, uint64_t low,
 		  uint64_t high, struct foreign_lines **ret_lines);
+/* The texts of a code object are the handler's. */
+typedef void foreign_code_handler(void *context, size_t index, struct python_code_text *text);
+/* Decodes the first of some sound code objects, as many as go into one request, and calls decoded()
+ * for each in turn.  file says whose they are; it has no descriptor, and what is bad when the child
+ * is late or ends is its number.  Returns how many, one at least; -ENOMEM; -errno. */
+int foreign_codes(struct foreign *foreign, const struct foreign_file *file,
+		  const struct python_code_raw *const *raw, size_t count,
+		  foreign_code_handler *decoded, void *context);
 /* Says that a file will hardly be asked about soon: the child keeps the others first. */
 void foreign_done(struct foreign *foreign, uint32_t number);
 /* Lets the child forget a file, which its mapping would keep from being unmounted; all of them. */

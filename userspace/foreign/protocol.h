@@ -11,6 +11,7 @@
 
 #include "elf/debug_paths.h"
 #include "foreign/questions.h"
+#include "python/code_text.h"
 #include "python/python_told.h"
 #include "unwind/cfi.h"
 
@@ -124,6 +125,32 @@ struct foreign_lines {
 	uint8_t line[];
 };
 
+/* The answer for one code object (struct python_code_raw); behind it come its rows (struct
+ * line_row), its name and its file's name, without NULs, and up to 3 bytes of nothing. */
+struct foreign_code {
+	uint32_t row_count;
+	uint32_t name_bytes, filename_bytes;
+};
+/* The answers for the code objects in [low, next) of the file, which is a copy that the agent
+ * made. */
+struct foreign_codes {
+	uint64_t next;
+	uint32_t count;
+	uint32_t bytes; /* of them all */
+	uint8_t code[];
+};
+static inline size_t foreign_code_bytes(const struct foreign_code *code)
+{
+	return (sizeof(*code) + code->row_count * sizeof(struct line_row) +
+		(size_t)code->name_bytes + code->filename_bytes + 3) &
+	       ~(size_t)3;
+}
+_Static_assert(sizeof(struct foreign_codes) + sizeof(struct foreign_code) +
+			       PYTHON_MAX_LINE_ROWS * sizeof(struct line_row) +
+			       2 * PYTHON_MAX_NAME_TEXT + 3 <
+		       FOREIGN_MEMORY_BYTES,
+	       "one always fits");
+
 /* The last address is none to ask about: a range ends behind it. */
 static inline bool foreign_vaddrs_ascend(const struct foreign_request *request)
 {
@@ -135,6 +162,12 @@ static inline bool foreign_vaddrs_ascend(const struct foreign_request *request)
 	return true;
 }
 
+/* Whether the file is not kept: a perf map grows, and code objects are other ones each time. */
+static inline bool foreign_is_read_once(uint32_t kind)
+{
+	return kind == FOREIGN_LINES || kind == FOREIGN_CODES;
+}
+
 static inline bool foreign_request_is_sound(const struct foreign_request *request, size_t size)
 {
 	if (size < sizeof(*request) || request->kind >= FOREIGN_KINDS ||
@@ -143,11 +176,11 @@ static inline bool foreign_request_is_sound(const struct foreign_request *reques
 	    size != sizeof(*request) + request->vaddr_count * sizeof(*request->vaddr) ||
 	    !request->vaddr_count != (request->kind != FOREIGN_NAMES))
 		return false;
-	if ((request->kind == FOREIGN_ROWS || request->kind == FOREIGN_LINES) &&
+	if ((request->kind == FOREIGN_ROWS || foreign_is_read_once(request->kind)) &&
 	    request->low >= request->high)
 		return false;
-	/* A perf map is not kept: it grows.  Its offsets are those of a file. */
-	if (request->kind == FOREIGN_LINES &&
+	/* Its offsets are those of a file. */
+	if (foreign_is_read_once(request->kind) &&
 	    (request->files != FOREIGN_FILE_BIT || request->high > INT64_MAX))
 		return false;
 	return foreign_vaddrs_ascend(request);

@@ -10,6 +10,7 @@
 	X(ROWS, "asked_rows", "how to unwind some of its code")                                    \
 	X(NAMES, "asked_names", "the functions at some addresses")                                 \
 	X(LINES, "asked_perf_maps", "the lines of a JIT's perf map that are new")                  \
+	X(CODES, "asked_code_objects", "the names and lines of Python code objects")               \
 	X(CLOSE, "asked_close", "to forget a file")
 #define FOREIGN_COSTS(X)                                                                           \
 	X(FILES, "child_files", "files that were handed over, debug files included")               \

@@ -8,6 +8,7 @@
 #include "elf/demangle.h"
 #include "elf/elf_symbol_table.h"
 #include "elf/elf_symbols.h"
+#include "foreign/code_objects.h"
 #include "foreign/perf_lines.h"
 #include "foreign/thread_start.h"
 #include "python/greenlet.h"
@@ -308,6 +309,9 @@ void foreign_serve(struct foreign_server *server, const struct foreign_request *
 	else if (request->kind == FOREIGN_LINES)
 		err = perf_lines_read(files->file, request->low, request->high, server->memory,
 				      FOREIGN_MEMORY_BYTES, &size);
+	else if (request->kind == FOREIGN_CODES)
+		err = code_objects_decode(files->file, request->low, request->high, server->memory,
+					  FOREIGN_MEMORY_BYTES, &size);
 	else
 		err = slot_open(server, request, files->file, &slot);
 	if (!err && request->kind == FOREIGN_EXAMINE)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <limits.h>
+#include "python/line_table.h"
 
-#include "python/python_code.h"
+#include <limits.h>
+#include <stdbool.h>
 
 #define LNOTAB_ENTRY_BYTES 2U
 #define NO_LINE_310 (-128)   /* the delta that means "this range has no line" */
@@ -23,38 +24,70 @@ static uint32_t checked_line(uint32_t line)
 	return line <= INT_MAX ? line : 0;
 }
 
-uint32_t line_table_find_lnotab(const uint8_t *table, size_t size, uint32_t first_line,
-				uint32_t offset, int is_python2)
+enum line_table_format line_table_format(unsigned int major, unsigned int minor)
 {
-	uint32_t line = first_line;
-	uint64_t start = 0;
-
-	for (size_t at = 0; at + LNOTAB_ENTRY_BYTES <= size; at += LNOTAB_ENTRY_BYTES) {
-		start += table[at];
-		if (start > offset)
-			break;
-		/* Deltas are unsigned until 3.5, signed from 3.6 on. */
-		line += is_python2 ? table[at + 1] : (uint32_t)(int8_t)table[at + 1];
-	}
-	return checked_line(line);
+	if (major < 3)
+		return LINE_TABLE_LNOTAB_2;
+	if (minor < 10)
+		return LINE_TABLE_LNOTAB_3;
+	return minor == 10 ? LINE_TABLE_310 : LINE_TABLE_311;
 }
 
-uint32_t line_table_find_310(const uint8_t *table, size_t size, uint32_t first_line,
-			     uint32_t offset)
+struct rows {
+	struct line_row *row;
+	size_t count, max;
+};
+
+/* Adds the line of what begins at `start`, which never goes back.  Returns false when there is no
+ * room, or no instruction can be there. */
+static bool put(struct rows *rows, uint64_t start, uint32_t line)
 {
-	uint32_t line = first_line;
+	struct line_row *last = rows->count ? &rows->row[rows->count - 1] : NULL;
+
+	line = checked_line(line);
+	if (start > UINT32_MAX)
+		return false;
+	if (last && last->start == start) {
+		last->line = line;
+		return true;
+	}
+	if (last && last->line == line)
+		return true;
+	if (rows->count == rows->max)
+		return false;
+	rows->row[rows->count++] = (struct line_row){.start = (uint32_t)start, .line = line};
+	return true;
+}
+
+static void rows_of_lnotab(const uint8_t *table, size_t size, uint32_t line, bool only_grows,
+			   struct rows *rows)
+{
+	uint64_t start = 0;
+	bool goes_on = put(rows, 0, line);
+
+	for (size_t at = 0; goes_on && at + LNOTAB_ENTRY_BYTES <= size; at += LNOTAB_ENTRY_BYTES) {
+		start += table[at];
+		/* Deltas are unsigned until 3.5, signed from 3.6 on. */
+		line += only_grows ? table[at + 1] : (uint32_t)(int8_t)table[at + 1];
+		goes_on = put(rows, start, line);
+	}
+}
+
+static void rows_of_310(const uint8_t *table, size_t size, uint32_t line, struct rows *rows)
+{
 	uint64_t end = 0;
+	bool goes_on = true;
 
-	for (size_t at = 0; at + LNOTAB_ENTRY_BYTES <= size; at += LNOTAB_ENTRY_BYTES) {
-		int8_t delta = (int8_t)table[at + 1];
+	for (size_t at = 0; goes_on && at + LNOTAB_ENTRY_BYTES <= size; at += LNOTAB_ENTRY_BYTES) {
+		const int8_t delta = (int8_t)table[at + 1];
 
-		end += table[at];
 		if (delta != NO_LINE_310)
 			line += (uint32_t)delta;
-		if (offset < end)
-			return delta == NO_LINE_310 ? 0 : checked_line(line);
+		goes_on = put(rows, end, delta == NO_LINE_310 ? 0 : line);
+		end += table[at];
 	}
-	return checked_line(line);
+	if (goes_on)
+		(void)put(rows, end, line);
 }
 
 /* A cursor over a location table; a read past the end sets is_cut and gives 0. */
@@ -119,25 +152,53 @@ static uint32_t read_line_delta(struct location_cursor *cursor, unsigned int kin
 	}
 }
 
-uint32_t line_table_find_311(const uint8_t *table, size_t size, uint32_t first_line,
-			     uint32_t offset)
+static void rows_of_311(const uint8_t *table, size_t size, uint32_t line, struct rows *rows)
 {
 	struct location_cursor cursor = {.at = table, .end = table + size};
-	uint32_t line = first_line;
 	uint64_t end = 0;
+	bool goes_on = true;
 
-	while (cursor.at < cursor.end) {
-		uint8_t head = read_byte(&cursor);
-		unsigned int kind = (head >> 3) & 15;
-		uint32_t delta = read_line_delta(&cursor, kind);
+	while (goes_on && cursor.at < cursor.end) {
+		const uint8_t head = read_byte(&cursor);
+		const unsigned int kind = (head >> 3) & 15;
+		const uint32_t delta = read_line_delta(&cursor, kind);
 
 		/* An entry that is cut says nothing. */
 		if (cursor.is_cut)
 			break;
 		line += delta;
+		goes_on = put(rows, end, kind == LOCATION_NONE ? 0 : line);
 		end += ((head & 7) + 1) * CODE_UNIT_BYTES;
-		if (offset < end)
-			return kind == LOCATION_NONE ? 0 : checked_line(line);
 	}
-	return checked_line(line);
+	if (goes_on)
+		(void)put(rows, end, line);
+}
+
+size_t line_table_rows(enum line_table_format format, const uint8_t *table, size_t size,
+		       uint32_t first_line, struct line_row *ret_rows, size_t max)
+{
+	struct rows rows = {.row = ret_rows, .max = max};
+
+	if (format == LINE_TABLE_311)
+		rows_of_311(table, size, first_line, &rows);
+	else if (format == LINE_TABLE_310)
+		rows_of_310(table, size, first_line, &rows);
+	else
+		rows_of_lnotab(table, size, first_line, format == LINE_TABLE_LNOTAB_2, &rows);
+	return rows.count;
+}
+
+uint32_t line_rows_find(const struct line_row *rows, size_t count, uint32_t offset)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (rows[middle].start <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? rows[low - 1].line : 0;
 }

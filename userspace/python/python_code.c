@@ -41,23 +41,85 @@ void python_code_free(struct python_code *code)
 {
 	if (!code)
 		return;
+	free(code->raw);
 	free(code->name);
 	free(code->filename);
-	free(code->line_table);
+	free(code->row);
 	free(code);
 }
 
 uint64_t python_code_bytes(const struct python_code *code)
 {
-	return sizeof(*code) + strlen(code->name) + 1 + strlen(code->filename) + 1 +
-	       code->line_table_bytes;
+	uint64_t bytes = sizeof(*code) + code->row_count * sizeof(*code->row);
+
+	if (code->raw)
+		bytes += code->raw->size;
+	if (code->name)
+		bytes += strlen(code->name) + 1;
+	if (code->filename)
+		bytes += strlen(code->filename) + 1;
+	return bytes;
+}
+
+static bool is_kind(unsigned int kind, size_t size)
+{
+	return !size || kind == 1 || kind == 2 || kind == 4;
+}
+
+bool python_code_raw_is_sound(const struct python_code_raw *raw)
+{
+	return raw->name_bytes <= PYTHON_MAX_NAME_BYTES &&
+	       raw->filename_bytes <= PYTHON_MAX_NAME_BYTES &&
+	       raw->line_table_bytes <= PYTHON_MAX_LINE_TABLE_BYTES &&
+	       raw->size == sizeof(*raw) + raw->name_bytes + raw->filename_bytes +
+				    raw->line_table_bytes &&
+	       is_kind(raw->name_kind, raw->name_bytes) &&
+	       is_kind(raw->filename_kind, raw->filename_bytes) &&
+	       raw->format < LINE_TABLE_FORMATS;
+}
+
+static uint8_t *put_part(uint8_t *to, const struct code_part *part)
+{
+	if (part->size)
+		memcpy(to, part->bytes, part->size);
+	return to + part->size;
+}
+
+/* Copies the parts, as they are, behind each other. */
+static int raw_from_parts(const struct code_parts *parts, const struct pp_python *layout,
+			  struct python_code_raw **ret_raw)
+{
+	const size_t size = sizeof(**ret_raw) + parts->name.size + parts->filename.size +
+			    parts->line_table.size;
+	OWNED_MEM struct python_code_raw *raw = malloc(size);
+	uint8_t *to;
+
+	if (!raw)
+		return -ENOMEM;
+	*raw = (struct python_code_raw){
+		.size = (uint32_t)size,
+		.first_line = parts->first_line,
+		.line_table_bytes = (uint32_t)parts->line_table.size,
+		.name_bytes = (uint16_t)parts->name.size,
+		.filename_bytes = (uint16_t)parts->filename.size,
+		.name_kind = (uint8_t)parts->name.kind,
+		.filename_kind = (uint8_t)parts->filename.kind,
+		.is_bytes = layout->flags & PP_PYTHON_BYTES_NAMES ? 1 : 0,
+		.format = (uint8_t)line_table_format(layout->major, layout->minor),
+	};
+	to = put_part(raw->part, &parts->name);
+	to = put_part(to, &parts->filename);
+	put_part(to, &parts->line_table);
+	if (!python_code_raw_is_sound(raw))
+		return -EBADMSG;
+	*ret_raw = TAKE(raw);
+	return 0;
 }
 
 static int code_from_parts(const struct code_parts *parts, const struct pp_python *layout,
 			   uint64_t id, struct python_code **ret_code)
 {
 	OWNED(python_code) struct python_code *code = calloc(1, sizeof(*code));
-	bool is_bytes = layout->flags & PP_PYTHON_BYTES_NAMES;
 	int err;
 
 	if (!code)
@@ -69,19 +131,9 @@ static int code_from_parts(const struct code_parts *parts, const struct pp_pytho
 	code->minor = layout->minor;
 	code->is_truncated = parts->is_truncated;
 	code->code_adaptive = layout->code_adaptive == PP_NO_OFFSET ? 0 : layout->code_adaptive;
-	err = python_text_decode(parts->name.bytes, parts->name.size, parts->name.kind, is_bytes,
-				 &code->name);
-	if (!err)
-		err = python_text_decode(parts->filename.bytes, parts->filename.size,
-					 parts->filename.kind, is_bytes, &code->filename);
+	err = raw_from_parts(parts, layout, &code->raw);
 	if (err)
 		return err;
-	code->line_table_bytes = (uint32_t)parts->line_table.size;
-	code->line_table = malloc(parts->line_table.size + 1);
-	if (!code->line_table)
-		return -ENOMEM;
-	if (parts->line_table.size)
-		memcpy(code->line_table, parts->line_table.bytes, parts->line_table.size);
 	*ret_code = TAKE(code);
 	return 0;
 }
@@ -318,14 +370,6 @@ uint32_t python_code_line(const struct python_code *code, uint32_t what)
 	/* -1, or before the first instruction: the frame has not started. */
 	if ((int32_t)what < 0 || (int32_t)offset < 0)
 		return code->first_line;
-	if (is_location_table)
-		line = line_table_find_311(code->line_table, code->line_table_bytes,
-					   code->first_line, offset);
-	else if (is_310)
-		line = line_table_find_310(code->line_table, code->line_table_bytes,
-					   code->first_line, offset);
-	else
-		line = line_table_find_lnotab(code->line_table, code->line_table_bytes,
-					      code->first_line, offset, code->major == 2);
+	line = line_rows_find(code->row, code->row_count, offset);
 	return line ? line : code->first_line;
 }

@@ -201,6 +201,8 @@ int symbolizer_resolve_slice(struct symbolizer *symbolizer, const struct slice *
 	packed_frame *noted = symbolizer->noted;
 	const size_t count = symbolizer->noted_count;
 
+	if (symbolizer->sources.codes(symbolizer->sources.context, slice))
+		return 1;
 	if (count && !symbolizer->resolved)
 		qsort(noted, count, sizeof(*noted), compare_frames);
 	while (symbolizer->resolved < count) {
@@ -234,9 +236,11 @@ static int name_python(struct symbolizer *symbolizer, packed_frame key, struct f
 
 	*frame = (struct frame){.kind = FRAME_PYTHON};
 	/* The record of its code object was lost; a counter says how often. */
-	if (!code) {
+	if (!code || !code->name) {
 		frame->kind = FRAME_MARKER;
-		return intern_string(symbolizer->strings, "[python frame, name lost]",
+		return intern_string(symbolizer->strings,
+				     code ? "[python frame, name not decoded]" :
+					    "[python frame, name lost]",
 				     &frame->name);
 	}
 	frame->line = python_code_line(code, packed_what(key));

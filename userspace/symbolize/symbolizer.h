@@ -33,6 +33,9 @@ struct symbolizer_sources {
 	/* Names an address in a process's anonymous memory; false: no name is known. */
 	bool (*anonymous)(void *context, struct pp_process_id id, uint64_t address,
 			  const char **ret_name);
+	/* Decodes Python's code objects that are new in the dictionary until the slice is over.
+	 * Returns whether there are more. */
+	bool (*codes)(void *context, const struct slice *slice);
 	/* Returns the index of a file's module in the window (profile_add_module); 0: none.
 	 * PP_FILE_ANONYMOUS: the module for memory without a file; PP_FILE_NONE: that for the
 	 * kernel. */
@@ -57,14 +60,14 @@ void symbolizer_free(struct symbolizer *symbolizer);
 DEFINE_OWNED(struct symbolizer, symbolizer)
 
 /* Notes the native frames of a stack, so that symbolizer_resolve() can name all addresses of a file
- * at once. */
+ * at once; it has code objects decoded, too. */
 int symbolizer_note(struct symbolizer *symbolizer, const struct dict_stack *stack);
 /* Notes a stack by its hash in the dictionary; does nothing when the dictionary does not have
  * it. */
 int symbolizer_note_hash(struct symbolizer *symbolizer, uint64_t hash);
 int symbolizer_resolve(struct symbolizer *symbolizer);
-/* The same until the slice is over, for one file at least.  Returns 0: all are named; 1: the next
- * call goes on, and nothing may be noted before; -ENOMEM. */
+/* The same until the slice is over, for one file, or some code objects, at least.  Returns 0: all
+ * are named; 1: the next call goes on, and nothing may be noted before; -ENOMEM. */
 int symbolizer_resolve_slice(struct symbolizer *symbolizer, const struct slice *slice);
 
 /* Returns the frames of one sample, leaf first; user and kernel may be NULL.  id: of the counted

@@ -22,6 +22,7 @@
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
 #include "drain/dictionary.h"
+#include "symbolize/code_decoder.h"
 #include "symbolize/kernel_symbols.h"
 #include "symbolize/native_symbols.h"
 #include "symbolize/perf_map.h"
@@ -348,6 +349,14 @@ uint32_t modules_get(struct modules *modules, uint32_t slot)
 
 static struct symbolizer_sources ask;
 static struct symbolizer_options how;
+
+/* Each call gives one up. */
+bool code_decoder_run(struct code_decoder *decoder, const struct slice *slice)
+{
+	call("decode %d %d\n", decoder->dictionary != NULL, decoder->foreign != NULL);
+	decoder->given_up++;
+	return slice_is_over(slice);
+}
 
 int symbolizer_new(struct intern *strings, const struct dictionary *dictionary,
 		   const struct symbolizer_sources *sources,
@@ -776,6 +785,26 @@ static void interpreter__is_known_by_its_file(void **state)
 	assert_false(ask.has_one_frame_segments(ask.context, 4));
 }
 
+static void codes__are_those_of_the_dictionary(void **state)
+{
+	const struct slice over = {.ends_ns = 0};
+	struct naming_sources with = sources;
+	struct symbolizer *symbolizer;
+	struct naming *other = NULL;
+
+	(void)state;
+	with.dictionary = (struct dictionary *)&table;
+	with.foreign = (struct foreign *)&table;
+	assert_int_equal(naming_new(&with, &other), 0);
+	assert_int_equal(naming_begin(other, &(struct naming_options){}, &symbolizer), 0);
+	calls[0] = '\0';
+	assert_false(ask.codes(ask.context, NULL));
+	assert_true(ask.codes(ask.context, &over));
+	assert_string_equal(calls, "decode 1 1\ndecode 1 1\n");
+	assert_int_equal(naming_refused_codes(other), 2);
+	naming_free(other);
+}
+
 static void refused_files__are_those_without_rows_and_those_without_names(void **state)
 {
 	struct naming *other;
@@ -812,6 +841,7 @@ int main(void)
 		TEST(begin__takes_the_options_of_the_run_and_of_the_call),
 		TEST(module__is_numbered_as_last_told_or_the_slot),
 		TEST(interpreter__is_known_by_its_file),
+		TEST(codes__are_those_of_the_dictionary),
 		TEST(refused_files__are_those_without_rows_and_those_without_names),
 	};
 

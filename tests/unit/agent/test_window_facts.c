@@ -109,6 +109,12 @@ void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT])
 	loss[PP_LOSS_ROWS_REFUSED] = 29;
 }
 
+uint64_t naming_refused_codes(const struct naming *naming)
+{
+	(void)naming;
+	return 33;
+}
+
 uint64_t naming_refused_files(const struct naming *naming)
 {
 	(void)naming;
@@ -215,6 +221,7 @@ static void update__adds_the_losses_of_user_space(void **state)
 	assert_int_equal(summary.loss[PP_LOSS_SWEPT_LOST], 23);
 	assert_int_equal(summary.loss[PP_LOSS_PERF_MAPS_REFUSED], 24);
 	assert_int_equal(summary.loss[PP_LOSS_FILES_REFUSED], 28);
+	assert_int_equal(summary.loss[PP_LOSS_CODES_REFUSED], 33);
 	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LATE], 29);
 	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LEFT_ALONE], 30);
 	assert_int_equal(summary.loss[PP_LOSS_DICTIONARY_FULL], 25);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/dictionary.c drain/shares.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/io.c */
+/* sources: drain/dictionary.c drain/shares.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/io.c python/code_text.c */
 #include "drain/dictionary.h"
 
 #include <cmocka.h>
@@ -104,6 +104,33 @@ static struct python_code *new_code(uint64_t id, const char *name)
 	code->name = strdup(name);
 	code->filename = strdup("/srv/app.py");
 	return code;
+}
+
+/* One that is not decoded. */
+static struct python_code *raw_code(uint64_t id, uint32_t line_table_bytes)
+{
+	const size_t size = sizeof(struct python_code_raw) + line_table_bytes;
+	struct python_code *code = calloc(1, sizeof(*code));
+
+	assert_non_null(code);
+	code->id = id;
+	code->raw = calloc(1, size);
+	assert_non_null(code->raw);
+	code->raw->size = (uint32_t)size;
+	code->raw->line_table_bytes = line_table_bytes;
+	return code;
+}
+
+static struct python_code_text text_of(const char *name, uint32_t rows)
+{
+	struct python_code_text text = {.name = strdup(name),
+					.filename = strdup("/srv/app.py"),
+					.row = calloc(rows, sizeof(*text.row)),
+					.row_count = rows};
+
+	assert_non_null(text.row);
+	text.row[0].line = 77;
+	return text;
 }
 
 static struct dictionary_stats stats_of(const struct dictionary *dictionary)
@@ -833,10 +860,88 @@ static void add_stack__of_a_known_hash_and_another_length_changes_nothing(void *
 	assert_int_equal(packed_what(dictionary_find_stack(dictionary, 7)->frame[0]), 3);
 }
 
+static uint32_t fake_user_of(void *context, struct pp_process_id id)
+{
+	(void)context;
+	return id.tgid;
+}
+
+static void next_raw__is_what_is_not_decoded_and_whose(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	struct python_code_text text = text_of("f", 2);
+	uint32_t decoded, first, second, user = 0;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	dictionary_set_users(dictionary, fake_user_of, NULL);
+	assert_int_equal(dictionary_next_raw(dictionary, 0, &user), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(1, "g"), &decoded), 0);
+	assert_int_equal(dictionary_add_code(dictionary, (struct pp_process_id){.tgid = 500},
+					     raw_code(2, 8), &first),
+			 0);
+	assert_int_equal(dictionary_add_code(dictionary, (struct pp_process_id){.tgid = 501},
+					     raw_code(3, 8), &second),
+			 0);
+	assert_int_equal(dictionary_next_raw(dictionary, 1, &user), first);
+	assert_int_equal(user, 500);
+	assert_int_equal(dictionary_next_raw(dictionary, first + 1, &user), second);
+	assert_int_equal(user, 501);
+	dictionary_decode_code(dictionary, first, &text);
+	assert_null(text.name);
+	assert_string_equal(dictionary_code(dictionary, first)->name, "f");
+	assert_int_equal(dictionary_code(dictionary, first)->row[0].line, 77);
+	assert_int_equal(dictionary_next_raw(dictionary, 1, &user), second);
+	dictionary_give_up_code(dictionary, second);
+	assert_null(dictionary_code(dictionary, second)->name);
+	assert_int_equal(dictionary_next_raw(dictionary, 1, &user), 0);
+}
+
+/* A line table of a few bytes can have lines of many. */
+static void decode_code__lines_for_which_there_is_no_room_are_the_first(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	struct python_code_text large = text_of("f", 100000), small = text_of("g", 2);
+	struct dictionary_stats before;
+	uint32_t first, second;
+
+	(void)state;
+	assert_int_equal(dictionary_new(8192, &dictionary), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, raw_code(2, 8), &first), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, raw_code(3, 8), &second), 0);
+	before = stats_of(dictionary);
+	dictionary_decode_code(dictionary, first, &large);
+	assert_string_equal(dictionary_code(dictionary, first)->name, "f");
+	assert_int_equal(dictionary_code(dictionary, first)->row_count, 0);
+	assert_int_equal(stats_of(dictionary).refused, before.refused + 1);
+	assert_int_equal(stats_of(dictionary).bytes, before.bytes);
+	dictionary_decode_code(dictionary, second, &small);
+	assert_int_equal(dictionary_code(dictionary, second)->row_count, 2);
+	assert_int_equal(stats_of(dictionary).refused, before.refused + 1);
+	assert_true(stats_of(dictionary).bytes > before.bytes);
+}
+
+static void make_room__code_that_is_not_decoded_may_go(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	uint32_t index, user;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, raw_code(2, 8), &index), 0);
+	dictionary_make_room(dictionary);
+	assert_int_equal(dictionary_next_raw(dictionary, 1, &user), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, raw_code(3, 8), &index), 0);
+	assert_int_equal(dictionary_next_raw(dictionary, 1, &user), index);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packed_native__keeps_file_and_address),
+		cmocka_unit_test(next_raw__is_what_is_not_decoded_and_whose),
+		cmocka_unit_test(decode_code__lines_for_which_there_is_no_room_are_the_first),
+		cmocka_unit_test(make_room__code_that_is_not_decoded_may_go),
 		cmocka_unit_test(packed_native__too_large_parts_do_not_touch_each_other),
 		cmocka_unit_test(note_files__those_that_native_frames_name),
 		cmocka_unit_test(find_frames__those_in_the_files_asked_for),

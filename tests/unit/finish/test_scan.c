@@ -121,6 +121,12 @@ static void check_stack(const struct said *said, const struct dict_stack *stack,
 			continue;
 		code = dictionary_code(agent.dictionary, packed_code(frame[i]));
 		assert_non_null(code);
+		if (code->raw) {
+			struct python_code_text text;
+
+			assert_int_equal(python_code_text_decode(code->raw, &text), 0);
+			dictionary_decode_code(agent.dictionary, packed_code(frame[i]), &text);
+		}
 		assert_true(seen < said->frame_count);
 		assert_string_equal(code->name, said->frame[seen].name);
 		assert_int_equal(python_code_line(code, packed_what(frame[i])),

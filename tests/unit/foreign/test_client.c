@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/client.c foreign/user_time.c foreign/check.c foreign/child.c foreign/perf_lines.c foreign/serve.c parser/worker.c parser/late.c parser/child.c parser/sandbox.c base/capabilities.c elf/elf_image.c elf/elf_symbol_table.c elf/elf_guard.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c */
+/* sources: foreign/client.c foreign/user_time.c foreign/check.c foreign/child.c foreign/perf_lines.c foreign/serve.c parser/worker.c parser/late.c parser/child.c parser/sandbox.c base/capabilities.c elf/elf_image.c elf/elf_symbol_table.c elf/elf_guard.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c foreign/code_objects.c python/code_text.c python/line_table.c python/python_text.c python/python_code.c python/python_objects.c */
 /* The client with real children: this program is its own child, good or bad as TEST_CHILD says. */
 #include "foreign/client.h"
 
@@ -558,6 +558,73 @@ static void foreign_lines__child_that_dies_or_is_silent_costs_the_file(void **st
 	}
 }
 
+struct decoded {
+	size_t count;
+	char text[256];
+};
+
+static void on_decoded(void *context, size_t index, struct python_code_text *text)
+{
+	struct decoded *decoded = context;
+
+	assert_int_equal(index, decoded->count++);
+	snprintf(decoded->text, sizeof(decoded->text), "%s %s %u@%u", text->filename, text->name,
+		 text->row[text->row_count - 1].line, text->row[text->row_count - 1].start);
+	python_code_text_release(text);
+}
+
+/* A function of 3.10 on line 7, named f, and as many instructions without a line. */
+static struct python_code_raw *raw_of(uint32_t table_bytes)
+{
+	const size_t size = sizeof(struct python_code_raw) + 5 + table_bytes;
+	struct python_code_raw *raw = calloc(1, size);
+
+	assert_non_null(raw);
+	*raw = (struct python_code_raw){.size = (uint32_t)size, .first_line = 7,
+					.line_table_bytes = table_bytes, .name_bytes = 1,
+					.filename_bytes = 4, .name_kind = 1, .filename_kind = 1,
+					.format = LINE_TABLE_310};
+	memcpy(raw->part, "fa.py", 5);
+	memset(raw->part + 5, 2, table_bytes);
+	return raw;
+}
+
+static void foreign_codes__are_decoded_as_many_as_go_into_a_request(void **state)
+{
+	OWNED(foreign) struct foreign *foreign = with_child(NULL);
+	OWNED_MEM struct python_code_raw *small = raw_of(4), *large = raw_of(FOREIGN_CODES_BYTES);
+	const struct python_code_raw *const raw[] = {small, small, large, small};
+	const struct foreign_file file = {.number = NUMBER, .user = 1000, .payer = 1000};
+	struct decoded decoded = {.count = 0};
+
+	(void)state;
+	assert_int_equal(foreign_codes(foreign, &file, raw, 4, on_decoded, &decoded), 2);
+	assert_string_equal(decoded.text, "a.py f 11@2");
+	decoded.count = 0;
+	assert_int_equal(foreign_codes(foreign, &file, raw + 2, 2, on_decoded, &decoded), 1);
+	assert_int_equal(decoded.count, 1);
+	assert_int_equal(stats_of(foreign).count[FOREIGN_CODES], 2);
+	assert_int_equal(stats_of(foreign).starts, 1);
+}
+
+static void foreign_codes__what_cannot_be_is_not_believed(void **state)
+{
+	static const char *const how[] = {"size", "dies"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(how); i++) {
+		OWNED(foreign) struct foreign *foreign = with_child(how[i]);
+		OWNED_MEM struct python_code_raw *small = raw_of(4);
+		const struct python_code_raw *const raw[] = {small};
+		const struct foreign_file file = {.number = NUMBER, .user = 1000};
+		struct decoded decoded = {.count = 0};
+		const int err = foreign_codes(foreign, &file, raw, 1, on_decoded, &decoded);
+
+		assert_true(err == -ETIME || (err == -ETIMEDOUT && i));
+		assert_int_equal(decoded.count, 0);
+	}
+}
+
 static void foreign_examine__what_is_no_elf_file_says_so(void **state)
 {
 	OWNED(foreign) struct foreign *foreign = with_child(NULL);
@@ -737,6 +804,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(foreign_names__last_address_is_not_asked_about),
 		cmocka_unit_test(foreign_names__are_those_of_the_file),
 		cmocka_unit_test(foreign_names__what_cannot_be_is_not_believed),
+		cmocka_unit_test(foreign_codes__are_decoded_as_many_as_go_into_a_request),
+		cmocka_unit_test(foreign_codes__what_cannot_be_is_not_believed),
 		cmocka_unit_test(foreign_lines__are_those_of_the_file),
 		cmocka_unit_test(foreign_lines__what_cannot_be_is_not_believed),
 		cmocka_unit_test(foreign_lines__child_that_dies_or_is_silent_costs_the_file),

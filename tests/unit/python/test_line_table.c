@@ -3,24 +3,57 @@
 #include <cmocka.h>
 
 #include "interpreters.h"
-#include "python/python_code.h"
+#include "python/line_table.h"
 
 /* PYPROFD_LINE_MODULES: how many files of each standard library are compiled; 0: all. */
 #define DEFAULT_MODULES "12"
 #define MAX_TABLE_BYTES (1U << 20)
+
+/* Returns the line of an offset, by way of the rows. */
+static uint32_t line_at(enum line_table_format format, const uint8_t *table, size_t size,
+			uint32_t first_line, uint32_t offset)
+{
+	struct line_row *rows = calloc(size + 2, sizeof(*rows));
+	uint32_t line;
+	size_t count;
+
+	assert_non_null(rows);
+	count = line_table_rows(format, table, size, first_line, rows, size + 2);
+	assert_in_range(count, 1, size + 2);
+	line = line_rows_find(rows, count, offset);
+	free(rows);
+	return line;
+}
+
+static uint32_t find_lnotab(const uint8_t *table, size_t size, uint32_t first_line, uint32_t offset,
+			    int is_python2)
+{
+	return line_at(is_python2 ? LINE_TABLE_LNOTAB_2 : LINE_TABLE_LNOTAB_3, table, size,
+		       first_line, offset);
+}
+
+static uint32_t find_310(const uint8_t *table, size_t size, uint32_t first_line, uint32_t offset)
+{
+	return line_at(LINE_TABLE_310, table, size, first_line, offset);
+}
+
+static uint32_t find_311(const uint8_t *table, size_t size, uint32_t first_line, uint32_t offset)
+{
+	return line_at(LINE_TABLE_311, table, size, first_line, offset);
+}
 
 static void lnotab__signed_and_unsigned_deltas_differ_by_version(void **state)
 {
 	static const uint8_t table[] = {6, 1, 4, 0xff, 255, 0, 10, 200};
 
 	(void)state;
-	assert_int_equal(line_table_find_lnotab(table, sizeof(table), 10, 0, 0), 10);
-	assert_int_equal(line_table_find_lnotab(table, sizeof(table), 10, 5, 0), 10);
-	assert_int_equal(line_table_find_lnotab(table, sizeof(table), 10, 6, 0), 11);
-	assert_int_equal(line_table_find_lnotab(table, sizeof(table), 10, 10, 0), 10);
-	assert_int_equal(line_table_find_lnotab(table, sizeof(table), 10, 10, 1), 266);
-	assert_int_equal(line_table_find_lnotab(table, sizeof(table), 100, 275, 0), 44);
-	assert_int_equal(line_table_find_lnotab(NULL, 0, 7, 1000, 0), 7);
+	assert_int_equal(find_lnotab(table, sizeof(table), 10, 0, 0), 10);
+	assert_int_equal(find_lnotab(table, sizeof(table), 10, 5, 0), 10);
+	assert_int_equal(find_lnotab(table, sizeof(table), 10, 6, 0), 11);
+	assert_int_equal(find_lnotab(table, sizeof(table), 10, 10, 0), 10);
+	assert_int_equal(find_lnotab(table, sizeof(table), 10, 10, 1), 266);
+	assert_int_equal(find_lnotab(table, sizeof(table), 100, 275, 0), 44);
+	assert_int_equal(find_lnotab(NULL, 0, 7, 1000, 0), 7);
 }
 
 static void table_310__no_line_ranges_and_empty_entries(void **state)
@@ -29,10 +62,10 @@ static void table_310__no_line_ranges_and_empty_entries(void **state)
 	static const uint8_t table[] = {4, 2, 0, 100, 4, 0x80, 2, 0xfe};
 
 	(void)state;
-	assert_int_equal(line_table_find_310(table, sizeof(table), 10, 0), 12);
-	assert_int_equal(line_table_find_310(table, sizeof(table), 10, 3), 12);
-	assert_int_equal(line_table_find_310(table, sizeof(table), 10, 4), 0);
-	assert_int_equal(line_table_find_310(table, sizeof(table), 10, 8), 110);
+	assert_int_equal(find_310(table, sizeof(table), 10, 0), 12);
+	assert_int_equal(find_310(table, sizeof(table), 10, 3), 12);
+	assert_int_equal(find_310(table, sizeof(table), 10, 4), 0);
+	assert_int_equal(find_310(table, sizeof(table), 10, 8), 110);
 }
 
 static void table_311__every_kind_of_entry(void **state)
@@ -47,14 +80,14 @@ static void table_311__every_kind_of_entry(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(line_table_find_311(table, sizeof(table), 10, 0), 9);
-	assert_int_equal(line_table_find_311(table, sizeof(table), 10, 2), 9);
-	assert_int_equal(line_table_find_311(table, sizeof(table), 10, 5), 9);
-	assert_int_equal(line_table_find_311(table, sizeof(table), 10, 6), 10);
-	assert_int_equal(line_table_find_311(table, sizeof(table), 10, 8), 43);
-	assert_int_equal(line_table_find_311(table, sizeof(table), 10, 10), 0);
-	assert_int_equal(line_table_find_311(table, sizeof(table), 10, 13), 0);
-	assert_int_equal(line_table_find_311(table, sizeof(table), 10, 14), 45);
+	assert_int_equal(find_311(table, sizeof(table), 10, 0), 9);
+	assert_int_equal(find_311(table, sizeof(table), 10, 2), 9);
+	assert_int_equal(find_311(table, sizeof(table), 10, 5), 9);
+	assert_int_equal(find_311(table, sizeof(table), 10, 6), 10);
+	assert_int_equal(find_311(table, sizeof(table), 10, 8), 43);
+	assert_int_equal(find_311(table, sizeof(table), 10, 10), 0);
+	assert_int_equal(find_311(table, sizeof(table), 10, 13), 0);
+	assert_int_equal(find_311(table, sizeof(table), 10, 14), 45);
 }
 
 /* Three kinds say how far the next line is: by no line, one, two.  Two columns follow each. */
@@ -63,9 +96,9 @@ static void table_311__one_line_entries_have_two_columns(void **state)
 	static const uint8_t table[] = {0xd0, 0x01, 0x02, 0xd8, 0x03, 0x04, 0xe0, 0x05, 0x06};
 
 	(void)state;
-	assert_int_equal(line_table_find_311(table, sizeof(table), 10, 0), 10);
-	assert_int_equal(line_table_find_311(table, sizeof(table), 10, 2), 11);
-	assert_int_equal(line_table_find_311(table, sizeof(table), 10, 4), 13);
+	assert_int_equal(find_311(table, sizeof(table), 10, 0), 10);
+	assert_int_equal(find_311(table, sizeof(table), 10, 2), 11);
+	assert_int_equal(find_311(table, sizeof(table), 10, 4), 13);
 }
 
 static void truncated_table__gives_the_last_line_it_tells(void **state)
@@ -75,9 +108,9 @@ static void truncated_table__gives_the_last_line_it_tells(void **state)
 	static const uint8_t table_310[] = {4, 2, 6};
 
 	(void)state;
-	assert_int_equal(line_table_find_311(table_311, sizeof(table_311), 10, 50), 11);
-	assert_int_equal(line_table_find_310(table_310, sizeof(table_310), 10, 50), 12);
-	assert_int_equal(line_table_find_lnotab(table_310, sizeof(table_310), 10, 50, 0), 12);
+	assert_int_equal(find_311(table_311, sizeof(table_311), 10, 50), 11);
+	assert_int_equal(find_310(table_310, sizeof(table_310), 10, 50), 12);
+	assert_int_equal(find_lnotab(table_310, sizeof(table_310), 10, 50, 0), 12);
 }
 
 /* PEP 626: a delta of -128 means no line, and only that. */
@@ -86,15 +119,15 @@ static void table_310__line_deltas_within_bounds(void **state)
 	static const uint8_t table[] = {2, 0x81, 2, 0x80, 2, 0x7f, 255, 1, 255, 1};
 
 	(void)state;
-	assert_int_equal(line_table_find_310(table, sizeof(table), 1000, 0), 1000 - 127);
-	assert_int_equal(line_table_find_310(table, sizeof(table), 1000, 1), 1000 - 127);
-	assert_int_equal(line_table_find_310(table, sizeof(table), 1000, 2), 0);
-	assert_int_equal(line_table_find_310(table, sizeof(table), 1000, 5), 1000);
-	assert_int_equal(line_table_find_310(table, sizeof(table), 1000, 6 + 254), 1001);
-	assert_int_equal(line_table_find_310(table, sizeof(table), 1000, 6 + 255), 1002);
+	assert_int_equal(find_310(table, sizeof(table), 1000, 0), 1000 - 127);
+	assert_int_equal(find_310(table, sizeof(table), 1000, 1), 1000 - 127);
+	assert_int_equal(find_310(table, sizeof(table), 1000, 2), 0);
+	assert_int_equal(find_310(table, sizeof(table), 1000, 5), 1000);
+	assert_int_equal(find_310(table, sizeof(table), 1000, 6 + 254), 1001);
+	assert_int_equal(find_310(table, sizeof(table), 1000, 6 + 255), 1002);
 	/* beyond its end: the last line */
-	assert_int_equal(line_table_find_310(table, sizeof(table), 1000, 6 + 510), 1002);
-	assert_int_equal(line_table_find_310(table, 4, 1000, 4), 1000 - 127);
+	assert_int_equal(find_310(table, sizeof(table), 1000, 6 + 510), 1002);
+	assert_int_equal(find_310(table, 4, 1000, 4), 1000 - 127);
 }
 
 /* Objects/locations.md: a varint has 6 bits a byte, the least significant first; a signed one its
@@ -135,7 +168,7 @@ static void table_311__numbers_within_bounds(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
 		uint32_t line =
-			line_table_find_311(expected[i].table, expected[i].size, 1000000000, 0);
+			find_311(expected[i].table, expected[i].size, 1000000000, 0);
 
 		if (line != expected[i].line)
 			fail_msg("table %zu: line %u", i, line);
@@ -150,10 +183,10 @@ static void table_311__lengths_within_bounds(void **state)
 		/* no columns, + 1; one line, + 1 */
 		const uint8_t table[] = {(uint8_t)(0xe8 | (units - 1)), 2, 0xd8, 0, 0};
 
-		assert_int_equal(line_table_find_311(table, sizeof(table), 10, 2 * units - 1), 11);
-		assert_int_equal(line_table_find_311(table, sizeof(table), 10, 2 * units), 12);
+		assert_int_equal(find_311(table, sizeof(table), 10, 2 * units - 1), 11);
+		assert_int_equal(find_311(table, sizeof(table), 10, 2 * units), 12);
 		/* beyond the end: the last line */
-		assert_int_equal(line_table_find_311(table, sizeof(table), 10, 2 * units + 2), 12);
+		assert_int_equal(find_311(table, sizeof(table), 10, 2 * units + 2), 12);
 	}
 }
 
@@ -162,12 +195,12 @@ static void lnotab__ranges_within_bounds(void **state)
 	static const uint8_t table[] = {0, 1, 2, 0x7f, 2, 0x80};
 
 	(void)state;
-	assert_int_equal(line_table_find_lnotab(table, sizeof(table), 200, 0, 0), 201);
-	assert_int_equal(line_table_find_lnotab(table, sizeof(table), 200, 1, 0), 201);
-	assert_int_equal(line_table_find_lnotab(table, sizeof(table), 200, 2, 0), 328);
-	assert_int_equal(line_table_find_lnotab(table, sizeof(table), 200, 4, 0), 200);
-	assert_int_equal(line_table_find_lnotab(table, sizeof(table), 200, 4, 1), 456);
-	assert_int_equal(line_table_find_lnotab(table, 5, 200, 4, 0), 328); /* half an entry */
+	assert_int_equal(find_lnotab(table, sizeof(table), 200, 0, 0), 201);
+	assert_int_equal(find_lnotab(table, sizeof(table), 200, 1, 0), 201);
+	assert_int_equal(find_lnotab(table, sizeof(table), 200, 2, 0), 328);
+	assert_int_equal(find_lnotab(table, sizeof(table), 200, 4, 0), 200);
+	assert_int_equal(find_lnotab(table, sizeof(table), 200, 4, 1), 456);
+	assert_int_equal(find_lnotab(table, 5, 200, 4, 0), 328); /* half an entry */
 }
 
 /* No code object has a line above INT_MAX: a table that says so is damaged. */
@@ -177,16 +210,16 @@ static void line_tables__lines_beyond_an_int_are_none(void **state)
 	static const uint8_t one_more[] = {2, 1}, less[] = {2, 0xff};
 
 	(void)state;
-	assert_int_equal(line_table_find_311(one_more_311, 3, INT32_MAX - 1, 0), INT32_MAX);
-	assert_int_equal(line_table_find_311(one_more_311, 3, INT32_MAX, 0), 0);
-	assert_int_equal(line_table_find_311(less_311, 2, 0, 0), 0);
-	assert_int_equal(line_table_find_311(one_more_311, 3, INT32_MAX, 9), 0);
-	assert_int_equal(line_table_find_310(one_more, 2, INT32_MAX - 1, 0), INT32_MAX);
-	assert_int_equal(line_table_find_310(one_more, 2, INT32_MAX, 0), 0);
-	assert_int_equal(line_table_find_310(one_more, 2, INT32_MAX, 9), 0);
-	assert_int_equal(line_table_find_lnotab(one_more, 2, INT32_MAX - 1, 2, 0), INT32_MAX);
-	assert_int_equal(line_table_find_lnotab(one_more, 2, INT32_MAX, 2, 0), 0);
-	assert_int_equal(line_table_find_lnotab(less, 2, 0, 2, 0), 0);
+	assert_int_equal(find_311(one_more_311, 3, INT32_MAX - 1, 0), INT32_MAX);
+	assert_int_equal(find_311(one_more_311, 3, INT32_MAX, 0), 0);
+	assert_int_equal(find_311(less_311, 2, 0, 0), 0);
+	assert_int_equal(find_311(one_more_311, 3, INT32_MAX, 9), 0);
+	assert_int_equal(find_310(one_more, 2, INT32_MAX - 1, 0), INT32_MAX);
+	assert_int_equal(find_310(one_more, 2, INT32_MAX, 0), 0);
+	assert_int_equal(find_310(one_more, 2, INT32_MAX, 9), 0);
+	assert_int_equal(find_lnotab(one_more, 2, INT32_MAX - 1, 2, 0), INT32_MAX);
+	assert_int_equal(find_lnotab(one_more, 2, INT32_MAX, 2, 0), 0);
+	assert_int_equal(find_lnotab(less, 2, 0, 2, 0), 0);
 }
 
 /* One interpreter's own answers. */
@@ -196,8 +229,9 @@ struct oracle {
 	size_t capacity;
 	unsigned int version; /* sys.hexversion >> 16 */
 	uint8_t *table;
-	size_t table_size;
-	uint32_t first_line;
+	struct line_row *rows;
+	size_t row_count;
+	uint32_t first_line; /* for messages */
 	uint64_t code_objects, instructions, wrong;
 };
 
@@ -210,24 +244,12 @@ static size_t bytes_of_hex(const char *hex, uint8_t *bytes, size_t max_bytes)
 	return size;
 }
 
-static uint32_t find(const struct oracle *oracle, uint32_t offset)
-{
-	if (oracle->version >= 0x030b)
-		return line_table_find_311(oracle->table, oracle->table_size, oracle->first_line,
-					   offset);
-	if (oracle->version == 0x030a)
-		return line_table_find_310(oracle->table, oracle->table_size, oracle->first_line,
-					   offset);
-	return line_table_find_lnotab(oracle->table, oracle->table_size, oracle->first_line, offset,
-				      oracle->version < 0x0300);
-}
-
 static void check_range(struct oracle *oracle, uint32_t start, uint32_t end, uint32_t line)
 {
 	uint32_t unit = oracle->version >= 0x0306 ? 2 : 1;
 
 	for (uint32_t offset = start; offset < end; offset += unit) {
-		uint32_t found = find(oracle, offset);
+		uint32_t found = line_rows_find(oracle->rows, oracle->row_count, offset);
 
 		oracle->instructions++;
 		if (found == line)
@@ -249,8 +271,11 @@ static void check_line(struct oracle *oracle)
 	} else if (sscanf(oracle->line, "C %u %n", &first, &hex) == 1) {
 		oracle->code_objects++;
 		oracle->first_line = first;
-		oracle->table_size =
-			bytes_of_hex(oracle->line + hex, oracle->table, MAX_TABLE_BYTES);
+		oracle->row_count = line_table_rows(
+			line_table_format(oracle->version >> 8, oracle->version & 0xff),
+			oracle->table,
+			bytes_of_hex(oracle->line + hex, oracle->table, MAX_TABLE_BYTES), first,
+			oracle->rows, MAX_TABLE_BYTES);
 	} else if (sscanf(oracle->line, "L %u %u %u", &start, &end, &line) == 3) {
 		check_range(oracle, start, end, line);
 	}
@@ -265,7 +290,9 @@ static void check_interpreter(const struct interpreter *interpreter)
 	snprintf(command, sizeof(command), "%s - %s < tests/unit/python/line_oracle.py",
 		 interpreter->command, modules ? modules : DEFAULT_MODULES);
 	oracle.table = malloc(MAX_TABLE_BYTES);
+	oracle.rows = calloc(MAX_TABLE_BYTES, sizeof(*oracle.rows));
 	assert_non_null(oracle.table);
+	assert_non_null(oracle.rows);
 	oracle.text = popen(command, "r");
 	assert_non_null(oracle.text);
 	while (getline(&oracle.line, &oracle.capacity, oracle.text) > 0)
@@ -275,8 +302,74 @@ static void check_interpreter(const struct interpreter *interpreter)
 		      oracle.instructions, oracle.code_objects, oracle.wrong);
 	free(oracle.line);
 	free(oracle.table);
+	free(oracle.rows);
 	assert_true(oracle.instructions > 1000);
 	assert_int_equal(oracle.wrong, 0);
+}
+
+static void rows__of_equal_lines_are_one(void **state)
+{
+	static const uint8_t table[] = {4, 2, 4, 0, 4, 1, 4, 0};
+	struct line_row row[4];
+
+	(void)state;
+	assert_int_equal(line_table_rows(LINE_TABLE_310, table, sizeof(table), 10, row, 4), 2);
+	assert_int_equal(row[0].start, 0);
+	assert_int_equal(row[0].line, 12);
+	assert_int_equal(row[1].start, 8);
+	assert_int_equal(row[1].line, 13);
+}
+
+/* A function of more lines than there is room for keeps its first ones. */
+static void rows__beyond_the_room_are_left_out(void **state)
+{
+	static const uint8_t table_310[] = {2, 1, 2, 1, 2, 1};
+	static const uint8_t table_311[] = {0xd8, 0, 0, 0xd8, 0, 0, 0xd8, 0, 0};
+	static const struct {
+		enum line_table_format format;
+		const uint8_t *table;
+		size_t size;
+		uint32_t second; /* start of the second row */
+	} expected[] = {
+		{LINE_TABLE_LNOTAB_2, table_310, 6, 2},
+		{LINE_TABLE_LNOTAB_3, table_310, 6, 2},
+		{LINE_TABLE_310, table_310, 6, 2},
+		{LINE_TABLE_311, table_311, 9, 2},
+	};
+	struct line_row row[3];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		memset(row, 0xee, sizeof(row));
+		assert_int_equal(line_table_rows(expected[i].format, expected[i].table,
+						 expected[i].size, 10, row, 2),
+				 2);
+		assert_int_equal(row[0].start, 0);
+		assert_int_equal(row[1].start, expected[i].second);
+		assert_int_equal(row[2].start, 0xeeeeeeee);
+		assert_int_equal(line_rows_find(row, 2, 1000), row[1].line);
+		assert_int_equal(line_table_rows(expected[i].format, expected[i].table,
+						 expected[i].size, 10, row, 0),
+				 0);
+	}
+	assert_int_equal(line_rows_find(row, 0, 5), 0);
+}
+
+/* 255 is the longest step of an lnotab; longer ones are several entries. */
+static void rows__end_where_no_offset_can_be(void **state)
+{
+	const size_t entries = UINT32_MAX / 255 + 2;
+	uint8_t *table = calloc(entries, 2);
+	struct line_row row[8];
+
+	(void)state;
+	assert_non_null(table);
+	for (size_t i = 0; i < entries; i++)
+		table[2 * i] = 255;
+	table[2 * entries - 1] = 1;
+	assert_int_equal(line_table_rows(LINE_TABLE_LNOTAB_3, table, 2 * entries, 10, row, 8), 1);
+	assert_int_equal(line_rows_find(row, 1, UINT32_MAX), 10);
+	free(table);
 }
 
 static void every_instruction__has_the_line_that_the_interpreter_says(void **state)
@@ -298,6 +391,9 @@ int main(void)
 		cmocka_unit_test(line_tables__lines_beyond_an_int_are_none),
 		cmocka_unit_test(table_311__one_line_entries_have_two_columns),
 		cmocka_unit_test(truncated_table__gives_the_last_line_it_tells),
+		cmocka_unit_test(rows__of_equal_lines_are_one),
+		cmocka_unit_test(rows__beyond_the_room_are_left_out),
+		cmocka_unit_test(rows__end_where_no_offset_can_be),
 		cmocka_unit_test(every_instruction__has_the_line_that_the_interpreter_says),
 	};
 

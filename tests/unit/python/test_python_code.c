@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: python/python_code.c python/line_table.c python/python_objects.c python/python_text.c python/python_offsets.c base/io.c */
+/* sources: python/python_code.c python/code_text.c python/line_table.c python/python_objects.c python/python_text.c python/python_offsets.c base/io.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "interpreters.h"
-#include "python/python_code.h"
+#include "python/code_text.h"
 #include "python/python_offsets.h"
 
 #define RECORD_ID 0x1234567890abcdefULL
@@ -14,6 +14,20 @@
 static const struct pp_python *layout_of(unsigned int major, unsigned int minor)
 {
 	return &python_layout_find(major, minor, false)->info.bpf;
+}
+
+/* As the child does it, with the size of the line table. */
+static uint32_t decode(struct python_code *code)
+{
+	const uint32_t line_table_bytes = code->raw->line_table_bytes;
+	struct python_code_text text;
+
+	assert_true(python_code_raw_is_sound(code->raw));
+	assert_int_equal(python_code_text_decode(code->raw, &text), 0);
+	assert_in_range(text.row_count, 1, python_code_rows_max(code->raw));
+	python_code_set_text(code, &text);
+	assert_null(code->raw);
+	return line_table_bytes;
 }
 
 /* A record of 3 parts; the caller frees it. */
@@ -48,6 +62,7 @@ static void assert_name(const void *name, uint16_t name_bytes, uint8_t kind,
 	struct python_code *code;
 
 	assert_int_equal(python_code_from_record(record, layout, 0, &code), 0);
+	decode(code);
 	assert_string_equal(code->name, expected);
 	assert_string_equal(code->filename, "a.py");
 	assert_false(code->is_truncated);
@@ -102,19 +117,30 @@ static void record__sizes_that_do_not_add_up_are_refused(void **state)
 	free(record);
 }
 
+/* Gives a code object of a version its lines. */
+static void set_lines(struct python_code *code, const uint8_t *table, size_t size)
+{
+	static struct line_row row[8];
+
+	code->row = row;
+	code->row_count = (uint32_t)line_table_rows(line_table_format(code->major, code->minor),
+						    table, size, code->first_line, row,
+						    ARRAY_SIZE(row));
+}
+
 /* 2.7's lines only grow; since 3.6 a step may lead back. */
 static void line__steps_back_since_3_6(void **state)
 {
 	uint8_t lnotab[] = {2, 0xff};
 	struct python_code code = {.first_line = 40,
 				   .major = 2,
-				   .minor = 7,
-				   .line_table = lnotab,
-				   .line_table_bytes = sizeof(lnotab)};
+				   .minor = 7};
 
 	(void)state;
+	set_lines(&code, lnotab, sizeof(lnotab));
 	assert_int_equal(python_code_line(&code, 2), 40 + 255);
 	code.major = 3;
+	set_lines(&code, lnotab, sizeof(lnotab));
 	assert_int_equal(python_code_line(&code, 2), 39);
 }
 
@@ -124,19 +150,17 @@ static void line__what_is_understood_by_version(void **state)
 		table_311[] = {0xd8, 0, 0, 0xd9, 0, 0, 0xf9};
 	struct python_code code = {.first_line = 40,
 				   .major = 3,
-				   .minor = 9,
-				   .line_table = lnotab,
-				   .line_table_bytes = sizeof(lnotab)};
+				   .minor = 9};
 
 	(void)state;
+	set_lines(&code, lnotab, sizeof(lnotab));
 	assert_int_equal(python_code_line(&code, (uint32_t)-1), 40);
 	assert_int_equal(python_code_line(&code, 0), 40);
 	assert_int_equal(python_code_line(&code, 2), 41);
 	assert_int_equal(python_code_line(&code, 6), 44);
 	/* 3.10: f_lasti counts code units. */
 	code.minor = 10;
-	code.line_table = table_310;
-	code.line_table_bytes = sizeof(table_310);
+	set_lines(&code, table_310, sizeof(table_310));
 	assert_int_equal(python_code_line(&code, (uint32_t)-1), 40);
 	assert_int_equal(python_code_line(&code, 0), 41);
 	assert_int_equal(python_code_line(&code, 1), 44);
@@ -144,14 +168,12 @@ static void line__what_is_understood_by_version(void **state)
 	/* 3.11+: from the code object's address; 3.12's frame that has not begun is at -2. */
 	code.minor = 11;
 	code.code_adaptive = 184;
-	code.line_table = table_311;
-	code.line_table_bytes = sizeof(table_311);
+	set_lines(&code, table_311, sizeof(table_311));
 	assert_int_equal(python_code_line(&code, 184), 41);
 	assert_int_equal(python_code_line(&code, 186), 42);
 	code.minor = 12;
 	code.code_adaptive = 192;
-	code.line_table = table_311;
-	code.line_table_bytes = sizeof(table_311);
+	set_lines(&code, table_311, sizeof(table_311));
 	assert_int_equal(python_code_line(&code, 190), 40);
 	assert_int_equal(python_code_line(&code, 192), 41);
 	assert_int_equal(python_code_line(&code, 194), 42);
@@ -219,11 +241,13 @@ static void truncated_record__is_completed_from_the_live_process(void **state)
 	(void)state;
 	assert_int_equal(python_code_from_record(record, layout_of(3, 12), getpid(), &code), 0);
 	assert_false(code->is_truncated);
+	assert_int_equal(python_code_bytes(code), sizeof(*code) + code->raw->size);
+	assert_int_equal(python_code_line(code, 192 + 2 * 999), code->first_line);
+	assert_int_equal(decode(code), 3000);
 	assert_int_equal(strlen(code->name), 700);
-	assert_int_equal(code->line_table_bytes, 3000);
 	assert_int_equal(code->id, RECORD_ID);
 	assert_int_equal(python_code_line(code, 192 + 2 * 999), 1040);
-	assert_int_equal(python_code_bytes(code), sizeof(*code) + 701 + 11 + 3000);
+	assert_int_equal(python_code_bytes(code), sizeof(*code) + 701 + 11 + code->row_count * sizeof(*code->row));
 	python_code_free(code);
 	free(record);
 	free(fake);
@@ -235,8 +259,8 @@ static void assert_stays_truncated(const struct pp_code_record *record, pid_t pi
 
 	assert_int_equal(python_code_from_record(record, layout_of(3, 12), pid, &code), 0);
 	assert_true(code->is_truncated);
+	assert_int_equal(decode(code), 2048);
 	assert_int_equal(strlen(code->name), 512);
-	assert_int_equal(code->line_table_bytes, 2048);
 	/* 682 whole entries; past the cut the last line it tells. */
 	assert_int_equal(python_code_line(code, 192 + 2 * 681), 722);
 	assert_int_equal(python_code_line(code, 192 + 2 * 999), 722);
@@ -274,8 +298,8 @@ static void whole_record__stays_as_it_is(void **state)
 	(void)state;
 	record->flags = 0;
 	assert_int_equal(python_code_from_record(record, layout_of(3, 12), getpid(), &code), 0);
+	assert_int_equal(decode(code), 2048);
 	assert_int_equal(strlen(code->name), 512);
-	assert_int_equal(code->line_table_bytes, 2048);
 	python_code_free(code);
 	free(record);
 	free(fake);
@@ -290,6 +314,7 @@ static void empty_record__has_empty_parts(void **state)
 	(void)state;
 	assert_int_equal(python_code_from_record(record, layout_of(3, 12), 0, &code), 0);
 	assert_true(code->is_truncated);
+	decode(code);
 	assert_string_equal(code->name, "");
 	assert_string_equal(code->filename, "");
 	assert_int_equal(code->first_line, 40);
@@ -307,11 +332,13 @@ static void unread_filename__is_read_from_the_live_process(void **state)
 	record->filename_kind = 0;
 	assert_int_equal(python_code_from_record(record, layout_of(3, 12), 0, &code), 0);
 	assert_true(code->is_truncated);
+	decode(code);
 	assert_string_equal(code->filename, "");
 	python_code_free(code);
 	record->address = (uintptr_t)fake->head;
 	assert_int_equal(python_code_from_record(record, layout_of(3, 12), getpid(), &code), 0);
 	assert_false(code->is_truncated);
+	decode(code);
 	assert_string_equal(code->filename, "ffffffffff");
 	python_code_free(code);
 	free(record);
@@ -329,6 +356,7 @@ static void read__bounds_names_and_refuses_other_objects(void **state)
 	layout.code_type = 0x5000;
 	assert_int_equal(python_code_read(getpid(), &layout, 0x77, address, &code), 0);
 	assert_true(code->is_truncated);
+	decode(code);
 	assert_int_equal(strlen(code->name), PYTHON_MAX_NAME_BYTES);
 	assert_string_equal(code->filename, "ffffffffff");
 	assert_int_equal(code->first_line, 40);
@@ -372,9 +400,9 @@ static void read__each_field_may_be_the_last_that_is_read(void **state)
 		*offset = last;
 		assert_int_equal(
 			python_code_read(getpid(), &layout, 0x77, (uintptr_t)fake->head, &code), 0);
+		assert_int_equal(decode(code), 30);
 		assert_int_equal(strlen(code->name), 20);
 		assert_string_equal(code->filename, "ffffffffff");
-		assert_int_equal(code->line_table_bytes, 30);
 		assert_int_equal(code->first_line, 40);
 		assert_int_equal(code->flags, 67);
 		python_code_free(TAKE(code));
@@ -398,21 +426,25 @@ static void read__name_is_the_qualified_one_where_there_is_one(void **state)
 	layout.code_name = PP_CODE_READ_BYTES - 8;
 	put_u64(fake->head + layout.code_name, (uintptr_t)fake->filename);
 	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, &code), 0);
+	decode(code);
 	assert_string_equal(code->name, "nnnnnnnnnnnnnnnnnnnn");
 	python_code_free(TAKE(code));
 	/* behind the other fields */
 	layout.code_qualname = 144;
 	put_u64(fake->head + 144, (uintptr_t)fake->name);
 	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, &code), 0);
+	decode(code);
 	assert_string_equal(code->name, "nnnnnnnnnnnnnnnnnnnn");
 	python_code_free(TAKE(code));
 	/* not set yet */
 	put_u64(fake->head + layout.code_qualname, 0);
 	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, &code), 0);
+	decode(code);
 	assert_string_equal(code->name, "ffffffffff");
 	python_code_free(TAKE(code));
 	layout.code_qualname = PP_NO_OFFSET;
 	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, &code), 0);
+	decode(code);
 	assert_string_equal(code->name, "ffffffffff");
 	python_code_free(TAKE(code));
 	layout.code_name++;
@@ -437,7 +469,7 @@ static void read__object_may_end_where_memory_does(void **state)
 	memcpy(page + 4096 - bytes, fake->head, bytes);
 	assert_int_equal(
 		python_code_read(getpid(), layout, 0, (uintptr_t)page + 4096 - bytes, &code), 0);
-	assert_int_equal(code->line_table_bytes, 30);
+	assert_int_equal(decode(code), 30);
 	python_code_free(code);
 	munmap(page, 4096);
 	free(fake);
@@ -529,6 +561,7 @@ static void read__wide_names_are_bounded_by_their_bytes(void **state)
 		assert_int_equal(python_code_read(getpid(), layout_of(3, 12), 0,
 						  (uintptr_t)fake->head, &code),
 				 0);
+		decode(code);
 		assert_int_equal(strlen(code->name), 2 * cases[i].kept); /* of UTF-8 */
 		assert_int_equal(code->is_truncated, cases[i].characters > cases[i].kept);
 		python_code_free(code);
@@ -596,12 +629,14 @@ static void check_code(pid_t pid, const struct pp_python *layout, char *line)
 	char *table = text_of_hex(field[5], &table_size);
 
 	assert_int_equal(python_code_read(pid, layout, 0, strtoull(field[0], NULL, 10), &code), 0);
+	assert_int_equal(code->raw->line_table_bytes, table_size);
+	assert_memory_equal(code->raw->part + code->raw->name_bytes + code->raw->filename_bytes,
+			    table, table_size);
+	decode(code);
 	assert_string_equal(code->name, name);
 	assert_string_equal(code->filename, filename);
 	assert_int_equal(code->first_line, atoi(field[1]));
 	assert_int_equal(code->flags, atoi(field[2]));
-	assert_int_equal(code->line_table_bytes, table_size);
-	assert_memory_equal(code->line_table, table, table_size);
 	assert_false(code->is_truncated);
 	python_code_free(code);
 	free(name);

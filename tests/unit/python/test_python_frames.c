@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/io.c base/page_cache.c elf/elf_image.c elf/elf_symbol_table.c python/line_table.c python/python_accessor.c python/python_code.c python/python_debug_offsets.c python/python_eval.c python/python_frames.c python/python_info.c python/python_objects.c python/python_offsets.c python/python_process.c python/python_text.c python/python_tls.c */
+/* sources: base/io.c base/page_cache.c elf/elf_image.c elf/elf_symbol_table.c python/line_table.c python/python_accessor.c python/python_code.c python/code_text.c python/python_debug_offsets.c python/python_eval.c python/python_frames.c python/python_info.c python/python_objects.c python/python_offsets.c python/python_process.c python/python_text.c python/python_tls.c */
 #include <cmocka.h>
 
 #include "../at_rest.h"
 #include "fake_frames.h"
 #include "interpreters.h"
 #include "live_target.h"
-#include "python/python_code.h"
+#include "python/code_text.h"
 #include "python/python_frames.h"
 
 /* ---- memory of our own plays the target ---- */
@@ -307,10 +307,13 @@ static void check_names(const struct target *target, const struct python_info *i
 	assert_in_range(frames->count, ARRAY_SIZE(expected), ARRAY_SIZE(expected) + 2);
 	for (size_t i = 0, seen = 0; i < frames->count && seen < ARRAY_SIZE(expected); i++) {
 		OWNED(python_code) struct python_code *code = NULL;
+		struct python_code_text text;
 
 		assert_int_equal(python_code_read(target->pid, &info->bpf, target->bias,
 						  frames->frame[i].where, &code),
 				 0);
+		assert_int_equal(python_code_text_decode(code->raw, &text), 0);
+		python_code_set_text(code, &text);
 		if (!i)
 			assert_int_equal(python_code_line(code, frames->frame[i].what), line);
 		if (strstr(code->name, "Context") || strstr(code->name, "_context"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/symbolizer.c symbolize/stitch.c symbolize/interpreter_frames.c drain/dictionary.c drain/shares.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/intern.c base/io.c */
+/* sources: symbolize/symbolizer.c symbolize/stitch.c symbolize/interpreter_frames.c drain/dictionary.c drain/shares.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/intern.c base/io.c python/code_text.c */
 #include "symbolize/symbolizer.h"
 
 #include <cmocka.h>
@@ -21,6 +21,7 @@ struct fixture {
 	struct dictionary *dictionary;
 	struct symbolizer *symbolizer;
 	unsigned int native_calls, addresses_asked;
+	unsigned int code_calls, code_requests; /* so many slices end before all are decoded */
 	uint32_t anonymous_tgid;
 	char text[1024];
 };
@@ -65,6 +66,14 @@ static bool fake_anonymous(void *context, struct pp_process_id id, uint64_t addr
 	return true;
 }
 
+static bool fake_codes(void *context, const struct slice *slice)
+{
+	struct fixture *fixture = context;
+
+	fixture->code_calls++;
+	return slice && fixture->code_calls <= fixture->code_requests;
+}
+
 static uint32_t fake_module(void *context, uint32_t file)
 {
 	(void)context;
@@ -90,6 +99,7 @@ static void open_fixture(struct fixture *fixture, bool raw, bool no_native)
 		.native = fake_native,
 		.kernel = fake_kernel,
 		.anonymous = fake_anonymous,
+		.codes = fake_codes,
 		.module = fake_module,
 		.is_interpreter = fake_is_interpreter,
 		.has_one_frame_segments = fake_has_one_frame_segments,
@@ -123,11 +133,12 @@ static uint32_t add_code(struct fixture *fixture, const char *name, uint32_t fir
 	code->first_line = first_line;
 	code->major = 3;
 	code->minor = 9;
-	/* From lasti 10 on: the next line (co_lnotab). */
-	code->line_table = malloc(2);
-	assert_non_null(code->line_table);
-	memcpy(code->line_table, "\x0a\x01", 2);
-	code->line_table_bytes = 2;
+	/* From lasti 10 on: the next line. */
+	code->row = calloc(2, sizeof(*code->row));
+	assert_non_null(code->row);
+	code->row[0] = (struct line_row){.start = 0, .line = first_line};
+	code->row[1] = (struct line_row){.start = 10, .line = first_line + 1};
+	code->row_count = 2;
 	assert_int_equal(dictionary_add_code(fixture->dictionary, (struct pp_process_id){}, code,
 					     &index),
 			 0);
@@ -473,6 +484,50 @@ static void symbolizer_resolve__names_a_file_in_each_slice_that_is_over(void **s
 	close_fixture(&fixture);
 }
 
+/* Requests about code objects are as long as those about files. */
+static void symbolizer_resolve_slice__ends_before_all_codes_are_decoded(void **state)
+{
+	const packed_frame frames[] = {NATIVE(LIB_FILE, 0x30)};
+	const struct slice over = slice_begin(0);
+	struct fixture fixture;
+	struct built built;
+
+	(void)state;
+	open_fixture(&fixture, false, false);
+	build(&built, 0, 1, frames);
+	assert_int_equal(symbolizer_note(fixture.symbolizer, &built.stack), 0);
+	fixture.code_requests = 2;
+	assert_int_equal(symbolizer_resolve_slice(fixture.symbolizer, &over), 1);
+	assert_int_equal(symbolizer_resolve_slice(fixture.symbolizer, &over), 1);
+	assert_int_equal(fixture.native_calls, 0);
+	assert_int_equal(symbolizer_resolve_slice(fixture.symbolizer, &over), 0);
+	assert_int_equal(fixture.code_calls, 3);
+	assert_int_equal(fixture.native_calls, 1);
+	close_fixture(&fixture);
+}
+
+static void symbolizer_stack__code_that_is_not_decoded_says_so(void **state)
+{
+	struct python_code *code = calloc(1, sizeof(*code));
+	packed_frame frames[1];
+	struct fixture fixture;
+	struct built built;
+	uint32_t index;
+
+	(void)state;
+	assert_non_null(code);
+	code->id = 5;
+	code->raw = calloc(1, sizeof(*code->raw));
+	open_fixture(&fixture, false, false);
+	assert_int_equal(dictionary_add_code(fixture.dictionary, (struct pp_process_id){}, code,
+					     &index),
+			 0);
+	frames[0] = packed_python(index, 0);
+	build(&built, 1, 0, frames);
+	assert_string_equal(names(&fixture, &built.stack, NULL), "[python frame, name not decoded]");
+	close_fixture(&fixture);
+}
+
 static void symbolizer_stack__native_frame_that_was_not_noted_is_named(void **state)
 {
 	const packed_frame frames[] = {NATIVE(LIB_FILE, 0x30)};
@@ -545,6 +600,8 @@ int main(void)
 		cmocka_unit_test(symbolizer_stack__kernel_frames_come_first),
 		cmocka_unit_test(symbolizer_resolve__asks_once_a_file_and_once_an_address),
 		cmocka_unit_test(symbolizer_resolve__names_a_file_in_each_slice_that_is_over),
+		cmocka_unit_test(symbolizer_resolve_slice__ends_before_all_codes_are_decoded),
+		cmocka_unit_test(symbolizer_stack__code_that_is_not_decoded_says_so),
 		cmocka_unit_test(symbolizer_stack__native_frame_that_was_not_noted_is_named),
 		cmocka_unit_test(symbolizer_stack__survives_growth_of_its_memo),
 		cmocka_unit_test(
