@@ -103,7 +103,7 @@
 	X(RING_SHARE, "ring_share",                                                                \
 	  "a new stack did not fit into its user's share of the ring; it is sent next time")       \
 	X(STACKS_LEFT_OUT, "stacks_left_out",                                                      \
-	  "incomplete stacks that stay so: their user's share of the queue was used up")           \
+	  "incomplete stacks that stay so: their user's share was used up, or the run ended")      \
 	X(THREADS_SHARE, "threads_share",                                                          \
 	  "switches of threads whose waits are missing: their user's slots are used up")           \
 	X(PROFILE_REFUSED, "profile_refused",                                                      \

@@ -87,14 +87,21 @@ static void finish_record(const struct incomplete_counts *counts,
 		count_record(counts, incomplete->record, record);
 }
 
-void incomplete_counts_on_record(const struct incomplete_counts *counts,
-				 const struct decoded_incomplete *incomplete)
+/* Counts a stack with the frames that the kernel side has walked. */
+static void leave_out(const struct incomplete_counts *counts,
+		      const struct decoded_incomplete *incomplete)
 {
 	OWNED_MEM struct pp_stack_record *record = NULL;
 
-	if (incomplete_queue_add(counts->queue, incomplete, mono_ns()) &&
-	    !user_unwind_leave_out(incomplete, &record))
+	if (!user_unwind_leave_out(incomplete, &record))
 		count_record(counts, incomplete->record, record);
+}
+
+void incomplete_counts_on_record(const struct incomplete_counts *counts,
+				 const struct decoded_incomplete *incomplete)
+{
+	if (incomplete_queue_add(counts->queue, incomplete, mono_ns()))
+		leave_out(counts, incomplete);
 }
 
 static void finish_next(struct incomplete_counts *counts)
@@ -119,6 +126,17 @@ int incomplete_counts_step(struct incomplete_counts *counts, const struct slice 
 			break;
 	}
 	return !incomplete_queue_is_empty(counts->queue);
+}
+
+void incomplete_counts_leave_out(struct incomplete_counts *counts)
+{
+	struct queued_incomplete *queued;
+
+	while ((queued = incomplete_queue_take(counts->queue))) {
+		leave_out(counts, &queued->incomplete);
+		free(queued);
+		counts->left_out++;
+	}
 }
 
 int64_t incomplete_counts_tokens(const struct incomplete_counts *counts, uint64_t samples_per_s,

@@ -19,6 +19,7 @@ struct incomplete_counts {
 	struct incomplete_queue *queue;
 	uint64_t mean_ns;    /* what one of them costs; 0: unknown yet */
 	uint64_t age_max_ns; /* the longest that one has waited in the queue */
+	uint64_t left_out;   /* by incomplete_counts_leave_out() */
 };
 /* Returns the size of the queue, in bytes.  budget_bytes: --budget-mem; 0: none. */
 uint64_t incomplete_queue_limit(uint64_t budget_bytes, uint32_t cpus);
@@ -29,6 +30,9 @@ void incomplete_counts_on_record(const struct incomplete_counts *counts,
 /* Completes stacks of the queue and counts their samples until the slice is over, and one at least.
  * Returns 1: the queue has more; 0: it is empty. */
 int incomplete_counts_step(struct incomplete_counts *counts, const struct slice *slice);
+/* Empties the queue: counts all samples with the frames that the kernel side has walked
+ * (PP_STOP_LEFT_OUT). */
+void incomplete_counts_leave_out(struct incomplete_counts *counts);
 /* Returns how many may come in a tick: twice what one user may take, which is all of samples_per_s,
  * while they leave the agent most of its CPU. */
 int64_t incomplete_counts_tokens(const struct incomplete_counts *counts, uint64_t samples_per_s,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent/quotas.h"
 
+#include "agent/incomplete_counts.h"
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "base/log.h"
@@ -22,7 +23,9 @@ void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT])
 	loss[PP_LOSS_PROFILE_REFUSED] = quotas->profiles->refused;
 	loss[PP_LOSS_MAP_SETS_REFUSED] = contexts.sets_refused;
 	loss[PP_LOSS_ROWS_REFUSED] = rows.rows->refused + rows.rules->refused;
-	loss[PP_LOSS_STACKS_LEFT_OUT] = incomplete_queue_quota(quotas->incompletes)->refused;
+	loss[PP_LOSS_STACKS_LEFT_OUT] =
+		incomplete_queue_quota(quotas->incompletes->queue)->refused +
+		quotas->incompletes->left_out;
 }
 
 static void tell(struct user_quota *quota, const char *what, const char *counter)
@@ -43,8 +46,8 @@ void quotas_tell(const struct quotas *quotas)
 	tell(rows.rows, "unwind rows are not loaded, or dropped", "rows_refused");
 	tell(context_table_python_quota(quotas->contexts),
 	     "more interpreter files are mapped and get no Python frames", "pythons_refused");
-	tell(incomplete_queue_quota(quotas->incompletes), "more stacks are incomplete and stay so",
-	     "stacks_left_out");
+	tell(incomplete_queue_quota(quotas->incompletes->queue),
+	     "more stacks are incomplete and stay so", "stacks_left_out");
 	tell(quotas->profiles, "stacks are left out of the profiles, and counted without them",
 	     "profile_refused");
 	tell(context_table_sets_quota(quotas->contexts),

@@ -9,7 +9,7 @@
 
 struct context_table;
 struct file_table;
-struct incomplete_queue;
+struct incomplete_counts;
 struct row_store;
 struct user_quota;
 
@@ -18,7 +18,7 @@ struct quotas {
 	struct row_store *rows;
 	struct file_table *files;
 	struct context_table *contexts;
-	struct incomplete_queue *incompletes;
+	const struct incomplete_counts *incompletes;
 	struct user_quota *profiles; /* agent/profile_shares.h */
 };
 /* Sets the losses of these tables. */

@@ -18,6 +18,15 @@ int stack_intake_serve(const struct stack_intake *intake, const struct slice *sl
 	return left || more;
 }
 
+int stack_intake_end(const struct stack_intake *intake, const struct slice *slice)
+{
+	int err = ring_consume(intake->ring);
+
+	if (!err && incomplete_counts_step(intake->incomplete, slice))
+		incomplete_counts_leave_out(intake->incomplete);
+	return err;
+}
+
 void stack_intake_give_tokens(const struct stack_intake *intake, int64_t tokens)
 {
 	volatile struct pp_config *config = kernel_side_config(intake->kernel);

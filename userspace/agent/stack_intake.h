@@ -20,6 +20,9 @@ struct stack_intake {
 /* Empties the ring, and completes stacks of the queue, until the slice is over.  Returns 0: both
  * are empty; 1: the rest is for the next call; -errno. */
 int stack_intake_serve(const struct stack_intake *intake, const struct slice *slice);
+/* Empties both when the kernel side has ended: completes stacks until the slice is over, and counts
+ * the others as they came.  Returns 0 or -errno. */
+int stack_intake_end(const struct stack_intake *intake, const struct slice *slice);
 /* Gives the kernel side the tokens of a tick. */
 void stack_intake_give_tokens(const struct stack_intake *intake, int64_t tokens);
 

@@ -402,7 +402,7 @@ static void prepare_window(struct agent *agent)
 		.quotas = {.rows = agent->rows,
 			   .files = agent->files,
 			   .contexts = agent->contexts,
-			   .incompletes = agent->incomplete_queue,
+			   .incompletes = &agent->incomplete,
 			   .profiles = &agent->shares.quota},
 		.tables = &agent->tables,
 		.waits = agent->waits,

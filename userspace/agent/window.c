@@ -37,6 +37,8 @@
 /* How long the ring of stacks is read at once at the end of a window, and in all. */
 #define STACKS_NS (40 * NS_PER_MS)
 #define LATE_STACKS_NS (500 * NS_PER_MS)
+/* How long stacks are completed at the end of the run, which a service manager waits for. */
+#define LAST_STACKS_NS NS_PER_SEC
 /* How far the clock may be off the names of windows: it is kept in time by slewing it.  From which
  * distance on that is told. */
 #define CLOCK_OFF_NS (100 * NS_PER_MS)
@@ -107,14 +109,17 @@ void window_release(struct window *window)
 
 /* ---- the end of a window ---- */
 
-/* Reads the ring and completes stacks until there are no more; but for the last window the rest is
- * for the next stage. */
+/* Reads the ring and completes stacks for a while.  The rest is for the next stage; after the last
+ * window there is none. */
 static int read_stacks(const struct window *window)
 {
-	const struct slice slice = slice_begin(STACKS_NS);
 	const bool is_last = window->closing.end == WINDOW_LAST;
-	int got = stack_intake_serve(window->stacks, is_last ? NULL : &slice);
+	const struct slice slice = slice_begin(is_last ? LAST_STACKS_NS : STACKS_NS);
+	int got;
 
+	if (is_last)
+		return stack_intake_end(window->stacks, &slice);
+	got = stack_intake_serve(window->stacks, &slice);
 	return got < 0 ? got : 0;
 }
 
@@ -180,11 +185,12 @@ bool window_is_closing(const struct window *window)
 static int read_late_stacks(struct window *window, const struct slice *slice)
 {
 	const uint64_t late_ns = mono_ns() - window->closing.ended_ns;
+	const struct slice own = slice_begin(STACKS_NS);
 	int got;
 
 	if (window->closing.end == WINDOW_LAST)
 		return 0;
-	got = stack_intake_serve(window->stacks, slice);
+	got = stack_intake_serve(window->stacks, slice ? slice : &own);
 	return got > 0 && late_ns >= LATE_STACKS_NS ? 0 : got;
 }
 

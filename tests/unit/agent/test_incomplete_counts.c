@@ -240,6 +240,25 @@ static void incomplete__beyond_its_users_share_is_counted_and_says_so(void **sta
 	assert_int_equal(stack->stop, PP_STOP_NO_ROWS);
 }
 
+static void incomplete__at_the_end_of_the_run_is_counted_as_it_came(void **state)
+{
+	struct slice over = {};
+
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++)
+		queue_of(0, PP_STOP_NO_ROWS, PP_PY_STOP_NONE);
+	assert_int_equal(incomplete_counts_step(&incompletes, &over), 1);
+	incomplete_counts_leave_out(&incompletes);
+	assert_true(incomplete_queue_is_empty(queue));
+	assert_int_equal(incompletes.left_out, 3);
+	assert_int_equal(counts.count, 2);
+	assert_int_equal(counts.entry[1].count.samples, 3);
+	assert_int_equal(counts.entry[1].key.flags >> PP_COUNT_STOP_SHIFT & 0xff,
+			 PP_STOP_LEFT_OUT);
+	incomplete_counts_leave_out(&incompletes);
+	assert_int_equal(incompletes.left_out, 3);
+}
+
 static void queue_limit__grows_with_cpus_within_the_budget(void **state)
 {
 	(void)state;
@@ -287,6 +306,8 @@ int main(void)
 			incomplete__without_a_mapping_reads_the_side_band_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(incomplete__waits_in_the_queue_until_its_turn,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			incomplete__at_the_end_of_the_run_is_counted_as_it_came, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			incomplete__beyond_its_users_share_is_counted_and_says_so, setup, teardown),
 		cmocka_unit_test_setup_teardown(queue_limit__grows_with_cpus_within_the_budget,

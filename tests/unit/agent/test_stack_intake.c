@@ -43,6 +43,19 @@ int incomplete_counts_step(struct incomplete_counts *counts, const struct slice 
 	return queue_has;
 }
 
+int ring_consume(struct ring *ring)
+{
+	(void)ring;
+	strcat(calls, "all ");
+	return ring_has;
+}
+
+void incomplete_counts_leave_out(struct incomplete_counts *counts)
+{
+	assert_ptr_equal(counts, &incomplete);
+	strcat(calls, "leave out ");
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -74,6 +87,21 @@ static void serve__says_whether_more_is_left(void **state)
 	assert_int_equal(stack_intake_serve(&intake, NULL), -EIO);
 }
 
+static void end__leaves_out_what_there_is_no_time_for(void **state)
+{
+	const struct slice slice = {};
+
+	(void)state;
+	assert_int_equal(stack_intake_end(&intake, &slice), 0);
+	assert_string_equal(calls, "all queue ");
+	queue_has = 1;
+	assert_int_equal(stack_intake_end(&intake, &slice), 0);
+	assert_string_equal(calls, "all queue all queue leave out ");
+	ring_has = -EIO;
+	assert_int_equal(stack_intake_end(&intake, &slice), -EIO);
+	assert_string_equal(calls, "all queue all queue leave out all ");
+}
+
 static void give_tokens__begins_a_round(void **state)
 {
 	(void)state;
@@ -88,6 +116,7 @@ int main(void)
 		cmocka_unit_test_setup(serve__empties_the_ring_before_any_stack_is_completed,
 				       setup),
 		cmocka_unit_test_setup(serve__says_whether_more_is_left, setup),
+		cmocka_unit_test_setup(end__leaves_out_what_there_is_no_time_for, setup),
 		cmocka_unit_test_setup(give_tokens__begins_a_round, setup),
 	};
 
