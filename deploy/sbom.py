@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""sbom.py VERSION PROGRAM... --build PACKAGE...   Prints an SPDX 2.3 document (JSON) of the built programs: their checksums,
-the Debian packages whose libraries they load, and those that they were built with, as dpkg knows them on this machine.
+"""sbom.py VERSION PROGRAM... --build PACKAGE...   Prints an SPDX 2.3 document (JSON) of the built
+programs: their checksums, the Debian packages whose libraries they load, and those that they were
+built with, as dpkg knows them on this machine.
 
-PACKAGE is A or A|B, as in tests/deps.mk: the first that is installed.  SOURCE_DATE_EPOCH sets the time.
+PACKAGE is A or A|B, as in tests/deps.mk: the first that is installed.  SOURCE_DATE_EPOCH sets the
+time.
 """
 import argparse
 import hashlib
@@ -29,15 +31,18 @@ def said(*words):
 
 def installed(names):
     """{name: fields} of those that are."""
-    lines = said("dpkg-query", "-W", "-f=" + "\t".join("${%s}" % f for f in FIELDS) + "\n", *names).splitlines()
+    lines = said("dpkg-query", "-W", "-f=" + "\t".join("${%s}" % f for f in FIELDS) + "\n",
+                 *names).splitlines()
     found = [dict(zip(FIELDS, line.split("\t"))) for line in lines]
     return {f["Package"]: f for f in found if f["db:Status-Status"] == "installed"}
 
 
 def owner_of(path):
-    """The package of a file.  A library below /lib may be known by its name below /usr/lib, and the other way round."""
+    """The package of a file.  A library below /lib may be known by its name below /usr/lib, and the
+    other way round."""
     real = os.path.realpath(path)
-    for name in (path, real, path.replace("/usr/lib", "/lib", 1), real.replace("/usr/lib", "/lib", 1), "/usr" + path):
+    for name in (path, real, path.replace("/usr/lib", "/lib", 1),
+                 real.replace("/usr/lib", "/lib", 1), "/usr" + path):
         line = said("dpkg-query", "-S", name).split("\n")[0]
         if ": " in line:
             return line.split(": ")[0].split(":")[0].split(",")[0]
@@ -50,7 +55,8 @@ def libraries(program):
     loaded = dict(re.findall(r"^\s*(\S+) => (/\S+)", said("ldd", program), re.M))
     missing = asked - set(loaded) - {x for x in asked if x.startswith("ld-")}
     if missing or not asked:
-        sys.exit("sbom: %s: where are %s?" % (program, ", ".join(sorted(missing)) or "its libraries"))
+        sys.exit("sbom: %s: where are %s?" % (
+            program, ", ".join(sorted(missing)) or "its libraries"))
     return {name: path for name, path in loaded.items() if name in asked}, loaded
 
 
@@ -60,7 +66,8 @@ def element(kind, name):
 
 def own_package(version):
     return {"SPDXID": OWN, "name": "pyprofd", "versionInfo": version, "downloadLocation": NONE,
-            "filesAnalyzed": False, "licenseConcluded": NONE, "copyrightText": NONE, "primaryPackagePurpose": "APPLICATION",
+            "filesAnalyzed": False, "licenseConcluded": NONE, "copyrightText": NONE,
+            "primaryPackagePurpose": "APPLICATION",
             "licenseDeclared": "BSD-2-Clause AND (GPL-2.0-only OR BSD-2-Clause)"}
 
 
@@ -68,18 +75,21 @@ def debian_package(fields, distribution):
     purl = "pkg:deb/%s/%s@%s?arch=%s" % (distribution, fields["Package"].replace("+", "%2B"),
                                          fields["Version"].replace("+", "%2B").replace(":", "%3A"),
                                          fields["Architecture"])
-    return {"SPDXID": element("Package-deb", fields["Package"]), "name": fields["Package"], "versionInfo": fields["Version"],
-            "downloadLocation": NONE, "filesAnalyzed": False, "licenseConcluded": NONE, "licenseDeclared": NONE,
-            "copyrightText": NONE,
-            "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": purl}]}
+    return {"SPDXID": element("Package-deb", fields["Package"]), "name": fields["Package"],
+            "versionInfo": fields["Version"], "downloadLocation": NONE, "filesAnalyzed": False,
+            "licenseConcluded": NONE, "licenseDeclared": NONE, "copyrightText": NONE,
+            "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
+                              "referenceLocator": purl}]}
 
 
 def file_of(program):
     with open(program, "rb") as file:
         content = file.read()
-    return {"SPDXID": element("File", os.path.basename(program)), "fileName": "./" + os.path.basename(program),
-            "fileTypes": ["BINARY"], "licenseConcluded": NONE, "licenseInfoInFiles": [NONE], "copyrightText": NONE,
-            "checksums": [{"algorithm": name.upper(), "checksumValue": hashlib.new(name, content).hexdigest()}
+    return {"SPDXID": element("File", os.path.basename(program)),
+            "fileName": "./" + os.path.basename(program), "fileTypes": ["BINARY"],
+            "licenseConcluded": NONE, "licenseInfoInFiles": [NONE], "copyrightText": NONE,
+            "checksums": [{"algorithm": name.upper(),
+                           "checksumValue": hashlib.new(name, content).hexdigest()}
                           for name in ("sha1", "sha256")]}
 
 
@@ -104,7 +114,8 @@ def link_relations(program, packages):
     packages.update(installed(sorted(set(owners.values()))))
     direct = {owners[name] for name in asked}
     subject = element("File", os.path.basename(program))
-    return [relation(subject, "DYNAMIC_LINK" if name in direct else "DEPENDS_ON", element("Package-deb", name))
+    return [relation(subject, "DYNAMIC_LINK" if name in direct else "DEPENDS_ON",
+                     element("Package-deb", name))
             for name in sorted(set(owners.values()))]
 
 
@@ -131,18 +142,23 @@ def document(version, programs, wanted):
         relations += link_relations(program, packages)
     relations += build_relations(wanted, packages)
     created = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))
-    sums = hashlib.sha256("".join(f["checksums"][1]["checksumValue"] for f in files).encode()).hexdigest()
+    sums = hashlib.sha256("".join(
+        f["checksums"][1]["checksumValue"] for f in files).encode()).hexdigest()
     distribution = distribution_of()
-    return {"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": "pyprofd-" + version,
+    return {"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
+            "name": "pyprofd-" + version,
             "documentNamespace": "urn:pyprofd:sbom:%s:%s" % (version, sums),
-            "creationInfo": {"created": time.strftime("%Y-%m-%dT%H:%M:%SZ", created), "creators": ["Tool: pyprofd-sbom-" + version]},
-            "packages": [own_package(version)] + [debian_package(packages[name], distribution) for name in sorted(packages)],
+            "creationInfo": {"created": time.strftime("%Y-%m-%dT%H:%M:%SZ", created),
+                             "creators": ["Tool: pyprofd-sbom-" + version]},
+            "packages": [own_package(version)] + [
+                debian_package(packages[name], distribution) for name in sorted(packages)],
             "files": files,
             "relationships": [relation("SPDXRef-DOCUMENT", "DESCRIBES", OWN)] + relations}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("version")
     parser.add_argument("program", nargs="+")
     parser.add_argument("--build", nargs="+", default=[], metavar="PACKAGE")

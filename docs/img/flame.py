@@ -46,17 +46,22 @@ def main():
     boxes = []
     draw(root, 0, 0, WIDTH / root["n"], boxes)
     height = (max(b[1] for b in boxes) + 1) * ROW + 4
-    print('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="%d">'
-          % (WIDTH, height, FONT))
+    print(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" '
+        'font-size="%d">'
+        % (WIDTH, height, FONT))
     for x, level, width, name, count in boxes:
         y = height - (level + 1) * ROW
-        print('<g><title>%s: %d samples</title><rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s" rx="1"/>'
-              % (html.escape(name), count, x, y, max(width - 0.4, 0.4), ROW - 1, COLOURS[kind(name)]))
+        print(
+            '<g><title>%s: %d samples</title><rect x="%.1f" y="%d" width="%.1f" height="%d" '
+            'fill="%s" rx="1"/>'
+            % (html.escape(name), count, x, y, max(width - 0.4, 0.4), ROW - 1, COLOURS[kind(name)]))
         text = label(name)
         fits = int(width / 6.2)
         if fits >= 3:
-            print('<text x="%.1f" y="%d">%s</text>'
-                  % (x + 3, y + 12, html.escape(text if len(text) <= fits else text[:fits - 1] + "…")))
+            print(
+                '<text x="%.1f" y="%d">%s</text>' %
+                (x + 3, y + 12, html.escape(text if len(text) <= fits else text[:fits - 1] + "…")))
         print("</g>")
     print("</svg>")
 

@@ -6,12 +6,15 @@ import html
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "e2e"))
+sys.path.insert(
+    0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "e2e"))
 import trace  # noqa: E402
 
 WIDTH, LEFT, LANE, GAP, FONT = 1180, 150, 20, 10, 11
-COLOURS = {"on CPU": "#93c47d", "run queue": "#f9cb9c", "Holding GIL": "#6fa8dc", "Waiting for GIL": "#e06666",
-           "sleep": "#d9d9d9", "lock": "#b4a7d6"}
+COLOURS = {
+    "on CPU": "#93c47d", "run queue": "#f9cb9c", "Holding GIL": "#6fa8dc",
+    "Waiting for GIL": "#e06666", "sleep": "#d9d9d9", "lock": "#b4a7d6"
+}
 TITLES = {"function": "", "cpu": "CPU", "gil": "GIL"}
 
 
@@ -27,12 +30,15 @@ def box(slices, begin, scale, y):
         if right <= left:
             continue
         colour = COLOURS.get(s.name, "#ffe599" if s.lane == "function" else "#cccccc")
-        print('<g><title>%s: %.3f ms</title><rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"/>'
-              % (html.escape(s.name), 1000 * (s.end - s.start), left, y, max(right - left - 0.3, 0.4), LANE - 2,
-                 colour))
+        print(
+            '<g><title>%s: %.3f ms</title><rect x="%.2f" y="%d" width="%.2f" height="%d" '
+            'fill="%s"/>'
+            % (html.escape(s.name), 1000 *
+               (s.end - s.start), left, y, max(right - left - 0.3, 0.4), LANE - 2, colour))
         fits = int((right - left) / 6.3)
         if fits >= min(len(s.name), 5):
-            print(text(left + 3, y + 13, s.name if len(s.name) <= fits else s.name[:fits - 1] + "…"))
+            print(text(left + 3, y + 13,
+                       s.name if len(s.name) <= fits else s.name[:fits - 1] + "…"))
         print("</g>")
 
 
@@ -44,12 +50,15 @@ def main():
     shown = [s for s in found.slices if s.end > begin and s.start < begin + length]
     threads = sorted({(s.tid, s.thread) for s in shown})
     height = 24 + len(threads) * (3 * LANE + GAP)
-    print('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="%d">'
-          '<rect width="100%%" height="100%%" fill="#ffffff"/>' % (WIDTH, height, FONT))
+    print(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" '
+        'font-size="%d">'
+        '<rect width="100%%" height="100%%" fill="#ffffff"/>' % (WIDTH, height, FONT))
     for tick in range(11):
         x = LEFT + (WIDTH - LEFT - 4) * tick / 10
         print('<line x1="%.1f" y1="16" x2="%.1f" y2="%d" stroke="#e8e8e8"/>' % (x, x, height))
-        print(text(x, 12, "%.0f ms" % (1000 * length * tick / 10), "end" if tick == 10 else "middle"))
+        print(
+            text(x, 12, "%.0f ms" % (1000 * length * tick / 10), "end" if tick == 10 else "middle"))
     for row, (tid, thread) in enumerate(threads):
         top = 20 + row * (3 * LANE + GAP)
         print(text(6, top + 13, thread, weight="bold"))

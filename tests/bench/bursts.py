@@ -58,9 +58,10 @@ def section(pyprofd, perf_record, perf, quick, say):
         own_us = cpu_ns / 1e3 / bursts
         result[str(work_us)] = {"cpu_ns": cpu_ns, "bursts": bursts, "due": due, "samples": counts,
                                 "in_user_code": in_user_code}
-        say("bursts   of %.0f us: %s of the program's own CPU time, counting error %.1f points; of the %d us of work "
-            "pyprofd saw %.0f (%.0f)" % (own_us, ", ".join(
-                "%s %.1f %%" % (name, 100 * count / due)
-                for name, count in counts.items()), 100 / due**0.5, work_us, seen_us,
-                                         seen_us / max(1, in_user_code)**0.5))
+        say("bursts   of %.0f us: %s of the program's own CPU time, counting error %.1f points; of "
+            "the %d us of work "
+            "pyprofd saw %.0f (%.0f)" %
+            (own_us, ", ".join("%s %.1f %%" % (name, 100 * count / due)
+                               for name, count in counts.items()), 100 / due ** 0.5, work_us,
+             seen_us, seen_us / max(1, in_user_code) ** 0.5))
     return result

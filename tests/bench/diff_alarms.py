@@ -104,7 +104,8 @@ def main():
     first = windows(directories[0])
     random.seed(1)
     print(
-        f"A/A: {alarms(pyprof, first)} false alarms of {PAIRS} pairs, {len(first)} windows recorded",
+        f"A/A: {alarms(pyprof, first)} false alarms of {PAIRS} pairs, "
+        f"{len(first)} windows recorded",
         flush=True)
     if len(directories) > 1:
         with tempfile.TemporaryDirectory() as place:
@@ -112,7 +113,8 @@ def main():
             a, b = (join(pyprof, windows(directory), place / name, busy)
                     for directory, name in zip(directories, "ab"))
             print(
-                f"A/B: {found(pyprof, a, b, os.environ.get('GROWN', 'scan'))} of {RUNS} runs found it, "
+                f"A/B: {found(pyprof, a, b, os.environ.get('GROWN', 'scan'))} of {RUNS} runs "
+                "found it, "
                 f"{len(a)} and {len(b)} windows of {JOINED} s")
 
 

@@ -55,7 +55,8 @@ def main():
     below = chances()
     for samples, cov in ((495, 0.02), (250, 0.3), (250, 0.6), (170, 0.6)):
         print(
-            f"{samples} samples a window, CoV {cov:.0%}: found: {part((.10, .15), samples, cov, below, .05 / TESTS)}"
+            f"{samples} samples a window, CoV {cov:.0%}: found: "
+            f"{part((.10, .15), samples, cov, below, .05 / TESTS)}"
             f"; p < 0.05 without a change: {part((.10, .10), samples, cov, below, .05)}",
             flush=True)
 

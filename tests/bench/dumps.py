@@ -77,6 +77,7 @@ def section(peers, quick, say):
         result["py_spy_cpu_s"] = sum(p[0] for p in peer)
         result["ratio_first"] = mine[0][0] / result["py_spy_cpu_s"]
         result["ratio"] = measure.median([m[0] for m in mine[1:]]) / result["py_spy_cpu_s"]
-        say("dump     py-spy dump summed over them: %.2f s of CPU; ours / theirs: first %.3f, then %.3f (wanted < 0.25)"
+        say("dump     py-spy dump summed over them: %.2f s of CPU; ours / theirs: first %.3f, then "
+            "%.3f (wanted < 0.25)"
             % (result["py_spy_cpu_s"], result["ratio_first"], result["ratio"]))
     return result

@@ -421,10 +421,11 @@ def text_of(one):
     if not one["samples"]:
         return "no sample in the program's functions, program x %.3f" % one["slowdown"]
     return (
-        "error %+.1f points (%s; counting error %.1f), impossible %d, cut %d, taken %.0f %% of %.0f, program x %.3f, by "
-        "its own clocks x %.3f"
-        % (100 * one["error"], one["worst"], 100 * one["sigma"], one["impossible"], one["cut"],
-           100 * one["taken"], one["due"], one["slowdown"], one["slowdown_own"]))
+        "error %+.1f points (%s; counting error %.1f), impossible %d, cut %d, taken %.0f %% of "
+        "%.0f, program x %.3f, by "
+        "its own clocks x %.3f" %
+        (100 * one["error"], one["worst"], 100 * one["sigma"], one["impossible"], one["cut"],
+         100 * one["taken"], one["due"], one["slowdown"], one["slowdown_own"]))
 
 
 def run_case(case_name, profilers, pythons, rounds, say):

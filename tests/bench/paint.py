@@ -53,7 +53,8 @@ def section(build, quick, say):
         os.path.join(build, "speedscope-" + SPEEDSCOPE, "package"), "1" if quick else "3"
     ], check=True, stdout=subprocess.PIPE)
     found = json.loads(done.stdout)
-    say("paint    %d stacks drawn after %.2f s; speedscope %s: %.2f s, of which its import %.2f s; ratio %.3f"
+    say("paint    %d stacks drawn after %.2f s; speedscope %s: %.2f s, of which its import %.2f s; "
+        "ratio %.3f"
         % (stacks, found["ours_ms"] / 1000, SPEEDSCOPE, found["speedscope_ms"] / 1000,
            (found["speedscope_import_ms"] or 0) / 1000, found["ratio"]))
     return dict(found, stacks=stacks)

@@ -71,7 +71,8 @@ def compare(directory, pyprof, rounds, say):
     result["ratio"] = {name: ours[name] / theirs[name] for name in NAMES}
     say("reader   go tool pprof -top %(wall_s).2f s, %(cpu_s).2f s of CPU, %(peak_mib).0f MiB"
         % theirs)
-    say("reader   ratio %(wall_s).3f of the time (wanted < 1), %(cpu_s).3f of the CPU time, %(peak_mib).3f of the memory"
+    say("reader   ratio %(wall_s).3f of the time (wanted < 1), %(cpu_s).3f of the CPU time, "
+        "%(peak_mib).3f of the memory"
         % result["ratio"])
     return result
 

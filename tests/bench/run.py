@@ -265,7 +265,8 @@ def section_pairs(peers, quick):
     result = {"hz": hz, "pairs": count, "median": measure.median(ratios), "low": low, "high": high,
               "ratios": ratios, "pyprofd_over_none": measure.median(ours) / measure.median(bare),
               "perf_over_none": measure.median(theirs) / measure.median(bare)}
-    say("pairs    CPU time of the program at %d Hz, pyprofd over perf record -a -g: %.3f (95 %%: %.3f to "
+    say("pairs    CPU time of the program at %d Hz, pyprofd over perf record -a -g: %.3f (95 %%: "
+        "%.3f to "
         "%.3f, %d pairs; wanted <= 1.02)" % (hz, result["median"], low, high, count))
     say("pairs    over no profiler: pyprofd %.3f, perf %.3f" % (
         result["pyprofd_over_none"], result["perf_over_none"]))
@@ -293,7 +294,8 @@ def section_samples(peers, quick):
             "pyprofd": ours, "bare": theirs, "lost": lost, "share": ours / max(1, theirs),
             "cpu_s": cpu_s
         }
-        say("samples  at %d Hz, %s: %d of the %d that a bare perf event sees (%.2f %%; wanted >= 99.9); CPU time x hz "
+        say("samples  at %d Hz, %s: %d of the %d that a bare perf event sees (%.2f %%; wanted >= "
+            "99.9); CPU time x hz "
             "%.0f" % (hz, mode, ours, theirs, 100 * ours / max(1, theirs), cpu_s * hz))
     return result
 
@@ -369,11 +371,12 @@ def section_fleet(peers, quick):
     for count, mode in FLEETS_QUICK if quick else FLEETS:
         one = fleet(count, 20 if quick else 60, mode)
         result["%d %s" % (count, mode)] = one
-        say("fleet    %d programs, %s: own CPU %.2f %% of a core (wanted <= %s), RSS %.1f MiB (%.1f anonymous; wanted <= "
-            "%d) + maps %.1f MiB (wanted <= %d), %d sampled, of these named %d, %d of %d samples"
-            % (count, mode, one["own_cpu_percent"], "1" if count > 100 else "0.3", one["rss_mib"],
-               one["anonymous_mib"], 64 if count > 100 else 40, one["maps_mib"], MAPS_MIB[mode],
-               one["sampled"], one["named"], one["named_samples"], one["samples"]))
+        say("fleet    %d programs, %s: own CPU %.2f %% of a core (wanted <= %s), RSS %.1f MiB "
+            "(%.1f anonymous; wanted <= "
+            "%d) + maps %.1f MiB (wanted <= %d), %d sampled, of these named %d, %d of %d samples" %
+            (count, mode, one["own_cpu_percent"], "1" if count > 100 else "0.3", one["rss_mib"],
+             one["anonymous_mib"], 64 if count > 100 else 40, one["maps_mib"], MAPS_MIB[mode],
+             one["sampled"], one["named"], one["named_samples"], one["samples"]))
     for name in ("py-spy", "austin"):
         if name not in peers.path:
             say("fleet    %s skipped: %s" % (name, peers.why[name]))
@@ -385,7 +388,8 @@ def section_fleet(peers, quick):
         if "skipped" in one:
             say("fleet    %s skipped: %s" % (name, one["skipped"]))
             continue
-        say("fleet    100 programs, %s: own CPU %.1f %% of a core (%.0f times pyprofd's), RSS %.0f MiB"
+        say("fleet    100 programs, %s: own CPU %.1f %% of a core (%.0f times pyprofd's), RSS %.0f "
+            "MiB"
             % (name, one["own_cpu_percent"],
                one["own_cpu_percent"] / result["100 cpu"]["own_cpu_percent"], one["rss_mib"]))
     return result
@@ -503,9 +507,11 @@ def section_short(peers, quick):
             "started": len(pids), "sampled": len(own), "named": named, "own_function": worked,
             "samples": count, "named_samples": with_names
         }
-        say("short    %s: %d sampled of %d started; with Python names %.1f %% (wanted >= 95), with their own "
-            "function %.1f %%; %.1f %% of samples" % (label, len(own), len(pids), 100 * named / max(
-                1, len(own)), 100 * worked / max(1, len(own)), 100 * with_names / max(1, count)))
+        say("short    %s: %d sampled of %d started; with Python names %.1f %% (wanted >= 95), with "
+            "their own "
+            "function %.1f %%; %.1f %% of samples" %
+            (label, len(own), len(pids), 100 * named / max(1, len(own)),
+             100 * worked / max(1, len(own)), 100 * with_names / max(1, count)))
     return result
 
 
@@ -536,11 +542,12 @@ def section_leak(peers, quick):
     time.sleep(11)
     after = state()
     profiler.stop()
-    say("leak     %d programs spawned: RSS %d -> %d KiB (anonymous %d -> %d), file descriptors %d -> %d, map "
-        "entries %d -> %d (in caches %d -> %d)"
-        % (started, before["rss_kib"], after["rss_kib"], before["anonymous_kib"],
-           after["anonymous_kib"], before["fds"], after["fds"], before["entries"], after["entries"],
-           before["cached"], after["cached"]))
+    say("leak     %d programs spawned: RSS %d -> %d KiB (anonymous %d -> %d), file descriptors %d "
+        "-> %d, map "
+        "entries %d -> %d (in caches %d -> %d)" %
+        (started, before["rss_kib"], after["rss_kib"], before["anonymous_kib"],
+         after["anonymous_kib"], before["fds"], after["fds"], before["entries"], after["entries"],
+         before["cached"], after["cached"]))
     return {"spawned": started, "before": before, "after": after}
 
 

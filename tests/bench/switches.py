@@ -180,12 +180,15 @@ def section(pyprofd, peer, quick, say):
     empty = tell("empty_ns", quickly(native, Empty(), quick_pairs))
     more = tell("more_ns", quickly(native, Held(pyprofd()), quick_pairs))
     result["sum_ns"] = empty[0] + more[0]
-    say("switch   in quick turns an empty tp_btf handler adds %.0f ns (95 %%: %.0f to %.0f, %d pairs)"
+    say("switch   in quick turns an empty tp_btf handler adds %.0f ns (95 %%: %.0f to %.0f, %d "
+        "pairs)"
         % empty)
-    say("switch   and pyprofd %.0f more than when it returns at once (95 %%: %.0f to %.0f, %d pairs)"
+    say("switch   and pyprofd %.0f more than when it returns at once (95 %%: %.0f to %.0f, %d "
+        "pairs)"
         % more)
     say("switch   both together are %.0f ns (wanted <= 350)" % result["sum_ns"])
-    say("switch   between two CPythons pyprofd adds %.0f ns to an empty handler (95 %%: %.0f to %.0f, %d pairs; wanted <= 250)"
+    say("switch   between two CPythons pyprofd adds %.0f ns to an empty handler (95 %%: %.0f to "
+        "%.0f, %d pairs; wanted <= 250)"
         % tell("python_more_ns", quickly(python, Held(pyprofd()), quick_pairs)))
     say("switch   where an empty handler adds %.0f ns (95 %%: %.0f to %.0f, %d pairs)" % tell(
         "python_empty_ns", quickly(python, Empty(), quick_pairs)))
@@ -198,7 +201,8 @@ def section(pyprofd, peer, quick, say):
         for mode, wanted in (("paced", 3.5), ("fresh", 5)):
             share, rate = share_of_a_core(program, pyprofd, mode, 100000, seconds)
             result[mode] = {"percent": share, "rate": rate}
-            say("switch   %s, %.0f switches a second: BPF programs take %.2f %% of a core (wanted <= %s)"
+            say("switch   %s, %.0f switches a second: BPF programs take %.2f %% of a core (wanted "
+                "<= %s)"
                 % ("always new stacks" if mode == "fresh" else "the same stacks", rate, share,
                    wanted))
     return result

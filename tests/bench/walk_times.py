@@ -120,8 +120,9 @@ def section(start, quick, say):
                     counts, 0.999), "longest_us": quantile_us(counts, 1), "kept": kept
             }
             result["%s %s" % (case, name)] = one
-            say("harmless %s, %s: %d walks (%.0f %% of the time no hypervisor took), half up to %.0f us, 99.9 %% up to "
-                "%.0f us (wanted <= %d), all up to %.0f us"
-                % (case, name, one["walks"], 100 * kept, one["median_us"], one["p999_us"], wanted,
-                   one["longest_us"]))
+            say("harmless %s, %s: %d walks (%.0f %% of the time no hypervisor took), half up to "
+                "%.0f us, 99.9 %% up to "
+                "%.0f us (wanted <= %d), all up to %.0f us" %
+                (case, name, one["walks"], 100 * kept, one["median_us"], one["p999_us"], wanted,
+                 one["longest_us"]))
     return result

@@ -83,7 +83,8 @@ class Ways:
 
     def __init__(self, runner, directory):
         self.runner, self.directory, self.way, self.status = runner, directory, None, {}
-        self.load_one, self.run_one, self.cpu_of = runner.load_profile, runner.run_case, runner.cpu_between
+        self.load_one, self.run_one = runner.load_profile, runner.run_case
+        self.cpu_of = runner.cpu_between
         ways, truth = self, runner.TruthLog
 
         class Truth(truth):

@@ -72,8 +72,8 @@ def excess_is_stolen(result, check, mode, machine):
     part = stolen_part_ns(result, machine) / (result["truth"]["duration"] / 1e9)
     if not 0 < excess <= part:
         return None
-    return "%s: got %s, want %s: %.3f s a second too much, of which %.3f s were stolen (/proc/stat)" % (
-        said, got, wanted, excess / 1e9, part / 1e9)
+    return ("%s: got %s, want %s: %.3f s a second too much, of which %.3f s were stolen "
+            "(/proc/stat)" % (said, got, wanted, excess / 1e9, part / 1e9))
 
 
 def judge(result, mode, machine):

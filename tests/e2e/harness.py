@@ -253,7 +253,8 @@ def clean_up():
 
 
 def at_rest(pid, threads, limit_s=30.0):
-    """Waits until so many threads of the process sleep, and none had the CPU for a tenth of a second.
+    """Waits until so many threads of the process sleep, and none had the CPU for a tenth of a
+    second.
     """
     def turns():
         found = []

@@ -71,7 +71,8 @@ def test_commands_output_is_its_own():
 
 # What a command sees of who it is: ids, groups, names, what sudo leaves, capabilities, limits.
 WHO = (
-    "id -u; id -g; id -G; echo $HOME,$USER,$LOGNAME; echo ${SUDO_UID-none},${SUDO_GID-none},${SUDO_COMMAND-none}; "
+    "id -u; id -g; id -G; echo $HOME,$USER,$LOGNAME; echo "
+    "${SUDO_UID-none},${SUDO_GID-none},${SUDO_COMMAND-none}; "
     "grep CapEff: /proc/self/status; nice; ulimit -n")
 ROOTS = {"HOME": "/root", "USER": "root", "LOGNAME": "root"}
 SUDO = {"SUDO_UID": "65534", "SUDO_GID": "65534", "SUDO_USER": "nobody", "SUDO_COMMAND": "pyprofd"}

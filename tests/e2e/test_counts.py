@@ -162,8 +162,9 @@ def test_threads_of_30_ms():
     check_detail(check_cpu(directory, meter, 0.97))
     threads = Windows(directory, "cpu", ("cpu", "nanoseconds"), pid)
     wanted_ns = sum(meter.at(end, 2) - meter.at(begin, 2) for begin, end in threads.times)
-    assert 0.9 * wanted_ns <= threads.ns <= 1.1 * wanted_ns, "%.2f s of %.2f s of the threads: %s" % (
+    said = "%.2f s of %.2f s of the threads: %s" % (
         threads.ns / SECOND, wanted_ns / SECOND, threads.facts)
+    assert 0.9 * wanted_ns <= threads.ns <= 1.1 * wanted_ns, said
     check_detail(check_waits(directory, pid))
 
 

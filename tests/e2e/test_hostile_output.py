@@ -305,7 +305,8 @@ def run_limited(limit, number):
         harness.load(path)
         assert not [x for x in lines if "cannot read the counters" in x], run.err
     else:
-        assert lines and "No such process" not in run.err and "wasn't created" not in run.err, run.err
+        assert lines, run.err
+        assert "No such process" not in run.err and "wasn't created" not in run.err, run.err
     return run
 
 

@@ -114,14 +114,16 @@ def test_each_format_is_read():
             (["o_callers", "o_first"], 12, 12)]
     assert parsed(
         oracle.parse_austin(
-            "# mode: cpu\nP7;T0:7;/a b/w.py:<module>:9;/a b/w.py:o_callers:48;/a b/w.py:o_first:3 2054\n"
+            "# mode: cpu\nP7;T0:7;/a b/w.py:<module>:9;/a b/w.py:o_callers:48;/a b/w.py:o_first:3 "
+            "2054\n"
         )) == [(["o_callers", "o_first"], 2054, 1)]
     assert parsed(
         oracle.parse_sampling("tid:7;w.py:<module>:9;w.py:o_callers:48;w.py:o_first:3 28\n")) == [([
             "o_callers", "o_first"
         ], 28, 28)]
     perf = (
-        "\t  18514e [unknown] (/usr/bin/python3.15)\n\t 7f3a py::o_first:/tmp/w.py (/tmp/perf-7.map)\n"
+        "\t  18514e [unknown] (/usr/bin/python3.15)\n\t 7f3a py::o_first:/tmp/w.py "
+        "(/tmp/perf-7.map)\n"
         "\t 7f3b py::o_callers:/tmp/w.py (/tmp/perf-7.map)\n\n\t 1 [unknown] (x)\n\n")
     assert parsed(oracle.parse_perf(perf)) == [(["o_callers", "o_first"], 1, 1)]
     assert oracle.markers(["o_deep.<locals>.measured", "o_low"]) == ["o_low"]

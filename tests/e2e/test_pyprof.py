@@ -418,7 +418,8 @@ def test_snakeviz_reads_it():
 def test_otlp_is_what_the_schema_says():
     python = python_with(
         "opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2")
-    said = subprocess.check_output([python, "-c", """
+    said = subprocess.check_output([
+        python, "-c", """
 import sys
 from opentelemetry.proto.collector.profiles.v1development import profiles_service_pb2 as s
 r = s.ExportProfilesServiceRequest.FromString(open(sys.argv[1], 'rb').read())
@@ -429,8 +430,10 @@ for x in p.samples:
     line = d.location_table[d.stack_table[x.stack_index].location_indices[0]].lines[0]
     name = d.string_table[d.function_table[line.function_index].name_strindex]
     leaf[name] = leaf.get(name, 0) + x.values[0]
-print(d.string_table[p.sample_type.type_strindex], leaf['sum'], len(p.profile_id), not d.stack_table[0].location_indices)
-""", export("otlp", make()[0])]).decode()
+print(d.string_table[p.sample_type.type_strindex], leaf['sum'], len(p.profile_id),
+      not d.stack_table[0].location_indices)
+""", export("otlp", make()[0])
+    ]).decode()
     assert said.split() == ["cpu", str(80 * PERIOD), "16", "True"], said
 
 

@@ -69,7 +69,8 @@ FORGED = """
 import mmap, os, struct, time
 # ELF files of one page of code; they say, or look, as if they had up to 256 MiB
 def forge(path, in_file, in_memory):
-    header = b"\\x7fELF\\x02\\x01\\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    header = b"\\x7fELF\\x02\\x01\\x01" + bytes(9) + struct.pack(
+        "<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
     segment = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, in_file, in_memory, 4096)
     with open(path, "wb") as f:
         f.write((header + segment).ljust(8192, b"\\xcc"))
@@ -133,7 +134,8 @@ int main(int count, char **words)
 		close(fd);
 		if (!fork()) {
 			fd = open(path, O_RDONLY);
-			if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+			if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) ==
+			    MAP_FAILED)
 				return 1;
 			usleep(20000);
 			return 0;
@@ -174,11 +176,13 @@ def test_fake_interpreters_take_no_frames_from_others():
 FLOOD = """
 import os, random, threading, time
 def make():
-    code = compile("def f(fs, i, at):\\n if i: fs[(i * 7919 + at) % len(fs)](fs, i - 1, at)\\n else: time.sleep(0.0005)\\n", "f", "exec")
+    code = compile("def f(fs, i, at):\\n if i: fs[(i * 7919 + at) % len(fs)](fs, i - 1, at)\\n"
+                   " else: time.sleep(0.0005)\\n", "f", "exec")
     names = {"time": time}
     exec(code, names)
     f = names["f"]
-    f.__code__ = f.__code__.replace(co_name="f" + os.urandom(2000).hex(), co_filename="/" + os.urandom(2000).hex())
+    f.__code__ = f.__code__.replace(co_name="f" + os.urandom(2000).hex(),
+                                    co_filename="/" + os.urandom(2000).hex())
     return f
 functions = [make() for _ in range(2000)]
 def run():
@@ -273,13 +277,17 @@ def test_thousands_of_threads_leave_slots_to_others():
     with open(work, "w") as f:
         f.write(WAITS)
     out = os.path.join(place, "p.pb.gz")
-    with subprocess.Popen([sleepers], stdout=subprocess.PIPE, preexec_fn=lambda: become(NOBODY)) as crowd:
+    with subprocess.Popen([sleepers], stdout=subprocess.PIPE,
+                          preexec_fn=lambda: become(NOBODY)) as crowd:
         try:
             count = int(crowd.stdout.readline())
             harness.need(count == THREADS, "a user may have %d threads only" % count)
             process = harness.start(out, options=["--events", "offcpu"])
             harness.sampling(process, settle_s=1.5)  # all of them have run
-            victims = [subprocess.Popen(["/usr/bin/python3", work], preexec_fn=lambda: become(OTHER)) for _ in range(10)]
+            victims = [
+                subprocess.Popen(["/usr/bin/python3", work], preexec_fn=lambda: become(OTHER))
+                for _ in range(10)
+            ]
             for each in victims:
                 assert each.wait(60) == 0
             run = harness.finish(process, signal_number=2, limit_s=120)
@@ -374,7 +382,8 @@ def test_file_at_which_the_child_was_late_is_read_later():
     process = harness.start(store, hz=99, options=["--interval", "2s", "--events", "cpu"])
     harness.sampling(process)
     child = child_named(process.pid, "pyprofd-elf")
-    os.kill(child, signal.SIGSTOP)  # as if it had no CPU, or no memory; it is replaced when it is late
+    # As if it had no CPU, or no memory; it is replaced when it is late.
+    os.kill(child, signal.SIGSTOP)
     with subprocess.Popen([victim.path]) as program:
         try:
             victim.pid = program.pid
@@ -385,7 +394,9 @@ def test_file_at_which_the_child_was_late_is_read_later():
             def is_whole(path):
                 chosen = harness.samples(path, pid=program.pid)
                 return harness.share(chosen, harness.is_rooted) > 0.9 if chosen else None
-            harness.wait_for(lambda: any(is_whole(path) is False for path in windows()), 20, "a window without its callers")
+
+            harness.wait_for(lambda: any(is_whole(path) is False for path in windows()), 20,
+                             "a window without its callers")
             # It is left alone for ten seconds.
             harness.wait_for(lambda: is_whole(windows()[-1]), 60, "a window with whole stacks")
         finally:

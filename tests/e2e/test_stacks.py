@@ -71,7 +71,8 @@ PROGRAM = """
 #include <stdlib.h>
 static volatile unsigned long total;
 __attribute__((noinline)) void leaf(void) { for (int i = 0; i < 100000; i++) total += i; }
-__attribute__((noinline)) int compare(const void *a, const void *b) { leaf(); total++; return a < b; }
+__attribute__((noinline)) int compare(const void *a, const void *b)
+{ leaf(); total++; return a < b; }
 __attribute__((noinline)) void recurse(int depth)
 {
 	int numbers[2] = {1, 2};

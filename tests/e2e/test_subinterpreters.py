@@ -25,7 +25,8 @@ def one_of_each(minimum):
 
 
 def that_create():
-    code = "import sys\ntry:\n import _interpreters\nexcept ImportError:\n import _xxsubinterpreters"
+    code = ("import sys\ntry:\n import _interpreters\nexcept ImportError:\n import "
+            "_xxsubinterpreters")
     return [(name, i) for name, i in one_of_each((3, 8)) if subprocess.run(
         i.command + ["-c", code], stderr=subprocess.DEVNULL, check=False).returncode == 0]
 

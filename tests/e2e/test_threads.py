@@ -90,7 +90,8 @@ test_gc_label.few = harness.each_chain
 
 
 def with_subinterpreters():
-    code = "import sys\ntry:\n import _interpreters\nexcept ImportError:\n import _xxsubinterpreters"
+    code = ("import sys\ntry:\n import _interpreters\nexcept ImportError:\n import "
+            "_xxsubinterpreters")
     return [("%d.%d" % i.version, i)
             for _, i in several() if i.version >= (3, 12) and subprocess.run(
                 i.command + ["-c", code], stderr=subprocess.DEVNULL, check=False).returncode == 0]

@@ -102,12 +102,14 @@ def test_trace_processor_opens_it():
     path = os.environ.get("TRACE_PROCESSOR") or shutil.which("trace_processor_shell")
     harness.need(
         path,
-        "no trace_processor_shell: PyPI's perfetto fetches it from elsewhere, no package of PyPI, npm "
+        "no trace_processor_shell: PyPI's perfetto fetches it from elsewhere, no package of PyPI, "
+        "npm "
         "or Debian has it ($TRACE_PROCESSOR names one)")
     query = os.path.join(harness.temporary(), "query.sql")
     with open(query, "w") as file:
         file.write(
-            "select f.name as name, count(*) as samples from perf_sample s join stack_profile_callsite c on "
+            "select f.name as name, count(*) as samples from perf_sample s join "
+            "stack_profile_callsite c on "
             "s.callsite_id = c.id join stack_profile_frame f on c.frame_id = f.id group by f.name")
     said = subprocess.check_output([path, "-q", query,
                                     export("perfetto",

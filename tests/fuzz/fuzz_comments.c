@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: profile/facts.c profile/writer.c reader/coverage.c diff/comparable.c base/kinds.c */
-/* The comments of profiles, one a line, as whoever wrote the files chose them: capture metadata, and
- * the program that wrote it.  Every second line is of the other side of a comparison.
+/* The comments of profiles, one a line, as whoever wrote the files chose them: capture metadata,
+ * and the program that wrote it.  Every second line is of the other side of a comparison.
  * runs: 4000 at most in `make check`. */
 #include <assert.h>
 #include <stdlib.h>

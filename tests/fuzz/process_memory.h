@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Instead of base/io.c's reads of another process: its memory is one input that repeats endlessly,
- * so that any pointer is valid.  Whoever includes this defines MAX_READS, what one look may cost. */
+ * so that any pointer is valid.  Whoever includes this defines MAX_READS, what one look may
+ * cost. */
 #ifndef FUZZ_PROCESS_MEMORY_H
 #define FUZZ_PROCESS_MEMORY_H
 

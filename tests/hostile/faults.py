@@ -150,9 +150,11 @@ def main():
                 unreached = sum(not outcome.reached for outcome in outcomes)
                 bad = [(n, o.said) for n, o in zip(chosen, outcomes) if o.kind == FAILURE]
                 print(
-                    "%s %s: %d calls at %d places, %d tried: %d go on, %d end and say why, %d failures, %d not reached"
+                    "%s %s: %d calls at %d places, %d tried: %d go on, %d end and say why, %d "
+                    "failures, %d not reached"
                     % ("not ok" if bad else "ok", call, count, len(numbers), len(chosen),
-                       kinds[GOES_ON], kinds[ENDS], len(bad), unreached), flush=True)
+                       kinds[GOES_ON], kinds[ENDS], len(bad), unreached),
+                    flush=True)
                 for number, said in bad:
                     print("    %s %d: %s" % (call, number, said.replace("\n", "\n        ")))
                 if options.v:

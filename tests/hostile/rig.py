@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One attack against the built pyprofd: programs of uid 65534 against an agent of root's, beside victims of another uid.
+"""One attack against the built pyprofd: programs of uid 65534 against an agent of root's, beside
+victims of another uid.
 
 attacks/NAME.py says in its docstring what it tries, and has
-    attack(box)         the attack, in a process of its own; box: craft.Box.  It calls box.ready() when it is under way.
+    attack(box)         the attack, in a process of its own; box: craft.Box.  It calls box.ready()
+                        when it is under way.
 and may have
     prepare(rig)        what root does before the agent starts; may raise harness.Skip
     meanwhile(rig)      what root does while it is under way
@@ -52,8 +54,8 @@ PYTHON = "/usr/bin/python3"  # who is not root may not reach the other interpret
 LOOK_S = 5  # of one report that asks for a second
 # Before the machine's other work; the agent runs at -10.
 VICTIM_NICE, MONITOR_NICE = -5, -15
-# While others have all CPUs the agent cannot empty its rings: this much of a wait for a CPU is usual, and what is more excuses
-# the samples that a victim has in that time.
+# While others have all CPUs the agent cannot empty its rings: this much of a wait for a CPU is
+# usual, and what is more excuses the samples that a victim has in that time.
 USUAL_S, DUTY, BLUR = 0.05, 1 / 6, 0.15
 # A few of them, as a victim has some hundred samples only.
 TORN_SAMPLES = 3
@@ -69,7 +71,9 @@ class Program:
             if nice is not None:
                 os.setpriority(os.PRIO_PROCESS, 0, nice)
             become(user)
-        self.user, self.log = user, open(os.path.join(directory, "log-%d" % len(os.listdir(directory))), "w+b")
+
+        log = os.path.join(directory, "log-%d" % len(os.listdir(directory)))
+        self.user, self.log = user, open(log, "w+b")
         self.process = subprocess.Popen(
             words, cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
             start_new_session=True, preexec_fn=begin,
@@ -125,7 +129,8 @@ class Victim(Program):
     def stop(self):
         """Sets took_s."""
         said = self.end()
-        assert self.process.returncode == 0, "victim %s ended with %s: %s" % (self.name, self.process.returncode, self.errors())
+        assert self.process.returncode == 0, "victim %s ended with %s: %s" % (
+            self.name, self.process.returncode, self.errors())
         self.took_s = float(said)
 
     def is_named(self, sample):
@@ -154,7 +159,8 @@ class Rig:
         return getattr(self.attack, name, default)
 
     def shm(self):
-        """Profiles go to memory, if that is there: the disk's own stalls are no fault of the agent."""
+        """Profiles go to memory, if that is there: the disk's own stalls are no fault of the
+        agent."""
         base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else self.directory
         found = os.path.join(base, os.path.basename(self.directory))
         os.makedirs(found, exist_ok=True)
@@ -172,7 +178,7 @@ class Rig:
         options = ["--live", self.socket, "--interval", "2"] + list(self.get("OPTIONS", ()))
         limits = self.get("LIMITS", {})
         self.agent = harness.start(self.store, hz=HZ, options=options, preexec_fn=lambda: [
-            resource.setrlimit(*pair) for pair in ((which, (most, most)) for which, most in limits.items())])
+            resource.setrlimit(which, (most, most)) for which, most in limits.items()])
 
         def there():
             assert self.agent.poll() is None, "pyprofd ended: " + harness.said(self.agent)
@@ -187,7 +193,8 @@ class Rig:
         if not native:
             return name, user, [python, shutil.copy(source, folder), name], folder
         path = os.path.join(folder, name)
-        subprocess.check_call(["gcc", "-O1", "-fno-optimize-sibling-calls", "-DNAME=" + name, "-o", path, source])
+        subprocess.check_call(
+            ["gcc", "-O1", "-fno-optimize-sibling-calls", "-DNAME=" + name, "-o", path, source])
         return name, user, [path], folder
 
     def start_victim(self, built):
@@ -200,12 +207,14 @@ class Rig:
     def start_attacker(self, user):
         home = self.folder("attacker-%d" % user, user)
         for source in [os.path.join(HERE, "craft.py")] + [
-                os.path.join(HERE, "attacks", each) for each in os.listdir(os.path.join(HERE, "attacks"))]:
+                os.path.join(HERE, "attacks", each)
+                for each in os.listdir(os.path.join(HERE, "attacks"))]:
             if source.endswith(".py"):
                 shutil.copy(source, home)
         source = os.path.join(HERE, "attacks", self.name + ".c")
         if os.path.exists(source):
-            subprocess.check_call(["gcc", "-O1", "-pthread", "-o", os.path.join(home, self.name), source])
+            subprocess.check_call(
+                ["gcc", "-O1", "-pthread", "-o", os.path.join(home, self.name), source])
         told = {"directory": home, "socket": self.socket, "secret": self.secret,
                 "victims": [victim.pid for victim in self.victims]}
         script = ("import json, sys; sys.path.insert(0, sys.argv[1]); import craft, %s; "
@@ -218,10 +227,12 @@ class Rig:
     def look(self):
         """What the attacker sees through the live socket."""
         user = self.attackers[0].user
-        for words in (["dump", "--all"], ["report", "--live", "--for", "1", "--top", "0"], ["export", "--folded", "--live", "--for", "1"]):
+        for words in (["dump", "--all"], ["report", "--live", "--for", "1", "--top", "0"],
+                      ["export", "--folded", "--live", "--for", "1"]):
             try:
-                said = subprocess.run([PYPROF, words[0], "--socket", self.socket] + words[1:], stdin=subprocess.DEVNULL,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LOOK_S, check=False,
+                said = subprocess.run([PYPROF, words[0], "--socket", self.socket] + words[1:],
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, timeout=LOOK_S, check=False,
                                       preexec_fn=lambda: become(user)).stdout
             except subprocess.TimeoutExpired as late:
                 # What it made dear is dear for itself.
@@ -237,10 +248,14 @@ class Rig:
             self.build_victim(SECRET, 0))]
         # Files that the agent has not seen, an interpreter among them.
         python = shutil.copy(PYTHON, self.folder("victim-late", VICTIM))
-        late = [self.build_victim("late", VICTIM, python=python), self.build_victim("late_native", VICTIM, native=True)]
+        late = [
+            self.build_victim("late", VICTIM, python=python),
+            self.build_victim("late_native", VICTIM, native=True)
+        ]
         self.start_agent()
-        monitor = Program([sys.executable, os.path.join(HERE, "monitor.py"), self.socket, str(self.agent.pid)], 0,
-                          self.folder("monitor", 0), MONITOR_NICE)
+        monitor = Program(
+            [sys.executable, os.path.join(HERE, "monitor.py"), self.socket, str(self.agent.pid)],
+            0, self.folder("monitor", 0), MONITOR_NICE)
         self.programs.append(monitor)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             told = pool.submit(monitor.process.stdout.readlines)
@@ -297,8 +312,12 @@ class Rig:
         return waits.windows(self.store, "cpu") if self.store.endswith("/") else [self.store]
 
     def longest_turn_s(self):
-        """As the agent tells, but for its first window: that is when it starts, and nobody asks it yet."""
-        turns = [test_counts.facts(harness.load(path)).get("loop_stall_max_ns", 0) for path in self.outputs()[1:]]
+        """As the agent tells, but for its first window: that is when it starts, and nobody asks it
+        yet."""
+        turns = [
+            test_counts.facts(harness.load(path)).get("loop_stall_max_ns", 0)
+            for path in self.outputs()[1:]
+        ]
         return max(turns, default=0) / 1e9
 
     def judge(self):
@@ -320,32 +339,41 @@ class Rig:
 
     def judge_victim(self, victim, own):
         named = [s for s in own if victim.is_named(s)]
-        whole = harness.total(named) + harness.total(s for s in own if s not in named and harness.is_whole(s))
+        whole = harness.total(named) + harness.total(
+            s for s in own if s not in named and harness.is_whole(s))
         count, told_s = harness.total(own), sum(s.ns for s in named) / 1e9
         excess_s = DUTY * self.excess_s()
         print("%s: %.2f %% of %d samples whole, %.3f s of %.3f s named" % (
             victim.name, 100.0 * whole / max(count, 1), count, told_s, victim.took_s))
-        assert count - whole <= (1 - COMPLETE) * count + TORN_SAMPLES + excess_s * HZ, "%s is not whole:%s" % (victim.name, harness.show(
-            [s for s in own if s not in named and not harness.is_whole(s)]))
-        assert TIME_LOW * victim.took_s - excess_s <= told_s <= self.get("TIME_HIGH", TIME_HIGH) * victim.took_s + excess_s, "%s: %.3f s of %.3f s have its functions' names:%s" % (
+        torn = [s for s in own if s not in named and not harness.is_whole(s)]
+        allowed = (1 - COMPLETE) * count + TORN_SAMPLES + excess_s * HZ
+        assert count - whole <= allowed, "%s is not whole:%s" % (victim.name, harness.show(torn))
+        low = TIME_LOW * victim.took_s - excess_s
+        high = self.get("TIME_HIGH", TIME_HIGH) * victim.took_s + excess_s
+        assert low <= told_s <= high, "%s: %.3f s of %.3f s have its functions' names:%s" % (
             victim.name, told_s, victim.took_s, harness.show([s for s in own if s not in named]))
 
     def judge_loop(self):
         wrong = [row["answer"] for row in self.rows if not row["answer"].startswith("error")]
         assert self.rows and not wrong, "root is not answered: %s" % wrong[:3]
         longest = max(self.rows, key=lambda row: row["took_s"] - row["excused_s"])
-        # What it computed since the answer before: the loop's own work, or a wait for something else.
+        # What it computed since the answer before: the loop's own work, or a wait for something
+        # else.
         before = self.rows[max(self.rows.index(longest) - 1, 0)]
         told_s = self.longest_turn_s()
         excused_s = max(row["excused_s"] for row in self.rows)
-        print("longest answer %.0f ms (and %.0f ms that the machine took; the agent computed %.0f ms), longest turn of the loop "
-              "%.0f ms, %d answers" % (1e3 * (longest["took_s"] - longest["excused_s"]), 1e3 * excused_s,
-                                       1e3 * (longest["cpu_s"] - before["cpu_s"]), 1e3 * told_s, len(self.rows)))
+        print(
+            "longest answer %.0f ms (and %.0f ms that the machine took; the agent computed %.0f "
+            "ms), longest turn of the loop %.0f ms, %d answers" %
+            (1e3 * (longest["took_s"] - longest["excused_s"]), 1e3 * excused_s,
+             1e3 * (longest["cpu_s"] - before["cpu_s"]), 1e3 * told_s, len(self.rows)))
         # A wait of seconds is not measured to the millisecond.
-        assert longest["took_s"] - (1 + BLUR) * longest["excused_s"] < STALL_S, "no answer for %.3f s: %s" % (longest["took_s"], longest)
+        not_excused_s = longest["took_s"] - (1 + BLUR) * longest["excused_s"]
+        assert not_excused_s < STALL_S, "no answer for %.3f s: %s" % (longest["took_s"], longest)
         assert told_s - excused_s < STALL_S, "a turn of the loop took %.3f s" % told_s
         # Long silences have few answers.
-        assert len(self.rows) >= 0.5 * (self.ended - self.began) / 0.05 / (1 + 4 * excused_s), len(self.rows)
+        wanted = 0.5 * (self.ended - self.began) / 0.05 / (1 + 4 * excused_s)
+        assert len(self.rows) >= wanted, len(self.rows)
 
     def judge_usage(self):
         before = [row for row in self.rows if row["at"] < self.began]
@@ -365,14 +393,19 @@ class Rig:
             home = os.path.join(self.directory, "attacker-%d" % attacker.user)
             for name in os.listdir(home):
                 path = os.path.join(home, name)
-                if os.path.isfile(path) and not os.path.islink(path) and not name.endswith(".py") and os.stat(path).st_size < 1 << 20:
+                is_own = os.path.isfile(path) and not os.path.islink(path)
+                if is_own and not name.endswith(".py") and os.stat(path).st_size < 1 << 20:
                     with open(path, "rb") as file:
                         told.append(file.read().decode("utf-8", "replace"))
         assert any(self.looks), "the attacker was told nothing at all"
         for text in told:
             for name in [SECRET] + [victim.name + "_inner" for victim in self.victims]:
-                assert name not in text, "the attacker sees %s: %s" % (name, text[max(0, text.index(name) - 300):][:600])
-            far = [n for n in re.findall(r"\b(?:0x)?([0-9a-f]{16})\b", text) if int(n, 16) >> 47 == (1 << 17) - 1]
+                assert name not in text, "the attacker sees %s: %s" % (
+                    name, text[max(0, text.index(name) - 300):][:600])
+            far = [
+                n for n in re.findall(r"\b(?:0x)?([0-9a-f]{16})\b", text)
+                if int(n, 16) >> 47 == (1 << 17) - 1
+            ]
             assert not far, "the attacker sees kernel addresses: %s" % far[:5]
 
 

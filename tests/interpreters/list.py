@@ -89,7 +89,8 @@ def main():
         versions.add(version)
     if few and len(found) > len(versions):
         sys.stderr.write(
-            "# left to check-long: %d interpreters of versions that unit tests look at (one of each is)\n"
+            "# left to check-long: %d interpreters of versions that unit tests look at (one of "
+            "each is)\n"
             % (len(found) - len(versions)))
 
 

@@ -79,7 +79,8 @@ def main():
     # A check that saw nothing has checked nothing.
     if sum(map(len, edges.values())) < len(sources):
         print(
-            f'{len(sources)} files and only {sum(map(len, edges.values()))} edges: are these objects?'
+            f'{len(sources)} files and only {sum(map(len, edges.values()))} edges: '
+            'are these objects?'
         )
         return 1
     return 1 if bad else 0

@@ -22,8 +22,8 @@ ERROR = re.compile(r"-E[A-Z0-9]+\b")
 TRUTH = re.compile(r"\breturn (true|false);")
 CONDITION = re.compile(r"^\t+(?:\} else )?(?:if|while) \((.*)\)(?: \{)?$")
 DECLARATION = re.compile(
-    r"^\t+(const|static|struct|union|enum|unsigned|signed|int|char|long|short|bool|void|double|float|"
-    r"size_t|ssize_t|pid_t|FILE|OWNED\w*|\w+_t|__[us]\d+|Elf\w*|GElf\w*|Dwarf\w*)\b.*")
+    r"^\t+(const|static|struct|union|enum|unsigned|signed|int|char|long|short|bool|void|double|"
+    r"float|size_t|ssize_t|pid_t|FILE|OWNED\w*|\w+_t|__[us]\d+|Elf\w*|GElf\w*|Dwarf\w*)\b.*")
 NO_STATEMENT = re.compile(
     r"^\t+(return|break|continue|case|default|else|for|if|while|do|switch|\(void\))\b")
 # No unit test runs out of memory, and what is asserted is for who changes the code.

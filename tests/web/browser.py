@@ -161,7 +161,8 @@ class Browser:
     def settle(self):
         """Till animations have ended and a picture is drawn."""
         self.run(
-            "new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame("
+            "new Promise((done) => setTimeout(() => requestAnimationFrame(() => "
+            "requestAnimationFrame("
             "() => done(1))), 200))")
 
     def size(self, width, height):

@@ -19,7 +19,8 @@ from browser import Browser  # noqa: E402
 
 # The profile's name in the title comes with the first picture; two frames later it is on the
 # screen.
-PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))))"
+PAINTED = ("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => "
+           "done(performance.now()))))")
 
 
 def prepare(profile, directory):

@@ -75,9 +75,11 @@ def place_of(page, name, chart="pyprof.flame.chart"):
         const node = layout.order.find((n) => chart.style.label(layout.tree, n) === name);
         let row = 0;
         for (let at = node; layout.tree.parent[at] >= 0; at = layout.tree.parent[at]) row++;
-        const [from, to] = [Math.max(view[0], layout.x[node]), Math.min(view[1], layout.x[node] + layout.weight[node])];
+        const from = Math.max(view[0], layout.x[node]);
+        const to = Math.min(view[1], layout.x[node] + layout.weight[node]);
         const x = ((from + to) / 2 - view[0]) / (view[1] - view[0]) * host.clientWidth;
-        const top = chart.flip ? Math.max(host.clientHeight, layout.rows * 19) - (row + 1) * 19 : row * 19;
+        const top = chart.flip
+            ? Math.max(host.clientHeight, layout.rows * 19) - (row + 1) * 19 : row * 19;
         return [box.x + x, box.y + top - host.scrollTop + 9];
     })(%s, %s)""" % (chart, json.dumps(name)))
 
@@ -110,7 +112,8 @@ def test_is_drawn_from_a_file_without_network(pages):
          ["Python 60.0%", "native 25.0%", "kernel 10.0%", "GPU 5.00%"])
     # Boxes of four kinds, the ground and letters.
     colours = page.run("""(() => { const c = document.querySelector('#flame-chart canvas');
-        const d = new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer);
+        const d = new Uint32Array(
+            c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer);
         return new Set(d).size; })()""")
     assert colours > 6, colours
     pages.shot("flame-light")
@@ -142,7 +145,8 @@ def test_tooltip_tells_place_and_figures(pages):
     page.mouse("mouseMoved", x, y)
     page.wait("!document.getElementById('tooltip').hidden")
     told = page.run(
-        "[...document.querySelectorAll('#tooltip b, #tooltip p, #tooltip dt, #tooltip dd')].map((e) => e.textContent)"
+        "[...document.querySelectorAll('#tooltip b, #tooltip p, #tooltip dt, #tooltip "
+        "dd')].map((e) => e.textContent)"
     )
     same(told, [
         "Trainer.fit", "/srv/app/train.py:88", "Python", "total", "600 ms", "60.0%", "self",
@@ -278,7 +282,8 @@ def test_sandwich_shows_callers_and_callees(pages):
     same(page.run("pyprof.state.tab"), "sandwich")
     same(text(page, "#sandwich-name"), "decode")
     same(text(page, "#sandwich-figures"), "total 550 ms (55.0%) · self 300 ms (30.0%)")
-    tree = "((c) => [...c.layout.order].map((n) => [c.style.label(c.layout.tree, n), c.layout.tree.total[n] / 1e6]))"
+    tree = ("((c) => [...c.layout.order].map((n) => [c.style.label(c.layout.tree, n), "
+            "c.layout.tree.total[n] / 1e6]))")
     same(page.run(tree + "(pyprof.sandwich.callers)"),
          [["decode", 550], ["Trainer.fit", 450], ["<module>", 100], ["<module>", 450]])
     same(page.run(tree + "(pyprof.sandwich.callees)"),
@@ -287,7 +292,8 @@ def test_sandwich_shows_callers_and_callees(pages):
     # A recursive function's total counts once.
     page.run(
         "pyprof.update({ fn: pyprof.sandwich.list.table.rows.find((id) => "
-        "pyprof.profile.strings[pyprof.profile.frameName[pyprof.profile.functionFrame[id]]] === 'walk') })"
+        "pyprof.profile.strings[pyprof.profile.frameName[pyprof.profile.functionFrame[id]]] === "
+        "'walk') })"
     )
     same(text(page, "#sandwich-figures"), "total 200 ms (20.0%) · self 200 ms (20.0%)")
     same(page.run(tree + "(pyprof.sandwich.callers)"),
@@ -335,7 +341,8 @@ def test_lines_tab_tells_lines_apart(pages):
     same(found["/srv/app/codec.py:10"], ["20.0%", "30.0%"])
     same(found["/srv/app/codec.py:12"], ["10.0%", "25.0%"])
     titles = page.run(
-        "[...document.querySelectorAll('#line-list tr[data-row]')].map((r) => [...r.cells].map((c) => c.title))"
+        "[...document.querySelectorAll('#line-list tr[data-row]')].map((r) => [...r.cells].map((c) "
+        "=> c.title))"
     )
     assert ["", "decode\n/srv/app/codec.py:10", "200 ms", "300 ms"] in titles, titles
     pages.shot("lines")
@@ -343,7 +350,8 @@ def test_lines_tab_tells_lines_apart(pages):
 
 def test_short_path_is_shown_and_the_whole_one_on_hover(pages):
     page = pages.open("paths", "#tab=lines")
-    first = "[...document.querySelectorAll('#line-list tr[data-row]')].find((row) => row.textContent.includes('main.py'))"
+    first = ("[...document.querySelectorAll('#line-list tr[data-row]')].find((row) => "
+             "row.textContent.includes('main.py'))")
     same(page.run(first + ".cells[0].textContent"), "pip/_internal/cli/main.py:46")
     same(page.run(first + ".querySelector('[title]').title"),
          make_profile.WHOLE + "pip/_internal/cli/main.py:46")
@@ -360,7 +368,8 @@ def test_line_number_is_in_sight_however_long_the_path(pages):
     for width in (1280, 700, 420):
         page.size(width, 600)
         seen = page.run("""[...document.querySelectorAll('#line-list tr[data-row]')].map((row) => {
-            const cell = row.cells[0].getBoundingClientRect(), line = row.cells[0].querySelector('.line').getBoundingClientRect();
+            const cell = row.cells[0].getBoundingClientRect();
+            const line = row.cells[0].querySelector('.line').getBoundingClientRect();
             return line.width > 0 && line.left >= cell.left && line.right <= cell.right; })""")
         same(seen, [True, True])
     page.size(1280, 800)
@@ -369,7 +378,8 @@ def test_line_number_is_in_sight_however_long_the_path(pages):
 def drag(page, begin, end):
     """Over the time map, from one share of its width to another."""
     box = page.run(
-        "(() => { const b = document.getElementById('time-map').getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; })()"
+        "(() => { const b = document.getElementById('time-map').getBoundingClientRect(); return "
+        "[b.x, b.y, b.width, b.height]; })()"
     )
     at = [(box[0] + share * box[2], box[1] + box[3] / 2)
           for share in (begin, (begin + end) / 2, end)]
@@ -420,7 +430,8 @@ def test_many_windows_are_a_heat_map(pages):
     page = pages.open("tenths")
     same(page.run("[pyprof.times.column, pyprof.times.columns]"), [1000, 20])
     box = page.run(
-        "(() => { const b = document.getElementById('time-map').getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; })()"
+        "(() => { const b = document.getElementById('time-map').getBoundingClientRect(); return "
+        "[b.x, b.y, b.width, b.height]; })()"
     )
     assert box[3] >= 100, box
 
@@ -447,7 +458,8 @@ def test_many_windows_are_a_heat_map(pages):
     heat = page.run("""(() => {
         const { canvas, columns } = pyprof.times;
         const pixels = (column, tenth) => canvas.getContext("2d").getImageData(
-            (column + 0.5) / columns * canvas.width, (tenth + 0.5) / 10 * canvas.height, 1, 1).data[3];
+            (column + 0.5) / columns * canvas.width,
+            (tenth + 0.5) / 10 * canvas.height, 1, 1).data[3];
         return [3, 9].map((column) => [0, 5, 9].map((tenth) => pixels(column, tenth)));
     })()""")
     assert heat[0][1] > 250 and heat[0][0] < 60 and heat[0][2] < 60, heat
@@ -468,7 +480,8 @@ def test_many_windows_are_a_heat_map(pages):
     pages.shot("tenths-dark")
 
 
-LINES = "[...document.querySelectorAll('#source-text tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
+LINES = ("[...document.querySelectorAll('#source-text tbody tr')].map((row) => "
+         "[...row.cells].map((cell) => cell.textContent))")
 CALLS = "[...document.querySelectorAll('#line-%s li')].map((one) => one.textContent)"
 
 
@@ -528,19 +541,22 @@ def test_tabs_have_roles_and_arrow_keys(pages):
         page.key("ArrowRight")
         same(
             page.run(
-                "[document.activeElement.id, document.querySelector('[role=tab][aria-selected=true]').id,"
+                "[document.activeElement.id, "
+                "document.querySelector('[role=tab][aria-selected=true]').id,"
                 " document.querySelectorAll('[role=tabpanel]:not([hidden])').length]"),
             ["tab-" + wanted, "tab-" + wanted, 1])
     # Everything that can be used has a name.
     same(
         page.run(
-            """[...document.querySelectorAll('button, input, select, [tabindex="0"]')].filter((e) => !(
-        e.ariaLabel || e.textContent.trim() || e.labels?.length)).map((e) => e.outerHTML)"""), [])
+            """[...document.querySelectorAll('button, input, select, [tabindex="0"]')].filter(
+        (e) => !(e.ariaLabel || e.textContent.trim() || e.labels?.length)
+        ).map((e) => e.outerHTML)"""), [])
     same(
         page.run(
-            """[...document.querySelectorAll('[aria-controls], [aria-labelledby], [for]')].filter((e) =>
-        !['aria-controls', 'aria-labelledby', 'for'].every((a) => !e.getAttribute(a) || document.getElementById(
-        e.getAttribute(a)))).map((e) => e.outerHTML)"""), [])
+            """[...document.querySelectorAll('[aria-controls], [aria-labelledby], [for]')].filter(
+        (e) => !['aria-controls', 'aria-labelledby', 'for'].every(
+            (a) => !e.getAttribute(a) || document.getElementById(e.getAttribute(a)))
+        ).map((e) => e.outerHTML)"""), [])
 
 
 def test_tab_key_reaches_the_chart(pages):
@@ -566,7 +582,8 @@ def test_help_lists_the_keys(pages):
 
 def test_theme_follows_the_system_until_chosen(pages):
     page = pages.open()
-    ground = "document.querySelector('#flame-chart canvas').getContext('2d').getImageData(5, 600, 1, 1).data[0]"
+    ground = ("document.querySelector('#flame-chart canvas').getContext('2d').getImageData(5, 600, "
+              "1, 1).data[0]")
     same(page.run("document.documentElement.dataset.theme"), "light")
     page.settle()
     same(page.run(ground), 255)
@@ -593,10 +610,13 @@ def test_theme_follows_the_system_until_chosen(pages):
 
 CONTRAST = """(() => {
     const canvas = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
-    const rgb = (css) => { canvas.fillStyle = css; canvas.fillRect(0, 0, 1, 1); return canvas.getImageData(0, 0, 1, 1).data; };
+    const rgb = (css) => { canvas.fillStyle = css; canvas.fillRect(0, 0, 1, 1);
+        return canvas.getImageData(0, 0, 1, 1).data; };
     const light = (css) => [0.2126, 0.7152, 0.0722].reduce((sum, part, i) => {
-        const c = rgb(css)[i] / 255; return sum + part * (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4); }, 0);
-    const contrast = (a, b) => { const [x, y] = [light(a), light(b)]; return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05); };
+        const c = rgb(css)[i] / 255;
+        return sum + part * (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4); }, 0);
+    const contrast = (a, b) => { const [x, y] = [light(a), light(b)];
+        return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05); };
     const { palette } = pyprof, style = getComputedStyle(document.documentElement);
     const value = (name) => style.getPropertyValue('--' + name);
     const pairs = palette.css.map((colour) => ['box', colour, palette.text]);
@@ -607,7 +627,8 @@ CONTRAST = """(() => {
         for (const ground of ['ground', 'raised'])
             pairs.push([name + ' on ' + ground, value(ground), value(name)]);
     pairs.push(['button', value('accent'), value('accent-text')]);
-    return pairs.map(([name, ground, text]) => [contrast(ground, text), name, ground, text]).sort((a, b) => a[0] - b[0])[0];
+    return pairs.map(([name, ground, text]) => [contrast(ground, text), name, ground, text])
+        .sort((a, b) => a[0] - b[0])[0];
 })()"""
 
 
@@ -638,9 +659,11 @@ def test_link_brings_the_same_view(pages):
 
 def test_difference_has_its_colours(pages):
     page = pages.open("diff")
-    colour = """((name) => { const { chart, layout } = pyprof.flame, c = chart.canvas.getContext('2d');
+    colour = """((name) => { const { chart, layout } = pyprof.flame;
+        const c = chart.canvas.getContext('2d');
         const node = layout.order.find((n) => chart.style.label(layout.tree, n) === name);
-        let row = 0; for (let at = node; layout.tree.parent[at] >= 0; at = layout.tree.parent[at]) row++;
+        let row = 0;
+        for (let at = node; layout.tree.parent[at] >= 0; at = layout.tree.parent[at]) row++;
         const x = (layout.x[node] + layout.weight[node]) / 1e9 * chart.canvas.width;
         return [...c.getImageData(Math.round(x) - 4, row * 19 + 3, 1, 1).data].slice(0, 3); })"""
     page.settle()
@@ -708,7 +731,8 @@ def test_paper_shows_the_whole_graph_in_light(pages):
 def test_large_profile_stays_quick(pages):
     page = pages.open("large")
     took = page.run(
-        "(() => { const t = performance.now(); for (let i = 0; i < 5; i++) pyprof.flame.chart.draw();"
+        "(() => { const t = performance.now(); for (let i = 0; i < 5; i++) "
+        "pyprof.flame.chart.draw();"
         " return (performance.now() - t) / 5; })()")
     print("# one picture of 20,000 stacks: %.0f ms" % took)
     for tab in "23":
@@ -721,7 +745,8 @@ def test_large_profile_stays_quick(pages):
     same(
         last[3],
         page.run(
-            "(() => { const t = pyprof.views.table.table; return t.columns[3].text(t.rows.at(-1)); })()"
+            "(() => { const t = pyprof.views.table.table; return t.columns[3].text(t.rows.at(-1)); "
+            "})()"
         ))
     pages.shot("large-table")
 

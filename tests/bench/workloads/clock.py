@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
-"""Always runs in a function named after the clock: at_123 during the 123rd hundredth of a second (of
-ten, CLOCK_MONOTONIC), so that a stack's name says when it was taken."""
+"""Always runs in a function named after the clock: at_123 during the 123rd hundredth of a second
+(of ten, CLOCK_MONOTONIC), so that a stack's name says when it was taken."""
 import time
 
 import common

@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
-"""fleet.py COUNT CORES   Starts COUNT Python programs that together keep CORES of a core busy in short
-bursts; writes their pids to pids.json; they end at `stop`."""
+"""fleet.py COUNT CORES   Starts COUNT Python programs that together keep CORES of a core busy in
+short bursts; writes their pids to pids.json; they end at `stop`."""
 import os
 import subprocess
 import sys
@@ -35,7 +35,10 @@ def member(duty, index):
 
 def main(count, cores):
     command = [sys.executable, "-S", "-E", os.path.abspath(__file__)]
-    members = [subprocess.Popen(command + ["member", str(cores / count), str(i)]) for i in range(count)]
+    members = [
+        subprocess.Popen(command
+                         + ["member", str(cores / count), str(i)]) for i in range(count)
+    ]
     common.write("pids.json", [m.pid for m in members])
     time.sleep(0.5)
     common.ready()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""grown.py SECONDS SHARE   Keeps a CPU busy: scan() takes SHARE percent of the time, the other functions share the rest
-as always, so that two runs differ in what they say and in nothing else.  The length of every call varies.  Prints what
-scan took."""
+"""grown.py SECONDS SHARE   Keeps a CPU busy: scan() takes SHARE percent of the time, the other
+functions share the rest as always, so that two runs differ in what they say and in nothing else.
+The length of every call varies.  Prints what scan took."""
 import random
 import sys
 import time

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """oracle.py CASE ROUNDS   A program that measures by its own clocks what a profiler should find.
 
-Every function that counts is named o_*.  Waits for the file `go`, does a fixed amount of work, writes truth.json: ns by
-the path of the last two such functions (threads' CPU time; wall time in the case `waits`), and how long it all took.
-Which stacks are possible is known to ../oracle.py."""
+Every function that counts is named o_*.  Waits for the file `go`, does a fixed amount of work,
+writes truth.json: ns by the path of the last two such functions (threads' CPU time; wall time in
+the case `waits`), and how long it all took. Which stacks are possible is known to ../oracle.py."""
 import json
 import os
 import sys
@@ -22,7 +22,8 @@ def add(key, ns):
 
 
 def lengths():
-    """Factors of 0.5 to 1.5, the same in each run: work of one length would beat with a profiler's period."""
+    """Factors of 0.5 to 1.5, the same in each run: work of one length would beat with a profiler's
+    period."""
     x = 1
     while True:
         x = (x * 1103515245 + 12345) & 0x7fffffff
@@ -95,7 +96,8 @@ def o_ccalls(rounds):
         o_copy(few)
         t4 = clock()
         at = [at[0] + t1 - t0, at[1] + t2 - t1, at[2] + t3 - t2, at[3] + t4 - t3]
-    for key, ns in zip(("o_python>o_work", "o_ccalls>o_sort", "o_ccalls>o_crc", "o_ccalls>o_copy"), at):
+    for key, ns in zip(("o_python>o_work", "o_ccalls>o_sort", "o_ccalls>o_crc", "o_ccalls>o_copy"),
+                       at):
         add(key, ns)
 
 
@@ -162,7 +164,9 @@ def o_thread(function, rounds):
 
 
 def o_threads(rounds):
-    threads = [threading.Thread(target=o_thread, args=(f, rounds)) for f in (o_one, o_two, o_three, o_four)]
+    threads = [
+        threading.Thread(target=o_thread, args=(f, rounds)) for f in (o_one, o_two, o_three, o_four)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -188,8 +192,11 @@ def o_child(which):
 
 def run_child(which):
     read, write = os.pipe()
-    pid = os.posix_spawn(sys.executable, [sys.executable, "-S", os.path.abspath(__file__), "child", which],
-                         os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, write, 1), (os.POSIX_SPAWN_CLOSE, read)])
+    pid = os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-S", os.path.abspath(__file__), "child", which],
+        os.environ,
+        file_actions=[(os.POSIX_SPAWN_DUP2, write, 1), (os.POSIX_SPAWN_CLOSE, read)])
     os.close(write)
     said = os.read(read, 64)
     os.close(read)
@@ -253,8 +260,10 @@ def o_deep(rounds):
         add(key, ns)
 
 
-CASES = {"callers": o_callers, "ccalls": o_ccalls, "waits": o_waits, "threads": o_threads, "short": run_short,
-         "deep": o_deep}
+CASES = {
+    "callers": o_callers, "ccalls": o_ccalls, "waits": o_waits, "threads": o_threads,
+    "short": run_short, "deep": o_deep
+}
 
 
 def path(name):

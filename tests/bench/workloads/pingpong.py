@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pingpong.py   Two processes of CPython on one CPU that hand a byte to and fro over pipes, until SIGTERM; then prints,
-as switches.c does, for each part of some ms when it ended (CLOCK_MONOTONIC, ns) and how long a switch took (ns)."""
+"""pingpong.py   Two processes of CPython on one CPU that hand a byte to and fro over pipes, until
+SIGTERM; then prints, as switches.c does, for each part of some ms when it ended (CLOCK_MONOTONIC,
+ns) and how long a switch took (ns)."""
 import os
 import signal
 import sys

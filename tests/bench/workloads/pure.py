@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
-"""pure.py ROUNDS   A fixed amount of pure Python: numbers, objects, dictionaries, recursion, 3 to 60
-frames deep.  Waits for `go`; writes its CPU time to cpu.json.  ROUNDS 0: until `stop`."""
+"""pure.py ROUNDS   A fixed amount of pure Python: numbers, objects, dictionaries, recursion, 3 to
+60 frames deep.  Waits for `go`; writes its CPU time to cpu.json.  ROUNDS 0: until `stop`."""
 import os
 import resource
 import sys

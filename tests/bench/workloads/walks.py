@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""walks.py deep|wide|cold   Works for 2 ms, wakes another process and waits for 0.5 ms, in turn, at six lines, so that pyprofd
-takes each wait for a new one and walks its stack; deep: below 1,000 Python frames; wide: each
-time at the end of another chain of 20 out of 2,000 functions; cold: the same, with 64 MiB read in between."""
+"""walks.py deep|wide|cold   Works for 2 ms, wakes another process and waits for 0.5 ms, in turn, at
+six lines, so that pyprofd takes each wait for a new one and walks its stack; deep: below 1,000
+Python frames; wide: each time at the end of another chain of 20 out of 2,000 functions; cold: the
+same, with 64 MiB read in between."""
 import os
 import random
 import sys
@@ -13,7 +14,10 @@ DEEP, WIDE, CHAIN = 1000, 2000, 20
 COLD_BYTES = 64 << 20
 
 
-WAITS = [eval(compile("lambda sleep: sleep(0.0005)", "wait_%d.py" % number, "eval")) for number in range(6)]
+WAITS = [
+    eval(compile("lambda sleep: sleep(0.0005)", "wait_%d.py" % number, "eval"))
+    for number in range(6)
+]
 
 
 def start_sleeper():

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* deep_stacks LEVELS   Works and sleeps at the bottom of as many calls, a different place each time. */
+/* deep_stacks LEVELS   Works and sleeps at the bottom of as many calls, a different place each
+ * time. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Native recursion of 100,000 levels and Python's of 10,000, which works and sleeps all the way up."""
+"""Native recursion of 100,000 levels and Python's of 10,000, which works and sleeps all the way
+up."""
 import os
 import sys
 import threading
@@ -8,8 +9,9 @@ import time
 import craft  # noqa: F401
 
 NATIVE, PYTHON = 100000, 10000
-# Threads that sleep by short timers wake just after the timer that samples: programs that only do that, with shallow stacks, are
-# seen for 57 to 78 % of their CPU time, and those beside them for up to 14 % too much.
+# Threads that sleep by short timers wake just after the timer that samples: programs that only do
+# that, with shallow stacks, are seen for 57 to 78 % of their CPU time, and those beside them for up
+# to 14 % too much.
 TIME_HIGH = 1.2
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A page that becomes executable and writable in turns, as code of a JIT compiler may: each turn is a new mapping."""
+"""A page that becomes executable and writable in turns, as code of a JIT compiler may: each turn is
+a new mapping."""
 import ctypes
 import mmap
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads whose waits are known: one naps, one waits for a lock that is never free, one reads a pipe
-that brings a byte now and then, one sleeps since long before the profile."""
+"""Threads whose waits are known: one naps, one waits for a lock that is never free, one reads a
+pipe that brings a byte now and then, one sleeps since long before the profile."""
 import os
 import threading
 import time

@@ -419,7 +419,8 @@ static void output_write__last_window_waits_for_the_disk(void **state)
 	assert_int_equal(put(output, "cpu", 2, true), 0);
 	assert_int_equal(waits, 1);
 	output_free(output);
-	/* Without a last window, for example after an error, what was handed over is written, too. */
+	/* Without a last window, for example after an error, what was handed over is written,
+	 * too. */
 	assert_int_equal(output_open(&directory, &output), 0);
 	assert_int_equal(put(output, "cpu", 1, false), 0);
 	waits = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: agent/process_watch.c agent/process_list.c base/log.c base/utf8.c */
-/* Many new programs with files that take long to read: how much of it one turn of the loop does.  The
- * clock is a number that each file's reading moves on; tables, rings and /proc are stand-ins. */
+/* Many new programs with files that take long to read: how much of it one turn of the loop does.
+ * The clock is a number that each file's reading moves on; tables, rings and /proc are
+ * stand-ins. */
 #include "agent/process_watch.h"
 
 #include <cmocka.h>

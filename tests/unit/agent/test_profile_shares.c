@@ -168,7 +168,8 @@ static void cost__has_the_labels(void **state)
 	struct profile_sample sample = {.frame = &frame,
 					.frame_count = 1,
 					.label = {{.key = "pid", .number = 5, .is_number = 1},
-						  {.key = "thread_name", .string = text("worker-1")}},
+						  {.key = "thread_name",
+						   .string = text("worker-1")}},
 					.label_count = 2};
 	uint64_t before;
 
@@ -240,7 +241,10 @@ static void owner__is_looked_up_once_a_process(void **state)
 static void owner__that_nobody_knows_has_one_share(void **state)
 {
 	struct process gone = {.id = {.tgid = 30}, .exit_ns = 5},
-		       known = {.id = {.tgid = 31}, .exit_ns = 5, .is_user_known = true, .user = BOB};
+		       known = {.id = {.tgid = 31},
+				.exit_ns = 5,
+				.is_user_known = true,
+				.user = BOB};
 
 	(void)state;
 	assert_int_equal(take_new(&gone), 0);

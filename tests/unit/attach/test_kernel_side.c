@@ -363,7 +363,8 @@ static void open__refusal_says_why(void **state)
 	kernel.load_error[0] = kernel.load_error[1] = -EACCES;
 	kernel.verifier_says = "R1 is bad\nprocessed 5 insns\n";
 	assert_int_equal(kernel_side_open(&options, why, sizeof(why), &side), -EACCES);
-	assert_string_equal(why, "the kernel refused the BPF program: Permission denied (R1 is bad)");
+	assert_string_equal(
+		why, "the kernel refused the BPF program: Permission denied (R1 is bad)");
 	kernel.loads = 0;
 	kernel.verifier_says = NULL;
 	kernel.load_error[0] = kernel.load_error[1] = -EPERM;

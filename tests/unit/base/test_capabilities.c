@@ -78,7 +78,8 @@ static int keep_ambient(void)
 		return 1;
 	word[0].inheritable = word[0].permitted;
 	word[1].inheritable = word[1].permitted;
-	if (syscall(SYS_capset, &header, word) || prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_KILL, 0, 0) ||
+	if (syscall(SYS_capset, &header, word) ||
+	    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_KILL, 0, 0) ||
 	    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_PERFMON, 0, 0))
 		return 2;
 	/* A service's children have its ambient capabilities, less what it has given up. */

@@ -43,7 +43,8 @@ static void index__a_quarter_full_table_has_room_for_nearly_all(void **state)
 		uint32_t way = 0;
 
 		tid = tid * 1664525U + 1013904223U;
-		while (way < PP_THREAD_WAYS && is_taken[pp_thread_index(tid >> 10, way, COUNT - 1, SEED)])
+		while (way < PP_THREAD_WAYS &&
+		       is_taken[pp_thread_index(tid >> 10, way, COUNT - 1, SEED)])
 			way++;
 		if (way < PP_THREAD_WAYS)
 			is_taken[pp_thread_index(tid >> 10, way, COUNT - 1, SEED)] = true;

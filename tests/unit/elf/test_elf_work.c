@@ -194,7 +194,7 @@ static int find_in_overlapping(size_t functions)
 }
 
 /* 4,194,304 steps and 64 an address are 320 functions over all of them. */
-static void elf_symbols_find_many__functions_that_overlap_as_in_no_honest_file_are_ebadmsg(
+static void elf_symbols_find_many__functions_that_overlap_too_much_are_ebadmsg(
 	void **state)
 {
 	(void)state;
@@ -308,7 +308,7 @@ int main(void)
 		cmocka_unit_test(elf_symbols__names_that_take_too_much_work_are_e2big),
 		cmocka_unit_test(elf_image_open__each_note_is_paid_for),
 		cmocka_unit_test(
-			elf_symbols_find_many__functions_that_overlap_as_in_no_honest_file_are_ebadmsg),
+			elf_symbols_find_many__functions_that_overlap_too_much_are_ebadmsg),
 		cmocka_unit_test(debugdata_open__is_bounded_by_the_file_s_budget),
 		cmocka_unit_test(debugdata_open__decoder_that_wants_much_memory_is_ebadmsg),
 		cmocka_unit_test(elf_image_open__file_in_huge_pages_is_enotsup),

@@ -91,7 +91,8 @@ def in_sort():
 
 
 def look():
-    """How often each thread was switched out, None while one of them runs; without /proc, as in a chroot, their lines."""
+    """How often each thread was switched out, None while one of them runs; without /proc, as in a
+    chroot, their lines."""
     counts = []
     if not os.path.exists("/proc/self/status"):
         return sorted((thread, frame.f_lineno) for thread, frame in sys._current_frames().items())
@@ -105,7 +106,8 @@ def look():
 
 
 def wait_for_rest():
-    """Until all threads sleep and none has run since the last look.  Who waits for the GIL runs every 5 ms."""
+    """Until all threads sleep and none has run since the last look.  Who waits for the GIL runs
+    every 5 ms."""
     seen = None
     for _ in range(200):
         before, seen = seen, look()

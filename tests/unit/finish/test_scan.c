@@ -481,7 +481,8 @@ int main(int argc, char **argv)
 		printf("skipped: the scan needs root\n");
 		return 0;
 	}
-	if (foreign_new("/proc/self/exe", &foreign) || !foreign_await(foreign) || agent_open(NULL, 0)) {
+	if (foreign_new("/proc/self/exe", &foreign) || !foreign_await(foreign) ||
+	    agent_open(NULL, 0)) {
 		foreign_free(foreign);
 		return 0;
 	}

@@ -168,8 +168,9 @@ int python_process_threads(const struct python_info *of, pid_t pid, uint64_t bia
 	list = calloc(threads_listed, sizeof(*list));
 	assert_non_null(list);
 	for (unsigned int i = 0; i < threads_listed; i++)
-		list[i] = (struct python_thread){
-			.thread_state = LIST_STATE + i, .thread_id = 0x9000 + i, .native_id = 900 + i};
+		list[i] = (struct python_thread){.thread_state = LIST_STATE + i,
+						 .thread_id = 0x9000 + i,
+						 .native_id = 900 + i};
 	*ret_threads = list;
 	*ret_count = threads_listed;
 	return 0;

@@ -62,8 +62,9 @@ static void put_names(uint8_t *memory, const struct foreign_request *request)
 
 	names->count = 1;
 	names->text_bytes = 4096 - (uint32_t)foreign_text_at(request->vaddr_count);
-	names->name[0] = (struct foreign_name){
-		.low = request->vaddr[0], .high = request->vaddr[0] + 1, .name_bytes = names->text_bytes};
+	names->name[0] = (struct foreign_name){.low = request->vaddr[0],
+					       .high = request->vaddr[0] + 1,
+					       .name_bytes = names->text_bytes};
 	if (!strcmp(lie, "none"))
 		names->count = 0;
 	if (!strcmp(lie, "many"))
@@ -633,8 +634,11 @@ static void foreign_examine__what_is_no_elf_file_says_so(void **state)
 	struct foreign_facts facts;
 
 	(void)state;
-	assert_int_equal(write_full(text, "#!/bin/sh\necho this is a script, and no more than that: "
-					  "it is as long as a header\n", 70), 0);
+	assert_int_equal(write_full(text,
+				    "#!/bin/sh\necho this is a script, and no more than that: "
+				    "it is as long as a header\n",
+				    70),
+			 0);
 	assert_int_equal(examine(foreign, &file, &facts), -ENOEXEC);
 	assert_int_equal(stats_of(foreign).ended, 0);
 }
@@ -698,7 +702,8 @@ static void foreign_rows__child_that_is_killed_is_replaced(void **state)
 		; /* of earlier tests */
 	foreign = with_child(NULL);
 	assert_int_equal(examine(foreign, &file, &facts), 0);
-	usleep(WORKER_RESTART_NS / NS_PER_US); /* an end right after the start counts as a bad start */
+	/* An end right after the start counts as a bad start. */
+	usleep(WORKER_RESTART_NS / NS_PER_US);
 	assert_int_equal(kill(find_child(), SIGKILL), 0);
 	assert_int_equal(foreign_rows(foreign, &file, facts.segment[0].vaddr,
 				      facts.segment[0].vaddr + 1000, &rows),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Never imports `threading`.  Prints whether something else did: PID <pid>, then IMPORTED 0 or 1."""
+"""Never imports `threading`.  Prints whether something else did: PID <pid>, then IMPORTED 0 or
+1."""
 import os
 import sys
 import time

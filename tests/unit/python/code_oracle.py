@@ -5,7 +5,8 @@
     PID <pid>
     V <major>.<minor>
     T <address of the code type>
-    C <address> <first line> <flags> <name> <file name> <line table>     bytes in hex, names as UTF-8
+    C <address> <first line> <flags> <name> <file name> <line table>     bytes in
+                                                            hex, names as UTF-8
     END
 """
 import binascii
@@ -35,7 +36,8 @@ def codes():
     yield compiled("def " + "n" * 700 + "():\n" + "  a(\n1)\n" * 3000, "x" * 510)
     if sys.version_info >= (3,):
         yield compiled(u"def d\u00e9j\u00e0_\u03b1():\n\n  pass\n", u"/t/\u00fcber.py")
-        yield compiled(u"def \u4e2d\u6587():\n  return [x for x in y]\n", u"/t/\u4e2d/\U0001f40d.py")
+        yield compiled(u"def \u4e2d\u6587():\n  return [x for x in y]\n",
+                       u"/t/\u4e2d/\U0001f40d.py")
         yield compiled(u"class \u00c9cole:\n  def \U00020000(self): pass\n", u"/t/\udcff.py")
 
 
@@ -49,9 +51,9 @@ def main():
         else:
             table = code.co_lnotab
         name = code.co_qualname if sys.version_info >= (3, 11) else code.co_name
-        out.append("C %d %d %d %s %s %s" % (id(code), code.co_firstlineno, code.co_flags, text(name),
-                                            text(code.co_filename),
-                                            binascii.hexlify(table).decode() or "-"))
+        out.append("C %d %d %d %s %s %s" %
+                   (id(code), code.co_firstlineno, code.co_flags, text(name), text(
+                       code.co_filename), binascii.hexlify(table).decode() or "-"))
     print("\n".join(out + ["END"]))
     sys.stdout.flush()
     time.sleep(120)

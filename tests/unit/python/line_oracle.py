@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""line_oracle.py [MODULES]   Prints what this interpreter itself says of the line of every instruction.
+"""line_oracle.py [MODULES]   Prints what this interpreter itself says of the line of every
+instruction.
 
-For 2.7 and 3.6 on.  Compiles MODULES files of the standard library (evenly chosen; default: all) and
-some code made to be awkward, and prints
+For 2.7 and 3.6 on.  Compiles MODULES files of the standard library (evenly chosen; default: all)
+and some code made to be awkward, and prints
     V <sys.hexversion>
     C <first line> <line table in hex, - when empty>
     L <start> <end> <line>      instructions in [start, end), bytes; line 0: none
@@ -30,7 +31,8 @@ def awkward():
           "        if i: break\n        yield i\n      else: continue\n"
     yield "def d(a=(\n1,\n2)):\n  return lambda: (\n  a,\n  b\n)\n@x\n\n@y(\n1)\ndef e(): pass\n"
     yield "a = 1; " * 2000 + "\n" + "b = (\n\n\n\n1)\n"
-    yield "x = '" + "y" * 900 + "', f(1), g(2)\n" + "z = " + " " * 700 + "f(1,\n" + " " * 600 + "2)\n"
+    yield ("x = '" + "y" * 900 + "', f(1), g(2)\n" + "z = " + " " * 700 + "f(1,\n"
+           + " " * 600 + "2)\n")
     if sys.version_info >= (3, 6):
         yield "async def f():\n  async with a as b:\n    async for c in b:\n      await c(\n  1)\n"
     if sys.version_info >= (3, 10):

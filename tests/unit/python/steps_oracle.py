@@ -1,7 +1,8 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
-"""Changes its threads step by step, one for each byte from the descriptor $STEPS, and says what a look at
-their names should give.  (No signals: some versions lose them while a sub-interpreter runs.)
+"""Changes its threads step by step, one for each byte from the descriptor $STEPS, and says what a
+look at their names should give.  (No signals: some versions lose them while a sub-interpreter
+runs.)
 
     PID <pid>
     STEP <number> <KIND> <names, or -: threading is not imported>
@@ -34,7 +35,8 @@ started.wait()
 os.write(1, ("STEP %d new MainThread,executed\\nEND\\n" % NUMBER).encode())
 os.read(int(os.environ["STEPS"]), 1)
 """
-# All in the thread that runs the rest: destroy() may wait for ever when another thread imported threading.
+# All in the thread that runs the rest: destroy() may wait for ever when another thread imported
+# threading.
 SUB = """
 import os, threading
 threading.current_thread().name = "sub"
@@ -127,15 +129,19 @@ def run_sub():
 
 
 def execute():
-    os.execv(sys.executable, [sys.executable, "-c", EXECUTED.replace("NUMBER", str(len(STEPS) - 1))])
+    os.execv(sys.executable,
+             [sys.executable, "-c",
+              EXECUTED.replace("NUMBER", str(len(STEPS) - 1))])
 
 
 def end_sub():
     pass
 
 
-STEPS = [lambda: None, grow_modules, import_threading, start_one, rename_one, replace_one, rebind, start_many,
-         end_many, forget_threading, remember_threading, run_sub, end_sub, execute]
+STEPS = [
+    lambda: None, grow_modules, import_threading, start_one, rename_one, replace_one, rebind,
+    start_many, end_many, forget_threading, remember_threading, run_sub, end_sub, execute
+]
 
 
 def names():

@@ -52,7 +52,8 @@ def threads():
     for name in ("plain", "", "x" * 63, "y" * 64, "z" * 300, "a b\nc"):
         yield threading.Thread(target=go.wait, name=name)
     if sys.version_info >= (3,):
-        for name in (u"caf\u00e9", u"\u03b1\u03b2\u03b3", u"\u4e2d\u6587" * 20, u"py\U0001f40d" * 15, u"\udcff"):
+        for name in (u"caf\u00e9", u"\u03b1\u03b2\u03b3", u"\u4e2d\u6587" * 20,
+                     u"py\U0001f40d" * 15, u"\udcff"):
             yield threading.Thread(target=go.wait, name=name)
     yield Slotted(target=go.wait, name="slotted")
     try:
@@ -86,7 +87,8 @@ def main():
     for thread in threading.enumerate():
         name = thread.name
         if not isinstance(name, bytes):
-            name = "".join(u"\ufffd" if 0xd800 <= ord(c) < 0xe000 else c for c in name).encode("utf-8")
+            name = "".join(u"\ufffd" if 0xd800 <= ord(c) < 0xe000 else c
+                           for c in name).encode("utf-8")
         out.append("N %d %d %s" % (thread.ident, getattr(thread, "native_id", 0) or 0,
                                    binascii.hexlify(name).decode() or "-"))
     print("\n".join(out + ["END"]))

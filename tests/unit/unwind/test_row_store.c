@@ -483,8 +483,8 @@ static void row_store_load__late_use_mark_does_not_revive_a_page(void **state)
 	free_fixture(&fixture);
 }
 
-/* A file whose rules nobody else has takes all ids; when it is gone, they are the next file's, after
- * the time that walks may still read them. */
+/* A file whose rules nobody else has takes all ids; when it is gone, they are the next file's,
+ * after the time that walks may still read them. */
 static void row_store_tick__rules_of_files_that_are_gone_are_given_again(void **state)
 {
 	struct fixture fixture = {0};
@@ -497,8 +497,8 @@ static void row_store_tick__rules_of_files_that_are_gone_are_given_again(void **
 	new_store(&fixture, 16, 1, 12);
 	open_dense(&fixture, 14);
 	quota = row_store_quotas(fixture.store).rules;
-	assert_int_equal(row_store_add_file(fixture.store, 0, BUILT_TEXT, BUILT_TEXT + PAGE, &page0),
-			 0);
+	assert_int_equal(
+		row_store_add_file(fixture.store, 0, BUILT_TEXT, BUILT_TEXT + PAGE, &page0), 0);
 	assert_int_equal(load(fixture.store, page0, fixture.cfi, BUILT_TEXT, BUILT_TEXT + PAGE), 0);
 	row_store_get_stats(fixture.store, &stats);
 	assert_int_equal(stats.rules_used, 12);
