@@ -47,7 +47,8 @@ class Collector:
 
 
 def words(path, hz, port):
-    """Its command line, with a tracefs of its own: it attaches to tracepoints by their files there."""
+    """Its command line, with a tracefs of its own: it attaches to tracepoints by their files
+    there."""
     return [
         "unshare", "-m", "sh", "-c", 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"',
         "sh", os.path.abspath(path), "-no-kernel-version-check", "-disable-tls",

@@ -180,7 +180,8 @@ def bpf_say(hz, rounds, name):
 
 
 def bpf_beside_otel(peers, hz, seconds, count, one):
-    """In rounds of their own: a third walk of the same stack would warm the caches for the others."""
+    """In rounds of their own: a third walk of the same stack would warm the caches for the
+    others."""
     if "otel" not in peers.path:
         say("bpf      otel skipped: " + peers.why["otel"])
         return

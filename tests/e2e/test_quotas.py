@@ -350,7 +350,8 @@ def test_ended_processes_leave_the_ledger_to_others():
             assert crowd.stdout.readline() == b"ready\n"
             victims = []
             for _ in range(14):
-                victims.append(subprocess.Popen(["/bin/sleep", "0.5"], preexec_fn=lambda: become(OTHER)))
+                victims.append(
+                    subprocess.Popen(["/bin/sleep", "0.5"], preexec_fn=lambda: become(OTHER)))
                 assert victims[-1].wait() == 0
             count = int(crowd.stdout.readline())
             run = harness.finish(process, signal_number=2, limit_s=60)

@@ -212,7 +212,7 @@ static void exit__full_ledger_sums_up_who_found_no_row(void **state)
 }
 
 /* What the agent has counted for its process, it would count once more for the sum. */
-static void exit__thread_of_an_older_window_keeps_its_slot_while_the_ledger_is_full(void **state)
+static void exit__thread_of_an_older_window_keeps_its_slot_with_a_full_ledger(void **state)
 {
 	struct pp_thread *slot;
 
@@ -790,7 +790,7 @@ int main(void)
 		switch_test(exit__of_a_blocked_thread_ends_its_wait),
 		switch_test(exit__reused_tid_is_another_thread),
 		switch_test(exit__slot_given_back_is_empty),
-		switch_test(exit__thread_of_an_older_window_keeps_its_slot_while_the_ledger_is_full),
+		switch_test(exit__thread_of_an_older_window_keeps_its_slot_with_a_full_ledger),
 		switch_test(exec__leaves_times_in_a_slot_while_the_ledger_is_full),
 		switch_test(exit__full_ledger_sums_up_who_found_no_row),
 		switch_test(slot__full_table_makes_no_total_wrong),

@@ -247,7 +247,8 @@ static void truncated_record__is_completed_from_the_live_process(void **state)
 	assert_int_equal(strlen(code->name), 700);
 	assert_int_equal(code->id, RECORD_ID);
 	assert_int_equal(python_code_line(code, 192 + 2 * 999), 1040);
-	assert_int_equal(python_code_bytes(code), sizeof(*code) + 701 + 11 + code->row_count * sizeof(*code->row));
+	assert_int_equal(python_code_bytes(code),
+			 sizeof(*code) + 701 + 11 + code->row_count * sizeof(*code->row));
 	python_code_free(code);
 	free(record);
 	free(fake);

@@ -524,7 +524,8 @@ static void symbolizer_stack__code_that_is_not_decoded_says_so(void **state)
 			 0);
 	frames[0] = packed_python(index, 0);
 	build(&built, 1, 0, frames);
-	assert_string_equal(names(&fixture, &built.stack, NULL), "[python frame, name not decoded]");
+	assert_string_equal(names(&fixture, &built.stack, NULL),
+			    "[python frame, name not decoded]");
 	close_fixture(&fixture);
 }
 
