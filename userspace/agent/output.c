@@ -32,11 +32,11 @@ struct output {
 	char *path; /* owned; as given */
 	enum options_output_kind kind;
 	struct store *store; /* NULL: one file */
-	int lock_fd;
+	int lock_fd; /* of one file with a name; else -1 */
 	uid_t uid;
 	gid_t gid;
-	/* Writes into the store, and has all that follows from then on.  NULL: nothing was written
-	 * yet. */
+	/* Writes the files, and has all that follows from then on.  NULL: nothing was written yet,
+	 * or the loop writes to a descriptor, whose reader may take all the time that it wants. */
 	struct writer *writer;
 	struct waiting waiting[WAITING_MAX];
 	size_t waiting_count;
@@ -56,9 +56,11 @@ static int drain(struct output *output)
 	int err = writer_wait(output->writer, mono_ns() + DRAIN_NS);
 
 	output->is_stuck = err == -ETIMEDOUT;
-	if (output->is_stuck)
+	if (output->is_stuck && output->store)
 		log_error("'%s' does not answer: %zu windows are not written",
 			  output->path, writer_waiting(output->writer));
+	else if (output->is_stuck)
+		log_error("'%s' does not answer: the profile is not written", output->path);
 	return err;
 }
 
@@ -301,7 +303,7 @@ int output_write(struct output *output, struct writer_window *window)
 {
 	int err = 0;
 
-	if (output->store)
+	if (output->lock_fd >= 0 || output->store)
 		err = hand_over(output, window);
 	else if (output->kind != OPTIONS_OUTPUT_NONE)
 		err = write_window(output, window);

@@ -22,9 +22,10 @@ DEFINE_OWNED(struct output, output)
 void output_owner(uid_t *ret_uid, gid_t *ret_gid);
 /* Returns whether each window is a profile of its own: a file a kind, or nothing (--output no). */
 bool output_is_store(const struct output *output);
-/* Encodes the profiles of a window and writes each under its kind; takes the window over.  For a
- * store a thread does it (agent/writer.h), and the call waits only for the last window, with a
- * bound.  A full disk is an error only then; before, a bounded number of profiles is kept and tried
+/* Encodes the profiles of a window and writes each under its kind; takes the window over.  A thread
+ * does it (agent/writer.h), and the call waits only for the last window, with a bound; for standard
+ * output and other descriptors the loop does it, and waits for their reader.  In a store a full
+ * disk is an error only for the last window; before, a bounded number of profiles is kept and tried
  * again, and a warning is printed once, and again for each doubling of the profiles that had to be
  * dropped.  Returns 0; -errno: one file, or the last window, is not written; -ETIMEDOUT: the disk
  * does not answer. */
