@@ -96,7 +96,7 @@ def test_files_of_two_subvolumes_under_one_path_that_are_mapped_later():
         harness.sampling(profiler)
         for path in paths:
             programs.append(begin(directory, path))
-            time.sleep(1)
+            harness.wait_for(lambda: harness.cpu_of(programs[-1].pid) > 0.3, what="its samples")
         harness.finish(profiler)
         check(out, programs)
     finally:

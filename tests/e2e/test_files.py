@@ -100,7 +100,6 @@ def test_files_of_ended_programs_do_not_keep_a_file_system():
     except BaseException:
         subprocess.call(["umount", "-l", place])
         raise
-    time.sleep(1)
     run = harness.finish(process, signal_number=2)
     assert run.rc == 0, run.err
     found = harness.samples(out, pid=program.pid)

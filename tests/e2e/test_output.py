@@ -56,6 +56,15 @@ def windows_of(directory):
     return sorted(found, key=lambda w: w[1])
 
 
+def count_windows(directory):
+    """While pyprofd writes them: windows_of() takes no unfinished file."""
+    return len(glob.glob(directory + "/*/*/*-cpu.pb.gz"))
+
+
+def wait_for_windows(directory, count):
+    harness.wait_for(lambda: count_windows(directory) >= count, what="%d windows" % count)
+
+
 def test_directory_gets_a_file_a_window():
     directory = os.path.join(harness.temporary(), "store")
     os.mkdir(directory, 0o750)
@@ -211,9 +220,10 @@ def test_full_disk_is_retried():
         with harness.light() as target:
             process = harness.start(store, target.pid, duration=7, options=["--interval", "1"])
             harness.sampling(process)
-            time.sleep(1.2)
+            wait_for_windows(store, 1)
             fill(os.path.join(disk, "ballast"))
-            time.sleep(2.5)
+            harness.wait_for(lambda: re.search("no space", harness.said(process), re.I),
+                             what="a window that finds the disk full")
             os.unlink(os.path.join(disk, "ballast"))
             run = harness.finish(process)
             assert run.rc == 0, "%d: %s" % (run.rc, run.err)
@@ -245,7 +255,7 @@ def test_full_disk_loses_nothing_in_silence():
             process = harness.start(store, target.pid, duration=14,
                                     options=["--interval", "200ms", "--events", "cpu"])
             harness.sampling(process)
-            time.sleep(1)
+            wait_for_windows(store, 3)
             fill(os.path.join(disk, "ballast"))
             time.sleep(8)
             os.unlink(os.path.join(disk, "ballast"))
@@ -312,7 +322,7 @@ def test_frozen_store_loses_nothing():
         with harness.light() as target:
             process = harness.start(store, target.pid, duration=9, options=["--interval", "1"])
             harness.sampling(process)
-            time.sleep(1.5)
+            wait_for_windows(store, 1)
             subprocess.check_call(["fsfreeze", "-f", disk])
             try:
                 time.sleep(4)
@@ -356,7 +366,7 @@ def test_clock_that_is_set_loses_no_window():
                                          "cpu"], env={"LD_PRELOAD": library, "CLOCK_OFF": offset})
         harness.sampling(process)
         for seconds in (year_s, -year_s):
-            time.sleep(2.3)
+            wait_for_windows(store, count_windows(store) + 4)
             set_clock(seconds)
         run = harness.finish(process)
     assert run.rc == 0, "%d: %s" % (run.rc, run.err)
