@@ -168,10 +168,10 @@ static void range_add(struct range_list *list, uint64_t start, struct pp_range r
 static bool continues(const struct range_list *list, uint64_t end, const struct mapping *mapping,
 		      const struct pp_range *range)
 {
-	const struct pp_range *last = list->count ? &list->range[list->count - 1] : NULL;
+	const struct pp_range *last = &list->range[list->count - 1];
 
-	return last && end == mapping->start && last->file == range->file &&
-	       last->bias == range->bias && last->page0 == range->page0;
+	return end == mapping->start && last->file == range->file && last->bias == range->bias &&
+	       last->page0 == range->page0;
 }
 
 static int list_ranges(struct context_table *table, struct process *process,
@@ -203,7 +203,8 @@ static int list_ranges(struct context_table *table, struct process *process,
 		range_add(list, mapping->start, range);
 		end = mapping->end;
 	}
-	range_add(list, end ? end : 1, (struct pp_range){.file = PP_FILE_NONE});
+	if (end)
+		range_add(list, end, (struct pp_range){.file = PP_FILE_NONE});
 	return 0;
 }
 
@@ -426,7 +427,8 @@ static int take_file_references(struct context_table *table, const struct proces
 				struct process_tables *tables)
 {
 	struct process_tables old = {.file = tables->file, .file_count = tables->file_count};
-	uint32_t *file = malloc((process->mapping_count + 1) * sizeof(*file));
+	/* malloc(0) may give NULL. */
+	uint32_t *file = malloc(process->mapping_count * sizeof(*file) + 1);
 
 	if (!file)
 		return -ENOMEM;

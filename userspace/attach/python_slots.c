@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "attach/python_slots.h"
 
-#include <errno.h>
-
 #include "attach/file_table.h"
 
 void python_slots_init(struct python_slots *slots)
@@ -19,20 +17,16 @@ int python_slots_take(struct python_slots *slots, uint32_t uid, struct file *fil
 		      uint32_t *ret_index)
 {
 	int err = user_quota_take(&slots->quota, uid, 1);
+	uint32_t index = 0;
 
 	if (err)
 		return err;
-	for (uint32_t i = 0; i < PYTHON_SLOTS; i++) {
-		struct python_slot *slot = &slots->slot[i];
-
-		if (slot->file || slot->rest_epochs)
-			continue;
-		*slot = (struct python_slot){.file = file, .uid = uid};
-		*ret_index = i;
-		return 0;
-	}
-	user_quota_give(&slots->quota, uid, 1);
-	return -ENOSPC;
+	/* The quota counts those that rest, too: one is free. */
+	while (slots->slot[index].file || slots->slot[index].rest_epochs)
+		index++;
+	slots->slot[index] = (struct python_slot){.file = file, .uid = uid};
+	*ret_index = index;
+	return 0;
 }
 
 void python_slots_give(struct python_slots *slots, uint32_t index)

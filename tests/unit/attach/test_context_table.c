@@ -15,6 +15,7 @@
 #define FILES 400U
 #define CONTEXTS 8U
 #define MAX_MAPPINGS 5000U
+#define UNWRITTEN 0xeeeeeeeeeeeeeeeeULL /* in chunks */
 
 /* ---- fakes ---- */
 
@@ -26,6 +27,7 @@ struct kernel_side {
 		bool is_set;
 	} context[CONTEXTS];
 	uint32_t pythons;
+	int python_error, resync_error;
 	uint32_t file_of[PYTHON_SLOTS]; /* by number */
 	bool has_resync[PYTHON_SLOTS];
 	unsigned int deleted;
@@ -36,6 +38,7 @@ static uint64_t bias_of_all; /* 0: each has its own */
 struct file_table {
 	uint64_t due_ns;
 	struct file file[FILES];
+	bool is_forgotten; /* the first one */
 	unsigned int asked;
 };
 
@@ -78,6 +81,8 @@ void kernel_side_delete_context(struct kernel_side *side, struct pp_process_id i
 int kernel_side_set_python(struct kernel_side *side, uint32_t index, const struct pp_python *python)
 {
 	assert_true(index < PYTHON_SLOTS);
+	if (side->python_error)
+		return side->python_error;
 	side->file_of[index] = python->file;
 	side->pythons++;
 	return 0;
@@ -86,7 +91,7 @@ int kernel_side_set_python(struct kernel_side *side, uint32_t index, const struc
 int kernel_side_set_resync(struct kernel_side *side, uint32_t index, const struct pp_resync *resync)
 {
 	side->has_resync[index] = resync->agreed;
-	return 0;
+	return side->resync_error;
 }
 
 static uint32_t fake_user;
@@ -106,6 +111,8 @@ struct file *file_table_find(const struct file_table *table, uint32_t id)
 {
 	uint32_t at = id - PP_FILE_FIRST;
 
+	if (!at && table->is_forgotten)
+		return NULL;
 	return id >= PP_FILE_FIRST && at < FILES ? (struct file *)&table->file[at] : NULL;
 }
 
@@ -134,9 +141,9 @@ void python_process_tls(const struct python_info *info, uint64_t bias, bool is_m
 			struct pp_tls ret_tls[2])
 {
 	(void)info;
-	(void)is_musl;
 	memset(ret_tls, 0, 2 * sizeof(*ret_tls));
 	ret_tls[0] = (struct pp_tls){.mode = PP_TLS_GLOBAL, .address = bias + 0x10};
+	ret_tls[1].offset = is_musl;
 }
 
 int python_process_tls_read(const struct python_info *info, pid_t pid, uint64_t bias, bool is_musl,
@@ -155,7 +162,7 @@ struct fixture {
 	struct context_table *table;
 	struct python_info python;
 	struct process process, child;
-	struct mapping mapping[MAX_MAPPINGS];
+	struct mapping mapping[MAX_MAPPINGS + 1]; /* and one that is none, behind the last */
 	size_t mapping_count;
 };
 
@@ -169,6 +176,12 @@ static int setup(void **state)
 		fixture->files.file[i].has_pages = true;
 		fixture->files.file[i].page0 = 100 * (i + 1);
 	}
+	/* What is mapped behind the last mapping concerns nobody. */
+	fixture->files.file[FILES - 1].python = &fixture->python;
+	fixture->files.file[FILES - 1].is_musl = true;
+	fixture->files.file[FILES - 1].unread_ns = 1;
+	fixture->mapping[0] = (struct mapping){.file = PP_FILE_FIRST + FILES - 1};
+	memset(fixture->side.chunk, 0xee, sizeof(fixture->side.chunk));
 	fixture->process.id = (struct pp_process_id){.tgid = 70, .generation = 1};
 	fixture->process.mapping = fixture->mapping;
 	fixture->child.id = (struct pp_process_id){.tgid = 80, .generation = 2};
@@ -184,6 +197,8 @@ static int teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
+	assert_int_equal(fixture->files.file[FILES - 1].references, 0);
+	assert_int_equal(fixture->files.file[FILES - 1].interpreted, 0);
 	context_table_release(fixture->table, &fixture->process);
 	context_table_release(fixture->table, &fixture->child);
 	context_table_free(fixture->table);
@@ -203,6 +218,7 @@ static void map(struct fixture *fixture, uint64_t start, uint64_t end, uint64_t 
 		.key = {.inode = file},
 		.path = file ? "/lib/f.so" : "",
 	};
+	fixture->mapping[fixture->mapping_count].file = PP_FILE_FIRST + FILES - 1;
 	fixture->process.mapping_count = fixture->child.mapping_count = fixture->mapping_count;
 	fixture->process.mappings_changed = true;
 }
@@ -359,6 +375,31 @@ static void publish__process_without_mappings_is_one_gap(void **state)
 	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
 	assert_int_equal(file_at(fixture, 0x400000), PP_FILE_NONE);
 	assert_int_equal(context_of(fixture, &fixture->process)->map_chunks, 1);
+	assert_int_equal(count_ranges(fixture), 1);
+}
+
+/* Ranges fill a chunk; one more takes another, and nothing is written behind the last. */
+static void publish__chunks_are_as_many_as_the_ranges_need(void **state)
+{
+	struct fixture *fixture = *state;
+
+	/* A gap in front, and one behind each. */
+	for (uint32_t i = 1; i <= 3 * PP_MAP_CHUNK_RANGES; i++) {
+		const uint32_t ranges = 1 + 2 * i;
+		const struct pp_process_context *context;
+
+		map(fixture, 0x2000ULL * i, 0x2000ULL * i + 0x1000, 0, 1);
+		assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+		context = context_of(fixture, &fixture->process);
+		assert_int_equal(context->map_chunks,
+				 (ranges + PP_MAP_CHUNK_RANGES - 1) / PP_MAP_CHUNK_RANGES);
+		assert_int_equal(count_ranges(fixture), ranges);
+		assert_int_equal(fixture->side.chunk[context->map_set - 1].start[0], 0);
+		if (i == 1)
+			assert_int_equal(fixture->side.chunk[1].start[0], UNWRITTEN);
+		context_table_tick(fixture->table);
+		context_table_tick(fixture->table);
+	}
 }
 
 static void publish__many_mappings_take_several_chunks(void **state)
@@ -454,6 +495,85 @@ static void chunks__publishing_for_ever_needs_no_more_room(void **state)
 	assert_int_equal(chunks_used(fixture), 13); /* 801 ranges */
 }
 
+/* Sets of several sizes come and go, through the end of the table and from its start. */
+static void chunks__sets_never_overlap(void **state)
+{
+	enum { PROCESSES = 6 };
+	struct fixture *fixture = *state;
+	struct process process[PROCESSES] = {0};
+	uint32_t number = 1;
+
+	for (uint64_t i = 0; i < 700; i++)
+		map(fixture, 0x10000 + i * 0x2000, 0x11000 + i * 0x2000, 0, 1);
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		process[i].id.tgid = 100 + i;
+		process[i].mapping = fixture->mapping;
+	}
+	for (unsigned int round = 0; round < 500; round++) {
+		struct process *one = &process[round % PROCESSES];
+		bool is_taken[CHUNKS] = {false};
+
+		number = number * 1103515245 + 12345;
+		one->mapping_count = 1 + (number >> 16) % 500;
+		fixture->mapping[one->mapping_count].file = FILE(1);
+		assert_int_equal(context_table_publish(fixture->table, one, 0), 0);
+		for (uint32_t i = 0; i < PROCESSES; i++) {
+			const struct pp_process_context *context = context_of(fixture, &process[i]);
+
+			for (uint32_t k = 0; context && k < context->map_chunks; k++) {
+				const uint32_t at = context->map_set - 1 + k;
+
+				assert_true(at < CHUNKS);
+				assert_false(is_taken[at]);
+				is_taken[at] = true;
+			}
+		}
+		context_table_tick(fixture->table);
+		context_table_tick(fixture->table);
+	}
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		context_table_release(fixture->table, &process[i]);
+	context_table_tick(fixture->table);
+	context_table_tick(fixture->table);
+	assert_int_equal(chunks_used(fixture), 0);
+	assert_int_equal(context_table_sets_quota(fixture->table)->used, 0);
+}
+
+/* As many chunks are free as are needed, but not one behind the other. */
+static void chunks__room_in_pieces_is_no_room(void **state)
+{
+	/* Of chunks: two of 10 remain between holes of 32, 32 and 44. */
+	static const uint32_t chunks[] = {32, 10, 32, 10, 44};
+	struct fixture *fixture = *state;
+	struct process process[5] = {0};
+	const struct user_quota *quota = context_table_sets_quota(fixture->table);
+
+	for (uint64_t i = 0; i < 1600; i++)
+		map(fixture, 0x10000 + i * 0x2000, 0x11000 + i * 0x2000, 0, 1);
+	for (uint32_t i = 0; i < 5; i++) {
+		process[i].id.tgid = 100 + i;
+		process[i].mapping = fixture->mapping;
+		process[i].mapping_count = chunks[i] * PP_MAP_CHUNK_RANGES / 2 - 1;
+		assert_int_equal(context_table_publish(fixture->table, &process[i], 0), 0);
+		assert_int_equal(context_of(fixture, &process[i])->map_chunks, chunks[i]);
+	}
+	for (uint32_t i = 0; i < 5; i += 2)
+		context_table_release(fixture->table, &process[i]);
+	context_table_tick(fixture->table);
+	context_table_tick(fixture->table);
+	assert_int_equal(quota->used, 20);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), -ENOSPC);
+	assert_true(fixture->process.mappings_changed);
+	assert_int_equal(quota->used, 20);
+	assert_int_equal(quota->refused, 1);
+	/* The largest hole is found. */
+	fixture->process.mapping_count = 44 * PP_MAP_CHUNK_RANGES / 2 - 1;
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(quota->used, 64);
+	context_table_release(fixture->table, &process[1]);
+	context_table_release(fixture->table, &process[3]);
+}
+
 static void chunks__no_room_leaves_the_process_without_a_set(void **state)
 {
 	struct fixture *fixture = *state;
@@ -466,6 +586,9 @@ static void chunks__no_room_leaves_the_process_without_a_set(void **state)
 	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
 	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), -ENOSPC);
 	assert_int_equal(context_of(fixture, &fixture->process)->map_set, 0);
+	assert_int_equal(context_of(fixture, &fixture->process)->map_chunks, 0);
+	/* It is counted once. */
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), -ENOSPC);
 	context_table_get_stats(fixture->table, &stats);
 	assert_int_equal(stats.sets_refused, 1);
 	context_table_tick(fixture->table);
@@ -563,6 +686,76 @@ static void fork__child_that_maps_something_gets_its_own_set(void **state)
 	assert_int_equal(fixture->files.file[0].references, 2);
 }
 
+/* The child's mappings are to be published where they are not those that the parent's set has. */
+static void fork__child_is_published_where_the_set_is_not_its_own(void **state)
+{
+	struct fixture *fixture = *state;
+	static struct mapping own[1];
+
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	fixture->child.mappings_changed = true;
+	assert_int_equal(context_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
+	assert_false(fixture->child.mappings_changed);
+	context_table_release(fixture->table, &fixture->child);
+	fixture->process.mappings_changed = true;
+	assert_int_equal(context_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
+	assert_true(fixture->child.mappings_changed);
+	context_table_release(fixture->table, &fixture->child);
+	fixture->process.mappings_changed = fixture->child.mappings_changed = false;
+	own[0] = fixture->mapping[0];
+	fixture->child.mapping = own;
+	assert_int_equal(context_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
+	assert_true(fixture->child.mappings_changed);
+	context_table_release(fixture->table, &fixture->child);
+	/* A parent that has ended has no set. */
+	fixture->child.mapping = fixture->mapping;
+	fixture->child.mappings_changed = false;
+	context_table_retire(fixture->table, &fixture->process);
+	assert_int_equal(context_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
+	assert_true(fixture->child.mappings_changed);
+}
+
+static void fork__files_are_opened_by_the_last_process(void **state)
+{
+	struct fixture *fixture = *state;
+
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	map(fixture, 0x3000, 0x4000, 0, 2);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(fixture->files.file[1].last_place.tgid, 70);
+	assert_int_equal(context_table_fork(fixture->table, &fixture->process, &fixture->child), 0);
+	assert_int_equal(fixture->files.file[0].last_place.tgid, 80);
+	assert_int_equal(fixture->files.file[1].last_place.tgid, 80);
+}
+
+static void flags__are_none_before_the_first_publication(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(context_table_flags(&fixture->process), 0);
+	assert_int_equal(
+		context_table_publish(fixture->table, &fixture->process, PP_CONTEXT_MATCHES), 0);
+	assert_int_equal(context_table_flags(&fixture->process), PP_CONTEXT_MATCHES);
+}
+
+static void find_files__forgotten_file_is_asked_for_again(void **state)
+{
+	struct fixture *fixture = *state;
+
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	map(fixture, 0x3000, 0x4000, 0x1000, 0);
+	assert_int_equal(context_table_find_files(fixture->table, &fixture->process, NULL), 0);
+	assert_int_equal(fixture->mapping[0].file, PP_FILE_FIRST);
+	assert_int_equal(fixture->mapping[1].file, PP_FILE_ANONYMOUS);
+	assert_int_equal(fixture->mapping[1].bias, 0);
+	assert_int_equal(fixture->files.asked, 2);
+	fixture->files.is_forgotten = true;
+	assert_int_equal(context_table_find_files(fixture->table, &fixture->process, NULL), 0);
+	assert_int_equal(fixture->files.asked, 3);
+	fixture->files.is_forgotten = false;
+}
+
 static void fork__of_a_process_that_was_never_published_is_nothing(void **state)
 {
 	struct fixture *fixture = *state;
@@ -634,6 +827,27 @@ static void ask_again__brings_a_file_that_was_not_examined(void **state)
 	assert_int_equal(fixture->files.asked, 3);
 }
 
+/* Of several files each that has an answer counts. */
+static void ask_again__looks_at_all_files(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint32_t i = 1; i <= 3; i++) {
+		map(fixture, i * 0x10000, i * 0x10000 + 0x1000, 0, i);
+		fixture->files.file[i - 1].unread_ns = 5;
+	}
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_false(context_table_ask_again(fixture->table, &fixture->process, NULL));
+	fixture->files.file[2].unread_ns = 0;
+	assert_true(context_table_ask_again(fixture->table, &fixture->process, NULL));
+	bias_of_all = 0x700;
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(fixture->mapping[2].bias, 0x700);
+	assert_false(context_table_ask_again(fixture->table, &fixture->process, NULL));
+	fixture->files.file[0].unread_ns = fixture->files.file[1].unread_ns = 0;
+	assert_true(context_table_ask_again(fixture->table, &fixture->process, NULL));
+}
+
 static void ask_again__is_for_files_that_are_due(void **state)
 {
 	struct fixture *fixture = *state;
@@ -694,6 +908,82 @@ static void python__first_interpreter_gets_a_slot_once(void **state)
 	/* Not by fork: their code objects are not each other's. */
 	assert_int_not_equal(context_of(fixture, &fixture->child)->code_space,
 			     context_of(fixture, &fixture->process)->code_space);
+}
+
+static void python__number_is_given_back_where_the_kernel_has_no_room(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct user_quota *quota = context_table_python_quota(fixture->table);
+
+	fixture->files.file[0].python = fixture->files.file[1].python = &fixture->python;
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	for (unsigned int i = 0; i < 2; i++) {
+		fixture->side.python_error = i ? 0 : -E2BIG;
+		fixture->side.resync_error = i ? -E2BIG : 0;
+		assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+		assert_int_equal(context_of(fixture, &fixture->process)->python, 0);
+		assert_null(context_table_interpreter(fixture->table, 1));
+		assert_int_equal(quota->used, 0);
+	}
+	fixture->side.resync_error = 0;
+	/* Another one gets it then. */
+	fixture->mapping_count = 0;
+	map(fixture, 0x1000, 0x2000, 0, 2);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_ptr_equal(context_table_interpreter(fixture->table, 1), &fixture->files.file[1]);
+	assert_ptr_equal(context_table_python_info(fixture->table, 1), &fixture->python);
+	assert_null(context_table_python_info(fixture->table, 2));
+	assert_int_equal(quota->used, 1);
+}
+
+static void python__musl_is_what_any_mapping_is(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->files.file[0].is_musl = true;
+	fixture->files.file[1].python = &fixture->python;
+	map(fixture, 0x3000, 0x4000, 0, 2);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_of(fixture, &fixture->process)->tls[1].offset, false);
+	fixture->mapping_count = 0;
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	map(fixture, 0x3000, 0x4000, 0, 2);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_int_equal(context_of(fixture, &fixture->process)->tls[1].offset, true);
+	assert_true(context_table_python(&fixture->process)->is_musl);
+}
+
+static void python__last_reason_of_a_file_without_frames_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->files.file[0].python_reason = "too old";
+	fixture->files.file[2].python_reason = "too new";
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	map(fixture, 0x3000, 0x4000, 0, 2);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_string_equal(context_table_python(&fixture->process)->reason, "too old");
+	/* What is mapped behind an interpreter that can be read does not matter. */
+	fixture->files.file[1].python = &fixture->python;
+	map(fixture, 0x5000, 0x6000, 0, 3);
+	assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+	assert_null(context_table_python(&fixture->process)->reason);
+}
+
+static void python__interpreter_is_one_process_interpreter_once(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->files.file[0].python = &fixture->python;
+	map(fixture, 0x1000, 0x2000, 0, 1);
+	for (unsigned int i = 0; i < 3; i++) {
+		assert_int_equal(context_table_publish(fixture->table, &fixture->process, 0), 0);
+		assert_int_equal(fixture->files.file[0].interpreted, 1);
+		context_table_python(&fixture->process)->failed_tests = 2;
+	}
+	assert_int_equal(context_table_python(&fixture->process)->failed_tests, 2);
+	context_table_release(fixture->table, &fixture->process);
+	assert_int_equal(fixture->files.file[0].interpreted, 0);
 }
 
 static void python__fork_shares_the_code_space(void **state)
@@ -806,7 +1096,12 @@ static void numbers__of_files_that_are_gone_are_used_again_after_a_rest(void **s
 
 	for (uint32_t i = 1; i <= PYTHON_SLOTS; i++)
 		assert_true(run_python(fixture, i));
+	assert_ptr_equal(context_table_interpreter(fixture->table, PYTHON_SLOTS),
+			 &fixture->files.file[PYTHON_SLOTS - 1]);
+	assert_null(context_table_interpreter(fixture->table, PYTHON_SLOTS + 1));
 	assert_false(run_python(fixture, 300));
+	context_table_get_stats(fixture->table, &stats);
+	assert_int_equal(stats.pythons_refused, 1);
 	assert_non_null(fixture->files.file[299].python_reason);
 	assert_false(run_python(fixture, 300));
 	context_table_get_stats(fixture->table, &stats);
@@ -819,6 +1114,8 @@ static void numbers__of_files_that_are_gone_are_used_again_after_a_rest(void **s
 	end_epochs(fixture, FILE_SLOT_REST_EPOCHS - 1);
 	assert_false(run_python(fixture, 300));
 	end_epochs(fixture, 1);
+	/* All of them. */
+	assert_int_equal(context_table_python_quota(fixture->table)->used, 0);
 	assert_true(run_python(fixture, 300));
 	assert_null(fixture->files.file[299].python_reason);
 	assert_int_equal(fixture->side.file_of[0], FILE(300));
@@ -843,7 +1140,7 @@ static void numbers__stay_while_a_process_is_known(void **state)
 	assert_ptr_equal(context_table_python(&fixture->child)->file, &fixture->files.file[0]);
 	context_table_release(fixture->table, &fixture->child);
 	assert_int_equal(fixture->files.file[0].interpreted, 0);
-	context_table_tidy(fixture->table, 1); /* unused, but not for long */
+	context_table_tidy(fixture->table, fixture->files.file[0].unused_since_ns); /* not before */
 	assert_int_equal(fixture->files.file[0].python_index, 1);
 	context_table_tidy(fixture->table, UINT64_MAX);
 	assert_int_equal(fixture->files.file[0].python_index, 0);
@@ -901,24 +1198,36 @@ int main(void)
 		test(publish__equal_neighbours_with_a_gap_stay_apart),
 		test(publish__file_without_pages_is_anonymous_code),
 		test(publish__process_without_mappings_is_one_gap),
+		test(publish__chunks_are_as_many_as_the_ranges_need),
 		test(publish__many_mappings_take_several_chunks),
 		test(publish__what_is_beyond_the_bound_is_a_gap),
 		test(publish__known_files_are_not_asked_again),
-		test(ask_again__brings_a_file_that_was_not_examined),
-		test(ask_again__is_for_files_that_are_due),
-		test(ask_again__child_of_a_fork_has_its_parents_files),
-		test(publish__file_in_old_and_new_mappings_is_never_unused),
 		test(chunks__replaced_run_is_reused_after_two_ticks),
 		test(chunks__each_set_has_its_own_version),
 		test(chunks__publishing_for_ever_needs_no_more_room),
-		test(chunks__users_excess_is_that_users_loss),
+		test(chunks__sets_never_overlap),
+		test(chunks__room_in_pieces_is_no_room),
 		test(chunks__no_room_leaves_the_process_without_a_set),
+		test(chunks__users_excess_is_that_users_loss),
 		test(fork__child_shares_the_set_until_both_have_gone),
 		test(fork__child_that_maps_something_gets_its_own_set),
+		test(fork__child_is_published_where_the_set_is_not_its_own),
+		test(fork__files_are_opened_by_the_last_process),
+		test(flags__are_none_before_the_first_publication),
+		test(find_files__forgotten_file_is_asked_for_again),
 		test(fork__of_a_process_that_was_never_published_is_nothing),
 		test(release__gives_back_image_files_and_tables),
 		test(retire__dead_process_still_knows_its_interpreter),
+		test(ask_again__brings_a_file_that_was_not_examined),
+		test(ask_again__looks_at_all_files),
+		test(ask_again__is_for_files_that_are_due),
+		test(ask_again__child_of_a_fork_has_its_parents_files),
+		test(publish__file_in_old_and_new_mappings_is_never_unused),
 		test(python__first_interpreter_gets_a_slot_once),
+		test(python__number_is_given_back_where_the_kernel_has_no_room),
+		test(python__musl_is_what_any_mapping_is),
+		test(python__last_reason_of_a_file_without_frames_is_told),
+		test(python__interpreter_is_one_process_interpreter_once),
 		test(python__fork_shares_the_code_space),
 		test(python__reason_of_an_unreadable_one_is_kept),
 		test(python__interpreter_that_comes_later_is_still_to_be_checked),
