@@ -22,7 +22,7 @@ extern char **environ;
 struct child {
 	pid_t pid; /* 0: there is none */
 	clockid_t clock;       /* its CPU time */
-	int socket;	       /* owned */
+	int socket_fd;	       /* owned */
 	const uint8_t *memory; /* mapped; kind->memory_bytes */
 	uint64_t started_ns;
 	bool is_ready;	 /* it has said PARSER_HELLO */
@@ -54,8 +54,8 @@ static void child_release(const struct worker *worker, struct child *child)
 {
 	if (child->memory)
 		munmap((void *)child->memory, worker->kind->memory_bytes);
-	close_owned_fd(&child->socket);
-	*child = (struct child){.socket = -1};
+	close_owned_fd(&child->socket_fd);
+	*child = (struct child){.socket_fd = -1};
 }
 
 static void reap_stuck(struct worker *worker)
@@ -168,23 +168,23 @@ static int move_up(int fd)
 static int start(struct worker *worker, struct child *child)
 {
 	const struct timeval deadline = {.tv_usec = WORKER_HELLO_NS / NS_PER_US};
-	OWNED_FD int theirs = -1, memory_fd = -1, high_socket = -1, high_memory = -1;
+	OWNED_FD int theirs = -1, memory_fd = -1, high_socket_fd = -1, high_memory_fd = -1;
 	int pair[2], err;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	child->socket = pair[0];
+	child->socket_fd = pair[0];
 	theirs = pair[1];
-	if (setsockopt(child->socket, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof(deadline)))
+	if (setsockopt(child->socket_fd, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof(deadline)))
 		return -errno;
 	err = share_memory(worker->kind, &memory_fd, &child->memory);
 	if (err)
 		return err;
-	high_socket = move_up(theirs);
-	high_memory = move_up(memory_fd);
-	if (high_socket < 0 || high_memory < 0)
+	high_socket_fd = move_up(theirs);
+	high_memory_fd = move_up(memory_fd);
+	if (high_socket_fd < 0 || high_memory_fd < 0)
 		return -errno;
-	err = spawn(worker, high_socket, high_memory, &child->pid);
+	err = spawn(worker, high_socket_fd, high_memory_fd, &child->pid);
 	if (err)
 		return err;
 	(void)clock_getcpuclockid(child->pid, &child->clock);
@@ -226,7 +226,7 @@ static int await(const struct worker *worker, uint32_t serial, int flags,
 	ssize_t size;
 
 	do
-		size = recvmsg(worker->child.socket, &message,
+		size = recvmsg(worker->child.socket_fd, &message,
 			       flags | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	while (size < 0 && errno == EINTR);
 	if (size < 0)
@@ -292,7 +292,7 @@ int worker_new(const struct worker_kind *kind, const char *program, struct worke
 	if (!worker)
 		return -ENOMEM;
 	worker->kind = kind;
-	worker->child.socket = -1;
+	worker->child.socket_fd = -1;
 	worker->program = strdup(program);
 	if (!worker->program)
 		return -ENOMEM;
@@ -337,14 +337,14 @@ static int send_request(const struct worker *worker, const struct worker_request
 						  .cmsg_type = SCM_RIGHTS};
 		memcpy(CMSG_DATA(&control.header), request->fd, bytes);
 	}
-	return sendmsg(worker->child.socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno
+	return sendmsg(worker->child.socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno
 											: 0;
 }
 
 static uint32_t next_serial(struct worker *worker)
 {
-	if (++worker->serial == PARSER_HELLO)
-		worker->serial++;
+	/* Never PARSER_HELLO. */
+	worker->serial = worker->serial % UINT32_MAX + 1;
 	return worker->serial;
 }
 
@@ -366,7 +366,7 @@ static bool is_running(pid_t pid)
 /* Gives a child that lacks the CPU more time: one that computes what is left of its own. */
 static int await_reply(const struct worker *worker, unsigned int limit_ms, uint64_t cpu_before_ns)
 {
-	struct pollfd reply = {.fd = worker->child.socket, .events = POLLIN};
+	struct pollfd reply = {.fd = worker->child.socket_fd, .events = POLLIN};
 	unsigned int left_ms = limit_ms;
 
 	for (unsigned int i = 0; !poll(&reply, 1, (int)left_ms); i++) {
