@@ -623,6 +623,22 @@ static void share__of_a_thread_without_a_slot_is_given_back(void **state)
 	assert_int_equal(host->config.slots_taken, 0);
 }
 
+/* As long as what is free then is twice what the user has with it. */
+static void share__last_slot_is_taken_by_who_has_none(void **state)
+{
+	(void)state;
+	host->config.thread_mask = 3;
+	host->config.slots_taken = 1;
+	one.task.cred = &of_alice;
+	two.task.cred = &of_bob;
+	switch_in(&one, 0);
+	assert_int_equal(host->user_share[1000].slots, 1);
+	assert_int_equal(host->config.slots_taken, 2);
+	switch_in(&two, 1 * MS);
+	assert_int_equal(host->user_share[1001].slots, 0);
+	assert_int_equal(host->losses[PP_LOSS_THREADS_SHARE], 1);
+}
+
 static void share__follows_an_exec(void **state)
 {
 	(void)state;
@@ -780,6 +796,7 @@ int main(void)
 		switch_test(share__of_a_thread_without_a_slot_is_given_back),
 		switch_test(share__of_the_ledger_is_what_is_free),
 		switch_test(share__of_the_ledger_bounds_all_but_root),
+		switch_test(share__last_slot_is_taken_by_who_has_none),
 		switch_test(share__follows_an_exec),
 		switch_test(slot__one_switch_serves_both_threads),
 		switch_test(slot__thread_has_two_places),

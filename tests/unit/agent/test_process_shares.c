@@ -84,12 +84,30 @@ static void count__is_of_live_processes_by_user(void **state)
 	add(1001, 3);
 	add(1000 + PP_USER_SHARES, 2); /* shares with 1000 */
 	known[0].exit_ns = 5;
-	shares[5].processes = 55;
+	shares[5].processes = shares[0].processes = 55;
 	process_shares_count(NULL, NULL);
+	assert_int_equal(shares[0].processes, 0);
 	assert_int_equal(shares[1000].processes, 21);
 	assert_int_equal(shares[1001].processes, 3);
 	assert_int_equal(shares[5].processes, 0);
 	assert_int_equal(config.processes_left, ROOM - 24);
+}
+
+static void count__first_place_is_that_of_some_users(void **state)
+{
+	(void)state;
+	add(PP_USER_SHARES, 3);
+	process_shares_count(NULL, NULL);
+	assert_int_equal(shares[0].processes, 3);
+}
+
+static void take__last_process_is_that_of_a_user_who_has_none(void **state)
+{
+	(void)state;
+	config.processes_left = 1;
+	assert_true(process_shares_take(NULL, 1000));
+	assert_int_equal(config.processes_left, 0);
+	assert_false(process_shares_take(NULL, 1001));
 }
 
 static void count__asks_for_some_users_a_call(void **state)
@@ -131,6 +149,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(count__is_of_live_processes_by_user, setup),
+		cmocka_unit_test_setup(count__first_place_is_that_of_some_users, setup),
+		cmocka_unit_test_setup(take__last_process_is_that_of_a_user_who_has_none, setup),
 		cmocka_unit_test_setup(count__asks_for_some_users_a_call, setup),
 		cmocka_unit_test_setup(take__users_excess_is_that_users_loss, setup),
 	};

@@ -52,6 +52,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	profile_shares_release(&shares);
+	profile_shares_release(&shares); /* it is empty by now */
 	intern_free(strings);
 	return 0;
 }
@@ -201,6 +202,22 @@ static void refused__stack_leaves_nothing_behind(void **state)
 	assert_in_range(held(ALICE), FRAMES_MAX * (3 + 8 + 10), FRAMES_MAX * (3 + 8 + 12) + 100);
 }
 
+/* What an earlier stack has brought is still there after one that was refused. */
+static void refused__stack_leaves_what_was_there(void **state)
+{
+	const struct frame known = {.kind = FRAME_NATIVE, .name = text("known")};
+	uint64_t before;
+
+	(void)state;
+	assert_int_equal(take_stack(&of_alice, &known, 1), 0);
+	before = held(ALICE);
+	shares.quota.total = before;
+	assert_int_equal(take_new(&of_alice), -EDQUOT);
+	profile_shares_allow(&shares, WINDOW_NS, 2, 99);
+	assert_int_equal(take_stack(&of_alice, &known, 1), 0);
+	assert_int_equal(held(ALICE), before + 16);
+}
+
 static void reset__gives_all_back_but_tells_no_user_twice(void **state)
 {
 	uint32_t uid;
@@ -287,6 +304,7 @@ int main(void)
 		TEST(cost__of_depth_is_that_of_its_new_steps),
 		TEST(cost__has_the_labels),
 		TEST(refused__stack_leaves_nothing_behind),
+		TEST(refused__stack_leaves_what_was_there),
 		TEST(reset__gives_all_back_but_tells_no_user_twice),
 		TEST(owner__is_looked_up_once_a_process),
 		TEST(owner__that_nobody_knows_has_one_share),

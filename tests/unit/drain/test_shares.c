@@ -76,6 +76,21 @@ static void shares_take__users_excess_is_that_users_loss(void **state)
 	shares_release(&shares);
 }
 
+/* Two processes of a user together as one, to the byte. */
+static void shares_take__user_takes_as_much_as_is_still_free(void **state)
+{
+	struct shares shares = {.max_bytes = 100};
+	const struct share_holder one = {.id = {.tgid = 5}, .user = 1000},
+				  two = {.id = {.tgid = 6}, .user = 1000};
+
+	(void)state;
+	assert_int_equal(shares_take(&shares, &one, 40), 0);
+	assert_int_equal(shares_take(&shares, &two, 21), -EDQUOT);
+	assert_int_equal(shares_take(&shares, &two, 20), 0);
+	assert_int_equal(shares.used_bytes, 60);
+	shares_release(&shares);
+}
+
 static void shares_take_common__only_the_whole_budget_bounds_it(void **state)
 {
 	struct shares shares = {.max_bytes = 10};
@@ -151,6 +166,7 @@ int main(void)
 		cmocka_unit_test(shares_take__as_much_as_is_still_free),
 		cmocka_unit_test(shares_take__all_at_once_leaves_nothing),
 		cmocka_unit_test(shares_take__users_excess_is_that_users_loss),
+		cmocka_unit_test(shares_take__user_takes_as_much_as_is_still_free),
 		cmocka_unit_test(shares_take_common__only_the_whole_budget_bounds_it),
 		cmocka_unit_test(shares_recount__has_no_bound),
 		cmocka_unit_test(shares_is_greedy__above_a_quarter),

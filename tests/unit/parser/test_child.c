@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/capabilities.h"
+#include "base/cleanup.h"
 #include "parser/sandbox.h"
 
 #define LEFT_OPEN 77
