@@ -77,7 +77,7 @@
 	X(MEMORY_LEFT_ALONE, "memory_left_alone",                                                  \
 	  "reads of a process' memory not tried: it, or its user's processes, were late before")   \
 	X(FILES_REFUSED, "files_refused",                                                          \
-	  "an ELF file was given up, or put off: too much work, huge pages, or no answer")         \
+	  "an ELF file was given up: too much work, huge pages, or no answer")                     \
 	X(FILES_LOST, "files_lost",                                                                \
 	  "a closed file was needed again and gone: its functions have no names")                  \
 	X(SAMPLES_SWALLOWED, "samples_swallowed",                                                  \

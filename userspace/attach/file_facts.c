@@ -65,7 +65,7 @@ void file_facts_ask(struct foreign *foreign, const struct foreign_file *asked, s
 		file,
 		foreign_examine(foreign, asked, &facts, &file->python, &file->python_reason));
 	file->is_refused = file_facts_are_refused(file->error);
-	file->unread_ns = file->error == -ETIMEDOUT ? mono_ns() : 0;
+	file->unread_ns = file->error == -ETIMEDOUT || file->error == -EAGAIN ? mono_ns() : 0;
 	if (file->error)
 		return;
 	take_segments(file, &facts);

@@ -214,10 +214,10 @@ static void ask_facts(struct file_table *table, struct file *file)
 {
 	struct question question = {.table = table, .file = file};
 	const struct foreign_file asked = ask_about(&question);
-	const bool was_unread = file->unread_ns != 0;
+	const bool was_refused = file->error == -ETIMEDOUT;
 
 	file_facts_ask(table->foreign, &asked, file);
-	table->stats.refused += file->unread_ns && !was_unread;
+	table->stats.refused += file->error == -ETIMEDOUT && !was_refused;
 	if (file->unread_ns)
 		table->unread_due_ns = file->unread_ns + RETRY_NS;
 }

@@ -14,7 +14,7 @@ void rule_cache_release(struct rule_cache *cache)
 
 bool rows_may_come(int err)
 {
-	return err == -ENOSPC || err == -ENOMEM || err == -ETIMEDOUT;
+	return err == -ENOSPC || err == -ENOMEM || err == -ETIMEDOUT || err == -EAGAIN;
 }
 
 /* Returns the page, or the one that was not used for longest. */

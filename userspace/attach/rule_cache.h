@@ -25,7 +25,7 @@ struct rule_cache {
 void rule_cache_release(struct rule_cache *cache);
 
 /* Finds the rule at an address of a file.  Returns 0, also when the source says that there is none
- * (PP_RULE_NO_INFO); -ENOMEM, -ENOSPC, -ETIMEDOUT: a later try may find one. */
+ * (PP_RULE_NO_INFO); -ENOMEM, -ENOSPC, -ETIMEDOUT, -EAGAIN: a later try may find one. */
 int rule_cache_find(struct rule_cache *cache, uint32_t file, const struct row_source *source,
 		    uint64_t vaddr, struct pp_rule *ret_rule);
 /* Returns whether rows may come with a later try. */

@@ -112,14 +112,18 @@ static bool is_left_alone(const struct foreign *foreign, const struct foreign_fi
 		late_table_has_user(&foreign->late, file->user, now_ns));
 }
 
-static bool may_ask(struct foreign *foreign, const struct foreign_file *file)
+/* Returns 0; -ETIMEDOUT, -EAGAIN: as the questions. */
+static int may_ask(struct foreign *foreign, const struct foreign_file *file)
 {
-	const bool has_time = user_times_allow(&foreign->times, file->payer, mono_ns());
-	const bool is_alone = is_left_alone(foreign, file);
-
-	foreign->stats.none += is_alone;
-	foreign->stats.put_off += !is_alone && !has_time;
-	return has_time && !is_alone;
+	if (is_left_alone(foreign, file)) {
+		foreign->stats.none++;
+		return -ETIMEDOUT;
+	}
+	if (!user_times_allow(&foreign->times, file->payer, mono_ns())) {
+		foreign->stats.put_off++;
+		return -EAGAIN;
+	}
+	return 0;
 }
 
 static unsigned int limit_ms(const struct foreign *foreign, const struct foreign_file *file)
@@ -194,7 +198,7 @@ static int send_once(struct foreign *foreign, const struct foreign_file *file,
 	foreign->stats.count[FOREIGN_COST_BYTES] += answer.reply.size;
 	*ret_size = answer.reply.size;
 	err = answer.reply.error;
-	if (err == -ETIME || err == -ETIMEDOUT)
+	if (err == -ETIME || err == -ETIMEDOUT || err == -EAGAIN)
 		return -EBADMSG; /* these are ours to say */
 	return err == -ENOMEM ? -E2BIG : err;
 }
@@ -203,8 +207,10 @@ static int send_once(struct foreign *foreign, const struct foreign_file *file,
 static int ask_once(struct foreign *foreign, const struct foreign_file *file,
 		    struct foreign_request *message, uint32_t *ret_size)
 {
-	if (!may_ask(foreign, file))
-		return -ETIMEDOUT;
+	int err = may_ask(foreign, file);
+
+	if (err)
+		return err;
 	message->number = file->number;
 	return send_once(foreign, file, message, false, ret_size);
 }
@@ -214,10 +220,10 @@ static int ask(struct foreign *foreign, const struct foreign_file *file,
 {
 	struct held *held;
 	bool has_file;
-	int err;
+	int err = may_ask(foreign, file);
 
-	if (!may_ask(foreign, file))
-		return -ETIMEDOUT;
+	if (err)
+		return err;
 	forget_old_child(foreign);
 	held = slot_of(foreign, file->number);
 	has_file = held->number == file->number;

@@ -60,9 +60,9 @@ struct foreign_file {
 
 struct foreign_facts;
 /* All questions return 0; -ETIME: the file is bad, it is not to be asked about again soon;
- * -ETIMEDOUT: there is no child, the user is left alone, or its payer has used up a share of the
- * child's time (foreign/user_time.h); -E2BIG: it takes more work or memory than its budget; else
- * what parsing it gave: */
+ * -ETIMEDOUT: there is no child, or the user is left alone; -EAGAIN: its payer has used up a share
+ * of the child's time (foreign/user_time.h); -E2BIG: it takes more work or memory than its budget;
+ * else what parsing it gave: */
 
 /* Finds out what a file is.  *ret_python is the caller's, NULL: it is no interpreter, or one that
  * cannot be read; then *ret_reason says why, and lives as long as `foreign`; NULL: it is none.

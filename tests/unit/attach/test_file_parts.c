@@ -408,7 +408,7 @@ static void rule_cache_find__sixteen_pages_are_kept_and_the_oldest_goes(void **s
 
 static void rule_cache_find__rows_that_may_come_are_asked_for_again(void **state)
 {
-	static const int errors[] = {-ENOSPC, -ENOMEM, -ETIMEDOUT, -ETIME};
+	static const int errors[] = {-ENOSPC, -ENOMEM, -ETIMEDOUT, -EAGAIN, -ETIME};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
@@ -714,6 +714,8 @@ static void file_facts_ask__file_that_was_not_examined_says_since_when(void **st
 	assert_int_equal(asked().unread_ns, 5000);
 	assert_int_equal(asked().error, -ETIMEDOUT);
 	assert_false(asked().is_refused);
+	examine_result = -EAGAIN;
+	assert_int_equal(asked().unread_ns, 5000);
 	examine_result = -ENOEXEC;
 	assert_int_equal(asked().unread_ns, 0);
 	assert_int_equal(asked().error, -ENOEXEC);

@@ -1025,8 +1025,10 @@ static void file_table_get__users_files_put_off_his_own_alone(void **state)
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(get(fixture, &mapping[i])->error, 0);
 	file = get(fixture, &mapping[2]);
-	assert_int_equal(file->error, -ETIMEDOUT);
-	assert_int_equal(get(fixture, &mapping[3])->error, -ETIMEDOUT);
+	assert_int_equal(file->error, -EAGAIN);
+	assert_true(file->unread_ns);
+	assert_int_equal(get(fixture, &mapping[3])->error, -EAGAIN);
+	assert_int_equal(stats_of(fixture).refused, 0); /* nobody has given them up */
 	foreign_get_stats(fixture->foreign, &stats);
 	assert_int_equal(stats.put_off, 2);
 	assert_int_equal(stats.none, 0);
