@@ -8,21 +8,15 @@
 
 #include "attach/btrfs_devices.h"
 #include "attach/file_facts.h"
+#include "attach/file_rows.h"
 #include "attach/file_slots.h"
-#include "attach/file_text.h"
-#include "attach/rule_cache.h"
 #include "base/clock.h"
 #include "discover/file_open.h"
 #include "discover/mapping.h"
 #include "discover/process_user.h"
 #include "foreign/client.h"
 
-/* How soon a file whose user had no share left is tried again for that user, one for which there
- * was no child to parse it, and one for whose rows there was no room. */
-#define RETRY_NS NS_PER_SEC
-
 struct file_table {
-	struct row_store *rows;	  /* borrowed */
 	struct foreign *foreign;  /* borrowed */
 	struct file_names *names; /* owned */
 	struct file_slots slots;  /* owns the files */
@@ -30,7 +24,7 @@ struct file_table {
 	int vdso_fd; /* owned; a copy of our own, which is the same in all processes */
 	struct file_descriptors descriptors;
 	struct btrfs_devices btrfs;
-	struct rule_cache rules;
+	struct file_rows rows;
 	struct file_table_stats stats;
 	uint64_t unread_due_ns; /* when files are asked about again; 0: there never was one */
 };
@@ -54,8 +48,8 @@ int file_table_new(struct row_store *rows, struct foreign *foreign, struct file_
 
 	if (!table)
 		return -ENOMEM;
-	table->rows = rows;
 	table->foreign = foreign;
+	file_rows_init(&table->rows, rows, foreign, &table->stats);
 	table->vdso_fd = -1;
 	err = file_names_new(&table->names);
 	if (err)
@@ -76,7 +70,7 @@ void file_table_free(struct file_table *table)
 			file_free(table->slots.file[i]);
 		}
 	file_slots_release(&table->slots);
-	rule_cache_release(&table->rules);
+	file_rows_release(&table->rows);
 	close_owned_fd(&table->vdso_fd);
 	free(table);
 }
@@ -219,93 +213,15 @@ static void ask_facts(struct file_table *table, struct file *file)
 	file_facts_ask(table->foreign, &asked, file);
 	table->stats.refused += file->error == -ETIMEDOUT && !was_refused;
 	if (file->unread_ns)
-		table->unread_due_ns = file->unread_ns + RETRY_NS;
-}
-
-static int ask_rows(void *context, uint64_t low, uint64_t high, struct cfi_rows *rows)
-{
-	struct question *question = context;
-	const struct foreign_file asked = ask_about(question);
-
-	return foreign_rows(question->table->foreign, &asked, low, high, rows);
-}
-
-/* Compiles rows.  Code without any unwind information, and that of a refused file, gets pages too,
- * with NO_INFO everywhere: there a walk then uses the checked frame pointer instead of asking for
- * rows each time. */
-static int compile(struct file_table *table, struct file *file, uint64_t low, uint64_t high)
-{
-	struct question question = {.table = table, .file = file};
-	const struct row_source source = {.rows = ask_rows, .context = &question};
-	const bool is_asked = file->has_rows && !file->is_refused;
-	int err = row_store_load(table->rows, file->page0, is_asked ? &source : NULL, low, high);
-
-	if (err == -ETIME) {
-		table->stats.refused += !file->lates;
-		err = file_facts_soften(file, err);
-	}
-	if (err && !rows_may_come(err)) {
-		if (file_facts_are_refused(err)) {
-			/* take_in() counts the others */
-			table->stats.refused += file->is_giant && !file->is_refused;
-			file->is_refused = true;
-		}
-		err = row_store_load(table->rows, file->page0, NULL, low, high);
-	}
-	file->no_room_ns = err == -ENOSPC ? mono_ns() : 0;
-	if (err == -ENOSPC)
-		table->stats.no_space++;
-	if (!err)
-		table->stats.compiled_bytes_of_text += high - low;
-	return err;
-}
-
-static int share_rows(struct file *file)
-{
-	const struct file *from = file->rows_of;
-
-	file->page0 = from->page0;
-	file->has_pages = from->has_pages;
-	file->is_giant = from->is_giant;
-	file->is_whole = from->is_whole;
-	file->refused_ns = from->refused_ns;
-	return from->error;
-}
-
-static int reserve_pages(struct file_table *table, struct file *file)
-{
-	int err = 0;
-
-	if (file->fd >= 0)
-		err = file_text_check(file->fd, &file->identity, file->segment,
-				      file->segment_count);
-	if (!err)
-		err = row_store_add_file(table->rows, file->uid, file->min_vaddr, file->max_vaddr,
-					 &file->page0);
-	file->refused_ns = err == -EDQUOT || err == -ENOSPC ? mono_ns() : 0;
-	if (err)
-		table->stats.text_refused++;
-	return err;
+		table->unread_due_ns = file->unread_ns + FILE_RETRY_NS;
 }
 
 static int load_rows(struct file_table *table, struct file *file)
 {
-	int err = reserve_pages(table, file);
+	struct question question = {.table = table, .file = file};
+	const struct foreign_file asked = ask_about(&question);
 
-	if (err)
-		return err;
-	file->has_pages = true;
-	if (file->is_giant)
-		return 0;
-	for (size_t i = 0; i < file->segment_count; i++) {
-		const struct foreign_segment *segment = &file->segment[i];
-
-		err = compile(table, file, segment->vaddr, segment->vaddr + segment->file_size);
-		if (err)
-			return err;
-	}
-	file->is_whole = true;
-	return 0;
+	return file_rows_load(&table->rows, file, &asked);
 }
 
 static int examine(struct file_table *table, struct file *file)
@@ -315,7 +231,7 @@ static int examine(struct file_table *table, struct file *file)
 	if (!file->segment_count)
 		return -ENOEXEC;
 	table->stats.interpreters += file->python != NULL;
-	return file->rows_of ? share_rows(file) : load_rows(table, file);
+	return file->rows_of ? file_rows_share(file) : load_rows(table, file);
 }
 
 /* The child keeps those that more will be asked about. */
@@ -332,13 +248,14 @@ static void retry_rows(struct file_table *table, const struct process *process, 
 	struct file *file = named->rows_of ? named->rows_of : named;
 	const uint32_t uid = process_user(process);
 
-	if (file->refused_ns && (uid != file->uid || mono_ns() - file->refused_ns >= RETRY_NS)) {
+	if (file->refused_ns &&
+	    (uid != file->uid || mono_ns() - file->refused_ns >= FILE_RETRY_NS)) {
 		file->uid = uid;
 		file->error = load_rows(table, file);
 		let_go(table, file);
 	}
 	if (named != file)
-		named->error = share_rows(named);
+		named->error = file_rows_share(named);
 }
 
 static int create(struct file_table *table, const char *path, struct file **ret_file)
@@ -626,7 +543,7 @@ static void look_again(struct file_table *table, const struct process *process, 
 
 	if (!file->unread_ns)
 		return;
-	if (uid == file->uid && mono_ns() - file->unread_ns < RETRY_NS)
+	if (uid == file->uid && mono_ns() - file->unread_ns < FILE_RETRY_NS)
 		return;
 	file->uid = uid;
 	ask_facts(table, file);
@@ -684,7 +601,7 @@ bool file_table_is_due(struct file_table *table, uint64_t now_ns)
 {
 	if (!table->unread_due_ns || now_ns < table->unread_due_ns)
 		return false;
-	table->unread_due_ns = now_ns + RETRY_NS;
+	table->unread_due_ns = now_ns + FILE_RETRY_NS;
 	return true;
 }
 
@@ -694,18 +611,10 @@ int file_table_load_at(struct file_table *table, struct file *named, uint64_t va
 {
 	/* Shared rows belong to the file that they were compiled from. */
 	struct file *file = named->rows_of ? named->rows_of : named;
-	uint64_t low = vaddr & ~(FILE_UNIT_BYTES - 1), high = low + FILE_UNIT_BYTES;
+	struct question question = {.table = table, .file = file};
+	const struct foreign_file asked = ask_about(&question);
 
-	if (!file->has_pages || vaddr < file->min_vaddr || vaddr >= file->max_vaddr)
-		return -ENODATA;
-	/* Each frame of a deep stack would bring rows that find no room. */
-	if (file->no_room_ns && mono_ns() - file->no_room_ns < RETRY_NS)
-		return -ENOSPC;
-	if (low < file->min_vaddr)
-		low = file->min_vaddr;
-	if (high > file->max_vaddr)
-		high = file->max_vaddr;
-	return compile(table, file, low, high);
+	return file_rows_load_at(&table->rows, file, &asked, vaddr);
 }
 
 int file_rule_at(struct file_table *table, struct file *named, uint64_t vaddr,
@@ -713,16 +622,9 @@ int file_rule_at(struct file_table *table, struct file *named, uint64_t vaddr,
 {
 	struct file *file = named->rows_of ? named->rows_of : named;
 	struct question question = {.table = table, .file = file};
-	const struct row_source source = {.rows = ask_rows, .context = &question};
+	const struct foreign_file asked = ask_about(&question);
 
-	*ret_rule = (struct pp_rule){.kind = PP_RULE_NO_INFO};
-	if (!file->has_pages || vaddr < file->min_vaddr || vaddr >= file->max_vaddr)
-		return 0;
-	if (!row_store_rule_at(table->rows, file->page0, vaddr, ret_rule) || !file->has_rows ||
-	    file->is_refused)
-		return 0;
-	/* There was no room for its page. */
-	return rule_cache_find(&table->rules, file->id, &source, vaddr, ret_rule);
+	return file_rows_rule_at(&table->rows, file, &asked, vaddr, ret_rule);
 }
 
 /* ---- names ---- */
@@ -751,7 +653,7 @@ static void forget_file(struct file_table *table, struct file *file)
 	if (file->rows_of && !--file->rows_of->sharers)
 		file->rows_of->unused_since_ns = mono_ns();
 	else if (!file->rows_of && file->has_pages)
-		row_store_remove_file(table->rows, file->page0, file->min_vaddr, file->max_vaddr);
+		file_rows_drop(&table->rows, file);
 	table_drop(table, file);
 }
 

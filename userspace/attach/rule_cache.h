@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rows of pages for which unwind/row_store.h had no room: a deep stack would ask the child about
- * each of its frames.  Private to file_table.c. */
+ * each of its frames.  Private to file_rows.c. */
 #ifndef ATTACH_RULE_CACHE_H
 #define ATTACH_RULE_CACHE_H
 
