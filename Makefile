@@ -172,7 +172,6 @@ install: all
 	sed 's|/usr/local/bin|$(prefix)/bin|' deploy/systemd/pyprofd.service > $(BUILD)/pyprofd.service
 	install -D -m 0644 $(BUILD)/pyprofd.service $(unitdir)/pyprofd.service
 	install -D -m 0644 deploy/systemd/sysusers.conf $(usersdir)/pyprofd.conf
-	install -D -m 0644 -t $(docdir) deploy/systemd/unprivileged.conf
 	install -D -m 0644 -t $(docdir) LICENSE LICENSES/GPL-2.0-only.txt README.md CHANGELOG.md
 # What the programs are made of, by the Debian packages of this machine.
 .PHONY: sbom

@@ -106,11 +106,11 @@ def child_named(pid, name):
     return None
 
 
-def as_the_drop_in_says(out, pid):
-    """The words that start pyprofd as somebody else, with the ambient capabilities of
-    unprivileged.conf and no others."""
+def as_the_unit_says(out, pid):
+    """The words that start pyprofd as somebody else, with the ambient capabilities of the unit and
+    no others."""
     harness.need(shutil.which("setpriv"), "no setpriv")
-    with open(os.path.join(harness.TOP, "deploy", "systemd", "unprivileged.conf"),
+    with open(os.path.join(harness.TOP, "deploy", "systemd", "pyprofd.service"),
               encoding="utf-8") as file:
         given = " ".join(re.findall(r"^AmbientCapabilities=(.*)$", file.read(),
                                     re.M)).lower().replace("cap_", "").split()
@@ -123,12 +123,12 @@ def as_the_drop_in_says(out, pid):
 
 
 def expect_profile_without_root(look):
-    """Profiles as the drop-in does; look(pid) is called while samples are taken."""
+    """Profiles as the unit does; look(pid) is called while samples are taken."""
     directory = harness.temporary()
     os.chown(directory, 65534, 65534)
     out = os.path.join(directory, "o.pb.gz")
     with harness.light(wrap=harness.AHEAD) as target:
-        with subprocess.Popen(as_the_drop_in_says(out, target.pid), stdout=subprocess.PIPE,
+        with subprocess.Popen(as_the_unit_says(out, target.pid), stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT) as process:
             harness.wait_for(lambda: perf_events(process.pid) or process.poll() is not None, 20,
                              "perf events")
@@ -149,7 +149,7 @@ def paranoid():
         return int(file.read())
 
 
-def test_the_drop_in_without_root_has_what_it_needs():
+def test_the_unit_without_root_has_what_it_needs():
     harness.need(paranoid() <= 2, "kernel.perf_event_paranoid is %d" % paranoid())
 
     def no_admin(pid):

@@ -12,20 +12,20 @@ if [ -z "$wanted" ] || [ "$wanted" != "$given" ]; then
 	exit 1
 fi
 unit=deploy/systemd/pyprofd.service
-for setting in Type=notify WatchdogSec= MemoryMax= LimitNOFILE= CapabilityBoundingSet= NoNewPrivileges=yes; do
+for setting in User=pyprofd Type=notify WatchdogSec= MemoryMax= LimitNOFILE= CapabilityBoundingSet= NoNewPrivileges=yes; do
 	grep -q "^$setting" $unit || {
 		echo "$unit: no $setting"
 		exit 1
 	}
 done
-# Each capability is explained, and the drop-in without root has the same.
+# Each capability is explained, and given as well as allowed.
 for capability in $(sed -n 's/^CapabilityBoundingSet=//p' $unit); do
 	grep -q "^| $capability |" docs/security.md || {
 		echo "docs/security.md: what is $capability for?"
 		exit 1
 	}
-	grep '^AmbientCapabilities=' deploy/systemd/unprivileged.conf | grep -qw "$capability" || {
-		echo "deploy/systemd/unprivileged.conf: no $capability"
+	grep '^AmbientCapabilities=' $unit | grep -qw "$capability" || {
+		echo "$unit: $capability is allowed, but not given"
 		exit 1
 	}
 done

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/fs_user.h"
 #include "base/io.h"
 #include "store/lock_file.h"
 #include "store/retention.h"
@@ -26,6 +27,10 @@
 struct store {
 	char *directory; /* as given */
 	int fd, lock_fd;
+	/* Whose directory it is: a service without root has to be able to delete what root, started
+	 * by hand, wrote beside it. */
+	uid_t uid;
+	gid_t gid;
 	uint64_t max_bytes; /* 0: no bound */
 	struct retention_totals totals;
 	uint64_t deleted_files;
@@ -72,9 +77,22 @@ static int open_directory(int parent_fd, const char *name, int flags, bool *ret_
 	return 0;
 }
 
+/* Locks and counts what is there. */
+static int take(struct store *store)
+{
+	CLEANUP(fs_user_return) struct fs_user before = fs_user_become(store->uid, store->gid);
+	int err = lock_file_take(store->fd, LOCK_NAME, &store->lock_fd);
+
+	if (err)
+		return err;
+	return retention_count(store->fd, time(NULL) - STORE_STALE_TEMPORARY_SECONDS,
+			       &store->totals);
+}
+
 int store_open(const char *directory, uint64_t max_bytes, struct store **ret_store)
 {
 	OWNED(store) struct store *store = calloc(1, sizeof(*store));
+	struct stat stat;
 	int err;
 
 	if (!store)
@@ -89,11 +107,11 @@ int store_open(const char *directory, uint64_t max_bytes, struct store **ret_sto
 	err = open_directory(AT_FDCWD, directory, 0, NULL, &store->fd);
 	if (err)
 		return err;
-	err = lock_file_take(store->fd, LOCK_NAME, &store->lock_fd);
-	if (err)
-		return err;
-	err = retention_count(store->fd, time(NULL) - STORE_STALE_TEMPORARY_SECONDS,
-			      &store->totals);
+	if (fstat(store->fd, &stat))
+		return -errno;
+	store->uid = stat.st_uid;
+	store->gid = stat.st_gid;
+	err = take(store);
 	if (err)
 		return err;
 	*ret_store = TAKE(store);
@@ -222,6 +240,7 @@ int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uin
 				  .duration_ms = duration_ns / NS_PER_MS};
 	size_t path_size = strlen(store->directory) + BELOW_CHARS;
 	char name[STORE_FILE_CHARS];
+	CLEANUP(fs_user_return) struct fs_user before = {.is_changed = false};
 	OWNED_MEM char *path = NULL;
 	int err;
 
@@ -232,6 +251,7 @@ int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uin
 	path = malloc(path_size);
 	if (!path)
 		return -ENOMEM;
+	before = fs_user_become(store->uid, store->gid);
 	err = open_hour(store, file.start_ms, &directory);
 	if (!err)
 		err = put_file(directory.hour_fd, &file, bytes, size, name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: store/store.c store/retention.c store/store_names.c store/lock_file.c base/io.c */
+/* sources: store/store.c store/retention.c store/store_names.c store/lock_file.c base/io.c base/fs_user.c */
 #include "fixture.h"
 
 #include "libc.h"
@@ -502,6 +502,53 @@ static void store_open__that_cannot_count_is_an_error(void **state)
 	assert_int_equal(next_descriptor(), next);
 }
 
+static void assert_owner(void **state, const char *name, uid_t uid)
+{
+	char path[PATH_CHARS];
+	struct stat stat;
+
+	assert_int_equal(lstat(in_directory(state, name, path), &stat), 0);
+	assert_int_equal(stat.st_uid, uid);
+	assert_int_equal(stat.st_gid, uid ? uid + 1 : 0);
+}
+
+/* A service without root is to go on in the store, which root wrote into by hand. */
+static void store_put__of_root_gives_files_to_the_directory_s_owner(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	char path[PATH_CHARS];
+
+	if (geteuid())
+		skip();
+	assert_int_equal(chown(*state, 4711, 4712), 0);
+	open_store(state, 0, &store);
+	put(store, START_NS, "bytes");
+	assert_owner(state, ".lock", 4711);
+	assert_owner(state, "2026-01-31", 4711);
+	assert_owner(state, "2026-01-31/22", 4711);
+	assert_owner(state, "2026-01-31/22/1769900390000-10000-cpu.pb.gz", 4711);
+	/* It is root again for all else. */
+	assert_int_equal(mkdir(in_directory(state, "own", path), 0700), 0);
+	assert_owner(state, "own", 0);
+}
+
+/* There root can do what that user could. */
+static void store_put__of_root_has_the_rights_of_the_directory_s_owner(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	char path[PATH_CHARS], below[PATH_CHARS];
+
+	if (geteuid())
+		skip();
+	assert_int_equal(chown(*state, 4711, 4712), 0);
+	open_store(state, 0, &store);
+	assert_int_equal(mkdir(in_directory(state, "2026-01-31", path), 0700), 0);
+	assert_int_equal(mkdir(in_directory(state, "2026-01-31/full", below), 0700), 0);
+	assert_int_equal(store_put(store, "cpu", START_NS, WINDOW_NS, "bytes", 5, NULL), -EACCES);
+	assert_int_equal(chown(path, 4711, 4712), 0);
+	put(store, START_NS, "bytes");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
 
 int main(void)
@@ -523,6 +570,8 @@ int main(void)
 		TEST(store_put__left_over_of_a_crash_is_written_anew),
 		TEST(store_open__second_instance_is_ebusy_and_can_name_the_first),
 		TEST(store_open__directory_that_cannot_be_is_an_error),
+		TEST(store_put__of_root_gives_files_to_the_directory_s_owner),
+		TEST(store_put__of_root_has_the_rights_of_the_directory_s_owner),
 		TEST(store_put__is_synced),
 		TEST(store_put__failed_step_leaves_nothing),
 		TEST(store_put__opens_with_care),
