@@ -34,8 +34,29 @@
 #define VERIFIER_LOG_BYTES (1U << 20)
 #define SHARD_BYTES ((size_t)PP_ROW_SHARD_ROWS * sizeof(uint32_t))
 
+/* Maps that are memory of both sides. */
+enum shared_map {
+	SHARED_CONFIG,
+	SHARED_FILLS,
+	SHARED_REST,
+	SHARED_THREADS,
+	SHARED_CPU_SLOTS,
+	SHARED_MAP_SETS,
+	SHARED_USER_SHARES,
+	SHARED_PAGES,
+	SHARED_RULES,
+	SHARED_ROWS,
+	SHARED_COUNT
+};
+struct shared {
+	struct bpf_map *map;
+	size_t bytes; /* 0: it is not mapped */
+	void *memory; /* owned; NULL before it was mapped */
+};
+
 struct kernel_side {
 	struct pyprofd *skeleton;
+	struct shared shared[SHARED_COUNT]; /* the pointers below are into it */
 	uint32_t map_chunk_count;
 	uint32_t process_room; /* entries of `processes` and of `contexts` */
 	struct pp_user_share *user_share; /* PP_USER_SHARES */
@@ -235,94 +256,105 @@ static struct bpf_map *table_of(const struct kernel_side *side, enum pp_table ta
 	return map[table][number & 1];
 }
 
-static int map_memory(struct bpf_map *map, size_t bytes, void **ret_memory)
+static size_t whole_pages(size_t bytes)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *memory = mmap(NULL, (bytes + page - 1) / page * page, PROT_READ | PROT_WRITE,
-			    MAP_SHARED, bpf_map__fd(map), 0);
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	if (memory == MAP_FAILED)
-		return -errno;
-	*ret_memory = memory;
-	return 0;
+	return (bytes + page - 1) / page * page;
 }
 
-static int map_tables(struct kernel_side *side)
+static int map_shared(struct shared *shared)
 {
-	void *at;
-	int err = map_memory(side->skeleton->maps.fills, PP_FILL_COUNT * sizeof(*side->fill), &at);
+	void *memory;
 
-	if (err)
-		return err;
-	side->fill = at;
-	err = map_memory(side->skeleton->maps.rest, 2 * PP_REST_ROWS * sizeof(*side->rest), &at);
-	if (err)
-		return err;
-	side->rest = at;
-	for (uint32_t i = 0; i < PP_FILL_COUNT; i++)
-		side->fill[i].half =
-			bpf_map__max_entries(table_of(side, (enum pp_table)(i / 2), i)) / 2;
+	if (!shared->bytes)
+		return 0;
+	memory = mmap(NULL, whole_pages(shared->bytes), PROT_READ | PROT_WRITE, MAP_SHARED,
+		      bpf_map__fd(shared->map), 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	shared->memory = memory;
 	return 0;
 }
 
 static int map_all(struct kernel_side *side)
 {
-	struct row_store_memory *memory = &side->memory;
-	uint32_t seed;
-	void *at;
-	int err;
+	const struct row_store_memory *rows = &side->memory;
+	const struct shared shared[SHARED_COUNT] = {
+		[SHARED_CONFIG] = {side->skeleton->maps.config, sizeof(*side->config)},
+		[SHARED_FILLS] = {side->skeleton->maps.fills, PP_FILL_COUNT * sizeof(*side->fill)},
+		[SHARED_REST] = {side->skeleton->maps.rest,
+				 2 * PP_REST_ROWS * sizeof(*side->rest)},
+		[SHARED_THREADS] = {side->skeleton->maps.threads,
+				    side->thread_count > 1
+					    ? side->thread_count * sizeof(*side->thread)
+					    : 0},
+		[SHARED_CPU_SLOTS] = {side->skeleton->maps.cpu_slots,
+				      side->cpu_count * sizeof(*side->cpu_place)},
+		[SHARED_MAP_SETS] = {side->skeleton->maps.map_sets,
+				     side->map_chunk_count * sizeof(*side->map_chunk)},
+		[SHARED_USER_SHARES] = {side->skeleton->maps.user_shares,
+					PP_USER_SHARES * sizeof(*side->user_share)},
+		[SHARED_PAGES] = {side->skeleton->maps.pages,
+				  rows->page_count * sizeof(*rows->pages)},
+		[SHARED_RULES] = {side->skeleton->maps.rules,
+				  rows->rule_count * sizeof(*rows->rules)},
+		[SHARED_ROWS] = {side->skeleton->maps.rows, rows->shard_count * SHARD_BYTES},
+	};
 
-	err = map_memory(side->skeleton->maps.config, sizeof(*side->config), &at);
-	if (err)
-		return err;
-	side->config = at;
-	side->config->thread_mask = side->thread_count - 1;
-	side->config->processes_left = side->process_room;
-	if (getrandom(&seed, sizeof(seed), 0) == sizeof(seed))
-		side->config->thread_seed = seed;
-	err = map_tables(side);
-	if (err)
-		return err;
-	if (side->thread_count > 1) {
-		err = map_memory(side->skeleton->maps.threads,
-				 side->thread_count * sizeof(*side->thread), &at);
+	for (size_t i = 0; i < SHARED_COUNT; i++) {
+		int err;
+
+		side->shared[i] = shared[i];
+		err = map_shared(&side->shared[i]);
 		if (err)
 			return err;
-		side->thread = at;
 	}
-	err = map_memory(side->skeleton->maps.cpu_slots, side->cpu_count * sizeof(*side->cpu_place),
-			 &at);
+	return 0;
+}
+
+static void set_config(struct kernel_side *side)
+{
+	struct pp_config *config = side->shared[SHARED_CONFIG].memory;
+	uint32_t seed;
+
+	config->thread_mask = side->thread_count - 1;
+	config->processes_left = side->process_room;
+	if (getrandom(&seed, sizeof(seed), 0) == sizeof(seed))
+		config->thread_seed = seed;
+	side->config = config;
+}
+
+static void set_fills(struct kernel_side *side)
+{
+	side->fill = side->shared[SHARED_FILLS].memory;
+	for (uint32_t i = 0; i < PP_FILL_COUNT; i++)
+		side->fill[i].half =
+			bpf_map__max_entries(table_of(side, (enum pp_table)(i / 2), i)) / 2;
+}
+
+static int share_memory(struct kernel_side *side)
+{
+	struct row_store_memory *rows = &side->memory;
+	int err = map_all(side);
+
 	if (err)
 		return err;
-	side->cpu_place = at;
-	err = map_memory(side->skeleton->maps.map_sets,
-			 side->map_chunk_count * sizeof(*side->map_chunk), &at);
-	if (err)
-		return err;
-	side->map_chunk = at;
-	err = map_memory(side->skeleton->maps.user_shares,
-			 PP_USER_SHARES * sizeof(*side->user_share), &at);
-	if (err)
-		return err;
-	side->user_share = at;
-	err = map_memory(side->skeleton->maps.pages, memory->page_count * sizeof(uint64_t), &at);
-	if (err)
-		return err;
-	memory->pages = at;
-	err = map_memory(side->skeleton->maps.rules, memory->rule_count * sizeof(struct pp_rule),
-			 &at);
-	if (err)
-		return err;
-	memory->rules = at;
-	err = map_memory(side->skeleton->maps.rows, memory->shard_count * SHARD_BYTES, &at);
-	if (err)
-		return err;
-	side->row = at;
-	memory->shard = calloc(memory->shard_count, sizeof(*memory->shard));
-	if (!memory->shard)
+	set_config(side);
+	set_fills(side);
+	side->rest = side->shared[SHARED_REST].memory;
+	side->thread = side->shared[SHARED_THREADS].memory;
+	side->cpu_place = side->shared[SHARED_CPU_SLOTS].memory;
+	side->map_chunk = side->shared[SHARED_MAP_SETS].memory;
+	side->user_share = side->shared[SHARED_USER_SHARES].memory;
+	rows->pages = side->shared[SHARED_PAGES].memory;
+	rows->rules = side->shared[SHARED_RULES].memory;
+	side->row = side->shared[SHARED_ROWS].memory;
+	rows->shard = calloc(rows->shard_count, sizeof(*rows->shard));
+	if (!rows->shard)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < memory->shard_count; i++)
-		memory->shard[i] = side->row + (size_t)i * PP_ROW_SHARD_ROWS;
+	for (uint32_t i = 0; i < rows->shard_count; i++)
+		rows->shard[i] = side->row + (size_t)i * PP_ROW_SHARD_ROWS;
 	return 0;
 }
 
@@ -377,7 +409,7 @@ int kernel_side_open(const struct kernel_side_options *options, char *why, size_
 	err = open_and_load(side, options, why, why_size);
 	if (err)
 		return err;
-	err = map_all(side);
+	err = share_memory(side);
 	if (err) {
 		snprintf(why, why_size, "cannot map the BPF maps: %s", strerror(-err));
 		return err;
@@ -393,28 +425,13 @@ int kernel_side_open(const struct kernel_side_options *options, char *why, size_
 	return 0;
 }
 
-static void unmap(void *memory, size_t bytes)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	if (memory)
-		munmap(memory, (bytes + page - 1) / page * page);
-}
-
 void kernel_side_free(struct kernel_side *side)
 {
 	if (!side)
 		return;
-	unmap(side->config, sizeof(*side->config));
-	unmap(side->fill, PP_FILL_COUNT * sizeof(*side->fill));
-	unmap(side->rest, 2 * PP_REST_ROWS * sizeof(*side->rest));
-	unmap(side->thread, side->thread_count * sizeof(*side->thread));
-	unmap((void *)side->cpu_place, side->cpu_count * sizeof(*side->cpu_place));
-	unmap(side->map_chunk, side->map_chunk_count * sizeof(*side->map_chunk));
-	unmap(side->user_share, PP_USER_SHARES * sizeof(*side->user_share));
-	unmap(side->memory.pages, side->memory.page_count * sizeof(uint64_t));
-	unmap(side->memory.rules, side->memory.rule_count * sizeof(struct pp_rule));
-	unmap(side->row, side->memory.shard_count * SHARD_BYTES);
+	for (size_t i = 0; i < SHARED_COUNT; i++)
+		if (side->shared[i].memory)
+			munmap(side->shared[i].memory, whole_pages(side->shared[i].bytes));
 	free(side->memory.shard);
 	pyprofd__destroy(side->skeleton);
 	free(side);
