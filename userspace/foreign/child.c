@@ -4,14 +4,11 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include "elf/elf_guard.h"
 #include "foreign/serve.h"
-#include "parser/child.h"
-#include "parser/sandbox.h"
+#include "parser/child_loop.h"
 
 #define SORTED_BYTES 4096U /* more than qsort() keeps on the stack */
 
@@ -42,8 +39,7 @@ static void take_descriptors(struct msghdr *message, struct brought *brought)
 	memcpy(brought->fd, CMSG_DATA(header), brought->count * sizeof(int));
 }
 
-/* Returns whether to go on. */
-static bool serve(struct foreign_server *server)
+static bool serve(void *server)
 {
 	union {
 		struct cmsghdr header;
@@ -72,7 +68,7 @@ static bool serve(struct foreign_server *server)
 	    !foreign_files_sort(&room.request, brought.fd, brought.count, &files))
 		return false;
 	foreign_serve(server, &room.request, &files, &reply);
-	return parser_child_answer(&reply, -1);
+	return child_answer(&reply, -1);
 }
 
 static int compare_bytes(const void *a, const void *b)
@@ -92,19 +88,16 @@ static void warm_up(void)
 
 _Noreturn void foreign_child_main(void)
 {
-	static const struct parser_reply hello = {.serial = PARSER_HELLO};
+	static const struct child child = {.name = FOREIGN_ARGV0,
+					   .last_fd = PARSER_MEMORY_FD,
+					   .sandbox = PARSER_SANDBOX_FILES,
+					   .serve = serve};
 	struct foreign_server server = {
 		.memory = mmap(NULL, FOREIGN_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
 			       PARSER_MEMORY_FD, 0)};
 
-	(void)prctl(PR_SET_NAME, FOREIGN_ARGV0); /* else it is "exe", as it was started */
-	/* What whoever started the agent left open. */
-	(void)syscall(SYS_close_range, PARSER_MEMORY_FD + 1, ~0U, 0);
-	warm_up();
-	if (server.memory == MAP_FAILED || elf_guard_install() ||
-	    parser_sandbox_enter(PARSER_SANDBOX_FILES))
+	if (server.memory == MAP_FAILED || elf_guard_install())
 		_exit(1);
-	for (bool goes_on = parser_child_answer(&hello, -1); goes_on;)
-		goes_on = serve(&server);
-	_exit(0);
+	warm_up();
+	child_run(&child, &server);
 }

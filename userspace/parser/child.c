@@ -7,13 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
-#include "parser/sandbox.h"
+#include "parser/child_loop.h"
 
 #define STACK_BYTES 65536U
 
@@ -153,28 +151,7 @@ void parser_child_do(const struct parser_request *request, uint8_t *memory,
 
 /* ---- messages ---- */
 
-bool parser_child_answer(const struct parser_reply *reply, int fd)
-{
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct iovec part = {.iov_base = (void *)reply, .iov_len = sizeof(*reply)};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-
-	if (fd >= 0) {
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control);
-		control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
-						  .cmsg_level = SOL_SOCKET,
-						  .cmsg_type = SCM_RIGHTS};
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	}
-	return sendmsg(PARSER_SOCKET_FD, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(*reply);
-}
-
-/* Returns whether to go on. */
-static bool serve(uint8_t *memory)
+static bool serve(void *memory)
 {
 	struct parser_request request = {0};
 	struct parser_reply reply;
@@ -188,7 +165,7 @@ static bool serve(uint8_t *memory)
 	if (size <= 0 || !parser_request_is_sound(&request, (size_t)size))
 		return false;
 	parser_child_do(&request, memory, &reply, &fd);
-	return parser_child_answer(&reply, fd);
+	return child_answer(&reply, fd);
 }
 
 /* The sandbox lets no memory be added, which the stack's growth is. */
@@ -202,17 +179,15 @@ static void grow_stack(void)
 
 _Noreturn void parser_child_main(void)
 {
-	static const struct parser_reply hello = {.serial = PARSER_HELLO};
-	uint8_t *memory = mmap(NULL, PARSER_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-			       PARSER_MEMORY_FD, 0);
+	static const struct child child = {.name = PARSER_ARGV0,
+					   .last_fd = PARSER_MEMORY_FD,
+					   .sandbox = PARSER_SANDBOX_MEMORY,
+					   .serve = serve};
+	void *memory = mmap(NULL, PARSER_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+			    PARSER_MEMORY_FD, 0);
 
-	(void)prctl(PR_SET_NAME, PARSER_ARGV0); /* else it is "exe", as it was started */
-	/* What whoever started the agent left open. */
-	(void)syscall(SYS_close_range, PARSER_MEMORY_FD + 1, ~0U, 0);
-	grow_stack();
-	if (memory == MAP_FAILED || parser_sandbox_enter(PARSER_SANDBOX_MEMORY))
+	if (memory == MAP_FAILED)
 		_exit(1);
-	for (bool goes_on = parser_child_answer(&hello, -1); goes_on;)
-		goes_on = serve(memory);
-	_exit(0);
+	grow_stack();
+	child_run(&child, memory);
 }

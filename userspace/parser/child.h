@@ -9,12 +9,9 @@
 
 /* Returns whether this program was started to be a child: see PARSER_ARGV0. */
 bool parser_child_is_meant(const char *argv0);
-/* Answers requests from PARSER_SOCKET_FD until the agent closes it, and ends the process: what
- * libraries do at an exit needs more system calls than the child has. */
+/* Answers requests from PARSER_SOCKET_FD until the agent closes it, and ends the process. */
 _Noreturn void parser_child_main(void);
 
-/* Sends a reply, with a descriptor unless it is -1. Returns false when the agent has gone. */
-bool parser_child_answer(const struct parser_reply *reply, int fd);
 /* Carries out a sound request into `memory`, PARSER_MEMORY_BYTES. Sets ret_reply's error (0;
  * -EFAULT when part of a piece is not mapped; -ESRCH; -errno) and size, and *ret_fd, which the
  * caller closes; -1: there is none. */

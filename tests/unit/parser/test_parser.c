@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: parser/client.c parser/worker.c parser/child.c parser/sandbox.c base/capabilities.c parser/late.c base/io.c */
+/* sources: parser/client.c parser/worker.c parser/child.c parser/child_loop.c parser/sandbox.c base/capabilities.c parser/late.c base/io.c */
 /* The client with real children: this program is its own child, good or bad as TEST_CHILD says. */
 #include "parser/client.h"
 
@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "parser/child.h"
+#include "parser/child_loop.h"
 #include "parser/late.h"
 #include "parser/sandbox.h"
 #include "parser/worker.h"
@@ -64,7 +65,7 @@ static void be_child(void)
 		parser_child_main();
 	}
 	if (strcmp(how, "ends"))
-		parser_child_answer(&(struct parser_reply){.serial = PARSER_HELLO}, -1);
+		child_answer(&(struct parser_reply){.serial = PARSER_HELLO}, -1);
 	if (!strcmp(how, "silent"))
 		pause();
 	if (!strcmp(how, "busy"))

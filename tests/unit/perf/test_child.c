@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: perf/child.c */
+/* sources: perf/child.c parser/child_loop.c */
 /* The child that opens events, in a fork of this program: its sandbox and its events are fakes. */
 #include "perf/child.h"
 
@@ -15,8 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "parser/child.h"
-#include "parser/sandbox.h"
+#include "parser/child_loop.h"
 #include "perf/event.h"
 
 #define LEFT_OPEN 77
@@ -49,22 +48,14 @@ ssize_t recv(int fd, void *buffer, size_t size, int flags)
 	return syscall(SYS_recvfrom, fd, buffer, size, flags, NULL, NULL);
 }
 
-/* hz 7: there is an event, which is a new descriptor. */
+/* hz 7: there is an event, which is a new descriptor.  The one before was closed: it has the same
+ * number. */
 int perf_event_open_here(const struct perf_event_request *request, int *ret_fd)
 {
 	if (request->hz != 7)
 		return -ENODEV;
 	*ret_fd = dup(PARSER_SOCKET_FD);
-	return 0;
-}
-
-/* As parser/child.c, but the padding tells the number of the descriptor. */
-bool parser_child_answer(const struct parser_reply *reply, int fd)
-{
-	struct parser_reply told = *reply;
-
-	told.padding = (uint32_t)fd;
-	return send(PARSER_SOCKET_FD, &told, sizeof(told), MSG_NOSIGNAL) == sizeof(told);
+	return *ret_fd == PARSER_MEMORY_FD ? 0 : -EMFILE;
 }
 
 /* ---- the agent ---- */
@@ -103,13 +94,25 @@ static int end(void)
 	return WEXITSTATUS(status);
 }
 
-static struct parser_reply hear(void)
+/* *has_event: whether a descriptor came with the reply. */
+static struct parser_reply hear(bool *has_event)
 {
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {0};
 	struct parser_reply reply = {.serial = 4711};
+	struct iovec part = {.iov_base = &reply, .iov_len = sizeof(reply)};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
 
-	assert_int_equal(syscall(SYS_recvfrom, ours, &reply, sizeof(reply), 0, NULL, NULL),
-			 sizeof(reply));
+	assert_int_equal(recvmsg(ours, &message, 0), sizeof(reply));
 	assert_int_equal(reply.size, 0);
+	*has_event = CMSG_FIRSTHDR(&message) != NULL;
+	if (*has_event)
+		close(*(int *)CMSG_DATA(&control.header));
 	return reply;
 }
 
@@ -131,26 +134,26 @@ static int setup(void **state)
 static void perf_child_main__answers_until_the_agent_goes(void **state)
 {
 	struct parser_reply reply;
+	bool has_event;
 
 	(void)state;
 	interrupts = 3;
 	start();
-	reply = hear();
+	reply = hear(&has_event);
 	assert_int_equal(reply.serial, PARSER_HELLO);
 	assert_int_equal(reply.error, 0);
-	assert_int_equal((int)reply.padding, -1);
+	assert_false(has_event);
 	for (uint32_t serial = 5; serial < 10; serial++) {
 		ask(serial, 7);
-		reply = hear();
+		reply = hear(&has_event);
 		assert_int_equal(reply.serial, serial);
 		assert_int_equal(reply.error, 0);
-		/* The one before was closed. */
-		assert_int_equal(reply.padding, PARSER_MEMORY_FD);
+		assert_true(has_event);
 		ask(++serial, 8);
-		reply = hear();
+		reply = hear(&has_event);
 		assert_int_equal(reply.serial, serial);
 		assert_int_equal(reply.error, -ENODEV);
-		assert_int_equal((int)reply.padding, -1);
+		assert_false(has_event);
 	}
 	assert_int_equal(end(), 0);
 }
@@ -161,10 +164,11 @@ static void perf_child_main__nonsense_ends_it(void **state)
 
 	(void)state;
 	for (int more = -1; more <= 1; more += 2) {
+		bool has_event;
 		char reply[64];
 
 		start();
-		hear();
+		hear(&has_event);
 		assert_true(send(ours, request, sizeof(struct perf_event_request) + (size_t)more,
 				 MSG_NOSIGNAL) > 0);
 		assert_int_equal(syscall(SYS_recvfrom, ours, reply, sizeof(reply), 0, NULL, NULL),

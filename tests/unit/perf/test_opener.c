@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: perf/opener.c perf/child.c perf/event.c parser/worker.c parser/child.c parser/sandbox.c base/capabilities.c base/io.c */
+/* sources: perf/opener.c perf/child.c perf/event.c parser/worker.c parser/child_loop.c parser/sandbox.c base/capabilities.c base/io.c */
 /* With a child, which is this program itself. */
 #include "perf/opener.h"
 
@@ -19,7 +19,7 @@
 
 #include "base/capabilities.h"
 #include "base/io.h"
-#include "parser/child.h"
+#include "parser/child_loop.h"
 #include "parser/sandbox.h"
 #include "perf/child.h"
 
@@ -143,7 +143,7 @@ static _Noreturn void be_liar(void)
 	struct perf_event_request request;
 	struct parser_reply reply = {.serial = PARSER_HELLO};
 
-	while (parser_child_answer(&reply, -1) &&
+	while (child_answer(&reply, -1) &&
 	       recv(PARSER_SOCKET_FD, &request, sizeof(request), 0) == sizeof(request))
 		reply.serial = request.serial;
 	_exit(0);
