@@ -22,6 +22,7 @@
 #include "base/slice.h"
 #include "discover/sideband.h"
 #include "drain/ring.h"
+#include "foreign/client.h"
 #include "options/options.h"
 #include "unwind/row_store.h"
 
@@ -38,6 +39,11 @@
 /* How long a window that has ended is worked on in one turn. */
 #define CLOSING_NS (40 * NS_PER_MS)
 /* From so many turns in a period on, each waits a moment before the next. */
+/* A question to the child that parses files takes up to a quarter of a second.  A turn in which the
+ * child has computed for so long makes no step of the window's end or of a dump, which may ask
+ * another one; nor do so many turns in a row. */
+#define LONG_QUESTIONS_NS (40 * NS_PER_MS)
+#define STEPS_PUT_OFF_MAX 8U
 #define TURNS_PERIOD_NS (100 * NS_PER_MS)
 #define TURNS_MAX 50U
 #define GATHER_NS 1000000L
@@ -180,11 +186,32 @@ static void slow_tick(struct agent *agent, struct loop *loop)
 	live_serve(agent->live); /* closes connections that are late */
 	window_facts_update(&agent->facts);
 	quotas_tell(&agent->facts.quotas);
-	window_close_files(&agent->window);
+	loop->has_unused_files = true;
 	if (agent->summary.loss[PP_LOSS_EVENTS_FULL] != lost)
 		process_watch_want_rescan(agent->watch);
 	if (!agent->profiles.is_open)
 		window_forget(&agent->window);
+}
+
+static uint64_t questions_ns(const struct agent *agent)
+{
+	struct foreign_stats stats = {0};
+
+	foreign_get_stats(agent->foreign, &stats);
+	return stats.count[FOREIGN_COST_CPU_NS];
+}
+
+/* Returns whether this turn has time for a step that may ask about a file. */
+static bool has_time(const struct agent *agent, struct loop *loop)
+{
+	if (questions_ns(agent) - loop->questions_ns < LONG_QUESTIONS_NS) {
+		loop->steps_put_off = 0;
+		return true;
+	}
+	if (loop->steps_put_off == STEPS_PUT_OFF_MAX)
+		return true;
+	loop->steps_put_off++;
+	return false;
 }
 
 static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
@@ -207,6 +234,8 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	process_watch_tick(agent->watch);
 	if (agent->timeline)
 		timeline_tick(agent->timeline);
+	if (loop->has_unused_files && has_time(agent, loop))
+		loop->has_unused_files = window_close_files(&agent->window);
 	if (now_ns < loop->next_slow_ns)
 		return;
 	loop->next_slow_ns = now_ns + SLOW_TICK_NS;
@@ -252,6 +281,7 @@ int loop_serve(struct agent *agent, struct loop *loop, int timeout_ms)
 	count = epoll_wait(loop->epoll, event, ARRAY_SIZE(event), timeout_ms);
 	wait_err = count < 0 && errno != EINTR ? -errno : 0;
 	loop->woken_ns = mono_ns();
+	loop->questions_ns = questions_ns(agent);
 	for (int i = 0; i < count && !err; i++) {
 		switch ((enum source)event[i].data.u32) {
 		case SOURCE_SIGNAL:
@@ -352,6 +382,8 @@ static int serve_windows(struct agent *agent, struct loop *loop)
 		}
 		return 0;
 	}
+	if (!has_time(agent, loop))
+		return 0;
 	more = window_step(&agent->window, &slice);
 	if (more)
 		return more < 0 ? more : 0;
@@ -381,7 +413,8 @@ int loop_run_windows(struct agent *agent, struct loop *loop)
 			err = tables_relieve(&agent->tables);
 		if (!err) {
 			scans_step(agent->scans);
-			live_step(agent->live);
+			if (has_time(agent, loop))
+				live_step(agent->live);
 		}
 	}
 	return err;

@@ -182,7 +182,17 @@ static void keep_names(struct naming *naming, const packed_frame *frame, size_t 
 	(void)find_names(naming, file, address, count, symbol);
 }
 
-void naming_keep(struct naming *naming, const uint64_t *files)
+/* Clears the files of these frames. */
+static void put_off(uint64_t *files, const packed_frame *frame, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t slot = packed_file(frame[i]);
+
+		files[slot / 64] &= ~(1ULL << slot % 64);
+	}
+}
+
+bool naming_keep(struct naming *naming, uint64_t *files, const struct slice *slice)
 {
 	CLEANUP(kept_frames_release) struct kept_frames kept = {};
 
@@ -195,7 +205,12 @@ void naming_keep(struct naming *naming, const uint64_t *files)
 							       packed_file(kept.frame[from]);)
 			to++;
 		keep_names(naming, kept.frame + from, to - from);
+		if (to < kept.count && slice_is_over(slice)) {
+			put_off(files, kept.frame + to, kept.count - to);
+			return true;
+		}
 	}
+	return false;
 }
 
 /* ---- the kernel ---- */

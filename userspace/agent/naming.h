@@ -39,8 +39,10 @@ uint64_t naming_refused_files(const struct naming *naming);
 /* Returns how many Python code objects were given up: the child was late or ended at them. */
 uint64_t naming_refused_codes(const struct naming *naming);
 /* Names the functions of these files (bits as in dictionary_note_files()) that stacks refer to, and
- * keeps the names: the files are about to be closed, and may be gone when the window ends. */
-void naming_keep(struct naming *naming, const uint64_t *files);
+ * keeps the names: the files are about to be closed, and may be gone when the window ends.  Goes on
+ * until the slice is over, with one file at least, and clears the bits of those that it has not
+ * come to.  Returns whether there are such. */
+bool naming_keep(struct naming *naming, uint64_t *files, const struct slice *slice);
 struct naming_options {
 	struct intern *strings; /* that names go into; borrowed */
 	bool no_native;		/* as --no-native; either is enough */

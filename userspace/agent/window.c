@@ -30,6 +30,8 @@
 #include "options/options.h"
 
 #define CLOSE_AFTER_NS NS_PER_SEC
+/* How long files that are to be closed are named at once. */
+#define KEEP_NAMES_NS (40 * NS_PER_MS)
 /* How many windows ended processes and unmapped files are kept. */
 #define KEEP_WINDOWS 3U
 /* From so many processes on one window is enough: what ended before it is in the profiles. */
@@ -380,13 +382,16 @@ void window_forget(const struct window *window)
 	file_table_tidy(window->files, before_ns);
 }
 
-void window_close_files(const struct window *window)
+bool window_close_files(const struct window *window)
 {
+	const struct slice slice = slice_begin(KEEP_NAMES_NS);
 	const uint64_t now_ns = mono_ns();
 	OWNED_MEM uint64_t *unused = calloc(FILE_SLOTS / 64, sizeof(*unused));
+	bool more;
 
 	if (!unused || !file_table_find_unused(window->files, now_ns - CLOSE_AFTER_NS, unused))
-		return;
-	naming_keep(window->samples->naming, unused);
+		return false;
+	more = naming_keep(window->samples->naming, unused, &slice);
 	file_table_close(window->files, unused);
+	return more;
 }

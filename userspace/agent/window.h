@@ -92,8 +92,9 @@ uint64_t window_next_end(const struct window *window, uint64_t due_ns, uint64_t 
 /* Forgets processes that ended some windows ago, and files that no process maps. */
 void window_forget(const struct window *window);
 /* Closes files that no process has mapped for a second: they keep file systems from being
- * unmounted.  Call it about once a second. */
-void window_close_files(const struct window *window);
+ * unmounted.  Call it about once a second.  Returns whether more are to be closed: naming what is
+ * in them took its time. */
+bool window_close_files(const struct window *window);
 /* Drops profiles that were not written. */
 void window_release(struct window *window);
 

@@ -289,7 +289,7 @@ packed_frame packed_native(enum pp_frame_kind kind, uint32_t file, uint64_t addr
 
 static packed_frame frames[KEPT_MAX + 1];
 static size_t frame_count;
-static const uint64_t wanted_files[1] = {0x28};
+static uint64_t wanted_files[1] = {0x28};
 
 void dictionary_find_frames(const struct dictionary *dictionary, const uint64_t *of,
 			    void (*found)(void *context, packed_frame frame), void *context)
@@ -506,20 +506,41 @@ static void keep__names_the_frames_of_each_file_at_once(void **state)
 	frames[4] = packed_native(PP_FRAME_NATIVE + 1, 3, 0x20);
 	frames[5] = packed_native(PP_FRAME_NATIVE, 3, 0xffffffffff);
 	frame_count = 6;
-	naming_keep(naming, wanted_files);
+	assert_false(naming_keep(naming, wanted_files, NULL));
 	assert_string_equal(calls, "/lib/a.so#1073741827: 20 30 ffffffffff (3)\n"
 				   "/bin/b#1073741829: 10 70 (2)\n");
 	/* It goes on with the next file. */
 	calls[0] = '\0';
 	fails = "resolve";
-	naming_keep(naming, wanted_files);
+	assert_false(naming_keep(naming, wanted_files, NULL));
 	assert_non_null(strstr(calls, "/bin/b"));
+}
+
+/* A file may take the child that parses it a quarter of a second. */
+static void keep__goes_on_with_what_it_had_no_time_for(void **state)
+{
+	const struct slice over = {};
+
+	(void)state;
+	frames[0] = packed_native(PP_FRAME_NATIVE, 5, 0x10);
+	frames[1] = packed_native(PP_FRAME_NATIVE, 3, 0x20);
+	frame_count = 2;
+	wanted_files[0] = 1ULL << 3 | 1ULL << 5 | 1ULL << 6;
+	assert_true(naming_keep(naming, wanted_files, &over));
+	assert_string_equal(calls, "/lib/a.so#1073741827: 20 (1)\n");
+	assert_int_equal(wanted_files[0], 1ULL << 3 | 1ULL << 6); /* 6 has no frames */
+	calls[0] = '\0';
+	frame_count = 1;
+	wanted_files[0] = 1ULL << 5;
+	assert_false(naming_keep(naming, wanted_files, &over));
+	assert_string_equal(calls, "/bin/b#1073741829: 10 (1)\n");
+	assert_int_equal(wanted_files[0], 1ULL << 5);
 }
 
 static void keep__does_nothing_without_frames(void **state)
 {
 	(void)state;
-	naming_keep(naming, wanted_files);
+	assert_false(naming_keep(naming, wanted_files, NULL));
 	assert_string_equal(calls, "");
 }
 
@@ -529,12 +550,12 @@ static void keep__is_bounded(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
 		frames[i] = packed_native(PP_FRAME_NATIVE, 3, 0x10000000 - i);
 	frame_count = KEPT_MAX;
-	naming_keep(naming, wanted_files);
+	assert_false(naming_keep(naming, wanted_files, NULL));
 	assert_string_equal(calls, "/lib/a.so#1073741827: fff0001 fff0002 fff0003 fff0004 "
 				   "(65536)\n");
 	calls[0] = '\0';
 	frame_count = KEPT_MAX + 1;
-	naming_keep(naming, wanted_files);
+	assert_false(naming_keep(naming, wanted_files, NULL));
 	assert_string_equal(calls, "/lib/a.so#1073741827: fff0001 fff0002 fff0003 fff0004 "
 				   "(65536)\n");
 }
@@ -827,6 +848,7 @@ int main(void)
 		TEST(native__names_are_missing_without_the_file_or_memory),
 		TEST(native__functions_are_those_of_the_file),
 		TEST(keep__names_the_frames_of_each_file_at_once),
+		TEST(keep__goes_on_with_what_it_had_no_time_for),
 		TEST(keep__does_nothing_without_frames),
 		TEST(keep__is_bounded),
 		TEST(kernel__names_that_cannot_be_read_are_told_once),
