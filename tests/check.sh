@@ -91,6 +91,7 @@ step_lint() {
 	one 'man page' tests/lint/check_man.sh
 	one 'kinds' tests/lint/check_kinds.sh
 	one 'pins' tests/lint/check_pins.sh
+	one 'names in data-flow.md' tests/lint/check_trips.py
 	one 'hardening' tests/lint/check_hardening.sh "$build"
 	sum $ok $bad $missed
 }

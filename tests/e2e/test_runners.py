@@ -421,7 +421,7 @@ def test_sanitizers_are_not_retried():
 
 with open(os.path.join(harness.TOP, "tests/check.sh"), encoding="utf-8") as script:
     CHECK = script.read()
-LINTERS = re.findall(r"tests/lint/(check_\w+\.sh)", CHECK)
+LINTERS = re.findall(r"tests/lint/(check_\w+\.\w+)", CHECK.partition("\nstep_lint()")[2])
 
 
 def check(step, floor=1, unit="echo 5 passed, 0 failed, 0 skipped",
