@@ -28,11 +28,11 @@ NO_STATEMENT = re.compile(
     r"^\t+(return|break|continue|case|default|else|for|if|while|do|switch|\(void\))\b")
 # No unit test runs out of memory, and what is asserted is for who changes the code.
 UNTESTED = re.compile(r"-ENOMEM\b|\basprintf\(.*\) < 0|\bassert\(")
-# `x > MOST ? MOST : x` and `x > y ? x - y : 0` are the same with >=, as is `y < x ? x - y : 0` with
-# <=.
-BOUNDED = re.compile(r"(\S+) (?:<|>)=? (\S+) \? (?:\2 : \1|\1 - \2 : 0|\2 - \1 : 0)(?!\w)")
-# So is `if (x > MOST)` before `x = MOST;`.
 CAST = r"(?:\(\w+\))?"
+# `x > MOST ? MOST : x`, `x < y ? x : y` and `x > y ? x - y : 0` are the same with >= or <=.
+BOUNDED = re.compile(r"(\S+) (?:<|>)=? (\S+) \? (?:" + CAST + r"\2 : " + CAST + r"\1|" + CAST +
+                     r"\1 : " + CAST + r"\2|\1 - \2 : 0|\2 - \1 : 0)(?!\w)")
+# So is `if (x > MOST)` before `x = MOST;`.
 CLAMP = re.compile(r"if \((\S+) ([<>]) (-?)" + CAST + r"(\w[\w.>-]*)\)\n(\S+) = (-?)" + CAST +
                    r"(\w[\w.>-]*);$")
 # Who sorts looks at the sign alone.

@@ -294,8 +294,7 @@ static int take_rows(const struct foreign *foreign, const struct rows_reply *rep
 	struct foreign_rows head;
 
 	if (!copy(foreign, reply->size, reply->at, &head, sizeof(head)) ||
-	    head.high <= reply->low || head.high > reply->high || !head.count ||
-	    head.count > FOREIGN_MAX_ROWS)
+	    head.high > reply->high || !head.count || head.count > FOREIGN_MAX_ROWS)
 		return -EBADMSG;
 	if (reserve_rows(rows, head.count))
 		return -ENOMEM;

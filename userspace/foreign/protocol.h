@@ -89,6 +89,9 @@ struct foreign_rows {
 #define FOREIGN_MAX_ROWS                                                                           \
 	((FOREIGN_MEMORY_BYTES - sizeof(struct foreign_rows)) / sizeof(struct cfi_row))
 _Static_assert(FOREIGN_MAX_ROWS > 1 << PP_PAGE_SHIFT, "a page's rows fit");
+_Static_assert(FOREIGN_MAX_ROWS - FOREIGN_FIRST_ROWS_AT / sizeof(struct cfi_row) >
+		       (1 << PP_PAGE_SHIFT) + 1,
+	       "so they do behind the facts");
 
 /* The answer for one address.  name_bytes 0: no function. */
 struct foreign_name {

@@ -121,11 +121,9 @@ static int put_rows(struct foreign_server *server, struct foreign_slot *slot, ui
 		err = cfi_compile(slot->cfi, low, high, rows, NULL);
 	if (err)
 		return err;
-	if (rows->count > room) {
+	/* A page's rows fit: the protocol's assertions. */
+	if (rows->count > room)
 		head.high = rows->row[room].vaddr & ~(PAGE_BYTES - 1);
-		if (head.high <= low)
-			return -E2BIG; /* it is asked for from a page's beginning on */
-	}
 	head.count = count_below(rows, head.high);
 	memcpy(server->memory + at, &head, sizeof(head));
 	memcpy(server->memory + at + sizeof(head), rows->row, head.count * sizeof(*rows->row));

@@ -40,6 +40,20 @@ static void user_times__root_is_not_counted(void **state)
 	assert_int_equal(times.user[0].owed_ns, 0);
 }
 
+static void user_times__each_user_has_what_that_user_used(void **state)
+{
+	struct user_times times = {};
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++)
+		for (uint32_t uid = 1000; uid < 1003; uid++) {
+			assert_true(user_times_allow(&times, uid, NOW));
+			user_times_add(&times, uid, USER_TIME_BURST_NS / 2, NOW);
+		}
+	for (uint32_t uid = 1000; uid < 1003; uid++)
+		assert_false(user_times_allow(&times, uid, NOW));
+}
+
 static void user_times__many_users_do_not_hide_one(void **state)
 {
 	struct user_times times = {};
@@ -58,6 +72,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(user_times__who_computes_too_much_waits),
 		cmocka_unit_test(user_times__root_is_not_counted),
+		cmocka_unit_test(user_times__each_user_has_what_that_user_used),
 		cmocka_unit_test(user_times__many_users_do_not_hide_one),
 	};
 
