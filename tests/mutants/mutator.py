@@ -28,6 +28,8 @@ NO_STATEMENT = re.compile(
     r"^\t+(return|break|continue|case|default|else|for|if|while|do|switch|\(void\))\b")
 # No unit test runs out of memory, and what is asserted is for who changes the code.
 UNTESTED = re.compile(r"-ENOMEM\b|\basprintf\(.*\) < 0|\bassert\(")
+# So neither does uthash for its table: from here to the end of the block.
+NO_TABLE = re.compile(r"^(\t+)if \(!\w+->hh\.tbl\) \{")
 CAST = r"(?:\(\w+\))?"
 # `x > MOST ? MOST : x`, `x < y ? x : y` and `x > y ? x - y : 0` are the same with >= or <=.
 BOUNDED = re.compile(r"(\S+) (?:<|>)=? (\S+) \? (?:" + CAST + r"\2 : " + CAST + r"\1|" + CAST +
@@ -145,8 +147,13 @@ def changes(line, clean, previous, following):
 def mutants(path, text):
     """All of one file."""
     lines, clean = text.split("\n"), masked(text).split("\n")
-    found = []
+    found, block = [], None
     for index in body_lines(lines):
+        begins = NO_TABLE.match(clean[index])
+        block = begins.group(1) + "}" if begins else block
+        if block:
+            block = None if clean[index].startswith(block) else block
+            continue
         if LOGS.search(clean[index]) or UNTESTED.search(clean[index]) or not clean[index].strip():
             continue
         previous = next((clean[i].strip() for i in range(index - 1, -1, -1) if clean[i].strip()),

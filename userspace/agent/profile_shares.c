@@ -99,10 +99,11 @@ static bool add_left_out(struct profile_shares *shares, struct pp_process_id id)
 		return false;
 	added->id = id;
 	HASH_ADD(hh, shares->left_out, id, sizeof(added->id), added);
-	if (added->hh.tbl)
-		return true;
-	free(added); /* no memory for the table */
-	return false;
+	if (!added->hh.tbl) { /* no memory for the table */
+		free(added);
+		return false;
+	}
+	return true;
 }
 
 bool profile_shares_has_row(struct profile_shares *shares, const struct process *process)

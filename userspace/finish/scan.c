@@ -95,10 +95,11 @@ static struct kept *copy_record(struct scan *scan, uint64_t hash, const void *re
 		.hash = hash, .references = 1, .bytes = (uint32_t)bytes, .is_kernel = is_kernel};
 	memcpy(kept->record, record, bytes);
 	HASH_ADD(hh, scan->kept, hash, sizeof(hash), kept);
-	if (find_kept(scan, hash))
-		return kept;
-	free(kept);
-	return NULL;
+	if (!kept->hh.tbl) { /* no memory for the table */
+		free(kept);
+		return NULL;
+	}
+	return kept;
 }
 
 /* Keeps a copy of the record and adds it to the dictionary.  Returns its hash; 0: no room. */

@@ -81,7 +81,11 @@ static const struct thread_list *list_threads(struct scan_walker *walker, struct
 	(void)python_process_threads(python->file->python, (pid_t)id.tgid, python->bias,
 				     &list->thread, &list->count);
 	HASH_ADD(hh, walker->lists, id, sizeof(id), list);
-	HASH_FIND(hh, walker->lists, &id, sizeof(id), list); /* absent when memory was short */
+	if (!list->hh.tbl) { /* no memory for the table */
+		free(list->thread);
+		free(list);
+		return NULL;
+	}
 	return list;
 }
 

@@ -10,7 +10,7 @@
 
 #include "finish/scan_reader.h"
 
-#define MANY 100U  /* more than one buffer holds */
+#define MANY 300U   /* more than one buffer holds */
 #define TRIES 1000U /* as often the kernel may have passed tasks without a record */
 
 /* ---- the iterator: what its descriptor gives, in pieces ---- */
@@ -90,7 +90,7 @@ static void scan_reader_next__all_records_in_order(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < MANY; i++) {
 		record[i] = sound(i + 1);
-		record[i].kernel_count = i;
+		record[i].kernel_count = i % (PP_MAX_KERNEL_FRAMES + 1);
 		record[i].kernel[i % PP_MAX_KERNEL_FRAMES] = i;
 	}
 	OWNED(scan_reader) struct scan_reader *reader = open_bytes(record, sizeof(record));

@@ -25,6 +25,35 @@ uint32_t python_code_rows_max(const struct python_code_raw *raw)
 	return ROWS_MAX;
 }
 
+/* ---- code objects ---- */
+
+/* Returns whether one is sound that is one row, and a name of so many bytes for one of `raw`. */
+static bool is_code_sound(uint32_t name_bytes, uint32_t raw_bytes)
+{
+	const struct foreign_code code = {.row_count = 1, .name_bytes = name_bytes};
+	const struct python_code_raw object = {.size = 4096, .name_bytes = (uint16_t)raw_bytes};
+	const struct python_code_raw *const raw = &object;
+	static union {
+		struct foreign_codes head;
+		uint8_t bytes[1024];
+	} codes;
+
+	codes.head = (struct foreign_codes){
+		.next = 4096, .count = 1, .bytes = (uint32_t)foreign_code_bytes(&code)};
+	memset(codes.head.code, 0, sizeof(codes) - sizeof(codes.head));
+	memcpy(codes.head.code, &code, sizeof(code));
+	memset(codes.head.code + sizeof(code) + sizeof(struct line_row), 'n', name_bytes);
+	return foreign_codes_are_sound(&codes.head, sizeof(codes.head) + codes.head.bytes, &raw, 1);
+}
+
+static void codes__names_grow_by_three_at_most(void **state)
+{
+	(void)state;
+	assert_true(is_code_sound(0, 0));
+	assert_true(is_code_sound(30, 10));
+	assert_false(is_code_sound(31, 10));
+}
+
 /* ---- facts ---- */
 
 static struct foreign_facts sound_facts(void)
@@ -533,6 +562,7 @@ static void lines__that_do_not_add_up_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(codes__names_grow_by_three_at_most),
 		TEST(facts__within_their_bounds_are_sound),
 		TEST(facts__that_cannot_be_are_refused),
 		TEST(rows__ascend_from_low_on_below_high),

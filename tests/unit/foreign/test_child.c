@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/child.c */
+/* sources: foreign/child.c parser/child_loop.c */
 /* The child that parses files, in a fork of this program: its sandbox and what it parses are
  * fakes. */
 #include "foreign/child.h"
@@ -19,8 +19,7 @@
 #include "base/cleanup.h"
 #include "elf/elf_guard.h"
 #include "foreign/serve.h"
-#include "parser/child.h"
-#include "parser/sandbox.h"
+#include "parser/child_loop.h"
 
 #define LEFT_OPEN 77
 
@@ -77,13 +76,6 @@ void foreign_serve(struct foreign_server *server, const struct foreign_request *
 	*ret_reply = (struct parser_reply){.serial = request->serial,
 					   .error = files->file,
 					   .size = (uint32_t)files->debug.fd[0]};
-}
-
-bool parser_child_answer(const struct parser_reply *reply, int fd)
-{
-	if (fd != -1)
-		return false;
-	return send(PARSER_SOCKET_FD, reply, sizeof(*reply), MSG_NOSIGNAL) == sizeof(*reply);
 }
 
 /* ---- the agent ---- */

@@ -56,9 +56,15 @@ static struct {
 } child;
 static struct worker *const the_worker = (struct worker *)&child;
 
+static int write_error; /* ENOSPC: no byte is written */
+
 /* Some bytes at a time. */
 ssize_t pwrite(int fd, const void *buffer, size_t size, off_t offset)
 {
+	if (write_error) {
+		errno = write_error;
+		return write_error == ENOSPC ? 0 : -1;
+	}
 	return syscall(SYS_pwrite64, fd, buffer, size < 1000 ? size : 1000, offset);
 }
 
@@ -180,7 +186,7 @@ static int setup(void **state)
 	memset(&child, 0, sizeof(child));
 	memset(shared, 0, 4096);
 	child.starts = 1;
-	told_result = descriptor_result = 0;
+	told_result = descriptor_result = write_error = 0;
 	return foreign_new("/a/program", &foreign);
 }
 
@@ -1058,6 +1064,12 @@ static void codes__as_many_as_go_into_a_request_are_decoded(void **state)
 static void codes__errors_are_told(void **state)
 {
 	(void)state;
+	write_error = EIO;
+	assert_int_equal(ask_codes(4096, 1), -EIO);
+	write_error = ENOSPC;
+	assert_int_equal(ask_codes(4096, 1), -EIO);
+	assert_int_equal(child.asked, 0);
+	write_error = 0;
 	child.reply.error = -E2BIG;
 	assert_int_equal(ask_codes(4096, 1), -E2BIG);
 	assert_int_equal(stats().ended, 0);
