@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/kernel_side.c attach/cpu_places.c attach/map_bytes.c attach/map_sizes.c attach/sched_switch.c attach/verifier_log.c base/log.c base/utf8.c base/io.c */
+/* sources: attach/kernel_side.c attach/cpu_places.c attach/map_bytes.c attach/map_sizes.c attach/sched_switch.c attach/verifier_log.c base/io.c */
 /* libbpf opens the real object; the kernel that loads it is a stand-in.  A map is a file in memory
  * of its name, and calls on one are written down. */
 #include "attach/kernel_side.h"
@@ -12,12 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <pyprofd/user_share.h>
 
 #include "attach/map_bytes.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/io.h"
 
 #include "pyprofd.skel.h"
@@ -47,9 +49,50 @@ static struct {
 	uint64_t flags;
 	int answer;
 	uint32_t keys_left;
+	const char *lacks; /* the map that has no memory */
+	libbpf_print_fn_t print;
+	struct rlimit locked;
 } kernel;
+static char told[2048];
+static unsigned int lines_told;
+
+/* ---- what is told ---- */
+
+void log_line(enum log_level level, const char *format, ...)
+{
+	va_list args;
+
+	assert_int_equal(level, LOG_LEVEL_DEBUG);
+	va_start(args, format);
+	vsnprintf(told, sizeof(told), format, args);
+	va_end(args);
+	lines_told++;
+}
+
+libbpf_print_fn_t libbpf_set_print(libbpf_print_fn_t print)
+{
+	kernel.print = print;
+	return NULL;
+}
+
+/* What libbpf does. */
+static void say(enum libbpf_print_level level, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	assert_int_equal(kernel.print(level, format, args), 0);
+	va_end(args);
+}
 
 /* ---- the kernel ---- */
+
+int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
+{
+	assert_int_equal(resource, RLIMIT_MEMLOCK);
+	kernel.locked = *limit;
+	return 0;
+}
 
 int bpf_object__load_skeleton(struct bpf_object_skeleton *skeleton)
 {
@@ -82,6 +125,9 @@ int bpf_map__fd(const struct bpf_map *map)
 {
 	const char *name = bpf_map__name(map);
 	unsigned int i;
+
+	if (kernel.lacks && !strcmp(kernel.lacks, name))
+		return -1;
 
 	for (i = 0; i < kernel.map_count; i++)
 		if (!strcmp(kernel.map[i].name, name))
@@ -204,6 +250,8 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(&kernel, 0, sizeof(kernel));
+	lines_told = 0;
+	told[0] = '\0';
 	why[0] = '\0';
 	return 0;
 }
@@ -378,6 +426,61 @@ static void open__refusal_says_why(void **state)
 	assert_string_equal(
 		why, "cannot attach to process tracepoints: No such file or directory");
 	assert_null(side);
+}
+
+static void open__map_that_has_no_memory_is_told(void **state)
+{
+	static const char *const maps[] = {"config", "fills", "rest", "threads", "pages", "rules"};
+	const struct kernel_side_options options = machine(true);
+	struct kernel_side *side = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
+		teardown(NULL);
+		setup(NULL);
+		kernel.lacks = maps[i];
+		assert_int_equal(kernel_side_open(&options, why, sizeof(why), &side), -EBADF);
+		assert_string_equal(why, "cannot map the BPF maps: Bad file descriptor");
+		assert_int_equal(kernel.attaches, 0);
+		assert_null(side);
+	}
+}
+
+static void open__memory_of_maps_may_be_locked(void **state)
+{
+	const struct kernel_side_options options = machine(true);
+	OWNED(kernel_side) struct kernel_side *side = open_side(&options);
+
+	(void)state;
+	assert_int_equal(kernel.locked.rlim_cur, RLIM_INFINITY);
+	assert_int_equal(kernel.locked.rlim_max, RLIM_INFINITY);
+	assert_int_equal(lines_told, 0);
+}
+
+static void open__what_libbpf_says_is_told_with_verbose(void **state)
+{
+	const struct kernel_side_options options = machine(true);
+	OWNED(kernel_side) struct kernel_side *side = open_side(&options);
+	static char text[3000];
+
+	(void)state;
+	say(LIBBPF_DEBUG, "nothing\n");
+	assert_int_equal(lines_told, 0);
+	say(LIBBPF_INFO, "map %d\n", 5);
+	assert_string_equal(told, "map 5");
+	say(LIBBPF_WARN, "no newline");
+	assert_string_equal(told, "no newline");
+	say(LIBBPF_WARN, "%s", "");
+	assert_string_equal(told, "");
+	assert_int_equal(lines_told, 3);
+	/* What is longer is cut. */
+	for (size_t size = 1022; size < 1027; size++) {
+		memset(text, 'n', sizeof(text));
+		text[size - 1] = '\n';
+		text[size] = '\0';
+		say(LIBBPF_WARN, "%s", text);
+		assert_int_equal(strlen(told), size - 1 < 1023 ? size - 1 : 1023);
+	}
 }
 
 /* ---- memory ---- */
@@ -671,6 +774,9 @@ int main(void)
 		TEST(open__older_programs_are_tried_when_the_newer_are_refused),
 		TEST(open__newer_programs_are_taken_where_they_load),
 		TEST(open__refusal_says_why),
+		TEST(open__map_that_has_no_memory_is_told),
+		TEST(open__memory_of_maps_may_be_locked),
+		TEST(open__what_libbpf_says_is_told_with_verbose),
 		TEST(memory__is_that_of_the_maps),
 		TEST(slot__of_a_thread_that_is_gone_is_its_users_again),
 		TEST(memory__has_the_size_of_the_maps_and_is_given_back),
