@@ -506,6 +506,7 @@ static int setup(void **state)
 	error = -ENOMEM;
 	known_count = coming_count = listed_count = deliveries = thread_count = online_count = 0;
 	must_match = needs_details = is_forked_meanwhile = files_are_due = false;
+	refused_tgid = 0;
 	unread_tgid = 0;
 	matches = 0;
 	memset(generations, 0, sizeof(generations));
@@ -644,6 +645,22 @@ static void start__takes_the_generation_of_a_fork_meanwhile(void **state)
 	error = -E2BIG;
 	assert_int_equal(process_watch_start(watch), 0);
 	assert_int_equal(known_count, 1);
+}
+
+/* One that the kernel side follows already took its part of the share when it began. */
+static void start__leaves_a_process_beyond_its_users_share_out(void **state)
+{
+	(void)state;
+	listed[0] = (struct proc_stat){.pid = 12, .ppid = 1};
+	listed[1] = (struct proc_stat){.pid = 13, .ppid = 1};
+	listed_count = 2;
+	refused_tgid = 12;
+	assert_int_equal(process_watch_start(watch), 0);
+	assert_string_equal(seen(), "new13.97656250 add13:1 maps13 scan publish13");
+	generations[12] = 5;
+	generations[13] = 97656250;
+	assert_int_equal(process_watch_start(watch), 0);
+	assert_string_equal(seen(), "add12:1 maps12 scan publish12");
 }
 
 static void start__needs_proc(void **state)
@@ -1144,6 +1161,7 @@ int main(void)
 		TEST(free__releases_all_contexts),
 		TEST(start__makes_known_what_runs),
 		TEST(start__takes_the_generation_of_a_fork_meanwhile),
+		TEST(start__leaves_a_process_beyond_its_users_share_out),
 		TEST(start__needs_proc),
 		TEST(process__that_ends_while_it_is_read_is_marked),
 		TEST(process__that_cannot_be_read_in_time_is_read_with_the_next_ticks),

@@ -96,6 +96,8 @@ struct fixture {
 	struct file_table *table;
 	struct process process;
 	struct built_elf elf;
+	struct mapping mapping; /* of get_library() */
+	char path[PATH_MAX];	/* its own */
 };
 
 static int setup(void **state)
@@ -204,6 +206,15 @@ static struct file *get(struct fixture *fixture, const struct mapping *mapping)
 	return file;
 }
 
+/* A file with code and rows, mapped for the first time: fixture->path and fixture->mapping. */
+static struct file *get_library(struct fixture *fixture)
+{
+	build_library(fixture, NULL);
+	fixture->mapping =
+		mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, fixture->path);
+	return get(fixture, &fixture->mapping);
+}
+
 static struct file_table_stats stats_of(const struct fixture *fixture)
 {
 	struct file_table_stats stats;
@@ -217,21 +228,17 @@ static struct file_table_stats stats_of(const struct fixture *fixture)
 static void file_table_get__new_file_is_compiled_whole(void **state)
 {
 	struct fixture *fixture = *state;
-	char path[PATH_MAX];
-	struct mapping mapping;
 	struct pp_rule rule;
 	struct file *file;
 
-	build_library(fixture, NULL);
-	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
-	file = get(fixture, &mapping);
+	file = get_library(fixture);
 	assert_non_null(file);
 	assert_int_equal(file->error, 0);
 	assert_true(file->id >= PP_FILE_FIRST);
 	assert_true(file->has_pages);
 	assert_true(file->is_whole);
 	assert_false(file->is_giant);
-	assert_string_equal(file->path, path);
+	assert_string_equal(file->path, fixture->path);
 	assert_int_equal(file->segment_count, 1);
 	assert_int_equal(file->max_vaddr, BUILT_SIZE);
 	for (uint64_t page = 0; page < BUILT_SIZE >> PP_PAGE_SHIFT; page++)
@@ -279,15 +286,11 @@ static void file_table_get__file_that_takes_too_much_work_is_refused_for_good(vo
 static void file_table_get__same_inode_is_one_file(void **state)
 {
 	struct fixture *fixture = *state;
-	char path[PATH_MAX];
-	struct mapping mapping;
 	struct file *file;
 
-	build_library(fixture, NULL);
-	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
-	file = get(fixture, &mapping);
-	mapping.start += 0x100000;
-	assert_ptr_equal(get(fixture, &mapping), file);
+	file = get_library(fixture);
+	fixture->mapping.start += 0x100000;
+	assert_ptr_equal(get(fixture, &fixture->mapping), file);
 	assert_int_equal(stats_of(fixture).created, 1);
 }
 
@@ -739,14 +742,10 @@ static void close_unused(struct fixture *fixture)
 static void file_table_close__file_is_the_same_when_it_is_mapped_again(void **state)
 {
 	struct fixture *fixture = *state;
-	char path[PATH_MAX];
-	struct mapping mapping;
 	struct file *file;
 	int fd;
 
-	build_library(fixture, NULL);
-	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
-	file = get(fixture, &mapping);
+	file = get_library(fixture);
 	file->references = 1;
 	close_unused(fixture);
 	assert_true(file->fd >= 0);
@@ -758,7 +757,7 @@ static void file_table_close__file_is_the_same_when_it_is_mapped_again(void **st
 	assert_true(file->fd >= 0);
 	close_unused(fixture);
 	assert_int_equal(file->fd, -1);
-	assert_ptr_equal(get(fixture, &mapping), file);
+	assert_ptr_equal(get(fixture, &fixture->mapping), file);
 	assert_true(file->fd >= 0);
 	assert_int_equal(stats_of(fixture).lost, 0);
 	assert_int_equal(stats_of(fixture).created, 1);
@@ -767,21 +766,17 @@ static void file_table_close__file_is_the_same_when_it_is_mapped_again(void **st
 static void file_table_close__file_that_was_replaced_is_another_one(void **state)
 {
 	struct fixture *fixture = *state;
-	char path[PATH_MAX];
-	struct mapping mapping;
 	struct file *file;
 	int fd;
 
-	build_library(fixture, NULL);
-	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
-	file = get(fixture, &mapping);
+	file = get_library(fixture);
 	close_unused(fixture);
-	assert_int_equal(unlink(path), 0);
+	assert_int_equal(unlink(fixture->path), 0);
 	assert_int_equal(file_table_descriptor(fixture->table, file, &fd), -ESTALE);
 	assert_int_equal(stats_of(fixture).lost, 1);
 	build_library(fixture, "\1\2\3\4\5\6\7\10");
-	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
-	assert_ptr_not_equal(get(fixture, &mapping), file);
+	fixture->mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, fixture->path);
+	assert_ptr_not_equal(get(fixture, &fixture->mapping), file);
 }
 
 /* Its program has ended, and its file cannot be found from here. */
@@ -867,33 +862,25 @@ static void file_table_get__file_beyond_the_pages_is_kept_without_them(void **st
 static void file_table_get__interpreter_with_a_number_is_not_forgotten(void **state)
 {
 	struct fixture *fixture = *state;
-	char path[PATH_MAX];
-	struct mapping mapping;
 	struct file *file;
 
 	fake_python_answer = 0;
-	build_library(fixture, NULL);
-	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
-	file = get(fixture, &mapping);
+	file = get_library(fixture);
 	assert_non_null(file->python);
 	assert_int_equal(stats_of(fixture).interpreters, 1);
 	file->python_index = 1; /* a slot of pythons[], which records name */
 	file_table_tidy(fixture->table, UINT64_MAX);
-	assert_ptr_equal(get(fixture, &mapping), file);
+	assert_ptr_equal(get(fixture, &fixture->mapping), file);
 }
 
 static void file_table_get__unreadable_interpreter_has_its_reason(void **state)
 {
 	struct fixture *fixture = *state;
-	char path[PATH_MAX];
-	struct mapping mapping;
 	struct file *file;
 
 	fake_python_answer = -ENOTSUP;
 	fake_python_reason = "Python 3.5 is not supported";
-	build_library(fixture, NULL);
-	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
-	file = get(fixture, &mapping);
+	file = get_library(fixture);
 	assert_null(file->python);
 	assert_string_equal(file->python_reason, "Python 3.5 is not supported");
 	assert_int_equal(stats_of(fixture).interpreters, 0);
@@ -947,13 +934,9 @@ static void file_bias__shared_page_belongs_to_the_segment_that_begins_there(void
 static void load_at__address_outside_of_the_file_is_no_data(void **state)
 {
 	struct fixture *fixture = *state;
-	char path[PATH_MAX];
-	struct mapping mapping;
 	struct file *file;
 
-	build_library(fixture, NULL);
-	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
-	file = get(fixture, &mapping);
+	file = get_library(fixture);
 	assert_int_equal(file_table_load_at(fixture->table, file, BUILT_SIZE), -ENODATA);
 	assert_int_equal(file_table_load_at(fixture->table, file, UINT64_MAX), -ENODATA);
 	assert_int_equal(file_table_load_at(fixture->table, file, BUILT_TEXT), 0);
@@ -963,13 +946,9 @@ static void load_at__evicted_page_comes_back(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t *page;
-	char path[PATH_MAX];
-	struct mapping mapping;
 	struct file *file;
 
-	build_library(fixture, NULL);
-	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
-	file = get(fixture, &mapping);
+	file = get_library(fixture);
 	page = &fixture->memory.pages[file->page0 + (BUILT_TEXT >> PP_PAGE_SHIFT)];
 	*page = 0;
 	assert_int_equal(file_table_load_at(fixture->table, file, BUILT_TEXT + 100), 0);
@@ -987,18 +966,14 @@ static uint64_t asked(const struct fixture *fixture, enum foreign_kind kind)
 static void file_table_get__small_program_is_asked_about_once(void **state)
 {
 	struct fixture *fixture = *state;
-	char path[PATH_MAX];
-	struct mapping mapping;
 	struct file *file;
 
-	build_library(fixture, NULL);
-	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
-	file = get(fixture, &mapping);
+	file = get_library(fixture);
 	assert_true(file->is_whole);
 	assert_int_equal(asked(fixture, FOREIGN_EXAMINE), 1);
 	assert_int_equal(asked(fixture, FOREIGN_ROWS), 0);
 	/* The next process brings no question. */
-	assert_ptr_equal(get(fixture, &mapping), file);
+	assert_ptr_equal(get(fixture, &fixture->mapping), file);
 	assert_int_equal(asked(fixture, FOREIGN_EXAMINE), 1);
 }
 
@@ -1122,14 +1097,10 @@ static void fill_rows(struct fixture *fixture)
 static void rule_at__code_without_room_is_asked_about_once(void **state)
 {
 	struct fixture *fixture = *state;
-	char path[PATH_MAX];
-	struct mapping mapping;
 	struct pp_rule rule;
 	struct file *file;
 
-	build_library(fixture, NULL);
-	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
-	file = get(fixture, &mapping);
+	file = get_library(fixture);
 	fixture->memory.pages[file->page0 + (BUILT_TEXT >> PP_PAGE_SHIFT)] = 0;
 	fill_rows(fixture);
 	for (int i = 0; i < 100; i++) {
@@ -1175,16 +1146,12 @@ static void tidy__forgets_what_is_unused_for_long(void **state)
 static void tidy__deleted_file_can_still_be_read(void **state)
 {
 	struct fixture *fixture = *state;
-	char path[PATH_MAX];
-	struct mapping mapping;
 	struct file *file;
 	int fd;
 
-	build_library(fixture, NULL);
-	mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
-	file = get(fixture, &mapping);
+	file = get_library(fixture);
 	file->references = 1;
-	assert_int_equal(unlink(path), 0);
+	assert_int_equal(unlink(fixture->path), 0);
 	file_table_tidy(fixture->table, UINT64_MAX);
 	assert_int_equal(file_table_descriptor(fixture->table, file, &fd), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_END), BUILT_SIZE);
