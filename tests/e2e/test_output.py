@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where profiles are written: files, directories, standard output, full disks, early ends."""
 import glob
+import json
 import os
 import re
 import shutil
@@ -337,6 +338,35 @@ def test_frozen_store_loses_nothing():
         stalls = [harness.load(os.path.join(store, name)) for name, _, _ in windows]
         stalls = [test_counts.facts(profile).get("loop_stall_max_ns", 0) for profile in stalls]
         assert max(stalls) < 1.5e9, "the loop waited for the disk: %s" % stalls
+    finally:
+        subprocess.call(["umount", "-l", disk])
+
+
+def test_frozen_timeline_stops_no_window():
+    """The store's disk is another one: its windows go on, and the timeline is whole afterwards."""
+    directory = harness.temporary()
+    disk = loop_mount(directory)
+    store, timeline = os.path.join(directory, "store"), os.path.join(disk, "t.json")
+    os.mkdir(store)
+    try:
+        with harness.light() as target:
+            process = harness.start(store, target.pid, duration=8,
+                                    options=["--interval", "1", "--timeline", timeline])
+            harness.sampling(process)
+            time.sleep(1.5)
+            subprocess.check_call(["fsfreeze", "-f", disk])
+            try:
+                time.sleep(4)
+            finally:
+                subprocess.check_call(["fsfreeze", "-u", disk])
+            run = harness.finish(process)
+        assert run.rc == 0, "%d: %s" % (run.rc, run.err)
+        windows = windows_of(store)
+        stalls = [harness.load(os.path.join(store, name)) for name, _, _ in windows]
+        stalls = [test_counts.facts(profile).get("loop_stall_max_ns", 0) for profile in stalls]
+        assert max(stalls) < 1.5e9, "the loop waited for the disk: %s" % stalls
+        with open(timeline, encoding="utf-8") as file:
+            assert len(json.load(file)) > 100
     finally:
         subprocess.call(["umount", "-l", disk])
 

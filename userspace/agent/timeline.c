@@ -182,6 +182,8 @@ static void stop(struct timeline *timeline, int err)
 	timeline->is_over = true;
 	if (err == -EFBIG)
 		log_warn("the timeline '%s' ends here: it has reached --timeline-max", path);
+	else if (err == -ENOBUFS)
+		log_warn("the timeline '%s' ends here: it is written too slowly", path);
 	else
 		log_warn_errno(err, "the timeline '%s' ends here", path);
 }
@@ -337,7 +339,10 @@ int timeline_close(struct timeline *timeline)
 		closed = timeline->sink.end(timeline->sink.context);
 	if (!closed)
 		closed = trace_file_close(timeline->file);
-	if (closed)
+	if (closed == -ETIMEDOUT)
+		log_error("'%s' does not answer: the timeline is not finished",
+			  timeline->sources.options->timeline);
+	else if (closed)
 		log_error_errno(closed, "cannot finish the timeline '%s'",
 				timeline->sources.options->timeline);
 	tell(timeline);

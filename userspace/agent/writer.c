@@ -2,19 +2,11 @@
 #include "agent/writer.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 
+#include "base/background.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
-
-#define STACK_BYTES ((size_t)512 << 10)
-/* The agent itself runs at nice -10, because late rows cut stacks; a late file does no harm. */
-#define WRITER_NICE 0
 
 struct writer {
 	writer_write write;
@@ -97,7 +89,7 @@ static void *run(void *context)
 	struct writer *writer = context;
 	bool is_left;
 
-	(void)setpriority(PRIO_PROCESS, 0, WRITER_NICE); /* 0: this thread alone */
+	background_yield();
 	pthread_mutex_lock(&writer->mutex);
 	while (writer->count || !writer->is_ending) {
 		if (writer->count)
@@ -114,35 +106,11 @@ static void *run(void *context)
 	return NULL;
 }
 
-/* Signals are for the loop. */
-static int start(struct writer *writer)
-{
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	int err = pthread_attr_init(&attributes);
-
-	if (err)
-		return -err;
-	/* An arena for one more thread would cost 64 MiB of address space. */
-	(void)mallopt(M_ARENA_MAX, 1);
-	sigfillset(&all);
-	err = pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	if (!err)
-		err = pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (!err) {
-		err = pthread_create(&writer->thread, &attributes, run, writer);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-	}
-	pthread_attr_destroy(&attributes);
-	return -err;
-}
-
 /* ---- the loop's side ---- */
 
 int writer_new(writer_write write, void *context, struct writer **ret_writer)
 {
 	struct writer *writer = calloc(1, sizeof(*writer));
-	pthread_condattr_t monotonic;
 	int err;
 
 	if (!writer)
@@ -150,11 +118,8 @@ int writer_new(writer_write write, void *context, struct writer **ret_writer)
 	writer->write = write;
 	writer->context = context;
 	pthread_mutex_init(&writer->mutex, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&writer->has_changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-	err = start(writer);
+	background_condition(&writer->has_changed);
+	err = background_start(run, writer, &writer->thread);
 	if (err) {
 		release(writer);
 		return err;
@@ -185,13 +150,9 @@ size_t writer_put(struct writer *writer, struct writer_window *window)
 	return profiles;
 }
 
-/* Waits for a change; the mutex is held.  Returns false when it is too late. */
 static bool wait_until(struct writer *writer, uint64_t until_ns)
 {
-	const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SEC),
-				       .tv_nsec = (long)(until_ns % NS_PER_SEC)};
-
-	return !pthread_cond_timedwait(&writer->has_changed, &writer->mutex, &until);
+	return background_wait(&writer->has_changed, &writer->mutex, until_ns);
 }
 
 static size_t unwritten(const struct writer *writer)

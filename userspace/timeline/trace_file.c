@@ -7,36 +7,29 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "base/io.h"
+#include "base/clock.h"
 #include "base/safe_file.h"
+#include "timeline/trace_writer.h"
 
 #define FILE_MODE 0640
 #define PENDING_BYTES (256U << 10)
-#define GZIP_WINDOW_BITS (15 + 16) /* 16: gzip header and trailer */
-#define GZIP_MEMORY_LEVEL 8
-#define GZIP_LEVEL 1
 #define END_SHARE 16U
+/* How long the end of the run waits for the disk. */
+#define CLOSE_NS (30 * NS_PER_SEC)
 
 struct trace_file {
-	int fd;
+	struct trace_writer *writer;
 	uint64_t bytes, max_bytes, end_bytes;
 	uint8_t *pending;
 	size_t pending_size;
-	z_stream stream;
-	bool is_gzip;
-	uint8_t *packed; /* for gzip */
 };
 
 void trace_file_free(struct trace_file *file)
 {
 	if (!file)
 		return;
-	if (file->is_gzip)
-		deflateEnd(&file->stream);
-	if (file->fd >= 0)
-		close(file->fd);
+	trace_writer_free(file->writer);
 	free(file->pending);
-	free(file->packed);
 	free(file);
 }
 
@@ -60,51 +53,23 @@ static int open_path(const struct trace_file_options *options, int *ret_fd)
 int trace_file_open(const struct trace_file_options *options, struct trace_file **ret_file)
 {
 	OWNED(trace_file) struct trace_file *file = calloc(1, sizeof(*file));
-	int err;
+	int err, fd = -1;
 
 	if (!file)
 		return -ENOMEM;
-	file->fd = -1;
 	file->max_bytes = options->max_bytes - TRACE_LAST_BYTES;
 	file->end_bytes = file->max_bytes / END_SHARE;
 	file->max_bytes -= file->end_bytes;
 	file->pending = malloc(PENDING_BYTES);
-	file->packed = options->gzip ? malloc(PENDING_BYTES) : NULL;
-	if (!file->pending || (options->gzip && !file->packed))
+	if (!file->pending)
 		return -ENOMEM;
-	if (options->gzip && deflateInit2(&file->stream, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW_BITS,
-					  GZIP_MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
-		return -ENOMEM;
-	file->is_gzip = options->gzip;
-	err = open_path(options, &file->fd);
+	err = open_path(options, &fd);
+	if (!err)
+		err = trace_writer_new(fd, options->gzip, &file->writer);
 	if (err)
 		return err;
 	*ret_file = TAKE(file);
 	return 0;
-}
-
-static int write_packed(struct trace_file *file, const uint8_t *bytes, size_t size, int flush)
-{
-	z_stream *stream = &file->stream;
-	int err = 0;
-
-	stream->next_in = (z_const Bytef *)bytes;
-	stream->avail_in = (uInt)size;
-	do {
-		stream->next_out = file->packed;
-		stream->avail_out = PENDING_BYTES;
-		if (deflate(stream, flush) == Z_STREAM_ERROR)
-			return -EINVAL;
-		err = write_full(file->fd, file->packed, PENDING_BYTES - stream->avail_out);
-	} while (!err && !stream->avail_out);
-	return err;
-}
-
-static int write_out(struct trace_file *file, const uint8_t *bytes, size_t size, int flush)
-{
-	if (file->is_gzip)
-		return write_packed(file, bytes, size, flush);
-	return write_full(file->fd, bytes, size);
 }
 
 static int write_pending(struct trace_file *file, int flush)
@@ -112,7 +77,7 @@ static int write_pending(struct trace_file *file, int flush)
 	size_t size = file->pending_size;
 
 	file->pending_size = 0;
-	return write_out(file, file->pending, size, flush);
+	return trace_writer_put(file->writer, file->pending, size, flush);
 }
 
 int trace_file_put(struct trace_file *file, const void *bytes, size_t size)
@@ -127,7 +92,7 @@ int trace_file_put(struct trace_file *file, const void *bytes, size_t size)
 	if (err)
 		return err;
 	if (size > PENDING_BYTES)
-		return write_out(file, bytes, size, Z_NO_FLUSH);
+		return trace_writer_put(file->writer, bytes, size, Z_NO_FLUSH);
 	memcpy(file->pending + file->pending_size, bytes, size);
 	file->pending_size += size;
 	return 0;
@@ -153,11 +118,10 @@ int trace_file_put_last(struct trace_file *file, const void *bytes, size_t size)
 
 int trace_file_close(struct trace_file *file)
 {
-	int err = write_pending(file, Z_FINISH);
+	int err = write_pending(file, Z_FINISH), ended;
 
-	if (close(TAKE_FD(file->fd)) && !err)
-		err = -errno;
-	return err;
+	ended = trace_writer_end(file->writer, mono_ns() + CLOSE_NS);
+	return err ? err : ended;
 }
 
 uint64_t trace_file_bytes(const struct trace_file *file)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/writer.c base/intern.c */
+/* sources: agent/writer.c base/background.c base/intern.c */
 /* A disk that takes as long as the test wants, and profiles that are as large as it says. */
 #include "agent/writer.h"
 
