@@ -58,11 +58,11 @@ static void assign__a_cpu_that_went_gives_its_place_when_no_other_is_free(void *
 
 static void assign__cpus_beyond_the_possible_ones_are_left_out(void **state)
 {
-	const uint32_t online[] = {0, 9};
+	const uint32_t online[] = {0, 2, 9};
 	uint64_t place[2] = {0};
 
 	(void)state;
-	assert_int_equal(cpu_places_assign(place, 2, 2, online, 2), 0);
+	assert_int_equal(cpu_places_assign(place, 2, 2, online, 3), 0);
 	assert_int_equal(place[0], 1);
 	assert_int_equal(place[1], 0);
 }

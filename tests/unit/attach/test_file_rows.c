@@ -500,6 +500,39 @@ static void get__file_that_was_closed_is_taken_up_again(void **state)
 	assert_int_equal(child.examined, 1);
 }
 
+/* A file that was gone when it was mapped first gets its contents when it is there. */
+static void get__file_that_can_be_opened_later_is_the_same(void **state)
+{
+	struct file *file, *other;
+
+	(void)state;
+	disk[0].is_gone = true;
+	disk[0].identity.owner = 1001;
+	file = get(0, "/lib/a");
+	assert_int_equal(file->error, -ENODATA);
+	assert_false(file->was_opened);
+	assert_int_equal(stats().open_failures, 1);
+	disk[0].is_gone = false;
+	assert_ptr_equal(get(0, "/lib/a"), file);
+	assert_true(file->was_opened);
+	assert_true(file->is_whole);
+	/* Where the numbers may be another file's, only root's is. */
+	is_btrfs = true;
+	for (unsigned int i = 1; i < 3; i++) {
+		disk[i].is_gone = true;
+		disk[i].identity.owner = i == 1 ? 1001 : 0;
+		other = get(i, "/lib/b");
+		disk[i].is_gone = false;
+		assert_int_equal(get(i, "/lib/b") == other, i == 2);
+	}
+	/* One that the mapping's numbers are not of is another one. */
+	is_btrfs = false;
+	disk[3].is_gone = disk[3].is_not_of_mapping = true;
+	other = get(3, "/lib/c");
+	disk[3].is_gone = false;
+	assert_ptr_not_equal(get(3, "/lib/c"), other);
+}
+
 /* ---- equal files ---- */
 
 static void get__equal_file_shares_rows(void **state)
@@ -520,12 +553,13 @@ static void get__equal_file_shares_rows(void **state)
 	/* The next one shares those of the first. */
 	third = get(2, "/lib/c");
 	assert_ptr_equal(third->rows_of, file);
+	assert_ptr_equal(get(1, "/lib/d")->rows_of, file);
 	/* Asked for by the one, they are loaded for the other. */
 	assert_int_equal(file_table_load_at(table, equal, 2 * UNIT), 0);
 	assert_int_equal(store.page0, file->page0);
 	/* Under one path it is the same file. */
 	assert_ptr_equal(get(3, "/lib/a"), file);
-	assert_int_equal(stats().files, 3);
+	assert_int_equal(stats().files, 4);
 }
 
 static void get__other_bytes_are_another_file(void **state)
@@ -562,6 +596,7 @@ static void tidy__rows_go_with_the_last_that_has_them(void **state)
 	struct file *file = get(0, "/lib/a"), *equal;
 
 	(void)state;
+	assert_false(file_table_has_resting(table));
 	stands_for = true;
 	equal = get(1, "/lib/b");
 	assert_ptr_equal(equal->rows_of, file);
@@ -920,6 +955,7 @@ int main(void)
 		TEST(get__file_is_found_by_its_numbers),
 		TEST(get__file_that_is_gone_is_known_by_numbers_that_keep),
 		TEST(get__file_that_was_closed_is_taken_up_again),
+		TEST(get__file_that_can_be_opened_later_is_the_same),
 		TEST(get__equal_file_shares_rows),
 		TEST(get__other_bytes_are_another_file),
 		TEST(get__file_that_is_gone_stands_for_none),

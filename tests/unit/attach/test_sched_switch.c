@@ -62,6 +62,16 @@ static void state__is_not_told_before_5_18(void **state)
 	assert_false(sched_switch_tells_state(kernel->btf));
 }
 
+/* Of a kernel to come: nobody knows what its arguments are. */
+static void state__is_not_told_by_more_arguments(void **state)
+{
+	struct kernel *kernel = *state;
+
+	declare(kernel,
+		(int[]){kernel->flag, kernel->task, kernel->task, kernel->word, kernel->word}, 5);
+	assert_false(sched_switch_tells_state(kernel->btf));
+}
+
 static void state__in_another_place_or_size_is_not_read(void **state)
 {
 	struct kernel *kernel = *state;
@@ -90,6 +100,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		btf_test(state__is_told_as_the_last_argument),
 		btf_test(state__is_not_told_before_5_18),
+		btf_test(state__is_not_told_by_more_arguments),
 		btf_test(state__in_another_place_or_size_is_not_read),
 		btf_test(state__that_is_wider_is_not_read),
 		btf_test(tracepoint__that_is_not_there_tells_nothing),

@@ -27,10 +27,10 @@ uint32_t python_code_rows_max(const struct python_code_raw *raw)
 
 /* ---- code objects ---- */
 
-/* Returns whether one is sound that is one row, and a name of so many bytes for one of `raw`. */
-static bool is_code_sound(uint32_t name_bytes, uint32_t raw_bytes)
+/* Returns whether one is sound with a name of so many bytes, for one of `raw`, and so many rows. */
+static bool is_code_sound(uint32_t name_bytes, uint32_t raw_bytes, uint32_t rows)
 {
-	const struct foreign_code code = {.row_count = 1, .name_bytes = name_bytes};
+	const struct foreign_code code = {.row_count = rows, .name_bytes = name_bytes};
 	const struct python_code_raw object = {.size = 4096, .name_bytes = (uint16_t)raw_bytes};
 	const struct python_code_raw *const raw = &object;
 	static union {
@@ -42,16 +42,29 @@ static bool is_code_sound(uint32_t name_bytes, uint32_t raw_bytes)
 		.next = 4096, .count = 1, .bytes = (uint32_t)foreign_code_bytes(&code)};
 	memset(codes.head.code, 0, sizeof(codes) - sizeof(codes.head));
 	memcpy(codes.head.code, &code, sizeof(code));
-	memset(codes.head.code + sizeof(code) + sizeof(struct line_row), 'n', name_bytes);
+	for (uint32_t i = 0; i < rows; i++) {
+		const struct line_row row = {.start = i, .line = 1};
+
+		memcpy(codes.head.code + sizeof(code) + i * sizeof(row), &row, sizeof(row));
+	}
+	memset(codes.head.code + sizeof(code) + rows * sizeof(struct line_row), 'n', name_bytes);
 	return foreign_codes_are_sound(&codes.head, sizeof(codes.head) + codes.head.bytes, &raw, 1);
 }
 
 static void codes__names_grow_by_three_at_most(void **state)
 {
 	(void)state;
-	assert_true(is_code_sound(0, 0));
-	assert_true(is_code_sound(30, 10));
-	assert_false(is_code_sound(31, 10));
+	assert_true(is_code_sound(0, 0, 1));
+	assert_true(is_code_sound(30, 10, 1));
+	assert_false(is_code_sound(31, 10, 1));
+}
+
+static void codes__have_rows_as_many_as_the_table_can_have(void **state)
+{
+	(void)state;
+	assert_false(is_code_sound(3, 10, 0));
+	assert_true(is_code_sound(3, 10, ROWS_MAX));
+	assert_false(is_code_sound(3, 10, ROWS_MAX + 1));
 }
 
 /* ---- facts ---- */
@@ -563,6 +576,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(codes__names_grow_by_three_at_most),
+		TEST(codes__have_rows_as_many_as_the_table_can_have),
 		TEST(facts__within_their_bounds_are_sound),
 		TEST(facts__that_cannot_be_are_refused),
 		TEST(rows__ascend_from_low_on_below_high),
