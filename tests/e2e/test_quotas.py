@@ -361,7 +361,7 @@ def test_ended_processes_leave_the_ledger_to_others():
     missing = []
     for each in victims:
         slept = [line for line in lines if line["pid"] == each.pid and line["comm"] == "sleep"]
-        if len(slept) != 1 or abs(slept[0]["sleep"] - 5e8) > 5e7:
+        if len(slept) != 1 or slept[0]["seconds"] < 4.5e8:
             missing.append((each.pid, slept))
     assert not missing, (len(missing), missing, run.err)
     # Half of the ledger's 8,192 rows in each window.
@@ -374,6 +374,8 @@ def test_ended_processes_leave_the_ledger_to_others():
 
 
 test_ended_processes_leave_the_ledger_to_others.few = False
+# Beside thousands of threads of root's, who takes all slots that he wants.
+test_ended_processes_leave_the_ledger_to_others.alone = True
 
 # ---------------------------------------------------------------- a moment without the child
 

@@ -12,6 +12,8 @@
 #include "base/utf8.h"
 
 #define PRINTED_PROCESSES 10U
+/* A user_quota does not bound root; here builds as root leave others nothing otherwise. */
+#define ROOT_AS_USER (LEDGER_USER_UNKNOWN - 1)
 
 struct entry {
 	struct ledger_sum sum;
@@ -60,7 +62,8 @@ static struct entry *entry_get(struct ledger_sums *sums, const struct ledger_lin
 	struct entry *entry;
 
 	HASH_FIND(hh, sums->entry, &id, sizeof(id), entry);
-	if (!entry && id.tgid && user_quota_take(&sums->quota, line->user, 1)) {
+	if (!entry && id.tgid &&
+	    user_quota_take(&sums->quota, line->user ? line->user : ROOT_AS_USER, 1)) {
 		id = (struct pp_process_id){};
 		HASH_FIND(hh, sums->entry, &id, sizeof(id), entry);
 	}

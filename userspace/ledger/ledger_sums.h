@@ -11,10 +11,10 @@
 #include "base/cleanup.h"
 #include "ledger/ledger.h"
 
-/* The most processes with a sum of their own, of which a user may have as many as are still free;
- * later ones share a sum with tgid 0, whose `processes` counts each of them once for each
- * window. */
-#define LEDGER_SUMS_MAX 1024U
+/* The most processes with a sum of their own, of which a user, root too, may have as many as are
+ * still free; later ones share a sum with tgid 0, whose `processes` counts each of them once for
+ * each window. */
+#define LEDGER_SUMS_MAX 2048U
 
 struct ledger_sum {
 	struct ledger_line line;
