@@ -446,23 +446,23 @@ static void output_write__disk_that_does_not_answer_is_told_once(void **state)
 static void output_write__one_file_is_waited_for_unless_it_has_no_name(void **state)
 {
 	struct options options = {.output = "/dev/stdout", .output_kind = OPTIONS_OUTPUT_PPROF};
+	static struct output *output[3]; /* the writers keep them */
 	struct capture capture;
-	struct output *output = NULL;
 
 	(void)state;
 	is_stuck = true;
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(output_open(&options, &output), 0);
-		assert_int_equal(put(output, "cpu", 1, true), 0);
+		assert_int_equal(output_open(&options, &output[i]), 0);
+		assert_int_equal(put(output[i], "cpu", 1, true), 0);
 		assert_int_equal(write_count, i + 1);
-		output_free(output);
+		output_free(output[i]);
 		options.output = "-";
 	}
 	options.output = "x";
-	assert_int_equal(output_open(&options, &output), 0);
+	assert_int_equal(output_open(&options, &output[2]), 0);
 	capture = begin_capture();
-	assert_int_equal(put(output, "cpu", 1, true), -ETIMEDOUT);
-	output_free(output);
+	assert_int_equal(put(output[2], "cpu", 1, true), -ETIMEDOUT);
+	output_free(output[2]);
 	assert_int_equal(
 		end_capture(&capture, "'x' does not answer: the profile is not written"), 1);
 	assert_int_equal(write_count, 2);
