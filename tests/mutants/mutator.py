@@ -41,7 +41,7 @@ CLAMP = re.compile(r"if \((\S+) ([<>]) (-?)" + CAST + r"(\w[\w.>-]*)\)\n(\S+) = 
 SIGN = re.compile(r"^\t+return .*\? -?1 : (-?1;|0;|.* \? |[\w.>-]+ > [\w.>-]+;)")
 # No call gives descriptor 0 while standard input is open, and each negative number is as good as
 # -1.
-DESCRIPTOR = re.compile(r"fd (<|>=) 0\b|fd = -1\b")
+DESCRIPTOR = re.compile(r"fd(?:\[\w+\])? (<|>=) 0\b|fd(?:\[\w+\])? = -1\b")
 # More than is needed is well, too.
 ALLOCATES = re.compile(r"\b(calloc|malloc|realloc|reallocarray)\(")
 # A binary search may look anywhere between its ends; that is slower.

@@ -63,7 +63,7 @@ static bool serve(void *server)
 		return true;
 	if (size > 0)
 		take_descriptors(&message, &brought);
-	if (size <= 0 || (size_t)size > sizeof(room) ||
+	if ((size_t)size > sizeof(room) || /* a negative one, too */
 	    !foreign_request_is_sound(&room.request, (size_t)size) ||
 	    !foreign_files_sort(&room.request, brought.fd, brought.count, &files))
 		return false;

@@ -322,7 +322,7 @@ static int take_first_rows(struct foreign *foreign, uint32_t number, uint32_t si
 		return 0;
 	first->low = reply.low;
 	err = take_rows(foreign, &reply, &first->rows, &first->high);
-	if (!err && first->high == reply.high)
+	if (!err)
 		first->number = number;
 	return err;
 }

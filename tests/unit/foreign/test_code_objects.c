@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -16,6 +17,12 @@
 #include "foreign/check.h"
 
 #define CODES 3U
+
+/* Some bytes at a time. */
+ssize_t pread(int fd, void *buffer, size_t size, off_t offset)
+{
+	return syscall(SYS_pread64, fd, buffer, size < 40 ? size : 40, offset);
+}
 
 /* A code object of 3.10 with a table of four lines. */
 static const struct python_code_raw *raw_of(const char *name, const char *filename)
