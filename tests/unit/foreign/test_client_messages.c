@@ -1003,7 +1003,7 @@ static void put_codes(const struct foreign_request *request, struct parser_reply
 		memset(at, 0, foreign_code_bytes(&code));
 		memcpy(at, &code, sizeof(code));
 		memcpy(at + sizeof(code), &row, sizeof(row));
-		memcpy(at + sizeof(code) + sizeof(row), "f1a.y", 5);
+		memcpy(at + sizeof(code) + sizeof(row), codes->count % 2 ? "g1a.y" : "f1a.y", 5);
 		codes->bytes += (uint32_t)foreign_code_bytes(&code);
 		codes->next += raw.size;
 		codes->count++;
@@ -1016,7 +1016,7 @@ static void on_code(void *context, size_t index, struct python_code_text *text)
 {
 	assert_ptr_equal(context, &decoded);
 	assert_int_equal(index, decoded++);
-	assert_string_equal(text->name, "f1");
+	assert_string_equal(text->name, index % 2 ? "g1" : "f1");
 	assert_string_equal(text->filename, "a.y");
 	assert_int_equal(text->row_count, 1);
 	assert_int_equal(text->row[0].line, 7);

@@ -22,7 +22,7 @@
 #include "python/python_info.h"
 
 #define NUMBER 70U
-#define SLOT 3U
+#define SLOT 0U
 #define FD 55
 #define PAGE (1ULL << PP_PAGE_SHIFT)
 #define GREENLET 0x4440ULL
