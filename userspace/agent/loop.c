@@ -16,6 +16,7 @@
 #include "agent/thread_names.h"
 #include "agent/timeline.h"
 #include "agent/top.h"
+#include "agent/turn_questions.h"
 #include "attach/cpu_events.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -39,11 +40,6 @@
 /* How long a window that has ended is worked on in one turn. */
 #define CLOSING_NS (40 * NS_PER_MS)
 /* From so many turns in a period on, each waits a moment before the next. */
-/* A question to the child that parses files takes up to a quarter of a second.  A turn in which the
- * child has computed for so long makes no step of the window's end or of a dump, which may ask
- * another one; nor do so many turns in a row. */
-#define LONG_QUESTIONS_NS (40 * NS_PER_MS)
-#define STEPS_PUT_OFF_MAX 8U
 #define TURNS_PERIOD_NS (100 * NS_PER_MS)
 #define TURNS_MAX 50U
 #define GATHER_NS 1000000L
@@ -204,14 +200,7 @@ static uint64_t questions_ns(const struct agent *agent)
 /* Returns whether this turn has time for a step that may ask about a file. */
 static bool has_time(const struct agent *agent, struct loop *loop)
 {
-	if (questions_ns(agent) - loop->questions_ns < LONG_QUESTIONS_NS) {
-		loop->steps_put_off = 0;
-		return true;
-	}
-	if (loop->steps_put_off == STEPS_PUT_OFF_MAX)
-		return true;
-	loop->steps_put_off++;
-	return false;
+	return turn_questions_allow(&loop->questions, questions_ns(agent));
 }
 
 static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
@@ -281,7 +270,7 @@ int loop_serve(struct agent *agent, struct loop *loop, int timeout_ms)
 	count = epoll_wait(loop->epoll, event, ARRAY_SIZE(event), timeout_ms);
 	wait_err = count < 0 && errno != EINTR ? -errno : 0;
 	loop->woken_ns = mono_ns();
-	loop->questions_ns = questions_ns(agent);
+	turn_questions_begin(&loop->questions, questions_ns(agent));
 	for (int i = 0; i < count && !err; i++) {
 		switch ((enum source)event[i].data.u32) {
 		case SOURCE_SIGNAL:

@@ -9,6 +9,7 @@
 
 #include "agent/command.h"
 #include "agent/service.h"
+#include "agent/turn_questions.h"
 #include "base/clock.h"
 
 #define LOOP_TICK_NS (250 * NS_PER_MS)
@@ -24,10 +25,7 @@ struct loop {
 	bool has_served_processes, has_served_stacks; /* since then */
 	bool has_more_stacks; /* in the ring or in the queue, when their slice was over */
 	bool has_unused_files; /* perhaps: they are looked for, and closed */
-	/* CPU time of the child that parses files, when the loop last woke; how often in a row a
-	 * step was put off to a turn that asks less */
-	uint64_t questions_ns;
-	uint32_t steps_put_off;
+	struct turn_questions questions;
 	uint64_t pauses; /* that were longer than a window */
 	bool is_unsampled_told; /* that a CPU which came online is not sampled */
 	int exit_status;
