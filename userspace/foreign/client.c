@@ -34,7 +34,7 @@ struct foreign {
 	uint64_t asked;
 	struct first_rows first;
 	int codes_fd; /* owned; a memory file with code objects for the child; -1: not made */
-	struct late_table late;
+	struct late_table late, late_codes; /* files; code objects */
 	struct user_times times;
 	char *reason[REASONS_MAX]; /* owned */
 	struct foreign_stats stats;
@@ -103,13 +103,28 @@ static struct held *slot_of(struct foreign *foreign, uint32_t number)
 
 /* ---- one request ---- */
 
-static bool is_left_alone(const struct foreign *foreign, const struct foreign_file *file)
+static int codes_descriptor(void *context, int *ret_fd)
 {
+	const struct foreign *foreign = context;
+
+	*ret_fd = foreign->codes_fd;
+	return 0;
+}
+
+/* A user's code objects are not left alone for that user's files, nor the other way round. */
+static struct late_table *late_of(struct foreign *foreign, const struct foreign_file *file)
+{
+	return file->descriptor == codes_descriptor ? &foreign->late_codes : &foreign->late;
+}
+
+static bool is_left_alone(struct foreign *foreign, const struct foreign_file *file)
+{
+	const struct late_table *late = late_of(foreign, file);
 	const uint64_t now_ns = mono_ns();
 
-	return late_table_has_task(&foreign->late, (pid_t)file->number, now_ns) ||
-	       (now_ns < foreign->late.users_until_ns &&
-		late_table_has_user(&foreign->late, file->user, now_ns));
+	return late_table_has_task(late, (pid_t)file->number, now_ns) ||
+	       (now_ns < late->users_until_ns &&
+		late_table_has_user(late, file->user, now_ns));
 }
 
 /* Returns 0; -ETIMEDOUT, -EAGAIN: as the questions. */
@@ -126,21 +141,25 @@ static int may_ask(struct foreign *foreign, const struct foreign_file *file)
 	return 0;
 }
 
+static bool is_suspected(const struct late_table *late, uid_t user, uint64_t now_ns)
+{
+	return now_ns < late->suspects_until_ns && late_table_suspects(late, user, now_ns);
+}
+
 static unsigned int limit_ms(const struct foreign *foreign, const struct foreign_file *file)
 {
 	const uint64_t now_ns = mono_ns();
+	const bool is_suspect = is_suspected(&foreign->late, file->user, now_ns) ||
+				is_suspected(&foreign->late_codes, file->user, now_ns);
 
-	return now_ns < foreign->late.suspects_until_ns &&
-			       late_table_suspects(&foreign->late, file->user, now_ns)
-		       ? FOREIGN_SUSPECT_MS
-		       : FOREIGN_DEADLINE_MS;
+	return is_suspect ? FOREIGN_SUSPECT_MS : FOREIGN_DEADLINE_MS;
 }
 
 /* The file is bad: the child was late, ended, or said what cannot be. */
 static int blame(struct foreign *foreign, const struct foreign_file *file, uint64_t *counter)
 {
 	++*counter;
-	late_table_add(&foreign->late, (pid_t)file->number, file->user, mono_ns());
+	late_table_add(late_of(foreign, file), (pid_t)file->number, file->user, mono_ns());
 	return -ETIME;
 }
 
@@ -520,14 +539,6 @@ static int put_codes(struct foreign *foreign, const struct python_code_raw *cons
 	return 0;
 }
 
-static int codes_descriptor(void *context, int *ret_fd)
-{
-	const struct foreign *foreign = context;
-
-	*ret_fd = foreign->codes_fd;
-	return 0;
-}
-
 /* Takes our own copy of the texts of a code object, which begin at `at`. */
 static int take_text(const struct foreign_code *code, const uint8_t *at,
 		     struct python_code_text *ret_text)
@@ -588,7 +599,7 @@ int foreign_codes(struct foreign *foreign, const struct foreign_file *file,
 	message.high = bytes;
 	err = ask_once(foreign, &codes_file, &message, &size);
 	if (err == -EBADMSG) /* they are sound: it is no longer our child */
-		return call_nonsense(foreign, file);
+		return call_nonsense(foreign, &codes_file);
 	if (err)
 		return err;
 	codes = malloc(size + sizeof(*codes));
@@ -596,7 +607,7 @@ int foreign_codes(struct foreign *foreign, const struct foreign_file *file,
 		return -ENOMEM;
 	memcpy(codes, worker_memory(foreign->worker), size);
 	if (!foreign_codes_are_sound(codes, size, raw, count))
-		return call_nonsense(foreign, file);
+		return call_nonsense(foreign, &codes_file);
 	return tell_codes(codes, decoded, context);
 }
 

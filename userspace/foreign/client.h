@@ -98,7 +98,9 @@ int foreign_lines(struct foreign *foreign, const struct foreign_file *file, uint
 typedef void foreign_code_handler(void *context, size_t index, struct python_code_text *text);
 /* Decodes the first of some sound code objects, as many as go into one request, and calls decoded()
  * for each in turn.  file says whose they are; it has no descriptor, and what is bad when the child
- * is late or ends is its number.  Returns how many, one at least; -ENOMEM; -errno. */
+ * is late or ends is its number.  Lates of files and of code objects count apart: a user whose
+ * files are left alone still has code objects decoded.  Returns how many, one at least; -ENOMEM;
+ * -errno. */
 int foreign_codes(struct foreign *foreign, const struct foreign_file *file,
 		  const struct python_code_raw *const *raw, size_t count,
 		  foreign_code_handler *decoded, void *context);

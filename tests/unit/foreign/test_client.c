@@ -20,6 +20,7 @@
 #include "elf/elf_symbols.h"
 #include "foreign/child.h"
 #include "foreign/protocol.h"
+#include "parser/client.h"
 #include "parser/late.h"
 #include "parser/protocol.h"
 #include "parser/worker.h"
@@ -626,6 +627,33 @@ static void foreign_codes__what_cannot_be_is_not_believed(void **state)
 	}
 }
 
+/* Files and code objects of a user are left alone each for themselves. */
+static void foreign_codes__files_that_were_late_do_not_cost_them(void **state)
+{
+	OWNED(foreign) struct foreign *foreign = with_child("size");
+	OWNED_MEM struct python_code_raw *small = raw_of(4);
+	const struct python_code_raw *const raw[] = {small};
+	const struct foreign_file other = file_of(&libc, NUMBER + 30, 1000);
+	struct foreign_file code = {.number = NUMBER, .user = 1000};
+	struct decoded decoded = {.count = 0};
+	struct foreign_facts facts;
+
+	(void)state;
+	for (uint32_t i = 0; i < PARSER_USER_LATE_MAX; i++) {
+		const struct foreign_file file = file_of(&libc, NUMBER + i, 1000);
+
+		assert_int_equal(examine(foreign, &file, &facts), -ETIME);
+	}
+	assert_int_equal(examine(foreign, &other, &facts), -ETIMEDOUT);
+	for (uint32_t i = 0; i < PARSER_USER_LATE_MAX; i++, code.number++)
+		assert_int_equal(foreign_codes(foreign, &code, raw, 1, on_decoded, &decoded),
+				 -ETIME);
+	assert_int_equal(foreign_codes(foreign, &code, raw, 1, on_decoded, &decoded), -ETIMEDOUT);
+	code.user = 1001;
+	assert_int_equal(foreign_codes(foreign, &code, raw, 1, on_decoded, &decoded), -ETIME);
+	assert_int_equal(foreign_codes(foreign, &code, raw, 1, on_decoded, &decoded), -ETIMEDOUT);
+}
+
 static void foreign_examine__what_is_no_elf_file_says_so(void **state)
 {
 	OWNED(foreign) struct foreign *foreign = with_child(NULL);
@@ -811,6 +839,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(foreign_names__what_cannot_be_is_not_believed),
 		cmocka_unit_test(foreign_codes__are_decoded_as_many_as_go_into_a_request),
 		cmocka_unit_test(foreign_codes__what_cannot_be_is_not_believed),
+		cmocka_unit_test(foreign_codes__files_that_were_late_do_not_cost_them),
 		cmocka_unit_test(foreign_lines__are_those_of_the_file),
 		cmocka_unit_test(foreign_lines__what_cannot_be_is_not_believed),
 		cmocka_unit_test(foreign_lines__child_that_dies_or_is_silent_costs_the_file),
