@@ -40,8 +40,8 @@ struct perf_map_source {
  * kernel's own (procfs, sysfs, tracefs, ...) or of a program (FUSE).
  * *ret_read_bytes: how much of max_bytes was used.
  * Returns 1 when names changed (earlier strings are invalid), 0; -ENOENT; -EPERM:
- * perf_map_refusal() says why; -ETIMEDOUT: there is no child, the next call goes on; -ENOMEM;
- * -errno. */
+ * perf_map_refusal() says why; -ETIMEDOUT: there is no child, -EAGAIN: its user has used up a share
+ * of the child's time; the next call goes on; -ENOMEM; -errno. */
 int perf_map_refresh(struct perf_map *map, const struct perf_map_source *source,
 		     size_t *ret_read_bytes);
 /* Returns why the last refresh refused the file, a static string; NULL: it read the file, or there
