@@ -115,11 +115,11 @@
 	X(MAP_SETS_REFUSED, "map_sets_refused",                                                    \
 	  "processes whose stacks the agent alone can unwind: their user's share was used up")     \
 	X(FILES_PUT_OFF, "files_put_off",                                                          \
-	  "questions about a file put off: its user had used up a share of the parser's time")     \
+	  "questions put off: files or code of a user had used up a share of the parser's time")   \
 	X(LEDGERS_SHARE, "ledgers_share",                                                          \
 	  "ended threads that are not in their process's line: their user's share was used up")    \
 	X(CODES_REFUSED, "codes_refused",                                                          \
-	  "Python code objects without names and lines: their parser was late or failed")
+	  "Python code objects without names: their parser was late, failed or was not asked")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/decode.c drain/dictionary.c drain/shares.c symbolize/stitch.c python/python_code.c python/python_text.c python/line_table.c python/python_objects.c base/io.c python/code_text.c */
+/* sources: drain/decode.c drain/dictionary.c drain/hash_set.c drain/raw_codes.c drain/shares.c symbolize/stitch.c python/python_code.c python/python_text.c python/line_table.c python/python_objects.c base/io.c python/code_text.c */
 /* Records of both rings, one after the other; those that decode go to the dictionary and are
  * stitched. Each record begins with two bytes: which ring, and its size in units of 8 bytes.
  * runs: 5000 at most in `make check`. */
@@ -51,17 +51,17 @@ static void on_code(void *context, const struct pp_code_record *record)
 {
 	struct python_code *code = NULL;
 	struct pp_python layout = {.major = 3, .minor = (uint8_t)(record->python & 15)};
-	uint32_t index = 0, user;
+	uint32_t index = 0;
 
 	if (python_code_from_record(record, &layout, 0, &code) ||
 	    dictionary_add_code(context, (struct pp_process_id){}, code, &index))
 		return;
 	assert(index && dictionary_code(context, index));
-	if (dictionary_next_raw(context, index, &user) == index) {
+	if (dictionary_code(context, index)->raw) {
 		struct python_code_text text;
 
 		assert(!python_code_text_decode(dictionary_code(context, index)->raw, &text));
-		dictionary_decode_code(context, index, &text);
+		(void)dictionary_decode_code(context, index, &text);
 	}
 	python_code_line(dictionary_code(context, index), record->first_line);
 }

@@ -392,7 +392,7 @@ static bool decode_codes(void *context, const struct slice *slice)
 
 uint64_t naming_refused_codes(const struct naming *naming)
 {
-	return naming->codes.given_up;
+	return naming->codes.given_up + naming->codes.without_names;
 }
 
 /* ---- the symbolizer's questions ---- */
@@ -447,6 +447,7 @@ int naming_begin(struct naming *naming, const struct naming_options *options,
 
 	naming->serial++;
 	naming->round++;
+	code_decoder_begin(&naming->codes);
 	(void)kernel_symbols_refresh(naming->kernel);
 	forget_jits(naming);
 	if (options->modules)

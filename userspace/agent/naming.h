@@ -36,7 +36,8 @@ void naming_prepare(struct naming *naming, const struct slice *slice);
 uint64_t naming_refused_jits(const struct naming *naming);
 /* Returns how many files were given up, for their rows or for their names (elf/elf_work.h). */
 uint64_t naming_refused_files(const struct naming *naming);
-/* Returns how many Python code objects were given up: the child was late or ended at them. */
+/* Returns how many Python code objects had no names: those that were given up, and for each
+ * naming_begin() those about which the child could not be asked. */
 uint64_t naming_refused_codes(const struct naming *naming);
 /* Names the functions of these files (bits as in dictionary_note_files()) that stacks refer to, and
  * keeps the names: the files are about to be closed, and may be gone when the window ends.  Goes on

@@ -4,17 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "drain/hash_set.h"
+#include "drain/raw_codes.h"
 #include "drain/shares.h"
 
-#define FIRST_SLOTS 1024U
 #define REFUSED_BITS (1U << 20)
-
-/* A hash set with open addressing: entries begin with their 64-bit hash, and each costs one
- * pointer. */
-struct hash_set {
-	void **slot;
-	size_t mask, count;
-};
 
 struct dictionary {
 	struct hash_set stacks, kernels, codes, aliases; /* codes: struct code_entry */
@@ -22,7 +16,7 @@ struct dictionary {
 	uint32_t code_count, code_capacity;
 	uint32_t *free_code; /* indices below code_count that are free; as large as code */
 	uint32_t free_code_count;
-	uint32_t raw_count; /* of code objects that are not decoded */
+	struct raw_codes raw; /* code objects that are not decoded */
 	uint32_t epoch;
 	struct shares shares;
 	/* bitmap of REFUSED_BITS, by hash; NULL: nothing refused in this epoch */
@@ -37,8 +31,7 @@ struct dictionary {
 struct code_entry {
 	uint64_t hash; /* the code's id */
 	struct pp_process_id id;
-	uint32_t user; /* whose share it is part of */
-	uint32_t index;
+	struct raw_code_link link; /* its index, and the user whose share it is part of */
 	bool is_used; /* by some stack: dictionary_make_room() */
 	struct python_code *code;
 };
@@ -49,92 +42,6 @@ struct alias {
 	uint32_t epoch;
 	uint32_t tries; /* unwinds that were torn */
 };
-
-static uint64_t entry_hash(const void *entry)
-{
-	return *(const uint64_t *)entry;
-}
-
-static int set_init(struct hash_set *set)
-{
-	set->slot = calloc(FIRST_SLOTS, sizeof(*set->slot));
-	set->mask = FIRST_SLOTS - 1;
-	set->count = 0;
-	return set->slot ? 0 : -ENOMEM;
-}
-
-static void *set_find(const struct hash_set *set, uint64_t hash)
-{
-	for (size_t at = hash & set->mask; set->slot[at]; at = (at + 1) & set->mask)
-		if (entry_hash(set->slot[at]) == hash)
-			return set->slot[at];
-	return NULL;
-}
-
-static void set_place(struct hash_set *set, void *entry)
-{
-	size_t at = entry_hash(entry) & set->mask;
-
-	while (set->slot[at])
-		at = (at + 1) & set->mask;
-	set->slot[at] = entry;
-}
-
-static int set_grow(struct hash_set *set)
-{
-	struct hash_set grown = {.mask = set->mask * 2 + 1, .count = set->count};
-
-	grown.slot = calloc(grown.mask + 1, sizeof(*grown.slot));
-	if (!grown.slot)
-		return -ENOMEM;
-	for (size_t i = 0; i <= set->mask; i++)
-		if (set->slot[i])
-			set_place(&grown, set->slot[i]);
-	free(set->slot);
-	*set = grown;
-	return 0;
-}
-
-static int set_add(struct hash_set *set, void *entry)
-{
-	if ((set->count + 1) * 2 > set->mask && set_grow(set))
-		return -ENOMEM;
-	set_place(set, entry);
-	set->count++;
-	return 0;
-}
-
-typedef bool (*set_keep)(const struct dictionary *dictionary, const void *entry);
-
-/* Keeps the entries that `keep` accepts and frees the others.  fresh: all NULL, as large as the
- * set; the set takes it over. */
-static void set_filter_into(struct hash_set *set, void **fresh, set_keep keep,
-			    const struct dictionary *dictionary)
-{
-	void **old = set->slot;
-
-	set->slot = fresh;
-	set->count = 0;
-	for (size_t i = 0; i <= set->mask; i++) {
-		if (!old[i])
-			continue;
-		if (keep(dictionary, old[i])) {
-			set_place(set, old[i]);
-			set->count++;
-		} else {
-			free(old[i]);
-		}
-	}
-	free(old);
-}
-
-static void set_filter(struct hash_set *set, set_keep keep, const struct dictionary *dictionary)
-{
-	void **fresh = calloc(set->mask + 1, sizeof(*fresh));
-
-	if (fresh) /* else the set stays too large for an epoch */
-		set_filter_into(set, fresh, keep, dictionary);
-}
 
 packed_frame packed_native(enum pp_frame_kind kind, uint32_t file, uint64_t address)
 {
@@ -154,8 +61,8 @@ int dictionary_new(size_t max_bytes, struct dictionary **ret_dictionary)
 	if (!dictionary)
 		return -ENOMEM;
 	dictionary->shares.max_bytes = max_bytes;
-	if (set_init(&dictionary->stacks) || set_init(&dictionary->kernels) ||
-	    set_init(&dictionary->codes) || set_init(&dictionary->aliases))
+	if (hash_set_init(&dictionary->stacks) || hash_set_init(&dictionary->kernels) ||
+	    hash_set_init(&dictionary->codes) || hash_set_init(&dictionary->aliases))
 		return -ENOMEM;
 	dictionary->code_count = 1;
 	*ret_dictionary = TAKE(dictionary);
@@ -167,13 +74,6 @@ void dictionary_set_max_bytes(struct dictionary *dictionary, size_t max_bytes)
 	dictionary->shares.max_bytes = max_bytes;
 }
 
-static void set_release(struct hash_set *set)
-{
-	for (size_t i = 0; set->slot && i <= set->mask; i++)
-		free(set->slot[i]);
-	free(set->slot);
-}
-
 void dictionary_free(struct dictionary *dictionary)
 {
 	if (!dictionary)
@@ -181,10 +81,11 @@ void dictionary_free(struct dictionary *dictionary)
 	for (uint32_t i = 1; i < dictionary->code_count && dictionary->code; i++)
 		if (dictionary->code[i])
 			python_code_free(dictionary->code[i]->code);
-	set_release(&dictionary->codes);
-	set_release(&dictionary->stacks);
-	set_release(&dictionary->kernels);
-	set_release(&dictionary->aliases);
+	hash_set_release(&dictionary->codes);
+	hash_set_release(&dictionary->stacks);
+	hash_set_release(&dictionary->kernels);
+	hash_set_release(&dictionary->aliases);
+	raw_codes_release(&dictionary->raw);
 	shares_release(&dictionary->shares);
 	free(dictionary->refused);
 	free(dictionary->free_code);
@@ -248,7 +149,7 @@ static void note_refused(struct dictionary *dictionary, uint64_t hash)
 
 static uint64_t resolve_alias(const struct dictionary *dictionary, uint64_t hash)
 {
-	const struct alias *alias = set_find(&dictionary->aliases, hash);
+	const struct alias *alias = hash_set_find(&dictionary->aliases, hash);
 
 	return alias ? alias->stack : hash;
 }
@@ -292,14 +193,19 @@ static int code_append(struct dictionary *dictionary, struct code_entry *entry)
 
 	if (!dictionary->free_code_count && dictionary->code_count >= dictionary->code_capacity)
 		err = codes_grow(dictionary);
-	if (!err)
-		err = set_add(&dictionary->codes, entry);
+	if (!err && entry->code->raw)
+		err = raw_codes_add(&dictionary->raw, &entry->link);
 	if (err)
 		return err;
-	entry->index = dictionary->free_code_count ?
-			       dictionary->free_code[--dictionary->free_code_count] :
-			       dictionary->code_count++;
-	dictionary->code[entry->index] = entry;
+	err = hash_set_add(&dictionary->codes, entry);
+	if (err) {
+		raw_codes_remove(&dictionary->raw, &entry->link);
+		return err;
+	}
+	entry->link.index = dictionary->free_code_count ?
+				    dictionary->free_code[--dictionary->free_code_count] :
+				    dictionary->code_count++;
+	dictionary->code[entry->link.index] = entry;
 	return 0;
 }
 
@@ -307,13 +213,13 @@ int dictionary_add_code(struct dictionary *dictionary, struct pp_process_id id,
 			struct python_code *given, uint32_t *ret_index)
 {
 	OWNED(python_code) struct python_code *code = given;
-	struct code_entry *known = set_find(&dictionary->codes, code->id);
+	struct code_entry *known = hash_set_find(&dictionary->codes, code->id);
 	OWNED_MEM struct code_entry *entry = NULL;
 	struct share_holder holder;
 	int err;
 
 	if (known) {
-		*ret_index = known->index;
+		*ret_index = known->link.index;
 		return 0;
 	}
 	holder = holder_of(dictionary, id);
@@ -324,12 +230,11 @@ int dictionary_add_code(struct dictionary *dictionary, struct pp_process_id id,
 	if (!entry)
 		return -ENOMEM;
 	*entry = (struct code_entry){
-		.hash = code->id, .id = id, .user = holder.user, .code = code};
+		.hash = code->id, .id = id, .link.user = holder.user, .code = code};
 	err = code_append(dictionary, entry);
 	if (err)
 		return err;
-	*ret_index = entry->index;
-	dictionary->raw_count += code->raw != NULL;
+	*ret_index = entry->link.index;
 	TAKE(code);
 	TAKE(entry);
 	return 0;
@@ -337,7 +242,7 @@ int dictionary_add_code(struct dictionary *dictionary, struct pp_process_id id,
 
 bool dictionary_knows_code(const struct dictionary *dictionary, uint64_t id)
 {
-	return set_find(&dictionary->codes, id) != NULL;
+	return hash_set_find(&dictionary->codes, id) != NULL;
 }
 
 const struct python_code *dictionary_code(const struct dictionary *dictionary, uint32_t index)
@@ -347,46 +252,80 @@ const struct python_code *dictionary_code(const struct dictionary *dictionary, u
 		       NULL;
 }
 
-uint32_t dictionary_next_raw(const struct dictionary *dictionary, uint32_t from,
-			     uint32_t *ret_user)
+struct raw_codes *dictionary_raw_codes(struct dictionary *dictionary)
 {
-	for (uint32_t i = from; dictionary->raw_count && i < dictionary->code_count; i++) {
-		const struct code_entry *entry = dictionary->code[i];
-
-		if (entry && entry->code->raw) {
-			*ret_user = entry->user;
-			return i;
-		}
-	}
-	return 0;
+	return &dictionary->raw;
 }
 
-void dictionary_decode_code(struct dictionary *dictionary, uint32_t index,
-			    struct python_code_text *text)
+bool dictionary_has_raw(const struct dictionary *dictionary, const struct dict_stack *stack)
 {
-	const struct code_entry *entry = dictionary->code[index];
-	const struct share_holder holder = {.id = entry->id, .user = entry->user};
-	struct python_code *code = entry->code;
-	const uint64_t before = python_code_bytes(code);
+	for (size_t i = 0; i < stack->python_stored; i++) {
+		const struct python_code *code = NULL;
 
-	dictionary->raw_count--;
-	python_code_set_text(code, text);
-	/* What they take less is given back at the next count_bytes(). */
-	if (python_code_bytes(code) > before &&
-	    reserve(dictionary, &holder, python_code_bytes(code) - before)) {
-		free(code->row);
-		code->row = NULL;
-		code->row_count = 0;
+		if (packed_kind(stack->frame[i]) == PP_FRAME_PYTHON)
+			code = dictionary_code(dictionary, packed_code(stack->frame[i]));
+		if (code && code->raw)
+			return true;
 	}
+	return false;
+}
+
+/* Takes the room that a code object needs beyond *held bytes. */
+static int hold(struct dictionary *dictionary, const struct code_entry *entry, uint64_t *held,
+		uint64_t bytes)
+{
+	const struct share_holder holder = {.id = entry->id, .user = entry->link.user};
+	int err = 0;
+
+	if (bytes > *held) {
+		err = reserve(dictionary, &holder, bytes - *held);
+		*held = err ? *held : bytes;
+	}
+	return err;
+}
+
+static void drop_rows(struct python_code *code)
+{
+	free(code->row);
+	code->row = NULL;
+	code->row_count = 0;
+}
+
+static void drop_names(struct python_code *code)
+{
+	free(code->name);
+	free(code->filename);
+	code->name = code->filename = NULL;
+}
+
+int dictionary_decode_code(struct dictionary *dictionary, uint32_t index,
+			   struct python_code_text *text)
+{
+	struct code_entry *entry = dictionary->code[index];
+	struct python_code *code = entry->code;
+	const uint64_t rows = text->row_count * sizeof(*text->row);
+	/* What it takes less is given back at the next count_bytes(). */
+	uint64_t held = python_code_bytes(code);
+
+	raw_codes_remove(&dictionary->raw, &entry->link);
+	python_code_set_text(code, text);
+	if (hold(dictionary, entry, &held, python_code_bytes(code) - rows)) {
+		drop_rows(code);
+		drop_names(code);
+		return -ENOSPC;
+	}
+	if (hold(dictionary, entry, &held, python_code_bytes(code)))
+		drop_rows(code);
+	return 0;
 }
 
 void dictionary_give_up_code(struct dictionary *dictionary, uint32_t index)
 {
-	struct python_code *code = dictionary->code[index]->code;
+	struct code_entry *entry = dictionary->code[index];
 
-	dictionary->raw_count--;
-	free(code->raw);
-	code->raw = NULL;
+	raw_codes_remove(&dictionary->raw, &entry->link);
+	free(entry->code->raw);
+	entry->code->raw = NULL;
 }
 
 /* ---- stacks ---- */
@@ -413,8 +352,8 @@ static packed_frame pack(struct dictionary *dictionary, const struct pp_stack_re
 
 	switch (frame->kind) {
 	case PP_FRAME_PYTHON:
-		code = set_find(&dictionary->codes, frame->where);
-		index = code ? code->index : 0;
+		code = hash_set_find(&dictionary->codes, frame->where);
+		index = code ? code->link.index : 0;
 		break;
 	case PP_FRAME_PYTHON_RAW:
 		index = raw_code(dictionary, record, frame->where);
@@ -449,7 +388,7 @@ static void pack_all(struct dictionary *dictionary, const struct decoded_stack *
 int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_stack *decoded)
 {
 	const struct pp_stack_record *record = decoded->record;
-	struct dict_stack *known = set_find(&dictionary->stacks, record->hash);
+	struct dict_stack *known = hash_set_find(&dictionary->stacks, record->hash);
 	size_t frames = (size_t)record->python_stored + record->native_stored;
 	size_t bytes = sizeof(*known) + frames * sizeof(packed_frame);
 	OWNED_MEM struct dict_stack *stack = NULL;
@@ -486,7 +425,7 @@ int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_sta
 		.python = record->python,
 	};
 	pack_all(dictionary, decoded, stack);
-	err = set_add(&dictionary->stacks, stack);
+	err = hash_set_add(&dictionary->stacks, stack);
 	if (err)
 		return err;
 	TAKE(stack);
@@ -496,7 +435,7 @@ int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_sta
 /* A stack that was left out is worth another try just as well. */
 static bool is_torn(const struct dictionary *dictionary, uint64_t hash)
 {
-	const struct dict_stack *stack = set_find(&dictionary->stacks, hash);
+	const struct dict_stack *stack = hash_set_find(&dictionary->stacks, hash);
 
 	return stack && (stack->stop == PP_STOP_TORN || stack->stop == PP_STOP_LEFT_OUT ||
 			 stack->py_stop == PP_PY_STOP_TORN);
@@ -513,7 +452,7 @@ static int new_alias(struct dictionary *dictionary, uint64_t hash, struct alias 
 	if (!alias)
 		return -ENOMEM;
 	alias->hash = hash;
-	err = set_add(&dictionary->aliases, alias);
+	err = hash_set_add(&dictionary->aliases, alias);
 	if (err)
 		return err;
 	*ret_alias = TAKE(alias);
@@ -523,7 +462,7 @@ static int new_alias(struct dictionary *dictionary, uint64_t hash, struct alias 
 int dictionary_add_alias(struct dictionary *dictionary, uint64_t hash, uint64_t stack,
 			 bool *ret_again)
 {
-	struct alias *alias = set_find(&dictionary->aliases, hash);
+	struct alias *alias = hash_set_find(&dictionary->aliases, hash);
 	const bool found_torn = is_torn(dictionary, stack);
 	int err = alias ? 0 : new_alias(dictionary, hash, &alias);
 
@@ -540,7 +479,7 @@ int dictionary_add_alias(struct dictionary *dictionary, uint64_t hash, uint64_t 
 
 int dictionary_add_kernel(struct dictionary *dictionary, const struct decoded_kernel *decoded)
 {
-	struct dict_kernel *known = set_find(&dictionary->kernels, decoded->record->hash);
+	struct dict_kernel *known = hash_set_find(&dictionary->kernels, decoded->record->hash);
 	size_t bytes = sizeof(*known) + decoded->count * sizeof(uint64_t);
 	OWNED_MEM struct dict_kernel *kernel = NULL;
 	int err;
@@ -561,7 +500,7 @@ int dictionary_add_kernel(struct dictionary *dictionary, const struct decoded_ke
 	kernel->epoch = dictionary->epoch;
 	kernel->count = (uint32_t)decoded->count;
 	memcpy(kernel->address, decoded->record->address, decoded->count * sizeof(uint64_t));
-	err = set_add(&dictionary->kernels, kernel);
+	err = hash_set_add(&dictionary->kernels, kernel);
 	if (err)
 		return err;
 	TAKE(kernel);
@@ -570,18 +509,18 @@ int dictionary_add_kernel(struct dictionary *dictionary, const struct decoded_ke
 
 const struct dict_stack *dictionary_find_stack(const struct dictionary *dictionary, uint64_t hash)
 {
-	return set_find(&dictionary->stacks, resolve_alias(dictionary, hash));
+	return hash_set_find(&dictionary->stacks, resolve_alias(dictionary, hash));
 }
 
 const struct dict_kernel *dictionary_find_kernel(const struct dictionary *dictionary, uint64_t hash)
 {
-	return set_find(&dictionary->kernels, hash);
+	return hash_set_find(&dictionary->kernels, hash);
 }
 
 const struct dict_stack *dictionary_use_stack(struct dictionary *dictionary, uint64_t hash)
 {
-	struct alias *alias = set_find(&dictionary->aliases, hash);
-	struct dict_stack *stack = set_find(&dictionary->stacks, alias ? alias->stack : hash);
+	struct alias *alias = hash_set_find(&dictionary->aliases, hash);
+	struct dict_stack *stack = hash_set_find(&dictionary->stacks, alias ? alias->stack : hash);
 
 	if (alias)
 		alias->epoch = dictionary->epoch;
@@ -592,7 +531,7 @@ const struct dict_stack *dictionary_use_stack(struct dictionary *dictionary, uin
 
 const struct dict_kernel *dictionary_use_kernel(struct dictionary *dictionary, uint64_t hash)
 {
-	struct dict_kernel *kernel = set_find(&dictionary->kernels, hash);
+	struct dict_kernel *kernel = hash_set_find(&dictionary->kernels, hash);
 
 	if (kernel)
 		kernel->epoch = dictionary->epoch;
@@ -654,18 +593,24 @@ void dictionary_find_frames(const struct dictionary *dictionary, const uint64_t 
 
 /* ---- epochs ---- */
 
-static bool stack_is_recent(const struct dictionary *dictionary, const void *entry)
+static bool stack_is_recent(const void *context, const void *entry)
 {
+	const struct dictionary *dictionary = context;
+
 	return dictionary->epoch - ((const struct dict_stack *)entry)->epoch <= 1;
 }
 
-static bool alias_is_recent(const struct dictionary *dictionary, const void *entry)
+static bool alias_is_recent(const void *context, const void *entry)
 {
+	const struct dictionary *dictionary = context;
+
 	return dictionary->epoch - ((const struct alias *)entry)->epoch <= 1;
 }
 
-static bool kernel_is_recent(const struct dictionary *dictionary, const void *entry)
+static bool kernel_is_recent(const void *context, const void *entry)
 {
+	const struct dictionary *dictionary = context;
+
 	return dictionary->epoch - ((const struct dict_kernel *)entry)->epoch <= 1;
 }
 
@@ -698,7 +643,7 @@ static void count_bytes(struct dictionary *dictionary)
 
 		if (!code)
 			continue;
-		holder = (struct share_holder){.id = code->id, .user = code->user};
+		holder = (struct share_holder){.id = code->id, .user = code->link.user};
 		shares_recount(shares, &holder, code_bytes(code->code));
 	}
 	shares->used_bytes += dictionary->aliases.count * sizeof(struct alias);
@@ -707,9 +652,9 @@ static void count_bytes(struct dictionary *dictionary)
 void dictionary_set_epoch(struct dictionary *dictionary, uint32_t epoch)
 {
 	dictionary->epoch = epoch;
-	set_filter(&dictionary->stacks, stack_is_recent, dictionary);
-	set_filter(&dictionary->kernels, kernel_is_recent, dictionary);
-	set_filter(&dictionary->aliases, alias_is_recent, dictionary);
+	hash_set_filter(&dictionary->stacks, stack_is_recent, dictionary);
+	hash_set_filter(&dictionary->kernels, kernel_is_recent, dictionary);
+	hash_set_filter(&dictionary->aliases, alias_is_recent, dictionary);
 	count_bytes(dictionary);
 	/* The kernel side sends refused stacks once more. */
 	free(dictionary->refused);
@@ -718,27 +663,32 @@ void dictionary_set_epoch(struct dictionary *dictionary, uint32_t epoch)
 
 /* ---- no room ---- */
 
-static bool stack_may_stay(const struct dictionary *dictionary, const void *entry)
+static bool stack_may_stay(const void *context, const void *entry)
 {
+	const struct dictionary *dictionary = context;
 	const struct dict_stack *stack = entry;
 
 	return stack->epoch == dictionary->epoch &&
 	       !shares_is_greedy(&dictionary->shares, stack->id);
 }
 
-static bool kernel_may_stay(const struct dictionary *dictionary, const void *entry)
+static bool kernel_may_stay(const void *context, const void *entry)
 {
+	const struct dictionary *dictionary = context;
+
 	return ((const struct dict_kernel *)entry)->epoch == dictionary->epoch;
 }
 
-static bool alias_may_stay(const struct dictionary *dictionary, const void *entry)
+static bool alias_may_stay(const void *context, const void *entry)
 {
-	return set_find(&dictionary->stacks, ((const struct alias *)entry)->stack) != NULL;
+	const struct dictionary *dictionary = context;
+
+	return hash_set_find(&dictionary->stacks, ((const struct alias *)entry)->stack) != NULL;
 }
 
-static bool code_is_used(const struct dictionary *dictionary, const void *entry)
+static bool code_is_used(const void *context, const void *entry)
 {
-	(void)dictionary;
+	(void)context;
 	return ((const struct code_entry *)entry)->is_used;
 }
 
@@ -772,20 +722,20 @@ static void drop_unused_codes(struct dictionary *dictionary)
 
 		if (!entry || entry->is_used)
 			continue;
-		dictionary->raw_count -= entry->code->raw != NULL;
+		raw_codes_remove(&dictionary->raw, &entry->link);
 		python_code_free(entry->code);
 		entry->code = NULL; /* the entry itself is freed with the set's */
 		dictionary->code[i] = NULL;
 		dictionary->free_code[dictionary->free_code_count++] = i;
 	}
-	set_filter_into(&dictionary->codes, fresh, code_is_used, dictionary);
+	hash_set_filter_into(&dictionary->codes, fresh, code_is_used, dictionary);
 }
 
 void dictionary_make_room(struct dictionary *dictionary)
 {
-	set_filter(&dictionary->stacks, stack_may_stay, dictionary);
-	set_filter(&dictionary->aliases, alias_may_stay, dictionary);
-	set_filter(&dictionary->kernels, kernel_may_stay, dictionary);
+	hash_set_filter(&dictionary->stacks, stack_may_stay, dictionary);
+	hash_set_filter(&dictionary->aliases, alias_may_stay, dictionary);
+	hash_set_filter(&dictionary->kernels, kernel_may_stay, dictionary);
 	drop_unused_codes(dictionary);
 	count_bytes(dictionary);
 }

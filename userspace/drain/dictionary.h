@@ -117,14 +117,17 @@ const struct dict_kernel *dictionary_use_kernel(struct dictionary *dictionary, u
 bool dictionary_knows_code(const struct dictionary *dictionary, uint64_t id);
 /* Returns NULL for index 0. */
 const struct python_code *dictionary_code(const struct dictionary *dictionary, uint32_t index);
-/* Returns the first code object from an index on whose bytes are not decoded; 0: there is none.
- * *ret_user: whose share it is part of. */
-uint32_t dictionary_next_raw(const struct dictionary *dictionary, uint32_t from,
-			     uint32_t *ret_user);
+/* Returns the code objects whose bytes are not decoded; they are taken off as they are decoded,
+ * given up or dropped. */
+struct raw_codes;
+struct raw_codes *dictionary_raw_codes(struct dictionary *dictionary);
 /* Gives a code object its texts, which it takes over.  Where its share has no room for its lines,
- * all are the first one. */
-void dictionary_decode_code(struct dictionary *dictionary, uint32_t index,
-			    struct python_code_text *text);
+ * all are the first one.  Returns 0; -ENOSPC: there is none for its names either, it is given
+ * up. */
+int dictionary_decode_code(struct dictionary *dictionary, uint32_t index,
+			   struct python_code_text *text);
+/* Returns whether a Python frame of a stack has a code object that is not decoded. */
+bool dictionary_has_raw(const struct dictionary *dictionary, const struct dict_stack *stack);
 /* Gives up on decoding a code object. */
 void dictionary_give_up_code(struct dictionary *dictionary, uint32_t index);
 

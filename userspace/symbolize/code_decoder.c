@@ -3,102 +3,98 @@
 
 #include <errno.h>
 
+#include "drain/raw_codes.h"
 #include "foreign/client.h"
 
 #define BATCH_MAX 512U
-#define USERS_LEFT_MAX 16U /* whose code objects are left for the next call; more are tried again */
-/* Ids of files come that far only when slots have been reused 1,536 times. */
+/* Numbers of code objects, which the child is not asked about again for a while when it was late at
+ * them. */
 #define FIRST_NUMBER 0xc0000000U
 #define FIRST_BATCH_NUMBER 0xe0000000U
 
-/* Code objects of a user. */
+/* The code objects of a user that came first. */
 struct batch {
+	struct code_decoder *decoder;
 	uint32_t user, count;
 	uint32_t index[BATCH_MAX];
 	const struct python_code_raw *raw[BATCH_MAX];
-	struct dictionary *dictionary;
 };
 
-struct users_left {
-	uint32_t user[USERS_LEFT_MAX];
-	size_t count;
-};
-
-static bool is_left(const struct users_left *left, uint32_t user)
+/* Collects as many as go into a request. */
+static void collect(const struct raw_user *user, struct batch *batch)
 {
-	for (size_t i = 0; i < left->count; i++)
-		if (left->user[i] == user)
-			return true;
-	return false;
-}
+	const uint32_t max = user->singles ? 1 : BATCH_MAX;
+	size_t bytes = 0;
 
-/* Collects code objects of the first user who has some and is not left. */
-static void collect(const struct code_decoder *decoder, const struct users_left *left,
-		    struct batch *batch)
-{
-	const uint32_t max = decoder->singles ? 1 : BATCH_MAX;
-	uint32_t from = 1, user;
-
+	batch->user = user->user;
 	batch->count = 0;
-	while (batch->count < max) {
-		from = dictionary_next_raw(decoder->dictionary, from, &user);
-		if (!from)
-			return;
-		if (!is_left(left, user) && (!batch->count || user == batch->user)) {
-			batch->user = user;
-			batch->index[batch->count] = from;
-			batch->raw[batch->count++] =
-				dictionary_code(decoder->dictionary, from)->raw;
-		}
-		from++;
+	for (const struct raw_code_link *at = user->first; at; at = at->next) {
+		const struct python_code_raw *raw =
+			dictionary_code(batch->decoder->dictionary, at->index)->raw;
+
+		bytes += raw->size;
+		if (batch->count == max || (batch->count && bytes > FOREIGN_CODES_BYTES))
+			break;
+		batch->index[batch->count] = at->index;
+		batch->raw[batch->count++] = raw;
 	}
 }
 
 static void on_decoded(void *context, size_t index, struct python_code_text *text)
 {
 	struct batch *batch = context;
+	struct code_decoder *decoder = batch->decoder;
 
-	dictionary_decode_code(batch->dictionary, batch->index[index], text);
+	if (dictionary_decode_code(decoder->dictionary, batch->index[index], text))
+		decoder->given_up++;
 }
 
-/* Asks about a batch.  Returns 0; -ETIMEDOUT: not now. */
-static int decode(struct code_decoder *decoder, struct batch *batch)
+/* Asks about code objects of a user, who is gone when these were the last ones. */
+static void decode(struct code_decoder *decoder, struct raw_codes *codes, struct raw_user *user)
 {
-	const struct foreign_file file = {
-		.number = (batch->count > 1 ? FIRST_BATCH_NUMBER : FIRST_NUMBER) | batch->index[0],
-		.user = batch->user,
-		.payer = batch->user};
-	const int err = foreign_codes(decoder->foreign, &file, batch->raw, batch->count,
-				      on_decoded, batch);
+	struct batch batch = {.decoder = decoder};
+	const uint32_t singles = user->singles;
+	struct foreign_file file;
+	int err;
 
-	decoder->singles -= decoder->singles > 0;
+	collect(user, &batch);
+	file = (struct foreign_file){
+		.number = (batch.count > 1 ? FIRST_BATCH_NUMBER : FIRST_NUMBER) | batch.index[0],
+		.user = batch.user,
+		.payer = batch.user};
+	user->singles -= singles > 0;
+	err = foreign_codes(decoder->foreign, &file, batch.raw, batch.count, on_decoded, &batch);
 	if (err >= 0)
-		return 0;
-	if (err != -ETIME)
-		return -ETIMEDOUT;
-	if (batch->count > 1) {
-		decoder->singles = batch->count;
-		return 0;
+		return;
+	if (err != -ETIME) {
+		user->singles = singles;
+		raw_codes_put_off(codes, user);
+	} else if (batch.count > 1) {
+		user->singles = batch.count;
+	} else {
+		dictionary_give_up_code(decoder->dictionary, batch.index[0]);
+		decoder->given_up++;
 	}
-	dictionary_give_up_code(decoder->dictionary, batch->index[0]);
-	decoder->given_up++;
-	return 0;
+}
+
+void code_decoder_begin(struct code_decoder *decoder)
+{
+	raw_codes_recall(dictionary_raw_codes(decoder->dictionary));
+	decoder->is_counted = false;
 }
 
 bool code_decoder_run(struct code_decoder *decoder, const struct slice *slice)
 {
-	struct users_left left = {.count = 0};
-	struct batch batch;
+	struct raw_codes *codes = dictionary_raw_codes(decoder->dictionary);
+	struct raw_user *user;
 
-	batch.dictionary = decoder->dictionary;
-	while (decoder->foreign && left.count < USERS_LEFT_MAX) {
-		collect(decoder, &left, &batch);
-		if (!batch.count)
-			break;
-		if (decode(decoder, &batch))
-			left.user[left.count++] = batch.user;
-		else if (slice_is_over(slice))
+	while (decoder->foreign && (user = raw_codes_take_turn(codes))) {
+		decode(decoder, codes, user);
+		if (slice_is_over(slice) && codes->waiting)
 			return true;
 	}
+	if (!decoder->is_counted)
+		decoder->without_names += codes->count;
+	decoder->is_counted = true;
 	return false;
 }

@@ -350,6 +350,12 @@ uint32_t modules_get(struct modules *modules, uint32_t slot)
 static struct symbolizer_sources ask;
 static struct symbolizer_options how;
 
+void code_decoder_begin(struct code_decoder *decoder)
+{
+	call("begin decoding\n");
+	decoder->without_names += 10;
+}
+
 /* Each call gives one up. */
 bool code_decoder_run(struct code_decoder *decoder, const struct slice *slice)
 {
@@ -770,7 +776,7 @@ static void begin__takes_the_options_of_the_run_and_of_the_call(void **state)
 	assert_true(how.raw);
 	naming_free(other);
 	/* Modules that came or went in the kernel. */
-	assert_string_equal(calls, "refresh\nrefresh\n");
+	assert_string_equal(calls, "begin decoding\nrefresh\nbegin decoding\nrefresh\n");
 	fails = "symbolizer";
 	assert_int_equal(naming_begin(naming, &options, &symbolizer), -ENOMEM);
 }
@@ -822,7 +828,12 @@ static void codes__are_those_of_the_dictionary(void **state)
 	assert_false(ask.codes(ask.context, NULL));
 	assert_true(ask.codes(ask.context, &over));
 	assert_string_equal(calls, "decode 1 1\ndecode 1 1\n");
-	assert_int_equal(naming_refused_codes(other), 2);
+	assert_int_equal(naming_refused_codes(other), 12);
+	/* What was put off is asked about again by the next naming. */
+	calls[0] = '\0';
+	assert_int_equal(naming_begin(other, &(struct naming_options){}, &symbolizer), 0);
+	assert_non_null(strstr(calls, "begin decoding\n"));
+	assert_int_equal(naming_refused_codes(other), 22);
 	naming_free(other);
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/dictionary.c drain/shares.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/io.c python/code_text.c */
+/* sources: drain/dictionary.c drain/hash_set.c drain/raw_codes.c drain/shares.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/io.c python/code_text.c */
 #include "drain/dictionary.h"
 
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>
+
+#include "drain/raw_codes.h"
 
 #define ROOM (1U << 20)
 
@@ -866,35 +868,38 @@ static uint32_t fake_user_of(void *context, struct pp_process_id id)
 	return id.tgid;
 }
 
-static void next_raw__is_what_is_not_decoded_and_whose(void **state)
+static void raw_codes__are_those_not_decoded_by_user(void **state)
 {
 	OWNED(dictionary) struct dictionary *dictionary = NULL;
 	struct python_code_text text = text_of("f", 2);
-	uint32_t decoded, first, second, user = 0;
+	struct raw_codes *raw;
+	uint32_t decoded, first, second;
 
 	(void)state;
 	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	raw = dictionary_raw_codes(dictionary);
 	dictionary_set_users(dictionary, fake_user_of, NULL);
-	assert_int_equal(dictionary_next_raw(dictionary, 0, &user), 0);
 	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(1, "g"), &decoded), 0);
+	assert_int_equal(raw->count, 0);
 	assert_int_equal(dictionary_add_code(dictionary, (struct pp_process_id){.tgid = 500},
 					     raw_code(2, 8), &first),
 			 0);
 	assert_int_equal(dictionary_add_code(dictionary, (struct pp_process_id){.tgid = 501},
 					     raw_code(3, 8), &second),
 			 0);
-	assert_int_equal(dictionary_next_raw(dictionary, 1, &user), first);
-	assert_int_equal(user, 500);
-	assert_int_equal(dictionary_next_raw(dictionary, first + 1, &user), second);
-	assert_int_equal(user, 501);
-	dictionary_decode_code(dictionary, first, &text);
+	assert_int_equal(raw->count, 2);
+	assert_int_equal(raw->waiting->user, 500);
+	assert_int_equal(raw->waiting->first->index, first);
+	assert_int_equal(dictionary_decode_code(dictionary, first, &text), 0);
 	assert_null(text.name);
 	assert_string_equal(dictionary_code(dictionary, first)->name, "f");
 	assert_int_equal(dictionary_code(dictionary, first)->row[0].line, 77);
-	assert_int_equal(dictionary_next_raw(dictionary, 1, &user), second);
+	assert_int_equal(raw->count, 1);
+	assert_int_equal(raw->waiting->user, 501);
+	assert_int_equal(raw->waiting->first->index, second);
 	dictionary_give_up_code(dictionary, second);
 	assert_null(dictionary_code(dictionary, second)->name);
-	assert_int_equal(dictionary_next_raw(dictionary, 1, &user), 0);
+	assert_int_equal(raw->count, 0);
 }
 
 /* A line table of a few bytes can have lines of many. */
@@ -910,37 +915,97 @@ static void decode_code__lines_for_which_there_is_no_room_are_the_first(void **s
 	assert_int_equal(dictionary_add_code(dictionary, nobody, raw_code(2, 8), &first), 0);
 	assert_int_equal(dictionary_add_code(dictionary, nobody, raw_code(3, 8), &second), 0);
 	before = stats_of(dictionary);
-	dictionary_decode_code(dictionary, first, &large);
+	assert_int_equal(dictionary_decode_code(dictionary, first, &large), 0);
 	assert_string_equal(dictionary_code(dictionary, first)->name, "f");
 	assert_int_equal(dictionary_code(dictionary, first)->row_count, 0);
 	assert_int_equal(stats_of(dictionary).refused, before.refused + 1);
 	assert_int_equal(stats_of(dictionary).bytes, before.bytes);
-	dictionary_decode_code(dictionary, second, &small);
+	assert_int_equal(dictionary_decode_code(dictionary, second, &small), 0);
 	assert_int_equal(dictionary_code(dictionary, second)->row_count, 2);
 	assert_int_equal(stats_of(dictionary).refused, before.refused + 1);
 	assert_true(stats_of(dictionary).bytes > before.bytes);
 }
 
+/* A byte of a name becomes up to three. */
+static void decode_code__names_for_which_there_is_no_room_are_given_up(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	char name[2000];
+	struct python_code_text large, fits;
+	struct dictionary_stats before;
+	uint32_t first, second;
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	large = text_of(name, 100);
+	name[1000] = '\0';
+	fits = text_of(name, 2000);
+	assert_int_equal(dictionary_new(4096, &dictionary), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, raw_code(2, 8), &first), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, raw_code(3, 8), &second), 0);
+	dictionary_set_max_bytes(dictionary, stats_of(dictionary).bytes * 2 + 1500);
+	before = stats_of(dictionary);
+	assert_int_equal(dictionary_decode_code(dictionary, first, &large), -ENOSPC);
+	assert_null(dictionary_code(dictionary, first)->name);
+	assert_null(dictionary_code(dictionary, first)->filename);
+	assert_null(dictionary_code(dictionary, first)->row);
+	assert_int_equal(dictionary_code(dictionary, first)->row_count, 0);
+	assert_int_equal(stats_of(dictionary).refused, before.refused + 1);
+	assert_int_equal(stats_of(dictionary).bytes, before.bytes);
+	/* Names are taken before lines, and are accounted for. */
+	assert_int_equal(dictionary_decode_code(dictionary, second, &fits), 0);
+	assert_int_equal(strlen(dictionary_code(dictionary, second)->name), 1000);
+	assert_int_equal(dictionary_code(dictionary, second)->row_count, 0);
+	assert_int_equal(stats_of(dictionary).refused, before.refused + 2);
+	assert_in_range(stats_of(dictionary).bytes, before.bytes + 900, before.bytes + 1100);
+	assert_int_equal(dictionary_raw_codes(dictionary)->count, 0);
+}
+
+static void has_raw__while_a_code_object_of_the_stack_is_not_decoded(void **state)
+{
+	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	struct python_code_text text = text_of("f", 2);
+	const struct stack_of_four stack = {
+		.record = {.hash = 7, .python_count = 2, .python_stored = 2},
+		.frame = {{.where = 1, .kind = PP_FRAME_PYTHON},
+			  {.where = 2, .kind = PP_FRAME_PYTHON}},
+	};
+	uint32_t first, second;
+
+	(void)state;
+	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(1, "g"), &first), 0);
+	assert_int_equal(dictionary_add_code(dictionary, nobody, raw_code(2, 8), &second), 0);
+	assert_int_equal(add_stack(dictionary, &stack), 0);
+	assert_true(dictionary_has_raw(dictionary, dictionary_find_stack(dictionary, 7)));
+	assert_int_equal(dictionary_decode_code(dictionary, second, &text), 0);
+	assert_false(dictionary_has_raw(dictionary, dictionary_find_stack(dictionary, 7)));
+}
+
 static void make_room__code_that_is_not_decoded_may_go(void **state)
 {
 	OWNED(dictionary) struct dictionary *dictionary = NULL;
-	uint32_t index, user;
+	uint32_t index;
 
 	(void)state;
 	assert_int_equal(dictionary_new(ROOM, &dictionary), 0);
 	assert_int_equal(dictionary_add_code(dictionary, nobody, raw_code(2, 8), &index), 0);
 	dictionary_make_room(dictionary);
-	assert_int_equal(dictionary_next_raw(dictionary, 1, &user), 0);
+	assert_int_equal(dictionary_raw_codes(dictionary)->count, 0);
+	assert_null(dictionary_raw_codes(dictionary)->waiting);
 	assert_int_equal(dictionary_add_code(dictionary, nobody, raw_code(3, 8), &index), 0);
-	assert_int_equal(dictionary_next_raw(dictionary, 1, &user), index);
+	assert_int_equal(dictionary_raw_codes(dictionary)->waiting->first->index, index);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packed_native__keeps_file_and_address),
-		cmocka_unit_test(next_raw__is_what_is_not_decoded_and_whose),
+		cmocka_unit_test(raw_codes__are_those_not_decoded_by_user),
 		cmocka_unit_test(decode_code__lines_for_which_there_is_no_room_are_the_first),
+		cmocka_unit_test(decode_code__names_for_which_there_is_no_room_are_given_up),
+		cmocka_unit_test(has_raw__while_a_code_object_of_the_stack_is_not_decoded),
 		cmocka_unit_test(make_room__code_that_is_not_decoded_may_go),
 		cmocka_unit_test(packed_native__too_large_parts_do_not_touch_each_other),
 		cmocka_unit_test(note_files__those_that_native_frames_name),

@@ -125,7 +125,9 @@ static void check_stack(const struct said *said, const struct dict_stack *stack,
 			struct python_code_text text;
 
 			assert_int_equal(python_code_text_decode(code->raw, &text), 0);
-			dictionary_decode_code(agent.dictionary, packed_code(frame[i]), &text);
+			assert_int_equal(dictionary_decode_code(agent.dictionary,
+								packed_code(frame[i]), &text),
+					 0);
 		}
 		assert_true(seen < said->frame_count);
 		assert_string_equal(code->name, said->frame[seen].name);

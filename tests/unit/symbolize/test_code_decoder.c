@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/code_decoder.c */
+/* sources: symbolize/code_decoder.c drain/raw_codes.c */
 /* The dictionary and the child are stand-ins. */
 #include "symbolize/code_decoder.h"
 
@@ -8,20 +8,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "drain/raw_codes.h"
 #include "foreign/client.h"
 
 #define CODES 4096U
-#define NOBODY 2000U /* the user for whom there is no child now */
+#define NOBODY 2000U /* from this user on there is no child now */
 
-/* By index; user UINT32_MAX: none is there. */
+/* By index. */
 static struct made_code {
-	uint32_t user;
+	struct raw_code_link link;
 	struct python_code code;
 	struct python_code_raw raw;
 	bool is_given_up;
 } made[CODES];
 static uint32_t late; /* index of the code object at which the child is late; 0: none */
 static uint32_t fit;  /* so many go into a request */
+static uint32_t none; /* the index of one for whose names there is no room; 0: none */
+static struct raw_codes codes;
+static unsigned int lookups;
 static char calls[4096];
 static struct code_decoder decoder;
 static uint64_t now_ns, request_ns;
@@ -34,40 +38,39 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 	return 0;
 }
 
-uint32_t dictionary_next_raw(const struct dictionary *dictionary, uint32_t from,
-			     uint32_t *ret_user)
+struct raw_codes *dictionary_raw_codes(struct dictionary *dictionary)
 {
 	(void)dictionary;
-	assert_true(from > 0);
-	for (uint32_t i = from; i < CODES; i++) {
-		if (!made[i].code.raw)
-			continue;
-		*ret_user = made[i].user;
-		return i;
-	}
-	return 0;
+	return &codes;
 }
 
 const struct python_code *dictionary_code(const struct dictionary *dictionary, uint32_t index)
 {
 	(void)dictionary;
+	lookups++;
 	return &made[index].code;
 }
 
-void dictionary_decode_code(struct dictionary *dictionary, uint32_t index,
-			    struct python_code_text *text)
+static void take_off(uint32_t index)
 {
-	(void)dictionary;
 	assert_non_null(made[index].code.raw);
 	made[index].code.raw = NULL;
-	made[index].code.name = text->name;
+	raw_codes_remove(&codes, &made[index].link);
+}
+
+int dictionary_decode_code(struct dictionary *dictionary, uint32_t index,
+			   struct python_code_text *text)
+{
+	(void)dictionary;
+	take_off(index);
+	made[index].code.name = index == none ? NULL : text->name;
+	return index == none ? -ENOSPC : 0;
 }
 
 void dictionary_give_up_code(struct dictionary *dictionary, uint32_t index)
 {
 	(void)dictionary;
-	assert_non_null(made[index].code.raw);
-	made[index].code.raw = NULL;
+	take_off(index);
 	made[index].is_given_up = true;
 }
 
@@ -89,7 +92,7 @@ int foreign_codes(struct foreign *foreign, const struct foreign_file *file,
 	for (size_t i = 0; i < count; i++)
 		if (raw[i]->first_line == late)
 			return -ETIME;
-	if (file->user == NOBODY)
+	if (file->user >= NOBODY)
 		return -ETIMEDOUT;
 	count = count < fit ? count : fit;
 	for (size_t i = 0; i < count; i++) {
@@ -102,11 +105,13 @@ int foreign_codes(struct foreign *foreign, const struct foreign_file *file,
 
 static void add(uint32_t index, uint32_t user)
 {
-	made[index].user = user;
+	made[index].link = (struct raw_code_link){.index = index, .user = user};
 	made[index].raw.first_line = index;
+	made[index].raw.size = 64;
 	made[index].code.raw = &made[index].raw;
 	made[index].code.name = NULL;
 	made[index].is_given_up = false;
+	assert_int_equal(raw_codes_add(&codes, &made[index].link), 0);
 }
 
 static int setup(void **state)
@@ -116,9 +121,17 @@ static int setup(void **state)
 	decoder = (struct code_decoder){.foreign = (struct foreign *)&made};
 	calls[0] = '\0';
 	fit = UINT32_MAX;
-	late = 0;
+	late = none = 0;
+	lookups = 0;
 	now_ns = NS_PER_SEC;
 	request_ns = 0;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	raw_codes_release(&codes);
 	return 0;
 }
 
@@ -181,7 +194,7 @@ static void run__gives_up_the_one_at_which_the_child_is_late(void **state)
 		add(i, 500);
 	add(4, 0);
 	assert_false(code_decoder_run(&decoder, NULL));
-	assert_string_equal(calls, "500:1*3 500:1*1 500:2*1 500:3*1 0:4*1 ");
+	assert_string_equal(calls, "500:1*3 0:4*1 500:1*1 500:2*1 500:3*1 ");
 	assert_int_equal(decoder.given_up, 1);
 	assert_true(made[2].is_given_up);
 	assert_null(made[2].code.name);
@@ -195,21 +208,150 @@ static void run__gives_up_the_one_at_which_the_child_is_late(void **state)
 	assert_non_null(strstr(calls, "0:5*2"));
 }
 
+/* Nobody starves: neither who has few beside who has many, nor who has good ones beside one whose
+ * code objects are asked about one by one. */
+static void run__users_take_turns(void **state)
+{
+	(void)state;
+	for (uint32_t i = 1; i < 1100; i++)
+		add(i, 500);
+	add(1100, 501);
+	assert_false(code_decoder_run(&decoder, NULL));
+	assert_string_equal(calls, "500:1*512 501:1100*1 500:513*512 500:1025*75 ");
+	calls[0] = '\0';
+	late = 2;
+	add(1, 500);
+	add(2, 500);
+	add(3, 500);
+	add(4, 501);
+	add(5, 501);
+	fit = 1;
+	assert_false(code_decoder_run(&decoder, NULL));
+	assert_string_equal(calls, "500:1*3 501:4*2 500:1*1 501:5*1 500:2*1 500:3*1 ");
+}
+
+static void run__asks_about_as_many_bytes_as_go_into_a_request(void **state)
+{
+	(void)state;
+	for (uint32_t i = 1; i < 5; i++)
+		add(i, 0);
+	made[2].raw.size = FOREIGN_CODES_BYTES - 64;
+	assert_false(code_decoder_run(&decoder, NULL));
+	assert_string_equal(calls, "0:1*2 0:3*2 ");
+	add(1, 0);
+	add(2, 0);
+	made[1].raw.size = FOREIGN_CODES_BYTES + 1;
+	calls[0] = '\0';
+	assert_false(code_decoder_run(&decoder, NULL));
+	assert_string_equal(calls, "0:1*1 0:2*1 ");
+}
+
 static void run__user_who_must_wait_holds_nobody_up(void **state)
 {
 	(void)state;
 	add(1, NOBODY);
 	add(2, 500);
 	add(3, NOBODY);
+	code_decoder_begin(&decoder);
 	assert_false(code_decoder_run(&decoder, NULL));
 	assert_string_equal(calls, "2000:1*2 500:2*1 ");
 	assert_non_null(made[1].code.raw);
 	assert_non_null(made[3].code.raw);
 	assert_null(made[2].code.raw);
 	assert_int_equal(decoder.given_up, 0);
-	/* The next time they are asked about again. */
+	/* Once a naming, however many slices that has. */
+	add(4, NOBODY);
 	assert_false(code_decoder_run(&decoder, NULL));
-	assert_string_equal(calls, "2000:1*2 500:2*1 2000:1*2 ");
+	assert_string_equal(calls, "2000:1*2 500:2*1 ");
+	code_decoder_begin(&decoder);
+	assert_false(code_decoder_run(&decoder, NULL));
+	assert_string_equal(calls, "2000:1*2 500:2*1 2000:1*3 ");
+}
+
+/* More users than there were room for in a list of them once. */
+static void run__all_who_must_wait_are_asked_about_once(void **state)
+{
+	(void)state;
+	for (uint32_t i = 1; i < 101; i++)
+		add(i, NOBODY + i % 50);
+	assert_false(code_decoder_run(&decoder, NULL));
+	assert_int_equal(lookups, 100);
+	assert_false(code_decoder_run(&decoder, NULL));
+	assert_int_equal(lookups, 100);
+	assert_non_null(strstr(calls, "2049:49*2 2000:50*2 "));
+}
+
+/* What is decoded, and who waits, costs a slice nothing. */
+static void run__looks_at_each_code_object_once(void **state)
+{
+	struct slice slice;
+
+	(void)state;
+	request_ns = 10;
+	fit = 16;
+	for (uint32_t i = 1; i < 2001; i++)
+		add(i, i <= 1000 ? NOBODY : 500);
+	for (uint32_t i = 0; i < 1000; i++) {
+		slice = slice_begin(5);
+		if (!code_decoder_run(&decoder, &slice))
+			break;
+	}
+	assert_int_equal(codes.count, 1000);
+	/* A batch is collected for 16 of its answers. */
+	assert_true(lookups <= 512 + 1000 / 16 * 512 + 512);
+	lookups = 0;
+	for (uint32_t i = 0; i < 100; i++)
+		assert_false(code_decoder_run(&decoder, &slice));
+	assert_int_equal(lookups, 0);
+}
+
+static void run__one_by_one_goes_on_for_who_had_to_wait(void **state)
+{
+	(void)state;
+	late = 1;
+	add(1, NOBODY);
+	add(2, NOBODY);
+	assert_false(code_decoder_run(&decoder, NULL));
+	assert_string_equal(calls, "2000:1*2 2000:1*1 2000:2*1 ");
+	add(3, NOBODY);
+	code_decoder_begin(&decoder);
+	assert_false(code_decoder_run(&decoder, NULL));
+	assert_string_equal(calls, "2000:1*2 2000:1*1 2000:2*1 2000:2*1 ");
+}
+
+static void run__counts_what_is_left_without_names_once_a_naming(void **state)
+{
+	struct slice slice;
+
+	(void)state;
+	add(1, NOBODY);
+	add(2, NOBODY);
+	add(3, 500);
+	request_ns = 10;
+	slice = slice_begin(5);
+	code_decoder_begin(&decoder);
+	assert_true(code_decoder_run(&decoder, &slice));
+	assert_int_equal(decoder.without_names, 0);
+	assert_false(code_decoder_run(&decoder, NULL));
+	assert_int_equal(decoder.without_names, 2);
+	assert_false(code_decoder_run(&decoder, NULL));
+	assert_int_equal(decoder.without_names, 2);
+	code_decoder_begin(&decoder);
+	assert_false(code_decoder_run(&decoder, NULL));
+	assert_int_equal(decoder.without_names, 4);
+	assert_int_equal(decoder.given_up, 0);
+}
+
+static void run__counts_one_for_whose_names_there_is_no_room(void **state)
+{
+	(void)state;
+	none = 2;
+	for (uint32_t i = 1; i < 4; i++)
+		add(i, 500);
+	assert_false(code_decoder_run(&decoder, NULL));
+	assert_int_equal(decoder.given_up, 1);
+	assert_int_equal(decoder.without_names, 0);
+	assert_string_equal(made[3].code.name, "f");
 }
 
 static void run__without_a_child_leaves_all_as_they_are(void **state)
@@ -220,18 +362,27 @@ static void run__without_a_child_leaves_all_as_they_are(void **state)
 	assert_false(code_decoder_run(&decoder, NULL));
 	assert_string_equal(calls, "");
 	assert_non_null(made[1].code.raw);
+	assert_int_equal(decoder.without_names, 1);
 }
 
 int main(void)
 {
+#define RUN(name) cmocka_unit_test_setup_teardown(run__##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(run__asks_once_for_each_user, setup),
-		cmocka_unit_test_setup(run__goes_on_where_an_answer_ended, setup),
-		cmocka_unit_test_setup(run__asks_about_512_at_most, setup),
-		cmocka_unit_test_setup(run__ends_with_its_slice, setup),
-		cmocka_unit_test_setup(run__gives_up_the_one_at_which_the_child_is_late, setup),
-		cmocka_unit_test_setup(run__user_who_must_wait_holds_nobody_up, setup),
-		cmocka_unit_test_setup(run__without_a_child_leaves_all_as_they_are, setup),
+		RUN(asks_once_for_each_user),
+		RUN(goes_on_where_an_answer_ended),
+		RUN(asks_about_512_at_most),
+		RUN(asks_about_as_many_bytes_as_go_into_a_request),
+		RUN(ends_with_its_slice),
+		RUN(gives_up_the_one_at_which_the_child_is_late),
+		RUN(users_take_turns),
+		RUN(user_who_must_wait_holds_nobody_up),
+		RUN(all_who_must_wait_are_asked_about_once),
+		RUN(looks_at_each_code_object_once),
+		RUN(one_by_one_goes_on_for_who_had_to_wait),
+		RUN(counts_what_is_left_without_names_once_a_naming),
+		RUN(counts_one_for_whose_names_there_is_no_room),
+		RUN(without_a_child_leaves_all_as_they_are),
 	};
 
 	return cmocka_run_group_tests_name("symbolize/code_decoder", tests, NULL, NULL);
