@@ -25,7 +25,7 @@ struct stack_entry {
 	UT_hash_handle hh;
 	struct stack_entry *next; /* in the list of stacks to be named */
 	struct pp_process_id id;
-	bool is_lost;
+	bool is_lost; /* or a function in it has no name yet: the next note() has it named again */
 	struct stack_text text;
 };
 
@@ -192,9 +192,9 @@ static int name_stack(struct stack_texts *texts, struct symbolizer *symbolizer,
 				   dictionary_find_kernel(dictionary, entry->key.kernel), &frame,
 				   &count);
 
-	/* Another wait may bring a lost stack again. */
-	entry->is_lost = entry->key.user && !user;
-	if (err || !count || entry->is_lost)
+	/* Another wait may bring a lost stack again, or find its functions named. */
+	entry->is_lost = user ? dictionary_has_raw(dictionary, user) : entry->key.user != 0;
+	if (err || !count || (entry->key.user && !user))
 		return err;
 	entry->text.function = innermost(frame, count)->name;
 	entry->text.is_python = innermost(frame, count)->kind == FRAME_PYTHON;

@@ -18,6 +18,7 @@ static struct known_stack stacks[] = {
 };
 static struct stack_texts *texts;
 static bool is_lost; /* user stacks have not come yet */
+static bool is_raw;  /* ... or their code objects are not decoded */
 
 const struct dict_stack *dictionary_find_stack(const struct dictionary *dictionary, uint64_t hash)
 {
@@ -29,6 +30,13 @@ const struct dict_kernel *dictionary_find_kernel(const struct dictionary *dictio
 {
 	(void)dictionary;
 	return dict_kernel(hash);
+}
+
+bool dictionary_has_raw(const struct dictionary *dictionary, const struct dict_stack *stack)
+{
+	(void)dictionary;
+	assert_non_null(stack);
+	return is_raw;
 }
 
 /* ---- */
@@ -47,7 +55,7 @@ static int setup(void **state)
 	known_stacks = stacks;
 	known_stack_count = sizeof(stacks) / sizeof(stacks[0]);
 	stacks_fail = NULL;
-	is_lost = is_resolved = false;
+	is_lost = is_raw = is_resolved = false;
 	noted_count = 0;
 	assert_int_equal(intern_new(&strings), 0);
 	open_texts(10);
@@ -162,6 +170,21 @@ static void lost__stack_is_named_when_it_comes(void **state)
 	assert_false(is_resolved);
 }
 
+static void unnamed__stack_is_named_again_until_all_its_code_is_decoded(void **state)
+{
+	(void)state;
+	is_raw = true;
+	stacks[4].name[0] = "[not decoded]";
+	assert_text(9, 0, "[not decoded]", "[not decoded] (plain.py:3)");
+	assert_text(9, 0, "[not decoded]", "[not decoded] (plain.py:3)");
+	is_raw = false;
+	stacks[4].name[0] = "script";
+	assert_text(9, 0, "script", "script (plain.py:3)");
+	is_resolved = false;
+	(void)named(9, 0);
+	assert_false(is_resolved);
+}
+
 static void texts__are_bounded_functions_stay(void **state)
 {
 	char *large = calloc(1, TEXT_MAX_BYTES + 1);
@@ -224,6 +247,7 @@ int main(void)
 		TEST(stacks__are_named_once_and_together),
 		TEST(stacks__that_do_not_exist_are_not_asked_for),
 		TEST(lost__stack_is_named_when_it_comes),
+		TEST(unnamed__stack_is_named_again_until_all_its_code_is_decoded),
 		TEST(texts__are_bounded_functions_stay),
 		TEST(tidy__forgets_all_stacks_when_there_are_many),
 		TEST(resolve__stops_when_memory_ends),
