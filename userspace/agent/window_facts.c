@@ -65,11 +65,10 @@ static uint64_t read_own_rss_bytes(void)
 }
 
 /* Losses of user space beside those of the kernel side. */
-static void add_own_losses(const struct window_facts *facts, uint64_t loss[PP_LOSS_COUNT])
+static void add_own_losses(const struct window_facts *facts, const struct foreign_stats *parsing,
+			   const struct parser_stats *reads, uint64_t loss[PP_LOSS_COUNT])
 {
 	struct dictionary_stats stats;
-	struct foreign_stats parsing = {0};
-	struct parser_stats reads = {0};
 
 	dictionary_get_stats(facts->dictionary, &stats);
 	loss[PP_LOSS_THREADS_TORN] = waits_torn(facts->waits);
@@ -82,11 +81,9 @@ static void add_own_losses(const struct window_facts *facts, uint64_t loss[PP_LO
 	quotas_count(&facts->quotas, loss);
 	loss[PP_LOSS_CODES_REFUSED] = naming_refused_codes(facts->naming);
 	loss[PP_LOSS_FILES_REFUSED] = naming_refused_files(facts->naming);
-	foreign_get_stats(facts->foreign, &parsing);
-	loss[PP_LOSS_FILES_PUT_OFF] = parsing.put_off;
-	parser_get_stats(facts->parser, &reads);
-	loss[PP_LOSS_MEMORY_LATE] = reads.late;
-	loss[PP_LOSS_MEMORY_LEFT_ALONE] = reads.left_alone;
+	loss[PP_LOSS_FILES_PUT_OFF] = parsing->put_off;
+	loss[PP_LOSS_MEMORY_LATE] = reads->late;
+	loss[PP_LOSS_MEMORY_LEFT_ALONE] = reads->left_alone;
 }
 
 void window_facts_update(const struct window_facts *facts)
@@ -108,7 +105,7 @@ void window_facts_update(const struct window_facts *facts)
 	summary->own_cpu_ns += reads.cpu_ns + parsing.count[FOREIGN_COST_CPU_NS];
 	summary->early_swaps = facts->tables->early_swaps;
 	(void)kernel_side_get_losses(facts->kernel, summary->loss);
-	add_own_losses(facts, summary->loss);
+	add_own_losses(facts, &parsing, &reads, summary->loss);
 	if (rss_bytes)
 		summary->own_rss_bytes = rss_bytes;
 }

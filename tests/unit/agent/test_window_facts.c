@@ -121,18 +121,21 @@ uint64_t naming_refused_files(const struct naming *naming)
 	return 28;
 }
 
+static struct foreign_stats asked;
+static uint64_t reads_cpu_ns;
+
+/* As the contracts say: of none, nothing is changed. */
 void parser_get_stats(const struct parser *parser, struct parser_stats *ret_stats)
 {
-	(void)parser;
-	*ret_stats = (struct parser_stats){.late = 29, .left_alone = 30};
+	if (parser)
+		*ret_stats = (struct parser_stats){
+			.late = 29, .left_alone = 30, .cpu_ns = reads_cpu_ns};
 }
-
-static struct foreign_stats asked;
 
 void foreign_get_stats(const struct foreign *foreign, struct foreign_stats *ret_stats)
 {
-	(void)foreign;
-	*ret_stats = asked;
+	if (foreign)
+		*ret_stats = asked;
 }
 
 static int setup(void **state)
@@ -144,9 +147,13 @@ static int setup(void **state)
 	dictionary = (struct dictionary_stats){};
 	tables = (struct tables){};
 	asked = (struct foreign_stats){0};
+	reads_cpu_ns = 0;
 	summary = (struct summary){};
-	facts = (struct window_facts){
-		.summary = &summary, .tables = &tables, .started_ns = mono_ns()};
+	facts = (struct window_facts){.summary = &summary,
+				      .tables = &tables,
+				      .foreign = (void *)&asked,
+				      .parser = (void *)&reads_cpu_ns,
+				      .started_ns = mono_ns()};
 	return 0;
 }
 
@@ -251,6 +258,31 @@ static void update__measures_the_agent_itself(void **state)
 	statm = "1000";
 	window_facts_update(&facts);
 	assert_int_equal(summary.own_rss_bytes, 123 * page);
+}
+
+static void update__adds_the_cpu_time_of_both_children(void **state)
+{
+	(void)state;
+	asked.count[FOREIGN_COST_CPU_NS] = 1000;
+	reads_cpu_ns = 20000;
+	window_facts_update(&facts);
+	assert_int_equal(summary.own_cpu_ns, 3250521000);
+}
+
+static void update__without_children_counts_nothing_of_them(void **state)
+{
+	(void)state;
+	facts.foreign = NULL;
+	facts.parser = NULL;
+	asked.put_off = asked.count[FOREIGN_EXAMINE] = 5;
+	asked.count[FOREIGN_COST_CPU_NS] = reads_cpu_ns = 1000;
+	window_facts_update(&facts);
+	assert_int_equal(summary.own_cpu_ns, 3250500000);
+	for (unsigned int i = 0; i < FOREIGN_COUNTERS; i++)
+		assert_int_equal(summary.asked[i], 0);
+	assert_int_equal(summary.loss[PP_LOSS_FILES_PUT_OFF], 0);
+	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LATE], 0);
+	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LEFT_ALONE], 0);
 }
 
 /* proc_stat(5): user nice system idle iowait irq softirq steal, in ticks. */
@@ -449,6 +481,10 @@ static void tell__has_the_times_of_programs_by_their_ends(void **state)
 	assert_null(strstr(text, "on_switch_"));
 	tell(&told);
 	assert_null(strstr(text, "on_"));
+	times[PP_PROGRAM_SAMPLE + 1].count[0] = 1; /* lies after the last one of the first */
+	tell(&told);
+	assert_null(strstr(text, "on_cpu_sample_"));
+	assert_non_null(strstr(text, "on_"));
 }
 
 static void tell__has_every_reason(void **state)
@@ -488,6 +524,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(update__adds_the_losses_of_user_space),
 		TEST(update__measures_the_agent_itself),
+		TEST(update__adds_the_cpu_time_of_both_children),
+		TEST(update__without_children_counts_nothing_of_them),
 		TEST(start__begins_with_what_the_host_did_before),
 		TEST(start__of_an_old_kernel_knows_no_steal),
 		TEST(tell__has_what_changed_since_the_last_one),
