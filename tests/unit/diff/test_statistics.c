@@ -90,6 +90,18 @@ static void mann_whitney__is_what_trying_all_choices_gives(void **state)
 	assert_near(u_test(apart, 6, apart + 6, 8), by_trying(apart, 6, 14), 1e-12);
 }
 
+/* What comes first has three ties, of which the last is larger than both of what comes then. */
+static void mann_whitney__ties_of_the_values_before_are_forgotten(void **state)
+{
+	const double before[] = {1, 2, 3, 3, 3, 3}, value[] = {1, 1, 2, 1, 2, 2};
+	OWNED(mann_whitney) struct mann_whitney *test = NULL;
+
+	(void)state;
+	assert_int_equal(mann_whitney_new(3, 3, &test), 0);
+	assert_near(mann_whitney_p(test, before, before + 3), by_trying(before, 3, 6), 1e-12);
+	assert_near(mann_whitney_p(test, value, value + 3), by_trying(value, 3, 6), 1e-12);
+}
+
 /* Values out of 2, 3, 6 and 1,000 different ones, by a generator of Numerical Recipes; up to 6 a
  * side. */
 static void mann_whitney__is_what_trying_gives_for_all_small_sizes(void **state)
@@ -383,6 +395,7 @@ int main(void)
 		cmocka_unit_test(mann_whitney__eight_apart_have_the_smallest_p),
 		cmocka_unit_test(mann_whitney__ties_are_counted_out),
 		cmocka_unit_test(mann_whitney__is_what_trying_all_choices_gives),
+		cmocka_unit_test(mann_whitney__ties_of_the_values_before_are_forgotten),
 		cmocka_unit_test(mann_whitney__is_what_trying_gives_for_all_small_sizes),
 		cmocka_unit_test(mann_whitney__twenty_a_side_are_the_most_that_are_counted_out),
 		cmocka_unit_test(student__is_the_integral_of_its_density),
