@@ -606,7 +606,8 @@ def test_floors_are_near_the_tests_in_the_sources():
     for path in glob.glob(harness.TOP + "/tests/unit/*/*.c") + glob.glob(
             harness.TOP + "/tests/bpf/host/*.c"):
         with open(path, encoding="utf-8") as file:
-            unit += len(re.findall(r"\bcmocka_unit_test\w*\(", file.read()))
+            # Many are in their tables by a macro of the file's own.
+            unit += len(re.findall(r"^static void \w+__\w+\(void \*\*", file.read(), re.M))
     assert int(floors["unit"]) >= 0.85 * unit, "raise unit in tests/floors.tsv: %d tests" % unit
     end_to_end = sum(len(re.findall(r"^def test_", open(path, encoding="utf-8").read(), re.M))
                      for path in glob.glob(harness.HERE + "/test_*.py"))
