@@ -12,7 +12,11 @@ if [ -z "$wanted" ] || [ "$wanted" != "$given" ]; then
 	exit 1
 fi
 unit=deploy/systemd/pyprofd.service
-for setting in User=pyprofd Type=notify WatchdogSec= MemoryMax= LimitNOFILE= CapabilityBoundingSet= NoNewPrivileges=yes; do
+grep -qxe "LimitNICE=$wanted" $unit || {
+	echo "$unit: no LimitNICE=$wanted: a thread could not get the agent's priority back"
+	exit 1
+}
+for setting in User=pyprofd Type=notify WatchdogSec= TimeoutStopSec= MemoryMax= LimitNOFILE= CapabilityBoundingSet= NoNewPrivileges=yes; do
 	grep -q "^$setting" $unit || {
 		echo "$unit: no $setting"
 		exit 1

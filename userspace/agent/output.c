@@ -17,7 +17,9 @@
  * another. */
 #define WAITING_MAX 24U
 #define WARN_AGAIN_NS (600 * NS_PER_SEC)
-/* How long the end of the run waits for the disk. */
+/* How long the end of the run waits for a writer that sleeps on the disk; BACKGROUND_LIMITS_MAX
+ * times as long for one that lacks the CPU: see TimeoutStopSec= in
+ * deploy/systemd/pyprofd.service. */
 #define DRAIN_NS (30 * NS_PER_SEC)
 
 struct waiting {
@@ -53,7 +55,7 @@ struct output {
  * it. */
 static int drain(struct output *output)
 {
-	int err = writer_wait(output->writer, mono_ns() + DRAIN_NS);
+	int err = writer_wait(output->writer, DRAIN_NS);
 
 	output->is_stuck = err == -ETIMEDOUT;
 	if (output->is_stuck && output->store)
@@ -70,7 +72,7 @@ void output_free(struct output *output)
 		return;
 	if (output->writer && !output->is_stuck)
 		(void)drain(output);
-	if (!writer_free(output->writer, output->is_stuck ? 0 : mono_ns() + DRAIN_NS))
+	if (!writer_free(output->writer, output->is_stuck ? 0 : DRAIN_NS))
 		return; /* it still uses what it borrowed, until the process ends */
 	if (output->waiting_count)
 		log_error("'%s' is still full: %zu profiles that waited for room are lost",

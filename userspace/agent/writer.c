@@ -11,9 +11,7 @@
 struct writer {
 	writer_write write;
 	void *context;
-	pthread_t thread;
-	pthread_mutex_t mutex;
-	pthread_cond_t has_changed; /* any of what follows, which the mutex guards */
+	struct background background; /* its mutex guards what follows */
 	struct writer_window queue[WRITER_WINDOWS_MAX]; /* oldest first */
 	size_t count, bytes;
 	bool is_busy;	/* with a window that is no longer in the queue */
@@ -68,19 +66,18 @@ static void write_oldest(struct writer *writer)
 	int err;
 
 	writer->is_busy = true;
-	pthread_mutex_unlock(&writer->mutex);
+	pthread_mutex_unlock(&writer->background.mutex);
 	err = writer->write(writer->context, &window);
 	writer_window_release(&window);
-	pthread_mutex_lock(&writer->mutex);
+	pthread_mutex_lock(&writer->background.mutex);
 	writer->is_busy = false;
 	writer->last_err = err;
-	pthread_cond_broadcast(&writer->has_changed);
+	pthread_cond_broadcast(&writer->background.has_changed);
 }
 
 static void release(struct writer *writer)
 {
-	pthread_cond_destroy(&writer->has_changed);
-	pthread_mutex_destroy(&writer->mutex);
+	background_destroy(&writer->background);
 	free(writer);
 }
 
@@ -89,18 +86,18 @@ static void *run(void *context)
 	struct writer *writer = context;
 	bool is_left;
 
-	background_yield();
-	pthread_mutex_lock(&writer->mutex);
+	background_begin(&writer->background);
 	while (writer->count || !writer->is_ending) {
 		if (writer->count)
 			write_oldest(writer);
 		else
-			pthread_cond_wait(&writer->has_changed, &writer->mutex);
+			pthread_cond_wait(&writer->background.has_changed,
+					  &writer->background.mutex);
 	}
 	writer->has_ended = true;
 	is_left = writer->is_left;
-	pthread_cond_broadcast(&writer->has_changed);
-	pthread_mutex_unlock(&writer->mutex);
+	pthread_cond_broadcast(&writer->background.has_changed);
+	pthread_mutex_unlock(&writer->background.mutex);
 	if (is_left)
 		release(writer);
 	return NULL;
@@ -117,9 +114,8 @@ int writer_new(writer_write write, void *context, struct writer **ret_writer)
 		return -ENOMEM;
 	writer->write = write;
 	writer->context = context;
-	pthread_mutex_init(&writer->mutex, NULL);
-	background_condition(&writer->has_changed);
-	err = background_start(run, writer, &writer->thread);
+	background_init(&writer->background);
+	err = background_start(&writer->background, run, writer);
 	if (err) {
 		release(writer);
 		return err;
@@ -134,14 +130,14 @@ size_t writer_put(struct writer *writer, struct writer_window *window)
 	struct writer_window dropped[WRITER_WINDOWS_MAX];
 	size_t dropped_count = 0, profiles = 0;
 
-	pthread_mutex_lock(&writer->mutex);
+	pthread_mutex_lock(&writer->background.mutex);
 	while (writer->count == WRITER_WINDOWS_MAX ||
 	       (writer->count && writer->bytes + bytes > WRITER_BYTES_MAX))
 		dropped[dropped_count++] = take_oldest(writer);
 	writer->queue[writer->count++] = *window;
 	writer->bytes += bytes;
-	pthread_cond_broadcast(&writer->has_changed);
-	pthread_mutex_unlock(&writer->mutex);
+	pthread_cond_broadcast(&writer->background.has_changed);
+	pthread_mutex_unlock(&writer->background.mutex);
 	*window = (struct writer_window){};
 	for (size_t i = 0; i < dropped_count; i++) {
 		profiles += window_profiles(&dropped[i]);
@@ -150,25 +146,22 @@ size_t writer_put(struct writer *writer, struct writer_window *window)
 	return profiles;
 }
 
-static bool wait_until(struct writer *writer, uint64_t until_ns)
-{
-	return background_wait(&writer->has_changed, &writer->mutex, until_ns);
-}
-
 static size_t unwritten(const struct writer *writer)
 {
 	return writer->count + writer->is_busy;
 }
 
-int writer_wait(struct writer *writer, uint64_t until_ns)
+int writer_wait(struct writer *writer, uint64_t limit_ns)
 {
+	struct background_patience patience;
 	int err;
 
-	pthread_mutex_lock(&writer->mutex);
-	while (unwritten(writer) && wait_until(writer, until_ns))
+	pthread_mutex_lock(&writer->background.mutex);
+	background_hurry(&writer->background, limit_ns, &patience);
+	while (unwritten(writer) && background_wait(&writer->background, &patience))
 		;
 	err = unwritten(writer) ? -ETIMEDOUT : writer->last_err;
-	pthread_mutex_unlock(&writer->mutex);
+	pthread_mutex_unlock(&writer->background.mutex);
 	return err;
 }
 
@@ -176,31 +169,33 @@ size_t writer_waiting(struct writer *writer)
 {
 	size_t count;
 
-	pthread_mutex_lock(&writer->mutex);
+	pthread_mutex_lock(&writer->background.mutex);
 	count = unwritten(writer);
-	pthread_mutex_unlock(&writer->mutex);
+	pthread_mutex_unlock(&writer->background.mutex);
 	return count;
 }
 
-bool writer_free(struct writer *writer, uint64_t until_ns)
+bool writer_free(struct writer *writer, uint64_t limit_ns)
 {
+	struct background_patience patience;
 	bool has_ended;
 
 	if (!writer)
 		return true;
-	pthread_mutex_lock(&writer->mutex);
+	pthread_mutex_lock(&writer->background.mutex);
 	writer->is_ending = true;
-	pthread_cond_broadcast(&writer->has_changed);
-	while (!writer->has_ended && wait_until(writer, until_ns))
+	pthread_cond_broadcast(&writer->background.has_changed);
+	background_hurry(&writer->background, limit_ns, &patience);
+	while (!writer->has_ended && background_wait(&writer->background, &patience))
 		;
 	has_ended = writer->has_ended;
 	writer->is_left = !has_ended;
 	if (!has_ended)
-		pthread_detach(writer->thread);
-	pthread_mutex_unlock(&writer->mutex);
+		pthread_detach(writer->background.thread);
+	pthread_mutex_unlock(&writer->background.mutex);
 	if (!has_ended)
 		return false;
-	pthread_join(writer->thread, NULL);
+	pthread_join(writer->background.thread, NULL);
 	release(writer);
 	return true;
 }

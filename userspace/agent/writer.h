@@ -34,13 +34,14 @@ int writer_new(writer_write write, void *context, struct writer **ret_writer);
 /* Hands a window over; *window becomes empty.  Returns how many profiles of older windows were
  * dropped for it. */
 size_t writer_put(struct writer *writer, struct writer_window *window);
-/* Waits until all is written, until_ns (CLOCK_MONOTONIC) at most.  Returns 0; -errno of the last
- * window; -ETIMEDOUT. */
-int writer_wait(struct writer *writer, uint64_t until_ns);
+/* Waits until all is written, and does nothing else from now on: see background_hurry().  Gives up
+ * when the thread has slept for limit_ns, and at BACKGROUND_LIMITS_MAX times that.  Returns 0;
+ * -errno of the last window; -ETIMEDOUT. */
+int writer_wait(struct writer *writer, uint64_t limit_ns);
 /* Returns how many windows are not written yet. */
 size_t writer_waiting(struct writer *writer);
-/* Ends the thread when it has written all; NULL is ok.  Returns false when it has not ended at
- * until_ns: it goes on to use what it borrows. */
-bool writer_free(struct writer *writer, uint64_t until_ns);
+/* Ends the thread when it has written all; NULL is ok.  Waits as writer_wait() does; returns false
+ * when the thread has not ended then: it goes on to use what it borrows. */
+bool writer_free(struct writer *writer, uint64_t limit_ns);
 
 #endif

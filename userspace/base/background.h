@@ -6,17 +6,45 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-/* Starts a thread that gets no signals.  Returns 0; -EAGAIN: there may be no more. */
-int background_start(void *(*run)(void *context), void *context, pthread_t *ret_thread);
-/* Called by the thread: it runs after the loop, which has a higher priority because late unwind
- * rows cut stacks.  A late file does no harm. */
-void background_yield(void);
+/* All in all a thread is waited for so many times the limit of background_hurry(). */
+#define BACKGROUND_LIMITS_MAX 4U
 
-/* Initialises a condition for background_wait(). */
-void background_condition(pthread_cond_t *condition);
-/* Waits for a change, until_ns (CLOCK_MONOTONIC) at most; the mutex is held.  Returns false when it
- * is too late. */
-bool background_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t until_ns);
+struct background {
+	pthread_mutex_t mutex;
+	pthread_cond_t has_changed; /* anything that the mutex guards */
+	pthread_t thread;	    /* the loop's */
+	/* Guarded by the mutex. */
+	pid_t tid; /* 0: the thread has not begun */
+	int nice;  /* the thread's */
+};
+
+void background_init(struct background *background);
+/* The thread has ended, or was never started. */
+void background_destroy(struct background *background);
+
+/* Starts the thread, which gets no signals.  Returns 0; -EAGAIN: there may be no more. */
+int background_start(struct background *background, void *(*run)(void *context), void *context);
+/* Called by the thread before all else: it runs after the loop, which has a higher priority because
+ * late unwind rows cut stacks.  A late file does no harm.  Returns with the mutex held. */
+void background_begin(struct background *background);
+
+/* How long the loop still waits. */
+struct background_patience {
+	uint64_t limit_ns; /* without a sign that the thread runs */
+	uint64_t until_ns; /* such a sign moves it; CLOCK_MONOTONIC */
+	uint64_t last_ns;  /* nothing moves until_ns beyond */
+};
+
+/* From now on the loop does nothing but wait for the thread, which gets the loop's priority, where
+ * the loop may give it: busy threads of others would hold it up otherwise.  The mutex is held, and
+ * the thread has not ended. */
+void background_hurry(struct background *background, uint64_t limit_ns,
+		      struct background_patience *ret_patience);
+/* Waits for a change; look whether it is the one.  The mutex is held, but not all the time.
+ * Returns false when it is too late: the thread has slept for the limit, on a disk that does not
+ * answer, or BACKGROUND_LIMITS_MAX limits are over. */
+bool background_wait(struct background *background, struct background_patience *patience);
 
 #endif

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/running.h"
 
 extern char **environ;
 
-#define STAT_MAX_BYTES 4096U
 #define CHILD_VARIABLE "PYPROFD_PARSER_CHILD"
 
 struct child {
@@ -348,21 +348,6 @@ static uint32_t next_serial(struct worker *worker)
 	return worker->serial;
 }
 
-/* Returns whether a process runs or waits for a CPU, which it may have to share or be throttled
- * for; one that waits for a page or a lock sleeps. */
-static bool is_running(pid_t pid)
-{
-	OWNED_MEM char *text = NULL;
-	const char *end;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (read_file(path, STAT_MAX_BYTES, &text, NULL))
-		return false;
-	end = strrchr(text, ')');
-	return end && !strncmp(end, ") R", 3);
-}
-
 /* Gives a child that lacks the CPU more time: one that computes what is left of its own. */
 static int await_reply(const struct worker *worker, unsigned int limit_ms, uint64_t cpu_before_ns)
 {
@@ -375,7 +360,7 @@ static int await_reply(const struct worker *worker, unsigned int limit_ms, uint6
 		if (worker->kind->is_computing)
 			used_ms = (child_cpu_ns(&worker->child) - cpu_before_ns) / NS_PER_MS;
 		if (i == WORKER_RUNNING_MAX || used_ms >= limit_ms ||
-		    !is_running(worker->child.pid))
+		    !task_is_running(worker->child.pid))
 			return -ETIME;
 		left_ms = limit_ms - (unsigned int)used_ms;
 	}

@@ -14,7 +14,7 @@
 #define FILE_MODE 0640
 #define PENDING_BYTES (256U << 10)
 #define END_SHARE 16U
-/* How long the end of the run waits for the disk. */
+/* As DRAIN_NS of agent/output.c. */
 #define CLOSE_NS (30 * NS_PER_SEC)
 
 struct trace_file {
@@ -120,7 +120,7 @@ int trace_file_close(struct trace_file *file)
 {
 	int err = write_pending(file, Z_FINISH), ended;
 
-	ended = trace_writer_end(file->writer, mono_ns() + CLOSE_NS);
+	ended = trace_writer_end(file->writer, CLOSE_NS);
 	return err ? err : ended;
 }
 

@@ -31,9 +31,7 @@ struct trace_writer {
 	z_stream stream;
 	uint8_t *packed; /* for gzip */
 
-	pthread_t thread;
-	pthread_mutex_t mutex;
-	pthread_cond_t has_changed; /* any of what follows, which the mutex guards */
+	struct background background; /* its mutex guards what follows */
 	struct block *first, **end;
 	size_t bytes;	/* of all blocks */
 	bool is_ending; /* the thread ends when there are no more blocks */
@@ -48,8 +46,7 @@ static void release(struct trace_writer *writer)
 		deflateEnd(&writer->stream);
 	close_owned_fd(&writer->fd);
 	free(writer->packed);
-	pthread_cond_destroy(&writer->has_changed);
-	pthread_mutex_destroy(&writer->mutex);
+	background_destroy(&writer->background);
 	free(writer);
 }
 
@@ -81,11 +78,11 @@ static void write_first(struct trace_writer *writer)
 	writer->first = block->next;
 	if (!writer->first)
 		writer->end = &writer->first;
-	pthread_mutex_unlock(&writer->mutex);
+	pthread_mutex_unlock(&writer->background.mutex);
 	if (!err)
 		err = writer->is_gzip ? write_packed(writer, block)
 				      : write_full(writer->fd, block->bytes, block->size);
-	pthread_mutex_lock(&writer->mutex);
+	pthread_mutex_lock(&writer->background.mutex);
 	writer->bytes -= block->size;
 	writer->err = err;
 }
@@ -95,20 +92,20 @@ static void *run(void *context)
 	struct trace_writer *writer = context;
 	bool is_left;
 
-	background_yield();
-	pthread_mutex_lock(&writer->mutex);
+	background_begin(&writer->background);
 	while (writer->first || !writer->is_ending) {
 		if (writer->first)
 			write_first(writer);
 		else
-			pthread_cond_wait(&writer->has_changed, &writer->mutex);
+			pthread_cond_wait(&writer->background.has_changed,
+					  &writer->background.mutex);
 	}
 	if (close(TAKE_FD(writer->fd)) && !writer->err)
 		writer->err = -errno;
 	writer->has_ended = true;
 	is_left = writer->is_left;
-	pthread_cond_broadcast(&writer->has_changed);
-	pthread_mutex_unlock(&writer->mutex);
+	pthread_cond_broadcast(&writer->background.has_changed);
+	pthread_mutex_unlock(&writer->background.mutex);
 	if (is_left)
 		release(writer);
 	return NULL;
@@ -138,11 +135,10 @@ int trace_writer_new(int fd, bool gzip, struct trace_writer **ret_writer)
 	}
 	writer->fd = fd;
 	writer->end = &writer->first;
-	pthread_mutex_init(&writer->mutex, NULL);
-	background_condition(&writer->has_changed);
+	background_init(&writer->background);
 	err = gzip ? open_gzip(writer) : 0;
 	if (!err)
-		err = background_start(run, writer, &writer->thread);
+		err = background_start(&writer->background, run, writer);
 	if (err) {
 		release(writer);
 		return err;
@@ -160,7 +156,7 @@ int trace_writer_put(struct trace_writer *writer, const void *bytes, size_t size
 		return -ENOMEM;
 	*block = (struct block){.size = size, .flush = flush};
 	memcpy(block->bytes, bytes, size);
-	pthread_mutex_lock(&writer->mutex);
+	pthread_mutex_lock(&writer->background.mutex);
 	err = writer->err;
 	if (!err && flush != Z_FINISH && writer->bytes + size > TRACE_WAITING_BYTES)
 		err = -ENOBUFS;
@@ -168,26 +164,28 @@ int trace_writer_put(struct trace_writer *writer, const void *bytes, size_t size
 		writer->bytes += size;
 		*writer->end = block;
 		writer->end = &block->next;
-		pthread_cond_broadcast(&writer->has_changed);
+		pthread_cond_broadcast(&writer->background.has_changed);
 	}
-	pthread_mutex_unlock(&writer->mutex);
+	pthread_mutex_unlock(&writer->background.mutex);
 	if (err)
 		free(block);
 	return err;
 }
 
-int trace_writer_end(struct trace_writer *writer, uint64_t until_ns)
+int trace_writer_end(struct trace_writer *writer, uint64_t limit_ns)
 {
+	struct background_patience patience = {};
 	int err;
 
-	pthread_mutex_lock(&writer->mutex);
+	pthread_mutex_lock(&writer->background.mutex);
 	writer->is_ending = true;
-	pthread_cond_broadcast(&writer->has_changed);
-	while (!writer->has_ended &&
-	       background_wait(&writer->has_changed, &writer->mutex, until_ns))
+	pthread_cond_broadcast(&writer->background.has_changed);
+	if (!writer->has_ended)
+		background_hurry(&writer->background, limit_ns, &patience);
+	while (!writer->has_ended && background_wait(&writer->background, &patience))
 		;
 	err = writer->has_ended ? writer->err : -ETIMEDOUT;
-	pthread_mutex_unlock(&writer->mutex);
+	pthread_mutex_unlock(&writer->background.mutex);
 	return err;
 }
 
@@ -209,17 +207,17 @@ void trace_writer_free(struct trace_writer *writer)
 
 	if (!writer)
 		return;
-	pthread_mutex_lock(&writer->mutex);
+	pthread_mutex_lock(&writer->background.mutex);
 	drop_blocks(writer);
 	has_ended = writer->has_ended;
 	writer->is_ending = true;
 	writer->is_left = !has_ended;
 	if (!has_ended)
-		pthread_detach(writer->thread);
-	pthread_cond_broadcast(&writer->has_changed);
-	pthread_mutex_unlock(&writer->mutex);
+		pthread_detach(writer->background.thread);
+	pthread_cond_broadcast(&writer->background.has_changed);
+	pthread_mutex_unlock(&writer->background.mutex);
 	if (!has_ended)
 		return;
-	pthread_join(writer->thread, NULL);
+	pthread_join(writer->background.thread, NULL);
 	release(writer);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/writer.c base/background.c base/intern.c */
+/* sources: agent/writer.c base/background.c base/intern.c base/running.c base/io.c */
 /* A disk that takes as long as the test wants, and profiles that are as large as it says. */
 #include "agent/writer.h"
 
@@ -16,6 +16,7 @@
 #define LONG_NS (20 * NS_PER_SEC) /* for what comes at once */
 #define SHORT_NS (20 * NS_PER_MS) /* for what does not come */
 #define WRITES_MAX 64U
+#define LOOP_NICE 17 /* lower than the thread's: anybody may have that */
 
 struct profile {
 	size_t bytes;
@@ -41,6 +42,7 @@ struct disk {
 	pthread_mutex_t mutex;
 	pthread_cond_t has_changed;
 	bool is_frozen, is_in_write;
+	uint64_t computes_ns; /* in a write */
 	int err;
 	uint64_t written[WRITES_MAX]; /* starts */
 	size_t count;
@@ -65,8 +67,11 @@ static int write_window(void *context, const struct writer_window *window)
 	pthread_cond_broadcast(&disk.has_changed);
 	while (disk.is_frozen)
 		pthread_cond_wait(&disk.has_changed, &disk.mutex);
+	for (const uint64_t until_ns = mono_ns() + disk.computes_ns; mono_ns() < until_ns;)
+		;
 	disk.is_in_write = false;
 	disk.written[disk.count++ % WRITES_MAX] = window->start_wall_ns;
+	pthread_cond_broadcast(&disk.has_changed);
 	err = disk.err;
 	pthread_mutex_unlock(&disk.mutex);
 	return err;
@@ -118,7 +123,7 @@ static size_t put(uint64_t start, size_t count, size_t bytes)
 
 static int wait_for(uint64_t ns)
 {
-	return writer_wait(writer, mono_ns() + ns);
+	return writer_wait(writer, ns);
 }
 
 static int setup(void **state)
@@ -133,7 +138,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	freeze(false);
-	return !writer_free(writer, mono_ns() + LONG_NS) || profiles;
+	return !writer_free(writer, LONG_NS) || profiles;
 }
 
 static void put__is_written_in_order_by_another_thread(void **state)
@@ -222,12 +227,54 @@ static void wait__returns_the_error_of_the_last_window(void **state)
 	assert_int_equal(wait_for(LONG_NS), 0);
 }
 
+/* It may have to share the CPU with a thousand threads. */
+static void wait__does_not_give_up_a_thread_that_runs(void **state)
+{
+	(void)state;
+	disk.computes_ns = 3 * NS_PER_SEC / 2;
+	put(1, 1, 100);
+	assert_int_equal(wait_for(NS_PER_SEC), 0);
+	assert_int_equal(disk.count, 1);
+}
+
+static void *wait_as_loop(void *context)
+{
+	int *err = context;
+
+	assert_int_equal(setpriority(PRIO_PROCESS, 0, LOOP_NICE), 0);
+	*err = wait_for(SHORT_NS);
+	return NULL;
+}
+
+/* The loop has nothing else to do then. */
+static void wait__gives_the_thread_the_priority_of_the_loop(void **state)
+{
+	pthread_t loop;
+	int err = 0;
+
+	(void)state;
+	freeze(true);
+	put(1, 1, 100);
+	await_write();
+	assert_true(disk.nice < LOOP_NICE);
+	assert_int_equal(pthread_create(&loop, NULL, wait_as_loop, &err), 0);
+	assert_int_equal(pthread_join(loop, NULL), 0);
+	assert_int_equal(err, -ETIMEDOUT);
+	put(2, 1, 100);
+	freeze(false);
+	pthread_mutex_lock(&disk.mutex);
+	while (disk.count < 2)
+		pthread_cond_wait(&disk.has_changed, &disk.mutex);
+	pthread_mutex_unlock(&disk.mutex);
+	assert_int_equal(disk.nice, LOOP_NICE);
+}
+
 static void free__writes_what_waits(void **state)
 {
 	(void)state;
 	for (uint64_t i = 1; i <= 5; i++)
 		put(i, 1, 100);
-	assert_true(writer_free(writer, mono_ns() + LONG_NS));
+	assert_true(writer_free(writer, LONG_NS));
 	assert_int_equal(disk.count, 5);
 	assert_int_equal(profiles, 0);
 	assert_true(writer_free(NULL, 0));
@@ -242,7 +289,7 @@ static void free__does_not_wait_for_ever(void **state)
 	put(1, 1, 100);
 	await_write();
 	put(2, 1, 100);
-	assert_false(writer_free(writer, mono_ns() + SHORT_NS));
+	assert_false(writer_free(writer, SHORT_NS));
 	freeze(false);
 	/* The thread writes on and ends by itself; only a test sees it. */
 	for (uint64_t begun_ns = mono_ns(); mono_ns() - begun_ns < LONG_NS;) {
@@ -277,6 +324,8 @@ int main(void)
 		TEST(put__drops_the_oldest_windows_whole_when_too_many_wait),
 		TEST(put__bounds_bytes_too),
 		TEST(wait__returns_the_error_of_the_last_window),
+		TEST(wait__does_not_give_up_a_thread_that_runs),
+		TEST(wait__gives_the_thread_the_priority_of_the_loop),
 		TEST(free__writes_what_waits),
 		TEST(free__does_not_wait_for_ever),
 		TEST(window_release__of_nothing),

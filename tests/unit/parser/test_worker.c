@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: parser/worker.c */
+/* sources: parser/worker.c base/running.c */
 /* A worker's children are the other end of its socket, in this process: starting, killing and
  * scheduling them, and the clocks, are fakes in this file. */
 #include "parser/worker.h"
