@@ -91,6 +91,7 @@ static void *run(void *context)
 {
 	struct trace_writer *writer = context;
 	bool is_left;
+	int fd, err;
 
 	background_begin(&writer->background);
 	while (writer->first || !writer->is_ending) {
@@ -100,8 +101,13 @@ static void *run(void *context)
 			pthread_cond_wait(&writer->background.has_changed,
 					  &writer->background.mutex);
 	}
-	if (close(TAKE_FD(writer->fd)) && !writer->err)
-		writer->err = -errno;
+	/* A network file system writes at close(): the loop needs the mutex to give up. */
+	fd = TAKE_FD(writer->fd);
+	pthread_mutex_unlock(&writer->background.mutex);
+	err = close(fd) ? -errno : 0;
+	pthread_mutex_lock(&writer->background.mutex);
+	if (!writer->err)
+		writer->err = err;
 	writer->has_ended = true;
 	is_left = writer->is_left;
 	pthread_cond_broadcast(&writer->background.has_changed);
