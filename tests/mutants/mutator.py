@@ -48,7 +48,9 @@ ALLOCATES = re.compile(r"\b(calloc|malloc|realloc|reallocarray)\(")
 BISECTS = re.compile(r"\(high - low\) / 2\b")
 # How fast an array grows does not matter either.
 GROWS = re.compile(r"\bcapacity \* 2 : \d+")
-# What is hashed may be shifted by one more: its parts stay apart.
+# What is hashed may be shifted by one more: its parts stay apart.  But where the kernel side must
+# come to the same hash, it matters.
+AGREES = re.compile(r"\bpython/python_code\.c$")
 HASHES = re.compile(r"\b(?:hash|seed) [*+^]?= |\breturn hash\b|\b(?:hash_)?mix\(")
 SHIFT = re.compile(r"(?:<<|>>) \d+")
 # `if (x < least)` before `least = x;` is the same with <=.
@@ -84,9 +86,9 @@ def replaced(line, begin, end, new):
     return line[:begin] + new + line[end:]
 
 
-def changes(line, clean, previous, following):
+def changes(line, clean, previous, following, agrees):
     """(kind, new line) for each change of one line.  The lines before and after it are without
-    indentation."""
+    indentation.  agrees: its hashes are computed somewhere else, too."""
     declares = DECLARATION.match(clean)
     spans = [match.span() for match in DESCRIPTOR.finditer(clean)]
     spans += [(match.end(1), match.start(2)) for match in BOUNDED.finditer(clean)]
@@ -107,7 +109,7 @@ def changes(line, clean, previous, following):
         indentation = len(clean) - len(clean.lstrip())
         spans.append((indentation + extreme.start(2), indentation + extreme.end(2)))
 
-    shifts = SHIFT.finditer(clean) if HASHES.search(clean) else ()
+    shifts = SHIFT.finditer(clean) if HASHES.search(clean) and not agrees else ()
     spans += [(match.start() + 2, match.end()) for match in shifts]
     for pattern in (BISECTS, GROWS):
         spans += [match.span() for match in pattern.finditer(clean)]
@@ -159,6 +161,7 @@ def mutants(path, text):
         previous = next((clean[i].strip() for i in range(index - 1, -1, -1) if clean[i].strip()),
                         "")
         following = clean[index + 1].strip() if index + 1 < len(clean) else ""
-        for kind, new in changes(lines[index], clean[index], previous, following):
+        for kind, new in changes(lines[index], clean[index], previous, following,
+                                 AGREES.search(path)):
             found.append(Mutant(path, index + 1, lines[index], new, kind))
     return found
