@@ -105,7 +105,7 @@ __noinline int walk_code_hash(__u32 slot, __u32 size)
 		hash = hash_mix(hash, *(__u64 *)(out->body + at));
 	}
 	/* 0 means "not sent". */
-	w->code_id = hash_mix(hash, bytes) | 1;
+	w->code_id = hash_mix(hash_mix(hash, bytes), w->user_key) | 1;
 	return 0;
 }
 

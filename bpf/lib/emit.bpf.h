@@ -341,6 +341,12 @@ __noinline int hash_callers(__u32 slot)
 	return 0;
 }
 
+/* Names a stack of this user. */
+static __always_inline __u64 stack_hash(const struct pp_walk *w)
+{
+	return hash_mix(hash_mix(w->hash, w->user_key), w->stop | w->py_stop << 8) | 1;
+}
+
 /* Names an incomplete unwind.  Its final frames are not known yet, so the hash covers where it
  * stopped, what it would have met next, and whose it is. */
 static __always_inline __u64 incomplete_hash(const struct pp_walk *w)
@@ -378,7 +384,7 @@ int walk_emit(__u32 slot)
 	number = *(volatile __u32 *)&cfg->table[*(volatile __u32 *)&cfg->window & 1];
 	epoch = *(volatile __u32 *)&cfg->epoch;
 	if (w->has_user)
-		w->hash = hash_mix(w->hash, w->stop | w->py_stop << 8) | 1;
+		w->hash = stack_hash(w);
 	fill_count_key(w, &key);
 	row = row_of_sent(&key, number, cfg);
 	if (likely(row)) {
@@ -422,7 +428,7 @@ int walk_emit_stacks(__u32 slot)
 		w->hash = 0;
 		return 0;
 	}
-	w->hash = hash_mix(w->hash, w->stop | w->py_stop << 8) | 1;
+	w->hash = stack_hash(w);
 	if (is_incomplete(w)) {
 		if (w->stop != PP_STOP_ROOT)
 			hash_callers(slot);

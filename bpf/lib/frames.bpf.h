@@ -44,8 +44,8 @@ static __always_inline void frame_store(struct pp_walk *w, __u32 slot, __u64 whe
 	frame->pad = 0;
 }
 
-/* Mixes two words, depending on their order.  Distinct stacks must differ, but nobody attacks the
- * hash. */
+/* Mixes two words, depending on their order.  Whoever chooses a word chooses the result: what
+ * nobody may choose is mixed with the walk's user_key. */
 static __always_inline __u64 hash_mix(__u64 hash, __u64 word)
 {
 	hash ^= word;

@@ -45,6 +45,8 @@ static __always_inline void look_up_process(struct pp_walk *w, struct task_struc
 	w->id.generation = generation ? *generation : 0;
 	w->process_changes = changes;
 	w->is_identified = !!generation;
+	w->cred = (__u64)BPF_CORE_READ(task, cred);
+	w->user_key = pp_user_key(user_of_cred(w->cred), cfg->name_secret);
 	if (!generation && may_announce && !(cfg->flags & PP_CONFIG_FILTER))
 		w->id.generation = announce_unknown(task, tgid, task_flags);
 	context = bpf_map_lookup_elem(&contexts, &w->id);
@@ -53,6 +55,8 @@ static __always_inline void look_up_process(struct pp_walk *w, struct task_struc
 		/* The agent has forgotten the code objects that were sent before: send them
 		 * again. */
 		w->context.code_space += cfg->code_epoch << 20;
+		/* Forks that became other users do not share what they say of their code. */
+		w->context.code_space ^= w->user_key >> 32;
 	} else {
 		__builtin_memset(&w->context, 0, sizeof(w->context));
 	}
@@ -60,7 +64,8 @@ static __always_inline void look_up_process(struct pp_walk *w, struct task_struc
 
 /* Identifies the process of the current thread.  Returns false if it does not match the filter. 
  * may_announce: the caller knows that no bucket's lock can be held below us (5.10 has no guard
- * against that).  A walk is usually lent to a thread of the same process again. */
+ * against that).  A walk is usually lent to a thread of the same process again; one that has become
+ * another user has other credentials. */
 static __always_inline bool identify(struct pp_walk *w, struct task_struct *task, __u64 pid_tgid,
 				     __u32 task_flags, bool may_announce,
 				     const struct pp_config *cfg)
@@ -70,7 +75,8 @@ static __always_inline bool identify(struct pp_walk *w, struct task_struct *task
 	w->tid = pid_tgid;
 	w->may_hold_lock = !may_announce && cfg->flags & PP_CONFIG_NMI;
 	if (unlikely(!w->is_identified || w->id.tgid != tgid ||
-		     w->process_changes != cfg->process_changes))
+		     w->process_changes != cfg->process_changes ||
+		     w->cred != (__u64)BPF_CORE_READ(task, cred)))
 		look_up_process(w, task, tgid, task_flags, may_announce, cfg);
 	return !(cfg->flags & PP_CONFIG_FILTER) || w->context.flags & PP_CONTEXT_MATCHES;
 }

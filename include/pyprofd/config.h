@@ -44,6 +44,7 @@ struct pp_config {
 	__u32 slots_taken; /* of threads[] */
 	/* The agent empties ledgers[], writes 0 and counts up; the kernel side counts rows. */
 	__u32 ledgers_taken, ledger_turn;
+	__u64 name_secret; /* random and odd: pp_user_key() */
 };
 
 #endif

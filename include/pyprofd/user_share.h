@@ -24,4 +24,13 @@ struct pp_user_share {
 	struct pp_ledger_sum rest;
 };
 
+/* What the hashes that name a user's stacks and code objects are mixed with.  A program chooses its
+ * own frames and code, and the mixing can be undone: without what nobody knows it could give its
+ * own code the name of another user's, and so its own function's name to that user's frames.
+ * secret: pp_config.name_secret. */
+static inline __u64 pp_user_key(__u32 user, __u64 secret)
+{
+	return ((__u64)user + 1) * secret;
+}
+
 #endif

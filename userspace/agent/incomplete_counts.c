@@ -93,7 +93,7 @@ static void leave_out(const struct incomplete_counts *counts,
 {
 	OWNED_MEM struct pp_stack_record *record = NULL;
 
-	if (!user_unwind_leave_out(incomplete, &record))
+	if (!user_unwind_leave_out(counts->finisher, incomplete, &record))
 		count_record(counts, incomplete->record, record);
 }
 

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <pyprofd/user_share.h>
+
 #include "agent/coverage.h"
 #include "agent/live.h"
 #include "agent/modules.h"
@@ -76,7 +78,10 @@ static int read_raw_code(void *context, struct pp_process_id id, uint8_t python,
 
 	if (!info || !where)
 		return -ESRCH;
-	return python_code_read((pid_t)id.tgid, &info->bpf, where->bias, address, ret_code);
+	return python_code_read((pid_t)id.tgid, &info->bpf, where->bias, address,
+				pp_user_key(process_user_kept(process),
+					    kernel_side_config(agent->kernel)->name_secret),
+				ret_code);
 }
 
 /* ---- what finish/ asks for ---- */
@@ -118,6 +123,7 @@ static void prepare_finisher(struct agent *agent)
 		.dictionary = agent->dictionary,
 		.processes = agent->processes,
 		.python = agent->unwind_python,
+		.secret = kernel_side_config(agent->kernel)->name_secret,
 		.raw = agent->options->raw,
 		.no_kernel = agent->options->no_kernel,
 		.is_filtered = agent->is_filtered,
@@ -264,6 +270,7 @@ static int open_names(struct agent *agent)
 
 static int open_tables(struct agent *agent)
 {
+	const uint64_t secret = kernel_side_config(agent->kernel)->name_secret;
 	int err = row_store_new(kernel_side_row_memory(agent->kernel), &agent->rows);
 
 	if (!err)
@@ -275,7 +282,7 @@ static int open_tables(struct agent *agent)
 	if (!err)
 		err = open_dictionary(agent);
 	if (!err)
-		err = unwind_python_new(agent->dictionary, &agent->unwind_python);
+		err = unwind_python_new(agent->dictionary, secret, &agent->unwind_python);
 	if (!err)
 		err = open_names(agent);
 	if (!err)

@@ -316,12 +316,16 @@ static int map_all(struct kernel_side *side)
 static void set_config(struct kernel_side *side)
 {
 	struct pp_config *config = side->shared[SHARED_CONFIG].memory;
+	uint64_t secret;
 	uint32_t seed;
 
 	config->thread_mask = side->thread_count - 1;
 	config->processes_left = side->process_room;
 	if (getrandom(&seed, sizeof(seed), 0) == sizeof(seed))
 		config->thread_seed = seed;
+	if (getrandom(&secret, sizeof(secret), 0) == sizeof(secret))
+		config->name_secret = secret;
+	config->name_secret |= 1;
 	side->config = config;
 }
 

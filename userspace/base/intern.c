@@ -7,6 +7,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/hash_place.h"
+
 #define FIRST_SLOTS 256U
 #define CHUNK_BYTES 16384U
 
@@ -30,6 +32,7 @@ struct intern {
 	uint32_t count, capacity;
 	uint32_t *slot; /* id + 1; 0: free */
 	uint32_t slot_mask;
+	uint64_t seed; /* of the hashes: programs choose their names */
 	size_t bytes_used;
 };
 
@@ -57,6 +60,7 @@ int intern_new(struct intern **ret_intern)
 	if (!intern->slot)
 		return -ENOMEM;
 	intern->slot_mask = FIRST_SLOTS - 1;
+	intern->seed = hash_factor();
 	if (intern_bytes(intern, "", 0, &empty))
 		return -ENOMEM;
 	*ret_intern = TAKE(intern);
@@ -127,7 +131,7 @@ static int append(struct intern *intern, const char *bytes, size_t size, uint32_
 
 int intern_bytes(struct intern *intern, const char *bytes, size_t size, uint32_t *ret_id)
 {
-	uint32_t hash = (uint32_t)XXH3_64bits(bytes, size);
+	uint32_t hash = (uint32_t)XXH3_64bits_withSeed(bytes, size, intern->seed);
 	uint32_t at = hash & intern->slot_mask;
 	int err;
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/hash_place.h"
+
 #define FIRST_SLOTS 1024U
 
 static uint64_t entry_hash(const void *entry)
@@ -16,6 +18,7 @@ int hash_set_init(struct hash_set *set)
 	set->slot = calloc(FIRST_SLOTS, sizeof(*set->slot));
 	set->mask = FIRST_SLOTS - 1;
 	set->count = 0;
+	set->factor = hash_factor();
 	return set->slot ? 0 : -ENOMEM;
 }
 
@@ -28,7 +31,8 @@ void hash_set_release(struct hash_set *set)
 
 void *hash_set_find(const struct hash_set *set, uint64_t hash)
 {
-	for (size_t at = hash & set->mask; set->slot[at]; at = (at + 1) & set->mask)
+	for (size_t at = hash_place(hash, set->factor, set->mask); set->slot[at];
+	     at = (at + 1) & set->mask)
 		if (entry_hash(set->slot[at]) == hash)
 			return set->slot[at];
 	return NULL;
@@ -36,7 +40,7 @@ void *hash_set_find(const struct hash_set *set, uint64_t hash)
 
 static void place(struct hash_set *set, void *entry)
 {
-	size_t at = entry_hash(entry) & set->mask;
+	size_t at = hash_place(entry_hash(entry), set->factor, set->mask);
 
 	while (set->slot[at])
 		at = (at + 1) & set->mask;
@@ -45,7 +49,8 @@ static void place(struct hash_set *set, void *entry)
 
 static int grow(struct hash_set *set)
 {
-	struct hash_set grown = {.mask = set->mask * 2 + 1, .count = set->count};
+	struct hash_set grown = {
+		.mask = set->mask * 2 + 1, .count = set->count, .factor = set->factor};
 
 	grown.slot = calloc(grown.mask + 1, sizeof(*grown.slot));
 	if (!grown.slot)

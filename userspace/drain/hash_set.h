@@ -11,6 +11,7 @@
 struct hash_set {
 	void **slot; /* owned, as are the entries; mask + 1 of them, NULL: free */
 	size_t mask, count;
+	uint64_t factor; /* base/hash_place.h: a program chooses bits of its stacks' hashes */
 };
 /* Returns 0 or -ENOMEM. */
 int hash_set_init(struct hash_set *set);

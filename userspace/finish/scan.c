@@ -144,7 +144,8 @@ static uint64_t keep_kernel(struct scan *scan, const struct pp_scan_record *thre
 	if (!bytes || scan->finisher->no_kernel)
 		return 0;
 	memcpy(kernel.address, thread->kernel, bytes);
-	kernel.record.hash = XXH3_64bits(kernel.address, bytes) | 1;
+	kernel.record.hash =
+		XXH3_64bits_withSeed(kernel.address, bytes, scan->finisher->secret) | 1;
 	bytes += sizeof(kernel.record);
 	kernel.record.record.size = (uint32_t)bytes;
 	return keep(scan, kernel.record.hash, &kernel, bytes, true);

@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include <pyprofd/user_share.h>
+
 #include "attach/context_table.h"
 #include "base/io.h"
+#include "discover/process_user.h"
 #include "drain/dictionary.h"
 
 /* A cache of code objects by address.  Another object may take over an address, so an entry also
@@ -22,18 +25,21 @@ struct code_memo {
 
 struct unwind_python {
 	struct dictionary *dictionary;
+	uint64_t secret;
 	uint64_t stack; /* serial number of the current one */
 	struct code_memo memo[MEMO_SLOTS];
 	struct python_frames frames;
 };
 
-int unwind_python_new(struct dictionary *dictionary, struct unwind_python **ret_python)
+int unwind_python_new(struct dictionary *dictionary, uint64_t secret,
+		      struct unwind_python **ret_python)
 {
 	struct unwind_python *python = calloc(1, sizeof(*python));
 
 	if (!python)
 		return -ENOMEM;
 	python->dictionary = dictionary;
+	python->secret = secret;
 	*ret_python = python;
 	return 0;
 }
@@ -117,7 +123,7 @@ static bool memo_holds(struct unwind_python *python, const struct code_memo *mem
 }
 
 /* Reads a code object and adds it to the dictionary.  Returns its id; 0: it cannot be read. */
-static uint64_t describe_code(struct unwind_python *python, const struct process *process,
+static uint64_t describe_code(struct unwind_python *python, struct process *process,
 			      const struct process_python *known, uint64_t address,
 			      struct code_memo *memo)
 {
@@ -128,7 +134,8 @@ static uint64_t describe_code(struct unwind_python *python, const struct process
 
 	memo->address = 0;
 	if (!read_guard(process->id, layout, address, memo->guard) ||
-	    python_code_read((pid_t)process->id.tgid, layout, known->bias, address, &code))
+	    python_code_read((pid_t)process->id.tgid, layout, known->bias, address,
+			     pp_user_key(process_user_kept(process), python->secret), &code))
 		return 0;
 	id = code->id;
 	if (dictionary_add_code(python->dictionary, process->id, code, &index))

@@ -12,8 +12,10 @@ struct dictionary;
 struct process;
 struct unwind_python;
 
-/* Creates the reader; `dictionary` is borrowed.  Returns 0; -ENOMEM. */
-int unwind_python_new(struct dictionary *dictionary, struct unwind_python **ret_python);
+/* Creates the reader; `dictionary` is borrowed, secret is pp_config.name_secret.  Returns 0;
+ * -ENOMEM. */
+int unwind_python_new(struct dictionary *dictionary, uint64_t secret,
+		      struct unwind_python **ret_python);
 void unwind_python_free(struct unwind_python *python);
 
 /* Reads the Python frames beyond those the kernel side stored, into `record`, which must have no

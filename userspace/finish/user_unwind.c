@@ -253,20 +253,22 @@ static void walk(struct finish *finish)
 	finish->frames.record->stop = (uint8_t)stop;
 }
 
-/* Hashes the frames: equal stacks of one process have one id.  Frames that are code objects'
- * addresses are valid in one process only, whose id then seeds the hash. */
-static void set_hash(struct pp_stack_record *record)
+/* Hashes the frames, in a way that nobody can foresee: equal stacks of one process have one id.
+ * Frames that are code objects' addresses are valid in one process only, whose id then seeds the
+ * hash, too. */
+static void set_hash(struct pp_stack_record *record, uint64_t secret)
 {
 	size_t frames = (size_t)record->python_stored + record->native_stored;
-	uint64_t seed = 0;
+	uint64_t seed = secret;
 
 	if (record->python_stored && record->frame[0].kind == PP_FRAME_PYTHON_RAW)
-		seed = (uint64_t)record->id.generation << 32 | record->id.tgid;
+		seed ^= (uint64_t)record->id.generation << 32 | record->id.tgid;
 	record->hash =
 		XXH3_64bits_withSeed(record->frame, frames * sizeof(struct pp_frame), seed) | 1;
 }
 
-int user_unwind_leave_out(const struct decoded_incomplete *incomplete,
+int user_unwind_leave_out(const struct finisher *finisher,
+			  const struct decoded_incomplete *incomplete,
 			  struct pp_stack_record **ret_record)
 {
 	struct pp_stack_record *record = malloc(unwind_frames_record_bytes());
@@ -276,7 +278,7 @@ int user_unwind_leave_out(const struct decoded_incomplete *incomplete,
 		return -ENOMEM;
 	unwind_frames_begin(&frames, incomplete, record);
 	record->stop = PP_STOP_LEFT_OUT;
-	set_hash(record);
+	set_hash(record, finisher->secret);
 	record->hash ^= LEFT_OUT_HASH;
 	*ret_record = record;
 	return 0;
@@ -342,7 +344,7 @@ int user_unwind(const struct finisher *finisher, struct process *process,
 	finish_init(&finish, finisher, process, incomplete, record);
 	if (process)
 		finish_all(&finish);
-	set_hash(record);
+	set_hash(record, finisher->secret);
 	*ret_record = TAKE(record);
 	return 0;
 }

@@ -15,7 +15,8 @@ int user_unwind(const struct finisher *finisher, struct process *process,
 		const struct decoded_incomplete *incomplete, struct pp_stack_record **ret_record);
 /* Makes a stack of the kernel side's frames alone, which ends with PP_STOP_LEFT_OUT, and sets its
  * hash; the caller owns *ret_record.  Returns 0; -ENOMEM. */
-int user_unwind_leave_out(const struct decoded_incomplete *incomplete,
+int user_unwind_leave_out(const struct finisher *finisher,
+			  const struct decoded_incomplete *incomplete,
 			  struct pp_stack_record **ret_record);
 /* Adds the stack to the dictionary.  Returns 0; -ENOSPC; -ENOMEM. */
 int user_unwind_describe(struct dictionary *dictionary, const struct pp_stack_record *record);

@@ -328,7 +328,7 @@ static size_t append_part(uint8_t *body, size_t at, const struct code_part *part
 }
 
 /* As walk_code_hash() in bpf/lib/code.bpf.h, over the bytes that it reads. */
-static uint64_t content_id(const struct code_parts *parts)
+static uint64_t content_id(const struct code_parts *parts, uint64_t user_key)
 {
 	uint8_t body[2 * PP_MAX_NAME_BYTES + PP_MAX_LINE_TABLE_BYTES + sizeof(uint64_t)];
 	uint64_t hash = hash_mix(parts->first_line, parts->flags), word;
@@ -341,11 +341,11 @@ static uint64_t content_id(const struct code_parts *parts)
 		memcpy(&word, body + at, sizeof(word));
 		hash = hash_mix(hash, word);
 	}
-	return hash_mix(hash, bytes) | 1;
+	return hash_mix(hash_mix(hash, bytes), user_key) | 1;
 }
 
 int python_code_read(pid_t pid, const struct pp_python *layout, uint64_t bias, uint64_t address,
-		     struct python_code **ret_code)
+		     uint64_t user_key, struct python_code **ret_code)
 {
 	struct python_memory memory = {.pid = pid, .layout = layout};
 	CLEANUP(code_copy_release) struct code_copy copy = {0};
@@ -354,7 +354,7 @@ int python_code_read(pid_t pid, const struct pp_python *layout, uint64_t bias, u
 
 	if (err)
 		return err;
-	return code_from_parts(&copy.parts, layout, content_id(&copy.parts), ret_code);
+	return code_from_parts(&copy.parts, layout, content_id(&copy.parts, user_key), ret_code);
 }
 
 uint32_t python_code_line(const struct python_code *code, uint32_t what)

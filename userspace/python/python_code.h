@@ -58,10 +58,11 @@ struct python_code {
 int python_code_from_record(const struct pp_code_record *record, const struct pp_python *layout,
 			    pid_t pid, struct python_code **ret_code);
 /* Reads a code object at `address` in a live process, for frames whose code the kernel side could
- * not send.  Its id is the one that the kernel side computes, a hash of the content.
+ * not send.  Its id is the one that the kernel side computes, a hash of the content and of user_key
+ * (pyprofd/user_share.h), which is that of the process.
  * Returns 0; -ENOMEM; -EBADMSG: not a code object; -EFAULT; -ESRCH; -errno. */
 int python_code_read(pid_t pid, const struct pp_python *layout, uint64_t bias, uint64_t address,
-		     struct python_code **ret_code);
+		     uint64_t user_key, struct python_code **ret_code);
 void python_code_free(struct python_code *code);
 uint64_t python_code_bytes(const struct python_code *code); /* memory in use */
 DEFINE_OWNED(struct python_code, python_code)

@@ -77,12 +77,20 @@ static int open_directory(int parent_fd, const char *name, int flags, bool *ret_
 	return 0;
 }
 
-/* Locks and counts what is there. */
-static int take(struct store *store)
+static int lock_as_owner(struct store *store)
 {
 	CLEANUP(fs_user_return) struct fs_user before = fs_user_become(store->uid, store->gid);
-	int err = lock_file_take(store->fd, LOCK_NAME, &store->lock_fd);
 
+	return lock_file_take(store->fd, LOCK_NAME, &store->lock_fd);
+}
+
+/* Locks and counts what is there, which may be root's by other ways. */
+static int take(struct store *store)
+{
+	int err = lock_as_owner(store);
+
+	if (err == -EACCES)
+		err = lock_file_take(store->fd, LOCK_NAME, &store->lock_fd);
 	if (err)
 		return err;
 	return retention_count(store->fd, time(NULL) - STORE_STALE_TEMPORARY_SECONDS,
@@ -216,6 +224,32 @@ static int put_file(int hour_fd, struct store_file *file, const void *bytes, siz
 	return err;
 }
 
+/* A file with its contents. */
+struct content {
+	struct store_file *file;
+	const void *bytes;
+	size_t size;
+};
+
+/* Writes a file into its directory, which is made if need be. */
+static int put(const struct store *store, const struct content *content,
+	       struct hour_directory *directory, char name[STORE_FILE_CHARS])
+{
+	int err = open_hour(store, content->file->start_ms, directory);
+
+	return err ? err
+		   : put_file(directory->hour_fd, content->file, content->bytes, content->size,
+			      name);
+}
+
+static int put_as_owner(const struct store *store, const struct content *content,
+			struct hour_directory *directory, char name[STORE_FILE_CHARS])
+{
+	CLEANUP(fs_user_return) struct fs_user before = fs_user_become(store->uid, store->gid);
+
+	return put(store, content, directory, name);
+}
+
 /* Counts the files again, because some may have been deleted by hand, and trims. */
 static int trim(struct store *store, const struct store_file *keep)
 {
@@ -240,7 +274,7 @@ int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uin
 				  .duration_ms = duration_ns / NS_PER_MS};
 	size_t path_size = strlen(store->directory) + BELOW_CHARS;
 	char name[STORE_FILE_CHARS];
-	CLEANUP(fs_user_return) struct fs_user before = {.is_changed = false};
+	const struct content content = {.file = &file, .bytes = bytes, .size = size};
 	OWNED_MEM char *path = NULL;
 	int err;
 
@@ -251,10 +285,13 @@ int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uin
 	path = malloc(path_size);
 	if (!path)
 		return -ENOMEM;
-	before = fs_user_become(store->uid, store->gid);
-	err = open_hour(store, file.start_ms, &directory);
-	if (!err)
-		err = put_file(directory.hour_fd, &file, bytes, size, name);
+	err = put_as_owner(store, &content, &directory, name);
+	if (err == -EACCES) {
+		/* The day or the hour is root's, who came another way. */
+		hour_directory_release(&directory);
+		directory.day_fd = directory.hour_fd = -1;
+		err = put(store, &content, &directory, name);
+	}
 	if (err) {
 		remove_if_empty(store, &directory);
 		return err;

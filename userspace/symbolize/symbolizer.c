@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/hash_place.h"
 #include "symbolize/interpreter_frames.h"
 #include "symbolize/stitch.h"
 
@@ -27,6 +28,7 @@ struct symbolizer {
 	struct symbolizer_options options;
 	struct named *slot; /* open addressing */
 	size_t mask, count;
+	uint64_t factor; /* hash_place() */
 	packed_frame *noted; /* native frames not named yet */
 	size_t noted_count, noted_capacity;
 	size_t resolved; /* of noted, which is sorted as soon as some are */
@@ -48,6 +50,7 @@ int symbolizer_new(struct intern *strings, const struct dictionary *dictionary,
 	symbolizer->options = *options;
 	symbolizer->slot = calloc(FIRST_SLOTS, sizeof(*symbolizer->slot));
 	symbolizer->mask = FIRST_SLOTS - 1;
+	symbolizer->factor = hash_factor();
 	if (!symbolizer->slot)
 		return -ENOMEM;
 	*ret_symbolizer = TAKE(symbolizer);
@@ -67,7 +70,7 @@ void symbolizer_free(struct symbolizer *symbolizer)
 
 static size_t slot_of(const struct symbolizer *symbolizer, packed_frame key)
 {
-	size_t at = (size_t)((key * 0x9e3779b97f4a7c15ULL) >> 20) & symbolizer->mask;
+	size_t at = hash_place(key, symbolizer->factor, symbolizer->mask);
 
 	while (symbolizer->slot[at].is_taken && symbolizer->slot[at].key != key)
 		at = (at + 1) & symbolizer->mask;

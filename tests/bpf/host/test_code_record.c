@@ -78,6 +78,20 @@ static void code__same_content_elsewhere_has_the_same_id(void **state)
 	assert_int_equal(host->record_count, 2);
 }
 
+/* Its content can be made such that any id comes out. */
+static void code__of_another_user_has_another_id(void **state)
+{
+	uint64_t id;
+
+	(void)state;
+	host->walk.user_key = pp_user_key(1000, 0x123456789abcdef1);
+	id = describe(new_code("Job.run", 42));
+	host->walk.user_key = pp_user_key(1001, 0x123456789abcdef1);
+	assert_int_not_equal(describe(new_code("Job.run", 42)), id);
+	host->walk.user_key = pp_user_key(1000, 0x123456789abcdef1);
+	assert_int_equal(describe(new_code("Job.run", 42)), id);
+}
+
 static void code__each_part_of_the_content_changes_the_id(void **state)
 {
 	uint64_t id, code;
@@ -288,17 +302,20 @@ static void code__has_the_id_that_the_agent_gives_it(void **state)
 	short_code = new_code("outer.<locals>.inner_twice", 7);
 	long_code = new_code(name, 8);
 	put_word(state_address + TS_FRAME, new_frame(short_code, new_frame(long_code, 0, 0), 0));
+	host->walk.user_key = pp_user_key(1000, 0x123456789abcdef1);
 	walk();
 	/* The target's memory is our own, at the same addresses. */
 	memory = mmap((void *)HEAP, HEAP_BYTES, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	assert_ptr_equal(memory, HEAP);
 	memcpy(memory, host->region[1].bytes, HEAP_BYTES);
-	assert_int_equal(python_code_read(getpid(), &host->python, INTERPRETER, short_code, &code),
+	assert_int_equal(python_code_read(getpid(), &host->python, INTERPRETER, short_code,
+					  host->walk.user_key, &code),
 			 0);
 	assert_int_equal(host->walk.out.frame[0].where, code->id);
 	python_code_free(TAKE(code));
-	assert_int_equal(python_code_read(getpid(), &host->python, INTERPRETER, long_code, &code),
+	assert_int_equal(python_code_read(getpid(), &host->python, INTERPRETER, long_code,
+					  host->walk.user_key, &code),
 			 0);
 	assert_int_equal(host->walk.out.frame[1].where, code->id);
 	munmap(memory, HEAP_BYTES);
@@ -319,6 +336,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		shim_test(code__is_sent_once_and_whole),
 		shim_test(code__same_content_elsewhere_has_the_same_id),
+		shim_test(code__of_another_user_has_another_id),
 		shim_test(code__each_part_of_the_content_changes_the_id),
 		shim_test(code__new_one_at_a_known_address_is_sent),
 		shim_test(code__long_parts_are_cut_and_marked),

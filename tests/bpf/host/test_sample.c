@@ -75,6 +75,38 @@ static void sample__row_of_the_open_table_tells_that_a_stack_was_sent(void **sta
 	assert_int_equal(host->record_count, 3);
 }
 
+/* Whoever knows how a stack is hashed makes one with the hash of another user's. */
+static void sample__equal_stacks_of_two_users_have_names_that_nobody_knows(void **state)
+{
+	struct user_namespace machine = {.level = 0};
+	const struct cred alice = {.euid.val = 1000, .user_ns = &machine},
+			  bob = {.euid.val = 1001, .user_ns = &machine};
+	uint64_t hash[4];
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		const struct pp_stack_record *record;
+
+		begin();
+		host->config.name_secret = i < 3 ? 0x123456789abcdef1 : 0x123456789abcdef3;
+		host->config.epoch = (uint32_t)i + 1;
+		host->config.sent_from_table = 1; /* a row tells nothing */
+		/* Bob was Alice before, in the same process: nothing else tells. */
+		host->task.cred = i == 1 ? &bob : &alice;
+		sample_now();
+		assert_int_equal(host->record_count, i + 1);
+		record = host->record[i].data;
+		hash[i] = record->hash;
+		assert_int_equal(host->walk.user_key,
+				 pp_user_key(i == 1 ? 1001 : 1000, host->config.name_secret));
+		if (i == 2)
+			host->walk.is_identified = 0; /* another secret is another run */
+	}
+	assert_int_equal(hash[2], hash[0]);
+	assert_int_not_equal(hash[1], hash[0]);
+	assert_int_not_equal(hash[3], hash[0]);
+}
+
 static void sample__window_names_the_table(void **state)
 {
 	struct pp_count count;
@@ -449,6 +481,7 @@ int main(void)
 		host_test(sample__new_stack_is_sent_and_counted),
 		host_test(sample__known_stack_is_only_counted),
 		host_test(sample__row_of_the_open_table_tells_that_a_stack_was_sent),
+		host_test(sample__equal_stacks_of_two_users_have_names_that_nobody_knows),
 		host_test(sample__window_names_the_table),
 		host_test(sample__another_stack_has_another_hash),
 		host_test(sample__in_the_kernel_has_both_stacks),

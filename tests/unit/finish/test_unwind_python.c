@@ -10,9 +10,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <pyprofd/user_share.h>
+
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "drain/dictionary.h"
+#include "discover/process_user.h"
 #include "python/python_code.h"
 
 #define LINE_TABLE 16U /* offset of its pointer, behind the other word that guards an object */
@@ -33,6 +36,7 @@ static bool is_known, is_code_known;
 static uint32_t resumed_frames; /* stored, as resuming sees them */
 
 /* Nobody here looks into it. */
+#define SECRET 0x123456789abcdefULL
 #define DICTIONARY ((struct dictionary *)&additions)
 
 static uint64_t address_of(unsigned int at)
@@ -49,10 +53,11 @@ struct process_python *context_table_python(struct process *asked)
 }
 
 int python_code_read(pid_t pid, const struct pp_python *layout, uint64_t bias, uint64_t address,
-		     struct python_code **ret_code)
+		     uint64_t user_key, struct python_code **ret_code)
 {
 	assert_int_equal(pid, getpid());
 	assert_ptr_equal(layout, &info.bpf);
+	assert_int_equal(user_key, pp_user_key(1000, SECRET));
 	assert_int_equal(bias, 0x5000);
 	code_reads++;
 	if (read_result)
@@ -61,6 +66,12 @@ int python_code_read(pid_t pid, const struct pp_python *layout, uint64_t bias, u
 	assert_non_null(*ret_code);
 	(*ret_code)->id = address + 1;
 	return 0;
+}
+
+uint32_t process_user_kept(struct process *asked)
+{
+	assert_ptr_equal(asked, &process);
+	return 1000;
 }
 
 int dictionary_add_code(struct dictionary *dictionary, struct pp_process_id id,
@@ -124,7 +135,7 @@ static int setup(void **state)
 	read_result = add_result = resume_result = 0;
 	is_known = is_code_known = true;
 	resumed_frames = 2;
-	return unwind_python_new(DICTIONARY, &python);
+	return unwind_python_new(DICTIONARY, SECRET, &python);
 }
 
 static int teardown(void **state)

@@ -435,7 +435,7 @@ static void user_unwind_leave_out__keeps_the_kernel_sides_frames(void **state)
 	(void)state;
 	incomplete.record.native_stored = incomplete.record.native_count = 1;
 	incomplete.frame[0] = (struct pp_frame){.where = 5, .kind = PP_FRAME_NATIVE, .what = 1};
-	assert_int_equal(user_unwind_leave_out(&decoded, &left_out), 0);
+	assert_int_equal(user_unwind_leave_out(&finisher, &decoded, &left_out), 0);
 	assert_int_equal(left_out->stop, PP_STOP_LEFT_OUT);
 	assert_int_equal(left_out->native_stored, 1);
 	assert_int_equal(left_out->frame[0].where, 5);
@@ -447,7 +447,7 @@ static void user_unwind_leave_out__keeps_the_kernel_sides_frames(void **state)
 	/* So is one that was left out with another frame. */
 	free(whole);
 	incomplete.frame[0].where = 6;
-	assert_int_equal(user_unwind_leave_out(&decoded, &whole), 0);
+	assert_int_equal(user_unwind_leave_out(&finisher, &decoded, &whole), 0);
 	assert_int_not_equal(left_out->hash, whole->hash);
 	free(whole);
 	free(left_out);

@@ -355,7 +355,7 @@ static void read__bounds_names_and_refuses_other_objects(void **state)
 
 	(void)state;
 	layout.code_type = 0x5000;
-	assert_int_equal(python_code_read(getpid(), &layout, 0x77, address, &code), 0);
+	assert_int_equal(python_code_read(getpid(), &layout, 0x77, address, 0, &code), 0);
 	assert_true(code->is_truncated);
 	decode(code);
 	assert_int_equal(strlen(code->name), PYTHON_MAX_NAME_BYTES);
@@ -364,13 +364,13 @@ static void read__bounds_names_and_refuses_other_objects(void **state)
 	assert_int_equal(code->flags, 67);
 	python_code_free(code);
 	code = NULL;
-	assert_int_equal(python_code_read(getpid(), &layout, 0x78, address, &code), -EBADMSG);
-	assert_int_equal(python_code_read(getpid(), &layout, 0x77, 16, &code), -EFAULT);
+	assert_int_equal(python_code_read(getpid(), &layout, 0x78, address, 0, &code), -EBADMSG);
+	assert_int_equal(python_code_read(getpid(), &layout, 0x77, 16, 0, &code), -EFAULT);
 	/* A line table that says it is longer than memory. */
 	put_u64(fake->table + 16, ~0ULL);
-	assert_int_equal(python_code_read(getpid(), &layout, 0x77, address, &code), -EFAULT);
+	assert_int_equal(python_code_read(getpid(), &layout, 0x77, address, 0, &code), -EFAULT);
 	put_u64(fake->name + 32, 3 << 2 | 1 << 5);
-	assert_int_equal(python_code_read(getpid(), &layout, 0x77, address, &code), -EBADMSG);
+	assert_int_equal(python_code_read(getpid(), &layout, 0x77, address, 0, &code), -EBADMSG);
 	assert_null(code);
 	free(fake);
 }
@@ -400,7 +400,8 @@ static void read__each_field_may_be_the_last_that_is_read(void **state)
 		memset(fake->head + *offset, 0, i == 1 || i == 2 ? 4 : 8);
 		*offset = last;
 		assert_int_equal(
-			python_code_read(getpid(), &layout, 0x77, (uintptr_t)fake->head, &code), 0);
+			python_code_read(getpid(), &layout, 0x77, (uintptr_t)fake->head, 0, &code),
+			0);
 		assert_int_equal(decode(code), 30);
 		assert_int_equal(strlen(code->name), 20);
 		assert_string_equal(code->filename, "ffffffffff");
@@ -409,7 +410,7 @@ static void read__each_field_may_be_the_last_that_is_read(void **state)
 		python_code_free(TAKE(code));
 		*offset = last + 1;
 		assert_int_equal(python_code_read(getpid(), &layout, 0x77, (uintptr_t)fake->head,
-						  &code),
+						  0, &code),
 				 -EBADMSG);
 		assert_null(code);
 		free(fake);
@@ -426,30 +427,34 @@ static void read__name_is_the_qualified_one_where_there_is_one(void **state)
 	(void)state;
 	layout.code_name = PP_CODE_READ_BYTES - 8;
 	put_u64(fake->head + layout.code_name, (uintptr_t)fake->filename);
-	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, &code), 0);
+	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, 0, &code),
+			 0);
 	decode(code);
 	assert_string_equal(code->name, "nnnnnnnnnnnnnnnnnnnn");
 	python_code_free(TAKE(code));
 	/* behind the other fields */
 	layout.code_qualname = 144;
 	put_u64(fake->head + 144, (uintptr_t)fake->name);
-	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, &code), 0);
+	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, 0, &code),
+			 0);
 	decode(code);
 	assert_string_equal(code->name, "nnnnnnnnnnnnnnnnnnnn");
 	python_code_free(TAKE(code));
 	/* not set yet */
 	put_u64(fake->head + layout.code_qualname, 0);
-	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, &code), 0);
+	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, 0, &code),
+			 0);
 	decode(code);
 	assert_string_equal(code->name, "ffffffffff");
 	python_code_free(TAKE(code));
 	layout.code_qualname = PP_NO_OFFSET;
-	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, &code), 0);
+	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, 0, &code),
+			 0);
 	decode(code);
 	assert_string_equal(code->name, "ffffffffff");
 	python_code_free(TAKE(code));
 	layout.code_name++;
-	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, &code),
+	assert_int_equal(python_code_read(getpid(), &layout, 0, (uintptr_t)fake->head, 0, &code),
 			 -EBADMSG);
 	free(fake);
 }
@@ -469,7 +474,7 @@ static void read__object_may_end_where_memory_does(void **state)
 	munmap(page + 4096, 4096);
 	memcpy(page + 4096 - bytes, fake->head, bytes);
 	assert_int_equal(
-		python_code_read(getpid(), layout, 0, (uintptr_t)page + 4096 - bytes, &code), 0);
+		python_code_read(getpid(), layout, 0, (uintptr_t)page + 4096 - bytes, 0, &code), 0);
 	assert_int_equal(decode(code), 30);
 	python_code_free(code);
 	munmap(page, 4096);
@@ -560,7 +565,7 @@ static void read__wide_names_are_bounded_by_their_bytes(void **state)
 		for (uint64_t at = 0; at < cases[i].characters; at++)
 			memcpy(fake->name + 56 + 2 * at, (uint16_t[]){0x3b1}, 2);
 		assert_int_equal(python_code_read(getpid(), layout_of(3, 12), 0,
-						  (uintptr_t)fake->head, &code),
+						  (uintptr_t)fake->head, 0, &code),
 				 0);
 		decode(code);
 		assert_int_equal(strlen(code->name), 2 * cases[i].kept); /* of UTF-8 */
@@ -581,19 +586,19 @@ static void read__equal_objects_have_one_id(void **state)
 		struct python_code *code;
 
 		assert_int_equal(python_code_read(getpid(), layout_of(3, 12), 0,
-						  (uintptr_t)fake->head, &code),
+						  (uintptr_t)fake->head, 0, &code),
 				 0);
 		id[0] = code->id;
 		python_code_free(code);
 		same = fake_code_new(600, 3000);
 		fake_ascii(same->filename, 'g', 700);
 		assert_int_equal(python_code_read(getpid(), layout_of(3, 12), 0,
-						  (uintptr_t)same->head, &code),
+						  (uintptr_t)same->head, 0, &code),
 				 0);
 		assert_int_not_equal(code->id, id[0]);
 		python_code_free(code);
 		assert_int_equal(python_code_read(getpid(), layout_of(3, 12), 0,
-						  (uintptr_t)fake->head, &code),
+						  (uintptr_t)fake->head, 0, &code),
 				 0);
 		id[1] = code->id;
 		python_code_free(code);
@@ -629,7 +634,8 @@ static void check_code(pid_t pid, const struct pp_python *layout, char *line)
 	char *filename = text_of_hex(field[4], &filename_size);
 	char *table = text_of_hex(field[5], &table_size);
 
-	assert_int_equal(python_code_read(pid, layout, 0, strtoull(field[0], NULL, 10), &code), 0);
+	assert_int_equal(python_code_read(pid, layout, 0, strtoull(field[0], NULL, 10), 0, &code),
+			 0);
 	assert_int_equal(code->raw->line_table_bytes, table_size);
 	assert_memory_equal(code->raw->part + code->raw->name_bytes + code->raw->filename_bytes,
 			    table, table_size);

@@ -310,7 +310,7 @@ static void check_names(const struct target *target, const struct python_info *i
 		struct python_code_text text;
 
 		assert_int_equal(python_code_read(target->pid, &info->bpf, target->bias,
-						  frames->frame[i].where, &code),
+						  frames->frame[i].where, 0, &code),
 				 0);
 		assert_int_equal(python_code_text_decode(code->raw, &text), 0);
 		python_code_set_text(code, &text);
