@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: agent/dump.c live/request.c base/kinds.c */
-/* Scans, processes and the reply are stand-ins; the threads that run are this program's own in
- * /proc. */
+/* Scans, processes and the reply are stand-ins; the thread that runs is that of a child in /proc:
+ * this program may have one of the sanitizer's beside its own. */
 #include "agent/dump.h"
 
 #include <cmocka.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/dump_text.h"
@@ -58,6 +61,7 @@ static uint32_t hidden_later; /* ... from the second question on */
 static unsigned int asked;
 static struct thread_glance glance;
 static bool has_slot;
+static pid_t child; /* of one thread */
 static uint64_t now_ns, ns_a_reading;
 static size_t written, ended; /* threads, processes */
 static unsigned int refreshed_text;
@@ -269,7 +273,7 @@ bool thread_slots_glance(const struct pp_thread *slots, uint32_t count, uint32_t
 int thread_status_read(uint32_t tgid, uint32_t tid, struct proc_status *ret_status)
 {
 	(void)tid;
-	assert_int_equal(tgid, getpid());
+	assert_int_equal(tgid, child);
 	*ret_status = (struct proc_status){.is_runnable = true};
 	return 0;
 }
@@ -497,9 +501,30 @@ static void kernel_stacks__are_left_out_on_demand(void **state)
 	assert_string_equal(text_of_dump(), "2147483633: 3/1003/0/0\n");
 }
 
+static int start_child(void **state)
+{
+	const pid_t parent = getpid();
+
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (getppid() == parent)
+			pause();
+		_exit(0);
+	}
+	return child < 0 ? -1 : setup(state);
+}
+
+static int end_child(void **state)
+{
+	(void)state;
+	kill(child, SIGKILL);
+	return waitpid(child, NULL, 0) == child ? 0 : -1;
+}
+
 static void running__threads_are_those_that_no_scan_has_found(void **state)
 {
-	const uint32_t pid = (uint32_t)getpid();
+	const uint32_t pid = (uint32_t)child;
 	char wanted[64];
 
 	(void)state;
@@ -639,7 +664,8 @@ int main(void)
 		TEST(user__gets_nothing_of_a_program_that_came_between),
 		TEST(wait__lasts_since_the_switch_of_its_slot),
 		TEST(kernel_stacks__are_left_out_on_demand),
-		TEST(running__threads_are_those_that_no_scan_has_found),
+		cmocka_unit_test_setup_teardown(
+			running__threads_are_those_that_no_scan_has_found, start_child, end_child),
 		TEST(steps__scan_first_then_go_process_by_process),
 		TEST(steps__go_thread_by_thread),
 		TEST(process__that_ends_while_it_is_written_is_written),
