@@ -177,8 +177,10 @@ static void walk_native__signal_frame_restores_all_registers(void **state)
 	put_word(at + 8 * 15, interrupted);
 	put_word(at + 8 * 16, library_pc(2));
 	put_word(interrupted + 0x20, library_pc(3));
+	host->walk.user_key = 0x77; /* lies behind the registers */
 	walk_from(library_pc(1), SP, 0);
 	assert_walked(3, PP_STOP_ROOT);
+	assert_int_equal(host->walk.user_key, 0x77);
 	/* Not a call: the interrupted address is exact. */
 	assert_library(1, 2, true);
 	assert_library(2, 3, false);
