@@ -319,6 +319,23 @@ static void run__one_by_one_goes_on_for_who_had_to_wait(void **state)
 	assert_string_equal(calls, "2000:1*2 2000:1*1 2000:2*1 2000:2*1 ");
 }
 
+static void run__those_that_come_meanwhile_are_asked_about_together(void **state)
+{
+	struct slice slice;
+
+	(void)state;
+	late = 2;
+	for (uint32_t i = 1; i < 4; i++)
+		add(i, 500);
+	request_ns = 10;
+	slice = slice_begin(5);
+	assert_true(code_decoder_run(&decoder, &slice));
+	for (uint32_t i = 4; i < 8; i++)
+		add(i, 500);
+	assert_false(code_decoder_run(&decoder, NULL));
+	assert_string_equal(calls, "500:1*3 500:1*1 500:2*1 500:3*1 500:4*4 ");
+}
+
 static void run__counts_what_is_left_without_names_once_a_naming(void **state)
 {
 	struct slice slice;
@@ -380,6 +397,7 @@ int main(void)
 		RUN(all_who_must_wait_are_asked_about_once),
 		RUN(looks_at_each_code_object_once),
 		RUN(one_by_one_goes_on_for_who_had_to_wait),
+		RUN(those_that_come_meanwhile_are_asked_about_together),
 		RUN(counts_what_is_left_without_names_once_a_naming),
 		RUN(counts_one_for_whose_names_there_is_no_room),
 		RUN(without_a_child_leaves_all_as_they_are),
