@@ -93,7 +93,6 @@ static void unload_page(struct row_store *store, uint32_t uid, uint32_t page)
 	if (!(PP_PAGE_FLAGS(entry) & PP_PAGE_LOADED))
 		return;
 	store->stats.pages_loaded--;
-	store->fresh[page / 64] &= ~(1ULL << (page % 64));
 	if (PP_PAGE_ROW_START(entry) == store->empty_row)
 		return;
 	row_space_give(store->space, PP_PAGE_ROW_START(entry), PP_PAGE_ROW_COUNT(entry));

@@ -437,7 +437,7 @@ static void trampoline__is_left_without_a_frame(void **state)
 	put_bytes(ANONYMOUS + 0x40, "\x48\x83\xc4\x08\xc3", 5); /* add $8,%rsp; ret */
 	add_eval(1);
 	add_frame(ANONYMOUS + 0x40, 16);
-	add_eval(2);
+	put_fault(add_eval(2), 1); /* behind the return address nothing is read */
 	walk();
 	assert_int_equal(host->walk.stop, PP_STOP_ROOT);
 	assert_int_equal(host->walk.native_count, 3);

@@ -277,8 +277,11 @@ int samples_add(const struct samples *samples, const struct counts *counts,
 	return call("samples") ? -EIO : more_samples ? (int)(more_samples-- > 0) : 0;
 }
 
+static size_t noted_at_release; /* of what was let go last */
+
 void samples_adding_release(struct samples_adding *adding)
 {
+	noted_at_release = adding->noted;
 	*adding = (struct samples_adding){};
 }
 
@@ -825,8 +828,10 @@ static void release__of_a_window_that_is_closing(void **state)
 	opened_at(1000);
 	window_cut(&window, WINDOW_WHOLE);
 	calls[0] = '\0';
+	window.closing.samples.noted = 5;
 	window_release(&window);
 	assert_string_equal(calls, "release");
+	assert_int_equal(noted_at_release, 5);
 	assert_false(window_is_closing(&window));
 }
 

@@ -472,12 +472,12 @@ static void ledger__users_take_turns(void **state)
 		struct ledger_line line;
 		const char *name;
 	} sum[6] = {
-		{{.id.tgid = 1, .user = 1000, .total_ns = {9}}, "1"},
-		{{.id.tgid = 2, .user = 1000, .total_ns = {8}}, "2"},
+		{{.id.tgid = 6, .user = 1001, .total_ns = {1}}, "6"},
 		{{.id.tgid = 3, .user = 1000, .total_ns = {7}}, "3"},
+		{{.id.tgid = 1, .user = 1000, .total_ns = {9}}, "1"},
 		{{.id.tgid = 4, .user = 0, .total_ns = {2}}, "4"},
 		{{.id.tgid = 5, .user = 1001, .total_ns = {3}}, "5"},
-		{{.id.tgid = 6, .user = 1001, .total_ns = {1}}, "6"},
+		{{.id.tgid = 2, .user = 1000, .total_ns = {8}}, "2"},
 	};
 	char order[7] = "";
 

@@ -272,6 +272,38 @@ static void row_store_load__code_without_information_shares_one_row(void **state
 	free_fixture(&fixture);
 }
 
+/* Nothing is known of the first 16 bytes of each page. */
+static int late_row(void *context, uint64_t low, uint64_t high, struct cfi_rows *rows)
+{
+	(void)context, (void)high;
+	rows->row = calloc(rows->capacity = 2, sizeof(*rows->row));
+	assert_non_null(rows->row);
+	rows->count = 2;
+	rows->row[0] = (struct cfi_row){.vaddr = low, .rule = {.kind = PP_RULE_NO_INFO}};
+	rows->row[1] = (struct cfi_row){
+		.vaddr = low + 16, .rule = {.kind = PP_RULE_CFA_SP, .cfa_offset = 24}};
+	return 0;
+}
+
+static void row_store_load__page_that_begins_without_information_keeps_its_only_rule(void **state)
+{
+	const struct row_source source = {.rows = late_row};
+	struct fixture fixture = {0};
+	struct pp_rule rule;
+	uint32_t page0;
+
+	(void)state;
+	new_store(&fixture, 16, 1, 64);
+	assert_int_equal(row_store_add_file(fixture.store, 0, 0, PAGE, &page0), 0);
+	assert_int_equal(row_store_load(fixture.store, page0, &source, 0, PAGE), 0);
+	assert_true(look_up(&fixture, page0, 15, &rule));
+	assert_int_equal(rule.kind, PP_RULE_NO_INFO);
+	assert_true(look_up(&fixture, page0, 16, &rule));
+	assert_int_equal(rule.kind, PP_RULE_CFA_SP);
+	assert_int_equal(rule.cfa_offset, 24);
+	free_fixture(&fixture);
+}
+
 static void row_store_add_file__ranges_are_apart_and_rest_two_ticks(void **state)
 {
 	struct fixture fixture = {0};
@@ -574,6 +606,8 @@ int main(void)
 		cmocka_unit_test(row_store_load__lookups_agree_with_single_rules),
 		cmocka_unit_test(row_store_load__takes_whole_pages_and_leaves_loaded_ones),
 		cmocka_unit_test(row_store_load__code_without_information_shares_one_row),
+		cmocka_unit_test(
+			row_store_load__page_that_begins_without_information_keeps_its_only_rule),
 		cmocka_unit_test(row_store_add_file__ranges_are_apart_and_rest_two_ticks),
 		cmocka_unit_test(row_store_load__out_of_space_evicts_what_is_not_used),
 		cmocka_unit_test(row_store_load__greedy_user_does_not_displace_others),
