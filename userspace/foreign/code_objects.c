@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/io.h"
+
 /* Answers that are being written. */
 struct writing {
 	uint8_t *memory;
@@ -54,7 +56,7 @@ static void question_release(struct question *question)
  * -ENOMEM; -errno. */
 static int question_read(int fd, uint64_t from, uint64_t to, struct question *question)
 {
-	size_t done = 0;
+	int err;
 
 	question->size = to - from;
 	if (question->size > CODE_OBJECTS_MAX_BYTES)
@@ -62,15 +64,8 @@ static int question_read(int fd, uint64_t from, uint64_t to, struct question *qu
 	question->bytes = malloc(question->size);
 	if (!question->bytes)
 		return -ENOMEM;
-	while (done < question->size) {
-		const ssize_t got = pread(fd, question->bytes + done, question->size - done,
-					  (off_t)(from + done));
-
-		if (got <= 0)
-			return got ? -errno : -EBADMSG;
-		done += (size_t)got;
-	}
-	return 0;
+	err = pread_full(fd, question->bytes, question->size, (off_t)from);
+	return err == -ENODATA ? -EBADMSG : err;
 }
 
 /* Copies the code object at an offset to where it is aligned. */
