@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The configuration of pyprofd and pyprofd-serve: one file in the manner of INI, --set, and what
+ * the command line gives besides.  Both programs read the same file and check all names; each
+ * takes its own sections.  No global state; one thread an object.
+ *
+ * A value is kept as it was written, with the place that it comes from, so that whoever reads it
+ * later can say where it stands.  Lines are those of libinih: "key = value", comments from ';' or
+ * '#' at the start of a line and from " ;" on behind a value; an indented line goes on with the key
+ * above it. */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "config/keys.h"
+
+#define CONFIG_FILE_MAX_BYTES (64U << 10)
+#define CONFIG_SECTIONS_MAX 40U
+#define CONFIG_NAME_MAX_BYTES 32U	 /* of a [push NAME] */
+#define CONFIG_VALUE_MAX_BYTES 4096U /* of all lines of one key together */
+#define CONFIG_HOST_BYTES 256U
+#define CONFIG_WHY_BYTES 512U
+
+/* Who gave a value; each goes before those in front of it. */
+enum config_source { CONFIG_FROM_DEFAULT, CONFIG_FROM_FILE, CONFIG_FROM_SET, CONFIG_FROM_OPTION };
+
+struct config;
+struct config_value {
+	const char *text; /* NULL: not given, and no default; never "" */
+	const struct config_key *key;
+	const char *section; /* "http", "push.NAME" */
+	enum config_source source;
+	const char *file;  /* with CONFIG_FROM_FILE, as its line */
+	unsigned int line; /* the last one of several */
+};
+
+/* Makes a configuration without any value.  Returns 0 or -ENOMEM. */
+int config_new(struct config **ret_config);
+void config_free(struct config *config);
+DEFINE_OWNED(struct config, config)
+
+/* Reads the file, once an object.  Returns 0, or with one line in `why` that names the file, the
+ * line and for a wrong name the nearest right one:
+ * -EINVAL  a section, a key or a line is wrong; a key stands twice
+ * -EFBIG   the file, a line or a value is too long, or there are too many sections
+ * -EPERM   everybody may write to it, or it has secrets and everybody may read it
+ * -errno   it cannot be opened or read
+ * -ENOMEM  without a line */
+int config_read(struct config *config, const char *path, char why[CONFIG_WHY_BYTES]);
+/* Reads text as if it stood in the file `path`; config_read() without the file's own checks. */
+int config_read_text(struct config *config, const char *path, const char *text, size_t size,
+		     char why[CONFIG_WHY_BYTES]);
+/* Takes "SECTION.KEY=VALUE" or "push.NAME.KEY=VALUE".  Returns as config_read(); the line names
+ * --set. */
+int config_set(struct config *config, const char *assignment, char why[CONFIG_WHY_BYTES]);
+/* Notes what an option of the command line gives for a key: several values are joined. */
+int config_note_option(struct config *config, enum config_kind kind, size_t key, const char *text,
+		       char why[CONFIG_WHY_BYTES]);
+
+/* Returns the value that counts for a key of a section without a name of its own. */
+struct config_value config_get(const struct config *config, enum config_kind kind, size_t key);
+/* Calls `take` for each given value of [capture] and [store], from the file first and then from
+ * --set, until one returns other than 0.  Returns that. */
+int config_each(const struct config *config,
+		int (*take)(void *context, const struct config_value *value), void *context);
+
+/* Where pyprofd-serve listens. */
+struct config_address {
+	bool is_unix;
+	bool is_loopback; /* also of a unix socket: nobody from outside */
+	char host[CONFIG_HOST_BYTES]; /* a numeric address without brackets, or a socket's path */
+	uint16_t port;
+};
+
+/* Strings are the configuration's; a field's text is NULL when it was not given. */
+#define CONFIG_FIELD(id, name, field, ...) struct config_value field;
+struct config_http {
+	struct config_address address; /* `listen`, parsed */
+	CONFIG_HTTP_KEYS(CONFIG_FIELD)
+};
+
+enum config_push_type { CONFIG_PUSH_OTLP, CONFIG_PUSH_PYROSCOPE, CONFIG_PUSH_PARCA };
+struct config_push {
+	const char *section;		/* NAME of [push NAME] */
+	unsigned int line;		/* where the section begins; 0: by --set */
+	enum config_push_type protocol; /* `type`, parsed */
+	uint32_t kind_bits;		/* `kinds`, parsed: 1 << enum pp_profile */
+	CONFIG_PUSH_KEYS(CONFIG_FIELD)
+};
+
+/* Takes [http], checked as far as possible without opening anything: the address; that one outside
+ * of loopback asks for a token or a client's certificate; that cert and key come together.  Returns
+ * 0; -ENOENT: there is no [http]; -EINVAL with one line in `why`. */
+int config_http(const struct config *config, struct config_http *ret_http,
+		char why[CONFIG_WHY_BYTES]);
+/* Takes the [push NAME] with this index, in the order of the file, checked likewise: type and url
+ * are there, url is http:// or https:// without a user, kinds are known, headers are "Name: value".
+ * `url`, `proxy` and all others are free of blanks and control codes.  Returns 0; -ENOENT: there
+ * are no more; -EINVAL with one line in `why`. */
+int config_push(const struct config *config, size_t index, struct config_push *ret_push,
+		char why[CONFIG_WHY_BYTES]);
+
+/* Writes one line about a value into `why`: "FILE:LINE: KEY 'VALUE' TEXT", or "--set SECTION.KEY
+ * 'VALUE' TEXT".  A value that may be a secret is left out.  Always returns -EINVAL. */
+__attribute__((format(printf, 3, 4))) int config_complain(const struct config_value *value,
+							   char why[CONFIG_WHY_BYTES],
+							   const char *format, ...);
+
+/* Takes the next item of a list; *text, at first the value's, moves past it.  between: ',', or '\n'
+ * for CONFIG_LINES_EACH.  Blanks around an item are not part of it.  Returns false at the end. */
+bool config_next_item(const char **text, char between, const char **ret_item, size_t *ret_size);
+
+/* Prints all sections as a file that says the same, with a comment that tells where each value
+ * comes from, and secrets hidden.  Returns 0 or -EIO. */
+int config_print(const struct config *config, FILE *file);
+
+#endif
