@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/input.c reader/coverage.c profile/facts.c profile/writer.c store/store_query.c store/store_names.c render/short_paths.c render/frame_text.c render/groups.c live/request.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
+/* sources: reader/input.c reader/match.c reader/why.c reader/coverage.c profile/facts.c profile/writer.c store/store_query.c store/store_names.c render/short_paths.c render/frame_text.c render/groups.c live/request.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
 /* Profiles of anyone, as a command line selects them: filters, comments, short paths and the title.
  * The first byte selects; the rest is a file, which is read twice.
  * runs: 2000 at most in `make check`: each is read twice. */
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,33 +13,20 @@
 
 #include "base/utf8.h"
 #include "profile/profile_data.h"
-#include "reader/complain.h"
 #include "reader/input.h"
 #include "reader/live_windows.h"
-#include "reader/verb.h"
 
 #define MAX_BYTES 65536U
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Instead of reader/complain.c's. */
-int complain(const char *format, ...)
-{
-	char text[1024];
-	va_list rest;
-
-	va_start(rest, format);
-	assert(vsnprintf(text, sizeof(text), format, rest) > 0);
-	va_end(rest);
-	return READER_BAD_INPUT;
-}
-
 /* Instead of reader/live_windows.c: nothing is asked for. */
-int live_windows_take(const struct live_windows_options *options, struct live_windows **ret_windows)
+int live_windows_take(const struct live_windows_options *options, char why[WHY_BYTES],
+		      struct live_windows **ret_windows)
 {
 	(void)options;
 	(void)ret_windows;
-	return READER_BAD_INPUT;
+	return say_why(why, "nothing is asked for");
 }
 void live_windows_free(struct live_windows *windows)
 {
@@ -89,10 +75,12 @@ static void check_short_paths(const struct input *input)
 static void read_as(struct select *select, const struct input_options *options)
 {
 	OWNED(input) struct input *input = NULL;
-	char missing[COVERAGE_BYTES];
+	char missing[COVERAGE_BYTES], why[WHY_BYTES] = "";
 
-	if (input_read(options, &input))
+	if (input_read(options, why, &input)) {
+		assert(why[0]);
 		return;
+	}
 	assert(input_title(input)[0] && input_path(input, 1)[0]);
 	assert(strlen(input_coverage(input, missing)) < sizeof(missing));
 	if (!select->full_paths)
@@ -105,8 +93,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static regex_t filter;
 	static bool is_compiled;
 	char path[64], *paths[] = {path, path};
-	struct select select = {.path = paths, .path_count = 2, .no_progress = true};
-	struct input_options options = {.select = &select, .window_done = window_done};
+	struct select select = {.path = paths, .path_count = 2};
+	const struct watcher watcher = {.stop_fd = -1};
+	struct input_options options = {
+		.select = &select, .watcher = &watcher, .window_done = window_done};
 	int fd;
 
 	if (!size || size > MAX_BYTES)

@@ -7,6 +7,8 @@
 #include "export/call_exports.h"
 #include "reader/complain.h"
 #include "reader/output_file.h"
+#include "reader/read_input.h"
+#include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"
@@ -15,7 +17,7 @@
 #define DEFAULT_EDGE_MIN 0.001
 
 struct calls {
-	struct select select;
+	struct select_options shared;
 	struct dot_options dot;
 	const char *pstats; /* a path, "-" */
 	bool wants_dot;
@@ -52,7 +54,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &calls->select;
+		state->child_inputs[0] = &calls->shared;
 		return 0;
 	case OPTION_DOT:
 		calls->wants_dot = true;
@@ -98,7 +100,7 @@ static int write_all(struct calls *calls, const struct input *input)
 	OWNED(call_graph) struct call_graph *graph = NULL;
 	int err = call_graph_new(profile, value_index,
 				 profile_reader_count_index(input_reader(input)),
-				 calls->select.group_by, &graph);
+				 calls->shared.select.group_by, &graph);
 
 	if (!err && calls->pstats) {
 		int status = write_pstats(calls, graph, unit);
@@ -120,12 +122,12 @@ static int write_all(struct calls *calls, const struct input *input)
 static int run(struct calls *calls)
 {
 	static const char *const none[] = {NULL};
-	struct input_options input_options = {.select = &calls->select,
+	struct input_options input_options = {.select = &calls->shared.select,
 					      .keep_labels = none,
 					      .drop_addresses = true,
 					      .drop_lines = true};
 	OWNED(input) struct input *input = NULL;
-	int err = input_read(&input_options, &input);
+	int err = read_input(input_options, calls->shared.no_progress, &input);
 
 	return err ? err : write_all(calls, input);
 }
@@ -137,6 +139,6 @@ int verb_calls(int argc, char **argv)
 
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &calls))
 		status = run(&calls);
-	select_release(&calls.select);
+	select_release(&calls.shared.select);
 	return status;
 }

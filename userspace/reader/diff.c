@@ -10,6 +10,8 @@
 #include "reader/complain.h"
 #include "reader/diff_view.h"
 #include "reader/page_sources.h"
+#include "reader/read_input.h"
+#include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/flame_html.h"
@@ -20,7 +22,7 @@
 #define MAX_RULES 16U
 
 struct diff {
-	struct select select;
+	struct select_options shared;
 	struct diff_data data;
 	struct diff_facts facts[DIFF_SIDES];
 	enum diff_side_id reading;
@@ -101,7 +103,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &diff->select;
+		state->child_inputs[0] = &diff->shared;
 		return 0;
 	case 'b':
 		if (parse_by(diff, text))
@@ -206,7 +208,8 @@ static int write_html(const struct diff *diff, const struct input *input)
 	struct flame_options flame_options = {
 		.value_index = profile_reader_value_index(input_reader(input)),
 		.lines = true,
-		.group_by = diff->select.group_by ? diff->select.group_by : (uint32_t)GROUP_BY_COMM,
+		.group_by = diff->shared.select.group_by ? diff->shared.select.group_by
+							 : (uint32_t)GROUP_BY_COMM,
 		.row_value = b->value,
 		.row_base = a->value,
 		.row_value_count = b->value_count,
@@ -273,7 +276,7 @@ static int show(struct diff *diff, const struct input *input, bool *ret_held)
 				 .facts = diff->facts,
 				 .rows = diff->rows,
 				 .sort = diff->sort,
-				 .color = !diff->html && text_wants_color(diff->select.no_color)};
+				 .color = !diff->html && text_wants_color(diff->shared.no_color)};
 	uint32_t tests[DIFF_TABLES] = {0};
 	int err = 0;
 
@@ -296,18 +299,19 @@ static int run(struct diff *diff)
 {
 	static const char *const kept[] = {"comm", NULL};
 	static const char *const none[] = {NULL};
-	struct input_options input_options = {.select = &diff->select,
+	struct input_options input_options = {.select = &diff->shared.select,
 					      .keep_labels = diff->html ? kept : none,
 					      .drop_addresses = true,
 					      .window_done = window_done,
 					      .path_begin = path_begin,
 					      .comment = on_comment,
 					      .context = diff};
+	const struct select *select = &diff->shared.select;
 	OWNED(input) struct input *input = NULL;
 	bool held = false;
 	int err;
 
-	if (diff->select.path_count != DIFF_SIDES) {
+	if (select->path_count != DIFF_SIDES) {
 		fprintf(stderr,
 			"pyprof: diff needs two profiles or directories: pyprof diff A B\n");
 		return READER_BAD_INPUT;
@@ -318,9 +322,8 @@ static int run(struct diff *diff)
 		return READER_BAD_INPUT;
 	}
 	for (unsigned int s = 0; s < DIFF_SIDES; s++)
-		diff->facts[s].is_part =
-			diff->select.thread || diff->select.focus || diff->select.ignore;
-	err = input_read(&input_options, &input);
+		diff->facts[s].is_part = select->thread || select->focus || select->ignore;
+	err = read_input(input_options, diff->shared.no_progress, &input);
 	if (!err)
 		err = check_alike(diff, input);
 	if (err)
@@ -341,10 +344,10 @@ int verb_diff(int argc, char **argv)
 	if (!select_parse_files(options, parse, doc, "A B", argc, argv, &diff)) {
 		if (!diff.by)
 			diff.by = (1U << DIFF_TABLES) - 1;
-		if (diff.html || !select_refuse_groups(&diff.select, "diff"))
+		if (diff.html || !select_refuse_groups(&diff.shared.select, "diff"))
 			status = run(&diff);
 	}
 	diff_data_release(&diff.data);
-	select_release(&diff.select);
+	select_release(&diff.shared.select);
 	return status;
 }

@@ -10,6 +10,8 @@
 #include "pprof/folded.h"
 #include "pprof/pprof.h"
 #include "reader/output_file.h"
+#include "reader/read_input.h"
+#include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/flame_json.h"
@@ -28,7 +30,7 @@ struct format {
 
 struct export
 {
-	struct select select;
+	struct select_options shared;
 	const struct format *format;
 	const char *path; /* NULL: standard output */
 	struct totals totals;
@@ -41,8 +43,8 @@ static int new_tree(const struct input *input, const struct export *export,
 {
 	struct flame_options options = {.value_index = facts->value_index,
 					.lines = true,
-					.group_by = export->select.group_by
-							    ? export->select.group_by
+					.group_by = export->shared.select.group_by
+							    ? export->shared.select.group_by
 							    : (uint32_t)GROUP_BY_THREAD};
 
 	return flame_tree_new(input_profile(input), &options, ret_tree);
@@ -149,7 +151,7 @@ static int write_callgrind(const struct export *export, const struct input *inpu
 	struct profile *profile = input_profile(input);
 	OWNED(call_graph) struct call_graph *graph = NULL;
 	int err = call_graph_new(profile, facts->value_index, facts->count_index,
-				 export->select.group_by, &graph);
+				 export->shared.select.group_by, &graph);
 
 	return err ? err
 		   : call_graph_write_callgrind(
@@ -215,7 +217,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	}
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &export->select;
+		state->child_inputs[0] = &export->shared;
 		return 0;
 	case 'o':
 		export->path = strcmp(text, "-") ? text : NULL;
@@ -266,7 +268,7 @@ static int run(struct export *export)
 	static const struct totals_options functions = {.code_by = CODE_BY_FUNCTION};
 	const struct format *format = export->format;
 	struct input_options input_options = {
-		.select = &export->select,
+		.select = &export->shared.select,
 		.keep_labels = format->wants_all_labels ? NULL : threads,
 		.drop_addresses = !format->wants_addresses,
 		.window_done = format->wants_totals ? window_done : NULL,
@@ -283,8 +285,8 @@ static int run(struct export *export)
 	}
 	totals_init(&export->totals, &functions);
 	if (!strcmp(format->name, "csv"))
-		export->totals.groups.by = export->select.group_by;
-	err = input_read(&input_options, &input);
+		export->totals.groups.by = export->shared.select.group_by;
+	err = read_input(input_options, export->shared.no_progress, &input);
 	return err ? err : write_out(export, input);
 }
 
@@ -296,6 +298,6 @@ int verb_export(int argc, char **argv)
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &export))
 		status = run(&export);
 	totals_release(&export.totals);
-	select_release(&export.select);
+	select_release(&export.shared.select);
 	return status;
 }

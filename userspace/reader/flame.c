@@ -7,6 +7,8 @@
 #include "reader/complain.h"
 #include "reader/page_sources.h"
 #include "reader/page_times.h"
+#include "reader/read_input.h"
+#include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/flame_html.h"
@@ -16,7 +18,7 @@
 #define TITLE_BYTES 1024U
 
 struct flame {
-	struct select select;
+	struct select_options shared;
 	const char *title; /* NULL: the profile's */
 	bool svg, icicle, no_source;
 	struct page_times times;
@@ -50,7 +52,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &flame->select;
+		state->child_inputs[0] = &flame->shared;
 		return 0;
 	case OPTION_SVG:
 		flame->svg = true;
@@ -159,13 +161,13 @@ static int write_svg(const struct flame *flame, struct flame_tree *tree, const c
 static int write_flame(struct flame *flame, const struct input *input)
 {
 	const char *name = flame->title ? flame->title : input_title(input);
+	const uint32_t by = flame->shared.select.group_by;
 	char missing[COVERAGE_BYTES], title[TITLE_BYTES];
 	struct flame_options flame_options = {
 		.value_index = profile_reader_value_index(input_reader(input)),
 		.lines = !flame->svg,
-		.group_by =
-			flame->select.group_by ? flame->select.group_by : (uint32_t)GROUP_BY_THREAD,
-		.group_frames = flame->svg && flame->select.group_by};
+		.group_by = by ? by : (uint32_t)GROUP_BY_THREAD,
+		.group_frames = flame->svg && by};
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
 	int err = flame_tree_new(input_profile(input), &flame_options, &tree);
 
@@ -195,7 +197,7 @@ static int window_done(void *context, struct profile *profile, const struct prof
 static int run(struct flame *flame)
 {
 	static const char *const threads[] = {"pid", "tid", "comm", "thread_name", "thread", NULL};
-	struct input_options input_options = {.select = &flame->select,
+	struct input_options input_options = {.select = &flame->shared.select,
 					      .keep_labels = threads,
 					      .drop_addresses = true,
 					      .drop_lines = flame->svg,
@@ -209,7 +211,7 @@ static int run(struct flame *flame)
 				"cpu.pb.gz > cpu.html\n");
 		return READER_BAD_INPUT;
 	}
-	err = input_read(&input_options, &input);
+	err = read_input(input_options, flame->shared.no_progress, &input);
 	return err ? err : write_flame(flame, input);
 }
 
@@ -221,6 +223,6 @@ int verb_flame(int argc, char **argv)
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &flame))
 		status = run(&flame);
 	page_times_release(&flame.times);
-	select_release(&flame.select);
+	select_release(&flame.shared.select);
 	return status;
 }

@@ -11,6 +11,8 @@
 #include "profile/facts.h"
 #include "reader/complain.h"
 #include "reader/program_times.h"
+#include "reader/read_input.h"
+#include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"
@@ -28,7 +30,7 @@ struct fact {
 };
 
 struct info {
-	struct select select;
+	struct select_options shared;
 	struct fact fact[MAX_FACTS];
 	unsigned int fact_count;
 	struct program_times times;
@@ -55,7 +57,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &info->select;
+		state->child_inputs[0] = &info->shared;
 		return 0;
 	case 'n':
 		info->processes = select_number(state, "top", text);
@@ -370,9 +372,9 @@ static int print_processes(const struct info *info, const struct input *input)
 static int run(struct info *info)
 {
 	struct input_options input_options = {
-		.select = &info->select, .comment = on_comment, .context = info};
+		.select = &info->shared.select, .comment = on_comment, .context = info};
 	OWNED(input) struct input *input = NULL;
-	int err = input_read(&input_options, &input);
+	int err = read_input(input_options, info->shared.no_progress, &input);
 
 	if (err)
 		return err;
@@ -395,8 +397,8 @@ int verb_info(int argc, char **argv)
 	int status = READER_BAD_INPUT;
 
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &info) &&
-	    !select_refuse_groups(&info.select, "info"))
+	    !select_refuse_groups(&info.shared.select, "info"))
 		status = run(&info);
-	select_release(&info.select);
+	select_release(&info.shared.select);
 	return status;
 }

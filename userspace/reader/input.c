@@ -10,35 +10,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/utf8.h"
 #include "profile/writer.h"
-#include "reader/complain.h"
 #include "reader/live_windows.h"
-#include "reader/verb.h"
+#include "reader/match.h"
 #include "store/store_query.h"
 #include "version.h"
 
 #define MAX_KEPT_LABELS 24U
-#define PROGRESS_AFTER_NS NS_PER_SEC
-#define PROGRESS_EVERY_NS (100 * NS_PER_MS)
 #define MAX_TITLE_BYTES 256U
 
-enum match { MATCH_NOT_ASKED, MATCH_YES, MATCH_NO };
-
 struct input {
-	const struct input_options *options;
+	const struct input_options *options; /* borrowed while it is read, as are select and why */
 	const struct select *select;
+	char *why; /* WHY_BYTES */
 	struct profile_reader *reader;
 	struct store_listing listing; /* of one directory */
 	struct live_windows *live;    /* owned; NULL: from files, or live_from's */
 	const char *kept[MAX_KEPT_LABELS];
 	char kind[STORE_KIND_CHARS]; /* of the windows read from directories; "": any */
-	uint8_t *focus, *ignore;     /* enum match, by string of the profile */
-	size_t focus_count, ignore_count;
-	uint64_t started_ns, shown_ns;
+	struct match match;
 	uint64_t done, wanted; /* files */
 	char **path;	       /* select's, cleaned for a terminal; owned */
+	int path_count;
+	bool full_paths;
 	char title[MAX_TITLE_BYTES];
 	struct coverage coverage; /* of what was read */
 	struct short_paths short_paths;
@@ -52,9 +47,8 @@ void input_free(struct input *input)
 	store_listing_release(&input->listing);
 	live_windows_free(input->live);
 	short_paths_release(&input->short_paths);
-	free(input->focus);
-	free(input->ignore);
-	for (int i = 0; input->path && i < input->select->path_count; i++)
+	match_release(&input->match);
+	for (int i = 0; input->path && i < input->path_count; i++)
 		free(input->path[i]);
 	free(input->path);
 	free(input);
@@ -62,7 +56,7 @@ void input_free(struct input *input)
 
 const struct short_paths *input_short_paths(const struct input *input)
 {
-	return input->select->full_paths ? NULL : &input->short_paths;
+	return input->full_paths ? NULL : &input->short_paths;
 }
 
 struct profile *input_profile(const struct input *input)
@@ -90,97 +84,17 @@ const char *input_path(const struct input *input, int index)
 	return input->path[index];
 }
 
-/* ---- filters ---- */
-
-static bool label_matches(const regex_t *regex, const struct intern *strings,
-			  const struct profile_label *label)
-{
-	char number[24];
-
-	if (!label->is_number)
-		return !regexec(regex, intern_get(strings, label->string, NULL), 0, NULL, 0);
-	snprintf(number, sizeof(number), "%" PRId64, label->number);
-	return !regexec(regex, number, 0, NULL, 0);
-}
-
-static bool pid_matches_filter(const struct select *select, const struct profile_label *label)
-{
-	for (unsigned int i = 0; i < select->pid_count; i++)
-		if (label->is_number && select->pid[i] == label->number)
-			return true;
-	return false;
-}
+/* ---- the reader ---- */
 
 static bool wants_labels(void *context, const struct intern *strings,
 			 const struct profile_label *label, size_t label_count)
 {
-	const struct select *select = ((const struct input *)context)->select;
-	bool pid = !select->pid_count, comm = !select->comm, thread = !select->thread;
-
-	for (size_t i = 0; i < label_count; i++) {
-		const char *key = label[i].key;
-
-		if (!pid && !strcmp(key, "pid"))
-			pid = pid_matches_filter(select, &label[i]);
-		else if (!comm && !strcmp(key, "comm"))
-			comm = label_matches(select->comm, strings, &label[i]);
-		else if (!thread && (!strcmp(key, "thread_name") || !strcmp(key, "thread")))
-			thread = label_matches(select->thread, strings, &label[i]);
-		else if (!thread && !strcmp(key, "tid"))
-			thread = label_matches(select->thread, strings, &label[i]);
-	}
-	return pid && comm && thread;
-}
-
-/* Matches each string only once. */
-static bool string_matches(const regex_t *regex, const struct profile *profile, uint32_t string,
-			   uint8_t **known, size_t *known_count)
-{
-	if (string >= *known_count) {
-		size_t count = (size_t)intern_count(profile->strings) * 2;
-		uint8_t *grown = realloc(*known, count);
-
-		if (!grown)
-			return false;
-		memset(grown + *known_count, MATCH_NOT_ASKED, count - *known_count);
-		*known = grown;
-		*known_count = count;
-	}
-	if ((*known)[string] == MATCH_NOT_ASKED)
-		(*known)[string] =
-			regexec(regex, intern_get(profile->strings, string, NULL), 0, NULL, 0)
-				? MATCH_NO
-				: MATCH_YES;
-	return (*known)[string] == MATCH_YES;
-}
-
-static bool stack_matches(const regex_t *regex, const struct profile *profile, uint32_t stack_id,
-			  uint8_t **known, size_t *known_count)
-{
-	const struct stack *stack = &profile->stacks.stack[stack_id];
-
-	for (uint32_t i = 0; i < stack->count; i++) {
-		const struct frame *frame = &profile->stacks.location[stack->location[i]];
-		const struct module *module = profile_frame_module(profile, frame);
-
-		if (string_matches(regex, profile, frame->name, known, known_count) ||
-		    string_matches(regex, profile, frame->file, known, known_count) ||
-		    (module && string_matches(regex, profile, module->path, known, known_count)))
-			return true;
-	}
-	return false;
+	return match_labels(&((struct input *)context)->match, strings, label, label_count);
 }
 
 static bool wants_stack(void *context, const struct profile *profile, uint32_t stack)
 {
-	struct input *input = context;
-	const struct select *select = input->select;
-
-	if (select->focus &&
-	    !stack_matches(select->focus, profile, stack, &input->focus, &input->focus_count))
-		return false;
-	return !select->ignore ||
-	       !stack_matches(select->ignore, profile, stack, &input->ignore, &input->ignore_count);
+	return match_stack(&((struct input *)context)->match, profile, stack);
 }
 
 static int window_done(void *context, struct profile *profile, const struct profile_window *window)
@@ -226,9 +140,9 @@ static int open_reader(struct input *input)
 					       .sample_type = select->sample_type,
 					       .context = input};
 
-	if (select->pid_count || select->comm || select->thread)
+	if (match_asks_labels(select))
 		options.wants_labels = wants_labels;
-	if (select->focus || select->ignore)
+	if (match_asks_stacks(select))
 		options.wants_stack = wants_stack;
 	if (input->options->window_done)
 		options.window_done = window_done;
@@ -239,33 +153,20 @@ static int open_reader(struct input *input)
 
 /* ---- progress ---- */
 
-static void show_progress(struct input *input)
+static void tell_progress(const struct input *input)
 {
-	uint64_t now_ns = mono_ns();
+	const struct watcher *watcher = input->options->watcher;
+	const struct watcher_progress progress = {.done = input->done, .wanted = input->wanted};
 
-	if (input->select->no_progress || input->wanted < 2 ||
-	    now_ns - input->started_ns < PROGRESS_AFTER_NS ||
-	    now_ns - input->shown_ns < PROGRESS_EVERY_NS || !isatty(STDERR_FILENO))
-		return;
-	input->shown_ns = now_ns;
-	fprintf(stderr, "\rreading %" PRIu64 " of %" PRIu64 " windows (%" PRIu64 " %%)",
-		input->done, input->wanted, input->done * 100 / input->wanted);
-	fflush(stderr);
-}
-
-static void clear_progress(struct input *input)
-{
-	if (input->shown_ns)
-		fprintf(stderr, "\r\033[K");
-	input->shown_ns = 0;
+	if (watcher->progress)
+		watcher->progress(watcher->context, &progress);
 }
 
 /* ---- files ---- */
 
-static int refuse(struct input *input, const char *path, const char *why)
+static int refuse(const struct input *input, const char *path, const char *text)
 {
-	clear_progress(input);
-	return complain("%s: %s", path, why);
+	return say_why(input->why, "%s: %s", path, text);
 }
 
 /* Refuses files of a later major version than this program's. */
@@ -297,7 +198,7 @@ static int read_fd(struct input *input, int fd, const char *path, const char *ki
 	int err = profile_reader_add(input->reader, fd, kind);
 
 	input->done++;
-	show_progress(input);
+	tell_progress(input);
 	if (err)
 		return refuse(input, path, profile_reader_error(input->reader));
 	return check_writer(input, path);
@@ -429,13 +330,13 @@ static int take_live(struct input *input, enum pp_profile kind)
 					       .pid_count = select->pid_count,
 					       .kind = kind,
 					       .seconds = select->live_seconds,
-					       .no_progress = select->no_progress,
+					       .watcher = input->options->watcher,
 					       .wants_ledger = input->options->live_ledger};
 	enum pp_profile more;
 
 	if (more_name && live_kind_find(more_name, strlen(more_name), &more) && more > kind)
 		options.more = 1U << more;
-	return live_windows_take(&options, &input->live);
+	return live_windows_take(&options, input->why, &input->live);
 }
 
 static int read_live(struct input *input)
@@ -529,7 +430,6 @@ static int read_all(struct input *input)
 			input->options->path_begin(input->options->context, i);
 		err = read_path(input, select->path[i]);
 	}
-	clear_progress(input);
 	if (!err && !input_profile(input) && !input->options->may_be_none)
 		err = refuse(input, select->live ? "--live" : select->path[0],
 			     select->live ? "no window has come"
@@ -537,22 +437,26 @@ static int read_all(struct input *input)
 	return err;
 }
 
-int input_read(const struct input_options *options, struct input **ret_input)
+int input_read(const struct input_options *options, char why[WHY_BYTES], struct input **ret_input)
 {
 	OWNED(input) struct input *input = NULL;
 	int err;
 
 	if (!options->select->path_count && !options->select->live)
-		return complain("the profile is missing: give a file (cpu.pb.gz), a directory of "
-				"profiles (/var/lib/pyprofd) or --live");
+		return say_why(why,
+			       "the profile is missing: give a file (cpu.pb.gz), a directory of "
+			       "profiles (/var/lib/pyprofd) or --live");
 	input = calloc(1, sizeof(*input));
 	if (!input)
-		return complain("%s", strerror(ENOMEM));
+		return say_why(why, "%s", strerror(ENOMEM));
 	input->options = options;
 	input->select = options->select;
-	input->started_ns = mono_ns();
+	input->match.select = options->select;
+	input->why = why;
+	input->path_count = options->select->path_count;
+	input->full_paths = options->select->full_paths;
 	if (clean_paths(input))
-		return complain("%s", strerror(ENOMEM));
+		return say_why(why, "%s", strerror(ENOMEM));
 	err = read_all(input);
 	if (err)
 		return err;

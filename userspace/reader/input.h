@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads what the command line selects into one merged profile: files, directories, time ranges,
- * filters, progress. */
+/* Reads what a selection names into one merged profile: files, directories, time ranges, what runs
+ * now. */
 #ifndef READER_INPUT_H
 #define READER_INPUT_H
 
 #include "pprof/profile_read.h"
 #include "reader/coverage.h"
 #include "reader/select.h"
+#include "reader/watcher.h"
+#include "reader/why.h"
 #include "render/short_paths.h"
 
 struct input_options {
 	const struct select *select;
+	const struct watcher *watcher; /* required */
 	const char *const
 		/* as in profile_read_options; labels that --group-by needs are added */
 		*keep_labels;
@@ -32,9 +35,9 @@ struct input_options {
 
 struct input;
 
-/* Reads everything.  Errors are printed, one line with the file's name.
- * Returns 0, or the exit code for the verb. */
-int input_read(const struct input_options *options, struct input **ret_input);
+/* Reads everything.  Returns 0; -errno, and in why one line with the file's name, or "" where
+ * watcher.words has it. */
+int input_read(const struct input_options *options, char why[WHY_BYTES], struct input **ret_input);
 void input_free(struct input *input);
 DEFINE_OWNED(struct input, input)
 

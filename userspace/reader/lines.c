@@ -10,12 +10,14 @@
 #include "base/kinds.h"
 #include "reader/complain.h"
 #include "reader/line_views.h"
+#include "reader/read_input.h"
+#include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"
 
 struct lines {
-	struct select select;
+	struct select_options shared;
 	struct lines_view view;
 	const char *waits; /* a profile of waits */
 	bool html;
@@ -53,7 +55,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &lines->select;
+		state->child_inputs[0] = &lines->shared;
 		return 0;
 	case OPTION_ALL:
 		lines->view.all = true;
@@ -96,23 +98,23 @@ static const char *const kept_labels[] = {"wait", NULL};
 
 static int read_ran(struct lines *lines, struct input **ret_input)
 {
-	struct input_options input_options = {.select = &lines->select,
+	struct input_options input_options = {.select = &lines->shared.select,
 					      .keep_labels = kept_labels,
 					      .drop_addresses = true,
 					      .python_only = lines->view.is_python,
 					      .window_done = ran_done,
 					      .context = lines};
 
-	if (!lines->waits && !lines->select.kind)
+	if (!lines->waits && !lines->shared.select.kind)
 		input_options.live_more = kind_get(PP_PROFILE_OFFCPU)->name;
 
-	return input_read(&input_options, ret_input);
+	return read_input(input_options, lines->shared.no_progress, ret_input);
 }
 
 /* Reads the profile of waits; *ret_input is NULL when there is none. */
 static int read_waits(struct lines *lines, const struct input *ran, struct input **ret_input)
 {
-	struct select select = lines->select;
+	struct select select = lines->shared.select;
 	struct input_options input_options = {.select = &select,
 					      .keep_labels = kept_labels,
 					      .drop_addresses = true,
@@ -130,16 +132,16 @@ static int read_waits(struct lines *lines, const struct input *ran, struct input
 		select.path = path;
 		select.path_count = 1;
 		select.live = false;
-		return input_read(&input_options, ret_input);
+		return read_input(input_options, lines->shared.no_progress, ret_input);
 	}
 	if (select.live && !select.kind) {
 		input_options.live_from = ran;
-		return input_read(&input_options, ret_input);
+		return read_input(input_options, lines->shared.no_progress, ret_input);
 	}
 	if (select.kind || select.path_count != 1 || stat(select.path[0], &status) ||
 	    !S_ISDIR(status.st_mode))
 		return 0;
-	return input_read(&input_options, ret_input);
+	return read_input(input_options, lines->shared.no_progress, ret_input);
 }
 
 /* ---- which files ---- */
@@ -203,7 +205,7 @@ static int show(struct lines *lines, const struct input *input)
 			->options.value_type[profile_reader_value_index(input_reader(input))]
 			.unit;
 	lines->view.title = input_title(input);
-	lines->view.color = !lines->html && text_wants_color(lines->select.no_color);
+	lines->view.color = !lines->html && text_wants_color(lines->shared.no_color);
 	if (lines->html)
 		lines_begin_html(&lines->view);
 	else
@@ -239,7 +241,7 @@ static int run(struct lines *lines)
  * slash. */
 static void split_target(struct lines *lines)
 {
-	char *text = lines->select.leading[0], *colon = strrchr(text, ':');
+	char *text = lines->shared.leading[0], *colon = strrchr(text, ':');
 	size_t size;
 
 	if (colon && colon != text && !strchr(colon, '/')) {
@@ -254,13 +256,13 @@ static void split_target(struct lines *lines)
 
 int verb_lines(int argc, char **argv)
 {
-	struct lines lines = {.select = {.leading_wanted = 1}};
+	struct lines lines = {.shared = {.leading_wanted = 1}};
 	int status = READER_BAD_INPUT;
 
 	if (!select_parse(options, parse, doc, "FILE[:FUNC] PROFILE|DIR...\nFILE[:FUNC] --live",
 			  argc, argv, &lines) &&
-	    !select_refuse_groups(&lines.select, "lines")) {
-		if (lines.select.leading_count) {
+	    !select_refuse_groups(&lines.shared.select, "lines")) {
+		if (lines.shared.leading_count) {
 			split_target(&lines);
 			status = run(&lines);
 		} else {
@@ -270,6 +272,6 @@ int verb_lines(int argc, char **argv)
 	}
 	totals_release(&lines.ran);
 	totals_release(&lines.waited);
-	select_release(&lines.select);
+	select_release(&lines.shared.select);
 	return status;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "reader/live_options.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "reader/complain.h"
+#include "reader/live_why.h"
 #include "reader/verb.h"
 
 enum option_key { KEY_SOCKET = 0x1000, KEY_NO_COLOR };
@@ -66,25 +65,10 @@ error_t live_options_parse(const struct argp_option *verb_options, argp_parser_t
 	return argp_parse(&argp, argc, argv, 0, NULL, input);
 }
 
-int live_explain(const struct live_client *client, int err, const char *why)
+int live_explain(const struct live_client *client, int err, const char *said)
 {
-	if (live_client_has_failed(client))
-		return READER_BAD_INPUT; /* live_client_close() has printed why */
-	switch (err) {
-	case -EREMOTEIO:
-		return complain("pyprofd refused: %s", why);
-	case -EPIPE:
-		fprintf(stderr, "pyprof: pyprofd has ended\n");
-		break;
-	case -EBADMSG:
-		fprintf(stderr,
-			"pyprof: the answer of pyprofd is damaged or did not come in time\n");
-		break;
-	case -E2BIG:
-		fprintf(stderr, "pyprof: the answer of pyprofd is too large\n");
-		break;
-	default:
-		fprintf(stderr, "pyprof: %s\n", strerror(-err));
-	}
-	return READER_BAD_INPUT;
+	char text[WHY_BYTES];
+
+	(void)live_why(client, err, said, text);
+	return text[0] ? complain("%s", text) : READER_BAD_INPUT;
 }

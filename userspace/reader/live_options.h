@@ -22,6 +22,6 @@ error_t live_options_parse(const struct argp_option *options, argp_parser_t pars
 
 /* Prints why the answer is incomplete: the error of the module that read it, and for -EREMOTEIO
  * what the server said.  Returns the exit code. */
-int live_explain(const struct live_client *client, int err, const char *why);
+int live_explain(const struct live_client *client, int err, const char *said);
 
 #endif

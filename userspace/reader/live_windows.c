@@ -5,19 +5,16 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/signalfd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "live/feed.h"
 #include "live/record.h"
-#include "reader/live_options.h"
-#include "reader/verb.h"
+#include "reader/live_why.h"
 
 /* Windows take about a second: one that is slightly shorter also ends the time. */
 #define SLACK_NS (NS_PER_SEC / 4)
@@ -44,10 +41,10 @@ struct watching {
 	const struct live_windows_options *options;
 	struct live_windows *windows;
 	struct live_feed feed;
-	int signals;
+	char *why;		       /* borrowed: WHY_BYTES */
 	size_t seen[PP_PROFILE_COUNT]; /* number of windows of that kind, including the first */
 	uint64_t last_ns, begun_ns;    /* arrival of the last window; end of the first */
-	bool is_full, was_shown;
+	bool is_full;
 };
 
 void live_windows_free(struct live_windows *windows)
@@ -170,28 +167,29 @@ static bool is_over(const struct watching *watching)
 					      watching->options->seconds * NS_PER_SEC);
 }
 
-static void show_progress(struct watching *watching)
+static void tell_progress(const struct watching *watching)
 {
-	uint64_t seconds = watching->begun_ns ? (mono_ns() - watching->begun_ns) / NS_PER_SEC : 0;
+	const struct watcher *watcher = watching->options->watcher;
+	const struct watcher_progress progress = {
+		.live = true,
+		.done = watching->begun_ns ? (mono_ns() - watching->begun_ns) / NS_PER_SEC : 0,
+		.wanted = watching->options->seconds};
 
-	if (watching->options->no_progress || !isatty(STDERR_FILENO))
-		return;
-	watching->was_shown = true;
-	fprintf(stderr, "\rwatching: %" PRIu64 " of %lu s; Ctrl-C ends it\033[K", seconds,
-		watching->options->seconds);
+	if (watcher->progress)
+		watcher->progress(watcher->context, &progress);
 }
 
-/* Receives windows.  Returns 0 when the time is over, or a signal ended it. */
+/* Receives windows.  Returns 0 when the time is over, or the caller ended it. */
 static int follow(struct watching *watching, int fd)
 {
 	const struct live_feed_handler handler = {.on_window = on_window, .context = watching};
 	struct pollfd source[] = {{.fd = fd, .events = POLLIN},
-				  {.fd = watching->signals, .events = POLLIN}};
+				  {.fd = watching->options->watcher->stop_fd, .events = POLLIN}};
 	int err = 0;
 
 	watching->last_ns = mono_ns();
 	while (!err && !is_over(watching)) {
-		show_progress(watching);
+		tell_progress(watching);
 		if (poll(source, ARRAY_SIZE(source), STEP_MS) < 0 && errno != EINTR)
 			return -errno;
 		if (source[1].revents)
@@ -223,96 +221,76 @@ static int make_request(const struct live_windows_options *options,
 	return 0;
 }
 
-/* Prints, when some windows arrived and will be shown, why there are no more. */
-static void explain_end(const struct watching *watching, int err)
+/* Tells, when some windows arrived and will be shown, why there are no more. */
+static void note_end(const struct watching *watching, int err)
 {
+	const struct watcher *watcher = watching->options->watcher;
+	char line[WHY_BYTES] = "";
+
 	if (err == -EPIPE || err == -ECONNRESET)
-		fprintf(stderr, "pyprof: pyprofd has ended: this is what came before\n");
+		say_why(line, "pyprofd has ended: this is what came before");
 	else if (err)
-		fprintf(stderr, "pyprof: --live: %s: this is what came before\n", strerror(-err));
+		say_why(line, "--live: %s: this is what came before", strerror(-err));
 	else if (watching->is_full)
-		fprintf(stderr,
-			"pyprof: --live: more than %llu MiB of profiles: this is what came "
-			"before\n",
+		say_why(line, "--live: more than %llu MiB of profiles: this is what came before",
 			SPOOL_MAX_BYTES >> 20);
+	if (line[0] && watcher->note)
+		watcher->note(watcher->context, line);
 }
 
-/* Prints why there is nothing to show. */
+/* Says why there is nothing to show.  Returns -errno. */
 static int explain(const struct watching *watching, const struct live_client *client, int err)
 {
-	if (watching->windows->count) {
-		explain_end(watching, err);
-		return 0;
-	}
+	char *text = watching->why;
+
 	if (!err)
-		fprintf(stderr, "pyprof: ended before the first window, which takes a second, was "
-				"complete\n");
-	else if (err == -EREMOTEIO && watching->feed.why_errno == EINVAL)
-		fprintf(stderr,
-			"pyprof: this pyprofd cannot send profiles, as it is older than this "
-			"pyprof: restart it with the version of this pyprof\n");
-	else if (err == -ENOENT)
-		fprintf(stderr,
-			"pyprof: the running pyprofd does not record kind %s: choose another "
-			"one with --kind\n",
-			kind_get(watching->options->kind)->name);
-	else
-		return live_explain(client, err, watching->feed.why);
-	return READER_BAD_INPUT;
+		return say_why(text, "ended before the first window, which takes a second, was "
+				     "complete");
+	if (err == -EREMOTEIO && watching->feed.why_errno == EINVAL)
+		return say_why(text, "this pyprofd cannot send profiles, as it is older than this "
+				     "pyprof: restart it with the version of this pyprof");
+	if (err == -ENOENT)
+		return say_why(text,
+			       "the running pyprofd does not record kind %s: choose another one "
+			       "with --kind",
+			       kind_get(watching->options->kind)->name);
+	return live_why(client, err, watching->feed.why, text);
 }
 
 static int watch(struct watching *watching)
 {
 	CLEANUP(live_client_free_owned) struct live_client *client = NULL;
+	const struct live_windows_options *options = watching->options;
 	struct live_request request;
-	int err = make_request(watching->options, &request);
+	int err = make_request(options, &request);
 
-	if (err) {
-		fprintf(stderr, "pyprof: --live: --pid has a number that no process has\n");
-		return READER_BAD_INPUT;
-	}
-	if (live_client_open(watching->options->socket, &request, stderr, &client))
-		return READER_BAD_INPUT;
+	if (err)
+		return say_why(watching->why, "--live: --pid has a number that no process has");
+	err = live_client_open(options->socket, &request, options->watcher->words, &client);
+	if (err)
+		return err;
 	err = follow(watching, live_client_fd(client));
-	if (watching->was_shown)
-		fprintf(stderr, "\r\033[K");
-	return explain(watching, client, err);
+	if (!watching->windows->count)
+		return explain(watching, client, err);
+	note_end(watching, err);
+	return 0;
 }
 
-/* SIGINT ends only the receiving. */
-static int watch_until_signal(struct watching *watching)
-{
-	struct signalfd_siginfo info;
-	sigset_t wanted, before;
-	int status;
-
-	sigemptyset(&wanted);
-	sigaddset(&wanted, SIGINT);
-	(void)sigprocmask(SIG_BLOCK, &wanted, &before);
-	OWNED_FD int signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-
-	watching->signals = signals;
-	status = watch(watching);
-	(void)!read(signals, &info, sizeof(info));
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	return status;
-}
-
-int live_windows_take(const struct live_windows_options *options, struct live_windows **ret_windows)
+int live_windows_take(const struct live_windows_options *options, char why[WHY_BYTES],
+		      struct live_windows **ret_windows)
 {
 	OWNED(live_windows) struct live_windows *windows = calloc(1, sizeof(*windows));
-	struct watching watching = {.options = options, .windows = windows};
-	int status;
+	struct watching watching = {.options = options, .windows = windows, .why = why};
+	int err;
 
+	why[0] = '\0';
 	if (windows)
 		windows->spool = open_spool();
-	if (!windows || windows->spool < 0) {
-		fprintf(stderr, "pyprof: cannot create a temporary file: %s\n", strerror(errno));
-		return READER_BAD_INPUT;
-	}
-	status = watch_until_signal(&watching);
+	if (!windows || windows->spool < 0)
+		return say_why(why, "cannot create a temporary file: %s", strerror(errno));
+	err = watch(&watching);
 	live_feed_release(&watching.feed);
-	if (!status)
+	if (!err)
 		*ret_windows = TAKE(windows);
-	return status;
+	return err;
 }

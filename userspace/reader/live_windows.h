@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --live for the verbs that read files: fetches the windows of some seconds from pyprofd into an
- * unnamed file, from which they are read like others. */
+/* Fetches the windows of some seconds from pyprofd into an unnamed file, from which they are read
+ * like files. */
 #ifndef READER_LIVE_WINDOWS_H
 #define READER_LIVE_WINDOWS_H
 
@@ -10,6 +10,8 @@
 
 #include "base/cleanup.h"
 #include "live/request.h"
+#include "reader/watcher.h"
+#include "reader/why.h"
 
 struct live_windows_options {
 	const char *socket; /* NULL: the default */
@@ -18,14 +20,15 @@ struct live_windows_options {
 	enum pp_profile kind; /* required */
 	uint32_t more; /* bits 1 << enum pp_profile: also wanted, where they are recorded */
 	unsigned long seconds;
-	bool no_progress;
 	bool wants_ledger; /* a private capture measures it, too */
+	const struct watcher *watcher; /* required */
 };
 
 struct live_windows;
-/* Receives windows for that many seconds, or until SIGINT.  Errors are printed.  Returns 0, or the
- * exit code for the verb. */
-int live_windows_take(const struct live_windows_options *options,
+/* Receives windows for that many seconds, or until the watcher's stop_fd is readable.  Returns 0,
+ * also when only some of them came, which the watcher is told; -errno, and in why one line, or ""
+ * where watcher.words has it. */
+int live_windows_take(const struct live_windows_options *options, char why[WHY_BYTES],
 		      struct live_windows **ret_windows);
 void live_windows_free(struct live_windows *windows);
 DEFINE_OWNED(struct live_windows, live_windows)

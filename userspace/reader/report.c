@@ -8,6 +8,8 @@
 #include "reader/callers.h"
 #include "reader/complain.h"
 #include "reader/machine.h"
+#include "reader/read_input.h"
+#include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"
@@ -25,7 +27,7 @@
 enum sort { SORT_SELF, SORT_TOTAL, SORT_NAME, SORT_FILE };
 
 struct report {
-	struct select select;
+	struct select_options shared;
 	struct totals totals;
 	struct totals_options by;
 	struct machine machine;
@@ -109,7 +111,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &report->select;
+		state->child_inputs[0] = &report->shared;
 		return 0;
 	case 'b':
 		if (!parse_by(report, text))
@@ -123,11 +125,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		report->rows = select_number(state, "top", text);
 		return 0;
 	case 'c':
-		if (!report->callers && select_regex(text, "callers", &report->callers))
+		if (!report->callers && select_regex_option(text, "callers", &report->callers))
 			exit(READER_BAD_INPUT);
 		return 0;
 	case 'C':
-		if (!report->callees && select_regex(text, "callees", &report->callees))
+		if (!report->callees && select_regex_option(text, "callees", &report->callees))
 			exit(READER_BAD_INPUT);
 		return 0;
 	default:
@@ -381,7 +383,7 @@ static void on_comment(void *context, const char *text)
  * samples. */
 static bool is_of_all(const struct report *report)
 {
-	const struct select *select = &report->select;
+	const struct select *select = &report->shared.select;
 
 	return report->by.by == TOTALS_BY_CODE && !select->pid_count && !select->comm &&
 	       !select->thread && !select->focus && !select->ignore && !select->group_by;
@@ -403,7 +405,7 @@ static int print_report(struct report *report, const struct input *input)
 	const struct profile *profile = input_profile(input);
 	const char *unit =
 		profile->options.value_type[profile_reader_value_index(input_reader(input))].unit;
-	bool color = text_wants_color(report->select.no_color);
+	bool color = text_wants_color(report->shared.no_color);
 	struct profile_read_totals totals;
 
 	text_head(stdout, input);
@@ -432,7 +434,7 @@ static int run(struct report *report)
 {
 	static const char *const none[] = {NULL};
 	const char *kept[GROUPS_MAX_KEYS];
-	struct input_options input_options = {.select = &report->select,
+	struct input_options input_options = {.select = &report->shared.select,
 					      .keep_labels = none,
 					      .drop_addresses = true,
 					      .drop_lines = report->by.code_by != CODE_BY_LINE,
@@ -447,12 +449,12 @@ static int run(struct report *report)
 		groups_label_keys(report->by.group_by, kept);
 		input_options.keep_labels = kept;
 	} else {
-		report->by.group_by = report->select.group_by;
+		report->by.group_by = report->shared.select.group_by;
 	}
 	if (report->callers || report->callees)
 		input_options.window_done = NULL;
 	totals_init(&report->totals, &report->by);
-	err = input_read(&input_options, &input);
+	err = read_input(input_options, report->shared.no_progress, &input);
 	if (err)
 		return err;
 	err = report->machine_err ? report->machine_err : print_report(report, input);
@@ -472,6 +474,6 @@ int verb_report(int argc, char **argv)
 	machine_release(&report.machine);
 	select_free_regex(report.callers);
 	select_free_regex(report.callees);
-	select_release(&report.select);
+	select_release(&report.shared.select);
 	return status;
 }

@@ -11,7 +11,7 @@
 #include "live/record.h"
 #include "reader/live_options.h"
 #include "reader/screen.h"
-#include "reader/select.h"
+#include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/top_view.h"
 #include "reader/verb.h"

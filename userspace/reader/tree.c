@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "reader/complain.h"
+#include "reader/read_input.h"
+#include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/flame_tree.h"
@@ -17,7 +19,7 @@
 #define TREE_SELF_COLUMNS 14U
 
 struct tree {
-	struct select select;
+	struct select_options shared;
 	double min_share;
 	unsigned long depth; /* 0: all */
 	bool lines;
@@ -43,7 +45,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &tree->select;
+		state->child_inputs[0] = &tree->shared;
 		return 0;
 	case 'm':
 		tree->min_share = select_share(state, "min", text);
@@ -160,8 +162,8 @@ static int print(const struct tree *tree, const struct input *input)
 	unsigned int value_index = profile_reader_value_index(input_reader(input));
 	struct flame_options flame_options = {.value_index = value_index,
 					      .lines = tree->lines,
-					      .group_by = tree->select.group_by,
-					      .group_frames = tree->select.group_by};
+					      .group_by = tree->shared.select.group_by,
+					      .group_frames = tree->shared.select.group_by};
 	OWNED(flame_tree) struct flame_tree *flame = NULL;
 	OWNED_MEM uint32_t *child = NULL, *first = NULL;
 	OWNED_MEM struct walk *walk = calloc(1, sizeof(*walk));
@@ -176,7 +178,7 @@ static int print(const struct tree *tree, const struct input *input)
 			      .child = child,
 			      .first = first,
 			      .unit = profile->options.value_type[value_index].unit,
-			      .color = text_wants_color(tree->select.no_color)};
+			      .color = text_wants_color(tree->shared.no_color)};
 	flame->code.short_paths = input_short_paths(input);
 	text_head(stdout, input);
 	print_tree(walk);
@@ -186,12 +188,12 @@ static int print(const struct tree *tree, const struct input *input)
 static int run(struct tree *tree)
 {
 	static const char *const none[] = {NULL};
-	struct input_options input_options = {.select = &tree->select,
+	struct input_options input_options = {.select = &tree->shared.select,
 					      .keep_labels = none,
 					      .drop_addresses = true,
 					      .drop_lines = !tree->lines};
 	OWNED(input) struct input *input = NULL;
-	int err = input_read(&input_options, &input);
+	int err = read_input(input_options, tree->shared.no_progress, &input);
 
 	if (err)
 		return err;
@@ -208,6 +210,6 @@ int verb_tree(int argc, char **argv)
 
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &tree))
 		status = run(&tree);
-	select_release(&tree.select);
+	select_release(&tree.shared.select);
 	return status;
 }

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c reader/live_windows.c live/feed.c live/record.c live/request.c base/io.c */
+/* sources: base/kinds.c reader/live_windows.c reader/why.c live/feed.c live/record.c live/request.c base/io.c */
 /* The client's connection is a fake in this file: a socket that already contains the answer. */
 #include <cmocka.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "live/record.h"
-#include "reader/live_options.h"
+#include "reader/live_why.h"
 #include "reader/live_windows.h"
-#include "reader/verb.h"
 
 static int connection;
 static struct live_request asked;
 static int explained;
+static char heard[WHY_BYTES + 8]; /* notes and the error, a line each */
 
 int live_client_open(const char *path, const struct live_request *request, FILE *words,
 		     struct live_client **ret_client)
@@ -39,12 +38,21 @@ int live_client_fd(const struct live_client *client)
 	return *(const int *)client;
 }
 
-int live_explain(const struct live_client *client, int err, const char *why)
+int live_why(const struct live_client *client, int err, const char *said, char text[WHY_BYTES])
 {
-	(void)client, (void)why;
+	(void)client, (void)said;
 	explained = err;
-	return READER_BAD_INPUT;
+	text[0] = '\0';
+	return err;
 }
+
+static void on_note(void *context, const char *line)
+{
+	(void)context;
+	snprintf(heard, sizeof(heard), "note: %s", line);
+}
+
+static const struct watcher watcher = {.note = on_note, .stop_fd = -1};
 
 /* "0abc": a window of kind 0 with abc in it. */
 static void answer(FILE *out, const char *window)
@@ -57,7 +65,8 @@ static void answer(FILE *out, const char *window)
 static int take(const struct live_windows_options *options, const char *const *window,
 		const char *behind, struct live_windows **ret_windows)
 {
-	int pair[2];
+	char text[WHY_BYTES];
+	int pair[2], err;
 	FILE *out;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
@@ -69,10 +78,15 @@ static int take(const struct live_windows_options *options, const char *const *w
 	fputs(behind, out);
 	assert_int_equal(fclose(out), 0);
 	explained = 0;
-	return live_windows_take(options, ret_windows);
+	heard[0] = '\0';
+	err = live_windows_take(options, text, ret_windows);
+	if (err)
+		snprintf(heard, sizeof(heard), "%s", text);
+	return err;
 }
 
-static const struct live_windows_options cpu = {.kind = PP_PROFILE_CPU, .seconds = 3600};
+static const struct live_windows_options cpu = {
+	.kind = PP_PROFILE_CPU, .seconds = 3600, .watcher = &watcher};
 
 static void windows__are_kept_but_the_first_of_each_kind(void **state)
 {
@@ -86,6 +100,7 @@ static void windows__are_kept_but_the_first_of_each_kind(void **state)
 		    {PP_PROFILE_OFFCPU, ""}};
 	static const int64_t pid[] = {30, 7};
 	const struct live_windows_options options = {.kind = PP_PROFILE_CPU,
+						     .watcher = &watcher,
 						     .more = 1U << PP_PROFILE_OFFCPU,
 						     .pid = pid,
 						     .pid_count = 2,
@@ -128,35 +143,15 @@ static void windows__that_are_wrong_end_it(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct live_windows *windows = NULL;
 
-		if (take(&cpu, cases[i].window, cases[i].behind, &windows) != READER_BAD_INPUT ||
+		if (take(&cpu, cases[i].window, cases[i].behind, &windows) >= 0 ||
 		    explained != cases[i].explained || windows)
 			fail_msg("case %zu: %d", i, explained);
 	}
 }
 
-/* The same, and what is printed to standard error. */
-static int take_and_hear(const struct live_windows_options *options, const char *const *window,
-			 const char *behind, char heard[512], struct live_windows **ret_windows)
-{
-	OWNED_FD int saved = dup(STDERR_FILENO), file = memfd_create("stderr", MFD_CLOEXEC);
-	ssize_t size;
-	int status;
-
-	assert_true(saved >= 0 && file >= 0);
-	fflush(stderr);
-	dup2(file, STDERR_FILENO);
-	status = take(options, window, behind, ret_windows);
-	fflush(stderr);
-	dup2(saved, STDERR_FILENO);
-	size = pread(file, heard, 511, 0);
-	assert_true(size >= 0);
-	heard[size] = '\0';
-	return status;
-}
-
 static void windows__end_is_explained(void **state)
 {
-	static const char ended[] = "pyprof: pyprofd has ended: this is what came before\n";
+	static const char ended[] = "note: pyprofd has ended: this is what came before";
 	static const struct {
 		const char *window[6], *behind;
 		unsigned long seconds;
@@ -177,37 +172,38 @@ static void windows__end_is_explained(void **state)
 		 3600,
 		 0,
 		 1,
-		 "pyprof: --live: Bad message: this is what came before\n"},
+		 "note: --live: Bad message: this is what came before"},
 		{{NULL},
 		 "error\t22\tno\n",
 		 3600,
 		 0,
 		 0,
-		 "pyprof: this pyprofd cannot send profiles, as it is older than this pyprof: "
+		 "this pyprofd cannot send profiles, as it is older than this pyprof: "
 		 "restart "
-		 "it with the version of this pyprof\n"},
+		 "it with the version of this pyprof"},
 		{{NULL}, "error\t95\tno\n", 3600, 0, 0, ""},
 		{{"1x"},
 		 "",
 		 3600,
 		 1U << PP_PROFILE_OFFCPU,
 		 0,
-		 "pyprof: the running pyprofd does not record kind cpu: choose another one with "
-		 "--kind\n"},
+		 "the running pyprofd does not record kind cpu: choose another one with "
+		 "--kind"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct live_windows_options options = {
-			.kind = PP_PROFILE_CPU, .more = cases[i].more, .seconds = cases[i].seconds};
+			.kind = PP_PROFILE_CPU,
+			.more = cases[i].more,
+			.seconds = cases[i].seconds,
+			.watcher = &watcher};
 		OWNED(live_windows) struct live_windows *windows = NULL;
-		char heard[512];
-		int status =
-			take_and_hear(&options, cases[i].window, cases[i].behind, heard, &windows);
+		int err = take(&options, cases[i].window, cases[i].behind, &windows);
 
 		if (strcmp(heard, cases[i].heard))
 			fail_msg("case %zu: '%s'", i, heard);
-		assert_int_equal(status, cases[i].count ? 0 : READER_BAD_INPUT);
+		assert_int_equal(!err, cases[i].count > 0);
 		assert_int_equal(windows ? live_windows_count(windows) : 0, cases[i].count);
 	}
 }
@@ -220,15 +216,15 @@ static void windows__all_kinds_belong_to_a_whole_one(void **state)
 										"1old", "0old",
 										"1a", "0b", NULL};
 	const struct live_windows_options options = {.kind = PP_PROFILE_OFFCPU,
+		.watcher = &watcher,
 						     .more = 1U << PP_PROFILE_CPU};
 	struct live_windows *windows = NULL;
-	char heard[512];
 
 	(void)state;
-	assert_int_equal(take_and_hear(&options, part, "", heard, &windows), 0);
+	assert_int_equal(take(&options, part, "", &windows), 0);
 	assert_non_null(strstr(heard, "has ended"));
 	live_windows_free(windows);
-	assert_int_equal(take_and_hear(&options, whole, "", heard, &windows), 0);
+	assert_int_equal(take(&options, whole, "", &windows), 0);
 	assert_string_equal(heard, "");
 	live_windows_free(windows);
 }
@@ -236,7 +232,8 @@ static void windows__all_kinds_belong_to_a_whole_one(void **state)
 static void windows__of_the_kind_that_is_wanted(void **state)
 {
 	static const char *const window[] = {"2old", "2x", NULL};
-	const struct live_windows_options options = {.kind = PP_PROFILE_WALL, .seconds = 3600};
+	const struct live_windows_options options = {
+		.kind = PP_PROFILE_WALL, .seconds = 3600, .watcher = &watcher};
 	OWNED(live_windows) struct live_windows *windows = NULL;
 
 	(void)state;
@@ -276,8 +273,10 @@ static void windows__of_the_most_and_the_greatest_pids(void **state)
 {
 	static const char *const window[] = {"0old", "0a", NULL};
 	int64_t pid[LIVE_PIDS_MAX + 1];
-	struct live_windows_options options = {.kind = PP_PROFILE_CPU, .pid = pid, .seconds = 0};
+	struct live_windows_options options = {
+		.kind = PP_PROFILE_CPU, .pid = pid, .watcher = &watcher};
 	struct live_windows *windows = NULL;
+	char text[WHY_BYTES];
 
 	(void)state;
 	for (unsigned int i = 0; i <= LIVE_PIDS_MAX; i++)
@@ -293,12 +292,12 @@ static void windows__of_the_most_and_the_greatest_pids(void **state)
 	windows = NULL;
 	connection = -1;
 	options.pid_count = LIVE_PIDS_MAX + 1;
-	assert_int_equal(live_windows_take(&options, &windows), READER_BAD_INPUT);
+	assert_true(live_windows_take(&options, text, &windows) < 0);
 	options.pid_count = 1;
 	pid[0] = (int64_t)INT32_MAX + 1;
-	assert_int_equal(live_windows_take(&options, &windows), READER_BAD_INPUT);
+	assert_true(live_windows_take(&options, text, &windows) < 0);
 	pid[0] = -1;
-	assert_int_equal(live_windows_take(&options, &windows), READER_BAD_INPUT);
+	assert_true(live_windows_take(&options, text, &windows) < 0);
 	assert_null(windows);
 }
 
@@ -307,11 +306,14 @@ static void windows__without_the_kind_that_is_wanted(void **state)
 {
 	static const char *const window[] = {"1x", "1y", NULL};
 	const struct live_windows_options options = {
-		.kind = PP_PROFILE_CPU, .more = 1U << PP_PROFILE_OFFCPU, .seconds = 3600};
+		.kind = PP_PROFILE_CPU,
+		.more = 1U << PP_PROFILE_OFFCPU,
+		.seconds = 3600,
+		.watcher = &watcher};
 	struct live_windows *windows = NULL;
 
 	(void)state;
-	assert_int_equal(take(&options, window, "", &windows), READER_BAD_INPUT);
+	assert_true(take(&options, window, "", &windows) < 0);
 	assert_int_equal(explained, 0);
 	assert_null(windows);
 }
@@ -319,38 +321,37 @@ static void windows__without_the_kind_that_is_wanted(void **state)
 static void windows__of_numbers_that_no_process_has(void **state)
 {
 	static const int64_t none[] = {5, 0};
-	const struct live_windows_options options = {.pid = none, .pid_count = 2, .seconds = 1};
+	const struct live_windows_options options = {
+		.pid = none, .pid_count = 2, .seconds = 1, .watcher = &watcher};
 	struct live_windows *windows = NULL;
+	char text[WHY_BYTES];
 
 	(void)state;
 	connection = -1;
-	assert_int_equal(live_windows_take(&options, &windows), READER_BAD_INPUT);
+	assert_true(live_windows_take(&options, text, &windows) < 0);
 	assert_null(windows);
 }
 
-/* SIGINT while nothing comes; afterwards it is as it was. */
-static void windows__until_a_signal(void **state)
+/* While nothing comes. */
+static void windows__until_the_watcher_ends_it(void **state)
 {
-	OWNED_FD int other = -1;
+	OWNED_FD int other = -1, stop = eventfd(1, EFD_CLOEXEC);
+	const struct watcher impatient = {.stop_fd = stop};
+	struct live_windows_options options = cpu;
 	struct live_windows *windows = NULL;
-	sigset_t before, during, after;
+	char text[WHY_BYTES];
 	int pair[2];
 
 	(void)state;
+	options.watcher = &impatient;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	connection = pair[0];
 	other = pair[1];
-	sigemptyset(&during);
-	sigaddset(&during, SIGINT);
-	assert_int_equal(sigprocmask(SIG_BLOCK, &during, &before), 0);
-	assert_int_equal(raise(SIGINT), 0); /* waits until it is taken */
 	explained = 0;
-	assert_int_equal(live_windows_take(&cpu, &windows), READER_BAD_INPUT);
+	assert_true(live_windows_take(&options, text, &windows) < 0);
+	assert_non_null(strstr(text, "before the first window"));
 	assert_int_equal(explained, 0);
 	assert_null(windows);
-	assert_int_equal(sigpending(&after), 0);
-	assert_false(sigismember(&after, SIGINT));
-	assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
 }
 
 int main(void)
@@ -365,7 +366,7 @@ int main(void)
 		cmocka_unit_test(windows__of_the_most_and_the_greatest_pids),
 		cmocka_unit_test(windows__without_the_kind_that_is_wanted),
 		cmocka_unit_test(windows__of_numbers_that_no_process_has),
-		cmocka_unit_test(windows__until_a_signal),
+		cmocka_unit_test(windows__until_the_watcher_ends_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

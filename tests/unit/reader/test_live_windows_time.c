@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c reader/live_windows.c base/io.c */
-/* Windows come by a script: each step is one poll(), which lets time pass.  The clock, the
- * terminal, the socket and the disk are stand-ins. */
+/* sources: base/kinds.c reader/live_windows.c reader/why.c base/io.c */
+/* Windows come by a script: each step is one poll(), which lets time pass.  The clock, the socket
+ * and the disk are stand-ins. */
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,11 +17,12 @@
 #include "base/clock.h"
 #include "live/feed.h"
 #include "live/record.h"
-#include "reader/live_options.h"
+#include "reader/live_why.h"
 #include "reader/live_windows.h"
-#include "reader/verb.h"
 
 #define CONNECTION 1000
+#define STOP 1001
+#define HEARD_BYTES 1024U
 #define CPU(bytes)                                                                                 \
 	.flags = (uint64_t)(PP_PROFILE_CPU + 1) << LIVE_WINDOW_KIND_SHIFT | 1, .size = (bytes)
 
@@ -31,18 +31,18 @@ struct step {
 	uint64_t flags;	    /* of a window of that size; 0: none comes */
 	size_t size;
 	int poll_err, feed_err; /* that the step ends with */
-	bool interrupts;	/* SIGINT comes */
+	bool stops;		/* the watcher ends it */
 };
 
 static const struct step *steps;
 static size_t step_count, step_at;
 static uint64_t clock_now_ns, written_bytes;
-static bool is_terminal, swallows_writes;
+static bool swallows_writes;
 static int open_errno, memfd_errno, open_flags, explained, client_err;
 static int open_returns; /* -1: whatever is free */
 static mode_t open_mode;
 static char opened_path[64];
-static sigset_t signal_mask;
+static char *heard_text;
 
 int clock_gettime(clockid_t clock, struct timespec *time)
 {
@@ -51,12 +51,6 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 	*time = (struct timespec){.tv_sec = (time_t)(clock_now_ns / NS_PER_SEC),
 				  .tv_nsec = (long)(clock_now_ns % NS_PER_SEC)};
 	return 0;
-}
-
-int isatty(int fd)
-{
-	assert_int_equal(fd, STDERR_FILENO);
-	return is_terminal;
 }
 
 int open(const char *path, int flags, ...)
@@ -91,13 +85,6 @@ int memfd_create(const char *name, unsigned int flags)
 	return (int)syscall(SYS_memfd_create, name, flags);
 }
 
-int signalfd(int fd, const sigset_t *mask, int flags)
-{
-	signal_mask = *mask;
-	assert_int_equal(flags, SFD_CLOEXEC | SFD_NONBLOCK);
-	return (int)syscall(SYS_signalfd4, fd, mask, 8, flags);
-}
-
 ssize_t write(int fd, const void *bytes, size_t size)
 {
 	if (!swallows_writes)
@@ -112,12 +99,13 @@ int poll(struct pollfd *source, nfds_t count, int timeout_ms)
 
 	assert_int_equal(count, 2);
 	assert_int_equal(source[0].fd, CONNECTION);
+	assert_int_equal(source[1].fd, STOP);
 	assert_int_equal(timeout_ms, 200);
 	if (step_at == step_count)
 		fail_msg("it should have ended before");
 	clock_now_ns += step->passes_ns;
 	source[0].revents = step->flags || step->feed_err ? POLLIN : 0;
-	source[1].revents = step->interrupts ? POLLIN : 0;
+	source[1].revents = step->stops ? POLLIN : 0;
 	if (!source[0].revents)
 		step_at++;
 	errno = step->poll_err;
@@ -159,12 +147,42 @@ int live_client_fd(const struct live_client *client)
 	return CONNECTION;
 }
 
-int live_explain(const struct live_client *client, int err, const char *why)
+int live_why(const struct live_client *client, int err, const char *said, char text[WHY_BYTES])
 {
-	(void)client, (void)why;
+	(void)client, (void)said;
 	explained = err;
-	return READER_BAD_INPUT;
+	text[0] = '\0';
+	return err;
 }
+
+/* ---- who watches ---- */
+
+static void hear(const char *before, const char *line)
+{
+	size_t size = strlen(heard_text);
+
+	snprintf(heard_text + size, HEARD_BYTES - size, "%s%s\n", before, line);
+}
+
+static void on_note(void *context, const char *line)
+{
+	assert_null(context);
+	hear("note: ", line);
+}
+
+static void on_progress(void *context, const struct watcher_progress *progress)
+{
+	char line[64];
+
+	assert_null(context);
+	assert_true(progress->live);
+	snprintf(line, sizeof(line), "%" PRIu64 " of %" PRIu64, progress->done, progress->wanted);
+	hear("", line);
+}
+
+static const struct watcher quiet = {.note = on_note, .stop_fd = STOP};
+static const struct watcher curious = {
+	.note = on_note, .progress = on_progress, .stop_fd = STOP};
 
 static int setup(void **state)
 {
@@ -173,37 +191,32 @@ static int setup(void **state)
 	step_count = step_at = 0;
 	clock_now_ns = 1000 * NS_PER_SEC;
 	written_bytes = 0;
-	is_terminal = swallows_writes = false;
+	swallows_writes = false;
 	open_errno = memfd_errno = explained = client_err = 0;
 	open_returns = -1;
 	unsetenv("TMPDIR");
 	return 0;
 }
 
-static const struct live_windows_options five_seconds = {.kind = PP_PROFILE_CPU, .seconds = 5};
+static const struct live_windows_options five_seconds = {
+	.kind = PP_PROFILE_CPU, .seconds = 5, .watcher = &quiet};
 
-/* Plays the script; what is said goes to `heard`. */
+/* Plays the script; notes and the error go to `heard`. */
 static int play(const struct live_windows_options *options, const struct step *script, size_t count,
-		char heard[1024], struct live_windows **ret_windows)
+		char heard[HEARD_BYTES], struct live_windows **ret_windows)
 {
-	OWNED_FD int saved = dup(STDERR_FILENO);
-	OWNED_FD int file = (int)syscall(SYS_memfd_create, "stderr", MFD_CLOEXEC);
-	ssize_t size;
-	int status;
+	char text[WHY_BYTES];
+	int err;
 
-	assert_true(saved >= 0 && file >= 0);
 	steps = script;
 	step_count = count;
 	step_at = 0;
-	fflush(stderr);
-	dup2(file, STDERR_FILENO);
-	status = live_windows_take(options, ret_windows);
-	fflush(stderr);
-	dup2(saved, STDERR_FILENO);
-	size = pread(file, heard, 1023, 0);
-	assert_true(size >= 0);
-	heard[size] = '\0';
-	return status;
+	heard_text = heard;
+	heard[0] = '\0';
+	err = live_windows_take(options, text, ret_windows);
+	if (err && text[0])
+		hear("", text);
+	return err;
 }
 
 #define PLAY(options, script, heard, ret_windows)                                                  \
@@ -218,7 +231,7 @@ static void time__is_over_a_quarter_of_a_second_early(void **state)
 		{.passes_ns = 1000000000, CPU(4)}, {.passes_ns = 749999999, CPU(4)},
 		{.passes_ns = 1, CPU(4)}};
 	struct live_windows *windows = NULL;
-	char heard[1024];
+	char heard[HEARD_BYTES];
 
 	(void)state;
 	assert_int_equal(PLAY(&five_seconds, early, heard, &windows), 0);
@@ -237,44 +250,36 @@ static void time__without_a_window_is_bounded(void **state)
 					   {.passes_ns = 0, CPU(4)},
 					   {.passes_ns = 90 * NS_PER_SEC},
 					   {.passes_ns = 1}};
-	const struct live_windows_options hour = {.kind = PP_PROFILE_CPU, .seconds = 3600};
+	const struct live_windows_options hour = {
+		.kind = PP_PROFILE_CPU, .seconds = 3600, .watcher = &quiet};
 	struct live_windows *windows = NULL;
-	char heard[1024];
+	char heard[HEARD_BYTES];
 
 	(void)state;
-	assert_int_equal(PLAY(&five_seconds, never, heard, &windows), READER_BAD_INPUT);
+	assert_true(PLAY(&five_seconds, never, heard, &windows) < 0);
 	assert_int_equal(explained, -EBADMSG);
 	assert_int_equal(step_at, 2);
 	assert_null(windows);
 	assert_int_equal(PLAY(&hour, once, heard, &windows), 0);
-	assert_string_equal(heard, "pyprof: --live: Bad message: this is what came before\n");
+	assert_string_equal(heard, "note: --live: Bad message: this is what came before\n");
 	assert_int_equal(step_at, 5);
 	live_windows_free(windows);
 }
 
-static void terminal__shows_the_seconds_and_is_cleared(void **state)
+static void progress__is_in_seconds_since_the_first_window(void **state)
 {
-#define LINE(seconds) "\rwatching: " seconds " of 5 s; Ctrl-C ends it\033[K"
 	static const struct step script[] = {{.passes_ns = 2 * NS_PER_SEC, CPU(4)},
 					     {.passes_ns = NS_PER_SEC},
 					     {.passes_ns = 2 * NS_PER_SEC - 1},
 					     {.passes_ns = 3 * NS_PER_SEC, CPU(4)}};
 	struct live_windows_options options = five_seconds;
 	struct live_windows *windows = NULL;
-	char heard[1024];
+	char heard[HEARD_BYTES];
 
 	(void)state;
-	is_terminal = true;
+	options.watcher = &curious;
 	assert_int_equal(PLAY(&options, script, heard, &windows), 0);
-	assert_string_equal(heard, LINE("0") LINE("0") LINE("1") LINE("2") "\r\033[K");
-	live_windows_free(windows);
-	options.no_progress = true;
-	assert_int_equal(PLAY(&options, script, heard, &windows), 0);
-	assert_string_equal(heard, "");
-	live_windows_free(windows);
-	is_terminal = options.no_progress = false;
-	assert_int_equal(PLAY(&options, script, heard, &windows), 0);
-	assert_string_equal(heard, "");
+	assert_string_equal(heard, "0 of 5\n0 of 5\n1 of 5\n2 of 5\n");
 	live_windows_free(windows);
 }
 
@@ -288,7 +293,7 @@ static void poll__that_is_interrupted_goes_on(void **state)
 	};
 	static const struct step broken[] = {{.poll_err = EFAULT}};
 	struct live_windows *windows = NULL;
-	char heard[1024];
+	char heard[HEARD_BYTES];
 
 	(void)state;
 	assert_int_equal(PLAY(&five_seconds, script, heard, &windows), 0);
@@ -296,30 +301,27 @@ static void poll__that_is_interrupted_goes_on(void **state)
 	assert_int_equal(live_windows_count(windows), 1);
 	live_windows_free(windows);
 	windows = NULL;
-	assert_int_equal(PLAY(&five_seconds, broken, heard, &windows), READER_BAD_INPUT);
+	assert_true(PLAY(&five_seconds, broken, heard, &windows) < 0);
 	assert_int_equal(explained, -EFAULT);
 	assert_null(windows);
 }
 
-/* Only SIGINT is taken. */
-static void signal__ends_it_with_what_came(void **state)
+static void watcher__ends_it_with_what_came(void **state)
 {
 	static const struct step script[] = {{.passes_ns = NS_PER_SEC, CPU(4)},
 					     {.passes_ns = NS_PER_SEC, CPU(4)},
-					     {.interrupts = true}};
+					     {.stops = true}};
 	struct live_windows *windows = NULL;
-	char heard[1024];
+	char heard[HEARD_BYTES];
 
 	(void)state;
 	assert_int_equal(PLAY(&five_seconds, script, heard, &windows), 0);
 	assert_string_equal(heard, "");
 	assert_int_equal(live_windows_count(windows), 1);
-	for (int i = 1; i < 32; i++)
-		assert_int_equal(sigismember(&signal_mask, i), i == SIGINT);
 	live_windows_free(windows);
 	windows = NULL;
-	assert_int_equal(play(&five_seconds, script + 2, 1, heard, &windows), READER_BAD_INPUT);
-	assert_string_equal(heard, "pyprof: ended before the first window, which takes a second, "
+	assert_true(play(&five_seconds, script + 2, 1, heard, &windows) < 0);
+	assert_string_equal(heard, "ended before the first window, which takes a second, "
 				   "was complete\n");
 	assert_null(windows);
 }
@@ -329,7 +331,7 @@ static void end__of_the_connection_is_told(void **state)
 	static const int errs[] = {-EPIPE, -ECONNRESET};
 	struct step script[] = {
 		{.passes_ns = NS_PER_SEC, CPU(4)}, {.passes_ns = NS_PER_SEC, CPU(4)}, {}};
-	char heard[1024];
+	char heard[HEARD_BYTES];
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(errs); i++) {
@@ -337,7 +339,7 @@ static void end__of_the_connection_is_told(void **state)
 
 		script[2].feed_err = errs[i];
 		assert_int_equal(PLAY(&five_seconds, script, heard, &windows), 0);
-		assert_string_equal(heard, "pyprof: pyprofd has ended: this is what came before\n");
+		assert_string_equal(heard, "note: pyprofd has ended: this is what came before\n");
 		live_windows_free(windows);
 	}
 }
@@ -353,7 +355,7 @@ static void spool__is_bounded(void **state)
 	static const struct step fits[] = {{.passes_ns = NS_PER_SEC, CPU(4)},
 					   {.passes_ns = 5 * NS_PER_SEC, CPU(1 << 30)}};
 	struct live_windows *windows = NULL;
-	char heard[1024];
+	char heard[HEARD_BYTES];
 
 	(void)state;
 	swallows_writes = true;
@@ -376,11 +378,11 @@ static void spool__that_is_full_is_told(void **state)
 					     {.passes_ns = NS_PER_SEC, CPU(4)},
 					     {.passes_ns = 0, CPU((1 << 30) - 3)}};
 	struct live_windows *windows = NULL;
-	char heard[1024];
+	char heard[HEARD_BYTES];
 
 	(void)state;
 	assert_int_equal(PLAY(&five_seconds, script, heard, &windows), 0);
-	assert_string_equal(heard, "pyprof: --live: more than 1024 MiB of profiles: this is what "
+	assert_string_equal(heard, "note: --live: more than 1024 MiB of profiles: this is what "
 				   "came before\n");
 	assert_int_equal(live_windows_count(windows), 1);
 	live_windows_free(windows);
@@ -395,7 +397,7 @@ static void spool__is_where_temporary_files_are(void **state)
 		{NULL, "/tmp"}, {"", "/tmp"}, {"/", "/"}, {"x", "x"}, {"/var/tmp", "/var/tmp"}};
 	static const struct step script[] = {{.passes_ns = NS_PER_SEC, CPU(4)},
 					     {.passes_ns = 5 * NS_PER_SEC, CPU(4)}};
-	char heard[1024], bytes[8] = "";
+	char heard[HEARD_BYTES], bytes[8] = "";
 
 	(void)state;
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
@@ -419,13 +421,13 @@ static void spool__is_where_temporary_files_are(void **state)
 static void spool__that_cannot_be_is_told(void **state)
 {
 	struct live_windows *windows = NULL;
-	char heard[1024];
+	char heard[HEARD_BYTES];
 
 	(void)state;
 	open_errno = EOPNOTSUPP;
 	memfd_errno = EMFILE;
-	assert_int_equal(play(&five_seconds, NULL, 0, heard, &windows), READER_BAD_INPUT);
-	assert_string_equal(heard, "pyprof: cannot create a temporary file: Too many open files\n");
+	assert_true(play(&five_seconds, NULL, 0, heard, &windows) < 0);
+	assert_string_equal(heard, "cannot create a temporary file: Too many open files\n");
 	assert_null(windows);
 }
 
@@ -437,7 +439,7 @@ static void spool__may_be_descriptor_0(void **state)
 	struct live_windows *windows = NULL;
 	const int saved = dup(STDIN_FILENO), next = dup(STDIN_FILENO);
 	int status, after, left;
-	char heard[1024];
+	char heard[HEARD_BYTES];
 
 	(void)state;
 	close(next);
@@ -459,15 +461,19 @@ static void request__that_cannot_be_made_is_told(void **state)
 {
 	static const int64_t none = 0;
 	struct live_windows_options options = {
-		.kind = PP_PROFILE_CPU, .pid = &none, .pid_count = 1, .seconds = 5};
+		.kind = PP_PROFILE_CPU,
+		.pid = &none,
+		.pid_count = 1,
+		.seconds = 5,
+		.watcher = &quiet};
 	struct live_windows *windows = NULL;
-	char heard[1024];
+	char heard[HEARD_BYTES];
 
 	(void)state;
-	assert_int_equal(play(&options, NULL, 0, heard, &windows), READER_BAD_INPUT);
-	assert_string_equal(heard, "pyprof: --live: --pid has a number that no process has\n");
-	client_err = 1;
-	assert_int_equal(play(&five_seconds, NULL, 0, heard, &windows), READER_BAD_INPUT);
+	assert_true(play(&options, NULL, 0, heard, &windows) < 0);
+	assert_string_equal(heard, "--live: --pid has a number that no process has\n");
+	client_err = -1;
+	assert_true(play(&five_seconds, NULL, 0, heard, &windows) < 0);
 	assert_string_equal(heard, "");
 	assert_int_equal(explained, 0);
 	assert_null(windows);
@@ -482,12 +488,12 @@ static void window__of_a_kind_that_there_is_not(void **state)
 		 .flags = (uint64_t)(PP_PROFILE_COUNT + 1) << LIVE_WINDOW_KIND_SHIFT | 1,
 		 .size = 4}};
 	const struct live_windows_options options = {
-		.kind = PP_PROFILE_CPU, .more = UINT32_MAX, .seconds = 5};
+		.kind = PP_PROFILE_CPU, .more = UINT32_MAX, .seconds = 5, .watcher = &quiet};
 	struct live_windows *windows = NULL;
-	char heard[1024];
+	char heard[HEARD_BYTES];
 
 	(void)state;
-	assert_int_equal(PLAY(&options, script, heard, &windows), READER_BAD_INPUT);
+	assert_true(PLAY(&options, script, heard, &windows) < 0);
 	assert_int_equal(explained, -EBADMSG);
 	assert_null(windows);
 }
@@ -499,9 +505,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(time__is_over_a_quarter_of_a_second_early),
 		TEST(time__without_a_window_is_bounded),
-		TEST(terminal__shows_the_seconds_and_is_cleared),
+		TEST(progress__is_in_seconds_since_the_first_window),
 		TEST(poll__that_is_interrupted_goes_on),
-		TEST(signal__ends_it_with_what_came),
+		TEST(watcher__ends_it_with_what_came),
 		TEST(end__of_the_connection_is_told),
 		TEST(spool__is_bounded),
 		TEST(spool__that_is_full_is_told),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c reader/select.c store/store_names.c base/io.c */
+/* sources: reader/select.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>
@@ -51,12 +51,52 @@ static void select_time__nonsense_is_einval(void **state)
 		assert_int_equal(select_time(bad[i], NOW_MS, &ms), -EINVAL);
 }
 
+static void pids__are_added(void **state)
+{
+	CLEANUP(select_release) struct select select = {0};
+
+	(void)state;
+	assert_int_equal(select_add_pids(&select, "1,2147483647"), 0);
+	assert_int_equal(select_add_pids(&select, "7"), 0);
+	assert_int_equal(select.pid_count, 3);
+	assert_int_equal(select.pid[1], INT32_MAX);
+	assert_int_equal(select.pid[2], 7);
+}
+
+static void pids__that_are_none_or_too_many_are_refused(void **state)
+{
+	static const char *const bad[] = {"x", "1x", "1,,2", "-1", "2147483648", "1 2"};
+	CLEANUP(select_release) struct select select = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(select_add_pids(&select, bad[i]), -EINVAL);
+	select.pid_count = SELECT_MAX_PIDS;
+	assert_int_equal(select_add_pids(&select, "1"), -E2BIG);
+}
+
+static void regex__that_is_none_is_explained(void **state)
+{
+	CLEANUP(select_release) struct select select = {0};
+	char why[SELECT_WHY_BYTES] = "";
+
+	(void)state;
+	assert_int_equal(select_regex("^a|b$", why, &select.comm), 0);
+	assert_int_equal(regexec(select.comm, "b", 0, NULL, 0), 0);
+	assert_int_equal(select_regex("(", why, &select.thread), -EINVAL);
+	assert_non_null(strstr(why, "("));
+	assert_null(select.thread);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(select_time__spans_are_before_now),
 		cmocka_unit_test(select_time__dates_are_local_unless_utc),
 		cmocka_unit_test(select_time__nonsense_is_einval),
+		cmocka_unit_test(pids__are_added),
+		cmocka_unit_test(pids__that_are_none_or_too_many_are_refused),
+		cmocka_unit_test(regex__that_is_none_is_explained),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

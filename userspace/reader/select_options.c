@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/select_options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/kinds.h"
+#include "live/request.h"
+#include "store/store_names.h"
+
+#define LIVE_SECONDS_DEFAULT 10UL
+#define LIVE_SECONDS_MAX 3600UL
+
+enum {
+	OPTION_PID = 0x1000,
+	OPTION_COMM,
+	OPTION_THREAD,
+	OPTION_SINCE,
+	OPTION_UNTIL,
+	OPTION_KIND,
+	OPTION_FOCUS,
+	OPTION_IGNORE,
+	OPTION_GROUP_BY,
+	OPTION_SAMPLE_TYPE,
+	OPTION_PYTHON,
+	OPTION_NO_COLOR,
+	OPTION_NO_PROGRESS,
+	OPTION_FULL_PATHS,
+	OPTION_LIVE,
+	OPTION_FOR,
+	OPTION_SOCKET,
+};
+
+#define FIRST_KIND(id, number, name, ...) name " (default)"
+#define NEXT_KIND(id, number, name, ...) ", " name
+
+static const struct argp_option options[] = {
+	{NULL, 0, NULL, 0, "Which samples:", 8},
+	{"pid", OPTION_PID, "PID,...", 0, "Only these processes", 8},
+	{"comm", OPTION_COMM, "REGEX", 0, "Only processes whose name matches", 8},
+	{"thread", OPTION_THREAD, "REGEX", 0, "Only threads whose name or tid matches", 8},
+	{"since", OPTION_SINCE, "TIME", 0,
+	 "Only windows that end after TIME: 1h, 30m (ago), 2026-11-21T15:04, 15:04, @SECONDS", 8},
+	{"until", OPTION_UNTIL, "TIME", 0, "Only windows that begin before TIME", 8},
+	{"kind", OPTION_KIND, "KIND", 0,
+	 "The kind to read, where a directory has several: " PP_PROFILES(FIRST_KIND, NEXT_KIND), 8},
+	{"focus", OPTION_FOCUS, "REGEX", 0, "Only stacks with a function or file that matches", 8},
+	{"ignore", OPTION_IGNORE, "REGEX", 0,
+	 "Leave out stacks with a function or file that matches", 8},
+	{"group-by", OPTION_GROUP_BY, "KEY,...", 0,
+	 "A separate result for each process, thread, comm, thread-name, container, wait", 8},
+	{"sample-type", OPTION_SAMPLE_TYPE, "TYPE", 0,
+	 "The values to show; info lists them.  Default: the file's own default", 8},
+	{"python", OPTION_PYTHON, NULL, 0,
+	 "Show only Python functions; time in C and in the kernel counts for the function that "
+	 "called",
+	 8},
+	{"no-color", OPTION_NO_COLOR, NULL, 0, "Use no colours, even on a terminal", 9},
+	{"full-paths", OPTION_FULL_PATHS, NULL, 0,
+	 "Show whole paths of source files, not only the part that tells them apart", 9},
+	{"no-progress", OPTION_NO_PROGRESS, NULL, 0, "Show no progress bar, even on a terminal", 9},
+	{0},
+};
+
+static const struct argp_option live_options[] = {
+	{NULL, 0, NULL, 0, "What happens now:", 7},
+	{"live", OPTION_LIVE, NULL, 0,
+	 "Read no files, but ask the running pyprofd what happens from now on; root needs no "
+	 "running pyprofd",
+	 7},
+	{"for", OPTION_FOR, "S", 0, "Watch for S seconds, 1 to 3600; default: 10", 7},
+	{"socket", OPTION_SOCKET, "PATH", 0, "Where pyprofd answers; default: " LIVE_SOCKET_DEFAULT,
+	 7},
+	{0},
+};
+
+int select_refuse_groups(const struct select *select, const char *verb)
+{
+	if (!select->group_by)
+		return 0;
+	fprintf(stderr, "pyprof: %s has no groups: choose one with --pid, --comm or --thread\n",
+		verb);
+	return -EINVAL;
+}
+
+int select_regex_option(const char *text, const char *option, regex_t **ret_regex)
+{
+	char why[SELECT_WHY_BYTES];
+	int err = select_regex(text, why, ret_regex);
+
+	if (err)
+		fprintf(stderr, "pyprof: --%s=%s: %s\n", option, text, why);
+	return err;
+}
+
+static void parse_time(struct argp_state *state, const char *option, const char *text,
+		       uint64_t *ret_ms)
+{
+	if (select_time(text, wall_ns() / NS_PER_MS, ret_ms))
+		argp_error(state, "--%s=%s: not a time: 1h, 30m, 2026-11-21T15:04, 15:04", option,
+			   text);
+}
+
+static void parse_pids(struct argp_state *state, struct select *select, const char *text)
+{
+	int err = select_add_pids(select, text);
+
+	if (err == -E2BIG)
+		argp_error(state, "--pid: more than %u", SELECT_MAX_PIDS);
+	if (err)
+		argp_error(state, "--pid=%s: not a process id", text);
+}
+
+static uint32_t group_key(const char *text, size_t size)
+{
+	static const struct {
+		const char *name;
+		uint32_t key;
+	} keys[] = {
+		{"process", GROUP_BY_PROCESS},	   {"pid", GROUP_BY_PROCESS},
+		{"thread", GROUP_BY_THREAD},	   {"tid", GROUP_BY_THREAD},
+		{"comm", GROUP_BY_COMM},	   {"thread-name", GROUP_BY_THREAD_NAME},
+		{"container", GROUP_BY_CONTAINER}, {"wait", GROUP_BY_WAIT},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (strlen(keys[i].name) == size && !strncmp(keys[i].name, text, size))
+			return keys[i].key;
+	return 0;
+}
+
+static void parse_groups(struct argp_state *state, struct select *select, const char *text)
+{
+	while (*text) {
+		size_t size = strcspn(text, ",");
+		uint32_t key = group_key(text, size);
+
+		if (!key)
+			argp_error(state,
+				   "--group-by=%.*s: not process, thread, comm, thread-name, "
+				   "container or wait",
+				   (int)size, text);
+		select->group_by |= key;
+		text += size + (text[size] == ',');
+	}
+}
+
+static void parse_regex(const char *option, const char *text, regex_t **regex)
+{
+	select_free_regex(TAKE(*regex));
+	if (select_regex_option(text, option, regex))
+		exit(argp_err_exit_status);
+}
+
+static error_t add_path(struct select_options *shared, char *path)
+{
+	struct select *select = &shared->select;
+	char **grown;
+
+	if (shared->leading_count < shared->leading_wanted) {
+		shared->leading[shared->leading_count++] = path;
+		return 0;
+	}
+	grown = reallocarray(select->path, (size_t)select->path_count + 1, sizeof(*grown));
+	if (!grown)
+		return ENOMEM;
+	select->path = grown;
+	select->path[select->path_count++] = path;
+	return 0;
+}
+
+static error_t parse_text(int key, char *text, struct select *select)
+{
+	switch (key) {
+	case OPTION_COMM:
+		parse_regex("comm", text, &select->comm);
+		return 0;
+	case OPTION_THREAD:
+		parse_regex("thread", text, &select->thread);
+		return 0;
+	case OPTION_FOCUS:
+		parse_regex("focus", text, &select->focus);
+		return 0;
+	case OPTION_IGNORE:
+		parse_regex("ignore", text, &select->ignore);
+		return 0;
+	case OPTION_SAMPLE_TYPE:
+		select->sample_type = text;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct select_options *shared = state->input;
+	struct select *select = &shared->select;
+
+	switch (key) {
+	case OPTION_PID:
+		parse_pids(state, select, text);
+		return 0;
+	case OPTION_SINCE:
+		parse_time(state, "since", text, &select->since_ms);
+		return 0;
+	case OPTION_UNTIL:
+		parse_time(state, "until", text, &select->until_ms);
+		return 0;
+	case OPTION_KIND:
+		if (!store_kind_is_valid(text))
+			argp_error(state, "--kind=%s: not a kind: letters, digits, _", text);
+		select->kind = text;
+		return 0;
+	case OPTION_GROUP_BY:
+		parse_groups(state, select, text);
+		return 0;
+	case OPTION_PYTHON:
+		select->python_only = true;
+		return 0;
+	case OPTION_NO_COLOR:
+		shared->no_color = true;
+		return 0;
+	case OPTION_FULL_PATHS:
+		select->full_paths = true;
+		return 0;
+	case OPTION_NO_PROGRESS:
+		shared->no_progress = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		return add_path(shared, text);
+	default:
+		return parse_text(key, text, select);
+	}
+}
+
+static error_t parse_live(int key, char *text, struct argp_state *state)
+{
+	struct select *select = &((struct select_options *)state->input)->select;
+
+	switch (key) {
+	case OPTION_LIVE:
+		select->live = true;
+		return 0;
+	case OPTION_FOR:
+		select->live_seconds = select_number(state, "for", text);
+		if (!select->live_seconds || select->live_seconds > LIVE_SECONDS_MAX)
+			argp_error(state, "--for=%s: not from 1 to %lu", text, LIVE_SECONDS_MAX);
+		return 0;
+	case OPTION_SOCKET:
+		select->socket = text;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* Returns what is wrong with the combination of options, or NULL. */
+static const char *find_conflict(const struct select *select)
+{
+	if (!select->live && select->live_seconds)
+		return "--for works only with --live";
+	if (!select->live && select->socket)
+		return "--socket works only with --live";
+	if (!select->live)
+		return NULL;
+	if (select->path_count)
+		return "--live reads no profile: give either a profile or --live";
+	if (select->since_ms || select->until_ms)
+		return "--live begins now: --since and --until work only with directories";
+	return NULL;
+}
+
+static error_t parse_with_live(int key, char *text, struct argp_state *state)
+{
+	struct select *select = &((struct select_options *)state->input)->select;
+	const char *conflict;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = state->input;
+		return 0;
+	case ARGP_KEY_END:
+		conflict = find_conflict(select);
+		if (!select->live_seconds)
+			select->live_seconds = LIVE_SECONDS_DEFAULT;
+		if (!conflict)
+			return 0;
+		fprintf(stderr, "pyprof: %s\n", conflict);
+		exit(argp_err_exit_status);
+	default:
+		return parse(key, text, state);
+	}
+}
+
+static error_t parse_verb(const struct argp *shared, struct argp verb, int argc, char **argv,
+			  void *input)
+{
+	const struct argp_child children[] = {{shared, 0, NULL, 8}, {0}};
+
+	verb.children = children;
+	return argp_parse(&verb, argc, argv, 0, NULL, input);
+}
+
+error_t select_parse(const struct argp_option *verb_options, argp_parser_t parser, const char *doc,
+		     const char *arguments, int argc, char **argv, void *input)
+{
+	static const struct argp live_argp = {.options = live_options, .parser = parse_live};
+	static const struct argp_child live_child[] = {{&live_argp, 0, NULL, 7}, {0}};
+	static const struct argp shared = {
+		.options = options, .parser = parse_with_live, .children = live_child};
+	const struct argp verb = {
+		.options = verb_options, .parser = parser, .args_doc = arguments, .doc = doc};
+
+	return parse_verb(&shared, verb, argc, argv, input);
+}
+
+error_t select_parse_files(const struct argp_option *verb_options, argp_parser_t parser,
+			   const char *doc, const char *arguments, int argc, char **argv,
+			   void *input)
+{
+	static const struct argp shared = {.options = options, .parser = parse};
+	const struct argp verb = {
+		.options = verb_options, .parser = parser, .args_doc = arguments, .doc = doc};
+
+	return parse_verb(&shared, verb, argc, argv, input);
+}
+
+double select_share(struct argp_state *state, const char *option, const char *text)
+{
+	char *end;
+	double share = strtod(text, &end) / 100;
+
+	if (end == text || *end || !(share >= 0) || share > 1)
+		argp_error(state, "--%s=%s: not a percentage", option, text);
+	return share;
+}
+
+unsigned long select_number(struct argp_state *state, const char *option, const char *text)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	if (end == text || *end)
+		argp_error(state, "--%s=%s: not a number", option, text);
+	return number;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The options that all verbs share, as an argp child: what to read, and how to show it. */
+#ifndef READER_SELECT_OPTIONS_H
+#define READER_SELECT_OPTIONS_H
+
+#include <argp.h>
+#include <regex.h>
+#include <stdbool.h>
+
+#include "reader/select.h"
+
+/* Release with select_release(&options->select). */
+struct select_options {
+	struct select select;
+	bool no_color, no_progress;
+	/* A verb's own first arguments (the FILE of `lines`), which are not paths of profiles. */
+	char *leading[2];
+	int leading_wanted, leading_count;
+};
+
+/* Runs argp_parse() for a verb, with its own options and these.  At ARGP_KEY_INIT the verb's parser
+ * passes the struct select_options as child_inputs[0].  doc: static, with the examples. */
+error_t select_parse(const struct argp_option *options, argp_parser_t parser, const char *doc,
+		     const char *arguments, int argc, char **argv, void *input);
+/* select_parse() without --live. */
+error_t select_parse_files(const struct argp_option *options, argp_parser_t parser, const char *doc,
+			   const char *arguments, int argc, char **argv, void *input);
+/* Parse the value of a verb's own option, or call argp_error(): "12.5" percent as a share from 0 to
+ * 1; a number. */
+double select_share(struct argp_state *state, const char *option, const char *text);
+unsigned long select_number(struct argp_state *state, const char *option, const char *text);
+/* select_regex() for an option: prints what is wrong. */
+int select_regex_option(const char *text, const char *option, regex_t **ret_regex);
+/* For verbs whose view has no groups: when the user asked for groups, prints what to do instead and
+ * returns -EINVAL. */
+int select_refuse_groups(const struct select *select, const char *verb);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a caller may hear while profiles are read, and how it ends the wait for them. */
+#ifndef READER_WATCHER_H
+#define READER_WATCHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct watcher_progress {
+	bool live;	       /* windows are waited for: the numbers are seconds, else files */
+	uint64_t done, wanted; /* done: 0 until the first window has come */
+};
+
+struct watcher {
+	/* Called after each file, and a few times a second while windows are waited for.  NULL is
+	 * allowed. */
+	void (*progress)(void *context, const struct watcher_progress *progress);
+	/* Called with a line, as say_why()'s, about what is missing from a result that is there
+	 * nevertheless.  NULL is allowed. */
+	void (*note)(void *context, const char *line);
+	void *context;
+	/* Ends the wait for windows when it is readable; -1: nothing does.  Borrowed. */
+	int stop_fd;
+	/* Borrowed: receives what live_client_open() writes; lines that end in newlines. */
+	FILE *words;
+};
+
+#endif
