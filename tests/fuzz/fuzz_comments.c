@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/facts.c profile/writer.c reader/coverage.c diff/comparable.c base/kinds.c */
+/* sources: profile/facts.c profile/writer.c query/coverage.c diff/comparable.c base/kinds.c */
 /* The comments of profiles, one a line, as whoever wrote the files chose them: capture metadata,
  * and the program that wrote it.  Every second line is of the other side of a comparison.
  * runs: 4000 at most in `make check`. */
@@ -11,7 +11,7 @@
 #include "diff/comparable.h"
 #include "profile/facts.h"
 #include "profile/writer.h"
-#include "reader/coverage.h"
+#include "query/coverage.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

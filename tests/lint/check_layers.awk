@@ -19,15 +19,16 @@ BEGIN {
 	allowed["render"] = "profile pprof"
 	allowed["export"] = "profile render"
 	allowed["diff"] = "profile pprof render"
-	allowed["reader"] = "profile pprof store render export diff live"
+	allowed["query"] = "profile pprof store live render" # docs/design/0035
+	allowed["reader"] = "profile pprof store render export diff live query"
 	allowed["agent"] = "parser perf discover elf unwind python foreign attach drain symbolize finish profile pprof store config timeline ledger live options"
-	directories = "base parser perf discover elf unwind python foreign attach drain symbolize finish profile pprof store config timeline ledger live options render export diff reader agent"
+	directories = "base parser perf discover elf unwind python foreign attach drain symbolize finish profile pprof store config timeline ledger live options render query export diff reader agent"
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_older.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "pprof"
 	generated["perfetto.pb-c.h"] = "timeline"
-	generated["version.h"] = "options agent reader"
+	generated["version.h"] = "options agent query reader"
 	generated["flame_page.h"] = "render"
 }
 function has(list, word) { return index(" " list " ", " " word " ") }

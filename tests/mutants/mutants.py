@@ -69,6 +69,7 @@ MORE_AREAS = {
     "timeline": r"/timeline/\w+\.c$",
     "render": r"/render/\w+\.c$",
     "export": r"/export/\w+\.c$",
+    "query": r"/query/(?!live_windows)\w+\.c$",
     "reader": r"/reader/(?!main)\w+\.c$",
     "base": r"/base/\w+\.c$",
     "attach": r"/attach/\w+\.c$",

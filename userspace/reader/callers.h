@@ -3,7 +3,7 @@
 #ifndef READER_CALLERS_H
 #define READER_CALLERS_H
 
-#include "reader/input.h"
+#include "query/input.h"
 
 /* Prints callers and callees; either regex may be NULL.  Returns 0 or -ENOMEM. */
 int callers_print(const struct input *input, const regex_t *callers, const regex_t *callees,

@@ -5,7 +5,7 @@
 
 #include "diff/comparable.h"
 #include "diff/table.h"
-#include "reader/input.h"
+#include "query/input.h"
 
 struct diff_view {
 	const struct input *input;

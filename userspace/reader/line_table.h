@@ -3,7 +3,7 @@
 #ifndef READER_LINE_TABLE_H
 #define READER_LINE_TABLE_H
 
-#include "reader/input.h"
+#include "query/input.h"
 #include "render/totals.h"
 
 struct line_row {

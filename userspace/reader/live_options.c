@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "query/live_why.h"
 #include "reader/complain.h"
-#include "reader/live_why.h"
 #include "reader/verb.h"
 
 enum option_key { KEY_SOCKET = 0x1000, KEY_NO_COLOR };

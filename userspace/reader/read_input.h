@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "reader/input.h"
+#include "query/input.h"
 
 /* input_read() with options.watcher set: shows progress on a terminal, and prints errors.  SIGINT
  * ends only the wait for live windows.  Returns 0, or the exit code for the verb. */

@@ -7,7 +7,7 @@
 #include <regex.h>
 #include <stdbool.h>
 
-#include "reader/select.h"
+#include "query/select.h"
 
 /* Release with select_release(&options->select). */
 struct select_options {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "pprof/profile_read.h"
-#include "reader/coverage.h"
+#include "query/coverage.h"
 #include "render/code_table.h"
 
 enum top_level { TOP_PROCESS, TOP_FUNCTION, TOP_LINE, TOP_WAIT };

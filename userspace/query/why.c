@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/why.h"
+#include "query/why.h"
 
 #include <errno.h>
 #include <stdarg.h>

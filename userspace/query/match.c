@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/match.h"
+#include "query/match.h"
 
 #include <inttypes.h>
 #include <stdio.h>

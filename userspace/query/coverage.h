@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Computes from capture metadata how much of the scheduler's CPU time and of the ledger's waits the
  * profiles contain. */
-#ifndef READER_COVERAGE_H
-#define READER_COVERAGE_H
+#ifndef QUERY_COVERAGE_H
+#define QUERY_COVERAGE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/select.h"
+#include "query/select.h"
 
 #include <errno.h>
 #include <stdio.h>

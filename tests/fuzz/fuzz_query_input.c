@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/input.c reader/match.c reader/why.c reader/coverage.c profile/facts.c profile/writer.c store/store_query.c store/store_names.c render/short_paths.c render/frame_text.c render/groups.c live/request.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
+/* sources: query/input.c query/match.c query/why.c query/coverage.c profile/facts.c profile/writer.c store/store_query.c store/store_names.c render/short_paths.c render/frame_text.c render/groups.c live/request.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
 /* Profiles of anyone, as a command line selects them: filters, comments, short paths and the title.
  * The first byte selects; the rest is a file, which is read twice.
  * runs: 2000 at most in `make check`: each is read twice. */
@@ -13,14 +13,14 @@
 
 #include "base/utf8.h"
 #include "profile/profile_data.h"
-#include "reader/input.h"
-#include "reader/live_windows.h"
+#include "query/input.h"
+#include "query/live_windows.h"
 
 #define MAX_BYTES 65536U
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Instead of reader/live_windows.c: nothing is asked for. */
+/* Instead of query/live_windows.c: nothing is asked for. */
 int live_windows_take(const struct live_windows_options *options, char why[WHY_BYTES],
 		      struct live_windows **ret_windows)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Why something could not be read, as one line of text that the caller shows. */
-#ifndef READER_WHY_H
-#define READER_WHY_H
+#ifndef QUERY_WHY_H
+#define QUERY_WHY_H
 
 #define WHY_BYTES 8192U /* a path of 4 KiB and a sentence; longer ones are cut */
 

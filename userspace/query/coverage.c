@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/coverage.h"
+#include "query/coverage.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/coverage.c profile/facts.c base/kinds.c */
-#include "reader/coverage.h"
+/* sources: query/coverage.c profile/facts.c base/kinds.c */
+#include "query/coverage.h"
 
 #include <cmocka.h>
 

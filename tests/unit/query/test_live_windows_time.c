@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c reader/live_windows.c reader/why.c base/io.c */
+/* sources: base/kinds.c query/live_windows.c query/why.c base/io.c */
 /* Windows come by a script: each step is one poll(), which lets time pass.  The clock, the socket
  * and the disk are stand-ins. */
 #include <cmocka.h>
@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "live/feed.h"
 #include "live/record.h"
-#include "reader/live_why.h"
-#include "reader/live_windows.h"
+#include "query/live_why.h"
+#include "query/live_windows.h"
 
 #define CONNECTION 1000
 #define STOP 1001

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/input.h"
+#include "query/input.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 
 #include "base/utf8.h"
 #include "profile/writer.h"
-#include "reader/live_windows.h"
-#include "reader/match.h"
+#include "query/live_windows.h"
+#include "query/match.h"
 #include "store/store_query.h"
 #include "version.h"
 

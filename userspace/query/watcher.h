@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a caller may hear while profiles are read, and how it ends the wait for them. */
-#ifndef READER_WATCHER_H
-#define READER_WATCHER_H
+#ifndef QUERY_WATCHER_H
+#define QUERY_WATCHER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/select.c */
+/* sources: query/select.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "reader/select.h"
+#include "query/select.h"
 
 #define NOW_MS 1795273360165ULL /* 2026-11-21T15:02:40.165Z */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c reader/live_windows.c reader/why.c live/feed.c live/record.c live/request.c base/io.c */
+/* sources: base/kinds.c query/live_windows.c query/why.c live/feed.c live/record.c live/request.c base/io.c */
 /* The client's connection is a fake in this file: a socket that already contains the answer. */
 #include <cmocka.h>
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "live/record.h"
-#include "reader/live_why.h"
-#include "reader/live_windows.h"
+#include "query/live_why.h"
+#include "query/live_windows.h"
 
 static int connection;
 static struct live_request asked;
@@ -216,7 +216,7 @@ static void windows__all_kinds_belong_to_a_whole_one(void **state)
 										"1old", "0old",
 										"1a", "0b", NULL};
 	const struct live_windows_options options = {.kind = PP_PROFILE_OFFCPU,
-		.watcher = &watcher,
+						     .watcher = &watcher,
 						     .more = 1U << PP_PROFILE_CPU};
 	struct live_windows *windows = NULL;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Fetches the windows of some seconds from pyprofd into an unnamed file, from which they are read
  * like files. */
-#ifndef READER_LIVE_WINDOWS_H
-#define READER_LIVE_WINDOWS_H
+#ifndef QUERY_LIVE_WINDOWS_H
+#define QUERY_LIVE_WINDOWS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 
 #include "base/cleanup.h"
 #include "live/request.h"
-#include "reader/watcher.h"
-#include "reader/why.h"
+#include "query/watcher.h"
+#include "query/why.h"
 
 struct live_windows_options {
 	const char *socket; /* NULL: the default */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/live_why.h"
+#include "query/live_why.h"
 
 #include <errno.h>
 #include <string.h>

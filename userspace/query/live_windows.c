@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/live_windows.h"
+#include "query/live_windows.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "base/io.h"
 #include "live/feed.h"
 #include "live/record.h"
-#include "reader/live_why.h"
+#include "query/live_why.h"
 
 /* Windows take about a second: one that is slightly shorter also ends the time. */
 #define SLACK_NS (NS_PER_SEC / 4)

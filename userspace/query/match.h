@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Decides which samples of a profile a selection takes. */
-#ifndef READER_MATCH_H
-#define READER_MATCH_H
+#ifndef QUERY_MATCH_H
+#define QUERY_MATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "profile/profile.h"
-#include "reader/select.h"
+#include "query/select.h"
 
 /* Release with match_release().  Begin with {.select = ...}, for one profile. */
 struct match {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads what a selection names into one merged profile: files, directories, time ranges, what runs
  * now. */
-#ifndef READER_INPUT_H
-#define READER_INPUT_H
+#ifndef QUERY_INPUT_H
+#define QUERY_INPUT_H
 
 #include "pprof/profile_read.h"
-#include "reader/coverage.h"
-#include "reader/select.h"
-#include "reader/watcher.h"
-#include "reader/why.h"
+#include "query/coverage.h"
+#include "query/select.h"
+#include "query/watcher.h"
+#include "query/why.h"
 #include "render/short_paths.h"
 
 struct input_options {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What is read: which profiles, and which of their samples. */
-#ifndef READER_SELECT_H
-#define READER_SELECT_H
+#ifndef QUERY_SELECT_H
+#define QUERY_SELECT_H
 
 #include <regex.h>
 #include <stdbool.h>
