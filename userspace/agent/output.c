@@ -109,6 +109,8 @@ static int explain_open(const char *path, int err)
 
 int output_open(const struct options *options, struct output **ret_output)
 {
+	const struct store_limits limits = {.max_bytes = options->store_max_bytes,
+					    .max_age_ms = options->store_max_age_ns / NS_PER_MS};
 	OWNED(output) struct output *output = calloc(1, sizeof(*output));
 	int err;
 
@@ -121,7 +123,7 @@ int output_open(const struct options *options, struct output **ret_output)
 		return -ENOMEM;
 	output_owner(&output->uid, &output->gid);
 	if (options->output_kind == OPTIONS_OUTPUT_DIRECTORY)
-		err = store_open(options->output, options->store_max_bytes, &output->store);
+		err = store_open(options->output, &limits, &output->store);
 	else if (strcmp(options->output, "-") && options->output_kind != OPTIONS_OUTPUT_NONE)
 		err = file_output_lock(options->output, &output->lock_fd);
 	else

@@ -25,6 +25,7 @@ enum option_key {
 	KEY_OFFCPU_MIN,
 	KEY_WAKERS,
 	KEY_STORE_MAX,
+	KEY_STORE_AGE,
 	KEY_TIMELINE,
 	KEY_TIMELINE_MAX,
 	KEY_LIVE,
@@ -77,6 +78,10 @@ static const struct argp_option option_table[] = {
 	 4},
 	{"store-max", KEY_STORE_MAX, "SIZE", 0,
 	 "The oldest files of the directory are deleted above this size: default 200M", 4},
+	{"store-age", KEY_STORE_AGE, "TIME", 0,
+	 "Files of the directory are deleted when they are older: 12h, 7d; default: only the size "
+	 "counts",
+	 4},
 	{"timeline", KEY_TIMELINE, "FILE", 0,
 	 "Besides: what each thread does and waits for, and who has the GIL, moment by moment; for "
 	 "Perfetto (.pftrace, .perfetto-trace, .pb) or as Chrome's JSON (.json, .json.gz)",
@@ -345,6 +350,14 @@ static int set_interval(struct option_parser *parser, const char *text)
 	return set_time(parser, &range, text, &parser->options.interval_ns);
 }
 
+static int set_store_age(struct option_parser *parser, const char *text)
+{
+	static const struct time_range range = {"store-age", "1m up to 366 days",
+						OPTIONS_STORE_AGE_MIN_NS, OPTIONS_TIME_MAX_NS};
+
+	return set_time(parser, &range, text, &parser->options.store_max_age_ns);
+}
+
 static int set_size(struct option_parser *parser, const char *name, uint64_t min_bytes,
 		    const char *text, uint64_t *ret_bytes)
 {
@@ -474,6 +487,8 @@ static int parse_course(struct option_parser *parser, int key, const char *arg)
 	case KEY_STORE_MAX:
 		return set_size(parser, "store-max", OPTIONS_STORE_MIN_BYTES, arg,
 				&parser->options.store_max_bytes);
+	case KEY_STORE_AGE:
+		return set_store_age(parser, arg);
 	case KEY_TIMELINE:
 		return set_timeline(parser, arg);
 	case KEY_TIMELINE_MAX:

@@ -22,6 +22,7 @@
 #define OPTIONS_INTERVAL_DEFAULT_NS 10000000000ULL /* 10 s */
 #define OPTIONS_STORE_MIN_BYTES (1ULL << 20)
 #define OPTIONS_STORE_DEFAULT_BYTES (200ULL << 20)
+#define OPTIONS_STORE_AGE_MIN_NS 60000000000ULL
 #define OPTIONS_BUDGET_MIN_BYTES (16ULL << 20)
 #define OPTIONS_BUDGET_CPU_MIN_PPM 1000U   /* 0.1 % */
 #define OPTIONS_BUDGET_CPU_MAX_PPM 500000U /* 50 % */
@@ -75,6 +76,7 @@ struct options {
 	enum options_output_kind output_kind;
 	bool output_is_default;
 	uint64_t store_max_bytes;
+	uint64_t store_max_age_ns; /* 0: no bound */
 	const char *timeline; /* NULL: no timeline */
 	enum options_timeline timeline_kind;
 	uint64_t timeline_max_bytes; /* of the file, before compression */

@@ -56,7 +56,8 @@ int options_parse_duration(const char *text, uint64_t *ret_ns)
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"m", 60e9}, {"h", 3600e9}};
+	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"m", 60e9},
+		     {"h", 3600e9}, {"d", 86400e9}};
 	const char *unit;
 	double value;
 	int err;

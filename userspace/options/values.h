@@ -16,7 +16,7 @@ enum options_timeline {
 	OPTIONS_TIMELINE_CHROME_GZ, /* .json.gz */
 };
 
-/* Parses "5", "0.5", "500ms", "10s", "2m", "1h" into ns, rounded to the nearest.  Returns 0;
+/* Parses "5", "0.5", "500ms", "10s", "2m", "1h", "7d" into ns, rounded to the nearest.  Returns 0;
  * -EINVAL: not a time; -ERANGE: above OPTIONS_TIME_MAX_NS. */
 int options_parse_duration(const char *text, uint64_t *ret_ns);
 /* Parses "4096", "64K", "200M", "200MB", "1.5GiB", in powers of 1024.  Returns 0; -EINVAL: not a

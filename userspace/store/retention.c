@@ -101,6 +101,7 @@ struct walk {
 	uint64_t max_bytes, deleted;   /* trimming */
 	const struct store_file *keep; /* trimming */
 	uint64_t after_ms;	       /* trimming: only what begins later */
+	uint64_t end_ms;	       /* expiring: what ends later is kept */
 	bool remove_empty;
 };
 
@@ -196,29 +197,54 @@ static bool is_kept(const struct walk *walk, const char *name)
 		!strcmp(file.kind, walk->keep->kind));
 }
 
+/* Deletes a file, unless it is no regular one, and keeps the totals up to date. */
+static int delete_file(struct walk *walk, int hour_fd, const char *name)
+{
+	struct stat stat;
+	uint64_t size;
+
+	if (fstatat(hour_fd, name, &stat, AT_SYMLINK_NOFOLLOW) || !S_ISREG(stat.st_mode))
+		return 0;
+	if (unlinkat(hour_fd, name, 0))
+		return errno == ENOENT ? 0 : -errno;
+	size = (uint64_t)stat.st_size;
+	walk->totals.bytes -= size < walk->totals.bytes ? size : walk->totals.bytes;
+	walk->totals.files -= walk->totals.files ? 1 : 0;
+	walk->deleted++;
+	return 0;
+}
+
 static int trim_hour(struct walk *walk, int hour_fd)
 {
 	CLEANUP(names_release) struct names files = {0};
 	int err = read_names(hour_fd, is_file_name, compare_files, &files);
 
 	for (size_t i = 0; !err && i < files.count; i++) {
-		const char *name = files.name[i];
-		uint64_t size;
-		struct stat stat;
-
 		if (walk->totals.bytes <= walk->max_bytes)
 			return 1;
-		if (is_kept(walk, name) || fstatat(hour_fd, name, &stat, AT_SYMLINK_NOFOLLOW) ||
-		    !S_ISREG(stat.st_mode))
-			continue;
-		if (unlinkat(hour_fd, name, 0)) {
-			err = errno == ENOENT ? 0 : -errno;
-			continue;
-		}
-		size = (uint64_t)stat.st_size;
-		walk->totals.bytes -= size < walk->totals.bytes ? size : walk->totals.bytes;
-		walk->totals.files -= walk->totals.files ? 1 : 0;
-		walk->deleted++;
+		if (!is_kept(walk, files.name[i]))
+			err = delete_file(walk, hour_fd, files.name[i]);
+	}
+	return err;
+}
+
+/* Ends the walk at the first hour that begins too late: all that follow do. */
+static int expire_hour(struct walk *walk, int hour_fd)
+{
+	CLEANUP(names_release) struct names files = {0};
+	int err = read_names(hour_fd, is_file_name, compare_files, &files);
+
+	for (size_t i = 0; !err && i < files.count; i++) {
+		struct store_file file = {};
+		uint64_t end_ms;
+
+		(void)store_file_parse(files.name[i], &file);
+		if (file.start_ms > walk->end_ms)
+			return 1;
+		if (__builtin_add_overflow(file.start_ms, file.duration_ms, &end_ms))
+			end_ms = UINT64_MAX;
+		if (end_ms <= walk->end_ms && !is_kept(walk, files.name[i]))
+			err = delete_file(walk, hour_fd, files.name[i]);
 	}
 	return err;
 }
@@ -242,6 +268,21 @@ int retention_trim(int store_fd, uint64_t max_bytes, const struct store_file *ke
 	walk.after_ms = 0;
 	if (!err && walk.totals.bytes > max_bytes)
 		err = walk_store(&walk, store_fd);
+	*totals = walk.totals;
+	*ret_deleted = walk.deleted;
+	return err;
+}
+
+int retention_expire(int store_fd, uint64_t end_ms, const struct store_file *keep,
+		     struct retention_totals *totals, uint64_t *ret_deleted)
+{
+	struct walk walk = {.visit = expire_hour,
+			    .totals = *totals,
+			    .end_ms = end_ms,
+			    .keep = keep,
+			    .remove_empty = true};
+	int err = walk_store(&walk, store_fd);
+
 	*totals = walk.totals;
 	*ret_deleted = walk.deleted;
 	return err;

@@ -21,6 +21,7 @@
 #define LOCK_NAME ".lock"
 /* A trim first counts the whole store, so it frees this part of the store, to make trims rare. */
 #define TRIM_SHARE 64U
+#define EXPIRE_EVERY_NS (60 * NS_PER_SEC)
 /* "/day/hour/name" */
 #define BELOW_CHARS (STORE_DAY_CHARS + STORE_HOUR_CHARS + STORE_FILE_CHARS)
 
@@ -31,7 +32,8 @@ struct store {
 	 * by hand, wrote beside it. */
 	uid_t uid;
 	gid_t gid;
-	uint64_t max_bytes; /* 0: no bound */
+	struct store_limits limits;
+	uint64_t expire_after_ns; /* when the ages are looked at next */
 	struct retention_totals totals;
 	uint64_t deleted_files;
 };
@@ -97,7 +99,7 @@ static int take(struct store *store)
 			       &store->totals);
 }
 
-int store_open(const char *directory, uint64_t max_bytes, struct store **ret_store)
+int store_open(const char *directory, const struct store_limits *limits, struct store **ret_store)
 {
 	OWNED(store) struct store *store = calloc(1, sizeof(*store));
 	struct stat stat;
@@ -107,7 +109,7 @@ int store_open(const char *directory, uint64_t max_bytes, struct store **ret_sto
 		return -ENOMEM;
 	store->fd = -1;
 	store->lock_fd = -1;
-	store->max_bytes = max_bytes;
+	store->limits = *limits;
 	store->directory = strdup(directory);
 	if (!store->directory)
 		return -ENOMEM;
@@ -253,16 +255,42 @@ static int put_as_owner(const struct store *store, const struct content *content
 /* Counts the files again, because some may have been deleted by hand, and trims. */
 static int trim(struct store *store, const struct store_file *keep)
 {
+	const uint64_t max_bytes = store->limits.max_bytes;
 	time_t stale = time(NULL) - STORE_STALE_TEMPORARY_SECONDS;
 	uint64_t deleted;
 	int err = retention_count(store->fd, stale, &store->totals);
 
-	if (err || store->totals.bytes <= store->max_bytes)
+	if (err || store->totals.bytes <= max_bytes)
 		return err;
-	err = retention_trim(store->fd, store->max_bytes - store->max_bytes / TRIM_SHARE, keep,
-			     &store->totals, &deleted);
+	err = retention_trim(store->fd, max_bytes - max_bytes / TRIM_SHARE, keep, &store->totals,
+			     &deleted);
 	store->deleted_files += deleted;
 	return err;
+}
+
+/* Deletes what is too old, from the newest file's end on, which is the clock's time of now. */
+static int expire(struct store *store, const struct store_file *newest)
+{
+	const uint64_t end_ms = newest->start_ms + newest->duration_ms;
+	uint64_t deleted;
+	int err;
+
+	if (!store->limits.max_age_ms || end_ms <= store->limits.max_age_ms ||
+	    mono_ns() < store->expire_after_ns)
+		return 0;
+	store->expire_after_ns = mono_ns() + EXPIRE_EVERY_NS;
+	err = retention_expire(store->fd, end_ms - store->limits.max_age_ms, newest,
+			       &store->totals, &deleted);
+	store->deleted_files += deleted;
+	return err;
+}
+
+/* Deletes what is above the bounds.  What fails is tried again after the next file. */
+static void retain(struct store *store, const struct store_file *newest)
+{
+	(void)expire(store, newest);
+	if (store->limits.max_bytes && store->totals.bytes > store->limits.max_bytes)
+		(void)trim(store, newest);
 }
 
 int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uint64_t duration_ns,
@@ -298,9 +326,7 @@ int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uin
 	}
 	store->totals.files++;
 	store->totals.bytes += size;
-	/* The profile is safe; a trim that fails is retried after the next one. */
-	if (store->max_bytes && store->totals.bytes > store->max_bytes)
-		(void)trim(store, &file);
+	retain(store, &file);
 	snprintf(path, path_size, "%s/%s/%s/%s", store->directory, directory.day, directory.hour,
 		 name);
 	if (ret_path)

@@ -13,16 +13,24 @@
 
 struct store;
 
+/* What is kept; 0: no bound. */
+struct store_limits {
+	uint64_t max_bytes;  /* of file sizes */
+	uint64_t max_age_ms; /* from the end of a file to that of the newest one */
+};
+
 /* Creates DIR when it does not exist, and takes its lock file (flock on DIR/.lock) against a second
- * instance.  max_bytes: of file sizes, 0 for no bound.
+ * instance.
  * Returns 0; -EBUSY: another instance writes here; -EACCES, -EROFS, -ENOTDIR, -errno. */
-int store_open(const char *directory, uint64_t max_bytes, struct store **ret_store);
+int store_open(const char *directory, const struct store_limits *limits,
+	       struct store **ret_store);
 /* After -EBUSY, reads the pid of the instance that writes there.  Returns 0; -ENODATA; -errno. */
 int store_lock_owner(const char *directory, pid_t *ret_pid);
 void store_free(struct store *store);
 DEFINE_OWNED(struct store, store)
 /* Writes one profile (temporary name, fsync, rename, fsync of the directory), then deletes the
- * oldest files above max_bytes (never the one just written).  kind: [a-z0-9_]{1,32}, else -EINVAL.
+ * oldest files above max_bytes and, once a minute, those above max_age_ms (never the one just
+ * written).  kind: [a-z0-9_]{1,32}, else -EINVAL.
  * An existing file is not replaced: the start in the name moves on by milliseconds.  ret_path may
  * be NULL.
  * Returns 0 or -errno (-ENOSPC, -EDQUOT: the caller keeps the bytes and tries again); no

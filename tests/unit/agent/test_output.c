@@ -55,10 +55,10 @@ static int write_one(const char *kind, uint64_t start_wall_ns, const void *bytes
 	return 0;
 }
 
-int store_open(const char *directory, uint64_t max_bytes, struct store **ret_store)
+int store_open(const char *directory, const struct store_limits *limits, struct store **ret_store)
 {
 	(void)directory;
-	(void)max_bytes;
+	(void)limits;
 	*ret_store = &disk;
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAX_WORDS 32
+#define MAX_WORDS 40
 
 struct run {
 	struct options options;
@@ -64,6 +64,7 @@ static void options_parse__nothing_given_is_the_whole_machine_at_99(void **state
 	assert_string_equal(run.options.output, "/var/lib/pyprofd");
 	assert_int_equal(run.options.output_kind, OPTIONS_OUTPUT_DIRECTORY);
 	assert_int_equal(run.options.store_max_bytes, 200ULL * 1024 * 1024);
+	assert_int_equal(run.options.store_max_age_ns, 0);
 	assert_int_equal(run.options.budget_bytes, 0);
 	assert_int_equal(run.options.budget_cpu_ppm, 0);
 	assert_int_equal(run.options.pid_count, 0);
@@ -83,8 +84,8 @@ static void options_parse__every_long_option_lands_in_its_field(void **state)
 	(void)state;
 	run_line(&run, "--hz 1999 --clock cycles --pid 12,34 --comm ^py --cgroup /a/b --uid 0,1000 "
 		       "--duration 2m --delay 500ms --interval=30s --events cpu --output x.pb.gz "
-		       "--store-max 2G --no-kernel --no-native --raw --budget-mem 64M --budget-cpu "
-		       "2.5 --verbose");
+		       "--store-max 2G --store-age 7d --no-kernel --no-native --raw --budget-mem "
+		       "64M --budget-cpu 2.5 --verbose");
 	assert_int_equal(run.result, 0);
 	assert_int_equal(run.options.hz, 1999);
 	assert_int_equal(run.options.clock, OPTIONS_CLOCK_CYCLES);
@@ -105,6 +106,7 @@ static void options_parse__every_long_option_lands_in_its_field(void **state)
 	assert_string_equal(run.options.output, "x.pb.gz");
 	assert_int_equal(run.options.output_kind, OPTIONS_OUTPUT_PPROF);
 	assert_int_equal(run.options.store_max_bytes, 2147483648ULL);
+	assert_int_equal(run.options.store_max_age_ns, 604800000000000ULL);
 	assert_int_equal(run.options.budget_bytes, 67108864ULL);
 	assert_int_equal(run.options.budget_cpu_ppm, 25000);
 	assert_true(run.options.no_kernel && run.options.no_native && run.options.raw);
@@ -436,7 +438,7 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 		{"--uid no-such-user-here", "--uid 'no-such-user-here' is not a user of this "
 					    "machine: give a number or a name"},
 		{"-d 0", "--duration '0' is out of range: give more than 0, up to 366 days"},
-		{"-d 10d", "--duration '10d' is not a time: give seconds, or 500ms, 10s, 2m, 1h"},
+		{"-d 10w", "--duration '10w' is not a time: give seconds, or 500ms, 10s, 2m, 1h"},
 		{"-d -1", "--duration '-1' is not a time: give seconds, or 500ms, 10s, 2m, 1h"},
 		{"-d nan", "--duration 'nan' is not a time: give seconds, or 500ms, 10s, 2m, 1h"},
 		{"-d 9999999h",
@@ -446,6 +448,10 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 		{"--store-max 5", "--store-max '5' is out of range: give 1M or more, up to 1024T"},
 		{"--store-max lots",
 		 "--store-max 'lots' is not a size: give bytes, or 64K, 200M, 2G"},
+		{"--store-age 59s", "--store-age '59s' is out of range: give 1m up to 366 days"},
+		{"--store-age 367d", "--store-age '367d' is out of range: give 1m up to 366 days"},
+		{"--store-age old",
+		 "--store-age 'old' is not a time: give seconds, or 500ms, 10s, 2m, 1h"},
 		{"--budget-mem 1M",
 		 "--budget-mem '1M' is out of range: give 16M or more, up to 1024T"},
 		{"-d 1 --budget-cpu 0.09",
@@ -536,6 +542,7 @@ static void options_parse__help_names_every_option(void **state)
 		"--events gil",
 		"-o, --output=FILE|DIR|-",
 		"--store-max=SIZE",
+		"--store-age=TIME",
 		"--no-kernel",
 		"--no-native",
 		"--raw",

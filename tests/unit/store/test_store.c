@@ -12,11 +12,16 @@
 #define START_NS 1769900390000000000ULL
 #define SECOND_NS 1000000000ULL
 #define WINDOW_NS (10 * SECOND_NS)
+#define WINDOW_MS 10000
 #define HOUR_NS (3600 * SECOND_NS)
+
+static const struct store_limits no_limits;
 
 static void open_store(void **state, uint64_t max_bytes, struct store **ret_store)
 {
-	assert_int_equal(store_open(*state, max_bytes, ret_store), 0);
+	const struct store_limits limits = {.max_bytes = max_bytes};
+
+	assert_int_equal(store_open(*state, &limits, ret_store), 0);
 }
 
 static void put(struct store *store, uint64_t start_ns, const char *text)
@@ -63,7 +68,7 @@ static void store_put__modes_do_not_depend_on_the_umask(void **state)
 
 		name[6] = (char)('0' + i);
 		in_directory(state, name, directory);
-		assert_int_equal(store_open(directory, 0, &store), 0);
+		assert_int_equal(store_open(directory, &no_limits, &store), 0);
 		assert_int_equal(store_put(store, "cpu", START_NS, WINDOW_NS, "x", 1, &path), 0);
 		umask(old);
 		assert_mode(directory, 0750);
@@ -229,6 +234,29 @@ static void store_put__files_deleted_by_hand_leave_room(void **state)
 	assert_int_equal(stats.deleted_files, 0);
 }
 
+static void store_put__what_is_too_old_goes_once_a_minute(void **state)
+{
+	const struct store_limits limits = {.max_age_ms = 20 * WINDOW_MS};
+	OWNED(store) struct store *store = NULL;
+	struct store_stats stats;
+
+	assert_int_equal(store_open(*state, &limits, &store), 0);
+	put(store, START_NS, "ten bytes.");
+	put(store, START_NS + WINDOW_NS, "ten bytes.");
+	put(store, START_NS + 21 * WINDOW_NS, "ten bytes.");
+	assert_true(exists(state, "2026-01-31/22/1769900390000-10000-cpu.pb.gz"));
+	store_free(TAKE(store));
+	assert_int_equal(store_open(*state, &limits, &store), 0);
+	put(store, START_NS + 20 * WINDOW_NS, "ten bytes.");
+	/* What ends as long ago as the bound is over; what ends later is not. */
+	assert_false(exists(state, "2026-01-31/22/1769900390000-10000-cpu.pb.gz"));
+	assert_true(exists(state, "2026-01-31/23/1769900400000-10000-cpu.pb.gz"));
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.files, 3);
+	assert_int_equal(stats.bytes, 30);
+	assert_int_equal(stats.deleted_files, 1);
+}
+
 static void store_put__foreign_names_are_neither_counted_nor_deleted(void **state)
 {
 	static const char *const foreign[] = {
@@ -327,7 +355,7 @@ static void store_open__second_instance_is_ebusy_and_can_name_the_first(void **s
 	pid_t owner = 0;
 
 	open_store(state, 0, &store);
-	assert_int_equal(store_open(*state, 0, &second), -EBUSY);
+	assert_int_equal(store_open(*state, &no_limits, &second), -EBUSY);
 	assert_null(second);
 	assert_int_equal(store_lock_owner(*state, &owner), 0);
 	assert_int_equal(owner, getpid());
@@ -340,11 +368,12 @@ static void store_open__directory_that_cannot_be_is_an_error(void **state)
 	struct store *store = NULL;
 	char path[PATH_CHARS];
 
-	assert_int_equal(store_open(in_directory(state, "no/such", path), 0, &store), -ENOENT);
+	assert_int_equal(store_open(in_directory(state, "no/such", path), &no_limits, &store),
+			 -ENOENT);
 	write_text(in_directory(state, "file", path), "");
-	assert_int_equal(store_open(path, 0, &store), -ENOTDIR);
+	assert_int_equal(store_open(path, &no_limits, &store), -ENOTDIR);
 	/* No file can be made there, the lock neither. */
-	assert_int_equal(store_open("/proc/self", 0, &store), -ENOENT);
+	assert_int_equal(store_open("/proc/self", &no_limits, &store), -ENOENT);
 	assert_null(store);
 	assert_int_not_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
 }
@@ -362,7 +391,7 @@ static void store_put__full_disk_is_enospc_and_leaves_nothing(void **state)
 		print_message("skipped: cannot mount a tmpfs: %s\n", strerror(errno));
 		skip();
 	}
-	assert_int_equal(store_open(path, 0, &store), 0);
+	assert_int_equal(store_open(path, &no_limits, &store), 0);
 	assert_int_equal(store_put(store, "cpu", START_NS, WINDOW_NS, large, 1 << 20, NULL),
 			 -ENOSPC);
 	assert_false(exists(state, "disk/2026-01-31"));
@@ -481,12 +510,12 @@ static void store_open__directory_that_goes_at_once_is_enoent(void **state)
 
 	libc_begin();
 	let_fail("open", ENOENT, 0, 1);
-	assert_int_equal(store_open(in_directory(state, "new", path), 0, &store), -ENOENT);
+	assert_int_equal(store_open(in_directory(state, "new", path), &no_limits, &store), -ENOENT);
 	/* The directory exists already: mkdir() says so, but open() knows more. */
 	let_fail("open", EACCES, 0, 1);
-	assert_int_equal(store_open(path, 0, &store), -EACCES);
+	assert_int_equal(store_open(path, &no_limits, &store), -EACCES);
 	let_fail("open", ENOENT, 0, 1);
-	assert_int_equal(store_open(path, 0, &store), -EEXIST);
+	assert_int_equal(store_open(path, &no_limits, &store), -EEXIST);
 	assert_null(store);
 }
 
@@ -497,7 +526,7 @@ static void store_open__that_cannot_count_is_an_error(void **state)
 
 	libc_begin();
 	let_fail("open", EIO, 3, 1); /* after the directory and both attempts for the lock */
-	assert_int_equal(store_open(*state, 0, &store), -EIO);
+	assert_int_equal(store_open(*state, &no_limits, &store), -EIO);
 	assert_null(store);
 	assert_int_equal(next_descriptor(), next);
 }
@@ -576,6 +605,7 @@ int main(void)
 		TEST(store_put__starts_are_compared_as_numbers),
 		TEST(store_put__file_just_written_stays_though_it_is_too_large),
 		TEST(store_put__files_deleted_by_hand_leave_room),
+		TEST(store_put__what_is_too_old_goes_once_a_minute),
 		TEST(store_put__foreign_names_are_neither_counted_nor_deleted),
 		TEST(store_put__links_in_the_store_are_not_followed),
 		TEST(store_open__counts_what_is_there_and_removes_stale_temporary_files),
