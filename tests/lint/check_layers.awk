@@ -20,9 +20,10 @@ BEGIN {
 	allowed["export"] = "profile render"
 	allowed["diff"] = "profile pprof render"
 	allowed["query"] = "profile pprof store live render" # docs/design/0035
+	allowed["push"] = "profile pprof store config export" # docs/design/0038
 	allowed["reader"] = "profile pprof store render export diff live query"
 	allowed["agent"] = "parser perf discover elf unwind python foreign attach drain symbolize finish profile pprof store config timeline ledger live options"
-	directories = "base parser perf discover elf unwind python foreign attach drain symbolize finish profile pprof store config timeline ledger live options render query export diff reader agent"
+	directories = "base parser perf discover elf unwind python foreign attach drain symbolize finish profile pprof store config timeline ledger live options render query export diff push reader agent"
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_older.skel.h"] = "attach"
