@@ -36,7 +36,7 @@ ifneq ($(file <$(BUILD)/flags),$(FLAGS))
 $(shell mkdir -p $(BUILD))$(file >$(BUILD)/flags,$(FLAGS))
 endif
 ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(HARDENING) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP
-LIBS := -lbpf -ldw -lelf -lz -llzma -lprotobuf-c -liberty -lm -lpthread
+LIBS := -lbpf -ldw -lelf -lz -llzma -lprotobuf-c -liberty -linih -lm -lpthread
 READER_LIBS := -lz -lprotobuf-c -lm
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -DHAVE_RDONLY_CAST -Iinclude -Ibpf \
 	$(ASM_INCLUDES) -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "config/config.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "config/nearest.h"
+#include "config/section.h"
+
+/* Of a value in a message. */
+#define CONFIG_SHOWN_MAX_CHARS 128U
+
+static void section_free(struct config_section *section)
+{
+	if (!section)
+		return;
+	for (size_t i = 0; i < CONFIG_KEYS_MAX; i++) {
+		if (section->text[i])
+			explicit_bzero(section->text[i], strlen(section->text[i]));
+		free(section->text[i]);
+	}
+	free(section->title);
+	free(section);
+}
+DEFINE_OWNED(struct config_section, section)
+
+int config_new(struct config **ret_config)
+{
+	struct config *config = calloc(1, sizeof(*config));
+
+	if (!config)
+		return -ENOMEM;
+	*ret_config = config;
+	return 0;
+}
+
+void config_free(struct config *config)
+{
+	if (!config)
+		return;
+	for (size_t i = 0; i < config->section_count; i++)
+		section_free(config->section[i]);
+	free(config->path);
+	free(config);
+}
+
+struct config_section *config_find(const struct config *config, enum config_kind kind,
+				   const char *name)
+{
+	for (size_t i = 0; i < config->section_count; i++) {
+		if (config->section[i]->kind == kind && !strcmp(config->section[i]->name, name))
+			return config->section[i];
+	}
+	return NULL;
+}
+
+static struct config_value default_of(const struct config_key *key, const char *section)
+{
+	return (struct config_value){
+		.text = key->fallback[0] ? key->fallback : NULL, .key = key, .section = section};
+}
+
+static void fill_values(struct config_section *section)
+{
+	size_t count;
+	const struct config_key *key = config_keys(section->kind, &count);
+
+	for (size_t i = 0; i < count; i++)
+		section->value[i] = default_of(&key[i], section->title);
+}
+
+static int add_section(struct config *config, enum config_kind kind, const char *name,
+		       unsigned int line, struct config_section **ret_section)
+{
+	OWNED(section) struct config_section *section = calloc(1, sizeof(*section));
+	const char *kind_name = config_kind_name(kind);
+
+	if (!section)
+		return -ENOMEM;
+	if (asprintf(&section->title, "%s%s%s", kind_name, name[0] ? "." : "", name) < 0) {
+		section->title = NULL;
+		return -ENOMEM;
+	}
+	section->kind = kind;
+	section->name = section->title + strlen(kind_name) + (name[0] != '\0');
+	section->line = line;
+	fill_values(section);
+	*ret_section = config->section[config->section_count++] = TAKE(section);
+	return 0;
+}
+
+/* A name becomes part of file names and of messages. */
+static bool is_name(const char *name)
+{
+	return name[0] && name[0] != '.' &&
+	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				  "_.-")];
+}
+
+static bool find_kind(const char *word, size_t size, enum config_kind *ret_kind)
+{
+	for (enum config_kind kind = 0; kind < CONFIG_KIND_COUNT; kind++) {
+		const char *name = config_kind_name(kind);
+
+		if (strlen(name) == size && !memcmp(name, word, size)) {
+			*ret_kind = kind;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Takes NAME out of "push NAME". */
+static int take_name(enum config_kind kind, const char *text, size_t size,
+		     char ret_name[CONFIG_NAME_MAX_BYTES + 1], char why[CONFIG_WHY_BYTES])
+{
+	ret_name[0] = '\0';
+	if (kind != CONFIG_PUSH) {
+		if (!size)
+			return 0;
+		snprintf(why, CONFIG_WHY_BYTES, "[%s] has no name of its own: write [%s]",
+			 config_kind_name(kind), config_kind_name(kind));
+		return -EINVAL;
+	}
+	if (size <= CONFIG_NAME_MAX_BYTES) {
+		memcpy(ret_name, text, size);
+		ret_name[size] = '\0';
+		if (is_name(ret_name))
+			return 0;
+	}
+	snprintf(why, CONFIG_WHY_BYTES,
+		 "[push NAME] needs a name of letters, digits, '_', '-' and '.', %u at most",
+		 CONFIG_NAME_MAX_BYTES);
+	return -EINVAL;
+}
+
+int config_open_section(struct config *config, const char *title, size_t size, unsigned int line,
+			struct config_section **ret_section, char why[CONFIG_WHY_BYTES])
+{
+	char name[CONFIG_NAME_MAX_BYTES + 1], hint[CONFIG_HINT_BYTES];
+	struct config_section *found;
+	enum config_kind kind;
+	size_t word = 0;
+	int err;
+
+	while (word < size && title[word] != ' ' && title[word] != '\t')
+		word++;
+	if (!find_kind(title, word, &kind)) {
+		config_hint_at_section(title, word, hint);
+		snprintf(why, CONFIG_WHY_BYTES, "no section is called [%.*s]%s",
+			 (int)word, title, hint);
+		return -EINVAL;
+	}
+	title += word;
+	size -= word;
+	while (size && (*title == ' ' || *title == '\t')) {
+		title++;
+		size--;
+	}
+	err = take_name(kind, title, size, name, why);
+	if (err)
+		return err;
+	found = config_find(config, kind, name);
+	if (found) {
+		*ret_section = found;
+		return 0;
+	}
+	if (config->section_count == CONFIG_SECTIONS_MAX) {
+		snprintf(why, CONFIG_WHY_BYTES, "there are more than %u sections",
+			 CONFIG_SECTIONS_MAX);
+		return -EFBIG;
+	}
+	return add_section(config, kind, name, line, ret_section);
+}
+
+/* Returns the text of a value that goes on, or that is given again. */
+static char *join(const char *old, char between, const char *text)
+{
+	char *joined;
+
+	return asprintf(&joined, "%s%c%s", old, between, text) < 0 ? NULL : joined;
+}
+
+/* Whether a value of the same layer is there already, and the new one goes behind it. */
+static int check_repeat(const struct config_value *value, const struct config_origin *origin,
+			bool *ret_joins, char why[CONFIG_WHY_BYTES])
+{
+	const bool is_repeat = value->source == origin->source;
+
+	*ret_joins = is_repeat && value->key->lines != CONFIG_LINES_ONE;
+	if (!is_repeat || *ret_joins || origin->source != CONFIG_FROM_FILE)
+		return 0;
+	if (origin->continues)
+		snprintf(why, CONFIG_WHY_BYTES,
+			 "the line is indented, so it goes on with '%s' of line %u, which has one "
+			 "value",
+			 value->key->name, value->line);
+	else
+		snprintf(why, CONFIG_WHY_BYTES, "'%s' stands in line %u already", value->key->name,
+			 value->line);
+	return -EINVAL;
+}
+
+static int check_text(const struct config_value *value, const char *text,
+		      char why[CONFIG_WHY_BYTES])
+{
+	if (!text[0]) {
+		snprintf(why, CONFIG_WHY_BYTES, "'%s' is empty: give a value, or leave it out",
+			 value->key->name);
+		return -EINVAL;
+	}
+	if (!utf8_is_clean(text, strlen(text))) {
+		snprintf(why, CONFIG_WHY_BYTES, "'%s' has control codes, or is not UTF-8",
+			 value->key->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int store_at(struct config *config, struct config_section *section, size_t index,
+		    const char *text, const struct config_origin *origin,
+		    char why[CONFIG_WHY_BYTES])
+{
+	struct config_value *value = &section->value[index];
+	bool joins;
+	char *copy;
+	int err = check_text(value, text, why);
+
+	if (!err)
+		err = check_repeat(value, origin, &joins, why);
+	if (err)
+		return err;
+	if ((joins ? strlen(value->text) : 0) + strlen(text) >= CONFIG_VALUE_MAX_BYTES) {
+		snprintf(why, CONFIG_WHY_BYTES, "'%s' is longer than %u bytes", value->key->name,
+			 CONFIG_VALUE_MAX_BYTES);
+		return -EFBIG;
+	}
+	copy = joins ? join(value->text, value->key->lines == CONFIG_LINES_EACH ? '\n' : ',', text)
+		     : strdup(text);
+	if (!copy)
+		return -ENOMEM;
+	free(section->text[index]);
+	value->text = section->text[index] = copy;
+	value->source = origin->source;
+	value->line = origin->line;
+	value->file = origin->source == CONFIG_FROM_FILE ? config->path : NULL;
+	return 0;
+}
+
+int config_store(struct config *config, struct config_section *section, const char *name,
+		 const char *text, const struct config_origin *origin, char why[CONFIG_WHY_BYTES])
+{
+	char hint[CONFIG_HINT_BYTES];
+	size_t count;
+	const struct config_key *key = config_keys(section->kind, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(key[i].name, name))
+			return store_at(config, section, i, text, origin, why);
+	}
+	config_hint_at_key(section->kind, name, hint);
+	snprintf(why, CONFIG_WHY_BYTES, "[%s] has no key '%.*s'%s", config_kind_name(section->kind),
+		 (int)CONFIG_NAME_MAX_BYTES, name, hint);
+	return -EINVAL;
+}
+
+/* Puts the place in front of a line. */
+__attribute__((format(printf, 2, 3))) static void put_place(char why[CONFIG_WHY_BYTES],
+							    const char *format, ...)
+{
+	char line[CONFIG_WHY_BYTES];
+	size_t used;
+	va_list args;
+
+	snprintf(line, sizeof(line), "%s", why);
+	va_start(args, format);
+	used = (size_t)vsnprintf(why, CONFIG_WHY_BYTES, format, args);
+	va_end(args);
+	if (used < CONFIG_WHY_BYTES)
+		snprintf(why + used, CONFIG_WHY_BYTES - used, "%s", line);
+}
+
+static int set(struct config *config, const char *assignment, char why[CONFIG_WHY_BYTES])
+{
+	const struct config_origin origin = {.source = CONFIG_FROM_SET};
+	const char *equals = strchr(assignment, '=');
+	OWNED_MEM char *place = NULL;
+	struct config_section *section;
+	char *key, *name;
+	int err;
+
+	place = equals ? strndup(assignment, (size_t)(equals - assignment)) : NULL;
+	if (equals && !place)
+		return -ENOMEM;
+	/* The name of a sink may have dots, a key has none. */
+	key = place ? strrchr(place, '.') : NULL;
+	if (!key) {
+		snprintf(why, CONFIG_WHY_BYTES,
+			 "give SECTION.KEY=VALUE, as in capture.hz=49 or push.NAME.url=...");
+		return -EINVAL;
+	}
+	*key++ = '\0';
+	name = strchr(place, '.');
+	if (name)
+		*name = ' ';
+	err = config_open_section(config, place, strlen(place), 0, &section, why);
+	return err ? err : config_store(config, section, key, equals + 1, &origin, why);
+}
+
+int config_set(struct config *config, const char *assignment, char why[CONFIG_WHY_BYTES])
+{
+	int err = set(config, assignment, why);
+
+	/* What follows '=' may be a secret. */
+	if (err && err != -ENOMEM)
+		put_place(why, "--set %.*s: ", (int)strcspn(assignment, "="), assignment);
+	return err;
+}
+
+int config_note_option(struct config *config, enum config_kind kind, size_t key, const char *text,
+		       char why[CONFIG_WHY_BYTES])
+{
+	const struct config_origin origin = {.source = CONFIG_FROM_OPTION};
+	const char *title = config_kind_name(kind);
+	struct config_section *section;
+	int err = config_open_section(config, title, strlen(title), 0, &section, why);
+
+	if (!err)
+		err = store_at(config, section, key, text, &origin, why);
+	if (err && err != -ENOMEM)
+		put_place(why, "--%s: ", section->value[key].key->option);
+	return err;
+}
+
+struct config_value config_get(const struct config *config, enum config_kind kind, size_t key)
+{
+	const struct config_section *section = config_find(config, kind, "");
+	const struct config_key *keys;
+	size_t count;
+
+	if (section)
+		return section->value[key];
+	keys = config_keys(kind, &count);
+	return default_of(&keys[key], config_kind_name(kind));
+}
+
+int config_each(const struct config *config,
+		int (*take)(void *context, const struct config_value *value), void *context)
+{
+	size_t count;
+	int err = 0;
+
+	for (enum config_kind kind = CONFIG_CAPTURE; kind <= CONFIG_STORE; kind++) {
+		const struct config_section *section = config_find(config, kind, "");
+
+		(void)config_keys(kind, &count);
+		for (size_t i = 0; section && i < count && !err; i++) {
+			if (section->value[i].source != CONFIG_FROM_DEFAULT)
+				err = take(context, &section->value[i]);
+		}
+	}
+	return err;
+}
+
+/* Writes behind what is in `why` already. */
+__attribute__((format(printf, 2, 3))) static void append(char why[CONFIG_WHY_BYTES],
+							 const char *format, ...)
+{
+	size_t used = strlen(why);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why + used, CONFIG_WHY_BYTES - used, format, args);
+	va_end(args);
+}
+
+int config_complain(const struct config_value *value, char why[CONFIG_WHY_BYTES],
+		    const char *format, ...)
+{
+	size_t used;
+	va_list args;
+
+	why[0] = '\0';
+	switch (value->source) {
+	case CONFIG_FROM_FILE:
+		append(why, "%s:%u: %s", value->file, value->line, value->key->name);
+		break;
+	case CONFIG_FROM_SET:
+		append(why, "--set %s.%s", value->section, value->key->name);
+		break;
+	case CONFIG_FROM_OPTION:
+		append(why, "--%s", value->key->option);
+		break;
+	case CONFIG_FROM_DEFAULT:
+		append(why, "%s.%s", value->section, value->key->name);
+		break;
+	}
+	if (value->text && value->key->shown == CONFIG_SHOWN)
+		append(why, " '%.*s'", (int)CONFIG_SHOWN_MAX_CHARS, value->text);
+	append(why, " ");
+	used = strlen(why);
+	va_start(args, format);
+	vsnprintf(why + used, CONFIG_WHY_BYTES - used, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+bool config_next_item(const char **text, char between, const char **ret_item, size_t *ret_size)
+{
+	const char *item = *text, *end;
+
+	if (!item || !*item)
+		return false;
+	end = strchrnul(item, between);
+	*text = *end ? end + 1 : end;
+	item += strspn(item, " \t");
+	while (end > item && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	*ret_item = item;
+	*ret_size = end > item ? (size_t)(end - item) : 0;
+	return true;
+}

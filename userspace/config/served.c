@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sections of pyprofd-serve: [http] and [push NAME], as typed structs. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/kinds.h"
+#include "config/config.h"
+#include "config/section.h"
+
+#define UNIX_PREFIX "unix:"
+#define UNIX_PATH_BYTES 108U /* of a socket, its NUL included: unix(7) */
+
+static bool is_loopback(const char *host)
+{
+	struct in6_addr six;
+	struct in_addr four;
+
+	if (inet_pton(AF_INET, host, &four) == 1)
+		return (ntohl(four.s_addr) >> 24) == 127;
+	return inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+static bool is_address(const char *host)
+{
+	struct in6_addr six;
+	struct in_addr four;
+
+	return inet_pton(AF_INET, host, &four) == 1 || inet_pton(AF_INET6, host, &six) == 1;
+}
+
+static bool parse_port(const char *text, uint16_t *ret_port)
+{
+	unsigned int port = 0;
+
+	if (!*text)
+		return false;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9')
+			return false;
+		port = port * 10 + (unsigned int)(*text - '0');
+		if (port > UINT16_MAX)
+			return false;
+	}
+	*ret_port = (uint16_t)port;
+	return port > 0;
+}
+
+/* Parses "HOST:PORT", "[IPV6]:PORT", ":PORT" (every address) or "unix:PATH". */
+static bool parse_address(const char *text, struct config_address *ret_address)
+{
+	struct config_address address = {0};
+	const char *host = text, *colon = strrchr(text, ':');
+	size_t size;
+
+	if (!strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX))) {
+		host = text + strlen(UNIX_PREFIX);
+		if (host[0] != '/' || strlen(host) >= UNIX_PATH_BYTES)
+			return false;
+		address.is_unix = address.is_loopback = true;
+		snprintf(address.host, sizeof(address.host), "%s", host);
+		*ret_address = address;
+		return true;
+	}
+	if (!colon || !parse_port(colon + 1, &address.port))
+		return false;
+	size = (size_t)(colon - host);
+	if (size >= 2 && host[0] == '[' && host[size - 1] == ']') {
+		host++;
+		size -= 2;
+	}
+	if (size >= sizeof(address.host))
+		return false;
+	snprintf(address.host, sizeof(address.host), "%.*s", (int)size, host);
+	if (!size)
+		snprintf(address.host, sizeof(address.host), "::");
+	if (!strcmp(address.host, "localhost"))
+		snprintf(address.host, sizeof(address.host), "127.0.0.1");
+	if (!is_address(address.host))
+		return false;
+	address.is_loopback = is_loopback(address.host);
+	*ret_address = address;
+	return true;
+}
+
+/* A certificate without its key, or the other way round. */
+static int check_pair(const struct config_value *cert, const struct config_value *key,
+		      char why[CONFIG_WHY_BYTES])
+{
+	if (cert->text && !key->text)
+		return config_complain(cert, why, "needs its private key: give key=");
+	if (key->text && !cert->text)
+		return config_complain(key, why, "needs its certificate: give cert=");
+	return 0;
+}
+
+#define TAKE_HTTP(id, name, field, ...) .field = section->value[CONFIG_HTTP_##id],
+#define TAKE_PUSH(id, name, field, ...) .field = section->value[CONFIG_PUSH_##id],
+
+int config_http(const struct config *config, struct config_http *ret_http,
+		char why[CONFIG_WHY_BYTES])
+{
+	const struct config_section *section = config_find(config, CONFIG_HTTP, "");
+	struct config_http http;
+	int err;
+
+	if (!section)
+		return -ENOENT;
+	http = (struct config_http){CONFIG_HTTP_KEYS(TAKE_HTTP)};
+	if (!parse_address(http.listen.text, &http.address))
+		return config_complain(&http.listen, why,
+				       "is no address to listen at: give ADDRESS:PORT, [ADDRESS]:PORT, "
+				       ":PORT or unix:/PATH");
+	err = check_pair(&http.cert, &http.key, why);
+	if (err)
+		return err;
+	if (http.client_ca.text && !http.cert.text)
+		return config_complain(&http.client_ca, why,
+				       "asks for certificates of clients, which needs TLS: give "
+				       "cert= and key=");
+	if (!http.address.is_loopback && !http.token_file.text && !http.client_ca.text)
+		return config_complain(&http.listen, why,
+				       "is open to other machines: give token-file=, or client-ca= "
+				       "with cert= and key=");
+	*ret_http = http;
+	return 0;
+}
+
+static int parse_type(struct config_push *push, char why[CONFIG_WHY_BYTES])
+{
+	static const char *const names[] = {[CONFIG_PUSH_OTLP] = "otlp",
+					    [CONFIG_PUSH_PYROSCOPE] = "pyroscope",
+					    [CONFIG_PUSH_PARCA] = "parca"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(push->type.text, names[i]))
+			continue;
+		push->protocol = (enum config_push_type)i;
+		return 0;
+	}
+	return config_complain(&push->type, why, "is not known: give otlp, pyroscope or parca");
+}
+
+static int check_url(const struct config_value *url, char why[CONFIG_WHY_BYTES])
+{
+	const char *host = strstr(url->text, "://");
+
+	if (strncmp(url->text, "http://", 7) && strncmp(url->text, "https://", 8))
+		return config_complain(url, why, "is no URL: give http://HOST or https://HOST");
+	host += 3;
+	if (strpbrk(url->text, " \t\""))
+		return config_complain(url, why, "has blanks or quotes");
+	if (!*host || strchr("/?#", *host))
+		return config_complain(url, why, "names no host");
+	if (memchr(host, '@', strcspn(host, "/?#")))
+		return config_complain(url, why,
+				       "has a user in it: give user= and, for the password, "
+				       "token-file=");
+	return 0;
+}
+
+static int parse_kinds(struct config_push *push, char why[CONFIG_WHY_BYTES])
+{
+	const char *text = push->kinds.text, *item;
+	enum pp_profile kind;
+	size_t size;
+
+	while (config_next_item(&text, ',', &item, &size)) {
+		if (!kind_find(item, size, &kind))
+			return config_complain(&push->kinds, why,
+					       "has a kind that is not known: '%.*s'", (int)size,
+					       item);
+		push->kind_bits |= 1U << kind;
+	}
+	return 0;
+}
+
+/* The characters of a header's name: RFC 9110, section 5.6.2. */
+static bool is_token(const char *text, size_t size)
+{
+	static const char others[] = "!#$%&'*+-.^_`|~";
+
+	for (size_t i = 0; i < size; i++) {
+		const char c = text[i];
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') &&
+		    !(c >= '0' && c <= '9') && !strchr(others, c))
+			return false;
+	}
+	return size;
+}
+
+static int check_headers(const struct config_push *push, char why[CONFIG_WHY_BYTES])
+{
+	const char *text = push->header.text, *item;
+	size_t size;
+
+	while (config_next_item(&text, '\n', &item, &size)) {
+		const char *colon = memchr(item, ':', size);
+
+		if (!colon || !is_token(item, (size_t)(colon - item)))
+			return config_complain(&push->header, why, "is not 'NAME: VALUE'");
+	}
+	return 0;
+}
+
+static int check_push(struct config_push *push, char why[CONFIG_WHY_BYTES])
+{
+	int err = parse_type(push, why);
+
+	if (!err)
+		err = check_url(&push->url, why);
+	if (!err)
+		err = check_pair(&push->cert, &push->key, why);
+	if (!err && push->user.text && strchr(push->user.text, ':'))
+		err = config_complain(&push->user, why,
+				      "has a ':': give the name alone; the password is the text of "
+				      "token-file=");
+	if (!err && push->user.text && !push->token_file.text)
+		err = config_complain(&push->user, why, "needs a password: give token-file=");
+	if (!err)
+		err = check_headers(push, why);
+	return err ? err : parse_kinds(push, why);
+}
+
+static const struct config_section *find_push(const struct config *config, size_t index)
+{
+	for (size_t i = 0; i < config->section_count; i++) {
+		if (config->section[i]->kind == CONFIG_PUSH && !index--)
+			return config->section[i];
+	}
+	return NULL;
+}
+
+int config_push(const struct config *config, size_t index, struct config_push *ret_push,
+		char why[CONFIG_WHY_BYTES])
+{
+	const struct config_section *section = find_push(config, index);
+	struct config_push push;
+	int err;
+
+	if (!section)
+		return -ENOENT;
+	push = (struct config_push){.section = section->name,
+				    .line = section->line,
+				    CONFIG_PUSH_KEYS(TAKE_PUSH)};
+	if (!push.type.text || !push.url.text) {
+		const char *missing = push.type.text ? "url=" : "type=";
+
+		if (section->line)
+			snprintf(why, CONFIG_WHY_BYTES, "%s:%u: [push %s] needs %s", config->path,
+				 section->line, section->name, missing);
+		else
+			snprintf(why, CONFIG_WHY_BYTES, "--set: [push %s] needs %s", section->name,
+				 missing);
+		return -EINVAL;
+	}
+	err = check_push(&push, why);
+	if (err)
+		return err;
+	*ret_push = push;
+	return 0;
+}
