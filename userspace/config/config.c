@@ -164,6 +164,8 @@ int config_open_section(struct config *config, const char *title, size_t size, u
 		return err;
 	found = config_find(config, kind, name);
 	if (found) {
+		if (!found->line)
+			found->line = line;
 		*ret_section = found;
 		return 0;
 	}
@@ -187,7 +189,8 @@ static char *join(const char *old, char between, const char *text)
 static int check_repeat(const struct config_value *value, const struct config_origin *origin,
 			bool *ret_joins, char why[CONFIG_WHY_BYTES])
 {
-	const bool is_repeat = value->source == origin->source;
+	const bool is_repeat =
+		value->source == origin->source && origin->source != CONFIG_FROM_DEFAULT;
 
 	*ret_joins = is_repeat && value->key->lines != CONFIG_LINES_ONE;
 	if (!is_repeat || *ret_joins || origin->source != CONFIG_FROM_FILE)
@@ -232,6 +235,9 @@ static int store_at(struct config *config, struct config_section *section, size_
 		err = check_repeat(value, origin, &joins, why);
 	if (err)
 		return err;
+	/* --set may be read before the file. */
+	if (value->source > origin->source)
+		return 0;
 	if ((joins ? strlen(value->text) : 0) + strlen(text) >= CONFIG_VALUE_MAX_BYTES) {
 		snprintf(why, CONFIG_WHY_BYTES, "'%s' is longer than %u bytes", value->key->name,
 			 CONFIG_VALUE_MAX_BYTES);
@@ -319,16 +325,16 @@ int config_set(struct config *config, const char *assignment, char why[CONFIG_WH
 	return err;
 }
 
-int config_note_option(struct config *config, enum config_kind kind, size_t key, const char *text,
-		       char why[CONFIG_WHY_BYTES])
+int config_note(struct config *config, enum config_kind kind, size_t key,
+		const struct config_value *given, char why[CONFIG_WHY_BYTES])
 {
-	const struct config_origin origin = {.source = CONFIG_FROM_OPTION};
+	const struct config_origin origin = {.source = given->source};
 	const char *title = config_kind_name(kind);
 	struct config_section *section;
 	int err = config_open_section(config, title, strlen(title), 0, &section, why);
 
 	if (!err)
-		err = store_at(config, section, key, text, &origin, why);
+		err = store_at(config, section, key, given->text, &origin, why);
 	if (err && err != -ENOMEM)
 		put_place(why, "--%s: ", section->value[key].key->option);
 	return err;
@@ -376,27 +382,32 @@ __attribute__((format(printf, 2, 3))) static void append(char why[CONFIG_WHY_BYT
 	va_end(args);
 }
 
+void config_place(const struct config_value *value, char ret_place[CONFIG_WHY_BYTES])
+{
+	ret_place[0] = '\0';
+	switch (value->source) {
+	case CONFIG_FROM_FILE:
+		append(ret_place, "%s:%u: %s", value->file, value->line, value->key->name);
+		break;
+	case CONFIG_FROM_SET:
+		append(ret_place, "--set %s.%s", value->section, value->key->name);
+		break;
+	case CONFIG_FROM_OPTION:
+		append(ret_place, "--%s", value->key->option);
+		break;
+	case CONFIG_FROM_DEFAULT:
+		append(ret_place, "%s.%s", value->section, value->key->name);
+		break;
+	}
+}
+
 int config_complain(const struct config_value *value, char why[CONFIG_WHY_BYTES],
 		    const char *format, ...)
 {
 	size_t used;
 	va_list args;
 
-	why[0] = '\0';
-	switch (value->source) {
-	case CONFIG_FROM_FILE:
-		append(why, "%s:%u: %s", value->file, value->line, value->key->name);
-		break;
-	case CONFIG_FROM_SET:
-		append(why, "--set %s.%s", value->section, value->key->name);
-		break;
-	case CONFIG_FROM_OPTION:
-		append(why, "--%s", value->key->option);
-		break;
-	case CONFIG_FROM_DEFAULT:
-		append(why, "%s.%s", value->section, value->key->name);
-		break;
-	}
+	config_place(value, why);
 	if (value->text && value->key->shown == CONFIG_SHOWN)
 		append(why, " '%.*s'", (int)CONFIG_SHOWN_MAX_CHARS, value->text);
 	append(why, " ");

@@ -57,9 +57,10 @@ int config_read_text(struct config *config, const char *path, const char *text, 
 /* Takes "SECTION.KEY=VALUE" or "push.NAME.KEY=VALUE".  Returns as config_read(); the line names
  * --set. */
 int config_set(struct config *config, const char *assignment, char why[CONFIG_WHY_BYTES]);
-/* Notes what an option of the command line gives for a key: several values are joined. */
-int config_note_option(struct config *config, enum config_kind kind, size_t key, const char *text,
-		       char why[CONFIG_WHY_BYTES]);
+/* Notes what the command line gives for a key (given->source is CONFIG_FROM_OPTION; several values
+ * of a list are joined), or a default that other options have decided (CONFIG_FROM_DEFAULT). */
+int config_note(struct config *config, enum config_kind kind, size_t key,
+		const struct config_value *given, char why[CONFIG_WHY_BYTES]);
 
 /* Returns the value that counts for a key of a section without a name of its own. */
 struct config_value config_get(const struct config *config, enum config_kind kind, size_t key);
@@ -104,6 +105,8 @@ int config_http(const struct config *config, struct config_http *ret_http,
 int config_push(const struct config *config, size_t index, struct config_push *ret_push,
 		char why[CONFIG_WHY_BYTES]);
 
+/* Writes where a value stands: "FILE:LINE: KEY", "--set SECTION.KEY" or "--OPTION". */
+void config_place(const struct config_value *value, char ret_place[CONFIG_WHY_BYTES]);
 /* Writes one line about a value into `why`: "FILE:LINE: KEY 'VALUE' TEXT", or "--set SECTION.KEY
  * 'VALUE' TEXT".  A value that may be a secret is left out.  Always returns -EINVAL. */
 __attribute__((format(printf, 3, 4))) int config_complain(const struct config_value *value,

@@ -56,7 +56,8 @@ enum config_shown {
 	X(QUIET, "quiet", "quiet", 1, "no", ONE)
 #define CONFIG_STORE_KEYS(X)                                                                       \
 	X(PATH, "path", "output", 0, "/var/lib/pyprofd", ONE)                                      \
-	X(MAX, "max", "store-max", 0, "200M", ONE)
+	X(MAX, "max", "store-max", 0, "200M", ONE)                                                 \
+	X(AGE, "age", "store-age", 0, "", ONE)
 
 /* Keys of [http] and [push NAME]: X(id, name, field of struct config_http or config_push, default
  * or "", lines, shown). */

@@ -69,7 +69,7 @@ static char *next_line(char *buffer, int buffer_bytes, void *stream)
 	while (blanks < size && (line[blanks] == ' ' || line[blanks] == '\t'))
 		blanks++;
 	lines->is_indented = blanks;
-	if (line[blanks] == '[' && !(lines->is_indented && lines->has_key) &&
+	if (blanks < size && line[blanks] == '[' && !(lines->is_indented && lines->has_key) &&
 	    open_section(lines, line + blanks, size - blanks))
 		return NULL;
 	memcpy(buffer, line, size);

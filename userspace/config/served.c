@@ -109,8 +109,8 @@ int config_http(const struct config *config, struct config_http *ret_http,
 	http = (struct config_http){CONFIG_HTTP_KEYS(TAKE_HTTP)};
 	if (!parse_address(http.listen.text, &http.address))
 		return config_complain(&http.listen, why,
-				       "is no address to listen at: give ADDRESS:PORT, [ADDRESS]:PORT, "
-				       ":PORT or unix:/PATH");
+				       "is no address to listen at: give ADDRESS:PORT, "
+				       "[ADDRESS]:PORT, :PORT or unix:/PATH");
 	err = check_pair(&http.cert, &http.key, why);
 	if (err)
 		return err;

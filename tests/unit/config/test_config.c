@@ -7,8 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <pyprofd/kinds.h>
-
+#include "base/kinds.h"
 #include "config/config.h"
 #include "config/secret.h"
 
@@ -21,6 +20,14 @@ static struct config *made(void)
 	assert_int_equal(config_new(&config), 0);
 	why[0] = '\0';
 	return config;
+}
+
+/* Notes what an option gave. */
+static int note(struct config *config, size_t key, const char *text)
+{
+	const struct config_value given = {.text = text, .source = CONFIG_FROM_OPTION};
+
+	return config_note(config, CONFIG_CAPTURE, key, &given, why);
 }
 
 static int read_into(struct config *config, const char *text)
@@ -121,14 +128,14 @@ static void file__section_names_are_checked(void **state)
 {
 	(void)state;
 	expect_error("[push]\n", -EINVAL,
-		     "a.conf:1: [push NAME] needs a name of letters, digits, '_', '-' and '.', 32 at "
-		     "most");
+		     "a.conf:1: [push NAME] needs a name of letters, digits, '_', '-' and '.', 32 "
+		     "at most");
 	expect_error("[push ../x]\n", -EINVAL,
-		     "a.conf:1: [push NAME] needs a name of letters, digits, '_', '-' and '.', 32 at "
-		     "most");
+		     "a.conf:1: [push NAME] needs a name of letters, digits, '_', '-' and '.', 32 "
+		     "at most");
 	expect_error("[push aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\n", -EINVAL,
-		     "a.conf:1: [push NAME] needs a name of letters, digits, '_', '-' and '.', 32 at "
-		     "most");
+		     "a.conf:1: [push NAME] needs a name of letters, digits, '_', '-' and '.', 32 "
+		     "at most");
 	expect_error("[http x]\n", -EINVAL,
 		     "a.conf:1: [http] has no name of its own: write [http]");
 	expect_error("[http\n", -EINVAL, "a.conf:1: the section has no ']'");
@@ -162,7 +169,8 @@ static void file__nul_byte_is_refused(void **state)
 static void file__key_twice_is_refused_but_lists_are_joined(void **state)
 {
 	OWNED(config) struct config *config =
-		parsed("[capture]\npid=1\npid=2\n  3\n[push a]\nheader = A: 1\nheader = B: 2\n\tC: 3\n");
+		parsed("[capture]\npid=1\npid=2\n  3\n"
+		       "[push a]\nheader = A: 1\nheader = B: 2\n\tC: 3\n");
 	struct config_push push;
 
 	(void)state;
@@ -185,7 +193,8 @@ static void file__indented_key_is_told_to_continue(void **state)
 
 static void file__sections_may_stand_twice(void **state)
 {
-	OWNED(config) struct config *config = parsed("[capture]\nhz=1\n[store]\n[capture]\nraw=yes\n");
+	OWNED(config) struct config *config =
+		parsed("[capture]\nhz=1\n[store]\n[capture]\nraw=yes\n");
 
 	(void)state;
 	assert_text(config_get(config, CONFIG_CAPTURE, CONFIG_CAPTURE_HZ), "1");
@@ -200,7 +209,8 @@ static void file__long_line_is_refused_with_its_number(void **state)
 	(void)state;
 	memset(text + used, 'x', 400);
 	expect_error(text, -EFBIG,
-		     "a.conf:2: the line has more than 198 bytes: go on in the next line, indented");
+		     "a.conf:2: the line has more than 198 bytes: go on in the next line, "
+		     "indented");
 }
 
 static void file__long_value_of_many_lines_is_refused(void **state)
@@ -242,14 +252,27 @@ static void set__goes_before_the_file_and_options_before_both(void **state)
 	value = config_get(config, CONFIG_CAPTURE, CONFIG_CAPTURE_HZ);
 	assert_text(value, "3");
 	assert_int_equal(value.source, CONFIG_FROM_SET);
-	assert_int_equal(
-		config_note_option(config, CONFIG_CAPTURE, CONFIG_CAPTURE_HZ, "4", why), 0);
+	assert_int_equal(note(config, CONFIG_CAPTURE_HZ, "4"), 0);
 	assert_text(config_get(config, CONFIG_CAPTURE, CONFIG_CAPTURE_HZ), "4");
-	assert_int_equal(
-		config_note_option(config, CONFIG_CAPTURE, CONFIG_CAPTURE_PID, "7", why), 0);
-	assert_int_equal(
-		config_note_option(config, CONFIG_CAPTURE, CONFIG_CAPTURE_PID, "8", why), 0);
+	assert_int_equal(note(config, CONFIG_CAPTURE_PID, "7"), 0);
+	assert_int_equal(note(config, CONFIG_CAPTURE_PID, "8"), 0);
 	assert_text(config_get(config, CONFIG_CAPTURE, CONFIG_CAPTURE_PID), "7,8");
+}
+
+static void set__before_the_file_counts_all_the_same(void **state)
+{
+	OWNED(config) struct config *config = made();
+	struct config_push push;
+
+	(void)state;
+	assert_int_equal(config_set(config, "capture.hz=2", why), 0);
+	assert_int_equal(config_set(config, "push.a.url=http://s", why), 0);
+	assert_int_equal(
+		read_into(config, "[capture]\nhz=1\n[push a]\ntype=otlp\nurl=http://f\n"), 0);
+	assert_text(config_get(config, CONFIG_CAPTURE, CONFIG_CAPTURE_HZ), "2");
+	assert_int_equal(config_push(config, 0, &push, why), 0);
+	assert_text(push.url, "http://s");
+	assert_int_equal(push.line, 3);
 }
 
 static void set__names_are_checked_as_in_a_file(void **state)
@@ -330,7 +353,8 @@ static void http__addresses_are_parsed(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		OWNED(config) struct config *config = parsed("[http]\ntoken-file=/t\nlisten=::1:1\n");
+		OWNED(config) struct config *config =
+			parsed("[http]\ntoken-file=/t\nlisten=::1:1\n");
 		OWNED_MEM char *listen = NULL;
 		struct config_http http;
 
@@ -442,8 +466,8 @@ static void push__wrong_values_name_the_line(void **state)
 	expect_push_error("type=otlp\nurl=http://h\nuser=u\n",
 			  "a.conf:4: user 'u' needs a password: give token-file=");
 	expect_push_error("type=otlp\nurl=http://h\nuser=u:p\ntoken-file=/t\n",
-			  "a.conf:4: user 'u:p' has a ':': give the name alone; the password is the "
-			  "text of token-file=");
+			  "a.conf:4: user 'u:p' has a ':': give the name alone; the password is "
+			  "the text of token-file=");
 	expect_push_error("type=otlp\nurl=http://h\nheader=secret\n",
 			  "a.conf:4: header is not 'NAME: VALUE'");
 	expect_push_error("type=otlp\nurl=http://h\ncert=/c\n",
@@ -472,8 +496,7 @@ static void print__shows_origins_and_hides_secrets(void **state)
 
 	(void)state;
 	assert_int_equal(config_set(config, "capture.raw=yes", why), 0);
-	assert_int_equal(
-		config_note_option(config, CONFIG_CAPTURE, CONFIG_CAPTURE_HZ, "7", why), 0);
+	assert_int_equal(note(config, CONFIG_CAPTURE_HZ, "7"), 0);
 	assert_int_equal(config_print(config, file), 0);
 	fclose(file);
 	assert_null(strstr(text, "geheim"));
@@ -602,6 +625,7 @@ int main(void)
 		cmocka_unit_test(file__long_value_of_many_lines_is_refused),
 		cmocka_unit_test(file__too_many_sections_are_refused),
 		cmocka_unit_test(set__goes_before_the_file_and_options_before_both),
+		cmocka_unit_test(set__before_the_file_counts_all_the_same),
 		cmocka_unit_test(set__names_are_checked_as_in_a_file),
 		cmocka_unit_test(each__gives_what_is_given_for_options),
 		cmocka_unit_test(http__none_without_a_section),
