@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -77,6 +78,29 @@ int pread_full(int fd, void *buffer, size_t size, off_t offset)
 		size -= (size_t)got;
 	}
 	return 0;
+}
+
+int pread_up_to(int fd, void *buffer, size_t size, size_t *ret_size)
+{
+	size_t done = 0;
+	ssize_t got;
+
+	while ((got = pread(fd, (char *)buffer + done, size - done, (off_t)done)) > 0)
+		done += (size_t)got;
+	*ret_size = done;
+	return got < 0 ? -errno : 0;
+}
+
+int list_up_to(int fd, void *buffer, size_t size, size_t *ret_size)
+{
+	size_t done = 0;
+	long got;
+
+	while ((got = syscall(SYS_getdents64, fd, (char *)buffer + done, size - done)) > 0)
+		done += (size_t)got;
+	*ret_size = done;
+	/* EINVAL: the next record does not fit any more. */
+	return got < 0 && errno != EINVAL ? -errno : 0;
 }
 
 int write_full(int fd, const void *buffer, size_t size)
@@ -237,4 +261,62 @@ int process_open_mapped(pid_t tid, uint64_t start, uint64_t end, int *ret_path_f
 		return -errno;
 	*ret_path_fd = fd;
 	return 0;
+}
+
+const char *process_text_name(enum process_text which)
+{
+	return which == PROCESS_ENVIRONMENT ? "environ" : "cmdline";
+}
+
+const char *process_log_path(enum process_log_directory which)
+{
+	return which == PROCESS_LOGS_PODS ? "/var/log/pods" : "/var/log/containers";
+}
+
+/* Opens what is to be read whole, and calls `fill` for it. */
+static int read_up_to(const char *path, size_t max_bytes,
+		      int (*fill)(int fd, void *buffer, size_t size, size_t *ret_size),
+		      char **ret_bytes, size_t *ret_size)
+{
+	OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	OWNED_MEM char *bytes = NULL;
+	size_t size;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	bytes = malloc(max_bytes + 1);
+	if (!bytes)
+		return -ENOMEM;
+	err = fill(fd, bytes, max_bytes, &size);
+	if (err)
+		return err;
+	bytes[size] = '\0';
+	*ret_bytes = TAKE(bytes);
+	*ret_size = size;
+	return 0;
+}
+
+int process_read_text(pid_t tid, enum process_text which, size_t max_bytes, char **ret_text,
+		      size_t *ret_size)
+{
+	char path[48];
+	int err;
+
+	if (max_bytes > PROCESS_TEXT_MAX_BYTES)
+		return -EINVAL;
+	if (others.by)
+		return others.by->read_text(others.context, tid, which, max_bytes, ret_text,
+					    ret_size);
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, process_text_name(which));
+	err = read_up_to(path, max_bytes, pread_up_to, ret_text, ret_size);
+	return err == -ENOENT ? -ESRCH : err;
+}
+
+int process_list_logs(enum process_log_directory which, char **ret_entries, size_t *ret_size)
+{
+	if (others.by)
+		return others.by->list_logs(others.context, which, ret_entries, ret_size);
+	return read_up_to(process_log_path(which), PROCESS_LOGS_MAX_BYTES, list_up_to, ret_entries,
+			  ret_size);
 }

@@ -15,6 +15,11 @@ int read_file(const char *path, size_t max_bytes, char **ret_text, size_t *ret_s
 
 /* Calls pread() until `size` bytes are read. Returns 0; -ENODATA at end of file; -errno. */
 int pread_full(int fd, void *buffer, size_t size, off_t offset);
+/* Calls pread() from the start of a file until `size` bytes are read or the file ends.
+ * Returns 0 or -errno. */
+int pread_up_to(int fd, void *buffer, size_t size, size_t *ret_size);
+/* Calls getdents64() until no more records fit or the directory ends.  Returns 0 or -errno. */
+int list_up_to(int fd, void *buffer, size_t size, size_t *ret_size);
 /* Calls write() until all bytes are written. Returns 0 or -errno. */
 int write_full(int fd, const void *buffer, size_t size);
 
@@ -35,6 +40,21 @@ struct process_piece {
 	size_t size;
 };
 
+/* Texts about a process that come from its own memory. */
+enum process_text {
+	PROCESS_COMMAND_LINE, /* /proc/TID/cmdline */
+	PROCESS_ENVIRONMENT,  /* /proc/TID/environ */
+};
+#define PROCESS_TEXT_MAX_BYTES (256U << 10)
+
+/* Directories whose entries name the pods of a Kubernetes node and their containers. */
+enum process_log_directory {
+	PROCESS_LOGS_CONTAINERS, /* /var/log/containers */
+	PROCESS_LOGS_PODS,	 /* /var/log/pods */
+	PROCESS_LOG_DIRECTORIES
+};
+#define PROCESS_LOGS_MAX_BYTES (256U << 10) /* a node has some hundred entries of 150 bytes */
+
 /* Reads pieces of a task's memory, all or none: 0 or -errno as process_read(). */
 typedef int process_reader(void *context, pid_t tid, const struct process_piece *piece,
 			   size_t count);
@@ -46,6 +66,11 @@ struct process_access {
 			 size_t *ret_size);
 	int (*open_mapped)(void *context, pid_t tid, uint64_t start, uint64_t end,
 			   int *ret_path_fd);
+	/* As process_read_text() and process_list_logs(). */
+	int (*read_text)(void *context, pid_t tid, enum process_text which, size_t max_bytes,
+			 char **ret_text, size_t *ret_size);
+	int (*list_logs)(void *context, enum process_log_directory which, char **ret_entries,
+			 size_t *ret_size);
 };
 /* Makes this process look at others by these functions from now on; NULL: by system calls of its
  * own. A page of another process may never come (of a FUSE file, of userfaultfd), and who waits for
@@ -69,5 +94,15 @@ int process_read_maps(pid_t tid, size_t max_bytes, char **ret_text, size_t *ret_
 /* Opens, with O_PATH, the file that a task has mapped at these addresses (/proc/TID/map_files).
  * Returns 0; -ENOENT: it has no such mapping; -ETIMEDOUT; -errno. */
 int process_open_mapped(pid_t tid, uint64_t start, uint64_t end, int *ret_path_fd);
+/* Reads at most max_bytes, PROCESS_TEXT_MAX_BYTES at most, of a text into a heap buffer with a NUL
+ * behind it; what is behind that is left out.  Returns 0; -ESRCH; -ETIMEDOUT; -errno. */
+int process_read_text(pid_t tid, enum process_text which, size_t max_bytes, char **ret_text,
+		      size_t *ret_size);
+/* Lists a directory, PROCESS_LOGS_MAX_BYTES of it at most, as records of getdents64(2).
+ * Returns 0; -ENOENT; -ETIMEDOUT; -errno. */
+int process_list_logs(enum process_log_directory which, char **ret_entries, size_t *ret_size);
+/* Return the name below /proc/TID of a text, and the path of a directory. */
+const char *process_text_name(enum process_text which);
+const char *process_log_path(enum process_log_directory which);
 
 #endif

@@ -40,14 +40,19 @@ static int read_by_id(const struct parser_request *request, uint8_t *memory)
 	return (size_t)got == here.iov_len ? 0 : -EFAULT;
 }
 
+static int open_path(const char *path, int flags)
+{
+	const int fd = openat(AT_FDCWD, path, flags);
+
+	return fd < 0 ? -errno : fd;
+}
+
 static int open_proc(pid_t tid, const char *name, int flags)
 {
 	char path[80];
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
-	fd = openat(AT_FDCWD, path, flags);
-	return fd < 0 ? -errno : fd;
+	return open_path(path, flags);
 }
 
 static int read_by_file(const struct parser_request *request, uint8_t *memory)
@@ -132,9 +137,38 @@ static int open_mapped(const struct parser_request *request, int *ret_fd)
 	return 0;
 }
 
+/* ---- texts and directories ---- */
+
+static int read_text(const struct parser_request *request, uint8_t *memory, size_t *ret_size)
+{
+	const struct parser_piece *piece = &request->piece[0];
+	const bool is_environment = piece->address == PROCESS_ENVIRONMENT;
+	OWNED_FD int fd = open_proc(request->tid,
+				    process_text_name(is_environment ? PROCESS_ENVIRONMENT
+								     : PROCESS_COMMAND_LINE),
+				    PARSER_OPEN_TEXT);
+
+	if (fd < 0)
+		return fd == -ENOENT ? -ESRCH : fd;
+	return pread_up_to(fd, memory, piece->size, ret_size);
+}
+
+static int list_logs(const struct parser_request *request, uint8_t *memory, size_t *ret_size)
+{
+	const struct parser_piece *piece = &request->piece[0];
+	const bool is_pods = piece->address == PROCESS_LOGS_PODS;
+	OWNED_FD int fd = open_path(process_log_path(is_pods ? PROCESS_LOGS_PODS
+							     : PROCESS_LOGS_CONTAINERS),
+				    PARSER_OPEN_TEXT);
+
+	return fd < 0 ? fd : list_up_to(fd, memory, piece->size, ret_size);
+}
+
 void parser_child_do(const struct parser_request *request, uint8_t *memory,
 		     struct parser_reply *ret_reply, int *ret_fd)
 {
+	size_t size = 0;
+
 	*ret_fd = -1;
 	*ret_reply = (struct parser_reply){.serial = request->serial};
 	switch ((enum parser_kind)request->kind) {
@@ -144,9 +178,16 @@ void parser_child_do(const struct parser_request *request, uint8_t *memory,
 	case PARSER_MAPPED_FILE:
 		ret_reply->error = open_mapped(request, ret_fd);
 		return;
+	case PARSER_TEXT:
+		ret_reply->error = read_text(request, memory, &size);
+		break;
+	case PARSER_LOGS:
+		ret_reply->error = list_logs(request, memory, &size);
+		break;
 	default:
 		ret_reply->error = read_memory(request, memory);
 	}
+	ret_reply->size = (uint32_t)size;
 }
 
 /* ---- messages ---- */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "parser/late.h"
@@ -248,8 +249,57 @@ int parser_open_mapped(void *context, pid_t tid, uint64_t start, uint64_t end, i
 	return err;
 }
 
-const struct process_access parser_access = {
-	.read = parser_read, .read_maps = parser_read_maps, .open_mapped = parser_open_mapped};
+/* ---- texts and directories ---- */
+
+/* Sends a request of one answer, and copies that out. */
+static int ask_for_bytes(struct parser *parser, struct parser_request *request, char **ret_bytes,
+			 size_t *ret_size)
+{
+	CLEANUP(worker_answer_release) struct worker_answer answer = {.fd = -1};
+	OWNED_MEM char *bytes = NULL;
+	size_t size = 0;
+	int err = is_left_alone(parser, request->tid) ? -ETIMEDOUT
+						      : exchange(parser, request, &answer);
+
+	err = note_read(parser, request->tid, err);
+	if (!err)
+		err = add_text(parser, answer.reply.size, PARSER_MEMORY_BYTES, &bytes, &size);
+	if (err)
+		return err;
+	*ret_bytes = TAKE(bytes);
+	*ret_size = size;
+	return 0;
+}
+
+int parser_read_text(void *parser, pid_t tid, enum process_text which, size_t max_bytes,
+		     char **ret_text, size_t *ret_size)
+{
+	struct parser_request request = {
+		.tid = tid,
+		.kind = PARSER_TEXT,
+		.count = 1,
+		.piece = {{.address = which, .size = (uint32_t)max_bytes}}};
+
+	return ask_for_bytes(parser, &request, ret_text, ret_size);
+}
+
+int parser_list_logs(void *parser, enum process_log_directory which, char **ret_entries,
+		     size_t *ret_size)
+{
+	struct parser_request request = {
+		.tid = getpid(),
+		.kind = PARSER_LOGS,
+		.count = 1,
+		.piece = {{.address = which, .size = PROCESS_LOGS_MAX_BYTES}}};
+
+	return ask_for_bytes(parser, &request, ret_entries, ret_size);
+}
+
+const struct process_access parser_access = {.read = parser_read,
+					     .read_maps = parser_read_maps,
+					     .open_mapped = parser_open_mapped,
+					     .read_text = parser_read_text,
+					     .list_logs = parser_list_logs};
 
 void parser_get_stats(const struct parser *parser, struct parser_stats *ret_stats)
 {

@@ -47,6 +47,12 @@ int parser_read(void *parser, pid_t tid, const struct process_piece *piece, size
  * waits for whoever holds it, and that may be for a page that never comes. */
 int parser_read_maps(void *parser, pid_t tid, size_t max_bytes, char **ret_text, size_t *ret_size);
 int parser_open_mapped(void *parser, pid_t tid, uint64_t start, uint64_t end, int *ret_path_fd);
+/* As process_read_text() and process_list_logs(): the memory of a process again, and a directory on
+ * a disk that may be slow. */
+int parser_read_text(void *parser, pid_t tid, enum process_text which, size_t max_bytes,
+		     char **ret_text, size_t *ret_size);
+int parser_list_logs(void *parser, enum process_log_directory which, char **ret_entries,
+		     size_t *ret_size);
 /* These, for process_access_by(). */
 extern const struct process_access parser_access;
 /* parser NULL: there are none, *ret_stats is untouched. */

@@ -32,6 +32,11 @@ enum parser_kind {
 	/* Open the file that is mapped from piece[0].address to piece[1].address, with O_PATH; the
 	 * reply brings the descriptor. */
 	PARSER_MAPPED_FILE,
+	/* Read enum process_text piece[0].address of the task, at most piece[0].size bytes. */
+	PARSER_TEXT,
+	/* List enum process_log_directory piece[0].address, at most piece[0].size bytes; the task
+	 * is the agent itself. */
+	PARSER_LOGS,
 	PARSER_KINDS
 };
 
@@ -53,7 +58,9 @@ struct parser_request {
 struct parser_reply {
 	uint32_t serial; /* of the request */
 	int32_t error;	 /* 0 or -errno */
-	uint32_t size;	 /* of the text of PARSER_MAPS; less than was asked for: it ends there */
+	/* Of the text of PARSER_MAPS (less than was asked for: it ends there), PARSER_TEXT and
+	 * PARSER_LOGS. */
+	uint32_t size;
 	uint32_t padding;
 };
 
@@ -68,6 +75,8 @@ static inline bool parser_count_fits_kind(uint32_t kind, uint32_t count)
 	case PARSER_READ:
 		return count && count <= PROCESS_PIECES_MAX;
 	case PARSER_MAPS:
+	case PARSER_TEXT:
+	case PARSER_LOGS:
 		return count == 1;
 	default:
 		return kind == PARSER_MAPPED_FILE && count == 2;

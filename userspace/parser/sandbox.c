@@ -70,6 +70,7 @@ static const struct sock_filter memory_filter[] = {
 	CHECK_MACHINE,
 	ALLOW(process_vm_readv),
 	ALLOW(pread64),
+	ALLOW(getdents64),
 	ALLOW(recvmsg),
 	ALLOW(sendmsg),
 	ALLOW(close),

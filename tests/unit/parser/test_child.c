@@ -75,6 +75,33 @@ int pread_full(int fd, void *buffer, size_t size, off_t offset)
 	return 0;
 }
 
+int pread_up_to(int fd, void *buffer, size_t size, size_t *ret_size)
+{
+	const ssize_t got = syscall(SYS_pread64, fd, buffer, size, 0);
+
+	*ret_size = got < 0 ? 0 : (size_t)got;
+	return -file_error;
+}
+
+int list_up_to(int fd, void *buffer, size_t size, size_t *ret_size)
+{
+	const long got = syscall(SYS_getdents64, fd, buffer, size);
+
+	*ret_size = got < 0 ? 0 : (size_t)got;
+	return -file_error;
+}
+
+const char *process_text_name(enum process_text which)
+{
+	return which == PROCESS_ENVIRONMENT ? "environ" : "cmdline";
+}
+
+/* One of them is not there. */
+const char *process_log_path(enum process_log_directory which)
+{
+	return which == PROCESS_LOGS_PODS ? "/nonexistent" : "/proc/self";
+}
+
 /* Files that are mapped are this program's standard error. */
 int openat(int directory, const char *path, int flags, ...)
 {
@@ -159,7 +186,7 @@ static int do_request(enum parser_kind kind, pid_t tid, const struct parser_piec
 	assert_int_equal(reply.serial, 99);
 	if (kind != PARSER_MAPPED_FILE || reply.error)
 		assert_int_equal(reply_fd, -1);
-	if (kind != PARSER_MAPS)
+	if (kind == PARSER_READ || kind == PARSER_MAPPED_FILE)
 		assert_int_equal(reply.size, 0);
 	return reply.error;
 }
@@ -383,6 +410,49 @@ static ssize_t hear(struct parser_reply *heard)
 	return syscall(SYS_recvfrom, ours, heard, sizeof(*heard), 0, NULL, NULL);
 }
 
+/* ---- texts and directories ---- */
+
+static int ask(enum parser_kind kind, pid_t tid, uint64_t which, uint32_t size)
+{
+	const struct parser_piece piece = {.address = which, .size = size};
+
+	return do_request(kind, tid, &piece, 1);
+}
+
+static void parser_child_do__texts_are_read_by_their_names(void **state)
+{
+	static const char *const name[] = {"cmdline", "environ", "cmdline"};
+	char path[64];
+
+	(void)state;
+	for (uint64_t which = 0; which < ARRAY_SIZE(name); which++) {
+		assert_int_equal(ask(PARSER_TEXT, getpid(), which, 4), 0);
+		snprintf(path, sizeof(path), "/proc/%d/%s", getpid(), name[which]);
+		assert_string_equal(opened, path);
+		assert_int_equal(opened_flags, PARSER_OPEN_TEXT);
+		assert_int_equal(reply.size, 4);
+	}
+	assert_int_equal(ask(PARSER_TEXT, 0x7ffffff0, PROCESS_COMMAND_LINE, 4), -ESRCH);
+	assert_int_equal(reply.size, 0);
+	file_error = ENOMEM;
+	assert_int_equal(ask(PARSER_TEXT, getpid(), PROCESS_COMMAND_LINE, 4), -ENOMEM);
+}
+
+static void parser_child_do__directories_are_listed(void **state)
+{
+	(void)state;
+	assert_int_equal(ask(PARSER_LOGS, getpid(), PROCESS_LOGS_CONTAINERS, 4096), 0);
+	assert_string_equal(opened, "/proc/self");
+	assert_int_equal(opened_flags, PARSER_OPEN_TEXT);
+	assert_true(reply.size > 100);
+	assert_non_null(memmem(memory, reply.size, "environ", 8));
+	assert_int_equal(ask(PARSER_LOGS, getpid(), PROCESS_LOGS_PODS, 4096), -ENOENT);
+	assert_int_equal(reply.size, 0);
+	/* Of the two, whatever the agent asks for. */
+	assert_int_equal(ask(PARSER_LOGS, getpid(), 99, 4096), 0);
+	assert_string_equal(opened, "/proc/self");
+}
+
 static void parser_child_main__answers_until_the_agent_goes(void **state)
 {
 	struct parser_request request = {
@@ -525,6 +595,8 @@ int main(void)
 		TEST(parser_child_do__maps_come_in_parts_of_one_opening),
 		TEST(parser_child_do__maps_are_open_once),
 		TEST(parser_child_do__mapped_file_is_opened_by_its_name),
+		TEST(parser_child_do__texts_are_read_by_their_names),
+		TEST(parser_child_do__directories_are_listed),
 		TEST(parser_child_main__answers_until_the_agent_goes),
 		TEST(parser_child_main__nonsense_ends_it),
 		TEST(parser_child_main__without_memory_or_a_sandbox_it_does_not_serve),

@@ -247,6 +247,74 @@ static void parser_open_mapped__file_comes_with_the_reply(void **state)
 	munmap(memory, page);
 }
 
+/* ---- texts and directories ---- */
+
+static void parser_read_text__both_texts_are_those_of_the_process(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child(NULL);
+	OWNED_MEM char *line = NULL, *environment = NULL, *wanted = NULL;
+	size_t size, wanted_size;
+
+	(void)state;
+	assert_int_equal(parser_read_text(parser, US, PROCESS_COMMAND_LINE, 4096, &line, &size), 0);
+	assert_int_equal(read_file("/proc/self/cmdline", 4096, &wanted, &wanted_size), 0);
+	assert_int_equal(size, wanted_size);
+	assert_memory_equal(line, wanted, size + 1);
+	free(TAKE(wanted));
+	assert_int_equal(parser_read_text(parser, US, PROCESS_ENVIRONMENT, PROCESS_TEXT_MAX_BYTES,
+					  &environment, &size),
+			 0);
+	assert_int_equal(read_file("/proc/self/environ", 1U << 20, &wanted, &wanted_size), 0);
+	assert_int_equal(size, wanted_size);
+	assert_memory_equal(environment, wanted, size + 1);
+}
+
+static void parser_read_text__is_cut_where_it_is_too_long(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child(NULL);
+	OWNED_MEM char *line = NULL;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(parser_read_text(parser, US, PROCESS_COMMAND_LINE, 3, &line, &size), 0);
+	assert_int_equal(size, 3);
+	assert_int_equal(line[3], '\0');
+}
+
+static void parser_read_text__process_that_has_ended_is_esrch(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child(NULL);
+	const pid_t pid = fork();
+	char *line = NULL;
+	size_t size;
+
+	(void)state;
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(parser_read_text(parser, pid, PROCESS_COMMAND_LINE, 99, &line, &size),
+			 -ESRCH);
+	assert_null(line);
+}
+
+/* The directory need not be there: what matters is that the child lives on. */
+static void parser_list_logs__answers_as_the_directory_is(void **state)
+{
+	OWNED(parser) struct parser *parser = with_child(NULL);
+
+	(void)state;
+	for (size_t i = 0; i < PROCESS_LOG_DIRECTORIES; i++) {
+		const enum process_log_directory which = (enum process_log_directory)i;
+		OWNED_MEM char *entries = NULL, *wanted = NULL;
+		size_t size = 0, wanted_size = 0;
+		const int err = process_list_logs(which, &wanted, &wanted_size);
+
+		assert_int_equal(parser_list_logs(parser, which, &entries, &size), err);
+		assert_int_equal(size, wanted_size);
+	}
+	assert_int_equal(stats_of(parser).starts, 1);
+}
+
 /* Whoever takes the lock of its mappings would wait. */
 static void mappings__of_a_process_that_was_late_are_left_alone(void **state)
 {
@@ -562,6 +630,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(parser_read_maps__text_is_that_of_the_process),
 		cmocka_unit_test(parser_read_maps__longer_text_than_wanted_is_efbig),
 		cmocka_unit_test(parser_open_mapped__file_comes_with_the_reply),
+		cmocka_unit_test(parser_read_text__both_texts_are_those_of_the_process),
+		cmocka_unit_test(parser_read_text__is_cut_where_it_is_too_long),
+		cmocka_unit_test(parser_read_text__process_that_has_ended_is_esrch),
+		cmocka_unit_test(parser_list_logs__answers_as_the_directory_is),
 		cmocka_unit_test(mappings__of_a_process_that_was_late_are_left_alone),
 		cmocka_unit_test(parser_read__late_child_is_replaced_and_the_process_left_alone),
 		cmocka_unit_test(parser_read__user_of_a_late_process_gets_a_shorter_deadline),
