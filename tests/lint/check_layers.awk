@@ -4,6 +4,7 @@
 BEGIN {
 	allowed["perf"] = "parser"
 	allowed["discover"] = "perf"
+	allowed["identity"] = "discover" # docs/design/0037
 	allowed["unwind"] = "elf"
 	allowed["python"] = "discover elf"
 	allowed["foreign"] = "parser elf unwind python" # docs/design/0029
@@ -22,8 +23,8 @@ BEGIN {
 	allowed["query"] = "profile pprof store live render" # docs/design/0035
 	allowed["push"] = "profile pprof store config export" # docs/design/0038
 	allowed["reader"] = "profile pprof store render export diff live query"
-	allowed["agent"] = "parser perf discover elf unwind python foreign attach drain symbolize finish profile pprof store config timeline ledger live options"
-	directories = "base parser perf discover elf unwind python foreign attach drain symbolize finish profile pprof store config timeline ledger live options render query export diff push reader agent"
+	allowed["agent"] = "parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store config timeline ledger live options"
+	directories = "base parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store config timeline ledger live options render query export diff push reader agent"
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_older.skel.h"] = "attach"

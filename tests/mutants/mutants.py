@@ -76,6 +76,7 @@ MORE_AREAS = {
     "discover": r"/discover/\w+\.c$",
     "drain": r"/drain/\w+\.c$",
     "elf": r"/elf/\w+\.c$",
+    "identity": r"/identity/\w+\.c$",
     "foreign": r"/foreign/\w+\.c$",
     "parser": r"/parser/\w+\.c$",
     "perf": r"/perf/\w+\.c$",

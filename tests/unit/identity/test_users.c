@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: identity/users.c identity/label_value.c base/utf8.c base/io.c */
+#include "identity/users.h"
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define S 1000000000ULL
+
+static void users_find__takes_whole_numbers(void **state)
+{
+	static const char text[] = "root:x:0:0:root:/root:/bin/sh\n\n:x:7:7::/:\nbad\nx:1000\n"
+				   "web:x:1000:1000::/:\nlong:x:10001:1:::\nlast:x:12:1::";
+	char name[LABEL_VALUE_BYTES];
+
+	(void)state;
+	assert_true(users_find(text, 0, name));
+	assert_string_equal(name, "root");
+	assert_true(users_find(text, 1000, name));
+	assert_string_equal(name, "web");
+	assert_true(users_find(text, 12, name));
+	assert_string_equal(name, "last");
+	assert_false(users_find(text, 7, name));
+	assert_false(users_find(text, 100, name));
+	assert_false(users_find("", 0, name));
+}
+
+static void write_users(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void users_name__number_where_there_is_none(void **state)
+{
+	char path[] = "/tmp/test_users.XXXXXX", name[LABEL_VALUE_BYTES];
+	struct users users = {.path = path};
+	const int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	write_users(path, "web:x:1000:1000::/:\n");
+	users_name(&users, 1000, S, name);
+	assert_string_equal(name, "web");
+	users_name(&users, 4294967294U, S, name);
+	assert_string_equal(name, "4294967294");
+	/* A user who was added is found a minute later. */
+	write_users(path, "web:x:1000:1000::/:\nnew:x:1001:1::/:\n");
+	users_name(&users, 1001, 2 * S, name);
+	assert_string_equal(name, "1001");
+	users_name(&users, 1001, S + USERS_AGAIN_NS, name);
+	assert_string_equal(name, "new");
+	/* A file that is gone changes nothing. */
+	assert_int_equal(unlink(path), 0);
+	users_name(&users, 1002, 10 * USERS_AGAIN_NS, name);
+	users_name(&users, 1001, 10 * USERS_AGAIN_NS, name);
+	assert_string_equal(name, "new");
+	users_release(&users);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(users_find__takes_whole_numbers),
+		cmocka_unit_test(users_name__number_where_there_is_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

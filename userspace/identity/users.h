@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names users by /etc/passwd alone: what the name service asks may be a server that does not
+ * answer.  Users of a directory service are shown by their number.  One thread. */
+#ifndef IDENTITY_USERS_H
+#define IDENTITY_USERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "identity/label_value.h"
+
+#define USERS_MAX_BYTES (1U << 20) /* of the file; of a larger one nothing is read */
+#define USERS_AGAIN_NS 60000000000ULL /* the file is read again for a user that is not in it */
+
+/* All zero is a table that has not read the file. */
+struct users {
+	const char *path; /* borrowed; NULL: /etc/passwd */
+	char *text;	  /* owned; NULL: none */
+	uint64_t read_ns; /* 0: never */
+};
+void users_release(struct users *users);
+
+/* Finds a user's name; the number where there is none. */
+void users_name(struct users *users, uint32_t uid, uint64_t now_ns,
+		char ret_name[LABEL_VALUE_BYTES]);
+/* Finds a name in the text of a file as /etc/passwd.  Returns whether it is there. */
+bool users_find(const char *text, uint32_t uid, char ret_name[LABEL_VALUE_BYTES]);
+
+#endif
