@@ -32,6 +32,8 @@ int main(int argc, char **argv)
 	log_set_level(options.verbose ? LOG_LEVEL_DEBUG :
 		      options.quiet   ? LOG_LEVEL_WARN :
 					LOG_LEVEL_INFO);
+	if (options.config_is_missing)
+		log_warn("%s does not exist: the defaults count", OPTIONS_CONFIG_DEFAULT);
 	err = host_check(&options, why, sizeof(why));
 	if (err) {
 		log_error("%s", why);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command line, checked as far as possible without the host (host_check.h does the rest).
- * The strings point into argv or belong to the object, which options_release() frees. */
+/* The command line and the configuration file, checked as far as possible without the host
+ * (host_check.h does the rest).  The strings point into argv or belong to the object, which
+ * options_release() frees. */
 #ifndef OPTIONS_OPTIONS_H
 #define OPTIONS_OPTIONS_H
 
@@ -13,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/kinds.h"
+#include "config/config.h"
 #include "options/values.h"
 
 #define OPTIONS_HZ_MAX 10000U
@@ -32,6 +34,7 @@
 #define OPTIONS_MAX_PIDS 1024U
 #define OPTIONS_MAX_UIDS 64U
 #define OPTIONS_OUTPUT_DEFAULT "/var/lib/pyprofd"
+#define OPTIONS_CONFIG_DEFAULT "/etc/pyprofd/pyprofd.conf" /* of the service; it may be missing */
 
 /* Exit codes. */
 #define OPTIONS_EXIT_FAILURE 1 /* the host or the run failed */
@@ -90,6 +93,10 @@ struct options {
 	uint64_t budget_bytes;
 	uint32_t budget_cpu_ppm; /* walks' share of each CPU; 0: the bounds in walk_budgets.c */
 	bool verbose, quiet;   /* never both: the last one given counts */
+
+	/* Where each value comes from, and the sections of pyprofd-serve; owned. */
+	struct config *config;
+	bool config_is_missing; /* --config names OPTIONS_CONFIG_DEFAULT, which does not exist */
 };
 
 /* Where texts are printed: --help and --version to `out`, the line about an error to `err`. */
@@ -97,8 +104,9 @@ struct options_streams {
 	FILE *out, *err;
 };
 
-/* Parses argv.  Returns 0: go on; 1: --help or --version was printed (exit 0); -EINVAL: one line
- * was printed (exit OPTIONS_EXIT_USAGE); -ENOMEM.  *ret_options is set only with 0.  argv must live
+/* Parses argv and the configuration that it names.  Returns 0: go on; 1: --help, --version or
+ * --check-config was printed (exit 0); -EINVAL: one line was printed (exit OPTIONS_EXIT_USAGE);
+ * -ENOMEM.  *ret_options is set only with 0.  argv must live
  * as long as the options; argp may reorder it. */
 int options_parse(int argc, char **argv, struct options *ret_options);
 /* options_parse() with other streams than stdout and stderr. */

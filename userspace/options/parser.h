@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files that parse options share; for this directory alone. */
+#ifndef OPTIONS_PARSER_H
+#define OPTIONS_PARSER_H
+
+#include <argp.h>
+
+#include "config/config.h"
+#include "options/options.h"
+#include "options/rules.h"
+
+/* Long options without a letter: larger than every character. */
+enum option_key {
+	KEY_CLOCK = 256,
+	KEY_COMM,
+	KEY_CGROUP,
+	KEY_UID,
+	KEY_AS_ROOT,
+	KEY_DELAY,
+	KEY_INTERVAL,
+	KEY_EVENTS,
+	KEY_OFFCPU_MIN,
+	KEY_WAKERS,
+	KEY_STORE_MAX,
+	KEY_STORE_AGE,
+	KEY_TIMELINE,
+	KEY_TIMELINE_MAX,
+	KEY_LIVE,
+	KEY_NO_KERNEL,
+	KEY_NO_NATIVE,
+	KEY_RAW,
+	KEY_BUDGET_MEM,
+	KEY_BUDGET_CPU,
+	KEY_CONFIG,
+	KEY_SET,
+	KEY_CHECK_CONFIG,
+	KEY_HELP,
+};
+
+/* Ends with an entry of zeros. */
+extern const struct argp_option option_table[];
+
+struct option_parser {
+	const struct options_streams *streams;
+	struct options options;
+	struct option_given given;
+	/* The setting that is being parsed; NULL: the command line is. */
+	const struct config_value *setting;
+	bool has_old_pids, has_old_uids; /* of the configuration: the command line's replace them */
+	int last_next;	   /* state->next when an option was last parsed */
+	bool is_failed;	   /* a line was printed */
+	bool is_done;	   /* --help, --version or --check-config */
+	bool checks_config; /* --check-config */
+};
+
+/* Prints the one line about an error.  A format that begins with "--OPTION" gets the place of the
+ * setting that is being parsed instead.  Always returns -EINVAL. */
+__attribute__((format(printf, 2, 3))) int usage(struct option_parser *parser,
+						const char *format, ...);
+/* Parses the value of an option, NULL where it takes none.  Returns 0; ARGP_ERR_UNKNOWN: the key is
+ * none of these; -EINVAL: a line was printed; -ENOMEM. */
+int option_set(struct option_parser *parser, int key, const char *arg);
+
+#endif
