@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/facts.c profile/writer.c query/coverage.c diff/comparable.c base/kinds.c */
+/* sources: profile/window_mark.c profile/facts.c profile/writer.c query/coverage.c diff/comparable.c base/kinds.c */
 /* The comments of profiles, one a line, as whoever wrote the files chose them: capture metadata,
  * and the program that wrote it.  Every second line is of the other side of a comparison.
  * runs: 4000 at most in `make check`. */
@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "diff/comparable.h"
 #include "profile/facts.h"
+#include "profile/window_mark.h"
 #include "profile/writer.h"
 #include "query/coverage.h"
 
@@ -38,6 +39,22 @@ static void on_fact(void *context, const char *name, size_t size, uint64_t value
 	free(copy);
 }
 
+/* What is a list's or a window's comment is written again as it was, but for leading zeros. */
+static void read_window(const char *text)
+{
+	char again[WINDOW_MARK_CHARS];
+	struct window_mark mark, other;
+	const char *own;
+
+	if (window_mark_parse(text, &mark)) {
+		window_mark_format(&mark, again);
+		assert(window_mark_parse(again, &other));
+		assert(!memcmp(&mark, &other, sizeof(mark)));
+	}
+	own = window_comment_parse(text, &mark.offset_ms);
+	assert(!own || (own > text && own <= text + strlen(text)));
+}
+
 static void read_comment(const char *text)
 {
 	OWNED_MEM char *again = NULL;
@@ -45,6 +62,7 @@ static void read_comment(const char *text)
 	struct profile_writer writer;
 	size_t size;
 
+	read_window(text);
 	first.again = open_memstream(&again, &size);
 	assert(first.again);
 	facts_begin(first.again);

@@ -30,6 +30,7 @@ static void check_file(const char *name)
 	store_file_name(&file, printed);
 	assert(store_file_parse(printed, &again) && again.is_temporary == file.is_temporary);
 	assert(again.start_ms == file.start_ms && again.duration_ms == file.duration_ms);
+	assert(again.is_merged == file.is_merged && again.is_merging == file.is_merging);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

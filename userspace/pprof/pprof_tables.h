@@ -38,7 +38,8 @@ struct pprof_value_type {
 	uint64_t type, unit; /* indices of texts */
 };
 
-#define PPROF_MAX_COMMENTS 4096U
+/* A ledger has 257, and a merged file those of 64 windows: merge/merge.h. */
+#define PPROF_MAX_COMMENTS 32768U
 #define PPROF_TOO_MANY "needs too much memory"
 
 /* Release with pprof_tables_release(); pprof_tables_read() reuses the memory. */

@@ -41,7 +41,9 @@ void profile_reader_free(struct profile_reader *reader)
 	free(reader->resolved);
 	free(reader->stack);
 	free(reader->label_slot);
+	free(reader->window);
 	free(reader->delta);
+	free(reader->sorted);
 	free(reader->verdict);
 	free(reader->clean);
 	free(reader);
@@ -199,97 +201,40 @@ static int match_types(struct profile_reader *reader)
 
 /* ---- a file ---- */
 
-static bool has_comment(const struct profile *profile, uint32_t string)
+static void add_window_times(struct profile_read_totals *totals, const struct window_mark *mark)
 {
-	for (uint32_t i = 0; i < profile->comment_count; i++)
-		if (profile->comment[i] == string)
-			return true;
-	return false;
-}
+	uint64_t end_ns;
 
-/* Returns whether a comment is about one window only: it is kept only when there is a single
- * file. */
-static bool is_of_window(const char *text)
-{
-	return !strncmp(text, "ledger ", strlen("ledger ")) ||
-	       !strncmp(text, "facts ", strlen("facts "));
-}
-
-static void drop_comments_of_window(struct profile *profile)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < profile->comment_count; i++)
-		if (!is_of_window(intern_get(profile->strings, profile->comment[i], NULL)))
-			profile->comment[kept++] = profile->comment[i];
-	profile->comment_count = kept;
-}
-
-static int add_comments(struct profile_reader *reader)
-{
-	if (reader->totals.files == 2)
-		drop_comments_of_window(reader->profile);
-	for (uint32_t i = 0; i < reader->tables.comment_count; i++) {
-		uint32_t string;
-		int err = reader_text(reader, reader->tables.comment[i], &string);
-		const char *text;
-
-		if (err)
-			return err;
-		text = intern_get(reader->strings, string, NULL);
-		if (reader->options.comment)
-			reader->options.comment(reader->options.context, text);
-		if ((reader->totals.files > 1 && is_of_window(text)) ||
-		    has_comment(reader->profile, string))
-			continue;
-		err = profile_add_comment(reader->profile, text);
-		if (err)
-			return err;
-	}
-	return 0;
+	totals->windows++;
+	if (__builtin_add_overflow(totals->duration_ns, mark->duration_ns, &totals->duration_ns))
+		totals->duration_ns = INT64_MAX;
+	if (__builtin_add_overflow(mark->start_wall_ns, mark->duration_ns, &end_ns))
+		end_ns = INT64_MAX;
+	if (mark->start_wall_ns &&
+	    (!totals->start_wall_ns || mark->start_wall_ns < totals->start_wall_ns))
+		totals->start_wall_ns = mark->start_wall_ns;
+	if (mark->start_wall_ns && end_ns > totals->end_wall_ns)
+		totals->end_wall_ns = end_ns;
 }
 
 static void add_times(struct profile_reader *reader)
 {
-	const struct pprof_tables *tables = &reader->tables;
 	struct profile_read_totals *totals = &reader->totals;
-	uint64_t end_ns;
 
 	totals->files++;
 	totals->bytes += reader->unpacked.packed_size;
 	totals->raw_bytes += reader->unpacked.size;
-	if (__builtin_add_overflow(totals->duration_ns, tables->duration_ns, &totals->duration_ns))
-		totals->duration_ns = INT64_MAX;
-	if (__builtin_add_overflow(tables->time_ns, tables->duration_ns, &end_ns))
-		end_ns = INT64_MAX;
-	if (tables->time_ns && (!totals->start_wall_ns || tables->time_ns < totals->start_wall_ns))
-		totals->start_wall_ns = tables->time_ns;
-	if (tables->time_ns && end_ns > totals->end_wall_ns)
-		totals->end_wall_ns = end_ns;
+	for (uint32_t i = 0; i < reader->window_count; i++)
+		if (reader->window[i].is_wanted)
+			add_window_times(totals, &reader->window[i].mark);
 	reader->profile->options.start_wall_ns = totals->start_wall_ns;
 	reader->profile->options.duration_ns = totals->duration_ns;
 }
 
-static int finish_window(struct profile_reader *reader)
+void profile_reader_set_window(struct profile_reader *reader, uint64_t offset_ms)
 {
-	struct profile_window window = {.start_wall_ns = reader->tables.time_ns,
-					.duration_ns = reader->tables.duration_ns,
-					.delta = reader->delta,
-					.delta_count = reader->delta_count,
-					.period = reader->tables.period};
-	const struct profile_options *options = &reader->profile->options;
-	int err;
-
-	if (!reader->options.window_done)
-		return 0;
-	window.counts_effective =
-		reader->count_index >= 0 &&
-		!strcmp(options->value_type[reader->count_index].type, "effective");
-	for (size_t i = 0; i < window.delta_count; i++)
-		if (__builtin_add_overflow(window.total, window.delta[i].value, &window.total))
-			window.total = INT64_MAX;
-	err = reader->options.window_done(reader->options.context, reader->profile, &window);
-	return err ? reader_fail(reader, err, "not enough memory") : 0;
+	reader->adds_window = true;
+	reader->window_to_add = offset_ms;
 }
 
 int profile_reader_add(struct profile_reader *reader, int fd, const char *kind)
@@ -310,9 +255,12 @@ int profile_reader_add(struct profile_reader *reader, int fd, const char *kind)
 	err = reader->profile ? match_types(reader) : new_profile(reader, kind);
 	if (err)
 		return err;
+	err = reader_list_windows(reader);
+	if (err)
+		return err;
 	add_times(reader);
-	err = add_comments(reader);
+	err = reader_add_comments(reader);
 	if (!err)
 		err = reader_add_samples(reader);
-	return err ? err : finish_window(reader);
+	return err ? err : reader_finish_windows(reader);
 }

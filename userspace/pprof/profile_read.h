@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "profile/profile.h"
+#include "profile/window_mark.h"
 
 /* The most bytes of one unpacked file.  A larger file is refused, because a few megabytes of gzip
  * can unpack to gigabytes. */
@@ -27,12 +28,14 @@
  * One row may have several. */
 struct profile_delta {
 	uint32_t row;
+	uint32_t window; /* of the file: the decoder's */
 	int64_t value;
 	/* in the sample type of profile_reader_count_index(); 0: no type counts samples */
 	int64_t count;
 };
 
-/* One file that has been read.  Borrowed for the call. */
+/* One window that has been read: a file's only one, or one of a merged file's.  Borrowed for the
+ * call. */
 struct profile_window {
 	uint64_t start_wall_ns, duration_ns; /* 0: the file does not say */
 	const struct profile_delta *delta;
@@ -59,11 +62,16 @@ struct profile_read_options {
 	/* Returns whether to keep a stack; called once for each distinct stack of the profile.  May
 	 * be NULL. */
 	bool (*wants_stack)(void *context, const struct profile *profile, uint32_t stack);
-	/* Called after each file; an error ends the reading and is returned.  May be NULL. */
+	/* Returns whether to keep a window of a merged file, which has several; called once for
+	 * each, before its samples.  May be NULL. */
+	bool (*wants_window)(void *context, const struct window_mark *mark);
+	/* Called for each window after its file; an error ends the reading and is returned.  May
+	 * be NULL. */
 	int (*window_done)(void *context, struct profile *profile,
 			   const struct profile_window *window);
-	/* Called for each comment of each file.  The profile keeps comments that hold for one
-	 * window only (ledgers, capture metadata) only when it has a single file.  May be NULL. */
+	/* Called for each comment of each window.  The profile keeps comments that hold for one
+	 * window only (ledgers, capture metadata) only when it has a single window.  May be
+	 * NULL. */
 	void (*comment)(void *context, const char *text);
 	void *context;
 };
@@ -83,6 +91,9 @@ DEFINE_OWNED(struct profile_reader, profile_reader)
  * -ENOENT: it has no sample type of the requested name; -errno of reading.  profile_reader_error()
  * says in words what is wrong.  After an error the profile may have rows of the broken file. */
 int profile_reader_add(struct profile_reader *reader, int fd, const char *kind);
+/* Lets each sample of the files added from now on have the label `window` with this number, for a
+ * merged file.  Such files must have neither that label nor several windows: -EBADMSG. */
+void profile_reader_set_window(struct profile_reader *reader, uint64_t offset_ms);
 /* Returns the error in words, without the file's name, such as "cut off: the gzip data ends early".
  * Never NULL. */
 const char *profile_reader_error(const struct profile_reader *reader);
@@ -98,6 +109,7 @@ size_t profile_reader_bytes(const struct profile_reader *reader);
 
 struct profile_read_totals {
 	uint64_t files, bytes, raw_bytes;
+	uint64_t windows; /* a merged file has several */
 	/* by wants_labels and wants_stack; a number of samples, not of values */
 	uint64_t samples_dropped;
 	uint64_t samples_kept;

@@ -30,6 +30,14 @@ struct label_slot {
 };
 #define LABEL_SET_UNWANTED UINT32_MAX
 
+/* A window of the file that is read now. */
+struct reader_window {
+	struct window_mark mark;
+	bool is_wanted;
+	size_t delta_count; /* while they are sorted: where the next one goes */
+};
+#define READER_NO_WINDOW UINT32_MAX
+
 enum stack_verdict { STACK_NOT_ASKED, STACK_WANTED, STACK_UNWANTED };
 
 struct profile_reader {
@@ -51,8 +59,20 @@ struct profile_reader {
 	uint64_t frames_left; /* how many more this file may have */
 	struct label_slot *label_slot;
 	uint32_t label_slot_mask, label_slot_count;
+	/* At least one; those of a merged file by offset. */
+	struct reader_window *window;
+	uint32_t window_count, window_capacity;
+	bool is_merged;	      /* the file has a list of its windows */
+	uint64_t window_text; /* of the file: WINDOW_LABEL */
+	bool has_window_text;
+	bool adds_window; /* profile_reader_set_window() */
+	uint64_t window_to_add;
 	struct profile_delta *delta;
 	uint32_t delta_count, delta_capacity;
+	struct profile_delta *sorted; /* the deltas of a merged file, by window */
+	size_t sorted_capacity;
+	struct wire last_stack; /* of the sample before: most follow one with the same stack */
+	uint32_t last_stack_id;
 	uint8_t *verdict; /* enum stack_verdict, by stack of the profile */
 	size_t verdict_capacity;
 	char *clean; /* room for a cleaned string */
@@ -72,6 +92,9 @@ static inline int reader_fail(struct profile_reader *reader, int err, const char
 /* Converts a text of the file to a string of the profile, cleaned (base/utf8.h).  Returns 0,
  * -EBADMSG, -ENOMEM. */
 int reader_text(struct profile_reader *reader, uint64_t text, uint32_t *ret_string);
+/* Returns a text of the file, cleaned, until the next call of these two functions: the profile does
+ * not keep it.  Returns 0, -EBADMSG, -ENOMEM. */
+int reader_passing_text(struct profile_reader *reader, uint64_t text, const char **ret_text);
 /* Appends the frames of a location to reader.stack.  Returns 0, -EBADMSG, -ENOMEM. */
 int reader_add_location(struct profile_reader *reader, uint64_t location_id);
 /* Adds the frame "[no Python]" to an empty stack.  Returns 0, -ENOMEM. */
@@ -86,6 +109,16 @@ size_t reader_memory_max(uint64_t unpacked_bytes);
 int reader_check_memory(struct profile_reader *reader);
 /* Sets the error that says so, and returns -EFBIG. */
 int reader_too_big(struct profile_reader *reader);
+/* Lists the windows of the file.  Returns 0, -EBADMSG, -ENOMEM. */
+int reader_list_windows(struct profile_reader *reader);
+/* Takes the label `window` out of the labels of a sample of a merged file, and finds its window.
+ * Returns 0, -EBADMSG. */
+int reader_take_window(struct profile_reader *reader, struct raw_label *label, uint32_t *count,
+		       uint32_t *ret_window);
+/* Adds the comments of the windows.  Returns 0, -EBADMSG, -ENOMEM. */
+int reader_add_comments(struct profile_reader *reader);
+/* Calls back for each window.  Returns 0, -ENOMEM; an error of the callback. */
+int reader_finish_windows(struct profile_reader *reader);
 /* Adds every sample of the file to the profile. */
 int reader_add_samples(struct profile_reader *reader);
 

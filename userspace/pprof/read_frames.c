@@ -14,8 +14,8 @@
 
 /* ---- strings ---- */
 
-static int intern_clean(struct profile_reader *reader, const char *bytes, size_t size,
-			uint32_t *ret_string)
+/* Cleans bytes into reader.clean. */
+static int clean(struct profile_reader *reader, const char *bytes, size_t size, size_t *ret_size)
 {
 	size_t wanted = size * UTF8_CLEAN_MAX_GROWTH + 1;
 
@@ -27,8 +27,33 @@ static int intern_clean(struct profile_reader *reader, const char *bytes, size_t
 		reader->clean = grown;
 		reader->clean_capacity = wanted;
 	}
-	size = utf8_clean(bytes, size, reader->clean);
-	return intern_bytes(reader->strings, reader->clean, size, ret_string);
+	*ret_size = utf8_clean(bytes, size, reader->clean);
+	reader->clean[*ret_size] = '\0';
+	return 0;
+}
+
+static int intern_clean(struct profile_reader *reader, const char *bytes, size_t size,
+			uint32_t *ret_string)
+{
+	size_t clean_size;
+	int err = clean(reader, bytes, size, &clean_size);
+
+	return err ? err : intern_bytes(reader->strings, reader->clean, clean_size, ret_string);
+}
+
+int reader_passing_text(struct profile_reader *reader, uint64_t text, const char **ret_text)
+{
+	const struct pprof_text *at;
+	size_t size;
+	int err;
+
+	if (text >= reader->tables.text_count)
+		return reader_fail(reader, -EBADMSG, "cut off or broken: strings are missing");
+	at = &reader->tables.text[text];
+	err = clean(reader, (const char *)reader->tables.bytes + at->offset, at->size, &size);
+	if (!err)
+		*ret_text = reader->clean;
+	return err;
 }
 
 int reader_text(struct profile_reader *reader, uint64_t text, uint32_t *ret_string)

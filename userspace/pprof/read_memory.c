@@ -18,7 +18,8 @@ size_t profile_reader_bytes(const struct profile_reader *reader)
 	       reader->resolved_capacity * sizeof(*reader->resolved) +
 	       reader->stack_capacity * sizeof(*reader->stack) +
 	       slots * sizeof(*reader->label_slot) +
-	       reader->delta_capacity * sizeof(*reader->delta) + reader->verdict_capacity +
+	       (reader->delta_capacity + reader->sorted_capacity) * sizeof(*reader->delta) +
+	       reader->window_capacity * sizeof(*reader->window) + reader->verdict_capacity +
 	       reader->clean_capacity;
 }
 

@@ -13,6 +13,8 @@
 
 #define FIRST_LABEL_SLOTS 256U
 struct raw_sample {
+	struct wire stack; /* its locations; NULL: not in one piece */
+	uint32_t stack_pieces;
 	int64_t value[PROFILE_MAX_VALUES]; /* in the file's order */
 	uint32_t value_count;
 	struct raw_label label[PROFILE_MAX_LABELS];
@@ -92,6 +94,21 @@ static int read_label(struct profile_reader *reader, const struct raw_label *raw
 	return 0;
 }
 
+static int add_window_label(struct profile_reader *reader, struct profile_label *label,
+			    size_t *count)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (!strcmp(label[i].key, WINDOW_LABEL))
+			return reader_fail(reader, -EBADMSG, "has the label `window` already");
+	if (*count == PROFILE_MAX_LABELS)
+		return reader_fail(reader, -EBADMSG, "a sample has too many labels");
+	label[(*count)++] = (struct profile_label){.key = WINDOW_LABEL,
+						   .unit = WINDOW_LABEL_UNIT,
+						   .is_number = 1,
+						   .number = (int64_t)reader->window_to_add};
+	return 0;
+}
+
 static int add_label_set(struct profile_reader *reader, const struct raw_label *raw, size_t count,
 			 uint32_t *ret_set)
 {
@@ -112,6 +129,11 @@ static int add_label_set(struct profile_reader *reader, const struct raw_label *
 	for (size_t i = 0; i < count; i++)
 		if (is_kept(reader, label[i].key))
 			label[kept++] = label[i];
+	if (reader->adds_window) {
+		err = add_window_label(reader, label, &kept);
+		if (err)
+			return err;
+	}
 	return profile_add_label_set(reader->profile, label, kept, ret_set);
 }
 
@@ -206,10 +228,15 @@ static int parse_labels_and_values(struct raw_sample *sample, struct wire messag
 	struct wire_field field;
 	int more, err = 0;
 
-	sample->value_count = sample->label_count = 0;
-	while (!err && (more = wire_next(&message, &field)) > 0)
-		if (field.number != 1)
+	sample->value_count = sample->label_count = sample->stack_pieces = 0;
+	while (!err && (more = wire_next(&message, &field)) > 0) {
+		if (field.number != 1) {
 			err = take_field(NULL, sample, &field);
+			continue;
+		}
+		sample->stack_pieces += field.is_bytes ? 1 : 2;
+		sample->stack = field.bytes;
+	}
 	return err ? err : more;
 }
 
@@ -226,6 +253,29 @@ static int parse_stack(struct profile_reader *reader, struct raw_sample *sample,
 	if (!err && !reader->stack_count && reader->options.python_only)
 		err = reader_add_no_python(reader);
 	return err;
+}
+
+/* Finds the stack of a sample.  In a merged file most samples have that of the one before. */
+static int find_stack(struct profile_reader *reader, struct raw_sample *sample, struct wire message,
+		      uint32_t *ret_stack)
+{
+	const struct wire *last = &reader->last_stack;
+	const size_t size = (size_t)(sample->stack.end - sample->stack.at);
+	int err;
+
+	if (sample->stack_pieces == 1 && last->at && (size_t)(last->end - last->at) == size &&
+	    !memcmp(last->at, sample->stack.at, size)) {
+		*ret_stack = reader->last_stack_id;
+		return 0;
+	}
+	err = parse_stack(reader, sample, message);
+	if (err)
+		return err;
+	if (profile_add_stack(reader->profile, reader->stack, reader->stack_count, ret_stack))
+		return reader_fail(reader, -ENOMEM, "not enough memory");
+	reader->last_stack = sample->stack_pieces == 1 ? sample->stack : (struct wire){0};
+	reader->last_stack_id = *ret_stack;
+	return 0;
 }
 
 static int stack_is_wanted(struct profile_reader *reader, uint32_t stack, bool *ret_wanted)
@@ -255,7 +305,7 @@ static int stack_is_wanted(struct profile_reader *reader, uint32_t stack, bool *
 }
 
 static int add_row(struct profile_reader *reader, const struct raw_sample *sample, uint32_t stack,
-		   uint32_t label_set)
+		   uint32_t label_set, uint32_t window)
 {
 	int64_t value[PROFILE_MAX_VALUES];
 	uint32_t row;
@@ -272,6 +322,7 @@ static int add_row(struct profile_reader *reader, const struct raw_sample *sampl
 	if (reader->options.window_done)
 		reader->delta[reader->delta_count++] = (struct profile_delta){
 			.row = row,
+			.window = window,
 			.value = value[reader->value_index],
 			.count = reader->count_index < 0 ? 0 : value[reader->count_index]};
 	return 0;
@@ -279,15 +330,19 @@ static int add_row(struct profile_reader *reader, const struct raw_sample *sampl
 
 static int add_sample(struct profile_reader *reader, struct wire message, struct raw_sample *sample)
 {
-	uint32_t label_set, stack;
+	uint32_t label_set, stack, window = 0;
 	bool wanted;
-	int err;
+	int err = 0;
 
 	if (parse_labels_and_values(sample, message))
 		return reader_fail(reader, -EBADMSG, "broken: a sample does not parse");
 	if (sample->value_count != reader->tables.type_count)
 		return reader_fail(reader, -EBADMSG,
 				   "broken: a sample has not one value for each sample type");
+	if (reader->is_merged)
+		err = reader_take_window(reader, sample->label, &sample->label_count, &window);
+	if (err || !reader->window[window].is_wanted)
+		return err;
 	err = reader_label_set(reader, sample->label, sample->label_count, &label_set);
 	if (err)
 		return err;
@@ -295,11 +350,9 @@ static int add_sample(struct profile_reader *reader, struct wire message, struct
 		reader->totals.samples_dropped++;
 		return 0;
 	}
-	err = parse_stack(reader, sample, message);
+	err = find_stack(reader, sample, message, &stack);
 	if (err)
 		return err;
-	if (profile_add_stack(reader->profile, reader->stack, reader->stack_count, &stack))
-		return reader_fail(reader, -ENOMEM, "not enough memory");
 	err = stack_is_wanted(reader, stack, &wanted);
 	if (err)
 		return err;
@@ -307,7 +360,7 @@ static int add_sample(struct profile_reader *reader, struct wire message, struct
 		reader->totals.samples_dropped++;
 		return 0;
 	}
-	return add_row(reader, sample, stack, label_set);
+	return add_row(reader, sample, stack, label_set, window);
 }
 
 int reader_add_samples(struct profile_reader *reader)
@@ -320,6 +373,7 @@ int reader_add_samples(struct profile_reader *reader)
 	reader->delta_count = reader->function_count = reader->resolved_count = 0;
 	reader->frames_left = reader->unpacked.size * READER_MAX_FRAMES_A_BYTE;
 	reader->label_slot_count = 0;
+	reader->last_stack = (struct wire){0};
 	if (reader->label_slot)
 		memset(reader->label_slot, 0,
 		       ((size_t)reader->label_slot_mask + 1) * sizeof(*reader->label_slot));

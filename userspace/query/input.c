@@ -401,19 +401,19 @@ static void make_title(struct input *input)
 	const char *plural;
 
 	profile_reader_totals(input->reader, &totals);
-	plural = totals.files == 1 ? "" : "s";
+	plural = totals.windows == 1 ? "" : "s";
 	if (select->live)
 		snprintf(input->title, sizeof(input->title), "what runs now (%" PRIu64 " window%s)",
-			 totals.files, plural);
-	else if (totals.files == 1 && select->path_count == 1)
+			 totals.windows, plural);
+	else if (totals.windows == 1 && select->path_count == 1)
 		snprintf(input->title, sizeof(input->title), "%s", input->path[0]);
 	else if (select->path_count == 1)
 		snprintf(input->title, sizeof(input->title), "%s (%" PRIu64 " window%s)",
-			 input->path[0], totals.files, plural);
+			 input->path[0], totals.windows, plural);
 	else
 		snprintf(input->title, sizeof(input->title),
 			 "%s and %d more (%" PRIu64 " window%s)", input->path[0],
-			 select->path_count - 1, totals.files, plural);
+			 select->path_count - 1, totals.windows, plural);
 }
 
 static int read_all(struct input *input)

@@ -247,7 +247,7 @@ static int write_to(const struct export *export, const struct input *input, FILE
 					     profile_reader_count_index(input_reader(input))};
 
 	profile_reader_totals(input_reader(input), &totals);
-	facts.windows = totals.files;
+	facts.windows = totals.windows;
 	facts.start_wall_ns = totals.start_wall_ns;
 	facts.duration_ns = totals.duration_ns;
 	return export->format->write(export, input, &facts, out);

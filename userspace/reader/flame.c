@@ -110,7 +110,7 @@ static int write_html(struct flame *flame, const struct flame_tree *tree, const 
 				"windows with --since and --until\n");
 	page.facts.put_more = put_more;
 	page.facts.context = flame;
-	page.facts.windows = totals.files;
+	page.facts.windows = totals.windows;
 	page.facts.start_wall_ns = totals.start_wall_ns;
 	page.facts.duration_ns = totals.duration_ns;
 	for (uint32_t i = 0; count_index >= 0 && i < profile->row_count; i++)

@@ -265,6 +265,8 @@ static void print_sizes(const struct input *input)
 	printf("%-13s %" PRIu64 " (%s, unpacked %s)\n", "files", totals.files,
 	       format_value((int64_t)totals.bytes, "bytes", packed),
 	       format_value((int64_t)totals.raw_bytes, "bytes", raw));
+	if (totals.windows != totals.files)
+		printf("%-13s %" PRIu64 "\n", "windows", totals.windows);
 	print_time("from", totals.start_wall_ns);
 	print_time("to", totals.end_wall_ns);
 	if (totals.duration_ns)

@@ -12,6 +12,8 @@
 #define MAX_START_MS 253402300799999ULL
 #define SUFFIX ".pb.gz"
 #define TEMPORARY_SUFFIX ".tmp"
+#define MERGED ".merged"
+#define MERGING ".merging"
 
 bool store_kind_is_valid(const char *kind)
 {
@@ -45,9 +47,11 @@ void store_hour_name(uint64_t start_ms, char name[STORE_HOUR_CHARS])
 
 void store_file_name(const struct store_file *file, char name[STORE_FILE_CHARS])
 {
-	snprintf(name, STORE_FILE_CHARS, "%s%" PRIu64 "-%" PRIu64 "-%.32s" SUFFIX "%s",
+	const char *merged = file->is_merging ? MERGING : file->is_merged ? MERGED : "";
+
+	snprintf(name, STORE_FILE_CHARS, "%s%" PRIu64 "-%" PRIu64 "-%.32s%s" SUFFIX "%s",
 		 file->is_temporary ? "." : "", file->start_ms, file->duration_ms, file->kind,
-		 file->is_temporary ? TEMPORARY_SUFFIX : "");
+		 merged, file->is_temporary ? TEMPORARY_SUFFIX : "");
 }
 
 static bool digits(const char *text, unsigned int count)
@@ -98,6 +102,9 @@ bool store_file_parse(const char *name, struct store_file *ret_file)
 	memcpy(file.kind, at, kind_size);
 	if (!store_kind_is_valid(file.kind))
 		return false;
+	file.is_merging = !strncmp(at + kind_size, MERGING ".", strlen(MERGING "."));
+	file.is_merged = file.is_merging ||
+			 !strncmp(at + kind_size, MERGED ".", strlen(MERGED "."));
 	store_file_name(&file, printed);
 	if (strcmp(printed, name))
 		return false;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Formats and parses the store's names: YYYY-MM-DD / HH / <start_ms>-<dur_ms>-<kind>.pb.gz, all in
- * UTC. A name is one of the store's only when it parses and formats back to the same name. */
+ * UTC. A name is one of the store's only when it parses and formats back to the same name.  A file
+ * that merges several windows ends in .merged.pb.gz; until the files that it was made of are
+ * deleted, in .merging.pb.gz (docs/design/0034). */
 #ifndef STORE_STORE_NAMES_H
 #define STORE_STORE_NAMES_H
 
@@ -18,6 +20,8 @@ struct store_file {
 	uint64_t start_ms, duration_ms;
 	char kind[STORE_KIND_CHARS];
 	bool is_temporary;
+	bool is_merged; /* has several windows */
+	bool is_merging; /* besides: the files of its windows may still be there */
 };
 
 bool store_kind_is_valid(const char *kind);

@@ -119,6 +119,8 @@ static int compare_entries(const void *a, const void *b)
 
 	if (file_a->start_ms != file_b->start_ms)
 		return file_a->start_ms < file_b->start_ms ? -1 : 1;
+	if (file_a->is_merged != file_b->is_merged)
+		return file_a->is_merged ? -1 : 1;
 	return strcmp(file_a->kind, file_b->kind);
 }
 

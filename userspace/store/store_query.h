@@ -18,15 +18,16 @@ struct store_entry {
 	char *path; /* DIR/day/hour/name */
 };
 
-/* Release with store_listing_release(), even when store_list() failed.  Sorted by start, then by
- * kind. */
+/* Release with store_listing_release(), even when store_list() failed.  Sorted by start, then
+ * merged files before others, then by kind. */
 struct store_listing {
 	struct store_entry *entry;
 	size_t count, capacity;
 };
 
-/* Lists the files in a range.  Also accepts a directory that holds the files themselves, with names
- * of the store but without the directories of days.  Symbolic links are not followed, other names
+/* Lists the files in a range, of which merged files may have windows outside of it.  Also accepts a
+ * directory that holds the files themselves, with names of the store but without the directories of
+ * days.  Symbolic links are not followed, other names
  * are ignored.
  * Returns 0, also when there are no files; -ENOTDIR, -ENOENT, -EACCES, -errno. */
 int store_list(const char *directory, const struct store_range *range,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
 #include "read_fixture.h"
 
 #include <errno.h>
@@ -448,6 +448,212 @@ static void profile_read__python_only_gives_native_time_to_its_caller(void **sta
 	assert_string_equal(name_of(p, 1, 0), "[no Python]");
 }
 
+/* ---- several windows in a file ---- */
+
+/* What the callbacks were told. */
+struct told {
+	char text[1024]; /* "comment;" and "start+duration:row=value,row=value;" */
+	uint64_t wanted_from_ms;
+};
+
+static void told_comment(void *context, const char *text)
+{
+	struct told *told = context;
+
+	strcat(strcat(told->text, text), ";");
+}
+
+static bool told_wants(void *context, const struct window_mark *mark)
+{
+	return mark->start_ms >= ((const struct told *)context)->wanted_from_ms;
+}
+
+static int told_window(void *context, struct profile *profile, const struct profile_window *window)
+{
+	struct told *told = context;
+	char *at = told->text + strlen(told->text);
+
+	(void)profile;
+	at += sprintf(at, "%lu+%lu/%ld=%ld:", window->start_wall_ns, window->duration_ns,
+		      (long)window->period, (long)window->total);
+	for (size_t i = 0; i < window->delta_count; i++)
+		at += sprintf(at, "%u=%ld,", window->delta[i].row, (long)window->delta[i].count);
+	strcat(at, ";");
+	return 0;
+}
+
+static void add_mark(struct fixture *f, uint64_t offset_ms, uint64_t start_ns)
+{
+	const struct window_mark mark = {.offset_ms = offset_ms,
+					 .start_ms = 5000 + offset_ms,
+					 .duration_ms = 10,
+					 .start_wall_ns = start_ns,
+					 .duration_ns = 10,
+					 .period = 3};
+	char text[WINDOW_MARK_CHARS];
+
+	window_mark_format(&mark, text);
+	assert_int_equal(profile_add_comment(f->profile, text), 0);
+}
+
+/* Three windows, whose samples are mixed; the one in the middle has none. */
+static void fill_merged(struct fixture *f)
+{
+	static const int64_t window[] = {20, 0, 20};
+	struct frame frame = python_frame(f, "work", "/app/w.py", 12, 10);
+
+	for (int i = 0; i < 3; i++) {
+		struct profile_sample sample = {
+			.frame = &frame,
+			.frame_count = 1,
+			.value = {i + 1, (i + 1) * 10},
+			.label = {{.key = "pid", .number = i == 2 ? 42 : 41, .is_number = 1},
+				  {.key = WINDOW_LABEL,
+				   .unit = WINDOW_LABEL_UNIT,
+				   .number = window[i],
+				   .is_number = 1}},
+			.label_count = 2};
+
+		assert_int_equal(profile_add(f->profile, &sample), 0);
+	}
+	assert_int_equal(profile_add_comment(f->profile, "all"), 0);
+	assert_int_equal(profile_add_comment(f->profile, "window 20: facts a=2"), 0);
+	assert_int_equal(profile_add_comment(f->profile, "window 0: facts a=1"), 0);
+	add_mark(f, 20, 7020);
+	add_mark(f, 0, 7000);
+	add_mark(f, 10, 7010);
+}
+
+static void read_merged(struct told *told, struct profile_reader **ret_reader)
+{
+	const struct profile_read_options options = {.comment = told_comment,
+						     .wants_window = told_wants,
+						     .window_done = told_window,
+						     .context = told};
+	CLEANUP(fixture_release) struct fixture f = {0};
+
+	fixture_init(&f);
+	fill_merged(&f);
+	*ret_reader = new_reader(&options);
+	read_written(*ret_reader, &f);
+}
+
+static void profile_read__windows_of_a_merged_file_come_one_by_one(void **state)
+{
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	struct profile_read_totals totals;
+	struct told told = {0};
+
+	(void)state;
+	read_merged(&told, &reader);
+	assert_string_equal(told.text, "all;all;all;facts a=2;facts a=1;"
+				       "7000+10/3=20:0=2,;7010+10/3=0:;7020+10/3=40:0=1,1=3,;");
+	/* The label is gone: the rows are those of files of one window each. */
+	assert_int_equal(profile_reader_profile(reader)->row_count, 2);
+	assert_null(profile_find_label(profile_reader_profile(reader), 0, WINDOW_LABEL));
+	assert_int_equal(profile_reader_profile(reader)->comment_count, 1);
+	profile_reader_totals(reader, &totals);
+	assert_int_equal(totals.files, 1);
+	assert_int_equal(totals.windows, 3);
+	assert_int_equal(totals.start_wall_ns, 7000);
+	assert_int_equal(totals.end_wall_ns, 7030);
+	assert_int_equal(totals.duration_ns, 30);
+}
+
+static void profile_read__unwanted_windows_leave_nothing(void **state)
+{
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	struct told told = {.wanted_from_ms = 5020};
+	struct profile_read_totals totals;
+
+	(void)state;
+	read_merged(&told, &reader);
+	assert_string_equal(told.text, "all;facts a=2;7020+10/3=40:0=1,1=3,;");
+	/* One window: what holds for it alone is kept. */
+	assert_int_equal(profile_reader_profile(reader)->comment_count, 2);
+	profile_reader_totals(reader, &totals);
+	assert_int_equal(totals.windows, 1);
+	assert_int_equal(totals.duration_ns, 10);
+	assert_int_equal(totals.samples_kept, 2);
+}
+
+static void profile_read__no_window_wanted_is_no_window(void **state)
+{
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	struct told told = {.wanted_from_ms = 5021};
+	struct profile_read_totals totals;
+
+	(void)state;
+	read_merged(&told, &reader);
+	assert_string_equal(told.text, "");
+	profile_reader_totals(reader, &totals);
+	assert_int_equal(totals.files, 1);
+	assert_int_equal(totals.windows, 0);
+	assert_int_equal(profile_reader_profile(reader)->row_count, 0);
+}
+
+static void profile_read__sample_of_no_window_is_ebadmsg(void **state)
+{
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED_MEM void *bytes = NULL;
+	struct frame frame;
+	size_t size;
+
+	(void)state;
+	fixture_init(&f);
+	frame = python_frame(&f, "work", "/app/w.py", 12, 10);
+	add_sample(&f, &frame, 1, 5, 41, "a");
+	add_mark(&f, 0, 7000);
+	encode(&f, &bytes, &size);
+	assert_int_equal(read_bytes(reader, bytes, size), -EBADMSG);
+}
+
+static void profile_read__window_that_is_listed_twice_is_ebadmsg(void **state)
+{
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED_MEM void *bytes = NULL;
+	size_t size;
+
+	(void)state;
+	fixture_init(&f);
+	fill_merged(&f);
+	add_mark(&f, 20, 7021);
+	encode(&f, &bytes, &size);
+	assert_int_equal(read_bytes(reader, bytes, size), -EBADMSG);
+}
+
+static void profile_reader_set_window__labels_each_sample_and_takes_no_merged_file(void **state)
+{
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+	CLEANUP(fixture_release) struct fixture f = {0}, merged = {0};
+	OWNED_MEM void *bytes = NULL;
+	const struct profile *p;
+	const struct stored_label *label;
+	struct frame frame;
+	size_t size;
+
+	(void)state;
+	fixture_init(&f);
+	frame = python_frame(&f, "work", "/app/w.py", 12, 10);
+	add_sample(&f, &frame, 1, 5, 41, "a");
+	for (uint64_t i = 0; i < 2; i++) {
+		profile_reader_set_window(reader, i * 10000);
+		read_written(reader, &f);
+	}
+	p = profile_reader_profile(reader);
+	assert_int_equal(p->row_count, 2);
+	label = profile_find_label(p, p->row[1].label_set, WINDOW_LABEL);
+	assert_non_null(label);
+	assert_int_equal(label->value, 10000);
+	assert_string_equal(p->key[label->key].unit, WINDOW_LABEL_UNIT);
+	fixture_init(&merged);
+	fill_merged(&merged);
+	encode(&merged, &bytes, &size);
+	assert_int_equal(read_bytes(reader, bytes, size), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +675,13 @@ int main(void)
 		cmocka_unit_test(profile_read__rows_merge_without_their_labels),
 		cmocka_unit_test(profile_read__unwanted_labels_are_left_out),
 		cmocka_unit_test(profile_read__python_only_gives_native_time_to_its_caller),
+		cmocka_unit_test(profile_read__windows_of_a_merged_file_come_one_by_one),
+		cmocka_unit_test(profile_read__unwanted_windows_leave_nothing),
+		cmocka_unit_test(profile_read__no_window_wanted_is_no_window),
+		cmocka_unit_test(profile_read__sample_of_no_window_is_ebadmsg),
+		cmocka_unit_test(profile_read__window_that_is_listed_twice_is_ebadmsg),
+		cmocka_unit_test(
+			profile_reader_set_window__labels_each_sample_and_takes_no_merged_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

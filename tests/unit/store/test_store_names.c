@@ -96,6 +96,30 @@ static void store_file_parse__is_the_name_that_was_formatted(void **state)
 	assert_int_equal(file.duration_ms, 9);
 	assert_string_equal(file.kind, "a");
 	assert_false(file.is_temporary);
+	assert_false(file.is_merged);
+}
+
+static void store_file_parse__merged_files_say_so(void **state)
+{
+	const struct store_file longest = {.start_ms = UINT64_MAX,
+					   .duration_ms = UINT64_MAX,
+					   .kind = A32,
+					   .is_temporary = true,
+					   .is_merged = true,
+					   .is_merging = true};
+	struct store_file file;
+	char name[STORE_FILE_CHARS];
+
+	(void)state;
+	assert_true(store_file_parse("7-9-cpu.merged.pb.gz", &file));
+	assert_string_equal(file.kind, "cpu");
+	assert_true(file.is_merged && !file.is_merging && !file.is_temporary);
+	assert_true(store_file_parse("7-9-cpu.merging.pb.gz", &file));
+	assert_true(file.is_merged && file.is_merging);
+	store_file_name(&longest, name);
+	assert_true(store_file_parse(name, &file));
+	assert_true(file.is_merging && file.is_temporary);
+	assert_string_equal(file.kind, A32);
 }
 
 static void store_file_parse__other_names_are_not_the_stores(void **state)
@@ -122,6 +146,9 @@ static void store_file_parse__other_names_are_not_the_stores(void **state)
 		"1-1-cpu",
 		"1-1-cpu.pb.gz~",
 		"1-1-cpu.pb.xz",
+		"1-1-cpu.merge.pb.gz",
+		"1-1-cpu.merged.merging.pb.gz",
+		"1-1-.merged.pb.gz",
 		"/-1-cpu.pb.gz",
 		":-1-cpu.pb.gz",
 	};
@@ -142,6 +169,7 @@ int main(void)
 		cmocka_unit_test(store_day_name__is_of_utc_and_has_a_last_day),
 		cmocka_unit_test(store_parse__directories_of_other_names_are_not_the_stores),
 		cmocka_unit_test(store_file_parse__is_the_name_that_was_formatted),
+		cmocka_unit_test(store_file_parse__merged_files_say_so),
 		cmocka_unit_test(store_file_parse__other_names_are_not_the_stores),
 	};
 

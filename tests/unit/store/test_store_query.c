@@ -119,6 +119,23 @@ static void store_list__is_sorted_by_start_and_then_by_kind(void **state)
 }
 
 /* A window whose end would not fit into 64 bits has no end. */
+static void store_list__merged_files_come_before_what_begins_with_them(void **state)
+{
+	const struct store_range range = {.until_ms = UINT64_MAX, .kind = "gil"};
+	CLEANUP(store_listing_release) struct store_listing listing = {0};
+	CLEANUP(fixture_release) struct fixture f;
+
+	(void)state;
+	fixture_init(&f);
+	touch(&f, "2026-11-21/17/1795280000000-10000-gil.pb.gz");
+	touch(&f, "2026-11-21/17/1795280000000-300000-gil.merging.pb.gz");
+	touch(&f, "2026-11-21/17/.1795280000000-300000-gil.merged.pb.gz.tmp");
+	assert_int_equal(store_list(f.directory, &range, &listing), 0);
+	assert_int_equal(listing.count, 2);
+	assert_true(listing.entry[0].file.is_merging);
+	assert_false(listing.entry[1].file.is_merged);
+}
+
 static void store_list__window_without_an_end(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f = {0};
@@ -260,6 +277,7 @@ int main(void)
 		cmocka_unit_test(store_list__finds_windows_in_order),
 		cmocka_unit_test(store_list__takes_windows_that_overlap),
 		cmocka_unit_test(store_list__is_sorted_by_start_and_then_by_kind),
+		cmocka_unit_test(store_list__merged_files_come_before_what_begins_with_them),
 		cmocka_unit_test(store_list__window_without_an_end),
 		cmocka_unit_test(store_list__out_of_descriptors_is_an_error),
 		cmocka_unit_test(store_list__missing_directory_is_enoent),

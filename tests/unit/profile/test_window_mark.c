@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: profile/window_mark.c */
+#include "profile/window_mark.h"
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static void window_mark__what_is_written_comes_back(void **state)
+{
+	const struct window_mark written = {.offset_ms = UINT64_MAX,
+					    .start_ms = 1795273360123,
+					    .duration_ms = 10000,
+					    .start_wall_ns = UINT64_MAX,
+					    .duration_ns = 10000123456,
+					    .period = INT64_MAX};
+	char text[WINDOW_MARK_CHARS];
+	struct window_mark mark;
+
+	(void)state;
+	window_mark_format(&written, text);
+	assert_true(window_mark_parse(text, &mark));
+	assert_memory_equal(&mark, &written, sizeof(mark));
+}
+
+static void window_mark_parse__other_comments_are_none(void **state)
+{
+	static const char *const others[] = {
+		"",
+		"window",
+		"window 10",
+		"window 10: name=1-2 start_ns=3 duration_ns=4 period=5",
+		"window -10 name=1-2 start_ns=3 duration_ns=4 period=5",
+		"window 10 name=1-2 start_ns=3 duration_ns=4",
+		"window 10 name=1-2 start_ns=3 duration_ns=4 period=",
+		"window 10 name=1-2 start_ns=3 duration_ns=4 period=-5",
+		"window 10 name=1-2 start_ns=3 duration_ns=4 period=9223372036854775808",
+		"window 10 name=1-2 start_ns=3 duration_ns=4 period=5 ",
+		"window 18446744073709551616 name=1-2 start_ns=3 duration_ns=4 period=5",
+		"facts elapsed_ns=1",
+	};
+	struct window_mark mark;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_false(window_mark_parse(others[i], &mark));
+}
+
+static void window_comment__what_is_written_comes_back(void **state)
+{
+	OWNED_MEM char *text = window_comment_format(290000, "facts a=1: 2");
+	uint64_t offset_ms;
+
+	(void)state;
+	assert_string_equal(text, "window 290000: facts a=1: 2");
+	assert_string_equal(window_comment_parse(text, &offset_ms), "facts a=1: 2");
+	assert_int_equal(offset_ms, 290000);
+	assert_null(window_comment_parse("facts a=1", &offset_ms));
+	assert_null(window_comment_parse("window 1 name=", &offset_ms));
+	assert_null(window_comment_parse("window 1:facts", &offset_ms));
+	assert_null(window_comment_parse("window x: facts", &offset_ms));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(window_mark__what_is_written_comes_back),
+		cmocka_unit_test(window_mark_parse__other_comments_are_none),
+		cmocka_unit_test(window_comment__what_is_written_comes_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
