@@ -14,6 +14,7 @@ BEGIN {
 	allowed["finish"] = "discover unwind python attach drain symbolize"
 	allowed["profile"] = "symbolize"
 	allowed["pprof"] = "profile"
+	allowed["merge"] = "profile pprof store" # docs/design/0034
 	allowed["timeline"] = "drain"
 	allowed["ledger"] = "discover drain"
 	allowed["options"] = "perf config live"
@@ -23,8 +24,8 @@ BEGIN {
 	allowed["query"] = "profile pprof store live render" # docs/design/0035
 	allowed["push"] = "profile pprof store config export" # docs/design/0038
 	allowed["reader"] = "profile pprof store render export diff live query"
-	allowed["agent"] = "parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store config timeline ledger live options"
-	directories = "base parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store config timeline ledger live options render query export diff push reader agent"
+	allowed["agent"] = "parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store merge config timeline ledger live options"
+	directories = "base parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store merge config timeline ledger live options render query export diff push reader agent"
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_older.skel.h"] = "attach"

@@ -27,8 +27,7 @@ struct store_listing {
 
 /* Lists the files in a range, of which merged files may have windows outside of it.  Also accepts a
  * directory that holds the files themselves, with names of the store but without the directories of
- * days.  Symbolic links are not followed, other names
- * are ignored.
+ * days.  Symbolic links are not followed, other names are ignored.
  * Returns 0, also when there are no files; -ENOTDIR, -ENOENT, -EACCES, -errno. */
 int store_list(const char *directory, const struct store_range *range,
 	       struct store_listing *ret_listing);
