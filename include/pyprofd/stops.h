@@ -119,7 +119,11 @@
 	X(LEDGERS_SHARE, "ledgers_share",                                                          \
 	  "ended threads that are not in their process's line: their user's share was used up")    \
 	X(CODES_REFUSED, "codes_refused",                                                          \
-	  "Python code objects without names: their parser was late, failed or was not asked")
+	  "Python code objects without names: their parser was late, failed or was not asked")     \
+	X(LABELS_REFUSED, "labels_refused",                                                        \
+	  "values of processes' labels left out: their user's share was used up")                  \
+	X(LABELS_UNREAD, "labels_unread",                                                          \
+	  "programs without labels of their own: they gave no answer, or may not be read")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

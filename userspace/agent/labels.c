@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "agent/identities.h"
 #include "agent/thread_names.h"
 #include "agent/who.h"
 #include "attach/context_table.h"
@@ -47,6 +48,19 @@ static int label_python(const struct labels *labels, struct profile_sample *samp
 		err = label_string(labels, sample, "gil", "held");
 	if (!err && flags & PP_COUNT_GC)
 		err = label_string(labels, sample, "gc", "collecting");
+	return err;
+}
+
+static int label_identity(const struct labels *labels, struct profile_sample *sample,
+			  struct process *process)
+{
+#define KEY_OF(id, key) [IDENTITY_##id] = key,
+	static const char *const key[] = {IDENTITY_LABELS(KEY_OF)};
+	const struct identity *identity = identities_get(labels->identities, process);
+	int err = 0;
+
+	for (size_t i = 0; identity && i < IDENTITY_LABEL_COUNT && !err; i++)
+		err = label_string(labels, sample, key[i], value_text(identity->value[i]));
 	return err;
 }
 
@@ -118,6 +132,8 @@ int labels_add(const struct labels *labels, struct profile_sample *sample,
 		err = label_string(labels, sample, "container_id", process->container_id);
 	if (!err)
 		err = label_string(labels, sample, "cgroup", process->cgroup);
+	if (!err)
+		err = label_identity(labels, sample, process);
 	if (err)
 		return err;
 	return label_python(labels, sample, key->flags, context_table_python(process));

@@ -3,16 +3,18 @@
 #ifndef AGENT_LABELS_H
 #define AGENT_LABELS_H
 
+struct identities;
 struct intern;
 struct pp_count_key;
 struct profile_sample;
 struct thread_names;
 struct who;
 
-/* What labels are made from; both are borrowed. */
+/* What labels are made from; all is borrowed. */
 struct labels {
 	struct intern *strings; /* of the profile that the sample goes into */
 	struct thread_names *thread_names;
+	struct identities *identities;
 };
 /* who: the process of the counter.  Returns 0 or -ENOMEM. */
 int labels_add(const struct labels *labels, struct profile_sample *sample,

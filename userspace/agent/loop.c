@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 
+#include "agent/identities.h"
 #include "agent/live.h"
 #include "agent/naming.h"
 #include "agent/process_watch.h"
@@ -32,6 +33,8 @@
 #define PART_MIN_NS (500 * NS_PER_MS)
 /* How long the ring of stacks is read and stacks are completed in one turn; the next goes on. */
 #define STACKS_NS (40 * NS_PER_MS)
+/* How long new programs are looked at for labels in one turn. */
+#define IDENTITIES_NS (20 * NS_PER_MS)
 /* How late a window may end so that what was left by slices is served in turns, not at once. */
 #define BACKLOG_MAX_NS (500 * NS_PER_MS)
 #define BACKLOG_MAX_SHARE 4U /* of a window */
@@ -147,9 +150,17 @@ static int serve_stacks(struct agent *agent, struct loop *loop)
 	return got < 0 ? got : 0;
 }
 
+static void look_at_processes(struct agent *agent, struct loop *loop)
+{
+	const struct slice slice = slice_begin(IDENTITIES_NS);
+
+	loop->has_more_identities = identities_step(agent->identities, &slice);
+}
+
 static bool has_backlog(const struct agent *agent, const struct loop *loop)
 {
-	return loop->has_more_stacks || process_watch_has_more(agent->watch);
+	return loop->has_more_stacks || loop->has_more_identities ||
+	       process_watch_has_more(agent->watch);
 }
 
 /* The first second belongs to what has just started. */
@@ -301,6 +312,7 @@ int loop_serve(struct agent *agent, struct loop *loop, int timeout_ms)
 		err = serve_processes(agent, loop);
 	if (!err && loop->has_more_stacks)
 		err = serve_stacks(agent, loop);
+	look_at_processes(agent, loop);
 	return wait_err ? wait_err : err;
 }
 

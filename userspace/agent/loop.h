@@ -23,6 +23,7 @@ struct loop {
 	uint64_t turns_since_ns; /* when `turns` began to count */
 	uint32_t turns;
 	bool has_served_processes, has_served_stacks; /* since then */
+	bool has_more_identities; /* processes to look at, when their slice was over */
 	bool has_more_stacks; /* in the ring or in the queue, when their slice was over */
 	bool has_unused_files; /* perhaps: they are looked for, and closed */
 	struct turn_questions questions;

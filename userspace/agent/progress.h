@@ -36,6 +36,7 @@ struct summary {
 	uint64_t early_swaps; /* of tables that were half full before the window's end */
 	uint64_t own_cpu_ns;	/* of all threads of this process, and of its children */
 	uint64_t asked[FOREIGN_COUNTERS]; /* of the child that parses files */
+	uint64_t unlabelled; /* programs that had ended before labels could be read for them */
 	uint64_t own_rss_bytes; /* resident */
 	uint64_t own_map_bytes; /* kernel maps */
 	uint64_t loop_stall_max_ns; /* longest turn of the loop since facts were written */

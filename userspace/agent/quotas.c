@@ -50,6 +50,7 @@ void quotas_tell(const struct quotas *quotas)
 	     "more stacks are incomplete and stay so", "stacks_left_out");
 	tell(quotas->profiles, "stacks are left out of the profiles, and counted without them",
 	     "profile_refused");
+	tell(quotas->labels, "labels of more processes are left out", "labels_refused");
 	tell(context_table_sets_quota(quotas->contexts),
 	     "the mappings of more processes find no room, and only the agent can unwind them",
 	     "map_sets_refused");

@@ -20,6 +20,7 @@ struct quotas {
 	struct context_table *contexts;
 	const struct incomplete_counts *incompletes;
 	struct user_quota *profiles; /* agent/profile_shares.h */
+	struct user_quota *labels;   /* agent/identities.h */
 };
 /* Sets the losses of these tables. */
 void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT]);

@@ -87,7 +87,8 @@ static int leave_out(const struct samples *samples, const struct pp_count_key *k
 		     const struct who *who, const struct pp_count *count)
 {
 	const struct labels labels = {.strings = samples->strings,
-				      .thread_names = samples->thread_names};
+				      .thread_names = samples->thread_names,
+				      .identities = samples->identities};
 	const struct pp_count_key process = {
 		.id = key->id, .kind = key->kind, .flags = key->flags};
 	struct frame reason = {.kind = FRAME_MARKER};
@@ -114,7 +115,8 @@ static int add_sample(const struct samples *samples, struct symbolizer *symboliz
 		      const struct counted *counted)
 {
 	const struct labels labels = {.strings = samples->strings,
-				      .thread_names = samples->thread_names};
+				      .thread_names = samples->thread_names,
+				      .identities = samples->identities};
 	const struct pp_count_key *key = &counted->key;
 	const struct dict_stack *user = dictionary_use_stack(samples->dictionary, key->user_stack);
 	const struct dict_kernel *kernel =

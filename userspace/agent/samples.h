@@ -11,6 +11,7 @@
 
 struct counts;
 struct dictionary;
+struct identities;
 struct intern;
 struct modules;
 struct naming;
@@ -33,6 +34,7 @@ struct samples {
 	struct dictionary *dictionary;
 	struct process_table *processes;
 	struct thread_names *thread_names;
+	struct identities *identities;
 	struct naming *naming;
 	struct modules *modules;
 	struct tables *tables;	/* fill while counters are named */

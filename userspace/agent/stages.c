@@ -8,6 +8,7 @@
 #include <pyprofd/user_share.h>
 
 #include "agent/coverage.h"
+#include "agent/identities.h"
 #include "agent/live.h"
 #include "agent/modules.h"
 #include "agent/naming.h"
@@ -38,6 +39,7 @@ static void on_stack(void *context, const struct decoded_stack *stack)
 	struct agent *agent = context;
 
 	(void)dictionary_add_stack(agent->dictionary, stack);
+	identities_want(agent->identities, stack->record->id);
 	if (stack->record->python_count)
 		thread_names_want(agent->thread_names, stack->record->id);
 }
@@ -105,6 +107,7 @@ static void want_names(void *context, struct pp_process_id id)
 	struct agent *agent = context;
 
 	thread_names_want(agent->thread_names, id);
+	identities_want(agent->identities, id);
 }
 
 static void send_again(void *context, uint64_t hash)
@@ -264,6 +267,8 @@ static int open_names(struct agent *agent)
 	int err = thread_names_new(agent->processes, &agent->thread_names);
 
 	if (!err)
+		err = identities_new(agent->processes, &agent->identities);
+	if (!err)
 		err = modules_new(agent->files, &agent->profiles, &agent->modules);
 	return err ? err : naming_new(&sources, &agent->naming);
 }
@@ -394,6 +399,7 @@ static void prepare_window(struct agent *agent)
 	agent->samples = (struct samples){.dictionary = agent->dictionary,
 					  .processes = agent->processes,
 					  .thread_names = agent->thread_names,
+					  .identities = agent->identities,
 					  .naming = agent->naming,
 					  .modules = agent->modules,
 					  .tables = &agent->tables,
@@ -406,11 +412,13 @@ static void prepare_window(struct agent *agent)
 		.kernel = agent->kernel,
 		.dictionary = agent->dictionary,
 		.naming = agent->naming,
+		.identities = agent->identities,
 		.quotas = {.rows = agent->rows,
 			   .files = agent->files,
 			   .contexts = agent->contexts,
 			   .incompletes = &agent->incomplete,
-			   .profiles = &agent->shares.quota},
+			   .profiles = &agent->shares.quota,
+			   .labels = identities_quota(agent->identities)},
 		.tables = &agent->tables,
 		.waits = agent->waits,
 		.scans = agent->scans,
@@ -512,6 +520,7 @@ void stages_release(struct agent *agent)
 	naming_free(agent->naming);
 	modules_free(agent->modules);
 	thread_names_free(agent->thread_names);
+	identities_free(agent->identities);
 	tables_release(&agent->tables);
 	unwind_python_free(agent->unwind_python);
 	coverage_free(agent->coverage);

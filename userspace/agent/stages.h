@@ -11,6 +11,7 @@
  *   samples.c        counters -> samples             wakers.c    who ended waits
  *   naming.c         names for symbolize/            modules.c   modules of the profiles
  *   labels.c         labels of a sample              thread_names.c, switch_frames.c
+ *   identities.c     who processes are, for labels
  *   profiles.c       kinds of profiles               profile_shares.c  what a user may add
  *   window_facts.c   how a profile was taken         coverage.c  the scheduler's CPU time
  *   timeline.c       records -> a trace file         stack_texts.c  its stacks as text
@@ -64,6 +65,7 @@ struct agent {
 	struct incomplete_counts incomplete;
 	struct stack_intake stacks;
 	struct thread_names *thread_names;
+	struct identities *identities;
 	struct waits *waits;   /* NULL: waits are not captured */
 	struct scans *scans;   /* NULL: as well */
 

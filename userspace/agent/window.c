@@ -5,6 +5,7 @@
 
 #include "agent/coverage.h"
 #include "agent/epochs.h"
+#include "agent/identities.h"
 #include "agent/live.h"
 #include "agent/modules.h"
 #include "agent/naming.h"
@@ -376,6 +377,7 @@ void window_forget(const struct window *window)
 	uint64_t before_ns = now_ns > keep_ns ? now_ns - keep_ns : 0;
 
 	thread_names_expire(window->samples->thread_names, before_ns);
+	identities_expire(window->samples->identities, before_ns);
 	process_table_expire(window->samples->processes, before_ns, release_process,
 			     window->contexts);
 	context_table_tidy(window->contexts, before_ns);

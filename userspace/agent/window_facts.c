@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/identities.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
 #include "agent/scans.h"
@@ -64,6 +65,16 @@ static uint64_t read_own_rss_bytes(void)
 	return resident ? strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
+static void count_labels(const struct window_facts *facts, struct summary *summary)
+{
+	struct identities_stats labels;
+
+	identities_get_stats(facts->identities, &labels);
+	summary->unlabelled = labels.ended;
+	summary->loss[PP_LOSS_LABELS_REFUSED] = labels.refused;
+	summary->loss[PP_LOSS_LABELS_UNREAD] = labels.unread;
+}
+
 /* Losses of user space beside those of the kernel side. */
 static void add_own_losses(const struct window_facts *facts, const struct foreign_stats *parsing,
 			   const struct parser_stats *reads, uint64_t loss[PP_LOSS_COUNT])
@@ -106,6 +117,7 @@ void window_facts_update(const struct window_facts *facts)
 	summary->early_swaps = facts->tables->early_swaps;
 	(void)kernel_side_get_losses(facts->kernel, summary->loss);
 	add_own_losses(facts, &parsing, &reads, summary->loss);
+	count_labels(facts, summary);
 	if (rss_bytes)
 		summary->own_rss_bytes = rss_bytes;
 }
@@ -145,6 +157,7 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 		facts_put(out, "", "wait_ns", now->wait_ns - before->wait_ns);
 		facts_put(out, "", "ledger_wait_ns", now->ledger_wait_ns - before->ledger_wait_ns);
 	}
+	put(out, "", "unlabelled", now->unlabelled, before->unlabelled);
 	put(out, "", "early_swaps", now->early_swaps, before->early_swaps);
 	put(out, "", "coarse_cpu_ns", now->coarse_cpu_ns, before->coarse_cpu_ns);
 	put(out, "", "coarse_wait_ns", now->coarse_wait_ns, before->coarse_wait_ns);

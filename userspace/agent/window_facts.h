@@ -10,6 +10,7 @@
 
 struct dictionary;
 struct foreign;
+struct identities;
 struct kernel_side;
 struct naming;
 struct parser;
@@ -23,6 +24,7 @@ struct window_facts {
 	struct kernel_side *kernel;
 	const struct dictionary *dictionary;
 	const struct naming *naming;
+	const struct identities *identities;
 	struct quotas quotas;
 	const struct tables *tables;
 	const struct waits *waits; /* NULL: waits are not captured */

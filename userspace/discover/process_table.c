@@ -23,6 +23,7 @@ struct entry {
 	struct pp_process_id parent;
 	uint64_t context_ns;   /* the address space is at least this new; 0: not known */
 	uint64_t read_ns;      /* when /proc/PID/maps was read; 0: never */
+	bool is_fork;	       /* it is the program of its parent: an exec makes another entry */
 	uint64_t fork_ns;      /* 0: it did not come from a fork, or executed since then */
 	uint64_t last_fork_ns; /* when it last forked a child */
 	bool wants_read;       /* mappings may be missing */
@@ -274,6 +275,7 @@ int process_table_fork(struct process_table *table, struct pp_process_id parent,
 		return err;
 	entry->process.ppid = parent.tgid;
 	entry->parent = parent;
+	entry->is_fork = true;
 	entry->fork_ns = time_ns;
 	entry->context_ns = time_ns;
 	from = find(table, parent);
@@ -376,6 +378,14 @@ int process_table_new_context(struct process_table *table, uint32_t tgid, uint64
 	entry->context_ns = time_ns;
 	entry->fork_ns = 0;
 	return mapping_set_drop_older(&entry->process, time_ns, entry->read_ns);
+}
+
+bool process_table_forked_from(const struct process *process, struct pp_process_id *ret_parent)
+{
+	const struct entry *entry = (const struct entry *)process;
+
+	*ret_parent = entry->parent;
+	return entry->is_fork;
 }
 
 static int map_one(struct process_table *table, struct entry *entry, const struct mapping *mapping)

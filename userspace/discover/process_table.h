@@ -64,6 +64,8 @@ int process_table_apply(struct process_table *table, const struct pp_event *even
 /* Drops the mappings of the process's old address space, which is gone (execve has passed its point
  * of no return). -ESRCH: not in the table. */
 int process_table_new_context(struct process_table *table, uint32_t tgid, uint64_t time_ns);
+/* Returns whether a process was forked and still runs the program of its parent, with that one. */
+bool process_table_forked_from(const struct process *process, struct pp_process_id *ret_parent);
 /* Adds a mapping to the live process of this tgid. mapping->path is copied. -ESRCH: there is no
  * such process, and the mapping is dropped; -ENOSPC: above MAPPING_SET_MAX; -EINVAL. */
 int process_table_map(struct process_table *table, uint32_t tgid, const struct mapping *mapping);

@@ -95,16 +95,18 @@ static bool asgi_target(const struct arguments *arguments, size_t first, struct 
 	return false;
 }
 
-/* Options of gunicorn without a value.  Source: gunicorn/config.py of 23.0, action store_true and
- * store_false. */
+/* Options of gunicorn without a value.  Source: gunicorn/config.py of 27.0, action store_true and
+ * store_const. */
 static bool is_gunicorn_flag(const char *option)
 {
 	static const char *const flag[] = {
 		"--reload", "--preload", "--daemon", "-D", "--check-config", "--print-config",
 		"--spew", "--reuse-port", "--no-sendfile", "--capture-output", "--log-syslog",
-		"--proxy-protocol", "--disable-redirect-access-to-syslog",
-		"--enable-stdio-inheritance", "-R", "--initgroups", "--do-handshake-on-connect",
-		"--suppress-ragged-eofs"};
+		"--disable-redirect-access-to-syslog", "--enable-stdio-inheritance", "-R",
+		"--initgroups", "--do-handshake-on-connect", "--suppress-ragged-eofs",
+		"--enable-backlog-metric", "--permit-obsolete-folding", "--strip-header-spaces",
+		"--permit-unconventional-http-method", "--permit-unconventional-http-version",
+		"--casefold-http-method", "--no-control-socket"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(flag); i++)
 		if (!strcmp(option, flag[i]))

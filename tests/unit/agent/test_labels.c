@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/labels.c base/intern.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c */
-/* Names of threads and what is known of interpreters are stand-ins. */
+/* sources: agent/labels.c identity/value_table.c base/user_quota.c base/intern.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c */
+/* Names of threads, who processes are and what is known of interpreters are stand-ins. */
 #include "agent/labels.h"
 
 #include <cmocka.h>
@@ -9,6 +9,7 @@
 
 #include <pyprofd/wait.h>
 
+#include "agent/identities.h"
 #include "agent/thread_names.h"
 #include "agent/who.h"
 #include "attach/context_table.h"
@@ -21,6 +22,9 @@
 static struct intern *strings;
 static struct process_python *interpreter;
 static const char *thread_name;
+static struct value_table *values;
+static struct identity identity;
+static bool has_no_identity;
 
 const char *thread_names_get(struct thread_names *names, const struct process *process,
 			     uint32_t tid)
@@ -38,6 +42,12 @@ uint32_t thread_names_host_tid(const struct thread_names *names, const struct pr
 	return inner == 5 ? 710 : 0;
 }
 
+const struct identity *identities_get(struct identities *identities, struct process *process)
+{
+	(void)identities, (void)process;
+	return has_no_identity ? NULL : &identity;
+}
+
 struct process_python *context_table_python(struct process *process)
 {
 	(void)process;
@@ -49,12 +59,15 @@ static int setup(void **state)
 	(void)state;
 	interpreter = NULL;
 	thread_name = "worker";
-	return intern_new(&strings);
+	identity = (struct identity){};
+	has_no_identity = false;
+	return value_table_new(&values) || intern_new(&strings);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
+	value_table_free(values);
 	intern_free(strings);
 	return 0;
 }
@@ -195,6 +208,30 @@ static void blame__is_of_the_thread_that_the_host_knows(void **state)
 	assert_string_equal(labels_of(&key, &nobody), "pid=70 tid=6");
 }
 
+static void process__has_the_labels_of_its_identity(void **state)
+{
+#define KEY_OF(id, key) key,
+	static const char *const expected[] = {IDENTITY_LABELS(KEY_OF)};
+	const struct who who = {.process = &process};
+	const struct pp_count_key key = key_of(PP_KIND_CPU, 0, 0);
+	char text[512] = "pid=70 ppid=1 container_id=c0ffee cgroup=/a.slice";
+
+	(void)state;
+	for (size_t i = 0; i < IDENTITY_COUNT; i++) {
+		char value[8];
+
+		snprintf(value, sizeof(value), "v%zu", i);
+		assert_int_equal(value_table_take(values, 0, value, &identity.value[i]), 0);
+	}
+	for (size_t i = 0; i < IDENTITY_LABEL_COUNT; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s=v%zu", expected[i],
+			 i);
+	assert_string_equal(labels_of(&key, &who), text);
+	has_no_identity = true;
+	assert_string_equal(labels_of(&key, &who),
+			    "pid=70 ppid=1 container_id=c0ffee cgroup=/a.slice");
+}
+
 static void labels__beyond_the_most_are_left_out(void **state)
 {
 	const struct labels labels = {.strings = strings};
@@ -222,6 +259,7 @@ int main(void)
 		TEST(python__has_its_version_the_gil_and_collections),
 		TEST(wait__has_its_reason_and_how_it_was_found),
 		TEST(blame__is_of_the_thread_that_the_host_knows),
+		TEST(process__has_the_labels_of_its_identity),
 		TEST(labels__beyond_the_most_are_left_out),
 	};
 

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/identities.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
 #include "agent/scans.h"
@@ -76,6 +77,12 @@ void dictionary_get_stats(const struct dictionary *stats_of, struct dictionary_s
 {
 	(void)stats_of;
 	*ret_stats = dictionary;
+}
+
+void identities_get_stats(const struct identities *identities, struct identities_stats *ret_stats)
+{
+	(void)identities;
+	*ret_stats = (struct identities_stats){.refused = 34, .unread = 35, .ended = 36};
 }
 
 uint64_t waits_torn(const struct waits *waits)
@@ -238,6 +245,9 @@ static void update__adds_the_losses_of_user_space(void **state)
 	assert_int_equal(summary.loss[PP_LOSS_ROWS_REFUSED], 29);
 	assert_int_equal(summary.loss[PP_LOSS_FILES_PUT_OFF], 31);
 	assert_int_equal(summary.loss[PP_LOSS_DICTIONARY_SHARE], 32);
+	assert_int_equal(summary.loss[PP_LOSS_LABELS_REFUSED], 34);
+	assert_int_equal(summary.loss[PP_LOSS_LABELS_UNREAD], 35);
+	assert_int_equal(summary.unlabelled, 36);
 }
 
 static void update__measures_the_agent_itself(void **state)

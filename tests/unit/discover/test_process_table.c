@@ -121,6 +121,26 @@ static void process_table_fork__child_has_what_the_parent_had(void **state)
 	assert_string_equal(paths(table, id(10, 1)), "/a /later");
 }
 
+/* A context that is replaced is the first sign of an exec, which makes another process of it. */
+static void process_table_forked_from__until_it_executes(void **state)
+{
+	OWNED(process_table) struct process_table *table = NULL;
+	struct pp_process_id parent;
+	struct process *process;
+
+	(void)state;
+	assert_int_equal(process_table_new(&table), 0);
+	assert_int_equal(process_table_add(table, id(10, 1), 1, 100, &process), 0);
+	assert_false(process_table_forked_from(process, &parent));
+	assert_int_equal(process_table_fork(table, id(10, 1), id(11, 2), 200), 0);
+	assert_int_equal(process_table_new_context(table, 11, 250), 0);
+	assert_int_equal(process_table_exec(table, id(11, 2), id(11, 3), 300), 0);
+	assert_true(process_table_forked_from(process_table_find(table, id(11, 2)), &parent));
+	assert_int_equal(parent.tgid, 10);
+	assert_int_equal(parent.generation, 1);
+	assert_false(process_table_forked_from(process_table_find(table, id(11, 3)), &parent));
+}
+
 static void process_table_fork__in_a_pid_namespace_the_inner_pid_is_unknown(void **state)
 {
 	OWNED(process_table) struct process_table *table = NULL;
@@ -492,6 +512,7 @@ int main(void)
 			process_table_add__twice_is_eexist_and_a_new_generation_ends_the_old),
 		cmocka_unit_test(process_table_map__unknown_process_is_esrch_and_remembered),
 		cmocka_unit_test(process_table_fork__child_has_what_the_parent_had),
+		cmocka_unit_test(process_table_forked_from__until_it_executes),
 		cmocka_unit_test(process_table_fork__in_a_pid_namespace_the_inner_pid_is_unknown),
 		cmocka_unit_test(
 			process_table_fork__a_mapping_that_comes_late_reaches_the_children),
