@@ -162,6 +162,7 @@ unitdir := $(DESTDIR)$(prefix)/lib/systemd/system
 bashdir := $(DESTDIR)$(prefix)/share/bash-completion/completions
 zshdir := $(DESTDIR)$(prefix)/share/zsh/site-functions
 usersdir := $(DESTDIR)$(prefix)/lib/sysusers.d
+confdir := $(DESTDIR)/etc/pyprofd
 docdir := $(DESTDIR)$(prefix)/share/doc/pyprofd
 install: all
 	install -D -m 0755 $(BUILD)/pyprofd $(bindir)/pyprofd
@@ -172,6 +173,7 @@ install: all
 	sed 's|/usr/local/bin|$(prefix)/bin|' deploy/systemd/pyprofd.service > $(BUILD)/pyprofd.service
 	install -D -m 0644 $(BUILD)/pyprofd.service $(unitdir)/pyprofd.service
 	install -D -m 0644 deploy/systemd/sysusers.conf $(usersdir)/pyprofd.conf
+	test -e $(confdir)/pyprofd.conf || install -D -m 0644 deploy/pyprofd.conf $(confdir)/pyprofd.conf
 	install -D -m 0644 -t $(docdir) LICENSE LICENSES/GPL-2.0-only.txt README.md CHANGELOG.md
 # What the programs are made of, by the Debian packages of this machine.
 .PHONY: sbom
@@ -183,6 +185,7 @@ uninstall:
 	rm -f $(bindir)/pyprofd $(bindir)/pyprof $(mandir)/pyprofd.1 $(mandir)/pyprof.1 $(unitdir)/pyprofd.service
 	rm -f $(bashdir)/pyprof $(zshdir)/_pyprof $(usersdir)/pyprofd.conf
 	rm -rf $(docdir)
+	if cmp -s deploy/pyprofd.conf $(confdir)/pyprofd.conf; then rm -f $(confdir)/pyprofd.conf; fi
 
 SKELETON_FILES := $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/pyprofd_older.skel.h
 asan: $(SKELETON_FILES)

@@ -19,6 +19,9 @@ FILES = {
 }
 
 
+CONFIGURATION = "etc/pyprofd/pyprofd.conf"
+
+
 def make(target, root, prefix):
     # What is built stays as it is: -o says of both programs that they are not older than anything.
     done = subprocess.run([
@@ -38,7 +41,8 @@ def installed(root):
 def test_install_and_uninstall():
     root, prefix = harness.temporary(), "/opt/py"
     make("install", root, prefix)
-    assert installed(root + prefix) == FILES and len(installed(root)) == len(FILES), installed(root)
+    assert installed(root) == {prefix[1:] + "/" + name for name in FILES} | {CONFIGURATION}, \
+        installed(root)
     for name in "pyprofd", "pyprof":
         path = os.path.join(root + prefix, "bin", name)
         said = subprocess.check_output([path, "--version"]).decode()
@@ -50,6 +54,19 @@ def test_install_and_uninstall():
                      re.M) and "/usr/local" not in unit, unit
     make("uninstall", root, prefix)
     assert not installed(root), installed(root)
+
+
+def test_install_leaves_a_configuration_that_was_changed():
+    root, prefix = harness.temporary(), "/opt/py"
+    path = os.path.join(root, CONFIGURATION)
+    make("install", root, prefix)
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("[capture]\nhz = 49\n")
+    make("install", root, prefix)
+    make("uninstall", root, prefix)
+    assert installed(root) == {CONFIGURATION}, installed(root)
+    with open(path, encoding="utf-8") as file:
+        assert file.read().endswith("hz = 49\n")
 
 
 def pyprof(*words):

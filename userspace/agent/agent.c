@@ -10,6 +10,7 @@
 #include "agent/command_user.h"
 #include "agent/loop.h"
 #include "agent/process_watch.h"
+#include "agent/reload.h"
 #include "agent/scans.h"
 #include "agent/stages.h"
 #include "agent/timeline.h"
@@ -223,12 +224,13 @@ static void give_up_capabilities(void)
 		log_warn_errno(err, "cannot give up the capabilities that pyprofd does not need");
 }
 
-int agent_run(const struct options *options, const char *child_program)
+int agent_run(struct options *options, const char *child_program)
 {
+	OWNED(reload) struct reload *reload = NULL;
 	OWNED(perf_opener) struct perf_opener *opener = NULL;
 	OWNED(parser) struct parser *parser = NULL;
 	OWNED(foreign) struct foreign *foreign = NULL;
-	struct agent agent = {.options = options};
+	struct agent agent = {.options = options, .rate.options = options};
 	struct loop loop = {.epoll = -1, .signals = -1, .tick = -1};
 	int err;
 
@@ -241,6 +243,9 @@ int agent_run(const struct options *options, const char *child_program)
 	if (err)
 		log_warn_errno(err, "cannot tell the service manager (NOTIFY_SOCKET) how it goes");
 	err = parser_new(child_program, &parser);
+	if (!err && (config_path(options->config) || options->config_is_missing))
+		err = reload_new(options, &reload);
+	loop.reload = reload;
 	if (!err)
 		err = foreign_new(child_program, &foreign);
 	if (!err)

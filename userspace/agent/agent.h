@@ -8,6 +8,6 @@ struct options;
 
 /* Runs until the end that the options or a signal give. child_program: what children are, this
  * program itself, whose main() knows a child by its argv[0]. Returns the exit status. */
-int agent_run(const struct options *options, const char *child_program);
+int agent_run(struct options *options, const char *child_program);
 
 #endif

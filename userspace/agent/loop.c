@@ -12,6 +12,8 @@
 #include "agent/naming.h"
 #include "agent/process_watch.h"
 #include "agent/quotas.h"
+#include "agent/rate.h"
+#include "agent/reload.h"
 #include "agent/scans.h"
 #include "agent/stages.h"
 #include "agent/thread_names.h"
@@ -55,6 +57,7 @@ enum source {
 	SOURCE_SIDEBAND,
 	SOURCE_TIMELINE,
 	SOURCE_LIVE,
+	SOURCE_RELOAD,
 };
 
 static int watch(const struct loop *loop, int fd, enum source source)
@@ -64,22 +67,38 @@ static int watch(const struct loop *loop, int fd, enum source source)
 	return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-int loop_open(struct loop *loop, const struct agent *agent)
+/* As under nohup(1). */
+static bool is_ignored(int number)
 {
-	struct itimerspec tick = {.it_interval.tv_nsec = LOOP_TICK_NS,
-				  .it_value.tv_nsec = LOOP_TICK_NS};
+	struct sigaction action;
+
+	return !sigaction(number, NULL, &action) && action.sa_handler == SIG_IGN;
+}
+
+static int open_signals(const struct loop *loop)
+{
 	sigset_t signals;
-	int err;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGCHLD);
 	sigaddset(&signals, SIGPIPE);
+	if (loop->reload || !is_ignored(SIGHUP))
+		sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGCHLD, SIG_DFL); /* ignored by inheritance, no child would ever be reaped */
+	return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int loop_open(struct loop *loop, const struct agent *agent)
+{
+	struct itimerspec tick = {.it_interval.tv_nsec = LOOP_TICK_NS,
+				  .it_value.tv_nsec = LOOP_TICK_NS};
+	int err;
+
 	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
-	loop->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	loop->signals = open_signals(loop);
 	loop->tick = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (loop->epoll < 0 || loop->signals < 0 || loop->tick < 0 ||
 	    timerfd_settime(loop->tick, 0, &tick, NULL))
@@ -97,6 +116,8 @@ int loop_open(struct loop *loop, const struct agent *agent)
 		err = watch(loop, timeline_fd(agent->timeline), SOURCE_TIMELINE);
 	if (!err && agent->live)
 		err = watch(loop, live_fd(agent->live), SOURCE_LIVE);
+	if (!err && loop->reload)
+		err = watch(loop, reload_fd(loop->reload), SOURCE_RELOAD);
 	return err;
 }
 
@@ -109,12 +130,34 @@ void loop_close(struct loop *loop)
 	service_close(&loop->service);
 }
 
+static void begin_reload(struct loop *loop)
+{
+	service_reloading(&loop->service, mono_ns());
+	reload_begin(loop->reload);
+}
+
+static void finish_reload(struct agent *agent, struct loop *loop)
+{
+	const struct reload_targets targets = {.output = agent->output, .rate = &agent->rate};
+
+	if (reload_finish(loop->reload, &targets))
+		service_reloaded(&loop->service, mono_ns());
+}
+
+/* Without a configuration to read again, SIGHUP is the terminal's end. */
+static bool is_end(const struct loop *loop, uint32_t number)
+{
+	return number == SIGINT || number == SIGTERM || (number == SIGHUP && !loop->reload);
+}
+
 static void read_signals(struct agent *agent, struct loop *loop)
 {
 	struct signalfd_siginfo info;
 
 	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM) {
+		if (info.ssi_signo == SIGHUP && loop->reload)
+			begin_reload(loop);
+		if (is_end(loop, info.ssi_signo)) {
 			/* After a second signal we do not wait for the command. */
 			loop->is_giving_up = agent->is_ending;
 			agent->is_ending = true;
@@ -302,6 +345,9 @@ int loop_serve(struct agent *agent, struct loop *loop, int timeout_ms)
 		case SOURCE_LIVE:
 			live_serve(agent->live);
 			break;
+		case SOURCE_RELOAD:
+			finish_reload(agent, loop);
+			break;
 		case SOURCE_EVENTS:
 		case SOURCE_SIDEBAND:
 			err = serve_processes(agent, loop);
@@ -377,6 +423,7 @@ static int serve_windows(struct agent *agent, struct loop *loop)
 	if (!window_is_closing(&agent->window)) {
 		if (now_ns >= loop->window_ends_ns && !must_wait(agent, loop, now_ns)) {
 			window_cut(&agent->window, WINDOW_WHOLE);
+			rate_follow(&agent->rate);
 			find_window_end(agent, loop);
 		} else if (now_ns >= find_part_end(agent, loop)) {
 			window_cut(&agent->window, WINDOW_PART);

@@ -15,6 +15,7 @@
 #define LOOP_TICK_NS (250 * NS_PER_MS)
 
 struct agent;
+struct reload;
 
 struct loop {
 	int epoll, signals, tick;
@@ -34,6 +35,7 @@ struct loop {
 	bool is_giving_up;
 	struct command *command;
 	struct service service;
+	struct reload *reload; /* borrowed; NULL: there is no file to read again */
 };
 
 /* Watches all that can wake the agent.  Returns 0 or -errno; loop_close() either way. */

@@ -29,9 +29,7 @@ int main(int argc, char **argv)
 	}
 	if (err)
 		return err > 0 ? 0 : OPTIONS_EXIT_USAGE;
-	log_set_level(options.verbose ? LOG_LEVEL_DEBUG :
-		      options.quiet   ? LOG_LEVEL_WARN :
-					LOG_LEVEL_INFO);
+	log_set_level(options_log_level(&options));
 	if (options.config_is_missing)
 		log_warn("%s does not exist: the defaults count", OPTIONS_CONFIG_DEFAULT);
 	err = host_check(&options, why, sizeof(why));

@@ -46,6 +46,7 @@ struct output {
 	uint64_t warned_ns;		  /* when a full disk was told last; 0: never */
 	bool has_warned;		  /* that it is full now */
 	/* The loop's. */
+	struct store_limits limits; /* they go to the store with each window */
 	uint64_t queue_dropped; /* profiles that the writer could not take in time */
 	uint64_t queue_told;	/* ... when that was told last */
 	bool is_stuck;		/* the disk did not answer at the end of the run */
@@ -117,6 +118,7 @@ int output_open(const struct options *options, struct output **ret_output)
 	if (!output)
 		return -ENOMEM;
 	output->lock_fd = -1;
+	output->limits = limits;
 	output->kind = options->output_kind;
 	output->path = strdup(options->output);
 	if (!output->path)
@@ -261,8 +263,13 @@ static int write_profile(struct output *output, const struct profile *profile,
 
 static int write_window(void *context, const struct writer_window *window)
 {
+	const struct store_limits limits = {.max_bytes = window->store_max_bytes,
+					    .max_age_ms = window->store_max_age_ms};
 	struct output *output = context;
 	int first_err = 0;
+
+	if (output->store)
+		store_set_limits(output->store, &limits);
 
 	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++) {
 		int err = window->profile[kind]
@@ -303,9 +310,18 @@ static int hand_over(struct output *output, struct writer_window *window)
 	return is_last ? drain(output) : 0;
 }
 
+void output_set_limits(struct output *output, uint64_t max_bytes, uint64_t max_age_ns)
+{
+	output->limits = (struct store_limits){.max_bytes = max_bytes,
+					       .max_age_ms = max_age_ns / NS_PER_MS};
+}
+
 int output_write(struct output *output, struct writer_window *window)
 {
 	int err = 0;
+
+	window->store_max_bytes = output->limits.max_bytes;
+	window->store_max_age_ms = output->limits.max_age_ms;
 
 	if (output->lock_fd >= 0 || output->store)
 		err = hand_over(output, window);

@@ -22,6 +22,8 @@ DEFINE_OWNED(struct output, output)
 void output_owner(uid_t *ret_uid, gid_t *ret_gid);
 /* Returns whether each window is a profile of its own: a file a kind, or nothing (--output no). */
 bool output_is_store(const struct output *output);
+/* Bounds the store from the next window on; without a store it does nothing. */
+void output_set_limits(struct output *output, uint64_t max_bytes, uint64_t max_age_ns);
 /* Encodes the profiles of a window and writes each under its kind; takes the window over.  A thread
  * does it (agent/writer.h), and the call waits only for the last window, with a bound; for standard
  * output and other descriptors the loop does it, and waits for their reader.  In a store a full

@@ -99,6 +99,23 @@ void service_ready(struct service *service, uint64_t now_ns)
 	service_tick(service, now_ns);
 }
 
+void service_reloading(const struct service *service, uint64_t now_ns)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
+		 (unsigned long long)(now_ns / NS_PER_US));
+	if (service->socket >= 0)
+		(void)tell(service, text);
+}
+
+void service_reloaded(struct service *service, uint64_t now_ns)
+{
+	/* Said again at each tick until it is heard. */
+	service->is_ready_told = false;
+	service_tick(service, now_ns);
+}
+
 void service_stopping(const struct service *service)
 {
 	if (service->socket >= 0)

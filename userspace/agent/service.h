@@ -25,6 +25,9 @@ void service_ready(struct service *service, uint64_t now_ns);
 /* The loop's tick: it gives the sign of life when half of the time that the manager allows has
  * passed. */
 void service_tick(struct service *service, uint64_t now_ns);
+/* The configuration is being read again, since now_ns (CLOCK_MONOTONIC); it has been. */
+void service_reloading(const struct service *service, uint64_t now_ns);
+void service_reloaded(struct service *service, uint64_t now_ns);
 /* No more samples are taken; what is left to do is to write. */
 void service_stopping(const struct service *service);
 

@@ -483,6 +483,9 @@ int stages_open_sampling(struct agent *agent)
 	else
 		kernel_side_config(agent->kernel)->sample_period_ns =
 			(uint32_t)cpu_events_period_ns(agent->cpu_events);
+	agent->rate.events = agent->cpu_events;
+	agent->rate.kernel = agent->kernel;
+	rate_init(&agent->rate);
 	return err;
 }
 

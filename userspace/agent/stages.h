@@ -28,6 +28,7 @@
 #include "agent/incomplete_counts.h"
 #include "agent/profile_shares.h"
 #include "agent/profiles.h"
+#include "agent/rate.h"
 #include "agent/stack_intake.h"
 #include "agent/tables.h"
 #include "agent/window.h"
@@ -56,6 +57,7 @@ struct agent {
 
 	/* What samples bring. */
 	struct cpu_events *cpu_events;
+	struct rate rate;
 	struct ring *stacks_ring;
 	struct dictionary *dictionary;
 	struct epochs epochs;

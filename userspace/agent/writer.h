@@ -22,6 +22,7 @@ struct writer_window {
 	struct intern *strings;			   /* owned */
 	uint64_t start_wall_ns, duration_ns;
 	bool is_last; /* of the run */
+	uint64_t store_max_bytes, store_max_age_ms; /* what the store may hold from then on */
 };
 void writer_window_release(struct writer_window *window); /* safe on a zeroed one */
 

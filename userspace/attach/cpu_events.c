@@ -105,6 +105,29 @@ int cpu_events_follow(struct cpu_events *events)
 	return first;
 }
 
+int cpu_events_set_hz(struct cpu_events *events, uint32_t hz)
+{
+	const uint32_t before = events->options.hz;
+
+	events->options.hz = hz;
+	for (uint32_t cpu = 0; cpu < events->cpu_count; cpu++) {
+		int fd, err = 0;
+
+		if (events->fd[cpu] < 0)
+			continue;
+		err = open_event(events, cpu, &fd);
+		if (err == -ENODEV)
+			continue;
+		if (err) {
+			events->options.hz = before;
+			return err;
+		}
+		close(events->fd[cpu]);
+		events->fd[cpu] = fd;
+	}
+	return 0;
+}
+
 uint32_t cpu_events_count(const struct cpu_events *events)
 {
 	uint32_t count = 0;

@@ -46,6 +46,11 @@ void config_free(struct config *config)
 	free(config);
 }
 
+const char *config_path(const struct config *config)
+{
+	return config->path;
+}
+
 struct config_section *config_find(const struct config *config, enum config_kind kind,
 				   const char *name)
 {

@@ -62,6 +62,9 @@ int config_set(struct config *config, const char *assignment, char why[CONFIG_WH
 int config_note(struct config *config, enum config_kind kind, size_t key,
 		const struct config_value *given, char why[CONFIG_WHY_BYTES]);
 
+/* Returns the path of the file that was read, as it was given; NULL: none was. */
+const char *config_path(const struct config *config);
+
 /* Returns the value that counts for a key of a section without a name of its own. */
 struct config_value config_get(const struct config *config, enum config_kind kind, size_t key);
 /* Calls `take` for each given value of [capture] and [store], from the file first and then from

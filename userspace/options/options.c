@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/memory_file.h"
 #include "options/configured.h"
 #include "options/parser.h"
 #include "options/rules.h"
@@ -223,6 +224,8 @@ int options_parse_to(const struct options_streams *streams, int argc, char **arg
 		return err;
 	}
 	*ret_options = parser.options;
+	ret_options->argc = argc;
+	ret_options->argv = argv;
 	return 0;
 }
 
@@ -231,6 +234,45 @@ int options_parse(int argc, char **argv, struct options *ret_options)
 	const struct options_streams streams = {.out = stdout, .err = stderr};
 
 	return options_parse_to(&streams, argc, argv, ret_options);
+}
+
+int options_parse_again(const struct options *options, struct options *ret_options,
+			char **ret_why)
+{
+	static const char prefix[] = "pyprofd: ";
+	OWNED_MEM char *line = NULL;
+	struct options fresh;
+	struct options_streams streams = {0};
+	size_t size;
+	int err = 0;
+
+	streams.out = streams.err = open_memstream(&line, &size);
+	if (!streams.err)
+		return -ENOMEM;
+	err = options_parse_to(&streams, options->argc, options->argv, &fresh);
+	if (!err && fresh.config_is_missing && !options->config_is_missing) {
+		fputs("pyprofd: " OPTIONS_CONFIG_DEFAULT " does not exist any more\n",
+		      streams.err);
+		options_release(&fresh);
+		err = -EINVAL;
+	}
+	if (close_memory_file(streams.err, &line))
+		return -ENOMEM;
+	if (err) {
+		line[strcspn(line, "\n")] = '\0';
+		*ret_why = strdup(strncmp(line, prefix, strlen(prefix)) ? line
+									: line + strlen(prefix));
+		return err < 0 ? err : -EINVAL;
+	}
+	*ret_options = fresh;
+	return 0;
+}
+
+enum log_level options_log_level(const struct options *options)
+{
+	return options->verbose ? LOG_LEVEL_DEBUG :
+	       options->quiet	? LOG_LEVEL_WARN :
+				  LOG_LEVEL_INFO;
 }
 
 void options_release(struct options *options)

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/kinds.h"
+#include "base/log.h"
 #include "config/config.h"
 #include "options/values.h"
 
@@ -94,6 +95,9 @@ struct options {
 	uint32_t budget_cpu_ppm; /* walks' share of each CPU; 0: the bounds in walk_budgets.c */
 	bool verbose, quiet;   /* never both: the last one given counts */
 
+	/* What was parsed, for options_parse_again(); borrowed. */
+	int argc;
+	char **argv;
 	/* Where each value comes from, and the sections of pyprofd-serve; owned. */
 	struct config *config;
 	bool config_is_missing; /* --config names OPTIONS_CONFIG_DEFAULT, which does not exist */
@@ -112,6 +116,12 @@ int options_parse(int argc, char **argv, struct options *ret_options);
 /* options_parse() with other streams than stdout and stderr. */
 int options_parse_to(const struct options_streams *streams, int argc, char **argv,
 		     struct options *ret_options);
+/* Parses the command line of `options` again, with the file as it is now.  Of `options` it reads
+ * only argc, argv and config_is_missing.  Returns 0; -EINVAL with one line on the heap; -ENOMEM. */
+int options_parse_again(const struct options *options, struct options *ret_options,
+			char **ret_why);
+/* Returns how much is logged. */
+enum log_level options_log_level(const struct options *options);
 /* Frees what the options own; a zeroed object is allowed. */
 void options_release(struct options *options);
 

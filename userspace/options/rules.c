@@ -14,7 +14,8 @@ static bool ends_with(const char *text, const char *end)
 	return text_size >= end_size && !strcmp(text + text_size - end_size, end);
 }
 
-static enum options_output_kind kind_of_output(const struct options *options)
+static enum options_output_kind kind_of_output(const struct option_given *given,
+					       const struct options *options)
 {
 	struct stat status;
 
@@ -22,7 +23,7 @@ static enum options_output_kind kind_of_output(const struct options *options)
 		return OPTIONS_OUTPUT_PPROF;
 	if (!strcmp(options->output, "no"))
 		return OPTIONS_OUTPUT_NONE;
-	if (options->output_is_default || ends_with(options->output, "/"))
+	if (options->output_is_default || given->store_path || ends_with(options->output, "/"))
 		return OPTIONS_OUTPUT_DIRECTORY;
 	if (!stat(options->output, &status) && S_ISDIR(status.st_mode))
 		return OPTIONS_OUTPUT_DIRECTORY;
@@ -103,7 +104,7 @@ int option_rules_apply(const struct option_given *given, struct options *options
 {
 	int err;
 
-	options->output_kind = kind_of_output(options);
+	options->output_kind = kind_of_output(given, options);
 	options->live_is_default = !given->live && !is_one_file(options);
 	if (options->live_is_default)
 		options->live = LIVE_SOCKET_DEFAULT;

@@ -13,6 +13,7 @@
 /* Whether an option was given, where its value does not tell. */
 struct option_given {
 	bool offcpu_min, timeline_max, live;
+	bool store_path; /* the output, as path= of [store]: a directory */
 };
 
 /* Sets output_kind, and events when none were given (0).  Returns 0, or -EINVAL with one line in

@@ -279,6 +279,7 @@ static int set_output(struct option_parser *parser, const char *text)
 		return usage(parser, "--output is empty: give a file, a directory or -");
 	parser->options.output = text;
 	parser->options.output_is_default = false;
+	parser->given.store_path = parser->setting;
 	return 0;
 }
 

@@ -60,6 +60,11 @@ void store_free(struct store *store)
 	free(store);
 }
 
+void store_set_limits(struct store *store, const struct store_limits *limits)
+{
+	store->limits = *limits;
+}
+
 /* Opens a directory and creates it when it does not exist (ret_is_new may be NULL). */
 static int open_directory(int parent_fd, const char *name, int flags, bool *ret_is_new, int *ret_fd)
 {

@@ -27,6 +27,8 @@ int store_open(const char *directory, const struct store_limits *limits,
 /* After -EBUSY, reads the pid of the instance that writes there.  Returns 0; -ENODATA; -errno. */
 int store_lock_owner(const char *directory, pid_t *ret_pid);
 void store_free(struct store *store);
+/* Holds from the next file on. */
+void store_set_limits(struct store *store, const struct store_limits *limits);
 DEFINE_OWNED(struct store, store)
 /* Writes one profile (temporary name, fsync, rename, fsync of the directory), then deletes the
  * oldest files above max_bytes and, once a minute, those above max_age_ms (never the one just

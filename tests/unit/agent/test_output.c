@@ -63,6 +63,12 @@ int store_open(const char *directory, const struct store_limits *limits, struct 
 	return 0;
 }
 
+void store_set_limits(struct store *store, const struct store_limits *limits)
+{
+	assert_ptr_equal(store, &disk);
+	assert_int_equal(limits->max_age_ms, 0);
+}
+
 void store_free(struct store *store)
 {
 	(void)store;

@@ -154,6 +154,25 @@ static void service_open__a_socket_that_is_none_is_an_error(void **state)
 	service_close(&service);
 }
 
+static void service__reloading_is_told_with_its_time_and_ready_again(void **state)
+{
+	struct manager manager;
+	struct service service;
+
+	(void)state;
+	manager_open(&manager);
+	assert_int_equal(open_with(manager.name, NULL, NULL, &service), 0);
+	service_ready(&service, NS_PER_SEC);
+	expect_told(&manager, "READY=1");
+	service_reloading(&service, 2 * NS_PER_SEC);
+	expect_told(&manager, "RELOADING=1\nMONOTONIC_USEC=2000000");
+	service_reloaded(&service, 3 * NS_PER_SEC);
+	expect_told(&manager, "READY=1");
+	expect_told(&manager, NULL);
+	service_close(&service);
+	close(manager.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +180,7 @@ int main(void)
 		cmocka_unit_test(service__is_ready_once_then_lives_at_half_the_time),
 		cmocka_unit_test(service__watchdog_of_another_process_is_not_fed),
 		cmocka_unit_test(service__what_found_no_room_is_told_again),
+		cmocka_unit_test(service__reloading_is_told_with_its_time_and_ready_again),
 		cmocka_unit_test(service_open__a_socket_that_is_none_is_an_error),
 	};
 

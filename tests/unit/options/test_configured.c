@@ -121,6 +121,19 @@ static void command_line__goes_before_set_and_file(void **state)
 	assert_int_equal(run.options.store_max_bytes, 3 << 20);
 }
 
+static void path__of_the_store_is_a_directory(void **state)
+{
+	RUN run = {0};
+	RUN line = {0};
+
+	(void)state;
+	write_config("[store]\npath=fresh\n", 0600);
+	run_line(&run, "--config c.conf");
+	assert_int_equal(run.options.output_kind, OPTIONS_OUTPUT_DIRECTORY);
+	run_line(&line, "--config c.conf -o fresh");
+	assert_int_equal(line.options.output_kind, OPTIONS_OUTPUT_PPROF);
+}
+
 static void command__words_are_not_ours(void **state)
 {
 	RUN run = {0};
@@ -261,6 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(file__every_key_lands_in_its_field),
 		cmocka_unit_test(command_line__goes_before_set_and_file),
+		cmocka_unit_test(path__of_the_store_is_a_directory),
 		cmocka_unit_test(command__words_are_not_ours),
 		cmocka_unit_test(errors__name_file_and_line),
 		cmocka_unit_test(errors__between_options_name_the_line_of_the_first),

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The configuration file: what --check-config says, and what a reload changes while profiles are
+written."""
+import os
+import re
+import signal
+import socket
+import subprocess
+
+import harness
+import pprof
+
+
+def write(path, text, mode=0o600):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(path, mode)
+
+
+def configured(text, mode=0o600):
+    path = os.path.join(harness.temporary(), "pyprofd.conf")
+    write(path, text, mode)
+    return path
+
+
+def check(*words):
+    run = subprocess.run([harness.PYPROFD, "--check-config", *words], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, universal_newlines=True, check=False)
+    return run.returncode, run.stdout, run.stderr
+
+
+def test_check_config_prints_what_counts():
+    path = configured("[capture]\nhz = 49\n[push a]\ntype = otlp\nurl = http://127.0.0.1:1\n"
+                      "header = X-Key: canary-secret\n")
+    code, out, err = check("--config", path, "--interval", "5s", "--set", "store.max=1G")
+    assert code == 0 and not err, err
+    assert re.search(r"^hz +=\s49 ; %s:2$" % re.escape(path), out, re.M), out
+    assert re.search(r"^interval += 5s ; command line$", out, re.M), out
+    assert re.search(r"^max += 1G ; --set$", out, re.M), out
+    assert "X-Key: ***" in out and "canary" not in out, out
+
+
+def test_check_config_names_the_line_and_the_nearest_key():
+    path = configured("[capture]\nhz = 49\nintervall = 5s\n")
+    code, out, err = check("--config", path)
+    assert code == 2 and not out, out
+    assert err == "pyprofd: %s:3: [capture] has no key 'intervall'; did you mean 'interval'?\n" \
+        % path, err
+
+
+def test_secrets_of_everybody_are_refused():
+    path = configured("[push a]\ntype=otlp\nurl=http://h\nheader=A: b\n", 0o644)
+    code, _, err = check("--config", path)
+    assert code == 2 and "every user may read it" in err, err
+    token = configured("geheim\n", 0o644)
+    path = configured("[http]\ntoken-file = %s\n" % token)
+    code, _, err = check("--config", path)
+    assert code == 2 and "%s:2: token-file" % path in err and "chmod o=" in err, err
+    assert "geheim" not in err
+
+
+def test_the_shipped_file_is_right_and_says_the_defaults():
+    path = os.path.join(harness.TOP, "deploy", "pyprofd.conf")
+    code, out, err = check("--config", path)
+    assert code == 0 and not err, err
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    code, told, err = check("--config", configured(re.sub(r"(?m)^;(?=[\[a-z])", "", text.replace(
+        "/etc/pyprofd/token", configured("t\n")).replace("/etc/pyprofd/pyroscope.token",
+                                                         configured("t\n")))))
+    assert code == 0 and not err, err
+    for key in "hz", "events", "interval", "path", "max":
+        default = re.search(r"^%s +=\s(\S+) ; default$" % key, out, re.M).group(1)
+        assert re.search(r"^%s +=\s%s ; " % (key, re.escape(default)), told, re.M), (key, told)
+
+
+class Manager:
+    """A service manager that hears what pyprofd tells it."""
+    def __init__(self):
+        self.path = os.path.join(harness.temporary(), "notify")
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.socket.settimeout(30)
+
+    def next(self):
+        return self.socket.recv(200).decode()
+
+
+def start(path, manager, store):
+    return harness.start(store, options=["--config", path, "--live", "no"], hz=None,
+                         env={"NOTIFY_SOCKET": manager.path})
+
+
+def reload(process, manager):
+    process.send_signal(signal.SIGHUP)
+    assert re.match(r"RELOADING=1\nMONOTONIC_USEC=\d+$", manager.next())
+    assert manager.next() == "READY=1"
+
+
+def windows(store):
+    """Start, end and period of each window of the CPU."""
+    found = []
+    for base, _, names in os.walk(store):
+        for name in names:
+            match = re.match(r"(\d+)-(\d+)-cpu\.pb\.gz$", name)
+            if match:
+                begin, length = (int(part) for part in match.groups())
+                found.append((begin, begin + length,
+                              pprof.load(os.path.join(base, name)).period))
+    return sorted(found)
+
+
+def expect_no_gap(found):
+    for (_, end, _), (begin, _, _) in zip(found, found[1:]):
+        assert abs(begin - end) <= 2, found
+
+
+def test_reload_changes_rate_and_windows_without_a_gap():
+    store, manager = harness.temporary() + "/", Manager()
+    path = configured("[capture]\nhz = 49\ninterval = 500ms\n")
+    with harness.light():
+        process = start(path, manager, store)
+        assert manager.next() == "READY=1"
+        harness.wait_for(lambda: len(windows(store)) >= 2, 30, "two windows")
+        write(path, "[capture]\nhz = 149\ninterval = 1s\nevents = cpu\n")
+        reload(process, manager)
+        harness.wait_for(lambda: sum(w[2] == 10**9 // 149 for w in windows(store)) >= 2, 30,
+                         "two windows of the new rate")
+        run = harness.finish(process, signal_number=signal.SIGTERM)
+    assert run.rc == 0, run.err
+    assert "changed: capture.hz, capture.interval; only a restart changes: capture.events" \
+        in run.err, run.err
+    found = windows(store)
+    expect_no_gap(found)
+    assert {period for _, _, period in found} == {10**9 // 49, 10**9 // 149}, found
+    assert found[0][1] - found[0][0] < 900 <= found[-2][1] - found[-2][0], found
+
+
+def test_a_broken_file_keeps_what_was_in_force():
+    store, manager = harness.temporary() + "/", Manager()
+    path = configured("[capture]\nhz = 49\ninterval = 500ms\n")
+    process = start(path, manager, store)
+    assert manager.next() == "READY=1"
+    write(path, "[capture]\nhz = 99\nintervall = 1s\n")
+    reload(process, manager)
+    before = len(windows(store))
+    harness.wait_for(lambda: len(windows(store)) >= before + 2, 30, "windows after the reload")
+    os.unlink(path)
+    reload(process, manager)
+    run = harness.finish(process, signal_number=signal.SIGTERM)
+    assert run.rc == 0, run.err
+    assert "%s:3: [capture] has no key 'intervall'; did you mean 'interval'?; what was " \
+        "configured before stays in force" % path in run.err, run.err
+    assert "%s: No such file or directory; what was configured" % path in run.err, run.err
+    found = windows(store)
+    expect_no_gap(found)
+    assert {period for _, _, period in found} == {10**9 // 49}, found
+
+
+def test_without_a_file_sighup_ends_the_run():
+    out = os.path.join(harness.temporary(), "o.pb.gz")
+    with harness.light() as target:
+        process = harness.start(out, pid=target.pid)
+        harness.sampling(process)
+        run = harness.finish(process, signal_number=signal.SIGHUP)
+    assert run.rc == 0, run.err
+    assert harness.samples(out, pid=target.pid)
