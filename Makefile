@@ -123,6 +123,7 @@ help:
 	@echo 'make unit-DIRECTORY    the unit tests of userspace/DIRECTORY'
 	@echo 'make hostile        attacks by an unprivileged user (ARGS=-k REGEX); a minute of them is in check'
 	@echo 'make faults         calls that fail, each place of each in turn (ARGS=--points N): never a crash or a silent end'
+	@echo 'make soak           half an hour beside 200 programs a second: nothing grows; 100 kills lose a window each'
 	@echo 'make mutants        small changes to the product: do the unit tests notice? (ARGS=--only AREA -n COUNT)'
 	@echo 'make check-service  the systemd unit and sudo in a guest with systemd (ARGS=SERIES of Linux)'
 	@echo 'make bench          cost beside other profilers, as ratios of one run'

@@ -78,7 +78,7 @@ $(filter $(BUILD)/fuzz/userspace/pprof/%,$(LIB_SRC:%.c=$(BUILD)/fuzz/%.o)): $(BU
 $(LIB_SRC:%.c=$(BUILD)/fuzz/%.o): | $(BUILD)/gen/version.h
 $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
 
-.PHONY: fuzz fuzz-programs e2e bench bench-reader
+.PHONY: fuzz fuzz-programs e2e bench bench-reader soak
 fuzz-programs: $(FUZZ_BIN)
 fuzz: $(FUZZ_BIN)
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_RUNS) $(FUZZ_SECONDS) $^
@@ -94,6 +94,10 @@ faults: all
 	@PYPROFD=$(abspath $(BUILD)/pyprofd) tests/hostile/faults.py $(ARGS)
 bench: all
 	@PYPROFD=$(abspath $(BUILD)/pyprofd) tests/bench/run.py $(ARGS)
+
+# What stays of pyprofd when it stays on: half an hour, on a machine that does nothing else.
+soak: all
+	@PYPROFD=$(abspath $(BUILD)/pyprofd) tests/soak/run.py $(ARGS)
 
 # The flame graph's page in a browser: make web
 WEB_PAGE := $(BUILD)/tests/web/page
