@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "agent/doctor.h"
 #include "base/log.h"
 #include "foreign/child.h"
 #include "options/host_check.h"
@@ -30,6 +31,8 @@ int main(int argc, char **argv)
 	if (err)
 		return err > 0 ? 0 : OPTIONS_EXIT_USAGE;
 	log_set_level(options_log_level(&options));
+	if (options.doctor)
+		return doctor_run(&options, "/proc/self/exe", stdout);
 	if (options.config_is_missing)
 		log_warn("%s does not exist: the defaults count", OPTIONS_CONFIG_DEFAULT);
 	err = host_check(&options, why, sizeof(why));

@@ -587,36 +587,65 @@ static int check_output(const struct host *host)
 	return check_parent(host);
 }
 
+/* What no option can fix comes first. */
+static const struct {
+	const char *name;
+	int (*run)(const struct host *host);
+} checks[] = {
+	{"kernel", check_kernel},
+	{"BTF", check_btf},
+	{"lockdown", check_lockdown},
+	{"capabilities", check_capabilities},
+	{"user namespace", check_user_namespace},
+	{"pid namespace", check_pid_namespace},
+	{"limits", check_limits},
+	{"rate", check_rate},
+	{"pid", check_pids},
+	{"cgroup", check_cgroup},
+	{"command", check_command},
+	{"output", check_output},
+	{"locked memory", warn_of_locked_memory},
+};
+
+/* Runs one check, which leaves `why` empty when it has nothing to say. */
+static int run_check(const struct host *host, size_t index)
+{
+	int err = checks[index].run(host);
+
+	if (err && !host->why[0])
+		return because(host, err, "cannot find out what this host allows: %s",
+			       strerror(-err));
+	return err;
+}
+
 int host_check_at(const struct host_paths *paths, const struct options *options, char *why,
 		  size_t why_size)
 {
-	/* What no option can fix comes first. */
-	static int (*const checks[])(const struct host *host) = {
-		check_kernel,
-		check_btf,
-		check_lockdown,
-		check_capabilities,
-		check_user_namespace,
-		check_pid_namespace,
-		check_limits,
-		check_rate,
-		check_pids,
-		check_cgroup,
-		check_command,
-		check_output,
-		warn_of_locked_memory,
-	};
 	const struct host host = {
 		.paths = paths, .options = options, .why = why, .why_size = why_size};
 	int err = 0;
 
 	why[0] = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(checks) && !err; i++)
-		err = checks[i](&host);
-	if (err && !why[0])
-		return because(&host, err, "cannot find out what this host allows: %s",
-			       strerror(-err));
+		err = run_check(&host, i);
 	return err;
+}
+
+void host_check_each(const struct host_paths *paths, const struct options *options,
+		     void (*tell)(void *context, const char *name, int err, const char *why),
+		     void *context)
+{
+	char why[HOST_WHY_BYTES];
+	const struct host host = {
+		.paths = paths, .options = options, .why = why, .why_size = sizeof(why)};
+
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		int err;
+
+		why[0] = '\0';
+		err = run_check(&host, i);
+		tell(context, checks[i].name, err, why);
+	}
 }
 
 int host_check(const struct options *options, char *why, size_t why_size)

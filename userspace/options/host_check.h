@@ -34,6 +34,12 @@ int host_check(const struct options *options, char *why, size_t why_size);
 int host_check_at(const struct host_paths *paths, const struct options *options, char *why,
 		  size_t why_size);
 
+/* Calls `tell` with what each check says, also after one that failed: its name, and err and `why`
+ * as host_check() has them. */
+void host_check_each(const struct host_paths *paths, const struct options *options,
+		     void (*tell)(void *context, const char *name, int err, const char *why),
+		     void *context);
+
 /* Writes one line into `why` about a perf_event_open() that failed with `err`, with the fix if
  * known. */
 void host_explain_perf(const struct host_paths *paths, int err, char *why, size_t why_size);

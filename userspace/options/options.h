@@ -93,6 +93,7 @@ struct options {
 	/* kernel maps and agent together; 0: depends on the number of CPUs */
 	uint64_t budget_bytes;
 	uint32_t budget_cpu_ppm; /* walks' share of each CPU; 0: the bounds in walk_budgets.c */
+	bool doctor;	       /* look at all that is needed, and end */
 	bool verbose, quiet;   /* never both: the last one given counts */
 
 	/* What was parsed, for options_parse_again(); borrowed. */

@@ -34,6 +34,7 @@ enum option_key {
 	KEY_CONFIG,
 	KEY_SET,
 	KEY_CHECK_CONFIG,
+	KEY_DOCTOR,
 	KEY_HELP,
 };
 

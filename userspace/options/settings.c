@@ -397,6 +397,9 @@ static int parse_switch(struct option_parser *parser, int key)
 	case KEY_NO_NATIVE:
 		options->no_native = true;
 		return 0;
+	case KEY_DOCTOR:
+		options->doctor = true;
+		return 0;
 	case KEY_RAW:
 		options->raw = true;
 		return 0;

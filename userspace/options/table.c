@@ -77,6 +77,10 @@ const struct argp_option option_table[] = {
 	{"set", KEY_SET, "SECTION.KEY=VALUE", 0, "One setting, as if it stood in the file", 6},
 	{"check-config", KEY_CHECK_CONFIG, NULL, 0,
 	 "Print the settings that count, and where each comes from, and end", 6},
+	{"doctor", KEY_DOCTOR, NULL, 0,
+	 "Look at the host, the configuration and the interpreters that run, say what to do about "
+	 "what is missing, and end",
+	 6},
 	{"verbose", 'v', NULL, 0, "Say more", 6},
 	{"quiet", 'q', NULL, 0, "Say nothing but warnings and errors", 6},
 	{"version", 'V', NULL, 0, "Print the version", 6},

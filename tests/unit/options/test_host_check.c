@@ -504,6 +504,35 @@ static void host_check__memlock_on_5_10_is_only_a_warning(void **state)
 	assert_refused(tree, 0, "");
 }
 
+struct told {
+	char text[512];
+};
+
+static void tell(void *context, const char *name, int err, const char *why)
+{
+	struct told *told = context;
+
+	if (err || why[0])
+		snprintf(strchr(told->text, '\0'), sizeof(told->text) - strlen(told->text),
+			 "%s %d|", name, err);
+}
+
+static void each__goes_on_after_a_check_that_fails(void **state)
+{
+	struct host_tree *tree = *state;
+	struct told told = {""};
+
+	host_check_each(&tree->paths, &tree->options, tell, &told);
+	assert_string_equal(told.text, "");
+	tree->paths.release = "5.4.0";
+	tree->options.cgroup = "nowhere";
+	put(tree->proc, "sys/kernel/perf_event_max_sample_rate", "50\n");
+	host_check_each(&tree->paths, &tree->options, tell, &told);
+	assert_non_null(strstr(told.text, "kernel -38|"));
+	assert_non_null(strstr(told.text, "rate -34|"));
+	assert_non_null(strstr(told.text, "cgroup -2|"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -513,6 +542,7 @@ int main(void)
 		TEST(host_check__every_error_has_words),
 #endif
 		TEST(host_check__all_well_says_nothing),
+		TEST(each__goes_on_after_a_check_that_fails),
 		TEST(host_check__old_kernel_is_named),
 		TEST(host_check__old_name_with_new_features_is_accepted),
 		TEST(host_check__no_btf_names_the_config),

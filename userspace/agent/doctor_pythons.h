@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which interpreters run on this host, and whether their frames can be read. */
+#ifndef AGENT_DOCTOR_PYTHONS_H
+#define AGENT_DOCTOR_PYTHONS_H
+
+#include "agent/findings.h"
+
+/* Adds a line for each interpreter file that a process maps: its version, its processes, and what
+ * the self-test says of one of them.  Other processes' memory is read, and files are parsed, by
+ * children (child_program: as for agent_run()). */
+void doctor_pythons(struct findings *findings, const char *child_program);
+
+#endif
