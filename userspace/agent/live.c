@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/dump.h"
+#include "agent/metrics.h"
 #include "agent/top.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -19,6 +20,7 @@
 
 struct live {
 	const struct dump_sources *sources;
+	const struct summary *summary;
 	struct live_server *server;
 	struct top *top; /* clients that watch */
 	struct live_job job;
@@ -30,7 +32,8 @@ struct live {
 };
 
 int live_open(const struct options *options, const struct process_table *processes,
-	      const struct dump_sources *sources, struct live **ret_live)
+	      const struct dump_sources *sources, const struct summary *summary,
+	      struct live **ret_live)
 {
 	OWNED(live) struct live *live = NULL;
 	int err;
@@ -41,6 +44,7 @@ int live_open(const struct options *options, const struct process_table *process
 	if (!live)
 		return -ENOMEM;
 	live->sources = sources;
+	live->summary = summary;
 	err = live_server_open(options->live, &live->server);
 	if (err && options->live_is_default) {
 		log_debug("no live socket at %s: %s", options->live, strerror(-err));
@@ -48,6 +52,7 @@ int live_open(const struct options *options, const struct process_table *process
 	}
 	if (err)
 		return log_error_errno(err, "cannot serve --live %s", options->live);
+	live_server_trust(live->server, options->live_uid);
 	err = top_new(options, live->server, processes, &live->top);
 	if (err)
 		return err;
@@ -95,6 +100,25 @@ static void tell_refused(struct live *live)
 	live->told = facts;
 }
 
+/* Answers requests for metrics, which are at hand; at most as many as there are clients. */
+static void tell_stats(struct live *live, uint64_t now_ns)
+{
+	static const struct live_choice stats = {.verb = LIVE_STATS, .root_only = true};
+	struct live_job job;
+
+	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX && live_server_next(live->server, stats, &job);
+	     i++) {
+		char *text = NULL;
+		size_t size;
+		int err = metrics_tell(live->summary, &text, &size);
+
+		if (err)
+			live_server_refuse(live->server, job.number, err, "no memory", now_ns);
+		else
+			live_server_reply(live->server, job.number, text, size, now_ns);
+	}
+}
+
 void live_serve(struct live *live)
 {
 	uint64_t now_ns = mono_ns();
@@ -104,6 +128,7 @@ void live_serve(struct live *live)
 	live_server_serve(live->server, now_ns);
 	tell_refused(live);
 	top_serve(live->top, now_ns);
+	tell_stats(live, now_ns);
 }
 
 static void end(struct live *live)

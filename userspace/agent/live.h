@@ -11,13 +11,15 @@ struct dump_sources;
 struct live;
 struct options;
 struct process_table;
+struct summary;
 struct top;
 
 /* Opens the socket that the options ask for; all is borrowed.  *ret_live stays NULL when they ask
  * for none, or when the default one cannot be opened, which is logged.  Returns 0; -errno: the
  * given path cannot be used, and a line was logged. */
 int live_open(const struct options *options, const struct process_table *processes,
-	      const struct dump_sources *sources, struct live **ret_live);
+	      const struct dump_sources *sources, const struct summary *summary,
+	      struct live **ret_live);
 void live_free(struct live *live);
 DEFINE_OWNED(struct live, live)
 

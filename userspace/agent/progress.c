@@ -65,7 +65,7 @@ uint64_t summary_complete(const struct summary *summary)
 	       summary->stop[PP_STOP_NO_USER];
 }
 
-static bool is_sample_loss(unsigned int loss)
+bool summary_is_sample_loss(unsigned int loss)
 {
 	return loss == PP_LOSS_NO_SCRATCH || loss == PP_LOSS_SAMPLES_SWALLOWED;
 }
@@ -75,7 +75,7 @@ uint64_t summary_lost(const struct summary *summary)
 	uint64_t lost = 0;
 
 	for (unsigned int i = 0; i < PP_LOSS_COUNT; i++)
-		lost += is_sample_loss(i) ? summary->loss[i] : 0;
+		lost += summary_is_sample_loss(i) ? summary->loss[i] : 0;
 	return lost;
 }
 
@@ -140,7 +140,7 @@ static void add_reason(struct line *line, const char **start, uint64_t count, co
 	*start = ", ";
 }
 
-static bool is_whole(unsigned int stop)
+bool summary_is_whole(unsigned int stop)
 {
 	return stop == PP_STOP_ROOT || stop == PP_STOP_FINISHED || stop == PP_STOP_NO_USER;
 }
@@ -150,7 +150,7 @@ static void add_truncated(struct line *line, const struct summary *summary)
 	const char *start = " (truncated: ", *first = start;
 
 	for (unsigned int i = 0; i < PP_STOP_COUNT; i++) {
-		if (!is_whole(i))
+		if (!summary_is_whole(i))
 			add_reason(line, &start, summary->stop[i], "", stop_names[i]);
 	}
 	for (unsigned int i = 0; i < PP_PY_STOP_COUNT; i++) {
@@ -168,7 +168,7 @@ static void add_lost(struct line *line, const struct summary *summary)
 
 	line_add(line, ", %s lost", with_commas(summary_lost(summary), buffer));
 	for (unsigned int i = 0; i < PP_LOSS_COUNT; i++) {
-		if (is_sample_loss(i))
+		if (summary_is_sample_loss(i))
 			add_reason(line, &start, summary->loss[i], "", loss_names[i]);
 	}
 	if (start != first)
@@ -176,7 +176,7 @@ static void add_lost(struct line *line, const struct summary *summary)
 	/* Losses that cost no sample, but a name or a second try. */
 	start = ", also ";
 	for (unsigned int i = 0; i < PP_LOSS_COUNT; i++) {
-		if (!is_sample_loss(i))
+		if (!summary_is_sample_loss(i))
 			add_reason(line, &start, summary->loss[i], "", loss_names[i]);
 	}
 }

@@ -51,6 +51,11 @@ uint64_t summary_complete(const struct summary *summary);
 /* Samples that are in no profile: the kernel could not count them. */
 uint64_t summary_lost(const struct summary *summary);
 
+/* Return whether an enum pp_loss is of samples; whether an enum pp_stop is the end of a whole
+ * stack. */
+bool summary_is_sample_loss(unsigned int loss);
+bool summary_is_whole(unsigned int stop);
+
 /* One line without a newline, cut to `columns` (0: as long as it gets).
  * "12s  34 processes  1,188 samples  0 lost  99.8 % complete" */
 void progress_format(const struct summary *summary, unsigned int columns, char *line, size_t size);

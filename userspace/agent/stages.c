@@ -391,7 +391,8 @@ static int open_live(struct agent *agent)
 	agent->dumps = (struct dump_sources){.finisher = &agent->finisher,
 					     .naming = agent->naming,
 					     .thread_names = agent->thread_names};
-	return live_open(agent->options, agent->processes, &agent->dumps, &agent->live);
+	return live_open(agent->options, agent->processes, &agent->dumps, &agent->summary,
+			 &agent->live);
 }
 
 static void prepare_window(struct agent *agent)

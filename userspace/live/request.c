@@ -11,9 +11,9 @@
 /* Also the kernel's PID_MAX_LIMIT. */
 #define PID_MAX (4U << 20)
 
-static const char *const verbs[] = {[LIVE_DUMP] = "dump", [LIVE_TOP] = "top"};
+static const char *const verbs[] = {[LIVE_DUMP] = "dump", [LIVE_TOP] = "top", [LIVE_STATS] = "stats"};
 
-static const char kinds_word[] = "kinds=";
+static const char kinds_word[] = "kinds=", uid_word[] = "uid=";
 
 struct word {
 	const char *text;
@@ -101,10 +101,9 @@ bool live_kind_find(const char *name, size_t size, enum pp_profile *ret_kind)
 	return true;
 }
 
-static bool begins_kinds(struct word word)
+static bool begins_with(struct word word, const char *text)
 {
-	return word.size >= strlen(kinds_word) &&
-	       !memcmp(word.text, kinds_word, strlen(kinds_word));
+	return word.size >= strlen(text) && !memcmp(word.text, text, strlen(text));
 }
 
 static int parse_kinds(struct word word, struct live_request *request)
@@ -128,6 +127,33 @@ static int parse_kinds(struct word word, struct live_request *request)
 
 /* ---- the line ---- */
 
+/* Parses "uid=1000": digits without leading zeros.  -1 is no user. */
+static int parse_uid(struct word word, struct live_request *request)
+{
+	const char *at = word.text + strlen(uid_word), *end = word.text + word.size;
+	uint64_t uid = 0;
+
+	if (at == end || (*at == '0' && end - at > 1) || request->has_uid)
+		return -EINVAL;
+	for (; at < end; at++) {
+		if (*at < '0' || *at > '9')
+			return -EINVAL;
+		uid = uid * 10 + (uint64_t)(*at - '0');
+		if (uid >= UINT32_MAX)
+			return -EINVAL;
+	}
+	request->has_uid = true;
+	request->uid = (uint32_t)uid;
+	return 0;
+}
+
+static int parse_word(struct word word, struct live_request *request)
+{
+	if (begins_with(word, uid_word))
+		return parse_uid(word, request);
+	return begins_with(word, kinds_word) ? parse_kinds(word, request) : -EINVAL;
+}
+
 static int parse_switches(const char *at, const char *end, struct live_request *request)
 {
 	while (at < end) {
@@ -137,7 +163,7 @@ static int parse_switches(const char *at, const char *end, struct live_request *
 			request->no_native = true;
 		else if (is_word(word, "no-kernel"))
 			request->no_kernel = true;
-		else if (!begins_kinds(word) || parse_kinds(word, request))
+		else if (parse_word(word, request))
 			return -EINVAL;
 	}
 	return 0;
@@ -181,7 +207,7 @@ _Static_assert(LIVE_PIDS_MAX * 11 + KIND_NAMES_CHARS + 100 < LIVE_REQUEST_BYTES,
 int live_request_format(const struct live_request *request, char ret_text[LIVE_REQUEST_BYTES],
 			size_t *ret_size)
 {
-	char kinds[KIND_NAMES_CHARS];
+	char kinds[KIND_NAMES_CHARS], uid[24] = "";
 	FILE *out = fmemopen(ret_text, LIVE_REQUEST_BYTES, "w");
 	long size;
 
@@ -191,8 +217,10 @@ int live_request_format(const struct live_request *request, char ret_text[LIVE_R
 	for (size_t i = 0; i < request->pid_count; i++)
 		fprintf(out, "%s%u", i ? "," : "", request->pid[i]);
 	kind_names(request->kinds & KINDS_SERVED, ",", ",", kinds);
-	fprintf(out, "%s%s%s%s%s\n", request->pid_count ? "" : "all",
-		request->no_native ? " no-native" : "", request->no_kernel ? " no-kernel" : "",
+	if (request->has_uid)
+		snprintf(uid, sizeof(uid), " %s%u", uid_word, request->uid);
+	fprintf(out, "%s%s%s%s%s%s\n", request->pid_count ? "" : "all",
+		request->no_native ? " no-native" : "", request->no_kernel ? " no-kernel" : "", uid,
 		kinds[0] ? " kinds=" : "", kinds);
 	size = ftell(out);
 	if (fclose(out)) /* ends the text with NUL */

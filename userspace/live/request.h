@@ -19,6 +19,7 @@
 enum live_verb {
 	LIVE_DUMP, /* the stacks at this moment */
 	LIVE_TOP,  /* what is counted from now on, window by window, until the client disconnects */
+	LIVE_STATS, /* the agent's metrics, for who may see everything */
 };
 
 struct live_request {
@@ -27,6 +28,9 @@ struct live_request {
 	size_t pid_count;	     /* 0: all processes */
 	bool no_native;		     /* of stacks with Python frames: those and the kernel's only */
 	bool no_kernel;
+	/* Who sees everything may ask for what another user sees. */
+	bool has_uid;
+	uint32_t uid;
 	/* For LIVE_TOP, a subset of KINDS_SERVED: windows of those of these kinds that are
 	 * recorded, with all labels.  0: windows of kind wall with the few labels that pyprof top
 	 * needs. */

@@ -46,9 +46,30 @@ struct live_server {
 	bool rests; /* nobody is accepted there until the budget has something again */
 	bool timer_is_set;
 	uint64_t last_number;
+	uid_t trusted; /* sees everything, as root does; 0: nobody else does */
 	struct live_server_facts facts;
 	struct client client[LIVE_CLIENTS_MAX];
 };
+
+/* ---- who asks ---- */
+
+void live_server_trust(struct live_server *server, uid_t uid)
+{
+	server->trusted = uid;
+}
+
+static bool sees_all(const struct live_server *server, uid_t uid)
+{
+	return !uid || uid == server->trusted;
+}
+
+/* Returns whose view the client gets. */
+static uid_t seen_by(const struct live_server *server, const struct client *client)
+{
+	if (!sees_all(server, client->uid))
+		return client->uid;
+	return client->request.has_uid ? client->request.uid : 0;
+}
 
 /* ---- clients ---- */
 
@@ -142,6 +163,8 @@ static const char *why_not(int err)
 		return "no request that is known here: this pyprofd speaks version 1";
 	case -E2BIG:
 		return "the request is too long, or names too many processes";
+	case -EPERM:
+		return "only root sees this";
 	default:
 		return "the request is not understood";
 	}
@@ -150,8 +173,12 @@ static const char *why_not(int err)
 static void take_line(struct live_server *server, struct client *client, size_t size,
 		      uint64_t now_ns)
 {
+	const struct live_request *request = &client->request;
 	int err = live_request_parse(client->line, size, &client->request);
 
+	if (!err && (request->has_uid || request->verb == LIVE_STATS) &&
+	    !sees_all(server, client->uid))
+		err = -EPERM;
 	if (err) {
 		refuse(server, client, err, why_not(err), now_ns);
 		return;
@@ -239,7 +266,7 @@ static struct census take_census(struct live_server *server, uid_t uid)
 			census.room = client;
 			continue;
 		}
-		if (!client->uid)
+		if (sees_all(server, client->uid))
 			continue;
 		census.of_users++;
 		same = count_of(server, client->uid);
@@ -258,7 +285,7 @@ static struct client *find_room(struct live_server *server, uid_t uid)
 {
 	struct census census = take_census(server, uid);
 
-	if (!uid)
+	if (sees_all(server, uid))
 		return census.room;
 	if (census.own >= LIVE_CLIENTS_OF_UID_MAX)
 		return NULL;
@@ -442,7 +469,7 @@ bool live_server_next(struct live_server *server, struct live_choice choice,
 		struct client *client = &server->client[i];
 
 		if (client->state == CLIENT_WAITS && client->request.verb == choice.verb &&
-		    !(choice.root_only && client->uid) &&
+		    !(choice.root_only && seen_by(server, client)) &&
 		    (!first || client->number < first->number))
 			first = client;
 	}
@@ -451,7 +478,9 @@ bool live_server_next(struct live_server *server, struct live_choice choice,
 	first->state = CLIENT_WORKS;
 	first->deadline_ns = UINT64_MAX;
 	*ret_job = (struct live_job){
-		.number = first->number, .uid = first->uid, .request = first->request};
+		.number = first->number,
+		.uid = seen_by(server, first),
+		.request = first->request};
 	return true;
 }
 

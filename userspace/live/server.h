@@ -30,6 +30,9 @@ struct live_server;
  * so that root does not queue with everybody.  "fd:3": creates no socket, but serves the one client
  * connected there.  Returns 0; -EADDRINUSE: somebody serves it; -ENAMETOOLONG; -errno. */
 int live_server_open(const char *path, struct live_server **ret_server);
+/* Lets a user beside root see everything, and take root's places: the one that pyprofd-serve runs
+ * as. */
+void live_server_trust(struct live_server *server, uid_t uid);
 /* Closes the server and removes the path. */
 void live_server_close(struct live_server *server);
 
@@ -51,13 +54,13 @@ void live_server_facts(const struct live_server *server, struct live_server_fact
 /* A client whose request has arrived. */
 struct live_job {
 	uint64_t number; /* of the connection; never 0 */
-	uid_t uid;
+	uid_t uid;	 /* what this user may see is answered; 0: everything */
 	struct live_request request;
 };
 /* Selects requests by kind. */
 struct live_choice {
 	enum live_verb verb;
-	bool root_only; /* only those of root */
+	bool root_only; /* only those that see everything */
 };
 /* Takes the request that has waited longest.  Returns false when there is none. */
 bool live_server_next(struct live_server *server, struct live_choice choice,

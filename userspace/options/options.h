@@ -86,6 +86,7 @@ struct options {
 	uint64_t timeline_max_bytes; /* of the file, before compression */
 	const char *live;	     /* path of the live socket; NULL: no socket */
 	bool live_is_default;
+	uid_t live_uid; /* who sees on it what root sees; 0: root alone */
 
 	/* Details. */
 	bool no_kernel, no_native;

@@ -311,6 +311,16 @@ static int set_live(struct option_parser *parser, const char *text)
 	return 0;
 }
 
+static int set_live_user(struct option_parser *parser, const char *text)
+{
+	return option_uid(text, strlen(text), &parser->options.live_uid)
+		       ? usage(parser,
+			       "--live-user '%s' is not a user of this machine: give a number or a "
+			       "name",
+			       text)
+		       : 0;
+}
+
 static int set_cgroup(struct option_parser *parser, const char *text)
 {
 	if (!*text)
@@ -371,6 +381,8 @@ static int parse_course(struct option_parser *parser, int key, const char *arg)
 		return set_timeline_max(parser, arg);
 	case KEY_LIVE:
 		return set_live(parser, arg);
+	case KEY_LIVE_USER:
+		return set_live_user(parser, arg);
 	case KEY_BUDGET_MEM:
 		return set_budget(parser, arg);
 	case KEY_BUDGET_CPU:

@@ -60,6 +60,8 @@ const struct argp_option option_table[] = {
 	 " when profiles go into a "
 	 "directory, else none",
 	 4},
+	{"live-user", KEY_LIVE_USER, "USER", 0,
+	 "This user sees on the socket what root sees: the one that pyprofd-serve runs as", 4},
 	{.doc = "What is kept of a stack:", .group = 5},
 	{"no-kernel", KEY_NO_KERNEL, NULL, 0, "Leave kernel frames out", 5},
 	{"no-native", KEY_NO_NATIVE, NULL, 0, "Leave native frames out of Python stacks", 5},

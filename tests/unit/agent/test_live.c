@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "agent/dump.h"
+#include "agent/metrics.h"
+#include "agent/progress.h"
 #include "agent/top.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,8 +18,9 @@
 #include "options/options.h"
 
 struct live_server {
-	bool is_open, has_job, root_only, is_waited_for;
+	bool is_open, has_job, wants_stats, root_only, is_waited_for;
 	uid_t uid; /* of the job */
+	uid_t trusted;
 	char reply[16];
 	int refused; /* why */
 	char why[80];
@@ -35,10 +38,11 @@ struct dump {
 static struct live_server server;
 static struct top top;
 static struct dump dump;
-static int open_err, top_err, dump_err, step_result, take_err;
+static int open_err, top_err, dump_err, step_result, take_err, metrics_err;
 static uint64_t step_ns; /* how long a step takes */
 static uint64_t now_ns;
 static const struct dump_sources sources;
+static const struct summary summary;
 
 /* Time passes when a test says so. */
 int clock_gettime(clockid_t clock, struct timespec *time)
@@ -57,6 +61,11 @@ int live_server_open(const char *path, struct live_server **ret_server)
 	server = (struct live_server){.is_open = true, .is_waited_for = true};
 	*ret_server = &server;
 	return 0;
+}
+
+void live_server_trust(struct live_server *of, uid_t uid)
+{
+	of->trusted = uid;
 }
 
 void live_server_close(struct live_server *of)
@@ -85,6 +94,14 @@ void live_server_serve(struct live_server *of, uint64_t at_ns)
 
 bool live_server_next(struct live_server *of, struct live_choice choice, struct live_job *ret_job)
 {
+	if (choice.verb == LIVE_STATS) {
+		assert_true(choice.root_only);
+		if (!of->wants_stats)
+			return false;
+		of->wants_stats = false;
+		*ret_job = (struct live_job){.number = 3};
+		return true;
+	}
 	assert_int_equal(choice.verb, LIVE_DUMP);
 	of->root_only = choice.root_only;
 	if (!of->has_job || (choice.root_only && of->uid))
@@ -180,6 +197,16 @@ int dump_take(struct dump *of, char **ret_text, size_t *ret_size)
 	return 0;
 }
 
+int metrics_tell(const struct summary *of, char **ret_text, size_t *ret_size)
+{
+	assert_ptr_equal(of, &summary);
+	if (metrics_err)
+		return metrics_err;
+	*ret_text = strdup("stats");
+	*ret_size = 5;
+	return 0;
+}
+
 void dump_refresh(struct dump *of)
 {
 	of->refreshed++;
@@ -192,16 +219,17 @@ static struct live *live;
 static int open_socket(bool is_default)
 {
 	const struct options options = {.live = (char *)"/run/p.sock",
-					.live_is_default = is_default};
+					.live_is_default = is_default,
+					.live_uid = 1234};
 
 	live = NULL;
-	return live_open(&options, NULL, &sources, &live);
+	return live_open(&options, NULL, &sources, &summary, &live);
 }
 
 static int setup(void **state)
 {
 	(void)state;
-	open_err = top_err = dump_err = take_err = 0;
+	open_err = top_err = dump_err = take_err = metrics_err = 0;
 	step_result = 1;
 	step_ns = 0;
 	dump = (struct dump){};
@@ -229,7 +257,7 @@ static void open__without_a_socket_is_no_error(void **state)
 	(void)state;
 	live_free(live);
 	live = NULL;
-	assert_int_equal(live_open(&none, NULL, &sources, &live), 0);
+	assert_int_equal(live_open(&none, NULL, &sources, &summary, &live), 0);
 	assert_null(live);
 	live_serve(NULL);
 	live_step(NULL);
@@ -398,6 +426,24 @@ static void refresh__is_for_the_dump_that_goes_on(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void open__trusts_the_configured_user(void **state)
+{
+	(void)state;
+	assert_int_equal(server.trusted, 1234);
+}
+
+static void stats__are_answered_at_once(void **state)
+{
+	(void)state;
+	server.wants_stats = true;
+	live_serve(live);
+	assert_string_equal(server.reply, "stats");
+	metrics_err = -ENOMEM;
+	server.wants_stats = true;
+	live_serve(live);
+	assert_int_equal(server.refused, -ENOMEM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -411,6 +457,8 @@ int main(void)
 		TEST(users__wait_before_another_dump_and_root_does_not),
 		TEST(root__makes_nobody_wait),
 		TEST(refresh__is_for_the_dump_that_goes_on),
+		TEST(open__trusts_the_configured_user),
+		TEST(stats__are_answered_at_once),
 	};
 
 	return cmocka_run_group_tests_name("agent/live", tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "live/request.h"
 
 /* From a buffer that ends with the line: what reads on is found by the address sanitizer. */
@@ -195,6 +196,31 @@ static void request__is_written_as_it_is_read(void **state)
 	assert_int_equal(live_request_format(&request, text, &size), 0);
 }
 
+static void request__of_another_user(void **state)
+{
+	static const char *const bad[] = {"uid=",	  "uid=01", "uid=-1",	 "uid=4294967295",
+					  "uid=1x", "uid=99999999999", "uid=1 uid=2"};
+	struct live_request request;
+	char text[LIVE_REQUEST_BYTES], line[128];
+	size_t size;
+
+	(void)state;
+	assert_int_equal(parse("pyprofd 1 top all uid=1000 kinds=cpu", &request), 0);
+	assert_true(request.has_uid);
+	assert_int_equal(request.uid, 1000);
+	assert_int_equal(live_request_format(&request, text, &size), 0);
+	assert_string_equal(text, "pyprofd 1 top all uid=1000 kinds=cpu\n");
+	assert_int_equal(parse("pyprofd 1 dump 7 uid=0", &request), 0);
+	assert_true(request.has_uid && !request.uid);
+	assert_int_equal(parse("pyprofd 1 stats all", &request), 0);
+	assert_int_equal(request.verb, LIVE_STATS);
+	assert_false(request.has_uid);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		snprintf(line, sizeof(line), "pyprofd 1 top all %s", bad[i]);
+		assert_int_equal(parse(line, &request), -EINVAL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +232,7 @@ int main(void)
 		cmocka_unit_test(live_kind_find__only_whole_names),
 		cmocka_unit_test(request__bounds),
 		cmocka_unit_test(request__is_written_as_it_is_read),
+		cmocka_unit_test(request__of_another_user),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

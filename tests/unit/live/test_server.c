@@ -569,6 +569,76 @@ static int remove_directory(void **state)
 	return rmdir(directory);
 }
 
+static const struct live_choice stats = {.verb = LIVE_STATS, .root_only = true};
+
+/* A request of this user; returns what is answered, or "" and the job. */
+static const char *ask_as(struct live_server *server, uid_t uid, const char *line,
+			  struct live_choice choice, struct live_job *ret_job)
+{
+	static char text[256];
+	int fd = connect_as(uid);
+
+	say(fd, line);
+	live_server_serve(server, now_ns);
+	live_server_serve(server, now_ns);
+	text[0] = '\0';
+	if (!live_server_next(server, choice, ret_job))
+		(void)listen_to(server, fd, text, sizeof(text));
+	else
+		close(fd);
+	return text;
+}
+
+static void server__stats_and_other_users_are_for_who_sees_everything(void **state)
+{
+	struct live_server *server = opened();
+	struct live_job job;
+
+	(void)state;
+	need_root();
+	assert_string_equal(ask_as(server, 0, "pyprofd 1 stats all\n", stats, &job), "");
+	assert_int_equal(job.uid, 0);
+	assert_string_equal(ask_as(server, 0, "pyprofd 1 top all uid=65533\n", tops, &job), "");
+	assert_int_equal(job.uid, OTHER_UID);
+	assert_non_null(
+		strstr(ask_as(server, ONE_UID, "pyprofd 1 stats all\n", stats, &job), "only root"));
+	assert_non_null(strstr(ask_as(server, ONE_UID, "pyprofd 1 top all uid=0\n", tops, &job),
+			       "only root"));
+	/* Nor for himself: nobody learns whether he is trusted. */
+	assert_non_null(strstr(ask_as(server, ONE_UID, "pyprofd 1 top all uid=65534\n", tops, &job),
+			       "only root"));
+	live_server_close(server);
+}
+
+static void server__a_trusted_user_is_as_root(void **state)
+{
+	struct live_server *server = opened();
+	struct live_job job;
+	int fd[LIVE_CLIENTS_OF_UID_MAX + 1];
+
+	(void)state;
+	need_root();
+	live_server_trust(server, ONE_UID);
+	assert_string_equal(ask_as(server, ONE_UID, "pyprofd 1 stats all\n", stats, &job), "");
+	assert_int_equal(job.uid, 0);
+	assert_string_equal(ask_as(server, ONE_UID, "pyprofd 1 top all\n", tops, &job), "");
+	assert_int_equal(job.uid, 0);
+	assert_string_equal(ask_as(server, ONE_UID, "pyprofd 1 top all uid=65533\n", tops, &job),
+			    "");
+	assert_int_equal(job.uid, OTHER_UID);
+	assert_non_null(
+		strstr(ask_as(server, OTHER_UID, "pyprofd 1 stats all\n", stats, &job), "only"));
+	/* It has root's places, too. */
+	live_server_serve(server, now_ns);
+	for (unsigned int i = 0; i < ARRAY_SIZE(fd); i++) {
+		fd[i] = watch_as(server, ONE_UID);
+		assert_true(fd[i] >= 0);
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(fd); i++)
+		close(fd[i]);
+	live_server_close(server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -586,6 +656,8 @@ int main(void)
 		cmocka_unit_test(server__slow_clients_are_closed),
 		cmocka_unit_test(server__first_come_first_served_and_root_alone),
 		cmocka_unit_test(server__path),
+		cmocka_unit_test(server__stats_and_other_users_are_for_who_sees_everything),
+		cmocka_unit_test(server__a_trusted_user_is_as_root),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
