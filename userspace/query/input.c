@@ -328,6 +328,8 @@ static int take_live(struct input *input, enum pp_profile kind)
 	struct live_windows_options options = {.socket = select->socket,
 					       .pid = select->pid,
 					       .pid_count = select->pid_count,
+					       .as_user = select->as_user,
+					       .uid = select->uid,
 					       .kind = kind,
 					       .seconds = select->live_seconds,
 					       .watcher = input->options->watcher,

@@ -17,6 +17,8 @@ struct live_windows_options {
 	const char *socket; /* NULL: the default */
 	const int64_t *pid; /* borrowed; pid_count 0: all that the user may see */
 	unsigned int pid_count;
+	bool as_user; /* only what user `uid` may see; for who sees everything */
+	uint32_t uid;
 	enum pp_profile kind; /* required */
 	uint32_t more; /* bits 1 << enum pp_profile: also wanted, where they are recorded */
 	unsigned long seconds;

@@ -26,6 +26,9 @@ struct select {
 	bool live; /* no paths: read what pyprofd sends from now on, for live_seconds */
 	unsigned long live_seconds;
 	const char *socket; /* NULL: the default */
+	/* With live: only what this user may see; for who sees everything. */
+	bool as_user;
+	uint32_t uid;
 };
 
 void select_release(struct select *select);
