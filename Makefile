@@ -38,6 +38,7 @@ endif
 ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(HARDENING) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP
 LIBS := -lbpf -ldw -lelf -lz -llzma -lprotobuf-c -liberty -linih -lm -lpthread
 READER_LIBS := -lz -lprotobuf-c -lm
+SERVE_LIBS := $(READER_LIBS) -linih -lmicrohttpd -lgnutls -lpthread
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -DHAVE_RDONLY_CAST -Iinclude -Ibpf \
 	$(ASM_INCLUDES) -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \
 	$(if $(CI),-Werror) $(EXTRA_BPF_CFLAGS) -MMD -MP
@@ -46,11 +47,11 @@ msg = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' "$(1)" "$(patsubst $(BUILD)/%
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all
-all: $(BUILD)/pyprofd $(BUILD)/pyprof
+all: $(BUILD)/pyprofd $(BUILD)/pyprof $(BUILD)/pyprofd-serve
 	@:
 
 # Sources by directory; the order of the data path is in tests/lint/check_layers.awk.
-MAIN_SRC := userspace/agent/main.c userspace/reader/main.c
+MAIN_SRC := userspace/agent/main.c userspace/reader/main.c userspace/serve/main.c
 LIB_SRC := $(filter-out $(MAIN_SRC),$(wildcard userspace/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 GEN := $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/pyprofd_older.skel.h $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/perfetto.pb-c.h $(BUILD)/gen/version.h
@@ -99,7 +100,7 @@ $(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
 $(filter $(BUILD)/userspace/attach/%,$(LIB_OBJ)): $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/pyprofd_older.skel.h
 $(filter $(BUILD)/userspace/pprof/%,$(LIB_OBJ)): $(BUILD)/gen/profile.pb-c.h
 $(filter $(BUILD)/userspace/timeline/%,$(LIB_OBJ)): $(BUILD)/gen/perfetto.pb-c.h
-$(filter $(BUILD)/userspace/agent/% $(BUILD)/userspace/options/% $(BUILD)/userspace/query/%,$(LIB_OBJ)) $(MAIN_SRC:%.c=$(BUILD)/%.o): $(BUILD)/gen/version.h
+$(filter $(BUILD)/userspace/agent/% $(BUILD)/userspace/options/% $(BUILD)/userspace/query/% $(BUILD)/userspace/serve/%,$(LIB_OBJ)) $(MAIN_SRC:%.c=$(BUILD)/%.o): $(BUILD)/gen/version.h
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
@@ -108,13 +109,15 @@ $(BUILD)/libpyprofd.a: $(LIB_OBJ) $(PROTO_OBJ)
 	$(call msg,AR,$@)rm -f $@; $(AR) rcs $@ $^
 $(BUILD)/pyprofd: $(BUILD)/userspace/agent/main.o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(HARDENING_LDFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
-# No BPF, no ELF: what it shows is in the profile.
+# No BPF, no ELF: what they show is in the profile.
 $(BUILD)/pyprof: $(BUILD)/userspace/reader/main.o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(HARDENING_LDFLAGS) $(LDFLAGS) $^ $(READER_LIBS) -o $@
+$(BUILD)/pyprofd-serve: $(BUILD)/userspace/serve/main.o $(BUILD)/libpyprofd.a
+	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(HARDENING_LDFLAGS) $(LDFLAGS) $^ $(SERVE_LIBS) -o $@
 
 .PHONY: print-clang help run check check-long check-service install uninstall asan format format-check tidy cross
 help:
-	@echo 'make                build $(BUILD)/pyprofd and $(BUILD)/pyprof'
+	@echo 'make                build $(BUILD)/pyprofd, $(BUILD)/pyprof and $(BUILD)/pyprofd-serve'
 	@echo 'make run            install what is missing, build, profile until Ctrl-C (as root; ARGS=...)'
 	@echo 'make check          install what the tests need, build, run every test (as root)'
 	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web hostile e2e cases kernels'
@@ -168,22 +171,26 @@ docdir := $(DESTDIR)$(prefix)/share/doc/pyprofd
 install: all
 	install -D -m 0755 $(BUILD)/pyprofd $(bindir)/pyprofd
 	install -D -m 0755 $(BUILD)/pyprof $(bindir)/pyprof
+	install -D -m 0755 $(BUILD)/pyprofd-serve $(bindir)/pyprofd-serve
 	install -D -m 0644 deploy/completion/pyprof.bash $(bashdir)/pyprof
 	install -D -m 0644 deploy/completion/_pyprof $(zshdir)/_pyprof
-	install -D -m 0644 -t $(mandir) docs/man/pyprofd.1 docs/man/pyprof.1
+	install -D -m 0644 -t $(mandir) docs/man/pyprofd.1 docs/man/pyprof.1 docs/man/pyprofd-serve.1
 	sed 's|/usr/local/bin|$(prefix)/bin|' deploy/systemd/pyprofd.service > $(BUILD)/pyprofd.service
 	install -D -m 0644 $(BUILD)/pyprofd.service $(unitdir)/pyprofd.service
+	sed 's|/usr/local/bin|$(prefix)/bin|' deploy/systemd/pyprofd-serve.service > $(BUILD)/pyprofd-serve.service
+	install -D -m 0644 $(BUILD)/pyprofd-serve.service $(unitdir)/pyprofd-serve.service
 	install -D -m 0644 deploy/systemd/sysusers.conf $(usersdir)/pyprofd.conf
 	test -e $(confdir)/pyprofd.conf || install -D -m 0644 deploy/pyprofd.conf $(confdir)/pyprofd.conf
 	install -D -m 0644 -t $(docdir) LICENSE LICENSES/GPL-2.0-only.txt README.md CHANGELOG.md
 # What the programs are made of, by the Debian packages of this machine.
 .PHONY: sbom
 sbom: all
-	@deploy/sbom.py $(VERSION) $(BUILD)/pyprofd $(BUILD)/pyprof --build $(call quoted,$(DEPS_BUILD)) > $(BUILD)/sbom.$$$$ && \
+	@deploy/sbom.py $(VERSION) $(BUILD)/pyprofd $(BUILD)/pyprof $(BUILD)/pyprofd-serve --build $(call quoted,$(DEPS_BUILD)) > $(BUILD)/sbom.$$$$ && \
 		mv $(BUILD)/sbom.$$$$ $(BUILD)/pyprofd.spdx.json
 	@echo '$(BUILD)/pyprofd.spdx.json'
 uninstall:
 	rm -f $(bindir)/pyprofd $(bindir)/pyprof $(mandir)/pyprofd.1 $(mandir)/pyprof.1 $(unitdir)/pyprofd.service
+	rm -f $(bindir)/pyprofd-serve $(mandir)/pyprofd-serve.1 $(unitdir)/pyprofd-serve.service
 	rm -f $(bashdir)/pyprof $(zshdir)/_pyprof $(usersdir)/pyprofd.conf
 	rm -rf $(docdir)
 	if cmp -s deploy/pyprofd.conf $(confdir)/pyprofd.conf; then rm -f $(confdir)/pyprofd.conf; fi

@@ -90,6 +90,7 @@ step_lint() {
 	one 'systemd unit' tests/lint/check_unit.sh
 	one 'man page' tests/lint/check_man.sh
 	one 'kinds' tests/lint/check_kinds.sh
+	one 'metrics' tests/lint/check_metrics.sh
 	one 'pins' tests/lint/check_pins.sh
 	one 'names in data-flow.md' tests/lint/check_trips.py
 	one 'hardening' tests/lint/check_hardening.sh "$build"

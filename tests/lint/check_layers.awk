@@ -23,15 +23,16 @@ BEGIN {
 	allowed["diff"] = "profile pprof render"
 	allowed["query"] = "profile pprof store live render" # docs/design/0035
 	allowed["push"] = "profile pprof store config export" # docs/design/0038
+	allowed["serve"] = "profile pprof store config live render query push" # docs/design/0035
 	allowed["reader"] = "profile pprof store render export diff live query"
 	allowed["agent"] = "parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store merge config timeline ledger live options"
-	directories = "base parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store merge config timeline ledger live options render query export diff push reader agent"
+	directories = "base parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store merge config timeline ledger live options render query export diff push serve reader agent"
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_older.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "pprof"
 	generated["perfetto.pb-c.h"] = "timeline"
-	generated["version.h"] = "options agent query reader"
+	generated["version.h"] = "options agent query serve reader"
 	generated["flame_page.h"] = "render"
 }
 function has(list, word) { return index(" " list " ", " " word " ") }

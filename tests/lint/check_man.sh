@@ -14,6 +14,7 @@ formats() { # PAGE
 }
 formats docs/man/pyprofd.1
 formats docs/man/pyprof.1
+formats docs/man/pyprofd-serve.1
 for option in $(sed -n 's/^\t{"\([a-z0-9-]*\)", .*/\1/p' $(ls userspace/reader/*.c | grep -v /verb.c)); do
 	sed 's/\\-/-/g' docs/man/pyprof.1 | grep -q -e "--$option" || {
 		echo "docs/man/pyprof.1: --$option is missing"
@@ -23,6 +24,12 @@ done
 for verb in $(sed -n 's/^\t{"\([a-z]*\)", .*/\1/p' userspace/reader/verb.c); do
 	grep -q "^\.SS $verb" docs/man/pyprof.1 || {
 		echo "docs/man/pyprof.1: the verb $verb is missing"
+		failed=1
+	}
+done
+for option in $(sed -n 's/^\t{"\([a-z-]*\)", .*/\1/p' userspace/serve/options.c); do
+	sed 's/\\-/-/g' docs/man/pyprofd-serve.1 | grep -q -e "--$option" || {
+		echo "docs/man/pyprofd-serve.1: --$option is missing"
 		failed=1
 	}
 done

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""pyprofd-serve: profiles, metrics and access over HTTP, with a pyprofd that records."""
+import contextlib
+import http.client
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import time
+
+import harness
+import pprof
+import test_dump
+import test_live
+from test_dump import USER, become
+
+SERVE = os.path.join(os.path.dirname(harness.PYPROFD), "pyprofd-serve")
+TOKEN = "0123456789abcdef-e2e-token"
+
+
+def token_file(folder, mode=0o600):
+    path = os.path.join(folder, "token")
+    with open(path, "w") as f:
+        f.write(TOKEN + "\n")
+    os.chmod(path, mode)
+    return path
+
+
+def free_port():
+    with contextlib.closing(socket.socket()) as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Server:
+    """A pyprofd that records into a store, and a pyprofd-serve before it."""
+
+    def __init__(self, *options, events="cpu"):
+        self.folder = harness.temporary()
+        os.chmod(self.folder, 0o755)
+        os.mkdir(os.path.join(self.folder, "store"))
+        self.agent, self.live = test_dump.agent(self.folder, "store/", 499,
+                                                ["--events", events, "--interval", "1s"])
+        self.port = free_port()
+        self.process = subprocess.Popen(
+            [SERVE, "--listen", "127.0.0.1:%d" % self.port, "--live", self.live, "--store",
+             os.path.join(self.folder, "store"), "--token-file", token_file(self.folder)]
+            + list(options), stderr=subprocess.PIPE)
+        said = self.process.stderr.readline().decode()
+        assert said.startswith("pyprofd-serve: serves at http://127.0.0.1:%d/" % self.port), said
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(30) == 0
+        assert self.process.stderr.read() == b""
+        self.process.stderr.close()
+        harness.finish(self.agent, signal_number=2)
+
+    def get(self, path, rc=200, method="GET", **headers):
+        """(headers, body)"""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request(method, path,
+                           headers={name.replace("_", "-"): v for name, v in headers.items()})
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        assert answer.status == rc, (answer.status, body[:300])
+        return answer.headers, body
+
+    def get_as(self, user, path):
+        """(status, body), of a client with that uid."""
+        done = subprocess.run(
+            ["/usr/bin/python3", "-c", "import sys, urllib.request, urllib.error\n"
+             "try: answer = urllib.request.urlopen(sys.argv[1])\n"
+             "except urllib.error.HTTPError as e: answer = e\n"
+             "sys.stderr.write(str(answer.status)); sys.stdout.buffer.write(answer.read())",
+             "http://127.0.0.1:%d%s" % (self.port, path)], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, preexec_fn=lambda: become(user), timeout=60, check=True)
+        return int(done.stderr), done.stdout
+
+
+def pids(profile):
+    return {sample.labels.get("pid") for sample in profile.samples}
+
+
+def check_parts(profile, pid):
+    """Three quarters of what the program does is in one function."""
+    chosen = [s for s in profile.samples if s.labels.get("pid") == pid]
+    assert chosen and pids(profile) == {pid}, pids(profile)
+    parts = {name: sum(s.values[1] for s in chosen if name in harness.names(s))
+             for name in ("three_parts", "one_part")}
+    part = parts["three_parts"] / sum(parts.values())
+    assert 0.65 <= part <= 0.85, parts
+
+
+def test_profile_of_a_process():
+    with Server() as server, test_live.Worker() as worker:
+        headers, body = server.get("/debug/pprof/profile?seconds=3&pid=%d" % worker.pid)
+        assert headers["Content-Type"] == "application/octet-stream"
+        assert headers["Content-Disposition"] == 'attachment; filename="cpu.pb.gz"'
+        check_parts(pprof.Profile(body), worker.pid)
+        # Of the store, when the windows are there.
+        harness.wait_for(lambda: b"three_parts" in server.get(
+            "/api/v1/profile?format=folded&pid=%d" % worker.pid)[1], 30, "the store's windows")
+        _, body = server.get("/api/v1/profile?from=1m&pid=%d" % worker.pid)
+        check_parts(pprof.Profile(body), worker.pid)
+        headers, body = server.get("/api/v1/profile?from=1m&format=json&pid=%d" % worker.pid)
+        assert headers["Content-Type"] == "application/json" and body.startswith(b'{"version":1,')
+        server.get("/api/v1/profile?from=2000-01-01&until=2000-01-02", rc=404)
+        server.get("/api/v1/profile?kind=gil", rc=404)
+        server.get("/debug/pprof/profile?seconds=0", rc=400)
+        server.get("/debug/pprof/heap", rc=404)
+        # It does not record that.
+        _, body = server.get("/debug/pprof/gil?seconds=1", rc=503)
+        assert b"records other kinds: choose" in body, body
+
+
+def test_go_fetches_it():
+    import test_pyprof
+    go = test_pyprof.go_with_pprof()
+    with Server() as server, test_live.Worker() as worker:
+        done = subprocess.run(
+            [go, "tool", "pprof", "-top", "-seconds", "2",
+             "http://127.0.0.1:%d/debug/pprof/profile?pid=%d" % (server.port, worker.pid)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=dict(os.environ, PPROF_TMPDIR=server.folder, HOME=server.folder))
+        said = done.stdout.decode()
+        assert done.returncode == 0, done.stderr.decode()
+        assert "Type: cpu" in said and "burn" in said, said
+
+
+def metrics(text):
+    """name -> {labels: value}; fails where Prometheus' text format does not hold."""
+    types, found = {}, {}
+    for line in text.decode("ascii").splitlines():
+        head = re.fullmatch(r"# (HELP|TYPE) ([a-z_]+) (.+)", line)
+        if head:
+            if head.group(1) == "TYPE":
+                assert head.group(2) not in types and head.group(3) in ("counter", "gauge"), line
+                types[head.group(2)] = head.group(3)
+            continue
+        value = re.fullmatch(r'([a-z_]+)(?:\{([a-z_]+="[^"\\]*")\})? ([0-9.]+)', line)
+        assert value and value.group(1) in types, line
+        labels = found.setdefault(value.group(1), {})
+        assert value.group(2) not in labels, line
+        labels[value.group(2)] = float(value.group(3))
+    for name, kind in types.items():
+        assert (kind == "counter") == name.endswith("_total"), name
+        assert name in found, name
+    return found
+
+
+def test_metrics_are_prometheus():
+    with Server() as server, test_live.Worker() as worker:
+        harness.wait_for(lambda: metrics(server.get("/metrics")[1])["pyprofd_samples_total"][
+            'kind="cpu"'] > 10, 30, "samples")
+        headers, body = server.get("/metrics")
+        assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        found = metrics(body)
+        assert found["pyprofd_up"] == {None: 1}
+        assert 'reason="no_scratch"' in found["pyprofd_samples_lost_total"]
+        assert found["pyprofd_cpu_seconds_total"][None] > 0
+        before = found["pyprofd_serve_refused_total"]['reason="token"']
+        server.get("/metrics", rc=401, Authorization="Bearer wrong")
+        found = metrics(server.get("/metrics")[1])
+        assert found["pyprofd_serve_refused_total"]['reason="token"'] == before + 1
+        assert worker.pid
+        # Without a pyprofd it tells of itself.
+        server.agent.send_signal(signal.SIGINT)
+        server.agent.wait(30)
+        found = metrics(server.get("/metrics")[1])
+        assert found["pyprofd_up"] == {None: 0} and "pyprofd_samples_total" not in found
+        assert found["process_resident_memory_bytes"][None] < 64 << 20
+        server.get("/healthz")
+        server.get("/readyz", rc=503)
+
+
+def test_who_sees_what():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    with Server() as server, test_live.Worker(user=USER) as own, test_live.Worker() as other:
+        status, body = server.get_as(USER, "/debug/pprof/profile?seconds=2")
+        assert status == 200, body
+        assert pids(pprof.Profile(body)) == {own.pid}, (own.pid, other.pid)
+        # A process of others and one that is not there are the same.
+        for pid in (other.pid, 4194303):
+            status, body = server.get_as(USER, "/debug/pprof/profile?seconds=1&pid=%d" % pid)
+            assert status == 200 and not pprof.Profile(body).samples
+        for path in ("/api/v1/profile?from=1m", "/metrics"):
+            assert server.get_as(USER, path)[0] == 403
+            assert server.get_as(USER, path + ("&" if "?" in path else "?") + "token=" + TOKEN)[
+                0] in (200, 404)
+        # Root, and the token.
+        everybody = pids(pprof.Profile(server.get("/debug/pprof/profile?seconds=2")[1]))
+        assert {own.pid, other.pid} <= everybody, everybody
+
+
+def test_tokens_hosts_and_methods():
+    with Server("--host", "node7.example") as server:
+        first = None
+        for token in ("wrong", TOKEN[:-1], TOKEN + "x", "x" * 3000):
+            headers, body = server.get("/debug/pprof/", rc=401, Authorization="Bearer " + token)
+            assert headers["WWW-Authenticate"] == "Bearer"
+            first = first or body
+            assert body == first
+        server.get("/debug/pprof/", Authorization="Bearer " + TOKEN)
+        headers, _ = server.get("/?token=" + TOKEN, rc=303)
+        cookie = headers["Set-Cookie"]
+        assert headers["Location"] == "/" and cookie.startswith("pyprofd_token=" + TOKEN + ";")
+        assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
+        headers, _ = server.get("/", Cookie="pyprofd_token=" + TOKEN)
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert not any(name.lower().startswith("access-control") for name in headers)
+        server.get("/", rc=401, Cookie="pyprofd_token=old")
+        server.get("/healthz", rc=403, Host="evil.example")
+        server.get("/healthz", Host="node7.example:80")
+        server.get("/healthz", rc=405, method="POST")
+        server.get("/healthz", method="HEAD")
+        server.get("/" + "a" * 9000, rc=414)
+
+
+def refused(*options):
+    done = subprocess.run([SERVE] + list(options), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=30, check=False)
+    said = done.stderr.decode()
+    assert done.returncode == 2 and re.fullmatch(r"pyprofd-serve: .+\n", said), said
+    return said
+
+
+def test_what_it_refuses_to_start_with():
+    folder = harness.temporary()
+    loopback = ("--listen", "127.0.0.1:%d" % free_port(), "--store", folder)
+    assert "open to other machines" in refused("--listen", ":4041", "--store", folder)
+    assert "open to other machines" in refused("--listen", "10.0.0.1:4041", "--store", folder)
+    said = refused(*loopback, "--token-file", token_file(folder, 0o644))
+    assert "other users may read" in said and "chmod" in said, said
+    with open(token_file(folder), "w") as f:
+        f.write("short\n")
+    assert "openssl rand" in refused(*loopback, "--token-file", os.path.join(folder, "token"))
+    assert "private key" in refused(*loopback, "--cert", "c.pem")
+    assert "no/such" in refused("--listen", loopback[1], "--store", "/no/such")
+    assert "listen" in refused("--listen", "nonsense", "--store", folder)
+    with contextlib.closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        said = refused("--listen", "127.0.0.1:%d" % taken.getsockname()[1], "--store", folder)
+        assert "Address already in use" in said, said
+
+
+def test_unix_socket():
+    folder = harness.temporary()
+    path = os.path.join(folder, "http.sock")
+    os.mkdir(os.path.join(folder, "store"))
+    agent, live = test_dump.agent(folder, "store/", 99, ["--events", "cpu"])
+    process = subprocess.Popen([SERVE, "--listen", "unix:" + path, "--live", live, "--store",
+                                os.path.join(folder, "store")], stderr=subprocess.PIPE)
+    assert process.stderr.readline() == b"pyprofd-serve: serves at unix:%s\n" % path.encode()
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as client:
+        client.settimeout(30)
+        client.connect(path)
+        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 200 ") and b"\npyprofd_up 1\n" in answer, answer[:300]
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    process.stderr.close()
+    harness.finish(agent, signal_number=2)
+
+
+def test_slow_clients_hold_nobody_up():
+    """A thousand who send a byte now and then, or nothing."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    harness.need(hard >= 2600, "no room for so many descriptors")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with Server() as server, test_live.Worker() as worker:
+        slow = []
+        for i in range(1000):
+            slow.append(socket.create_connection(("127.0.0.1", server.port)))
+            slow[-1].send(b"GET /healthz HTTP/1.1\r\nX: " if i % 2 else b"G")
+        began = time.monotonic()
+        _, body = server.get("/debug/pprof/profile?seconds=2&pid=%d" % worker.pid)
+        check_parts(pprof.Profile(body), worker.pid)
+        for client in slow:
+            with contextlib.suppress(OSError):
+                client.send(b"x")
+            assert server.get("/healthz")[1] == b"ok\n"
+        # A byte now and then is no request: the time for one has an end.
+        harness.wait_for(
+            lambda: metrics(server.get("/metrics")[1])["pyprofd_serve_refused_total"][
+                'reason="late_request"'] == 1000, 60, "the slow ones' end", 0.2)
+        assert time.monotonic() - began > 5
+        for client in slow:
+            client.close()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_places_of_one_user():
+    """One user may have two profiles made at a time, and leaves places to others."""
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    with Server() as server:
+        path = "/debug/pprof/profile?seconds=60"
+        code = ("import socket, sys, time\n"
+                "s = [socket.create_connection(('127.0.0.1', %d)) for _ in range(3)]\n"
+                "for one in s: one.send(b'GET %s HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n')\n"
+                "s[2].settimeout(30)\n"
+                "print(s[2].recv(12).decode(), flush=True)\n"
+                "sys.stdin.read()\n" % (server.port, path))
+        user = subprocess.Popen(["/usr/bin/python3", "-c", code], stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, preexec_fn=lambda: become(USER))
+        assert user.stdout.readline() == b"HTTP/1.1 503\n"
+        found = metrics(server.get("/metrics")[1])
+        assert found["pyprofd_serve_work"][None] == 3, found["pyprofd_serve_work"]
+        user.communicate()
+        # Who goes has no work done any more.
+        harness.wait_for(lambda: metrics(server.get("/metrics")[1])["pyprofd_serve_work"][
+            None] == 1, 30, "the end of their work")
+
+
+def test_it_holds_nothing():
+    with Server() as server:
+        status = open("/proc/%d/status" % server.process.pid).read()
+        for mask in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+            assert re.search(r"^%s:\s0+$" % mask, status, re.M), status
+        assert re.search(r"^NoNewPrivs:\s1$", status, re.M), status

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: serve/exchange.c serve/access.c serve/request.c serve/pages.c query/select.c base/kinds.c store/store_names.c */
+/* Whole requests without a socket: what is done, and for whom. */
+#include "serve/exchange.h"
+
+#include <cmocka.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define TOKEN "0123456789abcdef-token"
+
+static const struct access_client root = {.has_uid = true, .uid = 0};
+static const struct access_client user = {.has_uid = true, .uid = 1000};
+static const struct access_client stranger = {.has_uid = false};
+
+static struct counts counts;
+static struct request request;
+static struct answer_view view;
+static unsigned int status; /* of the last answer; 0: none */
+static char text[4096];
+
+/* Instead of serve/answer.c's. */
+void answer_say(struct answer *answer, unsigned int code, const char *format, ...)
+{
+	va_list args;
+
+	answer->status = status = code;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+}
+void answer_say_clean(struct answer *answer, unsigned int code, const char *line)
+{
+	answer_say(answer, code, "%s\n", line);
+}
+
+static enum exchange_step begin(const struct exchange_ask *ask)
+{
+	static const struct exchange_rules rules = {.token = TOKEN};
+	struct answer answer = {0};
+
+	status = 0;
+	text[0] = '\0';
+	return exchange_begin(ask, &rules, 1795273360165ULL, &counts, &request, &view, &answer);
+}
+
+static struct exchange_ask get(const char *path, const struct access_client *client)
+{
+	return (struct exchange_ask){
+		.method = "GET", .path = path, .host = "127.0.0.1:4041", .client = *client};
+}
+
+static enum exchange_step ask(const char *path, const struct access_client *client)
+{
+	const struct exchange_ask asked = get(path, client);
+
+	return begin(&asked);
+}
+
+static void root__sees_everything(void **state)
+{
+	(void)state;
+	assert_int_equal(ask("/debug/pprof/profile", &root), EXCHANGE_WORK);
+	assert_false(view.is_of_user);
+	assert_int_equal(ask("/api/v1/profile", &root), EXCHANGE_WORK);
+	assert_int_equal(ask("/metrics", &root), EXCHANGE_METRICS);
+	assert_int_equal(ask("/", &root), EXCHANGE_ANSWER);
+	assert_int_equal(status, 200);
+}
+
+static void users__see_their_own_and_live_only(void **state)
+{
+	(void)state;
+	assert_int_equal(ask("/debug/pprof/profile", &user), EXCHANGE_WORK);
+	assert_true(view.is_of_user);
+	assert_int_equal(view.uid, 1000);
+	assert_int_equal(ask("/api/v1/profile", &user), EXCHANGE_ANSWER);
+	assert_int_equal(status, 403);
+	assert_int_equal(ask("/metrics", &user), EXCHANGE_ANSWER);
+	assert_int_equal(status, 403);
+	assert_int_equal(ask("/debug/pprof/", &user), EXCHANGE_ANSWER);
+	assert_int_equal(status, 200);
+}
+
+static void strangers__see_that_it_lives(void **state)
+{
+	static const char *const closed[] = {"/", "/debug/pprof/", "/debug/pprof/profile",
+					     "/api/v1/profile", "/metrics"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(closed); i++) {
+		assert_int_equal(ask(closed[i], &stranger), EXCHANGE_ANSWER);
+		assert_int_equal(status, 401);
+	}
+	assert_int_equal(ask("/healthz", &stranger), EXCHANGE_ANSWER);
+	assert_int_equal(status, 200);
+	assert_int_equal(ask("/readyz", &stranger), EXCHANGE_READY);
+	/* What nobody in particular asks has no more work done than a user. */
+	assert_true(view.is_of_user);
+}
+
+static void token__opens_everything(void **state)
+{
+	struct exchange_ask with[] = {
+		get("/metrics", &stranger), get("/metrics", &stranger), get("/metrics", &stranger)};
+
+	(void)state;
+	with[0].authorization = "Bearer " TOKEN;
+	with[1].cookie = TOKEN;
+	with[2].parameter[0] = (struct exchange_parameter){"token", TOKEN};
+	with[2].parameter_count = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(with); i++)
+		assert_int_equal(begin(&with[i]), EXCHANGE_METRICS);
+	/* A person's browser keeps it as a cookie, and out of the address line. */
+	with[2].path = "/";
+	assert_int_equal(begin(&with[2]), EXCHANGE_REDIRECT);
+}
+
+static void token__that_is_wrong_gets_no_hint(void **state)
+{
+	static const char *const wrong[] = {"Bearer wrong", "Bearer", "Basic cm9vdDpyb290", "",
+					    "Bearer " TOKEN "x", "Bearer  " TOKEN};
+	const unsigned long long before = counts.refused[COUNTS_REFUSED_TOKEN];
+	struct exchange_ask asked = get("/metrics", &root);
+	char first[sizeof(text)] = "";
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		asked.authorization = wrong[i];
+		assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+		assert_int_equal(status, 401);
+		if (!i)
+			memcpy(first, text, sizeof(first));
+		assert_string_equal(text, first);
+	}
+	assert_int_equal(counts.refused[COUNTS_REFUSED_TOKEN] - before, ARRAY_SIZE(wrong));
+	asked = get("/metrics", &root);
+	asked.cookie = "old";
+	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+	assert_int_equal(status, 401);
+}
+
+static void hosts__of_others_are_refused_first(void **state)
+{
+	struct exchange_ask asked = get("/healthz", &root);
+
+	(void)state;
+	asked.host = "evil.example";
+	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+	assert_int_equal(status, 403);
+	asked.host = NULL;
+	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+	assert_int_equal(status, 403);
+	assert_int_equal(counts.refused[COUNTS_REFUSED_HOST], 2);
+}
+
+static void methods__that_write_are_refused(void **state)
+{
+	static const char *const other[] = {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "get", ""};
+	struct exchange_ask asked = get("/healthz", &root);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(other); i++) {
+		asked.method = other[i];
+		assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+		assert_int_equal(status, 405);
+	}
+	asked.method = "GET";
+	asked.has_body = true;
+	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+	assert_int_equal(status, 405);
+	asked.has_body = false;
+	asked.method = "HEAD";
+	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+	assert_int_equal(status, 200);
+	/* Nobody is watched for a headline. */
+	asked.path = "/debug/pprof/profile";
+	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+	assert_int_equal(status, 405);
+}
+
+static void parameters__are_bounded_and_checked(void **state)
+{
+	struct exchange_ask asked = get("/debug/pprof/profile", &root);
+
+	(void)state;
+	asked.parameter[0] = (struct exchange_parameter){"seconds", "5"};
+	asked.parameter[1] = (struct exchange_parameter){"pid", "17"};
+	asked.parameter_count = 2;
+	assert_int_equal(begin(&asked), EXCHANGE_WORK);
+	assert_int_equal(request.seconds, 5);
+	assert_int_equal(request.pid, 17);
+	asked.parameter[1].value = "x";
+	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+	assert_int_equal(status, 400);
+	assert_string_equal(text, "pid=x: not a process id\n");
+	for (size_t i = 0; i < EXCHANGE_PARAMETERS_MAX; i++)
+		asked.parameter[i] = (struct exchange_parameter){"a", NULL};
+	asked.parameter_count = EXCHANGE_PARAMETERS_MAX;
+	assert_int_equal(begin(&asked), EXCHANGE_WORK);
+	asked.parameter_count++;
+	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+	assert_int_equal(status, 400);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(root__sees_everything),
+		cmocka_unit_test(users__see_their_own_and_live_only),
+		cmocka_unit_test(strangers__see_that_it_lives),
+		cmocka_unit_test(token__opens_everything),
+		cmocka_unit_test(token__that_is_wrong_gets_no_hint),
+		cmocka_unit_test(hosts__of_others_are_refused_first),
+		cmocka_unit_test(methods__that_write_are_refused),
+		cmocka_unit_test(parameters__are_bounded_and_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

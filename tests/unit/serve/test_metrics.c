@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: serve/metrics.c live/record.c base/io.c */
+/* The agent is a socket that already has its answer. */
+#include "serve/metrics.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "live/client.h"
+
+static const char *answered; /* NULL: nobody is there */
+static int connection;
+
+int live_client_open(const char *path, const struct live_request *request, FILE *words,
+		     struct live_client **ret_client)
+{
+	int pair[2];
+
+	(void)words;
+	assert_string_equal(path, "/run/p.sock");
+	assert_int_equal(request->verb, LIVE_STATS);
+	if (!answered)
+		return -ECONNREFUSED;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_int_equal(write(pair[1], answered, strlen(answered)), strlen(answered));
+	close(pair[1]);
+	connection = pair[0];
+	*ret_client = (struct live_client *)&connection;
+	return 0;
+}
+
+void live_client_close(struct live_client *client)
+{
+	if (client)
+		close(connection);
+}
+
+int live_client_fd(const struct live_client *client)
+{
+	return *(const int *)client;
+}
+
+static char *scrape(const char *answer)
+{
+	static struct counts counts = {.connections = 3};
+	char *text;
+	size_t size;
+
+	answered = answer;
+	counts.refused[COUNTS_REFUSED_TOKEN] = 7;
+	assert_int_equal(metrics_text("/run/p.sock", &counts, 2, &text, &size), 0);
+	assert_int_equal(strlen(text), size);
+	return text;
+}
+
+static void text__is_the_agents_and_its_own(void **state)
+{
+	static const char wanted[] =
+		"# HELP pyprofd_a_total What a is.\n"
+		"# TYPE pyprofd_a_total counter\n"
+		"pyprofd_a_total{kind=\"cpu\"} 12\npyprofd_a_total 13\n"
+		"# HELP pyprofd_b_seconds What b is.\n"
+		"# TYPE pyprofd_b_seconds gauge\npyprofd_b_seconds 1.500000000\n"
+		"# HELP pyprofd_up ";
+	OWNED_MEM char *text = scrape("metric\t0\tpyprofd_a_total\tWhat a is.\n"
+				      "value\t12\tkind=\"cpu\"\nvalue\t13\t\n"
+				      "metric\t3\tpyprofd_b_seconds\tWhat b is.\n"
+				      "value\t1500000000\t\nlater\t1\tthing\n"
+				      "end\t0\t0\t0\t0\n");
+
+	(void)state;
+	assert_int_equal(strncmp(text, wanted, sizeof(wanted) - 1), 0);
+	assert_non_null(strstr(text, "\npyprofd_up 1\n"));
+	assert_non_null(strstr(text, "\npyprofd_serve_refused_total{reason=\"token\"} 7\n"));
+	assert_non_null(strstr(text, "\npyprofd_serve_connections 3\n"));
+	assert_non_null(strstr(text, "\npyprofd_serve_work 2\n"));
+}
+
+/* Of an answer that cannot be right nothing is shown. */
+static void agent__that_is_gone_or_wrong_is_down(void **state)
+{
+	static const char *const bad[] = {
+		NULL,
+		"",
+		"metric\t0\tpyprofd_a\tHelp\nvalue\t1\t\n", /* without an end */
+		"value\t1\t\nend\t0\t0\t0\t0\n",
+		"metric\t0\tpyprofd a\tHelp\nend\t0\t0\t0\t0\n",
+		"metric\t0\ta\tone\\x0atwo\nend\t0\t0\t0\t0\n",
+		"metric\t0\ta\tHelp\nvalue\t1\t} 1\\x0aevil\nend\t0\t0\t0\t0\n",
+		"metric\t0\ta\tHelp\nvalue\t1\tx=\"a\"b\"\nend\t0\t0\t0\t0\n",
+		"metric\t0\ta\tHelp\nvalue\t1\t=\"a\"\nend\t0\t0\t0\t0\n",
+		"metric\t0\ta\tHelp\nvalue\t1\tx=\"\nend\t0\t0\t0\t0\n",
+		"error\t1\tonly root sees this\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		OWNED_MEM char *text = scrape(bad[i]);
+
+		if (strncmp(text, "# HELP pyprofd_up ", 18) || !strstr(text, "\npyprofd_up 0\n"))
+			fail_msg("case %zu: %.200s", i, text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text__is_the_agents_and_its_own),
+		cmocka_unit_test(agent__that_is_gone_or_wrong_is_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: serve/peer.c */
+#include "serve/peer.h"
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define USER 65534U
+
+/* Connects over loopback: the client's end belongs to `uid`. */
+static void connect_pair(sa_family_t family, uid_t uid, int *ret_server, int *ret_client)
+{
+	struct sockaddr_in6 room = {0};
+	struct sockaddr *address = (struct sockaddr *)&room;
+	socklen_t size = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(room);
+	OWNED_FD int listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	address->sa_family = family;
+	if (family == AF_INET)
+		((struct sockaddr_in *)address)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else
+		room.sin6_addr = in6addr_loopback;
+	if (bind(listener, address, size)) /* no IPv6 here */
+		skip();
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, address, &size), 0);
+	if (uid != geteuid())
+		assert_int_equal(seteuid(uid), 0);
+	*ret_client = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(*ret_client, address, size), 0);
+	if (uid != geteuid() || getuid() != geteuid())
+		assert_int_equal(seteuid(getuid()), 0);
+	*ret_server = accept(listener, NULL, NULL);
+	assert_true(*ret_server >= 0);
+}
+
+static void check_family(sa_family_t family)
+{
+	const uid_t user = geteuid() ? geteuid() : USER;
+	OWNED_FD int server = -1, client = -1;
+	uid_t uid = 1;
+
+	connect_pair(family, user, &server, &client);
+	assert_int_equal(peer_uid(server, &uid), 0);
+	assert_int_equal(uid, user);
+	/* A socket that is closed belongs to nobody, which the kernel shows as root. */
+	close(TAKE_FD(client));
+	uid = 1;
+	assert_int_equal(peer_uid(server, &uid), -ENOTCONN);
+	assert_int_equal(uid, 1);
+}
+
+static void loopback__is_found_in_the_kernels_table(void **state)
+{
+	(void)state;
+	check_family(AF_INET);
+}
+
+static void loopback__has_two_families(void **state)
+{
+	(void)state;
+	check_family(AF_INET6);
+}
+
+static void shutdown__is_as_good_as_closed(void **state)
+{
+	OWNED_FD int server = -1, client = -1;
+	uid_t uid;
+
+	(void)state;
+	connect_pair(AF_INET, geteuid(), &server, &client);
+	assert_int_equal(shutdown(client, SHUT_WR), 0);
+	assert_int_equal(peer_uid(server, &uid), -ENOTCONN);
+}
+
+static void unix_socket__says_who_connected(void **state)
+{
+	uid_t uid = 1;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_int_equal(peer_uid(pair[0], &uid), 0);
+	assert_int_equal(uid, geteuid());
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void nothing__that_is_connected_is_an_error(void **state)
+{
+	OWNED_FD int alone = socket(AF_INET, SOCK_STREAM, 0);
+	uid_t uid;
+
+	(void)state;
+	assert_int_equal(peer_uid(alone, &uid), -ENOTCONN);
+	assert_int_equal(peer_uid(-1, &uid), -EBADF);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(loopback__is_found_in_the_kernels_table),
+		cmocka_unit_test(loopback__has_two_families),
+		cmocka_unit_test(shutdown__is_as_good_as_closed),
+		cmocka_unit_test(unix_socket__says_who_connected),
+		cmocka_unit_test(nothing__that_is_connected_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: serve/request.c query/select.c base/kinds.c store/store_names.c */
+#include "serve/request.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define NOW_MS 1795273360165ULL /* 2026-11-21T15:02:40.165Z */
+
+static struct request routed(const char *path)
+{
+	struct request request;
+
+	assert_int_equal(request_route(path, &request), 0);
+	return request;
+}
+
+static int take(struct request *request, const char *name, const char *value)
+{
+	char why[REQUEST_WHY_BYTES] = "";
+	int err = request_take(request, name, value, NOW_MS, why);
+
+	assert_int_equal(!err, !why[0]);
+	return err;
+}
+
+static void path__is_found_as_a_whole(void **state)
+{
+	static const struct {
+		const char *path;
+		enum request_endpoint endpoint;
+	} good[] = {{"/", REQUEST_PAGE},
+		    {"/debug/pprof/", REQUEST_INDEX},
+		    {"/debug/pprof", REQUEST_INDEX},
+		    {"/debug/pprof/profile", REQUEST_LIVE},
+		    {"/debug/pprof/gil", REQUEST_LIVE},
+		    {"/api/v1/profile", REQUEST_STORED},
+		    {"/metrics", REQUEST_METRICS},
+		    {"/healthz", REQUEST_HEALTH},
+		    {"/readyz", REQUEST_READY}};
+	static const char *const bad[] = {"", "//", "/x", "/metrics/", "/debug/pprof/heap",
+					  /* Its stacks are of two processes. */
+					  "/debug/pprof/waker", "/debug/pprof/cpu/", "/api/v1/",
+					  "/debug/pprof//", "/../healthz"};
+	struct request request = {.seconds = 7};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		assert_int_equal(routed(good[i].path).endpoint, good[i].endpoint);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(request_route(bad[i], &request), -ENOENT);
+	assert_int_equal(request.seconds, 7);
+}
+
+static void live__has_kind_seconds_and_pid(void **state)
+{
+	struct request request = routed("/debug/pprof/profile");
+
+	(void)state;
+	assert_int_equal(request.kind, PP_PROFILE_CPU);
+	assert_int_equal(request.seconds, 30);
+	assert_int_equal(request.pid, 0);
+	assert_int_equal(request.format, REQUEST_PPROF);
+	assert_int_equal(take(&request, "seconds", "3600"), 0);
+	assert_int_equal(take(&request, "pid", "4194304"), 0);
+	assert_int_equal(take(&request, "format", "json"), 0); /* not of this path */
+	assert_int_equal(request.seconds, 3600);
+	assert_int_equal(request.pid, 4194304);
+	assert_int_equal(request.format, REQUEST_PPROF);
+	assert_int_equal(routed("/debug/pprof/offcpu").kind, PP_PROFILE_OFFCPU);
+	assert_true(request_needs_work(&request));
+}
+
+static void live__numbers_out_of_bounds_are_refused(void **state)
+{
+	static const char *const bad[][2] = {
+		{"seconds", "0"},	 {"seconds", "3601"}, {"seconds", "-1"}, {"seconds", ""},
+		{"seconds", "1.5"},	 {"seconds", " 1"},   {"seconds", "99999999999999999999"},
+		{"seconds", NULL},	 {"pid", "0"},	      {"pid", "4194305"},
+		{"pid", "1,2"},		 {"pid", "x"},	      {"pid", "+1"}};
+	struct request request = routed("/debug/pprof/profile");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(take(&request, bad[i][0], bad[i][1]), -EINVAL);
+	assert_int_equal(request.seconds, 30);
+	assert_int_equal(request.pid, 0);
+}
+
+static void stored__has_times_kind_and_format(void **state)
+{
+	struct request request = routed("/api/v1/profile");
+
+	(void)state;
+	assert_string_equal(request.stored, "cpu");
+	assert_int_equal(take(&request, "from", "1h"), 0);
+	assert_int_equal(request.from_ms, NOW_MS - 3600000);
+	assert_int_equal(take(&request, "until", "1795273360"), 0);
+	assert_int_equal(request.until_ms, 1795273360000);
+	assert_int_equal(take(&request, "from", "@1795273000"), 0);
+	assert_int_equal(request.from_ms, 1795273000000);
+	assert_int_equal(take(&request, "kind", "waker"), 0);
+	assert_string_equal(request.stored, "waker");
+	assert_int_equal(take(&request, "format", "folded"), 0);
+	assert_int_equal(request.format, REQUEST_FOLDED);
+	assert_int_equal(take(&request, "pid", "17"), 0);
+	assert_int_equal(take(&request, "unknown", "1"), 0);
+}
+
+static void stored__what_is_wrong_is_refused(void **state)
+{
+	static const char *const bad[][2] = {
+		{"from", "yesterday"}, {"from", ""},	  {"until", "1x"},
+		{"kind", "../../etc"}, {"kind", ""},	  {"format", "pdf"},
+		{"format", NULL},      {"kind", "CPU"}};
+	struct request request = routed("/api/v1/profile");
+	char longest[REQUEST_VALUE_BYTES + 1];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(take(&request, bad[i][0], bad[i][1]), -EINVAL);
+	memset(longest, '1', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(take(&request, "from", longest), -EINVAL);
+	assert_string_equal(request.stored, "cpu");
+}
+
+/* Pages have no parameters: what is there is not looked at. */
+static void pages__take_anything(void **state)
+{
+	struct request request = routed("/healthz");
+
+	(void)state;
+	assert_int_equal(take(&request, "seconds", "x"), 0);
+	assert_false(request_needs_work(&request));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(path__is_found_as_a_whole),
+		cmocka_unit_test(live__has_kind_seconds_and_pid),
+		cmocka_unit_test(live__numbers_out_of_bounds_are_refused),
+		cmocka_unit_test(stored__has_times_kind_and_format),
+		cmocka_unit_test(stored__what_is_wrong_is_refused),
+		cmocka_unit_test(pages__take_anything),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

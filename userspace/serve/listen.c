@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "serve/listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "live/listener.h"
+
+#define BACKLOG 1024
+#define UNIX_MODE 0666
+
+/* The path stays behind at the end: the next one replaces it. */
+static int listen_unix(const char *path, int *ret_fd)
+{
+	struct live_listener listener = {.fd = -1};
+	int err = live_listener_open(path, UNIX_MODE, &listener);
+
+	if (err)
+		return err;
+	*ret_fd = listener.fd;
+	return 0;
+}
+
+static int make_address(const struct config_address *address, struct sockaddr_storage *ret_room,
+			socklen_t *ret_size)
+{
+	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(address->port)};
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(address->port)};
+
+	if (inet_pton(AF_INET, address->host, &four.sin_addr) == 1) {
+		memcpy(ret_room, &four, sizeof(four));
+		*ret_size = sizeof(four);
+		return 0;
+	}
+	if (inet_pton(AF_INET6, address->host, &six.sin6_addr) != 1)
+		return -EINVAL;
+	memcpy(ret_room, &six, sizeof(six));
+	*ret_size = sizeof(six);
+	return 0;
+}
+
+int listen_at(const struct config_address *address, int *ret_fd)
+{
+	const int yes = 1;
+	struct sockaddr_storage room = {0};
+	socklen_t size;
+	int err;
+
+	if (address->is_unix)
+		return listen_unix(address->host, ret_fd);
+	err = make_address(address, &room, &size);
+	if (err)
+		return err;
+	OWNED_FD int fd =
+		socket(room.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) ||
+	    bind(fd, (const struct sockaddr *)&room, size) || listen(fd, BACKLOG))
+		return -errno;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}

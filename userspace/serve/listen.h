@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The socket where clients connect. */
+#ifndef SERVE_LISTEN_H
+#define SERVE_LISTEN_H
+
+#include "config/config.h"
+
+/* Binds the address and listens, without waiting in accept(2).  A unix socket may be connected to
+ * by everybody: what a client sees is decided by who it is.  Returns 0; -EADDRINUSE; -errno. */
+int listen_at(const struct config_address *address, int *ret_fd);
+
+#endif

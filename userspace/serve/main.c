@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pyprofd-serve: profiles over HTTP. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "config/secret.h"
+#include "serve/access.h"
+#include "serve/http.h"
+#include "serve/listen.h"
+#include "serve/options.h"
+#include "serve/sandbox.h"
+
+#define SWEEP_MS 1000
+#define FILE_MAX_BYTES (1U << 20) /* of a certificate, with those above it */
+#define SPARE_FILES 256U	  /* descriptors beside those of connections */
+#define EXIT_USAGE 2
+
+static int complain(const char *text)
+{
+	fprintf(stderr, "pyprofd-serve: %s\n", text);
+	return EXIT_USAGE;
+}
+
+/* The texts of files, which are read before the files can no longer be opened. */
+struct secrets {
+	char *token, *cert, *key, *client_ca; /* owned; NULL: none */
+};
+
+static void wipe(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+static void secrets_release(struct secrets *secrets)
+{
+	wipe(secrets->token);
+	wipe(secrets->key);
+	free(secrets->cert);
+	free(secrets->client_ca);
+}
+
+/* Reads a PEM file.  Returns 0, also when none is named; -EINVAL with a line in why. */
+static int read_pem(const char *path, char **ret_text, char why[CONFIG_WHY_BYTES])
+{
+	OWNED_FILE FILE *file = path ? fopen(path, "re") : NULL;
+	OWNED_MEM char *text = NULL;
+	size_t size;
+
+	if (!path)
+		return 0;
+	text = file ? calloc(1, FILE_MAX_BYTES + 1) : NULL;
+	size = text ? fread(text, 1, FILE_MAX_BYTES, file) : 0;
+	if (!size || ferror(file)) {
+		snprintf(why, CONFIG_WHY_BYTES, "cannot read '%s': %s", path,
+			 errno ? strerror(errno) : "it is empty");
+		return -EINVAL;
+	}
+	*ret_text = TAKE(text);
+	return 0;
+}
+
+static int read_token(const char *path, char **ret_token, char why[CONFIG_WHY_BYTES])
+{
+	int err = path ? config_read_secret(path, ret_token, why) : 0;
+
+	if (err || !path || access_token_is_valid(*ret_token))
+		return err;
+	snprintf(why, CONFIG_WHY_BYTES,
+		 "the token in '%s' is not of %u to %u letters, digits, - . _ ~: "
+		 "openssl rand -hex 24 makes one",
+		 path, ACCESS_TOKEN_MIN_BYTES, ACCESS_TOKEN_MAX_BYTES - 1);
+	return -EINVAL;
+}
+
+static int read_secrets(const struct config_http *http, struct secrets *secrets,
+			char why[CONFIG_WHY_BYTES])
+{
+	int err = read_token(http->token_file.text, &secrets->token, why);
+
+	if (!err && http->key.text)
+		err = config_check_secret(http->key.text, why);
+	if (!err)
+		err = read_pem(http->key.text, &secrets->key, why);
+	if (!err)
+		err = read_pem(http->cert.text, &secrets->cert, why);
+	return err ? err : read_pem(http->client_ca.text, &secrets->client_ca, why);
+}
+
+/* Makes room for all connections that are served at once. */
+static void raise_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = HTTP_CONNECTIONS_MAX + SPARE_FILES;
+	if (limit.rlim_cur > limit.rlim_max)
+		limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* Serves until a signal comes. */
+static void serve(struct http *http, int signals)
+{
+	struct pollfd source = {.fd = signals, .events = POLLIN};
+
+	while (poll(&source, 1, SWEEP_MS) == 0 || !source.revents)
+		http_sweep(http, mono_ns());
+}
+
+/* Blocks the signals that end the program, for all threads. */
+static int catch_signals(void)
+{
+	sigset_t wanted;
+
+	sigemptyset(&wanted);
+	sigaddset(&wanted, SIGINT);
+	sigaddset(&wanted, SIGTERM);
+	if (sigprocmask(SIG_BLOCK, &wanted, NULL))
+		return -errno;
+	return signalfd(-1, &wanted, SFD_CLOEXEC);
+}
+
+static void tell_start(const struct serve_options *options, bool has_landlock)
+{
+	const char *scheme = options->http.cert.text ? "https" : "http";
+	const struct config_address *address = &options->http.address;
+	const bool is_six = strchr(address->host, ':');
+
+	if (address->is_unix)
+		fprintf(stderr, "pyprofd-serve: serves at unix:%s", address->host);
+	else
+		fprintf(stderr, "pyprofd-serve: serves at %s://%s%s%s:%u/", scheme,
+			is_six ? "[" : "", address->host, is_six ? "]" : "", address->port);
+	fprintf(stderr, "%s\n", has_landlock ? "" : " (without Landlock: this kernel has none)");
+}
+
+static int run(const struct serve_options *options)
+{
+	CLEANUP(secrets_release) struct secrets secrets = {0};
+	OWNED(http) struct http *http = NULL;
+	OWNED_FD int listener = -1, signals = catch_signals();
+	char why[CONFIG_WHY_BYTES] = "no memory";
+	struct http_settings settings;
+	bool has_landlock = false;
+	int err;
+
+	if (read_secrets(&options->http, &secrets, why))
+		return complain(why);
+	raise_files();
+	tzset(); /* reads its file while it may */
+	err = listen_at(&options->http.address, &listener);
+	if (err) {
+		snprintf(why, sizeof(why), "cannot listen at %.200s: %s",
+			 options->http.listen.text, strerror(-err));
+		return complain(why);
+	}
+	if (access(options->store, F_OK)) {
+		snprintf(why, sizeof(why),
+			 "cannot find the store '%.200s': %s: start pyprofd first, or give --store",
+			 options->store, strerror(errno));
+		return complain(why);
+	}
+	err = sandbox_enter(options->store, &has_landlock);
+	settings = (struct http_settings){.listen_fd = listener,
+					  .token = secrets.token,
+					  .name = options->host,
+					  .name_count = options->host_count,
+					  .cert = secrets.cert,
+					  .key = secrets.key,
+					  .client_ca = secrets.client_ca,
+					  .sources = {options->store, options->live}};
+	if (!err)
+		err = http_open(&settings, &http);
+	if (err) {
+		snprintf(why, sizeof(why), "cannot serve: %s",
+			 err == -EINVAL ? "certificate and key do not go together, or are not PEM"
+					: strerror(-err));
+		return complain(why);
+	}
+	tell_start(options, has_landlock);
+	serve(http, signals);
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	CLEANUP(serve_options_release) struct serve_options options = {0};
+	char why[CONFIG_WHY_BYTES] = "no memory";
+	int err = serve_options_parse(argc, argv, why, &options);
+
+	if (err)
+		return complain(why);
+	if (!options.has_http)
+		return complain(
+			"there is nothing to serve: the configuration has [push], and no [http]");
+	return run(&options);
+}

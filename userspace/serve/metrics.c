@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "serve/metrics.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/memory_file.h"
+#include "live/client.h"
+#include "live/record.h"
+
+#define ANSWER_NS (5 * NS_PER_SEC)
+#define ANSWER_MAX_BYTES 65536U
+
+/* ---- the text format ---- */
+
+static void put_head(FILE *out, const char *name, bool is_gauge, const char *help)
+{
+	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name,
+		is_gauge ? "gauge" : "counter");
+}
+
+static void put_value(FILE *out, const char *name, const char *labels, uint64_t value, bool is_ns)
+{
+	fprintf(out, "%s%s%s%s ", name, labels[0] ? "{" : "", labels, labels[0] ? "}" : "");
+	if (is_ns)
+		fprintf(out, "%llu.%09llu\n", value / NS_PER_SEC, value % NS_PER_SEC);
+	else
+		fprintf(out, "%" PRIu64 "\n", value);
+}
+
+/* ---- the agent's ---- */
+
+static bool is_name(const char *text)
+{
+	return text[0] && strlen(text) < METRICS_NAME_BYTES &&
+	       !text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_")];
+}
+
+/* Returns whether a text cannot end its line, or begin an escape. */
+static bool is_plain(const char *text)
+{
+	return !text[strcspn(text, "\n\r\\")];
+}
+
+/* Returns whether these are no labels, or one: key="value". */
+static bool is_label(const char *text)
+{
+	const char *value = strchr(text, '=');
+
+	if (!text[0])
+		return true;
+	return value && is_plain(text) && value > text && strlen(value) >= 3 && value[1] == '"' &&
+	       strchr(value + 2, '"') == text + strlen(text) - 1 &&
+	       strspn(text, "abcdefghijklmnopqrstuvwxyz_") == (size_t)(value - text);
+}
+
+int metrics_take_line(char *line, size_t size, struct metrics_head *head, FILE *out)
+{
+	struct live_record record;
+	int err = live_record_parse(line, size, &record);
+
+	if (err == -ENOENT)
+		return 0; /* a record of a later agent */
+	if (err)
+		return err;
+	if (record.kind == LIVE_END)
+		return 1;
+	if (record.kind == LIVE_METRIC) {
+		if (!is_name(record.text[0]) || !is_plain(record.text[1]))
+			return -EBADMSG;
+		snprintf(head->name, sizeof(head->name), "%s", record.text[0]);
+		head->kind = (unsigned int)record.number[0];
+		put_head(out, head->name, head->kind & LIVE_METRIC_GAUGE, record.text[1]);
+		return 0;
+	}
+	if (record.kind != LIVE_VALUE || !head->name[0] || !is_label(record.text[0]))
+		return -EBADMSG;
+	put_value(out, head->name, record.text[0], record.number[0],
+		  head->kind & LIVE_METRIC_NS);
+	return 0;
+}
+
+/* Reads the answer up to its end.  Returns its size; -errno. */
+static ssize_t read_answer(int fd, char *answer)
+{
+	const uint64_t until_ns = mono_ns() + ANSWER_NS;
+	size_t size = 0;
+
+	while (size < ANSWER_MAX_BYTES) {
+		struct pollfd source = {.fd = fd, .events = POLLIN};
+		const uint64_t now_ns = mono_ns();
+		ssize_t got;
+
+		if (now_ns >= until_ns ||
+		    poll(&source, 1, (int)((until_ns - now_ns) / NS_PER_MS) + 1) <= 0)
+			return -ETIMEDOUT;
+		got = recv(fd, answer + size, ANSWER_MAX_BYTES - size, MSG_DONTWAIT);
+		if (got < 0)
+			return -errno;
+		if (!got)
+			return (ssize_t)size;
+		size += (size_t)got;
+	}
+	return -E2BIG;
+}
+
+/* Asks the agent.  Returns 0, and its metrics in out; -errno: what is in out is not whole. */
+static int ask_agent(const char *live, FILE *out)
+{
+	static const struct live_request request = {.verb = LIVE_STATS};
+	CLEANUP(live_client_free_owned) struct live_client *client = NULL;
+	OWNED_MEM char *answer = malloc(ANSWER_MAX_BYTES + 1);
+	OWNED_FILE FILE *words = fopen("/dev/null", "we");
+	struct metrics_head head = {.name = ""};
+	ssize_t size;
+	int more = answer && words ? live_client_open(live, &request, words, &client) : -ENOMEM;
+
+	if (more)
+		return more;
+	size = read_answer(live_client_fd(client), answer);
+	if (size < 0)
+		return (int)size;
+	answer[size] = '\0';
+	for (char *line = answer, *end; !more && (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		more = metrics_take_line(line, (size_t)(end - line), &head, out);
+	}
+	return more == 1 ? 0 : -EBADMSG;
+}
+
+static void put_agent(FILE *out, const char *live, bool *ret_is_up)
+{
+	OWNED_MEM char *text = NULL;
+	size_t size;
+	FILE *part = open_memstream(&text, &size);
+	int err = part ? ask_agent(live, part) : -ENOMEM;
+
+	if (part && close_memory_file(part, &text))
+		err = -ENOMEM;
+	*ret_is_up = !err;
+	if (!err)
+		fwrite(text, 1, size, out);
+}
+
+/* ---- this program's own ---- */
+
+struct own {
+	const struct counts *counts;
+	unsigned int work;
+	bool is_up;
+};
+
+#define LABEL(id, label) label,
+static const char *const codes[] = {COUNTS_CODES(LABEL)};
+static const char *const refusals[] = {COUNTS_REFUSALS(LABEL)};
+
+static void put_each(FILE *out, const char *name, const char *key, const char *const *label,
+		     size_t count, const atomic_ullong *value)
+{
+	char labels[64];
+
+	for (size_t i = 0; i < count; i++) {
+		snprintf(labels, sizeof(labels), "%s=\"%s\"", key, label[i]);
+		put_value(out, name, labels, atomic_load(&value[i]), false);
+	}
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	struct rusage usage = {0};
+
+	(void)getrusage(RUSAGE_SELF, &usage);
+	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SEC +
+	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
+}
+
+static uint64_t own_rss_bytes(void)
+{
+	OWNED_MEM char *text = NULL;
+	const char *resident;
+
+	if (read_file("/proc/self/statm", 256, &text, NULL))
+		return 0;
+	resident = strchr(text, ' ');
+	return resident ? strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+enum own_metric { UP, CODES, REFUSALS, SENT, CONNECTIONS, WORK, CPU, RSS };
+
+static void put_own(FILE *out, enum own_metric metric, const char *name, const char *key,
+		    const struct own *own)
+{
+	switch (metric) {
+	case UP:
+		put_value(out, name, "", own->is_up, false);
+		break;
+	case CODES:
+		put_each(out, name, key, codes, ARRAY_SIZE(codes), own->counts->code);
+		break;
+	case REFUSALS:
+		put_each(out, name, key, refusals, ARRAY_SIZE(refusals), own->counts->refused);
+		break;
+	case SENT:
+		put_value(out, name, "", atomic_load(&own->counts->sent_bytes), false);
+		break;
+	case CONNECTIONS:
+		put_value(out, name, "", atomic_load(&own->counts->connections), false);
+		break;
+	case WORK:
+		put_value(out, name, "", own->work, false);
+		break;
+	case CPU:
+		put_value(out, name, "", own_cpu_ns(), true);
+		break;
+	case RSS:
+		put_value(out, name, "", own_rss_bytes(), false);
+		break;
+	}
+}
+
+int metrics_text(const char *live, const struct counts *counts, unsigned int work, char **ret_text,
+		 size_t *ret_size)
+{
+#define COUNTER false
+#define GAUGE true
+#define METRIC(name, is_gauge, label, metric, help) {name, is_gauge, label, metric, help},
+	static const struct {
+		const char *name;
+		bool is_gauge;
+		const char *label;
+		enum own_metric metric;
+		const char *help;
+	} all[] = {SERVE_METRICS(METRIC)};
+	struct own own = {.counts = counts, .work = work};
+	OWNED_MEM char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return -ENOMEM;
+	put_agent(out, live, &own.is_up);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		put_head(out, all[i].name, all[i].is_gauge, all[i].help);
+		put_own(out, all[i].metric, all[i].name, all[i].label, &own);
+	}
+	if (close_memory_file(out, &text))
+		return -ENOMEM;
+	*ret_text = TAKE(text);
+	*ret_size = size;
+	return 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* /metrics: the agent's metrics as the live socket tells them, and this program's own, in the text
+ * format of Prometheus. */
+#ifndef SERVE_METRICS_H
+#define SERVE_METRICS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "serve/counts.h"
+
+/* X(name, COUNTER or GAUGE, label or "", where its values are (metrics.c), what it says) */
+#define SERVE_METRICS(X)                                                                           \
+	X("pyprofd_up", GAUGE, "", UP,                                                             \
+	  "1: pyprofd answered this scrape; 0: its metrics are missing.")                          \
+	X("pyprofd_serve_requests_total", COUNTER, "code", CODES,                                  \
+	  "Requests, by the answer's status.")                                                     \
+	X("pyprofd_serve_refused_total", COUNTER, "reason", REFUSALS,                              \
+	  "Clients not served, by reason.")                                                        \
+	X("pyprofd_serve_sent_bytes_total", COUNTER, "", SENT, "Bytes of bodies that were sent.")  \
+	X("pyprofd_serve_connections", GAUGE, "", CONNECTIONS, "Open connections.")                \
+	X("pyprofd_serve_work", GAUGE, "", WORK, "Requests that wait for, or get, their profile.") \
+	X("process_cpu_seconds_total", COUNTER, "", CPU, "CPU time of pyprofd-serve.")             \
+	X("process_resident_memory_bytes", GAUGE, "", RSS, "Resident memory of pyprofd-serve.")
+
+/* Makes the text, on the heap.  live: path of the socket.  work: how many requests wait for a
+ * worker or have one.  An agent that does not answer within 5 s is `pyprofd_up 0`.  Returns 0 or
+ * -ENOMEM. */
+int metrics_text(const char *live, const struct counts *counts, unsigned int work, char **ret_text,
+		 size_t *ret_size);
+
+/* For tests: writes one line of the agent's answer, which is not trusted, as Prometheus wants it.
+ * `name` is the metric that values belong to, at first "".  Returns 1: the answer has ended; 0;
+ * -EBADMSG. */
+#define METRICS_NAME_BYTES 128U
+struct metrics_head {
+	char name[METRICS_NAME_BYTES];
+	unsigned int kind; /* enum live_metric */
+};
+int metrics_take_line(char *line, size_t size, struct metrics_head *head, FILE *out);
+
+#endif

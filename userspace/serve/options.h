@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What pyprofd-serve is told: by its command line and by the configuration file. */
+#ifndef SERVE_OPTIONS_H
+#define SERVE_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "config/config.h"
+
+#define SERVE_HOSTS_MAX 16U
+
+/* Release with serve_options_release(). */
+struct serve_options {
+	struct config *config; /* owned; all texts below are its own, or argv's */
+	bool has_http;
+	struct config_http http; /* with has_http */
+	const char *store, *live;
+	const char *host[SERVE_HOSTS_MAX]; /* names that Host may say */
+	size_t host_count;
+};
+
+/* Parses argv; --help, --version and what is no option end the program.  Returns 0; -EINVAL and one
+ * line in `why`; -ENOMEM. */
+int serve_options_parse(int argc, char **argv, char why[CONFIG_WHY_BYTES],
+			struct serve_options *ret_options);
+void serve_options_release(struct serve_options *options);
+
+#endif

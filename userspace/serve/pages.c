@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "serve/pages.h"
+
+#include "base/kinds.h"
+
+#define SERVED_ROW(id, number, name, needs, captures, is_served, ...)                              \
+	ROW_##is_served("/debug/pprof/" name "?seconds=10", "kind " name ", of the next 10 s")
+#define ROW(link, text) "<tr><td><a href=\"" link "\">" link "</a></td><td>" text "</td></tr>\n"
+#define ROW_1(link, text) ROW(link, text)
+#define ROW_0(link, text)
+
+void pages_index(struct answer *answer)
+{
+	static const char page[] =
+		"<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">"
+		"<title>pyprofd</title>\n"
+		"<style>body{font:15px sans-serif;margin:2em}"
+		"td{padding:.2em 1.5em .2em 0}</style>\n"
+		"<h1>pyprofd</h1>\n"
+		"<p>Profiles in pprof's format: <code>go tool pprof URL</code>, "
+		"<code>pyprof report FILE</code>. "
+		"<code>pid=1234</code> selects a process, <code>seconds</code> is 30 or up to "
+		"3600.</p>\n<table>\n"
+		ROW("/debug/pprof/profile?seconds=10", "CPU time, of the next 10 s")
+		PP_PROFILES(SERVED_ROW, SERVED_ROW)
+		ROW("/api/v1/profile?from=10m&amp;kind=cpu&amp;format=pprof",
+		    "the last 10 minutes of the store; format: pprof, json, folded")
+		ROW("/metrics", "for Prometheus")
+		ROW("/healthz", "this program answers")
+		ROW("/readyz", "and so does pyprofd")
+		"</table>\n</html>\n";
+
+	answer_say(answer, 200, "%s", page);
+	answer->type = "text/html; charset=utf-8";
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "serve/request.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "query/select.h"
+
+#define PID_MAX (4U << 20) /* the kernel's PID_MAX_LIMIT */
+#define SHOWN_CHARS 40	   /* of a value that is wrong */
+
+static const char debug_path[] = "/debug/pprof/";
+
+/* ---- paths ---- */
+
+static int route_live(const char *kind, struct request *request)
+{
+	request->endpoint = REQUEST_LIVE;
+	request->seconds = REQUEST_SECONDS_DEFAULT;
+	request->kind = PP_PROFILE_CPU;
+	if (!strcmp(kind, "profile")) /* its name in Go */
+		return 0;
+	return kind_find(kind, strlen(kind), &request->kind) && KINDS_SERVED & 1U << request->kind
+		       ? 0
+		       : -ENOENT;
+}
+
+int request_route(const char *path, struct request *ret_request)
+{
+	static const struct {
+		const char *path;
+		enum request_endpoint endpoint;
+	} fixed[] = {
+		{"/", REQUEST_PAGE},		     {debug_path, REQUEST_INDEX},
+		{"/debug/pprof", REQUEST_INDEX},     {"/metrics", REQUEST_METRICS},
+		{"/api/v1/profile", REQUEST_STORED}, {"/healthz", REQUEST_HEALTH},
+		{"/readyz", REQUEST_READY},
+	};
+	struct request request = {0};
+
+	snprintf(request.stored, sizeof(request.stored), "%s", kind_get(PP_PROFILE_DEFAULT)->name);
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
+		if (strcmp(path, fixed[i].path))
+			continue;
+		request.endpoint = fixed[i].endpoint;
+		*ret_request = request;
+		return 0;
+	}
+	if (strncmp(path, debug_path, strlen(debug_path)) ||
+	    route_live(path + strlen(debug_path), &request))
+		return -ENOENT;
+	*ret_request = request;
+	return 0;
+}
+
+/* ---- parameters ---- */
+
+static int refuse(char why[REQUEST_WHY_BYTES], const char *name, const char *value,
+		  const char *wanted)
+{
+	snprintf(why, REQUEST_WHY_BYTES, "%s=%.*s: not %s", name, SHOWN_CHARS, value, wanted);
+	return -EINVAL;
+}
+
+/* Parses digits.  Returns 0; -EINVAL: not from 1 to most. */
+static int parse_number(const char *text, uint64_t most, uint64_t *ret_number)
+{
+	uint64_t number = 0;
+
+	for (const char *at = text; *at; at++) {
+		if (*at < '0' || *at > '9')
+			return -EINVAL;
+		number = number * 10 + (uint64_t)(*at - '0');
+		if (number > most)
+			return -EINVAL;
+	}
+	if (!number)
+		return -EINVAL;
+	*ret_number = number;
+	return 0;
+}
+
+/* Digits alone are seconds since 1970, as with --since @SECONDS. */
+static int take_time(const char *name, const char *value, uint64_t now_ms, uint64_t *ret_ms,
+		     char why[REQUEST_WHY_BYTES])
+{
+	char seconds[REQUEST_VALUE_BYTES + 1];
+	const bool is_number = value[0] && !value[strspn(value, "0123456789")];
+
+	snprintf(seconds, sizeof(seconds), "@%s", value);
+	return select_time(is_number ? seconds : value, now_ms, ret_ms)
+		       ? refuse(why, name, value, "a time: 1h, 1795273360, 2026-11-21T15:04")
+		       : 0;
+}
+
+static int take_seconds(struct request *request, const char *value, char why[REQUEST_WHY_BYTES])
+{
+	uint64_t seconds;
+
+	if (parse_number(value, REQUEST_SECONDS_MAX, &seconds))
+		return refuse(why, "seconds", value, "from 1 to 3600");
+	request->seconds = (uint32_t)seconds;
+	return 0;
+}
+
+static int take_pid(struct request *request, const char *value, char why[REQUEST_WHY_BYTES])
+{
+	uint64_t pid;
+
+	if (parse_number(value, PID_MAX, &pid))
+		return refuse(why, "pid", value, "a process id");
+	request->pid = (uint32_t)pid;
+	return 0;
+}
+
+static int take_kind(struct request *request, const char *value, char why[REQUEST_WHY_BYTES])
+{
+	if (!store_kind_is_valid(value))
+		return refuse(why, "kind", value, "a kind: cpu, offcpu, wall, gil");
+	snprintf(request->stored, sizeof(request->stored), "%s", value);
+	return 0;
+}
+
+static int take_format(struct request *request, const char *value, char why[REQUEST_WHY_BYTES])
+{
+	static const char *const formats[] = {
+		[REQUEST_PPROF] = "pprof", [REQUEST_JSON] = "json", [REQUEST_FOLDED] = "folded"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		if (!strcmp(value, formats[i])) {
+			request->format = (enum request_format)i;
+			return 0;
+		}
+	}
+	return refuse(why, "format", value, "pprof, json or folded");
+}
+
+static int take_stored(struct request *request, const char *name, const char *value,
+		       uint64_t now_ms, char why[REQUEST_WHY_BYTES])
+{
+	if (!strcmp(name, "kind"))
+		return take_kind(request, value, why);
+	if (!strcmp(name, "format"))
+		return take_format(request, value, why);
+	if (!strcmp(name, "from"))
+		return take_time(name, value, now_ms, &request->from_ms, why);
+	if (!strcmp(name, "until"))
+		return take_time(name, value, now_ms, &request->until_ms, why);
+	return 0;
+}
+
+int request_take(struct request *request, const char *name, const char *value, uint64_t now_ms,
+		 char why[REQUEST_WHY_BYTES])
+{
+	const char *text = value ? value : "";
+
+	if (!request_needs_work(request))
+		return 0;
+	if (strlen(text) >= REQUEST_VALUE_BYTES)
+		return refuse(why, "a parameter", text, "as short as it should be");
+	if (!strcmp(name, "pid"))
+		return take_pid(request, text, why);
+	if (request->endpoint == REQUEST_LIVE)
+		return strcmp(name, "seconds") ? 0 : take_seconds(request, text, why);
+	return take_stored(request, name, text, now_ms, why);
+}
+
+bool request_needs_work(const struct request *request)
+{
+	return request->endpoint == REQUEST_LIVE || request->endpoint == REQUEST_STORED;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an HTTP request asks for: its path and its parameters.  Both come from anybody. */
+#ifndef SERVE_REQUEST_H
+#define SERVE_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/kinds.h"
+#include "store/store_names.h"
+
+#define REQUEST_SECONDS_DEFAULT 30U
+#define REQUEST_SECONDS_MAX 3600U
+#define REQUEST_VALUE_BYTES 256U /* of a parameter, its NUL included */
+#define REQUEST_WHY_BYTES 256U
+
+enum request_endpoint {
+	REQUEST_PAGE,	 /* / */
+	REQUEST_INDEX,	 /* /debug/pprof/ */
+	REQUEST_LIVE,	 /* /debug/pprof/profile, /debug/pprof/KIND: what runs from now on */
+	REQUEST_STORED,	 /* /api/v1/profile: what the store has */
+	REQUEST_METRICS, /* /metrics */
+	REQUEST_HEALTH,	 /* /healthz: this program answers */
+	REQUEST_READY,	 /* /readyz: and so does pyprofd */
+};
+
+enum request_format { REQUEST_PPROF, REQUEST_JSON, REQUEST_FOLDED };
+
+struct request {
+	enum request_endpoint endpoint;
+	enum pp_profile kind;	      /* of REQUEST_LIVE */
+	char stored[STORE_KIND_CHARS]; /* kind of REQUEST_STORED */
+	uint32_t seconds;
+	uint32_t pid; /* 0: the whole machine */
+	uint64_t from_ms, until_ms; /* since 1970; 0: not given */
+	enum request_format format;
+};
+
+/* Finds what a path asks for, and fills in the defaults of its parameters.  Returns 0; -ENOENT:
+ * there is no such path. */
+int request_route(const char *path, struct request *ret_request);
+/* Takes a parameter, decoded; value NULL: there is none behind the name.  Parameters that this
+ * endpoint does not have are passed over.  now_ms: since 1970, for times like "1h" ago.  Returns 0;
+ * -EINVAL, and in why what is wrong, in one line. */
+int request_take(struct request *request, const char *name, const char *value, uint64_t now_ms,
+		 char why[REQUEST_WHY_BYTES]);
+/* Returns whether a request takes work: a worker answers it. */
+bool request_needs_work(const struct request *request);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "serve/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/capabilities.h"
+#include "base/cleanup.h"
+
+#define READ_FILES LANDLOCK_ACCESS_FS_READ_FILE
+#define READ_TREE (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define WRITE_FILES (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE)
+/* Everything that the first version of Landlock knows. */
+#define HANDLED (LANDLOCK_ACCESS_FS_MAKE_SYM * 2 - 1)
+
+/* Allows something below a path; one that is not there needs no right. */
+static int allow(int rules, const char *path, uint64_t access)
+{
+	OWNED_FD int fd = open(path, O_PATH | O_CLOEXEC);
+	const struct landlock_path_beneath_attr beneath = {.allowed_access = access,
+							   .parent_fd = fd};
+
+	if (fd < 0)
+		return 0;
+	return syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0)
+		       ? -errno
+		       : 0;
+}
+
+/* Returns 0; -ENOSYS, -EOPNOTSUPP: the kernel has no Landlock; -errno. */
+static int enter_landlock(const char *store)
+{
+	const struct landlock_ruleset_attr handled = {.handled_access_fs = HANDLED};
+	const char *temporary = getenv("TMPDIR");
+	OWNED_FD int rules =
+		(int)syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled), 0);
+	int err;
+
+	if (rules < 0)
+		return -errno;
+	err = store ? allow(rules, store, READ_TREE) : 0;
+	if (!err)
+		err = allow(rules, "/proc", READ_FILES);
+	if (!err)
+		err = allow(rules, "/dev/null", WRITE_FILES);
+	if (!err)
+		err = allow(rules, temporary && temporary[0] ? temporary : "/tmp",
+			    WRITE_FILES | LANDLOCK_ACCESS_FS_MAKE_REG);
+	if (!err && syscall(SYS_landlock_restrict_self, rules, 0))
+		err = -errno;
+	return err;
+}
+
+int sandbox_enter(const char *store, bool *ret_has_landlock)
+{
+	int err;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0))
+		return -errno;
+	err = enter_landlock(store);
+	if (err && err != -ENOSYS && err != -EOPNOTSUPP)
+		return err;
+	*ret_has_landlock = !err;
+	return capabilities_keep(0, 0);
+}
