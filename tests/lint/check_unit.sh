@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# check_unit.sh   The systemd unit parses, gives the agent its priority, its bounds and its watchdog, and stays as closed as it is
+# check_unit.sh   The systemd units parse; pyprofd's gives the agent its priority, its bounds and its watchdog, and stays as closed as it is
 # (exposure, 10 is worst).
 set -u
 cd "$(dirname "$(realpath "$0")")/../.." || exit 1
@@ -40,6 +40,21 @@ for call in ptrace process_vm_writev; do
 		exit 1
 	}
 done
+serve=deploy/systemd/pyprofd-serve.service
+for setting in User=pyprofd-serve SupplementaryGroups=pyprofd NoNewPrivileges=yes MemoryMax=; do
+	grep -q "^$setting" $serve || {
+		echo "$serve: no $setting"
+		exit 1
+	}
+done
+grep -qx 'CapabilityBoundingSet=' $serve || {
+	echo "$serve: it needs no capability"
+	exit 1
+}
+grep -q -- '--live-user pyprofd-serve' $unit || {
+	echo "$unit: pyprofd is not told of pyprofd-serve's user"
+	exit 1
+}
 command -v systemd-analyze > /dev/null || {
 	echo 'no systemd-analyze'
 	exit 77
@@ -53,6 +68,16 @@ if [ -n "$said" ]; then
 	echo "$said"
 	exit 1
 fi
-systemd-analyze security --offline=true --threshold=35 --no-pager "$root/pyprofd.service" > "$root/said" 2>&1 && exit 0
-tail -n 1 "$root/said"
-exit 1
+# Exposure of a unit, times ten, and the most that it may have.
+closed() { # UNIT MOST
+	systemd-analyze security --offline=true --threshold="$2" --no-pager "$root/$1" > "$root/said" 2>&1 && return
+	tail -n 1 "$root/said"
+	return 1
+}
+sed 's|^ExecStart=[^ ]*|ExecStart=/bin/true|' deploy/systemd/pyprofd-serve.service > "$root/pyprofd-serve.service"
+said=$(systemd-analyze verify --man=no "$root/pyprofd-serve.service" 2>&1 | grep pyprofd-serve.service:)
+if [ -n "$said" ]; then
+	echo "$said"
+	exit 1
+fi
+closed pyprofd.service 35 && closed pyprofd-serve.service 25

@@ -106,12 +106,14 @@ static void tell_stats(struct live *live, uint64_t now_ns)
 	static const struct live_choice stats = {.verb = LIVE_STATS, .root_only = true};
 	struct live_job job;
 
-	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX && live_server_next(live->server, stats, &job);
-	     i++) {
+	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX; i++) {
 		char *text = NULL;
 		size_t size;
-		int err = metrics_tell(live->summary, &text, &size);
+		int err;
 
+		if (!live_server_next(live->server, stats, &job))
+			return;
+		err = metrics_tell(live->summary, &text, &size);
 		if (err)
 			live_server_refuse(live->server, job.number, err, "no memory", now_ns);
 		else

@@ -11,7 +11,8 @@
 /* Also the kernel's PID_MAX_LIMIT. */
 #define PID_MAX (4U << 20)
 
-static const char *const verbs[] = {[LIVE_DUMP] = "dump", [LIVE_TOP] = "top", [LIVE_STATS] = "stats"};
+static const char *const verbs[] = {
+	[LIVE_DUMP] = "dump", [LIVE_TOP] = "top", [LIVE_STATS] = "stats"};
 
 static const char kinds_word[] = "kinds=", uid_word[] = "uid=";
 
