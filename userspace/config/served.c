@@ -6,6 +6,7 @@
 
 #include "base/kinds.h"
 #include "config/config.h"
+#include "config/relabel.h"
 #include "config/section.h"
 
 #define UNIX_PREFIX "unix:"
@@ -175,6 +176,17 @@ static int parse_kinds(struct config_push *push, char why[CONFIG_WHY_BYTES])
 	return 0;
 }
 
+static int check_relabel(const struct config_push *push, char why[CONFIG_WHY_BYTES])
+{
+	OWNED(relabel_rules) struct relabel_rules *rules = NULL;
+	char fault[RELABEL_WHY_BYTES] = "";
+	struct config_value place = push->relabel;
+	int err = place.text ? relabel_rules_parse(place.text, &rules, fault) : 0;
+
+	place.text = NULL; /* all rules; the fault names one */
+	return err == -EINVAL ? config_complain(&place, why, "%s", fault) : err;
+}
+
 /* The characters of a header's name: RFC 9110, section 5.6.2. */
 static bool is_token(const char *text, size_t size)
 {
@@ -220,6 +232,8 @@ static int check_push(struct config_push *push, char why[CONFIG_WHY_BYTES])
 		err = config_complain(&push->user, why, "needs a password: give token-file=");
 	if (!err)
 		err = check_headers(push, why);
+	if (!err)
+		err = check_relabel(push, why);
 	return err ? err : parse_kinds(push, why);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: config/config.c config/keys.c config/nearest.c config/lines.c config/served.c config/print.c config/secret.c config/plain_file.c base/kinds.c base/utf8.c base/io.c */
+/* sources: config/config.c config/keys.c config/nearest.c config/lines.c config/served.c config/relabel.c config/relabel_parse.c config/print.c config/secret.c config/plain_file.c base/kinds.c base/utf8.c base/io.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -463,6 +463,8 @@ static void push__wrong_values_name_the_line(void **state)
 			  "password, token-file=");
 	expect_push_error("type=otlp\nurl=http://h\nkinds=cpu,gpu\n",
 			  "a.conf:4: kinds 'cpu,gpu' has a kind that is not known: 'gpu'");
+	expect_push_error("type=otlp\nurl=http://h\nrelabel=target_label=a\nrelabel=x\n",
+			  "a.conf:5: relabel rule 2: expected NAME=VALUE: 'x'");
 	expect_push_error("type=otlp\nurl=http://h\nuser=u\n",
 			  "a.conf:4: user 'u' needs a password: give token-file=");
 	expect_push_error("type=otlp\nurl=http://h\nuser=u:p\ntoken-file=/t\n",
