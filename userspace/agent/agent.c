@@ -104,6 +104,8 @@ static int run(struct agent *agent, struct loop *loop)
 	const struct options *options = agent->options;
 	int err = stages_open(agent);
 
+	if (!err)
+		err = output_merge_by(agent->output, agent->child_program);
 	if (!err) {
 		err = loop_open(loop, agent);
 		if (err)
@@ -230,7 +232,9 @@ int agent_run(struct options *options, const char *child_program)
 	OWNED(perf_opener) struct perf_opener *opener = NULL;
 	OWNED(parser) struct parser *parser = NULL;
 	OWNED(foreign) struct foreign *foreign = NULL;
-	struct agent agent = {.options = options, .rate.options = options};
+	struct agent agent = {.options = options,
+			      .rate.options = options,
+			      .child_program = child_program};
 	struct loop loop = {.epoll = -1, .signals = -1, .tick = -1};
 	int err;
 

@@ -6,6 +6,7 @@
 #include "agent/doctor.h"
 #include "base/log.h"
 #include "foreign/child.h"
+#include "merge/child.h"
 #include "options/host_check.h"
 #include "options/options.h"
 #include "parser/child.h"
@@ -23,6 +24,8 @@ int main(int argc, char **argv)
 		foreign_child_main();
 	if (perf_child_is_meant(argv[0]))
 		perf_child_main();
+	if (merge_child_is_meant(argv[0]))
+		merge_child_main();
 	err = options_parse(argc, argv, &options);
 	if (err == -ENOMEM) {
 		log_error_errno(err, "cannot read the options");

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/merger.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sudo_user.h"
@@ -47,6 +48,7 @@ struct output {
 	bool has_warned;		  /* that it is full now */
 	/* The loop's. */
 	struct store_limits limits; /* they go to the store with each window */
+	struct merger *merger; /* NULL: nothing is merged */
 	uint64_t queue_dropped; /* profiles that the writer could not take in time */
 	uint64_t queue_told;	/* ... when that was told last */
 	bool is_stuck;		/* the disk did not answer at the end of the run */
@@ -71,6 +73,8 @@ void output_free(struct output *output)
 {
 	if (!output)
 		return;
+	merger_free(output->merger);
+	output->merger = NULL;
 	if (output->writer && !output->is_stuck)
 		(void)drain(output);
 	if (!writer_free(output->writer, output->is_stuck ? 0 : DRAIN_NS))
@@ -134,6 +138,14 @@ int output_open(const struct options *options, struct output **ret_output)
 		return explain_open(options->output, err);
 	*ret_output = TAKE(output);
 	return 0;
+}
+
+int output_merge_by(struct output *output, const char *program)
+{
+	if (!output->store)
+		return 0;
+	return merger_new(program, output->path, store_directory_fd(output->store),
+			  &output->merger);
 }
 
 static int write_once(struct output *output, const struct waiting *profile)
@@ -322,7 +334,8 @@ int output_write(struct output *output, struct writer_window *window)
 
 	window->store_max_bytes = output->limits.max_bytes;
 	window->store_max_age_ms = output->limits.max_age_ms;
-
+	if (output->merger)
+		merger_turn(output->merger);
 	if (output->lock_fd >= 0 || output->store)
 		err = hand_over(output, window);
 	else if (output->kind != OPTIONS_OUTPUT_NONE)

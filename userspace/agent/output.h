@@ -16,6 +16,9 @@ struct output;
  * Returns 0 or -errno. */
 int output_open(const struct options *options, struct output **ret_output);
 void output_free(struct output *output);
+/* From the next window on, a child merges what is old in the store (agent/merger.h); without a
+ * store nothing happens.  program: what the child is.  Returns 0 or -ENOMEM. */
+int output_merge_by(struct output *output, const char *program);
 DEFINE_OWNED(struct output, output)
 /* Returns whom a file will belong to: under sudo the user who called it; -1: the user who runs
  * pyprofd. */

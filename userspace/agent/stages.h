@@ -37,6 +37,7 @@
 #include "finish/finisher.h"
 
 struct agent {
+	const char *child_program; /* what children are */
 	const struct options *options;
 	bool is_filtered;     /* only some processes are profiled */
 	uint32_t online_cpus; /* at the start */

@@ -15,8 +15,6 @@
 #include "profile/profile_data.h"
 #include "profile/row_order.h"
 
-#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
-
 /* A comment of a window. */
 struct comment {
 	const char *text; /* of merge.strings */
@@ -85,7 +83,7 @@ static int read_window(struct merge *merge, struct profile_reader *reader, int h
 
 	memcpy(file.kind, merge->group->kind, sizeof(file.kind));
 	store_file_name(&file, name);
-	fd = openat(hour_fd, name, OPEN_FLAGS);
+	fd = openat(hour_fd, name, MERGE_OPEN_FLAGS);
 	if (fd < 0)
 		return -errno;
 	profile_reader_set_window(reader, merge->mark[merge->window].offset_ms);
@@ -257,43 +255,4 @@ int merge_group_files(int hour_fd, const struct merge_group *group, struct merge
 	*ret_file = file;
 	file = (struct merged_file){0};
 	return 0;
-}
-
-/* ---- what a merged file has ---- */
-
-struct lister {
-	int (*on_window)(void *context, const struct window_mark *mark);
-	void *context;
-	int err;
-};
-
-static bool list_window(void *context, const struct window_mark *mark)
-{
-	struct lister *lister = context;
-
-	if (!lister->err)
-		lister->err = lister->on_window(lister->context, mark);
-	return false;
-}
-
-int merged_file_windows(int hour_fd, const struct store_file *file,
-			int (*on_window)(void *context, const struct window_mark *mark),
-			void *context)
-{
-	struct lister lister = {.on_window = on_window, .context = context};
-	const struct profile_read_options options = {.wants_window = list_window,
-						     .context = &lister};
-	OWNED(profile_reader) struct profile_reader *reader = NULL;
-	char name[STORE_FILE_CHARS];
-	OWNED_FD int fd = -1;
-	int err;
-
-	store_file_name(file, name);
-	fd = openat(hour_fd, name, OPEN_FLAGS);
-	if (fd < 0)
-		return -errno;
-	err = profile_reader_new(&options, &reader);
-	if (!err)
-		err = profile_reader_add(reader, fd, file->kind);
-	return err ? err : lister.err;
 }

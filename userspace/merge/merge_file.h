@@ -4,7 +4,8 @@
 #define MERGE_MERGE_FILE_H
 
 #include "merge/merge_plan.h"
-#include "profile/window_mark.h"
+
+#define MERGE_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
 /* A merged file, not yet written.  Release with merged_file_release(). */
 struct merged_file {
@@ -18,11 +19,5 @@ void merged_file_release(struct merged_file *file); /* safe on a zeroed one */
  * -EPROTO, -EFBIG, ...: what profile_reader_add() says of one of them; -E2BIG: more comments than
  * a file may have; -ENOMEM. */
 int merge_group_files(int hour_fd, const struct merge_group *group, struct merged_file *ret_file);
-
-/* Calls back for each window that a merged file lists, until one returns an error.  Returns 0;
- * -errno as above; the callback's error. */
-int merged_file_windows(int hour_fd, const struct store_file *file,
-			int (*on_window)(void *context, const struct window_mark *mark),
-			void *context);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "pprof/profile_read.h"
 
 #define FILE_MODE 0640
 #define CREATE_FLAGS (O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC)
@@ -116,22 +117,32 @@ int merge_step(int hour_fd, const struct merge_group *group, struct merged_file 
 }
 
 struct finishing {
-	int hour_fd;
+	int hour_fd, err;
 	const char *kind;
 };
 
-static int delete_listed(void *context, const struct window_mark *mark)
+static void delete_listed(void *context, const struct window_mark *mark)
 {
-	const struct finishing *finishing = context;
+	struct finishing *finishing = context;
 
-	return delete_window(finishing->hour_fd, finishing->kind, mark->start_ms,
-			     mark->duration_ms);
+	if (!finishing->err)
+		finishing->err = delete_window(finishing->hour_fd, finishing->kind,
+					       mark->start_ms, mark->duration_ms);
 }
 
 int merge_step_finish(int hour_fd, const struct store_file *merging)
 {
 	struct finishing finishing = {.hour_fd = hour_fd, .kind = merging->kind};
-	int err = merged_file_windows(hour_fd, merging, delete_listed, &finishing);
+	char name[STORE_FILE_CHARS];
+	OWNED_FD int fd = -1;
+	int err;
 
+	store_file_name(merging, name);
+	fd = openat(hour_fd, name, MERGE_OPEN_FLAGS);
+	if (fd < 0)
+		return -errno;
+	err = profile_windows_list(fd, delete_listed, &finishing);
+	if (!err)
+		err = finishing.err;
 	return err ? err : finish_name(hour_fd, merging);
 }

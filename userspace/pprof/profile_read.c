@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/kinds.h"
 #include "pprof/profile_reader.h"
 
@@ -44,6 +45,8 @@ void profile_reader_free(struct profile_reader *reader)
 	free(reader->window);
 	free(reader->delta);
 	free(reader->sorted);
+	free(reader->undo);
+	free(reader->waiting);
 	free(reader->verdict);
 	free(reader->clean);
 	free(reader);
@@ -141,6 +144,23 @@ static int choose_value(struct profile_reader *reader, const struct profile_opti
 	return 0;
 }
 
+static int make_profile(struct profile_reader *reader, const struct profile_options *options)
+{
+	int err = choose_value(reader, options);
+
+	return err ? err : profile_new(options, reader->strings, &reader->profile);
+}
+
+/* Returns whether a file's types can be those of a kind: another tool's file under one of our names
+ * must not decide what all that follow have. */
+static bool is_of_kind(const struct profile_options *options, const char *name)
+{
+	enum pp_profile kind;
+
+	return !name || !kind_find(name, strlen(name), &kind) ||
+	       find_value(options, kind_get(kind)->value[0].type) >= 0;
+}
+
 static int new_profile(struct profile_reader *reader, const char *kind)
 {
 	const struct pprof_tables *tables = &reader->tables;
@@ -159,15 +179,15 @@ static int new_profile(struct profile_reader *reader, const char *kind)
 		err = value_type(reader, &tables->period_type, &options.period_type);
 	if (!err)
 		err = text_of(reader, tables->default_type, &options.default_value_type);
-	if (!err)
-		err = choose_value(reader, &options);
+	if (!err && !is_of_kind(&options, kind))
+		err = reader_fail(reader, -EPROTO, "is not of the kind that its name says");
 	if (!err)
 		err = intern_string(reader->strings, kind ? kind : guess_kind(&options),
 				    &kind_string);
 	if (err)
 		return err;
 	options.kind = intern_get(reader->strings, kind_string, NULL);
-	return profile_new(&options, reader->strings, &reader->profile);
+	return make_profile(reader, &options);
 }
 
 /* Finds the sample types in a later file: they must all be there, in any order; further ones are
@@ -237,30 +257,131 @@ void profile_reader_set_window(struct profile_reader *reader, uint64_t offset_ms
 	reader->window_to_add = offset_ms;
 }
 
-int profile_reader_add(struct profile_reader *reader, int fd, const char *kind)
+/* Adds the file that was unpacked. */
+static int add_file(struct profile_reader *reader, const char *kind)
 {
-	int err = unpack_file(&reader->unpacked, fd, PROFILE_READ_MAX_BYTES);
+	int err = pprof_tables_read(&reader->tables, reader->unpacked.byte, reader->unpacked.size);
 
-	if (err)
-		return reader_fail(reader, err, reader->unpacked.error);
-	reader->memory_max =
-		reader_memory_max(reader->totals.raw_bytes + reader->unpacked.size);
-	reader->tables.max_bytes = reader->memory_max;
-	err = pprof_tables_read(&reader->tables, reader->unpacked.byte, reader->unpacked.size);
 	if (err == -EFBIG)
 		return reader_too_big(reader);
 	if (err)
 		return reader_fail(reader, err, reader->tables.error);
 	reader->error = "not enough memory";
 	err = reader->profile ? match_types(reader) : new_profile(reader, kind);
+	if (!err)
+		err = reader_list_windows(reader);
+	return err ? err : reader_add_samples(reader);
+}
+
+/* Makes the profile of one of our kinds, before there is a file. */
+static int new_empty(struct profile_reader *reader, const char *name)
+{
+	struct profile_options options = {0};
+	const struct kind *kind;
+	enum pp_profile number;
+
+	if (!kind_find(name, strlen(name), &number))
+		return reader_fail(reader, -EINVAL, "is of a kind that is not known");
+	kind = kind_get(number);
+	options.kind = kind->name;
+	options.value_count = kind_value_count(number);
+	for (size_t i = 0; i < options.value_count; i++) {
+		options.value_type[i] = (struct profile_value_type){.type = kind->value[i].type,
+								    .unit = kind->value[i].unit};
+		reader->type_of_value[i] = (uint32_t)i;
+	}
+	options.default_value_type = kind->value[kind->default_value].type;
+	options.period_type = options.value_type[kind->default_value];
+	return make_profile(reader, &options);
+}
+
+static int add_empty_now(struct profile_reader *reader, const struct window_mark *mark)
+{
+	int err = reader_add_empty_window(reader, mark);
+
 	if (err)
 		return err;
-	err = reader_list_windows(reader);
+	add_window_times(&reader->totals, mark);
+	reader->profile->options.start_wall_ns = reader->totals.start_wall_ns;
+	reader->profile->options.duration_ns = reader->totals.duration_ns;
+	return 0;
+}
+
+static int add_waiting(struct profile_reader *reader)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < reader->waiting_count; i++)
+		err = add_empty_now(reader, &reader->waiting[i]);
+	reader->waiting_count = 0;
+	return err;
+}
+
+int profile_reader_add(struct profile_reader *reader, int fd, const char *kind)
+{
+	int err = unpack_file(&reader->unpacked, fd, PROFILE_READ_MAX_BYTES);
+	struct profile_read_totals before = reader->totals;
+
+	if (err)
+		return reader_fail(reader, err, reader->unpacked.error);
+	reader->memory_max =
+		reader_memory_max(reader->totals.raw_bytes + reader->unpacked.size);
+	reader->tables.max_bytes = reader->memory_max;
+	reader->undo_count = 0;
+	err = add_file(reader, kind);
+	if (err) {
+		reader_undo_samples(reader);
+		reader->totals = before;
+		return err;
+	}
+	err = add_waiting(reader);
 	if (err)
 		return err;
 	add_times(reader);
 	err = reader_add_comments(reader);
-	if (!err)
-		err = reader_add_samples(reader);
 	return err ? err : reader_finish_windows(reader);
+}
+
+int profile_reader_add_empty(struct profile_reader *reader, const struct window_mark *mark)
+{
+	if (reader->profile)
+		return add_empty_now(reader, mark);
+	if (ARRAY_RESERVE(reader->waiting, reader->waiting_count, reader->waiting_capacity))
+		return reader_fail(reader, -ENOMEM, "not enough memory");
+	reader->waiting[reader->waiting_count++] = *mark;
+	return 0;
+}
+
+int profile_reader_end(struct profile_reader *reader, const char *kind)
+{
+	int err = reader->waiting_count && !reader->profile ? new_empty(reader, kind) : 0;
+
+	return err ? err : add_waiting(reader);
+}
+
+/* ---- the list of a merged file's windows alone ---- */
+
+struct lister {
+	void (*on_window)(void *context, const struct window_mark *mark);
+	void *context;
+};
+
+static bool list_window(void *context, const struct window_mark *mark)
+{
+	const struct lister *lister = context;
+
+	lister->on_window(lister->context, mark);
+	return false;
+}
+
+int profile_windows_list(int fd, void (*on_window)(void *context, const struct window_mark *mark),
+			 void *context)
+{
+	struct lister lister = {.on_window = on_window, .context = context};
+	const struct profile_read_options options = {.wants_window = list_window,
+						     .context = &lister};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	int err = profile_reader_new(&options, &reader);
+
+	return err ? err : profile_reader_add(reader, fd, NULL);
 }

@@ -87,10 +87,23 @@ DEFINE_OWNED(struct profile_reader, profile_reader)
  * name, or NULL: then it is derived from the sample types.
  * Returns 0; -ENOMEM; -EFBIG: above PROFILE_READ_MAX_BYTES, or above the bound of memory;
  * -ENODATA: empty; -EBADMSG: not a pprof
- * file, truncated or corrupt; -EPROTO: its sample types differ from those of the files before;
+ * file, truncated or corrupt; -EPROTO: its sample types differ from those of the files before,
+ * or are not those of the kind;
  * -ENOENT: it has no sample type of the requested name; -errno of reading.  profile_reader_error()
- * says in words what is wrong.  After an error the profile may have rows of the broken file. */
+ * says in words what is wrong.  After an error the profile is as it was before, but for rows
+ * without values; reading can go on. */
 int profile_reader_add(struct profile_reader *reader, int fd, const char *kind);
+/* Adds a window that has no samples, with the times of a mark; before the first file it waits for
+ * that, as only files tell what their sample types are.  Returns 0; -ENOMEM; an error of
+ * window_done. */
+int profile_reader_add_empty(struct profile_reader *reader, const struct window_mark *mark);
+/* Adds the windows that still wait because no file came, to a profile of one of our kinds.  Returns
+ * 0; -ENOMEM; -EINVAL: the kind is not known; an error of window_done. */
+int profile_reader_end(struct profile_reader *reader, const char *kind);
+/* Calls back for each window that a merged file lists; not for other files.  Returns 0; -errno as
+ * profile_reader_add(). */
+int profile_windows_list(int fd, void (*on_window)(void *context, const struct window_mark *mark),
+			 void *context);
 /* Lets each sample of the files added from now on have the label `window` with this number, for a
  * merged file.  Such files must have neither that label nor several windows: -EBADMSG. */
 void profile_reader_set_window(struct profile_reader *reader, uint64_t offset_ms);

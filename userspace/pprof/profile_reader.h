@@ -71,6 +71,12 @@ struct profile_reader {
 	uint32_t delta_count, delta_capacity;
 	struct profile_delta *sorted; /* the deltas of a merged file, by window */
 	size_t sorted_capacity;
+	struct window_mark *waiting; /* windows without samples, before the first file */
+	size_t waiting_count, waiting_capacity;
+	/* The rows of this file and the values that it has added to each, so that a broken file
+	 * leaves nothing: 1 + profile.options.value_count numbers a sample. */
+	int64_t *undo;
+	size_t undo_count, undo_capacity;
 	struct wire last_stack; /* of the sample before: most follow one with the same stack */
 	uint32_t last_stack_id;
 	uint8_t *verdict; /* enum stack_verdict, by stack of the profile */
@@ -117,8 +123,12 @@ int reader_take_window(struct profile_reader *reader, struct raw_label *label, u
 		       uint32_t *ret_window);
 /* Adds the comments of the windows.  Returns 0, -EBADMSG, -ENOMEM. */
 int reader_add_comments(struct profile_reader *reader);
-/* Calls back for each window.  Returns 0, -ENOMEM; an error of the callback. */
+/* Calls back for each window; for one without samples.  Return 0, -ENOMEM; an error of the
+ * callback. */
 int reader_finish_windows(struct profile_reader *reader);
+int reader_add_empty_window(struct profile_reader *reader, const struct window_mark *mark);
+/* Takes back what this file has added to rows. */
+void reader_undo_samples(struct profile_reader *reader);
 /* Adds every sample of the file to the profile. */
 int reader_add_samples(struct profile_reader *reader);
 

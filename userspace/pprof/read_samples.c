@@ -304,6 +304,33 @@ static int stack_is_wanted(struct profile_reader *reader, uint32_t stack, bool *
 	return 0;
 }
 
+static int note_undo(struct profile_reader *reader, uint32_t row, const int64_t *value)
+{
+	const size_t values = reader->profile->options.value_count;
+
+	for (size_t i = 0; i <= values; i++) {
+		if (ARRAY_RESERVE(reader->undo, reader->undo_count, reader->undo_capacity))
+			return -ENOMEM;
+		reader->undo[reader->undo_count++] = i ? value[i - 1] : (int64_t)row;
+	}
+	return 0;
+}
+
+void reader_undo_samples(struct profile_reader *reader)
+{
+	struct profile *profile = reader->profile;
+	const size_t values = profile ? profile->options.value_count : 0;
+
+	for (size_t at = 0; at + values < reader->undo_count; at += values + 1) {
+		int64_t *value = &profile->value[(size_t)reader->undo[at] * values];
+
+		for (size_t i = 0; i < values; i++)
+			value[i] = (int64_t)((uint64_t)value[i] -
+					     (uint64_t)reader->undo[at + 1 + i]);
+	}
+	reader->undo_count = 0;
+}
+
 static int add_row(struct profile_reader *reader, const struct raw_sample *sample, uint32_t stack,
 		   uint32_t label_set, uint32_t window)
 {
@@ -314,6 +341,8 @@ static int add_row(struct profile_reader *reader, const struct raw_sample *sampl
 	for (size_t i = 0; i < reader->profile->options.value_count; i++)
 		value[i] = sample->value[reader->type_of_value[i]];
 	err = profile_add_row(reader->profile, stack, label_set, value, &row);
+	if (!err)
+		err = note_undo(reader, row, value);
 	if (!err && reader->options.window_done)
 		err = ARRAY_RESERVE(reader->delta, reader->delta_count, reader->delta_capacity);
 	if (err)
@@ -370,6 +399,7 @@ int reader_add_samples(struct profile_reader *reader)
 	struct wire_field field;
 	int err = 0;
 
+	reader->undo_count = 0;
 	reader->delta_count = reader->function_count = reader->resolved_count = 0;
 	reader->frames_left = reader->unpacked.size * READER_MAX_FRAMES_A_BYTE;
 	reader->label_slot_count = 0;

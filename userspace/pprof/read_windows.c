@@ -280,3 +280,8 @@ int reader_finish_windows(struct profile_reader *reader)
 	}
 	return err;
 }
+
+int reader_add_empty_window(struct profile_reader *reader, const struct window_mark *mark)
+{
+	return reader->options.window_done ? finish_window(reader, mark, NULL, 0) : 0;
+}

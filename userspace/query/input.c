@@ -12,9 +12,9 @@
 
 #include "base/utf8.h"
 #include "profile/writer.h"
+#include "query/folder.h"
 #include "query/live_windows.h"
 #include "query/match.h"
-#include "store/store_query.h"
 #include "version.h"
 
 #define MAX_KEPT_LABELS 24U
@@ -25,12 +25,16 @@ struct input {
 	const struct select *select;
 	char *why; /* WHY_BYTES */
 	struct profile_reader *reader;
-	struct store_listing listing; /* of one directory */
+	struct folder folder;	      /* the directory that is read now */
+	bool reads_folder;
 	struct live_windows *live;    /* owned; NULL: from files, or live_from's */
 	const char *kept[MAX_KEPT_LABELS];
 	char kind[STORE_KIND_CHARS]; /* of the windows read from directories; "": any */
 	struct match match;
 	uint64_t done, wanted; /* files */
+	/* Broken or foreign files of directories, and what the first one has. */
+	uint64_t passed_over;
+	char first_why[WHY_BYTES];
 	char **path;	       /* select's, cleaned for a terminal; owned */
 	int path_count;
 	bool full_paths;
@@ -44,7 +48,7 @@ void input_free(struct input *input)
 	if (!input)
 		return;
 	profile_reader_free(input->reader);
-	store_listing_release(&input->listing);
+	folder_release(&input->folder);
 	live_windows_free(input->live);
 	short_paths_release(&input->short_paths);
 	match_release(&input->match);
@@ -97,6 +101,13 @@ static bool wants_stack(void *context, const struct profile *profile, uint32_t s
 	return match_stack(&((struct input *)context)->match, profile, stack);
 }
 
+static bool wants_window(void *context, const struct window_mark *mark)
+{
+	struct input *input = context;
+
+	return !input->reads_folder || folder_wants(&input->folder, mark);
+}
+
 static int window_done(void *context, struct profile *profile, const struct profile_window *window)
 {
 	const struct input_options *options = ((const struct input *)context)->options;
@@ -147,6 +158,7 @@ static int open_reader(struct input *input)
 	if (input->options->window_done)
 		options.window_done = window_done;
 	options.comment = comment;
+	options.wants_window = wants_window;
 	keep_labels(input, &options);
 	return profile_reader_new(&options, &input->reader);
 }
@@ -204,21 +216,61 @@ static int read_fd(struct input *input, int fd, const char *path, const char *ki
 	return check_writer(input, path);
 }
 
-static int read_one(struct input *input, const char *path, const char *kind, bool may_be_gone)
+static int read_one(struct input *input, const char *path)
 {
 	OWNED_FD int fd = !strcmp(path, "-") ? dup(STDIN_FILENO)
 					     : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
-	if (fd < 0) {
-		/* The store may delete its oldest windows at any time. */
-		if (errno == ENOENT && may_be_gone)
-			return 0;
-		return refuse(input, path, strerror(errno));
-	}
-	return read_fd(input, fd, path, kind);
+	return fd < 0 ? refuse(input, path, strerror(errno)) : read_fd(input, fd, path, NULL);
 }
 
 /* ---- directories ---- */
+
+/* Notes a file that cannot be read.  Returns 0, or -EINVAL where that is an error. */
+static int pass_over(struct input *input, const char *path, const char *text)
+{
+	if (input->select->strict)
+		return refuse(input, path, text);
+	if (!input->passed_over++)
+		say_why(input->first_why, "%s: %s", path, text);
+	return 0;
+}
+
+static void tell_passed_over(const struct input *input)
+{
+	const struct watcher *watcher = input->options->watcher;
+	char line[WHY_BYTES];
+
+	say_why(line, "%" PRIu64 " file%s passed over: first %.8000s", input->passed_over,
+		input->passed_over == 1 ? "" : "s", input->first_why);
+	if (watcher->note)
+		watcher->note(watcher->context, line);
+}
+
+static int read_of_folder(void *context, const char *path, const char *kind)
+{
+	struct input *input = context;
+	/* A FIFO under the name of a profile keeps nobody waiting. */
+	OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int err;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT : pass_over(input, path, strerror(errno));
+	err = profile_reader_add(input->reader, fd, kind);
+	input->done++;
+	tell_progress(input);
+	if (!err)
+		return check_writer(input, path);
+	/* Without memory no other file can be read, and the sample type is what the user asks. */
+	if (err == -ENOMEM || err == -ENOENT)
+		return refuse(input, path, profile_reader_error(input->reader));
+	return pass_over(input, path, profile_reader_error(input->reader));
+}
+
+static int add_empty(void *context, const struct window_mark *mark)
+{
+	return profile_reader_add_empty(((struct input *)context)->reader, mark);
+}
 
 static bool has_kind(const struct store_listing *listing, const char *kind)
 {
@@ -236,7 +288,7 @@ static const char *wanted_kind(const struct input *input)
 /* Chooses the default kind, or the only one in the directory. */
 static int choose_kind(struct input *input, const char *path)
 {
-	const struct store_listing *listing = &input->listing;
+	const struct store_listing *listing = &input->folder.listing;
 	const char *kind = listing->entry[0].file.kind;
 	char why[160];
 
@@ -260,49 +312,76 @@ static int choose_kind(struct input *input, const char *path)
 	return 0;
 }
 
-static int say_nothing_found(struct input *input, const char *path, const struct store_range *range)
+static int say_nothing_found(struct input *input, const char *path)
 {
-	struct store_range all = {.until_ms = UINT64_MAX};
+	const struct store_range all = {.until_ms = UINT64_MAX};
+	const struct store_listing *listing = &input->folder.listing;
+	const char *kind = wanted_kind(input);
 	char why[160];
 
-	if (store_list(path, &all, &input->listing) || !input->listing.count)
+	if (folder_list(&input->folder, path, &all) || !listing->count)
 		return refuse(input, path,
 			      "a directory without profiles (<start_ms>-<ms>-<kind>.pb.gz)");
-	if (range->kind && !has_kind(&input->listing, range->kind))
+	if (kind && !has_kind(listing, kind))
 		snprintf(why, sizeof(why), "no profiles of kind %s; there are some of kind %s",
-			 range->kind, input->listing.entry[0].file.kind);
+			 kind, listing->entry[0].file.kind);
 	else
 		snprintf(why, sizeof(why),
 			 "no profiles between --since and --until; there are %zu, the last began "
 			 "at @%" PRIu64,
-			 input->listing.count,
-			 input->listing.entry[input->listing.count - 1].file.start_ms / 1000);
+			 listing->count,
+			 listing->entry[listing->count - 1].file.start_ms / 1000);
 	return refuse(input, path, why);
+}
+
+/* Returns whether a directory has a kind at all: where it has, a range without it has windows that
+ * had nothing of it. */
+static bool is_kind_of_other_times(const char *path, const char *kind)
+{
+	const struct store_range all = {.until_ms = UINT64_MAX, .kind = kind};
+	CLEANUP(store_listing_release) struct store_listing listing = {0};
+
+	return !store_list(path, &all, &listing) && listing.count;
+}
+
+static int read_windows(struct input *input, const char *path)
+{
+	const struct folder_calls calls = {
+		.read = read_of_folder, .add_empty = add_empty, .context = input};
+	const struct store_listing *listing = &input->folder.listing;
+	int err;
+
+	for (size_t i = 0; i < listing->count; i++)
+		input->wanted += !strcmp(listing->entry[i].file.kind, input->kind);
+	input->reads_folder = true;
+	err = folder_read(&input->folder, path, input->kind, &calls);
+	input->reads_folder = false;
+	/* What windows of an unknown kind would have is not known: there are none. */
+	if (!err && profile_reader_end(input->reader, input->kind) == -ENOMEM)
+		err = -ENOMEM;
+	if (err == -ENOMEM)
+		return refuse(input, path, strerror(ENOMEM));
+	return err;
 }
 
 static int read_directory(struct input *input, const char *path)
 {
 	const struct select *select = input->select;
-	struct store_range range = {.since_ms = select->since_ms,
-				    .until_ms = select->until_ms ? select->until_ms : UINT64_MAX,
-				    .kind = wanted_kind(input)};
+	const struct store_range range = {
+		.since_ms = select->since_ms,
+		.until_ms = select->until_ms ? select->until_ms : UINT64_MAX};
+	const char *kind = wanted_kind(input);
 	int err;
 
-	store_listing_release(&input->listing);
-	err = store_list(path, &range, &input->listing);
+	folder_release(&input->folder);
+	err = folder_list(&input->folder, path, &range);
 	if (err)
 		return refuse(input, path, strerror(-err));
-	if (!input->listing.count && input->options->may_be_none)
-		return 0;
-	if (!input->listing.count)
-		return say_nothing_found(input, path, &range);
+	if (!input->folder.listing.count || (kind && !has_kind(&input->folder.listing, kind) &&
+					     !is_kind_of_other_times(path, kind)))
+		return input->options->may_be_none ? 0 : say_nothing_found(input, path);
 	err = choose_kind(input, path);
-	for (size_t i = 0; !err && i < input->listing.count; i++)
-		input->wanted += !strcmp(input->listing.entry[i].file.kind, input->kind);
-	for (size_t i = 0; !err && i < input->listing.count; i++)
-		if (!strcmp(input->listing.entry[i].file.kind, input->kind))
-			err = read_one(input, input->listing.entry[i].path, input->kind, true);
-	return err;
+	return err ? err : read_windows(input, path);
 }
 
 /* ---- live ---- */
@@ -375,7 +454,7 @@ static int read_path(struct input *input, const char *path)
 	if (strcmp(path, "-") && S_ISDIR(status.st_mode))
 		return read_directory(input, path);
 	input->wanted++;
-	return read_one(input, path, NULL, false);
+	return read_one(input, path);
 }
 
 /* A file in a shared directory may have any name. */
@@ -418,6 +497,26 @@ static void make_title(struct input *input)
 			 select->path_count - 1, totals.windows, plural);
 }
 
+static bool has_windows(const struct input *input)
+{
+	struct profile_read_totals totals;
+
+	profile_reader_totals(input->reader, &totals);
+	return totals.windows;
+}
+
+static int say_no_windows(const struct input *input)
+{
+	const struct select *select = input->select;
+
+	if (input->passed_over)
+		return say_why(input->why, "%s: nothing else is there to be read",
+			       select->path[0]);
+	return refuse(input, select->live ? "--live" : select->path[0],
+		      select->live ? "no window has come"
+				   : "its profiles went away while it was read");
+}
+
 static int read_all(struct input *input)
 {
 	const struct select *select = input->select;
@@ -432,10 +531,10 @@ static int read_all(struct input *input)
 			input->options->path_begin(input->options->context, i);
 		err = read_path(input, select->path[i]);
 	}
-	if (!err && !input_profile(input) && !input->options->may_be_none)
-		err = refuse(input, select->live ? "--live" : select->path[0],
-			     select->live ? "no window has come"
-					  : "its profiles went away while it was read");
+	if (!err && input->passed_over)
+		tell_passed_over(input);
+	if (!err && !has_windows(input) && !input->options->may_be_none)
+		err = say_no_windows(input);
 	return err;
 }
 
@@ -462,7 +561,7 @@ int input_read(const struct input_options *options, char why[WHY_BYTES], struct 
 	err = read_all(input);
 	if (err)
 		return err;
-	if (!input_profile(input)) {
+	if (!has_windows(input)) {
 		*ret_input = NULL;
 		return 0;
 	}

@@ -23,6 +23,7 @@ struct select {
 	const char *kind, *sample_type;		 /* NULL: not given */
 	uint32_t group_by;			 /* enum group_by, ored */
 	bool python_only, full_paths;
+	bool strict; /* a broken file of a directory is an error */
 	bool live; /* no paths: read what pyprofd sends from now on, for live_seconds */
 	unsigned long live_seconds;
 	const char *socket; /* NULL: the default */

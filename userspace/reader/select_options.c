@@ -30,6 +30,7 @@ enum {
 	OPTION_NO_COLOR,
 	OPTION_NO_PROGRESS,
 	OPTION_FULL_PATHS,
+	OPTION_STRICT,
 	OPTION_LIVE,
 	OPTION_FOR,
 	OPTION_SOCKET,
@@ -62,6 +63,8 @@ static const struct argp_option options[] = {
 	{"no-color", OPTION_NO_COLOR, NULL, 0, "Use no colours, even on a terminal", 9},
 	{"full-paths", OPTION_FULL_PATHS, NULL, 0,
 	 "Show whole paths of source files, not only the part that tells them apart", 9},
+	{"strict", OPTION_STRICT, NULL, 0,
+	 "A broken or foreign file in a directory is an error; default: it is passed over", 9},
 	{"no-progress", OPTION_NO_PROGRESS, NULL, 0, "Show no progress bar, even on a terminal", 9},
 	{0},
 };
@@ -227,6 +230,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_FULL_PATHS:
 		select->full_paths = true;
+		return 0;
+	case OPTION_STRICT:
+		select->strict = true;
 		return 0;
 	case OPTION_NO_PROGRESS:
 		shared->no_progress = true;

@@ -140,6 +140,11 @@ int store_lock_owner(const char *directory, pid_t *ret_pid)
 	return fd < 0 ? -errno : lock_file_owner(fd, LOCK_NAME, ret_pid);
 }
 
+int store_directory_fd(const struct store *store)
+{
+	return store->fd;
+}
+
 void store_get_stats(const struct store *store, struct store_stats *ret_stats)
 {
 	*ret_stats = (struct store_stats){.files = store->totals.files,

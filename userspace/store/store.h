@@ -42,6 +42,8 @@ int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uin
 struct store_stats {
 	uint64_t files, bytes, deleted_files;
 };
+/* Returns the directory's descriptor, which the store owns. */
+int store_directory_fd(const struct store *store);
 void store_get_stats(const struct store *store, struct store_stats *ret_stats);
 
 /* Writes one file by name, whole or not at all, mode 0640.  owner: uid and gid to give it to, -1:

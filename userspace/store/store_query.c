@@ -21,16 +21,21 @@ void store_listing_release(struct store_listing *listing)
 	*listing = (struct store_listing){0};
 }
 
-static bool in_range(const struct store_file *file, const struct store_range *range)
+bool store_range_has(const struct store_range *range, uint64_t start_ms, uint64_t duration_ms)
 {
 	uint64_t end_ms;
 
-	if (__builtin_add_overflow(file->start_ms, file->duration_ms, &end_ms))
+	if (__builtin_add_overflow(start_ms, duration_ms, &end_ms))
 		end_ms = UINT64_MAX;
 	/* A window of less than a millisecond ends where it begins. */
+	return (start_ms >= range->since_ms || end_ms > range->since_ms) &&
+	       start_ms < range->until_ms;
+}
+
+static bool in_range(const struct store_file *file, const struct store_range *range)
+{
 	return !file->is_temporary &&
-	       (file->start_ms >= range->since_ms || end_ms > range->since_ms) &&
-	       file->start_ms < range->until_ms &&
+	       store_range_has(range, file->start_ms, file->duration_ms) &&
 	       (!range->kind || !strcmp(range->kind, file->kind));
 }
 

@@ -3,6 +3,7 @@
 #ifndef STORE_STORE_QUERY_H
 #define STORE_STORE_QUERY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,8 @@ struct store_listing {
 	size_t count, capacity;
 };
 
+/* Returns whether a window with these times is in a range. */
+bool store_range_has(const struct store_range *range, uint64_t start_ms, uint64_t duration_ms);
 /* Lists the files in a range, of which merged files may have windows outside of it.  Also accepts a
  * directory that holds the files themselves, with names of the store but without the directories of
  * days.  Symbolic links are not followed, other names are ignored.

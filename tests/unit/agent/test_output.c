@@ -2,6 +2,7 @@
 /* sources: agent/output.c base/log.c base/sudo_user.c base/utf8.c */
 /* The store, the encoders and the writer, which has no thread here, are fakes in this file, so that
  * a test decides when the disk is full, or too slow. */
+#include "agent/merger.h"
 #include "agent/output.h"
 
 #include <cmocka.h>
@@ -67,6 +68,31 @@ void store_set_limits(struct store *store, const struct store_limits *limits)
 {
 	assert_ptr_equal(store, &disk);
 	assert_int_equal(limits->max_age_ms, 0);
+}
+
+int store_directory_fd(const struct store *store)
+{
+	(void)store;
+	return -1;
+}
+
+int merger_new(const char *program, const char *store, int store_fd, struct merger **ret_merger)
+{
+	(void)program;
+	(void)store;
+	(void)store_fd;
+	(void)ret_merger;
+	return -ENOMEM;
+}
+
+void merger_free(struct merger *merger)
+{
+	assert_null(merger);
+}
+
+void merger_turn(struct merger *merger)
+{
+	assert_non_null(merger);
 }
 
 void store_free(struct store *store)

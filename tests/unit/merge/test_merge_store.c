@@ -129,10 +129,13 @@ static struct store_file file_of(uint64_t start_ms, const char *kind)
 static void put_window(const char *store, uint64_t start_ms, const char *kind)
 {
 	const struct store_file file = file_of(start_ms, kind);
+	const struct profile_value_type type =
+		strcmp(kind, "gil") ? (struct profile_value_type){"samples", "count"}
+				    : (struct profile_value_type){"gil_wait", "nanoseconds"};
 	const struct profile_options options = {.kind = kind,
-						.value_type = {{"samples", "count"}},
+						.value_type = {type},
 						.value_count = 1,
-						.default_value_type = "samples",
+						.default_value_type = type.type,
 						.period_type = {"cpu", "nanoseconds"},
 						.period = 7,
 						.start_wall_ns = start_ms * 1000000 + 5,

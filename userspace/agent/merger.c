@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/merger.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "merge/child.h"
+
+extern char **environ;
+
+#define RESTART_FIRST_NS NS_PER_SEC
+#define RESTART_MAX_NS (600 * NS_PER_SEC)
+/* Groups that a child ended at, which the next ones leave alone. */
+#define FATAL_MAX 64U
+/* Messages of one turn: a child may be broken. */
+#define MESSAGES_MAX 4096U
+
+struct merger {
+	char *program, *store; /* owned */
+	int store_fd;
+	pid_t pid;     /* 0: there is none */
+	int socket_fd; /* owned; -1 */
+	uint64_t start_after_ns, wait_ns;
+	struct merge_message begun; /* what the child is at; kind "": nothing */
+	struct merge_message fatal[FATAL_MAX];
+	size_t fatal_count; /* of all; the last FATAL_MAX are known */
+	struct merger_stats stats;
+	uint64_t told; /* refused groups, when that was told last */
+};
+
+int merger_new(const char *program, const char *store, int store_fd, struct merger **ret_merger)
+{
+	OWNED(merger) struct merger *merger = calloc(1, sizeof(*merger));
+
+	if (!merger)
+		return -ENOMEM;
+	merger->socket_fd = -1;
+	merger->store_fd = store_fd;
+	merger->wait_ns = RESTART_FIRST_NS;
+	merger->program = strdup(program);
+	merger->store = strdup(store);
+	if (!merger->program || !merger->store)
+		return -ENOMEM;
+	*ret_merger = TAKE(merger);
+	return 0;
+}
+
+void merger_free(struct merger *merger)
+{
+	if (!merger)
+		return;
+	/* It may wait for a disk that does not answer: nobody waits for it. */
+	if (merger->pid) {
+		kill(merger->pid, SIGKILL);
+		waitpid(merger->pid, NULL, WNOHANG);
+	}
+	close_owned_fd(&merger->socket_fd);
+	free(merger->program);
+	free(merger->store);
+	free(merger);
+}
+
+void merger_get_stats(const struct merger *merger, struct merger_stats *ret_stats)
+{
+	*ret_stats = merger->stats;
+}
+
+/* ---- starting ---- */
+
+/* Duplicates a descriptor above those of the child, so that no dup2() closes the other one. */
+static int move_up(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, MERGE_SOCKET_FD + 1);
+}
+
+static int spawn(const struct merger *merger, int socket_fd, int store_fd, pid_t *ret_pid)
+{
+	char name[] = MERGE_ARGV0;
+	char *const argv[] = {name, NULL};
+	posix_spawn_file_actions_t actions;
+	int err = posix_spawn_file_actions_init(&actions);
+
+	if (err)
+		return -err;
+	err = posix_spawn_file_actions_adddup2(&actions, store_fd, MERGE_STORE_FD);
+	if (!err)
+		err = posix_spawn_file_actions_adddup2(&actions, socket_fd, MERGE_SOCKET_FD);
+	if (!err)
+		err = posix_spawn(ret_pid, merger->program, &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	return -err;
+}
+
+static void hand_over_fatal(const struct merger *merger)
+{
+	for (size_t i = 0; i < merger->fatal_count && i < FATAL_MAX; i++)
+		(void)send(merger->socket_fd, &merger->fatal[i], sizeof(merger->fatal[i]),
+			   MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static int start(struct merger *merger)
+{
+	OWNED_FD int ours = -1, theirs = -1, high_socket_fd = -1, high_store_fd = -1;
+	int pair[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	ours = pair[0];
+	theirs = pair[1];
+	high_socket_fd = move_up(theirs);
+	high_store_fd = move_up(merger->store_fd);
+	if (high_socket_fd < 0 || high_store_fd < 0)
+		return -errno;
+	err = spawn(merger, high_socket_fd, high_store_fd, &merger->pid);
+	if (err)
+		return err;
+	merger->socket_fd = TAKE_FD(ours);
+	merger->stats.starts++;
+	hand_over_fatal(merger);
+	return 0;
+}
+
+/* ---- what the child says ---- */
+
+static void tell_refused(struct merger *merger, const struct merge_message *message)
+{
+	merger->stats.refused++;
+	/* Told for the first one, and for each doubling. */
+	if (merger->stats.refused < 2 * merger->told)
+		return;
+	merger->told = merger->stats.refused;
+	log_warn("'%s': files of kind %s from @%lu on cannot be merged (%s) and stay as they are "
+		 "(%lu groups so far)",
+		 merger->store, message->kind, (unsigned long)(message->start_ms / 1000),
+		 message->err ? strerror(-message->err) : "who tried it has ended",
+		 (unsigned long)merger->stats.refused);
+}
+
+static void take(struct merger *merger, const struct merge_message *message)
+{
+	merger->begun.kind[0] = '\0';
+	if (message->what == MERGE_BEGINS)
+		merger->begun = *message;
+	else if (!message->err)
+		merger->stats.merged++;
+	else if (message->err != -ENOENT) /* the store has deleted a file meanwhile */
+		tell_refused(merger, message);
+}
+
+static void listen_to_child(struct merger *merger)
+{
+	struct merge_message message;
+
+	for (unsigned int i = 0; i < MESSAGES_MAX; i++) {
+		if (recv(merger->socket_fd, &message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC) !=
+		    (ssize_t)sizeof(message))
+			return;
+		message.kind[sizeof(message.kind) - 1] = '\0';
+		if (store_kind_is_valid(message.kind) && message.err <= 0)
+			take(merger, &message);
+	}
+}
+
+/* What the child was at when it ended is not tried again. */
+static void blame(struct merger *merger)
+{
+	struct merge_message *begun = &merger->begun;
+
+	if (!begun->kind[0])
+		return;
+	tell_refused(merger, begun);
+	begun->what = MERGE_LEAVE_ALONE;
+	merger->fatal[merger->fatal_count++ % FATAL_MAX] = *begun;
+	begun->kind[0] = '\0';
+}
+
+static void reap(struct merger *merger)
+{
+	if (!merger->pid || !waitpid(merger->pid, NULL, WNOHANG))
+		return;
+	listen_to_child(merger);
+	blame(merger);
+	close_owned_fd(&merger->socket_fd);
+	merger->pid = 0;
+	merger->start_after_ns = mono_ns() + merger->wait_ns;
+	if (merger->wait_ns < RESTART_MAX_NS)
+		merger->wait_ns *= 2;
+}
+
+void merger_turn(struct merger *merger)
+{
+	int err;
+
+	if (merger->pid)
+		listen_to_child(merger);
+	reap(merger);
+	if (merger->pid || mono_ns() < merger->start_after_ns)
+		return;
+	err = start(merger);
+	if (!err)
+		return;
+	log_debug("cannot start the child that merges '%s': %s", merger->store, strerror(-err));
+	merger->start_after_ns = mono_ns() + RESTART_MAX_NS;
+}

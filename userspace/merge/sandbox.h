@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Takes from the child that merges what it does not need. */
+#ifndef MERGE_SANDBOX_H
+#define MERGE_SANDBOX_H
+
+/* Leaves the calling process the rights of the directory's owner without a capability, files below
+ * the directory alone where the kernel has Landlock (5.13), no new processes, a bound of memory,
+ * and the CPU and the disk when nobody else wants them.  It is killed when its parent ends.
+ * Cannot be undone.  Returns 0 or -errno. */
+int merge_sandbox_enter(int directory_fd);
+
+#endif

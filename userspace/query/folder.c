@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "query/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/kinds.h"
+
+void folder_release(struct folder *folder)
+{
+	store_listing_release(&folder->listing);
+	window_set_release(&folder->listed);
+	window_set_release(&folder->merged);
+	window_set_release(&folder->read);
+	window_set_release(&folder->done);
+	window_set_release(&folder->known);
+	*folder = (struct folder){0};
+}
+
+int folder_list(struct folder *folder, const char *path, const struct store_range *range)
+{
+	folder->range = *range;
+	folder->range.kind = NULL;
+	store_listing_release(&folder->listing);
+	return store_list(path, &folder->range, &folder->listing);
+}
+
+static void note_err(struct folder *folder, int err)
+{
+	if (!folder->err)
+		folder->err = err;
+}
+
+bool folder_wants(struct folder *folder, const struct window_mark *mark)
+{
+	if (!store_range_has(&folder->range, mark->start_ms, mark->duration_ms))
+		return false;
+	if (folder->is_filtered &&
+	    window_set_has(&folder->done, mark->start_ms, mark->duration_ms))
+		return false;
+	note_err(folder, window_set_add(&folder->known, mark->start_ms, mark->duration_ms));
+	if (folder->is_filtered)
+		note_err(folder, window_set_add(&folder->done, mark->start_ms, mark->duration_ms));
+	return true;
+}
+
+/* ---- files of the kind ---- */
+
+static int note_listed(struct folder *folder)
+{
+	int err = 0;
+
+	window_set_release(&folder->listed);
+	window_set_release(&folder->merged);
+	for (size_t i = 0; !err && i < folder->listing.count; i++) {
+		const struct store_file *file = &folder->listing.entry[i].file;
+
+		if (!strcmp(file->kind, folder->kind))
+			err = window_set_add(file->is_merged ? &folder->merged : &folder->listed,
+					     file->start_ms, file->duration_ms);
+	}
+	return err;
+}
+
+static int read_file(struct folder *folder, const struct store_entry *entry,
+		     const struct folder_calls *calls)
+{
+	int err = calls->read(calls->context, entry->path, folder->kind);
+
+	if (err == -ENOENT) {
+		folder->was_gone = true;
+		return 0;
+	}
+	return err ? err : folder->err;
+}
+
+/* Windows of a file that has just taken the place of others may have been read from those. */
+static int read_merged(struct folder *folder, const struct store_entry *entry,
+		       const struct folder_calls *calls)
+{
+	const struct store_file *file = &entry->file;
+	const bool was_gone = folder->was_gone;
+	int err;
+
+	if (window_set_has(&folder->read, file->start_ms, file->duration_ms))
+		return 0;
+	folder->is_filtered = file->is_merging || folder->round;
+	folder->was_gone = false;
+	err = read_file(folder, entry, calls);
+	if (!err && !folder->was_gone)
+		err = window_set_add(&folder->read, file->start_ms, file->duration_ms);
+	folder->was_gone |= was_gone;
+	return err;
+}
+
+static int read_one(struct folder *folder, const struct store_entry *entry,
+		    const struct folder_calls *calls)
+{
+	const struct store_file *file = &entry->file;
+	const bool was_gone = folder->was_gone;
+	int err;
+
+	if (window_set_has(&folder->done, file->start_ms, file->duration_ms))
+		return 0;
+	folder->was_gone = false;
+	err = read_file(folder, entry, calls);
+	if (!err && !folder->was_gone)
+		err = window_set_add(&folder->done, file->start_ms, file->duration_ms);
+	if (!err && !folder->was_gone)
+		err = window_set_add(&folder->known, file->start_ms, file->duration_ms);
+	folder->was_gone |= was_gone;
+	return err;
+}
+
+static int read_entry_of_kind(struct folder *folder, const struct store_entry *entry,
+			      const struct folder_calls *calls)
+{
+	return entry->file.is_merged ? read_merged(folder, entry, calls)
+				     : read_one(folder, entry, calls);
+}
+
+/* ---- windows that only cpu has: somebody recorded, and there was nothing of the kind ---- */
+
+struct empties {
+	struct folder *folder;
+	const struct folder_calls *calls;
+	int err;
+};
+
+static void add_empty(void *context, const struct window_mark *mark)
+{
+	struct empties *empties = context;
+	struct folder *folder = empties->folder;
+
+	if (empties->err || !store_range_has(&folder->range, mark->start_ms, mark->duration_ms) ||
+	    window_set_has(&folder->known, mark->start_ms, mark->duration_ms) ||
+	    window_set_has(&folder->listed, mark->start_ms, mark->duration_ms))
+		return;
+	empties->err = window_set_add(&folder->known, mark->start_ms, mark->duration_ms);
+	if (!empties->err)
+		empties->err = empties->calls->add_empty(empties->calls->context, mark);
+}
+
+/* Reads the files of the kind that begin before a merged file of cpu ends, so that their windows
+ * are known. */
+static int read_ahead(struct folder *folder, size_t index, const struct folder_calls *calls)
+{
+	const struct store_file *file = &folder->listing.entry[index].file;
+	int err = 0;
+
+	for (size_t i = index + 1; !err && i < folder->listing.count; i++) {
+		const struct store_entry *entry = &folder->listing.entry[i];
+
+		if (entry->file.start_ms - file->start_ms >= file->duration_ms)
+			break;
+		if (!strcmp(entry->file.kind, folder->kind))
+			err = read_entry_of_kind(folder, entry, calls);
+	}
+	return err;
+}
+
+static int add_empty_of(struct folder *folder, size_t index, const struct folder_calls *calls)
+{
+	const struct store_entry *entry = &folder->listing.entry[index];
+	const struct store_file *file = &entry->file;
+	const struct window_mark mark = {.start_ms = file->start_ms,
+					 .duration_ms = file->duration_ms,
+					 .start_wall_ns = file->start_ms * NS_PER_MS,
+					 .duration_ns = file->duration_ms * NS_PER_MS};
+	struct empties empties = {.folder = folder, .calls = calls};
+	OWNED_FD int fd = -1;
+	int err;
+
+	if (!file->is_merged) {
+		add_empty(&empties, &mark);
+		return empties.err;
+	}
+	/* A file of the kind that was merged with it lists the same windows. */
+	if (window_set_has(&folder->merged, file->start_ms, file->duration_ms))
+		return 0;
+	err = read_ahead(folder, index, calls);
+	if (err)
+		return err;
+	fd = open(entry->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		folder->was_gone |= errno == ENOENT;
+	else /* that it is broken is told to those who read cpu */
+		(void)profile_windows_list(fd, add_empty, &empties);
+	return empties.err;
+}
+
+/* ---- all ---- */
+
+static int read_entry(struct folder *folder, size_t index, const struct folder_calls *calls)
+{
+	const struct store_entry *entry = &folder->listing.entry[index];
+
+	if (!strcmp(entry->file.kind, folder->kind))
+		return read_entry_of_kind(folder, entry, calls);
+	return kind_is(entry->file.kind, PP_PROFILE_CPU) ? add_empty_of(folder, index, calls) : 0;
+}
+
+int folder_read(struct folder *folder, const char *path, const char *kind,
+		const struct folder_calls *calls)
+{
+	int err = 0;
+
+	folder->kind = kind;
+	for (folder->round = 0; !err && folder->round < FOLDER_ROUNDS_MAX; folder->round++) {
+		if (folder->round)
+			err = folder_list(folder, path, &folder->range);
+		if (!err)
+			err = note_listed(folder);
+		folder->was_gone = false;
+		for (size_t i = 0; !err && i < folder->listing.count; i++)
+			err = read_entry(folder, i, calls);
+		if (!folder->was_gone)
+			break;
+	}
+	return err;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads the windows of one kind from a directory of profiles, each once: from their own files, from
+ * merged ones, and from those that an agent merges meanwhile (docs/design/0034). */
+#ifndef QUERY_FOLDER_H
+#define QUERY_FOLDER_H
+
+#include "pprof/profile_read.h"
+#include "query/window_set.h"
+#include "store/store_query.h"
+
+/* How often the directory is listed again because files were merged while it was read. */
+#define FOLDER_ROUNDS_MAX 8U
+
+/* A zeroed one is empty.  Release with folder_release(). */
+struct folder {
+	struct store_range range; /* its kind is not used */
+	const char *kind;	  /* borrowed */
+	struct store_listing listing;
+	struct window_set listed; /* files of the kind of one window each, in this listing */
+	struct window_set merged; /* merged files of the kind, in this listing */
+	struct window_set read;	  /* merged files that were read */
+	struct window_set done;	  /* windows that were read; not of merged files in the 1st round */
+	struct window_set known;  /* windows of which it is known what they have */
+	unsigned int round;
+	bool is_filtered; /* the file that is read now has windows that may be done */
+	bool was_gone;	  /* a file was not there any more */
+	int err;	  /* of a callback that returns none */
+};
+
+struct folder_calls {
+	/* Reads one file.  Returns 0; -ENOENT: it is gone; an error that ends the reading. */
+	int (*read)(void *context, const char *path, const char *kind);
+	/* Adds a window without samples.  Returns 0 or an error. */
+	int (*add_empty)(void *context, const struct window_mark *mark);
+	void *context;
+};
+
+void folder_release(struct folder *folder);
+/* Lists the files of a directory, of all kinds, in a range.  Returns 0; -errno of store_list(). */
+int folder_list(struct folder *folder, const char *path, const struct store_range *range);
+/* Reads the windows of a kind.  Returns 0; -errno; an error of a callback. */
+int folder_read(struct folder *folder, const char *path, const char *kind,
+		const struct folder_calls *calls);
+/* The wants_window of profile_read_options while folder_read() reads. */
+bool folder_wants(struct folder *folder, const struct window_mark *mark);
+
+#endif
