@@ -102,7 +102,8 @@ struct config_push {
 int config_http(const struct config *config, struct config_http *ret_http,
 		char why[CONFIG_WHY_BYTES]);
 /* Takes the [push NAME] with this index, in the order of the file, checked likewise: type and url
- * are there, url is http:// or https:// without a user, kinds are known, headers are "Name: value".
+ * are there (OTLP may do without url: OTEL_EXPORTER_OTLP_ENDPOINT), url is http:// or https://
+ * without a user, kinds are known, headers are "Name: value".
  * `url`, `proxy` and all others are free of blanks and control codes.  Returns 0; -ENOENT: there
  * are no more; -EINVAL with one line in `why`. */
 int config_push(const struct config *config, size_t index, struct config_push *ret_push,

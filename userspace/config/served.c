@@ -144,8 +144,10 @@ static int parse_type(struct config_push *push, char why[CONFIG_WHY_BYTES])
 
 static int check_url(const struct config_value *url, char why[CONFIG_WHY_BYTES])
 {
-	const char *host = strstr(url->text, "://");
+	const char *host = url->text ? strstr(url->text, "://") : NULL;
 
+	if (!url->text)
+		return 0;
 	if (strncmp(url->text, "http://", 7) && strncmp(url->text, "https://", 8))
 		return config_complain(url, why, "is no URL: give http://HOST or https://HOST");
 	host += 3;
@@ -258,7 +260,8 @@ int config_push(const struct config *config, size_t index, struct config_push *r
 	push = (struct config_push){.section = section->name,
 				    .line = section->line,
 				    CONFIG_PUSH_KEYS(TAKE_PUSH)};
-	if (!push.type.text || !push.url.text) {
+	/* For OTLP the environment may have it. */
+	if (!push.type.text || (!push.url.text && strcmp(push.type.text, "otlp") != 0)) {
 		const char *missing = push.type.text ? "url=" : "type=";
 
 		if (section->line)

@@ -450,7 +450,7 @@ static void push__wrong_values_name_the_line(void **state)
 {
 	(void)state;
 	expect_push_error("url=http://h\n", "a.conf:1: [push a] needs type=");
-	expect_push_error("type=otlp\n", "a.conf:1: [push a] needs url=");
+	expect_push_error("type=parca\n", "a.conf:1: [push a] needs url=");
 	expect_push_error("type=oltp\nurl=http://h\n",
 			  "a.conf:2: type 'oltp' is not known: give otlp, pyroscope or parca");
 	expect_push_error("type=otlp\nurl=h:4318\n", "a.conf:3: url 'h:4318' is no URL: give "
