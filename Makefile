@@ -38,7 +38,7 @@ endif
 ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(HARDENING) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP
 LIBS := -lbpf -ldw -lelf -lz -llzma -lprotobuf-c -liberty -linih -lm -lpthread
 READER_LIBS := -lz -lprotobuf-c -lm
-SERVE_LIBS := $(READER_LIBS) -linih -lmicrohttpd -lgnutls -lpthread
+SERVE_LIBS := $(READER_LIBS) -linih -lmicrohttpd -lgnutls -lcurl -lpthread
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -DHAVE_RDONLY_CAST -Iinclude -Ibpf \
 	$(ASM_INCLUDES) -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \
 	$(if $(CI),-Werror) $(EXTRA_BPF_CFLAGS) -MMD -MP

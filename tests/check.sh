@@ -140,6 +140,7 @@ step_cross() {
 # The flame graph's page in Chromium.
 step_web() { make_ web; }
 step_e2e() {
+	make_ e2e-programs || return
 	fetch_interpreters
 	tests/tools/fetch.sh "$build/tools" || echo '# no tools from PyPI'
 	PYPROF_PYTHON=$(realpath -ms "$build/tools/bin/python")

@@ -8,7 +8,8 @@ HOST_SRC := $(if $(filter x86,$(BPF_ARCH)),$(wildcard tests/bpf/host/test_*.c),$
 # The host's first: one of them takes longest, and run.sh begins programs in this order.
 UNIT_SRC := $(HOST_SRC) $(wildcard tests/unit/*/test_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
-UNIT_LIBS := -lcmocka -ldw $(LIBS) $(SERVE_LIBS)
+# What only few are linked with is not loaded by the others.
+UNIT_LIBS := -lcmocka -ldw $(LIBS) -Wl,--as-needed $(SERVE_LIBS)
 # TEST=SOURCE,SOURCE for all of them by one program: by one for each, make began after half a second of CPU time.
 SOURCES_OF := $(shell awk '/^\/\* sources: / { sub(/^.* sources: */, ""); sub(/ *\*\/$$/, ""); gsub(" ", ","); print FILENAME "=" $$0; nextfile }' \
 	$(UNIT_SRC) $(wildcard tests/fuzz/fuzz_*.c))
@@ -78,11 +79,17 @@ $(filter $(BUILD)/fuzz/userspace/pprof/%,$(LIB_SRC:%.c=$(BUILD)/fuzz/%.o)): $(BU
 $(LIB_SRC:%.c=$(BUILD)/fuzz/%.o): | $(BUILD)/gen/version.h
 $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
 
-.PHONY: fuzz fuzz-programs e2e bench bench-reader soak
+# Pushes as pyprofd-serve does, for tests of that alone.
+PUSH_MAIN := $(BUILD)/tests/e2e/push_main
+$(PUSH_MAIN): $(PUSH_MAIN).o $(BUILD)/libpyprofd.a
+	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ $(SERVE_LIBS) -o $@
+e2e-programs: $(PUSH_MAIN)
+
+.PHONY: fuzz fuzz-programs e2e e2e-programs bench bench-reader soak
 fuzz-programs: $(FUZZ_BIN)
 fuzz: $(FUZZ_BIN)
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_RUNS) $(FUZZ_SECONDS) $^
-e2e: all
+e2e: all e2e-programs
 	@PYPROFD=$(BUILD)/pyprofd tests/e2e/run.py $(ARGS)
 # Attacks by programs of an unprivileged user: make hostile; make hostile ARGS='-k fde -v'
 .PHONY: hostile

@@ -23,6 +23,7 @@ static void check_answer(const uint8_t *data, const char *text, size_t size)
 	uint64_t wish_ms = push_retry_after_ms(text, 1795200000);
 	uint64_t pause_ms = push_pause_ms(decision.verdict, tries, data[1] * 0x1010101U, wish_ms);
 
+	assert(push_rejected_count(PUSH_OTLP, &answer) <= INT64_MAX);
 	assert(wish_ms <= PUSH_PAUSE_CAP_MS);
 	assert(pause_ms >= PUSH_PAUSE_FIRST_MS && pause_ms <= PUSH_PAUSE_CAP_MS);
 	assert(decision.verdict != PUSH_DONE || (answer.status >= 200 && answer.status < 300));

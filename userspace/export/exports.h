@@ -24,6 +24,15 @@ int export_chrome(const struct flame_tree *tree, const struct export_facts *fact
 int export_perfetto(struct profile *profile, const struct export_facts *facts, FILE *out);
 /* OTLP: opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest. */
 int export_otlp(struct profile *profile, const struct export_facts *facts, FILE *out);
+/* The same with one resource a service. */
+struct export_services {
+	/* The key of the label that has a row's service, which is no attribute of the sample then.
+	 * Rows of one service stand together, else it gets a resource for each group of them. */
+	const char *service_key;
+	const char *host; /* host.name of all */
+};
+int export_otlp_services(struct profile *profile, const struct export_facts *facts,
+			 const struct export_services *services, FILE *out);
 /* CSV, one row per function: name,file,line,module,class,self,total,..., with errors; RFC 4180. */
 int export_csv(const struct totals *totals, const struct export_facts *facts, FILE *out);
 

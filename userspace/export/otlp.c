@@ -15,6 +15,7 @@
 #include "export/proto_writer.h"
 
 #define SERVICE_NAME "pyprofd"
+#define UNKNOWN_SERVICE "unknown_service" /* semantic conventions, "Service" */
 
 enum { REQUEST_RESOURCE_PROFILES = 1, REQUEST_DICTIONARY = 2 };
 enum {
@@ -41,7 +42,14 @@ struct otlp {
 	struct attribute *attribute;
 	uint32_t attribute_count, attribute_capacity;
 	struct index_table attribute_index;
+	const struct export_services *services; /* NULL: one resource, ours */
 	int error;
+};
+
+/* The rows of one resource. */
+struct resource {
+	const char *service;
+	uint32_t first, count;
 };
 
 static void otlp_release(struct otlp *otlp)
@@ -105,12 +113,20 @@ static const char *convention(const char *key)
 		const char *ours, *theirs;
 	} known[] = {{"pid", "process.pid"},	     {"ppid", "process.parent_pid"},
 		     {"tid", "thread.id"},	     {"comm", "process.executable.name"},
-		     {"thread_name", "thread.name"}, {"container_id", "container.id"}};
+		     {"thread_name", "thread.name"}, {"container_id", "container.id"},
+		     {"container", "k8s.container.name"}, {"pod", "k8s.pod.name"},
+		     {"namespace", "k8s.namespace.name"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (!strcmp(known[i].ours, key))
 			return known[i].theirs;
 	return key;
+}
+
+/* Returns whether a label is the resource's, not the sample's. */
+static bool is_service(const struct otlp *otlp, const char *key)
+{
+	return otlp->services && !strcmp(otlp->services->service_key, key);
 }
 
 static void put_sample_attributes(struct otlp *otlp, uint32_t label_set)
@@ -122,8 +138,11 @@ static void put_sample_attributes(struct otlp *otlp, uint32_t label_set)
 	proto_open(&otlp->proto, 2);
 	for (uint32_t i = 0; i < set->count; i++) {
 		const struct stored_label *label = &otlp->profile->label[set->first + i];
-		const char *key = convention(otlp->profile->key[label->key].name);
+		const char *key = otlp->profile->key[label->key].name;
 
+		if (is_service(otlp, key))
+			continue;
+		key = convention(key);
 		proto_packed(&otlp->proto,
 			     label->is_number ? attribute(otlp, key, NULL, label->value)
 					      : attribute(otlp, key,
@@ -169,21 +188,28 @@ static void put_sample(struct otlp *otlp, uint32_t row, size_t value_index)
 	proto_close(&otlp->proto);
 }
 
-static void put_profile(struct otlp *otlp, const struct export_facts *facts, size_t value_index)
+static void put_profile(struct otlp *otlp, const struct export_facts *facts,
+			const struct resource *resource, size_t value_index)
 {
 	const struct profile_options *options = &otlp->profile->options;
 	const struct profile_value_type *period_type =
 		options->period_type.type && options->period_type.type[0]
 			? &options->period_type
 			: &options->value_type[value_index];
-	uint64_t mixed[] = {facts->start_wall_ns, facts->duration_ns, value_index,
-			    otlp->profile->row_count};
+	const char *host = otlp->services ? otlp->services->host : "";
+	uint64_t mixed[] = {facts->start_wall_ns,
+			    facts->duration_ns,
+			    value_index,
+			    resource->first,
+			    resource->count,
+			    XXH3_64bits(resource->service, strlen(resource->service)),
+			    XXH3_64bits(host, strlen(host))};
 	XXH128_hash_t id = XXH3_128bits(mixed, sizeof(mixed));
 
 	proto_open(&otlp->proto, 2);
 	put_value_type(otlp, 1, &options->value_type[value_index]);
-	for (uint32_t i = 0; i < otlp->profile->row_count; i++)
-		put_sample(otlp, i, value_index);
+	for (uint32_t i = 0; i < resource->count; i++)
+		put_sample(otlp, resource->first + i, value_index);
 	proto_fixed64(&otlp->proto, 3, facts->start_wall_ns);
 	proto_uint(&otlp->proto, 4, facts->duration_ns);
 	put_value_type(otlp, 5, period_type);
@@ -192,27 +218,64 @@ static void put_profile(struct otlp *otlp, const struct export_facts *facts, siz
 	proto_close(&otlp->proto);
 }
 
-static void put_resource_profiles(struct otlp *otlp, const struct export_facts *facts)
+static void put_resource_attribute(struct proto_writer *proto, const char *key, const char *value)
+{
+	proto_open(proto, 1);
+	proto_text(proto, 1, key);
+	proto_open(proto, 2);
+	proto_text(proto, 1, value);
+	proto_close(proto);
+	proto_close(proto);
+}
+
+static void put_resource_profiles(struct otlp *otlp, const struct export_facts *facts,
+				  const struct resource *resource)
 {
 	struct proto_writer *proto = &otlp->proto;
 
 	proto_open(proto, REQUEST_RESOURCE_PROFILES);
 	proto_open(proto, 1); /* resource */
-	proto_open(proto, 1);
-	proto_text(proto, 1, "service.name");
-	proto_open(proto, 2);
-	proto_text(proto, 1, SERVICE_NAME);
-	proto_close(proto);
-	proto_close(proto);
+	put_resource_attribute(proto, "service.name", resource->service);
+	if (otlp->services)
+		put_resource_attribute(proto, "host.name", otlp->services->host);
 	proto_close(proto);
 	proto_open(proto, 2); /* scope profiles */
 	proto_open(proto, 1);
 	proto_text(proto, 1, "pyprof");
 	proto_close(proto);
 	for (size_t i = 0; i < otlp->profile->options.value_count; i++)
-		put_profile(otlp, facts, i);
+		put_profile(otlp, facts, resource, i);
 	proto_close(proto);
 	proto_close(proto);
+}
+
+static const char *service_of_row(const struct otlp *otlp, uint32_t row)
+{
+	const struct stored_label *label;
+
+	label = profile_find_label(otlp->profile, otlp->profile->row[row].label_set,
+				   otlp->services->service_key);
+	return label && !label->is_number
+		       ? intern_get(otlp->profile->strings, (uint32_t)label->value, NULL)
+		       : UNKNOWN_SERVICE;
+}
+
+static void put_services(struct otlp *otlp, const struct export_facts *facts)
+{
+	struct resource resource = {0};
+
+	for (uint32_t i = 0; i < otlp->profile->row_count; i++) {
+		const char *service = service_of_row(otlp, i);
+
+		if (resource.count && strcmp(resource.service, service) != 0) {
+			put_resource_profiles(otlp, facts, &resource);
+			resource = (struct resource){.first = i};
+		}
+		resource.service = service;
+		resource.count++;
+	}
+	if (resource.count)
+		put_resource_profiles(otlp, facts, &resource);
 }
 
 /* ---- the dictionary ---- */
@@ -345,16 +408,32 @@ static int put_dictionary(struct otlp *otlp)
 	return 0;
 }
 
-int export_otlp(struct profile *profile, const struct export_facts *facts, FILE *out)
+static int export_all(struct profile *profile, const struct export_facts *facts,
+		      const struct export_services *services, FILE *out)
 {
-	CLEANUP(otlp_release) struct otlp otlp = {.profile = profile};
+	CLEANUP(otlp_release) struct otlp otlp = {.profile = profile, .services = services};
+	const struct resource all = {.service = SERVICE_NAME, .count = profile->row_count};
 	int err = intern_new(&otlp.texts);
 
 	if (err)
 		return err;
-	put_resource_profiles(&otlp, facts);
+	if (services)
+		put_services(&otlp, facts);
+	else
+		put_resource_profiles(&otlp, facts, &all);
 	err = put_dictionary(&otlp);
 	if (!err)
 		err = otlp.error;
 	return err ? err : proto_flush(&otlp.proto, out);
+}
+
+int export_otlp(struct profile *profile, const struct export_facts *facts, FILE *out)
+{
+	return export_all(profile, facts, NULL, out);
+}
+
+int export_otlp_services(struct profile *profile, const struct export_facts *facts,
+			 const struct export_services *services, FILE *out)
+{
+	return export_all(profile, facts, services, out);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "pprof/pprof_wire.h"
 
 #define MS_PER_SEC 1000U
@@ -105,6 +106,21 @@ struct push_decision push_decide(enum push_protocol protocol, const struct push_
 	decision.is_ambiguous = answer->status == 408 || answer->status == 502 ||
 				answer->status == 504;
 	return decision;
+}
+
+uint64_t push_rejected_count(enum push_protocol protocol, const struct push_answer *answer)
+{
+	struct wire wire = {(const uint8_t *)answer->body,
+			    (const uint8_t *)answer->body + answer->body_size};
+	uint64_t rejected = 0, *const place[] = {NULL, &rejected};
+	struct wire_field field;
+
+	if (protocol != PUSH_OTLP)
+		return 0;
+	while (wire_next(&wire, &field) > 0)
+		if (field.number == 1 && field.is_bytes)
+			(void)wire_numbers(field.bytes, place, ARRAY_SIZE(place));
+	return rejected <= INT64_MAX ? rejected : 0;
 }
 
 uint64_t push_pause_ms(enum push_verdict verdict, unsigned int tries, uint32_t random,

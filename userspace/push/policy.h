@@ -53,6 +53,10 @@ struct push_decision {
 struct push_decision push_decide(enum push_protocol protocol, const struct push_answer *answer,
 				 unsigned int tries);
 
+/* Returns how many profiles a collector of OTLP says that it has left out, in an answer that is a
+ * success for the rest (partial_success.rejected_profiles). */
+uint64_t push_rejected_count(enum push_protocol protocol, const struct push_answer *answer);
+
 /* Returns how long to wait before the next try.  random: any number, which spreads the tries of
  * many nodes; retry_after_ms: what the answer asks for, 0: nothing. */
 uint64_t push_pause_ms(enum push_verdict verdict, unsigned int tries, uint32_t random,

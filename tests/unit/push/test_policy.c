@@ -99,6 +99,22 @@ static void push_decide__an_empty_partial_success_is_success(void **state)
 	assert_int_equal(push_decide(PUSH_OTLP, &answer, 1).verdict, PUSH_DONE);
 }
 
+static void push_rejected_count__is_that_of_partial_success(void **state)
+{
+	const struct push_answer some = {.status = 200, .body = "\n\002\010\007", .body_size = 4};
+	const struct push_answer none = {.status = 200, .body = "\n\0", .body_size = 2};
+	const struct push_answer huge = {
+		.status = 200,
+		.body = "\n\013\010\377\377\377\377\377\377\377\377\377\001",
+		.body_size = 13};
+
+	(void)state;
+	assert_int_equal(push_rejected_count(PUSH_OTLP, &some), 7);
+	assert_int_equal(push_rejected_count(PUSH_PYROSCOPE, &some), 0);
+	assert_int_equal(push_rejected_count(PUSH_OTLP, &none), 0);
+	assert_int_equal(push_rejected_count(PUSH_OTLP, &huge), 0);
+}
+
 static void push_decide__no_answer_is_ambiguous_when_something_was_sent(void **state)
 {
 	struct push_answer answer = {.failure = PUSH_NOT_SENT, .body = ""};
@@ -194,6 +210,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(push_decide__every_row_of_the_tables_has_its_verdict),
 		cmocka_unit_test(push_decide__an_empty_partial_success_is_success),
+		cmocka_unit_test(push_rejected_count__is_that_of_partial_success),
 		cmocka_unit_test(push_decide__no_answer_is_ambiguous_when_something_was_sent),
 		cmocka_unit_test(push_pause_ms__doubles_up_to_a_minute_and_is_spread_over_a_half),
 		cmocka_unit_test(push_pause_ms__the_collectors_wish_counts_up_to_five_minutes),

@@ -1,0 +1,490 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Pushing: what arrives, how often, and what becomes of each answer.
+
+The answers are those that Pyroscope, Parca and the OpenTelemetry collector gave (design 0038).
+"""
+import base64
+import os
+import socket
+import subprocess
+import threading
+import time
+
+import collector
+import harness
+from collector import CLOSED, Collector, Pusher, Store, private
+
+PROTOCOLS = ["pyroscope", "parca", "otlp"]
+
+
+def each_protocol():
+    return [(name, name) for name in PROTOCOLS]
+
+
+def sections(protocol, url, *lines):
+    return {"test": ["type=" + protocol, "url=" + url, *lines]}
+
+
+def pushed(store, protocol, sink, numbers, *lines, **options):
+    """A pusher that has sent these windows."""
+    pusher = Pusher(store, sections(protocol, sink.url, *lines), **options).begun("test")
+    for number in numbers:
+        store.put(number)
+    pusher.until(lambda: sink.has(numbers), what="windows %s; %s" % (numbers, pusher.said()))
+    return pusher
+
+
+# ---------------------------------------------------------------- what arrives
+
+
+def test_windows_arrive_once_and_in_order(protocol):
+    store, sink = Store(), Collector(protocol)
+    store.put(0)  # was there before the sink was configured
+    pusher = pushed(store, protocol, sink, range(1, 6))
+    metrics = pusher.end()
+    found = [request.windows for request in sink.requests]
+    assert found == [[n] for n in range(1, 6)], (found, pusher.said())
+    assert metrics["pyprofd_push_windows_total", 'sink="test"'] == 5
+    assert metrics["pyprofd_push_requests_total", 'sink="test",code="200"'] == 5
+    # A restart repeats nothing.
+    pusher = pushed(store, protocol, sink, [6], state=pusher.state)
+    pusher.end()
+    sink.close()
+    assert sink.taken == {n: 1 for n in range(1, 7)}, sink.taken
+
+
+test_windows_arrive_once_and_in_order.cases = each_protocol
+
+
+def test_requests_are_what_the_collector_wants(protocol):
+    store, sink = Store(), Collector(protocol)
+    pusher = Pusher(store, sections(protocol, sink.url + "/", "labels=pod", "tenant=team1",
+                                    "header=X-Extra: a b")).begun("test")
+    labels = [("app", "shop"), ("pod", "p1"), ("comm", "secret-comm"),
+              ("thread_name", "secret-thread"), ("tid", 7)]
+    store.put(1, labels)
+    store.put(2, labels, kind="offcpu")
+    pusher.until(lambda: sink.has([1, 2]), "windows")
+    pusher.end()
+    sink.close()
+    for request in sink.requests:
+        assert request.path == collector.PATHS[protocol], request.path
+        assert request.headers["X-Scope-OrgID"] == "team1"
+        assert request.headers["X-Extra"] == "a b"
+        assert "Authorization" not in request.headers
+        assert request.headers["Content-Type"] == {"pyroscope": "application/proto",
+                                                   "parca": "application/json",
+                                                   "otlp": "application/x-protobuf"}[protocol]
+        assert b"secret" not in request.plain and b"effective" not in request.plain
+        for text in (b"shop", b"p1", b"node1"):
+            assert text in request.plain, text
+    if protocol == "pyroscope":
+        assert b"process_cpu" in sink.requests[0].plain
+        assert b"off_cpu" in sink.requests[1].plain
+
+
+test_requests_are_what_the_collector_wants.cases = each_protocol
+
+
+def test_merged_files_are_sent_from_the_first_window_that_was_not(protocol):
+    store, sink = Store(), Collector(protocol)
+    pusher = pushed(store, protocol, sink, [1, 2, 3])
+    pusher.end()
+    for number in (1, 2, 3):
+        os.unlink(store.path(number))
+    store.put(1, windows=6)
+    pusher = Pusher(store, sections(protocol, sink.url), state=pusher.state)
+    pusher.until(lambda: sink.has(range(1, 7)), "windows")
+    metrics = pusher.end()
+    sink.close()
+    assert sink.taken == {n: 1 for n in range(1, 7)}, sink.taken
+    assert [request.windows for request in sink.requests] == [[n] for n in range(1, 7)]
+    assert metrics["pyprofd_push_windows_total", 'sink="test"'] == 3
+
+
+test_merged_files_are_sent_from_the_first_window_that_was_not.cases = each_protocol
+
+
+def test_a_broken_file_is_passed_over(protocol="pyroscope"):
+    store, sink = Store(), Collector(protocol)
+    pusher = Pusher(store, sections(protocol, sink.url)).begun("test")
+    with open(store.put(1), "wb") as file:
+        file.write(b"no profile")
+    store.put(2)
+    pusher.until(lambda: sink.has([2]), "windows")
+    assert pusher.dropped("unreadable") == 1
+    pusher.end()
+    sink.close()
+    assert "not sent (unreadable): '%s" % store.directory in pusher.said(), pusher.said()
+
+
+def test_windows_too_old_for_pyroscope_are_counted():
+    store, sink = Store(age_s=7200), Collector("pyroscope")
+    pusher = Pusher(store, sections("pyroscope", sink.url)).begun("test")
+    store.put(1)
+    store.put(710)  # nearly now
+    pusher.until(lambda: sink.has([710]), "windows")
+    assert pusher.dropped("too_old") == 1
+    pusher.end()
+    sink.close()
+    assert set(sink.taken) == {710}
+
+
+# ---------------------------------------------------------------- outages
+
+
+def test_outage_with_two_kills_loses_nothing(protocol):
+    """Answers that are lost, a collector that is down, and two kill -9, one of them between a
+    request and its answer."""
+    store, port = Store(age_s=900), collector.free_port()
+    hang, hung = threading.Event(), threading.Event()
+    mood = {"next": None}
+
+    def answer(request):
+        mode, mood["next"] = mood["next"], None
+        if mode == "hang":
+            hung.set()
+            hang.wait(30)
+            return CLOSED
+        return CLOSED if mode == "lose" else None
+
+    sink = Collector(protocol, answer, port=port)
+    lines = sections(protocol, sink.url)
+    pusher = Pusher(store, lines).begun("test")
+    for number in range(1, 11):
+        store.put(number)
+    pusher.until(lambda: sink.has(range(1, 11)), "windows")
+    mood["next"] = "lose"
+    store.put(11)
+    pusher.until(lambda: sink.taken[11] == 2, "window 11 again")
+    assert pusher.metrics()["pyprofd_push_repeated_requests_total", 'sink="test"'] == 1
+    sink.close()
+    for number in range(12, 21):
+        store.put(number)
+    pusher.until(lambda: "trying again" in pusher.said().split("works again")[-1], "outage told")
+    pusher.kill()
+    second = Collector(protocol, answer, port=port)
+    pusher = Pusher(store, lines, state=pusher.state)
+    pusher.until(lambda: second.has(range(12, 21)), "the outage")
+    mood["next"] = "hang"
+    store.put(21)
+    pusher.until(hung.is_set, "a request that hangs")
+    pusher.kill()
+    hang.set()
+    pusher = Pusher(store, lines, state=pusher.state)
+    for number in range(22, 31):
+        store.put(number)
+    pusher.until(lambda: second.has(range(21, 31)), "windows")
+    metrics = pusher.end()
+    second.close()
+    assert metrics["pyprofd_push_repeated_requests_total", 'sink="test"'] == 1
+    taken, lost = sink.taken + second.taken, sink.lost + second.lost
+    assert set(taken) == set(range(1, 31))
+    for number, times in taken.items():
+        assert times == 1 + lost[number], (number, times, lost)
+    assert lost == {11: 1, 21: 1}
+
+
+test_outage_with_two_kills_loses_nothing.cases = each_protocol
+
+
+def test_a_sink_that_never_answers_holds_up_no_other():
+    store, sink = Store(), Collector("pyroscope")
+    with socket.socket() as hole:
+        hole.bind(("127.0.0.1", 0))
+        hole.listen(16)
+        hole_url = "http://127.0.0.1:%d" % hole.getsockname()[1]
+        pusher = Pusher(store, {"dead": ["type=otlp", "url=" + hole_url],
+                                "good": ["type=pyroscope", "url=" + sink.url]})
+        pusher.begun("dead", "good")
+        for number in range(1, 11):
+            store.put(number)
+        pusher.until(lambda: sink.has(range(1, 11)), "windows")
+        begin = time.monotonic()
+        metrics = pusher.end()  # and the end does not wait for the dead one's time limit
+        assert time.monotonic() - begin < 15
+    sink.close()
+    assert metrics["pyprofd_push_windows_total", 'sink="dead"'] == 0
+
+
+def test_catching_up_is_bounded():
+    """A third of a megabyte a window, unpacked: no more than the bound a second, and all of it."""
+    store, sink = Store(), Collector("parca")
+    times = []
+    sink.answer = lambda request: times.append((time.monotonic(), len(request.plain)))
+    pusher = Pusher(store, sections("parca", sink.url)).begun("test")
+    for number in range(1, 6):
+        store.put(number, rows=8000)
+    pusher.until(lambda: sink.has(range(1, 6)), "windows")
+    pusher.end()
+    sink.close()
+    raw = sum(len(request.plain) - len(request.body) for request in sink.requests[:-1])
+    assert raw > 1000000, raw
+    assert times[-1][0] - times[0][0] > 0.95 * raw / 1000000, (times, raw)
+
+
+# ---------------------------------------------------------------- answers
+
+CODE = b'{"code":"%s","message":"%s"}'
+# Label: protocol, answers in turn, what becomes of the window: "again", or the reason of the drop.
+ANSWERS = {
+    "pyroscope 400": ("pyroscope", [(400, {}, CODE % (b"invalid_argument", b"too old"))],
+                      "poison"),
+    "pyroscope 500 junk": ("pyroscope",
+                           [(500, {}, CODE % (b"unknown", b"gzip reset: unexpected EOF"))] * 3,
+                           "poison"),
+    "pyroscope 500 unavailable":
+        ("pyroscope", [(500, {}, CODE % (b"unknown", b"service is unavailable"))] * 4, "again"),
+    "pyroscope 429": ("pyroscope", [(429, {}, CODE % (b"resource_exhausted", b"rate limit"))],
+                      "again"),
+    "pyroscope 429 size":
+        ("pyroscope", [(429, {}, CODE % (b"resource_exhausted", b"message size 9 is larger"))],
+         "poison"),
+    "pyroscope 415": ("pyroscope", [(415, {}, b"")], "refused"),
+    "pyroscope 405": ("pyroscope", [(405, {}, b"")], "refused"),
+    "pyroscope 422 unavailable": ("pyroscope", [(422, {}, b"service is unavailable")], "again"),
+    "parca 400": ("parca", [(400, {}, b'{"code":3,"message":"missing name"}')], "poison"),
+    "parca 500": ("parca", [(500, {}, b'{"code":2,"message":"bad type"}')] * 3, "poison"),
+    "parca 404": ("parca", [(404, {}, b"")], "refused"),
+    "otlp 400 body": ("otlp", [(400, {}, b"http: request body too large")], "poison"),
+    "otlp 404": ("otlp", [(404, {}, b"404 page not found")], "refused"),
+    "otlp 413": ("otlp", [(413, {}, b"")], "poison"),
+    "otlp 502": ("otlp", [(502, {}, b"")], "again"),
+    "otlp 503 Retry-After": ("otlp", [(503, {"Retry-After": "2"}, b"")], "again"),
+    "otlp 504": ("otlp", [(504, {}, b"")], "again"),
+    "otlp partial": ("otlp", [(200, {}, b"\n\2\10\3")], "rejected"),
+}
+
+
+def test_each_answer_has_its_consequence(name):
+    protocol, answers, outcome = ANSWERS[name]
+    left = list(answers)
+    times = []
+
+    def answer(_request):
+        times.append(time.monotonic())
+        return left.pop(0) if left else None
+
+    store, sink = Store(), Collector(protocol, answer)
+    pusher = Pusher(store, sections(protocol, sink.url)).begun("test")
+    store.put(1)
+    store.put(2)
+    pusher.until(lambda: sink.has([2]), "the next window")
+    drops = {reason: pusher.dropped(reason) for reason in ("poison", "refused", "rejected")}
+    pusher.end()
+    sink.close()
+    tries = [request.windows for request in sink.requests].count([1])
+    if outcome == "again":
+        assert sink.taken == {1: 1, 2: 1} and tries == len(answers) + 1, (sink.taken, tries)
+        assert not any(drops.values()), drops
+        assert "works again" in pusher.said()
+        assert times[1] - times[0] >= float(answers[0][1].get("Retry-After", 1)) - 0.05
+    else:
+        assert tries == len(answers)
+        assert drops.pop(outcome) == (3 if outcome == "rejected" else 1)
+        assert not any(drops.values()), drops
+        assert "not sent (%s): " % outcome in pusher.said(), pusher.said()
+
+
+test_each_answer_has_its_consequence.cases = lambda: [(name, name) for name in ANSWERS]
+test_each_answer_has_its_consequence.few = lambda every: every[::4]
+
+
+def test_a_redirect_is_not_followed_and_the_token_stays():
+    store, other = Store(), Collector("pyroscope")
+    sink = Collector("pyroscope", lambda _: (307, {"Location": other.url + "/x"}, b""))
+    token = os.path.join(harness.temporary(), "token")
+    with open(token, "w", encoding="utf-8", opener=private) as file:
+        file.write("secret-token\n")
+    pusher = Pusher(store, sections("pyroscope", sink.url, "token-file=" + token)).begun("test")
+    store.put(1)
+    pusher.until(lambda: pusher.dropped("refused") == 1, "the drop")
+    pusher.end()
+    sink.close()
+    other.close()
+    assert not other.requests
+    assert sink.requests[0].headers["Authorization"] == "Bearer secret-token"
+    assert "a redirect, which is not followed, to " + other.url in pusher.said(), pusher.said()
+    assert "secret-token" not in pusher.said()
+
+
+def test_a_page_of_somebody_else_is_no_success(protocol):
+    store = Store()
+    sink = Collector(protocol, lambda _: (200, {}, b"<html>Sign in</html>"))
+    pusher = Pusher(store, sections(protocol, sink.url)).begun("test")
+    store.put(1)
+    pusher.until(lambda: "Sign in" in pusher.said(), "a line")
+    metrics = pusher.end()
+    sink.close()
+    assert metrics["pyprofd_push_windows_total", 'sink="test"'] == 0
+    assert metrics["pyprofd_push_up", 'sink="test"'] == 0
+
+
+test_a_page_of_somebody_else_is_no_success.cases = each_protocol
+
+
+# ---------------------------------------------------------------- who one is
+
+
+def test_a_token_that_changes_is_taken_at_once():
+    """Without a restart, and without waiting for the minutes of a refused one."""
+    def answer(request):
+        right = request.headers["Authorization"] == "Bearer right"
+        return None if right else (401, {}, CODE % (b"unauthenticated", b"no"))
+
+    store, sink = Store(), Collector("pyroscope", answer)
+    token = os.path.join(harness.temporary(), "token")
+    with open(token, "w", encoding="utf-8", opener=private) as file:
+        file.write("wrong")
+    pusher = Pusher(store, sections("pyroscope", sink.url, "token-file=" + token)).begun("test")
+    store.put(1)
+    pusher.until(lambda: "status 401" in pusher.said(), "a line")
+    with open(token + ".new", "w", encoding="utf-8", opener=private) as file:
+        file.write("right")
+    os.rename(token + ".new", token)
+    pusher.until(lambda: sink.has([1]), "the window")
+    pusher.end()
+    sink.close()
+    assert len(sink.requests) == 2 and sink.taken == {1: 1}
+
+
+def test_a_token_that_others_can_read_is_not_sent():
+    store, sink = Store(), Collector("pyroscope")
+    token = os.path.join(harness.temporary(), "token")
+    with open(token, "w", encoding="utf-8", opener=private) as file:
+        file.write("secret-token")
+    os.chmod(token, 0o644)
+    pusher = Pusher(store, sections("pyroscope", sink.url, "token-file=" + token)).begun("test")
+    store.put(1)
+    pusher.until(lambda: "chmod o=" in pusher.said(), "a line")
+    os.chmod(token, 0o600)
+    pusher.until(lambda: sink.has([1]), "the window")
+    pusher.end()
+    sink.close()
+
+
+def test_a_user_has_the_token_as_password():
+    store, sink = Store(), Collector("pyroscope")
+    token = os.path.join(harness.temporary(), "token")
+    with open(token, "w", encoding="utf-8", opener=private) as file:
+        file.write("pass word:x")
+    pushed(store, "pyroscope", sink, [1], "token-file=" + token, "user=1234").end()
+    sink.close()
+    wanted = "Basic " + base64.b64encode(b"1234:pass word:x").decode()
+    assert sink.requests[0].headers["Authorization"] == wanted
+
+
+def test_the_environment_stands_in_where_the_configuration_is_silent():
+    store, sink = Store(), Collector("otlp")
+    env = {"OTEL_EXPORTER_OTLP_ENDPOINT": sink.url,
+           "OTEL_EXPORTER_OTLP_HEADERS": "X-One=a%20b,X-Two=c",
+           "OTEL_EXPORTER_OTLP_COMPRESSION": "none", "OTEL_EXPORTER_OTLP_TIMEOUT": "5000"}
+    pusher = Pusher(store, {"test": ["type=otlp"]}, env=env).begun("test")
+    store.put(1)
+    pusher.until(lambda: sink.has([1]), "the window")
+    pusher.end()
+    sink.close()
+    headers = sink.requests[0].headers
+    assert headers["X-One"] == "a b" and headers["X-Two"] == "c"
+    assert "Content-Encoding" not in headers
+    sink = Collector("parca")
+    pushed(store, "parca", sink, [2], env={"PARCA_BEARER_TOKEN": "abc"}).end()
+    sink.close()
+    assert sink.requests[0].headers["Authorization"] == "Bearer abc"
+
+
+# ---------------------------------------------------------------- the way there
+
+OPENSSL_CA = """
+[ca]
+default_ca = ca
+[ca]
+database = index
+serial = serial
+new_certs_dir = .
+default_md = sha256
+policy = policy
+copy_extensions = copy
+unique_subject = no
+[policy]
+commonName = supplied
+"""
+
+
+def openssl(directory, *arguments):
+    made = subprocess.run(["openssl", *arguments], cwd=directory, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    assert made.returncode == 0, (arguments, made.stdout.decode())
+
+
+def authority():
+    """A directory with ca.pem and certificates: server, client, expired, other (wrong name)."""
+    directory = harness.temporary()
+    with open(os.path.join(directory, "ca.cnf"), "w", encoding="utf-8") as file:
+        file.write(OPENSSL_CA)
+    for name, text in (("index", ""), ("serial", "01\n")):
+        with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    openssl(directory, "req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj",
+            "/CN=test authority", "-days", "2")
+    for name, alternative, end in (("server", "IP:127.0.0.1", "20990101000000Z"),
+                                   ("client", "DNS:client", "20990101000000Z"),
+                                   ("expired", "IP:127.0.0.1", "20200102000000Z"),
+                                   ("other", "DNS:other.example", "20990101000000Z")):
+        openssl(directory, "req", *key, "-keyout", name + ".key", "-out", name + ".csr", "-subj",
+                "/CN=" + name, "-addext", "subjectAltName=" + alternative)
+        openssl(directory, "ca", "-batch", "-config", "ca.cnf", "-cert", "ca.pem", "-keyfile",
+                "ca.key", "-in", name + ".csr", "-out", name + ".pem", "-notext", "-startdate",
+                "20200101000000Z", "-enddate", end)
+    return directory
+
+
+def test_tls_holds_or_nothing_is_sent():
+    directory, store = authority(), Store()
+    ca = "ca=" + os.path.join(directory, "ca.pem")
+    for name, lines in (("expired", [ca]), ("other", [ca]), ("server", [])):  # the last: no ca=
+        sink = Collector("pyroscope", tls=collector.server_tls(directory, name))
+        pusher = Pusher(store, sections("pyroscope", sink.url, *lines)).begun("test")
+        store.put(1)
+        pusher.until(lambda: "trying again" in pusher.said(), "a line")
+        metrics = pusher.end()
+        sink.close()
+        assert "certificate" in pusher.said() or "alternative" in pusher.said(), pusher.said()
+        assert not sink.requests, name
+        assert metrics["pyprofd_push_requests_total", 'sink="test",code="none"'] >= 1
+        os.unlink(store.path(1))
+    sink = Collector("pyroscope", tls=collector.server_tls(directory))
+    pushed(store, "pyroscope", sink, [1], ca).end()
+    sink.close()
+    assert sink.taken == {1: 1}
+
+
+def test_mutual_tls_wants_our_certificate():
+    directory, store = authority(), Store()
+    ca = os.path.join(directory, "ca.pem")
+    sink = Collector("pyroscope", tls=collector.server_tls(directory, client_ca=ca))
+    pusher = Pusher(store, sections("pyroscope", sink.url, "ca=" + ca)).begun("test")
+    store.put(1)
+    pusher.until(lambda: "trying again" in pusher.said(), "a line")
+    pusher.end()
+    assert not sink.taken
+    own = ["%s=%s" % (key, os.path.join(directory, "client" + end))
+           for key, end in (("cert", ".pem"), ("key", ".key"))]
+    pusher = Pusher(store, sections("pyroscope", sink.url, "ca=" + ca, *own), state=pusher.state)
+    pusher.until(lambda: sink.has([1]), "the window")
+    pusher.end()
+    sink.close()
+    assert sink.taken == {1: 1}
+
+
+def test_a_proxy_is_asked_for_the_collector():
+    store, proxy = Store(), Collector("pyroscope")
+    pusher = Pusher(store, sections("pyroscope", "http://collector.invalid:4040",
+                                    "proxy=" + proxy.url)).begun("test")
+    store.put(1)
+    pusher.until(lambda: proxy.has([1]), "the window")
+    pusher.end()
+    proxy.close()
+    assert proxy.requests[0].path == "http://collector.invalid:4040" + \
+        collector.PATHS["pyroscope"]

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: push/series.c push/service_name.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
+#include "push/series.h"
+
+#include "push/service_name.h"
+#include "push_fixture.h"
+
+static struct push_division divide(struct fixture *f, const struct push_label_choice *choice,
+				   struct push_known_series *known, uint64_t start_ms)
+{
+	struct push_division division = {0};
+
+	assert_int_equal(push_divide(f->profile, choice, start_ms, known, &division), 0);
+	return division;
+}
+
+static const char *value(struct fixture *f, const struct push_division *division, uint32_t series,
+			 uint32_t index)
+{
+	assert_in_range(series, 0, division->count - 1);
+	return intern_get(f->strings, division->series[series].value[index], NULL);
+}
+
+static void push_service_name__the_first_of_its_labels_counts(void **state)
+{
+	const char *const *const labels[] = {
+		LABELS("comm=python3", "app=shop", "service_name=orders", "container=web"),
+		LABELS("container=web", "comm=python3", "app=shop"),
+		LABELS("comm=python3", "container=web"),
+		LABELS("comm=python3", "thread=main"),
+		LABELS("thread=main"),
+		LABELS("app#7", "comm=python3"),
+	};
+	static const char *const names[] = {"orders", "shop", "web", "python3", "", "python3"};
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		add(&f, "work", 10, labels[i]);
+		assert_string_equal(
+			intern_get(f.strings, push_service_name(f.profile, (uint32_t)i), NULL),
+			names[i]);
+	}
+	fixture_release(&f);
+}
+
+static void push_divide__one_series_a_service_and_chosen_labels(void **state)
+{
+	const struct push_label_choice choice = {.key = {"pod", "rank"}, .count = 2};
+	struct push_known_series known = {0};
+	struct push_division division;
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f);
+	add(&f, "a", 10, LABELS("app=shop", "pod=p1", "tid#1"));
+	add(&f, "b", 20, LABELS("app=shop", "pod=p1", "tid#2"));
+	add(&f, "a", 100, LABELS("app=shop", "pod=p2", "tid#3"));
+	add(&f, "a", 5, LABELS("app=train", "rank#3"));
+	division = divide(&f, &choice, &known, START_MS);
+	assert_int_equal(division.count, 3);
+	assert_int_equal(division.folded_count, 0);
+	/* The heaviest first. */
+	assert_string_equal(value(&f, &division, 0, 1), "p2");
+	assert_int_equal(division.series[0].weight, 100);
+	assert_string_equal(value(&f, &division, 1, 0), "shop");
+	assert_string_equal(value(&f, &division, 1, 1), "p1");
+	assert_string_equal(value(&f, &division, 1, 2), "");
+	assert_int_equal(division.series[1].row_count, 2);
+	assert_int_equal(division.series[1].row[0], 0);
+	assert_int_equal(division.series[1].row[1], 1);
+	assert_string_equal(value(&f, &division, 2, 0), "train");
+	assert_string_equal(value(&f, &division, 2, 2), "3");
+	push_division_release(&division);
+	fixture_release(&f);
+}
+
+static void add_services(struct fixture *f, unsigned int first, unsigned int count)
+{
+	char label[32];
+
+	for (unsigned int i = first; i < first + count; i++) {
+		snprintf(label, sizeof(label), "app=service%u", i);
+		add(f, "work", 1000 - (int)(i - first), LABELS(label));
+	}
+}
+
+static void push_divide__series_beyond_the_bound_are_one(void **state)
+{
+	const struct push_label_choice choice = {0};
+	struct push_known_series known = {0};
+	struct push_division division;
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f);
+	add_services(&f, 0, PUSH_SERIES_MAX + 100);
+	division = divide(&f, &choice, &known, START_MS);
+	assert_int_equal(division.count, PUSH_SERIES_MAX);
+	assert_int_equal(division.folded_count, 101);
+	assert_string_equal(value(&f, &division, 0, 0), "service0");
+	assert_string_equal(value(&f, &division, PUSH_SERIES_MAX - 1, 0), PUSH_SERIES_OTHER);
+	assert_int_equal(division.series[PUSH_SERIES_MAX - 1].row_count, 101);
+	push_division_release(&division);
+	fixture_release(&f);
+
+	/* New ones of the same hour have no room, whatever their weight; in the next they have. */
+	fixture_init(&f);
+	add_services(&f, 5000, 2);
+	division = divide(&f, &choice, &known, START_MS + 10000);
+	assert_int_equal(division.count, 1);
+	assert_string_equal(value(&f, &division, 0, 0), PUSH_SERIES_OTHER);
+	push_division_release(&division);
+	division = divide(&f, &choice, &known, START_MS + PUSH_SERIES_HOUR_MS);
+	assert_int_equal(division.count, 2);
+	assert_int_equal(division.folded_count, 0);
+	push_division_release(&division);
+	fixture_release(&f);
+}
+
+static void push_label_name__is_one_that_every_collector_takes(void **state)
+{
+	static const struct {
+		const char *key, *name;
+	} cases[] = {{"pod", "pod"}, {"k8s.pod-name", "k8s_pod_name"},
+		     {"1st", "_1st"}, {"__name__", "_name__"},
+		     {"", "_"}, {"__", "_"},
+		     {"_x", "_x"}, {"\xc3\xa4", "__"}};
+	char name[PUSH_LABEL_NAME_MAX_BYTES + 1], longest[PUSH_LABEL_NAME_MAX_BYTES + 10];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		push_label_name(cases[i].key, name);
+		assert_string_equal(name, cases[i].name);
+	}
+	memset(longest, 'a', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	push_label_name(longest, name);
+	assert_int_equal(strlen(name), PUSH_LABEL_NAME_MAX_BYTES);
+	longest[0] = '1';
+	push_label_name(longest, name);
+	assert_int_equal(strlen(name), PUSH_LABEL_NAME_MAX_BYTES);
+}
+
+static void push_label_value_size__cuts_between_characters(void **state)
+{
+	char text[PUSH_LABEL_VALUE_MAX_BYTES + 8];
+
+	(void)state;
+	memset(text, 'a', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(push_label_value_size(text), PUSH_LABEL_VALUE_MAX_BYTES);
+	memcpy(text + PUSH_LABEL_VALUE_MAX_BYTES - 1, "\xe2\x82\xac", 3);
+	assert_int_equal(push_label_value_size(text), PUSH_LABEL_VALUE_MAX_BYTES - 1);
+	text[PUSH_LABEL_VALUE_MAX_BYTES] = '\0';
+	assert_int_equal(push_label_value_size(text), PUSH_LABEL_VALUE_MAX_BYTES);
+	assert_int_equal(push_label_value_size(""), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(push_service_name__the_first_of_its_labels_counts),
+		cmocka_unit_test(push_divide__one_series_a_service_and_chosen_labels),
+		cmocka_unit_test(push_divide__series_beyond_the_bound_are_one),
+		cmocka_unit_test(push_label_name__is_one_that_every_collector_takes),
+		cmocka_unit_test(push_label_value_size__cuts_between_characters),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

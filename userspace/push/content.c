@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "push/content.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "pprof/profile_read.h"
+#include "profile/profile_data.h"
+#include "push/service_name.h"
+
+#define LABELS_KEPT_MAX (PUSH_LABELS_MAX + 8U)
+
+struct push_content {
+	const struct push_label_choice *choice; /* borrowed */
+	struct store_file file;
+	int fd; /* stays open, so that retention takes nothing away half-way */
+	struct window_mark *mark; /* owned; by start */
+	size_t count, capacity;
+	int error; /* of listing the windows */
+	struct profile_reader *reader; /* owned; of the window that is loaded; NULL: none */
+	size_t loaded;
+};
+
+void push_content_free(struct push_content *content)
+{
+	if (!content)
+		return;
+	profile_reader_free(content->reader);
+	free(content->mark);
+	if (content->fd >= 0)
+		close(content->fd);
+	free(content);
+}
+
+size_t push_content_window_count(const struct push_content *content)
+{
+	return content->count;
+}
+
+struct push_content_window push_content_window(const struct push_content *content, size_t index)
+{
+	const struct window_mark *mark = &content->mark[index];
+
+	return (struct push_content_window){
+		.start_ms = mark->start_ms,
+		.start_wall_ns = mark->start_wall_ns ? mark->start_wall_ns
+						     : mark->start_ms * NS_PER_MS,
+		.duration_ns = mark->duration_ns};
+}
+
+struct profile *push_content_profile(struct push_content *content)
+{
+	return content->reader ? profile_reader_profile(content->reader) : NULL;
+}
+
+/* ---- reading ---- */
+
+static void choose_labels(const struct push_label_choice *choice,
+			  const char *kept[LABELS_KEPT_MAX])
+{
+	static const char *const always[] = {PUSH_SERVICE_LABELS};
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(always); i++)
+		kept[count++] = always[i];
+	for (size_t i = 0; i < choice->count; i++)
+		kept[count++] = choice->key[i];
+	kept[count] = NULL;
+}
+
+static int read_file_with(struct push_content *content,
+			  bool (*wants_window)(void *context, const struct window_mark *mark),
+			  char why[PUSH_WHY_BYTES])
+{
+	const char *kept[LABELS_KEPT_MAX];
+	const struct profile_read_options options = {
+		.keep_labels = kept, .wants_window = wants_window, .context = content};
+	int err;
+
+	choose_labels(content->choice, kept);
+	profile_reader_free(TAKE(content->reader));
+	if (lseek(content->fd, 0, SEEK_SET) < 0)
+		return -errno;
+	err = profile_reader_new(&options, &content->reader);
+	if (err)
+		return err;
+	err = profile_reader_add(content->reader, content->fd, content->file.kind);
+	if (err)
+		snprintf(why, PUSH_WHY_BYTES, "%s", profile_reader_error(content->reader));
+	return err;
+}
+
+/* ---- windows ---- */
+
+static int add_window(struct push_content *content, const struct window_mark *mark)
+{
+	size_t at = content->count;
+
+	if (content->count >= PUSH_WINDOWS_MAX)
+		return -EFBIG;
+	if (ARRAY_RESERVE(content->mark, content->count, content->capacity))
+		return -ENOMEM;
+	for (; at && content->mark[at - 1].start_ms > mark->start_ms; at--)
+		content->mark[at] = content->mark[at - 1];
+	content->mark[at] = *mark;
+	content->count++;
+	return 0;
+}
+
+static bool note_window(void *context, const struct window_mark *mark)
+{
+	struct push_content *content = context;
+
+	if (!content->error)
+		content->error = add_window(content, mark);
+	return false;
+}
+
+static bool is_loaded_window(void *context, const struct window_mark *mark)
+{
+	const struct push_content *content = context;
+
+	return mark->offset_ms == content->mark[content->loaded].offset_ms;
+}
+
+/* Lists the windows of a merged file by its comments; another one has itself. */
+static int list_windows(struct push_content *content, char why[PUSH_WHY_BYTES])
+{
+	struct window_mark own = {.start_ms = content->file.start_ms};
+	int err = read_file_with(content, note_window, why);
+
+	if (err)
+		return err;
+	if (content->error == -EFBIG)
+		snprintf(why, PUSH_WHY_BYTES, "it has more than %u windows", PUSH_WINDOWS_MAX);
+	if (content->error)
+		return content->error;
+	if (content->count) {
+		profile_reader_free(TAKE(content->reader));
+		return 0;
+	}
+	own.start_wall_ns = push_content_profile(content)->options.start_wall_ns;
+	own.duration_ns = push_content_profile(content)->options.duration_ns;
+	return add_window(content, &own);
+}
+
+int push_content_read(const struct store_entry *entry, const struct push_label_choice *choice,
+		      char why[PUSH_WHY_BYTES], struct push_content **ret_content)
+{
+	OWNED(push_content) struct push_content *content = calloc(1, sizeof(*content));
+	int err;
+
+	if (!content)
+		return -ENOMEM;
+	content->choice = choice;
+	content->file = entry->file;
+	content->fd = open(entry->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (content->fd < 0) {
+		err = -errno;
+		snprintf(why, PUSH_WHY_BYTES, "%s", strerror(-err));
+		return err;
+	}
+	err = list_windows(content, why);
+	if (err)
+		return err;
+	*ret_content = TAKE(content);
+	return 0;
+}
+
+int push_content_load(struct push_content *content, size_t index, char why[PUSH_WHY_BYTES])
+{
+	/* The only one was read with the list. */
+	if (content->reader && content->loaded == index)
+		return 0;
+	content->loaded = index;
+	return read_file_with(content, is_loaded_window, why);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "push/series.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/array.h"
+#include "base/index_table.h"
+#include "profile/profile_data.h"
+#include "push/service_name.h"
+
+#define NUMBER_CHARS 24U
+#define NO_SERIES UINT32_MAX
+
+void push_division_release(struct push_division *division)
+{
+	for (uint32_t i = 0; i < division->count; i++)
+		free(division->series[i].row);
+	free(division->series);
+	*division = (struct push_division){0};
+}
+
+struct divider {
+	struct profile *profile;
+	const struct push_label_choice *choice;
+	struct push_division division;
+	struct index_table index; /* of the series, by their values */
+	uint32_t *of_label_set;	  /* series; NO_SERIES: not known yet */
+};
+
+static void divider_release(struct divider *divider)
+{
+	push_division_release(&divider->division);
+	index_table_release(&divider->index);
+	free(divider->of_label_set);
+}
+
+static size_t key_bytes(const struct push_label_choice *choice)
+{
+	return (1 + choice->count) * sizeof(uint32_t);
+}
+
+static bool series_equal(const void *context, uint32_t index, const void *key)
+{
+	const struct divider *divider = context;
+
+	return !memcmp(divider->division.series[index].value, key, key_bytes(divider->choice));
+}
+
+static int text_of_number(struct profile *profile, int64_t number, uint32_t *ret_text)
+{
+	char text[NUMBER_CHARS];
+
+	snprintf(text, sizeof(text), "%" PRId64, number);
+	return intern_string(profile->strings, text, ret_text);
+}
+
+static int values_of(struct divider *divider, uint32_t label_set, struct push_series *ret_series)
+{
+	struct profile *profile = divider->profile;
+	int err = 0;
+
+	ret_series->value[0] = push_service_name(profile, label_set);
+	for (size_t i = 0; !err && i < divider->choice->count; i++) {
+		const struct stored_label *label =
+			profile_find_label(profile, label_set, divider->choice->key[i]);
+		uint32_t *value = &ret_series->value[1 + i];
+
+		if (label && label->is_number)
+			err = text_of_number(profile, label->value, value);
+		else if (label)
+			*value = (uint32_t)label->value;
+	}
+	return err;
+}
+
+static int find_series(struct divider *divider, const struct push_series *wanted, uint32_t *ret_at)
+{
+	struct push_division *division = &divider->division;
+	uint32_t hash = (uint32_t)XXH3_64bits(wanted->value, key_bytes(divider->choice));
+	int err;
+
+	if (index_table_find(&divider->index, hash, series_equal, divider, wanted->value, ret_at))
+		return 0;
+	err = ARRAY_RESERVE(division->series, division->count, division->capacity);
+	if (!err)
+		err = index_table_add(&divider->index, hash, division->count);
+	if (err)
+		return err;
+	*ret_at = division->count;
+	division->series[division->count++] = *wanted;
+	return 0;
+}
+
+static int series_of_label_set(struct divider *divider, uint32_t label_set, uint32_t *ret_at)
+{
+	struct push_series wanted = {0};
+	int err = 0;
+
+	if (divider->of_label_set[label_set] == NO_SERIES) {
+		err = values_of(divider, label_set, &wanted);
+		if (!err)
+			err = find_series(divider, &wanted, &divider->of_label_set[label_set]);
+	}
+	if (!err)
+		*ret_at = divider->of_label_set[label_set];
+	return err;
+}
+
+static int add_row(struct push_series *series, uint32_t row, uint64_t weight)
+{
+	int err = ARRAY_RESERVE(series->row, series->row_count, series->row_capacity);
+
+	if (err)
+		return err;
+	series->row[series->row_count++] = row;
+	if (__builtin_add_overflow(series->weight, weight, &series->weight))
+		series->weight = UINT64_MAX;
+	return 0;
+}
+
+static int add_rows(struct divider *divider)
+{
+	const struct profile *profile = divider->profile;
+
+	for (uint32_t i = 0; i < profile->row_count; i++) {
+		int64_t value = profile_row_values(profile, i)[0];
+		uint32_t at;
+		int err = series_of_label_set(divider, profile->row[i].label_set, &at);
+		if (!err)
+			err = add_row(&divider->division.series[at], i,
+				      value > 0 ? (uint64_t)value : 0);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int compare_weights(const void *a, const void *b)
+{
+	const struct push_series *first = a, *second = b;
+
+	if (first->weight != second->weight)
+		return first->weight > second->weight ? -1 : 1;
+	/* The same order at each time: of their first rows. */
+	return first->row[0] < second->row[0] ? -1 : 1;
+}
+
+/* Hashes the texts: ids are of one profile only. */
+static uint64_t hash_of(const struct divider *divider, const struct push_series *series)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i <= divider->choice->count; i++) {
+		size_t size;
+		const char *text = intern_get(divider->profile->strings, series->value[i], &size);
+
+		hash = XXH3_64bits_withSeed(text, size, hash);
+	}
+	return hash;
+}
+
+/* Returns whether a series is known, or there is room for one more. */
+static bool admit(struct push_known_series *known, uint64_t hash)
+{
+	for (uint32_t i = 0; i < known->count; i++)
+		if (known->hash[i] == hash)
+			return true;
+	/* The last place is that of all others. */
+	if (known->count >= PUSH_SERIES_MAX - 1)
+		return false;
+	known->hash[known->count++] = hash;
+	return true;
+}
+
+static int append_rows(struct push_series *to, const struct push_series *from)
+{
+	for (uint32_t i = 0; i < from->row_count; i++) {
+		int err = add_row(to, from->row[i], 0);
+
+		if (err)
+			return err;
+	}
+	if (__builtin_add_overflow(to->weight, from->weight, &to->weight))
+		to->weight = UINT64_MAX;
+	return 0;
+}
+
+/* Makes one series of all those that are too many; it comes last. */
+static int fold(struct divider *divider, struct push_known_series *known)
+{
+	struct push_division *division = &divider->division;
+	struct push_series other = {0};
+	uint32_t kept = 0;
+	int err = intern_string(divider->profile->strings, PUSH_SERIES_OTHER, &other.value[0]);
+
+	for (uint32_t i = 0; i < division->count; i++) {
+		struct push_series *series = &division->series[i];
+
+		if (err || admit(known, hash_of(divider, series))) {
+			struct push_series moved = *series;
+
+			series->row = NULL;
+			division->series[kept++] = moved;
+			continue;
+		}
+		err = append_rows(&other, series);
+		division->folded_count++;
+		free(TAKE(series->row));
+	}
+	division->count = kept;
+	/* Its room is that of the series that it has taken in. */
+	if (other.row_count)
+		division->series[division->count++] = other;
+	else
+		free(other.row);
+	return err;
+}
+
+int push_divide(struct profile *profile, const struct push_label_choice *choice,
+		uint64_t start_ms, struct push_known_series *known,
+		struct push_division *ret_division)
+{
+	CLEANUP(divider_release) struct divider divider = {.profile = profile, .choice = choice};
+	uint64_t hour = start_ms / PUSH_SERIES_HOUR_MS;
+	int err;
+
+	divider.of_label_set =
+		malloc(((size_t)profile->label_set_count + 1) * sizeof(*divider.of_label_set));
+	if (!divider.of_label_set)
+		return -ENOMEM;
+	memset(divider.of_label_set, 0xff,
+	       (size_t)profile->label_set_count * sizeof(*divider.of_label_set));
+	err = add_rows(&divider);
+	if (err)
+		return err;
+	if (divider.division.count)
+		qsort(divider.division.series, divider.division.count,
+		      sizeof(divider.division.series[0]), compare_weights);
+	if (known->hour != hour) {
+		known->hour = hour;
+		known->count = 0;
+	}
+	err = fold(&divider, known);
+	if (err)
+		return err;
+	*ret_division = divider.division;
+	divider.division = (struct push_division){0};
+	return 0;
+}
+
+void push_label_name(const char *key, char ret_name[PUSH_LABEL_NAME_MAX_BYTES + 1])
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+	size_t size = 0;
+
+	while (key[0] == '_' && key[1] == '_')
+		key++;
+	for (; *key && size < PUSH_LABEL_NAME_MAX_BYTES; key++) {
+		bool is_digit = *key >= '0' && *key <= '9';
+
+		if (is_digit && !size)
+			ret_name[size++] = '_';
+		ret_name[size++] = is_digit || strchr(letters, *key) ? *key : '_';
+	}
+	if (!size)
+		ret_name[size++] = '_';
+	ret_name[size < PUSH_LABEL_NAME_MAX_BYTES ? size : PUSH_LABEL_NAME_MAX_BYTES] = '\0';
+}
+
+size_t push_label_value_size(const char *text)
+{
+	size_t size = strnlen(text, PUSH_LABEL_VALUE_MAX_BYTES + 1);
+
+	if (size <= PUSH_LABEL_VALUE_MAX_BYTES)
+		return size;
+	for (size = PUSH_LABEL_VALUE_MAX_BYTES; size && ((unsigned char)text[size] & 0xc0) == 0x80;)
+		size--;
+	return size;
+}
