@@ -5,8 +5,10 @@ import http.client
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import time
 
@@ -269,6 +271,56 @@ def test_unix_socket():
     assert process.wait(30) == 0
     process.stderr.close()
     harness.finish(agent, signal_number=2)
+
+
+def certificates(folder):
+    """An authority's certificates of a server and a client, and another one's."""
+    openssl = shutil.which("openssl")
+    harness.need(openssl, "no openssl")
+
+    def run(*words):
+        subprocess.run([openssl] + list(words), cwd=folder, check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+    new = ("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    for name in ("ca", "other"):
+        run(*new, "-x509", "-keyout", name + ".key", "-out", name + ".pem", "-subj", "/CN=" + name)
+    with open(os.path.join(folder, "names"), "w") as f:
+        f.write("subjectAltName=IP:127.0.0.1")
+    for name in ("server", "client"):
+        run(*new, "-keyout", name + ".key", "-out", name + ".csr", "-subj", "/CN=" + name)
+        run("x509", "-req", "-in", name + ".csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+            "-CAcreateserial", "-out", name + ".pem", "-extfile", "names")
+    return lambda name: os.path.join(folder, name)
+
+
+def test_certificates():
+    path = certificates(harness.temporary())
+    store, port = harness.temporary(), free_port()
+    process = subprocess.Popen(
+        [SERVE, "--listen", "0.0.0.0:%d" % port, "--store", store, "--live", store + "/none",
+         "--cert", path("server.pem"), "--key", path("server.key"), "--client-ca", path("ca.pem")],
+        stderr=subprocess.PIPE)
+    assert b"serves at https://0.0.0.0:" in process.stderr.readline()
+
+    def status(cert=None, where="/metrics"):
+        context = ssl.create_default_context(cafile=path("ca.pem"))
+        if cert:
+            context.load_cert_chain(path(cert + ".pem"), path(cert + ".key"))
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=context)
+        connection.request("GET", where)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+    assert status("client") == 200
+    # Without one, or with another authority's, a client is whose connection it is.
+    expected = 200 if os.geteuid() == 0 else 403
+    assert status() == expected and status("other") == expected and status(where="/healthz") == 200
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    process.stderr.close()
+    assert "do not go together" in refused(
+        "--listen", "127.0.0.1:%d" % free_port(), "--store", store, "--cert", path("server.pem"),
+        "--key", path("client.key"))
 
 
 def test_slow_clients_hold_nobody_up():

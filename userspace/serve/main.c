@@ -119,11 +119,12 @@ static void serve(struct http *http, int signals)
 		http_sweep(http, mono_ns());
 }
 
-/* Blocks the signals that end the program, for all threads. */
+/* Blocks the signals that end the program, for all threads.  A client that has gone is none. */
 static int catch_signals(void)
 {
 	sigset_t wanted;
 
+	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&wanted);
 	sigaddset(&wanted, SIGINT);
 	sigaddset(&wanted, SIGTERM);

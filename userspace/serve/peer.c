@@ -47,6 +47,19 @@ static bool is_loopback(const union address *address)
 	       IN6_IS_ADDR_LOOPBACK(&address->six.sin6_addr);
 }
 
+/* A socket of all addresses shows those of IPv4 as ::ffff:127.0.0.1, and the other end's is one of
+ * IPv4. */
+static void unmap(union address *address)
+{
+	const struct sockaddr_in6 six = address->six;
+
+	if (address->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&six.sin6_addr))
+		return;
+	memset(address, 0, sizeof(*address));
+	address->four = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = six.sin6_port};
+	memcpy(&address->four.sin_addr, six.sin6_addr.s6_addr + 12, sizeof(struct in_addr));
+}
+
 static void put_address(const union address *address, __be16 *port, __be32 *bytes)
 {
 	if (address->any.sa_family == AF_INET) {
@@ -140,6 +153,8 @@ int peer_uid(int fd, uid_t *ret_uid)
 		return -errno;
 	if (own.any.sa_family == AF_UNIX)
 		return unix_uid(fd, ret_uid);
+	unmap(&own);
+	unmap(&peer);
 	/* Both ends: a packet from outside may say that it comes from 127.0.0.1. */
 	if (!is_loopback(&own) || !is_loopback(&peer))
 		return -EREMOTE;

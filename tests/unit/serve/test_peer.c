@@ -69,6 +69,29 @@ static void loopback__has_two_families(void **state)
 	check_family(AF_INET6);
 }
 
+/* A server at all addresses, asked over IPv4. */
+static void loopback__is_found_through_a_socket_of_all_addresses(void **state)
+{
+	struct sockaddr_in6 all = {.sin6_family = AF_INET6, .sin6_addr = in6addr_any};
+	struct sockaddr_in four = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	OWNED_FD int listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	OWNED_FD int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), server = -1;
+	socklen_t size = sizeof(all);
+	uid_t uid = 1;
+
+	(void)state;
+	if (listener < 0 || bind(listener, (struct sockaddr *)&all, size)) /* no IPv6 here */
+		skip();
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&all, &size), 0);
+	four.sin_port = all.sin6_port;
+	assert_int_equal(connect(client, (struct sockaddr *)&four, sizeof(four)), 0);
+	server = accept(listener, NULL, NULL);
+	assert_int_equal(peer_uid(server, &uid), 0);
+	assert_int_equal(uid, geteuid());
+}
+
 static void shutdown__is_as_good_as_closed(void **state)
 {
 	OWNED_FD int server = -1, client = -1;
@@ -108,6 +131,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loopback__is_found_in_the_kernels_table),
 		cmocka_unit_test(loopback__has_two_families),
+		cmocka_unit_test(loopback__is_found_through_a_socket_of_all_addresses),
 		cmocka_unit_test(shutdown__is_as_good_as_closed),
 		cmocka_unit_test(unix_socket__says_who_connected),
 		cmocka_unit_test(nothing__that_is_connected_is_an_error),
