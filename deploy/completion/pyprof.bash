@@ -8,10 +8,11 @@ _pyprof_values() { # OPTION VERB
 	top:--sort | top:-s) echo 'cpu gil wait name'; return ;;
 	esac
 	case $1 in
-	--by | -b) echo 'function line file module thread process comm thread-name container wait' ;;
+	--by | -b) echo 'function line file module thread process comm thread-name container wait service_name app unit user namespace pod slurm_job rank local_rank world_size' ;;
 	--sort | -s) echo 'self total name file' ;;
 	--kind) echo 'cpu offcpu wall gil waker' ;;
-	--group-by) echo 'process thread comm thread-name container wait' ;;
+	--group-by) echo 'process thread comm thread-name container wait service_name app unit user namespace pod slurm_job rank local_rank world_size' ;;
+	--label) echo 'service_name app unit user namespace pod container slurm_job rank local_rank world_size comm' ;;
 	--color-by) echo 'self total' ;;
 	--for) echo '5 10 60' ;;
 	--since | --until) echo '1m 10m 1h 1d' ;;

@@ -4,10 +4,12 @@ import contextlib
 import glob
 import gzip
 import os
+import subprocess
 import uuid
 
 import harness
 
+PYPROF = os.path.join(os.path.dirname(harness.PYPROFD), "pyprof")
 CANARY = "canary-4f1d7c"
 KEYS = ("service_name", "app", "unit", "user", "namespace", "pod", "container", "slurm_job", "rank",
         "local_rank", "world_size")
@@ -216,3 +218,33 @@ def test_pod():
                     found = labels_of(harness.profile(one.pid).out, one.pid)
                     assert (found.get("pod"), found.get("namespace"), found.get("container")) == \
                         ("web-7d9", "shop", None), (kind, found)
+
+
+# ---------------------------------------------------------------- the reader
+
+
+def ask(*words, status=0):
+    run = subprocess.run([PYPROF] + [str(w) for w in words], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, universal_newlines=True, timeout=60)
+    assert run.returncode == status, (words, run.stderr)
+    return run.stdout if not status else run.stderr
+
+
+def test_reader_groups_and_chooses_by_labels():
+    with target(env={"RANK": "0", "DD_SERVICE": "shop"}) as one, \
+            target(env={"RANK": "1", "DD_SERVICE": "shop"}) as two, harness.light() as other:
+        out = harness.profile([one.pid, two.pid, other.pid]).out
+    rows = ask("report", out, "--by", "service_name,rank")
+    for row in ("service_name shop / rank 0", "service_name shop / rank 1",
+                "service_name burn.py / rank none"):
+        assert row in rows, rows
+    rows = ask("report", out, "--by", "process", "--label", "service_name=^shop$", "--label",
+               "rank=1")
+    assert "pid %d " % two.pid in rows, rows
+    assert "pid %d " % one.pid not in rows and "pid %d " % other.pid not in rows, rows
+    rows = ask("report", out, "--by", "app", "--label", "rank=^$")
+    assert "app burn.py" in rows and "labelled.py" not in rows, rows
+    assert ask("tree", out, "--group-by", "app").count("app ") == 2
+    assert "app burn.py" in ask("report", out, "--group-by", "app")
+    assert "'functoin' is no label" in ask("report", out, "--by", "functoin", status=2)
+    assert "not KEY=REGEX" in ask("report", out, "--label", "app", status=2)

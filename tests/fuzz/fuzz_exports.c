@@ -225,7 +225,7 @@ static void check_svg(struct flame_tree *tree, const char *title)
 static void check_trees(struct profile *profile, const struct totals *totals,
 			const struct export_facts *facts)
 {
-	const struct flame_options options = {.lines = true, .group_by = GROUP_BY_THREAD};
+	const struct flame_options options = {.lines = true, .group_by = {.keys = GROUP_BY_THREAD}};
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
 	struct written written;
 	FILE *out;
@@ -246,7 +246,7 @@ static void check_graphs(struct profile *profile, const struct export_facts *fac
 	struct written written;
 	FILE *out;
 
-	assert(!call_graph_new(profile, 0, facts->count_index, GROUP_BY_NONE, &graph));
+	assert(!call_graph_new(profile, 0, facts->count_index, &(struct grouping){0}, &graph));
 	out = begin(&written);
 	check_dot(&written, call_graph_write_dot(graph, &dot, out));
 	out = begin(&written);

@@ -109,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	select.pid_count = !!(data[0] & 8);
 	select.pid[0] = 1;
 	select.full_paths = data[0] & 16;
-	select.group_by = data[0] & 32 ? GROUP_BY_THREAD : GROUP_BY_NONE;
+	select.group_by.keys = data[0] & 32 ? GROUP_BY_THREAD : GROUP_BY_NONE;
 	options.keep_labels = data[0] & 64 ? labels : NULL;
 	options.drop_lines = options.drop_addresses = options.python_only = data[0] & 128;
 	fd = memfd_create("profile", MFD_CLOEXEC);

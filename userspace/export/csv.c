@@ -49,7 +49,7 @@ int export_csv(const struct totals *totals, const struct export_facts *facts, FI
 		fprintf(out, ",%" PRIu32 ",", code_line(code));
 		put_text(out, code_text(&totals->code, code->module));
 		fprintf(out, ",%s,", frame_class_name((enum frame_class)code->class));
-		put_text(out, totals->groups.by ? code_text(&totals->code,
+		put_text(out, totals->groups.by.keys ? code_text(&totals->code,
 							    totals->groups.group[row->group].label)
 						: "");
 		put_share(totals, &row->self, out);

@@ -260,7 +260,7 @@ int export_perfetto(struct profile *profile, const struct export_facts *facts, F
 	int err;
 
 	code_table_init(&perfetto.code, profile, CODE_BY_LINE);
-	groups_init(&perfetto.groups, profile, GROUP_BY_THREAD);
+	groups_init(&perfetto.groups, profile, &(struct grouping){.keys = GROUP_BY_THREAD});
 	choose_quantum(&perfetto);
 	err = put_processes(&perfetto);
 	for (uint32_t i = 0; !err && i < profile->stacks.stack_count; i++)

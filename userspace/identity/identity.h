@@ -6,24 +6,11 @@
 
 #include <stdint.h>
 
+#include "base/label_keys.h"
 #include "identity/app_name.h"
 #include "identity/environment.h"
 #include "identity/pods.h"
 #include "identity/value_table.h"
-
-/* Label, key. */
-#define IDENTITY_LABELS(X)                                                                         \
-	X(SERVICE_NAME, "service_name")                                                            \
-	X(APP, "app")                                                                              \
-	X(UNIT, "unit")                                                                            \
-	X(USER, "user")                                                                            \
-	X(NAMESPACE, "namespace")                                                                  \
-	X(POD, "pod")                                                                              \
-	X(CONTAINER, "container")                                                                  \
-	X(SLURM_JOB, "slurm_job")                                                                  \
-	X(RANK, "rank")                                                                            \
-	X(LOCAL_RANK, "local_rank")                                                                \
-	X(WORLD_SIZE, "world_size")
 
 enum identity_label {
 #define IDENTITY_LABEL(id, key) IDENTITY_##id,

@@ -17,7 +17,7 @@
 #include "query/match.h"
 #include "version.h"
 
-#define MAX_KEPT_LABELS 24U
+#define MAX_KEPT_LABELS 28U
 #define MAX_TITLE_BYTES 256U
 
 struct input {
@@ -135,7 +135,7 @@ static void keep_labels(struct input *input, struct profile_read_options *option
 	for (; input->options->keep_labels[count] && count < MAX_KEPT_LABELS - GROUPS_MAX_KEYS;
 	     count++)
 		input->kept[count] = input->options->keep_labels[count];
-	groups_label_keys(input->select->group_by, grouped);
+	groups_label_keys(&input->select->group_by, grouped);
 	for (size_t i = 0; grouped[i]; i++)
 		input->kept[count++] = grouped[i];
 	options->keep_labels = input->kept;

@@ -19,7 +19,7 @@ void match_release(struct match *match)
 
 bool match_asks_labels(const struct select *select)
 {
-	return select->pid_count || select->comm || select->thread;
+	return select->pid_count || select->comm || select->thread || select->label_count;
 }
 
 bool match_asks_stacks(const struct select *select)
@@ -46,6 +46,23 @@ static bool pid_matches_filter(const struct select *select, const struct profile
 	return false;
 }
 
+/* Returns whether each label that is asked for matches; "" stands for one that is missing. */
+static bool others_match(const struct select *select, const struct intern *strings,
+			 const struct profile_label *label, size_t label_count)
+{
+	for (unsigned int i = 0; i < select->label_count; i++) {
+		const struct select_label *wanted = &select->label[i];
+		size_t at = 0;
+
+		while (at < label_count && strcmp(label[at].key, wanted->key) != 0)
+			at++;
+		if (at < label_count ? !label_matches(wanted->regex, strings, &label[at])
+				     : regexec(wanted->regex, "", 0, NULL, 0))
+			return false;
+	}
+	return true;
+}
+
 bool match_labels(void *context, const struct intern *strings, const struct profile_label *label,
 		  size_t label_count)
 {
@@ -64,7 +81,7 @@ bool match_labels(void *context, const struct intern *strings, const struct prof
 		else if (!thread && !strcmp(key, "tid"))
 			thread = label_matches(select->thread, strings, &label[i]);
 	}
-	return pid && comm && thread;
+	return pid && comm && thread && others_match(select, strings, label, label_count);
 }
 
 /* Matches each string only once. */

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/label_keys.h"
 
 #define MS_PER_SEC 1000U
 
@@ -25,6 +26,10 @@ void select_release(struct select *select)
 	select_free_regex(select->thread);
 	select_free_regex(select->focus);
 	select_free_regex(select->ignore);
+	for (unsigned int i = 0; i < select->label_count; i++) {
+		free(select->label[i].key);
+		select_free_regex(select->label[i].regex);
+	}
 	free(select->path);
 	*select = (struct select){0};
 }
@@ -62,6 +67,113 @@ int select_add_pids(struct select *select, const char *text)
 		text = *end ? end + 1 : end;
 	}
 	return 0;
+}
+
+/* ---- labels ---- */
+
+int select_add_label(struct select *select, const char *text, char why[SELECT_WHY_BYTES])
+{
+	struct select_label *label = &select->label[select->label_count];
+	const char *equals = strchr(text, '=');
+	regex_t *regex;
+	int err;
+
+	if (!equals || equals == text) {
+		snprintf(why, SELECT_WHY_BYTES, "not KEY=REGEX");
+		return -EINVAL;
+	}
+	if (select->label_count == SELECT_MAX_LABELS) {
+		snprintf(why, SELECT_WHY_BYTES, "more than %u labels", SELECT_MAX_LABELS);
+		return -E2BIG;
+	}
+	err = select_regex(equals + 1, why, &regex);
+	if (err)
+		return err;
+	*label = (struct select_label){strndup(text, (size_t)(equals - text)), regex};
+	if (!label->key) {
+		select_free_regex(regex);
+		snprintf(why, SELECT_WHY_BYTES, "%s", strerror(ENOMEM));
+		return -ENOMEM;
+	}
+	select->label_count++;
+	return 0;
+}
+
+static uint32_t group_key(const char *text, size_t size)
+{
+	static const struct {
+		const char *name;
+		uint32_t key;
+	} keys[] = {
+		{"process", GROUP_BY_PROCESS},	   {"pid", GROUP_BY_PROCESS},
+		{"thread", GROUP_BY_THREAD},	   {"tid", GROUP_BY_THREAD},
+		{"comm", GROUP_BY_COMM},	   {"thread-name", GROUP_BY_THREAD_NAME},
+		{"container", GROUP_BY_CONTAINER}, {"wait", GROUP_BY_WAIT},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (strlen(keys[i].name) == size && !strncmp(keys[i].name, text, size))
+			return keys[i].key;
+	return 0;
+}
+
+/* A wrong name is an error, not a label that no sample has: others than those that pyprofd writes
+ * are asked for with a prefix. */
+static bool is_known_label(const char *text, size_t size)
+{
+#define LABEL_KEY(id, key) key,
+	static const char *const keys[] = {
+		IDENTITY_LABELS(LABEL_KEY) "cgroup", "container_id", "python_version", "gil",
+		"gc", "thread_name"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (strlen(keys[i]) == size && !strncmp(keys[i], text, size))
+			return true;
+	return false;
+}
+
+static int add_group(struct grouping *grouping, const char *text, size_t size,
+		     char why[SELECT_WHY_BYTES])
+{
+	static const char prefix[] = "label:";
+	const size_t prefix_size = sizeof(prefix) - 1;
+	const uint32_t key = group_key(text, size);
+
+	if (key) {
+		grouping->keys |= key;
+		return 0;
+	}
+	if (size > prefix_size && !strncmp(text, prefix, prefix_size)) {
+		text += prefix_size;
+		size -= prefix_size;
+	} else if (!is_known_label(text, size)) {
+		snprintf(why, SELECT_WHY_BYTES,
+			 "'%.*s' is no label that pyprofd writes; for another one give label:KEY",
+			 (int)(size < 40 ? size : 40), text);
+		return -EINVAL;
+	}
+	if (grouping->label_count == GROUP_LABELS_MAX || size >= GROUP_LABEL_BYTES) {
+		snprintf(why, SELECT_WHY_BYTES, "more than %u labels, or one that is too long",
+			 GROUP_LABELS_MAX);
+		return -E2BIG;
+	}
+	snprintf(grouping->label[grouping->label_count++], GROUP_LABEL_BYTES, "%.*s", (int)size,
+		 text);
+	grouping->keys |= GROUP_BY_LABELS;
+	return 0;
+}
+
+int select_add_groups(struct grouping *grouping, const char *text, char why[SELECT_WHY_BYTES])
+{
+	int err = 0;
+
+	while (*text && !err) {
+		const size_t size = strcspn(text, ",");
+
+		err = add_group(grouping, text, size, why);
+		text += size + (text[size] == ',');
+	}
+	return err;
 }
 
 /* ---- times ---- */

@@ -10,7 +10,14 @@
 #include "render/groups.h"
 
 #define SELECT_MAX_PIDS 64U
+#define SELECT_MAX_LABELS 16U
 #define SELECT_WHY_BYTES 128U
+
+/* A label whose value is to match; one that is missing is "". */
+struct select_label {
+	char *key;	/* owned */
+	regex_t *regex; /* owned */
+};
 
 /* Release with select_release().  A zeroed one selects everything of every kind. */
 struct select {
@@ -19,9 +26,11 @@ struct select {
 	int64_t pid[SELECT_MAX_PIDS];
 	unsigned int pid_count;
 	regex_t *comm, *thread, *focus, *ignore; /* owned; NULL: not given */
+	struct select_label label[SELECT_MAX_LABELS]; /* all of them are to match */
+	unsigned int label_count;
 	uint64_t since_ms, until_ms;		 /* since 1970; 0: not given */
 	const char *kind, *sample_type;		 /* NULL: not given */
-	uint32_t group_by;			 /* enum group_by, ored */
+	struct grouping group_by;
 	bool python_only, full_paths;
 	bool strict; /* a broken file of a directory is an error */
 	bool live; /* no paths: read what pyprofd sends from now on, for live_seconds */
@@ -36,6 +45,12 @@ void select_release(struct select *select);
 /* Adds the processes of "12,34".  Returns 0; -EINVAL: not process ids; -E2BIG: more than
  * SELECT_MAX_PIDS in all. */
 int select_add_pids(struct select *select, const char *text);
+/* Adds the label of "KEY=REGEX".  Returns 0; -EINVAL, -E2BIG, -ENOMEM, and in why what is wrong. */
+int select_add_label(struct select *select, const char *text, char why[SELECT_WHY_BYTES]);
+/* Adds "KEY,...", the keys of --group-by: process, thread, comm, thread-name, container, wait, the
+ * labels of base/label_keys.h and some others that pyprofd writes, and label:KEY for any.  Returns
+ * 0; -EINVAL, -E2BIG, and in why what is wrong. */
+int select_add_groups(struct grouping *grouping, const char *text, char why[SELECT_WHY_BYTES]);
 /* Parses a time.  "1h", "30m", "10s", "2d": that long before now; "2026-11-21",
  * "2026-11-21T15:04[:05][Z]", "15:04" (today): local time; "@1795273360": seconds since 1970.
  * Returns 0 and milliseconds since 1970; -EINVAL. */

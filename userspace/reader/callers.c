@@ -127,9 +127,10 @@ int callers_print(const struct input *input, const regex_t *callers, const regex
 	unsigned int value_index = profile_reader_value_index(input_reader(input));
 	struct listing listing = {.unit = profile->options.value_type[value_index].unit,
 				  .color = color};
+	const struct grouping ungrouped = {.keys = GROUP_BY_NONE};
 	OWNED(call_graph) struct call_graph *graph = NULL;
 	int err = call_graph_new(profile, value_index,
-				 profile_reader_count_index(input_reader(input)), GROUP_BY_NONE,
+				 profile_reader_count_index(input_reader(input)), &ungrouped,
 				 &graph);
 
 	listing.graph = graph;

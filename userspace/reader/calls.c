@@ -100,7 +100,7 @@ static int write_all(struct calls *calls, const struct input *input)
 	OWNED(call_graph) struct call_graph *graph = NULL;
 	int err = call_graph_new(profile, value_index,
 				 profile_reader_count_index(input_reader(input)),
-				 calls->shared.select.group_by, &graph);
+				 &calls->shared.select.group_by, &graph);
 
 	if (!err && calls->pstats) {
 		int status = write_pstats(calls, graph, unit);

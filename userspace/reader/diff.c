@@ -205,11 +205,11 @@ static int put_more(void *context, struct json_writer *json, const struct flame_
 static int write_html(const struct diff *diff, const struct input *input)
 {
 	const struct diff_side *a = &diff->data.side[DIFF_A], *b = &diff->data.side[DIFF_B];
+	const struct grouping *by = &diff->shared.select.group_by;
 	struct flame_options flame_options = {
 		.value_index = profile_reader_value_index(input_reader(input)),
 		.lines = true,
-		.group_by = diff->shared.select.group_by ? diff->shared.select.group_by
-							 : (uint32_t)GROUP_BY_COMM,
+		.group_by = by->keys ? *by : (struct grouping){.keys = GROUP_BY_COMM},
 		.row_value = b->value,
 		.row_base = a->value,
 		.row_value_count = b->value_count,

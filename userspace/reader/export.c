@@ -43,10 +43,10 @@ static int new_tree(const struct input *input, const struct export *export,
 {
 	struct flame_options options = {.value_index = facts->value_index,
 					.lines = true,
-					.group_by = export->shared.select.group_by
-							    ? export->shared.select.group_by
-							    : (uint32_t)GROUP_BY_THREAD};
+					.group_by = export->shared.select.group_by};
 
+	if (!options.group_by.keys)
+		options.group_by.keys = GROUP_BY_THREAD;
 	return flame_tree_new(input_profile(input), &options, ret_tree);
 }
 
@@ -151,7 +151,7 @@ static int write_callgrind(const struct export *export, const struct input *inpu
 	struct profile *profile = input_profile(input);
 	OWNED(call_graph) struct call_graph *graph = NULL;
 	int err = call_graph_new(profile, facts->value_index, facts->count_index,
-				 export->shared.select.group_by, &graph);
+				 &export->shared.select.group_by, &graph);
 
 	return err ? err
 		   : call_graph_write_callgrind(

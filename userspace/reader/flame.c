@@ -161,13 +161,13 @@ static int write_svg(const struct flame *flame, struct flame_tree *tree, const c
 static int write_flame(struct flame *flame, const struct input *input)
 {
 	const char *name = flame->title ? flame->title : input_title(input);
-	const uint32_t by = flame->shared.select.group_by;
+	const struct grouping *by = &flame->shared.select.group_by;
 	char missing[COVERAGE_BYTES], title[TITLE_BYTES];
 	struct flame_options flame_options = {
 		.value_index = profile_reader_value_index(input_reader(input)),
 		.lines = !flame->svg,
-		.group_by = by ? by : (uint32_t)GROUP_BY_THREAD,
-		.group_frames = flame->svg && by};
+		.group_by = by->keys ? *by : (struct grouping){.keys = GROUP_BY_THREAD},
+		.group_frames = flame->svg && by->keys};
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
 	int err = flame_tree_new(input_profile(input), &flame_options, &tree);
 

@@ -351,7 +351,7 @@ static int print_processes(const struct info *info, const struct input *input)
 	char text[FORMAT_BYTES];
 	int err;
 
-	groups_init(&groups, profile, GROUP_BY_PROCESS);
+	groups_init(&groups, profile, &(struct grouping){.keys = GROUP_BY_PROCESS});
 	err = sum_processes(input, &groups, &sum);
 	if (err)
 		return err;

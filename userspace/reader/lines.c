@@ -224,7 +224,7 @@ static int run(struct lines *lines)
 {
 	static const struct totals_options ran = {.code_by = CODE_BY_SOURCE_LINE};
 	static const struct totals_options waited = {.code_by = CODE_BY_SOURCE_LINE,
-						     .group_by = GROUP_BY_WAIT};
+						     .group_by = {.keys = GROUP_BY_WAIT}};
 	OWNED(input) struct input *input = NULL;
 	OWNED(input) struct input *waits = NULL;
 	int err;

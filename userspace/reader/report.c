@@ -40,8 +40,8 @@ struct report {
 static const struct argp_option options[] = {
 	{"by", 'b', "WHAT", 0,
 	 "What a row is: function (default), line, file, module, thread, process, comm, "
-	 "thread-name, "
-	 "container, wait",
+	 "thread-name, container, wait, or another label: app, service_name, rank, ...; "
+	 "label:KEY for any",
 	 1},
 	{"sort", 's', "COLUMN", 0, "Sort by self (default), total, name or file", 1},
 	{"top", 'n', "N", 0, "Show N rows; 0: all.  Default: 30", 1},
@@ -62,31 +62,25 @@ static const char doc[] =
 
 /* ---- options ---- */
 
-static bool parse_by(struct report *report, const char *text)
+static int parse_by(struct report *report, const char *text, char why[SELECT_WHY_BYTES])
 {
 	static const struct {
 		const char *name;
-		struct totals_options by;
-	} known[] = {
-		{"function", {.code_by = CODE_BY_FUNCTION}},
-		{"line", {.code_by = CODE_BY_LINE}},
-		{"file", {.code_by = CODE_BY_FILE}},
-		{"module", {.code_by = CODE_BY_MODULE}},
-		{"thread", {.by = TOTALS_BY_GROUP, .group_by = GROUP_BY_THREAD}},
-		{"process", {.by = TOTALS_BY_GROUP, .group_by = GROUP_BY_PROCESS}},
-		{"comm", {.by = TOTALS_BY_GROUP, .group_by = GROUP_BY_COMM}},
-		{"thread-name", {.by = TOTALS_BY_GROUP, .group_by = GROUP_BY_THREAD_NAME}},
-		{"container", {.by = TOTALS_BY_GROUP, .group_by = GROUP_BY_CONTAINER}},
-		{"wait", {.by = TOTALS_BY_GROUP, .group_by = GROUP_BY_WAIT}},
-	};
+		enum code_by by;
+	} known[] = {{"function", CODE_BY_FUNCTION},
+		     {"line", CODE_BY_LINE},
+		     {"file", CODE_BY_FILE},
+		     {"module", CODE_BY_MODULE}};
 
+	report->by = (struct totals_options){0};
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
 		if (strcmp(known[i].name, text))
 			continue;
-		report->by = known[i].by;
-		return true;
+		report->by.code_by = known[i].by;
+		return 0;
 	}
-	return false;
+	report->by.by = TOTALS_BY_GROUP;
+	return select_add_groups(&report->by.group_by, text, why);
 }
 
 static bool parse_sort(struct report *report, const char *text)
@@ -108,14 +102,15 @@ static bool parse_sort(struct report *report, const char *text)
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct report *report = state->input;
+	char why[SELECT_WHY_BYTES] = "";
 
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &report->shared;
 		return 0;
 	case 'b':
-		if (!parse_by(report, text))
-			argp_error(state, "--by=%s: see --help", text);
+		if (parse_by(report, text, why))
+			argp_error(state, "--by=%s: see --help; %s", text, why);
 		return 0;
 	case 's':
 		if (!parse_sort(report, text))
@@ -386,7 +381,8 @@ static bool is_of_all(const struct report *report)
 	const struct select *select = &report->shared.select;
 
 	return report->by.by == TOTALS_BY_CODE && !select->pid_count && !select->comm &&
-	       !select->thread && !select->focus && !select->ignore && !select->group_by;
+	       !select->thread && !select->label_count && !select->focus && !select->ignore &&
+	       !select->group_by.keys;
 }
 
 /* Drops stacks that have only values of another sample type. */
@@ -424,7 +420,7 @@ static int print_report(struct report *report, const struct input *input)
 	drop_empty(&report->totals);
 	qsort_r(report->totals.row, report->totals.count, sizeof(report->totals.row[0]),
 		compare_rows, report);
-	if (report->totals.by == TOTALS_BY_CODE && report->totals.groups.by)
+	if (report->totals.by == TOTALS_BY_CODE && report->totals.groups.by.keys)
 		return print_groups(report, unit, color);
 	print_rows(report, report->totals.row, report->totals.count, unit, color);
 	return 0;
@@ -446,7 +442,7 @@ static int run(struct report *report)
 	int err;
 
 	if (report->by.by == TOTALS_BY_GROUP) {
-		groups_label_keys(report->by.group_by, kept);
+		groups_label_keys(&report->by.group_by, kept);
 		input_options.keep_labels = kept;
 	} else {
 		report->by.group_by = report->shared.select.group_by;

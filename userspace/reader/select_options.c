@@ -25,6 +25,7 @@ enum {
 	OPTION_FOCUS,
 	OPTION_IGNORE,
 	OPTION_GROUP_BY,
+	OPTION_LABEL,
 	OPTION_SAMPLE_TYPE,
 	OPTION_PYTHON,
 	OPTION_NO_COLOR,
@@ -53,7 +54,13 @@ static const struct argp_option options[] = {
 	{"ignore", OPTION_IGNORE, "REGEX", 0,
 	 "Leave out stacks with a function or file that matches", 8},
 	{"group-by", OPTION_GROUP_BY, "KEY,...", 0,
-	 "A separate result for each process, thread, comm, thread-name, container, wait", 8},
+	 "A separate result for each process, thread, comm, thread-name, container, wait, or value "
+	 "of another label: app, service_name, rank, ...; label:KEY for any",
+	 8},
+	{"label", OPTION_LABEL, "KEY=REGEX", 0,
+	 "Only samples whose label matches, \"\" standing for one that is missing; may be given "
+	 "several times",
+	 8},
 	{"sample-type", OPTION_SAMPLE_TYPE, "TYPE", 0,
 	 "The values to show; info lists them.  Default: the file's own default", 8},
 	{"python", OPTION_PYTHON, NULL, 0,
@@ -83,7 +90,7 @@ static const struct argp_option live_options[] = {
 
 int select_refuse_groups(const struct select *select, const char *verb)
 {
-	if (!select->group_by)
+	if (!select->group_by.keys)
 		return 0;
 	fprintf(stderr, "pyprof: %s has no groups: choose one with --pid, --comm or --thread\n",
 		verb);
@@ -118,38 +125,23 @@ static void parse_pids(struct argp_state *state, struct select *select, const ch
 		argp_error(state, "--pid=%s: not a process id", text);
 }
 
-static uint32_t group_key(const char *text, size_t size)
-{
-	static const struct {
-		const char *name;
-		uint32_t key;
-	} keys[] = {
-		{"process", GROUP_BY_PROCESS},	   {"pid", GROUP_BY_PROCESS},
-		{"thread", GROUP_BY_THREAD},	   {"tid", GROUP_BY_THREAD},
-		{"comm", GROUP_BY_COMM},	   {"thread-name", GROUP_BY_THREAD_NAME},
-		{"container", GROUP_BY_CONTAINER}, {"wait", GROUP_BY_WAIT},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (strlen(keys[i].name) == size && !strncmp(keys[i].name, text, size))
-			return keys[i].key;
-	return 0;
-}
-
 static void parse_groups(struct argp_state *state, struct select *select, const char *text)
 {
-	while (*text) {
-		size_t size = strcspn(text, ",");
-		uint32_t key = group_key(text, size);
+	char why[SELECT_WHY_BYTES];
 
-		if (!key)
-			argp_error(state,
-				   "--group-by=%.*s: not process, thread, comm, thread-name, "
-				   "container or wait",
-				   (int)size, text);
-		select->group_by |= key;
-		text += size + (text[size] == ',');
-	}
+	if (select_add_groups(&select->group_by, text, why))
+		argp_error(state,
+			   "--group-by=%s: not process, thread, comm, thread-name, container or "
+			   "wait, and %s",
+			   text, why);
+}
+
+static void parse_label(struct argp_state *state, struct select *select, const char *text)
+{
+	char why[SELECT_WHY_BYTES];
+
+	if (select_add_label(select, text, why))
+		argp_error(state, "--label=%s: %s", text, why);
 }
 
 static void parse_regex(const char *option, const char *text, regex_t **regex)
@@ -221,6 +213,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_GROUP_BY:
 		parse_groups(state, select, text);
+		return 0;
+	case OPTION_LABEL:
+		parse_label(state, select, text);
 		return 0;
 	case OPTION_PYTHON:
 		select->python_only = true;

@@ -163,7 +163,7 @@ static int print(const struct tree *tree, const struct input *input)
 	struct flame_options flame_options = {.value_index = value_index,
 					      .lines = tree->lines,
 					      .group_by = tree->shared.select.group_by,
-					      .group_frames = tree->shared.select.group_by};
+					      .group_frames = tree->shared.select.group_by.keys};
 	OWNED(flame_tree) struct flame_tree *flame = NULL;
 	OWNED_MEM uint32_t *child = NULL, *first = NULL;
 	OWNED_MEM struct walk *walk = calloc(1, sizeof(*walk));

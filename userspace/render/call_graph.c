@@ -124,7 +124,7 @@ static int add_stack(struct call_graph *graph, const struct profile_row *row,
 		     const struct share *share)
 {
 	const struct stack *stack = &graph->profile->stacks.stack[row->stack];
-	bool has_caller = graph->groups.by;
+	bool has_caller = graph->groups.by.keys;
 	uint32_t caller = 0, code = 0;
 	int err = has_caller ? add_group(graph, row->label_set, share, &caller) : 0;
 
@@ -146,7 +146,7 @@ static int add_stack(struct call_graph *graph, const struct profile_row *row,
 }
 
 int call_graph_new(struct profile *profile, unsigned int value_index, int count_index,
-		   uint32_t group_by, struct call_graph **ret_graph)
+		   const struct grouping *group_by, struct call_graph **ret_graph)
 {
 	OWNED(call_graph) struct call_graph *graph = calloc(1, sizeof(*graph));
 	int err = 0;

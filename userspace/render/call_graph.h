@@ -38,11 +38,10 @@ struct call_graph {
 	int64_t total, total_samples;
 };
 
-/* Builds the graph.  count_index: which value counts samples, -1: none.  group_by: enum group_by,
- * ored.
+/* Builds the graph.  count_index: which value counts samples, -1: none.
  * Returns 0 or -ENOMEM. */
 int call_graph_new(struct profile *profile, unsigned int value_index, int count_index,
-		   uint32_t group_by, struct call_graph **ret_graph);
+		   const struct grouping *group_by, struct call_graph **ret_graph);
 void call_graph_free(struct call_graph *graph);
 DEFINE_OWNED(struct call_graph, call_graph)
 

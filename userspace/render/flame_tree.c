@@ -211,7 +211,7 @@ int flame_tree_new(struct profile *profile, const struct flame_options *options,
 	tree->profile = profile;
 	tree->options = *options;
 	code_table_init(&tree->code, profile, options->lines ? CODE_BY_LINE : CODE_BY_FUNCTION);
-	groups_init(&tree->groups, profile, options->group_by);
+	groups_init(&tree->groups, profile, &options->group_by);
 	err = append_node(tree, (struct edge){0, 0});
 	for (uint32_t i = 0; !err && i < profile->row_count; i++)
 		err = add_row(tree, i, node_of_stack);

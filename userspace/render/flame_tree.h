@@ -30,7 +30,7 @@ struct flame_sample {
 struct flame_options {
 	unsigned int value_index; /* which of the profile's values */
 	bool lines; /* frames of one function on different lines are different frames */
-	uint32_t group_by;	  /* enum group_by, ored */
+	struct grouping group_by;
 	bool group_frames;	  /* groups are also frames below the root */
 	/* Values by row of the profile to use instead of its own, and the values before (for a
 	 * differential tree); rows from the counts on have 0.  NULL: none. */

@@ -15,9 +15,9 @@
 #include "base/cleanup.h"
 #include "base/memory_file.h"
 
-void groups_init(struct groups *groups, struct profile *profile, uint32_t by)
+void groups_init(struct groups *groups, struct profile *profile, const struct grouping *by)
 {
-	*groups = (struct groups){.profile = profile, .by = by};
+	*groups = (struct groups){.profile = profile, .by = *by};
 }
 
 void groups_release(struct groups *groups)
@@ -28,7 +28,7 @@ void groups_release(struct groups *groups)
 	*groups = (struct groups){0};
 }
 
-void groups_label_keys(uint32_t by, const char *key[GROUPS_MAX_KEYS])
+void groups_label_keys(const struct grouping *by, const char *key[GROUPS_MAX_KEYS])
 {
 	static const struct {
 		uint32_t by;
@@ -46,8 +46,10 @@ void groups_label_keys(uint32_t by, const char *key[GROUPS_MAX_KEYS])
 	size_t count = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
-		if (needed[i].by & by)
+		if (needed[i].by & by->keys)
 			key[count++] = needed[i].key;
+	for (size_t i = 0; i < by->label_count; i++)
+		key[count++] = by->label[i];
 	key[count] = NULL;
 }
 
@@ -68,9 +70,23 @@ static uint32_t text_label(const struct groups *groups, uint32_t set, const char
 	return label && !label->is_number ? (uint32_t)label->value : 0;
 }
 
-static void read_labels(const struct groups *groups, uint32_t set, struct group *group)
+/* Returns 0 or -ENOMEM: a number becomes a text. */
+static int any_label(struct groups *groups, uint32_t set, const char *name, uint32_t *ret_string)
 {
-	uint32_t by = groups->by;
+	const struct stored_label *label = profile_find_label(groups->profile, set, name);
+	char number[24];
+
+	*ret_string = label && !label->is_number ? (uint32_t)label->value : 0;
+	if (!label || !label->is_number)
+		return 0;
+	snprintf(number, sizeof(number), "%" PRId64, label->value);
+	return intern_string(groups->profile->strings, number, ret_string);
+}
+
+static int read_labels(struct groups *groups, uint32_t set, struct group *group)
+{
+	const uint32_t by = groups->by.keys;
+	int err = 0;
 
 	if (by & (GROUP_BY_PROCESS | GROUP_BY_THREAD))
 		group->pid = number_label(groups, set, "pid");
@@ -81,9 +97,12 @@ static void read_labels(const struct groups *groups, uint32_t set, struct group 
 	if (by & (GROUP_BY_THREAD | GROUP_BY_THREAD_NAME))
 		group->thread = text_label(groups, set, "thread_name", "thread");
 	if (by & GROUP_BY_CONTAINER)
-		group->container = text_label(groups, set, "container_id", "container");
+		group->container = text_label(groups, set, "container", "container_id");
 	if (by & GROUP_BY_WAIT)
 		group->wait = text_label(groups, set, "wait", NULL);
+	for (uint32_t i = 0; i < groups->by.label_count && !err; i++)
+		err = any_label(groups, set, groups->by.label[i], &group->other[i]);
+	return err;
 }
 
 static const char *text_of(const struct groups *groups, uint32_t string)
@@ -104,8 +123,11 @@ static void put_part(FILE *out, const char *what, int64_t number, const char *na
 
 static void put_label(const struct groups *groups, const struct group *group, FILE *out)
 {
-	uint32_t by = groups->by;
+	const uint32_t by = groups->by.keys;
 
+	for (uint32_t i = 0; i < groups->by.label_count; i++)
+		put_part(out, groups->by.label[i], 0,
+			 group->other[i] ? text_of(groups, group->other[i]) : "none");
 	if (by & GROUP_BY_CONTAINER)
 		put_part(out, "container", 0,
 			 group->container ? text_of(groups, group->container) : "none");
@@ -176,8 +198,9 @@ int groups_of_set(struct groups *groups, uint32_t label_set, uint32_t *ret_group
 		return err;
 	/* The padding is hashed too. */
 	memset(&group, 0, sizeof(group));
-	read_labels(groups, label_set, &group);
-	err = find_group(groups, &group, ret_group);
+	err = read_labels(groups, label_set, &group);
+	if (!err)
+		err = find_group(groups, &group, ret_group);
 	if (!err)
 		id_map_set(&groups->of_set, label_set, *ret_group);
 	return err;

@@ -66,7 +66,7 @@ static int find_row(struct totals *totals, uint32_t code, uint32_t group, uint32
 {
 	int err;
 
-	if (totals->groups.by || code == NO_CODE)
+	if (totals->groups.by.keys || code == NO_CODE)
 		return search_row(totals, code, group, ret_row);
 	if (id_map_find(&totals->row_of_code, code, ret_row))
 		return 0;
@@ -140,7 +140,7 @@ static int add_delta(struct totals *totals, const struct profile *profile,
 	int err = 0;
 
 	totals->sample++;
-	if (totals->groups.by)
+	if (totals->groups.by.keys)
 		err = groups_of_set(&totals->groups, at->label_set, &group);
 	if (totals->by == TOTALS_BY_GROUP) {
 		if (!err)

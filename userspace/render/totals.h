@@ -54,7 +54,7 @@ struct totals {
 struct totals_options {
 	enum totals_by by;
 	enum code_by code_by;
-	uint32_t group_by; /* enum group_by, ored */
+	struct grouping group_by;
 };
 
 /* Call it before the first window. */

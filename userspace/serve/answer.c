@@ -95,7 +95,7 @@ static int encode_json(const struct input *input, struct answer *answer)
 	const struct flame_options options = {
 		.value_index = profile_reader_value_index(input_reader(input)),
 		.lines = true,
-		.group_by = GROUP_BY_THREAD};
+		.group_by = {.keys = GROUP_BY_THREAD}};
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
 	OWNED_MEM char *text = NULL;
 	struct profile_read_totals totals;

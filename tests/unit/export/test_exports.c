@@ -59,7 +59,8 @@ static struct written tree_as(struct fixture *f,
 			      int (*export)(const struct flame_tree *tree,
 					    const struct export_facts *facts, FILE *out))
 {
-	const struct flame_options options = {.value_index = 1, .group_by = GROUP_BY_THREAD};
+	const struct flame_options options = {.value_index = 1,
+					      .group_by = {.keys = GROUP_BY_THREAD}};
 	const struct export_facts facts = {.title = "t", .value_index = 1, .count_index = 0};
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
 	struct written written = {0};

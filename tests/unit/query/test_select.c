@@ -75,6 +75,58 @@ static void pids__that_are_none_or_too_many_are_refused(void **state)
 	assert_int_equal(select_add_pids(&select, "1"), -E2BIG);
 }
 
+static void labels__are_added(void **state)
+{
+	CLEANUP(select_release) struct select select = {0};
+	char why[SELECT_WHY_BYTES] = "";
+
+	(void)state;
+	assert_int_equal(select_add_label(&select, "app=^a=b$", why), 0);
+	assert_int_equal(select_add_label(&select, "rank=", why), 0);
+	assert_int_equal(select.label_count, 2);
+	assert_string_equal(select.label[0].key, "app");
+	assert_int_equal(regexec(select.label[0].regex, "a=b", 0, NULL, 0), 0);
+	assert_int_equal(select_add_label(&select, "app", why), -EINVAL);
+	assert_string_equal(why, "not KEY=REGEX");
+	assert_int_equal(select_add_label(&select, "=x", why), -EINVAL);
+	assert_int_equal(select_add_label(&select, "app=(", why), -EINVAL);
+	assert_string_not_equal(why, "not KEY=REGEX");
+	while (select.label_count < SELECT_MAX_LABELS)
+		assert_int_equal(select_add_label(&select, "a=b", why), 0);
+	assert_int_equal(select_add_label(&select, "a=b", why), -E2BIG);
+	assert_string_equal(why, "more than 16 labels");
+}
+
+static void groups__of_keys_and_labels(void **state)
+{
+	struct grouping grouping = {0};
+	char why[SELECT_WHY_BYTES] = "";
+
+	(void)state;
+	assert_int_equal(select_add_groups(&grouping, "process,wait", why), 0);
+	assert_int_equal(grouping.keys, GROUP_BY_PROCESS | GROUP_BY_WAIT);
+	assert_int_equal(select_add_groups(&grouping, "app,container,label:team", why), 0);
+	assert_int_equal(grouping.keys, GROUP_BY_PROCESS | GROUP_BY_WAIT | GROUP_BY_CONTAINER |
+						GROUP_BY_LABELS);
+	assert_int_equal(grouping.label_count, 2);
+	assert_string_equal(grouping.label[0], "app");
+	assert_string_equal(grouping.label[1], "team");
+	assert_int_equal(select_add_groups(&grouping, "functoin", why), -EINVAL);
+	assert_string_equal(why, "'functoin' is no label that pyprofd writes; for another one give "
+				 "label:KEY");
+	assert_int_equal(select_add_groups(&grouping, ",app", why), -EINVAL);
+	assert_int_equal(select_add_groups(&grouping, "label:", why), -EINVAL);
+	assert_int_equal(select_add_groups(&grouping, "rank,unit", why), 0);
+	assert_int_equal(select_add_groups(&grouping, "pod", why), -E2BIG);
+	assert_string_equal(why, "more than 4 labels, or one that is too long");
+	grouping = (struct grouping){0};
+	assert_int_equal(select_add_groups(&grouping,
+					   "label:0123456789012345678901234567890123456789012345678"
+					   "901234567890123",
+					   why),
+			 -E2BIG);
+}
+
 static void regex__that_is_none_is_explained(void **state)
 {
 	CLEANUP(select_release) struct select select = {0};
@@ -96,6 +148,8 @@ int main(void)
 		cmocka_unit_test(select_time__nonsense_is_einval),
 		cmocka_unit_test(pids__are_added),
 		cmocka_unit_test(pids__that_are_none_or_too_many_are_refused),
+		cmocka_unit_test(labels__are_added),
+		cmocka_unit_test(groups__of_keys_and_labels),
 		cmocka_unit_test(regex__that_is_none_is_explained),
 	};
 

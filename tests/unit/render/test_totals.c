@@ -138,7 +138,8 @@ static void totals__lines_of_one_function_are_apart(void **state)
 
 static void totals__by_group_sums_processes(void **state)
 {
-	const struct totals_options options = {.by = TOTALS_BY_GROUP, .group_by = GROUP_BY_PROCESS};
+	const struct totals_options options = {.by = TOTALS_BY_GROUP,
+					       .group_by = {.keys = GROUP_BY_PROCESS}};
 	CLEANUP(fixture_release) struct fixture f = {0};
 	CLEANUP(totals_release) struct totals totals;
 
@@ -155,6 +156,33 @@ static void totals__by_group_sums_processes(void **state)
 			    "pid 7");
 }
 
+/* A number is a label like any other; none stands for those that samples have not. */
+static void totals__by_labels_of_any_key(void **state)
+{
+	const struct totals_options options = {.by = TOTALS_BY_GROUP,
+					       .group_by = {.keys = GROUP_BY_LABELS,
+							    .label_count = 2,
+							    .label = {"pid", "app"}}};
+	CLEANUP(fixture_release) struct fixture f = {0};
+	CLEANUP(totals_release) struct totals totals;
+	const char *key[GROUPS_MAX_KEYS];
+
+	(void)state;
+	fixture_init(&f);
+	totals_init(&totals, &options);
+	add(&f, "main;a", 2, 7);
+	add(&f, "main;b", 3, 7);
+	add(&f, "main;b", 4, 8);
+	end_window(&f, &totals);
+	assert_int_equal(totals.count, 2);
+	assert_string_equal(code_text(&totals.code, totals.groups.group[totals.row[1].group].label),
+			    "pid 8 / app none");
+	groups_label_keys(&options.group_by, key);
+	assert_string_equal(key[0], "pid");
+	assert_string_equal(key[1], "app");
+	assert_null(key[2]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +192,7 @@ int main(void)
 		cmocka_unit_test(totals__many_windows_have_the_error_of_their_spread),
 		cmocka_unit_test(totals__lines_of_one_function_are_apart),
 		cmocka_unit_test(totals__by_group_sums_processes),
+		cmocka_unit_test(totals__by_labels_of_any_key),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,8 @@ static void flame_tree__totals_add_up_to_the_root(void **state)
 
 static void flame_tree__groups_can_be_taken_alone(void **state)
 {
-	const struct flame_options options = {.value_index = 1, .group_by = GROUP_BY_PROCESS};
+	const struct flame_options options = {.value_index = 1,
+					      .group_by = {.keys = GROUP_BY_PROCESS}};
 	CLEANUP(fixture_release) struct fixture f = {0};
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
 	int64_t value[8];
@@ -95,7 +96,7 @@ static void call_graph__recursion_counts_once(void **state)
 	fixture_init(&f);
 	add(&f, "main;fib;fib;fib", 3, 0);
 	add(&f, "main;fib", 1, 0);
-	assert_int_equal(call_graph_new(f.profile, 1, 0, GROUP_BY_NONE, &graph), 0);
+	assert_int_equal(call_graph_new(f.profile, 1, 0, &(struct grouping){0}, &graph), 0);
 	assert_int_equal(graph->total, 40);
 	assert_int_equal(graph->edge_count, 2);
 	for (uint32_t i = 0; i < graph->edge_count; i++) {
@@ -123,7 +124,7 @@ static void pstats__begins_as_a_dict_that_says_what_it_is(void **state)
 	(void)state;
 	fixture_init(&f);
 	add(&f, "main", 1, 0);
-	assert_int_equal(call_graph_new(f.profile, 1, 0, GROUP_BY_NONE, &graph), 0);
+	assert_int_equal(call_graph_new(f.profile, 1, 0, &(struct grouping){0}, &graph), 0);
 	out = open_memstream(&bytes, &size);
 	assert_int_equal(call_graph_write_pstats(graph, 1e-9, out), 0);
 	fclose(out);
