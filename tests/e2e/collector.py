@@ -237,8 +237,7 @@ class Pusher:
     """A process that pushes a store; section: the lines of [push test]."""
 
     def __init__(self, store, sections, state=None, env=None):
-        program = os.path.join(os.path.dirname(os.path.abspath(os.environ["PYPROFD"])),
-                               "tests/e2e/push_main")
+        program = os.path.join(os.path.dirname(harness.PYPROFD), "tests/e2e/push_main")
         harness.need(os.path.exists(program), "no push_main: make e2e-programs")
         self.directory = harness.temporary()
         self.state = state or os.path.join(self.directory, "state")

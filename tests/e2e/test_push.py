@@ -488,3 +488,69 @@ def test_a_proxy_is_asked_for_the_collector():
     proxy.close()
     assert proxy.requests[0].path == "http://collector.invalid:4040" + \
         collector.PATHS["pyroscope"]
+
+
+# ---------------------------------------------------------------- pyprofd-serve
+
+
+def test_pyprofd_serve_pushes_and_tells():
+    """Within its sandbox: a certificate's authority and a token that changes are in reach; what it
+    has sent is in --state and in /metrics."""
+    directory, store, sink = authority(), Store(), None
+    sink = Collector("pyroscope", tls=collector.server_tls(directory))
+    folder = harness.temporary()
+    token, config = os.path.join(folder, "token"), os.path.join(folder, "conf")
+    for path, text in ((token, "first"),
+                       (config, "[http]\nlisten=unix:%s/sock\n[push a]\ntype=pyroscope\nurl=%s\n"
+                                "ca=%s/ca.pem\ntoken-file=%s\n"
+                                % (folder, sink.url, directory, token))):
+        with open(path, "w", encoding="utf-8", opener=private) as file:
+            file.write(text)
+    state = os.path.join(folder, "state")
+    server = subprocess.Popen(
+        [os.path.join(os.path.dirname(harness.PYPROFD), "pyprofd-serve"), "--config", config,
+         "--store", store.directory, "--state", state], stderr=subprocess.PIPE)
+    try:
+        harness.wait_for(lambda: os.path.exists(os.path.join(state, "a.cursor")), what="a cursor")
+        store.put(1)
+        harness.wait_for(lambda: sink.has([1]), what="window 1")
+        with open(token + ".new", "w", encoding="utf-8", opener=private) as file:
+            file.write("second")
+        os.rename(token + ".new", token)
+        store.put(2)
+        harness.wait_for(lambda: sink.has([2]), what="window 2")
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(os.path.join(folder, "sock"))
+            client.sendall(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            text = client.makefile("rb").read()
+    finally:
+        server.terminate()
+        said = server.stderr.read().decode()
+        server.stderr.close()
+        rc = server.wait(20)
+        sink.close()
+    assert rc == 0, said
+    assert [request.headers["Authorization"] for request in sink.requests] == \
+        ["Bearer first", "Bearer second"]
+    assert b'pyprofd_push_windows_total{sink="a"} ' in text, text[-3000:]
+    assert b'pyprofd_push_dropped_profiles_total{sink="a",reason="poison"} 0' in text
+
+
+def test_pyprofd_serve_without_http_only_pushes():
+    store, sink, folder = Store(), Collector("otlp"), harness.temporary()
+    server = subprocess.Popen(
+        [os.path.join(os.path.dirname(harness.PYPROFD), "pyprofd-serve"), "--set",
+         "push.a.type=otlp", "--set", "push.a.url=" + sink.url, "--store", store.directory,
+         "--state", os.path.join(folder, "state")], stderr=subprocess.PIPE)
+    try:
+        harness.wait_for(lambda: os.path.exists(os.path.join(folder, "state", "a.cursor")),
+                         what="a cursor")
+        store.put(1)
+        harness.wait_for(lambda: sink.has([1]), what="window 1")
+    finally:
+        server.terminate()
+        said = server.stderr.read().decode()
+        server.stderr.close()
+        rc = server.wait(20)
+        sink.close()
+    assert rc == 0 and not said, said

@@ -6,7 +6,7 @@ cd "$(dirname "$(realpath "$0")")/../.." || exit 1
 page=docs/metrics.md
 rows() { # HEADER: X("name", KIND, "label", values, "what it says")
 	tr -d '\n\\' < "$1" | sed 's/[\t ][\t ]*/ /g; s/ X("/\nX("/g; s/")/")\n/g' |
-		sed -n 's/^X("\([a-z_]*\)", \([A-Z]*\)[A-Z_]*, "\([a-z]*\)", .*"\(.*\)")$/| `\1` | \L\2\E | \3 | \4 |/p'
+		sed -n 's/^X("\([a-z_]*\)", \([A-Z]*\)[A-Z_]*, "\([a-z, ]*\)", .*"\(.*\)")$/| `\1` | \L\2\E | \3 | \4 |/p'
 }
 make_page() {
 	echo '<!-- Made by tests/lint/check_metrics.sh write. -->'
@@ -26,6 +26,12 @@ make_page() {
 	echo '| name | type | label | what it says |'
 	echo '|---|---|---|---|'
 	rows userspace/serve/metrics.h
+	echo
+	echo '## Of each `[push NAME]`'
+	echo
+	echo '| name | type | label | what it says |'
+	echo '|---|---|---|---|'
+	rows userspace/push/metrics.h
 }
 if [ "${1:-}" = write ]; then
 	make_page > $page

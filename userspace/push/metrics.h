@@ -7,20 +7,23 @@
 
 #include "push/stats.h"
 
-/* The metrics of sinks that are numbers of one sink: X(name, type, help, value of `stats`). */
+/* X(name, COUNTER, GAUGE or HISTOGRAM, labels, where its values are (metrics.c), what it says) */
 #define PUSH_METRICS(X)                                                                            \
-	X("pyprofd_push_bytes_total", "counter", "Bytes of bodies that the collector has taken.",  \
-	  stats->bytes)                                                                            \
-	X("pyprofd_push_windows_total", "counter", "Windows that were sent whole.",                \
-	  stats->windows)                                                                          \
-	X("pyprofd_push_repeated_requests_total", "counter",                                       \
-	  "Requests whose answer was lost, which the collector may have twice.", stats->repeated)  \
-	X("pyprofd_push_folded_series_total", "counter",                                           \
-	  "Series of windows that were too many and went into other_services.", stats->folded)     \
-	X("pyprofd_push_files_waiting", "gauge",                                                   \
-	  "Files of the store that are still to be sent.", stats->files_left)                      \
-	X("pyprofd_push_up", "gauge", "Whether the last request was taken.",                       \
-	  (uint64_t)stats->works)
+	X("pyprofd_push_requests_total", COUNTER, "sink, code", REQUESTS,                          \
+	  "Requests to collectors, by the status of the answer; none: no answer.")                 \
+	X("pyprofd_push_dropped_profiles_total", COUNTER, "sink, reason", DROPS,                   \
+	  "What was not sent, by reason: docs/collectors.md.")                                     \
+	X("pyprofd_push_bytes_total", COUNTER, "sink", BYTES,                                      \
+	  "Bytes of bodies that the collector has taken.")                                         \
+	X("pyprofd_push_windows_total", COUNTER, "sink", WINDOWS, "Windows that were sent.")       \
+	X("pyprofd_push_repeated_requests_total", COUNTER, "sink", REPEATED,                       \
+	  "Requests whose answer was lost, which the collector may have twice.")                   \
+	X("pyprofd_push_folded_series_total", COUNTER, "sink", FOLDED,                             \
+	  "Series of windows that were too many and went into other_services.")                    \
+	X("pyprofd_push_files_waiting", GAUGE, "sink", WAITING,                                    \
+	  "Files of the store that are still to be sent.")                                         \
+	X("pyprofd_push_up", GAUGE, "sink", WORKS, "1: the last request was taken; 0: not.")      \
+	X("pyprofd_push_duration_seconds", HISTOGRAM, "sink", DURATIONS, "How long requests take.")
 
 /* Writes all of them; nothing without sinks. */
 void push_metrics_write(const struct push_stats *stats, size_t count, FILE *out);

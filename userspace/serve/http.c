@@ -81,7 +81,8 @@ static void answer_metrics(struct exchange *exchange)
 	char *text;
 	size_t size;
 
-	if (metrics_text(http->settings->sources.live, &http->counts, work, &text, &size)) {
+	if (metrics_text(http->settings->sources.live, &http->counts, http->settings->push, work,
+			 &text, &size)) {
 		answer_say(&exchange->answer, 503, "no memory\n");
 		return;
 	}

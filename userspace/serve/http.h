@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "push/push.h"
 #include "serve/answer.h"
 
 #define HTTP_CONNECTIONS_MAX 2048U
@@ -36,6 +37,7 @@ struct http_settings {
 	 * sees everything, and one without needs what it needs otherwise. */
 	const char *cert, *key, *client_ca;
 	struct answer_sources sources; /* all borrowed */
+	struct push *push;	       /* whose metrics are served, too; borrowed; NULL: none */
 };
 
 struct http;

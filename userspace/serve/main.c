@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pyprofd-serve: profiles over HTTP. */
+/* pyprofd-serve: profiles over HTTP, and to collectors. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,6 +17,7 @@
 #include "serve/http.h"
 #include "serve/listen.h"
 #include "serve/options.h"
+#include "serve/pushing.h"
 #include "serve/sandbox.h"
 
 #define SWEEP_MS 1000
@@ -110,13 +111,14 @@ static void raise_files(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Serves until a signal comes. */
+/* Serves until a signal comes.  http: NULL: it only pushes. */
 static void serve(struct http *http, int signals)
 {
 	struct pollfd source = {.fd = signals, .events = POLLIN};
 
 	while (poll(&source, 1, SWEEP_MS) == 0 || !source.revents)
-		http_sweep(http, mono_ns());
+		if (http)
+			http_sweep(http, mono_ns());
 }
 
 /* Blocks the signals that end the program, for all threads.  A client that has gone is none. */
@@ -147,9 +149,76 @@ static void tell_start(const struct serve_options *options, bool has_landlock)
 	fprintf(stderr, "%s\n", has_landlock ? "" : " (without Landlock: this kernel has none)");
 }
 
+/* ---- pushing ---- */
+
+static void tell_line(void *context, const char *line)
+{
+	(void)context;
+	fprintf(stderr, "pyprofd-serve: %s\n", line);
+}
+
+static int start_push(const struct serve_options *options, const char *state,
+		      char why[CONFIG_WHY_BYTES], struct push **ret_push)
+{
+	const struct push_options push = {
+		.store = options->store, .state = state, .tell = tell_line};
+	int err = push_new(&push, options->config, why, ret_push);
+
+	if (err && !why[0])
+		snprintf(why, CONFIG_WHY_BYTES, "cannot push: %s", strerror(-err));
+	return err;
+}
+
+/* ---- all ---- */
+
+/* Takes what cannot be taken once the files are out of reach.  Returns 0, or a negative error with
+ * a line in why. */
+static int prepare(const struct serve_options *options, struct secrets *secrets, int *listener,
+		   char why[CONFIG_WHY_BYTES])
+{
+	int err = options->has_http ? read_secrets(&options->http, secrets, why) : 0;
+
+	if (err)
+		return err;
+	raise_files();
+	tzset(); /* reads its file while it may */
+	err = options->has_http ? listen_at(&options->http.address, listener) : 0;
+	if (err) {
+		snprintf(why, CONFIG_WHY_BYTES, "cannot listen at %.200s: %s",
+			 options->http.listen.text, strerror(-err));
+		return err;
+	}
+	if (!access(options->store, F_OK))
+		return 0;
+	err = -errno;
+	snprintf(why, CONFIG_WHY_BYTES,
+		 "cannot find the store '%.200s': %s: start pyprofd first, or give --store",
+		 options->store, strerror(-err));
+	return err;
+}
+
+/* Gives up what is not needed, and goes on with the files of [push] alone beside the store. */
+static int confine(const struct serve_options *options, const char *state, bool *ret_has_landlock,
+		   char why[CONFIG_WHY_BYTES])
+{
+	CLEANUP(pushing_folders_release) struct pushing_folders folders = {0};
+	struct sandbox_paths paths = {.count = 0};
+	int err;
+
+	why[0] = '\0';
+	err = pushing_paths(options->config, state, &paths, &folders, why);
+	if (!err)
+		err = sandbox_enter(options->store, &paths, ret_has_landlock);
+	if (err && !why[0])
+		snprintf(why, CONFIG_WHY_BYTES, "cannot give up rights: %s", strerror(-err));
+	return err;
+}
+
 static int run(const struct serve_options *options)
 {
 	CLEANUP(secrets_release) struct secrets secrets = {0};
+	const char *state = pushing_state(options->state);
+	OWNED(push) struct push *push = NULL;
 	OWNED(http) struct http *http = NULL;
 	OWNED_FD int listener = -1, signals = catch_signals();
 	char why[CONFIG_WHY_BYTES] = "no memory";
@@ -157,23 +226,9 @@ static int run(const struct serve_options *options)
 	bool has_landlock = false;
 	int err;
 
-	if (read_secrets(&options->http, &secrets, why))
+	if (prepare(options, &secrets, &listener, why) ||
+	    confine(options, state, &has_landlock, why) || start_push(options, state, why, &push))
 		return complain(why);
-	raise_files();
-	tzset(); /* reads its file while it may */
-	err = listen_at(&options->http.address, &listener);
-	if (err) {
-		snprintf(why, sizeof(why), "cannot listen at %.200s: %s",
-			 options->http.listen.text, strerror(-err));
-		return complain(why);
-	}
-	if (access(options->store, F_OK)) {
-		snprintf(why, sizeof(why),
-			 "cannot find the store '%.200s': %s: start pyprofd first, or give --store",
-			 options->store, strerror(errno));
-		return complain(why);
-	}
-	err = sandbox_enter(options->store, &has_landlock);
 	settings = (struct http_settings){.listen_fd = listener,
 					  .token = secrets.token,
 					  .name = options->host,
@@ -181,16 +236,17 @@ static int run(const struct serve_options *options)
 					  .cert = secrets.cert,
 					  .key = secrets.key,
 					  .client_ca = secrets.client_ca,
-					  .sources = {options->store, options->live}};
-	if (!err)
-		err = http_open(&settings, &http);
+					  .sources = {options->store, options->live},
+					  .push = push};
+	err = options->has_http ? http_open(&settings, &http) : 0;
 	if (err) {
 		snprintf(why, sizeof(why), "cannot serve: %s",
 			 err == -EINVAL ? "certificate and key do not go together, or are not PEM"
 					: strerror(-err));
 		return complain(why);
 	}
-	tell_start(options, has_landlock);
+	if (options->has_http)
+		tell_start(options, has_landlock);
 	serve(http, signals);
 	return EXIT_SUCCESS;
 }
@@ -203,8 +259,5 @@ int main(int argc, char **argv)
 
 	if (err)
 		return complain(why);
-	if (!options.has_http)
-		return complain(
-			"there is nothing to serve: the configuration has [push], and no [http]");
 	return run(&options);
 }

@@ -230,8 +230,8 @@ static void put_own(FILE *out, enum own_metric metric, const char *name, const c
 	}
 }
 
-int metrics_text(const char *live, const struct counts *counts, unsigned int work, char **ret_text,
-		 size_t *ret_size)
+int metrics_text(const char *live, const struct counts *counts, struct push *push,
+		 unsigned int work, char **ret_text, size_t *ret_size)
 {
 #define COUNTER false
 #define GAUGE true
@@ -255,6 +255,8 @@ int metrics_text(const char *live, const struct counts *counts, unsigned int wor
 		put_head(out, all[i].name, all[i].is_gauge, all[i].help);
 		put_own(out, all[i].metric, all[i].name, all[i].label, &own);
 	}
+	if (push)
+		push_write_metrics(push, out);
 	if (close_memory_file(out, &text))
 		return -ENOMEM;
 	*ret_text = TAKE(text);

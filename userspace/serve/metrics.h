@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "push/push.h"
 #include "serve/counts.h"
 
 /* X(name, COUNTER or GAUGE, label or "", where its values are (metrics.c), what it says) */
@@ -23,11 +24,11 @@
 	X("process_cpu_seconds_total", COUNTER, "", CPU, "CPU time of pyprofd-serve.")             \
 	X("process_resident_memory_bytes", GAUGE, "", RSS, "Resident memory of pyprofd-serve.")
 
-/* Makes the text, on the heap.  live: path of the socket.  work: how many requests wait for a
- * worker or have one.  An agent that does not answer within 5 s is `pyprofd_up 0`.  Returns 0 or
- * -ENOMEM. */
-int metrics_text(const char *live, const struct counts *counts, unsigned int work, char **ret_text,
-		 size_t *ret_size);
+/* Makes the text, on the heap.  live: path of the socket.  push: NULL without [push].  work: how
+ * many requests wait for a worker or have one.  An agent that does not answer within 5 s is
+ * `pyprofd_up 0`.  Returns 0 or -ENOMEM. */
+int metrics_text(const char *live, const struct counts *counts, struct push *push,
+		 unsigned int work, char **ret_text, size_t *ret_size);
 
 /* For tests: writes one line of the agent's answer, which is not trusted, as Prometheus wants it.
  * `name` is the metric that values belong to, at first "".  Returns 1: the answer has ended; 0;

@@ -10,7 +10,8 @@
 #include "version.h"
 
 #define OPTION_HTTP 0x1000 /* + enum config_http_key */
-enum { OPTION_STORE = 0x2000, OPTION_LIVE, OPTION_HOST, OPTION_CONFIG, OPTION_SET };
+enum { OPTION_STORE = 0x2000, OPTION_LIVE, OPTION_HOST, OPTION_CONFIG, OPTION_SET,
+       OPTION_STATE };
 
 static const struct argp_option options[] = {
 	{.doc = "Where it serves:", .group = 1},
@@ -32,9 +33,14 @@ static const struct argp_option options[] = {
 	{.doc = "What it serves:", .group = 3},
 	{"store", OPTION_STORE, "DIR", 0, "Where pyprofd writes; default: /var/lib/pyprofd", 3},
 	{"live", OPTION_LIVE, "PATH", 0, "Where pyprofd answers; default: " LIVE_SOCKET_DEFAULT, 3},
+	{"state", OPTION_STATE, "DIR", 0,
+	 "Where it notes what [push] has sent; default: $STATE_DIRECTORY, else "
+	 "/var/lib/pyprofd-serve",
+	 3},
 	{.doc = "The configuration:", .group = 4},
 	{"config", OPTION_CONFIG, "FILE", 0,
-	 "pyprofd's file: [http], and path and live of the store; the command line goes before it",
+	 "pyprofd's file: [http], [push], and path and live of the store; the command line goes "
+	 "before it",
 	 4},
 	{"set", OPTION_SET, "SECTION.KEY=VALUE", 0, "As if it stood in that file; may be repeated",
 	 4},
@@ -42,7 +48,8 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-	"Serves profiles over HTTP: of what runs now, and of the store."
+	"Serves profiles over HTTP, of what runs now and of the store, and pushes the store to\n"
+	"collectors: to each [push NAME] of the configuration."
 	"\vExamples:\n"
 	"  pyprofd-serve\n"
 	"  curl 'http://127.0.0.1:4041/debug/pprof/profile?seconds=10&pid=1234' > cpu.pb.gz\n"
@@ -93,6 +100,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return -note(parsing, CONFIG_STORE, CONFIG_STORE_PATH, text);
 	case OPTION_LIVE:
 		return -note(parsing, CONFIG_CAPTURE, CONFIG_CAPTURE_LIVE, text);
+	case OPTION_STATE:
+		parsing->options->state = text;
+		return 0;
 	case OPTION_HOST:
 		return add_host(state, parsing->options, text);
 	case OPTION_CONFIG:

@@ -15,6 +15,7 @@ struct serve_options {
 	bool has_http;
 	struct config_http http; /* with has_http */
 	const char *store, *live;
+	const char *state; /* where pushing keeps how far it has come; NULL: not given */
 	const char *host[SERVE_HOSTS_MAX]; /* names that Host may say */
 	size_t host_count;
 };

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 #define READ_FILES LANDLOCK_ACCESS_FS_READ_FILE
 #define READ_TREE (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 #define WRITE_FILES (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE)
+#define WRITE_TREE                                                                                 \
+	(WRITE_FILES | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE)
 /* Everything that the first version of Landlock knows. */
 #define HANDLED (LANDLOCK_ACCESS_FS_MAKE_SYM * 2 - 1)
 
@@ -33,8 +36,33 @@ static int allow(int rules, const char *path, uint64_t access)
 		       : 0;
 }
 
+int sandbox_add(struct sandbox_paths *paths, const char *path, bool may_write)
+{
+	if (!path)
+		return 0;
+	if (paths->count == SANDBOX_PATHS_MAX)
+		return -E2BIG;
+	paths->path[paths->count++] = (struct sandbox_path){path, may_write};
+	return 0;
+}
+
+/* Allows a file or a folder; rights of folders are none of a file's. */
+static int allow_path(int rules, const struct sandbox_path *path)
+{
+	uint64_t access = READ_TREE;
+	struct stat status;
+
+	if (stat(path->path, &status))
+		return 0;
+	if (!S_ISDIR(status.st_mode))
+		access = READ_FILES;
+	else if (path->may_write)
+		access |= WRITE_TREE;
+	return allow(rules, path->path, access);
+}
+
 /* Returns 0; -ENOSYS, -EOPNOTSUPP: the kernel has no Landlock; -errno. */
-static int enter_landlock(const char *store)
+static int enter_landlock(const char *store, const struct sandbox_paths *more)
 {
 	const struct landlock_ruleset_attr handled = {.handled_access_fs = HANDLED};
 	const char *temporary = getenv("TMPDIR");
@@ -52,18 +80,20 @@ static int enter_landlock(const char *store)
 	if (!err)
 		err = allow(rules, temporary && temporary[0] ? temporary : "/tmp",
 			    WRITE_FILES | LANDLOCK_ACCESS_FS_MAKE_REG);
+	for (size_t i = 0; !err && i < more->count; i++)
+		err = allow_path(rules, &more->path[i]);
 	if (!err && syscall(SYS_landlock_restrict_self, rules, 0))
 		err = -errno;
 	return err;
 }
 
-int sandbox_enter(const char *store, bool *ret_has_landlock)
+int sandbox_enter(const char *store, const struct sandbox_paths *more, bool *ret_has_landlock)
 {
 	int err;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0))
 		return -errno;
-	err = enter_landlock(store);
+	err = enter_landlock(store, more);
 	if (err && err != -ENOSYS && err != -EOPNOTSUPP)
 		return err;
 	*ret_has_landlock = !err;

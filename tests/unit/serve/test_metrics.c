@@ -45,6 +45,12 @@ int live_client_fd(const struct live_client *client)
 	return *(const int *)client;
 }
 
+void push_write_metrics(struct push *push, FILE *out)
+{
+	assert_non_null(push);
+	fputs("pushed 7\n", out);
+}
+
 static char *scrape(const char *answer)
 {
 	static struct counts counts = {.connections = 3};
@@ -53,7 +59,8 @@ static char *scrape(const char *answer)
 
 	answered = answer;
 	counts.refused[COUNTS_REFUSED_TOKEN] = 7;
-	assert_int_equal(metrics_text("/run/p.sock", &counts, 2, &text, &size), 0);
+	assert_int_equal(metrics_text("/run/p.sock", &counts, (struct push *)&counts, 2, &text,
+				      &size), 0);
 	assert_int_equal(strlen(text), size);
 	return text;
 }

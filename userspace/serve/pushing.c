@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "serve/pushing.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What the resolver, and libcurl's TLS, read when the first request is sent. */
+static const char *const always[] = {
+	"/etc/resolv.conf", "/run/systemd/resolve", "/etc/hosts", "/etc/nsswitch.conf",
+	"/etc/host.conf", "/etc/gai.conf", "/etc/services", "/etc/ld.so.cache", "/lib", "/lib64",
+	"/usr/lib", "/usr/lib64", "/etc/ssl", "/etc/pki", "/usr/share/ca-certificates",
+	"/usr/local/share/ca-certificates", "/dev/urandom"};
+
+void pushing_folders_release(struct pushing_folders *folders)
+{
+	for (size_t i = 0; i < folders->count; i++)
+		free(folders->token[i]);
+	*folders = (struct pushing_folders){0};
+}
+
+const char *pushing_state(const char *given)
+{
+	const char *systemd = getenv("STATE_DIRECTORY");
+
+	if (given)
+		return given;
+	return systemd && systemd[0] == '/' ? systemd : PUSHING_STATE_DEFAULT;
+}
+
+/* The folder, as a token is replaced by renaming another file over it. */
+static int add_token(const char *path, struct sandbox_paths *paths,
+		     struct pushing_folders *folders)
+{
+	char *copy = path ? strdup(path) : NULL;
+
+	if (!path)
+		return 0;
+	if (!copy)
+		return -ENOMEM;
+	folders->token[folders->count++] = copy;
+	return sandbox_add(paths, dirname(copy), false);
+}
+
+static int add_sink(const struct config_push *push, struct sandbox_paths *paths,
+		    struct pushing_folders *folders)
+{
+	int err = sandbox_add(paths, push->ca.text, false);
+
+	if (!err)
+		err = sandbox_add(paths, push->cert.text, false);
+	if (!err)
+		err = sandbox_add(paths, push->key.text, false);
+	return err ? err : add_token(push->token_file.text, paths, folders);
+}
+
+static int add_always(const char *state, struct sandbox_paths *paths, char why[CONFIG_WHY_BYTES])
+{
+	int err = 0;
+
+	if (mkdir(state, 0750) && errno != EEXIST) {
+		err = -errno;
+		snprintf(why, CONFIG_WHY_BYTES,
+			 "cannot make '%.200s', where pushing keeps how far it has come: %s: give "
+			 "--state",
+			 state, strerror(-err));
+		return err;
+	}
+	err = sandbox_add(paths, state, true);
+	for (size_t i = 0; !err && i < ARRAY_SIZE(always); i++)
+		err = sandbox_add(paths, always[i], false);
+	/* The environment's, of OTLP. */
+	if (!err)
+		err = sandbox_add(paths, getenv("OTEL_EXPORTER_OTLP_CERTIFICATE"), false);
+	if (!err)
+		err = sandbox_add(paths, getenv("OTEL_EXPORTER_OTLP_PROFILES_CERTIFICATE"), false);
+	return err;
+}
+
+int pushing_paths(const struct config *config, const char *state, struct sandbox_paths *paths,
+		  struct pushing_folders *folders, char why[CONFIG_WHY_BYTES])
+{
+	struct config_push push;
+	int err = 0;
+
+	for (size_t i = 0; i < CONFIG_SECTIONS_MAX; i++) {
+		err = config_push(config, i, &push, why);
+		if (err == -ENOENT)
+			break;
+		if (!err && !i)
+			err = add_always(state, paths, why);
+		if (!err)
+			err = add_sink(&push, paths, folders);
+		if (err)
+			return err;
+	}
+	return 0;
+}
