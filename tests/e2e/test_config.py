@@ -110,6 +110,35 @@ def windows(store):
     return sorted(found)
 
 
+def facts(path):
+    """The facts in the comments of a profile."""
+    text = "\n".join(pprof.load(path).comments)
+    lines = [line for line in text.split("\n") if line.startswith("facts")]
+    return {name: int(number) for name, number in re.findall(r"(\w+)=(\d+)", "\n".join(lines))}
+
+
+def cpu_files(store):
+    return sorted(os.path.join(base, name) for base, _, names in os.walk(store) for name in names
+                  if name.endswith("-cpu.pb.gz"))
+
+
+def expect_weights(store):
+    """Samples of a window weigh its period, but for those that fire while the rate changes; and all
+    of them weigh what the scheduler says that ran."""
+    cpu = scheduler = whole = odd = 0
+    for file in cpu_files(store):
+        profile, told = pprof.load(file), facts(file)
+        cpu += told.get("cpu_ns", 0)
+        scheduler += told.get("scheduler_ns", 0)
+        for sample in profile.samples:
+            if sample.values[1] % profile.period:
+                odd += 1
+            else:
+                whole += 1
+    assert odd <= 0.05 * whole, (odd, whole)
+    return cpu / scheduler
+
+
 def expect_no_gap(found):
     for (_, end, _), (begin, _, _) in zip(found, found[1:]):
         assert abs(begin - end) <= 2, found
@@ -133,6 +162,7 @@ def test_reload_changes_rate_and_windows_without_a_gap():
     found = windows(store)
     expect_no_gap(found)
     assert {period for _, _, period in found} == {10**9 // 49, 10**9 // 149}, found
+    assert 0.85 < expect_weights(store) < 1.15
     assert found[0][1] - found[0][0] < 900 <= found[-2][1] - found[-2][0], found
 
 
@@ -165,3 +195,28 @@ def test_without_a_file_sighup_ends_the_run():
         run = harness.finish(process, signal_number=signal.SIGHUP)
     assert run.rc == 0, run.err
     assert harness.samples(out, pid=target.pid)
+
+
+def test_max_cpu_lowers_the_rate_in_steps_and_gives_it_back():
+    store, manager = harness.temporary() + "/", Manager()
+    path = configured("[capture]\nhz = 400\ninterval = 500ms\nevents = cpu\nmax-cpu = 0.1\n")
+    with harness.light():
+        process = start(path, manager, store)
+        assert manager.next() == "READY=1"
+        harness.wait_for(lambda: any(w[2] == 10**9 // 100 for w in windows(store)), 60, "100 Hz")
+        write(path, "[capture]\nhz = 400\ninterval = 500ms\nevents = cpu\n")
+        reload(process, manager)
+        harness.wait_for(lambda: {w[2] for w in windows(store)[-4:]} == {10**9 // 400}, 60,
+                         "four windows of 400 Hz again")
+        run = harness.finish(process, signal_number=signal.SIGTERM)
+    assert run.rc == 0, run.err
+    assert re.search(r"took [0-9.]+ % of a core, more than --max-cpu 0.10: it goes down to 200 Hz",
+                     run.err), run.err
+    assert re.search(r"it goes back up to 400 Hz", run.err), run.err
+    expect_no_gap(windows(store))
+    for file in cpu_files(store):
+        # One rate a window, which the profile states.
+        steps = facts(file).get("rate_steps", 0)
+        assert pprof.load(file).period == 10**9 // (400 >> steps), (file, steps)
+    assert any(facts(file).get("bpf_cpu_ns") for file in cpu_files(store))
+    expect_weights(store)

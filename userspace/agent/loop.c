@@ -412,6 +412,16 @@ static bool must_wait(struct agent *agent, const struct loop *loop, uint64_t now
 	       now_ns - loop->window_ends_ns < backlog_max_ns(agent);
 }
 
+/* The window that has begun may have another rate than the one that was cut. */
+static void govern(struct agent *agent)
+{
+	struct rate *rate = &agent->rate;
+
+	if (rate->governor.cap_ppm || rate->governor.steps)
+		rate_govern(rate, window_facts_cost_ns(&agent->facts), mono_ns());
+	rate_follow(rate);
+}
+
 /* Ends a window that is due, or goes on with one that has ended: one that is due meanwhile
  * waits. */
 static int serve_windows(struct agent *agent, struct loop *loop)
@@ -423,7 +433,7 @@ static int serve_windows(struct agent *agent, struct loop *loop)
 	if (!window_is_closing(&agent->window)) {
 		if (now_ns >= loop->window_ends_ns && !must_wait(agent, loop, now_ns)) {
 			window_cut(&agent->window, WINDOW_WHOLE);
-			rate_follow(&agent->rate);
+			govern(agent);
 			find_window_end(agent, loop);
 		} else if (now_ns >= find_part_end(agent, loop)) {
 			window_cut(&agent->window, WINDOW_PART);
@@ -435,6 +445,7 @@ static int serve_windows(struct agent *agent, struct loop *loop)
 	more = window_step(&agent->window, &slice);
 	if (more)
 		return more < 0 ? more : 0;
+	agent->summary.rate_steps = agent->rate.governor.steps;
 	return window_open(&agent->window, agent->started_ns);
 }
 

@@ -7,9 +7,56 @@
 #include "base/log.h"
 #include "options/options.h"
 
+#define PPM_PER_PERCENT 1e4
+
 void rate_init(struct rate *rate)
 {
-	rate->start_hz = rate->wanted_hz = rate->options->hz;
+	rate->start_hz = rate->asked_hz = rate->options->hz;
+	rate->governor.cap_ppm = rate->options->max_cpu_ppm;
+}
+
+void rate_ask(struct rate *rate, uint32_t hz, uint32_t max_cpu_ppm)
+{
+	rate->asked_hz = hz;
+	rate->governor.cap_ppm = rate->options->max_cpu_ppm = max_cpu_ppm;
+	rate->is_stale = true;
+}
+
+static uint32_t wanted_hz(const struct rate *rate)
+{
+	return (rate->asked_hz >> rate->governor.steps) ?: 1;
+}
+
+/* Told once: a cap that cannot be held is not told each window. */
+static void tell_floor(struct rate *rate, uint32_t ppm)
+{
+	if (rate->governor.steps < GOVERNOR_STEPS_MAX || ppm <= rate->governor.cap_ppm ||
+	    rate->is_floor_told)
+		return;
+	rate->is_floor_told = true;
+	log_warn("pyprofd takes %.2f %% of a core at %u Hz, more than --max-cpu, and samples no "
+		 "more rarely: give fewer --events, or choose processes",
+		 ppm / PPM_PER_PERCENT, wanted_hz(rate));
+}
+
+void rate_govern(struct rate *rate, uint64_t spent_ns, uint64_t now_ns)
+{
+	const unsigned int before = rate->governor.steps;
+	uint32_t ppm;
+
+	if (!governor_look(&rate->governor, spent_ns, now_ns, &ppm)) {
+		if (rate->governor.cap_ppm)
+			tell_floor(rate, ppm);
+		return;
+	}
+	if (rate->governor.steps > before)
+		log_warn("pyprofd took %.2f %% of a core, more than --max-cpu %.2f: it goes down "
+			 "to %u Hz",
+			 ppm / PPM_PER_PERCENT, rate->governor.cap_ppm / PPM_PER_PERCENT,
+			 wanted_hz(rate));
+	else
+		log_info("pyprofd took %.2f %% of a core: it goes back up to %u Hz",
+			 ppm / PPM_PER_PERCENT, wanted_hz(rate));
 }
 
 bool rate_can_be(const struct rate *rate, uint32_t hz)
@@ -24,7 +71,8 @@ bool rate_can_be(const struct rate *rate, uint32_t hz)
 /* What the kernel side makes of the rate. */
 static void configure(const struct rate *rate)
 {
-	const struct walk_budgets budgets = walk_budgets_of(rate->options);
+	const struct walk_budgets budgets =
+		walk_budgets_of(rate->options, cpu_events_count(rate->events));
 	volatile struct pp_config *config = kernel_side_config(rate->kernel);
 
 	config->sample_period_ns = (uint32_t)cpu_events_period_ns(rate->events);
@@ -34,18 +82,18 @@ static void configure(const struct rate *rate)
 
 void rate_follow(struct rate *rate)
 {
-	const uint32_t before = rate->options->hz;
+	const uint32_t before = rate->options->hz, hz = wanted_hz(rate);
 	int err;
 
-	if (rate->wanted_hz == before)
+	if (hz == before && !rate->is_stale)
 		return;
-	err = cpu_events_set_hz(rate->events, rate->wanted_hz);
+	err = hz == before ? 0 : cpu_events_set_hz(rate->events, hz);
 	if (err) {
-		log_warn_errno(err, "cannot sample at %u Hz and stays at %u Hz", rate->wanted_hz,
-			       before);
-		rate->wanted_hz = before;
+		log_warn_errno(err, "cannot sample at %u Hz and stays at %u Hz", hz, before);
+		rate->asked_hz = before << rate->governor.steps;
 		return;
 	}
-	rate->options->hz = rate->wanted_hz;
+	rate->is_stale = false;
+	rate->options->hz = hz;
 	configure(rate);
 }

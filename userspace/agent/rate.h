@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/governor.h"
+
 struct cpu_events;
 struct kernel_side;
 struct options;
@@ -18,15 +20,24 @@ struct rate {
 	struct cpu_events *events;  /* borrowed; each CPU's is opened again */
 	struct kernel_side *kernel; /* borrowed */
 	struct options *options;    /* borrowed; hz is the rate in force */
-	uint32_t start_hz, wanted_hz;
+	struct governor governor;
+	uint32_t start_hz;  /* what the tables were made for */
+	uint32_t asked_hz;  /* by whoever configures; governor.steps halve it */
+	bool is_stale;	    /* the cap has changed, and with it the budgets of walks */
+	bool is_floor_told; /* that no more steps help */
 };
 
-/* Remembers the rate that the options name, which is in force. */
+/* Remembers the rate and the cap that the options name, which are in force. */
 void rate_init(struct rate *rate);
+/* Takes other ones, from the next rate_follow() on. */
+void rate_ask(struct rate *rate, uint32_t hz, uint32_t max_cpu_ppm);
+/* Holds what was spent up to now (window_facts_cost_ns()) against the cap, and tells each step. */
+void rate_govern(struct rate *rate, uint64_t spent_ns, uint64_t now_ns);
 /* Whether the rate can become `hz` without a restart: each window must be a profile of its own. */
 bool rate_can_be(const struct rate *rate, uint32_t hz);
-/* Makes the rate wanted_hz.  Call it when a window has just been cut, before the next one's
- * profiles are opened.  When an event cannot be opened it keeps the rate, and tells once. */
+/* Makes the rate what is asked for and allowed.  Call it when a window has just been cut, before
+ * the next one's profiles are opened.  When an event cannot be opened it keeps the rate, and tells
+ * once. */
 void rate_follow(struct rate *rate);
 
 #endif

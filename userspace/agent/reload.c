@@ -117,8 +117,8 @@ static bool is_live(const struct rate *rate, const struct options *fresh, enum c
 		return key == CONFIG_STORE_MAX || key == CONFIG_STORE_AGE;
 	if (key == CONFIG_CAPTURE_HZ)
 		return rate_can_be(rate, fresh->hz);
-	return key == CONFIG_CAPTURE_INTERVAL || key == CONFIG_CAPTURE_VERBOSE ||
-	       key == CONFIG_CAPTURE_QUIET;
+	return key == CONFIG_CAPTURE_INTERVAL || key == CONFIG_CAPTURE_MAX_CPU ||
+	       key == CONFIG_CAPTURE_VERBOSE || key == CONFIG_CAPTURE_QUIET;
 }
 
 static bool differs(const struct config *a, const struct config *b, enum config_kind kind,
@@ -174,8 +174,9 @@ static void apply(const struct reload *reload, const struct reload_targets *targ
 	options->quiet = fresh->quiet;
 	log_set_level(options_log_level(options));
 	output_set_limits(targets->output, fresh->store_max_bytes, fresh->store_max_age_ns);
-	if (rate_can_be(targets->rate, fresh->hz))
-		targets->rate->wanted_hz = fresh->hz;
+	rate_ask(targets->rate,
+		 rate_can_be(targets->rate, fresh->hz) ? fresh->hz : targets->rate->asked_hz,
+		 fresh->max_cpu_ppm);
 }
 
 static void tell(const struct changes *changes)

@@ -178,7 +178,7 @@ static uint32_t config_flags(const struct agent *agent, bool waits)
 
 static void configure_kernel(const struct agent *agent, bool waits)
 {
-	const struct walk_budgets budgets = walk_budgets_of(agent->options);
+	const struct walk_budgets budgets = walk_budgets_of(agent->options, agent->online_cpus);
 	volatile struct pp_config *config = kernel_side_config(agent->kernel);
 
 	config->flags = config_flags(agent, waits);

@@ -22,18 +22,29 @@ static uint64_t samples_ppm(uint32_t hz)
 	return ppm > SAMPLES_MAX_PPM ? SAMPLES_MAX_PPM : ppm;
 }
 
+/* Both together take no more of a CPU than its part of --max-cpu, however that is divided. */
+static uint64_t capped(uint64_t ppm, uint64_t sum_ppm, const struct options *options, uint32_t cpus)
+{
+	const uint64_t cap_ppm = cpus ? options->max_cpu_ppm / cpus : options->max_cpu_ppm;
+
+	return options->max_cpu_ppm && sum_ppm > cap_ppm ? ppm * cap_ppm / sum_ppm : ppm;
+}
+
 /* --budget-cpu is the sum of both.  Samples are always taken, as they also divide the ledger's CPU
  * time. */
-struct walk_budgets walk_budgets_of(const struct options *options)
+struct walk_budgets walk_budgets_of(const struct options *options, uint32_t cpus)
 {
 	bool has_switches = options->events & PP_CAPTURES_OF_WAITS ||
 			    options->timeline;
-	uint64_t samples = samples_ppm(options->hz), switches = SWITCHES_PPM;
+	uint64_t samples = samples_ppm(options->hz), switches = SWITCHES_PPM, sum;
 
 	if (options->budget_cpu_ppm) {
 		switches = has_switches ? options->budget_cpu_ppm / 3 : 0;
 		samples = options->budget_cpu_ppm - switches;
 	}
+	sum = samples + (has_switches ? switches : 0);
+	samples = capped(samples, sum, options, cpus);
+	switches = capped(switches, sum, options, cpus);
 	return (struct walk_budgets){
 		.sample_ns = (uint32_t)(samples * PP_BUDGET_PERIOD_NS / PPM),
 		.switch_ns = (uint32_t)(switches * PP_BUDGET_PERIOD_NS / PPM),

@@ -12,6 +12,7 @@ struct walk_budgets {
 	uint32_t sample_ns, switch_ns;
 };
 
-struct walk_budgets walk_budgets_of(const struct options *options);
+/* cpus: those that are sampled, which share --max-cpu. */
+struct walk_budgets walk_budgets_of(const struct options *options, uint32_t cpus);
 
 #endif

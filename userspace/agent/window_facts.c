@@ -122,6 +122,36 @@ void window_facts_update(const struct window_facts *facts)
 		summary->own_rss_bytes = rss_bytes;
 }
 
+/* A run counts as the middle of its bucket, which is an eighth of an octave wide. */
+static uint64_t walks_ns(const struct pp_times times[PP_PROGRAM_COUNT])
+{
+	uint64_t sum_ns = 0;
+
+	for (unsigned int i = 0; i < PP_PROGRAM_COUNT; i++) {
+		for (unsigned int bucket = 0; bucket < PP_TIME_BUCKETS; bucket++) {
+			const uint64_t begin_ns = bucket ? pp_time_end_ns(bucket - 1) : 0;
+
+			sum_ns += times[i].count[bucket] * (begin_ns + pp_time_end_ns(bucket)) / 2;
+		}
+	}
+	return sum_ns;
+}
+
+static void read_times(const struct window_facts *facts)
+{
+	struct summary *summary = facts->summary;
+
+	(void)kernel_side_get_times(facts->kernel, summary->times);
+	summary->bpf_cpu_ns = walks_ns(summary->times);
+}
+
+uint64_t window_facts_cost_ns(const struct window_facts *facts)
+{
+	window_facts_update(facts);
+	read_times(facts);
+	return facts->summary->own_cpu_ns + facts->summary->bpf_cpu_ns;
+}
+
 static bool is_complete(unsigned int stop)
 {
 	return stop == PP_STOP_ROOT || stop == PP_STOP_FINISHED || stop == PP_STOP_NO_USER;
@@ -158,6 +188,8 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 		facts_put(out, "", "ledger_wait_ns", now->ledger_wait_ns - before->ledger_wait_ns);
 	}
 	put(out, "", "unlabelled", now->unlabelled, before->unlabelled);
+	put(out, "", "bpf_cpu_ns", now->bpf_cpu_ns, before->bpf_cpu_ns);
+	put(out, "", "rate_steps", now->rate_steps, 0);
 	put(out, "", "early_swaps", now->early_swaps, before->early_swaps);
 	put(out, "", "coarse_cpu_ns", now->coarse_cpu_ns, before->coarse_cpu_ns);
 	put(out, "", "coarse_wait_ns", now->coarse_wait_ns, before->coarse_wait_ns);
@@ -198,7 +230,7 @@ int window_facts_tell(const struct window_facts *facts, struct summary *told, ch
 		return -ENOMEM;
 	window_facts_update(facts);
 	read_host(&summary->host_busy_ns, &summary->host_steal_ns);
-	(void)kernel_side_get_times(facts->kernel, summary->times);
+	read_times(facts);
 	put_facts(out, summary, told);
 	put_times(out, summary, told);
 	if (close_memory_file(out, &text))

@@ -53,6 +53,7 @@ enum config_shown {
 	X(RAW, "raw", "raw", 1, "no", ONE)                                                         \
 	X(BUDGET_MEM, "budget-mem", "budget-mem", 0, "0", ONE)                                     \
 	X(BUDGET_CPU, "budget-cpu", "budget-cpu", 0, "", ONE)                                      \
+	X(MAX_CPU, "max-cpu", "max-cpu", 0, "", ONE)                                               \
 	X(VERBOSE, "verbose", "verbose", 1, "no", ONE)                                             \
 	X(QUIET, "quiet", "quiet", 1, "no", ONE)
 #define CONFIG_STORE_KEYS(X)                                                                       \

@@ -29,6 +29,7 @@
 #define OPTIONS_BUDGET_MIN_BYTES (16ULL << 20)
 #define OPTIONS_BUDGET_CPU_MIN_PPM 1000U   /* 0.1 % */
 #define OPTIONS_BUDGET_CPU_MAX_PPM 500000U /* 50 % */
+#define OPTIONS_MAX_CPU_MIN_PPM 1000U
 #define OPTIONS_TIMELINE_MIN_BYTES (1ULL << 20)
 #define OPTIONS_TIMELINE_DEFAULT_BYTES (256ULL << 20)
 #define OPTIONS_OFFCPU_MIN_MAX_US 1000000U
@@ -94,6 +95,7 @@ struct options {
 	/* kernel maps and agent together; 0: depends on the number of CPUs */
 	uint64_t budget_bytes;
 	uint32_t budget_cpu_ppm; /* walks' share of each CPU; 0: the bounds in walk_budgets.c */
+	uint32_t max_cpu_ppm;	 /* of one core, agent and walks together; 0: no cap */
 	bool doctor;	       /* look at all that is needed, and end */
 	bool verbose, quiet;   /* never both: the last one given counts */
 

@@ -35,6 +35,7 @@ enum option_key {
 	KEY_CONFIG,
 	KEY_SET,
 	KEY_CHECK_CONFIG,
+	KEY_MAX_CPU,
 	KEY_DOCTOR,
 	KEY_HELP,
 };

@@ -99,6 +99,23 @@ static int check_waits(const struct option_given *given, const struct options *o
 	return 0;
 }
 
+static int check_budgets(const struct options *options, char why[OPTION_WHY_BYTES])
+{
+	/* A permanent run must stay harmless. */
+	if (options->budget_cpu_ppm && !options->duration_ns && !options->command) {
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--budget-cpu needs an end of the run: give --duration or -- COMMAND");
+		return -EINVAL;
+	}
+	/* A profile has one period. */
+	if (options->max_cpu_ppm && is_one_file(options)) {
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--max-cpu needs windows of their own: give a directory with --output");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int option_rules_apply(const struct option_given *given, struct options *options,
 		       char why[OPTION_WHY_BYTES])
 {
@@ -121,12 +138,9 @@ int option_rules_apply(const struct option_given *given, struct options *options
 	err = check_waits(given, options, why);
 	if (err)
 		return err;
-	/* A permanent run must stay harmless. */
-	if (options->budget_cpu_ppm && !options->duration_ns && !options->command) {
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--budget-cpu needs an end of the run: give --duration or -- COMMAND");
-		return -EINVAL;
-	}
+	err = check_budgets(options, why);
+	if (err)
+		return err;
 	if (given->timeline_max && !options->timeline) {
 		snprintf(why, OPTION_WHY_BYTES,
 			 "--timeline-max needs a timeline: give --timeline FILE");

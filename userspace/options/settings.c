@@ -273,6 +273,18 @@ static int set_budget_cpu(struct option_parser *parser, const char *text)
 	return 0;
 }
 
+static int set_max_cpu(struct option_parser *parser, const char *text)
+{
+	uint32_t ppm;
+
+	if (option_percent(text, &ppm) || ppm < OPTIONS_MAX_CPU_MIN_PPM)
+		return usage(parser,
+			     "--max-cpu '%s' is out of range: give percent of one core, 0.1 to 100",
+			     text);
+	parser->options.max_cpu_ppm = ppm;
+	return 0;
+}
+
 static int set_output(struct option_parser *parser, const char *text)
 {
 	if (!*text)
@@ -385,6 +397,8 @@ static int parse_course(struct option_parser *parser, int key, const char *arg)
 		return set_live_user(parser, arg);
 	case KEY_BUDGET_MEM:
 		return set_budget(parser, arg);
+	case KEY_MAX_CPU:
+		return set_max_cpu(parser, arg);
 	case KEY_BUDGET_CPU:
 		return set_budget_cpu(parser, arg);
 	default:

@@ -74,6 +74,10 @@ const struct argp_option option_table[] = {
 	 "Percent of each CPU that walks of stacks may take, 0.1 to 50; only where --duration or a "
 	 "command bounds the run",
 	 6},
+	{"max-cpu", KEY_MAX_CPU, "PCT", 0,
+	 "Percent of one core that pyprofd and its walks in the kernel may take, 0.1 to 100: "
+	 "beyond it the rate goes down in steps; only into a directory",
+	 6},
 	{"config", KEY_CONFIG, "FILE", 0,
 	 "Read the settings of this file; the command line goes before it", 6},
 	{"set", KEY_SET, "SECTION.KEY=VALUE", 0, "One setting, as if it stood in the file", 6},

@@ -28,6 +28,12 @@ bool rate_can_be(const struct rate *rate, uint32_t hz)
 	return hz <= rate->start_hz * RATE_GROWTH_MAX;
 }
 
+void rate_ask(struct rate *rate, uint32_t hz, uint32_t max_cpu_ppm)
+{
+	rate->asked_hz = hz;
+	rate->governor.cap_ppm = max_cpu_ppm;
+}
+
 struct run {
 	struct options options;
 	struct reload *reload;
@@ -60,7 +66,7 @@ static void begin(struct run *run, const char *text)
 	assert_int_equal(reload_new(&run->options, &run->reload), 0);
 	run->rate = (struct rate){.options = &run->options,
 				  .start_hz = run->options.hz,
-				  .wanted_hz = run->options.hz};
+				  .asked_hz = run->options.hz};
 	store.max_bytes = 0;
 }
 
@@ -86,9 +92,10 @@ static void reload__takes_over_what_can_change(void **state)
 
 	(void)state;
 	begin(&run, "[capture]\nhz=49\n");
-	reload_to(&run, "[capture]\nhz=99\ninterval=1m\nquiet=yes\nevents=cpu\n"
+	reload_to(&run, "[capture]\nhz=99\ninterval=1m\nquiet=yes\nevents=cpu\nmax-cpu=2\n"
 			"[store]\nmax=3M\nage=1h\n");
-	assert_int_equal(run.rate.wanted_hz, 99);
+	assert_int_equal(run.rate.asked_hz, 99);
+	assert_int_equal(run.rate.governor.cap_ppm, 20000);
 	assert_int_equal(run.options.interval_ns, 60000000000ULL);
 	assert_true(run.options.quiet);
 	assert_int_equal(store.max_bytes, 3 << 20);
@@ -99,7 +106,7 @@ static void reload__takes_over_what_can_change(void **state)
 	reload_to(&run, "");
 	assert_int_equal(run.options.interval_ns, OPTIONS_INTERVAL_DEFAULT_NS);
 	assert_int_equal(store.max_bytes, OPTIONS_STORE_DEFAULT_BYTES);
-	assert_int_equal(run.rate.wanted_hz, OPTIONS_HZ_DEFAULT);
+	assert_int_equal(run.rate.asked_hz, OPTIONS_HZ_DEFAULT);
 }
 
 static void reload__broken_file_changes_nothing(void **state)
@@ -109,13 +116,13 @@ static void reload__broken_file_changes_nothing(void **state)
 	(void)state;
 	begin(&run, "[capture]\nhz=49\n");
 	reload_to(&run, "[capture]\nhz=99\ninterval=1m\nintervall=5\n");
-	assert_int_equal(run.rate.wanted_hz, 49);
+	assert_int_equal(run.rate.asked_hz, 49);
 	assert_int_equal(run.options.interval_ns, OPTIONS_INTERVAL_DEFAULT_NS);
 	assert_int_equal(store.max_bytes, 0);
 	unlink("c.conf");
 	reload_begin(run.reload);
 	assert_true(finish(&run));
-	assert_int_equal(run.rate.wanted_hz, 49);
+	assert_int_equal(run.rate.asked_hz, 49);
 }
 
 static void reload__rate_beyond_the_tables_waits_for_a_restart(void **state)
@@ -125,7 +132,7 @@ static void reload__rate_beyond_the_tables_waits_for_a_restart(void **state)
 	(void)state;
 	begin(&run, "[capture]\nhz=49\n");
 	reload_to(&run, "[capture]\nhz=1000\n");
-	assert_int_equal(run.rate.wanted_hz, 49);
+	assert_int_equal(run.rate.asked_hz, 49);
 }
 
 static void reload__signal_while_reading_is_remembered(void **state)

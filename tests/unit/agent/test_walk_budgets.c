@@ -14,7 +14,7 @@ static struct walk_budgets budgets_at(uint32_t hz, uint32_t events, uint32_t ppm
 {
 	const struct options options = {.hz = hz, .events = events, .budget_cpu_ppm = ppm};
 
-	return walk_budgets_of(&options);
+	return walk_budgets_of(&options, 4);
 }
 
 static void walk_budgets__follow_the_rate_within_their_bounds(void **state)
@@ -39,11 +39,32 @@ static void walk_budgets__given_one_is_the_sum_of_both(void **state)
 	assert_int_equal(budgets.switch_ns, 0);
 }
 
+static void walk_budgets__share_the_cap_of_a_core(void **state)
+{
+	/* 1.5 % of each of 4 CPUs, where 2 % of a core are allowed. */
+	const struct options options = {
+		.hz = 99, .events = PP_CAPTURES_ALL, .max_cpu_ppm = 20000};
+	struct options wide = options;
+	struct walk_budgets budgets = walk_budgets_of(&options, 4);
+
+	(void)state;
+	assert_int_equal(budgets.sample_ns, PERCENT_NS * 3333 / 10000);
+	assert_int_equal(budgets.switch_ns, PERCENT_NS * 1666 / 10000);
+	budgets = walk_budgets_of(&options, 1);
+	assert_int_equal(budgets.sample_ns, PERCENT_NS);
+	assert_int_equal(budgets.switch_ns, PERCENT_NS / 2);
+	wide.budget_cpu_ppm = 300000;
+	budgets = walk_budgets_of(&wide, 2);
+	/* Each part is rounded down. */
+	assert_in_range(budgets.sample_ns + budgets.switch_ns, PERCENT_NS - 20, PERCENT_NS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walk_budgets__follow_the_rate_within_their_bounds),
 		cmocka_unit_test(walk_budgets__given_one_is_the_sum_of_both),
+		cmocka_unit_test(walk_budgets__share_the_cap_of_a_core),
 	};
 
 	return cmocka_run_group_tests_name("agent/walk_budgets", tests, NULL, NULL);

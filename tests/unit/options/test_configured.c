@@ -75,7 +75,8 @@ static void file__every_key_lands_in_its_field(void **state)
 	write_config("[capture]\nhz=7\nclock=cpu\nevents=offcpu\noffcpu-min=5\nwakers=yes\n"
 		     "pid=1,2\npid=3\ncomm=^py\ncgroup=/a\nuid=0\nduration=9\ndelay=2\n"
 		     "interval=1m\ntimeline=/t.json\ntimeline-max=2M\nlive=no\nno-kernel=on\n"
-		     "no-native=true\nraw=1\nbudget-mem=64M\nbudget-cpu=5\nverbose=yes\nquiet=no\n"
+		     "no-native=true\nraw=1\nbudget-mem=64M\n"
+		     "budget-cpu=5\nmax-cpu=2\nverbose=yes\nquiet=no\n"
 		     "[store]\npath=/s/\nmax=3M\nage=2m\n",
 		     0600);
 	run_line(&run, "--config c.conf");
@@ -98,6 +99,7 @@ static void file__every_key_lands_in_its_field(void **state)
 	assert_null(run.options.live);
 	assert_int_equal(run.options.budget_bytes, 64 << 20);
 	assert_int_equal(run.options.budget_cpu_ppm, 50000);
+	assert_int_equal(run.options.max_cpu_ppm, 20000);
 	assert_string_equal(run.options.output, "/s/");
 	assert_int_equal(run.options.store_max_bytes, 3 << 20);
 	assert_int_equal(run.options.store_max_age_ns, 120000000000ULL);
@@ -172,6 +174,17 @@ static void errors__between_options_name_the_line_of_the_first(void **state)
 	expect_error("[capture]\nhz=5\n", "--config c.conf --budget-cpu 5",
 		     "pyprofd: --budget-cpu needs an end of the run: give --duration or -- "
 		     "COMMAND\n");
+}
+
+static void errors__cap_without_windows_is_told(void **state)
+{
+	(void)state;
+	expect_error("[capture]\nmax-cpu=2\n", "--config c.conf -o x.pb.gz",
+		     "pyprofd: c.conf:2: max-cpu needs windows of their own: give a directory with "
+		     "--output\n");
+	expect_error("", "--max-cpu 0",
+		     "pyprofd: --max-cpu '0' is out of range: give percent of one core, 0.1 to "
+		     "100\n");
 }
 
 static void errors__of_set_name_the_setting(void **state)
@@ -278,6 +291,7 @@ int main(void)
 		cmocka_unit_test(command__words_are_not_ours),
 		cmocka_unit_test(errors__name_file_and_line),
 		cmocka_unit_test(errors__between_options_name_the_line_of_the_first),
+		cmocka_unit_test(errors__cap_without_windows_is_told),
 		cmocka_unit_test(errors__of_set_name_the_setting),
 		cmocka_unit_test(missing__file_is_an_error_but_for_the_services),
 		cmocka_unit_test(help__does_not_care_for_the_file),
