@@ -86,6 +86,21 @@ def test_requests_are_what_the_collector_wants(protocol):
 test_requests_are_what_the_collector_wants.cases = each_protocol
 
 
+def test_rules_rename_and_leave_out(protocol="pyroscope"):
+    store, sink = Store(), Collector(protocol)
+    pusher = Pusher(store, sections(protocol, sink.url, "labels=team",
+                                    "relabel=source_labels=app regex=tmp action=drop",
+                                    "relabel=source_labels=unit regex=(.*).service "
+                                    "target_label=team")).begun("test")
+    store.put(1, [("app", "tmp"), ("comm", "x")])
+    store.put(2, [("app", "shop"), ("unit", "web.service"), ("tid", 77)])
+    pusher.until(lambda: sink.has([2]), "window 2")
+    pusher.end()
+    sink.close()
+    assert [request.windows for request in sink.requests] == [[2]]
+    assert b"\n\4team\x12\3web" in sink.requests[0].body
+
+
 def test_merged_files_are_sent_from_the_first_window_that_was_not(protocol):
     store, sink = Store(), Collector(protocol)
     pusher = pushed(store, protocol, sink, [1, 2, 3])

@@ -78,7 +78,9 @@ static int read_file_with(struct push_content *content,
 {
 	const char *kept[LABELS_KEPT_MAX];
 	const struct profile_read_options options = {
-		.keep_labels = kept, .wants_window = wants_window, .context = content};
+		.keep_labels = content->choice->rules ? NULL : kept,
+		.wants_window = wants_window,
+		.context = content};
 	int err;
 
 	choose_labels(content->choice, kept);

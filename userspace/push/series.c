@@ -12,11 +12,13 @@
 
 #include "base/array.h"
 #include "base/index_table.h"
+#include "config/relabel.h"
 #include "profile/profile_data.h"
 #include "push/service_name.h"
 
 #define NUMBER_CHARS 24U
 #define NO_SERIES UINT32_MAX
+#define UNWANTED_SERIES (UINT32_MAX - 1) /* rules leave it out */
 
 void push_division_release(struct push_division *division)
 {
@@ -31,7 +33,7 @@ struct divider {
 	const struct push_label_choice *choice;
 	struct push_division division;
 	struct index_table index; /* of the series, by their values */
-	uint32_t *of_label_set;	  /* series; NO_SERIES: not known yet */
+	uint32_t *of_label_set;	  /* series, or UNWANTED_SERIES; NO_SERIES: not known yet */
 };
 
 static void divider_release(struct divider *divider)
@@ -80,6 +82,50 @@ static int values_of(struct divider *divider, uint32_t label_set, struct push_se
 	return err;
 }
 
+/* Collects the labels of a set, with the service's name among them. */
+static int labels_of(const struct profile *profile, uint32_t label_set,
+		     struct relabel_labels *labels)
+{
+	const struct label_set *set = &profile->label_set[label_set];
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < set->count; i++) {
+		const struct stored_label *label = &profile->label[set->first + i];
+		char number[NUMBER_CHARS];
+
+		snprintf(number, sizeof(number), "%" PRId64, label->value);
+		err = relabel_labels_set(labels, profile->key[label->key].name,
+					 label->is_number
+						 ? number
+						 : intern_get(profile->strings,
+							      (uint32_t)label->value, NULL));
+	}
+	return err ? err
+		   : relabel_labels_set(labels, PUSH_SERVICE_NAME,
+					intern_get(profile->strings,
+						   push_service_name(profile, label_set), NULL));
+}
+
+/* As values_of(), behind the rules. */
+static int ruled_values_of(struct divider *divider, uint32_t label_set,
+			   struct push_series *ret_series, bool *ret_wanted)
+{
+	CLEANUP(relabel_labels_release) struct relabel_labels labels = {.count = 0};
+	const struct push_label_choice *choice = divider->choice;
+	struct intern *strings = divider->profile->strings;
+	int err = labels_of(divider->profile, label_set, &labels);
+
+	if (!err)
+		err = relabel_rules_apply(choice->rules, &labels, ret_wanted);
+	if (!err)
+		err = intern_string(strings, relabel_labels_get(&labels, PUSH_SERVICE_NAME),
+				    &ret_series->value[0]);
+	for (size_t i = 0; !err && i < choice->count; i++)
+		err = intern_string(strings, relabel_labels_get(&labels, choice->key[i]),
+				    &ret_series->value[1 + i]);
+	return err;
+}
+
 static int find_series(struct divider *divider, const struct push_series *wanted, uint32_t *ret_at)
 {
 	struct push_division *division = &divider->division;
@@ -101,12 +147,17 @@ static int find_series(struct divider *divider, const struct push_series *wanted
 static int series_of_label_set(struct divider *divider, uint32_t label_set, uint32_t *ret_at)
 {
 	struct push_series wanted = {0};
+	bool is_wanted = true;
 	int err = 0;
 
 	if (divider->of_label_set[label_set] == NO_SERIES) {
-		err = values_of(divider, label_set, &wanted);
-		if (!err)
+		err = divider->choice->rules
+			      ? ruled_values_of(divider, label_set, &wanted, &is_wanted)
+			      : values_of(divider, label_set, &wanted);
+		if (!err && is_wanted)
 			err = find_series(divider, &wanted, &divider->of_label_set[label_set]);
+		else if (!err)
+			divider->of_label_set[label_set] = UNWANTED_SERIES;
 	}
 	if (!err)
 		*ret_at = divider->of_label_set[label_set];
@@ -133,7 +184,7 @@ static int add_rows(struct divider *divider)
 		int64_t value = profile_row_values(profile, i)[0];
 		uint32_t at;
 		int err = series_of_label_set(divider, profile->row[i].label_set, &at);
-		if (!err)
+		if (!err && at != UNWANTED_SERIES)
 			err = add_row(&divider->division.series[at], i,
 				      value > 0 ? (uint64_t)value : 0);
 		if (err)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct profile;
+struct relabel_rules;
 
 /* With the labels of each protocol they stay below Pyroscope's 30. */
 #define PUSH_LABELS_MAX 24U
@@ -31,6 +32,9 @@ struct push_known_series {
 struct push_label_choice {
 	const char *key[PUSH_LABELS_MAX]; /* as in the profile; borrowed */
 	size_t count;
+	/* Change the labels of each sample before they are chosen, and leave samples out; with them
+	 * the profile must have all its labels.  Borrowed; NULL: none. */
+	const struct relabel_rules *rules;
 };
 
 /* Rows of the profile with the same service and the same chosen labels. */
@@ -52,7 +56,8 @@ struct push_division {
 void push_division_release(struct push_division *division);
 
 /* Divides the profile of a window that starts then; the heaviest series come first.  Numbers become
- * texts, which are added to the profile's strings.  Returns 0 or -ENOMEM. */
+ * texts, which are added to the profile's strings.  Returns 0, -ENOMEM; -ENOSPC: rules make too
+ * many labels. */
 int push_divide(struct profile *profile, const struct push_label_choice *choice,
 		uint64_t start_ms, struct push_known_series *known,
 		struct push_division *ret_division);

@@ -8,7 +8,8 @@
 struct profile;
 
 /* The labels that a service's name is made of, in this order; NULL at the end. */
-#define PUSH_SERVICE_LABELS "service_name", "app", "container", "comm"
+#define PUSH_SERVICE_NAME "service_name"
+#define PUSH_SERVICE_LABELS PUSH_SERVICE_NAME, "app", "container", "comm"
 #define PUSH_SERVICE_UNKNOWN "unknown_service"
 
 /* Returns the id, in the profile's strings, of the first of PUSH_SERVICE_LABELS that the label set

@@ -470,7 +470,8 @@ int push_sink_new(const struct push_sink_options *options, struct push_target *t
 	sink->encoding = (struct push_encoding){.protocol = target->protocol,
 						.packs_otlp = target->packs_otlp,
 						.host = options->host,
-						.labels.count = target->label_count};
+						.labels.count = target->label_count,
+						.labels.rules = target->rules};
 	for (size_t i = 0; i < target->label_count; i++)
 		sink->encoding.labels.key[i] = target->label[i];
 	push_counters_init(&sink->counters, target->name);

@@ -26,6 +26,7 @@ void push_target_free(struct push_target *target)
 	}
 	for (size_t i = 0; i < target->label_count; i++)
 		free(target->label[i]);
+	relabel_rules_free(target->rules);
 	free(target->url);
 	free(target->token_file);
 	free(target->token);
@@ -94,6 +95,14 @@ static int add_labels(struct push_target *target, const char *text, char why[CON
 		target->label_count++;
 	}
 	return 0;
+}
+
+static int add_rules(struct push_target *target, const char *text, char why[CONFIG_WHY_BYTES])
+{
+	char fault[RELABEL_WHY_BYTES];
+	int err = relabel_rules_parse(text, &target->rules, fault);
+
+	return err == -EINVAL ? complain(target, why, fault) : err;
 }
 
 /* ---- the address ---- */
@@ -305,6 +314,8 @@ static int take_configuration(struct push_target *target, const struct config_pu
 		err = add_headers(target, push->header.text, why);
 	if (!err && push->labels.text)
 		err = add_labels(target, push->labels.text, why);
+	if (!err && push->relabel.text)
+		err = add_rules(target, push->relabel.text, why);
 	return err;
 }
 

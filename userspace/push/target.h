@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "config/config.h"
+#include "config/relabel.h"
 #include "push/cursor.h"
 #include "push/requests.h"
 
@@ -26,6 +27,7 @@ struct push_target {
 	size_t header_count;
 	char *label[PUSH_LABELS_MAX];
 	size_t label_count;
+	struct relabel_rules *rules; /* NULL: none */
 	bool packs_otlp;
 	uint32_t timeout_ms; /* of one request */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: push/series.c push/service_name.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
+/* sources: push/series.c push/service_name.c config/relabel.c config/relabel_parse.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c base/utf8.c */
 #include "push/series.h"
 
+#include "config/relabel.h"
 #include "push/service_name.h"
 #include "push_fixture.h"
 
@@ -72,6 +73,41 @@ static void push_divide__one_series_a_service_and_chosen_labels(void **state)
 	assert_int_equal(division.series[1].row[1], 1);
 	assert_string_equal(value(&f, &division, 2, 0), "train");
 	assert_string_equal(value(&f, &division, 2, 2), "3");
+	push_division_release(&division);
+	fixture_release(&f);
+}
+
+/* Rules see all labels of a sample; what they make is sent where it was chosen. */
+static void push_divide__rules_change_labels_before_they_are_chosen(void **state)
+{
+	struct push_label_choice choice = {.key = {"team"}, .count = 1};
+	struct push_known_series known = {0};
+	OWNED(relabel_rules) struct relabel_rules *rules = NULL;
+	char why[RELABEL_WHY_BYTES];
+	struct push_division division;
+	struct fixture f;
+
+	(void)state;
+	assert_int_equal(relabel_rules_parse("source_labels=app regex=tmp action=drop\n"
+					     "source_labels=unit regex=(.*).service "
+					     "target_label=team\n"
+					     "source_labels=service_name regex=shop.* "
+					     "target_label=service_name replacement=shop\n"
+					     "source_labels=tid target_label=unsent",
+					     &rules, why), 0);
+	choice.rules = rules;
+	fixture_init(&f);
+	add(&f, "a", 10, LABELS("app=shop1", "unit=web.service", "tid#1"));
+	add(&f, "b", 20, LABELS("app=shop2", "unit=web.service", "tid#2"));
+	add(&f, "c", 90, LABELS("app=tmp", "tid#3"));
+	add(&f, "d", 5, LABELS("comm=cron"));
+	division = divide(&f, &choice, &known, START_MS);
+	assert_int_equal(division.count, 2);
+	assert_string_equal(value(&f, &division, 0, 0), "shop");
+	assert_string_equal(value(&f, &division, 0, 1), "web");
+	assert_int_equal(division.series[0].row_count, 2);
+	assert_string_equal(value(&f, &division, 1, 0), "cron");
+	assert_string_equal(value(&f, &division, 1, 1), "");
 	push_division_release(&division);
 	fixture_release(&f);
 }
@@ -163,6 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(push_service_name__the_first_of_its_labels_counts),
 		cmocka_unit_test(push_divide__one_series_a_service_and_chosen_labels),
+		cmocka_unit_test(push_divide__rules_change_labels_before_they_are_chosen),
 		cmocka_unit_test(push_divide__series_beyond_the_bound_are_one),
 		cmocka_unit_test(push_label_name__is_one_that_every_collector_takes),
 		cmocka_unit_test(push_label_value_size__cuts_between_characters),
