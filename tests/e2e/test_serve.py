@@ -378,3 +378,33 @@ def test_it_holds_nothing():
         for mask in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
             assert re.search(r"^%s:\s0+$" % mask, status, re.M), status
         assert re.search(r"^NoNewPrivs:\s1$", status, re.M), status
+
+
+def test_pyprofd_starts_it():
+    """By the configuration; it is started again, and ends with a pyprofd that is killed."""
+    folder, port = harness.temporary(), free_port()
+    os.mkdir(os.path.join(folder, "store"))
+    agent, _ = test_dump.agent(folder, "store/", 99, [
+        "--events", "cpu", "--set", "http.listen=127.0.0.1:%d" % port])
+
+    def serve():
+        return [pid for pid in harness.children(agent.pid)
+                if b"pyprofd-serve\0" in open("/proc/%d/cmdline" % pid, "rb").read()]
+
+    def answers():
+        with contextlib.suppress(OSError):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        return False
+    harness.wait_for(answers, 30, "the first answer")
+    first = serve()
+    assert len(first) == 1, first
+    os.kill(first[0], signal.SIGKILL)
+    harness.wait_for(lambda: serve() not in ([], first) and answers(), 30, "the second one")
+    second = serve()
+    status = open("/proc/%d/status" % second[0]).read()
+    assert re.search(r"^CapEff:\s0+$", status, re.M), status
+    agent.kill()
+    agent.wait()
+    harness.wait_for(lambda: not os.path.exists("/proc/%d" % second[0]), 30, "its end")

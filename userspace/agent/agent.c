@@ -12,6 +12,7 @@
 #include "agent/process_watch.h"
 #include "agent/reload.h"
 #include "agent/scans.h"
+#include "agent/server.h"
 #include "agent/stages.h"
 #include "agent/timeline.h"
 #include "agent/waits.h"
@@ -229,6 +230,7 @@ static void give_up_capabilities(void)
 int agent_run(struct options *options, const char *child_program)
 {
 	OWNED(reload) struct reload *reload = NULL;
+	OWNED(server) struct server *server = NULL;
 	OWNED(perf_opener) struct perf_opener *opener = NULL;
 	OWNED(parser) struct parser *parser = NULL;
 	OWNED(foreign) struct foreign *foreign = NULL;
@@ -260,6 +262,10 @@ int agent_run(struct options *options, const char *child_program)
 	}
 	give_up_capabilities();
 	agent.opener = opener;
+	err = server_new(options, NULL, &server);
+	if (err)
+		log_warn_errno(err, "cannot start pyprofd-serve");
+	loop.server = server;
 	/* From here on nobody else reads other processes' memory. */
 	agent.parser = parser;
 	agent.foreign = foreign;

@@ -15,6 +15,7 @@
 #include "agent/rate.h"
 #include "agent/reload.h"
 #include "agent/scans.h"
+#include "agent/server.h"
 #include "agent/stages.h"
 #include "agent/thread_names.h"
 #include "agent/timeline.h"
@@ -234,6 +235,7 @@ static void slow_tick(struct agent *agent, struct loop *loop)
 
 	follow_cpus(agent, loop);
 	live_serve(agent->live); /* closes connections that are late */
+	server_turn(loop->server, mono_ns());
 	window_facts_update(&agent->facts);
 	quotas_tell(&agent->facts.quotas);
 	loop->has_unused_files = true;

@@ -36,6 +36,7 @@ struct loop {
 	struct command *command;
 	struct service service;
 	struct reload *reload; /* borrowed; NULL: there is no file to read again */
+	struct server *server; /* borrowed; NULL: nothing is served over HTTP */
 };
 
 /* Watches all that can wake the agent.  Returns 0 or -errno; loop_close() either way. */

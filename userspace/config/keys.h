@@ -48,6 +48,7 @@ enum config_shown {
 	X(TIMELINE_MAX, "timeline-max", "timeline-max", 0, "", ONE)                                \
 	X(LIVE, "live", "live", 0, "", ONE)                                                        \
 	X(LIVE_USER, "live-user", "live-user", 0, "", ONE)                                         \
+	X(SERVE, "serve", "serve", 0, "yes", ONE)                                                  \
 	X(NO_KERNEL, "no-kernel", "no-kernel", 1, "no", ONE)                                       \
 	X(NO_NATIVE, "no-native", "no-native", 1, "no", ONE)                                       \
 	X(RAW, "raw", "raw", 1, "no", ONE)                                                         \

@@ -87,6 +87,7 @@ struct options {
 	uint64_t timeline_max_bytes; /* of the file, before compression */
 	const char *live;	     /* path of the live socket; NULL: no socket */
 	bool live_is_default;
+	bool no_serve; /* [http] is somebody else's: a pyprofd-serve that runs already */
 	uid_t live_uid; /* who sees on it what root sees; 0: root alone */
 
 	/* Details. */

@@ -323,6 +323,14 @@ static int set_live(struct option_parser *parser, const char *text)
 	return 0;
 }
 
+static int set_serve(struct option_parser *parser, const char *text)
+{
+	parser->options.no_serve = !strcmp(text, "no");
+	return parser->options.no_serve || !strcmp(text, "yes")
+		       ? 0
+		       : usage(parser, "--serve '%s': give yes or no", text);
+}
+
 static int set_live_user(struct option_parser *parser, const char *text)
 {
 	return option_uid(text, strlen(text), &parser->options.live_uid)
@@ -395,6 +403,8 @@ static int parse_course(struct option_parser *parser, int key, const char *arg)
 		return set_live(parser, arg);
 	case KEY_LIVE_USER:
 		return set_live_user(parser, arg);
+	case KEY_SERVE:
+		return set_serve(parser, arg);
 	case KEY_BUDGET_MEM:
 		return set_budget(parser, arg);
 	case KEY_MAX_CPU:

@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <time.h>
@@ -96,6 +98,15 @@ static int read_secrets(const struct config_http *http, struct secrets *secrets,
 	if (!err)
 		err = read_pem(http->cert.text, &secrets->cert, why);
 	return err ? err : read_pem(http->client_ca.text, &secrets->client_ca, why);
+}
+
+/* Ends with the process that has started it, however that ends.  Its priority is its own: what it
+ * does is not urgent.  Returns whether that process is still there. */
+static bool follow_parent(pid_t parent)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	(void)setpriority(PRIO_PROCESS, 0, 0);
+	return getppid() == parent;
 }
 
 /* Makes room for all connections that are served at once. */
@@ -259,5 +270,7 @@ int main(int argc, char **argv)
 
 	if (err)
 		return complain(why);
+	if (options.parent && !follow_parent(options.parent))
+		return EXIT_SUCCESS;
 	return run(&options);
 }

@@ -4,6 +4,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "live/request.h"
@@ -11,7 +12,7 @@
 
 #define OPTION_HTTP 0x1000 /* + enum config_http_key */
 enum { OPTION_STORE = 0x2000, OPTION_LIVE, OPTION_HOST, OPTION_CONFIG, OPTION_SET,
-       OPTION_STATE };
+       OPTION_STATE, OPTION_PARENT };
 
 static const struct argp_option options[] = {
 	{.doc = "Where it serves:", .group = 1},
@@ -44,6 +45,7 @@ static const struct argp_option options[] = {
 	 4},
 	{"set", OPTION_SET, "SECTION.KEY=VALUE", 0, "As if it stood in that file; may be repeated",
 	 4},
+	{"with-parent", OPTION_PARENT, "PID", OPTION_HIDDEN, "End when this process ends", 4},
 	{0},
 };
 
@@ -105,6 +107,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_HOST:
 		return add_host(state, parsing->options, text);
+	case OPTION_PARENT:
+		parsing->options->parent = (pid_t)strtol(text, NULL, 10);
+		return 0;
 	case OPTION_CONFIG:
 		return -read_file_of(parsing, text);
 	case OPTION_SET:

@@ -4,6 +4,7 @@
 #define SERVE_OPTIONS_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "config/config.h"
 
@@ -12,6 +13,7 @@
 /* Release with serve_options_release(). */
 struct serve_options {
 	struct config *config; /* owned; all texts below are its own, or argv's */
+	pid_t parent; /* who started it, and takes it along; 0: nobody */
 	bool has_http;
 	struct config_http http; /* with has_http */
 	const char *store, *live;

@@ -74,7 +74,8 @@ static void file__every_key_lands_in_its_field(void **state)
 	(void)state;
 	write_config("[capture]\nhz=7\nclock=cpu\nevents=offcpu\noffcpu-min=5\nwakers=yes\n"
 		     "pid=1,2\npid=3\ncomm=^py\ncgroup=/a\nuid=0\nduration=9\ndelay=2\n"
-		     "interval=1m\ntimeline=/t.json\ntimeline-max=2M\nlive=no\nno-kernel=on\n"
+		     "interval=1m\ntimeline=/t.json\ntimeline-max=2M\nlive=no\nlive-user=7\n"
+		     "serve=no\nno-kernel=on\n"
 		     "no-native=true\nraw=1\nbudget-mem=64M\n"
 		     "budget-cpu=5\nmax-cpu=2\nverbose=yes\nquiet=no\n"
 		     "[store]\npath=/s/\nmax=3M\nage=2m\n",
@@ -97,6 +98,8 @@ static void file__every_key_lands_in_its_field(void **state)
 	assert_string_equal(run.options.timeline, "/t.json");
 	assert_int_equal(run.options.timeline_max_bytes, 2 << 20);
 	assert_null(run.options.live);
+	assert_int_equal(run.options.live_uid, 7);
+	assert_true(run.options.no_serve);
 	assert_int_equal(run.options.budget_bytes, 64 << 20);
 	assert_int_equal(run.options.budget_cpu_ppm, 50000);
 	assert_int_equal(run.options.max_cpu_ppm, 20000);
