@@ -123,7 +123,7 @@
 	X(LABELS_REFUSED, "labels_refused",                                                        \
 	  "values of processes' labels left out: their user's share was used up")                  \
 	X(LABELS_UNREAD, "labels_unread",                                                          \
-	  "programs without labels of their own: they gave no answer, or may not be read")
+	  "programs without all of their labels: no answer, not allowed, or too long")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

@@ -150,6 +150,8 @@ static int read_environment(struct identities *identities, struct entry *entry, 
 
 	if (err)
 		return err;
+	if (size == ENVIRONMENT_BYTES)
+		identities->stats.unread++; /* there may be more of it */
 	environment_pick(text, size, &environment);
 	explicit_bzero(text, size); /* it may hold secrets */
 	free(text);

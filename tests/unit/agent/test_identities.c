@@ -28,6 +28,7 @@ static int text_error;
 static unsigned int reads;
 static uint64_t now_ns;
 static bool has_logs;
+static size_t padding; /* NULs behind each environment */
 
 int clock_gettime(clockid_t clock, struct timespec *ret_time)
 {
@@ -52,13 +53,13 @@ int process_read_text(pid_t tid, enum process_text which, size_t max_bytes, char
 	assert_true(max_bytes >= 16384);
 	if (text_error)
 		return text_error;
-	*ret_text = strdup(text ? text : "");
+	*ret_size = text ? strlen(text) : 0;
+	*ret_text = calloc(1, *ret_size + padding + 1);
 	assert_non_null(*ret_text);
-	*ret_size = strlen(*ret_text);
-	for (char *bar; (bar = strchr(*ret_text, '|'));)
-		*bar = '\0';
 	for (size_t i = 0; i < *ret_size; i++)
 		(*ret_text)[i] = text[i] == '|' ? '\0' : text[i];
+	if (which == PROCESS_ENVIRONMENT)
+		*ret_size += padding;
 	return 0;
 }
 
@@ -119,6 +120,7 @@ static int setup(void **state)
 	memset(environment, 0, sizeof(environment));
 	memset(cgroup, 0, sizeof(cgroup));
 	text_error = 0;
+	padding = 0;
 	reads = 0;
 	now_ns = 100 * NS_PER_SEC;
 	has_logs = false;
@@ -248,6 +250,22 @@ static void process__that_does_not_answer_is_asked_three_times(void **state)
 	now_ns += 2 * NS_PER_SEC;
 	expect(late, IDENTITY_APP, "b.py");
 	expect(late, IDENTITY_SERVICE_NAME, "b.py");
+	assert_int_equal(stats().unread, 1);
+}
+
+static void environment__that_is_too_long_is_counted(void **state)
+{
+	struct process *process = add(70, 1, "python3", "python3|a.py");
+
+	(void)state;
+	environment[70] = "RANK=1";
+	padding = ENVIRONMENT_BYTES - strlen(environment[70]) - 1;
+	expect(process, IDENTITY_RANK, "1");
+	assert_int_equal(stats().unread, 0);
+	padding++;
+	expect(add(71, 1, "python3", "python3|a.py"), IDENTITY_RANK, "");
+	environment[72] = "RANK=2";
+	expect(add(72, 1, "python3", "python3|a.py"), IDENTITY_RANK, "2");
 	assert_int_equal(stats().unread, 1);
 }
 
@@ -406,6 +424,7 @@ int main(void)
 		TEST(service_name__by_the_rule),
 		TEST(pod__whose_log_comes_late_is_named_then),
 		TEST(process__that_does_not_answer_is_asked_three_times),
+		TEST(environment__that_is_too_long_is_counted),
 		TEST(process__that_has_ended_has_its_command),
 		TEST(fork__is_who_its_parent_is),
 		TEST(exec__is_another_program),

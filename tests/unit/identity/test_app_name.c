@@ -149,6 +149,8 @@ static void app_name__titles_of_servers(void **state)
 		   "shop.tasks");
 	expect_app("[celeryd: w1@vm:MainProcess] -active- (worker --app=shop -l info)", "shop");
 	expect_app("[celeryd: celery@vm:ForkPoolWorker-1]||||", "celery");
+	expect_app("[celeryd: w1@vm:MainProcess] -active- (worker -l info)", "celery");
+	expect_app("gunicorn: worker [x]", "x");
 	expect_app("ray::IDLE", "ray");
 	expect_app("ray::IDLE_SpillWorker", "ray");
 	expect_app("ray::Counter.increment()", "ray::Counter");

@@ -119,6 +119,8 @@ static void pods_find__looks_into_both_directories(void **state)
 	assert_string_equal(names.pod, "web-7d9");
 	assert_int_equal(logs.reads, 6);
 	pods_release(&pods);
+	assert_int_equal(pods.read_ns, 0);
+	pods_release(&pods);
 	process_access_by(NULL, NULL);
 	snprintf(command, sizeof(command), "rm -rf %s %s", logs.directory[0], logs.directory[1]);
 	assert_int_equal(system(command), 0);

@@ -63,6 +63,8 @@ static void users_name__number_where_there_is_none(void **state)
 	users_name(&users, 1001, 10 * USERS_AGAIN_NS, name);
 	assert_string_equal(name, "new");
 	users_release(&users);
+	users_release(&users); /* it is as at the beginning */
+	assert_int_equal(users.read_ns, 0);
 }
 
 int main(void)
