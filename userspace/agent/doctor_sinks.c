@@ -217,7 +217,11 @@ static void check_push(struct findings *findings, const struct config_push *push
 	check_secret(findings, name, &push->key);
 	check_certificate(findings, name, &push->cert);
 	check_certificate(findings, name, &push->ca);
-	if (push->proxy.text)
+	if (!push->url.text)
+		findings_add(findings, FINDING_WARN, name,
+			     "no url=: pyprofd-serve takes OTEL_EXPORTER_OTLP_ENDPOINT, if it has "
+			     "it");
+	else if (push->proxy.text)
 		check_endpoint(findings, name, push->proxy.text, "proxy");
 	else
 		check_endpoint(findings, name, push->url.text, "collector");

@@ -179,6 +179,19 @@ static void apply(const struct reload *reload, const struct reload_targets *targ
 		 fresh->max_cpu_ppm);
 }
 
+static void follow_served(const struct reload *reload, const struct reload_targets *targets,
+			  const struct options *fresh)
+{
+	const struct config *now = reload->latest.config ?: reload->options->config;
+
+	if (config_serves_alike(now, fresh->config))
+		return;
+	if (targets->serve_again)
+		targets->serve_again(targets->context);
+	else
+		log_info("[http] or [push] has changed: pyprofd-serve has to read it, too");
+}
+
 static void tell(const struct changes *changes)
 {
 	if (changes->refused[0])
@@ -200,6 +213,7 @@ static void take(struct reload *reload, const struct reload_targets *targets, st
 	}
 	find_changes(reload, targets->rate, &job->fresh, &changes);
 	apply(reload, targets, &job->fresh);
+	follow_served(reload, targets, &job->fresh);
 	options_release(&reload->latest);
 	reload->latest = job->fresh;
 	tell(&changes);

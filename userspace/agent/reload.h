@@ -18,6 +18,9 @@ struct reload;
 struct reload_targets {
 	struct output *output;
 	struct rate *rate;
+	/* Called when [http] or a [push NAME] has changed; NULL: nobody here serves. */
+	void (*serve_again)(void *context);
+	void *context;
 };
 
 /* options: borrowed, those in force; their fields change.  Returns 0, -ENOMEM or -errno. */

@@ -109,6 +109,9 @@ int config_http(const struct config *config, struct config_http *ret_http,
 int config_push(const struct config *config, size_t index, struct config_push *ret_push,
 		char why[CONFIG_WHY_BYTES]);
 
+/* Returns whether pyprofd-serve would find the same in both: [http] and each [push NAME]. */
+bool config_serves_alike(const struct config *a, const struct config *b);
+
 /* Writes where a value stands: "FILE:LINE: KEY", "--set SECTION.KEY" or "--OPTION". */
 void config_place(const struct config_value *value, char ret_place[CONFIG_WHY_BYTES]);
 /* Writes one line about a value into `why`: "FILE:LINE: KEY 'VALUE' TEXT", or "--set SECTION.KEY

@@ -278,3 +278,31 @@ int config_push(const struct config *config, size_t index, struct config_push *r
 	*ret_push = push;
 	return 0;
 }
+
+/* Whether each section of pyprofd-serve in `a` has the same values in `b`. */
+static bool has_all(const struct config *a, const struct config *b)
+{
+	for (size_t i = 0; i < a->section_count; i++) {
+		const struct config_section *section = a->section[i], *other;
+		size_t count;
+
+		if (section->kind != CONFIG_HTTP && section->kind != CONFIG_PUSH)
+			continue;
+		other = config_find(b, section->kind, section->name);
+		if (!other)
+			return false;
+		(void)config_keys(section->kind, &count);
+		for (size_t key = 0; key < count; key++) {
+			const char *text = section->value[key].text ?: "";
+
+			if (strcmp(text, other->value[key].text ?: ""))
+				return false;
+		}
+	}
+	return true;
+}
+
+bool config_serves_alike(const struct config *a, const struct config *b)
+{
+	return has_all(a, b) && has_all(b, a);
+}

@@ -106,6 +106,13 @@ static void collector__url_without_a_usable_port_fails(void **state)
 		    "fail  push a           the collector's URL names no host\n");
 }
 
+static void collector__without_a_url_is_a_warning(void **state)
+{
+	(void)state;
+	expect_said("", "warn  push a           no url=: pyprofd-serve takes "
+			"OTEL_EXPORTER_OTLP_ENDPOINT, if it has it\n");
+}
+
 static void write_file(const char *path, const char *text, mode_t mode)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -162,6 +169,7 @@ int main(void)
 		cmocka_unit_test(collector__proxy_is_asked_in_its_place),
 		cmocka_unit_test(collector__closed_port_fails),
 		cmocka_unit_test(collector__url_without_a_usable_port_fails),
+		cmocka_unit_test(collector__without_a_url_is_a_warning),
 		cmocka_unit_test(files__are_looked_at_before_the_collector),
 		cmocka_unit_test(findings__are_counted_and_coloured),
 	};

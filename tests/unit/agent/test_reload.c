@@ -38,6 +38,7 @@ struct run {
 	struct options options;
 	struct reload *reload;
 	struct rate rate;
+	unsigned int served; /* how often pyprofd-serve was to begin again */
 };
 
 static void run_release(struct run *run)
@@ -70,9 +71,17 @@ static void begin(struct run *run, const char *text)
 	store.max_bytes = 0;
 }
 
+static void serve_again(void *context)
+{
+	struct run *run = context;
+
+	run->served++;
+}
+
 static bool finish(struct run *run)
 {
-	const struct reload_targets targets = {.rate = &run->rate};
+	const struct reload_targets targets = {
+		.rate = &run->rate, .serve_again = serve_again, .context = run};
 	struct pollfd ready = {.fd = reload_fd(run->reload), .events = POLLIN};
 
 	assert_int_equal(poll(&ready, 1, 30000), 1);
@@ -135,6 +144,22 @@ static void reload__rate_beyond_the_tables_waits_for_a_restart(void **state)
 	assert_int_equal(run.rate.asked_hz, 49);
 }
 
+static void reload__change_of_what_is_served_is_handed_on(void **state)
+{
+	RUN run = {};
+
+	(void)state;
+	begin(&run, "[http]\n");
+	reload_to(&run, "[http]\n[capture]\nhz=50\n");
+	assert_int_equal(run.served, 0);
+	reload_to(&run, "[http]\nlisten=127.0.0.1:1\n");
+	assert_int_equal(run.served, 1);
+	reload_to(&run, "[http]\nlisten=127.0.0.1:1\n");
+	assert_int_equal(run.served, 1);
+	reload_to(&run, "[http]\nlisten=x\n");
+	assert_int_equal(run.served, 1);
+}
+
 static void reload__signal_while_reading_is_remembered(void **state)
 {
 	RUN run = {};
@@ -164,6 +189,7 @@ int main(void)
 		cmocka_unit_test(reload__takes_over_what_can_change),
 		cmocka_unit_test(reload__broken_file_changes_nothing),
 		cmocka_unit_test(reload__rate_beyond_the_tables_waits_for_a_restart),
+		cmocka_unit_test(reload__change_of_what_is_served_is_handed_on),
 		cmocka_unit_test(reload__signal_while_reading_is_remembered),
 		cmocka_unit_test(reload__nothing_read_is_no_end),
 	};

@@ -482,9 +482,28 @@ static void push__missing_key_of_a_set_section_names_set(void **state)
 	struct config_push push;
 
 	(void)state;
-	assert_int_equal(config_set(config, "push.a.type=otlp", why), 0);
+	assert_int_equal(config_set(config, "push.a.type=parca", why), 0);
 	assert_int_equal(config_push(config, 0, &push, why), -EINVAL);
 	assert_string_equal(why, "--set: [push a] needs url=");
+}
+
+static void served__is_compared_by_its_values(void **state)
+{
+	static const char *const base = "[http]\n[push a]\ntype=parca\nurl=http://h\n";
+	OWNED(config) struct config *config = parsed(base);
+	OWNED(config) struct config *same =
+		parsed("[capture]\nhz=1\n[push a]\nurl=http://h\ntype=parca\n[http]\n");
+	OWNED(config) struct config *other = parsed("[http]\n[push a]\ntype=parca\nurl=http://i\n");
+	OWNED(config) struct config *fewer = parsed("[http]\n");
+	OWNED(config) struct config *renamed =
+		parsed("[http]\n[push b]\ntype=parca\nurl=http://h\n");
+
+	(void)state;
+	assert_true(config_serves_alike(config, same));
+	assert_false(config_serves_alike(config, other));
+	assert_false(config_serves_alike(config, fewer));
+	assert_false(config_serves_alike(fewer, config));
+	assert_false(config_serves_alike(config, renamed));
 }
 
 static void print__shows_origins_and_hides_secrets(void **state)
@@ -638,6 +657,7 @@ int main(void)
 		cmocka_unit_test(push__sections_are_typed_in_the_order_of_the_file),
 		cmocka_unit_test(push__wrong_values_name_the_line),
 		cmocka_unit_test(push__missing_key_of_a_set_section_names_set),
+		cmocka_unit_test(served__is_compared_by_its_values),
 		cmocka_unit_test(print__shows_origins_and_hides_secrets),
 		cmocka_unit_test(read__modes_and_kinds_of_files_are_checked),
 		cmocka_unit_test(secret__first_line_is_read),

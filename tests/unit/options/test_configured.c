@@ -164,7 +164,7 @@ static void errors__name_file_and_line(void **state)
 	expect_error("[http]\nlisten=x\n", "--config c.conf",
 		     "pyprofd: c.conf:2: listen 'x' is no address to listen at: give ADDRESS:PORT, "
 		     "[ADDRESS]:PORT, :PORT or unix:/PATH\n");
-	expect_error("[push a]\ntype=otlp\n", "--config c.conf",
+	expect_error("[push a]\ntype=parca\n", "--config c.conf",
 		     "pyprofd: c.conf:1: [push a] needs url=\n");
 }
 
