@@ -113,6 +113,11 @@ def test_profile_of_a_process():
         check_parts(pprof.Profile(body), worker.pid)
         headers, body = server.get("/api/v1/profile?from=1m&format=json&pid=%d" % worker.pid)
         assert headers["Content-Type"] == "application/json" and body.startswith(b'{"version":1,')
+        _, body = server.get("/api/v1/profile?from=1m&label=thread_name:toiler&pid=%d" % worker.pid)
+        check_parts(pprof.Profile(body), worker.pid)
+        _, body = server.get("/api/v1/profile?from=1m&label=thread_name:toile")
+        assert not pprof.Profile(body).samples
+        server.get("/api/v1/profile?label=nonsense", rc=400)
         server.get("/api/v1/profile?from=2000-01-01&until=2000-01-02", rc=404)
         server.get("/api/v1/profile?kind=gil", rc=404)
         server.get("/debug/pprof/profile?seconds=0", rc=400)

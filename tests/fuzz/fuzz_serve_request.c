@@ -69,6 +69,9 @@ static void check(const struct exchange_ask *ask, enum exchange_step step,
 	if (step != EXCHANGE_WORK)
 		return;
 	assert(request->pid <= 4U << 20 && request->seconds <= REQUEST_SECONDS_MAX);
+	assert(request->label_count <= REQUEST_LABELS_MAX);
+	for (unsigned int i = 0; i < request->label_count; i++)
+		assert(memchr(request->label[i], '\0', sizeof(request->label[i])));
 	assert(memchr(request->stored, '\0', sizeof(request->stored)));
 	/* Nobody gets what is not for them. */
 	if (request->endpoint == REQUEST_STORED)

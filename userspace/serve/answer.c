@@ -135,29 +135,42 @@ static const struct {
 
 /* ---- reading ---- */
 
-/* Fills in what to read.  path: room for one path, borrowed by the selection. */
-static void make_select(const struct answer_sources *sources, const struct request *request,
-			const struct answer_view *view, char *path[1], struct select *ret_select)
+static int add_labels(const struct request *request, struct select *select,
+		      char why[SELECT_WHY_BYTES])
 {
-	struct select select = {.since_ms = request->from_ms,
-				.until_ms = request->until_ms,
-				.kind = request->stored,
-				.pid = {request->pid},
-				.pid_count = request->pid != 0};
+	int err = 0;
 
+	for (unsigned int i = 0; !err && i < request->label_count; i++)
+		err = select_add_label(select, request->label[i], why);
+	return err;
+}
+
+/* Fills in what to read, to be released either way.  Returns 0; -errno, and in why one line. */
+static int make_select(const struct answer_sources *sources, const struct request *request,
+		       const struct answer_view *view, struct select *select,
+		       char why[SELECT_WHY_BYTES])
+{
+	*select = (struct select){.since_ms = request->from_ms,
+				  .until_ms = request->until_ms,
+				  .kind = request->stored,
+				  .pid = {request->pid},
+				  .pid_count = request->pid != 0};
 	if (request->endpoint == REQUEST_LIVE) {
-		select.kind = kind_get(request->kind)->name;
-		select.live = true;
-		select.live_seconds = request->seconds;
-		select.socket = sources->live;
-		select.as_user = view->is_of_user;
-		select.uid = view->uid;
-	} else {
-		path[0] = (char *)sources->store;
-		select.path = path;
-		select.path_count = 1;
+		select->kind = kind_get(request->kind)->name;
+		select->live = true;
+		select->live_seconds = request->seconds;
+		select->socket = sources->live;
+		select->as_user = view->is_of_user;
+		select->uid = view->uid;
+		return add_labels(request, select, why);
 	}
-	*ret_select = select;
+	select->path = calloc(1, sizeof(*select->path));
+	if (!select->path) {
+		snprintf(why, SELECT_WHY_BYTES, "no memory");
+		return -ENOMEM;
+	}
+	select->path[select->path_count++] = (char *)sources->store;
+	return add_labels(request, select, why);
 }
 
 static void encode(const struct request *request, const struct select *select,
@@ -202,14 +215,14 @@ void answer_profile(const struct answer_sources *sources, const struct request *
 	static const char *const threads[] = {"pid", "tid", "comm", "thread_name", "thread", NULL};
 	const bool keeps_all = formats[request->format].keeps_all;
 	struct watcher watcher = {.stop_fd = view->stop_fd};
-	struct select select;
+	CLEANUP(select_release) struct select select = {0};
 	struct input_options options = {.select = &select,
 					.watcher = &watcher,
 					.keep_labels = keeps_all ? NULL : threads,
 					.drop_addresses = !keeps_all};
 	OWNED(input) struct input *input = NULL;
 	OWNED_MEM char *words = NULL;
-	char why[WHY_BYTES] = "", *path[1];
+	char why[WHY_BYTES] = "";
 	size_t size;
 	int err;
 
@@ -219,8 +232,9 @@ void answer_profile(const struct answer_sources *sources, const struct request *
 		answer_say_clean(ret_answer, 503, "no memory");
 		return;
 	}
-	make_select(sources, request, view, path, &select);
-	err = input_read(&options, why, &input);
+	err = make_select(sources, request, view, &select, why);
+	if (!err)
+		err = input_read(&options, why, &input);
 	if (close_memory_file(watcher.words, &words))
 		err = -ENOMEM;
 	if (err)

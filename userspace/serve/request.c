@@ -137,6 +137,28 @@ static int take_format(struct request *request, const char *value, char why[REQU
 	return refuse(why, "format", value, "pprof, json or folded");
 }
 
+/* Takes "KEY:VALUE", as a regular expression that matches VALUE alone. */
+static int take_label(struct request *request, const char *value, char why[REQUEST_WHY_BYTES])
+{
+	const char *colon = strchr(value, ':');
+	char *at;
+
+	if (!colon || colon == value || memchr(value, '=', (size_t)(colon - value)))
+		return refuse(why, "label", value, "KEY:VALUE");
+	if (request->label_count == REQUEST_LABELS_MAX)
+		return refuse(why, "label", value, "one of 8 at most");
+	/* A value is shorter than half of the room, and a key has a character at least. */
+	at = mempcpy(request->label[request->label_count++], value, (size_t)(colon - value));
+	at = mempcpy(at, "=^", 2);
+	for (const char *from = colon + 1; *from; from++) {
+		if (strchr(".[]{}()*+?^$|\\", *from))
+			*at++ = '\\';
+		*at++ = *from;
+	}
+	memcpy(at, "$", 2);
+	return 0;
+}
+
 static int take_stored(struct request *request, const char *name, const char *value,
 		       uint64_t now_ms, char why[REQUEST_WHY_BYTES])
 {
@@ -162,6 +184,8 @@ int request_take(struct request *request, const char *name, const char *value, u
 		return refuse(why, "a parameter", text, "as short as it should be");
 	if (!strcmp(name, "pid"))
 		return take_pid(request, text, why);
+	if (!strcmp(name, "label"))
+		return take_label(request, text, why);
 	if (request->endpoint == REQUEST_LIVE)
 		return strcmp(name, "seconds") ? 0 : take_seconds(request, text, why);
 	return take_stored(request, name, text, now_ms, why);

@@ -13,6 +13,7 @@
 #define REQUEST_SECONDS_MAX 3600U
 #define REQUEST_VALUE_BYTES 256U /* of a parameter, its NUL included */
 #define REQUEST_WHY_BYTES 256U
+#define REQUEST_LABELS_MAX 8U
 
 enum request_endpoint {
 	REQUEST_PAGE,	 /* / */
@@ -34,6 +35,9 @@ struct request {
 	uint32_t pid; /* 0: the whole machine */
 	uint64_t from_ms, until_ms; /* since 1970; 0: not given */
 	enum request_format format;
+	/* "KEY=REGEX", as select_add_label() takes it: the value and no other one */
+	char label[REQUEST_LABELS_MAX][2 * REQUEST_VALUE_BYTES];
+	unsigned int label_count;
 };
 
 /* Finds what a path asks for, and fills in the defaults of its parameters.  Returns 0; -ENOENT:

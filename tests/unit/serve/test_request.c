@@ -129,6 +129,34 @@ static void stored__what_is_wrong_is_refused(void **state)
 	assert_string_equal(request.stored, "cpu");
 }
 
+static void labels__match_their_value_alone(void **state)
+{
+	struct request request = routed("/api/v1/profile");
+	struct request live = routed("/debug/pprof/profile");
+	char longest[REQUEST_VALUE_BYTES];
+
+	(void)state;
+	assert_int_equal(take(&request, "label", "app:web"), 0);
+	assert_int_equal(take(&request, "label", "unit:a.b[1]:x=^$\\"), 0);
+	assert_int_equal(request.label_count, 2);
+	assert_string_equal(request.label[0], "app=^web$");
+	assert_string_equal(request.label[1], "unit=^a\\.b\\[1\\]:x=\\^\\$\\\\$");
+	assert_int_equal(take(&request, "label", "app:"), 0);
+	assert_string_equal(request.label[2], "app=^$");
+	assert_int_equal(take(&request, "label", "app"), -EINVAL);
+	assert_int_equal(take(&request, "label", ":web"), -EINVAL);
+	assert_int_equal(take(&request, "label", "a=b:web"), -EINVAL);
+	assert_int_equal(take(&request, "label", NULL), -EINVAL);
+	memset(longest, '.', sizeof(longest));
+	memcpy(longest, "a:", 2);
+	longest[sizeof(longest) - 1] = '\0';
+	for (unsigned int i = 0; i < REQUEST_LABELS_MAX; i++)
+		assert_int_equal(take(&live, "label", longest), 0);
+	for (unsigned int i = 0; i < REQUEST_LABELS_MAX; i++)
+		assert_int_equal(strlen(live.label[i]), 3 + 2 * (sizeof(longest) - 3) + 1);
+	assert_int_equal(take(&live, "label", "app:web"), -EINVAL);
+}
+
 /* Pages have no parameters: what is there is not looked at. */
 static void pages__take_anything(void **state)
 {
@@ -147,6 +175,7 @@ int main(void)
 		cmocka_unit_test(live__numbers_out_of_bounds_are_refused),
 		cmocka_unit_test(stored__has_times_kind_and_format),
 		cmocka_unit_test(stored__what_is_wrong_is_refused),
+		cmocka_unit_test(labels__match_their_value_alone),
 		cmocka_unit_test(pages__take_anything),
 	};
 
