@@ -9,7 +9,8 @@ programs), start (time to the first named stack), short (short-lived programs), 
 second), switch (what off-CPU profiles add to a context switch), harmless (for how long a walk holds
 a CPU), bursts (what samples see of a thread that works for microseconds), paint (how soon the flame
 graph of 200,000 stacks is drawn), reader (pyprof report beside go tool pprof on 3,600 windows),
-dump (a dump of 100 programs), oracle (programs that know the truth under all profilers:
+dump (a dump of 100 programs), store-day (what a day of history of 64 programs takes, and how long
+it is read), oracle (programs that know the truth under all profilers:
 docs/accuracy.md; --cases takes some of them).  Prints ratios of this run and writes them to
 build/bench.json.  Nothing is asserted: the machine's noise is printed beside each number.
 
@@ -42,6 +43,7 @@ import otel as otel_module  # noqa: E402
 import paint  # noqa: E402
 import peers as peers_module  # noqa: E402
 import reader  # noqa: E402
+import store_day  # noqa: E402
 import switches  # noqa: E402
 import waits  # noqa: E402
 import walk_times  # noqa: E402
@@ -599,6 +601,10 @@ def section_dump(peers, quick):
     return dumps.section(peers, quick, say)
 
 
+def section_store_day(_peers, quick):
+    return store_day.section(quick, say)
+
+
 def section_oracle(peers, quick):
     return oracle.section(peers, quick, say, ORACLE_CASES)
 
@@ -607,7 +613,8 @@ SECTIONS = {
     "bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
     "start": section_start, "short": section_short, "leak": section_leak, "switch": section_switch,
     "harmless": section_harmless, "bursts": section_bursts, "paint": section_paint,
-    "reader": section_reader, "dump": section_dump, "oracle": section_oracle
+    "reader": section_reader, "dump": section_dump, "oracle": section_oracle,
+    "store-day": section_store_day
 }
 ORACLE_CASES = ""
 

@@ -273,6 +273,15 @@ static int write_profile(struct output *output, const struct profile *profile,
 			       output->path);
 }
 
+/* In a store a kind without samples has no file.  `cpu` always has one: where it has none, nobody
+ * recorded; without it, as --events says, each kind has to tell that itself. */
+static bool is_left_out(const struct output *output, const struct writer_window *window,
+			unsigned int kind)
+{
+	return output->store && kind != PP_PROFILE_CPU && window->profile[PP_PROFILE_CPU] &&
+	       !profile_sample_count(window->profile[kind]);
+}
+
 static int write_window(void *context, const struct writer_window *window)
 {
 	const struct store_limits limits = {.max_bytes = window->store_max_bytes,
@@ -284,9 +293,10 @@ static int write_window(void *context, const struct writer_window *window)
 		store_set_limits(output->store, &limits);
 
 	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++) {
-		int err = window->profile[kind]
-				  ? write_profile(output, window->profile[kind], window)
-				  : 0;
+		int err = 0;
+
+		if (window->profile[kind] && !is_left_out(output, window, kind))
+			err = write_profile(output, window->profile[kind], window);
 
 		if (!first_err)
 			first_err = err;

@@ -23,6 +23,7 @@
 
 struct profile {
 	const char *kind;
+	size_t samples;
 };
 
 struct store {
@@ -126,6 +127,11 @@ int file_output_write(const char *path, const void *bytes, size_t size, uid_t ui
 	(void)uid;
 	(void)gid;
 	return write_one(NULL, 0, bytes, size);
+}
+
+size_t profile_sample_count(const struct profile *profile)
+{
+	return profile->samples;
 }
 
 const char *profile_kind(const struct profile *profile)
@@ -253,6 +259,33 @@ static void output_write__store_gets_each_profile_under_its_kind(void **state)
 	assert_write(0, "cpu", 1);
 	assert_write(1, "offcpu", 1);
 	assert_write(2, "gil_wait", 1);
+}
+
+static void output_write__kind_without_samples_has_no_file_beside_cpu(void **state)
+{
+	struct profile profile[] = {{.kind = "cpu"}, {.kind = "offcpu", .samples = 1},
+				    {.kind = "gil_wait"}};
+	OWNED(output) struct output *output = NULL;
+
+	(void)state;
+	assert_int_equal(output_open(&directory, &output), 0);
+	for (uint64_t has_cpu = 0; has_cpu < 2; has_cpu++) {
+		struct writer_window window = {.profile = {[PP_PROFILE_OFFCPU] = &profile[1],
+							   [PP_PROFILE_GIL] = &profile[2]},
+					       .start_wall_ns = has_cpu,
+					       .duration_ns = WINDOW_NS,
+					       .is_last = has_cpu};
+
+		if (has_cpu)
+			window.profile[PP_PROFILE_CPU] = &profile[0];
+		assert_int_equal(output_write(output, &window), 0);
+	}
+	assert_int_equal(write_count, 4);
+	/* Without cpu each kind tells that somebody recorded. */
+	assert_write(0, "offcpu", 0);
+	assert_write(1, "gil_wait", 0);
+	assert_write(2, "cpu", 1);
+	assert_write(3, "offcpu", 1);
 }
 
 static void output_write__one_file_gets_whichever_profile_there_is(void **state)
@@ -414,7 +447,7 @@ static void output_write__full_disk_at_the_end_is_enospc(void **state)
 
 static void output_write__window_is_whole_also_when_one_kind_fails(void **state)
 {
-	struct profile profile[] = {{.kind = "cpu"}, {.kind = "offcpu"}};
+	struct profile profile[] = {{.kind = "cpu"}, {.kind = "offcpu", .samples = 1}};
 	struct writer_window window = {.profile = {&profile[0], &profile[1]},
 				       .start_wall_ns = 7,
 				       .duration_ns = WINDOW_NS,
@@ -548,6 +581,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(output_write__store_gets_each_profile_under_its_kind),
+		TEST(output_write__kind_without_samples_has_no_file_beside_cpu),
 		TEST(output_write__one_file_gets_whichever_profile_there_is),
 		TEST(output_write__what_waited_for_room_keeps_its_kind_and_order),
 		TEST(output_write__too_many_waiting_give_up_the_oldest_windows_whole),

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a day of history takes, and how long pyprof reads it: the windows of a fleet are recorded for
+five minutes, put a day's worth of times one behind the other, and merged as pyprofd merges them."""
+import glob
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import time
+
+import harness
+
+PYPROF = os.path.join(os.path.dirname(harness.PYPROFD), "pyprof")
+PROGRAMS, CORES = 64, 0.8
+SLOT_S, DAY_S, HOUR_S = 300, 86400, 3600
+IDLE_S = 60  # the child that merges looks once a minute
+DONE = 1
+
+
+def windows_of(store):
+    """[(path, start in ms, the rest of the name)]"""
+    found = []
+    for path in glob.glob(store + "/*/*/*.pb.gz"):
+        start, rest = os.path.basename(path).split("-", 1)
+        found.append((path, int(start), rest))
+    return sorted(found, key=lambda one: one[1])
+
+
+def place(store, start_ms, rest):
+    """The path of a file with that time."""
+    parts = time.gmtime(start_ms / 1000)
+    directory = os.path.join(store, time.strftime("%Y-%m-%d/%H", parts))
+    os.makedirs(directory, exist_ok=True)
+    return os.path.join(directory, "%d-%s" % (start_ms, rest))
+
+
+def replay(recorded, store, first_slot_s, slots):
+    """The same five minutes again and again."""
+    files = windows_of(recorded)
+    begin_ms = files[0][1]
+    for slot in range(slots):
+        for path, start_ms, rest in files:
+            if start_ms - begin_ms < SLOT_S * 1000:
+                at_ms = (first_slot_s + slot * SLOT_S) * 1000 + start_ms - begin_ms
+                shutil.copy(path, place(store, at_ms, rest))
+
+
+def merge(store):
+    """Runs the child until it has nothing more to do; (its CPU seconds, its groups)."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    directory = os.open(store, os.O_RDONLY)
+    pid = os.posix_spawn(harness.PYPROFD, ["pyprofd-merge"], os.environ,
+                         file_actions=[(os.POSIX_SPAWN_DUP2, directory, 3),
+                                       (os.POSIX_SPAWN_DUP2, theirs.fileno(), 4)])
+    os.close(directory)
+    theirs.close()
+    ours.settimeout(IDLE_S / 2)
+    groups = 0
+    try:
+        while True:
+            _, err, what = struct.unpack_from("<QiI", ours.recv(256))
+            assert not err, os.strerror(-err)
+            groups += what == DONE
+    except socket.timeout:
+        pass
+    ours.close()
+    usage = os.wait4(pid, 0)[2]
+    return usage.ru_utime + usage.ru_stime, groups
+
+
+def sizes(store):
+    """{kind: bytes}"""
+    found = {}
+    for path, _, rest in windows_of(store):
+        kind = rest.split("-", 1)[1].split(".")[0]
+        found[kind] = found.get(kind, 0) + os.path.getsize(path)
+    return found
+
+
+def read_s(store, *words):
+    begin = time.monotonic()
+    subprocess.run([PYPROF, "report", store, *words], stdout=subprocess.DEVNULL, check=True)
+    return time.monotonic() - begin
+
+
+def record(directory, seconds):
+    """Only the fleet: what else runs on the machine is not of this node."""
+    with harness.Target("fleet.py", PROGRAMS, CORES, ready=False) as target:
+        harness.profile(target.pid, duration=seconds, hz=99, out=directory + "/")
+
+
+def section(quick, say):
+    recorded, store = harness.temporary(), harness.temporary()
+    record(recorded, 60 if quick else SLOT_S + 20)
+    slots = 12 if quick else DAY_S // SLOT_S
+    now_s = int(time.time())
+    # The newest slot ended an hour ago, when it is old enough to be merged.
+    first_s = (now_s - HOUR_S) // SLOT_S * SLOT_S - slots * SLOT_S
+    replay(recorded, store, first_s, slots)
+    before = sum(sizes(store).values())
+    cpu_s, groups = merge(store)
+    after = sizes(store)
+    result = {"programs": PROGRAMS, "slots": slots, "before_bytes": before, "kinds_bytes": after,
+              "merge_cpu_s": cpu_s, "groups": groups}
+    share = DAY_S / (slots * SLOT_S)
+    day = sum(after.values()) * share / 1e6
+    say("store    %d programs: a day of %s takes %.0f MB (wanted <= 200), %.0f MB before it is merged"
+        % (PROGRAMS, ", ".join("%s %.0f" % (kind, size * share / 1e6)
+                               for kind, size in sorted(after.items())), day, before * share / 1e6))
+    say("store    merging costs %.2f %% of a core, %.2f s for each file"
+        % (100 * cpu_s * share / DAY_S, cpu_s / max(groups, 1)))
+    end = first_s + slots * SLOT_S
+    result["hour_s"] = read_s(store, "--since", "@%d" % (end - HOUR_S))
+    result["all_s"] = read_s(store)
+    say("store    pyprof report: an hour in %.2f s (wanted <= 1), all %.1f hours in %.2f s (a day "
+        "wanted <= 6)" % (result["hour_s"], slots * SLOT_S / HOUR_S, result["all_s"]))
+    return result
