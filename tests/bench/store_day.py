@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a day of history takes, and how long pyprof reads it: the windows of a fleet are recorded for
-five minutes, put a day's worth of times one behind the other, and merged as pyprofd merges them."""
+"""What a day of history takes, and how long pyprof reads it: the windows of a fleet are recorded
+for five minutes, put a day's worth of times one behind the other, and merged as pyprofd merges
+them."""
 import glob
 import os
 import shutil
@@ -105,7 +106,8 @@ def section(quick, say):
               "merge_cpu_s": cpu_s, "groups": groups}
     share = DAY_S / (slots * SLOT_S)
     day = sum(after.values()) * share / 1e6
-    say("store    %d programs: a day of %s takes %.0f MB (wanted <= 200), %.0f MB before it is merged"
+    say("store    %d programs: a day of %s takes %.0f MB (wanted <= 200), %.0f MB before it is "
+        "merged"
         % (PROGRAMS, ", ".join("%s %.0f" % (kind, size * share / 1e6)
                                for kind, size in sorted(after.items())), day, before * share / 1e6))
     say("store    merging costs %.2f %% of a core, %.2f s for each file"

@@ -205,7 +205,7 @@ def test_names_without_end_leave_the_store_to_others():
         harness.sampling(process)
         before_s = harness.cpu_of(flood.pid)
         victim.run(1.5)
-        harness.wait_for(lambda: len(glob.glob(store + "*/*/*-wall.pb.gz")) >= 3, 30,
+        harness.wait_for(lambda: len(glob.glob(store + "*/*/*-cpu.pb.gz")) >= 3, 30,
                          "three windows")
         used_s = harness.cpu_of(flood.pid) - before_s
         run = harness.finish(process, signal_number=2)

@@ -4,6 +4,7 @@ that a program measured itself, a process's clocks read from outside."""
 import math
 import os
 import re
+import subprocess
 import threading
 import time
 
@@ -183,6 +184,17 @@ class Meter:
                 share = (when_ns - before[0]) / (after[0] - before[0])
                 return tuple(b + (a - b) * share for b, a in zip(before[1:], after[1:]))
         raise AssertionError("not watched at that time")
+
+
+def made_wall(directory, path):
+    """The path of the profile of kind wall that pyprof makes of the window of a file of cpu;
+    windows of two seconds at least, as times are whole ones."""
+    out = os.path.join(harness.temporary(), "wall.pb.gz")
+    second = int(os.path.basename(path).split("-")[0]) // 1000 + 1
+    subprocess.check_call([os.path.join(os.path.dirname(harness.PYPROFD), "pyprof"), "export",
+                           "--pprof", directory, "--kind", "wall", "--since", "@%d" % second,
+                           "--until", "@%d" % (second + 1), "-o", out])
+    return out
 
 
 def windows(directory, kind):

@@ -74,6 +74,13 @@ static struct merge_window *window_of(struct merge_group *group, const struct st
 	return window;
 }
 
+/* Returns whether a file tells that a window without one of the kind has nothing of it.  Wall of
+ * such a window is made of cpu and offcpu; only older versions wrote it. */
+static bool tells_of(const struct store_file *file, const char *kind)
+{
+	return kind_is(file->kind, PP_PROFILE_CPU) && !kind_is(kind, PP_PROFILE_WALL);
+}
+
 bool merge_plan_group(const struct store_listing *listing, const struct merge_slot *slot,
 		      const char *kind, struct merge_group *ret_group)
 {
@@ -85,7 +92,7 @@ bool merge_plan_group(const struct store_listing *listing, const struct merge_sl
 		const bool is_kind = !strcmp(file->kind, kind);
 		struct merge_window *window;
 
-		if (!is_of_one_window(file) || (!is_kind && !kind_is(file->kind, PP_PROFILE_CPU)))
+		if (!is_of_one_window(file) || (!is_kind && !tells_of(file, kind)))
 			continue;
 		window = window_of(&group, file);
 		if (!window)

@@ -10,6 +10,8 @@
 #include "base/kinds.h"
 #include "pprof/profile_reader.h"
 
+#define WAIT_PERIOD_NS 1 /* of all kinds but cpu: what is measured is not sampled */
+
 int profile_reader_new(const struct profile_read_options *options,
 		       struct profile_reader **ret_reader)
 {
@@ -190,6 +192,20 @@ static int new_profile(struct profile_reader *reader, const char *kind)
 	return make_profile(reader, &options);
 }
 
+/* Returns whether a file's type is the one that is wanted, or a part of wall's time. */
+static bool is_type(const struct profile_reader *reader, const struct profile_value_type *type,
+		    const struct profile_value_type *wanted)
+{
+	const char *cpu = kind_get(PP_PROFILE_CPU)->value[1].type;
+	const char *offcpu = kind_get(PP_PROFILE_OFFCPU)->value[0].type;
+
+	if (strcmp(type->unit, wanted->unit))
+		return false;
+	if (!strcmp(type->type, wanted->type))
+		return true;
+	return reader->makes_wall && (!strcmp(type->type, cpu) || !strcmp(type->type, offcpu));
+}
+
 /* Finds the sample types in a later file: they must all be there, in any order; further ones are
  * ignored. */
 static int match_types(struct profile_reader *reader)
@@ -207,8 +223,7 @@ static int match_types(struct profile_reader *reader)
 
 			if (err)
 				return err;
-			if (!strcmp(type.type, options->value_type[i].type) &&
-			    !strcmp(type.unit, options->value_type[i].unit))
+			if (is_type(reader, &type, &options->value_type[i]))
 				break;
 		}
 		if (k == reader->tables.type_count)
@@ -269,8 +284,21 @@ static int add_file(struct profile_reader *reader, const char *kind)
 	reader->error = "not enough memory";
 	err = reader->profile ? match_types(reader) : new_profile(reader, kind);
 	if (!err)
-		err = reader_list_windows(reader);
+		err = reader->is_second ? reader_compare_windows(reader)
+					: reader_list_windows(reader);
 	return err ? err : reader_add_samples(reader);
+}
+
+static int read_part(struct profile_reader *reader, int fd, const char *kind)
+{
+	int err = unpack_file(&reader->unpacked, fd, PROFILE_READ_MAX_BYTES);
+
+	if (err)
+		return reader_fail(reader, err, reader->unpacked.error);
+	reader->memory_max =
+		reader_memory_max(reader->totals.raw_bytes + reader->unpacked.size);
+	reader->tables.max_bytes = reader->memory_max;
+	return add_file(reader, kind);
 }
 
 /* Makes the profile of one of our kinds, before there is a file. */
@@ -292,6 +320,7 @@ static int new_empty(struct profile_reader *reader, const char *name)
 	}
 	options.default_value_type = kind->value[kind->default_value].type;
 	options.period_type = options.value_type[kind->default_value];
+	options.period = WAIT_PERIOD_NS;
 	return make_profile(reader, &options);
 }
 
@@ -317,21 +346,13 @@ static int add_waiting(struct profile_reader *reader)
 	return err;
 }
 
-int profile_reader_add(struct profile_reader *reader, int fd, const char *kind)
+/* Adds what a file is besides its samples; takes these back when they could not be read. */
+static int finish_file(struct profile_reader *reader, const struct profile_read_totals *before,
+		       int err)
 {
-	int err = unpack_file(&reader->unpacked, fd, PROFILE_READ_MAX_BYTES);
-	struct profile_read_totals before = reader->totals;
-
-	if (err)
-		return reader_fail(reader, err, reader->unpacked.error);
-	reader->memory_max =
-		reader_memory_max(reader->totals.raw_bytes + reader->unpacked.size);
-	reader->tables.max_bytes = reader->memory_max;
-	reader->undo_count = 0;
-	err = add_file(reader, kind);
 	if (err) {
 		reader_undo_samples(reader);
-		reader->totals = before;
+		reader->totals = *before;
 		return err;
 	}
 	err = add_waiting(reader);
@@ -340,6 +361,39 @@ int profile_reader_add(struct profile_reader *reader, int fd, const char *kind)
 	add_times(reader);
 	err = reader_add_comments(reader);
 	return err ? err : reader_finish_windows(reader);
+}
+
+int profile_reader_add(struct profile_reader *reader, int fd, const char *kind)
+{
+	const struct profile_read_totals before = reader->totals;
+	int err;
+
+	reader->undo_count = 0;
+	err = read_part(reader, fd, kind);
+	return finish_file(reader, &before, err);
+}
+
+int profile_reader_add_wall(struct profile_reader *reader, int cpu_fd, int offcpu_fd)
+{
+	const char *kind = kind_get(PP_PROFILE_WALL)->name;
+	const struct profile_read_totals before = reader->totals;
+	int err = reader->profile ? 0 : new_empty(reader, kind);
+
+	if (err)
+		return err;
+	reader->undo_count = 0;
+	reader->makes_wall = true;
+	if (offcpu_fd >= 0) {
+		err = read_part(reader, offcpu_fd, kind);
+		reader->is_second = true;
+	}
+	/* The last one, as its comments are told. */
+	if (!err)
+		err = read_part(reader, cpu_fd, kind);
+	reader->makes_wall = reader->is_second = false;
+	for (uint32_t i = 0; !err && i < reader->window_count; i++)
+		reader->window[i].mark.period = WAIT_PERIOD_NS;
+	return finish_file(reader, &before, err);
 }
 
 int profile_reader_add_empty(struct profile_reader *reader, const struct window_mark *mark)

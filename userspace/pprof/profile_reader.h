@@ -63,6 +63,8 @@ struct profile_reader {
 	struct reader_window *window;
 	uint32_t window_count, window_capacity;
 	bool is_merged;	      /* the file has a list of its windows */
+	bool is_second;	      /* the file goes on with the windows of the one before */
+	bool makes_wall;      /* profile_reader_add_wall() */
 	uint64_t window_text; /* of the file: WINDOW_LABEL */
 	bool has_window_text;
 	bool adds_window; /* profile_reader_set_window() */
@@ -117,6 +119,9 @@ int reader_check_memory(struct profile_reader *reader);
 int reader_too_big(struct profile_reader *reader);
 /* Lists the windows of the file.  Returns 0, -EBADMSG, -ENOMEM. */
 int reader_list_windows(struct profile_reader *reader);
+/* Checks that a second file has the windows of the first one, too.  Returns 0, -EPROTO, -EBADMSG,
+ * -ENOMEM. */
+int reader_compare_windows(struct profile_reader *reader);
 /* Takes the label `window` out of the labels of a sample of a merged file, and finds its window.
  * Returns 0, -EBADMSG. */
 int reader_take_window(struct profile_reader *reader, struct raw_label *label, uint32_t *count,

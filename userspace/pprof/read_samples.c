@@ -399,8 +399,9 @@ int reader_add_samples(struct profile_reader *reader)
 	struct wire_field field;
 	int err = 0;
 
-	reader->undo_count = 0;
-	reader->delta_count = reader->function_count = reader->resolved_count = 0;
+	if (!reader->is_second)
+		reader->delta_count = 0;
+	reader->function_count = reader->resolved_count = 0;
 	reader->frames_left = reader->unpacked.size * READER_MAX_FRAMES_A_BYTE;
 	reader->label_slot_count = 0;
 	reader->last_stack = (struct wire){0};

@@ -104,6 +104,31 @@ int reader_list_windows(struct profile_reader *reader)
 	return reader->is_merged ? choose_windows(reader) : add_window(reader, &whole);
 }
 
+int reader_compare_windows(struct profile_reader *reader)
+{
+	const uint32_t count = reader->window_count;
+	OWNED_MEM struct reader_window *first = calloc(count, sizeof(*first));
+	int err;
+
+	if (!first)
+		return reader_fail(reader, -ENOMEM, "not enough memory");
+	memcpy(first, reader->window, count * sizeof(*first));
+	err = reader_list_windows(reader);
+	if (err)
+		return err;
+	if (reader->window_count != count)
+		return reader_fail(reader, -EPROTO, "has other windows than offcpu's file");
+	for (uint32_t i = 0; i < count; i++) {
+		const struct window_mark *mark = &reader->window[i].mark;
+
+		if (mark->offset_ms != first[i].mark.offset_ms ||
+		    mark->start_ms != first[i].mark.start_ms)
+			return reader_fail(reader, -EPROTO, "has other windows than offcpu's file");
+		reader->window[i].is_wanted = first[i].is_wanted;
+	}
+	return 0;
+}
+
 int reader_take_window(struct profile_reader *reader, struct raw_label *label, uint32_t *count,
 		       uint32_t *ret_window)
 {

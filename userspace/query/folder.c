@@ -193,6 +193,53 @@ static int add_empty_of(struct folder *folder, size_t index, const struct folder
 	return empties.err;
 }
 
+/* ---- wall, of cpu and offcpu ---- */
+
+/* Finds offcpu's file of the same windows, which begins where cpu's does. */
+static const struct store_entry *find_offcpu(const struct folder *folder, size_t index)
+{
+	const struct store_file *cpu = &folder->listing.entry[index].file;
+
+	for (size_t i = index + 1; i < folder->listing.count; i++) {
+		const struct store_file *file = &folder->listing.entry[i].file;
+
+		if (file->start_ms != cpu->start_ms)
+			break;
+		if (kind_is(file->kind, PP_PROFILE_OFFCPU) &&
+		    file->duration_ms == cpu->duration_ms && file->is_merged == cpu->is_merged)
+			return &folder->listing.entry[i];
+	}
+	return NULL;
+}
+
+/* Has the context of the call that read_file() makes. */
+struct wall_call {
+	const struct folder_calls *calls;
+	const struct store_entry *offcpu;
+};
+
+static int read_pair(void *context, const char *path, const char *kind)
+{
+	const struct wall_call *call = context;
+
+	(void)kind;
+	return call->calls->read_wall(call->calls->context, path,
+				      call->offcpu ? call->offcpu->path : NULL);
+}
+
+/* Reads cpu's file as one of wall, unless wall has a file of its own, as older versions wrote. */
+static int read_as_wall(struct folder *folder, size_t index, const struct folder_calls *calls)
+{
+	const struct store_entry *entry = &folder->listing.entry[index];
+	const struct window_set *own = entry->file.is_merged ? &folder->merged : &folder->listed;
+	struct wall_call call = {.calls = calls, .offcpu = find_offcpu(folder, index)};
+	const struct folder_calls pair = {.read = read_pair, .context = &call};
+
+	if (window_set_has(own, entry->file.start_ms, entry->file.duration_ms))
+		return 0;
+	return read_entry_of_kind(folder, entry, &pair);
+}
+
 /* ---- all ---- */
 
 static int read_entry(struct folder *folder, size_t index, const struct folder_calls *calls)
@@ -201,7 +248,10 @@ static int read_entry(struct folder *folder, size_t index, const struct folder_c
 
 	if (!strcmp(entry->file.kind, folder->kind))
 		return read_entry_of_kind(folder, entry, calls);
-	return kind_is(entry->file.kind, PP_PROFILE_CPU) ? add_empty_of(folder, index, calls) : 0;
+	if (!kind_is(entry->file.kind, PP_PROFILE_CPU))
+		return 0;
+	return kind_is(folder->kind, PP_PROFILE_WALL) ? read_as_wall(folder, index, calls)
+						      : add_empty_of(folder, index, calls);
 }
 
 int folder_read(struct folder *folder, const char *path, const char *kind,

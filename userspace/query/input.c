@@ -19,6 +19,8 @@
 
 #define MAX_KEPT_LABELS 28U
 #define MAX_TITLE_BYTES 256U
+/* A FIFO under the name of a profile keeps nobody waiting. */
+#define FOLDER_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
 struct input {
 	const struct input_options *options; /* borrowed while it is read, as are select and why */
@@ -247,16 +249,14 @@ static void tell_passed_over(const struct input *input)
 		watcher->note(watcher->context, line);
 }
 
-static int read_of_folder(void *context, const char *path, const char *kind)
+static int not_opened(struct input *input, const char *path)
 {
-	struct input *input = context;
-	/* A FIFO under the name of a profile keeps nobody waiting. */
-	OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	int err;
+	return errno == ENOENT ? -ENOENT : pass_over(input, path, strerror(errno));
+}
 
-	if (fd < 0)
-		return errno == ENOENT ? -ENOENT : pass_over(input, path, strerror(errno));
-	err = profile_reader_add(input->reader, fd, kind);
+/* Takes the result of a file that was read. */
+static int was_read(struct input *input, const char *path, int err)
+{
 	input->done++;
 	tell_progress(input);
 	if (!err)
@@ -267,17 +267,50 @@ static int read_of_folder(void *context, const char *path, const char *kind)
 	return pass_over(input, path, profile_reader_error(input->reader));
 }
 
+static int read_of_folder(void *context, const char *path, const char *kind)
+{
+	struct input *input = context;
+	OWNED_FD int fd = open(path, FOLDER_OPEN_FLAGS);
+
+	return fd < 0 ? not_opened(input, path)
+		      : was_read(input, path, profile_reader_add(input->reader, fd, kind));
+}
+
+static int read_wall_of_folder(void *context, const char *cpu_path, const char *offcpu_path)
+{
+	struct input *input = context;
+	OWNED_FD int cpu_fd = open(cpu_path, FOLDER_OPEN_FLAGS);
+	OWNED_FD int offcpu_fd = -1;
+
+	if (cpu_fd < 0)
+		return not_opened(input, cpu_path);
+	if (offcpu_path)
+		offcpu_fd = open(offcpu_path, FOLDER_OPEN_FLAGS);
+	if (offcpu_path && offcpu_fd < 0)
+		return not_opened(input, offcpu_path);
+	return was_read(input, cpu_path, profile_reader_add_wall(input->reader, cpu_fd, offcpu_fd));
+}
+
 static int add_empty(void *context, const struct window_mark *mark)
 {
 	return profile_reader_add_empty(((struct input *)context)->reader, mark);
 }
 
-static bool has_kind(const struct store_listing *listing, const char *kind)
+static bool has_files(const struct store_listing *listing, const char *kind)
 {
 	for (size_t i = 0; i < listing->count; i++)
 		if (!strcmp(listing->entry[i].file.kind, kind))
 			return true;
 	return false;
+}
+
+/* Wall is made of cpu and offcpu, and need not have files. */
+static bool has_kind(const struct store_listing *listing, const char *kind)
+{
+	return has_files(listing, kind) ||
+	       (kind_is(kind, PP_PROFILE_WALL) &&
+		has_files(listing, kind_get(PP_PROFILE_CPU)->name) &&
+		has_files(listing, kind_get(PP_PROFILE_OFFCPU)->name));
 }
 
 static const char *wanted_kind(const struct input *input)
@@ -338,16 +371,19 @@ static int say_nothing_found(struct input *input, const char *path)
  * had nothing of it. */
 static bool is_kind_of_other_times(const char *path, const char *kind)
 {
-	const struct store_range all = {.until_ms = UINT64_MAX, .kind = kind};
+	const struct store_range all = {.until_ms = UINT64_MAX};
 	CLEANUP(store_listing_release) struct store_listing listing = {0};
 
-	return !store_list(path, &all, &listing) && listing.count;
+	return !store_list(path, &all, &listing) && has_kind(&listing, kind);
 }
 
 static int read_windows(struct input *input, const char *path)
 {
 	const struct folder_calls calls = {
-		.read = read_of_folder, .add_empty = add_empty, .context = input};
+		.read = read_of_folder,
+		.read_wall = read_wall_of_folder,
+		.add_empty = add_empty,
+		.context = input};
 	const struct store_listing *listing = &input->folder.listing;
 	int err;
 

@@ -577,6 +577,119 @@ static void profile_read__unwanted_windows_leave_nothing(void **state)
 	assert_int_equal(totals.samples_kept, 2);
 }
 
+/* ---- wall ---- */
+
+/* A window of one of our kinds with one value of its own and a shared stack. */
+static int wall_part(const char *kind, int64_t ns, uint64_t start_ns)
+{
+	const bool is_cpu = !strcmp(kind, "cpu");
+	const struct profile_options options = {
+		.kind = kind,
+		.value_type = {{is_cpu ? "samples" : "off_cpu", is_cpu ? "count" : "nanoseconds"},
+			       {is_cpu ? "cpu" : "events", is_cpu ? "nanoseconds" : "count"}},
+		.value_count = 2,
+		.period = 7,
+		.start_wall_ns = start_ns,
+		.duration_ns = 10};
+	struct fixture f = {0};
+	OWNED_MEM void *bytes = NULL;
+	struct frame frame;
+	size_t size;
+	int fd;
+
+	assert_int_equal(intern_new(&f.strings), 0);
+	assert_int_equal(profile_new(&options, f.strings, &f.profile), 0);
+	frame = python_frame(&f, "work", "/app/w.py", 12, 10);
+	{
+		struct profile_sample sample = {.frame = &frame,
+						.frame_count = 1,
+						.value = {is_cpu ? 1 : ns, is_cpu ? ns : 1}};
+
+		assert_int_equal(profile_add(f.profile, &sample), 0);
+	}
+	assert_int_equal(profile_add_comment(f.profile, is_cpu ? "facts a=1" : "facts b=2"), 0);
+	encode(&f, &bytes, &size);
+	fd = fd_of(bytes, size);
+	fixture_release(&f);
+	return fd;
+}
+
+static void profile_reader_add_wall__is_one_window_of_both(void **state)
+{
+	struct told told = {0};
+	const struct profile_read_options options = {
+		.comment = told_comment, .window_done = told_window, .context = &told};
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(&options);
+	OWNED_FD int cpu_fd = wall_part("cpu", 30, 5000), offcpu_fd = wall_part("offcpu", 12, 5000);
+	OWNED_FD int alone_fd = wall_part("cpu", 5, 6000);
+	struct profile_read_totals totals;
+
+	(void)state;
+	assert_int_equal(profile_reader_add_wall(reader, cpu_fd, offcpu_fd), 0);
+	assert_int_equal(profile_reader_add_wall(reader, alone_fd, -1), 0);
+	/* The comments of one of them; no type counts events. */
+	assert_string_equal(told.text, "facts a=1;5000+10/1=42:0=0,0=0,;"
+				       "facts a=1;6000+10/1=5:0=0,;");
+	assert_string_equal(profile_kind(profile_reader_profile(reader)), "wall");
+	assert_int_equal(profile_reader_profile(reader)->row_count, 1);
+	assert_int_equal(profile_row_values(profile_reader_profile(reader), 0)[0], 47);
+	profile_reader_totals(reader, &totals);
+	assert_int_equal(totals.windows, 2);
+}
+
+static void profile_reader_add_wall__broken_part_leaves_nothing(void **state)
+{
+	struct told told = {0};
+	const struct profile_read_options options = {
+		.comment = told_comment, .window_done = told_window, .context = &told};
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(&options);
+	OWNED_FD int offcpu_fd = wall_part("offcpu", 12, 5000), broken_fd = fd_of("broken", 6);
+	struct profile_read_totals totals;
+
+	(void)state;
+	assert_int_not_equal(profile_reader_add_wall(reader, broken_fd, offcpu_fd), 0);
+	assert_string_equal(told.text, "");
+	assert_int_equal(profile_row_values(profile_reader_profile(reader), 0)[0], 0);
+	profile_reader_totals(reader, &totals);
+	assert_int_equal(totals.windows, 0);
+}
+
+/* ---- windows without samples, files that are not what they say ---- */
+
+static void profile_reader_add_empty__waits_for_the_first_file(void **state)
+{
+	const struct window_mark mark = {.start_wall_ns = 100, .duration_ns = 10, .period = 1};
+	struct told told = {0};
+	const struct profile_read_options options = {.window_done = told_window, .context = &told};
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(&options);
+	OWNED(profile_reader) struct profile_reader *alone = new_reader(&options);
+	OWNED_FD int fd = wall_part("offcpu", 12, 5000);
+
+	(void)state;
+	assert_int_equal(profile_reader_add_empty(reader, &mark), 0);
+	assert_string_equal(told.text, "");
+	assert_int_equal(profile_reader_add(reader, fd, "offcpu"), 0);
+	assert_int_equal(profile_reader_add_empty(reader, &mark), 0);
+	assert_string_equal(told.text, "100+10/1=0:;5000+10/7=1:0=1,;100+10/1=0:;");
+	/* No file came. */
+	told.text[0] = '\0';
+	assert_int_equal(profile_reader_add_empty(alone, &mark), 0);
+	assert_int_equal(profile_reader_end(alone, "gil"), 0);
+	assert_string_equal(told.text, "100+10/1=0:;");
+	assert_string_equal(profile_kind(profile_reader_profile(alone)), "gil");
+	assert_int_equal(profile_reader_profile(alone)->options.value_count, 3);
+}
+
+static void profile_reader_add__file_of_another_kind_than_its_name_is_eproto(void **state)
+{
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(NULL);
+	OWNED_FD int wrong_fd = wall_part("offcpu", 12, 5000), fd = wall_part("cpu", 12, 5000);
+
+	(void)state;
+	assert_int_equal(profile_reader_add(reader, wrong_fd, "cpu"), -EPROTO);
+	assert_int_equal(profile_reader_add(reader, fd, "cpu"), 0);
+}
+
 static void profile_read__no_window_wanted_is_no_window(void **state)
 {
 	OWNED(profile_reader) struct profile_reader *reader = NULL;
@@ -678,6 +791,11 @@ int main(void)
 		cmocka_unit_test(profile_read__windows_of_a_merged_file_come_one_by_one),
 		cmocka_unit_test(profile_read__unwanted_windows_leave_nothing),
 		cmocka_unit_test(profile_read__no_window_wanted_is_no_window),
+		cmocka_unit_test(profile_reader_add_wall__is_one_window_of_both),
+		cmocka_unit_test(profile_reader_add_wall__broken_part_leaves_nothing),
+		cmocka_unit_test(profile_reader_add_empty__waits_for_the_first_file),
+		cmocka_unit_test(
+			profile_reader_add__file_of_another_kind_than_its_name_is_eproto),
 		cmocka_unit_test(profile_read__sample_of_no_window_is_ebadmsg),
 		cmocka_unit_test(profile_read__window_that_is_listed_twice_is_ebadmsg),
 		cmocka_unit_test(
