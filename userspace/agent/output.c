@@ -274,8 +274,8 @@ static int write_profile(struct output *output, const struct profile *profile,
 }
 
 /* In a store a kind without samples has no file.  `cpu` always has one: where it has none, nobody
- * recorded; without it, as --events says, each kind has to tell that itself.  Wall is cpu and offcpu
- * row for row, and would take more than both: the reader makes it of them. */
+ * recorded; without it, as --events says, each kind has to tell that itself.  Wall is cpu and
+ * offcpu row for row, and would take more than both: the reader makes it of them. */
 static bool is_left_out(const struct output *output, const struct writer_window *window,
 			unsigned int kind)
 {

@@ -249,7 +249,7 @@ int merge_group_files(int hour_fd, const struct merge_group *group, struct merge
 	if (err)
 		return err;
 	set_times(&merge, profile, &file.name);
-	err = profile_encode_pprof(profile, &file.bytes, &file.size);
+	err = profile_encode_pprof_small(profile, &file.bytes, &file.size);
 	if (err)
 		return err;
 	*ret_file = file;

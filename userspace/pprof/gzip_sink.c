@@ -10,7 +10,6 @@
 #define FIRST_OUTPUT_BYTES 16384U
 #define GZIP_WINDOW_BITS (15 + 16) /* 16: gzip header and trailer */
 #define GZIP_MEMORY_LEVEL 8
-#define GZIP_LEVEL 1 /* level 6 saves 15 % of the bytes for twice the time */
 #define MAX_VARINT_BYTES 10U
 #define WIRE_LENGTH_DELIMITED 2U
 
@@ -34,7 +33,7 @@ void gzip_sink_free(struct gzip_sink *sink)
 	free(sink);
 }
 
-int gzip_sink_new(struct gzip_sink **ret_sink)
+int gzip_sink_new(enum gzip_effort effort, struct gzip_sink **ret_sink)
 {
 	OWNED(gzip_sink) struct gzip_sink *sink = calloc(1, sizeof(*sink));
 
@@ -46,8 +45,8 @@ int gzip_sink_new(struct gzip_sink **ret_sink)
 		return -ENOMEM;
 	sink->pending_capacity = PENDING_BYTES;
 	sink->output_capacity = FIRST_OUTPUT_BYTES;
-	if (deflateInit2(&sink->stream, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY_LEVEL,
-			 Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&sink->stream, (int)effort, Z_DEFLATED, GZIP_WINDOW_BITS,
+			 GZIP_MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
 	sink->is_open = 1;
 	*ret_sink = TAKE(sink);

@@ -12,7 +12,12 @@
 
 struct gzip_sink;
 
-int gzip_sink_new(struct gzip_sink **ret_sink);
+/* How much time a file is worth. */
+enum gzip_effort {
+	GZIP_FAST = 1,	/* level 6 saves 15 % of the bytes for twice the time */
+	GZIP_SMALL = 9, /* for what is kept for long */
+};
+int gzip_sink_new(enum gzip_effort effort, struct gzip_sink **ret_sink);
 void gzip_sink_free(struct gzip_sink *sink);
 DEFINE_OWNED(struct gzip_sink, gzip_sink)
 

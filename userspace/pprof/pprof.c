@@ -56,12 +56,13 @@ static int add_keys(struct pprof_writer *writer)
 	return err;
 }
 
-static int writer_init(struct pprof_writer *writer, const struct profile *profile)
+static int writer_init(struct pprof_writer *writer, const struct profile *profile,
+		       enum gzip_effort effort)
 {
 	int err;
 
 	writer->profile = profile;
-	err = gzip_sink_new(&writer->sink);
+	err = gzip_sink_new(effort, &writer->sink);
 	if (!err)
 		err = pprof_strings_init(&writer->strings, profile->strings);
 	if (!err)
@@ -233,12 +234,23 @@ static int put_all(struct pprof_writer *writer)
 	return err ? err : put_string_table(writer);
 }
 
-int profile_encode_pprof(const struct profile *profile, void **ret_bytes, size_t *ret_size)
+static int encode(const struct profile *profile, enum gzip_effort effort, void **ret_bytes,
+		  size_t *ret_size)
 {
 	CLEANUP(writer_release) struct pprof_writer writer = {0};
-	int err = writer_init(&writer, profile);
+	int err = writer_init(&writer, profile, effort);
 
 	if (!err)
 		err = put_all(&writer);
 	return err ? err : gzip_sink_finish(writer.sink, ret_bytes, ret_size);
+}
+
+int profile_encode_pprof(const struct profile *profile, void **ret_bytes, size_t *ret_size)
+{
+	return encode(profile, GZIP_FAST, ret_bytes, ret_size);
+}
+
+int profile_encode_pprof_small(const struct profile *profile, void **ret_bytes, size_t *ret_size)
+{
+	return encode(profile, GZIP_SMALL, ret_bytes, ret_size);
 }

@@ -93,8 +93,9 @@ DEFINE_OWNED(struct profile_reader, profile_reader)
  * says in words what is wrong.  After an error the profile is as it was before, but for rows
  * without values; reading can go on. */
 int profile_reader_add(struct profile_reader *reader, int fd, const char *kind);
-/* Adds two files of the same windows as one of kind `wall`: of cpu, and of offcpu, or -1 where there
- * was no wait.  The comments are cpu's.  -EPROTO: their windows differ.  Returns as profile_reader_add(). */
+/* Adds two files of the same windows as one of kind `wall`: of cpu, and of offcpu, or -1 where
+ * there was no wait.  The comments are cpu's.  -EPROTO: their windows differ.  Returns as
+ * profile_reader_add(). */
 int profile_reader_add_wall(struct profile_reader *reader, int cpu_fd, int offcpu_fd);
 /* Adds a window that has no samples, with the times of a mark; before the first file it waits for
  * that, as only files tell what their sample types are.  Returns 0; -ENOMEM; an error of

@@ -17,7 +17,8 @@
 /* Cleans bytes into reader.clean. */
 static int clean(struct profile_reader *reader, const char *bytes, size_t size, size_t *ret_size)
 {
-	size_t wanted = size * UTF8_CLEAN_MAX_GROWTH + 1;
+	const bool is_clean = utf8_is_clean(bytes, size);
+	const size_t wanted = size * (is_clean ? 1 : UTF8_CLEAN_MAX_GROWTH) + 1;
 
 	if (reader->clean_capacity < wanted) {
 		char *grown = realloc(reader->clean, wanted);
@@ -27,7 +28,9 @@ static int clean(struct profile_reader *reader, const char *bytes, size_t size, 
 		reader->clean = grown;
 		reader->clean_capacity = wanted;
 	}
-	*ret_size = utf8_clean(bytes, size, reader->clean);
+	if (is_clean)
+		memcpy(reader->clean, bytes, size);
+	*ret_size = is_clean ? size : utf8_clean(bytes, size, reader->clean);
 	reader->clean[*ret_size] = '\0';
 	return 0;
 }

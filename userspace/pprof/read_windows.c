@@ -40,17 +40,31 @@ static int add_window(struct profile_reader *reader, const struct window_mark *m
 	return 0;
 }
 
+/* Parses a comment as it is in the file: most of a merged file's are not of the list. */
+static bool parse_mark(const struct profile_reader *reader, uint64_t text,
+		       struct window_mark *ret_mark)
+{
+	const struct pprof_text *at;
+	char copy[WINDOW_MARK_CHARS];
+
+	if (text >= reader->tables.text_count)
+		return false; /* reader_add_comments() tells it */
+	at = &reader->tables.text[text];
+	if (at->size >= sizeof(copy))
+		return false;
+	memcpy(copy, reader->tables.bytes + at->offset, at->size);
+	copy[at->size] = '\0';
+	return window_mark_parse(copy, ret_mark);
+}
+
 static int list_marks(struct profile_reader *reader)
 {
 	struct window_mark mark;
-	const char *text;
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < reader->tables.comment_count; i++) {
-		err = reader_passing_text(reader, reader->tables.comment[i], &text);
-		if (!err && window_mark_parse(text, &mark))
+	for (uint32_t i = 0; !err && i < reader->tables.comment_count; i++)
+		if (parse_mark(reader, reader->tables.comment[i], &mark))
 			err = add_window(reader, &mark);
-	}
 	return err;
 }
 
@@ -208,10 +222,8 @@ static int add_merged_comment(struct profile_reader *reader, const char *text, u
 	uint64_t offset_ms;
 	const char *own = window_comment_parse(text, &offset_ms);
 
-	if (window_mark_parse(text, &mark))
-		return 0;
 	if (!own)
-		return add_comment(reader, text, windows);
+		return window_mark_parse(text, &mark) ? 0 : add_comment(reader, text, windows);
 	window = find_window(reader, offset_ms);
 	return window && window->is_wanted ? add_comment(reader, own, 1) : 0;
 }

@@ -30,8 +30,8 @@ struct folder {
 struct folder_calls {
 	/* Reads one file.  Returns 0; -ENOENT: it is gone; an error that ends the reading. */
 	int (*read)(void *context, const char *path, const char *kind);
-	/* Reads the files of cpu and offcpu (NULL: there is none) of the same windows as one of wall.
-	 * As read(). */
+	/* Reads the files of cpu and offcpu (NULL: there is none) of the same windows as one of
+	 * wall.  As read(). */
 	int (*read_wall)(void *context, const char *cpu_path, const char *offcpu_path);
 	/* Adds a window without samples.  Returns 0 or an error. */
 	int (*add_empty)(void *context, const struct window_mark *mark);
