@@ -13,6 +13,7 @@ import time
 import collector
 import harness
 from collector import CLOSED, Collector, Pusher, Store, private
+from test_pyprof import python_with
 
 PROTOCOLS = ["pyroscope", "parca", "otlp"]
 
@@ -84,6 +85,43 @@ def test_requests_are_what_the_collector_wants(protocol):
 
 
 test_requests_are_what_the_collector_wants.cases = each_protocol
+
+
+OTLP_DECODER = '''
+import sys
+from opentelemetry.proto.collector.profiles.v1development import profiles_service_pb2 as s
+request = s.ExportProfilesServiceRequest.FromString(sys.stdin.buffer.read())
+d = request.dictionary
+text = d.string_table
+for resource in request.resource_profiles:
+    about = {a.key: a.value.string_value for a in resource.resource.attributes}
+    scope = resource.scope_profiles[0]
+    assert scope.HasField("scope") and not d.stack_table[0].location_indices
+    for p in scope.profiles:
+        assert p.HasField("period_type") and len(p.profile_id) == 16
+        names = sorted(text[d.function_table[d.location_table[d.stack_table[x.stack_index]
+                       .location_indices[0]].lines[0].function_index].name_strindex]
+                       for x in p.samples)
+        keys = {text[d.attribute_table[i].key_strindex]: d.attribute_table[i].value.string_value
+                for x in p.samples for i in x.attribute_indices}
+        print(about["service.name"], about["host.name"], text[p.sample_type.type_strindex],
+              sum(x.values[0] for x in p.samples), ",".join(names), keys)
+'''
+
+
+def test_otlp_pushes_are_what_the_schema_says():
+    python = python_with(
+        "opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2")
+    store, sink = Store(), Collector("otlp")
+    pusher = Pusher(store, sections("otlp", sink.url, "labels=pod")).begun("test")
+    store.put(1, [("app", "shop"), ("pod", "p1")], rows=2)
+    pusher.until(lambda: sink.has([1]), "window 1")
+    pusher.end()
+    sink.close()
+    said = subprocess.run([python, "-c", OTLP_DECODER], input=sink.requests[0].plain,
+                          stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()
+    assert said == ["shop node1 %s 14 window-1.0,window-1.1 {'k8s.pod.name': 'p1'}" % kind
+                    for kind in ("samples", "cpu")], said
 
 
 def test_rules_rename_and_leave_out(protocol="pyroscope"):
