@@ -440,7 +440,7 @@ def check(step, floor=1, unit="echo 5 passed, 0 failed, 0 skipped",
             write_program(directory + "/tests/lint", name, "#!/bin/sh\ntrue\n")
     write_program(
         directory, "Makefile",
-        "all asan unit-asan-programs unit-plain-programs: ; @true\n"
+        "all asan unit-asan-programs unit-plain-programs e2e-programs: ; @true\n"
         "print-unit-programs: ; @echo $(BUILD)/unit\nprint-plain-programs: ; @echo %s\n"
         "web: ; @tests/web.sh\n" % plain)
     write_program(directory, "tests/floors.tsv", "# comment\n%s\t%s\n" % (step, floor))
