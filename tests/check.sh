@@ -145,6 +145,9 @@ step_e2e() {
 	tests/tools/fetch.sh "$build/tools" || echo '# no tools from PyPI'
 	PYPROF_PYTHON=$(realpath -ms "$build/tools/bin/python")
 	export PYPROF_PYTHON
+	# Five minutes of a CPU, once.
+	[ -n "$few" ] || tests/tools/otelcol.sh "$build/tools" > "$logs/otelcol.log" 2>&1 ||
+		echo "# no OpenTelemetry collector: $logs/otelcol.log"
 	tests/e2e/run.py --alone-after "$logs/computing" $few
 }
 # A minute of the attacks; check-long and `make hostile` run all.

@@ -4,6 +4,7 @@
 The answers are those that Pyroscope, Parca and the OpenTelemetry collector gave (design 0038).
 """
 import base64
+import json
 import os
 import socket
 import subprocess
@@ -541,6 +542,73 @@ def test_a_proxy_is_asked_for_the_collector():
     proxy.close()
     assert proxy.requests[0].path == "http://collector.invalid:4040" + \
         collector.PATHS["pyroscope"]
+
+
+# ---------------------------------------------------------------- a real collector
+
+
+def test_otel_collector_writes_what_was_pushed():
+    """The OpenTelemetry collector itself, with an exporter into a file."""
+    program = os.path.join(os.path.dirname(harness.PYPROFD), "tools/otelcol-prof")
+    harness.need(os.path.exists(program),
+                 "no collector: tests/tools/otelcol.sh %s" % os.path.dirname(program))
+    store, folder, port = Store(), harness.temporary(), collector.free_port()
+    config, written = os.path.join(folder, "conf.yaml"), os.path.join(folder, "written")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write("receivers: {otlp: {protocols: {http: {endpoint: 127.0.0.1:%d}}}}\n"
+                   "exporters: {file: {path: %s}}\n"
+                   "service:\n  telemetry: {metrics: {level: none}}\n"
+                   "  pipelines: {profiles: {receivers: [otlp], exporters: [file]}}\n"
+                   % (port, written))
+    server = subprocess.Popen([program, "--config", config,
+                               "--feature-gates=service.profilesSupport"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        pusher = Pusher(store, sections("otlp", "http://127.0.0.1:%d" % port,
+                                        "labels=pod")).begun("test")
+        for number in range(1, 6):
+            store.put(number, [("app", "shop"), ("pod", "p1")], rows=3)
+        pusher.until(lambda: pusher.metrics()["pyprofd_push_windows_total", 'sink="test"'] == 5,
+                     "five windows")
+        pusher.end()
+    finally:
+        server.terminate()
+        server.wait(20)
+    with open(written, encoding="utf-8") as file:
+        found = [samples_of(json.loads(line)) for line in file]
+    assert sorted(sum(found, [])) == sorted(
+        ("shop", "node1", kind, "window-%d.%d" % (number, row), 7, "p1")
+        for number in range(1, 6) for row in range(3) for kind in ("samples", "cpu")), found
+
+
+test_otel_collector_writes_what_was_pushed.few = False
+
+
+def samples_of(written):
+    """[(service, host, type, function, value, pod)] of a request as the collector writes it:
+    strings are indices of the dictionary."""
+    d = written["dictionary"]
+    text = d["stringTable"]
+
+    def attribute(entry):
+        key = entry.get("key") or text[entry.get("keyStrindex", 0)]
+        value = entry["value"]
+        return key, value.get("stringValue", text[value.get("stringValueStrindex", 0)])
+
+    found = []
+    for resource in written["resourceProfiles"]:
+        about = dict(attribute(a) for a in resource["resource"]["attributes"])
+        for p in resource["scopeProfiles"][0]["profiles"]:
+            for sample in p["samples"]:
+                stack = d["stackTable"][sample["stackIndex"]]
+                line = d["locationTable"][stack["locationIndices"][0]]["lines"][0]
+                labels = dict(attribute(d["attributeTable"][i])
+                              for i in sample["attributeIndices"])
+                found.append((about["service.name"], about["host.name"],
+                              text[p["sampleType"]["typeStrindex"]],
+                              text[d["functionTable"][line["functionIndex"]]["nameStrindex"]],
+                              int(sample["values"][0]), labels["k8s.pod.name"]))
+    return found
 
 
 # ---------------------------------------------------------------- pyprofd-serve
