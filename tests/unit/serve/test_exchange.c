@@ -69,6 +69,8 @@ static void root__sees_everything(void **state)
 	assert_int_equal(ask("/metrics", &root), EXCHANGE_METRICS);
 	assert_int_equal(ask("/", &root), EXCHANGE_ANSWER);
 	assert_int_equal(status, 200);
+	assert_int_equal(ask("/nothing", &root), EXCHANGE_ANSWER);
+	assert_int_equal(status, 404);
 }
 
 static void users__see_their_own_and_live_only(void **state)

@@ -71,13 +71,13 @@ static void text__is_the_agents_and_its_own(void **state)
 		"# HELP pyprofd_a_total What a is.\n"
 		"# TYPE pyprofd_a_total counter\n"
 		"pyprofd_a_total{kind=\"cpu\"} 12\npyprofd_a_total 13\n"
-		"# HELP pyprofd_b_seconds What b is.\n"
-		"# TYPE pyprofd_b_seconds gauge\npyprofd_b_seconds 1.500000000\n"
+		"# HELP b What b is.\n"
+		"# TYPE b gauge\nb{of=\"\"} 1.500000000\n"
 		"# HELP pyprofd_up ";
 	OWNED_MEM char *text = scrape("metric\t0\tpyprofd_a_total\tWhat a is.\n"
 				      "value\t12\tkind=\"cpu\"\nvalue\t13\t\n"
-				      "metric\t3\tpyprofd_b_seconds\tWhat b is.\n"
-				      "value\t1500000000\t\nlater\t1\tthing\n"
+				      "metric\t3\tb\tWhat b is.\n"
+				      "value\t1500000000\tof=\"\"\nlater\t1\tthing\n"
 				      "end\t0\t0\t0\t0\n");
 
 	(void)state;
