@@ -184,6 +184,46 @@ def test_windows_too_old_for_pyroscope_are_counted():
     assert set(sink.taken) == {710}
 
 
+def test_a_clock_that_is_set_back_stops_nothing():
+    """The cursor is a day ahead of the clock; windows that begin from now on are sent."""
+    store, sink, state = Store(age_s=-20), Collector("parca"), harness.temporary()
+    with open(os.path.join(state, "test.cursor"), "w", encoding="utf-8") as file:
+        file.write("pyprofd push cursor 1\nsent cpu %d\nend\n" % ((time.time() + 86400) * 1000))
+    pusher = Pusher(store, sections("parca", sink.url), state=state)
+    store.put(1)
+    pusher.until(lambda: sink.has([1]), "window 1").end()
+    sink.close()
+    assert "the clock was set back" in pusher.said(), pusher.said()
+
+
+def test_a_cursor_that_is_no_cursor_begins_anew():
+    store, sink, state = Store(), Collector("parca"), harness.temporary()
+    path = os.path.join(state, "test.cursor")
+    with open(path, "wb") as file:
+        file.write(b"\0" * 100)
+
+    def is_replaced():
+        with open(path, "rb") as file:
+            return file.read().startswith(b"pyprofd push cursor")
+
+    pusher = Pusher(store, sections("parca", sink.url), state=state)
+    pusher.until(is_replaced, "a cursor")
+    assert "beginning with what comes now" in pusher.said(), pusher.said()
+    store.put(1)
+    pusher.until(lambda: sink.has([1]), "window 1").end()
+    sink.close()
+
+
+def test_two_pushers_of_one_state_are_told():
+    store, sink = Store(), Collector("parca")
+    pusher = Pusher(store, sections("parca", sink.url)).begun("test")
+    second = Pusher(store, sections("parca", sink.url), state=pusher.state)
+    assert second.process.wait(20) == 2
+    assert "another process pushes from here" in second.said(), second.said()
+    pusher.end()
+    sink.close()
+
+
 # ---------------------------------------------------------------- outages
 
 
