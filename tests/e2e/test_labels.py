@@ -15,10 +15,15 @@ KEYS = ("service_name", "app", "unit", "user", "namespace", "pod", "container", 
         "local_rank", "world_size")
 
 
+def working(out, pid):
+    return [s for s in harness.samples(out, pid) if harness.holds(s, "work")]
+
+
 def labels_of(out, pid):
-    """What all samples of a process say; "mixed" where they differ."""
+    """What all samples of a process say while it works (before its exec it was another program);
+    "mixed" where they differ."""
     found = {}
-    for sample in harness.samples(out, pid):
+    for sample in working(out, pid):
         for key in KEYS:
             value = sample.labels.get(key, "")
             found[key] = value if found.get(key, value) == value else "mixed"
@@ -90,7 +95,7 @@ def test_titles_do_not_hide_what_was_there_before():
     process = harness.start(store, options=["--interval", "1"])
     harness.sampling(process)
     with target("titled", env={"DD_SERVICE": "shop"}) as one:
-        harness.wait_for(lambda: any(harness.samples(path, one.pid) for path in
+        harness.wait_for(lambda: any(working(path, one.pid) for path in
                                      glob.glob(store + "/**/*cpu*.gz", recursive=True)),
                          what="a window with a sample")
         open(one.path("title"), "w").close()
@@ -100,7 +105,7 @@ def test_titles_do_not_hide_what_was_there_before():
         late = harness.profile(one.pid)
         harness.finish(process, signal_number=2)
         for path in glob.glob(store + "/**/*cpu*.gz", recursive=True):
-            if harness.samples(path, one.pid):
+            if working(path, one.pid):
                 found = labels_of(path, one.pid)
                 assert found["service_name"] == "shop" and found["app"] == "labelled.py", found
         assert labels_of(late.out, one.pid)["service_name"] == "somebody else"
