@@ -220,3 +220,37 @@ def test_max_cpu_lowers_the_rate_in_steps_and_gives_it_back():
         assert pprof.load(file).period == 10**9 // (400 >> steps), (file, steps)
     assert any(facts(file).get("bpf_cpu_ns") for file in cpu_files(store))
     expect_weights(store)
+
+
+def answers(port):
+    try:
+        with socket.create_connection(("127.0.0.1", port), 5) as client:
+            client.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            return client.recv(100).startswith(b"HTTP/1.1 200")
+    except OSError:
+        return False
+
+
+def free_port():
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return bound.getsockname()[1]
+
+
+def test_reload_starts_the_server_again_where_it_listens_now():
+    store, manager, ports = harness.temporary() + "/", Manager(), (free_port(), free_port())
+    live = os.path.join(harness.temporary(), "live.sock")
+    text = "[capture]\ninterval = 500ms\nlive = %s\n[http]\nlisten = 127.0.0.1:%d\n"
+    path = configured(text % (live, ports[0]))
+    process = harness.start(store, options=["--config", path], hz=None,
+                            env={"NOTIFY_SOCKET": manager.path})
+    assert manager.next() == "READY=1"
+    harness.wait_for(lambda: answers(ports[0]), 30, "an answer")
+    write(path, text % (live, ports[1]))
+    reload(process, manager)
+    harness.wait_for(lambda: answers(ports[1]), 30, "an answer at the new port")
+    assert not answers(ports[0])
+    run = harness.finish(process, signal_number=signal.SIGTERM)
+    assert run.rc == 0, run.err
+    expect_no_gap(windows(store))
+    assert "is started again in" not in run.err, run.err

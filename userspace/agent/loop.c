@@ -137,9 +137,17 @@ static void begin_reload(struct loop *loop)
 	reload_begin(loop->reload);
 }
 
+static void serve_again(void *context)
+{
+	server_restart(context);
+}
+
 static void finish_reload(struct agent *agent, struct loop *loop)
 {
-	const struct reload_targets targets = {.output = agent->output, .rate = &agent->rate};
+	const struct reload_targets targets = {.output = agent->output,
+					       .rate = &agent->rate,
+					       .serve_again = loop->server ? serve_again : NULL,
+					       .context = loop->server};
 
 	if (reload_finish(loop->reload, &targets))
 		service_reloaded(&loop->service, mono_ns());

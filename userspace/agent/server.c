@@ -35,6 +35,7 @@ struct server {
 	size_t word_count;
 	pid_t pid; /* 0: none */
 	uint64_t started_ns, start_after_ns, rest_ns;
+	bool is_ended_by_us; /* it is to start again, and no rest is due */
 };
 
 /* ---- its command line ---- */
@@ -181,6 +182,11 @@ static void reap(struct server *server, uint64_t now_ns)
 	if (!server->pid || waitpid(server->pid, &status, WNOHANG) != server->pid)
 		return;
 	server->pid = 0;
+	if (server->is_ended_by_us) {
+		server->is_ended_by_us = false;
+		server->start_after_ns = now_ns;
+		return;
+	}
 	if (now_ns - server->started_ns >= STEADY_NS)
 		server->rest_ns = RESTART_MIN_NS;
 	server->start_after_ns = now_ns + server->rest_ns;
@@ -190,6 +196,13 @@ static void reap(struct server *server, uint64_t now_ns)
 		 server->rest_ns / NS_PER_SEC);
 	server->rest_ns = 2 * server->rest_ns < RESTART_MAX_NS ? 2 * server->rest_ns
 							       : RESTART_MAX_NS;
+}
+
+void server_restart(struct server *server)
+{
+	server->start_after_ns = 0;
+	server->rest_ns = RESTART_MIN_NS;
+	server->is_ended_by_us = server->pid && !kill(server->pid, SIGTERM);
 }
 
 void server_turn(struct server *server, uint64_t now_ns)

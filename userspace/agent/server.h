@@ -21,5 +21,8 @@ DEFINE_OWNED(struct server, server)
 /* Starts the child, or one that has ended again: after 1 s at first, then later and later, up to a
  * minute.  Never waits; call it about once a second.  Accepts NULL. */
 void server_turn(struct server *server, uint64_t now_ns);
+/* Ends the child, which the next turn starts again at once: it reads its configuration when it
+ * starts.  Never waits. */
+void server_restart(struct server *server);
 
 #endif
