@@ -81,6 +81,27 @@ static bool tells_of(const struct store_file *file, const char *kind)
 	return kind_is(file->kind, PP_PROFILE_CPU) && !kind_is(kind, PP_PROFILE_WALL);
 }
 
+/* Returns whether a merge of these windows was begun and not finished: their own files count no
+ * more, though some are still there.  It bears the start of its first window, which may be gone. */
+static bool is_begun(const struct store_listing *listing, const struct merge_slot *slot,
+		     const char *kind)
+{
+	const struct store_entry *first = &listing->entry[slot->begin];
+	size_t i = slot->begin;
+
+	while (i && listing->entry[i - 1].file.start_ms / MERGE_SLOT_MS ==
+			    first->file.start_ms / MERGE_SLOT_MS)
+		i--;
+	for (; i < slot->end; i++) {
+		const struct store_entry *entry = &listing->entry[i];
+
+		if (entry->file.is_merging && !strcmp(entry->file.kind, kind) &&
+		    is_in_same_slot(entry, first))
+			return true;
+	}
+	return false;
+}
+
 bool merge_plan_group(const struct store_listing *listing, const struct merge_slot *slot,
 		      const char *kind, struct merge_group *ret_group)
 {
@@ -102,7 +123,7 @@ bool merge_plan_group(const struct store_listing *listing, const struct merge_sl
 			group.file_count++;
 		}
 	}
-	if (group.window_count < 2 || !group.file_count)
+	if (group.window_count < 2 || !group.file_count || is_begun(listing, slot, kind))
 		return false;
 	*ret_group = group;
 	return true;

@@ -39,7 +39,8 @@ struct merge_slot {
 bool merge_plan_slot(const struct store_listing *listing, uint64_t now_ms,
 		     struct merge_slot *ret_slot);
 /* Makes the group of a kind out of the first MERGE_WINDOWS_MAX windows of a slot.  Returns false
- * when there is nothing to do: a single window, or no file of the kind. */
+ * when there is nothing to do: a single window, no file of the kind, or a .merging file of the same
+ * five minutes, which has to be finished first. */
 bool merge_plan_group(const struct store_listing *listing, const struct merge_slot *slot,
 		      const char *kind, struct merge_group *ret_group);
 

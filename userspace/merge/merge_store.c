@@ -101,6 +101,9 @@ static int merge(int hour_fd, const void *what)
 	CLEANUP(merged_file_release) struct merged_file file = {0};
 	int err = merge_group_files(hour_fd, group, &file);
 
+	/* One file that the disk does not give is broken; other groups can be merged. */
+	if (err == -EIO)
+		return -EBADMSG;
 	return err ? err : merge_step(hour_fd, group, &file);
 }
 

@@ -207,13 +207,15 @@ static bool is_type(const struct profile_reader *reader, const struct profile_va
 }
 
 /* Finds the sample types in a later file: they must all be there, in any order; further ones are
- * ignored. */
+ * ignored, but not for a merged file, which takes the place of its windows. */
 static int match_types(struct profile_reader *reader)
 {
 	const struct profile_options *options = &reader->profile->options;
 
 	if (reader->tables.type_count > PROFILE_MAX_VALUES)
 		return reader_fail(reader, -EBADMSG, "has more than 16 sample types");
+	if (reader->adds_window && reader->tables.type_count != options->value_count)
+		return reader_fail(reader, -EPROTO, "has other sample types than those before it");
 	for (size_t i = 0; i < options->value_count; i++) {
 		uint32_t k;
 

@@ -107,7 +107,7 @@ static int encode_json(const struct input *input, struct answer *answer)
 	if (err)
 		return err;
 	profile_reader_totals(input_reader(input), &totals);
-	facts.windows = totals.files;
+	facts.windows = totals.windows;
 	facts.start_wall_ns = totals.start_wall_ns;
 	facts.duration_ns = totals.duration_ns;
 	facts.sample_count = count_samples(input);

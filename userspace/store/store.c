@@ -22,6 +22,10 @@
 /* A trim first counts the whole store, so it frees this part of the store, to make trims rare. */
 #define TRIM_SHARE 64U
 #define EXPIRE_EVERY_NS (60 * NS_PER_SEC)
+/* A clock that is wrong makes all files old: at boot, before it is set, or when it is set wrong.
+ * It is believed when it has gone as fast as CLOCK_MONOTONIC for so long. */
+#define CLOCK_WATCH_NS (300 * NS_PER_SEC)
+#define CLOCK_SLACK_MS 30000 /* windows wait for a slow disk */
 /* "/day/hour/name" */
 #define BELOW_CHARS (STORE_DAY_CHARS + STORE_HOUR_CHARS + STORE_FILE_CHARS)
 
@@ -33,7 +37,9 @@ struct store {
 	uid_t uid;
 	gid_t gid;
 	struct store_limits limits;
-	uint64_t expire_after_ns; /* when the ages are looked at next */
+	/* When the ages are looked at next, and a window's end by the clock with the time at which
+	 * it was written; 0: none was. */
+	uint64_t expire_after_ns, seen_ns, seen_end_ms;
 	struct retention_totals totals;
 	uint64_t deleted_files;
 };
@@ -278,17 +284,40 @@ static int trim(struct store *store, const struct store_file *keep)
 	return err;
 }
 
+static void look_again(struct store *store, uint64_t end_ms, uint64_t now_ns, uint64_t after_ns)
+{
+	store->seen_ns = now_ns;
+	store->seen_end_ms = end_ms;
+	store->expire_after_ns = now_ns + after_ns;
+}
+
+/* Returns whether the clock went on as fast as time did since it was looked at. */
+static bool has_gone_on(const struct store *store, uint64_t end_ms, uint64_t now_ns)
+{
+	const int64_t moved_ms = (int64_t)(end_ms - store->seen_end_ms);
+	const int64_t passed_ms = (int64_t)((now_ns - store->seen_ns) / NS_PER_MS);
+
+	return store->seen_ns && moved_ms - passed_ms < CLOCK_SLACK_MS &&
+	       passed_ms - moved_ms < CLOCK_SLACK_MS;
+}
+
 /* Deletes what is too old, from the newest file's end on, which is the clock's time of now. */
 static int expire(struct store *store, const struct store_file *newest)
 {
 	const uint64_t end_ms = newest->start_ms + newest->duration_ms;
+	const uint64_t now_ns = mono_ns();
 	uint64_t deleted;
 	int err;
 
-	if (!store->limits.max_age_ms || end_ms <= store->limits.max_age_ms ||
-	    mono_ns() < store->expire_after_ns)
+	if (!store->limits.max_age_ms || end_ms <= store->limits.max_age_ms)
 		return 0;
-	store->expire_after_ns = mono_ns() + EXPIRE_EVERY_NS;
+	if (!has_gone_on(store, end_ms, now_ns)) {
+		look_again(store, end_ms, now_ns, CLOCK_WATCH_NS);
+		return 0;
+	}
+	if (now_ns < store->expire_after_ns)
+		return 0;
+	look_again(store, end_ms, now_ns, EXPIRE_EVERY_NS);
 	err = retention_expire(store->fd, end_ms - store->limits.max_age_ms, newest,
 			       &store->totals, &deleted);
 	store->deleted_files += deleted;

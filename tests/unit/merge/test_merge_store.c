@@ -125,16 +125,16 @@ static struct store_file file_of(uint64_t start_ms, const char *kind)
 	return file;
 }
 
-/* Writes a window with two samples, of which one is of this window alone. */
-static void put_window(const char *store, uint64_t start_ms, const char *kind)
+/* Writes a window with two samples, of which one is of this window alone, of so many types. */
+static void put_window_of(const char *store, uint64_t start_ms, const char *kind, size_t types)
 {
 	const struct store_file file = file_of(start_ms, kind);
 	const struct profile_value_type type =
 		strcmp(kind, "gil") ? (struct profile_value_type){"samples", "count"}
 				    : (struct profile_value_type){"gil_wait", "nanoseconds"};
 	const struct profile_options options = {.kind = kind,
-						.value_type = {type},
-						.value_count = 1,
+						.value_type = {type, {"cpu", "nanoseconds"}},
+						.value_count = types,
 						.default_value_type = type.type,
 						.period_type = {"cpu", "nanoseconds"},
 						.period = 7,
@@ -168,6 +168,11 @@ static void put_window(const char *store, uint64_t start_ms, const char *kind)
 	write_bytes(store, &file, bytes, size);
 	profile_free(TAKE(profile));
 	intern_free(strings);
+}
+
+static void put_window(const char *store, uint64_t start_ms, const char *kind)
+{
+	put_window_of(store, start_ms, kind, 1);
 }
 
 /* Thirty windows of cpu, of which each third has gil. */
@@ -418,6 +423,45 @@ static void merge_store__merging_file_that_is_broken_deletes_nothing(void **stat
 	assert_int_equal(count_files(*state, false), WINDOWS + WINDOWS / 3);
 }
 
+/* Killed while the windows of cpu are deleted; the next process cannot finish that. */
+static void merge_store__what_cannot_be_finished_is_not_merged_anew(void **state)
+{
+	pid_t child;
+	int status;
+
+	fill(*state);
+	read_kind(*state, "cpu", &before);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		calls_left = 26; /* gil takes 16 */
+		_exit(merge_all(*state, NOW_MS) ? 1 : 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 9);
+	assert_in_range(count_files(*state, false), 1, WINDOWS - 1);
+	calls_left = 1;
+	failing_err = ENOMEM;
+	assert_int_equal(merge_all(*state, NOW_MS), 0);
+	assert_in_range(count_files(*state, false), 1, WINDOWS - 1);
+	read_kind(*state, "cpu", &after);
+	assert_string_equal(after.text, before.text);
+	assert_int_equal(merge_all(*state, NOW_MS), 0);
+	assert_int_equal(count_files(*state, true), 2);
+	assert_int_equal(count_files(*state, false), 0);
+	read_kind(*state, "cpu", &after);
+	assert_string_equal(after.text, before.text);
+}
+
+/* A newer version writes one more sample type. */
+static void merge_store__windows_with_other_types_stay_as_they_are(void **state)
+{
+	put_window(*state, START_MS, "cpu");
+	put_window_of(*state, START_MS + 10000, "cpu", 2);
+	assert_int_equal(merge_all(*state, NOW_MS), 0);
+	assert_int_equal(count_files(*state, false), 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_store, remove_store)
 
 int main(void)
@@ -430,6 +474,8 @@ int main(void)
 		TEST(merge_store__broken_file_leaves_its_group_alone),
 		TEST(merge_store__second_merge_of_the_same_minutes_keeps_both),
 		TEST(merge_store__merging_file_that_is_broken_deletes_nothing),
+		TEST(merge_store__what_cannot_be_finished_is_not_merged_anew),
+		TEST(merge_store__windows_with_other_types_stay_as_they_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

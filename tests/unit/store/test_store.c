@@ -5,6 +5,7 @@
 #include "libc.h"
 
 #include <sys/mount.h>
+#include <time.h>
 
 #include "store/store.h"
 
@@ -16,6 +17,18 @@
 #define HOUR_NS (3600 * SECOND_NS)
 
 static const struct store_limits no_limits;
+
+/* How far CLOCK_MONOTONIC is ahead of the machine's. */
+static uint64_t ahead_s;
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	const int result = (int)syscall(SYS_clock_gettime, clock, time);
+
+	if (clock == CLOCK_MONOTONIC)
+		time->tv_sec += (time_t)ahead_s;
+	return result;
+}
 
 static void open_store(void **state, uint64_t max_bytes, struct store **ret_store)
 {
@@ -234,27 +247,57 @@ static void store_put__files_deleted_by_hand_leave_room(void **state)
 	assert_int_equal(stats.deleted_files, 0);
 }
 
+/* Puts a window that begins so long after the last one by the clock, and when so much time has
+ * passed. */
+static void put_after(struct store *store, uint64_t *start_ns, uint64_t clock_s, uint64_t time_s)
+{
+	*start_ns += clock_s * SECOND_NS;
+	ahead_s += time_s;
+	put(store, *start_ns, "ten bytes.");
+}
+
 static void store_put__what_is_too_old_goes_once_a_minute(void **state)
 {
-	const struct store_limits limits = {.max_age_ms = 20 * WINDOW_MS};
+	const struct store_limits limits = {.max_age_ms = 400000};
 	OWNED(store) struct store *store = NULL;
+	uint64_t start_ns = START_NS;
 	struct store_stats stats;
 
 	assert_int_equal(store_open(*state, &limits, &store), 0);
-	put(store, START_NS, "ten bytes.");
-	put(store, START_NS + WINDOW_NS, "ten bytes.");
-	put(store, START_NS + 21 * WINDOW_NS, "ten bytes.");
-	assert_true(exists(state, "2026-01-31/22/1769900390000-10000-cpu.pb.gz"));
-	store_free(TAKE(store));
-	assert_int_equal(store_open(*state, &limits, &store), 0);
-	put(store, START_NS + 20 * WINDOW_NS, "ten bytes.");
+	put_after(store, &start_ns, 0, 0);
+	put_after(store, &start_ns, 10, 10);
+	put_after(store, &start_ns, 390, 390);
 	/* What ends as long ago as the bound is over; what ends later is not. */
 	assert_false(exists(state, "2026-01-31/22/1769900390000-10000-cpu.pb.gz"));
 	assert_true(exists(state, "2026-01-31/23/1769900400000-10000-cpu.pb.gz"));
+	put_after(store, &start_ns, 59, 59);
+	assert_true(exists(state, "2026-01-31/23/1769900400000-10000-cpu.pb.gz"));
+	put_after(store, &start_ns, 1, 1);
+	assert_false(exists(state, "2026-01-31/23/1769900400000-10000-cpu.pb.gz"));
 	store_get_stats(store, &stats);
 	assert_int_equal(stats.files, 3);
 	assert_int_equal(stats.bytes, 30);
-	assert_int_equal(stats.deleted_files, 1);
+	assert_int_equal(stats.deleted_files, 2);
+}
+
+/* A machine begins with a wrong time, or gets one while it runs. */
+static void store_put__clock_that_jumps_deletes_nothing_by_age(void **state)
+{
+	const struct store_limits limits = {.max_age_ms = 20 * WINDOW_MS};
+	OWNED(store) struct store *store = NULL;
+	uint64_t start_ns = START_NS;
+
+	assert_int_equal(store_open(*state, &limits, &store), 0);
+	put_after(store, &start_ns, 0, 0);
+	store_free(TAKE(store));
+	assert_int_equal(store_open(*state, &limits, &store), 0);
+	put_after(store, &start_ns, 86400, 10);
+	put_after(store, &start_ns, 290, 290);
+	put_after(store, &start_ns, 86400, 10);
+	put_after(store, &start_ns, 299, 299);
+	assert_true(exists(state, "2026-01-31/22/1769900390000-10000-cpu.pb.gz"));
+	put_after(store, &start_ns, 1, 1);
+	assert_false(exists(state, "2026-01-31/22/1769900390000-10000-cpu.pb.gz"));
 }
 
 static void store_put__foreign_names_are_neither_counted_nor_deleted(void **state)
@@ -606,6 +649,7 @@ int main(void)
 		TEST(store_put__file_just_written_stays_though_it_is_too_large),
 		TEST(store_put__files_deleted_by_hand_leave_room),
 		TEST(store_put__what_is_too_old_goes_once_a_minute),
+		TEST(store_put__clock_that_jumps_deletes_nothing_by_age),
 		TEST(store_put__foreign_names_are_neither_counted_nor_deleted),
 		TEST(store_put__links_in_the_store_are_not_followed),
 		TEST(store_open__counts_what_is_there_and_removes_stale_temporary_files),
