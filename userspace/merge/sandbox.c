@@ -80,7 +80,8 @@ static void step_back(void)
 	 LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |                             \
 	 LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
 
-/* Returns 0, also where the kernel has no Landlock; -errno. */
+/* Returns 0, also where the kernel has no Landlock or a filter of system calls refuses it (EPERM);
+ * -errno. */
 static int keep_to(int directory_fd)
 {
 	const struct landlock_ruleset_attr rules = {.handled_access_fs = HANDLED};
@@ -89,7 +90,7 @@ static int keep_to(int directory_fd)
 	OWNED_FD int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
 
 	if (fd < 0)
-		return errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -errno;
+		return errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM ? 0 : -errno;
 	if (syscall(SYS_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH, &below, 0) ||
 	    syscall(SYS_landlock_restrict_self, fd, 0))
 		return -errno;
