@@ -386,11 +386,12 @@ test_each_answer_has_its_consequence.few = lambda every: every[::4]
 
 def test_a_redirect_is_not_followed_and_the_token_stays():
     store, other = Store(), Collector("pyroscope")
-    sink = Collector("pyroscope", lambda _: (307, {"Location": other.url + "/x"}, b""))
+    sink = Collector("pyroscope", lambda _: (307, {"Location": other.url + "/x?canary"}, b""))
     token = os.path.join(harness.temporary(), "token")
     with open(token, "w", encoding="utf-8", opener=private) as file:
         file.write("secret-token\n")
-    pusher = Pusher(store, sections("pyroscope", sink.url, "token-file=" + token)).begun("test")
+    pusher = Pusher(store, sections("pyroscope", sink.url + "?key=canary",
+                                    "token-file=" + token)).begun("test")
     store.put(1)
     pusher.until(lambda: pusher.dropped("refused") == 1, "the drop")
     pusher.end()
@@ -399,7 +400,8 @@ def test_a_redirect_is_not_followed_and_the_token_stays():
     assert not other.requests
     assert sink.requests[0].headers["Authorization"] == "Bearer secret-token"
     assert "a redirect, which is not followed, to " + other.url in pusher.said(), pusher.said()
-    assert "secret-token" not in pusher.said()
+    assert sink.requests[0].path.endswith("Push?key=canary"), sink.requests[0].path
+    assert "secret-token" not in pusher.said() and "canary" not in pusher.said(), pusher.said()
 
 
 def test_a_page_of_somebody_else_is_no_success(protocol):

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "config/nearest.h"
 #include "config/section.h"
+#include "config/url.h"
 
 /* Of a value in a message. */
 #define CONFIG_SHOWN_MAX_CHARS 128U
@@ -409,12 +410,17 @@ void config_place(const struct config_value *value, char ret_place[CONFIG_WHY_BY
 int config_complain(const struct config_value *value, char why[CONFIG_WHY_BYTES],
 		    const char *format, ...)
 {
+	char url[CONFIG_URL_SHOWN_BYTES];
 	size_t used;
 	va_list args;
 
 	config_place(value, why);
-	if (value->text && value->key->shown == CONFIG_SHOWN)
+	if (value->text && value->key->shown == CONFIG_SHOWN) {
 		append(why, " '%.*s'", (int)CONFIG_SHOWN_MAX_CHARS, value->text);
+	} else if (value->text && value->key->shown == CONFIG_SHOWN_URL) {
+		config_url_hide(value->text, url);
+		append(why, " '%.*s'", (int)CONFIG_SHOWN_MAX_CHARS, url);
+	}
 	append(why, " ");
 	used = strlen(why);
 	va_start(args, format);

@@ -25,7 +25,7 @@ enum config_lines {
 enum config_shown {
 	CONFIG_SHOWN,
 	CONFIG_SHOWN_NAME, /* "Name: value" of a header: the name alone */
-	CONFIG_SHOWN_HOST, /* of a URL: no name or password in front of '@' */
+	CONFIG_SHOWN_URL,  /* what config_url_hide() leaves */
 };
 
 /* Keys of [capture] and [store]: X(id, name, pyprofd's option, whether the option takes no value,
@@ -72,13 +72,13 @@ enum config_shown {
 	X(CLIENT_CA, "client-ca", client_ca, "", ONE, SHOWN)
 #define CONFIG_PUSH_KEYS(X)                                                                        \
 	X(TYPE, "type", type, "", ONE, SHOWN)                                                      \
-	X(URL, "url", url, "", ONE, SHOWN)                                                         \
+	X(URL, "url", url, "", ONE, SHOWN_URL)                                                     \
 	X(TOKEN_FILE, "token-file", token_file, "", ONE, SHOWN)                                    \
 	X(USER, "user", user, "", ONE, SHOWN)                                                      \
 	X(CA, "ca", ca, "", ONE, SHOWN)                                                            \
 	X(CERT, "cert", cert, "", ONE, SHOWN)                                                      \
 	X(KEY, "key", key, "", ONE, SHOWN)                                                         \
-	X(PROXY, "proxy", proxy, "", ONE, SHOWN_HOST)                                              \
+	X(PROXY, "proxy", proxy, "", ONE, SHOWN_URL)                                               \
 	X(HEADER, "header", header, "", EACH, SHOWN_NAME)                                          \
 	X(TENANT, "tenant", tenant, "", ONE, SHOWN)                                                \
 	X(KINDS, "kinds", kinds, "cpu,offcpu", LIST, SHOWN)                                        \

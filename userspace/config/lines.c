@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "config/plain_file.h"
 #include "config/section.h"
+#include "config/url.h"
 
 struct lines {
 	struct config *config;
@@ -135,18 +136,19 @@ int config_read_text(struct config *config, const char *path, const char *text, 
 	return err;
 }
 
-/* Whether a value of the file is itself a secret: a header's, or a proxy's password. */
+/* Whether a value of the file is itself a secret: a header's, or in a URL. */
 static bool has_secret(const struct config *config)
 {
-	const struct config_section *section;
-
 	for (size_t i = 0; i < config->section_count; i++) {
-		section = config->section[i];
+		const struct config_section *section = config->section[i];
+		const char *url, *proxy;
+
 		if (section->kind != CONFIG_PUSH)
 			continue;
+		url = section->value[CONFIG_PUSH_URL].text;
+		proxy = section->value[CONFIG_PUSH_PROXY].text;
 		if (section->value[CONFIG_PUSH_HEADER].text ||
-		    (section->value[CONFIG_PUSH_PROXY].text &&
-		     strchr(section->value[CONFIG_PUSH_PROXY].text, '@')))
+		    (url && config_url_has_secret(url)) || (proxy && config_url_has_secret(proxy)))
 			return true;
 	}
 	return false;
@@ -162,8 +164,8 @@ static int check_mode(const struct config *config, const char *path, mode_t mode
 	}
 	if (mode & S_IROTH && has_secret(config)) {
 		snprintf(why, CONFIG_WHY_BYTES,
-			 "%s: it has secrets (header=, proxy=) and every user may read it: chmod "
-			 "o= '%s'",
+			 "%s: it has secrets (header=, url=, proxy=) and every user may read it: "
+			 "chmod o= '%s'",
 			 path, path);
 		return -EPERM;
 	}

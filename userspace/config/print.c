@@ -5,8 +5,8 @@
 
 #include "config/config.h"
 #include "config/section.h"
+#include "config/url.h"
 
-#define HIDDEN "***"
 #define KEY_COLUMNS 12
 
 /* A header's name is no secret, its value may be one. */
@@ -14,19 +14,15 @@ static void print_name(FILE *file, const char *item, size_t size)
 {
 	const char *colon = memchr(item, ':', size);
 
-	fprintf(file, "%.*s: " HIDDEN, (int)(colon ? colon - item : 0), item);
+	fprintf(file, "%.*s: " CONFIG_HIDDEN, (int)(colon ? colon - item : 0), item);
 }
 
-/* What stands in front of '@' in a URL is a user and a password. */
-static void print_host(FILE *file, const char *item, size_t size)
+static void print_url(FILE *file, const char *url)
 {
-	const char *at = memrchr(item, '@', size), *host = strstr(item, "://");
-	const int scheme = host && at && host < at ? (int)(host + 3 - item) : 0;
+	char shown[CONFIG_URL_SHOWN_BYTES];
 
-	if (at)
-		fprintf(file, "%.*s" HIDDEN "%.*s", scheme, item, (int)(item + size - at), at);
-	else
-		fprintf(file, "%.*s", (int)size, item);
+	config_url_hide(url, shown);
+	fputs(shown, file);
 }
 
 static void print_value(FILE *file, const struct config_value *value)
@@ -46,8 +42,8 @@ static void print_value(FILE *file, const struct config_value *value)
 		case CONFIG_SHOWN_NAME:
 			print_name(file, item, size);
 			break;
-		case CONFIG_SHOWN_HOST:
-			print_host(file, item, size);
+		case CONFIG_SHOWN_URL:
+			print_url(file, item);
 			break;
 		}
 	}

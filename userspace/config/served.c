@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "config/relabel.h"
 #include "config/section.h"
+#include "config/url.h"
 
 #define UNIX_PREFIX "unix:"
 #define UNIX_PATH_BYTES 108U /* of a socket, its NUL included: unix(7) */
@@ -144,22 +145,9 @@ static int parse_type(struct config_push *push, char why[CONFIG_WHY_BYTES])
 
 static int check_url(const struct config_value *url, char why[CONFIG_WHY_BYTES])
 {
-	const char *host = url->text ? strstr(url->text, "://") : NULL;
+	const char *fault = url->text ? config_url_fault(url->text) : NULL;
 
-	if (!url->text)
-		return 0;
-	if (strncmp(url->text, "http://", 7) && strncmp(url->text, "https://", 8))
-		return config_complain(url, why, "is no URL: give http://HOST or https://HOST");
-	host += 3;
-	if (strpbrk(url->text, " \t\""))
-		return config_complain(url, why, "has blanks or quotes");
-	if (!*host || strchr("/?#", *host))
-		return config_complain(url, why, "names no host");
-	if (memchr(host, '@', strcspn(host, "/?#")))
-		return config_complain(url, why,
-				       "has a user in it: give user= and, for the password, "
-				       "token-file=");
-	return 0;
+	return fault ? config_complain(url, why, "%s", fault) : 0;
 }
 
 static int parse_kinds(struct config_push *push, char why[CONFIG_WHY_BYTES])

@@ -111,7 +111,7 @@ static void tell(struct push_http *http, const struct push_answer *answer, CURLc
 	char clean[PUSH_FAULT_BYTES / 2 * UTF8_CLEAN_MAX_GROWTH];
 	size_t size = answer->body_size < PUSH_FAULT_BYTES / 2 ? answer->body_size
 							       : PUSH_FAULT_BYTES / 2;
-	char *location = NULL;
+	char *location = NULL, shown[CONFIG_URL_SHOWN_BYTES];
 
 	if (answer->failure != PUSH_ANSWERED) {
 		snprintf(fault, PUSH_FAULT_BYTES, "%s",
@@ -120,8 +120,10 @@ static void tell(struct push_http *http, const struct push_answer *answer, CURLc
 	}
 	if (answer->status >= 300 && answer->status < 400)
 		curl_easy_getinfo(http->curl, CURLINFO_REDIRECT_URL, &location);
-	size = utf8_clean(location ? location : answer->body,
-			  location ? strnlen(location, PUSH_FAULT_BYTES / 2) : size, clean);
+	if (location)
+		config_url_hide(location, shown);
+	size = utf8_clean(location ? shown : answer->body,
+			  location ? strnlen(shown, PUSH_FAULT_BYTES / 2) : size, clean);
 	snprintf(fault, PUSH_FAULT_BYTES, "status %u%s%.*s", answer->status,
 		 location ? ", a redirect, which is not followed, to " : size ? ": " : "",
 		 (int)size, clean);

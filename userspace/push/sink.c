@@ -233,7 +233,7 @@ static void note_health(struct push_sink *sink, bool works, const char *fault)
 		tell(sink, "works again");
 	else
 		tell(sink, "%s: %s; trying again, the store keeps what waits",
-		     sink->target->url, fault);
+		     sink->target->shown_url, fault);
 }
 
 /* Returns how long to wait. */
@@ -259,7 +259,7 @@ static uint64_t refuse_request(struct push_sink *sink, enum push_drop reason,
 			       const struct push_reply *reply)
 {
 	drop(sink, reason, 1, "%s: %s; the profiles of this request stay in the store",
-	     sink->target->url, reply->fault);
+	     sink->target->shown_url, reply->fault);
 	PUSH_SET(&sink->counters, works, false);
 	push_job_pass_request(&sink->job);
 	push_job_note(&sink->job, false, &sink->cursor);

@@ -109,22 +109,18 @@ static int add_rules(struct push_target *target, const char *text, char why[CONF
 
 static int set_url(struct push_target *target, const char *base, bool is_whole)
 {
-	size_t size = strlen(base);
+	const size_t path_end = strcspn(base, "?#");
 	const char *path = is_whole ? "" : push_path(target->protocol);
+	size_t size = path_end;
 
 	while (!is_whole && size && base[size - 1] == '/')
 		size--;
-	if (asprintf(&target->url, "%.*s%s", (int)size, base, path) < 0) {
+	if (asprintf(&target->url, "%.*s%s%s", (int)size, base, path, base + path_end) < 0) {
 		target->url = NULL;
 		return -ENOMEM;
 	}
+	config_url_hide(target->url, target->shown_url);
 	return 0;
-}
-
-static bool is_http(const char *url)
-{
-	return !strncmp(url, "http://", strlen("http://")) ||
-	       !strncmp(url, "https://", strlen("https://"));
 }
 
 /* ---- the environment ---- */
@@ -227,19 +223,30 @@ static int take_timeout(struct push_target *target, const char *text, char why[C
 	return 0;
 }
 
+static int take_endpoint(struct push_target *target, push_environment *environment,
+			 char why[CONFIG_WHY_BYTES])
+{
+	bool is_own;
+	const char *url = look_otlp(environment, "ENDPOINT", &is_own);
+	const char *fault = url ? config_url_fault(url) : NULL;
+
+	if (!url)
+		return 0;
+	if (fault) {
+		snprintf(why, CONFIG_WHY_BYTES, "[push %s] OTEL_EXPORTER_OTLP_%sENDPOINT %s",
+			 target->name, is_own ? "PROFILES_" : "", fault);
+		return -EINVAL;
+	}
+	return set_url(target, url, is_own);
+}
+
 static int take_otlp_environment(struct push_target *target, push_environment *environment,
 				 char why[CONFIG_WHY_BYTES])
 {
 	bool is_own;
-	const char *value = look_otlp(environment, "ENDPOINT", &is_own);
-	int err = 0;
+	const char *value;
+	int err = target->url ? 0 : take_endpoint(target, environment, why);
 
-	if (!target->url && value) {
-		if (!is_http(value))
-			return complain(target, why,
-					"OTEL_EXPORTER_OTLP_ENDPOINT is no http:// or https://");
-		err = set_url(target, value, is_own);
-	}
 	value = look_otlp(environment, "HEADERS", &is_own);
 	if (!err && !target->header_count && value)
 		err = add_otlp_headers(target, value, why);

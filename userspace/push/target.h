@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "config/config.h"
 #include "config/relabel.h"
+#include "config/url.h"
 #include "push/cursor.h"
 #include "push/requests.h"
 
@@ -19,7 +20,8 @@ struct push_target {
 	char name[PUSH_SINK_NAME_CHARS];
 	enum push_protocol protocol;
 	uint32_t kind_bits; /* 1 << enum pp_profile */
-	char *url;	    /* with the protocol's path */
+	char *url;	    /* with the protocol's path; may have a token in its query */
+	char shown_url[CONFIG_URL_SHOWN_BYTES]; /* what may be told of it */
 	char *token_file, *token; /* one of them, or NULL both */
 	char *user; /* with the token as its password; NULL: a bearer token */
 	char *ca, *cert, *key, *proxy, *tenant; /* NULL: none */

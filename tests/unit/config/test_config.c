@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: config/config.c config/keys.c config/nearest.c config/lines.c config/served.c config/relabel.c config/relabel_parse.c config/print.c config/secret.c config/plain_file.c base/kinds.c base/utf8.c base/io.c */
+/* sources: config/config.c config/keys.c config/nearest.c config/lines.c config/served.c config/url.c config/relabel.c config/relabel_parse.c config/print.c config/secret.c config/plain_file.c base/kinds.c base/utf8.c base/io.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -458,8 +458,8 @@ static void push__wrong_values_name_the_line(void **state)
 	expect_push_error("type=otlp\nurl=http:///x\n", "a.conf:3: url 'http:///x' names no host");
 	expect_push_error("type=otlp\nurl=http://h x\n",
 			  "a.conf:3: url 'http://h x' has blanks or quotes");
-	expect_push_error("type=otlp\nurl=http://u@h\n",
-			  "a.conf:3: url 'http://u@h' has a user in it: give user= and, for the "
+	expect_push_error("type=otlp\nurl=http://u:geheim@h\n",
+			  "a.conf:3: url 'http://***@h' has a user in it: give user= and, for the "
 			  "password, token-file=");
 	expect_push_error("type=otlp\nurl=http://h\nkinds=cpu,gpu\n",
 			  "a.conf:4: kinds 'cpu,gpu' has a kind that is not known: 'gpu'");
@@ -509,7 +509,8 @@ static void served__is_compared_by_its_values(void **state)
 static void print__shows_origins_and_hides_secrets(void **state)
 {
 	OWNED(config) struct config *config =
-		parsed("[push a]\ntype=otlp\nurl=http://h\nheader=X-Key: geheim\n  Y: geheim2\n"
+		parsed("[push a]\ntype=otlp\nurl=http://h/p?t=geheim\n"
+		       "header=X-Key: geheim\n  Y: geheim2\n"
 		       "proxy=http://u:geheim@p:1\n");
 	OWNED_MEM char *text = NULL;
 	size_t size;
@@ -525,7 +526,7 @@ static void print__shows_origins_and_hides_secrets(void **state)
 	assert_non_null(strstr(text, "raw          = yes ; --set\n"));
 	assert_non_null(strstr(text, "interval     = 10s ; default\n"));
 	assert_non_null(strstr(text, ";pid         =\n"));
-	assert_non_null(strstr(text, "url          = http://h ; a.conf:3\n"));
+	assert_non_null(strstr(text, "url          = http://h/p?*** ; a.conf:3\n"));
 	assert_non_null(strstr(text, "header       = X-Key: ***\n    Y: *** ; a.conf:5\n"));
 	assert_non_null(strstr(text, "proxy        = http://***@p:1 ; a.conf:6\n"));
 	assert_null(strstr(text, "[http]"));
@@ -564,8 +565,14 @@ static void read__modes_and_kinds_of_files_are_checked(void **state)
 	expect_read("c.conf", 0, "");
 	write_file("c.conf", secret, 0644);
 	expect_read("c.conf", -EPERM,
-		    "c.conf: it has secrets (header=, proxy=) and every user may read it: chmod o= "
-		    "'c.conf'");
+		    "c.conf: it has secrets (header=, url=, proxy=) and every user may read it: "
+		    "chmod o= 'c.conf'");
+	write_file("c.conf", "[push a]\nurl=http://h/?token=t\n", 0644);
+	expect_read("c.conf", -EPERM,
+		    "c.conf: it has secrets (header=, url=, proxy=) and every user may read it: "
+		    "chmod o= 'c.conf'");
+	write_file("c.conf", "[push a]\nurl=http://h/p\n", 0644);
+	expect_read("c.conf", 0, "");
 	expect_read(".", -EINVAL, ".: not a regular file");
 	expect_read("none.conf", -ENOENT, "none.conf: No such file or directory");
 	write_file("c.conf", "", 0600);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: push/target.c push/requests.c push/request_writer.c push/encode_pyroscope.c push/encode_parca.c push/encode_otlp.c push/part.c push/series.c push/service_name.c push/cursor.c config/config.c config/keys.c config/lines.c config/nearest.c config/plain_file.c config/print.c config/relabel.c config/relabel_parse.c config/secret.c config/served.c export/otlp.c export/proto_writer.c render/code_table.c render/frame_text.c render/short_paths.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c gen/profile.pb-c.c profile/profile.c profile/stack_table.c base/kinds.c base/json_writer.c base/index_table.c base/intern.c base/io.c base/utf8.c */
+/* sources: push/target.c push/requests.c push/request_writer.c push/encode_pyroscope.c push/encode_parca.c push/encode_otlp.c push/part.c push/series.c push/service_name.c push/cursor.c config/config.c config/keys.c config/lines.c config/nearest.c config/plain_file.c config/print.c config/relabel.c config/relabel_parse.c config/secret.c config/served.c config/url.c export/otlp.c export/proto_writer.c render/code_table.c render/frame_text.c render/short_paths.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c gen/profile.pb-c.c profile/profile.c profile/stack_table.c base/kinds.c base/json_writer.c base/index_table.c base/intern.c base/io.c base/utf8.c */
 #include "push/target.h"
 
 #include <cmocka.h>
@@ -46,6 +46,7 @@ static void push_target_new__adds_the_protocols_path(void **state)
 		 "http://h:4040/push.v1.PusherService/Push"},
 		{"type=parca\nurl=https://h/below//\n", "https://h/below/api/profiles/writeraw"},
 		{"type=otlp\nurl=http://h:4318/\n", "http://h:4318/v1development/profiles"},
+		{"type=otlp\nurl=http://h/a/?k=v/\n", "http://h/a/v1development/profiles?k=v/"},
 	};
 	char why[CONFIG_WHY_BYTES];
 
@@ -147,6 +148,22 @@ static void push_target_new__what_is_for_profiles_alone_counts_first(void **stat
 	assert_int_equal(target->timeout_ms, PUSH_TIMEOUT_MAX_MS);
 }
 
+static void push_target_new__a_token_in_its_url_is_not_told(void **state)
+{
+	char why[CONFIG_WHY_BYTES];
+	OWNED(push_target) struct push_target *target = target_of(
+		"type=otlp\n",
+		ENVIRONMENT("OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT=https://h/x?t=geheim"), why);
+
+	(void)state;
+	assert_string_equal(target->url, "https://h/x?t=geheim");
+	assert_string_equal(target->shown_url, "https://h/x?***");
+	assert_null(target_of(
+		"type=otlp\n", ENVIRONMENT("OTEL_EXPORTER_OTLP_ENDPOINT=https://u:geheim@h"), why));
+	assert_string_equal(why, "[push a] OTEL_EXPORTER_OTLP_ENDPOINT has a user in it: give "
+				 "user= and, for the password, token-file=");
+}
+
 static void push_target_new__what_is_wrong_is_told_in_one_line(void **state)
 {
 	static const struct {
@@ -154,7 +171,7 @@ static void push_target_new__what_is_wrong_is_told_in_one_line(void **state)
 	} cases[] = {
 		{"type=otlp\n", "X=1", "needs url=, or OTEL_EXPORTER_OTLP_ENDPOINT"},
 		{"type=otlp\n", "OTEL_EXPORTER_OTLP_ENDPOINT=", "needs url="},
-		{"type=otlp\n", "OTEL_EXPORTER_OTLP_ENDPOINT=ftp://h", "is no http://"},
+		{"type=otlp\n", "OTEL_EXPORTER_OTLP_ENDPOINT=ftp://h", "is no URL"},
 		{"type=otlp\nurl=http://h\n", "OTEL_EXPORTER_OTLP_HEADERS=a", "NAME=VALUE"},
 		{"type=otlp\nurl=http://h\n", "OTEL_EXPORTER_OTLP_HEADERS==a", "NAME=VALUE"},
 		{"type=otlp\nurl=http://h\n", "OTEL_EXPORTER_OTLP_HEADERS=a=b%0d%0aX:1",
@@ -184,6 +201,7 @@ int main(void)
 		cmocka_unit_test(push_target_new__takes_the_whole_section),
 		cmocka_unit_test(push_target_new__the_environment_is_behind_the_configuration),
 		cmocka_unit_test(push_target_new__what_is_for_profiles_alone_counts_first),
+		cmocka_unit_test(push_target_new__a_token_in_its_url_is_not_told),
 		cmocka_unit_test(push_target_new__what_is_wrong_is_told_in_one_line),
 	};
 

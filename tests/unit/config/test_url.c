@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: config/url.c */
+#include "config/url.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void config_url_hide__leaves_scheme_host_port_and_path(void **state)
+{
+	static const struct {
+		const char *url, *shown;
+	} cases[] = {
+		{"http://h:4318/p", "http://h:4318/p"},
+		{"https://[::1]:1", "https://[::1]:1"},
+		{"http://u:geheim@h:1/p", "http://***@h:1/p"},
+		{"u:geheim@h:1", "***@h:1"},
+		{"http://h/p?t=geheim", "http://h/p?***"},
+		{"http://h/p#geheim", "http://h/p#***"},
+		{"http://u:ge/heim@h?x", "http://***@h?***"},
+		{"http://u:geh@eim@h", "http://***@h"},
+		/* Either may be the secret. */
+		{"http://u:geheim?x@h", "http://***"},
+		{"http://h/?t=geheim@h", "http://***"},
+		{"u:geheim@h?http://x", "***@h?***"},
+		{"u:ge://heim@h", "***@h"},
+		{"socks5h://u:geheim@h", "socks5h://***@h"},
+		{"", ""},
+	};
+	char text[CONFIG_URL_SHOWN_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		config_url_hide(cases[i].url, text);
+		assert_string_equal(text, cases[i].shown);
+		assert_int_equal(config_url_has_secret(cases[i].url),
+				 strcmp(cases[i].url, cases[i].shown) != 0);
+	}
+}
+
+static void config_url_hide__cuts_what_is_too_long(void **state)
+{
+	char url[CONFIG_URL_SHOWN_BYTES * 2], text[CONFIG_URL_SHOWN_BYTES];
+
+	(void)state;
+	memset(url, 'a', sizeof(url));
+	url[sizeof(url) - 1] = '\0';
+	config_url_hide(url, text);
+	assert_int_equal(strlen(text), sizeof(text) - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(config_url_hide__leaves_scheme_host_port_and_path),
+		cmocka_unit_test(config_url_hide__cuts_what_is_too_long),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

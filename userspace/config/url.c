@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "config/url.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SCHEME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789"
+#define SCHEME_END "://"
+#define PATH_BEGINS "/?#"
+#define QUERY_BEGINS "?#"
+
+void config_url_hide(const char *url, char ret_text[CONFIG_URL_SHOWN_BYTES])
+{
+	const char *at = strrchr(url, '@'), *query = strpbrk(url, QUERY_BEGINS);
+	const char *rest = url + strspn(url, SCHEME_LETTERS);
+	int scheme_size, rest_size;
+
+	rest = strncmp(rest, SCHEME_END, strlen(SCHEME_END)) ? url : rest + strlen(SCHEME_END);
+	scheme_size = (int)(rest - url);
+	/* A password with a '?', or a query with an '@'. */
+	if (at && query && query < at) {
+		snprintf(ret_text, CONFIG_URL_SHOWN_BYTES, "%.*s" CONFIG_HIDDEN, scheme_size, url);
+		return;
+	}
+	if (at)
+		rest = at;
+	rest_size = (int)(query ? query + 1 - rest : (ptrdiff_t)strlen(rest));
+	snprintf(ret_text, CONFIG_URL_SHOWN_BYTES, "%.*s%s%.*s%s", scheme_size, url,
+		 at ? CONFIG_HIDDEN : "", rest_size, rest, query ? CONFIG_HIDDEN : "");
+}
+
+bool config_url_has_secret(const char *url)
+{
+	return strpbrk(url, "@" QUERY_BEGINS) != NULL;
+}
+
+const char *config_url_fault(const char *url)
+{
+	const char *host;
+
+	if (strncmp(url, "http://", 7) && strncmp(url, "https://", 8))
+		return "is no URL: give http://HOST or https://HOST";
+	host = strstr(url, SCHEME_END) + strlen(SCHEME_END);
+	if (strpbrk(url, " \t\""))
+		return "has blanks or quotes";
+	if (!*host || strchr(PATH_BEGINS, *host))
+		return "names no host";
+	if (memchr(host, '@', strcspn(host, PATH_BEGINS)))
+		return "has a user in it: give user= and, for the password, token-file=";
+	return NULL;
+}
