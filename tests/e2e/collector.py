@@ -89,7 +89,8 @@ class Store:
                              ".merged" if windows > 1 else ""))
 
     def put(self, number, labels=(("comm", "work"), ), kind="cpu", windows=1, rows=1):
-        """One file of so many windows, with the label `window` when there are several."""
+        """One file of so many windows, with the label `window` when there are several.  labels:
+        of all rows, or a function of the row's number."""
         types = {"cpu": (("samples", "count"), ("cpu", "nanoseconds")),
                  "offcpu": (("off_cpu", "nanoseconds"), ("events", "count"),
                             ("effective", "count"))}[kind]
@@ -104,7 +105,8 @@ class Store:
         for row in range(windows * rows):
             window = row // rows
             tags = [message((1, text(k)), (2, text(v))) if isinstance(v, str) else
-                    message((1, text(k)), (3, v)) for k, v in labels]
+                    message((1, text(k)), (3, v))
+                    for k, v in (labels(row) if callable(labels) else labels)]
             if windows > 1:
                 tags.append(message((1, text("window")), (3, window * WINDOW_MS)))
             out += message((2, message((1, varint(row + 1)), (2, varint(7) * len(types)),

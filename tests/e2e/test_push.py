@@ -140,6 +140,26 @@ def test_rules_rename_and_leave_out(protocol="pyroscope"):
     assert b"\n\4team\x12\3web" in sink.requests[0].body
 
 
+def test_one_users_programs_leave_other_users_their_series(protocol="pyroscope"):
+    def crowd(row):
+        return ("comm", "evil%d" % row), ("user", "mallory")
+
+    def crowd_and_one(row):
+        return (("comm", "victim"), ("user", "alice")) if row == 599 else crowd(row)
+
+    store, sink = Store(), Collector(protocol)
+    pusher = Pusher(store, sections(protocol, sink.url)).begun("test")
+    store.put(1, crowd, rows=600)
+    pusher.until(lambda: sink.has([1]), "window 1")
+    store.put(2, crowd_and_one, rows=600)
+    pusher.until(lambda: sink.has([2]), "window 2")
+    pusher.end()
+    sink.close()
+    bodies = b"".join(request.body for request in sink.requests)
+    assert b"\n\x0cservice_name\x12\6victim" in bodies and b"mallory" not in bodies
+    assert bodies.count(b"\x12\x0eother_services") == 2, pusher.said()
+
+
 def test_merged_files_are_sent_from_the_first_window_that_was_not(protocol):
     store, sink = Store(), Collector(protocol)
     pusher = pushed(store, protocol, sink, [1, 2, 3])

@@ -62,7 +62,7 @@ struct profile *push_content_profile(struct push_content *content)
 static void choose_labels(const struct push_label_choice *choice,
 			  const char *kept[LABELS_KEPT_MAX])
 {
-	static const char *const always[] = {PUSH_SERVICE_LABELS};
+	static const char *const always[] = {PUSH_SERVICE_LABELS, PUSH_USER_LABEL};
 	size_t count = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(always); i++)

@@ -19,6 +19,8 @@
 #define NUMBER_CHARS 24U
 #define NO_SERIES UINT32_MAX
 #define UNWANTED_SERIES (UINT32_MAX - 1) /* rules leave it out */
+#define ROOT_NAME "root"
+#define WEIGHT_UNITS 1e6 /* of a window: windows of all kinds are compared */
 
 void push_division_release(struct push_division *division)
 {
@@ -31,6 +33,7 @@ void push_division_release(struct push_division *division)
 struct divider {
 	struct profile *profile;
 	const struct push_label_choice *choice;
+	struct push_known_series *known;
 	struct push_division division;
 	struct index_table index; /* of the series, by their values */
 	uint32_t *of_label_set;	  /* series, or UNWANTED_SERIES; NO_SERIES: not known yet */
@@ -126,14 +129,34 @@ static int ruled_values_of(struct divider *divider, uint32_t label_set,
 	return err;
 }
 
+/* Returns whose series it is. */
+static uint64_t user_of(const struct profile *profile, uint32_t label_set)
+{
+	const struct stored_label *label =
+		profile_find_label(profile, label_set, PUSH_USER_LABEL);
+	const char *name;
+	size_t size;
+
+	if (!label || label->is_number)
+		return PUSH_USER_UNKNOWN;
+	name = intern_get(profile->strings, (uint32_t)label->value, &size);
+	return strcmp(name, ROOT_NAME) ? XXH3_64bits(name, size) : PUSH_USER_ROOT;
+}
+
 static int find_series(struct divider *divider, const struct push_series *wanted, uint32_t *ret_at)
 {
 	struct push_division *division = &divider->division;
 	uint32_t hash = (uint32_t)XXH3_64bits(wanted->value, key_bytes(divider->choice));
 	int err;
 
-	if (index_table_find(&divider->index, hash, series_equal, divider, wanted->value, ret_at))
+	if (index_table_find(&divider->index, hash, series_equal, divider, wanted->value, ret_at)) {
+		struct push_series *found = &division->series[*ret_at];
+
+		/* Nobody takes another's series away by having one of the same name. */
+		if (push_known_series_has_more_room(divider->known, wanted->user, found->user))
+			found->user = wanted->user;
 		return 0;
+	}
 	err = ARRAY_RESERVE(division->series, division->count, division->capacity);
 	if (!err)
 		err = index_table_add(&divider->index, hash, division->count);
@@ -146,7 +169,7 @@ static int find_series(struct divider *divider, const struct push_series *wanted
 
 static int series_of_label_set(struct divider *divider, uint32_t label_set, uint32_t *ret_at)
 {
-	struct push_series wanted = {0};
+	struct push_series wanted = {.user = user_of(divider->profile, label_set)};
 	bool is_wanted = true;
 	int err = 0;
 
@@ -217,19 +240,6 @@ static uint64_t hash_of(const struct divider *divider, const struct push_series 
 	return hash;
 }
 
-/* Returns whether a series is known, or there is room for one more. */
-static bool admit(struct push_known_series *known, uint64_t hash)
-{
-	for (uint32_t i = 0; i < known->count; i++)
-		if (known->hash[i] == hash)
-			return true;
-	/* The last place is that of all others. */
-	if (known->count >= PUSH_SERIES_MAX - 1)
-		return false;
-	known->hash[known->count++] = hash;
-	return true;
-}
-
 static int append_rows(struct push_series *to, const struct push_series *from)
 {
 	for (uint32_t i = 0; i < from->row_count; i++) {
@@ -243,10 +253,20 @@ static int append_rows(struct push_series *to, const struct push_series *from)
 	return 0;
 }
 
+static double sum_weights(const struct push_division *division)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < division->count; i++)
+		sum += (double)division->series[i].weight;
+	return sum > 0 ? sum : 1;
+}
+
 /* Makes one series of all those that are too many; it comes last. */
-static int fold(struct divider *divider, struct push_known_series *known)
+static int fold(struct divider *divider)
 {
 	struct push_division *division = &divider->division;
+	const double weight = sum_weights(division);
 	struct push_series other = {0};
 	uint32_t kept = 0;
 	int err = intern_string(divider->profile->strings, PUSH_SERIES_OTHER, &other.value[0]);
@@ -254,7 +274,9 @@ static int fold(struct divider *divider, struct push_known_series *known)
 	for (uint32_t i = 0; i < division->count; i++) {
 		struct push_series *series = &division->series[i];
 
-		if (err || admit(known, hash_of(divider, series))) {
+		if (err || push_known_series_admit(
+				   divider->known, hash_of(divider, series), series->user,
+				   (uint64_t)((double)series->weight / weight * WEIGHT_UNITS))) {
 			struct push_series moved = *series;
 
 			series->row = NULL;
@@ -278,8 +300,8 @@ int push_divide(struct profile *profile, const struct push_label_choice *choice,
 		uint64_t start_ms, struct push_known_series *known,
 		struct push_division *ret_division)
 {
-	CLEANUP(divider_release) struct divider divider = {.profile = profile, .choice = choice};
-	uint64_t hour = start_ms / PUSH_SERIES_HOUR_MS;
+	CLEANUP(divider_release) struct divider divider = {
+		.profile = profile, .choice = choice, .known = known};
 	int err;
 
 	divider.of_label_set =
@@ -288,17 +310,14 @@ int push_divide(struct profile *profile, const struct push_label_choice *choice,
 		return -ENOMEM;
 	memset(divider.of_label_set, 0xff,
 	       (size_t)profile->label_set_count * sizeof(*divider.of_label_set));
+	push_known_series_begin(known, start_ms);
 	err = add_rows(&divider);
 	if (err)
 		return err;
 	if (divider.division.count)
 		qsort(divider.division.series, divider.division.count,
 		      sizeof(divider.division.series[0]), compare_weights);
-	if (known->hour != hour) {
-		known->hour = hour;
-		known->count = 0;
-	}
-	err = fold(&divider, known);
+	err = fold(&divider);
 	if (err)
 		return err;
 	*ret_division = divider.division;

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "push/known_series.h"
+
 struct profile;
 struct relabel_rules;
 
@@ -17,17 +19,8 @@ struct relabel_rules;
 /* Of names and values, longer ones are cut.  Pyroscope takes 1024 and 2048. */
 #define PUSH_LABEL_NAME_MAX_BYTES 128U
 #define PUSH_LABEL_VALUE_MAX_BYTES 1024U
-/* Series of one sink in an hour of windows. */
-#define PUSH_SERIES_MAX 500U
-#define PUSH_SERIES_HOUR_MS (3600U * 1000U)
 #define PUSH_SERIES_OTHER "other_services"
-
-/* The series that a sink has sent in this hour.  All zero is none. */
-struct push_known_series {
-	uint64_t hash[PUSH_SERIES_MAX];
-	uint32_t count;
-	uint64_t hour; /* of the windows; another one begins anew */
-};
+#define PUSH_USER_LABEL "user" /* base/label_keys.h */
 
 struct push_label_choice {
 	const char *key[PUSH_LABELS_MAX]; /* as in the profile; borrowed */
@@ -45,6 +38,7 @@ struct push_series {
 	uint32_t *row; /* owned; indices in the profile, which go up */
 	uint32_t row_count, row_capacity;
 	uint64_t weight;
+	uint64_t user; /* of its rows' users the one who may have most series */
 };
 
 /* Release with push_division_release(), even when push_divide() failed. */

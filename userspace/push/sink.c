@@ -323,8 +323,9 @@ static int encode_window(struct push_sink *sink, char why[PUSH_WHY_BYTES])
 		return err;
 	PUSH_COUNT(&sink->counters, folded, folded);
 	if (folded && is_due(&sink->told_folded_ns))
-		tell(sink, "more than %u series in an hour: %" PRIu64 " are in '%s' for now; fewer "
-			   "labels= make fewer series", PUSH_SERIES_MAX, folded, PUSH_SERIES_OTHER);
+		tell(sink, "%" PRIu64 " series are in '%s' for now: there are %u in an hour, and "
+			   "half of them for one user; fewer labels= make fewer series", folded,
+		     PUSH_SERIES_OTHER, PUSH_SERIES_MAX);
 	return 0;
 }
 

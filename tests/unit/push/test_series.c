@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: push/series.c push/service_name.c config/relabel.c config/relabel_parse.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c base/utf8.c */
+/* sources: push/series.c push/known_series.c push/service_name.c config/relabel.c config/relabel_parse.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c base/utf8.c */
 #include "push/series.h"
 
 #include "config/relabel.h"
@@ -112,13 +112,14 @@ static void push_divide__rules_change_labels_before_they_are_chosen(void **state
 	fixture_release(&f);
 }
 
-static void add_services(struct fixture *f, unsigned int first, unsigned int count)
+static void add_services(struct fixture *f, unsigned int first, unsigned int count,
+			 const char *user)
 {
 	char label[32];
 
 	for (unsigned int i = first; i < first + count; i++) {
 		snprintf(label, sizeof(label), "app=service%u", i);
-		add(f, "work", 1000 - (int)(i - first), LABELS(label));
+		add(f, "work", 1000 - (int)(i - first), LABELS(label, user));
 	}
 }
 
@@ -131,7 +132,7 @@ static void push_divide__series_beyond_the_bound_are_one(void **state)
 
 	(void)state;
 	fixture_init(&f);
-	add_services(&f, 0, PUSH_SERIES_MAX + 100);
+	add_services(&f, 0, PUSH_SERIES_MAX + 100, "user=root");
 	division = divide(&f, &choice, &known, START_MS);
 	assert_int_equal(division.count, PUSH_SERIES_MAX);
 	assert_int_equal(division.folded_count, 101);
@@ -141,16 +142,74 @@ static void push_divide__series_beyond_the_bound_are_one(void **state)
 	push_division_release(&division);
 	fixture_release(&f);
 
-	/* New ones of the same hour have no room, whatever their weight; in the next they have. */
+	/* Light ones of the same hour have no room; in the next they have. */
 	fixture_init(&f);
-	add_services(&f, 5000, 2);
+	add_services(&f, 5000, 2, "user=root");
+	add(&f, "work", 10000000, LABELS("app=service0", "user=root"));
 	division = divide(&f, &choice, &known, START_MS + 10000);
-	assert_int_equal(division.count, 1);
-	assert_string_equal(value(&f, &division, 0, 0), PUSH_SERIES_OTHER);
+	assert_int_equal(division.count, 2);
+	assert_string_equal(value(&f, &division, 1, 0), PUSH_SERIES_OTHER);
 	push_division_release(&division);
 	division = divide(&f, &choice, &known, START_MS + PUSH_SERIES_HOUR_MS);
-	assert_int_equal(division.count, 2);
+	assert_int_equal(division.count, 3);
 	assert_int_equal(division.folded_count, 0);
+	push_division_release(&division);
+	fixture_release(&f);
+}
+
+static void push_divide__many_programs_of_one_user_leave_the_others_theirs(void **state)
+{
+	const struct push_label_choice choice = {0};
+	struct push_known_series known = {0};
+	struct push_division division;
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f);
+	add_services(&f, 0, PUSH_SERIES_MAX, "user=mallory");
+	division = divide(&f, &choice, &known, START_MS);
+	assert_int_equal(division.count, PUSH_SERIES_MAX / 2);
+	push_division_release(&division);
+	fixture_release(&f);
+
+	/* A name that another has, too, is not lost to him by that. */
+	fixture_init(&f);
+	add_services(&f, 7000, 2, "user=mallory");
+	add(&f, "work", 9, LABELS("app=victim", "user=mallory"));
+	add(&f, "work", 9, LABELS("app=victim", "user=alice"));
+	add(&f, "work", 1, LABELS("app=own", "user=alice"));
+	add(&f, "work", 1, LABELS("app=cron", "user=root"));
+	add(&f, "work", 10000000, LABELS("app=service0", "user=mallory"));
+	division = divide(&f, &choice, &known, START_MS + 10000);
+	assert_int_equal(division.count, 5);
+	assert_int_equal(division.folded_count, 2);
+	assert_string_equal(value(&f, &division, 1, 0), "victim");
+	assert_int_equal(division.series[1].weight, 18);
+	assert_string_equal(value(&f, &division, 2, 0), "own");
+	assert_string_equal(value(&f, &division, 3, 0), "cron");
+	push_division_release(&division);
+	fixture_release(&f);
+}
+
+/* As it was seen: a window of short programs, then the service that all the time went to. */
+static void push_divide__a_heavy_newcomer_takes_the_place_of_a_light_series(void **state)
+{
+	const struct push_label_choice choice = {0};
+	struct push_known_series known = {0};
+	struct push_division division;
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f);
+	add_services(&f, 0, PUSH_SERIES_MAX, "user=root");
+	division = divide(&f, &choice, &known, START_MS);
+	push_division_release(&division);
+	fixture_release(&f);
+	fixture_init(&f);
+	add(&f, "work", 90, LABELS("app=victim", "user=root"));
+	division = divide(&f, &choice, &known, START_MS + 10000);
+	assert_int_equal(division.folded_count, 0);
+	assert_string_equal(value(&f, &division, 0, 0), "victim");
 	push_division_release(&division);
 	fixture_release(&f);
 }
@@ -201,6 +260,8 @@ int main(void)
 		cmocka_unit_test(push_divide__one_series_a_service_and_chosen_labels),
 		cmocka_unit_test(push_divide__rules_change_labels_before_they_are_chosen),
 		cmocka_unit_test(push_divide__series_beyond_the_bound_are_one),
+		cmocka_unit_test(push_divide__many_programs_of_one_user_leave_the_others_theirs),
+		cmocka_unit_test(push_divide__a_heavy_newcomer_takes_the_place_of_a_light_series),
 		cmocka_unit_test(push_label_name__is_one_that_every_collector_takes),
 		cmocka_unit_test(push_label_value_size__cuts_between_characters),
 	};
