@@ -141,11 +141,12 @@ static int take_process(void *context, const struct proc_stat *stat)
 static void tell_file(struct findings *findings, const struct mapped_file *mapped)
 {
 	const uint32_t version = mapped->file.python ? mapped->file.python->version_hex : 0;
-	char path[256];
-	const size_t size = strnlen(mapped->file.path ?: "", sizeof(path) / 4 - 1);
+	const char *name = mapped->file.path ?: "";
+	const size_t name_size = strlen(name);
+	char path[256]; /* each byte becomes four at most */
+	const size_t most = sizeof(path) / 4 - 1;
 
-	/* Each byte becomes four at most. */
-	path[utf8_clean(mapped->file.path ?: "", size, path)] = '\0';
+	path[utf8_clean(name, name_size < most ? name_size : most, path)] = '\0';
 	if (!mapped->file.python)
 		findings_add(findings, FINDING_WARN, NAME, "'%s': frames cannot be read: %s", path,
 			     mapped->file.python_reason);

@@ -125,14 +125,17 @@ int config_read_text(struct config *config, const char *path, const char *text, 
 {
 	char line[CONFIG_WHY_BYTES] = "";
 	struct lines lines = {.config = config, .at = text, .end = text + size, .why = line};
-	int err;
+	int err, said;
 
 	config->path = strdup(path);
 	if (!config->path)
 		return -ENOMEM;
 	err = read_lines(&lines);
-	if (err && err != -ENOMEM)
-		snprintf(why, CONFIG_WHY_BYTES, "%s:%u: %s", path, lines.number, line);
+	if (!err || err == -ENOMEM)
+		return err;
+	said = snprintf(why, CONFIG_WHY_BYTES, "%s:%u: %s", path, lines.number, line);
+	if (said >= (int)CONFIG_WHY_BYTES)
+		memcpy(why + CONFIG_WHY_BYTES - sizeof("..."), "...", sizeof("..."));
 	return err;
 }
 
