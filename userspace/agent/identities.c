@@ -13,6 +13,7 @@
 #include "base/slice.h"
 #include "discover/process_table.h"
 #include "discover/process_user.h"
+#include "foreign/user_time.h"
 #include "identity/cgroup_names.h"
 #include "identity/pods.h"
 #include "identity/users.h"
@@ -41,6 +42,7 @@ struct identities {
 	size_t wanted_at;
 	struct value_table *values;
 	struct users users;
+	struct user_times times; /* that the programs of users took to read */
 	struct pods pods;
 	struct identities_stats stats;
 };
@@ -150,9 +152,8 @@ static int read_environment(struct identities *identities, struct entry *entry, 
 
 	if (err)
 		return err;
-	if (size == ENVIRONMENT_BYTES)
+	if (!environment_pick(text, size, &environment) || size == ENVIRONMENT_BYTES)
 		identities->stats.unread++; /* there may be more of it */
-	environment_pick(text, size, &environment);
 	explicit_bzero(text, size); /* it may hold secrets */
 	free(text);
 	identities->stats.refused += identity_set_environment(identities->values, &entry->identity,
@@ -169,6 +170,21 @@ static int read_program(struct identities *identities, struct entry *entry,
 	if (!err)
 		err = read_app(identities, entry, process, tid, uid, depth);
 	return err ? err : read_environment(identities, entry, tid, uid);
+}
+
+/* Reads a program, unless its user's have taken their share of the loop's time: who executes one
+ * after the other, with large environments, would have all others wait. */
+static int read_in_turn(struct identities *identities, struct entry *entry,
+			const struct process *process, uint32_t uid, unsigned int depth)
+{
+	const uint64_t start_ns = mono_ns();
+	int err;
+
+	if (!user_times_allow(&identities->times, uid, start_ns))
+		return -ETIMEDOUT;
+	err = read_program(identities, entry, process, uid, depth);
+	user_times_add(&identities->times, uid, mono_ns() - start_ns, mono_ns());
+	return err;
 }
 
 /* Takes the program from the parent of a fork, or reads it. */
@@ -188,7 +204,7 @@ static void look_at_program(struct identities *identities, struct entry *entry,
 		entry->program_tries = 0;
 		return;
 	}
-	err = read_program(identities, entry, process, uid, depth);
+	err = read_in_turn(identities, entry, process, uid, depth);
 	if (err != -ETIMEDOUT)
 		entry->program_tries = 0;
 	if (err == -ESRCH)

@@ -20,7 +20,8 @@ struct identities;
 
 struct identities_stats {
 	uint64_t refused; /* values that were left out: their user has too many */
-	uint64_t unread;  /* programs that did not answer, may not be read, or say too much */
+	uint64_t unread;  /* programs that did not answer, may not be read, say too much, or
+			   * whose user's have taken too much time */
 	uint64_t ended;	  /* programs that had ended before they were read */
 };
 

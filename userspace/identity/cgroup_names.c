@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "identity/cgroup_names.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "discover/container.h"
@@ -25,9 +26,26 @@ static bool is_user_manager(const char *text, size_t size)
 	       ends_with(text, size, ".service");
 }
 
+/* Puts a unit, behind its user's manager: a user's own nginx.service is not the system's. */
+static void put_unit(const char *manager, size_t manager_size, const char *unit, size_t size,
+		     char ret_unit[LABEL_VALUE_BYTES])
+{
+	char text[2 * LABEL_VALUE_BYTES];
+
+	if (!manager) {
+		label_value(unit, size, ret_unit);
+		return;
+	}
+	snprintf(text, sizeof(text), "%.*s/%.*s", (int)manager_size, manager, (int)size, unit);
+	label_value(text, strlen(text), ret_unit);
+}
+
 void cgroup_unit(const char *path, char ret_unit[LABEL_VALUE_BYTES])
 {
 	char id[CONTAINER_ID_BYTES];
+
+	const char *manager = NULL;
+	size_t manager_size = 0;
 
 	ret_unit[0] = '\0';
 	if (!container_id_find(path, id))
@@ -38,9 +56,13 @@ void cgroup_unit(const char *path, char ret_unit[LABEL_VALUE_BYTES])
 			ends_with(part, size, ".service") || ends_with(part, size, ".scope");
 
 		if (is_unit)
-			label_value(part, size, ret_unit);
-		if (is_unit && !is_user_manager(part, size))
+			put_unit(manager, manager_size, part, size, ret_unit);
+		if (is_unit && (manager || !is_user_manager(part, size)))
 			return;
+		if (is_unit) {
+			manager = part;
+			manager_size = size;
+		}
 		part += size + (part[size] == '/');
 	}
 }
@@ -80,15 +102,45 @@ static bool is_end(const char *text)
 	return *text == '\0' || *text == '/' || *text == ':';
 }
 
+static bool is_kubepods(const char *part)
+{
+	static const char kubelet[] = "kubelet-", kubepods[] = "kubepods";
+
+	if (!strncmp(part, kubelet, sizeof(kubelet) - 1))
+		part += sizeof(kubelet) - 1;
+	return !strncmp(part, kubepods, sizeof(kubepods) - 1) &&
+	       strchr("/.-", part[sizeof(kubepods) - 1]);
+}
+
+/* Returns where the kubelet's part of a path starts; NULL: there is none, or a user may have made
+ * it, as users make cgroups below theirs. */
+static const char *find_kubepods(const char *path)
+{
+	static const char user[] = "user.slice";
+
+	for (const char *part = path; *part;) {
+		const size_t size = strcspn(part, "/");
+
+		if (is_kubepods(part))
+			return part;
+		if (is_user_manager(part, size) ||
+		    (size == sizeof(user) - 1 && !memcmp(part, user, size)))
+			return NULL;
+		part += size + (part[size] == '/');
+	}
+	return NULL;
+}
+
 void cgroup_pod(const char *path, char ret_uid[POD_UID_BYTES])
 {
 	static const char pod[] = "pod";
+	const char *root = find_kubepods(path);
 
 	ret_uid[0] = '\0';
-	for (const char *at = path; (at = strstr(at, pod)); at += sizeof(pod) - 1) {
+	for (const char *at = root; root && (at = strstr(at, pod)); at += sizeof(pod) - 1) {
 		const char *uid = at + sizeof(pod) - 1;
 		const size_t size = uid_size(uid);
-		const bool is_start = at == path || at[-1] == '/' || at[-1] == '-';
+		const bool is_start = at[-1] == '/' || at[-1] == '-';
 
 		if (!size || !is_start || !is_end(uid + size))
 			continue;

@@ -29,14 +29,23 @@ static void put(enum environment_label label, const char *value,
 		(void)label_value_number(value, strlen(value), ret_value);
 }
 
-void environment_pick(const char *text, size_t size, struct environment *ret_environment)
+/* Returns where the next entry that is not empty starts, or size.  Titles leave runs of NULs. */
+static size_t skip_empty(const char *text, size_t size, size_t at)
 {
+	while (at < size && !text[at])
+		at++;
+	return at;
+}
+
+bool environment_pick(const char *text, size_t size, struct environment *ret_environment)
+{
+	size_t at = skip_empty(text, size, 0);
 	size_t from[ENVIRONMENT_LABELS]; /* the variable that a label has its value from */
 
 	memset(ret_environment, 0, sizeof(*ret_environment));
 	for (size_t label = 0; label < ENVIRONMENT_LABELS; label++)
 		from[label] = ARRAY_SIZE(variable);
-	for (size_t at = 0; at < size; at += strlen(text + at) + 1) {
+	for (size_t entry = 0; at < size && entry < ENVIRONMENT_ENTRIES_MAX; entry++) {
 		for (size_t i = 0; i < ARRAY_SIZE(variable); i++) {
 			const enum environment_label label = variable[i].label;
 			char value[LABEL_VALUE_BYTES];
@@ -50,5 +59,7 @@ void environment_pick(const char *text, size_t size, struct environment *ret_env
 			memcpy(ret_environment->label[label], value, sizeof(value));
 			from[label] = i;
 		}
+		at = skip_empty(text, size, at + strlen(text + at));
 	}
+	return at >= size;
 }

@@ -4,11 +4,14 @@
 #ifndef IDENTITY_ENVIRONMENT_H
 #define IDENTITY_ENVIRONMENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "identity/label_value.h"
 
-#define ENVIRONMENT_BYTES (256U << 10) /* what is behind that is not looked at */
+/* What is behind these is not looked at. */
+#define ENVIRONMENT_BYTES (256U << 10)
+#define ENVIRONMENT_ENTRIES_MAX 4096U
 
 /* Label, variable; the first variable of a label that has a value counts.  docs/security.md lists
  * them.  Sources: OpenTelemetry, "General SDK configuration"; Datadog, "Unified service tagging";
@@ -43,7 +46,8 @@ struct environment {
 	char label[ENVIRONMENT_LABELS][LABEL_VALUE_BYTES]; /* "": none of its variables is set */
 };
 
-/* text: what /proc/PID/environ says; text[size] is NUL. */
-void environment_pick(const char *text, size_t size, struct environment *ret_environment);
+/* text: what /proc/PID/environ says; text[size] is NUL.  Returns whether all of its
+ * entries were looked at. */
+bool environment_pick(const char *text, size_t size, struct environment *ret_environment);
 
 #endif

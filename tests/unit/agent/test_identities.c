@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/identities.c agent/process_list.c identity/identity.c identity/value_table.c identity/users.c identity/pods.c identity/cgroup_names.c identity/environment.c identity/app_name.c identity/app_launchers.c identity/label_value.c discover/process_table.c discover/mapping_set.c discover/mapping.c discover/proc_maps.c discover/container.c base/intern.c base/user_quota.c base/utf8.c */
+/* sources: agent/identities.c agent/process_list.c identity/identity.c identity/value_table.c identity/users.c identity/pods.c identity/cgroup_names.c identity/environment.c identity/app_name.c identity/app_launchers.c identity/label_value.c discover/process_table.c foreign/user_time.c discover/mapping_set.c discover/mapping.c discover/proc_maps.c discover/container.c base/intern.c base/user_quota.c base/utf8.c */
 /* What /proc and the directories of logs say are stand-ins. */
 #include "agent/identities.h"
 
@@ -15,6 +15,7 @@
 #include "base/slice.h"
 #include "discover/process_table.h"
 #include "discover/process_user.h"
+#include "foreign/user_time.h"
 
 #define PIDS 256U
 #define ID "4a7d1ed414474e4033ac29ccb8653d9b0123456789abcdef0123456789abcdef"
@@ -26,7 +27,7 @@ static struct identities *identities;
 static const char *line[PIDS], *environment[PIDS], *cgroup[PIDS];
 static int text_error;
 static unsigned int reads;
-static uint64_t now_ns;
+static uint64_t now_ns, text_ns; /* text_ns: that each text takes */
 static bool has_logs;
 static size_t padding; /* NULs behind each environment */
 
@@ -50,6 +51,7 @@ int process_read_text(pid_t tid, enum process_text which, size_t max_bytes, char
 	const char *text = which == PROCESS_ENVIRONMENT ? environment[tid] : line[tid];
 
 	reads++;
+	now_ns += text_ns;
 	assert_true(max_bytes >= 16384);
 	if (text_error)
 		return text_error;
@@ -120,6 +122,7 @@ static int setup(void **state)
 	memset(environment, 0, sizeof(environment));
 	memset(cgroup, 0, sizeof(cgroup));
 	text_error = 0;
+	text_ns = 0;
 	padding = 0;
 	reads = 0;
 	now_ns = 100 * NS_PER_SEC;
@@ -267,6 +270,24 @@ static void environment__that_is_too_long_is_counted(void **state)
 	environment[72] = "RANK=2";
 	expect(add(72, 1, "python3", "python3|a.py"), IDENTITY_RANK, "2");
 	assert_int_equal(stats().unread, 1);
+}
+
+static void user__whose_programs_took_too_much_time_waits(void **state)
+{
+	struct process *process;
+
+	(void)state;
+	text_ns = USER_TIME_BURST_NS; /* two of them */
+	expect(add(70, 1, "python3", "python3|a.py"), IDENTITY_APP, "a.py");
+	text_ns = 0;
+	process = add(71, 1, "python3", "python3|b.py");
+	expect(process, IDENTITY_APP, "");
+	assert_int_equal(reads, 2);
+	now_ns += USER_TIME_SHARE * USER_TIME_BURST_NS;
+	expect(process, IDENTITY_APP, "");
+	now_ns += USER_TIME_SHARE * USER_TIME_BURST_NS;
+	expect(process, IDENTITY_APP, "b.py");
+	assert_int_equal(stats().unread, 0);
 }
 
 static void process__that_has_ended_has_its_command(void **state)
@@ -425,6 +446,7 @@ int main(void)
 		TEST(pod__whose_log_comes_late_is_named_then),
 		TEST(process__that_does_not_answer_is_asked_three_times),
 		TEST(environment__that_is_too_long_is_counted),
+		TEST(user__whose_programs_took_too_much_time_waits),
 		TEST(process__that_has_ended_has_its_command),
 		TEST(fork__is_who_its_parent_is),
 		TEST(exec__is_another_program),

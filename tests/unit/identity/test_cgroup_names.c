@@ -36,7 +36,9 @@ static void cgroup_unit__services_and_scopes(void **state)
 	expect_unit("/user.slice/user-1000.slice/session-3.scope", "session-3.scope");
 	expect_unit("/init.scope", "init.scope");
 	expect_unit("/user.slice/user-1000.slice/user@1000.service/app.slice/train.service",
-		    "train.service");
+		    "user@1000.service/train.service");
+	expect_unit("/user.slice/user-1000.slice/user@1000.service/user@0.service/nginx.service",
+		    "user@1000.service/user@0.service");
 	expect_unit("/user.slice/user-1000.slice/user@1000.service", "user@1000.service");
 	expect_unit("/system.slice/slurmstepd.scope/job_17/step_0/user/task_0", "slurmstepd.scope");
 }
@@ -90,6 +92,14 @@ static void cgroup_pod__none(void **state)
 	expect_pod("/kubepods/pod8f0b2c1e-1f2a-4c07", "");
 	expect_pod("/kubepods/pod8F0B2C1E-1f2a-4c07-b1dd-3c3a0a5e1f11", "");
 	expect_pod("/machine.slice/libpod-" ID ".scope", "");
+	expect_pod("/system.slice/shop.service/pod" UID, "");
+	expect_pod("/kubepodsx/pod" UID, "");
+	expect_pod("pod" UID, "");
+	expect_pod("/user.slice/user-1000.slice/user@1000.service/app.slice/pod" UID "/" ID, "");
+	expect_pod("/user.slice/user-1000.slice/user@1000.service/kubepods.slice/kubepods-pod"
+		   UID_SYSTEMD ".slice/cri-containerd-" ID ".scope",
+		   "");
+	expect_pod("/user@1000.service/kubepods/pod" UID "/" ID, "");
 }
 
 int main(void)

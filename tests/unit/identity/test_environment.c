@@ -74,6 +74,33 @@ static void environment_pick__cut_value_is_taken_as_it_is(void **state)
 	assert_string_equal(environment.label[ENVIRONMENT_SERVICE], "sho");
 }
 
+static void environment_pick__empty_entries_are_skipped(void **state)
+{
+	static char text[ENVIRONMENT_BYTES + 1]; /* as many NULs, but for the end */
+	const char last[] = "RANK=3";
+	struct environment environment;
+
+	(void)state;
+	memcpy(text + ENVIRONMENT_BYTES - sizeof(last), last, sizeof(last));
+	assert_true(environment_pick(text, ENVIRONMENT_BYTES, &environment));
+	assert_string_equal(environment.label[ENVIRONMENT_RANK], "3");
+}
+
+static void environment_pick__too_many_entries_are_left(void **state)
+{
+	static char text[2 * ENVIRONMENT_ENTRIES_MAX + sizeof("RANK=3")];
+	struct environment environment;
+
+	(void)state;
+	for (size_t i = 0; i < ENVIRONMENT_ENTRIES_MAX; i++)
+		text[2 * i] = 'a';
+	memcpy(text + 2 * ENVIRONMENT_ENTRIES_MAX, "RANK=3", sizeof("RANK=3"));
+	assert_false(environment_pick(text, sizeof(text) - 1, &environment));
+	assert_string_equal(environment.label[ENVIRONMENT_RANK], "");
+	assert_true(environment_pick(text + 2, sizeof(text) - 3, &environment));
+	assert_string_equal(environment.label[ENVIRONMENT_RANK], "3");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -82,6 +109,8 @@ int main(void)
 		cmocka_unit_test(environment_pick__names_are_whole),
 		cmocka_unit_test(environment_pick__numbers_are_numbers),
 		cmocka_unit_test(environment_pick__cut_value_is_taken_as_it_is),
+		cmocka_unit_test(environment_pick__empty_entries_are_skipped),
+		cmocka_unit_test(environment_pick__too_many_entries_are_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
