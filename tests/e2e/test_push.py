@@ -216,6 +216,18 @@ def test_a_clock_that_is_set_back_stops_nothing():
     assert "the clock was set back" in pusher.said(), pusher.said()
 
 
+def test_windows_behind_a_clock_that_was_set_back_are_counted():
+    store, sink = Store(), Collector("parca")
+    pusher = pushed(store, "parca", sink, [5])
+    store.put(3)
+    pusher.until(lambda: pusher.dropped("clock") == 1, "the drop")
+    store.put(6)
+    pusher.until(lambda: sink.has([6]), "window 6").end()
+    sink.close()
+    assert sink.taken == {5: 1, 6: 1}, sink.taken
+    assert "not sent (clock): the clock was set back: 1 windows" in pusher.said(), pusher.said()
+
+
 def test_a_cursor_that_is_no_cursor_begins_anew():
     store, sink, state = Store(), Collector("parca"), harness.temporary()
     path = os.path.join(state, "test.cursor")

@@ -69,11 +69,47 @@ static bool is_covered(const struct store_listing *listing, size_t *at,
 	return false;
 }
 
-int push_queue_list(struct push_queue *queue, const struct push_cursor *cursor,
-		    uint64_t *ret_gone)
+/* Returns whether a list has this file; *at: both lists go up. */
+static bool has_file(const struct store_listing *listing, size_t *at,
+		     const struct store_file *file)
 {
-	const struct store_range range = {.since_ms = oldest_mark(queue, cursor),
-					  .until_ms = UINT64_MAX};
+	while (*at < listing->count && listing->entry[*at].file.start_ms < file->start_ms)
+		(*at)++;
+	for (size_t i = *at; i < listing->count && listing->entry[i].file.start_ms ==
+							   file->start_ms; i++)
+		if (!listing->entry[i].file.is_merged &&
+		    !strcmp(listing->entry[i].file.kind, file->kind))
+			return true;
+	return false;
+}
+
+/* The cursor passes only what was listed, so what is new and in front of it will not be sent. */
+static uint64_t count_late(const struct push_queue *queue, const struct push_cursor *cursor,
+			   const struct store_listing *listing)
+{
+	enum pp_profile kind;
+	uint64_t late = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; queue->has_listed && i < listing->count; i++) {
+		const struct store_file *file = &listing->entry[i].file;
+
+		if (kind_of(queue, &listing->entry[i], &kind) && !file->is_merged &&
+		    file->start_ms >= queue->since_ms &&
+		    file->start_ms <= cursor->sent_ms[kind] &&
+		    !has_file(&queue->listing, &at, file))
+			late++;
+	}
+	return late;
+}
+
+int push_queue_list(struct push_queue *queue, const struct push_cursor *cursor,
+		    uint64_t *ret_gone, uint64_t *ret_late)
+{
+	const uint64_t mark_ms = oldest_mark(queue, cursor);
+	const struct store_range range = {
+		.since_ms = mark_ms > PUSH_AHEAD_MAX_MS ? mark_ms - PUSH_AHEAD_MAX_MS : 0,
+		.until_ms = UINT64_MAX};
 	struct store_listing listing = {0};
 	enum pp_profile kind;
 	uint64_t gone = 0;
@@ -89,9 +125,12 @@ int push_queue_list(struct push_queue *queue, const struct push_cursor *cursor,
 		    !is_covered(&listing, &at, &entry->file))
 			gone++;
 	}
+	*ret_late = count_late(queue, cursor, &listing);
 	store_listing_release(&queue->listing);
 	queue->listing = listing;
 	queue->next = 0;
+	queue->since_ms = range.since_ms;
+	queue->has_listed = true;
 	*ret_gone = gone;
 	return 0;
 }

@@ -151,11 +151,11 @@ static void check_clock(struct push_sink *sink)
 
 static int list(struct push_sink *sink)
 {
-	uint64_t gone = 0;
+	uint64_t gone = 0, late = 0;
 	int err;
 
 	check_clock(sink);
-	err = push_queue_list(&sink->queue, &sink->cursor, &gone);
+	err = push_queue_list(&sink->queue, &sink->cursor, &gone, &late);
 	sink->listed_ns = mono_ns();
 	if (err) {
 		if (!sink->has_failed)
@@ -167,6 +167,9 @@ static int list(struct push_sink *sink)
 	if (gone)
 		drop(sink, PUSH_DROP_RETENTION, gone,
 		     "the store deleted %" PRIu64 " files before they could be sent", gone);
+	if (late)
+		drop(sink, PUSH_DROP_CLOCK, late, "the clock was set back: %" PRIu64 " windows "
+		     "begin before others that were sent", late);
 	return 0;
 }
 

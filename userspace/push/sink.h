@@ -14,8 +14,6 @@
 #define PUSH_POLL_MS 5000U	   /* for new files, where there were none */
 #define PUSH_LIST_EVERY_MS 60000U /* while others wait */
 #define PUSH_END_MS 2000U	   /* for an answer, at the end */
-/* A cursor that is so far ahead of the clock is of a clock that was set back. */
-#define PUSH_AHEAD_MAX_MS (10U * 60000U)
 
 struct push_sink_options {
 	const char *store; /* directory; borrowed, as all of these */

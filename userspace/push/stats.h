@@ -17,6 +17,7 @@
 	X(POISON, "poison")	    /* the collector refuses this one; requests */                 \
 	X(REFUSED, "refused")	    /* it takes no such requests at this address; requests */      \
 	X(REJECTED, "rejected")	    /* OTLP: it says so in a success; profiles */                  \
+	X(CLOCK, "clock")	    /* it was set back, and later windows were sent; windows */    \
 	X(UNREADABLE, "unreadable") /* broken, foreign or too large for us; files or windows */
 #define PUSH_ENUM_DROP(id, name) PUSH_DROP_##id,
 enum push_drop { PUSH_DROPS(PUSH_ENUM_DROP) PUSH_DROP_COUNT };

@@ -74,11 +74,20 @@ static struct push_queue queue_of(void)
 				   .kind_bits = 1U << PP_PROFILE_CPU | 1U << PP_PROFILE_OFFCPU};
 }
 
+static uint64_t list_late(struct push_queue *queue, const struct push_cursor *cursor,
+			  uint64_t *ret_gone)
+{
+	uint64_t late = 99;
+
+	assert_int_equal(push_queue_list(queue, cursor, ret_gone, &late), 0);
+	return late;
+}
+
 static uint64_t list(struct push_queue *queue, const struct push_cursor *cursor)
 {
 	uint64_t gone = 99;
 
-	assert_int_equal(push_queue_list(queue, cursor, &gone), 0);
+	assert_int_equal(list_late(queue, cursor, &gone), 0);
 	return gone;
 }
 
@@ -169,6 +178,37 @@ static void push_queue__what_retention_deletes_is_counted_and_what_is_merged_is_
 	push_queue_release(&queue);
 }
 
+static void push_queue__what_comes_in_front_of_the_cursor_is_late_once(void **state)
+{
+	struct push_queue queue = queue_of();
+	struct push_cursor cursor = {0};
+	uint64_t gone;
+
+	(void)state;
+	for (unsigned int i = 1; i < 100; i += 2)
+		put(i, 1, "cpu");
+	cursor.sent_ms[PP_PROFILE_CPU] = cursor.sent_ms[PP_PROFILE_OFFCPU] = at_ms(97);
+	list(&queue, &cursor);
+	take(&queue, &cursor, 99, PP_PROFILE_CPU);
+	cursor.sent_ms[PP_PROFILE_CPU] = at_ms(99);
+	put(90, 1, "cpu");
+	put(91, 1, "offcpu");
+	put(92, 1, "wall");   /* not one of the sink's */
+	put(98, 1, "offcpu"); /* behind the cursor of its kind */
+	put(60, 5, "cpu");    /* others, merged */
+	assert_int_equal(list_late(&queue, &cursor, &gone), 2);
+	assert_int_equal(gone, 0);
+	assert_int_equal(list_late(&queue, &cursor, &gone), 0);
+	push_queue_release(&queue);
+	for (unsigned int i = 1; i < 100; i += 2)
+		drop(i, 1, "cpu");
+	drop(90, 1, "cpu");
+	drop(91, 1, "offcpu");
+	drop(92, 1, "wall");
+	drop(98, 1, "offcpu");
+	drop(60, 5, "cpu");
+}
+
 static void push_queue_begin__is_behind_all_that_is_there(void **state)
 {
 	struct push_queue queue = queue_of();
@@ -204,6 +244,7 @@ int main(void)
 			push_queue__a_merged_file_is_read_once_when_the_cursor_is_inside),
 		cmocka_unit_test(
 			push_queue__what_retention_deletes_is_counted_and_what_is_merged_is_not),
+		cmocka_unit_test(push_queue__what_comes_in_front_of_the_cursor_is_late_once),
 		cmocka_unit_test(push_queue_begin__is_behind_all_that_is_there),
 	};
 
