@@ -413,3 +413,27 @@ def test_pyprofd_starts_it():
     agent.kill()
     agent.wait()
     harness.wait_for(lambda: not os.path.exists("/proc/%d" % second[0]), 30, "its end")
+
+
+def test_pyprofd_hands_over_what_is_set():
+    """A sink of --set is pushed to, and nothing listens that nobody has asked for."""
+    folder = harness.temporary()
+    os.mkdir(os.path.join(folder, "store"))
+    with socket.create_server(("127.0.0.1", 0)) as sink:
+        sink.settimeout(60)
+        agent, _ = test_dump.agent(folder, "store/", 99, [
+            "--events", "cpu", "--interval", "1s", "--set", "push.a.type=otlp",
+            "--set", "push.a.url=http://127.0.0.1:%d" % sink.getsockname()[1],
+            "--set", "push.a.header=X-Key: canary"])
+        try:
+            sink.accept()[0].close()
+            child, = [pid for pid in harness.children(agent.pid)
+                      if b"pyprofd-serve\0" in open("/proc/%d/cmdline" % pid, "rb").read()]
+            assert b"canary" not in open("/proc/%d/cmdline" % child, "rb").read()
+            held = {os.readlink(entry.path) for entry in os.scandir("/proc/%d/fd" % child)}
+            listening = {"socket:[%s]" % line.split()[9] for line in open("/proc/net/tcp")
+                         if line.split()[3] == "0A"}
+            assert not held & listening, held & listening
+        finally:
+            agent.kill()
+            agent.wait()

@@ -137,9 +137,9 @@ static void begin_reload(struct loop *loop)
 	reload_begin(loop->reload);
 }
 
-static void serve_again(void *context)
+static void serve_again(void *context, const struct config *config)
 {
-	server_restart(context);
+	server_follow(context, config, mono_ns());
 }
 
 static void finish_reload(struct agent *agent, struct loop *loop)

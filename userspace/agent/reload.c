@@ -187,7 +187,7 @@ static void follow_served(const struct reload *reload, const struct reload_targe
 	if (config_serves_alike(now, fresh->config))
 		return;
 	if (targets->serve_again)
-		targets->serve_again(targets->context);
+		targets->serve_again(targets->context, fresh->config);
 	else
 		log_info("[http] or [push] has changed: pyprofd-serve has to read it, too");
 }

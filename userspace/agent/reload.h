@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 
+struct config;
 struct options;
 struct output;
 struct rate;
@@ -18,8 +19,9 @@ struct reload;
 struct reload_targets {
 	struct output *output;
 	struct rate *rate;
-	/* Called when [http] or a [push NAME] has changed; NULL: nobody here serves. */
-	void (*serve_again)(void *context);
+	/* Called when [http] or a [push NAME] has changed, with the new ones; NULL: nobody here
+	 * serves. */
+	void (*serve_again)(void *context, const struct config *config);
 	void *context;
 };
 

@@ -9,20 +9,22 @@
 
 #include "base/cleanup.h"
 
+struct config;
 struct options;
 struct server;
 /* program: "pyprofd-serve" beside this one, or in PATH when NULL.  options: borrowed.  Starts
- * nothing yet; *ret_server stays NULL when there is neither section, or --serve=no was given.
- * Returns 0 or -ENOMEM. */
+ * nothing yet; *ret_server stays NULL with --serve=no, or when the output is not a store.
+ * Returns 0, -ENOMEM or -errno. */
 int server_new(const struct options *options, const char *program, struct server **ret_server);
-/* Ends the child and waits for it, 2 s at most; then it is killed. */
+/* Ends the child and waits for it, 2 s at most; then it is killed, and not waited for. */
 void server_free(struct server *server);
 DEFINE_OWNED(struct server, server)
 /* Starts the child, or one that has ended again: after 1 s at first, then later and later, up to a
- * minute.  Never waits; call it about once a second.  Accepts NULL. */
+ * minute.  There is none without both sections.  Never waits, not for the program's file either;
+ * call it about once a second.  Accepts NULL. */
 void server_turn(struct server *server, uint64_t now_ns);
-/* Ends the child, which the next turn starts again at once: it reads its configuration when it
- * starts.  Never waits. */
-void server_restart(struct server *server);
+/* [http] or a [push NAME] is another one: ends the child, and the next turns start one for this
+ * configuration, unless it has neither.  config: read at once. */
+void server_follow(struct server *server, const struct config *config, uint64_t now_ns);
 
 #endif

@@ -111,6 +111,14 @@ int config_push(const struct config *config, size_t index, struct config_push *r
 
 /* Returns whether pyprofd-serve would find the same in both: [http] and each [push NAME]. */
 bool config_serves_alike(const struct config *a, const struct config *b);
+/* Returns whether there is an [http] or a [push NAME]. */
+bool config_serves(const struct config *config);
+/* Writes all values of [http] and each [push NAME], for pyprofd-serve as a child: secrets included,
+ * one "SECTION.KEY=VALUE" a line.  Returns 0 or -EIO. */
+int config_hand_over(const struct config *config, FILE *file);
+/* Takes what config_hand_over() has written, as if each line were --set's.  Returns 0; -EINVAL,
+ * -EFBIG with one line in `why`; -ENOMEM. */
+int config_take_over(struct config *config, FILE *file, char why[CONFIG_WHY_BYTES]);
 
 /* Writes where a value stands: "FILE:LINE: KEY", "--set SECTION.KEY" or "--OPTION". */
 void config_place(const struct config_value *value, char ret_place[CONFIG_WHY_BYTES]);

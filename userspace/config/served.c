@@ -11,6 +11,8 @@
 #include "config/url.h"
 
 #define UNIX_PREFIX "unix:"
+/* A value, and "push.NAME.KEY=" in front of it. */
+#define CONFIG_HANDED_LINE_BYTES (CONFIG_VALUE_MAX_BYTES + 128U)
 #define UNIX_PATH_BYTES 108U /* of a socket, its NUL included: unix(7) */
 
 static bool is_loopback(const char *host)
@@ -267,6 +269,11 @@ int config_push(const struct config *config, size_t index, struct config_push *r
 	return 0;
 }
 
+static bool is_served(const struct config_section *section)
+{
+	return section->kind == CONFIG_HTTP || section->kind == CONFIG_PUSH;
+}
+
 /* Whether each section of pyprofd-serve in `a` has the same values in `b`. */
 static bool has_all(const struct config *a, const struct config *b)
 {
@@ -274,7 +281,7 @@ static bool has_all(const struct config *a, const struct config *b)
 		const struct config_section *section = a->section[i], *other;
 		size_t count;
 
-		if (section->kind != CONFIG_HTTP && section->kind != CONFIG_PUSH)
+		if (!is_served(section))
 			continue;
 		other = config_find(b, section->kind, section->name);
 		if (!other)
@@ -293,4 +300,54 @@ static bool has_all(const struct config *a, const struct config *b)
 bool config_serves_alike(const struct config *a, const struct config *b)
 {
 	return has_all(a, b) && has_all(b, a);
+}
+
+/* ---- to pyprofd-serve as a child ---- */
+
+bool config_serves(const struct config *config)
+{
+	for (size_t i = 0; i < config->section_count; i++)
+		if (is_served(config->section[i]))
+			return true;
+	return false;
+}
+
+static void hand_over_value(const struct config_value *value, FILE *file)
+{
+	const char *text = value->text, *item;
+	size_t size;
+
+	while (config_next_item(&text, '\n', &item, &size))
+		fprintf(file, "%s.%s=%.*s\n", value->section, value->key->name, (int)size, item);
+}
+
+int config_hand_over(const struct config *config, FILE *file)
+{
+	for (size_t i = 0; i < config->section_count; i++) {
+		const struct config_section *section = config->section[i];
+		size_t count;
+
+		(void)config_keys(section->kind, &count);
+		for (size_t key = 0; is_served(section) && key < count; key++)
+			hand_over_value(&section->value[key], file);
+	}
+	return fflush(file) || ferror(file) ? -EIO : 0;
+}
+
+int config_take_over(struct config *config, FILE *file, char why[CONFIG_WHY_BYTES])
+{
+	char line[CONFIG_HANDED_LINE_BYTES];
+	int err = 0;
+
+	while (!err && fgets(line, sizeof(line), file)) {
+		char *end = strchr(line, '\n');
+
+		if (end)
+			*end = '\0';
+		else
+			snprintf(why, CONFIG_WHY_BYTES, "a line that was handed over is too long");
+		err = end ? config_set(config, line, why) : -EFBIG;
+	}
+	explicit_bzero(line, sizeof(line));
+	return err;
 }

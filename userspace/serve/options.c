@@ -12,7 +12,7 @@
 
 #define OPTION_HTTP 0x1000 /* + enum config_http_key */
 enum { OPTION_STORE = 0x2000, OPTION_LIVE, OPTION_HOST, OPTION_CONFIG, OPTION_SET,
-       OPTION_STATE, OPTION_PARENT };
+       OPTION_STATE, OPTION_PARENT, OPTION_SETTINGS };
 
 static const struct argp_option options[] = {
 	{.doc = "Where it serves:", .group = 1},
@@ -46,6 +46,7 @@ static const struct argp_option options[] = {
 	{"set", OPTION_SET, "SECTION.KEY=VALUE", 0, "As if it stood in that file; may be repeated",
 	 4},
 	{"with-parent", OPTION_PARENT, "PID", OPTION_HIDDEN, "End when this process ends", 4},
+	{"settings-fd", OPTION_SETTINGS, "FD", OPTION_HIDDEN, "What that process configures", 4},
 	{0},
 };
 
@@ -82,6 +83,19 @@ static int read_file_of(const struct parsing *parsing, const char *path)
 	return err == -ENOENT && !strcmp(path, CONFIG_DEFAULT) ? 0 : err;
 }
 
+static int take_over(const struct parsing *parsing, const char *text)
+{
+	OWNED_FILE FILE *file = fdopen((int)strtol(text, NULL, 10), "re");
+
+	if (!file) {
+		snprintf(parsing->why, CONFIG_WHY_BYTES, "--settings-fd %.20s: %s", text,
+			 strerror(errno));
+		return -EINVAL;
+	}
+	rewind(file); /* the one before this child has read it, too */
+	return config_take_over(parsing->options->config, file, parsing->why);
+}
+
 static error_t add_host(struct argp_state *state, struct serve_options *served, const char *name)
 {
 	if (served->host_count == SERVE_HOSTS_MAX)
@@ -112,6 +126,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_CONFIG:
 		return -read_file_of(parsing, text);
+	case OPTION_SETTINGS:
+		return -take_over(parsing, text);
 	case OPTION_SET:
 		return -config_set(config, text, parsing->why);
 	default:
@@ -119,14 +135,16 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	}
 }
 
-/* Without [http] its defaults hold, unless there is a [push] to be there for. */
+/* Without [http] its defaults hold, unless there is a [push] to be there for, or pyprofd has
+ * started this program: what it was not told to open it leaves closed. */
 static int take_http(const struct parsing *parsing)
 {
 	struct serve_options *served = parsing->options;
 	struct config_push push;
 	int err = config_http(served->config, &served->http, parsing->why);
 
-	if (err == -ENOENT && config_push(served->config, 0, &push, parsing->why) == -ENOENT) {
+	if (err == -ENOENT && !served->parent &&
+	    config_push(served->config, 0, &push, parsing->why) == -ENOENT) {
 		size_t count;
 		const struct config_key *key = config_keys(CONFIG_HTTP, &count);
 

@@ -71,10 +71,11 @@ static void begin(struct run *run, const char *text)
 	store.max_bytes = 0;
 }
 
-static void serve_again(void *context)
+static void serve_again(void *context, const struct config *config)
 {
 	struct run *run = context;
 
+	assert_non_null(config);
 	run->served++;
 }
 

@@ -506,6 +506,39 @@ static void served__is_compared_by_its_values(void **state)
 	assert_false(config_serves_alike(config, renamed));
 }
 
+static void handing_over__keeps_all_that_is_served(void **state)
+{
+	OWNED(config) struct config *config = parsed(
+		"[capture]\nhz=49\n[http]\n[push a.b]\ntype=parca\nurl=http://h\nkinds=cpu\n"
+		"header=A: b ;c\n  D: e\n");
+	OWNED(config) struct config *taken = NULL, *none = parsed("[capture]\nhz=49\n");
+	OWNED_FILE FILE *file = tmpfile();
+
+	(void)state;
+	assert_true(config_serves(config));
+	assert_false(config_serves(none));
+	assert_int_equal(config_set(config, "push.a.b.tenant=x ;y", why), 0);
+	assert_int_equal(config_hand_over(config, file), 0);
+	rewind(file);
+	assert_int_equal(config_new(&taken), 0);
+	assert_int_equal(config_take_over(taken, file, why), 0);
+	assert_true(config_serves_alike(config, taken));
+	assert_null(config_path(taken));
+}
+
+static void taking_over__ends_at_what_is_wrong(void **state)
+{
+	char text[2 * CONFIG_VALUE_MAX_BYTES];
+	OWNED(config) struct config *config = parsed("");
+	OWNED_FILE FILE *wrong = fmemopen((char *)"http.port=1\n", 12, "r"), *is_long = NULL;
+
+	(void)state;
+	assert_int_equal(config_take_over(config, wrong, why), -EINVAL);
+	memset(text, 'x', sizeof(text));
+	is_long = fmemopen(text, sizeof(text), "r");
+	assert_int_equal(config_take_over(config, is_long, why), -EFBIG);
+}
+
 static void print__shows_origins_and_hides_secrets(void **state)
 {
 	OWNED(config) struct config *config =
@@ -665,6 +698,8 @@ int main(void)
 		cmocka_unit_test(push__wrong_values_name_the_line),
 		cmocka_unit_test(push__missing_key_of_a_set_section_names_set),
 		cmocka_unit_test(served__is_compared_by_its_values),
+		cmocka_unit_test(handing_over__keeps_all_that_is_served),
+		cmocka_unit_test(taking_over__ends_at_what_is_wrong),
 		cmocka_unit_test(print__shows_origins_and_hides_secrets),
 		cmocka_unit_test(read__modes_and_kinds_of_files_are_checked),
 		cmocka_unit_test(secret__first_line_is_read),
