@@ -228,6 +228,23 @@ def test_windows_behind_a_clock_that_was_set_back_are_counted():
     assert "not sent (clock): the clock was set back: 1 windows" in pusher.said(), pusher.said()
 
 
+def test_a_window_that_begins_anew_after_a_restart_is_counted(requests):
+    """What was sent of it were other bytes, or more requests than it has now."""
+    store, sink, state = Store(), Collector("parca"), harness.temporary()
+    with open(os.path.join(state, "test.cursor"), "w", encoding="utf-8") as file:
+        file.write("pyprofd push cursor 1\nsent cpu %d\nopen cpu %d %d 00000000deadbeef resting\n"
+                   "end\n" % (store.at_ms(0), store.at_ms(1), requests))
+    store.put(1)
+    pusher = Pusher(store, sections("parca", sink.url), state=state)
+    pusher.until(lambda: sink.has([1]), "window 1")
+    metrics = pusher.end()
+    sink.close()
+    assert metrics["pyprofd_push_repeated_requests_total", 'sink="test"'] == requests, metrics
+
+
+test_a_window_that_begins_anew_after_a_restart_is_counted.cases = lambda: [("1", 1), ("9", 9)]
+
+
 def test_a_cursor_that_is_no_cursor_begins_anew():
     store, sink, state = Store(), Collector("parca"), harness.temporary()
     path = os.path.join(state, "test.cursor")

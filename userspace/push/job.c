@@ -42,23 +42,25 @@ static uint64_t hash_next(const struct push_job *job)
 	return XXH3_64bits_withSeed(request->body, request->size, job->hash);
 }
 
-/* Leaves behind what was sent before a restart; from the beginning, where that were other bytes. */
-static void resume(struct push_job *job, const struct push_cursor *cursor, uint64_t start_ms)
+/* Leaves behind what was sent before a restart; from the beginning, where that were other bytes.
+ * Returns how many requests the collector gets again. */
+static uint64_t resume(struct push_job *job, const struct push_cursor *cursor, uint64_t start_ms)
 {
 	if (!cursor->open.is_open || cursor->open.kind != job->kind ||
-	    cursor->open.start_ms != start_ms || cursor->open.requests > job->requests.count)
-		return;
-	while (job->next < cursor->open.requests)
+	    cursor->open.start_ms != start_ms)
+		return 0;
+	while (job->next < cursor->open.requests && job->next < job->requests.count)
 		push_job_pass_request(job);
-	if (job->hash == cursor->open.hash)
-		return;
+	if (job->next == cursor->open.requests && job->hash == cursor->open.hash)
+		return 0;
 	job->next = 0;
 	job->hash = 0;
+	return cursor->open.requests;
 }
 
 int push_job_encode(struct push_job *job, const struct push_encoding *encoding,
 		    const struct push_cursor *cursor, struct push_known_series *known,
-		    char why[PUSH_WHY_BYTES], uint64_t *ret_folded)
+		    char why[PUSH_WHY_BYTES], struct push_job_counts *ret_counts)
 {
 	CLEANUP(push_division_release) struct push_division division = {0};
 	struct push_content_window window = push_content_window(job->content, job->window);
@@ -79,8 +81,8 @@ int push_job_encode(struct push_job *job, const struct push_encoding *encoding,
 		return err;
 	}
 	job->is_encoded = true;
-	resume(job, cursor, window.start_ms);
-	*ret_folded = division.folded_count;
+	ret_counts->repeated = resume(job, cursor, window.start_ms);
+	ret_counts->folded = division.folded_count;
 	return 0;
 }
 

@@ -24,12 +24,15 @@ void push_job_release(struct push_job *job);
 void push_job_begin(struct push_job *job, enum pp_profile kind, struct push_content *content);
 /* Returns the window, or false behind the last one, and then the job has no file any more. */
 bool push_job_window(struct push_job *job, struct push_content_window *ret_window);
+struct push_job_counts {
+	uint64_t folded;   /* series that became one */
+	uint64_t repeated; /* requests that were sent before a restart, as other bytes */
+};
 /* Reads and encodes the window, and goes on behind the requests that the cursor notes, when they
- * are the same.  *ret_folded: series that became one.  Returns 0, or as push_content_read() and
- * push_encode() with the fault in `why`. */
+ * are the same.  Returns 0, or as push_content_read() and push_encode() with the fault in `why`. */
 int push_job_encode(struct push_job *job, const struct push_encoding *encoding,
 		    const struct push_cursor *cursor, struct push_known_series *known,
-		    char why[PUSH_WHY_BYTES], uint64_t *ret_folded);
+		    char why[PUSH_WHY_BYTES], struct push_job_counts *ret_counts);
 /* Returns the next request; NULL: the window is done. */
 const struct push_request *push_job_request(const struct push_job *job);
 /* Leaves the next request behind. */

@@ -318,17 +318,18 @@ static uint64_t send_request(struct push_sink *sink, const struct push_request *
 
 static int encode_window(struct push_sink *sink, char why[PUSH_WHY_BYTES])
 {
-	uint64_t folded;
+	struct push_job_counts counts;
 	int err = push_job_encode(&sink->job, &sink->encoding, &sink->cursor, &sink->known, why,
-				  &folded);
+				  &counts);
 
 	if (err)
 		return err;
-	PUSH_COUNT(&sink->counters, folded, folded);
-	if (folded && is_due(&sink->told_folded_ns))
+	PUSH_COUNT(&sink->counters, repeated, counts.repeated);
+	PUSH_COUNT(&sink->counters, folded, counts.folded);
+	if (counts.folded && is_due(&sink->told_folded_ns))
 		tell(sink, "%" PRIu64 " series are in '%s' for now: there are %u in an hour, and "
-			   "half of them for one user; fewer labels= make fewer series", folded,
-		     PUSH_SERIES_OTHER, PUSH_SERIES_MAX);
+			   "half of them for one user; fewer labels= make fewer series",
+		     counts.folded, PUSH_SERIES_OTHER, PUSH_SERIES_MAX);
 	return 0;
 }
 
