@@ -125,13 +125,16 @@ static int read_app(struct identities *identities, struct entry *entry,
 	const struct identity *parent = NULL;
 	OWNED_MEM char *line = NULL;
 	char app[LABEL_VALUE_BYTES];
+	bool is_of_parent;
 	size_t size;
 	int err = process_read_text(tid, PROCESS_COMMAND_LINE, APP_COMMAND_LINE_BYTES, &line,
 				    &size);
 
 	if (err)
 		return err;
-	if (app_name(line, size, app) == APP_OF_PARENT)
+	is_of_parent = app_name(line, size, app) == APP_OF_PARENT;
+	explicit_bzero(line, size); /* it may hold secrets */
+	if (is_of_parent)
 		parent = parent_of(identities,
 				   process_table_find_tgid(identities->processes, process->ppid),
 				   depth);

@@ -14,6 +14,8 @@
 struct parser {
 	struct worker *worker; /* owned */
 	struct late_table late;
+	uint64_t logs_after_ns; /* directories are not listed before that */
+	unsigned int logs_late; /* so many listings in a row */
 	struct parser_stats stats;
 };
 
@@ -251,7 +253,7 @@ int parser_open_mapped(void *context, pid_t tid, uint64_t start, uint64_t end, i
 
 /* ---- texts and directories ---- */
 
-/* Sends a request of one answer, and copies that out. */
+/* Sends a request of one answer, and copies that out: it may hold secrets, which do not stay. */
 static int ask_for_bytes(struct parser *parser, struct parser_request *request, char **ret_bytes,
 			 size_t *ret_size)
 {
@@ -264,6 +266,7 @@ static int ask_for_bytes(struct parser *parser, struct parser_request *request, 
 	err = note_read(parser, request->tid, err);
 	if (!err)
 		err = add_text(parser, answer.reply.size, PARSER_MEMORY_BYTES, &bytes, &size);
+	worker_wipe(parser->worker, answer.reply.size);
 	if (err)
 		return err;
 	*ret_bytes = TAKE(bytes);
@@ -283,16 +286,37 @@ int parser_read_text(void *parser, pid_t tid, enum process_text which, size_t ma
 	return ask_for_bytes(parser, &request, ret_text, ret_size);
 }
 
-int parser_list_logs(void *parser, enum process_log_directory which, char **ret_entries,
+/* A listing that was late leaves a child that may be stuck for ever, and only WORKER_STUCK_MAX of
+ * them may be, or no process is read any more. */
+static void note_late_listing(struct parser *parser)
+{
+	parser->logs_late++;
+	parser->logs_after_ns = parser->logs_late < PARSER_LOGS_LATE_MAX
+					? mono_ns() + PARSER_LOGS_AGAIN_NS
+					: UINT64_MAX;
+}
+
+int parser_list_logs(void *context, enum process_log_directory which, char **ret_entries,
 		     size_t *ret_size)
 {
+	struct parser *parser = context;
 	struct parser_request request = {
 		.tid = getpid(),
 		.kind = PARSER_LOGS,
 		.count = 1,
 		.piece = {{.address = which, .size = PROCESS_LOGS_MAX_BYTES}}};
 
-	return ask_for_bytes(parser, &request, ret_entries, ret_size);
+	const uint64_t late = parser->stats.late;
+	int err;
+
+	if (mono_ns() < parser->logs_after_ns)
+		return -ETIMEDOUT;
+	err = ask_for_bytes(parser, &request, ret_entries, ret_size);
+	if (parser->stats.late != late)
+		note_late_listing(parser);
+	else if (!err)
+		parser->logs_late = 0;
+	return err;
 }
 
 const struct process_access parser_access = {.read = parser_read,

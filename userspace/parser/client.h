@@ -21,6 +21,9 @@
 #define PARSER_USER_ALONE_NS 60000000000ULL /* a user whose processes were late, other than root */
 #define PARSER_USER_LATE_MAX 4U		    /* so often within PARSER_USER_ALONE_NS */
 
+#define PARSER_LOGS_AGAIN_NS 600000000000ULL /* after a directory that was late */
+#define PARSER_LOGS_LATE_MAX 2U /* so often in a row, then no more; see WORKER_STUCK_MAX */
+
 struct parser_stats {
 	uint64_t reads, late; /* late: did not answer before the deadline */
 	uint64_t left_alone;  /* reads that were not tried: of who was late, or without a child */

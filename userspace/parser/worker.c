@@ -23,7 +23,7 @@ struct child {
 	pid_t pid; /* 0: there is none */
 	clockid_t clock;       /* its CPU time */
 	int socket_fd;	       /* owned */
-	const uint8_t *memory; /* mapped; kind->memory_bytes */
+	uint8_t *memory;       /* mapped; kind->memory_bytes */
 	uint64_t started_ns;
 	bool is_ready;	 /* it has said PARSER_HELLO */
 	bool is_awaited; /* we have waited for that once */
@@ -53,7 +53,7 @@ static uint64_t child_cpu_ns(const struct child *child)
 static void child_release(const struct worker *worker, struct child *child)
 {
 	if (child->memory)
-		munmap((void *)child->memory, worker->kind->memory_bytes);
+		munmap(child->memory, worker->kind->memory_bytes);
 	close_owned_fd(&child->socket_fd);
 	*child = (struct child){.socket_fd = -1};
 }
@@ -98,7 +98,7 @@ void worker_free(struct worker *worker)
 	free(worker);
 }
 
-static int share_memory(const struct worker_kind *kind, int *ret_fd, const uint8_t **ret_memory)
+static int share_memory(const struct worker_kind *kind, int *ret_fd, uint8_t **ret_memory)
 {
 	OWNED_FD int fd = memfd_create(kind->argv0, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	void *memory;
@@ -106,7 +106,7 @@ static int share_memory(const struct worker_kind *kind, int *ret_fd, const uint8
 	if (fd < 0 || ftruncate(fd, (off_t)kind->memory_bytes) ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return -errno;
-	memory = mmap(NULL, kind->memory_bytes, PROT_READ, MAP_SHARED, fd, 0);
+	memory = mmap(NULL, kind->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
 	*ret_memory = memory;
@@ -413,6 +413,12 @@ int worker_ask(struct worker *worker, const struct worker_request *request,
 const uint8_t *worker_memory(const struct worker *worker)
 {
 	return worker->child.memory;
+}
+
+void worker_wipe(struct worker *worker, size_t bytes)
+{
+	if (worker->child.memory)
+		explicit_bzero(worker->child.memory, bytes);
 }
 
 void worker_get_stats(const struct worker *worker, struct worker_stats *ret_stats)

@@ -63,6 +63,8 @@ int worker_ask(struct worker *worker, const struct worker_request *request,
 	       struct worker_answer *ret_answer);
 /* The shared memory as it is now: the child may write to it at any time. */
 const uint8_t *worker_memory(const struct worker *worker);
+/* Overwrites the first bytes of it, so that what an answer brought does not stay. */
+void worker_wipe(struct worker *worker, size_t bytes);
 void worker_get_stats(const struct worker *worker, struct worker_stats *ret_stats);
 
 #endif

@@ -95,6 +95,12 @@ const uint8_t *worker_memory(const struct worker *worker)
 	return shared;
 }
 
+void worker_wipe(struct worker *worker, size_t bytes)
+{
+	assert_ptr_equal(worker, the_worker);
+	memset(shared, 0, bytes);
+}
+
 void worker_get_stats(const struct worker *worker, struct worker_stats *ret_stats)
 {
 	assert_ptr_equal(worker, the_worker);
@@ -453,6 +459,67 @@ static void late_table__lates_of_a_period_add_up(void **state)
 	assert_int_equal(table.suspects_until_ns, now + 2 * PARSER_USER_ALONE_NS);
 }
 
+/* ---- texts and directories ---- */
+
+static void parser_read_text__leaves_nothing_behind(void **state)
+{
+	static const char secret[] = "TOKEN=canary";
+	char *text;
+	size_t size;
+
+	(void)state;
+	memcpy(shared, secret, sizeof(secret));
+	child.size = sizeof(secret);
+	assert_int_equal(
+		parser_read_text(parser, TASK, PROCESS_ENVIRONMENT, sizeof(secret), &text, &size),
+		0);
+	assert_int_equal(size, sizeof(secret));
+	assert_string_equal(text, secret);
+	free(text);
+	assert_null(memmem(shared, sizeof(shared), "canary", 6));
+}
+
+static int list(void)
+{
+	char *entries;
+	size_t size;
+	int err = parser_list_logs(parser, PROCESS_LOGS_PODS, &entries, &size);
+
+	if (!err)
+		free(entries);
+	return err;
+}
+
+static void parser_list_logs__is_given_up_before_all_children_are_stuck(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < PARSER_LOGS_LATE_MAX; i++) {
+		child.result = -ETIME;
+		assert_int_equal(list(), -ETIMEDOUT);
+		child.result = 0;
+		now_ns += PARSER_LOGS_AGAIN_NS - 1;
+		assert_int_equal(list(), -ETIMEDOUT);
+		assert_int_equal(child.asked, i + 1);
+		now_ns++;
+	}
+	now_ns += 1000 * PARSER_LOGS_AGAIN_NS;
+	assert_int_equal(list(), -ETIMEDOUT);
+	assert_int_equal(child.asked, PARSER_LOGS_LATE_MAX);
+	assert_int_equal(read_of(TASK), 0);
+}
+
+static void parser_list_logs__answers_between_late_ones_count(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 2 * PARSER_LOGS_LATE_MAX; i++) {
+		child.result = -ETIME;
+		assert_int_equal(list(), -ETIMEDOUT);
+		child.result = 0;
+		now_ns += PARSER_LOGS_AGAIN_NS;
+		assert_int_equal(list(), 0);
+	}
+}
+
 static void late_table__entry_that_began_first_makes_room(void **state)
 {
 	struct late_table table = {0};
@@ -481,6 +548,9 @@ int main(void)
 		TEST(parser_read_maps__text_comes_in_parts),
 		TEST(parser_open_mapped__answer_has_a_descriptor),
 		TEST(parser_get_stats__childs_figures_are_in_it),
+		TEST(parser_read_text__leaves_nothing_behind),
+		TEST(parser_list_logs__is_given_up_before_all_children_are_stuck),
+		TEST(parser_list_logs__answers_between_late_ones_count),
 		TEST(late_table__lates_of_a_period_add_up),
 		TEST(late_table__entry_that_began_first_makes_room),
 	};

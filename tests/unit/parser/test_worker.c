@@ -435,6 +435,8 @@ static void worker_new__child_shares_memory_of_its_size(void **state)
 	assert_int_equal(starts(), 1);
 	assert_int_equal(pwrite(children.memory[0], "shared", 6, MEMORY_BYTES - 6), 6);
 	assert_memory_equal(worker_memory(worker) + MEMORY_BYTES - 6, "shared", 6);
+	worker_wipe(worker, MEMORY_BYTES - 3);
+	assert_memory_equal(worker_memory(worker) + MEMORY_BYTES - 6, "\0\0\0red", 6);
 	assert_int_equal(fstat(children.memory[0], &status), 0);
 	assert_int_equal(status.st_size, MEMORY_BYTES);
 	/* Nobody can take it away under the agent, nor add to it. */
