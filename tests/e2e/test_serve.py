@@ -217,12 +217,13 @@ def test_tokens_hosts_and_methods():
         server.get("/debug/pprof/", Authorization="Bearer " + TOKEN)
         headers, _ = server.get("/?token=" + TOKEN, rc=303)
         cookie = headers["Set-Cookie"]
-        assert headers["Location"] == "/" and cookie.startswith("pyprofd_token=" + TOKEN + ";")
+        assert headers["Location"] == "/" and cookie.startswith("pyprofd_session=")
+        assert TOKEN not in cookie
         assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
-        headers, _ = server.get("/", Cookie="pyprofd_token=" + TOKEN)
+        headers, _ = server.get("/", Cookie=cookie.split(";")[0])
         assert "default-src 'none'" in headers["Content-Security-Policy"]
         assert not any(name.lower().startswith("access-control") for name in headers)
-        server.get("/", rc=401, Cookie="pyprofd_token=old")
+        server.get("/", rc=401, Cookie="pyprofd_session=" + TOKEN)
         server.get("/healthz", rc=403, Host="evil.example")
         server.get("/healthz", Host="node7.example:80")
         server.get("/healthz", rc=405, method="POST")

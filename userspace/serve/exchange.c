@@ -22,8 +22,20 @@ static const char *parameter(const struct exchange_ask *ask, const char *name)
 	return NULL;
 }
 
+/* A session stands for the token that has begun it. */
+static const char *token_of_session(const struct exchange_ask *ask,
+				    const struct exchange_rules *rules, uint64_t now_ms)
+{
+	if (!ask->cookie)
+		return NULL;
+	return rules->sessions && sessions_has(rules->sessions, ask->cookie, &ask->client, now_ms)
+		       ? rules->token
+		       : "";
+}
+
 /* Finds the token that a client shows, in the order in which one is meant most plainly. */
-static const char *find_token(const struct exchange_ask *ask)
+static const char *find_token(const struct exchange_ask *ask, const struct exchange_rules *rules,
+			      uint64_t now_ms)
 {
 	static const char scheme[] = "Bearer ";
 
@@ -31,7 +43,8 @@ static const char *find_token(const struct exchange_ask *ask)
 		return strncasecmp(ask->authorization, scheme, strlen(scheme))
 			       ? ""
 			       : ask->authorization + strlen(scheme);
-	return parameter(ask, "token") ? parameter(ask, "token") : ask->cookie;
+	return parameter(ask, "token") ? parameter(ask, "token")
+				       : token_of_session(ask, rules, now_ms);
 }
 
 static bool is_open_to_all(const struct request *request)
@@ -114,13 +127,13 @@ static bool find_path(const struct exchange_ask *ask, const struct exchange_rule
 
 /* Returns whether the client may ask for this, and whose view it gets. */
 static bool let_in(const struct exchange_ask *ask, const struct exchange_rules *rules,
-		   struct counts *counts, const struct request *request,
+		   uint64_t now_ms, struct counts *counts, const struct request *request,
 		   struct answer_view *ret_view, struct answer *answer)
 {
 	struct access_client client = ask->client;
 	enum access_view view;
 
-	client.token = find_token(ask);
+	client.token = find_token(ask, rules, now_ms);
 	view = access_decide(&client, rules->token);
 	*ret_view = (struct answer_view){
 		.is_of_user = view != ACCESS_ALL, .uid = client.uid, .stop_fd = -1};
@@ -147,7 +160,7 @@ enum exchange_step exchange_begin(const struct exchange_ask *ask,
 		return EXCHANGE_ANSWER;
 	if (is_open_to_all(ret_request))
 		return give(ret_request, ret_answer);
-	if (!let_in(ask, rules, counts, ret_request, ret_view, ret_answer))
+	if (!let_in(ask, rules, now_ms, counts, ret_request, ret_view, ret_answer))
 		return EXCHANGE_ANSWER;
 	/* Out of the address line, where a person is; programs that fetch keep no cookies. */
 	if (is_page(ret_request) && parameter(ask, "token") && !ask->authorization)

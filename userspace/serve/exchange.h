@@ -12,9 +12,10 @@
 #include "serve/answer.h"
 #include "serve/counts.h"
 #include "serve/request.h"
+#include "serve/sessions.h"
 
 #define EXCHANGE_PARAMETERS_MAX 32U
-#define EXCHANGE_COOKIE "pyprofd_token"
+#define EXCHANGE_COOKIE "pyprofd_session"
 
 /* What a client has sent; everything is from anybody, and borrowed. */
 struct exchange_ask {
@@ -32,13 +33,14 @@ struct exchange_ask {
 
 struct exchange_rules {
 	const char *token; /* NULL: none */
+	const struct sessions *sessions; /* what a cookie may name; NULL: none */
 	const char *const *name;
 	size_t name_count;
 };
 
 enum exchange_step {
 	EXCHANGE_ANSWER,   /* the answer is there */
-	EXCHANGE_REDIRECT, /* to the path, with the token as a cookie */
+	EXCHANGE_REDIRECT, /* to the path, with a session as a cookie */
 	EXCHANGE_WORK,	   /* answer_profile() makes it */
 	EXCHANGE_METRICS,  /* metrics_text() makes it */
 	EXCHANGE_READY,	   /* whether pyprofd answers makes it */

@@ -21,11 +21,12 @@
 
 #define IDLE_SECONDS 30U /* of a connection, beside the bounds of http.h */
 #define RETRY_AFTER "5"	 /* seconds */
-#define COOKIE_BYTES (ACCESS_TOKEN_MAX_BYTES + 128U)
+#define HEADER_BYTES 256U
 
 struct http {
 	const struct http_settings *settings;
 	struct exchange_rules rules;
+	struct sessions sessions; /* the daemon's thread's */
 	struct MHD_Daemon *daemon;
 	struct workers *watches, *merges;
 	struct places *places;
@@ -42,6 +43,7 @@ struct exchange {
 	struct place *place;
 	enum exchange_step step;
 	bool is_answered; /* there is nothing to be done but to send the answer */
+	char session[SESSIONS_ID_BYTES]; /* that has begun; "": none */
 	struct request request;
 	struct answer_view view;
 	struct answer answer;
@@ -140,7 +142,7 @@ static void add_headers(const struct http *http, const struct exchange *exchange
 			struct MHD_Response *response)
 {
 	const struct answer *answer = &exchange->answer;
-	char text[COOKIE_BYTES];
+	char text[HEADER_BYTES];
 
 	MHD_add_response_header(response, "Cache-Control", "no-store");
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
@@ -160,8 +162,9 @@ static void add_headers(const struct http *http, const struct exchange *exchange
 		MHD_add_response_header(response, "Retry-After", RETRY_AFTER);
 	if (exchange->step != EXCHANGE_REDIRECT)
 		return;
-	snprintf(text, sizeof(text), EXCHANGE_COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict%s",
-		 http->rules.token, http->settings->cert ? "; Secure" : "");
+	snprintf(text, sizeof(text),
+		 EXCHANGE_COOKIE "=%s; Path=/; Max-Age=%u; HttpOnly; SameSite=Strict%s",
+		 exchange->session, SESSIONS_LAST_S, http->settings->cert ? "; Secure" : "");
 	MHD_add_response_header(response, "Set-Cookie", text);
 	MHD_add_response_header(response, "Location",
 				exchange->request.endpoint == REQUEST_PAGE ? "/" : "/debug/pprof/");
@@ -299,6 +302,18 @@ static struct exchange *exchange_new(struct http *http, struct MHD_Connection *c
 	return NULL;
 }
 
+/* The token itself stays out of the cookie. */
+static void begin_session(struct exchange *exchange, const struct access_client *client)
+{
+	if (!sessions_begin(&exchange->http->sessions, client, wall_ns() / NS_PER_MS,
+			    exchange->session)) {
+		answer_say(&exchange->answer, 303, "see without the token\n");
+		return;
+	}
+	exchange->step = EXCHANGE_ANSWER;
+	answer_say(&exchange->answer, 503, "no random bytes: try again\n");
+}
+
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
 				  const char *path, const char *method, const char *version,
 				  const char *body, size_t *body_bytes, void **held)
@@ -319,7 +334,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	exchange->step = exchange_begin(&ask, &http->rules, wall_ns() / NS_PER_MS, &http->counts,
 					&exchange->request, &exchange->view, &exchange->answer);
 	if (exchange->step == EXCHANGE_REDIRECT)
-		answer_say(&exchange->answer, 303, "see without the token\n");
+		begin_session(exchange, &ask.client);
 	exchange->is_answered =
 		exchange->step == EXCHANGE_ANSWER || exchange->step == EXCHANGE_REDIRECT;
 	return ask.has_body ? send_answer(exchange) : MHD_YES;
@@ -401,6 +416,7 @@ int http_open(const struct http_settings *settings, struct http **ret_http)
 		return -ENOMEM;
 	http->settings = settings;
 	http->rules = (struct exchange_rules){.token = settings->token,
+					      .sessions = &http->sessions,
 					      .name = settings->name,
 					      .name_count = settings->name_count};
 	err = places_new(HTTP_CONNECTIONS_MAX, &http->counts, &http->places);

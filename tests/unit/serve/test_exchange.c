@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/exchange.c serve/access.c serve/request.c serve/pages.c query/select.c base/kinds.c store/store_names.c */
+/* sources: serve/exchange.c serve/sessions.c serve/access.c serve/request.c serve/pages.c query/select.c base/kinds.c store/store_names.c */
 /* Whole requests without a socket: what is done, and for whom. */
 #include "serve/exchange.h"
 
@@ -17,6 +17,8 @@ static const struct access_client user = {.has_uid = true, .uid = 1000};
 static const struct access_client stranger = {.has_uid = false};
 
 static struct counts counts;
+static struct sessions sessions;
+static uint64_t now_ms = 1795273360165ULL;
 static struct request request;
 static struct answer_view view;
 static unsigned int status; /* of the last answer; 0: none */
@@ -39,12 +41,12 @@ void answer_say_clean(struct answer *answer, unsigned int code, const char *line
 
 static enum exchange_step begin(const struct exchange_ask *ask)
 {
-	static const struct exchange_rules rules = {.token = TOKEN};
+	static const struct exchange_rules rules = {.token = TOKEN, .sessions = &sessions};
 	struct answer answer = {0};
 
 	status = 0;
 	text[0] = '\0';
-	return exchange_begin(ask, &rules, 1795273360165ULL, &counts, &request, &view, &answer);
+	return exchange_begin(ask, &rules, now_ms, &counts, &request, &view, &answer);
 }
 
 static struct exchange_ask get(const char *path, const struct access_client *client)
@@ -106,12 +108,14 @@ static void strangers__see_that_it_lives(void **state)
 
 static void token__opens_everything(void **state)
 {
+	char session[SESSIONS_ID_BYTES];
 	struct exchange_ask with[] = {
 		get("/metrics", &stranger), get("/metrics", &stranger), get("/metrics", &stranger)};
 
 	(void)state;
 	with[0].authorization = "Bearer " TOKEN;
-	with[1].cookie = TOKEN;
+	with[1].cookie = session;
+	assert_int_equal(sessions_begin(&sessions, &stranger, now_ms, session), 0);
 	with[2].parameter[0] = (struct exchange_parameter){"token", TOKEN};
 	with[2].parameter_count = 1;
 	for (size_t i = 0; i < ARRAY_SIZE(with); i++)
@@ -119,6 +123,41 @@ static void token__opens_everything(void **state)
 	/* A person's browser keeps it as a cookie, and out of the address line. */
 	with[2].path = "/";
 	assert_int_equal(begin(&with[2]), EXCHANGE_REDIRECT);
+}
+
+/* Servers on other ports of the host get the cookie, too (RFC 6265, section 8.5). */
+static void session__is_of_one_user_and_ends(void **state)
+{
+	struct exchange_ask asked = get("/metrics", &user);
+	char id[SESSIONS_ID_BYTES], other[SESSIONS_ID_BYTES];
+	const uint64_t begun_ms = now_ms;
+
+	(void)state;
+	assert_int_equal(sessions_begin(&sessions, &user, now_ms, id), 0);
+	assert_int_equal(strlen(id), 32);
+	asked.cookie = id;
+	assert_int_equal(begin(&asked), EXCHANGE_METRICS);
+	asked.client.uid++;
+	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+	assert_int_equal(status, 401);
+	asked.client = stranger;
+	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+	asked.client = user;
+	asked.cookie = TOKEN; /* is none */
+	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+	asked.cookie = id;
+	now_ms += SESSIONS_LAST_S * 1000ULL - 1;
+	assert_int_equal(begin(&asked), EXCHANGE_METRICS);
+	now_ms++;
+	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+	/* The oldest one makes room. */
+	now_ms = begun_ms + 1;
+	for (unsigned int i = 0; i < SESSIONS_MAX; i++)
+		assert_int_equal(sessions_begin(&sessions, &user, now_ms, other), 0);
+	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+	asked.cookie = other;
+	assert_int_equal(begin(&asked), EXCHANGE_METRICS);
+	now_ms = begun_ms;
 }
 
 static void token__that_is_wrong_gets_no_hint(void **state)
@@ -215,6 +254,7 @@ int main(void)
 		cmocka_unit_test(users__see_their_own_and_live_only),
 		cmocka_unit_test(strangers__see_that_it_lives),
 		cmocka_unit_test(token__opens_everything),
+		cmocka_unit_test(session__is_of_one_user_and_ends),
 		cmocka_unit_test(token__that_is_wrong_gets_no_hint),
 		cmocka_unit_test(hosts__of_others_are_refused_first),
 		cmocka_unit_test(methods__that_write_are_refused),
