@@ -18,6 +18,7 @@ void rate_init(struct rate *rate)
 void rate_ask(struct rate *rate, uint32_t hz, uint32_t max_cpu_ppm)
 {
 	rate->asked_hz = hz;
+	rate->failed_hz = 0;
 	rate->governor.cap_ppm = rate->options->max_cpu_ppm = max_cpu_ppm;
 	rate->is_stale = true;
 }
@@ -83,17 +84,24 @@ static void configure(const struct rate *rate)
 void rate_follow(struct rate *rate)
 {
 	const uint32_t before = rate->options->hz, hz = wanted_hz(rate);
+	/* What has failed is tried again with the governor's next step, or when it is asked for. */
+	const bool has_failed = hz == rate->failed_hz && rate->governor.steps == rate->steps;
 	int err;
 
-	if (hz == before && !rate->is_stale)
+	if ((hz == before || has_failed) && !rate->is_stale)
 		return;
 	err = hz == before ? 0 : cpu_events_set_hz(rate->events, hz);
 	if (err) {
-		log_warn_errno(err, "cannot sample at %u Hz and stays at %u Hz", hz, before);
-		rate->asked_hz = before << rate->governor.steps;
-		return;
+		if (hz != rate->failed_hz)
+			log_warn_errno(err, "cannot sample at %u Hz and stays at %u Hz", hz,
+				       before);
+		rate->failed_hz = hz;
+		rate->governor.steps = rate->steps;
+	} else {
+		rate->failed_hz = 0;
+		rate->steps = rate->governor.steps;
+		rate->options->hz = hz;
 	}
 	rate->is_stale = false;
-	rate->options->hz = hz;
 	configure(rate);
 }

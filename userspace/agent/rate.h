@@ -23,6 +23,8 @@ struct rate {
 	struct governor governor;
 	uint32_t start_hz;  /* what the tables were made for */
 	uint32_t asked_hz;  /* by whoever configures; governor.steps halve it */
+	uint32_t failed_hz; /* which events cannot be opened at; 0: none */
+	unsigned int steps; /* of the governor, which are in force */
 	bool is_stale;	    /* the cap has changed, and with it the budgets of walks */
 	bool is_floor_told; /* that no more steps help */
 };

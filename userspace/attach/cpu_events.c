@@ -14,13 +14,18 @@ struct cpu_events {
 	uint32_t cpu_count;
 };
 
+static void close_all(const int *fd, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+}
+
 void cpu_events_free(struct cpu_events *events)
 {
 	if (!events)
 		return;
-	for (uint32_t cpu = 0; cpu < events->cpu_count; cpu++)
-		if (events->fd[cpu] >= 0)
-			close(events->fd[cpu]);
+	close_all(events->fd, events->cpu_count);
 	free(events->fd);
 	free(events);
 }
@@ -68,6 +73,17 @@ static int open_event(const struct cpu_events *events, uint32_t cpu, int *ret_fd
 		return err;
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, events->options.program))
 		return -errno;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static int start_event(const struct cpu_events *events, uint32_t cpu, int *ret_fd)
+{
+	OWNED_FD int fd = -1;
+	int err = open_event(events, cpu, &fd);
+
+	if (err)
+		return err;
 	if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 		return -errno;
 	*ret_fd = TAKE_FD(fd);
@@ -96,7 +112,7 @@ int cpu_events_follow(struct cpu_events *events)
 			close(events->fd[cpu]);
 			events->fd[cpu] = -1;
 		} else if (wanted && events->fd[cpu] < 0) {
-			err = open_event(events, cpu, &events->fd[cpu]);
+			err = start_event(events, cpu, &events->fd[cpu]);
 			/* -ENODEV: the CPU went offline after the list was read. */
 			if (err && err != -ENODEV && !first)
 				first = err;
@@ -105,25 +121,45 @@ int cpu_events_follow(struct cpu_events *events)
 	return first;
 }
 
+/* Opens an event, still off, on each CPU that has one; of a CPU that has gone meanwhile ret_fd
+ * stays -1.  Returns 0, or -errno and leaves what was opened to the caller. */
+static int open_again(const struct cpu_events *events, int *ret_fd)
+{
+	for (uint32_t cpu = 0; cpu < events->cpu_count; cpu++) {
+		int err = events->fd[cpu] < 0 ? 0 : open_event(events, cpu, &ret_fd[cpu]);
+
+		if (err && err != -ENODEV)
+			return err;
+	}
+	return 0;
+}
+
 int cpu_events_set_hz(struct cpu_events *events, uint32_t hz)
 {
 	const uint32_t before = events->options.hz;
+	OWNED_MEM int *fd = malloc(events->cpu_count * sizeof(*fd));
+	int err;
 
+	if (!fd)
+		return -ENOMEM;
+	for (uint32_t cpu = 0; cpu < events->cpu_count; cpu++)
+		fd[cpu] = -1;
 	events->options.hz = hz;
+	err = open_again(events, fd);
+	if (err) {
+		/* All CPUs stay at one rate. */
+		events->options.hz = before;
+		close_all(fd, events->cpu_count);
+		return err;
+	}
 	for (uint32_t cpu = 0; cpu < events->cpu_count; cpu++) {
-		int fd, err = 0;
-
-		if (events->fd[cpu] < 0)
+		if (fd[cpu] < 0)
 			continue;
-		err = open_event(events, cpu, &fd);
-		if (err == -ENODEV)
-			continue;
-		if (err) {
-			events->options.hz = before;
-			return err;
-		}
+		/* One that fails here is opened by the next cpu_events_follow(). */
+		if (ioctl(fd[cpu], PERF_EVENT_IOC_ENABLE, 0))
+			close_owned_fd(&fd[cpu]);
 		close(events->fd[cpu]);
-		events->fd[cpu] = fd;
+		events->fd[cpu] = fd[cpu];
 	}
 	return 0;
 }

@@ -28,9 +28,9 @@ DEFINE_OWNED(struct cpu_events, cpu_events)
 /* Opens events on CPUs that came online and closes those of CPUs that went offline.  Call it now
  * and then. Returns 0; -errno of the first CPU that failed (-ENOENT: no such PMU event). */
 int cpu_events_follow(struct cpu_events *events);
-/* Opens each CPU's event anew with another rate, before the old one is closed:
- * PERF_EVENT_IOC_PERIOD would leave the weight of a sample as it was.  Returns 0; -errno: events
- * that were not replaced go on as they were, and CPUs that come online have the old rate. */
+/* Opens all CPUs' events anew with another rate, before the old ones are closed:
+ * PERF_EVENT_IOC_PERIOD would leave the weight of a sample as it was.  Returns 0; -errno: all go on
+ * at the old rate. */
 int cpu_events_set_hz(struct cpu_events *events, uint32_t hz);
 /* Returns the number of CPUs that are sampled. */
 uint32_t cpu_events_count(const struct cpu_events *events);

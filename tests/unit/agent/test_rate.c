@@ -125,6 +125,32 @@ static void govern__steps_change_rate_and_budgets_at_the_next_window(void **stat
 	assert_int_equal(options.hz, 200);
 }
 
+/* A step that fails is undone: without that, twice the rate would be asked for from then on. */
+static void govern__step_that_fails_leaves_the_rate_as_it_was(void **state)
+{
+	struct options options = {
+		.hz = 99, .output_kind = OPTIONS_OUTPUT_DIRECTORY, .max_cpu_ppm = 10000};
+	struct rate rate = rate_of(&options);
+	const uint64_t second = 1000000000ULL;
+
+	(void)state;
+	log_set_level(LOG_LEVEL_ERROR);
+	rate_govern(&rate, 0, second);
+	rate_govern(&rate, second / 50, 2 * second);
+	events.err = -EMFILE;
+	rate_follow(&rate);
+	assert_int_equal(events.calls, 1);
+	events.err = 0;
+	rate_govern(&rate, second / 50 + second / 200, 3 * second);
+	rate_follow(&rate);
+	assert_int_equal(options.hz, 99);
+	assert_int_equal(rate.asked_hz, 99);
+	/* The next step is tried. */
+	rate_govern(&rate, second / 10, 4 * second);
+	rate_follow(&rate);
+	assert_int_equal(options.hz, 49);
+}
+
 static void govern__rate_never_falls_below_1_hz(void **state)
 {
 	struct options options = {
@@ -164,6 +190,7 @@ int main(void)
 		cmocka_unit_test(follow__changes_events_options_and_kernel_together),
 		cmocka_unit_test(follow__failure_keeps_the_rate_and_is_told_once),
 		cmocka_unit_test(govern__steps_change_rate_and_budgets_at_the_next_window),
+		cmocka_unit_test(govern__step_that_fails_leaves_the_rate_as_it_was),
 		cmocka_unit_test(govern__rate_never_falls_below_1_hz),
 		cmocka_unit_test(can_be__depends_on_start_and_output),
 	};

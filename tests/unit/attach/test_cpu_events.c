@@ -69,10 +69,12 @@ int perf_opener_open(struct perf_opener *of, const struct perf_event_request *re
 
 int ioctl(int fd, unsigned long request, ...)
 {
-	const uint32_t cpu = machine.request.cpu;
+	uint32_t cpu = 0;
 	va_list arguments;
 
-	assert_int_equal(fd, machine.fd[cpu]);
+	while (cpu < CPUS && machine.fd[cpu] != fd)
+		cpu++;
+	assert_true(cpu < CPUS);
 	if (request == machine.refused) {
 		errno = EPERM;
 		return -1;
@@ -170,6 +172,26 @@ static void follow__opens_cpus_that_come_and_closes_those_that_go(void **state)
 	assert_int_equal(cpu_events_count(events), 3);
 }
 
+static void set_hz__replaces_all_events_or_none(void **state)
+{
+	OWNED(cpu_events) struct cpu_events *events = new_events(false);
+	const int old = machine.fd[1];
+
+	(void)state;
+	machine.error[3] = -EMFILE;
+	assert_int_equal(cpu_events_set_hz(events, 49), -EMFILE);
+	assert_int_equal(cpu_events_period_ns(events), NS_PER_SEC / 99);
+	assert_true(fcntl(old, F_GETFD) >= 0);
+	assert_false(is_open(1)); /* the new one, at another rate */
+	assert_false(machine.is_enabled[1]);
+	machine.error[3] = 0;
+	assert_int_equal(cpu_events_set_hz(events, 49), 0);
+	assert_int_equal(machine.request.hz, 49);
+	assert_true(fcntl(old, F_GETFD) < 0);
+	assert_true(is_open(1) && machine.is_enabled[1] && is_open(3) && machine.is_enabled[3]);
+	assert_int_equal(cpu_events_count(events), 2);
+}
+
 /* What fails on one CPU does not cost the others theirs. */
 static void follow__tells_the_first_error_and_opens_the_rest(void **state)
 {
@@ -230,6 +252,7 @@ int main(void)
 		TEST(new__machine_that_does_not_say_its_cpus_is_an_error),
 		TEST(free__closes_all),
 		TEST(follow__opens_cpus_that_come_and_closes_those_that_go),
+		TEST(set_hz__replaces_all_events_or_none),
 		TEST(follow__tells_the_first_error_and_opens_the_rest),
 	};
 
