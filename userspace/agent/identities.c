@@ -32,6 +32,7 @@ struct entry {
 	uint64_t seen_ns;
 	uint64_t again_ns; /* when what is missing is looked for again */
 	uint8_t program_tries, pod_tries; /* that are left */
+	bool has_place;			  /* user and unit are set */
 	UT_hash_handle hh;
 };
 
@@ -203,8 +204,11 @@ static void look_at_program(struct identities *identities, struct entry *entry,
 				   process_table_find(identities->processes, parent_id), depth);
 	entry->program_tries--;
 	if (parent) {
+		const struct entry *of = find(identities, parent_id);
+
 		identity_inherit(identities->values, &entry->identity, parent);
-		entry->program_tries = 0;
+		/* Where the parent did not answer yet, it may later. */
+		entry->program_tries = of ? of->program_tries : 0;
 		return;
 	}
 	err = read_in_turn(identities, entry, process, uid, depth);
@@ -225,6 +229,8 @@ static void look_at_pod(struct identities *identities, struct entry *entry,
 	struct pod_names names;
 
 	entry->pod_tries--;
+	if (!process->details_read) /* its cgroup is not known yet */
+		return;
 	cgroup_pod(process->cgroup, pod_uid);
 	if (!pod_uid[0])
 		entry->pod_tries = 0;
@@ -242,8 +248,9 @@ static void look_at_place(struct identities *identities, struct entry *entry,
 {
 	char text[LABEL_VALUE_BYTES];
 
-	if (!process->details_read) /* it has ended before that */
+	if (!process->details_read) /* it has ended before that, or did not answer */
 		return;
+	entry->has_place = true;
 	users_name(&identities->users, process->uid, mono_ns(), text);
 	set(identities, entry, uid, IDENTITY_USER, text);
 	cgroup_unit(process->cgroup, text);
@@ -275,11 +282,10 @@ static struct entry *look(struct identities *identities, struct process *process
 			  unsigned int depth)
 {
 	struct entry *entry = find(identities, process->id);
-	const bool is_new = !entry;
 	char comm[PP_COMM_BYTES + 1] = "";
 	uint32_t uid;
 
-	if (is_new)
+	if (!entry)
 		entry = add(identities, process->id);
 	if (!entry)
 		return NULL;
@@ -291,7 +297,7 @@ static struct entry *look(struct identities *identities, struct process *process
 	entry->again_ns = entry->seen_ns + PROGRAM_AGAIN_NS;
 	if (entry->program_tries)
 		look_at_program(identities, entry, process, uid, depth);
-	if (is_new)
+	if (!entry->has_place)
 		look_at_place(identities, entry, process, uid);
 	if (entry->pod_tries)
 		look_at_pod(identities, entry, process, uid);

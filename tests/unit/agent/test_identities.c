@@ -27,6 +27,7 @@ static struct identities *identities;
 static const char *line[PIDS], *environment[PIDS], *cgroup[PIDS];
 static int text_error;
 static unsigned int reads;
+static bool is_without_details;
 static uint64_t now_ns, text_ns; /* text_ns: that each text takes */
 static bool has_logs;
 static size_t padding; /* NULs behind each environment */
@@ -97,7 +98,7 @@ int process_read_maps(pid_t tid, size_t max_bytes, char **ret_text, size_t *ret_
 
 void who_read_details(struct process_table *table, struct process *process)
 {
-	if (process->exit_ns || process->details_read)
+	if (process->exit_ns || process->details_read || is_without_details)
 		return;
 	if (cgroup[process->id.tgid])
 		assert_int_equal(process_table_intern(table, cgroup[process->id.tgid],
@@ -123,6 +124,7 @@ static int setup(void **state)
 	memset(cgroup, 0, sizeof(cgroup));
 	text_error = 0;
 	text_ns = 0;
+	is_without_details = false;
 	padding = 0;
 	reads = 0;
 	now_ns = 100 * NS_PER_SEC;
@@ -338,6 +340,36 @@ static void fork__is_who_its_parent_is(void **state)
 	expect(fork_of(80, 81), IDENTITY_APP, "b.py");
 }
 
+static void fork__of_a_parent_that_answers_late_is_named_then(void **state)
+{
+	struct process *child;
+
+	(void)state;
+	(void)add(70, 1, "python3", "python3|a.py");
+	child = fork_of(70, 71);
+	text_error = -ETIMEDOUT;
+	expect(child, IDENTITY_APP, "");
+	text_error = 0;
+	now_ns += 2 * NS_PER_SEC;
+	expect(child, IDENTITY_APP, "a.py");
+	assert_int_equal(reads, 3);
+}
+
+static void place__that_was_not_known_is_looked_at_again(void **state)
+{
+	struct process *process = add(70, 1, "nginx", "nginx");
+
+	(void)state;
+	has_logs = true;
+	cgroup[70] = POD_CGROUP;
+	is_without_details = true;
+	expect(process, IDENTITY_USER, "");
+	is_without_details = false;
+	now_ns += PODS_AGAIN_NS;
+	expect(process, IDENTITY_USER, "web");
+	expect(process, IDENTITY_POD, "web-7d9");
+}
+
 static void exec__is_another_program(void **state)
 {
 	struct process *process = add(70, 1, "sh", "sh|run.sh");
@@ -449,6 +481,8 @@ int main(void)
 		TEST(user__whose_programs_took_too_much_time_waits),
 		TEST(process__that_has_ended_has_its_command),
 		TEST(fork__is_who_its_parent_is),
+		TEST(fork__of_a_parent_that_answers_late_is_named_then),
+		TEST(place__that_was_not_known_is_looked_at_again),
 		TEST(exec__is_another_program),
 		TEST(child_of_multiprocessing__has_its_parents_app),
 		TEST(parents__in_a_circle_end),
