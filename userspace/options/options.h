@@ -88,7 +88,7 @@ struct options {
 	const char *live;	     /* path of the live socket; NULL: no socket */
 	bool live_is_default;
 	bool no_serve; /* [http] is somebody else's: a pyprofd-serve that runs already */
-	uid_t live_uid; /* who sees on it what root sees; 0: root alone */
+	const char *live_user; /* who sees on it what root sees, a name or number; NULL: nobody */
 
 	/* Details. */
 	bool no_kernel, no_native;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/live.c base/log.c base/utf8.c */
+/* sources: agent/live.c options/values.c base/log.c base/utf8.c */
 /* The server, clients that watch, and dumps are stand-ins. */
 #include "agent/live.h"
 
@@ -215,12 +215,13 @@ void dump_refresh(struct dump *of)
 /* ---- */
 
 static struct live *live;
+static const char *live_user = "1234";
 
 static int open_socket(bool is_default)
 {
 	const struct options options = {.live = (char *)"/run/p.sock",
 					.live_is_default = is_default,
-					.live_uid = 1234};
+					.live_user = live_user};
 
 	live = NULL;
 	return live_open(&options, NULL, &sources, &summary, &live);
@@ -432,6 +433,17 @@ static void open__trusts_the_configured_user(void **state)
 	assert_int_equal(server.trusted, 1234);
 }
 
+/* The unit names pyprofd-serve, which is not everywhere. */
+static void open__user_that_is_missing_is_nobody(void **state)
+{
+	(void)state;
+	live_free(live);
+	live_user = "no-such-user-here";
+	assert_int_equal(open_socket(true), 0);
+	live_user = "1234";
+	assert_int_equal(server.trusted, 0);
+}
+
 static void stats__are_answered_at_once(void **state)
 {
 	(void)state;
@@ -458,6 +470,7 @@ int main(void)
 		TEST(root__makes_nobody_wait),
 		TEST(refresh__is_for_the_dump_that_goes_on),
 		TEST(open__trusts_the_configured_user),
+		TEST(open__user_that_is_missing_is_nobody),
 		TEST(stats__are_answered_at_once),
 	};
 

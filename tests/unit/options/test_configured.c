@@ -98,7 +98,7 @@ static void file__every_key_lands_in_its_field(void **state)
 	assert_string_equal(run.options.timeline, "/t.json");
 	assert_int_equal(run.options.timeline_max_bytes, 2 << 20);
 	assert_null(run.options.live);
-	assert_int_equal(run.options.live_uid, 7);
+	assert_string_equal(run.options.live_user, "7");
 	assert_true(run.options.no_serve);
 	assert_int_equal(run.options.budget_bytes, 64 << 20);
 	assert_int_equal(run.options.budget_cpu_ppm, 50000);
