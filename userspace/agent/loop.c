@@ -134,7 +134,8 @@ void loop_close(struct loop *loop)
 static void begin_reload(struct loop *loop)
 {
 	service_reloading(&loop->service, mono_ns());
-	reload_begin(loop->reload);
+	if (!reload_begin(loop->reload))
+		service_reloaded(&loop->service, mono_ns()); /* the manager waits for it */
 }
 
 static void serve_again(void *context, const struct config *config)

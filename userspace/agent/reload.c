@@ -93,19 +93,20 @@ static int start(struct reload *reload)
 	return 0;
 }
 
-void reload_begin(struct reload *reload)
+bool reload_begin(struct reload *reload)
 {
 	int err;
 
 	if (reload->is_reading) {
 		reload->is_wanted = true;
-		return;
+		return true;
 	}
 	err = start(reload);
 	if (err)
 		log_error_errno(err, "cannot read the configuration again");
 	else
 		reload->is_reading = true;
+	return reload->is_reading;
 }
 
 /* ---- what has changed ---- */
@@ -234,7 +235,7 @@ bool reload_finish(struct reload *reload, const struct reload_targets *targets)
 	free(job->why);
 	if (reload->is_wanted) {
 		reload->is_wanted = false;
-		reload_begin(reload);
+		(void)reload_begin(reload);
 	}
 	return !reload->is_reading;
 }

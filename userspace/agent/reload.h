@@ -31,8 +31,9 @@ void reload_free(struct reload *reload);
 DEFINE_OWNED(struct reload, reload)
 /* Becomes readable when the file has been read. */
 int reload_fd(const struct reload *reload);
-/* Begins to read the file.  While it is being read, the last call is remembered. */
-void reload_begin(struct reload *reload);
+/* Begins to read the file.  While it is being read, the last call is remembered.  Returns whether
+ * it is being read. */
+bool reload_begin(struct reload *reload);
 /* Puts what was read into force, and says in one line what has changed and what needs a restart,
  * or what is wrong.  Returns whether nothing is being read any more. */
 bool reload_finish(struct reload *reload, const struct reload_targets *targets);

@@ -5,6 +5,7 @@
 #include <cmocka.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "agent/output.h"
@@ -184,9 +185,27 @@ static void reload__nothing_read_is_no_end(void **state)
 	assert_false(reload_finish(run.reload, &targets));
 }
 
+/* Whoever waits for the end of a reload must be told that there is none. */
+static void reload__that_cannot_begin_says_so(void **state)
+{
+	struct rlimit limit, none;
+	RUN run = {};
+
+	(void)state;
+	begin(&run, "[capture]\nhz=49\n");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = limit.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_false(reload_begin(run.reload));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(reload_begin(run.reload));
+	assert_true(finish(&run));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reload__that_cannot_begin_says_so),
 		cmocka_unit_test(reload__takes_over_what_can_change),
 		cmocka_unit_test(reload__broken_file_changes_nothing),
 		cmocka_unit_test(reload__rate_beyond_the_tables_waits_for_a_restart),
