@@ -69,6 +69,38 @@ check 'it could write its profiles' nsenter -t "$agent" -m sh -c 'touch /var/lib
 for file in /usr/x /etc/x /home/joe/x /proc/sys/kernel/perf_event_paranoid; do
 	check "but not $file" has 'Read-only' nsenter -t "$agent" -m sh -c "echo 2 > $file"
 done
+# The unit that serves what pyprofd has.
+url=http://127.0.0.1:4041
+get() { python3 /home/joe/get.py "$@"; }
+serve_status() { grep "^$1:" "/proc/$(systemctl show -p MainPID --value pyprofd-serve)/status"; }
+users_profile() {
+	as_joe "python3 get.py '$url/debug/pprof/profile?seconds=5&pid=$pid' served.pb.gz" && pyprof report /home/joe/served.pb.gz
+}
+check 'pyprofd-serve starts' systemctl start pyprofd-serve
+for _ in $(seq 100); do ! get $url/healthz > /dev/null 2>&1 || break; sleep 0.2; done
+check 'it answers anyone' has 'status 200' as_joe python3 get.py $url/healthz
+check 'it is not root' has "[[:space:]]$(id -u pyprofd-serve)$" serve_status Uid
+check 'it has no capability' has '0000000000000000$' serve_status CapPrm
+check 'root gets metrics' has 'pyprofd_build_info{' get $url/metrics
+check 'a user gets none' has 'status 403' as_joe python3 get.py $url/metrics
+check 'a user gets a profile of his program' has 'inner' users_profile
+check 'and of no other' lacks 'status 200' as_joe "python3 get.py '$url/debug/pprof/profile?seconds=1&pid=1'"
+check 'root gets the store' has 'inner' get "$url/api/v1/profile?from=2m&format=folded"
+check 'a user does not' has 'status 403' as_joe "python3 get.py '$url/api/v1/profile?from=2m&format=folded'"
+check 'it ends well' systemctl stop pyprofd-serve
+check 'and complains about nothing' lacks 'cannot\|rror' journalctl -u pyprofd-serve --no-pager -o cat
+# The configuration, read again.
+conf=/etc/pyprofd/pyprofd.conf
+cp $conf /root/shipped.conf
+printf '[capture]\nhz = 49\n' > $conf
+check 'a reload' systemctl reload pyprofd
+check 'says what has changed' has 'read again; changed: .*hz' journalctl -u pyprofd --no-pager -o cat
+printf '[capture]\nhz = 49\nhertz = 1\n' > $conf
+systemctl reload pyprofd
+check 'a wrong file is told by its line' has 'pyprofd.conf:3' journalctl -u pyprofd --no-pager -o cat
+check 'and changes nothing' has 'NRestarts=0' systemctl show -p NRestarts pyprofd
+cp /root/shipped.conf $conf
+check 'pyprofd --doctor finds nothing that fails' pyprofd --config $conf --doctor
 check 'the unit ends well' systemctl stop pyprofd
 check 'and says what it counted' has ' complete' journalctl -u pyprofd --no-pager -o cat
 # Root's windows in the same place: the service has to go on there.

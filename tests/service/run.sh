@@ -10,7 +10,7 @@ build=${BUILD:-build}
 kernels=$(realpath -m "${KERNEL_CACHE:-$build/kernels}")
 work=$(realpath -m "$build/service")
 suite=${SUITE:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
-packages=systemd,systemd-sysv,sudo,python3-minimal,libpython3-stdlib,libbpf1,libelf1,libprotobuf-c1,zlib1g,liblzma5,libinih1,libmicrohttpd12
+packages=systemd,systemd-sysv,sudo,python3-minimal,libpython3-stdlib,libbpf1,libelf1,libprotobuf-c1,zlib1g,liblzma5,libinih1,libmicrohttpd12,libcurl4
 root=$work/$suite
 
 for tool in debootstrap qemu-system-x86_64 busybox; do
@@ -38,7 +38,7 @@ if [ ! -f "$root/.complete" ]; then
 fi
 make --no-print-directory BUILD="$build" install DESTDIR="$root" > "$work/install.log" 2>&1 || exit 1
 cp "$here/guest.sh" "$root/root/check.sh"
-cp "$here/work.py" "$root/home/joe/work.py"
+cp "$here/work.py" "$here/get.py" "$root/home/joe/"
 cp "$here/calls.py" "$here/times.py" "$root/root/"
 cat > "$root/etc/systemd/system/check.service" << 'UNIT'
 [Unit]
