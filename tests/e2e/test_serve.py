@@ -242,7 +242,8 @@ def refused(*options):
 def test_what_it_refuses_to_start_with():
     folder = harness.temporary()
     loopback = ("--listen", "127.0.0.1:%d" % free_port(), "--store", folder)
-    assert "open to other machines" in refused("--listen", ":4041", "--store", folder)
+    told = refused("--listen", ":4041", "--store", folder)
+    assert "--listen ':4041' is open to other machines" in told
     assert "open to other machines" in refused("--listen", "10.0.0.1:4041", "--store", folder)
     said = refused(*loopback, "--token-file", token_file(folder, 0o644))
     assert "other users may read" in said and "chmod" in said, said

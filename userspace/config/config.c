@@ -331,6 +331,12 @@ int config_set(struct config *config, const char *assignment, char why[CONFIG_WH
 	return err;
 }
 
+/* Of pyprofd, or of pyprofd-serve, whose options are the keys. */
+static const char *option_of(const struct config_key *key)
+{
+	return key->option ?: key->name;
+}
+
 int config_note(struct config *config, enum config_kind kind, size_t key,
 		const struct config_value *given, char why[CONFIG_WHY_BYTES])
 {
@@ -342,7 +348,7 @@ int config_note(struct config *config, enum config_kind kind, size_t key,
 	if (!err)
 		err = store_at(config, section, key, given->text, &origin, why);
 	if (err && err != -ENOMEM)
-		put_place(why, "--%s: ", section->value[key].key->option);
+		put_place(why, "--%s: ", option_of(section->value[key].key));
 	return err;
 }
 
@@ -399,7 +405,7 @@ void config_place(const struct config_value *value, char ret_place[CONFIG_WHY_BY
 		append(ret_place, "--set %s.%s", value->section, value->key->name);
 		break;
 	case CONFIG_FROM_OPTION:
-		append(ret_place, "--%s", value->key->option);
+		append(ret_place, "--%s", option_of(value->key));
 		break;
 	case CONFIG_FROM_DEFAULT:
 		append(ret_place, "%s.%s", value->section, value->key->name);

@@ -2,6 +2,7 @@
 #include "config/url.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,6 +36,25 @@ bool config_url_has_secret(const char *url)
 	return strpbrk(url, "@" QUERY_BEGINS) != NULL;
 }
 
+/* Returns whether the port behind a host, if there is one, is from 1 to 65535. */
+static bool port_is_fine(const char *host)
+{
+	const char *end = host + strcspn(host, PATH_BEGINS);
+	const char *bracket = *host == '[' ? memchr(host, ']', (size_t)(end - host)) : NULL;
+	const char *colon = memchr(bracket ? bracket : host, ':',
+				   (size_t)(end - (bracket ? bracket : host)));
+	unsigned long port = 0;
+
+	if (!colon)
+		return true;
+	for (const char *at = colon + 1; at < end; at++) {
+		if (*at < '0' || *at > '9' || port > UINT16_MAX)
+			return false;
+		port = port * 10 + (unsigned long)(*at - '0');
+	}
+	return port && port <= UINT16_MAX;
+}
+
 const char *config_url_fault(const char *url)
 {
 	const char *host;
@@ -48,5 +68,7 @@ const char *config_url_fault(const char *url)
 		return "names no host";
 	if (memchr(host, '@', strcspn(host, PATH_BEGINS)))
 		return "has a user in it: give user= and, for the password, token-file=";
+	if (!port_is_fine(host))
+		return "has a port that is not from 1 to 65535";
 	return NULL;
 }

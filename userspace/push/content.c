@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -150,6 +151,15 @@ static int list_windows(struct push_content *content, char why[PUSH_WHY_BYTES])
 	return add_window(content, &own);
 }
 
+static int check_regular(int fd)
+{
+	struct stat stat;
+
+	if (fstat(fd, &stat))
+		return -errno;
+	return S_ISREG(stat.st_mode) ? 0 : -EINVAL;
+}
+
 int push_content_read(const struct store_entry *entry, const struct push_label_choice *choice,
 		      char why[PUSH_WHY_BYTES], struct push_content **ret_content)
 {
@@ -160,9 +170,11 @@ int push_content_read(const struct store_entry *entry, const struct push_label_c
 		return -ENOMEM;
 	content->choice = choice;
 	content->file = entry->file;
-	content->fd = open(entry->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (content->fd < 0) {
-		err = -errno;
+	/* A FIFO in the store would hold up the sink until somebody writes into it. */
+	content->fd = open(entry->path,
+			   O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	err = content->fd < 0 ? -errno : check_regular(content->fd);
+	if (err) {
 		snprintf(why, PUSH_WHY_BYTES, "%s", strerror(-err));
 		return err;
 	}

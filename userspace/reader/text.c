@@ -73,8 +73,8 @@ void text_head(FILE *out, const struct input *input)
 		text_wrap(out, line, 2, text_columns());
 	if (!profile->row_count)
 		fprintf(out, "No samples%s.\n",
-			totals.samples_dropped ? " are left: --pid, --comm, --thread, --focus or "
-						 "--ignore drop all of them"
+			totals.samples_dropped ? " are left: --pid, --comm, --thread, --label, "
+						 "--focus or --ignore drop all of them"
 					       : " in it");
 }
 

@@ -50,11 +50,27 @@ static void config_url_hide__cuts_what_is_too_long(void **state)
 	assert_int_equal(strlen(text), sizeof(text) - 1);
 }
 
+static void config_url_fault__takes_ports_from_1_to_65535(void **state)
+{
+	static const char *const right[] = {"http://h", "http://h:1", "https://h:65535/p?q=a:b",
+					    "http://[::1]", "http://[::1]:4318/p"};
+	static const char *const wrong[] = {"http://h:0", "http://h:65536", "http://h:99999/p",
+					    "http://h:", "http://h:4a", "http://[::1]:70000",
+					    "http://h:18446744073709551617"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
+		assert_null(config_url_fault(right[i]));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_non_null(config_url_fault(wrong[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(config_url_hide__leaves_scheme_host_port_and_path),
 		cmocka_unit_test(config_url_hide__cuts_what_is_too_long),
+		cmocka_unit_test(config_url_fault__takes_ports_from_1_to_65535),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
