@@ -208,8 +208,9 @@ def test_pod():
     """By the cgroupfs driver and by systemd's, in each hierarchy."""
     for kind, mount in mounts():
         uid, container = str(uuid.uuid4()), uuid.uuid4().hex * 2
-        paths = ["/e2e%d/pod%s/%s" % (os.getpid(), uid, container),
-                 "/e2e-pod%s.slice/cri-containerd-%s.scope" % (uid.replace("-", "_"), container)]
+        paths = ["/kubepods-e2e%d/pod%s/%s" % (os.getpid(), uid, container),
+                 "/kubepods-pod%s.slice/cri-containerd-%s.scope" % (uid.replace("-", "_"),
+                                                                    container)]
         for path in paths:
             with target() as one, cgroup(mount, path, one.pid):
                 with log("/var/log/containers", "web-7d9_shop_nginx-%s.log" % container):
