@@ -135,7 +135,7 @@ static bool gunicorn_target(const struct arguments *arguments, size_t first,
 			return true;
 		}
 		if (starts_with(argument, "-") && !strchr(argument, '=') &&
-		    (argument[1] == '-' || !argument[2]) && !is_gunicorn_flag(argument))
+		    (argument[1] == '-' || strlen(argument) <= 2) && !is_gunicorn_flag(argument))
 			at++;
 	}
 	return false;
