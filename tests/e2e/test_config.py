@@ -173,8 +173,13 @@ def test_a_broken_file_keeps_what_was_in_force():
     assert manager.next() == "READY=1"
     write(path, "[capture]\nhz = 99\nintervall = 1s\n")
     reload(process, manager)
+    # systemctl kill -s HUP reaches them, too.
+    children = harness.children(process.pid)
+    for child in children:
+        os.kill(child, signal.SIGHUP)
     before = len(windows(store))
     harness.wait_for(lambda: len(windows(store)) >= before + 2, 30, "windows after the reload")
+    assert children and set(children) <= set(harness.children(process.pid)), children
     os.unlink(path)
     reload(process, manager)
     run = harness.finish(process, signal_number=signal.SIGTERM)

@@ -101,10 +101,11 @@ int merge_sandbox_enter(int directory_fd)
 {
 	int err;
 
-	/* A terminal's Ctrl-C and a service's stop reach the child as well; it ends with the
-	 * agent. */
+	/* A terminal's Ctrl-C and a service's stop or reload reach the child as well; it ends with
+	 * the agent. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	step_back();
 	err = become_owner(directory_fd);

@@ -184,10 +184,11 @@ int parser_sandbox_enter(enum parser_sandbox which)
 	const struct sandbox *sandbox = &sandbox_table[which];
 	int err;
 
-	/* A terminal's Ctrl-C and a service's stop reach the child as well; it ends with the agent,
-	 * whose last requests it still answers. */
+	/* A terminal's Ctrl-C and a service's stop or reload reach the child as well; it ends with the
+	 * agent, whose last requests it still answers. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || prctl(PR_SET_DUMPABLE, 0) ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;

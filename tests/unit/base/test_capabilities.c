@@ -2,6 +2,10 @@
 /* sources: base/capabilities.c */
 #include "base/capabilities.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -94,9 +98,41 @@ static void capabilities_keep__ambient_ones_follow(void **state)
 	in_child(keep_ambient);
 }
 
+/* Lets capset(2) fail, as the filter of a service does. */
+static int refuse_capset(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_capset, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {.len = ARRAY_SIZE(code), .filter = code};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static int keep_none_under_a_filter(void)
+{
+	if (capabilities_keep(LEFT, 0) || refuse_capset())
+		return 1;
+	if (capabilities_keep(LEFT, 0))
+		return 2;
+	/* What would be given up and is not is an error. */
+	return capabilities_keep(0, 0) == -EPERM ? 0 : 3;
+}
+
+static void capabilities_keep__nothing_to_give_up_takes_no_call(void **state)
+{
+	(void)state;
+	in_child(keep_none_under_a_filter);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(capabilities_keep__nothing_to_give_up_takes_no_call),
 		cmocka_unit_test(capabilities_keep__others_are_gone),
 		cmocka_unit_test(capabilities_keep__ambient_ones_follow),
 	};
