@@ -11,7 +11,7 @@ import subprocess
 import harness
 
 BUILD = os.path.dirname(harness.PYPROFD)
-PROGRAMS = "pyprofd", "pyprof"
+PROGRAMS = "pyprofd", "pyprof", "pyprofd-serve"
 RELATIONS = {
     "DESCRIBES", "GENERATES", "DYNAMIC_LINK", "STATIC_LINK", "DEPENDS_ON", "BUILD_DEPENDENCY_OF",
     "BUILD_TOOL_OF"
@@ -22,10 +22,10 @@ def made():
     for tool in "dpkg-query", "readelf", "ldd":
         harness.need(shutil.which(tool), "no " + tool)
     # What is built stays as it is.
-    subprocess.run([
-        "make", "-s", "-C", harness.TOP, "BUILD=" + BUILD, "-o", BUILD + "/pyprofd", "-o",
-        BUILD + "/pyprof", "sbom"
-    ], stdout=subprocess.DEVNULL, check=True, env=dict(os.environ, SOURCE_DATE_EPOCH="1700000000"))
+    kept = [word for name in PROGRAMS for word in ("-o", BUILD + "/" + name)]
+    subprocess.run(["make", "-s", "-C", harness.TOP, "BUILD=" + BUILD, *kept, "sbom"],
+                   stdout=subprocess.DEVNULL, check=True,
+                   env=dict(os.environ, SOURCE_DATE_EPOCH="1700000000"))
     with open(BUILD + "/pyprofd.spdx.json", encoding="utf-8") as file:
         return json.load(file)
 
@@ -82,6 +82,9 @@ def expect_contents(document):
         assert len(linked) <= len(needed) and {"libc6", "zlib1g"} <= linked, (needed, linked)
     assert {"libbpf1", "liblzma5"} <= {
         x.replace("t64", "") for x in related("DYNAMIC_LINK", "SPDXRef-File-pyprofd")
+    }
+    assert {"libmicrohttpd12", "libcurl4"} <= {
+        x.replace("t64", "") for x in related("DYNAMIC_LINK", "SPDXRef-File-pyprofd-serve")
     }
     assert {"libiberty-dev", "uthash-dev", "libxxhash-dev"} == related("STATIC_LINK")
     with open(os.path.join(harness.TOP, "tests", "deps.mk"), encoding="utf-8") as file:

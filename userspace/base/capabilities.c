@@ -50,7 +50,8 @@ int capabilities_keep(uint64_t kept, uint64_t inherited)
 		/* capset(2) takes from the ambient set what is not permitted and inheritable. */
 		word->inheritable &= (uint32_t)(inherited >> i * WORD_BITS);
 	}
-	/* The filter of a service that has none may refuse the call: systemd's @privileged has it. */
+	/* The filter of a service that has none may refuse the call: it is in systemd's
+	 * @privileged. */
 	if (!memcmp(before.word, sets.word, sizeof(sets.word)))
 		return 0;
 	return syscall(SYS_capset, &sets.header, sets.word) ? -errno : 0;

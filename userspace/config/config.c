@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -337,6 +338,26 @@ static const char *option_of(const struct config_key *key)
 	return key->option ?: key->name;
 }
 
+/* Notes an option that pyprofd's own code reads, only to be shown: cleaned, and not where it is too
+ * long. */
+static int note_shown(struct config *config, struct config_section *section, size_t key,
+		      const struct config_value *given, char why[CONFIG_WHY_BYTES])
+{
+	const struct config_origin origin = {.source = given->source};
+	const size_t size = strlen(given->text);
+	OWNED_MEM char *text = malloc(size * UTF8_CLEAN_MAX_GROWTH + 1);
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	text[utf8_clean(given->text, size, text)] = '\0';
+	err = store_at(config, section, key, text, &origin, why);
+	if (err != -EFBIG)
+		return err;
+	why[0] = '\0';
+	return 0;
+}
+
 int config_note(struct config *config, enum config_kind kind, size_t key,
 		const struct config_value *given, char why[CONFIG_WHY_BYTES])
 {
@@ -345,7 +366,9 @@ int config_note(struct config *config, enum config_kind kind, size_t key,
 	struct config_section *section;
 	int err = config_open_section(config, title, strlen(title), 0, &section, why);
 
-	if (!err)
+	if (!err && section->value[key].key->option)
+		err = note_shown(config, section, key, given, why);
+	else if (!err)
 		err = store_at(config, section, key, given->text, &origin, why);
 	if (err && err != -ENOMEM)
 		put_place(why, "--%s: ", option_of(section->value[key].key));

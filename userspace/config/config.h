@@ -58,7 +58,9 @@ int config_read_text(struct config *config, const char *path, const char *text, 
  * --set. */
 int config_set(struct config *config, const char *assignment, char why[CONFIG_WHY_BYTES]);
 /* Notes what the command line gives for a key (given->source is CONFIG_FROM_OPTION; several values
- * of a list are joined), or a default that other options have decided (CONFIG_FROM_DEFAULT). */
+ * of a list are joined), or a default that other options have decided (CONFIG_FROM_DEFAULT).  What
+ * pyprofd's options take is noted to be shown: it may have any bytes, and any length.  Returns as
+ * config_set(). */
 int config_note(struct config *config, enum config_kind kind, size_t key,
 		const struct config_value *given, char why[CONFIG_WHY_BYTES]);
 

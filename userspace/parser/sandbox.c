@@ -184,8 +184,8 @@ int parser_sandbox_enter(enum parser_sandbox which)
 	const struct sandbox *sandbox = &sandbox_table[which];
 	int err;
 
-	/* A terminal's Ctrl-C and a service's stop or reload reach the child as well; it ends with the
-	 * agent, whose last requests it still answers. */
+	/* A terminal's Ctrl-C and a service's stop or reload reach the child as well; it ends with
+	 * the agent, whose last requests it still answers. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);

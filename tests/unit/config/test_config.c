@@ -668,9 +668,24 @@ static void item__blanks_are_left_out(void **state)
 	assert_string_equal(all, "a|b||c|");
 }
 
+static void config_note__options_may_have_any_bytes_and_length(void **state)
+{
+	OWNED(config) struct config *config = made();
+	char text[CONFIG_VALUE_MAX_BYTES + 8];
+
+	(void)state;
+	assert_int_equal(note(config, CONFIG_CAPTURE_COMM, "a\x1b[2J"), 0);
+	assert_text(config_get(config, CONFIG_CAPTURE, CONFIG_CAPTURE_COMM), "a\\x1b[2J");
+	memset(text, '1', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(note(config, CONFIG_CAPTURE_PID, text), 0);
+	assert_string_equal(why, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(config_note__options_may_have_any_bytes_and_length),
 		cmocka_unit_test(file__keys_of_all_sections_are_kept_with_their_lines),
 		cmocka_unit_test(file__mark_crlf_and_missing_last_newline_are_fine),
 		cmocka_unit_test(file__unknown_key_names_line_and_nearest),
