@@ -120,6 +120,24 @@ int write_full(int fd, const void *buffer, size_t size)
 	return 0;
 }
 
+int write_file_at(int dir_fd, const char *name, mode_t mode, const void *bytes, size_t size)
+{
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	OWNED_FD int fd = openat(dir_fd, name, flags, mode);
+	int err;
+
+	if (fd < 0 && errno == EEXIST && !unlinkat(dir_fd, name, 0))
+		fd = openat(dir_fd, name, flags, mode); /* left from a crash */
+	if (fd < 0)
+		return -errno;
+	err = write_full(fd, bytes, size);
+	if (!err && (fchmod(fd, mode) || fsync(fd)))
+		err = -errno;
+	if (err)
+		unlinkat(dir_fd, name, 0);
+	return err;
+}
+
 static int process_read_mem_file(pid_t pid, uint64_t address, void *buffer, size_t size)
 {
 	char path[32];

@@ -22,6 +22,9 @@ int pread_up_to(int fd, void *buffer, size_t size, size_t *ret_size);
 int list_up_to(int fd, void *buffer, size_t size, size_t *ret_size);
 /* Calls write() until all bytes are written. Returns 0 or -errno. */
 int write_full(int fd, const void *buffer, size_t size);
+/* Creates a file of this mode, whatever the umask is, writes it and syncs it.  One of that name,
+ * left from a crash, is replaced.  Returns 0; -errno, and there is no file. */
+int write_file_at(int dir_fd, const char *name, mode_t mode, const void *bytes, size_t size);
 
 /* Finds a task that still has the memory and the files of process `pid`, so that /proc/TID shows
  * them: the main thread or, when the main thread has ended before the others, another thread.

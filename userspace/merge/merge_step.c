@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -13,7 +12,6 @@
 #include "pprof/profile_read.h"
 
 #define FILE_MODE 0640
-#define CREATE_FLAGS (O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC)
 
 static bool is_free(int hour_fd, const struct store_file *file)
 {
@@ -34,19 +32,6 @@ static int choose_name(int hour_fd, struct store_file *file)
 			return 0;
 	}
 	return -EEXIST;
-}
-
-static int write_temporary(int hour_fd, const char *name, const struct merged_file *file)
-{
-	OWNED_FD int fd = openat(hour_fd, name, CREATE_FLAGS, FILE_MODE);
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	err = write_full(fd, file->bytes, file->size);
-	if (!err && (fchmod(fd, FILE_MODE) || fsync(fd)))
-		err = -errno;
-	return err;
 }
 
 static int rename_synced(int hour_fd, const struct store_file *from, const struct store_file *to)
@@ -105,7 +90,7 @@ int merge_step(int hour_fd, const struct merge_group *group, struct merged_file 
 	temporary.is_temporary = true;
 	merging.is_merging = true;
 	store_file_name(&temporary, name);
-	err = write_temporary(hour_fd, name, file);
+	err = write_file_at(hour_fd, name, FILE_MODE, file->bytes, file->size);
 	if (!err)
 		err = rename_synced(hour_fd, &temporary, &merging);
 	if (err) {

@@ -187,24 +187,6 @@ static void remove_if_empty(const struct store *store, const struct hour_directo
 	unlinkat(store->fd, directory->day, AT_REMOVEDIR);
 }
 
-static int write_temporary(int hour_fd, const char *name, const void *bytes, size_t size)
-{
-	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	OWNED_FD int fd = openat(hour_fd, name, flags, FILE_MODE);
-	int err;
-
-	if (fd < 0 && errno == EEXIST && !unlinkat(hour_fd, name, 0))
-		fd = openat(hour_fd, name, flags, FILE_MODE); /* left from a crash */
-	if (fd < 0)
-		return -errno;
-	err = write_full(fd, bytes, size);
-	if (!err && (fchmod(fd, FILE_MODE) || fsync(fd)))
-		err = -errno;
-	if (err)
-		unlinkat(hour_fd, name, 0);
-	return err;
-}
-
 /* Chooses a free name: when the clock was set back, an older window must not be overwritten. */
 static int choose_name(int hour_fd, struct store_file *file, char name[STORE_FILE_CHARS])
 {
@@ -225,7 +207,7 @@ static int put_file(int hour_fd, struct store_file *file, const void *bytes, siz
 
 	temporary.is_temporary = true;
 	store_file_name(&temporary, temporary_name);
-	err = write_temporary(hour_fd, temporary_name, bytes, size);
+	err = write_file_at(hour_fd, temporary_name, FILE_MODE, bytes, size);
 	if (err)
 		return err;
 	err = choose_name(hour_fd, file, name);
