@@ -6,12 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 /* A store of years: 16 million windows. */
 #define MAX_ENTRIES (1U << 24)
+/* How often a directory is read in which files come, go or are renamed meanwhile, and the pause
+ * before the next time: shorter than a tick of the clock that stamps changes. */
+#define STORE_LIST_TRIES 32U
+#define STORE_LIST_PAUSE_NS 2000000
 
 void store_listing_release(struct store_listing *listing)
 {
@@ -87,46 +94,180 @@ static const struct level day_level = {
 	.flags = O_NOFOLLOW, .is_below = store_hour_parse, .below = &hour_level};
 static const struct level top_level = {.is_below = is_day_or_hour, .below = &day_level};
 
-/* Lists the files of one directory and of the levels below it. */
-static int list_directory(struct store_listing *listing, const char *path,
-			  const struct store_range *range, const struct level *level)
-{
-	OWNED_DIR DIR *dir = NULL;
-	struct dirent *item;
-	int err = open_directory(path, level->flags, &dir);
+/* Names of directories of the next level. */
+struct names {
+	char (*name)[STORE_DAY_CHARS];
+	size_t count, capacity;
+};
 
-	if (err)
-		return err;
-	while (!err && (errno = 0, item = readdir(dir))) {
+static void names_release(struct names *names)
+{
+	free(names->name);
+}
+
+static int names_add(struct names *names, const char *name)
+{
+	if (ARRAY_RESERVE(names->name, names->count, names->capacity))
+		return -ENOMEM;
+	snprintf(names->name[names->count++], sizeof(names->name[0]), "%.15s", name);
+	return 0;
+}
+
+/* One directory. */
+struct place {
+	DIR *dir;
+	const char *path;
+	const struct store_range *range;
+	const struct level *level;
+	struct names *below;
+};
+
+static int read_once(struct store_listing *listing, const struct place *place)
+{
+	const struct level *level = place->level;
+	struct dirent *item;
+	int err = 0;
+
+	place->below->count = 0;
+	rewinddir(place->dir);
+	while (!err && (errno = 0, item = readdir(place->dir))) {
 		struct store_file file;
-		char *below;
 
 		if (store_file_parse(item->d_name, &file)) {
-			if (in_range(&file, range))
-				err = append(listing, path, item->d_name, &file);
+			if (in_range(&file, place->range))
+				err = append(listing, place->path, item->d_name, &file);
 		} else if (level->below && level->is_below(item->d_name)) {
-			if (asprintf(&below, "%s/%s", path, item->d_name) < 0)
-				return -ENOMEM;
-			err = list_directory(listing, below, range, level->below);
-			free(below);
-			/* The agent deleted it meanwhile, or it is no directory. */
-			if (err == -ENOENT || err == -ENOTDIR)
-				err = 0;
+			err = names_add(place->below, item->d_name);
 		}
 	}
 	return err ? err : -errno;
 }
 
+static int64_t time_ns(const struct timespec *time)
+{
+	return (int64_t)((uint64_t)time->tv_sec * NS_PER_SEC + (uint64_t)time->tv_nsec);
+}
+
+/* When a directory was changed last, and the tick of the clock that stamps changes. */
+struct look {
+	int64_t changed_ns, tick_ns;
+};
+
+static int look_at(DIR *dir, struct look *ret_look)
+{
+	struct timespec tick;
+	struct stat stat;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &tick);
+	if (fstat(dirfd(dir), &stat))
+		return -errno;
+	*ret_look = (struct look){.changed_ns = time_ns(&stat.st_mtim), .tick_ns = time_ns(&tick)};
+	return 0;
+}
+
+/* Returns whether a directory was the same at both looks and in between.  A second change in one
+ * tick leaves no trace. */
+static bool is_settled(const struct look *before, const struct look *after)
+{
+	const int64_t since_tick_ns = before->changed_ns - before->tick_ns;
+
+	return before->changed_ns == after->changed_ns &&
+	       (since_tick_ns < 0 || since_tick_ns > (int64_t)NS_PER_SEC);
+}
+
+/* Takes the entries between two indexes out. */
+static void cut(struct store_listing *listing, size_t begin, size_t end)
+{
+	for (size_t i = begin; i < end; i++)
+		free(listing->entry[i].path);
+	if (begin < end)
+		memmove(listing->entry + begin, listing->entry + end,
+			(listing->count - end) * sizeof(listing->entry[0]));
+	listing->count -= end - begin;
+}
+
+/* Reads a directory until nothing was changed meanwhile: a file that is renamed may be seen under
+ * neither name.  Of one that never rests all names count that were seen; a file that has none of
+ * them any more is gone for the caller, who lists again. */
+static int read_settled(struct store_listing *listing, const struct place *place)
+{
+	static const struct timespec rest = {.tv_nsec = STORE_LIST_PAUSE_NS};
+	const size_t first = listing->count;
+
+	for (unsigned int tries = 1;; tries++) {
+		const size_t begin = listing->count;
+		struct look before, after;
+		int err = look_at(place->dir, &before);
+
+		if (!err)
+			err = read_once(listing, place);
+		if (!err)
+			err = look_at(place->dir, &after);
+		if (err)
+			return err;
+		if (is_settled(&before, &after)) {
+			cut(listing, first, begin);
+			return 0;
+		}
+		if (tries == STORE_LIST_TRIES)
+			return 0;
+		(void)nanosleep(&rest, NULL);
+	}
+}
+
+/* Lists the files of one directory and of the levels below it. */
+static int list_directory(struct store_listing *listing, const char *path,
+			  const struct store_range *range, const struct level *level)
+{
+	CLEANUP(names_release) struct names below = {0};
+	OWNED_DIR DIR *dir = NULL;
+	int err = open_directory(path, level->flags, &dir);
+
+	if (!err)
+		err = read_settled(listing, &(struct place){.dir = dir,
+							    .path = path,
+							    .range = range,
+							    .level = level,
+							    .below = &below});
+	for (size_t i = 0; !err && i < below.count; i++) {
+		OWNED_MEM char *path_below = NULL;
+
+		if (asprintf(&path_below, "%s/%s", path, below.name[i]) < 0)
+			return -ENOMEM;
+		err = list_directory(listing, path_below, range, level->below);
+		/* The agent deleted it meanwhile, or it is no directory. */
+		if (err == -ENOENT || err == -ENOTDIR)
+			err = 0;
+	}
+	return err;
+}
+
 static int compare_entries(const void *a, const void *b)
 {
-	const struct store_file *file_a = &((const struct store_entry *)a)->file;
-	const struct store_file *file_b = &((const struct store_entry *)b)->file;
+	const struct store_entry *entry_a = a, *entry_b = b;
+	const struct store_file *file_a = &entry_a->file, *file_b = &entry_b->file;
+	int result;
 
 	if (file_a->start_ms != file_b->start_ms)
 		return file_a->start_ms < file_b->start_ms ? -1 : 1;
 	if (file_a->is_merged != file_b->is_merged)
 		return file_a->is_merged ? -1 : 1;
-	return strcmp(file_a->kind, file_b->kind);
+	result = strcmp(file_a->kind, file_b->kind);
+	return result ? result : strcmp(entry_a->path, entry_b->path);
+}
+
+/* Leaves out the second entry of a file. */
+static void remove_doubles(struct store_listing *listing)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < listing->count; i++) {
+		if (kept && !compare_entries(&listing->entry[kept - 1], &listing->entry[i]))
+			free(listing->entry[i].path);
+		else
+			listing->entry[kept++] = listing->entry[i];
+	}
+	listing->count = kept;
 }
 
 int store_list(const char *directory, const struct store_range *range,
@@ -141,6 +282,7 @@ int store_list(const char *directory, const struct store_range *range,
 	}
 	if (listing.count)
 		qsort(listing.entry, listing.count, sizeof(listing.entry[0]), compare_entries);
+	remove_doubles(&listing);
 	*ret_listing = listing;
 	return 0;
 }

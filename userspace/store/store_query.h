@@ -30,7 +30,8 @@ struct store_listing {
 bool store_range_has(const struct store_range *range, uint64_t start_ms, uint64_t duration_ms);
 /* Lists the files in a range, of which merged files may have windows outside of it.  Also accepts a
  * directory that holds the files themselves, with names of the store but without the directories of
- * days.  Symbolic links are not followed, other names are ignored.
+ * days.  Symbolic links are not followed, other names are ignored.  A file that is renamed
+ * meanwhile, as merging does, is listed under its old name, its new one, or both.
  * Returns 0, also when there are no files; -ENOTDIR, -ENOENT, -EACCES, -errno. */
 int store_list(const char *directory, const struct store_range *range,
 	       struct store_listing *ret_listing);

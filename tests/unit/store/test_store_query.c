@@ -4,6 +4,9 @@
 
 #include "libc.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "base/cleanup.h"
 #include "store/store_query.h"
 
@@ -191,6 +194,84 @@ static void store_list__missing_directory_is_enoent(void **state)
 	assert_int_equal(store_list("/nonexistent/store", &range, &listing), -ENOENT);
 }
 
+/* Renames one file of thousands, back and forth, until it is told to end. */
+struct renamer {
+	char name[2][128];
+	useconds_t pause_us;
+	atomic_bool has_to_end;
+	unsigned int renames;
+};
+
+static void *rename_all_the_time(void *context)
+{
+	struct renamer *renamer = context;
+
+	for (; !atomic_load(&renamer->has_to_end); renamer->renames++) {
+		rename(renamer->name[renamer->renames % 2], renamer->name[1 - renamer->renames % 2]);
+		if (renamer->pause_us)
+			usleep(renamer->pause_us);
+	}
+	return NULL;
+}
+
+/* Returns how many of so many listings missed the file; entry_most: of one listing. */
+static unsigned int count_missed(const char *directory, unsigned int listings, size_t *entry_most)
+{
+	const struct store_range range = {.until_ms = UINT64_MAX, .kind = "gil"};
+	unsigned int missed = 0;
+
+	*entry_most = 0;
+	for (unsigned int i = 0; i < listings; i++) {
+		CLEANUP(store_listing_release) struct store_listing listing = {0};
+
+		assert_int_equal(store_list(directory, &range, &listing), 0);
+		missed += !listing.count;
+		if (listing.count > *entry_most)
+			*entry_most = listing.count;
+	}
+	return missed;
+}
+
+static void missed_while_renamed(useconds_t pause_us, unsigned int listings)
+{
+	CLEANUP(fixture_release) struct fixture f;
+	struct renamer renamer = {.pause_us = pause_us};
+	size_t entry_most;
+	unsigned int missed;
+	pthread_t thread;
+	char name[128];
+
+	fixture_init(&f);
+	for (unsigned int i = 0; i < 4000; i++) {
+		snprintf(name, sizeof(name), "2026-11-21/17/%u-10000-cpu.pb.gz", i);
+		touch(&f, name);
+	}
+	touch(&f, "2026-11-21/17/2000-300000-gil.merging.pb.gz");
+	snprintf(renamer.name[0], sizeof(renamer.name[0]),
+		 "%s/2026-11-21/17/2000-300000-gil.merging.pb.gz", f.directory);
+	snprintf(renamer.name[1], sizeof(renamer.name[1]),
+		 "%s/2026-11-21/17/2000-300000-gil.merged.pb.gz", f.directory);
+	assert_int_equal(pthread_create(&thread, NULL, rename_all_the_time, &renamer), 0);
+	missed = count_missed(f.directory, listings, &entry_most);
+	atomic_store(&renamer.has_to_end, true);
+	pthread_join(thread, NULL);
+	assert_true(renamer.renames > 10);
+	assert_int_equal(missed, 0);
+	assert_true(entry_most <= 2); /* each name once */
+}
+
+static void store_list__file_that_is_renamed_now_and_then_is_not_missed(void **state)
+{
+	(void)state;
+	missed_while_renamed(3000, 60);
+}
+
+static void store_list__file_that_is_renamed_all_the_time_is_not_missed(void **state)
+{
+	(void)state;
+	missed_while_renamed(0, 10);
+}
+
 /* [10, 20), and a range [since, until). */
 static void store_list__window_that_ends_at_since_is_not_in_it(void **state)
 {
@@ -279,6 +360,8 @@ int main(void)
 		cmocka_unit_test(store_list__is_sorted_by_start_and_then_by_kind),
 		cmocka_unit_test(store_list__merged_files_come_before_what_begins_with_them),
 		cmocka_unit_test(store_list__window_without_an_end),
+		cmocka_unit_test(store_list__file_that_is_renamed_now_and_then_is_not_missed),
+		cmocka_unit_test(store_list__file_that_is_renamed_all_the_time_is_not_missed),
 		cmocka_unit_test(store_list__out_of_descriptors_is_an_error),
 		cmocka_unit_test(store_list__missing_directory_is_enoent),
 		cmocka_unit_test(store_list__window_that_ends_at_since_is_not_in_it),
