@@ -8,7 +8,6 @@
 #include "push/cursor.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +22,7 @@
 #define LINES_MAX 32U
 #define WORDS_MAX 6U
 #define HEX 16
+#define FILE_MODE 0640
 
 bool push_sink_name_is_valid(const char *name)
 {
@@ -180,20 +180,6 @@ int push_cursor_load(int dir_fd, const char *name, struct push_cursor *ret_curso
 	return push_cursor_parse(text, size, ret_cursor);
 }
 
-static int write_temporary(int dir_fd, const char *name, const char *text)
-{
-	OWNED_FD int fd = openat(dir_fd, name,
-				 O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	err = write_full(fd, text, strlen(text));
-	if (!err && fsync(fd))
-		err = -errno;
-	return err;
-}
-
 int push_cursor_save(int dir_fd, const char *name, const struct push_cursor *cursor)
 {
 	struct file_names names = names_of(name);
@@ -201,7 +187,7 @@ int push_cursor_save(int dir_fd, const char *name, const struct push_cursor *cur
 	int err;
 
 	push_cursor_format(cursor, text);
-	err = write_temporary(dir_fd, names.temporary, text);
+	err = write_file_at(dir_fd, names.temporary, FILE_MODE, text, strlen(text));
 	if (!err && renameat(dir_fd, names.temporary, dir_fd, names.file))
 		err = -errno;
 	if (err) {

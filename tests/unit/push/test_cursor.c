@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char directory[] = "/tmp/test_cursor.XXXXXX";
@@ -65,6 +66,24 @@ static void push_cursor__what_is_saved_is_loaded(void **state)
 		saved.open.is_in_flight = false;
 	}
 	assert_int_equal(faccessat(dir_fd, ".sink.cursor.tmp", F_OK, 0), -1);
+}
+
+static void push_cursor_save__mode_is_not_the_umask_s(void **state)
+{
+	const struct push_cursor cursor = some_cursor();
+	const mode_t umasks[] = {0, 077};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(umasks) / sizeof(umasks[0]); i++) {
+		mode_t before = umask(umasks[i]);
+		struct stat stat;
+		int err = push_cursor_save(dir_fd, "sink", &cursor);
+
+		umask(before);
+		assert_int_equal(err, 0);
+		assert_int_equal(fstatat(dir_fd, "sink.cursor", &stat, 0), 0);
+		assert_int_equal(stat.st_mode & 07777, 0640);
+	}
 }
 
 /* A file that was cut off by a crash would repeat, or leave out, what nobody knows. */
@@ -154,6 +173,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(push_cursor__what_is_saved_is_loaded),
+		cmocka_unit_test(push_cursor_save__mode_is_not_the_umask_s),
 		cmocka_unit_test(push_cursor_parse__no_part_of_a_file_is_taken),
 		cmocka_unit_test(push_cursor_parse__what_the_format_does_not_have_is_refused),
 		cmocka_unit_test(push_cursor_parse__kinds_of_a_later_version_are_passed_over),
