@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -136,6 +137,27 @@ int write_file_at(int dir_fd, const char *name, mode_t mode, const void *bytes, 
 	if (err)
 		unlinkat(dir_fd, name, 0);
 	return err;
+}
+
+int open_directory_of(const char *path, int flags, const char **ret_name, int *ret_fd)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	OWNED_MEM char *directory = NULL;
+	int fd;
+
+	if (!name[0] || !strcmp(name, ".") || !strcmp(name, ".."))
+		return path[0] ? -EISDIR : -ENOENT;
+	/* Without the last slash, behind which O_NOFOLLOW follows links; the root is nothing else. */
+	directory = slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
+	if (!directory)
+		return -ENOMEM;
+	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+	if (fd < 0)
+		return -errno;
+	*ret_name = name;
+	*ret_fd = fd;
+	return 0;
 }
 
 static int process_read_mem_file(pid_t pid, uint64_t address, void *buffer, size_t size)

@@ -26,6 +26,10 @@ int write_full(int fd, const void *buffer, size_t size);
  * left from a crash, is replaced.  Returns 0; -errno, and there is no file. */
 int write_file_at(int dir_fd, const char *name, mode_t mode, const void *bytes, size_t size);
 
+/* Opens the directory that a path's last name is in.  flags: besides O_RDONLY, as O_NOFOLLOW.
+ * *ret_name points into path.  Returns 0; -EISDIR: the last name is "", "." or ".."; -errno. */
+int open_directory_of(const char *path, int flags, const char **ret_name, int *ret_fd);
+
 /* Finds a task that still has the memory and the files of process `pid`, so that /proc/TID shows
  * them: the main thread or, when the main thread has ended before the others, another thread.
  * Returns 0; -ESRCH when the process has ended. */

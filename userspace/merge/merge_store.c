@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/kinds.h"
 #include "merge/merge_step.h"
 
-#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 /* Kinds of one slot. */
 #define KINDS_MAX 16U
 
@@ -38,33 +37,19 @@ static bool is_of_disk(int err)
 	return err == -ENOSPC || err == -EDQUOT || err == -EROFS || err == -EIO;
 }
 
-static int open_directory_of(const char *path, int *ret_fd)
-{
-	const char *slash = strrchr(path, '/');
-	OWNED_MEM char *directory = strndup(path, slash ? (size_t)(slash - path) : 0);
-	int fd;
-
-	if (!directory)
-		return -ENOMEM;
-	fd = open(directory, DIRECTORY_FLAGS);
-	if (fd < 0)
-		return -errno;
-	*ret_fd = fd;
-	return 0;
-}
-
 /* Does one piece of work unless it was refused before; only an error of the disk is one. */
 static int try(const struct merge_pass *pass, const struct store_file *first, const char *path,
 	       int (*work)(int hour_fd, const void *what), const void *what)
 {
 	OWNED_FD int fd = -1;
+	const char *name;
 	int err;
 
 	if (is_refused(pass->refused, first->kind, first->start_ms))
 		return 0;
 	if (pass->begins)
 		pass->begins(pass->context, first);
-	err = open_directory_of(path, &fd);
+	err = open_directory_of(path, O_NOFOLLOW, &name, &fd);
 	if (!err)
 		err = work(fd, what);
 	if (pass->done)

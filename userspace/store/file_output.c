@@ -14,31 +14,9 @@
 #include "store/store.h"
 
 #define FILE_MODE 0640
-#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 #define TEMPORARY_TRIES 100U
 #define TEMPORARY_CHARS 48U
 #define LOCK_SUFFIX ".lock"
-
-/* Opens the directory of a file; *ret_name points into path. */
-static int open_directory_of(const char *path, const char **ret_name, int *ret_fd)
-{
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	OWNED_MEM char *directory = NULL;
-	int fd;
-
-	if (!name[0] || !strcmp(name, ".") || !strcmp(name, ".."))
-		return path[0] ? -EISDIR : -ENOENT;
-	directory = slash ? strndup(path, (size_t)(name - path)) : strdup(".");
-	if (!directory)
-		return -ENOMEM;
-	fd = open(directory, DIRECTORY_FLAGS);
-	if (fd < 0)
-		return -errno;
-	*ret_name = name;
-	*ret_fd = fd;
-	return 0;
-}
 
 /* The name cannot be guessed: in a shared directory anybody could have taken it before. */
 static int create_temporary(int directory_fd, char name[TEMPORARY_CHARS], int *ret_fd)
@@ -120,7 +98,7 @@ int file_output_write(const char *path, const void *bytes, size_t size, uid_t ui
 		return write_full(named_descriptor(path), bytes, size);
 	err = refuse_device(path);
 	if (!err)
-		err = open_directory_of(path, &name, &directory_fd);
+		err = open_directory_of(path, 0, &name, &directory_fd);
 	return err ? err : replace_file(directory_fd, name, bytes, size, uid, gid);
 }
 
@@ -129,7 +107,7 @@ static int lock_name_of(const char *path, int *ret_directory_fd, char **ret_lock
 	OWNED_FD int directory_fd = -1;
 	const char *name;
 	char *lock_name;
-	int err = open_directory_of(path, &name, &directory_fd);
+	int err = open_directory_of(path, 0, &name, &directory_fd);
 
 	if (err)
 		return err;
