@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """pyprofd-serve: profiles, metrics and access over HTTP, with a pyprofd that records."""
 import contextlib
+import ctypes
+import errno
 import http.client
 import os
 import re
@@ -9,6 +11,7 @@ import shutil
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import time
 
@@ -39,7 +42,7 @@ def free_port():
 class Server:
     """A pyprofd that records into a store, and a pyprofd-serve before it."""
 
-    def __init__(self, *options, events="cpu"):
+    def __init__(self, *options, events="cpu", preexec=None):
         self.folder = harness.temporary()
         os.chmod(self.folder, 0o755)
         os.mkdir(os.path.join(self.folder, "store"))
@@ -49,7 +52,7 @@ class Server:
         self.process = subprocess.Popen(
             [SERVE, "--listen", "127.0.0.1:%d" % self.port, "--live", self.live, "--store",
              os.path.join(self.folder, "store"), "--token-file", token_file(self.folder)]
-            + list(options), stderr=subprocess.PIPE)
+            + list(options), stderr=subprocess.PIPE, preexec_fn=preexec)
         said = self.process.stderr.readline().decode()
         assert said.startswith("pyprofd-serve: serves at http://127.0.0.1:%d/" % self.port), said
 
@@ -204,6 +207,34 @@ def test_who_sees_what():
         # Root, and the token.
         everybody = pids(pprof.Profile(server.get("/debug/pprof/profile?seconds=2")[1]))
         assert {own.pid, other.pid} <= everybody, everybody
+
+
+def without_netlink():
+    """socket(AF_NETLINK, ...) is EAFNOSUPPORT from now on, as under a filter of system calls."""
+    number = {"x86_64": 41, "aarch64": 198}[os.uname().machine]
+    load, equal, end = 0x20, 0x15, 0x06  # BPF_LD|W|ABS, BPF_JMP|JEQ|K, BPF_RET|K
+    program = b"".join(struct.pack("=HBBI", *words) for words in (
+        (load, 0, 0, 0), (equal, 0, 3, number),  # seccomp_data.nr
+        (load, 0, 0, 16), (equal, 0, 1, int(socket.AF_NETLINK)),  # args[0]
+        (end, 0, 0, 0x00050000 | errno.EAFNOSUPPORT), (end, 0, 0, 0x7fff0000)))
+    held = ctypes.create_string_buffer(program)
+    prog = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8,
+                                                   ctypes.addressof(held)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+    assert libc.prctl(22, 2, prog, 0, 0) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+
+
+def test_who_asks_where_the_kernel_has_no_sock_diag():
+    """Users are known from /proc/net/tcp, which is told once."""
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    with Server(preexec=without_netlink) as server, test_live.Worker(user=USER) as own:
+        said = server.process.stderr.readline()
+        assert b"/proc/net/tcp" in said and b"modprobe tcp_diag" in said, said
+        assert metrics(server.get("/metrics")[1])["pyprofd_up"] == {None: 1}
+        assert server.get_as(USER, "/metrics")[0] == 403
+        status, body = server.get_as(USER, "/debug/pprof/profile?seconds=2")
+        assert status == 200 and pids(pprof.Profile(body)) == {own.pid}, (status, body[:300])
 
 
 def test_tokens_hosts_and_methods():

@@ -52,6 +52,13 @@ static bool is_open_to_all(const struct request *request)
 	return request->endpoint == REQUEST_HEALTH || request->endpoint == REQUEST_READY;
 }
 
+bool exchange_needs_client(const char *path)
+{
+	struct request request;
+
+	return !request_route(path, &request) && !is_open_to_all(&request);
+}
+
 static bool is_page(const struct request *request)
 {
 	return request->endpoint == REQUEST_PAGE || request->endpoint == REQUEST_INDEX;

@@ -46,6 +46,9 @@ enum exchange_step {
 	EXCHANGE_READY,	   /* whether pyprofd answers makes it */
 };
 
+/* Returns whether it matters who asks for this path: finding out costs what others have sockets
+ * open, where the kernel cannot be asked for one (peer.h). */
+bool exchange_needs_client(const char *path);
 /* Decides what is to be done.  Fills in the request and whose view it is, or the answer.  Counts
  * what is refused. */
 enum exchange_step exchange_begin(const struct exchange_ask *ask,

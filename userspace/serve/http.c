@@ -15,7 +15,6 @@
 #include "serve/exchange.h"
 #include "serve/metrics.h"
 #include "serve/pages.h"
-#include "serve/peer.h"
 #include "serve/places.h"
 #include "serve/workers.h"
 
@@ -232,7 +231,8 @@ static void find_client(const struct http *http, struct MHD_Connection *connecti
 {
 	struct access_client client = {.has_certificate = has_certificate(http, connection)};
 
-	client.has_uid = !peer_uid(socket_of(connection), &client.uid);
+	client.has_uid =
+		!peer_uid(socket_of(connection), http->settings->peers, &client.uid);
 	*ret_client = client;
 }
 
@@ -258,7 +258,8 @@ static void ask_from(const struct http *http, struct MHD_Connection *connection,
 		.cookie = MHD_lookup_connection_value(connection, MHD_COOKIE_KIND, EXCHANGE_COOKIE),
 		.has_body = has_body(connection)};
 	MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, take_parameter, ask);
-	find_client(http, connection, &ask->client);
+	if (exchange_needs_client(path))
+		find_client(http, connection, &ask->client);
 }
 
 /* Hands the exchange to a worker, whose connection rests meanwhile. */

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "push/push.h"
 #include "serve/answer.h"
+#include "serve/peer.h"
 
 #define HTTP_CONNECTIONS_MAX 2048U
 #define HTTP_CONNECTION_BYTES 8192U /* of a request's line and headers */
@@ -33,6 +34,7 @@ struct http_settings {
 	const char *token;	       /* NULL: none */
 	const char *const *name;       /* beside addresses, what Host may say */
 	size_t name_count;
+	enum peer_source peers; /* where it is looked up whose a connection is */
 	/* PEM; NULL: no TLS.  With client_ca a client that shows a certificate of that authority
 	 * sees everything, and one without needs what it needs otherwise. */
 	const char *cert, *key, *client_ca;

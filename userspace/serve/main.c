@@ -19,6 +19,7 @@
 #include "serve/http.h"
 #include "serve/listen.h"
 #include "serve/options.h"
+#include "serve/peer.h"
 #include "serve/pushing.h"
 #include "serve/sandbox.h"
 
@@ -160,6 +161,22 @@ static void tell_start(const struct serve_options *options, bool has_landlock)
 	fprintf(stderr, "%s\n", has_landlock ? "" : " (without Landlock: this kernel has none)");
 }
 
+/* Who asks over TCP on loopback is looked up. */
+static enum peer_source find_peers(const struct serve_options *options)
+{
+	if (!options->has_http || options->http.address.is_unix)
+		return PEER_SOCK_DIAG;
+	return peer_find_source();
+}
+
+static void tell_peers(enum peer_source peers)
+{
+	if (peers == PEER_PROC)
+		fprintf(stderr, "pyprofd-serve: the kernel does not answer sock_diag for TCP: users "
+				"on this machine are known from /proc/net/tcp, which takes longer "
+				"the more sockets there are: modprobe tcp_diag\n");
+}
+
 /* ---- pushing ---- */
 
 static void tell_line(void *context, const char *line)
@@ -244,6 +261,7 @@ static int run(const struct serve_options *options)
 					  .token = secrets.token,
 					  .name = options->host,
 					  .name_count = options->host_count,
+					  .peers = find_peers(options),
 					  .cert = secrets.cert,
 					  .key = secrets.key,
 					  .client_ca = secrets.client_ca,
@@ -256,8 +274,10 @@ static int run(const struct serve_options *options)
 					: strerror(-err));
 		return complain(why);
 	}
-	if (options->has_http)
+	if (options->has_http) {
 		tell_start(options, has_landlock);
+		tell_peers(settings.peers);
+	}
 	serve(http, signals);
 	return EXIT_SUCCESS;
 }

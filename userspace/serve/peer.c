@@ -13,6 +13,7 @@
 #include <sys/time.h>
 
 #include "base/cleanup.h"
+#include "serve/socket_table.h"
 
 #define ANSWER_MS 200 /* the kernel answers in the same call */
 
@@ -71,6 +72,8 @@ static void put_address(const union address *address, __be16 *port, __be32 *byte
 	}
 }
 
+/* Returns 0; what the kernel says instead of a socket: -ENOENT, there is none such, or none of
+ * TCP is known at all; -EPROTO; -errno. */
 static int take_answer(int netlink, struct inet_diag_msg *ret_socket)
 {
 	union {
@@ -78,71 +81,158 @@ static int take_answer(int netlink, struct inet_diag_msg *ret_socket)
 		char bytes[4096];
 	} answer;
 	ssize_t size = recv(netlink, &answer, sizeof(answer), 0);
+	struct nlmsgerr error;
 
 	if (size < 0)
 		return -errno;
 	if (!NLMSG_OK(&answer.head, (unsigned int)size))
 		return -EPROTO;
-	if (answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY)
-		return -ENOTCONN; /* NLMSG_ERROR: there is no such socket */
-	if (answer.head.nlmsg_len < NLMSG_LENGTH(sizeof(*ret_socket)))
+	if (answer.head.nlmsg_type == NLMSG_ERROR &&
+	    answer.head.nlmsg_len >= NLMSG_LENGTH(sizeof(error))) {
+		memcpy(&error, NLMSG_DATA(&answer.head), sizeof(error));
+		return error.error < 0 ? error.error : -EPROTO;
+	}
+	if (answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+	    answer.head.nlmsg_len < NLMSG_LENGTH(sizeof(*ret_socket)))
 		return -EPROTO;
 	memcpy(ret_socket, NLMSG_DATA(&answer.head), sizeof(*ret_socket));
 	return 0;
 }
 
-/* Asks for the other end's socket: its own address is our peer's.  A socket that was closed belongs
- * to nobody, and the kernel says uid 0. */
-static int ask(int netlink, const union address *own, const union address *peer, uid_t *ret_uid)
+static int open_netlink(int *ret_fd)
+{
+	const struct timeval patience = {.tv_usec = ANSWER_MS * 1000};
+	OWNED_FD int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+
+	if (netlink < 0 ||
+	    setsockopt(netlink, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)))
+		return -errno;
+	*ret_fd = TAKE_FD(netlink);
+	return 0;
+}
+
+/* Asks for the socket whose own address is `end`, and its peer's `other`. */
+static int ask(int netlink, const union address *end, const union address *other,
+	       struct inet_diag_msg *ret_socket)
 {
 	struct question question = {
 		.head = {.nlmsg_len = sizeof(question),
 			 .nlmsg_type = SOCK_DIAG_BY_FAMILY,
 			 .nlmsg_flags = NLM_F_REQUEST},
-		.body = {.sdiag_family = (__u8)peer->any.sa_family,
+		.body = {.sdiag_family = (__u8)end->any.sa_family,
 			 .sdiag_protocol = IPPROTO_TCP,
 			 .idiag_states = UINT32_MAX,
 			 .id.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}}};
-	struct inet_diag_msg socket;
-	int err;
 
-	put_address(peer, &question.body.id.idiag_sport, question.body.id.idiag_src);
-	put_address(own, &question.body.id.idiag_dport, question.body.id.idiag_dst);
+	put_address(end, &question.body.id.idiag_sport, question.body.id.idiag_src);
+	put_address(other, &question.body.id.idiag_dport, question.body.id.idiag_dst);
 	if (send(netlink, &question, sizeof(question), 0) != (ssize_t)sizeof(question))
 		return -errno;
-	err = take_answer(netlink, &socket);
+	return take_answer(netlink, ret_socket);
+}
+
+/* What a table says of the other end's socket. */
+struct owner {
+	bool is_open; /* connected, and a program has it open: a closed one is shown as uid 0's */
+	uid_t uid;
+};
+
+static int ask_diag(const union address *own, const union address *peer, struct owner *ret_owner)
+{
+	OWNED_FD int netlink = -1;
+	struct inet_diag_msg socket;
+	int err = open_netlink(&netlink);
+
+	if (!err)
+		err = ask(netlink, peer, own, &socket);
 	if (err)
 		return err;
-	if (socket.idiag_state != TCP_ESTABLISHED || !socket.idiag_inode)
-		return -ENOTCONN;
-	*ret_uid = socket.idiag_uid;
+	ret_owner->is_open = socket.idiag_state == TCP_ESTABLISHED && socket.idiag_inode;
+	ret_owner->uid = socket.idiag_uid;
 	return 0;
 }
 
-static int tcp_uid(const union address *own, const union address *peer, uid_t *ret_uid)
+static void put_end(const union address *address, struct socket_end *ret_end)
 {
-	const struct timeval patience = {.tv_usec = ANSWER_MS * 1000};
-	OWNED_FD int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	uid_t uid, again;
+	struct socket_end end = {.port = 0};
+	__be16 port;
+
+	put_address(address, &port, end.address);
+	end.port = ntohs(port);
+	*ret_end = end;
+}
+
+/* The address of IPv6 that stands for one of IPv4: RFC 4291, section 2.5.5.2. */
+static void map_end(struct socket_end *end)
+{
+	end->address[3] = end->address[0];
+	end->address[2] = htonl(0xffff);
+	end->address[0] = 0;
+}
+
+static int read_table(const union address *own, const union address *peer,
+		      struct owner *ret_owner)
+{
+	const bool is_four = peer->any.sa_family == AF_INET;
+	struct socket_end own_end, peer_end;
+	struct socket_row row;
 	int err;
 
-	if (netlink < 0 ||
-	    setsockopt(netlink, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)))
-		return -errno;
-	/* The kernel reads state and owner one after the other.  Who closes in between has no owner
-	 * at the second time: only what both times say is true. */
-	err = ask(netlink, own, peer, &uid);
-	if (!err)
-		err = ask(netlink, own, peer, &again);
+	put_end(own, &own_end);
+	put_end(peer, &peer_end);
+	err = socket_table_find(is_four ? "/proc/self/net/tcp" : "/proc/self/net/tcp6", &peer_end,
+				&own_end, &row);
+	/* A client's socket of IPv6, as Java's are, has connected to ::ffff:127.0.0.1. */
+	if (err == -ENOENT && is_four) {
+		map_end(&own_end);
+		map_end(&peer_end);
+		err = socket_table_find("/proc/self/net/tcp6", &peer_end, &own_end, &row);
+	}
 	if (err)
 		return err;
-	if (uid != again)
-		return -ENOTCONN;
-	*ret_uid = uid;
+	ret_owner->is_open = row.state == TCP_ESTABLISHED && row.inode;
+	ret_owner->uid = row.uid;
 	return 0;
 }
 
-int peer_uid(int fd, uid_t *ret_uid)
+static int tcp_uid(const union address *own, const union address *peer, enum peer_source source,
+		   uid_t *ret_uid)
+{
+	int (*const look)(const union address *, const union address *, struct owner *) =
+		source == PEER_PROC ? read_table : ask_diag;
+	struct owner first, again;
+	int err = look(own, peer, &first);
+
+	/* The kernel reads state and owner one after the other.  Who closes in between has no owner
+	 * at the second time: only what both times say is true. */
+	if (!err)
+		err = look(own, peer, &again);
+	if (err)
+		return err == -ENOENT ? -ENOTCONN : err;
+	if (!first.is_open || !again.is_open || first.uid != again.uid)
+		return -ENOTCONN;
+	*ret_uid = first.uid;
+	return 0;
+}
+
+enum peer_source peer_find_source(void)
+{
+	union address own = {.four = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}};
+	const union address nobody = {.four.sin_family = AF_INET};
+	OWNED_FD int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), netlink = -1;
+	socklen_t size = sizeof(own);
+	struct inet_diag_msg found;
+
+	/* A host without IPv4 on loopback: nothing can be found out. */
+	if (listener < 0 || bind(listener, &own.any, sizeof(own.four)) || listen(listener, 1) ||
+	    getsockname(listener, &own.any, &size))
+		return PEER_SOCK_DIAG;
+	return open_netlink(&netlink) || ask(netlink, &own, &nobody, &found) ? PEER_PROC
+									      : PEER_SOCK_DIAG;
+}
+
+int peer_uid(int fd, enum peer_source source, uid_t *ret_uid)
 {
 	union address own, peer;
 	socklen_t own_size = sizeof(own), peer_size = sizeof(peer);
@@ -158,5 +248,5 @@ int peer_uid(int fd, uid_t *ret_uid)
 	/* Both ends: a packet from outside may say that it comes from 127.0.0.1. */
 	if (!is_loopback(&own) || !is_loopback(&peer))
 		return -EREMOTE;
-	return tcp_uid(&own, &peer, ret_uid);
+	return tcp_uid(&own, &peer, source, ret_uid);
 }

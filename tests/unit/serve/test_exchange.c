@@ -106,6 +106,19 @@ static void strangers__see_that_it_lives(void **state)
 	assert_true(view.is_of_user);
 }
 
+/* What all may ask is answered without a look at whose the connection is. */
+static void client__matters_where_not_all_may_ask(void **state)
+{
+	(void)state;
+	assert_false(exchange_needs_client("/healthz"));
+	assert_false(exchange_needs_client("/readyz"));
+	assert_false(exchange_needs_client("/nothing"));
+	assert_true(exchange_needs_client("/"));
+	assert_true(exchange_needs_client("/metrics"));
+	assert_true(exchange_needs_client("/debug/pprof/profile"));
+	assert_true(exchange_needs_client("/api/v1/profile"));
+}
+
 static void token__opens_everything(void **state)
 {
 	char session[SESSIONS_ID_BYTES];
@@ -253,6 +266,7 @@ int main(void)
 		cmocka_unit_test(root__sees_everything),
 		cmocka_unit_test(users__see_their_own_and_live_only),
 		cmocka_unit_test(strangers__see_that_it_lives),
+		cmocka_unit_test(client__matters_where_not_all_may_ask),
 		cmocka_unit_test(token__opens_everything),
 		cmocka_unit_test(session__is_of_one_user_and_ends),
 		cmocka_unit_test(token__that_is_wrong_gets_no_hint),
