@@ -148,8 +148,23 @@ static int parse_type(struct config_push *push, char why[CONFIG_WHY_BYTES])
 static int check_url(const struct config_value *url, char why[CONFIG_WHY_BYTES])
 {
 	const char *fault = url->text ? config_url_fault(url->text) : NULL;
+	const char *path = url->text ? config_url_own_path(url->text) : NULL;
 
-	return fault ? config_complain(url, why, "%s", fault) : 0;
+	if (fault)
+		return config_complain(url, why, "%s", fault);
+	if (path)
+		return config_complain(url, why,
+				       "ends in the protocol's own path, which is appended: leave "
+				       "'%s' out",
+				       path);
+	return 0;
+}
+
+static int check_proxy(const struct config_value *proxy, char why[CONFIG_WHY_BYTES])
+{
+	const char *fault = proxy->text ? config_url_proxy_fault(proxy->text) : NULL;
+
+	return fault ? config_complain(proxy, why, "%s", fault) : 0;
 }
 
 static int parse_kinds(struct config_push *push, char why[CONFIG_WHY_BYTES])
@@ -214,6 +229,8 @@ static int check_push(struct config_push *push, char why[CONFIG_WHY_BYTES])
 
 	if (!err)
 		err = check_url(&push->url, why);
+	if (!err)
+		err = check_proxy(&push->proxy, why);
 	if (!err)
 		err = check_pair(&push->cert, &push->key, why);
 	if (!err && push->user.text && strchr(push->user.text, ':'))

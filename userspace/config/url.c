@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 #define SCHEME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789"
 #define SCHEME_END "://"
 #define PATH_BEGINS "/?#"
@@ -70,5 +72,43 @@ const char *config_url_fault(const char *url)
 		return "has a user in it: give user= and, for the password, token-file=";
 	if (!port_is_fine(host))
 		return "has a port that is not from 1 to 65535";
+	return NULL;
+}
+
+const char *config_url_proxy_fault(const char *url)
+{
+	static const char *const schemes[] = {"http://",    "https://",  "socks4://",
+					      "socks4a://", "socks5://", "socks5h://"};
+	const char *host = NULL, *user;
+
+	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++)
+		if (!strncmp(url, schemes[i], strlen(schemes[i])))
+			host = url + strlen(schemes[i]);
+	if (!host)
+		return "is no proxy: give http://HOST:PORT, or https:// or socks5h://";
+	if (strpbrk(url, " \t\""))
+		return "has blanks or quotes";
+	user = memrchr(host, '@', strcspn(host, PATH_BEGINS));
+	if (user)
+		host = user + 1;
+	if (!*host || *host == ':' || strchr(PATH_BEGINS, *host))
+		return "names no host";
+	return port_is_fine(host) ? NULL : "has a port that is not from 1 to 65535";
+}
+
+const char *config_url_own_path(const char *url)
+{
+	static const char *const paths[] = {"/push.v1.PusherService/Push",
+					    "/api/profiles/writeraw", "/v1development/profiles"};
+	size_t size = strcspn(url, QUERY_BEGINS);
+
+	while (size && url[size - 1] == '/')
+		size--;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		const size_t path_size = strlen(paths[i]);
+
+		if (size >= path_size && !memcmp(url + size - path_size, paths[i], path_size))
+			return paths[i];
+	}
 	return NULL;
 }

@@ -17,5 +17,10 @@ bool config_url_has_secret(const char *url);
 /* Returns what is wrong with a collector's URL, "is ..." or "has ...", which does not repeat it;
  * NULL: nothing, so it is http:// or https:// with a host and without a user. */
 const char *config_url_fault(const char *url);
+/* Returns what is wrong with a proxy's URL, likewise; it may have a user and a password. */
+const char *config_url_proxy_fault(const char *url);
+/* Returns the path of a protocol that a collector's URL ends in, which pushing appends itself;
+ * NULL: none. */
+const char *config_url_own_path(const char *url);
 
 #endif

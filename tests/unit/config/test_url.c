@@ -65,12 +65,47 @@ static void config_url_fault__takes_ports_from_1_to_65535(void **state)
 		assert_non_null(config_url_fault(wrong[i]));
 }
 
+static void config_url_proxy_fault__wants_a_scheme_and_a_host(void **state)
+{
+	static const char *const right[] = {"http://p:3128", "https://u:geheim@p:1", "socks5h://p",
+					    "http://[::1]:3128/", "http://u:a@b@p:1"};
+	static const char *const wrong[] = {"foo",	     "p:3128",	       "ftp://p:1",
+					    "http://",	     "http://:3128",   "http://u@",
+					    "http:///p",     "http://p:99999", "http://p q:1",
+					    "socks6://p:1", "HTTP://p:1"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
+		assert_null(config_url_proxy_fault(right[i]));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_non_null(config_url_proxy_fault(wrong[i]));
+}
+
+static void config_url_own_path__is_a_protocols_at_the_end(void **state)
+{
+	static const char *const none[] = {"http://h", "http://h/", "http://h/push",
+					   "http://h/api/profiles/writeraw/x",
+					   "http://h?to=/api/profiles/writeraw"};
+
+	(void)state;
+	assert_string_equal(config_url_own_path("http://h:4040/push.v1.PusherService/Push"),
+			    "/push.v1.PusherService/Push");
+	assert_string_equal(config_url_own_path("http://h/x/v1development/profiles/?a=b"),
+			    "/v1development/profiles");
+	assert_string_equal(config_url_own_path("http://h/api/profiles/writeraw//"),
+			    "/api/profiles/writeraw");
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		assert_null(config_url_own_path(none[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(config_url_hide__leaves_scheme_host_port_and_path),
 		cmocka_unit_test(config_url_hide__cuts_what_is_too_long),
 		cmocka_unit_test(config_url_fault__takes_ports_from_1_to_65535),
+		cmocka_unit_test(config_url_proxy_fault__wants_a_scheme_and_a_host),
+		cmocka_unit_test(config_url_own_path__is_a_protocols_at_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
