@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "serve/exchange.h"
+#include "serve/strip.h"
 
 #define LINES_MAX 64U
 #define MAX_BYTES 16384U
@@ -74,8 +75,9 @@ static void check(const struct exchange_ask *ask, enum exchange_step step,
 		assert(memchr(request->label[i], '\0', sizeof(request->label[i])));
 	assert(memchr(request->stored, '\0', sizeof(request->stored)));
 	/* Nobody gets what is not for them. */
-	if (request->endpoint == REQUEST_STORED)
+	if (request->endpoint == REQUEST_STORED || request->endpoint == REQUEST_STRIP)
 		assert(!view->is_of_user);
+	assert(request->points <= STRIP_POINTS_MAX);
 	if (ask->client.uid && !shows_token && !ask->parameter_count)
 		assert(view->is_of_user && view->uid == ask->client.uid);
 	assert(ask->client.has_uid || shows_token || ask->parameter_count);

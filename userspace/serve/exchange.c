@@ -77,6 +77,7 @@ static enum exchange_step give(const struct request *request, struct answer *ans
 	switch (request->endpoint) {
 	case REQUEST_LIVE:
 	case REQUEST_STORED:
+	case REQUEST_STRIP:
 		return EXCHANGE_WORK;
 	case REQUEST_METRICS:
 		return EXCHANGE_METRICS;

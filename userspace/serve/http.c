@@ -16,6 +16,7 @@
 #include "serve/metrics.h"
 #include "serve/pages.h"
 #include "serve/places.h"
+#include "serve/strip_answer.h"
 #include "serve/workers.h"
 
 #define IDLE_SECONDS 30U /* of a connection, beside the bounds of http.h */
@@ -29,6 +30,7 @@ struct http {
 	struct MHD_Daemon *daemon;
 	struct workers *watches, *merges;
 	struct places *places;
+	struct strip_source *strip;
 	struct counts counts;
 	atomic_ullong answers_bytes; /* of bodies that are being sent */
 	atomic_bool ends;
@@ -104,6 +106,9 @@ static void run_work(struct work *work)
 		answer_metrics(exchange);
 	else if (exchange->step == EXCHANGE_READY)
 		answer_ready(exchange);
+	else if (exchange->request.endpoint == REQUEST_STRIP)
+		strip_answer(exchange->http->strip, &exchange->request, wall_ns() / NS_PER_MS,
+			     &exchange->answer);
 	else
 		answer_profile(&exchange->http->settings->sources, &exchange->request,
 			       &exchange->view, &exchange->answer);
@@ -266,7 +271,8 @@ static void ask_from(const struct http *http, struct MHD_Connection *connection,
 static enum MHD_Result begin_work(struct exchange *exchange)
 {
 	struct http *http = exchange->http;
-	const bool is_merge = exchange->request.endpoint == REQUEST_STORED;
+	const bool is_merge = exchange->request.endpoint == REQUEST_STORED ||
+			      exchange->request.endpoint == REQUEST_STRIP;
 
 	exchange->work = (struct work){.run = run_work,
 				       .is_of_user = exchange->view.is_of_user,
@@ -422,6 +428,8 @@ int http_open(const struct http_settings *settings, struct http **ret_http)
 					      .name_count = settings->name_count};
 	err = places_new(HTTP_CONNECTIONS_MAX, &http->counts, &http->places);
 	if (!err)
+		err = strip_source_new(settings->sources.store, &http->strip);
+	if (!err)
 		err = workers_new(HTTP_WATCHES_MAX, 0, &http->watches);
 	if (!err)
 		err = workers_new(HTTP_MERGES_MAX, HTTP_MERGES_WAITING, &http->merges);
@@ -457,6 +465,7 @@ void http_close(struct http *http)
 	workers_free(http->watches);
 	workers_free(http->merges);
 	places_free(http->places);
+	strip_source_free(http->strip);
 	free(http);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "query/select.h"
+#include "serve/strip.h"
 
 #define PID_MAX (4U << 20) /* the kernel's PID_MAX_LIMIT */
 #define SHOWN_CHARS 40	   /* of a value that is wrong */
@@ -36,9 +37,9 @@ int request_route(const char *path, struct request *ret_request)
 		{"/", REQUEST_PAGE},		     {debug_path, REQUEST_INDEX},
 		{"/debug/pprof", REQUEST_INDEX},     {"/metrics", REQUEST_METRICS},
 		{"/api/v1/profile", REQUEST_STORED}, {"/healthz", REQUEST_HEALTH},
-		{"/readyz", REQUEST_READY},
+		{"/readyz", REQUEST_READY},	     {"/api/v1/strip", REQUEST_STRIP},
 	};
-	struct request request = {0};
+	struct request request = {.points = STRIP_POINTS_DEFAULT};
 
 	snprintf(request.stored, sizeof(request.stored), "%s", kind_get(PP_PROFILE_DEFAULT)->name);
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
@@ -173,6 +174,16 @@ static int take_stored(struct request *request, const char *name, const char *va
 	return 0;
 }
 
+static int take_points(struct request *request, const char *value, char why[REQUEST_WHY_BYTES])
+{
+	uint64_t points;
+
+	if (parse_number(value, STRIP_POINTS_MAX, &points))
+		return refuse(why, "points", value, "from 1 to 2000");
+	request->points = (uint32_t)points;
+	return 0;
+}
+
 int request_take(struct request *request, const char *name, const char *value, uint64_t now_ms,
 		 char why[REQUEST_WHY_BYTES])
 {
@@ -182,6 +193,9 @@ int request_take(struct request *request, const char *name, const char *value, u
 		return 0;
 	if (strlen(text) >= REQUEST_VALUE_BYTES)
 		return refuse(why, "a parameter", text, "as short as it should be");
+	if (request->endpoint == REQUEST_STRIP)
+		return strcmp(name, "points") ? take_stored(request, name, text, now_ms, why)
+					      : take_points(request, text, why);
 	if (!strcmp(name, "pid"))
 		return take_pid(request, text, why);
 	if (!strcmp(name, "label"))
@@ -193,5 +207,6 @@ int request_take(struct request *request, const char *name, const char *value, u
 
 bool request_needs_work(const struct request *request)
 {
-	return request->endpoint == REQUEST_LIVE || request->endpoint == REQUEST_STORED;
+	return request->endpoint == REQUEST_LIVE || request->endpoint == REQUEST_STORED ||
+	       request->endpoint == REQUEST_STRIP;
 }

@@ -20,6 +20,7 @@ enum request_endpoint {
 	REQUEST_INDEX,	 /* /debug/pprof/ */
 	REQUEST_LIVE,	 /* /debug/pprof/profile, /debug/pprof/KIND: what runs from now on */
 	REQUEST_STORED,	 /* /api/v1/profile: what the store has */
+	REQUEST_STRIP,	 /* /api/v1/strip: how much of it when */
 	REQUEST_METRICS, /* /metrics */
 	REQUEST_HEALTH,	 /* /healthz: this program answers */
 	REQUEST_READY,	 /* /readyz: and so does pyprofd */
@@ -30,11 +31,12 @@ enum request_format { REQUEST_PPROF, REQUEST_JSON, REQUEST_FOLDED };
 struct request {
 	enum request_endpoint endpoint;
 	enum pp_profile kind;	      /* of REQUEST_LIVE */
-	char stored[STORE_KIND_CHARS]; /* kind of REQUEST_STORED */
+	char stored[STORE_KIND_CHARS]; /* kind of REQUEST_STORED, REQUEST_STRIP */
 	uint32_t seconds;
 	uint32_t pid; /* 0: the whole machine */
 	uint64_t from_ms, until_ms; /* since 1970; 0: not given */
 	enum request_format format;
+	uint32_t points; /* of REQUEST_STRIP */
 	/* "KEY=REGEX", as select_add_label() takes it: the value and no other one */
 	char label[REQUEST_LABELS_MAX][2 * REQUEST_VALUE_BYTES];
 	unsigned int label_count;

@@ -68,6 +68,7 @@ static void root__sees_everything(void **state)
 	assert_int_equal(ask("/debug/pprof/profile", &root), EXCHANGE_WORK);
 	assert_false(view.is_of_user);
 	assert_int_equal(ask("/api/v1/profile", &root), EXCHANGE_WORK);
+	assert_int_equal(ask("/api/v1/strip", &root), EXCHANGE_WORK);
 	assert_int_equal(ask("/metrics", &root), EXCHANGE_METRICS);
 	assert_int_equal(ask("/", &root), EXCHANGE_ANSWER);
 	assert_int_equal(status, 200);
@@ -82,6 +83,8 @@ static void users__see_their_own_and_live_only(void **state)
 	assert_true(view.is_of_user);
 	assert_int_equal(view.uid, 1000);
 	assert_int_equal(ask("/api/v1/profile", &user), EXCHANGE_ANSWER);
+	assert_int_equal(status, 403);
+	assert_int_equal(ask("/api/v1/strip", &user), EXCHANGE_ANSWER);
 	assert_int_equal(status, 403);
 	assert_int_equal(ask("/metrics", &user), EXCHANGE_ANSWER);
 	assert_int_equal(status, 403);

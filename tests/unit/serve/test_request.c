@@ -157,6 +157,25 @@ static void labels__match_their_value_alone(void **state)
 	assert_int_equal(take(&live, "label", "app:web"), -EINVAL);
 }
 
+static void strip__has_times_kind_and_points(void **state)
+{
+	struct request request = routed("/api/v1/strip");
+
+	(void)state;
+	assert_int_equal(request.points, 600);
+	assert_int_equal(take(&request, "points", "1"), 0);
+	assert_int_equal(take(&request, "points", "2000"), 0);
+	assert_int_equal(request.points, 2000);
+	assert_int_equal(take(&request, "points", "2001"), -EINVAL);
+	assert_int_equal(take(&request, "points", "0"), -EINVAL);
+	assert_int_equal(take(&request, "points", "-1"), -EINVAL);
+	assert_int_equal(take(&request, "kind", "offcpu"), 0);
+	assert_string_equal(request.stored, "offcpu");
+	assert_int_equal(take(&request, "from", "1h"), 0);
+	assert_int_equal(request.from_ms, NOW_MS - 3600000);
+	assert_true(request_needs_work(&request));
+}
+
 /* Pages have no parameters: what is there is not looked at. */
 static void pages__take_anything(void **state)
 {
@@ -176,6 +195,7 @@ int main(void)
 		cmocka_unit_test(stored__has_times_kind_and_format),
 		cmocka_unit_test(stored__what_is_wrong_is_refused),
 		cmocka_unit_test(labels__match_their_value_alone),
+		cmocka_unit_test(strip__has_times_kind_and_points),
 		cmocka_unit_test(pages__take_anything),
 	};
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A strip of use over time: what the windows of one kind have, divided among intervals of equal
+ * length.  A window that two intervals share is divided by time, so that the sum over all intervals
+ * is exactly that of the windows.  No clock, no file, no global state; one thread per object. */
+#ifndef SERVE_STRIP_H
+#define SERVE_STRIP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define STRIP_POINTS_DEFAULT 600U
+#define STRIP_POINTS_MAX 2000U
+#define STRIP_SPAN_MAX_MS (10ULL * 366 * 86400 * 1000) /* ten years */
+
+struct strip_point {
+	int64_t value; /* in the kind's unit */
+	/* How long somebody recorded, in windows whose sums are known, and in those that have not
+	 * been summed yet.  Both 0: a gap.  Windows that overlap, as the clock was set back, make
+	 * more than the interval has. */
+	uint64_t recorded_ms, pending_ms;
+};
+
+/* Release with strip_release(). */
+struct strip {
+	uint64_t from_ms, until_ms; /* since 1970 */
+	struct strip_point *point;  /* owned */
+	uint32_t count;
+	uint64_t windows, pending; /* in the range; pending: of them not yet summed */
+	uint64_t broken; /* files that cannot be read; the caller's */
+	uint64_t window_ms; /* of the longest one: within it the strip knows no times */
+};
+
+void strip_release(struct strip *strip);
+/* Begins an empty strip; a range shorter than `points` milliseconds gets one interval for each.
+ * Returns 0; -EINVAL: no range, or points is 0 or above STRIP_POINTS_MAX; -ENOMEM. */
+int strip_init(struct strip *strip, uint64_t from_ms, uint64_t until_ms, uint32_t points);
+/* Adds the part of a window that lies in the range.  value: what it has in all, not negative.  A
+ * window without a length is of one millisecond. */
+void strip_add(struct strip *strip, uint64_t start_ms, uint64_t duration_ms, int64_t value);
+/* Adds windows that are there, but whose sums are not known yet. */
+void strip_add_pending(struct strip *strip, uint64_t start_ms, uint64_t duration_ms);
+/* Writes {"version":1,"kind","unit","from","until","window_ms","windows","pending","broken",
+ * "value":[...],"recorded_ms":[...],"pending_ms":[...]}; the value of a gap is null.  Returns 0 or
+ * -EIO. */
+int strip_write(const struct strip *strip, const char *kind, const char *unit, FILE *out);
+
+#endif
