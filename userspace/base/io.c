@@ -148,8 +148,10 @@ int open_directory_of(const char *path, int flags, const char **ret_name, int *r
 
 	if (!name[0] || !strcmp(name, ".") || !strcmp(name, ".."))
 		return path[0] ? -EISDIR : -ENOENT;
-	/* Without the last slash, behind which O_NOFOLLOW follows links; the root is nothing else. */
-	directory = slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
+	/* Without the last slash, behind which O_NOFOLLOW follows links; the root has no other
+	 * name. */
+	directory = slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1)
+			  : strdup(".");
 	if (!directory)
 		return -ENOMEM;
 	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);

@@ -172,9 +172,10 @@ static enum peer_source find_peers(const struct serve_options *options)
 static void tell_peers(enum peer_source peers)
 {
 	if (peers == PEER_PROC)
-		fprintf(stderr, "pyprofd-serve: the kernel does not answer sock_diag for TCP: users "
-				"on this machine are known from /proc/net/tcp, which takes longer "
-				"the more sockets there are: modprobe tcp_diag\n");
+		fprintf(stderr,
+			"pyprofd-serve: the kernel does not answer sock_diag for TCP: users on "
+			"this machine are known from /proc/net/tcp, which takes longer the more "
+			"sockets there are: modprobe tcp_diag\n");
 }
 
 /* ---- pushing ---- */

@@ -72,7 +72,8 @@ static void divide(struct strip *strip, uint64_t start_ms, uint64_t duration_ms,
 		   int64_t value)
 {
 	const uint64_t length_ms = duration_ms ? duration_ms : 1;
-	const uint64_t end_ms = length_ms > UINT64_MAX - start_ms ? UINT64_MAX : start_ms + length_ms;
+	const uint64_t end_ms =
+		length_ms > UINT64_MAX - start_ms ? UINT64_MAX : start_ms + length_ms;
 	const uint64_t last_ms = earlier(end_ms, strip->until_ms);
 	uint64_t at_ms = later(start_ms, strip->from_ms);
 

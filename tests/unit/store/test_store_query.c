@@ -207,7 +207,8 @@ static void *rename_all_the_time(void *context)
 	struct renamer *renamer = context;
 
 	for (; !atomic_load(&renamer->has_to_end); renamer->renames++) {
-		rename(renamer->name[renamer->renames % 2], renamer->name[1 - renamer->renames % 2]);
+		rename(renamer->name[renamer->renames % 2],
+		       renamer->name[1 - renamer->renames % 2]);
 		if (renamer->pause_us)
 			usleep(renamer->pause_us);
 	}
