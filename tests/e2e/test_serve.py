@@ -209,6 +209,9 @@ def test_who_sees_what():
         assert {own.pid, other.pid} <= everybody, everybody
 
 
+OTHER_USER = USER + 1  # another test, which runs beside, has programs of that one
+
+
 def without_netlink():
     """socket(AF_NETLINK, ...) is EAFNOSUPPORT from now on, as under a filter of system calls."""
     number = {"x86_64": 41, "aarch64": 198}[os.uname().machine]
@@ -228,12 +231,13 @@ def without_netlink():
 def test_who_asks_where_the_kernel_has_no_sock_diag():
     """Users are known from /proc/net/tcp, which is told once."""
     harness.need(os.geteuid() == 0, "only root can become somebody else")
-    with Server(preexec=without_netlink) as server, test_live.Worker(user=USER) as own:
+    with Server(preexec=without_netlink) as server, \
+            test_live.Worker(user=OTHER_USER) as own:
         said = server.process.stderr.readline()
         assert b"/proc/net/tcp" in said and b"modprobe tcp_diag" in said, said
         assert metrics(server.get("/metrics")[1])["pyprofd_up"] == {None: 1}
-        assert server.get_as(USER, "/metrics")[0] == 403
-        status, body = server.get_as(USER, "/debug/pprof/profile?seconds=2")
+        assert server.get_as(OTHER_USER, "/metrics")[0] == 403
+        status, body = server.get_as(OTHER_USER, "/debug/pprof/profile?seconds=2")
         assert status == 200 and pids(pprof.Profile(body)) == {own.pid}, (status, body[:300])
 
 
