@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import errno
 import http.client
+import json
 import os
 import re
 import resource
@@ -128,6 +129,35 @@ def test_profile_of_a_process():
         # It does not record that.
         _, body = server.get("/debug/pprof/gil?seconds=1", rc=503)
         assert b"records other kinds: choose" in body, body
+
+
+def test_strip_has_what_the_store_has():
+    with Server() as server, test_live.Worker():
+        harness.wait_for(lambda: json.loads(server.get("/api/v1/strip?from=1m")[1])[
+            "windows"] >= 3, 30, "the store's windows")
+        server.agent.send_signal(signal.SIGINT)
+        server.agent.wait(30)
+        now_s = int(time.time()) + 1
+        span = "from=%d&until=%d" % (now_s - 60, now_s)
+        harness.wait_for(lambda: not json.loads(server.get("/api/v1/strip?" + span)[1])[
+            "pending"], 30, "sums of all windows")
+        headers, body = server.get("/api/v1/strip?points=120&" + span)
+        assert headers["Content-Type"] == "application/json"
+        strip = json.loads(body)
+        assert strip["unit"] == "nanoseconds" and not strip["broken"], strip
+        assert len(strip["value"]) == len(strip["recorded_ms"]) == 120, strip
+        # No more than all CPUs, and what the windows have in all.
+        profile = pprof.Profile(server.get("/api/v1/profile?" + span)[1])
+        taken = sum(sample.values[1] for sample in profile.samples)
+        assert taken > 0 and sum(value or 0 for value in strip["value"]) == taken, (strip, taken)
+        assert sum(strip["recorded_ms"]) * 1e6 * os.cpu_count() * 1.1 >= taken, (strip, taken)
+        # Nobody recorded a minute ago: that is a gap, no zero.
+        assert strip["value"][0] is None and strip["recorded_ms"][0] == 0, strip
+        for value, recorded_ms in zip(strip["value"], strip["recorded_ms"]):
+            assert (value is None) == (recorded_ms == 0), strip
+        server.get("/api/v1/strip?kind=wall", rc=400)
+        server.get("/api/v1/strip?points=0", rc=400)
+        assert server.get_as(USER, "/api/v1/strip?from=1m")[0] == 403
 
 
 def test_go_fetches_it():
