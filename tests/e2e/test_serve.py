@@ -117,6 +117,19 @@ def test_profile_of_a_process():
         check_parts(pprof.Profile(body), worker.pid)
         headers, body = server.get("/api/v1/profile?from=1m&format=json&pid=%d" % worker.pid)
         assert headers["Content-Type"] == "application/json" and body.startswith(b'{"version":1,')
+        # A page by itself, which is shown and whose scripts have no session to use.
+        headers, body = server.get("/api/v1/profile?from=1m&format=html&pid=%d" % worker.pid)
+        assert headers["Content-Type"] == "text/html; charset=utf-8"
+        assert "Content-Disposition" not in headers
+        policy = headers["Content-Security-Policy"].split("; ")
+        assert "default-src 'none'" in policy and "sandbox allow-scripts allow-downloads" in policy
+        assert body.lower().startswith(b"<!doctype html>") and b"three_parts" in body
+        _, body = server.get("/debug/pprof/profile?seconds=1&format=html&pid=%d" % worker.pid)
+        assert b"three_parts" in body
+        server.get("/api/v1/profile?form=1m", rc=400)
+        _, body = server.get("/debug/pprof/profile?second=2", rc=400)
+        assert body == (b"second: there is no such parameter: there are seconds, pid, label, "
+                        b"format\n"), body
         _, body = server.get("/api/v1/profile?from=1m&label=thread_name:toiler&pid=%d" % worker.pid)
         check_parts(pprof.Profile(body), worker.pid)
         _, body = server.get("/api/v1/profile?from=1m&label=thread_name:toile")

@@ -15,9 +15,16 @@
 #include "pprof/folded.h"
 #include "pprof/pprof.h"
 #include "query/input.h"
+#include "render/flame_html.h"
 #include "render/flame_json.h"
 
 static const char text_type[] = "text/plain; charset=utf-8";
+/* Of the flame graph's page: its own scripts alone, and an origin of its own, so that whatever a
+ * name in it did could neither use the viewer's session nor ask anybody. */
+static const char page_policy[] =
+	"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'self'; "
+	"sandbox allow-scripts allow-downloads";
 
 void answer_release(struct answer *answer)
 {
@@ -90,7 +97,28 @@ static uint64_t count_samples(const struct input *input)
 	return (uint64_t)sum;
 }
 
-static int encode_json(const struct input *input, struct answer *answer)
+struct graph {
+	const struct flame_tree *tree;
+	struct flame_json_facts facts;
+};
+
+static int write_json(FILE *out, void *arg)
+{
+	const struct graph *graph = arg;
+
+	return flame_json_write(graph->tree, &graph->facts, out);
+}
+
+static int write_html(FILE *out, void *arg)
+{
+	const struct graph *graph = arg;
+
+	return flame_html_write(out, graph->facts.title, write_json, arg);
+}
+
+/* Makes the flame graph and writes it in one of its formats. */
+static int encode_graph(const struct input *input, int (*write)(FILE *out, void *graph),
+			struct answer *answer)
 {
 	const struct flame_options options = {
 		.value_index = profile_reader_value_index(input_reader(input)),
@@ -99,7 +127,7 @@ static int encode_json(const struct input *input, struct answer *answer)
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
 	OWNED_MEM char *text = NULL;
 	struct profile_read_totals totals;
-	struct flame_json_facts facts = {.title = input_title(input)};
+	struct graph graph = {.facts.title = input_title(input)};
 	size_t size;
 	FILE *out;
 	int err = flame_tree_new(input_profile(input), &options, &tree);
@@ -107,30 +135,45 @@ static int encode_json(const struct input *input, struct answer *answer)
 	if (err)
 		return err;
 	profile_reader_totals(input_reader(input), &totals);
-	facts.windows = totals.windows;
-	facts.start_wall_ns = totals.start_wall_ns;
-	facts.duration_ns = totals.duration_ns;
-	facts.sample_count = count_samples(input);
+	graph.tree = tree;
+	graph.facts.short_paths = input_short_paths(input);
+	graph.facts.windows = totals.windows;
+	graph.facts.start_wall_ns = totals.start_wall_ns;
+	graph.facts.duration_ns = totals.duration_ns;
+	graph.facts.sample_count = count_samples(input);
 	out = open_memstream(&text, &size);
 	if (!out)
 		return -ENOMEM;
-	err = flame_json_write(tree, &facts, out);
+	err = write(out, &graph);
 	if (close_memory_file(out, &text) || err)
 		return err ? err : -ENOMEM;
 	answer->body = TAKE(text);
 	answer->size = size;
-	answer->type = "application/json";
 	return 0;
 }
 
+static int encode_json(const struct input *input, struct answer *answer)
+{
+	answer->type = "application/json";
+	return encode_graph(input, write_json, answer);
+}
+
+static int encode_html(const struct input *input, struct answer *answer)
+{
+	answer->type = "text/html; charset=utf-8";
+	answer->policy = page_policy;
+	return encode_graph(input, write_html, answer);
+}
+
 static const struct {
-	const char *ending;
+	const char *ending; /* NULL: it is shown, not saved */
 	bool keeps_all; /* labels and addresses */
 	int (*encode)(const struct input *input, struct answer *answer);
 } formats[] = {
 	[REQUEST_PPROF] = {".pb.gz", true, encode_pprof},
 	[REQUEST_JSON] = {".json", false, encode_json},
 	[REQUEST_FOLDED] = {".folded", false, encode_folded},
+	[REQUEST_HTML] = {NULL, false, encode_html},
 };
 
 /* ---- reading ---- */
@@ -188,8 +231,9 @@ static void encode(const struct request *request, const struct select *select,
 	if (err)
 		return;
 	answer->status = 200;
-	snprintf(answer->file_name, sizeof(answer->file_name), "%s%s", select->kind,
-		 formats[request->format].ending);
+	if (formats[request->format].ending)
+		snprintf(answer->file_name, sizeof(answer->file_name), "%s%s", select->kind,
+			 formats[request->format].ending);
 }
 
 /* Says why there is no profile: pyprofd does not give it, or the store does not have it. */

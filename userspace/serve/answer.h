@@ -17,6 +17,7 @@
 struct answer {
 	unsigned int status; /* of HTTP */
 	const char *type;    /* static: Content-Type */
+	const char *policy;  /* static: Content-Security-Policy; NULL: that of all pages */
 	char *body;	     /* owned; of an error: one line with a newline */
 	size_t size;
 	char file_name[ANSWER_NAME_BYTES]; /* "": it is not to be saved */

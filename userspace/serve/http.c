@@ -150,7 +150,8 @@ static void add_headers(const struct http *http, const struct exchange *exchange
 
 	MHD_add_response_header(response, "Cache-Control", "no-store");
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	MHD_add_response_header(response, "Content-Security-Policy", PAGES_POLICY);
+	MHD_add_response_header(response, "Content-Security-Policy",
+				answer->policy ? answer->policy : PAGES_POLICY);
 	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
 	if (answer->type)
 		MHD_add_response_header(response, "Content-Type", answer->type);

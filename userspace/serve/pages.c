@@ -24,7 +24,13 @@ void pages_index(struct answer *answer)
 		ROW("/debug/pprof/profile?seconds=10", "CPU time, of the next 10 s")
 		PP_PROFILES(SERVED_ROW, SERVED_ROW)
 		ROW("/api/v1/profile?from=10m&amp;kind=cpu&amp;format=pprof",
-		    "the last 10 minutes of the store; format: pprof, json, folded")
+		    "the last 10 minutes of the store; format: pprof, json, folded, html")
+		ROW("/api/v1/profile?from=10m&amp;kind=cpu&amp;format=html",
+		    "the same as a flame graph")
+		ROW("/debug/pprof/profile?seconds=10&amp;format=html",
+		    "the next 10 s as a flame graph")
+		ROW("/api/v1/strip?from=1h&amp;kind=cpu&amp;points=60",
+		    "what was used over time, an hour by the minute, as JSON")
 		ROW("/metrics", "for Prometheus")
 		ROW("/healthz", "this program answers")
 		ROW("/readyz", "and so does pyprofd")

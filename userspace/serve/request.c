@@ -127,7 +127,8 @@ static int take_kind(struct request *request, const char *value, char why[REQUES
 static int take_format(struct request *request, const char *value, char why[REQUEST_WHY_BYTES])
 {
 	static const char *const formats[] = {
-		[REQUEST_PPROF] = "pprof", [REQUEST_JSON] = "json", [REQUEST_FOLDED] = "folded"};
+		[REQUEST_PPROF] = "pprof", [REQUEST_JSON] = "json", [REQUEST_FOLDED] = "folded",
+		[REQUEST_HTML] = "html"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		if (!strcmp(value, formats[i])) {
@@ -135,7 +136,7 @@ static int take_format(struct request *request, const char *value, char why[REQU
 			return 0;
 		}
 	}
-	return refuse(why, "format", value, "pprof, json or folded");
+	return refuse(why, "format", value, "pprof, json, folded or html");
 }
 
 /* Takes "KEY:VALUE", as a regular expression that matches VALUE alone. */
@@ -165,13 +166,11 @@ static int take_stored(struct request *request, const char *name, const char *va
 {
 	if (!strcmp(name, "kind"))
 		return take_kind(request, value, why);
-	if (!strcmp(name, "format"))
-		return take_format(request, value, why);
 	if (!strcmp(name, "from"))
 		return take_time(name, value, now_ms, &request->from_ms, why);
 	if (!strcmp(name, "until"))
 		return take_time(name, value, now_ms, &request->until_ms, why);
-	return 0;
+	return -ENOENT;
 }
 
 static int take_points(struct request *request, const char *value, char why[REQUEST_WHY_BYTES])
@@ -184,25 +183,49 @@ static int take_points(struct request *request, const char *value, char why[REQU
 	return 0;
 }
 
+/* Returns 0; -ENOENT: the endpoint has no such parameter; -EINVAL. */
+static int take_known(struct request *request, const char *name, const char *value, uint64_t now_ms,
+		      char why[REQUEST_WHY_BYTES])
+{
+	if (request->endpoint == REQUEST_STRIP)
+		return strcmp(name, "points") ? take_stored(request, name, value, now_ms, why)
+					      : take_points(request, value, why);
+	if (!strcmp(name, "pid"))
+		return take_pid(request, value, why);
+	if (!strcmp(name, "label"))
+		return take_label(request, value, why);
+	if (!strcmp(name, "format"))
+		return take_format(request, value, why);
+	if (request->endpoint == REQUEST_LIVE)
+		return strcmp(name, "seconds") ? -ENOENT : take_seconds(request, value, why);
+	return take_stored(request, name, value, now_ms, why);
+}
+
+static const char *known_names(const struct request *request)
+{
+	if (request->endpoint == REQUEST_STRIP)
+		return "from, until, kind, points";
+	return request->endpoint == REQUEST_LIVE ? "seconds, pid, label, format"
+						 : "from, until, kind, pid, label, format";
+}
+
 int request_take(struct request *request, const char *name, const char *value, uint64_t now_ms,
 		 char why[REQUEST_WHY_BYTES])
 {
 	const char *text = value ? value : "";
+	int err;
 
-	if (!request_needs_work(request))
+	/* Who asks is looked at before (access.h). */
+	if (!request_needs_work(request) || !strcmp(name, "token"))
 		return 0;
 	if (strlen(text) >= REQUEST_VALUE_BYTES)
 		return refuse(why, "a parameter", text, "as short as it should be");
-	if (request->endpoint == REQUEST_STRIP)
-		return strcmp(name, "points") ? take_stored(request, name, text, now_ms, why)
-					      : take_points(request, text, why);
-	if (!strcmp(name, "pid"))
-		return take_pid(request, text, why);
-	if (!strcmp(name, "label"))
-		return take_label(request, text, why);
-	if (request->endpoint == REQUEST_LIVE)
-		return strcmp(name, "seconds") ? 0 : take_seconds(request, text, why);
-	return take_stored(request, name, text, now_ms, why);
+	err = take_known(request, name, text, now_ms, why);
+	if (err != -ENOENT)
+		return err;
+	snprintf(why, REQUEST_WHY_BYTES, "%.*s: there is no such parameter: there are %s",
+		 SHOWN_CHARS, name, known_names(request));
+	return -EINVAL;
 }
 
 bool request_needs_work(const struct request *request)

@@ -26,7 +26,7 @@ enum request_endpoint {
 	REQUEST_READY,	 /* /readyz: and so does pyprofd */
 };
 
-enum request_format { REQUEST_PPROF, REQUEST_JSON, REQUEST_FOLDED };
+enum request_format { REQUEST_PPROF, REQUEST_JSON, REQUEST_FOLDED, REQUEST_HTML };
 
 struct request {
 	enum request_endpoint endpoint;
@@ -45,9 +45,9 @@ struct request {
 /* Finds what a path asks for, and fills in the defaults of its parameters.  Returns 0; -ENOENT:
  * there is no such path. */
 int request_route(const char *path, struct request *ret_request);
-/* Takes a parameter, decoded; value NULL: there is none behind the name.  Parameters that this
- * endpoint does not have are passed over.  now_ms: since 1970, for times like "1h" ago.  Returns 0;
- * -EINVAL, and in why what is wrong, in one line. */
+/* Takes a parameter, decoded; value NULL: there is none behind the name.  Of an endpoint that
+ * does work, parameters that it does not have are refused; others have none.  now_ms: since 1970,
+ * for times like "1h" ago.  Returns 0; -EINVAL, and in why what is wrong, in one line. */
 int request_take(struct request *request, const char *name, const char *value, uint64_t now_ms,
 		 char why[REQUEST_WHY_BYTES]);
 /* Returns whether a request takes work: a worker answers it. */

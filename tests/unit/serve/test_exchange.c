@@ -255,7 +255,7 @@ static void parameters__are_bounded_and_checked(void **state)
 	assert_int_equal(status, 400);
 	assert_string_equal(text, "pid=x: not a process id\n");
 	for (size_t i = 0; i < EXCHANGE_PARAMETERS_MAX; i++)
-		asked.parameter[i] = (struct exchange_parameter){"a", NULL};
+		asked.parameter[i] = (struct exchange_parameter){"pid", "17"};
 	asked.parameter_count = EXCHANGE_PARAMETERS_MAX;
 	assert_int_equal(begin(&asked), EXCHANGE_WORK);
 	asked.parameter_count++;

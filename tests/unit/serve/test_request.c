@@ -67,10 +67,10 @@ static void live__has_kind_seconds_and_pid(void **state)
 	assert_int_equal(request.format, REQUEST_PPROF);
 	assert_int_equal(take(&request, "seconds", "3600"), 0);
 	assert_int_equal(take(&request, "pid", "4194304"), 0);
-	assert_int_equal(take(&request, "format", "json"), 0); /* not of this path */
+	assert_int_equal(take(&request, "format", "json"), 0);
+	assert_int_equal(request.format, REQUEST_JSON);
 	assert_int_equal(request.seconds, 3600);
 	assert_int_equal(request.pid, 4194304);
-	assert_int_equal(request.format, REQUEST_PPROF);
 	assert_int_equal(routed("/debug/pprof/offcpu").kind, PP_PROFILE_OFFCPU);
 	assert_true(request_needs_work(&request));
 }
@@ -108,7 +108,27 @@ static void stored__has_times_kind_and_format(void **state)
 	assert_int_equal(take(&request, "format", "folded"), 0);
 	assert_int_equal(request.format, REQUEST_FOLDED);
 	assert_int_equal(take(&request, "pid", "17"), 0);
-	assert_int_equal(take(&request, "unknown", "1"), 0);
+	assert_int_equal(take(&request, "format", "html"), 0);
+	assert_int_equal(request.format, REQUEST_HTML);
+}
+
+/* A name that is mistyped would give another profile than the one that was meant. */
+static void names__that_an_endpoint_does_not_have_are_refused(void **state)
+{
+	static const struct {
+		const char *path, *name;
+	} cases[] = {{"/api/v1/profile", "seconds"}, {"/api/v1/profile", "Pid"},
+		     {"/api/v1/profile", ""},	     {"/debug/pprof/profile", "from"},
+		     {"/debug/pprof/offcpu", "kind"}, {"/api/v1/strip", "pid"},
+		     {"/api/v1/strip", "format"}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct request request = routed(cases[i].path);
+
+		assert_int_equal(take(&request, cases[i].name, "1"), -EINVAL);
+		assert_int_equal(take(&request, "token", "1"), 0);
+	}
 }
 
 static void stored__what_is_wrong_is_refused(void **state)
@@ -193,6 +213,7 @@ int main(void)
 		cmocka_unit_test(live__has_kind_seconds_and_pid),
 		cmocka_unit_test(live__numbers_out_of_bounds_are_refused),
 		cmocka_unit_test(stored__has_times_kind_and_format),
+		cmocka_unit_test(names__that_an_endpoint_does_not_have_are_refused),
 		cmocka_unit_test(stored__what_is_wrong_is_refused),
 		cmocka_unit_test(labels__match_their_value_alone),
 		cmocka_unit_test(strip__has_times_kind_and_points),
