@@ -211,6 +211,15 @@ def test_directory_and_its_times():
     assert "no profiles of kind gil" in run("report", directory, "--kind", "gil", status=2)
 
 
+def test_a_file_of_another_kind_is_no_answer():
+    directory = make_store()
+    one = [os.path.join(folder, name) for folder, _, names in os.walk(directory)
+           for name in names if name.endswith("-cpu.pb.gz")][0]
+    assert run("report", one, "--kind", "cpu") == run("report", one)
+    assert "a profile of kind cpu, and --kind asks for gil\n" in run(
+        "report", one, "--kind", "gil", status=2)
+
+
 def test_lines():
     path, source = make()
     said = run("lines", "w.py", path)

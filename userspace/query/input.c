@@ -218,12 +218,30 @@ static int read_fd(struct input *input, int fd, const char *path, const char *ki
 	return check_writer(input, path);
 }
 
+/* A file has one kind, and the user may ask for another one. */
+static int check_kind(struct input *input, const char *path)
+{
+	const char *wanted = input->select->kind;
+	const char *kind = profile_kind(input_profile(input));
+	char why[192];
+
+	if (!wanted || !strcmp(wanted, kind))
+		return 0;
+	snprintf(why, sizeof(why), "a profile of kind %.60s, and --kind asks for %.60s", kind,
+		 wanted);
+	return refuse(input, path, why);
+}
+
 static int read_one(struct input *input, const char *path)
 {
 	OWNED_FD int fd = !strcmp(path, "-") ? dup(STDIN_FILENO)
 					     : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int err;
 
-	return fd < 0 ? refuse(input, path, strerror(errno)) : read_fd(input, fd, path, NULL);
+	if (fd < 0)
+		return refuse(input, path, strerror(errno));
+	err = read_fd(input, fd, path, NULL);
+	return err ? err : check_kind(input, path);
 }
 
 /* ---- directories ---- */
