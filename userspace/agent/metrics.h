@@ -34,7 +34,7 @@ struct summary;
 	X("pyprofd_sampled_processes_total", COUNTER, "", NUMBER(processes),                       \
 	  "Different processes that have had a sample.")                                           \
 	X("pyprofd_cpu_seconds_total", COUNTER_NS, "", NUMBER(own_cpu_ns),                         \
-	  "CPU time of the agent and its children.")                                               \
+	  "CPU time of the agent and of its children that parse files.")                           \
 	X("pyprofd_resident_memory_bytes", GAUGE, "", NUMBER(own_rss_bytes),                       \
 	  "Resident memory of the agent.")                                                         \
 	X("pyprofd_loop_stall_seconds", GAUGE_NS, "", NUMBER(loop_stall_max_ns),                   \

@@ -274,14 +274,13 @@ static int write_profile(struct output *output, const struct profile *profile,
 }
 
 /* In a store a kind without samples has no file.  `cpu` always has one: where it has none, nobody
- * recorded; without it, as --events says, each kind has to tell that itself.  Wall is cpu and
- * offcpu row for row, and would take more than both: the reader makes it of them. */
+ * recorded; without it, as --events says, each kind has to tell that itself. */
 static bool is_left_out(const struct output *output, const struct writer_window *window,
 			unsigned int kind)
 {
 	if (!output->store || !window->profile[PP_PROFILE_CPU] || kind == PP_PROFILE_CPU)
 		return false;
-	return kind == PP_PROFILE_WALL || !profile_sample_count(window->profile[kind]);
+	return !profile_sample_count(window->profile[kind]);
 }
 
 static int write_window(void *context, const struct writer_window *window)

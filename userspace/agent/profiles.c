@@ -90,7 +90,13 @@ uint32_t profiles_kinds(const struct options *options)
 int profiles_open(struct profiles *profiles, const struct options *options,
 		  struct intern *strings, uint64_t start_wall_ns)
 {
-	return profiles_open_some(profiles, options, UINT32_MAX, strings, start_wall_ns);
+	const bool is_store = options->output_kind == OPTIONS_OUTPUT_DIRECTORY;
+	uint32_t wanted = UINT32_MAX;
+
+	/* A store has no file of it, as the reader makes it: docs/design/0034. */
+	if (is_store && is_asked_for(options, PP_PROFILE_CPU))
+		wanted &= ~(1U << PP_PROFILE_WALL);
+	return profiles_open_some(profiles, options, wanted, strings, start_wall_ns);
 }
 
 int profiles_open_some(struct profiles *profiles, const struct options *options, uint32_t wanted,

@@ -24,7 +24,9 @@ struct profiles {
 uint32_t profiles_kinds(const struct options *options);
 /* Returns what a profile of that kind has under these options, without times. */
 struct profile_options profiles_options(const struct options *options, enum pp_profile kind);
-/* Opens an empty profile of each kind that the options ask for.  Returns 0 or -ENOMEM. */
+/* Opens an empty profile of each kind that the options ask for.  For a store there is no wall
+ * beside cpu: it is cpu and offcpu row for row, would take more than both, and the reader makes it
+ * of them.  Returns 0 or -ENOMEM. */
 int profiles_open(struct profiles *profiles, const struct options *options,
 		  struct intern *strings, uint64_t start_wall_ns);
 /* Opens only those that are also in `wanted`: bits as of profiles_kinds(). */

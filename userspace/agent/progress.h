@@ -34,7 +34,7 @@ struct summary {
 	/* Of cpu_ns and wait_ns: without their stacks, for want of room. */
 	uint64_t coarse_cpu_ns, coarse_wait_ns;
 	uint64_t early_swaps; /* of tables that were half full before the window's end */
-	uint64_t own_cpu_ns;	/* of all threads of this process, and of its children */
+	uint64_t own_cpu_ns;	/* of all threads of this process, and children that parse */
 	uint64_t asked[FOREIGN_COUNTERS]; /* of the child that parses files */
 	uint64_t unlabelled; /* programs that had ended before labels could be read for them */
 	uint64_t bpf_cpu_ns; /* of walks in the kernel, as far as times[] tells */

@@ -41,7 +41,8 @@ struct window_facts {
 void window_facts_start(const struct window_facts *facts, struct summary *told);
 /* Fills in what the summary does not count as it comes. */
 void window_facts_update(const struct window_facts *facts);
-/* Returns the CPU time since the start of the agent, its children and walks in the kernel. */
+/* Returns the CPU time since the start of the agent, its children that parse files and walks in the
+ * kernel. */
 uint64_t window_facts_cost_ns(const struct window_facts *facts);
 /* Writes a comment on what changed since *told, which becomes the summary.  *ret_text is heap.
  * Returns 0 or -ENOMEM. */

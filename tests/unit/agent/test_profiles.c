@@ -93,7 +93,8 @@ int output_write(struct output *output, struct writer_window *window)
 
 static void open_events(struct profiles *profiles, unsigned int events)
 {
-	const struct options options = {.events = events, .hz = 100};
+	const struct options options = {
+		.events = events, .hz = 100, .output_kind = OPTIONS_OUTPUT_NONE};
 
 	*profiles = (struct profiles){};
 	assert_int_equal(profiles_open(profiles, &options, NULL, START_WALL_NS), 0);
@@ -154,6 +155,26 @@ static void kinds__wakers_take_the_place_of_waits_in_one_file(void **state)
 	assert_int_equal(profiles_open(&profiles, &options, NULL, START_WALL_NS), 0);
 	assert_null(profiles.profile[PP_PROFILE_OFFCPU]);
 	assert_non_null(profiles.profile[PP_PROFILE_WAKER]);
+	profiles_close(&profiles);
+}
+
+static void kinds__of_a_store_are_without_wall_beside_cpu(void **state)
+{
+	struct options options = {.events = PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU,
+				  .hz = 99,
+				  .output_kind = OPTIONS_OUTPUT_DIRECTORY};
+	struct profiles profiles = {};
+
+	(void)state;
+	assert_int_equal(profiles_open(&profiles, &options, NULL, START_WALL_NS), 0);
+	assert_non_null(profiles.profile[PP_PROFILE_CPU]);
+	assert_non_null(profiles.profile[PP_PROFILE_OFFCPU]);
+	assert_null(profiles.profile[PP_PROFILE_WALL]);
+	profiles_close(&profiles);
+	/* A client of the live socket gets it all the same. */
+	assert_int_equal(profiles_open_some(&profiles, &options, 1U << PP_PROFILE_WALL, NULL,
+					    START_WALL_NS), 0);
+	assert_non_null(profiles.profile[PP_PROFILE_WALL]);
 	profiles_close(&profiles);
 }
 
@@ -305,7 +326,10 @@ static void add__counter_of_each_kind(void **state)
 
 static void add__wake_is_one_of_kind_waker_only(void **state)
 {
-	const struct options options = {.events = ALL, .wakers = true, .hz = 99};
+	const struct options options = {.events = ALL,
+					.wakers = true,
+					.hz = 99,
+					.output_kind = OPTIONS_OUTPUT_NONE};
 	const struct pp_count_key key = {.kind = PP_KIND_WAKE,
 					 .flags = PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT |
 						  PP_COUNT_GIL_HELD};
@@ -427,6 +451,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds__are_those_that_the_events_ask_for),
 		cmocka_unit_test(kinds__wakers_take_the_place_of_waits_in_one_file),
+		cmocka_unit_test(kinds__of_a_store_are_without_wall_beside_cpu),
 		cmocka_unit_test(kinds__have_the_types_that_collectors_know),
 		cmocka_unit_test(kinds__each_is_there_when_all_that_it_needs_is_captured),
 		cmocka_unit_test(kinds__cycles_are_no_nanoseconds),
