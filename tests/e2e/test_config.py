@@ -74,6 +74,23 @@ def test_the_shipped_file_is_right_and_says_the_defaults():
         assert re.search(r"^%s +=\s%s ; " % (key, re.escape(default)), told, re.M), (key, told)
 
 
+def test_the_examples_are_right():
+    directory = os.path.join(harness.TOP, "deploy", "examples")
+    names = sorted(os.listdir(directory))
+    for name in names:
+        with open(os.path.join(directory, name), encoding="utf-8") as file:
+            text = file.read()
+        # With what is commented out, and where nobody reaches a real collector.
+        text = re.sub(r"(?m)^;(?=[\[a-z])", "", text)
+        text = re.sub(r"/etc/pyprofd/\S+\.token", lambda _: configured("t\n"), text)
+        hosts = re.findall(r"^url = https?://([^:/\n]+)", text, re.M)
+        assert len(hosts) == 1 and hosts[0].endswith(".example"), (name, hosts)
+        code, out, err = check("--config", configured(text))
+        assert code == 0 and not err, (name, err)
+        assert "[push %s]" % name[:-len(".conf")] in out, out
+    assert len(names) >= 5, names
+
+
 class Manager:
     """A service manager that hears what pyprofd tells it."""
     def __init__(self):
