@@ -84,7 +84,17 @@ check 'it has no capability' has '0000000000000000$' serve_status CapPrm
 check 'root gets metrics' has 'pyprofd_build_info{' get $url/metrics
 check 'a user gets none' has 'status 403' as_joe python3 get.py $url/metrics
 check 'a user gets a profile of his program' has 'inner' users_profile
-check 'and of no other' lacks 'status 200' as_joe "python3 get.py '$url/debug/pprof/profile?seconds=1&pid=1'"
+# A program of root's, which is busy.  A process of others and one that is not there look the same: an empty profile.
+sh -c 'while :; do :; done' &
+busy=$!
+all_that_joe_sees() {
+	as_joe "python3 get.py '$url/debug/pprof/profile?seconds=5' all.pb.gz" && pyprof report --by process /home/joe/all.pb.gz
+}
+all_that_root_sees() { get "$url/debug/pprof/profile?seconds=5" /root/all.pb.gz && pyprof report --by process /root/all.pb.gz; }
+check 'and of no other' lacks "pid $busy " all_that_joe_sees
+check 'of his own he sees all' has "pid $pid " all_that_joe_sees
+check 'root sees the others' has "pid $busy " all_that_root_sees
+kill "$busy"
 check 'root gets the store' has 'inner' get "$url/api/v1/profile?from=2m&format=folded"
 check 'a user does not' has 'status 403' as_joe "python3 get.py '$url/api/v1/profile?from=2m&format=folded'"
 check 'it ends well' systemctl stop pyprofd-serve
