@@ -99,13 +99,6 @@ static void collector__closed_port_fails(void **state)
 	expect_said(keys, wanted);
 }
 
-static void collector__proxy_without_a_usable_port_fails(void **state)
-{
-	(void)state;
-	expect_said("url=http://127.0.0.1:1\nproxy=http://127.0.0.1:123456789\n",
-		    "fail  push a           the proxy's URL names no host\n");
-}
-
 static void collector__without_a_url_is_a_warning(void **state)
 {
 	(void)state;
@@ -168,7 +161,6 @@ int main(void)
 		cmocka_unit_test(collector__may_have_an_address_in_brackets),
 		cmocka_unit_test(collector__proxy_is_asked_in_its_place),
 		cmocka_unit_test(collector__closed_port_fails),
-		cmocka_unit_test(collector__proxy_without_a_usable_port_fails),
 		cmocka_unit_test(collector__without_a_url_is_a_warning),
 		cmocka_unit_test(files__are_looked_at_before_the_collector),
 		cmocka_unit_test(findings__are_counted_and_coloured),
