@@ -9,32 +9,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
+#include "store/name_list.h"
 
 /* The most names read of one directory: a day has 24, an hour 360 per kind, the top 27 years. */
 #define MAX_DIRECTORY_ENTRIES 100000U
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-
-struct names {
-	char (*name)[STORE_FILE_CHARS];
-	size_t count, capacity;
-};
-
-static void names_release(struct names *names)
-{
-	free(names->name);
-	*names = (struct names){0};
-}
-
-static int names_add(struct names *names, const char *name)
-{
-	if (ARRAY_RESERVE(names->name, names->count, names->capacity))
-		return -ENOMEM;
-	/* Every name of the store fits into STORE_FILE_CHARS. */
-	snprintf(names->name[names->count++], sizeof(names->name[0]), "%.95s", name);
-	return 0;
-}
 
 static bool is_file_name(const char *name)
 {
@@ -62,10 +42,10 @@ static int compare_names(const void *a, const void *b)
 
 /* Reads the names of a directory that is_wanted() accepts, oldest first. */
 static int read_names(int directory_fd, bool (*is_wanted)(const char *name),
-		      int (*compare)(const void *, const void *), struct names *ret_names)
+		      int (*compare)(const void *, const void *), struct name_list *ret_names)
 {
 	OWNED_FD int fd = openat(directory_fd, ".", DIRECTORY_FLAGS);
-	CLEANUP(names_release) struct names names = {0};
+	CLEANUP(name_list_release) struct name_list names = {0};
 	OWNED_DIR DIR *dir = NULL;
 
 	if (fd < 0)
@@ -82,14 +62,14 @@ static int read_names(int directory_fd, bool (*is_wanted)(const char *name),
 			break;
 		if (!is_wanted(entry->d_name))
 			continue;
-		err = names_add(&names, entry->d_name);
+		err = name_list_add(&names, entry->d_name);
 		if (err)
 			return err;
 	}
 	if (names.count)
 		qsort(names.name, names.count, sizeof(names.name[0]), compare);
 	*ret_names = names;
-	names = (struct names){0};
+	names = (struct name_list){0};
 	return 0;
 }
 
@@ -120,7 +100,7 @@ static bool removes(const struct walk *walk, uint64_t deleted_before)
 
 static int walk_day(struct walk *walk, int day_fd)
 {
-	CLEANUP(names_release) struct names hours = {0};
+	CLEANUP(name_list_release) struct name_list hours = {0};
 	int err = read_names(day_fd, store_hour_parse, compare_names, &hours);
 
 	for (size_t i = 0; !err && i < hours.count; i++) {
@@ -138,7 +118,7 @@ static int walk_day(struct walk *walk, int day_fd)
 
 static int walk_store(struct walk *walk, int store_fd)
 {
-	CLEANUP(names_release) struct names days = {0};
+	CLEANUP(name_list_release) struct name_list days = {0};
 	int err = read_names(store_fd, store_day_parse, compare_names, &days);
 
 	for (size_t i = 0; !err && i < days.count; i++) {
@@ -156,7 +136,7 @@ static int walk_store(struct walk *walk, int store_fd)
 
 static int count_hour(struct walk *walk, int hour_fd)
 {
-	CLEANUP(names_release) struct names files = {0};
+	CLEANUP(name_list_release) struct name_list files = {0};
 	int err = read_names(hour_fd, is_file_name, compare_names, &files);
 
 	for (size_t i = 0; !err && i < files.count; i++) {
@@ -216,7 +196,7 @@ static int delete_file(struct walk *walk, int hour_fd, const char *name)
 
 static int trim_hour(struct walk *walk, int hour_fd)
 {
-	CLEANUP(names_release) struct names files = {0};
+	CLEANUP(name_list_release) struct name_list files = {0};
 	int err = read_names(hour_fd, is_file_name, compare_files, &files);
 
 	for (size_t i = 0; !err && i < files.count; i++) {
@@ -231,7 +211,7 @@ static int trim_hour(struct walk *walk, int hour_fd)
 /* Ends the walk at the first hour that begins too late: all that follow do. */
 static int expire_hour(struct walk *walk, int hour_fd)
 {
-	CLEANUP(names_release) struct names files = {0};
+	CLEANUP(name_list_release) struct name_list files = {0};
 	int err = read_names(hour_fd, is_file_name, compare_files, &files);
 
 	for (size_t i = 0; !err && i < files.count; i++) {

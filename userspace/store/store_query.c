@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "store/name_list.h"
 
 /* A store of years: 16 million windows. */
 #define MAX_ENTRIES (1U << 24)
@@ -94,32 +95,13 @@ static const struct level day_level = {
 	.flags = O_NOFOLLOW, .is_below = store_hour_parse, .below = &hour_level};
 static const struct level top_level = {.is_below = is_day_or_hour, .below = &day_level};
 
-/* Names of directories of the next level. */
-struct names {
-	char (*name)[STORE_DAY_CHARS];
-	size_t count, capacity;
-};
-
-static void names_release(struct names *names)
-{
-	free(names->name);
-}
-
-static int names_add(struct names *names, const char *name)
-{
-	if (ARRAY_RESERVE(names->name, names->count, names->capacity))
-		return -ENOMEM;
-	snprintf(names->name[names->count++], sizeof(names->name[0]), "%.15s", name);
-	return 0;
-}
-
 /* One directory. */
 struct place {
 	DIR *dir;
 	const char *path;
 	const struct store_range *range;
 	const struct level *level;
-	struct names *below;
+	struct name_list *below; /* directories of the next level */
 };
 
 static int read_once(struct store_listing *listing, const struct place *place)
@@ -137,7 +119,7 @@ static int read_once(struct store_listing *listing, const struct place *place)
 			if (in_range(&file, place->range))
 				err = append(listing, place->path, item->d_name, &file);
 		} else if (level->below && level->is_below(item->d_name)) {
-			err = names_add(place->below, item->d_name);
+			err = name_list_add(place->below, item->d_name);
 		}
 	}
 	return err ? err : -errno;
@@ -219,7 +201,7 @@ static int read_settled(struct store_listing *listing, const struct place *place
 static int list_directory(struct store_listing *listing, const char *path,
 			  const struct store_range *range, const struct level *level)
 {
-	CLEANUP(names_release) struct names below = {0};
+	CLEANUP(name_list_release) struct name_list below = {0};
 	OWNED_DIR DIR *dir = NULL;
 	int err = open_directory(path, level->flags, &dir);
 
