@@ -258,17 +258,23 @@ static int sum_wanted(struct reading *reading, const char *kind, uint64_t budget
 
 /* ---- the files of a range ---- */
 
+/* Notes a file whose windows are not known: to sum it, or to tell that it is pending. */
 static int want(struct reading *reading, const char *path, const struct file_key *key)
 {
 	struct wanted *wanted;
 	struct store_file file;
 	const char *name = strrchr(path, '/');
 
+	if (!store_file_parse(name ? name + 1 : path, &file))
+		return 0;
+	if (reading->calls) {
+		reading->state.pending++;
+		reading->calls->pending(reading->calls->context, file.start_ms, file.duration_ms);
+		return 0;
+	}
 	if (ARRAY_RESERVE(reading->wanted, reading->wanted_count, reading->wanted_capacity))
 		return -ENOMEM;
 	wanted = &reading->wanted[reading->wanted_count];
-	if (!store_file_parse(name ? name + 1 : path, &file))
-		return 0;
 	*wanted = (struct wanted){.path = strdup(path),
 				  .start_ms = file.start_ms,
 				  .duration_ms = file.duration_ms,
@@ -276,9 +282,6 @@ static int want(struct reading *reading, const char *path, const struct file_key
 	if (!wanted->path)
 		return -ENOMEM;
 	reading->wanted_count++;
-	reading->state.pending++;
-	if (reading->calls)
-		reading->calls->pending(reading->calls->context, file.start_ms, file.duration_ms);
 	return 0;
 }
 
@@ -333,9 +336,7 @@ static int add_empty(void *context, const struct window_mark *mark)
 {
 	struct reading *reading = context;
 
-	if (reading->calls)
-		reading->calls->known(reading->calls->context, mark->start_ms, mark->duration_ms,
-				      0);
+	reading->calls->known(reading->calls->context, mark->start_ms, mark->duration_ms, 0);
 	return 0;
 }
 
@@ -352,7 +353,9 @@ static int look(struct reading *reading, const char *store, const char *kind,
 		const struct store_range *range)
 {
 	const struct folder_calls calls = {
-		.read = look_at, .add_empty = add_empty, .context = reading};
+		.read = look_at,
+		.add_empty = reading->calls ? add_empty : NULL,
+		.context = reading};
 	int err = folder_list(&reading->folder, store, range);
 
 	return err ? err : folder_read(&reading->folder, store, kind, &calls);

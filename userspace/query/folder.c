@@ -175,6 +175,8 @@ static int add_empty_of(struct folder *folder, size_t index, const struct folder
 	OWNED_FD int fd = -1;
 	int err;
 
+	if (!calls->add_empty)
+		return 0;
 	if (!file->is_merged) {
 		add_empty(&empties, &mark);
 		return empties.err;

@@ -33,7 +33,8 @@ struct folder_calls {
 	/* Reads the files of cpu and offcpu (NULL: there is none) of the same windows as one of
 	 * wall.  As read(). */
 	int (*read_wall)(void *context, const char *cpu_path, const char *offcpu_path);
-	/* Adds a window without samples.  Returns 0 or an error. */
+	/* Adds a window without samples.  Returns 0 or an error.  NULL: nobody wants these, and no
+	 * file is opened to find them. */
 	int (*add_empty)(void *context, const struct window_mark *mark);
 	void *context;
 };
