@@ -145,9 +145,13 @@ step_e2e() {
 	tests/tools/fetch.sh "$build/tools" || echo '# no tools from PyPI'
 	PYPROF_PYTHON=$(realpath -ms "$build/tools/bin/python")
 	export PYPROF_PYTHON
-	# Five minutes of a CPU, once.
-	[ -n "$few" ] || tests/tools/otelcol.sh "$build/tools" > "$logs/otelcol.log" 2>&1 ||
-		echo "# no OpenTelemetry collector: $logs/otelcol.log"
+	# Half a minute of a CPU and five, once.
+	if [ -z "$few" ]; then
+		tests/tools/pyroscope_stub.sh "$build/tools" > "$logs/pyroscope_stub.log" 2>&1 ||
+			echo "# no stub of Pyroscope: $logs/pyroscope_stub.log"
+		tests/tools/otelcol.sh "$build/tools" > "$logs/otelcol.log" 2>&1 ||
+			echo "# no OpenTelemetry collector: $logs/otelcol.log"
+	fi
 	tests/e2e/run.py --alone-after "$logs/computing" $few
 }
 # A minute of the attacks; check-long and `make hostile` run all.
