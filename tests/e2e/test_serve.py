@@ -435,6 +435,53 @@ def test_slow_clients_hold_nobody_up():
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+# Keeps as many connections as it gets busy, so that none is late, and makes new ones of the others.
+CROWD = """
+import contextlib, resource, socket, sys, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (2600, 2600))
+held = []
+while True:
+    held += [socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+             for _ in range(2500 - len(held))]
+    for one in held[:]:
+        one.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            try:
+                one.send(b'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n')
+                if one.recv(4096):
+                    continue
+            except ConnectionError:
+                pass
+            one.close()
+            held.remove(one)
+    print(flush=True)
+    time.sleep(0.3)
+"""
+
+
+def test_connections_of_one_user():
+    """One who takes all connections that he gets leaves some to another user, and to root."""
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    harness.need(resource.getrlimit(resource.RLIMIT_NOFILE)[1] >= 2600, "no such descriptors")
+    with Server() as server:
+        crowd = subprocess.Popen(["/usr/bin/python3", "-c", CROWD, str(server.port)],
+                                 stdout=subprocess.PIPE, preexec_fn=lambda: become(USER))
+        try:
+            for _ in range(3):
+                assert crowd.stdout.readline() == b"\n"
+            for _ in range(10):
+                began = time.monotonic()
+                assert server.get_as(USER + 1, "/debug/pprof/")[0] == 200
+                assert server.get("/healthz")[1] == b"ok\n"
+                assert time.monotonic() - began < 5
+            found = metrics(server.get("/metrics")[1])
+        finally:
+            crowd.kill()
+            crowd.communicate()
+        assert found["pyprofd_serve_connections"][None] <= 1024 + 8
+        assert found["pyprofd_serve_refused_total"]['reason="share"'] > 0
+
+
 def test_places_of_one_user():
     """One user may have two profiles made at a time, and leaves places to others."""
     harness.need(os.geteuid() == 0, "only root can become somebody else")

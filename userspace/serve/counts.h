@@ -19,6 +19,7 @@
 /* X(id, label): why a client was not served. */
 #define COUNTS_REFUSALS(X)                                                                         \
 	X(BUSY, "busy")		  /* no place for its work */                                      \
+	X(SHARE, "share")	  /* the user has as many connections, or bytes, as are his */     \
 	X(LATE_REQUEST, "late_request") /* the request did not come in time */                     \
 	X(LATE_READER, "late_reader")	/* the answer was not read in time */                      \
 	X(HOST, "host")		  /* Host is neither an address nor a configured name */           \

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/user_quota.h"
 #include "live/client.h"
 #include "serve/exchange.h"
 #include "serve/metrics.h"
@@ -32,7 +33,7 @@ struct http {
 	struct places *places;
 	struct strip_source *strip;
 	struct counts counts;
-	atomic_ullong answers_bytes; /* of bodies that are being sent */
+	struct user_quota answers; /* bytes of bodies that are being sent; the daemon's thread's */
 	atomic_bool ends;
 };
 
@@ -48,15 +49,21 @@ struct exchange {
 	struct request request;
 	struct answer_view view;
 	struct answer answer;
-	size_t held_bytes; /* of the answer, in http->answers_bytes */
+	size_t held_bytes; /* of the answer, in http->answers */
 	int gone_fd;	   /* readable: the client has gone; -1: not asked */
 };
+
+/* Who answers for what an exchange takes; who sees everything is as root. */
+static uid_t holder_of(const struct exchange *exchange)
+{
+	return exchange->view.is_of_user ? exchange->view.uid : 0;
+}
 
 static void exchange_free(struct exchange *exchange)
 {
 	if (!exchange)
 		return;
-	atomic_fetch_sub(&exchange->http->answers_bytes, exchange->held_bytes);
+	user_quota_give(&exchange->http->answers, holder_of(exchange), exchange->held_bytes);
 	answer_release(&exchange->answer);
 	close_owned_fd(&exchange->gone_fd);
 	free(exchange);
@@ -131,15 +138,17 @@ static void count_code(struct counts *counts, unsigned int status)
 static void hold_bytes(struct http *http, struct exchange *exchange)
 {
 	struct answer *answer = &exchange->answer;
+	const int err = answer->size ? user_quota_take(&http->answers, holder_of(exchange),
+						       answer->size)
+				     : 0;
 
-	if (atomic_fetch_add(&http->answers_bytes, answer->size) + answer->size >
-	    HTTP_ANSWERS_MAX_BYTES) {
-		atomic_fetch_sub(&http->answers_bytes, answer->size);
-		atomic_fetch_add(&http->counts.refused[COUNTS_REFUSED_BUSY], 1);
-		answer_say(answer, 503, "too many answers are being sent: try again\n");
+	if (!err) {
+		exchange->held_bytes = answer->size;
 		return;
 	}
-	exchange->held_bytes = answer->size;
+	atomic_fetch_add(&http->counts.refused[err == -EDQUOT ? COUNTS_REFUSED_SHARE
+							      : COUNTS_REFUSED_BUSY], 1);
+	answer_say(answer, 503, "too many answers are being sent: try again\n");
 }
 
 static void add_headers(const struct http *http, const struct exchange *exchange,
@@ -362,13 +371,28 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 	*held = NULL;
 }
 
+/* Takes a place for a client, or ends the connection.  All sockets are read only to find a client
+ * that has asked for something (peer.h): until then it is nobody's. */
+static struct place *take_place(const struct http *http, int fd)
+{
+	uid_t uid = PLACES_NOBODY;
+	struct place *place;
+
+	if (http->settings->peers == PEER_SOCK_DIAG)
+		(void)peer_uid(fd, PEER_SOCK_DIAG, &uid);
+	place = places_take(http->places, fd, uid, mono_ns());
+	if (!place)
+		(void)shutdown(fd, SHUT_RDWR);
+	return place;
+}
+
 static void on_connection(void *context, struct MHD_Connection *connection, void **place,
 			  enum MHD_ConnectionNotificationCode code)
 {
 	struct http *http = context;
 
 	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		*place = places_take(http->places, socket_of(connection), mono_ns());
+		*place = take_place(http, socket_of(connection));
 	else if (*place)
 		places_leave(http->places, *place);
 }
@@ -423,6 +447,7 @@ int http_open(const struct http_settings *settings, struct http **ret_http)
 	if (!http)
 		return -ENOMEM;
 	http->settings = settings;
+	http->answers.total = HTTP_ANSWERS_MAX_BYTES;
 	http->rules = (struct exchange_rules){.token = settings->token,
 					      .sessions = &http->sessions,
 					      .name = settings->name,
@@ -466,6 +491,7 @@ void http_close(struct http *http)
 	workers_free(http->watches);
 	workers_free(http->merges);
 	places_free(http->places);
+	user_quota_release(&http->answers);
 	strip_source_free(http->strip);
 	free(http);
 }

@@ -20,14 +20,16 @@
 #define HTTP_CONNECTIONS_MAX 2048U
 #define HTTP_CONNECTION_BYTES 8192U /* of a request's line and headers */
 /* Until a request has come, from when the connection was made or its last answer was read; when
- * three quarters of the places are taken, a tenth of it. */
+ * three quarters of the places are taken, or of what one user could have of them (places.h), a
+ * tenth of it. */
 #define HTTP_REQUEST_NS 10000000000ULL
 #define HTTP_CROWDED(places) ((places) * 3 / 4)
 #define HTTP_READER_NS 120000000000ULL /* until an answer is read */
 #define HTTP_WATCHES_MAX 8U	       /* live profiles and /metrics at once; no more wait */
 #define HTTP_MERGES_MAX 2U	       /* profiles of the store at once */
 #define HTTP_MERGES_WAITING 14U
-#define HTTP_ANSWERS_MAX_BYTES (256ULL << 20) /* of all bodies that are being sent */
+/* Of all bodies that are being sent.  A user may have as much of it as is still free. */
+#define HTTP_ANSWERS_MAX_BYTES (256ULL << 20)
 
 struct http_settings {
 	int listen_fd;		       /* borrowed; listening */

@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "base/user_quota.h"
 #include "serve/http.h"
 
 struct place {
 	enum place_state state;
 	int fd;
+	uid_t uid;
 	uint64_t since_ns;
 	bool is_shut;
 };
@@ -20,6 +22,7 @@ struct places {
 	pthread_mutex_t mutex;
 	struct counts *counts;
 	unsigned int count, taken;
+	struct user_quota quota; /* in places */
 	struct place place[];
 };
 
@@ -32,6 +35,7 @@ int places_new(unsigned int count, struct counts *counts, struct places **ret_pl
 	pthread_mutex_init(&places->mutex, NULL);
 	places->counts = counts;
 	places->count = count;
+	places->quota.total = count;
 	*ret_places = places;
 	return 0;
 }
@@ -40,11 +44,21 @@ void places_free(struct places *places)
 {
 	if (!places)
 		return;
+	user_quota_release(&places->quota);
 	pthread_mutex_destroy(&places->mutex);
 	free(places);
 }
 
-struct place *places_take(struct places *places, int fd, uint64_t now_ns)
+/* Takes one from a user's share.  Returns whether there is one. */
+static bool take_share(struct places *places, uid_t uid)
+{
+	const uint64_t of_users = places->taken - user_quota_held(&places->quota, 0);
+
+	return (!uid || of_users < PLACES_USERS_SHARE(places->count)) &&
+	       !user_quota_take(&places->quota, uid, 1);
+}
+
+struct place *places_take(struct places *places, int fd, uid_t uid, uint64_t now_ns)
 {
 	struct place *taken = NULL;
 
@@ -52,9 +66,13 @@ struct place *places_take(struct places *places, int fd, uint64_t now_ns)
 	for (unsigned int i = 0; !taken && i < places->count; i++)
 		if (places->place[i].state == PLACE_FREE)
 			taken = &places->place[i];
-	if (taken) {
-		*taken = (struct place){.state = PLACE_ASKS, .fd = fd, .since_ns = now_ns};
+	if (taken && take_share(places, uid)) {
+		*taken = (struct place){
+			.state = PLACE_ASKS, .fd = fd, .uid = uid, .since_ns = now_ns};
 		atomic_store(&places->counts->connections, ++places->taken);
+	} else {
+		atomic_fetch_add(&places->counts->refused[COUNTS_REFUSED_SHARE], 1);
+		taken = NULL;
 	}
 	pthread_mutex_unlock(&places->mutex);
 	return taken;
@@ -64,6 +82,7 @@ void places_leave(struct places *places, struct place *place)
 {
 	pthread_mutex_lock(&places->mutex);
 	place->state = PLACE_FREE;
+	user_quota_give(&places->quota, place->uid, 1);
 	atomic_store(&places->counts->connections, --places->taken);
 	pthread_mutex_unlock(&places->mutex);
 }
@@ -83,20 +102,24 @@ static void shut(struct place *place)
 	place->is_shut = true;
 }
 
+/* Returns whether there is a crowd: of all, or of one user in what he could have at most. */
+static bool is_crowded(const struct places *places, uid_t uid)
+{
+	return places->taken >= HTTP_CROWDED(places->count) ||
+	       (uid && user_quota_held(&places->quota, uid) >= HTTP_CROWDED(places->count) / 2);
+}
+
 void places_sweep(struct places *places, uint64_t now_ns)
 {
-	uint64_t request_ns = HTTP_REQUEST_NS;
-
 	pthread_mutex_lock(&places->mutex);
-	if (places->taken >= HTTP_CROWDED(places->count))
-		request_ns /= 10;
 	for (unsigned int i = 0; i < places->count; i++) {
 		struct place *place = &places->place[i];
 		const uint64_t age_ns = now_ns - place->since_ns;
 
 		if (place->is_shut || now_ns < place->since_ns)
 			continue;
-		if (place->state == PLACE_ASKS && age_ns > request_ns) {
+		if (place->state == PLACE_ASKS &&
+		    age_ns > HTTP_REQUEST_NS / (is_crowded(places, place->uid) ? 10 : 1)) {
 			atomic_fetch_add(
 				&places->counts->refused[COUNTS_REFUSED_LATE_REQUEST], 1);
 			shut(place);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/places.c */
+/* sources: serve/places.c base/user_quota.c */
 #include "serve/places.h"
 
 #include <cmocka.h>
@@ -48,19 +48,71 @@ static void places__are_bounded(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < COUNT; i++) {
-		place[i] = places_take(places, pair[i][0], 0);
+		place[i] = places_take(places, pair[i][0], 0, 0);
 		assert_non_null(place[i]);
 	}
-	assert_null(places_take(places, pair[0][0], 0));
+	assert_null(places_take(places, pair[0][0], 0, 0));
 	assert_int_equal(counts.connections, COUNT);
 	places_leave(places, place[1]);
 	assert_int_equal(counts.connections, COUNT - 1);
-	assert_ptr_equal(places_take(places, pair[1][0], 0), place[1]);
+	assert_ptr_equal(places_take(places, pair[1][0], 0, 0), place[1]);
+}
+
+/* A user has as many as are free, so half; a second one a third, and a quarter is root's. */
+static void users__have_shares(void **state)
+{
+	static const uid_t users[] = {1000, 1001, PLACES_NOBODY};
+	static const unsigned int shares[] = {50, 25, 0};
+	const unsigned int count = 100;
+	struct counts own = {0};
+	OWNED(places) struct places *many = NULL;
+	struct place *one = NULL;
+	unsigned long long refused = 0;
+
+	(void)state;
+	assert_int_equal(places_new(count, &own, &many), 0);
+	for (unsigned int i = 0; i < ARRAY_SIZE(users); i++) {
+		unsigned int taken = 0;
+
+		for (struct place *got; (got = places_take(many, pair[0][0], users[i], 0));
+		     one = got)
+			taken++;
+		assert_int_equal(taken, shares[i]);
+		assert_int_equal(own.refused[COUNTS_REFUSED_SHARE], ++refused);
+	}
+	/* What is given back is free to be taken again. */
+	places_leave(many, one);
+	assert_non_null(places_take(many, pair[0][0], 1001, 0));
+	for (unsigned int i = 75; i < count; i++)
+		assert_non_null(places_take(many, pair[0][0], 0, 0));
+	assert_null(places_take(many, pair[0][0], 0, 0));
+}
+
+/* One user's crowd hurries nobody else. */
+static void crowd__of_one_user_has_less_time(void **state)
+{
+	const unsigned int count = 16;
+	struct counts own = {0};
+	OWNED(places) struct places *many = NULL;
+
+	(void)state;
+	assert_int_equal(places_new(count, &own, &many), 0);
+	assert_non_null(places_take(many, pair[0][0], 0, 0));
+	assert_non_null(places_take(many, pair[1][0], 1001, 0));
+	for (unsigned int i = 0; i < count * 3 / 8 - 1; i++)
+		assert_non_null(places_take(many, pair[2][0], 1000, 0));
+	places_sweep(many, HTTP_REQUEST_NS / 10 + 1);
+	assert_int_equal(own.refused[COUNTS_REFUSED_LATE_REQUEST], 0);
+	assert_non_null(places_take(many, pair[2][0], 1000, 0));
+	places_sweep(many, HTTP_REQUEST_NS / 10 + 1);
+	assert_int_equal(own.refused[COUNTS_REFUSED_LATE_REQUEST], count * 3 / 8);
+	assert_true(is_shut(2));
+	assert_false(is_shut(0) || is_shut(1));
 }
 
 static void requests__that_are_late_end(void **state)
 {
-	struct place *place = places_take(places, pair[0][0], 1000);
+	struct place *place = places_take(places, pair[0][0], 0, 1000);
 
 	(void)state;
 	places_sweep(places, 1000 + HTTP_REQUEST_NS);
@@ -79,7 +131,7 @@ static void requests__that_are_late_end(void **state)
 
 static void readers__that_are_late_end(void **state)
 {
-	struct place *place = places_take(places, pair[0][0], 0);
+	struct place *place = places_take(places, pair[0][0], 0, 0);
 
 	(void)state;
 	places_set(places, place, PLACE_READS, 1000);
@@ -94,11 +146,11 @@ static void readers__that_are_late_end(void **state)
 static void crowds__have_less_time(void **state)
 {
 	(void)state;
-	places_take(places, pair[0][0], 0);
-	places_take(places, pair[1][0], 0);
+	places_take(places, pair[0][0], 0, 0);
+	places_take(places, pair[1][0], 0, 0);
 	places_sweep(places, HTTP_REQUEST_NS / 10 + 1);
 	assert_false(is_shut(0));
-	places_take(places, pair[2][0], HTTP_REQUEST_NS / 10);
+	places_take(places, pair[2][0], 0, HTTP_REQUEST_NS / 10);
 	places_sweep(places, HTTP_REQUEST_NS / 10 + 1);
 	assert_true(is_shut(0));
 	assert_true(is_shut(1));
@@ -108,8 +160,8 @@ static void crowds__have_less_time(void **state)
 static void close__ends_all(void **state)
 {
 	(void)state;
-	places_take(places, pair[0][0], 0);
-	places_set(places, places_take(places, pair[1][0], 0), PLACE_WAITS, 0);
+	places_take(places, pair[0][0], 0, 0);
+	places_set(places, places_take(places, pair[1][0], 0, 0), PLACE_WAITS, 0);
 	places_close(places);
 	assert_true(is_shut(0) && is_shut(1));
 	assert_false(is_shut(2));
@@ -121,6 +173,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(places__are_bounded),
+		TEST(users__have_shares),
+		TEST(crowd__of_one_user_has_less_time),
 		TEST(requests__that_are_late_end),
 		TEST(readers__that_are_late_end),
 		TEST(crowds__have_less_time),
