@@ -13,14 +13,17 @@
 #define BACKLOG 1024
 #define UNIX_MODE 0666
 
-/* The path stays behind at the end: the next one replaces it. */
-static int listen_unix(const char *path, int *ret_fd)
+static int listen_unix(const char *path, int *ret_fd, struct socket_keeper *ret_keeper)
 {
 	struct live_listener listener = {.fd = -1};
 	int err = live_listener_open(path, UNIX_MODE, &listener);
 
-	if (err)
+	if (!err)
+		err = socket_keeper_start(&listener, ret_keeper);
+	if (err) {
+		live_listener_close(&listener);
 		return err;
+	}
 	*ret_fd = listener.fd;
 	return 0;
 }
@@ -43,7 +46,7 @@ static int make_address(const struct config_address *address, struct sockaddr_st
 	return 0;
 }
 
-int listen_at(const struct config_address *address, int *ret_fd)
+int listen_at(const struct config_address *address, int *ret_fd, struct socket_keeper *ret_keeper)
 {
 	const int yes = 1;
 	struct sockaddr_storage room = {0};
@@ -51,7 +54,7 @@ int listen_at(const struct config_address *address, int *ret_fd)
 	int err;
 
 	if (address->is_unix)
-		return listen_unix(address->host, ret_fd);
+		return listen_unix(address->host, ret_fd, ret_keeper);
 	err = make_address(address, &room, &size);
 	if (err)
 		return err;

@@ -200,10 +200,32 @@ static int start_push(const struct serve_options *options, const char *state,
 
 /* ---- all ---- */
 
+static int open_listener(const struct serve_options *options, int *listener,
+			 struct socket_keeper *keeper, char why[CONFIG_WHY_BYTES])
+{
+	const char *where = options->http.listen.text;
+	const bool is_unix = options->http.address.is_unix;
+	int err = options->has_http ? listen_at(&options->http.address, listener, keeper) : 0;
+
+	if (err == -EADDRINUSE)
+		snprintf(why, CONFIG_WHY_BYTES,
+			 "cannot listen at %.200s: a server is there already (ss %s shows which): "
+			 "stop it, or give another address (listen= of [http], --listen)",
+			 where, is_unix ? "-lxp" : "-ltnp");
+	else if (err == -EEXIST)
+		snprintf(why, CONFIG_WHY_BYTES,
+			 "cannot listen at %.200s: there is something that is no socket: remove it",
+			 where);
+	else if (err)
+		snprintf(why, CONFIG_WHY_BYTES, "cannot listen at %.200s: %s", where,
+			 strerror(-err));
+	return err;
+}
+
 /* Takes what cannot be taken once the files are out of reach.  Returns 0, or a negative error with
  * a line in why. */
 static int prepare(const struct serve_options *options, struct secrets *secrets, int *listener,
-		   char why[CONFIG_WHY_BYTES])
+		   struct socket_keeper *keeper, char why[CONFIG_WHY_BYTES])
 {
 	int err = options->has_http ? read_secrets(&options->http, secrets, why) : 0;
 
@@ -211,12 +233,9 @@ static int prepare(const struct serve_options *options, struct secrets *secrets,
 		return err;
 	raise_files();
 	tzset(); /* reads its file while it may */
-	err = options->has_http ? listen_at(&options->http.address, listener) : 0;
-	if (err) {
-		snprintf(why, CONFIG_WHY_BYTES, "cannot listen at %.200s: %s",
-			 options->http.listen.text, strerror(-err));
+	err = open_listener(options, listener, keeper, why);
+	if (err)
 		return err;
-	}
 	if (!access(options->store, F_OK))
 		return 0;
 	err = -errno;
@@ -249,13 +268,14 @@ static int run(const struct serve_options *options)
 	const char *state = pushing_state(options->state);
 	OWNED(push) struct push *push = NULL;
 	OWNED(http) struct http *http = NULL;
+	CLEANUP(socket_keeper_end) struct socket_keeper keeper = SOCKET_KEEPER_NONE;
 	OWNED_FD int listener = -1, signals = catch_signals();
 	char why[CONFIG_WHY_BYTES] = "no memory";
 	struct http_settings settings;
 	bool has_landlock = false;
 	int err;
 
-	if (prepare(options, &secrets, &listener, why) ||
+	if (prepare(options, &secrets, &listener, &keeper, why) ||
 	    confine(options, state, &has_landlock, why) || start_push(options, state, why, &push))
 		return complain(why);
 	settings = (struct http_settings){.listen_fd = listener,
