@@ -167,7 +167,7 @@ static void check_secret(struct findings *findings, const char *name,
 
 	if (!file->text)
 		return;
-	if (config_check_secret(file->text, why))
+	if (config_check_secret(file->text, config_server_user(), why))
 		findings_add(findings, FINDING_FAIL, name, "%s: %s", file->key->name, why);
 	else
 		findings_add(findings, FINDING_OK, name, "%s '%s' is kept from other users",

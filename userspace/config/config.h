@@ -47,7 +47,8 @@ DEFINE_OWNED(struct config, config)
  * line and for a wrong name the nearest right one:
  * -EINVAL  a section, a key or a line is wrong; a key stands twice
  * -EFBIG   the file, a line or a value is too long, or there are too many sections
- * -EPERM   everybody may write to it, or it has secrets and everybody may read it
+ * -EPERM   others than its owner may write to it, it is somebody else's (plain_file.h), or it has
+ *          secrets and everybody may read it
  * -errno   it cannot be opened or read
  * -ENOMEM  without a line */
 int config_read(struct config *config, const char *path, char why[CONFIG_WHY_BYTES]);
@@ -84,6 +85,7 @@ struct config_address {
 
 /* Strings are the configuration's; a field's text is NULL when it was not given. */
 #define CONFIG_FIELD(id, name, field, ...) struct config_value field;
+#define CONFIG_HOSTS_MAX 16U
 struct config_http {
 	struct config_address address; /* `listen`, parsed */
 	CONFIG_HTTP_KEYS(CONFIG_FIELD)
@@ -99,8 +101,9 @@ struct config_push {
 };
 
 /* Takes [http], checked as far as possible without opening anything: the address; that one outside
- * of loopback asks for a token or a client's certificate; that cert and key come together.  Returns
- * 0; -ENOENT: there is no [http]; -EINVAL with one line in `why`. */
+ * of loopback asks for a token or a client's certificate; that cert and key come together; that
+ * `host` is CONFIG_HOSTS_MAX names at most.  Returns 0; -ENOENT: there is no [http]; -EINVAL with
+ * one line in `why`. */
 int config_http(const struct config *config, struct config_http *ret_http,
 		char why[CONFIG_WHY_BYTES]);
 /* Takes the [push NAME] with this index, in the order of the file, checked likewise: type and url

@@ -66,6 +66,7 @@ enum config_shown {
  * or "", lines, shown). */
 #define CONFIG_HTTP_KEYS(X)                                                                        \
 	X(LISTEN, "listen", listen, "127.0.0.1:4041", ONE, SHOWN)                                  \
+	X(HOST, "host", host, "", LIST, SHOWN)                                                     \
 	X(TOKEN_FILE, "token-file", token_file, "", ONE, SHOWN)                                    \
 	X(CERT, "cert", cert, "", ONE, SHOWN)                                                      \
 	X(KEY, "key", key, "", ONE, SHOWN)                                                         \

@@ -157,15 +157,33 @@ static bool has_secret(const struct config *config)
 	return false;
 }
 
-static int check_mode(const struct config *config, const char *path, mode_t mode,
-		      char why[CONFIG_WHY_BYTES])
+/* Who may change it may as well be who runs us. */
+static int check_owner(const char *path, const struct plain_file *file, char why[CONFIG_WHY_BYTES])
 {
-	if (mode & S_IWOTH) {
+	if (file->mode & S_IWOTH)
 		snprintf(why, CONFIG_WHY_BYTES, "%s: every user may write to it: chmod o-w '%s'",
 			 path, path);
-		return -EPERM;
-	}
-	if (mode & S_IROTH && has_secret(config)) {
+	else if (file->mode & S_IWGRP)
+		snprintf(why, CONFIG_WHY_BYTES, "%s: its group may write to it: chmod g-w '%s'",
+			 path, path);
+	else if (!plain_file_is_trusted(file->uid))
+		snprintf(why, CONFIG_WHY_BYTES,
+			 "%s: it belongs to uid %u, neither root nor who runs this: chown root "
+			 "'%s'",
+			 path, file->uid, path);
+	else
+		return 0;
+	return -EPERM;
+}
+
+static int check_file(const struct config *config, const char *path, const struct plain_file *file,
+		      char why[CONFIG_WHY_BYTES])
+{
+	int err = check_owner(path, file, why);
+
+	if (err)
+		return err;
+	if (file->mode & S_IROTH && has_secret(config)) {
 		snprintf(why, CONFIG_WHY_BYTES,
 			 "%s: it has secrets (header=, url=, proxy=) and every user may read it: "
 			 "chmod o= '%s'",
@@ -193,7 +211,7 @@ int config_read(struct config *config, const char *path, char why[CONFIG_WHY_BYT
 		return err;
 	err = config_read_text(config, path, file.text, file.size, why);
 	if (!err)
-		err = check_mode(config, path, file.mode, why);
+		err = check_file(config, path, &file, why);
 	explicit_bzero(file.text, file.size);
 	free(file.text);
 	return err;

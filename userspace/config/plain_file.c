@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/sudo_user.h"
 
 int plain_file_read(const char *path, size_t max_bytes, struct plain_file *ret_file)
 {
@@ -29,6 +31,16 @@ int plain_file_read(const char *path, size_t max_bytes, struct plain_file *ret_f
 	text[status.st_size] = '\0';
 	*ret_file = (struct plain_file){.text = TAKE(text),
 					.size = (size_t)status.st_size,
-					.mode = status.st_mode};
+					.mode = status.st_mode,
+					.uid = status.st_uid};
 	return 0;
+}
+
+bool plain_file_is_trusted(uid_t uid)
+{
+	uid_t caller;
+	gid_t group;
+
+	return !uid || uid == geteuid() ||
+	       (!geteuid() && !sudo_user_ids(&caller, &group) && uid == caller);
 }

@@ -2,11 +2,15 @@
 #include "config/secret.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/utf8.h"
 #include "config/plain_file.h"
+
+#define SERVER_USER "pyprofd-serve" /* deploy/systemd/sysusers.conf */
 
 /* Writes the line about a file; returns err. */
 static int explain(const char *path, int err, char why[CONFIG_WHY_BYTES])
@@ -19,11 +23,6 @@ static int explain(const char *path, int err, char why[CONFIG_WHY_BYTES])
 		snprintf(why, CONFIG_WHY_BYTES, "'%s' is longer than %u bytes", path,
 			 CONFIG_SECRET_MAX_BYTES);
 		break;
-	case -EPERM:
-		snprintf(why, CONFIG_WHY_BYTES,
-			 "'%s' holds a secret that other users may read or change: chmod o= '%s'",
-			 path, path);
-		break;
 	case -ENODATA:
 		snprintf(why, CONFIG_WHY_BYTES, "'%s' is empty: it should hold a token", path);
 		break;
@@ -35,7 +34,36 @@ static int explain(const char *path, int err, char why[CONFIG_WHY_BYTES])
 	return err;
 }
 
-int config_check_secret(const char *path, char why[CONFIG_WHY_BYTES])
+/* Who may read it has the secret; who may change it has one of his own.  Returns 0 or -EPERM. */
+static int check_keeping(const char *path, mode_t mode, uid_t uid, uid_t user,
+			 char why[CONFIG_WHY_BYTES])
+{
+	if (mode & S_IRWXO)
+		snprintf(why, CONFIG_WHY_BYTES,
+			 "'%s' holds a secret that other users may read or change: chmod o= '%s'",
+			 path, path);
+	else if (mode & S_IWGRP)
+		snprintf(why, CONFIG_WHY_BYTES,
+			 "'%s' holds a secret that its group may change: chmod g-w '%s'", path,
+			 path);
+	else if (uid != user && !plain_file_is_trusted(uid))
+		snprintf(why, CONFIG_WHY_BYTES,
+			 "'%s' holds a secret and belongs to uid %u, who may change it: chown root "
+			 "'%s'",
+			 path, uid, path);
+	else
+		return 0;
+	return -EPERM;
+}
+
+uid_t config_server_user(void)
+{
+	const struct passwd *user = geteuid() ? NULL : getpwnam(SERVER_USER);
+
+	return user ? user->pw_uid : geteuid();
+}
+
+int config_check_secret(const char *path, uid_t user, char why[CONFIG_WHY_BYTES])
 {
 	struct stat status;
 
@@ -43,9 +71,7 @@ int config_check_secret(const char *path, char why[CONFIG_WHY_BYTES])
 		return explain(path, -errno, why);
 	if (!S_ISREG(status.st_mode))
 		return explain(path, -EINVAL, why);
-	if (status.st_mode & S_IRWXO)
-		return explain(path, -EPERM, why);
-	return 0;
+	return check_keeping(path, status.st_mode, status.st_uid, user, why);
 }
 
 int config_read_secret(const char *path, char **ret_text, char why[CONFIG_WHY_BYTES])
@@ -55,8 +81,8 @@ int config_read_secret(const char *path, char **ret_text, char why[CONFIG_WHY_BY
 	size_t size;
 	int err = plain_file_read(path, CONFIG_SECRET_MAX_BYTES, &file);
 
-	if (!err && file.mode & S_IRWXO)
-		err = -EPERM;
+	if (!err)
+		err = check_keeping(path, file.mode, file.uid, geteuid(), why);
 	if (!err) {
 		start = file.text + strspn(file.text, " \t\r\n");
 		size = strcspn(start, "\r\n");
@@ -78,5 +104,5 @@ int config_read_secret(const char *path, char **ret_text, char why[CONFIG_WHY_BY
 		snprintf(why, CONFIG_WHY_BYTES, "'%s' has control codes, or is not UTF-8", path);
 		return -EINVAL;
 	}
-	return err ? explain(path, err, why) : 0;
+	return err && err != -EPERM ? explain(path, err, why) : err;
 }

@@ -98,6 +98,28 @@ static int check_pair(const struct config_value *cert, const struct config_value
 	return 0;
 }
 
+/* Names that Host may say; the port there is not looked at. */
+static int check_hosts(const struct config_value *host, char why[CONFIG_WHY_BYTES])
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789.-_";
+	const char *text = host->text, *item;
+	unsigned int count = 0;
+	size_t size;
+
+	while (config_next_item(&text, ',', &item, &size)) {
+		if (!size || size >= CONFIG_HOST_BYTES || strspn(item, letters) < size)
+			return config_complain(host, why,
+					       "has '%.*s', which is no name of a host: leave "
+					       "scheme, port and path out",
+					       (int)(size < CONFIG_HOST_BYTES ? size : 0), item);
+		if (++count > CONFIG_HOSTS_MAX)
+			return config_complain(host, why, "has more than %u names",
+					       CONFIG_HOSTS_MAX);
+	}
+	return 0;
+}
+
 #define TAKE_HTTP(id, name, field, ...) .field = section->value[CONFIG_HTTP_##id],
 #define TAKE_PUSH(id, name, field, ...) .field = section->value[CONFIG_PUSH_##id],
 
@@ -115,7 +137,9 @@ int config_http(const struct config *config, struct config_http *ret_http,
 		return config_complain(&http.listen, why,
 				       "is no address to listen at: give ADDRESS:PORT, "
 				       "[ADDRESS]:PORT, :PORT or unix:/PATH");
-	err = check_pair(&http.cert, &http.key, why);
+	err = check_hosts(&http.host, why);
+	if (!err)
+		err = check_pair(&http.cert, &http.key, why);
 	if (err)
 		return err;
 	if (http.client_ca.text && !http.cert.text)

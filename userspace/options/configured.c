@@ -172,7 +172,7 @@ static int check_secret(const struct config_value *file, char why[CONFIG_WHY_BYT
 {
 	char line[CONFIG_WHY_BYTES];
 
-	if (!file->text || !config_check_secret(file->text, line))
+	if (!file->text || !config_check_secret(file->text, config_server_user(), line))
 		return 0;
 	return config_complain(file, why, "cannot be used: %s", line);
 }

@@ -93,7 +93,7 @@ static int read_secrets(const struct config_http *http, struct secrets *secrets,
 	int err = read_token(http->token_file.text, &secrets->token, why);
 
 	if (!err && http->key.text)
-		err = config_check_secret(http->key.text, why);
+		err = config_check_secret(http->key.text, geteuid(), why);
 	if (!err)
 		err = read_pem(http->key.text, &secrets->key, why);
 	if (!err)

@@ -11,14 +11,14 @@
 #include "version.h"
 
 #define OPTION_HTTP 0x1000 /* + enum config_http_key */
-enum { OPTION_STORE = 0x2000, OPTION_LIVE, OPTION_HOST, OPTION_CONFIG, OPTION_SET,
-       OPTION_STATE, OPTION_PARENT, OPTION_SETTINGS };
+enum { OPTION_STORE = 0x2000, OPTION_LIVE, OPTION_CONFIG, OPTION_SET, OPTION_STATE,
+       OPTION_PARENT, OPTION_SETTINGS };
 
 static const struct argp_option options[] = {
 	{.doc = "Where it serves:", .group = 1},
 	{"listen", OPTION_HTTP + CONFIG_HTTP_LISTEN, "ADDRESS", 0,
 	 "ADDRESS:PORT, :PORT for every address, or unix:/PATH; default: 127.0.0.1:4041", 1},
-	{"host", OPTION_HOST, "NAME", 0,
+	{"host", OPTION_HTTP + CONFIG_HTTP_HOST, "NAME", 0,
 	 "A name by which clients reach this server; may be repeated.  Addresses and localhost "
 	 "need none",
 	 1},
@@ -96,14 +96,6 @@ static int take_over(const struct parsing *parsing, const char *text)
 	return config_take_over(parsing->options->config, file, parsing->why);
 }
 
-static error_t add_host(struct argp_state *state, struct serve_options *served, const char *name)
-{
-	if (served->host_count == SERVE_HOSTS_MAX)
-		argp_error(state, "--host: more than %u", SERVE_HOSTS_MAX);
-	served->host[served->host_count++] = name;
-	return 0;
-}
-
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct parsing *parsing = state->input;
@@ -119,8 +111,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case OPTION_STATE:
 		parsing->options->state = text;
 		return 0;
-	case OPTION_HOST:
-		return add_host(state, parsing->options, text);
 	case OPTION_PARENT:
 		parsing->options->parent = (pid_t)strtol(text, NULL, 10);
 		return 0;
@@ -159,6 +149,26 @@ static int take_http(const struct parsing *parsing)
 	return 0;
 }
 
+/* Makes the list of names.  Returns 0 or -ENOMEM. */
+static int take_hosts(struct serve_options *served)
+{
+	const char *item, *list;
+	size_t size;
+
+	if (!served->has_http || !served->http.host.text)
+		return 0;
+	list = served->host_text = strdup(served->http.host.text);
+	if (!list)
+		return -ENOMEM;
+	/* config_http() has counted them. */
+	while (served->host_count < CONFIG_HOSTS_MAX &&
+	       config_next_item(&list, ',', &item, &size)) {
+		served->host[served->host_count++] = item;
+		served->host_text[item + size - served->host_text] = '\0';
+	}
+	return 0;
+}
+
 static int parse_all(struct parsing *parsing, int argc, char **argv)
 {
 	static const struct argp argp = {.options = options, .parser = parse, .doc = doc};
@@ -170,6 +180,8 @@ static int parse_all(struct parsing *parsing, int argc, char **argv)
 	if (error)
 		return -error;
 	err = take_http(parsing);
+	if (!err)
+		err = take_hosts(served);
 	if (err)
 		return err;
 	live = config_get(served->config, CONFIG_CAPTURE, CONFIG_CAPTURE_LIVE);
@@ -200,5 +212,6 @@ int serve_options_parse(int argc, char **argv, char why[CONFIG_WHY_BYTES],
 void serve_options_release(struct serve_options *served)
 {
 	config_free(served->config);
+	free(served->host_text);
 	*served = (struct serve_options){0};
 }

@@ -8,8 +8,6 @@
 
 #include "config/config.h"
 
-#define SERVE_HOSTS_MAX 16U
-
 /* Release with serve_options_release(). */
 struct serve_options {
 	struct config *config; /* owned; all texts below are its own, or argv's */
@@ -18,7 +16,8 @@ struct serve_options {
 	struct config_http http; /* with has_http */
 	const char *store, *live;
 	const char *state; /* where pushing keeps how far it has come; NULL: not given */
-	const char *host[SERVE_HOSTS_MAX]; /* names that Host may say */
+	const char *host[CONFIG_HOSTS_MAX]; /* names that Host may say; in host_text */
+	char *host_text; /* owned; NULL: none */
 	size_t host_count;
 };
 

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/secret.h"
 
 /* What the resolver, and libcurl's TLS, read when the first request is sent. */
 static const char *const always[] = {
@@ -44,10 +47,24 @@ static int add_token(const char *path, struct sandbox_paths *paths,
 	return sandbox_add(paths, dirname(copy), false);
 }
 
-static int add_sink(const struct config_push *push, struct sandbox_paths *paths,
-		    struct pushing_folders *folders)
+/* A key that is not there, or cannot be read, is told when it is needed. */
+static int check_key(const struct config_push *push, char why[CONFIG_WHY_BYTES])
 {
-	int err = sandbox_add(paths, push->ca.text, false);
+	char line[CONFIG_WHY_BYTES];
+
+	if (!push->key.text || config_check_secret(push->key.text, geteuid(), line) != -EPERM)
+		return 0;
+	config_complain(&push->key, why, "cannot be used: %s", line);
+	return -EPERM;
+}
+
+static int add_sink(const struct config_push *push, struct sandbox_paths *paths,
+		    struct pushing_folders *folders, char why[CONFIG_WHY_BYTES])
+{
+	int err = check_key(push, why);
+
+	if (!err)
+		err = sandbox_add(paths, push->ca.text, false);
 
 	if (!err)
 		err = sandbox_add(paths, push->cert.text, false);
@@ -92,7 +109,7 @@ int pushing_paths(const struct config *config, const char *state, struct sandbox
 		if (!err && !i)
 			err = add_always(state, paths, why);
 		if (!err)
-			err = add_sink(&push, paths, folders);
+			err = add_sink(&push, paths, folders, why);
 		if (err)
 			return err;
 	}

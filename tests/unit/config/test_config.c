@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: config/config.c config/keys.c config/nearest.c config/lines.c config/served.c config/url.c config/relabel.c config/relabel_parse.c config/print.c config/secret.c config/plain_file.c base/kinds.c base/utf8.c base/io.c */
+/* sources: config/config.c config/keys.c config/nearest.c base/nearest.c config/lines.c config/served.c config/url.c config/relabel.c config/relabel_parse.c config/print.c config/secret.c config/plain_file.c base/sudo_user.c base/kinds.c base/utf8.c base/io.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -414,6 +414,26 @@ static void http__open_address_needs_a_token_or_mtls(void **state)
 			  "TLS: give cert= and key=");
 }
 
+static void http__hosts_are_names(void **state)
+{
+	OWNED(config) struct config *config =
+		parsed("[http]\nhost = node7.example, NODE7\nhost = profiles_1.example\n");
+	struct config_http http;
+
+	(void)state;
+	assert_int_equal(config_http(config, &http, why), 0);
+	assert_string_equal(http.host.text, "node7.example, NODE7,profiles_1.example");
+	expect_http_error("[http]\nhost=a,http://b/\n",
+			  "a.conf:2: host 'a,http://b/' has 'http://b/', which is no name of a "
+			  "host: leave scheme, port and path out");
+	expect_http_error("[http]\nhost=a,,b\n",
+			  "a.conf:2: host 'a,,b' has '', which is no name of a host: leave scheme, "
+			  "port and path out");
+	expect_http_error("[http]\nhost=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q\n",
+			  "a.conf:2: host 'a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q' has more than 16 "
+			  "names");
+}
+
 static void push__sections_are_typed_in_the_order_of_the_file(void **state)
 {
 	OWNED(config) struct config *config =
@@ -604,6 +624,9 @@ static void read__modes_and_kinds_of_files_are_checked(void **state)
 	expect_read("c.conf", -EPERM,
 		    "c.conf: it has secrets (header=, url=, proxy=) and every user may read it: "
 		    "chmod o= 'c.conf'");
+	write_file("c.conf", "[push a]\nurl=http://h/p\n", 0664);
+	expect_read("c.conf", -EPERM,
+		    "c.conf: its group may write to it: chmod g-w 'c.conf'");
 	write_file("c.conf", "[push a]\nurl=http://h/p\n", 0644);
 	expect_read("c.conf", 0, "");
 	expect_read(".", -EINVAL, ".: not a regular file");
@@ -620,7 +643,7 @@ static void secret__first_line_is_read(void **state)
 
 	(void)state;
 	write_file("token", "  abc def \r\nmore\n", 0640);
-	assert_int_equal(config_check_secret("token", why), 0);
+	assert_int_equal(config_check_secret("token", geteuid(), why), 0);
 	assert_int_equal(config_read_secret("token", &text, why), 0);
 	assert_string_equal(text, "abc def");
 	free(text);
@@ -641,7 +664,11 @@ static void secret__file_of_everybody_is_refused(void **state)
 	write_file("token", "abc\n", 0644);
 	expect_secret_error(-EPERM, "'token' holds a secret that other users may read or change: "
 				    "chmod o= 'token'");
-	assert_int_equal(config_check_secret("token", why), -EPERM);
+	assert_int_equal(config_check_secret("token", geteuid(), why), -EPERM);
+	write_file("token", "abc\n", 0660);
+	expect_secret_error(-EPERM, "'token' holds a secret that its group may change: "
+				    "chmod g-w 'token'");
+	assert_int_equal(config_check_secret("token", geteuid(), why), -EPERM);
 	write_file("token", " \n", 0600);
 	expect_secret_error(-ENODATA, "'token' is empty: it should hold a token");
 	write_file("token", "a\x01z\n", 0600);
@@ -650,8 +677,37 @@ static void secret__file_of_everybody_is_refused(void **state)
 	expect_secret_error(-EFBIG, "'token' is longer than 16384 bytes");
 	unlink("token");
 	expect_secret_error(-ENOENT, "cannot read 'token': No such file or directory");
-	assert_int_equal(config_check_secret("token", why), -ENOENT);
-	assert_int_equal(config_check_secret(".", why), -EINVAL);
+	assert_int_equal(config_check_secret("token", geteuid(), why), -ENOENT);
+	assert_int_equal(config_check_secret(".", geteuid(), why), -EINVAL);
+}
+
+/* Of root, of who runs this, or of who called root by sudo. */
+static void file__of_another_user_is_refused(void **state)
+{
+	const uid_t other = 54321;
+
+	(void)state;
+	if (geteuid())
+		skip(); /* only root gives files away */
+	write_file("token", "abc\n", 0600);
+	assert_int_equal(chown("token", other, (gid_t)-1), 0);
+	expect_secret_error(-EPERM, "'token' holds a secret and belongs to uid 54321, who may "
+				    "change it: chown root 'token'");
+	assert_int_equal(config_check_secret("token", 0, why), -EPERM);
+	/* The server's own user, for whom root looks. */
+	assert_int_equal(config_check_secret("token", other, why), 0);
+	write_file("c.conf", "[http]\n", 0644);
+	assert_int_equal(chown("c.conf", other, (gid_t)-1), 0);
+	expect_read("c.conf", -EPERM, "c.conf: it belongs to uid 54321, neither root nor who runs "
+				      "this: chown root 'c.conf'");
+	setenv("SUDO_UID", "54321", 1);
+	setenv("SUDO_GID", "54321", 1);
+	expect_read("c.conf", 0, "");
+	assert_int_equal(config_check_secret("token", 0, why), 0);
+	unsetenv("SUDO_UID");
+	unsetenv("SUDO_GID");
+	unlink("token");
+	unlink("c.conf");
 }
 
 static void item__blanks_are_left_out(void **state)
@@ -709,6 +765,7 @@ int main(void)
 		cmocka_unit_test(http__addresses_are_parsed),
 		cmocka_unit_test(http__wrong_addresses_name_the_line),
 		cmocka_unit_test(http__open_address_needs_a_token_or_mtls),
+		cmocka_unit_test(http__hosts_are_names),
 		cmocka_unit_test(push__sections_are_typed_in_the_order_of_the_file),
 		cmocka_unit_test(push__wrong_values_name_the_line),
 		cmocka_unit_test(push__missing_key_of_a_set_section_names_set),
@@ -719,6 +776,7 @@ int main(void)
 		cmocka_unit_test(read__modes_and_kinds_of_files_are_checked),
 		cmocka_unit_test(secret__first_line_is_read),
 		cmocka_unit_test(secret__file_of_everybody_is_refused),
+		cmocka_unit_test(file__of_another_user_is_refused),
 		cmocka_unit_test(item__blanks_are_left_out),
 	};
 	char directory[] = "/tmp/test_config.XXXXXX";
