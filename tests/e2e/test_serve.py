@@ -306,7 +306,20 @@ def test_tokens_hosts_and_methods():
         server.get("/healthz", Host="node7.example:80")
         server.get("/healthz", rc=405, method="POST")
         server.get("/healthz", method="HEAD")
+        began = time.monotonic()
+        headers, body = server.get("/debug/pprof/profile?seconds=60", method="HEAD")
+        assert not body and headers["Content-Type"] == "application/octet-stream"
+        assert "cpu.pb.gz" in headers["Content-Disposition"] and "Content-Length" not in headers
+        headers, _ = server.get("/api/v1/profile?from=1m&format=html", method="HEAD")
+        assert headers["Content-Type"].startswith("text/html")
+        assert time.monotonic() - began < 30
+        headers, _ = server.get("/debug/pprof/profile", rc=405, method="PUT")
+        assert headers["Allow"] == "GET, HEAD"
         server.get("/" + "a" * 9000, rc=414)
+    with Server("--set", "http.host=node7.example,node8.example") as server:
+        server.get("/healthz", Host="node8.example")
+        server.get("/healthz", Host="NODE7.example:80")
+        server.get("/healthz", rc=403, Host="node9.example")
 
 
 def refused(*options):
@@ -325,6 +338,17 @@ def test_what_it_refuses_to_start_with():
     assert "open to other machines" in refused("--listen", "10.0.0.1:4041", "--store", folder)
     said = refused(*loopback, "--token-file", token_file(folder, 0o644))
     assert "other users may read" in said and "chmod" in said, said
+    said = refused(*loopback, "--token-file", token_file(folder, 0o660))
+    assert "its group may change" in said and "chmod g-w" in said, said
+    if os.geteuid() == 0:
+        os.chown(token_file(folder), USER, -1)
+        said = refused(*loopback, "--token-file", os.path.join(folder, "token"))
+        assert "belongs to uid %d" % USER in said and "chown root" in said, said
+        os.chown(token_file(folder), 0, -1)
+    said = refused("--store", folder, "--state", folder, "--set", "push.a.type=otlp",
+                   "--set", "push.a.url=https://127.0.0.1:1", "--set", "push.a.cert=/c",
+                   "--set", "push.a.key=" + token_file(folder, 0o644))
+    assert "--set push.a.key" in said and "other users may read" in said, said
     with open(token_file(folder), "w") as f:
         f.write("short\n")
     assert "openssl rand" in refused(*loopback, "--token-file", os.path.join(folder, "token"))
@@ -335,7 +359,7 @@ def test_what_it_refuses_to_start_with():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         said = refused("--listen", "127.0.0.1:%d" % taken.getsockname()[1], "--store", folder)
-        assert "Address already in use" in said, said
+        assert "a server is there already" in said and "--listen" in said, said
 
 
 def test_unix_socket():
@@ -352,10 +376,43 @@ def test_unix_socket():
         client.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         answer = b"".join(iter(lambda: client.recv(65536), b""))
     assert answer.startswith(b"HTTP/1.1 200 ") and b"\npyprofd_up 1\n" in answer, answer[:300]
+    said = refused("--listen", "unix:" + path, "--store", folder)
+    assert path in said and "a server is there already" in said and "--listen" in said, said
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0
     process.stderr.close()
     harness.finish(agent, signal_number=2)
+
+
+def test_path_of_a_unix_socket():
+    """It goes with the server, however that ends; one that is left over is no obstacle."""
+    folder = harness.temporary()
+    path = os.path.join(folder, "http.sock")
+    words = [SERVE, "--listen", "unix:" + path, "--live", folder + "/none", "--store", folder]
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as left:
+        left.bind(path)
+    for sent, code in (signal.SIGTERM, 0), (signal.SIGKILL, -9):
+        with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
+            assert b"serves at unix:" in process.stderr.readline()
+            assert os.path.exists(path)
+            process.send_signal(sent)
+            assert process.wait(30) == code
+        if sent == signal.SIGTERM:
+            assert not os.path.exists(path)
+        harness.wait_for(lambda: not os.path.exists(path), 30, "the path's end")
+    # What another server has put there since is left alone.
+    with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
+        assert b"serves at unix:" in process.stderr.readline()
+        os.unlink(path)
+        with contextlib.closing(socket.socket(socket.AF_UNIX)) as other:
+            other.bind(path)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+        assert os.path.exists(path)
+    os.unlink(path)
+    with open(path, "w"):
+        pass
+    assert "is no socket: remove it" in refused("--listen", "unix:" + path, "--store", folder)
 
 
 def certificates(folder):

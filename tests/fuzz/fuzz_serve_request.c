@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/exchange.c serve/sessions.c serve/access.c serve/request.c serve/pages.c query/select.c base/kinds.c store/store_names.c */
+/* sources: serve/exchange.c serve/sessions.c serve/access.c serve/request.c base/nearest.c serve/pages.c query/select.c base/kinds.c store/store_names.c */
 /* A request of anybody: method, path, Host, Authorization, cookie and parameters, one a line; of a
  * stranger, a user or root by the first byte. */
 #include <assert.h>
@@ -31,6 +31,11 @@ void answer_say(struct answer *answer, unsigned int status, const char *format, 
 void answer_say_clean(struct answer *answer, unsigned int status, const char *line)
 {
 	answer_say(answer, status, "%s\n", line);
+}
+void answer_head(const struct request *request, struct answer *answer)
+{
+	(void)request;
+	answer->status = 200;
 }
 
 /* Splits into lines that end in NUL.  Returns how many there are. */

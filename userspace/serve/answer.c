@@ -19,6 +19,7 @@
 #include "render/flame_json.h"
 
 static const char text_type[] = "text/plain; charset=utf-8";
+static const char json_type[] = "application/json";
 /* Of the flame graph's page: its own scripts alone, and an origin of its own, so that whatever a
  * name in it did could neither use the viewer's session nor ask anybody. */
 static const char page_policy[] =
@@ -74,13 +75,11 @@ static int encode_pprof(const struct input *input, struct answer *answer)
 	if (err)
 		return err;
 	answer->body = bytes;
-	answer->type = "application/octet-stream";
 	return 0;
 }
 
 static int encode_folded(const struct input *input, struct answer *answer)
 {
-	answer->type = text_type;
 	return profile_encode_folded_value(input_profile(input),
 					   profile_reader_value_index(input_reader(input)),
 					   &answer->body, &answer->size);
@@ -154,27 +153,49 @@ static int encode_graph(const struct input *input, int (*write)(FILE *out, void 
 
 static int encode_json(const struct input *input, struct answer *answer)
 {
-	answer->type = "application/json";
 	return encode_graph(input, write_json, answer);
 }
 
 static int encode_html(const struct input *input, struct answer *answer)
 {
-	answer->type = "text/html; charset=utf-8";
-	answer->policy = page_policy;
 	return encode_graph(input, write_html, answer);
 }
 
 static const struct {
-	const char *ending; /* NULL: it is shown, not saved */
+	const char *type, *policy; /* as in struct answer */
+	const char *ending;	   /* NULL: it is shown, not saved */
 	bool keeps_all; /* labels and addresses */
 	int (*encode)(const struct input *input, struct answer *answer);
 } formats[] = {
-	[REQUEST_PPROF] = {".pb.gz", true, encode_pprof},
-	[REQUEST_JSON] = {".json", false, encode_json},
-	[REQUEST_FOLDED] = {".folded", false, encode_folded},
-	[REQUEST_HTML] = {NULL, false, encode_html},
+	[REQUEST_PPROF] = {"application/octet-stream", NULL, ".pb.gz", true, encode_pprof},
+	[REQUEST_JSON] = {json_type, NULL, ".json", false, encode_json},
+	[REQUEST_FOLDED] = {text_type, NULL, ".folded", false, encode_folded},
+	[REQUEST_HTML] = {"text/html; charset=utf-8", page_policy, NULL, false, encode_html},
 };
+
+/* Sets what the headers say of a profile of this kind. */
+static void set_headers(const struct request *request, const char *kind, struct answer *answer)
+{
+	answer->status = 200;
+	answer->type = formats[request->format].type;
+	answer->policy = formats[request->format].policy;
+	if (formats[request->format].ending)
+		snprintf(answer->file_name, sizeof(answer->file_name), "%s%s", kind,
+			 formats[request->format].ending);
+}
+
+void answer_head(const struct request *request, struct answer *answer)
+{
+	*answer = (struct answer){.is_head = true};
+	set_headers(request,
+		    request->endpoint == REQUEST_LIVE ? kind_get(request->kind)->name
+						      : request->stored, answer);
+	if (request->endpoint == REQUEST_STRIP) {
+		answer->type = json_type;
+		answer->policy = NULL;
+		answer->file_name[0] = '\0';
+	}
+}
 
 /* ---- reading ---- */
 
@@ -228,12 +249,8 @@ static void encode(const struct request *request, const struct select *select,
 			   ANSWER_MAX_BYTES >> 20);
 	else if (err)
 		answer_say_clean(answer, err == -ENOMEM ? 503 : 500, strerror(-err));
-	if (err)
-		return;
-	answer->status = 200;
-	if (formats[request->format].ending)
-		snprintf(answer->file_name, sizeof(answer->file_name), "%s%s", select->kind,
-			 formats[request->format].ending);
+	if (!err)
+		set_headers(request, select->kind, answer);
 }
 
 /* Says why there is no profile: pyprofd does not give it, or the store does not have it. */

@@ -21,6 +21,7 @@ struct answer {
 	char *body;	     /* owned; of an error: one line with a newline */
 	size_t size;
 	char file_name[ANSWER_NAME_BYTES]; /* "": it is not to be saved */
+	bool is_head; /* what the body's length would be is not known: there is none */
 };
 
 struct answer_sources {
@@ -39,6 +40,9 @@ void answer_say(struct answer *answer, unsigned int status, const char *format, 
 	__attribute__((format(printf, 3, 4)));
 /* Makes an error of one line the answer.  The line may hold names that others chose. */
 void answer_say_clean(struct answer *answer, unsigned int status, const char *line);
+/* Makes the headers alone of what a request for work would get if all goes well: HEAD is not worth
+ * the work. */
+void answer_head(const struct request *request, struct answer *answer);
 /* Gets the profile that a request for REQUEST_LIVE or REQUEST_STORED names. */
 void answer_profile(const struct answer_sources *sources, const struct request *request,
 		    const struct answer_view *view, struct answer *ret_answer);

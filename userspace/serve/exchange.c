@@ -120,7 +120,8 @@ static bool find_path(const struct exchange_ask *ask, const struct exchange_rule
 	if (!access_host_is_ours(ask->host, rules->name, rules->name_count)) {
 		count(counts, COUNTS_REFUSED_HOST);
 		answer_say(answer, 403,
-			   "Host is neither an address nor a name of this server (--host)\n");
+			   "Host is neither an address nor a name of this server: host= of "
+			   "[http], --host\n");
 		return false;
 	}
 	if ((strcmp(ask->method, "GET") && strcmp(ask->method, "HEAD")) || ask->has_body) {
@@ -173,11 +174,11 @@ enum exchange_step exchange_begin(const struct exchange_ask *ask,
 	/* Out of the address line, where a person is; programs that fetch keep no cookies. */
 	if (is_page(ret_request) && parameter(ask, "token") && !ask->authorization)
 		return EXCHANGE_REDIRECT;
-	if (request_needs_work(ret_request) && !strcmp(ask->method, "HEAD")) {
-		answer_say(ret_answer, 405, "GET it\n");
-		return EXCHANGE_ANSWER;
-	}
 	if (!take_parameters(ask, now_ms, ret_request, ret_answer))
 		return EXCHANGE_ANSWER;
+	if (request_needs_work(ret_request) && !strcmp(ask->method, "HEAD")) {
+		answer_head(ret_request, ret_answer);
+		return EXCHANGE_ANSWER;
+	}
 	return give(ret_request, ret_answer);
 }

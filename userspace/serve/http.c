@@ -184,6 +184,12 @@ static void add_headers(const struct http *http, const struct exchange *exchange
 				exchange->request.endpoint == REQUEST_PAGE ? "/" : "/debug/pprof/");
 }
 
+static ssize_t give_nothing(void *context, uint64_t at, char *bytes, size_t size)
+{
+	(void)context, (void)at, (void)bytes, (void)size;
+	return MHD_CONTENT_READER_END_OF_STREAM;
+}
+
 static enum MHD_Result send_answer(struct exchange *exchange)
 {
 	struct http *http = exchange->http;
@@ -193,8 +199,12 @@ static enum MHD_Result send_answer(struct exchange *exchange)
 
 	hold_bytes(http, exchange);
 	/* The exchange has the body until the answer is sent. */
-	response = MHD_create_response_from_buffer(answer->size, answer->body,
-						   MHD_RESPMEM_PERSISTENT);
+	if (answer->is_head)
+		response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1, give_nothing,
+							     NULL, NULL);
+	else
+		response = MHD_create_response_from_buffer(answer->size, answer->body,
+							   MHD_RESPMEM_PERSISTENT);
 	if (!response)
 		return MHD_NO;
 	add_headers(http, exchange, response);

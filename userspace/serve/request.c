@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/nearest.h"
 #include "query/select.h"
 #include "serve/strip.h"
 
@@ -201,12 +202,31 @@ static int take_known(struct request *request, const char *name, const char *val
 	return take_stored(request, name, value, now_ms, why);
 }
 
-static const char *known_names(const struct request *request)
+/* Says that there is no such parameter, and what there is. */
+static void explain_unknown(const struct request *request, const char *name,
+			    char why[REQUEST_WHY_BYTES])
 {
-	if (request->endpoint == REQUEST_STRIP)
-		return "from, until, kind, points";
-	return request->endpoint == REQUEST_LIVE ? "seconds, pid, label, format"
-						 : "from, until, kind, pid, label, format";
+	static const char *const strip[] = {"from", "until", "kind", "points", NULL};
+	static const char *const live[] = {"seconds", "pid", "label", "format", NULL};
+	static const char *const stored[] = {"from", "until",  "kind", "pid",
+					     "label", "format", NULL};
+	const char *const *known = request->endpoint == REQUEST_STRIP  ? strip
+				   : request->endpoint == REQUEST_LIVE ? live
+								       : stored;
+	struct nearest nearest = NEAREST_NONE;
+	int used = snprintf(why, REQUEST_WHY_BYTES, "%.*s: there is no such parameter",
+			    SHOWN_CHARS, name);
+
+	for (size_t i = 0; known[i]; i++)
+		nearest_compare(&nearest, name, strlen(name), known[i]);
+	if (nearest.name) {
+		snprintf(why + used, REQUEST_WHY_BYTES - (size_t)used, "; did you mean '%s'?",
+			 nearest.name);
+		return;
+	}
+	for (size_t i = 0; known[i]; i++)
+		used += snprintf(why + used, REQUEST_WHY_BYTES - (size_t)used, "%s%s",
+				 i ? ", " : ": there are ", known[i]);
 }
 
 int request_take(struct request *request, const char *name, const char *value, uint64_t now_ms,
@@ -223,8 +243,7 @@ int request_take(struct request *request, const char *name, const char *value, u
 	err = take_known(request, name, text, now_ms, why);
 	if (err != -ENOENT)
 		return err;
-	snprintf(why, REQUEST_WHY_BYTES, "%.*s: there is no such parameter: there are %s",
-		 SHOWN_CHARS, name, known_names(request));
+	explain_unknown(request, name, why);
 	return -EINVAL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/exchange.c serve/sessions.c serve/access.c serve/request.c serve/pages.c query/select.c base/kinds.c store/store_names.c */
+/* sources: serve/exchange.c serve/sessions.c serve/access.c serve/request.c base/nearest.c serve/pages.c query/select.c base/kinds.c store/store_names.c */
 /* Whole requests without a socket: what is done, and for whom. */
 #include "serve/exchange.h"
 
@@ -33,6 +33,12 @@ void answer_say(struct answer *answer, unsigned int code, const char *format, ..
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+}
+static unsigned int heads;
+void answer_head(const struct request *asked, struct answer *answer)
+{
+	(void)asked, (void)answer;
+	heads++;
 }
 void answer_say_clean(struct answer *answer, unsigned int code, const char *line)
 {
@@ -234,9 +240,19 @@ static void methods__that_write_are_refused(void **state)
 	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
 	assert_int_equal(status, 200);
 	/* Nobody is watched for a headline. */
+	heads = 0;
 	asked.path = "/debug/pprof/profile";
 	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
-	assert_int_equal(status, 405);
+	assert_int_equal(heads, 1);
+	asked.client = stranger;
+	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+	assert_int_equal(status, 401);
+	asked.client = root;
+	asked.parameter[0] = (struct exchange_parameter){"pid", "x"};
+	asked.parameter_count = 1;
+	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
+	assert_int_equal(status, 400);
+	assert_int_equal(heads, 1);
 }
 
 static void parameters__are_bounded_and_checked(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/request.c query/select.c base/kinds.c store/store_names.c */
+/* sources: serve/request.c base/nearest.c query/select.c base/kinds.c store/store_names.c */
 #include "serve/request.h"
 
 #include <cmocka.h>
@@ -206,6 +206,35 @@ static void pages__take_anything(void **state)
 	assert_false(request_needs_work(&request));
 }
 
+/* With the nearest name, or all of them. */
+static void parameter__that_is_unknown_gets_a_hint(void **state)
+{
+	static const struct {
+		const char *path, *name, *why;
+	} cases[] = {
+		{"/debug/pprof/profile", "second",
+		 "second: there is no such parameter; did you mean 'seconds'?"},
+		{"/debug/pprof/cpu", "xyzzyx",
+		 "xyzzyx: there is no such parameter: there are seconds, pid, label, format"},
+		{"/api/v1/profile", "form",
+		 "form: there is no such parameter; did you mean 'from'?"},
+		{"/api/v1/profile", "seconds",
+		 "seconds: there is no such parameter: there are from, until, kind, pid, label, "
+		 "format"},
+		{"/api/v1/strip", "point",
+		 "point: there is no such parameter; did you mean 'points'?"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct request request = routed(cases[i].path);
+		char why[REQUEST_WHY_BYTES];
+
+		assert_int_equal(request_take(&request, cases[i].name, "1", NOW_MS, why), -EINVAL);
+		assert_string_equal(why, cases[i].why);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +247,7 @@ int main(void)
 		cmocka_unit_test(labels__match_their_value_alone),
 		cmocka_unit_test(strip__has_times_kind_and_points),
 		cmocka_unit_test(pages__take_anything),
+		cmocka_unit_test(parameter__that_is_unknown_gets_a_hint),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
