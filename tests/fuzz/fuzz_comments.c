@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/window_mark.c profile/facts.c profile/writer.c query/coverage.c diff/comparable.c base/kinds.c */
+/* sources: profile/window_mark.c profile/facts.c profile/writer.c query/coverage.c query/machine.c base/index_table.c diff/comparable.c base/kinds.c */
 /* The comments of profiles, one a line, as whoever wrote the files chose them: capture metadata,
- * and the program that wrote it.  Every second line is of the other side of a comparison.
+ * ledgers, and the program that wrote it.  Every second line is of the other side of a comparison.
  * runs: 4000 at most in `make check`. */
 #include <assert.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "profile/window_mark.h"
 #include "profile/writer.h"
 #include "query/coverage.h"
+#include "query/machine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -77,9 +78,24 @@ static void read_comment(const char *text)
 		       memchr(writer.host, 0, sizeof(writer.host)));
 }
 
+/* Sums stay numbers, and the order holds. */
+static void check_machine(struct machine *machine)
+{
+	machine_sort(machine);
+	for (uint32_t i = 0; i < machine->count; i++) {
+		const struct machine_process *process = &machine->process[i];
+		const double cpu_s = machine_cpu_s(process), wait_s = machine_wait_s(process);
+
+		assert(cpu_s >= 0 && cpu_s < 1e300 && wait_s >= 0 && wait_s < 1e300);
+		assert(memchr(process->comm, 0, sizeof(process->comm)));
+		assert(!i || machine_cpu_s(process - 1) >= cpu_s);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	OWNED_MEM char *copy = malloc(size + 1);
+	CLEANUP(machine_release) struct machine machine = {.by_pid = size & 1};
 	struct coverage coverage = {0};
 	struct diff_facts side[2] = {{.unit_ns = 1}, {.unit_ns = 1}};
 	char text[COVERAGE_BYTES], why[DIFF_WHY_BYTES], *rest = copy, *line;
@@ -91,10 +107,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned int i = 0; (line = strsep(&rest, "\n")); i++) {
 		read_comment(line);
 		coverage_add(&coverage, line);
+		assert(!machine_add(&machine, line));
 		diff_facts_add_comment(&side[i & 1], line);
 		diff_facts_add_window(&side[i & 1], (int64_t)strtoull(line, NULL, 10),
 				      1 + (int64_t)i);
 	}
+	check_machine(&machine);
 	(void)coverage_text(&coverage, "cpu", text);
 	assert(strlen(coverage_text(&coverage, "wall", text)) < sizeof(text));
 	if (comparable_sides(&side[0], &side[1], why) != COMPARABLE)

@@ -7,7 +7,7 @@
 
 #include "reader/callers.h"
 #include "reader/complain.h"
-#include "reader/machine.h"
+#include "reader/machine_view.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
 #include "reader/text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c query/coverage.c profile/facts.c reader/machine.c reader/text.c render/code_table.c render/short_paths.c render/frame_text.c render/format.c base/io.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
-#include "reader/machine.h"
+/* sources: base/kinds.c query/coverage.c profile/facts.c query/machine.c reader/machine_view.c reader/text.c render/code_table.c render/short_paths.c render/frame_text.c render/format.c base/io.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
+#include "reader/machine_view.h"
 
 #include <cmocka.h>
 #include <stdlib.h>
@@ -133,20 +133,6 @@ static void machine__rows_fit_the_terminal(void **state)
 	}
 }
 
-static void machine__processes_are_bounded(void **state)
-{
-	CLEANUP(machine_release) struct machine machine = {0};
-	char text[128];
-
-	(void)state;
-	for (unsigned int i = 0; i < MACHINE_MAX_PROCESSES + 3; i++) {
-		snprintf(text, sizeof(text), "ledger pid=%u comm=x threads=1 python=0.1", i);
-		assert_int_equal(machine_add(&machine, text), 0);
-	}
-	assert_int_equal(machine.count, MACHINE_MAX_PROCESSES);
-	assert_int_equal(machine.left_out, 3);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,7 +141,6 @@ int main(void)
 		cmocka_unit_test(machine__processes_without_a_line_are_in_the_sums),
 		cmocka_unit_test(machine__names_and_numbers_are_not_believed),
 		cmocka_unit_test(machine__rows_fit_the_terminal),
-		cmocka_unit_test(machine__processes_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

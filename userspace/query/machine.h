@@ -2,13 +2,12 @@
 /* Sums up what the machine did, by process, from the ledgers and the capture metadata in the
  * comments of profiles: how busy its CPUs were, which processes used them for Python, native or
  * kernel code, and what the processes waited for. */
-#ifndef READER_MACHINE_H
-#define READER_MACHINE_H
+#ifndef QUERY_MACHINE_H
+#define QUERY_MACHINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/index_table.h"
 
@@ -27,6 +26,9 @@ struct machine_process {
 
 /* Release with machine_release().  A zeroed one is empty. */
 struct machine {
+	/* A process that changes its name keeps its sums, under the last name; else it has sums for
+	 * each name. */
+	bool by_pid;
 	struct machine_process *process; /* owned */
 	uint32_t count, capacity;
 	struct index_table index;
@@ -41,10 +43,14 @@ void machine_release(struct machine *machine);
 /* Adds a comment of a window; ignores comments other than ledgers and capture metadata.  Returns 0
  * or -ENOMEM. */
 int machine_add(struct machine *machine, const char *comment);
-/* Prints how busy the machine was, and a table of the `rows` processes that used the CPUs most.
- * Prints nothing when fewer than two processes are known, because then the profile is not of a
- * machine. columns: of the terminal; 0: no limit. */
-void machine_print(struct machine *machine, uint32_t rows, unsigned int columns, bool color,
-		   FILE *out);
+/* Return the seconds on the CPU; those of all waits. */
+double machine_cpu_s(const struct machine_process *process);
+double machine_wait_s(const struct machine_process *process);
+void machine_add_up(struct machine_process *sum, const struct machine_process *process);
+/* Puts the processes in order: the more CPU time first, of as much the more waits.  Nothing may be
+ * added afterwards. */
+void machine_sort(struct machine *machine);
+/* Returns the ledger's name of machine_process.wait_s[wait]: "gil", "run_queue". */
+const char *machine_wait_name(unsigned int wait);
 
 #endif
