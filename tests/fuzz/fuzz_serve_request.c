@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/exchange.c serve/sessions.c serve/access.c serve/request.c base/nearest.c serve/pages.c query/select.c base/kinds.c store/store_names.c */
+/* sources: serve/exchange.c serve/answer_head.c serve/sessions.c serve/access.c serve/request.c base/nearest.c serve/pages.c query/select.c base/kinds.c store/store_names.c */
 /* A request of anybody: method, path, Host, Authorization, cookie and parameters, one a line; of a
  * stranger, a user or root by the first byte. */
 #include <assert.h>
@@ -31,11 +31,6 @@ void answer_say(struct answer *answer, unsigned int status, const char *format, 
 void answer_say_clean(struct answer *answer, unsigned int status, const char *line)
 {
 	answer_say(answer, status, "%s\n", line);
-}
-void answer_head(const struct request *request, struct answer *answer)
-{
-	(void)request;
-	answer->status = 200;
 }
 
 /* Splits into lines that end in NUL.  Returns how many there are. */
@@ -80,7 +75,7 @@ static void check(const struct exchange_ask *ask, enum exchange_step step,
 		assert(memchr(request->label[i], '\0', sizeof(request->label[i])));
 	assert(memchr(request->stored, '\0', sizeof(request->stored)));
 	/* Nobody gets what is not for them. */
-	if (request->endpoint == REQUEST_STORED || request->endpoint == REQUEST_STRIP)
+	if (request->endpoint != REQUEST_LIVE && request->endpoint != REQUEST_SELF)
 		assert(!view->is_of_user);
 	assert(request->points <= STRIP_POINTS_MAX);
 	if (ask->client.uid && !shows_token && !ask->parameter_count)

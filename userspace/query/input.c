@@ -98,6 +98,13 @@ static bool wants_labels(void *context, const struct intern *strings,
 	return match_labels(&((struct input *)context)->match, strings, label, label_count);
 }
 
+static bool wants_none(void *context, const struct intern *strings,
+		       const struct profile_label *label, size_t label_count)
+{
+	(void)context, (void)strings, (void)label, (void)label_count;
+	return false;
+}
+
 static bool wants_stack(void *context, const struct profile *profile, uint32_t stack)
 {
 	return match_stack(&((struct input *)context)->match, profile, stack);
@@ -155,6 +162,8 @@ static int open_reader(struct input *input)
 
 	if (match_asks_labels(select))
 		options.wants_labels = wants_labels;
+	if (input->options->comments_only)
+		options.wants_labels = wants_none;
 	if (match_asks_stacks(select))
 		options.wants_stack = wants_stack;
 	if (input->options->window_done)

@@ -24,7 +24,8 @@ struct input_options {
 	 * input in live_from. NULL: none. */
 	const char *live_more;
 	const struct input *live_from;
-	bool live_ledger; /* with --live: the windows' comments should have ledgers */
+	bool comments_only; /* no sample is read: the profile is empty */
+	bool live_ledger;   /* with --live: the windows' comments should have ledgers */
 	int (*window_done)(void *context, struct profile *profile,
 			   const struct profile_window *window);
 	/* called before a path's first file; `path`: index in select */

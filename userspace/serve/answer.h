@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers with profiles: of what runs from now on, and of the store.  Takes its time: workers call
- * it. */
+/* One answer, where it comes from and whose it is. */
 #ifndef SERVE_ANSWER_H
 #define SERVE_ANSWER_H
 
@@ -12,6 +11,8 @@
 
 #define ANSWER_MAX_BYTES (64U << 20) /* of a body; more is refused */
 #define ANSWER_NAME_BYTES 96U
+#define ANSWER_TEXT "text/plain; charset=utf-8"
+#define ANSWER_JSON "application/json"
 
 /* Release with answer_release(). */
 struct answer {
@@ -30,6 +31,7 @@ struct answer_sources {
 
 struct answer_view {
 	bool is_of_user; /* only what this user may see */
+	bool has_uid;	 /* the kernel says who it is */
 	uid_t uid;
 	int stop_fd; /* readable: nobody waits for the answer any more; borrowed */
 };
@@ -40,11 +42,5 @@ void answer_say(struct answer *answer, unsigned int status, const char *format, 
 	__attribute__((format(printf, 3, 4)));
 /* Makes an error of one line the answer.  The line may hold names that others chose. */
 void answer_say_clean(struct answer *answer, unsigned int status, const char *line);
-/* Makes the headers alone of what a request for work would get if all goes well: HEAD is not worth
- * the work. */
-void answer_head(const struct request *request, struct answer *answer);
-/* Gets the profile that a request for REQUEST_LIVE or REQUEST_STORED names. */
-void answer_profile(const struct answer_sources *sources, const struct request *request,
-		    const struct answer_view *view, struct answer *ret_answer);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "serve/answer_head.h"
 #include "serve/pages.h"
 
 static void count(struct counts *counts, enum counts_refusal refusal)
@@ -67,18 +68,17 @@ static bool is_page(const struct request *request)
 /* Returns whether a user who does not see everything may ask for it. */
 static bool is_open_to_users(const struct request *request)
 {
-	return request->endpoint == REQUEST_LIVE || is_page(request);
+	return request->endpoint == REQUEST_LIVE || request->endpoint == REQUEST_SELF ||
+	       is_page(request);
 }
 
 /* ---- what is asked ---- */
 
 static enum exchange_step give(const struct request *request, struct answer *answer)
 {
-	switch (request->endpoint) {
-	case REQUEST_LIVE:
-	case REQUEST_STORED:
-	case REQUEST_STRIP:
+	if (request_needs_work(request))
 		return EXCHANGE_WORK;
+	switch (request->endpoint) {
 	case REQUEST_METRICS:
 		return EXCHANGE_METRICS;
 	case REQUEST_READY:
@@ -144,8 +144,10 @@ static bool let_in(const struct exchange_ask *ask, const struct exchange_rules *
 
 	client.token = find_token(ask, rules, now_ms);
 	view = access_decide(&client, rules->token);
-	*ret_view = (struct answer_view){
-		.is_of_user = view != ACCESS_ALL, .uid = client.uid, .stop_fd = -1};
+	*ret_view = (struct answer_view){.is_of_user = view != ACCESS_ALL,
+					 .has_uid = client.has_uid,
+					 .uid = client.uid,
+					 .stop_fd = -1};
 	if (view == ACCESS_NOTHING) {
 		if (client.token)
 			count(counts, COUNTS_REFUSED_TOKEN);

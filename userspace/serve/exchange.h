@@ -41,7 +41,7 @@ struct exchange_rules {
 enum exchange_step {
 	EXCHANGE_ANSWER,   /* the answer is there */
 	EXCHANGE_REDIRECT, /* to the path, with a session as a cookie */
-	EXCHANGE_WORK,	   /* answer_profile() makes it */
+	EXCHANGE_WORK,	   /* a worker makes it, by its endpoint */
 	EXCHANGE_METRICS,  /* metrics_text() makes it */
 	EXCHANGE_READY,	   /* whether pyprofd answers makes it */
 };

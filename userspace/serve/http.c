@@ -14,10 +14,14 @@
 #include "base/user_quota.h"
 #include "live/client.h"
 #include "serve/exchange.h"
+#include "serve/labels_answer.h"
 #include "serve/metrics.h"
 #include "serve/pages.h"
 #include "serve/places.h"
+#include "serve/profile_answer.h"
+#include "serve/self_answer.h"
 #include "serve/strip_answer.h"
+#include "serve/waits_answer.h"
 #include "serve/workers.h"
 
 #define IDLE_SECONDS 30U /* of a connection, beside the bounds of http.h */
@@ -102,6 +106,32 @@ static void answer_metrics(struct exchange *exchange)
 					   .size = size};
 }
 
+static void answer_work(struct exchange *exchange)
+{
+	const struct answer_sources *sources = &exchange->http->settings->sources;
+	const struct request *request = &exchange->request;
+	const struct answer_view *view = &exchange->view;
+	const uint64_t now_ms = wall_ns() / NS_PER_MS;
+
+	switch (request->endpoint) {
+	case REQUEST_STRIP:
+		strip_answer(exchange->http->strip, request, now_ms, &exchange->answer);
+		break;
+	case REQUEST_LABELS:
+		labels_answer(sources, request, view, now_ms, &exchange->answer);
+		break;
+	case REQUEST_WAITS:
+		waits_answer(sources, request, view, now_ms, &exchange->answer);
+		break;
+	case REQUEST_SELF:
+		self_answer(sources->store, view, now_ms, &exchange->answer);
+		break;
+	default:
+		profile_answer(sources, request, view, &exchange->answer);
+		break;
+	}
+}
+
 /* In a worker's thread.  The connection is suspended: nobody else touches the exchange. */
 static void run_work(struct work *work)
 {
@@ -113,12 +143,8 @@ static void run_work(struct work *work)
 		answer_metrics(exchange);
 	else if (exchange->step == EXCHANGE_READY)
 		answer_ready(exchange);
-	else if (exchange->request.endpoint == REQUEST_STRIP)
-		strip_answer(exchange->http->strip, &exchange->request, wall_ns() / NS_PER_MS,
-			     &exchange->answer);
 	else
-		answer_profile(&exchange->http->settings->sources, &exchange->request,
-			       &exchange->view, &exchange->answer);
+		answer_work(exchange);
 	MHD_resume_connection(exchange->connection);
 }
 
@@ -291,8 +317,9 @@ static void ask_from(const struct http *http, struct MHD_Connection *connection,
 static enum MHD_Result begin_work(struct exchange *exchange)
 {
 	struct http *http = exchange->http;
-	const bool is_merge = exchange->request.endpoint == REQUEST_STORED ||
-			      exchange->request.endpoint == REQUEST_STRIP;
+	const bool is_merge = exchange->step == EXCHANGE_WORK &&
+			      exchange->request.endpoint != REQUEST_LIVE &&
+			      exchange->request.endpoint != REQUEST_SELF;
 
 	exchange->work = (struct work){.run = run_work,
 				       .is_of_user = exchange->view.is_of_user,

@@ -31,6 +31,11 @@ void pages_index(struct answer *answer)
 		    "the next 10 s as a flame graph")
 		ROW("/api/v1/strip?from=1h&amp;kind=cpu&amp;points=60",
 		    "what was used over time, an hour by the minute, as JSON")
+		ROW("/api/v1/labels?from=1h&amp;kind=cpu",
+		    "which labels and processes the store has, and how much each one is, as JSON")
+		ROW("/api/v1/waits?from=1h",
+		    "where the time of each process went, from the ledgers, as JSON")
+		ROW("/api/v1/self", "who asks, what that one sees and what there is, as JSON")
 		ROW("/metrics", "for Prometheus")
 		ROW("/healthz", "this program answers")
 		ROW("/readyz", "and so does pyprofd")

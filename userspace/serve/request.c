@@ -35,10 +35,17 @@ int request_route(const char *path, struct request *ret_request)
 		const char *path;
 		enum request_endpoint endpoint;
 	} fixed[] = {
-		{"/", REQUEST_PAGE},		     {debug_path, REQUEST_INDEX},
-		{"/debug/pprof", REQUEST_INDEX},     {"/metrics", REQUEST_METRICS},
-		{"/api/v1/profile", REQUEST_STORED}, {"/healthz", REQUEST_HEALTH},
-		{"/readyz", REQUEST_READY},	     {"/api/v1/strip", REQUEST_STRIP},
+		{"/", REQUEST_PAGE},
+		{debug_path, REQUEST_INDEX},
+		{"/debug/pprof", REQUEST_INDEX},
+		{"/metrics", REQUEST_METRICS},
+		{"/api/v1/profile", REQUEST_STORED},
+		{"/healthz", REQUEST_HEALTH},
+		{"/readyz", REQUEST_READY},
+		{"/api/v1/strip", REQUEST_STRIP},
+		{"/api/v1/labels", REQUEST_LABELS},
+		{"/api/v1/waits", REQUEST_WAITS},
+		{"/api/v1/self", REQUEST_SELF},
 	};
 	struct request request = {.points = STRIP_POINTS_DEFAULT};
 
@@ -162,18 +169,6 @@ static int take_label(struct request *request, const char *value, char why[REQUE
 	return 0;
 }
 
-static int take_stored(struct request *request, const char *name, const char *value,
-		       uint64_t now_ms, char why[REQUEST_WHY_BYTES])
-{
-	if (!strcmp(name, "kind"))
-		return take_kind(request, value, why);
-	if (!strcmp(name, "from"))
-		return take_time(name, value, now_ms, &request->from_ms, why);
-	if (!strcmp(name, "until"))
-		return take_time(name, value, now_ms, &request->until_ms, why);
-	return -ENOENT;
-}
-
 static int take_points(struct request *request, const char *value, char why[REQUEST_WHY_BYTES])
 {
 	uint64_t points;
@@ -184,71 +179,144 @@ static int take_points(struct request *request, const char *value, char why[REQU
 	return 0;
 }
 
-/* Returns 0; -ENOENT: the endpoint has no such parameter; -EINVAL. */
-static int take_known(struct request *request, const char *name, const char *value, uint64_t now_ms,
+/* Which parameters an endpoint has, in the order in which they are told. */
+#define FROM (1U << 0)
+#define UNTIL (1U << 1)
+#define KIND (1U << 2)
+#define SECONDS (1U << 3)
+#define PID (1U << 4)
+#define LABEL (1U << 5)
+#define FORMAT (1U << 6)
+#define POINTS (1U << 7)
+#define RANGE (FROM | UNTIL)
+
+static const struct {
+	uint32_t bit;
+	const char *name;
+} parameters[] = {{FROM, "from"}, {UNTIL, "until"}, {KIND, "kind"},	{SECONDS, "seconds"},
+		  {PID, "pid"},	  {LABEL, "label"}, {FORMAT, "format"}, {POINTS, "points"}};
+
+static uint32_t known_parameters(const struct request *request)
+{
+	switch (request->endpoint) {
+	case REQUEST_LIVE:
+		return SECONDS | PID | LABEL | FORMAT;
+	case REQUEST_STORED:
+		return RANGE | KIND | PID | LABEL | FORMAT;
+	case REQUEST_STRIP:
+		return RANGE | KIND | POINTS;
+	case REQUEST_LABELS:
+		return RANGE | KIND | PID | LABEL;
+	case REQUEST_WAITS:
+		return RANGE | PID;
+	default:
+		return 0;
+	}
+}
+
+static int take_known(struct request *request, uint32_t bit, const char *value, uint64_t now_ms,
 		      char why[REQUEST_WHY_BYTES])
 {
-	if (request->endpoint == REQUEST_STRIP)
-		return strcmp(name, "points") ? take_stored(request, name, value, now_ms, why)
-					      : take_points(request, value, why);
-	if (!strcmp(name, "pid"))
+	switch (bit) {
+	case FROM:
+		return take_time("from", value, now_ms, &request->from_ms, why);
+	case UNTIL:
+		return take_time("until", value, now_ms, &request->until_ms, why);
+	case KIND:
+		return take_kind(request, value, why);
+	case SECONDS:
+		return take_seconds(request, value, why);
+	case PID:
 		return take_pid(request, value, why);
-	if (!strcmp(name, "label"))
+	case LABEL:
 		return take_label(request, value, why);
-	if (!strcmp(name, "format"))
+	case FORMAT:
 		return take_format(request, value, why);
-	if (request->endpoint == REQUEST_LIVE)
-		return strcmp(name, "seconds") ? -ENOENT : take_seconds(request, value, why);
-	return take_stored(request, name, value, now_ms, why);
+	default:
+		return take_points(request, value, why);
+	}
+}
+
+/* Returns whether any endpoint has it: then it is not mistyped. */
+static bool is_parameter(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(parameters); i++)
+		if (!strcmp(name, parameters[i].name))
+			return true;
+	return false;
 }
 
 /* Says that there is no such parameter, and what there is. */
 static void explain_unknown(const struct request *request, const char *name,
 			    char why[REQUEST_WHY_BYTES])
 {
-	static const char *const strip[] = {"from", "until", "kind", "points", NULL};
-	static const char *const live[] = {"seconds", "pid", "label", "format", NULL};
-	static const char *const stored[] = {"from", "until",  "kind", "pid",
-					     "label", "format", NULL};
-	const char *const *known = request->endpoint == REQUEST_STRIP  ? strip
-				   : request->endpoint == REQUEST_LIVE ? live
-								       : stored;
+	const uint32_t known = known_parameters(request);
+	const char *between = ": there are ";
 	struct nearest nearest = NEAREST_NONE;
-	int used = snprintf(why, REQUEST_WHY_BYTES, "%.*s: there is no such parameter",
-			    SHOWN_CHARS, name);
+	int used = snprintf(why, REQUEST_WHY_BYTES, "%.*s: there is no such parameter", SHOWN_CHARS,
+			    name);
 
-	for (size_t i = 0; known[i]; i++)
-		nearest_compare(&nearest, name, strlen(name), known[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(parameters) && !is_parameter(name); i++)
+		if (known & parameters[i].bit)
+			nearest_compare(&nearest, name, strlen(name), parameters[i].name);
 	if (nearest.name) {
 		snprintf(why + used, REQUEST_WHY_BYTES - (size_t)used, "; did you mean '%s'?",
 			 nearest.name);
 		return;
 	}
-	for (size_t i = 0; known[i]; i++)
-		used += snprintf(why + used, REQUEST_WHY_BYTES - (size_t)used, "%s%s",
-				 i ? ", " : ": there are ", known[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(parameters); i++) {
+		if (!(known & parameters[i].bit))
+			continue;
+		used += snprintf(why + used, REQUEST_WHY_BYTES - (size_t)used, "%s%s", between,
+				 parameters[i].name);
+		between = ", ";
+	}
 }
 
 int request_take(struct request *request, const char *name, const char *value, uint64_t now_ms,
 		 char why[REQUEST_WHY_BYTES])
 {
 	const char *text = value ? value : "";
-	int err;
 
 	/* Who asks is looked at before (access.h). */
 	if (!request_needs_work(request) || !strcmp(name, "token"))
 		return 0;
 	if (strlen(text) >= REQUEST_VALUE_BYTES)
 		return refuse(why, "a parameter", text, "as short as it should be");
-	err = take_known(request, name, text, now_ms, why);
-	if (err != -ENOENT)
-		return err;
+	for (size_t i = 0; i < ARRAY_SIZE(parameters); i++)
+		if (!strcmp(name, parameters[i].name) &&
+		    known_parameters(request) & parameters[i].bit)
+			return take_known(request, parameters[i].bit, text, now_ms, why);
 	explain_unknown(request, name, why);
 	return -EINVAL;
 }
 
+const char *request_kind(const struct request *request)
+{
+	return request->endpoint == REQUEST_LIVE ? kind_get(request->kind)->name : request->stored;
+}
+
+void request_range(const struct request *request, uint64_t now_ms, uint64_t *ret_from_ms,
+		   uint64_t *ret_until_ms)
+{
+	const uint64_t until_ms = request->until_ms ? request->until_ms : now_ms;
+	const uint64_t before_ms = until_ms > REQUEST_RANGE_MS ? until_ms - REQUEST_RANGE_MS : 0;
+
+	*ret_from_ms = request->from_ms ? request->from_ms : before_ms;
+	*ret_until_ms = until_ms;
+}
+
 bool request_needs_work(const struct request *request)
 {
-	return request->endpoint == REQUEST_LIVE || request->endpoint == REQUEST_STORED ||
-	       request->endpoint == REQUEST_STRIP;
+	switch (request->endpoint) {
+	case REQUEST_LIVE:
+	case REQUEST_STORED:
+	case REQUEST_STRIP:
+	case REQUEST_LABELS:
+	case REQUEST_WAITS:
+	case REQUEST_SELF:
+		return true;
+	default:
+		return false;
+	}
 }

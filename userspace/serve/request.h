@@ -14,6 +14,7 @@
 #define REQUEST_VALUE_BYTES 256U /* of a parameter, its NUL included */
 #define REQUEST_WHY_BYTES 256U
 #define REQUEST_LABELS_MAX 8U
+#define REQUEST_RANGE_MS 3600000ULL /* of request_range(), without `from` */
 
 enum request_endpoint {
 	REQUEST_PAGE,	 /* / */
@@ -21,6 +22,9 @@ enum request_endpoint {
 	REQUEST_LIVE,	 /* /debug/pprof/profile, /debug/pprof/KIND: what runs from now on */
 	REQUEST_STORED,	 /* /api/v1/profile: what the store has */
 	REQUEST_STRIP,	 /* /api/v1/strip: how much of it when */
+	REQUEST_LABELS,	 /* /api/v1/labels: which labels it has */
+	REQUEST_WAITS,	 /* /api/v1/waits: the ledger of its processes */
+	REQUEST_SELF,	 /* /api/v1/self: who asks, and what there is */
 	REQUEST_METRICS, /* /metrics */
 	REQUEST_HEALTH,	 /* /healthz: this program answers */
 	REQUEST_READY,	 /* /readyz: and so does pyprofd */
@@ -31,7 +35,7 @@ enum request_format { REQUEST_PPROF, REQUEST_JSON, REQUEST_FOLDED, REQUEST_HTML 
 struct request {
 	enum request_endpoint endpoint;
 	enum pp_profile kind;	      /* of REQUEST_LIVE */
-	char stored[STORE_KIND_CHARS]; /* kind of REQUEST_STORED, REQUEST_STRIP */
+	char stored[STORE_KIND_CHARS]; /* kind of what the store has */
 	uint32_t seconds;
 	uint32_t pid; /* 0: the whole machine */
 	uint64_t from_ms, until_ms; /* since 1970; 0: not given */
@@ -50,6 +54,12 @@ int request_route(const char *path, struct request *ret_request);
  * for times like "1h" ago.  Returns 0; -EINVAL, and in why what is wrong, in one line. */
 int request_take(struct request *request, const char *name, const char *value, uint64_t now_ms,
 		 char why[REQUEST_WHY_BYTES]);
+/* Returns the name of the kind that is asked for. */
+const char *request_kind(const struct request *request);
+/* Returns the range of a request: the hour until now where it gives none.  from_ms may be behind
+ * until_ms. */
+void request_range(const struct request *request, uint64_t now_ms, uint64_t *ret_from_ms,
+		   uint64_t *ret_until_ms);
 /* Returns whether a request takes work: a worker answers it. */
 bool request_needs_work(const struct request *request);
 

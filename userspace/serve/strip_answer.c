@@ -83,19 +83,20 @@ static int encode(const struct strip *strip, const struct request *request,
 	if (close_memory_file(out, &text) || err)
 		return -ENOMEM;
 	*answer = (struct answer){
-		.status = 200, .type = "application/json", .body = TAKE(text), .size = size};
+		.status = 200, .type = ANSWER_JSON, .body = TAKE(text), .size = size};
 	return 0;
 }
 
 void strip_answer(struct strip_source *source, const struct request *request, uint64_t now_ms,
 		  struct answer *ret_answer)
 {
-	const uint64_t until_ms = request->until_ms ? request->until_ms : now_ms;
-	const uint64_t hour_ms = until_ms > STRIP_RANGE_MS ? until_ms - STRIP_RANGE_MS : 0;
-	const uint64_t from_ms = request->from_ms ? request->from_ms : hour_ms;
 	CLEANUP(strip_release) struct strip strip = {0};
 	struct file_totals_state state = {0};
-	int err = strip_init(&strip, from_ms, until_ms, request->points);
+	uint64_t from_ms, until_ms;
+	int err;
+
+	request_range(request, now_ms, &from_ms, &until_ms);
+	err = strip_init(&strip, from_ms, until_ms, request->points);
 
 	*ret_answer = (struct answer){0};
 	if (err == -EINVAL) {

@@ -9,7 +9,6 @@
 /* How long one answer reads files that nobody has asked for yet.  Who asks again while `pending`
  * is not 0 gets more; nothing is read while nobody asks. */
 #define STRIP_BUDGET_NS 200000000ULL
-#define STRIP_RANGE_MS 3600000ULL /* without `from` */
 
 struct strip_source;
 /* store: borrowed.  Returns 0 or -ENOMEM. */

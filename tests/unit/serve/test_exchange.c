@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/exchange.c serve/sessions.c serve/access.c serve/request.c base/nearest.c serve/pages.c query/select.c base/kinds.c store/store_names.c */
+/* sources: serve/exchange.c serve/answer_head.c serve/sessions.c serve/access.c serve/request.c base/nearest.c serve/pages.c query/select.c base/kinds.c store/store_names.c */
 /* Whole requests without a socket: what is done, and for whom. */
 #include "serve/exchange.h"
 
@@ -23,6 +23,7 @@ static struct request request;
 static struct answer_view view;
 static unsigned int status; /* of the last answer; 0: none */
 static char text[4096];
+static unsigned int heads; /* answers that are headers alone */
 
 /* Instead of serve/answer.c's. */
 void answer_say(struct answer *answer, unsigned int code, const char *format, ...)
@@ -34,12 +35,6 @@ void answer_say(struct answer *answer, unsigned int code, const char *format, ..
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 }
-static unsigned int heads;
-void answer_head(const struct request *asked, struct answer *answer)
-{
-	(void)asked, (void)answer;
-	heads++;
-}
 void answer_say_clean(struct answer *answer, unsigned int code, const char *line)
 {
 	answer_say(answer, code, "%s\n", line);
@@ -49,10 +44,13 @@ static enum exchange_step begin(const struct exchange_ask *ask)
 {
 	static const struct exchange_rules rules = {.token = TOKEN, .sessions = &sessions};
 	struct answer answer = {0};
+	enum exchange_step step;
 
 	status = 0;
 	text[0] = '\0';
-	return exchange_begin(ask, &rules, now_ms, &counts, &request, &view, &answer);
+	step = exchange_begin(ask, &rules, now_ms, &counts, &request, &view, &answer);
+	heads += answer.is_head;
+	return step;
 }
 
 static struct exchange_ask get(const char *path, const struct access_client *client)
@@ -75,6 +73,10 @@ static void root__sees_everything(void **state)
 	assert_false(view.is_of_user);
 	assert_int_equal(ask("/api/v1/profile", &root), EXCHANGE_WORK);
 	assert_int_equal(ask("/api/v1/strip", &root), EXCHANGE_WORK);
+	assert_int_equal(ask("/api/v1/labels", &root), EXCHANGE_WORK);
+	assert_int_equal(ask("/api/v1/waits", &root), EXCHANGE_WORK);
+	assert_int_equal(ask("/api/v1/self", &root), EXCHANGE_WORK);
+	assert_true(view.has_uid);
 	assert_int_equal(ask("/metrics", &root), EXCHANGE_METRICS);
 	assert_int_equal(ask("/", &root), EXCHANGE_ANSWER);
 	assert_int_equal(status, 200);
@@ -92,8 +94,15 @@ static void users__see_their_own_and_live_only(void **state)
 	assert_int_equal(status, 403);
 	assert_int_equal(ask("/api/v1/strip", &user), EXCHANGE_ANSWER);
 	assert_int_equal(status, 403);
+	assert_int_equal(ask("/api/v1/labels", &user), EXCHANGE_ANSWER);
+	assert_int_equal(status, 403);
+	assert_int_equal(ask("/api/v1/waits", &user), EXCHANGE_ANSWER);
+	assert_int_equal(status, 403);
 	assert_int_equal(ask("/metrics", &user), EXCHANGE_ANSWER);
 	assert_int_equal(status, 403);
+	/* It tells them what they see. */
+	assert_int_equal(ask("/api/v1/self", &user), EXCHANGE_WORK);
+	assert_true(view.is_of_user);
 	assert_int_equal(ask("/debug/pprof/", &user), EXCHANGE_ANSWER);
 	assert_int_equal(status, 200);
 }
@@ -101,7 +110,8 @@ static void users__see_their_own_and_live_only(void **state)
 static void strangers__see_that_it_lives(void **state)
 {
 	static const char *const closed[] = {"/", "/debug/pprof/", "/debug/pprof/profile",
-					     "/api/v1/profile", "/metrics"};
+					     "/api/v1/profile", "/metrics",
+					     "/api/v1/self", "/api/v1/labels"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(closed); i++) {

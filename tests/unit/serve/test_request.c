@@ -39,6 +39,9 @@ static void path__is_found_as_a_whole(void **state)
 		    {"/debug/pprof/profile", REQUEST_LIVE},
 		    {"/debug/pprof/gil", REQUEST_LIVE},
 		    {"/api/v1/profile", REQUEST_STORED},
+		    {"/api/v1/labels", REQUEST_LABELS},
+		    {"/api/v1/waits", REQUEST_WAITS},
+		    {"/api/v1/self", REQUEST_SELF},
 		    {"/metrics", REQUEST_METRICS},
 		    {"/healthz", REQUEST_HEALTH},
 		    {"/readyz", REQUEST_READY}};
@@ -120,7 +123,10 @@ static void names__that_an_endpoint_does_not_have_are_refused(void **state)
 	} cases[] = {{"/api/v1/profile", "seconds"}, {"/api/v1/profile", "Pid"},
 		     {"/api/v1/profile", ""},	     {"/debug/pprof/profile", "from"},
 		     {"/debug/pprof/offcpu", "kind"}, {"/api/v1/strip", "pid"},
-		     {"/api/v1/strip", "format"}};
+		     {"/api/v1/strip", "format"},     {"/api/v1/strip", "label"},
+		     {"/api/v1/labels", "format"},    {"/api/v1/labels", "points"},
+		     {"/api/v1/waits", "kind"},	      {"/api/v1/waits", "label"},
+		     {"/api/v1/self", "from"}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -196,6 +202,45 @@ static void strip__has_times_kind_and_points(void **state)
 	assert_true(request_needs_work(&request));
 }
 
+static void labels_and_waits__have_a_range_and_processes(void **state)
+{
+	struct request labels = routed("/api/v1/labels"), waits = routed("/api/v1/waits");
+
+	(void)state;
+	assert_int_equal(take(&labels, "from", "1h"), 0);
+	assert_int_equal(take(&labels, "until", "1m"), 0);
+	assert_int_equal(take(&labels, "kind", "gil"), 0);
+	assert_int_equal(take(&labels, "pid", "7"), 0);
+	assert_int_equal(take(&labels, "label", "app:web"), 0);
+	assert_int_equal(take(&waits, "from", "1h"), 0);
+	assert_int_equal(take(&waits, "until", "1m"), 0);
+	assert_int_equal(take(&waits, "pid", "7"), 0);
+	assert_int_equal(waits.from_ms, NOW_MS - 3600000);
+	assert_int_equal(waits.pid, 7);
+	assert_true(request_needs_work(&labels) && request_needs_work(&waits));
+}
+
+static void range__is_an_hour_where_none_is_given(void **state)
+{
+	struct request request = routed("/api/v1/strip");
+	uint64_t from_ms, until_ms;
+
+	(void)state;
+	request_range(&request, NOW_MS, &from_ms, &until_ms);
+	assert_int_equal(from_ms, NOW_MS - 3600000);
+	assert_int_equal(until_ms, NOW_MS);
+	request.until_ms = NOW_MS / 2;
+	request_range(&request, NOW_MS, &from_ms, &until_ms);
+	assert_int_equal(from_ms, NOW_MS / 2 - 3600000);
+	request.from_ms = 5;
+	request_range(&request, NOW_MS, &from_ms, &until_ms);
+	assert_int_equal(from_ms, 5);
+	assert_int_equal(until_ms, NOW_MS / 2);
+	request = (struct request){.until_ms = 7};
+	request_range(&request, NOW_MS, &from_ms, &until_ms);
+	assert_int_equal(from_ms, 0);
+}
+
 /* Pages have no parameters: what is there is not looked at. */
 static void pages__take_anything(void **state)
 {
@@ -221,6 +266,11 @@ static void parameter__that_is_unknown_gets_a_hint(void **state)
 		{"/api/v1/profile", "seconds",
 		 "seconds: there is no such parameter: there are from, until, kind, pid, label, "
 		 "format"},
+		{"/api/v1/strip", "pid",
+		 "pid: there is no such parameter: there are from, until, kind, points"},
+		{"/api/v1/strip", "label",
+		 "label: there is no such parameter: there are from, until, kind, points"},
+		{"/api/v1/self", "kind", "kind: there is no such parameter"},
 		{"/api/v1/strip", "point",
 		 "point: there is no such parameter; did you mean 'points'?"},
 	};
@@ -246,6 +296,8 @@ int main(void)
 		cmocka_unit_test(stored__what_is_wrong_is_refused),
 		cmocka_unit_test(labels__match_their_value_alone),
 		cmocka_unit_test(strip__has_times_kind_and_points),
+		cmocka_unit_test(labels_and_waits__have_a_range_and_processes),
+		cmocka_unit_test(range__is_an_hour_where_none_is_given),
 		cmocka_unit_test(pages__take_anything),
 		cmocka_unit_test(parameter__that_is_unknown_gets_a_hint),
 	};

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "serve/labels.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/saturating.h"
+
+#define NO_KEY UINT32_MAX
+#define NUMBER_BYTES 24U
+
+void labels_release(struct labels *labels)
+{
+	free(labels->value);
+	free(labels->process);
+	index_table_release(&labels->value_index);
+	index_table_release(&labels->process_index);
+	*labels = (struct labels){0};
+}
+
+/* ---- sums ---- */
+
+static uint32_t hash(uint64_t number, uint32_t more)
+{
+	const uint64_t mixed = (number ^ (uint64_t)more << 40) * 0x9e3779b97f4a7c15ULL;
+
+	return (uint32_t)(mixed >> 32);
+}
+
+static bool value_equal(const void *context, uint32_t index, const void *wanted)
+{
+	const struct labels_value *a = &((const struct labels *)context)->value[index];
+	const struct labels_value *b = wanted;
+
+	return a->key == b->key && a->is_number == b->is_number && a->value == b->value;
+}
+
+static int add_value(struct labels *labels, const struct labels_value *value)
+{
+	const uint32_t at_hash = hash((uint64_t)value->value, value->key << 1 | value->is_number);
+	struct labels_value *known;
+	uint32_t index;
+	int err;
+
+	if (index_table_find(&labels->value_index, at_hash, value_equal, labels, value, &index)) {
+		known = &labels->value[index];
+		known->total = add_saturating(known->total, value->total);
+		return 0;
+	}
+	err = ARRAY_RESERVE(labels->value, labels->value_count, labels->value_capacity);
+	if (!err)
+		err = index_table_add(&labels->value_index, at_hash, labels->value_count);
+	if (!err)
+		labels->value[labels->value_count++] = *value;
+	return err;
+}
+
+static bool process_equal(const void *context, uint32_t index, const void *wanted)
+{
+	return ((const struct labels *)context)->process[index].pid ==
+	       ((const struct labels_process *)wanted)->pid;
+}
+
+static int add_process(struct labels *labels, const struct labels_process *process)
+{
+	const uint32_t at_hash = hash((uint64_t)process->pid, 0);
+	struct labels_process *known;
+	uint32_t index;
+	int err;
+
+	if (index_table_find(&labels->process_index, at_hash, process_equal, labels, process,
+			     &index)) {
+		known = &labels->process[index];
+		known->total = add_saturating(known->total, process->total);
+		known->comm = known->comm ? known->comm : process->comm;
+		known->app = known->app ? known->app : process->app;
+		return 0;
+	}
+	err = ARRAY_RESERVE(labels->process, labels->process_count, labels->process_capacity);
+	if (!err)
+		err = index_table_add(&labels->process_index, at_hash, labels->process_count);
+	if (!err)
+		labels->process[labels->process_count++] = *process;
+	return err;
+}
+
+/* ---- keys ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Lists the keys whose values are told, each name once. */
+static void list_keys(struct labels *labels)
+{
+	const struct profile *profile = labels->profile;
+
+	for (uint32_t i = 0; i < profile->key_count; i++) {
+		const char *name = profile->key[i].name;
+		uint32_t at = 0;
+
+		while (at < labels->key_count && strcmp(labels->key[at], name) != 0)
+			at++;
+		if (at == labels->key_count && at < LABELS_KEYS_MAX && strcmp(name, "pid") != 0 &&
+		    strcmp(name, "tid") != 0)
+			labels->key[labels->key_count++] = name;
+	}
+	qsort(labels->key, labels->key_count, sizeof(labels->key[0]), compare_names);
+}
+
+/* Returns the index of a key of the profile; NO_KEY: its values are not told. */
+static uint32_t find_key(const struct labels *labels, uint32_t key)
+{
+	const char *name = labels->profile->key[key].name;
+	const char *const *found = bsearch(&name, labels->key, labels->key_count,
+					   sizeof(labels->key[0]), compare_names);
+
+	return found ? (uint32_t)(found - labels->key) : NO_KEY;
+}
+
+/* ---- label sets ---- */
+
+struct set_total {
+	uint32_t set;
+	int64_t total;
+};
+
+static int compare_sets(const void *a, const void *b)
+{
+	const struct set_total *left = a, *right = b;
+
+	if (left->total != right->total)
+		return left->total > right->total ? -1 : 1;
+	return left->set < right->set ? -1 : left->set > right->set;
+}
+
+static uint32_t string_of(const struct profile *profile, uint32_t set, const char *name)
+{
+	const struct stored_label *label = profile_find_label(profile, set, name);
+
+	return label && !label->is_number ? (uint32_t)label->value : 0;
+}
+
+static int add_set(struct labels *labels, const struct set_total *sum, const uint32_t *told)
+{
+	const struct profile *profile = labels->profile;
+	const struct label_set *set = &profile->label_set[sum->set];
+	const struct stored_label *pid = profile_find_label(profile, sum->set, "pid");
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < set->count; i++) {
+		const struct stored_label *label = &profile->label[set->first + i];
+		const struct labels_value value = {.key = told[label->key],
+						   .is_number = label->is_number,
+						   .value = label->value,
+						   .total = sum->total};
+
+		if (value.key != NO_KEY)
+			err = add_value(labels, &value);
+	}
+	if (err || !pid || !pid->is_number)
+		return err;
+	return add_process(labels,
+			   &(struct labels_process){.pid = pid->value,
+						    .total = sum->total,
+						    .comm = string_of(profile, sum->set, "comm"),
+						    .app = string_of(profile, sum->set, "app")});
+}
+
+/* Adds the label sets, the largest first, as a process has the names of its largest one. */
+static int add_sets(struct labels *labels, struct set_total *sum, const uint32_t *told)
+{
+	const uint32_t count = labels->profile->label_set_count;
+	int err = 0;
+
+	if (count)
+		qsort(sum, count, sizeof(*sum), compare_sets);
+	for (uint32_t i = 0; !err && i < count; i++)
+		if (sum[i].total)
+			err = add_set(labels, &sum[i], told);
+	return err;
+}
+
+/* ---- order ---- */
+
+static int compare_values(const void *a, const void *b, void *context)
+{
+	const struct labels_value *left = a, *right = b;
+	const struct intern *strings = ((const struct labels *)context)->profile->strings;
+
+	if (left->key != right->key)
+		return left->key < right->key ? -1 : 1;
+	if (left->total != right->total)
+		return left->total > right->total ? -1 : 1;
+	if (left->is_number != right->is_number)
+		return left->is_number ? -1 : 1;
+	if (left->is_number)
+		return left->value < right->value ? -1 : left->value > right->value;
+	return strcmp(intern_get(strings, (uint32_t)left->value, NULL),
+		      intern_get(strings, (uint32_t)right->value, NULL));
+}
+
+static int compare_processes(const void *a, const void *b)
+{
+	const struct labels_process *left = a, *right = b;
+
+	if (left->total != right->total)
+		return left->total > right->total ? -1 : 1;
+	return left->pid < right->pid ? -1 : left->pid > right->pid;
+}
+
+static void sort(struct labels *labels)
+{
+	if (labels->value_count)
+		qsort_r(labels->value, labels->value_count, sizeof(*labels->value), compare_values,
+			labels);
+	if (labels->process_count)
+		qsort(labels->process, labels->process_count, sizeof(*labels->process),
+		      compare_processes);
+	/* The order has changed. */
+	index_table_release(&labels->value_index);
+	index_table_release(&labels->process_index);
+}
+
+int labels_of_profile(const struct profile *profile, unsigned int value_index,
+		      struct labels *ret_labels)
+{
+	CLEANUP(labels_release) struct labels labels = {.profile = profile};
+	OWNED_MEM struct set_total *sum = calloc(profile->label_set_count + 1ULL, sizeof(*sum));
+	OWNED_MEM uint32_t *told = calloc(profile->key_count + 1ULL, sizeof(*told));
+	int err;
+
+	if (!sum || !told)
+		return -ENOMEM;
+	list_keys(&labels);
+	for (uint32_t i = 0; i < profile->key_count; i++)
+		told[i] = find_key(&labels, i);
+	for (uint32_t i = 0; i < profile->label_set_count; i++)
+		sum[i].set = i;
+	for (uint32_t i = 0; i < profile->row_count; i++) {
+		const int64_t value = profile_row_values(profile, i)[value_index];
+		struct set_total *of_row = &sum[profile->row[i].label_set];
+
+		of_row->total = add_saturating(of_row->total, value);
+		labels.total = add_saturating(labels.total, value);
+	}
+	err = add_sets(&labels, sum, told);
+	if (err)
+		return err;
+	sort(&labels);
+	*ret_labels = labels;
+	labels = (struct labels){0};
+	return 0;
+}
+
+/* ---- JSON ---- */
+
+static void put_value(const struct labels *labels, const struct labels_value *value,
+		      struct json_writer *json)
+{
+	const struct intern *strings = labels->profile->strings;
+	char number[NUMBER_BYTES];
+
+	snprintf(number, sizeof(number), "%" PRId64, value->value);
+	json_open(json, '{');
+	json_put_string(json, "value",
+			value->is_number ? number
+					 : intern_get(strings, (uint32_t)value->value, NULL));
+	json_put_int(json, "total", value->total);
+	json_close(json, '}');
+}
+
+/* Writes the values of one key.  Returns the first value of the next one. */
+static uint32_t put_key(const struct labels *labels, uint32_t at, struct json_writer *json)
+{
+	const uint32_t key = labels->value[at].key, first = at;
+	uint32_t shown = 0;
+
+	json_open(json, '{');
+	json_put_string(json, "key", labels->key[key]);
+	json_key(json, "values");
+	json_open(json, '[');
+	for (; at < labels->value_count && labels->value[at].key == key; at++)
+		if (at - first < LABELS_VALUES_SHOWN) {
+			put_value(labels, &labels->value[at], json);
+			shown++;
+		}
+	json_close(json, ']');
+	json_put_int(json, "more", at - first - shown);
+	json_close(json, '}');
+	return at;
+}
+
+static void put_process(const struct labels *labels, const struct labels_process *process,
+			struct json_writer *json)
+{
+	const struct intern *strings = labels->profile->strings;
+
+	json_open(json, '{');
+	json_put_int(json, "pid", process->pid);
+	json_put_string(json, "comm", intern_get(strings, process->comm, NULL));
+	json_put_string(json, "app", intern_get(strings, process->app, NULL));
+	json_put_int(json, "total", process->total);
+	json_close(json, '}');
+}
+
+void labels_put(const struct labels *labels, struct json_writer *json)
+{
+	const uint32_t count = labels->process_count;
+	const uint32_t shown = count < LABELS_VALUES_SHOWN ? count : LABELS_VALUES_SHOWN;
+
+	json_put_int(json, "total", labels->total);
+	json_key(json, "labels");
+	json_open(json, '[');
+	for (uint32_t at = 0; at < labels->value_count;)
+		at = put_key(labels, at, json);
+	json_close(json, ']');
+	json_key(json, "processes");
+	json_open(json, '[');
+	for (uint32_t i = 0; i < shown; i++)
+		put_process(labels, &labels->process[i], json);
+	json_close(json, ']');
+	json_put_int(json, "processes_more", count - shown);
+}

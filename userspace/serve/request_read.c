@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "serve/request_read.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/memory_file.h"
+
+static int add_labels(const struct request *request, struct select *select,
+		      char why[SELECT_WHY_BYTES])
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < request->label_count; i++)
+		err = select_add_label(select, request->label[i], why);
+	return err;
+}
+
+/* Fills in what to read, to be released either way.  Returns 0; -errno, and in why one line. */
+static int make_select(const struct answer_sources *sources, const struct request *request,
+		       const struct answer_view *view, struct select *select,
+		       char why[SELECT_WHY_BYTES])
+{
+	*select = (struct select){.since_ms = request->from_ms,
+				  .until_ms = request->until_ms,
+				  .kind = request_kind(request),
+				  .pid = {request->pid},
+				  .pid_count = request->pid != 0};
+	if (request->endpoint == REQUEST_LIVE) {
+		select->live = true;
+		select->live_seconds = request->seconds;
+		select->socket = sources->live;
+		select->as_user = view->is_of_user;
+		select->uid = view->uid;
+		return add_labels(request, select, why);
+	}
+	select->path = calloc(1, sizeof(*select->path));
+	if (!select->path) {
+		snprintf(why, SELECT_WHY_BYTES, "no memory");
+		return -ENOMEM;
+	}
+	select->path[select->path_count++] = (char *)sources->store;
+	return add_labels(request, select, why);
+}
+
+/* Says why there is no profile: pyprofd does not give it, or the store does not have it. */
+static void explain(const struct request *request, int err, const char *why, const char *words,
+		    struct answer *answer)
+{
+	static const char prefix[] = "pyprof: ";
+	const char *text = why[0] ? why : words;
+
+	if (!strncmp(text, prefix, strlen(prefix)))
+		text += strlen(prefix);
+	answer_say_clean(answer, request->endpoint == REQUEST_LIVE || err == -ENOMEM ? 503 : 404,
+			 text[0] ? text : strerror(-err));
+	/* A message of several lines. */
+	if (answer->body)
+		for (char *at = answer->body; at + 1 < answer->body + answer->size; at++)
+			*at = *at == '\n' ? ' ' : *at;
+}
+
+int request_read(const struct answer_sources *sources, const struct request *request,
+		 const struct answer_view *view, const struct input_options *wanted,
+		 struct input **ret_input, struct answer *ret_answer)
+{
+	struct input_options options = *wanted;
+	struct watcher watcher = {.stop_fd = view->stop_fd};
+	CLEANUP(select_release) struct select select = {0};
+	OWNED_MEM char *words = NULL;
+	char why[WHY_BYTES] = "";
+	size_t size;
+	int err;
+
+	watcher.words = open_memstream(&words, &size);
+	if (!watcher.words) {
+		answer_say_clean(ret_answer, 503, "no memory");
+		return -ENOMEM;
+	}
+	options.select = &select;
+	options.watcher = &watcher;
+	err = make_select(sources, request, view, &select, why);
+	if (!err)
+		err = input_read(&options, why, ret_input);
+	if (close_memory_file(watcher.words, &words) && !err) {
+		input_free(*ret_input);
+		*ret_input = NULL;
+		err = -ENOMEM;
+	}
+	if (err)
+		explain(request, err, why, words ? words : "", ret_answer);
+	return err;
+}
