@@ -566,6 +566,8 @@ def test_it_holds_nothing():
         for mask in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
             assert re.search(r"^%s:\s0+$" % mask, status, re.M), status
         assert re.search(r"^NoNewPrivs:\s1$", status, re.M), status
+        limits = open("/proc/%d/limits" % server.process.pid).read()
+        assert re.search(r"^Max data size +%d " % (1728 << 20), limits, re.M), limits
 
 
 def test_pyprofd_starts_it():

@@ -47,6 +47,15 @@ for setting in User=pyprofd-serve SupplementaryGroups=pyprofd NoNewPrivileges=ye
 		exit 1
 	}
 done
+# The program refuses what is beyond its own bound; the unit's kills.
+mib() { sed -n "s/^#define $1 (\([0-9]*\)[UL]* << 20).*/\1/p" "userspace/serve/$2"; }
+data=$(mib MEMORY_DATA_MAX_BYTES memory.h) windows=$(mib ANSWER_LIVE_FILE_MAX_BYTES answer.h)
+watches=$(sed -n 's/^#define HTTP_WATCHES_MAX \([0-9]*\)U.*/\1/p' userspace/serve/http.h)
+given=$(sed -n 's/^MemoryMax=\([0-9]*\)M$/\1/p' $serve)
+if [ -z "$data" ] || [ -z "$windows" ] || [ -z "$watches" ] || [ "${given:-0}" -lt $((data + watches * windows + 64)) ]; then
+	echo "$serve: MemoryMax=${given}M is below what the program may take: $data MiB, $watches files of $windows MiB and 64 MiB"
+	exit 1
+fi
 grep -qx 'CapabilityBoundingSet=' $serve || {
 	echo "$serve: it needs no capability"
 	exit 1

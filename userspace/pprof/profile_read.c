@@ -298,7 +298,8 @@ static int read_part(struct profile_reader *reader, int fd, const char *kind)
 	if (err)
 		return reader_fail(reader, err, reader->unpacked.error);
 	reader->memory_max =
-		reader_memory_max(reader->totals.raw_bytes + reader->unpacked.size);
+		reader_memory_max(&reader->options,
+				  reader->totals.raw_bytes + reader->unpacked.size);
 	reader->tables.max_bytes = reader->memory_max;
 	return add_file(reader, kind);
 }

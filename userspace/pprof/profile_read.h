@@ -54,6 +54,7 @@ struct profile_read_options {
 	/* native and kernel frames are dropped: their time goes to the Python function that called
 	 * them; a stack without Python frames becomes "[no Python]" */
 	bool python_only;
+	size_t memory_max; /* bytes, instead of PROFILE_READ_MEMORY_MAX; 0, or more: that */
 	const char *sample_type; /* which deltas, report and trees use; NULL: the file's default */
 	/* Returns whether to keep a sample, by its labels as in the file, before keep_labels;
 	 * strings: the table of profile_label.string.  May be NULL. */
@@ -120,6 +121,9 @@ struct profile *profile_reader_profile(const struct profile_reader *reader);
 /* Return which sample type is shown, and which one counts samples (-1: none). */
 unsigned int profile_reader_value_index(const struct profile_reader *reader);
 int profile_reader_count_index(const struct profile_reader *reader);
+
+/* Returns whether a file was refused as the bound of memory was reached. */
+bool profile_reader_is_full(const struct profile_reader *reader);
 
 /* Returns how many bytes of memory the reader takes, its profile and strings included. */
 size_t profile_reader_bytes(const struct profile_reader *reader);

@@ -87,6 +87,7 @@ struct profile_reader {
 	size_t clean_capacity;
 	const char *error; /* in words; a literal, from the other parts, or `too_big` */
 	char too_big[160];
+	bool is_full; /* that was the error, at least once */
 	size_t memory_max; /* with the file that is read now */
 	struct profile_read_totals totals;
 };
@@ -111,8 +112,9 @@ int reader_add_no_python(struct profile_reader *reader);
  * -ENOMEM. */
 int reader_label_set(struct profile_reader *reader, const struct raw_label *raw, size_t count,
 		     uint32_t *ret_set);
-/* Returns how much memory a reader may take for files of so many bytes, unpacked. */
-size_t reader_memory_max(uint64_t unpacked_bytes);
+/* Returns how much memory a reader may take for files of so many bytes, unpacked.  options: the
+ * reader's. */
+size_t reader_memory_max(const struct profile_read_options *options, uint64_t unpacked_bytes);
 /* Returns 0, or -EFBIG with the error in words when the reader takes more. */
 int reader_check_memory(struct profile_reader *reader);
 /* Sets the error that says so, and returns -EFBIG. */

@@ -25,22 +25,38 @@ size_t profile_reader_bytes(const struct profile_reader *reader)
 	       reader->clean_capacity;
 }
 
-size_t reader_memory_max(uint64_t unpacked_bytes)
+/* Returns what is never passed, however many bytes the files have. */
+static size_t most_memory(const struct profile_read_options *options)
 {
-	if (unpacked_bytes >
-	    (PROFILE_READ_MEMORY_MAX - PROFILE_READ_MEMORY_FREE) / PROFILE_READ_MEMORY_FACTOR)
-		return PROFILE_READ_MEMORY_MAX;
+	return options->memory_max && options->memory_max < PROFILE_READ_MEMORY_MAX
+		       ? options->memory_max
+		       : PROFILE_READ_MEMORY_MAX;
+}
+
+size_t reader_memory_max(const struct profile_read_options *options, uint64_t unpacked_bytes)
+{
+	const size_t most = most_memory(options);
+
+	if (most < PROFILE_READ_MEMORY_FREE ||
+	    unpacked_bytes > (most - PROFILE_READ_MEMORY_FREE) / PROFILE_READ_MEMORY_FACTOR)
+		return most;
 	return PROFILE_READ_MEMORY_FREE + unpacked_bytes * PROFILE_READ_MEMORY_FACTOR;
 }
 
 int reader_too_big(struct profile_reader *reader)
 {
+	reader->is_full = true;
 	snprintf(reader->too_big, sizeof(reader->too_big),
 		 "needs more than %llu MiB of memory: 64 MiB and %u times the unpacked size are "
 		 "the most that is taken, and never more than %llu MiB",
 		 (unsigned long long)reader->memory_max / MIB, PROFILE_READ_MEMORY_FACTOR,
-		 PROFILE_READ_MEMORY_MAX / MIB);
+		 most_memory(&reader->options) / MIB);
 	return reader_fail(reader, -EFBIG, reader->too_big);
+}
+
+bool profile_reader_is_full(const struct profile_reader *reader)
+{
+	return reader->is_full;
 }
 
 int reader_check_memory(struct profile_reader *reader)

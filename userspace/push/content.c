@@ -80,6 +80,7 @@ static int read_file_with(struct push_content *content,
 	const char *kept[LABELS_KEPT_MAX];
 	const struct profile_read_options options = {
 		.keep_labels = content->choice->rules ? NULL : kept,
+		.memory_max = PUSH_MEMORY_MAX,
 		.wants_window = wants_window,
 		.context = content};
 	int err;

@@ -12,6 +12,7 @@
 #include "store/store_query.h"
 
 #define PUSH_WINDOWS_MAX 4096U /* of one file */
+#define PUSH_MEMORY_MAX (192U << 20) /* while it is read */
 #define PUSH_WHY_BYTES 256U
 
 struct push_content;

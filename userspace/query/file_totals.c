@@ -213,6 +213,7 @@ static int sum_file(struct file_totals *totals, const struct wanted *wanted, con
 	const struct profile_read_options options = {.keep_labels = no_labels,
 						     .drop_addresses = true,
 						     .drop_lines = true,
+						     .memory_max = FILE_TOTALS_MEMORY_MAX,
 						     .wants_window = note_window,
 						     .window_done = add_value,
 						     .context = &summing};

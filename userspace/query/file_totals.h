@@ -13,6 +13,7 @@
 
 /* What is remembered, of all kinds: 10 s windows of three kinds for ten days, in 6 MiB.  Files
  * beyond stay without sums, once those that the last call did not ask for are forgotten. */
+#define FILE_TOTALS_MEMORY_MAX (256U << 20) /* while a file is read */
 #define FILE_TOTALS_WINDOWS_MAX 262144U
 #define FILE_TOTALS_UNIT_BYTES 16U
 

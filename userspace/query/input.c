@@ -158,6 +158,7 @@ static int open_reader(struct input *input)
 					       .python_only = input->options->python_only ||
 							      select->python_only,
 					       .sample_type = select->sample_type,
+					       .memory_max = input->options->memory_max,
 					       .context = input};
 
 	if (match_asks_labels(select))
@@ -291,6 +292,11 @@ static int was_read(struct input *input, const char *path, int err)
 	/* Without memory no other file can be read, and the sample type is what the user asks. */
 	if (err == -ENOMEM || err == -ENOENT)
 		return refuse(input, path, profile_reader_error(input->reader));
+	/* Nobody might hear that the rest is missing. */
+	if (input->options->memory_max && profile_reader_is_full(input->reader)) {
+		(void)refuse(input, path, profile_reader_error(input->reader));
+		return -EFBIG;
+	}
 	return pass_over(input, path, profile_reader_error(input->reader));
 }
 
@@ -475,6 +481,7 @@ static int take_live(struct input *input, enum pp_profile kind)
 					       .kind = kind,
 					       .seconds = select->live_seconds,
 					       .watcher = input->options->watcher,
+					       .max_bytes = input->options->live_max,
 					       .wants_ledger = input->options->live_ledger};
 	enum pp_profile more;
 

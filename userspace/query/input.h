@@ -19,6 +19,9 @@ struct input_options {
 		*keep_labels;
 	bool drop_addresses, drop_lines, python_only; /* --python sets it for all verbs */
 	const char *kind; /* of windows, overrides --kind; NULL: --kind decides */
+	/* Bytes of memory for what is read, and of windows of --live that wait; 0: as much as
+	 * anybody gets.  What needs more is an error, -EFBIG. */
+	size_t memory_max, live_max;
 	bool may_be_none; /* when there are no such windows: NULL, without a message */
 	/* With --live: also fetches windows of this kind, for a later input_read() that has this
 	 * input in live_from. NULL: none. */

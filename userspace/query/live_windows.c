@@ -59,6 +59,12 @@ void live_windows_free(struct live_windows *windows)
 /* ---- storing ---- */
 
 /* Opens the file on a disk where possible. */
+static uint64_t most_bytes(const struct live_windows_options *options)
+{
+	return options->max_bytes && options->max_bytes < SPOOL_MAX_BYTES ? options->max_bytes
+									  : SPOOL_MAX_BYTES;
+}
+
 static int open_spool(void)
 {
 	const char *directory = getenv("TMPDIR");
@@ -142,7 +148,7 @@ static int on_window(void *context, const char *file, size_t size, uint64_t flag
 		watching->begun_ns = watching->last_ns;
 		return 0;
 	}
-	if (watching->windows->bytes + size > SPOOL_MAX_BYTES) {
+	if (watching->windows->bytes + size > most_bytes(watching->options)) {
 		watching->is_full = true;
 		return 0;
 	}
@@ -235,7 +241,7 @@ static void note_end(const struct watching *watching, int err)
 		say_why(line, "--live: %s: this is what came before", strerror(-err));
 	else if (watching->is_full)
 		say_why(line, "--live: more than %llu MiB of profiles: this is what came before",
-			SPOOL_MAX_BYTES >> 20);
+			(unsigned long long)most_bytes(watching->options) >> 20);
 	if (line[0] && watcher->note)
 		watcher->note(watcher->context, line);
 }

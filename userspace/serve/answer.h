@@ -13,6 +13,11 @@
 #define ANSWER_NAME_BYTES 96U
 #define ANSWER_TEXT "text/plain; charset=utf-8"
 #define ANSWER_JSON "application/json"
+/* Of memory while a profile is read: of the store, and of what runs, whose windows wait in a file
+ * meanwhile, which may lie in memory, too. */
+#define ANSWER_STORED_MAX_BYTES (320U << 20)
+#define ANSWER_LIVE_MAX_BYTES (48U << 20)
+#define ANSWER_LIVE_FILE_MAX_BYTES (16U << 20)
 
 /* Release with answer_release(). */
 struct answer {

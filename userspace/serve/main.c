@@ -18,6 +18,7 @@
 #include "serve/access.h"
 #include "serve/http.h"
 #include "serve/listen.h"
+#include "serve/memory.h"
 #include "serve/options.h"
 #include "serve/peer.h"
 #include "serve/pushing.h"
@@ -121,6 +122,16 @@ static void raise_files(void)
 	if (limit.rlim_cur > limit.rlim_max)
 		limit.rlim_cur = limit.rlim_max;
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* What is beyond is refused, and nothing is killed.  Sanitizers keep more memory than that. */
+static void bound_memory(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+	const struct rlimit most = {MEMORY_DATA_MAX_BYTES, MEMORY_DATA_MAX_BYTES};
+
+	(void)setrlimit(RLIMIT_DATA, &most);
+#endif
 }
 
 /* Serves until a signal comes.  http: NULL: it only pushes. */
@@ -232,6 +243,7 @@ static int prepare(const struct serve_options *options, struct secrets *secrets,
 	if (err)
 		return err;
 	raise_files();
+	bound_memory();
 	tzset(); /* reads its file while it may */
 	err = open_listener(options, listener, keeper, why);
 	if (err)

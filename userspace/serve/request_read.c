@@ -52,11 +52,11 @@ static void explain(const struct request *request, int err, const char *why, con
 {
 	static const char prefix[] = "pyprof: ";
 	const char *text = why[0] ? why : words;
+	const bool is_ours = request->endpoint == REQUEST_LIVE || err == -ENOMEM || err == -EFBIG;
 
 	if (!strncmp(text, prefix, strlen(prefix)))
 		text += strlen(prefix);
-	answer_say_clean(answer, request->endpoint == REQUEST_LIVE || err == -ENOMEM ? 503 : 404,
-			 text[0] ? text : strerror(-err));
+	answer_say_clean(answer, is_ours ? 503 : 404, text[0] ? text : strerror(-err));
 	/* A message of several lines. */
 	if (answer->body)
 		for (char *at = answer->body; at + 1 < answer->body + answer->size; at++)
@@ -71,6 +71,7 @@ int request_read(const struct answer_sources *sources, const struct request *req
 	struct watcher watcher = {.stop_fd = view->stop_fd};
 	CLEANUP(select_release) struct select select = {0};
 	OWNED_MEM char *words = NULL;
+	const bool is_live = request->endpoint == REQUEST_LIVE;
 	char why[WHY_BYTES] = "";
 	size_t size;
 	int err;
@@ -82,6 +83,8 @@ int request_read(const struct answer_sources *sources, const struct request *req
 	}
 	options.select = &select;
 	options.watcher = &watcher;
+	options.memory_max = is_live ? ANSWER_LIVE_MAX_BYTES : ANSWER_STORED_MAX_BYTES;
+	options.live_max = ANSWER_LIVE_FILE_MAX_BYTES;
 	err = make_select(sources, request, view, &select, why);
 	if (!err)
 		err = input_read(&options, why, ret_input);

@@ -128,6 +128,22 @@ static void profile_read__frames_of_a_hostile_profile_are_bounded(void **state)
 	assert_in_range(profile_reader_bytes(reader), 80 * MIB, 82 * MIB);
 }
 
+/* Who serves others takes less. */
+static void profile_read__bound_may_be_lower(void **state)
+{
+	static const struct profile_read_options options = {.memory_max = 16 * MIB};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	OWNED_FD int fd = hostile(256, 1 << 20);
+
+	(void)state;
+	assert_int_equal(profile_reader_new(&options, &reader), 0);
+	assert_false(profile_reader_is_full(reader));
+	assert_int_equal(profile_reader_add(reader, fd, NULL), -EFBIG);
+	assert_true(profile_reader_is_full(reader));
+	assert_non_null(strstr(profile_reader_error(reader), "never more than 16 MiB"));
+	assert_in_range(profile_reader_bytes(reader), 8 * MIB, 18 * MIB);
+}
+
 static void profile_read__a_profile_with_fewer_is_read(void **state)
 {
 	static const struct profile_read_options options = {0};
@@ -175,6 +191,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(profile_read__frames_of_a_hostile_profile_are_bounded),
+		cmocka_unit_test(profile_read__bound_may_be_lower),
 		cmocka_unit_test(profile_read__a_profile_with_fewer_is_read),
 		cmocka_unit_test(profile_read__a_bomb_is_left_packed),
 	};

@@ -301,6 +301,20 @@ static void windows__of_the_most_and_the_greatest_pids(void **state)
 	assert_null(windows);
 }
 
+/* Who serves many keeps less of each; what came before is given, and that is told. */
+static void windows__are_bounded(void **state)
+{
+	static const char *const window[] = {"0", "0aaaa", "0bbbb", "0cc", NULL};
+	struct live_windows_options options = cpu;
+	OWNED(live_windows) struct live_windows *windows = NULL;
+
+	(void)state;
+	options.max_bytes = 7;
+	assert_int_equal(take(&options, window, "", &windows), 0);
+	assert_in_range(live_windows_count(windows), 1, 2);
+	assert_non_null(strstr(heard, "of profiles: this is what came before"));
+}
+
 /* Waits alone are no answer to who asked for the CPU. */
 static void windows__without_the_kind_that_is_wanted(void **state)
 {
@@ -364,6 +378,7 @@ int main(void)
 		cmocka_unit_test(windows__of_the_kind_that_is_wanted),
 		cmocka_unit_test(windows__of_any_size_come_back_whole),
 		cmocka_unit_test(windows__of_the_most_and_the_greatest_pids),
+		cmocka_unit_test(windows__are_bounded),
 		cmocka_unit_test(windows__without_the_kind_that_is_wanted),
 		cmocka_unit_test(windows__of_numbers_that_no_process_has),
 		cmocka_unit_test(windows__until_the_watcher_ends_it),
