@@ -70,6 +70,12 @@ void json_double(struct json_writer *json, double number)
 		fputs("null", json->out);
 }
 
+void json_bool(struct json_writer *json, bool is_true)
+{
+	separate(json);
+	fputs(is_true ? "true" : "false", json->out);
+}
+
 void json_newline(struct json_writer *json)
 {
 	if (json->needs_comma)

@@ -26,6 +26,7 @@ void json_string(struct json_writer *json, const char *text);
 void json_int(struct json_writer *json, int64_t number);
 /* Writes a number; NaN and infinity become null. */
 void json_double(struct json_writer *json, double number);
+void json_bool(struct json_writer *json, bool is_true);
 void json_newline(struct json_writer *json); /* a line break, where a comma may stand */
 
 /* These write "key": value. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the windows of a store have in all, remembered by file: files of a store never change, so
  * each is read once.  Nothing is read but in a call, and a call has a budget: who asks again gets
- * more.  One thread at a time. */
+ * more.  Thread-safe; files are read without the lock. */
 #ifndef QUERY_FILE_TOTALS_H
 #define QUERY_FILE_TOTALS_H
 
@@ -11,9 +11,10 @@
 #include "base/cleanup.h"
 #include "store/store_query.h"
 
-/* What is remembered, of all kinds: 10 s windows of three kinds for ten days, in 6 MiB.  Files
- * beyond stay without sums, once those that the last call did not ask for are forgotten. */
 #define FILE_TOTALS_MEMORY_MAX (256U << 20) /* while a file is read */
+/* What is remembered, of all kinds: 10 s windows of three kinds for ten days, in 6 MiB.  Files that
+ * the last call did not ask for are forgotten for those that it does; the oldest ones beyond are
+ * left out. */
 #define FILE_TOTALS_WINDOWS_MAX 262144U
 #define FILE_TOTALS_UNIT_BYTES 16U
 
@@ -23,17 +24,22 @@ struct file_totals_calls {
 	void (*known)(void *context, uint64_t start_ms, uint64_t duration_ms, int64_t value);
 	/* A file whose windows have not been summed yet. */
 	void (*pending)(void *context, uint64_t start_ms, uint64_t duration_ms);
+	/* A file that will not be summed: there is no room to remember it. */
+	void (*left_out)(void *context, uint64_t start_ms, uint64_t duration_ms);
 	void *context;
 };
 
 /* How far a call came. */
 struct file_totals_state {
-	uint64_t files, pending, broken; /* of the kind, in the range */
+	/* Of the kind, in the range.  Broken and unreadable ones are not tried again until they
+	 * change. */
+	uint64_t files, pending, broken, unreadable, left_out;
 	char unit[FILE_TOTALS_UNIT_BYTES]; /* "": no file has been read */
 };
 
 struct file_totals;
-int file_totals_new(struct file_totals **ret_totals); /* 0 or -ENOMEM */
+/* windows_max: FILE_TOTALS_WINDOWS_MAX; less for tests.  Returns 0 or -ENOMEM. */
+int file_totals_new(uint32_t windows_max, struct file_totals **ret_totals);
 void file_totals_free(struct file_totals *totals);
 DEFINE_OWNED(struct file_totals, file_totals)
 

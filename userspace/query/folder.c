@@ -163,6 +163,19 @@ static int read_ahead(struct folder *folder, size_t index, const struct folder_c
 	return err;
 }
 
+/* That it is broken is told to those who read cpu.  Returns 0; -ENOENT: it is gone. */
+static int list_windows(const char *path,
+			void (*on_window)(void *context, const struct window_mark *mark),
+			void *context)
+{
+	OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT : 0;
+	(void)profile_windows_list(fd, on_window, context);
+	return 0;
+}
+
 static int add_empty_of(struct folder *folder, size_t index, const struct folder_calls *calls)
 {
 	const struct store_entry *entry = &folder->listing.entry[index];
@@ -172,7 +185,6 @@ static int add_empty_of(struct folder *folder, size_t index, const struct folder
 					 .start_wall_ns = file->start_ms * NS_PER_MS,
 					 .duration_ns = file->duration_ms * NS_PER_MS};
 	struct empties empties = {.folder = folder, .calls = calls};
-	OWNED_FD int fd = -1;
 	int err;
 
 	if (!calls->add_empty)
@@ -187,11 +199,11 @@ static int add_empty_of(struct folder *folder, size_t index, const struct folder
 	err = read_ahead(folder, index, calls);
 	if (err)
 		return err;
-	fd = open(entry->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		folder->was_gone |= errno == ENOENT;
-	else /* that it is broken is told to those who read cpu */
-		(void)profile_windows_list(fd, add_empty, &empties);
+	err = calls->list ? calls->list(calls->context, entry->path, add_empty, &empties)
+			  : list_windows(entry->path, add_empty, &empties);
+	folder->was_gone |= err == -ENOENT;
+	if (err && err != -ENOENT)
+		return err;
 	return empties.err;
 }
 

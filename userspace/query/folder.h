@@ -36,6 +36,12 @@ struct folder_calls {
 	/* Adds a window without samples.  Returns 0 or an error.  NULL: nobody wants these, and no
 	 * file is opened to find them. */
 	int (*add_empty)(void *context, const struct window_mark *mark);
+	/* Lists the windows of a merged file, of which some may be empty ones of the kind.  Returns
+	 * 0, also when that is not known; -ENOENT: it is gone; -ENOMEM.  NULL: the file is
+	 * opened. */
+	int (*list)(void *context, const char *path,
+		    void (*on_window)(void *windows, const struct window_mark *mark),
+		    void *windows);
 	void *context;
 };
 

@@ -68,19 +68,20 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static void divide(struct strip *strip, uint64_t start_ms, uint64_t duration_ms, bool is_known,
-		   int64_t value)
+/* Adds a window.  Returns how long it is in the range. */
+static uint64_t divide(struct strip *strip, uint64_t start_ms, uint64_t duration_ms, bool is_known,
+		       int64_t value)
 {
 	const uint64_t length_ms = duration_ms ? duration_ms : 1;
 	const uint64_t end_ms =
 		length_ms > UINT64_MAX - start_ms ? UINT64_MAX : start_ms + length_ms;
 	const uint64_t last_ms = earlier(end_ms, strip->until_ms);
-	uint64_t at_ms = later(start_ms, strip->from_ms);
+	const uint64_t first_ms = later(start_ms, strip->from_ms);
+	uint64_t at_ms = first_ms;
 
 	if (at_ms >= last_ms)
-		return;
+		return 0;
 	strip->windows++;
-	strip->pending += !is_known;
 	strip->window_ms = later(strip->window_ms, length_ms);
 	for (uint32_t i = interval_of(strip, at_ms - strip->from_ms); at_ms < last_ms; i++) {
 		const uint64_t next_ms = earlier(last_ms, strip->from_ms + edge_ms(strip, i + 1));
@@ -95,16 +96,22 @@ static void divide(struct strip *strip, uint64_t start_ms, uint64_t duration_ms,
 					      part(value, at_ms - start_ms, length_ms));
 		at_ms = next_ms;
 	}
+	return last_ms - first_ms;
 }
 
 void strip_add(struct strip *strip, uint64_t start_ms, uint64_t duration_ms, int64_t value)
 {
-	divide(strip, start_ms, duration_ms, true, value < 0 ? 0 : value);
+	(void)divide(strip, start_ms, duration_ms, true, value < 0 ? 0 : value);
 }
 
 void strip_add_pending(struct strip *strip, uint64_t start_ms, uint64_t duration_ms)
 {
-	divide(strip, start_ms, duration_ms, false, 0);
+	strip->pending += divide(strip, start_ms, duration_ms, false, 0) != 0;
+}
+
+void strip_add_left_out(struct strip *strip, uint64_t start_ms, uint64_t duration_ms)
+{
+	strip->left_out_ms += divide(strip, start_ms, duration_ms, false, 0);
 }
 
 /* ---- JSON ---- */
@@ -148,6 +155,10 @@ int strip_write(const struct strip *strip, const char *kind, const char *unit, F
 	json_put_int(&json, "windows", (int64_t)strip->windows);
 	json_put_int(&json, "pending", (int64_t)strip->pending);
 	json_put_int(&json, "broken", (int64_t)strip->broken);
+	json_put_int(&json, "unreadable", (int64_t)strip->unreadable);
+	json_key(&json, "full");
+	json_bool(&json, strip->left_out_ms);
+	json_put_int(&json, "full_ms", (int64_t)strip->left_out_ms);
 	put_values(&json, strip);
 	put_times(&json, strip, "recorded_ms", false);
 	put_times(&json, strip, "pending_ms", true);

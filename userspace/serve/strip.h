@@ -17,8 +17,8 @@
 struct strip_point {
 	int64_t value; /* in the kind's unit */
 	/* How long somebody recorded, in windows whose sums are known, and in those that have not
-	 * been summed yet.  Both 0: a gap.  Windows that overlap, as the clock was set back, make
-	 * more than the interval has. */
+	 * been summed, yet or for good.  Both 0: a gap.  Windows that overlap, as the clock was set
+	 * back, make more than the interval has. */
 	uint64_t recorded_ms, pending_ms;
 };
 
@@ -27,9 +27,10 @@ struct strip {
 	uint64_t from_ms, until_ms; /* since 1970 */
 	struct strip_point *point;  /* owned */
 	uint32_t count;
-	uint64_t windows, pending; /* in the range; pending: of them not yet summed */
-	uint64_t broken; /* files that cannot be read; the caller's */
-	uint64_t window_ms; /* of the longest one: within it the strip knows no times */
+	uint64_t windows, pending;   /* in the range; pending: of them not yet summed */
+	uint64_t broken, unreadable; /* files; the caller's */
+	uint64_t left_out_ms;	     /* of windows in the range for whose sums there is no room */
+	uint64_t window_ms;	     /* of the longest one: within it the strip knows no times */
 };
 
 void strip_release(struct strip *strip);
@@ -41,9 +42,11 @@ int strip_init(struct strip *strip, uint64_t from_ms, uint64_t until_ms, uint32_
 void strip_add(struct strip *strip, uint64_t start_ms, uint64_t duration_ms, int64_t value);
 /* Adds windows that are there, but whose sums are not known yet. */
 void strip_add_pending(struct strip *strip, uint64_t start_ms, uint64_t duration_ms);
+/* Adds windows that are there, and whose sums will not be known: there is no room for them. */
+void strip_add_left_out(struct strip *strip, uint64_t start_ms, uint64_t duration_ms);
 /* Writes {"version":1,"kind","unit","from","until","window_ms","windows","pending","broken",
- * "value":[...],"recorded_ms":[...],"pending_ms":[...]}; the value of a gap is null.  Returns 0 or
- * -EIO. */
+ * "unreadable","full","full_ms","value":[...],"recorded_ms":[...],"pending_ms":[...]}; the value of
+ * a gap is null; full: windows are left out, of full_ms.  Returns 0 or -EIO. */
 int strip_write(const struct strip *strip, const char *kind, const char *unit, FILE *out);
 
 #endif

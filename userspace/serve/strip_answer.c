@@ -2,7 +2,6 @@
 #include "serve/strip_answer.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 
 struct strip_source {
 	const char *store;
-	pthread_mutex_t mutex; /* of totals */
 	struct file_totals *totals;
 };
 
@@ -24,13 +22,12 @@ int strip_source_new(const char *store, struct strip_source **ret_source)
 
 	if (!source)
 		return -ENOMEM;
-	err = file_totals_new(&source->totals);
+	err = file_totals_new(FILE_TOTALS_WINDOWS_MAX, &source->totals);
 	if (err) {
 		free(source);
 		return err;
 	}
 	source->store = store;
-	pthread_mutex_init(&source->mutex, NULL);
 	*ret_source = source;
 	return 0;
 }
@@ -40,7 +37,6 @@ void strip_source_free(struct strip_source *source)
 	if (!source)
 		return;
 	file_totals_free(source->totals);
-	pthread_mutex_destroy(&source->mutex);
 	free(source);
 }
 
@@ -54,19 +50,20 @@ static void pending(void *context, uint64_t start_ms, uint64_t duration_ms)
 	strip_add_pending(context, start_ms, duration_ms);
 }
 
+static void left_out(void *context, uint64_t start_ms, uint64_t duration_ms)
+{
+	strip_add_left_out(context, start_ms, duration_ms);
+}
+
 static int fill(struct strip_source *source, const struct request *request, struct strip *strip,
 		struct file_totals_state *state)
 {
 	const struct store_range range = {.since_ms = strip->from_ms, .until_ms = strip->until_ms};
 	const struct file_totals_calls calls = {
-		.known = known, .pending = pending, .context = strip};
-	int err;
+		.known = known, .pending = pending, .left_out = left_out, .context = strip};
 
-	pthread_mutex_lock(&source->mutex);
-	err = file_totals_read(source->totals, source->store, request->stored, &range,
-			       STRIP_BUDGET_NS, &calls, state);
-	pthread_mutex_unlock(&source->mutex);
-	return err;
+	return file_totals_read(source->totals, source->store, request->stored, &range,
+				STRIP_BUDGET_NS, &calls, state);
 }
 
 static int encode(const struct strip *strip, const struct request *request,
@@ -106,6 +103,7 @@ void strip_answer(struct strip_source *source, const struct request *request, ui
 	if (!err)
 		err = fill(source, request, &strip, &state);
 	strip.broken = state.broken;
+	strip.unreadable = state.unreadable;
 	if (err == -EINVAL) {
 		answer_say(ret_answer, 400,
 			   "kind=%s: made of cpu and offcpu: ask for these\n", request->stored);

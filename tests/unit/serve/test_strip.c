@@ -103,6 +103,28 @@ static void pending__is_neither_a_gap_nor_zero(void **state)
 	assert_int_equal(strip.windows, 1);
 }
 
+/* Asking again does not help: it is told, and not pending. */
+static void left_out__is_told_by_its_time_in_the_range(void **state)
+{
+	CLEANUP(strip_release) struct strip strip = {0};
+	OWNED_MEM char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(out);
+	assert_int_equal(strip_init(&strip, T0, T0 + 30 * S, 3), 0);
+	strip_add_left_out(&strip, T0 - 5 * S, 10 * S);
+	strip_add_left_out(&strip, T0 + 10 * S, 10 * S);
+	strip_add_left_out(&strip, T0 + 30 * S, 10 * S);
+	assert_int_equal(strip.left_out_ms, 15 * S);
+	assert_int_equal(strip.pending, 0);
+	assert_int_equal(strip.point[1].pending_ms, 10 * S);
+	assert_int_equal(strip_write(&strip, "cpu", "nanoseconds", out), 0);
+	assert_int_equal(close_memory_file(out, &text), 0);
+	assert_non_null(strstr(text, "\"full\":true,\"full_ms\":15000,"));
+}
+
 static void numbers__of_hostile_files_stay_within_bounds(void **state)
 {
 	CLEANUP(strip_release) struct strip strip = {0};
@@ -153,7 +175,8 @@ static void json__has_null_for_gaps(void **state)
 	assert_non_null(strstr(text, wanted));
 	assert_non_null(strstr(text, "\"recorded_ms\":[10000,10000,0]"));
 	assert_non_null(strstr(text, "\"pending_ms\":[0,0,10000]"));
-	assert_non_null(strstr(text, "\"windows\":3,\"pending\":1"));
+	assert_non_null(strstr(text, "\"windows\":3,\"pending\":1,\"broken\":0,"
+				     "\"unreadable\":0,\"full\":false,\"full_ms\":0,"));
 }
 
 int main(void)
@@ -163,6 +186,7 @@ int main(void)
 		cmocka_unit_test(sum__is_that_of_the_windows_whatever_the_intervals),
 		cmocka_unit_test(window__across_the_edge_of_the_range_gives_its_part),
 		cmocka_unit_test(pending__is_neither_a_gap_nor_zero),
+		cmocka_unit_test(left_out__is_told_by_its_time_in_the_range),
 		cmocka_unit_test(numbers__of_hostile_files_stay_within_bounds),
 		cmocka_unit_test(range__is_checked),
 		cmocka_unit_test(json__has_null_for_gaps),
