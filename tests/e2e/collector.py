@@ -154,10 +154,10 @@ def windows_in(protocol, headers, body):
 class Collector:
     """A server on loopback.  answer(request): (status, headers, body) or CLOSED; None takes it.
     `requests` has all that came; `taken` counts the windows that the collector has, `lost` those
-    whose answer it kept to itself."""
+    whose answer it kept to itself.  windows(protocol, headers, body): as windows_in() does."""
 
-    def __init__(self, protocol, answer=None, tls=None, port=0):
-        self.protocol, self.answer = protocol, answer
+    def __init__(self, protocol, answer=None, tls=None, port=0, windows=windows_in):
+        self.protocol, self.answer, self.windows = protocol, answer, windows
         self.requests, self.taken, self.lost = [], collections.Counter(), collections.Counter()
         self.lock = threading.Lock()
         outer = self
@@ -193,7 +193,7 @@ class Collector:
         body = handler.rfile.read(size)
         if len(body) != size:
             return
-        windows, plain = windows_in(self.protocol, handler.headers, body)
+        windows, plain = self.windows(self.protocol, handler.headers, body)
         request = Request(handler.path, handler.headers, body, windows, plain)
         with self.lock:
             self.requests.append(request)
