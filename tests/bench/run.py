@@ -10,7 +10,8 @@ second), switch (what off-CPU profiles add to a context switch), harmless (for h
 a CPU), bursts (what samples see of a thread that works for microseconds), paint (how soon the flame
 graph of 200,000 stacks is drawn), reader (pyprof report beside go tool pprof on 3,600 windows),
 dump (a dump of 100 programs), store-day (what a day of history of 64 programs takes, and how long
-it is read), oracle (programs that know the truth under all profilers:
+it is read), fleet-push (what 200 nodes push to a Pyroscope: docs/fleet.md), serve-cost (what
+pyprofd-serve takes beside the agent), oracle (programs that know the truth under all profilers:
 docs/accuracy.md; --cases takes some of them).  Prints ratios of this run and writes them to
 build/bench.json.  Nothing is asserted: the machine's noise is printed beside each number.
 
@@ -35,6 +36,7 @@ sys.dont_write_bytecode = True
 import bare_events  # noqa: E402
 import bursts  # noqa: E402
 import dumps  # noqa: E402
+import fleet_push  # noqa: E402
 import harness  # noqa: E402
 import kernel_bpf  # noqa: E402
 import measure  # noqa: E402
@@ -43,6 +45,7 @@ import otel as otel_module  # noqa: E402
 import paint  # noqa: E402
 import peers as peers_module  # noqa: E402
 import reader  # noqa: E402
+import serve_cost  # noqa: E402
 import store_day  # noqa: E402
 import switches  # noqa: E402
 import waits  # noqa: E402
@@ -605,6 +608,14 @@ def section_store_day(_peers, quick):
     return store_day.section(quick, say)
 
 
+def section_fleet_push(_peers, quick):
+    return fleet_push.section(quick, say)
+
+
+def section_serve_cost(_peers, quick):
+    return serve_cost.section(quick, say)
+
+
 def section_oracle(peers, quick):
     return oracle.section(peers, quick, say, ORACLE_CASES)
 
@@ -614,7 +625,8 @@ SECTIONS = {
     "start": section_start, "short": section_short, "leak": section_leak, "switch": section_switch,
     "harmless": section_harmless, "bursts": section_bursts, "paint": section_paint,
     "reader": section_reader, "dump": section_dump, "oracle": section_oracle,
-    "store-day": section_store_day
+    "store-day": section_store_day, "fleet-push": section_fleet_push,
+    "serve-cost": section_serve_cost
 }
 ORACLE_CASES = ""
 
