@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "agent/identities.h"
@@ -16,6 +15,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/memory_file.h"
+#include "base/own_cost.h"
 #include "drain/dictionary.h"
 #include "foreign/client.h"
 #include "parser/client.h"
@@ -53,18 +53,6 @@ void window_facts_start(const struct window_facts *facts, struct summary *told)
 	summary->host_steal_start_ns = summary->host_steal_ns;
 }
 
-/* 0: /proc does not say. */
-static uint64_t read_own_rss_bytes(void)
-{
-	OWNED_MEM char *text = NULL;
-	const char *resident;
-
-	if (read_file("/proc/self/statm", 256, &text, NULL))
-		return 0;
-	resident = strchr(text, ' ');
-	return resident ? strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-}
-
 static void count_labels(const struct window_facts *facts, struct summary *summary)
 {
 	struct identities_stats labels;
@@ -100,16 +88,12 @@ static void add_own_losses(const struct window_facts *facts, const struct foreig
 void window_facts_update(const struct window_facts *facts)
 {
 	struct summary *summary = facts->summary;
-	uint64_t rss_bytes = read_own_rss_bytes();
+	uint64_t rss_bytes = own_cost_rss_bytes();
 	struct parser_stats reads = {0};
 	struct foreign_stats parsing = {0};
-	struct rusage usage;
 
 	summary->elapsed_ns = mono_ns() - facts->started_ns;
-	getrusage(RUSAGE_SELF, &usage);
-	summary->own_cpu_ns =
-		(uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SEC +
-		(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
+	summary->own_cpu_ns = own_cost_cpu_ns();
 	parser_get_stats(facts->parser, &reads);
 	foreign_get_stats(facts->foreign, &parsing);
 	memcpy(summary->asked, parsing.count, sizeof(summary->asked));

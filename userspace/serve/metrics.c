@@ -9,14 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/memory_file.h"
+#include "base/own_cost.h"
 #include "live/client.h"
 #include "live/record.h"
 
@@ -177,26 +175,6 @@ static void put_each(FILE *out, const char *name, const char *key, const char *c
 	}
 }
 
-static uint64_t own_cpu_ns(void)
-{
-	struct rusage usage = {0};
-
-	(void)getrusage(RUSAGE_SELF, &usage);
-	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SEC +
-	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
-}
-
-static uint64_t own_rss_bytes(void)
-{
-	OWNED_MEM char *text = NULL;
-	const char *resident;
-
-	if (read_file("/proc/self/statm", 256, &text, NULL))
-		return 0;
-	resident = strchr(text, ' ');
-	return resident ? strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-}
-
 enum own_metric { UP, CODES, REFUSALS, SENT, CONNECTIONS, WORK, CPU, RSS };
 
 static void put_own(FILE *out, enum own_metric metric, const char *name, const char *key,
@@ -222,10 +200,10 @@ static void put_own(FILE *out, enum own_metric metric, const char *name, const c
 		put_value(out, name, "", own->work, false);
 		break;
 	case CPU:
-		put_value(out, name, "", own_cpu_ns(), true);
+		put_value(out, name, "", own_cost_cpu_ns(), true);
 		break;
 	case RSS:
-		put_value(out, name, "", own_rss_bytes(), false);
+		put_value(out, name, "", own_cost_rss_bytes(), false);
 		break;
 	}
 }
