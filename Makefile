@@ -118,7 +118,7 @@ $(BUILD)/pyprofd-serve: $(BUILD)/userspace/serve/main.o $(BUILD)/libpyprofd.a
 .PHONY: print-clang help run check check-long check-service install uninstall asan format format-check tidy cross
 help:
 	@echo 'make                build $(BUILD)/pyprofd, $(BUILD)/pyprof and $(BUILD)/pyprofd-serve'
-	@echo 'make run            install what is missing, build, profile until Ctrl-C (as root; ARGS=...)'
+	@echo 'make run            install what is missing, build, profile until Ctrl-C, with a page at the address it prints (as root; ARGS=...)'
 	@echo 'make check          install what the tests need, build, run every test (as root)'
 	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web hostile e2e cases kernels'
 	@echo 'make check-long     all of check and what it leaves out (all attacks, too), then unit tests without sanitizers, faults, 200 kills, fuzzing, mutants, check-service'
@@ -141,8 +141,7 @@ help:
 # The build is another make: what `deps` installs is looked for when make starts.
 run: deps
 	@$(MAKE) --no-print-directory all
-	@echo 'pyprofd: Ctrl-C ends it'
-	@exec $(BUILD)/pyprofd --hz 99 $(ARGS)
+	@BUILD=$(BUILD) deploy/run.sh $(ARGS)
 check: test-deps
 	@BUILD=$(BUILD) tests/check.sh
 # What takes long: before a release.  One part that fails does not hide what the others find.

@@ -600,6 +600,32 @@ def test_pyprofd_starts_it():
     harness.wait_for(lambda: not os.path.exists("/proc/%d" % second[0]), 30, "its end")
 
 
+def test_make_run_prints_the_address_of_the_page():
+    """With a token that opens it; what Makefile's `run` runs, without the build before it."""
+    folder, build = harness.temporary(), harness.temporary()
+    os.symlink(harness.PYPROFD, os.path.join(build, "pyprofd"))
+    run = subprocess.Popen(
+        [os.path.join(harness.TOP, "deploy", "run.sh"), "--output", folder + "/", "--live",
+         os.path.join(folder, "live"), "--duration", "30", "--quiet"],
+        env=dict(os.environ, BUILD=build), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        assert run.stdout.readline() == b"pyprofd: Ctrl-C ends it\n"
+        said = run.stdout.readline().decode()
+        port, token = re.fullmatch(
+            r"pyprofd: the page: http://127.0.0.1:(\d+)/\?token=([0-9a-f]{48})\n", said).groups()
+        for shown, status in ("?token=" + token, 303), ("?token=" + token[:-1], 401):
+            connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=30)
+            connection.request("GET", "/" + shown)
+            answer = connection.getresponse()
+            assert answer.status == status, answer.status
+            connection.close()
+        assert os.stat(os.path.join(build, "run-token")).st_mode & 0o777 == 0o600
+    finally:
+        run.send_signal(signal.SIGINT)
+        run.wait(60)
+        run.stdout.close()
+
+
 def test_pyprofd_hands_over_what_is_set():
     """A sink of --set is pushed to, and nothing listens that nobody has asked for."""
     folder = harness.temporary()
