@@ -195,6 +195,24 @@ static void check_certificate(struct findings *findings, const char *name,
 	free(file.text);
 }
 
+/* The token itself is looked at, as the server does, and forgotten. */
+static void check_token(struct findings *findings, const struct config_value *file)
+{
+	char why[CONFIG_WHY_BYTES] = "no memory";
+	char *token = NULL;
+
+	if (!file->text)
+		return;
+	if (config_read_token(file->text, config_server_user(), &token, why)) {
+		findings_add(findings, FINDING_FAIL, "http", "%s: %s", file->key->name, why);
+		return;
+	}
+	explicit_bzero(token, strlen(token));
+	free(token);
+	findings_add(findings, FINDING_OK, "http", "%s '%s' is kept from other users",
+		     file->key->name, file->text);
+}
+
 static void check_http(struct findings *findings, const struct config *config)
 {
 	char why[CONFIG_WHY_BYTES];
@@ -202,7 +220,7 @@ static void check_http(struct findings *findings, const struct config *config)
 
 	if (config_http(config, &http, why))
 		return; /* options_parse() has checked it: there is none */
-	check_secret(findings, "http", &http.token_file);
+	check_token(findings, &http.token_file);
 	check_secret(findings, "http", &http.key);
 	check_certificate(findings, "http", &http.cert);
 	check_certificate(findings, "http", &http.client_ca);

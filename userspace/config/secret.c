@@ -74,7 +74,7 @@ int config_check_secret(const char *path, uid_t user, char why[CONFIG_WHY_BYTES]
 	return check_keeping(path, status.st_mode, status.st_uid, user, why);
 }
 
-int config_read_secret(const char *path, char **ret_text, char why[CONFIG_WHY_BYTES])
+static int read_secret(const char *path, uid_t user, char **ret_text, char why[CONFIG_WHY_BYTES])
 {
 	struct plain_file file = {0};
 	const char *start;
@@ -82,7 +82,7 @@ int config_read_secret(const char *path, char **ret_text, char why[CONFIG_WHY_BY
 	int err = plain_file_read(path, CONFIG_SECRET_MAX_BYTES, &file);
 
 	if (!err)
-		err = check_keeping(path, file.mode, file.uid, geteuid(), why);
+		err = check_keeping(path, file.mode, file.uid, user, why);
 	if (!err) {
 		start = file.text + strspn(file.text, " \t\r\n");
 		size = strcspn(start, "\r\n");
@@ -105,4 +105,38 @@ int config_read_secret(const char *path, char **ret_text, char why[CONFIG_WHY_BY
 		return -EINVAL;
 	}
 	return err && err != -EPERM ? explain(path, err, why) : err;
+}
+
+int config_read_secret(const char *path, char **ret_text, char why[CONFIG_WHY_BYTES])
+{
+	return read_secret(path, geteuid(), ret_text, why);
+}
+
+bool config_token_is_valid(const char *token)
+{
+	const size_t size = strlen(token);
+
+	return size >= CONFIG_TOKEN_MIN_BYTES && size < CONFIG_TOKEN_MAX_BYTES &&
+	       strspn(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+			     "0123456789-._~") == size;
+}
+
+int config_read_token(const char *path, uid_t user, char **ret_token, char why[CONFIG_WHY_BYTES])
+{
+	char *token = NULL;
+	int err = read_secret(path, user, &token, why);
+
+	if (err)
+		return err;
+	if (config_token_is_valid(token)) {
+		*ret_token = token;
+		return 0;
+	}
+	explicit_bzero(token, strlen(token));
+	free(token);
+	snprintf(why, CONFIG_WHY_BYTES,
+		 "the token in '%s' is not of %u to %u letters, digits, - . _ ~: "
+		 "openssl rand -hex 24 makes one",
+		 path, CONFIG_TOKEN_MIN_BYTES, CONFIG_TOKEN_MAX_BYTES - 1);
+	return -EINVAL;
 }

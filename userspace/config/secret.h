@@ -21,4 +21,13 @@ uid_t config_server_user(void);
  * frees it. */
 int config_read_secret(const char *path, char **ret_text, char why[CONFIG_WHY_BYTES]);
 
+/* The token that clients of [http] show. */
+#define CONFIG_TOKEN_MIN_BYTES 16U
+#define CONFIG_TOKEN_MAX_BYTES 256U
+/* Returns whether a token can stand in a header, URL and cookie as it is, and is long enough. */
+bool config_token_is_valid(const char *token);
+/* Reads such a token as config_read_secret() does, from a file that may be `user`'s, too.  -EINVAL:
+ * also when it is not valid. */
+int config_read_token(const char *path, uid_t user, char **ret_token, char why[CONFIG_WHY_BYTES]);
+
 #endif

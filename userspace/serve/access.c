@@ -7,31 +7,24 @@
 #include <string.h>
 #include <strings.h>
 
+#include "config/secret.h"
+
 #define HOST_BYTES 256U
 
 bool access_token_is(const char *given, const char *token)
 {
-	const size_t given_size = strnlen(given, ACCESS_TOKEN_MAX_BYTES);
-	const size_t size = strnlen(token, ACCESS_TOKEN_MAX_BYTES);
-	unsigned char padded[2][ACCESS_TOKEN_MAX_BYTES] = {{0}};
+	const size_t given_size = strnlen(given, CONFIG_TOKEN_MAX_BYTES);
+	const size_t size = strnlen(token, CONFIG_TOKEN_MAX_BYTES);
+	unsigned char padded[2][CONFIG_TOKEN_MAX_BYTES] = {{0}};
 	volatile unsigned char differs = given_size != size;
 
 	if (given[given_size])
 		return false; /* longer than any token may be */
 	memcpy(padded[0], given, given_size);
 	memcpy(padded[1], token, size);
-	for (size_t i = 0; i < ACCESS_TOKEN_MAX_BYTES; i++)
+	for (size_t i = 0; i < CONFIG_TOKEN_MAX_BYTES; i++)
 		differs |= (unsigned char)(padded[0][i] ^ padded[1][i]);
 	return !differs;
-}
-
-bool access_token_is_valid(const char *token)
-{
-	const size_t size = strlen(token);
-
-	return size >= ACCESS_TOKEN_MIN_BYTES && size < ACCESS_TOKEN_MAX_BYTES &&
-	       strspn(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-			     "0123456789-._~") == size;
 }
 
 enum access_view access_decide(const struct access_client *client, const char *token)

@@ -7,9 +7,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define ACCESS_TOKEN_MIN_BYTES 16U
-#define ACCESS_TOKEN_MAX_BYTES 256U
-
 enum access_view {
 	ACCESS_NOTHING, /* who it is is not known, or the token is wrong: 401 */
 	ACCESS_OWN,	/* the user's own processes, live only */
@@ -28,8 +25,6 @@ struct access_client {
 enum access_view access_decide(const struct access_client *client, const char *token);
 /* Compares in a time that depends on neither text. */
 bool access_token_is(const char *given, const char *token);
-/* Returns whether a token can stand in a URL and a cookie as it is, and is long enough. */
-bool access_token_is_valid(const char *token);
 
 /* Returns whether a Host header is a numeric address, "localhost" or one of the names, with a port
  * or without one: a page of another site that has its name resolve to this address is kept out.

@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "config/secret.h"
-#include "serve/access.h"
 #include "serve/http.h"
 #include "serve/listen.h"
 #include "serve/memory.h"
@@ -75,23 +74,11 @@ static int read_pem(const char *path, char **ret_text, char why[CONFIG_WHY_BYTES
 	return 0;
 }
 
-static int read_token(const char *path, char **ret_token, char why[CONFIG_WHY_BYTES])
-{
-	int err = path ? config_read_secret(path, ret_token, why) : 0;
-
-	if (err || !path || access_token_is_valid(*ret_token))
-		return err;
-	snprintf(why, CONFIG_WHY_BYTES,
-		 "the token in '%s' is not of %u to %u letters, digits, - . _ ~: "
-		 "openssl rand -hex 24 makes one",
-		 path, ACCESS_TOKEN_MIN_BYTES, ACCESS_TOKEN_MAX_BYTES - 1);
-	return -EINVAL;
-}
-
 static int read_secrets(const struct config_http *http, struct secrets *secrets,
 			char why[CONFIG_WHY_BYTES])
 {
-	int err = read_token(http->token_file.text, &secrets->token, why);
+	const char *path = http->token_file.text;
+	int err = path ? config_read_token(path, geteuid(), &secrets->token, why) : 0;
 
 	if (!err && http->key.text)
 		err = config_check_secret(http->key.text, geteuid(), why);

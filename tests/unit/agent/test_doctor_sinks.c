@@ -29,23 +29,31 @@ static int listener(int family, uint16_t *ret_port)
 	return fd;
 }
 
-/* Looks at [push a] with these keys, and compares what is said. */
-static void expect_said(const char *keys, const char *wanted)
+/* Looks at what a configuration names, and compares what is said. */
+static void expect_said_of(const char *file, const char *wanted)
 {
 	OWNED(config) struct config *config = NULL;
 	struct findings findings = {0};
-	char text[1024], why[CONFIG_WHY_BYTES] = "";
+	char why[CONFIG_WHY_BYTES] = "";
 	OWNED_MEM char *said = NULL;
 	size_t size;
 
 	assert_int_equal(config_new(&config), 0);
-	snprintf(text, sizeof(text), "[push a]\ntype=otlp\n%s", keys);
-	(void)config_read_text(config, "f", text, strlen(text), why);
+	(void)config_read_text(config, "f", file, strlen(file), why);
 	assert_string_equal(why, "");
 	findings.out = open_memstream(&said, &size);
 	doctor_sinks(&findings, config);
 	fclose(findings.out);
 	assert_string_equal(said, wanted);
+}
+
+/* The same of [push a] with these keys. */
+static void expect_said(const char *keys, const char *wanted)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text), "[push a]\ntype=otlp\n%s", keys);
+	expect_said_of(text, wanted);
 }
 
 static void expect_answer(int family, const char *url_format, const char *said_format)
@@ -115,6 +123,23 @@ static void write_file(const char *path, const char *text, mode_t mode)
 	close(fd);
 }
 
+/* As the server does, which would not start. */
+static void token__of_http_is_read(void **state)
+{
+	(void)state;
+	write_file("t", "0123456789abcdef-._~\n", 0640);
+	expect_said_of("[http]\ntoken-file=t\n",
+		       "ok    http             token-file 't' is kept from other users\n");
+	write_file("t", "0123456789 abcdef\n", 0640);
+	expect_said_of("[http]\ntoken-file=t\n",
+		       "fail  http             token-file: the token in 't' is not of 16 to 255 "
+		       "letters, digits, - . _ ~: openssl rand -hex 24 makes one\n");
+	write_file("t", "\n", 0640);
+	expect_said_of("[http]\ntoken-file=t\n", "fail  http             token-file: 't' is "
+						"empty: it should hold a token\n");
+	unlink("t");
+}
+
 static void files__are_looked_at_before_the_collector(void **state)
 {
 	(void)state;
@@ -162,6 +187,7 @@ int main(void)
 		cmocka_unit_test(collector__proxy_is_asked_in_its_place),
 		cmocka_unit_test(collector__closed_port_fails),
 		cmocka_unit_test(collector__without_a_url_is_a_warning),
+		cmocka_unit_test(token__of_http_is_read),
 		cmocka_unit_test(files__are_looked_at_before_the_collector),
 		cmocka_unit_test(findings__are_counted_and_coloured),
 	};

@@ -710,6 +710,24 @@ static void file__of_another_user_is_refused(void **state)
 	unlink("c.conf");
 }
 
+static void token__can_stand_in_a_cookie(void **state)
+{
+	static const char *const bad[] = {"", "short", "0123456789abcde", "0123456789abcdef;x",
+					  "0123456789abcdef x", "0123456789abcdef\"",
+					  "0123456789abcdef\r\nSet-Cookie: a"};
+	char longest[CONFIG_TOKEN_MAX_BYTES + 1];
+
+	(void)state;
+	assert_true(config_token_is_valid("0123456789abcdef"));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(config_token_is_valid(bad[i]));
+	memset(longest, 'a', sizeof(longest));
+	longest[CONFIG_TOKEN_MAX_BYTES] = '\0';
+	assert_false(config_token_is_valid(longest));
+	longest[CONFIG_TOKEN_MAX_BYTES - 1] = '\0';
+	assert_true(config_token_is_valid(longest));
+}
+
 static void item__blanks_are_left_out(void **state)
 {
 	const char *text = " a ,b,, c", *item;
@@ -777,6 +795,7 @@ int main(void)
 		cmocka_unit_test(secret__first_line_is_read),
 		cmocka_unit_test(secret__file_of_everybody_is_refused),
 		cmocka_unit_test(file__of_another_user_is_refused),
+		cmocka_unit_test(token__can_stand_in_a_cookie),
 		cmocka_unit_test(item__blanks_are_left_out),
 	};
 	char directory[] = "/tmp/test_config.XXXXXX";
