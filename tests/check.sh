@@ -145,14 +145,24 @@ step_e2e() {
 	tests/tools/fetch.sh "$build/tools" || echo '# no tools from PyPI'
 	PYPROF_PYTHON=$(realpath -ms "$build/tools/bin/python")
 	export PYPROF_PYTHON
-	# Half a minute of a CPU and five, once.
+	# Half a minute of a CPU, once; and five beside the tests: the one that needs the collector waits for the lock.
 	if [ -z "$few" ]; then
 		tests/tools/pyroscope_stub.sh "$build/tools" > "$logs/pyroscope_stub.log" 2>&1 ||
 			echo "# no stub of Pyroscope: $logs/pyroscope_stub.log"
-		tests/tools/otelcol.sh "$build/tools" > "$logs/otelcol.log" 2>&1 ||
-			echo "# no OpenTelemetry collector: $logs/otelcol.log"
+		begin_otelcol
 	fi
 	tests/e2e/run.py --alone-after "$logs/computing" $few
+	rc=$?
+	wait
+	return $rc
+}
+begin_otelcol() {
+	local lock
+	mkdir -p "$build/tools"
+	exec {lock}> "$build/tools/otelcol.lock"
+	flock "$lock"
+	tests/tools/otelcol.sh "$build/tools" > "$logs/otelcol.log" 2>&1 &
+	exec {lock}>&-
 }
 # A minute of the attacks; check-long and `make hostile` run all.
 step_hostile() { tests/hostile/run.py ${few:+--quick}; }

@@ -7,6 +7,8 @@ run.py forks a process for each test, so module state here belongs to one test; 
 directories and left-over processes are removed by run.py.
 """
 import collections
+import contextlib
+import fcntl
 import glob
 import importlib.util
 import json
@@ -50,6 +52,18 @@ class Skip(Exception):
 def need(condition, reason):
     if not condition:
         raise Skip(reason)
+
+
+def need_tool(name):
+    """The path of a program of build/tools: BASE, or BASE-WHAT, that BASE.sh of tests/tools
+    builds.  While somebody does, with a lock on BASE.lock, that is waited for."""
+    folder, base = os.path.join(os.path.dirname(PYPROFD), "tools"), name.split("-")[0]
+    with contextlib.suppress(FileNotFoundError), open(os.path.join(folder, base + ".lock"),
+                                                      encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+    path = os.path.join(folder, name)
+    need(os.path.exists(path), "no %s: tests/tools/%s.sh %s" % (name, base, folder))
+    return path
 
 
 def need_no_pyprofd():

@@ -640,9 +640,7 @@ def test_a_proxy_is_asked_for_the_collector():
 
 def test_otel_collector_writes_what_was_pushed():
     """The OpenTelemetry collector itself, with an exporter into a file."""
-    program = os.path.join(os.path.dirname(harness.PYPROFD), "tools/otelcol-prof")
-    harness.need(os.path.exists(program),
-                 "no collector: tests/tools/otelcol.sh %s" % os.path.dirname(program))
+    program = harness.need_tool("otelcol-prof")
     store, folder, port = Store(), harness.temporary(), collector.free_port()
     config, written = os.path.join(folder, "conf.yaml"), os.path.join(folder, "written")
     with open(config, "w", encoding="utf-8") as file:
@@ -673,6 +671,9 @@ def test_otel_collector_writes_what_was_pushed():
 
 
 test_otel_collector_writes_what_was_pushed.few = False
+# It is built meanwhile, for minutes: last, so that it keeps no place from others.
+test_otel_collector_writes_what_was_pushed.limit_s = 1800
+test_otel_collector_writes_what_was_pushed.alone = "sleepers"
 
 
 def samples_of(written):

@@ -426,14 +426,15 @@ LINTERS = re.findall(r"tests/lint/(check_\w+\.\w+)", CHECK.partition("\nstep_lin
 
 def check(step, floor=1, unit="echo 5 passed, 0 failed, 0 skipped",
           e2e="echo 2 passed, 0 failed, 0 skipped", lint="true", plain="", web="true",
-          kernels="true", **environment):
+          kernels="true", otelcol="true", **environment):
     """(exit status, output) of check.sh in a tree whose tests are these commands."""
     directory = harness.temporary()
-    for name in "unit", "e2e", "lint", "interpreters", "kernel-matrix":
+    for name in "unit", "e2e", "lint", "interpreters", "kernel-matrix", "tools":
         os.makedirs("%s/tests/%s" % (directory, name))
     for name, text in (("unit/run.sh", unit), ("e2e/run.py", e2e),
                        ("interpreters/fetch.sh", "touch fetched"), ("lint/check_size.sh", lint),
-                       ("kernel-matrix/run.sh", kernels), ("web.sh", web)):
+                       ("kernel-matrix/run.sh", kernels), ("web.sh", web),
+                       ("tools/otelcol.sh", otelcol)):
         write_program(directory + "/tests", name, "#!/bin/sh\n%s\n" % text)
     for name in LINTERS:
         if name != "check_size.sh":
@@ -474,6 +475,33 @@ def test_end_to_end_tests_run_beside_the_others_until_they_need_the_machine():
     for e2e in "echo 1 passed, 1 failed, 0 skipped; exit 1", "kill -9 $$", "kill -9 $PPID":
         rc, said = check("unit e2e", e2e=e2e)
         assert rc == 1 and "failed: e2e(" in said and ", 0 failed," not in last(said), said
+
+
+def test_the_collector_is_built_beside_the_tests():
+    """Those that need it wait for the lock; the step's end waits for it, too."""
+    rc, said = check(
+        "e2e", otelcol="for i in $(seq 200); do [ -e begun ] && break; sleep 0.05; done\n"
+        "[ -e begun ] && sleep 0.5 && touch built",
+        e2e="touch begun; [ ! -e built ] || exit 1\nflock -s build/tools/otelcol.lock true\n"
+        "[ -e built ] && echo 2 passed, 0 failed, 0 skipped", CHECK_LONG="1")
+    assert rc == 0 and last(said) == "3 passed, 0 failed, 0 skipped", said
+
+
+def test_a_program_that_is_being_built_is_waited_for():
+    folder = harness.temporary()
+    os.mkdir(os.path.join(folder, "tools"))
+    program, found = os.path.join(folder, "tools", "made-prof"), []
+    harness.PYPROFD = os.path.join(folder, "pyprofd")
+    with open(os.path.join(folder, "tools", "made.lock"), "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waiting = threading.Thread(target=lambda: found.append(harness.need_tool("made-prof")))
+        waiting.start()
+        time.sleep(0.3)
+        assert not found
+        with open(program, "w", encoding="ascii"):
+            pass
+    waiting.join(30)
+    assert found == [program]
 
 
 def test_the_browser_runs_beside_the_guests():
