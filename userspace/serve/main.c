@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/sandbox.h"
 #include "config/secret.h"
 #include "serve/http.h"
 #include "serve/listen.h"
@@ -21,7 +22,6 @@
 #include "serve/options.h"
 #include "serve/peer.h"
 #include "serve/pushing.h"
-#include "serve/sandbox.h"
 
 #define SWEEP_MS 1000
 #define FILE_MAX_BYTES (1U << 20) /* of a certificate, with those above it */

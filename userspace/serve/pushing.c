@@ -10,13 +10,6 @@
 
 #include "config/secret.h"
 
-/* What the resolver, and libcurl's TLS, read when the first request is sent. */
-static const char *const always[] = {
-	"/etc/resolv.conf", "/run/systemd/resolve", "/etc/hosts", "/etc/nsswitch.conf",
-	"/etc/host.conf", "/etc/gai.conf", "/etc/services", "/etc/ld.so.cache", "/lib", "/lib64",
-	"/usr/lib", "/usr/lib64", "/etc/ssl", "/etc/pki", "/usr/share/ca-certificates",
-	"/usr/local/share/ca-certificates", "/dev/urandom"};
-
 void pushing_folders_release(struct pushing_folders *folders)
 {
 	for (size_t i = 0; i < folders->count; i++)
@@ -86,8 +79,8 @@ static int add_always(const char *state, struct sandbox_paths *paths, char why[C
 		return err;
 	}
 	err = sandbox_add(paths, state, true);
-	for (size_t i = 0; !err && i < ARRAY_SIZE(always); i++)
-		err = sandbox_add(paths, always[i], false);
+	if (!err)
+		err = sandbox_add_network(paths);
 	/* The environment's, of OTLP. */
 	if (!err)
 		err = sandbox_add(paths, getenv("OTEL_EXPORTER_OTLP_CERTIFICATE"), false);

@@ -3,8 +3,8 @@
 #ifndef SERVE_PUSHING_H
 #define SERVE_PUSHING_H
 
+#include "base/sandbox.h"
 #include "push/push.h"
-#include "serve/sandbox.h"
 
 /* Where cursors are, unless the command line or systemd's StateDirectory= say otherwise. */
 #define PUSHING_STATE_DEFAULT "/var/lib/pyprofd-serve"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "serve/sandbox.h"
+#include "base/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,6 +46,20 @@ int sandbox_add(struct sandbox_paths *paths, const char *path, bool may_write)
 	return 0;
 }
 
+int sandbox_add_network(struct sandbox_paths *paths)
+{
+	static const char *const always[] = {
+		"/etc/resolv.conf", "/run/systemd/resolve", "/etc/hosts", "/etc/nsswitch.conf",
+		"/etc/host.conf", "/etc/gai.conf", "/etc/services", "/etc/ld.so.cache", "/lib",
+		"/lib64", "/usr/lib", "/usr/lib64", "/etc/ssl", "/etc/pki",
+		"/usr/share/ca-certificates", "/usr/local/share/ca-certificates", "/dev/urandom"};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < ARRAY_SIZE(always); i++)
+		err = sandbox_add(paths, always[i], false);
+	return err;
+}
+
 /* Allows a file or a folder; rights of folders are none of a file's. */
 static int allow_path(int rules, const struct sandbox_path *path)
 {
@@ -79,7 +93,8 @@ static int enter_landlock(const char *store, const struct sandbox_paths *more)
 		err = allow(rules, "/dev/null", WRITE_FILES);
 	if (!err)
 		err = allow(rules, temporary && temporary[0] ? temporary : "/tmp",
-			    WRITE_FILES | LANDLOCK_ACCESS_FS_MAKE_REG);
+			    WRITE_FILES | LANDLOCK_ACCESS_FS_MAKE_REG |
+				    LANDLOCK_ACCESS_FS_REMOVE_DIR);
 	for (size_t i = 0; !err && i < more->count; i++)
 		err = allow_path(rules, &more->path[i]);
 	if (!err && syscall(SYS_landlock_restrict_self, rules, 0))
