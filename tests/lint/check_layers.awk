@@ -22,11 +22,13 @@ BEGIN {
 	allowed["export"] = "profile render"
 	allowed["diff"] = "profile pprof render"
 	allowed["query"] = "profile pprof store live render" # docs/design/0035
-	allowed["push"] = "profile pprof store config export" # docs/design/0038
+	allowed["client"] = "config"
+	allowed["push"] = "profile pprof store config export client" # docs/design/0038
+	allowed["fetch"] = "store config export client push" # docs/design/0039
 	allowed["serve"] = "profile pprof store config live render query push" # docs/design/0035
 	allowed["reader"] = "profile pprof store render export diff live query"
 	allowed["agent"] = "parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store merge config timeline ledger live options"
-	directories = "base parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store merge config timeline ledger live options render query export diff push serve reader agent"
+	directories = "base parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store merge config timeline ledger live options render query export diff client push fetch serve reader agent"
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_older.skel.h"] = "attach"

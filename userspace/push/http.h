@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends requests over HTTP/1.1 by libcurl, one at a time.  One thread an object; curl_global_init()
- * comes first. */
+/* Sends the requests of a sink, one at a time.  One thread an object; curl_global_init() comes
+ * first. */
 #ifndef PUSH_HTTP_H
 #define PUSH_HTTP_H
 
@@ -9,7 +9,6 @@
 #include "push/target.h"
 
 #define PUSH_ANSWER_MAX_BYTES 65536U /* of a body; what is behind is not kept */
-#define PUSH_CONNECT_TIMEOUT_MS 10000L
 #define PUSH_FAULT_BYTES 512U
 
 struct push_http;
